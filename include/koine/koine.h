@@ -1,0 +1,331 @@
+/*
+ * libkoine: host a JSON-RPC 2.0 server in your own program, or talk to one.
+ *
+ * One header, two libraries:
+ *	koine-client.pc   only to talk: needs nothing but libc
+ *	koine.pc          to host and to talk
+ * Functions of the hosting half are marked [host].
+ *
+ * Results: 0 is done; a negative number is a fault, -errno; a positive number
+ * is a refusal, an enum koine_refusal. Outputs are left alone unless the
+ * result is 0. Free functions accept NULL.
+ *
+ * The library never exits, never touches signals, never prints. A server and
+ * all that belongs to it is used from one thread, the one that runs it
+ * (koine_server_post is the exception); so is a client. Different servers and
+ * clients may live on different threads.
+ */
+#ifndef KOINE_KOINE_H
+#define KOINE_KOINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KOINE_VERSION_MAJOR 0
+#define KOINE_VERSION_MINOR 1
+#define KOINE_VERSION_PATCH 0
+
+/* "0.1.0" of the library that is linked, which may be newer than the header. */
+const char *koine_version(void);
+
+/* ---- refusals ---------------------------------------------------------- */
+
+enum koine_refusal {
+	KOINE_PARSE = 1,         /* the text is not JSON */
+	KOINE_REQUEST,           /* JSON, but not a request */
+	KOINE_METHOD,            /* no such method */
+	KOINE_PARAMS,            /* a parameter is missing or wrong */
+	KOINE_INTERNAL,          /* something failed inside */
+	KOINE_NOT_FOUND,         /* what was named does not exist */
+	KOINE_CONFLICT,          /* it is not in a state that allows this */
+	KOINE_LIMIT,             /* a queue or quota is full */
+	KOINE_TOO_LARGE,         /* a message passes a limit */
+	KOINE_UNAVAILABLE,       /* a part that this needs is not running */
+	KOINE_FORBIDDEN,         /* not for this caller */
+	KOINE_TIMEOUT,           /* not done in time */
+	KOINE_CANCELLED,         /* asked to stop, and stopped */
+	KOINE_STOPPING,          /* the server is on its way out */
+	KOINE_ERROR_ANSWER = 100 /* client: the server answered with an error */
+};
+
+/* ---- values: JSON that was read ---------------------------------------- */
+
+struct koine_value;
+struct koine_doc;
+
+enum koine_kind {
+	KOINE_NULL,
+	KOINE_FALSE,
+	KOINE_TRUE,
+	KOINE_NUMBER,
+	KOINE_STRING,
+	KOINE_ARRAY,
+	KOINE_OBJECT
+};
+
+/* Reads one JSON text, strictly. The document keeps a copy of it. On a refusal
+ * `error` (may be NULL) receives a sentence with the place. */
+int koine_doc_parse(const char *text, size_t len, struct koine_doc **ret_doc, char *error,
+		    size_t error_size);
+void koine_doc_free(struct koine_doc *doc);
+const struct koine_value *koine_doc_root(const struct koine_doc *doc);
+
+/* All of these accept NULL, so that lookups can be chained. */
+enum koine_kind koine_value_kind(const struct koine_value *v); /* KOINE_NULL for NULL */
+const struct koine_value *koine_value_get(const struct koine_value *v, const char *key);
+size_t koine_value_count(const struct koine_value *v); /* children */
+const struct koine_value *koine_value_first(const struct koine_value *v);
+const struct koine_value *koine_value_next(const struct koine_value *v);
+/* A member's key. Not NUL-ended; NULL for what is no member of an object. */
+const char *koine_value_key(const struct koine_value *v, size_t *ret_len);
+/* A string's bytes or a number's digits. Not NUL-ended; NULL for other kinds. */
+const char *koine_value_text(const struct koine_value *v, size_t *ret_len);
+/* The value's JSON source. Not NUL-ended. */
+const char *koine_value_raw(const struct koine_value *v, size_t *ret_len);
+/* False, and *ret left alone, unless it is a number that fits. */
+bool koine_value_int(const struct koine_value *v, int64_t *ret);
+bool koine_value_double(const struct koine_value *v, double *ret);
+bool koine_value_bool(const struct koine_value *v, bool *ret);
+
+/* ---- writing JSON ------------------------------------------------------ */
+
+struct koine_json;
+
+/* Commas are its business, matching begin and end yours. An error sticks and
+ * shows in koine_json_text. */
+int koine_json_new(struct koine_json **ret_json);
+void koine_json_free(struct koine_json *j);
+/* What was written so far, NUL-ended, valid until the next call; NULL after an error. */
+const char *koine_json_text(struct koine_json *j, size_t *ret_len);
+
+void koine_json_begin_object(struct koine_json *j);
+void koine_json_end_object(struct koine_json *j);
+void koine_json_begin_array(struct koine_json *j);
+void koine_json_end_array(struct koine_json *j);
+void koine_json_key(struct koine_json *j, const char *key);
+void koine_json_null(struct koine_json *j);
+void koine_json_bool(struct koine_json *j, bool b);
+void koine_json_int(struct koine_json *j, int64_t n);
+void koine_json_double(struct koine_json *j, double d);
+void koine_json_string(struct koine_json *j, const char *s);
+void koine_json_text_n(struct koine_json *j, const char *s, size_t len);
+/* Must be JSON already. */
+void koine_json_raw(struct koine_json *j, const char *json, size_t len);
+void koine_json_value(struct koine_json *j, const struct koine_value *v);
+
+/* ---- talking: a client ------------------------------------------------- */
+
+struct koine_client;
+struct koine_answer;
+
+struct koine_dial_opts {
+	size_t size;             /* sizeof(struct koine_dial_opts): set by KOINE_DIAL_OPTS */
+	const char *framing;     /* "line" (default), "length" or "http"; http: URLs imply http */
+	uint32_t timeout_ms;     /* of one call; 0: 30 s, over http 60 s */
+	uint32_t retries;        /* after a failed connection; 0: none */
+	uint32_t retry_delay_ms; /* before the first retry, doubled each time; 0: 500 */
+	const char *token;       /* http: sent as a bearer token */
+	size_t message_max;      /* largest answer accepted; 0: 16 MiB */
+	/* Sees every byte that is sent (out) or received, if not NULL. */
+	void (*on_bytes)(void *arg, bool out, const char *data, size_t len);
+	void *on_bytes_arg;
+};
+
+#ifdef __cplusplus
+#define KOINE_DIAL_OPTS                                                                            \
+	{                                                                                          \
+		sizeof(struct koine_dial_opts), NULL, 0, 0, 0, NULL, 0, NULL, NULL                 \
+	}
+#else
+#define KOINE_DIAL_OPTS                                                                            \
+	{                                                                                          \
+		.size = sizeof(struct koine_dial_opts)                                             \
+	}
+#endif
+
+/*
+ * Connects. `address` is "unix:PATH", a plain path with a slash in it,
+ * "tcp:HOST:PORT" or "http://HOST[:PORT][/PATH]" (numeric or "localhost" hosts
+ * only: this half needs no resolver). `opts` may be NULL.
+ *
+ * Connection errors are retried as opts say; -ENOENT and -ECONNREFUSED are
+ * what a server that is not there looks like.
+ */
+int koine_dial(const char *address, const struct koine_dial_opts *opts,
+	       struct koine_client **ret_client);
+void koine_client_free(struct koine_client *c);
+
+/* The last fault or refusal of this client, in words. Never NULL. */
+const char *koine_client_error(const struct koine_client *c);
+
+/*
+ * Calls and waits for the answer. `params` is JSON (an object or an array), or
+ * NULL for none.
+ *
+ * 0: the answer holds a result. KOINE_ERROR_ANSWER: it holds an error; *ret_answer
+ * is set here too. -ETIMEDOUT: no answer in time. Another negative number: the
+ * connection failed; it is dialled again, as opts say, by the next call. A call
+ * that may have reached the server is never sent twice.
+ */
+int koine_client_call(struct koine_client *c, const char *method, const char *params,
+		      struct koine_answer **ret_answer);
+
+/* Sends without wanting an answer. */
+int koine_client_notify(struct koine_client *c, const char *method, const char *params);
+
+void koine_answer_free(struct koine_answer *a);
+const struct koine_value *koine_answer_result(const struct koine_answer *a); /* NULL for an error */
+int64_t koine_answer_error_code(const struct koine_answer *a);               /* 0 for a result */
+const char *koine_answer_error_message(const struct koine_answer *a, size_t *ret_len);
+const struct koine_value *koine_answer_error_data(const struct koine_answer *a);
+/* The whole answer as it came. */
+const struct koine_value *koine_answer_whole(const struct koine_answer *a);
+
+/* `result` is 0, KOINE_ERROR_ANSWER or a fault, `answer` NULL for a fault. The
+ * answer is freed when the callback returns. */
+typedef void (*koine_answer_cb)(void *arg, int result, const struct koine_answer *answer);
+
+/* Sends and returns; cb runs within koine_client_step or a waiting call. */
+int koine_client_call_async(struct koine_client *c, const char *method, const char *params,
+			    koine_answer_cb cb, void *arg, int64_t *ret_id);
+
+/* Called for messages without id that have a method, or a result (streams). */
+typedef void (*koine_notification_cb)(void *arg, const char *method, size_t method_len,
+				      const struct koine_value *whole);
+void koine_client_on_notification(struct koine_client *c, koine_notification_cb cb, void *arg);
+
+/* For your own poll loop: wait for `events` (POLLIN, POLLOUT) on the
+ * descriptor, at most timeout_ms (-1: for ever), then step. A step never blocks. */
+int koine_client_fd(const struct koine_client *c);
+short koine_client_events(const struct koine_client *c);
+int koine_client_timeout_ms(const struct koine_client *c);
+int koine_client_step(struct koine_client *c);
+
+/* Waits at most timeout_ms and steps once. */
+int koine_client_wait(struct koine_client *c, int timeout_ms);
+
+/* ---- hosting: a server [host] ------------------------------------------ */
+
+struct koine_server;
+struct koine_call;
+
+enum koine_type {
+	KOINE_ANY,
+	KOINE_TYPE_STRING,
+	KOINE_TYPE_INT,
+	KOINE_TYPE_NUMBER,
+	KOINE_TYPE_BOOL,
+	KOINE_TYPE_OBJECT,
+	KOINE_TYPE_ARRAY
+};
+
+struct koine_field {
+	const char *name;
+	enum koine_type type;
+	bool required;
+	const char *doc; /* one line, shown by rpc.discover */
+};
+
+/* Must answer exactly once: koine_call_reply, koine_call_fail, or
+ * koine_call_later and then one of the two some time later. */
+typedef void (*koine_handler)(struct koine_call *call, void *arg);
+
+struct koine_method {
+	const char *name;
+	koine_handler handler;
+	void *arg;
+	const struct koine_field *fields; /* in the order of positional params */
+	size_t n_fields;
+	const char *doc; /* one line */
+};
+
+int koine_server_new(struct koine_server **ret_server); /* [host] */
+/* Closes clients, removes sockets. Calls still open are cancelled. */
+void koine_server_free(struct koine_server *s); /* [host] */
+
+/* What went wrong, in words. Never NULL. */
+const char *koine_server_error(const struct koine_server *s); /* [host] */
+
+/* Adds a method; everything is copied. Before the first listen. */
+int koine_server_add(struct koine_server *s, const struct koine_method *method); /* [host] */
+
+/*
+ * Listens at "unix:PATH", "tcp:HOST:PORT" or "http:HOST:PORT" (loopback only).
+ * `framing` is "line", "length", "http", or NULL to recognise each connection
+ * from its first bytes. `bound` (may be NULL) receives where it really listens,
+ * for port 0.
+ */
+int koine_server_listen(struct koine_server *s, const char *address, const char *framing,
+			char *bound, size_t bound_size); /* [host] */
+
+/* Our loop: returns after koine_server_stop. */
+int koine_server_run(struct koine_server *s);   /* [host] */
+void koine_server_stop(struct koine_server *s); /* [host] */
+
+/* Your loop: poll the descriptor for reading, at most timeout_ms, then step. */
+int koine_server_fd(const struct koine_server *s);         /* [host] */
+int koine_server_timeout_ms(const struct koine_server *s); /* [host] */
+void koine_server_step(struct koine_server *s);            /* [host] */
+
+/* From any thread: runs fn on the server's thread. The one such function. */
+int koine_server_post(struct koine_server *s, void (*fn)(void *arg), void *arg); /* [host] */
+
+/* A notification to every client, or to the one with this connection number
+ * (koine_call_connection). -ENOTCONN when it is gone, -ENOBUFS when it does
+ * not read and its queue is full: nothing was sent to it. */
+int koine_server_notify_all(struct koine_server *s, const char *method,
+			    const char *params); /* [host] */
+int koine_server_notify(struct koine_server *s, uint64_t connection, const char *method,
+			const char *params); /* [host] */
+
+/* How many clients are connected. */
+size_t koine_server_clients(const struct koine_server *s); /* [host] */
+
+/* ---- hosting: one call [host] ------------------------------------------ */
+
+/* The parameter, checked against its field; NULL when it was not given. Valid
+ * until the call is answered. */
+const struct koine_value *koine_call_param(const struct koine_call *c,
+					   const char *name); /* [host] */
+/* All of them, as sent; NULL for none. */
+const struct koine_value *koine_call_params(const struct koine_call *c); /* [host] */
+
+/* Who called. */
+const char *koine_call_method(const struct koine_call *c);   /* [host] */
+const char *koine_call_dialect(const struct koine_call *c);  /* [host] */
+const char *koine_call_framing(const struct koine_call *c);  /* [host] */
+uint64_t koine_call_connection(const struct koine_call *c);  /* [host] 0: it has left */
+bool koine_call_is_notification(const struct koine_call *c); /* [host] */
+/* False for a TCP peer, of whom nothing is known. Any output may be NULL. */
+bool koine_call_peer(const struct koine_call *c, int64_t *ret_pid, int64_t *ret_uid,
+		     int64_t *ret_gid); /* [host] */
+
+/* Write the result here, then koine_call_reply. */
+struct koine_json *koine_call_result(struct koine_call *c); /* [host] */
+void koine_call_reply(struct koine_call *c);                /* [host] */
+/* An error with a code and message of your own; data is JSON or NULL. */
+void koine_call_fail(struct koine_call *c, int64_t code, const char *message,
+		     const char *data); /* [host] */
+/* The answer comes later; the call stays valid until then, even if the client
+ * leaves. on_cancel (may be NULL) is called when the client cancels it, or the
+ * server stops; answer soon, a failure will do. */
+void koine_call_later(struct koine_call *c, void (*on_cancel)(struct koine_call *c, void *arg),
+		      void *arg); /* [host] */
+
+/* ---- logs [host] ------------------------------------------------------- */
+
+/* level: 0 err, 1 warn, 2 info, 3 debug. The line has no newline. Without a
+ * callback nothing is logged. One for the whole process. */
+void koine_set_log(void (*log)(void *arg, int level, const char *line), void *arg,
+		   int max_level); /* [host] */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

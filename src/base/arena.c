@@ -1,0 +1,102 @@
+#include "base/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct arena_block {
+	struct arena_block *older;
+	size_t size; /* of data */
+	_Alignas(16) char data[];
+};
+
+enum { FIRST_BLOCK = 4096 - (int)sizeof(struct arena_block), LARGEST_STEP = 1 << 20 };
+
+void arena_init(struct arena *a, size_t max)
+{
+	*a = (struct arena) {.max = max};
+}
+
+static void block_use(struct arena *a, struct arena_block *block)
+{
+	a->newest = block;
+	a->at = block->data;
+	a->end = block->data + block->size;
+}
+
+static void free_down_to(struct arena *a, const struct arena_block *keep)
+{
+	while (a->newest != keep) {
+		struct arena_block *older = a->newest->older;
+
+		a->used -= a->newest->size;
+		free(a->newest);
+		a->newest = older;
+	}
+}
+
+void arena_done(struct arena *a)
+{
+	free_down_to(a, NULL);
+	arena_init(a, a->max);
+}
+
+void arena_reset(struct arena *a)
+{
+	struct arena_block *oldest = a->newest;
+
+	if (!oldest)
+		return;
+	while (oldest->older)
+		oldest = oldest->older;
+	if (oldest->size > FIRST_BLOCK)
+		oldest = NULL;
+	free_down_to(a, oldest);
+	if (oldest)
+		block_use(a, oldest);
+	else
+		arena_init(a, a->max);
+}
+
+void *arena_more(struct arena *a, size_t n)
+{
+	size_t size = a->newest ? a->newest->size * 2 : (size_t)FIRST_BLOCK;
+	struct arena_block *block;
+
+	if (size > LARGEST_STEP)
+		size = LARGEST_STEP;
+	if (size < n)
+		size = n;
+	/* n was rounded up by the caller; 0 here means that it overflowed. */
+	if (n == 0 || size > a->max || a->used > a->max - size)
+		return NULL;
+	block = malloc(sizeof(*block) + size);
+	if (!block)
+		return NULL;
+	block->older = a->newest;
+	block->size = size;
+	a->used += size;
+	block_use(a, block);
+	a->at += n;
+	return block->data;
+}
+
+void *arena_zalloc(struct arena *a, size_t n)
+{
+	void *p = arena_alloc(a, n);
+
+	if (p)
+		memset(p, 0, n);
+	return p;
+}
+
+char *arena_copy(struct arena *a, const void *data, size_t n)
+{
+	char *p = arena_alloc(a, n + 1);
+
+	if (!p)
+		return NULL;
+	if (n > 0)
+		memcpy(p, data, n);
+	p[n] = '\0';
+	return p;
+}

@@ -1,0 +1,44 @@
+/*
+ * Memory that is freed all at once: a call's. Pieces are never freed alone.
+ *
+ * The first block is kept over a reset, so that a small call costs no malloc.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena_block;
+
+struct arena {
+	char *at; /* the next free byte of the newest block */
+	char *end;
+	struct arena_block *newest;
+	size_t used; /* bytes in all blocks */
+	size_t max;
+};
+
+void arena_init(struct arena *a, size_t max);
+void arena_done(struct arena *a);
+
+/* Gives everything back except one small block. */
+void arena_reset(struct arena *a);
+
+void *arena_more(struct arena *a, size_t n);
+
+/* n bytes, aligned for any type and not cleared; NULL when memory or max is spent. */
+static inline void *arena_alloc(struct arena *a, size_t n)
+{
+	char *p = a->at;
+
+	n = (n + 15) & ~(size_t)15;
+	if ((size_t)(a->end - p) < n)
+		return arena_more(a, n);
+	a->at = p + n;
+	return p;
+}
+
+void *arena_zalloc(struct arena *a, size_t n);
+
+/* A copy with a NUL behind it. */
+char *arena_copy(struct arena *a, const void *data, size_t n);

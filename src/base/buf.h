@@ -1,0 +1,67 @@
+/*
+ * A growing byte buffer, born with its maximum.
+ *
+ * Errors stick: after one failed append every later one does nothing, so a
+ * writer may put a whole message together and look at `err` once.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct buf {
+	char *data;
+	size_t len;
+	size_t cap;
+	size_t max;
+	int err; /* 0, -ENOMEM, or -EMSGSIZE once max would be passed */
+};
+
+void buf_init(struct buf *b, size_t max);
+void buf_done(struct buf *b);
+
+/* Empties it and forgives its error; keeps the memory. */
+void buf_clear(struct buf *b);
+
+/* Like buf_clear, but gives back memory above `keep` bytes. */
+void buf_trim(struct buf *b, size_t keep);
+
+/* Makes room for n more bytes; does not change len. */
+int buf_grow(struct buf *b, size_t n);
+
+/* Drops n bytes from the front. */
+void buf_consume(struct buf *b, size_t n);
+
+/* printf at the end. Not for the path of a request. */
+void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static inline int buf_reserve(struct buf *b, size_t n)
+{
+	if (b->err == 0 && b->cap - b->len >= n)
+		return 0;
+	return buf_grow(b, n);
+}
+
+static inline void buf_add(struct buf *b, const void *data, size_t n)
+{
+	if (n == 0 || buf_reserve(b, n) != 0)
+		return;
+	memcpy(b->data + b->len, data, n);
+	b->len += n;
+}
+
+static inline void buf_add_char(struct buf *b, char c)
+{
+	if (buf_reserve(b, 1) == 0)
+		b->data[b->len++] = c;
+}
+
+static inline void buf_add_str(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+/* Decimal digits, without printf. */
+void buf_add_uint(struct buf *b, uint64_t n);
+void buf_add_int(struct buf *b, int64_t n);

@@ -1,0 +1,29 @@
+/*
+ * Ownership within one function: a variable that frees itself when it leaves
+ * scope, and TAKE() to hand it on.
+ */
+#pragma once
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CLEANUP(fn) __attribute__((cleanup(fn)))
+
+/* Hands the pointer on: the variable is left NULL, so its cleanup does nothing. */
+#define TAKE(p)                                                                                    \
+	({                                                                                         \
+		__typeof__(p) take_ = (p);                                                         \
+		(p) = NULL;                                                                        \
+		take_;                                                                             \
+	})
+
+static inline void freep(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void closep(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}

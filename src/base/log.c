@@ -1,0 +1,118 @@
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum log_level log_level_now = LOG_LEVEL_INFO;
+
+static log_fn log_sink;
+static void *log_sink_arg;
+static bool journal;
+
+static const struct {
+	const char *name;
+	char priority; /* as syslog counts: 3 err, 4 warning, 6 info, 7 debug */
+} levels[] = {
+	[LOG_LEVEL_ERR] = {"err", '3'},
+	[LOG_LEVEL_WARN] = {"warn", '4'},
+	[LOG_LEVEL_INFO] = {"info", '6'},
+	[LOG_LEVEL_DEBUG] = {"debug", '7'},
+};
+
+void log_set_sink(log_fn sink, void *arg)
+{
+	log_sink = sink;
+	log_sink_arg = arg;
+}
+
+void log_set_level(enum log_level level)
+{
+	log_level_now = level;
+}
+
+bool log_parse_level(const char *name, enum log_level *ret)
+{
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		if (strcmp(name, levels[i].name) == 0) {
+			*ret = (enum log_level)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* systemd names the journal's stream in JOURNAL_STREAM as DEVICE:INODE; the
+ * variable is inherited further than the stream, so compare. */
+static bool stderr_is_journal(void)
+{
+	const char *named = getenv("JOURNAL_STREAM");
+	char ours[64];
+	struct stat st;
+
+	if (!named || fstat(STDERR_FILENO, &st) != 0)
+		return false;
+	snprintf(ours, sizeof(ours), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	return strcmp(named, ours) == 0;
+}
+
+static void write_stderr(void *arg, enum log_level level, const char *line)
+{
+	char text[1200];
+	int n;
+
+	(void)arg;
+	if (journal)
+		n = snprintf(text, sizeof(text), "<%c>%s\n", levels[level].priority, line);
+	else
+		n = snprintf(text, sizeof(text), "%s %-5s %s\n", clock_iso_now(),
+			     levels[level].name, line);
+	if (n >= (int)sizeof(text)) {
+		n = sizeof(text) - 1;
+		text[n - 1] = '\n';
+	}
+	/* One write, so that lines of several threads do not mix. With stderr
+	 * gone there is nobody left to tell. */
+	if (write(STDERR_FILENO, text, (size_t)n) < 0)
+		return;
+}
+
+void log_to_stderr(void)
+{
+	journal = stderr_is_journal();
+	log_set_sink(write_stderr, NULL);
+}
+
+/* A value from outside must not be able to start a line of its own. */
+static void flatten(char *line)
+{
+	for (; *line; line++) {
+		if ((unsigned char)*line < 0x20 || *line == 0x7f)
+			*line = '?';
+	}
+}
+
+void log_line(enum log_level level, const char *event, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+	int n;
+
+	if (!log_sink)
+		return;
+	n = snprintf(line, sizeof(line), "%s  ", event);
+	if (n < 0 || n >= (int)sizeof(line))
+		return;
+	va_start(args, format);
+	vsnprintf(line + n, sizeof(line) - (size_t)n, format, args);
+	va_end(args);
+	flatten(line);
+	log_sink(log_sink_arg, level, line);
+}

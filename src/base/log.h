@@ -1,0 +1,48 @@
+/*
+ * One line per event: words, two spaces, then key=value.
+ *
+ *	log_info("listener open", "dialect=%s address=%s", name, address);
+ *
+ * Whoever handles a fault logs it, once. No payloads above debug, no secrets
+ * ever. Any thread may log.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+enum log_level { LOG_LEVEL_ERR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+/* Receives a finished line without its newline; called from any thread. */
+typedef void (*log_fn)(void *arg, enum log_level level, const char *line);
+
+/* A library must stay silent: until a sink is set, lines go nowhere. */
+void log_set_sink(log_fn sink, void *arg);
+
+/* Writes to stderr; when that is the journal, with its priority prefix. */
+void log_to_stderr(void);
+
+void log_set_level(enum log_level level);
+
+/* Accepts err, warn, info, debug. */
+bool log_parse_level(const char *name, enum log_level *ret);
+
+extern enum log_level log_level_now;
+
+static inline bool log_enabled(enum log_level level)
+{
+	return level <= log_level_now;
+}
+
+void log_line(enum log_level level, const char *event, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define log_at(level, event, ...)                                                                  \
+	do {                                                                                       \
+		if (log_enabled(level))                                                            \
+			log_line(level, event, __VA_ARGS__);                                       \
+	} while (0)
+
+#define log_err(event, ...)   log_at(LOG_LEVEL_ERR, event, __VA_ARGS__)
+#define log_warn(event, ...)  log_at(LOG_LEVEL_WARN, event, __VA_ARGS__)
+#define log_info(event, ...)  log_at(LOG_LEVEL_INFO, event, __VA_ARGS__)
+#define log_debug(event, ...) log_at(LOG_LEVEL_DEBUG, event, __VA_ARGS__)

@@ -1,0 +1,33 @@
+/* A piece of text that knows its length; it may hold NUL and is not ended by one. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct text {
+	const char *data; /* NULL: there is none (which is not the same as "") */
+	size_t len;
+};
+
+#define TEXT(literal) ((struct text) {.data = (literal), .len = sizeof(literal) - 1})
+
+/* printf("%.*s", TEXT_ARGS(t)) */
+#define TEXT_ARGS(t) (int)(t).len, (t).data ? (t).data : ""
+
+static inline struct text text_of(const char *s)
+{
+	return (struct text) {.data = s, .len = s ? strlen(s) : 0};
+}
+
+static inline bool text_is(struct text t, const char *s)
+{
+	size_t n = strlen(s);
+
+	return t.len == n && (n == 0 || memcmp(t.data, s, n) == 0);
+}
+
+static inline bool text_equal(struct text a, struct text b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}

@@ -1,0 +1,58 @@
+/*
+ * A tree of structured data: what wire/json reads into, and how such data
+ * reaches a service. It lives in an arena and never changes after it was read.
+ *
+ * Text, keys and numbers may point into the message they were read from.
+ * Whoever keeps the tree longer than the message moves it with value_rebase.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+enum value_kind {
+	VALUE_NULL,
+	VALUE_FALSE,
+	VALUE_TRUE,
+	VALUE_NUMBER,
+	VALUE_STRING,
+	VALUE_ARRAY,
+	VALUE_OBJECT,
+};
+
+struct value {
+	uint8_t kind;
+	uint32_t key_len;
+	uint32_t len;     /* bytes of text, or number of children */
+	uint32_t raw_len; /* bytes of source */
+	const char *key;  /* a member of an object has one */
+	union {
+		const char *text;    /* a string's decoded bytes; a number's source */
+		struct value *first; /* the first child */
+	};
+	struct value *next; /* the next sibling */
+	const char *raw;    /* the source of this value, quotes and brackets included */
+};
+
+#define value_each(child, parent)                                                                  \
+	for (const struct value *child = (parent)->first; child; child = child->next)
+
+/* "null", "boolean", "number", "string", "array" or "object". */
+const char *value_kind_name(const struct value *v);
+
+/* The last member of that name, or NULL; NULL too when v is NULL or no object. */
+const struct value *value_find(const struct value *v, const char *key);
+
+/* False unless v is a number without fraction or exponent that fits. */
+bool value_int(const struct value *v, int64_t *ret);
+
+/* Any number; the nearest double. */
+bool value_double(const struct value *v, double *ret);
+
+/* The text of a string; {NULL, 0} for anything else. */
+struct text value_text(const struct value *v);
+
+/* Follows a message that was copied from `from` to `to`. */
+void value_rebase(struct value *v, const char *from, size_t len, const char *to);

@@ -1,0 +1,36 @@
+#include "base/why.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static void fill(struct why *why, enum refusal code, const char *format, va_list args)
+{
+	why->code = code;
+	why->field[0] = '\0';
+	vsnprintf(why->text, sizeof(why->text), format, args);
+}
+
+int refuse(struct why *why, enum refusal code, const char *format, ...)
+{
+	va_list args;
+
+	if (!why)
+		return code;
+	va_start(args, format);
+	fill(why, code, format, args);
+	va_end(args);
+	return code;
+}
+
+int refuse_field(struct why *why, const char *field, const char *format, ...)
+{
+	va_list args;
+
+	if (!why)
+		return REFUSE_PARAMS;
+	va_start(args, format);
+	fill(why, REFUSE_PARAMS, format, args);
+	va_end(args);
+	snprintf(why->field, sizeof(why->field), "%s", field);
+	return REFUSE_PARAMS;
+}
