@@ -1,0 +1,89 @@
+/*
+ * A framing cuts a stream of bytes into messages, and wraps messages into
+ * bytes. It does no I/O and keeps no input.
+ *
+ * The caller holds the bytes that are not used yet and offers them, always
+ * from the first unused one. A framing remembers how far it has looked, so
+ * bytes that come in small pieces are not searched again. The caller drops
+ * *ret_used bytes after every call, whatever it returned.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/why.h"
+
+struct http_request;
+
+enum frame_kind {
+	FRAME_MORE,     /* no whole message yet */
+	FRAME_MESSAGE,  /* frame.data, until the next call or until the input moves */
+	FRAME_CONTINUE, /* http: the client waits for "100 Continue" before its body */
+	FRAME_REFUSED,  /* frame.why and frame.status; the stream is of no use any more:
+			 * answer and close. Every later call says the same. */
+};
+
+struct frame {
+	const char *data;
+	size_t len;
+	const struct http_request *http; /* FRAME_MESSAGE of http1 only */
+	struct why why;                  /* FRAME_REFUSED: REFUSE_TOO_LARGE or REFUSE_PARSE; or
+					  * REFUSE_INTERNAL when memory ran out */
+	int status; /* FRAME_REFUSED of http1: 400, 413, 414, 417, 431, 500, 501, 505 */
+};
+
+struct framing_limits {
+	size_t message;      /* bytes of one message, without its framing */
+	size_t http_line;    /* request line: 8192 */
+	size_t http_headers; /* bytes of all header lines: 32768 */
+	unsigned n_headers;  /* 100 */
+};
+
+struct framing {
+	const char *name; /* "line", "length", "http", "gob" */
+	size_t state_size;
+
+	/* state is zeroed memory of state_size bytes. */
+	void (*init)(void *state, const struct framing_limits *limits);
+	void (*done)(void *state);
+
+	/* eof: nothing follows the bytes offered. */
+	enum frame_kind (*next)(void *state, const char *in, size_t len, bool eof, size_t *ret_used,
+				struct frame *ret);
+
+	/* Appends one message, wrapped. NULL where a reply needs to know its request (http). */
+	void (*wrap)(struct buf *out, const char *data, size_t len);
+
+	/* True while a message has begun and not ended. */
+	bool (*in_message)(const void *state);
+};
+
+/* Newline-delimited. A CR before the newline is dropped, blank lines are
+ * skipped, a last line without newline counts at eof. */
+extern const struct framing framing_line;
+
+/* A 4-byte big-endian length, then the message. Length 0 is an empty message. */
+extern const struct framing framing_length;
+
+/* HTTP/1.x requests; see wire/http1.h. */
+extern const struct framing framing_http;
+
+enum { SNIFF_MAX = 16 };
+
+enum sniffed {
+	SNIFF_MORE, /* cannot tell yet; at most SNIFF_MAX bytes are ever needed */
+	SNIFF_LINE,
+	SNIFF_LENGTH,
+	SNIFF_HTTP,
+	SNIFF_GOB,
+};
+
+/*
+ * Tells from its first bytes what a client speaks. `max` is the longest
+ * message of this listener. What fits nothing is a line: it is answered with a
+ * parse error there. With eof it always decides.
+ */
+enum sniffed sniff(const char *in, size_t len, bool eof, size_t max);

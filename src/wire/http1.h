@@ -1,0 +1,68 @@
+/*
+ * HTTP/1.1 for a JSON-RPC endpoint: a strict push parser of requests and a
+ * writer of responses. framing_http (wire/framing.h) is its parser half.
+ *
+ * Strict: whatever two parsers could read differently is refused, because a
+ * message that ends elsewhere for somebody else is how requests are smuggled.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+
+struct http_header {
+	struct text name;  /* as sent */
+	struct text value; /* without surrounding white space */
+};
+
+/* Valid until the next call of framing_http.next. The texts are NUL-free. */
+struct http_request {
+	struct text method; /* as sent: "POST" */
+	struct text target; /* as sent: "/rpc?x=1" */
+	int minor;          /* HTTP/1.minor: 0 or 1 */
+	bool keep_alive;    /* by version and Connection header */
+	bool upgrade;       /* asked for another protocol; we never do */
+	const struct http_header *headers;
+	unsigned n_headers;
+};
+
+/* The value of the one header of that name (any case), or {NULL, 0}; a header
+ * that came twice is joined as the RFC says only for lists, so here the first wins. */
+struct text http_header_find(const struct http_request *r, const char *name);
+
+/* How often it came: Host must come exactly once. */
+unsigned http_header_count(const struct http_request *r, const char *name);
+
+/* True if `token` stands in the comma-separated value, in any case. */
+bool http_has_token(struct text value, const char *token);
+
+/* "OK", "Bad Request" … for every status that koine sends. */
+const char *http_reason(int status);
+
+struct http_response {
+	int status;
+	bool keep_alive;
+	bool head_only;           /* the request was HEAD: same headers, no body */
+	const char *extra;        /* whole header lines, each ending in CRLF, or NULL */
+	const char *content_type; /* NULL: "application/json; charset=utf-8" */
+};
+
+/*
+ * Appends a whole response. Always Content-Type, Content-Length and Connection,
+ * in that order (then `extra`), which is what clients of old servers look for.
+ */
+void http_write_response(struct buf *out, const struct http_response *r, const char *body,
+			 size_t len);
+
+/* Appends "HTTP/1.1 100 Continue" and its blank line. */
+void http_write_continue(struct buf *out);
+
+/* Host names loopback: localhost, 127.0.0.0/8 in plain dotted form or [::1], with or
+ * without a port. Nothing else: not "localhost.", no "*.local", no unspecified address. */
+bool http_host_is_loopback(struct text host);
+
+/* An Origin that a page of ours could have: http:// or https:// and a loopback host. */
+bool http_origin_is_loopback(struct text origin);

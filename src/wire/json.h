@@ -1,0 +1,73 @@
+/*
+ * JSON text (RFC 8259, strict) in and out.
+ *
+ * Reading is one pass over the bytes into a base/value tree in an arena. Text
+ * without escapes is not copied. Numbers keep their source. Writing appends to
+ * a bounded buffer.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/value.h"
+#include "base/why.h"
+
+enum { JSON_DEPTH_MAX = 1024, JSON_DEPTH_DEFAULT = 128, JSON_VALUES_DEFAULT = 1000000 };
+
+struct json_limits {
+	unsigned depth;  /* nested arrays and objects; at most JSON_DEPTH_MAX */
+	uint32_t values; /* in one text */
+};
+
+extern const struct json_limits json_default_limits;
+
+/*
+ * Reads exactly one value and the white space around it.
+ *
+ * Refuses with REFUSE_PARSE for text that is not JSON (why says what and at
+ * which byte), REFUSE_TOO_LARGE past a limit. The tree points into `text`.
+ */
+int json_read(struct arena *a, const char *text, size_t len, const struct json_limits *limits,
+	      struct value **ret_value, struct why *why);
+
+/*
+ * A writer. Commas are its business, matching begin and end the caller's.
+ * Failures stick to out->err.
+ */
+struct json {
+	struct buf *out;
+	bool comma; /* something precedes at this level */
+};
+
+static inline struct json json_writer(struct buf *out)
+{
+	return (struct json) {.out = out};
+}
+
+void json_begin_object(struct json *j);
+void json_end_object(struct json *j);
+void json_begin_array(struct json *j);
+void json_end_array(struct json *j);
+
+/* The next value belongs to this key. */
+void json_key(struct json *j, const char *key);
+
+void json_null(struct json *j);
+void json_bool(struct json *j, bool b);
+void json_int(struct json *j, int64_t n);
+void json_uint(struct json *j, uint64_t n);
+void json_double(struct json *j, double d); /* shortest that reads back; null unless finite */
+void json_text(struct json *j, struct text t);
+void json_str(struct json *j, const char *s);                /* NULL writes null */
+void json_raw(struct json *j, const char *text, size_t len); /* is JSON already */
+void json_value(struct json *j, const struct value *v);
+
+/* key and value in one. */
+void json_member_str(struct json *j, const char *key, const char *s);
+void json_member_text(struct json *j, const char *key, struct text t);
+void json_member_int(struct json *j, const char *key, int64_t n);
+void json_member_uint(struct json *j, const char *key, uint64_t n);
+void json_member_bool(struct json *j, const char *key, bool b);

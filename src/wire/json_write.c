@@ -1,0 +1,245 @@
+/* The writer. Whatever it is given, what it writes is JSON. */
+#include "wire/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/utf8.h"
+
+static inline void separate(struct json *j)
+{
+	if (j->comma)
+		buf_add_char(j->out, ',');
+	j->comma = true;
+}
+
+void json_begin_object(struct json *j)
+{
+	separate(j);
+	buf_add_char(j->out, '{');
+	j->comma = false;
+}
+
+void json_end_object(struct json *j)
+{
+	buf_add_char(j->out, '}');
+	j->comma = true;
+}
+
+void json_begin_array(struct json *j)
+{
+	separate(j);
+	buf_add_char(j->out, '[');
+	j->comma = false;
+}
+
+void json_end_array(struct json *j)
+{
+	buf_add_char(j->out, ']');
+	j->comma = true;
+}
+
+static void add_escaped(struct buf *out, unsigned char c)
+{
+	static const char hex[] = "0123456789abcdef";
+	static const char short_form[128] = {
+		['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+		['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
+	};
+	char text[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+
+	if (short_form[c & 127]) {
+		text[1] = short_form[c & 127];
+		buf_add(out, text, 2);
+	} else {
+		buf_add(out, text, 6);
+	}
+}
+
+/* The bytes after a run of plain ones: an escape, a sequence, or what is neither. */
+static const char *add_special(struct buf *out, const char *p, const char *end)
+{
+	size_t n;
+
+	if ((unsigned char)*p < 0x80) {
+		add_escaped(out, (unsigned char)*p);
+		return p + 1;
+	}
+	n = utf8_sequence(p, end);
+	if (n > 0)
+		buf_add(out, p, n);
+	else
+		buf_add_str(out, "\xef\xbf\xbd"); /* U+FFFD: file names may be anything */
+	return p + (n > 0 ? n : 1);
+}
+
+static void add_quoted(struct buf *out, const char *p, size_t len)
+{
+	const char *end = p + len;
+
+	buf_add_char(out, '"');
+	while (p < end) {
+		const char *special = skip_plain(p, end);
+
+		buf_add(out, p, (size_t)(special - p));
+		p = special;
+		if (p < end)
+			p = add_special(out, p, end);
+	}
+	buf_add_char(out, '"');
+}
+
+void json_key(struct json *j, const char *key)
+{
+	separate(j);
+	add_quoted(j->out, key, strlen(key));
+	buf_add_char(j->out, ':');
+	j->comma = false;
+}
+
+void json_null(struct json *j)
+{
+	json_raw(j, "null", 4);
+}
+
+void json_bool(struct json *j, bool b)
+{
+	json_raw(j, b ? "true" : "false", b ? 4 : 5);
+}
+
+void json_int(struct json *j, int64_t n)
+{
+	separate(j);
+	buf_add_int(j->out, n);
+}
+
+void json_uint(struct json *j, uint64_t n)
+{
+	separate(j);
+	buf_add_uint(j->out, n);
+}
+
+void json_double(struct json *j, double d)
+{
+	char text[40];
+
+	if (!isfinite(d)) {
+		json_null(j);
+		return;
+	}
+	for (int precision = 15; precision <= 17; precision++) {
+		snprintf(text, sizeof(text), "%.*g", precision, d);
+		if (strtod(text, NULL) == d)
+			break;
+	}
+	/* A host program may have set a locale with a decimal comma. */
+	for (char *p = text; *p; p++) {
+		if (!memchr("+-0123456789e", *p, 13))
+			*p = '.';
+	}
+	json_raw(j, text, strlen(text));
+}
+
+void json_text(struct json *j, struct text t)
+{
+	separate(j);
+	if (t.data)
+		add_quoted(j->out, t.data, t.len);
+	else
+		buf_add(j->out, "null", 4);
+}
+
+void json_str(struct json *j, const char *s)
+{
+	json_text(j, text_of(s));
+}
+
+void json_raw(struct json *j, const char *text, size_t len)
+{
+	separate(j);
+	buf_add(j->out, text, len);
+}
+
+static void write_key(struct json *j, const struct value *v)
+{
+	if (!v->key)
+		return;
+	separate(j);
+	add_quoted(j->out, v->key, v->key_len);
+	buf_add_char(j->out, ':');
+	j->comma = false;
+}
+
+/* As deep as the reader's limit let the tree become. */
+static void write_tree(struct json *j, const struct value *v)
+{
+	switch ((enum value_kind)v->kind) {
+	case VALUE_NULL:
+		json_null(j);
+		break;
+	case VALUE_FALSE:
+	case VALUE_TRUE:
+		json_bool(j, v->kind == VALUE_TRUE);
+		break;
+	case VALUE_NUMBER:
+		json_raw(j, v->text, v->len);
+		break;
+	case VALUE_STRING:
+		json_text(j, value_text(v));
+		break;
+	case VALUE_ARRAY:
+	case VALUE_OBJECT:
+		if (v->kind == VALUE_OBJECT)
+			json_begin_object(j);
+		else
+			json_begin_array(j);
+		value_each (child, v) {
+			write_key(j, child);
+			write_tree(j, child);
+		}
+		if (v->kind == VALUE_OBJECT)
+			json_end_object(j);
+		else
+			json_end_array(j);
+		break;
+	}
+}
+
+void json_value(struct json *j, const struct value *v)
+{
+	if (v)
+		write_tree(j, v);
+	else
+		json_null(j);
+}
+
+void json_member_str(struct json *j, const char *key, const char *s)
+{
+	json_key(j, key);
+	json_str(j, s);
+}
+
+void json_member_text(struct json *j, const char *key, struct text t)
+{
+	json_key(j, key);
+	json_text(j, t);
+}
+
+void json_member_int(struct json *j, const char *key, int64_t n)
+{
+	json_key(j, key);
+	json_int(j, n);
+}
+
+void json_member_uint(struct json *j, const char *key, uint64_t n)
+{
+	json_key(j, key);
+	json_uint(j, n);
+}
+
+void json_member_bool(struct json *j, const char *key, bool b)
+{
+	json_key(j, key);
+	json_bool(j, b);
+}

@@ -1,0 +1,192 @@
+#include "wire/jsonrpc.h"
+
+static const char begin_result[] = "{\"jsonrpc\":\"2.0\",\"result\":";
+static const char begin_id[] = "{\"jsonrpc\":\"2.0\",\"id\":";
+static const char begin_error[] = "{\"jsonrpc\":\"2.0\",\"error\":";
+
+#define ADD(out, literal) buf_add(out, literal, sizeof(literal) - 1)
+
+const char *jsonrpc_words(enum refusal code)
+{
+	static const char *const words[N_REFUSALS] = {
+		[REFUSE_PARSE] = "Parse error",       [REFUSE_REQUEST] = "Invalid Request",
+		[REFUSE_METHOD] = "Method not found", [REFUSE_PARAMS] = "Invalid params",
+		[REFUSE_INTERNAL] = "Internal error",
+	};
+
+	return words[code];
+}
+
+static int not_request(struct why *why, const char *words)
+{
+	return refuse(why, REFUSE_REQUEST, "%s", words ? words : jsonrpc_words(REFUSE_REQUEST));
+}
+
+struct envelope {
+	const struct value *jsonrpc;
+	const struct value *method;
+	const struct value *params;
+	const struct value *id;
+};
+
+static inline bool key_is(const struct value *v, const char *key, size_t len)
+{
+	return memcmp(v->key, key, len) == 0;
+}
+
+/* One look at each member; the last of equal names wins. */
+static void open_envelope(const struct value *v, struct envelope *e)
+{
+	value_each (member, v) {
+		switch (member->key_len) {
+		case 2:
+			if (key_is(member, "id", 2))
+				e->id = member;
+			break;
+		case 6:
+			if (key_is(member, "method", 6))
+				e->method = member;
+			else if (key_is(member, "params", 6))
+				e->params = member;
+			break;
+		case 7:
+			if (key_is(member, "jsonrpc", 7))
+				e->jsonrpc = member;
+			break;
+		}
+	}
+}
+
+static bool id_allowed(const struct jsonrpc_rules *rules, const struct value *id)
+{
+	if (!id || (rules->flags & JSONRPC_ANY_ID))
+		return true;
+	return id->kind == VALUE_STRING || id->kind == VALUE_NUMBER || id->kind == VALUE_NULL;
+}
+
+static bool is_silent(const struct jsonrpc_rules *rules, const struct value *id)
+{
+	if (!id)
+		return !(rules->flags & JSONRPC_NO_SILENCE);
+	return id->kind == VALUE_NULL && (rules->flags & JSONRPC_NULL_ID_SILENT);
+}
+
+static int check_params(const struct jsonrpc_rules *rules, const struct value *params,
+			struct why *why)
+{
+	if (!params || params->kind == VALUE_OBJECT)
+		return 0;
+	if (params->kind != VALUE_ARRAY)
+		return not_request(why, rules->bad_params);
+	if (rules->flags & JSONRPC_NO_POSITIONAL)
+		return refuse(why, REFUSE_PARAMS,
+			      "Positional params (array) not supported, use named params (object)");
+	return 0;
+}
+
+int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,
+		 struct jsonrpc_request *ret, struct why *why)
+{
+	struct envelope e = {0};
+	int r;
+
+	*ret = (struct jsonrpc_request) {0};
+	if (v->kind != VALUE_OBJECT)
+		return not_request(why, rules->not_object);
+	open_envelope(v, &e);
+	if (!id_allowed(rules, e.id))
+		return not_request(why, rules->bad_id);
+	if (e.id)
+		ret->id = (struct text) {.data = e.id->raw, .len = e.id->raw_len};
+	if (!e.jsonrpc || !text_is(value_text(e.jsonrpc), "2.0"))
+		return not_request(why, rules->no_version);
+	if (!e.method || e.method->kind != VALUE_STRING || e.method->len == 0)
+		return not_request(why, rules->no_method);
+	ret->method = value_text(e.method);
+	if (e.params && e.params->kind != VALUE_NULL)
+		ret->params = e.params;
+	r = check_params(rules, ret->params, why);
+	/* Only what is a request can be a notification: anything less is
+	 * answered, with id null. */
+	ret->silent = r != REFUSE_REQUEST && is_silent(rules, e.id);
+	return r;
+}
+
+static void add_id(struct buf *out, struct text id)
+{
+	if (id.data)
+		buf_add(out, id.data, id.len);
+	else
+		ADD(out, "null");
+}
+
+/* Leaves the writer where a value must follow. */
+static void begin(const struct jsonrpc_rules *rules, struct json *j, struct text id, bool error)
+{
+	struct buf *out = j->out;
+
+	if (rules->flags & JSONRPC_ID_SECOND) {
+		ADD(out, begin_id);
+		add_id(out, id);
+		if (error)
+			ADD(out, ",\"error\":");
+		else
+			ADD(out, ",\"result\":");
+	} else if (error) {
+		ADD(out, begin_error);
+	} else {
+		ADD(out, begin_result);
+	}
+	j->comma = false;
+}
+
+static void end(const struct jsonrpc_rules *rules, struct json *j, struct text id)
+{
+	if (!(rules->flags & JSONRPC_ID_SECOND)) {
+		ADD(j->out, ",\"id\":");
+		add_id(j->out, id);
+	}
+	buf_add_char(j->out, '}');
+	j->comma = true;
+}
+
+void jsonrpc_begin_result(const struct jsonrpc_rules *rules, struct json *j, struct text id)
+{
+	begin(rules, j, id, false);
+}
+
+void jsonrpc_end_result(const struct jsonrpc_rules *rules, struct json *j, struct text id)
+{
+	end(rules, j, id);
+}
+
+void jsonrpc_write_error(const struct jsonrpc_rules *rules, struct json *j, struct text id,
+			 int64_t code, struct text message, struct text data)
+{
+	begin(rules, j, id, true);
+	json_begin_object(j);
+	json_member_int(j, "code", code);
+	json_member_text(j, "message", message);
+	if (data.data) {
+		json_key(j, "data");
+		json_raw(j, data.data, data.len);
+	}
+	json_end_object(j);
+	end(rules, j, id);
+}
+
+void jsonrpc_write_request(struct json *j, struct text method, struct text params, struct text id)
+{
+	json_begin_object(j);
+	json_member_str(j, "jsonrpc", "2.0");
+	json_member_text(j, "method", method);
+	if (params.data) {
+		json_key(j, "params");
+		json_raw(j, params.data, params.len);
+	}
+	if (id.data) {
+		json_key(j, "id");
+		json_raw(j, id.data, id.len);
+	}
+	json_end_object(j);
+}

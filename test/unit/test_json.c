@@ -1,0 +1,429 @@
+/* JSON text: what is accepted, what is refused, what comes back. */
+#include "check.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+
+#include "wire/json.h"
+
+enum { BIG = 64 << 20 };
+
+/* Reads from memory of exactly that size, so that a sanitizer sees one byte too far. */
+static int read_exact(const char *text, size_t len, const struct json_limits *limits,
+		      struct buf *out, struct why *why)
+{
+	char *copy = malloc(len ? len : 1);
+	struct value *root = NULL;
+	struct arena a;
+	int r;
+
+	assert_non_null(copy);
+	if (len > 0)
+		memcpy(copy, text, len);
+	arena_init(&a, BIG);
+	r = json_read(&a, copy, len, limits, &root, why);
+	if (r == 0 && out) {
+		struct json j = json_writer(out);
+
+		json_value(&j, root);
+	}
+	arena_done(&a);
+	free(copy);
+	return r;
+}
+
+static int read_text(const char *text)
+{
+	return read_exact(text, strlen(text), &json_default_limits, NULL, NULL);
+}
+
+static void accepts_what_is_json(void **state)
+{
+	static const char *const good[] = {
+		"null",
+		"true",
+		"false",
+		"0",
+		"-0",
+		"-0.0",
+		"1e2",
+		"1E+2",
+		"1.5e-3",
+		"\"\"",
+		"[]",
+		"{}",
+		" [ ] ",
+		"\t{\n}\r",
+		"[1,[2,[3]]]",
+		"{\"a\":{\"b\":[{}]}}",
+		"\"\\u0000\"",
+		"\"\\ud83d\\ude00\"",
+		"\"\xc3\xa9\"",
+		"\"\xf4\x8f\xbf\xbf\"",
+		"\"\x7f\"",
+		"12345678901234567890123456789012345678901234567890",
+		"{\"a\":1,\"a\":2}",
+		"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"",
+		"[\"abcdefg\\\"hij\",\"abcdefghijklmnop\"]",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		if (read_text(good[i]) != 0)
+			fail_msg("refused: %s", good[i]);
+	}
+}
+
+static void refuses_what_is_not(void **state)
+{
+	static const char *const wrong[] = {
+		"",
+		" ",
+		"nul",
+		"nulll",
+		"True",
+		"NaN",
+		"Infinity",
+		"-",
+		"+1",
+		"01",
+		"-01",
+		"1.",
+		".5",
+		"1e",
+		"1e+",
+		"0x1",
+		"1 2",
+		"[",
+		"]",
+		"[1,]",
+		"[,1]",
+		"[1 2]",
+		"{",
+		"}",
+		"{\"a\"}",
+		"{\"a\":}",
+		"{\"a\":1,}",
+		"{a:1}",
+		"{1:1}",
+		"{\"a\" 1}",
+		"[1}",
+		"{\"a\":1]",
+		"\"",
+		"\"a",
+		"\"\\\"",
+		"\"\\x\"",
+		"\"\\u12\"",
+		"\"\\u12g4\"",
+		"\"\\ud800\"",
+		"\"\\udc00\"",
+		"\"\\ud800\\u0041\"",
+		"\"\\ud800\\ud800\"",
+		"\"\n\"",
+		"\"\t\"",
+		"\"\x01\"",
+		"\"\x80\"",
+		"\"\xc0\x80\"",
+		"\"\xc1\xbf\"",
+		"\"\xed\xa0\x80\"",
+		"\"\xf4\x90\x80\x80\"",
+		"\"\xf8\"",
+		"\"\xe0\x80\x80\"",
+		"\"\xe2\x82\"",
+		"\"\xf0\x80\x80\x80\"",
+		"\xef\xbb\xbf[]",
+		"[]x",
+		"[] []",
+		"'a'",
+		"\"a\" ,",
+		"\f1",
+		"\xc2\xa0"
+		"1",
+		"/**/1",
+		"[1]//",
+		"\"abcdefgh\x1f"
+		"abcdefgh\"",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (read_text(wrong[i]) != REFUSE_PARSE)
+			fail_msg("not refused: %s", wrong[i]);
+	}
+	assert_int_equal(read_exact("[\0]", 3, &json_default_limits, NULL, NULL), REFUSE_PARSE);
+	assert_int_equal(read_exact("\"\0\"", 3, &json_default_limits, NULL, NULL), REFUSE_PARSE);
+}
+
+static void says_what_and_where(void **state)
+{
+	struct why why;
+
+	(void)state;
+	assert_int_equal(read_exact("[1,x]", 5, &json_default_limits, NULL, &why), REFUSE_PARSE);
+	assert_string_equal(why.text, "unexpected character at byte 3");
+}
+
+static void check_written(const char *in, const char *want)
+{
+	struct buf out;
+
+	buf_init(&out, BIG);
+	assert_int_equal(read_exact(in, strlen(in), &json_default_limits, &out, NULL), 0);
+	buf_add_char(&out, '\0');
+	assert_string_equal(out.data, want);
+	buf_done(&out);
+}
+
+static void writes_what_it_read(void **state)
+{
+	(void)state;
+	check_written(" [ 1 , 2.50 , 1e2 , 12345678901234567890 ] ",
+		      "[1,2.50,1e2,12345678901234567890]");
+	check_written("{\"b\":1,\"a\":{\"x\":[]},\"c\":null}",
+		      "{\"b\":1,\"a\":{\"x\":[]},\"c\":null}");
+	check_written("\"\\u0061\\n\\/\\u001f\\ud83d\\ude00\"", "\"a\\n/\\u001f\xf0\x9f\x98\x80\"");
+	check_written("[true,false,null,\"\",[[]],{\"\":0}]",
+		      "[true,false,null,\"\",[[]],{\"\":0}]");
+}
+
+static void keeps_the_source(void **state)
+{
+	const char *text = "{\"id\" : \"\\u0061\", \"n\":-0.10e5, \"o\":{ \"x\" : 1 }}";
+	struct value *root;
+	struct arena a;
+	const struct value *v;
+
+	(void)state;
+	arena_init(&a, BIG);
+	assert_int_equal(json_read(&a, text, strlen(text), &json_default_limits, &root, NULL), 0);
+	v = value_find(root, "id");
+	assert_int_equal(v->raw_len, 8);
+	assert_memory_equal(v->raw, "\"\\u0061\"", 8);
+	assert_true(text_is(value_text(v), "a"));
+	v = value_find(root, "n");
+	assert_int_equal(v->raw_len, 7);
+	assert_memory_equal(v->raw, "-0.10e5", 7);
+	v = value_find(root, "o");
+	assert_int_equal(v->raw_len, 11);
+	assert_memory_equal(v->raw, "{ \"x\" : 1 }", 11);
+	arena_done(&a);
+}
+
+static void last_of_two_keys_wins(void **state)
+{
+	const char *text = "{\"a\":1,\"a\":2}";
+	struct value *root;
+	struct arena a;
+	int64_t n = 0;
+
+	(void)state;
+	arena_init(&a, BIG);
+	assert_int_equal(json_read(&a, text, strlen(text), &json_default_limits, &root, NULL), 0);
+	assert_true(value_int(value_find(root, "a"), &n));
+	assert_int_equal(n, 2);
+	arena_done(&a);
+}
+
+static void integers_are_never_rounded(void **state)
+{
+	static const struct {
+		const char *text;
+		bool fits;
+		int64_t n;
+	} rows[] = {
+		{"9223372036854775807", true, INT64_MAX},
+		{"-9223372036854775808", true, INT64_MIN},
+		{"9223372036854775808", false, 0},
+		{"18446744073709551616", false, 0},
+		{"1.0", false, 0},
+		{"1e2", false, 0},
+		{"-0", true, 0},
+		{"9007199254740993", true, 9007199254740993},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct value *root;
+		struct arena a;
+		int64_t n = 0;
+
+		arena_init(&a, BIG);
+		assert_int_equal(json_read(&a, rows[i].text, strlen(rows[i].text),
+					   &json_default_limits, &root, NULL),
+				 0);
+		assert_int_equal(value_int(root, &n), rows[i].fits);
+		assert_int_equal(n, rows[i].n);
+		arena_done(&a);
+	}
+}
+
+static int read_nested(unsigned depth, const struct json_limits *limits)
+{
+	char *text = malloc(2UL * depth);
+	int r;
+
+	assert_non_null(text);
+	memset(text, '[', depth);
+	memset(text + depth, ']', depth);
+	r = read_exact(text, 2UL * depth, limits, NULL, NULL);
+	free(text);
+	return r;
+}
+
+static void depth_is_limited(void **state)
+{
+	(void)state;
+	assert_int_equal(read_nested(128, &json_default_limits), 0);
+	assert_int_equal(read_nested(129, &json_default_limits), REFUSE_TOO_LARGE);
+	assert_int_equal(read_nested(100000, &json_default_limits), REFUSE_TOO_LARGE);
+}
+
+static void values_are_limited(void **state)
+{
+	const struct json_limits three = {.depth = 8, .values = 3};
+
+	(void)state;
+	assert_int_equal(read_exact("[1,2]", 5, &three, NULL, NULL), 0);
+	assert_int_equal(read_exact("[1,2,3]", 7, &three, NULL, NULL), REFUSE_TOO_LARGE);
+}
+
+static void full_arena_is_a_fault(void **state)
+{
+	struct value *root;
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, 64);
+	assert_int_equal(json_read(&a, "[1,2,3]", 7, &json_default_limits, &root, NULL), -ENOMEM);
+	arena_done(&a);
+}
+
+static void tree_follows_a_copied_message(void **state)
+{
+	char text[] = "{\"a\":[\"x\",1],\"b\\n\":\"y\\t\"}";
+	struct value *root;
+	struct arena a;
+	struct buf out;
+	struct json j;
+	char *copy;
+
+	(void)state;
+	arena_init(&a, BIG);
+	assert_int_equal(json_read(&a, text, strlen(text), &json_default_limits, &root, NULL), 0);
+	copy = arena_copy(&a, text, strlen(text));
+	value_rebase(root, text, strlen(text), copy);
+	memset(text, 'X', strlen(text));
+	buf_init(&out, BIG);
+	j = json_writer(&out);
+	json_value(&j, root);
+	buf_add_char(&out, '\0');
+	assert_string_equal(out.data, "{\"a\":[\"x\",1],\"b\\n\":\"y\\t\"}");
+	assert_memory_equal(root->raw, "{\"a\"", 4);
+	buf_done(&out);
+	arena_done(&a);
+}
+
+static void writer_makes_json_of_anything(void **state)
+{
+	struct buf out;
+	struct json j;
+
+	(void)state;
+	buf_init(&out, BIG);
+	j = json_writer(&out);
+	json_begin_array(&j);
+	json_str(&j, "\xff\xc3(\x01\"");
+	json_str(&j, NULL);
+	json_double(&j, 0.1);
+	json_double(&j, 1e300);
+	json_double(&j, 1.0 / 3);
+	json_double(&j, (double)NAN);
+	json_int(&j, INT64_MIN);
+	json_uint(&j, UINT64_MAX);
+	json_begin_object(&j);
+	json_member_bool(&j, "k\n", true);
+	json_member_int(&j, "n", 7);
+	json_end_object(&j);
+	json_end_array(&j);
+	buf_add_char(&out, '\0');
+	assert_string_equal(out.data,
+			    "[\"\xef\xbf\xbd\xef\xbf\xbd(\\u0001\\\"\",null,0.1,1e+300,"
+			    "0.3333333333333333,null,-9223372036854775808,18446744073709551615,"
+			    "{\"k\\n\":true,\"n\":7}]");
+	buf_done(&out);
+}
+
+static void bounded_buffer_refuses_to_grow(void **state)
+{
+	struct buf out;
+	struct json j;
+
+	(void)state;
+	buf_init(&out, 8);
+	j = json_writer(&out);
+	json_str(&j, "1234567890");
+	assert_int_equal(out.err, -EMSGSIZE);
+	assert_true(out.len <= 8);
+	buf_done(&out);
+}
+
+static void check_case(const char *folder, const char *name, unsigned *n_seen)
+{
+	static char text[1 << 20];
+	char path[4096];
+	size_t len;
+	FILE *f;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	len = fread(text, 1, sizeof(text), f);
+	fclose(f);
+	r = read_exact(text, len, &json_default_limits, NULL, NULL);
+	if ((name[0] == 'y' && r != 0) || (name[0] == 'n' && r == 0))
+		fail_msg("%s gave %d", name, r);
+	(*n_seen)++;
+}
+
+/* Not ours, so not in this repository: used where they are found. */
+static void public_parsing_cases(void **state)
+{
+	const char *folder = getenv("KOINE_JSON_CASES");
+	DIR *dir = folder ? opendir(folder) : NULL;
+	struct dirent *entry;
+	unsigned n_seen = 0;
+
+	(void)state;
+	if (!dir)
+		skip();
+	while ((entry = readdir(dir))) {
+		if (strlen(entry->d_name) > 2 && entry->d_name[1] == '_')
+			check_case(folder, entry->d_name, &n_seen);
+	}
+	closedir(dir);
+	assert_true(n_seen > 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accepts_what_is_json),
+		cmocka_unit_test(refuses_what_is_not),
+		cmocka_unit_test(says_what_and_where),
+		cmocka_unit_test(writes_what_it_read),
+		cmocka_unit_test(keeps_the_source),
+		cmocka_unit_test(last_of_two_keys_wins),
+		cmocka_unit_test(integers_are_never_rounded),
+		cmocka_unit_test(depth_is_limited),
+		cmocka_unit_test(values_are_limited),
+		cmocka_unit_test(full_arena_is_a_fault),
+		cmocka_unit_test(tree_follows_a_copied_message),
+		cmocka_unit_test(writer_makes_json_of_anything),
+		cmocka_unit_test(bounded_buffer_refuses_to_grow),
+		cmocka_unit_test(public_parsing_cases),
+	};
+
+	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+}
