@@ -1,0 +1,167 @@
+/*
+ * The text of an address and back. What is not loopback is refused here,
+ * before any socket exists, and names are never looked up: what a resolver
+ * answers for "localhost" is not ours to trust.
+ */
+#include "io/listener.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "io/address_inet.h"
+
+static const struct {
+	const char *prefix;
+	enum address_kind kind;
+} kinds[] = {
+	{"unix:", ADDRESS_UNIX},
+	{"tcp:", ADDRESS_TCP},
+	{"http:", ADDRESS_HTTP},
+};
+
+enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+bool address_inet(const char *host, uint16_t port, struct sockaddr_storage *ret, socklen_t *ret_len)
+{
+	struct sockaddr_in *in4 = (struct sockaddr_in *)ret;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
+
+	memset(ret, 0, sizeof(*ret));
+	if (strcmp(host, "::1") == 0) {
+		in6->sin6_family = AF_INET6;
+		in6->sin6_addr = in6addr_loopback;
+		in6->sin6_port = htons(port);
+		*ret_len = sizeof(*in6);
+		return true;
+	}
+	if (strcasecmp(host, "localhost") == 0)
+		host = "127.0.0.1";
+	/* inet_pton takes four decimal numbers only; "127.1" and "0x7f.0.0.1" are no hosts. */
+	if (inet_pton(AF_INET, host, &in4->sin_addr) != 1)
+		return false;
+	in4->sin_family = AF_INET;
+	in4->sin_port = htons(port);
+	*ret_len = sizeof(*in4);
+	return ntohl(in4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+int address_refuse_host(const char *host, struct why *why)
+{
+	/* Cut, so that what is allowed is always told. */
+	return refuse(why, REFUSE_FORBIDDEN,
+		      "refusing to listen on %.100s: only loopback addresses "
+		      "(127.0.0.1, localhost, ::1) are allowed",
+		      host);
+}
+
+static int parse_path(const char *path, struct address *a, struct why *why)
+{
+	size_t len = strlen(path);
+
+	if (len == 0)
+		return refuse(why, REFUSE_PARAMS, "unix: needs the path of a socket");
+	if (len > UNIX_PATH_MAX)
+		return refuse(why, REFUSE_TOO_LARGE,
+			      "socket path has %zu bytes, the limit is %d: %s", len, UNIX_PATH_MAX,
+			      path);
+	if (path[len - 1] == '/')
+		return refuse(why, REFUSE_PARAMS, "socket path names a directory: %s", path);
+	memcpy(a->path, path, len + 1);
+	return 0;
+}
+
+static bool parse_port(const char *s, uint16_t *ret_port)
+{
+	unsigned port = 0;
+
+	if (!*s)
+		return false;
+	for (; *s; s++) {
+		if (*s < '0' || *s > '9')
+			return false;
+		port = port * 10 + (unsigned)(*s - '0');
+		if (port > UINT16_MAX)
+			return false;
+	}
+	*ret_port = (uint16_t)port;
+	return true;
+}
+
+/* host is what stands before the last colon, without the brackets of an IPv6 one. */
+static bool split_host(const char *text, const char *colon, char *host, size_t size)
+{
+	size_t len = (size_t)(colon - text);
+
+	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
+		text++;
+		len -= 2;
+		if (!memchr(text, ':', len))
+			return false;
+	}
+	if (len == 0 || len >= size)
+		return false;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	return true;
+}
+
+static int parse_inet(const char *text, struct address *a, struct why *why)
+{
+	const char *colon = strrchr(text, ':');
+	struct sockaddr_storage unused;
+	socklen_t unused_len;
+
+	if (!colon)
+		return refuse(why, REFUSE_PARAMS, "'%.100s' is not HOST:PORT", text);
+	/* No host at all would mean every address, so it is told as one. */
+	if (!split_host(text, colon, a->host, sizeof(a->host)))
+		return address_refuse_host(text, why);
+	if (!address_inet(a->host, 0, &unused, &unused_len))
+		return address_refuse_host(a->host, why);
+	if (!parse_port(colon + 1, &a->port))
+		return refuse(why, REFUSE_PARAMS, "'%.100s' does not end in a port (0 to 65535)",
+			      text);
+	return 0;
+}
+
+int address_parse(const char *text, struct address *ret_address, struct why *why)
+{
+	for (size_t i = 0; i < N_KINDS; i++) {
+		size_t n = strlen(kinds[i].prefix);
+		struct address a = {.kind = kinds[i].kind};
+		int r;
+
+		if (strncmp(text, kinds[i].prefix, n) != 0)
+			continue;
+		if (a.kind == ADDRESS_UNIX)
+			r = parse_path(text + n, &a, why);
+		else
+			r = parse_inet(text + n, &a, why);
+		if (r == 0)
+			*ret_address = a;
+		return r;
+	}
+	return refuse(why, REFUSE_PARAMS,
+		      "'%.80s' is no address: use unix:PATH, tcp:HOST:PORT or http:HOST:PORT",
+		      text);
+}
+
+void address_format(const struct address *a, char out[ADDRESS_TEXT_MAX])
+{
+	bool v6 = strchr(a->host, ':') != NULL;
+
+	switch (a->kind) {
+	case ADDRESS_UNIX:
+		snprintf(out, ADDRESS_TEXT_MAX, "unix:%s", a->path);
+		return;
+	case ADDRESS_TCP:
+	case ADDRESS_HTTP:
+		snprintf(out, ADDRESS_TEXT_MAX, "%s:%s%s%s:%u",
+			 a->kind == ADDRESS_TCP ? "tcp" : "http", v6 ? "[" : "", a->host,
+			 v6 ? "]" : "", a->port);
+		return;
+	}
+}

@@ -1,0 +1,52 @@
+/*
+ * A child process in its own process group, with its output as it comes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/why.h"
+#include "io/loop.h"
+
+struct child;
+
+struct child_opts {
+	const char *const *argv; /* NULL-ended; argv[0] is looked up in PATH */
+	const char *const *env;  /* NULL-ended "K=V"; NULL: ours */
+	const char *cwd;         /* NULL: ours */
+	const char *input;       /* written to its stdin, which is then closed; copied */
+	size_t input_len;        /* with input NULL, stdin is /dev/null */
+
+	/* Bytes of its stdout, or of its stderr. */
+	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
+	/*
+	 * It has ended (status is the exit code, or -1 with the signal) and both
+	 * outputs are at their end, or grace_ms passed since it ended: grandchildren
+	 * may hold them open for ever. The last call; the child is still to be freed.
+	 */
+	void (*on_exit)(void *arg, int status, int signal);
+	unsigned grace_ms;
+	void *arg;
+};
+
+/* Refuses with REFUSE_NOT_FOUND when there is no such program or directory. */
+int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
+		struct why *why);
+
+pid_t child_pid(const struct child *c);
+
+/* Pauses or resumes reading of its output: a child that prints faster than we
+ * can keep waits in its own write. */
+void child_read(struct child *c, bool on);
+
+/* To its whole process group. */
+void child_signal(struct child *c, int number);
+
+/* SIGINT now, SIGTERM after interrupt_ms, SIGKILL after another terminate_ms,
+ * each to the whole group, until it has ended. */
+void child_stop(struct child *c, unsigned interrupt_ms, unsigned terminate_ms);
+
+/* Kills the group if it still runs; callbacks do not come any more. Accepts NULL. */
+void child_free(struct child *c);

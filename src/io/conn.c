@@ -1,0 +1,315 @@
+/*
+ * A connection polls its descriptor and reads and sends by itself: one recv
+ * for each time it is readable (so that a fast sender gets one turn like
+ * everybody else), one send for all that a turn has written. Nothing is
+ * queued with libuv, and SIGPIPE is never raised.
+ */
+#include "io/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "io/loop_uv.h"
+
+enum {
+	READ_BYTES = 64 << 10,
+	N_SPARE = 8,
+	SPARE_BYTES = 128 << 10, /* a larger write buffer is not kept */
+	OUT_MAX = 64 << 20,
+};
+
+struct conn_pool {
+	struct loop *loop;
+	size_t low_mark;
+	unsigned n_spare;
+	struct buf spare[N_SPARE];
+	char read[READ_BYTES];
+};
+
+struct conn {
+	uv_poll_t poll;
+	struct conn_pool *pool;
+	const struct conn_ops *ops;
+	void *owner;
+	struct timer *linger; /* only while finishing */
+	struct buf out;
+	size_t sent; /* of out, from its front */
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	int fd;
+	int events; /* what is polled for */
+	bool want_read : 1;
+	bool eof : 1;
+	bool broken : 1;    /* noticed while flushing; closed when polled */
+	bool finishing : 1; /* conn_finish was called */
+	bool shut : 1;      /* we have said that nothing follows */
+	bool closed : 1;
+};
+
+int conn_pool_new(struct loop *l, size_t low_mark, struct conn_pool **ret_pool)
+{
+	struct conn_pool *p = malloc(sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->loop = l;
+	p->low_mark = low_mark;
+	p->n_spare = 0;
+	*ret_pool = p;
+	return 0;
+}
+
+void conn_pool_free(struct conn_pool *p)
+{
+	if (!p)
+		return;
+	while (p->n_spare > 0)
+		buf_done(&p->spare[--p->n_spare]);
+	free(p);
+}
+
+/* The write buffer goes from hand to hand: whoever has nothing to send has none. */
+static void take_spare(struct conn *c)
+{
+	struct conn_pool *p = c->pool;
+
+	if (!c->out.data && p->n_spare > 0)
+		c->out = p->spare[--p->n_spare];
+}
+
+static void give_spare(struct conn *c)
+{
+	struct conn_pool *p = c->pool;
+
+	c->sent = 0;
+	buf_trim(&c->out, SPARE_BYTES);
+	if (!c->out.data)
+		return;
+	if (p->n_spare == N_SPARE) {
+		buf_done(&c->out);
+		return;
+	}
+	p->spare[p->n_spare++] = c->out;
+	buf_init(&c->out, OUT_MAX);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void update_events(struct conn *c)
+{
+	int events = 0;
+
+	if (c->closed)
+		return;
+	if ((c->want_read || c->finishing) && !c->eof)
+		events |= UV_READABLE;
+	if (conn_pending(c) > 0 || c->broken)
+		events |= UV_WRITABLE;
+	if (events == c->events)
+		return;
+	c->events = events;
+	if (events)
+		uv_poll_start(&c->poll, events, on_poll);
+	else
+		uv_poll_stop(&c->poll);
+}
+
+static void free_conn(uv_handle_t *handle)
+{
+	struct conn *c = handle->data;
+
+	close(c->fd);
+	free(c);
+}
+
+void conn_close(struct conn *c)
+{
+	if (c->closed)
+		return;
+	c->closed = true;
+	timer_free(c->linger);
+	c->linger = NULL;
+	give_spare(c);
+	uv_close((uv_handle_t *)&c->poll, free_conn);
+	c->ops->on_closed(c->owner);
+}
+
+static bool would_block(int error)
+{
+	return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+static void send_pending(struct conn *c)
+{
+	while (c->sent < c->out.len) {
+		ssize_t n = send(c->fd, c->out.data + c->sent, c->out.len - c->sent,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0) {
+			if (!would_block(errno))
+				c->broken = true;
+			return;
+		}
+		c->sent += (size_t)n;
+		c->bytes_out += (uint64_t)n;
+	}
+	give_spare(c);
+}
+
+/* Nothing is left to send while finishing: say so, and wait for the peer's end. */
+static void say_end(struct conn *c)
+{
+	if (c->finishing && !c->shut && conn_pending(c) == 0) {
+		c->shut = true;
+		shutdown(c->fd, SHUT_WR);
+	}
+}
+
+void conn_flush(struct conn *c)
+{
+	if (c->closed)
+		return;
+	/* A message that did not fit is lost, and with it the stream's order. */
+	if (c->out.err != 0)
+		c->broken = true;
+	if (!c->broken)
+		send_pending(c);
+	if (c->broken)
+		give_spare(c);
+	say_end(c);
+	update_events(c);
+}
+
+static void make_room(struct conn *c)
+{
+	if (c->sent > 0 && c->sent >= c->out.len / 2) {
+		buf_consume(&c->out, c->sent);
+		c->sent = 0;
+	}
+}
+
+struct buf *conn_out(struct conn *c)
+{
+	take_spare(c);
+	make_room(c);
+	return &c->out;
+}
+
+size_t conn_pending(const struct conn *c)
+{
+	return c->out.len - c->sent;
+}
+
+static void on_writable(struct conn *c)
+{
+	conn_flush(c);
+	if (!c->broken && !c->finishing && conn_pending(c) <= c->pool->low_mark)
+		c->ops->on_drained(c->owner);
+}
+
+static void on_end(struct conn *c)
+{
+	c->eof = true;
+	update_events(c);
+	if (!c->finishing)
+		c->ops->on_eof(c->owner);
+	else if (c->shut)
+		conn_close(c);
+}
+
+static void on_readable(struct conn *c)
+{
+	ssize_t n = recv(c->fd, c->pool->read, READ_BYTES, MSG_DONTWAIT);
+
+	if (n > 0) {
+		c->bytes_in += (uint64_t)n;
+		if (!c->finishing)
+			c->ops->on_bytes(c->owner, c->pool->read, (size_t)n);
+	} else if (n == 0) {
+		on_end(c);
+	} else if (!would_block(errno)) {
+		conn_close(c);
+	}
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct conn *c = poll->data;
+
+	if (status < 0 || c->broken) {
+		conn_close(c);
+		return;
+	}
+	if (events & UV_WRITABLE)
+		on_writable(c);
+	if ((events & UV_READABLE) && (c->events & UV_READABLE) && !c->closed)
+		on_readable(c);
+	if (!c->closed && c->shut && c->eof)
+		conn_close(c);
+}
+
+int conn_new(struct conn_pool *p, int fd, const struct conn_ops *ops, void *owner,
+	     struct conn **ret_conn)
+{
+	CLEANUP(closep) int taken = fd;
+	CLEANUP(freep) struct conn *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->pool = p;
+	c->ops = ops;
+	c->owner = owner;
+	c->fd = fd;
+	buf_init(&c->out, OUT_MAX);
+	r = uv_poll_init(loop_uv(p->loop), &c->poll, fd);
+	if (r != 0)
+		return r;
+	c->poll.data = c;
+	taken = -1;
+	*ret_conn = TAKE(c);
+	return 0;
+}
+
+void conn_read(struct conn *c, bool on)
+{
+	if (c->want_read == on)
+		return;
+	c->want_read = on;
+	update_events(c);
+}
+
+static void linger_over(void *arg)
+{
+	conn_close(arg);
+}
+
+void conn_finish(struct conn *c, unsigned linger_ms)
+{
+	if (c->closed || c->finishing)
+		return;
+	c->finishing = true;
+	/* Without a timer the peer could hold it open for ever. */
+	if (timer_new(c->pool->loop, linger_over, c, &c->linger) != 0)
+		c->broken = true;
+	else
+		timer_start(c->linger, linger_ms);
+	conn_flush(c);
+	/* Both ends are done: the next turn closes it. */
+	if (c->shut && c->eof)
+		c->broken = true;
+	update_events(c);
+}
+
+uint64_t conn_bytes_in(const struct conn *c)
+{
+	return c->bytes_in;
+}
+
+uint64_t conn_bytes_out(const struct conn *c)
+{
+	return c->bytes_out;
+}

@@ -1,0 +1,64 @@
+/*
+ * One connection: bytes in, bytes out. Works on any stream socket.
+ *
+ * Bytes are read into one buffer that all connections of a loop share, so an
+ * idle connection holds none. What is written is sent at once with conn_flush;
+ * only what the kernel does not take waits here.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "io/loop.h"
+
+struct conn;
+
+struct conn_ops {
+	/* data is valid during the call only. */
+	void (*on_bytes)(void *owner, const char *data, size_t len);
+	/* The peer has finished sending; we may still send. Comes once. */
+	void (*on_eof)(void *owner);
+	/* The kernel took some of what was waiting, and no more than the pool's
+	 * low mark is left. */
+	void (*on_drained)(void *owner);
+	/* The connection failed or was closed. The last call; conn is gone after it. */
+	void (*on_closed)(void *owner);
+};
+
+/* What the connections of one loop share: the read buffer and spare write
+ * buffers. One per loop, freed after the last of its connections. */
+struct conn_pool;
+int conn_pool_new(struct loop *l, size_t low_mark, struct conn_pool **ret_pool);
+void conn_pool_free(struct conn_pool *p);
+
+/* Takes fd, on failure too. Reading starts with conn_read. No callback comes
+ * before this has returned. */
+int conn_new(struct conn_pool *p, int fd, const struct conn_ops *ops, void *owner,
+	     struct conn **ret_conn);
+
+/* Whether to read. Pausing makes the kernel hold the sender back. */
+void conn_read(struct conn *c, bool on);
+
+/* Where to append what shall be sent; conn_flush must follow in the same turn.
+ * Flushing never calls back: a connection found broken is closed next turn. */
+struct buf *conn_out(struct conn *c);
+void conn_flush(struct conn *c);
+
+/* Bytes not yet taken by the kernel. */
+size_t conn_pending(const struct conn *c);
+
+/*
+ * Sends what is pending, then says that nothing follows (shutdown), reads and
+ * drops what the peer still sends, and closes when it is done, or after
+ * linger_ms. So an error answer survives a peer that is still sending.
+ */
+void conn_finish(struct conn *c, unsigned linger_ms);
+
+/* Closes now. on_closed is called before this returns. */
+void conn_close(struct conn *c);
+
+uint64_t conn_bytes_in(const struct conn *c);
+uint64_t conn_bytes_out(const struct conn *c);

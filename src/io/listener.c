@@ -1,0 +1,454 @@
+/*
+ * A listening socket on the loop.
+ *
+ * Accepting is level-triggered and takes a bounded number each turn. When the
+ * process is out of descriptors the socket would stay readable and the loop
+ * would spin, so then it is not polled at all but tried again by a timer;
+ * connections wait in the backlog meanwhile.
+ */
+#include "io/listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "io/address_inet.h"
+#include "io/loop_uv.h"
+#include "io/socket_file.h"
+
+enum {
+	BACKLOG = 4096,
+	ACCEPTS_PER_TURN = 64, /* so that a rush of connections does not starve those we have */
+	STARVED_RETRY_MS = 100,
+};
+
+struct listener {
+	uv_poll_t poll;
+	int fd;
+	bool is_unix;
+	bool paused;  /* by the owner */
+	bool starved; /* accept failed for want of something; the timer runs */
+	bool closed;
+	struct timer *retry;
+	struct address address;
+	struct socket_file file;
+	uid_t *allow_uids;
+	unsigned n_allow_uids;
+	void (*on_accept)(void *arg, int fd, const struct peer *peer);
+	void (*on_refused)(void *arg, const struct peer *peer);
+	void *arg;
+};
+
+static void on_readable(uv_poll_t *poll, int status, int events);
+
+static void update_polling(struct listener *l)
+{
+	if (l->closed)
+		return;
+	if (l->paused || l->starved)
+		uv_poll_stop(&l->poll);
+	else
+		uv_poll_start(&l->poll, UV_READABLE, on_readable);
+}
+
+static bool uid_allowed(const struct listener *l, uid_t uid)
+{
+	if (uid == geteuid() || uid == 0)
+		return true;
+	for (unsigned i = 0; i < l->n_allow_uids; i++) {
+		if (uid == l->allow_uids[i])
+			return true;
+	}
+	return false;
+}
+
+static bool identify(int fd, struct peer *ret_peer)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
+		return false;
+	*ret_peer =
+		(struct peer) {.local = true, .pid = cred.pid, .uid = cred.uid, .gid = cred.gid};
+	return true;
+}
+
+static void welcome(struct listener *l, int fd)
+{
+	struct peer peer = {.local = false};
+	const int on = 1;
+
+	if (!l->is_unix) {
+		/* Answers are written whole; waiting for more would only delay them. */
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		l->on_accept(l->arg, fd, &peer);
+		return;
+	}
+	if (!identify(fd, &peer)) {
+		close(fd);
+		return;
+	}
+	if (!uid_allowed(l, peer.uid)) {
+		close(fd);
+		if (l->on_refused)
+			l->on_refused(l->arg, &peer);
+		return;
+	}
+	l->on_accept(l->arg, fd, &peer);
+}
+
+/* What says something about one connection only, which is lost; accept(2) lists them. */
+static bool concerns_one(int err)
+{
+	static const int errors[] = {
+		EINTR,  ECONNABORTED, EPROTO,       ENETDOWN,    ENOPROTOOPT,
+		ENONET, EHOSTDOWN,    EHOSTUNREACH, ENETUNREACH, EPERM,
+	};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		if (err == errors[i])
+			return true;
+	}
+	return false;
+}
+
+/* 0 when the backlog was emptied or the turn is over, else what was lacking. */
+static int accept_some(struct listener *l)
+{
+	for (int i = 0; i < ACCEPTS_PER_TURN && !l->closed && !l->paused; i++) {
+		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0)
+			welcome(l, fd);
+		else if (errno == EAGAIN)
+			return 0;
+		else if (!concerns_one(errno))
+			return -errno;
+	}
+	return 0;
+}
+
+static bool out_of_descriptors(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
+}
+
+static void starve(struct listener *l, int err)
+{
+	char text[ADDRESS_TEXT_MAX];
+
+	if (!l->starved) {
+		address_format(&l->address, text);
+		log_warn(out_of_descriptors(err) ? "out of descriptors" : "accept fails",
+			 "address=%s error=\"%s\" retry_ms=%d", text, strerror(err),
+			 STARVED_RETRY_MS);
+	}
+	l->starved = true;
+	timer_start(l->retry, STARVED_RETRY_MS);
+	update_polling(l);
+}
+
+static void recover(struct listener *l)
+{
+	char text[ADDRESS_TEXT_MAX];
+
+	address_format(&l->address, text);
+	log_info("accepting again", "address=%s", text);
+	l->starved = false;
+	update_polling(l);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct listener *l = poll->data;
+	int r = status < 0 ? status : accept_some(l);
+
+	(void)events;
+	if (r < 0 && !l->closed)
+		starve(l, -r);
+}
+
+/* Recovered is only who got through the backlog: one descriptor that came free and was
+ * taken at once is no news. */
+static void on_retry(void *arg)
+{
+	struct listener *l = arg;
+	int r = accept_some(l);
+
+	if (l->closed)
+		return;
+	if (r < 0)
+		starve(l, -r);
+	else
+		recover(l);
+}
+
+static int bind_inet(const struct address *a, int *ret_fd, struct why *why)
+{
+	CLEANUP(closep) int fd = -1;
+	struct sockaddr_storage addr;
+	char text[ADDRESS_TEXT_MAX];
+	socklen_t len;
+	const int on = 1;
+
+	if (!address_inet(a->host, a->port, &addr, &len))
+		return address_refuse_host(a->host, why);
+	fd = socket(addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&addr, len) != 0) {
+		int err = errno;
+
+		address_format(a, text);
+		if (err == EADDRINUSE)
+			return refuse(why, REFUSE_CONFLICT, "something already listens at %s",
+				      text);
+		return refuse(why, err == EACCES ? REFUSE_FORBIDDEN : REFUSE_UNAVAILABLE,
+			      "cannot bind %s: %s", text, strerror(err));
+	}
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+static int start_listening(struct listener *l, int backlog, struct why *why)
+{
+	char text[ADDRESS_TEXT_MAX];
+
+	if (listen(l->fd, backlog > 0 ? backlog : BACKLOG) == 0)
+		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	/* Two may bind one port with SO_REUSEADDR; only one may listen. */
+	address_format(&l->address, text);
+	return refuse(why, REFUSE_CONFLICT, "something already listens at %s", text);
+}
+
+static void read_unix_name(struct listener *l, const struct sockaddr_un *un, socklen_t len)
+{
+	size_t n = len > offsetof(struct sockaddr_un, sun_path)
+			   ? len - offsetof(struct sockaddr_un, sun_path)
+			   : 0;
+
+	l->is_unix = true;
+	l->address.kind = ADDRESS_UNIX;
+	if (n > UNIX_PATH_MAX)
+		n = UNIX_PATH_MAX;
+	memcpy(l->address.path, un->sun_path, n);
+	l->address.path[n] = '\0';
+	/* A name outside the file system begins with NUL; people write '@'. */
+	if (n > 1 && l->address.path[0] == '\0')
+		l->address.path[0] = '@';
+}
+
+static void read_inet_name(struct listener *l, int family, const void *in, uint16_t port)
+{
+	if (l->address.kind == ADDRESS_UNIX)
+		l->address.kind = ADDRESS_TCP;
+	inet_ntop(family, in, l->address.host, sizeof(l->address.host));
+	l->address.port = ntohs(port);
+}
+
+/* Where an adopted socket listens. */
+static int read_name(struct listener *l)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_un un;
+		struct sockaddr_in in4;
+		struct sockaddr_in6 in6;
+	} name = {0};
+	socklen_t len = sizeof(name);
+
+	if (getsockname(l->fd, &name.any, &len) != 0)
+		return -errno;
+	if (name.any.sa_family == AF_UNIX)
+		read_unix_name(l, &name.un, len);
+	else if (name.any.sa_family == AF_INET)
+		read_inet_name(l, AF_INET, &name.in4.sin_addr, name.in4.sin_port);
+	else if (name.any.sa_family == AF_INET6)
+		read_inet_name(l, AF_INET6, &name.in6.sin6_addr, name.in6.sin6_port);
+	else
+		return -EAFNOSUPPORT;
+	return 0;
+}
+
+/* A socket that was handed over: ours to use, its file not ours to remove. */
+static int adopt(struct listener *l, struct why *why)
+{
+	struct sockaddr_storage unused;
+	int listens = 0, type = 0, r;
+	socklen_t len = sizeof(int);
+
+	getsockopt(l->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
+	getsockopt(l->fd, SOL_SOCKET, SO_TYPE, &type, &len);
+	if (!listens || type != SOCK_STREAM)
+		return refuse(why, REFUSE_PARAMS, "descriptor %d is not a listening stream socket",
+			      l->fd);
+	/* uv_poll_init makes it non-blocking. */
+	if (fcntl(l->fd, F_SETFD, FD_CLOEXEC) != 0)
+		return -errno;
+	r = read_name(l);
+	if (r != 0)
+		return r;
+	if (!l->is_unix && !address_inet(l->address.host, 0, &unused, &len))
+		return address_refuse_host(l->address.host, why);
+	return 0;
+}
+
+/* "localhost" stays as it was written; only the port is news. It lies at the same place
+ * in both kinds of name. */
+static int read_port(struct listener *l)
+{
+	struct sockaddr_in6 name;
+	socklen_t len = sizeof(name);
+
+	if (getsockname(l->fd, (struct sockaddr *)&name, &len) != 0)
+		return -errno;
+	l->address.port = ntohs(name.sin6_port);
+	return 0;
+}
+
+static int bind_own(struct listener *l, int backlog, struct why *why)
+{
+	int r;
+
+	if (l->address.kind == ADDRESS_UNIX) {
+		l->is_unix = true;
+		r = socket_file_bind(&l->file, l->address.path, &l->fd, why);
+	} else {
+		r = bind_inet(&l->address, &l->fd, why);
+	}
+	if (r != 0)
+		return r;
+	r = start_listening(l, backlog, why);
+	if (r != 0 || l->is_unix)
+		return r;
+	return read_port(l);
+}
+
+/* The file goes while the descriptor is open; see socket_file_remove. */
+static void let_go(struct listener *l)
+{
+	socket_file_remove(&l->file);
+	if (l->fd >= 0)
+		close(l->fd);
+	l->fd = -1;
+}
+
+static void listener_free(struct listener *l)
+{
+	let_go(l);
+	timer_free(l->retry);
+	free(l->allow_uids);
+	free(l);
+}
+
+static void listener_freep(struct listener **l)
+{
+	if (*l)
+		listener_free(*l);
+}
+
+static int listener_new(struct loop *loop, const struct address *address,
+			const struct listener_opts *opts, struct listener **ret_listener)
+{
+	CLEANUP(listener_freep) struct listener *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	l->fd = -1;
+	l->file.lock_fd = -1;
+	l->address = *address;
+	l->on_accept = opts->on_accept;
+	l->on_refused = opts->on_refused;
+	l->arg = opts->arg;
+	if (opts->n_allow_uids > 0) {
+		l->allow_uids = calloc(opts->n_allow_uids, sizeof(*l->allow_uids));
+		if (!l->allow_uids)
+			return -ENOMEM;
+		memcpy(l->allow_uids, opts->allow_uids,
+		       opts->n_allow_uids * sizeof(*l->allow_uids));
+		l->n_allow_uids = opts->n_allow_uids;
+	}
+	r = timer_new(loop, on_retry, l, &l->retry);
+	if (r != 0)
+		return r;
+	*ret_listener = TAKE(l);
+	return 0;
+}
+
+int listener_open(struct loop *loop, const struct address *address,
+		  const struct listener_opts *opts, struct listener **ret_listener, struct why *why)
+{
+	CLEANUP(listener_freep) struct listener *l = NULL;
+	CLEANUP(closep) int given = opts->fd;
+	int r;
+
+	r = listener_new(loop, address, opts, &l);
+	if (r != 0)
+		return r;
+	if (given >= 0) {
+		l->fd = given;
+		given = -1;
+		r = adopt(l, why);
+	} else {
+		r = bind_own(l, opts->backlog, why);
+	}
+	if (r != 0)
+		return r;
+	r = uv_poll_init(loop_uv(loop), &l->poll, l->fd);
+	if (r != 0)
+		return r;
+	l->poll.data = l;
+	update_polling(l);
+	*ret_listener = TAKE(l);
+	return 0;
+}
+
+const struct address *listener_address(const struct listener *l)
+{
+	return &l->address;
+}
+
+void listener_pause(struct listener *l)
+{
+	l->paused = true;
+	update_polling(l);
+}
+
+void listener_resume(struct listener *l)
+{
+	l->paused = false;
+	update_polling(l);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	listener_free(handle->data);
+}
+
+void listener_close(struct listener *l)
+{
+	if (!l || l->closed)
+		return;
+	l->closed = true;
+	timer_stop(l->retry);
+	uv_close((uv_handle_t *)&l->poll, on_closed);
+	/* Not in the close callback: who calls this at exit may never turn the loop again. */
+	let_go(l);
+}

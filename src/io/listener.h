@@ -1,0 +1,77 @@
+/*
+ * Places to listen at: Unix sockets that are private from the first instant,
+ * and loopback TCP. A listener hands accepted descriptors to its owner.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/why.h"
+#include "io/loop.h"
+
+enum address_kind { ADDRESS_UNIX, ADDRESS_TCP, ADDRESS_HTTP };
+
+enum { UNIX_PATH_MAX = 107, ADDRESS_TEXT_MAX = 192 };
+
+struct address {
+	enum address_kind kind;
+	char path[UNIX_PATH_MAX + 1]; /* unix */
+	char host[64];                /* tcp, http: 127.0.0.1, localhost or ::1 */
+	uint16_t port;                /* 0: a free one */
+};
+
+/* "unix:PATH", "tcp:HOST:PORT" or "http:HOST:PORT" ([::1] in brackets). Refuses a
+ * path over UNIX_PATH_MAX bytes and any host that is not loopback, naming it. */
+int address_parse(const char *text, struct address *ret_address, struct why *why);
+
+/* The same form back, with the port that was really taken. */
+void address_format(const struct address *a, char out[ADDRESS_TEXT_MAX]);
+
+/* Who is on the other side of an accepted connection. */
+struct peer {
+	bool local; /* a Unix socket: pid, uid and gid are known */
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+};
+
+struct listener;
+
+struct listener_opts {
+	const uid_t *allow_uids; /* beside our own and root; copied */
+	unsigned n_allow_uids;
+	int fd;      /* already listening (socket activation), or -1; taken, on failure too */
+	int backlog; /* 0: 4096 */
+
+	/* The owner takes fd (non-blocking, close-on-exec). */
+	void (*on_accept)(void *arg, int fd, const struct peer *peer);
+	/* Somebody with a foreign uid was turned away. May be NULL. */
+	void (*on_refused)(void *arg, const struct peer *peer);
+	void *arg;
+};
+
+/*
+ * Binds and listens.
+ *
+ * A path that exists: not a socket, refused and left alone; something answers
+ * (or its backlog is full), refused with REFUSE_CONFLICT; dead, removed while
+ * holding a lock file beside it, and only if it is still the one we looked at.
+ * Missing directories are made 0700. The socket is 0600 from the moment it exists.
+ *
+ * May wait two seconds for somebody who is about to start or stop at the path.
+ * A path that this user may not use is refused with REFUSE_FORBIDDEN.
+ */
+int listener_open(struct loop *l, const struct address *address, const struct listener_opts *opts,
+		  struct listener **ret_listener, struct why *why);
+
+/* Where it really listens. */
+const struct address *listener_address(const struct listener *l);
+
+/* Out of descriptors or over the connection limit: connections wait in the backlog. */
+void listener_pause(struct listener *l);
+void listener_resume(struct listener *l);
+
+/* Stops listening; removes the socket file if it is still ours. Accepts NULL. */
+void listener_close(struct listener *l);

@@ -1,0 +1,225 @@
+/*
+ * struct loop over uv_loop_t, and the small things that live on one: timers,
+ * wakes from other threads, signals. A libuv handle is memory of its owner
+ * until its close callback has run, so every free here ends in uv_close.
+ */
+#include "io/loop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "io/loop_uv.h"
+
+struct loop {
+	uv_loop_t uv;
+};
+
+struct timer {
+	uv_timer_t uv;
+	loop_cb cb;
+	void *arg;
+};
+
+struct wake {
+	uv_async_t uv;
+	loop_cb cb;
+	void *arg;
+};
+
+struct signal_watch {
+	uv_signal_t uv;
+	loop_cb cb;
+	void *arg;
+};
+
+uv_loop_t *loop_uv(struct loop *l)
+{
+	return &l->uv;
+}
+
+int loop_new(struct loop **ret_loop)
+{
+	CLEANUP(freep) struct loop *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	r = uv_loop_init(&l->uv);
+	if (r != 0)
+		return r;
+	*ret_loop = TAKE(l);
+	return 0;
+}
+
+void loop_free(struct loop *l)
+{
+	if (!l)
+		return;
+	/* Handles that were freed still wait for their close callbacks. */
+	while (uv_loop_close(&l->uv) == UV_EBUSY)
+		uv_run(&l->uv, UV_RUN_NOWAIT);
+	free(l);
+}
+
+void loop_run(struct loop *l)
+{
+	uv_run(&l->uv, UV_RUN_DEFAULT);
+}
+
+void loop_stop(struct loop *l)
+{
+	uv_stop(&l->uv);
+}
+
+int loop_fd(const struct loop *l)
+{
+	return uv_backend_fd(&l->uv);
+}
+
+int loop_timeout_ms(const struct loop *l)
+{
+	return uv_backend_timeout(&l->uv);
+}
+
+void loop_step(struct loop *l)
+{
+	uv_run(&l->uv, UV_RUN_NOWAIT);
+}
+
+uint64_t loop_now_ms(const struct loop *l)
+{
+	return uv_now(&l->uv);
+}
+
+/* The handle is the first member of its owner, so its data pointer is kept for us. */
+static void free_owner(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void close_handle(void *handle)
+{
+	uv_close(handle, free_owner);
+}
+
+static void timer_fired(uv_timer_t *uv)
+{
+	struct timer *t = uv->data;
+
+	t->cb(t->arg);
+}
+
+int timer_new(struct loop *l, loop_cb cb, void *arg, struct timer **ret_timer)
+{
+	struct timer *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->cb = cb;
+	t->arg = arg;
+	uv_timer_init(&l->uv, &t->uv);
+	t->uv.data = t;
+	*ret_timer = t;
+	return 0;
+}
+
+void timer_free(struct timer *t)
+{
+	if (t)
+		close_handle(&t->uv);
+}
+
+void timer_start(struct timer *t, uint64_t ms)
+{
+	uv_timer_start(&t->uv, timer_fired, ms, 0);
+}
+
+void timer_repeat(struct timer *t, uint64_t every_ms)
+{
+	uv_timer_start(&t->uv, timer_fired, every_ms, every_ms);
+}
+
+void timer_stop(struct timer *t)
+{
+	uv_timer_stop(&t->uv);
+}
+
+static void wake_fired(uv_async_t *uv)
+{
+	struct wake *w = uv->data;
+
+	w->cb(w->arg);
+}
+
+int wake_new(struct loop *l, loop_cb cb, void *arg, struct wake **ret_wake)
+{
+	CLEANUP(freep) struct wake *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->cb = cb;
+	w->arg = arg;
+	r = uv_async_init(&l->uv, &w->uv, wake_fired);
+	if (r != 0)
+		return r;
+	w->uv.data = w;
+	*ret_wake = TAKE(w);
+	return 0;
+}
+
+void wake_free(struct wake *w)
+{
+	if (w)
+		close_handle(&w->uv);
+}
+
+void wake_send(struct wake *w)
+{
+	uv_async_send(&w->uv);
+}
+
+void wake_hold(struct wake *w, bool hold)
+{
+	if (hold)
+		uv_ref((uv_handle_t *)&w->uv);
+	else
+		uv_unref((uv_handle_t *)&w->uv);
+}
+
+static void signal_fired(uv_signal_t *uv, int number)
+{
+	struct signal_watch *s = uv->data;
+
+	(void)number;
+	s->cb(s->arg);
+}
+
+int signal_watch_new(struct loop *l, int number, loop_cb cb, void *arg,
+		     struct signal_watch **ret_watch)
+{
+	struct signal_watch *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->cb = cb;
+	s->arg = arg;
+	uv_signal_init(&l->uv, &s->uv);
+	s->uv.data = s;
+	uv_unref((uv_handle_t *)&s->uv);
+	r = uv_signal_start(&s->uv, signal_fired, number);
+	if (r != 0) {
+		signal_watch_free(s);
+		return r;
+	}
+	*ret_watch = s;
+	return 0;
+}
+
+void signal_watch_free(struct signal_watch *s)
+{
+	if (s)
+		close_handle(&s->uv);
+}

@@ -1,0 +1,52 @@
+/*
+ * The event loop: libuv, known by that name only inside io/. One thread runs
+ * a loop and everything on it, except wake_send.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct loop;
+struct timer;
+struct wake;
+
+int loop_new(struct loop **ret_loop);
+
+/* Closes what is still open on it; owners must have let go before. */
+void loop_free(struct loop *l);
+
+/* Turns until loop_stop, or until nothing is left that could wake it. */
+void loop_run(struct loop *l);
+void loop_stop(struct loop *l);
+
+/* For a host with a loop of its own: poll the descriptor for reading, at most
+ * timeout_ms (-1: for ever), then step. */
+int loop_fd(const struct loop *l);
+int loop_timeout_ms(const struct loop *l);
+void loop_step(struct loop *l);
+
+/* A steady clock, read once per turn. */
+uint64_t loop_now_ms(const struct loop *l);
+
+typedef void (*loop_cb)(void *arg);
+
+/* A timer that is not running. It keeps the loop alive only while it runs. */
+int timer_new(struct loop *l, loop_cb cb, void *arg, struct timer **ret_timer);
+void timer_free(struct timer *t); /* accepts NULL; cb is not called any more */
+void timer_start(struct timer *t, uint64_t ms);
+void timer_repeat(struct timer *t, uint64_t every_ms);
+void timer_stop(struct timer *t);
+
+/* Lets another thread call cb on the loop; several sends may become one call. */
+int wake_new(struct loop *l, loop_cb cb, void *arg, struct wake **ret_wake);
+void wake_free(struct wake *w);
+void wake_send(struct wake *w);
+/* Whether this wake alone keeps the loop running; true at first. */
+void wake_hold(struct wake *w, bool hold);
+
+/* cb on the loop when the signal comes. Frees with signal_free. */
+struct signal_watch;
+int signal_watch_new(struct loop *l, int number, loop_cb cb, void *arg,
+		     struct signal_watch **ret_watch);
+void signal_watch_free(struct signal_watch *s);

@@ -1,0 +1,305 @@
+/*
+ * A Unix socket's file, claimed by a lock file beside it.
+ *
+ * The lock (flock on PATH.lock) is taken before anything is looked at and kept
+ * until the socket is gone, so whoever holds it may trust what it saw: another
+ * starter can neither bind nor remove in between. flock ends with its process,
+ * so a lock file left by a crash binds nobody.
+ *
+ * The lock file is removed by its holder. Those who opened it before and get
+ * the flock afterwards hold a lock on a file that is not there any more; they
+ * notice by comparing what they locked with what the path names now, and start
+ * over.
+ */
+#include "io/socket_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum {
+	LOCK_WAIT_MS = 2000,
+	LOCK_RETRY_MS = 20,
+	LOCK_PATH_MAX = UNIX_PATH_MAX + sizeof(".lock"),
+};
+
+enum probe { PROBE_ABSENT, PROBE_DEAD, PROBE_ALIVE };
+
+/* A fault, or a refusal where somebody may want to try another path; worded in both cases. */
+static int cannot(struct why *why, const char *verb, const char *path, int err)
+{
+	if (err == EACCES || err == EPERM || err == EROFS)
+		return refuse(why, REFUSE_FORBIDDEN, "cannot %s %s: %s", verb, path, strerror(err));
+	refuse(why, REFUSE_INTERNAL, "cannot %s %s: %s", verb, path, strerror(err));
+	return -err;
+}
+
+static int refuse_alive(struct why *why, const char *path)
+{
+	return refuse(why, REFUSE_CONFLICT, "something already listens at %s", path);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Inode numbers are given out again at once; a new file has a new time. */
+static bool same_and_untouched(const struct stat *a, const struct stat *b)
+{
+	return same_file(a, b) && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static void lock_path(const char *path, char out[LOCK_PATH_MAX])
+{
+	snprintf(out, LOCK_PATH_MAX, "%s.lock", path);
+}
+
+static int make_parents(const char *path, struct why *why)
+{
+	char dir[UNIX_PATH_MAX + 1];
+	struct stat st;
+
+	strcpy(dir, path);
+	for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (stat(dir, &st) != 0 && mkdir(dir, 0700) != 0 && errno != EEXIST)
+			return cannot(why, "make directory", dir, errno);
+		*slash = '/';
+	}
+	return 0;
+}
+
+static void unix_sockaddr(const char *path, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un) {.sun_family = AF_UNIX};
+	_Static_assert(sizeof(ret->sun_path) > UNIX_PATH_MAX, "no path is ever cut");
+	strcpy(ret->sun_path, path);
+}
+
+/* Only a refused connection means death. A full backlog (EAGAIN) is a busy server, and
+ * whatever else goes wrong is no proof. */
+static int probe(const char *path, enum probe *ret_probe)
+{
+	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sockaddr_un addr;
+
+	if (fd < 0)
+		return -errno;
+	unix_sockaddr(path, &addr);
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+		*ret_probe = PROBE_ALIVE;
+	else if (errno == ECONNREFUSED)
+		*ret_probe = PROBE_DEAD;
+	else
+		*ret_probe = errno == ENOENT ? PROBE_ABSENT : PROBE_ALIVE;
+	return 0;
+}
+
+/* A file that is not empty, or not our own, is somebody's; it is not for us to lock and remove. */
+static int check_lock(const struct stat *st, const char *lock, struct why *why)
+{
+	if (!S_ISREG(st->st_mode) || st->st_size != 0)
+		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
+			      lock);
+	if (st->st_uid != geteuid())
+		return refuse(why, REFUSE_FORBIDDEN, "%s belongs to another user (uid %u)", lock,
+			      (unsigned)st->st_uid);
+	return 0;
+}
+
+static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct why *why)
+{
+	/* O_NONBLOCK: a FIFO there must not hold us. */
+	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	CLEANUP(closep) int fd = open(lock, flags, 0600);
+	int r;
+
+	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
+		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
+			      lock);
+	if (fd < 0 || fstat(fd, ret_st) != 0)
+		return cannot(why, "open", lock, errno);
+	r = check_lock(ret_st, lock, why);
+	if (r != 0)
+		return r;
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+/* One attempt; *ret_fd stays -1 when somebody else has it. */
+static int try_lock(const char *lock, int *ret_fd, struct why *why)
+{
+	CLEANUP(closep) int fd = -1;
+	struct stat opened, named;
+	int r;
+
+	r = open_lock(lock, &fd, &opened, why);
+	if (r != 0)
+		return r;
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return errno == EWOULDBLOCK || errno == EINTR ? 0
+							      : cannot(why, "lock", lock, errno);
+	if (lstat(lock, &named) != 0 || !same_file(&named, &opened))
+		return 0;
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+static int take_lock(const char *path, int *ret_fd, struct why *why)
+{
+	const struct timespec pause = {.tv_nsec = LOCK_RETRY_MS * 1000000L};
+	uint64_t deadline = clock_steady_ms() + LOCK_WAIT_MS;
+	char lock[LOCK_PATH_MAX];
+	int r, fd = -1;
+
+	lock_path(path, lock);
+	for (;;) {
+		enum probe there = PROBE_ABSENT;
+
+		r = try_lock(lock, &fd, why);
+		if (r != 0)
+			return r;
+		if (fd >= 0)
+			break;
+		/* No need to wait for one who is up already. */
+		if (probe(path, &there) == 0 && there == PROBE_ALIVE)
+			return refuse_alive(why, path);
+		if (clock_steady_ms() >= deadline)
+			return refuse(why, REFUSE_CONFLICT,
+				      "another koined is starting or running at %s", path);
+		nanosleep(&pause, NULL);
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static void drop_lock(const char *path, int fd)
+{
+	char lock[LOCK_PATH_MAX];
+	struct stat opened, named;
+
+	lock_path(path, lock);
+	/* Removed while still held: nobody can have locked this very file meanwhile. */
+	if (fstat(fd, &opened) == 0 && lstat(lock, &named) == 0 && same_file(&named, &opened))
+		unlink(lock);
+	close(fd);
+}
+
+/* Makes room at the path, or refuses. The lock is held. */
+static int clear_path(const char *path, struct why *why)
+{
+	struct stat before, after;
+	enum probe there;
+	int r;
+
+	if (lstat(path, &before) != 0)
+		return errno == ENOENT ? 0 : cannot(why, "look at", path, errno);
+	if (!S_ISSOCK(before.st_mode))
+		return refuse(why, REFUSE_CONFLICT, "%s exists and is not a socket", path);
+	r = probe(path, &there);
+	if (r < 0)
+		return cannot(why, "probe", path, -r);
+	if (there == PROBE_ABSENT)
+		return 0;
+	if (there == PROBE_ALIVE)
+		return refuse_alive(why, path);
+	if (before.st_uid != geteuid())
+		return refuse(why, REFUSE_FORBIDDEN, "%s belongs to another user (uid %u)", path,
+			      (unsigned)before.st_uid);
+	if (lstat(path, &after) != 0 || !same_and_untouched(&before, &after))
+		return refuse(why, REFUSE_CONFLICT, "%s changed while we looked at it", path);
+	if (unlink(path) != 0 && errno != ENOENT)
+		return cannot(why, "remove", path, errno);
+	return 0;
+}
+
+static int bind_private(const char *path, int fd, struct why *why)
+{
+	struct sockaddr_un addr;
+	mode_t before;
+	int r, err;
+
+	unix_sockaddr(path, &addr);
+	/* Never bind first and chmod later: in between, anybody may connect. */
+	before = umask(0177);
+	r = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+	err = errno;
+	umask(before);
+	if (r == 0)
+		return 0;
+	if (err == EADDRINUSE)
+		return refuse_alive(why, path);
+	return cannot(why, "bind", path, err);
+}
+
+static int bind_locked(struct socket_file *f, int *ret_fd, struct why *why)
+{
+	CLEANUP(closep) int fd = -1;
+	struct stat st;
+	int r;
+
+	r = clear_path(f->path, why);
+	if (r != 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return cannot(why, "make a socket for", f->path, errno);
+	r = bind_private(f->path, fd, why);
+	if (r != 0)
+		return r;
+	if (lstat(f->path, &st) != 0)
+		return cannot(why, "look at", f->path, errno);
+	f->bound = st;
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+int socket_file_bind(struct socket_file *f, const char *path, int *ret_fd, struct why *why)
+{
+	int r, lock_fd;
+
+	f->lock_fd = -1;
+	if (strlen(path) > UNIX_PATH_MAX)
+		return refuse(why, REFUSE_TOO_LARGE, "socket path is over %d bytes: %s",
+			      UNIX_PATH_MAX, path);
+	strcpy(f->path, path);
+	r = make_parents(path, why);
+	if (r != 0)
+		return r;
+	r = take_lock(path, &lock_fd, why);
+	if (r != 0)
+		return r;
+	r = bind_locked(f, ret_fd, why);
+	if (r != 0)
+		drop_lock(path, lock_fd);
+	else
+		f->lock_fd = lock_fd;
+	return r;
+}
+
+void socket_file_remove(struct socket_file *f)
+{
+	struct stat st;
+
+	if (f->lock_fd < 0)
+		return;
+	if (lstat(f->path, &st) == 0 && same_file(&st, &f->bound))
+		unlink(f->path);
+	drop_lock(f->path, f->lock_fd);
+	f->lock_fd = -1;
+}

@@ -1,0 +1,32 @@
+/*
+ * Inside io/ only: a listening Unix socket's file. One process at a time may
+ * have it, and it is private from the first instant.
+ */
+#pragma once
+
+#include <sys/stat.h>
+
+#include "base/why.h"
+#include "io/listener.h"
+
+struct socket_file {
+	char path[UNIX_PATH_MAX + 1];
+	int lock_fd;       /* flock on PATH.lock, held as long as the file is ours; -1: not ours */
+	struct stat bound; /* what we bound, so that only that is removed */
+};
+
+/*
+ * Claims the path and binds a socket there, 0600, that does not listen yet.
+ *
+ * Refuses as listener_open promises, and then leaves nothing behind. Waits up to
+ * two seconds for somebody else who is about to start or to stop there. Faults
+ * are worded in why too.
+ */
+int socket_file_bind(struct socket_file *f, const char *path, int *ret_fd, struct why *why);
+
+/*
+ * Removes the socket, if it is still the one we bound, and gives the path up.
+ * To be called while the bound descriptor is open: that is what keeps the number
+ * of its inode from meaning another file.
+ */
+void socket_file_remove(struct socket_file *f);

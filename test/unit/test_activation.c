@@ -1,0 +1,293 @@
+/* The service manager's protocols, each case in a process and environment of its own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "io/activation.h"
+#include "tempdir.h"
+
+/* Descriptor numbers from 3 on belong to the case, so it needs a child; 0 is success. */
+static void run_alone(int (*run)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(run());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Puts n fresh sockets at 3, 4, … and nothing behind them. */
+static void hand_over(int n)
+{
+	for (int fd = 3; fd < 128; fd++)
+		close(fd);
+	for (int i = 0; i < n; i++) {
+		if (socket(AF_UNIX, SOCK_STREAM, 0) != 3 + i)
+			_exit(99);
+	}
+}
+
+static void set_env(long pid, const char *n, const char *names)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%ld", pid);
+	setenv("LISTEN_PID", text, 1);
+	setenv("LISTEN_FDS", n, 1);
+	if (names)
+		setenv("LISTEN_FDNAMES", names, 1);
+	else
+		unsetenv("LISTEN_FDNAMES");
+}
+
+static int env_is_clear(void)
+{
+	return !getenv("LISTEN_PID") && !getenv("LISTEN_FDS") && !getenv("LISTEN_FDNAMES");
+}
+
+static int take_two(void)
+{
+	struct activation a;
+
+	hand_over(2);
+	set_env(getpid(), "2", "ash:hld");
+	activation_take(&a);
+	if (a.n != 2 || a.sockets[0].fd != 3 || a.sockets[1].fd != 4)
+		return 1;
+	if (strcmp(a.sockets[0].name, "ash") != 0 || strcmp(a.sockets[1].name, "hld") != 0)
+		return 2;
+	for (int fd = 3; fd < 5; fd++) {
+		if (!(fcntl(fd, F_GETFD) & FD_CLOEXEC) || !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+			return 3;
+	}
+	return env_is_clear() ? 0 : 4;
+}
+
+static void takes_sockets_with_their_names(void **state)
+{
+	(void)state;
+	run_alone(take_two);
+}
+
+static int take_unnamed(void)
+{
+	struct activation a;
+
+	hand_over(3);
+	set_env(getpid(), "3", NULL);
+	activation_take(&a);
+	if (a.n != 3 || strcmp(a.sockets[2].name, "unknown") != 0)
+		return 1;
+	/* Fewer names than sockets, one of them empty. */
+	set_env(getpid(), "3", "one:");
+	activation_take(&a);
+	if (a.n != 3 || strcmp(a.sockets[0].name, "one") != 0)
+		return 2;
+	return strcmp(a.sockets[1].name, "unknown") == 0 &&
+			       strcmp(a.sockets[2].name, "unknown") == 0
+		       ? 0
+		       : 3;
+}
+
+static void sockets_without_names_are_unknown(void **state)
+{
+	(void)state;
+	run_alone(take_unnamed);
+}
+
+static int take_long_name(void)
+{
+	struct activation a;
+	char name[300];
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	hand_over(1);
+	set_env(getpid(), "1", name);
+	activation_take(&a);
+	return a.n == 1 && strlen(a.sockets[0].name) == sizeof(a.sockets[0].name) - 1 ? 0 : 1;
+}
+
+static void long_name_is_cut(void **state)
+{
+	(void)state;
+	run_alone(take_long_name);
+}
+
+static int take_of_other(void)
+{
+	struct activation a;
+
+	hand_over(1);
+	set_env(getpid() + 1, "1", "ash");
+	activation_take(&a);
+	if (a.n != 0 || !env_is_clear())
+		return 1;
+	return fcntl(3, F_GETFD) & FD_CLOEXEC ? 2 : 0;
+}
+
+static void sockets_of_another_process_are_not_taken(void **state)
+{
+	(void)state;
+	run_alone(take_of_other);
+}
+
+static int take_too_many(void)
+{
+	struct activation a;
+
+	hand_over(ACTIVATION_MAX + 3);
+	set_env(getpid(), "35", NULL);
+	activation_take(&a);
+	if (a.n != ACTIVATION_MAX)
+		return 1;
+	for (int fd = 3; fd < 3 + ACTIVATION_MAX + 3; fd++) {
+		if (!(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+			return 3;
+	}
+	set_env(getpid(), "18446744073709551615", NULL);
+	activation_take(&a);
+	return a.n == ACTIVATION_MAX ? 0 : 2;
+}
+
+static void takes_no_more_than_there_is_room_for(void **state)
+{
+	(void)state;
+	run_alone(take_too_many);
+}
+
+static int take_lies(void)
+{
+	static const char *const counts[] = {"", "x", "-1", "2x", "99999999999999999999", "0"};
+	struct activation a;
+
+	hand_over(1);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		set_env(getpid(), counts[i], NULL);
+		activation_take(&a);
+		if (a.n != 0 || !env_is_clear())
+			return 1;
+	}
+	/* Three promised, one there. */
+	set_env(getpid(), "3", NULL);
+	activation_take(&a);
+	return a.n == 1 ? 0 : 2;
+}
+
+static void lies_in_the_environment_do_no_harm(void **state)
+{
+	(void)state;
+	run_alone(take_lies);
+}
+
+/* Listens at NOTIFY_SOCKET and expects one message there. */
+static void expect_notified(const struct sockaddr_un *un, socklen_t len)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char text[64] = "";
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)un, len), 0);
+	notify_send("READY=1\nSTATUS=all well");
+	assert_int_equal(recv(fd, text, sizeof(text), MSG_DONTWAIT), 23);
+	assert_memory_equal(text, "READY=1\nSTATUS=all well", 23);
+	close(fd);
+}
+
+static void notifies_at_a_path(void **state)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	char dir[TEMPDIR_MAX];
+
+	(void)state;
+	tempdir_make(dir);
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s/notify", dir);
+	setenv("NOTIFY_SOCKET", un.sun_path, 1);
+	expect_notified(&un, sizeof(un));
+	tempdir_remove(dir);
+}
+
+static void notifies_at_an_abstract_name(void **state)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	char name[64];
+
+	(void)state;
+	snprintf(name, sizeof(name), "@koine-notify-%d", (int)getpid());
+	setenv("NOTIFY_SOCKET", name, 1);
+	memcpy(un.sun_path + 1, name + 1, strlen(name) - 1);
+	expect_notified(&un, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name)));
+}
+
+static void notifying_nobody_is_silent(void **state)
+{
+	char name[300];
+
+	(void)state;
+	memset(name, '/', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	setenv("NOTIFY_SOCKET", name, 1);
+	notify_send("READY=1");
+	setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
+	notify_send("READY=1");
+	setenv("NOTIFY_SOCKET", "relative", 1);
+	notify_send("READY=1");
+	unsetenv("NOTIFY_SOCKET");
+	notify_send("READY=1");
+}
+
+static void watchdog_is_due_at_half_its_time(void **state)
+{
+	char pid[32];
+
+	(void)state;
+	unsetenv("WATCHDOG_PID");
+	unsetenv("WATCHDOG_USEC");
+	assert_int_equal(notify_watchdog_ms(), 0);
+	setenv("WATCHDOG_USEC", "30000000", 1);
+	assert_int_equal(notify_watchdog_ms(), 15000);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("WATCHDOG_PID", pid, 1);
+	assert_int_equal(notify_watchdog_ms(), 15000);
+	setenv("WATCHDOG_PID", "1", 1);
+	assert_int_equal(notify_watchdog_ms(), 0);
+	setenv("WATCHDOG_PID", "", 1);
+	assert_int_equal(notify_watchdog_ms(), 0);
+	unsetenv("WATCHDOG_PID");
+	setenv("WATCHDOG_USEC", "100", 1);
+	assert_int_equal(notify_watchdog_ms(), 1);
+	setenv("WATCHDOG_USEC", "0", 1);
+	assert_int_equal(notify_watchdog_ms(), 0);
+	setenv("WATCHDOG_USEC", "soon", 1);
+	assert_int_equal(notify_watchdog_ms(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_sockets_with_their_names),
+		cmocka_unit_test(sockets_without_names_are_unknown),
+		cmocka_unit_test(long_name_is_cut),
+		cmocka_unit_test(sockets_of_another_process_are_not_taken),
+		cmocka_unit_test(takes_no_more_than_there_is_room_for),
+		cmocka_unit_test(lies_in_the_environment_do_no_harm),
+		cmocka_unit_test(notifies_at_a_path),
+		cmocka_unit_test(notifies_at_an_abstract_name),
+		cmocka_unit_test(notifying_nobody_is_silent),
+		cmocka_unit_test(watchdog_is_due_at_half_its_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* Addresses: text in, struct out, and what must never be listened on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "io/listener.h"
+
+static void expect_same(const char *text)
+{
+	char out[ADDRESS_TEXT_MAX];
+	struct address a;
+	struct why why = {0};
+
+	assert_int_equal(address_parse(text, &a, &why), 0);
+	address_format(&a, out);
+	assert_string_equal(out, text);
+}
+
+static void addresses_survive_parse_and_format(void **state)
+{
+	(void)state;
+	expect_same("unix:/run/ash/rpc.sock");
+	expect_same("unix:relative.sock");
+	expect_same("unix:/odd:name with spaces");
+	expect_same("tcp:127.0.0.1:0");
+	expect_same("http:127.0.0.1:8765");
+	expect_same("http:localhost:65535");
+	expect_same("http:127.255.255.254:1");
+	expect_same("tcp:[::1]:4000");
+}
+
+static void parse_fills_kind_host_and_port(void **state)
+{
+	struct address a;
+	struct why why;
+
+	(void)state;
+	assert_int_equal(address_parse("http:[::1]:8765", &a, &why), 0);
+	assert_int_equal(a.kind, ADDRESS_HTTP);
+	assert_string_equal(a.host, "::1");
+	assert_int_equal(a.port, 8765);
+	assert_int_equal(address_parse("unix:/a/b", &a, &why), 0);
+	assert_int_equal(a.kind, ADDRESS_UNIX);
+	assert_string_equal(a.path, "/a/b");
+}
+
+static void refuses_every_host_that_is_not_loopback(void **state)
+{
+	static const char *const hosts[] = {
+		"0.0.0.0",     "10.0.0.1",   "192.168.1.1", "128.0.0.1",        "126.255.255.255",
+		"example.com", "127.1",      "0x7f.0.0.1",  "127.0.0.1.evil",   "localhost.evil",
+		"2130706433",  "127.0.0.01", "::",          "::ffff:127.0.0.1", "fe80::1",
+		"*",           " localhost", "a.local",     "169.254.169.254",  "localhost.",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		char text[100], expected[200];
+		struct why why = {0};
+		struct address a = {.port = 7};
+
+		snprintf(expected, sizeof(expected),
+			 "refusing to listen on %s: only loopback addresses "
+			 "(127.0.0.1, localhost, ::1) are allowed",
+			 hosts[i]);
+		snprintf(text, sizeof(text), strchr(hosts[i], ':') ? "http:[%s]:80" : "http:%s:80",
+			 hosts[i]);
+		assert_int_equal(address_parse(text, &a, &why), REFUSE_FORBIDDEN);
+		assert_string_equal(why.text, expected);
+		assert_int_equal(a.port, 7);
+	}
+}
+
+static void refuses_no_host_as_every_host(void **state)
+{
+	struct why why = {0};
+	struct address a;
+
+	(void)state;
+	assert_int_equal(address_parse("http::8765", &a, &why), REFUSE_FORBIDDEN);
+	assert_non_null(strstr(why.text, "refusing to listen on :8765"));
+	assert_int_equal(address_parse("tcp:[]:1", &a, &why), REFUSE_FORBIDDEN);
+	assert_int_equal(address_parse("tcp:[127.0.0.1]:1", &a, &why), REFUSE_FORBIDDEN);
+}
+
+static void refuses_malformed_addresses(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"/run/x.sock",
+		"unix:",
+		"unix:/run/",
+		"tcp:127.0.0.1",
+		"tcp:127.0.0.1:",
+		"tcp:127.0.0.1:65536",
+		"tcp:127.0.0.1:99999999999999999999",
+		"tcp:127.0.0.1:-1",
+		"tcp:127.0.0.1:+1",
+		"tcp:127.0.0.1: 1",
+		"tcp:127.0.0.1:80x",
+		"udp:127.0.0.1:80",
+		"UNIX:/x",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct why why = {0};
+		struct address a;
+
+		assert_int_equal(address_parse(texts[i], &a, &why), REFUSE_PARAMS);
+		assert_true(why.text[0] != '\0');
+	}
+}
+
+static void refuses_a_path_over_the_limit_and_takes_one_at_it(void **state)
+{
+	char text[400] = "unix:/";
+	struct why why = {0};
+	struct address a;
+
+	(void)state;
+	memset(text + 6, 'p', UNIX_PATH_MAX - 1);
+	assert_int_equal(address_parse(text, &a, &why), 0);
+	assert_int_equal(strlen(a.path), UNIX_PATH_MAX);
+	strcat(text, "q");
+	assert_int_equal(address_parse(text, &a, &why), REFUSE_TOO_LARGE);
+	assert_non_null(strstr(why.text, "107"));
+	assert_non_null(strstr(why.text, text + 5));
+	memset(text + 6, 'p', 390);
+	assert_int_equal(address_parse(text, &a, &why), REFUSE_TOO_LARGE);
+	assert_non_null(strstr(why.text, "107"));
+}
+
+static void refuses_a_host_longer_than_any_field(void **state)
+{
+	char text[2000] = "http:";
+	struct why why = {0};
+	struct address a;
+
+	(void)state;
+	memset(text + 5, '1', 1900);
+	strcat(text, ":80");
+	assert_int_equal(address_parse(text, &a, &why), REFUSE_FORBIDDEN);
+	assert_non_null(strstr(why.text, "are allowed"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses_survive_parse_and_format),
+		cmocka_unit_test(parse_fills_kind_host_and_port),
+		cmocka_unit_test(refuses_every_host_that_is_not_loopback),
+		cmocka_unit_test(refuses_no_host_as_every_host),
+		cmocka_unit_test(refuses_malformed_addresses),
+		cmocka_unit_test(refuses_a_path_over_the_limit_and_takes_one_at_it),
+		cmocka_unit_test(refuses_a_host_longer_than_any_field),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
