@@ -1,0 +1,166 @@
+/* How a call answers. What happens to the answer is the session's business. */
+#include "call/call.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "call/server.h"
+#include "call/session.h"
+
+static const struct done done = {0};
+
+struct json *call_result(struct call *c)
+{
+	if (!c->begun) {
+		c->begun = true;
+		jsonrpc_begin_result(&c->dialect->rules, &c->json, c->request.id);
+	}
+	return &c->json;
+}
+
+/* The answer stands in c->out. During the handler nobody else may know yet:
+ * whoever ran it looks at the stage afterwards. */
+static struct done answered(struct call *c)
+{
+	bool later = c->stage == CALL_LATER;
+
+	c->stage = CALL_ANSWERED;
+	if (later)
+		session_answered(c->session, c);
+	return done;
+}
+
+static void begin_failure(struct call *c)
+{
+	buf_clear(&c->out);
+	c->json = json_writer(&c->out);
+	c->failed = true;
+}
+
+static void write_words(struct call *c, const struct error_row *row, const struct why *why)
+{
+	char message[sizeof(why->text) + 64];
+	char data[160];
+	struct buf field;
+	struct json j;
+	enum wording wording = why->text[0] ? row->wording : WORDS_ONLY;
+
+	switch (wording) {
+	case WORDS_TEXT:
+		snprintf(message, sizeof(message), "%s", why->text);
+		break;
+	case WORDS_ONLY:
+		snprintf(message, sizeof(message), "%s", row->words);
+		break;
+	case WORDS_BOTH:
+		snprintf(message, sizeof(message), "%s: %s", row->words, why->text);
+		break;
+	}
+	field = (struct buf) {.data = data, .cap = sizeof(data), .max = sizeof(data)};
+	if (why->field[0]) {
+		j = json_writer(&field);
+		json_begin_object(&j);
+		json_member_str(&j, "field", why->field);
+		json_end_object(&j);
+	}
+	jsonrpc_write_error(
+		&c->dialect->rules, &c->json, c->request.id, row->code, text_of(message),
+		(struct text) {.data = field.len && !field.err ? data : NULL, .len = field.len});
+}
+
+static void log_refusal(const struct call *c, const struct why *why)
+{
+	log_info("call refused", "dialect=%s method=%.*s why=%s", c->dialect->name,
+		 TEXT_ARGS(c->request.method), why->text);
+}
+
+static void explain_fault(struct call *c, int r)
+{
+	log_err("call failed", "dialect=%s method=%.*s error=%s", c->dialect->name,
+		TEXT_ARGS(c->request.method), strerror(-r));
+	refuse(&c->why, REFUSE_INTERNAL, "%s", strerror(-r));
+}
+
+struct done call_fail(struct call *c, int r)
+{
+	const struct error_row *row;
+
+	if (r < 0)
+		explain_fault(c, r);
+	else
+		log_refusal(c, &c->why);
+	begin_failure(c);
+	row = &c->dialect->errors[c->why.code];
+	c->http_status = row->http_status;
+	write_words(c, row, &c->why);
+	return answered(c);
+}
+
+struct done call_fail_with(struct call *c, int64_t code, struct text message, struct text data)
+{
+	begin_failure(c);
+	jsonrpc_write_error(&c->dialect->rules, &c->json, c->request.id, code, message, data);
+	return answered(c);
+}
+
+struct done call_reply(struct call *c)
+{
+	if (!c->begun)
+		json_null(call_result(c));
+	jsonrpc_end_result(&c->dialect->rules, &c->json, c->request.id);
+	if (c->out.err == -EMSGSIZE)
+		return call_fail(c, refuse(&c->why, REFUSE_TOO_LARGE,
+					   "the answer is larger than %zu bytes", c->out.max));
+	if (c->out.err != 0)
+		return call_fail(c, c->out.err);
+	return answered(c);
+}
+
+struct done call_later(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg)
+{
+	assert(c->method->flags & METHOD_LATER);
+	c->stage = CALL_LATER;
+	c->on_cancel = on_cancel;
+	c->cancel_arg = arg;
+	return done;
+}
+
+static void delay_over(void *arg)
+{
+	struct call *c = arg;
+
+	timer_free(c->delay);
+	c->delay = NULL;
+	(void)c->after_delay(c);
+}
+
+static void delay_cancelled(struct call *c, void *arg)
+{
+	(void)arg;
+	timer_free(c->delay);
+	c->delay = NULL;
+	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+struct done call_after(struct call *c, uint64_t ms, struct done (*then)(struct call *c))
+{
+	int r = timer_new(c->server->loop, delay_over, c, &c->delay);
+
+	if (r != 0)
+		return call_fail(c, r);
+	c->after_delay = then;
+	timer_start(c->delay, ms);
+	return call_later(c, delay_cancelled, NULL);
+}
+
+void call_cancel(struct call *c)
+{
+	if (atomic_exchange(&c->cancelled, true))
+		return;
+	/* The stage of a call on a thread belongs to that thread. */
+	if (c->method->where == ON_LOOP && c->stage == CALL_LATER && c->on_cancel)
+		c->on_cancel(c, c->cancel_arg);
+}

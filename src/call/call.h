@@ -1,0 +1,83 @@
+/*
+ * One call: from its parameters to its answer.
+ *
+ * A call may outlive its connection: when a session closes, it lets go of its
+ * calls, and what they answer goes nowhere. A handler that answers later keeps
+ * the call; everything in its arena stays until it has answered.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "call/dialect.h"
+#include "call/workers.h"
+
+struct server;
+struct session;
+struct batch;
+
+struct call {
+	/* for handlers */
+	const void *in; /* decoded parameters: the row's struct */
+	struct arena arena;
+	struct why why; /* of a refusal */
+	struct server *server;
+	struct session *session; /* NULL: the client has left */
+	const struct dialect *dialect;
+	const struct method *method;
+	struct jsonrpc_request request;
+	const struct value **given; /* by field, NULL where not given */
+	atomic_bool cancelled;      /* asked to stop; a slow handler looks now and then */
+	void *state;                /* the handler's own, between call_later and the answer */
+
+	/* for call/ */
+	struct list link; /* in its session's running or waiting calls, or the free ones */
+	struct job job;
+	struct batch *batch;
+	struct value *tree;
+	struct text source; /* what the tree was read from */
+	struct timer *delay;
+	struct done (*after_delay)(struct call *c);
+	struct buf out;
+	struct json json;
+	void (*on_cancel)(struct call *c, void *arg);
+	void *cancel_arg;
+	uint64_t started_ms; /* only when debug lines are wanted */
+	int http_status;
+	enum { CALL_NEW, CALL_RUNNING, CALL_LATER, CALL_ANSWERED } stage;
+	bool pinned; /* the source is in the arena, not in a buffer that moves */
+	bool linked; /* among its session's running calls, or the detached ones */
+	bool begun;  /* the result has been started in out */
+	bool failed; /* the answer is an error */
+};
+
+/* The writer that the result goes to. Write exactly one value, then call_reply. */
+struct json *call_result(struct call *c);
+
+/* Answers with what call_result got; null if it got nothing. */
+struct done call_reply(struct call *c);
+
+/* Answers with a refusal (r > 0, explained by c->why) or a fault (r < 0). */
+struct done call_fail(struct call *c, int r);
+
+/* Answers with a code and words outside the dialect's table. data is JSON or {NULL, 0}. */
+struct done call_fail_with(struct call *c, int64_t code, struct text message, struct text data);
+
+/*
+ * The answer comes later, by call_reply or call_fail on the loop's thread.
+ * Only for rows with METHOD_LATER that run ON_LOOP. on_cancel (may be NULL) is
+ * called when the client cancels the call or the server stops; it should make
+ * the answer come soon.
+ */
+struct done call_later(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg);
+
+/* Answers after ms by calling `then`, unless it is cancelled before. For rows
+ * with METHOD_LATER. */
+struct done call_after(struct call *c, uint64_t ms, struct done (*then)(struct call *c));
+
+/* Asks a call to stop. It answers by itself, soon or at its next look. */
+void call_cancel(struct call *c);
+
+/* Fills c->in and c->given from the request's params, or refuses with the field's name. */
+int call_decode(struct call *c);

@@ -1,0 +1,146 @@
+/* Parameters, by the fields of a row: decoded once, refused with the field's name. */
+#include <errno.h>
+
+#include "base/arena.h"
+#include "call/call.h"
+
+static void *slot(void *in, const struct field *f)
+{
+	return (char *)in + f->offset;
+}
+
+static void set_default(void *in, const struct field *f)
+{
+	switch (f->type) {
+	case FIELD_STRING:
+		*(struct text *)slot(in, f) = text_of(f->default_text);
+		break;
+	case FIELD_INT:
+		*(int64_t *)slot(in, f) = f->default_number;
+		break;
+	case FIELD_NUMBER:
+		*(double *)slot(in, f) = (double)f->default_number;
+		break;
+	case FIELD_BOOL:
+		*(bool *)slot(in, f) = f->default_number != 0;
+		break;
+	case FIELD_ANY:
+	case FIELD_OBJECT:
+	case FIELD_ARRAY:
+		*(const struct value **)slot(in, f) = NULL;
+		break;
+	}
+}
+
+static int wrong_type(struct call *c, const struct field *f, const struct value *v)
+{
+	const char *article =
+		f->type == FIELD_INT || f->type == FIELD_OBJECT || f->type == FIELD_ARRAY ? "an"
+											  : "a";
+
+	return refuse_field(&c->why, f->name, "%s must be %s %s, not %s", f->name, article,
+			    field_type_name(f->type), value_kind_name(v));
+}
+
+static int set_number(struct call *c, const struct field *f, const struct value *v, void *in)
+{
+	if (v->kind != VALUE_NUMBER)
+		return wrong_type(c, f, v);
+	if (f->type == FIELD_NUMBER) {
+		if (!value_double(v, slot(in, f)))
+			return refuse_field(&c->why, f->name, "%s has too many digits", f->name);
+		return 0;
+	}
+	if (!value_int(v, slot(in, f)))
+		return refuse_field(&c->why, f->name, "%s must be an integer of 64 bits", f->name);
+	return 0;
+}
+
+static int set_given(struct call *c, const struct field *f, const struct value *v, void *in)
+{
+	switch (f->type) {
+	case FIELD_STRING:
+		if (v->kind != VALUE_STRING)
+			return wrong_type(c, f, v);
+		*(struct text *)slot(in, f) = value_text(v);
+		return 0;
+	case FIELD_INT:
+	case FIELD_NUMBER:
+		return set_number(c, f, v, in);
+	case FIELD_BOOL:
+		if (v->kind != VALUE_TRUE && v->kind != VALUE_FALSE)
+			return wrong_type(c, f, v);
+		*(bool *)slot(in, f) = v->kind == VALUE_TRUE;
+		return 0;
+	case FIELD_OBJECT:
+	case FIELD_ARRAY:
+		if (v->kind != (f->type == FIELD_OBJECT ? VALUE_OBJECT : VALUE_ARRAY))
+			return wrong_type(c, f, v);
+		break;
+	case FIELD_ANY:
+		break;
+	}
+	*(const struct value **)slot(in, f) = v;
+	return 0;
+}
+
+static int match_named(struct call *c, const struct method *m)
+{
+	value_each (member, c->request.params) {
+		for (unsigned i = 0; i < m->n_fields; i++) {
+			if (strlen(m->fields[i].name) == member->key_len &&
+			    memcmp(m->fields[i].name, member->key, member->key_len) == 0) {
+				c->given[i] = member;
+				break;
+			}
+		}
+	}
+	return 0;
+}
+
+static int match_positional(struct call *c, const struct method *m)
+{
+	unsigned i = 0;
+
+	value_each (item, c->request.params) {
+		if (i == m->n_fields)
+			return refuse(&c->why, REFUSE_PARAMS, "more than %u positional parameters",
+				      m->n_fields);
+		c->given[i++] = item;
+	}
+	return 0;
+}
+
+static int decode_field(struct call *c, const struct field *f, const struct value **given, void *in)
+{
+	/* null says "not given", except where anything goes. */
+	if (*given && (*given)->kind == VALUE_NULL && f->type != FIELD_ANY)
+		*given = NULL;
+	if (*given)
+		return set_given(c, f, *given, in);
+	if (f->required)
+		return refuse_field(&c->why, f->name, "%s is required", f->name);
+	set_default(in, f);
+	return 0;
+}
+
+int call_decode(struct call *c)
+{
+	const struct method *m = c->method;
+	void *in;
+	int r = 0;
+
+	if (m->n_fields == 0)
+		return 0;
+	c->given = arena_zalloc(&c->arena, m->n_fields * sizeof(c->given[0]));
+	in = arena_zalloc(&c->arena, m->in_size);
+	if (!c->given || !in)
+		return -ENOMEM;
+	if (c->request.params)
+		r = c->request.params->kind == VALUE_OBJECT ? match_named(c, m)
+							    : match_positional(c, m);
+	for (unsigned i = 0; r == 0 && i < m->n_fields; i++)
+		r = decode_field(c, &m->fields[i], &c->given[i], in);
+	c->in = in;
+	return r;
+}

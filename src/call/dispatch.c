@@ -1,0 +1,263 @@
+#include "call/dispatch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+void batch_unref(struct batch *b)
+{
+	if (!b || --b->refs > 0)
+		return;
+	arena_done(&b->arena);
+	buf_done(&b->out);
+	free(b);
+}
+
+/* Copies the message into the call's arena, and lets the tree follow. */
+static int pin(struct call *c)
+{
+	char *copy;
+
+	if (c->pinned)
+		return 0;
+	copy = arena_copy(&c->arena, c->source.data, c->source.len);
+	if (!copy)
+		return -ENOMEM;
+	if (c->tree)
+		value_rebase(c->tree, c->source.data, c->source.len, copy);
+	c->source.data = copy;
+	c->pinned = true;
+	return 0;
+}
+
+static struct call *new_call(struct session *s)
+{
+	struct call *c = server_new_call(s->server);
+
+	if (!c)
+		return NULL;
+	c->session = s;
+	c->dialect = s->endpoint->dialect;
+	return c;
+}
+
+struct call *dispatch_read(struct session *s, const char *data, size_t len, bool keep)
+{
+	const struct limits *l = &s->server->opts.limits;
+	const struct json_limits limits = {.depth = l->json_depth, .values = l->json_values};
+	struct call *c = new_call(s);
+	int r;
+
+	if (!c)
+		return NULL;
+	c->source = (struct text) {.data = data, .len = len};
+	r = json_read(&c->arena, data, len, &limits, &c->tree, &c->why);
+	if (r == 0 && keep)
+		r = pin(c);
+	if (r != 0)
+		c->tree = NULL;
+	if (r < 0)
+		refuse(&c->why, REFUSE_TOO_LARGE, "a message needs more memory than %zu bytes",
+		       c->arena.max);
+	return c;
+}
+
+bool dispatch_overtakes(struct call *c)
+{
+	const struct method *m;
+
+	if (!c->tree || c->tree->kind != VALUE_OBJECT)
+		return false;
+	if (jsonrpc_read(&c->dialect->rules, c->tree, &c->request, NULL) != 0)
+		return false;
+	m = registry_find(c->session->endpoint->registry, c->request.method);
+	return m && (m->flags & METHOD_OVERTAKES);
+}
+
+static int find_method(struct call *c)
+{
+	c->method = registry_find(c->session->endpoint->registry, c->request.method);
+	if (!c->method)
+		return refuse(&c->why, REFUSE_METHOD, "%.*s", TEXT_ARGS(c->request.method));
+	return 0;
+}
+
+static int check_room(const struct server *s, struct why *why)
+{
+	if (s->n_calls >= s->opts.limits.calls)
+		return refuse(why, REFUSE_LIMIT, "%u calls are in flight already",
+			      s->opts.limits.calls);
+	return 0;
+}
+
+/* From the tree to a row and its parameters. */
+static int prepare(struct call *c)
+{
+	const struct jsonrpc_rules *rules = &c->dialect->rules;
+	int r = jsonrpc_read(rules, c->tree, &c->request, &c->why);
+
+	if (r == 0)
+		r = find_method(c);
+	if (r != 0)
+		return r;
+	if (c->method->where != ON_LOOP || (c->method->flags & METHOD_LATER)) {
+		r = check_room(c->server, &c->why);
+		if (r == 0)
+			r = pin(c);
+		if (r != 0)
+			return r;
+		/* The request's texts stand in the tree, which may just have moved. */
+		jsonrpc_read(rules, c->tree, &c->request, &c->why);
+	}
+	return call_decode(c);
+}
+
+static void keep_running(struct call *c)
+{
+	struct session *s = c->session;
+
+	c->linked = true;
+	list_append(&s->running, &c->link);
+	s->n_running++;
+	c->server->n_calls++;
+}
+
+/* On a worker's thread. c->session belongs to the loop and is not touched here. */
+static void job_run(struct job *job, int lane)
+{
+	struct call *c = list_entry(job, struct call, job);
+
+	(void)lane;
+	if (atomic_load(&c->cancelled))
+		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	else
+		(void)c->method->handle(c);
+}
+
+static void job_finished(struct job *job, int result)
+{
+	struct call *c = list_entry(job, struct call, job);
+
+	if (result != 0)
+		(void)call_fail(c, result);
+	session_answered(c->session, c);
+}
+
+static void run_on_thread(struct call *c)
+{
+	int r;
+
+	c->job.run = job_run;
+	c->job.finished = job_finished;
+	keep_running(c);
+	r = server_submit(c->server, &c->job, c->method->where);
+	if (r != 0)
+		job_finished(&c->job, r);
+}
+
+static void run(struct call *c)
+{
+	c->stage = CALL_RUNNING;
+	if (c->method->where != ON_LOOP) {
+		run_on_thread(c);
+		return;
+	}
+	(void)c->method->handle(c);
+	if (c->stage == CALL_ANSWERED)
+		session_answered(c->session, c);
+	else
+		keep_running(c);
+}
+
+static void refuse_now(struct call *c, int r)
+{
+	(void)call_fail(c, r);
+	session_answered(c->session, c);
+}
+
+static void run_one(struct call *c)
+{
+	int r;
+
+	c->session->endpoint->n_calls++;
+	if (log_enabled(LOG_LEVEL_DEBUG))
+		c->started_ms = loop_now_ms(c->server->loop);
+	r = prepare(c);
+	if (r != 0)
+		refuse_now(c, r);
+	else
+		run(c);
+}
+
+/* The call's tree and text become the batch's. */
+static int begin_batch(struct call *c)
+{
+	struct session *s = c->session;
+	struct batch *b;
+	int r = pin(c);
+
+	if (r != 0)
+		return r;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->refs = 1;
+	b->next = c->tree->first;
+	b->arena = c->arena;
+	arena_init(&c->arena, c->arena.max);
+	buf_init(&b->out, s->server->opts.limits.reply_bytes);
+	s->batch = b;
+	server_free_call(s->server, c);
+	return 0;
+}
+
+static int check_batch(struct call *c)
+{
+	unsigned limit = c->server->opts.limits.batch;
+
+	/* An empty array is not a batch but a request of no shape. */
+	if ((c->dialect->rules.flags & JSONRPC_NO_BATCH) || c->tree->len == 0)
+		return jsonrpc_read(&c->dialect->rules, c->tree, &c->request, &c->why);
+	if (c->tree->len > limit)
+		return refuse(&c->why, REFUSE_TOO_LARGE, "more than %u requests in a batch", limit);
+	return 0;
+}
+
+void dispatch_run(struct call *c)
+{
+	int r;
+
+	if (!c->tree) {
+		c->session->endpoint->n_calls++;
+		refuse_now(c, c->why.code);
+		return;
+	}
+	if (c->tree->kind != VALUE_ARRAY) {
+		run_one(c);
+		return;
+	}
+	r = check_batch(c);
+	if (r == 0)
+		r = begin_batch(c);
+	if (r != 0)
+		refuse_now(c, r);
+}
+
+void dispatch_batch(struct session *s)
+{
+	struct batch *b = s->batch;
+	struct call *c = new_call(s);
+
+	if (!c) {
+		/* Nothing can be answered without memory; the client must not wait. */
+		session_end(s);
+		return;
+	}
+	c->batch = b;
+	b->refs++;
+	c->tree = (struct value *)b->next;
+	c->pinned = true;
+	b->next = b->next->next;
+	run_one(c);
+}

@@ -1,0 +1,32 @@
+/* From a message to its calls: read, look up, decode, run where the row says. */
+#pragma once
+
+#include "call/call.h"
+#include "call/session.h"
+
+/* Calls of one JSON-RPC batch run one after another; their answers leave together. */
+struct batch {
+	unsigned refs; /* its session, and the call that runs */
+	struct arena arena;
+	const struct value *next; /* the element that is not begun yet */
+	struct buf out;
+	bool any; /* something is to be answered */
+};
+
+void batch_unref(struct batch *b);
+
+/*
+ * Reads one message into a call; NULL when memory is short. What is no JSON is
+ * refused when the call is dispatched. With `keep` the text is copied, because
+ * the call will wait.
+ */
+struct call *dispatch_read(struct session *s, const char *data, size_t len, bool keep);
+
+/* Whether it acts when it is read, ahead of its connection's queue. */
+bool dispatch_overtakes(struct call *c);
+
+/* Runs a call that dispatch_read made: answers it, starts it, or begins its batch. */
+void dispatch_run(struct call *c);
+
+/* Goes on with the session's batch: its next element, or its answer. */
+void dispatch_batch(struct session *s);

@@ -1,0 +1,84 @@
+#include "call/gate.h"
+
+#include <strings.h>
+
+static bool refused(struct gate_refusal *ret, int status, const char *text, const char *extra)
+{
+	*ret = (struct gate_refusal) {.status = status, .text = text, .extra = extra};
+	return false;
+}
+
+static bool same_text(struct text t, const char *s)
+{
+	return t.len == strlen(s) && strncasecmp(t.data, s, t.len) == 0;
+}
+
+/* Ours is only the page that we ourselves served: its authority is our Host. */
+static bool origin_is_ours(struct text origin, struct text host)
+{
+	static const char scheme[] = "http://";
+	size_t n = sizeof(scheme) - 1;
+
+	if (!http_origin_is_loopback(origin) || origin.len <= n || !host.data)
+		return false;
+	if (strncasecmp(origin.data, scheme, n) != 0)
+		return false;
+	return origin.len - n == host.len && strncasecmp(origin.data + n, host.data, host.len) == 0;
+}
+
+static bool from_foreign_page(const struct http_request *r)
+{
+	struct text origin = http_header_find(r, "Origin");
+	struct text site = http_header_find(r, "Sec-Fetch-Site");
+
+	if (http_header_count(r, "Origin") > 1 || http_header_count(r, "Sec-Fetch-Site") > 1)
+		return true;
+	if (origin.data && !origin_is_ours(origin, http_header_find(r, "Host")))
+		return true;
+	return site.data && !same_text(site, "same-origin") && !same_text(site, "none");
+}
+
+/* Looks at every byte whatever comes, so that time tells nothing. */
+static bool equal_secret(struct text given, const char *want)
+{
+	size_t len = strlen(want);
+	unsigned char differs = given.len != len;
+
+	for (size_t i = 0; i < len; i++)
+		differs |= (unsigned char)((i < given.len ? given.data[i] : 0) ^ want[i]);
+	return !differs;
+}
+
+static bool path_known(const struct dialect *d, struct text target)
+{
+	for (const char *const *path = d->http_paths; path && *path; path++) {
+		if (text_is(target, *path))
+			return true;
+	}
+	return false;
+}
+
+bool gate_check(const struct session *s, const struct http_request *r, struct gate_refusal *ret)
+{
+	const struct endpoint *e = s->endpoint;
+
+	if (e->tcp && !http_host_is_loopback(http_header_find(r, "Host")))
+		return refused(ret, 403, "Forbidden: Host must be a loopback name", NULL);
+	if (from_foreign_page(r))
+		return refused(ret, 403, "Forbidden: requests from web pages are not accepted",
+			       NULL);
+	if (e->bearer[0]) {
+		struct text given = http_header_find(r, "Authorization");
+
+		if (!given.data)
+			return refused(ret, 401, "Authorization header required",
+				       "WWW-Authenticate: Bearer\r\n");
+		if (!equal_secret(given, e->bearer))
+			return refused(ret, 403, "Invalid API key", NULL);
+	}
+	if (!text_is(r->method, "POST"))
+		return refused(ret, 405, "Method not allowed. Use POST.", "Allow: POST\r\n");
+	if (!path_known(e->dialect, r->target))
+		return refused(ret, 404, "Not found. Use / or /rpc.", NULL);
+	return true;
+}

@@ -1,0 +1,18 @@
+/*
+ * Who may come in over HTTP. A page in the user's browser can reach a loopback
+ * port; what it cannot do is choose its Host, Origin and Sec-Fetch-Site.
+ */
+#pragma once
+
+#include "call/session.h"
+#include "wire/http1.h"
+
+struct gate_refusal {
+	int status;
+	const char *text;
+	const char *extra; /* header lines, or NULL */
+};
+
+/* In this order: Host and Origin (403), token (401, 403), method (405), path (404).
+ * True: come in. */
+bool gate_check(const struct session *s, const struct http_request *r, struct gate_refusal *ret);

@@ -1,0 +1,82 @@
+/*
+ * A method is a row in a table. The row decodes parameters, refuses bad ones
+ * with the field's name, answers rpc.discover and says where the handler runs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+struct call;
+
+/* What a handler returns. Only call_reply, call_fail and call_later make one,
+ * so a path that forgets to answer does not compile. */
+struct done {
+	int made_by_call_c;
+};
+
+enum where {
+	ON_LOOP, /* touches no store: answered in the same turn as its bytes came */
+	READER,  /* reads the store, on one of a few threads */
+	WRITER,  /* changes the store, on the one thread that commits for all waiting */
+};
+
+/* What a field becomes in the handler's struct, at `offset`. */
+enum field_type {
+	FIELD_ANY,    /* const struct value * */
+	FIELD_STRING, /* struct text */
+	FIELD_INT,    /* int64_t */
+	FIELD_NUMBER, /* double */
+	FIELD_BOOL,   /* bool */
+	FIELD_OBJECT, /* const struct value * */
+	FIELD_ARRAY,  /* const struct value * */
+};
+
+struct field {
+	const char *name;
+	enum field_type type;
+	bool required;
+	/* When it is not given, or null. A string without default is {NULL, 0}. */
+	const char *default_text;
+	int64_t default_number;
+	const char *doc; /* one line */
+	size_t offset;
+};
+
+enum method_flags {
+	METHOD_LATER = 1 << 0,     /* the handler may return call_later */
+	METHOD_OVERTAKES = 1 << 1, /* acts when it is read, ahead of its connection's queue */
+};
+
+struct method {
+	const char *name;
+	const char *doc; /* one line */
+	const struct field *fields;
+	unsigned n_fields;
+	size_t in_size;     /* of the struct that c->in points to */
+	const char *result; /* a JSON schema */
+	struct done (*handle)(struct call *c);
+	enum where where;
+	unsigned flags;
+	const void *arg; /* the host's own */
+};
+
+/* Finds rows by name. Built once, then only read. */
+struct registry;
+
+int registry_new(struct registry **ret_registry);
+void registry_free(struct registry *r);
+
+/* The rows must outlive the registry. -EEXIST when a name is taken. */
+int registry_add(struct registry *r, const struct method *methods, unsigned n_methods);
+
+const struct method *registry_find(const struct registry *r, struct text name);
+
+/* In the order they were added. */
+unsigned registry_count(const struct registry *r);
+const struct method *registry_at(const struct registry *r, unsigned i);
+
+const char *field_type_name(enum field_type type);

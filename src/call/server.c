@@ -1,0 +1,427 @@
+#include "call/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "call/call.h"
+#include "call/dispatch.h"
+#include "call/session.h"
+
+enum {
+	SPARE_CALLS = 64,
+	CALL_ARENA_MAX = 128 << 20,
+	KEPT_OUT_BYTES = 8 << 10,
+};
+
+const struct limits default_limits = {
+	.connections = 20000,
+	.calls = 10000,
+	.waiting = 64,
+	.queue_bytes = 256 << 10,
+	.reply_bytes = 16 << 20,
+	.json_depth = JSON_DEPTH_DEFAULT,
+	.json_values = JSON_VALUES_DEFAULT,
+	.batch = 10000,
+	.read_timeout_ms = 30000,
+	.linger_ms = 5000,
+	.stop_ms = 7000,
+};
+
+/* ---- calls ---- */
+
+static struct call *make_call(struct server *s)
+{
+	struct call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	arena_init(&c->arena, CALL_ARENA_MAX);
+	buf_init(&c->out, s->opts.limits.reply_bytes);
+	list_init(&c->link);
+	return c;
+}
+
+struct call *server_new_call(struct server *s)
+{
+	struct list *spare = list_first(&s->spare_calls);
+	struct call *c;
+
+	if (spare) {
+		c = list_entry(spare, struct call, link);
+		list_remove(spare);
+		s->n_spare_calls--;
+	} else {
+		c = make_call(s);
+		if (!c)
+			return NULL;
+	}
+	c->server = s;
+	c->json = json_writer(&c->out);
+	return c;
+}
+
+static void drop_call(struct call *c)
+{
+	arena_done(&c->arena);
+	buf_done(&c->out);
+	free(c);
+}
+
+/* Everything that a call carries back to how it was made, memory apart. */
+static void wipe_call(struct call *c)
+{
+	arena_reset(&c->arena);
+	buf_trim(&c->out, KEPT_OUT_BYTES);
+	c->in = NULL;
+	c->why.text[0] = '\0';
+	c->why.field[0] = '\0';
+	c->session = NULL;
+	c->method = NULL;
+	c->request = (struct jsonrpc_request) {0};
+	c->given = NULL;
+	atomic_store_explicit(&c->cancelled, false, memory_order_relaxed);
+	c->state = NULL;
+	c->batch = NULL;
+	c->tree = NULL;
+	c->on_cancel = NULL;
+	c->http_status = 0;
+	c->stage = CALL_NEW;
+	c->pinned = false;
+	c->begun = false;
+	c->failed = false;
+}
+
+void server_free_call(struct server *s, struct call *c)
+{
+	batch_unref(c->batch);
+	if (s->n_spare_calls >= SPARE_CALLS) {
+		drop_call(c);
+		return;
+	}
+	wipe_call(c);
+	/* To the front: the one used last is the one in the cache. */
+	list_append(s->spare_calls.next, &c->link);
+	s->n_spare_calls++;
+}
+
+int server_submit(struct server *s, struct job *job, enum where where)
+{
+	if (!s->workers) {
+		int r = workers_new(s->loop, &s->opts.workers, &s->workers);
+
+		if (r != 0)
+			return r;
+	}
+	if (where == WRITER)
+		workers_write(s->workers, job);
+	else
+		workers_read(s->workers, job);
+	return 0;
+}
+
+/* ---- listening ---- */
+
+static void pause_listeners(struct server *s, bool pause)
+{
+	if (s->paused == pause)
+		return;
+	s->paused = pause;
+	list_for_each (at, following, &s->endpoints) {
+		struct endpoint *e = list_entry(at, struct endpoint, link);
+
+		if (!e->listener)
+			continue;
+		if (pause)
+			listener_pause(e->listener);
+		else
+			listener_resume(e->listener);
+	}
+}
+
+static void check_connections(struct server *s)
+{
+	unsigned limit = s->opts.limits.connections;
+	bool full = s->n_sessions >= limit;
+
+	if (full && !s->paused)
+		log_warn("too many connections", "limit=%u", limit);
+	if (full || s->n_sessions <= limit - limit / 16)
+		pause_listeners(s, full);
+}
+
+static void on_accept(void *arg, int fd, const struct peer *peer)
+{
+	struct endpoint *e = arg;
+
+	if (e->server->stopping)
+		close(fd);
+	else if (server_accept(e->server, e, fd, peer) != 0)
+		log_warn("connection dropped", "dialect=%s why=%s", e->dialect->name,
+			 "out of memory");
+}
+
+static void on_refused(void *arg, const struct peer *peer)
+{
+	struct endpoint *e = arg;
+
+	e->n_refused++;
+	log_info("peer refused", "dialect=%s address=%s uid=%d", e->dialect->name, e->address,
+		 (int)peer->uid);
+}
+
+int server_accept(struct server *s, struct endpoint *e, int fd, const struct peer *peer)
+{
+	int r = session_new(s, e, fd, peer);
+
+	check_connections(s);
+	return r;
+}
+
+int server_listen(struct server *s, const struct endpoint_opts *opts,
+		  struct endpoint **ret_endpoint, struct why *why)
+{
+	CLEANUP(freep) struct endpoint *e = calloc(1, sizeof(*e));
+	struct listener_opts listen;
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	e->server = s;
+	e->dialect = opts->dialect;
+	e->registry = opts->registry;
+	e->framing = opts->framing;
+	e->tcp = opts->address.kind != ADDRESS_UNIX;
+	if (opts->address.kind == ADDRESS_HTTP)
+		e->framing = SPEAKS_HTTP;
+	if (opts->token)
+		snprintf(e->bearer, sizeof(e->bearer), "Bearer %s", opts->token);
+	listen = (struct listener_opts) {
+		.allow_uids = opts->allow_uids,
+		.n_allow_uids = opts->n_allow_uids,
+		.fd = opts->fd,
+		.on_accept = on_accept,
+		.on_refused = on_refused,
+		.arg = e,
+	};
+	r = listener_open(s->loop, &opts->address, &listen, &e->listener, why);
+	if (r != 0)
+		return r;
+	address_format(listener_address(e->listener), e->address);
+	list_append(&s->endpoints, &e->link);
+	*ret_endpoint = TAKE(e);
+	return 0;
+}
+
+static void close_listeners(struct server *s)
+{
+	list_for_each (at, following, &s->endpoints) {
+		struct endpoint *e = list_entry(at, struct endpoint, link);
+
+		listener_close(e->listener);
+		e->listener = NULL;
+	}
+}
+
+/* ---- the end of things ---- */
+
+static void check_deadlines(void *arg)
+{
+	struct server *s = arg;
+	uint64_t now = loop_now_ms(s->loop);
+	struct list *first;
+
+	/* All have the same time to live, so the first is the next to end. */
+	while ((first = list_first(&s->deadlines))) {
+		struct session *session = list_entry(first, struct session, deadline_link);
+
+		if (session->deadline_ms > now)
+			return;
+		session_timed_out(session);
+	}
+	timer_stop(s->clock);
+}
+
+static void check_stopped(struct server *s)
+{
+	if (!s->stopping || s->n_sessions > 0)
+		return;
+	timer_stop(s->stop_timer);
+	if (s->opts.on_stopped)
+		s->opts.on_stopped(s->opts.arg);
+}
+
+void server_session_gone(struct server *s)
+{
+	s->n_sessions--;
+	if (!s->stopping)
+		check_connections(s);
+	check_stopped(s);
+}
+
+static void close_sessions(struct server *s)
+{
+	struct list *first;
+
+	while ((first = list_first(&s->sessions)))
+		session_close(list_entry(first, struct session, link));
+}
+
+static void cancel_calls(struct list *calls)
+{
+	struct list asked;
+
+	/* A call that answers while it is asked leaves the list by itself. */
+	list_init(&asked);
+	while (!list_empty(calls)) {
+		struct list *first = list_first(calls);
+
+		list_remove(first);
+		list_append(&asked, first);
+		call_cancel(list_entry(first, struct call, link));
+	}
+	list_splice(calls, &asked);
+}
+
+static void stop_over(void *arg)
+{
+	struct server *s = arg;
+
+	log_warn("stop took too long", "connections=%u calls=%u", s->n_sessions, s->n_calls);
+	list_for_each (at, following, &s->sessions)
+		cancel_calls(&list_entry(at, struct session, link)->running);
+	close_sessions(s);
+}
+
+void server_stop(struct server *s)
+{
+	if (s->stopping) {
+		close_sessions(s);
+		return;
+	}
+	s->stopping = true;
+	/* A client that does not take its last bytes must not hold the stop up. */
+	s->opts.limits.linger_ms = 500;
+	close_listeners(s);
+	timer_start(s->stop_timer, s->opts.limits.stop_ms);
+	list_for_each (at, following, &s->sessions)
+		session_end(list_entry(at, struct session, link));
+	check_stopped(s);
+}
+
+int server_new(struct loop *l, const struct server_opts *opts, struct server **ret_server)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->loop = l;
+	s->opts = *opts;
+	s->started_ms = clock_steady_ms();
+	s->started_utc_ms = clock_utc_ms();
+	list_init(&s->endpoints);
+	list_init(&s->sessions);
+	list_init(&s->deadlines);
+	list_init(&s->detached);
+	list_init(&s->spare_calls);
+	r = conn_pool_new(l, opts->limits.queue_bytes / 2, &s->pool);
+	if (r == 0)
+		r = timer_new(l, check_deadlines, s, &s->clock);
+	if (r == 0)
+		r = timer_new(l, stop_over, s, &s->stop_timer);
+	if (r != 0) {
+		server_free(s);
+		return r;
+	}
+	*ret_server = s;
+	return 0;
+}
+
+static void free_endpoints(struct server *s)
+{
+	struct list *first;
+
+	while ((first = list_first(&s->endpoints))) {
+		list_remove(first);
+		free(list_entry(first, struct endpoint, link));
+	}
+}
+
+static void free_spare_calls(struct server *s)
+{
+	struct list *first;
+
+	while ((first = list_first(&s->spare_calls))) {
+		list_remove(first);
+		drop_call(list_entry(first, struct call, link));
+	}
+}
+
+void server_free(struct server *s)
+{
+	if (!s)
+		return;
+	s->stopping = true;
+	s->opts.on_stopped = NULL;
+	close_listeners(s);
+	close_sessions(s);
+	cancel_calls(&s->detached);
+	workers_free(s->workers);
+	free_spare_calls(s);
+	free_endpoints(s);
+	timer_free(s->clock);
+	timer_free(s->stop_timer);
+	conn_pool_free(s->pool);
+	free(s);
+}
+
+/* ---- telling clients ---- */
+
+unsigned server_notify_all(struct server *s, struct text method, struct text params)
+{
+	unsigned n = 0;
+	struct buf out;
+	struct json j;
+
+	buf_init(&out, s->opts.limits.reply_bytes);
+	j = json_writer(&out);
+	jsonrpc_write_request(&j, method, params, (struct text) {0});
+	if (out.err == 0) {
+		list_for_each (at, following, &s->sessions)
+			n += session_notify(list_entry(at, struct session, link), out.data,
+					    out.len) == 0;
+	}
+	buf_done(&out);
+	return n;
+}
+
+struct session *server_find_session(struct server *s, uint64_t number)
+{
+	list_for_each (at, following, &s->sessions) {
+		struct session *session = list_entry(at, struct session, link);
+
+		if (session->number == number)
+			return session;
+	}
+	return NULL;
+}
+
+void endpoint_write(const struct endpoint *e, struct json *j)
+{
+	json_begin_object(j);
+	json_member_str(j, "dialect", e->dialect->name);
+	json_member_str(j, "address", e->address);
+	json_member_uint(j, "connections", e->n_connections);
+	json_member_uint(j, "accepted", e->n_accepted);
+	json_member_uint(j, "refused", e->n_refused);
+	json_member_uint(j, "calls", e->n_calls);
+	json_member_uint(j, "errors", e->n_errors);
+	json_member_uint(j, "bytes_in", e->bytes_in);
+	json_member_uint(j, "bytes_out", e->bytes_out);
+	json_member_uint(j, "dropped", e->n_dropped);
+	json_end_object(j);
+}

@@ -1,0 +1,140 @@
+/*
+ * A server: listeners, their sessions, the calls in flight, and the limits
+ * that hold for all of them. Everything here belongs to the loop's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "call/dialect.h"
+#include "call/workers.h"
+#include "io/conn.h"
+#include "io/listener.h"
+#include "io/loop.h"
+
+struct server;
+struct services; /* what handlers work with; the owner's business */
+
+struct limits {
+	unsigned connections; /* in all; more wait in the backlog */
+	unsigned calls;       /* in flight, in all; more are refused */
+	unsigned waiting;     /* calls that one connection may queue behind a running one */
+	size_t queue_bytes;   /* answers waiting for one client, before it is not read any more */
+	size_t reply_bytes;   /* of one answer */
+	unsigned json_depth;
+	unsigned json_values;
+	unsigned batch;           /* requests in one batch */
+	unsigned read_timeout_ms; /* HTTP: for one request, in all */
+	unsigned linger_ms;       /* to let a client read a last error */
+	unsigned stop_ms;         /* for what runs when the server stops */
+};
+
+extern const struct limits default_limits;
+
+struct server_opts {
+	struct limits limits;
+	struct services *services;
+	struct workers_opts workers;
+	/* A client asked the daemon to stop. May be NULL: refused. */
+	void (*on_stop_asked)(void *arg, bool force);
+	/* After server_stop: everything is closed. */
+	void (*on_stopped)(void *arg);
+	void *arg;
+	const char *version;
+	bool log_messages; /* every message both ways, at debug */
+};
+
+/* One place that a dialect is spoken at. */
+struct endpoint {
+	struct list link;
+	struct server *server;
+	const struct dialect *dialect;
+	struct registry *registry;
+	struct listener *listener;
+	char address[ADDRESS_TEXT_MAX];
+	enum framing_choice framing;
+	bool tcp;
+	unsigned n_connections;
+	uint64_t n_accepted;
+	uint64_t n_refused; /* foreign uids */
+	uint64_t n_calls;
+	uint64_t n_errors;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	uint64_t n_dropped; /* notifications that a slow client did not get */
+	/* HTTP: "Bearer " and the token that calls must carry; "" for none. */
+	char bearer[256];
+};
+
+struct server {
+	struct loop *loop;
+	struct conn_pool *pool;
+	struct server_opts opts;
+	struct workers *workers; /* made when first needed */
+	struct list endpoints;
+	struct list sessions;
+	struct list deadlines; /* sessions that have begun to send an HTTP request */
+	struct list detached;  /* running calls whose client has left */
+	struct list spare_calls;
+	unsigned n_spare_calls;
+	unsigned n_sessions;
+	unsigned n_calls; /* in flight */
+	uint64_t last_session;
+	uint64_t started_ms;
+	int64_t started_utc_ms;
+	struct timer *clock; /* checks deadlines while there are any */
+	struct timer *stop_timer;
+	bool stopping;
+	bool paused; /* listeners wait for a connection to end */
+};
+
+int server_new(struct loop *l, const struct server_opts *opts, struct server **ret_server);
+
+/* Closes what is open, at once. Calls that answer later must be able to: their
+ * on_cancel is called, and they must answer before this returns. */
+void server_free(struct server *s);
+
+struct endpoint_opts {
+	const struct dialect *dialect;
+	struct registry *registry; /* the methods to be found here; outlives the server */
+	struct address address;
+	enum framing_choice framing; /* usually the dialect's */
+	int fd;                      /* already listening, or -1 */
+	const uid_t *allow_uids;
+	unsigned n_allow_uids;
+	const char *token; /* HTTP bearer token, or NULL */
+};
+
+int server_listen(struct server *s, const struct endpoint_opts *opts,
+		  struct endpoint **ret_endpoint, struct why *why);
+
+/* A connection that was made elsewhere, for tests. Takes fd. */
+int server_accept(struct server *s, struct endpoint *e, int fd, const struct peer *peer);
+
+/*
+ * Stops in good order: no more connections, no more reading; what runs is
+ * finished within limits.stop_ms, then cancelled; clients are closed; then
+ * on_stopped. A second call ends it at once.
+ */
+void server_stop(struct server *s);
+
+/* Hands a call to the thread that its row asks for. */
+int server_submit(struct server *s, struct job *job, enum where where);
+
+/* Calls are reused; a call that is freed may still be read until the next is made. */
+struct call *server_new_call(struct server *s);
+void server_free_call(struct server *s, struct call *c);
+
+/* A session has closed; called by session.c. */
+void server_session_gone(struct server *s);
+
+/* A notification, wrapped for each client's framing. HTTP clients get none. The
+ * count of those reached. params is JSON or {NULL, 0}. */
+unsigned server_notify_all(struct server *s, struct text method, struct text params);
+
+struct session *server_find_session(struct server *s, uint64_t number);
+
+/* Writes the members of one endpoint for daemon.status. */
+void endpoint_write(const struct endpoint *e, struct json *j);

@@ -1,0 +1,697 @@
+#include "call/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "call/dispatch.h"
+#include "call/gate.h"
+#include "wire/http1.h"
+
+static void on_bytes(void *owner, const char *data, size_t len);
+static void on_eof(void *owner);
+static void on_drained(void *owner);
+static void on_closed(void *owner);
+
+static const struct conn_ops conn_ops = {
+	.on_bytes = on_bytes,
+	.on_eof = on_eof,
+	.on_drained = on_drained,
+	.on_closed = on_closed,
+};
+
+/* ---- the framing ---- */
+
+static const struct framing *const framings[] = {
+	[SPEAKS_LINE] = &framing_line,
+	[SPEAKS_LENGTH] = &framing_length,
+	[SPEAKS_HTTP] = &framing_http,
+};
+
+static inline bool is_http(const struct session *s)
+{
+	return s->framing == &framing_http;
+}
+
+const char *session_framing_name(const struct session *s)
+{
+	return s->framing ? s->framing->name : "unknown";
+}
+
+static int speak(struct session *s, enum framing_choice choice)
+{
+	const struct framing *f = framings[choice];
+	const struct framing_limits limits = {
+		.message = s->endpoint->dialect->message_max,
+		.http_line = 8192,
+		.http_headers = 32768,
+		.n_headers = 100,
+	};
+
+	s->framing_state = s->small_state;
+	if (f->state_size > sizeof(s->small_state)) {
+		s->framing_state = calloc(1, f->state_size);
+		if (!s->framing_state)
+			return -ENOMEM;
+	}
+	s->framing = f;
+	f->init(s->framing_state, &limits);
+	return 0;
+}
+
+static void forget_framing(struct session *s)
+{
+	if (!s->framing)
+		return;
+	s->framing->done(s->framing_state);
+	if (s->framing_state != s->small_state)
+		free(s->framing_state);
+}
+
+/* ---- bytes that came ---- */
+
+static inline struct text window(const struct session *s)
+{
+	if (s->fresh.data)
+		return s->fresh;
+	return (struct text) {.data = s->in.data + s->in_start, .len = s->in.len - s->in_start};
+}
+
+static inline void advance(struct session *s, size_t n)
+{
+	if (s->fresh.data) {
+		s->fresh.data += n;
+		s->fresh.len -= n;
+	} else {
+		s->in_start += n;
+	}
+}
+
+/* What is left must outlive the connection's buffer; a session with nothing
+ * left holds no memory. */
+static void keep_rest(struct session *s)
+{
+	struct text fresh = s->fresh;
+
+	s->fresh = (struct text) {0};
+	if (fresh.len > 0)
+		buf_add(&s->in, fresh.data, fresh.len);
+	else if (s->in.data && s->in_start == s->in.len) {
+		buf_done(&s->in);
+		s->in_start = 0;
+	}
+}
+
+static void take_bytes(struct session *s, const char *data, size_t len)
+{
+	if (s->in.len == s->in_start) {
+		buf_clear(&s->in);
+		s->in_start = 0;
+		s->fresh = (struct text) {.data = data, .len = len};
+		return;
+	}
+	if (s->in_start > 0) {
+		buf_consume(&s->in, s->in_start);
+		s->in_start = 0;
+	}
+	buf_add(&s->in, data, len);
+}
+
+/* ---- the time for a request ---- */
+
+static void arm_deadline(struct session *s)
+{
+	struct server *server = s->server;
+
+	if (!list_empty(&s->deadline_link))
+		return;
+	s->deadline_ms = loop_now_ms(server->loop) + server->opts.limits.read_timeout_ms;
+	if (list_empty(&server->deadlines))
+		timer_repeat(server->clock, 500);
+	list_append(&server->deadlines, &s->deadline_link);
+}
+
+static void disarm_deadline(struct session *s)
+{
+	list_remove(&s->deadline_link);
+}
+
+/* ---- answers ---- */
+
+static void log_message(const struct session *s, const char *way, const char *data, size_t len)
+{
+	log_debug("message", "connection=%llu dialect=%s way=%s bytes=%zu text=%.*s",
+		  (unsigned long long)s->number, s->endpoint->dialect->name, way, len,
+		  (int)(len > 800 ? 800 : len), data);
+}
+
+static void send_http(struct session *s, int status, const char *extra, const char *body,
+		      size_t len)
+{
+	const struct http_response response = {
+		.status = status ? status : 200,
+		.keep_alive = s->http_keep_alive && !s->closing,
+		.head_only = s->http_head,
+		.extra = extra,
+	};
+
+	http_write_response(conn_out(s->conn), &response, body, len);
+	if (!response.keep_alive)
+		s->closing = true;
+}
+
+static void send_message(struct session *s, int status, const char *data, size_t len)
+{
+	size_t before = conn_pending(s->conn);
+
+	if (s->server->opts.log_messages)
+		log_message(s, "out", data, len);
+	if (is_http(s))
+		send_http(s, status, NULL, data, len);
+	else
+		s->framing->wrap(conn_out(s->conn), data, len);
+	s->endpoint->bytes_out += conn_pending(s->conn) - before;
+}
+
+/* A notification needs no answer, but an HTTP request needs a response. */
+static void send_silence(struct session *s)
+{
+	if (is_http(s))
+		send_http(s, s->endpoint->dialect->http_silent_status, NULL, "", 0);
+}
+
+static void send_http_error(struct session *s, int status, const char *extra, const char *text)
+{
+	const struct dialect *d = s->endpoint->dialect;
+	struct buf body;
+
+	buf_init(&body, 4096);
+	if (d->http_error) {
+		d->http_error(&body, status, text);
+	} else {
+		struct json j = json_writer(&body);
+
+		jsonrpc_write_error(&d->rules, &j, (struct text) {0},
+				    d->errors[REFUSE_REQUEST].code, text_of(text),
+				    (struct text) {0});
+	}
+	s->endpoint->n_errors++;
+	send_http(s, status, extra, body.data, body.len);
+	buf_done(&body);
+}
+
+/* The stream is of no use any more: say why, then close. */
+static void refuse_stream(struct session *s, const struct frame *frame)
+{
+	const struct dialect *d = s->endpoint->dialect;
+	const struct error_row *row = &d->errors[frame->why.code];
+	struct buf body;
+	struct json j;
+
+	log_info("connection refused", "connection=%llu dialect=%s framing=%s why=%s",
+		 (unsigned long long)s->number, d->name, session_framing_name(s), frame->why.text);
+	s->closing = true;
+	if (is_http(s)) {
+		s->http_keep_alive = false;
+		s->http_head = false;
+		send_http_error(s, frame->status, NULL, frame->why.text);
+		return;
+	}
+	s->endpoint->n_errors++;
+	buf_init(&body, 4096);
+	j = json_writer(&body);
+	jsonrpc_write_error(&d->rules, &j, (struct text) {0}, row->code, text_of(frame->why.text),
+			    (struct text) {0});
+	send_message(s, 0, body.data, body.len);
+	buf_done(&body);
+}
+
+static void batch_answer(struct batch *b, const struct call *c)
+{
+	if (c->request.silent)
+		return;
+	buf_add_char(&b->out, b->any ? ',' : '[');
+	buf_add(&b->out, c->out.data, c->out.len);
+	b->any = true;
+}
+
+static void finish_batch(struct session *s)
+{
+	struct batch *b = s->batch;
+
+	s->batch = NULL;
+	buf_add_char(&b->out, ']');
+	if (!b->any) {
+		send_silence(s);
+	} else if (b->out.err == 0) {
+		send_message(s, 0, b->out.data, b->out.len);
+	} else {
+		const struct error_row *row = &s->endpoint->dialect->errors[REFUSE_TOO_LARGE];
+		struct json j = json_writer(&b->out);
+
+		buf_clear(&b->out);
+		jsonrpc_write_error(&s->endpoint->dialect->rules, &j, (struct text) {0}, row->code,
+				    TEXT("the answers of the batch are too large"),
+				    (struct text) {0});
+		send_message(s, 0, b->out.data, b->out.len);
+	}
+	batch_unref(b);
+}
+
+static void log_call(const struct call *c)
+{
+	log_debug("call", "dialect=%s method=%.*s failed=%d ms=%llu", c->dialect->name,
+		  TEXT_ARGS(c->request.method), c->failed,
+		  (unsigned long long)(loop_now_ms(c->server->loop) - c->started_ms));
+}
+
+static void unlink_call(struct call *c)
+{
+	if (!c->linked)
+		return;
+	list_remove(&c->link);
+	c->linked = false;
+	c->server->n_calls--;
+	if (c->session)
+		c->session->n_running--;
+}
+
+void session_answered(struct session *s, struct call *c)
+{
+	unlink_call(c);
+	if (log_enabled(LOG_LEVEL_DEBUG))
+		log_call(c);
+	if (s) {
+		s->endpoint->n_errors += c->failed;
+		if (c->batch)
+			batch_answer(c->batch, c);
+		else if (c->request.silent)
+			send_silence(s);
+		else
+			send_message(s, c->http_status, c->out.data, c->out.len);
+	}
+	server_free_call(c->server, c);
+	if (s && !s->pumping)
+		session_pump(s);
+}
+
+/* ---- messages ---- */
+
+/* Only what is asked of us over HTTP and passes the gate is a message. */
+static bool http_message(struct session *s, const struct http_request *r)
+{
+	struct gate_refusal no;
+
+	s->http_keep_alive = r->keep_alive;
+	s->http_head = text_is(r->method, "HEAD");
+	if (gate_check(s, r, &no))
+		return true;
+	if (no.status == 401 || no.status == 403)
+		s->http_keep_alive = false;
+	log_info("request refused", "connection=%llu status=%d why=%s",
+		 (unsigned long long)s->number, no.status, no.text);
+	send_http_error(s, no.status, no.extra, no.text);
+	return false;
+}
+
+static void start_message(struct session *s, const struct frame *frame)
+{
+	struct call *c;
+
+	disarm_deadline(s);
+	if (frame->http && !http_message(s, frame->http))
+		return;
+	if (s->server->opts.log_messages)
+		log_message(s, "in", frame->data, frame->len);
+	c = dispatch_read(s, frame->data, frame->len, false);
+	if (c)
+		dispatch_run(c);
+	else
+		session_end(s);
+}
+
+static bool recognise(struct session *s)
+{
+	static const enum framing_choice choices[] = {
+		[SNIFF_LINE] = SPEAKS_LINE,
+		[SNIFF_LENGTH] = SPEAKS_LENGTH,
+		[SNIFF_HTTP] = SPEAKS_HTTP,
+	};
+	struct text w = window(s);
+	enum sniffed what = sniff(w.data, w.len, s->eof, s->endpoint->dialect->message_max);
+
+	if (what == SNIFF_MORE) {
+		if (w.len > 0)
+			arm_deadline(s);
+		return false;
+	}
+	disarm_deadline(s);
+	if (what == SNIFF_GOB) {
+		log_info("connection refused", "connection=%llu why=%s",
+			 (unsigned long long)s->number, "gob is not spoken here");
+		s->closing = true;
+		return false;
+	}
+	if (speak(s, choices[what]) != 0) {
+		s->closing = true;
+		return false;
+	}
+	return true;
+}
+
+static enum frame_kind next_frame(struct session *s, struct frame *frame)
+{
+	struct text w = window(s);
+	size_t used = 0;
+	enum frame_kind kind;
+
+	kind = s->framing->next(s->framing_state, w.data, w.len, s->eof, &used, frame);
+	advance(s, used);
+	return kind;
+}
+
+/* Nothing runs: begins the next message, if there is a whole one. */
+static bool next_message(struct session *s)
+{
+	struct frame frame;
+
+	if (s->closing || (window(s).len == 0 && !s->eof))
+		return false;
+	if (!s->framing && !recognise(s))
+		return false;
+	switch (next_frame(s, &frame)) {
+	case FRAME_MORE:
+		if (is_http(s) && (window(s).len > 0 || s->framing->in_message(s->framing_state)))
+			arm_deadline(s);
+		return false;
+	case FRAME_MESSAGE:
+		start_message(s, &frame);
+		return true;
+	case FRAME_CONTINUE:
+		http_write_continue(conn_out(s->conn));
+		return true;
+	case FRAME_REFUSED:
+		disarm_deadline(s);
+		refuse_stream(s, &frame);
+		return false;
+	}
+	return false;
+}
+
+/* Something runs: reads one message ahead, so that a cancel can overtake. */
+static bool read_ahead(struct session *s)
+{
+	const struct limits *limits = &s->server->opts.limits;
+	struct frame frame;
+	struct call *c;
+
+	if (s->closing || is_http(s) || window(s).len == 0)
+		return false;
+	s->read_ahead_full =
+		s->n_waiting >= limits->waiting || s->waiting_bytes >= limits->queue_bytes;
+	/* A stream that is refused is refused again, when its turn comes. */
+	if (s->read_ahead_full || next_frame(s, &frame) != FRAME_MESSAGE)
+		return false;
+	if (s->server->opts.log_messages)
+		log_message(s, "in", frame.data, frame.len);
+	c = dispatch_read(s, frame.data, frame.len, true);
+	if (!c) {
+		session_end(s);
+		return false;
+	}
+	if (dispatch_overtakes(c)) {
+		dispatch_run(c);
+		return true;
+	}
+	list_append(&s->waiting, &c->link);
+	s->n_waiting++;
+	s->waiting_bytes += frame.len;
+	return true;
+}
+
+static struct call *take_waiting(struct session *s)
+{
+	struct list *first = list_first(&s->waiting);
+	struct call *c = first ? list_entry(first, struct call, link) : NULL;
+
+	if (!c)
+		return NULL;
+	list_remove(first);
+	s->n_waiting--;
+	s->waiting_bytes -= c->source.len;
+	return c;
+}
+
+static bool busy(const struct session *s)
+{
+	if (s->endpoint->dialect->concurrent && !is_http(s))
+		return s->n_running >= s->server->opts.limits.waiting;
+	return s->n_running > 0;
+}
+
+/* The client does not read its answers. */
+static bool choked(struct session *s)
+{
+	size_t limit = s->server->opts.limits.queue_bytes;
+
+	if (conn_pending(s->conn) <= limit)
+		return false;
+	conn_flush(s->conn);
+	return conn_pending(s->conn) > limit;
+}
+
+/* One step on; false when there is nothing to do, or no room to do it in. */
+static bool step(struct session *s)
+{
+	struct call *c;
+
+	if (choked(s))
+		return false;
+	if (busy(s))
+		return read_ahead(s);
+	s->read_ahead_full = false;
+	if (s->batch && s->batch->next) {
+		dispatch_batch(s);
+		return true;
+	}
+	if (s->batch) {
+		finish_batch(s);
+		return true;
+	}
+	c = take_waiting(s);
+	if (c) {
+		dispatch_run(c);
+		return true;
+	}
+	return next_message(s);
+}
+
+static bool idle(const struct session *s)
+{
+	return s->n_running == 0 && s->n_waiting == 0 && !s->batch;
+}
+
+/* After all steps: send, keep what is left, and decide whether to read on. */
+static void settle(struct session *s)
+{
+	bool full = s->read_ahead_full || (is_http(s) && s->n_running > 0);
+
+	conn_flush(s->conn);
+	keep_rest(s);
+	if (s->in.err != 0)
+		s->closing = true;
+	if ((s->closing || s->eof) && idle(s) && conn_pending(s->conn) == 0) {
+		conn_finish(s->conn, s->server->opts.limits.linger_ms);
+		return;
+	}
+	conn_read(s->conn, !s->closing && !s->eof && !full && !choked(s));
+}
+
+void session_pump(struct session *s)
+{
+	if (s->pumping)
+		return;
+	s->pumping = true;
+	while (step(s))
+		continue;
+	s->pumping = false;
+	settle(s);
+}
+
+/* ---- what the connection tells ---- */
+
+static void on_bytes(void *owner, const char *data, size_t len)
+{
+	struct session *s = owner;
+
+	s->endpoint->bytes_in += len;
+	take_bytes(s, data, len);
+	session_pump(s);
+}
+
+static void on_eof(void *owner)
+{
+	struct session *s = owner;
+
+	s->eof = true;
+	session_pump(s);
+}
+
+static void on_drained(void *owner)
+{
+	session_pump(owner);
+}
+
+static void drop_waiting(struct session *s)
+{
+	struct call *c;
+
+	while ((c = take_waiting(s)))
+		server_free_call(s->server, c);
+}
+
+/* The client is gone, not wrong; its calls go on, and nobody hears the answer. */
+static void detach_calls(struct session *s)
+{
+	list_for_each (at, following, &s->running) {
+		struct call *c = list_entry(at, struct call, link);
+
+		c->session = NULL;
+		list_remove(at);
+		list_append(&s->server->detached, at);
+	}
+}
+
+static void on_closed(void *owner)
+{
+	struct session *s = owner;
+	struct server *server = s->server;
+
+	detach_calls(s);
+	drop_waiting(s);
+	batch_unref(s->batch);
+	disarm_deadline(s);
+	forget_framing(s);
+	buf_done(&s->in);
+	list_remove(&s->link);
+	s->endpoint->n_connections--;
+	free(s);
+	server_session_gone(server);
+}
+
+/* ---- from outside ---- */
+
+int session_new(struct server *server, struct endpoint *e, int fd, const struct peer *peer)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s) {
+		close(fd);
+		return -ENOMEM;
+	}
+	s->server = server;
+	s->endpoint = e;
+	s->peer = *peer;
+	s->number = ++server->last_session;
+	buf_init(&s->in, e->dialect->message_max + (256 << 10));
+	list_init(&s->running);
+	list_init(&s->waiting);
+	list_init(&s->deadline_link);
+	r = conn_new(server->pool, fd, &conn_ops, s, &s->conn);
+	if (r != 0) {
+		free(s);
+		return r;
+	}
+	list_append(&server->sessions, &s->link);
+	server->n_sessions++;
+	e->n_connections++;
+	e->n_accepted++;
+	if (e->framing != SPEAKS_ANY && speak(s, e->framing) != 0) {
+		session_close(s);
+		return -ENOMEM;
+	}
+	if (e->framing == SPEAKS_HTTP)
+		arm_deadline(s);
+	conn_read(s->conn, true);
+	return 0;
+}
+
+static bool cancel_waiting(struct session *s, struct text id)
+{
+	list_for_each (at, following, &s->waiting) {
+		struct call *c = list_entry(at, struct call, link);
+		struct jsonrpc_request r;
+
+		if (!c->tree || jsonrpc_read(&c->dialect->rules, c->tree, &r, NULL) != 0)
+			continue;
+		if (!text_equal(r.id, id))
+			continue;
+		list_remove(at);
+		s->n_waiting--;
+		s->waiting_bytes -= c->source.len;
+		c->request = r;
+		s->endpoint->n_calls++;
+		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+		session_answered(s, c);
+		return true;
+	}
+	return false;
+}
+
+bool session_cancel(struct session *s, struct text id)
+{
+	list_for_each (at, following, &s->running) {
+		struct call *c = list_entry(at, struct call, link);
+
+		if (text_equal(c->request.id, id)) {
+			call_cancel(c);
+			return true;
+		}
+	}
+	return cancel_waiting(s, id);
+}
+
+int session_notify(struct session *s, const char *data, size_t len)
+{
+	if (!s->framing || is_http(s))
+		return -ENOTSUP;
+	if (s->closing || s->eof)
+		return -ENOTCONN;
+	if (conn_pending(s->conn) > s->server->opts.limits.queue_bytes) {
+		s->endpoint->n_dropped++;
+		return -ENOBUFS;
+	}
+	send_message(s, 0, data, len);
+	if (!s->pumping)
+		conn_flush(s->conn);
+	return 0;
+}
+
+void session_end(struct session *s)
+{
+	s->closing = true;
+	if (!s->pumping)
+		session_pump(s);
+}
+
+void session_close(struct session *s)
+{
+	conn_close(s->conn);
+}
+
+void session_timed_out(struct session *s)
+{
+	disarm_deadline(s);
+	if (!s->framing && speak(s, SPEAKS_HTTP) != 0) {
+		session_close(s);
+		return;
+	}
+	s->http_keep_alive = false;
+	s->http_head = false;
+	s->closing = true;
+	if (is_http(s))
+		send_http_error(s, 408, NULL, "Request timeout");
+	session_pump(s);
+}

@@ -1,0 +1,75 @@
+/*
+ * One client's connection: bytes become messages, messages become calls, and
+ * answers go back in the order that the dialect promises.
+ *
+ * One after another: while a call runs, further messages are read ahead into
+ * `waiting` (so that rpc.cancel can overtake), up to limits.waiting; then the
+ * client is not read any more. Over HTTP nothing is read ahead.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "call/call.h"
+#include "call/server.h"
+
+struct session {
+	struct list link;          /* in server.sessions */
+	struct list deadline_link; /* in server.deadlines */
+	struct server *server;
+	struct endpoint *endpoint;
+	struct conn *conn;
+	uint64_t number;
+
+	const struct framing *framing; /* NULL until recognised */
+	void *framing_state;
+	uint64_t small_state[3]; /* where framing_state is, if it fits */
+
+	/* Bytes that came and are not used: in[in_start..in.len). During on_bytes
+	 * they may still stand in the connection's own buffer: `fresh`. */
+	struct buf in;
+	size_t in_start;
+	struct text fresh;
+
+	struct list running;
+	struct list waiting;
+	unsigned n_running;
+	unsigned n_waiting;
+	size_t waiting_bytes;
+	struct batch *batch;
+
+	uint64_t deadline_ms;
+	struct peer peer;
+	bool http_keep_alive : 1; /* of the request that is being answered */
+	bool http_head : 1;
+	bool pumping : 1;
+	bool eof : 1;
+	bool closing : 1; /* nothing more is read; closed when all is answered */
+	bool read_ahead_full : 1;
+};
+
+/* Takes fd, on failure too. */
+int session_new(struct server *s, struct endpoint *e, int fd, const struct peer *peer);
+
+/* Goes on with what waits: after a call was answered, or the client read some. */
+void session_pump(struct session *s);
+
+/* A call of this session has answered; called by call.c, on the loop. */
+void session_answered(struct session *s, struct call *c);
+
+/* Cancels the running or waiting call with this id. False if there is none. */
+bool session_cancel(struct session *s, struct text id);
+
+/* Sends a message that answers nothing. -ENOBUFS when the client does not read
+ * (the message is dropped and counted), -ENOTSUP over HTTP. */
+int session_notify(struct session *s, const char *data, size_t len);
+
+/* Reads nothing more; closes when what runs has been answered. */
+void session_end(struct session *s);
+
+/* Closes now; calls go on without it. */
+void session_close(struct session *s);
+
+/* The time for its request is over. */
+void session_timed_out(struct session *s);
+
+const char *session_framing_name(const struct session *s);

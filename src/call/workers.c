@@ -1,0 +1,236 @@
+#include "call/workers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+enum { READERS_DEFAULT = 4, READERS_MAX = 64 };
+
+/* Jobs that wait for a kind of thread. */
+struct queue {
+	struct list jobs;
+	pthread_cond_t filled;
+};
+
+struct lane {
+	struct workers *workers;
+	pthread_t thread;
+	int number;
+};
+
+struct workers {
+	struct workers_opts opts;
+	pthread_mutex_t lock; /* guards all below */
+	struct queue reads;
+	struct queue writes;
+	struct list finished;
+	bool stopping;
+
+	struct wake *wake;
+	unsigned n_lanes; /* threads that were started */
+	struct lane lanes[];
+};
+
+static void tell(struct list *jobs)
+{
+	list_for_each (at, following, jobs) {
+		struct job *job = list_entry(at, struct job, link);
+
+		list_remove(at);
+		job->finished(job, job->result);
+	}
+}
+
+static void on_wake(void *arg)
+{
+	struct workers *w = arg;
+	struct list jobs;
+
+	list_init(&jobs);
+	pthread_mutex_lock(&w->lock);
+	list_splice(&jobs, &w->finished);
+	pthread_mutex_unlock(&w->lock);
+	tell(&jobs);
+}
+
+static void hand_back(struct workers *w, struct list *jobs)
+{
+	pthread_mutex_lock(&w->lock);
+	list_splice(&w->finished, jobs);
+	pthread_mutex_unlock(&w->lock);
+	wake_send(w->wake);
+}
+
+/* Waits for jobs; takes one, or all. False when the thread shall end. */
+static bool take(struct workers *w, struct queue *q, bool all, struct list *ret_jobs)
+{
+	list_init(ret_jobs);
+	pthread_mutex_lock(&w->lock);
+	while (list_empty(&q->jobs) && !w->stopping)
+		pthread_cond_wait(&q->filled, &w->lock);
+	if (all) {
+		list_splice(ret_jobs, &q->jobs);
+	} else if (!list_empty(&q->jobs)) {
+		struct list *first = list_first(&q->jobs);
+
+		list_remove(first);
+		list_append(ret_jobs, first);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return !list_empty(ret_jobs);
+}
+
+static void *reader_main(void *arg)
+{
+	struct lane *lane = arg;
+	struct workers *w = lane->workers;
+	struct list jobs;
+
+	while (take(w, &w->reads, false, &jobs)) {
+		struct job *job = list_entry(list_first(&jobs), struct job, link);
+
+		job->result = 0;
+		job->run(job, lane->number);
+		hand_back(w, &jobs);
+	}
+	return NULL;
+}
+
+static void write_batch(struct workers *w, struct list *jobs)
+{
+	int r = w->opts.begin ? w->opts.begin(w->opts.arg) : 0;
+
+	list_for_each (at, following, jobs) {
+		struct job *job = list_entry(at, struct job, link);
+
+		if (r == 0)
+			job->run(job, -1);
+	}
+	if (r == 0 && w->opts.commit)
+		r = w->opts.commit(w->opts.arg);
+	list_for_each (at, following, jobs)
+		list_entry(at, struct job, link)->result = r;
+}
+
+static void *writer_main(void *arg)
+{
+	struct lane *lane = arg;
+	struct workers *w = lane->workers;
+	struct list jobs;
+
+	while (take(w, &w->writes, true, &jobs)) {
+		write_batch(w, &jobs);
+		hand_back(w, &jobs);
+	}
+	return NULL;
+}
+
+/* Signals are the loop's business. */
+static int start_thread(struct lane *lane, void *(*entry)(void *))
+{
+	sigset_t all;
+	sigset_t before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&lane->thread, NULL, entry, lane);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
+}
+
+static int start_lanes(struct workers *w)
+{
+	unsigned n = w->opts.n_readers + 1;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct lane *lane = &w->lanes[i];
+		bool writer = i == n - 1;
+		int r;
+
+		lane->workers = w;
+		lane->number = writer ? -1 : (int)i;
+		r = start_thread(lane, writer ? writer_main : reader_main);
+		if (r != 0)
+			return r;
+		w->n_lanes++;
+	}
+	return 0;
+}
+
+static void queue_init(struct queue *q)
+{
+	list_init(&q->jobs);
+	pthread_cond_init(&q->filled, NULL);
+}
+
+int workers_new(struct loop *l, const struct workers_opts *opts, struct workers **ret_workers)
+{
+	unsigned n = opts->n_readers ? opts->n_readers : READERS_DEFAULT;
+	struct workers *w;
+	int r;
+
+	if (n > READERS_MAX)
+		n = READERS_MAX;
+	w = calloc(1, sizeof(*w) + (n + 1) * sizeof(w->lanes[0]));
+	if (!w)
+		return -ENOMEM;
+	w->opts = *opts;
+	w->opts.n_readers = n;
+	pthread_mutex_init(&w->lock, NULL);
+	queue_init(&w->reads);
+	queue_init(&w->writes);
+	list_init(&w->finished);
+	r = wake_new(l, on_wake, w, &w->wake);
+	if (r == 0) {
+		wake_hold(w->wake, false);
+		r = start_lanes(w);
+	}
+	if (r != 0) {
+		workers_free(w);
+		return r;
+	}
+	*ret_workers = w;
+	return 0;
+}
+
+void workers_free(struct workers *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stopping = true;
+	pthread_cond_broadcast(&w->reads.filled);
+	pthread_cond_broadcast(&w->writes.filled);
+	pthread_mutex_unlock(&w->lock);
+	for (unsigned i = 0; i < w->n_lanes; i++)
+		pthread_join(w->lanes[i].thread, NULL);
+	on_wake(w);
+	wake_free(w->wake);
+	pthread_cond_destroy(&w->reads.filled);
+	pthread_cond_destroy(&w->writes.filled);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static void submit(struct workers *w, struct queue *q, struct job *job)
+{
+	pthread_mutex_lock(&w->lock);
+	list_append(&q->jobs, &job->link);
+	pthread_cond_signal(&q->filled);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void workers_read(struct workers *w, struct job *job)
+{
+	submit(w, &w->reads, job);
+}
+
+void workers_write(struct workers *w, struct job *job)
+{
+	submit(w, &w->writes, job);
+}
