@@ -1,0 +1,95 @@
+/* koined --check: says what would happen, and whether it can. Changes nothing. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sysexits.h>
+
+#include "base/cleanup.h"
+#include "daemon/daemon.h"
+
+/* Whether somebody accepts connections at the path. */
+static bool answers(const char *path)
+{
+	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	return fd >= 0 && (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EAGAIN);
+}
+
+static bool folder_usable(const char *path, char *why, size_t size)
+{
+	char folder[UNIX_PATH_MAX + 1];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	/* Up to the first folder that is there: the ones below would be made. */
+	while ((slash = strrchr(folder, '/'))) {
+		*slash = '\0';
+		if (access(folder[0] ? folder : "/", W_OK) == 0)
+			return true;
+		if (errno != ENOENT)
+			break;
+	}
+	snprintf(why, size, "cannot write to %s: %s", folder[0] ? folder : "/", strerror(errno));
+	return false;
+}
+
+static bool check_unix(const char *path, char *why, size_t size)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0) {
+		if (!S_ISSOCK(st.st_mode)) {
+			snprintf(why, size, "exists and is not a socket");
+			return false;
+		}
+		if (answers(path)) {
+			snprintf(why, size, "something already listens there");
+			return false;
+		}
+		snprintf(why, size, "a dead socket is there; it would be removed");
+		return true;
+	}
+	return folder_usable(path, why, size);
+}
+
+static bool check_row(const struct plan_row *row)
+{
+	char address[ADDRESS_TEXT_MAX];
+	char why[200] = "free";
+	bool ok = true;
+
+	address_format(&row->address, address);
+	if (row->fd >= 0)
+		snprintf(why, sizeof(why), "handed over by the service manager");
+	else if (row->address.kind == ADDRESS_UNIX)
+		ok = check_unix(row->address.path, why, sizeof(why));
+	else
+		snprintf(why, sizeof(why), "loopback");
+	printf("would listen  %s %s  %s: %s\n", row->spoken->dialect->name, address,
+	       ok ? "ok" : "NO", why);
+	return ok;
+}
+
+int daemon_check(const struct settings *s, const struct plan *plan)
+{
+	char token[256];
+	struct why why;
+	bool ok = true;
+
+	printf("settings file %s\n", s->config[0] ? s->config : "(none)");
+	for (unsigned i = 0; i < plan->n; i++)
+		ok &= check_row(&plan->rows[i]);
+	if (s->token_file[0] && token_read(s->token_file, token, sizeof(token), &why) != 0) {
+		printf("token         NO: %s\n", why.text);
+		ok = false;
+	}
+	printf("\n");
+	settings_write(s, stdout);
+	printf("\n%s\n", ok ? "koined: can start" : "koined: cannot start");
+	return ok ? 0 : EX_UNAVAILABLE;
+}

@@ -1,0 +1,49 @@
+/* koined's parts, put together. */
+#pragma once
+
+#include "call/dialect.h"
+#include "call/server.h"
+#include "daemon/settings.h"
+#include "io/activation.h"
+
+/* Every dialect that koined speaks. One place, in sight. */
+struct spoken {
+	const struct dialect *dialect;
+	const char *socket;   /* its name under --root and in the runtime folder */
+	const char *variable; /* of the environment, that names its socket; or NULL */
+};
+
+extern const struct spoken dialects[];
+extern const unsigned n_dialects;
+
+const struct spoken *dialect_find(const char *name);
+
+struct daemon;
+
+/* What would be listened at: the plan that --check prints. */
+struct plan_row {
+	const struct spoken *spoken;
+	struct address address;
+	int fd;       /* handed over by the service manager, or -1 */
+	bool runtime; /* lies in the runtime folder, which must be ours */
+};
+
+struct plan {
+	struct plan_row rows[LISTENS_MAX + ACTIVATION_MAX];
+	unsigned n;
+};
+
+int plan_make(const struct settings *s, const struct activation *given, struct plan *ret_plan,
+	      struct why *why);
+
+/* Reads the settings again; NULL if they are wrong (logged). */
+typedef bool (*reload_fn)(struct settings *ret_settings);
+
+/* Listens, serves, and returns the exit status after a stop. */
+int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload);
+
+/* Prints what would happen and whether it can; the exit status. */
+int daemon_check(const struct settings *s, const struct plan *plan);
+
+/* The token in the file, which must be private. */
+int token_read(const char *file, char *out, size_t size, struct why *why);

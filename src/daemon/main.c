@@ -1,0 +1,234 @@
+/* koined: flags, then the daemon. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+
+static const char help[] =
+	"usage: koined [OPTION]...\n"
+	"\n"
+	"The daemon that every agent client on this machine can talk to.\n"
+	"\n"
+	"  --config FILE             settings (default: see koine.conf(5))\n"
+	"  --root DIR                every default path under DIR\n"
+	"  --listen DIALECT=ADDRESS  listen there, and only at such places (repeatable);\n"
+	"                            ADDRESS is unix:PATH, http:HOST:PORT or tcp:HOST:PORT\n"
+	"                            (loopback only; port 0 takes a free one)\n"
+	"  --set SECTION.KEY=VALUE   any setting of koine.conf(5) (repeatable)\n"
+	"  --log-level LEVEL         err, warn, info or debug\n"
+	"  --debug-methods           offer debug.echo and debug.sleep\n"
+	"  --check                   say what would happen and whether it can, then exit\n"
+	"  --version                 print the version\n"
+	"  --help                    print this\n"
+	"\n"
+	"Prints 'listening DIALECT ADDRESS' for each place, then 'koined: ready'.\n"
+	"SIGTERM and SIGINT stop it in good order, a second one at once; SIGHUP reads\n"
+	"the settings again. Dialects: koine.\n"
+	"\n"
+	"Exit status: 0 after a stop, 64 usage, 69 cannot listen, 71 system error,\n"
+	"78 wrong settings.\n";
+
+enum flag {
+	FLAG_CONFIG = 256,
+	FLAG_ROOT,
+	FLAG_LISTEN,
+	FLAG_SET,
+	FLAG_LEVEL,
+	FLAG_DEBUG,
+	FLAG_CHECK,
+	FLAG_VERSION,
+	FLAG_HELP
+};
+
+static const struct option options[] = {
+	{"config", required_argument, NULL, FLAG_CONFIG},
+	{"root", required_argument, NULL, FLAG_ROOT},
+	{"listen", required_argument, NULL, FLAG_LISTEN},
+	{"set", required_argument, NULL, FLAG_SET},
+	{"log-level", required_argument, NULL, FLAG_LEVEL},
+	{"debug-methods", no_argument, NULL, FLAG_DEBUG},
+	{"check", no_argument, NULL, FLAG_CHECK},
+	{"version", no_argument, NULL, FLAG_VERSION},
+	{"help", no_argument, NULL, FLAG_HELP},
+	{0},
+};
+
+static int main_argc;
+static char **main_argv;
+static bool check_only;
+
+/* A socket or a log must not become descriptor 0, 1 or 2 of somebody else. */
+static void fill_standard_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+static int complain(const char *what, int status)
+{
+	fprintf(stderr, "koined: %s\n", what);
+	return status;
+}
+
+static int set_root(struct settings *s, const char *dir, struct why *why)
+{
+	char here[PATH_LEN] = "";
+	int n;
+
+	if (dir[0] != '/' && !getcwd(here, sizeof(here)))
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot tell the current folder: %s",
+			      strerror(errno));
+	n = snprintf(s->root, sizeof(s->root), "%s%s%s", here, here[0] ? "/" : "", dir);
+	if (n >= (int)sizeof(s->root))
+		return refuse(why, REFUSE_PARAMS, "--root is too long");
+	return 0;
+}
+
+/* First pass over the flags: which file. */
+static const char *config_flag(void)
+{
+	const char *file = NULL;
+	int flag;
+
+	optind = 1;
+	opterr = 0;
+	while ((flag = getopt_long(main_argc, main_argv, "", options, NULL)) != -1) {
+		if (flag == FLAG_CONFIG)
+			file = optarg;
+	}
+	return file;
+}
+
+static int read_config(struct settings *s, struct why *why)
+{
+	const char *named = config_flag();
+	char standard[PATH_LEN];
+	int r;
+
+	if (named)
+		return settings_read_file(s, named, why);
+	paths_config(standard);
+	r = settings_read_file(s, standard, why);
+	return r == -ENOENT || r == -EACCES ? 0 : r;
+}
+
+static int apply_flag(struct settings *s, int flag, struct why *why)
+{
+	switch (flag) {
+	case FLAG_ROOT:
+		return set_root(s, optarg, why);
+	case FLAG_LISTEN:
+		return settings_add_listen(s, optarg, why);
+	case FLAG_SET:
+		return settings_set_pair(s, optarg, why);
+	case FLAG_LEVEL:
+		return settings_set(s, "daemon", "log_level", optarg, why);
+	case FLAG_DEBUG:
+		s->debug_methods = true;
+		return 0;
+	case FLAG_CHECK:
+		check_only = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int apply_flags(struct settings *s, struct why *why)
+{
+	int flag;
+
+	optind = 1;
+	while ((flag = getopt_long(main_argc, main_argv, "", options, NULL)) != -1) {
+		int r = apply_flag(s, flag, why);
+
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The file, then the environment, then the flags. */
+static int read_settings(struct settings *s, struct why *why)
+{
+	int r;
+
+	settings_init(s);
+	r = read_config(s, why);
+	if (r == 0)
+		r = settings_read_environment(s, why);
+	if (r == 0)
+		r = apply_flags(s, why);
+	return r;
+}
+
+static bool reload(struct settings *ret_settings)
+{
+	struct why why;
+
+	if (read_settings(ret_settings, &why) == 0)
+		return true;
+	log_warn("settings not read again", "why=%s", why.text);
+	return false;
+}
+
+/* Flags that only print, and mistakes. -1: go on. */
+static int look_at_flags(void)
+{
+	int flag;
+
+	opterr = 1;
+	while ((flag = getopt_long(main_argc, main_argv, "", options, NULL)) != -1) {
+		if (flag == FLAG_HELP) {
+			fputs(help, stdout);
+			return 0;
+		}
+		if (flag == FLAG_VERSION) {
+			printf("koined %s\n", KOINE_VERSION);
+			return 0;
+		}
+		if (flag == '?')
+			return complain("see koined --help", EX_USAGE);
+	}
+	if (optind < main_argc)
+		return complain("takes no arguments; see koined --help", EX_USAGE);
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	static struct activation given;
+	static struct settings settings;
+	static struct plan plan;
+	struct why why;
+	int status;
+
+	fill_standard_descriptors();
+	main_argc = argc;
+	main_argv = argv;
+	status = look_at_flags();
+	if (status >= 0)
+		return status;
+	if (read_settings(&settings, &why) != 0)
+		return complain(why.text, EX_CONFIG);
+	log_set_level(settings.log_level);
+	log_to_stderr();
+	activation_take(&given);
+	if (plan_make(&settings, &given, &plan, &why) != 0)
+		return complain(why.text, EX_CONFIG);
+	if (check_only)
+		return daemon_check(&settings, &plan);
+	return daemon_run(&settings, &plan, reload);
+}

@@ -1,0 +1,58 @@
+#include "daemon/paths.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] == '/' ? value : NULL;
+}
+
+void paths_runtime(char out[PATH_LEN])
+{
+	const char *xdg = variable("XDG_RUNTIME_DIR");
+
+	if (xdg)
+		snprintf(out, PATH_LEN, "%s/koine", xdg);
+	else if (geteuid() == 0)
+		snprintf(out, PATH_LEN, "/run/koine");
+	else
+		snprintf(out, PATH_LEN, "/tmp/koine-%u", (unsigned)geteuid());
+}
+
+void paths_config(char out[PATH_LEN])
+{
+	const char *xdg = variable("XDG_CONFIG_HOME");
+	const char *home = variable("HOME");
+
+	if (xdg)
+		snprintf(out, PATH_LEN, "%s/koine/koine.conf", xdg);
+	else if (geteuid() == 0 || !home)
+		snprintf(out, PATH_LEN, "/etc/koine/koine.conf");
+	else
+		snprintf(out, PATH_LEN, "%s/.config/koine/koine.conf", home);
+}
+
+int paths_check_runtime(const char *folder, struct why *why)
+{
+	struct stat st;
+
+	if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot make %s: %s", folder,
+			      strerror(errno));
+	if (lstat(folder, &st) != 0)
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot look at %s: %s", folder,
+			      strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return refuse(why, REFUSE_CONFLICT, "%s is not a folder", folder);
+	if (st.st_uid != geteuid() || (st.st_mode & 022))
+		return refuse(why, REFUSE_FORBIDDEN,
+			      "%s belongs to another user, or others may write to it", folder);
+	return 0;
+}

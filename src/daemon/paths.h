@@ -1,0 +1,20 @@
+/* Where things are by default: sockets, settings. */
+#pragma once
+
+#include "base/why.h"
+
+enum { PATH_LEN = 512 };
+
+/* The runtime folder: $XDG_RUNTIME_DIR/koine; without that variable /run/koine
+ * for root, else /tmp/koine-UID. */
+void paths_runtime(char out[PATH_LEN]);
+
+/* The settings file: $XDG_CONFIG_HOME/koine/koine.conf, ~/.config/koine/koine.conf,
+ * or /etc/koine/koine.conf for root. */
+void paths_config(char out[PATH_LEN]);
+
+/*
+ * Makes the runtime folder if it is missing (0700), and refuses one under /tmp
+ * that another user owns or may write to.
+ */
+int paths_check_runtime(const char *folder, struct why *why);

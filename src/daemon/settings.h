@@ -1,0 +1,65 @@
+/*
+ * Settings, from three places that name the same things: the file (INI), the
+ * environment (KOINE_SECTION_KEY), the flags (--set SECTION.KEY=VALUE and
+ * short forms). Later ones win.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/log.h"
+#include "base/why.h"
+#include "call/server.h"
+#include "daemon/paths.h"
+
+enum { LISTENS_MAX = 32, UIDS_MAX = 32 };
+
+struct listen_setting {
+	char dialect[16];
+	char address[ADDRESS_TEXT_MAX]; /* or "off" */
+};
+
+struct settings {
+	char config[PATH_LEN]; /* the file that was read, or "" */
+	char root[PATH_LEN];   /* "" for none */
+	enum log_level log_level;
+	bool debug_methods;
+	bool log_messages;
+	struct limits limits;
+	uid_t allow_uids[UIDS_MAX];
+	unsigned n_allow_uids;
+	char token_file[PATH_LEN];
+
+	/* From the file and the environment: where a dialect listens instead of
+	 * its default place. From flags (listen_only): all there is. */
+	struct listen_setting listens[LISTENS_MAX];
+	unsigned n_listens;
+	bool listen_only;
+};
+
+void settings_init(struct settings *s);
+
+/* One setting by name, as the file has it. Refuses an unknown name or a bad value. */
+int settings_set(struct settings *s, const char *section, const char *key, const char *value,
+		 struct why *why);
+
+/* "SECTION.KEY=VALUE" */
+int settings_set_pair(struct settings *s, const char *pair, struct why *why);
+
+/* --listen DIALECT=ADDRESS: from the first on, only those listen. */
+int settings_add_listen(struct settings *s, const char *pair, struct why *why);
+
+/* Reads INI text; a refusal names file and line. */
+int settings_read_text(struct settings *s, const char *file, const char *text, size_t len,
+		       struct why *why);
+
+/* Reads the file. -ENOENT when there is none. */
+int settings_read_file(struct settings *s, const char *file, struct why *why);
+
+/* KOINE_SECTION_KEY for every setting, KOINE_DEBUG and AIWG_IPC_DEBUG. */
+int settings_read_environment(struct settings *s, struct why *why);
+
+/* Every setting with its value now and what it means, as a file would have it. */
+void settings_write(const struct settings *s, FILE *out);

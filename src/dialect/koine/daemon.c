@@ -1,0 +1,85 @@
+/* The daemon itself: is it there, how is it, stop it, stop a call. */
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "call/call.h"
+#include "call/server.h"
+#include "call/session.h"
+#include "dialect/koine/koine.h"
+
+/* Written by hand: this is the one answer whose cost is that of the daemon. */
+struct done koine_ping(struct call *c)
+{
+	static const char before[] = "{\"pong\":true,\"timestamp\":\"";
+	struct json *j = call_result(c);
+
+	buf_add(j->out, before, sizeof(before) - 1);
+	buf_add(j->out, clock_iso_now(), ISO_LEN);
+	buf_add(j->out, "\"}", 2);
+	return call_reply(c);
+}
+
+struct done koine_health(struct call *c)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_str(j, "status", "ok");
+	json_member_str(j, "version", c->server->opts.version);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+struct done koine_daemon_status(struct call *c)
+{
+	const struct server *s = c->server;
+	struct json *j = call_result(c);
+	char started[ISO_LEN + 1];
+
+	clock_format_iso(s->started_utc_ms, started);
+	json_begin_object(j);
+	json_member_int(j, "pid", getpid());
+	json_member_str(j, "version", s->opts.version);
+	json_member_uint(j, "uptime_seconds", (clock_steady_ms() - s->started_ms) / 1000);
+	json_member_str(j, "started_at", started);
+	json_member_str(j, "health", s->stopping ? "stopping" : "healthy");
+	json_member_uint(j, "connections", s->n_sessions);
+	json_member_uint(j, "calls_in_flight", s->n_calls);
+	json_key(j, "listeners");
+	json_begin_array(j);
+	list_for_each (at, following, &s->endpoints)
+		endpoint_write(list_entry(at, struct endpoint, link), j);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+struct done koine_daemon_stop(struct call *c)
+{
+	const struct stop_in *in = c->in;
+	const struct server_opts *opts = &c->server->opts;
+	struct json *j;
+
+	if (!opts->on_stop_asked)
+		return call_fail(
+			c, refuse(&c->why, REFUSE_FORBIDDEN, "this server cannot be stopped"));
+	opts->on_stop_asked(opts->arg, in->force);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "stopping", true);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+struct done koine_cancel(struct call *c)
+{
+	const struct cancel_in *in = c->in;
+	const struct text id = {.data = in->id->raw, .len = in->id->raw_len};
+	bool cancelled = session_cancel(c->session, id);
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_bool(j, "cancelled", cancelled);
+	json_end_object(j);
+	return call_reply(c);
+}

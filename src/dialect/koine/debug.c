@@ -1,0 +1,60 @@
+/* For tests and demonstrations, only with --debug-methods. */
+#include "call/call.h"
+#include "dialect/koine/koine.h"
+
+struct sleep_in {
+	int64_t ms;
+};
+
+enum { LONGEST_SLEEP_MS = 3600 * 1000 };
+
+static struct done debug_echo(struct call *c)
+{
+	json_value(call_result(c), c->request.params);
+	return call_reply(c);
+}
+
+static struct done slept(struct call *c)
+{
+	const struct sleep_in *in = c->in;
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_int(j, "slept_ms", in->ms);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done debug_sleep(struct call *c)
+{
+	const struct sleep_in *in = c->in;
+
+	if (in->ms < 0 || in->ms > LONGEST_SLEEP_MS)
+		return call_fail(c, refuse_field(&c->why, "ms", "ms must be between 0 and %d",
+						 LONGEST_SLEEP_MS));
+	return call_after(c, (uint64_t)in->ms, slept);
+}
+
+static const struct field sleep_fields[] = {
+	{.name = "ms",
+	 .type = FIELD_INT,
+	 .required = true,
+	 .doc = "Milliseconds, at most an hour",
+	 .offset = offsetof(struct sleep_in, ms)},
+};
+
+const struct method koine_debug_methods[] = {
+	{.name = "debug.echo",
+	 .doc = "Answers with its parameters, as they were sent",
+	 .handle = debug_echo},
+	{.name = "debug.sleep",
+	 .doc = "Answers after a while; can be cancelled",
+	 .result = "{\"type\":\"object\",\"properties\":{\"slept_ms\":{\"type\":\"integer\"}}}",
+	 .fields = sleep_fields,
+	 .n_fields = 1,
+	 .in_size = sizeof(struct sleep_in),
+	 .handle = debug_sleep,
+	 .flags = METHOD_LATER},
+};
+
+const unsigned koine_n_debug_methods = sizeof(koine_debug_methods) / sizeof(koine_debug_methods[0]);

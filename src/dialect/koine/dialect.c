@@ -1,0 +1,88 @@
+/* The portrait of koine's own dialect. */
+#include "dialect/koine/koine.h"
+
+static const struct error_row errors[N_REFUSALS] = {
+	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 400},
+	[REFUSE_REQUEST] = {-32600, "Invalid Request", WORDS_ONLY, 400},
+	[REFUSE_METHOD] = {-32601, "Method not found", WORDS_ONLY, 0},
+	[REFUSE_PARAMS] = {-32602, "Invalid params", WORDS_BOTH, 0},
+	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_BOTH, 0},
+	[REFUSE_NOT_FOUND] = {-32001, "Not found", WORDS_TEXT, 0},
+	[REFUSE_CONFLICT] = {-32002, "Conflict", WORDS_TEXT, 0},
+	[REFUSE_LIMIT] = {-32003, "Limit reached", WORDS_TEXT, 0},
+	[REFUSE_TOO_LARGE] = {-32004, "Too large", WORDS_BOTH, 0},
+	[REFUSE_UNAVAILABLE] = {-32005, "Unavailable", WORDS_TEXT, 0},
+	[REFUSE_FORBIDDEN] = {-32006, "Forbidden", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32007, "Timed out", WORDS_TEXT, 0},
+	[REFUSE_STOPPING] = {-32008, "Stopping", WORDS_TEXT, 0},
+	[REFUSE_CANCELLED] = {-32800, "Cancelled", WORDS_ONLY, 0},
+};
+
+static const struct field cancel_fields[] = {
+	{.name = "id",
+	 .type = FIELD_ANY,
+	 .required = true,
+	 .doc = "The id of the call to cancel, as it was sent on this connection",
+	 .offset = offsetof(struct cancel_in, id)},
+};
+
+static const struct field stop_fields[] = {
+	{.name = "force",
+	 .type = FIELD_BOOL,
+	 .doc = "Do not wait for what runs",
+	 .offset = offsetof(struct stop_in, force)},
+};
+
+#define FIELDS(f) .fields = (f), .n_fields = sizeof(f) / sizeof((f)[0])
+
+static const struct method methods[] = {
+	{.name = "ping",
+	 .doc = "Answers at once",
+	 .result = "{\"type\":\"object\",\"properties\":{\"pong\":{\"const\":true},"
+		   "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}",
+	 .handle = koine_ping},
+	{.name = "health",
+	 .doc = "Says that the daemon is well, and its version",
+	 .result = "{\"type\":\"object\",\"properties\":{\"status\":{\"const\":\"ok\"},"
+		   "\"version\":{\"type\":\"string\"}}}",
+	 .handle = koine_health},
+	{.name = "daemon.status",
+	 .doc = "Process, uptime, and every listener with its counts",
+	 .result = "{\"type\":\"object\",\"properties\":{\"pid\":{\"type\":\"integer\"},"
+		   "\"version\":{\"type\":\"string\"},\"uptime_seconds\":{\"type\":\"integer\"},"
+		   "\"started_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
+		   "\"health\":{\"type\":\"string\"},\"connections\":{\"type\":\"integer\"},"
+		   "\"calls_in_flight\":{\"type\":\"integer\"},"
+		   "\"listeners\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
+	 .handle = koine_daemon_status},
+	{.name = "daemon.stop",
+	 .doc = "Stops the daemon in good order",
+	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",
+	 FIELDS(stop_fields),
+	 .in_size = sizeof(struct stop_in),
+	 .handle = koine_daemon_stop},
+	{.name = "rpc.discover",
+	 .doc = "Describes every method here as an OpenRPC document",
+	 .result = "{\"type\":\"object\"}",
+	 .handle = koine_discover},
+	{.name = "rpc.cancel",
+	 .doc = "Cancels a call of this connection; acts when it is read, ahead of calls that wait",
+	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"}}}",
+	 FIELDS(cancel_fields),
+	 .in_size = sizeof(struct cancel_in),
+	 .handle = koine_cancel,
+	 .flags = METHOD_OVERTAKES},
+};
+
+static const char *const paths[] = {"/", "/rpc", NULL};
+
+const struct dialect koine_dialect = {
+	.name = "koine",
+	.framing = SPEAKS_ANY,
+	.message_max = 16 << 20,
+	.errors = errors,
+	.methods = methods,
+	.n_methods = sizeof(methods) / sizeof(methods[0]),
+	.http_paths = paths,
+	.http_silent_status = 204,
+};

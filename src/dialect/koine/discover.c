@@ -1,0 +1,73 @@
+/* rpc.discover: the method tables as an OpenRPC document. */
+#include "call/call.h"
+#include "call/server.h"
+#include "call/session.h"
+#include "dialect/koine/koine.h"
+
+static void write_schema(struct json *j, const struct field *f)
+{
+	json_begin_object(j);
+	if (f->type != FIELD_ANY)
+		json_member_str(j, "type", field_type_name(f->type));
+	if (f->default_text)
+		json_member_str(j, "default", f->default_text);
+	else if (f->default_number != 0 && f->type == FIELD_BOOL)
+		json_member_bool(j, "default", true);
+	else if (f->default_number != 0)
+		json_member_int(j, "default", f->default_number);
+	json_end_object(j);
+}
+
+static void write_field(struct json *j, const struct field *f)
+{
+	json_begin_object(j);
+	json_member_str(j, "name", f->name);
+	if (f->doc)
+		json_member_str(j, "description", f->doc);
+	json_member_bool(j, "required", f->required);
+	json_key(j, "schema");
+	write_schema(j, f);
+	json_end_object(j);
+}
+
+static void write_method(struct json *j, const struct method *m)
+{
+	json_begin_object(j);
+	json_member_str(j, "name", m->name);
+	if (m->doc)
+		json_member_str(j, "summary", m->doc);
+	json_member_str(j, "paramStructure", "either");
+	json_key(j, "params");
+	json_begin_array(j);
+	for (unsigned i = 0; i < m->n_fields; i++)
+		write_field(j, &m->fields[i]);
+	json_end_array(j);
+	json_key(j, "result");
+	json_begin_object(j);
+	json_member_str(j, "name", "result");
+	json_key(j, "schema");
+	json_raw(j, m->result ? m->result : "{}", strlen(m->result ? m->result : "{}"));
+	json_end_object(j);
+	json_end_object(j);
+}
+
+struct done koine_discover(struct call *c)
+{
+	const struct registry *r = c->session->endpoint->registry;
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_str(j, "openrpc", "1.2.6");
+	json_key(j, "info");
+	json_begin_object(j);
+	json_member_str(j, "title", c->dialect->name);
+	json_member_str(j, "version", c->server->opts.version);
+	json_end_object(j);
+	json_key(j, "methods");
+	json_begin_array(j);
+	for (unsigned i = 0; i < registry_count(r); i++)
+		write_method(j, registry_at(r, i));
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}

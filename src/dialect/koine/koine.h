@@ -1,0 +1,30 @@
+/*
+ * koine's own dialect: the methods of all others under one error table, and
+ * what is new. On its socket any framing is spoken, recognised from the first
+ * bytes of each connection.
+ */
+#pragma once
+
+#include "call/dialect.h"
+
+extern const struct dialect koine_dialect;
+
+/* Only with --debug-methods. */
+extern const struct method koine_debug_methods[];
+extern const unsigned koine_n_debug_methods;
+
+/* Handlers, by file. */
+struct done koine_ping(struct call *c);
+struct done koine_health(struct call *c);
+struct done koine_daemon_status(struct call *c);
+struct done koine_daemon_stop(struct call *c);
+struct done koine_cancel(struct call *c);
+struct done koine_discover(struct call *c);
+
+struct cancel_in {
+	const struct value *id;
+};
+
+struct stop_in {
+	bool force;
+};
