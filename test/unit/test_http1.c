@@ -118,6 +118,31 @@ static void bad_header_lines_are_refused(void **state)
 	CHECK(vectors);
 }
 
+/* Values are checked eight bytes at a time, so every byte is tried at every place. */
+static void no_control_character_hides_in_a_value(void **state)
+{
+	static const char in[] = GET "X: 012345678901234567\r\n\r\n";
+	const size_t value_at = sizeof(GET "X: ") - 1;
+
+	for (size_t at = 1; at < 17; at++) {
+		for (int c = 0; c < 256; c++) {
+			bool good = c == '\t' || (c >= 0x20 && c != 0x7f);
+			char copy[sizeof(in)];
+			struct frame frame;
+			struct feed f;
+			size_t used;
+
+			memcpy(copy, in, sizeof(in));
+			copy[value_at + at] = (char)c;
+			feed_init(&f, &framing_http, &limits);
+			assert_int_equal(framing_http.next(f.state, copy, sizeof(in) - 1, false,
+							   &used, &frame),
+					 good ? FRAME_MESSAGE : FRAME_REFUSED);
+			feed_done(&f);
+		}
+	}
+}
+
 static void host_must_come_once(void **state)
 {
 	static const struct vector vectors[] = {
@@ -174,6 +199,11 @@ static void ambiguous_bodies_are_refused(void **state)
 
 static void chunked_bodies_come_out_whole(void **state)
 {
+	/* more than half of what is allowed, in number and in bytes */
+#define NINETY                                                                                     \
+	"012345678901234567890123456789012345678901234"                                            \
+	"567890123456789012345678901234567890123456789"
+#define TRAILERS "A: " NINETY "\r\nB:\r\nC:\r\nD:\r\n"
 	static const struct vector vectors[] = {
 		{CHUNKED "0\r\n\r\n", .out = GOT_CHUNKED "<>\n"},
 		{CHUNKED "2\r\n{}\r\n0\r\n\r\n", .out = GOT_CHUNKED "<{}>\n"},
@@ -182,6 +212,8 @@ static void chunked_bodies_come_out_whole(void **state)
 		{CHUNKED "1;a=b;c=\"d e\"\r\nx\r\n0;x\r\n\r\n", .out = GOT_CHUNKED "<x>\n"},
 		{CHUNKED "1\r\nx\r\n0\r\nA: b\r\nContent-Length: 7\r\n\r\n",
 		 .out = GOT_CHUNKED "<x>\n"},
+		{CHUNKED "0\r\n" TRAILERS "\r\n" CHUNKED "0\r\n" TRAILERS "\r\n",
+		 .out = GOT_CHUNKED "<>\n" GOT_CHUNKED "<>\n"},
 		{POST "transfer-encoding: CHUNKED\r\n\r\n0\r\n\r\n",
 		 .out = GOT_POST " transfer-encoding=CHUNKED; <>\n"},
 		{CHUNKED "0000000000000001\r\nx\r\n0\r\n\r\n", .out = GOT_CHUNKED "<x>\n"},
@@ -346,6 +378,20 @@ static void connection_header_decides_keep_alive(void **state)
 		assert_int_equal(frame.http->upgrade, table[i].upgrade);
 		feed_done(&f);
 	}
+}
+
+static void every_request_that_waits_is_told_to_go_on(void **state)
+{
+	static const char head[] = POST "Expect: 100-continue\r\nContent-Length: 1\r\n\r\n";
+	struct feed f;
+
+	feed_init(&f, &framing_http, &limits);
+	for (unsigned i = 1; i <= 3; i++) {
+		feed_bytes(&f, head, sizeof(head) - 1, false);
+		assert_int_equal(f.n_continue, i);
+		feed_bytes(&f, "1", 1, false);
+	}
+	feed_done(&f);
 }
 
 static unsigned continues(const char *first, const char *then, const char *want)
@@ -630,6 +676,7 @@ int main(void)
 		cmocka_unit_test(two_blank_lines_before_a_request_are_tolerated),
 		cmocka_unit_test(bad_request_lines_are_refused),
 		cmocka_unit_test(bad_header_lines_are_refused),
+		cmocka_unit_test(no_control_character_hides_in_a_value),
 		cmocka_unit_test(host_must_come_once),
 		cmocka_unit_test(ambiguous_bodies_are_refused),
 		cmocka_unit_test(chunked_bodies_come_out_whole),
@@ -640,6 +687,7 @@ int main(void)
 		cmocka_unit_test(an_early_end_is_refused),
 		cmocka_unit_test(connection_header_decides_keep_alive),
 		cmocka_unit_test(expect_is_answered_once_and_only_when_waited_for),
+		cmocka_unit_test(every_request_that_waits_is_told_to_go_on),
 		cmocka_unit_test(in_message_from_first_byte_to_last),
 		cmocka_unit_test(many_headers_follow_the_input),
 		cmocka_unit_test(headers_are_found_in_any_case),
