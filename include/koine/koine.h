@@ -26,6 +26,11 @@
 extern "C" {
 #endif
 
+/* What is declared here is what the shared libraries show. */
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
+
 #define KOINE_VERSION_MAJOR 0
 #define KOINE_VERSION_MINOR 1
 #define KOINE_VERSION_PATCH 0
@@ -158,6 +163,7 @@ struct koine_dial_opts {
  */
 int koine_dial(const char *address, const struct koine_dial_opts *opts,
 	       struct koine_client **ret_client);
+/* Calls still under way are told -ECANCELED. Not from within a callback. */
 void koine_client_free(struct koine_client *c);
 
 /* The last fault or refusal of this client, in words. Never NULL. */
@@ -168,14 +174,18 @@ const char *koine_client_error(const struct koine_client *c);
  * NULL for none.
  *
  * 0: the answer holds a result. KOINE_ERROR_ANSWER: it holds an error; *ret_answer
- * is set here too. -ETIMEDOUT: no answer in time. Another negative number: the
- * connection failed; it is dialled again, as opts say, by the next call. A call
- * that may have reached the server is never sent twice.
+ * is set here too. -ETIMEDOUT: no answer in time. KOINE_PARSE, KOINE_PARAMS,
+ * KOINE_TOO_LARGE: nothing was sent, params is not fit to be. -EBADMSG, -EMSGSIZE:
+ * what came is no answer, or too large. -EACCES, -EPROTO: an http server said no.
+ * Another negative number: the connection failed; it is dialled again, as opts
+ * say, by the next call. A call that may have reached the server is never sent
+ * twice.
  */
 int koine_client_call(struct koine_client *c, const char *method, const char *params,
 		      struct koine_answer **ret_answer);
 
-/* Sends without wanting an answer. */
+/* Sends without wanting an answer; returns when the socket has taken it all, over
+ * http when the server has said that it did. */
 int koine_client_notify(struct koine_client *c, const char *method, const char *params);
 
 void koine_answer_free(struct koine_answer *a);
@@ -194,13 +204,17 @@ typedef void (*koine_answer_cb)(void *arg, int result, const struct koine_answer
 int koine_client_call_async(struct koine_client *c, const char *method, const char *params,
 			    koine_answer_cb cb, void *arg, int64_t *ret_id);
 
-/* Called for messages without id that have a method, or a result (streams). */
+/* Called for messages without id that have a method, or a result (streams);
+ * method is NULL for the latter. `whole` is valid until it returns. */
 typedef void (*koine_notification_cb)(void *arg, const char *method, size_t method_len,
 				      const struct koine_value *whole);
 void koine_client_on_notification(struct koine_client *c, koine_notification_cb cb, void *arg);
 
 /* For your own poll loop: wait for `events` (POLLIN, POLLOUT) on the
- * descriptor, at most timeout_ms (-1: for ever), then step. A step never blocks. */
+ * descriptor, at most timeout_ms (-1: for ever), then step. A step never blocks.
+ * The descriptor changes when the client dials again, and is -1 between two
+ * tries, so ask each time. A step returns the fault that ended a connection, and
+ * -ENOTCONN when there is none and nothing to dial for. */
 int koine_client_fd(const struct koine_client *c);
 short koine_client_events(const struct koine_client *c);
 int koine_client_timeout_ms(const struct koine_client *c);
@@ -323,6 +337,10 @@ void koine_call_later(struct koine_call *c, void (*on_cancel)(struct koine_call 
  * callback nothing is logged. One for the whole process. */
 void koine_set_log(void (*log)(void *arg, int level, const char *line), void *arg,
 		   int max_level); /* [host] */
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 
 #ifdef __cplusplus
 }

@@ -286,7 +286,7 @@ static int take_chunk_data(struct http1_response *p, const char *in, size_t len,
 
 	buf_add(&p->body, in, n);
 	if (p->body.err != 0)
-		return too_large(p, "no memory for the body");
+		return refuse(&p->why, REFUSE_INTERNAL, "no memory for the body");
 	p->left -= n;
 	if (p->left == 0)
 		p->part = RESPONSE_CHUNK_END;

@@ -1,0 +1,144 @@
+/*
+ * The inside of a client: one connection, and the calls that wait for answers.
+ *
+ * Nothing here blocks but koine_client_wait. The connection is a small machine
+ * (closed → connecting ⇄ backing off → open → closed) that koine_client_step
+ * moves on; the functions that wait are loops around it. A call stands on
+ * `waiting` until its bytes are handed to an open connection and on `sent` from
+ * then on. When the connection is lost, what was sent fails, because the server
+ * may have seen it; what was not goes out on the next connection.
+ *
+ *	client_target.c   addresses
+ *	client_conn.c     connecting, retrying, bytes in and out
+ *	client_call.c     requests, answers, time-outs
+ *	client_answer.c   what came back
+ *	client.c          the public functions
+ *
+ * Answer callbacks may use the client, so nobody here holds on to a call or to
+ * the input across one. They may not free it.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "koine/koine.h"
+#include "lib/client_target.h"
+#include "lib/value_api.h"
+#include "wire/framing.h"
+
+enum client_state { CLIENT_CLOSED, CLIENT_BACKOFF, CLIENT_CONNECTING, CLIENT_OPEN };
+
+struct koine_client {
+	struct client_target target;
+	uint32_t timeout_ms;
+	uint32_t retries;
+	uint32_t retry_delay_ms;
+	char *token;
+	void (*on_bytes)(void *arg, bool out, const char *data, size_t len);
+	void *on_bytes_arg;
+
+	bool is_http;
+	const struct framing *framing; /* of what comes in */
+	void *framing_state;
+	struct framing_limits limits;
+
+	enum client_state state;
+	int fd;              /* -1 unless connecting or open */
+	unsigned connection; /* counts up whenever one ends */
+	unsigned at;         /* which of the target's addresses */
+	uint32_t retries_left;
+	uint32_t delay_ms;   /* before the next retry */
+	uint64_t alarm_ms;   /* backing off: try again; connecting: give up */
+	uint64_t give_up_ms; /* for a server that is too busy to let us in */
+
+	struct buf in;
+	size_t in_used; /* bytes at its front that were dealt with */
+	struct buf out;
+	size_t out_sent; /* bytes at its front that are gone */
+
+	struct list waiting; /* of struct pending, oldest first, as is the next */
+	struct list sent;    /* over http never more than one */
+	size_t n_pending;
+	size_t waiting_bytes;
+	int64_t last_id;
+	struct buf scratch; /* a request without its framing */
+
+	koine_notification_cb on_notification;
+	void *on_notification_arg;
+	char error[512];
+};
+
+/* Where a function that waits finds its answer. */
+struct waiter {
+	bool is_done;
+	int result;
+	struct koine_answer *answer;
+};
+
+struct koine_answer {
+	struct koine_doc doc;
+	const struct value *id; /* these three: NULL when it has none */
+	const struct value *result;
+	const struct value *error; /* an object with a code */
+	const struct value *method;
+	int64_t code;
+};
+
+/* ---- client_conn.c ---- */
+
+/* Begins to connect, if closed. A fault here is final: nothing was begun. */
+int client_open(struct koine_client *c);
+
+/* Moves connecting and backing off on. When the last retry has failed, every
+ * waiting call fails with what it returns. */
+int client_advance(struct koine_client *c);
+
+/* True when the peer of an open connection has left, seen without reading. */
+bool client_peer_left(const struct koine_client *c);
+
+/* Closes the connection and forgets its bytes; calls are not touched. */
+void client_drop(struct koine_client *c);
+
+/* Sends what is queued, as far as the socket takes it. After a fault, of this as
+ * of the next, client_lost is the caller's. */
+int client_flush(struct koine_client *c);
+
+/* Reads once. *ret_eof: the peer has finished. 0 also when there was nothing. */
+int client_read(struct koine_client *c, bool *ret_eof);
+
+void client_set_error(struct koine_client *c, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- client_call.c ---- */
+
+/* Queues a request (a notification if !wants_answer) and sends what can be sent.
+ * Either cb or waiter hears of the result, unless this returns one itself. */
+int client_submit(struct koine_client *c, const char *method, const char *params, bool wants_answer,
+		  koine_answer_cb cb, void *arg, struct waiter *waiter, int64_t *ret_id);
+
+/* Hands waiting requests to the connection, as far as it may take them. */
+void client_pump(struct koine_client *c);
+
+/* Deals with every whole message that has come in. */
+int client_take_messages(struct koine_client *c, bool eof);
+
+/* Fails every call of the list. c->error has its sentence already. */
+void client_fail(struct koine_client *c, struct list *calls, int fault);
+
+/* The connection is of no use any more: drops it, fails what was sent on it and
+ * dials again if something still waits. Returns the fault. */
+int client_lost(struct koine_client *c, int fault);
+
+/* Fails the calls whose time is over. */
+void client_expire(struct koine_client *c);
+
+/* When the oldest call's time is over; UINT64_MAX: there is none. */
+uint64_t client_deadline(const struct koine_client *c);
+
+/* ---- client_answer.c ---- */
+
+/* Reads a message; what it is for is looked at later. */
+int answer_read(const char *text, size_t len, struct koine_answer **ret_answer, struct why *why);
+
+/* 0: a result, KOINE_ERROR_ANSWER: an error, -EBADMSG: neither. */
+int answer_sort(struct koine_answer *a);

@@ -1,0 +1,520 @@
+/*
+ * Calls on their way: put together, queued, matched with what comes back, and
+ * given up when their time is over.
+ */
+#include "lib/client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "wire/http1_response.h"
+#include "wire/json.h"
+
+enum {
+	PENDING_MAX = 65536,
+	WAITING_BYTES_MAX = 64 << 20,
+	SCRATCH_KEEP = 64 * 1024,
+};
+
+struct pending {
+	struct list link; /* in waiting or sent */
+	int64_t id;       /* 0: a notification, which only http answers */
+	uint64_t deadline_ms;
+	struct buf request; /* with its framing; empty once it was sent */
+	koine_answer_cb cb;
+	void *arg;
+	struct waiter *waiter;
+	char method[];
+};
+
+static void pending_free(struct pending *p)
+{
+	buf_done(&p->request);
+	free(p);
+}
+
+static void pending_freep(struct pending **p)
+{
+	if (*p)
+		pending_free(*p);
+}
+
+/* ---- out ---- */
+
+/* What the server gets to see. Parameters are written anew from what was read:
+ * so they are JSON for certain, and hold no newline. */
+static int write_body(struct koine_client *c, const struct pending *p, const char *params)
+{
+	struct koine_doc doc = {0};
+	struct why why = {0};
+	struct json j;
+	int r;
+
+	if (params) {
+		r = doc_read(&doc, params, strlen(params), &why);
+		if (r > 0)
+			client_set_error(c, "params: %s", why.text);
+		if (r != 0)
+			return r;
+	}
+	if (params && doc.root->kind != VALUE_OBJECT && doc.root->kind != VALUE_ARRAY) {
+		doc_done(&doc);
+		client_set_error(c, "params must be an object or an array");
+		return KOINE_PARAMS;
+	}
+	buf_trim(&c->scratch, SCRATCH_KEEP);
+	j = json_writer(&c->scratch);
+	json_begin_object(&j);
+	json_member_str(&j, "jsonrpc", "2.0");
+	if (p->id != 0)
+		json_member_int(&j, "id", p->id);
+	json_member_str(&j, "method", p->method);
+	if (params) {
+		json_key(&j, "params");
+		json_value(&j, doc.root);
+	}
+	json_end_object(&j);
+	doc_done(&doc);
+	return c->scratch.err;
+}
+
+static void write_http_head(const struct koine_client *c, struct buf *out)
+{
+	buf_add_str(out, "POST ");
+	buf_add_str(out, c->target.path);
+	buf_add_str(out, " HTTP/1.1\r\nHost: ");
+	buf_add_str(out, c->target.host);
+	buf_add_str(out, "\r\nContent-Type: application/json\r\nAccept: application/json\r\n");
+	if (c->token) {
+		buf_add_str(out, "Authorization: Bearer ");
+		buf_add_str(out, c->token);
+		buf_add_str(out, "\r\n");
+	}
+	buf_add_str(out, "Content-Length: ");
+	buf_add_uint(out, c->scratch.len);
+	buf_add_str(out, "\r\n\r\n");
+}
+
+static int write_request(struct koine_client *c, struct pending *p, const char *params)
+{
+	int r = write_body(c, p, params);
+
+	if (r == -EMSGSIZE)
+		client_set_error(c, "the call of '%.100s' is too large", p->method);
+	if (r != 0)
+		return r;
+	if (c->is_http) {
+		write_http_head(c, &p->request);
+		buf_add(&p->request, c->scratch.data, c->scratch.len);
+	} else {
+		c->framing->wrap(&p->request, c->scratch.data, c->scratch.len);
+	}
+	return p->request.err;
+}
+
+static int pending_new(struct koine_client *c, const char *method, const char *params,
+		       bool wants_answer, struct pending **ret_pending)
+{
+	CLEANUP(pending_freep) struct pending *p = NULL;
+	size_t len = strlen(method);
+	int r;
+
+	p = calloc(1, sizeof(*p) + len + 1);
+	if (!p)
+		return -ENOMEM;
+	list_init(&p->link);
+	memcpy(p->method, method, len + 1);
+	p->id = wants_answer ? c->last_id + 1 : 0;
+	buf_init(&p->request, c->out.max);
+	r = write_request(c, p, params);
+	if (r != 0)
+		return r;
+	p->deadline_ms = clock_steady_ms() + c->timeout_ms;
+	*ret_pending = TAKE(p);
+	return 0;
+}
+
+/* Dials unless there is a connection that will carry a request. One that the
+ * server has left while nothing was under way is replaced here, before anything
+ * is written to it: afterwards nobody could tell how much the server saw. */
+static int ensure_open(struct koine_client *c)
+{
+	if (c->state == CLIENT_OPEN && list_empty(&c->sent) && c->out.len == 0 &&
+	    client_peer_left(c))
+		client_drop(c);
+	return client_open(c);
+}
+
+/* Without waiting for a step. A fault is met again by the next one, which is where
+ * callbacks may run. */
+static void send_what_waits(struct koine_client *c)
+{
+	if (c->state == CLIENT_OPEN)
+		client_flush(c);
+}
+
+int client_submit(struct koine_client *c, const char *method, const char *params, bool wants_answer,
+		  koine_answer_cb cb, void *arg, struct waiter *waiter, int64_t *ret_id)
+{
+	CLEANUP(pending_freep) struct pending *p = NULL;
+	int r;
+
+	if (c->n_pending >= PENDING_MAX || c->waiting_bytes > WAITING_BYTES_MAX) {
+		client_set_error(c, "too many calls are waiting");
+		return -ENOBUFS;
+	}
+	r = pending_new(c, method, params, wants_answer, &p);
+	if (r == -ENOMEM)
+		client_set_error(c, "out of memory");
+	if (r != 0)
+		return r;
+	r = ensure_open(c);
+	if (r != 0)
+		return r;
+	if (wants_answer)
+		c->last_id++;
+	if (ret_id)
+		*ret_id = p->id;
+	p->cb = cb;
+	p->arg = arg;
+	p->waiter = waiter;
+	c->waiting_bytes += p->request.len;
+	c->n_pending++;
+	list_append(&c->waiting, &TAKE(p)->link);
+	send_what_waits(c);
+	return 0;
+}
+
+/* Takes the call off its list and tells whoever waits for it. Takes the answer. */
+static void settle(struct koine_client *c, struct pending *p, int result,
+		   struct koine_answer *answer)
+{
+	list_remove(&p->link);
+	c->n_pending--;
+	c->waiting_bytes -= p->request.len;
+	if (p->waiter) {
+		*p->waiter = (struct waiter) {true, result, TAKE(answer)};
+	} else if (p->cb) {
+		p->cb(p->arg, result, answer);
+	}
+	koine_answer_free(answer);
+	pending_free(p);
+}
+
+void client_pump(struct koine_client *c)
+{
+	struct list *first;
+
+	while ((first = list_first(&c->waiting)) && !(c->is_http && !list_empty(&c->sent))) {
+		struct pending *p = list_entry(first, struct pending, link);
+
+		if (c->out.len > 0 && p->request.len > c->out.max - c->out.len)
+			return;
+		buf_add(&c->out, p->request.data, p->request.len);
+		if (c->out.err != 0) {
+			/* No memory now; it stays where it is, and its time runs. */
+			c->out.err = 0;
+			return;
+		}
+		c->waiting_bytes -= p->request.len;
+		buf_done(&p->request);
+		list_remove(&p->link);
+		list_append(&c->sent, &p->link);
+		if (p->id == 0 && !c->is_http)
+			settle(c, p, 0, NULL);
+	}
+}
+
+/* ---- in ---- */
+
+void client_fail(struct koine_client *c, struct list *calls, int fault)
+{
+	struct list failed;
+	struct list *first;
+
+	/* Apart, because a callback may call again. */
+	list_init(&failed);
+	list_splice(&failed, calls);
+	while ((first = list_first(&failed)))
+		settle(c, list_entry(first, struct pending, link), fault, NULL);
+}
+
+/* What never left goes out on a new connection. */
+static int reopen_if_needed(struct koine_client *c)
+{
+	int r;
+
+	if (c->state != CLIENT_CLOSED || list_empty(&c->waiting))
+		return 0;
+	r = client_open(c);
+	if (r != 0)
+		client_fail(c, &c->waiting, r);
+	send_what_waits(c);
+	return r;
+}
+
+int client_lost(struct koine_client *c, int fault)
+{
+	client_drop(c);
+	client_fail(c, &c->sent, fault);
+	reopen_if_needed(c);
+	return fault;
+}
+
+static int settle_answer(struct koine_client *c, struct pending *p, struct koine_answer *a)
+{
+	int r = answer_sort(a);
+
+	if (r == KOINE_ERROR_ANSWER) {
+		struct text message = value_text(value_find(a->error, "message"));
+
+		if (message.len > 300)
+			message.len = 300;
+		client_set_error(c, "%.*s (code %lld)", TEXT_ARGS(message), (long long)a->code);
+	}
+	if (r < 0) {
+		client_set_error(c, "the answer to '%.100s' is neither a result nor an error",
+				 p->method);
+		koine_answer_free(TAKE(a));
+	}
+	settle(c, p, r, a);
+	return 0;
+}
+
+static struct pending *find_sent(struct koine_client *c, int64_t id)
+{
+	list_for_each (at, following, &c->sent) {
+		struct pending *p = list_entry(at, struct pending, link);
+
+		if (p->id == id)
+			return p;
+	}
+	return NULL;
+}
+
+/* The one call an error without id can be about: a server that could not make
+ * out the id says null. With more than one under way nobody knows. */
+static struct pending *find_only(struct koine_client *c)
+{
+	struct list *first = list_first(&c->sent);
+
+	return first && first->next == &c->sent ? list_entry(first, struct pending, link) : NULL;
+}
+
+static void tell_notification(struct koine_client *c, const struct koine_answer *a)
+{
+	struct text method = value_text(a->method);
+
+	if (c->on_notification && (method.data || a->result))
+		c->on_notification(c->on_notification_arg, method.data, method.len,
+				   value_public(a->doc.root));
+}
+
+/* Takes the message. Answers nobody waits for any more are dropped. */
+static int dispatch(struct koine_client *c, struct koine_answer *a)
+{
+	struct pending *p = NULL;
+	int64_t id;
+
+	if (a->id && !a->method && value_int(a->id, &id))
+		p = find_sent(c, id);
+	else if (!a->id && !a->method && a->error)
+		p = find_only(c);
+	if (p)
+		return settle_answer(c, p, a);
+	if (!a->id)
+		tell_notification(c, a);
+	koine_answer_free(a);
+	return 0;
+}
+
+static int bad_message(struct koine_client *c, int r, const struct why *why, bool eof)
+{
+	if (r > 0 && eof)
+		client_set_error(c, "%s closed the connection in the middle of an answer",
+				 c->target.shown);
+	else if (r > 0)
+		client_set_error(c, "the answer from %s is not JSON-RPC: %s", c->target.shown,
+				 why->text);
+	else
+		client_set_error(c, "cannot read an answer: %s", strerror(-r));
+	if (r == REFUSE_TOO_LARGE)
+		return -EMSGSIZE;
+	return r < 0 ? r : eof ? -ECONNRESET : -EBADMSG;
+}
+
+static int take_stream_message(struct koine_client *c, const struct frame *frame, size_t used,
+			       bool eof)
+{
+	struct koine_answer *a = NULL;
+	struct why why = {0};
+	int r;
+
+	r = answer_read(frame->data, frame->len, &a, &why);
+	c->in_used += used;
+	if (r == 0 && a->doc.root->kind != VALUE_OBJECT) {
+		koine_answer_free(a);
+		eof = false;
+		r = refuse(&why, REFUSE_REQUEST, "it is no object");
+	}
+	if (r != 0)
+		return client_lost(c, bad_message(c, r, &why, eof));
+	return dispatch(c, a);
+}
+
+static bool is_answer_to(const struct koine_answer *a, const struct pending *p)
+{
+	int64_t id;
+
+	if (a->doc.root->kind != VALUE_OBJECT || a->method)
+		return false;
+	return a->id ? value_int(a->id, &id) && id == p->id : a->error != NULL;
+}
+
+static int http_fault(struct koine_client *c, const struct pending *p, int status,
+		      const char *reason)
+{
+	if (status < 400) {
+		client_set_error(c, "%s did not answer '%.100s' with JSON-RPC (HTTP %d)",
+				 c->target.shown, p->method, status);
+		return -EBADMSG;
+	}
+	client_set_error(c, "%s refused '%.100s': HTTP %d%s%s", c->target.shown, p->method, status,
+			 reason[0] ? " " : "", reason);
+	return status == 401 || status == 403 ? -EACCES : -EPROTO;
+}
+
+/* A response always settles the one request under way, whatever is in it. */
+static int take_http_message(struct koine_client *c, const struct frame *frame, size_t used)
+{
+	const struct http1_response *http = c->framing_state;
+	struct list *first = list_first(&c->sent);
+	struct pending *p = first ? list_entry(first, struct pending, link) : NULL;
+	struct koine_answer *a = NULL;
+	char reason[sizeof(http->reason)];
+	int status = frame->status;
+	struct why why;
+
+	if (!p) {
+		client_set_error(c, "%s answered without being asked", c->target.shown);
+		return client_lost(c, -EBADMSG);
+	}
+	memcpy(reason, http->reason, sizeof(reason));
+	if (answer_read(frame->data, frame->len, &a, &why) == 0 && !is_answer_to(a, p))
+		koine_answer_free(TAKE(a));
+	c->in_used += used;
+	/* Answered before it was all sent: the rest would be taken for a request. */
+	if (!http->keep_alive || c->out.len > 0)
+		client_drop(c);
+	if (a && p->id != 0)
+		settle_answer(c, p, TAKE(a));
+	else
+		settle(c, p, p->id == 0 && status < 400 ? 0 : http_fault(c, p, status, reason),
+		       NULL);
+	koine_answer_free(a);
+	reopen_if_needed(c);
+	return 0;
+}
+
+static int closed_by_peer(struct koine_client *c)
+{
+	bool half = c->in_used < c->in.len || c->framing->in_message(c->framing_state);
+
+	/* An idle http connection is closed by any server after a while. */
+	if (c->is_http && !half && list_empty(&c->sent)) {
+		client_drop(c);
+		return 0;
+	}
+	client_set_error(c, "%s closed the connection%s", c->target.shown,
+			 half                   ? " in the middle of an answer"
+			 : list_empty(&c->sent) ? ""
+						: " without an answer");
+	return client_lost(c, -ECONNRESET);
+}
+
+static int refused_stream(struct koine_client *c, const struct why *why)
+{
+	int fault = -EBADMSG;
+
+	if (why->code == REFUSE_TOO_LARGE)
+		fault = -EMSGSIZE;
+	if (why->code == REFUSE_INTERNAL)
+		fault = -ENOMEM;
+	client_set_error(c, "the answer from %s is no use: %s", c->target.shown, why->text);
+	return client_lost(c, fault);
+}
+
+int client_take_messages(struct koine_client *c, bool eof)
+{
+	unsigned connection = c->connection;
+	int r = 0;
+
+	/* A callback may have ended this connection and begun another. */
+	while (r == 0 && c->connection == connection) {
+		struct frame frame = {0};
+		size_t used = 0;
+
+		switch (c->framing->next(c->framing_state, c->in.data + c->in_used,
+					 c->in.len - c->in_used, eof, &used, &frame)) {
+		case FRAME_MESSAGE:
+			r = c->is_http ? take_http_message(c, &frame, used)
+				       : take_stream_message(c, &frame, used, eof);
+			break;
+		case FRAME_REFUSED:
+			return refused_stream(c, &frame.why);
+		case FRAME_MORE:
+		case FRAME_CONTINUE:
+			c->in_used += used;
+			return eof ? closed_by_peer(c) : 0;
+		}
+	}
+	return r;
+}
+
+/* ---- time ---- */
+
+/* All calls have the same time, so the oldest is the first to be late. */
+static struct pending *oldest(const struct list *calls)
+{
+	struct list *first = list_first(calls);
+
+	return first ? list_entry(first, struct pending, link) : NULL;
+}
+
+uint64_t client_deadline(const struct koine_client *c)
+{
+	const struct pending *sent = oldest(&c->sent);
+	const struct pending *waiting = oldest(&c->waiting);
+	uint64_t earliest = UINT64_MAX;
+
+	if (sent)
+		earliest = sent->deadline_ms;
+	if (waiting && waiting->deadline_ms < earliest)
+		earliest = waiting->deadline_ms;
+	return earliest;
+}
+
+static void expire_list(struct koine_client *c, struct list *calls, uint64_t now)
+{
+	struct pending *p;
+
+	while ((p = oldest(calls)) && p->deadline_ms <= now) {
+		client_set_error(c, "no answer to '%.100s' within %u ms", p->method,
+				 (unsigned)c->timeout_ms);
+		/* Over http the late answer would be taken for the next one's. */
+		if (c->is_http && calls == &c->sent)
+			client_drop(c);
+		settle(c, p, -ETIMEDOUT, NULL);
+	}
+}
+
+void client_expire(struct koine_client *c)
+{
+	uint64_t now = clock_steady_ms();
+
+	expire_list(c, &c->sent, now);
+	expire_list(c, &c->waiting, now);
+	reopen_if_needed(c);
+}

@@ -1,0 +1,22 @@
+/* Where a client connects to: an address of koine_dial, taken apart. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+struct client_target {
+	struct {
+		struct sockaddr_storage addr;
+		socklen_t len;
+	} at[2]; /* tried in turn: "localhost" has two */
+	unsigned n_at;
+	bool is_http; /* an http: address */
+	char *shown;  /* for messages: "unix:/run/x.sock" */
+	char *host;   /* what the Host header says */
+	char *path;   /* what the request line asks for */
+};
+
+/* -EINVAL for what is no address, -ENAMETOOLONG for a path that no socket can
+ * have. Whatever it returns, client_target_done must follow. */
+int client_target_parse(const char *address, struct client_target *ret_target);
+void client_target_done(struct client_target *t);

@@ -1,0 +1,27 @@
+/* A document of the public API: one JSON text and the tree that was read from it. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/value.h"
+#include "base/why.h"
+#include "koine/koine.h"
+
+struct koine_doc {
+	struct arena arena; /* holds the copy of the text, and the tree */
+	struct value *root;
+};
+
+/* Fills a zeroed document. On any result but 0 there is nothing to undo. */
+int doc_read(struct koine_doc *doc, const char *text, size_t len, struct why *why);
+void doc_done(struct koine_doc *doc);
+
+/* A public value is the inner one under another name. */
+static inline const struct koine_value *value_public(const struct value *v)
+{
+	return (const struct koine_value *)v;
+}
+
+static inline const struct value *value_inner(const struct koine_value *v)
+{
+	return (const struct value *)v;
+}

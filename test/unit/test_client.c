@@ -1,0 +1,1129 @@
+/*
+ * A client against a real server: a thread that plays a script on a real
+ * socket. Only <koine/koine.h> is used.
+ */
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <koine/koine.h>
+
+/* ---- the server ---- */
+
+enum act {
+	END,    /* closes and stops */
+	ACCEPT, /* closes what there was, takes the next client */
+	EXPECT, /* reads until this connection has said `text` */
+	SEND,
+	DRIBBLE, /* sends byte by byte, each only after the client has read the one before */
+	FRAME,   /* sends with a 4-byte length */
+	FLOOD,   /* sends a line of a million bytes */
+	HANGUP,  /* waits until the client has left */
+};
+
+struct step {
+	enum act act;
+	const char *text;
+};
+
+struct server {
+	char folder[64];
+	char path[96];
+	char address[128];
+	int listener;
+	int conn;
+	pthread_t thread;
+	const struct step *script;
+	char heard[1 << 16]; /* on all connections, NUL-ended */
+	size_t n_heard;
+	size_t since; /* where this connection began */
+	sem_t read_by_client;
+	const char *failed; /* a step that did not come to pass */
+};
+
+static void on_bytes(void *arg, bool out, const char *data, size_t len)
+{
+	struct server *s = arg;
+
+	for (size_t i = 0; i < len && !out; i++)
+		sem_post(&s->read_by_client);
+}
+
+static bool server_send(struct server *s, const char *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = send(s->conn, data, len, MSG_NOSIGNAL);
+
+		if (n <= 0)
+			return false;
+		data += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* False when the client has left. */
+static bool server_hear(struct server *s)
+{
+	ssize_t n = recv(s->conn, s->heard + s->n_heard, sizeof(s->heard) - 1 - s->n_heard, 0);
+
+	if (n <= 0)
+		return false;
+	s->n_heard += (size_t)n;
+	s->heard[s->n_heard] = '\0';
+	return true;
+}
+
+/* Length prefixes hold NULs, so this is no strstr. */
+static bool server_has_heard(const struct server *s, const char *text)
+{
+	return memmem(s->heard + s->since, s->n_heard - s->since, text, strlen(text)) != NULL;
+}
+
+static bool server_dribble(struct server *s, const char *text)
+{
+	while (sem_trywait(&s->read_by_client) == 0)
+		;
+	for (; *text; text++) {
+		if (!server_send(s, text, 1))
+			return false;
+		sem_wait(&s->read_by_client);
+	}
+	return true;
+}
+
+static bool server_flood(struct server *s)
+{
+	char block[1000];
+	bool taken = true;
+
+	memset(block, ' ', sizeof(block));
+	for (int i = 0; i < 1000 && taken; i++)
+		taken = server_send(s, block, sizeof(block));
+	/* The client may have had enough at any point. */
+	return true;
+}
+
+static bool server_accept(struct server *s)
+{
+	if (s->conn >= 0)
+		close(s->conn);
+	s->conn = accept(s->listener, NULL, NULL);
+	s->since = s->n_heard;
+	return s->conn >= 0;
+}
+
+static bool server_play(struct server *s, const struct step *step)
+{
+	uint32_t prefix;
+
+	switch (step->act) {
+	case END:
+		return true;
+	case ACCEPT:
+		return server_accept(s);
+	case EXPECT:
+		while (!server_has_heard(s, step->text)) {
+			if (!server_hear(s))
+				return false;
+		}
+		return true;
+	case SEND:
+		return server_send(s, step->text, strlen(step->text));
+	case DRIBBLE:
+		return server_dribble(s, step->text);
+	case FRAME:
+		prefix = htonl((uint32_t)strlen(step->text));
+		return server_send(s, (const char *)&prefix, 4) &&
+		       server_send(s, step->text, strlen(step->text));
+	case FLOOD:
+		return server_flood(s);
+	case HANGUP:
+		while (server_hear(s))
+			;
+		return true;
+	}
+	return false;
+}
+
+static void *server_main(void *arg)
+{
+	struct server *s = arg;
+
+	for (const struct step *step = s->script; step->act != END; step++) {
+		if (!server_play(s, step)) {
+			s->failed = step->text ? step->text : "accept";
+			break;
+		}
+	}
+	if (s->conn >= 0)
+		close(s->conn);
+	s->conn = -1;
+	return NULL;
+}
+
+static int listen_unix(const char *path)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof(un)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+static int listen_tcp(char *address, size_t size, const char *format)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &len), 0);
+	snprintf(address, size, format, (int)ntohs(in.sin_port));
+	return fd;
+}
+
+static int folder_make(void **state)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	const char *tmp = getenv("TMPDIR");
+
+	if (!s)
+		return -1;
+	snprintf(s->folder, sizeof(s->folder), "%s/koine-test-XXXXXX", tmp ? tmp : "/tmp");
+	if (!mkdtemp(s->folder))
+		return -1;
+	snprintf(s->path, sizeof(s->path), "%s/s", s->folder);
+	snprintf(s->address, sizeof(s->address), "unix:%s", s->path);
+	sem_init(&s->read_by_client, 0, 0);
+	s->listener = -1;
+	s->conn = -1;
+	*state = s;
+	return 0;
+}
+
+static int folder_remove(void **state)
+{
+	struct server *s = *state;
+
+	unlink(s->path);
+	rmdir(s->folder);
+	sem_destroy(&s->read_by_client);
+	free(s);
+	return 0;
+}
+
+static void server_run(struct server *s, const struct step *script)
+{
+	s->script = script;
+	assert_int_equal(pthread_create(&s->thread, NULL, server_main, s), 0);
+}
+
+static void server_start(struct server *s, const struct step *script)
+{
+	s->listener = listen_unix(s->path);
+	server_run(s, script);
+}
+
+/* Every step must have come to pass. */
+static void server_end(struct server *s)
+{
+	pthread_join(s->thread, NULL);
+	close(s->listener);
+	s->listener = -1;
+	if (s->failed)
+		fail_msg("the server did not get past: %s", s->failed);
+}
+
+/* ---- helpers ---- */
+
+static struct koine_client *dial_with(struct server *s, struct koine_dial_opts opts)
+{
+	struct koine_client *c = NULL;
+
+	opts.on_bytes = on_bytes;
+	opts.on_bytes_arg = s;
+	assert_int_equal(koine_dial(s->address, &opts, &c), 0);
+	assert_non_null(c);
+	return c;
+}
+
+static struct koine_client *dial(struct server *s, const char *framing)
+{
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+
+	opts.framing = framing;
+	return dial_with(s, opts);
+}
+
+/* Calls, and compares the result's source. */
+static void assert_call(struct koine_client *c, const char *method, const char *result)
+{
+	struct koine_answer *a = NULL;
+	const char *raw;
+	size_t len = 0;
+	int r = koine_client_call(c, method, NULL, &a);
+
+	if (r != 0)
+		fail_msg("%s: %d: %s", method, r, koine_client_error(c));
+	raw = koine_value_raw(koine_answer_result(a), &len);
+	assert_non_null(raw);
+	assert_int_equal(len, strlen(result));
+	assert_memory_equal(raw, result, len);
+	koine_answer_free(a);
+}
+
+static void assert_fault(struct koine_client *c, const char *method, int fault, const char *words)
+{
+	struct koine_answer *a = NULL;
+
+	assert_int_equal(koine_client_call(c, method, NULL, &a), fault);
+	assert_null(a);
+	if (!strstr(koine_client_error(c), words))
+		fail_msg("'%s' does not say '%s'", koine_client_error(c), words);
+}
+
+#define ID(n, result) "{\"jsonrpc\":\"2.0\",\"id\":" #n ",\"result\":" result "}"
+
+/* ---- line and length ---- */
+
+static void a_call_gets_its_result(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"},
+		{SEND, ID(1, "{\"pong\":true}") "\n"},
+		{EXPECT, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"a\\nb\","
+			 "\"params\":{\"x\":[1,2]}}\n"},
+		{SEND, ID(2, "null") "\r\n"},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct koine_answer *a = NULL;
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_call(c, "ping", "{\"pong\":true}");
+	/* Newlines between the parameters must not end the message. */
+	assert_int_equal(koine_client_call(c, "a\nb", "{\n\"x\":\r\n[1,\t2]\n}", &a), 0);
+	assert_non_null(koine_answer_result(a));
+	assert_int_equal(koine_value_kind(koine_answer_result(a)), KOINE_NULL);
+	assert_int_equal(koine_value_count(koine_answer_whole(a)), 3);
+	koine_answer_free(a);
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void a_call_gets_its_error(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\n"},
+		{SEND, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32601,\"message\":\"no such\","
+		       "\"data\":[7]},\"id\":1}\n"},
+		{EXPECT, "\"id\":2"},
+		{SEND, "{\"result\":null,\"error\":{\"code\":5},\"id\":2}\n"},
+		{EXPECT, "\"id\":3"},
+		{SEND, "{\"result\":{},\"error\":null,\"id\":3}\n"},
+		{EXPECT, "\"id\":4"},
+		{SEND, "{\"error\":{\"code\":-32700,\"message\":\"what\"},\"id\":null}\n"},
+		{END, NULL},
+	};
+	struct koine_answer *a = NULL;
+	struct koine_client *c;
+	const char *text;
+	size_t len;
+
+	server_start(s, script);
+	c = dial(s, "line");
+	assert_int_equal(koine_client_call(c, "x", NULL, &a), KOINE_ERROR_ANSWER);
+	assert_null(koine_answer_result(a));
+	assert_int_equal(koine_answer_error_code(a), -32601);
+	text = koine_answer_error_message(a, &len);
+	assert_int_equal(len, 7);
+	assert_memory_equal(text, "no such", 7);
+	assert_int_equal(koine_value_count(koine_answer_error_data(a)), 1);
+	assert_string_equal(koine_client_error(c), "no such (code -32601)");
+	koine_answer_free(a);
+	assert_int_equal(koine_client_call(c, "x", NULL, &a), KOINE_ERROR_ANSWER);
+	assert_int_equal(koine_answer_error_code(a), 5);
+	assert_null(koine_answer_error_message(a, &len));
+	koine_answer_free(a);
+	assert_call(c, "x", "{}");
+	assert_int_equal(koine_client_call(c, "x", NULL, &a), KOINE_ERROR_ANSWER);
+	assert_int_equal(koine_answer_error_code(a), -32700);
+	koine_answer_free(a);
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void an_answer_may_come_byte_by_byte(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\n"},
+		{DRIBBLE, "{\"jsonrpc\":\"2.0\",\"method\":\"tick\"}\n" ID(1, "[1,2]") "\n"},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_call(c, "slow", "[1,2]");
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void lengths_frame_both_ways(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\"method\":\"a\"}"},
+		{FRAME, ID(1, "\"one\"")},
+		{EXPECT, "\"method\":\"b\"}"},
+		{FRAME, "{\"method\":\"note\"}"},
+		{FRAME, ID(2, "2")},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, "length");
+	assert_call(c, "a", "\"one\"");
+	assert_call(c, "b", "2");
+	koine_client_free(c);
+	server_end(s);
+	assert_memory_equal(s->heard, "\0\0\0\x25{\"jsonrpc\"", 14);
+}
+
+struct seen {
+	int n;
+	int results[4];
+	int64_t values[4];
+	struct koine_client *client;
+};
+
+static void note_answer(void *arg, int result, const struct koine_answer *answer)
+{
+	struct seen *seen = arg;
+
+	seen->results[seen->n] = result;
+	koine_value_int(koine_answer_result(answer), &seen->values[seen->n]);
+	seen->n++;
+}
+
+static void answers_find_their_calls_in_any_order(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":3"},
+		{SEND,
+		 ID(3, "30") "\n" ID(99, "0") "\n" ID(1, "10") "\n{\"id\":\"2\",\"result\":0}\n"},
+		{SEND, ID(2, "20") "\n"},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct seen seen = {0};
+	struct koine_client *c;
+	int64_t id = 0;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	for (int i = 1; i <= 3; i++) {
+		assert_int_equal(koine_client_call_async(c, "m", NULL, note_answer, &seen, &id), 0);
+		assert_int_equal(id, i);
+	}
+	assert_int_equal(seen.n, 0);
+	while (seen.n < 3)
+		assert_int_equal(koine_client_wait(c, 10000), 0);
+	assert_int_equal(seen.values[0], 30);
+	assert_int_equal(seen.values[1], 10);
+	assert_int_equal(seen.values[2], 20);
+	assert_int_equal(koine_client_timeout_ms(c), -1);
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void your_own_loop_can_drive_it(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL}, {EXPECT, "\"id\":1"}, {SEND, ID(1, "10") "\n"},
+		{HANGUP, NULL}, {END, NULL},
+	};
+	struct seen seen = {0};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_int_equal(koine_client_call_async(c, "m", NULL, note_answer, &seen, NULL), 0);
+	while (seen.n == 0) {
+		struct pollfd p = {.fd = koine_client_fd(c), .events = koine_client_events(c)};
+
+		assert_true(p.events & POLLIN);
+		assert_true(koine_client_timeout_ms(c) > 0);
+		assert_true(poll(&p, 1, koine_client_timeout_ms(c)) > 0);
+		assert_int_equal(koine_client_step(c), 0);
+	}
+	assert_int_equal(seen.values[0], 10);
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void call_again(void *arg, int result, const struct koine_answer *answer)
+{
+	struct seen *seen = arg;
+
+	note_answer(arg, result, answer);
+	if (seen->n == 1)
+		assert_call(seen->client, "inner", "2");
+}
+
+static void a_callback_may_call(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},    {EXPECT, "outer"},       {SEND, ID(1, "1") "\n"},
+		{EXPECT, "inner"}, {SEND, ID(2, "2") "\n"}, {HANGUP, NULL},
+		{END, NULL},
+	};
+	struct seen seen = {0};
+
+	server_start(s, script);
+	seen.client = dial(s, NULL);
+	assert_int_equal(
+		koine_client_call_async(seen.client, "outer", NULL, call_again, &seen, NULL), 0);
+	while (seen.n < 1)
+		assert_int_equal(koine_client_wait(seen.client, -1), 0);
+	koine_client_free(seen.client);
+	server_end(s);
+}
+
+struct notes {
+	int n;
+	char log[200];
+};
+
+static void note_notification(void *arg, const char *method, size_t method_len,
+			      const struct koine_value *whole)
+{
+	struct notes *notes = arg;
+	size_t at = strlen(notes->log);
+
+	notes->n++;
+	snprintf(notes->log + at, sizeof(notes->log) - at, "%.*s/%zu ",
+		 method ? (int)method_len : 1, method ? method : "-", koine_value_count(whole));
+}
+
+static void messages_without_id_are_notifications(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\n"},
+		{SEND, "{\"method\":\"tick\",\"params\":{}}\n{\"jsonrpc\":\"2.0\",\"result\":{}}\n"
+		       "{\"neither\":1}\n{\"method\":\"ask\",\"id\":1}\n"},
+		{SEND, ID(1, "1") "\n{\"method\":\"late\"}\n"},
+		{END, NULL},
+	};
+	struct notes notes = {0};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	koine_client_on_notification(c, note_notification, &notes);
+	assert_call(c, "m", "1");
+	while (notes.n < 3)
+		koine_client_wait(c, -1);
+	assert_string_equal(notes.log, "tick/2 -/2 late/1 ");
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void a_lost_connection_is_told_and_dialled_again(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":1"},
+		{SEND, "{\"jsonrpc\":\"2.0\",\"id\":1,\"res"},
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":2"},
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":3"},
+		{SEND, ID(3, "3") "\n"},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_fault(c, "half", -ECONNRESET, "in the middle of an answer");
+	assert_fault(c, "none", -ECONNRESET, "without an answer");
+	assert_call(c, "third", "3");
+	koine_client_free(c);
+	server_end(s);
+	/* The ones that failed were not sent again. */
+	assert_null(strstr(strstr(s->heard, "half") + 1, "half"));
+	assert_null(strstr(strstr(s->heard, "none") + 1, "none"));
+}
+
+static void an_idle_connection_that_was_closed_costs_no_call(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":1"},
+		{SEND, ID(1, "1") "\n"},
+		{END, NULL},
+	};
+	const struct step second[] = {
+		{ACCEPT, NULL}, {EXPECT, "\"id\":2"}, {SEND, ID(2, "2") "\n"},
+		{HANGUP, NULL}, {END, NULL},
+	};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_call(c, "m", "1");
+	server_end(s);
+	assert_fault(c, "m", -ECONNREFUSED, "cannot connect to unix:");
+	assert_int_equal(koine_client_wait(c, -1), -ENOTCONN);
+	unlink(s->path);
+	assert_fault(c, "m", -ENOENT, "No such file or directory");
+	server_start(s, second);
+	assert_call(c, "m", "2");
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void a_step_says_that_the_server_left(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {{ACCEPT, NULL}, {END, NULL}};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_int_equal(koine_client_wait(c, -1), -ECONNRESET);
+	assert_int_equal(koine_client_fd(c), -1);
+	assert_int_equal(koine_client_step(c), -ENOTCONN);
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void a_server_that_comes_late_is_found(void **state)
+{
+	struct server *s = *state;
+	const struct step first[] = {{ACCEPT, NULL}, {END, NULL}};
+	const struct step second[] = {
+		{ACCEPT, NULL}, {EXPECT, "\"id\":1"}, {SEND, ID(1, "7") "\n"},
+		{HANGUP, NULL}, {END, NULL},
+	};
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	struct seen seen = {0};
+	struct koine_client *c;
+
+	opts.retries = 100;
+	opts.retry_delay_ms = 1;
+	server_start(s, first);
+	c = dial_with(s, opts);
+	server_end(s);
+	unlink(s->path);
+	assert_int_equal(koine_client_call_async(c, "m", NULL, note_answer, &seen, NULL), 0);
+	/* Nobody there: it is between two tries. */
+	assert_int_equal(koine_client_fd(c), -1);
+	assert_int_equal(koine_client_events(c), 0);
+	assert_true(koine_client_timeout_ms(c) >= 0);
+	server_start(s, second);
+	while (seen.n == 0)
+		assert_int_equal(koine_client_wait(c, -1), 0);
+	assert_int_equal(seen.values[0], 7);
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void retries_come_to_an_end(void **state)
+{
+	struct server *s = *state;
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	struct koine_client *c = (struct koine_client *)s;
+
+	opts.retries = 3;
+	opts.retry_delay_ms = 1;
+	assert_int_equal(koine_dial(s->address, &opts, &c), -ENOENT);
+	assert_ptr_equal(c, s);
+}
+
+/* A full backlog answers EAGAIN at once; that is not a dead server. */
+static void a_busy_server_is_waited_for(void **state)
+{
+	struct server *s = *state;
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	struct koine_client *c = NULL;
+	int fds[16];
+	int n = 0;
+	int r = 0;
+
+	s->listener = listen_unix(s->path);
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s", s->path);
+	while (r == 0 && n < 16) {
+		fds[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		r = connect(fds[n++], (struct sockaddr *)&un, sizeof(un)) == 0 ? 0 : -errno;
+	}
+	assert_int_equal(r, -EAGAIN);
+	opts.timeout_ms = 50;
+	assert_int_equal(koine_dial(s->address, &opts, &c), -ETIMEDOUT);
+	while (n > 0)
+		close(fds[--n]);
+	close(s->listener);
+}
+
+static void no_answer_is_a_time_out(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":2"},
+		/* The late answer to the first is dropped. */
+		{SEND, ID(1, "1") "\n" ID(2, "2") "\n"},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	struct seen seen = {0};
+	struct koine_client *c;
+
+	opts.timeout_ms = 50;
+	server_start(s, script);
+	c = dial_with(s, opts);
+	assert_fault(c, "ping", -ETIMEDOUT, "no answer to 'ping' within 50 ms");
+	/* May be late on a slow machine too; then it is told so. */
+	assert_int_equal(koine_client_call_async(c, "m", NULL, note_answer, &seen, NULL), 0);
+	while (seen.n == 0)
+		koine_client_wait(c, -1);
+	assert_true(seen.results[0] == 0 ? seen.values[0] == 2 : seen.results[0] == -ETIMEDOUT);
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void garbage_is_no_answer(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},       {EXPECT, "\n"},          {SEND, "hello\n"},
+		{ACCEPT, NULL},       {EXPECT, "\n"},          {SEND, "[1]\n"},
+		{ACCEPT, NULL},       {EXPECT, "\"id\":3"},    {SEND, "{\"id\":3}\n"},
+		{EXPECT, "\"id\":4"}, {SEND, ID(4, "4") "\n"}, {HANGUP, NULL},
+		{END, NULL},
+	};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_fault(c, "m", -EBADMSG, "not JSON-RPC");
+	assert_fault(c, "m", -EBADMSG, "no object");
+	/* Only this call is wrong; the stream is still in step. */
+	assert_fault(c, "m", -EBADMSG, "neither a result nor an error");
+	assert_call(c, "m", "4");
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void a_large_answer_is_refused(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},       {EXPECT, "\n"},          {FLOOD, NULL},  {ACCEPT, NULL},
+		{EXPECT, "\"id\":2"}, {SEND, ID(2, "2") "\n"}, {HANGUP, NULL}, {END, NULL},
+	};
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	struct koine_client *c;
+
+	opts.message_max = 1000;
+	server_start(s, script);
+	c = dial_with(s, opts);
+	assert_fault(c, "m", -EMSGSIZE, "no use");
+	assert_int_equal(koine_client_fd(c), -1);
+	assert_call(c, "m", "2");
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void bad_parameters_are_not_sent(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL}, {EXPECT, "\"id\":1"}, {SEND, ID(1, "1") "\n"},
+		{HANGUP, NULL}, {END, NULL},
+	};
+	struct koine_answer *a = NULL;
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_int_equal(koine_client_call(c, "bad", "{", &a), KOINE_PARSE);
+	assert_int_equal(koine_client_call(c, "bad", "3", &a), KOINE_PARAMS);
+	assert_int_equal(koine_client_call(c, "", NULL, &a), -EINVAL);
+	assert_call(c, "m", "1");
+	koine_client_free(c);
+	server_end(s);
+	assert_null(strstr(s->heard, "bad"));
+}
+
+static void a_notification_has_no_id(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":[1]}\n"},
+		{EXPECT, "\"id\":1"},
+		{SEND, ID(1, "1") "\n"},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_int_equal(koine_client_notify(c, "note", "[1]"), 0);
+	assert_call(c, "m", "1");
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void calls_under_way_hear_of_the_end(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {{ACCEPT, NULL}, {HANGUP, NULL}, {END, NULL}};
+	struct seen seen = {0};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_int_equal(koine_client_call_async(c, "m", NULL, note_answer, &seen, NULL), 0);
+	koine_client_free(c);
+	assert_int_equal(seen.n, 1);
+	assert_int_equal(seen.results[0], -ECANCELED);
+	server_end(s);
+}
+
+/* More than the socket holds, so it goes out and comes in in many pieces. */
+static void a_large_call_is_sent_in_pieces(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {{ACCEPT, NULL}, {END, NULL}};
+	size_t len = 4 << 20;
+	char *params = malloc(len + 3);
+	struct koine_client *c;
+
+	assert_non_null(params);
+	memset(params, ' ', len + 2);
+	memcpy(params, "[\"", 2);
+	memset(params + 2, 'x', len - 4);
+	memcpy(params + len - 2, "\"]", 3);
+	server_start(s, script);
+	c = dial(s, NULL);
+	server_end(s);
+	/* Nobody reads and the other end is closed: a fault, and no signal. */
+	assert_true(koine_client_notify(c, "big", params) < 0);
+	koine_client_free(c);
+	free(params);
+}
+
+/* ---- addresses ---- */
+
+static void addresses_are_checked(void **state)
+{
+	static const struct {
+		const char *address;
+		int result;
+	} rows[] = {
+		{"nowhere", -EINVAL},
+		{"unix:", -EINVAL},
+		{"tcp:127.0.0.1", -EINVAL},
+		{"tcp:127.0.0.1:0", -EINVAL},
+		{"tcp:127.0.0.1:65536", -EINVAL},
+		{"tcp:127.0.0.1:1x", -EINVAL},
+		{"tcp:[::1:80", -EINVAL},
+		{"tcp:[127.0.0.1]:80", -EINVAL},
+		{"http://example.org/", -EINVAL},
+		{"http://127.0.0.1:1/a b", -EINVAL},
+		{"http://127.0.0.1:1/a\r\nb", -EINVAL},
+		{"https://127.0.0.1:1/", -ENOENT},
+		{"/nowhere/at/all.sock", -ENOENT},
+		{"unix:/nowhere/at/all.sock", -ENOENT},
+	};
+	char long_path[200];
+	struct koine_client *c = NULL;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int r = koine_dial(rows[i].address, NULL, &c);
+
+		if (r != rows[i].result)
+			fail_msg("%s: %d", rows[i].address, r);
+	}
+	memset(long_path, 'x', sizeof(long_path));
+	long_path[0] = '/';
+	long_path[108] = '\0';
+	assert_int_equal(koine_dial(long_path, NULL, &c), -ENAMETOOLONG);
+	assert_null(c);
+}
+
+static void options_are_checked(void **state)
+{
+	struct server *s = *state;
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	struct koine_client *c = NULL;
+
+	opts.framing = "gob";
+	assert_int_equal(koine_dial(s->address, &opts, &c), -EINVAL);
+	opts.framing = "line";
+	assert_int_equal(koine_dial("http://127.0.0.1:1/", &opts, &c), -EINVAL);
+	opts.framing = "http";
+	opts.token = "a\r\nX: y";
+	assert_int_equal(koine_dial(s->address, &opts, &c), -EINVAL);
+	opts.size = 0;
+	assert_int_equal(koine_dial(s->address, &opts, &c), -EINVAL);
+}
+
+static void tcp_works_by_number_and_by_name(void **state)
+{
+	static const char *const formats[] = {"tcp:127.0.0.1:%d", "tcp:localhost:%d"};
+	const struct step script[] = {
+		{ACCEPT, NULL}, {EXPECT, "\"id\":1"}, {SEND, ID(1, "1") "\n"},
+		{HANGUP, NULL}, {END, NULL},
+	};
+	struct server *s = *state;
+
+	for (int i = 0; i < 2; i++) {
+		struct koine_client *c;
+
+		s->listener = listen_tcp(s->address, sizeof(s->address), formats[i]);
+		server_run(s, script);
+		c = dial(s, NULL);
+		assert_call(c, "m", "1");
+		koine_client_free(c);
+		server_end(s);
+	}
+}
+
+/* ---- http ---- */
+
+#define RESPONSE(len, more) "HTTP/1.1 200 OK\r\nContent-Length: " #len "\r\n" more "\r\n"
+
+static void http_keeps_its_connection(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":1,\"method\":\"a\"}"},
+		{SEND, "HTTP/1.1 100 Continue\r\n\r\n"},
+		{DRIBBLE, RESPONSE(35, "") ID(1, "1")},
+		{EXPECT, "\"id\":2,\"method\":\"b\"}"},
+		{SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+		       "10\r\n{\"jsonrpc\":\"2.0\"\r\n13\r\n,\"id\":2,\"result\":2}\r\n0\r\n\r\n"},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	char expected[512];
+	struct koine_client *c;
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+
+	s->listener = listen_tcp(s->address, sizeof(s->address), "http://127.0.0.1:%d/rpc?x=1");
+	server_run(s, script);
+	opts.token = "s3cret";
+	c = dial_with(s, opts);
+	assert_call(c, "a", "1");
+	assert_call(c, "b", "2");
+	koine_client_free(c);
+	server_end(s);
+	snprintf(expected, sizeof(expected),
+		 "POST /rpc?x=1 HTTP/1.1\r\nHost: %.*s\r\nContent-Type: application/json\r\n"
+		 "Accept: application/json\r\nAuthorization: Bearer s3cret\r\n"
+		 "Content-Length: 37\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}",
+		 (int)strcspn(s->address + 7, "/"), s->address + 7);
+	s->heard[strlen(expected)] = '\0';
+	assert_string_equal(s->heard, expected);
+}
+
+static void http_dials_again_when_the_server_closes(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":1"},
+		{SEND, RESPONSE(35, "Connection: close\r\n") ID(1, "1")},
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":2"},
+		{SEND, "HTTP/1.0 200 OK\r\n\r\n" ID(2, "2")},
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":3"},
+		{SEND, RESPONSE(35, "") ID(3, "3")},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct seen seen = {0};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, "http");
+	/* All three at once: each waits for the one before it. */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(koine_client_call_async(c, "m", NULL, note_answer, &seen, NULL),
+				 0);
+	while (seen.n < 3)
+		assert_int_equal(koine_client_wait(c, -1), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(seen.values[i], i + 1);
+	koine_client_free(c);
+	server_end(s);
+	assert_non_null(strstr(s->heard, "POST / HTTP/1.1\r\nHost: localhost\r\n"));
+}
+
+static void http_statuses_are_faults(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":1"},
+		{SEND, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno"},
+		{EXPECT, "\"id\":2"},
+		{SEND, "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"},
+		{EXPECT, "\"id\":3"},
+		{SEND, "HTTP/1.1 400 Bad Request\r\nContent-Length: 45\r\n\r\n"
+		       "{\"id\":null,\"error\":{\"code\":-1,\"message\":\"x\"}}"},
+		{EXPECT, "\"id\":4"},
+		{SEND, RESPONSE(35, "") ID(9, "1")},
+		{EXPECT, "\"id\":5"},
+		{SEND, RESPONSE(5, "") "<html"},
+		{EXPECT, "\"id\":6"},
+		{SEND, "SSH-2.0\r\n"},
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":7"},
+		{SEND, RESPONSE(35, "") "{\"json"},
+		{END, NULL},
+	};
+	struct koine_answer *a = NULL;
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, "http");
+	assert_fault(c, "m", -EACCES, "HTTP 401 Unauthorized");
+	assert_fault(c, "m", -EPROTO, "HTTP 500 Oops");
+	assert_int_equal(koine_client_call(c, "m", NULL, &a), KOINE_ERROR_ANSWER);
+	assert_int_equal(koine_answer_error_code(a), -1);
+	koine_answer_free(a);
+	assert_fault(c, "m", -EBADMSG, "did not answer 'm' with JSON-RPC");
+	assert_fault(c, "m", -EBADMSG, "did not answer 'm' with JSON-RPC");
+	assert_fault(c, "m", -EBADMSG, "bad HTTP response");
+	assert_fault(c, "m", -ECONNRESET, "in the middle of an answer");
+	koine_client_free(c);
+	server_end(s);
+}
+
+static void http_time_outs_end_the_connection(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":1"},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	struct koine_client *c;
+
+	opts.timeout_ms = 50;
+	opts.framing = "http";
+	server_start(s, script);
+	c = dial_with(s, opts);
+	assert_fault(c, "m", -ETIMEDOUT, "no answer to 'm' within 50 ms");
+	/* The server sees it leave before the client is freed. */
+	server_end(s);
+	koine_client_free(c);
+}
+
+static void http_notifications_are_acknowledged(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "{\"jsonrpc\":\"2.0\",\"method\":\"note\"}"},
+		{SEND, "HTTP/1.1 204 No Content\r\n\r\n"},
+		{EXPECT, "\"again\"}"},
+		{SEND, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, "http");
+	assert_int_equal(koine_client_notify(c, "note", NULL), 0);
+	assert_int_equal(koine_client_notify(c, "again", NULL), -EACCES);
+	koine_client_free(c);
+	server_end(s);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(a_call_gets_its_result),
+		test(a_call_gets_its_error),
+		test(an_answer_may_come_byte_by_byte),
+		test(lengths_frame_both_ways),
+		test(answers_find_their_calls_in_any_order),
+		test(your_own_loop_can_drive_it),
+		test(a_callback_may_call),
+		test(messages_without_id_are_notifications),
+		test(a_lost_connection_is_told_and_dialled_again),
+		test(an_idle_connection_that_was_closed_costs_no_call),
+		test(a_step_says_that_the_server_left),
+		test(a_server_that_comes_late_is_found),
+		test(retries_come_to_an_end),
+		test(a_busy_server_is_waited_for),
+		test(no_answer_is_a_time_out),
+		test(garbage_is_no_answer),
+		test(a_large_answer_is_refused),
+		test(bad_parameters_are_not_sent),
+		test(a_notification_has_no_id),
+		test(calls_under_way_hear_of_the_end),
+		test(a_large_call_is_sent_in_pieces),
+		test(addresses_are_checked),
+		test(options_are_checked),
+		test(tcp_works_by_number_and_by_name),
+		test(http_keeps_its_connection),
+		test(http_dials_again_when_the_server_closes),
+		test(http_statuses_are_faults),
+		test(http_time_outs_end_the_connection),
+		test(http_notifications_are_acknowledged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
