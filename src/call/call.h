@@ -72,6 +72,9 @@ struct done call_fail_with(struct call *c, int64_t code, struct text message, st
  */
 struct done call_later(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg);
 
+/* For a handler that had somebody else answer, or wait, in its place. */
+struct done call_settled(const struct call *c);
+
 /* Answers after ms by calling `then`, unless it is cancelled before. For rows
  * with METHOD_LATER. */
 struct done call_after(struct call *c, uint64_t ms, struct done (*then)(struct call *c));

@@ -170,7 +170,7 @@ static int unescape(struct reader *r, const char *from, const char *end, struct 
 static int read_string(struct reader *r, struct text *ret)
 {
 	const char *from = ++r->p;
-	bool escaped;
+	bool escaped = false;
 	int e = scan_string(r, &escaped);
 
 	if (e != 0)
@@ -341,7 +341,7 @@ static int read_key(struct reader *r, struct value *member)
 /* One value and, inside an object, its key. */
 static int read_child(struct reader *r, bool keyed, struct value **slot)
 {
-	struct value *v;
+	struct value *v = NULL;
 	int e = new_value(r, &v);
 
 	if (e != 0)
@@ -432,7 +432,7 @@ int json_read(struct arena *a, const char *text, size_t len, const struct json_l
 	      struct value **ret_value, struct why *why)
 {
 	struct reader r;
-	struct value *root;
+	struct value *root = NULL;
 	int e;
 
 	if (len > INT32_MAX)

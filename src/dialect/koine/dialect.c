@@ -84,5 +84,5 @@ const struct dialect koine_dialect = {
 	.methods = methods,
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
 	.http_paths = paths,
-	.http_silent_status = 204,
+	.http_silent_status = 200,
 };

@@ -1,0 +1,60 @@
+/*
+ * The hosting half behind <koine/koine.h>: one koine_server is one loop, one
+ * server and one dialect whose methods the host has added.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/list.h"
+#include "call/call.h"
+#include "call/server.h"
+#include "koine/koine.h"
+#include "lib/json_api.h"
+
+struct host_method {
+	struct list link;
+	struct method row;
+	koine_handler handler;
+	void *arg;
+	char *text; /* every string of the row, one after another */
+	struct field fields[];
+};
+
+struct posted {
+	struct list link;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+struct koine_server {
+	struct loop *loop;
+	struct server *server;
+	struct registry *registry;
+	struct list methods;
+	struct wake *wake;
+	pthread_mutex_t lock; /* guards posted */
+	struct list posted;
+	bool stopped;
+	struct why why;
+};
+
+/* What a call keeps for the host while it is open: in its arena, at call->state. */
+struct host_call {
+	struct koine_json result;
+	void (*on_cancel)(struct koine_call *c, void *arg);
+	void *cancel_arg;
+};
+
+static inline struct call *inner(struct koine_call *c)
+{
+	return (struct call *)c;
+}
+
+static inline const struct call *inner_const(const struct koine_call *c)
+{
+	return (const struct call *)c;
+}
+
+/* The row's handler: asks the host, and sees to it that the call is answered. */
+struct done host_handle(struct call *c);

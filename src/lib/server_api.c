@@ -1,0 +1,298 @@
+/* koine_server_*: a server in somebody else's program. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "call/session.h"
+#include "lib/host.h"
+#include "lib/host_method.h"
+
+/* The specification's codes and words; a host's own errors carry their own. */
+static const struct error_row errors[N_REFUSALS] = {
+	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 400},
+	[REFUSE_REQUEST] = {-32600, "Invalid Request", WORDS_ONLY, 400},
+	[REFUSE_METHOD] = {-32601, "Method not found", WORDS_ONLY, 0},
+	[REFUSE_PARAMS] = {-32602, "Invalid params", WORDS_BOTH, 0},
+	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_BOTH, 0},
+	[REFUSE_NOT_FOUND] = {-32000, "Not found", WORDS_TEXT, 0},
+	[REFUSE_CONFLICT] = {-32000, "Conflict", WORDS_TEXT, 0},
+	[REFUSE_LIMIT] = {-32000, "Limit reached", WORDS_TEXT, 0},
+	[REFUSE_TOO_LARGE] = {-32000, "Too large", WORDS_BOTH, 0},
+	[REFUSE_UNAVAILABLE] = {-32000, "Unavailable", WORDS_TEXT, 0},
+	[REFUSE_FORBIDDEN] = {-32000, "Forbidden", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32000, "Timed out", WORDS_TEXT, 0},
+	[REFUSE_STOPPING] = {-32000, "Stopping", WORDS_TEXT, 0},
+	[REFUSE_CANCELLED] = {-32800, "Cancelled", WORDS_ONLY, 0},
+};
+
+static const char *const paths[] = {"/", "/rpc", NULL};
+
+static const struct dialect host_dialect = {
+	.name = "json-rpc",
+	.framing = SPEAKS_ANY,
+	.message_max = 16 << 20,
+	.errors = errors,
+	.http_paths = paths,
+	.http_silent_status = 200,
+};
+
+static void on_stopped(void *arg)
+{
+	struct koine_server *s = arg;
+
+	s->stopped = true;
+	loop_stop(s->loop);
+}
+
+static void run_posted(void *arg)
+{
+	struct koine_server *s = arg;
+	struct list posted;
+
+	list_init(&posted);
+	pthread_mutex_lock(&s->lock);
+	list_splice(&posted, &s->posted);
+	pthread_mutex_unlock(&s->lock);
+	while (!list_empty(&posted)) {
+		struct posted *p = list_entry(list_first(&posted), struct posted, link);
+
+		list_remove(&p->link);
+		p->fn(p->arg);
+		free(p);
+	}
+}
+
+int koine_server_new(struct koine_server **ret_server)
+{
+	struct koine_server *s = calloc(1, sizeof(*s));
+	struct server_opts opts = {
+		.limits = default_limits,
+		.on_stopped = on_stopped,
+		.arg = s,
+		.version = koine_version(),
+	};
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	list_init(&s->methods);
+	list_init(&s->posted);
+	pthread_mutex_init(&s->lock, NULL);
+	r = loop_new(&s->loop);
+	if (r == 0)
+		r = registry_new(&s->registry);
+	if (r == 0)
+		r = server_new(s->loop, &opts, &s->server);
+	if (r == 0)
+		r = wake_new(s->loop, run_posted, s, &s->wake);
+	if (r != 0) {
+		koine_server_free(s);
+		return r;
+	}
+	*ret_server = s;
+	return 0;
+}
+
+static void free_methods(struct koine_server *s)
+{
+	while (!list_empty(&s->methods)) {
+		struct list *first = list_first(&s->methods);
+
+		list_remove(first);
+		host_method_free(list_entry(first, struct host_method, link));
+	}
+}
+
+void koine_server_free(struct koine_server *s)
+{
+	if (!s)
+		return;
+	server_free(s->server);
+	if (s->wake)
+		run_posted(s);
+	wake_free(s->wake);
+	loop_free(s->loop);
+	registry_free(s->registry);
+	free_methods(s);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+const char *koine_server_error(const struct koine_server *s)
+{
+	return s->why.text;
+}
+
+static int explain(struct koine_server *s, int r)
+{
+	if (r < 0)
+		refuse(&s->why, REFUSE_INTERNAL, "%s", strerror(-r));
+	return r;
+}
+
+int koine_server_add(struct koine_server *s, const struct koine_method *method)
+{
+	struct host_method *h;
+	int r = host_method_new(method, &h);
+
+	if (r != 0)
+		return explain(s, r);
+	r = registry_add(s->registry, &h->row, 1);
+	if (r != 0) {
+		host_method_free(h);
+		return explain(s, r);
+	}
+	list_append(&s->methods, &h->link);
+	return 0;
+}
+
+static int choose_framing(struct koine_server *s, const char *name, enum framing_choice *ret)
+{
+	static const struct {
+		const char *name;
+		enum framing_choice choice;
+	} choices[] = {{"line", SPEAKS_LINE}, {"length", SPEAKS_LENGTH}, {"http", SPEAKS_HTTP}};
+
+	*ret = SPEAKS_ANY;
+	if (!name)
+		return 0;
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		if (strcmp(name, choices[i].name) == 0) {
+			*ret = choices[i].choice;
+			return 0;
+		}
+	}
+	return refuse(&s->why, REFUSE_PARAMS, "no framing '%.40s': line, length or http", name);
+}
+
+int koine_server_listen(struct koine_server *s, const char *address, const char *framing,
+			char *bound, size_t bound_size)
+{
+	struct endpoint_opts opts = {
+		.dialect = &host_dialect,
+		.registry = s->registry,
+		.fd = -1,
+	};
+	struct endpoint *e;
+	int r = choose_framing(s, framing, &opts.framing);
+
+	if (r == 0)
+		r = address_parse(address, &opts.address, &s->why);
+	if (r == 0)
+		r = server_listen(s->server, &opts, &e, &s->why);
+	if (r != 0)
+		return explain(s, r);
+	if (bound && bound_size > 0)
+		snprintf(bound, bound_size, "%s", e->address);
+	return 0;
+}
+
+int koine_server_run(struct koine_server *s)
+{
+	while (!s->stopped)
+		loop_run(s->loop);
+	return 0;
+}
+
+void koine_server_stop(struct koine_server *s)
+{
+	server_stop(s->server);
+}
+
+int koine_server_fd(const struct koine_server *s)
+{
+	return loop_fd(s->loop);
+}
+
+int koine_server_timeout_ms(const struct koine_server *s)
+{
+	return loop_timeout_ms(s->loop);
+}
+
+void koine_server_step(struct koine_server *s)
+{
+	loop_step(s->loop);
+}
+
+int koine_server_post(struct koine_server *s, void (*fn)(void *arg), void *arg)
+{
+	struct posted *p = malloc(sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->fn = fn;
+	p->arg = arg;
+	pthread_mutex_lock(&s->lock);
+	list_append(&s->posted, &p->link);
+	pthread_mutex_unlock(&s->lock);
+	wake_send(s->wake);
+	return 0;
+}
+
+static int check_params(struct koine_server *s, const char *params)
+{
+	struct koine_doc *doc = NULL;
+	int r;
+
+	if (!params)
+		return 0;
+	r = koine_doc_parse(params, strlen(params), &doc, s->why.text, sizeof(s->why.text));
+	koine_doc_free(doc);
+	return r;
+}
+
+int koine_server_notify_all(struct koine_server *s, const char *method, const char *params)
+{
+	int r = check_params(s, params);
+
+	if (r == 0)
+		server_notify_all(s->server, text_of(method), text_of(params));
+	return r;
+}
+
+static void buf_donep(struct buf *b)
+{
+	buf_done(b);
+}
+
+int koine_server_notify(struct koine_server *s, uint64_t connection, const char *method,
+			const char *params)
+{
+	struct session *session = server_find_session(s->server, connection);
+	CLEANUP(buf_donep) struct buf out;
+	struct json j;
+	int r;
+
+	buf_init(&out, default_limits.reply_bytes);
+	if (!session)
+		return -ENOTCONN;
+	r = check_params(s, params);
+	if (r != 0)
+		return r;
+	j = json_writer(&out);
+	jsonrpc_write_request(&j, text_of(method), text_of(params), (struct text) {0});
+	return out.err != 0 ? out.err : session_notify(session, out.data, out.len);
+}
+
+size_t koine_server_clients(const struct koine_server *s)
+{
+	return s->server->n_sessions;
+}
+
+static void (*host_log)(void *arg, int level, const char *line);
+
+static void forward(void *arg, enum log_level level, const char *line)
+{
+	host_log(arg, (int)level, line);
+}
+
+void koine_set_log(void (*log)(void *arg, int level, const char *line), void *arg, int max_level)
+{
+	host_log = log;
+	log_set_level(max_level < 0 ? LOG_LEVEL_ERR :
+		      max_level > 3 ? LOG_LEVEL_DEBUG :
+				      (enum log_level)max_level);
+	log_set_sink(log ? forward : NULL, arg);
+}
