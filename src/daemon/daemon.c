@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sysexits.h>
 
-#include "base/cleanup.h"
+#include "call/rpc.h"
 #include "dialect/koine/koine.h"
 
 struct daemon {
@@ -88,6 +88,8 @@ static int make_registries(struct daemon *d)
 
 		if (r == 0)
 			r = registry_add(d->registries[i], dialect->methods, dialect->n_methods);
+		if (r == 0 && dialect == &koine_dialect)
+			r = registry_add(d->registries[i], rpc_methods, rpc_n_methods);
 		if (r == 0 && dialect == &koine_dialect && d->settings->debug_methods)
 			r = registry_add(d->registries[i], koine_debug_methods,
 					 koine_n_debug_methods);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
+#include "call/rpc.h"
 #include "call/session.h"
 #include "lib/host.h"
 #include "lib/host_method.h"
@@ -83,6 +85,8 @@ int koine_server_new(struct koine_server **ret_server)
 	r = loop_new(&s->loop);
 	if (r == 0)
 		r = registry_new(&s->registry);
+	if (r == 0)
+		r = registry_add(s->registry, rpc_methods, rpc_n_methods);
 	if (r == 0)
 		r = server_new(s->loop, &opts, &s->server);
 	if (r == 0)
@@ -291,8 +295,8 @@ static void forward(void *arg, enum log_level level, const char *line)
 void koine_set_log(void (*log)(void *arg, int level, const char *line), void *arg, int max_level)
 {
 	host_log = log;
-	log_set_level(max_level < 0 ? LOG_LEVEL_ERR :
-		      max_level > 3 ? LOG_LEVEL_DEBUG :
-				      (enum log_level)max_level);
+	log_set_level(max_level < 0   ? LOG_LEVEL_ERR
+		      : max_level > 3 ? LOG_LEVEL_DEBUG
+				      : (enum log_level)max_level);
 	log_set_sink(log ? forward : NULL, arg);
 }

@@ -70,16 +70,3 @@ struct done koine_daemon_stop(struct call *c)
 	json_end_object(j);
 	return call_reply(c);
 }
-
-struct done koine_cancel(struct call *c)
-{
-	const struct cancel_in *in = c->in;
-	const struct text id = {.data = in->id->raw, .len = in->id->raw_len};
-	bool cancelled = session_cancel(c->session, id);
-	struct json *j = call_result(c);
-
-	json_begin_object(j);
-	json_member_bool(j, "cancelled", cancelled);
-	json_end_object(j);
-	return call_reply(c);
-}

@@ -18,14 +18,6 @@ static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_CANCELLED] = {-32800, "Cancelled", WORDS_ONLY, 0},
 };
 
-static const struct field cancel_fields[] = {
-	{.name = "id",
-	 .type = FIELD_ANY,
-	 .required = true,
-	 .doc = "The id of the call to cancel, as it was sent on this connection",
-	 .offset = offsetof(struct cancel_in, id)},
-};
-
 static const struct field stop_fields[] = {
 	{.name = "force",
 	 .type = FIELD_BOOL,
@@ -61,17 +53,6 @@ static const struct method methods[] = {
 	 FIELDS(stop_fields),
 	 .in_size = sizeof(struct stop_in),
 	 .handle = koine_daemon_stop},
-	{.name = "rpc.discover",
-	 .doc = "Describes every method here as an OpenRPC document",
-	 .result = "{\"type\":\"object\"}",
-	 .handle = koine_discover},
-	{.name = "rpc.cancel",
-	 .doc = "Cancels a call of this connection; acts when it is read, ahead of calls that wait",
-	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"}}}",
-	 FIELDS(cancel_fields),
-	 .in_size = sizeof(struct cancel_in),
-	 .handle = koine_cancel,
-	 .flags = METHOD_OVERTAKES},
 };
 
 static const char *const paths[] = {"/", "/rpc", NULL};

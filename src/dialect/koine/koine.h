@@ -18,12 +18,6 @@ struct done koine_ping(struct call *c);
 struct done koine_health(struct call *c);
 struct done koine_daemon_status(struct call *c);
 struct done koine_daemon_stop(struct call *c);
-struct done koine_cancel(struct call *c);
-struct done koine_discover(struct call *c);
-
-struct cancel_in {
-	const struct value *id;
-};
 
 struct stop_in {
 	bool force;

@@ -1,8 +1,12 @@
-/* rpc.discover: the method tables as an OpenRPC document. */
+/*
+ * rpc.discover, the method tables as an OpenRPC document; rpc.cancel, for a
+ * call of the same connection.
+ */
+#include "call/rpc.h"
+
 #include "call/call.h"
 #include "call/server.h"
 #include "call/session.h"
-#include "dialect/koine/koine.h"
 
 static void write_schema(struct json *j, const struct field *f)
 {
@@ -51,7 +55,7 @@ static void write_method(struct json *j, const struct method *m)
 	json_end_object(j);
 }
 
-struct done koine_discover(struct call *c)
+static struct done handle_discover(struct call *c)
 {
 	const struct registry *r = c->session->endpoint->registry;
 	struct json *j = call_result(c);
@@ -71,3 +75,45 @@ struct done koine_discover(struct call *c)
 	json_end_object(j);
 	return call_reply(c);
 }
+
+struct cancel_in {
+	const struct value *id;
+};
+
+static struct done handle_cancel(struct call *c)
+{
+	const struct cancel_in *in = c->in;
+	const struct text id = {.data = in->id->raw, .len = in->id->raw_len};
+	bool cancelled = session_cancel(c->session, id);
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_bool(j, "cancelled", cancelled);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static const struct field cancel_fields[] = {
+	{.name = "id",
+	 .type = FIELD_ANY,
+	 .required = true,
+	 .doc = "The id of the call to cancel, as it was sent on this connection",
+	 .offset = offsetof(struct cancel_in, id)},
+};
+
+const struct method rpc_methods[] = {
+	{.name = "rpc.discover",
+	 .doc = "Describes every method here as an OpenRPC document",
+	 .result = "{\"type\":\"object\"}",
+	 .handle = handle_discover},
+	{.name = "rpc.cancel",
+	 .doc = "Cancels a call of this connection; acts when it is read, ahead of calls that wait",
+	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"}}}",
+	 .fields = cancel_fields,
+	 .n_fields = 1,
+	 .in_size = sizeof(struct cancel_in),
+	 .handle = handle_cancel,
+	 .flags = METHOD_OVERTAKES},
+};
+
+const unsigned rpc_n_methods = sizeof(rpc_methods) / sizeof(rpc_methods[0]);
