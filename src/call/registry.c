@@ -5,11 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct slot {
+	const struct method *method; /* NULL: free */
+	size_t len;                  /* of its name */
+};
+
 struct registry {
 	const struct method **rows; /* in order */
 	unsigned n_rows;
 	unsigned cap_rows;
-	const struct method **slots;
+	struct slot *slots;
 	unsigned n_slots; /* a power of two, or 0 */
 };
 
@@ -46,17 +51,18 @@ static unsigned hash(const char *name, size_t len)
 
 static void insert(struct registry *r, const struct method *m)
 {
-	unsigned at = hash(m->name, strlen(m->name));
+	size_t len = strlen(m->name);
+	unsigned at = hash(m->name, len);
 
-	while (r->slots[at & (r->n_slots - 1)])
+	while (r->slots[at & (r->n_slots - 1)].method)
 		at++;
-	r->slots[at & (r->n_slots - 1)] = m;
+	r->slots[at & (r->n_slots - 1)] = (struct slot) {.method = m, .len = len};
 }
 
 static int rehash(struct registry *r, unsigned n_rows)
 {
 	unsigned n = 64;
-	const struct method **slots;
+	struct slot *slots;
 
 	while (n < n_rows * 2)
 		n *= 2;
@@ -106,15 +112,15 @@ int registry_add(struct registry *r, const struct method *methods, unsigned n_me
 
 const struct method *registry_find(const struct registry *r, struct text name)
 {
-	const struct method *m;
+	const struct slot *slot;
 	unsigned at;
 
 	if (r->n_slots == 0)
 		return NULL;
 	at = hash(name.data, name.len);
-	while ((m = r->slots[at & (r->n_slots - 1)])) {
-		if (text_is(name, m->name))
-			return m;
+	while ((slot = &r->slots[at & (r->n_slots - 1)])->method) {
+		if (slot->len == name.len && memcmp(slot->method->name, name.data, name.len) == 0)
+			return slot->method;
 		at++;
 	}
 	return NULL;
