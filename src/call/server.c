@@ -290,7 +290,9 @@ static void stop_over(void *arg)
 {
 	struct server *s = arg;
 
-	log_warn("stop took too long", "connections=%u calls=%u", s->n_sessions, s->n_calls);
+	if (s->opts.limits.stop_ms > 0)
+		log_warn("stop took too long", "connections=%u calls=%u", s->n_sessions,
+			 s->n_calls);
 	list_for_each (at, following, &s->sessions)
 		cancel_calls(&list_entry(at, struct session, link)->running);
 	close_sessions(s);
