@@ -194,7 +194,6 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 	e->dialect = opts->dialect;
 	e->registry = opts->registry;
 	e->framing = opts->framing;
-	e->tcp = opts->address.kind != ADDRESS_UNIX;
 	if (opts->address.kind == ADDRESS_HTTP)
 		e->framing = SPEAKS_HTTP;
 	if (opts->token)
@@ -210,6 +209,8 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 	r = listener_open(s->loop, &opts->address, &listen, &e->listener, why);
 	if (r != 0)
 		return r;
+	/* A socket that was handed over may be of another kind than it was named. */
+	e->tcp = listener_address(e->listener)->kind != ADDRESS_UNIX;
 	address_format(listener_address(e->listener), e->address);
 	list_append(&s->endpoints, &e->link);
 	*ret_endpoint = TAKE(e);
