@@ -1,0 +1,132 @@
+/*
+ * koine, the command line: what its commands share.
+ *
+ * Data goes to stdout, everything else to stderr. A command returns the exit
+ * code; whoever finds out that something is wrong prints it, once.
+ */
+#pragma once
+
+#include <koine/koine.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sysexits.h>
+
+/* Beside those of sysexits.h: the server was reached and said no. */
+enum { EXIT_ERROR_ANSWER = 1 };
+
+struct cli_options {
+	const char *socket;
+	const char *url;
+	const char *framing;
+	const char *token_file;
+	uint32_t timeout_ms;
+	uint32_t retries;
+	bool json;
+	const char *color; /* "auto", "always" or "never" */
+	bool help;
+	bool version;
+};
+
+struct cli {
+	struct cli_options options;
+	bool color;        /* on stdout */
+	char address[512]; /* where the server is, as koine_dial takes it */
+	char **args;       /* what follows the command */
+	int n_args;
+};
+
+struct command {
+	const char *name;
+	const char *args; /* "METHOD [key=value]..." */
+	const char *help; /* one line */
+	const char *more; /* the rest of `koine help NAME`, or NULL */
+	int (*run)(struct cli *cli);
+};
+
+/* Sorted as they are shown; the last has no name. */
+extern const struct command commands[];
+
+/* ---- options.c ---- */
+
+/* Takes the options out of argv, wherever they stand; what is left is in
+ * cli->args. 0 or EX_USAGE. */
+int options_parse(struct cli *cli, int argc, char **argv);
+void options_print_help(FILE *out);
+
+/* ---- params.c ---- */
+
+/* Makes JSON of what the user typed; NULL for nothing. The caller frees it. */
+int params_parse(char **args, int n_args, char **ret_params);
+
+/* ---- talk.c ---- */
+
+typedef void (*bytes_cb)(void *arg, bool out, const char *data, size_t len);
+
+/* Dials the server of the options. on_bytes may be NULL. */
+int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client);
+
+/* Calls, and words what goes wrong. On 0 the caller owns *ret_answer. */
+int talk_call(struct koine_client *c, const char *method, const char *params,
+	      struct koine_answer **ret_answer);
+
+/* The second half of it, for those who called themselves: words for any result but
+ * 0, and its exit code. Takes the answer. */
+int talk_failed(const struct koine_client *c, const char *method, int result,
+		struct koine_answer *answer);
+
+/* Dials, calls and leaves: what most commands need. */
+int talk_once(struct cli *cli, const char *method, const char *params,
+	      struct koine_answer **ret_answer);
+
+/* ---- print.c ---- */
+
+/* "koine: ..." on stderr. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Text from elsewhere: what could steer a terminal is shown as \xNN. */
+void print_text(FILE *out, const char *text, size_t len);
+
+/* On one line, without a space. */
+void print_json_compact(FILE *out, const struct koine_value *v);
+
+/* Indented; in colour if asked for. */
+void print_json_pretty(FILE *out, const struct koine_value *v, bool color);
+
+/* The result as the options want it: pretty, or compact with --json. */
+void print_result(const struct cli *cli, const struct koine_value *v);
+
+/* ---- table.c ---- */
+
+struct table;
+
+/* Columns whose letter in `align` is 'r' stand at the right. Errors stick and show
+ * in table_print. */
+struct table *table_new(const char *align);
+void table_free(struct table *t);
+void table_freep(struct table **t);
+void table_cell(struct table *t, const char *text, size_t len);
+void table_cell_str(struct table *t, const char *text);
+/* A string's text, a number's digits, "-" for nothing, JSON for anything else. */
+void table_cell_value(struct table *t, const struct koine_value *v);
+/* Rows fill from left to right. 0, or EX_SOFTWARE when memory ran out. */
+int table_print(const struct table *t, FILE *out, bool bold_first_row);
+
+/* ---- nearest.c ---- */
+
+/* Offers names one by one and keeps the one most like `wanted`. */
+struct nearest {
+	const char *wanted;
+	char name[64];   /* "": nothing comes near */
+	unsigned within; /* only what is nearer than this counts */
+};
+
+void nearest_init(struct nearest *n, const char *wanted);
+void nearest_offer(struct nearest *n, const char *name, size_t len);
+
+/* ---- cmd_*.c ---- */
+
+int cmd_call(struct cli *cli);
+int cmd_ping(struct cli *cli);
+int cmd_status(struct cli *cli);
+int cmd_discover(struct cli *cli);
+int cmd_wire(struct cli *cli);

@@ -1,0 +1,79 @@
+/* koine wire: a call that shows its bytes. */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+
+struct tap {
+	bool out;    /* which way the line at hand goes */
+	bool inside; /* it has begun and not ended */
+	bool color;
+};
+
+static void begin_line(struct tap *tap, bool out)
+{
+	if (tap->color)
+		fputs(out ? "\033[33m" : "\033[36m", stdout);
+	fputs(out ? "> " : "< ", stdout);
+	tap->out = out;
+	tap->inside = true;
+}
+
+static void end_line(struct tap *tap)
+{
+	if (!tap->inside)
+		return;
+	if (tap->color)
+		fputs("\033[0m", stdout);
+	fputc('\n', stdout);
+	tap->inside = false;
+}
+
+/* Bytes come in whatever pieces the socket made of them; a line here ends where
+ * one ends in the stream, or where the other side begins. */
+static void show_bytes(void *arg, bool out, const char *data, size_t len)
+{
+	struct tap *tap = arg;
+
+	if (tap->out != out)
+		end_line(tap);
+	for (size_t i = 0; i < len; i++) {
+		if (!tap->inside)
+			begin_line(tap, out);
+		if (data[i] == '\n')
+			end_line(tap);
+		else if (data[i] >= 0x20 && data[i] < 0x7f)
+			fputc(data[i], stdout);
+		else
+			printf("\\x%02x", (unsigned char)data[i]);
+	}
+	fflush(stdout);
+}
+
+int cmd_wire(struct cli *cli)
+{
+	CLEANUP(freep) char *params = NULL;
+	struct tap tap = {.color = cli->color};
+	struct koine_client *c = NULL;
+	struct koine_answer *a = NULL;
+	int r;
+
+	if (cli->n_args == 0) {
+		complain("wire wants a method: koine wire METHOD [key=value]...");
+		return EX_USAGE;
+	}
+	r = params_parse(cli->args + 1, cli->n_args - 1, &params);
+	if (r == 0)
+		r = talk_dial(cli, show_bytes, &tap, &c);
+	if (r != 0)
+		return r;
+	r = koine_client_call(c, cli->args[0], params, &a);
+	end_line(&tap);
+	fflush(stdout);
+	if (r != 0)
+		r = talk_failed(c, cli->args[0], r, a);
+	else
+		koine_answer_free(a);
+	koine_client_free(c);
+	return r;
+}

@@ -1,0 +1,161 @@
+/* koine: talk to koined, or to any JSON-RPC server, from a shell. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static int cmd_help(struct cli *cli);
+
+#define PARAMS_HELP                                                                                \
+	"Parameters:\n"                                                                            \
+	"  key=value     a string\n"                                                               \
+	"  key:=JSON     any JSON: n:=3, tags:='[\"a\",\"b\"]'\n"                                  \
+	"  {...} [...]   all parameters as one JSON text\n"                                        \
+	"  -             the same, read from stdin\n"
+
+/* A command is a row here and a file. */
+const struct command commands[] = {
+	{"call", "METHOD [key=value | key:=JSON | JSON | -]...",
+	 "call a method and print its result",
+	 PARAMS_HELP "\nThe result is printed as indented JSON; with --json on one line.\n",
+	 cmd_call},
+	{"ping", "", "ask whether the server is there, and how fast", NULL, cmd_ping},
+	{"status", "", "show the daemon, its listeners and their counts", NULL, cmd_status},
+	{"discover", "[METHOD]", "list the methods, or show the fields of one",
+	 "A parameter in brackets may be left out. With --json the OpenRPC document itself\n"
+	 "(of one method: its part of it) is printed.\n",
+	 cmd_discover},
+	{"wire", "METHOD [key=value | key:=JSON | JSON | -]...",
+	 "call a method and show the bytes both ways",
+	 PARAMS_HELP
+	 "\nLines sent begin with \"> \", lines received with \"< \". What is no printable\n"
+	 "ASCII is shown as \\xNN.\n",
+	 cmd_wire},
+	{"help", "[COMMAND]", "show help", NULL, cmd_help},
+	{NULL, NULL, NULL, NULL, NULL},
+};
+
+static const char exit_codes[] = "Exit codes (those of sysexits.h, but for 1):\n"
+				 "   0  done\n"
+				 "   1  the server answered with an error, or has no such method\n"
+				 "  64  wrong usage\n"
+				 "  65  a parameter is not JSON, or not fit to be sent\n"
+				 "  66  a file or stdin cannot be read\n"
+				 "  69  the server cannot be reached, or left without an answer\n"
+				 "  70  something failed inside\n"
+				 "  71  out of memory\n"
+				 "  74  the result could not be written\n"
+				 "  75  no answer in time; trying later may help\n"
+				 "  76  what came back is no JSON-RPC, or too large\n"
+				 "  77  the server does not let you in (HTTP 401 or 403)\n";
+
+static void print_help(FILE *out)
+{
+	fputs("Usage: koine [OPTION]... COMMAND [ARGUMENT]...\n"
+	      "Talks to koined, or to any JSON-RPC 2.0 server.\n\nCommands:\n",
+	      out);
+	for (const struct command *c = commands; c->name; c++)
+		fprintf(out, "  %-10s %s\n", c->name, c->help);
+	fputs("\nOptions (anywhere; -- ends them):\n", out);
+	options_print_help(out);
+	fputs("\nThe server is that of --url or --socket, else of KOINE_SOCKET, else\n"
+	      "$XDG_RUNTIME_DIR/koine/koine.sock (without that variable /run/koine/koine.sock\n"
+	      "for root and /tmp/koine-UID/koine.sock for others).\n\n",
+	      out);
+	fputs(exit_codes, out);
+}
+
+static void print_command_help(const struct command *c)
+{
+	printf("Usage: koine %s%s%s\n\n", c->name, c->args[0] ? " " : "", c->args);
+	printf("%c%s.\n", toupper((unsigned char)c->help[0]), c->help + 1);
+	if (c->more)
+		printf("\n%s", c->more);
+	printf("\nThe options and exit codes are those of every command: see koine --help.\n");
+}
+
+static const struct command *find_command(const char *name)
+{
+	struct nearest n;
+
+	nearest_init(&n, name);
+	for (const struct command *c = commands; c->name; c++) {
+		if (strcmp(c->name, name) == 0)
+			return c;
+		nearest_offer(&n, c->name, strlen(c->name));
+	}
+	if (n.name[0])
+		complain("there is no command '%s'; did you mean '%s'?", name, n.name);
+	else
+		complain("there is no command '%s'; see koine --help", name);
+	return NULL;
+}
+
+static int cmd_help(struct cli *cli)
+{
+	const struct command *c;
+
+	if (cli->n_args == 0) {
+		print_help(stdout);
+		return EX_OK;
+	}
+	c = find_command(cli->args[0]);
+	if (!c)
+		return EX_USAGE;
+	print_command_help(c);
+	return EX_OK;
+}
+
+static int run(struct cli *cli)
+{
+	const struct command *c;
+
+	if (cli->options.version) {
+		printf("koine %s\n", koine_version());
+		return EX_OK;
+	}
+	if (cli->options.help)
+		return cmd_help(cli);
+	if (cli->n_args == 0) {
+		print_help(stderr);
+		return EX_USAGE;
+	}
+	c = find_command(cli->args[0]);
+	if (!c)
+		return EX_USAGE;
+	cli->args++;
+	cli->n_args--;
+	return c->run(cli);
+}
+
+/* Started with stdout closed, the socket would get its number and our result.
+ * What is opened here cannot be written to, so that is still told. */
+static void fill_standard_files(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	while (fd >= 0 && fd <= STDERR_FILENO)
+		fd = open("/dev/null", O_RDONLY);
+	if (fd >= 0)
+		close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli = {0};
+	int r;
+
+	fill_standard_files();
+	r = options_parse(&cli, argc, argv);
+	if (r == 0)
+		r = run(&cli);
+	/* A full disk shows here at the latest. */
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		complain("cannot write: %s", strerror(errno));
+		return EX_IOERR;
+	}
+	return r;
+}

@@ -1,0 +1,142 @@
+/* Reaching the server, and turning what goes wrong into words and an exit code. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum { TOKEN_MAX = 4096 };
+
+static int exit_code(int fault)
+{
+	switch (fault) {
+	case -ETIMEDOUT:
+		return EX_TEMPFAIL;
+	case -EBADMSG:
+	case -EMSGSIZE:
+	case -EPROTO:
+		return EX_PROTOCOL;
+	case -EACCES:
+		return EX_NOPERM;
+	case -ENOMEM:
+		return EX_SOFTWARE;
+	default:
+		return fault > 0 ? EX_DATAERR : EX_UNAVAILABLE;
+	}
+}
+
+/* The first line of the file; a token on the command line would show in ps. */
+static int read_token(const char *path, char token[TOKEN_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, token, TOKEN_MAX - 1) : -1;
+
+	if (n < 0)
+		complain("cannot read %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return EX_NOINPUT;
+	token[n] = '\0';
+	token[strcspn(token, "\r\n")] = '\0';
+	for (n = 0; token[n] > ' ' && token[n] < 0x7f; n++)
+		;
+	if (n == 0 || token[n] != '\0') {
+		complain("the first line of %s is no token", path);
+		return EX_DATAERR;
+	}
+	return 0;
+}
+
+static int dial_failed(const struct cli *cli, int fault)
+{
+	bool is_unix = strncmp(cli->address, "unix:", 5) == 0;
+
+	if (is_unix && (fault == -ENOENT || fault == -ECONNREFUSED)) {
+		complain("no koined at %s (is it running? try: koined)", cli->address + 5);
+		return EX_UNAVAILABLE;
+	}
+	if (fault == -EINVAL) {
+		complain("'%s' is no address to dial%s%s", cli->address,
+			 cli->options.framing ? " with framing " : "",
+			 cli->options.framing ? cli->options.framing : "");
+		return EX_USAGE;
+	}
+	complain("cannot connect to %s: %s", cli->address, strerror(-fault));
+	return fault == -ETIMEDOUT ? EX_TEMPFAIL : EX_UNAVAILABLE;
+}
+
+int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client)
+{
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	char token[TOKEN_MAX];
+	int r;
+
+	opts.framing = cli->options.framing;
+	opts.timeout_ms = cli->options.timeout_ms;
+	opts.retries = cli->options.retries;
+	opts.on_bytes = on_bytes;
+	opts.on_bytes_arg = arg;
+	if (cli->options.token_file) {
+		r = read_token(cli->options.token_file, token);
+		if (r != 0)
+			return r;
+		opts.token = token;
+	}
+	r = koine_dial(cli->address, &opts, ret_client);
+	return r == 0 ? 0 : dial_failed(cli, r);
+}
+
+/* "koine: METHOD: MESSAGE (code N)", and the data if there is some. */
+static void print_error_answer(const char *method, const struct koine_answer *a)
+{
+	const struct koine_value *data = koine_answer_error_data(a);
+	size_t len;
+	const char *message = koine_answer_error_message(a, &len);
+
+	fprintf(stderr, "koine: %s: ", method);
+	print_text(stderr, message ? message : "error", message ? len : 5);
+	fprintf(stderr, " (code %lld)\n", (long long)koine_answer_error_code(a));
+	if (data && koine_value_kind(data) != KOINE_NULL)
+		print_json_compact(stderr, data);
+}
+
+int talk_failed(const struct koine_client *c, const char *method, int result,
+		struct koine_answer *answer)
+{
+	if (result == KOINE_ERROR_ANSWER) {
+		print_error_answer(method, answer);
+		koine_answer_free(answer);
+		return EXIT_ERROR_ANSWER;
+	}
+	fputs("koine: ", stderr);
+	print_text(stderr, koine_client_error(c), strlen(koine_client_error(c)));
+	fputc('\n', stderr);
+	return exit_code(result);
+}
+
+int talk_call(struct koine_client *c, const char *method, const char *params,
+	      struct koine_answer **ret_answer)
+{
+	struct koine_answer *a = NULL;
+	int r = koine_client_call(c, method, params, &a);
+
+	if (r != 0)
+		return talk_failed(c, method, r, a);
+	*ret_answer = a;
+	return 0;
+}
+
+int talk_once(struct cli *cli, const char *method, const char *params,
+	      struct koine_answer **ret_answer)
+{
+	struct koine_client *c = NULL;
+	int r = talk_dial(cli, NULL, NULL, &c);
+
+	if (r == 0)
+		r = talk_call(c, method, params, ret_answer);
+	koine_client_free(c);
+	return r;
+}
