@@ -4,7 +4,7 @@
 Each check is a row: what is typed, what must come out. The server speaks line,
 length and http, recognised from the first byte, as koined does.
 
-usage: test_cli.py KOINE
+usage: test_cli.py KOINE EXAMPLE_CLIENT
 """
 
 import json
@@ -19,6 +19,7 @@ import tempfile
 import threading
 
 KOINE = sys.argv[1]
+EXAMPLE_CLIENT = sys.argv[2]
 TOKEN = "s3cret"
 
 DISCOVER = {
@@ -307,6 +308,14 @@ def check_full_disk(environment):
     return good
 
 
+def check_example(folder):
+    done = subprocess.run([EXAMPLE_CLIENT, f"unix:{folder}/s", "echo", '{"a": 1}'],
+                          capture_output=True, timeout=60, check=False)
+    good = done.returncode == 0 and done.stdout == b'{"a": 1}\n' and not done.stderr
+    print(f"{'ok' if good else 'FAIL'} the example client calls")
+    return good
+
+
 def main():
     folder = tempfile.mkdtemp(prefix="koine-cli-")
     try:
@@ -323,6 +332,7 @@ def main():
         rows = checks(folder, listeners[1].getsockname()[1])
         results = [run(environment, *row) for row in rows]
         results.append(check_full_disk(environment))
+        results.append(check_example(folder))
         print(f"{sum(results)} of {len(results)} passed")
         return 0 if all(results) else 1
     finally:
