@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+"""Turns the runs of the bench into a table of ratios, a list of goals, JSON and a chart.
+
+Every ratio is taken within one round, server beside floor, and the median of
+those is shown: what slows a whole round slows both.
+
+    bench/report.py [build/bench]      prints the report of the last run again
+"""
+
+import collections
+import datetime
+import json
+import os
+import platform
+import statistics
+import sys
+
+import chart
+
+Row = collections.namedtuple("Row", "name title channel connections inflight")
+
+ROWS = [
+    Row(f"{channel} {title.replace(' ', '')}", f"{label} {title}", channel, n, m)
+    for channel, label, shapes in [
+        ("line", "line", [(1, 1), (64, 1), (8, 32)]),
+        ("length", "length", [(1, 1), (64, 1), (8, 32)]),
+        ("http", "HTTP (TCP)", [(1, 1), (64, 1), (8, 32)]),
+        ("http-unix", "HTTP (Unix)", [(64, 1), (8, 32)]),
+        ("line-10k", "line 10 KB", [(64, 1)]),
+        ("length-10k", "length 10 KB", [(64, 1)]),
+        ("http-10k", "HTTP 10 KB", [(64, 1)]),
+    ]
+    for n, m in shapes
+    for title in [f"{n} × {m}"]
+]
+
+CPU, P50, P99, SILENT, SPOKEN, IDLE_CPU = (
+    "server_cpu_ns", "p50_ns", "p99_ns", "kib_silent", "kib_spoken", "idle_cpu_ms")
+
+# Lines of the printed table: (row, measure, title, is it a ratio that peers are judged by)
+Line = collections.namedtuple("Line", "row measure title is_speed")
+
+
+def lines():
+    result = []
+    for row in ROWS:
+        if row.connections == 1:
+            result.append(Line(row.name, P50, row.title + " p50", True))
+            result.append(Line(row.name, P99, row.title + " p99", False))
+        result.append(Line(row.name, CPU, row.title + " CPU", True))
+    result.append(Line("idle", P50, "1 among 10,000 p50", True))
+    return result
+
+
+Goal = collections.namedtuple("Goal", "title row measure most is_ratio")
+
+GOALS = [
+    Goal("line, 64 × 1: CPU per request over the floor's", "line 64×1", CPU, 1.25, True),
+    Goal("line, 8 × 32: CPU per request over the floor's", "line 8×32", CPU, 1.9, True),
+    Goal("line, 1 × 1: p50 over the floor's", "line 1×1", P50, 1.12, True),
+    Goal("HTTP, 64 × 1: CPU per request over the floor's", "http 64×1", CPU, 1.25, True),
+    Goal("HTTP, 8 × 32: CPU per request over the floor's", "http 8×32", CPU, 2.0, True),
+    Goal("10 KB: CPU per request over one validating parse", "line-10k 64×1", CPU, 1.3, True),
+    Goal("KiB of our memory for an idle connection", "idle", SILENT, 1.0, False),
+]
+PEERS = ["redis", "nginx", "go", "node", "python"]
+
+
+class Results:
+    """values[row, measure][column][round]"""
+
+    def __init__(self, runs):
+        self.values = collections.defaultdict(lambda: collections.defaultdict(dict))
+        self.columns = []
+        for run in runs:
+            if run["column"] not in self.columns:
+                self.columns.append(run["column"])
+            for measure in (CPU, P50, P99, SILENT, SPOKEN, IDLE_CPU):
+                if measure in run:
+                    self.values[run["row"], measure][run["column"]][run["round"]] = run[measure]
+
+    def absolute(self, row, measure, column):
+        values = self.values[row, measure].get(column)
+        return statistics.median(values.values()) if values else None
+
+    def ratios(self, row, measure, column):
+        """One for each round that has both."""
+        by_column = self.values[row, measure]
+        floor, ours = by_column.get("floor", {}), by_column.get(column, {})
+        return [ours[n] / floor[n] for n in sorted(ours) if floor.get(n)]
+
+    def ratio(self, row, measure, column):
+        ratios = self.ratios(row, measure, column)
+        return statistics.median(ratios) if ratios else None
+
+    def n_rounds(self):
+        return max((len(rounds) for by_column in self.values.values()
+                    for rounds in by_column.values()), default=0)
+
+
+def format_time(ns):
+    if ns >= 1e6:
+        return f"{ns / 1e6:.3g} ms"
+    return f"{ns / 1e3:.3g} µs" if ns >= 1e3 else f"{ns:.0f} ns"
+
+
+def format_ratio(ratio):
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.1f}" if ratio < 100 else f"{ratio:.0f}"
+
+
+def ratio_cell(results, line, column):
+    value = results.absolute(line.row, line.measure, column)
+    if value is None:
+        return ""
+    if column == "floor":
+        return format_time(value)
+    ratio = results.ratio(line.row, line.measure, column)
+    return format_time(value) if ratio is None else f"{format_ratio(ratio)}  {format_time(value)}"
+
+
+def spread_cell(results, line, column):
+    ratios = results.ratios(line.row, line.measure, column)
+    if column == "floor":
+        values = list(results.values[line.row, line.measure].get(column, {}).values())
+        return f"±{(max(values) - min(values)) / 2 / statistics.median(values):.0%}" \
+            if values else ""
+    return f"{format_ratio(min(ratios))}–{format_ratio(max(ratios))}" if ratios else ""
+
+
+def plain_cell(form):
+    def cell(results, line, column):
+        value = results.absolute(line.row, line.measure, column)
+        return "" if value is None else form.format(value)
+
+    return cell
+
+
+def text_table(results, title, some_lines, cell):
+    head = [title, *results.columns]
+    body = [[line.title, *(cell(results, line, c) for c in results.columns)]
+            for line in some_lines]
+    body = [row for row in body if any(row[1:])]
+    widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
+    out = []
+    for row in [head, *body]:
+        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]
+        out.append("  ".join(cells).rstrip())
+    out.insert(1, "-" * max(len(line) for line in out))
+    return "\n".join(out)
+
+
+MEMORY_LINES = [
+    Line("idle", SILENT, "KiB each, never spoke", False),
+    Line("idle", SPOKEN, "KiB each, spoke once", False),
+]
+IDLE_CPU_LINES = [Line("idle", IDLE_CPU, "CPU, ms in a second", False)]
+
+
+def judge(results):
+    """[(title, what was found, True, False or None for not measured)]"""
+    verdicts = []
+    for goal in GOALS:
+        take = results.ratio if goal.is_ratio else results.absolute
+        value = take(goal.row, goal.measure, "koined")
+        title = f"{goal.title}: at most {goal.most:g}"
+        if value is None:
+            verdicts.append((title, "not measured", None))
+        else:
+            verdicts.append((title, f"{value:.2f}", value <= goal.most))
+    verdicts.append(judge_peer(results, "redis"))
+    verdicts.append(judge_all_peers(results))
+    return verdicts
+
+
+def is_ahead(results, line, peer):
+    ours = results.absolute(line.row, line.measure, "koined")
+    theirs = results.absolute(line.row, line.measure, peer)
+    return None if ours is None or theirs is None else ours < theirs
+
+
+def judge_peer(results, peer):
+    title = f"ahead of {peer} in line 1 × 1 p50, 64 × 1 and 8 × 32 CPU"
+    wanted = {("line 1×1", P50), ("line 64×1", CPU), ("line 8×32", CPU)}
+    found = [(line.title, is_ahead(results, line, peer))
+             for line in lines() if (line.row, line.measure) in wanted]
+    if any(ahead is None for _, ahead in found):
+        return title, "not measured", None
+    behind = [name for name, ahead in found if not ahead]
+    return title, "behind in " + ", ".join(behind) if behind else "in all three", not behind
+
+
+def judge_all_peers(results):
+    title = "ahead of every peer in every speed row"
+    found = [(f"{peer} in {line.title}", is_ahead(results, line, peer))
+             for line in lines() if line.is_speed for peer in PEERS]
+    found = [(name, ahead) for name, ahead in found if ahead is not None]
+    if not found:
+        return title, "not measured", None
+    behind = [name for name, ahead in found if not ahead]
+    return title, "behind " + ", ".join(behind) if behind else f"in {len(found)} of {len(found)}", \
+        not behind
+
+
+WORDS = {True: "ok", False: "short", None: "-"}
+
+
+def machine():
+    cpu = "unknown"
+    with open("/proc/cpuinfo") as f:
+        for line in f:
+            if line.startswith("model name"):
+                cpu = line.partition(":")[2].strip()
+                break
+    return {"cpu": cpu, "cores": os.cpu_count(), "kernel": platform.release(),
+            "date": datetime.date.today().isoformat()}
+
+
+def as_json(results, verdicts, runs, missing, failures):
+    table = {}
+    for line in [*lines(), *MEMORY_LINES, *IDLE_CPU_LINES]:
+        table[line.title] = {
+            column: {"median": results.absolute(line.row, line.measure, column),
+                     "ratio": results.ratio(line.row, line.measure, column),
+                     "ratios": results.ratios(line.row, line.measure, column)}
+            for column in results.columns
+            if results.absolute(line.row, line.measure, column) is not None}
+    return {"machine": machine(), "rounds": results.n_rounds(), "table": table,
+            "goals": [{"goal": t, "found": f, "verdict": WORDS[v]} for t, f, v in verdicts],
+            "skipped": missing, "failures": failures, "runs": runs}
+
+
+def markdown_table(results, title, some_lines, cell):
+    out = [f"| {title} | " + " | ".join(results.columns) + " |",
+           "|---|" + "---:|" * len(results.columns)]
+    for line in some_lines:
+        cells = [cell(results, line, c) for c in results.columns]
+        if any(cells):
+            out.append(f"| {line.title} | " + " | ".join(cells) + " |")
+    return "\n".join(out)
+
+
+def as_markdown(results, verdicts):
+    m = machine()
+    return "\n".join([
+        "# Measured", "",
+        f"{m['date']}, {m['cpu']}, Linux {m['kernel']}: median of {results.n_rounds()} rounds,",
+        "client and server on one core. A cell holds the ratio to the bare epoll floor, then",
+        "the value itself. How to read it, and run it: [bench/README.md](../bench/README.md).", "",
+        "![CPU time per request](bench.svg)", "",
+        markdown_table(results, "workload", lines(), ratio_cell), "",
+        markdown_table(results, "10,000 idle connections", MEMORY_LINES, plain_cell("{:.2f}")),
+        "", "| goal | found | |", "|---|---|---|",
+        *(f"| {title} | {found} | {WORDS[verdict]} |" for title, found, verdict in verdicts), ""])
+
+
+def print_report(results, verdicts):
+    print(f"\nRatio to the floor, then the value; median of {results.n_rounds()} rounds\n")
+    print(text_table(results, "workload", lines(), ratio_cell))
+    print("\nSpread of the ratios, least to most\n")
+    print(text_table(results, "workload", lines(), spread_cell))
+    print("\n10,000 idle connections\n")
+    print(text_table(results, "memory", MEMORY_LINES, plain_cell("{:.2f}")))
+    print(text_table(results, "idle", IDLE_CPU_LINES, plain_cell("{:.2f}")))
+    print("\nGoals\n")
+    for title, found, verdict in verdicts:
+        print(f"  {WORDS[verdict]:5}  {title}: {found}")
+
+
+def write(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+
+
+def report(runs, folder, doc, missing=(), failures=()):
+    """Prints and writes everything; True when no goal is missed or unmeasured."""
+    results = Results(runs)
+    verdicts = judge(results)
+    print_report(results, verdicts)
+    for line in [*missing, *failures]:
+        print("  note:  " + line)
+    write(os.path.join(folder, "results.json"),
+          json.dumps(as_json(results, verdicts, runs, list(missing), list(failures)), indent=1))
+    svg = chart.draw([("64 connections × 1 in flight", bars(results, "line 64×1")),
+                      ("8 connections × 32 pipelined", bars(results, "line 8×32"))])
+    write(os.path.join(folder, "chart.svg"), svg)
+    if doc:
+        os.makedirs(doc, exist_ok=True)
+        write(os.path.join(doc, "bench.svg"), svg)
+        write(os.path.join(doc, "bench.md"), as_markdown(results, verdicts))
+    return all(verdict for _, _, verdict in verdicts)
+
+
+LABELS = {"floor": "bare epoll floor", "libuv": "bare libuv", "koined": "koined",
+          "redis": "Redis PING", "go": "Go net/rpc/jsonrpc", "node": "Node.js",
+          "python": "Python asyncio"}
+
+
+def bars(results, row):
+    """[(label, ratio, time, is it ours)], in the order of the columns."""
+    return [(LABELS.get(c, c), results.ratio(row, CPU, c),
+             format_time(results.absolute(row, CPU, c)), c == "koined")
+            for c in results.columns if results.ratio(row, CPU, c) is not None]
+
+
+def main():
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(root, "build", "bench")
+    with open(os.path.join(folder, "runs.jsonl")) as f:
+        report([json.loads(line) for line in f], folder, None)
+
+
+if __name__ == "__main__":
+    main()
