@@ -19,7 +19,7 @@ STYLE = """
   .ours { fill: #0969da; }
   .grid { stroke: #d1d9e0; }
   .floor { stroke: #59636e; stroke-dasharray: 3 3; }
-  .cut { fill: #ffffff; }
+  .page { fill: #ffffff; }
   @media (prefers-color-scheme: dark) {
     text { fill: #f0f6fc; }
     .note, .tick { fill: #9198a1; }
@@ -27,7 +27,7 @@ STYLE = """
     .ours { fill: #4493f8; }
     .grid { stroke: #3d444d; }
     .floor { stroke: #9198a1; }
-    .cut { fill: #0d1117; }
+    .page { fill: #0d1117; }
   }
 """
 
@@ -46,7 +46,7 @@ def _bar(y, label, ratio, time, is_ours):
     out = [_text(LEFT - 8, y + 13, label, "panel" if is_ours else "", "end"),
            f'<rect x="{LEFT}" y="{y}" width="{end - LEFT:.1f}" height="{BAR}" rx="2" class="{css}"/>']
     if ratio > LONGEST:
-        out.append(f'<path d="M{end - 22:.0f} {y - 1} l6 0 l-6 {BAR + 2} l-6 0 z" class="cut"/>')
+        out.append(f'<path d="M{end - 22:.0f} {y - 1} l6 0 l-6 {BAR + 2} l-6 0 z" class="page"/>')
     number = f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
     out.append(_text(end + 6, y + 13, f"{number} ×  ({time})"))
     return out
@@ -81,4 +81,6 @@ def draw(panels):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" '
             f'viewBox="0 0 {WIDTH} {y}" role="img" '
             'aria-label="CPU time per request relative to a bare epoll floor">\n'
-            f"<style>{STYLE}</style>\n" + "\n".join(body) + "\n</svg>\n")
+            f"<style>{STYLE}</style>\n"
+            # its own page: a viewer's theme and the one around it need not agree
+            f'<rect width="{WIDTH}" height="{y}" rx="6" class="page"/>\n' + "\n".join(body) + "\n</svg>\n")

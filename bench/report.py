@@ -16,6 +16,7 @@ import statistics
 import sys
 
 import chart
+from servers import Catalogue
 
 Row = collections.namedtuple("Row", "name title channel connections inflight")
 
@@ -60,6 +61,8 @@ GOALS = [
     Goal("line, 1 × 1: p50 over the floor's", "line 1×1", P50, 1.12, True),
     Goal("HTTP, 64 × 1: CPU per request over the floor's", "http 64×1", CPU, 1.25, True),
     Goal("HTTP, 8 × 32: CPU per request over the floor's", "http 8×32", CPU, 2.0, True),
+    Goal("HTTP on the Unix socket, 64 × 1: the same", "http-unix 64×1", CPU, 1.25, True),
+    Goal("HTTP on the Unix socket, 8 × 32: the same", "http-unix 8×32", CPU, 2.0, True),
     Goal("10 KB: CPU per request over one validating parse", "line-10k 64×1", CPU, 1.3, True),
     Goal("KiB of our memory for an idle connection", "idle", SILENT, 1.0, False),
 ]
@@ -71,10 +74,9 @@ class Results:
 
     def __init__(self, runs):
         self.values = collections.defaultdict(lambda: collections.defaultdict(dict))
-        self.columns = []
+        present = {run["column"] for run in runs}
+        self.columns = [c for c in Catalogue.COLUMNS if c in present]
         for run in runs:
-            if run["column"] not in self.columns:
-                self.columns.append(run["column"])
             for measure in (CPU, P50, P99, SILENT, SPOKEN, IDLE_CPU):
                 if measure in run:
                     self.values[run["row"], measure][run["column"]][run["round"]] = run[measure]
@@ -211,7 +213,7 @@ def machine():
             if line.startswith("model name"):
                 cpu = line.partition(":")[2].strip()
                 break
-    return {"cpu": cpu, "cores": os.cpu_count(), "kernel": platform.release(),
+    return {"cpu": cpu, "cores": os.cpu_count(), "kernel": ".".join(platform.release().split(".")[:2]),
             "date": datetime.date.today().isoformat()}
 
 

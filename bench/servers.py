@@ -8,6 +8,7 @@ stands in one column of the table.
 import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -27,20 +28,18 @@ FIXED = ["--answers", "fixed"]
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _prepare_child(cpu):
-    """Runs in the child: pinned, and gone when we are, however we end."""
+def prepare_child(cpu, policy):
+    """What a child does before it becomes a program: it is pinned, and ends when we do,
+    however we end."""
     PR_SET_PDEATHSIG = 1
 
     def prepare():
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         os.sched_setaffinity(0, {cpu})
-        try:
-            import resource
-            hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-            wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        except (OSError, ValueError):
-            pass  # the idle rows will say what they could not open
+        os.sched_setscheduler(0, policy, os.sched_param(0))
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
     return prepare
 
@@ -56,12 +55,12 @@ class Server:
         self.process = None
         self.log_path = None
 
-    def start(self, folder, cpu):
+    def start(self, folder, prepare):
         self.log_path = os.path.join(folder, "log")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder,
-                env={**os.environ, **(self.env or {})}, preexec_fn=_prepare_child(cpu))
+                env={**os.environ, **(self.env or {})}, preexec_fn=prepare)
         deadline = time.monotonic() + START_SECONDS
         while not self._is_up():
             if self.process.poll() is not None or time.monotonic() > deadline:
