@@ -26,6 +26,7 @@ enum act {
 	DRIBBLE, /* sends byte by byte, each only after the client has read the one before */
 	FRAME,   /* sends with a 4-byte length */
 	FLOOD,   /* sends a line of a million bytes */
+	DRAIN,   /* reads up to a newline and keeps nothing */
 	HANGUP,  /* waits until the client has left */
 };
 
@@ -112,6 +113,17 @@ static bool server_flood(struct server *s)
 	return true;
 }
 
+static bool server_drain(struct server *s)
+{
+	char block[65536];
+	ssize_t n;
+
+	do {
+		n = recv(s->conn, block, sizeof(block), 0);
+	} while (n > 0 && block[n - 1] != '\n');
+	return n > 0;
+}
+
 static bool server_accept(struct server *s)
 {
 	if (s->conn >= 0)
@@ -146,6 +158,8 @@ static bool server_play(struct server *s, const struct step *step)
 		       server_send(s, step->text, strlen(step->text));
 	case FLOOD:
 		return server_flood(s);
+	case DRAIN:
+		return server_drain(s);
 	case HANGUP:
 		while (server_hear(s))
 			;
@@ -681,13 +695,22 @@ static void retries_come_to_an_end(void **state)
 static void a_busy_server_is_waited_for(void **state)
 {
 	struct server *s = *state;
-	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	const struct step first[] = {{ACCEPT, NULL}, {END, NULL}};
+	const struct step second[] = {
+		{ACCEPT, NULL}, {EXPECT, "\"id\":1"}, {SEND, ID(1, "7") "\n"},
+		{HANGUP, NULL}, {END, NULL},
+	};
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	struct koine_client *c = NULL;
+	struct seen seen = {0};
+	struct koine_client *c;
 	int fds[16];
 	int n = 0;
 	int r = 0;
 
+	server_start(s, first);
+	c = dial(s, NULL);
+	server_end(s);
+	unlink(s->path);
 	s->listener = listen_unix(s->path);
 	snprintf(un.sun_path, sizeof(un.sun_path), "%s", s->path);
 	while (r == 0 && n < 16) {
@@ -695,11 +718,20 @@ static void a_busy_server_is_waited_for(void **state)
 		r = connect(fds[n++], (struct sockaddr *)&un, sizeof(un)) == 0 ? 0 : -errno;
 	}
 	assert_int_equal(r, -EAGAIN);
-	opts.timeout_ms = 50;
-	assert_int_equal(koine_dial(s->address, &opts, &c), -ETIMEDOUT);
-	while (n > 0)
-		close(fds[--n]);
-	close(s->listener);
+	assert_int_equal(koine_client_call_async(c, "m", NULL, note_answer, &seen, NULL), 0);
+	assert_int_equal(koine_client_fd(c), -1);
+	/* The last has no place in the queue. */
+	close(fds[--n]);
+	for (int i = 0; i < n; i++) {
+		close(accept(s->listener, NULL, NULL));
+		close(fds[i]);
+	}
+	server_run(s, second);
+	while (seen.n == 0)
+		assert_int_equal(koine_client_wait(c, -1), 0);
+	assert_int_equal(seen.values[0], 7);
+	koine_client_free(c);
+	server_end(s);
 }
 
 static void no_answer_is_a_time_out(void **state)
@@ -831,27 +863,50 @@ static void calls_under_way_hear_of_the_end(void **state)
 	server_end(s);
 }
 
-/* More than the socket holds, so it goes out and comes in in many pieces. */
+/* More than the socket holds, so it goes out in many pieces. */
 static void a_large_call_is_sent_in_pieces(void **state)
 {
 	struct server *s = *state;
-	const struct step script[] = {{ACCEPT, NULL}, {END, NULL}};
+	const struct step script[] = {
+		{ACCEPT, NULL}, {DRAIN, NULL},  {SEND, ID(1, "1") "\n"},
+		{DRAIN, NULL},  {HANGUP, NULL}, {END, NULL},
+	};
 	size_t len = 4 << 20;
-	char *params = malloc(len + 3);
+	char *params = malloc(len + 1);
+	struct koine_answer *a = NULL;
 	struct koine_client *c;
 
 	assert_non_null(params);
-	memset(params, ' ', len + 2);
+	memset(params, 'x', len);
 	memcpy(params, "[\"", 2);
-	memset(params + 2, 'x', len - 4);
 	memcpy(params + len - 2, "\"]", 3);
 	server_start(s, script);
 	c = dial(s, NULL);
-	server_end(s);
-	/* Nobody reads and the other end is closed: a fault, and no signal. */
-	assert_true(koine_client_notify(c, "big", params) < 0);
+	assert_int_equal(koine_client_call(c, "big", params, &a), 0);
+	koine_answer_free(a);
+	assert_int_equal(koine_client_notify(c, "big", params), 0);
 	koine_client_free(c);
+	server_end(s);
 	free(params);
+}
+
+static void a_broken_pipe_is_a_fault_and_no_signal(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {{ACCEPT, NULL}, {EXPECT, "\n"}, {END, NULL}};
+	struct seen seen = {0};
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, NULL);
+	assert_int_equal(koine_client_call_async(c, "m", NULL, note_answer, &seen, NULL), 0);
+	server_end(s);
+	/* Something is under way, so nobody looks whether the server is there. */
+	assert_int_equal(koine_client_call_async(c, "m", NULL, note_answer, &seen, NULL), 0);
+	assert_true(koine_client_wait(c, -1) < 0);
+	assert_int_equal(seen.n, 2);
+	assert_true(seen.results[0] < 0 && seen.results[1] < 0);
+	koine_client_free(c);
 }
 
 /* ---- addresses ---- */
@@ -1115,6 +1170,7 @@ int main(void)
 		test(a_notification_has_no_id),
 		test(calls_under_way_hear_of_the_end),
 		test(a_large_call_is_sent_in_pieces),
+		test(a_broken_pipe_is_a_fault_and_no_signal),
 		test(addresses_are_checked),
 		test(options_are_checked),
 		test(tcp_works_by_number_and_by_name),
