@@ -65,7 +65,7 @@ static int dial_failed(const struct cli *cli, int fault)
 		return EX_USAGE;
 	}
 	complain("cannot connect to %s: %s", cli->address, strerror(-fault));
-	return fault == -ETIMEDOUT ? EX_TEMPFAIL : EX_UNAVAILABLE;
+	return fault == -ETIMEDOUT || fault == -ENOMEM ? exit_code(fault) : EX_UNAVAILABLE;
 }
 
 int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client)

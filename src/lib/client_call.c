@@ -203,6 +203,27 @@ static void settle(struct koine_client *c, struct pending *p, int result,
 	pending_free(p);
 }
 
+/* An empty queue takes the request's own memory, so that a call always gets out,
+ * however short memory is. Otherwise it waits until something has been sent. */
+static bool take_request(struct buf *out, struct buf *request)
+{
+	if (out->len == 0) {
+		buf_done(out);
+		*out = *request;
+		*request = (struct buf) {0};
+		return true;
+	}
+	if (request->len > out->max - out->len)
+		return false;
+	buf_add(out, request->data, request->len);
+	if (out->err != 0) {
+		out->err = 0;
+		return false;
+	}
+	buf_done(request);
+	return true;
+}
+
 void client_pump(struct koine_client *c)
 {
 	struct list *first;
@@ -210,16 +231,11 @@ void client_pump(struct koine_client *c)
 	while ((first = list_first(&c->waiting)) && !(c->is_http && !list_empty(&c->sent))) {
 		struct pending *p = list_entry(first, struct pending, link);
 
-		if (c->out.len > 0 && p->request.len > c->out.max - c->out.len)
+		size_t len = p->request.len;
+
+		if (!take_request(&c->out, &p->request))
 			return;
-		buf_add(&c->out, p->request.data, p->request.len);
-		if (c->out.err != 0) {
-			/* No memory now; it stays where it is, and its time runs. */
-			c->out.err = 0;
-			return;
-		}
-		c->waiting_bytes -= p->request.len;
-		buf_done(&p->request);
+		c->waiting_bytes -= len;
 		list_remove(&p->link);
 		list_append(&c->sent, &p->link);
 		if (p->id == 0 && !c->is_http)
@@ -396,22 +412,27 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 	char reason[sizeof(http->reason)];
 	int status = frame->status;
 	struct why why;
+	int r;
 
 	if (!p) {
 		client_set_error(c, "%s answered without being asked", c->target.shown);
 		return client_lost(c, -EBADMSG);
 	}
 	memcpy(reason, http->reason, sizeof(reason));
-	if (answer_read(frame->data, frame->len, &a, &why) == 0 && !is_answer_to(a, p))
+	r = answer_read(frame->data, frame->len, &a, &why);
+	if (r == 0 && !is_answer_to(a, p))
 		koine_answer_free(TAKE(a));
 	c->in_used += used;
 	/* Answered before it was all sent: the rest would be taken for a request. */
 	if (!http->keep_alive || c->out.len > 0)
 		client_drop(c);
-	if (a && p->id != 0)
+	if (p->id == 0)
+		settle(c, p, status < 400 ? 0 : http_fault(c, p, status, reason), NULL);
+	else if (a)
 		settle_answer(c, p, TAKE(a));
 	else
-		settle(c, p, p->id == 0 && status < 400 ? 0 : http_fault(c, p, status, reason),
+		settle(c, p,
+		       r < 0 ? bad_message(c, r, &why, false) : http_fault(c, p, status, reason),
 		       NULL);
 	koine_answer_free(a);
 	reopen_if_needed(c);
