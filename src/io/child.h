@@ -13,10 +13,10 @@
 struct child;
 
 struct child_opts {
-	const char *const *argv; /* NULL-ended; argv[0] is looked up in PATH */
+	const char *const *argv; /* NULL-ended; argv[0] is looked up in PATH (of env) */
 	const char *const *env;  /* NULL-ended "K=V"; NULL: ours */
 	const char *cwd;         /* NULL: ours */
-	const char *input;       /* written to its stdin, which is then closed; copied */
+	const char *input;       /* what it reads from its stdin; copied */
 	size_t input_len;        /* with input NULL, stdin is /dev/null */
 
 	/* Bytes of its stdout, or of its stderr. */
@@ -24,7 +24,9 @@ struct child_opts {
 	/*
 	 * It has ended (status is the exit code, or -1 with the signal) and both
 	 * outputs are at their end, or grace_ms passed since it ended: grandchildren
-	 * may hold them open for ever. The last call; the child is still to be freed.
+	 * may hold them open for ever. What it wrote itself has come by then, even with
+	 * a grace of 0; while reading is paused the time does not count. The last call;
+	 * the child is still to be freed.
 	 */
 	void (*on_exit)(void *arg, int status, int signal);
 	unsigned grace_ms;
@@ -45,8 +47,9 @@ void child_read(struct child *c, bool on);
 void child_signal(struct child *c, int number);
 
 /* SIGINT now, SIGTERM after interrupt_ms, SIGKILL after another terminate_ms,
- * each to the whole group, until it has ended. */
+ * each to the whole group, until nobody is left in it. on_exit comes as ever. */
 void child_stop(struct child *c, unsigned interrupt_ms, unsigned terminate_ms);
 
-/* Kills the group if it still runs; callbacks do not come any more. Accepts NULL. */
+/* Kills what still runs of its group; callbacks do not come any more. May be called
+ * from a callback. The loop must turn until the child was reaped. Accepts NULL. */
 void child_free(struct child *c);
