@@ -19,14 +19,21 @@ enum watch_event {
 };
 
 struct watch_opts {
-	/* path is the watched root joined with what lies below it. */
+	/*
+	 * path is the watched root joined with what lies below it. A move is a
+	 * WATCH_DELETE where it was and a WATCH_CREATE where it is. With a folder that
+	 * arrives, all in it is created too, some of it perhaps twice; one that
+	 * leaves is deleted as a whole. After a WATCH_DELETE of the root nothing comes.
+	 */
 	void (*on_change)(void *arg, enum watch_event event, const char *path);
 	/* Folders not to enter (".git", "node_modules"). May be NULL. */
 	bool (*skip)(void *arg, const char *name);
 	void *arg;
-	unsigned max_folders; /* 0: 8192; more below the root is refused with REFUSE_LIMIT */
+	/* 0: 8192. More below the root is refused with REFUSE_LIMIT; more that come later
+	 * are not watched, which is logged once. */
+	unsigned max_folders;
 };
 
 int watch_open(struct loop *l, const char *root, const struct watch_opts *opts,
 	       struct watch **ret_watch, struct why *why);
-void watch_close(struct watch *w); /* accepts NULL */
+void watch_close(struct watch *w); /* accepts NULL; may be called from on_change */
