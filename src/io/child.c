@@ -14,8 +14,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -276,13 +278,45 @@ static int spawn(struct child *c, struct loop *l, const struct child_opts *opts,
 	return r;
 }
 
+/* The PATH that the child's program is looked up in. */
+static const char *search_path(const struct child_opts *opts)
+{
+	if (!opts->env)
+		return getenv("PATH");
+	for (const char *const *e = opts->env; *e; e++) {
+		if (strncmp(*e, "PATH=", 5) == 0)
+			return *e + 5;
+	}
+	return NULL;
+}
+
+/* A folder of PATH that is closed to us makes every missing program look forbidden, so
+ * what was forbidden must be there to be believed. */
+static bool is_there(const struct child_opts *opts)
+{
+	const char *name = opts->argv[0], *at = search_path(opts);
+	char file[PATH_MAX];
+
+	if (strchr(name, '/') || !at)
+		return true;
+	while (*at) {
+		size_t n = strcspn(at, ":");
+		int len = snprintf(file, sizeof(file), "%.*s/%s", (int)n, at, name);
+
+		if (len < PATH_MAX && access(file, F_OK) == 0)
+			return true;
+		at += at[n] ? n + 1 : n;
+	}
+	return false;
+}
+
 static int explain(const struct child_opts *opts, int r, struct why *why)
 {
 	struct stat st;
 
 	if (opts->cwd && (stat(opts->cwd, &st) != 0 || !S_ISDIR(st.st_mode)))
 		return refuse(why, REFUSE_NOT_FOUND, "no such directory: %s", opts->cwd);
-	if (r == -ENOENT || r == -ENOTDIR)
+	if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && !is_there(opts)))
 		return refuse(why, REFUSE_NOT_FOUND, "no such program: %s", opts->argv[0]);
 	if (r == -EACCES || r == -EPERM)
 		return refuse(why, REFUSE_FORBIDDEN, "not allowed to run %s", opts->argv[0]);

@@ -225,6 +225,45 @@ static void file_without_permission_is_forbidden(void **state)
 	assert_non_null(strstr(f->why.text, "/etc/passwd"));
 }
 
+/* Looked up in PATH by a user to whom one of its folders is closed. */
+static void missing_program_is_not_found_behind_a_closed_folder(void **state)
+{
+	struct fixture *f = *state;
+	char dir[TEMPDIR_MAX], path[TEMPDIR_MAX + 32];
+	const char *env[] = {path, NULL};
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		skip();
+	tempdir_make(dir);
+	snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", dir);
+	f->opts.env = env;
+	f->argv[0] = "no-such-program-here";
+	pid = fork();
+	if (pid == 0)
+		_exit(setuid(65534) == 0 && loop_new(&f->loop) == 0 ? start(f) : 99);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), REFUSE_NOT_FOUND);
+	tempdir_remove(dir);
+}
+
+static void program_in_path_without_permission_is_forbidden(void **state)
+{
+	struct fixture *f = *state;
+	char dir[TEMPDIR_MAX], path[TEMPDIR_MAX + 32], file[TEMPDIR_MAX + 8];
+	const char *env[] = {path, NULL};
+
+	tempdir_make(dir);
+	snprintf(file, sizeof(file), "%s/prog", dir);
+	close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	snprintf(path, sizeof(path), "PATH=/bin:%s", dir);
+	f->opts.env = env;
+	f->argv[0] = "prog";
+	assert_int_equal(start(f), REFUSE_FORBIDDEN);
+	tempdir_remove(dir);
+}
+
 static void environment_and_directory_are_its_own(void **state)
 {
 	static const char *const env[] = {"PATH=/usr/bin:/bin", "X=from us", NULL};
@@ -482,6 +521,8 @@ int main(void)
 		TEST(missing_program_is_refused_by_name),
 		TEST(missing_directory_is_refused_by_name),
 		TEST(file_without_permission_is_forbidden),
+		TEST(missing_program_is_not_found_behind_a_closed_folder),
+		TEST(program_in_path_without_permission_is_forbidden),
 		TEST(environment_and_directory_are_its_own),
 		TEST(leads_a_group_of_its_own),
 		TEST(inherits_nothing_but_its_streams),
