@@ -328,7 +328,7 @@ static int bind_own(struct listener *l, int backlog, struct why *why)
 
 	if (l->address.kind == ADDRESS_UNIX) {
 		l->is_unix = true;
-		r = socket_file_bind(&l->file, l->address.path, &l->fd, why);
+		r = socket_file_bind(&l->file, l->address.path, l->n_allow_uids > 0, &l->fd, why);
 	} else {
 		r = bind_inet(&l->address, &l->fd, why);
 	}

@@ -58,7 +58,8 @@ struct listener_opts {
  * A path that exists: not a socket, refused and left alone; something answers
  * (or its backlog is full), refused with REFUSE_CONFLICT; dead, removed while
  * holding a lock file beside it, and only if it is still the one we looked at.
- * Missing directories are made 0700. The socket is 0600 from the moment it exists.
+ * Missing directories are made 0700. The socket is 0600 from the moment it exists; with
+ * allow_uids it is 0666, and the peer's uid alone decides.
  *
  * May wait two seconds for somebody who is about to start or stop at the path.
  * A path that this user may not use is refused with REFUSE_FORBIDDEN.

@@ -227,7 +227,7 @@ static int clear_path(const char *path, struct why *why)
 	return 0;
 }
 
-static int bind_private(const char *path, int fd, struct why *why)
+static int bind_masked(const char *path, int fd, mode_t mask, struct why *why)
 {
 	struct sockaddr_un addr;
 	mode_t before;
@@ -235,7 +235,7 @@ static int bind_private(const char *path, int fd, struct why *why)
 
 	unix_sockaddr(path, &addr);
 	/* Never bind first and chmod later: in between, anybody may connect. */
-	before = umask(0177);
+	before = umask(mask);
 	r = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
 	err = errno;
 	umask(before);
@@ -246,7 +246,7 @@ static int bind_private(const char *path, int fd, struct why *why)
 	return cannot(why, "bind", path, err);
 }
 
-static int bind_locked(struct socket_file *f, int *ret_fd, struct why *why)
+static int bind_locked(struct socket_file *f, mode_t mask, int *ret_fd, struct why *why)
 {
 	CLEANUP(closep) int fd = -1;
 	struct stat st;
@@ -258,7 +258,7 @@ static int bind_locked(struct socket_file *f, int *ret_fd, struct why *why)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return cannot(why, "make a socket for", f->path, errno);
-	r = bind_private(f->path, fd, why);
+	r = bind_masked(f->path, fd, mask, why);
 	if (r != 0)
 		return r;
 	if (lstat(f->path, &st) != 0)
@@ -269,7 +269,8 @@ static int bind_locked(struct socket_file *f, int *ret_fd, struct why *why)
 	return 0;
 }
 
-int socket_file_bind(struct socket_file *f, const char *path, int *ret_fd, struct why *why)
+int socket_file_bind(struct socket_file *f, const char *path, bool for_others, int *ret_fd,
+		     struct why *why)
 {
 	int r, lock_fd;
 
@@ -284,7 +285,7 @@ int socket_file_bind(struct socket_file *f, const char *path, int *ret_fd, struc
 	r = take_lock(path, &lock_fd, why);
 	if (r != 0)
 		return r;
-	r = bind_locked(f, ret_fd, why);
+	r = bind_locked(f, for_others ? 0111 : 0177, ret_fd, why);
 	if (r != 0)
 		drop_lock(path, lock_fd);
 	else

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "base/why.h"
@@ -16,13 +17,15 @@ struct socket_file {
 };
 
 /*
- * Claims the path and binds a socket there, 0600, that does not listen yet.
+ * Claims the path and binds a socket there that does not listen yet: 0600, or 0666
+ * where others are let in by their uid.
  *
  * Refuses as listener_open promises, and then leaves nothing behind. Waits up to
  * two seconds for somebody else who is about to start or to stop there. Faults
  * are worded in why too.
  */
-int socket_file_bind(struct socket_file *f, const char *path, int *ret_fd, struct why *why);
+int socket_file_bind(struct socket_file *f, const char *path, bool for_others, int *ret_fd,
+		     struct why *why);
 
 /*
  * Removes the socket, if it is still the one we bound, and gives the path up.
