@@ -9,6 +9,10 @@ BAR = 18
 STEP = 26
 LONGEST = 6.0  # ratio at which a bar is cut: the slow ones would flatten the rest
 
+TITLE = "CPU time of the server per request, newline-JSON ping over a Unix socket"
+NOTE = ("Relative to the least a server can do (an epoll loop that answers fixed bytes). "
+        "Shorter is better.")
+
 STYLE = """
   text { font: 13px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif;
          fill: #1f2328; }
@@ -37,14 +41,16 @@ def _x(ratio):
 
 
 def _text(x, y, text, css="", anchor="start"):
-    return f'<text x="{x:.0f}" y="{y:.0f}" class="{css}" text-anchor="{anchor}">{escape(text)}</text>'
+    return (f'<text x="{x:.0f}" y="{y:.0f}" class="{css}" text-anchor="{anchor}">'
+            f"{escape(text)}</text>")
 
 
 def _bar(y, label, ratio, time, is_ours):
     end = _x(ratio)
     css = "ours" if is_ours else "bar"
     out = [_text(LEFT - 8, y + 13, label, "panel" if is_ours else "", "end"),
-           f'<rect x="{LEFT}" y="{y}" width="{end - LEFT:.1f}" height="{BAR}" rx="2" class="{css}"/>']
+           f'<rect x="{LEFT}" y="{y}" width="{end - LEFT:.1f}" height="{BAR}" rx="2" '
+           f'class="{css}"/>']
     if ratio > LONGEST:
         out.append(f'<path d="M{end - 22:.0f} {y - 1} l6 0 l-6 {BAR + 2} l-6 0 z" class="page"/>')
     number = f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
@@ -64,10 +70,7 @@ def _grid(top, bottom):
 
 def draw(panels):
     """An SVG of [(title, [(label, ratio, time, is_ours)])]."""
-    body = [_text(16, 26, "CPU time of the server per request, newline-JSON ping over a Unix socket",
-                  "title"),
-            _text(16, 44, "Relative to the least a server can do (an epoll loop that answers fixed "
-                  "bytes). Shorter is better.", "note")]
+    body = [_text(16, 26, TITLE, "title"), _text(16, 44, NOTE, "note")]
     y = 60
     for title, bars in panels:
         body.append(_text(16, y + 14, title, "panel"))

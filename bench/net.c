@@ -24,10 +24,12 @@ struct place {
 
 static int place_unix(const char *path, struct place *p)
 {
-	if (strlen(path) >= sizeof(p->un.sun_path))
+	size_t n = strlen(path);
+
+	if (n >= sizeof(p->un.sun_path))
 		return -ENAMETOOLONG;
 	p->un.sun_family = AF_UNIX;
-	strcpy(p->un.sun_path, path);
+	memcpy(p->un.sun_path, path, n + 1);
 	p->len = sizeof(p->un);
 	return 0;
 }

@@ -199,8 +199,9 @@ def judge_all_peers(results):
     if not found:
         return title, "not measured", None
     behind = [name for name, ahead in found if not ahead]
-    return title, "behind " + ", ".join(behind) if behind else f"in {len(found)} of {len(found)}", \
-        not behind
+    if behind:
+        return title, "behind " + ", ".join(behind), False
+    return title, f"in all {len(found)} comparisons", True
 
 
 WORDS = {True: "ok", False: "short", None: "-"}
