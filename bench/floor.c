@@ -55,7 +55,7 @@ static void server_accept(struct server *s)
 		/* refused on a Unix socket, where there is nothing to delay */
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 		c->fd = fd;
-		buf_init(&c->carry, 4 * MESSAGE_MAX);
+		buf_init(&c->carry, CARRY_MAX);
 		event.data.ptr = c;
 		if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
 			conn_close(c);

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "message.h"
 
-enum { READ_SIZE = 64 * 1024 };
+enum { READ_SIZE = 64 * 1024, CARRY_MAX = 4 * MESSAGE_MAX };
 
 /* NULL in the bare floor. Where Meson chose floor_parse.c it reads the body as JSON. */
 extern int (*const floor_check)(struct text body);

@@ -91,7 +91,7 @@ static void stream_init(uv_loop_t *loop, struct conn *c)
 	else
 		uv_tcp_init(loop, &c->tcp);
 	c->stream.data = c;
-	buf_init(&c->carry, 4 * MESSAGE_MAX);
+	buf_init(&c->carry, CARRY_MAX);
 }
 
 static void server_accept(uv_stream_t *listener, int status)

@@ -90,9 +90,8 @@ static int process_own_kib(pid_t pid, uint64_t *sum)
 	if (!f)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Private_Dirty: %llu", &kib) == 1)
-			*sum += kib;
-		else if (sscanf(line, "SwapPss: %llu", &kib) == 1)
+		if (sscanf(line, "Private_Dirty: %llu", &kib) == 1 ||
+		    sscanf(line, "SwapPss: %llu", &kib) == 1)
 			*sum += kib;
 	}
 	fclose(f);
