@@ -125,8 +125,8 @@ HONEST = [(right, []), (right_in_any_order, []), (right_version_1, []), (right_l
           (right_http, HTTP), (constant, FIXED), (right, LARGE), (right_lengths, LENGTH + LARGE),
           (right_http, HTTP + LARGE)]
 LIARS = [(wrong_id, []), (same_id_twice, []), (text_id, []), (id_only_inside_result, []),
-         (error_answer, []), (error_beside_result, []), (null_result, []), (one_too_many, []), (one_too_few, []),
-         (cut_short, []), (not_json, []), (hang_up, []), (http_503, HTTP),
+         (error_answer, []), (error_beside_result, []), (null_result, []), (one_too_many, []),
+         (one_too_few, []), (cut_short, []), (not_json, []), (hang_up, []), (http_503, HTTP),
          (http_out_of_order, HTTP), (changing, FIXED), (constant, []), (right, LENGTH)]
 
 
