@@ -1,0 +1,559 @@
+"""
+A real daemon over real sockets, for the tests beside this file.
+
+Daemon starts koined in a folder of its own, waits until it is ready, and stops
+it by its pid. A test fails when the daemon logs a warn or err line that the test
+did not announce, ends in another way than it was told to, or prints a
+sanitizer's report. Client speaks the three framings with deadlines, so that a
+daemon that does not answer is a failure and not a hang.
+"""
+import contextlib
+import fcntl
+import json
+import os
+import re
+import resource
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+KOINED = os.environ.get("KOINED", os.path.join(SOURCE, "build", "koined"))
+KOINE = os.environ.get("KOINE", os.path.join(SOURCE, "build", "koine"))
+SANITIZED = os.environ.get("KOINE_SANITIZED") == "1"
+
+# Long enough that only a daemon that hangs is late, on a busy machine too.
+PATIENCE = 20.0
+MIB = 1 << 20
+MESSAGE_MAX = 16 * MIB
+
+UNEXPECTED_LOG = re.compile(rb"^(?:\S+ (?:warn|err) |<[0-4]>)")
+SANITIZER = re.compile(rb"Sanitizer|runtime error:|Assertion .* failed")
+
+
+class Failure(Exception):
+    """What a test found wrong."""
+
+
+class Skip(Exception):
+    """What this machine lacks for a test."""
+
+
+def check(condition, why="", *args):
+    if not condition:
+        raise Failure(why % args if args else why)
+
+
+def same(got, want, what="answer"):
+    if got != want:
+        raise Failure("%s is %.300r, not %.300r" % (what, got, want))
+
+
+def wait_until(condition, what, patience=PATIENCE):
+    """Asks again and again until the condition holds."""
+    end = time.monotonic() + patience
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failure("waited %.0f s in vain for %s" % (patience, what))
+        time.sleep(0.005)
+
+
+# ---- processes, as /proc shows them ----
+
+
+def rss(pid):
+    """Resident bytes."""
+    with open("/proc/%d/status" % pid) as f:
+        for line in f:
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def cpu_seconds(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def descriptors(pid):
+    """Descriptor number to what it is."""
+    out = {}
+    for name in os.listdir("/proc/%d/fd" % pid):
+        with contextlib.suppress(OSError):
+            out[int(name)] = os.readlink("/proc/%d/fd/%s" % (pid, name))
+    return out
+
+
+def descriptor_flags(pid, fd):
+    with open("/proc/%d/fdinfo/%d" % (pid, fd)) as f:
+        for line in f:
+            if line.startswith("flags:"):
+                return int(line.split()[1], 8)
+    raise Failure("no flags for descriptor %d" % fd)
+
+
+def raise_descriptor_limit():
+    """The soft limit to the hard one; how many descriptors we may open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+# ---- the daemon ----
+
+
+def clean_environment(extra=None):
+    """Nothing of the caller's settings; defaults that touch nothing outside."""
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("KOINE_", "XDG_", "LISTEN_", "NOTIFY_", "WATCHDOG_", "AIWG_"))}
+    env["XDG_CONFIG_HOME"] = "/nonexistent"
+    env["XDG_STATE_HOME"] = "/nonexistent"
+    env["XDG_RUNTIME_DIR"] = "/nonexistent"
+    env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+    env.update(extra or {})
+    return env
+
+
+class Folder:
+    """A private folder that goes with its test."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(prefix="koine-test-")
+        return self
+
+    def __exit__(self, *exc):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def __call__(self, *names):
+        return os.path.join(self.path, *names)
+
+
+def run_koined(*args, env=None, timeout=PATIENCE):
+    """For runs that end by themselves: --check, refusals."""
+    done = subprocess.run([KOINED, *args], stdin=subprocess.DEVNULL, capture_output=True,
+                          env=clean_environment(env), timeout=timeout)
+    if SANITIZER.search(done.stderr):
+        raise Failure("sanitizer report: %r" % done.stderr[:2000])
+    return done
+
+
+class Daemon:
+    """
+    koined in a folder of its own, for a `with`.
+
+    listen: addresses without their dialect; none for the default, koine.sock
+    under the folder. announced: parts of warn and err lines that the test
+    expects; each must come. exit_status: how it must end.
+    """
+
+    def __init__(self, *args, listen=(), debug=True, env=None, announced=(), exit_status=0,
+                 root=None, wrapper=(), wait=True, **popen):
+        self.args = list(args)
+        self.listen = listen
+        self.debug = debug
+        self.env = env
+        self.announced = list(announced)
+        self.exit_status = exit_status
+        self.root = root
+        self.own_root = root is None
+        self.wrapper = list(wrapper)
+        self.wait = wait
+        self.popen = popen
+        self.process = None
+        self.addresses = []
+        self.clients = []
+        self.helper = None
+        self.asked = 0
+
+    def __enter__(self):
+        if self.own_root:
+            self.root = tempfile.mkdtemp(prefix="koine-test-")
+        try:
+            self.start()
+            if self.wait:
+                self.wait_ready()
+        except BaseException:
+            self.clean_up()
+            raise
+        return self
+
+    def command(self):
+        out = [*self.wrapper, KOINED, "--root", self.root]
+        for address in self.listen:
+            out += ["--listen", "koine=" + address.replace("ROOT", self.root)]
+        return out + (["--debug-methods"] if self.debug else []) + self.args
+
+    def start(self):
+        self.log_path = os.path.join(self.root, "log.%d" % time.monotonic_ns())
+        self.addresses = []
+        # A file, not a pipe: a daemon must not wait for us to read its log.
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.PIPE, stderr=log,
+                                            env=clean_environment(self.env), **self.popen)
+
+    def wait_ready(self, patience=PATIENCE):
+        text = b""
+        end = time.monotonic() + patience
+        out = self.process.stdout.fileno()
+        while b"koined: ready\n" not in text:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([out], [], [], left)[0]:
+                raise Failure("not ready after %.0f s: %r %r" % (patience, text, self.log()))
+            part = os.read(out, 65536)
+            if not part:
+                raise Failure("ended before it was ready: %r %r" % (text, self.log()))
+            text += part
+        for line in text.decode().splitlines():
+            words = line.split(" ", 2)
+            if words[0] == "listening":
+                self.addresses.append((words[1], words[2]))
+
+    def address(self, kind="unix"):
+        for _, address in self.addresses:
+            if address.startswith(kind + ":"):
+                return address
+        raise Failure("nothing listens at %s: (%r)" % (kind, self.addresses))
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def socket_path(self):
+        return self.address("unix")[len("unix:"):]
+
+    def log(self):
+        with open(self.log_path, "rb") as f:
+            return f.read()
+
+    def connect(self, kind="unix", **opts):
+        client = Client(self.address(kind), **opts)
+        self.clients.append(client)
+        return client
+
+    def settle(self):
+        """Everything sent before has been read: the daemon takes turns in order."""
+        if self.helper is None:
+            self.helper = self.connect()
+        self.helper.ping()
+
+    def status(self):
+        self.asked += 1
+        with Client(self.address("unix")) as c:
+            return c.call("daemon.status")
+
+    def calls(self):
+        """How many calls it has begun in all, without the questions asked here."""
+        return sum(e["calls"] for e in self.status()["listeners"]) - self.asked
+
+    def alive(self):
+        check(self.process.poll() is None, "the daemon has ended: %s %r",
+              self.process.returncode, self.log()[-500:])
+        with Client(self.address("unix")) as c:
+            c.ping()
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def wait_exit(self, patience=PATIENCE):
+        try:
+            return self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            raise Failure("still there after %.0f s" % patience) from None
+
+    def stop(self):
+        for c in self.clients:
+            c.close()
+        self.helper = None
+        self.clients = []
+        if self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+        return self.wait_exit()
+
+    def check_log(self):
+        log = self.log()
+        check(not SANITIZER.search(log), "sanitizer report: %s", log[-4000:].decode(errors="replace"))
+        missing = [a for a in self.announced if a.encode() not in log]
+        for line in log.splitlines():
+            if UNEXPECTED_LOG.match(line) and not any(a.encode() in line for a in self.announced):
+                raise Failure("unannounced log line: %r" % line)
+        check(not missing, "announced, but not logged: %r", missing)
+
+    def __exit__(self, kind, *exc):
+        try:
+            status = self.stop()
+            if kind is None:
+                same(status, self.exit_status, "exit status")
+            if kind is None or SANITIZER.search(self.log()):
+                self.check_log()
+        finally:
+            self.clean_up()
+
+    def clean_up(self):
+        if self.process:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+            self.process.stdout.close()
+        if self.own_root and self.root:
+            shutil.rmtree(self.root, ignore_errors=True)
+
+
+# ---- clients ----
+
+
+def request(method, params=None, id=1):
+    """One request's text; id is JSON text or a number, None for a notification."""
+    text = '{"jsonrpc":"2.0","method":"%s"' % method
+    if params is not None:
+        text += ',"params":' + (params if isinstance(params, str) else json.dumps(params))
+    if id is not None:
+        text += ',"id":%s' % id
+    return (text + "}").encode()
+
+
+class Response:
+    def __init__(self, status, headers, body, head):
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.head = head
+
+    def header(self, name):
+        return self.headers.get(name.lower())
+
+
+class Client:
+    def __init__(self, address, timeout=PATIENCE):
+        kind, _, place = address.partition(":")
+        if kind == "unix":
+            self.socket = socket.socket(socket.AF_UNIX)
+            place = place.encode() if isinstance(place, str) else place
+        else:
+            host, _, port = place.rpartition(":")
+            self.socket = socket.socket(socket.AF_INET)
+            place = (host, int(port))
+        self.socket.settimeout(timeout)
+        try:
+            self.socket.connect(place)
+        except BaseException:
+            self.socket.close()
+            raise
+        self.got = bytearray()
+        self.open = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def close(self):
+        if self.open:
+            self.open = False
+            self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def send_all_it_takes(self, data):
+        """Sends; a peer that closes while we do is no fault."""
+        try:
+            self.socket.sendall(data)
+            return True
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+
+    def half_close(self):
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def more(self):
+        """Reads some; False at the end of the stream."""
+        try:
+            part = self.socket.recv(262144)
+        except socket.timeout:
+            raise Failure("no answer; so far %.200r" % bytes(self.got)) from None
+        self.got += part
+        return bool(part)
+
+    def need(self, n):
+        while len(self.got) < n:
+            check(self.more(), "the stream ended; so far %.200r", bytes(self.got))
+
+    def take(self, n):
+        self.need(n)
+        out = bytes(self.got[:n])
+        del self.got[:n]
+        return out
+
+    def take_until(self, mark):
+        start = 0
+        while True:
+            at = self.got.find(mark, start)
+            if at >= 0:
+                return self.take(at + len(mark))
+            start = max(0, len(self.got) - len(mark) + 1)
+            check(self.more(), "the stream ended; so far %.200r", bytes(self.got))
+
+    def read_line(self):
+        return self.take_until(b"\n")[:-1]
+
+    def read_frame(self):
+        return self.take(struct.unpack(">I", self.take(4))[0])
+
+    def read_response(self, head_only=False):
+        head = self.take_until(b"\r\n\r\n")
+        lines = head[:-4].decode("latin-1").split("\r\n")
+        found = re.fullmatch(r"HTTP/1\.1 (\d{3}) .+", lines[0])
+        check(found, "not a status line: %r", lines[0])
+        headers = {}
+        for line in lines[1:]:
+            name, _, value = line.partition(":")
+            check(name.lower() not in headers, "header twice: %r", name)
+            headers[name.lower()] = value.strip()
+        # No page may ever read an answer.
+        check(not any(n.startswith("access-control") for n in headers), "CORS header: %r", head)
+        status = int(found.group(1))
+        if status == 100:
+            return Response(status, headers, b"", head)
+        check("content-length" in headers, "no length: %r", head)
+        body = b"" if head_only else self.take(int(headers["content-length"]))
+        return Response(status, headers, body, head)
+
+    def read_rest(self):
+        """Everything until the peer's end, which must come."""
+        while True:
+            try:
+                if not self.more():
+                    break
+            except ConnectionResetError:
+                break
+        out = bytes(self.got)
+        self.got.clear()
+        return out
+
+    def ended(self):
+        rest = self.read_rest()
+        check(not rest, "expected the end of the stream, not %.200r", rest)
+
+    def quiet(self, seconds=0.2):
+        """Nothing has come, and nothing comes for a moment."""
+        check(not self.got, "unexpected %.200r", bytes(self.got))
+        if select.select([self.socket], [], [], seconds)[0]:
+            self.more()
+            raise Failure("unexpected %.200r" % bytes(self.got))
+
+    def call_text(self, text):
+        """One line there, one line back."""
+        self.send(text + b"\n")
+        return self.read_line()
+
+    def call(self, method, params=None, id=1):
+        answer = json.loads(self.call_text(request(method, params, id)))
+        check("result" in answer, "%s failed: %r", method, answer)
+        same(answer["id"], id, "id")
+        return answer["result"]
+
+    def ping(self):
+        check(self.call("ping")["pong"] is True, "no pong")
+
+
+class Line:
+    name = "line"
+
+    @staticmethod
+    def wrap(body):
+        return body + b"\n"
+
+    @staticmethod
+    def read(client):
+        return client.read_line()
+
+
+class Length:
+    name = "length"
+
+    @staticmethod
+    def wrap(body):
+        return struct.pack(">I", len(body)) + body
+
+    @staticmethod
+    def read(client):
+        return client.read_frame()
+
+
+class Http:
+    name = "http"
+
+    @staticmethod
+    def wrap(body, path="/", headers=""):
+        return b"POST %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s" % (
+            path.encode(), headers.encode(), len(body), body)
+
+    @staticmethod
+    def read(client):
+        return client.read_response().body
+
+
+FRAMINGS = (Line, Length, Http)
+
+
+def post(client, body, path="/", headers="", method="POST", version="1.1", host="localhost"):
+    """One HTTP request and its response; headers are whole lines."""
+    head = "%s %s HTTP/%s\r\n" % (method, path, version)
+    if host is not None:
+        head += "Host: %s\r\n" % host
+    head += "Content-Length: %d\r\n%s\r\n" % (len(body), headers)
+    client.send(head.encode("latin-1") + body)
+    return client.read_response(head_only=method == "HEAD")
+
+
+def unread_by_peer(client):
+    """Bytes that we sent on a Unix socket and that the daemon has not taken."""
+    SIOCOUTQ = 0x5411
+    return struct.unpack("i", fcntl.ioctl(client.socket, SIOCOUTQ, b"\0" * 4))[0]
+
+
+# ---- running ----
+
+
+def main(tests):
+    """Runs the test_ functions of a module, or those whose names hold an argument."""
+    passed = failed = skipped = 0
+    for name, test in list(tests.items()):
+        if not name.startswith("test_") or not callable(test):
+            continue
+        short = name[len("test_"):]
+        if len(sys.argv) > 1 and not any(word in short for word in sys.argv[1:]):
+            continue
+        try:
+            test()
+        except Skip as why:
+            skipped += 1
+            print("skip %s: %s" % (short, why), flush=True)
+            continue
+        except Exception as why:  # whatever it is, the other tests still run
+            failed += 1
+            text = str(why) or type(why).__name__
+            print("FAIL %s: %s" % (short, text.replace("\n", "\n     ")), flush=True)
+            if not isinstance(why, Failure) or os.environ.get("VERBOSE"):
+                traceback.print_exc()
+            continue
+        passed += 1
+        print("ok %s" % short, flush=True)
+    tail = ", %d skipped" % skipped if skipped else ""
+    print("%d passed, %d failed%s" % (passed, failed, tail), flush=True)
+    sys.exit(1 if failed else 0)
