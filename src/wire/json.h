@@ -27,8 +27,8 @@ extern const struct json_limits json_default_limits;
 /*
  * Reads exactly one value and the white space around it.
  *
- * Refuses with REFUSE_PARSE for text that is not JSON (why says what and at
- * which byte), REFUSE_TOO_LARGE past a limit. The tree points into `text`.
+ * Refuses with REFUSE_PARSE for text that is not JSON or nested too deep (why
+ * says what and at which byte), REFUSE_TOO_LARGE for too many values. The tree points into `text`.
  */
 int json_read(struct arena *a, const char *text, size_t len, const struct json_limits *limits,
 	      struct value **ret_value, struct why *why);

@@ -251,8 +251,9 @@ static int read_word(struct reader *r, struct value *v)
 
 static int open_container(struct reader *r, struct value *v)
 {
+	/* Whether the rest is JSON is not known: a parse error, not a size. */
 	if (r->depth >= r->limits->depth || r->depth >= JSON_DEPTH_MAX)
-		return refuse(r->why, REFUSE_TOO_LARGE, "nested deeper than %u levels at byte %zu",
+		return refuse(r->why, REFUSE_PARSE, "nested deeper than %u levels at byte %zu",
 			      r->limits->depth, (size_t)(r->p - r->start));
 	v->kind = *r->p == '{' ? VALUE_OBJECT : VALUE_ARRAY;
 	v->len = 0;

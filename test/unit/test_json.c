@@ -275,8 +275,8 @@ static void depth_is_limited(void **state)
 {
 	(void)state;
 	assert_int_equal(read_nested(128, &json_default_limits), 0);
-	assert_int_equal(read_nested(129, &json_default_limits), REFUSE_TOO_LARGE);
-	assert_int_equal(read_nested(100000, &json_default_limits), REFUSE_TOO_LARGE);
+	assert_int_equal(read_nested(129, &json_default_limits), REFUSE_PARSE);
+	assert_int_equal(read_nested(100000, &json_default_limits), REFUSE_PARSE);
 }
 
 static void values_are_limited(void **state)
