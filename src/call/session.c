@@ -331,6 +331,18 @@ static void start_message(struct session *s, const struct frame *frame)
 		session_end(s);
 }
 
+/* Only HTTP carries a token, and on TCP nothing else tells who comes. */
+static bool lacks_token(struct session *s)
+{
+	struct frame no = {0};
+
+	if (is_http(s) || !s->endpoint->tcp || !s->endpoint->bearer[0])
+		return false;
+	refuse(&no.why, REFUSE_FORBIDDEN, "a token is required here, and only HTTP carries one");
+	refuse_stream(s, &no);
+	return true;
+}
+
 static bool recognise(struct session *s)
 {
 	static const enum framing_choice choices[] = {
@@ -379,6 +391,8 @@ static bool next_message(struct session *s)
 	if (s->closing || (window(s).len == 0 && !s->eof))
 		return false;
 	if (!s->framing && !recognise(s))
+		return false;
+	if (lacks_token(s))
 		return false;
 	switch (next_frame(s, &frame)) {
 	case FRAME_MORE:
