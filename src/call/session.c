@@ -388,7 +388,7 @@ static bool next_message(struct session *s)
 {
 	struct frame frame;
 
-	if (s->closing || (window(s).len == 0 && !s->eof))
+	if (s->closing || (window(s).len == 0 && !s->eof && !s->refused_ahead))
 		return false;
 	if (!s->framing && !recognise(s))
 		return false;
@@ -417,6 +417,7 @@ static bool next_message(struct session *s)
 static bool read_ahead(struct session *s)
 {
 	const struct limits *limits = &s->server->opts.limits;
+	enum frame_kind kind;
 	struct frame frame;
 	struct call *c;
 
@@ -424,8 +425,12 @@ static bool read_ahead(struct session *s)
 		return false;
 	s->read_ahead_full =
 		s->n_waiting >= limits->waiting || s->waiting_bytes >= limits->queue_bytes;
-	/* A stream that is refused is refused again, when its turn comes. */
-	if (s->read_ahead_full || next_frame(s, &frame) != FRAME_MESSAGE)
+	if (s->read_ahead_full)
+		return false;
+	kind = next_frame(s, &frame);
+	/* A stream that is refused is refused again, when its turn comes; its bytes are gone. */
+	s->refused_ahead = kind == FRAME_REFUSED;
+	if (kind != FRAME_MESSAGE)
 		return false;
 	if (s->server->opts.log_messages)
 		log_message(s, "in", frame.data, frame.len);

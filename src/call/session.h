@@ -45,6 +45,7 @@ struct session {
 	bool eof : 1;
 	bool closing : 1; /* nothing more is read; closed when all is answered */
 	bool read_ahead_full : 1;
+	bool refused_ahead : 1; /* what follows the calls that wait is no message */
 };
 
 /* Takes fd, on failure too. */
