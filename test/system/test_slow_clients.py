@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+"""Clients that never read, dribble, come and go, or are too many: the others are served."""
+import json
+import os
+import resource
+import signal
+import socket
+import threading
+import time
+
+from harness import (MIB, SANITIZED, Client, Daemon, Failure, Http, Length, Line, Skip, check,
+                     cpu_seconds, descriptors, main, post, raise_descriptor_limit, request, rss,
+                     same, wait_until)
+
+EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
+PING = request("ping")
+SOON = 1.0 if not SANITIZED else 5.0
+
+
+def answered_soon(client, n=20):
+    for _ in range(n):
+        start = time.monotonic()
+        client.ping()
+        took = time.monotonic() - start
+        check(took < SOON, "a ping of another client took %.2f s", took)
+
+
+def memory(d):
+    return 0 if SANITIZED else rss(d.pid)
+
+
+class Flood(threading.Thread):
+    """Sends without reading, until it is stopped or the daemon takes no more."""
+
+    def __init__(self, client, data):
+        super().__init__(daemon=True)
+        self.client = client
+        self.data = data
+        self.stopped = False
+        self.sent = 0
+        client.socket.settimeout(0.1)
+        self.start()
+
+    def run(self):
+        while not self.stopped:
+            try:
+                self.sent += self.client.socket.send(self.data)
+            except socket.timeout:
+                continue
+            except OSError:
+                return
+
+    def stop(self):
+        self.stopped = True
+        self.join()
+        self.client.close()
+
+
+def test_clients_that_never_read_cost_little_and_hold_up_nobody():
+    discover = request("rpc.discover")
+    with Daemon(listen=EVERYWHERE) as d:
+        other = d.connect()
+        other.ping()
+        before = memory(d)
+        floods = []
+        for i in range(20):
+            framing = (Line, Length, Http)[i % 3]
+            floods.append(Flood(d.connect("unix" if i % 2 else "tcp"),
+                                framing.wrap(discover) * 200))
+        for _ in range(10):
+            answered_soon(other)
+            time.sleep(0.05)
+        # each has sent all that is taken from it, and waits
+        grown = memory(d) - before
+        for f in floods:
+            f.stop()
+        print("   20 clients that never read: %.1f MiB" % (grown / MIB))
+        check(grown < 64 * MIB, "memory grew by %d MiB", grown // MIB)
+        answered_soon(other)
+
+
+def test_clients_that_never_read_are_not_read_any_more():
+    with Daemon() as d:
+        c = d.connect()
+        flood = Flood(c, Line.wrap(request("rpc.discover")) * 200)
+        sent = -1
+
+        def stands_still():
+            nonlocal sent
+            before, sent = sent, flood.sent
+            time.sleep(0.2)
+            return before == flood.sent
+
+        wait_until(stands_still, "the daemon to stop reading")
+        idle = cpu_seconds(d.pid)
+        time.sleep(0.5)
+        check(cpu_seconds(d.pid) - idle < 0.25, "it spins")
+        flood.stop()
+
+
+def test_a_large_answer_that_is_not_read_holds_up_nobody():
+    text = '["%s"]' % ("x" * 8000000)
+    with Daemon() as d:
+        other = d.connect()
+        slow = d.connect()
+        slow.send(Length.wrap(request("debug.echo", text)))
+        answered_soon(other)
+        got = json.loads(slow.read_frame())
+        same(len(got["result"][0]), 8000000, "length")
+
+
+def test_a_slow_reader_gets_everything_in_the_end():
+    n = 3000
+    with Daemon(listen=EVERYWHERE) as d:
+        for kind, framing in (("unix", Line), ("tcp", Length), ("http", Http)):
+            c = d.connect(kind)
+            pad = "x" * 1000
+            data = b"".join(framing.wrap(request("debug.echo", '[%d,"%s"]' % (i, pad), id=i))
+                            for i in range(n))
+            sender = threading.Thread(target=c.send_all_it_takes, args=(data,), daemon=True)
+            sender.start()
+            for i in range(n):
+                if i % 500 == 0:
+                    time.sleep(0.05)
+                got = json.loads(framing.read(c))
+                same((got["id"], got["result"][0]), (i, i))
+            sender.join()
+            c.half_close()
+            c.ended()
+
+
+def test_a_request_that_dribbles_is_cut_after_its_time():
+    with Daemon("--set", "limits.read_timeout=1", "--set", "limits.linger=1",
+                listen=EVERYWHERE) as d:
+        other = d.connect()
+        start = time.monotonic()
+        dribblers = {kind: d.connect(kind) for kind in ("http", "tcp", "unix")}
+        head = iter(b"POST / HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"a" * 1000)
+        left = dict(dribblers)
+        while left:
+            check(time.monotonic() - start < 15, "not cut: %r", list(left))
+            byte = bytes([next(head)])
+            for kind, c in list(left.items()):
+                if not c.send_all_it_takes(byte):
+                    del left[kind]
+                    continue
+                c.socket.setblocking(False)
+                try:
+                    part = c.socket.recv(65536)
+                    c.got += part
+                    if not part:
+                        del left[kind]
+                except (BlockingIOError, ConnectionResetError):
+                    pass
+                c.socket.settimeout(10)
+            answered_soon(other, 1)
+            time.sleep(0.05)
+        for c in dribblers.values():
+            same(bytes(c.got[:12]), b"HTTP/1.1 408", "status line")
+        same(d.calls() - other_calls(d), 0, "calls")
+
+
+def other_calls(d):
+    return sum(e["calls"] for e in d.status()["listeners"] if e["address"].startswith("unix")) \
+        - d.asked
+
+
+def test_a_body_that_dribbles_is_cut_after_its_time():
+    with Daemon("--set", "limits.read_timeout=1", "--set", "limits.linger=1",
+                listen=EVERYWHERE) as d:
+        clients = []
+        for head in (b"Content-Length: 1000", b"Transfer-Encoding: chunked"):
+            c = d.connect("http")
+            c.send(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n")
+            clients.append(c)
+        for c in clients:
+            same(c.read_response().status, 408, "status")
+            c.ended()
+
+
+def test_a_connection_over_http_that_says_nothing_is_cut():
+    with Daemon("--set", "limits.read_timeout=1", listen=EVERYWHERE) as d:
+        c = d.connect("http")
+        c.read_rest()
+
+
+def test_a_connection_that_was_served_may_be_quiet():
+    with Daemon("--set", "limits.read_timeout=1", listen=EVERYWHERE) as d:
+        kept = [d.connect(kind) for kind in ("http", "tcp", "unix")]
+        lines = d.connect()
+        lines.ping()
+        for c in kept:
+            same(post(c, PING).status, 200, "status")
+        time.sleep(2.2)
+        lines.ping()
+        for c in kept:
+            same(post(c, PING).status, 200, "status")
+
+
+def test_a_call_that_takes_longer_than_reading_may_is_answered():
+    with Daemon("--set", "limits.read_timeout=1", listen=EVERYWHERE) as d:
+        c = d.connect("http")
+        same(post(c, request("debug.sleep", {"ms": 1800})).status, 200, "status")
+
+
+def test_coming_and_going_leaves_nothing_behind():
+    n = 5000 if not SANITIZED else 1500
+    with Daemon(listen=EVERYWHERE) as d:
+        def churn(times):
+            for i in range(times):
+                c = Client(d.address(("unix", "tcp", "http")[i % 3]))
+                if i % 5 == 0:
+                    c.send(Http.wrap(PING))
+                    c.read_response()
+                elif i % 5 == 1:
+                    c.send(Http.wrap(PING)[:20])
+                elif i % 5 == 2:
+                    c.send(Http.wrap(PING) * 3)
+                c.close()
+            wait_until(lambda: d.status()["connections"] == 1, "the connections to end")
+
+        churn(300)
+        fds, before = len(descriptors(d.pid)), memory(d)
+        churn(n)
+        wait_until(lambda: len(descriptors(d.pid)) <= fds, "the descriptors to be closed")
+        grown = memory(d) - before
+        check(grown < 4 * MIB, "memory grew by %d KiB", grown // 1024)
+
+
+def test_ten_thousand_idle_connections_are_cheap():
+    limit = raise_descriptor_limit()
+    n = min(10000, limit - 200) if not SANITIZED else min(1000, limit - 200)
+    if n < 500:
+        raise Skip("only %d descriptors" % limit)
+    with Daemon(listen=EVERYWHERE) as d:
+        other = d.connect()
+        other.ping()
+        before = memory(d)
+        crowd = [Client(d.address()) for _ in range(n)]
+        try:
+            wait_until(lambda: d.status()["connections"] >= n, "all to be accepted")
+            each = (memory(d) - before) / n
+            print("   %d idle connections: %d bytes each" % (n, each))
+            check(each < 10240, "%d bytes for an idle connection", each)
+            answered_soon(other)
+            idle = cpu_seconds(d.pid)
+            time.sleep(0.5)
+            check(cpu_seconds(d.pid) - idle < 0.25, "idle connections cost time")
+            for c in crowd[::100]:
+                c.ping()
+            # those that have spoken go back to costing nothing
+            for c in crowd:
+                c.send(PING + b"\n")
+            for c in crowd:
+                check(b"pong" in c.read_line(), "no pong")
+            each = (memory(d) - before) / n
+            check(each < 10240, "%d bytes for a connection that was served", each)
+        finally:
+            for c in crowd:
+                c.close()
+        wait_until(lambda: d.status()["connections"] == 2, "all to end")
+
+
+def few_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+
+
+def test_out_of_descriptors_it_serves_those_inside_and_waits():
+    with Daemon(listen=EVERYWHERE, preexec_fn=few_descriptors,
+                announced=["out of descriptors"]) as d:
+        crowd = [d.connect() for _ in range(100)]
+        served = []
+
+        def ask():
+            for c in crowd:
+                if c not in served and not c.got:
+                    c.socket.settimeout(0.02)
+                    try:
+                        c.got += c.socket.recv(4096)
+                    except socket.timeout:
+                        continue
+                    served.append(c)
+            return len(served) >= 10
+
+        for c in crowd:
+            c.send(PING + b"\n")
+        wait_until(ask, "those inside to be served")
+        for c in crowd:
+            c.socket.settimeout(10)
+        for c in served:
+            c.read_line()
+        inside = served[:10]
+        start = cpu_seconds(d.pid)
+        for _ in range(10):
+            for c in inside:
+                c.ping()
+            time.sleep(0.1)
+        check(cpu_seconds(d.pid) - start < 0.5, "it spins")
+        # room comes back, and those who waited get in
+        waiting = [c for c in crowd if c not in served]
+        check(waiting, "nobody had to wait")
+        for c in served:
+            c.close()
+        for c in waiting[:10]:
+            check(b"pong" in c.read_line(), "no pong")
+        for c in waiting:
+            c.close()
+        wait_until(lambda: d.status()["connections"] == 1, "room")
+        d.alive()
+        http = d.connect("http")
+        same(post(http, PING).status, 200, "status")
+
+
+def test_connections_wait_in_a_long_backlog():
+    """A daemon that is busy for a moment refuses nobody."""
+    with open("/proc/sys/net/core/somaxconn") as f:
+        n = min(2000, int(f.read()), raise_descriptor_limit() - 100)
+    with Daemon() as d:
+        os.kill(d.pid, signal.SIGSTOP)
+        try:
+            crowd = []
+            for _ in range(n):
+                c = socket.socket(socket.AF_UNIX)
+                c.setblocking(False)
+                crowd.append(c)
+                c.connect(d.socket_path)
+        except BlockingIOError:
+            raise Failure("connection %d is refused" % len(crowd)) from None
+        finally:
+            os.kill(d.pid, signal.SIGCONT)
+            for c in crowd:
+                c.close()
+        d.alive()
+
+
+if __name__ == "__main__":
+    main(globals())
