@@ -64,12 +64,14 @@ static bool check_row(const struct plan_row *row)
 	bool ok = true;
 
 	address_format(&row->address, address);
-	if (row->fd >= 0)
+	if (row->fd >= 0) {
+		snprintf(address, sizeof(address), "descriptor %d", row->fd);
 		snprintf(why, sizeof(why), "handed over by the service manager");
-	else if (row->address.kind == ADDRESS_UNIX)
+	} else if (row->address.kind == ADDRESS_UNIX) {
 		ok = check_unix(row->address.path, why, sizeof(why));
-	else
+	} else {
 		snprintf(why, sizeof(why), "loopback");
+	}
 	printf("would listen  %s %s  %s: %s\n", row->spoken->dialect->name, address,
 	       ok ? "ok" : "NO", why);
 	return ok;

@@ -9,13 +9,13 @@
 
 #include "daemon/daemon.h"
 
-static int add_row(struct plan *p, const struct spoken *spoken, const char *address, int fd,
+static int add_row(struct plan *p, const struct spoken *spoken, const char *address,
 		   struct why *why)
 {
 	struct plan_row *row = &p->rows[p->n];
 	int r;
 
-	*row = (struct plan_row) {.spoken = spoken, .fd = fd};
+	*row = (struct plan_row) {.spoken = spoken, .fd = -1};
 	r = address_parse(address, &row->address, why);
 	if (r == 0)
 		p->n++;
@@ -30,21 +30,19 @@ static int find_spoken(const char *name, const struct spoken **ret, struct why *
 	return 0;
 }
 
-/* A socket handed over is named for its dialect, or is koine's. */
-static int add_given(struct plan *p, const struct activation *given, struct why *why)
+/* A socket handed over is named for its dialect, or is koine's. Where it listens,
+ * it knows itself. */
+static void add_given(struct plan *p, const struct activation *given)
 {
 	for (unsigned i = 0; i < given->n; i++) {
 		const struct spoken *spoken = dialect_find(given->sockets[i].name);
-		int r;
 
-		if (!spoken)
-			spoken = dialect_find("koine");
-		/* The address is only a stand-in: the socket knows its own. */
-		r = add_row(p, spoken, "unix:/", given->sockets[i].fd, why);
-		if (r != 0)
-			return r;
+		p->rows[p->n++] = (struct plan_row) {
+			.spoken = spoken ? spoken : dialect_find("koine"),
+			.address = {.kind = ADDRESS_UNIX},
+			.fd = given->sockets[i].fd,
+		};
 	}
-	return 0;
 }
 
 static int add_named(struct plan *p, const struct settings *s, struct why *why)
@@ -55,7 +53,7 @@ static int add_named(struct plan *p, const struct settings *s, struct why *why)
 		int r = find_spoken(l->dialect, &spoken, why);
 
 		if (r == 0 && strcmp(l->address, "off") != 0)
-			r = add_row(p, spoken, l->address, -1, why);
+			r = add_row(p, spoken, l->address, why);
 		if (r != 0)
 			return r;
 	}
@@ -87,7 +85,7 @@ static int add_default(struct plan *p, const struct settings *s, const struct sp
 		snprintf(address, sizeof(address), "unix:%s", variable);
 	else
 		snprintf(address, sizeof(address), "unix:%s/%s", folder, spoken->socket);
-	r = add_row(p, spoken, address, -1, why);
+	r = add_row(p, spoken, address, why);
 	if (r == 0)
 		p->rows[p->n - 1].runtime = !s->root[0] && !variable;
 	return r;
@@ -99,8 +97,10 @@ int plan_make(const struct settings *s, const struct activation *given, struct p
 	int r = 0;
 
 	ret_plan->n = 0;
-	if (given->n > 0)
-		return add_given(ret_plan, given, why);
+	if (given->n > 0) {
+		add_given(ret_plan, given);
+		return 0;
+	}
 	r = add_named(ret_plan, s, why);
 	for (unsigned i = 0; r == 0 && !s->listen_only && i < n_dialects; i++) {
 		if (!is_named(s, dialects[i].dialect->name))
