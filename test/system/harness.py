@@ -56,6 +56,12 @@ def same(got, want, what="answer"):
         raise Failure("%s is %.300r, not %.300r" % (what, got, want))
 
 
+def note(figure):
+    """A figure worth reading, where it means something."""
+    if not SANITIZED:
+        print("     " + figure, flush=True)
+
+
 def wait_until(condition, what, patience=PATIENCE):
     """Asks again and again until the condition holds."""
     end = time.monotonic() + patience
@@ -71,13 +77,18 @@ def wait_until(condition, what, patience=PATIENCE):
 # ---- processes, as /proc shows them ----
 
 
-def rss(pid):
-    """Resident bytes."""
+def rss(pid, line="VmRSS:"):
+    """Resident bytes; 0 where a sanitizer makes the figure meaningless."""
     with open("/proc/%d/status" % pid) as f:
-        for line in f:
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) * 1024
+        for found in f:
+            if found.startswith(line) and not SANITIZED:
+                return int(found.split()[1]) * 1024
     return 0
+
+
+def peak_rss(pid):
+    """The most that it ever had."""
+    return rss(pid, "VmHWM:")
 
 
 def cpu_seconds(pid):

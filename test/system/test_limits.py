@@ -4,8 +4,8 @@ import json
 import random
 import struct
 
-from harness import (MESSAGE_MAX, MIB, SANITIZED, Daemon, Http, Length, check, main,
-                     request, rss, same)
+from harness import (MESSAGE_MAX, MIB, Daemon, Http, Length, check, main, peak_rss, request,
+                     rss, same)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -20,13 +20,8 @@ def error_of(text):
     return json.loads(text)["error"]
 
 
-def memory(d):
-    """The daemon's, or nothing where a sanitizer makes the figure meaningless."""
-    return 0 if SANITIZED else rss(d.pid)
-
-
-def grew_little(d, before, most=64 * MIB):
-    grown = memory(d) - before
+def grew_little(d, before, most=64 * MIB, now=peak_rss):
+    grown = now(d.pid) - before
     check(grown < most, "memory grew by %d MiB", grown // MIB)
 
 
@@ -90,7 +85,7 @@ def test_an_empty_frame_is_a_parse_error_and_the_connection_goes_on():
 
 def test_announced_lengths_allocate_nothing():
     with Daemon(listen=EVERYWHERE) as d:
-        before = memory(d)
+        before = rss(d.pid)
         clients = []
         for _ in range(100):
             c = d.connect()
@@ -112,7 +107,7 @@ def test_announced_lengths_allocate_nothing():
 
 def test_the_largest_length_with_four_bytes_sent_costs_nothing():
     with Daemon() as d:
-        before = memory(d)
+        before = rss(d.pid)
         for _ in range(50):
             c = d.connect()
             c.send(b"\xff\xff\xff\xff")
@@ -151,7 +146,7 @@ def test_an_overlong_line_that_waits_with_its_tail_runs_nothing():
 
 def test_an_overlong_line_without_an_end_does_not_fill_memory():
     with Daemon("--set", "limits.linger=1") as d:
-        before = memory(d)
+        before = rss(d.pid)
         with d.connect() as c:
             part = b"x" * MIB
             sent = 0
@@ -179,7 +174,7 @@ def test_deep_nesting_is_an_error_and_nothing_more():
 def test_more_values_than_the_limit_are_an_error():
     with Daemon() as d:
         c = d.connect()
-        before = memory(d)
+        before = rss(d.pid)
         c.send(Length.wrap(request("debug.echo", "[" + "0," * 1000001 + "0]")))
         same(error_of(c.read_frame())["code"], -32004, "code")
         c.send(Length.wrap(b"[" + b"[]," * 2000000 + b"[]]"))
@@ -187,7 +182,7 @@ def test_more_values_than_the_limit_are_an_error():
         c.send(Length.wrap(PING))
         check(b'"pong":true' in c.read_frame(), "no pong")
         # the memory of a large message goes back with it
-        grew_little(d, before)
+        grew_little(d, before, 8 * MIB, now=rss)
 
 
 def test_a_batch_over_the_limit_is_refused_whole():
@@ -260,7 +255,7 @@ def test_headers_over_their_limits_are_refused():
 def test_binary_noise_ends_no_daemon():
     noise = random.Random(20240229)
     with Daemon(listen=EVERYWHERE) as d:
-        before = memory(d)
+        before = rss(d.pid)
         for i in range(300):
             with d.connect(("unix", "tcp", "http")[i % 3]) as c:
                 c.send_all_it_takes(noise.randbytes(noise.choice((1, 3, 16, 100, 5000))))

@@ -9,8 +9,8 @@ import threading
 import time
 
 from harness import (MIB, SANITIZED, Client, Daemon, Failure, Http, Length, Line, Skip, check,
-                     cpu_seconds, descriptors, main, post, raise_descriptor_limit, request, rss,
-                     same, wait_until)
+                     cpu_seconds, descriptors, main, note, peak_rss, post, raise_descriptor_limit,
+                     request, rss, same, wait_until)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -25,10 +25,6 @@ def answered_soon(client, n=20):
         check(took < SOON, "a ping of another client took %.2f s", took)
 
 
-def memory(d):
-    return 0 if SANITIZED else rss(d.pid)
-
-
 class Flood(threading.Thread):
     """Sends without reading, until it is stopped or the daemon takes no more."""
 
@@ -38,6 +34,7 @@ class Flood(threading.Thread):
         self.data = data
         self.stopped = False
         self.sent = 0
+        self.error = None
         client.socket.settimeout(0.1)
         self.start()
 
@@ -47,7 +44,8 @@ class Flood(threading.Thread):
                 self.sent += self.client.socket.send(self.data)
             except socket.timeout:
                 continue
-            except OSError:
+            except OSError as why:
+                self.error = why
                 return
 
     def stop(self):
@@ -61,7 +59,7 @@ def test_clients_that_never_read_cost_little_and_hold_up_nobody():
     with Daemon(listen=EVERYWHERE) as d:
         other = d.connect()
         other.ping()
-        before = memory(d)
+        before = rss(d.pid)
         floods = []
         for i in range(20):
             framing = (Line, Length, Http)[i % 3]
@@ -70,11 +68,11 @@ def test_clients_that_never_read_cost_little_and_hold_up_nobody():
         for _ in range(10):
             answered_soon(other)
             time.sleep(0.05)
-        # each has sent all that is taken from it, and waits
-        grown = memory(d) - before
+        grown = peak_rss(d.pid) - before
         for f in floods:
+            check(f.is_alive(), "a client was cut: %s", f.error)
             f.stop()
-        print("   20 clients that never read: %.1f MiB" % (grown / MIB))
+        note("20 clients that never read: %.1f MiB" % (grown / MIB))
         check(grown < 64 * MIB, "memory grew by %d MiB", grown // MIB)
         answered_soon(other)
 
@@ -95,6 +93,7 @@ def test_clients_that_never_read_are_not_read_any_more():
         idle = cpu_seconds(d.pid)
         time.sleep(0.5)
         check(cpu_seconds(d.pid) - idle < 0.25, "it spins")
+        check(flood.is_alive(), "the client was cut: %s", flood.error)
         flood.stop()
 
 
@@ -220,10 +219,10 @@ def test_coming_and_going_leaves_nothing_behind():
             wait_until(lambda: d.status()["connections"] == 1, "the connections to end")
 
         churn(300)
-        fds, before = len(descriptors(d.pid)), memory(d)
+        fds, before = len(descriptors(d.pid)), rss(d.pid)
         churn(n)
         wait_until(lambda: len(descriptors(d.pid)) <= fds, "the descriptors to be closed")
-        grown = memory(d) - before
+        grown = rss(d.pid) - before
         check(grown < 4 * MIB, "memory grew by %d KiB", grown // 1024)
 
 
@@ -235,12 +234,12 @@ def test_ten_thousand_idle_connections_are_cheap():
     with Daemon(listen=EVERYWHERE) as d:
         other = d.connect()
         other.ping()
-        before = memory(d)
+        before = rss(d.pid)
         crowd = [Client(d.address()) for _ in range(n)]
         try:
             wait_until(lambda: d.status()["connections"] >= n, "all to be accepted")
-            each = (memory(d) - before) / n
-            print("   %d idle connections: %d bytes each" % (n, each))
+            each = (rss(d.pid) - before) / n
+            note("%d idle connections: %d bytes each" % (n, each))
             check(each < 10240, "%d bytes for an idle connection", each)
             answered_soon(other)
             idle = cpu_seconds(d.pid)
@@ -253,7 +252,7 @@ def test_ten_thousand_idle_connections_are_cheap():
                 c.send(PING + b"\n")
             for c in crowd:
                 check(b"pong" in c.read_line(), "no pong")
-            each = (memory(d) - before) / n
+            each = (rss(d.pid) - before) / n
             check(each < 10240, "%d bytes for a connection that was served", each)
         finally:
             for c in crowd:
