@@ -377,6 +377,11 @@ class Client:
             self.open = False
             self.socket.close()
 
+    def reset(self):
+        """Leaves without a word: what is on its way is lost."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close()
+
     def send(self, data):
         self.socket.sendall(data)
 

@@ -3,9 +3,10 @@
 import json
 import random
 import struct
+import time
 
 from harness import (MESSAGE_MAX, MIB, Daemon, Http, Length, check, main, peak_rss, request,
-                     rss, same)
+                     rss, same, wait_until)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -154,6 +155,17 @@ def test_an_overlong_line_without_an_end_does_not_fill_memory():
                 sent += 1
             grew_little(d, before)
         d.alive()
+
+
+def test_a_refused_client_that_keeps_sending_is_cut():
+    with Daemon("--set", "limits.linger=1") as d:
+        for first in (b"\xff\xff\xff\xff", b"POST / HTTP/1.1\r\nbroken\r\n"):
+            with d.connect() as c:
+                c.send(first)
+                end = time.monotonic() + 15
+                while c.send_all_it_takes(b" " * 65536):
+                    check(time.monotonic() < end, "it is still read")
+        wait_until(lambda: d.status()["connections"] == 1, "the connections to end")
 
 
 def test_deep_nesting_is_an_error_and_nothing_more():

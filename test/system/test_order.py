@@ -4,8 +4,8 @@ import json
 import threading
 import time
 
-from harness import (SANITIZED, Daemon, Http, Length, Line, check, main, post, request, same,
-                     wait_until)
+from harness import (SANITIZED, Client, Daemon, Http, Length, Line, check, main, post, request,
+                     same, wait_until)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -132,10 +132,13 @@ def test_a_call_with_the_id_null_can_be_cancelled():
 def test_calls_end_quietly_when_their_client_has_left():
     with Daemon(listen=EVERYWHERE) as d:
         for kind, framing in (("unix", Line), ("unix", Length), ("tcp", Line), ("http", Http)):
-            c = d.connect(kind)
-            c.send(framing.wrap(sleep(100)) + framing.wrap(sleep(1)) + framing.wrap(PING))
-            d.settle()
-            c.close()
+            batch = b"[" + sleep(20) + b"," + PING + b"," + sleep(20, 2) + b"]"
+            for first in (sleep(100), batch):
+                for leave in (Client.close, Client.reset):
+                    c = d.connect(kind)
+                    c.send(framing.wrap(first) + framing.wrap(sleep(1)) + framing.wrap(PING))
+                    d.settle()
+                    leave(c)
         wait_until(lambda: d.status()["calls_in_flight"] == 0, "the calls to end")
         wait_until(lambda: d.status()["connections"] == 2, "the connections to end")
         d.alive()
@@ -151,6 +154,17 @@ def test_a_client_that_leaves_before_its_answer_ends_no_daemon():
             c.close()
         d.alive()
         wait_until(lambda: d.status()["connections"] == 1, "the connections to end")
+
+
+def test_a_method_name_cannot_forge_a_log_line():
+    with Daemon() as d:
+        c = d.connect()
+        c.send(request("x\\n2000-01-01T00:00:00.000Z err   forged  why=\\u001b[31m") + b"\n")
+        same(json.loads(c.read_line())["error"]["code"], -32601, "code")
+        check(b"forged" in d.log(), "not logged at all")
+        for line in d.log().splitlines():
+            check(not line.startswith(b"2000-"), "a forged line: %r", line)
+            check(b"\x1b" not in line, "an escape sequence: %r", line)
 
 
 def test_two_connections_do_not_wait_for_each_other():

@@ -215,6 +215,8 @@ def test_coming_and_going_leaves_nothing_behind():
                     c.send(Http.wrap(PING)[:20])
                 elif i % 5 == 2:
                     c.send(Http.wrap(PING) * 3)
+                if i % 7 == 0:
+                    c.reset()
                 c.close()
             wait_until(lambda: d.status()["connections"] == 1, "the connections to end")
 

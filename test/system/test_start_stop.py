@@ -2,6 +2,7 @@
 """Starting beside others and over what is there; stopping in good order; signals and managers."""
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -250,6 +251,74 @@ def test_a_socket_left_by_a_killed_daemon_is_taken_over():
             d.alive()
 
 
+def test_a_socket_of_somebody_else_is_not_removed_at_the_stop():
+    with Daemon() as d:
+        path = d.socket_path
+        os.unlink(path)
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(path)
+            other.listen(1)
+            inode = os.lstat(path).st_ino
+            d.signal(signal.SIGTERM)
+            same(d.wait_exit(), 0, "exit status")
+            same(os.lstat(path).st_ino, inode, "inode")
+
+
+def test_a_folder_that_is_gone_does_not_hold_up_the_stop():
+    with Daemon(listen=("unix:ROOT/a/koine.sock",)) as d:
+        for name in os.listdir(os.path.join(d.root, "a")):
+            os.unlink(os.path.join(d.root, "a", name))
+        os.rmdir(os.path.join(d.root, "a"))
+        d.signal(signal.SIGTERM)
+        same(d.wait_exit(), 0, "exit status")
+
+
+def test_a_lock_that_is_none_of_ours_is_left_alone():
+    with Folder() as folder:
+        path = folder("koine.sock")
+        with open(path + ".lock", "w") as f:
+            f.write("precious")
+        refused_there(folder, path, b"lock")
+        with open(path + ".lock") as f:
+            same(f.read(), "precious", "content")
+        os.unlink(path + ".lock")
+        os.symlink(folder("elsewhere"), path + ".lock")
+        refused_there(folder, path, b"lock")
+        check(not os.path.exists(folder("elsewhere")), "the link was followed")
+
+
+def test_a_start_that_fails_half_way_leaves_nothing_behind():
+    with Folder() as folder:
+        done = run_koined("--listen", "koine=unix:" + folder("a.sock"),
+                          "--listen", "koine=http:127.0.0.1:0",
+                          "--listen", "koine=unix:/dev/null/b.sock")
+        check(done.returncode > 0, "it started")
+        check(b"ready" not in done.stdout, "it said ready")
+        same(os.listdir(folder.path), [], "left behind")
+
+
+def test_too_few_descriptors_to_start_are_an_error_and_no_crash():
+    with Folder() as folder:
+        for n in range(6, 16):  # below, libuv ends the process before we are asked
+            def few(n=n):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+
+            process = subprocess.Popen([KOINED, "--root", folder.path], preexec_fn=few,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       env=clean_environment())
+            try:
+                if process.stdout.readline():
+                    process.stdout.readline()
+                    process.terminate()
+                status = process.wait(PATIENCE)
+                check(status >= 0, "signal %d with %d descriptors: %r", -status, n,
+                      process.stderr.read()[-300:])
+            finally:
+                if process.poll() is None:
+                    process.kill()
+                process.communicate()
+
+
 def test_a_folder_that_cannot_be_written_is_refused():
     with Folder() as folder:
         refused_there(folder, "/proc/koine/koine.sock")
@@ -375,6 +444,27 @@ def test_a_client_can_stop_it():
         idle.close()
         same(d.wait_exit(), 0, "exit status")
         check(not os.path.exists(d.socket_path), "the socket is left behind")
+
+
+def test_a_client_can_stop_it_over_http():
+    with Daemon(listen=EVERYWHERE) as d:
+        c = d.connect("http")
+        r = post(c, request("daemon.stop"))
+        same(json.loads(r.body)["result"], {"stopping": True})
+        same(r.header("Connection"), "close", "Connection")
+        c.ended()
+        same(d.wait_exit(), 0, "exit status")
+
+
+def test_calls_that_wait_are_answered_before_the_stop_too():
+    with Daemon() as d:
+        c = d.connect()
+        c.send(b"".join(request("debug.sleep", {"ms": 50}, id=i) + b"\n" for i in range(4)))
+        wait_until(lambda: d.status()["calls_in_flight"] == 1, "the first call to run")
+        d.settle()
+        stops(d)
+        same([json.loads(c.read_line())["id"] for _ in range(4)], [0, 1, 2, 3], "ids")
+        c.ended()
 
 
 def test_a_client_can_stop_it_by_force():
