@@ -60,15 +60,18 @@ void arena_reset(struct arena *a)
 void *arena_more(struct arena *a, size_t n)
 {
 	size_t size = a->newest ? a->newest->size * 2 : (size_t)FIRST_BLOCK;
+	size_t left = a->max - a->used;
 	struct arena_block *block;
 
+	/* n was rounded up by the caller; 0 here means that it overflowed. */
+	if (n == 0 || n > left || n > SIZE_MAX - sizeof(*block))
+		return NULL;
 	if (size > LARGEST_STEP)
 		size = LARGEST_STEP;
+	if (size > left)
+		size = left;
 	if (size < n)
 		size = n;
-	/* n was rounded up by the caller; 0 here means that it overflowed. */
-	if (n == 0 || size > a->max || a->used > a->max - size)
-		return NULL;
 	block = malloc(sizeof(*block) + size);
 	if (!block)
 		return NULL;

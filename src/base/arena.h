@@ -29,12 +29,12 @@ void *arena_more(struct arena *a, size_t n);
 /* n bytes, aligned for any type and not cleared; NULL when memory or max is spent. */
 static inline void *arena_alloc(struct arena *a, size_t n)
 {
+	size_t rounded = (n + 15 + (n == 0)) & ~(size_t)15;
 	char *p = a->at;
 
-	n = (n + 15) & ~(size_t)15;
-	if ((size_t)(a->end - p) < n)
-		return arena_more(a, n);
-	a->at = p + n;
+	if ((size_t)(a->end - p) < rounded || rounded < n)
+		return arena_more(a, rounded);
+	a->at = p + rounded;
 	return p;
 }
 

@@ -29,12 +29,21 @@ static void digits(char *at, int n_digits, int value)
 	}
 }
 
+/* The first and the last moment that four digits can name. */
+static const int64_t year_0_ms = -62167219200000;
+static const int64_t year_9999_ms = 253402300799999;
+
 void clock_format_iso(int64_t utc_ms, char out[ISO_LEN + 1])
 {
-	int64_t ms = utc_ms % 1000;
 	time_t seconds;
 	struct tm tm;
+	int64_t ms;
 
+	if (utc_ms < year_0_ms)
+		utc_ms = year_0_ms;
+	if (utc_ms > year_9999_ms)
+		utc_ms = year_9999_ms;
+	ms = utc_ms % 1000;
 	if (ms < 0)
 		ms += 1000;
 	seconds = (time_t)((utc_ms - ms) / 1000);

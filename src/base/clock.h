@@ -12,7 +12,8 @@ int64_t clock_utc_ms(void);
 
 enum { ISO_LEN = 24 };
 
-/* "2026-11-15T07:47:17.177Z", ISO_LEN bytes and a NUL. */
+/* "2026-11-15T07:47:17.177Z", ISO_LEN bytes and a NUL. Times before the year 0 or
+ * after 9999 are written as the nearest that fits. */
 void clock_format_iso(int64_t utc_ms, char out[ISO_LEN + 1]);
 
 /* The same for now, to within a few milliseconds; cheap enough for every call.

@@ -1,0 +1,720 @@
+/* The small tools: what they promise at their edges. */
+#include "check.h"
+#include "tempdir.h"
+
+#include <errno.h>
+#include <locale.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/value.h"
+#include "base/why.h"
+#include "wire/json.h"
+
+static void assert_buf(const struct buf *b, const char *expected)
+{
+	assert_int_equal(b->err, 0);
+	assert_int_equal(b->len, strlen(expected));
+	assert_memory_equal(b->data, expected, b->len);
+}
+
+/* ---- buf ---- */
+
+static void buf_takes_exactly_its_maximum(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 300);
+	for (int i = 0; i < 300; i++)
+		buf_add_char(&b, 'a');
+	assert_int_equal(b.err, 0);
+	assert_int_equal(b.len, 300);
+	buf_add_char(&b, 'b');
+	assert_int_equal(b.err, -EMSGSIZE);
+	assert_int_equal(b.len, 300);
+	buf_done(&b);
+}
+
+static void buf_error_sticks_until_cleared(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 4);
+	buf_add_str(&b, "ab");
+	buf_add_str(&b, "cde");
+	assert_int_equal(b.err, -EMSGSIZE);
+	/* this one would fit, but then the message would have a hole */
+	buf_add_str(&b, "c");
+	buf_add_char(&b, 'c');
+	buf_add_int(&b, 1);
+	buf_printf(&b, "d");
+	assert_int_equal(b.len, 2);
+	assert_int_equal(buf_reserve(&b, 0), -EMSGSIZE);
+	buf_clear(&b);
+	buf_add_str(&b, "wxyz");
+	assert_buf(&b, "wxyz");
+	buf_done(&b);
+}
+
+static void buf_refuses_a_size_that_wraps(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1000);
+	buf_add_str(&b, "ab");
+	assert_int_equal(buf_reserve(&b, SIZE_MAX), -EMSGSIZE);
+	buf_clear(&b);
+	buf_add_str(&b, "ab");
+	assert_int_equal(buf_reserve(&b, SIZE_MAX - 1), -EMSGSIZE);
+	buf_done(&b);
+}
+
+static void buf_trim_gives_back_only_above_keep(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1 << 20);
+	buf_add_str(&b, "small");
+	buf_trim(&b, 4096);
+	assert_non_null(b.data);
+	assert_int_equal(b.len, 0);
+	assert_int_equal(buf_reserve(&b, 5000), 0);
+	buf_trim(&b, 4096);
+	assert_null(b.data);
+	assert_int_equal(b.cap, 0);
+	buf_add_str(&b, "again");
+	assert_buf(&b, "again");
+	buf_done(&b);
+	buf_done(&b);
+}
+
+static void buf_consume_drops_from_the_front(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 100);
+	buf_add_str(&b, "abcdef");
+	buf_consume(&b, 0);
+	assert_buf(&b, "abcdef");
+	buf_consume(&b, 2);
+	assert_buf(&b, "cdef");
+	buf_consume(&b, 4);
+	assert_buf(&b, "");
+	buf_done(&b);
+}
+
+static void buf_writes_integers_of_any_size(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1000);
+	buf_add_int(&b, INT64_MIN);
+	buf_add_char(&b, ' ');
+	buf_add_int(&b, INT64_MAX);
+	buf_add_char(&b, ' ');
+	buf_add_int(&b, 0);
+	buf_add_char(&b, ' ');
+	buf_add_int(&b, -1);
+	buf_add_char(&b, ' ');
+	buf_add_uint(&b, UINT64_MAX);
+	assert_buf(&b, "-9223372036854775808 9223372036854775807 0 -1 18446744073709551615");
+	buf_done(&b);
+}
+
+static void buf_printf_appends(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 2000);
+	buf_add_str(&b, "x");
+	buf_printf(&b, "%s=%d", "y", 3);
+	assert_buf(&b, "xy=3");
+	buf_printf(&b, "%1000s", "");
+	assert_int_equal(b.len, 1004);
+	buf_printf(&b, "%1000s", "");
+	assert_int_equal(b.err, -EMSGSIZE);
+	assert_int_equal(b.len, 1004);
+	buf_done(&b);
+}
+
+/* ---- arena ---- */
+
+static void arena_pieces_are_aligned_and_apart(void **state)
+{
+	struct arena a;
+	unsigned char *piece[200];
+
+	(void)state;
+	arena_init(&a, 1 << 20);
+	for (unsigned i = 0; i < 200; i++) {
+		piece[i] = arena_alloc(&a, i + 1);
+		assert_non_null(piece[i]);
+		assert_int_equal((uintptr_t)piece[i] % 16, 0);
+		memset(piece[i], (int)i, i + 1);
+	}
+	for (unsigned i = 0; i < 200; i++) {
+		for (unsigned k = 0; k <= i; k++)
+			assert_int_equal(piece[i][k], i);
+	}
+	arena_done(&a);
+}
+
+static void arena_gives_no_more_than_its_maximum(void **state)
+{
+	struct arena a;
+	size_t got = 0;
+
+	(void)state;
+	arena_init(&a, 100000);
+	while (arena_alloc(&a, 16))
+		got += 16;
+	assert_true(got <= 100000);
+	assert_true(a.used <= 100000);
+	/* Growing steps must not leave the end of it unused. */
+	assert_true(got > 100000 - 100);
+	arena_done(&a);
+}
+
+static void arena_smaller_than_a_block_still_gives(void **state)
+{
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, 100);
+	assert_non_null(arena_alloc(&a, 50));
+	assert_null(arena_alloc(&a, 100));
+	assert_non_null(arena_alloc(&a, 16));
+	arena_done(&a);
+}
+
+static void arena_refuses_a_size_that_wraps(void **state)
+{
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, SIZE_MAX);
+	assert_null(arena_alloc(&a, SIZE_MAX));
+	assert_non_null(arena_alloc(&a, 1));
+	assert_null(arena_alloc(&a, SIZE_MAX));
+	assert_null(arena_alloc(&a, SIZE_MAX - 14));
+	assert_null(arena_zalloc(&a, SIZE_MAX));
+	arena_done(&a);
+}
+
+static void arena_nothing_is_not_failure(void **state)
+{
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, 4096);
+	assert_non_null(arena_alloc(&a, 0));
+	assert_string_equal(arena_copy(&a, NULL, 0), "");
+	arena_done(&a);
+}
+
+static void arena_reset_keeps_one_small_block(void **state)
+{
+	struct arena a;
+	void *first;
+
+	(void)state;
+	arena_init(&a, 1 << 20);
+	first = arena_alloc(&a, 100);
+	for (int i = 0; i < 100; i++)
+		assert_non_null(arena_alloc(&a, 1000));
+	assert_true(a.used > 100000);
+	arena_reset(&a);
+	assert_true(a.used <= 4096);
+	assert_ptr_equal(arena_alloc(&a, 100), first);
+	arena_done(&a);
+	assert_int_equal(a.used, 0);
+}
+
+static void arena_reset_gives_a_big_block_back(void **state)
+{
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, 10 << 20);
+	assert_non_null(arena_alloc(&a, 5 << 20));
+	assert_true(a.used >= 5 << 20);
+	arena_reset(&a);
+	assert_int_equal(a.used, 0);
+	assert_non_null(arena_alloc(&a, 1));
+	arena_reset(&a);
+	arena_done(&a);
+	arena_reset(&a);
+}
+
+static void arena_copy_ends_with_nul_and_zalloc_is_clear(void **state)
+{
+	struct arena a;
+	char *p;
+
+	(void)state;
+	arena_init(&a, 1 << 16);
+	memset(arena_alloc(&a, 4000), 'x', 4000);
+	arena_reset(&a);
+	p = arena_zalloc(&a, 100);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(p[i], 0);
+	assert_string_equal(arena_copy(&a, "abcdef", 3), "abc");
+	arena_done(&a);
+}
+
+/* ---- list ---- */
+
+struct member {
+	int n;
+	struct list link;
+};
+
+static int sum_of(struct list *head)
+{
+	int sum = 0;
+
+	list_for_each (at, following, head)
+		sum = sum * 10 + list_entry(at, struct member, link)->n;
+	return sum;
+}
+
+static void list_keeps_order_and_splices(void **state)
+{
+	struct member m[4] = {{.n = 1}, {.n = 2}, {.n = 3}, {.n = 4}};
+	struct list a;
+	struct list b;
+
+	(void)state;
+	list_init(&a);
+	list_init(&b);
+	assert_null(list_first(&a));
+	list_splice(&a, &b);
+	assert_true(list_empty(&a));
+	list_append(&a, &m[0].link);
+	list_append(&a, &m[1].link);
+	list_append(&b, &m[2].link);
+	list_append(&b, &m[3].link);
+	assert_int_equal(sum_of(&a), 12);
+	list_splice(&a, &b);
+	assert_int_equal(sum_of(&a), 1234);
+	assert_true(list_empty(&b));
+	assert_ptr_equal(list_first(&a), &m[0].link);
+	list_splice(&b, &a);
+	assert_int_equal(sum_of(&b), 1234);
+}
+
+static void list_removing_twice_is_harmless(void **state)
+{
+	struct member m[3] = {{.n = 1}, {.n = 2}, {.n = 3}};
+	struct list head;
+
+	(void)state;
+	list_init(&head);
+	for (int i = 0; i < 3; i++)
+		list_append(&head, &m[i].link);
+	list_remove(&m[1].link);
+	list_remove(&m[1].link);
+	assert_int_equal(sum_of(&head), 13);
+	list_for_each (at, following, &head)
+		list_remove(at);
+	assert_true(list_empty(&head));
+}
+
+/* ---- clock ---- */
+
+static void assert_iso(int64_t ms, const char *expected)
+{
+	char out[ISO_LEN + 1];
+
+	clock_format_iso(ms, out);
+	assert_string_equal(out, expected);
+}
+
+static void clock_formats_any_time(void **state)
+{
+	(void)state;
+	assert_iso(0, "1970-01-01T00:00:00.000Z");
+	assert_iso(1, "1970-01-01T00:00:00.001Z");
+	assert_iso(-1, "1969-12-31T23:59:59.999Z");
+	assert_iso(-1000, "1969-12-31T23:59:59.000Z");
+	assert_iso(-86400000, "1969-12-31T00:00:00.000Z");
+	assert_iso(951827696789, "2000-02-29T12:34:56.789Z");
+	assert_iso(1709164800000, "2024-02-29T00:00:00.000Z");
+	assert_iso(946684799999, "1999-12-31T23:59:59.999Z");
+	assert_iso(946684800000, "2000-01-01T00:00:00.000Z");
+	assert_iso(253402300799999, "9999-12-31T23:59:59.999Z");
+	assert_iso(-62167219200000, "0000-01-01T00:00:00.000Z");
+}
+
+static void clock_stays_a_date_past_the_ends(void **state)
+{
+	(void)state;
+	assert_iso(253402300800000, "9999-12-31T23:59:59.999Z");
+	assert_iso(INT64_MAX, "9999-12-31T23:59:59.999Z");
+	assert_iso(-62167219200001, "0000-01-01T00:00:00.000Z");
+	assert_iso(INT64_MIN, "0000-01-01T00:00:00.000Z");
+}
+
+static void clock_now_is_a_date(void **state)
+{
+	char before[ISO_LEN + 1];
+	char after[ISO_LEN + 1];
+	char now[ISO_LEN + 1];
+
+	(void)state;
+	/* The cheap clock lags the exact one by a tick; a second is far more. */
+	clock_format_iso(clock_utc_ms() - 1000, before);
+	memcpy(now, clock_iso_now(), sizeof(now));
+	clock_format_iso(clock_utc_ms(), after);
+	assert_true(strcmp(before, now) <= 0);
+	assert_true(strcmp(now, after) <= 0);
+}
+
+static void clock_steady_never_goes_back(void **state)
+{
+	uint64_t last = clock_steady_ms();
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		uint64_t now = clock_steady_ms();
+
+		assert_true(now >= last);
+		last = now;
+	}
+}
+
+/* ---- log ---- */
+
+struct heard {
+	unsigned n;
+	enum log_level level;
+	char line[2000];
+};
+
+static void hear(void *arg, enum log_level level, const char *line)
+{
+	struct heard *h = arg;
+
+	h->n++;
+	h->level = level;
+	snprintf(h->line, sizeof(h->line), "%s", line);
+}
+
+static void log_without_sink_is_silent(void **state)
+{
+	(void)state;
+	log_set_sink(NULL, NULL);
+	log_err("nobody hears", "this=%d", 1);
+}
+
+static void log_goes_to_the_sink_up_to_its_level(void **state)
+{
+	struct heard h = {0};
+
+	(void)state;
+	log_set_sink(hear, &h);
+	log_set_level(LOG_LEVEL_WARN);
+	log_info("too quiet", "x=%d", 1);
+	log_debug("too quiet", "x=%d", 1);
+	assert_int_equal(h.n, 0);
+	log_warn("listener slow", "dialect=%s ms=%d", "ash", 7);
+	assert_int_equal(h.n, 1);
+	assert_int_equal(h.level, LOG_LEVEL_WARN);
+	assert_string_equal(h.line, "listener slow  dialect=ash ms=7");
+	log_err("gone", "x=%d", 2);
+	assert_int_equal(h.n, 2);
+	log_set_level(LOG_LEVEL_INFO);
+	log_set_sink(NULL, NULL);
+}
+
+static void log_value_cannot_start_a_line(void **state)
+{
+	struct heard h = {0};
+
+	(void)state;
+	log_set_sink(hear, &h);
+	log_info("peer said", "text=%s", "a\nb\rc\td\x1b[2J\x7f");
+	assert_string_equal(h.line, "peer said  text=a?b?c?d?[2J?");
+	log_set_sink(NULL, NULL);
+}
+
+static void log_cuts_a_long_line(void **state)
+{
+	struct heard h = {0};
+
+	(void)state;
+	log_set_sink(hear, &h);
+	log_info("long", "%01500d", 0);
+	assert_int_equal(strlen(h.line), 1023);
+	log_set_sink(NULL, NULL);
+}
+
+static void log_levels_have_names(void **state)
+{
+	enum log_level level = LOG_LEVEL_DEBUG;
+
+	(void)state;
+	assert_true(log_parse_level("err", &level));
+	assert_int_equal(level, LOG_LEVEL_ERR);
+	assert_true(log_parse_level("warn", &level));
+	assert_int_equal(level, LOG_LEVEL_WARN);
+	assert_true(log_parse_level("info", &level));
+	assert_int_equal(level, LOG_LEVEL_INFO);
+	assert_true(log_parse_level("debug", &level));
+	assert_int_equal(level, LOG_LEVEL_DEBUG);
+	assert_false(log_parse_level("loud", &level));
+	assert_false(log_parse_level("", &level));
+	assert_false(log_parse_level("INFO", &level));
+	assert_int_equal(level, LOG_LEVEL_DEBUG);
+}
+
+/* ---- value ---- */
+
+static struct value number(const char *text)
+{
+	return (struct value) {
+		.kind = VALUE_NUMBER, .text = text, .len = (uint32_t)strlen(text), .raw = text};
+}
+
+static void value_int_takes_what_fits(void **state)
+{
+	static const struct {
+		const char *text;
+		bool fits;
+		int64_t n;
+	} cases[] = {
+		{"0", true, 0},
+		{"-0", true, 0},
+		{"-1", true, -1},
+		{"9223372036854775807", true, INT64_MAX},
+		{"-9223372036854775808", true, INT64_MIN},
+		{"9223372036854775808", false, 0},
+		{"-9223372036854775809", false, 0},
+		{"18446744073709551616", false, 0},
+		{"99999999999999999999999", false, 0},
+		{"1.0", false, 0},
+		{"1e3", false, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct value v = number(cases[i].text);
+		int64_t n = 77;
+
+		assert_int_equal(value_int(&v, &n), cases[i].fits);
+		assert_int_equal(n, cases[i].fits ? cases[i].n : 77);
+	}
+	assert_false(value_int(NULL, NULL));
+}
+
+static void value_double_takes_any_number(void **state)
+{
+	struct value v = number("-1.5e3");
+	struct value integer = number("9007199254740993");
+	struct value huge = number("1e999");
+	struct value text = {.kind = VALUE_STRING, .text = "1", .len = 1};
+	char digits[1200];
+	double d = 0;
+
+	(void)state;
+	assert_true(value_double(&v, &d));
+	assert_true(d == -1500.0);
+	assert_true(value_double(&integer, &d));
+	assert_true(d == 9007199254740992.0);
+	assert_true(value_double(&huge, &d));
+	assert_false(value_double(&text, &d));
+	assert_false(value_double(NULL, &d));
+	memset(digits, '1', sizeof(digits) - 1);
+	digits[sizeof(digits) - 1] = '\0';
+	v = number(digits);
+	assert_false(value_double(&v, &d));
+}
+
+/* Makes the locale in `dir`, where this machine has what that needs. */
+static bool set_locale(const char *dir, const char *name)
+{
+	char command[200];
+
+	snprintf(command, sizeof(command), "localedef -i %s -f UTF-8 %s/%s.utf8 >%s/log 2>&1", name,
+		 dir, name, dir);
+	if (system(command) != 0)
+		return false;
+	snprintf(command, sizeof(command), "%s.utf8", name);
+	return setlocale(LC_ALL, command) != NULL;
+}
+
+static void check_point(void)
+{
+	struct value v = number("1.5");
+	struct buf out;
+	struct json j;
+	double d = 0;
+
+	assert_true(value_double(&v, &d));
+	assert_true(d == 1.5);
+	buf_init(&out, 100);
+	j = json_writer(&out);
+	json_double(&j, -2.25);
+	assert_buf(&out, "-2.25");
+	buf_done(&out);
+}
+
+/* German writes a comma, Pashto a point of two bytes. */
+static void doubles_ignore_the_locale(void **state)
+{
+	static const char *const names[] = {"de_DE", "ps_AF"};
+	char dir[TEMPDIR_MAX];
+	unsigned n = 0;
+
+	(void)state;
+	tempdir_make(dir);
+	setenv("LOCPATH", dir, 1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (set_locale(dir, names[i])) {
+			n++;
+			check_point();
+		}
+	}
+	setlocale(LC_ALL, "C");
+	unsetenv("LOCPATH");
+	tempdir_remove(dir);
+	if (n == 0)
+		skip();
+}
+
+static void value_find_takes_the_last_of_equal_names(void **state)
+{
+	static const char text[] = "{\"a\":1,\"b\":null,\"a\":2}";
+	struct value *root = NULL;
+	struct arena a;
+	int64_t n = 0;
+
+	(void)state;
+	arena_init(&a, 1 << 16);
+	assert_int_equal(json_read(&a, text, sizeof(text) - 1, &json_default_limits, &root, NULL),
+			 0);
+	assert_true(value_int(value_find(root, "a"), &n));
+	assert_int_equal(n, 2);
+	assert_null(value_find(root, "c"));
+	assert_null(value_find(NULL, "a"));
+	assert_null(value_find(value_find(root, "a"), "a"));
+	assert_string_equal(value_kind_name(root), "object");
+	assert_string_equal(value_kind_name(value_find(root, "b")), "null");
+	assert_string_equal(value_kind_name(value_find(root, "c")), "nothing");
+	arena_done(&a);
+}
+
+static void value_follows_its_message(void **state)
+{
+	static const char text[] = "{\"key\":[\"plain\",\"esc\\n\",12,{\"x\":true}]}";
+	char *from = malloc(sizeof(text));
+	char *to = malloc(sizeof(text));
+	struct value *root = NULL;
+	struct arena a;
+	struct buf out;
+	struct json j;
+
+	(void)state;
+	assert_non_null(from);
+	assert_non_null(to);
+	memcpy(from, text, sizeof(text));
+	arena_init(&a, 1 << 16);
+	buf_init(&out, 1000);
+	assert_int_equal(json_read(&a, from, sizeof(text) - 1, &json_default_limits, &root, NULL),
+			 0);
+	memcpy(to, from, sizeof(text));
+	value_rebase(root, from, sizeof(text) - 1, to);
+	memset(from, '#', sizeof(text));
+	free(from);
+	j = json_writer(&out);
+	json_value(&j, root);
+	assert_buf(&out, text);
+	assert_ptr_equal(root->raw, to);
+	free(to);
+	buf_done(&out);
+	arena_done(&a);
+}
+
+/* ---- why ---- */
+
+static void refuse_fills_and_returns_the_code(void **state)
+{
+	struct why why;
+
+	(void)state;
+	memset(&why, 'x', sizeof(why));
+	assert_int_equal(refuse(&why, REFUSE_CONFLICT, "task %d is taken", 7), REFUSE_CONFLICT);
+	assert_int_equal(why.code, REFUSE_CONFLICT);
+	assert_string_equal(why.text, "task 7 is taken");
+	assert_string_equal(why.field, "");
+	assert_int_equal(refuse_field(&why, "limit", "%s is bad", "limit"), REFUSE_PARAMS);
+	assert_int_equal(why.code, REFUSE_PARAMS);
+	assert_string_equal(why.text, "limit is bad");
+	assert_string_equal(why.field, "limit");
+}
+
+static void refuse_cuts_what_is_long_and_needs_no_place(void **state)
+{
+	char name[300];
+	struct why why;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_int_equal(refuse_field(&why, name, "%s", name), REFUSE_PARAMS);
+	assert_int_equal(strlen(why.text), sizeof(why.text) - 1);
+	assert_int_equal(strlen(why.field), sizeof(why.field) - 1);
+	assert_int_equal(refuse(NULL, REFUSE_LIMIT, "%s", name), REFUSE_LIMIT);
+	assert_int_equal(refuse_field(NULL, "f", "%s", name), REFUSE_PARAMS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(buf_takes_exactly_its_maximum),
+		cmocka_unit_test(buf_error_sticks_until_cleared),
+		cmocka_unit_test(buf_refuses_a_size_that_wraps),
+		cmocka_unit_test(buf_trim_gives_back_only_above_keep),
+		cmocka_unit_test(buf_consume_drops_from_the_front),
+		cmocka_unit_test(buf_writes_integers_of_any_size),
+		cmocka_unit_test(buf_printf_appends),
+		cmocka_unit_test(arena_pieces_are_aligned_and_apart),
+		cmocka_unit_test(arena_gives_no_more_than_its_maximum),
+		cmocka_unit_test(arena_smaller_than_a_block_still_gives),
+		cmocka_unit_test(arena_refuses_a_size_that_wraps),
+		cmocka_unit_test(arena_nothing_is_not_failure),
+		cmocka_unit_test(arena_reset_keeps_one_small_block),
+		cmocka_unit_test(arena_reset_gives_a_big_block_back),
+		cmocka_unit_test(arena_copy_ends_with_nul_and_zalloc_is_clear),
+		cmocka_unit_test(list_keeps_order_and_splices),
+		cmocka_unit_test(list_removing_twice_is_harmless),
+		cmocka_unit_test(clock_formats_any_time),
+		cmocka_unit_test(clock_stays_a_date_past_the_ends),
+		cmocka_unit_test(clock_now_is_a_date),
+		cmocka_unit_test(clock_steady_never_goes_back),
+		cmocka_unit_test(log_without_sink_is_silent),
+		cmocka_unit_test(log_goes_to_the_sink_up_to_its_level),
+		cmocka_unit_test(log_value_cannot_start_a_line),
+		cmocka_unit_test(log_cuts_a_long_line),
+		cmocka_unit_test(log_levels_have_names),
+		cmocka_unit_test(value_int_takes_what_fits),
+		cmocka_unit_test(value_double_takes_any_number),
+		cmocka_unit_test(doubles_ignore_the_locale),
+		cmocka_unit_test(value_find_takes_the_last_of_equal_names),
+		cmocka_unit_test(value_follows_its_message),
+		cmocka_unit_test(refuse_fills_and_returns_the_code),
+		cmocka_unit_test(refuse_cuts_what_is_long_and_needs_no_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
