@@ -123,6 +123,7 @@ void json_uint(struct json *j, uint64_t n)
 void json_double(struct json *j, double d)
 {
 	char text[40];
+	char *to = text;
 
 	if (!isfinite(d)) {
 		json_null(j);
@@ -133,12 +134,15 @@ void json_double(struct json *j, double d)
 		if (strtod(text, NULL) == d)
 			break;
 	}
-	/* A host program may have set a locale with a decimal comma. */
-	for (char *p = text; *p; p++) {
-		if (!memchr("+-0123456789e", *p, 13))
-			*p = '.';
+	/* A host program may have set a locale with a decimal comma, or with a
+	 * point of several bytes. */
+	for (const char *p = text; *p; p++) {
+		if (memchr("+-0123456789e", *p, 13))
+			*to++ = *p;
+		else if (to == text || to[-1] != '.')
+			*to++ = '.';
 	}
-	json_raw(j, text, strlen(text));
+	json_raw(j, text, (size_t)(to - text));
 }
 
 void json_text(struct json *j, struct text t)
