@@ -30,17 +30,34 @@ struct workers {
 	struct list finished;
 	bool stopping;
 
+	/* The loop's thread only. */
 	struct wake *wake;
+	unsigned n_open;  /* jobs that were not told yet */
 	unsigned n_lanes; /* threads that were started */
 	struct lane lanes[];
 };
 
-static void tell(struct list *jobs)
+/* While a job is open, the wake alone must keep the loop turning: its client
+ * is not read meanwhile, and nothing else may be there to wait for. */
+static void opened(struct workers *w)
+{
+	if (w->n_open++ == 0)
+		wake_hold(w->wake, true);
+}
+
+static void closed(struct workers *w)
+{
+	if (--w->n_open == 0)
+		wake_hold(w->wake, false);
+}
+
+static void tell(struct workers *w, struct list *jobs)
 {
 	list_for_each (at, following, jobs) {
 		struct job *job = list_entry(at, struct job, link);
 
 		list_remove(at);
+		closed(w);
 		job->finished(job, job->result);
 	}
 }
@@ -54,7 +71,7 @@ static void on_wake(void *arg)
 	pthread_mutex_lock(&w->lock);
 	list_splice(&jobs, &w->finished);
 	pthread_mutex_unlock(&w->lock);
-	tell(&jobs);
+	tell(w, &jobs);
 }
 
 static void hand_back(struct workers *w, struct list *jobs)
@@ -219,6 +236,7 @@ void workers_free(struct workers *w)
 
 static void submit(struct workers *w, struct queue *q, struct job *job)
 {
+	opened(w);
 	pthread_mutex_lock(&w->lock);
 	list_append(&q->jobs, &job->link);
 	pthread_cond_signal(&q->filled);
