@@ -17,6 +17,7 @@ struct json *call_result(struct call *c)
 	if (!c->begun) {
 		c->begun = true;
 		jsonrpc_begin_result(&c->dialect->rules, &c->json, c->request.id);
+		c->result_at = c->out.len;
 	}
 	return &c->json;
 }
@@ -25,7 +26,7 @@ struct json *call_result(struct call *c)
  * whoever ran it looks at the stage afterwards. */
 static struct done answered(struct call *c)
 {
-	bool later = c->stage == CALL_LATER;
+	bool later = c->stage == CALL_LATER && !c->handling;
 
 	c->stage = CALL_ANSWERED;
 	if (later)
@@ -108,8 +109,9 @@ struct done call_fail_with(struct call *c, int64_t code, struct text message, st
 
 struct done call_reply(struct call *c)
 {
-	if (!c->begun)
-		json_null(call_result(c));
+	(void)call_result(c);
+	if (c->out.len == c->result_at)
+		json_null(&c->json);
 	jsonrpc_end_result(&c->dialect->rules, &c->json, c->request.id);
 	if (c->out.err == -EMSGSIZE)
 		return call_fail(c, refuse(&c->why, REFUSE_TOO_LARGE,

@@ -43,13 +43,15 @@ struct call {
 	struct json json;
 	void (*on_cancel)(struct call *c, void *arg);
 	void *cancel_arg;
+	size_t result_at;    /* where in out the result begins */
 	uint64_t started_ms; /* only when debug lines are wanted */
 	int http_status;
 	enum { CALL_NEW, CALL_RUNNING, CALL_LATER, CALL_ANSWERED } stage;
-	bool pinned; /* the source is in the arena, not in a buffer that moves */
-	bool linked; /* among its session's running calls, or the detached ones */
-	bool begun;  /* the result has been started in out */
-	bool failed; /* the answer is an error */
+	bool pinned;   /* the source is in the arena, not in a buffer that moves */
+	bool linked;   /* among its session's running calls, or the detached ones */
+	bool handling; /* the handler is at work on the loop */
+	bool begun;    /* the result has been started in out */
+	bool failed;   /* the answer is an error */
 };
 
 /* The writer that the result goes to. Write exactly one value, then call_reply. */

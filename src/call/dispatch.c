@@ -163,7 +163,9 @@ static void run(struct call *c)
 		run_on_thread(c);
 		return;
 	}
+	c->handling = true;
 	(void)c->method->handle(c);
+	c->handling = false;
 	if (c->stage == CALL_ANSWERED)
 		session_answered(c->session, c);
 	else
@@ -251,6 +253,8 @@ void dispatch_batch(struct session *s)
 
 	if (!c) {
 		/* Nothing can be answered without memory; the client must not wait. */
+		s->batch = NULL;
+		batch_unref(b);
 		session_end(s);
 		return;
 	}
