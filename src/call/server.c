@@ -344,6 +344,20 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 	return 0;
 }
 
+/* Calls that did not answer when they were asked to stop: nobody may any more. */
+static void drop_detached(struct server *s)
+{
+	struct list *first;
+
+	while ((first = list_first(&s->detached))) {
+		struct call *c = list_entry(first, struct call, link);
+
+		list_remove(first);
+		batch_unref(c->batch);
+		drop_call(c);
+	}
+}
+
 static void free_endpoints(struct server *s)
 {
 	struct list *first;
@@ -374,6 +388,7 @@ void server_free(struct server *s)
 	close_sessions(s);
 	cancel_calls(&s->detached);
 	workers_free(s->workers);
+	drop_detached(s);
 	free_spare_calls(s);
 	free_endpoints(s);
 	timer_free(s->clock);
