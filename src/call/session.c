@@ -227,10 +227,25 @@ static void refuse_stream(struct session *s, const struct frame *frame)
 	buf_done(&body);
 }
 
+/* Half an answer would be worse than none: there was no memory for it, or the
+ * id alone is larger than an answer may be. */
+static void send_answer(struct session *s, int status, const struct buf *out)
+{
+	if (out->err == 0) {
+		send_message(s, status, out->data, out->len);
+		return;
+	}
+	log_info("connection given up", "connection=%llu why=%s", (unsigned long long)s->number,
+		 "an answer could not be written");
+	s->closing = true;
+}
+
 static void batch_answer(struct batch *b, const struct call *c)
 {
 	if (c->request.silent)
 		return;
+	if (c->out.err != 0 && b->out.err == 0)
+		b->out.err = c->out.err;
 	buf_add_char(&b->out, b->any ? ',' : '[');
 	buf_add(&b->out, c->out.data, c->out.len);
 	b->any = true;
@@ -245,7 +260,7 @@ static void finish_batch(struct session *s)
 	if (!b->any) {
 		send_silence(s);
 	} else if (b->out.err == 0) {
-		send_message(s, 0, b->out.data, b->out.len);
+		send_answer(s, 0, &b->out);
 	} else {
 		const struct error_row *row = &s->endpoint->dialect->errors[REFUSE_TOO_LARGE];
 		struct json j = json_writer(&b->out);
@@ -254,7 +269,7 @@ static void finish_batch(struct session *s)
 		jsonrpc_write_error(&s->endpoint->dialect->rules, &j, (struct text) {0}, row->code,
 				    TEXT("the answers of the batch are too large"),
 				    (struct text) {0});
-		send_message(s, 0, b->out.data, b->out.len);
+		send_answer(s, 0, &b->out);
 	}
 	batch_unref(b);
 }
@@ -289,7 +304,7 @@ void session_answered(struct session *s, struct call *c)
 		else if (c->request.silent)
 			send_silence(s);
 		else
-			send_message(s, c->http_status, c->out.data, c->out.len);
+			send_answer(s, c->http_status, &c->out);
 	}
 	server_free_call(c->server, c);
 	if (s && !s->pumping)
@@ -421,7 +436,7 @@ static bool read_ahead(struct session *s)
 	struct frame frame;
 	struct call *c;
 
-	if (s->closing || is_http(s) || window(s).len == 0)
+	if (s->closing || s->refused_ahead || is_http(s) || window(s).len == 0)
 		return false;
 	s->read_ahead_full =
 		s->n_waiting >= limits->waiting || s->waiting_bytes >= limits->queue_bytes;
@@ -464,6 +479,9 @@ static struct call *take_waiting(struct session *s)
 
 static bool busy(const struct session *s)
 {
+	/* The calls of a batch are never side by side. */
+	if (s->batch && s->batch->refs > 1)
+		return true;
 	if (s->endpoint->dialect->concurrent && !is_http(s))
 		return s->n_running >= s->server->opts.limits.waiting;
 	return s->n_running > 0;
@@ -514,7 +532,7 @@ static bool idle(const struct session *s)
 /* After all steps: send, keep what is left, and decide whether to read on. */
 static void settle(struct session *s)
 {
-	bool full = s->read_ahead_full || (is_http(s) && s->n_running > 0);
+	bool full = s->read_ahead_full || s->refused_ahead || (is_http(s) && s->n_running > 0);
 
 	conn_flush(s->conn);
 	keep_rest(s);

@@ -1,0 +1,1473 @@
+/*
+ * The life of a call in a real server: parameters, order, threads, answers that
+ * come later or to nobody, limits, batches and notifications.
+ *
+ * In the texts below ' stands for ".
+ */
+#include "check.h"
+
+#include <semaphore.h>
+#include <sys/un.h>
+
+#include "../call_world.h"
+#include "base/log.h"
+#include "tempdir.h"
+
+/* ---- the methods ---- */
+
+static sem_t held; /* posted by a "hold" that runs */
+static sem_t go;   /* lets it end */
+static struct call *waiting_call;
+static unsigned n_cancels;
+static int commit_result;
+
+struct all_in {
+	struct text string;
+	int64_t integer;
+	double number;
+	bool boolean;
+	const struct value *object;
+	const struct value *array;
+	const struct value *any;
+};
+
+#define IN(member) offsetof(struct all_in, member)
+
+static const struct field all_fields[] = {
+	{.name = "string", .type = FIELD_STRING, .default_text = "none", .offset = IN(string)},
+	{.name = "integer", .type = FIELD_INT, .default_number = -7, .offset = IN(integer)},
+	{.name = "number", .type = FIELD_NUMBER, .default_number = 2, .offset = IN(number)},
+	{.name = "boolean", .type = FIELD_BOOL, .default_number = 1, .offset = IN(boolean)},
+	{.name = "object", .type = FIELD_OBJECT, .offset = IN(object)},
+	{.name = "array", .type = FIELD_ARRAY, .offset = IN(array)},
+	{.name = "any", .type = FIELD_ANY, .offset = IN(any)},
+};
+
+static struct done handle_all(struct call *c)
+{
+	const struct all_in *in = c->in;
+	struct json *j = call_result(c);
+
+	json_begin_array(j);
+	json_text(j, in->string);
+	json_int(j, in->integer);
+	json_double(j, in->number);
+	json_bool(j, in->boolean);
+	json_value(j, in->object);
+	json_value(j, in->array);
+	json_value(j, in->any);
+	json_end_array(j);
+	return call_reply(c);
+}
+
+struct one_in {
+	int64_t n;
+	struct text text;
+};
+
+static const struct field one_fields[] = {
+	{.name = "n", .type = FIELD_INT, .required = true, .offset = offsetof(struct one_in, n)},
+	{.name = "text", .type = FIELD_STRING, .offset = offsetof(struct one_in, text)},
+};
+
+static struct done handle_ping(struct call *c)
+{
+	json_str(call_result(c), "pong");
+	return call_reply(c);
+}
+
+static struct done handle_one(struct call *c)
+{
+	const struct one_in *in = c->in;
+
+	json_int(call_result(c), in->n);
+	return call_reply(c);
+}
+
+static struct done handle_hold(struct call *c)
+{
+	sem_post(&held);
+	sem_wait(&go);
+	json_str(call_result(c), "let go");
+	return call_reply(c);
+}
+
+static void on_cancel(struct call *c, void *arg)
+{
+	(void)arg;
+	n_cancels++;
+	waiting_call = NULL;
+	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+static struct done handle_later(struct call *c)
+{
+	waiting_call = c;
+	return call_later(c, on_cancel, NULL);
+}
+
+static struct done handle_for_ever(struct call *c)
+{
+	return call_later(c, NULL, NULL);
+}
+
+static struct done handle_at_once(struct call *c)
+{
+	(void)call_later(c, on_cancel, NULL);
+	json_str(call_result(c), "already");
+	return call_reply(c);
+}
+
+static struct done over(struct call *c)
+{
+	json_str(call_result(c), "slept");
+	return call_reply(c);
+}
+
+static struct done handle_sleep(struct call *c)
+{
+	const struct one_in *in = c->in;
+
+	return call_after(c, (uint64_t)in->n, over);
+}
+
+static struct done handle_big(struct call *c)
+{
+	const struct one_in *in = c->in;
+	struct json *j = call_result(c);
+
+	json_begin_array(j);
+	for (int64_t i = 0; i < in->n; i++)
+		json_int(j, 1);
+	json_end_array(j);
+	return call_reply(c);
+}
+
+static struct done handle_refuse(struct call *c)
+{
+	const struct one_in *in = c->in;
+
+	if (in->n < 0)
+		return call_fail(c, (int)in->n);
+	return call_fail(c, refuse(&c->why, (enum refusal)in->n, "%.*s", TEXT_ARGS(in->text)));
+}
+
+static struct done handle_own_error(struct call *c)
+{
+	json_str(call_result(c), "thrown away");
+	return call_fail_with(c, 42, TEXT("mine"), TEXT("{\"a\":1}"));
+}
+
+static struct done handle_nothing(struct call *c)
+{
+	return call_reply(c);
+}
+
+static struct done handle_begun(struct call *c)
+{
+	(void)call_result(c);
+	return call_reply(c);
+}
+
+static struct done handle_shout(struct call *c)
+{
+	server_notify_all(c->server, TEXT("shout"), TEXT("[1]"));
+	json_str(call_result(c), "shouted");
+	return call_reply(c);
+}
+
+static struct done handle_stop(struct call *c)
+{
+	server_stop(c->server);
+	return call_reply(c);
+}
+
+#define ONE .fields = one_fields, .n_fields = 2, .in_size = sizeof(struct one_in)
+
+static const struct method methods[] = {
+	{.name = "all",
+	 .fields = all_fields,
+	 .n_fields = 7,
+	 .in_size = sizeof(struct all_in),
+	 .handle = handle_all},
+	{.name = "ping", .handle = handle_ping},
+	{.name = "one", .handle = handle_one, ONE},
+	{.name = "read", .handle = handle_one, ONE, .where = READER},
+	{.name = "write", .handle = handle_one, ONE, .where = WRITER},
+	{.name = "hold", .handle = handle_hold, .where = READER},
+	{.name = "hold_writer", .handle = handle_hold, .where = WRITER},
+	{.name = "later", .handle = handle_later, .flags = METHOD_LATER},
+	{.name = "for_ever", .handle = handle_for_ever, .flags = METHOD_LATER},
+	{.name = "at_once", .handle = handle_at_once, .flags = METHOD_LATER},
+	{.name = "sleep", .handle = handle_sleep, ONE, .flags = METHOD_LATER},
+	{.name = "big", .handle = handle_big, ONE},
+	{.name = "refuse", .handle = handle_refuse, ONE},
+	{.name = "read_refuse", .handle = handle_refuse, ONE, .where = READER},
+	{.name = "own_error", .handle = handle_own_error},
+	{.name = "nothing", .handle = handle_nothing},
+	{.name = "begun", .handle = handle_begun},
+	{.name = "shout", .handle = handle_shout},
+	{.name = "stop", .handle = handle_stop},
+};
+
+/* ---- the dialects ---- */
+
+static const struct error_row errors[N_REFUSALS] = {
+	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 400},
+	[REFUSE_REQUEST] = {-32600, "Invalid Request", WORDS_ONLY, 400},
+	[REFUSE_METHOD] = {-32601, "Method not found", WORDS_ONLY, 0},
+	[REFUSE_PARAMS] = {-32602, "Invalid params", WORDS_BOTH, 0},
+	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_BOTH, 500},
+	[REFUSE_NOT_FOUND] = {-32001, "Not found", WORDS_TEXT, 0},
+	[REFUSE_CONFLICT] = {-32002, "Conflict", WORDS_BOTH, 0},
+	[REFUSE_LIMIT] = {-32003, "Limit", WORDS_TEXT, 0},
+	[REFUSE_TOO_LARGE] = {-32004, "Too large", WORDS_BOTH, 0},
+	[REFUSE_UNAVAILABLE] = {-32005, "Unavailable", WORDS_TEXT, 0},
+	[REFUSE_FORBIDDEN] = {-32006, "Forbidden", WORDS_ONLY, 0},
+	[REFUSE_TIMEOUT] = {-32007, "Timed out", WORDS_TEXT, 0},
+	[REFUSE_STOPPING] = {-32008, "Stopping", WORDS_TEXT, 0},
+	[REFUSE_CANCELLED] = {-32800, "Cancelled", WORDS_ONLY, 0},
+};
+
+static const char *const paths[] = {"/", "/rpc", NULL};
+
+#define DIALECT                                                                                    \
+	.name = "test", .message_max = 1 << 20, .errors = errors, .methods = methods,              \
+	.n_methods = sizeof(methods) / sizeof(methods[0]), .http_paths = paths,                    \
+	.http_silent_status = 202
+
+static const struct dialect sequential = {DIALECT, .framing = SPEAKS_LINE};
+static const struct dialect concurrent = {DIALECT, .framing = SPEAKS_LINE, .concurrent = true};
+static const struct dialect any = {DIALECT, .framing = SPEAKS_ANY};
+static const struct dialect http = {DIALECT, .framing = SPEAKS_HTTP};
+static const struct dialect no_batch = {DIALECT, .framing = SPEAKS_LINE,
+					.rules = {.flags = JSONRPC_NO_BATCH}};
+static const struct dialect id_second = {DIALECT, .framing = SPEAKS_LINE,
+					 .rules = {.flags = JSONRPC_ID_SECOND}};
+
+static void plain_error(struct buf *body, int status, const char *text)
+{
+	buf_printf(body, "{\"error\":\"%s\",\"status\":%d}", text, status);
+}
+
+static const struct dialect hooked = {DIALECT, .framing = SPEAKS_HTTP, .http_error = plain_error};
+
+/* ---- one test's world ---- */
+
+struct fixture {
+	struct world world;
+	struct client client;
+	bool stopped;
+};
+
+static int commit(void *arg)
+{
+	(void)arg;
+	return commit_result;
+}
+
+static void on_stopped(void *arg)
+{
+	struct fixture *f = arg;
+
+	f->stopped = true;
+}
+
+static void start_with(struct fixture *f, const struct dialect *d, const struct limits *limits)
+{
+	const struct server_opts opts = {
+		.limits = *limits,
+		.workers = {.n_readers = 2, .commit = commit},
+		.on_stopped = on_stopped,
+		.arg = f,
+		.version = "1",
+	};
+
+	f->stopped = false;
+	waiting_call = NULL;
+	n_cancels = 0;
+	commit_result = 0;
+	assert_int_equal(sem_init(&held, 0, 0), 0);
+	assert_int_equal(sem_init(&go, 0, 0), 0);
+	assert_int_equal(world_init(&f->world, d, &opts), 0);
+	assert_int_equal(client_init(&f->client, &f->world), 0);
+}
+
+static void start(struct fixture *f, const struct dialect *d)
+{
+	start_with(f, d, &default_limits);
+}
+
+static void finish(struct fixture *f)
+{
+	client_done(&f->client);
+	world_done(&f->world);
+	sem_destroy(&held);
+	sem_destroy(&go);
+}
+
+/* With ' for ". Valid until the next-but-one. */
+static const char *quoted(const char *text)
+{
+	static char both[2][8192];
+	static unsigned turn;
+	char *out = both[turn++ % 2];
+
+	assert_true(strlen(text) < sizeof(both[0]));
+	for (size_t i = 0; i <= strlen(text); i++)
+		out[i] = text[i] == '\'' ? '"' : text[i];
+	return out;
+}
+
+static void say_to(struct fixture *f, struct client *c, const char *text)
+{
+	const char *bytes = quoted(text);
+
+	if (!client_send_n(c, &f->world, bytes, strlen(bytes)))
+		fail_msg("the server does not take: %s", text);
+}
+
+static void hear_from(struct fixture *f, struct client *c, const char *expected)
+{
+	const char *bytes = quoted(expected);
+	size_t n = strlen(bytes);
+
+	if (!client_wait(c, &f->world, n) || memcmp(c->in.data, bytes, n) != 0)
+		fail_msg("expected %s\n     got %.*s", bytes,
+			 (int)(c->in.len < 600 ? c->in.len : 600), c->in.data ? c->in.data : "");
+	buf_consume(&c->in, n);
+}
+
+static void say(struct fixture *f, const char *text)
+{
+	say_to(f, &f->client, text);
+}
+
+static void hear(struct fixture *f, const char *expected)
+{
+	hear_from(f, &f->client, expected);
+}
+
+static void hear_nothing(struct fixture *f, struct client *c)
+{
+	world_settle(&f->world);
+	client_read(c);
+	assert_int_equal(c->in.len, 0);
+	assert_false(c->eof);
+}
+
+static void hear_end(struct fixture *f)
+{
+	assert_true(client_wait_eof(&f->client, &f->world));
+	assert_int_equal(f->client.in.len, 0);
+}
+
+#define REQUEST(method, params, id)                                                                \
+	"{'jsonrpc':'2.0','method':'" method "','params':" params ",'id':" id "}"
+#define CALL(method, params, id) REQUEST(method, params, id) "\n"
+#define RESULT(result, id)       "{'jsonrpc':'2.0','result':" result ",'id':" id "}\n"
+#define ERROR(code, message, id)                                                                   \
+	"{'jsonrpc':'2.0','error':{'code':" code ",'message':'" message "'},'id':" id "}\n"
+#define FIELD_ERROR(message, field, id)                                                            \
+	"{'jsonrpc':'2.0','error':{'code':-32602,'message':'Invalid params: " message              \
+	"','data':{'field':'" field "'}},'id':" id "}\n"
+
+static void exchange(struct fixture *f, const char *text, const char *expected)
+{
+	say(f, text);
+	hear(f, expected);
+}
+
+static const struct session *only_session(const struct fixture *f)
+{
+	return list_entry(list_first(&f->world.server->sessions), struct session, link);
+}
+
+/* ---- parameters ---- */
+
+static void fields_of_every_type_are_decoded(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f,
+		 CALL("all",
+		      "{'string':'s\\u00e9','integer':9223372036854775807,'number':-1.5e3,"
+		      "'boolean':false,'object':{'a':1},'array':[1,2],'any':'x'}",
+		      "1"),
+		 RESULT("['s\xc3\xa9',9223372036854775807,-1500,false,{'a':1},[1,2],'x']", "1"));
+	exchange(&f, CALL("all", "{'integer':-9223372036854775808,'number':7}", "1"),
+		 RESULT("['none',-9223372036854775808,7,true,null,null,null]", "1"));
+	finish(&f);
+}
+
+static void defaults_stand_for_what_is_missing_or_null(void **state)
+{
+	static const char defaults[] = RESULT("['none',-7,2,true,null,null,null]", "1");
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f, "{'jsonrpc':'2.0','method':'all','id':1}\n", defaults);
+	exchange(&f, CALL("all", "null", "1"), defaults);
+	exchange(&f, CALL("all", "{}", "1"), defaults);
+	exchange(&f, CALL("all", "[]", "1"), defaults);
+	exchange(&f,
+		 CALL("all",
+		      "{'string':null,'integer':null,'number':null,'boolean':null,'object':null,"
+		      "'array':null,'any':null}",
+		      "1"),
+		 defaults);
+	finish(&f);
+}
+
+static void wrong_types_are_refused_with_the_field(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f, CALL("all", "{'string':1}", "1"),
+		 FIELD_ERROR("string must be a string, not number", "string", "1"));
+	exchange(&f, CALL("all", "{'integer':'1'}", "1"),
+		 FIELD_ERROR("integer must be an integer, not string", "integer", "1"));
+	exchange(&f, CALL("all", "{'integer':1.5}", "1"),
+		 FIELD_ERROR("integer must be an integer of 64 bits", "integer", "1"));
+	exchange(&f, CALL("all", "{'integer':9223372036854775808}", "1"),
+		 FIELD_ERROR("integer must be an integer of 64 bits", "integer", "1"));
+	exchange(&f, CALL("all", "{'number':true}", "1"),
+		 FIELD_ERROR("number must be a number, not boolean", "number", "1"));
+	exchange(&f, CALL("all", "{'boolean':0}", "1"),
+		 FIELD_ERROR("boolean must be a boolean, not number", "boolean", "1"));
+	exchange(&f, CALL("all", "{'object':[]}", "1"),
+		 FIELD_ERROR("object must be an object, not array", "object", "1"));
+	exchange(&f, CALL("all", "{'array':{}}", "1"),
+		 FIELD_ERROR("array must be an array, not object", "array", "1"));
+	exchange(&f, CALL("one", "{'text':'x'}", "1"), FIELD_ERROR("n is required", "n", "1"));
+	exchange(&f, CALL("one", "{'n':null}", "1"), FIELD_ERROR("n is required", "n", "1"));
+	exchange(&f, CALL("read", "{}", "1"), FIELD_ERROR("n is required", "n", "1"));
+	finish(&f);
+}
+
+static void a_number_of_too_many_digits_is_refused(void **state)
+{
+	char text[2000] = "{'jsonrpc':'2.0','id':1,'method':'all','params':{'number':";
+	struct fixture f;
+	size_t n = strlen(text);
+
+	(void)state;
+	start(&f, &sequential);
+	memset(text + n, '1', 1500);
+	memcpy(text + n + 1500, "}}\n", 4);
+	exchange(&f, text, FIELD_ERROR("number has too many digits", "number", "1"));
+	finish(&f);
+}
+
+static void positional_params_follow_the_fields(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f, CALL("all", "['a',1,2.5,false,{},[],[[]]]", "1"),
+		 RESULT("['a',1,2.5,false,{},[],[[]]]", "1"));
+	exchange(&f, CALL("all", "['a']", "1"), RESULT("['a',-7,2,true,null,null,null]", "1"));
+	exchange(&f, CALL("all", "[1]", "1"),
+		 FIELD_ERROR("string must be a string, not number", "string", "1"));
+	exchange(&f, CALL("all", "[null,null,null,null,null,null,null,1]", "1"),
+		 ERROR("-32602", "Invalid params: more than 7 positional parameters", "1"));
+	exchange(&f, CALL("ping", "[1,2]", "1"), RESULT("'pong'", "1"));
+	finish(&f);
+}
+
+static void unknown_params_are_ignored_and_the_last_of_equal_wins(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f, CALL("one", "{'x':{},'n':1,'':0,'n':2,'nn':3}", "1"), RESULT("2", "1"));
+	exchange(&f, CALL("ping", "{'x':1}", "1"), RESULT("'pong'", "1"));
+	finish(&f);
+}
+
+/* ---- answers ---- */
+
+static void a_result_is_null_unless_written(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f, CALL("nothing", "{}", "1"), RESULT("null", "1"));
+	exchange(&f, CALL("begun", "{}", "1"), RESULT("null", "1"));
+	finish(&f);
+}
+
+static void errors_are_worded_by_the_table(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	/* 6 not found: the sentence; 7 conflict: both; 11 forbidden: the words */
+	exchange(&f, CALL("refuse", "[6,'no x']", "1"), ERROR("-32001", "no x", "1"));
+	exchange(&f, CALL("refuse", "[6,'']", "1"), ERROR("-32001", "Not found", "1"));
+	exchange(&f, CALL("refuse", "[7,'x is y']", "1"), ERROR("-32002", "Conflict: x is y", "1"));
+	exchange(&f, CALL("refuse", "[7,'']", "1"), ERROR("-32002", "Conflict", "1"));
+	exchange(&f, CALL("refuse", "[11,'secret']", "1"), ERROR("-32006", "Forbidden", "1"));
+	exchange(&f, CALL("read_refuse", "[7,'x']", "1"), ERROR("-32002", "Conflict: x", "1"));
+	exchange(&f, CALL("refuse", "[-5,'']", "1"),
+		 ERROR("-32603", "Internal error: Input/output error", "1"));
+	exchange(&f, CALL("own_error", "{}", "1"),
+		 "{'jsonrpc':'2.0','error':{'code':42,'message':'mine','data':{'a':1}},'id':1}\n");
+	exchange(&f, CALL("absent", "{}", "1"), ERROR("-32601", "Method not found", "1"));
+	exchange(&f, "nonsense\n", ERROR("-32700", "Parse error", "null"));
+	exchange(&f, "{'id':1}\n", ERROR("-32600", "Invalid Request", "1"));
+	assert_int_equal(f.world.endpoint->n_errors, 11);
+	finish(&f);
+}
+
+static void a_sentence_cut_inside_a_character_is_still_json(void **state)
+{
+	char text[600] = "{'jsonrpc':'2.0','id':1,'method':'refuse','params':[6,'";
+	struct fixture f;
+
+	(void)state;
+	for (int i = 0; i < 120; i++)
+		strcat(text, "\xc3\xa9");
+	strcat(text, "']}\n");
+	start(&f, &sequential);
+	say(&f, text);
+	hear(&f, "{'jsonrpc':'2.0','error':{'code':-32001,'message':'\xc3\xa9");
+	assert_true(client_wait(&f.client, &f.world, 160));
+	assert_non_null(memmem(f.client.in.data, f.client.in.len, "\xc3\xa9\xef\xbf\xbd\"}", 7));
+	finish(&f);
+}
+
+static void ids_second_where_the_rules_say(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &id_second);
+	exchange(&f, CALL("ping", "{}", "'x'"), "{'jsonrpc':'2.0','id':'x','result':'pong'}\n");
+	exchange(&f, CALL("nothing", "{}", "1"), "{'jsonrpc':'2.0','id':1,'result':null}\n");
+	exchange(&f, CALL("begun", "{}", "1"), "{'jsonrpc':'2.0','id':1,'result':null}\n");
+	exchange(&f, CALL("read", "[5]", "2"), "{'jsonrpc':'2.0','id':2,'result':5}\n");
+	exchange(&f, CALL("absent", "{}", "1"),
+		 "{'jsonrpc':'2.0','id':1,'error':{'code':-32601,'message':'Method not found'}}\n");
+	finish(&f);
+}
+
+static void notifications_are_not_answered(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, "{'jsonrpc':'2.0','method':'ping'}\n"
+		"{'jsonrpc':'2.0','method':'absent'}\n"
+		"{'jsonrpc':'2.0','method':'one','params':{'n':'x'}}\n"
+		"{'jsonrpc':'2.0','method':'read','params':{'n':1}}\n" CALL("ping", "{}", "9"));
+	hear(&f, RESULT("'pong'", "9"));
+	hear_nothing(&f, &f.client);
+	finish(&f);
+}
+
+/* ---- threads and order ---- */
+
+static void readers_and_writers_are_answered(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f, CALL("read", "[1]", "1"), RESULT("1", "1"));
+	exchange(&f, CALL("write", "[2]", "2"), RESULT("2", "2"));
+	finish(&f);
+}
+
+static void a_failed_commit_is_told_in_place_of_the_answer(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	commit_result = -ENOSPC;
+	exchange(&f, CALL("write", "[2]", "2"),
+		 ERROR("-32603", "Internal error: No space left on device", "2"));
+	finish(&f);
+}
+
+static void a_sequential_dialect_answers_in_order(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, CALL("hold", "{}", "1") CALL("ping", "{}", "2") CALL("write", "[3]", "3")
+			CALL("read", "[4]", "4") CALL("ping", "{}", "5"));
+	world_settle(&f.world);
+	sem_wait(&held);
+	hear_nothing(&f, &f.client);
+	sem_post(&go);
+	hear(&f, RESULT("'let go'", "1") RESULT("'pong'", "2") RESULT("3", "3") RESULT("4", "4")
+			 RESULT("'pong'", "5"));
+	finish(&f);
+}
+
+static void a_concurrent_dialect_answers_as_they_finish(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &concurrent);
+	say(&f, CALL("hold", "{}", "1") CALL("ping", "{}", "2") CALL("read", "[3]", "3"));
+	hear(&f, RESULT("'pong'", "2") RESULT("3", "3"));
+	sem_wait(&held);
+	sem_post(&go);
+	hear(&f, RESULT("'let go'", "1"));
+	finish(&f);
+}
+
+static void two_clients_do_not_wait_for_each_other(void **state)
+{
+	struct client other;
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	assert_int_equal(client_init(&other, &f.world), 0);
+	say(&f, CALL("hold", "{}", "1"));
+	world_settle(&f.world);
+	say_to(&f, &other, CALL("read", "[7]", "2"));
+	hear_from(&f, &other, RESULT("7", "2"));
+	sem_post(&go);
+	hear(&f, RESULT("'let go'", "1"));
+	client_done(&other);
+	finish(&f);
+}
+
+/* ---- later ---- */
+
+static void a_call_can_be_answered_later(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, CALL("later", "{}", "1") CALL("ping", "{}", "2"));
+	hear_nothing(&f, &f.client);
+	assert_non_null(waiting_call);
+	json_str(call_result(waiting_call), "at last");
+	(void)call_reply(waiting_call);
+	hear(&f, RESULT("'at last'", "1") RESULT("'pong'", "2"));
+	exchange(&f, CALL("sleep", "[1]", "3"), RESULT("'slept'", "3"));
+	finish(&f);
+}
+
+static void later_and_then_at_once_is_an_answer(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	for (int i = 0; i < 3; i++)
+		exchange(&f, CALL("at_once", "{}", "1"), RESULT("'already'", "1"));
+	exchange(&f, "[" REQUEST("at_once", "{}", "1") "," REQUEST("ping", "{}", "2") "]\n",
+		 "[{'jsonrpc':'2.0','result':'already','id':1},"
+		 "{'jsonrpc':'2.0','result':'pong','id':2}]\n");
+	assert_int_equal(f.world.server->n_calls, 0);
+	finish(&f);
+}
+
+static void cancel_overtakes_and_reaches_a_running_call(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, CALL("later", "{}", "'a'") CALL("ping", "{}", "2")
+			CALL("rpc.cancel", "{'id':'a'}", "3"));
+	hear(&f, ERROR("-32800", "Cancelled", "'a'") RESULT("{'cancelled':true}", "3")
+			 RESULT("'pong'", "2"));
+	assert_int_equal(n_cancels, 1);
+	exchange(&f, CALL("rpc.cancel", "{'id':'a'}", "4"), RESULT("{'cancelled':false}", "4"));
+	exchange(&f, CALL("rpc.cancel", "{}", "5"), FIELD_ERROR("id is required", "id", "5"));
+	finish(&f);
+}
+
+static void cancel_reaches_a_delay_and_a_waiting_call(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, CALL("sleep", "[100000]", "1") CALL("ping", "{}", "2") CALL("ping", "{}", "3")
+			CALL("rpc.cancel", "[2]", "4") CALL("rpc.cancel", "[1]", "5"));
+	hear(&f, ERROR("-32800", "Cancelled", "2") RESULT("{'cancelled':true}", "4")
+			 ERROR("-32800", "Cancelled", "1") RESULT("{'cancelled':true}", "5")
+				 RESULT("'pong'", "3"));
+	finish(&f);
+}
+
+static void a_call_that_was_cancelled_before_its_thread_does_not_run(void **state)
+{
+	struct client others[2];
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	/* both readers are held, so the third call waits in the queue */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(client_init(&others[i], &f.world), 0);
+		say_to(&f, &others[i], CALL("hold", "{}", "1"));
+		world_settle(&f.world);
+		sem_wait(&held);
+	}
+	say(&f, CALL("read", "[1]", "1") CALL("rpc.cancel", "[1]", "2"));
+	hear(&f, RESULT("{'cancelled':true}", "2"));
+	sem_post(&go);
+	sem_post(&go);
+	hear(&f, ERROR("-32800", "Cancelled", "1"));
+	for (int i = 0; i < 2; i++) {
+		hear_from(&f, &others[i], RESULT("'let go'", "1"));
+		client_done(&others[i]);
+	}
+	finish(&f);
+}
+
+/* ---- calls without a client, and the end ---- */
+
+static void a_call_outlives_its_client(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, CALL("later", "{}", "1") CALL("ping", "{}", "2"));
+	world_settle(&f.world);
+	client_done(&f.client);
+	world_settle(&f.world);
+	assert_non_null(waiting_call);
+	/* half-closed and unread is not gone: what waits is for its end */
+	session_close((struct session *)only_session(&f));
+	assert_null(waiting_call->session);
+	assert_int_equal(f.world.server->n_calls, 1);
+	json_str(call_result(waiting_call), "to nobody");
+	(void)call_reply(waiting_call);
+	assert_int_equal(f.world.server->n_calls, 0);
+	finish(&f);
+}
+
+static void a_thread_outlives_its_client(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, CALL("hold_writer", "{}", "1"));
+	world_settle(&f.world);
+	sem_wait(&held);
+	session_close((struct session *)only_session(&f));
+	assert_int_equal(f.world.server->n_calls, 1);
+	commit_result = -EIO;
+	sem_post(&go);
+	while (f.world.server->n_calls > 0)
+		assert_true(world_turn(&f.world, NULL));
+	hear_end(&f);
+	finish(&f);
+}
+
+static void a_batch_outlives_its_client(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, "[" REQUEST("ping", "{}", "1") "," REQUEST("later", "{}", "2") "," REQUEST(
+			"ping", "{}", "3") "]\n");
+	world_settle(&f.world);
+	session_close((struct session *)only_session(&f));
+	json_str(call_result(waiting_call), "to nobody");
+	(void)call_reply(waiting_call);
+	finish(&f);
+}
+
+static void free_cancels_what_is_open(void **state)
+{
+	struct client others[3];
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(client_init(&others[i], &f.world), 0);
+	say(&f, CALL("later", "{}", "1") CALL("ping", "{}", "2"));
+	say_to(&f, &others[0], CALL("sleep", "[100000]", "1"));
+	say_to(&f, &others[1], "[" REQUEST("hold", "{}", "1") "," REQUEST("ping", "{}", "1") "]\n");
+	/* one that does not answer, not even when it is asked to stop */
+	say_to(&f, &others[2], CALL("for_ever", "{}", "1"));
+	world_settle(&f.world);
+	sem_wait(&held);
+	sem_post(&go);
+	assert_int_equal(f.world.server->n_calls, 4);
+	finish(&f);
+	assert_int_equal(n_cancels, 1);
+	for (int i = 0; i < 3; i++)
+		client_done(&others[i]);
+}
+
+static void stop_lets_running_calls_answer(void **state)
+{
+	struct client idle;
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	assert_int_equal(client_init(&idle, &f.world), 0);
+	say(&f, CALL("hold", "{}", "1"));
+	world_settle(&f.world);
+	sem_wait(&held);
+	server_stop(f.world.server);
+	assert_false(f.stopped);
+	assert_true(client_wait_eof(&idle, &f.world));
+	client_done(&idle);
+	sem_post(&go);
+	hear(&f, RESULT("'let go'", "1"));
+	hear_end(&f);
+	client_done(&f.client);
+	while (!f.stopped)
+		assert_true(world_turn(&f.world, NULL));
+	finish(&f);
+}
+
+static void stop_cancels_what_takes_too_long(void **state)
+{
+	struct limits limits = default_limits;
+	struct fixture f;
+
+	(void)state;
+	limits.stop_ms = 1;
+	start_with(&f, &sequential, &limits);
+	say(&f, CALL("later", "{}", "1"));
+	world_settle(&f.world);
+	server_stop(f.world.server);
+	while (!f.stopped)
+		assert_true(world_turn(&f.world, NULL));
+	assert_int_equal(n_cancels, 1);
+	finish(&f);
+}
+
+static void a_second_stop_ends_it_at_once(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, CALL("later", "{}", "1"));
+	world_settle(&f.world);
+	server_stop(f.world.server);
+	assert_false(f.stopped);
+	server_stop(f.world.server);
+	assert_true(f.stopped);
+	finish(&f);
+}
+
+static void a_handler_can_stop_its_server(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f, CALL("stop", "{}", "1") CALL("ping", "{}", "2"), RESULT("null", "1"));
+	hear_end(&f);
+	finish(&f);
+}
+
+static void a_half_closed_client_still_gets_its_answers(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	/* the last one without its newline */
+	say(&f, CALL("hold", "{}", "1") "{'jsonrpc':'2.0','method':'ping','id':2}");
+	shutdown(f.client.fd, SHUT_WR);
+	world_settle(&f.world);
+	sem_wait(&held);
+	sem_post(&go);
+	hear(&f, RESULT("'let go'", "1") RESULT("'pong'", "2"));
+	hear_end(&f);
+	finish(&f);
+}
+
+/* ---- limits ---- */
+
+static void calls_over_the_limit_are_refused(void **state)
+{
+	struct limits limits = default_limits;
+	struct client other;
+	struct fixture f;
+
+	(void)state;
+	limits.calls = 1;
+	start_with(&f, &sequential, &limits);
+	assert_int_equal(client_init(&other, &f.world), 0);
+	say(&f, CALL("later", "{}", "1"));
+	world_settle(&f.world);
+	say_to(&f, &other, CALL("read", "[1]", "1") CALL("ping", "{}", "2"));
+	hear_from(&f, &other,
+		  ERROR("-32003", "1 calls are in flight already", "1") RESULT("'pong'", "2"));
+	(void)call_reply(waiting_call);
+	hear(&f, RESULT("null", "1"));
+	say_to(&f, &other, CALL("read", "[1]", "3"));
+	hear_from(&f, &other, RESULT("1", "3"));
+	client_done(&other);
+	finish(&f);
+}
+
+static void reading_ahead_stops_at_its_limit(void **state)
+{
+	struct limits limits = default_limits;
+	struct fixture f;
+
+	(void)state;
+	limits.waiting = 3;
+	start_with(&f, &sequential, &limits);
+	say(&f, CALL("later", "{}", "0"));
+	for (int i = 0; i < 20; i++)
+		say(&f, CALL("ping", "{}", "1"));
+	world_settle(&f.world);
+	assert_int_equal(only_session(&f)->n_waiting, 3);
+	assert_true(only_session(&f)->read_ahead_full);
+	(void)call_reply(waiting_call);
+	hear(&f, RESULT("null", "0"));
+	for (int i = 0; i < 20; i++)
+		hear(&f, RESULT("'pong'", "1"));
+	finish(&f);
+}
+
+static void a_concurrent_client_runs_so_many_side_by_side(void **state)
+{
+	struct limits limits = default_limits;
+	struct fixture f;
+
+	(void)state;
+	limits.waiting = 2;
+	start_with(&f, &concurrent, &limits);
+	for (int i = 0; i < 10; i++)
+		say(&f, CALL("sleep", "[1000000]", "1"));
+	world_settle(&f.world);
+	assert_int_equal(only_session(&f)->n_running, 2);
+	assert_int_equal(only_session(&f)->n_waiting, 2);
+	finish(&f);
+}
+
+static void an_answer_over_the_limit_becomes_an_error(void **state)
+{
+	struct limits limits = default_limits;
+	struct fixture f;
+
+	(void)state;
+	limits.reply_bytes = 1000;
+	start_with(&f, &sequential, &limits);
+	exchange(&f, CALL("big", "[10000]", "1"),
+		 ERROR("-32004", "Too large: the answer is larger than 1000 bytes", "1"));
+	exchange(&f, "[" REQUEST("big", "[300]", "1") "," REQUEST("big", "[300]", "2") "]\n",
+		 ERROR("-32004", "the answers of the batch are too large", "null"));
+	exchange(&f, CALL("big", "[3]", "1"), RESULT("[1,1,1]", "1"));
+	finish(&f);
+}
+
+/* Half an answer would be worse than none. */
+static void an_id_that_no_answer_can_carry_ends_the_connection(void **state)
+{
+	struct limits limits = default_limits;
+	char text[3000];
+	struct fixture f;
+
+	(void)state;
+	limits.reply_bytes = 1000;
+	for (int i = 0; i < 2; i++) {
+		start_with(&f, &sequential, &limits);
+		snprintf(text, sizeof(text),
+			 "%s{'jsonrpc':'2.0','method':'ping','id':'%02000d'}%s\n", i ? "[" : "", 0,
+			 i ? "]" : "");
+		say(&f, text);
+		if (i)
+			hear(&f, ERROR("-32004", "the answers of the batch are too large", "null"));
+		else
+			hear_end(&f);
+		finish(&f);
+	}
+}
+
+static void a_message_over_the_limit_is_refused_and_ends_it(void **state)
+{
+	static char large[(1 << 20) + 2];
+	struct fixture f;
+
+	(void)state;
+	memset(large, 'x', sizeof(large));
+	start(&f, &sequential);
+	assert_true(client_send_n(&f.client, &f.world, large, sizeof(large)));
+	hear(&f, ERROR("-32004", "message of more than 1048576 bytes", "null"));
+	hear_end(&f);
+	finish(&f);
+}
+
+static void a_refused_stream_behind_a_running_call_is_told(void **state)
+{
+	static char large[(1 << 20) + 2];
+	struct limits limits = default_limits;
+	struct fixture f;
+
+	(void)state;
+	memset(large, 'x', sizeof(large));
+	limits.queue_bytes = 4 << 20;
+	start_with(&f, &sequential, &limits);
+	say(&f, CALL("later", "{}", "1"));
+	assert_true(client_send_n(&f.client, &f.world, large, sizeof(large)));
+	world_settle(&f.world);
+	(void)call_reply(waiting_call);
+	hear(&f, RESULT("null", "1") ERROR("-32004", "message of more than 1048576 bytes", "null"));
+	hear_end(&f);
+	finish(&f);
+}
+
+static void a_client_that_does_not_read_is_not_read(void **state)
+{
+	struct limits limits = default_limits;
+	struct fixture f;
+
+	(void)state;
+	limits.queue_bytes = 64 << 10;
+	start_with(&f, &sequential, &limits);
+	for (int i = 0; i < 100; i++)
+		say(&f, CALL("big", "[20000]", "1"));
+	world_settle(&f.world);
+	/* one answer more than the limit at most */
+	assert_true(conn_pending(only_session(&f)->conn) <= (64 << 10) + 41000);
+	for (int i = 0; i < 100; i++) {
+		assert_true(client_wait(&f.client, &f.world, 40036));
+		assert_int_equal(f.client.in.data[40035], '\n');
+		buf_consume(&f.client.in, 40036);
+	}
+	hear_nothing(&f, &f.client);
+	finish(&f);
+}
+
+static void connections_over_the_limit_wait(void **state)
+{
+	struct limits limits = default_limits;
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	struct endpoint_opts opts = {.dialect = &sequential, .framing = SPEAKS_LINE, .fd = -1};
+	struct client other = {0};
+	struct endpoint *e = NULL;
+	char dir[TEMPDIR_MAX];
+	struct why why = {0};
+	struct fixture f;
+
+	(void)state;
+	tempdir_make(dir);
+	limits.connections = 1;
+	start_with(&f, &sequential, &limits);
+	session_close((struct session *)only_session(&f));
+	world_settle(&f.world);
+	client_done(&f.client);
+	opts.registry = f.world.registry;
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s/s", dir);
+	snprintf(opts.address.path, sizeof(opts.address.path), "%s/s", dir);
+	assert_int_equal(server_listen(f.world.server, &opts, &e, &why), 0);
+	f.client.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	other.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	buf_init(&other.in, 1000);
+	assert_int_equal(connect(f.client.fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	f.client.eof = false;
+	exchange(&f, CALL("ping", "{}", "1"), RESULT("'pong'", "1"));
+	assert_int_equal(connect(other.fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	say_to(&f, &other, CALL("ping", "{}", "2"));
+	hear_nothing(&f, &other);
+	assert_int_equal(f.world.server->n_sessions, 1);
+	client_done(&f.client);
+	hear_from(&f, &other, RESULT("'pong'", "2"));
+	client_done(&other);
+	finish(&f);
+	tempdir_remove(dir);
+}
+
+/* ---- batches ---- */
+
+static void batches_are_answered_together_in_order(void **state)
+{
+	static const struct dialect *const dialects[] = {&sequential, &concurrent};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct fixture f;
+
+		start(&f, dialects[i]);
+		say(&f, "[" REQUEST("sleep", "[1]", "1") "," REQUEST(
+				"read", "[2]",
+				"2") ",3,"
+				     "{'jsonrpc':'2.0','method':'ping'}," REQUEST(
+					     "write", "[4]",
+					     "4") "," REQUEST("ping", "{}",
+							      "5") "]\n" CALL("ping", "{}", "6"));
+		hear(&f, "[{'jsonrpc':'2.0','result':'slept','id':1},"
+			 "{'jsonrpc':'2.0','result':2,'id':2},"
+			 "{'jsonrpc':'2.0','error':{'code':-32600,'message':'Invalid Request'},"
+			 "'id':null},"
+			 "{'jsonrpc':'2.0','result':4,'id':4},"
+			 "{'jsonrpc':'2.0','result':'pong','id':5}]\n" RESULT("'pong'", "6"));
+		hear_nothing(&f, &f.client);
+		finish(&f);
+	}
+}
+
+static void a_batch_of_notifications_is_silent(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, "[{'jsonrpc':'2.0','method':'ping'},"
+		"{'jsonrpc':'2.0','method':'read','params':[1]}]\n" CALL("ping", "{}", "1"));
+	hear(&f, RESULT("'pong'", "1"));
+	finish(&f);
+}
+
+static void a_call_of_a_batch_can_be_cancelled(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, "[" REQUEST("later", "{}", "1") "," REQUEST("ping", "{}", "2") "]\n" CALL(
+			"rpc.cancel", "[1]", "3"));
+	hear(&f,
+	     RESULT("{'cancelled':true}",
+		    "3") "[{'jsonrpc':'2.0','error':{'code':-32800,'message':'Cancelled'},'id':1},"
+			 "{'jsonrpc':'2.0','result':'pong','id':2}]\n");
+	finish(&f);
+}
+
+static void batches_have_a_limit_and_can_be_forbidden(void **state)
+{
+	struct limits limits = default_limits;
+	struct fixture f;
+
+	(void)state;
+	limits.batch = 2;
+	start_with(&f, &sequential, &limits);
+	exchange(&f, "[1,2,3]\n",
+		 ERROR("-32004", "Too large: more than 2 requests in a batch", "null"));
+	exchange(&f, "[]\n", ERROR("-32600", "Invalid Request", "null"));
+	finish(&f);
+	start(&f, &no_batch);
+	exchange(&f, "[" REQUEST("ping", "{}", "1") "]\n",
+		 ERROR("-32600", "Invalid Request", "null"));
+	finish(&f);
+}
+
+/* ---- framings ---- */
+
+static void a_framing_is_recognised(void **state)
+{
+	struct client c;
+	struct fixture f;
+	char text[200];
+
+	(void)state;
+	start(&f, &any);
+	exchange(&f, CALL("ping", "{}", "1"), RESULT("'pong'", "1"));
+	assert_string_equal(session_framing_name(only_session(&f)), "line");
+
+	assert_int_equal(client_init(&c, &f.world), 0);
+	snprintf(text, sizeof(text), "%s", quoted(CALL("ping", "{}", "1")));
+	assert_true(client_send_n(&c, &f.world, "\0\0\0\x35", 4));
+	assert_int_equal(strlen(text), 0x35);
+	assert_true(client_send_n(&c, &f.world, text, 0x35));
+	assert_true(client_wait(&c, &f.world, 4));
+	assert_memory_equal(c.in.data, "\0\0\0\x28", 4);
+	buf_consume(&c.in, 4);
+	hear_from(&f, &c, "{'jsonrpc':'2.0','result':'pong','id':1}");
+	client_done(&c);
+
+	/* a Go client */
+	assert_int_equal(client_init(&c, &f.world), 0);
+	assert_true(client_send_n(&c, &f.world, "\x0f\x7f\x03\x01\x01", 5));
+	assert_true(client_wait_eof(&c, &f.world));
+	assert_int_equal(c.in.len, 0);
+	client_done(&c);
+	finish(&f);
+}
+
+#define POST(path, body, length)                                                                   \
+	"POST " path " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " length "\r\n\r\n" body
+#define ANSWER(status, connection, length, body)                                                   \
+	"HTTP/1.1 " status "\r\nContent-Type: application/json; charset=utf-8\r\n"                 \
+	"Content-Length: " length "\r\nConnection: " connection "\r\n\r\n" body
+
+static void http_calls_are_answered_with_a_status(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &http);
+	exchange(&f, POST("/", "{'jsonrpc':'2.0','method':'ping','id':1}", "40"),
+		 ANSWER("200 OK", "keep-alive", "40", "{'jsonrpc':'2.0','result':'pong','id':1}"));
+	/* two in one go, the first on a thread */
+	say(&f, POST("/rpc", "{'jsonrpc':'2.0','method':'read','params':[1],'id':1}", "53")
+			POST("/rpc", "{'jsonrpc':'2.0','method':'ping'}", "33"));
+	hear(&f, ANSWER("200 OK", "keep-alive", "35", "{'jsonrpc':'2.0','result':1,'id':1}")
+			 ANSWER("202 Accepted", "keep-alive", "0", ""));
+	exchange(&f, POST("/", "nonsense", "8"),
+		 ANSWER("400 Bad Request", "keep-alive", "75",
+			"{'jsonrpc':'2.0','error':{'code':-32700,'message':'Parse error'},"
+			"'id':null}"));
+	exchange(&f, POST("/x", "{}", "2"),
+		 ANSWER("404 Not Found", "keep-alive", "89",
+			"{'jsonrpc':'2.0','error':{'code':-32600,"
+			"'message':'Not found. Use / or /rpc.'},'id':null}"));
+	finish(&f);
+}
+
+static void http_errors_can_be_worded_by_the_dialect(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &hooked);
+	exchange(&f, POST("/x", "{}", "2"),
+		 ANSWER("404 Not Found", "keep-alive", "50",
+			"{'error':'Not found. Use / or /rpc.','status':404}"));
+	exchange(&f, "nonsense\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n");
+	assert_true(client_wait_eof(&f.client, &f.world));
+	finish(&f);
+}
+
+static void http_turns_strangers_away(void **state)
+{
+	static const struct {
+		const char *request;
+		const char *answer;
+	} cases[] = {
+		{"POST / HTTP/1.1\r\nHost: example.org\r\nContent-Length: 0\r\n\r\n", "403"},
+		{"POST / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://example.org\r\n"
+		 "Content-Length: 0\r\n\r\n",
+		 "403"},
+		{"POST / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\nContent-Length: 0\r\n\r\n",
+		 "403"},
+		{"POST / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost:81\r\n"
+		 "Content-Length: 0\r\n\r\n",
+		 "403"},
+		{"POST / HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n"
+		 "Content-Length: 0\r\n\r\n",
+		 "403"},
+		{"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "401"},
+		{"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\n"
+		 "Content-Length: 0\r\n\r\n",
+		 "403"},
+		{"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret2\r\n"
+		 "Content-Length: 0\r\n\r\n",
+		 "403"},
+		{"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n\r\n",
+		 "405"},
+		{"HEAD / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n\r\n",
+		 "405"},
+		{"POST /x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n"
+		 "Content-Length: 0\r\n\r\n",
+		 "404"},
+		{"POST / HTTP/1.1\r\nHost: localhost:8\r\nAuthorization: Bearer secret\r\n"
+		 "Origin: http://localhost:8\r\nSec-Fetch-Site: same-origin\r\n"
+		 "Content-Length: 1\r\n\r\n1",
+		 "400"},
+	};
+	struct fixture f;
+
+	(void)state;
+	start(&f, &http);
+	f.world.endpoint->tcp = true;
+	strcpy(f.world.endpoint->bearer, "Bearer secret");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct client c;
+
+		assert_int_equal(client_init(&c, &f.world), 0);
+		say_to(&f, &c, cases[i].request);
+		assert_true(client_wait(&c, &f.world, 40));
+		if (memcmp(c.in.data + 9, cases[i].answer, 3) != 0)
+			fail_msg("%s\n%.*s", cases[i].request, (int)c.in.len, c.in.data);
+		client_done(&c);
+	}
+	finish(&f);
+}
+
+static void http_requests_have_a_time_to_come_in(void **state)
+{
+	struct limits limits = default_limits;
+	struct fixture f;
+
+	(void)state;
+	limits.read_timeout_ms = 1;
+	start_with(&f, &http, &limits);
+	say(&f, "POST / HTTP/1.1\r\n");
+	hear(&f, "HTTP/1.1 408 Request Timeout\r\n");
+	assert_true(client_wait_eof(&f.client, &f.world));
+	finish(&f);
+}
+
+/* ---- notifications from the server ---- */
+
+static void notifications_reach_one_or_all(void **state)
+{
+	struct client others[2];
+	struct fixture f;
+	struct session *s;
+
+	(void)state;
+	start(&f, &any);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(client_init(&others[i], &f.world), 0);
+	exchange(&f, CALL("ping", "{}", "1"), RESULT("'pong'", "1"));
+	say_to(&f, &others[0], CALL("ping", "{}", "1"));
+	hear_from(&f, &others[0], RESULT("'pong'", "1"));
+	/* others[1] has not said what it speaks */
+	assert_int_equal(server_notify_all(f.world.server, TEXT("tick"), TEXT("{\"n\":1}")), 2);
+	hear(&f, "{'jsonrpc':'2.0','method':'tick','params':{'n':1}}\n");
+	hear_from(&f, &others[0], "{'jsonrpc':'2.0','method':'tick','params':{'n':1}}\n");
+	hear_nothing(&f, &others[1]);
+
+	s = server_find_session(f.world.server, 2);
+	assert_non_null(s);
+	assert_int_equal(session_notify(s, "{}", 2), 0);
+	hear_from(&f, &others[0], "{}\n");
+	hear_nothing(&f, &f.client);
+	assert_null(server_find_session(f.world.server, 77));
+	assert_int_equal(session_notify(server_find_session(f.world.server, 3), "{}", 2), -ENOTSUP);
+
+	/* from within a call: before its own answer */
+	exchange(&f, CALL("shout", "{}", "2"),
+		 "{'jsonrpc':'2.0','method':'shout','params':[1]}\n" RESULT("'shouted'", "2"));
+	for (int i = 0; i < 2; i++)
+		client_done(&others[i]);
+	finish(&f);
+}
+
+static void what_a_slow_client_misses_is_counted(void **state)
+{
+	static char large[100000];
+	struct limits limits = default_limits;
+	unsigned n_sent = 0;
+	unsigned n = 0;
+	struct fixture f;
+
+	(void)state;
+	memset(large, '1', sizeof(large));
+	limits.queue_bytes = 300000;
+	start_with(&f, &sequential, &limits);
+	while (f.world.endpoint->n_dropped < 5 && n < 1000) {
+		struct text params = {.data = large, .len = sizeof(large)};
+
+		n_sent += server_notify_all(f.world.server, TEXT("m"), params);
+		n++;
+	}
+	assert_int_equal(f.world.endpoint->n_dropped, 5);
+	assert_int_equal(n, n_sent + 5);
+	assert_true(conn_pending(only_session(&f)->conn) <= 300000 + sizeof(large) + 100);
+	/* every one that was not dropped is whole */
+	for (unsigned i = 0; i < n_sent; i++) {
+		assert_true(client_wait(&f.client, &f.world, sizeof(large) + 41));
+		assert_memory_equal(f.client.in.data, "{\"jsonrpc\":\"2.0\",\"method\":\"m\"", 29);
+		assert_int_equal(f.client.in.data[sizeof(large) + 40], '\n');
+		buf_consume(&f.client.in, sizeof(large) + 41);
+	}
+	exchange(&f, CALL("ping", "{}", "1"), RESULT("'pong'", "1"));
+	assert_int_equal(server_notify_all(f.world.server, TEXT("m"), (struct text) {0}), 1);
+	hear(&f, "{'jsonrpc':'2.0','method':'m'}\n");
+	finish(&f);
+}
+
+static void discover_describes_every_method(void **state)
+{
+	struct value *root = NULL;
+	struct fixture f;
+	struct arena a;
+	size_t n = 0;
+
+	(void)state;
+	start(&f, &sequential);
+	say(&f, CALL("rpc.discover", "{}", "1"));
+	while (n == 0) {
+		assert_true(client_wait(&f.client, &f.world, f.client.in.len + 1));
+		n = f.client.in.data[f.client.in.len - 1] == '\n' ? f.client.in.len : 0;
+	}
+	arena_init(&a, 1 << 20);
+	assert_int_equal(json_read(&a, f.client.in.data, n, &json_default_limits, &root, NULL), 0);
+	assert_int_equal(value_find(value_find(root, "result"), "methods")->len,
+			 sizeof(methods) / sizeof(methods[0]) + rpc_n_methods);
+	arena_done(&a);
+	finish(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fields_of_every_type_are_decoded),
+		cmocka_unit_test(defaults_stand_for_what_is_missing_or_null),
+		cmocka_unit_test(wrong_types_are_refused_with_the_field),
+		cmocka_unit_test(a_number_of_too_many_digits_is_refused),
+		cmocka_unit_test(positional_params_follow_the_fields),
+		cmocka_unit_test(unknown_params_are_ignored_and_the_last_of_equal_wins),
+		cmocka_unit_test(a_result_is_null_unless_written),
+		cmocka_unit_test(errors_are_worded_by_the_table),
+		cmocka_unit_test(a_sentence_cut_inside_a_character_is_still_json),
+		cmocka_unit_test(ids_second_where_the_rules_say),
+		cmocka_unit_test(notifications_are_not_answered),
+		cmocka_unit_test(readers_and_writers_are_answered),
+		cmocka_unit_test(a_failed_commit_is_told_in_place_of_the_answer),
+		cmocka_unit_test(a_sequential_dialect_answers_in_order),
+		cmocka_unit_test(a_concurrent_dialect_answers_as_they_finish),
+		cmocka_unit_test(two_clients_do_not_wait_for_each_other),
+		cmocka_unit_test(a_call_can_be_answered_later),
+		cmocka_unit_test(later_and_then_at_once_is_an_answer),
+		cmocka_unit_test(cancel_overtakes_and_reaches_a_running_call),
+		cmocka_unit_test(cancel_reaches_a_delay_and_a_waiting_call),
+		cmocka_unit_test(a_call_that_was_cancelled_before_its_thread_does_not_run),
+		cmocka_unit_test(a_call_outlives_its_client),
+		cmocka_unit_test(a_thread_outlives_its_client),
+		cmocka_unit_test(a_batch_outlives_its_client),
+		cmocka_unit_test(free_cancels_what_is_open),
+		cmocka_unit_test(stop_lets_running_calls_answer),
+		cmocka_unit_test(stop_cancels_what_takes_too_long),
+		cmocka_unit_test(a_second_stop_ends_it_at_once),
+		cmocka_unit_test(a_handler_can_stop_its_server),
+		cmocka_unit_test(a_half_closed_client_still_gets_its_answers),
+		cmocka_unit_test(calls_over_the_limit_are_refused),
+		cmocka_unit_test(reading_ahead_stops_at_its_limit),
+		cmocka_unit_test(a_concurrent_client_runs_so_many_side_by_side),
+		cmocka_unit_test(an_answer_over_the_limit_becomes_an_error),
+		cmocka_unit_test(an_id_that_no_answer_can_carry_ends_the_connection),
+		cmocka_unit_test(a_message_over_the_limit_is_refused_and_ends_it),
+		cmocka_unit_test(a_refused_stream_behind_a_running_call_is_told),
+		cmocka_unit_test(a_client_that_does_not_read_is_not_read),
+		cmocka_unit_test(connections_over_the_limit_wait),
+		cmocka_unit_test(batches_are_answered_together_in_order),
+		cmocka_unit_test(a_batch_of_notifications_is_silent),
+		cmocka_unit_test(a_call_of_a_batch_can_be_cancelled),
+		cmocka_unit_test(batches_have_a_limit_and_can_be_forbidden),
+		cmocka_unit_test(a_framing_is_recognised),
+		cmocka_unit_test(http_calls_are_answered_with_a_status),
+		cmocka_unit_test(http_errors_can_be_worded_by_the_dialect),
+		cmocka_unit_test(http_turns_strangers_away),
+		cmocka_unit_test(http_requests_have_a_time_to_come_in),
+		cmocka_unit_test(notifications_reach_one_or_all),
+		cmocka_unit_test(what_a_slow_client_misses_is_counted),
+		cmocka_unit_test(discover_describes_every_method),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
