@@ -54,7 +54,7 @@ struct framing {
 	enum frame_kind (*next)(void *state, const char *in, size_t len, bool eof, size_t *ret_used,
 				struct frame *ret);
 
-	/* Appends one message, wrapped. NULL where a reply needs to know its request (http). */
+	/* Appends one message, which is JSON, wrapped. NULL where a reply needs to know its request (http). */
 	void (*wrap)(struct buf *out, const char *data, size_t len);
 
 	/* True while a message has begun and not ended. */

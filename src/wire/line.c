@@ -86,12 +86,20 @@ static enum frame_kind line_next(void *state, const char *in, size_t len, bool e
 	return FRAME_MORE;
 }
 
+/* In JSON a bare newline is white space: a space says the same, and does not
+ * cut a message that somebody has indented in two. */
 static void line_wrap(struct buf *out, const char *data, size_t len)
 {
+	char *at, *end;
+
 	if (buf_reserve(out, len + 1) != 0)
 		return;
+	at = out->data + out->len;
+	end = at + len;
 	buf_add(out, data, len);
 	buf_add_char(out, '\n');
+	while ((at = memchr(at, '\n', (size_t)(end - at))))
+		*at++ = ' ';
 }
 
 static bool line_in_message(const void *state)
