@@ -259,7 +259,8 @@ struct koine_method {
 };
 
 int koine_server_new(struct koine_server **ret_server); /* [host] */
-/* Closes clients, removes sockets. Calls still open are cancelled. */
+/* Closes clients, removes sockets. Calls still open are cancelled, and what was
+ * posted is run; a call that is not answered by then is gone when this returns. */
 void koine_server_free(struct koine_server *s); /* [host] */
 
 /* What went wrong, in words. Never NULL. */
@@ -290,8 +291,10 @@ void koine_server_step(struct koine_server *s);            /* [host] */
 int koine_server_post(struct koine_server *s, void (*fn)(void *arg), void *arg); /* [host] */
 
 /* A notification to every client, or to the one with this connection number
- * (koine_call_connection). -ENOTCONN when it is gone, -ENOBUFS when it does
- * not read and its queue is full: nothing was sent to it. */
+ * (koine_call_connection). `params` is JSON, an object or an array, or NULL.
+ * -ENOTCONN when it is gone, -ENOBUFS when it does not read and its queue is full,
+ * -ENOTSUP when it speaks http, or has not said yet what it speaks: nothing was
+ * sent to it. */
 int koine_server_notify_all(struct koine_server *s, const char *method,
 			    const char *params); /* [host] */
 int koine_server_notify(struct koine_server *s, uint64_t connection, const char *method,

@@ -378,15 +378,20 @@ static void free_spare_calls(struct server *s)
 	}
 }
 
-void server_free(struct server *s)
+void server_close(struct server *s)
 {
-	if (!s)
-		return;
 	s->stopping = true;
 	s->opts.on_stopped = NULL;
 	close_listeners(s);
 	close_sessions(s);
 	cancel_calls(&s->detached);
+}
+
+void server_free(struct server *s)
+{
+	if (!s)
+		return;
+	server_close(s);
 	workers_free(s->workers);
 	drop_detached(s);
 	free_spare_calls(s);

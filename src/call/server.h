@@ -92,8 +92,11 @@ struct server {
 
 int server_new(struct loop *l, const struct server_opts *opts, struct server **ret_server);
 
-/* Closes what is open, at once. Calls that answer later must be able to: their
- * on_cancel is called, and they must answer before this returns. */
+/* Closes what is open, at once, and asks the calls that answer later to stop.
+ * They may answer until server_free. */
+void server_close(struct server *s);
+
+/* Closes too. A call that has not answered when this returns is gone. */
 void server_free(struct server *s);
 
 struct endpoint_opts {

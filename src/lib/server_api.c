@@ -66,6 +66,16 @@ static void run_posted(void *arg)
 	}
 }
 
+static void drop_posted(struct koine_server *s)
+{
+	while (!list_empty(&s->posted)) {
+		struct list *first = list_first(&s->posted);
+
+		list_remove(first);
+		free(list_entry(first, struct posted, link));
+	}
+}
+
 int koine_server_new(struct koine_server **ret_server)
 {
 	struct koine_server *s = calloc(1, sizeof(*s));
@@ -113,9 +123,14 @@ void koine_server_free(struct koine_server *s)
 {
 	if (!s)
 		return;
+	/* Twice, because what is posted may answer a call, and a call that is
+	 * asked to stop may post its answer. */
+	run_posted(s);
+	if (s->server)
+		server_close(s->server);
+	run_posted(s);
+	drop_posted(s);
 	server_free(s->server);
-	if (s->wake)
-		run_posted(s);
 	wake_free(s->wake);
 	loop_free(s->loop);
 	registry_free(s->registry);
@@ -131,7 +146,8 @@ const char *koine_server_error(const struct koine_server *s)
 
 static int explain(struct koine_server *s, int r)
 {
-	if (r < 0)
+	/* Whoever knew more has said it. */
+	if (r < 0 && !s->why.text[0])
 		refuse(&s->why, REFUSE_INTERNAL, "%s", strerror(-r));
 	return r;
 }
@@ -141,6 +157,7 @@ int koine_server_add(struct koine_server *s, const struct koine_method *method)
 	struct host_method *h;
 	int r = host_method_new(method, &h);
 
+	s->why.text[0] = '\0';
 	if (r != 0)
 		return explain(s, r);
 	r = registry_add(s->registry, &h->row, 1);
@@ -180,8 +197,10 @@ int koine_server_listen(struct koine_server *s, const char *address, const char 
 		.fd = -1,
 	};
 	struct endpoint *e;
-	int r = choose_framing(s, framing, &opts.framing);
+	int r;
 
+	s->why.text[0] = '\0';
+	r = choose_framing(s, framing, &opts.framing);
 	if (r == 0)
 		r = address_parse(address, &opts.address, &s->why);
 	if (r == 0)
@@ -238,13 +257,19 @@ int koine_server_post(struct koine_server *s, void (*fn)(void *arg), void *arg)
 static int check_params(struct koine_server *s, const char *params)
 {
 	struct koine_doc *doc = NULL;
+	enum koine_kind kind;
 	int r;
 
 	if (!params)
 		return 0;
 	r = koine_doc_parse(params, strlen(params), &doc, s->why.text, sizeof(s->why.text));
+	if (r != 0)
+		return r;
+	kind = koine_value_kind(koine_doc_root(doc));
 	koine_doc_free(doc);
-	return r;
+	if (kind != KOINE_OBJECT && kind != KOINE_ARRAY)
+		return refuse(&s->why, REFUSE_PARAMS, "params must be an object or an array");
+	return 0;
 }
 
 int koine_server_notify_all(struct koine_server *s, const char *method, const char *params)
