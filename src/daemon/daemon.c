@@ -191,9 +191,23 @@ static int start_watchdog(struct daemon *d)
 	return r;
 }
 
+/* A watch that is freed gives its signal back to the default, and an impatient
+ * second SIGTERM would make a stop in good order look like a crash. */
+static void hold_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 static void tear_down(struct daemon *d)
 {
 	server_free(d->server);
+	hold_signals();
 	signal_watch_free(d->term);
 	signal_watch_free(d->interrupt);
 	signal_watch_free(d->hangup);

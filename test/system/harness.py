@@ -8,7 +8,6 @@ sanitizer's report. Client speaks the three framings with deadlines, so that a
 daemon that does not answer is a failure and not a hang.
 """
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -296,7 +295,8 @@ class Daemon:
 
     def check_log(self):
         log = self.log()
-        check(not SANITIZER.search(log), "sanitizer report: %s", log[-4000:].decode(errors="replace"))
+        check(not SANITIZER.search(log), "sanitizer report: %s",
+              log[-4000:].decode(errors="replace"))
         missing = [a for a in self.announced if a.encode() not in log]
         for line in log.splitlines():
             if UNEXPECTED_LOG.match(line) and not any(a.encode() in line for a in self.announced):
@@ -535,12 +535,6 @@ def post(client, body, path="/", headers="", method="POST", version="1.1", host=
     head += "Content-Length: %d\r\n%s\r\n" % (len(body), headers)
     client.send(head.encode("latin-1") + body)
     return client.read_response(head_only=method == "HEAD")
-
-
-def unread_by_peer(client):
-    """Bytes that we sent on a Unix socket and that the daemon has not taken."""
-    SIOCOUTQ = 0x5411
-    return struct.unpack("i", fcntl.ioctl(client.socket, SIOCOUTQ, b"\0" * 4))[0]
 
 
 # ---- running ----

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Starting beside others and over what is there; stopping in good order; signals and managers."""
+"""Starting beside others and over what is there, private at once; stopping in good order."""
 import json
 import os
 import resource
-import select
 import signal
 import socket
 import stat
@@ -11,14 +10,12 @@ import subprocess
 import threading
 import time
 
-from harness import (KOINED, PATIENCE, Client, Daemon, Failure, Folder, check, clean_environment,
-                     descriptor_flags, descriptors, main, post, request, run_koined, same,
-                     wait_until)
+from harness import (KOINED, PATIENCE, Client, Daemon, Folder, check, clean_environment, main,
+                     post, request, run_koined, same, wait_until)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
-USAGE, UNAVAILABLE, CONFIG = 64, 69, 78
-CLOEXEC = 0o2000000
+UNAVAILABLE, CONFIG = 69, 78
 
 
 def mode_of(path):
@@ -421,6 +418,17 @@ def test_a_second_signal_ends_it_at_once():
         stops(d)
 
 
+def test_signals_that_keep_coming_do_not_spoil_the_end():
+    for _ in range(20):
+        with Daemon() as d:
+            d.connect().ping()
+            while d.process.poll() is None:
+                d.signal(signal.SIGTERM)
+                d.signal(signal.SIGHUP)
+            same(d.process.returncode, 0, "exit status")
+            check(not os.path.exists(d.socket_path), "the socket is left behind")
+
+
 def test_no_new_client_is_served_while_it_stops():
     with Daemon("--set", "limits.stop_time=3600") as d:
         c = d.connect()
@@ -480,318 +488,6 @@ def test_a_signal_in_the_first_moments_stops_it_too():
     for i in range(10):
         with Daemon() as d:
             stops(d)
-
-
-# ---- settings ----
-
-
-def write(path, text):
-    with open(path, "w") as f:
-        f.write(text)
-    return path
-
-
-def test_a_hangup_reads_the_settings_again_and_keeps_connections():
-    with Folder() as folder:
-        conf = write(folder("koine.conf"), "[daemon]\nlog_level = info\n[limits]\nbatch = 2\n")
-        with Daemon("--config", conf) as d:
-            c = d.connect()
-            three = b"[" + b",".join([PING] * 3) + b"]"
-            same(json.loads(c.call_text(three))["error"]["code"], -32004, "code")
-            write(conf, "[daemon]\nlog_level = debug\n[limits]\nbatch = 3\n")
-            d.signal(signal.SIGHUP)
-            wait_until(lambda: b"settings read again" in d.log(), "the settings to be read")
-            same(len(json.loads(c.call_text(three))), 3, "answers")
-            check(b" debug " in d.log(), "the log level has not changed")
-
-
-def test_a_hangup_with_wrong_settings_changes_nothing():
-    with Folder() as folder:
-        conf = write(folder("koine.conf"), "[limits]\nbatch = 2\n")
-        with Daemon("--config", conf, announced=["settings not read again"]) as d:
-            c = d.connect()
-            write(conf, "[limits]\nbatch = 3\nbatsch = 4\n")
-            d.signal(signal.SIGHUP)
-            wait_until(lambda: b"settings not read again" in d.log(), "the log line")
-            three = b"[" + b",".join([PING] * 3) + b"]"
-            same(json.loads(c.call_text(three))["error"]["code"], -32004, "code")
-
-
-def test_a_wrong_setting_is_named_with_file_and_line():
-    with Folder() as folder:
-        for text, line, words in (
-                ("[limits]\nbatch = 2\n\nbatsch = 3\n", 4, b"batsch"),
-                ("[limits]\nbatch = many\n", 2, b"batch"),
-                ("[limits]\nbatch = 0\n", 2, b"batch"),
-                ("[limitz]\nbatch = 2\n", 2, b"limitz"),
-                ("batch = 2\n", 1, b"batch"),
-                ("[daemon]\nlog_level = loud\n", 2, b"loud"),
-                ("[daemon]\nwhat is this\n", 2, b""),
-                ("[listen]\nkoine = http:0.0.0.0:1\n", 2, b"0.0.0.0")):
-            conf = write(folder("koine.conf"), text)
-            done = run_koined("--root", folder.path, "--config", conf)
-            same(done.returncode, CONFIG, "exit status for %r" % text)
-            check(("%s:%d:" % (conf, line)).encode() in done.stderr, "%r: %r", text, done.stderr)
-            check(words in done.stderr, "%r", done.stderr)
-
-
-def test_a_settings_file_that_is_named_must_be_there():
-    with Folder() as folder:
-        done = run_koined("--root", folder.path, "--config", folder("nothing"))
-        same(done.returncode, CONFIG, "exit status")
-        check(folder("nothing").encode() in done.stderr, "%r", done.stderr)
-
-
-def test_flags_win_over_the_environment_and_that_over_the_file():
-    def limit(*args, env=None):
-        with Daemon(*args, env=env) as d:
-            c = d.connect()
-            for n in range(1, 9):
-                got = json.loads(c.call_text(b"[" + b",".join([PING] * n) + b"]"))
-                if isinstance(got, dict):
-                    return n - 1
-        return None
-
-    with Folder() as folder:
-        conf = write(folder("koine.conf"), "; a comment\n[limits]\nbatch = 2\n")
-        same(limit("--config", conf), 2, "limit from the file")
-        same(limit("--config", conf, env={"KOINE_LIMITS_BATCH": "3"}), 3,
-             "limit from the environment")
-        same(limit("--config", conf, "--set", "limits.batch=4", env={"KOINE_LIMITS_BATCH": "3"}),
-             4, "limit from the flag")
-
-
-def test_wrong_values_in_the_environment_and_flags_are_refused():
-    with Folder() as folder:
-        done = run_koined("--root", folder.path, env={"KOINE_LIMITS_BATCH": "x"})
-        same(done.returncode, CONFIG, "exit status")
-        check(b"batch" in done.stderr, "%r", done.stderr)
-        for pair in ("limits.batch", "limits.batch=x", "limits.nothing=1", "batch=1", "=", ""):
-            done = run_koined("--root", folder.path, "--set", pair)
-            same(done.returncode, CONFIG, "exit status for %r" % pair)
-
-
-def test_wrong_flags_are_a_wrong_usage():
-    for args in (("--nothing",), ("--root",), ("something",), ("-x",)):
-        same(run_koined(*args).returncode, USAGE, "exit status for %r" % (args,))
-    for args in (("--help",), ("--version",)):
-        done = run_koined(*args)
-        same((done.returncode, bool(done.stdout), done.stderr), (0, True, b""))
-
-
-def listing(path):
-    return {(root, name): os.lstat(os.path.join(root, name)).st_ino
-            for root, folders, files in os.walk(path) for name in folders + files}
-
-
-def test_check_says_whether_it_can_and_changes_nothing():
-    with Folder() as folder:
-        before = listing(folder.path)
-        done = run_koined("--root", folder("new"), "--check")
-        same(done.returncode, 0, "exit status")
-        check(b"can start" in done.stdout and folder("new").encode() in done.stdout,
-              "%r", done.stdout)
-        same(listing(folder.path), before, "folder")
-        write(folder("koine.sock"), "precious")
-        done = run_koined("--root", folder.path, "--check")
-        same(done.returncode, UNAVAILABLE, "exit status")
-        check(b"cannot start" in done.stdout and b"not a socket" in done.stdout, "%r", done.stdout)
-        os.unlink(folder("koine.sock"))
-        with socket.socket(socket.AF_UNIX) as dead:
-            dead.bind(folder("koine.sock"))
-        before = listing(folder.path)
-        done = run_koined("--root", folder.path, "--check")
-        same(done.returncode, 0, "exit status with a dead socket")
-        same(listing(folder.path), before, "folder with a dead socket")
-        same(run_koined("--check", "--set", "limits.batch=x").returncode, CONFIG, "exit status")
-    with Daemon() as d:
-        before = os.lstat(d.socket_path).st_ino
-        same(run_koined("--root", d.root, "--check").returncode, UNAVAILABLE, "exit status")
-        same(os.lstat(d.socket_path).st_ino, before, "inode")
-        d.alive()
-
-
-# ---- the service manager ----
-
-
-class Manager:
-    """Gives sockets and hears what the daemon says of itself."""
-
-    def __enter__(self):
-        self.folder = Folder().__enter__()
-        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.notify.bind(self.folder("notify"))
-        self.notify.settimeout(PATIENCE)
-        return self
-
-    def __exit__(self, *exc):
-        self.notify.close()
-        self.folder.__exit__(*exc)
-
-    def hear(self):
-        return self.notify.recv(4096).decode()
-
-
-def handing_over(*sockets, names=None):
-    """How Daemon starts a koined that finds these sockets from descriptor 3 on."""
-    def arrange():
-        # first out of the way: a source may stand where another must go
-        copies = [os.dup2(s.fileno(), 100 + i) for i, s in enumerate(sockets)]
-        for i, fd in enumerate(copies):
-            os.dup2(fd, 3 + i)
-            os.close(fd)
-
-    env = {"LISTEN_FDS": str(len(sockets))}
-    if names:
-        env["LISTEN_FDNAMES"] = names
-    return {"wrapper": ["/bin/sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh"],
-            "preexec_fn": arrange, "pass_fds": [3 + i for i in range(len(sockets))], "env": env}
-
-
-def test_sockets_that_are_handed_over_are_served_and_left():
-    with Folder() as folder:
-        with socket.socket(socket.AF_UNIX) as s, socket.socket() as t:
-            s.bind(folder("given.sock"))
-            s.listen(16)
-            t.bind(("127.0.0.1", 0))
-            t.listen(16)
-            with Daemon(**handing_over(s, t, names="koine:whatever")) as d:
-                same(d.address(), "unix:" + folder("given.sock"), "address")
-                d.alive()
-                with d.connect("tcp") as c:
-                    c.ping()
-                check(not os.path.exists(os.path.join(d.root, "koine.sock")), "another socket")
-            check(os.path.exists(folder("given.sock")), "the manager's socket was removed")
-            # the next one takes it up again, with those who came in between
-            waiting = Client("unix:" + folder("given.sock"))
-            waiting.send(PING + b"\n")
-            with Daemon(**handing_over(s)):
-                check(b"pong" in waiting.read_line(), "no pong")
-                waiting.close()
-
-
-def test_a_tcp_socket_that_is_handed_over_has_the_same_door():
-    with Folder() as folder:
-        with socket.socket(socket.AF_UNIX) as s, socket.socket() as t:
-            s.bind(folder("given.sock"))
-            s.listen(16)
-            t.bind(("127.0.0.1", 0))
-            t.listen(16)
-            with Daemon(**handing_over(s, t)) as d:
-                with d.connect("tcp") as c:
-                    same(post(c, PING, host="evil.com").status, 403, "status")
-                with d.connect("tcp") as c:
-                    same(post(c, PING).status, 200, "status")
-
-
-def test_a_socket_that_is_handed_over_but_not_loopback_is_refused():
-    with socket.socket() as t:
-        t.bind(("0.0.0.0", 0))
-        t.listen(16)
-        try:
-            with Daemon(**handing_over(t)):
-                pass
-        except Failure as why:
-            check("0.0.0.0" in str(why), "%s", why)
-        else:
-            raise Failure("it listens everywhere")
-
-
-def test_sockets_meant_for_another_process_are_not_taken():
-    with Daemon(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"}) as d:
-        d.alive()
-        check(d.socket_path.startswith(d.root), "it listens elsewhere")
-
-
-def test_the_manager_hears_of_start_and_stop():
-    with Manager() as m:
-        with Daemon(env={"NOTIFY_SOCKET": m.folder("notify")}) as d:
-            same(m.hear(), "READY=1")
-            d.alive()
-            d.signal(signal.SIGTERM)
-            same(m.hear(), "STOPPING=1")
-
-
-def test_the_manager_hears_nothing_of_a_start_that_fails():
-    with Manager() as m:
-        run_koined("--listen", "koine=unix:/dev/null/x", env={"NOTIFY_SOCKET": m.folder("notify")})
-        check(not select.select([m.notify], [], [], 0)[0], "it said something")
-
-
-def test_the_watchdog_is_fed():
-    with Manager() as m:
-        with Daemon(env={"NOTIFY_SOCKET": m.folder("notify"), "WATCHDOG_USEC": "100000"}):
-            same(m.hear(), "READY=1")
-            for _ in range(3):
-                same(m.hear(), "WATCHDOG=1")
-
-
-def test_the_watchdog_of_another_process_is_not_fed():
-    with Manager() as m:
-        with Daemon(env={"NOTIFY_SOCKET": m.folder("notify"), "WATCHDOG_USEC": "20000",
-                         "WATCHDOG_PID": "1"}):
-            same(m.hear(), "READY=1")
-            check(not select.select([m.notify], [], [], 0.2)[0], "it was fed")
-
-
-def test_a_manager_that_does_not_listen_holds_up_nothing():
-    with Folder() as folder:
-        for name in (folder("nothing"), "relative", "@no-such-abstract-name", "/" + "x" * 200):
-            with Daemon(env={"NOTIFY_SOCKET": name}) as d:
-                d.alive()
-
-
-# ---- descriptors ----
-
-
-def test_every_descriptor_is_closed_on_exec():
-    with Daemon(listen=EVERYWHERE) as d:
-        for kind in ("unix", "tcp", "http"):
-            d.connect(kind)
-        d.settle()
-        for fd, what in descriptors(d.pid).items():
-            if fd > 2:
-                check(descriptor_flags(d.pid, fd) & CLOEXEC, "descriptor %d (%s)", fd, what)
-
-
-def test_no_socket_takes_the_place_of_a_standard_descriptor():
-    with Folder() as folder:
-        for closed in ((0,), (0, 1, 2), (1, 2), (2,)):
-            def close(closed=closed):
-                for fd in closed:
-                    os.close(fd)
-
-            process = subprocess.Popen([KOINED, "--root", folder.path], preexec_fn=close,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                       stdin=subprocess.DEVNULL, env=clean_environment())
-            try:
-                wait_until(lambda: os.path.exists(folder("koine.sock")), "the socket")
-                with Client("unix:" + folder("koine.sock")) as c:
-                    c.ping()
-                    found = descriptors(process.pid)
-                    for fd in (0, 1, 2):
-                        same(found.get(fd), "/dev/null", "descriptor %d" % fd)
-            finally:
-                process.terminate()
-                same(process.wait(PATIENCE), 0, "exit status")
-
-
-def test_a_log_that_nobody_reads_any_more_ends_nothing():
-    """stdout and stderr are pipes whose readers have gone."""
-    with Folder() as folder:
-        process = subprocess.Popen([KOINED, "--root", folder.path, "--log-level", "debug"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   env=clean_environment())
-        try:
-            process.stdout.close()
-            process.stderr.close()
-            wait_until(lambda: os.path.exists(folder("koine.sock")), "the socket")
-            with Client("unix:" + folder("koine.sock")) as c:
-                for _ in range(50):
-                    c.ping()
-        finally:
-            process.terminate()
-            same(process.wait(PATIENCE), 0, "exit status")
 
 
 if __name__ == "__main__":

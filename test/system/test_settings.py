@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Settings from file, environment and flags: which wins, what is refused, --check, SIGHUP."""
+import json
+import os
+import signal
+import socket
+
+from harness import Daemon, Folder, check, main, request, run_koined, same, wait_until
+
+PING = request("ping")
+USAGE, UNAVAILABLE, CONFIG = 64, 69, 78
+
+
+def write(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+def test_a_hangup_reads_the_settings_again_and_keeps_connections():
+    with Folder() as folder:
+        conf = write(folder("koine.conf"), "[daemon]\nlog_level = info\n[limits]\nbatch = 2\n")
+        with Daemon("--config", conf) as d:
+            c = d.connect()
+            three = b"[" + b",".join([PING] * 3) + b"]"
+            same(json.loads(c.call_text(three))["error"]["code"], -32004, "code")
+            write(conf, "[daemon]\nlog_level = debug\n[limits]\nbatch = 3\n")
+            d.signal(signal.SIGHUP)
+            wait_until(lambda: b"settings read again" in d.log(), "the settings to be read")
+            same(len(json.loads(c.call_text(three))), 3, "answers")
+            check(b" debug " in d.log(), "the log level has not changed")
+
+
+def test_a_hangup_with_wrong_settings_changes_nothing():
+    with Folder() as folder:
+        conf = write(folder("koine.conf"), "[limits]\nbatch = 2\n")
+        with Daemon("--config", conf, announced=["settings not read again"]) as d:
+            c = d.connect()
+            write(conf, "[limits]\nbatch = 3\nbatsch = 4\n")
+            d.signal(signal.SIGHUP)
+            wait_until(lambda: b"settings not read again" in d.log(), "the log line")
+            three = b"[" + b",".join([PING] * 3) + b"]"
+            same(json.loads(c.call_text(three))["error"]["code"], -32004, "code")
+
+
+def test_a_wrong_setting_is_named_with_file_and_line():
+    with Folder() as folder:
+        for text, line, words in (
+                ("[limits]\nbatch = 2\n\nbatsch = 3\n", 4, b"batsch"),
+                ("[limits]\nbatch = many\n", 2, b"batch"),
+                ("[limits]\nbatch = 0\n", 2, b"batch"),
+                ("[limitz]\nbatch = 2\n", 2, b"limitz"),
+                ("batch = 2\n", 1, b"batch"),
+                ("[daemon]\nlog_level = loud\n", 2, b"loud"),
+                ("[daemon]\nwhat is this\n", 2, b""),
+                ("[listen]\nkoine = http:0.0.0.0:1\n", 2, b"0.0.0.0")):
+            conf = write(folder("koine.conf"), text)
+            done = run_koined("--root", folder.path, "--config", conf)
+            same(done.returncode, CONFIG, "exit status for %r" % text)
+            check(("%s:%d:" % (conf, line)).encode() in done.stderr, "%r: %r", text, done.stderr)
+            check(words in done.stderr, "%r", done.stderr)
+
+
+def test_a_settings_file_that_is_named_must_be_there():
+    with Folder() as folder:
+        done = run_koined("--root", folder.path, "--config", folder("nothing"))
+        same(done.returncode, CONFIG, "exit status")
+        check(folder("nothing").encode() in done.stderr, "%r", done.stderr)
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file():
+    def limit(*args, env=None):
+        with Daemon(*args, env=env) as d:
+            c = d.connect()
+            for n in range(1, 9):
+                got = json.loads(c.call_text(b"[" + b",".join([PING] * n) + b"]"))
+                if isinstance(got, dict):
+                    return n - 1
+        return None
+
+    with Folder() as folder:
+        conf = write(folder("koine.conf"), "; a comment\n[limits]\nbatch = 2\n")
+        same(limit("--config", conf), 2, "limit from the file")
+        same(limit("--config", conf, env={"KOINE_LIMITS_BATCH": "3"}), 3,
+             "limit from the environment")
+        same(limit("--config", conf, "--set", "limits.batch=4", env={"KOINE_LIMITS_BATCH": "3"}),
+             4, "limit from the flag")
+
+
+def test_wrong_values_in_the_environment_and_flags_are_refused():
+    with Folder() as folder:
+        done = run_koined("--root", folder.path, env={"KOINE_LIMITS_BATCH": "x"})
+        same(done.returncode, CONFIG, "exit status")
+        check(b"batch" in done.stderr, "%r", done.stderr)
+        for pair in ("limits.batch", "limits.batch=x", "limits.nothing=1", "batch=1", "=", ""):
+            done = run_koined("--root", folder.path, "--set", pair)
+            same(done.returncode, CONFIG, "exit status for %r" % pair)
+
+
+def test_wrong_flags_are_a_wrong_usage():
+    for args in (("--nothing",), ("--root",), ("something",), ("-x",)):
+        same(run_koined(*args).returncode, USAGE, "exit status for %r" % (args,))
+    for args in (("--help",), ("--version",)):
+        done = run_koined(*args)
+        same((done.returncode, bool(done.stdout), done.stderr), (0, True, b""))
+
+
+def listing(path):
+    return {(root, name): os.lstat(os.path.join(root, name)).st_ino
+            for root, folders, files in os.walk(path) for name in folders + files}
+
+
+def test_check_says_whether_it_can_and_changes_nothing():
+    with Folder() as folder:
+        before = listing(folder.path)
+        done = run_koined("--root", folder("new"), "--check")
+        same(done.returncode, 0, "exit status")
+        check(b"can start" in done.stdout and folder("new").encode() in done.stdout,
+              "%r", done.stdout)
+        same(listing(folder.path), before, "folder")
+        write(folder("koine.sock"), "precious")
+        done = run_koined("--root", folder.path, "--check")
+        same(done.returncode, UNAVAILABLE, "exit status")
+        check(b"cannot start" in done.stdout and b"not a socket" in done.stdout, "%r", done.stdout)
+        os.unlink(folder("koine.sock"))
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(folder("koine.sock"))
+        before = listing(folder.path)
+        done = run_koined("--root", folder.path, "--check")
+        same(done.returncode, 0, "exit status with a dead socket")
+        same(listing(folder.path), before, "folder with a dead socket")
+        same(run_koined("--check", "--set", "limits.batch=x").returncode, CONFIG, "exit status")
+    with Daemon() as d:
+        before = os.lstat(d.socket_path).st_ino
+        same(run_koined("--root", d.root, "--check").returncode, UNAVAILABLE, "exit status")
+        same(os.lstat(d.socket_path).st_ino, before, "inode")
+        d.alive()
+
+
+if __name__ == "__main__":
+    main(globals())
