@@ -357,12 +357,15 @@ class Client:
             host, _, port = place.rpartition(":")
             self.socket = socket.socket(socket.AF_INET)
             place = (host, int(port))
-        self.socket.settimeout(timeout)
+        # Connecting waits for room in the backlog: with Python's own timeout it would not.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO,
+                               struct.pack("ll", int(timeout), 0))
         try:
             self.socket.connect(place)
         except BaseException:
             self.socket.close()
             raise
+        self.socket.settimeout(timeout)
         self.got = bytearray()
         self.open = True
 
@@ -485,6 +488,17 @@ class Client:
 
     def ping(self):
         check(self.call("ping")["pong"] is True, "no pong")
+
+
+def connect_when_up(path):
+    """For a daemon whose word of being ready cannot be read."""
+    def attempt():
+        try:
+            return Client("unix:" + path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            return None
+
+    return wait_until(attempt, "a daemon at " + path)
 
 
 class Line:

@@ -10,8 +10,8 @@ import socket
 import subprocess
 
 from harness import (KOINED, PATIENCE, Client, Daemon, Failure, Folder, check, clean_environment,
-                     descriptor_flags, descriptors, main, post, request, run_koined, same,
-                     wait_until)
+                     connect_when_up, descriptor_flags, descriptors, main, post, request,
+                     run_koined, same)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -172,8 +172,7 @@ def test_no_socket_takes_the_place_of_a_standard_descriptor():
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                        stdin=subprocess.DEVNULL, env=clean_environment())
             try:
-                wait_until(lambda: os.path.exists(folder("koine.sock")), "the socket")
-                with Client("unix:" + folder("koine.sock")) as c:
+                with connect_when_up(folder("koine.sock")) as c:
                     c.ping()
                     found = descriptors(process.pid)
                     for fd in (0, 1, 2):
@@ -192,8 +191,7 @@ def test_a_log_that_nobody_reads_any_more_ends_nothing():
         try:
             process.stdout.close()
             process.stderr.close()
-            wait_until(lambda: os.path.exists(folder("koine.sock")), "the socket")
-            with Client("unix:" + folder("koine.sock")) as c:
+            with connect_when_up(folder("koine.sock")) as c:
                 for _ in range(50):
                     c.ping()
         finally:
