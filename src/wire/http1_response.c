@@ -391,6 +391,8 @@ static bool response_in_message(const void *state)
 {
 	const struct http1_response *p = state;
 
+	if (p->part == RESPONSE_REFUSED)
+		return false;
 	return p->part != RESPONSE_STATUS || p->looked > 0;
 }
 
