@@ -143,7 +143,8 @@ static inline void feed_bytes(struct feed *f, const char *in, size_t n, bool eof
 
 		kind = f->framing->next(f->state, f->held, f->n_held, eof, &used, &frame);
 		FEED_CHECK(used <= f->n_held);
-		FEED_CHECK(kind != FRAME_MESSAGE || used > 0);
+		/* a response may have no body but the end */
+		FEED_CHECK(kind != FRAME_MESSAGE || used > 0 || eof);
 		feed_note(f, kind, &frame);
 		f->n_continue += kind == FRAME_CONTINUE;
 		if (kind == FRAME_MESSAGE)

@@ -75,6 +75,8 @@ static inline struct text window(const struct session *s)
 {
 	if (s->fresh.data)
 		return s->fresh;
+	if (!s->in.data)
+		return (struct text) {0};
 	return (struct text) {.data = s->in.data + s->in_start, .len = s->in.len - s->in_start};
 }
 
