@@ -89,10 +89,14 @@ struct done call_fail(struct call *c, int r)
 {
 	const struct error_row *row;
 
-	if (r < 0)
+	if (r < 0) {
 		explain_fault(c, r);
-	else
+	} else {
+		/* A refusal without a sentence leaves why as another call had it. */
+		if ((int)c->why.code != r)
+			refuse(&c->why, (enum refusal)r, "%s", "");
 		log_refusal(c, &c->why);
+	}
 	begin_failure(c);
 	row = &c->dialect->errors[c->why.code];
 	c->http_status = row->http_status;

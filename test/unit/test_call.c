@@ -152,6 +152,11 @@ static struct done handle_refuse(struct call *c)
 	return call_fail(c, refuse(&c->why, (enum refusal)in->n, "%.*s", TEXT_ARGS(in->text)));
 }
 
+static struct done handle_bare(struct call *c)
+{
+	return call_fail(c, REFUSE_CONFLICT);
+}
+
 static struct done handle_own_error(struct call *c)
 {
 	json_str(call_result(c), "thrown away");
@@ -203,6 +208,7 @@ static const struct method methods[] = {
 	{.name = "big", .handle = handle_big, ONE},
 	{.name = "refuse", .handle = handle_refuse, ONE},
 	{.name = "read_refuse", .handle = handle_refuse, ONE, .where = READER},
+	{.name = "bare", .handle = handle_bare},
 	{.name = "own_error", .handle = handle_own_error},
 	{.name = "nothing", .handle = handle_nothing},
 	{.name = "begun", .handle = handle_begun},
@@ -520,12 +526,13 @@ static void errors_are_worded_by_the_table(void **state)
 	exchange(&f, CALL("read_refuse", "[7,'x']", "1"), ERROR("-32002", "Conflict: x", "1"));
 	exchange(&f, CALL("refuse", "[-5,'']", "1"),
 		 ERROR("-32603", "Internal error: Input/output error", "1"));
+	exchange(&f, CALL("bare", "{}", "1"), ERROR("-32002", "Conflict", "1"));
 	exchange(&f, CALL("own_error", "{}", "1"),
 		 "{'jsonrpc':'2.0','error':{'code':42,'message':'mine','data':{'a':1}},'id':1}\n");
 	exchange(&f, CALL("absent", "{}", "1"), ERROR("-32601", "Method not found", "1"));
 	exchange(&f, "nonsense\n", ERROR("-32700", "Parse error", "null"));
 	exchange(&f, "{'id':1}\n", ERROR("-32600", "Invalid Request", "1"));
-	assert_int_equal(f.world.endpoint->n_errors, 11);
+	assert_int_equal(f.world.endpoint->n_errors, 12);
 	finish(&f);
 }
 
