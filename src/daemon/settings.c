@@ -460,7 +460,10 @@ void settings_write(const struct settings *s, FILE *out)
 		if (strcmp(section, table[i].section) != 0)
 			fprintf(out, "%s[%s]\n", i ? "\n" : "", table[i].section);
 		section = table[i].section;
-		fprintf(out, "; %s\n%s = ", table[i].doc, table[i].key);
+		/* Tight before a path: after a space, one that begins with ';' is a
+		 * comment, and a line has only so much room. */
+		fprintf(out, "; %s\n%s%s", table[i].doc, table[i].key,
+			table[i].type == SET_PATH ? "=" : " = ");
 		write_value(s, &table[i], out);
 		fprintf(out, "\n");
 	}
