@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -459,6 +460,46 @@ static void log_cuts_a_long_line(void **state)
 	log_set_sink(NULL, NULL);
 }
 
+/* What log_to_stderr writes for one line, with stderr being a pipe. */
+static void read_stderr(bool journal, char *out, size_t size)
+{
+	int kept = dup(STDERR_FILENO);
+	struct stat st;
+	char name[64];
+	int ends[2];
+	ssize_t n;
+
+	assert_int_equal(pipe(ends), 0);
+	assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+	assert_int_equal(fstat(ends[1], &st), 0);
+	snprintf(name, sizeof(name), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino + !journal);
+	setenv("JOURNAL_STREAM", name, 1);
+	log_to_stderr();
+	log_warn("disk is slow", "ms=%d", 7);
+	n = read(ends[0], out, size - 1);
+	dup2(kept, STDERR_FILENO);
+	unsetenv("JOURNAL_STREAM");
+	log_set_sink(NULL, NULL);
+	close(kept);
+	close(ends[0]);
+	close(ends[1]);
+	assert_true(n > 0);
+	out[n] = '\0';
+}
+
+static void log_to_stderr_knows_the_journal(void **state)
+{
+	char line[300];
+
+	(void)state;
+	read_stderr(true, line, sizeof(line));
+	assert_string_equal(line, "<4>disk is slow  ms=7\n");
+	read_stderr(false, line, sizeof(line));
+	assert_int_equal(line[ISO_LEN - 1], 'Z');
+	assert_string_equal(line + ISO_LEN, " warn  disk is slow  ms=7\n");
+}
+
 static void log_levels_have_names(void **state)
 {
 	enum log_level level = LOG_LEVEL_DEBUG;
@@ -706,6 +747,7 @@ int main(void)
 		cmocka_unit_test(log_goes_to_the_sink_up_to_its_level),
 		cmocka_unit_test(log_value_cannot_start_a_line),
 		cmocka_unit_test(log_cuts_a_long_line),
+		cmocka_unit_test(log_to_stderr_knows_the_journal),
 		cmocka_unit_test(log_levels_have_names),
 		cmocka_unit_test(value_int_takes_what_fits),
 		cmocka_unit_test(value_double_takes_any_number),
