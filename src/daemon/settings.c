@@ -283,7 +283,8 @@ static int ini_refuse(struct ini_text *t, const char *text)
 	return t->result;
 }
 
-/* Gives inih one line. One longer than its buffer would be read as two. */
+/* Gives inih one line. One longer than its buffer would be read as two, and one
+ * that is indented as more of the value before it, comments included. */
 static char *ini_line(char *out, int size, void *stream)
 {
 	struct ini_text *t = stream;
@@ -295,6 +296,10 @@ static char *ini_line(char *out, int size, void *stream)
 	newline = memchr(t->at, '\n', (size_t)(t->end - t->at));
 	len = (size_t)((newline ? newline + 1 : t->end) - t->at);
 	t->line++;
+	while (len > 1 && isspace((unsigned char)*t->at)) {
+		t->at++;
+		len--;
+	}
 	if (len >= (size_t)size || memchr(t->at, '\0', len)) {
 		ini_refuse(t, "line is too long, or not text");
 		return NULL;
