@@ -1,0 +1,267 @@
+#include "store/db_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum { TAIL_MAX = 110, ENDING_MAX = 16 };
+
+/* The first 100 bytes of every SQLite database. */
+enum { HEADER_LEN = 100, HEADER_APPLICATION_ID = 68 };
+
+const char *db_file_tail(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > TAIL_MAX ? path + n - TAIL_MAX : path;
+}
+
+int db_file_cannot(struct why *why, const char *verb, const char *path, int err)
+{
+	const char *tail = db_file_tail(path);
+
+	if (err == EACCES || err == EPERM || err == EROFS)
+		return refuse(why, REFUSE_FORBIDDEN, "cannot %s %s: %s", verb, tail, strerror(err));
+	refuse(why, REFUSE_INTERNAL, "cannot %s %s: %s", verb, tail, strerror(err));
+	return -err;
+}
+
+int db_file_exists(const char *path, const char *ending, int *ret_exists)
+{
+	char full[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(full, sizeof(full), "%s%s", path, ending) >= (int)sizeof(full))
+		return -ENAMETOOLONG;
+	*ret_exists = lstat(full, &st) == 0;
+	return *ret_exists || errno == ENOENT ? 0 : -errno;
+}
+
+static int sync_folder_at(const char *folder)
+{
+	CLEANUP(closep) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* Some file systems cannot sync a folder; then there is nothing to wait for. */
+	if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
+		return -errno;
+	return 0;
+}
+
+int db_file_sync_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+
+	if (!slash)
+		return sync_folder_at(".");
+	if (slash == path)
+		return sync_folder_at("/");
+	if ((size_t)(slash - path) >= sizeof(folder))
+		return -ENAMETOOLONG;
+	memcpy(folder, path, (size_t)(slash - path));
+	folder[slash - path] = '\0';
+	return sync_folder_at(folder);
+}
+
+static int make_folder(const char *path, struct why *why)
+{
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) == 0)
+		return 0;
+	if (mkdir(path, 0700) != 0)
+		return errno == EEXIST ? 0 : db_file_cannot(why, "make directory", path, errno);
+	r = db_file_sync_folder(path);
+	return r != 0 ? db_file_cannot(why, "sync the directory of", path, -r) : 0;
+}
+
+static int make_parents(const char *path, struct why *why)
+{
+	char folder[DB_PATH_MAX + 1];
+	int r;
+
+	strcpy(folder, path);
+	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		r = make_folder(folder, why);
+		if (r != 0)
+			return r;
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* One file has one name here, whatever way its folder was reached: the lock depends on it. */
+static int resolve(const char *path, char out[DB_PATH_MAX + 1], struct why *why)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	char folder[DB_PATH_MAX + 1] = ".";
+	CLEANUP(freep) char *real = NULL;
+
+	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return refuse(why, REFUSE_PARAMS, "a store needs the name of a file: '%s'",
+			      db_file_tail(path));
+	if (slash) {
+		memcpy(folder, path, (size_t)(slash - path) + 1);
+		folder[slash - path + 1] = '\0';
+	}
+	real = realpath(folder, NULL);
+	if (!real)
+		return db_file_cannot(why, "resolve", folder, errno);
+	if (snprintf(out, DB_PATH_MAX + 1, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) >
+	    DB_PATH_MAX)
+		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
+			      db_file_tail(out));
+	return 0;
+}
+
+static int refuse_lock(struct why *why, const char *lock)
+{
+	return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
+		      db_file_tail(lock));
+}
+
+static int take_lock(struct db_file *f, struct why *why)
+{
+	/* O_NONBLOCK: a FIFO there must not hold us. */
+	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	char lock[DB_PATH_MAX + ENDING_MAX];
+	CLEANUP(closep) int fd = -1;
+	struct stat st;
+
+	snprintf(lock, sizeof(lock), "%s.lock", f->path);
+	fd = open(lock, flags, 0600);
+	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
+		return refuse_lock(why, lock);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return db_file_cannot(why, "open", lock, errno);
+	if (!S_ISREG(st.st_mode) || st.st_size != 0)
+		return refuse_lock(why, lock);
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return errno == EWOULDBLOCK
+			       ? refuse(why, REFUSE_CONFLICT, "%s is in use by another koined",
+					db_file_tail(f->path))
+			       : db_file_cannot(why, "lock", lock, errno);
+	f->lock_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+/* SQLite throws a log away that has no database. It may hold what was written last. */
+static int check_no_orphan(const struct db_file *f, struct why *why)
+{
+	int orphan, r;
+
+	r = db_file_exists(f->path, "-wal", &orphan);
+	if (r != 0)
+		return db_file_cannot(why, "look at", f->path, -r);
+	if (orphan)
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s-wal is there without its database; move it away first",
+			      db_file_tail(f->path));
+	return 0;
+}
+
+static int create(const struct db_file *f, struct why *why)
+{
+	CLEANUP(closep) int fd = -1;
+	int r;
+
+	r = check_no_orphan(f, why);
+	if (r != 0)
+		return r;
+	/* The database's other files take their mode from this one. */
+	fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return db_file_cannot(why, "make", f->path, errno);
+	r = db_file_sync_folder(f->path);
+	return r != 0 ? db_file_cannot(why, "sync the directory of", f->path, -r) : 0;
+}
+
+static unsigned read_be32(const unsigned char *p)
+{
+	return (unsigned)p[0] << 24 | (unsigned)p[1] << 16 | (unsigned)p[2] << 8 | p[3];
+}
+
+static int check_header(const struct db_file *f, int fd, unsigned application_id, struct why *why)
+{
+	unsigned char header[HEADER_LEN];
+	ssize_t n = pread(fd, header, sizeof(header), 0);
+	int journal, r;
+
+	if (n < 0)
+		return db_file_cannot(why, "read", f->path, errno);
+	/* Its very first transaction was cut short: the database undoes it from the
+	 * journal, and says itself what it then sees. */
+	r = db_file_exists(f->path, "-journal", &journal);
+	if (r != 0)
+		return db_file_cannot(why, "look at", f->path, -r);
+	if (journal)
+		return 0;
+	if (n == 0)
+		return check_no_orphan(f, why);
+	if (n < HEADER_LEN || memcmp(header, "SQLite format 3", 16) != 0)
+		return refuse(why, REFUSE_CONFLICT, "%s is not a database; it is left alone",
+			      db_file_tail(f->path));
+	if (read_be32(header + HEADER_APPLICATION_ID) != application_id)
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s is another program's database; it is left alone",
+			      db_file_tail(f->path));
+	return 0;
+}
+
+/* Before the database has it open: closing a file a second time ends the locks of the first. */
+static int check(const struct db_file *f, unsigned application_id, struct why *why)
+{
+	CLEANUP(closep) int fd = -1;
+	struct stat st;
+
+	if (lstat(f->path, &st) != 0)
+		return errno == ENOENT ? create(f, why)
+				       : db_file_cannot(why, "look at", f->path, errno);
+	if (!S_ISREG(st.st_mode))
+		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file; it is left alone",
+			      db_file_tail(f->path));
+	fd = open(f->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return db_file_cannot(why, "open", f->path, errno);
+	return check_header(f, fd, application_id, why);
+}
+
+int db_file_hold(struct db_file *f, const char *path, unsigned application_id, struct why *why)
+{
+	int r;
+
+	f->lock_fd = -1;
+	if (strlen(path) > DB_PATH_MAX)
+		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
+			      db_file_tail(path));
+	r = make_parents(path, why);
+	if (r == 0)
+		r = resolve(path, f->path, why);
+	if (r == 0)
+		r = take_lock(f, why);
+	if (r == 0)
+		r = check(f, application_id, why);
+	if (r != 0)
+		db_file_drop(f);
+	return r;
+}
+
+void db_file_drop(struct db_file *f)
+{
+	if (f->lock_fd >= 0)
+		close(f->lock_fd);
+	f->lock_fd = -1;
+}

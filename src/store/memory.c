@@ -1,0 +1,610 @@
+#include "store/memory.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "store/query.h"
+
+/* In the order of enum column. */
+#define COLUMNS                                                                                    \
+	"seq, id, content, source, category, importance, subjects, owner, chat, shared,"           \
+	" created_ms, updated_ms, stored_ms, expires_ms, metadata"
+
+enum column {
+	COLUMN_SEQ,
+	COLUMN_ID,
+	COLUMN_CONTENT,
+	COLUMN_SOURCE,
+	COLUMN_CATEGORY,
+	COLUMN_IMPORTANCE,
+	COLUMN_SUBJECTS,
+	COLUMN_OWNER,
+	COLUMN_CHAT,
+	COLUMN_SHARED,
+	COLUMN_CREATED,
+	COLUMN_UPDATED,
+	COLUMN_STORED,
+	COLUMN_EXPIRES,
+	COLUMN_METADATA,
+};
+
+/* For queries that find few rows by something else. */
+#define IN_SCOPE                                                                                   \
+	"(:everything OR owner = :user"                                                            \
+	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL AND :common))))"
+
+/*
+ * For queries that walk a scope. An OR would read and sort all of it before the first
+ * row; three walks along an index each, which the database merges by their common
+ * order, stop after the rows that are wanted.
+ */
+#define WALK(columns, filter)                                                                      \
+	"SELECT " columns " FROM memory WHERE owner = :user" filter " UNION ALL SELECT " columns   \
+	" FROM memory WHERE owner IS NULL AND chat = :chat" filter " UNION ALL SELECT " columns    \
+	" FROM memory WHERE owner IS NULL AND chat IS NULL AND :common" filter
+#define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter
+
+static void bind_scope(struct statement *q, const struct memory_scope *scope)
+{
+	query_bind_text(q, ":user", scope->user);
+	query_bind_text(q, ":chat", scope->chat);
+	query_bind_int(q, ":common", !scope->without_common);
+}
+
+/* Of a query with IN_SCOPE. */
+static void bind_in_scope(struct statement *q, const struct memory_scope *scope)
+{
+	query_bind_int(q, ":everything", scope->everything);
+	bind_scope(q, scope);
+}
+
+/* The walk that suits the scope, with what the scope needs bound. */
+static int start_walk(struct connection *c, const struct query *some, const struct query *all,
+		      const struct memory_scope *scope, struct statement **ret_q)
+{
+	int r;
+
+	r = query_start(c, scope->everything ? all : some, ret_q);
+	if (r == 0 && !scope->everything)
+		bind_scope(*ret_q, scope);
+	return r;
+}
+
+/*
+ * Finds repeated content; is kept in the file, so must be the same on every
+ * machine. Whoever makes two texts collide gains one comparison.
+ */
+static int64_t hash_content(struct text t)
+{
+	const uint64_t k = 0x9e3779b97f4a7c15U;
+	uint64_t h = t.len * k;
+	size_t i = 0;
+	uint64_t w;
+
+	for (; t.len - i >= 8; i += 8) {
+		memcpy(&w, t.data + i, 8);
+		h = (h ^ le64toh(w)) * k;
+		h ^= h >> 32;
+	}
+	for (; i < t.len; i++)
+		h = (h ^ (unsigned char)t.data[i]) * k;
+	return (int64_t)(h ^ h >> 29);
+}
+
+static void bind_expiry(struct statement *q, int64_t expires_ms)
+{
+	if (expires_ms == MEMORY_NEVER)
+		query_bind_null(q, ":expires");
+	else
+		query_bind_int(q, ":expires", expires_ms);
+}
+
+/* What add and update have in common. */
+static void bind_changeable(struct statement *q, const struct memory_row *row)
+{
+	query_bind_text(q, ":id", row->id);
+	query_bind_text(q, ":content", row->content);
+	query_bind_int(q, ":hash", hash_content(row->content));
+	query_bind_text(q, ":source", row->source);
+	query_bind_text(q, ":category", row->category);
+	query_bind_double(q, ":importance", row->importance);
+	query_bind_text(q, ":subjects", row->subjects);
+	query_bind_int(q, ":updated", row->updated_ms);
+	bind_expiry(q, row->expires_ms);
+	query_bind_text(q, ":metadata", row->metadata);
+}
+
+static int read_row(struct statement *q, struct memory_row *ret)
+{
+	*ret = (struct memory_row) {
+		.seq = query_int(q, COLUMN_SEQ),
+		.id = query_text(q, COLUMN_ID),
+		.content = query_text(q, COLUMN_CONTENT),
+		.source = query_text(q, COLUMN_SOURCE),
+		.category = query_text(q, COLUMN_CATEGORY),
+		.importance = query_double(q, COLUMN_IMPORTANCE),
+		.subjects = query_text(q, COLUMN_SUBJECTS),
+		.owner = query_text(q, COLUMN_OWNER),
+		.chat = query_text(q, COLUMN_CHAT),
+		.shared = query_int(q, COLUMN_SHARED) != 0,
+		.created_ms = query_int(q, COLUMN_CREATED),
+		.updated_ms = query_int(q, COLUMN_UPDATED),
+		.stored_ms = query_int(q, COLUMN_STORED),
+		.expires_ms =
+			query_null(q, COLUMN_EXPIRES) ? MEMORY_NEVER : query_int(q, COLUMN_EXPIRES),
+		.metadata = query_text(q, COLUMN_METADATA),
+	};
+	return query_fault(q);
+}
+
+static int copy_text(struct arena *arena, struct text *t)
+{
+	if (!t->data)
+		return 0;
+	t->data = arena_copy(arena, t->data, t->len);
+	return t->data ? 0 : -ENOMEM;
+}
+
+int memory_row_copy(struct arena *arena, const struct memory_row *row, struct memory_row *ret_row)
+{
+	struct memory_row copy = *row;
+	struct text *const texts[] = {&copy.id,    &copy.content,  &copy.source, &copy.category,
+				      &copy.owner, &copy.subjects, &copy.chat,   &copy.metadata};
+	int r;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		r = copy_text(arena, texts[i]);
+		if (r != 0)
+			return r;
+	}
+	*ret_row = copy;
+	return 0;
+}
+
+/* The next row, if there is one, in the arena. */
+static int take_row(struct statement *q, struct arena *arena, struct memory_row *ret_row,
+		    bool *ret_found)
+{
+	struct memory_row row;
+	bool found;
+	int r;
+
+	r = query_next(q, &found);
+	if (r == 0 && found)
+		r = read_row(q, &row);
+	if (r == 0 && found)
+		r = memory_row_copy(arena, &row, ret_row);
+	if (r == 0)
+		*ret_found = found;
+	return r;
+}
+
+int memory_add(struct connection *c, const struct memory_row *row, int64_t *ret_seq)
+{
+	static const struct query sql = {
+		"INSERT INTO memory (id, content, content_hash, source, category, importance,"
+		" subjects, owner, chat, shared, created_ms, updated_ms, stored_ms, expires_ms,"
+		" metadata) VALUES (:id, :content, :hash, :source, :category, :importance,"
+		" :subjects, :owner, :chat, :shared, :created, :updated, :stored, :expires,"
+		" :metadata) RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int64_t seq = 0;
+	bool added;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	bind_changeable(q, row);
+	query_bind_text(q, ":owner", row->owner);
+	query_bind_text(q, ":chat", row->chat);
+	query_bind_int(q, ":shared", row->shared);
+	query_bind_int(q, ":created", row->created_ms);
+	query_bind_int(q, ":stored", row->stored_ms);
+	r = query_next(q, &added);
+	if (r == 0 && added)
+		seq = query_int(q, 0);
+	/* It is only sure once the statement has run to its end. */
+	if (r == 0)
+		r = query_run(q);
+	if (r == 0)
+		*ret_seq = seq;
+	return r;
+}
+
+/* Of a statement that returns a row for each it changed. */
+static int run_and_see(struct statement *q, bool *ret_found)
+{
+	bool found;
+	int r;
+
+	r = query_next(q, &found);
+	if (r == 0 && found)
+		r = query_run(q);
+	if (r == 0)
+		*ret_found = found;
+	return r;
+}
+
+int memory_update(struct connection *c, const struct memory_row *row, bool *ret_found)
+{
+	static const struct query sql = {
+		"UPDATE memory SET content = :content, content_hash = :hash, source = :source,"
+		" category = :category, importance = :importance, subjects = :subjects,"
+		" updated_ms = :updated, expires_ms = :expires, metadata = :metadata"
+		" WHERE id = :id RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	bind_changeable(q, row);
+	return run_and_see(q, ret_found);
+}
+
+int memory_delete(struct connection *c, const struct memory_scope *scope, struct text id,
+		  bool *ret_found)
+{
+	static const struct query sql = {"DELETE FROM memory WHERE id = :id AND " IN_SCOPE
+					 " RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":id", id);
+	bind_in_scope(q, scope);
+	return run_and_see(q, ret_found);
+}
+
+int memory_find(struct connection *c, const struct memory_scope *scope, struct text id,
+		struct arena *arena, struct memory_row *ret_row, bool *ret_found)
+{
+	static const struct query sql = {"SELECT " COLUMNS
+					 " FROM memory WHERE id = :id AND " IN_SCOPE};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":id", id);
+	bind_in_scope(q, scope);
+	return take_row(q, arena, ret_row, ret_found);
+}
+
+int memory_find_seq(struct connection *c, const struct memory_scope *scope, int64_t seq,
+		    struct arena *arena, struct memory_row *ret_row, bool *ret_found)
+{
+	static const struct query sql = {"SELECT " COLUMNS
+					 " FROM memory WHERE seq = :seq AND " IN_SCOPE};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", seq);
+	bind_in_scope(q, scope);
+	return take_row(q, arena, ret_row, ret_found);
+}
+
+enum { PREFIX_MAX = 64 };
+
+/*
+ * The least text above everything that starts with the prefix: its last byte one up. A
+ * range needs no pattern, so that % and _ are letters like any other. Ids are ASCII,
+ * so a prefix with another byte fits none, and there is always a byte above.
+ */
+static bool end_of_prefix(struct text prefix, char end[PREFIX_MAX])
+{
+	if (prefix.len == 0 || prefix.len > PREFIX_MAX)
+		return false;
+	for (size_t i = 0; i < prefix.len; i++) {
+		if ((unsigned char)prefix.data[i] >= 0x80)
+			return false;
+	}
+	memcpy(end, prefix.data, prefix.len);
+	end[prefix.len - 1]++;
+	return true;
+}
+
+int memory_find_prefix(struct connection *c, const struct memory_scope *scope, struct text prefix,
+		       struct arena *arena, struct memory_row *ret_row, unsigned *ret_n)
+{
+	static const struct query sql = {
+		"SELECT " COLUMNS " FROM memory WHERE id >= :start AND id < :end AND " IN_SCOPE
+		" LIMIT 2"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool first = false, second = false;
+	struct memory_row row;
+	char end[PREFIX_MAX];
+	int r;
+
+	*ret_n = 0;
+	if (!end_of_prefix(prefix, end))
+		return 0;
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":start", prefix);
+	query_bind_text(q, ":end", (struct text) {.data = end, .len = prefix.len});
+	bind_in_scope(q, scope);
+	r = take_row(q, arena, &row, &first);
+	if (r == 0 && first)
+		r = query_next(q, &second);
+	if (r != 0)
+		return r;
+	if (first && !second)
+		*ret_row = row;
+	*ret_n = (unsigned)first + (unsigned)second;
+	return 0;
+}
+
+int memory_find_same(struct connection *c, const struct memory_row *like, int64_t since_ms,
+		     struct arena *arena, struct memory_row *ret_row, bool *ret_found)
+{
+	static const struct query sql = {
+		"SELECT " COLUMNS " FROM memory WHERE content_hash = :hash AND stored_ms >= :since"
+		" AND owner IS NOT DISTINCT FROM :owner AND chat IS NOT DISTINCT FROM :chat"
+		" AND shared = :shared AND content = :content ORDER BY stored_ms, seq LIMIT 1"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":hash", hash_content(like->content));
+	query_bind_int(q, ":since", since_ms);
+	query_bind_text(q, ":owner", like->owner);
+	query_bind_text(q, ":chat", like->chat);
+	query_bind_int(q, ":shared", like->shared);
+	query_bind_text(q, ":content", like->content);
+	return take_row(q, arena, ret_row, ret_found);
+}
+
+#define LIST_FILTER                                                                                \
+	" AND (created_ms, seq) < (:before_ms, :before_seq)"                                       \
+	" AND (:expired OR expires_ms IS NULL OR expires_ms > :now)"                               \
+	" AND (:any_category OR category = :category)"
+#define LIST_ORDER " ORDER BY created_ms DESC, seq DESC LIMIT :limit"
+
+static const struct query list_scope = {WALK(COLUMNS, LIST_FILTER) LIST_ORDER};
+static const struct query list_all = {WALK_ALL(COLUMNS, LIST_FILTER) LIST_ORDER};
+
+static int start_list(struct connection *c, const struct memory_list_opts *opts,
+		      struct statement **ret_q)
+{
+	bool first_page = opts->before_ms == 0 && opts->before_seq == 0;
+	struct statement *q;
+	int r;
+
+	r = start_walk(c, &list_scope, &list_all, &opts->scope, ret_q);
+	if (r != 0)
+		return r;
+	q = *ret_q;
+	query_bind_int(q, ":before_ms", first_page ? INT64_MAX : opts->before_ms);
+	query_bind_int(q, ":before_seq", first_page ? INT64_MAX : opts->before_seq);
+	query_bind_int(q, ":expired", opts->include_expired);
+	query_bind_int(q, ":now", opts->now_ms);
+	query_bind_int(q, ":any_category", !opts->category.data);
+	query_bind_text(q, ":category", opts->category);
+	query_bind_int(q, ":limit", opts->limit);
+	return 0;
+}
+
+static size_t row_bytes(const struct memory_row *row)
+{
+	return row->id.len + row->content.len + row->source.len + row->category.len +
+	       row->subjects.len + row->owner.len + row->chat.len + row->metadata.len;
+}
+
+/* Rows in one array that doubles; the arena keeps its outgrown ones until it is reset. */
+struct row_array {
+	struct arena *arena;
+	struct memory_row *rows;
+	unsigned n;
+	unsigned cap;
+	size_t bytes;
+};
+
+static int array_grow(struct row_array *a)
+{
+	unsigned cap = a->cap ? a->cap * 2 : 16;
+	struct memory_row *rows = arena_alloc(a->arena, cap * sizeof(*rows));
+
+	if (!rows)
+		return -ENOMEM;
+	if (a->n > 0)
+		memcpy(rows, a->rows, a->n * sizeof(*rows));
+	a->rows = rows;
+	a->cap = cap;
+	return 0;
+}
+
+static int array_add(struct row_array *a, const struct memory_row *row)
+{
+	int r;
+
+	if (a->n == a->cap) {
+		r = array_grow(a);
+		if (r != 0)
+			return r;
+	}
+	r = memory_row_copy(a->arena, row, &a->rows[a->n]);
+	if (r == 0)
+		a->n++;
+	return r;
+}
+
+int memory_list(struct connection *c, const struct memory_list_opts *opts, struct arena *arena,
+		struct memory_row **ret_rows, unsigned *ret_n)
+{
+	CLEANUP(query_donep) struct statement *q = NULL;
+	struct row_array list = {.arena = arena};
+	struct memory_row row;
+	bool more;
+	int r;
+
+	r = start_list(c, opts, &q);
+	while (r == 0) {
+		r = query_next(q, &more);
+		if (r != 0 || !more)
+			break;
+		r = read_row(q, &row);
+		list.bytes += row_bytes(&row);
+		if (r != 0 || (opts->max_bytes > 0 && list.bytes > opts->max_bytes))
+			break;
+		r = array_add(&list, &row);
+	}
+	if (r != 0)
+		return r;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
+	return 0;
+}
+
+static int hand_out(struct statement *q, memory_fn fn, void *arg)
+{
+	struct memory_row row;
+	bool more;
+	int r;
+
+	for (;;) {
+		r = query_next(q, &more);
+		if (r != 0 || !more)
+			return r;
+		r = read_row(q, &row);
+		if (r == 0)
+			r = fn(arg, &row);
+		if (r != 0)
+			return r;
+	}
+}
+
+int memory_each(struct connection *c, const struct memory_scope *scope, memory_fn fn, void *arg)
+{
+	static const struct query some = {WALK(COLUMNS, "") " ORDER BY created_ms, seq"};
+	static const struct query all = {WALK_ALL(COLUMNS, "") " ORDER BY created_ms, seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = start_walk(c, &some, &all, scope, &q);
+	if (r != 0)
+		return r;
+	return hand_out(q, fn, arg);
+}
+
+int memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn, void *arg)
+{
+	static const struct query sql = {
+		"DELETE FROM memory WHERE seq IN (SELECT seq FROM memory WHERE expires_ms <= :now"
+		" ORDER BY expires_ms LIMIT :limit) RETURNING seq, id, owner, chat, shared"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool more;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":now", now_ms);
+	query_bind_int(q, ":limit", limit);
+	for (;;) {
+		struct memory_row gone = {0};
+
+		r = query_next(q, &more);
+		if (r != 0 || !more)
+			return r;
+		gone.seq = query_int(q, 0);
+		gone.id = query_text(q, 1);
+		gone.owner = query_text(q, 2);
+		gone.chat = query_text(q, 3);
+		gone.shared = query_int(q, 4) != 0;
+		r = query_fault(q);
+		if (r == 0)
+			r = fn(arg, &gone);
+		if (r != 0)
+			return r;
+	}
+}
+
+int memory_next_expiry(struct connection *c, int64_t *ret_ms)
+{
+	static const struct query sql = {
+		"SELECT min(expires_ms) FROM memory WHERE expires_ms IS NOT NULL"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool row;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r == 0)
+		r = query_next(q, &row);
+	if (r == 0)
+		*ret_ms = row && !query_null(q, 0) ? query_int(q, 0) : MEMORY_NEVER;
+	return r;
+}
+
+#define COUNTED "owner, chat, expires_ms, created_ms"
+#define COUNT                                                                                      \
+	"SELECT count(*), count(CASE WHEN expires_ms <= :now THEN 1 END), count(owner),"           \
+	" count(CASE WHEN owner IS NULL THEN chat END), count(DISTINCT owner),"                    \
+	" coalesce(min(created_ms), 0), coalesce(max(created_ms), 0)"
+
+int memory_count(struct connection *c, const struct memory_scope *scope, int64_t now_ms,
+		 struct memory_stats *ret_stats)
+{
+	static const struct query some = {COUNT " FROM (" WALK(COUNTED, "") ") AS seen"};
+	static const struct query all = {COUNT " FROM memory"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool row;
+	int r;
+
+	r = start_walk(c, &some, &all, scope, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":now", now_ms);
+	r = query_next(q, &row);
+	if (r != 0)
+		return r;
+	*ret_stats = (struct memory_stats) {
+		.n_all = query_int(q, 0),
+		.n_expired = query_int(q, 1),
+		.n_personal = query_int(q, 2),
+		.n_group = query_int(q, 3),
+		.n_common = query_int(q, 0) - query_int(q, 2) - query_int(q, 3),
+		.n_owners = query_int(q, 4),
+		.oldest_ms = query_int(q, 5),
+		.newest_ms = query_int(q, 6),
+	};
+	return 0;
+}
+
+#define BY_CATEGORY " GROUP BY category ORDER BY count(*) DESC, category"
+
+int memory_count_categories(struct connection *c, const struct memory_scope *scope,
+			    int (*fn)(void *arg, struct text category, int64_t n), void *arg)
+{
+	static const struct query some = {
+		"SELECT category, count(*) FROM (" WALK("category", "") ") AS seen" BY_CATEGORY};
+	static const struct query all = {"SELECT category, count(*) FROM memory" BY_CATEGORY};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	struct text category;
+	bool more;
+	int r;
+
+	r = start_walk(c, &some, &all, scope, &q);
+	while (r == 0) {
+		r = query_next(q, &more);
+		if (r != 0 || !more)
+			break;
+		category = query_text(q, 0);
+		r = query_fault(q);
+		if (r == 0)
+			r = fn(arg, category, query_int(q, 1));
+	}
+	return r;
+}

@@ -1,0 +1,126 @@
+/*
+ * Memories in the store: rows in, rows out. Who may see which is said by a
+ * scope and decided by whoever makes it; here it becomes part of every query.
+ *
+ * What changes something takes the writer's connection, inside a batch.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/text.h"
+
+struct connection;
+
+#define MEMORY_NEVER INT64_MAX
+
+struct memory_row {
+	int64_t seq;    /* given by the store: grows, and never comes again */
+	struct text id; /* a UUID in lower case */
+	struct text content;
+	struct text source;
+	struct text category;
+	double importance;
+	struct text subjects; /* a JSON array */
+	struct text owner;    /* data NULL: nobody's */
+	struct text chat;     /* data NULL: of no chat */
+	bool shared;
+	int64_t created_ms; /* its place in time; with seq where two are equal */
+	int64_t updated_ms;
+	int64_t stored_ms;    /* when it came to us, whatever created_ms says */
+	int64_t expires_ms;   /* or MEMORY_NEVER */
+	struct text metadata; /* a JSON object */
+};
+
+/*
+ * What somebody sees: what `user` owns, what nobody owns in `chat`, and the common
+ * ones, which have neither. data NULL stands for no user and no chat, so an
+ * empty scope sees the common ones.
+ */
+struct memory_scope {
+	struct text user;
+	struct text chat;
+	bool without_common;
+	bool everything; /* sees all, whatever the rest says */
+};
+
+/* Called per row, whose text is valid only meanwhile. Anything but 0 ends the walk,
+ * which returns it. The connection may be used for other queries. */
+typedef int (*memory_fn)(void *arg, const struct memory_row *row);
+
+/* All of `row` but seq, which is returned. -EEXIST when the id is taken. */
+int memory_add(struct connection *c, const struct memory_row *row, int64_t *ret_seq);
+
+/*
+ * Rewrites what may change of the memory with row->id: content, source, category,
+ * importance, subjects, updated_ms, expires_ms and metadata.
+ */
+int memory_update(struct connection *c, const struct memory_row *row, bool *ret_found);
+
+int memory_delete(struct connection *c, const struct memory_scope *scope, struct text id,
+		  bool *ret_found);
+
+/* Rows that are found, here and below, are copied into the arena. */
+int memory_find(struct connection *c, const struct memory_scope *scope, struct text id,
+		struct arena *arena, struct memory_row *ret_row, bool *ret_found);
+int memory_find_seq(struct connection *c, const struct memory_scope *scope, int64_t seq,
+		    struct arena *arena, struct memory_row *ret_row, bool *ret_found);
+
+/* How many of the scope have an id that starts so: 0, 1, or 2 for more. The row is
+ * set when it is 1. An empty prefix fits none. */
+int memory_find_prefix(struct connection *c, const struct memory_scope *scope, struct text prefix,
+		       struct arena *arena, struct memory_row *ret_row, unsigned *ret_n);
+
+/* The first that came since `since_ms` with the content, owner, chat and `shared` of `like`. */
+int memory_find_same(struct connection *c, const struct memory_row *like, int64_t since_ms,
+		     struct arena *arena, struct memory_row *ret_row, bool *ret_found);
+
+struct memory_list_opts {
+	struct memory_scope scope;
+	unsigned limit;
+	size_t max_bytes; /* of text in all rows: the rows that would pass it are left off; 0: any */
+	bool include_expired;
+	int64_t now_ms;
+	struct text category; /* data NULL: any */
+	int64_t before_ms;    /* with before_seq the last row of the page before; */
+	int64_t before_seq;   /* both 0: from the newest */
+};
+
+/* Newest first. The rows are one array. */
+int memory_list(struct connection *c, const struct memory_list_opts *opts, struct arena *arena,
+		struct memory_row **ret_rows, unsigned *ret_n);
+
+/* Every row of the scope, expired ones too, oldest first, read as it goes: the store of
+ * the moment at which it began. */
+int memory_each(struct connection *c, const struct memory_scope *scope, memory_fn fn, void *arg);
+
+/* Deletes up to `limit` whose time has come, and tells of each after all are gone: of its
+ * row only seq, id, owner, chat and shared are set. */
+int memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn, void *arg);
+
+/* When the next one expires; MEMORY_NEVER if none will. */
+int memory_next_expiry(struct connection *c, int64_t *ret_ms);
+
+struct memory_stats {
+	int64_t n_all; /* with those that are expired and not yet swept */
+	int64_t n_expired;
+	int64_t n_personal; /* have an owner */
+	int64_t n_group;    /* a chat and no owner */
+	int64_t n_common;   /* neither */
+	int64_t n_owners;
+	int64_t oldest_ms; /* 0 when there are none */
+	int64_t newest_ms;
+};
+
+/* Walks all rows of the scope. */
+int memory_count(struct connection *c, const struct memory_scope *scope, int64_t now_ms,
+		 struct memory_stats *ret_stats);
+
+/* Per category that occurs, most frequent first. */
+int memory_count_categories(struct connection *c, const struct memory_scope *scope,
+			    int (*fn)(void *arg, struct text category, int64_t n), void *arg);
+
+/* A copy of the row and all its text; -ENOMEM when the arena is spent. */
+int memory_row_copy(struct arena *arena, const struct memory_row *row, struct memory_row *ret_row);

@@ -1,0 +1,238 @@
+#include "store/query.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "store/driver.h"
+
+static void stick(struct statement *q, int r)
+{
+	if (q->err == 0)
+		q->err = r;
+}
+
+static struct statement *find_kept(struct connection *c, const struct query *query)
+{
+	for (unsigned i = 0; i < c->n_statements; i++) {
+		if (c->queries[i] == query)
+			return &c->statements[i];
+	}
+	return NULL;
+}
+
+/* A place for one more: a new one, or that of the one unused for longest. */
+static struct statement *make_place(struct connection *c)
+{
+	struct statement *oldest = NULL;
+
+	if (c->n_statements < STATEMENTS_MAX)
+		return &c->statements[c->n_statements++];
+	for (unsigned i = 0; i < STATEMENTS_MAX; i++) {
+		struct statement *s = &c->statements[i];
+
+		if (!s->busy && (!oldest || s->used < oldest->used))
+			oldest = s;
+	}
+	if (oldest) {
+		c->ops->finalize(oldest->handle);
+		c->queries[oldest - c->statements] = NULL;
+	}
+	return oldest;
+}
+
+static int prepare(struct connection *c, const struct query *query, struct statement *ret)
+{
+	void *handle;
+	int r;
+
+	r = c->ops->prepare(c->db, query->sql, &handle);
+	if (r != 0)
+		return r;
+	*ret = (struct statement) {.conn = c, .query = query, .handle = handle};
+	return 0;
+}
+
+static int prepare_kept(struct connection *c, const struct query *query, struct statement **ret)
+{
+	struct statement fresh;
+	struct statement *place;
+	int r;
+
+	r = prepare(c, query, &fresh);
+	if (r != 0)
+		return r;
+	place = make_place(c);
+	if (!place) {
+		c->ops->finalize(fresh.handle);
+		return -ENOBUFS;
+	}
+	*place = fresh;
+	c->queries[place - c->statements] = query;
+	*ret = place;
+	return 0;
+}
+
+/* For a query that runs inside itself: rare, so not kept. */
+static int prepare_loose(struct connection *c, const struct query *query, struct statement **ret)
+{
+	CLEANUP(freep) struct statement *q = calloc(1, sizeof(*q));
+	int r;
+
+	if (!q)
+		return -ENOMEM;
+	r = prepare(c, query, q);
+	if (r != 0)
+		return r;
+	q->loose = true;
+	*ret = TAKE(q);
+	return 0;
+}
+
+int query_start(struct connection *c, const struct query *query, struct statement **ret_statement)
+{
+	struct statement *q;
+	int r = 0;
+
+	if (c->lost != 0)
+		return c->lost;
+	if (!c->db)
+		return -EIO;
+	q = find_kept(c, query);
+	if (!q)
+		r = prepare_kept(c, query, &q);
+	else if (q->busy)
+		r = prepare_loose(c, query, &q);
+	if (r != 0)
+		return r;
+	q->busy = true;
+	q->used = ++c->uses;
+	q->err = 0;
+	*ret_statement = q;
+	return 0;
+}
+
+void query_done(struct statement *q)
+{
+	if (!q)
+		return;
+	if (q->loose) {
+		q->conn->ops->finalize(q->handle);
+		free(q);
+		return;
+	}
+	q->conn->ops->reset(q->handle);
+	q->busy = false;
+}
+
+void connection_forget(struct connection *c)
+{
+	for (unsigned i = 0; i < c->n_statements; i++) {
+		if (c->queries[i])
+			c->ops->finalize(c->statements[i].handle);
+	}
+	c->n_statements = 0;
+}
+
+void query_bind_null(struct statement *q, const char *name)
+{
+	stick(q, q->conn->ops->bind_null(q->handle, name));
+}
+
+void query_bind_int(struct statement *q, const char *name, int64_t value)
+{
+	stick(q, q->conn->ops->bind_int(q->handle, name, value));
+}
+
+void query_bind_double(struct statement *q, const char *name, double value)
+{
+	stick(q, q->conn->ops->bind_double(q->handle, name, value));
+}
+
+void query_bind_text(struct statement *q, const char *name, struct text value)
+{
+	if (value.data)
+		stick(q, q->conn->ops->bind_text(q->handle, name, value));
+	else
+		query_bind_null(q, name);
+}
+
+void query_bind_blob(struct statement *q, const char *name, const void *data, size_t n)
+{
+	if (data)
+		stick(q, q->conn->ops->bind_blob(q->handle, name, data, n));
+	else
+		query_bind_null(q, name);
+}
+
+int query_next(struct statement *q, bool *ret_row)
+{
+	struct connection *c = q->conn;
+
+	if (q->err != 0)
+		return q->err;
+	q->err = c->ops->step(q->handle, ret_row);
+	/* Without this the rest of the batch would be written, call by call,
+	 * outside of any transaction. */
+	if (q->err != 0 && c->in_batch && !c->ops->in_transaction(c->db))
+		c->lost = q->err;
+	return q->err;
+}
+
+int query_run(struct statement *q)
+{
+	bool row;
+	int r;
+
+	do
+		r = query_next(q, &row);
+	while (r == 0 && row);
+	return r;
+}
+
+int query_simple(struct connection *c, const struct query *query)
+{
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, query, &q);
+	if (r != 0)
+		return r;
+	return query_run(q);
+}
+
+bool query_null(struct statement *q, int column)
+{
+	return q->conn->ops->column_null(q->handle, column);
+}
+
+int64_t query_int(struct statement *q, int column)
+{
+	return q->conn->ops->column_int(q->handle, column);
+}
+
+double query_double(struct statement *q, int column)
+{
+	return q->conn->ops->column_double(q->handle, column);
+}
+
+struct text query_text(struct statement *q, int column)
+{
+	struct text t = {0};
+
+	stick(q, q->conn->ops->column_text(q->handle, column, &t));
+	return t;
+}
+
+struct text query_blob(struct statement *q, int column)
+{
+	struct text t = {0};
+
+	stick(q, q->conn->ops->column_blob(q->handle, column, &t));
+	return t;
+}
+
+int query_fault(const struct statement *q)
+{
+	return q->err;
+}

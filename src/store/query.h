@@ -1,0 +1,66 @@
+/*
+ * Running SQL, for the files of this room.
+ *
+ *	static const struct query by_id = {"SELECT content FROM memory WHERE id = :id"};
+ *
+ *	CLEANUP(query_donep) struct statement *q = NULL;
+ *	r = query_start(c, &by_id, &q);
+ *	if (r != 0)
+ *		return r;
+ *	query_bind_text(q, ":id", id);
+ *	r = query_next(q, &row);
+ *
+ * A query is prepared once per connection and found again by its address.
+ * Faults stick: binding and reading need no look, the next step returns them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+struct connection;
+struct statement;
+
+/* Lives for ever, at one address. */
+struct query {
+	const char *sql;
+};
+
+int query_start(struct connection *c, const struct query *query, struct statement **ret_statement);
+
+/* Makes it ready for its next use. Accepts NULL. */
+void query_done(struct statement *q);
+
+static inline void query_donep(struct statement **q)
+{
+	query_done(*q);
+}
+
+/* Text and bytes are not copied: they must stay until query_done. NULL data is SQL's NULL. */
+void query_bind_null(struct statement *q, const char *name);
+void query_bind_int(struct statement *q, const char *name, int64_t value);
+void query_bind_double(struct statement *q, const char *name, double value);
+void query_bind_text(struct statement *q, const char *name, struct text value);
+void query_bind_blob(struct statement *q, const char *name, const void *data, size_t n);
+
+/* *ret_row: whether there is one. */
+int query_next(struct statement *q, bool *ret_row);
+
+/* Steps to the end, past any rows. */
+int query_run(struct statement *q);
+
+/* Starts, runs and ends a query without parameters. */
+int query_simple(struct connection *c, const struct query *query);
+
+/* Columns from 0; bytes are valid until the next step. */
+bool query_null(struct statement *q, int column);
+int64_t query_int(struct statement *q, int column);
+double query_double(struct statement *q, int column);
+struct text query_text(struct statement *q, int column); /* {NULL, 0} for NULL */
+struct text query_blob(struct statement *q, int column); /* bytes; {NULL, 0} for NULL */
+
+/* The fault that stuck, for whoever reads columns and does not step on. */
+int query_fault(const struct statement *q);

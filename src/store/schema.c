@@ -1,0 +1,98 @@
+#include "store/schema.h"
+
+#include "store/db_file.h"
+#include "store/driver.h"
+
+/*
+ * A memory's place in time is (created_ms, seq), and lists walk one of the three
+ * indexes by time: its owner's, its chat's (where nobody owns it; chat NULL: the
+ * common ones), or everybody's. An index ends in seq by itself.
+ *
+ * created_ms may be told by an importer; stored_ms is when it came to us, which is what
+ * a repeated add is recognised by.
+ *
+ * What may be long stands last: to read a column, all that is before it is read.
+ */
+static const char first_tables[] =
+	"CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT;"
+	"INSERT INTO meta (key, value) VALUES ('clean', '1');"
+
+	"CREATE TABLE memory ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL UNIQUE,"
+	"	content_hash INTEGER NOT NULL,"
+	"	source TEXT NOT NULL,"
+	"	category TEXT NOT NULL,"
+	"	importance REAL NOT NULL,"
+	"	owner TEXT,"
+	"	chat TEXT,"
+	"	shared INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	updated_ms INTEGER NOT NULL,"
+	"	stored_ms INTEGER NOT NULL,"
+	"	expires_ms INTEGER,"
+	"	subjects TEXT NOT NULL," /* a JSON array */
+	"	metadata TEXT NOT NULL," /* a JSON object */
+	"	content TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX memory_by_owner ON memory (owner, created_ms) WHERE owner IS NOT NULL;"
+	"CREATE INDEX memory_by_chat ON memory (chat, created_ms) WHERE owner IS NULL;"
+	"CREATE INDEX memory_by_time ON memory (created_ms);"
+	"CREATE INDEX memory_by_content ON memory (content_hash, stored_ms);"
+	"CREATE INDEX memory_by_expiry ON memory (expires_ms) WHERE expires_ms IS NOT NULL;";
+
+/* Version n is what the first n steps lead to. A step that was released never changes. */
+static const char *const steps[] = {
+	first_tables,
+};
+
+int schema_newest(void)
+{
+	return (int)(sizeof(steps) / sizeof(steps[0]));
+}
+
+int schema_check(struct connection *c, const char *path, struct why *why)
+{
+	int version, r;
+
+	r = c->ops->version(c->db, &version);
+	if (r != 0)
+		return r;
+	if (version > schema_newest())
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s was written by a newer koine (schema %d, this one knows %d)",
+			      db_file_tail(path), version, schema_newest());
+	if (version < 0)
+		return refuse(why, REFUSE_CONFLICT, "%s has no schema of ours (%d)",
+			      db_file_tail(path), version);
+	return 0;
+}
+
+static int take_step(struct connection *c, int version)
+{
+	static const struct query commit = {"COMMIT"};
+	static const struct query rollback = {"ROLLBACK"};
+	int r;
+
+	r = query_simple(c, &c->ops->begin);
+	if (r != 0)
+		return r;
+	r = c->ops->exec(c->db, steps[version]);
+	if (r == 0)
+		r = c->ops->set_version(c->db, version + 1);
+	if (r == 0)
+		r = query_simple(c, &commit);
+	if (r != 0 && c->ops->in_transaction(c->db))
+		query_simple(c, &rollback);
+	return r;
+}
+
+int schema_migrate(struct connection *c)
+{
+	int version, r;
+
+	r = c->ops->version(c->db, &version);
+	while (r == 0 && version < schema_newest())
+		r = take_step(c, version++);
+	return r;
+}

@@ -1,0 +1,15 @@
+/* The tables, as a list of steps that a file goes through from the version it has. */
+#pragma once
+
+#include "base/why.h"
+
+struct connection;
+
+/* What this program knows. */
+int schema_newest(void);
+
+/* Refuses a file that a newer program wrote. */
+int schema_check(struct connection *c, const char *path, struct why *why);
+
+/* Takes the missing steps, each in a transaction of its own. */
+int schema_migrate(struct connection *c);

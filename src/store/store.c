@@ -1,0 +1,339 @@
+#include "store/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "store/driver.h"
+#include "store/schema.h"
+
+enum { READERS_DEFAULT = 4, READERS_MAX = 64 };
+
+struct store {
+	const struct store_ops *ops;
+	void *place;
+	atomic_bool stop;
+	/* Ended properly by the last to use it, or looked through since. Only then is the
+	 * end of this use a proper one too: a check that is due stays due. */
+	atomic_bool sound;
+	bool was_clean;
+	bool in_use; /* the mark that says so was set, and is to be taken back */
+	bool broken; /* the writer's connection is to be opened again */
+	unsigned n_readers;
+	struct connection writer;
+	struct connection readers[];
+};
+
+/* Every kind of database that this program can use. */
+static const struct store_ops *const kinds[] = {&sqlite_ops};
+
+static const struct store_ops *find_kind(const char *url, const char **ret_address)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t n = strlen(kinds[i]->scheme);
+
+		if (strncmp(url, kinds[i]->scheme, n) == 0 && url[n] == ':') {
+			*ret_address = url + n + 1;
+			return kinds[i];
+		}
+	}
+	return NULL;
+}
+
+static void disconnect(struct connection *c)
+{
+	if (!c->db)
+		return;
+	connection_forget(c);
+	c->ops->disconnect(c->db);
+	c->db = NULL;
+}
+
+/* What may be wanted of a file is wanted before the first byte of it changes. */
+static int connect_writer(struct store *s, struct why *why)
+{
+	struct connection *c = &s->writer;
+	int r;
+
+	r = s->ops->connect(s->place, CONNECTION_WRITER, &c->db, why);
+	if (r != 0)
+		return r;
+	r = schema_check(c, store_path(s), why);
+	if (r == 0)
+		r = s->ops->claim(c->db);
+	if (r == 0)
+		r = schema_migrate(c);
+	if (r < 0)
+		r = s->ops->explain(s->place, c->db, r, why);
+	if (r != 0)
+		disconnect(c);
+	return r;
+}
+
+static int read_clean(struct store *s)
+{
+	static const struct query sql = {"SELECT value FROM meta WHERE key = 'clean'"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool row;
+	int r;
+
+	r = query_start(&s->writer, &sql, &q);
+	if (r == 0)
+		r = query_next(q, &row);
+	if (r == 0)
+		s->was_clean = row && text_is(query_text(q, 0), "1");
+	atomic_store(&s->sound, s->was_clean);
+	return r;
+}
+
+/* A commit of its own, so on disk before anything else is written. */
+static int write_clean(struct store *s, bool clean)
+{
+	static const struct query sql = {"INSERT INTO meta (key, value) VALUES ('clean', :clean)"
+					 " ON CONFLICT (key) DO UPDATE SET value = excluded.value"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(&s->writer, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":clean", clean ? TEXT("1") : TEXT("0"));
+	return query_run(q);
+}
+
+static int mark_in_use(struct store *s, struct why *why)
+{
+	int r;
+
+	r = read_clean(s);
+	if (r == 0)
+		r = write_clean(s, false);
+	if (r != 0)
+		return s->ops->explain(s->place, s->writer.db, r, why);
+	s->in_use = true;
+	return 0;
+}
+
+static int connect_readers(struct store *s, struct why *why)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < s->n_readers && r == 0; i++)
+		r = s->ops->connect(s->place, CONNECTION_READER, &s->readers[i].db, why);
+	return r;
+}
+
+static struct store *store_new(const struct store_ops *ops, unsigned n_readers)
+{
+	struct store *s = calloc(1, sizeof(*s) + n_readers * sizeof(s->readers[0]));
+
+	if (!s)
+		return NULL;
+	s->ops = ops;
+	s->n_readers = n_readers;
+	s->writer.ops = ops;
+	for (unsigned i = 0; i < n_readers; i++)
+		s->readers[i].ops = ops;
+	return s;
+}
+
+static void store_closep(struct store **s)
+{
+	store_close(*s);
+}
+
+int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
+	       struct why *why)
+{
+	CLEANUP(store_closep) struct store *s = NULL;
+	unsigned n_readers = opts->n_readers ? opts->n_readers : READERS_DEFAULT;
+	const struct store_ops *ops;
+	const char *address;
+	int r;
+
+	ops = find_kind(url, &address);
+	if (!ops)
+		return refuse(why, REFUSE_PARAMS, "a store is sqlite:PATH, not '%s'", url);
+	if (n_readers > READERS_MAX)
+		return refuse(why, REFUSE_LIMIT, "a store has at most %d readers", READERS_MAX);
+	s = store_new(ops, n_readers);
+	if (!s) {
+		refuse(why, REFUSE_INTERNAL, "cannot open %s: out of memory", url);
+		return -ENOMEM;
+	}
+	r = ops->open(address, &s->place, why);
+	if (r == 0)
+		r = connect_writer(s, why);
+	if (r == 0)
+		r = mark_in_use(s, why);
+	if (r == 0)
+		r = connect_readers(s, why);
+	if (r == 0)
+		*ret_store = TAKE(s);
+	return r;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < s->n_readers; i++)
+		disconnect(&s->readers[i]);
+	store_rollback(s);
+	/* If this fails, the next to open looks through the file in vain: no harm. */
+	if (s->in_use && !s->broken && atomic_load(&s->sound))
+		(void)write_clean(s, true);
+	/* Last, since the last one out copies the log into the file. */
+	disconnect(&s->writer);
+	if (s->place)
+		s->ops->close(s->place);
+	free(s);
+}
+
+const char *store_path(const struct store *s)
+{
+	return s->ops->path(s->place);
+}
+
+bool store_was_clean(const struct store *s)
+{
+	return s->was_clean;
+}
+
+struct connection *store_writer(struct store *s)
+{
+	return &s->writer;
+}
+
+struct connection *store_reader(struct store *s, int lane)
+{
+	assert(lane >= 0 && (unsigned)lane < s->n_readers);
+	return &s->readers[lane];
+}
+
+struct connection *store_lane(struct store *s, int lane)
+{
+	return lane < 0 ? store_writer(s) : store_reader(s, lane);
+}
+
+const char *store_message(const struct connection *c)
+{
+	return c->db ? c->ops->message(c->db) : "the database could not be opened again";
+}
+
+/* The connection may be left with locks or a state that only a new one is free of. */
+static int open_again(struct store *s)
+{
+	struct why why;
+	int r;
+
+	disconnect(&s->writer);
+	r = connect_writer(s, &why);
+	/* What would be refused at the start is a fault in the middle. */
+	if (r > 0)
+		r = -EIO;
+	s->broken = r != 0;
+	return r;
+}
+
+static bool breaks(int fault)
+{
+	return fault == -EIO || fault == -EBADMSG;
+}
+
+int store_begin(struct store *s)
+{
+	int r;
+
+	assert(!s->writer.in_batch);
+	if (s->broken) {
+		r = open_again(s);
+		if (r != 0)
+			return r;
+	}
+	r = query_simple(&s->writer, &s->ops->begin);
+	s->broken = breaks(r);
+	s->writer.in_batch = r == 0;
+	return r;
+}
+
+void store_rollback(struct store *s)
+{
+	static const struct query rollback = {"ROLLBACK"};
+	struct connection *c = &s->writer;
+
+	s->broken = s->broken || breaks(c->lost);
+	c->in_batch = false;
+	c->lost = 0;
+	if (c->db && s->ops->in_transaction(c->db)) {
+		query_simple(c, &rollback);
+		s->broken = s->broken || s->ops->in_transaction(c->db);
+	}
+}
+
+int store_commit(struct store *s)
+{
+	static const struct query commit = {"COMMIT"};
+	int r;
+
+	assert(s->writer.in_batch);
+	r = query_simple(&s->writer, &commit);
+	if (r == 0) {
+		s->writer.in_batch = false;
+		return 0;
+	}
+	s->broken = breaks(r);
+	store_rollback(s);
+	return r;
+}
+
+int store_savepoint(struct store *s)
+{
+	static const struct query savepoint = {"SAVEPOINT one_call"};
+
+	return query_simple(&s->writer, &savepoint);
+}
+
+int store_release(struct store *s)
+{
+	static const struct query release = {"RELEASE one_call"};
+
+	return query_simple(&s->writer, &release);
+}
+
+int store_rollback_to(struct store *s)
+{
+	static const struct query rollback_to = {"ROLLBACK TO one_call"};
+	int r;
+
+	r = query_simple(&s->writer, &rollback_to);
+	if (r == 0)
+		r = store_release(s);
+	/* What should be undone is still there: nothing of this batch may be kept. */
+	if (r != 0 && s->writer.in_batch && s->writer.lost == 0)
+		s->writer.lost = r;
+	return r;
+}
+
+int store_backup(struct store *s, const char *path, struct why *why)
+{
+	return s->ops->backup(s->place, path, &s->stop, why);
+}
+
+int store_quick_check(struct store *s, int lane, struct why *why)
+{
+	int r;
+
+	r = s->ops->quick_check(s->place, store_reader(s, lane)->db, &s->stop, why);
+	if (r >= 0)
+		atomic_store(&s->sound, r == 0);
+	return r;
+}
+
+void store_stop(struct store *s)
+{
+	atomic_store(&s->stop, true);
+}
