@@ -72,6 +72,21 @@ int db_file_sync_folder(const char *path)
 	return sync_folder_at(folder);
 }
 
+/* Before any folder is made for it. */
+static int check_name(const char *path, struct why *why)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	if (strlen(path) > DB_PATH_MAX)
+		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
+			      db_file_tail(path));
+	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return refuse(why, REFUSE_PARAMS, "a store needs the name of a file, not '%s'",
+			      db_file_tail(path));
+	return 0;
+}
+
 static int make_folder(const char *path, struct why *why)
 {
 	struct stat st;
@@ -90,7 +105,7 @@ static int make_parents(const char *path, struct why *why)
 	char folder[DB_PATH_MAX + 1];
 	int r;
 
-	strcpy(folder, path);
+	snprintf(folder, sizeof(folder), "%s", path);
 	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		r = make_folder(folder, why);
@@ -109,9 +124,6 @@ static int resolve(const char *path, char out[DB_PATH_MAX + 1], struct why *why)
 	char folder[DB_PATH_MAX + 1] = ".";
 	CLEANUP(freep) char *real = NULL;
 
-	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return refuse(why, REFUSE_PARAMS, "a store needs the name of a file: '%s'",
-			      db_file_tail(path));
 	if (slash) {
 		memcpy(folder, path, (size_t)(slash - path) + 1);
 		folder[slash - path + 1] = '\0';
@@ -124,6 +136,15 @@ static int resolve(const char *path, char out[DB_PATH_MAX + 1], struct why *why)
 		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
 			      db_file_tail(out));
 	return 0;
+}
+
+/* As TAKE(), for a descriptor. */
+static int take_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
 }
 
 static int refuse_lock(struct why *why, const char *lock)
@@ -153,8 +174,7 @@ static int take_lock(struct db_file *f, struct why *why)
 			       ? refuse(why, REFUSE_CONFLICT, "%s is in use by another koined",
 					db_file_tail(f->path))
 			       : db_file_cannot(why, "lock", lock, errno);
-	f->lock_fd = fd;
-	fd = -1;
+	f->lock_fd = take_fd(&fd);
 	return 0;
 }
 
@@ -244,10 +264,9 @@ int db_file_hold(struct db_file *f, const char *path, unsigned application_id, s
 	int r;
 
 	f->lock_fd = -1;
-	if (strlen(path) > DB_PATH_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
-			      db_file_tail(path));
-	r = make_parents(path, why);
+	r = check_name(path, why);
+	if (r == 0)
+		r = make_parents(path, why);
 	if (r == 0)
 		r = resolve(path, f->path, why);
 	if (r == 0)

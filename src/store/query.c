@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "store/driver.h"
 
 static void stick(struct statement *q, int r)
@@ -76,16 +75,18 @@ static int prepare_kept(struct connection *c, const struct query *query, struct 
 /* For a query that runs inside itself: rare, so not kept. */
 static int prepare_loose(struct connection *c, const struct query *query, struct statement **ret)
 {
-	CLEANUP(freep) struct statement *q = calloc(1, sizeof(*q));
+	struct statement *q = calloc(1, sizeof(*q));
 	int r;
 
 	if (!q)
 		return -ENOMEM;
 	r = prepare(c, query, q);
-	if (r != 0)
+	if (r != 0) {
+		free(q);
 		return r;
+	}
 	q->loose = true;
-	*ret = TAKE(q);
+	*ret = q;
 	return 0;
 }
 
@@ -192,13 +193,15 @@ int query_run(struct statement *q)
 
 int query_simple(struct connection *c, const struct query *query)
 {
-	CLEANUP(query_donep) struct statement *q = NULL;
+	struct statement *q;
 	int r;
 
 	r = query_start(c, query, &q);
 	if (r != 0)
 		return r;
-	return query_run(q);
+	r = query_run(q);
+	query_done(q);
+	return r;
 }
 
 bool query_null(struct statement *q, int column)

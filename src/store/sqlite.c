@@ -200,7 +200,7 @@ static int settle(sqlite3 *db, enum connection_kind kind)
 /* Reads what every later query relies on, so that damage there shows now. */
 static int look(struct sqlite_place *p, sqlite3 *db, struct why *why)
 {
-	int id, n_objects, r;
+	int id = 0, n_objects = 0, r;
 
 	r = read_number(db, "PRAGMA application_id", &id);
 	if (r == 0)
@@ -273,7 +273,7 @@ static int use_log(sqlite3 *db)
 static int sqlite_claim(void *db)
 {
 	char claim[64];
-	int id, r;
+	int id = 0, r;
 
 	/* Before the log is: so that the file itself always says whose it is. */
 	r = read_number(db, "PRAGMA application_id", &id);

@@ -25,13 +25,6 @@ static void disconnectp(void *db)
 	sqlite_disconnect(*(void **)db);
 }
 
-static void unlinkp(char *const *path)
-{
-	if (*path)
-		unlink(*path);
-	free(*path);
-}
-
 /* Old companions of a file that is gone would be taken for those of the new one. */
 static int check_target(const char *path, struct why *why)
 {
@@ -49,19 +42,15 @@ static int check_target(const char *path, struct why *why)
 	return 0;
 }
 
-static int make_partial(const char *path, char **ret_partial, int *ret_fd, struct why *why)
+static int make_partial(const char *path, char partial[PATH_MAX], int *ret_fd, struct why *why)
 {
-	CLEANUP(freep) char *partial = NULL;
 	int fd;
 
-	if (asprintf(&partial, "%s.XXXXXX", path) < 0) {
-		partial = NULL;
-		return -ENOMEM;
-	}
+	if (snprintf(partial, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
+		return db_file_cannot(why, "make", path, ENAMETOOLONG);
 	fd = mkostemp(partial, O_CLOEXEC); /* 0600 */
 	if (fd < 0)
 		return db_file_cannot(why, "make", path, errno);
-	*ret_partial = TAKE(partial);
 	*ret_fd = fd;
 	return 0;
 }
@@ -144,22 +133,21 @@ static int finish(const char *partial, int fd, const char *path)
 
 int sqlite_backup(void *place, const char *path, atomic_bool *stop, struct why *why)
 {
-	CLEANUP(unlinkp) char *partial = NULL;
+	char partial[PATH_MAX];
 	CLEANUP(closep) int fd = -1;
 	int r;
 
 	r = check_target(path, why);
-	if (r != 0)
-		return r;
-	r = make_partial(path, &partial, &fd, why);
+	if (r == 0)
+		r = make_partial(path, partial, &fd, why);
 	if (r != 0)
 		return r;
 	r = copy(place, partial, stop, why);
-	if (r > 0)
-		return r;
 	if (r == 0)
 		r = finish(partial, fd, path);
-	return r != 0 ? db_file_cannot(why, "write", path, -r) : 0;
+	if (r != 0)
+		unlink(partial);
+	return r < 0 ? db_file_cannot(why, "write", path, -r) : r;
 }
 
 static int look_whether_to_stop(void *stop)

@@ -159,11 +159,11 @@ int store_open(const char *url, const struct store_opts *opts, struct store **re
 		return refuse(why, REFUSE_PARAMS, "a store is sqlite:PATH, not '%s'", url);
 	if (n_readers > READERS_MAX)
 		return refuse(why, REFUSE_LIMIT, "a store has at most %d readers", READERS_MAX);
+	/* What every fault below words, but for want of memory. */
+	refuse(why, REFUSE_INTERNAL, "out of memory for the store");
 	s = store_new(ops, n_readers);
-	if (!s) {
-		refuse(why, REFUSE_INTERNAL, "cannot open %s: out of memory", url);
+	if (!s)
 		return -ENOMEM;
-	}
 	r = ops->open(address, &s->place, why);
 	if (r == 0)
 		r = connect_writer(s, why);
@@ -285,7 +285,7 @@ int store_commit(struct store *s)
 		s->writer.in_batch = false;
 		return 0;
 	}
-	s->broken = breaks(r);
+	s->writer.lost = r;
 	store_rollback(s);
 	return r;
 }

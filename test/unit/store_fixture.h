@@ -55,14 +55,6 @@ static inline int setup_closed(void **state)
 	return 0;
 }
 
-static inline int setup(void **state)
-{
-	if (setup_closed(state) != 0)
-		return -1;
-	fixture_open(*state);
-	return 0;
-}
-
 static inline int teardown(void **state)
 {
 	struct fixture *f = *state;
@@ -72,6 +64,21 @@ static inline int teardown(void **state)
 	tempdir_remove(f->dir);
 	free(f);
 	return 0;
+}
+
+static inline int setup(void **state)
+{
+	const struct store_opts opts = {.n_readers = 2};
+	struct fixture *f;
+
+	if (setup_closed(state) != 0)
+		return -1;
+	f = *state;
+	if (store_open(f->url, &opts, &f->store, &f->why) == 0)
+		return 0;
+	print_error("%s\n", f->why.text);
+	teardown(state);
+	return -1;
 }
 
 /* A row with the content, and everything else as plain as it may be. */

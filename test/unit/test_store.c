@@ -52,14 +52,48 @@ __attribute__((visibility("default"))) int fdatasync(int fd)
 	return sync_or_fail(SYS_fdatasync, fd);
 }
 
+static atomic_bool break_descriptor; /* the next to be written goes bad, until it is closed */
+static atomic_int broken_descriptor = -1;
+static void (*before_write)(void); /* once */
+
+/* Dies in the middle of a write, when that many were done. */
+static int writes_to_live = -1;
+
+static void die_writing(int fd, const void *data, size_t n, off_t at)
+{
+	if (writes_to_live < 0 || writes_to_live-- > 0)
+		return;
+	if (pwrite(fd, data, n < 50 ? n : 50, at) < 0)
+		_exit(1);
+	raise(SIGKILL);
+}
+
 static ssize_t pwrite_or_fail(int fd, const void *data, size_t n, off_t at)
 {
 	int err = atomic_load(&write_errno);
+	void (*before)(void) = before_write;
 
+	die_writing(fd, data, n, at);
+	if (before) {
+		before_write = NULL;
+		before();
+	}
+	if (atomic_exchange(&break_descriptor, false))
+		atomic_store(&broken_descriptor, fd);
+	if (atomic_load(&broken_descriptor) == fd)
+		err = EIO;
 	if (err == 0)
 		return pwrite(fd, data, n, at);
 	errno = err;
 	return -1;
+}
+
+static int close_and_mend(int fd)
+{
+	int broken = fd;
+
+	atomic_compare_exchange_strong(&broken_descriptor, &broken, -1);
+	return close(fd);
 }
 
 static sqlite3_mem_methods real_memory;
@@ -101,6 +135,7 @@ static void hook_sqlite(void)
 	sqlite3_initialize();
 	vfs = sqlite3_vfs_find(NULL);
 	vfs->xSetSystemCall(vfs, "pwrite", (sqlite3_syscall_ptr)pwrite_or_fail);
+	vfs->xSetSystemCall(vfs, "close", (sqlite3_syscall_ptr)close_and_mend);
 	vfs->xSetSystemCall(vfs, "pwrite64", (sqlite3_syscall_ptr)pwrite_or_fail);
 }
 
@@ -157,6 +192,21 @@ static void assert_absent(const char *path)
 	struct stat st;
 
 	assert_int_equal(lstat(path, &st), -1);
+}
+
+static size_t count_files(const char *dir)
+{
+	char command[PATH_LEN];
+	size_t n = 0;
+	FILE *p;
+
+	snprintf(command, sizeof(command), "ls -A '%s'", dir);
+	p = popen(command, "r");
+	assert_non_null(p);
+	for (int ch = fgetc(p); ch != EOF; ch = fgetc(p))
+		n += ch == '\n';
+	pclose(p);
+	return n;
 }
 
 static void assert_refused(struct fixture *f, const char *url, const char *words)
@@ -321,6 +371,9 @@ static void refuses_what_is_no_store_url(void **state)
 	assert_refused(f, url, "name of a file");
 	snprintf(url, sizeof(url), "sqlite:%s/..", f->dir);
 	assert_refused(f, url, "name of a file");
+	snprintf(url, sizeof(url), "sqlite:%s/new/", f->dir);
+	assert_refused(f, url, "name of a file");
+	assert_int_equal(count_files(f->dir), 0);
 	snprintf(url, sizeof(url), "sqlite:%s/%0600d", f->dir, 1);
 	assert_refused(f, url, "over 480 bytes");
 }
@@ -628,6 +681,19 @@ static void a_failing_disk_is_told_and_writes_resume(void **state)
 	assert_int_equal(count_all(store_reader(f->store, 0)), 1);
 }
 
+static void a_descriptor_gone_bad_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+
+	fill(f, 1);
+	atomic_store(&break_descriptor, true);
+	assert_int_equal(add_and_commit(f->store, "lost", TEXT("x")), -EIO);
+	assert_int_equal(count_all(store_reader(f->store, 0)), 1);
+	assert_int_equal(add_and_commit(f->store, "two", TEXT("x")), 0);
+	assert_false(has_id(f, store_reader(f->store, 0), "lost"));
+	assert_true(has_id(f, store_reader(f->store, 0), "two"));
+}
+
 /* More than the cache holds is written before the commit; when that fails, SQLite undoes
  * the whole transaction on the spot. */
 static void a_batch_undone_by_a_fault_stays_undone(void **state)
@@ -862,6 +928,39 @@ static void can_be_killed_while_it_is_made(void **state)
 	}
 }
 
+/* Whether it died; its first write is the one after `n`. */
+static bool open_and_die(struct fixture *f, int n)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		writes_to_live = n;
+		_exit(store_open(f->url, &(struct store_opts) {0}, &f->store, &f->why) != 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+	return WIFSIGNALED(status);
+}
+
+static void can_be_killed_in_any_write_of_its_making(void **state)
+{
+	struct fixture *f = *state;
+	int n = 0;
+
+	while (open_and_die(f, n++)) {
+		fixture_open(f);
+		fill(f, 1);
+		assert_int_equal(count_all(store_reader(f->store, 0)), 1);
+		assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+		fixture_close(f);
+		tempdir_remove(f->dir);
+		assert_int_equal(mkdir(f->dir, 0700), 0);
+	}
+	assert_true(n > 10);
+}
+
 static void crash(struct fixture *f)
 {
 	pid_t pid = fork();
@@ -931,21 +1030,6 @@ static void checks_and_backups_can_be_stopped(void **state)
 
 /* ---- backup ---- */
 
-static size_t count_files(const char *dir)
-{
-	char command[PATH_LEN];
-	size_t n = 0;
-	FILE *p;
-
-	snprintf(command, sizeof(command), "ls -A '%s'", dir);
-	p = popen(command, "r");
-	assert_non_null(p);
-	for (int ch = fgetc(p); ch != EOF; ch = fgetc(p))
-		n += ch == '\n';
-	pclose(p);
-	return n;
-}
-
 static void a_backup_is_a_store(void **state)
 {
 	struct fixture *f = *state;
@@ -1009,6 +1093,32 @@ static void a_backup_that_fails_leaves_nothing(void **state)
 	atomic_store(&sync_errno, 0);
 	assert_int_equal(count_files(f->dir), files);
 	assert_int_equal(store_backup(f->store, path, &f->why), 0);
+}
+
+static struct store *store_being_copied;
+
+static void add_late(void)
+{
+	assert_int_equal(add_and_commit(store_being_copied, "late", TEXT("x")), 0);
+}
+
+/* Or it would have to start over with every commit, and might never end. */
+static void a_backup_is_of_the_moment_it_began(void **state)
+{
+	struct fixture *f = *state;
+	char path[PATH_LEN];
+
+	fill(f, 20000);
+	snprintf(path, sizeof(path), "%s/copy.db", f->dir);
+	store_being_copied = f->store;
+	before_write = add_late;
+	assert_int_equal(store_backup(f->store, path, &f->why), 0);
+	assert_true(has_id(f, store_reader(f->store, 0), "late"));
+	fixture_close(f);
+	snprintf(f->url, sizeof(f->url), "sqlite:%s", path);
+	fixture_open(f);
+	assert_int_equal(count_all(store_reader(f->store, 0)), 20000);
+	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
 }
 
 struct writing {
@@ -1221,6 +1331,8 @@ static int end_faults(void **state)
 	atomic_store(&sync_errno, 0);
 	atomic_store(&write_errno, 0);
 	atomic_store(&allocations_left, -1);
+	atomic_store(&break_descriptor, false);
+	before_write = NULL;
 	return teardown(state);
 }
 
@@ -1253,17 +1365,20 @@ int main(void)
 		OPEN(a_failed_sync_is_told_and_writes_resume),
 		OPEN(a_full_disk_is_told_and_writes_resume),
 		OPEN(a_failing_disk_is_told_and_writes_resume),
+		OPEN(a_descriptor_gone_bad_is_replaced),
 		OPEN(a_batch_undone_by_a_fault_stays_undone),
 		CLOSED(serves_on_when_a_file_may_not_grow),
 		CLOSED(serves_on_when_the_disk_is_full),
 		CLOSED(every_told_row_survives_kill),
 		CLOSED(can_be_killed_while_it_is_made),
+		CLOSED(can_be_killed_in_any_write_of_its_making),
 		OPEN(tells_a_crash_from_a_proper_end),
 		OPEN(quick_check_finds_damage),
 		OPEN(checks_and_backups_can_be_stopped),
 		OPEN(a_backup_is_a_store),
 		OPEN(a_backup_overwrites_nothing),
 		OPEN(a_backup_that_fails_leaves_nothing),
+		OPEN(a_backup_is_of_the_moment_it_began),
 		OPEN(a_backup_is_of_one_moment_while_others_write),
 		OPEN(statements_are_kept_and_bounded),
 		OPEN(a_query_may_run_inside_itself),
