@@ -1,0 +1,30 @@
+/*
+ * Letters without case and diacritics: "Ångström" and "angstrom" are one word.
+ *
+ * No locale and no ICU: a table for Latin, Greek, Cyrillic and Armenian, a few
+ * ranges for the rest. Bytes that are not UTF-8 separate words, nothing more.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum char_kind {
+	CHAR_GAP,    /* between words */
+	CHAR_LETTER, /* letters, and vowel signs that are part of a word */
+	CHAR_DIGIT,
+	CHAR_PIECE,      /* of a script without spaces: words are pairs of these */
+	CHAR_SIGN,       /* emoji: a word by itself */
+	CHAR_NOTHING,    /* a combining mark, a joiner: as if it were not there */
+	CHAR_APOSTROPHE, /* a gap, unless within a word */
+};
+
+enum { FOLD_MAX = 3 };
+
+/*
+ * Decodes one character at p, which is before end, and folds it: its kind, and
+ * up to FOLD_MAX code points (none unless letter, digit, piece or sign).
+ * Returns the bytes taken, at least 1.
+ */
+size_t fold_next(const char *p, const char *end, enum char_kind *ret_kind,
+		 uint32_t ret_folded[FOLD_MAX], size_t *ret_n);

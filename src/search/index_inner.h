@@ -1,0 +1,135 @@
+/*
+ * What an index is made of; for the files of this room.
+ *
+ * Memories are numbered from 0 as they come. Their numbers stand in arrays, one
+ * for each thing known of a memory, so that a scan touches only what it reads.
+ * A removed memory keeps its number until a quarter of them are gone; then the
+ * index is made anew from itself.
+ */
+#pragma once
+
+#include "search/index.h"
+#include "search/words.h"
+
+enum { NO_DOC = UINT32_MAX };
+
+/* doc_marks: the category below, these above. */
+enum doc_mark {
+	MARK_CATEGORY = 0x0f,
+	MARK_DEAD = 0x10,
+	MARK_ASKS = 0x20, /* it is a question */
+	MARK_TIME = 0x40, /* it speaks of time */
+};
+
+/* The neighbours of a memory in its chat, by time. */
+struct links {
+	uint32_t prev;
+	uint32_t next;
+};
+
+/*
+ * A word and where it occurs. The first occurrence is in here; from the second
+ * on they are in chunks (see postings.h).
+ */
+struct term {
+	uint32_t name; /* offset in names */
+	uint32_t n_docs;
+	uint32_t last_doc;
+	uint32_t head; /* first chunk, in units of the pool; 0: none */
+	uint32_t tail;
+	uint8_t name_len;
+	uint8_t max_count; /* in one memory */
+	uint8_t min_len;   /* coded length of the shortest memory with it */
+	uint8_t first_count;
+};
+
+struct term_slot {
+	uint32_t hash;
+	uint32_t term; /* + 1; 0: free */
+};
+
+/* A piece of a chat's sequence, so that a place in it is found without a walk. */
+struct run {
+	uint32_t first;
+	uint32_t n;
+};
+
+struct chat {
+	uint64_t id;
+	struct run *runs; /* in order of time */
+	uint32_t n_runs;
+	uint32_t cap_runs;
+	uint32_t last;
+};
+
+struct search_index {
+	size_t max_bytes;
+	size_t bytes;
+	unsigned off;
+	uint64_t seed; /* of the words' hashes */
+
+	uint32_t n_docs; /* dead ones included */
+	uint32_t n_dead;
+	uint32_t compact_at; /* dead ones */
+	uint32_t cap_docs;
+	uint64_t total_len; /* words of the living */
+	uint64_t *keys;
+	int64_t *times;
+	int64_t *expires;
+	struct links *links;
+	uint32_t *doc_chats; /* index in chats, + 1; 0: none */
+	uint8_t *doc_lens;   /* coded, see len_code */
+	uint8_t *doc_marks;
+	uint8_t *doc_importance;
+
+	uint32_t *key_slots; /* doc + 1 */
+	uint32_t n_key_slots;
+
+	struct term *terms;
+	uint32_t n_terms;
+	uint32_t cap_terms;
+	struct term_slot *term_slots;
+	uint32_t n_term_slots;
+	char *names;
+	size_t names_len;
+	size_t cap_names;
+
+	uint64_t *pool; /* chunks of postings; unit 0 is not used */
+	size_t pool_len;
+	size_t cap_pool;
+
+	struct chat *chats;
+	uint32_t n_chats;
+	uint32_t cap_chats;
+	uint32_t *chat_slots; /* chat + 1 */
+	uint32_t n_chat_slots;
+};
+
+/* Subjects are words of a namespace of their own: this, then the folded word. */
+enum { SUBJECT_MARK = 1, TERM_BYTES_MAX = WORD_BYTES_MAX + 1 };
+
+/*
+ * Memory that the index accounts for. Gives the block `size` bytes (freeing it
+ * for 0); on failure it is as it was.
+ */
+int index_resize(struct search_index *ix, void *block, size_t old_size, size_t size);
+
+/* Room for n items of an array that grows; *cap follows. */
+int index_grow(struct search_index *ix, void *array, size_t item, size_t n, size_t *cap);
+
+/* Lengths are kept in a byte: exact up to 63, then within 5 percent. */
+uint8_t len_code(size_t n_words);
+float len_of_code(uint8_t code);
+
+/* The word's number, or NO_DOC. */
+uint32_t term_find(const struct search_index *ix, const char *name, size_t len);
+
+/* The same, made if it is not there. */
+int term_get(struct search_index *ix, const char *name, size_t len, uint32_t *ret_term);
+
+/* Puts the memory in its place among its chat's. Its time and chat are set. */
+int chain_insert(struct search_index *ix, uint32_t doc);
+void chain_remove(struct search_index *ix, uint32_t doc);
+
+/* The chat's number, made if it is not there. */
+int chat_get(struct search_index *ix, uint64_t id, uint32_t *ret_chat);

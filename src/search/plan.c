@@ -1,0 +1,314 @@
+/* What a question asks for; see plan.h. */
+#include "search/plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "search/mix.h"
+
+/* The question word by word, for what depends on their order. */
+struct sequence {
+	struct date_word words[PLAN_DATE_WORDS_MAX];
+	uint32_t terms[PLAN_DATE_WORDS_MAX];
+	char bytes[PLAN_DATE_WORDS_MAX * WORD_BYTES_MAX];
+	size_t n;
+	size_t used;
+};
+
+uint64_t plan_count(const struct plan *p, const char *name, size_t len)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < p->n_indexes; i++) {
+		uint32_t term = term_find(p->indexes[i], name, len);
+
+		if (term != NO_DOC)
+			n += p->indexes[i]->terms[term].n_docs;
+	}
+	return n;
+}
+
+/* The place of a word among those seen; a new one if there is room, else NO_DOC. */
+static int term_place(struct plan *p, const struct word *word, uint32_t *ret_place)
+{
+	uint32_t hash = (uint32_t)mix_bytes(word->term.data, word->term.len, 0);
+	struct plan_term *term;
+
+	*ret_place = NO_DOC;
+	for (size_t i = 0; i < p->n_terms; i++) {
+		term = &p->terms[i];
+		if (term->hash != hash || term->name_len != word->term.len ||
+		    memcmp(term->name, word->term.data, word->term.len) != 0)
+			continue;
+		*ret_place = (uint32_t)i;
+		return 0;
+	}
+	if (p->n_terms == PLAN_WORDS_MAX)
+		return 0;
+	if (p->n_terms == p->cap_terms) {
+		size_t cap = p->cap_terms ? p->cap_terms * 2 : 16;
+		struct plan_term *terms = realloc(p->terms, cap * sizeof(*terms));
+
+		if (!terms)
+			return -ENOMEM;
+		p->terms = terms;
+		p->cap_terms = cap;
+	}
+	*ret_place = (uint32_t)p->n_terms;
+	term = &p->terms[p->n_terms++];
+	*term = (struct plan_term) {
+		.hash = hash,
+		.flags = word->flags,
+		.name_len = (uint8_t)word->term.len,
+		.folded_len = (uint8_t)word->folded.len,
+	};
+	memcpy(term->name, word->term.data, word->term.len);
+	memcpy(term->folded, word->folded.data, word->folded.len);
+	return 0;
+}
+
+static void sequence_add(struct sequence *seq, const struct word *word, uint32_t place)
+{
+	char *copy = seq->bytes + seq->used;
+
+	if (seq->n == PLAN_DATE_WORDS_MAX || place == NO_DOC)
+		return;
+	memcpy(copy, word->folded.data, word->folded.len);
+	seq->used += word->folded.len;
+	seq->terms[seq->n] = place;
+	seq->words[seq->n++] =
+		(struct date_word) {.folded = {.data = copy, .len = word->folded.len}};
+}
+
+/* A word that says nothing may still be a name, if written as one: Will, May. */
+static void find_subject(struct plan *p, const struct word *word, bool first, uint32_t place)
+{
+	struct plan_term subject = {0};
+	bool name_like = (word->flags & WORD_CAPITAL) && !first;
+
+	if (place == NO_DOC || p->terms[place].is_subject || p->n_subjects == PLAN_SUBJECTS_MAX)
+		return;
+	if (((word->flags & WORD_STOP) && !name_like) || (p->tuning.off & SEARCH_NO_SUBJECTS))
+		return;
+	subject.name[0] = SUBJECT_MARK;
+	memcpy(subject.name + 1, word->folded.data, word->folded.len);
+	subject.name_len = (uint8_t)(word->folded.len + 1);
+	subject.n_docs = plan_count(p, subject.name, subject.name_len);
+	if (subject.n_docs == 0)
+		return;
+	p->terms[place].is_subject = true;
+	p->subjects[p->n_subjects++] = subject;
+}
+
+/* Whether it asks for a time: "when", "how long", "what year". */
+static void find_when(struct plan *p, struct text before, struct text word)
+{
+	static const char *const units[] = {"year", "month", "day",   "date",
+					    "time", "week",  "season"};
+
+	if (text_is(word, "when") || (text_is(before, "how") && text_is(word, "long")))
+		p->asks_when = true;
+	if (!text_is(before, "what") && !text_is(before, "which"))
+		return;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (text_is(word, units[i]))
+			p->asks_when = true;
+	}
+}
+
+static int read_words(struct plan *p, struct sequence *seq)
+{
+	struct words *words = p->scratch->words;
+	struct word word;
+	struct text before = {"", 0};
+	size_t n = 0;
+
+	words_start(words, p->query->text, p->indexes[0]->off, false);
+	while (n < SEARCH_WORDS_MAX && words_next(words, &word)) {
+		uint32_t place;
+		int r = term_place(p, &word, &place);
+
+		if (r != 0)
+			return r;
+		find_subject(p, &word, n == 0, place);
+		sequence_add(seq, &word, place);
+		if (seq->n > 0)
+			find_when(p, before, seq->words[seq->n - 1].folded);
+		before = seq->n > 0 ? seq->words[seq->n - 1].folded : before;
+		n++;
+	}
+	return 0;
+}
+
+static void find_dates(struct plan *p, struct sequence *seq)
+{
+	if (p->tuning.off & SEARCH_NO_DATES)
+		return;
+	p->n_dates = dates_find(seq->words, seq->n, p->query->now_ms, p->dates);
+	for (size_t i = 0; i < seq->n; i++) {
+		p->terms[seq->terms[i]].absolute |= seq->words[i].absolute;
+		p->terms[seq->terms[i]].relative |= seq->words[i].relative;
+	}
+}
+
+static bool is_stop(const struct plan *p, const struct plan_term *term)
+{
+	return (term->flags & WORD_STOP) && !(p->tuning.off & SEARCH_NO_STOPS);
+}
+
+/* Gives a weight to each word that counts: what it says, less what only frames it. */
+static void choose_words(struct plan *p)
+{
+	bool content = false;
+	bool dates = false;
+
+	for (size_t i = 0; i < p->n_terms; i++) {
+		struct plan_term *term = &p->terms[i];
+
+		if (is_stop(p, term) || term->is_subject || term->relative)
+			continue;
+		term->weight = term->absolute ? p->tuning.date_word : 1;
+		content |= !term->absolute;
+		dates |= term->absolute;
+	}
+	p->by_date = !content && p->n_subjects == 0 && p->n_dates > 0;
+	if (content || p->n_subjects > 0 || p->by_date || dates)
+		return;
+	for (size_t i = 0; i < p->n_terms; i++)
+		p->terms[i].weight = 1;
+}
+
+/* Nothing but names is asked for: what is about them, and what mentions them. */
+static int choose_subjects(struct plan *p)
+{
+	size_t n_words = p->n_terms;
+
+	for (size_t i = 0; i < n_words; i++) {
+		if (p->terms[i].weight > 0 && !p->terms[i].absolute)
+			return 0;
+	}
+	for (size_t i = 0; i < n_words; i++) {
+		if (p->terms[i].is_subject)
+			p->terms[i].weight = 1;
+	}
+	for (size_t i = 0; i < p->n_subjects; i++) {
+		struct text name = {p->subjects[i].name, p->subjects[i].name_len};
+		struct word word = {.term = name, .folded = {"", 0}};
+		uint32_t place;
+		int r = term_place(p, &word, &place);
+
+		if (r != 0)
+			return r;
+		if (place != NO_DOC)
+			p->terms[place].weight = 1;
+	}
+	return 0;
+}
+
+static float rarity(const struct plan *p, uint64_t n_docs)
+{
+	double n = (double)p->n_docs;
+	/* Removed memories still count in lists until the next compaction. */
+	double df = (double)n_docs < n ? (double)n_docs : n;
+
+	return (float)log(1 + (n - df + 0.5) / (df + 0.5));
+}
+
+/* What the chosen words weigh here, unknown ones mended where that is possible. */
+static void weigh_words(struct plan *p)
+{
+	bool mend = !(p->tuning.off & SEARCH_NO_REPAIR);
+	size_t n_repairs = 0;
+
+	for (size_t i = 0; i < p->n_terms; i++) {
+		struct plan_term *term = &p->terms[i];
+
+		if (term->weight <= 0)
+			continue;
+		term->n_docs = plan_count(p, term->name, term->name_len);
+		/* A word of the lexicon is right, and only nobody's here. */
+		if (term->n_docs == 0 && mend && n_repairs < PLAN_REPAIRS_MAX &&
+		    !(term->flags & (WORD_TIME | WORD_IRREGULAR | WORD_STOP))) {
+			n_repairs++;
+			if (plan_repair(p, term))
+				term->weight *= p->tuning.repaired;
+		}
+		term->weight *= rarity(p, term->n_docs);
+	}
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct plan_term *x = a;
+	const struct plan_term *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	/* Equal words in any order would make equal scores differ in the last bit. */
+	return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* Keeps what can be found, the heaviest first; the ideal counts what cannot as well. */
+static void keep_best(struct plan *p)
+{
+	size_t n = 0;
+
+	if (p->n_terms > 0)
+		qsort(p->terms, p->n_terms, sizeof(*p->terms), by_weight);
+	for (size_t i = 0; i < p->n_terms && i < SEARCH_TERMS_MAX; i++)
+		p->ideal += p->terms[i].weight;
+	for (size_t i = 0; i < p->n_terms && n < SEARCH_TERMS_MAX; i++) {
+		if (p->terms[i].weight > 0 && p->terms[i].n_docs > 0)
+			p->terms[n++] = p->terms[i];
+	}
+	p->n_terms = n;
+}
+
+static void sum_statistics(struct plan *p)
+{
+	uint64_t total_len = 0;
+
+	for (size_t i = 0; i < p->n_indexes; i++) {
+		p->n_docs += search_index_size(p->indexes[i]);
+		total_len += p->indexes[i]->total_len;
+	}
+	p->average_len = p->n_docs ? (float)total_len / (float)p->n_docs : 1;
+	if (p->average_len < 1)
+		p->average_len = 1;
+}
+
+int plan_init(struct plan *p, struct search_scratch *s, const struct search_index *const *indexes,
+	      size_t n_indexes, const struct search_query *q)
+{
+	CLEANUP(freep) struct sequence *seq = malloc(sizeof(*seq));
+	int r;
+
+	*p = (struct plan) {.scratch = s, .indexes = indexes, .n_indexes = n_indexes, .query = q};
+	p->tuning = q->tuning ? *q->tuning : search_default_tuning;
+	if (!seq)
+		return -ENOMEM;
+	seq->n = 0;
+	seq->used = 0;
+	sum_statistics(p);
+	r = read_words(p, seq);
+	if (r == 0) {
+		find_dates(p, seq);
+		choose_words(p);
+		r = choose_subjects(p);
+	}
+	if (r != 0) {
+		plan_done(p);
+		return r;
+	}
+	weigh_words(p);
+	keep_best(p);
+	return 0;
+}
+
+void plan_done(struct plan *p)
+{
+	free(p->terms);
+	p->terms = NULL;
+}

@@ -1,0 +1,65 @@
+/*
+ * What a question asks for, worked out before any memory is looked at: its
+ * words with their weights, the subjects and dates it names.
+ */
+#pragma once
+
+#include "search/dates.h"
+#include "search/index_inner.h"
+#include "search/query.h"
+#include "search/scratch.h"
+
+enum {
+	PLAN_WORDS_MAX = 1024, /* different words of a question that are looked at */
+	PLAN_SUBJECTS_MAX = 8,
+	PLAN_REPAIRS_MAX = 8,
+	PLAN_DATE_WORDS_MAX = 256, /* words in which dates are looked for */
+};
+
+struct plan_term {
+	char name[TERM_BYTES_MAX];
+	char folded[WORD_BYTES_MAX];
+	uint8_t name_len;
+	uint8_t folded_len;
+	uint8_t flags;
+	bool is_subject; /* its folded form is a subject's name */
+	bool absolute;   /* see struct date_word */
+	bool relative;
+	uint32_t hash;
+	uint64_t n_docs; /* in all indexes */
+	float weight;    /* its own and its rarity; 0: not used */
+};
+
+struct plan {
+	struct search_scratch *scratch;
+	const struct search_index *const *indexes;
+	size_t n_indexes;
+	const struct search_query *query;
+	struct search_tuning tuning;
+	uint64_t n_docs;
+	float average_len;
+	struct plan_term *terms; /* those used, heaviest first */
+	size_t n_terms;
+	size_t cap_terms;
+	struct plan_term subjects[PLAN_SUBJECTS_MAX];
+	size_t n_subjects;
+	struct date dates[DATES_MAX];
+	size_t n_dates;
+	bool by_date; /* dates are all that it asks for */
+	bool asks_when;
+	float ideal; /* the score of a memory with every word once */
+};
+
+/* On success the caller owns it. */
+int plan_init(struct plan *p, struct search_scratch *s, const struct search_index *const *indexes,
+	      size_t n_indexes, const struct search_query *q);
+void plan_done(struct plan *p);
+
+/* In how many memories of all indexes. */
+uint64_t plan_count(const struct plan *p, const char *name, size_t len);
+
+/*
+ * The known word that is one letter away from an unknown one: same first letter
+ * before others, then the more frequent. False when there is none.
+ */
+bool plan_repair(const struct plan *p, struct plan_term *term);

@@ -1,0 +1,150 @@
+/* Scores of memories by their own words: BM25, word by word; see score.h. */
+#include "search/score.h"
+
+#include <math.h>
+
+#include "search/postings.h"
+
+enum {
+	BUCKETS = 1024,
+	LONG_LIST = 4096, /* memories with a word, from where on saving is worth the trouble */
+};
+
+static float word_score(const struct search *s, const float *once, float unit, uint32_t count,
+			uint8_t len)
+{
+	return count == 1 ? once[len] : unit * (float)count / ((float)count + s->norms[len]);
+}
+
+/* Scores for one word in one index. */
+static void add_postings(struct search *s, size_t index, struct postings *p, float unit,
+			 const float *once)
+{
+	const uint8_t *lens = s->plan.indexes[index]->doc_lens;
+	float *scores = s->scores + s->starts[index];
+	uint32_t start = (uint32_t)s->starts[index];
+	uint32_t *touched = s->touched;
+	size_t n = s->n_touched;
+
+	while (postings_next(p)) {
+		float old = scores[p->doc];
+
+		/* Written always, kept when new: cheaper than a branch nobody can guess. */
+		touched[n] = start + p->doc;
+		n += old == 0;
+		scores[p->doc] = old + word_score(s, once, unit, p->count, lens[p->doc]);
+	}
+	s->n_touched = n;
+}
+
+/* The same, only for those that have a score already. */
+static void raise_postings(struct search *s, size_t index, struct postings *p, float unit,
+			   const float *once)
+{
+	const uint8_t *lens = s->plan.indexes[index]->doc_lens;
+	float *scores = s->scores + s->starts[index];
+
+	while (postings_next(p)) {
+		float more = word_score(s, once, unit, p->count, lens[p->doc]);
+		float old = scores[p->doc];
+
+		scores[p->doc] = old == 0 ? 0 : old + more;
+	}
+}
+
+static void add_word(struct search *s, const struct plan_term *term, bool raise)
+{
+	float unit = term->weight * (s->plan.tuning.k1 + 1);
+	float once[LENS];
+
+	for (size_t i = 0; i < LENS; i++)
+		once[i] = unit / (1 + s->norms[i]);
+	for (size_t i = 0; i < s->plan.n_indexes; i++) {
+		const struct search_index *ix = s->plan.indexes[i];
+		uint32_t number = term_find(ix, term->name, term->name_len);
+		struct postings p;
+
+		if (number == NO_DOC)
+			continue;
+		postings_start(&p, ix, &ix->terms[number]);
+		if (raise)
+			raise_postings(s, i, &p, unit, once);
+		else
+			add_postings(s, i, &p, unit, once);
+	}
+}
+
+/* The most that a word can give to any memory. */
+static float word_bound(const struct search *s, const struct plan_term *term)
+{
+	float most = 0;
+
+	for (size_t i = 0; i < s->plan.n_indexes; i++) {
+		const struct search_index *ix = s->plan.indexes[i];
+		uint32_t number = term_find(ix, term->name, term->name_len);
+		const struct term *t = number == NO_DOC ? NULL : &ix->terms[number];
+
+		if (t && t->n_docs > 0)
+			most = fmaxf(most, (float)t->max_count /
+						   ((float)t->max_count + s->norms[t->min_len]));
+	}
+	return most * term->weight * (s->plan.tuning.k1 + 1);
+}
+
+float search_score_of(const struct search *s, size_t max)
+{
+	uint32_t counts[BUCKETS] = {0};
+	float scale = (BUCKETS - 1) / s->bound;
+	size_t n = 0;
+	size_t at = BUCKETS;
+
+	if (s->n_touched <= max)
+		return 0;
+	for (size_t i = 0; i < s->n_touched; i++) {
+		size_t bucket = (size_t)(s->scores[s->touched[i]] * scale);
+
+		counts[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
+	}
+	while (at > 0 && n < max)
+		n += counts[--at];
+	/* A little less: multiplying again may round up. */
+	return (float)at / scale * 0.999f;
+}
+
+/* Filters that most memories may fail; then nothing is known of how many pass. */
+static bool is_filtered(const struct search_query *q)
+{
+	return q->categories || q->chat || q->from_ms || q->to_ms || q->accept;
+}
+
+/*
+ * Rare words first. Once enough memories have a score that the remaining words
+ * together cannot reach, these only raise scores: who has nothing but common words
+ * is out of the race, and long lists leave no trace.
+ */
+void search_score(struct search *s, size_t max)
+{
+	const struct plan *plan = &s->plan;
+	float bounds[SEARCH_TERMS_MAX];
+	float rest = 0;
+	bool raise = false;
+
+	for (size_t c = 0; c < LENS; c++)
+		s->norms[c] = plan->tuning.k1 *
+			      (1 - plan->tuning.b +
+			       plan->tuning.b * len_of_code((uint8_t)c) / plan->average_len);
+	for (size_t i = 0; i < plan->n_terms; i++) {
+		bounds[i] = word_bound(s, &plan->terms[i]);
+		rest += bounds[i];
+	}
+	s->bound = rest + plan->by_date;
+	if (s->bound <= 0)
+		s->bound = 1;
+	for (size_t i = 0; i < plan->n_terms; i++) {
+		/* Twice as many, as some may have expired or been removed. */
+		if (!raise && plan->terms[i].n_docs > LONG_LIST && !is_filtered(plan->query))
+			raise = rest < search_score_of(s, 2 * max);
+		add_word(s, &plan->terms[i], raise);
+		rest -= bounds[i];
+	}
+}

@@ -1,0 +1,43 @@
+/*
+ * A search under way: scores of memories by their own words.
+ *
+ * They are in one array of the scratch, one for each memory of each index, 0 for
+ * those without any of the words; `touched` lists the others.
+ */
+#pragma once
+
+#include "search/plan.h"
+
+enum { LENS = 256 }; /* codes of lengths */
+
+struct candidate {
+	uint32_t place; /* in scores */
+	uint32_t index;
+	uint32_t doc;
+	float base; /* by its own words */
+	float score;
+	bool is_subject;
+	bool has_name;
+};
+
+struct search {
+	struct plan plan;
+	float *scores;
+	uint32_t *touched;
+	size_t n_touched;
+	size_t *starts; /* of each index in scores; one more than there are indexes */
+	struct candidate *candidates;
+	size_t n_candidates;
+	size_t n_best;     /* candidates by their own words: a heap while they are chosen */
+	float norms[LENS]; /* k1 * length, by coded length */
+	float bound;       /* no score is above it */
+};
+
+/* Gives each memory with a word of the plan its score; `max` of them are wanted. */
+void search_score(struct search *s, size_t max);
+
+/*
+ * A score that about `max` reach, and never fewer (0 when there are fewer): found
+ * by counting how many have which.
+ */
+float search_score_of(const struct search *s, size_t max);

@@ -1,0 +1,56 @@
+/* What a thread needs to add and to search; see scratch.h. */
+#include "search/scratch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct search_scratch *search_scratch_new(void)
+{
+	struct search_scratch *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->words = words_new();
+	if (!s->words) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void search_scratch_free(struct search_scratch *s)
+{
+	if (!s)
+		return;
+	words_free(s->words);
+	free(s->ids);
+	free(s->scores);
+	free(s->touched);
+	free(s);
+}
+
+size_t search_scratch_bytes(const struct search_scratch *s)
+{
+	return s->cap_scores * (sizeof(*s->scores) + sizeof(*s->touched)) +
+	       s->cap_ids * sizeof(*s->ids);
+}
+
+int scratch_scores(struct search_scratch *s, size_t n)
+{
+	float *scores;
+	uint32_t *touched;
+	size_t cap = n + n / 8 + 64;
+
+	if (n < s->cap_scores)
+		return 0;
+	/* Nothing in them is worth keeping between searches. */
+	free(s->scores);
+	free(s->touched);
+	s->cap_scores = 0;
+	scores = s->scores = calloc(cap, sizeof(*scores));
+	touched = s->touched = calloc(cap, sizeof(*touched));
+	if (!scores || !touched)
+		return -ENOMEM;
+	s->cap_scores = cap;
+	return 0;
+}

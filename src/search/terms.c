@@ -1,0 +1,112 @@
+/* The words of an index: name to number, by open addressing. */
+#include <errno.h>
+
+#include "base/why.h"
+#include "search/index_inner.h"
+#include "search/mix.h"
+
+static uint32_t name_hash(const struct search_index *ix, const char *name, size_t len)
+{
+	return (uint32_t)mix_bytes(name, len, ix->seed);
+}
+
+/* The word's slot, or the free one where it would go. There is always a free one. */
+static uint32_t slot_find(const struct search_index *ix, const char *name, size_t len,
+			  uint32_t hash)
+{
+	uint32_t mask = ix->n_term_slots - 1;
+	uint32_t at = hash & mask;
+
+	while (ix->term_slots[at].term) {
+		const struct term *term = &ix->terms[ix->term_slots[at].term - 1];
+
+		if (ix->term_slots[at].hash == hash && term->name_len == len &&
+		    memcmp(ix->names + term->name, name, len) == 0)
+			break;
+		at = (at + 1) & mask;
+	}
+	return at;
+}
+
+uint32_t term_find(const struct search_index *ix, const char *name, size_t len)
+{
+	uint32_t at;
+
+	if (ix->n_term_slots == 0)
+		return NO_DOC;
+	at = slot_find(ix, name, len, name_hash(ix, name, len));
+	return ix->term_slots[at].term ? ix->term_slots[at].term - 1 : NO_DOC;
+}
+
+/* Kept below three quarters full. */
+static int slots_grow(struct search_index *ix)
+{
+	uint32_t n = ix->n_term_slots ? ix->n_term_slots * 2 : 64;
+	struct term_slot *old = ix->term_slots;
+	struct term_slot *slots = NULL;
+	int r;
+
+	if ((uint64_t)ix->n_terms * 4 < (uint64_t)ix->n_term_slots * 3)
+		return 0;
+	r = index_resize(ix, &slots, 0, n * sizeof(*slots));
+	if (r != 0)
+		return r;
+	memset(slots, 0, n * sizeof(*slots));
+	for (uint32_t i = 0; i < ix->n_term_slots; i++) {
+		uint32_t at = old[i].hash & (n - 1);
+
+		if (!old[i].term)
+			continue;
+		while (slots[at].term)
+			at = (at + 1) & (n - 1);
+		slots[at] = old[i];
+	}
+	index_resize(ix, &ix->term_slots, ix->n_term_slots * sizeof(*old), 0);
+	ix->term_slots = slots;
+	ix->n_term_slots = n;
+	return 0;
+}
+
+static int term_new(struct search_index *ix, const char *name, size_t len)
+{
+	size_t cap = ix->cap_terms;
+	int r;
+
+	if (ix->n_terms == SEARCH_DOCS_MAX || ix->names_len + len > UINT32_MAX)
+		return REFUSE_LIMIT;
+	r = index_grow(ix, &ix->terms, sizeof(*ix->terms), (size_t)ix->n_terms + 1, &cap);
+	if (r == 0) {
+		ix->cap_terms = (uint32_t)cap;
+		r = index_grow(ix, &ix->names, 1, ix->names_len + len, &ix->cap_names);
+	}
+	if (r != 0)
+		return r;
+	memcpy(ix->names + ix->names_len, name, len);
+	ix->terms[ix->n_terms++] = (struct term) {
+		.name = (uint32_t)ix->names_len,
+		.name_len = (uint8_t)len,
+		.min_len = UINT8_MAX,
+	};
+	ix->names_len += len;
+	return 0;
+}
+
+int term_get(struct search_index *ix, const char *name, size_t len, uint32_t *ret_term)
+{
+	uint32_t hash = name_hash(ix, name, len);
+	uint32_t at;
+	int r;
+
+	r = slots_grow(ix);
+	if (r != 0)
+		return r;
+	at = slot_find(ix, name, len, hash);
+	if (!ix->term_slots[at].term) {
+		r = term_new(ix, name, len);
+		if (r != 0)
+			return r;
+		ix->term_slots[at] = (struct term_slot) {hash, ix->n_terms};
+	}
+	*ret_term = ix->term_slots[at].term - 1;
+	return 0;
+}

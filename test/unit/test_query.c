@@ -1,0 +1,797 @@
+/*
+ * Finding: each step of the ranking decides at least one test here, which fails
+ * with that step left out (and says so by asking again without it).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "search/dates.h"
+#include "search/query.h"
+#include "wire/json.h"
+
+enum { HITS = 1000 };
+
+static const int64_t DAY = 86400000;
+static const int64_t NOW = 1704456000000; /* 5 January 2024, a Friday, noon */
+
+static struct search_scratch *scratch;
+static struct search_index *ix;
+static struct search_query query;
+static struct search_hit hits[HITS];
+static size_t n_hits;
+
+static int setup(void **state)
+{
+	scratch = search_scratch_new();
+	ix = search_index_new(NULL);
+	query = (struct search_query) {.now_ms = NOW};
+	return scratch && ix ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	search_index_free(ix);
+	search_scratch_free(scratch);
+	return 0;
+}
+
+static void add_doc(struct search_doc doc, const char *text)
+{
+	doc.text = text_of(text);
+	assert_int_equal(search_index_add(ix, scratch, &doc), 0);
+}
+
+static void add(uint64_t key, const char *text)
+{
+	add_doc((struct search_doc) {.key = key, .time_ms = NOW - 100 * DAY, .importance = 0.5f},
+		text);
+}
+
+static void add_about(uint64_t key, const char *text, const char *subject)
+{
+	struct text name = text_of(subject);
+
+	add_doc(
+		(struct search_doc) {
+			.key = key, .time_ms = NOW - 100 * DAY, .subjects = &name, .n_subjects = 1},
+		text);
+}
+
+static void add_at(uint64_t key, const char *text, int64_t time_ms)
+{
+	add_doc((struct search_doc) {.key = key, .time_ms = time_ms}, text);
+}
+
+/* In a chat of its own number, a minute after the one before. */
+static void add_said(uint64_t key, const char *text, uint64_t chat)
+{
+	add_doc((struct search_doc) {.key = key,
+				     .chat = chat,
+				     .time_ms = NOW - 100 * DAY + (int64_t)key * 60000},
+		text);
+}
+
+static int64_t at(int year, int month, int day)
+{
+	struct tm tm = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = 12};
+
+	return (int64_t)timegm(&tm) * 1000;
+}
+
+/* The key found first; 0 if none. */
+static uint64_t first_without(unsigned off, const char *text)
+{
+	const struct search_index *one = ix;
+	struct search_tuning tuning = search_default_tuning;
+
+	tuning.off = off;
+	query.tuning = &tuning;
+	if (text)
+		query.text = text_of(text);
+	assert_int_equal(search_run(scratch, &one, 1, &query, hits, HITS, &n_hits), 0);
+	query.tuning = NULL;
+	return n_hits ? hits[0].key : 0;
+}
+
+static uint64_t first(const char *text)
+{
+	return first_without(0, text);
+}
+
+static bool found(uint64_t key)
+{
+	for (size_t i = 0; i < n_hits; i++) {
+		if (hits[i].key == key)
+			return true;
+	}
+	return false;
+}
+
+/* Step 1: words. */
+static void forms_of_a_word_meet(void **state)
+{
+	add(1, "Zoë went to the Café with her children");
+	add(2, "nothing of that kind");
+	assert_int_equal(first("cafes"), 1);
+	assert_int_equal(first("who goes there"), 1);
+	assert_int_equal(first("a child"), 1);
+	assert_int_equal(first("ZOE"), 1);
+}
+
+static void numbers_are_found(void **state)
+{
+	add(1, "the rent is 1,450 euros from the 3rd");
+	add(2, "the rent is 450 euros");
+	assert_int_equal(first("1450"), 1);
+	assert_int_equal(first("3"), 1);
+}
+
+/* Step 2: the query. */
+static void words_that_say_nothing_are_dropped(void **state)
+{
+	const char *question = "who is it that we had in the garden?";
+
+	add(1, "a hedgehog lives behind the garden shed, under all of those wet leaves");
+	add(2, "it is what it is, and that is that: we had it in there");
+	for (uint64_t key = 3; key < 20; key++)
+		add(key, "some other garden, quite far away, belongs to people from the town");
+	assert_int_not_equal(first(question), 2);
+	assert_int_equal(first_without(SEARCH_NO_STOPS, question), 2);
+}
+
+static void they_are_all_kept_when_there_are_no_others(void **state)
+{
+	add(1, "to be or not to be");
+	add(2, "kettle");
+	assert_int_equal(first("to be or not to be"), 1);
+	assert_int_equal(first("what is it"), 0);
+	assert_int_equal(first("who is not"), 1);
+}
+
+static void any_word_will_do(void **state)
+{
+	add(1, "the red kettle");
+	add(2, "a green lamp");
+	first("kettle lamp submarine");
+	assert_int_equal(n_hits, 2);
+}
+
+static void no_query_is_an_error(void **state)
+{
+	static const char *const odd[] = {"",
+					  " ",
+					  "\"",
+					  "\"unclosed",
+					  "AND OR NOT",
+					  "a AND",
+					  "NEAR(kettle, 3)",
+					  "kettle*",
+					  "(((",
+					  "title:kettle",
+					  "-kettle",
+					  "^kettle",
+					  "'; DROP TABLE x; --",
+					  "%_%",
+					  "\\",
+					  "?",
+					  "\xff\xfe\x80",
+					  "e\xcc\x81\xcc\x81\xcc\x81",
+					  "\xe2\x80\xae",
+					  "🎉",
+					  "\xf0\x9f\x8e"};
+
+	add(1, "the red kettle");
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+		first(odd[i]);
+	assert_int_equal(first("\"kettle\" AND (NOT"), 1);
+	query.text = (struct text) {"\0kettle\0", 8};
+	assert_int_equal(first_without(0, NULL), 1);
+	query.text = (struct text) {NULL, 0};
+	assert_int_equal(first_without(0, NULL), 0);
+}
+
+static void ten_thousand_words_are_no_problem(void **state)
+{
+	char *text = malloc(200000);
+	size_t len = 0;
+
+	assert_non_null(text);
+	add(1, "the red kettle");
+	for (int i = 0; i < 10000; i++)
+		len += (size_t)sprintf(text + len, "unheard%d ", i);
+	query.text = (struct text) {text, len};
+	assert_int_equal(first_without(0, NULL), 0);
+	memcpy(text, "kettle ", 7);
+	assert_int_equal(first_without(0, NULL), 1);
+	free(text);
+}
+
+/* Step 3: BM25, over what this user has. */
+static void rare_words_weigh_more(void **state)
+{
+	for (uint64_t key = 1; key <= 20; key++)
+		add(key, "dinner with friends");
+	add(21, "an oboe with a crack");
+	assert_int_equal(first("dinner oboe"), 21);
+}
+
+static void repeating_a_word_soon_stops_counting(void **state)
+{
+	add(1, "kettle kettle kettle kettle kettle kettle");
+	add(2, "the kettle and the lamp stand there");
+	for (uint64_t key = 3; key < 9; key++)
+		add(key, "one thing or another");
+	assert_int_equal(first("kettle lamp"), 2);
+}
+
+static void short_texts_are_preferred_a_little(void **state)
+{
+	add(1, "the kettle that my aunt from Bergen gave to us when we moved house was stolen by a "
+	       "man who said that he had come to read the meter in the hall");
+	add(2, "the kettle was stolen");
+	assert_int_equal(first("kettle"), 2);
+	/* But not so much that they win with fewer words. */
+	assert_int_equal(first("kettle meter"), 1);
+}
+
+/* Alice is everywhere in one user's memories: there her name says little. */
+static void statistics_are_those_of_the_indexes_asked(void **state)
+{
+	struct search_index *other = search_index_new(NULL);
+	const struct search_index *both[] = {ix, other};
+	struct search_index *mine = ix;
+
+	for (uint64_t key = 1; key <= 30; key++)
+		add(key, "alice was here");
+	add(31, "the teapot came from york");
+	query.text = text_of("alice teapot");
+	assert_int_equal(first("alice teapot"), 31);
+	ix = other;
+	for (uint64_t key = 100; key < 400; key++)
+		add(key, "a teapot on the shelf");
+	ix = mine;
+	assert_int_equal(search_run(scratch, both, 2, &query, hits, HITS, &n_hits), 0);
+	assert_int_not_equal(hits[0].key, 31);
+	/* Alone, it is as it was. */
+	assert_int_equal(first("alice teapot"), 31);
+	search_index_free(other);
+}
+
+static void several_indexes_answer_as_one(void **state)
+{
+	struct search_index *mine = ix;
+	struct search_index *common = search_index_new(NULL);
+	const struct search_index *both[] = {mine, common};
+
+	add(1, "the red kettle");
+	ix = common;
+	add(1, "the red kettle and the lamp");
+	add(2, "a green lamp");
+	ix = mine;
+	query.text = text_of("kettle lamp");
+	assert_int_equal(search_run(scratch, both, 2, &query, hits, HITS, &n_hits), 0);
+	assert_int_equal(n_hits, 3);
+	assert_int_equal(hits[0].key, 1);
+	assert_int_equal(hits[0].index, 1);
+	assert_int_equal(search_run(scratch, both, 0, &query, hits, HITS, &n_hits), 0);
+	assert_int_equal(n_hits, 0);
+	search_index_free(common);
+}
+
+/* Step 4: context. */
+static void neighbours_count_for_a_memory(void **state)
+{
+	add_said(1, "the ferry to Bornholm leaves at nine", 1);
+	add_said(2, "I would take the bicycles along, even if that costs us a little more", 1);
+	for (uint64_t key = 10; key < 20; key++)
+		add_said(key, "some bicycles stood about in that street", key);
+	assert_int_equal(first("bicycles on the ferry to Bornholm"), 1);
+	assert_int_equal(hits[1].key, 2);
+	first_without(SEARCH_NO_CONTEXT, "bicycles on the ferry to Bornholm");
+	assert_int_not_equal(hits[1].key, 2);
+}
+
+static void context_reaches_three_on_both_sides_within_the_chat(void **state)
+{
+	for (uint64_t key = 1; key <= 9; key++)
+		add_said(key, key == 5 ? "the oboe is broken" : "just some talk of ours", 1);
+	add_said(20, "just some talk of theirs", 2);
+	assert_int_equal(first("oboe"), 5);
+	assert_int_equal(n_hits, 7);
+	assert_true(found(2) && found(8));
+	assert_false(found(1) || found(9) || found(20));
+}
+
+static void what_has_no_chat_has_no_neighbours(void **state)
+{
+	add(1, "the oboe is broken");
+	add(2, "just some talk");
+	first("oboe");
+	assert_int_equal(n_hits, 1);
+}
+
+/* Step 5: the best, looked at closely. */
+static void a_subject_named_lifts_what_is_about_it(void **state)
+{
+	const char *question = "What does Alice drink?";
+
+	add_about(1, "drinks green tea, gallons of it", "Alice Martin");
+	add_about(2, "drinks green tea, buckets of it", "Bob");
+	add_about(3, "drinks coffee", "Carl");
+	assert_int_equal(first(question), 1);
+	assert_int_not_equal(first_without(SEARCH_NO_SUBJECTS, question), 1);
+}
+
+/* Her name in another's text would otherwise weigh more than what is asked. */
+static void a_subjects_name_is_no_content_word(void **state)
+{
+	const char *question = "Which bicycle did Alice buy?";
+
+	add_about(1, "bought a red bicycle in May", "Alice");
+	add_about(2, "Alice, Alice, where are you, Alice?", "Bob");
+	for (uint64_t key = 3; key < 20; key++)
+		add_about(key, "bought another bicycle, which makes seven", "Carl");
+	assert_int_equal(first(question), 1);
+	assert_int_equal(first_without(SEARCH_NO_SUBJECTS, question), 2);
+}
+
+static void a_name_alone_finds_what_is_about_it(void **state)
+{
+	add_about(1, "likes green tea", "Alice");
+	add_about(2, "met Alice at the station", "Bob");
+	add_about(3, "likes coffee", "Carl");
+	first("alice");
+	assert_int_equal(n_hits, 2);
+	assert_true(found(1) && found(2));
+	first("What about Alice?");
+	assert_int_equal(n_hits, 2);
+}
+
+static void a_name_that_is_a_common_word_needs_its_capital(void **state)
+{
+	add_about(1, "plays chess", "Will");
+	add_about(2, "plays chess well", "Bob");
+	assert_int_equal(first("Does Will play chess?"), 1);
+	assert_int_equal(first("who will play chess well?"), 2);
+}
+
+static void assert_date_finds(const char *question, int64_t right, int64_t wrong)
+{
+	search_index_free(ix);
+	ix = search_index_new(NULL);
+	add_at(1, "we had a picnic", right);
+	add_at(2, "we had a picnic", wrong);
+	assert_int_equal(first(question), 1);
+	add_at(3, "we had a picnic", right);
+	search_index_remove(ix, 1);
+	assert_int_equal(first(question), 3);
+}
+
+static void a_date_named_lifts_what_is_of_it(void **state)
+{
+	assert_date_finds("picnic in May 2023", at(2023, 5, 30), at(2023, 6, 1));
+	assert_date_finds("the picnic on 7 May", at(2021, 5, 7), at(2023, 5, 8));
+	assert_date_finds("the picnic on May 7th, 2022", at(2022, 5, 7), at(2023, 5, 7));
+	assert_date_finds("picnic on the 7th of May", at(2022, 5, 7), at(2023, 5, 6));
+	assert_date_finds("picnic last March", at(2023, 3, 9), at(2023, 4, 9));
+	assert_date_finds("picnic 2022-12-24", at(2022, 12, 24), at(2023, 12, 24));
+	assert_date_finds("the picnic of 2021", at(2021, 12, 31), at(2022, 1, 1));
+	assert_date_finds("picnic yesterday", at(2024, 1, 4), at(2024, 1, 5));
+	assert_date_finds("picnic today", at(2024, 1, 5) - 1, at(2024, 1, 4));
+	assert_date_finds("picnic last week", at(2023, 12, 31), at(2024, 1, 1));
+	assert_date_finds("picnic this week", at(2024, 1, 1), at(2023, 12, 31));
+	assert_date_finds("picnic last month", at(2023, 12, 1), at(2024, 1, 1));
+	assert_date_finds("picnic last year", at(2023, 1, 1), at(2024, 1, 1));
+	assert_date_finds("picnic last Tuesday", at(2024, 1, 2), at(2024, 1, 3));
+	assert_date_finds("picnic last Friday", at(2023, 12, 29), at(2024, 1, 5) - 1);
+	assert_date_finds("picnic on Friday", at(2024, 1, 5) - 1, at(2024, 1, 4));
+	assert_date_finds("picnic three weeks ago", at(2023, 12, 15), at(2023, 12, 25));
+	assert_date_finds("picnic a year ago", at(2023, 1, 5), at(2023, 9, 1));
+	assert_date_finds("picnic last summer", at(2023, 8, 31), at(2023, 9, 1));
+	assert_date_finds("picnic in the winter of 2022", at(2023, 2, 1), at(2023, 3, 1));
+}
+
+static void dates_decide_only_when_they_are_looked_for(void **state)
+{
+	add_at(1, "we had a picnic", at(2021, 5, 7));
+	add_at(2, "we had a picnic", at(2023, 6, 1));
+	assert_int_equal(first("picnic in May 2021"), 1);
+	assert_int_equal(first_without(SEARCH_NO_DATES, "picnic in May 2021"), 2);
+	/* Not every may is a month. */
+	assert_int_equal(first("I may picnic"), 2);
+}
+
+static void a_date_alone_finds_its_time(void **state)
+{
+	add_at(1, "we had a picnic", at(2024, 1, 4));
+	add_at(2, "the kettle broke", at(2024, 1, 4));
+	add_at(3, "it rained", at(2024, 1, 3));
+	first("What did we do yesterday?");
+	assert_int_equal(n_hits, 2);
+	assert_false(found(3));
+}
+
+static void when_lifts_what_speaks_of_time(void **state)
+{
+	static const char *const asking[] = {"When is the concert?", "how long is the concert",
+					     "What year was the concert in?"};
+
+	add_at(1, "the concert is on the very first Tuesday in spring", NOW - 90 * DAY);
+	add_at(2, "the concert is in the old hall near our station", NOW - 90 * DAY + 1);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(first(asking[i]), 1);
+		assert_int_equal(first_without(SEARCH_NO_TIME_WORDS, asking[i]), 2);
+	}
+	assert_int_equal(first("Where is the concert?"), 2);
+}
+
+static void an_answer_inherits_from_its_question(void **state)
+{
+	const char *question = "What kind of cheese does Grandpa like?";
+
+	/* A statement and a question with the same words; what follows differs in nothing else. */
+	add_said(1, "Tell me whether Grandpa likes cheese.", 1);
+	add_said(2, "Only the one with holes.", 1);
+	add_said(11, "Do you know whether Grandpa likes cheese?", 2);
+	add_said(12, "Only the one with holes.", 2);
+	first(question);
+	assert_true(found(2) && found(12));
+	assert_true(hits[2].key == 12 && hits[3].key == 2);
+	assert_true(hits[2].similarity > hits[3].similarity * 1.5f);
+	first_without(SEARCH_NO_ANSWERS, question);
+	assert_true(hits[2].similarity < hits[3].similarity * 1.5f);
+}
+
+/* Step 6: repair. */
+static void a_typo_is_mended(void **state)
+{
+	static const char *const typos[] = {"restuarant", "restarant", "restaurrant", "restourant",
+					    "Resteurants"};
+
+	add(1, "the restaurants by the harbour");
+	add(2, "nothing of that kind");
+	for (size_t i = 0; i < sizeof(typos) / sizeof(typos[0]); i++) {
+		assert_int_equal(first(typos[i]), 1);
+		assert_int_equal(first_without(SEARCH_NO_REPAIR, typos[i]), 0);
+	}
+	add(3, "мы были в библиотеке вчера");
+	assert_int_equal(first("библиотеке"), 3);
+	assert_int_equal(first("библотеке"), 3);
+}
+
+static void known_and_short_words_are_left_alone(void **state)
+{
+	add(1, "a house on the hill");
+	add(2, "a mouse in the wall");
+	add(3, "tea");
+	first("mouse");
+	assert_int_equal(n_hits, 1);
+	assert_int_equal(first("pea"), 0);
+	assert_int_equal(first("1999"), 0);
+	/* A word of the language, if not of these memories. */
+	add(4, "near");
+	assert_int_equal(first("year"), 0);
+	assert_int_equal(first("zzzzzz"), 0);
+}
+
+/* Step 7: priors and filters. */
+static void importance_and_recency_decide_between_equals(void **state)
+{
+	add_doc((struct search_doc) {.key = 1, .time_ms = NOW - 9 * DAY, .importance = 0.9f},
+		"the red kettle");
+	add_doc((struct search_doc) {.key = 2, .time_ms = NOW - 9 * DAY, .importance = 0.1f},
+		"the red kettle");
+	assert_int_equal(first("kettle"), 1);
+	assert_true(hits[0].similarity > hits[1].similarity);
+	first_without(SEARCH_NO_PRIORS, "kettle");
+	assert_true(hits[0].similarity == hits[1].similarity);
+	search_index_remove(ix, 1);
+	add_doc((struct search_doc) {.key = 3, .time_ms = NOW - 900 * DAY, .importance = 0.1f},
+		"the red kettle");
+	assert_int_equal(first("kettle"), 2);
+	assert_true(hits[0].similarity > hits[1].similarity);
+}
+
+static void priors_stay_small(void **state)
+{
+	add_doc((struct search_doc) {.key = 1, .time_ms = NOW, .importance = 1}, "the red kettle");
+	add_doc((struct search_doc) {.key = 2, .time_ms = 0, .importance = 0},
+		"the red old kettle");
+	add(3, "some other thing that is red");
+	assert_int_equal(first("old red kettle"), 2);
+}
+
+static void filters_apply_before_the_limit(void **state)
+{
+	const struct search_index *one = ix;
+
+	for (uint64_t key = 1; key <= 500; key++)
+		add_doc((struct search_doc) {.key = key,
+					     .category = 1,
+					     .chat = 7,
+					     .time_ms = NOW - DAY,
+					     .expires_ms = NOW},
+			"kettle");
+	add_doc((struct search_doc) {.key = 900, .category = 2, .chat = 8, .time_ms = 5000},
+		"an old kettle with a very long story that ranks it last of all of them by far");
+	query.text = text_of("kettle");
+	assert_int_equal(search_run(scratch, &one, 1, &query, hits, 1, &n_hits), 0);
+	assert_int_equal(n_hits, 1);
+	assert_int_equal(hits[0].key, 900);
+	query.include_expired = true;
+	assert_int_not_equal(first("kettle"), 900);
+	query.categories = 1 << 2;
+	assert_int_equal(first("kettle"), 900);
+	assert_int_equal(n_hits, 1);
+	query.categories = 1 << 2 | 1 << 1;
+	assert_int_not_equal(first("kettle"), 900);
+	query.categories = 0;
+	query.chat = 8;
+	assert_int_equal(first("kettle"), 900);
+	assert_int_equal(n_hits, 1);
+	query.chat = 99;
+	assert_int_equal(first("kettle"), 0);
+	query.chat = 0;
+	query.to_ms = 5001;
+	assert_int_equal(first("kettle"), 900);
+	assert_int_equal(n_hits, 1);
+	query.to_ms = 5000;
+	assert_int_equal(first("kettle"), 0);
+}
+
+static bool accept_odd(void *arg, uint64_t key)
+{
+	++*(size_t *)arg;
+	return key % 2;
+}
+
+static void the_caller_has_the_last_word(void **state)
+{
+	size_t asked = 0;
+
+	for (uint64_t key = 1; key <= 10; key++)
+		add_said(key, "kettle", 1);
+	query.accept = accept_odd;
+	query.arg = &asked;
+	first("kettle");
+	assert_int_equal(n_hits, 5);
+	assert_true(asked >= 10);
+	assert_false(found(2));
+}
+
+static void expiry_is_to_the_millisecond(void **state)
+{
+	add_doc((struct search_doc) {.key = 1, .expires_ms = NOW}, "kettle");
+	add_doc((struct search_doc) {.key = 2, .expires_ms = NOW + 1}, "kettle");
+	assert_int_equal(first("kettle"), 2);
+	assert_int_equal(n_hits, 1);
+}
+
+/* What an answer is. */
+static void equals_come_newest_first_then_by_key(void **state)
+{
+	add_at(5, "kettle", 1000);
+	add_at(3, "kettle", 1000);
+	add_at(4, "kettle", 2000);
+	add_at(9, "kettle", 500);
+	first_without(SEARCH_NO_PRIORS, "kettle");
+	assert_int_equal(n_hits, 4);
+	assert_int_equal(hits[0].key, 4);
+	assert_int_equal(hits[1].key, 3);
+	assert_int_equal(hits[2].key, 5);
+	assert_int_equal(hits[3].key, 9);
+}
+
+static void of_many_equals_the_newest_are_kept(void **state)
+{
+	for (uint64_t key = 1; key <= 3000; key++)
+		add_at(key, "kettle", (int64_t)(key * 7919 % 3000));
+	query.text = text_of("kettle");
+	assert_int_not_equal(first_without(SEARCH_NO_PRIORS, "kettle"), 0);
+	for (size_t i = 0; i < 500; i++)
+		assert_int_equal(hits[i].key * 7919 % 3000, 2999 - i);
+}
+
+static void similarity_is_between_0_and_1(void **state)
+{
+	char text[64];
+
+	for (uint64_t key = 1; key <= 300; key++) {
+		snprintf(text, sizeof(text), "kettle number %u and lamp %u", (unsigned)key,
+			 (unsigned)key % 7);
+		add_said(key, text, key % 3);
+	}
+	first("kettle lamp 5 number 33");
+	assert_true(n_hits > 200);
+	for (size_t i = 0; i < n_hits; i++) {
+		assert_true(hits[i].similarity > 0 && hits[i].similarity <= 1);
+		assert_true(i == 0 || hits[i].similarity <= hits[i - 1].similarity);
+	}
+}
+
+static void the_same_question_has_the_same_answer(void **state)
+{
+	static struct search_hit before[HITS];
+	size_t n_before;
+
+	for (uint64_t key = 1; key <= 200; key++)
+		add_said(key, key % 3 ? "a kettle" : "two lamps and one kettle", key % 5);
+	first("kettle and lamp");
+	memcpy(before, hits, sizeof(hits));
+	n_before = n_hits;
+	first("an unrelated lamp");
+	first("kettle and lamp");
+	assert_int_equal(n_hits, n_before);
+	for (size_t i = 0; i < n_hits; i++) {
+		assert_int_equal(hits[i].key, before[i].key);
+		assert_true(hits[i].similarity == before[i].similarity);
+	}
+}
+
+/* Long lists of common words only raise what rarer words have found: the order stays. */
+static void long_lists_change_nothing_at_the_top(void **state)
+{
+	char text[64];
+
+	for (uint64_t key = 1; key <= 20000; key++) {
+		snprintf(text, sizeof(text), "%s %s", key % 2 ? "garden" : "street",
+			 key % 40 == 0 ? "oboe" : "drum");
+		add_at(key, text, (int64_t)key);
+	}
+	add_at(30000, "oboe garden", 5);
+	assert_int_equal(first("oboe garden"), 30000);
+	assert_int_equal(hits[1].key, 20000);
+}
+
+static void other_scripts_are_found(void **state)
+{
+	add(1, "我喜欢在西湖边喝龙井茶");
+	add(2, "彼は東京でラーメンを食べた");
+	add(3, "ฉันชอบกินส้มตำ");
+	add(4, "שלום עולם");
+	add(5, "party 🎉 at Zoe\xcc\x88's");
+	assert_int_equal(first("龙井茶"), 1);
+	assert_int_equal(first("茶"), 1);
+	assert_int_equal(first("ラーメン"), 2);
+	assert_int_equal(first("ส้มตำ"), 3);
+	assert_int_equal(first("עולם"), 4);
+	assert_int_equal(first("🎉"), 5);
+	assert_int_equal(first("zoë"), 5);
+}
+
+/* The set of our own: see bench/search_quality.c for the figures. */
+static struct value *read_set(struct arena *arena, const char *name)
+{
+	const char *folder = getenv("KOINE_SEARCH_SET");
+	struct value *v = NULL;
+	char path[4096];
+	char *text = arena_alloc(arena, 1 << 20);
+	FILE *file;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "test/search", name);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	len = fread(text, 1, 1 << 20, file);
+	fclose(file);
+	assert_int_equal(json_read(arena, text, len, &json_default_limits, &v, NULL), 0);
+	return v;
+}
+
+static int64_t read_time(struct text t)
+{
+	struct tm tm = {0};
+
+	assert_non_null(strptime(t.data, "%Y-%m-%dT%H:%M:%S", &tm));
+	return (int64_t)timegm(&tm) * 1000;
+}
+
+static void add_set(const struct value *memories)
+{
+	value_each (m, memories) {
+		struct text subject = value_text(value_find(m, "subjects")->first);
+		struct search_doc doc = {.text = value_text(value_find(m, "text")),
+					 .chat = search_hash(value_text(value_find(m, "chat"))),
+					 .time_ms = read_time(value_text(value_find(m, "time"))),
+					 .subjects = &subject,
+					 .n_subjects = 1,
+					 .importance = 0.5f};
+		int64_t key;
+
+		assert_true(value_int(value_find(m, "key"), &key));
+		doc.key = (uint64_t)key;
+		assert_int_equal(search_index_add(ix, scratch, &doc), 0);
+	}
+}
+
+static double recall_at_10(const struct value *questions, unsigned off)
+{
+	double sum = 0;
+
+	value_each (q, questions) {
+		const struct value *evidence = value_find(q, "evidence");
+
+		query.text = value_text(value_find(q, "question"));
+		first_without(off, NULL);
+		n_hits = n_hits < 10 ? n_hits : 10;
+		value_each (e, evidence) {
+			int64_t key;
+
+			assert_true(value_int(e, &key));
+			sum += found((uint64_t)key) / (double)evidence->len;
+		}
+	}
+	return sum / questions->len;
+}
+
+static void our_own_questions_are_answered(void **state)
+{
+	struct arena arena;
+	struct value *memories;
+	struct value *questions;
+
+	arena_init(&arena, 64 << 20);
+	memories = read_set(&arena, "memories.json");
+	questions = read_set(&arena, "questions.json");
+	assert_true(memories->len >= 300 && questions->len >= 60);
+	add_set(memories);
+	assert_true(recall_at_10(questions, 0) > 0.70);
+	assert_true(recall_at_10(questions, SEARCH_NO_CONTEXT | SEARCH_NO_SUBJECTS) < 0.65);
+	arena_done(&arena);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(forms_of_a_word_meet),
+		TEST(numbers_are_found),
+		TEST(words_that_say_nothing_are_dropped),
+		TEST(they_are_all_kept_when_there_are_no_others),
+		TEST(any_word_will_do),
+		TEST(no_query_is_an_error),
+		TEST(ten_thousand_words_are_no_problem),
+		TEST(rare_words_weigh_more),
+		TEST(repeating_a_word_soon_stops_counting),
+		TEST(short_texts_are_preferred_a_little),
+		TEST(statistics_are_those_of_the_indexes_asked),
+		TEST(several_indexes_answer_as_one),
+		TEST(neighbours_count_for_a_memory),
+		TEST(context_reaches_three_on_both_sides_within_the_chat),
+		TEST(what_has_no_chat_has_no_neighbours),
+		TEST(a_subject_named_lifts_what_is_about_it),
+		TEST(a_subjects_name_is_no_content_word),
+		TEST(a_name_alone_finds_what_is_about_it),
+		TEST(a_name_that_is_a_common_word_needs_its_capital),
+		TEST(a_date_named_lifts_what_is_of_it),
+		TEST(dates_decide_only_when_they_are_looked_for),
+		TEST(a_date_alone_finds_its_time),
+		TEST(when_lifts_what_speaks_of_time),
+		TEST(an_answer_inherits_from_its_question),
+		TEST(a_typo_is_mended),
+		TEST(known_and_short_words_are_left_alone),
+		TEST(importance_and_recency_decide_between_equals),
+		TEST(priors_stay_small),
+		TEST(filters_apply_before_the_limit),
+		TEST(the_caller_has_the_last_word),
+		TEST(expiry_is_to_the_millisecond),
+		TEST(equals_come_newest_first_then_by_key),
+		TEST(of_many_equals_the_newest_are_kept),
+		TEST(similarity_is_between_0_and_1),
+		TEST(the_same_question_has_the_same_answer),
+		TEST(long_lists_change_nothing_at_the_top),
+		TEST(other_scripts_are_found),
+		TEST(our_own_questions_are_answered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
