@@ -46,7 +46,7 @@ enum column {
 	" FROM memory WHERE owner IS NULL AND chat IS NULL AND :common" filter
 #define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter
 
-static void bind_scope(struct statement *q, const struct memory_scope *scope)
+static void bind_scope(struct statement *q, const struct store_scope *scope)
 {
 	query_bind_text(q, ":user", scope->user);
 	query_bind_text(q, ":chat", scope->chat);
@@ -54,7 +54,7 @@ static void bind_scope(struct statement *q, const struct memory_scope *scope)
 }
 
 /* Of a query with IN_SCOPE. */
-static void bind_in_scope(struct statement *q, const struct memory_scope *scope)
+static void bind_in_scope(struct statement *q, const struct store_scope *scope)
 {
 	query_bind_int(q, ":everything", scope->everything);
 	bind_scope(q, scope);
@@ -62,7 +62,7 @@ static void bind_in_scope(struct statement *q, const struct memory_scope *scope)
 
 /* The walk that suits the scope, with what the scope needs bound. */
 static int start_walk(struct connection *c, const struct query *some, const struct query *all,
-		      const struct memory_scope *scope, struct statement **ret_q)
+		      const struct store_scope *scope, struct statement **ret_q)
 {
 	int r;
 
@@ -147,7 +147,7 @@ static int copy_text(struct arena *arena, struct text *t)
 	return t->data ? 0 : -ENOMEM;
 }
 
-int memory_row_copy(struct arena *arena, const struct memory_row *row, struct memory_row *ret_row)
+int store_memory_copy(struct arena *arena, const struct memory_row *row, struct memory_row *ret_row)
 {
 	struct memory_row copy = *row;
 	struct text *const texts[] = {&copy.id,    &copy.content,  &copy.source, &copy.category,
@@ -175,13 +175,13 @@ static int take_row(struct statement *q, struct arena *arena, struct memory_row 
 	if (r == 0 && found)
 		r = read_row(q, &row);
 	if (r == 0 && found)
-		r = memory_row_copy(arena, &row, ret_row);
+		r = store_memory_copy(arena, &row, ret_row);
 	if (r == 0)
 		*ret_found = found;
 	return r;
 }
 
-int memory_add(struct connection *c, const struct memory_row *row, int64_t *ret_seq)
+int store_memory_add(struct connection *c, const struct memory_row *row, int64_t *ret_seq)
 {
 	static const struct query sql = {
 		"INSERT INTO memory (id, content, content_hash, source, category, importance,"
@@ -228,7 +228,7 @@ static int run_and_see(struct statement *q, bool *ret_found)
 	return r;
 }
 
-int memory_update(struct connection *c, const struct memory_row *row, bool *ret_found)
+int store_memory_update(struct connection *c, const struct memory_row *row, bool *ret_found)
 {
 	static const struct query sql = {
 		"UPDATE memory SET content = :content, content_hash = :hash, source = :source,"
@@ -245,8 +245,8 @@ int memory_update(struct connection *c, const struct memory_row *row, bool *ret_
 	return run_and_see(q, ret_found);
 }
 
-int memory_delete(struct connection *c, const struct memory_scope *scope, struct text id,
-		  bool *ret_found)
+int store_memory_delete(struct connection *c, const struct store_scope *scope, struct text id,
+			bool *ret_found)
 {
 	static const struct query sql = {"DELETE FROM memory WHERE id = :id AND " IN_SCOPE
 					 " RETURNING seq"};
@@ -261,8 +261,8 @@ int memory_delete(struct connection *c, const struct memory_scope *scope, struct
 	return run_and_see(q, ret_found);
 }
 
-int memory_find(struct connection *c, const struct memory_scope *scope, struct text id,
-		struct arena *arena, struct memory_row *ret_row, bool *ret_found)
+int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,
+		      struct arena *arena, struct memory_row *ret_row, bool *ret_found)
 {
 	static const struct query sql = {"SELECT " COLUMNS
 					 " FROM memory WHERE id = :id AND " IN_SCOPE};
@@ -277,8 +277,8 @@ int memory_find(struct connection *c, const struct memory_scope *scope, struct t
 	return take_row(q, arena, ret_row, ret_found);
 }
 
-int memory_find_seq(struct connection *c, const struct memory_scope *scope, int64_t seq,
-		    struct arena *arena, struct memory_row *ret_row, bool *ret_found)
+int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
+			  struct arena *arena, struct memory_row *ret_row, bool *ret_found)
 {
 	static const struct query sql = {"SELECT " COLUMNS
 					 " FROM memory WHERE seq = :seq AND " IN_SCOPE};
@@ -313,8 +313,9 @@ static bool end_of_prefix(struct text prefix, char end[PREFIX_MAX])
 	return true;
 }
 
-int memory_find_prefix(struct connection *c, const struct memory_scope *scope, struct text prefix,
-		       struct arena *arena, struct memory_row *ret_row, unsigned *ret_n)
+int store_memory_find_prefix(struct connection *c, const struct store_scope *scope,
+			     struct text prefix, struct arena *arena, struct memory_row *ret_row,
+			     unsigned *ret_n)
 {
 	static const struct query sql = {
 		"SELECT " COLUMNS " FROM memory WHERE id >= :start AND id < :end AND " IN_SCOPE
@@ -345,8 +346,8 @@ int memory_find_prefix(struct connection *c, const struct memory_scope *scope, s
 	return 0;
 }
 
-int memory_find_same(struct connection *c, const struct memory_row *like, int64_t since_ms,
-		     struct arena *arena, struct memory_row *ret_row, bool *ret_found)
+int store_memory_find_same(struct connection *c, const struct memory_row *like, int64_t since_ms,
+			   struct arena *arena, struct memory_row *ret_row, bool *ret_found)
 {
 	static const struct query sql = {
 		"SELECT " COLUMNS " FROM memory WHERE content_hash = :hash AND stored_ms >= :since"
@@ -376,7 +377,7 @@ int memory_find_same(struct connection *c, const struct memory_row *like, int64_
 static const struct query list_scope = {WALK(COLUMNS, LIST_FILTER) LIST_ORDER};
 static const struct query list_all = {WALK_ALL(COLUMNS, LIST_FILTER) LIST_ORDER};
 
-static int start_list(struct connection *c, const struct memory_list_opts *opts,
+static int start_list(struct connection *c, const struct store_memory_list_opts *opts,
 		      struct statement **ret_q)
 {
 	bool first_page = opts->before_ms == 0 && opts->before_seq == 0;
@@ -435,14 +436,14 @@ static int array_add(struct row_array *a, const struct memory_row *row)
 		if (r != 0)
 			return r;
 	}
-	r = memory_row_copy(a->arena, row, &a->rows[a->n]);
+	r = store_memory_copy(a->arena, row, &a->rows[a->n]);
 	if (r == 0)
 		a->n++;
 	return r;
 }
 
-int memory_list(struct connection *c, const struct memory_list_opts *opts, struct arena *arena,
-		struct memory_row **ret_rows, unsigned *ret_n)
+int store_memory_list(struct connection *c, const struct store_memory_list_opts *opts,
+		      struct arena *arena, struct memory_row **ret_rows, unsigned *ret_n)
 {
 	CLEANUP(query_donep) struct statement *q = NULL;
 	struct row_array list = {.arena = arena};
@@ -486,7 +487,8 @@ static int hand_out(struct statement *q, memory_fn fn, void *arg)
 	}
 }
 
-int memory_each(struct connection *c, const struct memory_scope *scope, memory_fn fn, void *arg)
+int store_memory_each(struct connection *c, const struct store_scope *scope, memory_fn fn,
+		      void *arg)
 {
 	static const struct query some = {WALK(COLUMNS, "") " ORDER BY created_ms, seq"};
 	static const struct query all = {WALK_ALL(COLUMNS, "") " ORDER BY created_ms, seq"};
@@ -499,7 +501,8 @@ int memory_each(struct connection *c, const struct memory_scope *scope, memory_f
 	return hand_out(q, fn, arg);
 }
 
-int memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn, void *arg)
+int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
+		       void *arg)
 {
 	static const struct query sql = {
 		"DELETE FROM memory WHERE seq IN (SELECT seq FROM memory WHERE expires_ms <= :now"
@@ -532,7 +535,7 @@ int memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn
 	}
 }
 
-int memory_next_expiry(struct connection *c, int64_t *ret_ms)
+int store_memory_next_expiry(struct connection *c, int64_t *ret_ms)
 {
 	static const struct query sql = {
 		"SELECT min(expires_ms) FROM memory WHERE expires_ms IS NOT NULL"};
@@ -554,8 +557,8 @@ int memory_next_expiry(struct connection *c, int64_t *ret_ms)
 	" count(CASE WHEN owner IS NULL THEN chat END), count(DISTINCT owner),"                    \
 	" coalesce(min(created_ms), 0), coalesce(max(created_ms), 0)"
 
-int memory_count(struct connection *c, const struct memory_scope *scope, int64_t now_ms,
-		 struct memory_stats *ret_stats)
+int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,
+		       struct store_memory_stats *ret_stats)
 {
 	static const struct query some = {COUNT " FROM (" WALK(COUNTED, "") ") AS seen"};
 	static const struct query all = {COUNT " FROM memory"};
@@ -570,7 +573,7 @@ int memory_count(struct connection *c, const struct memory_scope *scope, int64_t
 	r = query_next(q, &row);
 	if (r != 0)
 		return r;
-	*ret_stats = (struct memory_stats) {
+	*ret_stats = (struct store_memory_stats) {
 		.n_all = query_int(q, 0),
 		.n_expired = query_int(q, 1),
 		.n_personal = query_int(q, 2),
@@ -585,8 +588,8 @@ int memory_count(struct connection *c, const struct memory_scope *scope, int64_t
 
 #define BY_CATEGORY " GROUP BY category ORDER BY count(*) DESC, category"
 
-int memory_count_categories(struct connection *c, const struct memory_scope *scope,
-			    int (*fn)(void *arg, struct text category, int64_t n), void *arg)
+int store_memory_count_categories(struct connection *c, const struct store_scope *scope,
+				  int (*fn)(void *arg, struct text category, int64_t n), void *arg)
 {
 	static const struct query some = {
 		"SELECT category, count(*) FROM (" WALK("category", "") ") AS seen" BY_CATEGORY};

@@ -23,7 +23,7 @@ struct memory_row {
 	struct text source;
 	struct text category;
 	double importance;
-	struct text subjects; /* a JSON array */
+	struct text subjects; /* not looked into */
 	struct text owner;    /* data NULL: nobody's */
 	struct text chat;     /* data NULL: of no chat */
 	bool shared;
@@ -31,7 +31,7 @@ struct memory_row {
 	int64_t updated_ms;
 	int64_t stored_ms;    /* when it came to us, whatever created_ms says */
 	int64_t expires_ms;   /* or MEMORY_NEVER */
-	struct text metadata; /* a JSON object */
+	struct text metadata; /* not looked into */
 };
 
 /*
@@ -39,7 +39,7 @@ struct memory_row {
  * ones, which have neither. data NULL stands for no user and no chat, so an
  * empty scope sees the common ones.
  */
-struct memory_scope {
+struct store_scope {
 	struct text user;
 	struct text chat;
 	bool without_common;
@@ -51,34 +51,35 @@ struct memory_scope {
 typedef int (*memory_fn)(void *arg, const struct memory_row *row);
 
 /* All of `row` but seq, which is returned. -EEXIST when the id is taken. */
-int memory_add(struct connection *c, const struct memory_row *row, int64_t *ret_seq);
+int store_memory_add(struct connection *c, const struct memory_row *row, int64_t *ret_seq);
 
 /*
  * Rewrites what may change of the memory with row->id: content, source, category,
  * importance, subjects, updated_ms, expires_ms and metadata.
  */
-int memory_update(struct connection *c, const struct memory_row *row, bool *ret_found);
+int store_memory_update(struct connection *c, const struct memory_row *row, bool *ret_found);
 
-int memory_delete(struct connection *c, const struct memory_scope *scope, struct text id,
-		  bool *ret_found);
+int store_memory_delete(struct connection *c, const struct store_scope *scope, struct text id,
+			bool *ret_found);
 
 /* Rows that are found, here and below, are copied into the arena. */
-int memory_find(struct connection *c, const struct memory_scope *scope, struct text id,
-		struct arena *arena, struct memory_row *ret_row, bool *ret_found);
-int memory_find_seq(struct connection *c, const struct memory_scope *scope, int64_t seq,
-		    struct arena *arena, struct memory_row *ret_row, bool *ret_found);
+int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,
+		      struct arena *arena, struct memory_row *ret_row, bool *ret_found);
+int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
+			  struct arena *arena, struct memory_row *ret_row, bool *ret_found);
 
 /* How many of the scope have an id that starts so: 0, 1, or 2 for more. The row is
  * set when it is 1. An empty prefix fits none. */
-int memory_find_prefix(struct connection *c, const struct memory_scope *scope, struct text prefix,
-		       struct arena *arena, struct memory_row *ret_row, unsigned *ret_n);
+int store_memory_find_prefix(struct connection *c, const struct store_scope *scope,
+			     struct text prefix, struct arena *arena, struct memory_row *ret_row,
+			     unsigned *ret_n);
 
 /* The first that came since `since_ms` with the content, owner, chat and `shared` of `like`. */
-int memory_find_same(struct connection *c, const struct memory_row *like, int64_t since_ms,
-		     struct arena *arena, struct memory_row *ret_row, bool *ret_found);
+int store_memory_find_same(struct connection *c, const struct memory_row *like, int64_t since_ms,
+			   struct arena *arena, struct memory_row *ret_row, bool *ret_found);
 
-struct memory_list_opts {
-	struct memory_scope scope;
+struct store_memory_list_opts {
+	struct store_scope scope;
 	unsigned limit;
 	size_t max_bytes; /* of text in all rows: the rows that would pass it are left off; 0: any */
 	bool include_expired;
@@ -89,21 +90,23 @@ struct memory_list_opts {
 };
 
 /* Newest first. The rows are one array. */
-int memory_list(struct connection *c, const struct memory_list_opts *opts, struct arena *arena,
-		struct memory_row **ret_rows, unsigned *ret_n);
+int store_memory_list(struct connection *c, const struct store_memory_list_opts *opts,
+		      struct arena *arena, struct memory_row **ret_rows, unsigned *ret_n);
 
 /* Every row of the scope, expired ones too, oldest first, read as it goes: the store of
  * the moment at which it began. */
-int memory_each(struct connection *c, const struct memory_scope *scope, memory_fn fn, void *arg);
+int store_memory_each(struct connection *c, const struct store_scope *scope, memory_fn fn,
+		      void *arg);
 
 /* Deletes up to `limit` whose time has come, and tells of each after all are gone: of its
  * row only seq, id, owner, chat and shared are set. */
-int memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn, void *arg);
+int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
+		       void *arg);
 
 /* When the next one expires; MEMORY_NEVER if none will. */
-int memory_next_expiry(struct connection *c, int64_t *ret_ms);
+int store_memory_next_expiry(struct connection *c, int64_t *ret_ms);
 
-struct memory_stats {
+struct store_memory_stats {
 	int64_t n_all; /* with those that are expired and not yet swept */
 	int64_t n_expired;
 	int64_t n_personal; /* have an owner */
@@ -115,12 +118,13 @@ struct memory_stats {
 };
 
 /* Walks all rows of the scope. */
-int memory_count(struct connection *c, const struct memory_scope *scope, int64_t now_ms,
-		 struct memory_stats *ret_stats);
+int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,
+		       struct store_memory_stats *ret_stats);
 
 /* Per category that occurs, most frequent first. */
-int memory_count_categories(struct connection *c, const struct memory_scope *scope,
-			    int (*fn)(void *arg, struct text category, int64_t n), void *arg);
+int store_memory_count_categories(struct connection *c, const struct store_scope *scope,
+				  int (*fn)(void *arg, struct text category, int64_t n), void *arg);
 
 /* A copy of the row and all its text; -ENOMEM when the arena is spent. */
-int memory_row_copy(struct arena *arena, const struct memory_row *row, struct memory_row *ret_row);
+int store_memory_copy(struct arena *arena, const struct memory_row *row,
+		      struct memory_row *ret_row);

@@ -31,8 +31,8 @@ static const char first_tables[] =
 	"	updated_ms INTEGER NOT NULL,"
 	"	stored_ms INTEGER NOT NULL,"
 	"	expires_ms INTEGER,"
-	"	subjects TEXT NOT NULL," /* a JSON array */
-	"	metadata TEXT NOT NULL," /* a JSON object */
+	"	subjects TEXT NOT NULL,"
+	"	metadata TEXT NOT NULL,"
 	"	content TEXT NOT NULL"
 	") STRICT;"
 	"CREATE INDEX memory_by_owner ON memory (owner, created_ms) WHERE owner IS NOT NULL;"

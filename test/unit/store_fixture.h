@@ -24,7 +24,7 @@ struct fixture {
 	struct why why;
 };
 
-static const struct memory_scope EVERYTHING = {.everything = true};
+static const struct store_scope EVERYTHING = {.everything = true};
 
 static inline void fixture_open(struct fixture *f)
 {
@@ -109,7 +109,7 @@ static inline int add_plain(struct store *s, const char *id, struct text content
 	if (!id && uuid4(made) != 0)
 		return -1;
 	row = plain_row(text_of(id ? id : made), content);
-	return memory_add(store_writer(s), &row, &seq);
+	return store_memory_add(store_writer(s), &row, &seq);
 }
 
 static inline int add_and_commit(struct store *s, const char *id, struct text content)
@@ -129,9 +129,9 @@ static inline int add_and_commit(struct store *s, const char *id, struct text co
 
 static inline int64_t count_all(struct connection *c)
 {
-	struct memory_stats stats;
+	struct store_memory_stats stats;
 
-	assert_int_equal(memory_count(c, &EVERYTHING, 0, &stats), 0);
+	assert_int_equal(store_memory_count(c, &EVERYTHING, 0, &stats), 0);
 	return stats.n_all;
 }
 
@@ -140,6 +140,6 @@ static inline bool has_id(struct fixture *f, struct connection *c, const char *i
 	struct memory_row row;
 	bool found = false;
 
-	assert_int_equal(memory_find(c, &EVERYTHING, text_of(id), &f->arena, &row, &found), 0);
+	assert_int_equal(store_memory_find(c, &EVERYTHING, text_of(id), &f->arena, &row, &found), 0);
 	return found;
 }

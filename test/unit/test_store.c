@@ -731,7 +731,7 @@ static int fill_up(struct fixture *f, int (*make_room)(void *arg), void *arg)
 {
 	char content[4096];
 	struct text text = {.data = content, .len = sizeof(content)};
-	struct memory_stats stats;
+	struct store_memory_stats stats;
 	int n = 0, r;
 
 	memset(content, 'x', sizeof(content));
@@ -742,7 +742,7 @@ static int fill_up(struct fixture *f, int (*make_room)(void *arg), void *arg)
 	while (r == 0 && n++ < 100000);
 	if (r != -ENOSPC || n == 0)
 		return 2;
-	if (memory_count(store_reader(f->store, 0), &EVERYTHING, 0, &stats) != 0 ||
+	if (store_memory_count(store_reader(f->store, 0), &EVERYTHING, 0, &stats) != 0 ||
 	    stats.n_all != n)
 		return 3;
 	if (make_room(arg) != 0)
@@ -753,7 +753,7 @@ static int fill_up(struct fixture *f, int (*make_room)(void *arg), void *arg)
 		return 6;
 	store_close(f->store);
 	if (store_open(f->url, &(struct store_opts) {.n_readers = 1}, &f->store, &f->why) != 0 ||
-	    memory_count(store_reader(f->store, 0), &EVERYTHING, 0, &stats) != 0)
+	    store_memory_count(store_reader(f->store, 0), &EVERYTHING, 0, &stats) != 0)
 		return 7;
 	store_close(f->store);
 	return stats.n_all == n + 1 ? 0 : 8;
@@ -1278,7 +1278,7 @@ static void readers_cannot_write(void **state)
 /* Every step may fail for want of memory, but in no other way. */
 static int work_a_little(struct fixture *f, const char *copy)
 {
-	struct memory_list_opts list = {.scope = EVERYTHING, .limit = 3};
+	struct store_memory_list_opts list = {.scope = EVERYTHING, .limit = 3};
 	struct memory_row *rows;
 	unsigned n;
 	int r;
@@ -1287,7 +1287,7 @@ static int work_a_little(struct fixture *f, const char *copy)
 	if (r == 0)
 		r = add_and_commit(f->store, NULL, TEXT("x"));
 	if (r == 0)
-		r = memory_list(store_reader(f->store, 0), &list, &f->arena, &rows, &n);
+		r = store_memory_list(store_reader(f->store, 0), &list, &f->arena, &rows, &n);
 	if (r == 0)
 		r = store_quick_check(f->store, 0, &f->why);
 	if (r == 0)

@@ -14,7 +14,7 @@ static int64_t add(struct fixture *f, const struct memory_row *row)
 	int64_t seq = 0;
 
 	assert_int_equal(store_begin(f->store), 0);
-	assert_int_equal(memory_add(store_writer(f->store), row, &seq), 0);
+	assert_int_equal(store_memory_add(store_writer(f->store), row, &seq), 0);
 	assert_int_equal(store_commit(f->store), 0);
 	return seq;
 }
@@ -30,9 +30,9 @@ static int64_t add_of(struct fixture *f, const char *id, const char *owner, cons
 	return add(f, &row);
 }
 
-static struct memory_scope scope_of(const char *user, const char *chat)
+static struct store_scope scope_of(const char *user, const char *chat)
 {
-	return (struct memory_scope) {.user = text_of(user), .chat = text_of(chat)};
+	return (struct store_scope) {.user = text_of(user), .chat = text_of(chat)};
 }
 
 static struct connection *reader(struct fixture *f)
@@ -65,24 +65,24 @@ static int append_id(void *arg, const struct memory_row *row)
 	return 0;
 }
 
-static void assert_listed(struct fixture *f, const struct memory_list_opts *opts,
+static void assert_listed(struct fixture *f, const struct store_memory_list_opts *opts,
 			  const char *expected)
 {
 	struct memory_row *rows = NULL;
 	struct ids ids = {""};
 	unsigned n = 0;
 
-	assert_int_equal(memory_list(reader(f), opts, &f->arena, &rows, &n), 0);
+	assert_int_equal(store_memory_list(reader(f), opts, &f->arena, &rows, &n), 0);
 	for (unsigned i = 0; i < n; i++)
 		append_id(&ids, &rows[i]);
 	assert_string_equal(ids.text, expected);
 }
 
-static void assert_walked(struct fixture *f, struct memory_scope scope, const char *expected)
+static void assert_walked(struct fixture *f, struct store_scope scope, const char *expected)
 {
 	struct ids ids = {""};
 
-	assert_int_equal(memory_each(reader(f), &scope, append_id, &ids), 0);
+	assert_int_equal(store_memory_each(reader(f), &scope, append_id, &ids), 0);
 	assert_string_equal(ids.text, expected);
 }
 
@@ -109,7 +109,7 @@ static void every_member_comes_back(void **state)
 	struct memory_row got;
 	bool found = false;
 
-	assert_int_equal(memory_find(reader(f), &EVERYTHING, row.id, &f->arena, &got, &found), 0);
+	assert_int_equal(store_memory_find(reader(f), &EVERYTHING, row.id, &f->arena, &got, &found), 0);
 	assert_true(found);
 	assert_int_equal(got.seq, seq);
 	assert_text(got.id, row.id.data);
@@ -127,7 +127,7 @@ static void every_member_comes_back(void **state)
 	assert_int_equal(got.expires_ms, 8);
 	assert_text(got.metadata, "{\"a\":1}");
 	found = false;
-	assert_int_equal(memory_find_seq(reader(f), &EVERYTHING, seq, &f->arena, &got, &found), 0);
+	assert_int_equal(store_memory_find_seq(reader(f), &EVERYTHING, seq, &f->arena, &got, &found), 0);
 	assert_true(found);
 	assert_text(got.id, row.id.data);
 }
@@ -139,10 +139,10 @@ static void what_is_absent_stays_absent(void **state)
 	bool found = true;
 
 	add_of(f, "one", NULL, NULL, 1);
-	assert_int_equal(memory_find(reader(f), &EVERYTHING, TEXT("two"), &f->arena, &got, &found),
+	assert_int_equal(store_memory_find(reader(f), &EVERYTHING, TEXT("two"), &f->arena, &got, &found),
 			 0);
 	assert_false(found);
-	assert_int_equal(memory_find(reader(f), &EVERYTHING, TEXT("one"), &f->arena, &got, &found),
+	assert_int_equal(store_memory_find(reader(f), &EVERYTHING, TEXT("one"), &f->arena, &got, &found),
 			 0);
 	assert_true(found);
 	assert_null(got.owner.data);
@@ -177,12 +177,12 @@ static void any_bytes_are_content(void **state)
 		row = plain_row(text_of(id), contents[i]);
 		add(f, &row);
 		assert_int_equal(
-			memory_find(reader(f), &EVERYTHING, row.id, &f->arena, &got, &found), 0);
+			store_memory_find(reader(f), &EVERYTHING, row.id, &f->arena, &got, &found), 0);
 		assert_true(found);
 		assert_int_equal(got.content.len, contents[i].len);
 		assert_memory_equal(got.content.data, contents[i].data, contents[i].len);
 		found = false;
-		assert_int_equal(memory_find_same(reader(f), &row, 0, &f->arena, &got, &found), 0);
+		assert_int_equal(store_memory_find_same(reader(f), &row, 0, &f->arena, &got, &found), 0);
 		assert_true(found);
 		assert_text(got.id, id);
 	}
@@ -197,12 +197,12 @@ static void an_id_is_taken_once(void **state)
 
 	add(f, &row);
 	assert_int_equal(store_begin(f->store), 0);
-	assert_int_equal(memory_add(store_writer(f->store), &row, &seq), -EEXIST);
+	assert_int_equal(store_memory_add(store_writer(f->store), &row, &seq), -EEXIST);
 	assert_int_equal(seq, -1);
 	assert_int_equal(store_commit(f->store), 0);
 	row = plain_row(TEXT("two"), (struct text) {0});
 	assert_int_equal(store_begin(f->store), 0);
-	assert_int_equal(memory_add(store_writer(f->store), &row, &seq), -EINVAL);
+	assert_int_equal(store_memory_add(store_writer(f->store), &row, &seq), -EINVAL);
 	assert_int_equal(store_commit(f->store), 0);
 	assert_int_equal(count_all(reader(f)), 1);
 }
@@ -215,7 +215,7 @@ static void a_seq_never_comes_again(void **state)
 
 	first = add_of(f, "one", NULL, NULL, 1);
 	assert_int_equal(store_begin(f->store), 0);
-	assert_int_equal(memory_delete(store_writer(f->store), &EVERYTHING, TEXT("one"), &found),
+	assert_int_equal(store_memory_delete(store_writer(f->store), &EVERYTHING, TEXT("one"), &found),
 			 0);
 	assert_int_equal(store_commit(f->store), 0);
 	assert_true(found);
@@ -254,7 +254,7 @@ static void a_scope_sees_its_own_its_chats_and_the_common(void **state)
 
 	add_scopes(f);
 	for (size_t i = 0; i < N_OF(SCOPES); i++) {
-		struct memory_scope scope = scope_of(SCOPES[i].user, SCOPES[i].chat);
+		struct store_scope scope = scope_of(SCOPES[i].user, SCOPES[i].chat);
 
 		scope.without_common = SCOPES[i].without_common;
 		assert_walked(f, scope, SCOPES[i].seen);
@@ -269,7 +269,7 @@ static void every_query_keeps_to_its_scope(void **state)
 
 	add_scopes(f);
 	for (size_t i = 0; i < N_OF(SCOPES) * N_OF(ids); i++) {
-		struct memory_scope scope =
+		struct store_scope scope =
 			scope_of(SCOPES[i % N_OF(SCOPES)].user, SCOPES[i % N_OF(SCOPES)].chat);
 		const char *id = ids[i / N_OF(SCOPES)];
 		bool seen = strstr(SCOPES[i % N_OF(SCOPES)].seen, id), found = !seen;
@@ -278,22 +278,22 @@ static void every_query_keeps_to_its_scope(void **state)
 
 		scope.without_common = SCOPES[i % N_OF(SCOPES)].without_common;
 		assert_int_equal(
-			memory_find(reader(f), &scope, text_of(id), &f->arena, &row, &found), 0);
+			store_memory_find(reader(f), &scope, text_of(id), &f->arena, &row, &found), 0);
 		assert_int_equal(found, seen);
 		assert_int_equal(
-			memory_find_prefix(reader(f), &scope, text_of(id), &f->arena, &row, &n), 0);
+			store_memory_find_prefix(reader(f), &scope, text_of(id), &f->arena, &row, &n), 0);
 		assert_int_equal(n, seen);
 		assert_int_equal(store_begin(f->store), 0);
-		assert_int_equal(memory_delete(store_writer(f->store), &scope, text_of(id), &found),
+		assert_int_equal(store_memory_delete(store_writer(f->store), &scope, text_of(id), &found),
 				 0);
 		assert_int_equal(found, seen);
 		store_rollback(f->store);
 		found = !seen;
-		assert_int_equal(memory_find(store_writer(f->store), &EVERYTHING, text_of(id),
+		assert_int_equal(store_memory_find(store_writer(f->store), &EVERYTHING, text_of(id),
 					     &f->arena, &row, &found),
 				 0);
 		assert_int_equal(
-			memory_find_seq(reader(f), &scope, row.seq, &f->arena, &row, &found), 0);
+			store_memory_find_seq(reader(f), &scope, row.seq, &f->arena, &row, &found), 0);
 		assert_int_equal(found, seen);
 	}
 }
@@ -301,7 +301,7 @@ static void every_query_keeps_to_its_scope(void **state)
 static void lists_newest_first(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_list_opts opts = {.scope = EVERYTHING, .limit = 10};
+	struct store_memory_list_opts opts = {.scope = EVERYTHING, .limit = 10};
 
 	add_scopes(f);
 	add_of(f, "old", ANN, NULL, 5); /* told of late */
@@ -311,7 +311,7 @@ static void lists_newest_first(void **state)
 	assert_listed(f, &opts, "same ann2 ");
 	opts.limit = 0;
 	assert_listed(f, &opts, "");
-	opts = (struct memory_list_opts) {.scope = scope_of(ANN, CLUB), .limit = 10};
+	opts = (struct store_memory_list_opts) {.scope = scope_of(ANN, CLUB), .limit = 10};
 	assert_listed(f, &opts, "same ann2 all1 club1 ann1 old ");
 	assert_walked(f, opts.scope, "old ann1 club1 all1 ann2 same ");
 }
@@ -319,8 +319,8 @@ static void lists_newest_first(void **state)
 static void pages_follow_each_other(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_list_opts all = {.scope = scope_of(ANN, TEAM), .limit = 100};
-	struct memory_list_opts page = {.scope = all.scope, .limit = 3};
+	struct store_memory_list_opts all = {.scope = scope_of(ANN, TEAM), .limit = 100};
+	struct store_memory_list_opts page = {.scope = all.scope, .limit = 3};
 	struct memory_row *rows;
 	struct ids whole = {""}, paged = {""};
 	unsigned n;
@@ -330,12 +330,12 @@ static void pages_follow_each_other(void **state)
 		snprintf(id, sizeof(id), "m%d", i);
 		add_of(f, id, i % 3 ? ANN : NULL, i % 3 == 0 && i % 2 ? TEAM : NULL, i / 4);
 	}
-	assert_int_equal(memory_list(reader(f), &all, &f->arena, &rows, &n), 0);
+	assert_int_equal(store_memory_list(reader(f), &all, &f->arena, &rows, &n), 0);
 	assert_int_equal(n, 25);
 	for (unsigned i = 0; i < n; i++)
 		append_id(&whole, &rows[i]);
 	do {
-		assert_int_equal(memory_list(reader(f), &page, &f->arena, &rows, &n), 0);
+		assert_int_equal(store_memory_list(reader(f), &page, &f->arena, &rows, &n), 0);
 		for (unsigned i = 0; i < n; i++) {
 			append_id(&paged, &rows[i]);
 			page.before_ms = rows[i].created_ms;
@@ -349,7 +349,7 @@ static void lists_hide_what_is_expired(void **state)
 {
 	static const int64_t expiries[] = {99, 100, 101, MEMORY_NEVER};
 	struct fixture *f = *state;
-	struct memory_list_opts opts = {.scope = scope_of(ANN, NULL), .limit = 9, .now_ms = 100};
+	struct store_memory_list_opts opts = {.scope = scope_of(ANN, NULL), .limit = 9, .now_ms = 100};
 
 	for (size_t i = 0; i < N_OF(expiries); i++) {
 		char id[8];
@@ -380,7 +380,7 @@ static void lists_one_category(void **state)
 {
 	static const char *const categories[] = {"fact", "entity", "fact", "other"};
 	struct fixture *f = *state;
-	struct memory_list_opts opts = {
+	struct store_memory_list_opts opts = {
 		.scope = scope_of(ANN, NULL), .limit = 2, .category = TEXT("fact")};
 
 	for (size_t i = 0; i < N_OF(categories); i++) {
@@ -401,7 +401,7 @@ static void lists_one_category(void **state)
 static void a_list_is_cut_to_what_it_may_weigh(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_list_opts opts = {.scope = EVERYTHING, .limit = 100};
+	struct store_memory_list_opts opts = {.scope = EVERYTHING, .limit = 100};
 	struct memory_row *rows;
 	struct arena small;
 	unsigned n;
@@ -416,17 +416,17 @@ static void a_list_is_cut_to_what_it_may_weigh(void **state)
 	}
 	/* 3 + 40 + test, fact, [] and {}: 55 each. */
 	opts.max_bytes = 5 * 55;
-	assert_int_equal(memory_list(reader(f), &opts, &f->arena, &rows, &n), 0);
+	assert_int_equal(store_memory_list(reader(f), &opts, &f->arena, &rows, &n), 0);
 	assert_int_equal(n, 5);
 	assert_text(rows[4].id, "m45");
 	opts.max_bytes--;
-	assert_int_equal(memory_list(reader(f), &opts, &f->arena, &rows, &n), 0);
+	assert_int_equal(store_memory_list(reader(f), &opts, &f->arena, &rows, &n), 0);
 	assert_int_equal(n, 4);
 	opts.max_bytes = 0;
-	assert_int_equal(memory_list(reader(f), &opts, &f->arena, &rows, &n), 0);
+	assert_int_equal(store_memory_list(reader(f), &opts, &f->arena, &rows, &n), 0);
 	assert_int_equal(n, 50);
 	arena_init(&small, 4096);
-	assert_int_equal(memory_list(reader(f), &opts, &small, &rows, &n), -ENOMEM);
+	assert_int_equal(store_memory_list(reader(f), &opts, &small, &rows, &n), -ENOMEM);
 	arena_done(&small);
 }
 
@@ -435,7 +435,7 @@ static void assert_prefix(struct fixture *f, struct text prefix, unsigned expect
 	struct memory_row row = {0};
 	unsigned n = 9;
 
-	assert_int_equal(memory_find_prefix(reader(f), &EVERYTHING, prefix, &f->arena, &row, &n),
+	assert_int_equal(store_memory_find_prefix(reader(f), &EVERYTHING, prefix, &f->arena, &row, &n),
 			 0);
 	assert_int_equal(n, expected);
 	assert_text(row.id, id);
@@ -498,13 +498,13 @@ static void update_changes_what_may_change(void **state)
 	row.owner = text_of(BOB);
 	row.created_ms = 3000;
 	assert_int_equal(store_begin(f->store), 0);
-	assert_int_equal(memory_update(store_writer(f->store), &row, &found), 0);
+	assert_int_equal(store_memory_update(store_writer(f->store), &row, &found), 0);
 	assert_true(found);
 	row.id = TEXT("two");
-	assert_int_equal(memory_update(store_writer(f->store), &row, &found), 0);
+	assert_int_equal(store_memory_update(store_writer(f->store), &row, &found), 0);
 	assert_false(found);
 	assert_int_equal(store_commit(f->store), 0);
-	assert_int_equal(memory_find(reader(f), &EVERYTHING, TEXT("one"), &f->arena, &got, &found),
+	assert_int_equal(store_memory_find(reader(f), &EVERYTHING, TEXT("one"), &f->arena, &got, &found),
 			 0);
 	assert_text(got.content, "after");
 	assert_text(got.category, "decision");
@@ -515,7 +515,7 @@ static void update_changes_what_may_change(void **state)
 	assert_int_equal(got.created_ms, 1000);
 	/* What it says now is what a repetition is compared with. */
 	row.owner = text_of(ANN);
-	assert_int_equal(memory_find_same(reader(f), &row, 0, &f->arena, &got, &found), 0);
+	assert_int_equal(store_memory_find_same(reader(f), &row, 0, &f->arena, &got, &found), 0);
 	assert_true(found);
 }
 
@@ -525,7 +525,7 @@ static void assert_same(struct fixture *f, const struct memory_row *like, int64_
 	struct memory_row got;
 	bool found = !id;
 
-	assert_int_equal(memory_find_same(reader(f), like, since_ms, &f->arena, &got, &found), 0);
+	assert_int_equal(store_memory_find_same(reader(f), like, since_ms, &f->arena, &got, &found), 0);
 	assert_int_equal(found, id != NULL);
 	if (id)
 		assert_text(got.id, id);
@@ -576,7 +576,7 @@ static void a_walk_can_be_ended(void **state)
 	int n = 0;
 
 	add_scopes(f);
-	assert_int_equal(memory_each(reader(f), &EVERYTHING, stop_at_second, &n), 42);
+	assert_int_equal(store_memory_each(reader(f), &EVERYTHING, stop_at_second, &n), 42);
 	assert_int_equal(n, 2);
 	assert_walked(f, scope_of(BOB, NULL), "bob1 all1 ");
 }
@@ -601,12 +601,12 @@ static int walk_again(void *arg, const struct memory_row *row)
 static void a_walk_is_of_the_moment_it_began(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_scope own = scope_of(ANN, NULL);
+	struct store_scope own = scope_of(ANN, NULL);
 	struct nested nested = {.fixture = f};
 
 	add_scopes(f);
 	own.without_common = true;
-	assert_int_equal(memory_each(reader(f), &own, walk_again, &nested), 0);
+	assert_int_equal(store_memory_each(reader(f), &own, walk_again, &nested), 0);
 	/* All that is read meanwhile on this connection is of that moment too. */
 	assert_int_equal(nested.n, 12);
 	assert_int_equal(count_all(reader(f)), 8);
@@ -619,7 +619,7 @@ static void sweeps_what_is_expired_in_portions(void **state)
 	struct ids ids = {""};
 	int64_t next;
 
-	assert_int_equal(memory_next_expiry(reader(f), &next), 0);
+	assert_int_equal(store_memory_next_expiry(reader(f), &next), 0);
 	assert_true(next == MEMORY_NEVER);
 	for (size_t i = 0; i < N_OF(expiries); i++) {
 		struct memory_row row;
@@ -630,21 +630,21 @@ static void sweeps_what_is_expired_in_portions(void **state)
 		row.expires_ms = expiries[i];
 		add(f, &row);
 	}
-	assert_int_equal(memory_next_expiry(reader(f), &next), 0);
+	assert_int_equal(store_memory_next_expiry(reader(f), &next), 0);
 	assert_int_equal(next, 10);
 	assert_int_equal(store_begin(f->store), 0);
-	assert_int_equal(memory_sweep(store_writer(f->store), 30, 2, append_id, &ids), 0);
+	assert_int_equal(store_memory_sweep(store_writer(f->store), 30, 2, append_id, &ids), 0);
 	assert_int_equal(store_commit(f->store), 0);
 	assert_non_null(strstr(ids.text, "m10 "));
 	assert_non_null(strstr(ids.text, "m20 "));
 	assert_int_equal(strlen(ids.text), 8);
 	ids = (struct ids) {""};
 	assert_int_equal(store_begin(f->store), 0);
-	assert_int_equal(memory_sweep(store_writer(f->store), 30, 2, append_id, &ids), 0);
+	assert_int_equal(store_memory_sweep(store_writer(f->store), 30, 2, append_id, &ids), 0);
 	assert_int_equal(store_commit(f->store), 0);
 	assert_string_equal(ids.text, "m30 ");
 	assert_int_equal(count_all(reader(f)), 2);
-	assert_int_equal(memory_next_expiry(reader(f), &next), 0);
+	assert_int_equal(store_memory_next_expiry(reader(f), &next), 0);
 	assert_int_equal(next, 40);
 }
 
@@ -660,19 +660,19 @@ static int append_category(void *arg, struct text category, int64_t n)
 static void counts_by_kind(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_scope ann = scope_of(ANN, TEAM);
+	struct store_scope ann = scope_of(ANN, TEAM);
 	struct memory_row row = plain_row(TEXT("brief"), TEXT("x"));
-	struct memory_stats stats;
+	struct store_memory_stats stats;
 	struct ids ids = {""};
 
-	assert_int_equal(memory_count(reader(f), &EVERYTHING, 0, &stats), 0);
+	assert_int_equal(store_memory_count(reader(f), &EVERYTHING, 0, &stats), 0);
 	assert_int_equal(stats.n_all, 0);
 	assert_int_equal(stats.newest_ms, 0);
 	add_scopes(f);
 	row.expires_ms = 100;
 	row.category = TEXT("entity");
 	add(f, &row);
-	assert_int_equal(memory_count(reader(f), &EVERYTHING, 100, &stats), 0);
+	assert_int_equal(store_memory_count(reader(f), &EVERYTHING, 100, &stats), 0);
 	assert_int_equal(stats.n_all, 7);
 	assert_int_equal(stats.n_expired, 1);
 	assert_int_equal(stats.n_personal, 3);
@@ -681,15 +681,15 @@ static void counts_by_kind(void **state)
 	assert_int_equal(stats.n_owners, 2);
 	assert_int_equal(stats.oldest_ms, 10);
 	assert_int_equal(stats.newest_ms, 1000);
-	assert_int_equal(memory_count(reader(f), &ann, 99, &stats), 0);
+	assert_int_equal(store_memory_count(reader(f), &ann, 99, &stats), 0);
 	assert_int_equal(stats.n_all, 5);
 	assert_int_equal(stats.n_expired, 0);
 	assert_int_equal(stats.n_owners, 1);
 	assert_int_equal(stats.n_group, 1);
-	assert_int_equal(memory_count_categories(reader(f), &ann, append_category, &ids), 0);
+	assert_int_equal(store_memory_count_categories(reader(f), &ann, append_category, &ids), 0);
 	assert_string_equal(ids.text, "fact=4 entity=1 ");
 	ids = (struct ids) {""};
-	assert_int_equal(memory_count_categories(reader(f), &EVERYTHING, append_category, &ids), 0);
+	assert_int_equal(store_memory_count_categories(reader(f), &EVERYTHING, append_category, &ids), 0);
 	assert_string_equal(ids.text, "fact=6 entity=1 ");
 }
 

@@ -67,7 +67,7 @@ static void *read_on(void *arg)
 		int before = atomic_load(&crew->committed);
 		int n = 0;
 
-		check(crew, memory_each(c, &EVERYTHING, check_row, &n) == 0);
+		check(crew, store_memory_each(c, &EVERYTHING, check_row, &n) == 0);
 		check(crew, n >= before && n >= last && n % PER_BATCH == 0);
 		last = n;
 		me->n_looks++;
