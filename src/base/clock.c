@@ -74,3 +74,106 @@ const char *clock_iso_now(void)
 	}
 	return text;
 }
+
+void clock_format_iso_offset(int64_t utc_ms, char out[ISO_OFFSET_LEN + 1])
+{
+	clock_format_iso(utc_ms, out);
+	memcpy(out + ISO_LEN - 1, "000+00:00", 10);
+}
+
+/* Reads exactly n digits, and steps over them. */
+static bool take_number(struct text *t, size_t n, int *ret)
+{
+	int value = 0;
+
+	if (t->len < n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (t->data[i] < '0' || t->data[i] > '9')
+			return false;
+		value = value * 10 + (t->data[i] - '0');
+	}
+	t->data += n;
+	t->len -= n;
+	*ret = value;
+	return true;
+}
+
+static bool take_char(struct text *t, const char *any_of)
+{
+	if (t->len == 0 || !t->data[0] || !strchr(any_of, t->data[0]))
+		return false;
+	t->data++;
+	t->len--;
+	return true;
+}
+
+static bool take_date(struct text *t, struct tm *tm)
+{
+	if (!take_number(t, 4, &tm->tm_year) || !take_char(t, "-") ||
+	    !take_number(t, 2, &tm->tm_mon) || !take_char(t, "-") ||
+	    !take_number(t, 2, &tm->tm_mday))
+		return false;
+	tm->tm_year -= 1900;
+	tm->tm_mon -= 1;
+	return tm->tm_mon >= 0 && tm->tm_mon < 12 && tm->tm_mday >= 1 && tm->tm_mday <= 31;
+}
+
+static void take_fraction(struct text *t, int64_t *ms)
+{
+	int64_t unit = 100;
+
+	while (t->len > 0 && t->data[0] >= '0' && t->data[0] <= '9') {
+		*ms += (t->data[0] - '0') * unit;
+		unit /= 10;
+		t->data++;
+		t->len--;
+	}
+}
+
+static bool take_time(struct text *t, struct tm *tm, int64_t *ms)
+{
+	if (!take_number(t, 2, &tm->tm_hour) || !take_char(t, ":") ||
+	    !take_number(t, 2, &tm->tm_min))
+		return false;
+	if (take_char(t, ":") && !take_number(t, 2, &tm->tm_sec))
+		return false;
+	if (take_char(t, ".,"))
+		take_fraction(t, ms);
+	return tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec <= 60;
+}
+
+/* In minutes; nothing and "Z" are 0. */
+static bool take_offset(struct text *t, int *ret_minutes)
+{
+	int sign = t->len > 0 && t->data[0] == '-' ? -1 : 1;
+	int hours;
+	int minutes = 0;
+
+	*ret_minutes = 0;
+	if (t->len == 0 || take_char(t, "Zz"))
+		return true;
+	if (!take_char(t, "+-") || !take_number(t, 2, &hours))
+		return false;
+	take_char(t, ":");
+	if (t->len > 0 && !take_number(t, 2, &minutes))
+		return false;
+	*ret_minutes = sign * (hours * 60 + minutes);
+	return hours < 24 && minutes < 60;
+}
+
+bool clock_parse_iso(struct text t, int64_t *ret_utc_ms)
+{
+	struct tm tm = {0};
+	int64_t ms = 0;
+	int offset = 0;
+
+	if (!take_date(&t, &tm))
+		return false;
+	if (take_char(&t, "Tt ") && (!take_time(&t, &tm, &ms) || !take_offset(&t, &offset)))
+		return false;
+	if (t.len > 0)
+		return false;
+	*ret_utc_ms = ((int64_t)timegm(&tm) - (int64_t)offset * 60) * 1000 + ms;
+	return true;
+}

@@ -1,8 +1,11 @@
 /* Time: a steady clock for durations, UTC for people. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/text.h"
 
 /* Milliseconds of a clock that never jumps. */
 uint64_t clock_steady_ms(void);
@@ -16,6 +19,15 @@ enum { ISO_LEN = 24 };
  * after 9999 are written as the nearest that fits. */
 void clock_format_iso(int64_t utc_ms, char out[ISO_LEN + 1]);
 
-/* The same for now, to within a few milliseconds; cheap enough for every call.
+enum { ISO_OFFSET_LEN = 32 };
+
+/* "2026-11-15T07:47:17.177000+00:00", as Python writes it. */
+void clock_format_iso_offset(int64_t utc_ms, char out[ISO_OFFSET_LEN + 1]);
+
+/* A date, or a date and a time with or without seconds, fraction and offset; without
+ * an offset it is UTC. */
+bool clock_parse_iso(struct text t, int64_t *ret_utc_ms);
+
+/* The first form for now, to within a few milliseconds; cheap enough for every call.
  * The result is valid until the calling thread's next call of this. */
 const char *clock_iso_now(void);

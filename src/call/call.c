@@ -61,7 +61,7 @@ static void write_words(struct call *c, const struct error_row *row, const struc
 		break;
 	}
 	field = (struct buf) {.data = data, .cap = sizeof(data), .max = sizeof(data)};
-	if (why->field[0]) {
+	if (why->field[0] && !c->dialect->plain_errors) {
 		j = json_writer(&field);
 		json_begin_object(&j);
 		json_member_str(&j, "field", why->field);

@@ -15,6 +15,7 @@
 
 struct server;
 struct session;
+struct endpoint;
 struct batch;
 
 struct call {
@@ -23,12 +24,14 @@ struct call {
 	struct arena arena;
 	struct why why; /* of a refusal */
 	struct server *server;
-	struct session *session; /* NULL: the client has left */
+	struct session *session;         /* NULL: the client has left */
+	const struct endpoint *endpoint; /* where it came in */
 	const struct dialect *dialect;
 	const struct method *method;
 	struct jsonrpc_request request;
 	const struct value **given; /* by field, NULL where not given */
 	atomic_bool cancelled;      /* asked to stop; a slow handler looks now and then */
+	int lane;                   /* of the worker it runs on; -1: the writer, or the loop */
 	void *state;                /* the handler's own, between call_later and the answer */
 
 	/* for call/ */

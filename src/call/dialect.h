@@ -37,6 +37,7 @@ struct dialect {
 	bool concurrent; /* calls of one connection side by side, answered as they finish */
 	struct jsonrpc_rules rules;
 	const struct error_row *errors; /* indexed by enum refusal */
+	bool plain_errors;              /* errors never carry data */
 
 	const struct method *methods;
 	unsigned n_methods;

@@ -38,6 +38,7 @@ static struct call *new_call(struct session *s)
 	if (!c)
 		return NULL;
 	c->session = s;
+	c->endpoint = s->endpoint;
 	c->dialect = s->endpoint->dialect;
 	return c;
 }
@@ -128,11 +129,12 @@ static void job_run(struct job *job, int lane)
 {
 	struct call *c = list_entry(job, struct call, job);
 
-	(void)lane;
+	c->lane = lane;
 	if (atomic_load(&c->cancelled))
 		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 	else
 		(void)c->method->handle(c);
+	job->keep = !c->failed;
 }
 
 static void job_finished(struct job *job, int result)

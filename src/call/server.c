@@ -194,6 +194,7 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 	e->dialect = opts->dialect;
 	e->registry = opts->registry;
 	e->framing = opts->framing;
+	e->settings = opts->settings;
 	if (opts->address.kind == ADDRESS_HTTP)
 		e->framing = SPEAKS_HTTP;
 	if (opts->token)

@@ -39,6 +39,8 @@ struct server_opts {
 	struct workers_opts workers;
 	/* A client asked the daemon to stop. May be NULL: refused. */
 	void (*on_stop_asked)(void *arg, bool force);
+	/* A client asked for the settings to be read again. May be NULL. */
+	int (*on_reload_asked)(void *arg, struct why *why);
 	/* After server_stop: everything is closed. */
 	void (*on_stopped)(void *arg);
 	void *arg;
@@ -63,7 +65,8 @@ struct endpoint {
 	uint64_t n_errors;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
-	uint64_t n_dropped; /* notifications that a slow client did not get */
+	uint64_t n_dropped;   /* notifications that a slow client did not get */
+	const void *settings; /* the dialect's own */
 	/* HTTP: "Bearer " and the token that calls must carry; "" for none. */
 	char bearer[256];
 };
@@ -107,7 +110,8 @@ struct endpoint_opts {
 	int fd;                      /* already listening, or -1 */
 	const uid_t *allow_uids;
 	unsigned n_allow_uids;
-	const char *token; /* HTTP bearer token, or NULL */
+	const char *token;    /* HTTP bearer token, or NULL */
+	const void *settings; /* the dialect's own; outlives the server */
 };
 
 int server_listen(struct server *s, const struct endpoint_opts *opts,

@@ -117,6 +117,17 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
+static int write_one(struct workers *w, struct job *job)
+{
+	const struct workers_opts *o = &w->opts;
+	int r = o->enter ? o->enter(o->arg) : 0;
+
+	if (r != 0)
+		return r;
+	job->run(job, -1);
+	return o->leave ? o->leave(o->arg, job->keep) : 0;
+}
+
 static void write_batch(struct workers *w, struct list *jobs)
 {
 	int r = w->opts.begin ? w->opts.begin(w->opts.arg) : 0;
@@ -124,13 +135,16 @@ static void write_batch(struct workers *w, struct list *jobs)
 	list_for_each (at, following, jobs) {
 		struct job *job = list_entry(at, struct job, link);
 
-		if (r == 0)
-			job->run(job, -1);
+		job->result = r == 0 ? write_one(w, job) : r;
 	}
 	if (r == 0 && w->opts.commit)
 		r = w->opts.commit(w->opts.arg);
-	list_for_each (at, following, jobs)
-		list_entry(at, struct job, link)->result = r;
+	list_for_each (at, following, jobs) {
+		struct job *job = list_entry(at, struct job, link);
+
+		if (r != 0)
+			job->result = r;
+	}
 }
 
 static void *writer_main(void *arg)

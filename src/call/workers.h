@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/list.h"
 #include "io/loop.h"
 
@@ -18,6 +20,7 @@ struct job {
 	 * 0, or the fault that undid it. */
 	void (*finished)(struct job *job, int result);
 	int result; /* between the two */
+	bool keep;  /* set by run: what it changed shall stay */
 };
 
 struct workers_opts {
@@ -26,6 +29,10 @@ struct workers_opts {
 	 * fails undoes the whole batch: none of its jobs is told that it is done. */
 	int (*begin)(void *arg);
 	int (*commit)(void *arg);
+	/* Around each job of it, so that one which fails does not undo the others.
+	 * May be NULL. */
+	int (*enter)(void *arg);
+	int (*leave)(void *arg, bool keep);
 	void *arg;
 };
 

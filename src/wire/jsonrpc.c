@@ -76,6 +76,9 @@ static int check_params(const struct jsonrpc_rules *rules, const struct value *p
 {
 	if (!params || params->kind == VALUE_OBJECT)
 		return 0;
+	if (params->kind != VALUE_ARRAY && (rules->flags & JSONRPC_PARAMS_WRONG))
+		return refuse(why, REFUSE_PARAMS, "params must be an object, not %s",
+			      value_kind_name(params));
 	if (params->kind != VALUE_ARRAY)
 		return not_request(why, rules->bad_params);
 	if (rules->flags & JSONRPC_NO_POSITIONAL)

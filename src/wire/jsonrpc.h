@@ -15,7 +15,8 @@ enum jsonrpc_flags {
 	JSONRPC_NULL_ID_SILENT = 1 << 2, /* "id": null is a notification too */
 	JSONRPC_NO_SILENCE = 1 << 3,     /* a missing id is answered, with null */
 	JSONRPC_ANY_ID = 1 << 4,         /* arrays, objects and booleans are ids too */
-	JSONRPC_ID_SECOND = 1 << 5,      /* answers are written jsonrpc, id, result */
+	JSONRPC_PARAMS_WRONG = 1 << 6, /* params of another kind are wrong params, not no request */
+	JSONRPC_ID_SECOND = 1 << 5,    /* answers are written jsonrpc, id, result */
 };
 
 struct jsonrpc_rules {

@@ -1,0 +1,516 @@
+/* The rules of memory: what may be kept, who sees it, who may delete it. */
+#include "service/memory.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "search/query.h"
+#include "service/memory_indexes.h"
+#include "service/memory_service.h"
+#include "service/memory_subjects.h"
+#include "service/services.h"
+#include "store/memory.h"
+#include "store/store.h"
+
+enum {
+	SAME_WITHIN_MS = 10000,
+	SEARCH_DEFAULT = 10,
+	LIST_DEFAULT = 20,
+	SWEEP_AT_ONCE = 500,
+	ROWS_BYTES_MAX = 32 << 20, /* of text in one answer */
+};
+
+static const int64_t day_ms = 24 * 3600 * 1000LL;
+
+static const char *const categories[] = {"preference", "decision", "fact", "entity", "other"};
+
+enum { N_CATEGORIES = sizeof(categories) / sizeof(categories[0]) };
+
+unsigned char memory_category(struct text name)
+{
+	for (unsigned char i = 0; i < N_CATEGORIES; i++) {
+		if (text_is(name, categories[i]))
+			return i;
+	}
+	return N_CATEGORIES - 1;
+}
+
+static int check_category(struct text given, struct why *why)
+{
+	if (!given.data || text_is(given, "other") || memory_category(given) < N_CATEGORIES - 1)
+		return 0;
+	return refuse_field(why, "category",
+			    "category must be preference, decision, fact, entity or other");
+}
+
+static int check_importance(double importance, struct why *why)
+{
+	if (importance <= 1 && !isnan(importance))
+		return 0;
+	return refuse_field(why, "importance", "importance must be between 0 and 1");
+}
+
+static int need(struct text t, const char *field, struct why *why)
+{
+	return t.len > 0 ? 0 : refuse_field(why, field, "%s is required", field);
+}
+
+/* An empty name is no name. */
+static struct text name_of(struct text t)
+{
+	return t.len > 0 ? t : (struct text) {0};
+}
+
+static bool names_somebody(const struct memory_asker *by)
+{
+	return by->user.len > 0 || by->chat.len > 0;
+}
+
+static struct store_scope scope_of(const struct memory_asker *by)
+{
+	return (struct store_scope) {
+		.user = name_of(by->user),
+		.chat = name_of(by->chat),
+		.everything = !names_somebody(by),
+	};
+}
+
+static unsigned clamp_limit(int64_t limit, unsigned fallback)
+{
+	if (limit <= 0)
+		return fallback;
+	return limit > MEMORY_LIMIT_MAX ? MEMORY_LIMIT_MAX : (unsigned)limit;
+}
+
+/* ---- rows ---- */
+
+static int from_row(struct arena *a, const struct memory_row *row, struct memory *m)
+{
+	struct text subjects[MEMORY_SUBJECTS_MAX];
+	unsigned n = memory_subjects_split(row->subjects, subjects, MEMORY_SUBJECTS_MAX);
+
+	*m = (struct memory) {
+		.id = row->id,
+		.content = row->content,
+		.source = row->source,
+		.category = row->category,
+		.importance = row->importance,
+		.n_subjects = n,
+		.user = row->owner,
+		.chat = row->chat,
+		.shared = row->shared,
+		.created_ms = row->created_ms,
+		.updated_ms = row->updated_ms,
+		.expires_ms = row->expires_ms == MEMORY_NEVER ? 0 : row->expires_ms,
+		.metadata = row->metadata.len > 0 ? row->metadata : (struct text) {0},
+	};
+	if (n == 0)
+		return 0;
+	m->subjects = arena_alloc(a, n * sizeof(subjects[0]));
+	if (!m->subjects)
+		return -ENOMEM;
+	memcpy(m->subjects, subjects, n * sizeof(subjects[0]));
+	return 0;
+}
+
+static int from_rows(struct arena *a, const struct memory_row *rows, unsigned n,
+		     struct memory **ret_memories)
+{
+	struct memory *m = arena_alloc(a, (n + 1) * sizeof(*m));
+	int r = m ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = from_row(a, &rows[i], &m[i]);
+	if (r == 0)
+		*ret_memories = m;
+	return r;
+}
+
+/* ---- add ---- */
+
+static int64_t expiry(const struct memory_new *in, int64_t now)
+{
+	if (in->expires_ms != 0)
+		return in->expires_ms;
+	if (!in->expires)
+		return MEMORY_NEVER;
+	/* Beyond a few hundred years it is never, or long ago. */
+	if (in->expires_days > 100000)
+		return MEMORY_NEVER;
+	if (in->expires_days < -100000)
+		return 1;
+	return now + in->expires_days * day_ms;
+}
+
+/* Shared with a chat: the group's. With an owner: theirs, and the chat says only where
+ * it was learnt. With neither: common. */
+static void place(const struct memory_new *in, struct memory_row *row)
+{
+	row->shared = in->shared && in->by.chat.len > 0;
+	row->owner = row->shared ? (struct text) {0} : name_of(in->by.user);
+	if (row->shared || row->owner.data)
+		row->chat = name_of(in->by.chat);
+}
+
+static int make_row(struct arena *a, const struct memory_new *in, struct memory_row *row)
+{
+	int64_t now = clock_utc_ms();
+	char *id = arena_alloc(a, UUID_LEN + 1);
+	int r = id ? uuid4(id) : -ENOMEM;
+
+	if (r != 0)
+		return r;
+	*row = (struct memory_row) {
+		.id = {.data = id, .len = UUID_LEN},
+		.content = in->content,
+		.source = in->source.data ? in->source : TEXT(""),
+		.category = in->category.data ? in->category : TEXT("other"),
+		.importance = in->importance < 0 ? 0.5 : in->importance,
+		.subjects = memory_subjects_join(a, in->subjects, in->n_subjects),
+		.created_ms = in->created_ms ? in->created_ms : now,
+		.updated_ms = now,
+		.stored_ms = now,
+		.expires_ms = expiry(in, now),
+		.metadata = in->metadata.data ? in->metadata : TEXT(""),
+	};
+	place(in, row);
+	return row->subjects.data ? 0 : -ENOMEM;
+}
+
+static int check_new(const struct memory_new *in, struct why *why)
+{
+	int r = need(in->content, "content", why);
+
+	if (r == 0)
+		r = check_category(in->category, why);
+	if (r == 0)
+		r = check_importance(in->importance, why);
+	return r;
+}
+
+int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
+	       struct memory *ret_memory, struct why *why)
+{
+	struct connection *c = store_writer(s->store);
+	struct memory_row row;
+	struct memory_row first;
+	bool found;
+	int r = check_new(in, why);
+
+	if (r == 0)
+		r = make_row(a, in, &row);
+	if (r == 0)
+		r = store_memory_find_same(c, &row, row.stored_ms - SAME_WITHIN_MS, a, &first,
+					   &found);
+	if (r != 0)
+		return r;
+	if (found)
+		return from_row(a, &first, ret_memory);
+	r = store_memory_add(c, &row, &row.seq);
+	if (r == 0)
+		r = memory_changes_add(s->memory, &row);
+	return r != 0 ? r : from_row(a, &row, ret_memory);
+}
+
+/* ---- search ---- */
+
+struct held_set {
+	struct held_index *held[3];
+	const struct search_index *indexes[3];
+	unsigned n;
+};
+
+static int hold(struct services *s, int lane, enum scope_kind kind, struct text name,
+		struct held_set *set, struct why *why)
+{
+	int r = memory_indexes_hold(
+		memory_service_indexes(s->memory), kind, name, store_lane(s->store, lane),
+		memory_service_scratch(s->memory, lane), &set->held[set->n], why);
+
+	if (r != 0)
+		return r;
+	set->indexes[set->n] = held_index(set->held[set->n]);
+	set->n++;
+	return 0;
+}
+
+static int hold_all(struct services *s, int lane, const struct memory_asker *by,
+		    struct held_set *set, struct why *why)
+{
+	int r = 0;
+
+	if (!names_somebody(by))
+		return hold(s, lane, SCOPE_ALL, TEXT(""), set, why);
+	if (by->user.len > 0)
+		r = hold(s, lane, SCOPE_USER, by->user, set, why);
+	if (r == 0 && by->chat.len > 0)
+		r = hold(s, lane, SCOPE_CHAT, by->chat, set, why);
+	if (r == 0)
+		r = hold(s, lane, SCOPE_COMMON, TEXT(""), set, why);
+	return r;
+}
+
+static void let_go(struct services *s, struct held_set *set)
+{
+	while (set->n > 0)
+		memory_indexes_release(memory_service_indexes(s->memory), set->held[--set->n]);
+}
+
+/* The index gives keys; the store has the text. One that was deleted meanwhile is left out. */
+static int fetch_hits(struct services *s, int lane, struct arena *a, const struct memory_query *q,
+		      const struct search_hit *hits, size_t n_hits, struct memory *ret,
+		      unsigned *ret_n)
+{
+	const struct store_scope scope = scope_of(&q->by);
+	unsigned n = 0;
+
+	for (size_t i = 0; i < n_hits; i++) {
+		struct memory_row row;
+		bool found;
+		int r = store_memory_find_seq(store_lane(s->store, lane), &scope,
+					      (int64_t)hits[i].key, a, &row, &found);
+
+		if (r == 0 && found) {
+			r = from_row(a, &row, &ret[n]);
+			ret[n++].similarity = hits[i].similarity;
+		}
+		if (r != 0)
+			return r;
+	}
+	*ret_n = n;
+	return 0;
+}
+
+static int find_hits(struct services *s, int lane, const struct memory_query *q, unsigned limit,
+		     struct search_hit *hits, size_t *ret_n, struct why *why)
+{
+	struct search_query query = {.text = q->text, .now_ms = clock_utc_ms()};
+	struct held_set set = {.n = 0};
+	int r = hold_all(s, lane, &q->by, &set, why);
+
+	if (q->category.data)
+		query.categories = 1U << memory_category(q->category);
+	if (r == 0)
+		r = search_run(memory_service_scratch(s->memory, lane), set.indexes, set.n, &query,
+			       hits, limit, ret_n);
+	let_go(s, &set);
+	return r;
+}
+
+int memory_search(struct services *s, int lane, struct arena *a, const struct memory_query *q,
+		  struct memory **ret_hits, unsigned *ret_n, struct why *why)
+{
+	unsigned limit = clamp_limit(q->limit, SEARCH_DEFAULT);
+	struct search_hit *hits;
+	struct memory *memories;
+	size_t n_hits = 0;
+	int r = need(q->text, "query", why);
+
+	if (r == 0)
+		r = check_category(q->category, why);
+	if (r != 0)
+		return r;
+	hits = arena_alloc(a, limit * sizeof(*hits));
+	memories = arena_alloc(a, limit * sizeof(*memories));
+	if (!hits || !memories)
+		return -ENOMEM;
+	r = find_hits(s, lane, q, limit, hits, &n_hits, why);
+	if (r == 0)
+		r = fetch_hits(s, lane, a, q, hits, n_hits, memories, ret_n);
+	if (r == 0)
+		*ret_hits = memories;
+	return r;
+}
+
+/* ---- list, get, delete, update ---- */
+
+int memory_list(struct services *s, int lane, struct arena *a, const struct memory_filter *f,
+		struct memory **ret_rows, unsigned *ret_n, struct why *why)
+{
+	const struct store_memory_list_opts opts = {
+		.scope = scope_of(&f->by),
+		.limit = clamp_limit(f->limit, LIST_DEFAULT),
+		.max_bytes = ROWS_BYTES_MAX,
+		.include_expired = f->include_expired,
+		.now_ms = clock_utc_ms(),
+	};
+	struct memory_row *rows;
+	int r = store_memory_list(store_lane(s->store, lane), &opts, a, &rows, ret_n);
+
+	(void)why;
+	return r != 0 ? r : from_rows(a, rows, *ret_n, ret_rows);
+}
+
+/* What somebody may change: the common ones belong to nobody who has a name. */
+static struct store_scope own_scope_of(const struct memory_asker *by)
+{
+	struct store_scope scope = scope_of(by);
+
+	scope.without_common = true;
+	return scope;
+}
+
+/* By the whole id, else by a beginning that fits only one. */
+static int find_row(struct connection *c, const struct store_scope *scope, struct text id,
+		    struct arena *a, struct memory_row *row, unsigned *ret_n)
+{
+	bool found;
+	int r = store_memory_find(c, scope, id, a, row, &found);
+
+	*ret_n = 1;
+	if (r != 0 || found)
+		return r;
+	return store_memory_find_prefix(c, scope, id, a, row, ret_n);
+}
+
+static int get_row(struct connection *c, const struct store_scope *scope, struct text id,
+		   struct arena *a, struct memory_row *row, struct why *why)
+{
+	unsigned n;
+	int r = need(id, "memory_id", why);
+
+	if (r == 0)
+		r = find_row(c, scope, id, a, row, &n);
+	if (r != 0)
+		return r;
+	if (n == 0)
+		return refuse(why, REFUSE_NOT_FOUND, "no memory '%.*s'", TEXT_ARGS(id));
+	if (n > 1)
+		return refuse(why, REFUSE_CONFLICT, "more than one memory begins with '%.*s'",
+			      TEXT_ARGS(id));
+	return 0;
+}
+
+int memory_get(struct services *s, int lane, struct arena *a, const struct memory_asker *by,
+	       struct text id, struct memory *ret_memory, struct why *why)
+{
+	const struct store_scope scope = scope_of(by);
+	struct memory_row row;
+	int r = get_row(store_lane(s->store, lane), &scope, id, a, &row, why);
+
+	return r != 0 ? r : from_row(a, &row, ret_memory);
+}
+
+int memory_delete(struct services *s, struct arena *a, const struct memory_asker *by,
+		  struct text id, bool *ret_deleted, struct why *why)
+{
+	struct connection *c = store_writer(s->store);
+	const struct store_scope scope = own_scope_of(by);
+	struct memory_row row;
+	unsigned n;
+	int r = need(id, "memory_id", why);
+
+	if (r == 0)
+		r = find_row(c, &scope, id, a, &row, &n);
+	if (r != 0)
+		return r;
+	if (n != 1) {
+		*ret_deleted = false;
+		return 0;
+	}
+	r = store_memory_delete(c, &scope, row.id, ret_deleted);
+	return r != 0 ? r : memory_changes_remove(s->memory, &row);
+}
+
+static int check_change(const struct memory_change_in *change, struct why *why)
+{
+	int r = change->content.data ? need(change->content, "content", why) : 0;
+
+	if (r == 0)
+		r = check_category(change->category, why);
+	if (r == 0)
+		r = check_importance(change->importance, why);
+	return r;
+}
+
+int memory_update(struct services *s, struct arena *a, const struct memory_asker *by,
+		  struct text id, const struct memory_change_in *change, struct memory *ret_memory,
+		  struct why *why)
+{
+	struct connection *c = store_writer(s->store);
+	const struct store_scope scope = own_scope_of(by);
+	struct memory_row row;
+	bool found;
+	int r = check_change(change, why);
+
+	if (r == 0)
+		r = get_row(c, &scope, id, a, &row, why);
+	if (r != 0)
+		return r;
+	if (change->content.data)
+		row.content = change->content;
+	if (change->category.data)
+		row.category = change->category;
+	if (change->importance >= 0)
+		row.importance = change->importance;
+	if (change->metadata.data)
+		row.metadata = change->metadata;
+	row.updated_ms = clock_utc_ms();
+	r = store_memory_update(c, &row, &found);
+	if (r == 0)
+		r = memory_changes_add(s->memory, &row);
+	return r != 0 ? r : from_row(a, &row, ret_memory);
+}
+
+/* ---- all of them ---- */
+
+int memory_stats(struct services *s, int lane, const struct memory_asker *by,
+		 struct memory_counts *ret_counts)
+{
+	const struct store_scope scope = scope_of(by);
+	struct store_memory_stats stats;
+	int r = store_memory_count(store_lane(s->store, lane), &scope, clock_utc_ms(), &stats);
+
+	if (r != 0)
+		return r;
+	*ret_counts = (struct memory_counts) {
+		.total = stats.n_all,
+		.expired = stats.n_expired,
+		.personal = stats.n_personal,
+		.group = stats.n_group,
+		.common = stats.n_common,
+		.owners = stats.n_owners,
+	};
+	memory_indexes_count(memory_service_indexes(s->memory), &ret_counts->n_indexes,
+			     &ret_counts->index_bytes);
+	return 0;
+}
+
+int memory_export(struct services *s, int lane, struct arena *a, const struct memory_asker *by,
+		  const struct memory_page *page, struct memory **ret_rows, unsigned *ret_n,
+		  struct memory_page *ret_next)
+{
+	const struct store_memory_list_opts opts = {
+		.scope = scope_of(by),
+		.limit = clamp_limit(page->limit, MEMORY_LIMIT_MAX),
+		.max_bytes = ROWS_BYTES_MAX,
+		.include_expired = true,
+		.before_ms = page->before_ms,
+		.before_seq = page->before_seq,
+	};
+	struct memory_row *rows;
+	int r = store_memory_list(store_lane(s->store, lane), &opts, a, &rows, ret_n);
+
+	if (r != 0)
+		return r;
+	*ret_next = (struct memory_page) {.limit = page->limit};
+	if (*ret_n > 0) {
+		ret_next->before_ms = rows[*ret_n - 1].created_ms;
+		ret_next->before_seq = rows[*ret_n - 1].seq;
+	}
+	return from_rows(a, rows, *ret_n, ret_rows);
+}
+
+static int swept(void *arg, const struct memory_row *row)
+{
+	struct services *s = arg;
+
+	return memory_changes_remove(s->memory, row);
+}
+
+int memory_sweep(struct services *s)
+{
+	return store_memory_sweep(store_writer(s->store), clock_utc_ms(), SWEEP_AT_ONCE, swept, s);
+}

@@ -1,0 +1,141 @@
+/*
+ * Memory: what agents learn, kept and found again.
+ *
+ * A memory is personal (it has an owner), a group's (no owner, but a chat), or
+ * common (neither: seen by all). Who names a user or a chat sees their own, the
+ * chat's and the common ones; who names nobody sees everything.
+ *
+ * Functions that take a lane read on that worker's connection; the others
+ * change things and belong to the writer's thread. Texts that are returned live
+ * in the arena that was given.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "base/why.h"
+
+struct services;
+
+enum { MEMORY_LIMIT_MAX = 1000, MEMORY_SUBJECTS_MAX = 64 };
+
+struct memory {
+	struct text id;
+	struct text content;
+	struct text source;
+	struct text category; /* preference, decision, fact, entity or other */
+	double importance;    /* 0 to 1 */
+	struct text *subjects;
+	unsigned n_subjects;
+	struct text user; /* {NULL, 0}: no owner */
+	struct text chat;
+	bool shared;
+	int64_t created_ms;
+	int64_t updated_ms;
+	int64_t expires_ms;   /* 0: never */
+	struct text metadata; /* the client's own, not looked into; {NULL, 0}: none */
+	double similarity;    /* of a search: 0 to 1, within one answer */
+};
+
+/* Who asks. Both {NULL, 0}: nobody in particular, who sees everybody's. */
+struct memory_asker {
+	struct text user;
+	struct text chat;
+};
+
+struct memory_new {
+	struct text content;
+	struct text source;
+	struct text category; /* {NULL, 0}: other */
+	double importance;    /* negative: the default, 0.5 */
+	const struct text *subjects;
+	unsigned n_subjects;
+	struct memory_asker by;
+	bool shared; /* with the chat that `by` names */
+	bool expires;
+	int64_t expires_days;
+	int64_t expires_ms; /* instead of days; 0: none */
+	int64_t created_ms; /* 0: now; an import of old ones has its own */
+	struct text metadata;
+};
+
+/*
+ * Keeps one. The same content, user, chat and `shared` within ten seconds gives the
+ * first one again: clients repeat a call whose answer they did not get.
+ */
+int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
+	       struct memory *ret_memory, struct why *why);
+
+struct memory_query {
+	struct text text;
+	struct memory_asker by;
+	int64_t limit;        /* as given: 0 and less is the default, 10 */
+	struct text category; /* {NULL, 0}: any */
+};
+
+/* Best first. */
+int memory_search(struct services *s, int lane, struct arena *a, const struct memory_query *q,
+		  struct memory **ret_hits, unsigned *ret_n, struct why *why);
+
+struct memory_filter {
+	struct memory_asker by;
+	int64_t limit; /* as given: 0 and less is the default, 20 */
+	bool include_expired;
+};
+
+/* Newest first. */
+int memory_list(struct services *s, int lane, struct arena *a, const struct memory_filter *f,
+		struct memory **ret_rows, unsigned *ret_n, struct why *why);
+
+/* By id, or by a prefix that fits exactly one that `by` sees. */
+int memory_get(struct services *s, int lane, struct arena *a, const struct memory_asker *by,
+	       struct text id, struct memory *ret_memory, struct why *why);
+
+/* False when there is none, or two fit, or it is not theirs to delete. */
+int memory_delete(struct services *s, struct arena *a, const struct memory_asker *by,
+		  struct text id, bool *ret_deleted, struct why *why);
+
+/* What is {NULL, 0} or negative stays. */
+struct memory_change_in {
+	struct text content;
+	struct text category;
+	double importance;
+	struct text metadata;
+};
+
+int memory_update(struct services *s, struct arena *a, const struct memory_asker *by,
+		  struct text id, const struct memory_change_in *change, struct memory *ret_memory,
+		  struct why *why);
+
+struct memory_counts {
+	int64_t total; /* with those that are expired and not yet swept */
+	int64_t expired;
+	int64_t personal;
+	int64_t group;
+	int64_t common;
+	int64_t owners;
+	size_t index_bytes;
+	unsigned n_indexes;
+};
+
+/* Of what `by` sees. */
+int memory_stats(struct services *s, int lane, const struct memory_asker *by,
+		 struct memory_counts *ret_counts);
+
+/* A place in the order of time; zeroes: the newest. */
+struct memory_page {
+	int64_t before_ms;
+	int64_t before_seq;
+	int64_t limit; /* as given: 0 and less is the most, 1000 */
+};
+
+/* The next ones, newest first, expired ones too. No rows: that was all. */
+int memory_export(struct services *s, int lane, struct arena *a, const struct memory_asker *by,
+		  const struct memory_page *page, struct memory **ret_rows, unsigned *ret_n,
+		  struct memory_page *ret_next);
+
+/* Deletes some of what has expired. */
+int memory_sweep(struct services *s);

@@ -1,0 +1,345 @@
+#include "service/memory_indexes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "service/memory_change.h"
+#include "service/memory_subjects.h"
+#include "store/memory.h"
+
+/* One scope's index. `lock` guards the index itself, memory_indexes.lock all else. */
+struct held_index {
+	struct list link; /* in memory_indexes.scopes, the one used last at the end */
+	enum scope_kind kind;
+	struct text name; /* follows the struct */
+	struct search_index *index;
+	pthread_rwlock_t lock;
+	struct list pending; /* changes that came while it was built */
+	size_t bytes;
+	unsigned refs;
+	bool built;
+	bool stale; /* a change could not be made: of no use to anybody new */
+};
+
+struct memory_indexes {
+	pthread_mutex_t lock;
+	pthread_cond_t built; /* or given up */
+	struct list scopes;
+	size_t bytes;
+	size_t max_bytes;
+};
+
+int memory_indexes_new(size_t max_bytes, struct memory_indexes **ret_indexes)
+{
+	struct memory_indexes *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->max_bytes = max_bytes;
+	list_init(&m->scopes);
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->built, NULL);
+	*ret_indexes = m;
+	return 0;
+}
+
+static void scope_free(struct memory_indexes *m, struct held_index *h)
+{
+	list_remove(&h->link);
+	m->bytes -= h->bytes;
+	memory_changes_free(&h->pending);
+	search_index_free(h->index);
+	pthread_rwlock_destroy(&h->lock);
+	free(h);
+}
+
+void memory_indexes_free(struct memory_indexes *m)
+{
+	if (!m)
+		return;
+	while (!list_empty(&m->scopes))
+		scope_free(m, list_entry(list_first(&m->scopes), struct held_index, link));
+	pthread_cond_destroy(&m->built);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+static struct held_index *scope_new(struct memory_indexes *m, enum scope_kind kind,
+				    struct text name)
+{
+	const struct search_index_opts opts = {.max_bytes = m->max_bytes};
+	struct held_index *h = calloc(1, sizeof(*h) + name.len + 1);
+
+	if (!h)
+		return NULL;
+	h->index = search_index_new(&opts);
+	if (!h->index) {
+		free(h);
+		return NULL;
+	}
+	h->kind = kind;
+	if (name.len > 0)
+		memcpy(h + 1, name.data, name.len);
+	h->name = (struct text) {.data = (const char *)(h + 1), .len = name.len};
+	list_init(&h->pending);
+	pthread_rwlock_init(&h->lock, NULL);
+	list_append(&m->scopes, &h->link);
+	return h;
+}
+
+static struct held_index *find(struct memory_indexes *m, enum scope_kind kind, struct text name)
+{
+	list_for_each (at, following, &m->scopes) {
+		struct held_index *h = list_entry(at, struct held_index, link);
+
+		if (h->kind == kind && !h->stale && text_equal(h->name, name))
+			return h;
+	}
+	return NULL;
+}
+
+/* With the lock held: drops what was not used for longest until the rest fits. */
+static void make_room(struct memory_indexes *m)
+{
+	list_for_each (at, following, &m->scopes) {
+		struct held_index *h = list_entry(at, struct held_index, link);
+
+		if (m->bytes <= m->max_bytes)
+			return;
+		if (h->refs == 0 && h->built)
+			scope_free(m, h);
+	}
+}
+
+/* With the lock held. */
+static void count_bytes(struct memory_indexes *m, struct held_index *h)
+{
+	size_t bytes = search_index_bytes(h->index);
+
+	m->bytes += bytes - h->bytes;
+	h->bytes = bytes;
+}
+
+static int index_row(struct search_index *index, struct search_scratch *scratch,
+		     const struct memory_row *row)
+{
+	struct text subjects[SEARCH_SUBJECTS_MAX];
+	const struct search_doc doc = {
+		.key = (uint64_t)row->seq,
+		.text = row->content,
+		.subjects = subjects,
+		.n_subjects = memory_subjects_split(row->subjects, subjects, SEARCH_SUBJECTS_MAX),
+		.chat = search_hash(row->chat),
+		.time_ms = row->created_ms,
+		.expires_ms = row->expires_ms == MEMORY_NEVER ? 0 : row->expires_ms,
+		.importance = (float)row->importance,
+		.category = memory_category(row->category),
+	};
+
+	return search_index_add(index, scratch, &doc);
+}
+
+struct build {
+	struct search_index *index;
+	struct search_scratch *scratch;
+};
+
+static int build_row(void *arg, const struct memory_row *row)
+{
+	const struct build *b = arg;
+
+	return index_row(b->index, b->scratch, row);
+}
+
+static struct store_scope store_scope_of(const struct held_index *h)
+{
+	struct store_scope scope = {
+		.without_common = h->kind != SCOPE_COMMON,
+		.everything = h->kind == SCOPE_ALL,
+	};
+
+	if (h->kind == SCOPE_USER)
+		scope.user = h->name;
+	if (h->kind == SCOPE_CHAT)
+		scope.chat = h->name;
+	return scope;
+}
+
+static int apply(struct held_index *h, const struct memory_change *change,
+		 struct search_scratch *scratch)
+{
+	if (change->put)
+		return index_row(h->index, scratch, &change->row);
+	search_index_remove(h->index, (uint64_t)change->row.seq);
+	return 0;
+}
+
+/*
+ * The scope is among the others already, so whatever is committed from now on comes
+ * to `pending`; what was committed before is in the store that we read. What is in
+ * both does no harm: adding replaces, removing twice is nothing.
+ */
+static int build(struct held_index *h, struct connection *c, struct search_scratch *scratch)
+{
+	struct build b = {.index = h->index, .scratch = scratch};
+	const struct store_scope scope = store_scope_of(h);
+
+	return store_memory_each(c, &scope, build_row, &b);
+}
+
+/* With the lock held, after build. */
+static int finish_build(struct memory_indexes *m, struct held_index *h,
+			struct search_scratch *scratch, int r)
+{
+	list_for_each (at, following, &h->pending) {
+		if (r == 0)
+			r = apply(h, list_entry(at, struct memory_change, link), scratch);
+	}
+	memory_changes_free(&h->pending);
+	h->built = true;
+	h->stale = h->stale || r != 0;
+	count_bytes(m, h);
+	pthread_cond_broadcast(&m->built);
+	return r;
+}
+
+static int explain(int r, const struct memory_indexes *m, struct why *why)
+{
+	if (r == REFUSE_LIMIT)
+		return refuse(why, REFUSE_LIMIT,
+			      "these memories do not fit into an index of %zu bytes", m->max_bytes);
+	return r;
+}
+
+/* With the lock held; comes back with it held. */
+static int find_or_build(struct memory_indexes *m, enum scope_kind kind, struct text name,
+			 struct connection *c, struct search_scratch *scratch,
+			 struct held_index **ret)
+{
+	struct held_index *h;
+	int r;
+
+	while ((h = find(m, kind, name)) && !h->built)
+		pthread_cond_wait(&m->built, &m->lock);
+	if (h) {
+		*ret = h;
+		return 0;
+	}
+	h = scope_new(m, kind, name);
+	if (!h)
+		return -ENOMEM;
+	h->refs++;
+	pthread_mutex_unlock(&m->lock);
+	r = build(h, c, scratch);
+	pthread_mutex_lock(&m->lock);
+	r = finish_build(m, h, scratch, r);
+	h->refs--;
+	if (r != 0 && h->refs == 0)
+		scope_free(m, h);
+	*ret = h;
+	return r;
+}
+
+int memory_indexes_hold(struct memory_indexes *m, enum scope_kind kind, struct text name,
+			struct connection *c, struct search_scratch *scratch,
+			struct held_index **ret_held, struct why *why)
+{
+	struct held_index *h;
+	int r;
+
+	pthread_mutex_lock(&m->lock);
+	r = find_or_build(m, kind, name, c, scratch, &h);
+	if (r == 0) {
+		h->refs++;
+		list_remove(&h->link);
+		list_append(&m->scopes, &h->link);
+		make_room(m);
+	}
+	pthread_mutex_unlock(&m->lock);
+	if (r != 0)
+		return explain(r, m, why);
+	pthread_rwlock_rdlock(&h->lock);
+	*ret_held = h;
+	return 0;
+}
+
+const struct search_index *held_index(const struct held_index *h)
+{
+	return h->index;
+}
+
+void memory_indexes_release(struct memory_indexes *m, struct held_index *h)
+{
+	pthread_rwlock_unlock(&h->lock);
+	pthread_mutex_lock(&m->lock);
+	if (--h->refs == 0 && h->stale)
+		scope_free(m, h);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* With the lock held; lets it go while the index itself is changed, so that
+ * searches elsewhere go on. */
+static void change_scope(struct memory_indexes *m, struct held_index *h,
+			 const struct memory_change *change, struct search_scratch *scratch)
+{
+	int r;
+
+	if (!h->built) {
+		struct memory_change *copy = memory_change_new(change->put, &change->row);
+
+		if (copy)
+			list_append(&h->pending, &copy->link);
+		else
+			h->stale = true;
+		return;
+	}
+	h->refs++;
+	pthread_mutex_unlock(&m->lock);
+	pthread_rwlock_wrlock(&h->lock);
+	r = apply(h, change, scratch);
+	pthread_rwlock_unlock(&h->lock);
+	pthread_mutex_lock(&m->lock);
+	h->refs--;
+	count_bytes(m, h);
+	if (r != 0)
+		h->stale = true;
+	if (h->stale && h->refs == 0)
+		scope_free(m, h);
+}
+
+void memory_indexes_change(struct memory_indexes *m, const struct memory_change *change,
+			   struct search_scratch *scratch)
+{
+	const struct memory_row *row = &change->row;
+	const struct text none = {.data = "", .len = 0};
+	enum scope_kind kind = row->owner.data  ? SCOPE_USER
+			       : row->chat.data ? SCOPE_CHAT
+						: SCOPE_COMMON;
+	struct text name = row->owner.data ? row->owner : row->chat.data ? row->chat : none;
+	struct held_index *h;
+
+	pthread_mutex_lock(&m->lock);
+	h = find(m, kind, name);
+	if (h)
+		change_scope(m, h, change, scratch);
+	h = find(m, SCOPE_ALL, none);
+	if (h)
+		change_scope(m, h, change, scratch);
+	make_room(m);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void memory_indexes_count(struct memory_indexes *m, unsigned *ret_n, size_t *ret_bytes)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&m->lock);
+	list_for_each (at, following, &m->scopes)
+		n++;
+	*ret_n = n;
+	*ret_bytes = m->bytes;
+	pthread_mutex_unlock(&m->lock);
+}

@@ -1,0 +1,117 @@
+/* The memory service's state: its indexes, its readers' scratch, the writer's changes. */
+#include "service/memory_service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/list.h"
+#include "service/memory_change.h"
+#include "service/memory_indexes.h"
+#include "store/memory.h"
+
+struct memory_service {
+	struct store *store;
+	struct memory_indexes *indexes;
+	unsigned n_readers;
+	struct list changes;                /* of the batch under way */
+	struct list *mark;                  /* the last one before the call under way began */
+	struct search_scratch *scratches[]; /* a reader's each, then the writer's */
+};
+
+int memory_service_new(struct store *store, unsigned n_readers, size_t index_bytes,
+		       struct memory_service **ret_service)
+{
+	struct memory_service *m =
+		calloc(1, sizeof(*m) + (n_readers + 1) * sizeof(m->scratches[0]));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	m->store = store;
+	m->n_readers = n_readers;
+	list_init(&m->changes);
+	m->mark = &m->changes;
+	r = memory_indexes_new(index_bytes, &m->indexes);
+	for (unsigned i = 0; r == 0 && i <= n_readers; i++) {
+		m->scratches[i] = search_scratch_new();
+		if (!m->scratches[i])
+			r = -ENOMEM;
+	}
+	if (r != 0) {
+		memory_service_free(m);
+		return r;
+	}
+	*ret_service = m;
+	return 0;
+}
+
+void memory_service_free(struct memory_service *m)
+{
+	if (!m)
+		return;
+	memory_changes_free(&m->changes);
+	for (unsigned i = 0; i <= m->n_readers; i++)
+		search_scratch_free(m->scratches[i]);
+	memory_indexes_free(m->indexes);
+	free(m);
+}
+
+struct memory_indexes *memory_service_indexes(struct memory_service *m)
+{
+	return m->indexes;
+}
+
+struct search_scratch *memory_service_scratch(struct memory_service *m, int lane)
+{
+	return m->scratches[lane < 0 ? m->n_readers : (unsigned)lane];
+}
+
+static int change(struct memory_service *m, bool put, const struct memory_row *row)
+{
+	struct memory_change *c = memory_change_new(put, row);
+
+	if (!c)
+		return -ENOMEM;
+	list_append(&m->changes, &c->link);
+	return 0;
+}
+
+int memory_changes_add(struct memory_service *m, const struct memory_row *row)
+{
+	return change(m, true, row);
+}
+
+int memory_changes_remove(struct memory_service *m, const struct memory_row *row)
+{
+	return change(m, false, row);
+}
+
+void memory_changes_mark(struct memory_service *m)
+{
+	m->mark = m->changes.prev;
+}
+
+void memory_changes_undo(struct memory_service *m)
+{
+	while (m->changes.prev != m->mark) {
+		struct list *last = m->changes.prev;
+
+		list_remove(last);
+		memory_change_free(list_entry(last, struct memory_change, link));
+	}
+}
+
+void memory_changes_drop(struct memory_service *m)
+{
+	memory_changes_free(&m->changes);
+	m->mark = &m->changes;
+}
+
+void memory_changes_apply(struct memory_service *m)
+{
+	struct search_scratch *scratch = memory_service_scratch(m, -1);
+
+	list_for_each (at, following, &m->changes)
+		memory_indexes_change(m->indexes, list_entry(at, struct memory_change, link),
+				      scratch);
+}

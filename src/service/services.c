@@ -1,0 +1,110 @@
+#include "service/services.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "service/memory_service.h"
+#include "store/store.h"
+
+int services_open(const struct services_opts *opts, struct services **ret_services, struct why *why)
+{
+	const struct store_opts store_opts = {.n_readers = opts->n_readers};
+	struct services *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	r = store_open(opts->store, &store_opts, &s->store, why);
+	if (r == 0)
+		r = memory_service_new(s->store, opts->n_readers, opts->index_bytes, &s->memory);
+	if (r != 0) {
+		services_close(s);
+		return r;
+	}
+	*ret_services = s;
+	return 0;
+}
+
+void services_close(struct services *s)
+{
+	if (!s)
+		return;
+	memory_service_free(s->memory);
+	store_close(s->store);
+	free(s);
+}
+
+int services_begin(void *services)
+{
+	struct services *s = services;
+
+	memory_changes_drop(s->memory);
+	return store_begin(s->store);
+}
+
+int services_commit(void *services)
+{
+	struct services *s = services;
+	int r = store_commit(s->store);
+
+	if (r == 0)
+		memory_changes_apply(s->memory);
+	memory_changes_drop(s->memory);
+	return r;
+}
+
+int services_enter(void *services)
+{
+	struct services *s = services;
+
+	memory_changes_mark(s->memory);
+	return store_savepoint(s->store);
+}
+
+int services_leave(void *services, bool keep)
+{
+	struct services *s = services;
+
+	if (keep)
+		return store_release(s->store);
+	memory_changes_undo(s->memory);
+	return store_rollback_to(s->store);
+}
+
+int services_backup(struct services *s, const char *path, struct why *why)
+{
+	return store_backup(s->store, path, why);
+}
+
+const char *services_store_path(const struct services *s)
+{
+	return store_path(s->store);
+}
+
+bool services_need_check(const struct services *s)
+{
+	return !store_was_clean(s->store);
+}
+
+void services_check(struct services *s, int lane, struct store_health *ret_health)
+{
+	struct why why = {.text = ""};
+	int r = store_quick_check(s->store, lane, &why);
+
+	*ret_health = (struct store_health) {.checked = true, .failed = r != 0};
+	if (r != 0)
+		snprintf(ret_health->text, sizeof(ret_health->text), "%s",
+			 r > 0 ? why.text : strerror(-r));
+}
+
+void services_set_health(struct services *s, const struct store_health *health)
+{
+	s->health = *health;
+}
+
+const struct store_health *services_health(const struct services *s)
+{
+	return &s->health;
+}

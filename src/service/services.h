@@ -1,0 +1,56 @@
+/*
+ * What handlers work with. One for the daemon; made before the first call and
+ * ended after the last.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/why.h"
+
+struct memory_service;
+struct store;
+
+/* How the store was found after a crash. */
+struct store_health {
+	bool checked;
+	bool failed;
+	char text[200];
+};
+
+struct services {
+	struct store *store;
+	struct memory_service *memory;
+	struct store_health health;
+};
+
+struct services_opts {
+	const char *store;  /* "sqlite:PATH" */
+	unsigned n_readers; /* as many as there are reader threads */
+	size_t index_bytes; /* for all search indexes together */
+};
+
+int services_open(const struct services_opts *opts, struct services **ret_services,
+		  struct why *why);
+void services_close(struct services *s); /* accepts NULL */
+
+/* For the writer's thread: around a batch of calls, and around each of them.
+ * What a call changed is seen by searches once the batch is committed. */
+int services_begin(void *services);
+int services_commit(void *services);
+int services_enter(void *services);
+int services_leave(void *services, bool keep);
+
+/* Copies the store into a new file, while it is in use. For a reader's thread. */
+int services_backup(struct services *s, const char *path, struct why *why);
+
+const char *services_store_path(const struct services *s);
+
+/* After a crash the store wants to be looked through; on a reader's thread. */
+bool services_need_check(const struct services *s);
+void services_check(struct services *s, int lane, struct store_health *ret_health);
+
+/* The loop's thread only. */
+void services_set_health(struct services *s, const struct store_health *health);
+const struct store_health *services_health(const struct services *s);

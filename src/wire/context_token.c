@@ -1,0 +1,186 @@
+#include "wire/context_token.h"
+
+#include <errno.h>
+#include <nettle/base64.h>
+#include <nettle/hmac.h>
+
+#include "wire/json.h"
+
+static int bad(struct why *why, const char *code, const char *text)
+{
+	return refuse(why, REFUSE_FORBIDDEN, "Invalid context token (%s): %s", code, text);
+}
+
+/* base64url with or without padding. -EINVAL when it is none. */
+static int decode64(struct arena *a, struct text in, struct text *ret)
+{
+	struct base64_decode_ctx ctx;
+	uint8_t *out = arena_alloc(a, BASE64_DECODE_LENGTH(in.len) + 3);
+	size_t len = BASE64_DECODE_LENGTH(in.len) + 3;
+
+	if (!out)
+		return -ENOMEM;
+	while (in.len > 0 && in.data[in.len - 1] == '=')
+		in.len--;
+	base64url_decode_init(&ctx);
+	if (in.len % 4 == 1 || !base64_decode_update(&ctx, &len, out, in.len, in.data))
+		return -EINVAL;
+	*ret = (struct text) {.data = (const char *)out, .len = len};
+	return 0;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 32;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int decode_hex(struct arena *a, struct text in, struct text *ret)
+{
+	char *out = arena_alloc(a, in.len / 2 + 1);
+
+	if (!out)
+		return -ENOMEM;
+	if (in.len == 0 || in.len % 2 != 0)
+		return -EINVAL;
+	for (size_t i = 0; i < in.len; i += 2) {
+		int high = hex_digit(in.data[i]);
+		int low = hex_digit(in.data[i + 1]);
+
+		if (high < 0 || low < 0)
+			return -EINVAL;
+		out[i / 2] = (char)(high << 4 | low);
+	}
+	*ret = (struct text) {.data = out, .len = in.len / 2};
+	return 0;
+}
+
+int context_secret_read(struct arena *a, struct text written, struct text *ret_secret)
+{
+	struct text secret;
+	int r = decode_hex(a, written, &secret);
+
+	if (r == -EINVAL) {
+		r = decode64(a, written, &secret);
+		if (r == 0 && secret.len < 16)
+			r = -EINVAL;
+	}
+	if (r == -EINVAL) {
+		secret = written;
+		r = 0;
+	}
+	if (r == 0)
+		*ret_secret = secret;
+	return r;
+}
+
+/* Looks at every byte whatever comes, so that time tells nothing. */
+static bool same_digest(const uint8_t *a, struct text b)
+{
+	unsigned char differs = b.len != SHA256_DIGEST_SIZE;
+
+	for (size_t i = 0; i < SHA256_DIGEST_SIZE; i++)
+		differs |= (unsigned char)(a[i] ^ (unsigned char)(i < b.len ? b.data[i] : 0));
+	return !differs;
+}
+
+static bool signed_by(struct text secret, struct text what, struct text signature)
+{
+	struct hmac_sha256_ctx ctx;
+	uint8_t digest[SHA256_DIGEST_SIZE];
+
+	hmac_sha256_set_key(&ctx, secret.len, (const uint8_t *)secret.data);
+	hmac_sha256_update(&ctx, what.len, (const uint8_t *)what.data);
+	hmac_sha256_digest(&ctx, sizeof(digest), digest);
+	return same_digest(digest, signature);
+}
+
+/* Cuts off what stands before the next dot. */
+static bool cut_part(struct text *rest, struct text *ret)
+{
+	const char *dot = rest->len ? memchr(rest->data, '.', rest->len) : NULL;
+	size_t n = dot ? (size_t)(dot - rest->data) : rest->len;
+
+	*ret = (struct text) {.data = rest->data, .len = n};
+	rest->data += dot ? n + 1 : n;
+	rest->len -= dot ? n + 1 : n;
+	return dot != NULL;
+}
+
+struct parts {
+	struct text header;
+	struct text claims;
+	struct text signature;
+	struct text signed_text; /* header and claims as they stand */
+};
+
+static bool split(struct text token, struct parts *p)
+{
+	struct text rest = token;
+
+	if (!cut_part(&rest, &p->header) || !cut_part(&rest, &p->claims))
+		return false;
+	p->signature = rest;
+	p->signed_text = (struct text) {.data = token.data, .len = token.len - rest.len - 1};
+	return rest.len > 0 && !memchr(rest.data, '.', rest.len);
+}
+
+static int read_part(struct arena *a, struct text part, struct value **ret)
+{
+	struct text json;
+	int r = decode64(a, part, &json);
+
+	if (r == 0)
+		r = json_read(a, json.data, json.len, &json_default_limits, ret, NULL);
+	return r == -ENOMEM ? r : r != 0 || (*ret)->kind != VALUE_OBJECT ? -EINVAL : 0;
+}
+
+static int check_claims(const struct value *v, int64_t now_s, struct context_claims *ret,
+			struct why *why)
+{
+	double expires;
+	double issued;
+
+	ret->user = value_text(value_find(v, "sub"));
+	ret->chat = value_text(value_find(v, "chat_id"));
+	if (ret->user.len == 0)
+		return bad(why, "claims", "sub is missing");
+	if (!value_double(value_find(v, "exp"), &expires))
+		return bad(why, "claims", "exp is missing");
+	if (expires + CONTEXT_LEEWAY_S < (double)now_s)
+		return bad(why, "claims", "token has expired");
+	if (value_double(value_find(v, "iat"), &issued) &&
+	    issued - CONTEXT_LEEWAY_S > (double)now_s)
+		return bad(why, "claims", "token is from the future");
+	return 0;
+}
+
+int context_token_check(struct arena *a, struct text token, struct text secret, int64_t now_s,
+			struct context_claims *ret_claims, struct why *why)
+{
+	struct value *header;
+	struct value *claims;
+	struct text signature;
+	struct parts p;
+	int r;
+
+	if (token.len == 0)
+		return bad(why, "missing", "context_token is required");
+	if (!split(token, &p))
+		return bad(why, "format", "token must have three parts");
+	r = read_part(a, p.header, &header);
+	if (r == 0)
+		r = read_part(a, p.claims, &claims);
+	if (r == 0)
+		r = decode64(a, p.signature, &signature);
+	if (r != 0)
+		return r == -ENOMEM ? r : bad(why, "decode", "a part is not base64url JSON");
+	if (!text_is(value_text(value_find(header, "alg")), "HS256") ||
+	    !text_is(value_text(value_find(header, "typ")), "ASH_CONTEXT"))
+		return bad(why, "header", "alg must be HS256 and typ ASH_CONTEXT");
+	if (!signed_by(secret, p.signed_text, signature))
+		return bad(why, "signature", "signature does not match");
+	return check_claims(claims, now_s, ret_claims, why);
+}

@@ -1,0 +1,27 @@
+/*
+ * ash's signed context: three base64url parts like a JSON Web Token, HS256,
+ * type ASH_CONTEXT. It tells who a sandbox acts for.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "base/why.h"
+
+struct context_claims {
+	struct text user; /* "sub" */
+	struct text chat; /* "chat_id"; {NULL, 0} without */
+};
+
+enum { CONTEXT_LEEWAY_S = 30 };
+
+/* A secret as people write it: hex, base64url of at least 16 bytes, or plain text. */
+int context_secret_read(struct arena *a, struct text written, struct text *ret_secret);
+
+/*
+ * Refuses with REFUSE_FORBIDDEN and the words of the original:
+ * "Invalid context token (CODE): …", CODE one of missing, format, decode, header,
+ * signature, claims.
+ */
+int context_token_check(struct arena *a, struct text token, struct text secret, int64_t now_s,
+			struct context_claims *ret_claims, struct why *why);
