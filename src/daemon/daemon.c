@@ -10,7 +10,13 @@
 #include <sysexits.h>
 
 #include "call/rpc.h"
+#include "daemon/housekeeping.h"
+#include "dialect/ash/ash.h"
 #include "dialect/koine/koine.h"
+#include "service/services.h"
+#include "wire/context_token.h"
+
+enum { N_READERS = 4 };
 
 struct daemon {
 	struct settings *settings;
@@ -22,6 +28,10 @@ struct daemon {
 	struct signal_watch *interrupt;
 	struct signal_watch *hangup;
 	struct timer *watchdog;
+	struct services *services;
+	struct housekeeping *housekeeping;
+	struct ash_settings ash;
+	struct arena arena; /* of what lives as long as the daemon */
 	char token[256];
 };
 
@@ -66,18 +76,46 @@ static void on_watchdog(void *arg)
 }
 
 /* What can change while it runs does; listeners stay as they are. */
-static void on_hangup(void *arg)
+static int on_reload_asked(void *arg, struct why *why)
 {
 	struct daemon *d = arg;
 	struct settings fresh;
+	int r = d->reload(&fresh, why);
 
-	if (!d->reload(&fresh))
-		return;
+	if (r != 0) {
+		log_warn("settings not read again", "why=%s", why->text);
+		return r;
+	}
 	*d->settings = fresh;
 	log_set_level(fresh.log_level);
 	d->server->opts.limits = fresh.limits;
 	d->server->opts.log_messages = fresh.log_messages;
 	log_info("settings read again", "file=%s", fresh.config[0] ? fresh.config : "none");
+	return 0;
+}
+
+static void on_hangup(void *arg)
+{
+	struct why why;
+
+	(void)on_reload_asked(arg, &why);
+}
+
+/* koine's own dialect is the union of all, and what is new. */
+static int add_koine_methods(const struct daemon *d, struct registry *r)
+{
+	int e = registry_add(r, rpc_methods, rpc_n_methods);
+
+	if (e == 0)
+		e = registry_add(r, koine_memory_methods, koine_n_memory_methods);
+	if (e == 0 && d->settings->debug_methods)
+		e = registry_add(r, koine_debug_methods, koine_n_debug_methods);
+	for (unsigned i = 0; e == 0 && i < n_dialects; i++) {
+		if (dialects[i].dialect != &koine_dialect)
+			e = registry_add(r, dialects[i].dialect->methods,
+					 dialects[i].dialect->n_methods);
+	}
+	return e;
 }
 
 static int make_registries(struct daemon *d)
@@ -89,10 +127,7 @@ static int make_registries(struct daemon *d)
 		if (r == 0)
 			r = registry_add(d->registries[i], dialect->methods, dialect->n_methods);
 		if (r == 0 && dialect == &koine_dialect)
-			r = registry_add(d->registries[i], rpc_methods, rpc_n_methods);
-		if (r == 0 && dialect == &koine_dialect && d->settings->debug_methods)
-			r = registry_add(d->registries[i], koine_debug_methods,
-					 koine_n_debug_methods);
+			r = add_koine_methods(d, d->registries[i]);
 		if (r != 0)
 			return r;
 	}
@@ -136,6 +171,7 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 		.allow_uids = d->settings->allow_uids,
 		.n_allow_uids = d->settings->n_allow_uids,
 		.token = d->token[0] ? d->token : NULL,
+		.settings = dialect == &ash_dialect ? &d->ash : NULL,
 	};
 	struct endpoint *e;
 	int r = 0;
@@ -153,28 +189,63 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 	return r;
 }
 
-static int start(struct daemon *d, const struct plan *plan, struct why *why)
+static int open_services(struct daemon *d, struct why *why)
 {
-	struct server_opts opts = {
+	char url[PATH_LEN + 16];
+	const struct services_opts opts = {
+		.store = url,
+		.n_readers = N_READERS,
+		.index_bytes = d->settings->index_bytes,
+	};
+	int r = 0;
+
+	settings_store_url(d->settings, url, sizeof(url));
+	if (d->settings->context_secret[0])
+		r = context_secret_read(&d->arena, text_of(d->settings->context_secret),
+					&d->ash.secret);
+	return r != 0 ? r : services_open(&opts, &d->services, why);
+}
+
+static int make_server(struct daemon *d)
+{
+	const struct server_opts opts = {
 		.limits = d->settings->limits,
+		.services = d->services,
+		.workers = {.n_readers = N_READERS,
+			    .begin = services_begin,
+			    .commit = services_commit,
+			    .enter = services_enter,
+			    .leave = services_leave,
+			    .arg = d->services},
 		.on_stop_asked = on_stop_asked,
+		.on_reload_asked = on_reload_asked,
 		.on_stopped = on_stopped,
 		.arg = d,
 		.version = KOINE_VERSION,
 		.log_messages = d->settings->log_messages,
 	};
+
+	return server_new(d->loop, &opts, &d->server);
+}
+
+static int start(struct daemon *d, const struct plan *plan, struct why *why)
+{
 	int r = loop_new(&d->loop);
 
 	if (r == 0)
 		r = make_registries(d);
 	if (r == 0)
-		r = server_new(d->loop, &opts, &d->server);
+		r = open_services(d, why);
+	if (r == 0)
+		r = make_server(d);
 	if (r == 0)
 		r = watch_signals(d);
 	if (r == 0 && d->settings->token_file[0])
 		r = token_read(d->settings->token_file, d->token, sizeof(d->token), why);
 	for (unsigned i = 0; r == 0 && i < plan->n; i++)
 		r = listen_at(d, &plan->rows[i], why);
+	if (r == 0)
+		r = housekeeping_start(d->server, d->services, &d->housekeeping);
 	return r;
 }
 
@@ -208,6 +279,9 @@ static void tear_down(struct daemon *d)
 {
 	server_free(d->server);
 	hold_signals();
+	housekeeping_free(d->housekeeping);
+	services_close(d->services);
+	arena_done(&d->arena);
 	signal_watch_free(d->term);
 	signal_watch_free(d->interrupt);
 	signal_watch_free(d->hangup);
@@ -223,6 +297,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	struct why why = {.text = ""};
 	int r;
 
+	arena_init(&d.arena, 1 << 20);
 	raise_descriptors();
 	r = start(&d, plan, &why);
 	if (r == 0)

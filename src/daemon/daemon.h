@@ -11,6 +11,7 @@ struct spoken {
 	const struct dialect *dialect;
 	const char *socket;   /* its name under --root and in the runtime folder */
 	const char *variable; /* of the environment, that names its socket; or NULL */
+	const char *place;    /* where its clients look for it; NULL: the runtime folder */
 };
 
 extern const struct spoken dialects[];
@@ -36,8 +37,8 @@ struct plan {
 int plan_make(const struct settings *s, const struct activation *given, struct plan *ret_plan,
 	      struct why *why);
 
-/* Reads the settings again; NULL if they are wrong (logged). */
-typedef bool (*reload_fn)(struct settings *ret_settings);
+/* Reads the settings again. */
+typedef int (*reload_fn)(struct settings *ret_settings, struct why *why);
 
 /* Listens, serves, and returns the exit status after a stop. */
 int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload);

@@ -21,6 +21,7 @@ static const char help[] =
 	"  --listen DIALECT=ADDRESS  listen there, and only at such places (repeatable);\n"
 	"                            ADDRESS is unix:PATH, http:HOST:PORT or tcp:HOST:PORT\n"
 	"                            (loopback only; port 0 takes a free one)\n"
+	"  --store URL               sqlite:PATH, where everything is kept\n"
 	"  --set SECTION.KEY=VALUE   any setting of koine.conf(5) (repeatable)\n"
 	"  --log-level LEVEL         err, warn, info or debug\n"
 	"  --debug-methods           offer debug.echo and debug.sleep\n"
@@ -30,7 +31,7 @@ static const char help[] =
 	"\n"
 	"Prints 'listening DIALECT ADDRESS' for each place, then 'koined: ready'.\n"
 	"SIGTERM and SIGINT stop it in good order, a second one at once; SIGHUP reads\n"
-	"the settings again. Dialects: koine.\n"
+	"the settings again. Dialects: koine, ash.\n"
 	"\n"
 	"Exit status: 0 after a stop, 64 usage, 69 cannot listen, 71 system error,\n"
 	"78 wrong settings.\n";
@@ -39,6 +40,7 @@ enum flag {
 	FLAG_CONFIG = 256,
 	FLAG_ROOT,
 	FLAG_LISTEN,
+	FLAG_STORE,
 	FLAG_SET,
 	FLAG_LEVEL,
 	FLAG_DEBUG,
@@ -51,6 +53,7 @@ static const struct option options[] = {
 	{"config", required_argument, NULL, FLAG_CONFIG},
 	{"root", required_argument, NULL, FLAG_ROOT},
 	{"listen", required_argument, NULL, FLAG_LISTEN},
+	{"store", required_argument, NULL, FLAG_STORE},
 	{"set", required_argument, NULL, FLAG_SET},
 	{"log-level", required_argument, NULL, FLAG_LEVEL},
 	{"debug-methods", no_argument, NULL, FLAG_DEBUG},
@@ -133,6 +136,8 @@ static int apply_flag(struct settings *s, int flag, struct why *why)
 		return settings_add_listen(s, optarg, why);
 	case FLAG_SET:
 		return settings_set_pair(s, optarg, why);
+	case FLAG_STORE:
+		return settings_set(s, "store", "url", optarg, why);
 	case FLAG_LEVEL:
 		return settings_set(s, "daemon", "log_level", optarg, why);
 	case FLAG_DEBUG:
@@ -174,14 +179,9 @@ static int read_settings(struct settings *s, struct why *why)
 	return r;
 }
 
-static bool reload(struct settings *ret_settings)
+static int reload(struct settings *ret_settings, struct why *why)
 {
-	struct why why;
-
-	if (read_settings(ret_settings, &why) == 0)
-		return true;
-	log_warn("settings not read again", "why=%s", why.text);
-	return false;
+	return read_settings(ret_settings, why);
 }
 
 /* Flags that only print, and mistakes. -1: go on. */

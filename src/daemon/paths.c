@@ -39,6 +39,36 @@ void paths_config(char out[PATH_LEN])
 		snprintf(out, PATH_LEN, "%s/.config/koine/koine.conf", home);
 }
 
+void paths_store(char out[PATH_LEN])
+{
+	const char *xdg = variable("XDG_STATE_HOME");
+	const char *home = variable("HOME");
+
+	if (xdg)
+		snprintf(out, PATH_LEN, "%s/koine/koine.db", xdg);
+	else if (geteuid() == 0 || !home)
+		snprintf(out, PATH_LEN, "/var/lib/koine/koine.db");
+	else
+		snprintf(out, PATH_LEN, "%s/.local/state/koine/koine.db", home);
+}
+
+bool paths_usable(const char *path)
+{
+	char folder[PATH_LEN];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	/* Up to the first folder that is there: the ones below would be made. */
+	while ((slash = strrchr(folder, '/'))) {
+		*slash = '\0';
+		if (access(folder[0] ? folder : "/", W_OK | X_OK) == 0)
+			return true;
+		if (errno != ENOENT)
+			return false;
+	}
+	return false;
+}
+
 int paths_check_runtime(const char *folder, struct why *why)
 {
 	struct stat st;

@@ -1,6 +1,8 @@
 /* Where things are by default: sockets, settings. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/why.h"
 
 enum { PATH_LEN = 512 };
@@ -12,6 +14,13 @@ void paths_runtime(char out[PATH_LEN]);
 /* The settings file: $XDG_CONFIG_HOME/koine/koine.conf, ~/.config/koine/koine.conf,
  * or /etc/koine/koine.conf for root. */
 void paths_config(char out[PATH_LEN]);
+
+/* The store: $XDG_STATE_HOME/koine/koine.db, ~/.local/state/koine/koine.db, or
+ * /var/lib/koine/koine.db for root. */
+void paths_store(char out[PATH_LEN]);
+
+/* Whether this user could make the file there, and any folders that are missing. */
+bool paths_usable(const char *path);
 
 /*
  * Makes the runtime folder if it is missing (0700), and refuses one under /tmp

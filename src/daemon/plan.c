@@ -69,25 +69,31 @@ static bool is_named(const struct settings *s, const char *dialect)
 	return false;
 }
 
+/* By variable; under --root; where its clients look; or, where this user cannot
+ * go, in the runtime folder. */
 static int add_default(struct plan *p, const struct settings *s, const struct spoken *spoken,
 		       struct why *why)
 {
 	char folder[PATH_LEN];
 	char address[PATH_LEN + 64];
 	const char *variable = spoken->variable ? getenv(spoken->variable) : NULL;
+	bool runtime = false;
 	int r;
 
-	if (s->root[0])
-		snprintf(folder, sizeof(folder), "%s", s->root);
-	else
-		paths_runtime(folder);
-	if (variable && variable[0])
+	paths_runtime(folder);
+	if (variable && variable[0]) {
 		snprintf(address, sizeof(address), "unix:%s", variable);
-	else
+	} else if (s->root[0]) {
+		snprintf(address, sizeof(address), "unix:%s/%s", s->root, spoken->socket);
+	} else if (spoken->place && paths_usable(spoken->place)) {
+		snprintf(address, sizeof(address), "unix:%s", spoken->place);
+	} else {
 		snprintf(address, sizeof(address), "unix:%s/%s", folder, spoken->socket);
+		runtime = true;
+	}
 	r = add_row(p, spoken, address, why);
 	if (r == 0)
-		p->rows[p->n - 1].runtime = !s->root[0] && !variable;
+		p->rows[p->n - 1].runtime = runtime;
 	return r;
 }
 

@@ -14,7 +14,16 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-enum setting_type { SET_LEVEL, SET_BOOL, SET_UNSIGNED, SET_SIZE, SET_SECONDS, SET_UIDS, SET_PATH };
+enum setting_type {
+	SET_LEVEL,
+	SET_BOOL,
+	SET_UNSIGNED,
+	SET_SIZE,
+	SET_SECONDS,
+	SET_UIDS,
+	SET_PATH,
+	SET_SECRET
+};
 
 struct setting {
 	const char *section;
@@ -39,6 +48,12 @@ static const struct setting table[] = {
 	 "users beside our own and root who may connect"},
 	{"koine", "token_file", SET_PATH, AT(token_file), 0, 0,
 	 "a file (0600) with the token that HTTP calls must carry"},
+	{"store", "url", SET_PATH, AT(store), 0, 0,
+	 "sqlite:PATH, where everything is kept; empty for the default place"},
+	{"memory", "index_bytes", SET_SIZE, AT(index_bytes), 1 << 20, 1LL << 40,
+	 "memory for all search indexes together"},
+	{"ash", "context_secret", SET_SECRET, AT(context_secret), 0, 0,
+	 "calls must carry a token signed with it; empty for none"},
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
 	 "connections in all; more wait"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
@@ -65,7 +80,11 @@ enum { N_SETTINGS = sizeof(table) / sizeof(table[0]) };
 
 void settings_init(struct settings *s)
 {
-	*s = (struct settings) {.log_level = LOG_LEVEL_INFO, .limits = default_limits};
+	*s = (struct settings) {
+		.log_level = LOG_LEVEL_INFO,
+		.limits = default_limits,
+		.index_bytes = 512 << 20,
+	};
 }
 
 static void *place(const struct settings *s, const struct setting *row)
@@ -179,6 +198,7 @@ static int apply(struct settings *s, const struct setting *row, const char *valu
 	case SET_UIDS:
 		return set_uids(s, row, value, why);
 	case SET_PATH:
+	case SET_SECRET:
 		if (strlen(value) >= PATH_LEN)
 			return bad_value(row, value, "a path of at most 511 bytes", why);
 		snprintf(place(s, row), PATH_LEN, "%s", value);
@@ -413,8 +433,13 @@ static bool env_is_on(const char *name)
 
 int settings_read_environment(struct settings *s, struct why *why)
 {
-	int r = read_env(s, "listen", "koine", why);
+	const char *secret = getenv("ASH_CONTEXT_TOKEN_SECRET");
+	int r = secret ? settings_set(s, "ash", "context_secret", secret, why) : 0;
 
+	if (r == 0)
+		r = read_env(s, "listen", "koine", why);
+	if (r == 0)
+		r = read_env(s, "listen", "ash", why);
 	for (size_t i = 0; r == 0 && i < N_SETTINGS; i++)
 		r = read_env(s, table[i].section, table[i].key, why);
 	if (env_is_on("KOINE_DEBUG") || env_is_on("AIWG_IPC_DEBUG")) {
@@ -422,6 +447,20 @@ int settings_read_environment(struct settings *s, struct why *why)
 		s->log_messages = true;
 	}
 	return r;
+}
+
+void settings_store_url(const struct settings *s, char *out, size_t size)
+{
+	char path[PATH_LEN];
+
+	if (s->store[0]) {
+		snprintf(out, size, "%s", s->store);
+	} else if (s->root[0]) {
+		snprintf(out, size, "sqlite:%s/koine.db", s->root);
+	} else {
+		paths_store(path);
+		snprintf(out, size, "sqlite:%s", path);
+	}
 }
 
 /* ---- out ---- */
@@ -454,6 +493,8 @@ static void write_value(const struct settings *s, const struct setting *row, FIL
 	case SET_PATH:
 		fprintf(out, "%s", (const char *)at);
 		break;
+	case SET_SECRET:
+		break; /* never shown */
 	}
 }
 

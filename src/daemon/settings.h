@@ -31,6 +31,9 @@ struct settings {
 	uid_t allow_uids[UIDS_MAX];
 	unsigned n_allow_uids;
 	char token_file[PATH_LEN];
+	char store[PATH_LEN];          /* "sqlite:PATH"; "" for the default place */
+	char context_secret[PATH_LEN]; /* ash */
+	size_t index_bytes;
 
 	/* From the file and the environment: where a dialect listens instead of
 	 * its default place. From flags (listen_only): all there is. */
@@ -63,3 +66,6 @@ int settings_read_environment(struct settings *s, struct why *why);
 
 /* Every setting with its value now and what it means, as a file would have it. */
 void settings_write(const struct settings *s, FILE *out);
+
+/* The store's URL: as set, under --root, or at the default place. */
+void settings_store_url(const struct settings *s, char *out, size_t size);

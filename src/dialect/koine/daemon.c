@@ -6,6 +6,7 @@
 #include "call/server.h"
 #include "call/session.h"
 #include "dialect/koine/koine.h"
+#include "service/services.h"
 
 /* Written by hand: this is the one answer whose cost is that of the daemon. */
 struct done koine_ping(struct call *c)
@@ -30,6 +31,20 @@ struct done koine_health(struct call *c)
 	return call_reply(c);
 }
 
+static void write_store(struct json *j, const struct services *services)
+{
+	const struct store_health *health = services_health(services);
+
+	json_key(j, "store");
+	json_begin_object(j);
+	json_member_str(j, "path", services_store_path(services));
+	json_member_str(j, "check",
+			!health->checked ? "not needed"
+			: health->failed ? health->text
+					 : "ok");
+	json_end_object(j);
+}
+
 struct done koine_daemon_status(struct call *c)
 {
 	const struct server *s = c->server;
@@ -45,6 +60,7 @@ struct done koine_daemon_status(struct call *c)
 	json_member_str(j, "health", s->stopping ? "stopping" : "healthy");
 	json_member_uint(j, "connections", s->n_sessions);
 	json_member_uint(j, "calls_in_flight", s->n_calls);
+	write_store(j, s->opts.services);
 	json_key(j, "listeners");
 	json_begin_array(j);
 	list_for_each (at, following, &s->endpoints)

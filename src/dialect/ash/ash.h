@@ -1,0 +1,61 @@
+/*
+ * ash: sandboxes that ask their host. Length-prefixed JSON-RPC over a Unix
+ * socket (or loopback TCP), mostly about memory.
+ */
+#pragma once
+
+#include "call/dialect.h"
+#include "service/memory.h"
+
+extern const struct dialect ash_dialect;
+
+struct ash_settings {
+	struct text secret; /* {NULL, 0}: no tokens */
+};
+
+/* Members that several methods share: who asks. */
+struct ash_who {
+	struct text user_id;
+	struct text chat_id;
+	struct text context_token;
+};
+
+/* The scope of a call: as its parameters say, or as its token does where tokens
+ * are required. Refuses a call without a valid one then. */
+int ash_asker(struct call *c, const struct ash_who *who, struct memory_asker *ret_asker);
+
+struct done ash_search(struct call *c);
+struct done ash_add(struct call *c);
+struct done ash_list(struct call *c);
+struct done ash_delete(struct call *c);
+struct done ash_reload(struct call *c);
+
+struct search_in {
+	struct text query;
+	int64_t limit;
+	struct ash_who who;
+};
+
+struct add_in {
+	struct text content;
+	struct text source;
+	const struct value *expires_days;
+	const struct value *subjects;
+	bool shared;
+	struct ash_who who;
+	const struct value *created_at;
+	struct text category;
+	double importance;
+	const struct value *metadata;
+};
+
+struct list_in {
+	int64_t limit;
+	bool include_expired;
+	struct ash_who who;
+};
+
+struct delete_in {
+	struct text memory_id;
+	struct ash_who who;
+};

@@ -1,0 +1,164 @@
+/* The portrait of ash. */
+#include "dialect/ash/ash.h"
+
+static const struct error_row errors[N_REFUSALS] = {
+	[REFUSE_PARSE] = {-32700, "Invalid JSON", WORDS_ONLY, 400},
+	[REFUSE_REQUEST] = {-32600, "Invalid JSON-RPC", WORDS_ONLY, 400},
+	[REFUSE_METHOD] = {-32601, "Method not found", WORDS_BOTH, 0},
+	[REFUSE_PARAMS] = {-32602, "Invalid params", WORDS_BOTH, 0},
+	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_TEXT, 0},
+	[REFUSE_NOT_FOUND] = {-32603, "Not found", WORDS_TEXT, 0},
+	[REFUSE_CONFLICT] = {-32603, "Conflict", WORDS_TEXT, 0},
+	[REFUSE_LIMIT] = {-32603, "Limit reached", WORDS_TEXT, 0},
+	[REFUSE_TOO_LARGE] = {-32600, "Message too large", WORDS_TEXT, 0},
+	[REFUSE_UNAVAILABLE] = {-32603, "Unavailable", WORDS_TEXT, 0},
+	[REFUSE_FORBIDDEN] = {-32602, "Forbidden", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32603, "Timed out", WORDS_TEXT, 0},
+	[REFUSE_STOPPING] = {-32603, "Stopping", WORDS_TEXT, 0},
+	[REFUSE_CANCELLED] = {-32603, "Cancelled", WORDS_TEXT, 0},
+};
+
+#define WHO(in)                                                                                    \
+	{.name = "user_id",                                                                        \
+	 .type = FIELD_STRING,                                                                     \
+	 .doc = "Whose memories; without user and chat, everybody's",                              \
+	 .offset = offsetof(in, who.user_id)},                                                     \
+		{.name = "chat_id",                                                                \
+		 .type = FIELD_STRING,                                                             \
+		 .doc = "The chat whose memories count, too",                                      \
+		 .offset = offsetof(in, who.chat_id)},                                             \
+	{                                                                                          \
+		.name = "context_token", .type = FIELD_STRING,                                     \
+		.doc = "A signed context; where a secret is set, identity comes from it alone",    \
+		.offset = offsetof(in, who.context_token)                                          \
+	}
+
+static const struct field search_fields[] = {
+	{.name = "query",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "What to look for, in plain words",
+	 .offset = offsetof(struct search_in, query)},
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 10,
+	 .doc = "How many at most; 0 and less means 10, above 1000 means 1000",
+	 .offset = offsetof(struct search_in, limit)},
+	WHO(struct search_in),
+};
+
+static const struct field add_fields[] = {
+	{.name = "content",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "What to remember",
+	 .offset = offsetof(struct add_in, content)},
+	{.name = "source",
+	 .type = FIELD_STRING,
+	 .default_text = "rpc",
+	 .doc = "Where it comes from",
+	 .offset = offsetof(struct add_in, source)},
+	{.name = "expires_days",
+	 .type = FIELD_ANY,
+	 .doc = "After how many days it is forgotten (an integer); never without",
+	 .offset = offsetof(struct add_in, expires_days)},
+	{.name = "subjects",
+	 .type = FIELD_ARRAY,
+	 .doc = "Names of whom or what it is about",
+	 .offset = offsetof(struct add_in, subjects)},
+	{.name = "shared",
+	 .type = FIELD_BOOL,
+	 .doc = "Belongs to the chat, not to the user",
+	 .offset = offsetof(struct add_in, shared)},
+	{.name = "created_at",
+	 .type = FIELD_ANY,
+	 .doc = "When it was learnt (ISO 8601), for old memories; now without",
+	 .offset = offsetof(struct add_in, created_at)},
+	{.name = "category",
+	 .type = FIELD_STRING,
+	 .doc = "preference, decision, fact, entity or other",
+	 .offset = offsetof(struct add_in, category)},
+	{.name = "importance",
+	 .type = FIELD_NUMBER,
+	 .default_number = -1,
+	 .doc = "0 to 1; 0.5 without",
+	 .offset = offsetof(struct add_in, importance)},
+	{.name = "metadata",
+	 .type = FIELD_OBJECT,
+	 .doc = "The client's own; comes back with every hit",
+	 .offset = offsetof(struct add_in, metadata)},
+	WHO(struct add_in),
+};
+
+static const struct field list_fields[] = {
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 20,
+	 .doc = "How many at most; 0 and less means 20, above 1000 means 1000",
+	 .offset = offsetof(struct list_in, limit)},
+	{.name = "include_expired",
+	 .type = FIELD_BOOL,
+	 .doc = "Expired ones, too",
+	 .offset = offsetof(struct list_in, include_expired)},
+	WHO(struct list_in),
+};
+
+static const struct field delete_fields[] = {
+	{.name = "memory_id",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "Its id, or the beginning of it",
+	 .offset = offsetof(struct delete_in, memory_id)},
+	WHO(struct delete_in),
+};
+
+#define FIELDS(f) .fields = (f), .n_fields = sizeof(f) / sizeof((f)[0])
+#define ROWS      "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
+
+static const struct method methods[] = {
+	{.name = "memory.search",
+	 .doc = "Finds memories, best first",
+	 .result = ROWS,
+	 FIELDS(search_fields),
+	 .in_size = sizeof(struct search_in),
+	 .handle = ash_search,
+	 .where = READER},
+	{.name = "memory.add",
+	 .doc = "Remembers something",
+	 .result = "{\"type\":\"object\"}",
+	 FIELDS(add_fields),
+	 .in_size = sizeof(struct add_in),
+	 .handle = ash_add,
+	 .where = WRITER},
+	{.name = "memory.list",
+	 .doc = "Lists memories, newest first",
+	 .result = ROWS,
+	 FIELDS(list_fields),
+	 .in_size = sizeof(struct list_in),
+	 .handle = ash_list,
+	 .where = READER},
+	{.name = "memory.delete",
+	 .doc = "Forgets a memory",
+	 .result = "{\"type\":\"object\",\"properties\":{\"deleted\":{\"type\":\"boolean\"}}}",
+	 FIELDS(delete_fields),
+	 .in_size = sizeof(struct delete_in),
+	 .handle = ash_delete,
+	 .where = WRITER},
+	{.name = "config.reload",
+	 .doc = "Reads the settings again",
+	 .result = "{\"type\":\"object\",\"properties\":{\"success\":{\"type\":\"boolean\"}}}",
+	 .handle = ash_reload},
+};
+
+const struct dialect ash_dialect = {
+	.name = "ash",
+	.framing = SPEAKS_LENGTH,
+	.message_max = 10 << 20,
+	.rules = {.flags = JSONRPC_ID_SECOND | JSONRPC_ANY_ID | JSONRPC_NO_POSITIONAL |
+			   JSONRPC_PARAMS_WRONG},
+	.errors = errors,
+	.plain_errors = true,
+	.methods = methods,
+	.n_methods = sizeof(methods) / sizeof(methods[0]),
+	.http_silent_status = 200,
+};

@@ -1,0 +1,253 @@
+/* The memory methods: parameters to the service's terms, and its answers back. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "call/call.h"
+#include "call/server.h"
+#include "dialect/ash/ash.h"
+
+static struct services *services(const struct call *c)
+{
+	return c->server->opts.services;
+}
+
+/* Real clients slice these, so they are strings even where there is nothing. */
+static void write_common(struct json *j, const struct memory *m)
+{
+	json_member_text(j, "id", m->id);
+	json_member_text(j, "content", m->content);
+}
+
+static void write_time(struct json *j, const char *key, int64_t ms)
+{
+	char text[ISO_OFFSET_LEN + 1];
+
+	if (ms == 0) {
+		json_key(j, key);
+		json_null(j);
+		return;
+	}
+	clock_format_iso_offset(ms, text);
+	json_member_str(j, key, text);
+}
+
+static void write_entry(struct json *j, const struct memory *m)
+{
+	json_begin_object(j);
+	write_common(j, m);
+	json_member_text(j, "source", m->source.data ? m->source : TEXT(""));
+	write_time(j, "created_at", m->created_ms);
+	write_time(j, "expires_at", m->expires_ms);
+	json_end_object(j);
+}
+
+static void write_subject_name(struct json *j, const struct memory *m)
+{
+	struct buf names;
+
+	buf_init(&names, 1 << 20);
+	for (unsigned i = 0; i < m->n_subjects; i++) {
+		if (i > 0)
+			buf_add(&names, ", ", 2);
+		buf_add(&names, m->subjects[i].data, m->subjects[i].len);
+	}
+	json_member_text(j, "subject_name", (struct text) {.data = names.data, .len = names.len});
+	buf_done(&names);
+}
+
+/* The client's metadata is an object; ours are two more members of it. */
+static void write_metadata(struct json *j, const struct memory *m)
+{
+	json_key(j, "metadata");
+	json_begin_object(j);
+	if (m->metadata.len > 2) {
+		json_raw(j, m->metadata.data + 1, m->metadata.len - 2);
+	}
+	json_key(j, "subject_person_ids");
+	json_null(j);
+	write_subject_name(j, m);
+	json_end_object(j);
+}
+
+static void write_hit(struct json *j, const struct memory *m)
+{
+	json_begin_object(j);
+	write_common(j, m);
+	json_key(j, "similarity");
+	json_double(j, m->similarity);
+	write_metadata(j, m);
+	json_end_object(j);
+}
+
+/* A client cannot read an answer over its limit: the last rows are left out. */
+static void write_rows(struct call *c, const struct memory *rows, unsigned n,
+		       void (*write)(struct json *j, const struct memory *m))
+{
+	struct json *j = call_result(c);
+	size_t room = c->dialect->message_max - c->request.id.len - 64;
+
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++) {
+		struct json before = *j;
+		size_t len = j->out->len;
+
+		write(j, &rows[i]);
+		if (j->out->err == 0 && j->out->len <= room)
+			continue;
+		*j = before;
+		j->out->len = len;
+		j->out->err = 0;
+		break;
+	}
+	json_end_array(j);
+}
+
+struct done ash_search(struct call *c)
+{
+	const struct search_in *in = c->in;
+	struct memory_query q = {.text = in->query, .limit = in->limit};
+	struct memory *hits;
+	unsigned n;
+	int r = ash_asker(c, &in->who, &q.by);
+
+	if (r == 0)
+		r = memory_search(services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	write_rows(c, hits, n, write_hit);
+	return call_reply(c);
+}
+
+static int read_subjects(struct call *c, const struct value *v, struct memory_new *new)
+{
+	struct text *subjects;
+	unsigned n = 0;
+
+	if (!v || v->len == 0)
+		return 0;
+	if (v->len > MEMORY_SUBJECTS_MAX)
+		return refuse_field(&c->why, "subjects", "subjects are more than %d",
+				    MEMORY_SUBJECTS_MAX);
+	subjects = arena_alloc(&c->arena, v->len * sizeof(*subjects));
+	if (!subjects)
+		return -ENOMEM;
+	value_each (item, v) {
+		if (item->kind != VALUE_STRING)
+			return refuse_field(&c->why, "subjects", "subjects must be strings, not %s",
+					    value_kind_name(item));
+		subjects[n++] = value_text(item);
+	}
+	new->subjects = subjects;
+	new->n_subjects = n;
+	return 0;
+}
+
+static int read_expiry(struct call *c, const struct value *v, struct memory_new *new)
+{
+	if (!v || v->kind == VALUE_NULL)
+		return 0;
+	if (!value_int(v, &new->expires_days))
+		return refuse_field(&c->why, "expires_days",
+				    "expires_days must be an integer, not %s", value_kind_name(v));
+	new->expires = true;
+	return 0;
+}
+
+static int read_created(struct call *c, const struct value *v, struct memory_new *new)
+{
+	if (!v || v->kind == VALUE_NULL)
+		return 0;
+	if (v->kind != VALUE_STRING || !clock_parse_iso(value_text(v), &new->created_ms))
+		return refuse_field(&c->why, "created_at",
+				    "created_at must be a time like 2026-11-15T07:47:17Z");
+	return 0;
+}
+
+static int read_new(struct call *c, const struct add_in *in, struct memory_new *new)
+{
+	int r;
+
+	*new = (struct memory_new) {
+		.content = in->content,
+		.source = in->source,
+		.shared = in->shared,
+		.category = in->category,
+		.importance = in->importance,
+	};
+	if (in->metadata)
+		new->metadata =
+			(struct text) {.data = in->metadata->raw, .len = in->metadata->raw_len};
+	r = read_subjects(c, in->subjects, new);
+	if (r == 0)
+		r = read_expiry(c, in->expires_days, new);
+	if (r == 0)
+		r = read_created(c, in->created_at, new);
+	if (r == 0)
+		r = ash_asker(c, &in->who, &new->by);
+	return r;
+}
+
+struct done ash_add(struct call *c)
+{
+	struct memory_new new;
+	struct memory memory;
+	int r = read_new(c, c->in, &new);
+
+	if (r == 0)
+		r = memory_add(services(c), &c->arena, &new, &memory, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	write_entry(call_result(c), &memory);
+	return call_reply(c);
+}
+
+struct done ash_list(struct call *c)
+{
+	const struct list_in *in = c->in;
+	struct memory_filter f = {.limit = in->limit, .include_expired = in->include_expired};
+	struct memory *rows;
+	unsigned n;
+	int r = ash_asker(c, &in->who, &f.by);
+
+	if (r == 0)
+		r = memory_list(services(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	write_rows(c, rows, n, write_entry);
+	return call_reply(c);
+}
+
+struct done ash_delete(struct call *c)
+{
+	const struct delete_in *in = c->in;
+	struct memory_asker by;
+	struct json *j;
+	bool deleted;
+	int r = ash_asker(c, &in->who, &by);
+
+	if (r == 0)
+		r = memory_delete(services(c), &c->arena, &by, in->memory_id, &deleted, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "deleted", deleted);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+struct done ash_reload(struct call *c)
+{
+	const struct server_opts *opts = &c->server->opts;
+	struct json *j = call_result(c);
+	struct why why;
+	int r = opts->on_reload_asked ? opts->on_reload_asked(opts->arg, &why)
+				      : refuse(&why, REFUSE_UNAVAILABLE, "nothing to read again");
+
+	json_begin_object(j);
+	json_member_bool(j, "success", r == 0);
+	if (r != 0)
+		json_member_str(j, "error", why.text);
+	json_end_object(j);
+	return call_reply(c);
+}

@@ -1,0 +1,359 @@
+/* What memory offers beyond ash: one memory in full, changes, counts, export and import. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "call/call.h"
+#include "call/server.h"
+#include "dialect/koine/koine.h"
+#include "dialect/koine/memory_entry.h"
+#include "service/memory.h"
+#include "service/services.h"
+
+struct asker_in {
+	struct text user_id;
+	struct text chat_id;
+};
+
+struct get_in {
+	struct text memory_id;
+	struct asker_in who;
+};
+
+struct update_in {
+	struct text memory_id;
+	struct text content;
+	struct text category;
+	double importance;
+	const struct value *metadata;
+	struct asker_in who;
+};
+
+struct stats_in {
+	struct asker_in who;
+};
+
+struct export_in {
+	struct text cursor;
+	int64_t limit;
+	struct asker_in who;
+};
+
+struct import_in {
+	const struct value *entries;
+	struct asker_in who;
+};
+
+struct backup_in {
+	struct text path;
+};
+
+static struct services *services(const struct call *c)
+{
+	return c->server->opts.services;
+}
+
+static struct memory_asker asker(const struct asker_in *in)
+{
+	return (struct memory_asker) {.user = in->user_id, .chat = in->chat_id};
+}
+
+static struct done handle_get(struct call *c)
+{
+	const struct get_in *in = c->in;
+	const struct memory_asker by = asker(&in->who);
+	struct memory memory;
+	int r = memory_get(services(c), c->lane, &c->arena, &by, in->memory_id, &memory, &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	memory_entry_write(call_result(c), &memory);
+	return call_reply(c);
+}
+
+static struct done handle_update(struct call *c)
+{
+	const struct update_in *in = c->in;
+	const struct memory_asker by = asker(&in->who);
+	struct memory_change_in change = {
+		.content = in->content,
+		.category = in->category,
+		.importance = in->importance,
+	};
+	struct memory memory;
+	int r;
+
+	if (in->metadata)
+		change.metadata =
+			(struct text) {.data = in->metadata->raw, .len = in->metadata->raw_len};
+	r = memory_update(services(c), &c->arena, &by, in->memory_id, &change, &memory, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	memory_entry_write(call_result(c), &memory);
+	return call_reply(c);
+}
+
+static struct done handle_stats(struct call *c)
+{
+	const struct stats_in *in = c->in;
+	const struct memory_asker by = asker(&in->who);
+	struct memory_counts n;
+	struct json *j;
+	int r = memory_stats(services(c), c->lane, &by, &n);
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_int(j, "total", n.total);
+	json_member_int(j, "personal", n.personal);
+	json_member_int(j, "group", n.group);
+	json_member_int(j, "common", n.common);
+	json_member_int(j, "expired", n.expired);
+	json_member_int(j, "owners", n.owners);
+	json_member_uint(j, "indexes", n.n_indexes);
+	json_member_uint(j, "index_bytes", n.index_bytes);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* A cursor is "TIME-NUMBER" of the last row; to clients it is just a string. */
+static bool read_cursor(struct text t, struct memory_page *page)
+{
+	char copy[64];
+	long long ms;
+	long long seq;
+	int used = 0;
+
+	if (t.len == 0)
+		return true;
+	if (t.len >= sizeof(copy))
+		return false;
+	memcpy(copy, t.data, t.len);
+	copy[t.len] = '\0';
+	if (sscanf(copy, "%lld/%lld%n", &ms, &seq, &used) != 2 || (size_t)used != t.len)
+		return false;
+	page->before_ms = ms;
+	page->before_seq = seq;
+	return true;
+}
+
+static void write_page(struct call *c, const struct memory *rows, unsigned n,
+		       const struct memory_page *next)
+{
+	struct json *j = call_result(c);
+	char cursor[64];
+
+	json_begin_object(j);
+	json_key(j, "entries");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		memory_entry_write(j, &rows[i]);
+	json_end_array(j);
+	json_key(j, "cursor");
+	if (n > 0) {
+		snprintf(cursor, sizeof(cursor), "%lld/%lld", (long long)next->before_ms,
+			 (long long)next->before_seq);
+		json_str(j, cursor);
+	} else {
+		json_null(j);
+	}
+	json_end_object(j);
+}
+
+static struct done handle_export(struct call *c)
+{
+	const struct export_in *in = c->in;
+	const struct memory_asker by = asker(&in->who);
+	struct memory_page page = {.limit = in->limit};
+	struct memory_page next;
+	struct memory *rows;
+	unsigned n;
+	int r = 0;
+
+	if (!read_cursor(in->cursor, &page))
+		r = refuse_field(&c->why, "cursor", "cursor is not one of ours");
+	if (r == 0)
+		r = memory_export(services(c), c->lane, &c->arena, &by, &page, &rows, &n, &next);
+	if (r != 0)
+		return call_fail(c, r);
+	write_page(c, rows, n, &next);
+	return call_reply(c);
+}
+
+/* All or none: a call that fails leaves nothing behind. */
+static struct done handle_import(struct call *c)
+{
+	const struct import_in *in = c->in;
+	const struct memory_asker by = asker(&in->who);
+	int64_t n = 0;
+	unsigned at = 0;
+	struct json *j;
+
+	value_each (entry, in->entries) {
+		int r = memory_entry_import(services(c), &c->arena, entry, &by, &n, &c->why);
+
+		if (r > 0) {
+			struct why inner = c->why;
+
+			r = refuse_field(&c->why, "entries", "entry %u: %.150s", at, inner.text);
+		}
+		if (r != 0)
+			return call_fail(c, r);
+		at++;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_int(j, "imported", n);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done handle_backup(struct call *c)
+{
+	const struct backup_in *in = c->in;
+	struct json *j;
+	char *path = arena_copy(&c->arena, in->path.data, in->path.len);
+	int r;
+
+	if (!path)
+		return call_fail(c, -ENOMEM);
+	if (path[0] != '/' || strlen(path) != in->path.len)
+		return call_fail(c, refuse_field(&c->why, "path", "path must be absolute"));
+	r = services_backup(services(c), path, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_str(j, "path", path);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+#define WHO(in)                                                                                    \
+	{.name = "user_id",                                                                        \
+	 .type = FIELD_STRING,                                                                     \
+	 .doc = "Whose memories; without user and chat, everybody's",                              \
+	 .offset = offsetof(in, who.user_id)},                                                     \
+	{                                                                                          \
+		.name = "chat_id", .type = FIELD_STRING,                                           \
+		.doc = "The chat whose memories count, too", .offset = offsetof(in, who.chat_id)   \
+	}
+
+#define MEMORY_ID(in)                                                                              \
+	{                                                                                          \
+		.name = "memory_id", .type = FIELD_STRING, .required = true,                       \
+		.doc = "Its id, or the beginning of it", .offset = offsetof(in, memory_id)         \
+	}
+
+static const struct field get_fields[] = {
+	MEMORY_ID(struct get_in),
+	WHO(struct get_in),
+};
+
+static const struct field update_fields[] = {
+	MEMORY_ID(struct update_in),
+	{.name = "content",
+	 .type = FIELD_STRING,
+	 .doc = "What to remember instead",
+	 .offset = offsetof(struct update_in, content)},
+	{.name = "category",
+	 .type = FIELD_STRING,
+	 .doc = "preference, decision, fact, entity or other",
+	 .offset = offsetof(struct update_in, category)},
+	{.name = "importance",
+	 .type = FIELD_NUMBER,
+	 .default_number = -1,
+	 .doc = "0 to 1; negative leaves it",
+	 .offset = offsetof(struct update_in, importance)},
+	{.name = "metadata",
+	 .type = FIELD_OBJECT,
+	 .doc = "The client's own",
+	 .offset = offsetof(struct update_in, metadata)},
+	WHO(struct update_in),
+};
+
+static const struct field stats_fields[] = {WHO(struct stats_in)};
+
+static const struct field export_fields[] = {
+	{.name = "cursor",
+	 .type = FIELD_STRING,
+	 .doc = "Where the last page ended; the newest without",
+	 .offset = offsetof(struct export_in, cursor)},
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 1000,
+	 .doc = "How many at most, up to 1000",
+	 .offset = offsetof(struct export_in, limit)},
+	WHO(struct export_in),
+};
+
+static const struct field import_fields[] = {
+	{.name = "entries",
+	 .type = FIELD_ARRAY,
+	 .required = true,
+	 .doc = "Exported memories, or entities and relations of the MCP memory server",
+	 .offset = offsetof(struct import_in, entries)},
+	WHO(struct import_in),
+};
+
+static const struct field backup_fields[] = {
+	{.name = "path",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "A new file on the daemon's machine; an existing one is refused",
+	 .offset = offsetof(struct backup_in, path)},
+};
+
+#define FIELDS(f) .fields = (f), .n_fields = sizeof(f) / sizeof((f)[0])
+#define AN_OBJECT "{\"type\":\"object\"}"
+
+const struct method koine_memory_methods[] = {
+	{.name = "memory.get",
+	 .doc = "One memory in full",
+	 .result = AN_OBJECT,
+	 FIELDS(get_fields),
+	 .in_size = sizeof(struct get_in),
+	 .handle = handle_get,
+	 .where = READER},
+	{.name = "memory.update",
+	 .doc = "Changes a memory",
+	 .result = AN_OBJECT,
+	 FIELDS(update_fields),
+	 .in_size = sizeof(struct update_in),
+	 .handle = handle_update,
+	 .where = WRITER},
+	{.name = "memory.stats",
+	 .doc = "Counts memories",
+	 .result = AN_OBJECT,
+	 FIELDS(stats_fields),
+	 .in_size = sizeof(struct stats_in),
+	 .handle = handle_stats,
+	 .where = READER},
+	{.name = "memory.export",
+	 .doc = "Memories in full, page by page, newest first",
+	 .result = "{\"type\":\"object\",\"properties\":{\"entries\":{\"type\":\"array\"},"
+		   "\"cursor\":{\"type\":[\"string\",\"null\"]}}}",
+	 FIELDS(export_fields),
+	 .in_size = sizeof(struct export_in),
+	 .handle = handle_export,
+	 .where = READER},
+	{.name = "memory.import",
+	 .doc = "Takes memories in; all or none",
+	 .result = "{\"type\":\"object\",\"properties\":{\"imported\":{\"type\":\"integer\"}}}",
+	 FIELDS(import_fields),
+	 .in_size = sizeof(struct import_in),
+	 .handle = handle_import,
+	 .where = WRITER},
+	{.name = "store.backup",
+	 .doc = "Copies the store into a new file while it is in use",
+	 .result = "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}",
+	 FIELDS(backup_fields),
+	 .in_size = sizeof(struct backup_in),
+	 .handle = handle_backup,
+	 .where = READER},
+};
+
+const unsigned koine_n_memory_methods =
+	sizeof(koine_memory_methods) / sizeof(koine_memory_methods[0]);

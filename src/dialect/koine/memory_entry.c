@@ -1,0 +1,231 @@
+#include "dialect/koine/memory_entry.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+
+static void write_time(struct json *j, const char *key, int64_t ms)
+{
+	char text[ISO_LEN + 1];
+
+	json_key(j, key);
+	if (ms == 0) {
+		json_null(j);
+		return;
+	}
+	clock_format_iso(ms, text);
+	json_str(j, text);
+}
+
+void memory_entry_write(struct json *j, const struct memory *m)
+{
+	json_begin_object(j);
+	json_member_text(j, "id", m->id);
+	json_member_text(j, "content", m->content);
+	json_member_text(j, "source", m->source);
+	json_member_text(j, "category", m->category);
+	json_key(j, "importance");
+	json_double(j, m->importance);
+	json_key(j, "subjects");
+	json_begin_array(j);
+	for (unsigned i = 0; i < m->n_subjects; i++)
+		json_text(j, m->subjects[i]);
+	json_end_array(j);
+	json_member_text(j, "user_id", m->user);
+	json_member_text(j, "chat_id", m->chat);
+	json_member_bool(j, "shared", m->shared);
+	write_time(j, "created_at", m->created_ms);
+	write_time(j, "updated_at", m->updated_ms);
+	write_time(j, "expires_at", m->expires_ms);
+	json_key(j, "metadata");
+	if (m->metadata.data)
+		json_raw(j, m->metadata.data, m->metadata.len);
+	else
+		json_raw(j, "{}", 2);
+	json_end_object(j);
+}
+
+static int wrong(struct why *why, const char *member, const char *want)
+{
+	return refuse(why, REFUSE_PARAMS, "%s must be %s", member, want);
+}
+
+/* Absent and null are {NULL, 0}. */
+static int read_text(const struct value *entry, const char *member, struct text *ret,
+		     struct why *why)
+{
+	const struct value *v = value_find(entry, member);
+
+	*ret = (struct text) {0};
+	if (!v || v->kind == VALUE_NULL)
+		return 0;
+	if (v->kind != VALUE_STRING)
+		return wrong(why, member, "a string");
+	*ret = value_text(v);
+	return 0;
+}
+
+static int read_texts(struct arena *a, const struct value *entry, const char *member,
+		      struct text **ret, unsigned *ret_n, struct why *why)
+{
+	const struct value *v = value_find(entry, member);
+	unsigned n = 0;
+
+	*ret = NULL;
+	*ret_n = 0;
+	if (!v || v->kind == VALUE_NULL)
+		return 0;
+	if (v->kind != VALUE_ARRAY)
+		return wrong(why, member, "an array of strings");
+	*ret = arena_alloc(a, (v->len + 1) * sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	value_each (item, v) {
+		if (item->kind != VALUE_STRING)
+			return wrong(why, member, "an array of strings");
+		(*ret)[n++] = value_text(item);
+	}
+	*ret_n = n;
+	return 0;
+}
+
+static int read_time(const struct value *entry, const char *member, int64_t *ret_ms,
+		     struct why *why)
+{
+	struct text t;
+	int r = read_text(entry, member, &t, why);
+
+	if (r == 0 && t.data && !clock_parse_iso(t, ret_ms))
+		return wrong(why, member, "a time like 2026-11-15T07:47:17Z");
+	return r;
+}
+
+static int add(struct services *s, struct arena *a, const struct memory_new *new, int64_t *n_added,
+	       struct why *why)
+{
+	struct memory memory;
+	int r = memory_add(s, a, new, &memory, why);
+
+	if (r == 0)
+		(*n_added)++;
+	return r;
+}
+
+static int read_details(const struct value *entry, struct memory_new *new, struct why *why)
+{
+	const struct value *importance = value_find(entry, "importance");
+	const struct value *metadata = value_find(entry, "metadata");
+	const struct value *shared = value_find(entry, "shared");
+	int r = read_time(entry, "created_at", &new->created_ms, why);
+
+	if (r == 0)
+		r = read_time(entry, "expires_at", &new->expires_ms, why);
+	if (r != 0)
+		return r;
+	new->importance = -1;
+	if (importance && !value_double(importance, &new->importance))
+		return wrong(why, "importance", "a number");
+	if (metadata && metadata->kind == VALUE_OBJECT)
+		new->metadata = (struct text) {.data = metadata->raw, .len = metadata->raw_len};
+	new->shared = shared && shared->kind == VALUE_TRUE;
+	return 0;
+}
+
+static int import_memory(struct services *s, struct arena *a, const struct value *entry,
+			 const struct memory_asker *by, int64_t *n_added, struct why *why)
+{
+	struct memory_new new = {0};
+	struct text *subjects;
+	int r = read_text(entry, "content", &new.content, why);
+
+	if (r == 0)
+		r = read_text(entry, "source", &new.source, why);
+	if (r == 0)
+		r = read_text(entry, "category", &new.category, why);
+	if (r == 0)
+		r = read_text(entry, "user_id", &new.by.user, why);
+	if (r == 0)
+		r = read_text(entry, "chat_id", &new.by.chat, why);
+	if (r == 0)
+		r = read_texts(a, entry, "subjects", &subjects, &new.n_subjects, why);
+	if (r == 0)
+		r = read_details(entry, &new, why);
+	if (r != 0)
+		return r;
+	new.subjects = subjects;
+	if (!new.by.user.data && !new.by.chat.data)
+		new.by = *by;
+	return add(s, a, &new, n_added, why);
+}
+
+static struct text join3(struct arena *a, struct text one, struct text two, struct text three)
+{
+	size_t room = one.len + two.len + three.len + 3;
+	char *out = arena_alloc(a, room);
+	int n;
+
+	if (!out)
+		return (struct text) {0};
+	n = snprintf(out, room, "%.*s %.*s %.*s", TEXT_ARGS(one), TEXT_ARGS(two), TEXT_ARGS(three));
+	return (struct text) {.data = out, .len = (size_t)n};
+}
+
+/* {"type":"entity","name":…,"entityType":…,"observations":[…]} */
+static int import_entity(struct services *s, struct arena *a, const struct value *entry,
+			 const struct memory_asker *by, int64_t *n_added, struct why *why)
+{
+	struct memory_new new = {
+		.source = TEXT("mcp"), .category = TEXT("entity"), .importance = -1};
+	struct text *observations;
+	struct text name;
+	unsigned n;
+	int r = read_text(entry, "name", &name, why);
+
+	if (r == 0)
+		r = read_texts(a, entry, "observations", &observations, &n, why);
+	new.by = *by;
+	new.subjects = &name;
+	new.n_subjects = name.len > 0;
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		new.content = observations[i];
+		r = add(s, a, &new, n_added, why);
+	}
+	return r;
+}
+
+/* {"type":"relation","from":…,"to":…,"relationType":…} */
+static int import_relation(struct services *s, struct arena *a, const struct value *entry,
+			   const struct memory_asker *by, int64_t *n_added, struct why *why)
+{
+	struct memory_new new = {.source = TEXT("mcp"), .category = TEXT("fact"), .importance = -1};
+	struct text ends[2];
+	struct text relation;
+	int r = read_text(entry, "from", &ends[0], why);
+
+	if (r == 0)
+		r = read_text(entry, "to", &ends[1], why);
+	if (r == 0)
+		r = read_text(entry, "relationType", &relation, why);
+	if (r != 0)
+		return r;
+	new.by = *by;
+	new.subjects = ends;
+	new.n_subjects = 2;
+	new.content = join3(a, ends[0], relation, ends[1]);
+	return new.content.data ? add(s, a, &new, n_added, why) : -ENOMEM;
+}
+
+int memory_entry_import(struct services *s, struct arena *a, const struct value *entry,
+			const struct memory_asker *by, int64_t *n_added, struct why *why)
+{
+	struct text type = value_text(value_find(entry, "type"));
+
+	if (entry->kind != VALUE_OBJECT)
+		return wrong(why, "an entry", "an object");
+	if (text_is(type, "entity"))
+		return import_entity(s, a, entry, by, n_added, why);
+	if (text_is(type, "relation"))
+		return import_relation(s, a, entry, by, n_added, why);
+	return import_memory(s, a, entry, by, n_added, why);
+}
