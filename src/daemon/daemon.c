@@ -203,20 +203,22 @@ static int open_services(struct daemon *d, struct why *why)
 	if (d->settings->context_secret[0])
 		r = context_secret_read(&d->arena, text_of(d->settings->context_secret),
 					&d->ash.secret);
-	return r != 0 ? r : services_open(&opts, &d->services, why);
+	if (r == 0)
+		r = services_open(&opts, &d->services, why);
+	d->server->opts.services = d->services;
+	d->server->opts.workers.arg = d->services;
+	return r;
 }
 
 static int make_server(struct daemon *d)
 {
 	const struct server_opts opts = {
 		.limits = d->settings->limits,
-		.services = d->services,
 		.workers = {.n_readers = N_READERS,
 			    .begin = services_begin,
 			    .commit = services_commit,
 			    .enter = services_enter,
-			    .leave = services_leave,
-			    .arg = d->services},
+			    .leave = services_leave},
 		.on_stop_asked = on_stop_asked,
 		.on_reload_asked = on_reload_asked,
 		.on_stopped = on_stopped,
@@ -228,14 +230,14 @@ static int make_server(struct daemon *d)
 	return server_new(d->loop, &opts, &d->server);
 }
 
+/* The sockets first: of several that start at once, one takes them all and the others
+ * are told so. Nobody is served before the loop turns. */
 static int start(struct daemon *d, const struct plan *plan, struct why *why)
 {
 	int r = loop_new(&d->loop);
 
 	if (r == 0)
 		r = make_registries(d);
-	if (r == 0)
-		r = open_services(d, why);
 	if (r == 0)
 		r = make_server(d);
 	if (r == 0)
@@ -244,6 +246,8 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 		r = token_read(d->settings->token_file, d->token, sizeof(d->token), why);
 	for (unsigned i = 0; r == 0 && i < plan->n; i++)
 		r = listen_at(d, &plan->rows[i], why);
+	if (r == 0)
+		r = open_services(d, why);
 	if (r == 0)
 		r = housekeeping_start(d->server, d->services, &d->housekeeping);
 	return r;

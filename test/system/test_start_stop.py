@@ -73,12 +73,15 @@ def test_folders_that_are_made_are_private():
 
 def test_the_runtime_folder_is_private_and_must_be_ours():
     with Folder() as folder:
-        env = {"XDG_RUNTIME_DIR": folder.path}
+        env = {"XDG_RUNTIME_DIR": folder.path, "XDG_STATE_HOME": folder("state"),
+               "ASH_RPC_SOCKET": folder("ash.sock")}
         process = subprocess.Popen([KOINED], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=clean_environment(env))
         try:
             same(process.stdout.readline(),
                  b"listening koine unix:%s\n" % folder("koine", "koine.sock").encode())
+            same(process.stdout.readline(),
+                 b"listening ash unix:%s\n" % folder("ash.sock").encode())
             same(process.stdout.readline(), b"koined: ready\n")
             same(mode_of(folder("koine")), 0o700, "mode of the folder")
         finally:
@@ -90,11 +93,12 @@ def test_the_runtime_folder_is_private_and_must_be_ours():
         check(folder("koine").encode() in done.stderr, "%r", done.stderr)
 
 
-def test_nothing_is_left_behind_after_a_stop():
+def test_only_the_store_is_left_behind_after_a_stop():
     with Folder() as folder:
         with Daemon(root=folder.path):
             check(os.path.exists(folder("koine.sock")), "no socket")
-        same([n for n in os.listdir(folder.path) if not n.startswith("log.")], [], "left behind")
+        same(sorted(n for n in os.listdir(folder.path) if not n.startswith("log.")),
+             ["koine.db", "koine.db.lock"], "left behind")
 
 
 def refused_there(folder, path, words=b""):
@@ -437,7 +441,7 @@ def test_no_new_client_is_served_while_it_stops():
         d.signal(signal.SIGTERM)
         wait_until(lambda: not os.path.exists(d.socket_path), "the socket to go")
         # and another may take its place
-        with Daemon(root=d.root) as next_one:
+        with Daemon("--store", "sqlite:" + os.path.join(d.root, "next.db"), root=d.root) as next_one:
             next_one.alive()
         stops(d)
 
