@@ -333,7 +333,8 @@ static float date_lift(const struct search *s, int64_t time_ms)
 static float priors(const struct search *s, const struct search_index *ix, uint32_t doc)
 {
 	const struct search_tuning *t = &s->plan.tuning;
-	float age_days = (float)(s->plan.query->now_ms / 86400000 - ix->times[doc] / 86400000);
+	int64_t days = s->plan.query->now_ms / 86400000 - ix->times[doc] / 86400000;
+	float age_days = (float)days;
 	float recent = exp2f(-(age_days > 0 ? age_days : 0) / 30);
 
 	return 1 + t->importance * ((float)ix->doc_importance[doc] / 255 - 0.5f) +

@@ -125,7 +125,7 @@ static bool is_filtered(const struct search_query *q)
 void search_score(struct search *s, size_t max)
 {
 	const struct plan *plan = &s->plan;
-	float bounds[SEARCH_TERMS_MAX];
+	float bounds[SEARCH_TERMS_MAX] = {0};
 	float rest = 0;
 	bool raise = false;
 

@@ -30,9 +30,9 @@ enum { N_CATEGORIES = sizeof(categories) / sizeof(categories[0]) };
 
 unsigned char memory_category(struct text name)
 {
-	for (unsigned char i = 0; i < N_CATEGORIES; i++) {
+	for (unsigned i = 0; i < N_CATEGORIES; i++) {
 		if (text_is(name, categories[i]))
-			return i;
+			return (unsigned char)i;
 	}
 	return N_CATEGORIES - 1;
 }
@@ -149,7 +149,8 @@ static int64_t expiry(const struct memory_new *in, int64_t now)
 static void place(const struct memory_new *in, struct memory_row *row)
 {
 	row->shared = in->shared && in->by.chat.len > 0;
-	row->owner = row->shared ? (struct text) {0} : name_of(in->by.user);
+	if (!row->shared)
+		row->owner = name_of(in->by.user);
 	if (row->shared || row->owner.data)
 		row->chat = name_of(in->by.chat);
 }

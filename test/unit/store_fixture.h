@@ -140,6 +140,7 @@ static inline bool has_id(struct fixture *f, struct connection *c, const char *i
 	struct memory_row row;
 	bool found = false;
 
-	assert_int_equal(store_memory_find(c, &EVERYTHING, text_of(id), &f->arena, &row, &found), 0);
+	assert_int_equal(store_memory_find(c, &EVERYTHING, text_of(id), &f->arena, &row, &found),
+			 0);
 	return found;
 }

@@ -109,7 +109,8 @@ static void every_member_comes_back(void **state)
 	struct memory_row got;
 	bool found = false;
 
-	assert_int_equal(store_memory_find(reader(f), &EVERYTHING, row.id, &f->arena, &got, &found), 0);
+	assert_int_equal(store_memory_find(reader(f), &EVERYTHING, row.id, &f->arena, &got, &found),
+			 0);
 	assert_true(found);
 	assert_int_equal(got.seq, seq);
 	assert_text(got.id, row.id.data);
@@ -127,7 +128,8 @@ static void every_member_comes_back(void **state)
 	assert_int_equal(got.expires_ms, 8);
 	assert_text(got.metadata, "{\"a\":1}");
 	found = false;
-	assert_int_equal(store_memory_find_seq(reader(f), &EVERYTHING, seq, &f->arena, &got, &found), 0);
+	assert_int_equal(
+		store_memory_find_seq(reader(f), &EVERYTHING, seq, &f->arena, &got, &found), 0);
 	assert_true(found);
 	assert_text(got.id, row.id.data);
 }
@@ -139,11 +141,11 @@ static void what_is_absent_stays_absent(void **state)
 	bool found = true;
 
 	add_of(f, "one", NULL, NULL, 1);
-	assert_int_equal(store_memory_find(reader(f), &EVERYTHING, TEXT("two"), &f->arena, &got, &found),
-			 0);
+	assert_int_equal(
+		store_memory_find(reader(f), &EVERYTHING, TEXT("two"), &f->arena, &got, &found), 0);
 	assert_false(found);
-	assert_int_equal(store_memory_find(reader(f), &EVERYTHING, TEXT("one"), &f->arena, &got, &found),
-			 0);
+	assert_int_equal(
+		store_memory_find(reader(f), &EVERYTHING, TEXT("one"), &f->arena, &got, &found), 0);
 	assert_true(found);
 	assert_null(got.owner.data);
 	assert_null(got.chat.data);
@@ -177,12 +179,14 @@ static void any_bytes_are_content(void **state)
 		row = plain_row(text_of(id), contents[i]);
 		add(f, &row);
 		assert_int_equal(
-			store_memory_find(reader(f), &EVERYTHING, row.id, &f->arena, &got, &found), 0);
+			store_memory_find(reader(f), &EVERYTHING, row.id, &f->arena, &got, &found),
+			0);
 		assert_true(found);
 		assert_int_equal(got.content.len, contents[i].len);
 		assert_memory_equal(got.content.data, contents[i].data, contents[i].len);
 		found = false;
-		assert_int_equal(store_memory_find_same(reader(f), &row, 0, &f->arena, &got, &found), 0);
+		assert_int_equal(
+			store_memory_find_same(reader(f), &row, 0, &f->arena, &got, &found), 0);
 		assert_true(found);
 		assert_text(got.id, id);
 	}
@@ -215,8 +219,8 @@ static void a_seq_never_comes_again(void **state)
 
 	first = add_of(f, "one", NULL, NULL, 1);
 	assert_int_equal(store_begin(f->store), 0);
-	assert_int_equal(store_memory_delete(store_writer(f->store), &EVERYTHING, TEXT("one"), &found),
-			 0);
+	assert_int_equal(
+		store_memory_delete(store_writer(f->store), &EVERYTHING, TEXT("one"), &found), 0);
 	assert_int_equal(store_commit(f->store), 0);
 	assert_true(found);
 	fixture_close(f);
@@ -278,22 +282,26 @@ static void every_query_keeps_to_its_scope(void **state)
 
 		scope.without_common = SCOPES[i % N_OF(SCOPES)].without_common;
 		assert_int_equal(
-			store_memory_find(reader(f), &scope, text_of(id), &f->arena, &row, &found), 0);
+			store_memory_find(reader(f), &scope, text_of(id), &f->arena, &row, &found),
+			0);
 		assert_int_equal(found, seen);
-		assert_int_equal(
-			store_memory_find_prefix(reader(f), &scope, text_of(id), &f->arena, &row, &n), 0);
+		assert_int_equal(store_memory_find_prefix(reader(f), &scope, text_of(id), &f->arena,
+							  &row, &n),
+				 0);
 		assert_int_equal(n, seen);
 		assert_int_equal(store_begin(f->store), 0);
-		assert_int_equal(store_memory_delete(store_writer(f->store), &scope, text_of(id), &found),
-				 0);
+		assert_int_equal(
+			store_memory_delete(store_writer(f->store), &scope, text_of(id), &found),
+			0);
 		assert_int_equal(found, seen);
 		store_rollback(f->store);
 		found = !seen;
 		assert_int_equal(store_memory_find(store_writer(f->store), &EVERYTHING, text_of(id),
-					     &f->arena, &row, &found),
+						   &f->arena, &row, &found),
 				 0);
 		assert_int_equal(
-			store_memory_find_seq(reader(f), &scope, row.seq, &f->arena, &row, &found), 0);
+			store_memory_find_seq(reader(f), &scope, row.seq, &f->arena, &row, &found),
+			0);
 		assert_int_equal(found, seen);
 	}
 }
@@ -349,7 +357,8 @@ static void lists_hide_what_is_expired(void **state)
 {
 	static const int64_t expiries[] = {99, 100, 101, MEMORY_NEVER};
 	struct fixture *f = *state;
-	struct store_memory_list_opts opts = {.scope = scope_of(ANN, NULL), .limit = 9, .now_ms = 100};
+	struct store_memory_list_opts opts = {
+		.scope = scope_of(ANN, NULL), .limit = 9, .now_ms = 100};
 
 	for (size_t i = 0; i < N_OF(expiries); i++) {
 		char id[8];
@@ -435,8 +444,8 @@ static void assert_prefix(struct fixture *f, struct text prefix, unsigned expect
 	struct memory_row row = {0};
 	unsigned n = 9;
 
-	assert_int_equal(store_memory_find_prefix(reader(f), &EVERYTHING, prefix, &f->arena, &row, &n),
-			 0);
+	assert_int_equal(
+		store_memory_find_prefix(reader(f), &EVERYTHING, prefix, &f->arena, &row, &n), 0);
 	assert_int_equal(n, expected);
 	assert_text(row.id, id);
 }
@@ -504,8 +513,8 @@ static void update_changes_what_may_change(void **state)
 	assert_int_equal(store_memory_update(store_writer(f->store), &row, &found), 0);
 	assert_false(found);
 	assert_int_equal(store_commit(f->store), 0);
-	assert_int_equal(store_memory_find(reader(f), &EVERYTHING, TEXT("one"), &f->arena, &got, &found),
-			 0);
+	assert_int_equal(
+		store_memory_find(reader(f), &EVERYTHING, TEXT("one"), &f->arena, &got, &found), 0);
 	assert_text(got.content, "after");
 	assert_text(got.category, "decision");
 	assert_true(got.importance == 1);
@@ -525,7 +534,8 @@ static void assert_same(struct fixture *f, const struct memory_row *like, int64_
 	struct memory_row got;
 	bool found = !id;
 
-	assert_int_equal(store_memory_find_same(reader(f), like, since_ms, &f->arena, &got, &found), 0);
+	assert_int_equal(store_memory_find_same(reader(f), like, since_ms, &f->arena, &got, &found),
+			 0);
 	assert_int_equal(found, id != NULL);
 	if (id)
 		assert_text(got.id, id);
@@ -689,7 +699,8 @@ static void counts_by_kind(void **state)
 	assert_int_equal(store_memory_count_categories(reader(f), &ann, append_category, &ids), 0);
 	assert_string_equal(ids.text, "fact=4 entity=1 ");
 	ids = (struct ids) {""};
-	assert_int_equal(store_memory_count_categories(reader(f), &EVERYTHING, append_category, &ids), 0);
+	assert_int_equal(
+		store_memory_count_categories(reader(f), &EVERYTHING, append_category, &ids), 0);
 	assert_string_equal(ids.text, "fact=6 entity=1 ");
 }
 
