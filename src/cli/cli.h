@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "cli/memory_options.h"
+
 /* Beside those of sysexits.h: the server was reached and said no. */
 enum { EXIT_ERROR_ANSWER = 1 };
 
@@ -21,18 +23,33 @@ struct cli_options {
 	const char *token_file;
 	uint32_t timeout_ms;
 	uint32_t retries;
+	bool retries_given;
 	bool json;
 	const char *color; /* "auto", "always" or "never" */
 	bool help;
 	bool version;
+	struct memory_options memory;
 };
+
+struct command;
 
 struct cli {
 	struct cli_options options;
-	bool color;        /* on stdout */
-	char address[512]; /* where the server is, as koine_dial takes it */
-	char **args;       /* what follows the command */
+	bool color;                    /* on stdout */
+	bool terminal;                 /* stdout is one */
+	char address[512];             /* where the server is, as koine_dial takes it */
+	const struct command *command; /* the one that was typed; NULL: none of ours */
+	const struct command *sub;     /* and which of its own */
+	char **args;                   /* what follows the command */
 	int n_args;
+};
+
+struct option {
+	const char *name;
+	const char *short_name; /* or NULL */
+	const char *value;      /* what it wants, or NULL */
+	const char *help;
+	bool (*set)(struct cli_options *o, const char *value);
 };
 
 struct command {
@@ -41,10 +58,17 @@ struct command {
 	const char *help; /* one line */
 	const char *more; /* the rest of `koine help NAME`, or NULL */
 	int (*run)(struct cli *cli);
+	const struct command *subs;   /* what must follow it, or NULL */
+	const struct option *options; /* its own and its subs'; they win over those of all */
 };
 
-/* Sorted as they are shown; the last has no name. */
+/* Sorted as they are shown; the last has no name. The same goes for options. */
 extern const struct command commands[];
+
+/* ---- main.c ---- */
+
+/* NULL when there is none. */
+const struct command *command_find(const struct command *list, const char *name);
 
 /* ---- options.c ---- */
 
@@ -52,6 +76,7 @@ extern const struct command commands[];
  * cli->args. 0 or EX_USAGE. */
 int options_parse(struct cli *cli, int argc, char **argv);
 void options_print_help(FILE *out);
+void options_print_rows(FILE *out, const struct option *rows);
 
 /* ---- params.c ---- */
 
@@ -106,6 +131,8 @@ void table_free(struct table *t);
 void table_freep(struct table **t);
 void table_cell(struct table *t, const char *text, size_t len);
 void table_cell_str(struct table *t, const char *text);
+/* Makes the last column as narrow as it must be for so many columns in all. */
+void table_fit(struct table *t, size_t columns);
 /* A string's text, a number's digits, "-" for nothing, JSON for anything else. */
 void table_cell_value(struct table *t, const struct koine_value *v);
 /* Rows fill from left to right. 0, or EX_SOFTWARE when memory ran out. */

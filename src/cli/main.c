@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/memory.h"
 
 static int cmd_help(struct cli *cli);
 
@@ -34,23 +35,35 @@ const struct command commands[] = {
 	 "\nLines sent begin with \"> \", lines received with \"< \". What is no printable\n"
 	 "ASCII is shown as \\xNN.\n",
 	 cmd_wire},
+	{"memory", "COMMAND [ARGUMENT]...", "keep, find and change memories",
+	 "The server is that of --url or --socket, else of KOINE_SOCKET, else of ASH_RPC_SOCKET\n"
+	 "(ash's own socket, which has search, add, list and delete), else as koine --help says;\n"
+	 "where that is missing, /run/ash/rpc.sock. One that refuses a connection is tried\n"
+	 "again after 0.5, 1 and 2 seconds.\n\n"
+	 "Whose memories: --user and --chat, else ASH_USER_ID and ASH_CHAT_ID; with neither,\n"
+	 "everybody's. ASH_CONTEXT_TOKEN is sent along when it is set.\n",
+	 NULL, memory_commands, memory_options},
+	{"backup", "FILE", "copy the daemon's store into a new file while it is in use",
+	 "The daemon writes the file, as its own user; one that exists is left alone.\n",
+	 cmd_backup},
 	{"help", "[COMMAND]", "show help", NULL, cmd_help},
-	{NULL, NULL, NULL, NULL, NULL},
+	{NULL},
 };
 
-static const char exit_codes[] = "Exit codes (those of sysexits.h, but for 1):\n"
-				 "   0  done\n"
-				 "   1  the server answered with an error, or has no such method\n"
-				 "  64  wrong usage\n"
-				 "  65  a parameter is not JSON, or not fit to be sent\n"
-				 "  66  a file or stdin cannot be read\n"
-				 "  69  the server cannot be reached, or left without an answer\n"
-				 "  70  something failed inside\n"
-				 "  71  out of memory\n"
-				 "  74  the result could not be written\n"
-				 "  75  no answer in time; trying later may help\n"
-				 "  76  what came back is no JSON-RPC, or too large\n"
-				 "  77  the server does not let you in (HTTP 401 or 403)\n";
+static const char exit_codes[] =
+	"Exit codes (those of sysexits.h, but for 1):\n"
+	"   0  done\n"
+	"   1  the server answered with an error, or has no such method or memory\n"
+	"  64  wrong usage\n"
+	"  65  a parameter or a line is not JSON, or not fit to be sent\n"
+	"  66  a file or stdin cannot be read\n"
+	"  69  the server cannot be reached, or left without an answer\n"
+	"  70  something failed inside\n"
+	"  73  a file cannot be created\n"
+	"  74  the result could not be written\n"
+	"  75  no answer in time; trying later may help\n"
+	"  76  what came back is no JSON-RPC, or too large\n"
+	"  77  the server does not let you in (HTTP 401 or 403)\n";
 
 static void print_help(FILE *out)
 {
@@ -68,45 +81,104 @@ static void print_help(FILE *out)
 	fputs(exit_codes, out);
 }
 
-static void print_command_help(const struct command *c)
+static void print_options_of(const struct command *c)
 {
-	printf("Usage: koine %s%s%s\n\n", c->name, c->args[0] ? " " : "", c->args);
-	printf("%c%s.\n", toupper((unsigned char)c->help[0]), c->help + 1);
-	if (c->more)
-		printf("\n%s", c->more);
-	printf("\nThe options and exit codes are those of every command: see koine --help.\n");
+	if (!c || !c->options)
+		return;
+	printf("\nOptions of its own:\n");
+	options_print_rows(stdout, c->options);
 }
 
-static const struct command *find_command(const char *name)
+/* `of` is the command that it belongs to, or NULL. */
+static void print_command_help(const struct command *of, const struct command *c)
 {
-	struct nearest n;
+	printf("Usage: koine %s%s%s%s%s\n\n", of ? of->name : "", of ? " " : "", c->name,
+	       c->args[0] ? " " : "", c->args);
+	printf("%c%s.\n", toupper((unsigned char)c->help[0]), c->help + 1);
+	if (c->subs)
+		printf("\nCommands:\n");
+	for (const struct command *s = c->subs; s && s->name; s++)
+		printf("  %-10s %s\n", s->name, s->help);
+	print_options_of(c);
+	if (of && of->options) {
+		printf(c->options ? "" : "\nOptions of its own:\n");
+		options_print_rows(stdout, of->options);
+	}
+	if (c->more)
+		printf("\n%s", c->more);
+	printf("\nThe %soptions and exit codes are those of every command: see koine --help.\n",
+	       of || c->options ? "other " : "");
+}
 
-	nearest_init(&n, name);
-	for (const struct command *c = commands; c->name; c++) {
+const struct command *command_find(const struct command *list, const char *name)
+{
+	for (const struct command *c = list; c->name; c++) {
 		if (strcmp(c->name, name) == 0)
 			return c;
-		nearest_offer(&n, c->name, strlen(c->name));
 	}
+	return NULL;
+}
+
+/* Complains when there is none. `of` is the command whose list it is, or NULL. */
+static const struct command *need_command(const struct command *of, const char *name)
+{
+	const struct command *list = of ? of->subs : commands;
+	const char *before = of ? of->name : "";
+	const char *space = of ? " " : "";
+	const struct command *found = command_find(list, name);
+	struct nearest n;
+
+	if (found)
+		return found;
+	nearest_init(&n, name);
+	for (const struct command *c = list; c->name; c++)
+		nearest_offer(&n, c->name, strlen(c->name));
 	if (n.name[0])
-		complain("there is no command '%s'; did you mean '%s'?", name, n.name);
+		complain("there is no command '%s%s%s'; did you mean '%s%s%s'?", before, space,
+			 name, before, space, n.name);
 	else
-		complain("there is no command '%s'; see koine --help", name);
+		complain("there is no command '%s%s%s'; see koine %s%s--help", before, space, name,
+			 before, space);
 	return NULL;
 }
 
 static int cmd_help(struct cli *cli)
 {
+	const struct command *of = NULL;
 	const struct command *c;
 
 	if (cli->n_args == 0) {
 		print_help(stdout);
 		return EX_OK;
 	}
-	c = find_command(cli->args[0]);
+	c = need_command(NULL, cli->args[0]);
+	if (c && c->subs && cli->n_args > 1) {
+		of = c;
+		c = need_command(of, cli->args[1]);
+	}
 	if (!c)
 		return EX_USAGE;
-	print_command_help(c);
+	print_command_help(of, c);
 	return EX_OK;
+}
+
+/* The one to run, with its name taken off the arguments. */
+static const struct command *take_command(struct cli *cli)
+{
+	const struct command *c = need_command(NULL, cli->args[0]);
+
+	cli->args++;
+	cli->n_args--;
+	if (!c || !c->subs)
+		return c;
+	if (cli->n_args == 0) {
+		complain("%s wants a command; see koine %s --help", c->name, c->name);
+		return NULL;
+	}
+	c = need_command(c, cli->args[0]);
+	cli->args++;
+	cli->n_args--;
+	return c;
 }
 
 static int run(struct cli *cli)
@@ -123,12 +195,8 @@ static int run(struct cli *cli)
 		print_help(stderr);
 		return EX_USAGE;
 	}
-	c = find_command(cli->args[0]);
-	if (!c)
-		return EX_USAGE;
-	cli->args++;
-	cli->n_args--;
-	return c->run(cli);
+	c = take_command(cli);
+	return c ? c->run(cli) : EX_USAGE;
 }
 
 /* Started with stdout closed, the socket would get its number and our result.

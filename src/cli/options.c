@@ -44,6 +44,7 @@ static bool set_retries(struct cli_options *o, const char *value)
 	if (value[0] < '0' || value[0] > '9' || *end != '\0' || n > 1000)
 		return false;
 	o->retries = (uint32_t)n;
+	o->retries_given = true;
 	return true;
 }
 
@@ -78,13 +79,7 @@ static bool set_version(struct cli_options *o, const char *value)
 	return true;
 }
 
-static const struct option {
-	const char *name;
-	const char *short_name;
-	const char *value; /* what it wants, or NULL */
-	const char *help;
-	bool (*set)(struct cli_options *o, const char *value);
-} options[] = {
+static const struct option options[] = {
 	{"--socket", "-s", "PATH", "the server's Unix socket", set_socket},
 	{"--url", "-u", "URL", "http://HOST[:PORT][/PATH], tcp:HOST:PORT or unix:PATH", set_url},
 	{"--framing", NULL, "line|length|http", "how messages are wrapped", set_framing},
@@ -97,14 +92,12 @@ static const struct option {
 	 set_color},
 	{"--version", "-V", NULL, "show the version", set_version},
 	{"--help", "-h", NULL, "show help; of a command, if one is named", set_help},
+	{NULL},
 };
 
-enum { N_OPTIONS = sizeof(options) / sizeof(options[0]) };
-
-void options_print_help(FILE *out)
+void options_print_rows(FILE *out, const struct option *rows)
 {
-	for (int i = 0; i < N_OPTIONS; i++) {
-		const struct option *o = &options[i];
+	for (const struct option *o = rows; o->name; o++) {
 		char left[64];
 
 		snprintf(left, sizeof(left), "%s%s%s %s", o->short_name ? o->short_name : "  ",
@@ -113,29 +106,55 @@ void options_print_help(FILE *out)
 	}
 }
 
-static const struct option *find_option(const char *arg, size_t len)
+void options_print_help(FILE *out)
 {
-	for (int i = 0; i < N_OPTIONS; i++) {
-		const struct option *o = &options[i];
+	options_print_rows(out, options);
+}
 
-		if (strlen(o->name) == len && memcmp(o->name, arg, len) == 0)
-			return o;
-		if (o->short_name && strlen(o->short_name) == len &&
-		    memcmp(o->short_name, arg, len) == 0)
-			return o;
+static bool is_named(const char *name, const char *arg, size_t len)
+{
+	return name && strlen(name) == len && memcmp(name, arg, len) == 0;
+}
+
+enum { N_TABLES = 3 };
+
+/* Those of the command at hand come first: what it calls -s is not what all do. */
+static void list_tables(const struct cli *cli, const struct option *tables[N_TABLES])
+{
+	static const struct option none[] = {{NULL}};
+
+	tables[0] = cli->sub && cli->sub->options ? cli->sub->options : none;
+	tables[1] = cli->command && cli->command->options ? cli->command->options : none;
+	tables[2] = options;
+}
+
+static const struct option *find_option(const struct cli *cli, const char *arg, size_t len)
+{
+	const struct option *tables[N_TABLES];
+
+	list_tables(cli, tables);
+	for (int i = 0; i < N_TABLES; i++) {
+		for (const struct option *o = tables[i]; o->name; o++) {
+			if (is_named(o->name, arg, len) || is_named(o->short_name, arg, len))
+				return o;
+		}
 	}
 	return NULL;
 }
 
-static int unknown_option(const char *arg, size_t len)
+static int unknown_option(const struct cli *cli, const char *arg, size_t len)
 {
+	const struct option *tables[N_TABLES];
 	char name[64];
 	struct nearest n;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, arg);
 	nearest_init(&n, name);
-	for (int i = 0; i < N_OPTIONS; i++)
-		nearest_offer(&n, options[i].name, strlen(options[i].name));
+	list_tables(cli, tables);
+	for (int i = 0; i < N_TABLES; i++) {
+		for (const struct option *o = tables[i]; o->name; o++)
+			nearest_offer(&n, o->name, strlen(o->name));
+	}
 	if (n.name[0])
 		complain("there is no option %s; did you mean %s?", name, n.name);
 	else
@@ -143,16 +162,32 @@ static int unknown_option(const char *arg, size_t len)
 	return EX_USAGE;
 }
 
+/* "--name=value", "--name", or "-nvalue" when -n wants one. */
+static const struct option *split_option(const struct cli *cli, const char *arg,
+					 const char **ret_value)
+{
+	size_t len = strcspn(arg, "=");
+	const struct option *o = find_option(cli, arg, len);
+
+	*ret_value = arg[len] == '=' ? arg + len + 1 : NULL;
+	if (!o && arg[1] != '-') {
+		o = find_option(cli, arg, 2);
+		*ret_value = arg + 2;
+		if (o && !o->value)
+			o = NULL;
+	}
+	return o;
+}
+
 /* Handles argv[*at] and perhaps the one behind it, which is its value. */
 static int take_option(struct cli *cli, int argc, char **argv, int *at)
 {
 	const char *arg = argv[*at];
-	size_t len = strcspn(arg, "=");
-	const struct option *o = find_option(arg, len);
-	const char *value = arg[len] == '=' ? arg + len + 1 : NULL;
+	const char *value;
+	const struct option *o = split_option(cli, arg, &value);
 
 	if (!o)
-		return unknown_option(arg, len);
+		return unknown_option(cli, arg, strcspn(arg, "="));
 	if (!o->value && value) {
 		complain("%s takes no value", o->name);
 		return EX_USAGE;
@@ -169,6 +204,17 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 		return EX_USAGE;
 	}
 	return 0;
+}
+
+/* The words that name a command decide which options there are from here on. */
+static void take_word(struct cli *cli, char *word)
+{
+	/* argv is used again: what was read is never behind what is written. */
+	cli->args[cli->n_args++] = word;
+	if (cli->n_args == 1)
+		cli->command = command_find(commands, word);
+	else if (cli->n_args == 2 && cli->command && cli->command->subs)
+		cli->sub = command_find(cli->command->subs, word);
 }
 
 static void find_address(struct cli *cli)
@@ -192,15 +238,14 @@ static void find_address(struct cli *cli)
 		snprintf(out, size, "unix:/tmp/koine-%lu/koine.sock", (unsigned long)getuid());
 }
 
-static bool wants_color(const char *when)
+static bool wants_color(const char *when, bool terminal)
 {
 	const char *no_color = getenv("NO_COLOR");
 	const char *term = getenv("TERM");
 
 	if (strcmp(when, "auto") != 0)
 		return strcmp(when, "always") == 0;
-	return isatty(STDOUT_FILENO) && !(no_color && no_color[0]) &&
-	       !(term && strcmp(term, "dumb") == 0);
+	return terminal && !(no_color && no_color[0]) && !(term && strcmp(term, "dumb") == 0);
 }
 
 int options_parse(struct cli *cli, int argc, char **argv)
@@ -208,6 +253,7 @@ int options_parse(struct cli *cli, int argc, char **argv)
 	bool only_args = false;
 
 	cli->options.color = "auto";
+	memory_options_init(&cli->options.memory);
 	cli->args = argv;
 	for (int i = 1; i < argc; i++) {
 		bool is_option = !only_args && argv[i][0] == '-' && argv[i][1] != '\0';
@@ -220,11 +266,11 @@ int options_parse(struct cli *cli, int argc, char **argv)
 			if (r != 0)
 				return r;
 		} else {
-			/* argv is used again: what was read is never behind what is written. */
-			cli->args[cli->n_args++] = argv[i];
+			take_word(cli, argv[i]);
 		}
 	}
-	cli->color = wants_color(cli->options.color);
+	cli->terminal = isatty(STDOUT_FILENO);
+	cli->color = wants_color(cli->options.color, cli->terminal);
 	find_address(cli);
 	return 0;
 }

@@ -1,17 +1,20 @@
 /* A table in text: cells are gathered first, so that columns can be as wide as they must. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/glyph.h"
 
-enum { COLUMNS_MAX = 16, TABLE_BYTES_MAX = 64 << 20 };
+enum { COLUMNS_MAX = 16, TABLE_BYTES_MAX = 64 << 20, LAST_COLUMN_MIN = 12 };
 
 struct table {
 	const char *align; /* one letter for each column */
 	struct buf text;   /* the cells, each ended by NUL */
-	unsigned widths[COLUMNS_MAX];
+	size_t widths[COLUMNS_MAX];
 	size_t n_cells;
+	size_t fit; /* columns of the terminal; 0: any */
 };
 
 struct table *table_new(const char *align)
@@ -38,32 +41,18 @@ void table_freep(struct table **t)
 	table_free(*t);
 }
 
-/* Characters, near enough: bytes that do not continue one. */
-static unsigned width_of(const char *text, size_t len)
-{
-	unsigned width = 0;
-
-	for (size_t i = 0; i < len; i++)
-		width += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return width;
-}
-
+/* A cell is one line, and must not steer the terminal. */
 void table_cell(struct table *t, const char *text, size_t len)
 {
 	size_t column = t->n_cells++ % strlen(t->align);
-	size_t before = t->text.len;
-	unsigned width;
+	size_t width = 0;
+	struct glyph g;
 
-	for (size_t i = 0; i < len; i++) {
-		/* A cell is one line, and must not steer the terminal. */
-		bool control = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ||
-			       ((unsigned char)text[i] == 0xc2 && i + 1 < len &&
-				(unsigned char)text[i + 1] < 0xa0);
-
-		buf_add_char(&t->text, control ? '?' : text[i]);
-		i += control && (unsigned char)text[i] == 0xc2;
+	for (size_t i = 0; i < len; i += g.used) {
+		glyph_read(&g, text + i, text + len);
+		buf_add(&t->text, g.shown, g.len);
+		width += g.width;
 	}
-	width = width_of(t->text.data + before, t->text.len - before);
 	buf_add_char(&t->text, '\0');
 	if (width > t->widths[column])
 		t->widths[column] = width;
@@ -89,33 +78,62 @@ void table_cell_value(struct table *t, const struct koine_value *v)
 	table_cell(t, text, len);
 }
 
-static void pad(FILE *out, unsigned n)
+static void pad(FILE *out, size_t n)
 {
 	while (n-- > 0)
 		fputc(' ', out);
 }
 
+void table_fit(struct table *t, size_t columns)
+{
+	t->fit = columns;
+}
+
+/* What the others leave to the last column; a little at least. */
+static size_t room_for_last(const struct table *t)
+{
+	size_t last = strlen(t->align) - 1;
+	size_t used = 2 * last;
+
+	for (size_t i = 0; i < last; i++)
+		used += t->widths[i];
+	if (t->fit == 0)
+		return SIZE_MAX;
+	return t->fit > used + LAST_COLUMN_MIN ? t->fit - used : LAST_COLUMN_MIN;
+}
+
+static void print_cell(const struct table *t, FILE *out, const char *cell, size_t column)
+{
+	bool is_last = t->align[column + 1] == '\0';
+	size_t len = strlen(cell);
+	size_t width = text_columns(cell, len);
+	size_t spare = t->widths[column] - width;
+
+	if (t->align[column] == 'r')
+		pad(out, spare);
+	print_fitting(out, cell, len, NULL, is_last ? room_for_last(t) : width);
+	if (t->align[column] != 'r' && !is_last)
+		pad(out, spare);
+}
+
 int table_print(const struct table *t, FILE *out, bool bold_first_row)
 {
-	size_t n_columns = strlen(t->align);
 	const char *cell = t->text.data;
+	size_t column = 0;
 
 	if (t->text.err != 0) {
 		complain("out of memory");
 		return EX_SOFTWARE;
 	}
 	for (size_t i = 0; i < t->n_cells; i++, cell += strlen(cell) + 1) {
-		size_t column = i % n_columns;
-		unsigned spare = t->widths[column] - width_of(cell, strlen(cell));
-		bool is_last = column + 1 == n_columns;
-		bool bold = bold_first_row && i < n_columns;
+		bool bold = bold_first_row && i == column;
+		bool is_last = t->align[column + 1] == '\0';
 
-		if (t->align[column] == 'r')
-			pad(out, spare);
-		fprintf(out, "%s%s%s", bold ? "\033[1m" : "", cell, bold ? "\033[0m" : "");
-		if (t->align[column] != 'r' && !is_last)
-			pad(out, spare);
+		fputs(bold ? "\033[1m" : "", out);
+		print_cell(t, out, cell, column);
+		fputs(bold ? "\033[0m" : "", out);
 		fputs(is_last ? "\n" : "  ", out);
+		column = is_last ? 0 : column + 1;
 	}
 	return 0;
 }

@@ -1,0 +1,37 @@
+/*
+ * Text as a terminal shows it: one character after another, each with its width.
+ *
+ * What could steer the terminal, or turn the text around, is shown as an escape.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct glyph {
+	uint32_t c;     /* the code point; of a byte that is no UTF-8, the byte */
+	unsigned used;  /* bytes of the text */
+	unsigned width; /* columns */
+	unsigned len;   /* bytes of shown */
+	char shown[12]; /* what to print instead, not ended by NUL */
+};
+
+/* Reads the one at `at`, which is before `end`. Whatever ends a line is a space. */
+void glyph_read(struct glyph *g, const char *at, const char *end);
+
+/* Columns of the text on one line. */
+size_t text_columns(const char *text, size_t len);
+
+/* Columns of stdout's terminal: as COLUMNS or the terminal says, else 80. */
+unsigned terminal_columns(void);
+
+/* Prints on one line what fits, and "…" when that is not all. `marks` (may be NULL) has a
+ * byte for each of text's; those that are not 0 are bold. Returns the columns used. */
+size_t print_fitting(FILE *out, const char *text, size_t len, const char *marks, size_t columns);
+
+/* Prints on as many lines as it takes, but for the last `lines` (0: no limit); lines after
+ * the first begin with `indent` spaces. Ends with a newline. */
+void print_wrapped(FILE *out, const char *text, size_t len, const char *marks, size_t columns,
+		   unsigned indent, unsigned lines);
