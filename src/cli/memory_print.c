@@ -255,7 +255,10 @@ int memory_print_list(const struct cli *cli, const struct koine_value *rows)
 		return r;
 	if (cli->terminal && koine_value_count(rows) > 0)
 		return print_list_table(cli, rows);
-	print_list_plain(rows);
+	if (cli->terminal)
+		puts("No memories found.");
+	else
+		print_list_plain(rows);
 	return 0;
 }
 
