@@ -207,7 +207,8 @@ int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 					   &found);
 	if (r != 0)
 		return r;
-	if (found)
+	/* Those of an import come with their own times, and two that differ in it are two. */
+	if (found && (in->created_ms == 0 || in->created_ms == first.created_ms))
 		return from_row(a, &first, ret_memory);
 	r = store_memory_add(c, &row, &row.seq);
 	if (r == 0)

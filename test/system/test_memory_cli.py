@@ -576,6 +576,15 @@ def test_export_of_large_memories():
              ["4", "3", "2", "1", "0"], "memories")
 
 
+def test_the_same_words_on_two_days_are_two_memories():
+    lines = ['{"content":"rain","created_at":"2026-05-0%dT00:00:00Z"}' % day for day in (1, 2, 2)]
+    with Daemon() as d:
+        m = Memory(d)
+        m("import", "-", stdin="\n".join(lines).encode())
+        days = sorted(bare(line)["created_at"][:10] for line in m("export").out.splitlines())
+        same(sorted(set(days)), ["2026-05-01", "2026-05-02"], "days")
+
+
 MCP = b"""\
 {"type":"entity","name":"Ada","entityType":"person","observations":["Ada plays the cello","Ada lives in Oslo"]}
 {"type":"entity","name":"Cello club","entityType":"group","observations":["The cello club meets on Fridays"]}
