@@ -124,7 +124,7 @@ static int read_config(struct settings *s, struct why *why)
 		return settings_read_file(s, named, why);
 	paths_config(standard);
 	r = settings_read_file(s, standard, why);
-	return r == -ENOENT || r == -EACCES ? 0 : r;
+	return r == -ENOENT || r == -ENOTDIR || r == -EACCES ? 0 : r;
 }
 
 static int apply_flag(struct settings *s, int flag, struct why *why)

@@ -128,9 +128,9 @@ def clean_environment(extra=None):
     """Nothing of the caller's settings; defaults that touch nothing outside."""
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(("KOINE_", "XDG_", "LISTEN_", "NOTIFY_", "WATCHDOG_", "AIWG_"))}
-    env["XDG_CONFIG_HOME"] = "/nonexistent"
-    env["XDG_STATE_HOME"] = "/nonexistent"
-    env["XDG_RUNTIME_DIR"] = "/nonexistent"
+    env["XDG_CONFIG_HOME"] = "/dev/null"
+    env["XDG_STATE_HOME"] = "/dev/null"
+    env["XDG_RUNTIME_DIR"] = "/dev/null"
     env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
     env.update(extra or {})
     return env
