@@ -127,7 +127,7 @@ def raise_descriptor_limit():
 def clean_environment(extra=None):
     """Nothing of the caller's settings; defaults that touch nothing outside."""
     env = {k: v for k, v in os.environ.items()
-           if not k.startswith(("KOINE_", "XDG_", "LISTEN_", "NOTIFY_", "WATCHDOG_", "AIWG_"))}
+           if not k.startswith(("KOINE_", "XDG_", "LISTEN_", "NOTIFY_", "WATCHDOG_", "AIWG_", "ASH_"))}
     env["XDG_CONFIG_HOME"] = "/dev/null"
     env["XDG_STATE_HOME"] = "/dev/null"
     env["XDG_RUNTIME_DIR"] = "/dev/null"
