@@ -36,7 +36,7 @@ struct memory {
 	int64_t created_ms;
 	int64_t updated_ms;
 	int64_t expires_ms;   /* 0: never */
-	struct text metadata; /* the client's own, not looked into; {NULL, 0}: none */
+	struct text metadata; /* the client's own, a JSON object on one line; {NULL, 0}: none */
 	double similarity;    /* of a search: 0 to 1, within one answer */
 };
 

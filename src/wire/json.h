@@ -65,6 +65,9 @@ void json_str(struct json *j, const char *s);                /* NULL writes null
 void json_raw(struct json *j, const char *text, size_t len); /* is JSON already */
 void json_value(struct json *j, const struct value *v);
 
+/* The value as text on one line without white space, in the arena. */
+int json_compact(struct arena *a, const struct value *v, struct text *ret_text);
+
 /* key and value in one. */
 void json_member_str(struct json *j, const char *key, const char *s);
 void json_member_text(struct json *j, const char *key, struct text t);

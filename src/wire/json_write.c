@@ -1,6 +1,7 @@
 /* The writer. Whatever it is given, what it writes is JSON. */
 #include "wire/json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,6 +217,25 @@ void json_value(struct json *j, const struct value *v)
 		write_tree(j, v);
 	else
 		json_null(j);
+}
+
+int json_compact(struct arena *a, const struct value *v, struct text *ret_text)
+{
+	struct buf out;
+	struct json j;
+	char *copy;
+	int r;
+
+	/* No character is written with more bytes than six, and none from nothing. */
+	buf_init(&out, 6 * (size_t)v->raw_len + 8);
+	j = json_writer(&out);
+	json_value(&j, v);
+	copy = out.err == 0 ? arena_copy(a, out.data, out.len) : NULL;
+	r = out.err != 0 ? out.err : copy ? 0 : -ENOMEM;
+	if (r == 0)
+		*ret_text = (struct text) {.data = copy, .len = out.len};
+	buf_done(&out);
+	return r;
 }
 
 void json_member_str(struct json *j, const char *key, const char *s)

@@ -142,6 +142,20 @@ def test_search_is_best_first_with_its_members_in_order():
         same(ash.call("memory.search", query="zeppelin"), [])
 
 
+def test_metadata_is_kept_without_its_white_space():
+    with Daemon() as d:
+        ash = Ash(d)
+        for i, (given, want) in enumerate(((b"{ \n}", {}), (b'{ "a" :\n[ 1 , 2.50 ],"b":"x\\ny" }',
+                                                          {"a": [1, 2.5], "b": "x\ny"}))):
+            ash.raw(b'{"jsonrpc":"2.0","method":"memory.add","params":{"content":"entry %d",'
+                    b'"metadata":%s},"id":1}' % (i, given))
+            hit = json.loads(ash.raw(send("memory.search", '{"query":"%d"}' % i)))["result"][0]
+            same(hit["metadata"], dict(want, subject_person_ids=None, subject_name=None))
+            # On the other socket an answer is a line.
+            entry = d.connect().call("memory.get", {"memory_id": hit["id"]})
+            same(entry["metadata"], want, "metadata")
+
+
 def test_delete_by_id_and_by_its_first_eight():
     with Daemon() as d:
         ash = Ash(d)

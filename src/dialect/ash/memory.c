@@ -60,9 +60,8 @@ static void write_metadata(struct json *j, const struct memory *m)
 {
 	json_key(j, "metadata");
 	json_begin_object(j);
-	if (m->metadata.len > 2) {
+	if (m->metadata.len > 2)
 		json_raw(j, m->metadata.data + 1, m->metadata.len - 2);
-	}
 	json_key(j, "subject_person_ids");
 	json_null(j);
 	write_subject_name(j, m);
@@ -174,10 +173,9 @@ static int read_new(struct call *c, const struct add_in *in, struct memory_new *
 		.category = in->category,
 		.importance = in->importance,
 	};
-	if (in->metadata)
-		new->metadata =
-			(struct text) {.data = in->metadata->raw, .len = in->metadata->raw_len};
-	r = read_subjects(c, in->subjects, new);
+	r = in->metadata ? json_compact(&c->arena, in->metadata, &new->metadata) : 0;
+	if (r == 0)
+		r = read_subjects(c, in->subjects, new);
 	if (r == 0)
 		r = read_expiry(c, in->expires_days, new);
 	if (r == 0)

@@ -82,12 +82,11 @@ static struct done handle_update(struct call *c)
 		.importance = in->importance,
 	};
 	struct memory memory;
-	int r;
+	int r = in->metadata ? json_compact(&c->arena, in->metadata, &change.metadata) : 0;
 
-	if (in->metadata)
-		change.metadata =
-			(struct text) {.data = in->metadata->raw, .len = in->metadata->raw_len};
-	r = memory_update(services(c), &c->arena, &by, in->memory_id, &change, &memory, &c->why);
+	if (r == 0)
+		r = memory_update(services(c), &c->arena, &by, in->memory_id, &change, &memory,
+				  &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	memory_entry_write(call_result(c), &memory);

@@ -112,7 +112,8 @@ static int add(struct services *s, struct arena *a, const struct memory_new *new
 	return r;
 }
 
-static int read_details(const struct value *entry, struct memory_new *new, struct why *why)
+static int read_details(struct arena *a, const struct value *entry, struct memory_new *new,
+			struct why *why)
 {
 	const struct value *importance = value_find(entry, "importance");
 	const struct value *metadata = value_find(entry, "metadata");
@@ -127,9 +128,9 @@ static int read_details(const struct value *entry, struct memory_new *new, struc
 	if (importance && !value_double(importance, &new->importance))
 		return wrong(why, "importance", "a number");
 	if (metadata && metadata->kind == VALUE_OBJECT)
-		new->metadata = (struct text) {.data = metadata->raw, .len = metadata->raw_len};
+		r = json_compact(a, metadata, &new->metadata);
 	new->shared = shared && shared->kind == VALUE_TRUE;
-	return 0;
+	return r;
 }
 
 static int import_memory(struct services *s, struct arena *a, const struct value *entry,
@@ -150,7 +151,7 @@ static int import_memory(struct services *s, struct arena *a, const struct value
 	if (r == 0)
 		r = read_texts(a, entry, "subjects", &subjects, &new.n_subjects, why);
 	if (r == 0)
-		r = read_details(entry, &new, why);
+		r = read_details(a, entry, &new, why);
 	if (r != 0)
 		return r;
 	new.subjects = subjects;
