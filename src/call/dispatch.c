@@ -199,6 +199,7 @@ static int begin_batch(struct call *c)
 {
 	struct session *s = c->session;
 	struct batch *b;
+	size_t max;
 	int r = pin(c);
 
 	if (r != 0)
@@ -210,7 +211,11 @@ static int begin_batch(struct call *c)
 	b->next = c->tree->first;
 	b->arena = c->arena;
 	arena_init(&c->arena, c->arena.max);
-	buf_init(&b->out, s->server->opts.limits.reply_bytes);
+	/* No longer than a message that the client would be allowed. */
+	max = s->server->opts.limits.reply_bytes;
+	if (max > s->endpoint->dialect->message_max)
+		max = s->endpoint->dialect->message_max;
+	buf_init(&b->out, max);
 	s->batch = b;
 	server_free_call(s->server, c);
 	return 0;

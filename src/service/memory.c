@@ -260,15 +260,17 @@ static void let_go(struct services *s, struct held_set *set)
 		memory_indexes_release(memory_service_indexes(s->memory), set->held[--set->n]);
 }
 
-/* The index gives keys; the store has the text. One that was deleted meanwhile is left out. */
+/* The index gives keys; the store has the text. One that was deleted meanwhile is left
+ * out, and so are the last ones when there is more text than an answer holds. */
 static int fetch_hits(struct services *s, int lane, struct arena *a, const struct memory_query *q,
 		      const struct search_hit *hits, size_t n_hits, struct memory *ret,
 		      unsigned *ret_n)
 {
 	const struct store_scope scope = scope_of(&q->by);
+	size_t bytes = 0;
 	unsigned n = 0;
 
-	for (size_t i = 0; i < n_hits; i++) {
+	for (size_t i = 0; i < n_hits && bytes <= ROWS_BYTES_MAX; i++) {
 		struct memory_row row;
 		bool found;
 		int r = store_memory_find_seq(store_lane(s->store, lane), &scope,
@@ -277,6 +279,7 @@ static int fetch_hits(struct services *s, int lane, struct arena *a, const struc
 		if (r == 0 && found) {
 			r = from_row(a, &row, &ret[n]);
 			ret[n++].similarity = hits[i].similarity;
+			bytes += row.content.len + row.metadata.len;
 		}
 		if (r != 0)
 			return r;

@@ -412,6 +412,35 @@ def test_an_answer_over_the_limit_loses_its_last_rows():
              ["%02d" % i for i in range(11, 2, -1)])
 
 
+def test_the_largest_memory_is_acknowledged_in_a_frame_that_can_be_read():
+    with Daemon() as d:
+        ash = Ash(d)
+        ash.add("small one")
+        body = request_bytes("memory.add", {"content": "X"})
+        # The answer has more members than the question: it would pass the limit.
+        got = open_answer(ash.raw(body.replace(b"X", b"x" * (MAX_MESSAGE - len(body) + 1))))
+        check(UUID4.fullmatch(got["id"]) and "content" not in got, "%.300r", got)
+        # Too large for any list, but not in the way of the next.
+        same(ash.contents(), ["small one"])
+        same(ash.delete(got["id"][:8]), True)
+
+
+def test_many_large_hits():
+    with Daemon() as d:
+        ash = Ash(d)
+        for i in range(20):
+            ash.add("%02d zeppelin " % i + "x" * (8 * MIB))
+        same(len(ash.found("zeppelin", limit=1000)), 1, "hits")
+
+
+def test_a_batch_over_the_limit_is_refused_in_a_frame_that_can_be_read():
+    with Daemon() as d:
+        ash = Ash(d)
+        ash.add("x" * (6 * MIB))
+        got = json.loads(ash.raw(b"[%s,%s]" % (send("memory.list"), send("memory.list"))))
+        same(got["error"]["code"], REQUEST, "code")
+
+
 def test_limits_of_rows():
     with Daemon() as d:
         ash = Ash(d)

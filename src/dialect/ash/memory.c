@@ -11,11 +11,11 @@ static struct services *services(const struct call *c)
 	return c->server->opts.services;
 }
 
-/* Real clients slice these, so they are strings even where there is nothing. */
 static void write_common(struct json *j, const struct memory *m)
 {
 	json_member_text(j, "id", m->id);
-	json_member_text(j, "content", m->content);
+	if (m->content.data)
+		json_member_text(j, "content", m->content);
 }
 
 static void write_time(struct json *j, const char *key, int64_t ms)
@@ -35,6 +35,7 @@ static void write_entry(struct json *j, const struct memory *m)
 {
 	json_begin_object(j);
 	write_common(j, m);
+	/* Real clients slice it, so it is a string even where there is nothing. */
 	json_member_text(j, "source", m->source.data ? m->source : TEXT(""));
 	write_time(j, "created_at", m->created_ms);
 	write_time(j, "expires_at", m->expires_ms);
@@ -78,12 +79,30 @@ static void write_hit(struct json *j, const struct memory *m)
 	json_end_object(j);
 }
 
-/* A client cannot read an answer over its limit: the last rows are left out. */
+/* Whether what is written so far can be ended within what a client reads. */
+static bool fits(const struct call *c, const struct json *j)
+{
+	size_t max = c->dialect->message_max < j->out->max ? c->dialect->message_max : j->out->max;
+
+	return j->out->err == 0 && j->out->len + c->request.id.len + 64 <= max;
+}
+
+/* Back to where a row began. That there was no memory for it is not forgotten. */
+static void undo(struct json *j, const struct json *before, size_t len)
+{
+	*j = *before;
+	j->out->len = len;
+	if (j->out->err == -EMSGSIZE)
+		j->out->err = 0;
+}
+
+/* A client cannot read an answer over its limit: the last rows are left out. One that
+ * fits no answer at all does not hide those behind it. */
 static void write_rows(struct call *c, const struct memory *rows, unsigned n,
 		       void (*write)(struct json *j, const struct memory *m))
 {
 	struct json *j = call_result(c);
-	size_t room = c->dialect->message_max - c->request.id.len - 64;
+	bool any = false;
 
 	json_begin_array(j);
 	for (unsigned i = 0; i < n; i++) {
@@ -91,14 +110,30 @@ static void write_rows(struct call *c, const struct memory *rows, unsigned n,
 		size_t len = j->out->len;
 
 		write(j, &rows[i]);
-		if (j->out->err == 0 && j->out->len <= room)
+		if (fits(c, j)) {
+			any = true;
 			continue;
-		*j = before;
-		j->out->len = len;
-		j->out->err = 0;
-		break;
+		}
+		undo(j, &before, len);
+		if (any)
+			break;
 	}
 	json_end_array(j);
+}
+
+/* Where even the one does not fit, its content, which the client has, is left out. */
+static void write_added(struct call *c, struct memory *m)
+{
+	struct json *j = call_result(c);
+	struct json before = *j;
+	size_t len = j->out->len;
+
+	write_entry(j, m);
+	if (fits(c, j))
+		return;
+	undo(j, &before, len);
+	m->content = (struct text) {0};
+	write_entry(j, m);
 }
 
 struct done ash_search(struct call *c)
@@ -195,7 +230,7 @@ struct done ash_add(struct call *c)
 		r = memory_add(services(c), &c->arena, &new, &memory, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
-	write_entry(call_result(c), &memory);
+	write_added(c, &memory);
 	return call_reply(c);
 }
 
