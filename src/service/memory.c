@@ -20,6 +20,9 @@ enum {
 	LIST_DEFAULT = 20,
 	SWEEP_AT_ONCE = 500,
 	ROWS_BYTES_MAX = 32 << 20, /* of text in one answer */
+	/* Of a page, which must fit into an answer whatever has to be escaped: an answer
+	 * has 16 MiB, an escape six bytes. */
+	PAGE_BYTES_MAX = 2 << 20,
 };
 
 static const int64_t day_ms = 24 * 3600 * 1000LL;
@@ -490,7 +493,7 @@ int memory_export(struct services *s, int lane, struct arena *a, const struct me
 	const struct store_memory_list_opts opts = {
 		.scope = scope_of(by),
 		.limit = clamp_limit(page->limit, MEMORY_LIMIT_MAX),
-		.max_bytes = ROWS_BYTES_MAX,
+		.max_bytes = PAGE_BYTES_MAX,
 		.include_expired = true,
 		.before_ms = page->before_ms,
 		.before_seq = page->before_seq,

@@ -132,7 +132,8 @@ struct memory_page {
 	int64_t limit; /* as given: 0 and less is the most, 1000 */
 };
 
-/* The next ones, newest first, expired ones too. No rows: that was all. */
+/* The next ones, newest first, expired ones too: `limit` or, where they are long, less. No
+ * rows: that was all. */
 int memory_export(struct services *s, int lane, struct arena *a, const struct memory_asker *by,
 		  const struct memory_page *page, struct memory **ret_rows, unsigned *ret_n,
 		  struct memory_page *ret_next);

@@ -458,7 +458,7 @@ int store_memory_list(struct connection *c, const struct store_memory_list_opts 
 			break;
 		r = read_row(q, &row);
 		list.bytes += row_bytes(&row);
-		if (r != 0 || (opts->max_bytes > 0 && list.bytes > opts->max_bytes))
+		if (r != 0 || (list.n > 0 && opts->max_bytes > 0 && list.bytes > opts->max_bytes))
 			break;
 		r = array_add(&list, &row);
 	}

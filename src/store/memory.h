@@ -81,7 +81,8 @@ int store_memory_find_same(struct connection *c, const struct memory_row *like, 
 struct store_memory_list_opts {
 	struct store_scope scope;
 	unsigned limit;
-	size_t max_bytes; /* of text in all rows: the rows that would pass it are left off; 0: any */
+	size_t max_bytes; /* of text in all rows: those that would pass it are left off, but never
+			   * the first; 0: any */
 	bool include_expired;
 	int64_t now_ms;
 	struct text category; /* data NULL: any */

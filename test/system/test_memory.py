@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""What koine's own dialect adds to memory: get, update, stats, export, import, backup."""
+import json
+import os
+import sqlite3
+import threading
+
+from harness import MIB, Daemon, Folder, check, main, same
+
+ENTRY = ["id", "content", "source", "category", "importance", "subjects", "user_id", "chat_id",
+         "shared", "created_at", "updated_at", "expires_at", "metadata"]
+
+
+def add(c, content, **params):
+    return c.call("memory.add", dict(params, content=content))["id"]
+
+
+def refusal(c, method, **params):
+    answer = json.loads(c.call_text(json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()))
+    check("error" in answer, "%s was not refused: %.200r", method, answer)
+    return answer["error"]["code"], answer["error"]["message"]
+
+
+def export(c, **params):
+    """Every page; the entries and how many pages there were."""
+    entries, pages, cursor = [], 0, None
+    while True:
+        page = c.call("memory.export", dict(params, cursor=cursor))
+        if not page["entries"]:
+            same(page["cursor"], None, "last cursor")
+            return entries, pages
+        entries += page["entries"]
+        pages += 1
+        cursor = page["cursor"]
+
+
+def without(entry, *names):
+    return {k: v for k, v in entry.items() if k not in names}
+
+
+def test_get_is_the_memory_in_full():
+    with Daemon() as d:
+        c = d.connect()
+        id = add(c, "Ann likes tea", user_id="ann", chat_id="c1", subjects=["Ann"], source="agent",
+                 category="preference", importance=0.75, metadata={"a": [1]},
+                 created_at="2023-05-07T08:00:00Z", expires_days=1)
+        got = c.call("memory.get", {"memory_id": id[:8]})
+        same(list(got), ENTRY, "members")
+        same(without(got, "updated_at", "expires_at"), {
+            "id": id, "content": "Ann likes tea", "source": "agent", "category": "preference",
+            "importance": 0.75, "subjects": ["Ann"], "user_id": "ann", "chat_id": "c1",
+            "shared": False, "created_at": "2023-05-07T08:00:00.000Z", "metadata": {"a": [1]}})
+        same(c.call("memory.get", {"memory_id": id, "user_id": "ann"}), got)
+        same(refusal(c, "memory.get", memory_id=id, user_id="bob"),
+             (-32001, "no memory '%s'" % id))
+        same(refusal(c, "memory.get", memory_id="zz")[0], -32001, "code")
+        same(refusal(c, "memory.get")[0], -32602, "code")
+
+
+def test_update_changes_what_is_given_and_searches_see_it():
+    with Daemon() as d:
+        c = d.connect()
+        id = add(c, "the boat is blue", user_id="ann", importance=0.25, metadata={"a": 1})
+        same(len(c.call("memory.search", {"query": "boat", "user_id": "ann"})), 1, "hits")
+        got = c.call("memory.update", {"memory_id": id[:8], "content": "the ship is green",
+                                       "user_id": "ann"})
+        same((got["content"], got["importance"], got["metadata"], got["user_id"]),
+             ("the ship is green", 0.25, {"a": 1}, "ann"))
+        for query, n in (("boat", 0), ("ship", 1)):
+            for who in ({"user_id": "ann"}, {}):
+                same(len(c.call("memory.search", dict(who, query=query))), n, query)
+        got = c.call("memory.update", {"memory_id": id, "category": "fact", "importance": 1,
+                                       "metadata": {}})
+        same((got["content"], got["category"], got["importance"], got["metadata"]),
+             ("the ship is green", "fact", 1, {}))
+        same(refusal(c, "memory.update", memory_id=id, user_id="bob", content="mine")[0], -32001)
+        same(refusal(c, "memory.update", memory_id=id, content="")[0], -32602)
+        same(refusal(c, "memory.update", memory_id=id, category="gossip")[0], -32602)
+        same(refusal(c, "memory.update", memory_id=id, importance=2)[0], -32602)
+        same(c.call("memory.get", {"memory_id": id})["content"], "the ship is green")
+
+
+def test_stats_count_what_the_caller_sees():
+    with Daemon() as d:
+        c = d.connect()
+        add(c, "one", user_id="ann")
+        add(c, "two", user_id="bob", expires_days=-1)
+        add(c, "three", user_id="ann", chat_id="c1", shared=True)
+        add(c, "four")
+        same(without(c.call("memory.stats"), "index_bytes"),
+             {"total": 4, "personal": 2, "group": 1, "common": 1, "expired": 1, "owners": 2,
+              "indexes": 0})
+        c.call("memory.search", {"query": "one", "user_id": "ann"})
+        got = c.call("memory.stats", {"user_id": "ann"})
+        same(without(got, "index_bytes"), {"total": 2, "personal": 1, "group": 0, "common": 1,
+                                           "expired": 0, "owners": 1, "indexes": 2})
+        check(got["index_bytes"] > 0, "indexes of no size")
+
+
+def test_export_pages_through_everything():
+    with Daemon() as d:
+        c = d.connect()
+        for i in range(25):
+            add(c, "entry %d" % i, user_id="ann" if i % 2 else "bob",
+                created_at="2024-01-01T00:00:00Z" if i < 10 else None)
+        entries, pages = export(c, limit=4)
+        same(pages, 7, "pages")
+        # Of those of one moment the later one is newer.
+        same([e["content"] for e in entries], ["entry %d" % i for i in range(24, -1, -1)])
+        same({e["user_id"] for e in export(c, user_id="ann")[0]}, {"ann"})
+        for cursor in ("nonsense", "1/2x", "/", "9" * 70):
+            same(refusal(c, "memory.export", cursor=cursor)[0], -32602)
+
+
+def test_export_of_long_memories_comes_in_pages_that_fit():
+    with Daemon() as d:
+        c = d.connect()
+        # Each NUL is one byte kept and six bytes written.
+        contents = ["%d" % i + "\0" * MIB for i in range(6)] + ["x" * 12 * MIB]
+        for content in contents:
+            add(c, content)
+        entries, _ = export(c)
+        same([len(e["content"]) for e in entries], [len(t) for t in reversed(contents)], "lengths")
+
+
+if __name__ == "__main__":
+    main(globals())
