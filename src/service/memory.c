@@ -194,6 +194,27 @@ static int check_new(const struct memory_new *in, struct why *why)
 	return r;
 }
 
+/* What one must be like for `row` to be its repetition. */
+static struct memory_row likeness(const struct memory_new *in, const struct memory_row *row)
+{
+	struct memory_row like = *row;
+
+	like.created_ms = in->created_ms;
+	if (!in->imported)
+		like.subjects = (struct text) {0};
+	return like;
+}
+
+static int find_first(struct connection *c, const struct memory_new *in,
+		      const struct memory_row *row, struct arena *a, struct memory_row *ret_first,
+		      bool *ret_found)
+{
+	const struct memory_row like = likeness(in, row);
+
+	return store_memory_find_same(c, &like, row->stored_ms - SAME_WITHIN_MS, a, ret_first,
+				      ret_found);
+}
+
 int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 	       struct memory *ret_memory, struct why *why)
 {
@@ -206,8 +227,7 @@ int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 	if (r == 0)
 		r = make_row(a, in, &row);
 	if (r == 0)
-		r = store_memory_find_same(c, &row, row.stored_ms - SAME_WITHIN_MS, a, &first,
-					   &found);
+		r = find_first(c, in, &row, a, &first, &found);
 	if (r != 0)
 		return r;
 	/* Those of an import come with their own times, and two that differ in it are two. */

@@ -60,11 +60,13 @@ struct memory_new {
 	int64_t expires_ms; /* instead of days; 0: none */
 	int64_t created_ms; /* 0: now; an import of old ones has its own */
 	struct text metadata;
+	bool imported; /* of a file, where many say the same about different subjects */
 };
 
 /*
  * Keeps one. The same content, user, chat and `shared` within ten seconds gives the
- * first one again: clients repeat a call whose answer they did not get.
+ * first one again: clients repeat a call whose answer they did not get. With another
+ * created_ms, or imported with other subjects, it is another one.
  */
 int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 	       struct memory *ret_memory, struct why *why);

@@ -124,5 +124,48 @@ def test_export_of_long_memories_comes_in_pages_that_fit():
         same([len(e["content"]) for e in entries], [len(t) for t in reversed(contents)], "lengths")
 
 
+def test_what_was_exported_can_be_imported():
+    with Daemon() as old, Daemon() as new:
+        c = old.connect()
+        add(c, "Ann likes tea", user_id="ann", chat_id="c1", subjects=["Ann", "tea"],
+            category="preference", importance=0.9, metadata={"k": "v"},
+            created_at="2023-05-07T08:00:00Z", expires_days=40000)
+        add(c, "shared words", user_id="ann", chat_id="c1", shared=True, source="agent")
+        add(c, "for everybody")
+        # Nothing but the time tells these apart.
+        for day in range(1, 4):
+            add(c, "went running", user_id="ann", created_at="2024-03-%02dT07:00:00Z" % day)
+        entries, _ = export(c)
+        same(len(entries), 6, "exported")
+        to = new.connect()
+        same(to.call("memory.import", {"entries": entries}), {"imported": 6})
+        got, _ = export(to)
+        same([without(e, "id", "updated_at") for e in got],
+             [without(e, "id", "updated_at") for e in entries])
+        # The same again at once is what a client does that got no answer.
+        to.call("memory.import", {"entries": entries})
+        same(len(export(to)[0]), 6, "after a repetition")
+
+
+def test_import_of_the_mcp_memory_server():
+    entries = [
+        {"type": "entity", "name": "Ann", "entityType": "person",
+         "observations": ["likes tea", "lives in Oslo"]},
+        {"type": "entity", "name": "Bob", "entityType": "person", "observations": ["likes tea"]},
+        {"type": "entity", "name": "Eve", "entityType": "person", "observations": []},
+        {"type": "relation", "from": "Ann", "to": "Bob", "relationType": "works with"},
+    ]
+    with Daemon() as d:
+        c = d.connect()
+        same(c.call("memory.import", {"entries": entries, "user_id": "me"}), {"imported": 4})
+        got = sorted((e["content"], e["subjects"], e["category"], e["user_id"])
+                     for e in export(c)[0])
+        same(got, [("Ann works with Bob", ["Ann", "Bob"], "fact", "me"),
+                   ("likes tea", ["Ann"], "entity", "me"), ("likes tea", ["Bob"], "entity", "me"),
+                   ("lives in Oslo", ["Ann"], "entity", "me")])
+        hits = c.call("memory.search", {"query": "What does Bob like?", "user_id": "me"})
+        same(hits[0]["metadata"]["subject_name"], "Bob")
+
+
 if __name__ == "__main__":
     main(globals())

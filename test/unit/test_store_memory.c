@@ -524,6 +524,7 @@ static void update_changes_what_may_change(void **state)
 	assert_int_equal(got.created_ms, 1000);
 	/* What it says now is what a repetition is compared with. */
 	row.owner = text_of(ANN);
+	row.created_ms = 0;
 	assert_int_equal(store_memory_find_same(reader(f), &row, 0, &f->arena, &got, &found), 0);
 	assert_true(found);
 }
@@ -570,6 +571,15 @@ static void a_repetition_is_recognised(void **state)
 	like = row;
 	like.shared = true;
 	assert_same(f, &like, 0, NULL);
+	like = row;
+	like.created_ms = 6;
+	assert_same(f, &like, 0, NULL);
+	like.created_ms = 0;
+	assert_same(f, &like, 0, "one");
+	like.subjects = TEXT("Ann");
+	assert_same(f, &like, 0, NULL);
+	like.subjects = (struct text) {0};
+	assert_same(f, &like, 0, "one");
 }
 
 static int stop_at_second(void *arg, const struct memory_row *row)

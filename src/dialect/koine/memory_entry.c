@@ -136,7 +136,7 @@ static int read_details(struct arena *a, const struct value *entry, struct memor
 static int import_memory(struct services *s, struct arena *a, const struct value *entry,
 			 const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
-	struct memory_new new = {0};
+	struct memory_new new = {.imported = true};
 	struct text *subjects;
 	int r = read_text(entry, "content", &new.content, why);
 
@@ -176,8 +176,10 @@ static struct text join3(struct arena *a, struct text one, struct text two, stru
 static int import_entity(struct services *s, struct arena *a, const struct value *entry,
 			 const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
-	struct memory_new new = {
-		.source = TEXT("mcp"), .category = TEXT("entity"), .importance = -1};
+	struct memory_new new = {.source = TEXT("mcp"),
+				 .category = TEXT("entity"),
+				 .importance = -1,
+				 .imported = true};
 	struct text *observations;
 	struct text name;
 	unsigned n;
@@ -199,7 +201,10 @@ static int import_entity(struct services *s, struct arena *a, const struct value
 static int import_relation(struct services *s, struct arena *a, const struct value *entry,
 			   const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
-	struct memory_new new = {.source = TEXT("mcp"), .category = TEXT("fact"), .importance = -1};
+	struct memory_new new = {.source = TEXT("mcp"),
+				 .category = TEXT("fact"),
+				 .importance = -1,
+				 .imported = true};
 	struct text ends[2];
 	struct text relation;
 	int r = read_text(entry, "from", &ends[0], why);
