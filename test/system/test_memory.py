@@ -167,5 +167,29 @@ def test_import_of_the_mcp_memory_server():
         same(hits[0]["metadata"]["subject_name"], "Bob")
 
 
+def test_import_takes_all_or_none():
+    good = {"content": "good one"}
+    rows = [5, {}, {"content": ""}, {"content": 5}, {"content": "x", "category": "gossip"},
+            {"content": "x", "importance": 1.5}, {"content": "x", "importance": "high"},
+            {"content": "x", "subjects": "Ann"}, {"content": "x", "subjects": [1]},
+            {"content": "x", "created_at": "soon"}, {"content": "x", "user_id": 5},
+            {"type": "entity", "name": 5}, {"type": "entity", "name": "A", "observations": [""]},
+            {"type": "entity", "observations": ["of nobody"]},
+            {"type": "relation", "from": "A", "to": "B"}]
+    with Daemon() as d:
+        c = d.connect()
+        for bad in rows:
+            code, message = refusal(c, "memory.import", entries=[good, bad])
+            same(code, -32602, "code")
+            check("entry 1: " in message, "does not say which: %r", message)
+        same(refusal(c, "memory.import", entries={})[0], -32602)
+        same(export(c)[0], [])
+        # What was undone is not found either.
+        same(c.call("memory.search", {"query": "good"}), [])
+        same(c.call("memory.import", {"entries": [dict(good, importance=None, subjects=None)]}),
+             {"imported": 1})
+        same(c.call("memory.search", {"query": "good"})[0]["content"], "good one")
+
+
 if __name__ == "__main__":
     main(globals())

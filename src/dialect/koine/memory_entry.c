@@ -1,7 +1,7 @@
 #include "dialect/koine/memory_entry.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -125,7 +125,8 @@ static int read_details(struct arena *a, const struct value *entry, struct memor
 	if (r != 0)
 		return r;
 	new->importance = -1;
-	if (importance && !value_double(importance, &new->importance))
+	if (importance && importance->kind != VALUE_NULL &&
+	    !value_double(importance, &new->importance))
 		return wrong(why, "importance", "a number");
 	if (metadata && metadata->kind == VALUE_OBJECT)
 		r = json_compact(a, metadata, &new->metadata);
@@ -162,14 +163,25 @@ static int import_memory(struct services *s, struct arena *a, const struct value
 
 static struct text join3(struct arena *a, struct text one, struct text two, struct text three)
 {
-	size_t room = one.len + two.len + three.len + 3;
-	char *out = arena_alloc(a, room);
-	int n;
+	const struct text parts[] = {one, TEXT(" "), two, TEXT(" "), three};
+	char *out = arena_alloc(a, one.len + two.len + three.len + 2);
+	size_t len = 0;
 
 	if (!out)
 		return (struct text) {0};
-	n = snprintf(out, room, "%.*s %.*s %.*s", TEXT_ARGS(one), TEXT_ARGS(two), TEXT_ARGS(three));
-	return (struct text) {.data = out, .len = (size_t)n};
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		memcpy(out + len, parts[i].data, parts[i].len);
+		len += parts[i].len;
+	}
+	return (struct text) {.data = out, .len = len};
+}
+
+static int read_name(const struct value *entry, const char *member, struct text *ret,
+		     struct why *why)
+{
+	int r = read_text(entry, member, ret, why);
+
+	return r == 0 && ret->len == 0 ? wrong(why, member, "given") : r;
 }
 
 /* {"type":"entity","name":…,"entityType":…,"observations":[…]} */
@@ -183,13 +195,13 @@ static int import_entity(struct services *s, struct arena *a, const struct value
 	struct text *observations;
 	struct text name;
 	unsigned n;
-	int r = read_text(entry, "name", &name, why);
+	int r = read_name(entry, "name", &name, why);
 
 	if (r == 0)
 		r = read_texts(a, entry, "observations", &observations, &n, why);
 	new.by = *by;
 	new.subjects = &name;
-	new.n_subjects = name.len > 0;
+	new.n_subjects = 1;
 	for (unsigned i = 0; r == 0 && i < n; i++) {
 		new.content = observations[i];
 		r = add(s, a, &new, n_added, why);
@@ -207,12 +219,12 @@ static int import_relation(struct services *s, struct arena *a, const struct val
 				 .imported = true};
 	struct text ends[2];
 	struct text relation;
-	int r = read_text(entry, "from", &ends[0], why);
+	int r = read_name(entry, "from", &ends[0], why);
 
 	if (r == 0)
-		r = read_text(entry, "to", &ends[1], why);
+		r = read_name(entry, "to", &ends[1], why);
 	if (r == 0)
-		r = read_text(entry, "relationType", &relation, why);
+		r = read_name(entry, "relationType", &relation, why);
 	if (r != 0)
 		return r;
 	new.by = *by;
