@@ -191,5 +191,46 @@ def test_import_takes_all_or_none():
         same(c.call("memory.search", {"query": "good"})[0]["content"], "good one")
 
 
+def test_backup_is_a_whole_store_while_others_write():
+    with Daemon() as d, Folder() as f:
+        c = d.connect()
+        for i in range(50):
+            add(c, "before %d" % i)
+        over = threading.Event()
+
+        def write():
+            with d.connect() as mine:
+                n = 0
+                while not over.is_set():
+                    add(mine, "meanwhile %d" % n)
+                    n += 1
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            for i in range(5):
+                same(c.call("store.backup", {"path": f("copy%d" % i)}), {"path": f("copy%d" % i)})
+        finally:
+            over.set()
+            writer.join()
+        for i in range(5):
+            same(os.stat(f("copy%d" % i)).st_mode & 0o777, 0o600, "mode")
+            db = sqlite3.connect(f("copy%d" % i))
+            same(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)], "integrity")
+            same(db.execute("SELECT count(*) FROM memory WHERE content LIKE 'before%'").fetchone(),
+                 (50,), "memories")
+            db.close()
+        with open(f("copy0"), "rb") as file:
+            before = file.read()
+        for path, why in ((f("copy0"), None), ("copy9", "absolute"), (f("no", "folder"), None),
+                          (f("a\0b"), "absolute"), ("", None)):
+            code, message = refusal(c, "store.backup", path=path)
+            check(code != -32603 and (why or "") in message, "%r: %r %r", path, code, message)
+        with open(f("copy0"), "rb") as file:
+            same(file.read() == before, True, "the file is as it was")
+        with Daemon("--store", "sqlite:" + f("copy0")) as restored:
+            check(len(export(restored.connect())[0]) >= 50, "not restored")
+
+
 if __name__ == "__main__":
     main(globals())

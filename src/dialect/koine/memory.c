@@ -213,6 +213,7 @@ static struct done handle_backup(struct call *c)
 {
 	const struct backup_in *in = c->in;
 	struct json *j;
+	struct why why = {0};
 	char *path = arena_copy(&c->arena, in->path.data, in->path.len);
 	int r;
 
@@ -220,7 +221,10 @@ static struct done handle_backup(struct call *c)
 		return call_fail(c, -ENOMEM);
 	if (path[0] != '/' || strlen(path) != in->path.len)
 		return call_fail(c, refuse_field(&c->why, "path", "path must be absolute"));
-	r = services_backup(services(c), path, &c->why);
+	r = services_backup(services(c), path, &why);
+	/* A folder that is not there or is full is no fault of ours. */
+	if (r != 0 && why.text[0])
+		r = refuse(&c->why, r > 0 ? why.code : REFUSE_UNAVAILABLE, "%s", why.text);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
