@@ -95,6 +95,8 @@ static void *place(const struct settings *s, const struct setting *row)
 static int bad_value(const struct setting *row, const char *value, const char *want,
 		     struct why *why)
 {
+	if (row->type == SET_SECRET)
+		return refuse(why, REFUSE_PARAMS, "%s.%s must be %s", row->section, row->key, want);
 	return refuse(why, REFUSE_PARAMS, "%s.%s = %.60s: must be %s", row->section, row->key,
 		      value, want);
 }
@@ -200,7 +202,7 @@ static int apply(struct settings *s, const struct setting *row, const char *valu
 	case SET_PATH:
 	case SET_SECRET:
 		if (strlen(value) >= PATH_LEN)
-			return bad_value(row, value, "a path of at most 511 bytes", why);
+			return bad_value(row, value, "at most 511 bytes long", why);
 		snprintf(place(s, row), PATH_LEN, "%s", value);
 		return 0;
 	}
