@@ -55,6 +55,10 @@ struct list_in {
 	struct ash_who who;
 };
 
+struct reload_in {
+	struct ash_who who; /* the token only */
+};
+
 struct delete_in {
 	struct text memory_id;
 	struct ash_who who;

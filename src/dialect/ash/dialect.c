@@ -18,6 +18,13 @@ static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_CANCELLED] = {-32603, "Cancelled", WORDS_TEXT, 0},
 };
 
+#define TOKEN(in)                                                                                  \
+	{                                                                                          \
+		.name = "context_token", .type = FIELD_STRING,                                     \
+		.doc = "A signed context; where a secret is set, identity comes from it alone",    \
+		.offset = offsetof(in, who.context_token)                                          \
+	}
+
 #define WHO(in)                                                                                    \
 	{.name = "user_id",                                                                        \
 	 .type = FIELD_STRING,                                                                     \
@@ -27,11 +34,7 @@ static const struct error_row errors[N_REFUSALS] = {
 		 .type = FIELD_STRING,                                                             \
 		 .doc = "The chat whose memories count, too",                                      \
 		 .offset = offsetof(in, who.chat_id)},                                             \
-	{                                                                                          \
-		.name = "context_token", .type = FIELD_STRING,                                     \
-		.doc = "A signed context; where a secret is set, identity comes from it alone",    \
-		.offset = offsetof(in, who.context_token)                                          \
-	}
+		TOKEN(in)
 
 static const struct field search_fields[] = {
 	{.name = "query",
@@ -112,6 +115,8 @@ static const struct field delete_fields[] = {
 	WHO(struct delete_in),
 };
 
+static const struct field reload_fields[] = {TOKEN(struct reload_in)};
+
 #define FIELDS(f) .fields = (f), .n_fields = sizeof(f) / sizeof((f)[0])
 #define ROWS      "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 
@@ -147,6 +152,8 @@ static const struct method methods[] = {
 	{.name = "config.reload",
 	 .doc = "Reads the settings again",
 	 .result = "{\"type\":\"object\",\"properties\":{\"success\":{\"type\":\"boolean\"}}}",
+	 FIELDS(reload_fields),
+	 .in_size = sizeof(struct reload_in),
 	 .handle = ash_reload},
 };
 

@@ -272,11 +272,17 @@ struct done ash_delete(struct call *c)
 struct done ash_reload(struct call *c)
 {
 	const struct server_opts *opts = &c->server->opts;
-	struct json *j = call_result(c);
+	const struct reload_in *in = c->in;
+	struct memory_asker by;
+	struct json *j;
 	struct why why;
-	int r = opts->on_reload_asked ? opts->on_reload_asked(opts->arg, &why)
-				      : refuse(&why, REFUSE_UNAVAILABLE, "nothing to read again");
+	int r = ash_asker(c, &in->who, &by);
 
+	if (r != 0)
+		return call_fail(c, r);
+	r = opts->on_reload_asked ? opts->on_reload_asked(opts->arg, &why)
+				  : refuse(&why, REFUSE_UNAVAILABLE, "nothing to read again");
+	j = call_result(c);
 	json_begin_object(j);
 	json_member_bool(j, "success", r == 0);
 	if (r != 0)
