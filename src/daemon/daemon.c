@@ -203,6 +203,9 @@ static int open_services(struct daemon *d, struct why *why)
 	if (d->settings->context_secret[0])
 		r = context_secret_read(&d->arena, text_of(d->settings->context_secret),
 					&d->ash.secret);
+	/* Whoever sets one wants tokens. */
+	if (r == 0 && d->settings->context_secret[0] && d->ash.secret.n == 0)
+		r = refuse(why, REFUSE_PARAMS, "ash.context_secret is blank");
 	if (r == 0)
 		r = services_open(&opts, &d->services, why);
 	d->server->opts.services = d->services;

@@ -11,6 +11,20 @@ static int bad(struct why *why, const char *code, const char *text)
 	return refuse(why, REFUSE_FORBIDDEN, "Invalid context token (%s): %s", code, text);
 }
 
+static bool is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool has_space(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++) {
+		if (is_space(t.data[i]))
+			return true;
+	}
+	return false;
+}
+
 /* base64url with or without padding. -EINVAL when it is none. */
 static int decode64(struct arena *a, struct text in, struct text *ret)
 {
@@ -23,7 +37,9 @@ static int decode64(struct arena *a, struct text in, struct text *ret)
 	while (in.len > 0 && in.data[in.len - 1] == '=')
 		in.len--;
 	base64url_decode_init(&ctx);
-	if (in.len % 4 == 1 || !base64_decode_update(&ctx, &len, out, in.len, in.data))
+	/* The library would leave out white space. */
+	if (in.len % 4 == 1 || has_space(in) ||
+	    !base64_decode_update(&ctx, &len, out, in.len, in.data))
 		return -EINVAL;
 	*ret = (struct text) {.data = (const char *)out, .len = len};
 	return 0;
@@ -57,23 +73,42 @@ static int decode_hex(struct arena *a, struct text in, struct text *ret)
 	return 0;
 }
 
-int context_secret_read(struct arena *a, struct text written, struct text *ret_secret)
+static struct text trim(struct text t)
 {
-	struct text secret;
-	int r = decode_hex(a, written, &secret);
+	while (t.len > 0 && is_space(t.data[t.len - 1]))
+		t.len--;
+	while (t.len > 0 && is_space(t.data[0])) {
+		t.data++;
+		t.len--;
+	}
+	return t;
+}
 
-	if (r == -EINVAL) {
-		r = decode64(a, written, &secret);
-		if (r == 0 && secret.len < 16)
-			r = -EINVAL;
+int context_secret_read(struct arena *a, struct text written, struct context_secret *ret_secret)
+{
+	int (*const decoders[])(struct arena *, struct text, struct text *) = {decode_hex,
+									       decode64};
+	struct context_secret secret = {.n = 0};
+
+	written = trim(written);
+	for (unsigned i = 0; i < 2; i++) {
+		struct text *reading = &secret.readings[secret.n];
+		int r = decoders[i](a, written, reading);
+
+		if (r == -ENOMEM)
+			return r;
+		if (r == 0 && reading->len > 0)
+			secret.n++;
 	}
-	if (r == -EINVAL) {
-		secret = written;
-		r = 0;
+	if (written.len > 0) {
+		const char *copy = arena_copy(a, written.data, written.len);
+
+		if (!copy)
+			return -ENOMEM;
+		secret.readings[secret.n++] = (struct text) {.data = copy, .len = written.len};
 	}
-	if (r == 0)
-		*ret_secret = secret;
-	return r;
+	*ret_secret = secret;
+	return 0;
 }
 
 /* Looks at every byte whatever comes, so that time tells nothing. */
@@ -86,15 +121,24 @@ static bool same_digest(const uint8_t *a, struct text b)
 	return !differs;
 }
 
-static bool signed_by(struct text secret, struct text what, struct text signature)
+static bool signed_with(struct text key, struct text what, struct text signature)
 {
 	struct hmac_sha256_ctx ctx;
 	uint8_t digest[SHA256_DIGEST_SIZE];
 
-	hmac_sha256_set_key(&ctx, secret.len, (const uint8_t *)secret.data);
+	hmac_sha256_set_key(&ctx, key.len, (const uint8_t *)key.data);
 	hmac_sha256_update(&ctx, what.len, (const uint8_t *)what.data);
 	hmac_sha256_digest(&ctx, sizeof(digest), digest);
 	return same_digest(digest, signature);
+}
+
+static bool signed_by(const struct context_secret *secret, struct text what, struct text signature)
+{
+	for (unsigned i = 0; i < secret->n; i++) {
+		if (signed_with(secret->readings[i], what, signature))
+			return true;
+	}
+	return false;
 }
 
 /* Cuts off what stands before the next dot. */
@@ -157,8 +201,8 @@ static int check_claims(const struct value *v, int64_t now_s, struct context_cla
 	return 0;
 }
 
-int context_token_check(struct arena *a, struct text token, struct text secret, int64_t now_s,
-			struct context_claims *ret_claims, struct why *why)
+int context_token_check(struct arena *a, struct text token, const struct context_secret *secret,
+			int64_t now_s, struct context_claims *ret_claims, struct why *why)
 {
 	struct value *header;
 	struct value *claims;

@@ -15,13 +15,23 @@ struct context_claims {
 
 enum { CONTEXT_LEEWAY_S = 30 };
 
-/* A secret as people write it: hex, base64url of at least 16 bytes, or plain text. */
-int context_secret_read(struct arena *a, struct text written, struct text *ret_secret);
+/*
+ * A secret as people write it: hex, base64url or plain text. What is hex or base64url
+ * can be meant as text as well, so a token that is signed by any reading of it is
+ * valid; whoever knows one knows them all.
+ */
+struct context_secret {
+	struct text readings[3];
+	unsigned n; /* 0: no tokens */
+};
+
+/* White space around it does not count; of nothing else there is no reading. */
+int context_secret_read(struct arena *a, struct text written, struct context_secret *ret_secret);
 
 /*
  * Refuses with REFUSE_FORBIDDEN and the words of the original:
  * "Invalid context token (CODE): …", CODE one of missing, format, decode, header,
  * signature, claims.
  */
-int context_token_check(struct arena *a, struct text token, struct text secret, int64_t now_s,
-			struct context_claims *ret_claims, struct why *why);
+int context_token_check(struct arena *a, struct text token, const struct context_secret *secret,
+			int64_t now_s, struct context_claims *ret_claims, struct why *why);

@@ -6,11 +6,12 @@
 
 #include "call/dialect.h"
 #include "service/memory.h"
+#include "wire/context_token.h"
 
 extern const struct dialect ash_dialect;
 
 struct ash_settings {
-	struct text secret; /* {NULL, 0}: no tokens */
+	struct context_secret secret;
 };
 
 /* Members that several methods share: who asks. */

@@ -3,7 +3,6 @@
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/ash/ash.h"
-#include "wire/context_token.h"
 
 int ash_asker(struct call *c, const struct ash_who *who, struct memory_asker *ret_asker)
 {
@@ -12,11 +11,11 @@ int ash_asker(struct call *c, const struct ash_who *who, struct memory_asker *re
 	struct context_claims claims;
 	int r;
 
-	if (!settings || !settings->secret.data) {
+	if (!settings || settings->secret.n == 0) {
 		*ret_asker = (struct memory_asker) {.user = who->user_id, .chat = who->chat_id};
 		return 0;
 	}
-	r = context_token_check(&c->arena, who->context_token, settings->secret,
+	r = context_token_check(&c->arena, who->context_token, &settings->secret,
 				clock_utc_ms() / 1000, &claims, &c->why);
 	if (r == 0)
 		*ret_asker = (struct memory_asker) {.user = claims.user, .chat = claims.chat};
