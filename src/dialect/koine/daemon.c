@@ -39,9 +39,10 @@ static void write_store(struct json *j, const struct services *services)
 	json_begin_object(j);
 	json_member_str(j, "path", services_store_path(services));
 	json_member_str(j, "check",
-			!health->checked ? "not needed"
-			: health->failed ? health->text
-					 : "ok");
+			health->failed                  ? health->text
+			: health->checked               ? "ok"
+			: services_need_check(services) ? "under way"
+							: "not needed");
 	json_end_object(j);
 }
 
