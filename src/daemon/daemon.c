@@ -284,6 +284,9 @@ static void hold_signals(void)
 
 static void tear_down(struct daemon *d)
 {
+	/* The server waits for its threads, and they must not wait for a large file. */
+	if (d->services)
+		services_stop(d->services);
 	server_free(d->server);
 	hold_signals();
 	housekeeping_free(d->housekeeping);

@@ -64,7 +64,7 @@ static void check_finished(struct job *job, int result)
 	services_set_health(h->services, &h->health);
 	if (h->health.failed)
 		log_err("store is damaged", "what=%s", h->health.text);
-	else
+	else if (h->health.checked)
 		log_info("store checked", "path=%s", services_store_path(h->services));
 }
 

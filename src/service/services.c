@@ -78,6 +78,11 @@ int services_backup(struct services *s, const char *path, struct why *why)
 	return store_backup(s->store, path, why);
 }
 
+void services_stop(struct services *s)
+{
+	store_stop(s->store);
+}
+
 const char *services_store_path(const struct services *s)
 {
 	return store_path(s->store);
@@ -93,8 +98,10 @@ void services_check(struct services *s, int lane, struct store_health *ret_healt
 	struct why why = {.text = ""};
 	int r = store_quick_check(s->store, lane, &why);
 
-	*ret_health = (struct store_health) {.checked = true, .failed = r != 0};
-	if (r != 0)
+	/* Told to stop: it knows nothing, and the check stays due. */
+	*ret_health = (struct store_health) {.checked = r != -ECANCELED};
+	ret_health->failed = ret_health->checked && r != 0;
+	if (ret_health->failed)
 		snprintf(ret_health->text, sizeof(ret_health->text), "%s",
 			 r > 0 ? why.text : strerror(-r));
 }

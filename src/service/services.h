@@ -47,6 +47,9 @@ int services_backup(struct services *s, const char *path, struct why *why);
 
 const char *services_store_path(const struct services *s);
 
+/* From any thread: long work under way on readers' threads (backup, check) ends early. */
+void services_stop(struct services *s);
+
 /* After a crash the store wants to be looked through; on a reader's thread. */
 bool services_need_check(const struct services *s);
 void services_check(struct services *s, int lane, struct store_health *ret_health);
