@@ -67,6 +67,26 @@ void memory_indexes_free(struct memory_indexes *m)
 	free(m);
 }
 
+/*
+ * The C library lets readers in while a writer waits, unless told otherwise: searches
+ * without a gap would keep the writer, and with it every add, waiting. No thread
+ * takes a lock twice, and all take several in one order (user's, chat's, common), so a
+ * writer that goes first ends in no deadlock.
+ */
+static void lock_init(pthread_rwlock_t *lock)
+{
+#ifdef __GLIBC__
+	pthread_rwlockattr_t attr;
+
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
+#else
+	pthread_rwlock_init(lock, NULL);
+#endif
+}
+
 static struct held_index *scope_new(struct memory_indexes *m, enum scope_kind kind,
 				    struct text name)
 {
@@ -85,7 +105,7 @@ static struct held_index *scope_new(struct memory_indexes *m, enum scope_kind ki
 		memcpy(h + 1, name.data, name.len);
 	h->name = (struct text) {.data = (const char *)(h + 1), .len = name.len};
 	list_init(&h->pending);
-	pthread_rwlock_init(&h->lock, NULL);
+	lock_init(&h->lock);
 	list_append(&m->scopes, &h->link);
 	return h;
 }
