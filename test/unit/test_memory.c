@@ -136,6 +136,13 @@ static void far_expiries_are_never_or_long_ago(void **state)
 
 /* ---- indexes in step ---- */
 
+static void stats(struct fixture *f, struct memory_counts *ret)
+{
+	const struct memory_asker nobody = asker(NULL, NULL);
+
+	assert_int_equal(memory_stats(f->services, 0, &nobody, ret), 0);
+}
+
 static bool forget(struct fixture *f, struct text id, const char *user)
 {
 	const struct memory_asker by = asker(user, NULL);
@@ -176,6 +183,30 @@ static void searches_follow_add_update_and_delete(void **state)
 	assert_int_equal(n_found(f, "ship", "ann"), 1);
 	assert_true(forget(f, m.id, "ann"));
 	assert_int_equal(n_found(f, "ship", "ann") + n_found(f, "ship", NULL), 0);
+}
+
+/* A hit that is gone from the store is left out of an answer, so only its place in the
+ * limit shows that the index still has it. */
+static void what_is_gone_takes_no_place_in_the_limit(void **state)
+{
+	struct fixture *f = *state;
+	const struct memory_query q = {.text = TEXT("boat"), .by = asker("ann", NULL), .limit = 1};
+	struct memory_new in = plain("boat boat", "ann");
+	struct memory best = add(f, "boat", "ann"), *hits, m;
+	unsigned n;
+
+	add(f, "a long story with a boat somewhere in it", "ann");
+	assert_int_equal(n_found(f, "boat", "ann"), 2);
+	assert_true(forget(f, best.id, "ann"));
+	assert_int_equal(memory_search(f->services, 0, &f->arena, &q, &hits, &n, &f->why), 0);
+	assert_int_equal(n, 1);
+	in.expires_ms = 1;
+	assert_int_equal(add_new(f, &in, &m), 0);
+	begin(f);
+	assert_int_equal(memory_sweep(f->services), 0);
+	end(f);
+	assert_int_equal(memory_search(f->services, 0, &f->arena, &q, &hits, &n, &f->why), 0);
+	assert_int_equal(n, 1);
 }
 
 static void the_sweep_takes_what_expired_out_of_store_and_index(void **state)
@@ -236,17 +267,18 @@ static void a_commit_that_fails_leaves_no_trace(void **state)
 	struct fixture *f = *state;
 	const struct rlimit tight = {.rlim_cur = 256 << 10, .rlim_max = RLIM_INFINITY};
 	char *big = malloc((1 << 20) + 1);
+	struct memory_counts sizes[2];
 	struct memory_new in;
 	struct rlimit before;
 	struct memory m;
 	int r;
 
 	assert_non_null(big);
-	memset(big, 'x', 1 << 20);
-	memcpy(big, "boat ", 5);
-	big[1 << 20] = '\0';
+	for (int i = 0; i < 1 << 18; i++)
+		snprintf(big + 4 * i, 5, "%03x ", i & 0xfff); /* many words */
 	add(f, "first boat", "ann");
 	assert_int_equal(n_found(f, "boat", "ann"), 1);
+	stats(f, &sizes[0]);
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
@@ -258,19 +290,14 @@ static void a_commit_that_fails_leaves_no_trace(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	free(big);
 	assert_true(r < 0);
+	stats(f, &sizes[1]);
+	assert_int_equal(sizes[0].index_bytes, sizes[1].index_bytes);
 	assert_int_equal(n_found(f, "boat", "ann"), 1);
 	add(f, "next boat", "ann");
 	assert_int_equal(n_found(f, "boat", "ann"), 2);
 }
 
 /* ---- bounded indexes ---- */
-
-static void stats(struct fixture *f, struct memory_counts *ret)
-{
-	const struct memory_asker nobody = asker(NULL, NULL);
-
-	assert_int_equal(memory_stats(f->services, 0, &nobody, ret), 0);
-}
 
 static void fill_users(struct fixture *f, int n_users, int each)
 {
@@ -503,6 +530,7 @@ int main(void)
 		MEMORY_TEST(in_one_batch_a_repetition_is_seen_too),
 		MEMORY_TEST(far_expiries_are_never_or_long_ago),
 		MEMORY_TEST(searches_follow_add_update_and_delete),
+		MEMORY_TEST(what_is_gone_takes_no_place_in_the_limit),
 		MEMORY_TEST(the_sweep_takes_what_expired_out_of_store_and_index),
 		MEMORY_TEST(a_call_that_is_undone_leaves_no_trace),
 		MEMORY_TEST(a_commit_that_fails_leaves_no_trace),
