@@ -16,6 +16,7 @@ struct housekeeping {
 	struct job sweep;
 	struct job check;
 	bool sweeping;
+	bool more;  /* is left to sweep */
 	int result; /* of the sweep */
 	struct store_health health;
 };
@@ -25,19 +26,9 @@ static void sweep_run(struct job *job, int lane)
 	struct housekeeping *h = list_entry(job, struct housekeeping, sweep);
 
 	(void)lane;
-	h->result = memory_sweep(h->services);
+	h->more = false;
+	h->result = memory_sweep(h->services, &h->more);
 	job->keep = h->result == 0;
-}
-
-static void sweep_finished(struct job *job, int result)
-{
-	struct housekeeping *h = list_entry(job, struct housekeeping, sweep);
-
-	h->sweeping = false;
-	if (result == 0)
-		result = h->result;
-	if (result != 0)
-		log_err("expired memories stay", "error=%s", strerror(-result));
 }
 
 static void on_timer(void *arg)
@@ -47,6 +38,20 @@ static void on_timer(void *arg)
 	if (h->sweeping || h->server->stopping)
 		return;
 	h->sweeping = server_submit(h->server, &h->sweep, WRITER) == 0;
+}
+
+/* What is left goes to the end of the writer's queue: calls come in between. */
+static void sweep_finished(struct job *job, int result)
+{
+	struct housekeeping *h = list_entry(job, struct housekeeping, sweep);
+
+	h->sweeping = false;
+	if (result == 0)
+		result = h->result;
+	if (result != 0)
+		log_err("expired memories stay", "error=%s", strerror(-result));
+	else if (h->more)
+		on_timer(h);
 }
 
 static void check_run(struct job *job, int lane)

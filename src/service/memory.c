@@ -531,14 +531,26 @@ int memory_export(struct services *s, int lane, struct arena *a, const struct me
 	return from_rows(a, rows, *ret_n, ret_rows);
 }
 
+struct sweep {
+	struct services *services;
+	unsigned n;
+};
+
 static int swept(void *arg, const struct memory_row *row)
 {
-	struct services *s = arg;
+	struct sweep *sweep = arg;
 
-	return memory_changes_remove(s->memory, row);
+	sweep->n++;
+	return memory_changes_remove(sweep->services->memory, row);
 }
 
-int memory_sweep(struct services *s)
+int memory_sweep(struct services *s, bool *ret_more)
 {
-	return store_memory_sweep(store_writer(s->store), clock_utc_ms(), SWEEP_AT_ONCE, swept, s);
+	struct sweep sweep = {.services = s};
+	int r = store_memory_sweep(store_writer(s->store), clock_utc_ms(), SWEEP_AT_ONCE, swept,
+				   &sweep);
+
+	if (r == 0)
+		*ret_more = sweep.n == SWEEP_AT_ONCE;
+	return r;
 }

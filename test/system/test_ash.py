@@ -640,6 +640,18 @@ def test_expiry_hides_and_a_restart_sweeps():
             same(set(ash.found("note")), set(kept))
 
 
+def test_a_sweep_goes_on_until_all_are_gone():
+    with Folder() as f:
+        with Daemon(root=f.path) as d, connect(Ash(d).address) as sock:
+            for i in range(1300):
+                sock.sendall(frame(send("memory.add", '{"content":"gone %d","expires_days":-1}' % i)))
+            for i in range(1300):
+                read_frame(sock)
+        with Daemon(root=f.path) as d:
+            ash = Ash(d)
+            wait_until(lambda: not ash.contents(include_expired=True), "the sweep")
+
+
 def test_created_at_is_the_entrys_own_time():
     with Daemon() as d:
         ash = Ash(d)

@@ -194,6 +194,7 @@ static void what_is_gone_takes_no_place_in_the_limit(void **state)
 	struct memory_new in = plain("boat boat", "ann");
 	struct memory best = add(f, "boat", "ann"), *hits, m;
 	unsigned n;
+	bool more;
 
 	add(f, "a long story with a boat somewhere in it", "ann");
 	assert_int_equal(n_found(f, "boat", "ann"), 2);
@@ -203,7 +204,7 @@ static void what_is_gone_takes_no_place_in_the_limit(void **state)
 	in.expires_ms = 1;
 	assert_int_equal(add_new(f, &in, &m), 0);
 	begin(f);
-	assert_int_equal(memory_sweep(f->services), 0);
+	assert_int_equal(memory_sweep(f->services, &more), 0);
 	end(f);
 	assert_int_equal(memory_search(f->services, 0, &f->arena, &q, &hits, &n, &f->why), 0);
 	assert_int_equal(n, 1);
@@ -216,6 +217,7 @@ static void the_sweep_takes_what_expired_out_of_store_and_index(void **state)
 	struct memory_new in = plain("old news", "ann");
 	struct memory *rows, m;
 	unsigned n;
+	bool more;
 
 	add(f, "fresh news", "ann");
 	in.expires = true;
@@ -225,7 +227,7 @@ static void the_sweep_takes_what_expired_out_of_store_and_index(void **state)
 	assert_int_equal(memory_list(f->services, 0, &f->arena, &all, &rows, &n, &f->why), 0);
 	assert_int_equal(n, 2);
 	begin(f);
-	assert_int_equal(memory_sweep(f->services), 0);
+	assert_int_equal(memory_sweep(f->services, &more), 0);
 	end(f);
 	assert_int_equal(memory_list(f->services, 0, &f->arena, &all, &rows, &n, &f->why), 0);
 	assert_int_equal(n, 1);
