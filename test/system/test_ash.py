@@ -12,11 +12,13 @@ import time
 
 from ash_client import (MAX_MESSAGE, RPCError, connect, frame, open_answer, read_frame,
                         request_bytes, rpc_call)
-from harness import (MIB, PATIENCE, Daemon, Failure, Folder, check, main, same, wait_until)
+from harness import (MIB, PATIENCE, SOURCE, Daemon, Failure, Folder, check, main, same,
+                     wait_until)
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
 
+METHODS = ("memory.search", "memory.add", "memory.list", "memory.delete", "config.reload")
 PARSE, REQUEST, METHOD, PARAMS = -32700, -32600, -32601, -32602
 
 # What later clients send beside the parameters, mostly null.
@@ -788,6 +790,58 @@ def test_koines_own_socket_has_the_same_methods():
         same(Ash(d).contents(), ["by the other door"])
         same(c.call("memory.search", {"query": "door"})[0]["id"], made["id"])
         same(c.call("memory.delete", {"memory_id": made["id"][:8]}), {"deleted": True})
+
+
+# ---- the page ----
+
+
+def transcript():
+    with open(os.path.join(SOURCE, "test", "vectors", "ash-transcript.json")) as file:
+        return json.load(file)["frames"]
+
+
+def test_the_page_shows_the_transcript():
+    lines = []
+    for step in transcript():
+        for mark, text in (">", step["send"]), ("<", step["answer"]):
+            lines.append("%s %08x %s\n" % (mark, len(text.encode()), text))
+    with open(os.path.join(SOURCE, "doc", "dialects", "ash.md")) as page:
+        check("```\n%s```\n" % "".join(lines) in page.read(), "the page shows something else")
+
+
+def without_what_varies(text):
+    text = re.sub(r'"similarity":0\.\d+', '"similarity":0.5', text)
+    return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]{15}", "TIME", text)
+
+
+def test_the_transcript_is_what_happens():
+    ids = {}  # those of the transcript, and those that come instead
+    with Daemon() as d, connect(Ash(d).address) as sock:
+        for step in transcript():
+            sent = step["send"]
+            for theirs, ours in ids.items():
+                sent = sent.replace(theirs[:8], ours[:8])
+            sock.sendall(frame(sent.encode()))
+            got = read_frame(sock).decode()
+            for theirs, ours in zip(UUID4.findall(step["answer"]), UUID4.findall(got)):
+                ids.setdefault(theirs, ours)
+            want = step["answer"]
+            for theirs, ours in ids.items():
+                want = want.replace(theirs, ours)
+            same(without_what_varies(got), without_what_varies(want), "answer to %s" % sent)
+
+
+def test_the_page_names_every_parameter():
+    with open(os.path.join(SOURCE, "doc", "dialects", "ash.md")) as file:
+        page = file.read()
+    with Daemon() as d:
+        for method in d.connect().call("rpc.discover")["methods"]:
+            if method["name"] not in METHODS:
+                continue
+            part = page.partition("**`%s`**" % method["name"])[2].partition("\n**`")[0]
+            check(part, "%s is not on the page", method["name"])
+            for name in (p["name"] for p in method["params"] if p["name"] != "context_token"):
+                check("`%s`" % name in part, "%s of %s is not on the page", name, method["name"])
 
 
 if __name__ == "__main__":
