@@ -495,7 +495,7 @@ def test_edit():
         same((done.out, done.err), ("", "koine: nothing was changed\n"), "VISUAL wins, unchanged")
         same(json.loads(m("show", id, "--json").out)["updated_at"], before, "updated_at")
 
-        m.env["VISUAL"] = script + " -x; false"
+        m.env["VISUAL"] = script + " " + folder("other") + "; false"
         check("did not end well" in m("edit", id, code=70).err, "a failing editor")
         m.env["VISUAL"] = "/dev/null/editor"
         check("cannot run the editor" in m("edit", id, code=70).err, "no editor")
