@@ -7,13 +7,14 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 
 from ash_client import (MAX_MESSAGE, RPCError, connect, frame, open_answer, read_frame,
                         request_bytes, rpc_call)
-from harness import (MIB, PATIENCE, SOURCE, Daemon, Failure, Folder, check, main, same,
-                     wait_until)
+from harness import (KOINED, MIB, PATIENCE, SOURCE, Daemon, Failure, Folder, Skip, check,
+                     clean_environment, main, same, wait_until)
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
@@ -781,6 +782,28 @@ def test_a_stop_closes_idle_clients_and_takes_the_socket_away():
         # Nothing runs, so nothing is waited for: limits.stop_time is 7 s.
         check(time.monotonic() - began < 6, "it waited for idle clients")
         check(not os.path.exists(ash.address), "the socket is still there")
+
+
+def test_where_it_listens():
+    with Folder() as f:
+        with Daemon(env={"ASH_RPC_SOCKET": f("run", "rpc.sock")}) as d:
+            same(Ash(d).address, f("run", "rpc.sock"), "place by ASH_RPC_SOCKET")
+        with Daemon("--set", "listen.ash=unix:" + f("set.sock"),
+                    env={"ASH_RPC_SOCKET": f("other")}) as d:
+            same(Ash(d).address, f("set.sock"), "place by --set")
+        with Daemon("--set", "listen.ash=off") as d:
+            same([dialect for dialect, _ in d.addresses], ["koine"], "dialects")
+        with Daemon() as d:
+            same(Ash(d).address, os.path.join(d.root, "ash.sock"), "place under --root")
+
+
+def test_where_it_cannot_be_it_is_in_the_runtime_folder():
+    if os.geteuid() != 0:
+        raise Skip("only root can be somebody else")
+    done = subprocess.run([KOINED, "--check"], user=65534, group=65534, extra_groups=[],
+                          capture_output=True, timeout=PATIENCE,
+                          env=clean_environment({"XDG_RUNTIME_DIR": "/tmp"}))
+    check(b" ash unix:/tmp/koine/ash.sock " in done.stdout, "%r", done)
 
 
 def test_koines_own_socket_has_the_same_methods():
