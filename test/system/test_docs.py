@@ -1,0 +1,84 @@
+"""What the documents say is what the programs do: methods, settings, flags, commands."""
+import json
+import os
+import re
+import subprocess
+
+from harness import KOINE, KOINED, SOURCE, Daemon, check, main, same
+
+
+def page(*names):
+    with open(os.path.join(SOURCE, *names), encoding="utf-8") as f:
+        return f.read()
+
+
+def output(*argv):
+    return subprocess.run(argv, stdout=subprocess.PIPE, check=True).stdout.decode()
+
+
+def test_every_method_stands_on_its_page():
+    with Daemon("--debug-methods") as d, d.connect() as c:
+        methods = c.call("rpc.discover")["methods"]
+    pages = page("doc", "dialects", "koine.md") + page("doc", "dialects", "ash.md")
+    missing = [m["name"] for m in methods if "`%s`" % m["name"] not in pages]
+    same(missing, [], "methods on no page")
+    undocumented = [m["name"] for m in methods if not m.get("summary")]
+    same(undocumented, [], "methods without a summary")
+    silent = ["%s.%s" % (m["name"], p["name"]) for m in methods for p in m["params"]
+              if not p.get("description")]
+    same(silent, [], "parameters without a description")
+
+
+def test_every_parameter_stands_on_a_page():
+    with Daemon() as d, d.connect() as c:
+        methods = c.call("rpc.discover")["methods"]
+    pages = page("doc", "dialects", "koine.md") + page("doc", "dialects", "ash.md")
+    missing = ["%s.%s" % (m["name"], p["name"]) for m in methods for p in m["params"]
+               if p["name"] not in pages]
+    same(missing, [], "parameters on no page")
+
+
+def test_every_setting_stands_in_koine_conf():
+    with Daemon() as d:
+        text = output(KOINED, "--check", "--root", os.path.join(d.root, "other"))
+    manual = page("doc", "man", "koine.conf.5.scd")
+    found = 0
+    section = None
+    for line in text.splitlines():
+        if re.match(r"^\[\w+\]$", line):
+            section = line
+            check("# %s" % section in manual, "%s is in no heading", section)
+        key = re.match(r"^(\w+) = ", line)
+        if section and key:
+            found += 1
+            check("*%s*" % key.group(1) in manual, "%s %s is not there", section, key.group(1))
+    check(found > 10, "only %d settings were printed", found)
+
+
+def test_every_flag_stands_in_koined_8():
+    flags = set(re.findall(r"^  (--[\w-]+)", output(KOINED, "--help"), re.M))
+    manual = page("doc", "man", "koined.8.scd")
+    check(len(flags) > 5, "%r", flags)
+    same(sorted(f for f in flags if "*%s*" % f not in manual), [], "flags that are not there")
+
+
+def test_every_command_stands_in_koine_1():
+    commands = re.findall(r"^  ([a-z]+) ", output(KOINE, "--help"), re.M)
+    manual = page("doc", "man", "koine.1.scd")
+    check("ping" in commands, "%r", commands)
+    same(sorted(c for c in set(commands) if c not in manual), [], "commands that are not there")
+
+
+def test_the_discovered_document_is_openrpc():
+    with Daemon() as d, d.connect() as c:
+        doc = c.call("rpc.discover")
+    same(doc["openrpc"].split(".")[0], "1", "version")
+    check(doc["info"]["title"] and doc["info"]["version"], "%r", doc["info"])
+    for m in doc["methods"]:
+        check(isinstance(m["params"], list) and "schema" in m["result"], "%s", json.dumps(m))
+        for p in m["params"]:
+            check("schema" in p and isinstance(p["required"], bool), "%s", json.dumps(p))
+
+
+if __name__ == "__main__":
+    main(globals())
