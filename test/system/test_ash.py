@@ -800,9 +800,12 @@ def test_where_it_listens():
 def test_where_it_cannot_be_it_is_in_the_runtime_folder():
     if os.geteuid() != 0:
         raise Skip("only root can be somebody else")
-    done = subprocess.run([KOINED, "--check"], user=65534, group=65534, extra_groups=[],
-                          capture_output=True, timeout=PATIENCE,
-                          env=clean_environment({"XDG_RUNTIME_DIR": "/tmp"}))
+    try:
+        done = subprocess.run([KOINED, "--check"], user=65534, group=65534, extra_groups=[],
+                              capture_output=True, timeout=PATIENCE,
+                              env=clean_environment({"XDG_RUNTIME_DIR": "/tmp"}))
+    except PermissionError:
+        raise Skip("others may not run what was built here") from None
     check(b" ash unix:/tmp/koine/ash.sock " in done.stdout, "%r", done)
 
 
