@@ -428,14 +428,6 @@ def test_the_largest_memory_is_acknowledged_in_a_frame_that_can_be_read():
         same(ash.delete(got["id"][:8]), True)
 
 
-def test_many_large_hits():
-    with Daemon() as d:
-        ash = Ash(d)
-        for i in range(20):
-            ash.add("%02d zeppelin " % i + "x" * (8 * MIB))
-        same(len(ash.found("zeppelin", limit=1000)), 1, "hits")
-
-
 def test_a_batch_over_the_limit_is_refused_in_a_frame_that_can_be_read():
     with Daemon() as d:
         ash = Ash(d)

@@ -505,6 +505,25 @@ static void a_category_filters_before_the_limit(void **state)
 	assert_string_equal(f->why.field, "category");
 }
 
+static void a_search_fetches_no_more_text_than_an_answer_holds(void **state)
+{
+	enum { N = 9, EACH = 8 << 20 };
+	struct fixture *f = *state;
+	char *content = malloc(EACH + 1);
+
+	assert_non_null(content);
+	memset(content, 'x', EACH);
+	content[EACH] = '\0';
+	for (int i = 0; i < N; i++) {
+		memcpy(content, "boat 0 ", 7);
+		content[5] = (char)('0' + i);
+		add(f, content, "ann");
+	}
+	free(content);
+	/* All of them would not fit into the arena. */
+	assert_int_equal(n_found(f, "boat", "ann"), 5);
+}
+
 /* ---- the store's health ---- */
 
 static void a_check_that_is_told_to_stop_finds_nothing_wrong(void **state)
@@ -544,6 +563,7 @@ int main(void)
 		MEMORY_TEST(an_export_meets_each_memory_once),
 		MEMORY_TEST(limits_have_defaults_and_a_most),
 		MEMORY_TEST(a_category_filters_before_the_limit),
+		MEMORY_TEST(a_search_fetches_no_more_text_than_an_answer_holds),
 		MEMORY_TEST(a_check_that_is_told_to_stop_finds_nothing_wrong),
 	};
 
