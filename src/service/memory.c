@@ -2,7 +2,6 @@
 #include "service/memory.h"
 
 #include <errno.h>
-#include <math.h>
 
 #include "base/clock.h"
 #include "base/uuid.h"
@@ -50,7 +49,7 @@ static int check_category(struct text given, struct why *why)
 
 static int check_importance(double importance, struct why *why)
 {
-	if (importance <= 1 && !isnan(importance))
+	if (importance == -1 || (importance >= 0 && importance <= 1))
 		return 0;
 	return refuse_field(why, "importance", "importance must be between 0 and 1");
 }

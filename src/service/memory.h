@@ -50,7 +50,7 @@ struct memory_new {
 	struct text content;
 	struct text source;
 	struct text category; /* {NULL, 0}: other */
-	double importance;    /* negative: the default, 0.5 */
+	double importance;    /* -1: the default, 0.5 */
 	const struct text *subjects;
 	unsigned n_subjects;
 	struct memory_asker by;
@@ -100,7 +100,7 @@ int memory_get(struct services *s, int lane, struct arena *a, const struct memor
 int memory_delete(struct services *s, struct arena *a, const struct memory_asker *by,
 		  struct text id, bool *ret_deleted, struct why *why);
 
-/* What is {NULL, 0} or negative stays. */
+/* What is {NULL, 0} or -1 stays. */
 struct memory_change_in {
 	struct text content;
 	struct text category;

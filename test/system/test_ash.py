@@ -285,6 +285,7 @@ def test_parameters_of_the_wrong_type():
         ("memory.add", {"content": "x", "category": "gossip"},
          "category must be preference, decision, fact, entity or other"),
         ("memory.add", {"content": "x", "importance": 1.01}, "importance must be between 0 and 1"),
+        ("memory.add", {"content": "x", "importance": -0.1}, "importance must be between 0 and 1"),
         ("memory.add", {"content": "x", "created_at": "yesterday"},
          "created_at must be a time like 2026-11-15T07:47:17Z"),
         ("memory.list", {"limit": []}, "limit must be an integer, not array"),

@@ -61,6 +61,8 @@ static void what_cannot_be_is_refused_with_its_name(void **state)
 	in = plain("x", NULL);
 	in.importance = 1.5;
 	refused(f, &in, "importance");
+	in.importance = -0.5;
+	refused(f, &in, "importance");
 	in.importance = 0.0 / 0.0;
 	refused(f, &in, "importance");
 	assert_int_equal(memory_stats(f->services, 0, &nobody, &n), 0);
