@@ -33,6 +33,8 @@ static const struct option names[] = {
 	{"timeout-ms", required_argument, NULL, 'm'},
 	{"payload", required_argument, NULL, 'p'},
 	{"request", required_argument, NULL, 'r'},
+	{"made", required_argument, NULL, 'd'},
+	{"made-from", required_argument, NULL, 'D'},
 	{"answers", required_argument, NULL, 'a'},
 	{"pid", required_argument, NULL, 'P'},
 	{"idle", required_argument, NULL, 'I'},
@@ -46,8 +48,10 @@ static int usage(const char *self)
 		"usage: %s --target unix:PATH|tcp:HOST:PORT [--framing line|length|http|resp]\n"
 		"  [--connections N] [--inflight N] [--requests N | --seconds S] [--warmup S]\n"
 		"  [--payload small|10k] [--request TEXT] [--answers checked|fixed]\n"
-		"  [--pid PID,...] [--idle N] [--cpu N] [--timeout-ms N]\n"
-		"In TEXT, $ID is the request's number and $PAD about 10 KB of JSON.\n",
+		"  [--made MEMORIES[,USERS,OWN]] [--made-from N] [--pid PID,...] [--idle N]\n"
+		"  [--cpu N] [--timeout-ms N]\n"
+		"In TEXT, $ID is the request's number, $PAD about 10 KB of JSON, $TEXT a memory\n"
+		"and $QUESTION a question about those of --made, from number N on.\n",
 		self);
 	return 2;
 }
@@ -111,6 +115,12 @@ static int take_option(struct opts *o, int name, const char *arg)
 		return number(arg, 1, 600000, &o->client.timeout_ms);
 	case 'p':
 		return word(arg, "small", "10k", &o->is_10k);
+	case 'd':
+		return made_set_parse(arg, &o->client.request->set);
+	case 'D':
+		r = number(arg, 0, UINT32_MAX, &n);
+		o->client.request->n_made = n;
+		return r;
 	case 'a':
 		return word(arg, "checked", "fixed", &o->client.fixed);
 	case 'P':
@@ -182,7 +192,7 @@ static int run_idle(const struct opts *o)
 
 int main(int argc, char **argv)
 {
-	static struct request request;
+	static struct request request = {.set = {.n_memories = 1, .n_users = 1, .n_own = 1}};
 	struct opts o = {
 		.client = {.request = &request,
 			   .n_connections = 1,

@@ -1,5 +1,7 @@
 #include "request.h"
 
+#include <errno.h>
+
 static const char ping_small[] = "{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":$ID}";
 static const char ping_10k[] =
 	"{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"params\":$PAD,\"id\":$ID}";
@@ -47,38 +49,94 @@ static const char *default_form(enum framing framing, bool is_10k)
 	return is_10k ? ping_10k : ping_small;
 }
 
+static const struct {
+	const char *name;
+	enum hole hole;
+} holes[] = {{"$ID", HOLE_ID}, {"$TEXT", HOLE_TEXT}, {"$QUESTION", HOLE_QUESTION}};
+
+/* The first hole of the form and where it is; at the end there is none. */
+static const char *find_hole(const char *form, enum hole *ret_hole, size_t *ret_len)
+{
+	const char *first = form + strlen(form);
+
+	*ret_hole = HOLE_NONE;
+	*ret_len = 0;
+	for (size_t i = 0; i < sizeof(holes) / sizeof(holes[0]); i++) {
+		const char *at = strstr(form, holes[i].name);
+
+		if (!at || at >= first)
+			continue;
+		first = at;
+		*ret_hole = holes[i].hole;
+		*ret_len = strlen(holes[i].name);
+	}
+	return first;
+}
+
 int request_init(struct request *r, enum framing framing, const char *form, bool is_10k)
 {
-	const char *hole;
+	struct piece *piece;
 
 	if (!form)
 		form = default_form(framing, is_10k);
-	hole = strstr(form, "$ID");
 	r->framing = framing;
-	r->has_id = hole != NULL;
-	buf_init(&r->before, REQUEST_MAX);
-	buf_init(&r->after, REQUEST_MAX);
+	r->n_pieces = 0;
 	buf_init(&r->body, REQUEST_MAX);
-	add_form(&r->before, form, hole ? (size_t)(hole - form) : strlen(form));
-	if (hole)
-		add_form(&r->after, hole + 3, strlen(hole + 3));
-	return r->before.err ? r->before.err : r->after.err;
+	do {
+		const char *hole;
+		size_t len;
+
+		if (r->n_pieces == PIECES_MAX)
+			return -EINVAL;
+		piece = &r->pieces[r->n_pieces++];
+		buf_init(&piece->text, REQUEST_MAX);
+		hole = find_hole(form, &piece->hole, &len);
+		add_form(&piece->text, form, (size_t)(hole - form));
+		if (piece->text.err)
+			return piece->text.err;
+		form = hole + len;
+	} while (piece->hole != HOLE_NONE);
+	return 0;
 }
 
 void request_done(struct request *r)
 {
-	buf_done(&r->before);
-	buf_done(&r->after);
+	for (unsigned i = 0; i < r->n_pieces; i++)
+		buf_done(&r->pieces[i].text);
 	buf_done(&r->body);
+}
+
+static void fill_hole(struct request *r, enum hole hole, uint64_t id)
+{
+	struct made made;
+
+	switch (hole) {
+	case HOLE_NONE:
+		return;
+	case HOLE_ID:
+		buf_add_uint(&r->body, id);
+		return;
+	case HOLE_TEXT:
+		/* The number as well: two short ones may be the same by chance. */
+		made_memory(&r->set, r->n_made, &made);
+		buf_add(&r->body, made.text, made.len);
+		buf_add_str(&r->body, ", note ");
+		buf_add_uint(&r->body, r->n_made++);
+		return;
+	case HOLE_QUESTION:
+		made_question(&r->set, r->n_made++, &made);
+		buf_add(&r->body, made.text, made.len);
+		return;
+	}
 }
 
 void request_add(struct request *r, uint64_t id, struct buf *out)
 {
 	buf_clear(&r->body);
-	buf_add(&r->body, r->before.data, r->before.len);
-	if (r->has_id)
-		buf_add_uint(&r->body, id);
-	buf_add(&r->body, r->after.data, r->after.len);
+	for (unsigned i = 0; i < r->n_pieces; i++) {
+		buf_add(&r->body, r->pieces[i].text.data, r->pieces[i].text.len);
+		fill_hole(r, r->pieces[i].hole, id);
+	}
 	message_add(out, r->framing, http_head,
 		    (struct text) {.data = r->body.data, .len = r->body.len});
 }

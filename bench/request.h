@@ -1,22 +1,35 @@
-/* The requests that the load generator sends: one text with a hole for the id. */
+/* The requests that the load generator sends: one text with holes in it. */
 #pragma once
 
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "made.h"
 #include "message.h"
+
+enum hole { HOLE_NONE, HOLE_ID, HOLE_TEXT, HOLE_QUESTION };
+
+enum { PIECES_MAX = 4 };
+
+/* Some text, and what goes after it. */
+struct piece {
+	struct buf text;
+	enum hole hole;
+};
 
 struct request {
 	enum framing framing;
-	struct buf before; /* the id */
-	struct buf after;
-	struct buf body; /* scratch: one request without its frame */
-	bool has_id;
+	struct piece pieces[PIECES_MAX];
+	unsigned n_pieces;
+	struct buf body;     /* scratch: one request without its frame */
+	struct made_set set; /* what $TEXT and $QUESTION are made from */
+	uint64_t n_made;     /* the next one's number */
 };
 
 /*
- * `form` has $ID where the id goes and $PAD where a 10 KB request carries its
- * load; NULL is a plain ping.
+ * `form` has $ID where the id goes, $PAD where a 10 KB request carries its load,
+ * $TEXT for a memory (never the same twice), $QUESTION for a question; NULL is
+ * a plain ping. `set` and `n_made` are to be set before.
  */
 int request_init(struct request *r, enum framing framing, const char *form, bool is_10k);
 void request_done(struct request *r);
