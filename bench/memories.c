@@ -1,6 +1,6 @@
 /*
  * Writes made-up memories: as lines of JSON to stdout, or into a daemon with
- * memory.import, a thousand in a call.
+ * memory.import, many in a call, so that the disk is not what we wait for.
  *
  *	memories MEMORIES[,USERS,OWN] [TARGET]
  */
@@ -14,7 +14,7 @@
 #include "message.h"
 #include "net.h"
 
-enum { AT_ONCE = 1000, BUFFER_MAX = 8 << 20 };
+enum { AT_ONCE = 20000, BUFFER_MAX = 15 << 20 };
 
 static void add_entry(struct buf *out, const struct made_set *set, uint64_t number)
 {

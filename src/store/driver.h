@@ -66,6 +66,9 @@ struct store_ops {
 	int (*column_text)(void *st, int i, struct text *ret_text);
 	int (*column_blob)(void *st, int i, struct text *ret_bytes);
 
+	/* The integer key of the row that was inserted last. */
+	int64_t (*inserted)(void *db);
+
 	int (*backup)(void *place, const char *path, atomic_bool *stop, struct why *why);
 	int (*quick_check)(void *place, void *db, atomic_bool *stop, struct why *why);
 };

@@ -181,6 +181,10 @@ static int take_row(struct statement *q, struct arena *arena, struct memory_row 
 	return r;
 }
 
+/*
+ * Without RETURNING, which SQLite runs as a trigger: it would then keep a journal of each
+ * statement, and end it by a walk over all that the call has changed so far.
+ */
 int store_memory_add(struct connection *c, const struct memory_row *row, int64_t *ret_seq)
 {
 	static const struct query sql = {
@@ -188,10 +192,8 @@ int store_memory_add(struct connection *c, const struct memory_row *row, int64_t
 		" subjects, owner, chat, shared, created_ms, updated_ms, stored_ms, expires_ms,"
 		" metadata) VALUES (:id, :content, :hash, :source, :category, :importance,"
 		" :subjects, :owner, :chat, :shared, :created, :updated, :stored, :expires,"
-		" :metadata) RETURNING seq"};
+		" :metadata)"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	int64_t seq = 0;
-	bool added;
 	int r;
 
 	r = query_start(c, &sql, &q);
@@ -203,14 +205,9 @@ int store_memory_add(struct connection *c, const struct memory_row *row, int64_t
 	query_bind_int(q, ":shared", row->shared);
 	query_bind_int(q, ":created", row->created_ms);
 	query_bind_int(q, ":stored", row->stored_ms);
-	r = query_next(q, &added);
-	if (r == 0 && added)
-		seq = query_int(q, 0);
-	/* It is only sure once the statement has run to its end. */
+	r = query_run(q);
 	if (r == 0)
-		r = query_run(q);
-	if (r == 0)
-		*ret_seq = seq;
+		*ret_seq = query_inserted(q);
 	return r;
 }
 

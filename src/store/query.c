@@ -239,3 +239,8 @@ int query_fault(const struct statement *q)
 {
 	return q->err;
 }
+
+int64_t query_inserted(const struct statement *q)
+{
+	return q->conn->ops->inserted(q->conn->db);
+}

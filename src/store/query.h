@@ -64,3 +64,6 @@ struct text query_blob(struct statement *q, int column); /* bytes; {NULL, 0} for
 
 /* The fault that stuck, for whoever reads columns and does not step on. */
 int query_fault(const struct statement *q);
+
+/* The integer key of the row that the statement, an INSERT of one, has made. */
+int64_t query_inserted(const struct statement *q);

@@ -422,6 +422,11 @@ static int column_blob(void *st, int i, struct text *ret_bytes)
 	return 0;
 }
 
+static int64_t inserted(void *db)
+{
+	return sqlite3_last_insert_rowid(db);
+}
+
 const struct store_ops sqlite_ops = {
 	.scheme = "sqlite",
 	.begin = {"BEGIN IMMEDIATE"},
@@ -451,6 +456,7 @@ const struct store_ops sqlite_ops = {
 	.column_double = column_double,
 	.column_text = column_text,
 	.column_blob = column_blob,
+	.inserted = inserted,
 	.backup = sqlite_backup,
 	.quick_check = sqlite_quick_check,
 };
