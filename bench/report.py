@@ -16,6 +16,7 @@ import statistics
 import sys
 
 import chart
+import memory_report
 from servers import Catalogue
 
 Row = collections.namedtuple("Row", "name title channel connections inflight")
@@ -218,7 +219,7 @@ def machine():
             "date": datetime.date.today().isoformat()}
 
 
-def as_json(results, verdicts, runs, missing, failures):
+def as_json(results, found, verdicts, runs, missing, failures):
     table = {}
     for line in [*lines(), *MEMORY_LINES, *IDLE_CPU_LINES]:
         table[line.title] = {
@@ -228,6 +229,7 @@ def as_json(results, verdicts, runs, missing, failures):
             for column in results.columns
             if results.absolute(line.row, line.measure, column) is not None}
     return {"machine": machine(), "rounds": results.n_rounds(), "table": table,
+            "memory": [dict(head=rows[0], rows=rows[1:]) for rows in memory_report.tables(found)],
             "goals": [{"goal": t, "found": f, "verdict": WORDS[v]} for t, f, v in verdicts],
             "skipped": missing, "failures": failures, "runs": runs}
 
@@ -242,21 +244,37 @@ def markdown_table(results, title, some_lines, cell):
     return "\n".join(out)
 
 
-def as_markdown(results, verdicts):
+def calls_as_markdown(results):
+    return [f"Median of {results.n_rounds()} rounds, client and server on one core. A cell holds",
+            "the ratio to the bare epoll floor, then the value itself.", "",
+            "![CPU time per request](bench.svg)", "",
+            markdown_table(results, "workload", lines(), ratio_cell), "",
+            markdown_table(results, "10,000 idle connections", MEMORY_LINES,
+                           plain_cell("{:.2f}")), ""]
+
+
+def memory_as_markdown(found):
+    out = ["## Memory", "",
+           "Through the socket, on a real disk, with all cores; FTS5 is asked inside its own",
+           "process. Medians of the rounds.", ""]
+    for rows in memory_report.tables(found):
+        out += [memory_report.as_markdown(rows), ""]
+    return out
+
+
+def as_markdown(results, found, verdicts):
     m = machine()
     return "\n".join([
         "# Measured", "",
-        f"{m['date']}, {m['cpu']}, Linux {m['kernel']}: median of {results.n_rounds()} rounds,",
-        "client and server on one core. A cell holds the ratio to the bare epoll floor, then",
-        "the value itself. How to read it, and run it: [bench/README.md](../bench/README.md).", "",
-        "![CPU time per request](bench.svg)", "",
-        markdown_table(results, "workload", lines(), ratio_cell), "",
-        markdown_table(results, "10,000 idle connections", MEMORY_LINES, plain_cell("{:.2f}")),
-        "", "| goal | found | |", "|---|---|---|",
-        *(f"| {title} | {found} | {WORDS[verdict]} |" for title, found, verdict in verdicts), ""])
+        f"{m['date']}, {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}. How to read it, and",
+        "run it: [bench/README.md](../bench/README.md).", "",
+        *(calls_as_markdown(results) if results.columns else []),
+        *(memory_as_markdown(found) if found.rows else []),
+        "## Goals", "", "| goal | found | |", "|---|---|---|",
+        *(f"| {title} | {words} | {WORDS[verdict]} |" for title, words, verdict in verdicts), ""])
 
 
-def print_report(results, verdicts):
+def print_calls(results):
     print(f"\nRatio to the floor, then the value; median of {results.n_rounds()} rounds\n")
     print(text_table(results, "workload", lines(), ratio_cell))
     print("\nSpread of the ratios, least to most\n")
@@ -264,9 +282,16 @@ def print_report(results, verdicts):
     print("\n10,000 idle connections\n")
     print(text_table(results, "memory", MEMORY_LINES, plain_cell("{:.2f}")))
     print(text_table(results, "idle", IDLE_CPU_LINES, plain_cell("{:.2f}")))
+
+
+def print_report(results, found, verdicts):
+    if results.columns:
+        print_calls(results)
+    for rows in memory_report.tables(found):
+        print("\n" + memory_report.as_text(rows))
     print("\nGoals\n")
-    for title, found, verdict in verdicts:
-        print(f"  {WORDS[verdict]:5}  {title}: {found}")
+    for title, words, verdict in verdicts:
+        print(f"  {WORDS[verdict]:5}  {title}: {words}")
 
 
 def write(path, text):
@@ -274,22 +299,30 @@ def write(path, text):
         f.write(text)
 
 
-def report(runs, folder, doc, missing=(), failures=()):
-    """Prints and writes everything; True when no goal is missed or unmeasured."""
-    results = Results(runs)
-    verdicts = judge(results)
-    print_report(results, verdicts)
-    for line in [*missing, *failures]:
-        print("  note:  " + line)
-    write(os.path.join(folder, "results.json"),
-          json.dumps(as_json(results, verdicts, runs, list(missing), list(failures)), indent=1))
+def draw_chart(results, folder, doc):
     svg = chart.draw([("64 connections × 1 in flight", bars(results, "line 64×1")),
                       ("8 connections × 32 pipelined", bars(results, "line 8×32"))])
     write(os.path.join(folder, "chart.svg"), svg)
     if doc:
-        os.makedirs(doc, exist_ok=True)
         write(os.path.join(doc, "bench.svg"), svg)
-        write(os.path.join(doc, "bench.md"), as_markdown(results, verdicts))
+
+
+def report(runs, folder, doc, missing=(), failures=()):
+    """Prints and writes everything; True when no goal is missed or unmeasured."""
+    results = Results([run for run in runs if "part" not in run])
+    found = memory_report.Found([run for run in runs if run.get("part") == "memory"])
+    verdicts = [*(judge(results) if results.columns else []), *memory_report.judge(found)]
+    print_report(results, found, verdicts)
+    for line in [*missing, *failures]:
+        print("  note:  " + line)
+    write(os.path.join(folder, "results.json"),
+          json.dumps(as_json(results, found, verdicts, runs, list(missing), list(failures)),
+                     indent=1))
+    if doc:
+        os.makedirs(doc, exist_ok=True)
+        write(os.path.join(doc, "bench.md"), as_markdown(results, found, verdicts))
+    if results.columns:
+        draw_chart(results, folder, doc)
     return all(verdict for _, _, verdict in verdicts)
 
 
@@ -305,11 +338,15 @@ def bars(results, row):
             for c in results.columns if results.ratio(row, CPU, c) is not None]
 
 
+def read_runs(path):
+    with open(path) as f:
+        return [json.loads(line) for line in f]
+
+
 def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(root, "build", "bench")
-    with open(os.path.join(folder, "runs.jsonl")) as f:
-        report([json.loads(line) for line in f], folder, None)
+    report(read_runs(os.path.join(folder, "runs.jsonl")), folder, None)
 
 
 if __name__ == "__main__":

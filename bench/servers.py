@@ -29,13 +29,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def prepare_child(cpu, policy):
-    """What a child does before it becomes a program: it is pinned, and ends when we do,
-    however we end."""
+    """What a child does before it becomes a program: it is pinned (to no core for None),
+    and ends when we do, however we end."""
     PR_SET_PDEATHSIG = 1
 
     def prepare():
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        os.sched_setaffinity(0, {cpu})
+        if cpu is not None:
+            os.sched_setaffinity(0, {cpu})
         os.sched_setscheduler(0, policy, os.sched_param(0))
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)

@@ -1,0 +1,230 @@
+"""The memory rows of the bench: durable adds, searches beside SQLite's FTS5, lists beside
+a Python server, what an index weighs, and how long the first search after a start takes.
+
+Client and server run wherever the machine puts them: a search is handed to a thread, and
+that costs what it costs with all cores there. The store lies in the build folder, on a
+real disk; sockets lie in the temporary folder, since their paths must be short.
+"""
+
+import collections
+import json
+import os
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from servers import HERE, Server
+
+Set = collections.namedtuple("Set", "name title made full_only")
+
+SETS = [
+    Set("1k", "1,000 of one user", "1000", False),
+    Set("100k", "100,000 of one user", "100000", False),
+    Set("users", "1,000 of one among 1,000 users, 100,000 in all", "100000,1000,1000", False),
+    Set("1M", "1,000,000 of one user", "1000000", True),
+    Set("users1M", "1,000 of one among 1,000 users, 1,000,000 in all", "1000000,1000,1000",
+        True),
+]
+ADD_CLIENTS = [1, 8, 64]
+LIST_SHAPES = [1, 64]
+LISTED = 1000  # memories that a list of 5 is taken from
+
+SEARCH = ('{"jsonrpc":"2.0","method":"memory.search","params":{"query":"$QUESTION","limit":10,'
+          '"user_id":"user-0","chat_id":null},"id":$ID}')
+LIST = ('{"jsonrpc":"2.0","method":"memory.list","params":{"limit":5,"user_id":"user-0",'
+        '"chat_id":null},"id":$ID}')
+ADD = ('{"jsonrpc":"2.0","method":"memory.add","params":{"content":"$TEXT","source":"agent",'
+       '"user_id":"user-0","chat_id":"chat-1"},"id":$ID}')
+
+
+def file_system(folder):
+    """What kind of file system a folder is on: the mount with the longest fitting path."""
+    folder = os.path.realpath(folder)
+    best, kind = "", "unknown"
+    with open("/proc/self/mountinfo") as mounts:
+        for line in mounts:
+            left, _, right = line.partition(" - ")
+            point = left.split()[4]
+            fits = folder == point or folder.startswith(point.rstrip("/") + "/")
+            if fits and len(point) >= len(best):
+                best, kind = point, right.split()[0]
+    return kind
+
+
+def own_kib(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as f:
+        return int(re.search(r"^Private_Dirty:\s+(\d+)", f.read(), re.M)[1])
+
+
+def call(path, method, params):
+    """One call to the ash socket or koine's: both speak length-prefixed JSON."""
+    body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}).encode()
+    with socket.socket(socket.AF_UNIX) as s, s.makefile("rb") as answers:
+        s.connect(path)
+        s.sendall(struct.pack(">I", len(body)) + body)
+        (length,) = struct.unpack(">I", answers.read(4))
+        answer = json.loads(answers.read(length))
+    if "error" in answer:
+        raise RuntimeError(f"{method}: {answer['error']}")
+    return answer["result"]
+
+
+class MemoryBench:
+    def __init__(self, bench, build, koined, prepare):
+        self.bench = bench  # takes what is found, and what fails
+        self.arguments = bench.arguments
+        self.programs = os.path.join(build, "bench")
+        self.koined = os.path.abspath(koined)
+        self.prepare = prepare
+        self.disk = tempfile.mkdtemp(prefix="memory-", dir=os.path.abspath(self.programs))
+        self.rounds = 1 if self.arguments.quick else 3
+        self.seconds = 0.5 if self.arguments.quick else 1.0
+
+    def record(self, row, column, round_, **found):
+        self.bench.record({"part": "memory", "row": row, "column": column, "round": round_,
+                           **found})
+
+    def program(self, name, *arguments):
+        done = subprocess.run([os.path.join(self.programs, name), *map(str, arguments)],
+                              capture_output=True, text=True, preexec_fn=self.prepare)
+        if done.returncode != 0:
+            raise RuntimeError(f"{name}: {done.stderr.strip()}")
+        return done.stdout
+
+    def load(self, server, channel, request, connections, *more):
+        address, _ = server.channels[channel]
+        return json.loads(self.program(
+            "load", "--target", address, "--framing", "length", "--connections", connections,
+            "--seconds", self.seconds, "--warmup", "0.3", "--timeout-ms", "60000", "--pid",
+            server.process.pid, "--request", request, *more))
+
+    def start(self, name):
+        """A daemon over the store of that name, as it was left if it was there before."""
+        data = os.path.join(self.disk, name)
+        sockets = os.path.join(self.bench.folder, "m-" + name)
+        os.makedirs(data, exist_ok=True)
+        os.makedirs(sockets, exist_ok=True)
+        channels = {d: (f"unix:{sockets}/{d}.sock", []) for d in ("koine", "ash")}
+        listen = [x for d, (address, _) in channels.items() for x in ("--listen", f"{d}={address}")]
+        server = Server("koined", [self.koined, "--root", data, *listen], channels)
+        self.bench.servers.append(server)
+        server.start(data, self.prepare)
+        return server
+
+    def path(self, server, dialect):
+        return server.channels[dialect][0].partition(":")[2]
+
+    def run(self):
+        try:
+            for part in (self.run_adds, self.run_lists, self.run_searches, self.run_quality):
+                try:
+                    part()
+                except (RuntimeError, OSError) as error:
+                    self.bench.fail(f"memory: {error}")
+        finally:
+            shutil.rmtree(self.disk, ignore_errors=True)
+
+    def run_adds(self):
+        print("memory: adds", file=sys.stderr)
+        server = self.start("adds")
+        kind = file_system(self.disk)
+        made_from, acknowledged = 0, 0
+        for round_ in range(self.rounds):
+            for clients in ADD_CLIENTS:
+                sync = json.loads(self.program("sync", os.path.join(self.disk, "sync"), 0.3))
+                self.record(f"sync {clients}", "disk", round_, file_system=kind, **sync)
+                found = self.load(server, "ash", ADD, clients, "--made-from", made_from)
+                self.record(f"add {clients}", "koined", round_, **found)
+                made_from += 10000000  # never a text twice: that would be taken for a retry
+                acknowledged += found["requests"]
+        kept = call(self.path(server, "koine"), "memory.stats", {})["total"]
+        self.bench.stop(server)
+        if kept < acknowledged:
+            raise RuntimeError(f"{acknowledged} adds were acknowledged and {kept} are there")
+
+    def start_peer(self):
+        folder = os.path.join(self.bench.folder, "m-asyncio")
+        os.makedirs(folder)
+        source = os.path.join(self.disk, "listed.ndjson")
+        with open(source, "w") as f:
+            f.write(self.program("memories", LISTED))
+        argv = [sys.executable, os.path.join(HERE, "peers", "ash_asyncio.py"), folder + "/sock",
+                os.path.join(self.disk, "asyncio.db"), source]
+        server = Server("asyncio", argv, {"ash": (f"unix:{folder}/sock", [])})
+        self.bench.servers.append(server)
+        server.start(folder, self.prepare)
+        return server
+
+    def run_lists(self):
+        print("memory: lists", file=sys.stderr)
+        ours, theirs = self.start("lists"), self.start_peer()
+        self.program("memories", LISTED, ours.channels["koine"][0])
+        n = [len(call(self.path(s, "ash"), "memory.list", {"limit": 5, "user_id": "user-0"}))
+             for s in (ours, theirs)]
+        if n != [5, 5]:
+            raise RuntimeError(f"lists of {n} entries instead of 5")
+        for round_ in range(self.rounds):
+            for clients in LIST_SHAPES:
+                for server in (ours, theirs):
+                    self.record(f"list {clients}", server.column, round_,
+                                **self.load(server, "ash", LIST, clients))
+        self.bench.stop(ours)
+        self.bench.stop(theirs)
+
+    def run_searches(self):
+        for set_ in SETS:
+            if self.arguments.full or not set_.full_only:
+                self.run_search(set_)
+
+    def run_search(self, set_):
+        print(f"memory: {set_.title}", file=sys.stderr)
+        server = self.start(set_.name)
+        began = time.monotonic()
+        self.program("memories", set_.made, server.channels["koine"][0])
+        filled = time.monotonic() - began
+        self.bench.stop(server)
+        fts = os.path.join(self.disk, set_.name + ".fts5")
+        self.program("fts5", "build", fts, set_.made)
+        server = self.start_again(set_, filled)
+        for round_ in range(self.rounds):
+            found = json.loads(self.program("fts5", "ask", fts, set_.made, self.seconds))
+            self.record(f"search {set_.name}", "fts5", round_, **found)
+            found = self.load(server, "ash", SEARCH, 1, "--made", set_.made)
+            self.record(f"search {set_.name}", "koined", round_, **found)
+        self.bench.stop(server)
+        os.unlink(fts)
+        shutil.rmtree(os.path.join(self.disk, set_.name))
+
+    def start_again(self, set_, filled):
+        """How long the first search takes, which builds the index, and what that weighs."""
+        began = time.monotonic()
+        server = self.start(set_.name)
+        ready = time.monotonic() - began
+        before = own_kib(server.process.pid)
+        began = time.monotonic()
+        hits = call(self.path(server, "ash"), "memory.search",
+                    {"query": "What did Anna say about the train?", "user_id": "user-0"})
+        first = time.monotonic() - began
+        if not hits:
+            raise RuntimeError("nothing was found")
+        stats = call(self.path(server, "koine"), "memory.stats", {"user_id": "user-0"})
+        self.record(f"index {set_.name}", "koined", 0, fill_s=filled, ready_s=ready,
+                    first_search_s=first, index_bytes=stats["index_bytes"],
+                    grown_kib=own_kib(server.process.pid) - before, memories=stats["total"])
+        return server
+
+    def run_quality(self):
+        test = os.path.join(os.path.dirname(HERE), "test", "search")
+        text = self.program("search_quality", os.path.join(test, "memories.json"),
+                            os.path.join(test, "questions.json"))
+        for row, name in (("plain words", "plain"), ("the whole search", "whole")):
+            found = re.search(rf"^{row}\s+([\d.]+)\s+([\d.]+)$", text, re.M)
+            if not found:
+                raise RuntimeError("search_quality says nothing of " + row)
+            self.record(f"quality {name}", "koined", 0, recall_5=float(found[1]),
+                        recall_10=float(found[2]))

@@ -1,0 +1,187 @@
+"""The memory part of the report: its tables and its goals, as text and as Markdown."""
+
+import statistics
+
+from memory import ADD_CLIENTS, LIST_SHAPES, SETS
+
+SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, or hardly waits
+
+
+def format_time(ns):
+    if ns >= 1e9:
+        return f"{ns / 1e9:.3g} s"
+    return f"{ns / 1e6:.3g} ms" if ns >= 1e6 else f"{ns / 1e3:.3g} µs"
+
+
+class Found:
+    """found[row][column][round] is what one run said."""
+
+    def __init__(self, runs):
+        self.rows = {}
+        for run in runs:
+            by_column = self.rows.setdefault(run["row"], {})
+            by_column.setdefault(run["column"], {})[run["round"]] = run
+
+    def median(self, row, column, measure):
+        values = [run[measure] for run in self.rows.get(row, {}).get(column, {}).values()]
+        return statistics.median(values) if values else None
+
+    def ratio(self, ours, theirs, measure):
+        """Of two (row, column), within each round; the median."""
+        a = self.rows.get(ours[0], {}).get(ours[1], {})
+        b = self.rows.get(theirs[0], {}).get(theirs[1], {})
+        ratios = [a[n][measure] / b[n][measure] for n in a if n in b and b[n][measure]]
+        return statistics.median(ratios) if ratios else None
+
+
+def search_table(found):
+    rows = [["search, best 10", "koined p50", "p99", "FTS5 p50", "p99", "p50 ratio"]]
+    for set_ in SETS:
+        row = f"search {set_.name}"
+        if found.median(row, "koined", "p50_ns") is None:
+            continue
+        ratio = found.ratio((row, "koined"), (row, "fts5"), "p50_ns")
+        rows.append([set_.title,
+                     *(format_time(found.median(row, column, measure))
+                       for column in ("koined", "fts5") for measure in ("p50_ns", "p99_ns")),
+                     f"{ratio:.3f}"])
+    return rows
+
+
+def add_table(found):
+    rows = [["durable adds", "adds/s", "p50", "p99", "one sync, p50"]]
+    for n in ADD_CLIENTS:
+        row = f"add {n}"
+        if found.median(row, "koined", "rate") is None:
+            continue
+        rows.append([f"{n} client{'s' if n > 1 else ''}",
+                     f"{found.median(row, 'koined', 'rate'):,.0f}",
+                     format_time(found.median(row, "koined", "p50_ns")),
+                     format_time(found.median(row, "koined", "p99_ns")),
+                     format_time(found.median(f"sync {n}", "disk", "p50_ns"))])
+    return rows
+
+
+def list_table(found):
+    rows = [["memory.list, 5 entries", "koined/s", "asyncio/s", "ratio", "koined CPU",
+             "asyncio CPU"]]
+    for n in LIST_SHAPES:
+        row = f"list {n}"
+        ratio = found.ratio((row, "koined"), (row, "asyncio"), "rate")
+        if ratio is None:
+            continue
+        rows.append([f"{n} × 1", f"{found.median(row, 'koined', 'rate'):,.0f}",
+                     f"{found.median(row, 'asyncio', 'rate'):,.0f}", f"{ratio:.1f}",
+                     format_time(found.median(row, "koined", "server_cpu_ns")),
+                     format_time(found.median(row, "asyncio", "server_cpu_ns"))])
+    return rows
+
+
+def index_table(found):
+    rows = [["index", "MB", "bytes each", "memory grown, MB", "first search", "start",
+             "imports/s"]]
+    for set_ in SETS:
+        row = f"index {set_.name}"
+        size = found.median(row, "koined", "index_bytes")
+        if size is None:
+            continue
+        seconds = {m: found.median(row, "koined", m)
+                   for m in ("first_search_s", "ready_s", "fill_s")}
+        n_filled = int(set_.made.split(",")[0])
+        rows.append([set_.title, f"{size / 1e6:.1f}",
+                     f"{size / found.median(row, 'koined', 'memories'):.0f}",
+                     f"{found.median(row, 'koined', 'grown_kib') * 1024 / 1e6:.1f}",
+                     format_time(seconds["first_search_s"] * 1e9),
+                     format_time(seconds["ready_s"] * 1e9),
+                     f"{n_filled / seconds['fill_s']:,.0f}"])
+    return rows
+
+
+def quality_table(found):
+    rows = [["evidence found, percent", "in the first 5", "in the first 10"]]
+    for name, title in (("plain", "plain words"), ("whole", "the whole search")):
+        values = [found.median(f"quality {name}", "koined", m) for m in ("recall_5", "recall_10")]
+        if None not in values:
+            rows.append([title, *(f"{v:.1f}" for v in values)])
+    return rows
+
+
+def tables(found):
+    made = [make(found) for make in (search_table, add_table, list_table, index_table,
+                                     quality_table)]
+    return [rows for rows in made if len(rows) > 1]
+
+
+def verdict(title, value, is_met, form="{:.3g}"):
+    if value is None:
+        return title, "not measured", None
+    return title, form.format(value), is_met(value)
+
+
+def judge_searches(found):
+    verdicts = []
+    for name, title, most in (("100k", "100,000", 0.15), ("1M", "1,000,000", 0.05)):
+        row = f"search {name}"
+        if name == "1M" and row not in found.rows:
+            continue
+        verdicts.append(verdict(
+            f"search, {title} of one user: p50 through the socket over FTS5's: at most {most}",
+            found.ratio((row, "koined"), (row, "fts5"), "p50_ns"), lambda v, m=most: v <= m))
+    tails = [(set_.title, found.median(row, "koined", "p99_ns") /
+              found.median(row, "koined", "p50_ns"))
+             for set_ in SETS for row in [f"search {set_.name}"] if row in found.rows
+             and "koined" in found.rows[row]]
+    title = "search: p99 over p50: at most 5"
+    if not tails:
+        return [*verdicts, (title, "not measured", None)]
+    worst = max(tails, key=lambda t: t[1])
+    return [*verdicts, (title, f"{worst[1]:.1f} ({worst[0]})", worst[1] <= 5)]
+
+
+def judge_adds(found):
+    title = "durable adds: 64 clients' over 1 client's: at least 20, where a sync costs"
+    ratio = found.ratio(("add 64", "koined"), ("add 1", "koined"), "rate")
+    sync = found.median("sync 1", "disk", "p50_ns")
+    if ratio is None or sync is None:
+        return title, "not measured", None
+    kind = next(iter(found.rows["sync 1"]["disk"].values()))["file_system"]
+    words = f"{ratio:.1f}, a sync takes {format_time(sync)} on {kind}"
+    if sync < SYNC_COSTS_NS:
+        return title, words + ": too little to be judged by", True
+    return title, words, ratio >= 20
+
+
+def judge_list(found):
+    return verdict("memory.list, 64 × 1: requests over the asyncio server's: at least 5",
+                   found.ratio(("list 64", "koined"), ("list 64", "asyncio"), "rate"),
+                   lambda v: v >= 5)
+
+
+def judge_index(found):
+    name, n = ("1M", 1e6) if "index 1M" in found.rows else ("100k", 1e5)
+    size = found.median(f"index {name}", "koined", "index_bytes")
+    title = "MB of index for a million short memories: at most 150"
+    if n < 1e6:
+        title += f" (ten times what {n:,.0f} take)"
+    return verdict(title, size and size / n, lambda v: v <= 150, "{:.0f}")
+
+
+def judge(found):
+    if not found.rows:
+        return []
+    return [*judge_searches(found), judge_adds(found), judge_list(found), judge_index(found)]
+
+
+def as_text(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    out = ["  ".join([row[0].ljust(widths[0]),
+                      *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]).rstrip()
+           for row in rows]
+    out.insert(1, "-" * max(len(line) for line in out))
+    return "\n".join(out)
+
+
+def as_markdown(rows):
+    return "\n".join(["| " + " | ".join(rows[0]) + " |",
+                      "|---|" + "---:|" * (len(rows[0]) - 1),
+                      *("| " + " | ".join(row) + " |" for row in rows[1:])])
