@@ -10,10 +10,17 @@
 
 enum { READERS_DEFAULT = 4, READERS_MAX = 64 };
 
-/* Jobs that wait for a kind of thread. */
+/*
+ * Jobs that wait for a kind of thread.
+ *
+ * Threads are woken one after another: who wakes up takes a job and wakes the next if
+ * there is one more. So a thread that is quick enough by itself lets the others sleep.
+ */
 struct queue {
 	struct list jobs;
 	pthread_cond_t filled;
+	unsigned n_waiting; /* threads; with jobs there, one of them is on its way */
+	bool waking;
 };
 
 struct lane {
@@ -74,31 +81,68 @@ static void on_wake(void *arg)
 	tell(w, &jobs);
 }
 
-static void hand_back(struct workers *w, struct list *jobs)
+/* With the lock held: one, or all. */
+static void pick(struct queue *q, bool all, struct list *jobs)
 {
-	pthread_mutex_lock(&w->lock);
-	list_splice(&w->finished, jobs);
-	pthread_mutex_unlock(&w->lock);
-	wake_send(w->wake);
-}
-
-/* Waits for jobs; takes one, or all. False when the thread shall end. */
-static bool take(struct workers *w, struct queue *q, bool all, struct list *ret_jobs)
-{
-	list_init(ret_jobs);
-	pthread_mutex_lock(&w->lock);
-	while (list_empty(&q->jobs) && !w->stopping)
-		pthread_cond_wait(&q->filled, &w->lock);
 	if (all) {
-		list_splice(ret_jobs, &q->jobs);
+		list_splice(jobs, &q->jobs);
 	} else if (!list_empty(&q->jobs)) {
 		struct list *first = list_first(&q->jobs);
 
 		list_remove(first);
-		list_append(ret_jobs, first);
+		list_append(jobs, first);
 	}
+}
+
+/* Hands back what is done and takes what is waiting, so that a busy thread locks once
+ * for each turn. */
+static void exchange(struct workers *w, struct queue *q, bool all, struct list *jobs)
+{
+	bool done = !list_empty(jobs);
+
+	pthread_mutex_lock(&w->lock);
+	list_splice(&w->finished, jobs);
+	pick(q, all, jobs);
 	pthread_mutex_unlock(&w->lock);
-	return !list_empty(ret_jobs);
+	if (done)
+		wake_send(w->wake);
+}
+
+/* With the lock held: whether one more thread is to be woken, once the lock is free. */
+static bool wants_thread(struct queue *q)
+{
+	if (q->waking || q->n_waiting == 0 || list_empty(&q->jobs))
+		return false;
+	q->waking = true;
+	return true;
+}
+
+static void await_jobs(struct workers *w, struct queue *q, bool all, struct list *jobs)
+{
+	bool wake;
+
+	pthread_mutex_lock(&w->lock);
+	q->n_waiting++;
+	while (list_empty(&q->jobs) && !w->stopping) {
+		pthread_cond_wait(&q->filled, &w->lock);
+		q->waking = false;
+	}
+	q->n_waiting--;
+	pick(q, all, jobs);
+	wake = wants_thread(q);
+	pthread_mutex_unlock(&w->lock);
+	if (wake)
+		pthread_cond_signal(&q->filled);
+}
+
+/* Hands back `jobs`, then waits for others; takes one, or all. False when the thread
+ * shall end. */
+static bool take(struct workers *w, struct queue *q, bool all, struct list *jobs)
+{
+	exchange(w, q, all, jobs);
+	if (list_empty(jobs))
+		await_jobs(w, q, all, jobs);
+	return !list_empty(jobs);
 }
 
 static void *reader_main(void *arg)
@@ -107,12 +151,12 @@ static void *reader_main(void *arg)
 	struct workers *w = lane->workers;
 	struct list jobs;
 
+	list_init(&jobs);
 	while (take(w, &w->reads, false, &jobs)) {
 		struct job *job = list_entry(list_first(&jobs), struct job, link);
 
 		job->result = 0;
 		job->run(job, lane->number);
-		hand_back(w, &jobs);
 	}
 	return NULL;
 }
@@ -153,10 +197,9 @@ static void *writer_main(void *arg)
 	struct workers *w = lane->workers;
 	struct list jobs;
 
-	while (take(w, &w->writes, true, &jobs)) {
+	list_init(&jobs);
+	while (take(w, &w->writes, true, &jobs))
 		write_batch(w, &jobs);
-		hand_back(w, &jobs);
-	}
 	return NULL;
 }
 
@@ -250,11 +293,16 @@ void workers_free(struct workers *w)
 
 static void submit(struct workers *w, struct queue *q, struct job *job)
 {
+	bool wake;
+
 	opened(w);
 	pthread_mutex_lock(&w->lock);
 	list_append(&q->jobs, &job->link);
-	pthread_cond_signal(&q->filled);
+	wake = wants_thread(q);
 	pthread_mutex_unlock(&w->lock);
+	/* After the lock is free: who wakes up would only wait for it. */
+	if (wake)
+		pthread_cond_signal(&q->filled);
 }
 
 void workers_read(struct workers *w, struct job *job)
