@@ -285,29 +285,29 @@ static void let_go(struct services *s, struct held_set *set)
 /* The index gives keys; the store has the text. One that was deleted meanwhile is left
  * out, and so are the last ones when there is more text than an answer holds. */
 static int fetch_hits(struct services *s, int lane, struct arena *a, const struct memory_query *q,
-		      const struct search_hit *hits, size_t n_hits, struct memory *ret,
+		      const struct search_hit *hits, size_t n_hits, struct memory **ret,
 		      unsigned *ret_n)
 {
 	const struct store_scope scope = scope_of(&q->by);
-	size_t bytes = 0;
-	unsigned n = 0;
+	int64_t *seqs = arena_alloc(a, (n_hits + 1) * sizeof(*seqs));
+	struct memory_row *rows = arena_alloc(a, (n_hits + 1) * sizeof(*rows));
+	size_t hit = 0;
+	int r;
 
-	for (size_t i = 0; i < n_hits && bytes <= ROWS_BYTES_MAX; i++) {
-		struct memory_row row;
-		bool found;
-		int r = store_memory_find_seq(store_lane(s->store, lane), &scope,
-					      (int64_t)hits[i].key, a, &row, &found);
-
-		if (r == 0 && found) {
-			r = from_row(a, &row, &ret[n]);
-			ret[n++].similarity = hits[i].similarity;
-			bytes += row.content.len + row.metadata.len;
-		}
-		if (r != 0)
-			return r;
+	if (!seqs || !rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_hits; i++)
+		seqs[i] = (int64_t)hits[i].key;
+	r = store_memory_find_seqs(store_lane(s->store, lane), &scope, seqs, (unsigned)n_hits,
+				   ROWS_BYTES_MAX, a, rows, ret_n);
+	if (r == 0)
+		r = from_rows(a, rows, *ret_n, ret);
+	for (unsigned i = 0; r == 0 && i < *ret_n; i++) {
+		while (seqs[hit] != rows[i].seq)
+			hit++;
+		(*ret)[i].similarity = hits[hit].similarity;
 	}
-	*ret_n = n;
-	return 0;
+	return r;
 }
 
 static int find_hits(struct services *s, int lane, const struct memory_query *q, unsigned limit,
@@ -331,7 +331,6 @@ int memory_search(struct services *s, int lane, struct arena *a, const struct me
 {
 	unsigned limit = clamp_limit(q->limit, SEARCH_DEFAULT);
 	struct search_hit *hits;
-	struct memory *memories;
 	size_t n_hits = 0;
 	int r = need(q->text, "query", why);
 
@@ -340,14 +339,11 @@ int memory_search(struct services *s, int lane, struct arena *a, const struct me
 	if (r != 0)
 		return r;
 	hits = arena_alloc(a, limit * sizeof(*hits));
-	memories = arena_alloc(a, limit * sizeof(*memories));
-	if (!hits || !memories)
+	if (!hits)
 		return -ENOMEM;
 	r = find_hits(s, lane, q, limit, hits, &n_hits, why);
 	if (r == 0)
-		r = fetch_hits(s, lane, a, q, hits, n_hits, memories, ret_n);
-	if (r == 0)
-		*ret_hits = memories;
+		r = fetch_hits(s, lane, a, q, hits, n_hits, ret_hits, ret_n);
 	return r;
 }
 

@@ -290,6 +290,31 @@ int store_memory_find_seq(struct connection *c, const struct store_scope *scope,
 	return take_row(q, arena, ret_row, ret_found);
 }
 
+int store_memory_find_seqs(struct connection *c, const struct store_scope *scope,
+			   const int64_t *seqs, unsigned n, size_t max_bytes, struct arena *arena,
+			   struct memory_row *ret_rows, unsigned *ret_n)
+{
+	unsigned n_found = 0;
+	size_t bytes = 0;
+	bool begun, found;
+	int r;
+
+	r = query_begin_reads(c, &begun);
+	for (unsigned i = 0; i < n && r == 0 && bytes <= max_bytes; i++) {
+		struct memory_row *row = &ret_rows[n_found];
+
+		r = store_memory_find_seq(c, scope, seqs[i], arena, row, &found);
+		if (r != 0 || !found)
+			continue;
+		bytes += row->content.len + row->metadata.len;
+		n_found++;
+	}
+	query_end_reads(c, begun);
+	if (r == 0)
+		*ret_n = n_found;
+	return r;
+}
+
 enum { PREFIX_MAX = 64 };
 
 /*

@@ -68,6 +68,12 @@ int store_memory_find(struct connection *c, const struct store_scope *scope, str
 int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
 			  struct arena *arena, struct memory_row *ret_row, bool *ret_found);
 
+/* Those of the scope that are there, in the order of `seqs`, from one state of the store;
+ * no more once their text passes max_bytes. ret_rows has room for n. */
+int store_memory_find_seqs(struct connection *c, const struct store_scope *scope,
+			   const int64_t *seqs, unsigned n, size_t max_bytes, struct arena *arena,
+			   struct memory_row *ret_rows, unsigned *ret_n);
+
 /* How many of the scope have an id that starts so: 0, 1, or 2 for more. The row is
  * set when it is 1. An empty prefix fits none. */
 int store_memory_find_prefix(struct connection *c, const struct store_scope *scope,

@@ -244,3 +244,24 @@ int64_t query_inserted(const struct statement *q)
 {
 	return q->conn->ops->inserted(q->conn->db);
 }
+
+int query_begin_reads(struct connection *c, bool *ret_begun)
+{
+	static const struct query begin = {"BEGIN"};
+	int r = 0;
+
+	*ret_begun = c->db && !c->ops->in_transaction(c->db);
+	if (*ret_begun)
+		r = query_simple(c, &begin);
+	if (r != 0)
+		*ret_begun = false;
+	return r;
+}
+
+void query_end_reads(struct connection *c, bool begun)
+{
+	static const struct query end = {"ROLLBACK"};
+
+	if (begun && c->ops->in_transaction(c->db))
+		(void)query_simple(c, &end);
+}

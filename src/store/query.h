@@ -67,3 +67,10 @@ int query_fault(const struct statement *q);
 
 /* The integer key of the row that the statement, an INSERT of one, has made. */
 int64_t query_inserted(const struct statement *q);
+
+/*
+ * Around several reads: they see one state of the store, and the locks for it are taken
+ * once. Inside a transaction these do nothing.
+ */
+int query_begin_reads(struct connection *c, bool *ret_begun);
+void query_end_reads(struct connection *c, bool begun);
