@@ -1,0 +1,61 @@
+/*
+ * HTTP requests to elsewhere: libcurl, known by that name only in here, on the
+ * loop. Nothing blocks, nothing signals, no redirect is followed, and no proxy of
+ * the environment is used. Connections are kept for the next request.
+ *
+ * All of it belongs to the loop's thread.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/text.h"
+#include "io/loop.h"
+
+struct http_client;
+struct http_fetch;
+
+struct http_client_opts {
+	unsigned connections; /* at once; more requests wait. 0: 16 */
+};
+
+int http_client_new(struct loop *l, const struct http_client_opts *opts,
+		    struct http_client **ret_client);
+
+/* Cancels what is open. Not from inside a callback of its own. Accepts NULL. */
+void http_client_free(struct http_client *c);
+
+struct http_answer {
+	int error; /* 0, or -errno: nobody there, cut, late, too large, cancelled by on_data */
+	const char *text;  /* what went wrong, or "" */
+	int status;        /* of HTTP; 0 when none came */
+	unsigned retry_ms; /* as Retry-After says; 0: it does not */
+	struct text body;  /* unless there was on_data; valid during on_done */
+};
+
+struct http_fetch_opts {
+	const char *url;             /* http or https */
+	const char *unix_socket;     /* connect there instead; NULL for none */
+	const char *proxy;           /* NULL for none */
+	const char *method;          /* NULL: GET, or POST with a body */
+	const char *const *headers;  /* "Name: value", ended by NULL; may be NULL */
+	struct text body;            /* copied; data NULL for none */
+	unsigned connect_timeout_ms; /* 0: 10 s */
+	unsigned total_timeout_ms;   /* 0: none; a stream may last */
+	unsigned idle_timeout_ms;    /* without a byte in either direction; 0: none */
+	size_t response_max;         /* bytes of body; 0: 1 MiB */
+
+	/* Each piece of the body as it comes; NULL: collected for on_done. Anything but 0
+	 * ends the request, and on_done gets it as error. May start and cancel others. */
+	int (*on_data)(void *arg, int status, const char *data, size_t n);
+	/* Once, and never before http_client_fetch has returned. The fetch is gone afterwards. */
+	void (*on_done)(void *arg, const struct http_answer *answer);
+	void *arg;
+};
+
+/* *ret_fetch, which may be left NULL by passing NULL, is valid until on_done. */
+int http_client_fetch(struct http_client *c, const struct http_fetch_opts *opts,
+		      struct http_fetch **ret_fetch);
+
+/* No callback comes any more. Accepts NULL. */
+void http_fetch_cancel(struct http_fetch *f);
