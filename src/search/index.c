@@ -154,7 +154,7 @@ static uint32_t key_slot(const struct search_index *ix, uint64_t key)
 	return at;
 }
 
-static uint32_t key_find(const struct search_index *ix, uint64_t key)
+uint32_t key_find(const struct search_index *ix, uint64_t key)
 {
 	uint32_t slot = ix->n_key_slots ? ix->key_slots[key_slot(ix, key)] : 0;
 

@@ -121,6 +121,9 @@ int index_grow(struct search_index *ix, void *array, size_t item, size_t n, size
 uint8_t len_code(size_t n_words);
 float len_of_code(uint8_t code);
 
+/* The memory's number, or NO_DOC. */
+uint32_t key_find(const struct search_index *ix, uint64_t key);
+
 /* The word's number, or NO_DOC. */
 uint32_t term_find(const struct search_index *ix, const char *name, size_t len);
 

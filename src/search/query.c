@@ -36,10 +36,8 @@ const struct search_tuning search_default_tuning = {
 	.recency = 0.05f,
 };
 
-static bool passes(const struct search *s, uint32_t index, uint32_t doc)
+static bool doc_passes(const struct search_index *ix, const struct search_query *q, uint32_t doc)
 {
-	const struct search_index *ix = s->plan.indexes[index];
-	const struct search_query *q = s->plan.query;
 	uint8_t marks = ix->doc_marks[doc];
 
 	if (marks & MARK_DEAD)
@@ -53,6 +51,18 @@ static bool passes(const struct search *s, uint32_t index, uint32_t doc)
 	if ((q->from_ms || q->to_ms) && (ix->times[doc] < q->from_ms || ix->times[doc] >= q->to_ms))
 		return false;
 	return !q->accept || q->accept(q->arg, ix->keys[doc]);
+}
+
+static bool passes(const struct search *s, uint32_t index, uint32_t doc)
+{
+	return doc_passes(s->plan.indexes[index], s->plan.query, doc);
+}
+
+bool search_passes(const struct search_index *ix, const struct search_query *q, uint64_t key)
+{
+	uint32_t doc = key_find(ix, key);
+
+	return doc != NO_DOC && doc_passes(ix, q, doc);
 }
 
 static uint32_t index_of(const struct search *s, uint32_t place)

@@ -75,3 +75,6 @@ struct search_hit {
 int search_run(struct search_scratch *s, const struct search_index *const *indexes,
 	       size_t n_indexes, const struct search_query *q, struct search_hit *ret_hits,
 	       size_t limit, size_t *ret_n);
+
+/* Whether the index has the key and the query's filters let it through. */
+bool search_passes(const struct search_index *ix, const struct search_query *q, uint64_t key);

@@ -1,0 +1,33 @@
+/*
+ * One ranking of two: by words, and by nearness of vectors.
+ *
+ * Their scores have no common measure, so only places count: a memory gets
+ * weight / (steepness + place) from each ranking that has it, and the sum decides.
+ */
+#pragma once
+
+#include "search/query.h"
+#include "search/vector.h"
+
+struct fuse_weights {
+	float words;
+	float vectors;
+	float steepness; /* small: the first places count for much more than later ones */
+};
+
+/*
+ * words 1, vectors 0.7: measured on conversations, our words find more than the vectors of
+ * most models do. steepness 10, where 60 is usual: there the nearest vector
+ * alone would stand behind two dozen memories that share just a word with the
+ * question; with 10 it comes seventh.
+ */
+extern const struct fuse_weights fuse_default_weights;
+
+/*
+ * Both best first; ret_hits has room for all of both. Similarity is the share of what a
+ * memory first in both would have, so it is above 0 and at most 1. Of equals, what
+ * words found earlier comes first.
+ */
+size_t search_fuse(const struct fuse_weights *weights, const struct search_hit *words,
+		   size_t n_words, const struct vector_hit *vectors, size_t n_vectors,
+		   struct search_hit *ret_hits);
