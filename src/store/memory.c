@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "store/query.h"
+#include "store/memory_inner.h"
 
 /* In the order of enum column. */
 #define COLUMNS                                                                                    \
@@ -35,17 +35,6 @@ enum column {
 	"(:everything OR owner = :user"                                                            \
 	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL AND :common))))"
 
-/*
- * For queries that walk a scope. An OR would read and sort all of it before the first
- * row; three walks along an index each, which the database merges by their common
- * order, stop after the rows that are wanted.
- */
-#define WALK(columns, filter)                                                                      \
-	"SELECT " columns " FROM memory WHERE owner = :user" filter " UNION ALL SELECT " columns   \
-	" FROM memory WHERE owner IS NULL AND chat = :chat" filter " UNION ALL SELECT " columns    \
-	" FROM memory WHERE owner IS NULL AND chat IS NULL AND :common" filter
-#define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter
-
 static void bind_scope(struct statement *q, const struct store_scope *scope)
 {
 	query_bind_text(q, ":user", scope->user);
@@ -60,9 +49,8 @@ static void bind_in_scope(struct statement *q, const struct store_scope *scope)
 	bind_scope(q, scope);
 }
 
-/* The walk that suits the scope, with what the scope needs bound. */
-static int start_walk(struct connection *c, const struct query *some, const struct query *all,
-		      const struct store_scope *scope, struct statement **ret_q)
+int store_memory_start_walk(struct connection *c, const struct query *some, const struct query *all,
+			    const struct store_scope *scope, struct statement **ret_q)
 {
 	int r;
 
@@ -410,7 +398,7 @@ static int start_list(struct connection *c, const struct store_memory_list_opts 
 	struct statement *q;
 	int r;
 
-	r = start_walk(c, &list_scope, &list_all, &opts->scope, ret_q);
+	r = store_memory_start_walk(c, &list_scope, &list_all, &opts->scope, ret_q);
 	if (r != 0)
 		return r;
 	q = *ret_q;
@@ -521,7 +509,7 @@ int store_memory_each(struct connection *c, const struct store_scope *scope, mem
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
-	r = start_walk(c, &some, &all, scope, &q);
+	r = store_memory_start_walk(c, &some, &all, scope, &q);
 	if (r != 0)
 		return r;
 	return hand_out(q, fn, arg);
@@ -592,7 +580,7 @@ int store_memory_count(struct connection *c, const struct store_scope *scope, in
 	bool row;
 	int r;
 
-	r = start_walk(c, &some, &all, scope, &q);
+	r = store_memory_start_walk(c, &some, &all, scope, &q);
 	if (r != 0)
 		return r;
 	query_bind_int(q, ":now", now_ms);
@@ -625,7 +613,7 @@ int store_memory_count_categories(struct connection *c, const struct store_scope
 	bool more;
 	int r;
 
-	r = start_walk(c, &some, &all, scope, &q);
+	r = store_memory_start_walk(c, &some, &all, scope, &q);
 	while (r == 0) {
 		r = query_next(q, &more);
 		if (r != 0 || !more)

@@ -41,9 +41,25 @@ static const char first_tables[] =
 	"CREATE INDEX memory_by_content ON memory (content_hash, stored_ms);"
 	"CREATE INDEX memory_by_expiry ON memory (expires_ms) WHERE expires_ms IS NOT NULL;";
 
+/*
+ * A memory has at most one vector: of the model that was asked last. dim is how many
+ * numbers; bytes are they in a byte each, times scale, which is what searches load, and
+ * numbers are they as 32-bit floats, least byte first, which few rows are read for.
+ */
+static const char vector_table[] =
+	"CREATE TABLE memory_vector ("
+	"	seq INTEGER PRIMARY KEY REFERENCES memory (seq) ON DELETE CASCADE,"
+	"	model TEXT NOT NULL,"
+	"	dim INTEGER NOT NULL,"
+	"	scale REAL NOT NULL,"
+	"	bytes BLOB NOT NULL,"
+	"	numbers BLOB NOT NULL"
+	") STRICT;";
+
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
 	first_tables,
+	vector_table,
 };
 
 int schema_newest(void)

@@ -1,0 +1,20 @@
+/* For the files about memories in this room: walking along what a scope sees. */
+#pragma once
+
+#include "store/memory.h"
+#include "store/query.h"
+
+/*
+ * For queries that walk a scope. An OR would read and sort all of it before the first
+ * row; three walks along an index each, which the database merges by their common
+ * order, stop after the rows that are wanted.
+ */
+#define WALK(columns, filter)                                                                      \
+	"SELECT " columns " FROM memory WHERE owner = :user" filter " UNION ALL SELECT " columns   \
+	" FROM memory WHERE owner IS NULL AND chat = :chat" filter " UNION ALL SELECT " columns    \
+	" FROM memory WHERE owner IS NULL AND chat IS NULL AND :common" filter
+#define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter
+
+/* The walk that suits the scope, with what the scope needs bound. */
+int store_memory_start_walk(struct connection *c, const struct query *some, const struct query *all,
+			    const struct store_scope *scope, struct statement **ret_q);

@@ -1,0 +1,303 @@
+#include "store/memory_vector.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "store/memory_inner.h"
+
+enum { LOOK_AT = 20000 }; /* memories of one search for bare ones */
+
+/* ---- floats in the file ---- */
+
+static void put_floats(char *out, const float *numbers, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t bits;
+
+		memcpy(&bits, &numbers[i], 4);
+		bits = htole32(bits);
+		memcpy(out + (size_t)i * 4, &bits, 4);
+	}
+}
+
+static void get_floats(const char *from, float *ret_numbers, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t bits;
+
+		memcpy(&bits, from + (size_t)i * 4, 4);
+		bits = le32toh(bits);
+		memcpy(&ret_numbers[i], &bits, 4);
+	}
+}
+
+static void bind_model(struct statement *q, const struct store_model *model)
+{
+	query_bind_text(q, ":model", model->name);
+	query_bind_int(q, ":dim", model->dim);
+}
+
+/* ---- those without ---- */
+
+static int last_seq(struct connection *c, int64_t *ret_seq)
+{
+	static const struct query sql = {"SELECT coalesce(max(seq), 0) FROM memory"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool row;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r == 0)
+		r = query_next(q, &row);
+	if (r == 0)
+		*ret_seq = row ? query_int(q, 0) : 0;
+	return r;
+}
+
+static int start_bare(struct connection *c, const struct store_bare_opts *opts, int64_t to,
+		      struct statement **ret_q)
+{
+	static const struct query sql = {
+		"SELECT m.seq, m.content_hash, m.owner, m.chat, substr(m.content, 1, :chars)"
+		" FROM memory AS m LEFT JOIN memory_vector AS v ON v.seq = m.seq"
+		" WHERE m.seq > :after AND m.seq <= :to"
+		" AND (m.expires_ms IS NULL OR m.expires_ms > :now)"
+		" AND (v.seq IS NULL OR v.model <> :model OR (:dim <> 0 AND v.dim <> :dim))"
+		" ORDER BY m.seq LIMIT :limit"};
+	int r = query_start(c, &sql, ret_q);
+
+	if (r != 0)
+		return r;
+	query_bind_int(*ret_q, ":chars", opts->max_chars);
+	query_bind_int(*ret_q, ":after", opts->after);
+	query_bind_int(*ret_q, ":to", to);
+	query_bind_int(*ret_q, ":now", opts->now_ms);
+	query_bind_int(*ret_q, ":limit", opts->limit);
+	bind_model(*ret_q, &opts->model);
+	return 0;
+}
+
+static int copy_text(struct arena *arena, struct text t, struct text *ret)
+{
+	*ret = t;
+	if (!t.data)
+		return 0;
+	ret->data = arena_copy(arena, t.data, t.len);
+	return ret->data ? 0 : -ENOMEM;
+}
+
+static int take_bare(struct statement *q, struct arena *arena, struct store_bare_memory *ret)
+{
+	int r;
+
+	ret->seq = query_int(q, 0);
+	ret->hash = query_int(q, 1);
+	r = copy_text(arena, query_text(q, 2), &ret->owner);
+	if (r == 0)
+		r = copy_text(arena, query_text(q, 3), &ret->chat);
+	if (r == 0)
+		r = copy_text(arena, query_text(q, 4), &ret->content);
+	return r != 0 ? r : query_fault(q);
+}
+
+/* *ret_full: there may be more before the end of what was looked at. */
+static int read_bare(struct statement *q, const struct store_bare_opts *opts, struct arena *arena,
+		     struct store_bare_memory *bare, unsigned *ret_n, bool *ret_full)
+{
+	size_t bytes = 0;
+	bool more = true;
+	unsigned n = 0;
+	int r;
+
+	while (n < opts->limit && bytes < opts->max_bytes) {
+		r = query_next(q, &more);
+		if (r == 0 && more)
+			r = take_bare(q, arena, &bare[n]);
+		if (r != 0)
+			return r;
+		if (!more)
+			break;
+		bytes += bare[n++].content.len;
+	}
+	*ret_n = n;
+	*ret_full = more;
+	return 0;
+}
+
+int store_memory_find_bare(struct connection *c, const struct store_bare_opts *opts,
+			   struct arena *arena, struct store_bare_memory **ret_bare,
+			   unsigned *ret_n, int64_t *ret_after, bool *ret_end)
+{
+	CLEANUP(query_donep) struct statement *q = NULL;
+	struct store_bare_memory *bare = arena_alloc(arena, opts->limit * sizeof(*bare));
+	int64_t last;
+	int64_t to;
+	bool full;
+	int r = bare ? last_seq(c, &last) : -ENOMEM;
+
+	if (r != 0)
+		return r;
+	to = last - opts->after > LOOK_AT ? opts->after + LOOK_AT : last;
+	r = start_bare(c, opts, to, &q);
+	if (r == 0)
+		r = read_bare(q, opts, arena, bare, ret_n, &full);
+	if (r != 0)
+		return r;
+	*ret_bare = bare;
+	*ret_after = full && *ret_n > 0 ? bare[*ret_n - 1].seq
+		     : to > opts->after ? to
+					: opts->after;
+	*ret_end = !full && to >= last;
+	return 0;
+}
+
+/* ---- those with ---- */
+
+int store_memory_put_vector(struct connection *c, const struct store_model *model,
+			    const struct store_vector *v, bool *ret_found)
+{
+	static const struct query sql = {
+		"INSERT INTO memory_vector (seq, model, dim, scale, bytes, numbers)"
+		" SELECT seq, :model, :dim, :scale, :bytes, :numbers FROM memory"
+		" WHERE seq = :seq AND content_hash = :hash"
+		" ON CONFLICT (seq) DO UPDATE SET model = excluded.model, dim = excluded.dim,"
+		" scale = excluded.scale, bytes = excluded.bytes, numbers = excluded.numbers"
+		" RETURNING seq"};
+	CLEANUP(freep) char *numbers = malloc((size_t)model->dim * 4 + 1);
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool found;
+	int r;
+
+	if (!numbers)
+		return -ENOMEM;
+	put_floats(numbers, v->numbers, model->dim);
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	bind_model(q, model);
+	query_bind_int(q, ":seq", v->seq);
+	query_bind_int(q, ":hash", v->hash);
+	query_bind_double(q, ":scale", v->scale);
+	query_bind_blob(q, ":bytes", v->bytes, model->dim);
+	query_bind_blob(q, ":numbers", numbers, (size_t)model->dim * 4);
+	r = query_next(q, &found);
+	if (r == 0 && found)
+		r = query_run(q);
+	if (r == 0)
+		*ret_found = found;
+	return r;
+}
+
+int store_memory_drop_vector(struct connection *c, int64_t seq)
+{
+	static const struct query sql = {"DELETE FROM memory_vector WHERE seq = :seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", seq);
+	return query_run(q);
+}
+
+#define OF_MODEL                                                                                   \
+	" AS m JOIN memory_vector AS v ON v.seq = m.seq WHERE v.model = :model AND v.dim = :dim"
+
+static int hand_out(struct statement *q, unsigned dim, store_vector_fn fn, void *arg)
+{
+	struct text bytes;
+	bool more;
+	int r;
+
+	for (;;) {
+		r = query_next(q, &more);
+		if (r != 0 || !more)
+			return r;
+		bytes = query_blob(q, 2);
+		r = query_fault(q);
+		/* A row that is not as we write them is as good as none. */
+		if (r == 0 && bytes.len == dim)
+			r = fn(arg, query_int(q, 0), (const int8_t *)bytes.data,
+			       (float)query_double(q, 1));
+		if (r != 0)
+			return r;
+	}
+}
+
+int store_memory_each_vector(struct connection *c, const struct store_scope *scope,
+			     const struct store_model *model, store_vector_fn fn, void *arg)
+{
+	static const struct query some = {
+		"SELECT v.seq, v.scale, v.bytes FROM (" WALK("seq", "") ")" OF_MODEL};
+	static const struct query all = {"SELECT v.seq, v.scale, v.bytes FROM memory" OF_MODEL};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = store_memory_start_walk(c, &some, &all, scope, &q);
+	if (r != 0)
+		return r;
+	bind_model(q, model);
+	return hand_out(q, model->dim, fn, arg);
+}
+
+int store_memory_find_vector(struct connection *c, const struct store_model *model, int64_t seq,
+			     float *ret_numbers, bool *ret_found)
+{
+	static const struct query sql = {"SELECT numbers FROM memory_vector"
+					 " WHERE seq = :seq AND model = :model AND dim = :dim"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	struct text numbers = {0};
+	bool found;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	bind_model(q, model);
+	query_bind_int(q, ":seq", seq);
+	r = query_next(q, &found);
+	if (r == 0 && found) {
+		numbers = query_blob(q, 0);
+		r = query_fault(q);
+	}
+	if (r != 0)
+		return r;
+	*ret_found = found && numbers.len == (size_t)model->dim * 4;
+	if (*ret_found)
+		get_floats(numbers.data, ret_numbers, model->dim);
+	return 0;
+}
+
+#define COUNT_VECTORS                                                                              \
+	"SELECT count(v.seq), count(CASE WHEN v.seq IS NULL AND"                                   \
+	" (m.expires_ms IS NULL OR m.expires_ms > :now) THEN 1 END) FROM "
+#define WITH_OR_WITHOUT                                                                            \
+	" AS m LEFT JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model"                 \
+	" AND (:dim = 0 OR v.dim = :dim)"
+
+int store_memory_count_vectors(struct connection *c, const struct store_scope *scope,
+			       const struct store_model *model, int64_t now_ms,
+			       int64_t *ret_n_vectors, int64_t *ret_n_bare)
+{
+	static const struct query some = {COUNT_VECTORS
+					  "(" WALK("seq, expires_ms", "") ")" WITH_OR_WITHOUT};
+	static const struct query all = {COUNT_VECTORS "memory" WITH_OR_WITHOUT};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool row;
+	int r;
+
+	r = store_memory_start_walk(c, &some, &all, scope, &q);
+	if (r != 0)
+		return r;
+	bind_model(q, model);
+	query_bind_int(q, ":now", now_ms);
+	r = query_next(q, &row);
+	if (r != 0)
+		return r;
+	*ret_n_vectors = query_int(q, 0);
+	*ret_n_bare = query_int(q, 1);
+	return query_fault(q);
+}
