@@ -1,0 +1,357 @@
+#include "agent/embeddings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/list.h"
+#include "io/http_client.h"
+#include "wire/json.h"
+
+enum {
+	URL_MAX = 600,
+	REQUEST_MAX = 16 << 20,
+	RESPONSE_MAX = 32 << 20,
+	CONNECT_MS = 2000,
+	CONNECTIONS = 16,
+};
+
+struct embeddings {
+	struct http_client *http;
+	struct list asks;
+	char url[URL_MAX];
+	char socket[URL_MAX]; /* "" for none */
+	char *model;
+	char *authorization; /* a whole header line, or NULL */
+};
+
+struct embeddings_ask {
+	struct list link;
+	struct http_fetch *fetch;
+	embeddings_fn fn;
+	void *arg;
+};
+
+/* ---- where ---- */
+
+static bool starts_with(const char *s, const char *start)
+{
+	return strncmp(s, start, strlen(start)) == 0;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s);
+	size_t m = strlen(end);
+
+	return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+static int no_url(const char *url, struct why *why)
+{
+	(void)url; /* it may hold a password */
+	return refuse(why, REFUSE_PARAMS,
+		      "an embedding URL is http://HOST[:PORT][/PATH], https://… or unix:PATH");
+}
+
+static int resolve_unix(const char *path, struct embeddings *e, const char *url, struct why *why)
+{
+	if (path[0] != '/' || strlen(path) > 107)
+		return no_url(url, why);
+	snprintf(e->socket, sizeof(e->socket), "%s", path);
+	snprintf(e->url, sizeof(e->url), "http://localhost/v1/embeddings");
+	return 0;
+}
+
+static int resolve(const char *url, struct embeddings *e, struct why *why)
+{
+	const char *host = starts_with(url, "http://")    ? url + 7
+			   : starts_with(url, "https://") ? url + 8
+							  : NULL;
+	const char *path;
+	const char *more;
+
+	if (starts_with(url, "unix:"))
+		return resolve_unix(url + 5, e, url, why);
+	if (!host || host[0] == '\0' || host[0] == '/' || strpbrk(url, " \t\r\n\"<>#?@") ||
+	    strlen(url) + 32 > sizeof(e->url))
+		return no_url(url, why);
+	path = strchr(host, '/');
+	if (!path)
+		more = "/v1/embeddings";
+	else if (path[1] == '\0')
+		more = "v1/embeddings";
+	else if (ends_with(path, "/v1"))
+		more = "/embeddings";
+	else
+		more = "";
+	snprintf(e->url, sizeof(e->url), "%s%s", url, more);
+	return 0;
+}
+
+int embeddings_check_url(const char *url, struct why *why)
+{
+	struct embeddings scratch;
+
+	return resolve(url, &scratch, why);
+}
+
+/* ---- life ---- */
+
+/* A key with a line end would be a header of its own. */
+static int take_key(struct embeddings *e, const char *key, struct why *why)
+{
+	if (!key || !key[0])
+		return 0;
+	for (const char *p = key; *p; p++) {
+		if ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x7f)
+			return refuse(why, REFUSE_PARAMS,
+				      "an embedding key is one word of ASCII characters");
+	}
+	if (asprintf(&e->authorization, "Authorization: Bearer %s", key) < 0) {
+		e->authorization = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void embeddings_freep(struct embeddings **e)
+{
+	embeddings_free(*e);
+}
+
+int embeddings_new(struct loop *l, const struct embeddings_opts *opts,
+		   struct embeddings **ret_embeddings, struct why *why)
+{
+	const struct http_client_opts http = {.connections = CONNECTIONS};
+	CLEANUP(embeddings_freep) struct embeddings *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	list_init(&e->asks);
+	r = resolve(opts->url, e, why);
+	if (r == 0)
+		r = take_key(e, opts->key, why);
+	if (r == 0) {
+		e->model = strdup(opts->model);
+		r = e->model ? http_client_new(l, &http, &e->http) : -ENOMEM;
+	}
+	if (r == 0)
+		*ret_embeddings = TAKE(e);
+	return r;
+}
+
+void embeddings_free(struct embeddings *e)
+{
+	if (!e)
+		return;
+	while (!list_empty(&e->asks))
+		embeddings_cancel(list_entry(list_first(&e->asks), struct embeddings_ask, link));
+	http_client_free(e->http);
+	if (e->authorization)
+		explicit_bzero(e->authorization, strlen(e->authorization));
+	free(e->authorization);
+	free(e->model);
+	free(e);
+}
+
+/* ---- asking ---- */
+
+static enum embeddings_outcome outcome_of(const struct http_answer *a)
+{
+	if (a->error != 0)
+		return EMBEDDINGS_LATER;
+	switch (a->status) {
+	case 200:
+		return EMBEDDINGS_OK;
+	case 400: /* and what else says that the texts are at fault */
+	case 413:
+	case 422:
+		return EMBEDDINGS_REFUSED;
+	case 408:
+	case 409:
+	case 425:
+	case 429:
+		return EMBEDDINGS_LATER;
+	default:
+		return a->status >= 500 ? EMBEDDINGS_LATER : EMBEDDINGS_WRONG;
+	}
+}
+
+static void on_done(void *arg, const struct http_answer *a)
+{
+	struct embeddings_ask *ask = arg;
+	struct embeddings_answer answer = {
+		.outcome = outcome_of(a),
+		.text = a->text,
+		.retry_ms = a->retry_ms,
+		.body = a->body,
+	};
+	char status[32];
+
+	if (a->error == 0 && answer.outcome != EMBEDDINGS_OK) {
+		snprintf(status, sizeof(status), "HTTP status %d", a->status);
+		answer.text = status;
+	}
+	list_remove(&ask->link);
+	ask->fn(ask->arg, &answer);
+	free(ask);
+}
+
+static void write_request(struct buf *out, const char *model, const struct text *texts, unsigned n)
+{
+	struct json j = json_writer(out);
+
+	json_begin_object(&j);
+	if (model[0])
+		json_member_str(&j, "model", model);
+	json_key(&j, "input");
+	json_begin_array(&j);
+	for (unsigned i = 0; i < n; i++)
+		json_text(&j, texts[i]);
+	json_end_array(&j);
+	json_end_object(&j);
+}
+
+static int send_request(struct embeddings *e, struct embeddings_ask *ask, const struct buf *body,
+			unsigned timeout_ms)
+{
+	const char *const headers[] = {"Content-Type: application/json", "Accept: application/json",
+				       e->authorization, NULL};
+	const struct http_fetch_opts opts = {
+		.url = e->url,
+		.unix_socket = e->socket[0] ? e->socket : NULL,
+		.headers = headers,
+		.body = {.data = body->data, .len = body->len},
+		.connect_timeout_ms = timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS,
+		.total_timeout_ms = timeout_ms,
+		.response_max = RESPONSE_MAX,
+		.on_done = on_done,
+		.arg = ask,
+	};
+
+	return http_client_fetch(e->http, &opts, &ask->fetch);
+}
+
+int embeddings_ask(struct embeddings *e, const struct text *texts, unsigned n, unsigned timeout_ms,
+		   embeddings_fn fn, void *arg, struct embeddings_ask **ret_ask)
+{
+	CLEANUP(freep) struct embeddings_ask *ask = calloc(1, sizeof(*ask));
+	struct buf body;
+	int r;
+
+	if (!ask)
+		return -ENOMEM;
+	ask->fn = fn;
+	ask->arg = arg;
+	buf_init(&body, REQUEST_MAX);
+	write_request(&body, e->model, texts, n);
+	r = body.err != 0 ? body.err : send_request(e, ask, &body, timeout_ms);
+	buf_done(&body);
+	if (r != 0)
+		return r;
+	list_append(&e->asks, &ask->link);
+	*ret_ask = TAKE(ask);
+	return 0;
+}
+
+void embeddings_cancel(struct embeddings_ask *a)
+{
+	if (!a)
+		return;
+	http_fetch_cancel(a->fetch);
+	list_remove(&a->link);
+	free(a);
+}
+
+/* ---- reading ---- */
+
+static int garbage(struct why *why, const char *what)
+{
+	return refuse(why, REFUSE_PARSE, "the answer is no list of vectors: %s", what);
+}
+
+/* Where the entry belongs: as it says, or where it stands. */
+static bool place_of(const struct value *entry, unsigned position, unsigned n, unsigned *ret)
+{
+	const struct value *index = value_find(entry, "index");
+	int64_t i = position;
+
+	if (index && !value_int(index, &i))
+		return false;
+	if (i < 0 || i >= (int64_t)n)
+		return false;
+	*ret = (unsigned)i;
+	return true;
+}
+
+static bool read_numbers(const struct value *list, float *out)
+{
+	value_each (item, list) {
+		double d;
+
+		/* Too large for a float is as bad as no number. */
+		if (!value_double(item, &d) || !(d >= -1e30 && d <= 1e30))
+			return false;
+		*out++ = (float)d;
+	}
+	return true;
+}
+
+static const char *read_entries(const struct value *data, bool *seen,
+				struct embeddings_vectors *out)
+{
+	unsigned position = 0;
+	unsigned place;
+
+	value_each (entry, data) {
+		const struct value *list = value_find(entry, "embedding");
+
+		if (!list || list->kind != VALUE_ARRAY)
+			return "an entry without an embedding";
+		if (list->len != out->dim)
+			return "vectors of different lengths";
+		if (!place_of(entry, position++, out->n, &place) || seen[place])
+			return "an index that is wrong or there twice";
+		seen[place] = true;
+		if (!read_numbers(list, out->numbers + (size_t)place * out->dim))
+			return "something that is no number";
+	}
+	return NULL;
+}
+
+int embeddings_read(struct arena *a, struct text body, unsigned n,
+		    struct embeddings_vectors *ret_vectors, struct why *why)
+{
+	const struct json_limits limits = {.depth = 16, .values = JSON_VALUES_DEFAULT};
+	struct embeddings_vectors out = {.n = n};
+	const struct value *data;
+	const struct value *first;
+	const char *wrong;
+	struct value *tree;
+	bool *seen;
+	int r = json_read(a, body.data, body.len, &limits, &tree, why);
+
+	if (r != 0)
+		return r > 0 ? garbage(why, "not JSON, or too much of it") : r;
+	data = value_find(tree, "data");
+	if (!data || data->kind != VALUE_ARRAY || data->len != n)
+		return garbage(why, "not as many as there were texts");
+	first = value_find(data->first, "embedding");
+	if (!first || first->kind != VALUE_ARRAY || first->len == 0 ||
+	    first->len > EMBEDDINGS_DIM_MAX)
+		return garbage(why, "a length of no vector");
+	out.dim = first->len;
+	out.numbers = arena_alloc(a, (size_t)n * out.dim * sizeof(float));
+	seen = arena_zalloc(a, n * sizeof(*seen));
+	if (!out.numbers || !seen)
+		return -ENOMEM;
+	wrong = read_entries(data, seen, &out);
+	if (wrong)
+		return garbage(why, wrong);
+	*ret_vectors = out;
+	return 0;
+}

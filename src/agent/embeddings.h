@@ -1,0 +1,78 @@
+/*
+ * A model that turns texts into vectors, behind any OpenAI-compatible
+ * /v1/embeddings.
+ *
+ * Asking belongs to the loop's thread. Reading an answer costs time that the loop
+ * does not have (a batch may be a hundred thousand numbers), so it is apart, and any
+ * thread may do it.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "base/why.h"
+#include "io/loop.h"
+
+enum { EMBEDDINGS_BATCH_MAX = 64, EMBEDDINGS_DIM_MAX = 8192, EMBEDDINGS_KEY_MAX = 4096 };
+
+struct embeddings;
+struct embeddings_ask;
+
+struct embeddings_opts {
+	const char *url; /* "http://…", "https://…", or "unix:PATH"; see embeddings_check_url */
+	const char *model; /* "" where the server has but one */
+	const char *key;   /* sent as bearer token; NULL or "" for none; never logged */
+};
+
+/*
+ * Refuses what is no URL of ours. One without a path means /v1/embeddings there, one
+ * that ends in /v1 what follows it; any other path is taken as it is.
+ */
+int embeddings_check_url(const char *url, struct why *why);
+
+int embeddings_new(struct loop *l, const struct embeddings_opts *opts,
+		   struct embeddings **ret_embeddings, struct why *why);
+
+/* Cancels what is open. Accepts NULL. */
+void embeddings_free(struct embeddings *e);
+
+enum embeddings_outcome {
+	EMBEDDINGS_OK,
+	EMBEDDINGS_LATER,   /* nobody there, too slow, overloaded: again, in a while */
+	EMBEDDINGS_REFUSED, /* it does not want these texts; others, perhaps */
+	EMBEDDINGS_WRONG,   /* it does not want us: key, address or model */
+};
+
+struct embeddings_answer {
+	enum embeddings_outcome outcome;
+	const char *text;  /* what went wrong, or "" */
+	unsigned retry_ms; /* how long it asked us to wait; 0: it did not say */
+	struct text body;  /* of EMBEDDINGS_OK, for embeddings_read; valid in the callback */
+};
+
+typedef void (*embeddings_fn)(void *arg, const struct embeddings_answer *answer);
+
+/*
+ * Texts are copied. The callback comes once and never before this has returned; the
+ * ask is gone afterwards. 1 to EMBEDDINGS_BATCH_MAX texts.
+ */
+int embeddings_ask(struct embeddings *e, const struct text *texts, unsigned n, unsigned timeout_ms,
+		   embeddings_fn fn, void *arg, struct embeddings_ask **ret_ask);
+
+/* No callback comes any more. Accepts NULL. */
+void embeddings_cancel(struct embeddings_ask *a);
+
+struct embeddings_vectors {
+	unsigned n;
+	unsigned dim;
+	float *numbers; /* n times dim, in the order of the texts; finite, as they came */
+};
+
+/*
+ * Reads the answer to n texts. Refuses (REFUSE_PARSE) whatever is not exactly one vector
+ * for each, all of one length.
+ */
+int embeddings_read(struct arena *a, struct text body, unsigned n,
+		    struct embeddings_vectors *ret_vectors, struct why *why);
