@@ -134,6 +134,13 @@ struct done call_later(struct call *c, void (*on_cancel)(struct call *c, void *a
 	return done;
 }
 
+void call_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg)
+{
+	assert(c->waits);
+	c->on_cancel = on_cancel;
+	c->cancel_arg = arg;
+}
+
 struct done call_settled(const struct call *c)
 {
 	assert(c->stage == CALL_ANSWERED || c->stage == CALL_LATER);
@@ -174,6 +181,6 @@ void call_cancel(struct call *c)
 	if (atomic_exchange(&c->cancelled, true))
 		return;
 	/* The stage of a call on a thread belongs to that thread. */
-	if (c->method->where == ON_LOOP && c->stage == CALL_LATER && c->on_cancel)
+	if ((c->waits || (c->method->where == ON_LOOP && c->stage == CALL_LATER)) && c->on_cancel)
 		c->on_cancel(c, c->cancel_arg);
 }

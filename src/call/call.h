@@ -53,6 +53,7 @@ struct call {
 	bool pinned;   /* the source is in the arena, not in a buffer that moves */
 	bool linked;   /* among its session's running calls, or the detached ones */
 	bool handling; /* the handler is at work on the loop */
+	bool waits;    /* its row's `before` has not ended; the loop's */
 	bool begun;    /* the result has been started in out */
 	bool failed;   /* the answer is an error */
 };
@@ -76,6 +77,15 @@ struct done call_fail_with(struct call *c, int64_t code, struct text message, st
  * the answer come soon.
  */
 struct done call_later(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg);
+
+/*
+ * For a row's `before`, on the loop: the call waits. on_cancel (may be NULL) is called as for
+ * call_later; it should make call_go_on come soon.
+ */
+void call_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg);
+
+/* Ends a row's `before`, once, at once or later: the call goes to its thread. */
+void call_go_on(struct call *c);
 
 /* For a handler that had somebody else answer, or wait, in its place. */
 struct done call_settled(const struct call *c);

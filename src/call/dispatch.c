@@ -146,16 +146,27 @@ static void job_finished(struct job *job, int result)
 	session_answered(c->session, c);
 }
 
-static void run_on_thread(struct call *c)
+void call_go_on(struct call *c)
 {
 	int r;
 
-	c->job.run = job_run;
-	c->job.finished = job_finished;
-	keep_running(c);
+	c->waits = false;
+	c->on_cancel = NULL;
 	r = server_submit(c->server, &c->job, c->method->where);
 	if (r != 0)
 		job_finished(&c->job, r);
+}
+
+static void run_on_thread(struct call *c)
+{
+	c->job.run = job_run;
+	c->job.finished = job_finished;
+	c->waits = true;
+	keep_running(c);
+	if (c->method->before)
+		c->method->before(c);
+	else
+		call_go_on(c);
 }
 
 static void run(struct call *c)

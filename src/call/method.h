@@ -59,6 +59,9 @@ struct method {
 	size_t in_size;     /* of the struct that c->in points to */
 	const char *result; /* a JSON schema */
 	struct done (*handle)(struct call *c);
+	/* NULL, or what a READER or WRITER row does on the loop before it goes to its
+	 * thread: it may wait for what must not hold one. It ends with call_go_on. */
+	void (*before)(struct call *c);
 	enum where where;
 	unsigned flags;
 	const void *arg; /* the host's own */

@@ -91,6 +91,7 @@ static void wipe_call(struct call *c)
 	c->http_status = 0;
 	c->stage = CALL_NEW;
 	c->pinned = false;
+	c->waits = false;
 	c->begun = false;
 	c->failed = false;
 }

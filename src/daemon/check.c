@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "daemon/daemon.h"
+#include "daemon/model.h"
 
 /* Whether somebody accepts connections at the path. */
 static bool answers(const char *path)
@@ -88,6 +89,10 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 		ok &= check_row(&plan->rows[i]);
 	if (s->token_file[0] && token_read(s->token_file, token, sizeof(token), &why) != 0) {
 		printf("token         NO: %s\n", why.text);
+		ok = false;
+	}
+	if (model_check(s, &why) != 0) {
+		printf("embedding key NO: %s\n", why.text);
 		ok = false;
 	}
 	printf("\n");

@@ -11,8 +11,10 @@
 
 #include "call/rpc.h"
 #include "daemon/housekeeping.h"
+#include "daemon/model.h"
 #include "dialect/ash/ash.h"
 #include "dialect/koine/koine.h"
+#include "service/embedding.h"
 #include "service/services.h"
 #include "wire/context_token.h"
 
@@ -51,6 +53,7 @@ static void begin_stop(struct daemon *d)
 		notify_send("STOPPING=1");
 		log_info("stopping", "connections=%u calls=%u", d->server->n_sessions,
 			 d->server->n_calls);
+		embedding_stop(d->services->embedding);
 	}
 	server_stop(d->server);
 }
@@ -252,6 +255,8 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 	if (r == 0)
 		r = open_services(d, why);
 	if (r == 0)
+		r = model_start(d->settings, d->server, d->services, why);
+	if (r == 0)
 		r = housekeeping_start(d->server, d->services, &d->housekeeping);
 	return r;
 }
@@ -285,8 +290,10 @@ static void hold_signals(void)
 static void tear_down(struct daemon *d)
 {
 	/* The server waits for its threads, and they must not wait for a large file. */
-	if (d->services)
+	if (d->services) {
+		embedding_stop(d->services->embedding);
 		services_stop(d->services);
+	}
 	server_free(d->server);
 	hold_signals();
 	housekeeping_free(d->housekeeping);

@@ -46,5 +46,8 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload);
 /* Prints what would happen and whether it can; the exit status. */
 int daemon_check(const struct settings *s, const struct plan *plan);
 
+/* The first word of a file, which must be private. `what` is what the file is for. */
+int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why);
+
 /* The token in the file, which must be private. */
 int token_read(const char *file, char *out, size_t size, struct why *why);

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "service/embedding.h"
 
 enum setting_type {
 	SET_LEVEL,
@@ -22,6 +23,7 @@ enum setting_type {
 	SET_SECONDS,
 	SET_UIDS,
 	SET_PATH,
+	SET_URL,
 	SET_SECRET
 };
 
@@ -52,6 +54,14 @@ static const struct setting table[] = {
 	 "sqlite:PATH, where everything is kept; empty for the default place"},
 	{"memory", "index_bytes", SET_SIZE, AT(index_bytes), 1 << 20, 1LL << 40,
 	 "memory for all search indexes together"},
+	{"memory", "embedding_url", SET_URL, AT(embedding_url), 0, 0,
+	 "an OpenAI-compatible /v1/embeddings, for searches by meaning; empty for none"},
+	{"memory", "embedding_model", SET_PATH, AT(embedding_model), 0, 0,
+	 "the model to ask it for"},
+	{"memory", "embedding_key_file", SET_PATH, AT(embedding_key_file), 0, 0,
+	 "a file (0600) with the key it wants; empty for none"},
+	{"memory", "embedding_timeout", SET_UNSIGNED, AT(embedding_timeout_ms), 1, 60000,
+	 "milliseconds that a search waits for it"},
 	{"ash", "context_secret", SET_SECRET, AT(context_secret), 0, 0,
 	 "calls must carry a token signed with it; empty for none"},
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
@@ -84,6 +94,7 @@ void settings_init(struct settings *s)
 		.log_level = LOG_LEVEL_INFO,
 		.limits = default_limits,
 		.index_bytes = 512 << 20,
+		.embedding_timeout_ms = 300,
 	};
 }
 
@@ -182,6 +193,15 @@ static int set_uids(struct settings *s, const struct setting *row, const char *v
 	return 0;
 }
 
+static int set_text(struct settings *s, const struct setting *row, const char *value,
+		    struct why *why)
+{
+	if (strlen(value) >= PATH_LEN)
+		return bad_value(row, value, "a text of at most 511 bytes", why);
+	snprintf(place(s, row), PATH_LEN, "%s", value);
+	return 0;
+}
+
 static int apply(struct settings *s, const struct setting *row, const char *value, struct why *why)
 {
 	switch (row->type) {
@@ -199,12 +219,14 @@ static int apply(struct settings *s, const struct setting *row, const char *valu
 		return set_number(s, row, value, why);
 	case SET_UIDS:
 		return set_uids(s, row, value, why);
+	case SET_URL:
+		if (value[0] && embedding_check(value, NULL) != 0)
+			return bad_value(row, "?", "http://HOST[:PORT][/PATH], https or unix:PATH",
+					 why);
+		return set_text(s, row, value, why);
 	case SET_PATH:
 	case SET_SECRET:
-		if (strlen(value) >= PATH_LEN)
-			return bad_value(row, value, "at most 511 bytes long", why);
-		snprintf(place(s, row), PATH_LEN, "%s", value);
-		return 0;
+		return set_text(s, row, value, why);
 	}
 	return -EINVAL;
 }
@@ -493,6 +515,7 @@ static void write_value(const struct settings *s, const struct setting *row, FIL
 			fprintf(out, "%s%u", i ? " " : "", (unsigned)s->allow_uids[i]);
 		break;
 	case SET_PATH:
+	case SET_URL:
 		fprintf(out, "%s", (const char *)at);
 		break;
 	case SET_SECRET:

@@ -34,6 +34,10 @@ struct settings {
 	char store[PATH_LEN];          /* "sqlite:PATH"; "" for the default place */
 	char context_secret[PATH_LEN]; /* ash */
 	size_t index_bytes;
+	char embedding_url[PATH_LEN]; /* "" for no model */
+	char embedding_model[PATH_LEN];
+	char embedding_key_file[PATH_LEN];
+	unsigned embedding_timeout_ms;
 
 	/* From the file and the environment: where a dialect listens instead of
 	 * its default place. From flags (listen_only): all there is. */

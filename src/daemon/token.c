@@ -1,4 +1,4 @@
-/* The bearer token for HTTP: a file that only its owner can read. */
+/* Secrets in files that only their owner can read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -7,25 +7,35 @@
 #include "base/cleanup.h"
 #include "daemon/daemon.h"
 
-int token_read(const char *file, char *out, size_t size, struct why *why)
+int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why)
 {
 	CLEANUP(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 	ssize_t n;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
-		return refuse(why, REFUSE_NOT_FOUND, "cannot read the token file %.100s: %s", file,
-			      strerror(errno));
+		return refuse(why, REFUSE_NOT_FOUND, "cannot read the %s file %.100s: %s", what,
+			      file, strerror(errno));
 	if (!S_ISREG(st.st_mode) || (st.st_mode & 077) ||
 	    (st.st_uid != geteuid() && st.st_uid != 0))
 		return refuse(why, REFUSE_FORBIDDEN,
-			      "the token file %.100s must be ours and private (mode 0600)", file);
+			      "the %s file %.100s must be ours and private (mode 0600)", what,
+			      file);
 	n = read(fd, out, size - 1);
 	if (n < 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot read the token file %.100s: %s",
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot read the %s file %.100s: %s", what,
 			      file, strerror(errno));
 	out[n] = '\0';
 	out[strcspn(out, " \t\r\n")] = '\0';
+	return 0;
+}
+
+int token_read(const char *file, char *out, size_t size, struct why *why)
+{
+	int r = secret_read(file, "token", out, size, why);
+
+	if (r != 0)
+		return r;
 	if (strlen(out) < 16 || strlen(out) > 200)
 		return refuse(why, REFUSE_PARAMS,
 			      "the token in %.100s must have 16 to 200 characters", file);

@@ -5,12 +5,16 @@
 
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "search/fuse.h"
 #include "search/query.h"
+#include "service/embedding.h"
 #include "service/memory_indexes.h"
+#include "service/memory_near.h"
 #include "service/memory_service.h"
 #include "service/memory_subjects.h"
 #include "service/services.h"
 #include "store/memory.h"
+#include "store/memory_vector.h"
 #include "store/store.h"
 
 enum {
@@ -235,12 +239,15 @@ int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 	r = store_memory_add(c, &row, &row.seq);
 	if (r == 0)
 		r = memory_changes_add(s->memory, &row);
+	if (r == 0)
+		embedding_note(s->embedding, row.seq);
 	return r != 0 ? r : from_row(a, &row, ret_memory);
 }
 
 /* ---- search ---- */
 
 struct held_set {
+	const struct store_model *model; /* NULL: words alone */
 	struct held_index *held[3];
 	const struct search_index *indexes[3];
 	unsigned n;
@@ -249,9 +256,10 @@ struct held_set {
 static int hold(struct services *s, int lane, enum scope_kind kind, struct text name,
 		struct held_set *set, struct why *why)
 {
-	int r = memory_indexes_hold(
-		memory_service_indexes(s->memory), kind, name, store_lane(s->store, lane),
-		memory_service_scratch(s->memory, lane), &set->held[set->n], why);
+	int r = memory_indexes_hold(memory_service_indexes(s->memory), kind, name, set->model,
+				    store_lane(s->store, lane),
+				    memory_service_scratch(s->memory, lane), &set->held[set->n],
+				    why);
 
 	if (r != 0)
 		return r;
@@ -310,19 +318,72 @@ static int fetch_hits(struct services *s, int lane, struct arena *a, const struc
 	return r;
 }
 
-static int find_hits(struct services *s, int lane, const struct memory_query *q, unsigned limit,
-		     struct search_hit *hits, size_t *ret_n, struct why *why)
+/* What both ways of searching find. */
+struct found {
+	struct search_hit *hits;
+	size_t n;
+	struct memory_near near;
+};
+
+static int find_both(struct services *s, int lane, const struct memory_query *q, unsigned limit,
+		     struct found *found, struct why *why)
 {
 	struct search_query query = {.text = q->text, .now_ms = clock_utc_ms()};
+	struct store_model model = {.dim = found->near.question.dim};
 	struct held_set set = {.n = 0};
-	int r = hold_all(s, lane, &q->by, &set, why);
+	int r;
 
+	if (model.dim > 0) {
+		model.name = embedding_model(s->embedding);
+		set.model = &model;
+	}
 	if (q->category.data)
 		query.categories = 1U << memory_category(q->category);
+	r = hold_all(s, lane, &q->by, &set, why);
 	if (r == 0)
 		r = search_run(memory_service_scratch(s->memory, lane), set.indexes, set.n, &query,
-			       hits, limit, ret_n);
+			       found->hits, limit, &found->n);
+	for (unsigned i = 0; r == 0 && model.dim > 0 && i < set.n; i++)
+		memory_near_scan(&found->near, set.held[i], &query);
 	let_go(s, &set);
+	return r;
+}
+
+/* Places count, not scores, so words rank more than are wanted. */
+static int fuse(struct services *s, int lane, struct arena *a, unsigned limit, struct found *found)
+{
+	struct search_hit *fused;
+	int r = memory_near_rank(s, lane, a, &found->near);
+
+	if (r != 0)
+		return r;
+	fused = arena_alloc(a, (found->n + found->near.n) * sizeof(*fused));
+	if (!fused)
+		return -ENOMEM;
+	found->n = search_fuse(&fuse_default_weights, found->hits, found->n, found->near.hits,
+			       found->near.n, fused);
+	found->hits = fused;
+	if (found->n > limit)
+		found->n = limit;
+	return 0;
+}
+
+static int find_hits(struct services *s, int lane, struct arena *a, const struct memory_query *q,
+		     unsigned limit, struct found *found, struct why *why)
+{
+	unsigned wanted = limit;
+	int r = memory_near_read(s, a, q->vector, &found->near);
+
+	if (r != 0)
+		return r;
+	if (found->near.question.dim > 0 && wanted < SEARCH_RERANK)
+		wanted = SEARCH_RERANK;
+	found->hits = arena_alloc(a, wanted * sizeof(*found->hits));
+	if (!found->hits)
+		return -ENOMEM;
+	r = find_both(s, lane, q, wanted, found, why);
+	if (r == 0 && found->near.question.dim > 0)
+		r = fuse(s, lane, a, limit, found);
 	return r;
 }
 
@@ -330,20 +391,16 @@ int memory_search(struct services *s, int lane, struct arena *a, const struct me
 		  struct memory **ret_hits, unsigned *ret_n, struct why *why)
 {
 	unsigned limit = clamp_limit(q->limit, SEARCH_DEFAULT);
-	struct search_hit *hits;
-	size_t n_hits = 0;
+	struct found found = {.n = 0};
 	int r = need(q->text, "query", why);
 
 	if (r == 0)
 		r = check_category(q->category, why);
 	if (r != 0)
 		return r;
-	hits = arena_alloc(a, limit * sizeof(*hits));
-	if (!hits)
-		return -ENOMEM;
-	r = find_hits(s, lane, q, limit, hits, &n_hits, why);
+	r = find_hits(s, lane, a, q, limit, &found, why);
 	if (r == 0)
-		r = fetch_hits(s, lane, a, q, hits, n_hits, ret_hits, ret_n);
+		r = fetch_hits(s, lane, a, q, found.hits, found.n, ret_hits, ret_n);
 	return r;
 }
 
@@ -448,6 +505,18 @@ static int check_change(const struct memory_change_in *change, struct why *why)
 	return r;
 }
 
+/* The vector is of the text that was. With or without a model: one may come back. */
+static int drop_vector(struct services *s, const struct memory_row *row)
+{
+	int r = store_memory_drop_vector(store_writer(s->store), row->seq);
+
+	if (r == 0)
+		r = memory_changes_no_vector(s->memory, row);
+	if (r == 0)
+		embedding_note(s->embedding, row->seq);
+	return r;
+}
+
 int memory_update(struct services *s, struct arena *a, const struct memory_asker *by,
 		  struct text id, const struct memory_change_in *change, struct memory *ret_memory,
 		  struct why *why)
@@ -455,6 +524,7 @@ int memory_update(struct services *s, struct arena *a, const struct memory_asker
 	struct connection *c = store_writer(s->store);
 	const struct store_scope scope = own_scope_of(by);
 	struct memory_row row;
+	bool other_text;
 	bool found;
 	int r = check_change(change, why);
 
@@ -462,6 +532,7 @@ int memory_update(struct services *s, struct arena *a, const struct memory_asker
 		r = get_row(c, &scope, id, a, &row, why);
 	if (r != 0)
 		return r;
+	other_text = change->content.data && !text_equal(change->content, row.content);
 	if (change->content.data)
 		row.content = change->content;
 	if (change->category.data)
@@ -474,10 +545,26 @@ int memory_update(struct services *s, struct arena *a, const struct memory_asker
 	r = store_memory_update(c, &row, &found);
 	if (r == 0)
 		r = memory_changes_add(s->memory, &row);
+	if (r == 0 && other_text)
+		r = drop_vector(s, &row);
 	return r != 0 ? r : from_row(a, &row, ret_memory);
 }
 
 /* ---- all of them ---- */
+
+static int count_vectors(struct services *s, int lane, const struct store_scope *scope,
+			 struct memory_counts *counts)
+{
+	struct store_model model;
+
+	if (!s->embedding)
+		return 0;
+	counts->model = embedding_model(s->embedding);
+	counts->model_fails = embedding_fails(s->embedding);
+	model = (struct store_model) {.name = counts->model, .dim = embedding_dim(s->embedding)};
+	return store_memory_count_vectors(store_lane(s->store, lane), scope, &model, clock_utc_ms(),
+					  &counts->vectors, &counts->pending);
+}
 
 int memory_stats(struct services *s, int lane, const struct memory_asker *by,
 		 struct memory_counts *ret_counts)
@@ -498,7 +585,7 @@ int memory_stats(struct services *s, int lane, const struct memory_asker *by,
 	};
 	memory_indexes_count(memory_service_indexes(s->memory), &ret_counts->n_indexes,
 			     &ret_counts->index_bytes);
-	return 0;
+	return count_vectors(s, lane, &scope, ret_counts);
 }
 
 int memory_export(struct services *s, int lane, struct arena *a, const struct memory_asker *by,

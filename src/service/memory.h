@@ -76,9 +76,10 @@ struct memory_query {
 	struct memory_asker by;
 	int64_t limit;        /* as given: 0 and less is the default, 10 */
 	struct text category; /* {NULL, 0}: any */
+	struct text vector;   /* what embedding_ask gave for the text; {NULL, 0}: words alone */
 };
 
-/* Best first. */
+/* Best first. With a vector, what is near in meaning is found beside what shares words. */
 int memory_search(struct services *s, int lane, struct arena *a, const struct memory_query *q,
 		  struct memory **ret_hits, unsigned *ret_n, struct why *why);
 
@@ -121,6 +122,10 @@ struct memory_counts {
 	int64_t owners;
 	size_t index_bytes;
 	unsigned n_indexes;
+	struct text model; /* that makes vectors; {NULL, 0}: none */
+	bool model_fails;
+	int64_t vectors;
+	int64_t pending; /* memories that will have one */
 };
 
 /* Of what `by` sees. */

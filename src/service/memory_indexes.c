@@ -6,21 +6,33 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "base/log.h"
 #include "service/memory_change.h"
 #include "service/memory_subjects.h"
 #include "store/memory.h"
+#include "store/memory_vector.h"
 
-/* One scope's index. `lock` guards the index itself, memory_indexes.lock all else. */
+/*
+ * One scope's index and vectors. `lock` guards these two, memory_indexes.lock all else.
+ *
+ * Whoever waits for a scope's lock may hold those of others, in the order of enum
+ * scope_kind; the writer holds none.
+ */
 struct held_index {
 	struct list link; /* in memory_indexes.scopes, the one used last at the end */
 	enum scope_kind kind;
 	struct text name; /* follows the struct */
 	struct search_index *index;
+	struct vector_block *vectors; /* NULL: nobody asked for them yet, or they do not fit */
 	pthread_rwlock_t lock;
-	struct list pending; /* changes that came while it was built */
-	size_t bytes;
+	struct list pending;        /* changes that came while it was built */
+	struct list vector_pending; /* ... while the vectors were */
+	size_t bytes;               /* of both; those of the vectors alone are: */
+	size_t vector_bytes;
 	unsigned refs;
+	unsigned refused_dim; /* vectors of this length do not fit */
 	bool built;
+	bool building_vectors;
 	bool stale; /* a change could not be made: of no use to anybody new */
 };
 
@@ -51,6 +63,8 @@ static void scope_free(struct memory_indexes *m, struct held_index *h)
 	list_remove(&h->link);
 	m->bytes -= h->bytes;
 	memory_changes_free(&h->pending);
+	memory_changes_free(&h->vector_pending);
+	vector_block_free(h->vectors);
 	search_index_free(h->index);
 	pthread_rwlock_destroy(&h->lock);
 	free(h);
@@ -105,6 +119,7 @@ static struct held_index *scope_new(struct memory_indexes *m, enum scope_kind ki
 		memcpy(h + 1, name.data, name.len);
 	h->name = (struct text) {.data = (const char *)(h + 1), .len = name.len};
 	list_init(&h->pending);
+	list_init(&h->vector_pending);
 	lock_init(&h->lock);
 	list_append(&m->scopes, &h->link);
 	return h;
@@ -134,13 +149,20 @@ static void make_room(struct memory_indexes *m)
 	}
 }
 
-/* With the lock held. */
-static void count_bytes(struct memory_indexes *m, struct held_index *h)
+/* With the lock held; what was measured while the scope's own was. */
+static void count_bytes(struct memory_indexes *m, struct held_index *h, size_t index_bytes,
+			size_t vector_bytes)
 {
-	size_t bytes = search_index_bytes(h->index);
+	size_t bytes = index_bytes + vector_bytes;
 
 	m->bytes += bytes - h->bytes;
 	h->bytes = bytes;
+	h->vector_bytes = vector_bytes;
+}
+
+static size_t vector_bytes(const struct held_index *h)
+{
+	return h->vectors ? vector_block_bytes(h->vectors) : 0;
 }
 
 static int index_row(struct search_index *index, struct search_scratch *scratch,
@@ -191,9 +213,27 @@ static struct store_scope store_scope_of(const struct held_index *h)
 static int apply(struct held_index *h, const struct memory_change *change,
 		 struct search_scratch *scratch)
 {
-	if (change->put)
+	switch (change->kind) {
+	case MEMORY_PUT:
 		return index_row(h->index, scratch, &change->row);
-	search_index_remove(h->index, (uint64_t)change->row.seq);
+	case MEMORY_GONE:
+		search_index_remove(h->index, (uint64_t)change->row.seq);
+		break;
+	case MEMORY_VECTOR:
+		break;
+	}
+	return 0;
+}
+
+static int apply_to_vectors(struct held_index *h, const struct memory_change *change)
+{
+	uint64_t key = (uint64_t)change->row.seq;
+
+	if (!h->vectors || change->kind == MEMORY_PUT)
+		return 0;
+	if (change->kind == MEMORY_VECTOR && change->dim == vector_block_dim(h->vectors))
+		return vector_block_put(h->vectors, key, change->vector, change->scale);
+	vector_block_remove(h->vectors, key);
 	return 0;
 }
 
@@ -221,7 +261,7 @@ static int finish_build(struct memory_indexes *m, struct held_index *h,
 	memory_changes_free(&h->pending);
 	h->built = true;
 	h->stale = h->stale || r != 0;
-	count_bytes(m, h);
+	count_bytes(m, h, search_index_bytes(h->index), 0);
 	pthread_cond_broadcast(&m->built);
 	return r;
 }
@@ -263,21 +303,155 @@ static int find_or_build(struct memory_indexes *m, enum scope_kind kind, struct 
 	return r;
 }
 
+/* ---- vectors ---- */
+
+static int build_vector(void *arg, int64_t seq, const int8_t *bytes, float scale)
+{
+	return vector_block_put(arg, (uint64_t)seq, bytes, scale);
+}
+
+static int read_vectors(const struct held_index *h, const struct store_model *model,
+			struct connection *c, size_t room, struct vector_block **ret_block)
+{
+	const struct store_scope scope = store_scope_of(h);
+	struct vector_block *block = vector_block_new(model->dim, room);
+	int r = block ? store_memory_each_vector(c, &scope, model, build_vector, block) : -ENOMEM;
+
+	if (r != 0)
+		vector_block_free(block);
+	else
+		*ret_block = block;
+	return r;
+}
+
+static void set_vectors(struct held_index *h, struct vector_block *block)
+{
+	struct vector_block *old;
+
+	pthread_rwlock_wrlock(&h->lock);
+	old = h->vectors;
+	h->vectors = block;
+	pthread_rwlock_unlock(&h->lock);
+	vector_block_free(old);
+}
+
+/* With the lock held, and again at the end: what was committed since the store was read. */
+static int catch_up(struct memory_indexes *m, struct held_index *h, size_t *bytes)
+{
+	int r = 0;
+
+	while (r == 0 && !list_empty(&h->vector_pending)) {
+		struct list changes;
+
+		list_init(&changes);
+		list_splice(&changes, &h->vector_pending);
+		pthread_mutex_unlock(&m->lock);
+		pthread_rwlock_wrlock(&h->lock);
+		list_for_each (at, following, &changes) {
+			if (r == 0)
+				r = apply_to_vectors(h, list_entry(at, struct memory_change, link));
+		}
+		*bytes = vector_bytes(h);
+		pthread_rwlock_unlock(&h->lock);
+		memory_changes_free(&changes);
+		pthread_mutex_lock(&m->lock);
+	}
+	return r;
+}
+
+/* With the lock held; comes back with it held. As with an index: whatever is committed
+ * from now on comes to vector_pending, the rest is in the store. */
+static int build_vectors(struct memory_indexes *m, struct held_index *h,
+			 const struct store_model *model, struct connection *c)
+{
+	size_t index_bytes = h->bytes - h->vector_bytes;
+	size_t room = m->max_bytes > index_bytes ? m->max_bytes - index_bytes : 1;
+	struct vector_block *block = NULL;
+	size_t bytes;
+	int r;
+
+	h->building_vectors = true;
+	pthread_mutex_unlock(&m->lock);
+	r = read_vectors(h, model, c, room, &block);
+	bytes = block ? vector_block_bytes(block) : 0;
+	set_vectors(h, block);
+	pthread_mutex_lock(&m->lock);
+	if (r == 0)
+		r = catch_up(m, h, &bytes);
+	if (r != 0) {
+		memory_changes_free(&h->vector_pending);
+		pthread_mutex_unlock(&m->lock);
+		set_vectors(h, NULL);
+		pthread_mutex_lock(&m->lock);
+		bytes = 0;
+	}
+	count_bytes(m, h, h->bytes - h->vector_bytes, bytes);
+	h->building_vectors = false;
+	pthread_cond_broadcast(&m->built);
+	return r;
+}
+
+/* With the lock held; comes back with it held. The scope is referred to. */
+static int want_vectors(struct memory_indexes *m, struct held_index *h,
+			const struct store_model *model, struct connection *c)
+{
+	bool known;
+	int r;
+
+	while (h->building_vectors)
+		pthread_cond_wait(&m->built, &m->lock);
+	pthread_mutex_unlock(&m->lock);
+	pthread_rwlock_rdlock(&h->lock);
+	known = h->vectors && vector_block_dim(h->vectors) == model->dim;
+	pthread_rwlock_unlock(&h->lock);
+	pthread_mutex_lock(&m->lock);
+	if (known || h->building_vectors || h->refused_dim == model->dim)
+		return 0;
+	r = build_vectors(m, h, model, c);
+	if (r != REFUSE_LIMIT)
+		return r;
+	/* Words alone must do. */
+	h->refused_dim = model->dim;
+	log_warn("vectors do not fit", "dim=%u index_bytes=%zu", model->dim, m->max_bytes);
+	return 0;
+}
+
+const struct vector_block *held_vectors(const struct held_index *h)
+{
+	return h->vectors;
+}
+
+/* ---- for searches ---- */
+
+/* With the lock held: nobody drops it from here on. */
+static int refer(struct memory_indexes *m, struct held_index *h, const struct store_model *model,
+		 struct connection *c)
+{
+	int r = 0;
+
+	h->refs++;
+	list_remove(&h->link);
+	list_append(&m->scopes, &h->link);
+	if (model)
+		r = want_vectors(m, h, model, c);
+	make_room(m);
+	if (r != 0 && --h->refs == 0 && h->stale)
+		scope_free(m, h);
+	return r;
+}
+
 int memory_indexes_hold(struct memory_indexes *m, enum scope_kind kind, struct text name,
-			struct connection *c, struct search_scratch *scratch,
-			struct held_index **ret_held, struct why *why)
+			const struct store_model *model, struct connection *c,
+			struct search_scratch *scratch, struct held_index **ret_held,
+			struct why *why)
 {
 	struct held_index *h;
 	int r;
 
 	pthread_mutex_lock(&m->lock);
 	r = find_or_build(m, kind, name, c, scratch, &h);
-	if (r == 0) {
-		h->refs++;
-		list_remove(&h->link);
-		list_append(&m->scopes, &h->link);
-		make_room(m);
-	}
+	if (r == 0)
+		r = refer(m, h, model, c);
 	pthread_mutex_unlock(&m->lock);
 	if (r != 0)
 		return explain(r, m, why);
@@ -300,30 +474,44 @@ void memory_indexes_release(struct memory_indexes *m, struct held_index *h)
 	pthread_mutex_unlock(&m->lock);
 }
 
+static void keep_for_later(struct held_index *h, struct list *list,
+			   const struct memory_change *change)
+{
+	struct memory_change *copy = memory_change_new(change);
+
+	if (copy)
+		list_append(list, &copy->link);
+	else
+		h->stale = true;
+}
+
 /* With the lock held; lets it go while the index itself is changed, so that
  * searches elsewhere go on. */
 static void change_scope(struct memory_indexes *m, struct held_index *h,
 			 const struct memory_change *change, struct search_scratch *scratch)
 {
+	size_t index_bytes;
+	size_t bytes;
 	int r;
 
 	if (!h->built) {
-		struct memory_change *copy = memory_change_new(change->put, &change->row);
-
-		if (copy)
-			list_append(&h->pending, &copy->link);
-		else
-			h->stale = true;
+		keep_for_later(h, &h->pending, change);
 		return;
 	}
+	if (h->building_vectors)
+		keep_for_later(h, &h->vector_pending, change);
 	h->refs++;
 	pthread_mutex_unlock(&m->lock);
 	pthread_rwlock_wrlock(&h->lock);
 	r = apply(h, change, scratch);
+	if (r == 0)
+		r = apply_to_vectors(h, change);
+	index_bytes = search_index_bytes(h->index);
+	bytes = vector_bytes(h);
 	pthread_rwlock_unlock(&h->lock);
 	pthread_mutex_lock(&m->lock);
 	h->refs--;
-	count_bytes(m, h);
+	count_bytes(m, h, index_bytes, bytes);
 	if (r != 0)
 		h->stale = true;
 	if (h->stale && h->refs == 0)

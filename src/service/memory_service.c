@@ -8,6 +8,7 @@
 #include "service/memory_change.h"
 #include "service/memory_indexes.h"
 #include "store/memory.h"
+#include "store/memory_vector.h"
 
 struct memory_service {
 	struct store *store;
@@ -66,9 +67,9 @@ struct search_scratch *memory_service_scratch(struct memory_service *m, int lane
 	return m->scratches[lane < 0 ? m->n_readers : (unsigned)lane];
 }
 
-static int change(struct memory_service *m, bool put, const struct memory_row *row)
+static int change(struct memory_service *m, const struct memory_change *like)
 {
-	struct memory_change *c = memory_change_new(put, row);
+	struct memory_change *c = memory_change_new(like);
 
 	if (!c)
 		return -ENOMEM;
@@ -78,12 +79,38 @@ static int change(struct memory_service *m, bool put, const struct memory_row *r
 
 int memory_changes_add(struct memory_service *m, const struct memory_row *row)
 {
-	return change(m, true, row);
+	const struct memory_change put = {.kind = MEMORY_PUT, .row = *row};
+
+	return change(m, &put);
 }
 
 int memory_changes_remove(struct memory_service *m, const struct memory_row *row)
 {
-	return change(m, false, row);
+	const struct memory_change gone = {.kind = MEMORY_GONE, .row = *row};
+
+	return change(m, &gone);
+}
+
+int memory_changes_vector(struct memory_service *m, const struct store_bare_memory *memory,
+			  const int8_t *bytes, unsigned dim, float scale)
+{
+	const struct memory_change vector = {
+		.kind = MEMORY_VECTOR,
+		.row = {.seq = memory->seq, .owner = memory->owner, .chat = memory->chat},
+		.vector = bytes,
+		.dim = dim,
+		.scale = scale,
+	};
+
+	return change(m, &vector);
+}
+
+int memory_changes_no_vector(struct memory_service *m, const struct memory_row *row)
+{
+	const struct store_bare_memory memory = {
+		.seq = row->seq, .owner = row->owner, .chat = row->chat};
+
+	return memory_changes_vector(m, &memory, NULL, 0, 0);
 }
 
 void memory_changes_mark(struct memory_service *m)

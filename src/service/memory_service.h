@@ -26,6 +26,10 @@ struct search_scratch *memory_service_scratch(struct memory_service *m, int lane
 struct memory_row;
 int memory_changes_add(struct memory_service *m, const struct memory_row *row);
 int memory_changes_remove(struct memory_service *m, const struct memory_row *row);
+struct store_bare_memory;
+int memory_changes_vector(struct memory_service *m, const struct store_bare_memory *memory,
+			  const int8_t *bytes, unsigned dim, float scale);
+int memory_changes_no_vector(struct memory_service *m, const struct memory_row *row);
 void memory_changes_mark(struct memory_service *m); /* a call begins */
 void memory_changes_undo(struct memory_service *m); /* back to the mark */
 void memory_changes_drop(struct memory_service *m);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "service/embedding.h"
 #include "service/memory_service.h"
 #include "store/store.h"
 
@@ -31,6 +32,7 @@ void services_close(struct services *s)
 {
 	if (!s)
 		return;
+	embedding_free(s->embedding);
 	memory_service_free(s->memory);
 	store_close(s->store);
 	free(s);
@@ -49,8 +51,10 @@ int services_commit(void *services)
 	struct services *s = services;
 	int r = store_commit(s->store);
 
-	if (r == 0)
+	if (r == 0) {
 		memory_changes_apply(s->memory);
+		embedding_committed(s->embedding);
+	}
 	memory_changes_drop(s->memory);
 	return r;
 }

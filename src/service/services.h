@@ -9,6 +9,7 @@
 
 #include "base/why.h"
 
+struct embedding;
 struct memory_service;
 struct store;
 
@@ -22,6 +23,7 @@ struct store_health {
 struct services {
 	struct store *store;
 	struct memory_service *memory;
+	struct embedding *embedding; /* NULL: there is no model; see embedding.h */
 	struct store_health health;
 };
 

@@ -25,6 +25,8 @@ struct ash_who {
  * are required. Refuses a call without a valid one then. */
 int ash_asker(struct call *c, const struct ash_who *who, struct memory_asker *ret_asker);
 
+/* On the loop: has the model make the question's vector, if there is a model. */
+void ash_before_search(struct call *c);
 struct done ash_search(struct call *c);
 struct done ash_add(struct call *c);
 struct done ash_list(struct call *c);

@@ -127,6 +127,7 @@ static const struct method methods[] = {
 	 FIELDS(search_fields),
 	 .in_size = sizeof(struct search_in),
 	 .handle = ash_search,
+	 .before = ash_before_search,
 	 .where = READER},
 	{.name = "memory.add",
 	 .doc = "Remembers something",

@@ -5,6 +5,8 @@
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/ash/ash.h"
+#include "service/embedding.h"
+#include "service/services.h"
 
 static struct services *services(const struct call *c)
 {
@@ -136,14 +138,67 @@ static void write_added(struct call *c, struct memory *m)
 	write_entry(j, m);
 }
 
+/* Between before and handler: c->state. */
+struct search_state {
+	struct embedding_question *question;
+	struct text vector;
+};
+
+static void on_vector(void *arg, struct text vector)
+{
+	struct call *c = arg;
+	struct search_state *s = c->state;
+
+	/* Without memory for it, words alone will do. */
+	s->vector.data = vector.data ? arena_copy(&c->arena, vector.data, vector.len) : NULL;
+	s->vector.len = s->vector.data ? vector.len : 0;
+	call_go_on(c);
+}
+
+static void on_search_cancel(struct call *c, void *arg)
+{
+	const struct search_state *s = c->state;
+
+	(void)arg;
+	embedding_cancel(s->question);
+	call_go_on(c);
+}
+
+/* A call that will be refused costs no question to the model. */
+static bool may_ask(struct call *c, const struct search_in *in)
+{
+	struct memory_asker by;
+
+	return services(c)->embedding && ash_asker(c, &in->who, &by) == 0;
+}
+
+void ash_before_search(struct call *c)
+{
+	const struct search_in *in = c->in;
+	struct search_state *s = NULL;
+
+	if (may_ask(c, in))
+		s = arena_zalloc(&c->arena, sizeof(*s));
+	if (s)
+		s->question = embedding_ask(services(c)->embedding, in->query, on_vector, c);
+	c->state = s;
+	if (s && s->question)
+		call_wait(c, on_search_cancel, NULL);
+	else
+		call_go_on(c);
+}
+
 struct done ash_search(struct call *c)
 {
 	const struct search_in *in = c->in;
+	const struct search_state *state = c->state;
 	struct memory_query q = {.text = in->query, .limit = in->limit};
 	struct memory *hits;
 	unsigned n;
 	int r = ash_asker(c, &in->who, &q.by);
 
+	if (state)
+		q.vector = state->vector;
 	if (r == 0)
 		r = memory_search(services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)

@@ -113,6 +113,9 @@ static struct done handle_stats(struct call *c)
 	json_member_int(j, "owners", n.owners);
 	json_member_uint(j, "indexes", n.n_indexes);
 	json_member_uint(j, "index_bytes", n.index_bytes);
+	json_member_str(j, "embedding", !n.model.data ? "off" : n.model_fails ? "failing" : "ok");
+	json_member_int(j, "vectors", n.vectors);
+	json_member_int(j, "vectors_pending", n.pending);
 	json_end_object(j);
 	return call_reply(c);
 }
