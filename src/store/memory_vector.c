@@ -155,24 +155,20 @@ int store_memory_find_bare(struct connection *c, const struct store_bare_opts *o
 
 /* ---- those with ---- */
 
-int store_memory_put_vector(struct connection *c, const struct store_model *model,
-			    const struct store_vector *v, bool *ret_found)
+/* Of a memory that still has the text it was made of. */
+static int put_head(struct connection *c, const struct store_model *model,
+		    const struct store_vector *v, bool *ret_found)
 {
 	static const struct query sql = {
-		"INSERT INTO memory_vector (seq, model, dim, scale, bytes, numbers)"
-		" SELECT seq, :model, :dim, :scale, :bytes, :numbers FROM memory"
+		"INSERT INTO memory_vector (seq, model, dim, scale)"
+		" SELECT seq, :model, :dim, :scale FROM memory"
 		" WHERE seq = :seq AND content_hash = :hash"
 		" ON CONFLICT (seq) DO UPDATE SET model = excluded.model, dim = excluded.dim,"
-		" scale = excluded.scale, bytes = excluded.bytes, numbers = excluded.numbers"
-		" RETURNING seq"};
-	CLEANUP(freep) char *numbers = malloc((size_t)model->dim * 4 + 1);
+		" scale = excluded.scale RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool found;
 	int r;
 
-	if (!numbers)
-		return -ENOMEM;
-	put_floats(numbers, v->numbers, model->dim);
 	r = query_start(c, &sql, &q);
 	if (r != 0)
 		return r;
@@ -180,11 +176,49 @@ int store_memory_put_vector(struct connection *c, const struct store_model *mode
 	query_bind_int(q, ":seq", v->seq);
 	query_bind_int(q, ":hash", v->hash);
 	query_bind_double(q, ":scale", v->scale);
-	query_bind_blob(q, ":bytes", v->bytes, model->dim);
-	query_bind_blob(q, ":numbers", numbers, (size_t)model->dim * 4);
 	r = query_next(q, &found);
 	if (r == 0 && found)
 		r = query_run(q);
+	if (r == 0)
+		*ret_found = found;
+	return r;
+}
+
+static int put_blob(struct connection *c, const struct query *sql, int64_t seq, const void *data,
+		    size_t n)
+{
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", seq);
+	query_bind_blob(q, ":data", data, n);
+	return query_run(q);
+}
+
+int store_memory_put_vector(struct connection *c, const struct store_model *model,
+			    const struct store_vector *v, bool *ret_found)
+{
+	static const struct query bytes = {
+		"INSERT INTO memory_vector_bytes (seq, bytes) VALUES (:seq, :data)"
+		" ON CONFLICT (seq) DO UPDATE SET bytes = excluded.bytes"};
+	static const struct query floats = {
+		"INSERT INTO memory_vector_floats (seq, floats) VALUES (:seq, :data)"
+		" ON CONFLICT (seq) DO UPDATE SET floats = excluded.floats"};
+	CLEANUP(freep) char *numbers = malloc((size_t)model->dim * 4 + 1);
+	bool found;
+	int r;
+
+	if (!numbers)
+		return -ENOMEM;
+	put_floats(numbers, v->numbers, model->dim);
+	r = put_head(c, model, v, &found);
+	if (r == 0 && found)
+		r = put_blob(c, &bytes, v->seq, v->bytes, model->dim);
+	if (r == 0 && found)
+		r = put_blob(c, &floats, v->seq, numbers, (size_t)model->dim * 4);
 	if (r == 0)
 		*ret_found = found;
 	return r;
@@ -204,7 +238,8 @@ int store_memory_drop_vector(struct connection *c, int64_t seq)
 }
 
 #define OF_MODEL                                                                                   \
-	" AS m JOIN memory_vector AS v ON v.seq = m.seq WHERE v.model = :model AND v.dim = :dim"
+	" AS m JOIN memory_vector AS v ON v.seq = m.seq"                                           \
+	" JOIN memory_vector_bytes AS b ON b.seq = m.seq WHERE v.model = :model AND v.dim = :dim"
 
 static int hand_out(struct statement *q, unsigned dim, store_vector_fn fn, void *arg)
 {
@@ -231,8 +266,8 @@ int store_memory_each_vector(struct connection *c, const struct store_scope *sco
 			     const struct store_model *model, store_vector_fn fn, void *arg)
 {
 	static const struct query some = {
-		"SELECT v.seq, v.scale, v.bytes FROM (" WALK("seq", "") ")" OF_MODEL};
-	static const struct query all = {"SELECT v.seq, v.scale, v.bytes FROM memory" OF_MODEL};
+		"SELECT v.seq, v.scale, b.bytes FROM (" WALK("seq", "") ")" OF_MODEL};
+	static const struct query all = {"SELECT v.seq, v.scale, b.bytes FROM memory" OF_MODEL};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -246,8 +281,9 @@ int store_memory_each_vector(struct connection *c, const struct store_scope *sco
 int store_memory_find_vector(struct connection *c, const struct store_model *model, int64_t seq,
 			     float *ret_numbers, bool *ret_found)
 {
-	static const struct query sql = {"SELECT numbers FROM memory_vector"
-					 " WHERE seq = :seq AND model = :model AND dim = :dim"};
+	static const struct query sql = {
+		"SELECT f.floats FROM memory_vector AS v JOIN memory_vector_floats AS f ON"
+		" f.seq = v.seq WHERE v.seq = :seq AND v.model = :model AND v.dim = :dim"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	struct text numbers = {0};
 	bool found;

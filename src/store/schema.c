@@ -43,23 +43,31 @@ static const char first_tables[] =
 
 /*
  * A memory has at most one vector: of the model that was asked last. dim is how many
- * numbers; bytes are they in a byte each, times scale, which is what searches load, and
- * numbers are they as 32-bit floats, least byte first, which few rows are read for.
+ * numbers it has; they are kept in a byte each, times scale, which is what searches load,
+ * and as 32-bit floats, least byte first, of which few are read at a time. In tables of
+ * their own: who has a vector is asked of all memories, and should not mean
+ * reading all vectors.
  */
-static const char vector_table[] =
+static const char vector_tables[] =
 	"CREATE TABLE memory_vector ("
 	"	seq INTEGER PRIMARY KEY REFERENCES memory (seq) ON DELETE CASCADE,"
 	"	model TEXT NOT NULL,"
 	"	dim INTEGER NOT NULL,"
-	"	scale REAL NOT NULL,"
-	"	bytes BLOB NOT NULL,"
-	"	numbers BLOB NOT NULL"
+	"	scale REAL NOT NULL"
+	") STRICT;"
+	"CREATE TABLE memory_vector_bytes ("
+	"	seq INTEGER PRIMARY KEY REFERENCES memory_vector (seq) ON DELETE CASCADE,"
+	"	bytes BLOB NOT NULL"
+	") STRICT;"
+	"CREATE TABLE memory_vector_floats ("
+	"	seq INTEGER PRIMARY KEY REFERENCES memory_vector (seq) ON DELETE CASCADE,"
+	"	floats BLOB NOT NULL"
 	") STRICT;";
 
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
 	first_tables,
-	vector_table,
+	vector_tables,
 };
 
 int schema_newest(void)

@@ -52,6 +52,8 @@ class Model:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = 1 << 20  # an answer in one piece
+            disable_nagle_algorithm = True
 
             def log_message(self, *args):
                 pass
@@ -105,6 +107,7 @@ class Model:
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(body)
+        handler.wfile.flush()
 
     def all_asked(self):
         with self.lock:

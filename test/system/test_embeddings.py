@@ -134,6 +134,7 @@ def test_a_dribbling_model_leaves_the_search_to_words():
 
             def dribble(handler, texts):
                 handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                handler.wfile.flush()
                 while not model.open.wait(0.02):
                     handler.wfile.write(b" ")
                     handler.wfile.flush()
@@ -275,7 +276,8 @@ def test_what_is_deleted_is_not_found_by_its_vector():
             same(search(c, "vehicle"), ["a sedan was sold"], "hits")
             all_done(c, 1)
         db = sqlite3.connect(root("koine.db"))
-        same(db.execute("SELECT count(*) FROM memory_vector").fetchone(), (1,), "vectors left")
+        for table in ("memory_vector", "memory_vector_bytes", "memory_vector_floats"):
+            same(db.execute("SELECT count(*) FROM " + table).fetchone(), (1,), table)
         db.close()
 
 
