@@ -656,7 +656,11 @@ def test_created_at_is_the_entrys_own_time():
         same(got["created_at"], "2023-05-07T08:00:00.000000+00:00")
         same(ash.add("older", created_at="2021-01-02")["created_at"],
              "2021-01-02T00:00:00.000000+00:00")
-        same(ash.contents(), ["new", "old", "older"])
+        same(ash.add("epoch", created_at="1970-01-01T00:00:00Z")["created_at"][:19],
+             "1970-01-01T00:00:00")
+        same(ash.add("moon", created_at="1969-07-20T20:17:40Z")["created_at"],
+             "1969-07-20T20:17:40.000000+00:00")
+        same(ash.contents(), ["new", "old", "older", "epoch", "moon"])
 
 
 def test_memories_survive_a_restart():

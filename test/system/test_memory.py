@@ -137,14 +137,17 @@ def test_what_was_exported_can_be_imported():
             add(c, "went running", user_id="ann", created_at="2024-03-%02dT07:00:00Z" % day)
         entries, _ = export(c)
         same(len(entries), 6, "exported")
+        entries.append(dict(entries[-1], content="of the first moment",
+                            created_at="1970-01-01T00:00:00.001Z"))
+        entries.append(dict(entries[-1], content="before all", created_at="1955-11-05T06:00:00.000Z"))
         to = new.connect()
-        same(to.call("memory.import", {"entries": entries}), {"imported": 6})
+        same(to.call("memory.import", {"entries": entries}), {"imported": 8})
         got, _ = export(to)
         same([without(e, "id", "updated_at") for e in got],
              [without(e, "id", "updated_at") for e in entries])
         # The same again at once is what a client does that got no answer.
         to.call("memory.import", {"entries": entries})
-        same(len(export(to)[0]), 6, "after a repetition")
+        same(len(export(to)[0]), 8, "after a repetition")
 
 
 def test_import_of_the_mcp_memory_server():

@@ -249,6 +249,8 @@ static int read_created(struct call *c, const struct value *v, struct memory_new
 	if (v->kind != VALUE_STRING || !clock_parse_iso(value_text(v), &new->created_ms))
 		return refuse_field(&c->why, "created_at",
 				    "created_at must be a time like 2026-11-15T07:47:17Z");
+	if (new->created_ms == 0)
+		new->created_ms = 1; /* 0 would say that none is given */
 	return 0;
 }
 

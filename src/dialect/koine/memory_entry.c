@@ -98,6 +98,8 @@ static int read_time(const struct value *entry, const char *member, int64_t *ret
 
 	if (r == 0 && t.data && !clock_parse_iso(t, ret_ms))
 		return wrong(why, member, "a time like 2026-11-15T07:47:17Z");
+	if (r == 0 && t.data && *ret_ms == 0)
+		*ret_ms = 1; /* 0 would say that none is given */
 	return r;
 }
 
