@@ -364,6 +364,7 @@ int store_memory_find_same(struct connection *c, const struct memory_row *like, 
 		" AND owner IS NOT DISTINCT FROM :owner AND chat IS NOT DISTINCT FROM :chat"
 		" AND shared = :shared AND (:created = 0 OR created_ms = :created)"
 		" AND (:subjects IS NULL OR subjects = :subjects)"
+		" AND (expires_ms IS NULL OR expires_ms > :stored)"
 		" AND content = :content ORDER BY stored_ms, seq LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
@@ -378,6 +379,7 @@ int store_memory_find_same(struct connection *c, const struct memory_row *like, 
 	query_bind_int(q, ":shared", like->shared);
 	query_bind_int(q, ":created", like->created_ms);
 	query_bind_text(q, ":subjects", like->subjects);
+	query_bind_int(q, ":stored", like->stored_ms);
 	query_bind_text(q, ":content", like->content);
 	return take_row(q, arena, ret_row, ret_found);
 }

@@ -81,7 +81,8 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 			     unsigned *ret_n);
 
 /* The first that came since `since_ms` with the content, owner, chat and `shared` of `like`;
- * also with its created_ms unless that is 0, and with its subjects unless they are NULL. */
+ * also with its created_ms unless that is 0, and with its subjects unless they are NULL. One
+ * that had expired when `like` came is none. */
 int store_memory_find_same(struct connection *c, const struct memory_row *like, int64_t since_ms,
 			   struct arena *arena, struct memory_row *ret_row, bool *ret_found);
 

@@ -596,6 +596,8 @@ def test_a_repeated_add_is_one_memory():
         ids.add(ash.add("once ", **who)["id"])
         same(len(ids), 7, "memories")
         # What is gone is not there to be repeated.
+        ids.add(ash.add("short-lived", expires_days=-1)["id"])
+        same(ash.add("short-lived")["id"] in ids, False, "an expired memory was answered")
         ash.delete(first["id"])
         check(ash.add("once", **who)["id"] not in ids, "a deleted memory was answered")
 
