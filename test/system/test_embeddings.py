@@ -356,6 +356,20 @@ def test_another_length_under_the_same_name_makes_all_anew():
             same(search(c, "vehicle")[0], "the automobile needs new tyres", "first hit")
 
 
+def test_another_length_is_noticed_when_a_memory_comes():
+    with Folder() as root, Model(dim=64) as model:
+        with daemon_with(model, root=root.path) as d:
+            c = d.connect()
+            fill(c, 100)
+            all_done(c, 100)
+        model.dim = 96
+        with daemon_with(model, root=root.path) as d:
+            c = d.connect()
+            add(c, "the automobile needs new tyres")
+            wait_until(lambda: model.times_asked("note number 3 about thing3") == 2, "new vectors")
+            all_done(c, 101)
+
+
 def test_another_model_makes_all_anew():
     with Folder() as root, Model() as model:
         with daemon_with(model, root=root.path) as d:

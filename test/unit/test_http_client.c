@@ -347,6 +347,25 @@ static void a_stream_comes_in_pieces_before_its_end(void **state)
 	assert_memory_equal(t->body, "half", 4);
 }
 
+static int count_only(void *arg, int status, const char *data, size_t n)
+{
+	struct taken *t = arg;
+
+	(void)status;
+	(void)data;
+	t->body_len += n;
+	return 0;
+}
+
+static void a_stream_has_a_limit_too(void **state)
+{
+	const struct http_fetch_opts opts = {.on_data = count_only, .response_max = 100000};
+	const struct taken *t = get(*state, "/big", &opts);
+
+	assert_int_equal(t->error, -EMSGSIZE);
+	assert_in_range(t->body_len, 1, 100000);
+}
+
 static int stop_at_once(void *arg, int status, const char *data, size_t n)
 {
 	(void)arg;
@@ -483,6 +502,7 @@ int main(void)
 		T(what_is_not_http_is_an_error),
 		T(an_answer_over_the_limit_is_an_error),
 		T(a_stream_comes_in_pieces_before_its_end),
+		T(a_stream_has_a_limit_too),
 		T(on_data_can_end_it),
 		T(on_data_can_cancel_and_start_others),
 		T(a_cancelled_fetch_says_nothing),
