@@ -116,6 +116,27 @@ def constant(requests):
     return b'{"result":{"pong":true},"id":1}\n' * len(requests)
 
 
+seen = set()
+
+
+def never_the_same(requests):
+    """Refuses a text that came before, as a store that takes it for a retry would."""
+    texts = [r["params"]["content"] for r in requests]
+    is_new = len(set(texts)) == len(texts) and not seen & set(texts)
+    seen.update(texts)
+    return right(requests) if is_new else error_answer(requests)
+
+
+def about_something(requests):
+    """A question in words, one for each request, and not the same one every time."""
+    texts = {r["params"]["query"] for r in requests}
+    is_good = len(texts) > 1 and all(len(t.split()) > 1 and "$" not in t for t in texts)
+    return right(requests) if is_good else error_answer(requests)
+
+
+ADD = ["--request", '{"jsonrpc":"2.0","params":{"content":"$TEXT"},"id":$ID}']
+ASK = ["--made", "1000,10,100", "--request",
+       '{"jsonrpc":"2.0","params":{"query":"$QUESTION"},"id":$ID}']
 HTTP = ["--framing", "http"]
 LENGTH = ["--framing", "length"]
 FIXED = ["--answers", "fixed"]
@@ -123,11 +144,12 @@ LARGE = ["--payload", "10k"]
 
 HONEST = [(right, []), (right_in_any_order, []), (right_version_1, []), (right_lengths, LENGTH),
           (right_http, HTTP), (constant, FIXED), (right, LARGE), (right_lengths, LENGTH + LARGE),
-          (right_http, HTTP + LARGE)]
+          (right_http, HTTP + LARGE), (never_the_same, ADD), (about_something, ASK)]
 LIARS = [(wrong_id, []), (same_id_twice, []), (text_id, []), (id_only_inside_result, []),
          (error_answer, []), (error_beside_result, []), (null_result, []), (one_too_many, []),
          (one_too_few, []), (cut_short, []), (not_json, []), (hang_up, []), (http_503, HTTP),
-         (http_out_of_order, HTTP), (changing, FIXED), (constant, []), (right, LENGTH)]
+         (http_out_of_order, HTTP), (changing, FIXED), (constant, []), (right, LENGTH),
+         (never_the_same, ADD)]  # the second time it has seen them all
 
 
 def take_requests(data):
