@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 
@@ -19,9 +20,20 @@ enum { READERS_DEFAULT = 4, READERS_MAX = 64 };
 struct queue {
 	struct list jobs;
 	pthread_cond_t filled;
-	unsigned n_waiting; /* threads; with jobs there, one of them is on its way */
+	unsigned n_jobs;
+	unsigned n_enough;  /* jobs that a thread is woken for */
+	unsigned n_waiting; /* threads; with enough jobs there, one of them is on its way */
 	bool waking;
 };
+
+/* What the writer knows of its last batch. */
+struct pace {
+	unsigned n_jobs;
+	int64_t commit_ns;
+};
+
+/* The writer waits for company at most this part of what the last commit took. */
+enum { GATHER_PART = 4, GATHER_MAX_NS = 1000000 };
 
 struct lane {
 	struct workers *workers;
@@ -86,11 +98,13 @@ static void pick(struct queue *q, bool all, struct list *jobs)
 {
 	if (all) {
 		list_splice(jobs, &q->jobs);
+		q->n_jobs = 0;
 	} else if (!list_empty(&q->jobs)) {
 		struct list *first = list_first(&q->jobs);
 
 		list_remove(first);
 		list_append(jobs, first);
+		q->n_jobs--;
 	}
 }
 
@@ -111,7 +125,7 @@ static void exchange(struct workers *w, struct queue *q, bool all, struct list *
 /* With the lock held: whether one more thread is to be woken, once the lock is free. */
 static bool wants_thread(struct queue *q)
 {
-	if (q->waking || q->n_waiting == 0 || list_empty(&q->jobs))
+	if (q->waking || q->n_waiting == 0 || q->n_jobs < q->n_enough)
 		return false;
 	q->waking = true;
 	return true;
@@ -135,16 +149,6 @@ static void await_jobs(struct workers *w, struct queue *q, bool all, struct list
 		pthread_cond_signal(&q->filled);
 }
 
-/* Hands back `jobs`, then waits for others; takes one, or all. False when the thread
- * shall end. */
-static bool take(struct workers *w, struct queue *q, bool all, struct list *jobs)
-{
-	exchange(w, q, all, jobs);
-	if (list_empty(jobs))
-		await_jobs(w, q, all, jobs);
-	return !list_empty(jobs);
-}
-
 static void *reader_main(void *arg)
 {
 	struct lane *lane = arg;
@@ -152,13 +156,18 @@ static void *reader_main(void *arg)
 	struct list jobs;
 
 	list_init(&jobs);
-	while (take(w, &w->reads, false, &jobs)) {
-		struct job *job = list_entry(list_first(&jobs), struct job, link);
+	for (;;) {
+		struct job *job;
 
+		exchange(w, &w->reads, false, &jobs);
+		if (list_empty(&jobs))
+			await_jobs(w, &w->reads, false, &jobs);
+		if (list_empty(&jobs))
+			return NULL;
+		job = list_entry(list_first(&jobs), struct job, link);
 		job->result = 0;
 		job->run(job, lane->number);
 	}
-	return NULL;
 }
 
 static int write_one(struct workers *w, struct job *job)
@@ -172,7 +181,24 @@ static int write_one(struct workers *w, struct job *job)
 	return o->leave ? o->leave(o->arg, job->keep) : 0;
 }
 
-static void write_batch(struct workers *w, struct list *jobs)
+static int64_t steady_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int commit(struct workers *w, struct pace *pace)
+{
+	int64_t start = steady_ns();
+	int r = w->opts.commit ? w->opts.commit(w->opts.arg) : 0;
+
+	pace->commit_ns = steady_ns() - start;
+	return r;
+}
+
+static void write_batch(struct workers *w, struct list *jobs, struct pace *pace)
 {
 	int r = w->opts.begin ? w->opts.begin(w->opts.arg) : 0;
 
@@ -181,8 +207,8 @@ static void write_batch(struct workers *w, struct list *jobs)
 
 		job->result = r == 0 ? write_one(w, job) : r;
 	}
-	if (r == 0 && w->opts.commit)
-		r = w->opts.commit(w->opts.arg);
+	if (r == 0)
+		r = commit(w, pace);
 	list_for_each (at, following, jobs) {
 		struct job *job = list_entry(at, struct job, link);
 
@@ -191,16 +217,67 @@ static void write_batch(struct workers *w, struct list *jobs)
 	}
 }
 
+static unsigned count(const struct list *jobs)
+{
+	unsigned n = 0;
+
+	list_for_each (at, following, jobs)
+		n++;
+	return n;
+}
+
+/*
+ * Those who were answered together ask again together, but never at once: the first
+ * of them would have a commit for itself while all others wait for the next. So the
+ * writer gives them a moment, short beside what the commit will take. Who writes
+ * alone is never made to wait.
+ */
+static void gather(struct workers *w, unsigned n_wanted, const struct pace *pace, struct list *jobs)
+{
+	struct queue *q = &w->writes;
+	unsigned n = count(jobs);
+	int64_t wait = pace->commit_ns / GATHER_PART;
+	int64_t until = steady_ns() + (wait < GATHER_MAX_NS ? wait : GATHER_MAX_NS);
+	const struct timespec at = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
+	int r = 0;
+
+	if (n >= n_wanted)
+		return;
+	pthread_mutex_lock(&w->lock);
+	q->n_enough = n_wanted - n;
+	q->n_waiting++;
+	while (q->n_jobs < q->n_enough && !w->stopping && r == 0) {
+		r = pthread_cond_timedwait(&q->filled, &w->lock, &at);
+		q->waking = false;
+	}
+	q->n_waiting--;
+	q->n_enough = 1;
+	pick(q, true, jobs);
+	pthread_mutex_unlock(&w->lock);
+}
+
 static void *writer_main(void *arg)
 {
 	struct lane *lane = arg;
 	struct workers *w = lane->workers;
+	struct pace pace = {0};
 	struct list jobs;
 
 	list_init(&jobs);
-	while (take(w, &w->writes, true, &jobs))
-		write_batch(w, &jobs);
-	return NULL;
+	for (;;) {
+		unsigned n_wanted;
+
+		exchange(w, &w->writes, true, &jobs);
+		/* Those that waited already, and those who were just answered. */
+		n_wanted = pace.n_jobs + count(&jobs);
+		if (list_empty(&jobs))
+			await_jobs(w, &w->writes, true, &jobs);
+		if (list_empty(&jobs))
+			return NULL;
+		gather(w, n_wanted, &pace, &jobs);
+		pace.n_jobs = count(&jobs);
+		write_batch(w, &jobs, &pace);
+	}
 }
 
 /* Signals are the loop's business. */
@@ -238,8 +315,14 @@ static int start_lanes(struct workers *w)
 
 static void queue_init(struct queue *q)
 {
+	pthread_condattr_t attr;
+
 	list_init(&q->jobs);
-	pthread_cond_init(&q->filled, NULL);
+	q->n_enough = 1;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&q->filled, &attr);
+	pthread_condattr_destroy(&attr);
 }
 
 int workers_new(struct loop *l, const struct workers_opts *opts, struct workers **ret_workers)
@@ -298,6 +381,7 @@ static void submit(struct workers *w, struct queue *q, struct job *job)
 	opened(w);
 	pthread_mutex_lock(&w->lock);
 	list_append(&q->jobs, &job->link);
+	q->n_jobs++;
 	wake = wants_thread(q);
 	pthread_mutex_unlock(&w->lock);
 	/* After the lock is free: who wakes up would only wait for it. */
