@@ -82,7 +82,7 @@ static const char *const memories[] = {
 	"When the %t is over, %p wants to visit %q in %l and write about the %t %t",
 	"How long did %p stay at %l with the %t?",
 	"About %n weeks, until the %t %t was done",
-	"Thanks!",
+	"Thanks for the %t %t, %p!",
 	"The %t %t needs a %t, a %t and %n of the %t %t that %p brought from %l %d; "
 	"%q keeps the %t and the %t for the %t",
 };
