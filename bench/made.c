@@ -83,8 +83,7 @@ static const char *const memories[] = {
 	"How long did %p stay at %l with the %t?",
 	"About %n weeks, until the %t %t was done",
 	"Thanks for the %t %t, %p!",
-	"The %t %t needs a %t, a %t and %n of the %t %t that %p brought from %l %d; "
-	"%q keeps the %t and the %t for the %t",
+	"The %t %t needs a %t and %n of the %t %t that %p brought from %l %d, %q has the %t",
 };
 
 static const char *const questions[] = {
