@@ -731,7 +731,9 @@ void embedding_free(struct embedding *e)
 {
 	if (!e)
 		return;
-	embedding_stop(e);
+	/* One that could not be made has no timer, and nothing under way. */
+	if (e->timer)
+		embedding_stop(e);
 	while (!list_empty(&e->questions))
 		embedding_cancel(
 			list_entry(list_first(&e->questions), struct embedding_question, link));

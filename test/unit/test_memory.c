@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "service/embedding.h"
+
 /* ---- add ---- */
 
 static void what_is_added_comes_back_in_full(void **state)
@@ -543,6 +545,21 @@ static void a_check_that_is_told_to_stop_finds_nothing_wrong(void **state)
 	assert_string_equal(health.text, "");
 }
 
+/* ---- a model ---- */
+
+static void a_model_with_a_wrong_key_is_refused_in_words(void **state)
+{
+	struct fixture *f = *state;
+	struct embedding_opts opts = {
+		.url = "http://127.0.0.1:9", .model = "m", .key = "cl\xc3\xa9", .timeout_ms = 1};
+
+	assert_int_equal(loop_new(&opts.loop), 0);
+	assert_int_equal(embedding_start(f->services, &opts, &f->why), REFUSE_PARAMS);
+	assert_non_null(strstr(f->why.text, "key"));
+	assert_null(f->services->embedding);
+	loop_free(opts.loop);
+}
+
 int main(void)
 {
 #define MEMORY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -567,6 +584,7 @@ int main(void)
 		MEMORY_TEST(a_category_filters_before_the_limit),
 		MEMORY_TEST(a_search_fetches_no_more_text_than_an_answer_holds),
 		MEMORY_TEST(a_check_that_is_told_to_stop_finds_nothing_wrong),
+		MEMORY_TEST(a_model_with_a_wrong_key_is_refused_in_words),
 	};
 
 	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
