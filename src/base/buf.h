@@ -21,6 +21,12 @@ struct buf {
 void buf_init(struct buf *b, size_t max);
 void buf_done(struct buf *b);
 
+/* For CLEANUP. */
+static inline void buf_donep(struct buf *b)
+{
+	buf_done(b);
+}
+
 /* Empties it and forgives its error; keeps the memory. */
 void buf_clear(struct buf *b);
 

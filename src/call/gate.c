@@ -38,17 +38,6 @@ static bool from_foreign_page(const struct http_request *r)
 	return site.data && !same_text(site, "same-origin") && !same_text(site, "none");
 }
 
-/* Looks at every byte whatever comes, so that time tells nothing. */
-static bool equal_secret(struct text given, const char *want)
-{
-	size_t len = strlen(want);
-	unsigned char differs = given.len != len;
-
-	for (size_t i = 0; i < len; i++)
-		differs |= (unsigned char)((i < given.len ? given.data[i] : 0) ^ want[i]);
-	return !differs;
-}
-
 static bool path_known(const struct dialect *d, struct text target)
 {
 	for (const char *const *path = d->http_paths; path && *path; path++) {
@@ -73,7 +62,7 @@ bool gate_check(const struct session *s, const struct http_request *r, struct ga
 		if (!given.data)
 			return refused(ret, 401, "Authorization header required",
 				       "WWW-Authenticate: Bearer\r\n");
-		if (!equal_secret(given, e->bearer))
+		if (!text_equal_secret(given, text_of(e->bearer)))
 			return refused(ret, 403, "Invalid API key", NULL);
 	}
 	if (!text_is(r->method, "POST"))

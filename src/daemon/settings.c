@@ -395,11 +395,6 @@ static void fclosep(FILE **f)
 		fclose(*f);
 }
 
-static void buf_donep(struct buf *b)
-{
-	buf_done(b);
-}
-
 int settings_read_file(struct settings *s, const char *file, struct why *why)
 {
 	CLEANUP(fclosep) FILE *f = fopen(file, "re");

@@ -281,11 +281,6 @@ int koine_server_notify_all(struct koine_server *s, const char *method, const ch
 	return r;
 }
 
-static void buf_donep(struct buf *b)
-{
-	buf_done(b);
-}
-
 int koine_server_notify(struct koine_server *s, uint64_t connection, const char *method,
 			const char *params)
 {

@@ -111,16 +111,6 @@ int context_secret_read(struct arena *a, struct text written, struct context_sec
 	return 0;
 }
 
-/* Looks at every byte whatever comes, so that time tells nothing. */
-static bool same_digest(const uint8_t *a, struct text b)
-{
-	unsigned char differs = b.len != SHA256_DIGEST_SIZE;
-
-	for (size_t i = 0; i < SHA256_DIGEST_SIZE; i++)
-		differs |= (unsigned char)(a[i] ^ (unsigned char)(i < b.len ? b.data[i] : 0));
-	return !differs;
-}
-
 static bool signed_with(struct text key, struct text what, struct text signature)
 {
 	struct hmac_sha256_ctx ctx;
@@ -129,7 +119,8 @@ static bool signed_with(struct text key, struct text what, struct text signature
 	hmac_sha256_set_key(&ctx, key.len, (const uint8_t *)key.data);
 	hmac_sha256_update(&ctx, what.len, (const uint8_t *)what.data);
 	hmac_sha256_digest(&ctx, sizeof(digest), digest);
-	return same_digest(digest, signature);
+	return text_equal_secret(
+		signature, (struct text) {.data = (const char *)digest, .len = sizeof(digest)});
 }
 
 static bool signed_by(const struct context_secret *secret, struct text what, struct text signature)

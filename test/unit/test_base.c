@@ -719,6 +719,18 @@ static void refuse_cuts_what_is_long_and_needs_no_place(void **state)
 	assert_int_equal(refuse_field(NULL, "f", "%s", name), REFUSE_PARAMS);
 }
 
+static void secrets_are_equal_only_byte_by_byte_and_in_length(void **state)
+{
+	(void)state;
+	assert_true(text_equal_secret(TEXT("abc"), TEXT("abc")));
+	assert_true(text_equal_secret((struct text) {0}, TEXT("")));
+	assert_false(text_equal_secret(TEXT("abd"), TEXT("abc")));
+	assert_false(text_equal_secret(TEXT("ab"), TEXT("abc")));
+	assert_false(text_equal_secret(TEXT("abcd"), TEXT("abc")));
+	assert_false(text_equal_secret(TEXT("ab"), TEXT("ab\0")));
+	assert_false(text_equal_secret((struct text) {0}, TEXT("abc")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -756,6 +768,7 @@ int main(void)
 		cmocka_unit_test(value_follows_its_message),
 		cmocka_unit_test(refuse_fills_and_returns_the_code),
 		cmocka_unit_test(refuse_cuts_what_is_long_and_needs_no_place),
+		cmocka_unit_test(secrets_are_equal_only_byte_by_byte_and_in_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
