@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/memory.h"
 
@@ -25,21 +26,6 @@ static const char *find_editor(void)
 	return editor && editor[0] ? editor : "vi";
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			data += n;
-			len -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
 /* mkstemp makes it 0600: memories are private. On 0 the caller removes *path. */
 static int write_file(char *path, size_t size, const char *content, size_t len)
 {
@@ -53,7 +39,7 @@ static int write_file(char *path, size_t size, const char *content, size_t len)
 		complain("cannot make %s: %s", path, strerror(errno));
 		return EX_CANTCREAT;
 	}
-	r = write_all(fd, content, len);
+	r = file_write_all(fd, content, len);
 	if (close(fd) != 0 && r == 0)
 		r = -errno;
 	if (r == 0)

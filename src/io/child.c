@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "io/loop_uv.h"
 
 enum { READ_SIZE = 32 * 1024 };
@@ -76,21 +77,6 @@ static void streams_done(struct streams *s)
 	closep(&s->err[1]);
 }
 
-static int write_whole(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			data += n;
-			len -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
 static int open_input(const char *input, size_t len, int *ret_fd)
 {
 	CLEANUP(closep) int fd = memfd_create("stdin", MFD_CLOEXEC);
@@ -98,7 +84,7 @@ static int open_input(const char *input, size_t len, int *ret_fd)
 
 	if (fd < 0)
 		return -errno;
-	r = write_whole(fd, input, len);
+	r = file_write_all(fd, input, len);
 	if (r != 0)
 		return r;
 	if (lseek(fd, 0, SEEK_SET) < 0)

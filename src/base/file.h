@@ -1,0 +1,7 @@
+/* Files and pipes, where a call may do less than it was asked to. */
+#pragma once
+
+#include <stddef.h>
+
+/* Writes all of it to a descriptor that blocks; 0 or -errno. */
+int file_write_all(int fd, const void *data, size_t len);
