@@ -15,7 +15,7 @@
 #include "base/why.h"
 #include "io/loop.h"
 
-enum { EMBEDDINGS_BATCH_MAX = 64, EMBEDDINGS_DIM_MAX = 8192, EMBEDDINGS_KEY_MAX = 4096 };
+enum { EMBEDDINGS_BATCH_MAX = 64, EMBEDDINGS_DIM_MAX = 8192 };
 
 struct embeddings;
 struct embeddings_ask;

@@ -19,8 +19,6 @@ extern const unsigned n_dialects;
 
 const struct spoken *dialect_find(const char *name);
 
-struct daemon;
-
 /* What would be listened at: the plan that --check prints. */
 struct plan_row {
 	const struct spoken *spoken;

@@ -37,8 +37,6 @@ struct conn {
 	struct timer *linger; /* only while finishing */
 	struct buf out;
 	size_t sent; /* of out, from its front */
-	uint64_t bytes_in;
-	uint64_t bytes_out;
 	int fd;
 	int events; /* what is polled for */
 	bool want_read : 1;
@@ -154,7 +152,6 @@ static void send_pending(struct conn *c)
 			return;
 		}
 		c->sent += (size_t)n;
-		c->bytes_out += (uint64_t)n;
 	}
 	give_spare(c);
 }
@@ -225,7 +222,6 @@ static void on_readable(struct conn *c)
 	ssize_t n = recv(c->fd, c->pool->read, READ_BYTES, MSG_DONTWAIT);
 
 	if (n > 0) {
-		c->bytes_in += (uint64_t)n;
 		if (!c->finishing)
 			c->ops->on_bytes(c->owner, c->pool->read, (size_t)n);
 	} else if (n == 0) {
@@ -302,14 +298,4 @@ void conn_finish(struct conn *c, unsigned linger_ms)
 	if (c->shut && c->eof)
 		c->broken = true;
 	update_events(c);
-}
-
-uint64_t conn_bytes_in(const struct conn *c)
-{
-	return c->bytes_in;
-}
-
-uint64_t conn_bytes_out(const struct conn *c)
-{
-	return c->bytes_out;
 }

@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 #include "io/loop.h"
@@ -59,6 +58,3 @@ void conn_finish(struct conn *c, unsigned linger_ms);
 
 /* Closes now. on_closed is called before this returns. */
 void conn_close(struct conn *c);
-
-uint64_t conn_bytes_in(const struct conn *c);
-uint64_t conn_bytes_out(const struct conn *c);

@@ -413,7 +413,7 @@ static int set_options(struct http_fetch *f, const struct http_fetch_opts *opts)
 		r = curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
 	/* "" and not NULL: curl would ask the environment. */
 	if (r == CURLE_OK)
-		r = curl_easy_setopt(e, CURLOPT_PROXY, opts->proxy ? opts->proxy : "");
+		r = curl_easy_setopt(e, CURLOPT_PROXY, "");
 	if (r == CURLE_OK && opts->unix_socket)
 		r = curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, opts->unix_socket);
 	if (r == CURLE_OK && opts->method)

@@ -1,7 +1,7 @@
 /*
  * HTTP requests to elsewhere: libcurl, known by that name only in here, on the
- * loop. Nothing blocks, nothing signals, no redirect is followed, and no proxy of
- * the environment is used. Connections are kept for the next request.
+ * loop. Nothing blocks, nothing signals, no redirect is followed, and no proxy
+ * is used. Connections are kept for the next request.
  *
  * All of it belongs to the loop's thread.
  */
@@ -36,7 +36,6 @@ struct http_answer {
 struct http_fetch_opts {
 	const char *url;             /* http or https */
 	const char *unix_socket;     /* connect there instead; NULL for none */
-	const char *proxy;           /* NULL for none */
 	const char *method;          /* NULL: GET, or POST with a body */
 	const char *const *headers;  /* "Name: value", ended by NULL; may be NULL */
 	struct text body;            /* copied; data NULL for none */

@@ -47,9 +47,6 @@ struct search_doc {
 struct search_scratch *search_scratch_new(void);
 void search_scratch_free(struct search_scratch *s);
 
-/* Bytes held for the largest search so far: 8 for each memory searched. */
-size_t search_scratch_bytes(const struct search_scratch *s);
-
 /* opts may be NULL. NULL without memory. */
 struct search_index *search_index_new(const struct search_index_opts *opts);
 void search_index_free(struct search_index *ix);

@@ -29,12 +29,6 @@ void search_scratch_free(struct search_scratch *s)
 	free(s);
 }
 
-size_t search_scratch_bytes(const struct search_scratch *s)
-{
-	return s->cap_scores * (sizeof(*s->scores) + sizeof(*s->touched)) +
-	       s->cap_ids * sizeof(*s->ids);
-}
-
 int scratch_scores(struct search_scratch *s, size_t n)
 {
 	float *scores;

@@ -34,6 +34,8 @@ static const char *const categories[] = {"preference", "decision", "fact", "enti
 
 enum { N_CATEGORIES = sizeof(categories) / sizeof(categories[0]) };
 
+_Static_assert((int)N_CATEGORIES <= (int)SEARCH_CATEGORIES_MAX, "the index keeps small numbers");
+
 unsigned char memory_category(struct text name)
 {
 	for (unsigned i = 0; i < N_CATEGORIES; i++) {
@@ -197,7 +199,8 @@ static int check_new(const struct memory_new *in, struct why *why)
 	return r;
 }
 
-/* What one must be like for `row` to be its repetition. */
+/* What one must be like for `row` to be its repetition. Those of an import come with their
+ * own times, and two that differ in it are two. */
 static struct memory_row likeness(const struct memory_new *in, const struct memory_row *row)
 {
 	struct memory_row like = *row;
@@ -233,8 +236,7 @@ int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 		r = find_first(c, in, &row, a, &first, &found);
 	if (r != 0)
 		return r;
-	/* Those of an import come with their own times, and two that differ in it are two. */
-	if (found && (in->created_ms == 0 || in->created_ms == first.created_ms))
+	if (found)
 		return from_row(a, &first, ret_memory);
 	r = store_memory_add(c, &row, &row.seq);
 	if (r == 0)

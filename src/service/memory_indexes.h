@@ -46,5 +46,5 @@ void memory_indexes_change(struct memory_indexes *m, const struct memory_change 
 
 void memory_indexes_count(struct memory_indexes *m, unsigned *ret_n, size_t *ret_bytes);
 
-/* The category as a small number; 255 for none of ours. */
+/* The category as a small number; what is none of ours counts as "other". */
 unsigned char memory_category(struct text name);

@@ -551,27 +551,10 @@ int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, mem
 	}
 }
 
-int store_memory_next_expiry(struct connection *c, int64_t *ret_ms)
-{
-	static const struct query sql = {
-		"SELECT min(expires_ms) FROM memory WHERE expires_ms IS NOT NULL"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	bool row;
-	int r;
-
-	r = query_start(c, &sql, &q);
-	if (r == 0)
-		r = query_next(q, &row);
-	if (r == 0)
-		*ret_ms = row && !query_null(q, 0) ? query_int(q, 0) : MEMORY_NEVER;
-	return r;
-}
-
-#define COUNTED "owner, chat, expires_ms, created_ms"
+#define COUNTED "owner, chat, expires_ms"
 #define COUNT                                                                                      \
 	"SELECT count(*), count(CASE WHEN expires_ms <= :now THEN 1 END), count(owner),"           \
-	" count(CASE WHEN owner IS NULL THEN chat END), count(DISTINCT owner),"                    \
-	" coalesce(min(created_ms), 0), coalesce(max(created_ms), 0)"
+	" count(CASE WHEN owner IS NULL THEN chat END), count(DISTINCT owner)"
 
 int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,
 		       struct store_memory_stats *ret_stats)
@@ -596,34 +579,6 @@ int store_memory_count(struct connection *c, const struct store_scope *scope, in
 		.n_group = query_int(q, 3),
 		.n_common = query_int(q, 0) - query_int(q, 2) - query_int(q, 3),
 		.n_owners = query_int(q, 4),
-		.oldest_ms = query_int(q, 5),
-		.newest_ms = query_int(q, 6),
 	};
 	return 0;
-}
-
-#define BY_CATEGORY " GROUP BY category ORDER BY count(*) DESC, category"
-
-int store_memory_count_categories(struct connection *c, const struct store_scope *scope,
-				  int (*fn)(void *arg, struct text category, int64_t n), void *arg)
-{
-	static const struct query some = {
-		"SELECT category, count(*) FROM (" WALK("category", "") ") AS seen" BY_CATEGORY};
-	static const struct query all = {"SELECT category, count(*) FROM memory" BY_CATEGORY};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	struct text category;
-	bool more;
-	int r;
-
-	r = store_memory_start_walk(c, &some, &all, scope, &q);
-	while (r == 0) {
-		r = query_next(q, &more);
-		if (r != 0 || !more)
-			break;
-		category = query_text(q, 0);
-		r = query_fault(q);
-		if (r == 0)
-			r = fn(arg, category, query_int(q, 1));
-	}
-	return r;
 }

@@ -112,9 +112,6 @@ int store_memory_each(struct connection *c, const struct store_scope *scope, mem
 int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
 		       void *arg);
 
-/* When the next one expires; MEMORY_NEVER if none will. */
-int store_memory_next_expiry(struct connection *c, int64_t *ret_ms);
-
 struct store_memory_stats {
 	int64_t n_all; /* with those that are expired and not yet swept */
 	int64_t n_expired;
@@ -122,17 +119,11 @@ struct store_memory_stats {
 	int64_t n_group;    /* a chat and no owner */
 	int64_t n_common;   /* neither */
 	int64_t n_owners;
-	int64_t oldest_ms; /* 0 when there are none */
-	int64_t newest_ms;
 };
 
 /* Walks all rows of the scope. */
 int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,
 		       struct store_memory_stats *ret_stats);
-
-/* Per category that occurs, most frequent first. */
-int store_memory_count_categories(struct connection *c, const struct store_scope *scope,
-				  int (*fn)(void *arg, struct text category, int64_t n), void *arg);
 
 /* A copy of the row and all its text; -ENOMEM when the arena is spent. */
 int store_memory_copy(struct arena *arena, const struct memory_row *row,

@@ -638,10 +638,7 @@ static void sweeps_what_is_expired_in_portions(void **state)
 	static const int64_t expiries[] = {30, 10, 20, 40, MEMORY_NEVER};
 	struct fixture *f = *state;
 	struct ids ids = {""};
-	int64_t next;
 
-	assert_int_equal(store_memory_next_expiry(reader(f), &next), 0);
-	assert_true(next == MEMORY_NEVER);
 	for (size_t i = 0; i < N_OF(expiries); i++) {
 		struct memory_row row;
 		char id[8];
@@ -651,8 +648,6 @@ static void sweeps_what_is_expired_in_portions(void **state)
 		row.expires_ms = expiries[i];
 		add(f, &row);
 	}
-	assert_int_equal(store_memory_next_expiry(reader(f), &next), 0);
-	assert_int_equal(next, 10);
 	assert_int_equal(store_begin(f->store), 0);
 	assert_int_equal(store_memory_sweep(store_writer(f->store), 30, 2, append_id, &ids), 0);
 	assert_int_equal(store_commit(f->store), 0);
@@ -665,17 +660,6 @@ static void sweeps_what_is_expired_in_portions(void **state)
 	assert_int_equal(store_commit(f->store), 0);
 	assert_string_equal(ids.text, "m30 ");
 	assert_int_equal(count_all(reader(f)), 2);
-	assert_int_equal(store_memory_next_expiry(reader(f), &next), 0);
-	assert_int_equal(next, 40);
-}
-
-static int append_category(void *arg, struct text category, int64_t n)
-{
-	struct ids *ids = arg;
-	size_t at = strlen(ids->text);
-
-	snprintf(ids->text + at, sizeof(ids->text) - at, "%.*s=%d ", TEXT_ARGS(category), (int)n);
-	return 0;
 }
 
 static void counts_by_kind(void **state)
@@ -684,14 +668,11 @@ static void counts_by_kind(void **state)
 	struct store_scope ann = scope_of(ANN, TEAM);
 	struct memory_row row = plain_row(TEXT("brief"), TEXT("x"));
 	struct store_memory_stats stats;
-	struct ids ids = {""};
 
 	assert_int_equal(store_memory_count(reader(f), &EVERYTHING, 0, &stats), 0);
 	assert_int_equal(stats.n_all, 0);
-	assert_int_equal(stats.newest_ms, 0);
 	add_scopes(f);
 	row.expires_ms = 100;
-	row.category = TEXT("entity");
 	add(f, &row);
 	assert_int_equal(store_memory_count(reader(f), &EVERYTHING, 100, &stats), 0);
 	assert_int_equal(stats.n_all, 7);
@@ -700,19 +681,11 @@ static void counts_by_kind(void **state)
 	assert_int_equal(stats.n_group, 2);
 	assert_int_equal(stats.n_common, 2);
 	assert_int_equal(stats.n_owners, 2);
-	assert_int_equal(stats.oldest_ms, 10);
-	assert_int_equal(stats.newest_ms, 1000);
 	assert_int_equal(store_memory_count(reader(f), &ann, 99, &stats), 0);
 	assert_int_equal(stats.n_all, 5);
 	assert_int_equal(stats.n_expired, 0);
 	assert_int_equal(stats.n_owners, 1);
 	assert_int_equal(stats.n_group, 1);
-	assert_int_equal(store_memory_count_categories(reader(f), &ann, append_category, &ids), 0);
-	assert_string_equal(ids.text, "fact=4 entity=1 ");
-	ids = (struct ids) {""};
-	assert_int_equal(
-		store_memory_count_categories(reader(f), &EVERYTHING, append_category, &ids), 0);
-	assert_string_equal(ids.text, "fact=6 entity=1 ");
 }
 
 #define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
