@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-enum log_level log_level_now = LOG_LEVEL_INFO;
+atomic_int log_level_now = LOG_LEVEL_INFO;
 
 static log_fn log_sink;
 static void *log_sink_arg;
@@ -34,7 +34,7 @@ void log_set_sink(log_fn sink, void *arg)
 
 void log_set_level(enum log_level level)
 {
-	log_level_now = level;
+	atomic_store_explicit(&log_level_now, (int)level, memory_order_relaxed);
 }
 
 bool log_parse_level(const char *name, enum log_level *ret)

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum log_level { LOG_LEVEL_ERR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
@@ -26,11 +27,12 @@ void log_set_level(enum log_level level);
 /* Accepts err, warn, info, debug. */
 bool log_parse_level(const char *name, enum log_level *ret);
 
-extern enum log_level log_level_now;
+/* Changed on the loop while other threads log. */
+extern atomic_int log_level_now;
 
 static inline bool log_enabled(enum log_level level)
 {
-	return level <= log_level_now;
+	return (int)level <= atomic_load_explicit(&log_level_now, memory_order_relaxed);
 }
 
 void log_line(enum log_level level, const char *event, const char *format, ...)
