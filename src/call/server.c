@@ -60,6 +60,8 @@ struct call *server_new_call(struct server *s)
 			return NULL;
 	}
 	c->server = s;
+	c->lane = -1;
+	c->out.max = s->opts.limits.reply_bytes; /* it may have been set anew */
 	c->json = json_writer(&c->out);
 	return c;
 }

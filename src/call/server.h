@@ -130,7 +130,7 @@ void server_stop(struct server *s);
 /* Hands a call to the thread that its row asks for. */
 int server_submit(struct server *s, struct job *job, enum where where);
 
-/* Calls are reused; a call that is freed may still be read until the next is made. */
+/* Calls are reused. */
 struct call *server_new_call(struct server *s);
 void server_free_call(struct server *s, struct call *c);
 

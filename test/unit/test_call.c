@@ -989,6 +989,19 @@ static void an_answer_over_the_limit_becomes_an_error(void **state)
 	finish(&f);
 }
 
+static void a_limit_that_is_set_anew_holds_for_the_next_call(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f, CALL("big", "[3]", "1"), RESULT("[1,1,1]", "1"));
+	f.world.server->opts.limits.reply_bytes = 1000;
+	exchange(&f, CALL("big", "[10000]", "1"),
+		 ERROR("-32004", "Too large: the answer is larger than 1000 bytes", "1"));
+	finish(&f);
+}
+
 /* Half an answer would be worse than none. */
 static void an_id_that_no_answer_can_carry_ends_the_connection(void **state)
 {
@@ -1457,6 +1470,7 @@ int main(void)
 		cmocka_unit_test(reading_ahead_stops_at_its_limit),
 		cmocka_unit_test(a_concurrent_client_runs_so_many_side_by_side),
 		cmocka_unit_test(an_answer_over_the_limit_becomes_an_error),
+		cmocka_unit_test(a_limit_that_is_set_anew_holds_for_the_next_call),
 		cmocka_unit_test(an_id_that_no_answer_can_carry_ends_the_connection),
 		cmocka_unit_test(a_message_over_the_limit_is_refused_and_ends_it),
 		cmocka_unit_test(a_refused_stream_behind_a_running_call_is_told),
