@@ -12,6 +12,11 @@
 
 static const struct done done = {0};
 
+struct services *call_services(const struct call *c)
+{
+	return c->server->opts.services;
+}
+
 struct json *call_result(struct call *c)
 {
 	if (!c->begun) {

@@ -17,6 +17,7 @@ struct server;
 struct session;
 struct endpoint;
 struct batch;
+struct services;
 
 struct call {
 	/* for handlers */
@@ -57,6 +58,9 @@ struct call {
 	bool begun;    /* the result has been started in out */
 	bool failed;   /* the answer is an error */
 };
+
+/* What handlers work with. */
+struct services *call_services(const struct call *c);
 
 /* The writer that the result goes to. Write exactly one value, then call_reply. */
 struct json *call_result(struct call *c);

@@ -67,6 +67,9 @@ struct method {
 	const void *arg; /* the host's own */
 };
 
+/* For a row: its fields, and how many they are. */
+#define FIELDS(f) .fields = (f), .n_fields = sizeof(f) / sizeof((f)[0])
+
 /* Finds rows by name. Built once, then only read. */
 struct registry;
 

@@ -1,5 +1,6 @@
 /* The portrait of ash. */
 #include "dialect/ash/ash.h"
+#include "dialect/memory_who.h"
 
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Invalid JSON", WORDS_ONLY, 400},
@@ -25,16 +26,7 @@ static const struct error_row errors[N_REFUSALS] = {
 		.offset = offsetof(in, who.context_token)                                          \
 	}
 
-#define WHO(in)                                                                                    \
-	{.name = "user_id",                                                                        \
-	 .type = FIELD_STRING,                                                                     \
-	 .doc = "Whose memories; without user and chat, everybody's",                              \
-	 .offset = offsetof(in, who.user_id)},                                                     \
-		{.name = "chat_id",                                                                \
-		 .type = FIELD_STRING,                                                             \
-		 .doc = "The chat whose memories count, too",                                      \
-		 .offset = offsetof(in, who.chat_id)},                                             \
-		TOKEN(in)
+#define WHO(in) MEMORY_WHO(in), TOKEN(in)
 
 static const struct field search_fields[] = {
 	{.name = "query",
@@ -117,8 +109,7 @@ static const struct field delete_fields[] = {
 
 static const struct field reload_fields[] = {TOKEN(struct reload_in)};
 
-#define FIELDS(f) .fields = (f), .n_fields = sizeof(f) / sizeof((f)[0])
-#define ROWS      "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
+#define ROWS "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 
 static const struct method methods[] = {
 	{.name = "memory.search",

@@ -8,11 +8,6 @@
 #include "service/embedding.h"
 #include "service/services.h"
 
-static struct services *services(const struct call *c)
-{
-	return c->server->opts.services;
-}
-
 static void write_common(struct json *j, const struct memory *m)
 {
 	json_member_text(j, "id", m->id);
@@ -169,7 +164,7 @@ static bool may_ask(struct call *c, const struct search_in *in)
 {
 	struct memory_asker by;
 
-	return services(c)->embedding && ash_asker(c, &in->who, &by) == 0;
+	return call_services(c)->embedding && ash_asker(c, &in->who, &by) == 0;
 }
 
 void ash_before_search(struct call *c)
@@ -180,7 +175,7 @@ void ash_before_search(struct call *c)
 	if (may_ask(c, in))
 		s = arena_zalloc(&c->arena, sizeof(*s));
 	if (s)
-		s->question = embedding_ask(services(c)->embedding, in->query, on_vector, c);
+		s->question = embedding_ask(call_services(c)->embedding, in->query, on_vector, c);
 	c->state = s;
 	if (s && s->question)
 		call_wait(c, on_search_cancel, NULL);
@@ -200,7 +195,7 @@ struct done ash_search(struct call *c)
 	if (state)
 		q.vector = state->vector;
 	if (r == 0)
-		r = memory_search(services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+		r = memory_search(call_services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	write_rows(c, hits, n, write_hit);
@@ -284,7 +279,7 @@ struct done ash_add(struct call *c)
 	int r = read_new(c, c->in, &new);
 
 	if (r == 0)
-		r = memory_add(services(c), &c->arena, &new, &memory, &c->why);
+		r = memory_add(call_services(c), &c->arena, &new, &memory, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	write_added(c, &memory);
@@ -300,7 +295,7 @@ struct done ash_list(struct call *c)
 	int r = ash_asker(c, &in->who, &f.by);
 
 	if (r == 0)
-		r = memory_list(services(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
+		r = memory_list(call_services(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	write_rows(c, rows, n, write_entry);
@@ -316,7 +311,8 @@ struct done ash_delete(struct call *c)
 	int r = ash_asker(c, &in->who, &by);
 
 	if (r == 0)
-		r = memory_delete(services(c), &c->arena, &by, in->memory_id, &deleted, &c->why);
+		r = memory_delete(call_services(c), &c->arena, &by, in->memory_id, &deleted,
+				  &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);

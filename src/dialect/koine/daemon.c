@@ -1,10 +1,9 @@
-/* The daemon itself: is it there, how is it, stop it, stop a call. */
+/* The daemon itself: is it there, how is it, stop it. */
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "call/call.h"
 #include "call/server.h"
-#include "call/session.h"
 #include "dialect/koine/koine.h"
 #include "service/services.h"
 
@@ -61,7 +60,7 @@ struct done koine_daemon_status(struct call *c)
 	json_member_str(j, "health", s->stopping ? "stopping" : "healthy");
 	json_member_uint(j, "connections", s->n_sessions);
 	json_member_uint(j, "calls_in_flight", s->n_calls);
-	write_store(j, s->opts.services);
+	write_store(j, call_services(c));
 	json_key(j, "listeners");
 	json_begin_array(j);
 	list_for_each (at, following, &s->endpoints)

@@ -25,8 +25,6 @@ static const struct field stop_fields[] = {
 	 .offset = offsetof(struct stop_in, force)},
 };
 
-#define FIELDS(f) .fields = (f), .n_fields = sizeof(f) / sizeof((f)[0])
-
 static const struct method methods[] = {
 	{.name = "ping",
 	 .doc = "Answers at once",

@@ -1,13 +1,11 @@
 /* What memory offers beyond ash: one memory in full, changes, counts, export and import. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/clock.h"
 #include "call/call.h"
-#include "call/server.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/memory_entry.h"
+#include "dialect/memory_who.h"
 #include "service/memory.h"
 #include "service/services.h"
 
@@ -49,11 +47,6 @@ struct backup_in {
 	struct text path;
 };
 
-static struct services *services(const struct call *c)
-{
-	return c->server->opts.services;
-}
-
 static struct memory_asker asker(const struct asker_in *in)
 {
 	return (struct memory_asker) {.user = in->user_id, .chat = in->chat_id};
@@ -64,7 +57,8 @@ static struct done handle_get(struct call *c)
 	const struct get_in *in = c->in;
 	const struct memory_asker by = asker(&in->who);
 	struct memory memory;
-	int r = memory_get(services(c), c->lane, &c->arena, &by, in->memory_id, &memory, &c->why);
+	int r = memory_get(call_services(c), c->lane, &c->arena, &by, in->memory_id, &memory,
+			   &c->why);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -85,7 +79,7 @@ static struct done handle_update(struct call *c)
 	int r = in->metadata ? json_compact(&c->arena, in->metadata, &change.metadata) : 0;
 
 	if (r == 0)
-		r = memory_update(services(c), &c->arena, &by, in->memory_id, &change, &memory,
+		r = memory_update(call_services(c), &c->arena, &by, in->memory_id, &change, &memory,
 				  &c->why);
 	if (r != 0)
 		return call_fail(c, r);
@@ -99,7 +93,7 @@ static struct done handle_stats(struct call *c)
 	const struct memory_asker by = asker(&in->who);
 	struct memory_counts n;
 	struct json *j;
-	int r = memory_stats(services(c), c->lane, &by, &n);
+	int r = memory_stats(call_services(c), c->lane, &by, &n);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -120,7 +114,7 @@ static struct done handle_stats(struct call *c)
 	return call_reply(c);
 }
 
-/* A cursor is "TIME-NUMBER" of the last row; to clients it is just a string. */
+/* A cursor is "TIME/NUMBER" of the last row; to clients it is just a string. */
 static bool read_cursor(struct text t, struct memory_page *page)
 {
 	char copy[64];
@@ -177,7 +171,8 @@ static struct done handle_export(struct call *c)
 	if (!read_cursor(in->cursor, &page))
 		r = refuse_field(&c->why, "cursor", "cursor is not one of ours");
 	if (r == 0)
-		r = memory_export(services(c), c->lane, &c->arena, &by, &page, &rows, &n, &next);
+		r = memory_export(call_services(c), c->lane, &c->arena, &by, &page, &rows, &n,
+				  &next);
 	if (r != 0)
 		return call_fail(c, r);
 	write_page(c, rows, n, &next);
@@ -194,7 +189,7 @@ static struct done handle_import(struct call *c)
 	struct json *j;
 
 	value_each (entry, in->entries) {
-		int r = memory_entry_import(services(c), &c->arena, entry, &by, &n, &c->why);
+		int r = memory_entry_import(call_services(c), &c->arena, entry, &by, &n, &c->why);
 
 		if (r > 0) {
 			struct why inner = c->why;
@@ -224,7 +219,7 @@ static struct done handle_backup(struct call *c)
 		return call_fail(c, -ENOMEM);
 	if (path[0] != '/' || strlen(path) != in->path.len)
 		return call_fail(c, refuse_field(&c->why, "path", "path must be absolute"));
-	r = services_backup(services(c), path, &why);
+	r = services_backup(call_services(c), path, &why);
 	/* A folder that is not there or is full is no fault of ours. */
 	if (r != 0 && why.text[0])
 		r = refuse(&c->why, r > 0 ? why.code : REFUSE_UNAVAILABLE, "%s", why.text);
@@ -237,16 +232,6 @@ static struct done handle_backup(struct call *c)
 	return call_reply(c);
 }
 
-#define WHO(in)                                                                                    \
-	{.name = "user_id",                                                                        \
-	 .type = FIELD_STRING,                                                                     \
-	 .doc = "Whose memories; without user and chat, everybody's",                              \
-	 .offset = offsetof(in, who.user_id)},                                                     \
-	{                                                                                          \
-		.name = "chat_id", .type = FIELD_STRING,                                           \
-		.doc = "The chat whose memories count, too", .offset = offsetof(in, who.chat_id)   \
-	}
-
 #define MEMORY_ID(in)                                                                              \
 	{                                                                                          \
 		.name = "memory_id", .type = FIELD_STRING, .required = true,                       \
@@ -255,7 +240,7 @@ static struct done handle_backup(struct call *c)
 
 static const struct field get_fields[] = {
 	MEMORY_ID(struct get_in),
-	WHO(struct get_in),
+	MEMORY_WHO(struct get_in),
 };
 
 static const struct field update_fields[] = {
@@ -277,10 +262,10 @@ static const struct field update_fields[] = {
 	 .type = FIELD_OBJECT,
 	 .doc = "The client's own",
 	 .offset = offsetof(struct update_in, metadata)},
-	WHO(struct update_in),
+	MEMORY_WHO(struct update_in),
 };
 
-static const struct field stats_fields[] = {WHO(struct stats_in)};
+static const struct field stats_fields[] = {MEMORY_WHO(struct stats_in)};
 
 static const struct field export_fields[] = {
 	{.name = "cursor",
@@ -292,7 +277,7 @@ static const struct field export_fields[] = {
 	 .default_number = 1000,
 	 .doc = "How many at most, up to 1000",
 	 .offset = offsetof(struct export_in, limit)},
-	WHO(struct export_in),
+	MEMORY_WHO(struct export_in),
 };
 
 static const struct field import_fields[] = {
@@ -301,7 +286,7 @@ static const struct field import_fields[] = {
 	 .required = true,
 	 .doc = "Exported memories, or entities and relations of the MCP memory server",
 	 .offset = offsetof(struct import_in, entries)},
-	WHO(struct import_in),
+	MEMORY_WHO(struct import_in),
 };
 
 static const struct field backup_fields[] = {
@@ -312,7 +297,6 @@ static const struct field backup_fields[] = {
 	 .offset = offsetof(struct backup_in, path)},
 };
 
-#define FIELDS(f) .fields = (f), .n_fields = sizeof(f) / sizeof((f)[0])
 #define AN_OBJECT "{\"type\":\"object\"}"
 
 const struct method koine_memory_methods[] = {
