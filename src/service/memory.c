@@ -60,6 +60,13 @@ static int check_importance(double importance, struct why *why)
 	return refuse_field(why, "importance", "importance must be between 0 and 1");
 }
 
+static int check_subjects(unsigned n, struct why *why)
+{
+	if (n <= MEMORY_SUBJECTS_MAX)
+		return 0;
+	return refuse_field(why, "subjects", "subjects are more than %d", MEMORY_SUBJECTS_MAX);
+}
+
 static int need(struct text t, const char *field, struct why *why)
 {
 	return t.len > 0 ? 0 : refuse_field(why, field, "%s is required", field);
@@ -196,6 +203,8 @@ static int check_new(const struct memory_new *in, struct why *why)
 		r = check_category(in->category, why);
 	if (r == 0)
 		r = check_importance(in->importance, why);
+	if (r == 0)
+		r = check_subjects(in->n_subjects, why);
 	return r;
 }
 

@@ -52,7 +52,7 @@ struct memory_new {
 	struct text category; /* {NULL, 0}: other */
 	double importance;    /* -1: the default, 0.5 */
 	const struct text *subjects;
-	unsigned n_subjects;
+	unsigned n_subjects; /* at most MEMORY_SUBJECTS_MAX */
 	struct memory_asker by;
 	bool shared; /* with the chat that `by` names */
 	bool expires;

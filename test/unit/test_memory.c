@@ -51,6 +51,7 @@ static void what_cannot_be_is_refused_with_its_name(void **state)
 	struct fixture *f = *state;
 	struct memory_counts n;
 	const struct memory_asker nobody = asker(NULL, NULL);
+	struct text subjects[MEMORY_SUBJECTS_MAX + 1];
 	struct memory_new in = plain("", NULL);
 	struct memory m;
 
@@ -67,6 +68,12 @@ static void what_cannot_be_is_refused_with_its_name(void **state)
 	refused(f, &in, "importance");
 	in.importance = 0.0 / 0.0;
 	refused(f, &in, "importance");
+	in = plain("x", NULL);
+	for (unsigned i = 0; i <= MEMORY_SUBJECTS_MAX; i++)
+		subjects[i] = TEXT("Ann");
+	in.subjects = subjects;
+	in.n_subjects = MEMORY_SUBJECTS_MAX + 1;
+	refused(f, &in, "subjects");
 	assert_int_equal(memory_stats(f->services, 0, &nobody, &n), 0);
 	assert_int_equal(n.total, 0);
 	for (unsigned i = 0; i < 5; i++) {

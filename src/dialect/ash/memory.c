@@ -209,9 +209,6 @@ static int read_subjects(struct call *c, const struct value *v, struct memory_ne
 
 	if (!v || v->len == 0)
 		return 0;
-	if (v->len > MEMORY_SUBJECTS_MAX)
-		return refuse_field(&c->why, "subjects", "subjects are more than %d",
-				    MEMORY_SUBJECTS_MAX);
 	subjects = arena_alloc(&c->arena, v->len * sizeof(*subjects));
 	if (!subjects)
 		return -ENOMEM;
