@@ -21,60 +21,41 @@ static bool answers(const char *path)
 	return fd >= 0 && (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EAGAIN);
 }
 
-static bool folder_usable(const char *path, char *why, size_t size)
-{
-	char folder[UNIX_PATH_MAX + 1];
-	char *slash;
-
-	snprintf(folder, sizeof(folder), "%s", path);
-	/* Up to the first folder that is there: the ones below would be made. */
-	while ((slash = strrchr(folder, '/'))) {
-		*slash = '\0';
-		if (access(folder[0] ? folder : "/", W_OK) == 0)
-			return true;
-		if (errno != ENOENT)
-			break;
-	}
-	snprintf(why, size, "cannot write to %s: %s", folder[0] ? folder : "/", strerror(errno));
-	return false;
-}
-
-static bool check_unix(const char *path, char *why, size_t size)
+static bool check_unix(const char *path, struct why *why)
 {
 	struct stat st;
 
-	if (lstat(path, &st) == 0) {
-		if (!S_ISSOCK(st.st_mode)) {
-			snprintf(why, size, "exists and is not a socket");
-			return false;
-		}
-		if (answers(path)) {
-			snprintf(why, size, "something already listens there");
-			return false;
-		}
-		snprintf(why, size, "a dead socket is there; it would be removed");
-		return true;
+	if (lstat(path, &st) != 0)
+		return paths_usable(path, why);
+	if (!S_ISSOCK(st.st_mode)) {
+		refuse(why, REFUSE_CONFLICT, "exists and is not a socket");
+		return false;
 	}
-	return folder_usable(path, why, size);
+	if (answers(path)) {
+		refuse(why, REFUSE_CONFLICT, "something already listens there");
+		return false;
+	}
+	snprintf(why->text, sizeof(why->text), "a dead socket is there; it would be removed");
+	return true;
 }
 
 static bool check_row(const struct plan_row *row)
 {
 	char address[ADDRESS_TEXT_MAX];
-	char why[200] = "free";
+	struct why why = {.text = "free"};
 	bool ok = true;
 
 	address_format(&row->address, address);
 	if (row->fd >= 0) {
 		snprintf(address, sizeof(address), "descriptor %d", row->fd);
-		snprintf(why, sizeof(why), "handed over by the service manager");
+		snprintf(why.text, sizeof(why.text), "handed over by the service manager");
 	} else if (row->address.kind == ADDRESS_UNIX) {
-		ok = check_unix(row->address.path, why, sizeof(why));
+		ok = check_unix(row->address.path, &why);
 	} else {
-		snprintf(why, sizeof(why), "loopback");
+		snprintf(why.text, sizeof(why.text), "loopback");
 	}
 	printf("would listen  %s %s  %s: %s\n", row->spoken->dialect->name, address,
-	       ok ? "ok" : "NO", why);
+	       ok ? "ok" : "NO", why.text);
 	return ok;
 }
 

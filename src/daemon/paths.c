@@ -52,20 +52,23 @@ void paths_store(char out[PATH_LEN])
 		snprintf(out, PATH_LEN, "%s/.local/state/koine/koine.db", home);
 }
 
-bool paths_usable(const char *path)
+bool paths_usable(const char *path, struct why *why)
 {
 	char folder[PATH_LEN];
+	const char *at;
 	char *slash;
 
 	snprintf(folder, sizeof(folder), "%s", path);
 	/* Up to the first folder that is there: the ones below would be made. */
-	while ((slash = strrchr(folder, '/'))) {
-		*slash = '\0';
-		if (access(folder[0] ? folder : "/", W_OK | X_OK) == 0)
+	do {
+		slash = strrchr(folder, '/');
+		if (slash)
+			*slash = '\0';
+		at = !slash ? "." : folder[0] ? folder : "/";
+		if (access(at, W_OK | X_OK) == 0)
 			return true;
-		if (errno != ENOENT)
-			return false;
-	}
+	} while (errno == ENOENT && slash && folder[0]);
+	refuse(why, REFUSE_FORBIDDEN, "cannot write to %s: %s", at, strerror(errno));
 	return false;
 }
 

@@ -19,8 +19,9 @@ void paths_config(char out[PATH_LEN]);
  * /var/lib/koine/koine.db for root. */
 void paths_store(char out[PATH_LEN]);
 
-/* Whether this user could make the file there, and any folders that are missing. */
-bool paths_usable(const char *path);
+/* Whether this user could make the file there, and any folders that are missing. If not,
+ * `why` (may be NULL) says what is in the way. */
+bool paths_usable(const char *path, struct why *why);
 
 /*
  * Makes the runtime folder if it is missing (0700), and refuses one under /tmp

@@ -85,7 +85,7 @@ static int add_default(struct plan *p, const struct settings *s, const struct sp
 		snprintf(address, sizeof(address), "unix:%s", variable);
 	} else if (s->root[0]) {
 		snprintf(address, sizeof(address), "unix:%s/%s", s->root, spoken->socket);
-	} else if (spoken->place && paths_usable(spoken->place)) {
+	} else if (spoken->place && paths_usable(spoken->place, NULL)) {
 		snprintf(address, sizeof(address), "unix:%s", spoken->place);
 	} else {
 		snprintf(address, sizeof(address), "unix:%s/%s", folder, spoken->socket);

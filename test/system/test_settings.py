@@ -130,6 +130,9 @@ def test_check_says_whether_it_can_and_changes_nothing():
         same(done.returncode, 0, "exit status with a dead socket")
         same(listing(folder.path), before, "folder with a dead socket")
         same(run_koined("--check", "--set", "limits.batch=x").returncode, CONFIG, "exit status")
+        for path in ("koine.sock.new", "new/folder/koine.sock"):
+            done = run_koined("--listen", "koine=unix:" + path, "--check")
+            same(done.returncode, 0, "exit status for the relative path " + path)
     with Daemon() as d:
         before = os.lstat(d.socket_path).st_ino
         same(run_koined("--root", d.root, "--check").returncode, UNAVAILABLE, "exit status")
