@@ -49,17 +49,17 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-static int no_url(const char *url, struct why *why)
+/* Without the URL, which may hold a password. */
+static int no_url(struct why *why)
 {
-	(void)url; /* it may hold a password */
 	return refuse(why, REFUSE_PARAMS,
 		      "an embedding URL is http://HOST[:PORT][/PATH], https://… or unix:PATH");
 }
 
-static int resolve_unix(const char *path, struct embeddings *e, const char *url, struct why *why)
+static int resolve_unix(const char *path, struct embeddings *e, struct why *why)
 {
 	if (path[0] != '/' || strlen(path) > 107)
-		return no_url(url, why);
+		return no_url(why);
 	snprintf(e->socket, sizeof(e->socket), "%s", path);
 	snprintf(e->url, sizeof(e->url), "http://localhost/v1/embeddings");
 	return 0;
@@ -74,10 +74,10 @@ static int resolve(const char *url, struct embeddings *e, struct why *why)
 	const char *more;
 
 	if (starts_with(url, "unix:"))
-		return resolve_unix(url + 5, e, url, why);
+		return resolve_unix(url + 5, e, why);
 	if (!host || host[0] == '\0' || host[0] == '/' || strpbrk(url, " \t\r\n\"<>#?@") ||
 	    strlen(url) + 32 > sizeof(e->url))
-		return no_url(url, why);
+		return no_url(why);
 	path = strchr(host, '/');
 	if (!path)
 		more = "/v1/embeddings";

@@ -174,14 +174,11 @@ static int read_settings(struct settings *s, struct why *why)
 	r = read_config(s, why);
 	if (r == 0)
 		r = settings_read_environment(s, why);
+	for (unsigned i = 0; r == 0 && i < n_dialects; i++)
+		r = settings_read_listen(s, dialects[i].dialect->name, why);
 	if (r == 0)
 		r = apply_flags(s, why);
 	return r;
-}
-
-static int reload(struct settings *ret_settings, struct why *why)
-{
-	return read_settings(ret_settings, why);
 }
 
 /* Flags that only print, and mistakes. -1: go on. */
@@ -230,5 +227,5 @@ int main(int argc, char **argv)
 		return complain(why.text, EX_CONFIG);
 	if (check_only)
 		return daemon_check(&settings, &plan);
-	return daemon_run(&settings, &plan, reload);
+	return daemon_run(&settings, &plan, read_settings);
 }

@@ -320,10 +320,7 @@ struct ini_text {
 
 static int ini_refuse(struct ini_text *t, const char *text)
 {
-	struct why inner;
-
-	snprintf(inner.text, sizeof(inner.text), "%s", text);
-	t->result = refuse(t->why, REFUSE_PARAMS, "%.90s:%u: %.100s", t->file, t->line, inner.text);
+	t->result = refuse(t->why, REFUSE_PARAMS, "%.90s:%u: %.100s", t->file, t->line, text);
 	return t->result;
 }
 
@@ -442,6 +439,11 @@ static int read_env(struct settings *s, const char *section, const char *key, st
 	return refuse(why, REFUSE_PARAMS, "environment: %s", inner.text);
 }
 
+int settings_read_listen(struct settings *s, const char *dialect, struct why *why)
+{
+	return read_env(s, "listen", dialect, why);
+}
+
 static bool env_is_on(const char *name)
 {
 	const char *value = getenv(name);
@@ -455,10 +457,6 @@ int settings_read_environment(struct settings *s, struct why *why)
 	const char *secret = getenv("ASH_CONTEXT_TOKEN_SECRET");
 	int r = secret ? settings_set(s, "ash", "context_secret", secret, why) : 0;
 
-	if (r == 0)
-		r = read_env(s, "listen", "koine", why);
-	if (r == 0)
-		r = read_env(s, "listen", "ash", why);
 	for (size_t i = 0; r == 0 && i < N_SETTINGS; i++)
 		r = read_env(s, table[i].section, table[i].key, why);
 	if (env_is_on("KOINE_DEBUG") || env_is_on("AIWG_IPC_DEBUG")) {

@@ -65,8 +65,12 @@ int settings_read_text(struct settings *s, const char *file, const char *text, s
 /* Reads the file. -ENOENT when there is none. */
 int settings_read_file(struct settings *s, const char *file, struct why *why);
 
-/* KOINE_SECTION_KEY for every setting, KOINE_DEBUG and AIWG_IPC_DEBUG. */
+/* KOINE_SECTION_KEY for every setting, KOINE_DEBUG, and what the dialects' own programs
+ * read: ASH_CONTEXT_TOKEN_SECRET, AIWG_IPC_DEBUG. */
 int settings_read_environment(struct settings *s, struct why *why);
+
+/* KOINE_LISTEN_DIALECT: where that one listens. */
+int settings_read_listen(struct settings *s, const char *dialect, struct why *why);
 
 /* Every setting with its value now and what it means, as a file would have it. */
 void settings_write(const struct settings *s, FILE *out);

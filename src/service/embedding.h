@@ -29,10 +29,10 @@ struct embedding_opts {
 	unsigned timeout_ms; /* for a question */
 };
 
-/* Refuses a URL or key that cannot be. */
+/* Refuses a URL that cannot be. */
 int embedding_check(const char *url, struct why *why);
 
-/* Sets s->embedding and begins. Before the first call. */
+/* Sets s->embedding and begins. Before the first call. Refuses a URL or key that cannot be. */
 int embedding_start(struct services *s, const struct embedding_opts *opts, struct why *why);
 
 /* Begins nothing new. Questions that are open go on. Accepts NULL. */

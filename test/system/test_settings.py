@@ -2,6 +2,7 @@
 """Settings from file, environment and flags: which wins, what is refused, --check, SIGHUP."""
 import json
 import os
+import re
 import signal
 import socket
 
@@ -130,6 +131,11 @@ def test_check_says_whether_it_can_and_changes_nothing():
         same(done.returncode, 0, "exit status with a dead socket")
         same(listing(folder.path), before, "folder with a dead socket")
         same(run_koined("--check", "--set", "limits.batch=x").returncode, CONFIG, "exit status")
+        done = run_koined("--root", folder("new"), "--check",
+                          env={"KOINE_LISTEN_ASH": "unix:" + folder("a.sock"),
+                               "KOINE_LISTEN_KOINE": "off"})
+        same(re.findall(rb"would listen +(\S+ \S+)", done.stdout),
+             [b"ash unix:" + folder("a.sock").encode()], "where it would listen")
         for path in ("koine.sock.new", "new/folder/koine.sock"):
             done = run_koined("--listen", "koine=unix:" + path, "--check")
             same(done.returncode, 0, "exit status for the relative path " + path)
