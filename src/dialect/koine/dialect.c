@@ -42,7 +42,7 @@ static const struct method methods[] = {
 		   "\"version\":{\"type\":\"string\"},\"uptime_seconds\":{\"type\":\"integer\"},"
 		   "\"started_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
 		   "\"health\":{\"type\":\"string\"},\"connections\":{\"type\":\"integer\"},"
-		   "\"calls_in_flight\":{\"type\":\"integer\"},"
+		   "\"calls_in_flight\":{\"type\":\"integer\"},\"store\":{\"type\":\"object\"},"
 		   "\"listeners\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
 	 .handle = koine_daemon_status},
 	{.name = "daemon.stop",
