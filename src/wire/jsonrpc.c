@@ -6,20 +6,9 @@ static const char begin_error[] = "{\"jsonrpc\":\"2.0\",\"error\":";
 
 #define ADD(out, literal) buf_add(out, literal, sizeof(literal) - 1)
 
-const char *jsonrpc_words(enum refusal code)
-{
-	static const char *const words[N_REFUSALS] = {
-		[REFUSE_PARSE] = "Parse error",       [REFUSE_REQUEST] = "Invalid Request",
-		[REFUSE_METHOD] = "Method not found", [REFUSE_PARAMS] = "Invalid params",
-		[REFUSE_INTERNAL] = "Internal error",
-	};
-
-	return words[code];
-}
-
 static int not_request(struct why *why, const char *words)
 {
-	return refuse(why, REFUSE_REQUEST, "%s", words ? words : jsonrpc_words(REFUSE_REQUEST));
+	return refuse(why, REFUSE_REQUEST, "%s", words ? words : "Invalid Request");
 }
 
 struct envelope {

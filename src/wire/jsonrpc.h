@@ -46,10 +46,6 @@ struct jsonrpc_request {
 int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,
 		 struct jsonrpc_request *ret, struct why *why);
 
-/* The specification's words for REFUSE_PARSE, REFUSE_REQUEST, REFUSE_METHOD,
- * REFUSE_PARAMS and REFUSE_INTERNAL; NULL for others. */
-const char *jsonrpc_words(enum refusal code);
-
 /*
  * An answer is begun, then its result (or error) is written with the writer,
  * then it is ended.

@@ -176,18 +176,6 @@ static void every_wording_can_be_changed(void **state)
 	     "!2 bad params|1|answered");
 }
 
-static void the_specification_has_words_for_five(void **state)
-{
-	(void)state;
-	assert_string_equal(jsonrpc_words(REFUSE_PARSE), "Parse error");
-	assert_string_equal(jsonrpc_words(REFUSE_REQUEST), "Invalid Request");
-	assert_string_equal(jsonrpc_words(REFUSE_METHOD), "Method not found");
-	assert_string_equal(jsonrpc_words(REFUSE_PARAMS), "Invalid params");
-	assert_string_equal(jsonrpc_words(REFUSE_INTERNAL), "Internal error");
-	for (int code = REFUSE_NOT_FOUND; code < N_REFUSALS; code++)
-		assert_null(jsonrpc_words((enum refusal)code));
-}
-
 static void result_is(const struct jsonrpc_rules *rules, struct text id, const char *expected)
 {
 	struct buf out;
@@ -280,7 +268,6 @@ int main(void)
 		cmocka_unit_test(a_null_id_is_silent_where_the_rules_say),
 		cmocka_unit_test(a_missing_id_is_answered_where_the_rules_say),
 		cmocka_unit_test(every_wording_can_be_changed),
-		cmocka_unit_test(the_specification_has_words_for_five),
 		cmocka_unit_test(answers_put_the_id_last_or_second),
 		cmocka_unit_test(requests_and_notifications_are_written),
 	};
