@@ -408,22 +408,22 @@ void server_free(struct server *s)
 
 /* ---- telling clients ---- */
 
-unsigned server_notify_all(struct server *s, struct text method, struct text params)
+int server_notify_all(struct server *s, struct text method, struct text params, unsigned *ret_n)
 {
+	CLEANUP(buf_donep) struct buf out;
 	unsigned n = 0;
-	struct buf out;
 	struct json j;
 
 	buf_init(&out, s->opts.limits.reply_bytes);
 	j = json_writer(&out);
 	jsonrpc_write_request(&j, method, params, (struct text) {0});
-	if (out.err == 0) {
-		list_for_each (at, following, &s->sessions)
-			n += session_notify(list_entry(at, struct session, link), out.data,
-					    out.len) == 0;
-	}
-	buf_done(&out);
-	return n;
+	if (out.err != 0)
+		return out.err;
+	list_for_each (at, following, &s->sessions)
+		n += session_notify(list_entry(at, struct session, link), out.data, out.len) == 0;
+	if (ret_n)
+		*ret_n = n;
+	return 0;
 }
 
 struct session *server_find_session(struct server *s, uint64_t number)

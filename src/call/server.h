@@ -137,9 +137,10 @@ void server_free_call(struct server *s, struct call *c);
 /* A session has closed; called by session.c. */
 void server_session_gone(struct server *s);
 
-/* A notification, wrapped for each client's framing. HTTP clients get none. The
- * count of those reached. params is JSON or {NULL, 0}. */
-unsigned server_notify_all(struct server *s, struct text method, struct text params);
+/* A notification, wrapped for each client's framing. HTTP clients get none. params is JSON
+ * or {NULL, 0}; ret_n, the count of those reached, may be NULL. -ENOMEM or -EMSGSIZE when
+ * it could not be written: nobody got it. */
+int server_notify_all(struct server *s, struct text method, struct text params, unsigned *ret_n);
 
 struct session *server_find_session(struct server *s, uint64_t number);
 

@@ -277,7 +277,7 @@ int koine_server_notify_all(struct koine_server *s, const char *method, const ch
 	int r = check_params(s, params);
 
 	if (r == 0)
-		server_notify_all(s->server, text_of(method), text_of(params));
+		r = server_notify_all(s->server, text_of(method), text_of(params), NULL);
 	return r;
 }
 

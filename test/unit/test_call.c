@@ -176,7 +176,7 @@ static struct done handle_begun(struct call *c)
 
 static struct done handle_shout(struct call *c)
 {
-	server_notify_all(c->server, TEXT("shout"), TEXT("[1]"));
+	server_notify_all(c->server, TEXT("shout"), TEXT("[1]"), NULL);
 	json_str(call_result(c), "shouted");
 	return call_reply(c);
 }
@@ -1342,6 +1342,14 @@ static void http_requests_have_a_time_to_come_in(void **state)
 
 /* ---- notifications from the server ---- */
 
+static unsigned notify_all(struct fixture *f, struct text method, struct text params)
+{
+	unsigned n = 0;
+
+	assert_int_equal(server_notify_all(f->world.server, method, params, &n), 0);
+	return n;
+}
+
 static void notifications_reach_one_or_all(void **state)
 {
 	struct client others[2];
@@ -1356,7 +1364,7 @@ static void notifications_reach_one_or_all(void **state)
 	say_to(&f, &others[0], CALL("ping", "{}", "1"));
 	hear_from(&f, &others[0], RESULT("'pong'", "1"));
 	/* others[1] has not said what it speaks */
-	assert_int_equal(server_notify_all(f.world.server, TEXT("tick"), TEXT("{\"n\":1}")), 2);
+	assert_int_equal(notify_all(&f, TEXT("tick"), TEXT("{\"n\":1}")), 2);
 	hear(&f, "{'jsonrpc':'2.0','method':'tick','params':{'n':1}}\n");
 	hear_from(&f, &others[0], "{'jsonrpc':'2.0','method':'tick','params':{'n':1}}\n");
 	hear_nothing(&f, &others[1]);
@@ -1377,6 +1385,21 @@ static void notifications_reach_one_or_all(void **state)
 	finish(&f);
 }
 
+static void a_notification_over_the_limit_is_a_fault(void **state)
+{
+	struct limits limits = default_limits;
+	struct fixture f;
+
+	(void)state;
+	limits.reply_bytes = 40;
+	start_with(&f, &sequential, &limits);
+	assert_int_equal(
+		server_notify_all(f.world.server, TEXT("m"), TEXT("[1,2,3,4,5,6,7,8]"), NULL),
+		-EMSGSIZE);
+	hear_nothing(&f, &f.client);
+	finish(&f);
+}
+
 static void what_a_slow_client_misses_is_counted(void **state)
 {
 	static char large[100000];
@@ -1392,7 +1415,7 @@ static void what_a_slow_client_misses_is_counted(void **state)
 	while (f.world.endpoint->n_dropped < 5 && n < 1000) {
 		struct text params = {.data = large, .len = sizeof(large)};
 
-		n_sent += server_notify_all(f.world.server, TEXT("m"), params);
+		n_sent += notify_all(&f, TEXT("m"), params);
 		n++;
 	}
 	assert_int_equal(f.world.endpoint->n_dropped, 5);
@@ -1406,7 +1429,7 @@ static void what_a_slow_client_misses_is_counted(void **state)
 		buf_consume(&f.client.in, sizeof(large) + 41);
 	}
 	exchange(&f, CALL("ping", "{}", "1"), RESULT("'pong'", "1"));
-	assert_int_equal(server_notify_all(f.world.server, TEXT("m"), (struct text) {0}), 1);
+	assert_int_equal(notify_all(&f, TEXT("m"), (struct text) {0}), 1);
 	hear(&f, "{'jsonrpc':'2.0','method':'m'}\n");
 	finish(&f);
 }
@@ -1486,6 +1509,7 @@ int main(void)
 		cmocka_unit_test(http_turns_strangers_away),
 		cmocka_unit_test(http_requests_have_a_time_to_come_in),
 		cmocka_unit_test(notifications_reach_one_or_all),
+		cmocka_unit_test(a_notification_over_the_limit_is_a_fault),
 		cmocka_unit_test(what_a_slow_client_misses_is_counted),
 		cmocka_unit_test(discover_describes_every_method),
 	};

@@ -98,7 +98,7 @@ static struct done handle_after(struct call *c)
 
 static struct done handle_shout(struct call *c)
 {
-	server_notify_all(c->server, TEXT("shout"), TEXT("[]"));
+	server_notify_all(c->server, TEXT("shout"), TEXT("[]"), NULL);
 	return call_reply(c);
 }
 
