@@ -127,7 +127,7 @@ static int read_row(struct statement *q, struct memory_row *ret)
 	return query_fault(q);
 }
 
-static int copy_text(struct arena *arena, struct text *t)
+int store_memory_copy_text(struct arena *arena, struct text *t)
 {
 	if (!t->data)
 		return 0;
@@ -143,7 +143,7 @@ int store_memory_copy(struct arena *arena, const struct memory_row *row, struct 
 	int r;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		r = copy_text(arena, texts[i]);
+		r = store_memory_copy_text(arena, texts[i]);
 		if (r != 0)
 			return r;
 	}
@@ -199,20 +199,6 @@ int store_memory_add(struct connection *c, const struct memory_row *row, int64_t
 	return r;
 }
 
-/* Of a statement that returns a row for each it changed. */
-static int run_and_see(struct statement *q, bool *ret_found)
-{
-	bool found;
-	int r;
-
-	r = query_next(q, &found);
-	if (r == 0 && found)
-		r = query_run(q);
-	if (r == 0)
-		*ret_found = found;
-	return r;
-}
-
 int store_memory_update(struct connection *c, const struct memory_row *row, bool *ret_found)
 {
 	static const struct query sql = {
@@ -227,7 +213,7 @@ int store_memory_update(struct connection *c, const struct memory_row *row, bool
 	if (r != 0)
 		return r;
 	bind_changeable(q, row);
-	return run_and_see(q, ret_found);
+	return query_run_found(q, ret_found);
 }
 
 int store_memory_delete(struct connection *c, const struct store_scope *scope, struct text id,
@@ -243,7 +229,7 @@ int store_memory_delete(struct connection *c, const struct store_scope *scope, s
 		return r;
 	query_bind_text(q, ":id", id);
 	bind_in_scope(q, scope);
-	return run_and_see(q, ret_found);
+	return query_run_found(q, ret_found);
 }
 
 int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,

@@ -79,27 +79,25 @@ static int start_bare(struct connection *c, const struct store_bare_opts *opts, 
 	return 0;
 }
 
-static int copy_text(struct arena *arena, struct text t, struct text *ret)
-{
-	*ret = t;
-	if (!t.data)
-		return 0;
-	ret->data = arena_copy(arena, t.data, t.len);
-	return ret->data ? 0 : -ENOMEM;
-}
-
 static int take_bare(struct statement *q, struct arena *arena, struct store_bare_memory *ret)
 {
 	int r;
 
-	ret->seq = query_int(q, 0);
-	ret->hash = query_int(q, 1);
-	r = copy_text(arena, query_text(q, 2), &ret->owner);
+	*ret = (struct store_bare_memory) {
+		.seq = query_int(q, 0),
+		.hash = query_int(q, 1),
+		.owner = query_text(q, 2),
+		.chat = query_text(q, 3),
+		.content = query_text(q, 4),
+	};
+	r = query_fault(q);
 	if (r == 0)
-		r = copy_text(arena, query_text(q, 3), &ret->chat);
+		r = store_memory_copy_text(arena, &ret->owner);
 	if (r == 0)
-		r = copy_text(arena, query_text(q, 4), &ret->content);
-	return r != 0 ? r : query_fault(q);
+		r = store_memory_copy_text(arena, &ret->chat);
+	if (r == 0)
+		r = store_memory_copy_text(arena, &ret->content);
+	return r;
 }
 
 /* *ret_full: there may be more before the end of what was looked at. */
@@ -166,7 +164,6 @@ static int put_head(struct connection *c, const struct store_model *model,
 		" ON CONFLICT (seq) DO UPDATE SET model = excluded.model, dim = excluded.dim,"
 		" scale = excluded.scale RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	bool found;
 	int r;
 
 	r = query_start(c, &sql, &q);
@@ -176,12 +173,7 @@ static int put_head(struct connection *c, const struct store_model *model,
 	query_bind_int(q, ":seq", v->seq);
 	query_bind_int(q, ":hash", v->hash);
 	query_bind_double(q, ":scale", v->scale);
-	r = query_next(q, &found);
-	if (r == 0 && found)
-		r = query_run(q);
-	if (r == 0)
-		*ret_found = found;
-	return r;
+	return query_run_found(q, ret_found);
 }
 
 static int put_blob(struct connection *c, const struct query *sql, int64_t seq, const void *data,

@@ -191,6 +191,19 @@ int query_run(struct statement *q)
 	return r;
 }
 
+int query_run_found(struct statement *q, bool *ret_found)
+{
+	bool found;
+	int r;
+
+	r = query_next(q, &found);
+	if (r == 0 && found)
+		r = query_run(q);
+	if (r == 0)
+		*ret_found = found;
+	return r;
+}
+
 int query_simple(struct connection *c, const struct query *query)
 {
 	struct statement *q;

@@ -52,6 +52,9 @@ int query_next(struct statement *q, bool *ret_row);
 /* Steps to the end, past any rows. */
 int query_run(struct statement *q);
 
+/* The same for a statement that returns a row for each it changed: whether there was one. */
+int query_run_found(struct statement *q, bool *ret_found);
+
 /* Starts, runs and ends a query without parameters. */
 int query_simple(struct connection *c, const struct query *query);
 
