@@ -173,8 +173,9 @@ static void succeeded(struct batch *b)
 	atomic_store(&e->fails, false);
 	e->n_failures = 0;
 	e->n_refused = 0;
-	if (e->batch_max < EMBEDDINGS_BATCH_MAX)
-		e->batch_max *= 2;
+	/* After one that was halved it may be any number. */
+	e->batch_max =
+		e->batch_max * 2 < EMBEDDINGS_BATCH_MAX ? e->batch_max * 2 : EMBEDDINGS_BATCH_MAX;
 	if (b->is_first)
 		look_again_from(e, 1);
 	batch_free(b);

@@ -248,6 +248,21 @@ def test_one_text_that_the_model_refuses_does_not_keep_the_others():
             wait_until(lambda: stats(c)["vectors"] == 81, "the next one's vector")
 
 
+def test_batches_grow_again_but_not_beyond_their_limit():
+    with Folder() as root, Model() as model:
+        with Daemon(root=root.path) as d:
+            fill(d.connect(), 63)
+        model.behave = lambda handler, texts: (len(texts) == 63 and
+                                               whole(model, handler, 400, b"{}"))
+        with daemon_with(model, root=root.path) as d:
+            c = d.connect()
+            all_done(c, 63)
+            entries = [{"content": "entry number %d" % i} for i in range(150)]
+            same(c.call("memory.import", {"entries": entries})["imported"], 150, "imported")
+            all_done(c, 213)
+        check(max(map(len, model.asked)) == 64, "batches of %r", list(map(len, model.asked)))
+
+
 def test_a_text_without_direction_is_passed_over():
     with Model() as model:
         def zeroes(handler, texts):
