@@ -230,7 +230,7 @@ static void find_address(struct cli *cli)
 		snprintf(out, size, "unix:%s", cli->options.socket);
 	else if (env && env[0])
 		snprintf(out, size, "%s%s", strncmp(env, "unix:", 5) == 0 ? "" : "unix:", env);
-	else if (runtime && runtime[0])
+	else if (runtime && runtime[0] == '/')
 		snprintf(out, size, "unix:%s/koine/koine.sock", runtime);
 	else if (getuid() == 0)
 		snprintf(out, size, "unix:/run/koine/koine.sock");
