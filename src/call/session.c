@@ -12,12 +12,14 @@
 static void on_bytes(void *owner, const char *data, size_t len);
 static void on_eof(void *owner);
 static void on_drained(void *owner);
+static void on_gone(void *owner);
 static void on_closed(void *owner);
 
 static const struct conn_ops conn_ops = {
 	.on_bytes = on_bytes,
 	.on_eof = on_eof,
 	.on_drained = on_drained,
+	.on_gone = on_gone,
 	.on_closed = on_closed,
 };
 
@@ -531,6 +533,16 @@ static bool idle(const struct session *s)
 	return s->n_running == 0 && s->n_waiting == 0 && !s->batch;
 }
 
+/* Nobody hears what runs, and nothing else was asked for. What waits may be
+ * notifications, which ask for no answer: it is done first. Over HTTP everything is
+ * answered, and so the first answer would end the connection. */
+static bool abandoned(const struct session *s)
+{
+	if (!s->gone || s->n_waiting > 0 || s->batch)
+		return false;
+	return is_http(s) || (s->eof && window(s).len == 0);
+}
+
 /* After all steps: send, keep what is left, and decide whether to read on. */
 static void settle(struct session *s)
 {
@@ -540,6 +552,10 @@ static void settle(struct session *s)
 	keep_rest(s);
 	if (s->in.err != 0)
 		s->closing = true;
+	if (abandoned(s)) {
+		conn_finish(s->conn, 0);
+		return;
+	}
 	if ((s->closing || s->eof) && idle(s) && conn_pending(s->conn) == 0) {
 		conn_finish(s->conn, s->server->opts.limits.linger_ms);
 		return;
@@ -580,6 +596,14 @@ static void on_eof(void *owner)
 static void on_drained(void *owner)
 {
 	session_pump(owner);
+}
+
+static void on_gone(void *owner)
+{
+	struct session *s = owner;
+
+	s->gone = true;
+	settle(s);
 }
 
 static void drop_waiting(struct session *s)

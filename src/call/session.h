@@ -43,6 +43,7 @@ struct session {
 	bool http_head : 1;
 	bool pumping : 1;
 	bool eof : 1;
+	bool gone : 1;    /* nobody reads what we would send */
 	bool closing : 1; /* nothing more is read; closed when all is answered */
 	bool read_ahead_full : 1;
 	bool refused_ahead : 1; /* what follows the calls that wait is no message */

@@ -7,6 +7,7 @@
 #include "io/conn.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -42,6 +43,7 @@ struct conn {
 	bool want_read : 1;
 	bool eof : 1;
 	bool broken : 1;    /* noticed while flushing; closed when polled */
+	bool gone : 1;      /* the peer has closed both ways, and the owner knows */
 	bool finishing : 1; /* conn_finish was called */
 	bool shut : 1;      /* we have said that nothing follows */
 	bool closed : 1;
@@ -106,6 +108,10 @@ static void update_events(struct conn *c)
 		events |= UV_READABLE;
 	if (conn_pending(c) > 0 || c->broken)
 		events |= UV_WRITABLE;
+	/* Whatever is polled for, a peer that has left is told of too; of the
+	 * things to poll for this is the one that otherwise never comes. */
+	if (events == 0 && !c->gone)
+		events = UV_PRIORITIZED;
 	if (events == c->events)
 		return;
 	c->events = events;
@@ -231,10 +237,31 @@ static void on_readable(struct conn *c)
 	}
 }
 
+static bool has_left(const struct conn *c)
+{
+	struct pollfd p = {.fd = c->fd};
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
+}
+
+/* Nothing was to be read or sent: the peer has left, or sent what is called
+ * urgent and is of no interest. Either way there is nothing more to poll for. */
+static void on_quiet(struct conn *c)
+{
+	c->gone = true;
+	update_events(c);
+	if (has_left(c))
+		c->ops->on_gone(c->owner);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct conn *c = poll->data;
 
+	if (c->events == UV_PRIORITIZED) {
+		on_quiet(c);
+		return;
+	}
 	if (status < 0 || c->broken) {
 		conn_close(c);
 		return;

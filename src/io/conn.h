@@ -23,6 +23,9 @@ struct conn_ops {
 	/* The kernel took some of what was waiting, and no more than the pool's
 	 * low mark is left. */
 	void (*on_drained)(void *owner);
+	/* While we neither read nor send: the peer has closed both ways, and nothing
+	 * we send will be read. At most once. Over TCP only a reset tells. */
+	void (*on_gone)(void *owner);
 	/* The connection failed or was closed. The last call; conn is gone after it. */
 	void (*on_closed)(void *owner);
 };

@@ -144,6 +144,28 @@ def test_calls_end_quietly_when_their_client_has_left():
         d.alive()
 
 
+def test_a_client_that_has_left_is_noticed_while_its_call_runs():
+    with Daemon() as d:
+        for framing in (Line, Length, Http):
+            c = d.connect()
+            c.send(framing.wrap(sleep(LONG)))
+            d.settle()
+            c.close()
+        wait_until(lambda: d.status()["connections"] == 2, "the connections to end")
+        same(d.status()["calls_in_flight"], 3, "calls that go on")
+        # And none of them holds up the stop, which would be a warning in the log.
+
+
+def test_what_waits_behind_a_call_is_done_though_the_client_has_left():
+    with Daemon() as d:
+        c = d.connect()
+        before = d.calls()
+        c.send(Line.wrap(request("debug.sleep", {"ms": 200}, id=None)) +
+               Line.wrap(request("debug.echo", [1], id=None)) * 5)
+        c.close()
+        wait_until(lambda: d.calls() == before + 6, "the notifications to be run")
+
+
 def test_a_client_that_leaves_before_its_answer_ends_no_daemon():
     """SIGPIPE, or a reset, while the answer is written."""
     with Daemon(listen=EVERYWHERE) as d:
