@@ -116,3 +116,31 @@ void log_line(enum log_level level, const char *event, const char *format, ...)
 	flatten(line);
 	log_sink(log_sink_arg, level, line);
 }
+
+bool log_has_room(uint64_t now_ms)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t second = UINT64_MAX;
+	static unsigned n, n_left_out;
+	unsigned tell = 0;
+	bool room;
+
+	if (log_enabled(LOG_LEVEL_DEBUG))
+		return true;
+	pthread_mutex_lock(&lock);
+	if (second != now_ms / 1000) {
+		second = now_ms / 1000;
+		tell = n_left_out;
+		n = 0;
+		n_left_out = 0;
+	}
+	room = n < LOG_BURST;
+	if (room)
+		n++;
+	else
+		n_left_out++;
+	pthread_mutex_unlock(&lock);
+	if (tell > 0)
+		log_info("lines left out", "count=%u", tell);
+	return room;
+}

@@ -10,6 +10,9 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
 
 enum log_level { LOG_LEVEL_ERR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
@@ -41,6 +44,21 @@ void log_line(enum log_level level, const char *event, const char *format, ...)
 #define log_at(level, event, ...)                                                                  \
 	do {                                                                                       \
 		if (log_enabled(level))                                                            \
+			log_line(level, event, __VA_ARGS__);                                       \
+	} while (0)
+
+/*
+ * Whether a line that a client can cause at will may be written: no more than
+ * LOG_BURST in a second, since otherwise a client fills the disk. What was left
+ * out is counted, and told with the first line of a later second. At debug
+ * everything is written.
+ */
+enum { LOG_BURST = 50 };
+bool log_has_room(uint64_t now_ms);
+
+#define log_caused(level, event, ...)                                                              \
+	do {                                                                                       \
+		if (log_enabled(level) && log_has_room(clock_steady_ms()))                         \
 			log_line(level, event, __VA_ARGS__);                                       \
 	} while (0)
 

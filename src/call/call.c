@@ -79,14 +79,14 @@ static void write_words(struct call *c, const struct error_row *row, const struc
 
 static void log_refusal(const struct call *c, const struct why *why)
 {
-	log_info("call refused", "dialect=%s method=%.*s why=%s", c->dialect->name,
-		 TEXT_ARGS(c->request.method), why->text);
+	log_caused(LOG_LEVEL_INFO, "call refused", "dialect=%s method=%.*s why=%s",
+		   c->dialect->name, TEXT_ARGS(c->request.method), why->text);
 }
 
 static void explain_fault(struct call *c, int r)
 {
-	log_err("call failed", "dialect=%s method=%.*s error=%s", c->dialect->name,
-		TEXT_ARGS(c->request.method), strerror(-r));
+	log_caused(LOG_LEVEL_ERR, "call failed", "dialect=%s method=%.*s error=%s",
+		   c->dialect->name, TEXT_ARGS(c->request.method), strerror(-r));
 	refuse(&c->why, REFUSE_INTERNAL, "%s", strerror(-r));
 }
 

@@ -172,8 +172,8 @@ static void on_refused(void *arg, const struct peer *peer)
 	struct endpoint *e = arg;
 
 	e->n_refused++;
-	log_info("peer refused", "dialect=%s address=%s uid=%d", e->dialect->name, e->address,
-		 (int)peer->uid);
+	log_caused(LOG_LEVEL_INFO, "peer refused", "dialect=%s address=%s uid=%d", e->dialect->name,
+		   e->address, (int)peer->uid);
 }
 
 int server_accept(struct server *s, struct endpoint *e, int fd, const struct peer *peer)

@@ -213,8 +213,9 @@ static void refuse_stream(struct session *s, const struct frame *frame)
 	struct buf body;
 	struct json j;
 
-	log_info("connection refused", "connection=%llu dialect=%s framing=%s why=%s",
-		 (unsigned long long)s->number, d->name, session_framing_name(s), frame->why.text);
+	log_caused(LOG_LEVEL_INFO, "connection refused",
+		   "connection=%llu dialect=%s framing=%s why=%s", (unsigned long long)s->number,
+		   d->name, session_framing_name(s), frame->why.text);
 	s->closing = true;
 	if (is_http(s)) {
 		s->http_keep_alive = false;
@@ -239,8 +240,8 @@ static void send_answer(struct session *s, int status, const struct buf *out)
 		send_message(s, status, out->data, out->len);
 		return;
 	}
-	log_info("connection given up", "connection=%llu why=%s", (unsigned long long)s->number,
-		 "an answer could not be written");
+	log_caused(LOG_LEVEL_INFO, "connection given up", "connection=%llu why=%s",
+		   (unsigned long long)s->number, "an answer could not be written");
 	s->closing = true;
 }
 
@@ -328,8 +329,8 @@ static bool http_message(struct session *s, const struct http_request *r)
 		return true;
 	if (no.status == 401 || no.status == 403)
 		s->http_keep_alive = false;
-	log_info("request refused", "connection=%llu status=%d why=%s",
-		 (unsigned long long)s->number, no.status, no.text);
+	log_caused(LOG_LEVEL_INFO, "request refused", "connection=%llu status=%d why=%s",
+		   (unsigned long long)s->number, no.status, no.text);
 	send_http_error(s, no.status, no.extra, no.text);
 	return false;
 }
@@ -379,8 +380,8 @@ static bool recognise(struct session *s)
 	}
 	disarm_deadline(s);
 	if (what == SNIFF_GOB) {
-		log_info("connection refused", "connection=%llu why=%s",
-			 (unsigned long long)s->number, "gob is not spoken here");
+		log_caused(LOG_LEVEL_INFO, "connection refused", "connection=%llu why=%s",
+			   (unsigned long long)s->number, "gob is not spoken here");
 		s->closing = true;
 		return false;
 	}

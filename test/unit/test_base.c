@@ -460,6 +460,33 @@ static void log_cuts_a_long_line(void **state)
 	log_set_sink(NULL, NULL);
 }
 
+static void log_of_what_clients_cause_has_a_limit(void **state)
+{
+	struct heard h = {0};
+	unsigned room = 0;
+
+	(void)state;
+	log_set_sink(hear, &h);
+	for (int i = 0; i < 2 * LOG_BURST; i++)
+		room += log_has_room(5000 + (uint64_t)i);
+	assert_int_equal(room, LOG_BURST);
+	assert_int_equal(h.n, 0);
+	assert_true(log_has_room(6000));
+	assert_string_equal(h.line, "lines left out  count=50");
+	assert_true(log_has_room(7000));
+	assert_int_equal(h.n, 1);
+	log_set_sink(NULL, NULL);
+}
+
+static void log_at_debug_has_no_limit(void **state)
+{
+	(void)state;
+	log_set_level(LOG_LEVEL_DEBUG);
+	for (int i = 0; i < 2 * LOG_BURST; i++)
+		assert_true(log_has_room(9000));
+	log_set_level(LOG_LEVEL_INFO);
+}
+
 /* What log_to_stderr writes for one line, with stderr being a pipe. */
 static void read_stderr(bool journal, char *out, size_t size)
 {
@@ -759,6 +786,8 @@ int main(void)
 		cmocka_unit_test(log_goes_to_the_sink_up_to_its_level),
 		cmocka_unit_test(log_value_cannot_start_a_line),
 		cmocka_unit_test(log_cuts_a_long_line),
+		cmocka_unit_test(log_of_what_clients_cause_has_a_limit),
+		cmocka_unit_test(log_at_debug_has_no_limit),
 		cmocka_unit_test(log_to_stderr_knows_the_journal),
 		cmocka_unit_test(log_levels_have_names),
 		cmocka_unit_test(value_int_takes_what_fits),
