@@ -22,6 +22,7 @@ const struct limits default_limits = {
 	.calls = 10000,
 	.waiting = 64,
 	.queue_bytes = 256 << 10,
+	.total_queue_bytes = 64 << 20,
 	.reply_bytes = 16 << 20,
 	.json_depth = JSON_DEPTH_DEFAULT,
 	.json_values = JSON_VALUES_DEFAULT,
@@ -335,7 +336,8 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 	list_init(&s->deadlines);
 	list_init(&s->detached);
 	list_init(&s->spare_calls);
-	r = conn_pool_new(l, opts->limits.queue_bytes / 2, &s->pool);
+	r = conn_pool_new(l, opts->limits.queue_bytes / 2, opts->limits.total_queue_bytes,
+			  &s->pool);
 	if (r == 0)
 		r = timer_new(l, check_deadlines, s, &s->clock);
 	if (r == 0)

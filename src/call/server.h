@@ -22,7 +22,8 @@ struct limits {
 	unsigned calls;       /* in flight, in all; more are refused */
 	unsigned waiting;     /* calls that one connection may queue behind a running one */
 	size_t queue_bytes;   /* answers waiting for one client, before it is not read any more */
-	size_t reply_bytes;   /* of one answer */
+	size_t total_queue_bytes; /* answers waiting for all clients; more cuts the slowest */
+	size_t reply_bytes;       /* of one answer */
 	unsigned json_depth;
 	unsigned json_values;
 	unsigned batch;           /* requests in one batch */

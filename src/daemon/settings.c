@@ -72,6 +72,8 @@ static const struct setting table[] = {
 	 "calls of one connection that wait behind a running one"},
 	{"limits", "queue_bytes", SET_SIZE, LIMIT(queue_bytes), 4096, 1 << 30,
 	 "answers waiting for one client before it is not read any more"},
+	{"limits", "total_queue_bytes", SET_SIZE, LIMIT(total_queue_bytes), 1 << 20, 1LL << 40,
+	 "answers waiting for all clients, before the slowest are cut"},
 	{"limits", "reply_bytes", SET_SIZE, LIMIT(reply_bytes), 4096, 1 << 30, "one answer"},
 	{"limits", "json_depth", SET_UNSIGNED, LIMIT(json_depth), 16, JSON_DEPTH_MAX,
 	 "nested arrays and objects"},

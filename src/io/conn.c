@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/list.h"
+#include "base/log.h"
 #include "io/loop_uv.h"
 
 enum {
@@ -20,11 +22,15 @@ enum {
 	N_SPARE = 8,
 	SPARE_BYTES = 128 << 10, /* a larger write buffer is not kept */
 	OUT_MAX = 64 << 20,
+	LARGE_BYTES = 256 << 10, /* waiting for one peer: it counts among the slow */
 };
 
 struct conn_pool {
 	struct loop *loop;
 	size_t low_mark;
+	size_t held_max;
+	size_t held;      /* by the write buffers of all connections */
+	struct list slow; /* those that hold much, the one that took nothing for longest first */
 	unsigned n_spare;
 	struct buf spare[N_SPARE];
 	char read[READ_BYTES];
@@ -38,6 +44,8 @@ struct conn {
 	struct timer *linger; /* only while finishing */
 	struct buf out;
 	size_t sent; /* of out, from its front */
+	size_t held; /* as counted in the pool's */
+	struct list slow_link;
 	int fd;
 	int events; /* what is polled for */
 	bool want_read : 1;
@@ -49,7 +57,7 @@ struct conn {
 	bool closed : 1;
 };
 
-int conn_pool_new(struct loop *l, size_t low_mark, struct conn_pool **ret_pool)
+int conn_pool_new(struct loop *l, size_t low_mark, size_t held_max, struct conn_pool **ret_pool)
 {
 	struct conn_pool *p = malloc(sizeof(*p));
 
@@ -57,6 +65,9 @@ int conn_pool_new(struct loop *l, size_t low_mark, struct conn_pool **ret_pool)
 		return -ENOMEM;
 	p->loop = l;
 	p->low_mark = low_mark;
+	p->held_max = held_max;
+	p->held = 0;
+	list_init(&p->slow);
 	p->n_spare = 0;
 	*ret_pool = p;
 	return 0;
@@ -94,6 +105,21 @@ static void give_spare(struct conn *c)
 	}
 	p->spare[p->n_spare++] = c->out;
 	buf_init(&c->out, OUT_MAX);
+}
+
+static void count_held(struct conn *c, bool progress)
+{
+	struct conn_pool *p = c->pool;
+	size_t held = c->out.len;
+
+	if (held == 0 && c->held == 0)
+		return;
+	p->held += held - c->held;
+	c->held = held;
+	if (progress || held < LARGE_BYTES)
+		list_remove(&c->slow_link);
+	if (held >= LARGE_BYTES && list_empty(&c->slow_link))
+		list_append(&p->slow, &c->slow_link);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -137,6 +163,7 @@ void conn_close(struct conn *c)
 	timer_free(c->linger);
 	c->linger = NULL;
 	give_spare(c);
+	count_held(c, false);
 	uv_close((uv_handle_t *)&c->poll, free_conn);
 	c->ops->on_closed(c->owner);
 }
@@ -162,6 +189,27 @@ static void send_pending(struct conn *c)
 	give_spare(c);
 }
 
+/* Each peer has its limit; this one is for many peers that do not read. */
+static void cut_slow(struct conn *c)
+{
+	struct conn_pool *p = c->pool;
+	struct list *first;
+
+	while (p->held > p->held_max && (first = list_first(&p->slow))) {
+		struct conn *slow = list_entry(first, struct conn, slow_link);
+
+		/* An answer that is alone too large is no reason. */
+		if (slow == c)
+			return;
+		log_caused(LOG_LEVEL_INFO, "client cut", "unread=%zu why=%s", conn_pending(slow),
+			   "too much waits for clients that do not read");
+		slow->broken = true;
+		give_spare(slow);
+		count_held(slow, false);
+		update_events(slow);
+	}
+}
+
 /* Nothing is left to send while finishing: say so, and wait for the peer's end. */
 static void say_end(struct conn *c)
 {
@@ -173,6 +221,8 @@ static void say_end(struct conn *c)
 
 void conn_flush(struct conn *c)
 {
+	uint64_t before = c->bytes_out;
+
 	if (c->closed)
 		return;
 	/* A message that did not fit is lost, and with it the stream's order. */
@@ -182,6 +232,8 @@ void conn_flush(struct conn *c)
 		send_pending(c);
 	if (c->broken)
 		give_spare(c);
+	count_held(c, c->bytes_out != before);
+	cut_slow(c);
 	say_end(c);
 	update_events(c);
 }
@@ -288,6 +340,7 @@ int conn_new(struct conn_pool *p, int fd, const struct conn_ops *ops, void *owne
 	c->owner = owner;
 	c->fd = fd;
 	buf_init(&c->out, OUT_MAX);
+	list_init(&c->slow_link);
 	r = uv_poll_init(loop_uv(p->loop), &c->poll, fd);
 	if (r != 0)
 		return r;

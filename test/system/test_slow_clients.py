@@ -108,6 +108,29 @@ def test_a_large_answer_that_is_not_read_holds_up_nobody():
         same(len(got["result"][0]), 8000000, "length")
 
 
+def test_large_answers_that_nobody_reads_are_bounded_in_sum():
+    size = 15 * MIB
+    echo = Line.wrap(request("debug.echo", '["%s"]' % ("x" * size)))
+    with Daemon() as d:
+        first = d.connect()
+        first.send(echo)
+        d.settle()
+        before = rss(d.pid)
+        floods = [d.connect() for _ in range(20)]
+        for c in floods:
+            c.send(echo)
+            d.settle()
+            # Whoever reads is not cut.
+            first.need(len(first.got) + 1)
+        grown = rss(d.pid) - before
+        note("20 large answers that are never read: %.1f MiB" % (grown / MIB))
+        check(grown < 128 * MIB, "memory grew by %d MiB", grown // MIB)
+        same(len(json.loads(first.read_line())["result"][0]), size, "length")
+        same(len(json.loads(floods[-1].read_line())["result"][0]), size, "length")
+        check(len(floods[0].read_rest()) < size, "the slowest was not cut")
+        check(b"client cut" in d.log(), "nothing in the log")
+
+
 def test_a_slow_reader_gets_everything_in_the_end():
     n = 3000
     with Daemon(listen=EVERYWHERE) as d:
