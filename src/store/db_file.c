@@ -147,6 +147,16 @@ static int take_fd(int *fd)
 	return taken;
 }
 
+static int lock(const struct db_file *f, int fd, struct why *why)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno != EWOULDBLOCK)
+		return db_file_cannot(why, "lock", f->path, errno);
+	return refuse(why, REFUSE_CONFLICT, "%s is in use by another koined",
+		      db_file_tail(f->path));
+}
+
 static int refuse_lock(struct why *why, const char *lock)
 {
 	return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
@@ -157,25 +167,23 @@ static int take_lock(struct db_file *f, struct why *why)
 {
 	/* O_NONBLOCK: a FIFO there must not hold us. */
 	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-	char lock[DB_PATH_MAX + ENDING_MAX];
+	char name[DB_PATH_MAX + ENDING_MAX];
 	CLEANUP(closep) int fd = -1;
 	struct stat st;
+	int r;
 
-	snprintf(lock, sizeof(lock), "%s.lock", f->path);
-	fd = open(lock, flags, 0600);
+	snprintf(name, sizeof(name), "%s.lock", f->path);
+	fd = open(name, flags, 0600);
 	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
-		return refuse_lock(why, lock);
+		return refuse_lock(why, name);
 	if (fd < 0 || fstat(fd, &st) != 0)
-		return db_file_cannot(why, "open", lock, errno);
+		return db_file_cannot(why, "open", name, errno);
 	if (!S_ISREG(st.st_mode) || st.st_size != 0)
-		return refuse_lock(why, lock);
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-		return errno == EWOULDBLOCK
-			       ? refuse(why, REFUSE_CONFLICT, "%s is in use by another koined",
-					db_file_tail(f->path))
-			       : db_file_cannot(why, "lock", lock, errno);
-	f->lock_fd = take_fd(&fd);
-	return 0;
+		return refuse_lock(why, name);
+	r = lock(f, fd, why);
+	if (r == 0)
+		f->lock_fd = take_fd(&fd);
+	return r;
 }
 
 /* SQLite throws a log away that has no database. It may hold what was written last. */
@@ -193,18 +201,20 @@ static int check_no_orphan(const struct db_file *f, struct why *why)
 	return 0;
 }
 
-static int create(const struct db_file *f, struct why *why)
+static int create(struct db_file *f, struct why *why)
 {
-	CLEANUP(closep) int fd = -1;
 	int r;
 
 	r = check_no_orphan(f, why);
 	if (r != 0)
 		return r;
 	/* The database's other files take their mode from this one. */
-	fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
+	f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (f->fd < 0)
 		return db_file_cannot(why, "make", f->path, errno);
+	r = lock(f, f->fd, why);
+	if (r != 0)
+		return r;
 	r = db_file_sync_folder(f->path);
 	return r != 0 ? db_file_cannot(why, "sync the directory of", f->path, -r) : 0;
 }
@@ -214,10 +224,10 @@ static unsigned read_be32(const unsigned char *p)
 	return (unsigned)p[0] << 24 | (unsigned)p[1] << 16 | (unsigned)p[2] << 8 | p[3];
 }
 
-static int check_header(const struct db_file *f, int fd, unsigned application_id, struct why *why)
+static int check_header(const struct db_file *f, unsigned application_id, struct why *why)
 {
 	unsigned char header[HEADER_LEN];
-	ssize_t n = pread(fd, header, sizeof(header), 0);
+	ssize_t n = pread(f->fd, header, sizeof(header), 0);
 	int journal, r;
 
 	if (n < 0)
@@ -241,11 +251,10 @@ static int check_header(const struct db_file *f, int fd, unsigned application_id
 	return 0;
 }
 
-/* Before the database has it open: closing a file a second time ends the locks of the first. */
-static int check(const struct db_file *f, unsigned application_id, struct why *why)
+static int check(struct db_file *f, unsigned application_id, struct why *why)
 {
-	CLEANUP(closep) int fd = -1;
 	struct stat st;
+	int r;
 
 	if (lstat(f->path, &st) != 0)
 		return errno == ENOENT ? create(f, why)
@@ -253,10 +262,11 @@ static int check(const struct db_file *f, unsigned application_id, struct why *w
 	if (!S_ISREG(st.st_mode))
 		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file; it is left alone",
 			      db_file_tail(f->path));
-	fd = open(f->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
+	f->fd = open(f->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (f->fd < 0)
 		return db_file_cannot(why, "open", f->path, errno);
-	return check_header(f, fd, application_id, why);
+	r = lock(f, f->fd, why);
+	return r != 0 ? r : check_header(f, application_id, why);
 }
 
 int db_file_hold(struct db_file *f, const char *path, unsigned application_id, struct why *why)
@@ -264,6 +274,7 @@ int db_file_hold(struct db_file *f, const char *path, unsigned application_id, s
 	int r;
 
 	f->lock_fd = -1;
+	f->fd = -1;
 	r = check_name(path, why);
 	if (r == 0)
 		r = make_parents(path, why);
@@ -280,7 +291,10 @@ int db_file_hold(struct db_file *f, const char *path, unsigned application_id, s
 
 void db_file_drop(struct db_file *f)
 {
+	if (f->fd >= 0)
+		close(f->fd);
 	if (f->lock_fd >= 0)
 		close(f->lock_fd);
+	f->fd = -1;
 	f->lock_fd = -1;
 }

@@ -4,7 +4,9 @@
  *
  * PATH.lock is flocked for as long as the file is held, and stays behind
  * afterwards: a lock file that is never removed cannot be locked twice. The flock
- * ends with its process, so one left by a crash binds nobody.
+ * ends with its process, so one left by a crash binds nobody. The file itself is
+ * flocked too: it may have a second name, and under each the database would keep
+ * another log, which ruins the file. (The database's own locks are of another kind.)
  */
 #pragma once
 
@@ -17,6 +19,7 @@ enum { DB_PATH_MAX = 480 }; /* SQLite takes 512, with its endings */
 struct db_file {
 	char path[DB_PATH_MAX + 1]; /* absolute, links of the folder resolved */
 	int lock_fd;
+	int fd; /* closed last: closing it ends the database's own locks */
 };
 
 /*

@@ -5,7 +5,7 @@
  * Faults are -errno: -ENOSPC no room, -EIO the disk, -EBUSY somebody else,
  * -EROFS, -EACCES and -EPERM not allowed, -EBADMSG damaged, -EEXIST a key that is
  * taken, -EINVAL any other rule of a table, -EMSGSIZE too large, -ECANCELED
- * stopped, -ENOMEM.
+ * stopped, -ESTALE moved away, -ENOMEM.
  */
 #pragma once
 
@@ -45,6 +45,9 @@ struct store_ops {
 	/* One or more statements without parameters and rows. */
 	int (*exec)(void *db, const char *sql);
 	bool (*in_transaction)(void *db);
+	/* Whether what is written now would be found again under the same address:
+	 * -ESTALE where somebody moved or removed it meanwhile. */
+	int (*still_there)(void *db);
 
 	int (*prepare)(void *db, const char *sql, void **ret_st);
 	void (*finalize)(void *st);

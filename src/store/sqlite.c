@@ -310,6 +310,14 @@ static bool in_transaction(void *db)
 	return !sqlite3_get_autocommit(db);
 }
 
+static int still_there(void *db)
+{
+	int moved = 0;
+
+	sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+	return moved ? -ESTALE : 0;
+}
+
 static int prepare(void *db, const char *sql, void **ret_st)
 {
 	sqlite3_stmt *st;
@@ -442,6 +450,7 @@ const struct store_ops sqlite_ops = {
 	.set_version = set_version,
 	.exec = exec,
 	.in_transaction = in_transaction,
+	.still_there = still_there,
 	.prepare = prepare,
 	.finalize = finalize,
 	.reset = reset,

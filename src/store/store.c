@@ -280,7 +280,10 @@ int store_commit(struct store *s)
 	int r;
 
 	assert(s->writer.in_batch);
-	r = query_simple(&s->writer, &commit);
+	/* Nothing is acknowledged that the next start would not find. */
+	r = s->ops->still_there(s->writer.db);
+	if (r == 0)
+		r = query_simple(&s->writer, &commit);
 	if (r == 0) {
 		s->writer.in_batch = false;
 		return 0;

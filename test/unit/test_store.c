@@ -357,6 +357,32 @@ static void follows_links_of_folders_to_one_lock(void **state)
 	assert_string_equal(store_path(f->store), f->path);
 }
 
+static void a_second_name_of_the_file_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char name[PATH_LEN], url[PATH_LEN + 32];
+
+	snprintf(name, sizeof(name), "%s/second.db", f->dir);
+	assert_int_equal(link(f->path, name), 0);
+	snprintf(url, sizeof(url), "sqlite:%s", name);
+	assert_refused(f, url, "in use by another koined");
+	assert_int_equal(unlink(name), 0);
+}
+
+static void nothing_is_committed_to_a_file_that_was_moved_away(void **state)
+{
+	struct fixture *f = *state;
+	char name[PATH_LEN];
+
+	snprintf(name, sizeof(name), "%s/moved.db", f->dir);
+	assert_int_equal(rename(f->path, name), 0);
+	assert_int_equal(store_begin(f->store), 0);
+	assert_int_equal(store_commit(f->store), -ESTALE);
+	assert_int_equal(rename(name, f->path), 0);
+	assert_int_equal(store_begin(f->store), 0);
+	assert_int_equal(store_commit(f->store), 0);
+}
+
 static void refuses_what_is_no_store_url(void **state)
 {
 	static const char *const urls[] = {"", "koine.db", "postgres://host/db", "sqlite",
@@ -1348,6 +1374,8 @@ int main(void)
 		OPEN(keeps_what_was_there_over_a_restart),
 		CLOSED(takes_an_empty_file_for_a_new_one),
 		OPEN(follows_links_of_folders_to_one_lock),
+		OPEN(a_second_name_of_the_file_is_refused),
+		OPEN(nothing_is_committed_to_a_file_that_was_moved_away),
 		CLOSED(refuses_what_is_no_store_url),
 		CLOSED(leaves_a_file_that_is_no_database_alone),
 		CLOSED(leaves_another_programs_database_alone),
