@@ -59,6 +59,40 @@ static bool check_row(const struct plan_row *row)
 	return ok;
 }
 
+static bool store_usable(const char *path, struct why *why)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return paths_usable(path, why);
+	if (!S_ISREG(st.st_mode)) {
+		refuse(why, REFUSE_CONFLICT, "exists and is not a regular file");
+		return false;
+	}
+	if (access(path, R_OK | W_OK) != 0) {
+		refuse(why, REFUSE_FORBIDDEN, "cannot write to it: %s", strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+/* Only from outside: looking into it would need its lock. */
+static bool check_store(const struct settings *s)
+{
+	static const char scheme[] = "sqlite:";
+	char url[PATH_LEN + 16];
+	struct why why = {.text = "usable"};
+	bool ok = false;
+
+	settings_store_url(s, url, sizeof(url));
+	if (strncmp(url, scheme, strlen(scheme)) != 0 || !url[strlen(scheme)])
+		refuse(&why, REFUSE_PARAMS, "a store is sqlite:PATH");
+	else
+		ok = store_usable(url + strlen(scheme), &why);
+	printf("would keep    %s  %s: %s\n", url, ok ? "ok" : "NO", why.text);
+	return ok;
+}
+
 int daemon_check(const struct settings *s, const struct plan *plan)
 {
 	char token[256];
@@ -68,6 +102,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 	printf("settings file %s\n", s->config[0] ? s->config : "(none)");
 	for (unsigned i = 0; i < plan->n; i++)
 		ok &= check_row(&plan->rows[i]);
+	ok &= check_store(s);
 	if (s->token_file[0] && token_read(s->token_file, token, sizeof(token), &why) != 0) {
 		printf("token         NO: %s\n", why.text);
 		ok = false;

@@ -55,6 +55,7 @@ void paths_store(char out[PATH_LEN])
 bool paths_usable(const char *path, struct why *why)
 {
 	char folder[PATH_LEN];
+	struct stat st;
 	const char *at;
 	char *slash;
 
@@ -65,7 +66,9 @@ bool paths_usable(const char *path, struct why *why)
 		if (slash)
 			*slash = '\0';
 		at = !slash ? "." : folder[0] ? folder : "/";
-		if (access(at, W_OK | X_OK) == 0)
+		if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode))
+			errno = ENOTDIR;
+		else if (access(at, W_OK | X_OK) == 0)
 			return true;
 	} while (errno == ENOENT && slash && folder[0]);
 	refuse(why, REFUSE_FORBIDDEN, "cannot write to %s: %s", at, strerror(errno));

@@ -408,7 +408,7 @@ int settings_read_file(struct settings *s, const char *file, struct why *why)
 		refuse(why, REFUSE_NOT_FOUND, "cannot read %.100s: %s", file, strerror(error));
 		return -error;
 	}
-	while ((n = fread(part, 1, sizeof(part), f)) > 0)
+	while (text.err == 0 && (n = fread(part, 1, sizeof(part), f)) > 0)
 		buf_add(&text, part, n);
 	if (ferror(f))
 		return refuse(why, REFUSE_UNAVAILABLE, "cannot read %.100s: %s", file,

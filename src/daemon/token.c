@@ -9,7 +9,8 @@
 
 int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why)
 {
-	CLEANUP(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* O_NONBLOCK: a FIFO there must not hold us. */
+	CLEANUP(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
 	ssize_t n;
 

@@ -46,6 +46,7 @@ struct conn {
 	size_t sent; /* of out, from its front */
 	size_t held; /* as counted in the pool's */
 	struct list slow_link;
+	uint64_t bytes_out;
 	int fd;
 	int events; /* what is polled for */
 	bool want_read : 1;
@@ -185,6 +186,7 @@ static void send_pending(struct conn *c)
 			return;
 		}
 		c->sent += (size_t)n;
+		c->bytes_out += (uint64_t)n;
 	}
 	give_spare(c);
 }

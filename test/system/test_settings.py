@@ -146,5 +146,26 @@ def test_check_says_whether_it_can_and_changes_nothing():
         d.alive()
 
 
+def test_check_looks_at_the_store_and_its_folder():
+    with Folder() as folder:
+        write(folder("file"), "precious")
+        for args in (("--root", folder("file")), ("--store", "mysql:x"), ("--store", "sqlite:"),
+                     ("--store", "sqlite:" + folder.path)):
+            done = run_koined("--root", folder.path, *args, "--check")
+            same(done.returncode, UNAVAILABLE, "exit status for %r" % (args,))
+        done = run_koined("--root", folder.path, "--check")
+        check(b"would keep    sqlite:" + folder("koine.db").encode() in done.stdout, "%r",
+              done.stdout)
+
+
+def test_files_without_an_end_are_refused():
+    with Folder() as folder:
+        os.mkfifo(folder("fifo"), 0o600)
+        done = run_koined("--root", folder.path, "--config", "/dev/zero")
+        same(done.returncode, CONFIG, "exit status")
+        done = run_koined("--root", folder.path, "--set", "koine.token_file=" + folder("fifo"))
+        check(done.returncode != 0 and b"token file" in done.stderr, "%r", done.stderr)
+
+
 if __name__ == "__main__":
     main(globals())
