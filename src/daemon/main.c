@@ -2,6 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +80,15 @@ static void fill_standard_descriptors(void)
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd > STDERR_FILENO)
 		close(fd);
+}
+
+/* By default glibc, once a large block was freed, puts later ones among the small, and
+ * there they stay with the process. One large message must not make us large for ever. */
+static void give_large_blocks_back(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
 }
 
 static int complain(const char *what, int status)
@@ -213,6 +225,7 @@ int main(int argc, char **argv)
 	int status;
 
 	fill_standard_descriptors();
+	give_large_blocks_back();
 	main_argc = argc;
 	main_argv = argv;
 	status = look_at_flags();

@@ -23,6 +23,8 @@ enum {
 	SPARE_BYTES = 128 << 10, /* a larger write buffer is not kept */
 	OUT_MAX = 64 << 20,
 	LARGE_BYTES = 256 << 10, /* waiting for one peer: it counts among the slow */
+	STALL_MS = 5000,         /* nobody who reads takes nothing for that long */
+	BURST = 4,               /* times held_max for answers to those who may still read */
 };
 
 struct conn_pool {
@@ -46,6 +48,7 @@ struct conn {
 	size_t sent; /* of out, from its front */
 	size_t held; /* as counted in the pool's */
 	struct list slow_link;
+	uint64_t took_ms; /* when the peer took some, while it is among the slow */
 	uint64_t bytes_out;
 	int fd;
 	int events; /* what is polled for */
@@ -119,8 +122,10 @@ static void count_held(struct conn *c, bool progress)
 	c->held = held;
 	if (progress || held < LARGE_BYTES)
 		list_remove(&c->slow_link);
-	if (held >= LARGE_BYTES && list_empty(&c->slow_link))
+	if (held >= LARGE_BYTES && list_empty(&c->slow_link)) {
 		list_append(&p->slow, &c->slow_link);
+		c->took_ms = loop_now_ms(p->loop);
+	}
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -202,6 +207,9 @@ static void cut_slow(struct conn *c)
 
 		/* An answer that is alone too large is no reason. */
 		if (slow == c)
+			return;
+		if (p->held <= BURST * p->held_max &&
+		    loop_now_ms(p->loop) < slow->took_ms + STALL_MS)
 			return;
 		log_caused(LOG_LEVEL_INFO, "client cut", "unread=%zu why=%s", conn_pending(slow),
 			   "too much waits for clients that do not read");

@@ -32,8 +32,8 @@ struct conn_ops {
 
 /* What the connections of one loop share: the read buffer and spare write
  * buffers. One per loop, freed after the last of its connections. When more than
- * held_max bytes wait to be sent in all, the peers that took nothing for longest are
- * cut. */
+ * held_max bytes wait to be sent in all, the peers that took nothing for five seconds
+ * are cut, the longest first; when more than four times as many, those that did too. */
 struct conn_pool;
 int conn_pool_new(struct loop *l, size_t low_mark, size_t held_max, struct conn_pool **ret_pool);
 void conn_pool_free(struct conn_pool *p);
