@@ -125,7 +125,7 @@ bool log_has_room(uint64_t now_ms)
 	unsigned tell = 0;
 	bool room;
 
-	if (log_enabled(LOG_LEVEL_DEBUG))
+	if (!log_sink || log_enabled(LOG_LEVEL_DEBUG))
 		return true;
 	pthread_mutex_lock(&lock);
 	if (second != now_ms / 1000) {
