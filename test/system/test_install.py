@@ -70,6 +70,19 @@ def check_libraries(dest):
         sys.exit("the talking half needs %s" % needed)
 
 
+def check_man_pages(dest):
+    """Every page of doc/man, and what it sends the reader to, is there."""
+    if not shutil.which("scdoc"):
+        return
+    pages = [f[:-4] for f in os.listdir(os.path.join(ROOT, "doc", "man")) if f.endswith(".scd")]
+    for page in pages:
+        with open(find(dest, page)) as f:
+            text = f.read().replace("\\fB", "").replace("\\fR", "").replace("\\&", "")
+        for name, section in re.findall(r"\b((?:lib)?koined?(?:\.conf)?)\((\d)\)", text):
+            if "%s.%s" % (name, section) not in pages:
+                sys.exit("%s names %s(%s), which is no page" % (page, name, section))
+
+
 def compile_examples(dest, out):
     programs = []
     for source in sorted(os.listdir(EXAMPLES)):
@@ -152,6 +165,7 @@ def main():
         os.mkdir(out)
         run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", dest])
         check_libraries(dest)
+        check_man_pages(dest)
         programs = compile_examples(dest, out)
         for language in COMPILERS:
             check_echo(dest, out, language)
