@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/memory.h"
 
@@ -27,17 +28,19 @@ static const char *find_ash(const struct cli *cli)
 		return NULL;
 	if (ash && ash[0])
 		return ash;
-	return is_missing(cli->address + strlen("unix:")) && !is_missing(ash_socket) ? ash_socket
-										     : NULL;
+	/* One that belongs to somebody else is none. */
+	return is_missing(cli->address + strlen("unix:")) && access(ash_socket, W_OK) == 0
+		       ? ash_socket
+		       : NULL;
 }
 
 /* A daemon that is starting has a socket file, so one that is missing is no
- * reason to wait. */
+ * reason to wait, nor is one that we may not use. */
 static uint32_t default_retries(const struct cli *cli)
 {
 	bool is_unix = strncmp(cli->address, "unix:", 5) == 0;
 
-	return is_unix && is_missing(cli->address + 5) ? 0 : RETRIES;
+	return is_unix && access(cli->address + 5, W_OK) != 0 ? 0 : RETRIES;
 }
 
 int memory_target(struct cli *cli, enum memory_needs needs)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Other users of the machine stay outside, whatever the file's mode says."""
 import os
+import shutil
 import socket
 import stat
+import subprocess
 
-from harness import Daemon, Skip, check, main, request, same
+from harness import KOINE, KOINED, PATIENCE, Daemon, Skip, check, main, request, same
 
 NOBODY = 65534
 
@@ -102,8 +104,22 @@ def test_root_is_served_by_a_daemon_of_another_user():
         check('"pong":true' in as_nobody(d.socket_path), "its own user is not served")
 
 
+def test_a_socket_that_is_not_ours_is_not_waited_for():
+    if os.getuid() != 0:
+        raise Skip("only root can be somebody else")
+    if not reachable(NOBODY) or not shutil.which("strace") or os.environ.get("KOINE_SANITIZED"):
+        raise Skip("koine cannot be watched here")
+    with Daemon() as d:
+        done = subprocess.run(
+            ["strace", "-qq", "-e", "trace=connect", KOINE, "--socket", d.socket_path,
+             "memory", "list"], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True,
+            timeout=PATIENCE)
+    same(done.returncode, 69, "exit code (%r)" % done.stderr)
+    check(b"Permission denied" in done.stderr, "words: %r", done.stderr)
+    same(done.stderr.count(b"connect("), 1, "tries")
+
+
 def reachable(uid):
-    from harness import KOINED
     child = os.fork()
     if child == 0:
         os.setuid(uid)
