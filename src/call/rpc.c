@@ -17,7 +17,8 @@ static void write_schema(struct json *j, const struct field *f)
 		json_member_str(j, "default", f->default_text);
 	else if (f->default_number != 0 && f->type == FIELD_BOOL)
 		json_member_bool(j, "default", true);
-	else if (f->default_number != 0)
+	/* A negative one stands for "not given" and is no news to a client. */
+	else if (f->default_number > 0)
 		json_member_int(j, "default", f->default_number);
 	json_end_object(j);
 }
@@ -34,17 +35,34 @@ static void write_field(struct json *j, const struct field *f)
 	json_end_object(j);
 }
 
+/* OpenRPC wants those first that must be given. */
+static bool required_come_first(const struct method *m)
+{
+	for (unsigned i = 1; i < m->n_fields; i++)
+		if (m->fields[i].required && !m->fields[i - 1].required)
+			return false;
+	return true;
+}
+
+static void write_fields(struct json *j, const struct method *m, bool required)
+{
+	for (unsigned i = 0; i < m->n_fields; i++)
+		if (m->fields[i].required == required)
+			write_field(j, &m->fields[i]);
+}
+
 static void write_method(struct json *j, const struct method *m)
 {
 	json_begin_object(j);
 	json_member_str(j, "name", m->name);
 	if (m->doc)
 		json_member_str(j, "summary", m->doc);
-	json_member_str(j, "paramStructure", "either");
+	/* Out of the order of the row, a place says nothing. */
+	json_member_str(j, "paramStructure", required_come_first(m) ? "either" : "by-name");
 	json_key(j, "params");
 	json_begin_array(j);
-	for (unsigned i = 0; i < m->n_fields; i++)
-		write_field(j, &m->fields[i]);
+	write_fields(j, m, true);
+	write_fields(j, m, false);
 	json_end_array(j);
 	json_key(j, "result");
 	json_begin_object(j);

@@ -51,15 +51,27 @@ static void copy_field(struct field *to, const struct koine_field *from, char **
 	};
 }
 
+/* The second could never be given by name. */
+static bool named_before(const struct koine_method *m, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(m->fields[k].name, m->fields[i].name) == 0)
+			return true;
+	return false;
+}
+
 static bool well_formed(const struct koine_method *m)
 {
 	if (!m->name || !m->name[0] || !m->handler || (m->n_fields > 0 && !m->fields))
 		return false;
+	if (m->n_fields > 1000)
+		return false;
 	for (size_t i = 0; i < m->n_fields; i++) {
-		if (!m->fields[i].name || (unsigned)m->fields[i].type > KOINE_TYPE_ARRAY)
+		if (!m->fields[i].name || (unsigned)m->fields[i].type > KOINE_TYPE_ARRAY ||
+		    named_before(m, i))
 			return false;
 	}
-	return m->n_fields <= 1000;
+	return true;
 }
 
 int host_method_new(const struct koine_method *m, struct host_method **ret_method)

@@ -74,10 +74,20 @@ def test_the_discovered_document_is_openrpc():
         doc = c.call("rpc.discover")
     same(doc["openrpc"].split(".")[0], "1", "version")
     check(doc["info"]["title"] and doc["info"]["version"], "%r", doc["info"])
+    names = [m["name"] for m in doc["methods"]]
+    same(sorted(set(names)), sorted(names), "each method once")
     for m in doc["methods"]:
         check(isinstance(m["params"], list) and "schema" in m["result"], "%s", json.dumps(m))
+        check(m["result"]["name"], "%s", json.dumps(m))
+        check(m["paramStructure"] in ("by-name", "by-position", "either"), "%s", json.dumps(m))
+        fields = [p["name"] for p in m["params"]]
+        same(len(set(fields)), len(fields), "parameters of %s" % m["name"])
+        required = [p["required"] for p in m["params"]]
+        same(required, sorted(required, reverse=True), "required first in %s" % m["name"])
         for p in m["params"]:
             check("schema" in p and isinstance(p["required"], bool), "%s", json.dumps(p))
+            given = p["schema"].get("default")
+            check(given is None or isinstance(given, (str, bool)) or given > 0, "%s", json.dumps(p))
 
 
 if __name__ == "__main__":

@@ -70,6 +70,11 @@ static const struct field one_fields[] = {
 	{.name = "text", .type = FIELD_STRING, .offset = offsetof(struct one_in, text)},
 };
 
+static const struct field swapped_fields[] = {
+	{.name = "text", .type = FIELD_STRING, .offset = offsetof(struct one_in, text)},
+	{.name = "n", .type = FIELD_INT, .required = true, .offset = offsetof(struct one_in, n)},
+};
+
 static struct done handle_ping(struct call *c)
 {
 	json_str(call_result(c), "pong");
@@ -197,6 +202,11 @@ static const struct method methods[] = {
 	 .handle = handle_all},
 	{.name = "ping", .handle = handle_ping},
 	{.name = "one", .handle = handle_one, ONE},
+	{.name = "swapped",
+	 .handle = handle_one,
+	 .fields = swapped_fields,
+	 .n_fields = 2,
+	 .in_size = sizeof(struct one_in)},
 	{.name = "read", .handle = handle_one, ONE, .where = READER},
 	{.name = "write", .handle = handle_one, ONE, .where = WRITER},
 	{.name = "hold", .handle = handle_hold, .where = READER},
@@ -1434,8 +1444,29 @@ static void what_a_slow_client_misses_is_counted(void **state)
 	finish(&f);
 }
 
+static const struct value *method_named(const struct value *methods_found, const char *name)
+{
+	value_each (m, methods_found)
+		if (text_is(value_text(value_find(m, "name")), name))
+			return m;
+	fail_msg("no method %s", name);
+	return NULL;
+}
+
+/* A parameter that must be given stands before those that need not, and the row's order
+ * is not promised where it is another. */
+static void check_order(const struct value *method, const char *structure)
+{
+	const struct value *first = value_find(method, "params")->first;
+
+	assert_true(text_is(value_text(value_find(method, "paramStructure")), structure));
+	assert_true(text_is(value_text(value_find(first, "name")), "n"));
+	assert_int_equal(value_find(first, "required")->kind, VALUE_TRUE);
+}
+
 static void discover_describes_every_method(void **state)
 {
+	const struct value *found;
 	struct value *root = NULL;
 	struct fixture f;
 	struct arena a;
@@ -1450,8 +1481,10 @@ static void discover_describes_every_method(void **state)
 	}
 	arena_init(&a, 1 << 20);
 	assert_int_equal(json_read(&a, f.client.in.data, n, &json_default_limits, &root, NULL), 0);
-	assert_int_equal(value_find(value_find(root, "result"), "methods")->len,
-			 sizeof(methods) / sizeof(methods[0]) + rpc_n_methods);
+	found = value_find(value_find(root, "result"), "methods");
+	assert_int_equal(found->len, sizeof(methods) / sizeof(methods[0]) + rpc_n_methods);
+	check_order(method_named(found, "one"), "either");
+	check_order(method_named(found, "swapped"), "by-name");
 	arena_done(&a);
 	finish(&f);
 }

@@ -761,10 +761,13 @@ static void add_says_what_is_wrong(void **state)
 {
 	const struct koine_field nameless = {NULL, KOINE_ANY, false, NULL};
 	const struct koine_field typeless = {"x", (enum koine_type)99, false, NULL};
+	const struct koine_field same[] = {{"x", KOINE_ANY, false, NULL},
+					   {"x", KOINE_TYPE_INT, true, NULL}};
 	const struct koine_method wrong[] = {
 		{NULL, sum, NULL, NULL, 0, NULL},     {"", sum, NULL, NULL, 0, NULL},
 		{"m", NULL, NULL, NULL, 0, NULL},     {"m", sum, NULL, NULL, 1, NULL},
 		{"m", sum, NULL, &nameless, 1, NULL}, {"m", sum, NULL, &typeless, 1, NULL},
+		{"m", sum, NULL, same, 2, NULL},
 	};
 	const struct koine_method twice = {"sum", sum, NULL, NULL, 0, NULL};
 	const struct koine_method reserved = {"rpc.discover", sum, NULL, NULL, 0, NULL};
