@@ -2,11 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/cli.h"
-
-enum { CELL_MAX = 64 * 1024 };
 
 static const struct koine_value *doc_line(const struct koine_value *v)
 {
@@ -24,28 +21,20 @@ static bool is_required(const struct koine_value *param)
 }
 
 /* "content [tags] [limit]" */
-static void add_params_cell(struct table *t, const struct koine_value *params)
+static void print_params(const struct koine_value *params)
 {
 	const struct koine_value *p = koine_value_first(params);
-	struct buf cell;
 
-	buf_init(&cell, CELL_MAX);
 	for (; p; p = koine_value_next(p)) {
 		size_t len;
 		const char *name = koine_value_text(koine_value_get(p, "name"), &len);
 
 		if (!name)
 			continue;
-		if (cell.len > 0)
-			buf_add_char(&cell, ' ');
-		if (!is_required(p))
-			buf_add_char(&cell, '[');
-		buf_add(&cell, name, len);
-		if (!is_required(p))
-			buf_add_char(&cell, ']');
+		fputs(is_required(p) ? " " : " [", stdout);
+		print_text(stdout, name, len);
+		fputs(is_required(p) ? "" : "]", stdout);
 	}
-	table_cell(t, cell.len > 0 ? cell.data : "", cell.len);
-	buf_done(&cell);
 }
 
 static void add_doc_cell(struct table *t, const struct koine_value *v)
@@ -56,24 +45,30 @@ static void add_doc_cell(struct table *t, const struct koine_value *v)
 		table_cell_str(t, "");
 }
 
+static void print_member(const struct koine_value *v)
+{
+	size_t len;
+	const char *text = koine_value_text(v, &len);
+
+	if (text)
+		print_text(stdout, text, len);
+}
+
+/* Two lines for each: some have more parameters than a table has room for. */
 static int list_methods(const struct cli *cli, const struct koine_value *methods)
 {
-	CLEANUP(table_freep) struct table *t = table_new("lll");
 	const struct koine_value *m = koine_value_first(methods);
 
-	if (!t) {
-		complain("out of memory");
-		return EX_SOFTWARE;
-	}
-	table_cell_str(t, "METHOD");
-	table_cell_str(t, "PARAMETERS");
-	table_cell_str(t, "WHAT IT DOES");
 	for (; m; m = koine_value_next(m)) {
-		table_cell_value(t, koine_value_get(m, "name"));
-		add_params_cell(t, koine_value_get(m, "params"));
-		add_doc_cell(t, m);
+		fputs(cli->color ? "\033[1m" : "", stdout);
+		print_member(koine_value_get(m, "name"));
+		fputs(cli->color ? "\033[0m" : "", stdout);
+		print_params(koine_value_get(m, "params"));
+		fputs(doc_line(m) ? "\n    " : "", stdout);
+		print_member(doc_line(m));
+		fputc('\n', stdout);
 	}
-	return table_print(t, stdout, cli->color);
+	return EX_OK;
 }
 
 static const struct koine_value *find_method(const struct koine_value *methods, const char *wanted)
@@ -121,20 +116,14 @@ static int show_method(const struct cli *cli, const struct koine_value *method)
 {
 	CLEANUP(table_freep) struct table *t = table_new("lllll");
 	const struct koine_value *p = koine_value_first(koine_value_get(method, "params"));
-	const char *text;
-	size_t len;
 
 	if (!t) {
 		complain("out of memory");
 		return EX_SOFTWARE;
 	}
-	text = koine_value_text(koine_value_get(method, "name"), &len);
-	print_text(stdout, text, len);
-	text = koine_value_text(doc_line(method), &len);
-	if (text) {
-		fputs(": ", stdout);
-		print_text(stdout, text, len);
-	}
+	print_member(koine_value_get(method, "name"));
+	fputs(doc_line(method) ? ": " : "", stdout);
+	print_member(doc_line(method));
 	fputs(p ? "\n\n" : "\n\nIt takes no parameters.\n", stdout);
 	if (!p)
 		return 0;

@@ -209,9 +209,8 @@ def checks(folder, port):
         ("status --json is the result", ["status", "--json"], 0,
          json.dumps(STATUS, separators=(",", ":")) + "\n", ""),
         ("discover lists methods", ["discover"], 0,
-         "METHOD        PARAMETERS       WHAT IT DOES\n"
-         "ping                           Answers at once\n"
-         "memory.store  content [limit]  Keeps a text\n", ""),
+         "ping\n    Answers at once\n"
+         "memory.store content [limit]\n    Keeps a text\n", ""),
         ("discover shows fields", ["discover", "memory.store"], 0,
          re.compile(r"(?s)^memory.store: Keeps a text\n.*content +string +required +- +the text\n"
                     r"limit +integer +optional +10 +\n$"), ""),
