@@ -123,7 +123,7 @@ int params_parse(char **args, int n_args, char **ret_params)
 	if (n_args == 1 && strcmp(args[0], "-") == 0)
 		return from_stdin(ret_params);
 	if (n_args == 1 && strchr("{[", args[0][0]) && args[0][0] != '\0')
-		return whole("the parameters", args[0], strlen(args[0]), ret_params);
+		return whole("the text of parameters", args[0], strlen(args[0]), ret_params);
 	if (koine_json_new(&j) != 0)
 		return out_of_memory();
 	koine_json_begin_object(j);

@@ -370,6 +370,11 @@ static int take_stream_message(struct koine_client *c, const struct frame *frame
 
 	r = answer_read(frame->data, frame->len, &a, &why);
 	c->in_used += used;
+	/* What a server of the other framing says of a line, before it hangs up. */
+	if (r > 0 && c->framing == &framing_line && frame->len > 0 && frame->data[0] == '\0') {
+		eof = false;
+		r = refuse(&why, REFUSE_REQUEST, "it begins with a length; try framing 'length'");
+	}
 	if (r == 0 && a->doc.root->kind != VALUE_OBJECT) {
 		koine_answer_free(a);
 		eof = false;

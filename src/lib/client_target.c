@@ -150,6 +150,14 @@ static int parse_tcp(struct client_target *t, const char *text)
 	return r != 0 ? r : add_authority(t, text, strlen(text), 0);
 }
 
+/* "https://...", which as a path would only be missing. */
+static bool is_foreign_url(const char *address)
+{
+	size_t n = strspn(address, "abcdefghijklmnopqrstuvwxyz+");
+
+	return n > 0 && strncmp(address + n, "://", 3) == 0;
+}
+
 int client_target_parse(const char *address, struct client_target *ret_target)
 {
 	bool plain = strncmp(address, "unix:", 5) != 0 && strncmp(address, "tcp:", 4) != 0 &&
@@ -157,7 +165,7 @@ int client_target_parse(const char *address, struct client_target *ret_target)
 	int r;
 
 	*ret_target = (struct client_target) {0};
-	if (plain && !strchr(address, '/'))
+	if (plain && (!strchr(address, '/') || is_foreign_url(address)))
 		return -EINVAL;
 	if (asprintf(&ret_target->shown, "%s%s", plain ? "unix:" : "", address) < 0) {
 		ret_target->shown = NULL;

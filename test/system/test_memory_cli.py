@@ -347,6 +347,13 @@ def test_retries_come_to_an_end():
         same(koine("memory", "list", "--retries", "0", env=env).returncode, 69, "no retries")
 
 
+def test_the_wrong_framing_is_told():
+    with Daemon() as d:
+        done = koine("memory", "list", "--socket", os.path.join(d.root, "ash.sock"))
+        same((done.returncode, done.out), (76, ""), "exit code (%r)" % done.err)
+        check("try framing 'length'" in done.err, "words: %r", done.err)
+
+
 # ---- on a terminal ----
 
 

@@ -928,7 +928,8 @@ static void addresses_are_checked(void **state)
 		{"http://example.org/", -EINVAL},
 		{"http://127.0.0.1:1/a b", -EINVAL},
 		{"http://127.0.0.1:1/a\r\nb", -EINVAL},
-		{"https://127.0.0.1:1/", -ENOENT},
+		{"https://127.0.0.1:1/", -EINVAL},
+		{"dir/https://x", -ENOENT},
 		{"/nowhere/at/all.sock", -ENOENT},
 		{"unix:/nowhere/at/all.sock", -ENOENT},
 	};
