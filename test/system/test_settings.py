@@ -137,7 +137,8 @@ def test_check_says_whether_it_can_and_changes_nothing():
         same(re.findall(rb"would listen +(\S+ \S+)", done.stdout),
              [b"ash unix:" + folder("a.sock").encode()], "where it would listen")
         for path in ("koine.sock.new", "new/folder/koine.sock"):
-            done = run_koined("--listen", "koine=unix:" + path, "--check")
+            done = run_koined("--listen", "koine=unix:" + path, "--check",
+                              "--store", "sqlite:" + folder("other.db"))
             same(done.returncode, 0, "exit status for the relative path " + path)
     with Daemon() as d:
         before = os.lstat(d.socket_path).st_ino
