@@ -17,9 +17,13 @@ static int add_row(struct plan *p, const struct spoken *spoken, const char *addr
 
 	*row = (struct plan_row) {.spoken = spoken, .fd = -1};
 	r = address_parse(address, &row->address, why);
-	if (r == 0)
-		p->n++;
-	return r;
+	if (r != 0)
+		return r;
+	if (row->address.kind == ADDRESS_HTTP && !spoken->dialect->http_paths)
+		return refuse(why, REFUSE_PARAMS, "%s does not speak HTTP; tcp:HOST:PORT will do",
+			      spoken->dialect->name);
+	p->n++;
+	return 0;
 }
 
 static int find_spoken(const char *name, const struct spoken **ret, struct why *why)

@@ -421,14 +421,55 @@ int settings_read_file(struct settings *s, const char *file, struct why *why)
 
 /* ---- the environment ---- */
 
+enum { ENV_NAME_MAX = 128 };
+
+static void env_name(const char *section, const char *key, char out[ENV_NAME_MAX])
+{
+	snprintf(out, ENV_NAME_MAX, "KOINE_%s_%s", section, key);
+	for (char *p = out; *p; p++)
+		*p = (char)toupper((unsigned char)*p);
+}
+
 static const char *env_of(const char *section, const char *key)
 {
-	char name[128];
+	char name[ENV_NAME_MAX];
 
-	snprintf(name, sizeof(name), "KOINE_%s_%s", section, key);
-	for (char *p = name; *p; p++)
-		*p = (char)toupper((unsigned char)*p);
+	env_name(section, key, name);
 	return getenv(name);
+}
+
+/* "NAME=..." */
+static bool env_is(const char *entry, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+/* Of one of our sections, but no setting: a slip that would go unnoticed. */
+static bool env_is_unknown(const char *entry)
+{
+	char name[ENV_NAME_MAX];
+	bool ours = false;
+
+	for (size_t i = 0; i < N_SETTINGS; i++) {
+		env_name(table[i].section, table[i].key, name);
+		if (env_is(entry, name))
+			return false;
+		env_name(table[i].section, "", name);
+		ours = ours || strncmp(entry, name, strlen(name)) == 0;
+	}
+	return ours;
+}
+
+static int check_env_names(struct why *why)
+{
+	for (char **entry = environ; entry && *entry; entry++) {
+		if (env_is_unknown(*entry))
+			return refuse(why, REFUSE_PARAMS, "environment: %.*s names no setting",
+				      (int)strcspn(*entry, "="), *entry);
+	}
+	return 0;
 }
 
 static int read_env(struct settings *s, const char *section, const char *key, struct why *why)
@@ -457,8 +498,10 @@ static bool env_is_on(const char *name)
 int settings_read_environment(struct settings *s, struct why *why)
 {
 	const char *secret = getenv("ASH_CONTEXT_TOKEN_SECRET");
-	int r = secret ? settings_set(s, "ash", "context_secret", secret, why) : 0;
+	int r = check_env_names(why);
 
+	if (r == 0 && secret)
+		r = settings_set(s, "ash", "context_secret", secret, why);
 	for (size_t i = 0; r == 0 && i < N_SETTINGS; i++)
 		r = read_env(s, table[i].section, table[i].key, why);
 	if (env_is_on("KOINE_DEBUG") || env_is_on("AIWG_IPC_DEBUG")) {

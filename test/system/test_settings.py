@@ -106,6 +106,23 @@ def test_wrong_flags_are_a_wrong_usage():
         same((done.returncode, bool(done.stdout), done.stderr), (0, True, b""))
 
 
+def test_a_variable_that_names_no_setting_is_refused():
+    with Folder() as folder:
+        for name in "KOINE_LIMITS_BATSCH", "KOINE_MEMORY_", "KOINE_STORE_URLS":
+            done = run_koined("--root", folder.path, "--check", env={name: "1"})
+            same(done.returncode, CONFIG, "exit status for %s" % name)
+            check(name.encode() in done.stderr, "%r", done.stderr)
+        done = run_koined("--root", folder.path, "--check", env={"KOINE_SOMETHING": "1"})
+        same(done.returncode, 0, "exit status for what is not ours (%r)" % done.stderr)
+
+
+def test_a_dialect_without_http_listens_at_no_http_address():
+    with Folder() as folder:
+        done = run_koined("--root", folder.path, "--listen", "ash=http:127.0.0.1:0")
+        same(done.returncode, CONFIG, "exit status")
+        check(b"does not speak HTTP" in done.stderr, "%r", done.stderr)
+
+
 def listing(path):
     return {(root, name): os.lstat(os.path.join(root, name)).st_ino
             for root, folders, files in os.walk(path) for name in folders + files}
