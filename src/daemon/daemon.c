@@ -29,7 +29,7 @@ struct daemon {
 	struct signal_watch *term;
 	struct signal_watch *interrupt;
 	struct signal_watch *hangup;
-	struct timer *watchdog;
+	struct ticker *watchdog;
 	struct services *services;
 	struct housekeeping *housekeeping;
 	struct ash_settings ash;
@@ -268,9 +268,7 @@ static int start_watchdog(struct daemon *d)
 
 	if (every == 0)
 		return 0;
-	r = timer_new(d->loop, on_watchdog, d, &d->watchdog);
-	if (r == 0)
-		timer_repeat(d->watchdog, every);
+	r = ticker_new(d->loop, every, on_watchdog, d, &d->watchdog);
 	return r;
 }
 
@@ -302,7 +300,7 @@ static void tear_down(struct daemon *d)
 	signal_watch_free(d->term);
 	signal_watch_free(d->interrupt);
 	signal_watch_free(d->hangup);
-	timer_free(d->watchdog);
+	ticker_free(d->watchdog);
 	loop_free(d->loop);
 	for (unsigned i = 0; i < n_dialects; i++)
 		registry_free(d->registries[i]);

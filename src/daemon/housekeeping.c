@@ -12,7 +12,7 @@ enum { SWEEP_EVERY_MS = 60 * 1000 };
 struct housekeeping {
 	struct server *server;
 	struct services *services;
-	struct timer *timer;
+	struct ticker *ticker;
 	struct job sweep;
 	struct job check;
 	bool sweeping;
@@ -31,11 +31,11 @@ static void sweep_run(struct job *job, int lane)
 	job->keep = h->result == 0;
 }
 
-static void on_timer(void *arg)
+static void on_tick(void *arg)
 {
 	struct housekeeping *h = arg;
 
-	if (h->sweeping || h->server->stopping)
+	if (h->sweeping || h->server->stopping || !memory_expires(h->services))
 		return;
 	h->sweeping = server_submit(h->server, &h->sweep, WRITER) == 0;
 }
@@ -51,7 +51,7 @@ static void sweep_finished(struct job *job, int result)
 	if (result != 0)
 		log_err("expired memories stay", "error=%s", strerror(-result));
 	else if (h->more)
-		on_timer(h);
+		on_tick(h);
 }
 
 static void check_run(struct job *job, int lane)
@@ -85,15 +85,14 @@ int housekeeping_start(struct server *server, struct services *services,
 	h->services = services;
 	h->sweep = (struct job) {.run = sweep_run, .finished = sweep_finished};
 	h->check = (struct job) {.run = check_run, .finished = check_finished};
-	r = timer_new(server->loop, on_timer, h, &h->timer);
+	r = ticker_new(server->loop, SWEEP_EVERY_MS, on_tick, h, &h->ticker);
 	if (r == 0 && services_need_check(services))
 		r = server_submit(server, &h->check, READER);
 	if (r != 0) {
 		housekeeping_free(h);
 		return r;
 	}
-	timer_repeat(h->timer, SWEEP_EVERY_MS);
-	on_timer(h);
+	on_tick(h);
 	*ret_housekeeping = h;
 	return 0;
 }
@@ -102,6 +101,6 @@ void housekeeping_free(struct housekeeping *h)
 {
 	if (!h)
 		return;
-	timer_free(h->timer);
+	ticker_free(h->ticker);
 	free(h);
 }

@@ -7,6 +7,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "io/loop_uv.h"
@@ -17,6 +20,13 @@ struct loop {
 
 struct timer {
 	uv_timer_t uv;
+	loop_cb cb;
+	void *arg;
+};
+
+struct ticker {
+	uv_poll_t uv;
+	int fd;
 	loop_cb cb;
 	void *arg;
 };
@@ -143,6 +153,71 @@ void timer_repeat(struct timer *t, uint64_t every_ms)
 void timer_stop(struct timer *t)
 {
 	uv_timer_stop(&t->uv);
+}
+
+static void ticker_fired(uv_poll_t *uv, int status, int events)
+{
+	struct ticker *t = uv->data;
+	uint64_t n_ticks;
+
+	(void)status;
+	(void)events;
+	if (read(t->fd, &n_ticks, sizeof(n_ticks)) == (ssize_t)sizeof(n_ticks))
+		t->cb(t->arg);
+}
+
+static void free_ticker(uv_handle_t *handle)
+{
+	struct ticker *t = handle->data;
+
+	close(t->fd);
+	free(t);
+}
+
+static int open_timerfd(uint64_t every_ms, int *ret_fd)
+{
+	const struct timespec every = {
+		.tv_sec = (time_t)(every_ms / 1000),
+		.tv_nsec = (long)(every_ms % 1000) * 1000000,
+	};
+	const struct itimerspec when = {.it_interval = every, .it_value = every};
+	CLEANUP(closep) int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd < 0 || timerfd_settime(fd, 0, &when, NULL) != 0)
+		return -errno;
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+int ticker_new(struct loop *l, uint64_t every_ms, loop_cb cb, void *arg, struct ticker **ret_ticker)
+{
+	CLEANUP(freep) struct ticker *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	t->cb = cb;
+	t->arg = arg;
+	r = open_timerfd(every_ms, &t->fd);
+	if (r != 0)
+		return r;
+	r = uv_poll_init(&l->uv, &t->uv, t->fd);
+	if (r != 0) {
+		close(t->fd);
+		return r;
+	}
+	t->uv.data = t;
+	uv_poll_start(&t->uv, UV_READABLE, ticker_fired);
+	uv_unref((uv_handle_t *)&t->uv);
+	*ret_ticker = TAKE(t);
+	return 0;
+}
+
+void ticker_free(struct ticker *t)
+{
+	if (t)
+		uv_close((uv_handle_t *)&t->uv, free_ticker);
 }
 
 static void wake_fired(uv_async_t *uv)

@@ -38,6 +38,16 @@ void timer_start(struct timer *t, uint64_t ms);
 void timer_repeat(struct timer *t, uint64_t every_ms);
 void timer_stop(struct timer *t);
 
+/*
+ * cb every so often, for what is never urgent. Unlike a timer that runs, it gives the
+ * kernel's wait no time limit, which would cost every request a tenth of its time. It
+ * does not keep the loop alive.
+ */
+struct ticker;
+int ticker_new(struct loop *l, uint64_t every_ms, loop_cb cb, void *arg,
+	       struct ticker **ret_ticker);
+void ticker_free(struct ticker *t); /* accepts NULL */
+
 /* Lets another thread call cb on the loop; several sends may become one call. */
 int wake_new(struct loop *l, loop_cb cb, void *arg, struct wake **ret_wake);
 void wake_free(struct wake *w);

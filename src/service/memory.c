@@ -637,6 +637,11 @@ static int swept(void *arg, const struct memory_row *row)
 	return memory_changes_remove(sweep->services->memory, row);
 }
 
+bool memory_expires(struct services *s)
+{
+	return memory_service_expires(s->memory);
+}
+
 int memory_sweep(struct services *s, bool *ret_more)
 {
 	struct sweep sweep = {.services = s};

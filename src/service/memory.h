@@ -145,5 +145,8 @@ int memory_export(struct services *s, int lane, struct arena *a, const struct me
 		  const struct memory_page *page, struct memory **ret_rows, unsigned *ret_n,
 		  struct memory_page *ret_next);
 
+/* Whether there is anything that expires, so that sweeping is worth a thread. */
+bool memory_expires(struct services *s);
+
 /* Deletes some of what has expired; *ret_more: there may be more of it. */
 int memory_sweep(struct services *s, bool *ret_more);

@@ -2,12 +2,14 @@
 #include "service/memory_service.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/list.h"
 #include "service/memory_change.h"
 #include "service/memory_indexes.h"
 #include "store/memory.h"
+#include "store/store.h"
 #include "store/memory_vector.h"
 
 struct memory_service {
@@ -16,6 +18,7 @@ struct memory_service {
 	unsigned n_readers;
 	struct list changes;                /* of the batch under way */
 	struct list *mark;                  /* the last one before the call under way began */
+	atomic_bool expires;                /* there is something to sweep, now or later */
 	struct search_scratch *scratches[]; /* a reader's each, then the writer's */
 };
 
@@ -24,6 +27,7 @@ int memory_service_new(struct store *store, unsigned n_readers, size_t index_byt
 {
 	struct memory_service *m =
 		calloc(1, sizeof(*m) + (n_readers + 1) * sizeof(m->scratches[0]));
+	bool expires = false;
 	int r;
 
 	if (!m)
@@ -33,6 +37,9 @@ int memory_service_new(struct store *store, unsigned n_readers, size_t index_byt
 	list_init(&m->changes);
 	m->mark = &m->changes;
 	r = memory_indexes_new(index_bytes, &m->indexes);
+	if (r == 0)
+		r = store_memory_any_expires(store_writer(store), &expires);
+	atomic_init(&m->expires, expires);
 	for (unsigned i = 0; r == 0 && i <= n_readers; i++) {
 		m->scratches[i] = search_scratch_new();
 		if (!m->scratches[i])
@@ -77,8 +84,15 @@ static int change(struct memory_service *m, const struct memory_change *like)
 	return 0;
 }
 
+bool memory_service_expires(struct memory_service *m)
+{
+	return atomic_load(&m->expires);
+}
+
 int memory_changes_add(struct memory_service *m, const struct memory_row *row)
 {
+	if (row->expires_ms != MEMORY_NEVER)
+		atomic_store(&m->expires, true);
 	const struct memory_change put = {.kind = MEMORY_PUT, .row = *row};
 
 	return change(m, &put);

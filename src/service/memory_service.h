@@ -1,6 +1,7 @@
 /* Inside service/: the memory service's own state, and how it follows the writer. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
@@ -15,6 +16,9 @@ int memory_service_new(struct store *store, unsigned n_readers, size_t index_byt
 void memory_service_free(struct memory_service *m);
 
 struct memory_indexes *memory_service_indexes(struct memory_service *m);
+
+/* Whether anything can be swept at all. Any thread. */
+bool memory_service_expires(struct memory_service *m);
 
 /* A reader's own room to search in. */
 struct search_scratch *memory_service_scratch(struct memory_service *m, int lane);

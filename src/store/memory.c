@@ -503,6 +503,16 @@ int store_memory_each(struct connection *c, const struct store_scope *scope, mem
 	return hand_out(q, fn, arg);
 }
 
+int store_memory_any_expires(struct connection *c, bool *ret_any)
+{
+	static const struct query sql = {
+		"SELECT 1 FROM memory WHERE expires_ms IS NOT NULL LIMIT 1"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r = query_start(c, &sql, &q);
+
+	return r != 0 ? r : query_next(q, ret_any);
+}
+
 int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
 		       void *arg)
 {

@@ -107,6 +107,9 @@ int store_memory_list(struct connection *c, const struct store_memory_list_opts 
 int store_memory_each(struct connection *c, const struct store_scope *scope, memory_fn fn,
 		      void *arg);
 
+/* Whether there is one that has, or will have, expired. */
+int store_memory_any_expires(struct connection *c, bool *ret_any);
+
 /* Deletes up to `limit` whose time has come, and tells of each after all are gone: of its
  * row only seq, id, owner, chat and shared are set. */
 int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
