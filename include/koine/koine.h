@@ -245,8 +245,10 @@ struct koine_field {
 	const char *doc; /* one line, shown by rpc.discover */
 };
 
-/* Must answer exactly once: koine_call_reply, koine_call_fail, or
- * koine_call_later and then one of the two some time later. */
+/* Must answer exactly once, notifications too (nothing is then sent): koine_call_reply,
+ * koine_call_fail, or koine_call_later and then one of the two some time later. Runs on
+ * the server's thread, and everything waits while it does. What it notifies its caller
+ * of before it answers arrives before the answer. */
 typedef void (*koine_handler)(struct koine_call *call, void *arg);
 
 struct koine_method {
@@ -260,34 +262,47 @@ struct koine_method {
 
 int koine_server_new(struct koine_server **ret_server); /* [host] */
 /* Closes clients, removes sockets. Calls still open are cancelled, and what was
- * posted is run; a call that is not answered by then is gone when this returns. */
+ * posted is run; a call that is not answered by then is gone when this returns.
+ * Threads that may still post must be at their end by then: wait for them before,
+ * or in on_cancel of koine_call_later. Not from within a handler or callback. */
 void koine_server_free(struct koine_server *s); /* [host] */
 
 /* What went wrong, in words. Never NULL. */
 const char *koine_server_error(const struct koine_server *s); /* [host] */
 
-/* Adds a method; everything is copied. Before the first listen. */
+/* Adds a method; everything is copied. Before the first listen. -EINVAL: without a name
+ * or handler, or with a nameless or doubled field; -EEXIST: the name is taken
+ * (rpc.discover and rpc.cancel are there already). */
 int koine_server_add(struct koine_server *s, const struct koine_method *method); /* [host] */
 
 /*
  * Listens at "unix:PATH", "tcp:HOST:PORT" or "http:HOST:PORT" (loopback only).
  * `framing` is "line", "length", "http", or NULL to recognise each connection
  * from its first bytes. `bound` (may be NULL) receives where it really listens,
- * for port 0.
+ * for port 0. A Unix socket is private to this user and root from its first instant;
+ * a dead one in its place is removed, a live one, or what is no socket, is refused.
  */
 int koine_server_listen(struct koine_server *s, const char *address, const char *framing,
 			char *bound, size_t bound_size); /* [host] */
 
-/* Our loop: returns after koine_server_stop. */
+/* Our loop: returns after koine_server_stop, which lets calls that run come to their
+ * end first. From another thread, post a function that stops; for signals, have a loop
+ * of your own, or a thread that waits for them and posts. */
 int koine_server_run(struct koine_server *s);   /* [host] */
 void koine_server_stop(struct koine_server *s); /* [host] */
 
-/* Your loop: poll the descriptor for reading, at most timeout_ms, then step. */
+/* Your loop: poll the descriptor for reading, at most timeout_ms (-1: for ever, as poll
+ * has it), then step, whatever poll said. The descriptor stays the same; ask for the
+ * time each round. A step never blocks, and handlers run within it. To end, leave the
+ * loop and free the server. */
 int koine_server_fd(const struct koine_server *s);         /* [host] */
 int koine_server_timeout_ms(const struct koine_server *s); /* [host] */
 void koine_server_step(struct koine_server *s);            /* [host] */
 
-/* From any thread: runs fn on the server's thread. The one such function. */
+/* From any thread: runs fn on the server's thread, soon, in the order of posting. The
+ * one such function, and the way for a worker's result to become an answer: neither
+ * koine_call_ nor koine_json_ functions may be used on another thread. Not from a
+ * signal handler. 0 or -ENOMEM. */
 int koine_server_post(struct koine_server *s, void (*fn)(void *arg), void *arg); /* [host] */
 
 /* A notification to every client, or to the one with this connection number
@@ -329,15 +344,17 @@ void koine_call_reply(struct koine_call *c);                /* [host] */
 void koine_call_fail(struct koine_call *c, int64_t code, const char *message,
 		     const char *data); /* [host] */
 /* The answer comes later; the call stays valid until then, even if the client
- * leaves. on_cancel (may be NULL) is called when the client cancels it, or the
- * server stops; answer soon, a failure will do. */
+ * leaves. Say so before anything else can answer it, such as a thread that is to be
+ * started. on_cancel (may be NULL) is called on the server's thread when the client
+ * cancels it, or the server stops; answer soon, there or later, a failure will do. */
 void koine_call_later(struct koine_call *c, void (*on_cancel)(struct koine_call *c, void *arg),
 		      void *arg); /* [host] */
 
 /* ---- logs [host] ------------------------------------------------------- */
 
 /* level: 0 err, 1 warn, 2 info, 3 debug. The line has no newline. Without a
- * callback nothing is logged. One for the whole process. */
+ * callback nothing is logged. One for the whole process: set it before the first
+ * server is made; it is called on whatever thread has something to tell. */
 void koine_set_log(void (*log)(void *arg, int level, const char *line), void *arg,
 		   int max_level); /* [host] */
 
