@@ -21,7 +21,9 @@ const struct limits default_limits = {
 	.connections = 20000,
 	.calls = 10000,
 	.waiting = 64,
-	.queue_bytes = 256 << 10,
+	/* Room for a client that writes 10,000 pings before it reads the first answer: what
+	 * the sockets do not hold. */
+	.queue_bytes = 640 << 10,
 	.total_queue_bytes = 64 << 20,
 	.reply_bytes = 16 << 20,
 	.json_depth = JSON_DEPTH_DEFAULT,

@@ -131,6 +131,15 @@ def test_ten_thousand_requests_in_one_write_are_answered_in_order():
                     sender.join()
 
 
+def test_a_client_may_write_ten_thousand_pings_before_it_reads():
+    n = 10000
+    with Daemon() as d, d.connect() as c:
+        c.send(b"".join(Line.wrap(request("ping", id=i)) for i in range(n)))
+        for i in range(n):
+            answer = Line.read(c)
+            check(answer.endswith(b'"id":%d}' % i) and b"pong" in answer, "%r", answer)
+
+
 def test_half_close_is_answered_and_then_ended():
     with Daemon(listen=EVERYWHERE) as d:
         for kind, framing in (("unix", Line), ("unix", Length), ("unix", Http), ("tcp", Line),
