@@ -99,9 +99,12 @@ static int on_reload_asked(void *arg, struct why *why)
 
 static void on_hangup(void *arg)
 {
+	const struct daemon *d = arg;
 	struct why why;
 
-	(void)on_reload_asked(arg, &why);
+	/* A stop has limits of its own, and no time for others. */
+	if (!d->server->stopping)
+		(void)on_reload_asked(arg, &why);
 }
 
 /* koine's own dialect is the union of all, and what is new. */

@@ -452,6 +452,8 @@ static bool env_is_unknown(const char *entry)
 	char name[ENV_NAME_MAX];
 	bool ours = false;
 
+	if (strncmp(entry, "KOINE_", 6) != 0)
+		return false;
 	for (size_t i = 0; i < N_SETTINGS; i++) {
 		env_name(table[i].section, table[i].key, name);
 		if (env_is(entry, name))

@@ -429,6 +429,7 @@ def test_signals_that_keep_coming_do_not_spoil_the_end():
             while d.process.poll() is None:
                 d.signal(signal.SIGTERM)
                 d.signal(signal.SIGHUP)
+                time.sleep(0.0005)
             same(d.process.returncode, 0, "exit status")
             check(not os.path.exists(d.socket_path), "the socket is left behind")
 
