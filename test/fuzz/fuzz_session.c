@@ -57,8 +57,9 @@ static struct done handle_refuse(struct call *c)
 static struct done handle_shout(struct call *c)
 {
 	const struct echo_in *in = c->in;
+	unsigned n;
 
-	server_notify_all(c->server, in->text, (struct text) {0});
+	(void)server_notify_all(c->server, in->text, (struct text) {0}, &n);
 	return call_reply(c);
 }
 
