@@ -40,8 +40,8 @@ enum {
 };
 
 struct folder {
-	struct list by_wd; /* in a bucket */
-	struct list todo;  /* to be looked through, or a loose end */
+	struct list by_wd;  /* in a bucket */
+	struct list unseen; /* to be looked through, or a loose end */
 	int wd;
 	unsigned round; /* of the last rescan that saw it */
 	char path[];
@@ -92,7 +92,7 @@ static struct folder *folder_find(struct watch *w, int wd)
 static void folder_drop(struct watch *w, struct folder *f)
 {
 	list_remove(&f->by_wd);
-	list_remove(&f->todo);
+	list_remove(&f->unseen);
 	w->n_folders--;
 	free(f);
 }
@@ -104,7 +104,7 @@ static void folder_unwatch(struct watch *w, struct folder *f)
 	folder_drop(w, f);
 }
 
-static int folder_add(struct watch *w, int wd, const char *path, struct list *todo)
+static int folder_add(struct watch *w, int wd, const char *path, struct list *unseen)
 {
 	struct folder *f = folder_find(w, wd);
 
@@ -118,13 +118,13 @@ static int folder_add(struct watch *w, int wd, const char *path, struct list *to
 			return -ENOMEM;
 		f->wd = wd;
 		strcpy(f->path, path);
-		list_init(&f->todo);
+		list_init(&f->unseen);
 		list_append(bucket(w, wd), &f->by_wd);
 		w->n_folders++;
 	}
 	f->round = w->round;
-	list_remove(&f->todo);
-	list_append(todo, &f->todo);
+	list_remove(&f->unseen);
+	list_append(unseen, &f->unseen);
 	return 0;
 }
 
@@ -142,7 +142,7 @@ static int cope(struct watch *w, int r)
 
 /* Watches one folder and puts it on the list of those to look through. A folder that is
  * gone again, or closed to us, is passed over. */
-static int enter(struct watch *w, const char *path, struct list *todo)
+static int enter(struct watch *w, const char *path, struct list *unseen)
 {
 	int wd = inotify_add_watch(w->fd, path, FOLDER_EVENTS | IN_DONT_FOLLOW);
 
@@ -153,7 +153,7 @@ static int enter(struct watch *w, const char *path, struct list *todo)
 		inotify_rm_watch(w->fd, wd);
 		return cope(w, REFUSE_LIMIT);
 	}
-	return cope(w, folder_add(w, wd, path, todo));
+	return cope(w, folder_add(w, wd, path, unseen));
 }
 
 static bool is_folder(int dir_fd, const struct dirent *e)
@@ -195,7 +195,7 @@ static DIR *open_folder(const struct watch *w, const char *path)
 	return d;
 }
 
-static int scan_folder(struct watch *w, const char *folder, enum scan scan, struct list *todo)
+static int scan_folder(struct watch *w, const char *folder, enum scan scan, struct list *unseen)
 {
 	CLEANUP(closedirp) DIR *d = open_folder(w, folder);
 	char path[PATH_MAX];
@@ -210,37 +210,37 @@ static int scan_folder(struct watch *w, const char *folder, enum scan scan, stru
 		if (scan == SCAN_REPORT)
 			tell(w, WATCH_CREATE, path);
 		if (!w->closed && is_folder(dirfd(d), e) && !skipped(w, e->d_name))
-			r = enter(w, path, todo);
+			r = enter(w, path, unseen);
 	}
 	return r;
 }
 
 /* Looks through all on the list and what is found below. Not recursive: depth costs no stack. */
-static int scan_all(struct watch *w, struct list *todo, enum scan scan)
+static int scan_all(struct watch *w, struct list *unseen, enum scan scan)
 {
 	char path[PATH_MAX];
 	int r = 0;
 
-	while (!list_empty(todo)) {
-		struct folder *f = list_entry(list_first(todo), struct folder, todo);
+	while (!list_empty(unseen)) {
+		struct folder *f = list_entry(list_first(unseen), struct folder, unseen);
 
-		list_remove(&f->todo);
+		list_remove(&f->unseen);
 		if (r != 0 || w->closed)
 			continue;
 		/* A copy: what is found may drop the folder we are in. */
 		strcpy(path, f->path);
-		r = scan_folder(w, path, scan, todo);
+		r = scan_folder(w, path, scan, unseen);
 	}
 	return r;
 }
 
 static void folder_arrived(struct watch *w, const char *path)
 {
-	struct list todo;
+	struct list unseen;
 
-	list_init(&todo);
-	enter(w, path, &todo);
-	scan_all(w, &todo, SCAN_REPORT);
+	list_init(&unseen);
+	enter(w, path, &unseen);
+	scan_all(w, &unseen, SCAN_REPORT);
 }
 
 static bool is_below(const char *path, const char *top)
@@ -278,17 +278,17 @@ static void drop_unseen(struct watch *w)
 
 static int scan_root(struct watch *w)
 {
-	struct list todo;
+	struct list unseen;
 	int wd, r;
 
-	list_init(&todo);
+	list_init(&unseen);
 	wd = inotify_add_watch(w->fd, w->root, FOLDER_EVENTS | IN_DELETE_SELF | IN_MOVE_SELF);
 	if (wd < 0)
 		return -errno;
 	w->root_wd = wd;
-	r = folder_add(w, wd, w->root, &todo);
+	r = folder_add(w, wd, w->root, &unseen);
 	if (r == 0)
-		r = scan_all(w, &todo, SCAN_SILENT);
+		r = scan_all(w, &unseen, SCAN_SILENT);
 	return r;
 }
 
