@@ -267,12 +267,10 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 static int start_watchdog(struct daemon *d)
 {
 	uint64_t every = notify_watchdog_ms();
-	int r;
 
 	if (every == 0)
 		return 0;
-	r = ticker_new(d->loop, every, on_watchdog, d, &d->watchdog);
-	return r;
+	return ticker_new(d->loop, every, on_watchdog, d, &d->watchdog);
 }
 
 /* A watch that is freed gives its signal back to the default, and an impatient
