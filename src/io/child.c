@@ -6,9 +6,12 @@
  * "pipes" are sockets, which a shell cannot reopen as /dev/stderr, and a pipe
  * to a child that does not read would need SIGPIPE kept away from us.
  *
+ * Its end is seen on a pidfd, which touches no signal of the process; only where
+ * there is none, by SIGCHLD.
+ *
  * Three libuv handles live in a struct child; it is freed when the last of
- * them is closed. The process handle stays open until the child was reaped, even
- * after child_free: closed earlier, nobody would ever wait for it.
+ * them is closed. The one that waits for the end stays open until the child was
+ * reaped, even after child_free: closed earlier, nobody would ever wait for it.
  */
 #include "io/child.h"
 
@@ -22,11 +25,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "io/cgroup.h"
 #include "io/loop_uv.h"
+#include "io/spawn.h"
 
 enum { READ_SIZE = 32 * 1024 };
 
@@ -38,18 +44,20 @@ struct output {
 };
 
 struct child {
-	uv_process_t process;
+	union {
+		uv_handle_t any;
+		uv_poll_t pidfd;
+		uv_signal_t signal;
+	} end;
 	struct output outputs[2];
 	unsigned n_handles; /* of the three above, those not closed yet */
-	pid_t pid;
-	bool running;    /* not reaped */
-	bool group_gone; /* nobody is left in its group: the number may soon be another's */
+	int pidfd;          /* -1: none */
+	struct spawned process;
+	bool running; /* its end was not seen yet */
 	bool reading;
 	bool told; /* on_exit was called */
 	bool stopping;
 	bool freed;
-	int status;
-	int signal;
 	struct timer *grace;
 	unsigned grace_ms;
 	struct timer *escalation;
@@ -63,7 +71,7 @@ struct child {
 
 /* The child's ends of its standard streams, and ours of its outputs. */
 struct streams {
-	int in; /* -1: /dev/null */
+	int in;
 	int out[2];
 	int err[2];
 };
@@ -94,11 +102,41 @@ static int open_input(const char *input, size_t len, int *ret_fd)
 	return 0;
 }
 
+static int open_null(int *ret_fd)
+{
+	*ret_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+/* Where 0, 1 or 2 were closed, one of ours may have got that number, which is the child's. */
+static int lift(int *fd)
+{
+	int above;
+
+	if (*fd > 2)
+		return 0;
+	above = fcntl(*fd, F_DUPFD_CLOEXEC, 3);
+	if (above < 0)
+		return -errno;
+	close(*fd);
+	*fd = above;
+	return 0;
+}
+
 static int open_streams(const struct child_opts *opts, struct streams *s)
 {
+	int r;
+
 	if (pipe2(s->out, O_CLOEXEC) != 0 || pipe2(s->err, O_CLOEXEC) != 0)
 		return -errno;
-	return opts->input ? open_input(opts->input, opts->input_len, &s->in) : 0;
+	r = opts->input ? open_input(opts->input, opts->input_len, &s->in) : open_null(&s->in);
+	if (r == 0)
+		r = lift(&s->in);
+	if (r == 0)
+		r = lift(&s->out[1]);
+	if (r == 0)
+		r = lift(&s->err[1]);
+	return r;
 }
 
 static bool any_output_open(const struct child *c)
@@ -112,7 +150,7 @@ static void tell_exit(struct child *c)
 	timer_stop(c->grace);
 	uv_read_stop((uv_stream_t *)&c->outputs[0].pipe);
 	uv_read_stop((uv_stream_t *)&c->outputs[1].pipe);
-	c->on_exit(c->arg, c->status, c->signal);
+	c->on_exit(c->arg, c->process.status, c->process.signal);
 }
 
 /* Tells of the end when there is nothing left to wait for. */
@@ -170,10 +208,16 @@ static void drain(struct child *c, struct output *o)
 	}
 }
 
+static void check_process(struct child *c);
+
 static void on_grace(void *arg)
 {
 	struct child *c = arg;
 
+	if (c->running) {
+		check_process(c);
+		return;
+	}
 	for (unsigned i = 0; i < 2 && c->reading && !c->freed; i++)
 		drain(c, &c->outputs[i]);
 	if (c->reading && !c->freed)
@@ -188,8 +232,11 @@ static void on_closed(uv_handle_t *handle)
 		c = ((struct output *)handle->data)->child;
 	else
 		c = handle->data;
-	if (--c->n_handles == 0)
-		free(c);
+	if (--c->n_handles > 0)
+		return;
+	closep(&c->pidfd);
+	spawn_forget(&c->process);
+	free(c);
 }
 
 static void close_handle(void *handle)
@@ -197,23 +244,64 @@ static void close_handle(void *handle)
 	uv_close(handle, on_closed);
 }
 
-static void on_exited(uv_process_t *process, int64_t status, int signal)
+static void check_process(struct child *c)
 {
-	struct child *c = process->data;
-
+	if (!c->running || !spawn_reap(&c->process))
+		return;
 	c->running = false;
-	c->status = signal ? -1 : (int)status;
-	c->signal = signal;
 	if (c->freed) {
-		close_handle(&c->process);
+		close_handle(&c->end);
 		return;
 	}
-	/* Asked at once, before the number can be anybody else's. */
-	if (kill(-c->pid, 0) != 0 && errno == ESRCH) {
-		c->group_gone = true;
+	/* A descriptor of a dead process is ready for ever. */
+	if (c->pidfd >= 0)
+		uv_poll_stop(&c->end.pidfd);
+	else
+		uv_signal_stop(&c->end.signal);
+	if (c->process.group_gone)
 		timer_stop(c->escalation);
-	}
 	check_end(c);
+}
+
+static void on_pidfd(uv_poll_t *poll, int status, int events)
+{
+	check_process(poll->data);
+}
+
+static void on_sigchld(uv_signal_t *signal, int number)
+{
+	check_process(signal->data);
+}
+
+static int wait_by_signal(struct child *c, struct loop *l)
+{
+	int r = uv_signal_init(loop_uv(l), &c->end.signal);
+
+	if (r != 0)
+		return r;
+	c->end.any.data = c;
+	c->n_handles++;
+	/* It may have ended before we listen. */
+	timer_start(c->grace, 0);
+	return uv_signal_start(&c->end.signal, on_sigchld, SIGCHLD);
+}
+
+static int wait_by_pidfd(struct child *c, struct loop *l)
+{
+	int r;
+
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->process.pid, 0);
+	if (c->pidfd < 0)
+		return -errno;
+	r = uv_poll_init(loop_uv(l), &c->end.pidfd, c->pidfd);
+	if (r != 0) {
+		closep(&c->pidfd);
+		c->pidfd = -1;
+		return r;
+	}
+	c->end.any.data = c;
+	c->n_handles++;
+	return uv_poll_start(&c->end.pidfd, UV_READABLE, on_pidfd);
 }
 
 static void open_output(struct child *c, struct loop *l, unsigned i)
@@ -237,50 +325,24 @@ static int adopt_output(struct output *o, int *fd)
 	return r;
 }
 
-static int spawn(struct child *c, struct loop *l, const struct child_opts *opts,
-		 const struct streams *s)
+static struct spawn_opts spawn_opts(const struct child_opts *opts, const struct streams *s)
 {
-	uv_stdio_container_t stdio[3] = {
-		{.flags = s->in >= 0 ? UV_INHERIT_FD : UV_IGNORE, .data.fd = s->in},
-		{.flags = UV_INHERIT_FD, .data.fd = s->out[1]},
-		{.flags = UV_INHERIT_FD, .data.fd = s->err[1]},
-	};
-	uv_process_options_t options = {
-		.exit_cb = on_exited,
-		.file = opts->argv[0],
-		.args = (char **)(uintptr_t)opts->argv,
-		.env = (char **)(uintptr_t)opts->env,
+	return (struct spawn_opts) {
+		.argv = opts->argv,
+		.env = opts->env,
+		.more_env = opts->more_env,
 		.cwd = opts->cwd,
-		.flags = UV_PROCESS_DETACHED,
-		.stdio = stdio,
-		.stdio_count = 3,
+		.streams = {s->in, s->out[1], s->err[1]},
+		.cgroup = opts->cgroup ? cgroup_fd(opts->cgroup) : -1,
+		.die_with_us = opts->die_with_us,
 	};
-	int r;
-
-	/* Even when it fails, the handle is the loop's until it is closed. */
-	c->n_handles++;
-	r = uv_spawn(loop_uv(l), &c->process, &options);
-	c->process.data = c;
-	return r;
-}
-
-/* The PATH that the child's program is looked up in. */
-static const char *search_path(const struct child_opts *opts)
-{
-	if (!opts->env)
-		return getenv("PATH");
-	for (const char *const *e = opts->env; *e; e++) {
-		if (strncmp(*e, "PATH=", 5) == 0)
-			return *e + 5;
-	}
-	return NULL;
 }
 
 /* A folder of PATH that is closed to us makes every missing program look forbidden, so
  * what was forbidden must be there to be believed. */
-static bool is_there(const struct child_opts *opts)
+static bool is_there(const struct spawn_opts *opts)
 {
-	const char *name = opts->argv[0], *at = search_path(opts);
+	const char *name = opts->argv[0], *at = spawn_path(opts);
 	char file[PATH_MAX];
 
 	if (strchr(name, '/') || !at)
@@ -296,17 +358,24 @@ static bool is_there(const struct child_opts *opts)
 	return false;
 }
 
-static int explain(const struct child_opts *opts, int r, struct why *why)
+static int explain_directory(const char *cwd, int r, struct why *why)
 {
-	struct stat st;
+	if (r == -EACCES)
+		return refuse(why, REFUSE_FORBIDDEN, "not allowed to enter %s", cwd);
+	return refuse(why, REFUSE_NOT_FOUND, "no such directory: %s", cwd);
+}
 
-	if (opts->cwd && (stat(opts->cwd, &st) != 0 || !S_ISDIR(st.st_mode)))
-		return refuse(why, REFUSE_NOT_FOUND, "no such directory: %s", opts->cwd);
+static int explain(const struct spawn_opts *opts, int r, enum spawn_step step, struct why *why)
+{
+	const char *program = opts->argv[0];
+
+	if (step == SPAWN_DIRECTORY)
+		return explain_directory(opts->cwd, r, why);
 	if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && !is_there(opts)))
-		return refuse(why, REFUSE_NOT_FOUND, "no such program: %s", opts->argv[0]);
-	if (r == -EACCES || r == -EPERM)
-		return refuse(why, REFUSE_FORBIDDEN, "not allowed to run %s", opts->argv[0]);
-	refuse(why, REFUSE_INTERNAL, "cannot run %s: %s", opts->argv[0], uv_strerror(r));
+		return refuse(why, REFUSE_NOT_FOUND, "no such program: %s", program);
+	if (step == SPAWN_PROGRAM && (r == -EACCES || r == -EPERM))
+		return refuse(why, REFUSE_FORBIDDEN, "not allowed to run %s", program);
+	refuse(why, REFUSE_INTERNAL, "cannot run %s: %s", program, uv_strerror(r));
 	return r;
 }
 
@@ -315,7 +384,7 @@ static void escalate(void *arg)
 	struct child *c = arg;
 
 	child_signal(c, c->next_signal);
-	if (c->next_signal == SIGKILL || c->group_gone)
+	if (c->next_signal == SIGKILL || spawn_group_gone(&c->process))
 		return;
 	c->next_signal = SIGKILL;
 	timer_start(c->escalation, c->terminate_ms);
@@ -332,7 +401,9 @@ static int child_new(struct loop *l, const struct child_opts *opts, struct child
 	c->on_exit = opts->on_exit;
 	c->arg = opts->arg;
 	c->grace_ms = opts->grace_ms;
-	c->group_gone = true;
+	c->process.group_gone = true;
+	list_init(&c->process.link);
+	c->pidfd = -1;
 	r = timer_new(l, on_grace, c, &c->grace);
 	if (r == 0)
 		r = timer_new(l, escalate, c, &c->escalation);
@@ -344,6 +415,29 @@ static int child_new(struct loop *l, const struct child_opts *opts, struct child
 	open_output(c, l, 0);
 	open_output(c, l, 1);
 	*ret_child = c;
+	return 0;
+}
+
+static int run(struct child *c, struct loop *l, const struct child_opts *opts,
+	       const struct streams *s, struct why *why)
+{
+	struct spawn_opts how = spawn_opts(opts, s);
+	enum spawn_step step;
+	int r = spawn(&how, &c->process, &step);
+
+	if (r != 0) {
+		c->process.group_gone = true;
+		return explain(&how, r, step, why);
+	}
+	r = wait_by_pidfd(c, l);
+	if (r != 0 && c->pidfd < 0)
+		r = wait_by_signal(c, l);
+	if (r != 0) {
+		/* Nobody would see its end. */
+		spawn_kill(&c->process);
+		return r;
+	}
+	c->running = true;
 	return 0;
 }
 
@@ -360,13 +454,7 @@ static int start(struct child *c, struct loop *l, const struct child_opts *opts,
 		r = adopt_output(&c->outputs[1], &s.err[0]);
 	if (r != 0)
 		return r;
-	r = spawn(c, l, opts, &s);
-	if (r != 0)
-		return explain(opts, r, why);
-	c->pid = c->process.pid;
-	c->running = true;
-	c->group_gone = false;
-	return 0;
+	return run(c, l, opts, &s, why);
 }
 
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
@@ -392,7 +480,12 @@ int child_start(struct loop *l, const struct child_opts *opts, struct child **re
 
 pid_t child_pid(const struct child *c)
 {
-	return c->pid;
+	return c->process.pid;
+}
+
+long long child_started(const struct child *c)
+{
+	return spawn_started(&c->process);
 }
 
 void child_read(struct child *c, bool on)
@@ -413,21 +506,33 @@ void child_read(struct child *c, bool on)
 
 void child_signal(struct child *c, int number)
 {
-	if (c->group_gone)
+	spawn_signal(&c->process, number);
+}
+
+static void stop_by(struct child *c, int number, unsigned ms)
+{
+	if (c->stopping || spawn_group_gone(&c->process))
 		return;
-	if (kill(-c->pid, number) != 0 && errno == ESRCH)
-		c->group_gone = !c->running;
+	c->stopping = true;
+	child_signal(c, number);
+	timer_start(c->escalation, ms);
 }
 
 void child_stop(struct child *c, unsigned interrupt_ms, unsigned terminate_ms)
 {
-	if (c->stopping || c->group_gone)
+	if (c->stopping)
 		return;
-	c->stopping = true;
 	c->terminate_ms = terminate_ms;
 	c->next_signal = SIGTERM;
-	child_signal(c, SIGINT);
-	timer_start(c->escalation, interrupt_ms);
+	stop_by(c, SIGINT, interrupt_ms);
+}
+
+void child_terminate(struct child *c, unsigned kill_after_ms)
+{
+	if (c->stopping)
+		return;
+	c->next_signal = SIGKILL;
+	stop_by(c, SIGTERM, kill_after_ms);
 }
 
 void child_free(struct child *c)
@@ -440,7 +545,7 @@ void child_free(struct child *c)
 	timer_free(c->escalation);
 	close_handle(&c->outputs[0].pipe);
 	close_handle(&c->outputs[1].pipe);
-	/* The process handle, if uv_spawn was reached at all. */
+	/* The one that waits for the end, if it was started at all. */
 	if (c->n_handles == 3 && !c->running)
-		close_handle(&c->process);
+		close_handle(&c->end);
 }

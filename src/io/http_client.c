@@ -28,6 +28,7 @@ enum {
 	BODY_MAX = 1 << 20,
 	HEAD_MAX = 256 << 10,
 	RETRY_MAX_S = 24 * 3600,
+	UPLOAD_BUFFER = 16 << 10,
 };
 
 struct http_client {
@@ -45,7 +46,8 @@ struct http_fetch {
 	struct http_client *client;
 	CURL *easy;
 	struct curl_slist *headers;
-	char *request; /* the body we send */
+	char *request; /* the body we send, unless it is lent */
+	size_t request_len;
 	struct buf body;
 	size_t head_len;
 	size_t body_len;
@@ -141,6 +143,15 @@ static int status_of(CURL *easy)
 	return (int)status;
 }
 
+/* This time is set when name, connection and TLS are done with, also on a connection that was
+ * kept. */
+static bool was_connected(CURL *easy)
+{
+	curl_off_t us = 0;
+
+	return curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &us) == CURLE_OK && us > 0;
+}
+
 static void finish(struct http_fetch *f, CURLcode code)
 {
 	int error = f->error ? f->error : error_of(code);
@@ -148,6 +159,8 @@ static void finish(struct http_fetch *f, CURLcode code)
 		.error = error,
 		.text = words_of(f, code, error),
 		.status = status_of(f->easy),
+		.connected = was_connected(f->easy),
+		.idle = f->error == -ETIMEDOUT,
 		.retry_ms = retry_after(f->easy),
 		.body = {.data = f->body.data, .len = f->body.len},
 	};
@@ -264,13 +277,27 @@ static struct watched *watch(struct http_client *c, curl_socket_t fd)
 	return w;
 }
 
+/*
+ * Nobody would ever tell this fetch that its socket is ready, so it ends. curl must not
+ * hear of it: it would take every other transfer of the client for dead too.
+ */
+static void give_up(CURL *easy)
+{
+	struct http_fetch *f = NULL;
+
+	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &f);
+	if (!f || f->dead)
+		return;
+	f->error = -ENOMEM;
+	timer_start(f->idle, 0);
+}
+
 static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
 {
 	struct http_client *c = arg;
 	struct watched *w = known;
 	int events = 0;
 
-	(void)easy;
 	if (what == CURL_POLL_REMOVE) {
 		if (w)
 			uv_close((uv_handle_t *)&w->uv, free_watched);
@@ -279,13 +306,13 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
 	}
 	if (!w)
 		w = watch(c, fd);
-	if (!w)
-		return -1;
 	if (what & CURL_POLL_IN)
 		events |= UV_READABLE;
 	if (what & CURL_POLL_OUT)
 		events |= UV_WRITABLE;
-	return uv_poll_start(&w->uv, events, on_poll) == 0 ? 0 : -1;
+	if (!w || uv_poll_start(&w->uv, events, on_poll) != 0)
+		give_up(easy);
+	return 0;
 }
 
 /* ---- what curl gives us of one fetch ---- */
@@ -301,7 +328,7 @@ static size_t on_head(char *data, size_t size, size_t n, void *arg)
 		f->error = -EMSGSIZE;
 		return 0;
 	}
-	if (f->idle_ms > 0 && !f->dead)
+	if (f->idle_ms > 0 && !f->dead && f->error == 0)
 		timer_start(f->idle, f->idle_ms);
 	return n;
 }
@@ -337,7 +364,7 @@ static int on_progress(void *arg, curl_off_t to_come, curl_off_t come, curl_off_
 	if (come + gone == f->moved)
 		return 0;
 	f->moved = come + gone;
-	if (f->idle_ms > 0)
+	if (f->idle_ms > 0 && f->error == 0)
 		timer_start(f->idle, f->idle_ms);
 	return 0;
 }
@@ -346,7 +373,8 @@ static void on_idle(void *arg)
 {
 	struct http_fetch *f = arg;
 
-	f->error = -ETIMEDOUT;
+	if (f->error == 0)
+		f->error = -ETIMEDOUT;
 	curl_multi_remove_handle(f->client->multi, f->easy);
 	f->added = false;
 	finish(f, CURLE_OPERATION_TIMEDOUT);
@@ -373,15 +401,18 @@ static int add_headers(struct http_fetch *f, const char *const *headers)
 	return list ? 0 : -ENOMEM;
 }
 
-static int take_body(struct http_fetch *f, struct text body)
+static int take_body(struct http_fetch *f, struct text body, bool lent)
 {
 	if (!body.data)
 		return 0;
-	f->request = malloc(body.len + 1);
-	if (!f->request)
-		return -ENOMEM;
-	memcpy(f->request, body.data, body.len);
-	curl_easy_setopt(f->easy, CURLOPT_POSTFIELDS, f->request);
+	f->request_len = body.len;
+	if (!lent) {
+		f->request = malloc(body.len + 1);
+		if (!f->request)
+			return -ENOMEM;
+		memcpy(f->request, body.data, body.len);
+	}
+	curl_easy_setopt(f->easy, CURLOPT_POSTFIELDS, lent ? body.data : f->request);
 	curl_easy_setopt(f->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
 	return 0;
 }
@@ -409,6 +440,8 @@ static int set_options(struct http_fetch *f, const struct http_fetch_opts *opts)
 	CURLcode r = curl_easy_setopt(e, CURLOPT_URL, opts->url);
 
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+	/* A stream may last for an hour and keeps this; 64 KiB by default. */
+	curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
 	if (r == CURLE_OK)
 		r = curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
 	/* "" and not NULL: curl would ask the environment. */
@@ -449,7 +482,7 @@ static int fetch_new(struct http_client *c, const struct http_fetch_opts *opts,
 	if (r == 0)
 		r = add_headers(f, opts->headers);
 	if (r == 0)
-		r = take_body(f, opts->body);
+		r = take_body(f, opts->body, opts->lent);
 	if (r == 0)
 		r = set_options(f, opts);
 	if (r == 0)
@@ -474,6 +507,14 @@ int http_client_fetch(struct http_client *c, const struct http_fetch_opts *opts,
 	if (ret_fetch)
 		*ret_fetch = f;
 	return 0;
+}
+
+bool http_fetch_is_sent(const struct http_fetch *f)
+{
+	curl_off_t sent = 0;
+
+	return curl_easy_getinfo(f->easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK &&
+	       (size_t)sent >= f->request_len;
 }
 
 void http_fetch_cancel(struct http_fetch *f)

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/text.h"
@@ -29,6 +30,8 @@ struct http_answer {
 	int error; /* 0, or -errno: nobody there, cut, late, too large, cancelled by on_data */
 	const char *text;  /* what went wrong, or "" */
 	int status;        /* of HTTP; 0 when none came */
+	bool connected;    /* the request could be sent; unless so, nobody has seen it */
+	bool idle;         /* idle_timeout_ms ended it */
 	unsigned retry_ms; /* as Retry-After says; 0: it does not */
 	struct text body;  /* unless there was on_data; valid during on_done */
 };
@@ -38,7 +41,8 @@ struct http_fetch_opts {
 	const char *unix_socket;     /* connect there instead; NULL for none */
 	const char *method;          /* NULL: GET, or POST with a body */
 	const char *const *headers;  /* "Name: value", ended by NULL; may be NULL */
-	struct text body;            /* copied; data NULL for none */
+	struct text body;            /* copied unless lent; data NULL for none */
+	bool lent;                   /* body stays where it is: see http_fetch_is_sent */
 	unsigned connect_timeout_ms; /* 0: 10 s */
 	unsigned total_timeout_ms;   /* 0: none; a stream may last */
 	unsigned idle_timeout_ms;    /* without a byte in either direction; 0: none */
@@ -55,6 +59,10 @@ struct http_fetch_opts {
 /* *ret_fetch, which may be left NULL by passing NULL, is valid until on_done. */
 int http_client_fetch(struct http_client *c, const struct http_fetch_opts *opts,
 		      struct http_fetch **ret_fetch);
+
+/* Whether all of the body has gone, and what was lent may go too; after on_done and a cancel it
+ * may as well. For on_data: before the answer has begun it may have to be sent again. */
+bool http_fetch_is_sent(const struct http_fetch *f);
 
 /* No callback comes any more. Accepts NULL. */
 void http_fetch_cancel(struct http_fetch *f);

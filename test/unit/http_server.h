@@ -5,6 +5,8 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { HTTP_SERVER_CONNS = 64, HTTP_SERVER_BODY = 1 << 20 };
+enum { HTTP_SERVER_CONNS = 1024, HTTP_SERVER_BODY = 1 << 20 };
 
 struct http_server;
 
@@ -68,6 +70,17 @@ static inline void http_reply(const struct http_server_conn *c, int status, cons
 	http_say(c, body, n);
 }
 
+/* Signals of a child that has ended may come to any thread. */
+static inline int http_server_poll(struct pollfd fds[2])
+{
+	int n;
+
+	do
+		n = poll(fds, 2, -1);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
 /* Until the peer closes, or the server stops. */
 static inline void http_wait_for_end(const struct http_server_conn *c)
 {
@@ -75,7 +88,7 @@ static inline void http_wait_for_end(const struct http_server_conn *c)
 				{.fd = c->server->stop[0], .events = POLLIN}};
 	char part[4096];
 
-	while (poll(fds, 2, -1) > 0 && !fds[1].revents) {
+	while (http_server_poll(fds) > 0 && !fds[1].revents) {
 		if (recv(c->fd, part, sizeof(part), 0) <= 0)
 			return;
 	}
@@ -87,7 +100,7 @@ static inline bool http_server_fill(struct http_server_conn *c, char *text, size
 				{.fd = c->server->stop[0], .events = POLLIN}};
 	ssize_t n;
 
-	if (poll(fds, 2, -1) <= 0 || fds[1].revents)
+	if (http_server_poll(fds) <= 0 || fds[1].revents)
 		return false;
 	n = recv(c->fd, text + *len, max - *len, 0);
 	if (n <= 0)
@@ -146,7 +159,7 @@ static inline void *http_server_main(void *arg)
 	struct pollfd fds[2] = {{.fd = s->fd, .events = POLLIN},
 				{.fd = s->stop[0], .events = POLLIN}};
 
-	while (poll(fds, 2, -1) > 0 && !fds[1].revents) {
+	while (http_server_poll(fds) > 0 && !fds[1].revents) {
 		unsigned n = atomic_load(&s->n_conns);
 		struct http_server_conn *c = &s->conns[n];
 
@@ -154,6 +167,8 @@ static inline void *http_server_main(void *arg)
 		c->server = s;
 		c->fd = accept(s->fd, NULL, NULL);
 		assert_true(c->fd >= 0);
+		/* Small answers in several pieces would wait for each other. */
+		(void)!setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &(int) {1}, sizeof(int));
 		assert_int_equal(pthread_create(&c->thread, NULL, http_server_conn_main, c), 0);
 		atomic_store(&s->n_conns, n + 1);
 	}
@@ -176,7 +191,7 @@ static inline void http_server_start(struct http_server *s, const char *unix_pat
 		assert_int_equal(getsockname(s->fd, (struct sockaddr *)&in, &len), 0);
 		s->port = ntohs(in.sin_port);
 	}
-	assert_int_equal(listen(s->fd, 64), 0);
+	assert_int_equal(listen(s->fd, 256), 0);
 	assert_int_equal(pipe(s->stop), 0);
 	assert_int_equal(pthread_create(&s->thread, NULL, http_server_main, s), 0);
 }

@@ -8,11 +8,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -278,6 +281,124 @@ static void environment_and_directory_are_its_own(void **state)
 	expect_text(&f->out, "from us,\n/\n");
 }
 
+static void more_environment_replaces_and_adds(void **state)
+{
+	static const char *const env[] = {"PATH=/usr/bin:/bin", "A=1", "AB=2", "C=3", NULL};
+	static const char *const more[] = {"A=new", "D=4", NULL};
+	struct fixture *f = *state;
+
+	f->opts.env = env;
+	f->opts.more_env = more;
+	start_script(f, "echo \"$A,$AB,$C,$D\"; env | grep -c ^A=");
+	loop_run(f->loop);
+	expect_text(&f->out, "new,2,3,4\n1\n");
+}
+
+static void more_environment_joins_ours(void **state)
+{
+	static const char *const more[] = {"KOINE_TEST_MORE=x", NULL};
+	struct fixture *f = *state;
+
+	setenv("KOINE_TEST", "ours", 1);
+	f->opts.more_env = more;
+	start_script(f, "echo \"$KOINE_TEST,$KOINE_TEST_MORE\"");
+	loop_run(f->loop);
+	expect_text(&f->out, "ours,x\n");
+}
+
+static void make_program(const char *file, const char *text)
+{
+	int fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
+
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* As execvp does it; PATH may come last, and names places that are none. */
+static void script_without_first_line_runs_in_a_shell(void **state)
+{
+	struct fixture *f = *state;
+	char dir[TEMPDIR_MAX], path[TEMPDIR_MAX + 64], file[TEMPDIR_MAX + 8];
+	const char *more[] = {path, NULL};
+	int r;
+
+	tempdir_make(dir);
+	snprintf(file, sizeof(file), "%s/prog", dir);
+	make_program(file, "echo \"$1,$#\"\n");
+	snprintf(path, sizeof(path), "PATH=/no/such:/etc/passwd:%s:/bin", dir);
+	f->opts.more_env = more;
+	f->argv[0] = "prog";
+	f->argv[1] = "an argument";
+	r = start(f);
+	if (r == 0)
+		loop_run(f->loop);
+	tempdir_remove(dir);
+	assert_int_equal(r, 0);
+	expect_text(&f->out, "an argument,1\n");
+}
+
+static void argument_that_is_too_long_is_told_as_such(void **state)
+{
+	struct fixture *f = *state;
+	enum { LEN = 1 << 20 };
+	char *text = malloc(LEN + 1);
+	int r;
+
+	memset(text, 'x', LEN);
+	text[LEN] = '\0';
+	f->argv[0] = "true";
+	f->argv[1] = text;
+	r = start(f);
+	free(text);
+	assert_int_equal(r, -E2BIG);
+}
+
+static void closed_directory_is_forbidden(void **state)
+{
+	struct fixture *f = *state;
+	char dir[TEMPDIR_MAX];
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		skip();
+	tempdir_make(dir);
+	f->opts.cwd = dir;
+	f->argv[0] = "true";
+	pid = fork();
+	if (pid == 0)
+		_exit(setuid(65534) == 0 && loop_new(&f->loop) == 0 ? start(f) : 99);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	tempdir_remove(dir);
+	assert_int_equal(WEXITSTATUS(status), REFUSE_FORBIDDEN);
+}
+
+/* Then our own ends of its pipes have the numbers that are its. */
+static void works_where_our_own_streams_are_closed(void **state)
+{
+	struct fixture *f = *state;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (pid == 0) {
+		close(0);
+		close(1);
+		close(2);
+		f->argv[0] = "sh";
+		f->argv[1] = "-c";
+		f->argv[2] = "cat; echo err >&2";
+		f->opts.input = "in";
+		f->opts.input_len = 2;
+		if (loop_new(&f->loop) != 0 || start(f) != 0)
+			_exit(1);
+		loop_run(f->loop);
+		_exit(f->out.len == 2 && f->err.len == 4 && f->status == 0 ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void leads_a_group_of_its_own(void **state)
 {
 	struct fixture *f = *state;
@@ -313,6 +434,37 @@ static void ignored_signals_are_not_inherited(void **state)
 	assert_int_equal(f->signal, SIGPIPE);
 }
 
+static void blocked_signals_are_not_inherited(void **state)
+{
+	struct fixture *f = *state;
+	sigset_t set, before, after;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	start_script(f, "kill -TERM $$; echo alive");
+	sigprocmask(SIG_SETMASK, &before, &after);
+	loop_run(f->loop);
+	assert_int_equal(f->signal, SIGTERM);
+	/* And ours are what they were. */
+	assert_int_equal(sigismember(&after, SIGTERM), 1);
+	assert_int_equal(sigismember(&after, SIGINT), 0);
+}
+
+static void no_descriptor_is_inherited_that_lacks_the_flag(void **state)
+{
+	struct fixture *f = *state;
+	int fd = dup(0);
+
+	f->argv[0] = "ls";
+	f->argv[1] = "/proc/self/fd";
+	assert_int_equal(start(f), 0);
+	assert_int_equal(fcntl(fd, F_GETFD), 0);
+	close(fd);
+	loop_run(f->loop);
+	expect_text(&f->out, "0\n1\n2\n3\n");
+}
+
 static void end_by_signal_is_told(void **state)
 {
 	struct fixture *f = *state;
@@ -344,6 +496,38 @@ static void stop_ends_with_a_kill(void **state)
 
 	f->child_stop_on_output = true;
 	start_script(f, "trap '' INT TERM; echo ready; while :; do sleep 0.01; done");
+	loop_run(f->loop);
+	assert_int_equal(f->n_exits, 1);
+	assert_int_equal(f->signal, SIGKILL);
+}
+
+static void terminate_begins_with_sigterm(void **state)
+{
+	struct fixture *f = *state;
+
+	f->stop_on_output = true;
+	start_script(f,
+		     "trap 'exit 6' INT; trap 'exit 8' TERM; echo ready; while :; do sleep 0.01; "
+		     "done");
+	loop_run(f->loop);
+	child_terminate(f->child, 60000);
+	/* The first counts. */
+	child_stop(f->child, 0, 0);
+	f->stop_on_output = false;
+	loop_run(f->loop);
+	assert_int_equal(f->n_exits, 1);
+	assert_int_equal(f->status, 8);
+}
+
+static void terminate_ends_with_a_kill(void **state)
+{
+	struct fixture *f = *state;
+
+	f->stop_on_output = true;
+	start_script(f, "trap '' TERM; echo ready; while :; do sleep 0.01; done");
+	loop_run(f->loop);
+	f->stop_on_output = false;
+	child_terminate(f->child, 1);
 	loop_run(f->loop);
 	assert_int_equal(f->n_exits, 1);
 	assert_int_equal(f->signal, SIGKILL);
@@ -508,10 +692,60 @@ static void several_children_do_not_mix(void **state)
 	}
 }
 
+static void thousands_of_quick_children_leave_nothing(void **state)
+{
+	enum { N = 2000, AT_ONCE = 50 };
+	struct fixture *f = *state, *all = calloc(AT_ONCE, sizeof(*all));
+	int first_fd = dup(0), last_fd;
+
+	close(first_fd);
+	for (unsigned i = 0; i < N; i++) {
+		struct fixture *one = &all[i % AT_ONCE];
+
+		while (one->child && one->n_exits == 0)
+			loop_run(f->loop);
+		assert_int_equal(one->status, 0);
+		child_free(one->child);
+		*one = (struct fixture) {.loop = f->loop, .argv = {"true"}, .opts = f->opts};
+		one->opts.argv = one->argv;
+		one->opts.arg = one;
+		assert_int_equal(start(one), 0);
+	}
+	for (unsigned i = 0; i < AT_ONCE; i++) {
+		while (all[i].n_exits == 0)
+			loop_run(f->loop);
+		child_free(all[i].child);
+	}
+	loop_run(f->loop);
+	free(all);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	last_fd = dup(0);
+	close(last_fd);
+	/* The loop may have opened its own for signals. */
+	assert_true(last_fd <= first_fd + 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* From here on the kernel is one without pidfd_open. */
+static int forget_pidfd(void)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = 4, .filter = rules};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -errno;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 ? 0 : -errno;
+}
 
 int main(void)
 {
+	int n_failed;
 	const struct CMUnitTest tests[] = {
 		TEST(output_and_exit_code_arrive),
 		TEST(streams_can_be_reopened_by_name),
@@ -524,12 +758,22 @@ int main(void)
 		TEST(missing_program_is_not_found_behind_a_closed_folder),
 		TEST(program_in_path_without_permission_is_forbidden),
 		TEST(environment_and_directory_are_its_own),
+		TEST(more_environment_replaces_and_adds),
+		TEST(more_environment_joins_ours),
+		TEST(script_without_first_line_runs_in_a_shell),
+		TEST(argument_that_is_too_long_is_told_as_such),
+		TEST(closed_directory_is_forbidden),
+		TEST(works_where_our_own_streams_are_closed),
 		TEST(leads_a_group_of_its_own),
 		TEST(inherits_nothing_but_its_streams),
 		TEST(ignored_signals_are_not_inherited),
+		TEST(blocked_signals_are_not_inherited),
+		TEST(no_descriptor_is_inherited_that_lacks_the_flag),
 		TEST(end_by_signal_is_told),
 		TEST(stop_begins_politely),
 		TEST(stop_ends_with_a_kill),
+		TEST(terminate_begins_with_sigterm),
+		TEST(terminate_ends_with_a_kill),
 		TEST(free_kills_the_whole_group),
 		TEST(stop_reaches_those_who_outlive_the_leader),
 		TEST(grandchild_with_our_pipe_does_not_hold_us),
@@ -538,6 +782,7 @@ int main(void)
 		TEST(output_of_the_dead_waits_while_paused),
 		TEST(may_be_freed_from_its_own_output),
 		TEST(several_children_do_not_mix),
+		TEST(thousands_of_quick_children_leave_nothing),
 	};
 
 	/* Orphans become ours, so that their end can be waited for. */
@@ -545,5 +790,8 @@ int main(void)
 	/* What the caller left open is not what we test. */
 	for (int fd = 3; fd < 256; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	n_failed = cmocka_run_group_tests_name("children", tests, NULL, NULL);
+	if (forget_pidfd() == 0)
+		n_failed += cmocka_run_group_tests_name("children by SIGCHLD", tests, NULL, NULL);
+	return n_failed;
 }

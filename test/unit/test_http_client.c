@@ -13,6 +13,8 @@ struct taken {
 	bool done;
 	int error;
 	int status;
+	bool connected;
+	bool idle;
 	unsigned retry_ms;
 	char body[70000];
 	size_t body_len;
@@ -116,6 +118,8 @@ static void on_done(void *arg, const struct http_answer *a)
 	t->done = true;
 	t->error = a->error;
 	t->status = a->status;
+	t->connected = a->connected;
+	t->idle = a->idle;
 	t->retry_ms = a->retry_ms;
 	snprintf(t->text, sizeof(t->text), "%s", a->text);
 	if (a->body.len > 0) {
@@ -185,6 +189,60 @@ static void posts_a_body_that_the_caller_may_change(void **state)
 	assert_int_equal(f->taken[0].body_len, sizeof(body));
 	assert_int_equal(f->taken[0].body[0], 'a');
 	assert_int_equal(f->taken[0].body[sizeof(body) - 1], 'a');
+}
+
+static struct http_fetch *lending;
+static unsigned n_unsent;
+
+static int see_whether_sent(void *arg, int status, const char *data, size_t n)
+{
+	(void)arg;
+	(void)status;
+	(void)data;
+	(void)n;
+	if (!http_fetch_is_sent(lending))
+		n_unsent++;
+	return 0;
+}
+
+static void a_lent_body_is_not_copied_and_free_once_it_is_sent(void **state)
+{
+	struct fixture *f = *state;
+	static char body[60000];
+	struct http_fetch_opts opts = {.body = {.data = body, .len = sizeof(body)}, .lent = true};
+
+	memset(body, 'a', sizeof(body));
+	lending = ask(f, 0, "/echo", &opts);
+	assert_false(http_fetch_is_sent(lending));
+	memset(body, 'b', sizeof(body));
+	wait_for_all(f);
+	assert_int_equal(f->taken[0].body_len, sizeof(body));
+	assert_int_equal(f->taken[0].body[sizeof(body) - 1], 'b');
+	/* the whole of it was needed for the first byte of the echo */
+	opts.on_data = see_whether_sent;
+	n_unsent = 0;
+	f->taken[0].done = false;
+	lending = ask(f, 0, "/echo", &opts);
+	wait_for_all(f);
+	assert_int_equal(n_unsent, 0);
+}
+
+static void an_answer_says_how_far_it_came(void **state)
+{
+	const struct http_fetch_opts idle = {.idle_timeout_ms = 50};
+	const struct http_fetch_opts total = {.total_timeout_ms = 50};
+	const struct http_fetch_opts nobody = {.unix_socket = "/nonexistent/socket"};
+	const struct taken *t = get(*state, "/silent", &idle);
+
+	assert_true(t->connected && t->idle);
+	t = get(*state, "/silent", &total);
+	assert_true(t->connected && !t->idle);
+	t = get(*state, "/hello", &nobody);
+	assert_true(!t->connected && !t->idle);
+	for (unsigned i = 0; i < 2; i++) {
+		t = get(*state, "/hello", NULL);
+		assert_true(t->connected && !t->idle);
+	}
 }
 
 static void sends_method_and_headers(void **state)
@@ -488,6 +546,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		T(gets_a_body),
 		T(posts_a_body_that_the_caller_may_change),
+		T(a_lent_body_is_not_copied_and_free_once_it_is_sent),
+		T(an_answer_says_how_far_it_came),
 		T(sends_method_and_headers),
 		T(keeps_the_connection),
 		T(many_at_once_are_each_answered),

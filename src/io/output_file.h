@@ -1,0 +1,46 @@
+/*
+ * What a program printed, on disk, as it comes: PATH, and when that has `max` bytes, PATH.1 (in
+ * place of the one before) and a new PATH. Offsets count every byte that was ever kept, also
+ * those that were rotated away.
+ *
+ * One writes, on the loop: into the page cache, never waiting for the disk. Any thread reads
+ * meanwhile, by the path.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct output_file;
+
+/* Goes on where a file of that path ends (after a crash: as far as it was kept), or begins one,
+ * readable for us only. Its folder must be there. */
+int output_file_open(const char *path, int64_t max, struct output_file **ret_file);
+void output_file_close(struct output_file *f); /* accepts NULL */
+
+/*
+ * Adds bytes at the end. What cannot be written (a full disk) is lost and counted, and later
+ * bytes are tried again: the first time -errno, then 0, so that it is told once.
+ */
+int output_file_add(struct output_file *f, const void *data, size_t len);
+
+int64_t output_file_end(const struct output_file *f);  /* the offset behind all that was kept */
+int64_t output_file_lost(const struct output_file *f); /* bytes since it was opened */
+
+struct output_range {
+	int64_t offset; /* of the first byte that was read: later than asked if that was rotated away */
+	size_t len;
+	int64_t begin; /* of what is still there */
+	int64_t end;   /* of all that was kept so far */
+};
+
+/*
+ * At most `size` bytes from `offset` on (negative: that many before the end) into `data`, while
+ * it may be written. -ENOENT when there is no such file, -EBADMSG when it is none of ours.
+ */
+int output_file_read(const char *path, int64_t offset, void *data, size_t size,
+		     struct output_range *ret_range);
+
+/* Removes all that belongs to it. That there is nothing is fine. */
+int output_file_remove(const char *path);

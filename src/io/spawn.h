@@ -1,0 +1,67 @@
+/*
+ * A program started, up to its first instruction, and its end as the kernel tells it. Under
+ * io/child, which puts both on the loop.
+ *
+ * Every process that was started here is known until it was reaped, so that whoever reaps the
+ * others (io/tree) does not take its exit status away. Any thread may call.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+
+struct spawn_opts {
+	const char *const *argv;     /* argv[0] is looked up in PATH (of the environment it gets) */
+	const char *const *env;      /* NULL: ours */
+	const char *const *more_env; /* added to env, or in place of what has the same name */
+	const char *cwd;             /* NULL: ours */
+	int streams[3];              /* its 0, 1 and 2; each of ours is above 2 */
+	int cgroup;                  /* an open cgroup.procs that it enters; -1: none */
+	bool die_with_us;
+};
+
+/* Memory of the caller's until it was reaped. What stands in it is changed by whoever reaps it first,
+ * so it is to be read after spawn_reap said true. */
+struct spawned {
+	struct list link;
+	pid_t pid;
+	bool reaped;
+	bool group_gone; /* nobody is left in its group: the number may soon be another's */
+	int status;      /* the exit code, or -1 */
+	int signal;      /* 0 with status -1: somebody else waited for it */
+};
+
+enum spawn_step { SPAWN_PREPARE, SPAWN_DIRECTORY, SPAWN_PROGRAM };
+
+/*
+ * Back when the program runs, or with -errno and the step that failed. It leads a session and a
+ * group of its own, has default signals, and no descriptor but its streams.
+ */
+int spawn(const struct spawn_opts *opts, struct spawned *s, enum spawn_step *ret_step);
+
+/* Whether it has ended; then it is reaped, and what is said of its end above holds. */
+bool spawn_reap(struct spawned *s);
+
+/* To its whole group, if that is still its own. */
+void spawn_signal(struct spawned *s, int number);
+
+/* Nobody is left in its group. */
+bool spawn_group_gone(const struct spawned *s);
+
+/* When it began, as tree_started counts; 0 once it was reaped. */
+long long spawn_started(const struct spawned *s);
+
+/* Kills its group, waits until it has ended, and forgets it. */
+void spawn_kill(struct spawned *s);
+
+/* Forgets one that was never started, or reaped, or that nobody will wait for any more. */
+void spawn_forget(struct spawned *s);
+
+/* Reaps whatever of our children has ended, known or not. True: there may be more, but for now it
+ * was enough. */
+bool spawn_reap_all(void);
+
+/* The PATH of such an environment, or NULL. */
+const char *spawn_path(const struct spawn_opts *opts);

@@ -1,0 +1,177 @@
+/* A control group as a cage; only where this machine lets us have one. */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "io/cgroup.h"
+#include "io/child.h"
+
+struct fixture {
+	struct loop *loop;
+	struct timer *tick;
+	struct child *child;
+	struct cgroup *group;
+	struct why why;
+	char name[64];
+	bool has_output;
+	bool has_exited;
+	int signal;
+};
+
+static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
+{
+	struct fixture *f = arg;
+
+	f->has_output = true;
+	loop_stop(f->loop);
+}
+
+static void on_exited(void *arg, int status, int signal)
+{
+	struct fixture *f = arg;
+
+	f->has_exited = true;
+	f->signal = signal;
+	loop_stop(f->loop);
+}
+
+static void on_tick(void *arg)
+{
+	struct fixture *f = arg;
+
+	loop_stop(f->loop);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	int r;
+
+	assert_int_equal(loop_new(&f->loop), 0);
+	assert_int_equal(timer_new(f->loop, on_tick, f, &f->tick), 0);
+	timer_repeat(f->tick, 5);
+	snprintf(f->name, sizeof(f->name), "koine-test-%d", (int)getpid());
+	r = cgroup_new(f->name, &f->group);
+	assert_true(r == 0 || r == -EOPNOTSUPP);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	child_free(f->child);
+	cgroup_free(f->group);
+	while (cgroup_sweep(f->name) > 0)
+		loop_run(f->loop);
+	timer_free(f->tick);
+	loop_free(f->loop);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	free(f);
+	return 0;
+}
+
+static void start_script(struct fixture *f, const char *script)
+{
+	const char *const argv[] = {"sh", "-c", script, NULL};
+	const struct child_opts opts = {
+		.argv = argv,
+		.cgroup = f->group,
+		.on_output = on_output,
+		.on_exit = on_exited,
+		.grace_ms = 60000,
+		.arg = f,
+	};
+
+	assert_int_equal(child_start(f->loop, &opts, &f->child, &f->why), 0);
+	while (!f->has_output)
+		loop_run(f->loop);
+}
+
+/* One that left its group, its parent and its environment. */
+static const char *const run_away = "trap '' INT TERM; (env -i setsid sh -c 'sleep 60 & echo here; "
+				    "exec sleep 60' &) ; exec sleep 60";
+
+static void kill_reaches_whoever_was_born_in_it(void **state)
+{
+	struct fixture *f = *state;
+
+	if (!f->group)
+		skip();
+	assert_false(cgroup_is_populated(f->group));
+	start_script(f, run_away);
+	assert_true(cgroup_is_populated(f->group));
+	assert_int_equal(cgroup_kill(f->group), 0);
+	while (cgroup_is_populated(f->group) || !f->has_exited)
+		loop_run(f->loop);
+	assert_int_equal(f->signal, SIGKILL);
+}
+
+static void sweep_ends_what_a_crash_left(void **state)
+{
+	struct fixture *f = *state;
+	struct cgroup *again;
+
+	if (!f->group)
+		skip();
+	start_script(f, run_away);
+	/* Not empty, so it stays. */
+	cgroup_free(f->group);
+	f->group = NULL;
+	assert_int_equal(cgroup_new(f->name, &again), -EEXIST);
+	while (cgroup_sweep(f->name) > 0)
+		loop_run(f->loop);
+	while (!f->has_exited)
+		loop_run(f->loop);
+	assert_int_equal(f->signal, SIGKILL);
+	assert_int_equal(cgroup_new(f->name, &f->group), 0);
+}
+
+static void names_are_names_of_files(void **state)
+{
+	static const char *const names[] = {"", ".", "..", "a/b", ".hidden", "a\nb"};
+	struct cgroup *group;
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+		assert_int_equal(cgroup_new(names[i], &group), -EINVAL);
+	assert_int_equal(cgroup_sweep(""), 0);
+}
+
+/* To a user who may not divide our group it is as if there were none. */
+static void without_the_right_there_is_none(void **state)
+{
+	struct cgroup *group;
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		skip();
+	pid = fork();
+	if (pid == 0)
+		_exit(setuid(65534) == 0 ? -cgroup_new("koine-test-other", &group) : 255);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), EOPNOTSUPP);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(kill_reaches_whoever_was_born_in_it),
+		TEST(sweep_ends_what_a_crash_left),
+		TEST(names_are_names_of_files),
+		TEST(without_the_right_there_is_none),
+	};
+
+	/* Orphans become ours, so that their end can be waited for. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
