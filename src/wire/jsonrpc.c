@@ -6,9 +6,32 @@ static const char begin_error[] = "{\"jsonrpc\":\"2.0\",\"error\":";
 
 #define ADD(out, literal) buf_add(out, literal, sizeof(literal) - 1)
 
-static int not_request(struct why *why, const char *words)
+static int say(struct why *why, const char *words)
 {
 	return refuse(why, REFUSE_REQUEST, "%s", words ? words : "Invalid Request");
+}
+
+static int wrong(const struct jsonrpc_rules *rules, enum jsonrpc_fault fault, const struct value *v,
+		 struct why *why)
+{
+	if (rules->explain)
+		return rules->explain(fault, v, why);
+	switch (fault) {
+	case JSONRPC_NOT_OBJECT:
+		return say(why, rules->not_object);
+	case JSONRPC_NO_VERSION:
+		return say(why, rules->no_version);
+	case JSONRPC_NO_METHOD:
+		return say(why, rules->no_method);
+	case JSONRPC_BAD_PARAMS:
+		return say(why, rules->bad_params);
+	case JSONRPC_POSITIONAL:
+		return refuse(why, REFUSE_PARAMS,
+			      "Positional params (array) not supported, use named params (object)");
+	case JSONRPC_BAD_ID:
+		break;
+	}
+	return say(why, rules->bad_id);
 }
 
 struct envelope {
@@ -69,11 +92,28 @@ static int check_params(const struct jsonrpc_rules *rules, const struct value *p
 		return refuse(why, REFUSE_PARAMS, "params must be an object, not %s",
 			      value_kind_name(params));
 	if (params->kind != VALUE_ARRAY)
-		return not_request(why, rules->bad_params);
+		return wrong(rules, JSONRPC_BAD_PARAMS, params, why);
 	if (rules->flags & JSONRPC_NO_POSITIONAL)
-		return refuse(why, REFUSE_PARAMS,
-			      "Positional params (array) not supported, use named params (object)");
+		return wrong(rules, JSONRPC_POSITIONAL, params, why);
 	return 0;
+}
+
+static int check_envelope(const struct jsonrpc_rules *rules, const struct envelope *e,
+			  struct jsonrpc_request *ret, struct why *why)
+{
+	int r;
+
+	if (!e->jsonrpc || !text_is(value_text(e->jsonrpc), "2.0"))
+		return wrong(rules, JSONRPC_NO_VERSION, e->jsonrpc, why);
+	if (!e->method || e->method->kind != VALUE_STRING || e->method->len == 0)
+		return wrong(rules, JSONRPC_NO_METHOD, e->method, why);
+	ret->method = value_text(e->method);
+	if (e->params && e->params->kind != VALUE_NULL)
+		ret->params = e->params;
+	r = check_params(rules, ret->params, why);
+	if (r != REFUSE_REQUEST && !id_allowed(rules, e->id))
+		return wrong(rules, JSONRPC_BAD_ID, e->id, why);
+	return r;
 }
 
 int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,
@@ -84,23 +124,16 @@ int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,
 
 	*ret = (struct jsonrpc_request) {0};
 	if (v->kind != VALUE_OBJECT)
-		return not_request(why, rules->not_object);
+		return wrong(rules, JSONRPC_NOT_OBJECT, v, why);
 	open_envelope(v, &e);
-	if (!id_allowed(rules, e.id))
-		return not_request(why, rules->bad_id);
-	if (e.id)
+	if (e.id && id_allowed(rules, e.id))
 		ret->id = (struct text) {.data = e.id->raw, .len = e.id->raw_len};
-	if (!e.jsonrpc || !text_is(value_text(e.jsonrpc), "2.0"))
-		return not_request(why, rules->no_version);
-	if (!e.method || e.method->kind != VALUE_STRING || e.method->len == 0)
-		return not_request(why, rules->no_method);
-	ret->method = value_text(e.method);
-	if (e.params && e.params->kind != VALUE_NULL)
-		ret->params = e.params;
-	r = check_params(rules, ret->params, why);
+	r = check_envelope(rules, &e, ret, why);
 	/* Only what is a request can be a notification: anything less is
 	 * answered, with id null. */
 	ret->silent = r != REFUSE_REQUEST && is_silent(rules, e.id);
+	if (r == REFUSE_REQUEST && (rules->flags & JSONRPC_FAULT_NULL_ID))
+		ret->id = (struct text) {0};
 	return r;
 }
 

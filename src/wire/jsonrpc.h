@@ -17,6 +17,17 @@ enum jsonrpc_flags {
 	JSONRPC_ANY_ID = 1 << 4,         /* arrays, objects and booleans are ids too */
 	JSONRPC_PARAMS_WRONG = 1 << 6, /* params of another kind are wrong params, not no request */
 	JSONRPC_ID_SECOND = 1 << 5,    /* answers are written jsonrpc, id, result */
+	JSONRPC_FAULT_NULL_ID = 1 << 7, /* what is no request is answered with null, not its id */
+};
+
+/* What can be wrong with an envelope, in the order it is looked at. */
+enum jsonrpc_fault {
+	JSONRPC_NOT_OBJECT, /* nor a batch */
+	JSONRPC_NO_VERSION, /* jsonrpc is missing or not "2.0" */
+	JSONRPC_NO_METHOD,  /* method is missing, no string, or "" */
+	JSONRPC_BAD_PARAMS, /* params is neither object nor array */
+	JSONRPC_POSITIONAL, /* params is an array, where there are none */
+	JSONRPC_BAD_ID,
 };
 
 struct jsonrpc_rules {
@@ -27,6 +38,9 @@ struct jsonrpc_rules {
 	const char *bad_params; /* params is neither object nor array */
 	const char *bad_id;
 	const char *not_object; /* not an object, nor a batch */
+	/* Words it in place of all these, with the value at fault (NULL: it is missing), and
+	 * says which refusal it is. May be NULL. */
+	int (*explain)(enum jsonrpc_fault fault, const struct value *v, struct why *why);
 };
 
 struct jsonrpc_request {
@@ -40,7 +54,7 @@ struct jsonrpc_request {
  * Looks at one request object.
  *
  * Refuses with REFUSE_REQUEST, or REFUSE_PARAMS for positional parameters
- * where there are none. ret->id and ret->silent are set in any case, as far as
+ * where there are none, unless rules->explain says otherwise. ret->id and ret->silent are set in any case, as far as
  * they are known, because the refusal must carry the id.
  */
 int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,

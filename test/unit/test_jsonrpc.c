@@ -169,11 +169,42 @@ static void every_wording_can_be_changed(void **state)
 
 	(void)state;
 	READ(&words, "3", "!2 no object|none|answered");
-	READ(&words, "{\"id\":{}}", "!2 bad id|none|answered");
+	READ(&words, "{\"id\":{}}", "!2 no version|none|answered");
+	READ(&words, "{\"id\":{},\"jsonrpc\":\"2.0\",\"method\":\"m\"}", "!2 bad id|none|answered");
 	READ(&words, "{\"id\":1,\"method\":\"m\"}", "!2 no version|1|answered");
 	READ(&words, "{\"id\":1,\"jsonrpc\":\"2.0\"}", "!2 no method|1|answered");
 	READ(&words, "{\"id\":1,\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":1}",
 	     "!2 bad params|1|answered");
+}
+
+/* As a dialect may word it: the fault's number, and the value's source. */
+static int explain(enum jsonrpc_fault fault, const struct value *v, struct why *why)
+{
+	return refuse(why, fault == JSONRPC_BAD_PARAMS ? REFUSE_CONFLICT : REFUSE_REQUEST,
+		      "%d: %.*s", (int)fault, v ? (int)v->raw_len : 4, v ? v->raw : "none");
+}
+
+static void a_dialect_can_word_every_fault_itself(void **state)
+{
+	static const struct jsonrpc_rules own = {
+		.flags = JSONRPC_NO_POSITIONAL | JSONRPC_FAULT_NULL_ID | JSONRPC_NULL_ID_SILENT,
+		.explain = explain,
+	};
+
+	(void)state;
+	READ(&own, "[1]", "!2 0: [1]|none|answered");
+	READ(&own, "{\"id\":7}", "!2 1: none|none|answered");
+	READ(&own, "{\"id\":7,\"jsonrpc\":\"1.0\"}", "!2 1: \"1.0\"|none|answered");
+	READ(&own, "{\"id\":7,\"jsonrpc\":\"2.0\"}", "!2 2: none|none|answered");
+	READ(&own, "{\"id\":7,\"jsonrpc\":\"2.0\",\"method\":[ ]}", "!2 2: [ ]|none|answered");
+	READ(&own, "{\"id\":7,\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":5}",
+	     "!7 3: 5|7|answered");
+	READ(&own, "{\"id\":7,\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":[2]}",
+	     "!2 4: [2]|none|answered");
+	READ(&own, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":[2]}",
+	     "!2 4: [2]|none|answered");
+	READ(&own, "{\"id\":[7],\"jsonrpc\":\"2.0\",\"method\":\"m\"}", "!2 5: [7]|none|answered");
+	READ(&own, "{\"id\":1.5,\"jsonrpc\":\"2.0\",\"method\":\"m\"}", "m|none|1.5|answered");
 }
 
 static void result_is(const struct jsonrpc_rules *rules, struct text id, const char *expected)
@@ -268,6 +299,7 @@ int main(void)
 		cmocka_unit_test(a_null_id_is_silent_where_the_rules_say),
 		cmocka_unit_test(a_missing_id_is_answered_where_the_rules_say),
 		cmocka_unit_test(every_wording_can_be_changed),
+		cmocka_unit_test(a_dialect_can_word_every_fault_itself),
 		cmocka_unit_test(answers_put_the_id_last_or_second),
 		cmocka_unit_test(requests_and_notifications_are_written),
 	};
