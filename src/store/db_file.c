@@ -147,14 +147,19 @@ static int take_fd(int *fd)
 	return taken;
 }
 
-static int lock(const struct db_file *f, int fd, struct why *why)
+static int refuse_busy(const struct db_file *f, struct why *why)
 {
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
 	if (errno != EWOULDBLOCK)
 		return db_file_cannot(why, "lock", f->path, errno);
 	return refuse(why, REFUSE_CONFLICT, "%s is in use by another koined",
 		      db_file_tail(f->path));
+}
+
+static int lock(const struct db_file *f, int fd, struct why *why)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	return refuse_busy(f, why);
 }
 
 static int refuse_lock(struct why *why, const char *lock)
@@ -267,6 +272,41 @@ static int check(struct db_file *f, unsigned application_id, struct why *why)
 		return db_file_cannot(why, "open", f->path, errno);
 	r = lock(f, f->fd, why);
 	return r != 0 ? r : check_header(f, application_id, why);
+}
+
+/* A shared lock, for an instant: one that holds the file has it for itself. */
+static int look(struct db_file *f, const char *path, unsigned application_id, struct why *why)
+{
+	int r = resolve(path, f->path, why);
+
+	if (r != 0)
+		return r;
+	f->fd = open(f->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (f->fd < 0)
+		return db_file_cannot(why, "open", f->path, errno);
+	if (flock(f->fd, LOCK_SH | LOCK_NB) != 0)
+		return refuse_busy(f, why);
+	return check_header(f, application_id, why);
+}
+
+int db_file_look(const char *path, unsigned application_id, struct why *why)
+{
+	struct db_file f = {.lock_fd = -1, .fd = -1};
+	struct stat st;
+	int r = check_name(path, why);
+
+	if (r != 0)
+		return r;
+	if (lstat(path, &st) == 0) {
+		r = S_ISREG(st.st_mode) ? look(&f, path, application_id, why)
+					: refuse(why, REFUSE_CONFLICT, "%s is not a regular file",
+						 db_file_tail(path));
+	} else {
+		snprintf(f.path, sizeof(f.path), "%s", path);
+		r = check_no_orphan(&f, why);
+	}
+	db_file_drop(&f);
+	return r;
 }
 
 int db_file_hold(struct db_file *f, const char *path, unsigned application_id, struct why *why)

@@ -29,6 +29,9 @@ struct db_file {
 int db_file_hold(struct db_file *f, const char *path, unsigned application_id, struct why *why);
 void db_file_drop(struct db_file *f);
 
+/* Whether db_file_hold would take it, as far as can be seen without making or holding anything. */
+int db_file_look(const char *path, unsigned application_id, struct why *why);
+
 /* Whether something, of whatever kind, is at `path` followed by `ending`. */
 int db_file_exists(const char *path, const char *ending, int *ret_exists);
 

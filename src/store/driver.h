@@ -24,6 +24,8 @@ struct store_ops {
 	const char *scheme;
 	struct query begin; /* a transaction that will write */
 
+	/* Whether `open` would take it, as far as can be seen; changes nothing. */
+	int (*look)(const char *address, struct why *why);
 	/* Takes hold of the database, and keeps others of our kind away. */
 	int (*open)(const char *address, void **ret_place, struct why *why);
 	void (*close)(void *place);

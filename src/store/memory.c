@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "store/memory_inner.h"
+#include "store/rows.h"
 
 /* In the order of enum column. */
 #define COLUMNS                                                                                    \
@@ -127,14 +128,6 @@ static int read_row(struct statement *q, struct memory_row *ret)
 	return query_fault(q);
 }
 
-int store_memory_copy_text(struct arena *arena, struct text *t)
-{
-	if (!t->data)
-		return 0;
-	t->data = arena_copy(arena, t->data, t->len);
-	return t->data ? 0 : -ENOMEM;
-}
-
 int store_memory_copy(struct arena *arena, const struct memory_row *row, struct memory_row *ret_row)
 {
 	struct memory_row copy = *row;
@@ -143,7 +136,7 @@ int store_memory_copy(struct arena *arena, const struct memory_row *row, struct 
 	int r;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		r = store_memory_copy_text(arena, texts[i]);
+		r = rows_copy_text(arena, texts[i]);
 		if (r != 0)
 			return r;
 	}
@@ -406,7 +399,6 @@ static size_t row_bytes(const struct memory_row *row)
 	       row->subjects.len + row->owner.len + row->chat.len + row->metadata.len;
 }
 
-/* Rows in one array that doubles; the arena keeps its outgrown ones until it is reset. */
 struct row_array {
 	struct arena *arena;
 	struct memory_row *rows;
@@ -415,29 +407,14 @@ struct row_array {
 	size_t bytes;
 };
 
-static int array_grow(struct row_array *a)
+static int array_add(struct row_array *a, const struct memory_row *row)
 {
-	unsigned cap = a->cap ? a->cap * 2 : 16;
-	struct memory_row *rows = arena_alloc(a->arena, cap * sizeof(*rows));
+	struct memory_row *rows = rows_grow(a->arena, a->rows, a->n, &a->cap, sizeof(*rows));
+	int r;
 
 	if (!rows)
 		return -ENOMEM;
-	if (a->n > 0)
-		memcpy(rows, a->rows, a->n * sizeof(*rows));
 	a->rows = rows;
-	a->cap = cap;
-	return 0;
-}
-
-static int array_add(struct row_array *a, const struct memory_row *row)
-{
-	int r;
-
-	if (a->n == a->cap) {
-		r = array_grow(a);
-		if (r != 0)
-			return r;
-	}
 	r = store_memory_copy(a->arena, row, &a->rows[a->n]);
 	if (r == 0)
 		a->n++;

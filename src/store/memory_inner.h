@@ -1,4 +1,4 @@
-/* For the files about memories in this room: walking along what a scope sees, keeping it. */
+/* For the files about memories in this room: walking along what a scope sees. */
 #pragma once
 
 #include "store/memory.h"
@@ -18,6 +18,3 @@
 /* The walk that suits the scope, with what the scope needs bound. */
 int store_memory_start_walk(struct connection *c, const struct query *some, const struct query *all,
 			    const struct store_scope *scope, struct statement **ret_q);
-
-/* Moves the text into the arena; NULL stays NULL. */
-int store_memory_copy_text(struct arena *arena, struct text *t);

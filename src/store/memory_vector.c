@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "store/memory_inner.h"
+#include "store/rows.h"
 
 enum { LOOK_AT = 20000 }; /* memories of one search for bare ones */
 
@@ -92,11 +93,11 @@ static int take_bare(struct statement *q, struct arena *arena, struct store_bare
 	};
 	r = query_fault(q);
 	if (r == 0)
-		r = store_memory_copy_text(arena, &ret->owner);
+		r = rows_copy_text(arena, &ret->owner);
 	if (r == 0)
-		r = store_memory_copy_text(arena, &ret->chat);
+		r = rows_copy_text(arena, &ret->chat);
 	if (r == 0)
-		r = store_memory_copy_text(arena, &ret->content);
+		r = rows_copy_text(arena, &ret->content);
 	return r;
 }
 

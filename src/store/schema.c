@@ -64,10 +64,78 @@ static const char vector_tables[] =
 	"	floats BLOB NOT NULL"
 	") STRICT;";
 
+/*
+ * A conversation that was ended stays, and its id may be used again. What is asked all the time
+ * is kept beside it: how many messages it has, and whether one is an answer.
+ *
+ * Messages stand in the order of their turns, and within one in that of their seq. All walks
+ * (a page, a few turns, the newest ones) go along one index, which ends in seq by itself;
+ * so a message knows its conversation, though its turn does as well.
+ *
+ * The states and roles are the numbers of store/chat.h; 0 is a turn that runs.
+ */
+static const char conversation_tables[] =
+	"CREATE TABLE conversation ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL,"
+	"	agent TEXT,"
+	"	created_ms INTEGER NOT NULL,"
+	"	updated_ms INTEGER NOT NULL,"
+	"	ended_ms INTEGER,"
+	"	n_messages INTEGER NOT NULL,"
+	"	answered INTEGER NOT NULL,"
+	"	summary_tokens INTEGER NOT NULL,"
+	"	summary_turn INTEGER NOT NULL,"
+	"	system TEXT,"
+	"	summary TEXT"
+	") STRICT;"
+	"CREATE UNIQUE INDEX conversation_by_id ON conversation (id) WHERE ended_ms IS NULL;"
+	"CREATE INDEX conversation_by_time ON conversation (updated_ms) WHERE ended_ms IS NULL;"
+
+	"CREATE TABLE turn ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	conversation INTEGER NOT NULL REFERENCES conversation (seq),"
+	"	request_id TEXT NOT NULL,"
+	"	agent TEXT NOT NULL,"
+	"	state INTEGER NOT NULL,"
+	"	started_ms INTEGER NOT NULL,"
+	"	ended_ms INTEGER,"
+	"	input_tokens INTEGER,"
+	"	output_tokens INTEGER,"
+	"	cache_read_tokens INTEGER,"
+	"	cache_written_tokens INTEGER,"
+	"	error TEXT"
+	") STRICT;"
+	"CREATE INDEX turn_running ON turn (conversation) WHERE state = 0;"
+
+	"CREATE TABLE message ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	conversation INTEGER NOT NULL REFERENCES conversation (seq),"
+	"	turn INTEGER NOT NULL REFERENCES turn (seq),"
+	"	role INTEGER NOT NULL,"
+	"	tokens INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	failed INTEGER NOT NULL,"
+	"	n_calls INTEGER NOT NULL,"
+	"	call_id TEXT,"
+	"	text TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX message_by_turn ON message (conversation, turn);"
+
+	"CREATE TABLE message_call ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	message INTEGER NOT NULL REFERENCES message (seq),"
+	"	id TEXT NOT NULL,"
+	"	name TEXT NOT NULL,"
+	"	arguments TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX message_call_by_message ON message_call (message);";
+
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
 	first_tables,
 	vector_tables,
+	conversation_tables,
 };
 
 int schema_newest(void)

@@ -141,6 +141,11 @@ static int read_number(sqlite3 *db, const char *sql, int *ret)
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -EIO : sqlite_fault(db, rc);
 }
 
+static int sqlite_look(const char *address, struct why *why)
+{
+	return db_file_look(address, APPLICATION_ID, why);
+}
+
 static int sqlite_open(const char *address, void **ret_place, struct why *why)
 {
 	CLEANUP(freep) struct sqlite_place *p = calloc(1, sizeof(*p));
@@ -438,6 +443,7 @@ static int64_t inserted(void *db)
 const struct store_ops sqlite_ops = {
 	.scheme = "sqlite",
 	.begin = {"BEGIN IMMEDIATE"},
+	.look = sqlite_look,
 	.open = sqlite_open,
 	.close = sqlite_close,
 	.path = sqlite_path,

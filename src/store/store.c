@@ -145,18 +145,36 @@ static void store_closep(struct store **s)
 	store_close(*s);
 }
 
+static int find_store(const char *url, const struct store_ops **ret_ops, const char **ret_address,
+		      struct why *why)
+{
+	*ret_ops = find_kind(url, ret_address);
+	if (!*ret_ops)
+		return refuse(why, REFUSE_PARAMS, "a store is sqlite:PATH, not '%s'", url);
+	return 0;
+}
+
+int store_look(const char *url, struct why *why)
+{
+	const struct store_ops *ops;
+	const char *address = NULL;
+	int r = find_store(url, &ops, &address, why);
+
+	return r != 0 ? r : ops->look(address, why);
+}
+
 int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
 	       struct why *why)
 {
 	CLEANUP(store_closep) struct store *s = NULL;
 	unsigned n_readers = opts->n_readers ? opts->n_readers : READERS_DEFAULT;
 	const struct store_ops *ops;
-	const char *address;
+	const char *address = NULL;
 	int r;
 
-	ops = find_kind(url, &address);
-	if (!ops)
-		return refuse(why, REFUSE_PARAMS, "a store is sqlite:PATH, not '%s'", url);
+	r = find_store(url, &ops, &address, why);
+	if (r != 0)
+		return r;
 	if (n_readers > READERS_MAX)
 		return refuse(why, REFUSE_LIMIT, "a store has at most %d readers", READERS_MAX);
 	/* What every fault below words, but for want of memory. */

@@ -36,6 +36,12 @@ struct store_opts {
 int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
 	       struct why *why);
 
+/*
+ * Whether store_open would take it, as far as can be seen from outside: makes, changes and
+ * migrates nothing. Damage further in, or a newer koine's tables, it does not find.
+ */
+int store_look(const char *url, struct why *why);
+
 /* No connection may be in use any more. Accepts NULL. */
 void store_close(struct store *s);
 

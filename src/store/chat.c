@@ -1,0 +1,347 @@
+#include "store/chat.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "store/chat_inner.h"
+#include "store/rows.h"
+
+int store_chat_change(struct statement *q)
+{
+	bool found;
+	int r = query_run_found(q, &found);
+
+	return r != 0 ? r : found ? 0 : -ENOENT;
+}
+
+/* ---- conversations ---- */
+
+/* In the order of enum column. */
+#define COLUMNS(system, summary)                                                                   \
+	"c.seq, c.id, c.agent, " system ", c.created_ms, c.updated_ms, " summary ","               \
+	" c.summary_tokens, c.summary_turn, c.n_messages,"                                         \
+	" EXISTS (SELECT 1 FROM turn WHERE conversation = c.seq AND state = 0)"
+
+enum column {
+	COLUMN_SEQ,
+	COLUMN_ID,
+	COLUMN_AGENT,
+	COLUMN_SYSTEM,
+	COLUMN_CREATED,
+	COLUMN_UPDATED,
+	COLUMN_SUMMARY,
+	COLUMN_SUMMARY_TOKENS,
+	COLUMN_SUMMARY_TURN,
+	COLUMN_MESSAGES,
+	COLUMN_RUNNING,
+};
+
+/* The row at hand, in the arena. */
+static int take_conversation(struct statement *q, struct arena *arena, struct conversation_row *ret)
+{
+	struct conversation_row row = {
+		.seq = query_int(q, COLUMN_SEQ),
+		.id = query_text(q, COLUMN_ID),
+		.agent = query_text(q, COLUMN_AGENT),
+		.system = query_text(q, COLUMN_SYSTEM),
+		.created_ms = query_int(q, COLUMN_CREATED),
+		.updated_ms = query_int(q, COLUMN_UPDATED),
+		.summary = query_text(q, COLUMN_SUMMARY),
+		.summary_tokens = query_int(q, COLUMN_SUMMARY_TOKENS),
+		.summary_turn = query_int(q, COLUMN_SUMMARY_TURN),
+		.n_messages = query_int(q, COLUMN_MESSAGES),
+		.running = query_int(q, COLUMN_RUNNING) != 0,
+	};
+	struct text *const texts[] = {&row.id, &row.agent, &row.system, &row.summary};
+	int r = query_fault(q);
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && r == 0; i++)
+		r = rows_copy_text(arena, texts[i]);
+	if (r == 0)
+		*ret = row;
+	return r;
+}
+
+int store_conversation_add(struct connection *c, const struct conversation_row *row,
+			   int64_t *ret_seq)
+{
+	static const struct query sql = {
+		"INSERT INTO conversation (id, agent, created_ms, updated_ms, n_messages, answered,"
+		" summary_tokens, summary_turn, system, summary) VALUES (:id, :agent, :created,"
+		" :updated, 0, 0, :summary_tokens, :summary_turn, :system, :summary)"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":id", row->id);
+	query_bind_text(q, ":agent", row->agent);
+	query_bind_int(q, ":created", row->created_ms);
+	query_bind_int(q, ":updated", row->updated_ms);
+	query_bind_int(q, ":summary_tokens", row->summary_tokens);
+	query_bind_int(q, ":summary_turn", row->summary_turn);
+	query_bind_text(q, ":system", row->system);
+	query_bind_text(q, ":summary", row->summary);
+	r = query_run(q);
+	if (r == 0)
+		*ret_seq = query_inserted(q);
+	return r;
+}
+
+int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
+			    struct conversation_row *ret_row, bool *ret_found)
+{
+	static const struct query sql = {"SELECT " COLUMNS(
+		"c.system",
+		"c.summary") " FROM conversation AS c WHERE c.id = :id AND c.ended_ms IS NULL"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool found;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":id", id);
+	r = query_next(q, &found);
+	if (r == 0 && found)
+		r = take_conversation(q, arena, ret_row);
+	if (r == 0)
+		*ret_found = found;
+	return r;
+}
+
+int store_conversation_update(struct connection *c, const struct conversation_row *row)
+{
+	static const struct query sql = {
+		"UPDATE conversation SET agent = :agent, system = :system, updated_ms = :updated"
+		" WHERE seq = :seq RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", row->seq);
+	query_bind_text(q, ":agent", row->agent);
+	query_bind_text(q, ":system", row->system);
+	query_bind_int(q, ":updated", row->updated_ms);
+	return store_chat_change(q);
+}
+
+int store_conversation_set_summary(struct connection *c, int64_t seq, struct text summary,
+				   int64_t tokens, int64_t turn)
+{
+	static const struct query sql = {
+		"UPDATE conversation SET summary = :summary, summary_tokens = :tokens,"
+		" summary_turn = :turn WHERE seq = :seq RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", seq);
+	query_bind_text(q, ":summary", summary);
+	query_bind_int(q, ":tokens", tokens);
+	query_bind_int(q, ":turn", turn);
+	return store_chat_change(q);
+}
+
+int store_conversation_end(struct connection *c, struct text id, int64_t now_ms, bool *ret_found)
+{
+	static const struct query sql = {
+		"UPDATE conversation SET ended_ms = :now WHERE id = :id AND ended_ms IS NULL"
+		" RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":id", id);
+	query_bind_int(q, ":now", now_ms);
+	return query_run_found(q, ret_found);
+}
+
+static int count_conversations(struct connection *c, int64_t *ret_n)
+{
+	static const struct query sql = {
+		"SELECT count(*) FROM conversation WHERE ended_ms IS NULL"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool row;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r == 0)
+		r = query_next(q, &row);
+	if (r == 0)
+		*ret_n = query_int(q, 0);
+	return r;
+}
+
+static int list_conversations(struct connection *c, unsigned offset, unsigned limit,
+			      struct arena *arena, struct conversation_row **ret_rows,
+			      unsigned *ret_n)
+{
+	static const struct query sql = {"SELECT " COLUMNS(
+		"CASE WHEN c.system IS NOT NULL THEN '' END",
+		"CASE WHEN c.summary IS NOT NULL THEN '' END") " FROM conversation AS c WHERE "
+							       "c.ended_ms IS NULL"
+							       " ORDER BY c.updated_ms DESC, c.seq "
+							       "DESC LIMIT :limit OFFSET :offset"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	struct conversation_row *rows = NULL;
+	unsigned n = 0, cap = 0;
+	bool more = false;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":limit", limit);
+	query_bind_int(q, ":offset", offset);
+	while ((r = query_next(q, &more)) == 0 && more) {
+		rows = rows_grow(arena, rows, n, &cap, sizeof(*rows));
+		r = rows ? take_conversation(q, arena, &rows[n]) : -ENOMEM;
+		if (r != 0)
+			return r;
+		n++;
+	}
+	*ret_rows = rows;
+	*ret_n = n;
+	return r;
+}
+
+int store_conversation_list(struct connection *c, unsigned offset, unsigned limit,
+			    struct arena *arena, struct conversation_row **ret_rows,
+			    unsigned *ret_n, int64_t *ret_total)
+{
+	struct conversation_row *rows = NULL;
+	int64_t total = 0;
+	unsigned n = 0;
+	bool begun;
+	int r;
+
+	r = query_begin_reads(c, &begun);
+	if (r == 0)
+		r = count_conversations(c, &total);
+	if (r == 0)
+		r = list_conversations(c, offset, limit, arena, &rows, &n);
+	query_end_reads(c, begun);
+	if (r != 0)
+		return r;
+	*ret_rows = rows;
+	*ret_n = n;
+	*ret_total = total;
+	return 0;
+}
+
+/* ---- turns ---- */
+
+static void bind_unless(struct statement *q, const char *name, int64_t value, int64_t none)
+{
+	if (value == none)
+		query_bind_null(q, name);
+	else
+		query_bind_int(q, name, value);
+}
+
+/* What add and end have in common. */
+static void bind_outcome(struct statement *q, const struct turn_row *row)
+{
+	query_bind_int(q, ":state", row->state);
+	bind_unless(q, ":ended", row->ended_ms, 0);
+	bind_unless(q, ":input", row->input_tokens, -1);
+	bind_unless(q, ":output", row->output_tokens, -1);
+	bind_unless(q, ":cache_read", row->cache_read_tokens, -1);
+	bind_unless(q, ":cache_written", row->cache_written_tokens, -1);
+	query_bind_text(q, ":error", row->error);
+}
+
+static int touch_conversation(struct connection *c, int64_t seq, int64_t now_ms)
+{
+	static const struct query sql = {
+		"UPDATE conversation SET updated_ms = :now WHERE seq = :seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", seq);
+	query_bind_int(q, ":now", now_ms);
+	return query_run(q);
+}
+
+int store_turn_add(struct connection *c, const struct turn_row *row, int64_t *ret_seq)
+{
+	static const struct query sql = {
+		"INSERT INTO turn (conversation, request_id, agent, state, started_ms, ended_ms,"
+		" input_tokens, output_tokens, cache_read_tokens, cache_written_tokens, error)"
+		" VALUES (:conversation, :request, :agent, :state, :started, :ended, :input,"
+		" :output, :cache_read, :cache_written, :error)"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int64_t seq;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":conversation", row->conversation);
+	query_bind_text(q, ":request", store_chat_text(row->request_id));
+	query_bind_text(q, ":agent", store_chat_text(row->agent));
+	query_bind_int(q, ":started", row->started_ms);
+	bind_outcome(q, row);
+	r = query_run(q);
+	if (r != 0)
+		return r;
+	seq = query_inserted(q);
+	r = touch_conversation(c, row->conversation, row->started_ms);
+	if (r == 0)
+		*ret_seq = seq;
+	return r;
+}
+
+int store_turn_end(struct connection *c, const struct turn_row *row)
+{
+	static const struct query sql = {
+		"UPDATE turn SET state = :state, ended_ms = :ended, input_tokens = :input,"
+		" output_tokens = :output, cache_read_tokens = :cache_read,"
+		" cache_written_tokens = :cache_written, error = :error"
+		" WHERE seq = :seq RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", row->seq);
+	bind_outcome(q, row);
+	return store_chat_change(q);
+}
+
+int store_turn_interrupt(struct connection *c, int64_t conversation, int64_t now_ms, int64_t *ret_n)
+{
+	/* The state that runs is spelt out: else the index of those that do cannot be used. */
+	static const struct query sql = {
+		"UPDATE turn SET state = :interrupted, ended_ms = :now"
+		" WHERE state = 0 AND (:conversation = 0 OR conversation = :conversation)"
+		" RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int64_t n = 0;
+	bool more;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":interrupted", TURN_INTERRUPTED);
+	query_bind_int(q, ":conversation", conversation);
+	query_bind_int(q, ":now", now_ms);
+	while ((r = query_next(q, &more)) == 0 && more)
+		n++;
+	if (r == 0)
+		*ret_n = n;
+	return r;
+}

@@ -1,0 +1,156 @@
+/*
+ * Conversations in the store: their turns, and the messages of those.
+ *
+ * A conversation has an id that people and programs know it by; one that was ended
+ * keeps its rows, and its id is free again. A turn is one question with all that
+ * follows from it. A message belongs to a turn; its place there is its seq, and turns
+ * stand in the order of theirs.
+ *
+ * What changes something takes the writer's connection, inside a batch, and returns -ENOENT
+ * for a seq that is not there, -EINVAL where a new row names one. Rows that are found are
+ * copied into the arena.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/text.h"
+
+struct connection;
+
+struct conversation_row {
+	int64_t seq;
+	struct text id;
+	struct text agent;  /* the name of the one that answers it; {NULL, 0}: the default */
+	struct text system; /* {NULL, 0}: the default */
+	int64_t created_ms;
+	int64_t updated_ms;
+	/* What stands for the turns up to summary_turn, which are not sent any more. */
+	struct text summary; /* {NULL, 0}: none */
+	int64_t summary_tokens;
+	int64_t summary_turn; /* 0: none */
+	/* Found, not kept. */
+	int64_t n_messages;
+	bool running; /* a turn is under way */
+};
+
+enum turn_state { TURN_RUNNING, TURN_DONE, TURN_CANCELLED, TURN_FAILED, TURN_INTERRUPTED };
+
+struct turn_row {
+	int64_t seq; /* given by the store: grows, and never comes again */
+	int64_t conversation;
+	struct text request_id; /* not looked into */
+	struct text agent;      /* the one that answered */
+	enum turn_state state;
+	int64_t started_ms;
+	int64_t ended_ms;     /* 0: not yet */
+	int64_t input_tokens; /* as the provider counted; -1: it did not */
+	int64_t output_tokens;
+	int64_t cache_read_tokens;
+	int64_t cache_written_tokens;
+	struct text error; /* {NULL, 0}: none */
+};
+
+enum message_role { MESSAGE_USER, MESSAGE_ASSISTANT, MESSAGE_TOOL };
+
+struct message_call {
+	struct text id;
+	struct text name;
+	struct text arguments; /* not looked into */
+};
+
+struct message_row {
+	int64_t seq;
+	int64_t turn;
+	enum message_role role;
+	struct text text;
+	struct text call_id; /* MESSAGE_TOOL; else {NULL, 0} */
+	bool failed;         /* MESSAGE_TOOL */
+	int64_t tokens;
+	int64_t created_ms;
+	const struct message_call *calls; /* in order */
+	unsigned n_calls;
+	enum turn_state turn_state; /* found, not kept */
+};
+
+/* -EEXIST when a conversation that was not ended has the id. */
+int store_conversation_add(struct connection *c, const struct conversation_row *row,
+			   int64_t *ret_seq);
+
+/* Of those that were not ended. */
+int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
+			    struct conversation_row *ret_row, bool *ret_found);
+
+/* Rewrites agent, system and updated_ms of row->seq. */
+int store_conversation_update(struct connection *c, const struct conversation_row *row);
+
+int store_conversation_set_summary(struct connection *c, int64_t seq, struct text summary,
+				   int64_t tokens, int64_t turn);
+
+/* False when there is none, or it was ended before. */
+int store_conversation_end(struct connection *c, struct text id, int64_t now_ms, bool *ret_found);
+
+/*
+ * Those that were not ended, the one changed last first; at most limit from offset on. Of
+ * system and summary, which may be long, only whether there is one: "" if so.
+ */
+int store_conversation_list(struct connection *c, unsigned offset, unsigned limit,
+			    struct arena *arena, struct conversation_row **ret_rows,
+			    unsigned *ret_n, int64_t *ret_total);
+
+/* All of `row` but seq, which is returned; touches the conversation's updated_ms. */
+int store_turn_add(struct connection *c, const struct turn_row *row, int64_t *ret_seq);
+
+/* Rewrites state, ended_ms, the tokens and error of row->seq. */
+int store_turn_end(struct connection *c, const struct turn_row *row);
+
+/* What is running, in one conversation or (0) in all, as a crash leaves it, is TURN_INTERRUPTED. */
+int store_turn_interrupt(struct connection *c, int64_t conversation, int64_t now_ms,
+			 int64_t *ret_n);
+
+/* All of `row` but seq, with its calls. */
+int store_message_add(struct connection *c, const struct message_row *row, int64_t *ret_seq);
+
+/* More text at its end, and what it counts now. Writes all of the text again: the longer it is,
+ * the larger the pieces should be. */
+int store_message_append(struct connection *c, int64_t seq, struct text more, int64_t tokens);
+
+/* Of row->seq: what it counts now; adds row->calls behind those it has. */
+int store_message_finish(struct connection *c, const struct message_row *row);
+int store_message_set_tokens(struct connection *c, int64_t seq, int64_t tokens);
+
+/* How many messages the conversation has; and whether one of them is an assistant's. */
+int store_message_count(struct connection *c, int64_t conversation, int64_t *ret_n,
+			bool *ret_answered);
+
+/* How heavy a turn is. */
+struct turn_weight {
+	int64_t turn;
+	int64_t tokens; /* of its messages */
+	int64_t n_messages;
+};
+
+/*
+ * The newest turns after `after_turn` whose tokens together do not pass max_tokens, and always
+ * the newest one; oldest first. Turns without messages are left out.
+ */
+int store_turn_weights(struct connection *c, int64_t conversation, int64_t after_turn,
+		       int64_t max_tokens, struct arena *arena, struct turn_weight **ret_weights,
+		       unsigned *ret_n);
+
+/* The messages of the turns from_turn to to_turn, both included, with their calls, oldest
+ * first. */
+int store_message_window(struct connection *c, int64_t conversation, int64_t from_turn,
+			 int64_t to_turn, struct arena *arena, struct message_row **ret_rows,
+			 unsigned *ret_n);
+
+/*
+ * A page of all, oldest first, with their calls: `limit` from `offset` on, or fewer once their
+ * text and calls pass max_bytes (0: any), but never none of them. *ret_total: how many there
+ * are at that moment.
+ */
+int store_message_list(struct connection *c, int64_t conversation, int64_t offset, unsigned limit,
+		       size_t max_bytes, struct arena *arena, struct message_row **ret_rows,
+		       unsigned *ret_n, int64_t *ret_total);

@@ -1,0 +1,433 @@
+/* Messages of conversations: what is added to them, and the walks along them. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "store/chat_inner.h"
+#include "store/rows.h"
+
+/* ---- calls ---- */
+
+static int add_call(struct connection *c, int64_t message, const struct message_call *call)
+{
+	static const struct query sql = {"INSERT INTO message_call (message, id, name, arguments)"
+					 " VALUES (:message, :id, :name, :arguments)"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":message", message);
+	query_bind_text(q, ":id", store_chat_text(call->id));
+	query_bind_text(q, ":name", store_chat_text(call->name));
+	query_bind_text(q, ":arguments", store_chat_text(call->arguments));
+	return query_run(q);
+}
+
+static int add_calls(struct connection *c, int64_t message, const struct message_row *row)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < row->n_calls && r == 0; i++)
+		r = add_call(c, message, &row->calls[i]);
+	return r;
+}
+
+static int take_call(struct statement *q, struct arena *arena, struct message_call *ret)
+{
+	int r;
+
+	*ret = (struct message_call) {query_text(q, 0), query_text(q, 1), query_text(q, 2)};
+	r = query_fault(q);
+	if (r == 0)
+		r = rows_copy_text(arena, &ret->id);
+	if (r == 0)
+		r = rows_copy_text(arena, &ret->name);
+	if (r == 0)
+		r = rows_copy_text(arena, &ret->arguments);
+	return r;
+}
+
+/* The calls of row->seq, of which there are at most row->n_calls. */
+static int find_calls(struct connection *c, struct arena *arena, struct message_row *row)
+{
+	static const struct query sql = {
+		"SELECT id, name, arguments FROM message_call WHERE message = :message"
+		" ORDER BY seq LIMIT :limit"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	struct message_call *calls;
+	unsigned n = 0;
+	bool more;
+	int r;
+
+	calls = arena_alloc(arena, row->n_calls * sizeof(*calls));
+	if (!calls)
+		return -ENOMEM;
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":message", row->seq);
+	query_bind_int(q, ":limit", row->n_calls);
+	while ((r = query_next(q, &more)) == 0 && more) {
+		r = take_call(q, arena, &calls[n]);
+		if (r != 0)
+			return r;
+		n++;
+	}
+	row->calls = calls;
+	row->n_calls = n;
+	return r;
+}
+
+/* ---- changes ---- */
+
+/* What its conversation keeps about its messages. */
+static int count_in(struct connection *c, const struct message_row *row)
+{
+	static const struct query sql = {
+		"UPDATE conversation SET n_messages = n_messages + 1,"
+		" answered = CASE WHEN :answer THEN 1 ELSE answered END"
+		" WHERE seq = (SELECT conversation FROM turn WHERE seq = :turn)"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":answer", row->role == MESSAGE_ASSISTANT);
+	query_bind_int(q, ":turn", row->turn);
+	return query_run(q);
+}
+
+static int insert(struct connection *c, const struct message_row *row, int64_t *ret_seq)
+{
+	static const struct query sql = {
+		"INSERT INTO message (conversation, turn, role, tokens, created_ms, failed, "
+		"n_calls,"
+		" call_id, text) VALUES ((SELECT conversation FROM turn WHERE seq = :turn), :turn,"
+		" :role, :tokens, :created, :failed, :n_calls, :call_id, :text)"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":turn", row->turn);
+	query_bind_int(q, ":role", row->role);
+	query_bind_int(q, ":tokens", row->tokens);
+	query_bind_int(q, ":created", row->created_ms);
+	query_bind_int(q, ":failed", row->failed);
+	query_bind_int(q, ":n_calls", row->n_calls);
+	query_bind_text(q, ":call_id", row->call_id);
+	query_bind_text(q, ":text", store_chat_text(row->text));
+	r = query_run(q);
+	if (r == 0)
+		*ret_seq = query_inserted(q);
+	return r;
+}
+
+int store_message_add(struct connection *c, const struct message_row *row, int64_t *ret_seq)
+{
+	int64_t seq;
+	int r;
+
+	r = insert(c, row, &seq);
+	if (r == 0)
+		r = add_calls(c, seq, row);
+	if (r == 0)
+		r = count_in(c, row);
+	if (r == 0)
+		*ret_seq = seq;
+	return r;
+}
+
+int store_message_append(struct connection *c, int64_t seq, struct text more, int64_t tokens)
+{
+	static const struct query sql = {
+		"UPDATE message SET tokens = :tokens, text = text || :more WHERE seq = :seq"
+		" RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", seq);
+	query_bind_int(q, ":tokens", tokens);
+	query_bind_text(q, ":more", store_chat_text(more));
+	return store_chat_change(q);
+}
+
+static int set_tokens(struct connection *c, int64_t seq, int64_t tokens, unsigned n_more_calls)
+{
+	static const struct query sql = {
+		"UPDATE message SET tokens = :tokens, n_calls = n_calls + :more WHERE seq = :seq"
+		" RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", seq);
+	query_bind_int(q, ":tokens", tokens);
+	query_bind_int(q, ":more", n_more_calls);
+	return store_chat_change(q);
+}
+
+int store_message_finish(struct connection *c, const struct message_row *row)
+{
+	int r = set_tokens(c, row->seq, row->tokens, row->n_calls);
+
+	return r != 0 ? r : add_calls(c, row->seq, row);
+}
+
+int store_message_set_tokens(struct connection *c, int64_t seq, int64_t tokens)
+{
+	return set_tokens(c, seq, tokens, 0);
+}
+
+/* ---- walks ---- */
+
+int store_message_count(struct connection *c, int64_t conversation, int64_t *ret_n,
+			bool *ret_answered)
+{
+	static const struct query sql = {
+		"SELECT n_messages, answered FROM conversation WHERE seq = :seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool found;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", conversation);
+	r = query_next(q, &found);
+	if (r != 0)
+		return r;
+	*ret_n = found ? query_int(q, 0) : 0;
+	*ret_answered = found && query_int(q, 1) != 0;
+	return 0;
+}
+
+static void turn_around(struct turn_weight *weights, unsigned n)
+{
+	for (unsigned i = 0; i < n / 2; i++) {
+		struct turn_weight w = weights[i];
+
+		weights[i] = weights[n - 1 - i];
+		weights[n - 1 - i] = w;
+	}
+}
+
+/* Walks from the newest on, and reads no further than what fits. */
+int store_turn_weights(struct connection *c, int64_t conversation, int64_t after_turn,
+		       int64_t max_tokens, struct arena *arena, struct turn_weight **ret_weights,
+		       unsigned *ret_n)
+{
+	static const struct query sql = {
+		"SELECT turn, sum(tokens), count(*) FROM message WHERE conversation = :conversation"
+		" AND turn > :after GROUP BY turn ORDER BY turn DESC"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	struct turn_weight *weights = NULL;
+	unsigned n = 0, cap = 0;
+	int64_t total = 0;
+	bool more;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":conversation", conversation);
+	query_bind_int(q, ":after", after_turn);
+	while ((r = query_next(q, &more)) == 0 && more) {
+		int64_t tokens = query_int(q, 1);
+
+		if (n > 0 && tokens > max_tokens - total)
+			break;
+		total += tokens;
+		weights = rows_grow(arena, weights, n, &cap, sizeof(*weights));
+		if (!weights)
+			return -ENOMEM;
+		weights[n++] = (struct turn_weight) {query_int(q, 0), tokens, query_int(q, 2)};
+	}
+	if (r != 0)
+		return r;
+	turn_around(weights, n);
+	*ret_weights = weights;
+	*ret_n = n;
+	return 0;
+}
+
+/* In the order of enum column. */
+#define COLUMNS                                                                                    \
+	"m.seq, m.turn, m.role, m.tokens, m.created_ms, m.failed, m.n_calls, m.call_id, m.text,"   \
+	" (SELECT state FROM turn WHERE seq = m.turn)"
+
+enum column {
+	COLUMN_SEQ,
+	COLUMN_TURN,
+	COLUMN_ROLE,
+	COLUMN_TOKENS,
+	COLUMN_CREATED,
+	COLUMN_FAILED,
+	COLUMN_CALLS,
+	COLUMN_CALL_ID,
+	COLUMN_TEXT,
+	COLUMN_STATE,
+};
+
+static int read_message(struct statement *q, struct message_row *ret)
+{
+	*ret = (struct message_row) {
+		.seq = query_int(q, COLUMN_SEQ),
+		.turn = query_int(q, COLUMN_TURN),
+		.role = (enum message_role)query_int(q, COLUMN_ROLE),
+		.tokens = query_int(q, COLUMN_TOKENS),
+		.created_ms = query_int(q, COLUMN_CREATED),
+		.failed = query_int(q, COLUMN_FAILED) != 0,
+		.n_calls = (unsigned)query_int(q, COLUMN_CALLS),
+		.call_id = query_text(q, COLUMN_CALL_ID),
+		.text = query_text(q, COLUMN_TEXT),
+		.turn_state = (enum turn_state)query_int(q, COLUMN_STATE),
+	};
+	return query_fault(q);
+}
+
+struct message_array {
+	struct arena *arena;
+	struct message_row *rows;
+	unsigned n;
+	unsigned cap;
+	size_t bytes;
+	size_t max_bytes; /* 0: any */
+};
+
+static size_t call_bytes(const struct message_row *row)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < row->n_calls; i++)
+		n += row->calls[i].id.len + row->calls[i].name.len + row->calls[i].arguments.len;
+	return n;
+}
+
+static int array_add(struct connection *c, struct message_array *a, struct message_row *row)
+{
+	struct message_row *rows = rows_grow(a->arena, a->rows, a->n, &a->cap, sizeof(*rows));
+	int r;
+
+	if (!rows)
+		return -ENOMEM;
+	a->rows = rows;
+	r = rows_copy_text(a->arena, &row->call_id);
+	if (r == 0)
+		r = rows_copy_text(a->arena, &row->text);
+	if (r == 0 && row->n_calls > 0)
+		r = find_calls(c, a->arena, row);
+	if (r != 0)
+		return r;
+	a->bytes += row->text.len + call_bytes(row);
+	a->rows[a->n++] = *row;
+	return 0;
+}
+
+/* What q finds; to the end, or as long as there is room. */
+static int take_messages(struct connection *c, struct statement *q, struct message_array *a)
+{
+	struct message_row row;
+	bool more;
+	int r;
+
+	while ((r = query_next(q, &more)) == 0 && more) {
+		r = read_message(q, &row);
+		if (r != 0)
+			break;
+		if (a->n > 0 && a->max_bytes > 0 && a->bytes + row.text.len > a->max_bytes)
+			break;
+		r = array_add(c, a, &row);
+		if (r != 0)
+			break;
+	}
+	return r;
+}
+
+static int find_window(struct connection *c, int64_t conversation, int64_t from_turn,
+		       int64_t to_turn, struct message_array *a)
+{
+	static const struct query sql = {
+		"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
+		" AND m.turn >= :from AND m.turn <= :to ORDER BY m.turn, m.seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":conversation", conversation);
+	query_bind_int(q, ":from", from_turn);
+	query_bind_int(q, ":to", to_turn);
+	return take_messages(c, q, a);
+}
+
+/* The first is looked up in the index alone: the rows before it are not read. */
+static int find_page(struct connection *c, int64_t conversation, int64_t offset, unsigned limit,
+		     struct message_array *a)
+{
+	static const struct query sql = {
+		"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
+		" AND (m.turn, m.seq) >= (SELECT turn, seq FROM message"
+		" WHERE conversation = :conversation ORDER BY turn, seq LIMIT 1 OFFSET :offset)"
+		" ORDER BY m.turn, m.seq LIMIT :limit"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":conversation", conversation);
+	query_bind_int(q, ":offset", offset);
+	query_bind_int(q, ":limit", limit);
+	return take_messages(c, q, a);
+}
+
+int store_message_window(struct connection *c, int64_t conversation, int64_t from_turn,
+			 int64_t to_turn, struct arena *arena, struct message_row **ret_rows,
+			 unsigned *ret_n)
+{
+	struct message_array a = {.arena = arena};
+	bool begun;
+	int r;
+
+	r = query_begin_reads(c, &begun);
+	if (r == 0)
+		r = find_window(c, conversation, from_turn, to_turn, &a);
+	query_end_reads(c, begun);
+	if (r != 0)
+		return r;
+	*ret_rows = a.rows;
+	*ret_n = a.n;
+	return 0;
+}
+
+int store_message_list(struct connection *c, int64_t conversation, int64_t offset, unsigned limit,
+		       size_t max_bytes, struct arena *arena, struct message_row **ret_rows,
+		       unsigned *ret_n, int64_t *ret_total)
+{
+	struct message_array a = {.arena = arena, .max_bytes = max_bytes};
+	bool answered;
+	bool begun;
+	int r;
+
+	r = query_begin_reads(c, &begun);
+	if (r == 0)
+		r = store_message_count(c, conversation, ret_total, &answered);
+	if (r == 0)
+		r = find_page(c, conversation, offset, limit, &a);
+	query_end_reads(c, begun);
+	if (r != 0)
+		return r;
+	*ret_rows = a.rows;
+	*ret_n = a.n;
+	return 0;
+}
