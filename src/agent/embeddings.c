@@ -5,24 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/endpoint.h"
 #include "base/cleanup.h"
 #include "base/list.h"
 #include "io/http_client.h"
 #include "wire/json.h"
 
 enum {
-	URL_MAX = 600,
 	REQUEST_MAX = 16 << 20,
 	RESPONSE_MAX = 32 << 20,
 	CONNECT_MS = 2000,
 	CONNECTIONS = 16,
 };
 
+static const char USUAL[] = "/embeddings";
+
 struct embeddings {
 	struct http_client *http;
 	struct list asks;
-	char url[URL_MAX];
-	char socket[URL_MAX]; /* "" for none */
+	struct endpoint at;
 	char *model;
 	char *authorization; /* a whole header line, or NULL */
 };
@@ -34,82 +35,22 @@ struct embeddings_ask {
 	void *arg;
 };
 
-/* ---- where ---- */
-
-static bool starts_with(const char *s, const char *start)
-{
-	return strncmp(s, start, strlen(start)) == 0;
-}
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s);
-	size_t m = strlen(end);
-
-	return n >= m && strcmp(s + n - m, end) == 0;
-}
-
-/* Without the URL, which may hold a password. */
-static int no_url(struct why *why)
-{
-	return refuse(why, REFUSE_PARAMS,
-		      "an embedding URL is http://HOST[:PORT][/PATH], https://… or unix:PATH");
-}
-
-static int resolve_unix(const char *path, struct embeddings *e, struct why *why)
-{
-	if (path[0] != '/' || strlen(path) > 107)
-		return no_url(why);
-	snprintf(e->socket, sizeof(e->socket), "%s", path);
-	snprintf(e->url, sizeof(e->url), "http://localhost/v1/embeddings");
-	return 0;
-}
-
-static int resolve(const char *url, struct embeddings *e, struct why *why)
-{
-	const char *host = starts_with(url, "http://")    ? url + 7
-			   : starts_with(url, "https://") ? url + 8
-							  : NULL;
-	const char *path;
-	const char *more;
-
-	if (starts_with(url, "unix:"))
-		return resolve_unix(url + 5, e, why);
-	if (!host || host[0] == '\0' || host[0] == '/' || strpbrk(url, " \t\r\n\"<>#?@") ||
-	    strlen(url) + 32 > sizeof(e->url))
-		return no_url(why);
-	path = strchr(host, '/');
-	if (!path)
-		more = "/v1/embeddings";
-	else if (path[1] == '\0')
-		more = "v1/embeddings";
-	else if (ends_with(path, "/v1"))
-		more = "/embeddings";
-	else
-		more = "";
-	snprintf(e->url, sizeof(e->url), "%s%s", url, more);
-	return 0;
-}
+/* ---- life ---- */
 
 int embeddings_check_url(const char *url, struct why *why)
 {
-	struct embeddings scratch;
+	struct endpoint scratch;
 
-	return resolve(url, &scratch, why);
+	return endpoint_parse(url, "an embedding", USUAL, &scratch, why);
 }
 
-/* ---- life ---- */
-
-/* A key with a line end would be a header of its own. */
 static int take_key(struct embeddings *e, const char *key, struct why *why)
 {
 	if (!key || !key[0])
 		return 0;
-	for (const char *p = key; *p; p++) {
-		if ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x7f)
-			return refuse(why, REFUSE_PARAMS,
-				      "an embedding key is one word of ASCII characters");
-	}
+	if (!endpoint_key_fits(key))
+		return refuse(why, REFUSE_PARAMS,
+			      "an embedding key is one word of ASCII characters");
 	if (asprintf(&e->authorization, "Authorization: Bearer %s", key) < 0) {
 		e->authorization = NULL;
 		return -ENOMEM;
@@ -132,7 +73,7 @@ int embeddings_new(struct loop *l, const struct embeddings_opts *opts,
 	if (!e)
 		return -ENOMEM;
 	list_init(&e->asks);
-	r = resolve(opts->url, e, why);
+	r = endpoint_parse(opts->url, "an embedding", USUAL, &e->at, why);
 	if (r == 0)
 		r = take_key(e, opts->key, why);
 	if (r == 0) {
@@ -222,8 +163,8 @@ static int send_request(struct embeddings *e, struct embeddings_ask *ask, const 
 	const char *const headers[] = {"Content-Type: application/json", "Accept: application/json",
 				       e->authorization, NULL};
 	const struct http_fetch_opts opts = {
-		.url = e->url,
-		.unix_socket = e->socket[0] ? e->socket : NULL,
+		.url = e->at.url,
+		.unix_socket = e->at.socket[0] ? e->at.socket : NULL,
 		.headers = headers,
 		.body = {.data = body->data, .len = body->len},
 		.connect_timeout_ms = timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS,

@@ -35,6 +35,21 @@ static inline size_t utf8_sequence(const char *at, const char *end)
 	return n;
 }
 
+/* How many of the bytes are whole characters: of the last one a part may be missing. */
+static inline size_t utf8_whole(const char *text, size_t len)
+{
+	for (size_t back = 1; back <= 3 && back <= len; back++) {
+		unsigned char c = (unsigned char)text[len - back];
+		size_t need = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+		if (c < 0x80)
+			return len;
+		if (c >= 0xc0)
+			return need > back ? len - back : len;
+	}
+	return len;
+}
+
 /* Writes the code point; returns how many bytes that took. */
 static inline size_t utf8_encode(char *out, uint32_t c)
 {

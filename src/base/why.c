@@ -3,11 +3,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
+
 static void fill(struct why *why, enum refusal code, const char *format, va_list args)
 {
+	int n;
+
 	why->code = code;
 	why->field[0] = '\0';
-	vsnprintf(why->text, sizeof(why->text), format, args);
+	n = vsnprintf(why->text, sizeof(why->text), format, args);
+	if (n >= (int)sizeof(why->text))
+		why->text[utf8_whole(why->text, sizeof(why->text) - 1)] = '\0';
 }
 
 int refuse(struct why *why, enum refusal code, const char *format, ...)

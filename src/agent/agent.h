@@ -1,0 +1,157 @@
+/*
+ * An agent answers a conversation: a model elsewhere, a program, or koine's own
+ * responder. One vtable for all of them.
+ *
+ * A turn is started over the conversation so far; its text comes in pieces, then the
+ * tool calls it wants made, then its end. Everything belongs to the loop's thread,
+ * except `prepare`.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "base/why.h"
+
+enum { AGENT_NAME_MAX = 64, AGENT_TOOLS_MAX = 128, AGENT_CALLS_MAX = 64 };
+
+enum agent_role { AGENT_USER, AGENT_ASSISTANT, AGENT_TOOL };
+
+/* A call of a tool that the agent wants made. */
+struct agent_call {
+	struct text id;
+	struct text name;
+	struct text arguments; /* JSON; an object, as far as the model kept to it */
+};
+
+struct agent_message {
+	enum agent_role role;
+	struct text text;
+	const struct agent_call *calls; /* AGENT_ASSISTANT */
+	unsigned n_calls;
+	struct text call_id; /* AGENT_TOOL: which call this is the result of */
+	bool failed;         /* AGENT_TOOL: the tool did not work */
+};
+
+struct agent_tool {
+	struct text name;
+	struct text description; /* {NULL, 0}: none */
+	struct text schema;      /* of its arguments: JSON; {NULL, 0}: any object */
+};
+
+/* Something from the memory that may bear on the question. */
+struct agent_note {
+	struct text text;
+	struct text source; /* where it was learnt */
+	int64_t created_ms;
+};
+
+/* What a turn is started with. All of it is valid only until start has returned. */
+struct agent_ask {
+	struct text conversation;
+	struct text system;                   /* {NULL, 0}: none */
+	const struct agent_message *messages; /* oldest first; at least one */
+	unsigned n_messages;
+	const struct agent_tool *tools;
+	unsigned n_tools;
+	const struct agent_note *notes; /* best first; only for ops->wants_notes */
+	unsigned n_notes;
+	bool first;           /* this conversation was never answered before */
+	struct text prepared; /* what ops->prepare made */
+};
+
+/* -1: not known. */
+struct agent_usage {
+	int64_t input; /* all that the model read, cached or not */
+	int64_t output;
+	int64_t cache_read;
+	int64_t cache_written;
+};
+
+#define AGENT_NO_USAGE                                                                             \
+	((struct agent_usage) {.input = -1, .output = -1, .cache_read = -1, .cache_written = -1})
+
+enum agent_outcome {
+	AGENT_DONE,
+	AGENT_CALLS,     /* it waits for the results of the calls it made */
+	AGENT_LENGTH,    /* it ran into its own limit of length */
+	AGENT_CANCELLED, /* agent_cancel did it */
+	AGENT_FAILED,    /* type and text say how; what came before counts */
+};
+
+struct agent_end {
+	enum agent_outcome outcome;
+	struct agent_usage usage;
+	/* Of AGENT_FAILED: one word for programs ("ProviderError", "CommandError" …) and a
+	 * sentence for people, without any secret. Valid during on_end. */
+	const char *type;
+	const char *text;
+};
+
+/* None of these comes before start has returned. They may cancel the turn. */
+struct agent_sink {
+	void (*on_text)(void *arg, struct text piece);
+	void (*on_call)(void *arg, const struct agent_call *call); /* whole, never in fragments */
+	void (*on_end)(void *arg,
+		       const struct agent_end *end); /* once, the last; the turn is gone */
+	void *arg;
+};
+
+/* Whether an agent would answer. */
+struct agent_health {
+	bool ok;
+	const char *text; /* what is wrong, or what answered; valid in the callback */
+};
+
+typedef void (*agent_health_fn)(void *arg, const struct agent_health *health);
+
+struct agent;
+struct agent_turn;
+
+struct agent_ops {
+	const char *kind; /* "recall", "openai" … */
+	bool wants_notes;
+	bool quotes_only; /* it writes nothing of its own, such as a summary */
+
+	/*
+	 * NULL, or what takes too long for the loop: on a reader's thread, before start, with
+	 * the same ask. Whatever it makes for start goes into the arena. It must not touch
+	 * what start and cancel change.
+	 */
+	int (*prepare)(const struct agent *a, struct arena *arena, const struct agent_ask *ask,
+		       struct text *ret_prepared);
+
+	/* Refuses what is wrong with the agent (no such program, no key) as far as it is known
+	 * at once; the rest comes by on_end. The sink is copied. */
+	int (*start)(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
+		     struct agent_turn **ret_turn, struct why *why);
+
+	/* on_end comes soon, not from within, with AGENT_CANCELLED; no more text comes. Twice is
+	 * as good as once. */
+	void (*cancel)(struct agent_turn *t);
+
+	/* fn comes once and never before this has returned. One that is open when the agent is
+	 * freed is told so. */
+	int (*probe)(struct agent *a, agent_health_fn fn, void *arg);
+
+	/* Turns that are open end without another word. The loop may have to turn afterwards
+	 * until children are reaped. */
+	void (*free)(struct agent *a);
+};
+
+/* The head of every agent's own struct. */
+struct agent {
+	const struct agent_ops *ops;
+	char name[AGENT_NAME_MAX];
+	char model[128]; /* or program; "" */
+	int64_t budget;  /* tokens that a conversation may have with it */
+	int64_t reserve; /* of those, kept free for the answer */
+};
+
+static inline void agent_free(struct agent *a)
+{
+	if (a)
+		a->ops->free(a);
+}

@@ -1,0 +1,494 @@
+/*
+ * A program as an agent; see command.h.
+ *
+ * A turn is its child: it ends when the child has ended and was reaped, whatever it was
+ * ended by. What the sink does with its text may free the agent, and this turn with it.
+ */
+#include "agent/command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/command_prompt.h"
+#include "agent/command_text.h"
+#include "agent/command_words.h"
+#include "agent/health.h"
+#include "agent/stream_json.h"
+#include "base/cleanup.h"
+#include "base/list.h"
+#include "io/child.h"
+
+enum {
+	SOON_MS = 100,    /* that a cancelled turn waits for its program */
+	GRACE_MS = 250,   /* for output that others hold open when the program has ended */
+	STDERR_MAX = 400, /* bytes of its end */
+	OUT_MAX = 2 * STREAM_JSON_LINE_MAX,
+	OUT_KEEP = 64 * 1024,
+};
+
+struct command {
+	struct agent agent;
+	struct loop *loop;
+	char **words;
+	unsigned n_words;
+	enum command_input input;
+	enum command_output output;
+	char *cwd; /* "" for ours */
+	unsigned interrupt_ms;
+	unsigned terminate_ms;
+	unsigned total_timeout_ms;
+	struct list turns;
+	struct list probes;
+};
+
+struct agent_turn {
+	struct list link;
+	struct command *command;
+	struct agent_sink sink;
+	struct child *child;
+	struct timer *timeout; /* NULL: none */
+	struct timer *soon;    /* of one that is cancelled */
+	bool cancelled;
+	bool told; /* its end; it stays until its program is gone */
+	bool timed_out;
+	int fault;
+	bool telling; /* within a callback of its text, which may free it */
+	bool freed;
+	struct command_text text;
+	struct stream_json lines;
+	struct buf out;
+	char stderr_end[STDERR_MAX];
+	size_t n_stderr;
+	bool stderr_cut;
+};
+
+static struct command *command_of(struct agent *a)
+{
+	return (struct command *)a;
+}
+
+/* ---- a turn's life ---- */
+
+static void turn_free(struct agent_turn *t)
+{
+	if (!t)
+		return;
+	list_remove(&t->link);
+	child_free(t->child);
+	timer_free(t->timeout);
+	timer_free(t->soon);
+	t->child = NULL;
+	t->timeout = NULL;
+	t->soon = NULL;
+	t->freed = true;
+	if (t->telling)
+		return;
+	stream_json_done(&t->lines);
+	buf_done(&t->out);
+	free(t);
+}
+
+static void turn_freep(struct agent_turn **t)
+{
+	turn_free(*t);
+}
+
+static void stop(struct agent_turn *t)
+{
+	child_stop(t->child, t->command->interrupt_ms, t->command->terminate_ms);
+}
+
+/* The program takes its time to end; whoever cancelled does not wait for that. */
+static void on_soon(void *arg)
+{
+	struct agent_turn *t = arg;
+	const struct agent_end end = {.outcome = AGENT_CANCELLED, .usage = t->lines.usage};
+
+	t->told = true;
+	t->sink.on_end(t->sink.arg, &end);
+}
+
+static void command_cancel(struct agent_turn *t)
+{
+	if (t->cancelled)
+		return;
+	t->cancelled = true;
+	stop(t);
+	if (timer_new(t->command->loop, on_soon, t, &t->soon) == 0)
+		timer_start(t->soon, SOON_MS);
+}
+
+static void on_timeout(void *arg)
+{
+	struct agent_turn *t = arg;
+
+	t->timed_out = true;
+	stop(t);
+}
+
+/* ---- what it prints ---- */
+
+static bool is_over(const struct agent_turn *t)
+{
+	return t->cancelled || t->timed_out || t->fault != 0;
+}
+
+static int decode(struct agent_turn *t, const char *data, size_t len)
+{
+	if (t->command->output == COMMAND_STREAM_JSON)
+		return stream_json_feed(&t->lines, data, len, &t->out);
+	command_text_feed(&t->text, data, len, &t->out);
+	return t->out.err;
+}
+
+static int decode_end(struct agent_turn *t)
+{
+	if (t->command->output == COMMAND_STREAM_JSON)
+		return stream_json_finish(&t->lines, &t->out);
+	command_text_finish(&t->text, &t->out);
+	return t->out.err;
+}
+
+/* Hands on what was decoded. False if the turn is gone. */
+static bool deliver(struct agent_turn *t)
+{
+	if (t->out.len == 0)
+		return true;
+	t->telling = true;
+	t->sink.on_text(t->sink.arg, (struct text) {t->out.data, t->out.len});
+	t->telling = false;
+	if (t->freed) {
+		turn_free(t);
+		return false;
+	}
+	buf_trim(&t->out, OUT_KEEP);
+	return true;
+}
+
+static void keep_stderr(struct agent_turn *t, const char *data, size_t len)
+{
+	size_t over;
+
+	if (len > STDERR_MAX) {
+		data += len - STDERR_MAX;
+		len = STDERR_MAX;
+		t->stderr_cut = true;
+	}
+	over = t->n_stderr + len > STDERR_MAX ? t->n_stderr + len - STDERR_MAX : 0;
+	if (over > 0) {
+		t->stderr_cut = true;
+		t->n_stderr -= over;
+		memmove(t->stderr_end, t->stderr_end + over, t->n_stderr);
+	}
+	memcpy(t->stderr_end + t->n_stderr, data, len);
+	t->n_stderr += len;
+}
+
+static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
+{
+	struct agent_turn *t = arg;
+
+	if (is_stderr) {
+		keep_stderr(t, data, len);
+		return;
+	}
+	if (is_over(t))
+		return;
+	t->fault = decode(t, data, len);
+	if (t->fault != 0)
+		child_signal(t->child, SIGKILL);
+	deliver(t);
+}
+
+/* ---- its end ---- */
+
+/* The last lines of stderr on one, whole ones if there are any. */
+static void add_stderr(struct agent_turn *t, struct buf *out)
+{
+	struct command_text text = {0};
+	const char *from = t->stderr_end;
+	const char *end = t->stderr_end + t->n_stderr;
+	const char *line = t->stderr_cut ? memchr(from, '\n', t->n_stderr) : NULL;
+	size_t start = out->len;
+
+	if (line && line + 1 < end)
+		from = line + 1;
+	buf_add_str(out, ": ");
+	command_text_feed(&text, from, (size_t)(end - from), out);
+	command_text_finish(&text, out);
+	for (size_t i = start; out->err == 0 && i < out->len; i++) {
+		if ((unsigned char)out->data[i] < ' ')
+			out->data[i] = ' ';
+	}
+	while (out->len > start && memchr(" :", out->data[out->len - 1], 2))
+		out->len--;
+}
+
+/* How it failed, or "" if it did not. */
+static const char *failure(struct agent_turn *t, int status, int signal, struct buf *text)
+{
+	const struct command *c = t->command;
+
+	buf_printf(text, "%s: ", c->agent.name);
+	if (t->timed_out) {
+		buf_printf(text, "stopped after %.3g s", c->total_timeout_ms / 1000.0);
+		return "CommandTimeout";
+	}
+	if (t->fault != 0)
+		buf_add_str(text, t->fault == -ENOMEM ? "not enough memory for its output"
+						      : "its output is too much");
+	else if (t->lines.failed)
+		buf_add_str(text, t->lines.error[0] ? t->lines.error : "it says that it failed");
+	else if (signal != 0)
+		buf_printf(text, "killed by signal %d (%s)", signal, strsignal(signal));
+	else if (status != 0)
+		buf_printf(text, "exit status %d", status);
+	else if (!t->lines.has_text && t->lines.n_known == 0 && t->lines.n_long > 0)
+		buf_printf(text, "a line of more than %d bytes", STREAM_JSON_LINE_MAX);
+	else if (!t->lines.has_text && t->lines.n_known == 0 && t->lines.n_bad > 0)
+		buf_printf(text, "no stream-json: %u line%s that %s no JSON", t->lines.n_bad,
+			   t->lines.n_bad == 1 ? "" : "s", t->lines.n_bad == 1 ? "is" : "are");
+	else
+		return NULL;
+	if (t->n_stderr > 0)
+		add_stderr(t, text);
+	else if (status != 0 && !t->lines.failed && t->lines.error[0])
+		buf_printf(text, ": %s", t->lines.error);
+	return "CommandError";
+}
+
+static void turn_end(struct agent_turn *t, int status, int signal)
+{
+	const struct agent_sink sink = t->sink;
+	struct agent_end end = {.outcome = AGENT_CANCELLED, .usage = t->lines.usage};
+	CLEANUP(buf_donep) struct buf text;
+	bool told;
+
+	buf_init(&text, 4096);
+	if (!t->cancelled) {
+		end.type = failure(t, status, signal, &text);
+		end.outcome = end.type ? AGENT_FAILED : AGENT_DONE;
+	}
+	if (end.type) {
+		buf_add_char(&text, '\0');
+		end.text = text.err == 0 ? text.data : "the command failed";
+	}
+	told = t->told;
+	turn_free(t);
+	if (!told)
+		sink.on_end(sink.arg, &end);
+}
+
+static void on_exited(void *arg, int status, int signal)
+{
+	struct agent_turn *t = arg;
+
+	if (t->timeout)
+		timer_stop(t->timeout);
+	if (!is_over(t)) {
+		t->fault = decode_end(t);
+		if (!deliver(t))
+			return;
+	}
+	turn_end(t, status, signal);
+}
+
+/* ---- its beginning ---- */
+
+static bool is_conversation(const char *variable)
+{
+	return strncmp(variable, "KOINE_CONVERSATION=", 19) == 0;
+}
+
+/* Ours, and which conversation it is. One piece of memory, for free(). */
+static const char **make_environment(struct text conversation)
+{
+	static const char key[] = "KOINE_CONVERSATION=";
+	size_t n = 0;
+	const char **env;
+	char *own;
+
+	while (environ && environ[n])
+		n++;
+	env = malloc((n + 2) * sizeof(*env) + sizeof(key) + conversation.len);
+	if (!env)
+		return NULL;
+	own = (char *)(env + n + 2);
+	memcpy(own, key, sizeof(key));
+	if (conversation.len > 0)
+		memcpy(own + sizeof(key) - 1, conversation.data, conversation.len);
+	own[sizeof(key) - 1 + conversation.len] = '\0';
+	n = 0;
+	for (char **e = environ; e && *e; e++) {
+		if (!is_conversation(*e))
+			env[n++] = *e;
+	}
+	env[n++] = own;
+	env[n] = NULL;
+	return env;
+}
+
+static int spawn(struct agent_turn *t, const struct agent_ask *ask, const char *const *argv,
+		 struct text prompt, struct why *why)
+{
+	struct command *c = t->command;
+	bool by_stdin = c->input == COMMAND_STDIN;
+	CLEANUP(freep) const char **env = make_environment(ask->conversation);
+	const struct child_opts opts = {
+		.argv = argv,
+		.env = env,
+		.cwd = c->cwd[0] ? c->cwd : NULL,
+		.input = !by_stdin        ? NULL
+			 : prompt.len > 0 ? prompt.data
+					  : "",
+		.input_len = by_stdin ? prompt.len : 0,
+		.on_output = on_output,
+		.on_exit = on_exited,
+		.grace_ms = GRACE_MS,
+		/* Nobody hears it any more, and an agent must not go on unseen. */
+		.die_with_us = true,
+		.arg = t,
+	};
+	int r = env ? child_start(c->loop, &opts, &t->child, why) : -ENOMEM;
+
+	if (r == REFUSE_NOT_FOUND || r == REFUSE_FORBIDDEN) {
+		if (why)
+			why->code = REFUSE_UNAVAILABLE;
+		return REFUSE_UNAVAILABLE;
+	}
+	if (r == -E2BIG)
+		return refuse(why, REFUSE_TOO_LARGE,
+			      "a prompt of %zu bytes is too long for an argument; set input = "
+			      "stdin",
+			      prompt.len);
+	return r;
+}
+
+static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct why *why)
+{
+	struct command *c = t->command;
+	CLEANUP(buf_donep) struct buf prompt;
+	CLEANUP(freep) char **filled = NULL;
+	char path[PATH_MAX];
+	struct text text;
+	int r;
+
+	buf_init(&prompt, COMMAND_PROMPT_MAX);
+	command_prompt(ask, &prompt);
+	if (prompt.err == -EMSGSIZE)
+		return refuse(why, REFUSE_TOO_LARGE, "a prompt of more than %d bytes",
+			      COMMAND_PROMPT_MAX);
+	if (prompt.err != 0)
+		return prompt.err;
+	text = (struct text) {prompt.data, prompt.len};
+	r = command_find(c->words[0], c->cwd, path, sizeof(path), why);
+	if (r == 0 && c->input == COMMAND_ARGUMENT)
+		r = command_fill(c->words, text, &filled, why);
+	if (r != 0)
+		return r;
+	return spawn(t, ask, (const char *const *)(filled ? filled : c->words), text, why);
+}
+
+static int command_start(struct agent *a, const struct agent_ask *ask,
+			 const struct agent_sink *sink, struct agent_turn **ret_turn,
+			 struct why *why)
+{
+	struct command *c = command_of(a);
+	CLEANUP(turn_freep) struct agent_turn *t = calloc(1, sizeof(*t));
+	int r = 0;
+
+	if (!t)
+		return -ENOMEM;
+	list_init(&t->link);
+	t->command = c;
+	t->sink = *sink;
+	stream_json_init(&t->lines);
+	buf_init(&t->out, OUT_MAX);
+	if (c->total_timeout_ms > 0)
+		r = timer_new(c->loop, on_timeout, t, &t->timeout);
+	if (r == 0)
+		r = start_child(t, ask, why);
+	if (r != 0)
+		return r;
+	if (t->timeout)
+		timer_start(t->timeout, c->total_timeout_ms);
+	list_append(&c->turns, &t->link);
+	*ret_turn = TAKE(t);
+	return 0;
+}
+
+/* ---- the agent ---- */
+
+static int command_probe(struct agent *a, agent_health_fn fn, void *arg)
+{
+	struct command *c = command_of(a);
+	char path[PATH_MAX];
+	struct why why;
+	bool ok = command_find(c->words[0], c->cwd, path, sizeof(path), &why) == 0;
+
+	return health_later(c->loop, &c->probes, ok, ok ? path : why.text, fn, arg);
+}
+
+static void command_free(struct agent *a)
+{
+	struct command *c = command_of(a);
+
+	while (!list_empty(&c->turns))
+		turn_free(list_entry(list_first(&c->turns), struct agent_turn, link));
+	health_drop(&c->probes);
+	free(c->words);
+	free(c->cwd);
+	free(c);
+}
+
+static const struct agent_ops command_ops = {
+	.kind = "command",
+	.start = command_start,
+	.cancel = command_cancel,
+	.probe = command_probe,
+	.free = command_free,
+};
+
+static void command_freep(struct command **c)
+{
+	if (*c)
+		command_free(&(*c)->agent);
+}
+
+int command_new(struct loop *l, const struct command_opts *opts, struct agent **ret_agent,
+		struct why *why)
+{
+	CLEANUP(command_freep) struct command *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->agent.ops = &command_ops;
+	list_init(&c->turns);
+	list_init(&c->probes);
+	r = command_split(opts->command, &c->words, &c->n_words, why);
+	if (r != 0)
+		return r;
+	if (strstr(c->words[0], COMMAND_PROMPT))
+		return refuse(why, REFUSE_PARAMS, "the prompt cannot be the program");
+	c->cwd = strdup(opts->cwd ? opts->cwd : "");
+	if (!c->cwd)
+		return -ENOMEM;
+	snprintf(c->agent.name, sizeof(c->agent.name), "%s", opts->name);
+	snprintf(c->agent.model, sizeof(c->agent.model), "%s", c->words[0]);
+	c->agent.budget = opts->budget;
+	c->agent.reserve = opts->reserve;
+	c->loop = l;
+	c->input = opts->input;
+	c->output = opts->output;
+	c->interrupt_ms = opts->interrupt_ms;
+	c->terminate_ms = opts->terminate_ms;
+	c->total_timeout_ms = opts->total_timeout_ms;
+	*ret_agent = &TAKE(c)->agent;
+	return 0;
+}

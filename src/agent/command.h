@@ -1,0 +1,56 @@
+/*
+ * Any program as an agent: one child a turn, in its own process group. What it
+ * prints is the answer, as plain text or as the stream-json lines that coding agents
+ * print.
+ *
+ * The prompt of a conversation's first message is that message; of a longer one a transcript,
+ * which ends with the question:
+ *
+ *	User: My name is Alice
+ *
+ *	Assistant: Nice to meet you.
+ *
+ *	User: What is my name?
+ *
+ * A tool's result is "Tool: …"; a system prompt stands before either, with a blank line
+ * between. A prompt may begin with a dash, and what the program makes of that is its own
+ * business: most take "--" before "{prompt}".
+ *
+ * The child has our environment and KOINE_CONVERSATION. Its turn ends when it ends: what
+ * it leaves behind in its group is killed, what holds its output open elsewhere is not
+ * waited for.
+ */
+#pragma once
+
+#include "agent/agent.h"
+#include "io/loop.h"
+
+enum command_input {
+	/* The prompt in place of each "{prompt}", also within a word, or as the last argument.
+	 * Neither NUL nor more than 128 KiB can be given so. */
+	COMMAND_ARGUMENT,
+	COMMAND_STDIN,
+};
+
+enum command_output {
+	COMMAND_TEXT,        /* without the last line's end; what is no UTF-8 becomes U+FFFD */
+	COMMAND_STREAM_JSON, /* see stream_json.h */
+};
+
+struct command_opts {
+	const char *name;
+	const char *command; /* words, quoted as for a shell, but there is no shell */
+	enum command_input input;
+	enum command_output output;
+	const char *cwd;           /* "" or NULL: ours */
+	unsigned interrupt_ms;     /* from SIGINT to SIGTERM */
+	unsigned terminate_ms;     /* from SIGTERM to SIGKILL */
+	unsigned total_timeout_ms; /* 0: none */
+	int64_t budget;
+	int64_t reserve;
+};
+
+/* Refuses a command that has no word or an open quote. Whether the program is there is
+ * looked at when a turn starts. */
+int command_new(struct loop *l, const struct command_opts *opts, struct agent **ret_agent,
+		struct why *why);

@@ -1,0 +1,229 @@
+/*
+ * Words as a shell would take them: blanks part them, '…' is literal, "…" knows \" \\ \$ \`,
+ * and a backslash elsewhere makes the next character literal. Nothing is expanded.
+ */
+#include "agent/command_words.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static bool is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Behind the closing quote; NULL if there is none. */
+static const char *read_double(const char *p, char **out)
+{
+	for (; *p != '"'; p++) {
+		if (*p == '\\' && p[1] == '\n') {
+			p++;
+			continue;
+		}
+		if (*p == '\\' && p[1] && strchr("\"\\$`", p[1]))
+			p++;
+		if (!*p)
+			return NULL;
+		*(*out)++ = *p;
+	}
+	return p + 1;
+}
+
+static const char *read_single(const char *p, char **out)
+{
+	for (; *p != '\''; p++) {
+		if (!*p)
+			return NULL;
+		*(*out)++ = *p;
+	}
+	return p + 1;
+}
+
+/* One word with its NUL; NULL for an open quote. */
+static const char *read_word(const char *p, char **out)
+{
+	while (p && *p && !is_blank(*p)) {
+		if (*p == '"')
+			p = read_double(p + 1, out);
+		else if (*p == '\'')
+			p = read_single(p + 1, out);
+		else if (*p != '\\')
+			*(*out)++ = *p++;
+		else if (!p[1])
+			return NULL;
+		else {
+			if (p[1] != '\n')
+				*(*out)++ = p[1];
+			p += 2;
+		}
+	}
+	*(*out)++ = '\0';
+	return p;
+}
+
+int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct why *why)
+{
+	const size_t head = (COMMAND_WORDS_MAX + 1) * sizeof(char *);
+	CLEANUP(freep) char **words = malloc(head + strlen(command) + 2);
+	const char *p = command;
+	char *out;
+	unsigned n = 0;
+
+	if (!words)
+		return -ENOMEM;
+	out = (char *)words + head;
+	for (;;) {
+		while (is_blank(*p))
+			p++;
+		if (!*p)
+			break;
+		if (n == COMMAND_WORDS_MAX)
+			return refuse(why, REFUSE_PARAMS, "a command of more than %d words",
+				      COMMAND_WORDS_MAX);
+		words[n++] = out;
+		p = read_word(p, &out);
+		if (!p)
+			return refuse(why, REFUSE_PARAMS,
+				      "a quote that is not closed, or a backslash at the end");
+	}
+	if (n == 0 || !words[0][0])
+		return refuse(why, REFUSE_PARAMS, "a command without a program");
+	words[n] = NULL;
+	*ret_words = TAKE(words);
+	*ret_n = n;
+	return 0;
+}
+
+/* ---- the prompt ---- */
+
+static size_t filled_len(const char *word, size_t prompt_len)
+{
+	size_t len = strlen(word) + 1;
+
+	for (const char *p = word; (p = strstr(p, COMMAND_PROMPT)); p += strlen(COMMAND_PROMPT))
+		len = len - strlen(COMMAND_PROMPT) + prompt_len;
+	return len;
+}
+
+static void fill_word(const char *word, struct text prompt, char **out)
+{
+	const char *place;
+
+	while ((place = strstr(word, COMMAND_PROMPT))) {
+		*out = mempcpy(*out, word, (size_t)(place - word));
+		if (prompt.len > 0)
+			*out = mempcpy(*out, prompt.data, prompt.len);
+		word = place + strlen(COMMAND_PROMPT);
+	}
+	*out = stpcpy(*out, word) + 1;
+}
+
+static int check_prompt(char *const *words, struct text prompt, size_t *ret_size, struct why *why)
+{
+	size_t size = prompt.len + 1;
+
+	if (prompt.len > 0 && memchr(prompt.data, '\0', prompt.len))
+		return refuse(why, REFUSE_PARAMS,
+			      "a NUL character cannot be given as an argument (input = stdin "
+			      "would do)");
+	for (unsigned i = 0; words[i]; i++) {
+		size_t len = filled_len(words[i], prompt.len);
+
+		if (len > COMMAND_WORD_MAX || prompt.len + 1 > COMMAND_WORD_MAX)
+			return refuse(why, REFUSE_TOO_LARGE,
+				      "a prompt of %zu bytes is too long for an argument (at most "
+				      "%d); set input = stdin",
+				      prompt.len, COMMAND_WORD_MAX - 1);
+		size += len;
+	}
+	*ret_size = size;
+	return 0;
+}
+
+int command_fill(char *const *words, struct text prompt, char ***ret_argv, struct why *why)
+{
+	const size_t head = (COMMAND_WORDS_MAX + 2) * sizeof(char *);
+	bool placed = false;
+	size_t size = 0;
+	unsigned n = 0;
+	char **argv;
+	char *out;
+	int r = check_prompt(words, prompt, &size, why);
+
+	if (r != 0)
+		return r;
+	argv = malloc(head + size);
+	if (!argv)
+		return -ENOMEM;
+	out = (char *)argv + head;
+	for (; words[n]; n++) {
+		placed |= strstr(words[n], COMMAND_PROMPT) != NULL;
+		argv[n] = out;
+		fill_word(words[n], prompt, &out);
+	}
+	if (!placed) {
+		argv[n++] = out;
+		fill_word(COMMAND_PROMPT, prompt, &out);
+	}
+	argv[n] = NULL;
+	*ret_argv = argv;
+	return 0;
+}
+
+/* ---- the program ---- */
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool is_program(const char *path)
+{
+	return is_file(path) && access(path, X_OK) == 0;
+}
+
+static bool find_in_path(const char *program, char *out, size_t size)
+{
+	const char *at = getenv("PATH");
+
+	/* Without the variable, as execvp would. */
+	for (at = at ? at : "/bin:/usr/bin"; *at;) {
+		size_t n = strcspn(at, ":");
+		int len = snprintf(out, size, "%.*s%s%s", (int)n, at, n ? "/" : "./", program);
+
+		if (len > 0 && (size_t)len < size && is_program(out))
+			return true;
+		at += at[n] ? n + 1 : n;
+	}
+	return false;
+}
+
+int command_find(const char *program, const char *cwd, char *out, size_t size, struct why *why)
+{
+	int len;
+
+	if (!strchr(program, '/')) {
+		if (find_in_path(program, out, size))
+			return 0;
+		return refuse(why, REFUSE_UNAVAILABLE, "no program '%s' in PATH", program);
+	}
+	if (program[0] == '/' || !cwd[0])
+		len = snprintf(out, size, "%s", program);
+	else
+		len = snprintf(out, size, "%s/%s", cwd, program);
+	if (len > 0 && (size_t)len < size && is_program(out))
+		return 0;
+	if (len > 0 && (size_t)len < size && is_file(out))
+		return refuse(why, REFUSE_UNAVAILABLE, "'%s' is not executable", program);
+	return refuse(why, REFUSE_UNAVAILABLE, "no program at '%s'", program);
+}

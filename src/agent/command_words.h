@@ -1,0 +1,27 @@
+/* A command's words, and where its program is. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/text.h"
+#include "base/why.h"
+
+#define COMMAND_PROMPT "{prompt}"
+
+enum {
+	COMMAND_WORDS_MAX = 256,
+	COMMAND_WORD_MAX = 128 * 1024, /* bytes of one, its NUL included: the kernel's own limit */
+};
+
+/* NULL-ended; one piece of memory, for free(). */
+int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct why *why);
+
+/*
+ * The words with the prompt in them, as the last if no word has a place for it. NULL-ended;
+ * one piece of memory, for free(). Refuses a prompt that no argument can hold.
+ */
+int command_fill(char *const *words, struct text prompt, char ***ret_argv, struct why *why);
+
+/* The program as a path: looked up in PATH, or from cwd ("": ours) if it has a slash.
+ * REFUSE_UNAVAILABLE. */
+int command_find(const char *program, const char *cwd, char *out, size_t size, struct why *why);

@@ -1,0 +1,31 @@
+/*
+ * Where a model is: a URL, or a Unix socket behind which its server has the usual paths.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/why.h"
+
+enum { ENDPOINT_URL_MAX = 600, ENDPOINT_SOCKET_MAX = 108 };
+
+struct endpoint {
+	char url[ENDPOINT_URL_MAX];
+	char socket[ENDPOINT_SOCKET_MAX]; /* "" for none */
+};
+
+/*
+ * Takes http://HOST[:PORT][/PATH], https://… and unix:PATH. One without a path means
+ * /v1 and then `usual` ("/embeddings") there, one that ends in /v1 what follows it; any
+ * other path is taken as it is. Refuses the rest, without repeating it: it may hold a
+ * password. `what` is what the URL is of ("an embedding").
+ */
+int endpoint_parse(const char *url, const char *what, const char *usual,
+		   struct endpoint *ret_endpoint, struct why *why);
+
+/* Another usual path of the same server. One whose path is not the usual stays as it is. */
+void endpoint_beside(const struct endpoint *e, const char *usual, const char *other,
+		     struct endpoint *ret_endpoint);
+
+/* Whether a key can stand in a header: a line end in it would start a header of its own. */
+bool endpoint_key_fits(const char *key);

@@ -1,0 +1,281 @@
+/* Lines of JSON into text; see stream_json.h. */
+#include "agent/stream_json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/json.h"
+
+enum {
+	ARENA_MAX = 48 << 20,
+	VALUES_MAX = 200000,
+	KEEP = 64 * 1024, /* of a long line's memory */
+};
+
+void stream_json_init(struct stream_json *s)
+{
+	*s = (struct stream_json) {.usage = AGENT_NO_USAGE};
+	buf_init(&s->line, STREAM_JSON_LINE_MAX);
+	arena_init(&s->arena, ARENA_MAX);
+}
+
+void stream_json_done(struct stream_json *s)
+{
+	buf_done(&s->line);
+	arena_done(&s->arena);
+}
+
+static bool is(const struct value *object, const char *key, const char *want)
+{
+	return text_is(value_text(value_find(object, key)), want);
+}
+
+static void add_text(struct stream_json *s, struct text t, struct buf *out)
+{
+	if (t.len == 0)
+		return;
+	if (s->block_begins && s->has_text && s->last != '\n')
+		buf_add_str(out, "\n\n");
+	s->block_begins = false;
+	s->has_text = true;
+	s->last = t.data[t.len - 1];
+	buf_add(out, t.data, t.len);
+}
+
+/* Cut to what fits, between characters. */
+static void copy_cut(char *to, size_t size, struct text from)
+{
+	size_t n = from.len < size - 1 ? from.len : size - 1;
+
+	while (n > 0 && n < from.len && ((unsigned char)from.data[n] & 0xc0) == 0x80)
+		n--;
+	if (n > 0)
+		memcpy(to, from.data, n);
+	to[n] = '\0';
+}
+
+static void note_error(struct stream_json *s, struct text t)
+{
+	if (t.len > 0)
+		copy_cut(s->error, sizeof(s->error), t);
+}
+
+/* ---- claude ---- */
+
+static void on_assistant(struct stream_json *s, const struct value *v, struct buf *out)
+{
+	const struct value *message = value_find(v, "message");
+	const struct value *content = value_find(message, "content");
+	struct text id = value_text(value_find(message, "id"));
+
+	/* It came in deltas already. */
+	if (s->has_delta && (s->delta_id[0] == '\0' || text_is(id, s->delta_id)))
+		return;
+	s->block_begins = true;
+	add_text(s, value_text(content), out);
+	if (!content || content->kind != VALUE_ARRAY)
+		return;
+	value_each (block, content) {
+		s->block_begins = true;
+		if (is(block, "type", "text"))
+			add_text(s, value_text(value_find(block, "text")), out);
+	}
+}
+
+static void on_stream_event(struct stream_json *s, const struct value *v, struct buf *out)
+{
+	const struct value *event = value_find(v, "event");
+	const struct value *delta = value_find(event, "delta");
+
+	if (is(event, "type", "message_start")) {
+		struct text id = value_text(value_find(value_find(event, "message"), "id"));
+
+		s->has_delta = false;
+		copy_cut(s->delta_id, sizeof(s->delta_id), id);
+		s->block_begins = true;
+	} else if (is(event, "type", "content_block_start")) {
+		s->block_begins = true;
+	} else if (is(event, "type", "content_block_delta") && is(delta, "type", "text_delta")) {
+		s->has_delta = true;
+		add_text(s, value_text(value_find(delta, "text")), out);
+	}
+}
+
+static int64_t count_of(const struct value *usage, const char *key)
+{
+	int64_t n;
+
+	return value_int(value_find(usage, key), &n) && n >= 0 && n < (INT64_C(1) << 53) ? n : -1;
+}
+
+static void on_result(struct stream_json *s, const struct value *v, struct buf *out)
+{
+	const struct value *usage = value_find(v, "usage");
+	const struct value *is_error = value_find(v, "is_error");
+	struct text result = value_text(value_find(v, "result"));
+	struct text subtype = value_text(value_find(v, "subtype"));
+	struct agent_usage *u = &s->usage;
+
+	if (usage) {
+		u->input = count_of(usage, "input_tokens");
+		u->output = count_of(usage, "output_tokens");
+		u->cache_read = count_of(usage, "cache_read_input_tokens");
+		u->cache_written = count_of(usage, "cache_creation_input_tokens");
+		/* Its input is what was not cached. */
+		if (u->input >= 0)
+			u->input += (u->cache_read > 0 ? u->cache_read : 0) +
+				    (u->cache_written > 0 ? u->cache_written : 0);
+	}
+	if ((is_error && is_error->kind == VALUE_TRUE) ||
+	    (subtype.len >= 5 && memcmp(subtype.data, "error", 5) == 0)) {
+		s->failed = true;
+		note_error(s, result.len > 0 ? result : subtype);
+	} else if (!s->has_text) {
+		add_text(s, result, out);
+	}
+}
+
+/* ---- codex ---- */
+
+static void on_item(struct stream_json *s, const struct value *v, struct buf *out)
+{
+	const struct value *item = value_find(v, "item");
+
+	if (!is(item, "type", "agent_message") && !is(item, "item_type", "assistant_message"))
+		return;
+	s->block_begins = true;
+	add_text(s, value_text(value_find(item, "text")), out);
+}
+
+static void on_turn_completed(struct stream_json *s, const struct value *v, struct buf *out)
+{
+	const struct value *usage = value_find(v, "usage");
+
+	(void)out;
+	if (!usage)
+		return;
+	s->usage.input = count_of(usage, "input_tokens");
+	s->usage.output = count_of(usage, "output_tokens");
+	s->usage.cache_read = count_of(usage, "cached_input_tokens");
+}
+
+static void on_turn_failed(struct stream_json *s, const struct value *v, struct buf *out)
+{
+	(void)out;
+	s->failed = true;
+	note_error(s, value_text(value_find(value_find(v, "error"), "message")));
+}
+
+/* It may go on after one, so it has not failed for that. */
+static void on_error(struct stream_json *s, const struct value *v, struct buf *out)
+{
+	(void)out;
+	note_error(s, value_text(value_find(v, "message")));
+}
+
+/* ---- lines ---- */
+
+static const struct {
+	const char *type;
+	void (*handle)(struct stream_json *s, const struct value *v, struct buf *out);
+} kinds[] = {
+	{"assistant", on_assistant},
+	{"stream_event", on_stream_event},
+	{"result", on_result},
+	{"item.completed", on_item},
+	{"turn.completed", on_turn_completed},
+	{"turn.failed", on_turn_failed},
+	{"error", on_error},
+};
+
+static bool is_blank(const char *line, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (!memchr(" \t\r\n", line[i], 4))
+			return false;
+	}
+	return true;
+}
+
+static int take_line(struct stream_json *s, const char *line, size_t len, struct buf *out)
+{
+	const struct json_limits limits = {.depth = JSON_DEPTH_DEFAULT, .values = VALUES_MAX};
+	struct value *v;
+	int r;
+
+	if (is_blank(line, len))
+		return 0;
+	arena_reset(&s->arena);
+	r = json_read(&s->arena, line, len, &limits, &v, NULL);
+	if (r < 0)
+		return r;
+	if (r > 0 || v->kind != VALUE_OBJECT) {
+		s->n_bad++;
+		return 0;
+	}
+	s->n_known++;
+	/* Said by an agent below this one. */
+	if (value_text(value_find(v, "parent_tool_use_id")).data)
+		return 0;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (is(v, "type", kinds[i].type))
+			kinds[i].handle(s, v, out);
+	}
+	return out->err;
+}
+
+/* Adds to the line that is not whole yet. */
+static int hold(struct stream_json *s, const char *data, size_t len)
+{
+	int r;
+
+	if (s->skipping)
+		return 0;
+	buf_add(&s->line, data, len);
+	r = s->line.err;
+	if (r != -EMSGSIZE)
+		return r;
+	s->skipping = true;
+	s->n_long++;
+	buf_trim(&s->line, KEEP);
+	return 0;
+}
+
+static int end_line(struct stream_json *s, struct buf *out)
+{
+	int r = 0;
+
+	if (!s->skipping)
+		r = take_line(s, s->line.data, s->line.len, out);
+	s->skipping = false;
+	buf_trim(&s->line, KEEP);
+	arena_reset(&s->arena);
+	return r;
+}
+
+int stream_json_feed(struct stream_json *s, const char *data, size_t len, struct buf *out)
+{
+	int r = 0;
+
+	while (len > 0 && r == 0) {
+		const char *end = memchr(data, '\n', len);
+		size_t n = end ? (size_t)(end - data) : len;
+
+		if (end && s->line.len == 0 && !s->skipping) {
+			r = take_line(s, data, n, out);
+		} else {
+			r = hold(s, data, n);
+			if (end && r == 0)
+				r = end_line(s, out);
+		}
+		data += n + (end != NULL);
+		len -= n + (end != NULL);
+	}
+	return r;
+}
+
+int stream_json_finish(struct stream_json *s, struct buf *out)
+{
+	return s->line.len > 0 || s->skipping ? end_line(s, out) : 0;
+}
