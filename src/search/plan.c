@@ -219,7 +219,8 @@ static float rarity(const struct plan *p, uint64_t n_docs)
 /* What the chosen words weigh here, unknown ones mended where that is possible. */
 static void weigh_words(struct plan *p)
 {
-	bool mend = !(p->tuning.off & SEARCH_NO_REPAIR);
+	/* Hundreds of words are tried for one; where nothing was written none is found. */
+	bool mend = p->n_docs > 0 && !(p->tuning.off & SEARCH_NO_REPAIR);
 	size_t n_repairs = 0;
 
 	for (size_t i = 0; i < p->n_terms; i++) {

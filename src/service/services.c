@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "service/chat.h"
 #include "service/embedding.h"
 #include "service/memory_service.h"
 #include "store/store.h"
@@ -32,6 +33,7 @@ void services_close(struct services *s)
 {
 	if (!s)
 		return;
+	chat_free(s->chat);
 	embedding_free(s->embedding);
 	memory_service_free(s->memory);
 	store_close(s->store);
@@ -54,6 +56,7 @@ int services_commit(void *services)
 	if (r == 0) {
 		memory_changes_apply(s->memory);
 		embedding_committed(s->embedding);
+		chat_committed(s->chat);
 	}
 	memory_changes_drop(s->memory);
 	return r;

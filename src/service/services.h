@@ -9,6 +9,7 @@
 
 #include "base/why.h"
 
+struct chat;
 struct embedding;
 struct memory_service;
 struct store;
@@ -24,6 +25,7 @@ struct services {
 	struct store *store;
 	struct memory_service *memory;
 	struct embedding *embedding; /* NULL: there is no model; see embedding.h */
+	struct chat *chat;           /* NULL: not started; see chat.h */
 	struct store_health health;
 };
 

@@ -731,6 +731,22 @@ static void refuse_fills_and_returns_the_code(void **state)
 	assert_string_equal(why.field, "limit");
 }
 
+static void refuse_cuts_between_characters(void **state)
+{
+	char words[401];
+	struct why why;
+
+	(void)state;
+	for (size_t shift = 0; shift < 4; shift++) {
+		memset(words, 'x', shift);
+		for (size_t i = shift; i + 4 < sizeof(words); i += 4)
+			memcpy(words + i, "\xf0\x9f\x8c\x8d", 5);
+		refuse(&why, REFUSE_LIMIT, "%s", words);
+		assert_int_equal((strlen(why.text) - shift) % 4, 0);
+		assert_in_range(strlen(why.text), sizeof(why.text) - 4, sizeof(why.text) - 1);
+	}
+}
+
 static void refuse_cuts_what_is_long_and_needs_no_place(void **state)
 {
 	char name[300];
@@ -797,6 +813,7 @@ int main(void)
 		cmocka_unit_test(value_follows_its_message),
 		cmocka_unit_test(refuse_fills_and_returns_the_code),
 		cmocka_unit_test(refuse_cuts_what_is_long_and_needs_no_place),
+		cmocka_unit_test(refuse_cuts_between_characters),
 		cmocka_unit_test(secrets_are_equal_only_byte_by_byte_and_in_length),
 	};
 

@@ -1,0 +1,325 @@
+/* The chat service: how it starts and stops, and what may be asked of it. */
+#include "service/chat.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "service/chat_inner.h"
+#include "service/services.h"
+#include "store/store.h"
+
+struct agent *chat_find_agent(const struct chat *chat, struct text name)
+{
+	for (unsigned i = 0; i < chat->n_agents; i++) {
+		if (text_is(name, chat->agents[i]->name))
+			return chat->agents[i];
+	}
+	return NULL;
+}
+/* ---- asking ---- */
+
+int chat_check_id(struct text id, const char *field, struct why *why)
+{
+	static const char marks[] = "._-:@";
+	bool dots = true;
+
+	if (id.len == 0 || id.len > CHAT_ID_MAX)
+		return refuse_field(why, field, "%s must have 1 to %d characters", field,
+				    CHAT_ID_MAX);
+	for (size_t i = 0; i < id.len; i++) {
+		char c = id.data[i];
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+		if (!letter && !(c >= '0' && c <= '9') && (c == '\0' || !strchr(marks, c)))
+			return refuse_field(why, field,
+					    "%s may have letters, digits and . _ - : @ only",
+					    field);
+		dots = dots && c == '.';
+	}
+	if (dots)
+		return refuse_field(why, field, "%s must not be dots only", field);
+	return 0;
+}
+
+static struct chat_turn *find_turn(const struct conversation *c, struct text request_id)
+{
+	if (c->running && !c->running->compacts && text_equal(c->running->request_id, request_id))
+		return c->running;
+	list_for_each (at, following, &c->waiting) {
+		struct chat_turn *t = list_entry(at, struct chat_turn, link);
+
+		if (!t->compacts && text_equal(t->request_id, request_id))
+			return t;
+	}
+	return NULL;
+}
+
+int chat_check_room(struct chat *chat, struct text id, struct why *why)
+{
+	const struct conversation *c = conversation_find(chat, id);
+
+	if (chat->stopping)
+		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+	if (chat->n_turns >= CHAT_TURNS_MAX)
+		return refuse(why, REFUSE_LIMIT, "%d turns are under way already", CHAT_TURNS_MAX);
+	if (chat->bytes >= CHAT_BYTES_MAX)
+		return refuse(why, REFUSE_LIMIT, "the turns under way hold %zu bytes already",
+			      chat->bytes);
+	if (c && c->destroy)
+		return refuse(why, REFUSE_CONFLICT, "'%s' is being ended", c->id);
+	if (c && c->n_waiting >= CHAT_WAITING_MAX)
+		return refuse(why, REFUSE_LIMIT, "%d turns wait in this conversation already",
+			      CHAT_WAITING_MAX);
+	return 0;
+}
+
+/* A provider takes one result for a call. */
+static int check_results(const struct chat_ask *ask, struct why *why)
+{
+	for (unsigned i = 1; i < ask->n_results; i++) {
+		for (unsigned k = 0; k < i; k++) {
+			if (text_equal(ask->results[i].call_id, ask->results[k].call_id))
+				return refuse_field(why, "tool_results",
+						    "two results for one call");
+		}
+	}
+	return 0;
+}
+
+static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text id, struct why *why)
+{
+	const struct conversation *c;
+	int r = chat_check_id(id, "conversation", why);
+
+	if (r != 0)
+		return r;
+	if (ask->request_id.len > CHAT_ID_MAX)
+		return refuse_field(why, "request_id", "request_id is longer than %d bytes",
+				    CHAT_ID_MAX);
+	if (!ask->content.data && ask->n_results == 0)
+		return refuse_field(why, "content", "content is required");
+	if (ask->content.len > CHAT_TEXT_MAX)
+		return refuse(why, REFUSE_TOO_LARGE, "content is larger than %d bytes",
+			      CHAT_TEXT_MAX);
+	if (ask->n_results > AGENT_CALLS_MAX)
+		return refuse_field(why, "tool_results", "more than %d results", AGENT_CALLS_MAX);
+	r = check_results(ask, why);
+	if (r != 0)
+		return r;
+	if (ask->n_tools > AGENT_TOOLS_MAX)
+		return refuse_field(why, "tools", "more than %d tools", AGENT_TOOLS_MAX);
+	if (ask->agent.data && !chat_find_agent(chat, ask->agent))
+		return refuse_field(why, "agent", "there is no agent '%.*s'",
+				    (int)(ask->agent.len < 60 ? ask->agent.len : 60),
+				    ask->agent.data);
+	r = chat_check_room(chat, id, why);
+	if (r != 0)
+		return r;
+	c = conversation_find(chat, id);
+	if (c && ask->request_id.data && find_turn(c, ask->request_id))
+		return refuse_field(why, "request_id", "request_id is in progress already: %.*s",
+				    TEXT_ARGS(ask->request_id));
+	return 0;
+}
+
+int chat_send(struct services *s, const struct chat_ask *ask, const struct chat_sink *sink,
+	      struct chat_turn **ret_turn, struct why *why)
+{
+	struct chat *chat = s->chat;
+	struct text id = ask->conversation.data ? ask->conversation : TEXT(CHAT_DEFAULT);
+	struct conversation *c;
+	struct chat_turn *t;
+	int r = check_ask(chat, ask, id, why);
+
+	if (r != 0)
+		return r;
+	r = turn_new_ask(chat, id, ask, sink, &t);
+	if (r != 0)
+		return r;
+	c = conversation_get(chat, id);
+	if (!c) {
+		turn_free(chat, t);
+		return -ENOMEM;
+	}
+	t->in_send = true;
+	conversation_hold(c);
+	turn_queue(t, c);
+	conversation_let_go(c);
+	/* One that has ended already is freed here, where its owner learns of it. */
+	if (t->ended) {
+		turn_free(chat, t);
+		return 0;
+	}
+	t->in_send = false;
+	*ret_turn = t;
+	return 0;
+}
+
+static bool cancel_in(struct conversation *c, struct text request_id)
+{
+	struct chat_turn *t = find_turn(c, request_id);
+
+	/* All has come; it is only on its way to the store. */
+	if (!t || t->stage == STAGE_ENDS)
+		return false;
+	chat_turn_cancel(t);
+	return true;
+}
+
+bool chat_cancel(struct services *s, struct text conversation, struct text request_id)
+{
+	struct chat *chat = s->chat;
+
+	if (conversation.data) {
+		struct conversation *c = conversation_find(chat, conversation);
+
+		return c && cancel_in(c, request_id);
+	}
+	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
+		list_for_each (at, following, &chat->buckets[i]) {
+			if (cancel_in(list_entry(at, struct conversation, link), request_id))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* ---- the service ---- */
+
+static int mark_interrupted(struct services *s)
+{
+	int64_t n = 0;
+	int r = store_begin(s->store);
+
+	if (r != 0)
+		return r;
+	r = store_turn_interrupt(store_writer(s->store), 0, clock_utc_ms(), &n);
+	if (r != 0) {
+		store_rollback(s->store);
+		return r;
+	}
+	r = store_commit(s->store);
+	if (r == 0 && n > 0)
+		log_info("turns were interrupted", "n=%lld", (long long)n);
+	return r;
+}
+
+static int set_up(struct chat *chat, const struct chat_opts *opts, struct why *why)
+{
+	struct text system = text_of(opts->system ? opts->system : "");
+
+	chat->system = strndup(system.data, system.len);
+	if (!chat->system || !chat->agents)
+		return -ENOMEM;
+	chat->system_tokens = system.len > 0 ? message_tokens(system) : 0;
+	if (!opts->agent)
+		return 0;
+	chat->agent = chat_find_agent(chat, text_of(opts->agent));
+	if (!chat->agent)
+		return refuse(why, REFUSE_NOT_FOUND, "there is no agent '%.60s'", opts->agent);
+	return 0;
+}
+
+int chat_start(struct services *s, const struct chat_opts *opts, struct why *why)
+{
+	struct chat *chat = calloc(1, sizeof(*chat));
+	int r;
+
+	if (!chat) {
+		for (unsigned i = 0; i < opts->n_agents; i++)
+			agent_free(opts->agents[i]);
+		return -ENOMEM;
+	}
+	chat->services = s;
+	chat->loop = opts->loop;
+	chat->background = opts->background;
+	for (unsigned i = 0; i < CHAT_BUCKETS; i++)
+		list_init(&chat->buckets[i]);
+	list_init(&chat->idle);
+	list_init(&chat->telling);
+	chat->agents = calloc(opts->n_agents + 1, sizeof(chat->agents[0]));
+	if (chat->agents) {
+		memcpy(chat->agents, opts->agents, opts->n_agents * sizeof(chat->agents[0]));
+		chat->n_agents = opts->n_agents;
+	} else {
+		for (unsigned i = 0; i < opts->n_agents; i++)
+			agent_free(opts->agents[i]);
+	}
+	r = set_up(chat, opts, why);
+	if (r == 0)
+		r = timer_new(chat->loop, turn_tell_all, chat, &chat->teller);
+	if (r == 0)
+		r = mark_interrupted(s);
+	if (r != 0) {
+		chat_free(chat);
+		return r;
+	}
+	s->chat = chat;
+	return 0;
+}
+
+bool chat_idle(const struct chat *chat)
+{
+	return !chat || chat->n_turns == 0;
+}
+
+/* In a bucket; NULL: none. */
+static struct conversation *find_busy(struct list *bucket)
+{
+	list_for_each (at, following, bucket) {
+		struct conversation *c = list_entry(at, struct conversation, link);
+
+		if (c->n_waiting > 0 || (c->running && !c->running->cancelled))
+			return c;
+	}
+	return NULL;
+}
+
+void chat_stop(struct chat *chat)
+{
+	struct conversation *c;
+
+	if (!chat)
+		return;
+	chat->stopping = true;
+	/* One that has ended may take others with it, so each is looked for anew. */
+	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
+		while ((c = find_busy(&chat->buckets[i])))
+			conversation_cancel(c);
+	}
+}
+
+static void drop_conversation(struct conversation *c)
+{
+	struct list *first;
+
+	if (c->running)
+		turn_free(c->chat, c->running);
+	while ((first = list_first(&c->waiting))) {
+		list_remove(first);
+		turn_free(c->chat, list_entry(first, struct chat_turn, link));
+	}
+	free(c->destroy);
+	conversation_free(c);
+}
+
+void chat_free(struct chat *chat)
+{
+	struct list *first;
+
+	if (!chat)
+		return;
+	for (unsigned i = 0; i < chat->n_agents; i++)
+		agent_free(chat->agents[i]);
+	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
+		while ((first = list_first(&chat->buckets[i])))
+			drop_conversation(list_entry(first, struct conversation, link));
+	}
+	timer_free(chat->teller);
+	free(chat->agents);
+	free(chat->system);
+	free(chat);
+}

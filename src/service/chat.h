@@ -1,0 +1,245 @@
+/*
+ * Conversations with an agent.
+ *
+ * One turn at a time in a conversation, in the order they were asked; turns of different
+ * conversations run side by side. What was said is in the store before anybody is told
+ * so: the question before the agent starts, the text while it comes (a crash costs at
+ * most its last moments), the end before the answer.
+ *
+ * A conversation has a budget of tokens. Older turns that do not fit any more are not sent to
+ * the agent, but stay in the store; so do those that a summary stands for.
+ *
+ * Functions that take a lane read on that worker's connection; all others belong to the
+ * loop's thread. Texts that go in are copied; texts in callbacks are valid meanwhile.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/agent.h"
+#include "io/loop.h"
+#include "service/background.h"
+#include "service/memory.h"
+
+struct services;
+struct chat;
+struct chat_turn;
+
+#define CHAT_DEFAULT "default" /* the conversation of those who name none */
+
+enum {
+	CHAT_ID_MAX = 128,       /* bytes of a conversation's or a request's id */
+	CHAT_WAITING_MAX = 64,   /* turns that wait behind another in one conversation */
+	CHAT_TURNS_MAX = 1024,   /* turns in all */
+	CHAT_TEXT_MAX = 8 << 20, /* bytes of a question, or of an answer */
+	CHAT_PAGE_MAX = 2000,    /* messages, or conversations, in one page */
+};
+
+struct chat_opts {
+	struct loop *loop;
+	struct background background;
+	/* All that there are; become the chat's, on failure too. */
+	struct agent **agents;
+	unsigned n_agents;
+	const char *agent;  /* the default's name; NULL: there is none */
+	const char *system; /* the prompt that a conversation has unless it has its own; "" */
+};
+
+/* Sets s->chat. Before the first call, and on the loop's thread. What a crash left running is
+ * marked. Refuses a default agent that is none of the agents. */
+int chat_start(struct services *s, const struct chat_opts *opts, struct why *why);
+
+/* Begins nothing new; turns that run are cancelled and end as ever. Accepts NULL. */
+void chat_stop(struct chat *chat);
+
+/* Whether the last turn has ended and is in the store. True for NULL. */
+bool chat_idle(const struct chat *chat);
+
+/* After the last work has finished. Turns that are still open are told nothing any more.
+ * Accepts NULL. The loop must turn afterwards until children are reaped. */
+void chat_free(struct chat *chat);
+
+/* For the writer's thread, after a commit. Accepts NULL. */
+void chat_committed(struct chat *chat);
+
+/* Whether an id may name a conversation: 1 to CHAT_ID_MAX bytes, letters, digits, '.', '_',
+ * '-', ':' and '@', not only dots. Otherwise the refusal names `field`. */
+int chat_check_id(struct text id, const char *field, struct why *why);
+
+/* ---- a turn ---- */
+
+struct chat_result {
+	struct text call_id;
+	struct text text;
+	bool failed;
+};
+
+struct chat_ask {
+	struct text conversation; /* {NULL, 0}: CHAT_DEFAULT */
+	bool must_exist;          /* else it begins with this */
+	struct text request_id;   /* opaque; {NULL, 0}: 16 hex digits are made, in quotes */
+	struct text agent;        /* answers this turn; {NULL, 0}: the conversation's own */
+	struct text content;      /* {NULL, 0} with results */
+	const struct chat_result *results; /* of calls that the last turn ended with */
+	unsigned n_results;
+	const struct agent_tool *tools;
+	unsigned n_tools;
+	struct memory_asker by; /* whose memories may be quoted */
+};
+
+struct chat_answer {
+	int result; /* 0; else a refusal in why, or a fault */
+	const struct why *why;
+	struct text conversation;
+	struct text request_id;
+	struct text content; /* what came, whatever the outcome */
+	enum agent_outcome outcome;
+	const struct agent_call *calls;
+	unsigned n_calls;
+	struct agent_usage usage;
+	const char *error_type; /* of a failed agent: its type and words (REFUSE_INTERNAL) */
+	const char *error_text;
+};
+
+struct chat_sink {
+	/* All of the text so far, and where the new part begins. What comes in one turn of the
+	 * loop is told at once. May be NULL. */
+	void (*on_text)(void *arg, struct text whole, size_t from);
+	/* Once, the last; when what is told is on disk. May come before chat_send returns, and
+	 * then *ret_turn is not set. */
+	void (*on_done)(void *arg, const struct chat_answer *answer);
+	void *arg;
+};
+
+/*
+ * Asks. What is wrong with the ask itself is refused at once (on_done does not come then): a
+ * request id that is under way already in this conversation (REFUSE_PARAMS), an unknown
+ * agent, too many that wait (REFUSE_LIMIT). A client may leave: the turn goes on, and
+ * chat_turn_forget says that nobody listens.
+ */
+int chat_send(struct services *s, const struct chat_ask *ask, const struct chat_sink *sink,
+	      struct chat_turn **ret_turn, struct why *why);
+
+/* The id it has, valid as long as the turn. */
+struct text chat_turn_request(const struct chat_turn *t);
+
+/* on_done comes soon, with what came so far. */
+void chat_turn_cancel(struct chat_turn *t);
+
+/* No callback comes any more; the turn goes on. */
+void chat_turn_forget(struct chat_turn *t);
+
+/* Cancels the turn of that request id, running or waiting; conversation {NULL, 0}: whichever has
+ * it. False when there is none. */
+bool chat_cancel(struct services *s, struct text conversation, struct text request_id);
+
+/* ---- conversations ---- */
+
+struct chat_counts {
+	int64_t n_messages;
+	bool has_system;
+	/* tokens of what would be sent next; the first three make the total */
+	int64_t system;
+	int64_t tools;
+	int64_t messages;
+	int64_t total;
+	int64_t budget;
+	int64_t available; /* budget less the reserve */
+	bool running;
+};
+
+typedef void (*chat_counts_fn)(void *arg, int result, const struct chat_counts *counts,
+			       const struct why *why);
+
+/* fn comes once: before this returns if the conversation is at hand, else soon. One that does
+ * not exist is all zeroes, unless must_exist: then REFUSE_NOT_FOUND. */
+void chat_count(struct services *s, struct text conversation, bool must_exist, chat_counts_fn fn,
+		void *arg);
+
+typedef void (*chat_done_fn)(void *arg, int result, const struct why *why);
+
+/* What it does to turns that run: cancels them, and waits. REFUSE_NOT_FOUND. */
+void chat_destroy(struct services *s, struct text conversation, chat_done_fn fn, void *arg);
+
+struct chat_compacted {
+	bool compacted;
+	int64_t tokens_before;
+	int64_t tokens_after;
+};
+
+typedef void (*chat_compacted_fn)(void *arg, int result, const struct chat_compacted *done,
+				  const struct why *why);
+
+/*
+ * Puts a summary in the place of all turns but the newest two: the agent's own, or for one that
+ * cannot (recall) what the user said, shortened. Waits for its turn as a question does.
+ * Too little to gain: not compacted, and no error.
+ */
+void chat_compact(struct services *s, struct text conversation, bool must_exist,
+		  chat_compacted_fn fn, void *arg);
+
+struct chat_new {
+	struct text id;     /* {NULL, 0}: one is made */
+	struct text agent;  /* {NULL, 0}: the default */
+	struct text system; /* {NULL, 0}: the default */
+};
+
+/* On the writer's thread. REFUSE_PARAMS when the id is taken or cannot be, or the agent is not
+ * known. */
+int chat_create(struct services *s, struct arena *a, const struct chat_new *in, struct text *ret_id,
+		struct why *why);
+
+struct chat_info {
+	struct text id;
+	struct text agent; /* as it is now: its own or the default's */
+	bool has_system;
+	int64_t n_messages;
+	int64_t created_ms;
+	int64_t updated_ms;
+	bool running;
+};
+
+/* The one changed last first. */
+int chat_list(struct services *s, int lane, struct arena *a, int64_t offset, int64_t limit,
+	      struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total);
+
+enum chat_role { CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL };
+
+struct chat_message {
+	enum chat_role role;
+	struct text text;
+	struct text call_id; /* CHAT_TOOL */
+	bool failed;
+	const struct agent_call *calls;
+	unsigned n_calls;
+	int64_t tokens;
+	int64_t created_ms;
+	const char
+		*state; /* of its turn: "running", "done", "cancelled", "failed", "interrupted" */
+};
+
+/* Oldest first. */
+int chat_messages(struct services *s, int lane, struct arena *a, struct text conversation,
+		  bool must_exist, int64_t offset, int64_t limit, struct chat_message **ret_rows,
+		  unsigned *ret_n, int64_t *ret_total, struct why *why);
+
+/* ---- agents ---- */
+
+struct chat_agent_info {
+	const char *name;
+	const char *kind;
+	const char *model; /* or program; "" */
+	bool is_default;
+	bool ok;
+	const char *text; /* what is wrong, or what answered */
+	int64_t ms;       /* how long it took */
+};
+
+/* Asks all of them at once; fn comes once, when all have answered or 10 s are over. */
+typedef void (*chat_agents_fn)(void *arg, const struct chat_agent_info *agents, unsigned n);
+int chat_probe(struct services *s, chat_agents_fn fn, void *arg);
+
+/* How many tokens a text is taken for: a quarter of its characters, at least one; where no
+ * provider has counted. A message counts four more. */
+int64_t chat_estimate(struct text t);

@@ -1,0 +1,220 @@
+/* What an agent is to see of a conversation, read from the store on a reader's thread. */
+#include <errno.h>
+
+#include "service/chat_inner.h"
+#include "service/memory.h"
+#include "service/services.h"
+#include "store/store.h"
+
+enum { NOTES_MAX = 8 };
+
+static const char summary_words[] = "Summary of the conversation so far:\n";
+
+static enum agent_role agent_role(enum message_role role)
+{
+	switch (role) {
+	case MESSAGE_USER:
+		return AGENT_USER;
+	case MESSAGE_ASSISTANT:
+		return AGENT_ASSISTANT;
+	case MESSAGE_TOOL:
+		return AGENT_TOOL;
+	}
+	return AGENT_USER;
+}
+
+int chat_copy_calls(struct arena *a, const struct message_row *row,
+		    const struct agent_call **ret_calls)
+{
+	struct agent_call *calls;
+
+	*ret_calls = NULL;
+	if (row->n_calls == 0)
+		return 0;
+	calls = arena_alloc(a, row->n_calls * sizeof(calls[0]));
+	if (!calls)
+		return -ENOMEM;
+	for (unsigned i = 0; i < row->n_calls; i++)
+		calls[i] = (struct agent_call) {.id = row->calls[i].id,
+						.name = row->calls[i].name,
+						.arguments = row->calls[i].arguments};
+	*ret_calls = calls;
+	return 0;
+}
+
+static int copy_message(struct arena *a, const struct message_row *row, struct agent_message *to)
+{
+	*to = (struct agent_message) {
+		.role = agent_role(row->role),
+		.text = row->text,
+		.n_calls = row->n_calls,
+		.call_id = row->call_id,
+		.failed = row->failed,
+	};
+	return chat_copy_calls(a, row, &to->calls);
+}
+
+/* Stands for the turns that are not sent any more. */
+static int read_summary(struct connection *db, struct chat_turn *t, struct agent_message *to,
+			bool *ret_found)
+{
+	struct arena *a = &t->job.context;
+	size_t words = sizeof(summary_words) - 1;
+	struct conversation_row row;
+	char *text;
+	int r = store_conversation_find(db, t->name, a, &row, ret_found);
+
+	*ret_found = r == 0 && *ret_found && row.summary.len > 0;
+	if (!*ret_found)
+		return r;
+	text = arena_alloc(a, words + row.summary.len);
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, summary_words, words);
+	memcpy(text + words, row.summary.data, row.summary.len);
+	*to = (struct agent_message) {.role = AGENT_USER,
+				      .text = {.data = text, .len = words + row.summary.len}};
+	return 0;
+}
+
+static bool has_call(const struct agent_message *m, struct text id)
+{
+	for (unsigned i = 0; i < m->n_calls; i++) {
+		if (text_equal(m->calls[i].id, id))
+			return true;
+	}
+	return false;
+}
+
+static bool has_result(const struct agent_message *m, unsigned n, struct text id)
+{
+	for (unsigned i = 0; i < n && m[i].role == AGENT_TOOL; i++) {
+		if (text_equal(m[i].call_id, id))
+			return true;
+	}
+	return false;
+}
+
+/* The assistant's message that the results at `at` belong to; NULL: there is none before them. */
+static const struct agent_message *caller_of(const struct agent_message *messages, unsigned at)
+{
+	while (at > 0 && messages[at].role == AGENT_TOOL)
+		at--;
+	return messages[at].role == AGENT_ASSISTANT ? &messages[at] : NULL;
+}
+
+static unsigned count_calls(const struct agent_message *messages, unsigned n)
+{
+	unsigned n_calls = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		n_calls += messages[i].n_calls;
+	return n_calls;
+}
+
+/*
+ * Providers refuse a call without its result, and a result without its call. The asker may never
+ * have brought the one, and the other may be too old to be sent: a call gets a result that says so,
+ * and such a result is just something that was said.
+ */
+static int pair_calls(struct arena *a, struct agent_message **messages, unsigned *n)
+{
+	const struct agent_message *from = *messages;
+	unsigned n_calls = count_calls(from, *n);
+	struct agent_message *to = arena_alloc(a, (*n + n_calls + 1) * sizeof(to[0]));
+	unsigned k = 0;
+
+	if (!to)
+		return -ENOMEM;
+	for (unsigned i = 0; i < *n; i++) {
+		const struct agent_message *caller = caller_of(from, i);
+
+		to[k] = from[i];
+		if (from[i].role == AGENT_TOOL && (!caller || !has_call(caller, from[i].call_id)))
+			to[k] = (struct agent_message) {.role = AGENT_USER, .text = from[i].text};
+		k++;
+		for (unsigned c = 0; c < from[i].n_calls; c++) {
+			struct text id = from[i].calls[c].id;
+
+			if (!has_result(&from[i + 1], *n - i - 1, id))
+				to[k++] =
+					(struct agent_message) {.role = AGENT_TOOL,
+								.text = TEXT("no result was given"),
+								.call_id = id,
+								.failed = true};
+		}
+	}
+	*messages = to;
+	*n = k;
+	return 0;
+}
+
+int context_read(struct services *s, int lane, struct chat_turn *t, int64_t to_turn)
+{
+	struct connection *db = store_lane(s->store, lane);
+	struct arena *a = &t->job.context;
+	struct agent_message *messages;
+	struct message_row *rows;
+	bool summary = false;
+	unsigned n;
+	int r;
+
+	r = store_message_window(db, t->job.conversation, t->job.from_turn, to_turn, a, &rows, &n);
+	if (r != 0)
+		return r;
+	messages = arena_zalloc(a, (n + 1) * sizeof(messages[0]));
+	if (!messages)
+		return -ENOMEM;
+	if (t->job.has_summary)
+		r = read_summary(db, t, &messages[0], &summary);
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = copy_message(a, &rows[i], &messages[i + summary]);
+	n += summary;
+	if (r == 0)
+		r = pair_calls(a, &messages, &n);
+	t->job.ask = (struct agent_ask) {
+		.conversation = t->name,
+		.system = t->job.system,
+		.messages = messages,
+		.n_messages = n,
+		.tools = t->tools,
+		.n_tools = t->n_tools,
+		.first = t->job.first,
+	};
+	return r;
+}
+
+/* A memory that cannot be searched is no reason not to answer. */
+static int add_notes(struct services *s, int lane, struct chat_turn *t)
+{
+	const struct memory_query q = {.text = t->content, .by = t->by, .limit = NOTES_MAX};
+	struct arena *a = &t->job.context;
+	struct agent_note *notes;
+	struct memory *hits;
+	struct why why = {0};
+	unsigned n;
+
+	if (!t->content.data || memory_search(s, lane, a, &q, &hits, &n, &why) != 0)
+		return 0;
+	notes = arena_alloc(a, (n + 1) * sizeof(notes[0]));
+	if (!notes)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		notes[i] = (struct agent_note) {.text = hits[i].content,
+						.source = hits[i].source,
+						.created_ms = hits[i].created_ms};
+	t->job.ask.notes = notes;
+	t->job.ask.n_notes = n;
+	return 0;
+}
+
+int context_prepare(struct services *s, int lane, struct chat_turn *t)
+{
+	const struct agent_ops *ops = t->agent->ops;
+	struct agent_ask *ask = &t->job.ask;
+	int r = ops->wants_notes ? add_notes(s, lane, t) : 0;
+
+	if (r == 0 && ops->prepare)
+		r = ops->prepare(t->agent, &t->job.context, ask, &ask->prepared);
+	return r;
+}

@@ -1,0 +1,198 @@
+/* Conversations as they are in the store: made, listed, read. On the workers' threads. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "service/chat_inner.h"
+#include "service/services.h"
+#include "store/store.h"
+
+enum { PAGE_BYTES = 8 << 20, DEFAULT_PAGE = 200 };
+
+static int make_id(struct arena *a, struct text *ret_id)
+{
+	char uuid[UUID_LEN + 1];
+	int r = uuid4(uuid);
+
+	if (r != 0)
+		return r;
+	ret_id->data = arena_copy(a, uuid, 8);
+	ret_id->len = 8;
+	return ret_id->data ? 0 : -ENOMEM;
+}
+
+static int check_new(struct chat *chat, const struct chat_new *in, struct why *why)
+{
+	int r = in->id.data ? chat_check_id(in->id, "agent_id", why) : 0;
+
+	if (r != 0)
+		return r;
+	if (in->system.len > CHAT_TEXT_MAX)
+		return refuse(why, REFUSE_TOO_LARGE, "system_prompt is larger than %d bytes",
+			      CHAT_TEXT_MAX);
+	if (in->agent.data && !chat_find_agent(chat, in->agent))
+		return refuse_field(why, "model", "there is no agent '%.*s'",
+				    (int)(in->agent.len < 60 ? in->agent.len : 60), in->agent.data);
+	return 0;
+}
+
+int chat_create(struct services *s, struct arena *a, const struct chat_new *in, struct text *ret_id,
+		struct why *why)
+{
+	int64_t now = clock_utc_ms();
+	struct conversation_row row = {
+		.id = in->id,
+		.agent = in->agent,
+		.system = in->system,
+		.created_ms = now,
+		.updated_ms = now,
+	};
+	int r = check_new(s->chat, in, why);
+
+	if (r == 0 && !in->id.data)
+		r = make_id(a, &row.id);
+	if (r != 0)
+		return r;
+	r = store_conversation_add(store_writer(s->store), &row, &row.seq);
+	if (r == -EEXIST)
+		return refuse_field(why, "agent_id", "Agent already exists: %.*s",
+				    TEXT_ARGS(row.id));
+	if (r != 0)
+		return r;
+	s->chat->noted = true;
+	*ret_id = row.id;
+	return 0;
+}
+
+void chat_committed(struct chat *chat)
+{
+	if (!chat || !chat->noted)
+		return;
+	chat->noted = false;
+	atomic_fetch_add(&chat->made, 1);
+}
+
+static unsigned page_limit(int64_t limit)
+{
+	if (limit <= 0)
+		return DEFAULT_PAGE;
+	return limit < CHAT_PAGE_MAX ? (unsigned)limit : CHAT_PAGE_MAX;
+}
+
+static int64_t page_offset(int64_t offset)
+{
+	return offset > 0 ? offset : 0;
+}
+
+int chat_list(struct services *s, int lane, struct arena *a, int64_t offset, int64_t limit,
+	      struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total)
+{
+	const struct chat *chat = s->chat;
+	int64_t from = page_offset(offset);
+	struct conversation_row *rows;
+	struct chat_info *infos;
+	unsigned n;
+	int r;
+
+	r = store_conversation_list(store_lane(s->store, lane),
+				    from < UINT32_MAX ? (unsigned)from : UINT32_MAX,
+				    page_limit(limit), a, &rows, &n, ret_total);
+	if (r != 0)
+		return r;
+	infos = arena_alloc(a, (n + 1) * sizeof(infos[0]));
+	if (!infos)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		infos[i] = (struct chat_info) {
+			.id = rows[i].id,
+			.agent = rows[i].agent.data
+					 ? rows[i].agent
+					 : text_of(chat->agent ? chat->agent->name : NULL),
+			.has_system = rows[i].system.data || chat->system[0] != '\0',
+			.n_messages = rows[i].n_messages,
+			.created_ms = rows[i].created_ms,
+			.updated_ms = rows[i].updated_ms,
+			.running = rows[i].running,
+		};
+	*ret_rows = infos;
+	*ret_n = n;
+	return 0;
+}
+
+static const char *state_name(enum turn_state state)
+{
+	static const char *const names[] = {
+		[TURN_RUNNING] = "running",         [TURN_DONE] = "done",
+		[TURN_CANCELLED] = "cancelled",     [TURN_FAILED] = "failed",
+		[TURN_INTERRUPTED] = "interrupted",
+	};
+
+	return names[state];
+}
+
+static enum chat_role chat_role(enum message_role role)
+{
+	switch (role) {
+	case MESSAGE_USER:
+		return CHAT_USER;
+	case MESSAGE_ASSISTANT:
+		return CHAT_ASSISTANT;
+	case MESSAGE_TOOL:
+		return CHAT_TOOL;
+	}
+	return CHAT_USER;
+}
+
+static int copy_messages(struct arena *a, const struct message_row *rows, unsigned n,
+			 struct chat_message **ret_rows)
+{
+	struct chat_message *messages = arena_alloc(a, (n + 1) * sizeof(messages[0]));
+	int r = messages ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		messages[i] = (struct chat_message) {
+			.role = chat_role(rows[i].role),
+			.text = rows[i].text,
+			.call_id = rows[i].call_id,
+			.failed = rows[i].failed,
+			.n_calls = rows[i].n_calls,
+			.tokens = rows[i].tokens,
+			.created_ms = rows[i].created_ms,
+			.state = state_name(rows[i].turn_state),
+		};
+		r = chat_copy_calls(a, &rows[i], &messages[i].calls);
+	}
+	if (r == 0)
+		*ret_rows = messages;
+	return r;
+}
+
+int chat_messages(struct services *s, int lane, struct arena *a, struct text conversation,
+		  bool must_exist, int64_t offset, int64_t limit, struct chat_message **ret_rows,
+		  unsigned *ret_n, int64_t *ret_total, struct why *why)
+{
+	struct connection *db = store_lane(s->store, lane);
+	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
+	struct conversation_row row;
+	struct message_row *rows = NULL;
+	bool found;
+	unsigned n = 0;
+	int r = chat_check_id(id, "agent_id", why);
+
+	if (r == 0)
+		r = store_conversation_find(db, id, a, &row, &found);
+	if (r != 0)
+		return r;
+	*ret_total = 0;
+	if (!found && must_exist)
+		return refuse(why, REFUSE_NOT_FOUND, "Agent not found: %.*s", TEXT_ARGS(id));
+	if (found)
+		r = store_message_list(db, row.seq, page_offset(offset), page_limit(limit),
+				       PAGE_BYTES, a, &rows, &n, ret_total);
+	if (r == 0)
+		r = copy_messages(a, rows, n, ret_rows);
+	if (r == 0)
+		*ret_n = n;
+	return r;
+}
