@@ -77,10 +77,13 @@ static void write_words(struct call *c, const struct error_row *row, const struc
 		(struct text) {.data = field.len && !field.err ? data : NULL, .len = field.len});
 }
 
+/* Of an unknown method the sentence is only its name, which stands there already. */
 static void log_refusal(const struct call *c, const struct why *why)
 {
 	log_caused(LOG_LEVEL_INFO, "call refused", "dialect=%s method=%.*s why=%s",
-		   c->dialect->name, TEXT_ARGS(c->request.method), why->text);
+		   c->dialect->name, TEXT_ARGS(c->request.method),
+		   why->code == REFUSE_METHOD ? c->dialect->errors[REFUSE_METHOD].words
+					      : why->text);
 }
 
 static void explain_fault(struct call *c, int r)
@@ -179,6 +182,45 @@ struct done call_after(struct call *c, uint64_t ms, struct done (*then)(struct c
 	c->after_delay = then;
 	timer_start(c->delay, ms);
 	return call_later(c, delay_cancelled, NULL);
+}
+
+/* On a worker's thread. */
+static void work_run(struct job *job, int lane)
+{
+	struct call *c = list_entry(job, struct call, job);
+
+	c->lane = lane;
+	c->work_result = c->work(c);
+	job->keep = c->work_result == 0;
+}
+
+static void work_finished(struct job *job, int result)
+{
+	struct call *c = list_entry(job, struct call, job);
+
+	c->lane = -1;
+	/* As during a handler: the call stays whole until this has returned. */
+	c->handling = true;
+	(void)c->after_work(c, result != 0 ? result : c->work_result);
+	c->handling = false;
+	if (c->stage == CALL_ANSWERED)
+		session_answered(c->session, c);
+}
+
+struct done call_work(struct call *c, enum where where, int (*work)(struct call *c),
+		      struct done (*then)(struct call *c, int r))
+{
+	int r;
+
+	c->job.run = work_run;
+	c->job.finished = work_finished;
+	c->work = work;
+	c->after_work = then;
+	(void)call_later(c, NULL, NULL);
+	r = server_submit(c->server, &c->job, where);
+	if (r != 0)
+		return call_fail(c, r);
+	return done;
 }
 
 void call_cancel(struct call *c)

@@ -31,6 +31,7 @@ struct call {
 	const struct method *method;
 	struct jsonrpc_request request;
 	const struct value **given; /* by field, NULL where not given */
+	struct text place;          /* HTTP: what the "*" of its path stands for; else {NULL, 0} */
 	atomic_bool cancelled;      /* asked to stop; a slow handler looks now and then */
 	int lane;                   /* of the worker it runs on; -1: the writer, or the loop */
 	void *state;                /* the handler's own, between call_later and the answer */
@@ -43,6 +44,9 @@ struct call {
 	struct text source; /* what the tree was read from */
 	struct timer *delay;
 	struct done (*after_delay)(struct call *c);
+	int (*work)(struct call *c);
+	struct done (*after_work)(struct call *c, int r);
+	int work_result;
 	struct buf out;
 	struct json json;
 	void (*on_cancel)(struct call *c, void *arg);
@@ -97,6 +101,14 @@ struct done call_settled(const struct call *c);
 /* Answers after ms by calling `then`, unless it is cancelled before. For rows
  * with METHOD_LATER. */
 struct done call_after(struct call *c, uint64_t ms, struct done (*then)(struct call *c));
+
+/*
+ * For an ON_LOOP row with METHOD_LATER that needs the store on the way: `work` runs on the
+ * thread that `where` says and touches the call's own memory only; then `then` goes on, on
+ * the loop, with what it returned. What a writer's work changed stays only if that is 0.
+ */
+struct done call_work(struct call *c, enum where where, int (*work)(struct call *c),
+		      struct done (*then)(struct call *c, int r));
 
 /* Asks a call to stop. It answers by itself, soon or at its next look. */
 void call_cancel(struct call *c);

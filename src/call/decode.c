@@ -38,6 +38,8 @@ static int wrong_type(struct call *c, const struct field *f, const struct value 
 		f->type == FIELD_INT || f->type == FIELD_OBJECT || f->type == FIELD_ARRAY ? "an"
 											  : "a";
 
+	if (c->dialect->explain_field)
+		return c->dialect->explain_field(f, v, &c->why);
 	return refuse_field(&c->why, f->name, "%s must be %s %s, not %s", f->name, article,
 			    field_type_name(f->type), value_kind_name(v));
 }
@@ -118,6 +120,8 @@ static int decode_field(struct call *c, const struct field *f, const struct valu
 		*given = NULL;
 	if (*given)
 		return set_given(c, f, *given, in);
+	if (f->required && c->dialect->explain_field)
+		return c->dialect->explain_field(f, NULL, &c->why);
 	if (f->required)
 		return refuse_field(&c->why, f->name, "%s is required", f->name);
 	set_default(in, f);

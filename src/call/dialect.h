@@ -38,13 +38,18 @@ struct dialect {
 	struct jsonrpc_rules rules;
 	const struct error_row *errors; /* indexed by enum refusal */
 	bool plain_errors;              /* errors never carry data */
+	/* Words a parameter that is missing (v is NULL) or of another type. May be NULL. */
+	int (*explain_field)(const struct field *f, const struct value *v, struct why *why);
 
 	const struct method *methods;
 	unsigned n_methods;
 
-	/* HTTP: the paths that take calls, NULL-ended; what answers a notification;
-	 * and the body of an error outside JSON-RPC (NULL: a JSON-RPC error). */
+	/* HTTP: the paths that take calls, NULL-ended, where a last '*' stands for any name
+	 * (the call's `place`); what answers a notification; what answers a request that does
+	 * not come in time (0: 408); and the body of an error outside JSON-RPC (NULL: a
+	 * JSON-RPC error). */
 	const char *const *http_paths;
 	int http_silent_status;
+	int http_timeout_status;
 	void (*http_error)(struct buf *body, int status, const char *text);
 };

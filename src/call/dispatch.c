@@ -22,7 +22,9 @@ static int pin(struct call *c)
 	if (c->pinned)
 		return 0;
 	copy = arena_copy(&c->arena, c->source.data, c->source.len);
-	if (!copy)
+	if (copy && c->place.data)
+		c->place.data = arena_copy(&c->arena, c->place.data, c->place.len);
+	if (!copy || (c->place.len > 0 && !c->place.data))
 		return -ENOMEM;
 	if (c->tree)
 		value_rebase(c->tree, c->source.data, c->source.len, copy);
@@ -220,6 +222,7 @@ static int begin_batch(struct call *c)
 		return -ENOMEM;
 	b->refs = 1;
 	b->next = c->tree->first;
+	b->place = c->place;
 	b->arena = c->arena;
 	arena_init(&c->arena, c->arena.max);
 	/* No longer than a message that the client would be allowed. */
@@ -280,6 +283,7 @@ void dispatch_batch(struct session *s)
 	b->refs++;
 	c->tree = (struct value *)b->next;
 	c->pinned = true;
+	c->place = b->place;
 	b->next = b->next->next;
 	run_one(c);
 }

@@ -9,6 +9,7 @@ struct batch {
 	unsigned refs; /* its session, and the call that runs */
 	struct arena arena;
 	const struct value *next; /* the element that is not begun yet */
+	struct text place;        /* of all of them */
 	struct buf out;
 	bool any; /* something is to be answered */
 };

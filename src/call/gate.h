@@ -13,6 +13,13 @@ struct gate_refusal {
 	const char *extra; /* header lines, or NULL */
 };
 
+/* What a path's "*" stands for, its %40 read as '@'; nothing where there is none. */
+struct place {
+	char text[256];
+	size_t len;
+};
+
 /* In this order: Host and Origin (403), token (401, 403), method (405), path (404).
  * True: come in. */
-bool gate_check(const struct session *s, const struct http_request *r, struct gate_refusal *ret);
+bool gate_check(const struct session *s, const struct http_request *r, struct place *ret_place,
+		struct gate_refusal *ret);

@@ -88,6 +88,7 @@ static void wipe_call(struct call *c)
 	c->method = NULL;
 	c->request = (struct jsonrpc_request) {0};
 	c->given = NULL;
+	c->place = (struct text) {0};
 	atomic_store_explicit(&c->cancelled, false, memory_order_relaxed);
 	c->state = NULL;
 	c->batch = NULL;
@@ -224,6 +225,37 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 	return 0;
 }
 
+static bool listens_elsewhere(const struct server *s, const struct endpoint *e)
+{
+	list_for_each (at, following, &s->endpoints) {
+		if (at != &e->link)
+			return true;
+	}
+	return false;
+}
+
+bool server_unlisten(struct server *s, struct endpoint *e)
+{
+	if (!listens_elsewhere(s, e))
+		return false;
+	if (e->closed)
+		return true;
+	log_info("listener closed", "dialect=%s address=%s", e->dialect->name, e->address);
+	e->closed = true;
+	listener_close(e->listener);
+	e->listener = NULL;
+	/* Its calls may outlive its sessions, so it stays until the end, out of sight. */
+	list_remove(&e->link);
+	list_append(&s->closed_endpoints, &e->link);
+	list_for_each (at, following, &s->sessions) {
+		struct session *session = list_entry(at, struct session, link);
+
+		if (session->endpoint == e)
+			session_end(session);
+	}
+	return true;
+}
+
 static void close_listeners(struct server *s)
 {
 	list_for_each (at, following, &s->endpoints) {
@@ -334,6 +366,7 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 	s->started_ms = clock_steady_ms();
 	s->started_utc_ms = clock_utc_ms();
 	list_init(&s->endpoints);
+	list_init(&s->closed_endpoints);
 	list_init(&s->sessions);
 	list_init(&s->deadlines);
 	list_init(&s->detached);
@@ -366,11 +399,11 @@ static void drop_detached(struct server *s)
 	}
 }
 
-static void free_endpoints(struct server *s)
+static void free_endpoints(struct list *endpoints)
 {
 	struct list *first;
 
-	while ((first = list_first(&s->endpoints))) {
+	while ((first = list_first(endpoints))) {
 		list_remove(first);
 		free(list_entry(first, struct endpoint, link));
 	}
@@ -403,7 +436,8 @@ void server_free(struct server *s)
 	workers_free(s->workers);
 	drop_detached(s);
 	free_spare_calls(s);
-	free_endpoints(s);
+	free_endpoints(&s->endpoints);
+	free_endpoints(&s->closed_endpoints);
 	timer_free(s->clock);
 	timer_free(s->stop_timer);
 	conn_pool_free(s->pool);

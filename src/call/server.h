@@ -68,6 +68,7 @@ struct endpoint {
 	uint64_t bytes_out;
 	uint64_t n_dropped;   /* notifications that a slow client did not get */
 	const void *settings; /* the dialect's own */
+	bool closed;          /* by server_unlisten */
 	/* HTTP: "Bearer " and the token that calls must carry; "" for none. */
 	char bearer[256];
 };
@@ -78,6 +79,7 @@ struct server {
 	struct server_opts opts;
 	struct workers *workers; /* made when first needed */
 	struct list endpoints;
+	struct list closed_endpoints; /* by server_unlisten */
 	struct list sessions;
 	struct list deadlines; /* sessions that have begun to send an HTTP request */
 	struct list detached;  /* running calls whose client has left */
@@ -117,6 +119,12 @@ struct endpoint_opts {
 
 int server_listen(struct server *s, const struct endpoint_opts *opts,
 		  struct endpoint **ret_endpoint, struct why *why);
+
+/*
+ * Closes one listener, and its sessions when they have been answered; the others go on.
+ * False, and nothing happens, when there is no other.
+ */
+bool server_unlisten(struct server *s, struct endpoint *e);
 
 /* A connection that was made elsewhere, for tests. Takes fd. */
 int server_accept(struct server *s, struct endpoint *e, int fd, const struct peer *peer);

@@ -319,13 +319,13 @@ void session_answered(struct session *s, struct call *c)
 /* ---- messages ---- */
 
 /* Only what is asked of us over HTTP and passes the gate is a message. */
-static bool http_message(struct session *s, const struct http_request *r)
+static bool http_message(struct session *s, const struct http_request *r, struct place *ret_place)
 {
 	struct gate_refusal no;
 
 	s->http_keep_alive = r->keep_alive;
 	s->http_head = text_is(r->method, "HEAD");
-	if (gate_check(s, r, &no))
+	if (gate_check(s, r, ret_place, &no))
 		return true;
 	if (no.status == 401 || no.status == 403)
 		s->http_keep_alive = false;
@@ -337,18 +337,23 @@ static bool http_message(struct session *s, const struct http_request *r)
 
 static void start_message(struct session *s, const struct frame *frame)
 {
+	struct place place;
 	struct call *c;
 
+	place.len = 0;
 	disarm_deadline(s);
-	if (frame->http && !http_message(s, frame->http))
+	if (frame->http && !http_message(s, frame->http, &place))
 		return;
 	if (s->server->opts.log_messages)
 		log_message(s, "in", frame->data, frame->len);
 	c = dispatch_read(s, frame->data, frame->len, false);
-	if (c)
-		dispatch_run(c);
-	else
+	if (!c) {
 		session_end(s);
+		return;
+	}
+	/* Ours until this returns, as the message is: what goes on has its own copy. */
+	c->place = (struct text) {.data = place.len > 0 ? place.text : NULL, .len = place.len};
+	dispatch_run(c);
 }
 
 /* Only HTTP carries a token, and on TCP nothing else tells who comes. */
@@ -747,6 +752,8 @@ void session_close(struct session *s)
 
 void session_timed_out(struct session *s)
 {
+	int status = s->endpoint->dialect->http_timeout_status;
+
 	disarm_deadline(s);
 	if (!s->framing && speak(s, SPEAKS_HTTP) != 0) {
 		session_close(s);
@@ -756,6 +763,6 @@ void session_timed_out(struct session *s)
 	s->http_head = false;
 	s->closing = true;
 	if (is_http(s))
-		send_http_error(s, 408, NULL, "Request timeout");
+		send_http_error(s, status ? status : 408, NULL, "Request timeout");
 	session_pump(s);
 }

@@ -6,6 +6,7 @@
  */
 #include "check.h"
 
+#include <pthread.h>
 #include <semaphore.h>
 #include <sys/un.h>
 
@@ -186,6 +187,58 @@ static struct done handle_shout(struct call *c)
 	return call_reply(c);
 }
 
+static struct done handle_place(struct call *c)
+{
+	if (c->place.data)
+		json_text(call_result(c), c->place);
+	return call_reply(c);
+}
+
+static struct done handle_hold_place(struct call *c)
+{
+	sem_post(&held);
+	sem_wait(&go);
+	return handle_place(c);
+}
+
+/* How far call_work has come, and on which thread. */
+static int work_at;
+static pthread_t work_thread;
+
+static int work(struct call *c)
+{
+	const struct one_in *in = c->in;
+
+	work_thread = pthread_self();
+	work_at = c->lane;
+	return (int)in->n;
+}
+
+static struct done after_work(struct call *c, int r)
+{
+	assert_int_equal(c->lane, -1);
+	if (r != 0)
+		return call_fail(c, r);
+	json_bool(call_result(c), pthread_equal(work_thread, pthread_self()));
+	return call_reply(c);
+}
+
+static struct done handle_work(struct call *c)
+{
+	return call_work(c, WRITER, work, after_work);
+}
+
+static struct done handle_work_reader(struct call *c)
+{
+	return call_work(c, READER, work, after_work);
+}
+
+static struct done handle_unlisten(struct call *c)
+{
+	json_bool(call_result(c), server_unlisten(c->server, c->session->endpoint));
+	return call_reply(c);
+}
+
 static struct done handle_stop(struct call *c)
 {
 	server_stop(c->server);
@@ -224,6 +277,11 @@ static const struct method methods[] = {
 	{.name = "begun", .handle = handle_begun},
 	{.name = "shout", .handle = handle_shout},
 	{.name = "stop", .handle = handle_stop},
+	{.name = "place", .handle = handle_place},
+	{.name = "hold_place", .handle = handle_hold_place, .where = READER},
+	{.name = "work", .handle = handle_work, ONE, .flags = METHOD_LATER},
+	{.name = "work_reader", .handle = handle_work_reader, ONE, .flags = METHOD_LATER},
+	{.name = "unlisten", .handle = handle_unlisten},
 };
 
 /* ---- the dialects ---- */
@@ -266,7 +324,29 @@ static void plain_error(struct buf *body, int status, const char *text)
 	buf_printf(body, "{\"error\":\"%s\",\"status\":%d}", text, status);
 }
 
-static const struct dialect hooked = {DIALECT, .framing = SPEAKS_HTTP, .http_error = plain_error};
+static const struct dialect hooked = {DIALECT, .framing = SPEAKS_HTTP, .http_error = plain_error,
+				      .http_timeout_status = 400};
+
+static int own_words(const struct field *f, const struct value *v, struct why *why)
+{
+	return refuse_field(why, f->name, "%s? %s!", f->name, v ? value_kind_name(v) : "none");
+}
+
+static const struct dialect worded = {DIALECT, .framing = SPEAKS_LINE, .plain_errors = true,
+				      .explain_field = own_words};
+
+static const char *const place_paths[] = {"/", "/place/*", NULL};
+
+static const struct dialect places = {
+	.name = "places",
+	.message_max = 1 << 20,
+	.framing = SPEAKS_HTTP,
+	.errors = errors,
+	.methods = methods,
+	.n_methods = sizeof(methods) / sizeof(methods[0]),
+	.http_paths = place_paths,
+	.http_silent_status = 200,
+};
 
 /* ---- one test's world ---- */
 
@@ -546,7 +626,7 @@ static void errors_are_worded_by_the_table(void **state)
 	finish(&f);
 }
 
-static void a_sentence_cut_inside_a_character_is_still_json(void **state)
+static void a_long_sentence_is_cut_between_characters(void **state)
 {
 	char text[600] = "{'jsonrpc':'2.0','id':1,'method':'refuse','params':[6,'";
 	struct fixture f;
@@ -559,7 +639,7 @@ static void a_sentence_cut_inside_a_character_is_still_json(void **state)
 	say(&f, text);
 	hear(&f, "{'jsonrpc':'2.0','error':{'code':-32001,'message':'\xc3\xa9");
 	assert_true(client_wait(&f.client, &f.world, 160));
-	assert_non_null(memmem(f.client.in.data, f.client.in.len, "\xc3\xa9\xef\xbf\xbd\"}", 7));
+	assert_non_null(memmem(f.client.in.data, f.client.in.len, "\xc3\xa9\"}", 4));
 	finish(&f);
 }
 
@@ -1350,6 +1430,167 @@ static void http_requests_have_a_time_to_come_in(void **state)
 	finish(&f);
 }
 
+static void the_dialect_says_what_answers_a_late_request(void **state)
+{
+	struct limits limits = default_limits;
+	struct fixture f;
+
+	(void)state;
+	limits.read_timeout_ms = 1;
+	start_with(&f, &hooked, &limits);
+	say(&f, "POST / HTTP/1.1\r\n");
+	hear(&f,
+	     ANSWER("400 Bad Request", "close", "40", "{'error':'Request timeout','status':400}"));
+	hear_end(&f);
+	finish(&f);
+}
+
+static void post_to(struct fixture *f, const char *path, const char *method)
+{
+	char body[100], text[400];
+
+	snprintf(body, sizeof(body), "{'jsonrpc':'2.0','method':'%s','id':1}", method);
+	snprintf(text, sizeof(text),
+		 "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n%s", path,
+		 strlen(body), body);
+	say(f, text);
+}
+
+static void a_path_can_have_a_place(void **state)
+{
+	static const char *const none[] = {
+		"/place/",      "/place",  "/place/a/",  "/place/a/b", "/place/a?x=1", "/place/..",
+		"/place/a%20b", "/rpc",    "/place/a*",  "/place/*",   "/place/.",     "//",
+		"/placed",      "/Place/", "/place/a,b", "/place/~a",
+	};
+	struct client other;
+	struct fixture f;
+
+	(void)state;
+	start(&f, &places);
+	post_to(&f, "/place/aZ09._-:@", "place");
+	hear(&f,
+	     ANSWER("200 OK", "keep-alive", "45", "{'jsonrpc':'2.0','result':'aZ09._-:@','id':1}"));
+	/* on a thread it outlives the bytes that it came with */
+	post_to(&f, "/place/..b", "hold_place");
+	world_settle(&f.world);
+	sem_wait(&held);
+	assert_int_equal(client_init(&other, &f.world), 0);
+	say_to(&f, &other, POST("/place/other", "{'jsonrpc':'2.0','method':'place','id':1}", "41"));
+	assert_true(client_wait(&other, &f.world, 40));
+	client_done(&other);
+	sem_post(&go);
+	hear(&f, ANSWER("200 OK", "keep-alive", "39", "{'jsonrpc':'2.0','result':'..b','id':1}"));
+	post_to(&f, "/", "place");
+	hear(&f, ANSWER("200 OK", "keep-alive", "38", "{'jsonrpc':'2.0','result':null,'id':1}"));
+	/* and all calls of a batch have it */
+	sem_post(&go);
+	say(&f, POST("/place/x",
+		     "[{'jsonrpc':'2.0','method':'place','id':1},"
+		     "{'jsonrpc':'2.0','method':'hold_place','id':2}]",
+		     "90"));
+	hear(&f, ANSWER("200 OK", "keep-alive", "77",
+			"[{'jsonrpc':'2.0','result':'x','id':1},"
+			"{'jsonrpc':'2.0','result':'x','id':2}]"));
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		post_to(&f, none[i], "ping");
+		hear(&f, ANSWER("404 Not Found", "keep-alive", "89",
+				"{'jsonrpc':'2.0','error':{'code':-32600,"
+				"'message':'Not found. Use / or /rpc.'},'id':null}"));
+	}
+	finish(&f);
+}
+
+static void a_dialect_can_word_what_is_wrong_with_a_parameter(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &worded);
+	exchange(&f, CALL("one", "{}", "1"), ERROR("-32602", "Invalid params: n? none!", "1"));
+	exchange(&f, CALL("one", "{'n':null}", "1"),
+		 ERROR("-32602", "Invalid params: n? none!", "1"));
+	exchange(&f, CALL("one", "{'n':'5'}", "2"),
+		 ERROR("-32602", "Invalid params: n? string!", "2"));
+	exchange(&f, CALL("one", "{'n':5,'text':[]}", "3"),
+		 ERROR("-32602", "Invalid params: text? array!", "3"));
+	exchange(&f, CALL("one", "{'n':5}", "4"), RESULT("5", "4"));
+	finish(&f);
+}
+
+/* ---- work on the way ---- */
+
+static void a_call_on_the_loop_can_have_work_done_elsewhere(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f, CALL("work", "[0]", "1"), RESULT("false", "1"));
+	assert_int_equal(work_at, -1);
+	exchange(&f, CALL("work_reader", "[0]", "2"), RESULT("false", "2"));
+	assert_true(work_at >= 0);
+	exchange(&f, CALL("work", "[7]", "3"), ERROR("-32002", "Conflict", "3"));
+	/* a commit that fails has undone it */
+	commit_result = -EIO;
+	exchange(&f, CALL("work", "[0]", "4"),
+		 ERROR("-32603", "Internal error: Input/output error", "4"));
+	finish(&f);
+}
+
+static void work_goes_on_when_its_client_leaves(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	work_at = 77;
+	say(&f, CALL("work", "[0]", "1"));
+	client_done(&f.client);
+	while (work_at == 77 || f.world.server->n_calls > 0)
+		assert_true(world_turn(&f.world, NULL));
+	assert_int_equal(work_at, -1);
+	finish(&f);
+}
+
+/* ---- one listener of several ---- */
+
+static void a_listener_can_be_closed_alone(void **state)
+{
+	struct client idle, other;
+	struct endpoint *first;
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	first = f.world.endpoint;
+	exchange(&f, CALL("unlisten", "{}", "1"), RESULT("false", "1"));
+	assert_int_equal(client_init(&idle, &f.world), 0);
+	assert_int_equal(world_add_endpoint(&f.world, &sequential), 0);
+	assert_int_equal(client_init(&other, &f.world), 0);
+
+	/* what runs at it is answered, then its clients are closed */
+	say_to(&f, &idle, CALL("hold", "{}", "2"));
+	world_settle(&f.world);
+	sem_wait(&held);
+	exchange(&f, CALL("unlisten", "{}", "3"), RESULT("true", "3"));
+	hear_end(&f);
+	hear_nothing(&f, &idle);
+	sem_post(&go);
+	hear_from(&f, &idle, RESULT("'let go'", "2"));
+	assert_true(client_wait_eof(&idle, &f.world));
+	assert_true(first->closed);
+
+	say_to(&f, &other, CALL("ping", "{}", "4"));
+	hear_from(&f, &other, RESULT("'pong'", "4"));
+	say_to(&f, &other, CALL("unlisten", "{}", "5"));
+	hear_from(&f, &other, RESULT("false", "5"));
+	assert_false(f.stopped);
+	client_done(&idle);
+	client_done(&other);
+	finish(&f);
+}
+
 /* ---- notifications from the server ---- */
 
 static unsigned notify_all(struct fixture *f, struct text method, struct text params)
@@ -1500,7 +1741,7 @@ int main(void)
 		cmocka_unit_test(unknown_params_are_ignored_and_the_last_of_equal_wins),
 		cmocka_unit_test(a_result_is_null_unless_written),
 		cmocka_unit_test(errors_are_worded_by_the_table),
-		cmocka_unit_test(a_sentence_cut_inside_a_character_is_still_json),
+		cmocka_unit_test(a_long_sentence_is_cut_between_characters),
 		cmocka_unit_test(ids_second_where_the_rules_say),
 		cmocka_unit_test(notifications_are_not_answered),
 		cmocka_unit_test(readers_and_writers_are_answered),
@@ -1541,6 +1782,12 @@ int main(void)
 		cmocka_unit_test(http_errors_can_be_worded_by_the_dialect),
 		cmocka_unit_test(http_turns_strangers_away),
 		cmocka_unit_test(http_requests_have_a_time_to_come_in),
+		cmocka_unit_test(the_dialect_says_what_answers_a_late_request),
+		cmocka_unit_test(a_path_can_have_a_place),
+		cmocka_unit_test(a_dialect_can_word_what_is_wrong_with_a_parameter),
+		cmocka_unit_test(a_call_on_the_loop_can_have_work_done_elsewhere),
+		cmocka_unit_test(work_goes_on_when_its_client_leaves),
+		cmocka_unit_test(a_listener_can_be_closed_alone),
 		cmocka_unit_test(notifications_reach_one_or_all),
 		cmocka_unit_test(a_notification_over_the_limit_is_a_fault),
 		cmocka_unit_test(what_a_slow_client_misses_is_counted),
