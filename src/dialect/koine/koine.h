@@ -13,6 +13,10 @@ extern const struct dialect koine_dialect;
 extern const struct method koine_debug_methods[];
 extern const unsigned koine_n_debug_methods;
 
+/* Conversations, as they come. */
+extern const struct method koine_chat_methods[];
+extern const unsigned koine_n_chat_methods;
+
 /* Memory beyond ash's methods, and the store. */
 extern const struct method koine_memory_methods[];
 extern const unsigned koine_n_memory_methods;

@@ -1,0 +1,17 @@
+/* What every dialect with conversations reads and says alike. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/value.h"
+#include "service/chat.h"
+
+/*
+ * A request id in the one form it is compared and echoed in: its JSON, where "a" is written in
+ * one way only. REFUSE_PARAMS, without words, for what is neither string nor integer.
+ */
+int chat_wire_request_id(struct arena *a, const struct value *v, struct text *ret_id);
+
+/* "Internal error: ProviderError: …", whole: what a provider says may be long. False when it was
+ * something else that failed. buf_done either way. */
+bool chat_wire_agent_words(const struct chat_answer *a, struct buf *ret_words);

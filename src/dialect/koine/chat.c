@@ -1,0 +1,310 @@
+/*
+ * Conversations: one turn whose text comes in notifications before its answer, and
+ * which agents there are.
+ *
+ * The answer holds the whole text. So a client that does not read loses nothing by
+ * the pieces that are held back meanwhile, and one over HTTP gets none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "call/call.h"
+#include "call/session.h"
+#include "dialect/chat_wire.h"
+#include "dialect/koine/chat_in.h"
+#include "dialect/koine/koine.h"
+#include "service/services.h"
+
+enum { PIECE_MAX = 64 << 10 }; /* bytes of text in one notification */
+
+struct stream {
+	struct call *call;
+	struct chat_turn *turn; /* NULL: chat_send has not returned */
+	struct text conversation;
+	size_t sent; /* bytes of the text that the client was sent */
+	bool answered;
+};
+
+/* ---- text as it comes ---- */
+
+static void write_piece(struct buf *out, const struct stream *s, struct text piece)
+{
+	struct text id = chat_turn_request(s->turn);
+	struct json j = json_writer(out);
+
+	json_begin_object(&j);
+	json_member_str(&j, "jsonrpc", "2.0");
+	json_member_str(&j, "method", "chat.text");
+	json_key(&j, "params");
+	json_begin_object(&j);
+	json_key(&j, "request_id");
+	json_raw(&j, id.data, id.len);
+	json_member_text(&j, "conversation", s->conversation);
+	json_member_uint(&j, "offset", s->sent);
+	json_member_text(&j, "text", piece);
+	json_end_object(&j);
+	json_end_object(&j);
+}
+
+static int send_piece(struct stream *s, struct text piece)
+{
+	struct buf out;
+	int r;
+
+	buf_init(&out, 8 * PIECE_MAX);
+	write_piece(&out, s, piece);
+	r = out.err ? out.err : session_notify(s->call->session, out.data, out.len);
+	buf_done(&out);
+	return r;
+}
+
+/* What cannot be sent now goes with the next piece. */
+static void on_text(void *arg, struct text whole, size_t from)
+{
+	struct stream *s = arg;
+
+	(void)from;
+	while (s->turn && s->call->session && !s->call->request.silent) {
+		struct text piece = {.data = whole.data + s->sent, .len = whole.len - s->sent};
+
+		if (piece.len > PIECE_MAX)
+			piece.len = PIECE_MAX;
+		piece.len = utf8_whole(piece.data, piece.len);
+		if (piece.len == 0 || send_piece(s, piece) != 0)
+			return;
+		s->sent += piece.len;
+	}
+}
+
+/* ---- the answer ---- */
+
+static const char *const stops[] = {
+	[AGENT_DONE] = "end",      [AGENT_CALLS] = "tools",
+	[AGENT_LENGTH] = "length", [AGENT_CANCELLED] = "cancelled",
+	[AGENT_FAILED] = "failed",
+};
+
+/* As the model wrote them; what is no JSON is a string. */
+static void write_arguments(struct call *c, struct json *j, struct text arguments)
+{
+	struct value *v;
+
+	if (json_read(&c->arena, arguments.data, arguments.len, &json_default_limits, &v, NULL) ==
+	    0)
+		json_value(j, v);
+	else
+		json_text(j, arguments);
+}
+
+static void write_calls(struct call *c, struct json *j, const struct chat_answer *a)
+{
+	if (a->n_calls == 0)
+		return;
+	json_key(j, "tool_calls");
+	json_begin_array(j);
+	for (unsigned i = 0; i < a->n_calls; i++) {
+		json_begin_object(j);
+		json_member_text(j, "id", a->calls[i].id);
+		json_member_text(j, "name", a->calls[i].name);
+		json_key(j, "arguments");
+		write_arguments(c, j, a->calls[i].arguments);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void write_usage(struct json *j, const struct agent_usage *u)
+{
+	const struct {
+		const char *name;
+		int64_t n;
+	} counts[] = {
+		{"input", u->input},
+		{"output", u->output},
+		{"cache_read", u->cache_read},
+		{"cache_written", u->cache_written},
+	};
+
+	json_key(j, "tokens");
+	json_begin_object(j);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		if (counts[i].n >= 0)
+			json_member_int(j, counts[i].name, counts[i].n);
+	}
+	json_end_object(j);
+}
+
+static void write_answer(struct call *c, const struct chat_answer *a)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_text(j, "content", a->content.data ? a->content : TEXT(""));
+	json_key(j, "request_id");
+	json_raw(j, a->request_id.data, a->request_id.len);
+	json_member_text(j, "conversation", a->conversation);
+	json_member_str(j, "stop", stops[a->outcome]);
+	if (a->outcome == AGENT_CANCELLED)
+		json_member_bool(j, "cancelled", true);
+	write_calls(c, j, a);
+	write_usage(j, &a->usage);
+	json_end_object(j);
+}
+
+/* The agent's own words, where it was the agent: whole, and logged by the service. */
+static void fail(struct call *c, const struct chat_answer *a)
+{
+	CLEANUP(buf_donep) struct buf words;
+
+	if (chat_wire_agent_words(a, &words)) {
+		(void)call_fail_with(c, c->dialect->errors[REFUSE_INTERNAL].code,
+				     (struct text) {.data = words.data, .len = words.len},
+				     (struct text) {0});
+		return;
+	}
+	if (a->result > 0)
+		c->why = *a->why;
+	(void)call_fail(c, a->result);
+}
+
+static void on_done(void *arg, const struct chat_answer *a)
+{
+	struct stream *s = arg;
+	struct call *c = s->call;
+
+	/* Answering may end the call, and the stream with it. */
+	s->answered = true;
+	s->turn = NULL;
+	if (a->result != 0) {
+		fail(c, a);
+		return;
+	}
+	write_answer(c, a);
+	(void)call_reply(c);
+}
+
+static void on_cancel(struct call *c, void *arg)
+{
+	const struct stream *s = arg;
+
+	(void)c;
+	chat_turn_cancel(s->turn);
+}
+
+static struct done handle_stream(struct call *c)
+{
+	struct stream *s = arena_zalloc(&c->arena, sizeof(*s));
+	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = s};
+	struct chat_turn *turn = NULL;
+	struct chat_ask ask;
+	int r;
+
+	if (!s)
+		return call_fail(c, -ENOMEM);
+	r = chat_in_read(c->in, &c->arena, &ask, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	s->call = c;
+	s->conversation = ask.conversation.data ? ask.conversation : TEXT(CHAT_DEFAULT);
+	r = chat_send(call_services(c), &ask, &sink, &turn, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	if (s->answered)
+		return call_settled(c);
+	s->turn = turn;
+	return call_later(c, on_cancel, s);
+}
+
+/* ---- agents ---- */
+
+/* Outlives its call when that is cancelled: a probe cannot be. */
+struct probe {
+	struct call *call; /* NULL: it has answered */
+};
+
+static void write_agent(struct json *j, const struct chat_agent_info *a)
+{
+	json_begin_object(j);
+	json_member_str(j, "name", a->name);
+	json_member_str(j, "kind", a->kind);
+	json_member_str(j, "model", a->model);
+	json_member_bool(j, "default", a->is_default);
+	json_member_bool(j, "ok", a->ok);
+	json_member_str(j, "text", a->text ? a->text : "");
+	json_member_int(j, "ms", a->ms);
+	json_end_object(j);
+}
+
+static void on_agents(void *arg, const struct chat_agent_info *agents, unsigned n)
+{
+	struct probe *p = arg;
+	struct call *c = p->call;
+	struct json *j;
+
+	free(p);
+	if (!c)
+		return;
+	c->state = NULL;
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "agents");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		write_agent(j, &agents[i]);
+	json_end_array(j);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static void on_agents_cancel(struct call *c, void *arg)
+{
+	struct probe *p = arg;
+
+	p->call = NULL;
+	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+static struct done handle_agents(struct call *c)
+{
+	struct probe *p = malloc(sizeof(*p));
+	int r;
+
+	if (!p)
+		return call_fail(c, -ENOMEM);
+	p->call = c;
+	c->state = p;
+	r = chat_probe(call_services(c), on_agents, p);
+	if (r != 0) {
+		free(p);
+		return call_fail(c, r);
+	}
+	return c->state ? call_later(c, on_agents_cancel, p) : call_settled(c);
+}
+
+/* ---- the rows ---- */
+
+const struct method koine_chat_methods[] = {
+	{.name = "chat.stream",
+	 .doc = "Asks an agent; its text comes in chat.text notifications, then whole",
+	 .result = "{\"type\":\"object\",\"properties\":{\"content\":{\"type\":\"string\"},"
+		   "\"request_id\":{\"type\":[\"string\",\"integer\"]},"
+		   "\"conversation\":{\"type\":\"string\"},"
+		   "\"stop\":{\"enum\":[\"end\",\"tools\",\"length\",\"cancelled\"]},"
+		   "\"cancelled\":{\"const\":true},\"tool_calls\":{\"type\":\"array\"},"
+		   "\"tokens\":{\"type\":\"object\"}}}",
+	 .fields = chat_in_fields,
+	 .n_fields = N_CHAT_IN_FIELDS,
+	 .in_size = sizeof(struct chat_in),
+	 .handle = handle_stream,
+	 .flags = METHOD_LATER},
+	{.name = "chat.agents",
+	 .doc = "The agents there are, and whether they answer",
+	 .result = "{\"type\":\"object\",\"properties\":{\"agents\":{\"type\":\"array\","
+		   "\"items\":{\"type\":\"object\"}}}}",
+	 .handle = handle_agents,
+	 .flags = METHOD_LATER},
+};
+
+const unsigned koine_n_chat_methods = sizeof(koine_chat_methods) / sizeof(koine_chat_methods[0]);

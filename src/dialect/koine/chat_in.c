@@ -1,0 +1,204 @@
+#include "dialect/koine/chat_in.h"
+
+#include <errno.h>
+
+#include "dialect/chat_wire.h"
+#include "dialect/memory_who.h"
+#include "wire/json.h"
+
+const struct field chat_in_fields[N_CHAT_IN_FIELDS] = {
+	{.name = "content",
+	 .type = FIELD_STRING,
+	 .doc = "What is said; needed unless there are tool_results",
+	 .offset = offsetof(struct chat_in, content)},
+	{.name = "conversation",
+	 .type = FIELD_STRING,
+	 .doc = "Its name; \"default\" without. A new name begins one",
+	 .offset = offsetof(struct chat_in, conversation)},
+	{.name = "request_id",
+	 .type = FIELD_ANY,
+	 .doc = "A string or an integer to cancel it by; one is made without",
+	 .offset = offsetof(struct chat_in, request_id)},
+	{.name = "agent",
+	 .type = FIELD_STRING,
+	 .doc = "Who answers this time; the conversation's own without",
+	 .offset = offsetof(struct chat_in, agent)},
+	{.name = "tools",
+	 .type = FIELD_ARRAY,
+	 .doc = "What the agent may ask for: objects with name, description, parameters",
+	 .offset = offsetof(struct chat_in, tools)},
+	{.name = "tool_results",
+	 .type = FIELD_ARRAY,
+	 .doc = "Of the calls that the last turn ended with: objects with id, content, failed",
+	 .offset = offsetof(struct chat_in, tool_results)},
+	MEMORY_WHO(struct chat_in),
+};
+
+/* Whose field it is, which of them, and what it must be. */
+struct place {
+	const char *field;
+	unsigned at;
+	struct why *why;
+};
+
+static int wrong(const struct place *p, const char *member, const char *must)
+{
+	return refuse_field(p->why, p->field, "%s[%u].%s must be %s", p->field, p->at, member,
+			    must);
+}
+
+static int read_text(const struct place *p, const struct value *v, const char *member,
+		     bool required, struct text *ret)
+{
+	const struct value *found = value_find(v, member);
+
+	*ret = (struct text) {0};
+	if (!found || found->kind == VALUE_NULL)
+		return required ? wrong(p, member, "given") : 0;
+	if (found->kind != VALUE_STRING)
+		return wrong(p, member, "a string");
+	*ret = value_text(found);
+	return 0;
+}
+
+/* An id or a name, which cannot be "". */
+static int read_name(const struct place *p, const struct value *v, const char *member,
+		     struct text *ret)
+{
+	int r = read_text(p, v, member, true, ret);
+
+	return r == 0 && ret->len == 0 ? wrong(p, member, "given") : r;
+}
+
+static int read_schema(const struct place *p, struct arena *a, const struct value *v,
+		       struct text *ret)
+{
+	const struct value *found = value_find(v, "parameters");
+
+	*ret = (struct text) {0};
+	if (!found || found->kind == VALUE_NULL)
+		return 0;
+	if (found->kind != VALUE_OBJECT)
+		return wrong(p, "parameters", "an object");
+	return json_compact(a, found, ret);
+}
+
+/* An array of at most `max` objects, each of which becomes one of `size` bytes. */
+static int begin_list(const struct place *p, const struct value *list, struct arena *a, size_t size,
+		      unsigned max, void **ret)
+{
+	unsigned at = 0;
+
+	*ret = NULL;
+	if (!list)
+		return 0;
+	if (list->len > max)
+		return refuse_field(p->why, p->field, "%s: more than %u", p->field, max);
+	value_each (v, list) {
+		if (v->kind != VALUE_OBJECT)
+			return refuse_field(p->why, p->field, "%s[%u] must be an object", p->field,
+					    at);
+		at++;
+	}
+	*ret = arena_zalloc(a, size * (list->len + 1));
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int read_tools(const struct value *list, struct arena *a, struct chat_ask *ask,
+		      struct why *why)
+{
+	struct place p = {.field = "tools", .why = why};
+	struct agent_tool *tools;
+	void *room;
+	int r = begin_list(&p, list, a, sizeof(*tools), AGENT_TOOLS_MAX, &room);
+
+	if (r != 0 || !room)
+		return r;
+	tools = room;
+	value_each (v, list) {
+		r = read_name(&p, v, "name", &tools[p.at].name);
+		if (r == 0)
+			r = read_text(&p, v, "description", false, &tools[p.at].description);
+		if (r == 0)
+			r = read_schema(&p, a, v, &tools[p.at].schema);
+		if (r != 0)
+			return r;
+		p.at++;
+	}
+	ask->tools = tools;
+	ask->n_tools = p.at;
+	return 0;
+}
+
+static int read_failed(const struct place *p, const struct value *v, bool *ret)
+{
+	const struct value *found = value_find(v, "failed");
+
+	*ret = found && found->kind == VALUE_TRUE;
+	if (found && found->kind != VALUE_TRUE && found->kind != VALUE_FALSE &&
+	    found->kind != VALUE_NULL)
+		return wrong(p, "failed", "a boolean");
+	return 0;
+}
+
+static int read_results(const struct value *list, struct arena *a, struct chat_ask *ask,
+			struct why *why)
+{
+	struct place p = {.field = "tool_results", .why = why};
+	struct chat_result *results;
+	void *room;
+	int r = begin_list(&p, list, a, sizeof(*results), AGENT_CALLS_MAX, &room);
+
+	if (r != 0 || !room)
+		return r;
+	results = room;
+	value_each (v, list) {
+		r = read_name(&p, v, "id", &results[p.at].call_id);
+		if (r == 0)
+			r = read_text(&p, v, "content", true, &results[p.at].text);
+		if (r == 0)
+			r = read_failed(&p, v, &results[p.at].failed);
+		if (r != 0)
+			return r;
+		p.at++;
+	}
+	ask->results = results;
+	ask->n_results = p.at;
+	return 0;
+}
+
+static int read_request_id(const struct value *v, struct arena *a, struct chat_ask *ask,
+			   struct why *why)
+{
+	int r;
+
+	if (!v)
+		return 0;
+	if (v->kind == VALUE_STRING && v->len == 0)
+		return refuse_field(why, "request_id", "request_id must not be empty");
+	r = chat_wire_request_id(a, v, &ask->request_id);
+	if (r > 0)
+		return refuse_field(why, "request_id", "request_id must be a string or an integer");
+	return r;
+}
+
+int chat_in_read(const struct chat_in *in, struct arena *a, struct chat_ask *ret_ask,
+		 struct why *why)
+{
+	int r;
+
+	*ret_ask = (struct chat_ask) {
+		.conversation = in->conversation,
+		.agent = in->agent,
+		.content = in->content,
+		.by = {.user = in->who.user_id, .chat = in->who.chat_id},
+	};
+	r = read_request_id(in->request_id, a, ret_ask, why);
+	if (r == 0)
+		r = read_tools(in->tools, a, ret_ask, why);
+	if (r == 0)
+		r = read_results(in->tool_results, a, ret_ask, why);
+	if (r == 0 && !in->content.data && ret_ask->n_results == 0)
+		r = refuse_field(why, "content", "content is required");
+	return r;
+}

@@ -1,0 +1,339 @@
+/* Conversations side by side, made and ended from "/"; and the end of the server. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "call/server.h"
+#include "call/session.h"
+#include "dialect/chat_wire.h"
+#include "dialect/nexus/nexus.h"
+
+/* Below "/agent/" there is one conversation, and nothing that is about all of them. */
+static int check_root(struct call *c)
+{
+	if (c->place.data)
+		return refuse(&c->why, REFUSE_METHOD, "%s", c->method->name);
+	return 0;
+}
+
+/* ---- create ---- */
+
+/* Between the writer's work and the answer: c->state. */
+struct creation {
+	struct text id;
+	struct chat_turn *turn; /* of its first message, while somebody waits for it */
+};
+
+static int create(struct call *c)
+{
+	const struct create_in *in = c->in;
+	const struct chat_new wanted = {
+		.id = in->agent_id,
+		.agent = in->model,
+		.system = in->system_prompt,
+	};
+	struct creation *creation = c->state;
+
+	return chat_create(call_services(c), &c->arena, &wanted, &creation->id, &c->why);
+}
+
+static void begin_created(struct call *c, const struct creation *creation)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_text(j, "agent_id", creation->id);
+	json_key(j, "url");
+	/* Ids have no character that JSON would write otherwise. */
+	buf_printf(j->out, "\"/agent/%.*s\"", TEXT_ARGS(creation->id));
+	j->comma = true;
+}
+
+static struct done end_created(struct call *c)
+{
+	json_end_object(call_result(c));
+	return call_reply(c);
+}
+
+static const char *refusal_words(const struct chat_answer *a)
+{
+	return a->result > 0 && a->why && a->why->text[0] ? a->why->text : "Internal error";
+}
+
+static void write_error(struct json *j, const struct chat_answer *a)
+{
+	CLEANUP(buf_donep) struct buf words;
+	bool agent_failed = chat_wire_agent_words(a, &words);
+	enum refusal code =
+		agent_failed || a->result < 0 ? REFUSE_INTERNAL : (enum refusal)a->result;
+
+	json_begin_object(j);
+	json_key(j, "error");
+	json_begin_object(j);
+	json_member_int(j, "code", nexus_dialect.errors[code].code);
+	json_member_text(j, "message",
+			 agent_failed ? (struct text) {.data = words.data, .len = words.len}
+				      : text_of(refusal_words(a)));
+	json_end_object(j);
+	json_end_object(j);
+}
+
+static void write_initial(struct call *c, const struct chat_answer *a)
+{
+	struct json *j = call_result(c);
+
+	json_key(j, "initial_request_id");
+	json_raw(j, a->request_id.data, a->request_id.len);
+	json_key(j, "response");
+	if (nexus_answered(a))
+		nexus_write_answer(j, a);
+	else
+		write_error(j, a);
+}
+
+/* May come from within chat_send. */
+static void initial_done(void *arg, const struct chat_answer *a)
+{
+	struct call *c = arg;
+	struct creation *creation = c->state;
+
+	begin_created(c, creation);
+	write_initial(c, a);
+	(void)end_created(c);
+}
+
+static void initial_cancelled(struct call *c, void *arg)
+{
+	struct creation *creation = arg;
+
+	(void)c;
+	if (creation->turn)
+		chat_turn_cancel(creation->turn);
+}
+
+/* The message is on its way, and nobody waits for its answer. */
+static struct done reply_queued(struct call *c, struct creation *creation)
+{
+	struct text id = chat_turn_request(creation->turn);
+	struct json *j;
+
+	begin_created(c, creation);
+	j = call_result(c);
+	json_key(j, "initial_request_id");
+	json_raw(j, id.data, id.len);
+	json_member_str(j, "initial_status", "queued");
+	chat_turn_forget(creation->turn);
+	creation->turn = NULL;
+	return end_created(c);
+}
+
+static struct done send_initial(struct call *c)
+{
+	const struct create_in *in = c->in;
+	struct creation *creation = c->state;
+	const struct chat_sink sink = {.on_done = initial_done, .arg = c};
+	const struct chat_ask ask = {
+		.conversation = creation->id,
+		.must_exist = true,
+		.content = in->initial_message,
+		.by = nexus_asker(c),
+	};
+	int r;
+
+	(void)call_later(c, initial_cancelled, creation);
+	r = chat_send(call_services(c), &ask, &sink, &creation->turn, &c->why);
+	if (r != 0)
+		return nexus_fail(c, creation->id, r, NULL);
+	/* Without a turn it has ended already, and the call was answered. */
+	if (!in->wait_for_initial_response && creation->turn)
+		return reply_queued(c, creation);
+	return call_settled(c);
+}
+
+static struct done created(struct call *c, int r)
+{
+	const struct create_in *in = c->in;
+
+	if (r != 0)
+		return call_fail(c, r);
+	if (in->initial_message.data)
+		return send_initial(c);
+	begin_created(c, c->state);
+	return end_created(c);
+}
+
+struct done nexus_create_agent(struct call *c)
+{
+	const struct create_in *in = c->in;
+	int r = check_root(c);
+
+	if (r == 0 && in->initial_message.data && in->initial_message.len == 0)
+		r = refuse_field(&c->why, "initial_message", "initial_message cannot be empty");
+	c->state = arena_zalloc(&c->arena, sizeof(struct creation));
+	if (r == 0 && !c->state)
+		r = -ENOMEM;
+	if (r != 0)
+		return call_fail(c, r);
+	return call_work(c, WRITER, create, created);
+}
+
+/* ---- list ---- */
+
+static void write_null(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_null(j);
+}
+
+static void write_time(struct json *j, const char *key, int64_t ms)
+{
+	char text[ISO_OFFSET_LEN + 1];
+
+	clock_format_iso_offset(ms, text);
+	json_member_str(j, key, text);
+}
+
+/* What the original's tools show of one; what has no meaning here is null. */
+static void write_agent(struct json *j, const struct chat_info *info)
+{
+	json_begin_object(j);
+	json_member_text(j, "agent_id", info->id);
+	json_member_bool(j, "is_temp", info->id.len > 0 && info->id.data[0] == '.');
+	write_time(j, "created_at", info->created_ms);
+	json_member_int(j, "message_count", info->n_messages);
+	json_member_bool(j, "should_shutdown", false);
+	write_null(j, "parent_agent_id");
+	json_member_int(j, "child_count", 0);
+	json_member_bool(j, "halted_at_iteration_limit", false);
+	json_member_text(j, "model", info->agent);
+	write_time(j, "last_action_at", info->updated_ms);
+	write_null(j, "permission_level");
+	write_null(j, "cwd");
+	write_null(j, "write_paths");
+	json_end_object(j);
+}
+
+struct done nexus_list_agents(struct call *c)
+{
+	const struct agents_in *in = c->in;
+	struct chat_info *rows = NULL;
+	int64_t total = 0;
+	unsigned n = 0;
+	struct json *j;
+	int r = check_root(c);
+
+	if (r == 0)
+		r = nexus_check_page(c, in->offset, in->limit);
+	if (r == 0)
+		r = chat_list(call_services(c), c->lane, &c->arena, in->offset, in->limit, &rows,
+			      &n, &total);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "agents");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		write_agent(j, &rows[i]);
+	json_end_array(j);
+	json_member_int(j, "total", total);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- destroy ---- */
+
+static void destroyed(void *arg, int r, const struct why *why)
+{
+	struct call *c = arg;
+	const struct place_in *in = c->in;
+	struct json *j;
+
+	if (r != 0 && r != REFUSE_NOT_FOUND) {
+		(void)nexus_fail(c, in->agent_id, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "success", r == 0);
+	json_member_text(j, "agent_id", in->agent_id);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+struct done nexus_destroy_agent(struct call *c)
+{
+	const struct place_in *in = c->in;
+	int r = check_root(c);
+
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	chat_destroy(call_services(c), in->agent_id, destroyed, c);
+	return call_settled(c);
+}
+
+/* ---- the end ---- */
+
+static struct done reply_success(struct call *c, const char *message)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_bool(j, "success", true);
+	if (message)
+		json_member_str(j, "message", message);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static void shut_down(void *arg, int r, const struct why *why)
+{
+	struct call *c = arg;
+
+	if (r != 0)
+		(void)nexus_fail(c, c->place, r, why);
+	else
+		(void)reply_success(c, NULL);
+}
+
+static bool closes_listener_only(const struct call *c)
+{
+	const struct nexus_settings *settings = c->endpoint->settings;
+
+	if (c->endpoint->dialect != &nexus_dialect || !settings || !settings->shutdown_listener)
+		return false;
+	return server_unlisten(c->server, c->session->endpoint);
+}
+
+/* The answer is still sent: what stops lets calls end first. */
+static struct done stop_server(struct call *c, const char *message)
+{
+	const struct server_opts *opts = &c->server->opts;
+
+	if (!closes_listener_only(c)) {
+		if (!opts->on_stop_asked)
+			return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
+						   "this server cannot be stopped"));
+		opts->on_stop_asked(opts->arg, false);
+	}
+	return reply_success(c, message);
+}
+
+struct done nexus_shutdown(struct call *c)
+{
+	if (!c->place.data)
+		return stop_server(c, NULL);
+	(void)call_later(c, NULL, NULL);
+	chat_destroy(call_services(c), c->place, shut_down, c);
+	return call_settled(c);
+}
+
+struct done nexus_shutdown_server(struct call *c)
+{
+	int r = check_root(c);
+
+	if (r != 0)
+		return call_fail(c, r);
+	return stop_server(c, "Server shutting down");
+}

@@ -1,0 +1,185 @@
+/* What a conversation holds: how much, what, and less of it. */
+#include "base/clock.h"
+#include "dialect/nexus/nexus.h"
+
+/* ---- counts ---- */
+
+static struct text conversation_of(const struct call *c)
+{
+	const struct place_in *in = c->in;
+
+	return nexus_place(c, in->agent_id).conversation;
+}
+
+static void write_tokens(void *arg, int r, const struct chat_counts *n, const struct why *why)
+{
+	struct call *c = arg;
+	struct json *j;
+
+	if (r != 0) {
+		(void)nexus_fail(c, conversation_of(c), r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_int(j, "system", n->system);
+	json_member_int(j, "tools", n->tools);
+	json_member_int(j, "messages", n->messages);
+	json_member_int(j, "total", n->total);
+	json_member_int(j, "budget", n->budget);
+	json_member_int(j, "available", n->available);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static void write_context(void *arg, int r, const struct chat_counts *n, const struct why *why)
+{
+	struct call *c = arg;
+	struct json *j;
+
+	if (r != 0) {
+		(void)nexus_fail(c, conversation_of(c), r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_int(j, "message_count", n->n_messages);
+	json_member_bool(j, "system_prompt", n->has_system);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+/* Answers within this turn of the loop when the conversation is at hand. */
+static struct done count(struct call *c, chat_counts_fn fn)
+{
+	const struct place_in *in = c->in;
+	struct nexus_place at = nexus_place(c, in->agent_id);
+
+	(void)call_later(c, NULL, NULL);
+	chat_count(call_services(c), at.conversation, at.must_exist, fn, c);
+	return call_settled(c);
+}
+
+struct done nexus_get_tokens(struct call *c)
+{
+	return count(c, write_tokens);
+}
+
+struct done nexus_get_context(struct call *c)
+{
+	return count(c, write_context);
+}
+
+/* ---- messages ---- */
+
+static void write_calls(struct json *j, const struct chat_message *m)
+{
+	json_key(j, "tool_calls");
+	json_begin_array(j);
+	for (unsigned i = 0; i < m->n_calls; i++) {
+		json_begin_object(j);
+		json_member_text(j, "id", m->calls[i].id);
+		json_member_text(j, "name", m->calls[i].name);
+		/* A text: models do not always keep to JSON. */
+		json_member_text(j, "arguments", m->calls[i].arguments);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void write_message(struct json *j, const struct chat_message *m, int64_t index)
+{
+	static const char *const roles[] = {
+		[CHAT_USER] = "user",
+		[CHAT_ASSISTANT] = "assistant",
+		[CHAT_TOOL] = "tool",
+	};
+	char created[ISO_OFFSET_LEN + 1];
+
+	clock_format_iso_offset(m->created_ms, created);
+	json_begin_object(j);
+	json_member_int(j, "index", index);
+	json_member_str(j, "role", roles[m->role]);
+	json_member_text(j, "content", m->text.data ? m->text : TEXT(""));
+	json_member_text(j, "tool_call_id", m->call_id);
+	if (m->n_calls > 0)
+		write_calls(j, m);
+	json_member_int(j, "tokens", m->tokens);
+	json_member_str(j, "created_at", created);
+	json_member_str(j, "state", m->state);
+	json_end_object(j);
+}
+
+int nexus_check_page(struct call *c, int64_t offset, int64_t limit)
+{
+	if (offset < 0)
+		return refuse_field(&c->why, "offset", "offset must be a non-negative integer");
+	if (limit < 1 || limit > CHAT_PAGE_MAX)
+		return refuse_field(&c->why, "limit", "limit must be an integer between 1 and %d",
+				    CHAT_PAGE_MAX);
+	return 0;
+}
+
+struct done nexus_get_messages(struct call *c)
+{
+	const struct messages_in *in = c->in;
+	struct nexus_place at = nexus_place(c, in->agent_id);
+	struct chat_message *rows = NULL;
+	int64_t total = 0;
+	unsigned n = 0;
+	struct json *j;
+	int r = nexus_check_page(c, in->offset, in->limit);
+
+	if (r == 0)
+		r = chat_messages(call_services(c), c->lane, &c->arena, at.conversation,
+				  at.must_exist, in->offset, in->limit, &rows, &n, &total, &c->why);
+	if (r != 0)
+		return nexus_fail(c, at.conversation, r, NULL);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "agent_id", at.conversation);
+	json_member_int(j, "total", total);
+	json_member_int(j, "offset", in->offset);
+	json_member_int(j, "limit", in->limit);
+	json_key(j, "messages");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		write_message(j, &rows[i], in->offset + i);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- compact ---- */
+
+static void compact_done(void *arg, int r, const struct chat_compacted *done, const struct why *why)
+{
+	struct call *c = arg;
+	const struct compact_in *in = c->in;
+	struct json *j;
+
+	if (r != 0) {
+		(void)nexus_fail(c, nexus_place(c, in->agent_id).conversation, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "compacted", done->compacted);
+	if (!done->compacted)
+		json_member_str(j, "reason", "nothing_to_compact");
+	json_member_int(j, "tokens_before", done->tokens_before);
+	json_member_int(j, "tokens_after", done->tokens_after);
+	json_member_int(j, "tokens_saved", done->tokens_before - done->tokens_after);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+struct done nexus_compact(struct call *c)
+{
+	const struct compact_in *in = c->in;
+	struct nexus_place at = nexus_place(c, in->agent_id);
+
+	(void)call_later(c, NULL, NULL);
+	chat_compact(call_services(c), at.conversation, at.must_exist, compact_done, c);
+	return call_settled(c);
+}

@@ -1,0 +1,214 @@
+/* The portrait of nexus. */
+#include "dialect/nexus/nexus.h"
+
+static const struct error_row errors[N_REFUSALS] = {
+	[REFUSE_PARSE] = {-32700, "Invalid JSON", WORDS_BOTH, 400},
+	[REFUSE_REQUEST] = {-32600, "Invalid Request", WORDS_TEXT, 400},
+	[REFUSE_METHOD] = {-32601, "Method not found", WORDS_BOTH, 0},
+	[REFUSE_PARAMS] = {-32602, "Invalid params", WORDS_TEXT, 0},
+	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_BOTH, 0},
+	[REFUSE_NOT_FOUND] = {-32602, "Agent not found", WORDS_TEXT, 404},
+	[REFUSE_CONFLICT] = {-32602, "Conflict", WORDS_TEXT, 0},
+	[REFUSE_LIMIT] = {-32000, "Limit reached", WORDS_TEXT, 0},
+	[REFUSE_TOO_LARGE] = {-32000, "Too large", WORDS_TEXT, 0},
+	[REFUSE_UNAVAILABLE] = {-32000, "Unavailable", WORDS_TEXT, 0},
+	[REFUSE_FORBIDDEN] = {-32000, "Forbidden", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32000, "Timed out", WORDS_TEXT, 0},
+	[REFUSE_STOPPING] = {-32000, "Server shutting down", WORDS_TEXT, 0},
+	[REFUSE_CANCELLED] = {-32000, "Cancelled", WORDS_TEXT, 0},
+};
+
+#define AGENT_ID(in)                                                                               \
+	{                                                                                          \
+		.name = "agent_id", .type = FIELD_STRING,                                          \
+		.doc = "Another conversation than the default; over HTTP the path says it too",    \
+		.offset = offsetof(in, agent_id)                                                   \
+	}
+
+static const struct field send_fields[] = {
+	{.name = "content",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "What is said to the agent",
+	 .offset = offsetof(struct send_in, content)},
+	{.name = "request_id",
+	 .type = FIELD_ANY,
+	 .doc = "A string or an integer to cancel it by; one is made without",
+	 .offset = offsetof(struct send_in, request_id)},
+	AGENT_ID(struct send_in),
+};
+
+static const struct field cancel_fields[] = {
+	{.name = "request_id",
+	 .type = FIELD_ANY,
+	 .required = true,
+	 .doc = "As send was given it, or answered it",
+	 .offset = offsetof(struct cancel_in, request_id)},
+	AGENT_ID(struct cancel_in),
+};
+
+static const struct field place_fields[] = {AGENT_ID(struct place_in)};
+
+static const struct field agents_fields[] = {
+	{.name = "offset",
+	 .type = FIELD_INT,
+	 .doc = "How many of those changed last are left out",
+	 .offset = offsetof(struct agents_in, offset)},
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = CHAT_PAGE_MAX,
+	 .doc = "How many at most, 1 to 2000",
+	 .offset = offsetof(struct agents_in, limit)},
+};
+
+static const struct field messages_fields[] = {
+	{.name = "offset",
+	 .type = FIELD_INT,
+	 .doc = "How many of the oldest are left out",
+	 .offset = offsetof(struct messages_in, offset)},
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 200,
+	 .doc = "How many at most, 1 to 2000",
+	 .offset = offsetof(struct messages_in, limit)},
+	AGENT_ID(struct messages_in),
+};
+
+static const struct field compact_fields[] = {
+	{.name = "force",
+	 .type = FIELD_BOOL,
+	 .default_number = 1,
+	 .doc = "Accepted; it is always done where there is something to gain",
+	 .offset = offsetof(struct compact_in, force)},
+	AGENT_ID(struct compact_in),
+};
+
+static const struct field create_fields[] = {
+	{.name = "agent_id",
+	 .type = FIELD_STRING,
+	 .doc = "Its id; one is made without",
+	 .offset = offsetof(struct create_in, agent_id)},
+	{.name = "system_prompt",
+	 .type = FIELD_STRING,
+	 .doc = "Instead of the configured one",
+	 .offset = offsetof(struct create_in, system_prompt)},
+	{.name = "model",
+	 .type = FIELD_STRING,
+	 .doc = "The name of a configured agent; the default without",
+	 .offset = offsetof(struct create_in, model)},
+	{.name = "initial_message",
+	 .type = FIELD_STRING,
+	 .doc = "A first message to it",
+	 .offset = offsetof(struct create_in, initial_message)},
+	{.name = "wait_for_initial_response",
+	 .type = FIELD_BOOL,
+	 .doc = "Answers when that message is answered",
+	 .offset = offsetof(struct create_in, wait_for_initial_response)},
+};
+
+static const struct field destroy_fields[] = {
+	{.name = "agent_id",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "Which one",
+	 .offset = offsetof(struct place_in, agent_id)},
+};
+
+#define OBJECT "{\"type\":\"object\"}"
+
+static const struct method methods[] = {
+	{.name = "send",
+	 .doc = "Says something to the agent and answers with all that it says",
+	 .result = "{\"type\":\"object\",\"properties\":{\"content\":{\"type\":\"string\"},"
+		   "\"request_id\":{},\"cancelled\":{\"const\":true}}}",
+	 FIELDS(send_fields),
+	 .in_size = sizeof(struct send_in),
+	 .handle = nexus_send,
+	 .flags = METHOD_LATER},
+	{.name = "cancel",
+	 .doc = "Ends a send that is under way; what came is kept",
+	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"},"
+		   "\"request_id\":{},\"reason\":{\"type\":\"string\"}}}",
+	 FIELDS(cancel_fields),
+	 .in_size = sizeof(struct cancel_in),
+	 .handle = nexus_cancel,
+	 .flags = METHOD_LATER | METHOD_OVERTAKES},
+	{.name = "get_tokens",
+	 .doc = "How many tokens the conversation takes, and how many it may",
+	 .result = OBJECT,
+	 FIELDS(place_fields),
+	 .in_size = sizeof(struct place_in),
+	 .handle = nexus_get_tokens,
+	 .flags = METHOD_LATER},
+	{.name = "get_context",
+	 .doc = "How many messages the conversation has, and whether a system prompt",
+	 .result = OBJECT,
+	 FIELDS(place_fields),
+	 .in_size = sizeof(struct place_in),
+	 .handle = nexus_get_context,
+	 .flags = METHOD_LATER},
+	{.name = "get_messages",
+	 .doc = "The messages of the conversation, oldest first",
+	 .result = OBJECT,
+	 FIELDS(messages_fields),
+	 .in_size = sizeof(struct messages_in),
+	 .handle = nexus_get_messages,
+	 .where = READER},
+	{.name = "compact",
+	 .doc = "Puts a summary in the place of older turns",
+	 .result = OBJECT,
+	 FIELDS(compact_fields),
+	 .in_size = sizeof(struct compact_in),
+	 .handle = nexus_compact,
+	 .flags = METHOD_LATER},
+	{.name = "create_agent",
+	 .doc = "Begins another conversation",
+	 .result = OBJECT,
+	 FIELDS(create_fields),
+	 .in_size = sizeof(struct create_in),
+	 .handle = nexus_create_agent,
+	 .flags = METHOD_LATER},
+	{.name = "list_agents",
+	 .doc = "All conversations, the one changed last first",
+	 .result = OBJECT,
+	 FIELDS(agents_fields),
+	 .in_size = sizeof(struct agents_in),
+	 .handle = nexus_list_agents,
+	 .where = READER},
+	{.name = "destroy_agent",
+	 .doc = "Ends a conversation",
+	 .result = OBJECT,
+	 FIELDS(destroy_fields),
+	 .in_size = sizeof(struct place_in),
+	 .handle = nexus_destroy_agent,
+	 .flags = METHOD_LATER},
+	{.name = "shutdown",
+	 .doc = "Stops the server; below /agent/ID, ends that conversation",
+	 .result = OBJECT,
+	 .handle = nexus_shutdown,
+	 .flags = METHOD_LATER},
+	{.name = "shutdown_server",
+	 .doc = "Stops the server",
+	 .result = OBJECT,
+	 .handle = nexus_shutdown_server},
+};
+
+static const char *const paths[] = {"/", "/rpc", "/agent/*", NULL};
+
+const struct dialect nexus_dialect = {
+	.name = "nexus",
+	.framing = SPEAKS_HTTP,
+	.message_max = 1 << 20,
+	.rules = {.flags = JSONRPC_ID_SECOND | JSONRPC_NO_BATCH | JSONRPC_NO_POSITIONAL |
+			   JSONRPC_NULL_ID_SILENT | JSONRPC_FAULT_NULL_ID,
+		  .explain = nexus_explain_envelope},
+	.errors = errors,
+	.plain_errors = true,
+	.explain_field = nexus_explain_field,
+	.methods = methods,
+	.n_methods = sizeof(methods) / sizeof(methods[0]),
+	.http_paths = paths,
+	.http_silent_status = 200,
+	.http_timeout_status = 400,
+	.http_error = nexus_http_error,
+};

@@ -1,0 +1,165 @@
+/* A question and its answer; and the end of a question. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "call/server.h"
+#include "dialect/chat_wire.h"
+#include "dialect/nexus/nexus.h"
+
+struct nexus_place nexus_place(const struct call *c, struct text agent_id)
+{
+	struct text named = c->place.data ? c->place : agent_id;
+
+	if (named.data)
+		return (struct nexus_place) {.conversation = named, .must_exist = true};
+	return (struct nexus_place) {.conversation = TEXT(CHAT_DEFAULT)};
+}
+
+struct done nexus_fail(struct call *c, struct text conversation, int r, const struct why *why)
+{
+	if (r > 0 && why)
+		c->why = *why;
+	/* A path that no conversation can have is one that does not exist. */
+	if (r == REFUSE_PARAMS && c->place.len > CHAT_ID_MAX)
+		r = REFUSE_NOT_FOUND;
+	if (r == REFUSE_NOT_FOUND)
+		refuse(&c->why, REFUSE_NOT_FOUND, "Agent not found: %.*s", TEXT_ARGS(conversation));
+	return call_fail(c, r);
+}
+
+/* On a port without a token it may be anybody on this machine: they hear what is common,
+ * and nobody's own. */
+struct memory_asker nexus_asker(const struct call *c)
+{
+	if (c->endpoint->tcp && !c->endpoint->bearer[0])
+		return (struct memory_asker) {.user = TEXT("nexus")};
+	return (struct memory_asker) {0};
+}
+
+void nexus_write_answer(struct json *j, const struct chat_answer *a)
+{
+	json_begin_object(j);
+	json_member_text(j, "content", a->content.data ? a->content : TEXT(""));
+	json_key(j, "request_id");
+	json_raw(j, a->request_id.data, a->request_id.len);
+	if (a->outcome == AGENT_CANCELLED)
+		json_member_bool(j, "cancelled", true);
+	json_end_object(j);
+}
+
+bool nexus_answered(const struct chat_answer *a)
+{
+	return a->result == 0 || a->outcome == AGENT_CANCELLED;
+}
+
+static void fail_send(struct call *c, const struct chat_answer *a)
+{
+	CLEANUP(buf_donep) struct buf words;
+
+	if (chat_wire_agent_words(a, &words))
+		(void)call_fail_with(c, c->dialect->errors[REFUSE_INTERNAL].code,
+				     (struct text) {.data = words.data, .len = words.len},
+				     (struct text) {0});
+	else
+		(void)nexus_fail(c, a->conversation, a->result, a->why);
+}
+
+static void send_done(void *arg, const struct chat_answer *a)
+{
+	struct call *c = arg;
+
+	if (!nexus_answered(a)) {
+		fail_send(c, a);
+		return;
+	}
+	nexus_write_answer(call_result(c), a);
+	(void)call_reply(c);
+}
+
+/* The call is asked to stop, not the turn to be forgotten: it answers with what came. */
+static void send_cancelled(struct call *c, void *arg)
+{
+	(void)arg;
+	if (c->state)
+		chat_turn_cancel(c->state);
+}
+
+struct done nexus_send(struct call *c)
+{
+	const struct send_in *in = c->in;
+	const struct chat_sink sink = {.on_done = send_done, .arg = c};
+	struct nexus_place at = nexus_place(c, in->agent_id);
+	struct chat_ask ask = {
+		.conversation = at.conversation,
+		.must_exist = at.must_exist,
+		.content = in->content,
+		.by = nexus_asker(c),
+	};
+	struct chat_turn *turn = NULL;
+	int r = nexus_request_id(c, in->request_id, &ask.request_id);
+
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, send_cancelled, NULL);
+	r = chat_send(call_services(c), &ask, &sink, &turn, &c->why);
+	if (r != 0)
+		return nexus_fail(c, at.conversation, r, NULL);
+	c->state = turn;
+	return call_settled(c);
+}
+
+/* ---- cancel ---- */
+
+static void write_cancelled(struct call *c, struct text id, bool cancelled)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_bool(j, "cancelled", cancelled);
+	json_key(j, "request_id");
+	json_raw(j, id.data, id.len);
+	if (!cancelled)
+		json_member_str(j, "reason", "not_found_or_completed");
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+/* Nothing was cancelled: is there such a conversation at all? */
+static void cancel_counted(void *arg, int r, const struct chat_counts *counts,
+			   const struct why *why)
+{
+	struct call *c = arg;
+	const struct cancel_in *in = c->in;
+	const struct text *id = c->state;
+
+	(void)counts;
+	if (r != 0)
+		(void)nexus_fail(c, nexus_place(c, in->agent_id).conversation, r, why);
+	else
+		write_cancelled(c, *id, false);
+}
+
+struct done nexus_cancel(struct call *c)
+{
+	const struct cancel_in *in = c->in;
+	struct nexus_place at = nexus_place(c, in->agent_id);
+	struct text *id = arena_zalloc(&c->arena, sizeof(*id));
+	int r = id ? nexus_request_id(c, in->request_id, id) : -ENOMEM;
+
+	if (r == 0 && !id->data)
+		r = refuse_field(&c->why, "request_id", "Missing required parameter: request_id");
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	c->state = id;
+	/* On koine's own socket nobody has a place, and ids are looked for everywhere. */
+	if (!at.must_exist && c->dialect != &nexus_dialect)
+		at.conversation = (struct text) {0};
+	if (chat_cancel(call_services(c), at.conversation, *id))
+		write_cancelled(c, *id, true);
+	else if (at.must_exist)
+		chat_count(call_services(c), at.conversation, true, cancel_counted, c);
+	else
+		write_cancelled(c, *id, false);
+	return call_settled(c);
+}

@@ -1,0 +1,145 @@
+/*
+ * What is wrong, in the original's words: its clients, and the people who read their
+ * output, know Python's names of types.
+ */
+#include "dialect/nexus/nexus.h"
+
+#include <stdio.h>
+
+#include "dialect/chat_wire.h"
+
+enum { SHOWN = 80 }; /* bytes of a wrong value that are shown to its sender */
+
+static bool is_integer(const struct value *v)
+{
+	for (uint32_t i = 0; i < v->raw_len; i++)
+		if (v->raw[i] == '.' || v->raw[i] == 'e' || v->raw[i] == 'E')
+			return false;
+	return true;
+}
+
+const char *nexus_type_name(const struct value *v)
+{
+	switch ((enum value_kind)(v ? v->kind : VALUE_NULL)) {
+	case VALUE_NULL:
+		break;
+	case VALUE_FALSE:
+	case VALUE_TRUE:
+		return "bool";
+	case VALUE_NUMBER:
+		return is_integer(v) ? "int" : "float";
+	case VALUE_STRING:
+		return "str";
+	case VALUE_ARRAY:
+		return "list";
+	case VALUE_OBJECT:
+		return "dict";
+	}
+	return "NoneType";
+}
+
+/* Cut where a character begins. */
+static int shown_len(const char *text, size_t len)
+{
+	if (len <= SHOWN)
+		return (int)len;
+	len = SHOWN;
+	while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+		len--;
+	return (int)len;
+}
+
+/* As Python would print it, strings with plain characters and simple values at least. */
+static int refuse_version(const struct value *v, struct why *why)
+{
+	static const char words[] = "jsonrpc must be '2.0', got: ";
+
+	switch ((enum value_kind)(v ? v->kind : VALUE_NULL)) {
+	case VALUE_NULL:
+		break;
+	case VALUE_FALSE:
+		return refuse(why, REFUSE_REQUEST, "%sFalse", words);
+	case VALUE_TRUE:
+		return refuse(why, REFUSE_REQUEST, "%sTrue", words);
+	case VALUE_STRING:
+		return refuse(why, REFUSE_REQUEST, "%s'%.*s'", words, shown_len(v->text, v->len),
+			      v->text);
+	case VALUE_NUMBER:
+	case VALUE_ARRAY:
+	case VALUE_OBJECT:
+		return refuse(why, REFUSE_REQUEST, "%s%.*s", words, shown_len(v->raw, v->raw_len),
+			      v->raw);
+	}
+	return refuse(why, REFUSE_REQUEST, "%sNone", words);
+}
+
+int nexus_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why)
+{
+	const char *type = nexus_type_name(v);
+
+	switch (fault) {
+	case JSONRPC_NOT_OBJECT:
+		return refuse(why, REFUSE_REQUEST, "Request must be a JSON object");
+	case JSONRPC_NO_VERSION:
+		return refuse_version(v, why);
+	case JSONRPC_NO_METHOD:
+		if (v && v->kind == VALUE_STRING)
+			return refuse(why, REFUSE_REQUEST, "method must not be empty");
+		return refuse(why, REFUSE_REQUEST, "method must be a string, got: %s", type);
+	case JSONRPC_BAD_PARAMS:
+		return refuse(why, REFUSE_REQUEST, "params must be object or array, got: %s", type);
+	case JSONRPC_POSITIONAL:
+		return refuse(why, REFUSE_REQUEST,
+			      "Positional params (array) not supported, use named params (object)");
+	case JSONRPC_BAD_ID:
+		break;
+	}
+	return refuse(why, REFUSE_REQUEST, "id must be string, number, or null, got: %s", type);
+}
+
+int nexus_explain_field(const struct field *f, const struct value *v, struct why *why)
+{
+	if (!v)
+		return refuse_field(why, f->name, "Missing required parameter: %s", f->name);
+	return refuse_field(why, f->name, "%s must be %s, got: %s", f->name,
+			    field_type_name(f->type), nexus_type_name(v));
+}
+
+/* The original's clients read the first two as answers, and its other errors are not. */
+void nexus_http_error(struct buf *body, int status, const char *text)
+{
+	struct json j = json_writer(body);
+
+	if (status == 401 || status == 403) {
+		jsonrpc_write_error(&nexus_dialect.rules, &j, (struct text) {0},
+				    nexus_dialect.errors[REFUSE_REQUEST].code, text_of(text),
+				    (struct text) {0});
+		return;
+	}
+	buf_add_str(body, "{\"error\": ");
+	json_str(&j, text);
+	buf_add_char(body, '}');
+}
+
+static bool is_none(const struct value *v)
+{
+	int64_t n;
+
+	if (!v || v->kind == VALUE_NULL)
+		return true;
+	return (v->kind == VALUE_STRING && v->len == 0) || (value_int(v, &n) && n == 0);
+}
+
+int nexus_request_id(struct call *c, const struct value *v, struct text *ret_id)
+{
+	int r;
+
+	*ret_id = (struct text) {0};
+	if (is_none(v))
+		return 0;
+	r = chat_wire_request_id(&c->arena, v, ret_id);
+	if (r <= 0)
+		return r;
+	return refuse_field(&c->why, "request_id", "request_id must be string or integer, got: %s",
+			    nexus_type_name(v));
+}
