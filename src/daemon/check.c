@@ -8,8 +8,12 @@
 #include <sysexits.h>
 
 #include "base/cleanup.h"
+#include "daemon/agents.h"
 #include "daemon/daemon.h"
 #include "daemon/model.h"
+#include "dialect/nexus/nexus.h"
+#include "io/address_inet.h"
+#include "store/store.h"
 
 /* Whether somebody accepts connections at the path. */
 static bool answers(const char *path)
@@ -39,6 +43,29 @@ static bool check_unix(const char *path, struct why *why)
 	return true;
 }
 
+/* Bound for a moment, but nobody could connect. */
+static bool check_port(const struct address *a, struct why *why)
+{
+	struct sockaddr_storage addr;
+	const int on = 1;
+	socklen_t len;
+	CLEANUP(closep) int fd = -1;
+
+	if (!address_inet(a->host, a->port, &addr, &len))
+		return false;
+	fd = socket(addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return true;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&addr, len) == 0)
+		return true;
+	if (errno == EADDRINUSE)
+		refuse(why, REFUSE_CONFLICT, "something already listens there");
+	else
+		refuse(why, REFUSE_FORBIDDEN, "cannot bind: %s", strerror(errno));
+	return false;
+}
+
 static bool check_row(const struct plan_row *row)
 {
 	char address[ADDRESS_TEXT_MAX];
@@ -53,6 +80,7 @@ static bool check_row(const struct plan_row *row)
 		ok = check_unix(row->address.path, &why);
 	} else {
 		snprintf(why.text, sizeof(why.text), "loopback");
+		ok = check_port(&row->address, &why);
 	}
 	printf("would listen  %s %s  %s: %s\n", row->spoken->dialect->name, address,
 	       ok ? "ok" : "NO", why.text);
@@ -65,37 +93,82 @@ static bool store_usable(const char *path, struct why *why)
 
 	if (lstat(path, &st) != 0)
 		return paths_usable(path, why);
-	if (!S_ISREG(st.st_mode)) {
-		refuse(why, REFUSE_CONFLICT, "exists and is not a regular file");
-		return false;
-	}
-	if (access(path, R_OK | W_OK) != 0) {
-		refuse(why, REFUSE_FORBIDDEN, "cannot write to it: %s", strerror(errno));
-		return false;
-	}
-	return true;
+	if (access(path, R_OK | W_OK) == 0)
+		return true;
+	refuse(why, REFUSE_FORBIDDEN, "cannot write to it: %s", strerror(errno));
+	return false;
 }
 
-/* Only from outside: looking into it would need its lock. */
 static bool check_store(const struct settings *s)
 {
-	static const char scheme[] = "sqlite:";
 	char url[PATH_LEN + 16];
 	struct why why = {.text = "usable"};
-	bool ok = false;
+	bool ok;
 
 	settings_store_url(s, url, sizeof(url));
-	if (strncmp(url, scheme, strlen(scheme)) != 0 || !url[strlen(scheme)])
-		refuse(&why, REFUSE_PARAMS, "a store is sqlite:PATH");
-	else
-		ok = store_usable(url + strlen(scheme), &why);
+	/* settings_check has seen the colon. */
+	ok = store_usable(strchr(url, ':') + 1, &why) && store_look(url, &why) == 0;
 	printf("would keep    %s  %s: %s\n", url, ok ? "ok" : "NO", why.text);
 	return ok;
 }
 
-int daemon_check(const struct settings *s, const struct plan *plan)
+static bool check_token(const char *what, const char *file)
 {
 	char token[256];
+	struct why why;
+
+	if (!file[0] || token_read(file, token, sizeof(token), &why) == 0)
+		return true;
+	printf("%sNO: %s\n", what, why.text);
+	return false;
+}
+
+/* Where each listens, as a file would have it; a second place is --listen's. */
+static void write_listens(const struct plan *plan)
+{
+	char address[ADDRESS_TEXT_MAX];
+
+	printf("[listen]\n");
+	for (unsigned i = 0; i < n_dialects; i++) {
+		unsigned n = 0;
+
+		for (unsigned k = 0; k < plan->n; k++) {
+			const struct plan_row *row = &plan->rows[k];
+
+			if (row->spoken != &dialects[i])
+				continue;
+			address_format(&row->address, address);
+			printf("%s%s = %s\n", n++ || row->fd >= 0 ? "; " : "",
+			       row->spoken->dialect->name,
+			       row->fd >= 0 ? "handed over by the service manager" : address);
+		}
+		if (n == 0)
+			printf("%s = off\n", dialects[i].dialect->name);
+	}
+	printf("\n");
+}
+
+/* A port has no file mode, and conversations are everybody's who can ask for them. */
+static void note_open_ports(const struct settings *s, const struct plan *plan)
+{
+	char address[ADDRESS_TEXT_MAX];
+
+	for (unsigned i = 0; i < plan->n; i++) {
+		const struct plan_row *row = &plan->rows[i];
+		bool nexus = row->spoken->dialect == &nexus_dialect;
+
+		if (row->fd >= 0 || row->address.kind == ADDRESS_UNIX || s->token_file[0] ||
+		    !row->spoken->dialect->http_paths || (nexus && s->nexus_token_file[0]))
+			continue;
+		address_format(&row->address, address);
+		printf("note          any user of this machine can read all conversations at %s;"
+		       " %s.token_file closes it\n",
+		       address, nexus ? "nexus" : "koine");
+	}
+}
+
+int daemon_check(const struct settings *s, const struct plan *plan)
+{
 	struct why why;
 	bool ok = true;
 
@@ -103,15 +176,16 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 	for (unsigned i = 0; i < plan->n; i++)
 		ok &= check_row(&plan->rows[i]);
 	ok &= check_store(s);
-	if (s->token_file[0] && token_read(s->token_file, token, sizeof(token), &why) != 0) {
-		printf("token         NO: %s\n", why.text);
-		ok = false;
-	}
+	ok &= check_token("token         ", s->token_file);
+	ok &= check_token("nexus token   ", s->nexus_token_file);
+	ok &= agents_check(s);
 	if (model_check(s, &why) != 0) {
 		printf("embedding key NO: %s\n", why.text);
 		ok = false;
 	}
+	note_open_ports(s, plan);
 	printf("\n");
+	write_listens(plan);
 	settings_write(s, stdout);
 	printf("\n%s\n", ok ? "koined: can start" : "koined: cannot start");
 	return ok ? 0 : EX_UNAVAILABLE;

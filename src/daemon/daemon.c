@@ -10,15 +10,23 @@
 #include <sysexits.h>
 
 #include "call/rpc.h"
+#include "daemon/agents.h"
 #include "daemon/housekeeping.h"
 #include "daemon/model.h"
 #include "dialect/ash/ash.h"
 #include "dialect/koine/koine.h"
+#include "dialect/nexus/nexus.h"
+#include "service/chat.h"
 #include "service/embedding.h"
 #include "service/services.h"
 #include "wire/context_token.h"
 
-enum { N_READERS = 4 };
+enum {
+	N_READERS = 4,
+	/* Before the time of a stop is over turns are cancelled, so that what they have said so
+	 * far still reaches those who wait for it. */
+	LAST_WORDS_MS = 1000,
+};
 
 struct daemon {
 	struct settings *settings;
@@ -32,9 +40,14 @@ struct daemon {
 	struct ticker *watchdog;
 	struct services *services;
 	struct housekeeping *housekeeping;
+	struct backstage stage;
+	struct agents agents; /* until they are the chat's */
+	struct timer *last_words;
 	struct ash_settings ash;
+	struct nexus_settings nexus;
 	struct arena arena; /* of what lives as long as the daemon */
 	char token[256];
+	char nexus_token[256];
 };
 
 _Static_assert(sizeof(((struct daemon *)0)->registries) / sizeof(struct registry *) >= 6,
@@ -47,13 +60,24 @@ static void on_stopped(void *arg)
 	loop_stop(d->loop);
 }
 
+static void on_last_words(void *arg)
+{
+	const struct daemon *d = arg;
+
+	chat_stop(d->services->chat);
+}
+
 static void begin_stop(struct daemon *d)
 {
+	unsigned stop_ms = d->server->opts.limits.stop_ms;
+
 	if (!d->server->stopping) {
 		notify_send("STOPPING=1");
 		log_info("stopping", "connections=%u calls=%u", d->server->n_sessions,
 			 d->server->n_calls);
 		embedding_stop(d->services->embedding);
+		timer_start(d->last_words,
+			    stop_ms > 2 * LAST_WORDS_MS ? stop_ms - LAST_WORDS_MS : stop_ms / 2);
 	}
 	server_stop(d->server);
 }
@@ -114,6 +138,8 @@ static int add_koine_methods(const struct daemon *d, struct registry *r)
 
 	if (e == 0)
 		e = registry_add(r, koine_memory_methods, koine_n_memory_methods);
+	if (e == 0)
+		e = registry_add(r, koine_chat_methods, koine_n_chat_methods);
 	if (e == 0 && d->settings->debug_methods)
 		e = registry_add(r, koine_debug_methods, koine_n_debug_methods);
 	for (unsigned i = 0; e == 0 && i < n_dialects; i++) {
@@ -165,6 +191,36 @@ static void raise_descriptors(void)
 		log_warn("descriptors not raised", "error=%s", strerror(errno));
 }
 
+/* The dialect's own, for its handlers. */
+static const void *settings_of(const struct daemon *d, const struct dialect *dialect)
+{
+	if (dialect == &ash_dialect)
+		return &d->ash;
+	return dialect == &nexus_dialect ? &d->nexus : NULL;
+}
+
+static const char *token_of(const struct daemon *d, const struct dialect *dialect)
+{
+	if (dialect == &nexus_dialect && d->nexus_token[0])
+		return d->nexus_token;
+	return d->token[0] ? d->token : NULL;
+}
+
+/* A port is anybody's: somebody else may have it for good. A socket is most often that of a
+ * koined that runs already. */
+static int say_how_without(const struct daemon *d, const struct plan_row *row, struct why *why)
+{
+	const char *name = row->spoken->dialect->name;
+	const struct why inner = *why;
+
+	if (row->address.kind == ADDRESS_UNIX)
+		return refuse(why, REFUSE_CONFLICT, "%.140s%s", inner.text,
+			      d->settings->root[0] ? "" : "; --root DIR starts another elsewhere");
+	return refuse(why, REFUSE_CONFLICT,
+		      "%.120s; without %s: [listen] %s = off, or --set listen.%s=off", inner.text,
+		      name, name, name);
+}
+
 static int listen_at(struct daemon *d, const struct plan_row *row, struct why *why)
 {
 	const struct dialect *dialect = row->spoken->dialect;
@@ -174,10 +230,10 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 		.address = row->address,
 		.framing = dialect->framing,
 		.fd = row->fd,
-		.allow_uids = d->settings->allow_uids,
-		.n_allow_uids = d->settings->n_allow_uids,
-		.token = d->token[0] ? d->token : NULL,
-		.settings = dialect == &ash_dialect ? &d->ash : NULL,
+		.allow_uids = d->settings->allow_uids.list,
+		.n_allow_uids = d->settings->allow_uids.n,
+		.token = token_of(d, dialect),
+		.settings = settings_of(d, dialect),
 	};
 	struct endpoint *e;
 	int r = 0;
@@ -190,9 +246,19 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 	}
 	if (r == 0)
 		r = server_listen(d->server, &opts, &e, why);
-	if (r == 0)
-		printf("listening %s %s\n", dialect->name, e->address);
+	if (r == REFUSE_CONFLICT)
+		r = say_how_without(d, row, why);
 	return r;
+}
+
+/* Not before all is well: who reads them takes us for started. */
+static void say_where(struct daemon *d)
+{
+	list_for_each (at, following, &d->server->endpoints) {
+		const struct endpoint *e = list_entry(at, struct endpoint, link);
+
+		printf("listening %s %s\n", e->dialect->name, e->address);
+	}
 }
 
 static int open_services(struct daemon *d, struct why *why)
@@ -203,17 +269,12 @@ static int open_services(struct daemon *d, struct why *why)
 		.n_readers = N_READERS,
 		.index_bytes = d->settings->index_bytes,
 	};
-	int r = 0;
+	int r;
 
 	settings_store_url(d->settings, url, sizeof(url));
-	if (d->settings->context_secret[0])
-		r = context_secret_read(&d->arena, text_of(d->settings->context_secret),
-					&d->ash.secret);
-	/* Whoever sets one wants tokens. */
-	if (r == 0 && d->settings->context_secret[0] && d->ash.secret.n == 0)
-		r = refuse(why, REFUSE_PARAMS, "ash.context_secret is blank");
+	r = services_open(&opts, &d->services, why);
 	if (r == 0)
-		r = services_open(&opts, &d->services, why);
+		why->text[0] = '\0'; /* it has worded what did not happen */
 	d->server->opts.services = d->services;
 	d->server->opts.workers.arg = d->services;
 	return r;
@@ -236,29 +297,74 @@ static int make_server(struct daemon *d)
 		.log_messages = d->settings->log_messages,
 	};
 
-	return server_new(d->loop, &opts, &d->server);
+	int r = server_new(d->loop, &opts, &d->server);
+
+	d->stage.server = d->server;
+	return r;
+}
+
+static int read_tokens(struct daemon *d, struct why *why)
+{
+	const struct settings *s = d->settings;
+	int r = 0;
+
+	if (s->token_file[0])
+		r = token_read(s->token_file, d->token, sizeof(d->token), why);
+	if (r == 0 && s->nexus_token_file[0])
+		r = token_read(s->nexus_token_file, d->nexus_token, sizeof(d->nexus_token), why);
+	return r;
+}
+
+static int read_context_secret(struct daemon *d, struct why *why)
+{
+	int r;
+
+	if (!d->settings->context_secret[0])
+		return 0;
+	r = context_secret_read(&d->arena, text_of(d->settings->context_secret), &d->ash.secret);
+	/* Whoever sets one wants tokens. */
+	if (r == 0 && d->ash.secret.n == 0)
+		r = refuse(why, REFUSE_PARAMS, "ash.context_secret is blank");
+	return r;
+}
+
+/* All that can be known before anything is opened: a refusal here is of a setting. */
+static int prepare(struct daemon *d, struct why *why)
+{
+	int r = loop_new(&d->loop);
+
+	if (r == 0)
+		r = read_tokens(d, why);
+	if (r == 0)
+		r = read_context_secret(d, why);
+	if (r == 0)
+		r = model_check(d->settings, why);
+	if (r == 0)
+		r = agents_make(d->settings, d->loop, &d->agents, why);
+	return r;
 }
 
 /* The sockets first: of several that start at once, one takes them all and the others
  * are told so. Nobody is served before the loop turns. */
 static int start(struct daemon *d, const struct plan *plan, struct why *why)
 {
-	int r = loop_new(&d->loop);
+	int r = make_registries(d);
 
-	if (r == 0)
-		r = make_registries(d);
 	if (r == 0)
 		r = make_server(d);
 	if (r == 0)
 		r = watch_signals(d);
-	if (r == 0 && d->settings->token_file[0])
-		r = token_read(d->settings->token_file, d->token, sizeof(d->token), why);
+	if (r == 0)
+		r = timer_new(d->loop, on_last_words, d, &d->last_words);
 	for (unsigned i = 0; r == 0 && i < plan->n; i++)
 		r = listen_at(d, &plan->rows[i], why);
 	if (r == 0)
 		r = open_services(d, why);
+	/* Before the threads: it marks in the store what a crash has left. */
 	if (r == 0)
-		r = model_start(d->settings, d->server, d->services, why);
+		r = agents_start(d->settings, &d->agents, &d->stage, d->services, why);
+	if (r == 0)
+		r = model_start(d->settings, &d->stage, d->services, why);
 	if (r == 0)
 		r = housekeeping_start(d->server, d->services, &d->housekeeping);
 	return r;
@@ -288,6 +394,10 @@ static void hold_signals(void)
 
 static void tear_down(struct daemon *d)
 {
+	/* Turns that nobody waits for any more end here. */
+	if (d->services)
+		agents_end_turns(d->loop, d->services);
+	d->stage.closed = true;
 	/* The server waits for its threads, and they must not wait for a large file. */
 	if (d->services) {
 		embedding_stop(d->services->embedding);
@@ -302,6 +412,9 @@ static void tear_down(struct daemon *d)
 	signal_watch_free(d->interrupt);
 	signal_watch_free(d->hangup);
 	ticker_free(d->watchdog);
+	timer_free(d->last_words);
+	agents_done(&d->agents);
+	/* Turns until the agents' children are reaped. */
 	loop_free(d->loop);
 	for (unsigned i = 0; i < n_dialects; i++)
 		registry_free(d->registries[i]);
@@ -313,16 +426,25 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	struct why why = {.text = ""};
 	int r;
 
+	d.nexus.shutdown_listener = s->nexus_shutdown == SHUTDOWN_LISTENER;
 	arena_init(&d.arena, 1 << 20);
 	raise_descriptors();
-	r = start(&d, plan, &why);
+	r = prepare(&d, &why);
+	if (r > 0) {
+		fprintf(stderr, "koined: %s\n", why.text);
+		tear_down(&d);
+		return EX_CONFIG;
+	}
+	if (r == 0)
+		r = start(&d, plan, &why);
 	if (r == 0)
 		r = start_watchdog(&d);
 	if (r != 0) {
-		log_err("cannot start", "why=%s", r > 0 ? why.text : strerror(-r));
+		log_err("cannot start", "why=%s", why.text[0] ? why.text : strerror(-r));
 		tear_down(&d);
 		return r > 0 ? EX_UNAVAILABLE : EX_OSERR;
 	}
+	say_where(&d);
 	printf("koined: ready\n");
 	fflush(stdout);
 	notify_send("READY=1");

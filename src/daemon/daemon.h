@@ -12,6 +12,7 @@ struct spoken {
 	const char *socket;   /* its name under --root and in the runtime folder */
 	const char *variable; /* of the environment, that names its socket; or NULL */
 	const char *place;    /* where its clients look for it; NULL: the runtime folder */
+	const char *address;  /* of one that has a port instead of a socket; or NULL */
 };
 
 extern const struct spoken dialects[];
@@ -43,9 +44,6 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload);
 
 /* Prints what would happen and whether it can; the exit status. */
 int daemon_check(const struct settings *s, const struct plan *plan);
-
-/* The first word of a file, which must be private. `what` is what the file is for. */
-int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why);
 
 /* The token in the file, which must be private. */
 int token_read(const char *file, char *out, size_t size, struct why *why);

@@ -3,10 +3,15 @@
 #include "daemon/daemon.h"
 #include "dialect/ash/ash.h"
 #include "dialect/koine/koine.h"
+#include "dialect/nexus/nexus.h"
 
 const struct spoken dialects[] = {
-	{&koine_dialect, "koine.sock", NULL, NULL},
-	{&ash_dialect, "ash.sock", "ASH_RPC_SOCKET", "/run/ash/rpc.sock"},
+	{.dialect = &koine_dialect, .socket = "koine.sock"},
+	{.dialect = &ash_dialect,
+	 .socket = "ash.sock",
+	 .variable = "ASH_RPC_SOCKET",
+	 .place = "/run/ash/rpc.sock"},
+	{.dialect = &nexus_dialect, .address = "http:127.0.0.1:8765"},
 };
 
 const unsigned n_dialects = sizeof(dialects) / sizeof(dialects[0]);

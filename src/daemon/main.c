@@ -25,38 +25,44 @@ static const char help[] =
 	"                            ADDRESS is unix:PATH, http:HOST:PORT or tcp:HOST:PORT\n"
 	"                            (loopback only; port 0 takes a free one)\n"
 	"  --store URL               sqlite:PATH, where everything is kept\n"
+	"  --agent NAME              who answers conversations: recall, one of the settings'\n"
+	"                            agents, or none\n"
 	"  --set SECTION.KEY=VALUE   any setting of koine.conf(5) (repeatable)\n"
 	"  --log-level LEVEL         err, warn, info or debug\n"
 	"  --debug-methods           offer debug.echo and debug.sleep\n"
 	"  --check                   say what would happen and whether it can, then exit\n"
-	"  --version                 print the version\n"
-	"  --help                    print this\n"
+	"  --version, -V             print the version\n"
+	"  --help, -h                print this\n"
 	"\n"
 	"Prints 'listening DIALECT ADDRESS' for each place, then 'koined: ready'.\n"
 	"SIGTERM and SIGINT stop it in good order, a second one at once; SIGHUP reads\n"
-	"the settings again. Dialects: koine, ash.\n"
+	"the settings again. Dialects: koine, ash, nexus.\n"
 	"\n"
-	"Exit status: 0 after a stop, 64 usage, 69 cannot listen, 71 system error,\n"
-	"78 wrong settings.\n";
+	"Exit status: 0 after a stop, 64 usage, 69 cannot listen or cannot use the store,\n"
+	"71 system error, 78 wrong settings.\n";
 
 enum flag {
 	FLAG_CONFIG = 256,
 	FLAG_ROOT,
 	FLAG_LISTEN,
 	FLAG_STORE,
+	FLAG_AGENT,
 	FLAG_SET,
 	FLAG_LEVEL,
 	FLAG_DEBUG,
 	FLAG_CHECK,
-	FLAG_VERSION,
-	FLAG_HELP
+	FLAG_VERSION = 'V',
+	FLAG_HELP = 'h'
 };
+
+static const char short_options[] = "hV";
 
 static const struct option options[] = {
 	{"config", required_argument, NULL, FLAG_CONFIG},
 	{"root", required_argument, NULL, FLAG_ROOT},
 	{"listen", required_argument, NULL, FLAG_LISTEN},
 	{"store", required_argument, NULL, FLAG_STORE},
+	{"agent", required_argument, NULL, FLAG_AGENT},
 	{"set", required_argument, NULL, FLAG_SET},
 	{"log-level", required_argument, NULL, FLAG_LEVEL},
 	{"debug-methods", no_argument, NULL, FLAG_DEBUG},
@@ -119,7 +125,7 @@ static const char *config_flag(void)
 
 	optind = 1;
 	opterr = 0;
-	while ((flag = getopt_long(main_argc, main_argv, "", options, NULL)) != -1) {
+	while ((flag = getopt_long(main_argc, main_argv, short_options, options, NULL)) != -1) {
 		if (flag == FLAG_CONFIG)
 			file = optarg;
 	}
@@ -150,6 +156,8 @@ static int apply_flag(struct settings *s, int flag, struct why *why)
 		return settings_set_pair(s, optarg, why);
 	case FLAG_STORE:
 		return settings_set(s, "store", "url", optarg, why);
+	case FLAG_AGENT:
+		return settings_set(s, "chat", "agent", optarg, why);
 	case FLAG_LEVEL:
 		return settings_set(s, "daemon", "log_level", optarg, why);
 	case FLAG_DEBUG:
@@ -168,7 +176,7 @@ static int apply_flags(struct settings *s, struct why *why)
 	int flag;
 
 	optind = 1;
-	while ((flag = getopt_long(main_argc, main_argv, "", options, NULL)) != -1) {
+	while ((flag = getopt_long(main_argc, main_argv, short_options, options, NULL)) != -1) {
 		int r = apply_flag(s, flag, why);
 
 		if (r != 0)
@@ -190,6 +198,8 @@ static int read_settings(struct settings *s, struct why *why)
 		r = settings_read_listen(s, dialects[i].dialect->name, why);
 	if (r == 0)
 		r = apply_flags(s, why);
+	if (r == 0)
+		r = settings_check(s, why);
 	return r;
 }
 
@@ -199,7 +209,7 @@ static int look_at_flags(void)
 	int flag;
 
 	opterr = 1;
-	while ((flag = getopt_long(main_argc, main_argv, "", options, NULL)) != -1) {
+	while ((flag = getopt_long(main_argc, main_argv, short_options, options, NULL)) != -1) {
 		if (flag == FLAG_HELP) {
 			fputs(help, stdout);
 			return 0;
@@ -221,7 +231,7 @@ int main(int argc, char **argv)
 	static struct activation given;
 	static struct settings settings;
 	static struct plan plan;
-	struct why why;
+	struct why why = {.text = ""};
 	int status;
 
 	fill_standard_descriptors();
@@ -232,7 +242,7 @@ int main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (read_settings(&settings, &why) != 0)
-		return complain(why.text, EX_CONFIG);
+		return complain(why.text, why.code == REFUSE_PARSE ? EX_USAGE : EX_CONFIG);
 	log_set_level(settings.log_level);
 	log_to_stderr();
 	activation_take(&given);

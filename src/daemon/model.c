@@ -1,51 +1,12 @@
 #include "daemon/model.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/secret.h"
 #include "daemon/daemon.h"
 #include "service/embedding.h"
 
 enum { KEY_MAX = 4096 };
-
-/* A service's work, as the workers know it. */
-struct model_job {
-	struct job job;
-	struct background_work *work;
-};
-
-static void job_run(struct job *job, int lane)
-{
-	struct background_work *work = list_entry(job, struct model_job, job)->work;
-
-	work->run(work, lane);
-	job->keep = work->keep;
-}
-
-static void job_finished(struct job *job, int result)
-{
-	struct model_job *j = list_entry(job, struct model_job, job);
-	struct background_work *work = j->work;
-
-	free(j);
-	work->finished(work, result);
-}
-
-static int submit(void *arg, struct background_work *work, bool writes)
-{
-	struct model_job *j = calloc(1, sizeof(*j));
-	int r;
-
-	if (!j)
-		return -ENOMEM;
-	j->job = (struct job) {.run = job_run, .finished = job_finished};
-	j->work = work;
-	r = server_submit(arg, &j->job, writes ? WRITER : READER);
-	if (r != 0)
-		free(j);
-	return r;
-}
 
 static int read_key(const struct settings *s, char key[KEY_MAX], struct why *why)
 {
@@ -70,13 +31,13 @@ int model_check(const struct settings *s, struct why *why)
 	return r;
 }
 
-int model_start(const struct settings *s, struct server *server, struct services *services,
+int model_start(const struct settings *s, struct backstage *stage, struct services *services,
 		struct why *why)
 {
 	char key[KEY_MAX];
 	const struct embedding_opts opts = {
-		.loop = server->loop,
-		.background = {.submit = submit, .arg = server},
+		.loop = stage->server->loop,
+		.background = backstage(stage),
 		.url = s->embedding_url,
 		.model = s->embedding_model,
 		.key = key,

@@ -73,6 +73,17 @@ static bool is_named(const struct settings *s, const char *dialect)
 	return false;
 }
 
+/* One with a port of its own; under --root any that is free. */
+static int add_port(struct plan *p, const struct settings *s, const struct spoken *spoken,
+		    struct why *why)
+{
+	int r = add_row(p, spoken, spoken->address, why);
+
+	if (r == 0 && s->root[0])
+		p->rows[p->n - 1].address.port = 0;
+	return r;
+}
+
 /* By variable; under --root; where its clients look; or, where this user cannot
  * go, in the runtime folder. */
 static int add_default(struct plan *p, const struct settings *s, const struct spoken *spoken,
@@ -84,6 +95,8 @@ static int add_default(struct plan *p, const struct settings *s, const struct sp
 	bool runtime = false;
 	int r;
 
+	if (spoken->address)
+		return add_port(p, s, spoken, why);
 	paths_runtime(folder);
 	if (variable && variable[0]) {
 		snprintf(address, sizeof(address), "unix:%s", variable);

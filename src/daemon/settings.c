@@ -13,29 +13,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
+#include "daemon/setting.h"
 #include "service/embedding.h"
 
-enum setting_type {
-	SET_LEVEL,
-	SET_BOOL,
-	SET_UNSIGNED,
-	SET_SIZE,
-	SET_SECONDS,
-	SET_UIDS,
-	SET_PATH,
-	SET_URL,
-	SET_SECRET
-};
-
-struct setting {
-	const char *section;
-	const char *key;
-	enum setting_type type;
-	size_t offset;
-	uint64_t min;
-	uint64_t max;
-	const char *doc;
-};
+static const char *const shutdown_words[] = {"daemon", "listener", NULL};
 
 #define AT(member)    offsetof(struct settings, member)
 #define LIMIT(member) offsetof(struct settings, limits.member)
@@ -48,22 +30,37 @@ static const struct setting table[] = {
 	 "log every message both ways, at debug"},
 	{"koine", "allow_uids", SET_UIDS, AT(allow_uids), 0, 0,
 	 "users beside our own and root who may connect"},
-	{"koine", "token_file", SET_PATH, AT(token_file), 0, 0,
+	{"koine", "token_file", SET_PATH, AT(token_file), 0, PATH_LEN,
 	 "a file (0600) with the token that HTTP calls must carry"},
-	{"store", "url", SET_PATH, AT(store), 0, 0,
+	{"store", "url", SET_PATH, AT(store), 0, PATH_LEN,
 	 "sqlite:PATH, where everything is kept; empty for the default place"},
 	{"memory", "index_bytes", SET_SIZE, AT(index_bytes), 1 << 20, 1LL << 40,
 	 "memory for all search indexes together"},
-	{"memory", "embedding_url", SET_URL, AT(embedding_url), 0, 0,
-	 "an OpenAI-compatible /v1/embeddings, for searches by meaning; empty for none"},
-	{"memory", "embedding_model", SET_PATH, AT(embedding_model), 0, 0,
+	{"memory", "embedding_url", SET_URL, AT(embedding_url), 0, PATH_LEN,
+	 "an OpenAI-compatible /v1/embeddings, for searches by meaning; empty for none",
+	 .check = embedding_check},
+	{"memory", "embedding_model", SET_PATH, AT(embedding_model), 0, PATH_LEN,
 	 "the model to ask it for"},
-	{"memory", "embedding_key_file", SET_PATH, AT(embedding_key_file), 0, 0,
+	{"memory", "embedding_key_file", SET_PATH, AT(embedding_key_file), 0, PATH_LEN,
 	 "a file (0600) with the key it wants; empty for none"},
 	{"memory", "embedding_timeout", SET_UNSIGNED, AT(embedding_timeout_ms), 1, 60000,
 	 "milliseconds that a search waits for it"},
-	{"ash", "context_secret", SET_SECRET, AT(context_secret), 0, 0,
+	{"ash", "context_secret", SET_SECRET, AT(context_secret), 0, PATH_LEN,
 	 "calls must carry a token signed with it; empty for none"},
+	{"nexus", "token_file", SET_PATH, AT(nexus_token_file), 0, PATH_LEN,
+	 "a file (0600) with the token that its calls must carry; empty for koine.token_file"},
+	{"nexus", "shutdown", SET_WORD, AT(nexus_shutdown), 0, 0,
+	 "what its shutdown stops: daemon or listener", .words = shutdown_words},
+	{"chat", "agent", SET_TEXT, AT(chat_agent), 0, sizeof(((struct settings *)0)->chat_agent),
+	 "who answers: recall, the name of an [agent NAME] section, or none"},
+	{"chat", "system", SET_TEXT, AT(chat_system), 0, PATH_LEN,
+	 "the system prompt; empty for none"},
+	{"chat", "system_file", SET_PATH, AT(chat_system_file), 0, PATH_LEN,
+	 "a file with the system prompt, instead"},
+	{"chat", "budget", SET_UNSIGNED, AT(chat_budget), 100, 100000000,
+	 "tokens that a conversation may have when it is sent to its agent"},
+	{"chat", "reserve", SET_UNSIGNED, AT(chat_reserve), 0, 100000000,
+	 "of these, kept free for the answer"},
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
 	 "connections in all; more wait"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
@@ -97,148 +94,45 @@ void settings_init(struct settings *s)
 		.limits = default_limits,
 		.index_bytes = 512 << 20,
 		.embedding_timeout_ms = 300,
+		.chat_agent = "recall",
+		.chat_system = "You are an assistant on the user's own machine, reached through "
+			       "koine. Be brief and exact, and say so when you do not know.",
+		.chat_budget = 8000,
+		.chat_reserve = 2000,
 	};
+	agent_settings_init(&s->agents);
 }
 
-static void *place(const struct settings *s, const struct setting *row)
+/* The words that its users know. */
+static int check_nexus_host(const char *address, struct why *why)
 {
-	return (char *)s + row->offset;
-}
+	static const char *const hosts[] = {"127.0.0.1:", "localhost:", "[::1]:", "::1:"};
+	const char *host = strchr(address, ':');
+	const char *port = strrchr(address, ':');
 
-static int bad_value(const struct setting *row, const char *value, const char *want,
-		     struct why *why)
-{
-	if (row->type == SET_SECRET)
-		return refuse(why, REFUSE_PARAMS, "%s.%s must be %s", row->section, row->key, want);
-	return refuse(why, REFUSE_PARAMS, "%s.%s = %.60s: must be %s", row->section, row->key,
-		      value, want);
-}
-
-static int parse_bool(const char *value, bool *ret)
-{
-	static const char *const yes[] = {"yes", "true", "on", "1"};
-	static const char *const no[] = {"no", "false", "off", "0"};
-
-	for (size_t i = 0; i < 4; i++) {
-		if (strcasecmp(value, yes[i]) == 0 || strcasecmp(value, no[i]) == 0) {
-			*ret = strcasecmp(value, yes[i]) == 0;
+	if (!host || port == host || strncmp(address, "unix:", 5) == 0)
+		return 0;
+	host++;
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		if (strncasecmp(host, hosts[i], strlen(hosts[i])) == 0)
 			return 0;
-		}
 	}
-	return -EINVAL;
-}
-
-/* Digits, then for sizes k, m or g. */
-static int parse_number(const char *value, bool size, uint64_t *ret)
-{
-	static const char units[] = "kmg";
-	char *end;
-	uint64_t n;
-
-	if (!isdigit((unsigned char)value[0]))
-		return -EINVAL;
-	errno = 0;
-	n = strtoull(value, &end, 10);
-	if (errno != 0)
-		return -EINVAL;
-	if (size && *end) {
-		const char *unit = strchr(units, tolower((unsigned char)*end));
-		unsigned shift = unit ? 10U * (unsigned)(unit - units + 1) : 0;
-
-		if (!unit || n > UINT64_MAX >> shift)
-			return -EINVAL;
-		n <<= shift;
-		end++;
-	}
-	if (*end)
-		return -EINVAL;
-	*ret = n;
-	return 0;
-}
-
-static int set_number(struct settings *s, const struct setting *row, const char *value,
-		      struct why *why)
-{
-	char want[80];
-	uint64_t n;
-
-	if (parse_number(value, row->type == SET_SIZE, &n) != 0 || n < row->min || n > row->max) {
-		snprintf(want, sizeof(want), "a number from %llu to %llu",
-			 (unsigned long long)row->min, (unsigned long long)row->max);
-		return bad_value(row, value, want, why);
-	}
-	if (row->type == SET_SIZE)
-		*(size_t *)place(s, row) = n;
-	else
-		*(unsigned *)place(s, row) = (unsigned)(row->type == SET_SECONDS ? n * 1000 : n);
-	return 0;
-}
-
-static int set_uids(struct settings *s, const struct setting *row, const char *value,
-		    struct why *why)
-{
-	char copy[256];
-	char *rest = NULL;
-	unsigned n = 0;
-	uint64_t uid;
-
-	if (strlen(value) >= sizeof(copy))
-		return bad_value(row, value, "a short list of numbers", why);
-	memcpy(copy, value, strlen(value) + 1);
-	for (char *word = strtok_r(copy, " ,\t", &rest); word;
-	     word = strtok_r(NULL, " ,\t", &rest)) {
-		if (parse_number(word, false, &uid) != 0 || uid >= UINT32_MAX || n == UIDS_MAX)
-			return bad_value(row, value, "user ids (numbers), at most 32", why);
-		s->allow_uids[n++] = (uid_t)uid;
-	}
-	s->n_allow_uids = n;
-	return 0;
-}
-
-static int set_text(struct settings *s, const struct setting *row, const char *value,
-		    struct why *why)
-{
-	if (strlen(value) >= PATH_LEN)
-		return bad_value(row, value, "a text of at most 511 bytes", why);
-	snprintf(place(s, row), PATH_LEN, "%s", value);
-	return 0;
-}
-
-static int apply(struct settings *s, const struct setting *row, const char *value, struct why *why)
-{
-	switch (row->type) {
-	case SET_LEVEL:
-		if (!log_parse_level(value, place(s, row)))
-			return bad_value(row, value, "err, warn, info or debug", why);
-		return 0;
-	case SET_BOOL:
-		if (parse_bool(value, place(s, row)) != 0)
-			return bad_value(row, value, "yes or no", why);
-		return 0;
-	case SET_UNSIGNED:
-	case SET_SIZE:
-	case SET_SECONDS:
-		return set_number(s, row, value, why);
-	case SET_UIDS:
-		return set_uids(s, row, value, why);
-	case SET_URL:
-		if (value[0] && embedding_check(value, NULL) != 0)
-			return bad_value(row, "?", "http://HOST[:PORT][/PATH], https or unix:PATH",
-					 why);
-		return set_text(s, row, value, why);
-	case SET_PATH:
-	case SET_SECRET:
-		return set_text(s, row, value, why);
-	}
-	return -EINVAL;
+	return refuse(why, REFUSE_FORBIDDEN,
+		      "Security: HTTP server must bind to localhost only, not '%.*s'",
+		      (int)(port - host), host);
 }
 
 static int add_listen(struct settings *s, const char *dialect, const char *address, struct why *why)
 {
 	struct listen_setting *l;
 	struct address parsed;
-	int r = strcmp(address, "off") == 0 ? 0 : address_parse(address, &parsed, why);
+	bool off = strcmp(address, "off") == 0;
+	int r = 0;
 
+	if (strcmp(dialect, "nexus") == 0 && !off)
+		r = check_nexus_host(address, why);
+	if (r == 0 && !off)
+		r = address_parse(address, &parsed, why);
 	if (r != 0)
 		return r;
 	if (s->n_listens == LISTENS_MAX)
@@ -265,32 +159,66 @@ static int move_listen(struct settings *s, const char *dialect, const char *addr
 	return add_listen(s, dialect, address, why);
 }
 
+static const char agent_section[] = "agent ";
+
+static int settings_add_section(struct settings *s, const char *section, struct why *why)
+{
+	if (strcmp(section, "listen") == 0)
+		return 0;
+	if (strncmp(section, agent_section, strlen(agent_section)) == 0)
+		return agent_settings_add(&s->agents, section + strlen(agent_section), why);
+	for (size_t i = 0; i < N_SETTINGS; i++) {
+		if (strcmp(table[i].section, section) == 0)
+			return 0;
+	}
+	return refuse(why, REFUSE_PARAMS, "unknown section [%.60s]", section);
+}
+
 int settings_set(struct settings *s, const char *section, const char *key, const char *value,
 		 struct why *why)
 {
 	if (strcmp(section, "listen") == 0)
 		return move_listen(s, key, value, why);
+	if (strncmp(section, agent_section, strlen(agent_section)) == 0)
+		return agent_settings_set(&s->agents, section + strlen(agent_section), key, value,
+					  why);
 	for (size_t i = 0; i < N_SETTINGS; i++) {
 		if (strcmp(table[i].section, section) == 0 && strcmp(table[i].key, key) == 0)
-			return apply(s, &table[i], value, why);
+			return setting_apply(&table[i], s, section, value, why);
 	}
 	if (!section[0])
 		return refuse(why, REFUSE_PARAMS, "'%.60s' stands outside any [section]", key);
 	return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%.60s]", key, section);
 }
 
+/* "agent.NAME.KEY": the section is "agent NAME", and a NAME may have dots. */
+static const char *agent_dot(const char *pair, const char *equals)
+{
+	static const char prefix[] = "agent.";
+	const char *dot = equals;
+
+	if (strncmp(pair, prefix, strlen(prefix)) != 0)
+		return NULL;
+	while (*dot != '.')
+		dot--;
+	return dot - pair < (ptrdiff_t)strlen(prefix) ? NULL : dot;
+}
+
 int settings_set_pair(struct settings *s, const char *pair, struct why *why)
 {
 	const char *equals = strchr(pair, '=');
-	const char *dot = strchr(pair, '.');
+	const char *agent = equals ? agent_dot(pair, equals) : NULL;
+	const char *dot = agent ? agent : strchr(pair, '.');
 	char section[64];
 	char key[64];
 
 	if (!equals || !dot || dot > equals || (size_t)(dot - pair) >= sizeof(section) ||
 	    (size_t)(equals - dot) > sizeof(key))
-		return refuse(why, REFUSE_PARAMS, "'%.60s' is not SECTION.KEY=VALUE", pair);
+		return refuse(why, REFUSE_PARSE, "--set '%.60s' is not SECTION.KEY=VALUE", pair);
 	snprintf(section, sizeof(section), "%.*s", (int)(dot - pair), pair);
 	snprintf(key, sizeof(key), "%.*s", (int)(equals - dot - 1), dot + 1);
+	if (agent)
+		section[strcspn(section, ".")] = ' ';
 	return settings_set(s, section, key, equals + 1, why);
 }
 
@@ -300,7 +228,7 @@ int settings_add_listen(struct settings *s, const char *pair, struct why *why)
 	char dialect[16];
 
 	if (!equals || (size_t)(equals - pair) >= sizeof(dialect))
-		return refuse(why, REFUSE_PARAMS, "'%.100s' is not DIALECT=ADDRESS", pair);
+		return refuse(why, REFUSE_PARSE, "--listen '%.100s' is not DIALECT=ADDRESS", pair);
 	snprintf(dialect, sizeof(dialect), "%.*s", (int)(equals - pair), pair);
 	if (!s->listen_only)
 		s->n_listens = 0;
@@ -326,6 +254,33 @@ static int ini_refuse(struct ini_text *t, const char *text)
 	return t->result;
 }
 
+/* inih tells of keys only: a section without any would pass unseen. */
+static int check_section(struct ini_text *t, size_t len)
+{
+	const char *end = memchr(t->at, ']', len);
+	char section[64];
+	struct why inner;
+
+	if (*t->at != '[' || !end)
+		return 0;
+	snprintf(section, sizeof(section), "%.*s", (int)(end - t->at - 1), t->at + 1);
+	return settings_add_section(t->settings, section, &inner) == 0 ? 0
+								       : ini_refuse(t, inner.text);
+}
+
+/* The last line may lack its end, and is no longer for that: `whole` is its length with it. */
+static int check_line(struct ini_text *t, size_t len, size_t whole, size_t size)
+{
+	char words[64];
+
+	if (memchr(t->at, '\0', len))
+		return ini_refuse(t, "not text: there is a NUL character");
+	if (whole < size)
+		return check_section(t, len);
+	snprintf(words, sizeof(words), "line is longer than %zu bytes", size - 2);
+	return ini_refuse(t, words);
+}
+
 /* Gives inih one line. One longer than its buffer would be read as two, and one
  * that is indented as more of the value before it, comments included. */
 static char *ini_line(char *out, int size, void *stream)
@@ -343,10 +298,8 @@ static char *ini_line(char *out, int size, void *stream)
 		t->at++;
 		len--;
 	}
-	if (len >= (size_t)size || memchr(t->at, '\0', len)) {
-		ini_refuse(t, "line is too long, or not text");
+	if (check_line(t, len, len + !newline, (size_t)size) != 0)
 		return NULL;
-	}
 	memcpy(out, t->at, len);
 	out[len] = '\0';
 	t->at += len;
@@ -370,6 +323,7 @@ static int ini_setting(void *user, const char *section, const char *key, const c
 int settings_read_text(struct settings *s, const char *file, const char *text, size_t len,
 		       struct why *why)
 {
+	static const char mark[] = "\xef\xbb\xbf"; /* that some editors begin a file with */
 	struct ini_text t = {
 		.settings = s,
 		.file = file,
@@ -377,8 +331,11 @@ int settings_read_text(struct settings *s, const char *file, const char *text, s
 		.end = text + len,
 		.why = why,
 	};
-	int line = ini_parse_stream(ini_line, &t, ini_setting, &t);
+	int line;
 
+	if (len >= strlen(mark) && memcmp(text, mark, strlen(mark)) == 0)
+		t.at += strlen(mark);
+	line = ini_parse_stream(ini_line, &t, ini_setting, &t);
 	if (t.result != 0)
 		return t.result;
 	if (line != 0) {
@@ -494,7 +451,7 @@ static bool env_is_on(const char *name)
 	const char *value = getenv(name);
 	bool on = false;
 
-	return value && parse_bool(value, &on) == 0 && on;
+	return value && setting_parse_bool(value, &on) == 0 && on;
 }
 
 int settings_read_environment(struct settings *s, struct why *why)
@@ -506,6 +463,8 @@ int settings_read_environment(struct settings *s, struct why *why)
 		r = settings_set(s, "ash", "context_secret", secret, why);
 	for (size_t i = 0; r == 0 && i < N_SETTINGS; i++)
 		r = read_env(s, table[i].section, table[i].key, why);
+	if (r == 0)
+		r = agent_settings_read_environment(&s->agents, why);
 	if (env_is_on("KOINE_DEBUG") || env_is_on("AIWG_IPC_DEBUG")) {
 		s->log_level = LOG_LEVEL_DEBUG;
 		s->log_messages = true;
@@ -527,41 +486,87 @@ void settings_store_url(const struct settings *s, char *out, size_t size)
 	}
 }
 
-/* ---- out ---- */
+/* ---- what was read, as a whole ---- */
 
-static void write_value(const struct settings *s, const struct setting *row, FILE *out)
+static bool is_utf8(const char *text)
 {
-	static const char *const levels[] = {"err", "warn", "info", "debug"};
-	const void *at = place(s, row);
+	const char *end = text + strlen(text);
 
-	switch (row->type) {
-	case SET_LEVEL:
-		fprintf(out, "%s", levels[*(const enum log_level *)at]);
-		break;
-	case SET_BOOL:
-		fprintf(out, "%s", *(const bool *)at ? "yes" : "no");
-		break;
-	case SET_UNSIGNED:
-		fprintf(out, "%u", *(const unsigned *)at);
-		break;
-	case SET_SIZE:
-		fprintf(out, "%zu", *(const size_t *)at);
-		break;
-	case SET_SECONDS:
-		fprintf(out, "%u", *(const unsigned *)at / 1000);
-		break;
-	case SET_UIDS:
-		for (unsigned i = 0; i < s->n_allow_uids; i++)
-			fprintf(out, "%s%u", i ? " " : "", (unsigned)s->allow_uids[i]);
-		break;
-	case SET_PATH:
-	case SET_URL:
-		fprintf(out, "%s", (const char *)at);
-		break;
-	case SET_SECRET:
-		break; /* never shown */
+	while (text < end) {
+		size_t n = *text & 0x80 ? utf8_sequence(text, end) : 1;
+
+		if (n == 0)
+			return false;
+		text += n;
 	}
+	return true;
 }
+
+static int check_budgets(const struct settings *s, struct why *why)
+{
+	if (s->chat_reserve >= s->chat_budget)
+		return refuse(why, REFUSE_PARAMS,
+			      "chat.reserve = %u: must be less than chat.budget, which is %u",
+			      s->chat_reserve, s->chat_budget);
+	for (unsigned i = 0; i < s->agents.n; i++) {
+		const struct agent_setting *a = &s->agents.list[i];
+
+		if (settings_reserve(s, a) >= settings_budget(s, a))
+			return refuse(why, REFUSE_PARAMS,
+				      "[agent %s]: the reserve, %u, must be less than the budget, "
+				      "which is %u",
+				      a->name, settings_reserve(s, a), settings_budget(s, a));
+	}
+	return 0;
+}
+
+static int check_chat(const struct settings *s, struct why *why)
+{
+	char names[200];
+
+	if (s->chat_agent[0] && strcmp(s->chat_agent, "none") != 0 &&
+	    !agent_settings_find(&s->agents, s->chat_agent)) {
+		agent_settings_names(&s->agents, names, sizeof(names));
+		return refuse(why, REFUSE_PARAMS,
+			      "chat.agent = %.40s: there is no such agent, only %s", s->chat_agent,
+			      names);
+	}
+	if (!is_utf8(s->chat_system))
+		return refuse(why, REFUSE_PARAMS, "chat.system must be UTF-8");
+	return check_budgets(s, why);
+}
+
+static int check_store(const struct settings *s, struct why *why)
+{
+	static const char scheme[] = "sqlite:";
+
+	if (s->store[0] &&
+	    (strncmp(s->store, scheme, strlen(scheme)) != 0 || !s->store[strlen(scheme)]))
+		return refuse(why, REFUSE_PARAMS, "store.url = %.100s: must be sqlite:PATH",
+			      s->store);
+	return 0;
+}
+
+int settings_check(const struct settings *s, struct why *why)
+{
+	int r = agent_settings_check(&s->agents, why);
+
+	if (r == 0)
+		r = check_store(s, why);
+	return r != 0 ? r : check_chat(s, why);
+}
+
+unsigned settings_budget(const struct settings *s, const struct agent_setting *a)
+{
+	return a->budget ? a->budget : s->chat_budget;
+}
+
+unsigned settings_reserve(const struct settings *s, const struct agent_setting *a)
+{
+	return a->reserve ? a->reserve : s->chat_reserve;
+}
+
+/* ---- out ---- */
 
 void settings_write(const struct settings *s, FILE *out)
 {
@@ -571,11 +576,7 @@ void settings_write(const struct settings *s, FILE *out)
 		if (strcmp(section, table[i].section) != 0)
 			fprintf(out, "%s[%s]\n", i ? "\n" : "", table[i].section);
 		section = table[i].section;
-		/* Tight before a path: after a space, one that begins with ';' is a
-		 * comment, and a line has only so much room. */
-		fprintf(out, "; %s\n%s%s", table[i].doc, table[i].key,
-			table[i].type == SET_PATH ? "=" : " = ");
-		write_value(s, &table[i], out);
-		fprintf(out, "\n");
+		setting_write(&table[i], s, out);
 	}
+	agent_settings_write(&s->agents, out);
 }

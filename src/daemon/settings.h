@@ -12,14 +12,18 @@
 #include "base/log.h"
 #include "base/why.h"
 #include "call/server.h"
+#include "daemon/agent_settings.h"
 #include "daemon/paths.h"
+#include "daemon/setting.h"
 
-enum { LISTENS_MAX = 32, UIDS_MAX = 32 };
+enum { LISTENS_MAX = 32 };
 
 struct listen_setting {
 	char dialect[16];
 	char address[ADDRESS_TEXT_MAX]; /* or "off" */
 };
+
+enum nexus_shutdown { SHUTDOWN_DAEMON, SHUTDOWN_LISTENER };
 
 struct settings {
 	char config[PATH_LEN]; /* the file that was read, or "" */
@@ -28,8 +32,7 @@ struct settings {
 	bool debug_methods;
 	bool log_messages;
 	struct limits limits;
-	uid_t allow_uids[UIDS_MAX];
-	unsigned n_allow_uids;
+	struct uids allow_uids;
 	char token_file[PATH_LEN];
 	char store[PATH_LEN];          /* "sqlite:PATH"; "" for the default place */
 	char context_secret[PATH_LEN]; /* ash */
@@ -38,6 +41,14 @@ struct settings {
 	char embedding_model[PATH_LEN];
 	char embedding_key_file[PATH_LEN];
 	unsigned embedding_timeout_ms;
+	char nexus_token_file[PATH_LEN]; /* "" for token_file */
+	unsigned nexus_shutdown;         /* enum nexus_shutdown */
+	char chat_agent[64];             /* "none" or "" for none */
+	char chat_system[PATH_LEN];
+	char chat_system_file[PATH_LEN]; /* instead; "" for none */
+	unsigned chat_budget;            /* tokens */
+	unsigned chat_reserve;
+	struct agent_settings agents;
 
 	/* From the file and the environment: where a dialect listens instead of
 	 * its default place. From flags (listen_only): all there is. */
@@ -52,10 +63,10 @@ void settings_init(struct settings *s);
 int settings_set(struct settings *s, const char *section, const char *key, const char *value,
 		 struct why *why);
 
-/* "SECTION.KEY=VALUE" */
+/* "SECTION.KEY=VALUE"; REFUSE_PARSE when it is no such thing. */
 int settings_set_pair(struct settings *s, const char *pair, struct why *why);
 
-/* --listen DIALECT=ADDRESS: from the first on, only those listen. */
+/* --listen DIALECT=ADDRESS: from the first on, only those listen. REFUSE_PARSE likewise. */
 int settings_add_listen(struct settings *s, const char *pair, struct why *why);
 
 /* Reads INI text; a refusal names file and line. */
@@ -71,6 +82,13 @@ int settings_read_environment(struct settings *s, struct why *why);
 
 /* KOINE_LISTEN_DIALECT: where that one listens. */
 int settings_read_listen(struct settings *s, const char *dialect, struct why *why);
+
+/* When all was read: whether it fits together, agents and their default above all. */
+int settings_check(const struct settings *s, struct why *why);
+
+/* In tokens: the agent's own, or [chat]'s. */
+unsigned settings_budget(const struct settings *s, const struct agent_setting *a);
+unsigned settings_reserve(const struct settings *s, const struct agent_setting *a);
 
 /* Every setting with its value now and what it means, as a file would have it. */
 void settings_write(const struct settings *s, FILE *out);

@@ -1,35 +1,8 @@
-/* Secrets in files that only their owner can read. */
-#include <errno.h>
-#include <fcntl.h>
+/* The token that clients of a port must show. */
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/cleanup.h"
+#include "base/secret.h"
 #include "daemon/daemon.h"
-
-int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why)
-{
-	/* O_NONBLOCK: a FIFO there must not hold us. */
-	CLEANUP(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat st;
-	ssize_t n;
-
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return refuse(why, REFUSE_NOT_FOUND, "cannot read the %s file %.100s: %s", what,
-			      file, strerror(errno));
-	if (!S_ISREG(st.st_mode) || (st.st_mode & 077) ||
-	    (st.st_uid != geteuid() && st.st_uid != 0))
-		return refuse(why, REFUSE_FORBIDDEN,
-			      "the %s file %.100s must be ours and private (mode 0600)", what,
-			      file);
-	n = read(fd, out, size - 1);
-	if (n < 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot read the %s file %.100s: %s", what,
-			      file, strerror(errno));
-	out[n] = '\0';
-	out[strcspn(out, " \t\r\n")] = '\0';
-	return 0;
-}
 
 int token_read(const char *file, char *out, size_t size, struct why *why)
 {

@@ -41,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (r != 0)
 		fprintf(stderr, "%s\n%s\n", why.text, out);
 	FEED_CHECK(r == 0);
+	FEED_CHECK(settings_check(&s, &why) == settings_check(&again, &why));
 	out_again = written(&again, &len_again);
 	FEED_CHECK(len == len_again && memcmp(out, out_again, len) == 0);
 	free(out);

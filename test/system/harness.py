@@ -231,9 +231,9 @@ class Daemon:
             if words[0] == "listening":
                 self.addresses.append((words[1], words[2]))
 
-    def address(self, kind="unix"):
-        for _, address in self.addresses:
-            if address.startswith(kind + ":"):
+    def address(self, kind="unix", dialect=None):
+        for spoken, address in self.addresses:
+            if address.startswith(kind + ":") and dialect in (None, spoken):
                 return address
         raise Failure("nothing listens at %s: (%r)" % (kind, self.addresses))
 
@@ -249,8 +249,8 @@ class Daemon:
         with open(self.log_path, "rb") as f:
             return f.read()
 
-    def connect(self, kind="unix", **opts):
-        client = Client(self.address(kind), **opts)
+    def connect(self, kind="unix", dialect=None, **opts):
+        client = Client(self.address(kind, dialect), **opts)
         self.clients.append(client)
         return client
 

@@ -426,7 +426,7 @@ def test_a_token_that_others_can_read_is_refused_at_start():
         for mode in (0o644, 0o640, 0o604, 0o660):
             path = token_file(folder, mode=mode)
             done = run_koined("--root", folder.path, "--set", "koine.token_file=" + path)
-            same(done.returncode, 69, "exit status for mode %o" % mode)
+            same(done.returncode, 78, "exit status for mode %o" % mode)
             check(path.encode() in done.stderr and b"0600" in done.stderr, "%r", done.stderr)
 
 
@@ -435,7 +435,7 @@ def test_a_token_that_is_missing_or_too_short_is_refused_at_start():
         path = token_file(folder, text="short\n")
         for file in (path, folder("nothing"), folder.path):
             done = run_koined("--root", folder.path, "--set", "koine.token_file=" + file)
-            same(done.returncode, 69, "exit status for " + file)
+            same(done.returncode, 78, "exit status for " + file)
             check(not os.path.exists(folder("koine.sock")), "a socket is left behind")
 
 

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import sqlite3
 
 from harness import Daemon, Folder, check, main, request, run_koined, same, wait_until
 
@@ -50,7 +52,13 @@ def test_a_wrong_setting_is_named_with_file_and_line():
                 ("[limits]\nbatch = 2\n\nbatsch = 3\n", 4, b"batsch"),
                 ("[limits]\nbatch = many\n", 2, b"batch"),
                 ("[limits]\nbatch = 0\n", 2, b"batch"),
-                ("[limitz]\nbatch = 2\n", 2, b"limitz"),
+                ("[limitz]\nbatch = 2\n", 1, b"limitz"),
+                ("[foo]\n", 1, b"unknown section [foo]"),
+                ("\ufeff; mark\n[foo]", 2, b"unknown section [foo]"),
+                ("[agent x]\n[limits]\nbatch = 0\n", 3, b"batch"),
+                ("[agent a b]\n", 1, b"an agent's name"),
+                ("[chat]\nsystem = %s\n" % ("x" * 200), 2, b"longer than 198 bytes"),
+                ("[chat]\nsystem = a\0b\n", 2, b"NUL"),
                 ("batch = 2\n", 1, b"batch"),
                 ("[daemon]\nlog_level = loud\n", 2, b"loud"),
                 ("[daemon]\nwhat is this\n", 2, b""),
@@ -93,15 +101,43 @@ def test_wrong_values_in_the_environment_and_flags_are_refused():
         done = run_koined("--root", folder.path, env={"KOINE_LIMITS_BATCH": "x"})
         same(done.returncode, CONFIG, "exit status")
         check(b"batch" in done.stderr, "%r", done.stderr)
-        for pair in ("limits.batch", "limits.batch=x", "limits.nothing=1", "batch=1", "=", ""):
+        for pair in "limits.batch=x", "limits.nothing=1", "nothing.batch=1":
             done = run_koined("--root", folder.path, "--set", pair)
             same(done.returncode, CONFIG, "exit status for %r" % pair)
+        for pair in "limits.batch", "batch=1", "=", "":
+            done = run_koined("--root", folder.path, "--set", pair)
+            same(done.returncode, USAGE, "exit status for %r" % pair)
+            check(b"is not SECTION.KEY=VALUE" in done.stderr, "%r", done.stderr)
+        done = run_koined("--root", folder.path, "--listen", "nexus")
+        same(done.returncode, USAGE, "exit status")
+        check(b"'nexus' is not DIALECT=ADDRESS" in done.stderr, "%r", done.stderr)
+
+
+def test_wrong_settings_show_before_anything_listens():
+    with Folder() as folder:
+        for args in (("--store", "foo"), ("--store", "sqlite:"), ("--store", "mysql:x"),
+                     ("--set", "chat.system_file=/nope"), ("--set", "koine.token_file=/nope"),
+                     ("--set", "ash.context_secret= "),
+                     ("--set", "agent.x.kind=command", "--set", "agent.x.command=sh 'a")):
+            done = run_koined("--root", folder("r"), *args)
+            same(done.returncode, CONFIG, "exit status for %r" % (args,))
+            check(done.stderr.startswith(b"koined: ") and done.stderr.count(b"\n") == 1,
+                  "%r", done.stderr)
+            same((done.stdout, os.path.exists(folder("r"))), (b"", False), "what it left")
+
+
+def test_a_start_that_fails_does_not_say_that_it_listens():
+    with Folder() as folder:
+        write(folder("koine.db"), "precious")
+        done = run_koined("--root", folder.path)
+        same((done.returncode, done.stdout), (UNAVAILABLE, b""), "status and output")
+        check(b"is not a database" in done.stderr, "%r", done.stderr)
 
 
 def test_wrong_flags_are_a_wrong_usage():
     for args in (("--nothing",), ("--root",), ("something",), ("-x",)):
         same(run_koined(*args).returncode, USAGE, "exit status for %r" % (args,))
-    for args in (("--help",), ("--version",)):
+    for args in (("--help",), ("--version",), ("-h",), ("-V",)):
         done = run_koined(*args)
         same((done.returncode, bool(done.stdout), done.stderr), (0, True, b""))
 
@@ -150,7 +186,7 @@ def test_check_says_whether_it_can_and_changes_nothing():
         same(run_koined("--check", "--set", "limits.batch=x").returncode, CONFIG, "exit status")
         done = run_koined("--root", folder("new"), "--check",
                           env={"KOINE_LISTEN_ASH": "unix:" + folder("a.sock"),
-                               "KOINE_LISTEN_KOINE": "off"})
+                               "KOINE_LISTEN_KOINE": "off", "KOINE_LISTEN_NEXUS": "off"})
         same(re.findall(rb"would listen +(\S+ \S+)", done.stdout),
              [b"ash unix:" + folder("a.sock").encode()], "where it would listen")
         for path in ("koine.sock.new", "new/folder/koine.sock"):
@@ -167,13 +203,78 @@ def test_check_says_whether_it_can_and_changes_nothing():
 def test_check_looks_at_the_store_and_its_folder():
     with Folder() as folder:
         write(folder("file"), "precious")
-        for args in (("--root", folder("file")), ("--store", "mysql:x"), ("--store", "sqlite:"),
+        for args in (("--root", folder("file")), ("--store", "sqlite:" + folder("file")),
                      ("--store", "sqlite:" + folder.path)):
             done = run_koined("--root", folder.path, *args, "--check")
             same(done.returncode, UNAVAILABLE, "exit status for %r" % (args,))
         done = run_koined("--root", folder.path, "--check")
         check(b"would keep    sqlite:" + folder("koine.db").encode() in done.stdout, "%r",
               done.stdout)
+
+
+def test_check_sees_a_store_that_cannot_be_used():
+    with Folder() as folder:
+        write(folder("junk.db"), "junk" * 100)
+        with sqlite3.connect(folder("theirs.db")) as db:
+            db.execute("CREATE TABLE t (a)")
+        db.close()
+        write(folder("gone.db-wal"), "precious")
+        before = listing(folder.path)
+        for name, words in (("junk.db", b"is not a database"),
+                            ("theirs.db", b"is another program's database"),
+                            ("gone.db", b"without its database")):
+            args = ("--root", folder("r"), "--store", "sqlite:" + folder(name))
+            done = run_koined(*args, "--check")
+            same(done.returncode, UNAVAILABLE, "exit status for " + name)
+            check(words in done.stdout, "%s: %r", name, done.stdout)
+            same(listing(folder.path), before, "folder")
+            same(run_koined(*args).returncode, UNAVAILABLE, "exit status of a start with " + name)
+            shutil.rmtree(folder("r"), ignore_errors=True)
+            os.unlink(folder(name + ".lock"))
+        with Daemon() as d:
+            store = ("--store", "sqlite:" + os.path.join(d.root, "koine.db"))
+            done = run_koined("--root", folder("r"), *store, "--check")
+            same(done.returncode, UNAVAILABLE, "exit status with a store in use")
+            check(b"is in use by another koined" in done.stdout, "%r", done.stdout)
+            root = d.root
+            d.signal(signal.SIGTERM)
+            same(d.wait_exit(), 0, "exit status")
+            same(run_koined("--root", root, "--check").returncode, 0, "exit status afterwards")
+
+
+def test_check_prints_where_everything_listens_as_the_file_has_it():
+    with Folder() as folder:
+        done = run_koined("--root", folder("r"), "--check", "--set", "listen.ash=off")
+        text = done.stdout.decode()
+        listens = re.search(r"^\[listen\]\n((?:.+\n)*)", text, re.M).group(1)
+        same(listens, "koine = unix:%s\nash = off\nnexus = http:127.0.0.1:0\n"
+             % folder("r", "koine.sock"), "[listen]")
+        same(re.findall(r"^\w+=.*", text, re.M), [], "lines without blanks")
+        conf = write(folder("again.conf"), text[text.index("[listen]"):text.rindex("\nkoined: ")])
+        again = run_koined("--config", conf, "--check", "--store", "sqlite:" + folder("a.db"))
+        same(again.returncode, 0, "exit status (%r)" % again.stderr)
+        same(re.search(r"^\[listen\]\n((?:.+\n)*)", again.stdout.decode(), re.M).group(1), listens,
+             "[listen], read again")
+
+
+def test_check_notes_ports_that_are_open_to_other_users():
+    with Folder() as folder:
+        token = write(folder("token"), "0123456789abcdef\n")
+        os.chmod(token, 0o600)
+        note = re.compile(rb"^note .* conversations at http:127\.0\.0\.1:0; (\w+)\.token_file", re.M)
+        http = ("--listen", "nexus=http:127.0.0.1:0", "--listen", "koine=http:127.0.0.1:0")
+        for args, want in (((), [b"nexus"]), (http, [b"nexus", b"koine"]),
+                           ((*http, "--set", "nexus.token_file=" + token), [b"koine"]),
+                           ((*http, "--set", "koine.token_file=" + token), []),
+                           (("--set", "listen.nexus=off"), [])):
+            done = run_koined("--root", folder("r"), "--check", *args)
+            same(note.findall(done.stdout), want, "notes with %r" % (args,))
+
+
+def test_a_folder_that_cannot_be_made_is_named():
+    done = run_koined("--root", "/proc/koine-nothing")
+    same(done.returncode, 71, "exit status")
+    check(b"cannot make directory /proc/koine-nothing: " in done.stderr, "%r", done.stderr)
 
 
 def test_files_without_an_end_are_refused():

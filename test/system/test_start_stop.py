@@ -74,7 +74,7 @@ def test_folders_that_are_made_are_private():
 def test_the_runtime_folder_is_private_and_must_be_ours():
     with Folder() as folder:
         env = {"XDG_RUNTIME_DIR": folder.path, "XDG_STATE_HOME": folder("state"),
-               "ASH_RPC_SOCKET": folder("ash.sock")}
+               "ASH_RPC_SOCKET": folder("ash.sock"), "KOINE_LISTEN_NEXUS": "off"}
         process = subprocess.Popen([KOINED], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=clean_environment(env))
         try:
@@ -124,6 +124,17 @@ def test_a_second_daemon_is_refused_and_the_first_unharmed():
         same(os.lstat(d.socket_path).st_ino, before.st_ino, "inode")
         c.ping()
         d.alive()
+
+
+def test_a_second_daemon_at_the_default_place_is_told_of_root():
+    with Folder() as folder:
+        env = {"XDG_RUNTIME_DIR": folder.path, "XDG_STATE_HOME": folder("state"),
+               "ASH_RPC_SOCKET": folder("ash.sock")}
+        with Daemon("--listen", "koine=unix:" + folder("koine", "koine.sock")):
+            done = run_koined("--set", "listen.nexus=off", env=env)
+            same(done.returncode, UNAVAILABLE, "exit status")
+            check(b"koine.sock; --root DIR starts another elsewhere" in done.stderr, "%r",
+                  done.stderr)
 
 
 def test_a_second_daemon_on_the_same_port_is_refused():
@@ -349,7 +360,7 @@ def test_loopback_names_are_listened_at():
 
 def test_addresses_that_are_none_are_refused():
     with Folder() as folder:
-        for address in ("koine=", "koine", "koine=unix:", "koine=unix:/", "koine=http:127.0.0.1",
+        for address in ("koine=", "koine=unix:", "koine=unix:/", "koine=http:127.0.0.1",
                         "koine=http:127.0.0.1:65536", "koine=ftp:127.0.0.1:1",
                         "klingon=unix:" + folder("x"), "=unix:" + folder("x")):
             done = run_koined("--root", folder.path, "--listen", address)

@@ -1,0 +1,322 @@
+#include "daemon/agents.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/command.h"
+#include "agent/command_words.h"
+#include "agent/model.h"
+#include "agent/recall.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/secret.h"
+#include "base/utf8.h"
+#include "daemon/daemon.h"
+#include "service/chat.h"
+#include "service/chat_rank.h"
+
+enum {
+	KEY_MAX = 4096,
+	SYSTEM_MAX = 64 << 10,
+	END_TURNS_MS = 5000, /* what an agent and a commit may take */
+	STEP_MS = 20,
+};
+
+/* ---- one agent ---- */
+
+static int make_recall(const struct settings *s, const struct agent_setting *a, struct loop *l,
+		       struct agent **ret)
+{
+	const struct recall_opts opts = {
+		.name = a->name,
+		.word_delay_ms = a->word_delay_ms,
+		.budget = settings_budget(s, a),
+		.reserve = settings_reserve(s, a),
+		.rank = chat_rank,
+	};
+
+	return recall_new(l, &opts, ret);
+}
+
+static const char *model_url(const struct agent_setting *a)
+{
+	return a->url[0] ? a->url : "https://api.anthropic.com";
+}
+
+/* The key itself is read when a turn begins; one that cannot be is better known now. */
+static int check_key(const struct agent_setting *a, struct why *why)
+{
+	char what[AGENT_LABEL_MAX + 8];
+	char key[KEY_MAX];
+	int r;
+
+	if (!a->key_file[0])
+		return 0;
+	snprintf(what, sizeof(what), "%s key", a->name);
+	r = secret_read(a->key_file, what, key, sizeof(key), why);
+	if (r == 0 && !key[0])
+		r = refuse(why, REFUSE_PARAMS, "the %s file %.100s is empty", what, a->key_file);
+	explicit_bzero(key, sizeof(key));
+	return r;
+}
+
+static int make_model(const struct settings *s, const struct agent_setting *a, struct loop *l,
+		      struct agent **ret, struct why *why)
+{
+	const struct model_opts opts = {
+		.name = a->name,
+		.url = model_url(a),
+		.model = a->model,
+		.key = {.environment = a->key_env, .file = a->key_file, .command = a->key_command},
+		.max_tokens = a->max_tokens,
+		.temperature = a->temperature,
+		.connect_timeout_ms = a->connect_timeout_ms,
+		.idle_timeout_ms = a->idle_timeout_ms,
+		.total_timeout_ms = a->total_timeout_ms,
+		.retries = a->retries,
+		.budget = settings_budget(s, a),
+		.reserve = settings_reserve(s, a),
+	};
+	int r = check_key(a, why);
+
+	if (r != 0)
+		return r;
+	return agent_setting_kind(a) == AGENT_OPENAI ? openai_new(l, &opts, ret, why)
+						     : anthropic_new(l, &opts, ret, why);
+}
+
+static int make_command(const struct settings *s, const struct agent_setting *a, struct loop *l,
+			struct agent **ret, struct why *why)
+{
+	const struct command_opts opts = {
+		.name = a->name,
+		.command = a->command,
+		.input = a->input,
+		.output = a->output,
+		.cwd = a->cwd,
+		.interrupt_ms = a->interrupt_ms,
+		.terminate_ms = a->terminate_ms,
+		.total_timeout_ms = a->total_timeout_ms,
+		.budget = settings_budget(s, a),
+		.reserve = settings_reserve(s, a),
+	};
+
+	return command_new(l, &opts, ret, why);
+}
+
+static int make_agent(const struct settings *s, const struct agent_setting *a, struct loop *l,
+		      struct agent **ret, struct why *why)
+{
+	struct why inner = {.text = ""};
+	int r = -EINVAL;
+
+	switch (agent_setting_kind(a)) {
+	case AGENT_RECALL:
+		r = make_recall(s, a, l, ret);
+		break;
+	case AGENT_OPENAI:
+	case AGENT_ANTHROPIC:
+		r = make_model(s, a, l, ret, &inner);
+		break;
+	case AGENT_COMMAND:
+		r = make_command(s, a, l, ret, &inner);
+		break;
+	case AGENT_UNSAID:
+		break; /* settings_check has refused it */
+	}
+	if (r > 0)
+		return refuse(why, r, "[agent %s]: %s", a->name, inner.text);
+	return r;
+}
+
+/* ---- the system prompt ---- */
+
+static bool is_utf8(const char *at, size_t len)
+{
+	const char *end = len > 0 ? at + len : at;
+
+	while (at < end) {
+		size_t n = *at & 0x80 ? utf8_sequence(at, end) : *at != '\0';
+
+		if (n == 0)
+			return false;
+		at += n;
+	}
+	return true;
+}
+
+static int cannot_read(const char *file, struct why *why)
+{
+	return refuse(why, REFUSE_NOT_FOUND, "cannot read chat.system_file %.100s: %s", file,
+		      strerror(errno));
+}
+
+static int read_system_file(const char *file, struct buf *out, struct why *why)
+{
+	/* O_NONBLOCK: a FIFO there must not hold us. */
+	CLEANUP(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char part[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return cannot_read(file, why);
+	if (!S_ISREG(st.st_mode))
+		return refuse(why, REFUSE_PARAMS, "chat.system_file %.100s is not a file", file);
+	while (out->err == 0 && (n = read(fd, part, sizeof(part))) != 0) {
+		if (n < 0)
+			return cannot_read(file, why);
+		buf_add(out, part, (size_t)n);
+	}
+	if (out->err == -ENOMEM)
+		return -ENOMEM;
+	if (out->err != 0)
+		return refuse(why, REFUSE_TOO_LARGE, "chat.system_file %.100s is over 64 KiB",
+			      file);
+	if (!is_utf8(out->data, out->len))
+		return refuse(why, REFUSE_PARAMS, "chat.system_file %.100s is not UTF-8 text",
+			      file);
+	return 0;
+}
+
+/* NUL-ended. */
+static int read_system(const struct settings *s, struct buf *out, struct why *why)
+{
+	int r = 0;
+
+	if (s->chat_system_file[0])
+		r = read_system_file(s->chat_system_file, out, why);
+	else
+		buf_add(out, s->chat_system, strlen(s->chat_system));
+	out->max++;
+	buf_add(out, "", 1);
+	return r != 0 ? r : out->err;
+}
+
+/* ---- all of them ---- */
+
+int agents_make(const struct settings *s, struct loop *l, struct agents *a, struct why *why)
+{
+	int r;
+
+	buf_init(&a->system, SYSTEM_MAX);
+	r = read_system(s, &a->system, why);
+	for (unsigned i = 0; r == 0 && i < s->agents.n; i++) {
+		r = make_agent(s, &s->agents.list[i], l, &a->list[i], why);
+		a->n += r == 0;
+	}
+	return r;
+}
+
+void agents_done(struct agents *a)
+{
+	for (unsigned i = 0; i < a->n; i++)
+		agent_free(a->list[i]);
+	a->n = 0;
+	buf_done(&a->system);
+}
+
+int agents_start(const struct settings *s, struct agents *a, struct backstage *stage,
+		 struct services *services, struct why *why)
+{
+	bool none = !s->chat_agent[0] || strcmp(s->chat_agent, "none") == 0;
+	const struct chat_opts opts = {
+		.loop = stage->server->loop,
+		.background = backstage(stage),
+		.agents = a->list,
+		.n_agents = a->n,
+		.agent = none ? NULL : s->chat_agent,
+		.system = a->system.data,
+	};
+
+	a->n = 0;
+	return chat_start(services, &opts, why);
+}
+
+void agents_end_turns(struct loop *l, struct services *services)
+{
+	uint64_t end = clock_steady_ms() + END_TURNS_MS;
+
+	chat_stop(services->chat);
+	while (!chat_idle(services->chat) && clock_steady_ms() < end) {
+		struct pollfd p = {.fd = loop_fd(l), .events = POLLIN};
+		int wait;
+
+		/* A step first: what was added since the last one is not in the descriptor. */
+		loop_step(l);
+		wait = loop_timeout_ms(l);
+		poll(&p, 1, wait < 0 || wait > STEP_MS ? STEP_MS : wait);
+	}
+}
+
+/* ---- --check ---- */
+
+static void look_for_program(const struct agent_setting *a, struct why *ret_note)
+{
+	CLEANUP(freep) char **words = NULL;
+	char path[PATH_MAX];
+	unsigned n;
+
+	if (command_split(a->command, &words, &n, ret_note) == 0)
+		(void)command_find(words[0], a->cwd, path, sizeof(path), ret_note);
+}
+
+/* What does not keep koined from starting, but the agent from answering; "" for nothing. */
+static void look_at_agent(const struct agent_setting *a, struct why *ret_note)
+{
+	if (a->key_env[0] && !getenv(a->key_env))
+		refuse(ret_note, REFUSE_NOT_FOUND, "%s is not set here", a->key_env);
+	else if (agent_setting_kind(a) == AGENT_OPENAI && !a->model[0])
+		refuse(ret_note, REFUSE_NOT_FOUND, "no model is named, and most servers want one");
+	else if (agent_setting_kind(a) == AGENT_COMMAND)
+		look_for_program(a, ret_note);
+}
+
+static bool check_agent(const struct settings *s, const struct agent_setting *a, struct loop *l)
+{
+	struct why why = {.text = ""};
+	enum agent_kind kind = agent_setting_kind(a);
+	struct agent *agent = NULL;
+	int r = make_agent(s, a, l, &agent, &why);
+
+	if (r == 0)
+		look_at_agent(a, &why);
+	else if (r < 0)
+		refuse(&why, REFUSE_INTERNAL, "%s", strerror(-r));
+	agent_free(agent);
+	printf("would answer  %s (%s%s%s)  %s%s%s%s\n", a->name, agent_kind_word(kind),
+	       kind == AGENT_OPENAI || kind == AGENT_ANTHROPIC ? " " : "",
+	       kind == AGENT_OPENAI || kind == AGENT_ANTHROPIC ? model_url(a) : "",
+	       r != 0        ? "NO"
+	       : why.text[0] ? "warning"
+			     : "ok",
+	       strcmp(a->name, s->chat_agent) == 0 ? ", the default" : "", why.text[0] ? ": " : "",
+	       why.text);
+	return r == 0;
+}
+
+bool agents_check(const struct settings *s)
+{
+	CLEANUP(buf_donep) struct buf system;
+	struct why why = {.text = "out of memory"};
+	struct loop *l;
+	bool ok = true;
+
+	buf_init(&system, SYSTEM_MAX);
+	if (loop_new(&l) != 0)
+		return false;
+	for (unsigned i = 0; i < s->agents.n; i++)
+		ok &= check_agent(s, &s->agents.list[i], l);
+	loop_free(l);
+	if (read_system(s, &system, &why) != 0) {
+		printf("system prompt NO: %s\n", why.text);
+		ok = false;
+	}
+	return ok;
+}

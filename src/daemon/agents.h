@@ -1,0 +1,34 @@
+/* The agents that the settings name, and the chat service that they answer for. */
+#pragma once
+
+#include "base/buf.h"
+#include "daemon/backstage.h"
+#include "daemon/settings.h"
+#include "service/services.h"
+
+/* All that there are, and the system prompt, before anybody answers. Zeroed at first. */
+struct agents {
+	struct agent *list[AGENTS_MAX];
+	unsigned n;
+	struct buf system; /* NUL-ended */
+};
+
+/* What needs no store, so that wrong settings show before anything listens. agents_done
+ * either way. */
+int agents_make(const struct settings *s, struct loop *l, struct agents *ret_agents,
+		struct why *why);
+void agents_done(struct agents *a);
+
+/* After the server was made and the services were opened, before the loop turns. The agents
+ * become the chat's, on failure too. */
+int agents_start(const struct settings *s, struct agents *a, struct backstage *stage,
+		 struct services *services, struct why *why);
+
+/*
+ * Ends all turns and lets them reach the store: turns the loop until that is done, for a few
+ * seconds at most. Nothing where there is no chat.
+ */
+void agents_end_turns(struct loop *l, struct services *services);
+
+/* Prints what each would do and what is wrong with it; whether koined could start. */
+bool agents_check(const struct settings *s);

@@ -1,0 +1,276 @@
+#include "daemon/setting.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/log.h"
+
+enum { TIGHT_ABOVE = 190 }; /* bytes of a line that may have 198 */
+
+/* A row in use. */
+struct use {
+	const struct setting *row;
+	const char *section;
+	void *at;
+	const char *value;
+};
+
+static int bad_value(const struct use *u, const char *want, struct why *why)
+{
+	/* What may hold a secret is not repeated. */
+	if (u->row->type == SET_SECRET || u->row->type == SET_URL)
+		return refuse(why, REFUSE_PARAMS, "%s.%s must be %s", u->section, u->row->key,
+			      want);
+	return refuse(why, REFUSE_PARAMS, "%s.%s = %.60s: must be %s", u->section, u->row->key,
+		      u->value, want);
+}
+
+int setting_parse_bool(const char *value, bool *ret)
+{
+	static const char *const yes[] = {"yes", "true", "on", "1"};
+	static const char *const no[] = {"no", "false", "off", "0"};
+
+	for (size_t i = 0; i < 4; i++) {
+		if (strcasecmp(value, yes[i]) == 0 || strcasecmp(value, no[i]) == 0) {
+			*ret = strcasecmp(value, yes[i]) == 0;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* Digits, then for sizes k, m or g. */
+static int parse_number(const char *value, bool size, uint64_t *ret)
+{
+	static const char units[] = "kmg";
+	char *end;
+	uint64_t n;
+
+	if (!isdigit((unsigned char)value[0]))
+		return -EINVAL;
+	errno = 0;
+	n = strtoull(value, &end, 10);
+	if (errno != 0)
+		return -EINVAL;
+	if (size && *end) {
+		const char *unit = strchr(units, tolower((unsigned char)*end));
+		unsigned shift = unit ? 10U * (unsigned)(unit - units + 1) : 0;
+
+		if (!unit || n > UINT64_MAX >> shift)
+			return -EINVAL;
+		n <<= shift;
+		end++;
+	}
+	if (*end)
+		return -EINVAL;
+	*ret = n;
+	return 0;
+}
+
+static int set_number(const struct use *u, struct why *why)
+{
+	const struct setting *row = u->row;
+	char want[80];
+	uint64_t n;
+
+	if (parse_number(u->value, row->type == SET_SIZE, &n) != 0 || n < row->min ||
+	    n > row->max) {
+		snprintf(want, sizeof(want), "a number from %llu to %llu",
+			 (unsigned long long)row->min, (unsigned long long)row->max);
+		return bad_value(u, want, why);
+	}
+	if (row->type == SET_SIZE)
+		*(size_t *)u->at = n;
+	else
+		*(unsigned *)u->at = (unsigned)(row->type == SET_SECONDS ? n * 1000 : n);
+	return 0;
+}
+
+/* Digits and a point: what else strtod takes is no number to people. With four places at
+ * most, %g writes it without an exponent. */
+static bool parse_decimal(const char *value, double max, double *ret)
+{
+	const char *point = strchr(value, '.');
+	char *end;
+
+	if (strspn(value, "0123456789.") != strlen(value) || strlen(value) > 8 ||
+	    (point && strlen(point) > 5))
+		return false;
+	*ret = strtod(value, &end);
+	return end != value && !*end && *ret <= max;
+}
+
+static int set_decimal(const struct use *u, struct why *why)
+{
+	double n = -1;
+	char want[60];
+
+	if (u->value[0] && !parse_decimal(u->value, (double)u->row->max, &n)) {
+		snprintf(want, sizeof(want), "a number from 0 to %u, such as 0.7",
+			 (unsigned)u->row->max);
+		return bad_value(u, want, why);
+	}
+	*(double *)u->at = n;
+	return 0;
+}
+
+static int set_word(const struct use *u, struct why *why)
+{
+	char want[120] = "";
+
+	for (unsigned i = 0; u->row->words[i]; i++) {
+		size_t n = strlen(want);
+
+		if (strcmp(u->row->words[i], u->value) == 0) {
+			*(unsigned *)u->at = i;
+			return 0;
+		}
+		snprintf(want + n, sizeof(want) - n, "%s%s",
+			 i == 0                 ? ""
+			 : u->row->words[i + 1] ? ", "
+						: " or ",
+			 u->row->words[i]);
+	}
+	return bad_value(u, want, why);
+}
+
+static int set_uids(const struct use *u, struct why *why)
+{
+	struct uids uids = {.n = 0};
+	char copy[256];
+	char *rest = NULL;
+	uint64_t uid;
+
+	if (strlen(u->value) >= sizeof(copy))
+		return bad_value(u, "a short list of numbers", why);
+	memcpy(copy, u->value, strlen(u->value) + 1);
+	for (char *word = strtok_r(copy, " ,\t", &rest); word;
+	     word = strtok_r(NULL, " ,\t", &rest)) {
+		if (parse_number(word, false, &uid) != 0 || uid >= UINT32_MAX || uids.n == UIDS_MAX)
+			return bad_value(u, "user ids (numbers), at most 32", why);
+		uids.list[uids.n++] = (uid_t)uid;
+	}
+	*(struct uids *)u->at = uids;
+	return 0;
+}
+
+static int set_text(const struct use *u, struct why *why)
+{
+	char want[60];
+
+	if (strlen(u->value) >= u->row->max) {
+		snprintf(want, sizeof(want), "a text of at most %u bytes",
+			 (unsigned)u->row->max - 1);
+		return bad_value(u, want, why);
+	}
+	memcpy(u->at, u->value, strlen(u->value) + 1);
+	return 0;
+}
+
+int setting_apply(const struct setting *row, void *base, const char *section, const char *value,
+		  struct why *why)
+{
+	const struct use u = {row, section, (char *)base + row->offset, value};
+
+	switch (row->type) {
+	case SET_LEVEL:
+		if (!log_parse_level(value, u.at))
+			return bad_value(&u, "err, warn, info or debug", why);
+		return 0;
+	case SET_BOOL:
+		if (setting_parse_bool(value, u.at) != 0)
+			return bad_value(&u, "yes or no", why);
+		return 0;
+	case SET_UNSIGNED:
+	case SET_SIZE:
+	case SET_SECONDS:
+		return set_number(&u, why);
+	case SET_DECIMAL:
+		return set_decimal(&u, why);
+	case SET_WORD:
+		return set_word(&u, why);
+	case SET_UIDS:
+		return set_uids(&u, why);
+	case SET_URL:
+		if (value[0] && row->check(value, NULL) > 0)
+			return bad_value(&u, "http://HOST[:PORT][/PATH], https or unix:PATH", why);
+		return set_text(&u, why);
+	case SET_TEXT:
+	case SET_PATH:
+	case SET_SECRET:
+		return set_text(&u, why);
+	}
+	return -EINVAL;
+}
+
+/* ---- out ---- */
+
+/* From the environment a text may have several lines; a file has room for one. */
+static void write_text(const char *text, FILE *out)
+{
+	for (; *text; text++)
+		fputc(*text == '\n' ? ' ' : *text, out);
+}
+
+static void write_uids(const struct uids *uids, FILE *out)
+{
+	for (unsigned i = 0; i < uids->n; i++)
+		fprintf(out, "%s%u", i ? " " : "", (unsigned)uids->list[i]);
+}
+
+static void write_value(const struct setting *row, const void *at, FILE *out)
+{
+	static const char *const levels[] = {"err", "warn", "info", "debug"};
+
+	switch (row->type) {
+	case SET_LEVEL:
+		fprintf(out, "%s", levels[*(const enum log_level *)at]);
+		break;
+	case SET_BOOL:
+		fprintf(out, "%s", *(const bool *)at ? "yes" : "no");
+		break;
+	case SET_UNSIGNED:
+		fprintf(out, "%u", *(const unsigned *)at);
+		break;
+	case SET_SIZE:
+		fprintf(out, "%zu", *(const size_t *)at);
+		break;
+	case SET_SECONDS:
+		fprintf(out, "%u", *(const unsigned *)at / 1000);
+		break;
+	case SET_DECIMAL:
+		if (*(const double *)at >= 0)
+			fprintf(out, "%g", *(const double *)at);
+		break;
+	case SET_WORD:
+		fprintf(out, "%s", row->words[*(const unsigned *)at]);
+		break;
+	case SET_UIDS:
+		write_uids(at, out);
+		break;
+	case SET_TEXT:
+	case SET_PATH:
+	case SET_URL:
+		write_text(at, out);
+		break;
+	case SET_SECRET:
+		break; /* never shown */
+	}
+}
+
+void setting_write(const struct setting *row, const void *base, FILE *out)
+{
+	const char *text = (const char *)base + row->offset;
+	/* After a space, a text that begins with ';' is a comment, and a line has only so much
+	 * room. */
+	bool tight = (row->type == SET_PATH || row->type == SET_TEXT) &&
+		     (text[0] == ';' || strlen(row->key) + strlen(text) > TIGHT_ABOVE);
+
+	fprintf(out, "; %s\n%s%s", row->doc, row->key, tight ? "=" : " = ");
+	write_value(row, (const char *)base + row->offset, out);
+	fprintf(out, "\n");
+}
