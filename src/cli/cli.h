@@ -11,10 +11,14 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "cli/chat_options.h"
 #include "cli/memory_options.h"
 
 /* Beside those of sysexits.h: the server was reached and said no. */
 enum { EXIT_ERROR_ANSWER = 1 };
+
+/* What JSON-RPC says of a method that the server does not have. */
+enum { METHOD_NOT_FOUND = -32601 };
 
 struct cli_options {
 	const char *socket;
@@ -29,6 +33,7 @@ struct cli_options {
 	bool help;
 	bool version;
 	struct memory_options memory;
+	struct chat_options chat;
 };
 
 struct command;
@@ -50,6 +55,7 @@ struct option {
 	const char *value;      /* what it wants, or NULL */
 	const char *help;
 	bool (*set)(struct cli_options *o, const char *value);
+	const char *must; /* what its value has to be, where the word does not say; or NULL */
 };
 
 struct command {
@@ -99,6 +105,12 @@ int talk_call(struct koine_client *c, const char *method, const char *params,
 int talk_failed(const struct koine_client *c, const char *method, int result,
 		struct koine_answer *answer);
 
+/* Whether requests and answers go one by one, with nothing in between. */
+bool talk_is_http(const struct cli *cli);
+
+/* "koine: METHOD: MESSAGE (code N)" on stderr, and the data if there is some. */
+void talk_print_error(const char *method, const struct koine_answer *answer);
+
 /* Dials, calls and leaves: what most commands need. */
 int talk_once(struct cli *cli, const char *method, const char *params,
 	      struct koine_answer **ret_answer);
@@ -110,6 +122,11 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Text from elsewhere: what could steer a terminal is shown as \xNN. */
 void print_text(FILE *out, const char *text, size_t len);
+
+enum { TIME_SHOWN = 32 };
+
+/* A time of the server in the user's own; "-" for what is none. */
+void format_time(const struct koine_value *v, char shown[TIME_SHOWN]);
 
 /* On one line, without a space. */
 void print_json_compact(FILE *out, const struct koine_value *v);
@@ -124,19 +141,22 @@ void print_result(const struct cli *cli, const struct koine_value *v);
 
 struct table;
 
-/* Columns whose letter in `align` is 'r' stand at the right. Errors stick and show
- * in table_print. */
+/* Columns whose letter in `align` is 'r' stand at the right, and 'n' marks those that may be
+ * narrowed. Errors stick and show in table_print. */
 struct table *table_new(const char *align);
 void table_free(struct table *t);
 void table_freep(struct table **t);
 void table_cell(struct table *t, const char *text, size_t len);
 void table_cell_str(struct table *t, const char *text);
-/* Makes the last column as narrow as it must be for so many columns in all. */
+/* Makes the last column as narrow as it must be for so many columns in all, and where that is
+ * not enough, the ones marked so. */
 void table_fit(struct table *t, size_t columns);
 /* A string's text, a number's digits, "-" for nothing, JSON for anything else. */
 void table_cell_value(struct table *t, const struct koine_value *v);
+/* As format_time has it. */
+void table_cell_time(struct table *t, const struct koine_value *v);
 /* Rows fill from left to right. 0, or EX_SOFTWARE when memory ran out. */
-int table_print(const struct table *t, FILE *out, bool bold_first_row);
+int table_print(struct table *t, FILE *out, bool bold_first_row);
 
 /* ---- nearest.c ---- */
 

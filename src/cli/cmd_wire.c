@@ -1,5 +1,6 @@
 /* koine wire: a call that shows its bytes. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
@@ -8,7 +9,12 @@ struct tap {
 	bool out;    /* which way the line at hand goes */
 	bool inside; /* it has begun and not ended */
 	bool color;
+	size_t matched; /* bytes of the line at hand that are those of `secret` */
+	bool hides;     /* what follows them */
 };
+
+/* The beginning of the line that holds a token, which may be shown to others with the rest. */
+static const char secret[] = "Authorization: Bearer ";
 
 static void begin_line(struct tap *tap, bool out)
 {
@@ -17,6 +23,8 @@ static void begin_line(struct tap *tap, bool out)
 	fputs(out ? "> " : "< ", stdout);
 	tap->out = out;
 	tap->inside = true;
+	tap->matched = 0;
+	tap->hides = false;
 }
 
 static void end_line(struct tap *tap)
@@ -27,6 +35,36 @@ static void end_line(struct tap *tap)
 		fputs("\033[0m", stdout);
 	fputc('\n', stdout);
 	tap->inside = false;
+}
+
+/* True for a byte of the token; stars stand for all of them. */
+static bool hide(struct tap *tap, char byte)
+{
+	size_t len = strlen(secret);
+
+	if (byte == '\r')
+		tap->hides = false;
+	if (tap->hides)
+		return true;
+	/* What differs once cannot match any more. */
+	if (tap->matched < len)
+		tap->matched = byte == secret[tap->matched] ? tap->matched + 1 : len + 1;
+	return false;
+}
+
+static void show_byte(struct tap *tap, char byte)
+{
+	if (hide(tap, byte))
+		return;
+	if (byte >= 0x20 && byte < 0x7f)
+		fputc(byte, stdout);
+	else
+		printf("\\x%02x", (unsigned char)byte);
+	if (tap->out && tap->matched == strlen(secret)) {
+		fputs("***", stdout);
+		tap->hides = true;
+		tap->matched++;
+	}
 }
 
 /* Bytes come in whatever pieces the socket made of them; a line here ends where
@@ -42,10 +80,8 @@ static void show_bytes(void *arg, bool out, const char *data, size_t len)
 			begin_line(tap, out);
 		if (data[i] == '\n')
 			end_line(tap);
-		else if (data[i] >= 0x20 && data[i] < 0x7f)
-			fputc(data[i], stdout);
 		else
-			printf("\\x%02x", (unsigned char)data[i]);
+			show_byte(tap, data[i]);
 	}
 	fflush(stdout);
 }

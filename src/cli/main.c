@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/chat.h"
 #include "cli/cli.h"
 #include "cli/memory.h"
 
@@ -23,8 +24,11 @@ const struct command commands[] = {
 	 "call a method and print its result",
 	 PARAMS_HELP "\nThe result is printed as indented JSON; with --json on one line.\n",
 	 cmd_call},
-	{"ping", "", "ask whether the server is there, and how fast", NULL, cmd_ping},
-	{"status", "", "show the daemon, its listeners and their counts", NULL, cmd_status},
+	{"ping", "", "ask whether the server is there, and how fast",
+	 "Other servers need not have the method: at nexus's port, koine tokens asks as much.\n",
+	 cmd_ping},
+	{"status", "", "show the daemon, its listeners and their counts",
+	 "Koined tells it at its own socket only, not at that of another dialect.\n", cmd_status},
 	{"discover", "[METHOD]", "list the methods, or show the fields of one",
 	 "A parameter in brackets may be left out. With --json the OpenRPC document itself\n"
 	 "(of one method: its part of it) is printed.\n",
@@ -33,8 +37,30 @@ const struct command commands[] = {
 	 "call a method and show the bytes both ways",
 	 PARAMS_HELP
 	 "\nLines sent begin with \"> \", lines received with \"< \". What is no printable\n"
-	 "ASCII is shown as \\xNN.\n",
+	 "ASCII is shown as \\xNN, and the token of --token-file as ***.\n",
 	 cmd_wire},
+	{"chat", "", "talk with an agent",
+	 "On a terminal: a prompt with history and editing. Ctrl-C stops an answer and keeps what\n"
+	 "came of it, or clears the line; Ctrl-D ends. /help says what else there is.\n"
+	 "From a pipe every line is a question, and stdout gets the answers alone.\n",
+	 cmd_chat, NULL, chat_options},
+	{"send", "TEXT... | -", "ask an agent one thing and print its answer as it comes",
+	 "- reads the text from stdin. Ctrl-C cancels: what came is printed, and kept in the\n"
+	 "conversation.\n",
+	 cmd_send, NULL, send_options},
+	{"cancel", "ID", "stop the answer to the request of that id",
+	 "An ID of digits alone is tried as a string, then as a number.\n", cmd_cancel, NULL,
+	 cancel_options},
+	{"tokens", "", "show what a conversation counts against its budget", NULL, cmd_tokens, NULL,
+	 conversation_options},
+	{"agents", "", "show which agents are configured, and whether they answer",
+	 "* marks the one that answers unless another is named. Each is asked, and given ten\n"
+	 "seconds.\n",
+	 cmd_agents},
+	{"conversations", "", "list conversations, the one changed last first", NULL,
+	 cmd_conversations, NULL, conversations_options},
+	{"messages", "[NAME]", "show what was said last in a conversation", NULL, cmd_messages,
+	 NULL, messages_options},
 	{"memory", "COMMAND [ARGUMENT]...", "keep, find and change memories",
 	 "The server is that of --url or --socket, else of KOINE_SOCKET, else of ASH_RPC_SOCKET\n"
 	 "(ash's own socket, which has search, add, list and delete), else as koine --help says;\n"
@@ -51,19 +77,20 @@ const struct command commands[] = {
 };
 
 static const char exit_codes[] =
-	"Exit codes (those of sysexits.h, but for 1):\n"
+	"Exit codes (those of sysexits.h, but for 1 and 130):\n"
 	"   0  done\n"
 	"   1  the server answered with an error, or has no such method or memory\n"
 	"  64  wrong usage\n"
-	"  65  a parameter or a line is not JSON, or not fit to be sent\n"
+	"  65  a parameter, a line or a text is not what it must be, or not fit to be sent\n"
 	"  66  a file or stdin cannot be read\n"
 	"  69  the server cannot be reached, or left without an answer\n"
 	"  70  something failed inside\n"
 	"  73  a file cannot be created\n"
 	"  74  the result could not be written\n"
 	"  75  no answer in time; trying later may help\n"
-	"  76  what came back is no JSON-RPC, or too large\n"
-	"  77  the server does not let you in (HTTP 401 or 403)\n";
+	"  76  what came back is no JSON-RPC, or too large, or HTTP refused the call\n"
+	"  77  the server does not let you in (HTTP 401 or 403)\n"
+	" 130  the answer was cancelled\n";
 
 static void print_help(FILE *out)
 {
@@ -71,7 +98,7 @@ static void print_help(FILE *out)
 	      "Talks to koined, or to any JSON-RPC 2.0 server.\n\nCommands:\n",
 	      out);
 	for (const struct command *c = commands; c->name; c++)
-		fprintf(out, "  %-10s %s\n", c->name, c->help);
+		fprintf(out, "  %-13s %s\n", c->name, c->help);
 	fputs("\nOptions (anywhere; -- ends them):\n", out);
 	options_print_help(out);
 	fputs("\nThe server is that of --url or --socket, else of KOINE_SOCKET, else\n"

@@ -19,6 +19,9 @@ extern const struct option search_options[];
 extern const struct option add_options[];
 extern const struct option list_options[];
 
+bool memory_set_user(struct cli_options *o, const char *value);
+bool memory_set_chat(struct cli_options *o, const char *value);
+
 /* ---- memory_call.c ---- */
 
 /* One call to be made. */

@@ -32,13 +32,13 @@ static bool read_int(const char *value, int64_t *ret)
 	return true;
 }
 
-static bool set_user(struct cli_options *o, const char *value)
+bool memory_set_user(struct cli_options *o, const char *value)
 {
 	o->memory.user = value[0] ? value : NULL;
 	return true;
 }
 
-static bool set_chat(struct cli_options *o, const char *value)
+bool memory_set_chat(struct cli_options *o, const char *value)
 {
 	o->memory.chat = value[0] ? value : NULL;
 	return true;
@@ -104,14 +104,15 @@ static bool set_all(struct cli_options *o, const char *value)
 }
 
 const struct option memory_options[] = {
-	{"--user", NULL, "USER", "whose memories; else ASH_USER_ID", set_user},
-	{"--chat", NULL, "CHAT", "the chat whose memories count, too; else ASH_CHAT_ID", set_chat},
+	{"--user", NULL, "USER", "whose memories; else ASH_USER_ID", memory_set_user},
+	{"--chat", NULL, "CHAT", "the chat whose memories count, too; else ASH_CHAT_ID",
+	 memory_set_chat},
 	{NULL},
 };
 
 const struct option search_options[] = {
 	{"--query", "-q", "QUERY", "what to look for, instead of an argument", set_query},
-	{"--limit", "-n", "N", "how many at most; 10", set_limit},
+	{"--limit", "-n", "N", "how many at most; 10", set_limit, "a whole number"},
 	{NULL},
 };
 
@@ -127,7 +128,7 @@ const struct option add_options[] = {
 };
 
 const struct option list_options[] = {
-	{"--limit", "-n", "N", "how many at most; 20", set_limit},
+	{"--limit", "-n", "N", "how many at most; 20", set_limit, "a whole number"},
 	{"--all", NULL, NULL, "expired ones, too", set_all},
 	{NULL},
 };

@@ -4,10 +4,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "cli/glyph.h"
 #include "cli/match.h"
 #include "cli/memory.h"
@@ -166,24 +164,6 @@ static void id_cell(struct table *t, const struct koine_value *v)
 		table_cell_str(t, "-");
 }
 
-/* In the time of the reader's place. */
-static void time_cell(struct table *t, const struct koine_value *v)
-{
-	struct text iso = {0};
-	char shown[32] = "-";
-	int64_t ms;
-	time_t seconds;
-	struct tm tm;
-
-	iso.data = koine_value_text(v, &iso.len);
-	if (iso.data && clock_parse_iso(iso, &ms)) {
-		seconds = (time_t)(ms / 1000);
-		if (localtime_r(&seconds, &tm))
-			strftime(shown, sizeof(shown), "%Y-%m-%d %H:%M", &tm);
-	}
-	table_cell_str(t, shown);
-}
-
 static const struct column {
 	const char *title;
 	const char *member;
@@ -191,8 +171,8 @@ static const struct column {
 	void (*cell)(struct table *t, const struct koine_value *v);
 } columns_of_list[] = {
 	{"ID", "id", 0, id_cell},
-	{"CREATED", "created_at", NARROW, time_cell},
-	{"EXPIRES", "expires_at", MIDDLING, time_cell},
+	{"CREATED", "created_at", NARROW, table_cell_time},
+	{"EXPIRES", "expires_at", MIDDLING, table_cell_time},
 	{"SOURCE", "source", MIDDLING, table_cell_value},
 	{"MEMORY", "content", 0, table_cell_value},
 };

@@ -83,8 +83,10 @@ static const struct option options[] = {
 	{"--socket", "-s", "PATH", "the server's Unix socket", set_socket},
 	{"--url", "-u", "URL", "http://HOST[:PORT][/PATH], tcp:HOST:PORT or unix:PATH", set_url},
 	{"--framing", NULL, "line|length|http", "how messages are wrapped", set_framing},
-	{"--timeout", "-t", "SECONDS", "for the whole call; 30, over http 60", set_timeout},
-	{"--retries", NULL, "N", "try again this often to connect; 0", set_retries},
+	{"--timeout", "-t", "SECONDS", "for the whole call; 30, over http 60; chat and send: none",
+	 set_timeout, "from 0.001 to 1000000"},
+	{"--retries", NULL, "N", "try again this often to connect; 0", set_retries,
+	 "from 0 to 1000"},
 	{"--token-file", NULL, "FILE", "send its first line as bearer token (http)",
 	 set_token_file},
 	{"--json", "-j", NULL, "the bare result on one line", set_json},
@@ -200,7 +202,8 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 		value = argv[++*at];
 	}
 	if (!o->set(&cli->options, value)) {
-		complain("%s wants %s, not '%s'", o->name, o->value, value);
+		complain("%s wants %s%s%s, not '%s'", o->name, o->value, o->must ? ", " : "",
+			 o->must ? o->must : "", value);
 		return EX_USAGE;
 	}
 	return 0;

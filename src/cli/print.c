@@ -2,7 +2,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 
 void complain(const char *format, ...)
@@ -38,6 +40,22 @@ void print_text(FILE *out, const char *text, size_t len)
 		if ((unsigned char)text[i] == 0xc2)
 			fprintf(out, "\\x%02x", (unsigned char)text[++i]);
 	}
+}
+
+void format_time(const struct koine_value *v, char shown[TIME_SHOWN])
+{
+	struct text iso = {0};
+	int64_t ms;
+	time_t seconds;
+	struct tm tm;
+
+	snprintf(shown, TIME_SHOWN, "-");
+	iso.data = koine_value_text(v, &iso.len);
+	if (!iso.data || !clock_parse_iso(iso, &ms))
+		return;
+	seconds = (time_t)(ms / 1000);
+	if (localtime_r(&seconds, &tm))
+		strftime(shown, TIME_SHOWN, "%Y-%m-%d %H:%M", &tm);
 }
 
 struct printer {

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/glyph.h"
 
-enum { COLUMNS_MAX = 16, TABLE_BYTES_MAX = 64 << 20, LAST_COLUMN_MIN = 12 };
+enum { COLUMNS_MAX = 16, TABLE_BYTES_MAX = 64 << 20, COLUMN_MIN = 4, LAST_COLUMN_MIN = 8 };
 
 struct table {
 	const char *align; /* one letter for each column */
@@ -78,6 +78,14 @@ void table_cell_value(struct table *t, const struct koine_value *v)
 	table_cell(t, text, len);
 }
 
+void table_cell_time(struct table *t, const struct koine_value *v)
+{
+	char shown[TIME_SHOWN];
+
+	format_time(v, shown);
+	table_cell_str(t, shown);
+}
+
 static void pad(FILE *out, size_t n)
 {
 	while (n-- > 0)
@@ -89,14 +97,38 @@ void table_fit(struct table *t, size_t columns)
 	t->fit = columns;
 }
 
-/* What the others leave to the last column; a little at least. */
-static size_t room_for_last(const struct table *t)
+/* What stands before the last column. */
+static size_t columns_used(const struct table *t)
 {
 	size_t last = strlen(t->align) - 1;
 	size_t used = 2 * last;
 
 	for (size_t i = 0; i < last; i++)
 		used += t->widths[i];
+	return used;
+}
+
+/* Takes from the widest that may be narrowed until the last column has a little. */
+static void narrow(struct table *t)
+{
+	while (t->fit > 0 && columns_used(t) + LAST_COLUMN_MIN > t->fit) {
+		size_t *widest = NULL;
+
+		for (size_t i = 0; t->align[i + 1]; i++) {
+			if (t->align[i] == 'n' && (!widest || t->widths[i] > *widest))
+				widest = &t->widths[i];
+		}
+		if (!widest || *widest <= COLUMN_MIN)
+			return;
+		--*widest;
+	}
+}
+
+/* What the others leave to the last column; a little at least. */
+static size_t room_for_last(const struct table *t)
+{
+	size_t used = columns_used(t);
+
 	if (t->fit == 0)
 		return SIZE_MAX;
 	return t->fit > used + LAST_COLUMN_MIN ? t->fit - used : LAST_COLUMN_MIN;
@@ -107,16 +139,17 @@ static void print_cell(const struct table *t, FILE *out, const char *cell, size_
 	bool is_last = t->align[column + 1] == '\0';
 	size_t len = strlen(cell);
 	size_t width = text_columns(cell, len);
-	size_t spare = t->widths[column] - width;
+	size_t room = is_last ? room_for_last(t) : t->widths[column];
+	size_t spare = width < t->widths[column] ? t->widths[column] - width : 0;
 
 	if (t->align[column] == 'r')
 		pad(out, spare);
-	print_fitting(out, cell, len, NULL, is_last ? room_for_last(t) : width);
+	width = print_fitting(out, cell, len, NULL, room);
 	if (t->align[column] != 'r' && !is_last)
-		pad(out, spare);
+		pad(out, t->widths[column] - width);
 }
 
-int table_print(const struct table *t, FILE *out, bool bold_first_row)
+int table_print(struct table *t, FILE *out, bool bold_first_row)
 {
 	const char *cell = t->text.data;
 	size_t column = 0;
@@ -125,6 +158,7 @@ int table_print(const struct table *t, FILE *out, bool bold_first_row)
 		complain("out of memory");
 		return EX_SOFTWARE;
 	}
+	narrow(t);
 	for (size_t i = 0; i < t->n_cells; i++, cell += strlen(cell) + 1) {
 		bool bold = bold_first_row && i == column;
 		bool is_last = t->align[column + 1] == '\0';

@@ -9,6 +9,12 @@
 
 enum { TOKEN_MAX = 4096 };
 
+bool talk_is_http(const struct cli *cli)
+{
+	return strncmp(cli->address, "http:", 5) == 0 ||
+	       (cli->options.framing && strcmp(cli->options.framing, "http") == 0);
+}
+
 static int exit_code(int fault)
 {
 	switch (fault) {
@@ -50,6 +56,31 @@ static int read_token(const char *path, char token[TOKEN_MAX])
 	return 0;
 }
 
+/* "HOST:PORT", where the kind of the server is missing. */
+static bool lacks_kind(const char *address)
+{
+	const char *colon = strrchr(address, ':');
+	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+
+	return colon && colon > address && digits > 0 && colon[1 + digits] == '\0' &&
+	       !strchr(address, '/') && strncmp(address, "tcp:", 4) != 0 &&
+	       strncmp(address, "http:", 5) != 0 && strncmp(address, "unix:", 5) != 0;
+}
+
+static int bad_address(const struct cli *cli)
+{
+	const char *framing = cli->options.framing;
+
+	if (lacks_kind(cli->address))
+		complain("'%s' is no address to dial; try http://%s or tcp:%s", cli->address,
+			 cli->address, cli->address);
+	else
+		complain("'%s' is no address to dial%s%s; it must be http://HOST[:PORT][/PATH], "
+			 "tcp:HOST:PORT or unix:PATH, with a number or localhost as HOST",
+			 cli->address, framing ? " with framing " : "", framing ? framing : "");
+	return EX_USAGE;
+}
+
 static int dial_failed(const struct cli *cli, int fault)
 {
 	bool is_unix = strncmp(cli->address, "unix:", 5) == 0;
@@ -58,12 +89,8 @@ static int dial_failed(const struct cli *cli, int fault)
 		complain("no koined at %s (is it running? try: koined)", cli->address + 5);
 		return EX_UNAVAILABLE;
 	}
-	if (fault == -EINVAL) {
-		complain("'%s' is no address to dial%s%s", cli->address,
-			 cli->options.framing ? " with framing " : "",
-			 cli->options.framing ? cli->options.framing : "");
-		return EX_USAGE;
-	}
+	if (fault == -EINVAL)
+		return bad_address(cli);
 	complain("cannot connect to %s: %s", cli->address, strerror(-fault));
 	return fault == -ETIMEDOUT || fault == -ENOMEM ? exit_code(fault) : EX_UNAVAILABLE;
 }
@@ -89,8 +116,7 @@ int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client
 	return r == 0 ? 0 : dial_failed(cli, r);
 }
 
-/* "koine: METHOD: MESSAGE (code N)", and the data if there is some. */
-static void print_error_answer(const char *method, const struct koine_answer *a)
+void talk_print_error(const char *method, const struct koine_answer *a)
 {
 	const struct koine_value *data = koine_answer_error_data(a);
 	size_t len;
@@ -107,12 +133,15 @@ int talk_failed(const struct koine_client *c, const char *method, int result,
 		struct koine_answer *answer)
 {
 	if (result == KOINE_ERROR_ANSWER) {
-		print_error_answer(method, answer);
+		talk_print_error(method, answer);
 		koine_answer_free(answer);
 		return EXIT_ERROR_ANSWER;
 	}
 	fputs("koine: ", stderr);
 	print_text(stderr, koine_client_error(c), strlen(koine_client_error(c)));
+	/* A socket may be shut as well; there no token helps. */
+	if (result == -EACCES && strstr(koine_client_error(c), ": HTTP 40"))
+		fputs(" (--token-file FILE sends a token)", stderr);
 	fputc('\n', stderr);
 	return exit_code(result);
 }

@@ -16,6 +16,7 @@ enum {
 	PENDING_MAX = 65536,
 	WAITING_BYTES_MAX = 64 << 20,
 	SCRATCH_KEEP = 64 * 1024,
+	WORDS_MAX = 300,
 };
 
 struct pending {
@@ -279,15 +280,23 @@ int client_lost(struct koine_client *c, int fault)
 	return fault;
 }
 
+/* As much of a server's words as has a place in ours; between two characters. */
+static struct text cut(struct text t)
+{
+	if (t.len <= WORDS_MAX)
+		return t;
+	for (t.len = WORDS_MAX; t.len > 0 && (t.data[t.len] & 0xc0) == 0x80; t.len--)
+		;
+	return t;
+}
+
 static int settle_answer(struct koine_client *c, struct pending *p, struct koine_answer *a)
 {
 	int r = answer_sort(a);
 
 	if (r == KOINE_ERROR_ANSWER) {
-		struct text message = value_text(value_find(a->error, "message"));
+		struct text message = cut(value_text(value_find(a->error, "message")));
 
-		if (message.len > 300)
-			message.len = 300;
 		client_set_error(c, "%.*s (code %lld)", TEXT_ARGS(message), (long long)a->code);
 	}
 	if (r < 0) {
@@ -394,16 +403,39 @@ static bool is_answer_to(const struct koine_answer *a, const struct pending *p)
 	return a->id ? value_int(a->id, &id) && id == p->id : a->error != NULL;
 }
 
-static int http_fault(struct koine_client *c, const struct pending *p, int status,
-		      const char *reason)
+/* True for a response that is no answer but a door that stays shut: whatever its body says,
+ * there the status counts. So it does where the body has no error of JSON-RPC. */
+static bool is_refusal(struct koine_answer *a, int status)
 {
+	return status == 401 || status == 403 || (status >= 400 && answer_sort(a) < 0);
+}
+
+/* What the body says of it: an error's message, or {"error": "..."} as servers write it that
+ * did not get as far as JSON-RPC. */
+static struct text said_why(const struct koine_answer *a)
+{
+	struct text why = {0};
+
+	if (a && a->error)
+		why = value_text(a->error->kind == VALUE_STRING ? a->error
+								: value_find(a->error, "message"));
+	return cut(why);
+}
+
+/* `a` is what was in the body, if it was JSON. */
+static int http_fault(struct koine_client *c, const struct pending *p, int status,
+		      const char *reason, const struct koine_answer *a)
+{
+	struct text why = said_why(a);
+
 	if (status < 400) {
 		client_set_error(c, "%s did not answer '%.100s' with JSON-RPC (HTTP %d)",
 				 c->target.shown, p->method, status);
 		return -EBADMSG;
 	}
-	client_set_error(c, "%s refused '%.100s': HTTP %d%s%s", c->target.shown, p->method, status,
-			 reason[0] ? " " : "", reason);
+	client_set_error(c, "%s refused '%.100s': HTTP %d%s%s%s%.*s", c->target.shown, p->method,
+			 status, reason[0] ? " " : "", reason, why.len > 0 ? ": " : "",
+			 TEXT_ARGS(why));
 	return status == 401 || status == 403 ? -EACCES : -EPROTO;
 }
 
@@ -416,6 +448,7 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 	struct koine_answer *a = NULL;
 	char reason[sizeof(http->reason)];
 	int status = frame->status;
+	bool is_answer;
 	struct why why;
 	int r;
 
@@ -425,19 +458,18 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 	}
 	memcpy(reason, http->reason, sizeof(reason));
 	r = answer_read(frame->data, frame->len, &a, &why);
-	if (r == 0 && !is_answer_to(a, p))
-		koine_answer_free(TAKE(a));
+	is_answer = r == 0 && is_answer_to(a, p) && !is_refusal(a, status);
 	c->in_used += used;
 	/* Answered before it was all sent: the rest would be taken for a request. */
 	if (!http->keep_alive || c->out.len > 0)
 		client_drop(c);
 	if (p->id == 0)
-		settle(c, p, status < 400 ? 0 : http_fault(c, p, status, reason), NULL);
-	else if (a)
+		settle(c, p, status < 400 ? 0 : http_fault(c, p, status, reason, a), NULL);
+	else if (is_answer)
 		settle_answer(c, p, TAKE(a));
 	else
 		settle(c, p,
-		       r < 0 ? bad_message(c, r, &why, false) : http_fault(c, p, status, reason),
+		       r < 0 ? bad_message(c, r, &why, false) : http_fault(c, p, status, reason, a),
 		       NULL);
 	koine_answer_free(a);
 	reopen_if_needed(c);

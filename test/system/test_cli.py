@@ -61,6 +61,9 @@ RESULTS = {
 
 HANGUP = object()
 
+NO_KEY = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"Authorization required"},"id":null}'
+LOST = b'{"error":"Not found. Use / or /rpc."}'
+
 
 def answer(request):
     """The bytes to answer with, None for none, or HANGUP."""
@@ -103,6 +106,14 @@ def serve_http(file, conn):
             return
         if b"POST /locked " in head and b"Authorization: Bearer " + TOKEN.encode() not in head:
             conn.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+            continue
+        if b"POST /keyed " in head:
+            conn.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: %d\r\n\r\n%s" %
+                         (len(NO_KEY), NO_KEY))
+            continue
+        if b"POST /lost " in head:
+            conn.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n%s" %
+                         (len(LOST), LOST))
             continue
         reply = answer(json.loads(body))
         if reply is HANGUP:
@@ -226,6 +237,10 @@ def checks(folder, port):
          re.compile(r'^> \\x00\\x00\\x00\({"jsonrpc".*}\n< \\x00\\x00\\x00'), ""),
         ("wire shows http", ["wire", "nothing", "--url", url], 0,
          re.compile(r"^> POST / HTTP/1\.1\\x0d\n(> .*\n)+< HTTP/1\.1 200 OK\\x0d\n"), ""),
+        ("wire hides the token", ["wire", "nothing", "--url", url, "--token-file",
+         f"{folder}/token"], 0,
+         re.compile(rf"^(?!(?s:.*{TOKEN}))(?s:.*)> Authorization: Bearer \*\*\*\\x0d\n> Content"),
+         ""),
         ("wire says the error too", ["wire", "nosuch"], 1, re.compile("< .*-32601"),
          "koine: nosuch: Method not found (code -32601)\n"),
 
@@ -236,6 +251,10 @@ def checks(folder, port):
         ("tcp", ["call", "echo", "[1]", "--json", "--url", f"tcp:localhost:{port}"], 0, "[1]\n",
          ""),
         ("without a token 77", ["ping", "--url", url + "locked"], 77, "", "HTTP 401 Unauthorized"),
+        ("a locked door is 77 whatever its body", ["ping", "--url", url + "keyed"], 77, "",
+         "HTTP 401 Unauthorized: Authorization required (--token-file FILE sends a token)\n"),
+        ("a wrong path says what the server says", ["ping", "--url", url + "lost"], 76, "",
+         "HTTP 404 Not Found: Not found. Use / or /rpc.\n"),
         ("with a token 0", ["call", "nothing", "--url", url + "locked", "--token-file",
          f"{folder}/token"], 0, "null\n", ""),
         ("a missing token file is 66", ["ping", "--token-file", gone], 66, "", "cannot read"),
@@ -252,6 +271,8 @@ def checks(folder, port):
         ("garbage is 76", ["call", "garbage"], 76, "", "not JSON-RPC"),
         ("http garbage is 76", ["call", "garbage", "--url", url], 76, "", "JSON-RPC"),
         ("a bad url is 64", ["ping", "--url", "ftp:x"], 64, "", "'ftp:x' is no address"),
+        ("a url needs its kind", ["ping", "--url", "localhost:8765"], 64, "",
+         "try http://localhost:8765 or tcp:localhost:8765\n"),
 
         ("KOINE_SOCKET names the server", ["call", "nothing"], 0, "null\n", "", "",
          {"KOINE_SOCKET": f"{folder}/s"}),
@@ -265,6 +286,8 @@ def checks(folder, port):
         ("an unknown word is 64", ["frobnicate"], 64, "", "see koine --help"),
         ("an unknown option is 64", ["ping", "--tiemout", "3"], 64, "", "did you mean --timeout?"),
         ("an option wants its value", ["ping", "--timeout"], 64, "", "--timeout wants SECONDS"),
+        ("a number has its bounds", ["ping", "--retries", "1001"], 64, "",
+         "--retries wants N, from 0 to 1000, not '1001'"),
         ("a timeout is a number", ["ping", "--timeout", "soon"], 64, "", "not 'soon'"),
         ("a timeout is positive", ["ping", "--timeout", "-1"], 64, "", "not '-1'"),
         ("a framing is one of three", ["ping", "--framing", "gob"], 64, "", "line|length|http"),
@@ -272,6 +295,8 @@ def checks(folder, port):
         ("help", ["--help"], 0, re.compile(r"(?s)^Usage: koine .*Exit codes.*\n  76 "), ""),
         ("help of a command", ["help", "call"], 0, re.compile(r"^Usage: koine call METHOD"), ""),
         ("help as an option", ["wire", "--help"], 0, re.compile(r"^Usage: koine wire METHOD"), ""),
+        ("help says where a cancel looks", ["cancel", "--help"], 0,
+         re.compile("--conversation NAME +only in this one; else in any\n"), ""),
         ("version", ["--version"], 0, re.compile(r"^koine \d+\.\d+\.\d+\n$"), ""),
     ]
 

@@ -121,7 +121,7 @@ def test_exit_codes_and_words():
         (["search"], 64, "memory search wants one argument: koine memory search"),
         (["search", "two", "words"], 64, "goes in quotes"),
         (["search", "a", "-q", "b"], 64, "takes nothing"),
-        (["search", "x", "-n", "many"], 64, "--limit wants N, not 'many'"),
+        (["search", "x", "-n", "many"], 64, "--limit wants N, a whole number, not 'many'"),
         (["add"], 64, "wants one argument"),
         (["add", ""], 1, "content is required"),
         (["add", "x", "--importance", "2"], 64, "--importance wants X, not '2'"),

@@ -1101,6 +1101,42 @@ static void http_statuses_are_faults(void **state)
 	server_end(s);
 }
 
+static void http_refusals_say_what_the_body_says(void **state)
+{
+	struct server *s = *state;
+	const struct step script[] = {
+		{ACCEPT, NULL},
+		{EXPECT, "\"id\":1"},
+		{SEND, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 52\r\n\r\n"
+		       "{\"id\":null,\"error\":{\"code\":-1,\"message\":\"no key\"}}  "},
+		{EXPECT, "\"id\":2"},
+		{SEND, "HTTP/1.1 403 Forbidden\r\nContent-Length: 50\r\n\r\n"
+		       "{\"id\":2,\"error\":{\"code\":-1,\"message\":\"bad key\"}}  "},
+		{EXPECT, "\"id\":3"},
+		{SEND, "HTTP/1.1 404 Not Found\r\nContent-Length: 22\r\n\r\n"
+		       "{\"error\":\"Go to /rpc\"}"},
+		{EXPECT, "\"id\":4"},
+		{SEND, "HTTP/1.1 404 Not Found\r\nContent-Length: 50\r\n\r\n"
+		       "{\"id\":4,\"error\":{\"code\":-2,\"message\":\"nobody\"}}   "},
+		{HANGUP, NULL},
+		{END, NULL},
+	};
+	struct koine_answer *a = NULL;
+	struct koine_client *c;
+
+	server_start(s, script);
+	c = dial(s, "http");
+	assert_fault(c, "m", -EACCES, "refused 'm': HTTP 401 Unauthorized: no key");
+	assert_fault(c, "m", -EACCES, "HTTP 403 Forbidden: bad key");
+	assert_fault(c, "m", -EPROTO, "HTTP 404 Not Found: Go to /rpc");
+	/* An error of the method itself, whatever its status. */
+	assert_int_equal(koine_client_call(c, "m", NULL, &a), KOINE_ERROR_ANSWER);
+	assert_int_equal(koine_answer_error_code(a), -2);
+	koine_answer_free(a);
+	koine_client_free(c);
+	server_end(s);
+}
+
 static void http_time_outs_end_the_connection(void **state)
 {
 	struct server *s = *state;
@@ -1178,6 +1214,7 @@ int main(void)
 		test(http_keeps_its_connection),
 		test(http_dials_again_when_the_server_closes),
 		test(http_statuses_are_faults),
+		test(http_refusals_say_what_the_body_says),
 		test(http_time_outs_end_the_connection),
 		test(http_notifications_are_acknowledged),
 	};

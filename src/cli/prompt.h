@@ -1,0 +1,23 @@
+/*
+ * The prompt of `koine chat` on a terminal. One of two files is behind it: with libedit
+ * lines can be edited and come back from the history, without it they are read as the
+ * terminal gives them.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+struct prompt;
+
+enum prompt_event {
+	PROMPT_LINE,
+	PROMPT_INTERRUPTED, /* Ctrl-C: what was typed is forgotten */
+	PROMPT_END,         /* Ctrl-D, or the terminal is gone */
+};
+
+/* NULL when memory ran out, or the terminal is of no use. */
+struct prompt *prompt_new(void);
+void prompt_free(struct prompt *p); /* accepts NULL */
+
+/* Shows `mark` and waits for a line, which is NUL-ended and valid until the next. */
+enum prompt_event prompt_read(struct prompt *p, const char *mark, const char **ret_line);
