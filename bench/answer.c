@@ -142,3 +142,23 @@ int answer_read(struct text body, uint64_t *ret_id, const char **ret_wrong)
 		return 0;
 	return -EPROTO;
 }
+
+bool answer_member(struct text object, const char *name, struct text *ret_value)
+{
+	struct cursor c = {.at = object.data, .end = object.data + object.len};
+	struct text key, value;
+
+	if (!expect(&c, '{'))
+		return false;
+	do {
+		if (!take_string(&c, &key) || !expect(&c, ':') || !take_value(&c, &value))
+			return false;
+		if (!text_is(key, name))
+			continue;
+		if (value.data[0] == '"')
+			value = (struct text) {.data = value.data + 1, .len = value.len - 2};
+		*ret_value = value;
+		return true;
+	} while (expect(&c, ','));
+	return false;
+}

@@ -14,3 +14,9 @@
  * the matter.
  */
 int answer_read(struct text body, uint64_t *ret_id, const char **ret_wrong);
+
+/*
+ * One outermost member of a JSON object, as it stands there; of a string what is between
+ * its quotes. False when there is none.
+ */
+bool answer_member(struct text object, const char *name, struct text *ret_value);

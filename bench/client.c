@@ -10,6 +10,7 @@
 
 #include "answer.h"
 #include "net.h"
+#include "now.h"
 
 enum {
 	EVENTS = 256,
@@ -45,14 +46,6 @@ struct client {
 	struct buf fixed; /* the first fixed answer */
 	struct hist *latency;
 };
-
-uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t own_cpu_ns(void)
 {
@@ -94,13 +87,13 @@ static int conn_write(struct client *cl, struct conn *c)
 
 static int conn_send_window(struct client *cl, struct conn *c)
 {
-	unsigned n = cl->opts->inflight;
+	unsigned n = cl->opts->inflight, number = (unsigned)(c - cl->conns);
 
 	c->first_id += n;
 	c->waiting = n == 64 ? UINT64_MAX : (1ull << n) - 1;
 	buf_clear(&c->out);
 	for (unsigned i = 0; i < n; i++)
-		request_add(cl->opts->request, c->first_id + i, &c->out);
+		request_add(cl->opts->request, number, c->first_id + i, &c->out);
 	if (c->out.err)
 		return c->out.err;
 	c->sent = 0;
@@ -157,6 +150,15 @@ static int take_answer(struct client *cl, struct conn *c, struct text body)
 	return 0;
 }
 
+/* Only where they are expected: it has a method and is nobody's answer. */
+static bool is_notification(const struct client *cl, struct text body)
+{
+	struct text unused;
+
+	return cl->opts->notifications && answer_member(body, "method", &unused) &&
+	       !answer_member(body, "id", &unused);
+}
+
 static int take_answers(struct client *cl, struct conn *c)
 {
 	enum framing framing = cl->opts->request->framing;
@@ -176,7 +178,7 @@ static int take_answers(struct client *cl, struct conn *c)
 			break;
 		if (framing == FRAMING_HTTP && memcmp(at, "HTTP/1.1 200", 12) != 0)
 			return wrong((struct text) {.data = at, .len = (size_t)n}, "not a 200");
-		r = take_answer(cl, c, body);
+		r = is_notification(cl, body) ? 0 : take_answer(cl, c, body);
 		if (r != 0)
 			return r;
 		used += (size_t)n;

@@ -19,7 +19,8 @@ enum { INFLIGHT_MAX = 64, CONNECTIONS_MAX = 4096 };
 struct client_opts {
 	const char *target;
 	struct request *request;
-	bool fixed; /* answers are all the same bytes and their id is nobody's */
+	bool fixed;         /* answers are all the same bytes and their id is nobody's */
+	bool notifications; /* may come between the answers */
 	unsigned n_connections;
 	unsigned inflight;
 	double warmup_seconds;
@@ -42,5 +43,3 @@ struct client_result {
  * answer: -EPROTO for a wrong one, -ETIMEDOUT for none.
  */
 int client_run(const struct client_opts *opts, struct client_result *ret_result);
-
-uint64_t now_ns(void);

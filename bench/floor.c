@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -62,26 +61,6 @@ static void server_accept(struct server *s)
 	}
 }
 
-/* Waits for a client that does not read: there is only the load generator, and it does. */
-static int send_all(int fd, struct text t)
-{
-	struct pollfd wait = {.fd = fd, .events = POLLOUT};
-	ssize_t n;
-
-	while (t.len > 0) {
-		n = send(fd, t.data, t.len, MSG_NOSIGNAL);
-		if (n < 0 && errno != EAGAIN)
-			return -errno;
-		if (n < 0) {
-			poll(&wait, 1, -1);
-			continue;
-		}
-		t.data += n;
-		t.len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int conn_serve(struct server *s, struct conn *c)
 {
 	ssize_t n = read(c->fd, s->data, sizeof(s->data));
@@ -97,7 +76,7 @@ static int conn_serve(struct server *s, struct conn *c)
 		return (int)n;
 	left = (size_t)n;
 	while (left > 0 && r == 0)
-		r = send_all(c->fd, answers_some(&s->answers, &left));
+		r = net_send_all(c->fd, answers_some(&s->answers, &left));
 	return r;
 }
 

@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "hist.h"
 #include "made.h"
+#include "now.h"
 #include "search/lexicon.h"
 
 enum { MATCH_MAX = 4096, WARM_UP = 20, QUERIES_MIN = 100 };
@@ -23,14 +23,6 @@ static void die(sqlite3 *db, const char *what)
 {
 	fprintf(stderr, "fts5: %s: %s\n", what, sqlite3_errmsg(db));
 	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void run(sqlite3 *db, const char *sql)

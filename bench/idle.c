@@ -93,7 +93,7 @@ static int idle_speak(struct idle *idle)
 	int r = 0;
 
 	buf_init(&out, MESSAGE_MAX);
-	request_add(idle->opts->request, 1, &out);
+	request_add(idle->opts->request, 0, 1, &out);
 	for (unsigned i = 0; r == 0 && i < idle->n; i++) {
 		if (send(idle->fds[i], out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len)
 			r = -EPIPE;

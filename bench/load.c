@@ -23,23 +23,15 @@ struct opts {
 };
 
 static const struct option names[] = {
-	{"target", required_argument, NULL, 't'},
-	{"framing", required_argument, NULL, 'f'},
-	{"connections", required_argument, NULL, 'c'},
-	{"inflight", required_argument, NULL, 'i'},
-	{"requests", required_argument, NULL, 'n'},
-	{"seconds", required_argument, NULL, 's'},
-	{"warmup", required_argument, NULL, 'w'},
-	{"timeout-ms", required_argument, NULL, 'm'},
-	{"payload", required_argument, NULL, 'p'},
-	{"request", required_argument, NULL, 'r'},
-	{"made", required_argument, NULL, 'd'},
-	{"made-from", required_argument, NULL, 'D'},
-	{"answers", required_argument, NULL, 'a'},
-	{"pid", required_argument, NULL, 'P'},
-	{"idle", required_argument, NULL, 'I'},
-	{"cpu", required_argument, NULL, 'C'},
-	{0},
+	{"target", required_argument, NULL, 't'},      {"framing", required_argument, NULL, 'f'},
+	{"connections", required_argument, NULL, 'c'}, {"inflight", required_argument, NULL, 'i'},
+	{"requests", required_argument, NULL, 'n'},    {"seconds", required_argument, NULL, 's'},
+	{"warmup", required_argument, NULL, 'w'},      {"timeout-ms", required_argument, NULL, 'm'},
+	{"payload", required_argument, NULL, 'p'},     {"request", required_argument, NULL, 'r'},
+	{"made", required_argument, NULL, 'd'},        {"made-from", required_argument, NULL, 'D'},
+	{"answers", required_argument, NULL, 'a'},     {"notifications", no_argument, NULL, 'N'},
+	{"pid", required_argument, NULL, 'P'},         {"idle", required_argument, NULL, 'I'},
+	{"cpu", required_argument, NULL, 'C'},         {0},
 };
 
 static int usage(const char *self)
@@ -48,10 +40,12 @@ static int usage(const char *self)
 		"usage: %s --target unix:PATH|tcp:HOST:PORT [--framing line|length|http|resp]\n"
 		"  [--connections N] [--inflight N] [--requests N | --seconds S] [--warmup S]\n"
 		"  [--payload small|10k] [--request TEXT] [--answers checked|fixed]\n"
-		"  [--made MEMORIES[,USERS,OWN]] [--made-from N] [--pid PID,...] [--idle N]\n"
-		"  [--cpu N] [--timeout-ms N]\n"
-		"In TEXT, $ID is the request's number, $PAD about 10 KB of JSON, $TEXT a memory\n"
-		"and $QUESTION a question about those of --made, from number N on.\n",
+		"  [--notifications] [--made MEMORIES[,USERS,OWN]] [--made-from N]\n"
+		"  [--pid PID,...] [--idle N] [--cpu N] [--timeout-ms N]\n"
+		"In TEXT, $ID is the request's number, $CONNECTION its connection's, $SERIES one\n"
+		"for each sixteen, $PAD about 10 KB of JSON, $TEXT a memory and $QUESTION a "
+		"question\n"
+		"about those of --made, from number N on.\n",
 		self);
 	return 2;
 }
@@ -123,6 +117,9 @@ static int take_option(struct opts *o, int name, const char *arg)
 		return r;
 	case 'a':
 		return word(arg, "checked", "fixed", &o->client.fixed);
+	case 'N':
+		o->client.notifications = true;
+		return 0;
 	case 'P':
 		return pids_parse(arg, &o->client.pids);
 	case 'I':

@@ -1,9 +1,7 @@
 """The memory rows of the bench: durable adds, searches beside SQLite's FTS5, lists beside
 a Python server, what an index weighs, and how long the first search after a start takes.
 
-Client and server run wherever the machine puts them: a search is handed to a thread, and
-that costs what it costs with all cores there. The store lies in the build folder, on a
-real disk; sockets lie in the temporary folder, since their paths must be short.
+A search is handed to a thread, and that costs what it costs with all cores there.
 """
 
 import collections
@@ -13,11 +11,10 @@ import re
 import shutil
 import socket
 import struct
-import subprocess
 import sys
-import tempfile
 import time
 
+from part import Part, own_kib
 from servers import HERE, Server
 
 Set = collections.namedtuple("Set", "name title made full_only")
@@ -42,25 +39,6 @@ ADD = ('{"jsonrpc":"2.0","method":"memory.add","params":{"content":"$TEXT","sour
        '"user_id":"user-0","chat_id":"chat-1"},"id":$ID}')
 
 
-def file_system(folder):
-    """What kind of file system a folder is on: the mount with the longest fitting path."""
-    folder = os.path.realpath(folder)
-    best, kind = "", "unknown"
-    with open("/proc/self/mountinfo") as mounts:
-        for line in mounts:
-            left, _, right = line.partition(" - ")
-            point = left.split()[4]
-            fits = folder == point or folder.startswith(point.rstrip("/") + "/")
-            if fits and len(point) >= len(best):
-                best, kind = point, right.split()[0]
-    return kind
-
-
-def own_kib(pid):
-    with open(f"/proc/{pid}/smaps_rollup") as f:
-        return int(re.search(r"^Private_Dirty:\s+(\d+)", f.read(), re.M)[1])
-
-
 def call(path, method, params):
     """One call to the ash socket or koine's: both speak length-prefixed JSON."""
     body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}).encode()
@@ -74,70 +52,36 @@ def call(path, method, params):
     return answer["result"]
 
 
-class MemoryBench:
-    def __init__(self, bench, build, koined, prepare):
-        self.bench = bench  # takes what is found, and what fails
-        self.arguments = bench.arguments
-        self.programs = os.path.join(build, "bench")
-        self.koined = os.path.abspath(koined)
-        self.prepare = prepare
-        self.disk = tempfile.mkdtemp(prefix="memory-", dir=os.path.abspath(self.programs))
-        self.rounds = 1 if self.arguments.quick else 3
+class MemoryBench(Part):
+    name = "memory"
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
         self.seconds = 0.5 if self.arguments.quick else 1.0
 
-    def record(self, row, column, round_, **found):
-        self.bench.record({"part": "memory", "row": row, "column": column, "round": round_,
-                           **found})
-
-    def program(self, name, *arguments):
-        done = subprocess.run([os.path.join(self.programs, name), *map(str, arguments)],
-                              capture_output=True, text=True, preexec_fn=self.prepare)
-        if done.returncode != 0:
-            raise RuntimeError(f"{name}: {done.stderr.strip()}")
-        return done.stdout
+    def steps(self):
+        return self.run_adds, self.run_lists, self.run_searches, self.run_quality
 
     def load(self, server, channel, request, connections, *more):
         address, _ = server.channels[channel]
-        return json.loads(self.program(
+        return self.measure(
             "load", "--target", address, "--framing", "length", "--connections", connections,
             "--seconds", self.seconds, "--warmup", "0.3", "--timeout-ms", "60000", "--pid",
-            server.process.pid, "--request", request, *more))
+            server.process.pid, "--request", request, *more)
 
-    def start(self, name):
-        """A daemon over the store of that name, as it was left if it was there before."""
-        data = os.path.join(self.disk, name)
-        sockets = os.path.join(self.bench.folder, "m-" + name)
-        os.makedirs(data, exist_ok=True)
-        os.makedirs(sockets, exist_ok=True)
-        channels = {d: (f"unix:{sockets}/{d}.sock", []) for d in ("koine", "ash")}
-        listen = [x for d, (address, _) in channels.items() for x in ("--listen", f"{d}={address}")]
-        server = Server("koined", [self.koined, "--root", data, *listen], channels)
-        self.bench.servers.append(server)
-        server.start(data, self.prepare)
-        return server
+    def start_store(self, name):
+        return self.start_koined(name, ("koine", "ash"))
 
     def path(self, server, dialect):
         return server.channels[dialect][0].partition(":")[2]
 
-    def run(self):
-        try:
-            for part in (self.run_adds, self.run_lists, self.run_searches, self.run_quality):
-                try:
-                    part()
-                except (RuntimeError, OSError) as error:
-                    self.bench.fail(f"memory: {error}")
-        finally:
-            shutil.rmtree(self.disk, ignore_errors=True)
-
     def run_adds(self):
         print("memory: adds", file=sys.stderr)
-        server = self.start("adds")
-        kind = file_system(self.disk)
+        server = self.start_store("adds")
         made_from, acknowledged = 0, 0
         for round_ in range(self.rounds):
             for clients in ADD_CLIENTS:
-                sync = json.loads(self.program("sync", os.path.join(self.disk, "sync"), 0.3))
-                self.record(f"sync {clients}", "disk", round_, file_system=kind, **sync)
+                self.record(f"sync {clients}", "disk", round_, **self.measure_sync())
                 found = self.load(server, "ash", ADD, clients, "--made-from", made_from)
                 self.record(f"add {clients}", "koined", round_, **found)
                 made_from += 10000000  # never a text twice: that would be taken for a retry
@@ -148,21 +92,17 @@ class MemoryBench:
             raise RuntimeError(f"{acknowledged} adds were acknowledged and {kept} are there")
 
     def start_peer(self):
-        folder = os.path.join(self.bench.folder, "m-asyncio")
-        os.makedirs(folder)
+        folder = self.sockets("asyncio")
         source = os.path.join(self.disk, "listed.ndjson")
         with open(source, "w") as f:
             f.write(self.program("memories", LISTED))
         argv = [sys.executable, os.path.join(HERE, "peers", "ash_asyncio.py"), folder + "/sock",
                 os.path.join(self.disk, "asyncio.db"), source]
-        server = Server("asyncio", argv, {"ash": (f"unix:{folder}/sock", [])})
-        self.bench.servers.append(server)
-        server.start(folder, self.prepare)
-        return server
+        return self.start(Server("asyncio", argv, {"ash": (f"unix:{folder}/sock", [])}), folder)
 
     def run_lists(self):
         print("memory: lists", file=sys.stderr)
-        ours, theirs = self.start("lists"), self.start_peer()
+        ours, theirs = self.start_store("lists"), self.start_peer()
         self.program("memories", LISTED, ours.channels["koine"][0])
         n = [len(call(self.path(s, "ash"), "memory.list", {"limit": 5, "user_id": "user-0"}))
              for s in (ours, theirs)]
@@ -183,7 +123,7 @@ class MemoryBench:
 
     def run_search(self, set_):
         print(f"memory: {set_.title}", file=sys.stderr)
-        server = self.start(set_.name)
+        server = self.start_store(set_.name)
         began = time.monotonic()
         self.program("memories", set_.made, server.channels["koine"][0])
         filled = time.monotonic() - began
@@ -192,7 +132,7 @@ class MemoryBench:
         self.program("fts5", "build", fts, set_.made)
         server = self.start_again(set_, filled)
         for round_ in range(self.rounds):
-            found = json.loads(self.program("fts5", "ask", fts, set_.made, self.seconds))
+            found = self.measure("fts5", "ask", fts, set_.made, self.seconds)
             self.record(f"search {set_.name}", "fts5", round_, **found)
             found = self.load(server, "ash", SEARCH, 1, "--made", set_.made)
             self.record(f"search {set_.name}", "koined", round_, **found)
@@ -203,7 +143,7 @@ class MemoryBench:
     def start_again(self, set_, filled):
         """How long the first search takes, which builds the index, and what that weighs."""
         began = time.monotonic()
-        server = self.start(set_.name)
+        server = self.start_store(set_.name)
         ready = time.monotonic() - began
         before = own_kib(server.process.pid)
         began = time.monotonic()

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,4 +124,23 @@ int net_unblock(int fd)
 	int flags = fcntl(fd, F_GETFL);
 
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ? -errno : 0;
+}
+
+int net_send_all(int fd, struct text t)
+{
+	struct pollfd wait = {.fd = fd, .events = POLLOUT};
+	ssize_t n;
+
+	while (t.len > 0) {
+		n = send(fd, t.data, t.len, MSG_NOSIGNAL);
+		if (n < 0 && errno != EAGAIN)
+			return -errno;
+		if (n < 0) {
+			poll(&wait, 1, -1);
+			continue;
+		}
+		t.data += n;
+		t.len -= (size_t)n;
+	}
+	return 0;
 }

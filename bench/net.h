@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "base/text.h"
+
 /*
  * A non-blocking listening socket, or -errno.
  *
@@ -19,3 +21,6 @@ int net_listen(const char *address, char *text, size_t cap);
 int net_connect(const char *address);
 
 int net_unblock(int fd);
+
+/* Also where it would block: nobody but the load generator is there, and it reads. */
+int net_send_all(int fd, struct text t);

@@ -16,8 +16,13 @@ import statistics
 import sys
 
 import chart
+import chat_report
 import memory_report
+import part_report
 from servers import Catalogue
+
+# Those that are measured apart, on all cores, and have tables of their own.
+PARTS = {"memory": memory_report, "chat": chat_report}
 
 Row = collections.namedtuple("Row", "name title channel connections inflight")
 
@@ -28,6 +33,7 @@ ROWS = [
         ("length", "length", [(1, 1), (64, 1), (8, 32)]),
         ("http", "HTTP (TCP)", [(1, 1), (64, 1), (8, 32)]),
         ("http-unix", "HTTP (Unix)", [(64, 1), (8, 32)]),
+        ("nexus", "get_context", [(1, 1), (64, 1)]),
         ("line-10k", "line 10 KB", [(64, 1)]),
         ("length-10k", "length 10 KB", [(64, 1)]),
         ("http-10k", "HTTP 10 KB", [(64, 1)]),
@@ -36,8 +42,8 @@ ROWS = [
     for title in [f"{n} × {m}"]
 ]
 
-CPU, P50, P99, SILENT, SPOKEN, IDLE_CPU = (
-    "server_cpu_ns", "p50_ns", "p99_ns", "kib_silent", "kib_spoken", "idle_cpu_ms")
+MEASURES = CPU, P50, P99, RATE, SILENT, SPOKEN, IDLE_CPU = (
+    "server_cpu_ns", "p50_ns", "p99_ns", "rate", "kib_silent", "kib_spoken", "idle_cpu_ms")
 
 # Lines of the printed table: (row, measure, title, is it a ratio that peers are judged by)
 Line = collections.namedtuple("Line", "row measure title is_speed")
@@ -78,7 +84,7 @@ class Results:
         present = {run["column"] for run in runs}
         self.columns = [c for c in Catalogue.COLUMNS if c in present]
         for run in runs:
-            for measure in (CPU, P50, P99, SILENT, SPOKEN, IDLE_CPU):
+            for measure in MEASURES:
                 if measure in run:
                     self.values[run["row"], measure][run["column"]][run["round"]] = run[measure]
 
@@ -86,14 +92,14 @@ class Results:
         values = self.values[row, measure].get(column)
         return statistics.median(values.values()) if values else None
 
-    def ratios(self, row, measure, column):
+    def ratios(self, row, measure, column, to="floor"):
         """One for each round that has both."""
         by_column = self.values[row, measure]
-        floor, ours = by_column.get("floor", {}), by_column.get(column, {})
-        return [ours[n] / floor[n] for n in sorted(ours) if floor.get(n)]
+        theirs, ours = by_column.get(to, {}), by_column.get(column, {})
+        return [ours[n] / theirs[n] for n in sorted(ours) if theirs.get(n)]
 
-    def ratio(self, row, measure, column):
-        ratios = self.ratios(row, measure, column)
+    def ratio(self, row, measure, column, to="floor"):
+        ratios = self.ratios(row, measure, column, to)
         return statistics.median(ratios) if ratios else None
 
     def n_rounds(self):
@@ -156,6 +162,7 @@ MEMORY_LINES = [
     Line("idle", SILENT, "KiB each, never spoke", False),
     Line("idle", SPOKEN, "KiB each, spoke once", False),
 ]
+RATE_LINES = [Line("nexus 64×1", RATE, "get_context 64 × 1", False)]
 IDLE_CPU_LINES = [Line("idle", IDLE_CPU, "CPU, ms in a second", False)]
 
 
@@ -170,9 +177,17 @@ def judge(results):
             verdicts.append((title, "not measured", None))
         else:
             verdicts.append((title, f"{value:.2f}", value <= goal.most))
+    verdicts.append(judge_context(results))
     verdicts.append(judge_peer(results, "redis"))
     verdicts.append(judge_all_peers(results))
     return verdicts
+
+
+def judge_context(results):
+    title = "nexus get_context, 64 × 1 with keep-alive: requests/s over nginx's return 200:" \
+        " at least 1"
+    value = results.ratio("nexus 64×1", RATE, "koined", "nginx")
+    return part_report.verdict(title, value, lambda v: v >= 1, "{:.2f}")
 
 
 def is_ahead(results, line, peer):
@@ -229,7 +244,8 @@ def as_json(results, found, verdicts, runs, missing, failures):
             for column in results.columns
             if results.absolute(line.row, line.measure, column) is not None}
     return {"machine": machine(), "rounds": results.n_rounds(), "table": table,
-            "memory": [dict(head=rows[0], rows=rows[1:]) for rows in memory_report.tables(found)],
+            **{name: [dict(head=rows[0], rows=rows[1:]) for rows in part.tables(found[name])]
+               for name, part in PARTS.items()},
             "goals": [{"goal": t, "found": f, "verdict": WORDS[v]} for t, f, v in verdicts],
             "skipped": missing, "failures": failures, "runs": runs}
 
@@ -249,16 +265,17 @@ def calls_as_markdown(results):
             "the ratio to the bare epoll floor, then the value itself.", "",
             "![CPU time per request](bench.svg)", "",
             markdown_table(results, "workload", lines(), ratio_cell), "",
+            markdown_table(results, "requests/s", RATE_LINES, plain_cell("{:,.0f}")), "",
             markdown_table(results, "10,000 idle connections", MEMORY_LINES,
                            plain_cell("{:.2f}")), ""]
 
 
-def memory_as_markdown(found):
-    out = ["## Memory", "",
-           "Through the socket, on a real disk, with all cores; FTS5 is asked inside its own",
-           "process. Medians of the rounds.", ""]
-    for rows in memory_report.tables(found):
-        out += [memory_report.as_markdown(rows), ""]
+def part_as_markdown(part, found):
+    if not found.rows:
+        return []
+    out = ["## " + part.TITLE, "", *part.INTRO, ""]
+    for rows in part.tables(found):
+        out += [part_report.as_markdown(rows), ""]
     return out
 
 
@@ -269,7 +286,7 @@ def as_markdown(results, found, verdicts):
         f"{m['date']}, {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}. How to read it, and",
         "run it: [bench/README.md](../bench/README.md).", "",
         *(calls_as_markdown(results) if results.columns else []),
-        *(memory_as_markdown(found) if found.rows else []),
+        *(line for name, part in PARTS.items() for line in part_as_markdown(part, found[name])),
         "## Goals", "", "| goal | found | |", "|---|---|---|",
         *(f"| {title} | {words} | {WORDS[verdict]} |" for title, words, verdict in verdicts), ""])
 
@@ -279,6 +296,8 @@ def print_calls(results):
     print(text_table(results, "workload", lines(), ratio_cell))
     print("\nSpread of the ratios, least to most\n")
     print(text_table(results, "workload", lines(), spread_cell))
+    print()
+    print(text_table(results, "requests/s", RATE_LINES, plain_cell("{:,.0f}")))
     print("\n10,000 idle connections\n")
     print(text_table(results, "memory", MEMORY_LINES, plain_cell("{:.2f}")))
     print(text_table(results, "idle", IDLE_CPU_LINES, plain_cell("{:.2f}")))
@@ -287,8 +306,9 @@ def print_calls(results):
 def print_report(results, found, verdicts):
     if results.columns:
         print_calls(results)
-    for rows in memory_report.tables(found):
-        print("\n" + memory_report.as_text(rows))
+    for name, part in PARTS.items():
+        for rows in part.tables(found[name]):
+            print("\n" + part_report.as_text(rows))
     print("\nGoals\n")
     for title, words, verdict in verdicts:
         print(f"  {WORDS[verdict]:5}  {title}: {words}")
@@ -310,8 +330,10 @@ def draw_chart(results, folder, doc):
 def report(runs, folder, doc, missing=(), failures=()):
     """Prints and writes everything; True when no goal is missed or unmeasured."""
     results = Results([run for run in runs if "part" not in run])
-    found = memory_report.Found([run for run in runs if run.get("part") == "memory"])
-    verdicts = [*(judge(results) if results.columns else []), *memory_report.judge(found)]
+    found = {name: part_report.Found([run for run in runs if run.get("part") == name])
+             for name in PARTS}
+    verdicts = [*(judge(results) if results.columns else []),
+                *(verdict for name, part in PARTS.items() for verdict in part.judge(found[name]))]
     print_report(results, found, verdicts)
     for line in [*missing, *failures]:
         print("  note:  " + line)

@@ -52,7 +52,11 @@ static const char *default_form(enum framing framing, bool is_10k)
 static const struct {
 	const char *name;
 	enum hole hole;
-} holes[] = {{"$ID", HOLE_ID}, {"$TEXT", HOLE_TEXT}, {"$QUESTION", HOLE_QUESTION}};
+} holes[] = {{"$ID", HOLE_ID},
+	     {"$CONNECTION", HOLE_CONNECTION},
+	     {"$SERIES", HOLE_SERIES},
+	     {"$TEXT", HOLE_TEXT},
+	     {"$QUESTION", HOLE_QUESTION}};
 
 /* The first hole of the form and where it is; at the end there is none. */
 static const char *find_hole(const char *form, enum hole *ret_hole, size_t *ret_len)
@@ -106,7 +110,7 @@ void request_done(struct request *r)
 	buf_done(&r->body);
 }
 
-static void fill_hole(struct request *r, enum hole hole, uint64_t id)
+static void fill_hole(struct request *r, enum hole hole, unsigned connection, uint64_t id)
 {
 	struct made made;
 
@@ -115,6 +119,12 @@ static void fill_hole(struct request *r, enum hole hole, uint64_t id)
 		return;
 	case HOLE_ID:
 		buf_add_uint(&r->body, id);
+		return;
+	case HOLE_CONNECTION:
+		buf_add_uint(&r->body, connection);
+		return;
+	case HOLE_SERIES:
+		buf_add_uint(&r->body, id / SERIES);
 		return;
 	case HOLE_TEXT:
 		/* The number as well: two short ones may be the same by chance. */
@@ -130,12 +140,12 @@ static void fill_hole(struct request *r, enum hole hole, uint64_t id)
 	}
 }
 
-void request_add(struct request *r, uint64_t id, struct buf *out)
+void request_add(struct request *r, unsigned connection, uint64_t id, struct buf *out)
 {
 	buf_clear(&r->body);
 	for (unsigned i = 0; i < r->n_pieces; i++) {
 		buf_add(&r->body, r->pieces[i].text.data, r->pieces[i].text.len);
-		fill_hole(r, r->pieces[i].hole, id);
+		fill_hole(r, r->pieces[i].hole, connection, id);
 	}
 	message_add(out, r->framing, http_head,
 		    (struct text) {.data = r->body.data, .len = r->body.len});

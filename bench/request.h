@@ -7,9 +7,9 @@
 #include "made.h"
 #include "message.h"
 
-enum hole { HOLE_NONE, HOLE_ID, HOLE_TEXT, HOLE_QUESTION };
+enum hole { HOLE_NONE, HOLE_ID, HOLE_CONNECTION, HOLE_SERIES, HOLE_TEXT, HOLE_QUESTION };
 
-enum { PIECES_MAX = 4 };
+enum { PIECES_MAX = 6, SERIES = 16 };
 
 /* Some text, and what goes after it. */
 struct piece {
@@ -27,12 +27,13 @@ struct request {
 };
 
 /*
- * `form` has $ID where the id goes, $PAD where a 10 KB request carries its load,
- * $TEXT for a memory (never the same twice), $QUESTION for a question; NULL is
- * a plain ping. `set` and `n_made` are to be set before.
+ * `form` has $ID where the id goes, $CONNECTION for the connection's number, $SERIES for
+ * one that every SERIES requests of a connection share, $PAD where a 10 KB request
+ * carries its load, $TEXT for a memory (never the same twice), $QUESTION for a question;
+ * NULL is a plain ping. `set` and `n_made` are to be set before.
  */
 int request_init(struct request *r, enum framing framing, const char *form, bool is_10k);
 void request_done(struct request *r);
 
 /* Appends one framed request. */
-void request_add(struct request *r, uint64_t id, struct buf *out);
+void request_add(struct request *r, unsigned connection, uint64_t id, struct buf *out);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Does the load generator notice a server that answers wrongly?
+"""Do the load generator and the reader of streams notice a server that answers wrongly?
 
-    bench/selftest.py LOAD
+    bench/selftest.py LOAD STREAM
 
-Starts small servers, honest ones and liars, and looks at LOAD's exit status: a
-generator that counts wrong answers as right would make any server fast.
+Starts small servers, honest ones and liars, and looks at the exit status: a generator
+that counts wrong answers as right would make any server fast.
 """
 
 import json
@@ -134,9 +134,22 @@ def about_something(requests):
     return right(requests) if is_good else error_answer(requests)
 
 
+def right_among_notes(requests):
+    note = b'{"jsonrpc":"2.0","method":"chat.text","params":{"text":"a"}}\n'
+    return b"".join(note + right([r]) for r in requests)
+
+
+def by_connection(requests):
+    """Every connection says its own number; there is but one here."""
+    is_good = all(r["params"]["n"] == "c-0" for r in requests)
+    return right(requests) if is_good else error_answer(requests)
+
+
 ADD = ["--request", '{"jsonrpc":"2.0","params":{"content":"$TEXT"},"id":$ID}']
 ASK = ["--made", "1000,10,100", "--request",
        '{"jsonrpc":"2.0","params":{"query":"$QUESTION"},"id":$ID}']
+NUMBERED = ["--request", '{"jsonrpc":"2.0","params":{"n":"c-$CONNECTION"},"id":$ID}']
+NOTES = ["--notifications"]
 HTTP = ["--framing", "http"]
 LENGTH = ["--framing", "length"]
 FIXED = ["--answers", "fixed"]
@@ -144,12 +157,103 @@ LARGE = ["--payload", "10k"]
 
 HONEST = [(right, []), (right_in_any_order, []), (right_version_1, []), (right_lengths, LENGTH),
           (right_http, HTTP), (constant, FIXED), (right, LARGE), (right_lengths, LENGTH + LARGE),
-          (right_http, HTTP + LARGE), (never_the_same, ADD), (about_something, ASK)]
+          (right_http, HTTP + LARGE), (never_the_same, ADD), (about_something, ASK),
+          (by_connection, NUMBERED), (right_among_notes, NOTES)]
 LIARS = [(wrong_id, []), (same_id_twice, []), (text_id, []), (id_only_inside_result, []),
          (error_answer, []), (error_beside_result, []), (null_result, []), (one_too_many, []),
          (one_too_few, []), (cut_short, []), (not_json, []), (hang_up, []), (http_503, HTTP),
          (http_out_of_order, HTTP), (changing, FIXED), (constant, []), (right, LENGTH),
+         (right_among_notes, []),
          (never_the_same, ADD)]  # the second time it has seen them all
+
+# Streams: each takes one request and gives the lines of its answer.
+
+TOKENS = 6
+
+
+def token(n, micros=0):
+    return f" {n:04}:{micros:010x}"
+
+
+def note(text, offset):
+    return json.dumps({"jsonrpc": "2.0", "method": "chat.text",
+                       "params": {"request_id": "1", "offset": offset, "text": text}})
+
+
+def told(texts, request, content=None):
+    """Notifications with these texts, then the answer with all of them, or with the content."""
+    lines = [note(text, len("".join(texts[:i]))) for i, text in enumerate(texts)]
+    whole = "".join(texts) if content is None else content
+    lines.append(json.dumps({"jsonrpc": "2.0", "result": {"content": whole}, "id": request["id"]}))
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def stream_right(request):
+    return told([token(i) for i in range(TOKENS)], request)
+
+
+def stream_in_uneven_pieces(request):
+    whole = "".join(token(i) for i in range(TOKENS))
+    return told([whole[:5], whole[5:40], whole[40:]], request)
+
+
+def stream_of_other_kinds_too(request):
+    return b'{"jsonrpc":"2.0","method":"chat.state","params":{}}\n' + stream_right(request)
+
+
+def stream_with_the_end_in_the_answer(request):
+    whole = "".join(token(i) for i in range(TOKENS))
+    return told([token(i) for i in range(TOKENS - 1)], request, whole)
+
+
+def stream_without_one(request):
+    return told([token(i) for i in range(TOKENS) if i != 3], request)
+
+
+def stream_twice_the_same(request):
+    return told([token(i) for i in [0, 1, 1, 2, 3, 4]], request)
+
+
+def stream_too_short(request):
+    return told([token(i) for i in range(TOKENS - 1)], request)
+
+
+def stream_too_long(request):
+    return told([token(i) for i in range(TOKENS + 1)], request)
+
+
+def stream_only_in_the_answer(request):
+    return told([], request, "".join(token(i) for i in range(TOKENS)))
+
+
+def stream_answer_without_it(request):
+    return told([token(i) for i in range(TOKENS)], request, "")
+
+
+def stream_of_something_else(request):
+    return told(["x" * 16 for _ in range(TOKENS)], request)
+
+
+def stream_from_elsewhere(request):
+    return stream_right(request).replace(b'"offset": 16', b'"offset": 17')
+
+
+def stream_that_fails(request):
+    return stream_right(request).replace(b'"result"', b'"error"')
+
+
+def stream_that_ends(_request):
+    return (note(token(0), 0) + "\n").encode()
+
+
+STREAMS = [(stream_right, 0), (stream_in_uneven_pieces, 0), (stream_of_other_kinds_too, 0),
+           (stream_with_the_end_in_the_answer, 0),
+           (stream_without_one, 1), (stream_twice_the_same, 1), (stream_too_short, 1),
+           (stream_too_long, 1), (stream_only_in_the_answer, 1), (stream_answer_without_it, 1),
+           (stream_of_something_else, 1), (stream_from_elsewhere, 1), (stream_that_fails, 1),
+           (stream_that_ends, 1)]
+STREAM_ARGS = ["--tokens", str(TOKENS), "--timeout-ms", "1000", "--request",
+               '{"jsonrpc":"2.0","method":"chat.stream","params":{},"id":$ID}']
 
 
 def take_requests(data):
@@ -188,32 +292,39 @@ def serve(listener, behave, inflight):
             pass  # the generator saw enough and left
 
 
-def try_server(load, folder, behave, args):
+def try_server(folder, behave, inflight, argv):
     """The exit status and what was said."""
     path = os.path.join(folder, "sock")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
-        threading.Thread(target=serve, args=(listener, behave, 4), daemon=True).start()
-        done = subprocess.run([load, "--target", "unix:" + path, "--inflight", "4",
-                               "--requests", "40", "--warmup", "0", "--timeout-ms", "1000", *args],
+        threading.Thread(target=serve, args=(listener, behave, inflight), daemon=True).start()
+        done = subprocess.run([argv[0], "--target", "unix:" + path, *argv[1:]],
                               capture_output=True, text=True)
         listener.shutdown(socket.SHUT_RDWR)
     os.unlink(path)
     return done
 
 
+def is_noticed(name, wanted, done):
+    is_ok = done.returncode == wanted and bool(done.stdout) == (wanted == 0)
+    print("ok  " if is_ok else "FAIL", name, "->", done.returncode, done.stderr.strip()[:100])
+    return is_ok
+
+
 def main():
-    load = sys.argv[1]
+    load, stream = sys.argv[1:3]
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         for behave, args, wanted in [*((b, a, 0) for b, a in HONEST),
                                      *((b, a, 1) for b, a in LIARS)]:
-            done = try_server(load, folder, behave, args)
-            is_ok = done.returncode == wanted and bool(done.stdout) == (wanted == 0)
-            failures += not is_ok
-            print("ok  " if is_ok else "FAIL", behave.__name__, *args,
-                  "->", done.returncode, done.stderr.strip()[:100])
+            done = try_server(folder, behave, 4, [load, "--inflight", "4", "--requests", "40",
+                                                  "--warmup", "0", "--timeout-ms", "1000", *args])
+            failures += not is_noticed(" ".join([behave.__name__, *args]), wanted, done)
+        for behave, wanted in STREAMS:
+            done = try_server(folder, lambda requests, b=behave: b(requests[0]), 1,
+                              [stream, *STREAM_ARGS])
+            failures += not is_noticed(behave.__name__, wanted, done)
     print(f"{failures} failures")
     return 1 if failures else 0
 

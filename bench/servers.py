@@ -6,6 +6,8 @@ stands in one column of the table.
 """
 
 import ctypes
+import http.client
+import json
 import os
 import re
 import resource
@@ -20,6 +22,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FILES = 20000  # more than the idle connections need
 PONG = ('{"jsonrpc":"2.0","result":{"pong":true,'
         '"timestamp":"2026-11-15T07:47:17.177Z"},"id":100000}')
+GET_CONTEXT = '{"jsonrpc":"2.0","method":"get_context","id":$ID}'
+CONTEXT = '{"jsonrpc":"2.0","id":100000,"result":{"message_count":4,"system_prompt":true}}'
 GO_PING = '{"method":"Bench.Ping","params":[{}],"id":$ID}'
 GO_PING_10K = '{"method":"Bench.Ping","params":[$PAD],"id":$ID}'
 START_SECONDS = 15
@@ -48,11 +52,12 @@ def prepare_child(cpu, policy):
 class Server:
     """One running process. `channels` maps a channel to (address, load's arguments)."""
 
-    def __init__(self, column, argv, channels, env=None):
+    def __init__(self, column, argv, channels, env=None, prime=None):
         self.column = column
         self.argv = argv
         self.channels = channels
         self.env = env
+        self.prime = prime  # what is to be done once it is up, before it is measured
         self.process = None
         self.log_path = None
 
@@ -67,6 +72,11 @@ class Server:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{self.column} does not start: {self._log()[-500:]}")
             time.sleep(0.02)
+        try:
+            if self.prime:
+                self.prime(self)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise RuntimeError(f"{self.column}: {error!r}") from error
 
     def _log(self):
         with open(self.log_path, errors="replace") as log:
@@ -124,10 +134,14 @@ def _connect(address):
     return s
 
 
-def _free_port():
-    with socket.socket() as s:
+def _free_ports(n):
+    sockets = [socket.socket() for _ in range(n)]
+    for s in sockets:
         s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
 
 
 # What a channel's messages look like, before anything a server adds.
@@ -136,28 +150,58 @@ CHANNEL_ARGS = {
     "length": ["--framing", "length"],
     "http": ["--framing", "http"],
     "http-unix": ["--framing", "http"],
+    "nexus": ["--framing", "http", "--request", GET_CONTEXT],
     "line-10k": ["--framing", "line", "--payload", "10k"],
     "length-10k": ["--framing", "length", "--payload", "10k"],
     "http-10k": ["--framing", "http", "--payload", "10k"],
 }
 SMALL = ["line", "length", "http", "http-unix"]
+CALLS = ["nexus"]  # of one dialect's own methods
 LARGE = ["line-10k", "length-10k", "http-10k"]
 
 
 def _floor(column, program, channel, folder):
     framing = CHANNEL_ARGS[channel][1]
-    is_tcp = channel in ("http", "http-10k")
+    is_tcp = channel in ("http", "http-10k", "nexus")
     address = "tcp:127.0.0.1:0" if is_tcp else f"unix:{folder}/sock"
-    return Server(column, [program, "--listen", address, "--framing", framing],
+    answer = ["--answer", CONTEXT] if channel == "nexus" else []
+    return Server(column, [program, "--listen", address, "--framing", framing, *answer],
                   {channel: (address, CHANNEL_ARGS[channel] + FIXED)})
 
 
 def _koined(program, folder):
     unix, tcp = f"unix:{folder}/koine.sock", "tcp:127.0.0.1:0"
     channels = {name: (tcp if name in ("http", "http-10k") else unix, args)
-                for name, args in CHANNEL_ARGS.items()}
+                for name, args in CHANNEL_ARGS.items() if name not in CALLS}
     return Server("koined", [program, "--root", folder, "--listen", "koine=" + unix,
                              "--listen", "koine=http:127.0.0.1:0"], channels)
+
+
+def _post(port, request):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=START_SECONDS)
+    try:
+        connection.request("POST", "/", json.dumps({"jsonrpc": "2.0", **request}).encode())
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
+
+
+def _begin_conversation(server):
+    """Two turns; then its context must be as long a text as the others answer with."""
+    port = int(server.channels["nexus"][0].rpartition(":")[2])
+    for n, content in enumerate(("My name is Alice", "What is my name?")):
+        answer = _post(port, {"method": "send", "params": {"content": content}, "id": n})
+        if "result" not in json.loads(answer):
+            raise RuntimeError("koined, send: " + answer)
+    answer = _post(port, {"method": "get_context", "id": 100000})
+    if len(answer) != len(CONTEXT):
+        raise RuntimeError(f"koined, get_context: {answer} is not as long as {CONTEXT}")
+
+
+def _koined_nexus(program, folder):
+    argv = [program, "--root", folder, "--agent", "recall", "--listen", "nexus=http:127.0.0.1:0"]
+    return Server("koined", argv, {"nexus": ("tcp:127.0.0.1:0", CHANNEL_ARGS["nexus"])},
+                  prime=_begin_conversation)
 
 
 def _redis(program, folder):
@@ -192,20 +236,29 @@ http {
             return 200 '%(pong)s';
         }
     }
+    server {
+        listen 127.0.0.1:%(context_port)d backlog=4096;
+        location / {
+            default_type application/json;
+            return 200 '%(context)s';
+        }
+    }
 }
 """
 
 
 def _nginx(program, folder):
-    port = _free_port()
+    port, context_port = _free_ports(2)
     user = "user root;" if os.geteuid() == 0 else ""
     conf = os.path.join(folder, "nginx.conf")
     with open(conf, "w") as f:
         f.write(NGINX_CONF % {"dir": folder, "port": port, "pong": PONG, "user": user,
+                              "context_port": context_port, "context": CONTEXT,
                               "files": FILES})
     args = CHANNEL_ARGS["http"] + FIXED
     return Server("nginx", [program, "-c", conf, "-p", folder, "-e", folder + "/error.log"],
                   {"http": (f"tcp:127.0.0.1:{port}", args),
+                   "nexus": (f"tcp:127.0.0.1:{context_port}", CHANNEL_ARGS["nexus"] + FIXED),
                    "http-unix": (f"unix:{folder}/sock", args)})
 
 
@@ -253,11 +306,11 @@ class Catalogue:
                       lambda folder, c=channel: _floor(column, path, c, folder))
 
     def _add_floor(self, column, _koined_path):
-        self._add_floors(column, "floor", SMALL)
+        self._add_floors(column, "floor", SMALL + CALLS)
         self._add_floors(column, "floor_parse", LARGE)
 
     def _add_libuv(self, column, _koined_path):
-        self._add_floors(column, "floor_uv", SMALL)
+        self._add_floors(column, "floor_uv", SMALL + CALLS)
 
     def _add_koined(self, column, path):
         if not os.path.exists(path):
@@ -265,6 +318,7 @@ class Catalogue:
             return
         path = os.path.abspath(path)
         self._add(column, column, SMALL + LARGE, lambda folder: _koined(path, folder))
+        self._add(column, column + "-nexus", CALLS, lambda folder: _koined_nexus(path, folder))
 
     def _add_found(self, column, program, channels, make):
         path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
@@ -277,7 +331,7 @@ class Catalogue:
         self._add_found(column, "redis-server", ["line"], _redis)
 
     def _add_nginx(self, column, _koined_path):
-        self._add_found(column, "nginx", ["http", "http-unix"], _nginx)
+        self._add_found(column, "nginx", ["http", "http-unix", *CALLS], _nginx)
 
     def _add_node(self, column, _koined_path):
         script = os.path.join(HERE, "peers", "node.js")
