@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/un.h>
 
 #include "../call_world.h"
@@ -202,7 +203,7 @@ static struct done handle_hold_place(struct call *c)
 }
 
 /* How far call_work has come, and on which thread. */
-static int work_at;
+static atomic_int work_at;
 static pthread_t work_thread;
 
 static int work(struct call *c)
