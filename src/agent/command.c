@@ -492,3 +492,42 @@ int command_new(struct loop *l, const struct command_opts *opts, struct agent **
 	*ret_agent = &TAKE(c)->agent;
 	return 0;
 }
+
+bool agent_is_command(const struct agent *a)
+{
+	return a->ops == &command_ops;
+}
+
+/* A prompt that goes by stdin leaves the words as they are. */
+static int copy_words(const struct command *c, char ***ret_argv)
+{
+	size_t size = (c->n_words + 1) * sizeof(char *);
+	char **argv;
+	char *at;
+
+	for (unsigned i = 0; i < c->n_words; i++)
+		size += strlen(c->words[i]) + 1;
+	argv = malloc(size);
+	if (!argv)
+		return -ENOMEM;
+	at = (char *)&argv[c->n_words + 1];
+	for (unsigned i = 0; i < c->n_words; i++) {
+		argv[i] = at;
+		at = stpcpy(at, c->words[i]) + 1;
+	}
+	argv[c->n_words] = NULL;
+	*ret_argv = argv;
+	return 0;
+}
+
+int command_program(const struct agent *a, struct text prompt, struct command_program *ret,
+		    struct why *why)
+{
+	const struct command *c = (const struct command *)a;
+
+	ret->by_stdin = c->input == COMMAND_STDIN;
+	ret->cwd = c->cwd;
+	if (ret->by_stdin)
+		return copy_words(c, &ret->argv);
+	return command_fill(c->words, prompt, &ret->argv, why);
+}

@@ -54,3 +54,16 @@ struct command_opts {
  * looked at when a turn starts. */
 int command_new(struct loop *l, const struct command_opts *opts, struct agent **ret_agent,
 		struct why *why);
+
+/* A command for those who run it themselves, as tasks do. */
+struct command_program {
+	char **argv;     /* NULL-ended; one piece of memory, for free() */
+	bool by_stdin;   /* the prompt is not among them, it is to be read */
+	const char *cwd; /* the agent's own; "": none */
+};
+
+bool agent_is_command(const struct agent *a);
+
+/* Refuses a prompt that no argument can hold. */
+int command_program(const struct agent *a, struct text prompt, struct command_program *ret,
+		    struct why *why);

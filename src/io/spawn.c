@@ -87,32 +87,38 @@ static const char *const *base_env(const struct spawn_opts *opts)
 	return opts->env ? opts->env : (const char *const *)environ;
 }
 
+/* What has the same name further back counts: of two, some programs see the one and some the
+ * other, and what is ours (the mark) must be the same to all. */
+static size_t add_last(const char **env, size_t n, const char *const *list,
+		       const char *const *behind)
+{
+	for (; list && *list; list++) {
+		if (!has_name(list + 1, *list) && !has_name(behind, *list))
+			env[n++] = *list;
+	}
+	return n;
+}
+
 static const char **make_env(const struct spawn_opts *opts)
 {
 	const char *const *base = base_env(opts), *const *more = opts->more_env;
 	const char **env = calloc(count(base) + count(more) + 1, sizeof(*env));
-	size_t n = 0;
 
-	if (!env)
-		return NULL;
-	for (; base && *base; base++) {
-		if (!has_name(more, *base))
-			env[n++] = *base;
-	}
-	for (; more && *more; more++)
-		env[n++] = *more;
+	if (env)
+		add_last(env, add_last(env, 0, base, more), more, NULL);
 	return env;
 }
 
 static const char *env_value(const char *const *env, const char *name)
 {
 	size_t n = strlen(name);
+	const char *value = NULL;
 
 	for (; env && *env; env++) {
 		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
-			return *env + n + 1;
+			value = *env + n + 1;
 	}
-	return NULL;
+	return value;
 }
 
 const char *spawn_path(const struct spawn_opts *opts)

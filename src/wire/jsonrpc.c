@@ -83,6 +83,13 @@ static bool is_silent(const struct jsonrpc_rules *rules, const struct value *id)
 	return id->kind == VALUE_NULL && (rules->flags & JSONRPC_NULL_ID_SILENT);
 }
 
+static bool params_count(const struct jsonrpc_rules *rules, const struct value *params)
+{
+	if (rules->flags & JSONRPC_PARAMS_LOOSE)
+		return params->kind == VALUE_OBJECT;
+	return params->kind != VALUE_NULL;
+}
+
 static int check_params(const struct jsonrpc_rules *rules, const struct value *params,
 			struct why *why)
 {
@@ -108,7 +115,7 @@ static int check_envelope(const struct jsonrpc_rules *rules, const struct envelo
 	if (!e->method || e->method->kind != VALUE_STRING || e->method->len == 0)
 		return wrong(rules, JSONRPC_NO_METHOD, e->method, why);
 	ret->method = value_text(e->method);
-	if (e->params && e->params->kind != VALUE_NULL)
+	if (e->params && params_count(rules, e->params))
 		ret->params = e->params;
 	r = check_params(rules, ret->params, why);
 	if (r != REFUSE_REQUEST && !id_allowed(rules, e->id))

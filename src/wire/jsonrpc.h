@@ -18,6 +18,7 @@ enum jsonrpc_flags {
 	JSONRPC_PARAMS_WRONG = 1 << 6, /* params of another kind are wrong params, not no request */
 	JSONRPC_ID_SECOND = 1 << 5,    /* answers are written jsonrpc, id, result */
 	JSONRPC_FAULT_NULL_ID = 1 << 7, /* what is no request is answered with null, not its id */
+	JSONRPC_PARAMS_LOOSE = 1 << 8,  /* params that are no object are taken for none */
 };
 
 /* What can be wrong with an envelope, in the order it is looked at. */

@@ -1,0 +1,128 @@
+#include "base/record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void record_begin(struct record *r, struct arena *a)
+{
+	*r = (struct record) {.arena = a, .root = arena_zalloc(a, sizeof(*r->root))};
+	if (r->root)
+		r->root->kind = VALUE_OBJECT;
+	else
+		r->err = -ENOMEM;
+}
+
+/* One more member, for the caller to fill; NULL after a fault. */
+static struct value *add(struct record *r, const char *key, enum value_kind kind)
+{
+	struct value *v;
+
+	if (r->err != 0)
+		return NULL;
+	v = arena_alloc(r->arena, sizeof(*v));
+	if (!v) {
+		r->err = -ENOMEM;
+		return NULL;
+	}
+	*v = (struct value) {.kind = (uint8_t)kind, .key = key, .key_len = (uint32_t)strlen(key)};
+	if (r->last)
+		r->last->next = v;
+	else
+		r->root->first = v;
+	r->last = v;
+	r->root->len++;
+	return v;
+}
+
+static void add_bytes(struct record *r, const char *key, enum value_kind kind, const char *data,
+		      size_t len)
+{
+	char *copy = NULL;
+	struct value *v;
+
+	if (r->err != 0)
+		return;
+	if (len <= UINT32_MAX)
+		copy = arena_copy(r->arena, data, len);
+	if (!copy) {
+		r->err = -ENOMEM;
+		return;
+	}
+	v = add(r, key, kind);
+	if (!v)
+		return;
+	v->text = copy;
+	v->len = (uint32_t)len;
+}
+
+void record_text(struct record *r, const char *key, struct text t)
+{
+	if (t.data)
+		add_bytes(r, key, VALUE_STRING, t.data, t.len);
+	else
+		record_null(r, key);
+}
+
+void record_int(struct record *r, const char *key, int64_t n)
+{
+	char text[24];
+	int len = snprintf(text, sizeof(text), "%" PRId64, n);
+
+	add_bytes(r, key, VALUE_NUMBER, text, (size_t)len);
+}
+
+/* The shortest decimal that reads back as the same. */
+void record_double(struct record *r, const char *key, double d)
+{
+	char text[40];
+	char *to = text;
+
+	if (!isfinite(d)) {
+		record_null(r, key);
+		return;
+	}
+	for (int precision = 15; precision <= 17; precision++) {
+		snprintf(text, sizeof(text), "%.*g", precision, d);
+		if (strtod(text, NULL) == d)
+			break;
+	}
+	/* A host program may have set a locale with a decimal comma, or with a
+	 * point of several bytes. */
+	for (const char *p = text; *p; p++) {
+		if (memchr("+-0123456789e", *p, 13))
+			*to++ = *p;
+		else if (to == text || to[-1] != '.')
+			*to++ = '.';
+	}
+	add_bytes(r, key, VALUE_NUMBER, text, (size_t)(to - text));
+}
+
+void record_bool(struct record *r, const char *key, bool b)
+{
+	add(r, key, b ? VALUE_TRUE : VALUE_FALSE);
+}
+
+void record_null(struct record *r, const char *key)
+{
+	add(r, key, VALUE_NULL);
+}
+
+/* Its first node is copied, for the key and the place among the others; the rest is shared. */
+void record_value(struct record *r, const char *key, const struct value *v)
+{
+	struct value *copy = add(r, key, VALUE_NULL);
+
+	if (!copy || !v)
+		return;
+	copy->kind = v->kind;
+	copy->len = v->len;
+	copy->raw = v->raw;
+	copy->raw_len = v->raw_len;
+	if (v->kind == VALUE_ARRAY || v->kind == VALUE_OBJECT)
+		copy->first = v->first;
+	else
+		copy->text = v->text;
+}

@@ -1,0 +1,29 @@
+/*
+ * Builds a tree of structured data (base/value) in an arena, for those who have no JSON
+ * text: what an event says, what a rule looks at. An object, member by member; a fault sticks.
+ * Nothing in it has a source (raw is NULL).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/value.h"
+
+struct record {
+	struct arena *arena;
+	struct value *root; /* an object; NULL without memory */
+	struct value *last;
+	int err; /* 0 or -ENOMEM */
+};
+
+void record_begin(struct record *r, struct arena *a);
+
+/* Keys must outlive the tree; texts are copied. {NULL, 0} is null. */
+void record_text(struct record *r, const char *key, struct text t);
+void record_int(struct record *r, const char *key, int64_t n);
+void record_double(struct record *r, const char *key, double d);
+void record_bool(struct record *r, const char *key, bool b);
+void record_null(struct record *r, const char *key);
+/* A tree that lives as long. */
+void record_value(struct record *r, const char *key, const struct value *v);

@@ -1,0 +1,321 @@
+/*
+ * TZif: a header and a block with 32-bit times, then, from version 2 on, the same again with 64 bits and
+ * a line with the rule for the time after. Only the widest block there is is read.
+ */
+#include "base/zone.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/civil.h"
+#include "base/cleanup.h"
+#include "base/zone_rule.h"
+
+enum {
+	HEADER_LEN = 44,
+	TIMES_MAX = 4096,
+	TYPES_MAX = 256,
+	OFFSET_MAX = 26 * 3600, /* as RFC 8536 has it; a sane one has 14 */
+};
+
+struct zone {
+	int64_t *times;   /* when the offset changes */
+	int32_t *offsets; /* to that; one more than times, the first for what was before all */
+	unsigned n;
+	bool has_rule;
+	struct zone_rule rule;
+};
+
+void zone_free(struct zone *z)
+{
+	if (!z)
+		return;
+	free(z->times);
+	free(z->offsets);
+	free(z);
+}
+
+static void zone_freep(struct zone **z)
+{
+	zone_free(*z);
+}
+
+/* ---- reading ---- */
+
+struct block {
+	unsigned version; /* 0, 2, 3, 4 */
+	uint32_t n_utc, n_standard, n_leaps, n_times, n_types, n_chars;
+	size_t time_size;
+	const unsigned char *at; /* behind the header */
+	size_t len;              /* of the block */
+};
+
+static uint32_t read_32(const unsigned char *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static int64_t read_time(const unsigned char *p, size_t size)
+{
+	if (size == 4)
+		return (int32_t)read_32(p);
+	return (int64_t)((uint64_t)read_32(p) << 32 | read_32(p + 4));
+}
+
+static bool read_header(struct text t, size_t time_size, struct block *b)
+{
+	const unsigned char *p = (const unsigned char *)t.data;
+
+	if (t.len < HEADER_LEN || memcmp(p, "TZif", 4) != 0)
+		return false;
+	*b = (struct block) {
+		.version = p[4] >= '2' ? p[4] - '0' : 0,
+		.n_utc = read_32(p + 20),
+		.n_standard = read_32(p + 24),
+		.n_leaps = read_32(p + 28),
+		.n_times = read_32(p + 32),
+		.n_types = read_32(p + 36),
+		.n_chars = read_32(p + 40),
+		.time_size = time_size,
+		.at = p + HEADER_LEN,
+	};
+	if (b->n_times > TIMES_MAX || b->n_types > TYPES_MAX || b->n_chars > TYPES_MAX ||
+	    b->n_leaps > TIMES_MAX || b->n_standard > TYPES_MAX || b->n_utc > TYPES_MAX)
+		return false;
+	b->len = b->n_times * (time_size + 1) + b->n_types * 6 + b->n_chars +
+		 b->n_leaps * (time_size + 4) + b->n_standard + b->n_utc;
+	return b->len <= t.len - HEADER_LEN;
+}
+
+static bool read_offset(const struct block *b, unsigned type, int32_t *ret)
+{
+	const unsigned char *types = b->at + b->n_times * (b->time_size + 1);
+
+	if (type >= b->n_types)
+		return false;
+	*ret = (int32_t)read_32(types + (size_t)type * 6);
+	return *ret >= -OFFSET_MAX && *ret <= OFFSET_MAX;
+}
+
+static bool read_times(const struct block *b, struct zone *z)
+{
+	const unsigned char *types = b->at + b->n_times * b->time_size;
+
+	/* Leap seconds ("right/...") would make every time another than ours. */
+	if (b->n_leaps > 0 || !read_offset(b, 0, &z->offsets[0]))
+		return false;
+	for (unsigned i = 0; i < b->n_times; i++) {
+		z->times[i] = read_time(b->at + i * b->time_size, b->time_size);
+		if ((i > 0 && z->times[i] <= z->times[i - 1]) ||
+		    !read_offset(b, types[i], &z->offsets[i + 1]))
+			return false;
+	}
+	z->n = b->n_times;
+	return true;
+}
+
+/* "\nRULE\n"; an empty one says nothing. */
+static bool read_rule(struct text t, struct zone *z)
+{
+	const char *end;
+
+	if (t.len < 2 || t.data[0] != '\n')
+		return false;
+	t.data++;
+	t.len--;
+	end = memchr(t.data, '\n', t.len);
+	if (!end)
+		return false;
+	t.len = (size_t)(end - t.data);
+	if (t.len == 0)
+		return true;
+	z->has_rule = zone_rule_parse(t, &z->rule);
+	return z->has_rule;
+}
+
+static struct text behind(struct text t, const struct block *b)
+{
+	size_t n = HEADER_LEN + b->len;
+
+	return (struct text) {.data = t.data + n, .len = t.len - n};
+}
+
+int zone_read(struct text bytes, struct zone **ret_zone)
+{
+	CLEANUP(zone_freep) struct zone *z = calloc(1, sizeof(*z));
+	struct block b;
+	bool wide;
+
+	if (!z)
+		return -ENOMEM;
+	if (!read_header(bytes, 4, &b))
+		return -EBADMSG;
+	wide = b.version >= 2;
+	if (wide) {
+		bytes = behind(bytes, &b);
+		if (!read_header(bytes, 8, &b))
+			return -EBADMSG;
+	}
+	z->times = calloc(b.n_times + 1, sizeof(*z->times));
+	z->offsets = calloc(b.n_times + 1, sizeof(*z->offsets));
+	if (!z->times || !z->offsets)
+		return -ENOMEM;
+	if (!read_times(&b, z) || (wide && !read_rule(behind(bytes, &b), z)))
+		return -EBADMSG;
+	*ret_zone = TAKE(z);
+	return 0;
+}
+
+/* ---- the file ---- */
+
+static const char folder[] = "/usr/share/zoneinfo";
+
+/* Parts of letters, digits, '+', '-' and '_', so that no name leads out of the folder. */
+static bool is_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < n; i++) {
+		bool slash = name[i] == '/';
+
+		if (!isalnum((unsigned char)name[i]) && !strchr("+-_/", name[i]))
+			return false;
+		if (slash && (i == 0 || i + 1 == n || name[i - 1] == '/'))
+			return false;
+	}
+	return n > 0 && n <= ZONE_NAME_MAX;
+}
+
+static int read_all(const char *path, struct buf *out)
+{
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char part[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
+	while (out->err == 0 && (n = read(fd, part, sizeof(part))) != 0) {
+		if (n < 0)
+			return -errno;
+		buf_add(out, part, (size_t)n);
+	}
+	return out->err;
+}
+
+int zone_open(const char *name, struct zone **ret_zone, struct why *why)
+{
+	CLEANUP(buf_donep) struct buf bytes;
+	char path[sizeof(folder) + 1 + ZONE_NAME_MAX];
+	int r;
+
+	buf_init(&bytes, ZONE_FILE_MAX);
+	if (!is_name(name))
+		return refuse_field(why, "zone", "'%.80s' is no name of a time zone", name);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	r = read_all(path, &bytes);
+	if (r == -ENOMEM)
+		return r;
+	if (r != 0 && r != -EMSGSIZE)
+		return refuse(why, REFUSE_NOT_FOUND, "there is no time zone '%s': %s", name,
+			      strerror(-r));
+	if (r == 0)
+		r = zone_read((struct text) {.data = bytes.data, .len = bytes.len}, ret_zone);
+	if (r == -EBADMSG || r == -EMSGSIZE)
+		return refuse_field(why, "zone", "'%s' is not a time zone's file", path);
+	return r;
+}
+
+/* ---- asking ---- */
+
+static int64_t year_of(int64_t utc_s)
+{
+	return civil_of_days(civil_floor_div(utc_s, DAY_SECONDS)).year;
+}
+
+/* Beyond it nobody has a calendar, and sums would not fit. */
+static const int64_t far_s = INT64_C(1) << 55;
+
+struct change {
+	int64_t time;
+	int32_t offset;
+};
+
+/* Kept in order; of two at one time the later given stays behind. */
+static void insert(struct change *list, unsigned n, int64_t time, int32_t offset)
+{
+	while (n > 0 && list[n - 1].time > time) {
+		list[n] = list[n - 1];
+		n--;
+	}
+	list[n] = (struct change) {.time = time, .offset = offset};
+}
+
+/* By the rule: between which two of the changes in the years around it. */
+static struct zone_period rule_period(const struct zone_rule *r, int64_t utc_s)
+{
+	struct change list[10];
+	unsigned n = 0, i = 1;
+	int64_t year = year_of(utc_s);
+
+	if (!r->has_summer || utc_s < -far_s || utc_s > far_s)
+		return (struct zone_period) {INT64_MIN, INT64_MAX, r->standard, r->standard};
+	for (int64_t y = year - 2; y <= year + 2; y++) {
+		insert(list, n++, zone_rule_begin(r, y), r->summer);
+		insert(list, n++, zone_rule_end(r, y), r->standard);
+	}
+	while (i + 2 < n && list[i + 1].time <= utc_s)
+		i++;
+	return (struct zone_period) {
+		.from = list[i].time,
+		.until = list[i + 1].time,
+		.offset = list[i].offset,
+		.before = list[i - 1].offset,
+	};
+}
+
+/* How many changes there were up to then. */
+static unsigned count_until(const struct zone *z, int64_t utc_s)
+{
+	unsigned low = 0, high = z->n;
+
+	while (low < high) {
+		unsigned mid = low + (high - low) / 2;
+
+		if (z->times[mid] <= utc_s)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct zone_period zone_period(const struct zone *z, int64_t utc_s)
+{
+	unsigned n = count_until(z, utc_s);
+	struct zone_period table = {
+		.from = n > 0 ? z->times[n - 1] : INT64_MIN,
+		.until = n < z->n ? z->times[n] : INT64_MAX,
+		.offset = z->offsets[n],
+		.before = z->offsets[n > 0 ? n - 1 : 0],
+	};
+	struct zone_period p;
+
+	if (n < z->n || !z->has_rule)
+		return table;
+	p = rule_period(&z->rule, utc_s);
+	/* What came before the table's end, the table knows. */
+	if (p.from <= table.from) {
+		p.from = table.from;
+		p.before = table.before;
+	}
+	return p;
+}

@@ -1,0 +1,34 @@
+/*
+ * A time zone: how far its clocks are from UTC, and when that changes. Read from the tz
+ * database by ourselves (TZif, RFC 8536), since libc's way is one zone for the whole process.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/text.h"
+#include "base/why.h"
+
+struct zone;
+
+enum { ZONE_NAME_MAX = 64, ZONE_FILE_MAX = 256 << 10 };
+
+/* "Europe/Berlin", from /usr/share/zoneinfo. REFUSE_NOT_FOUND, or REFUSE_PARAMS for what
+ * is no name or no zone. */
+int zone_open(const char *name, struct zone **ret_zone, struct why *why);
+
+/* The file's bytes. -EBADMSG for what is not well-formed, or counts leap seconds. */
+int zone_read(struct text bytes, struct zone **ret_zone);
+
+void zone_free(struct zone *z); /* accepts NULL */
+
+/* The time with one offset around a moment: from it on, and before `until`, in seconds since 1970.
+ * INT64_MIN and INT64_MAX where it has no end. */
+struct zone_period {
+	int64_t from;
+	int64_t until;
+	int32_t offset; /* seconds east of UTC */
+	int32_t before; /* the offset until `from` */
+};
+
+struct zone_period zone_period(const struct zone *z, int64_t utc_s);

@@ -1,0 +1,61 @@
+/*
+ * Any bytes as a packed tree: what is accepted packs to the same bytes again, and can be
+ * written as JSON that reads.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "../feed.h"
+#include "base/pack.h"
+#include "wire/json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { ARENA = 8 << 20 };
+
+static void check_json(struct arena *a, const struct value *v)
+{
+	static const struct json_limits wide = {.depth = JSON_DEPTH_MAX,
+						.values = JSON_VALUES_DEFAULT};
+	struct value *root = NULL;
+	struct buf out;
+	struct json j;
+	int r;
+
+	buf_init(&out, ARENA);
+	j = json_writer(&out);
+	json_value(&j, v);
+	FEED_CHECK(out.err == 0);
+	r = json_read(a, out.data, out.len, &wide, &root, NULL);
+	FEED_CHECK(r == 0 || r == REFUSE_TOO_LARGE); /* deeper than JSON may be */
+	buf_done(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* In memory of exactly that size, so that one byte too far is seen. */
+	char *bytes = malloc(size ? size : 1);
+	struct value *root = NULL;
+	struct arena a;
+	struct buf out;
+	int r;
+
+	FEED_CHECK(bytes);
+	if (size > 0)
+		memcpy(bytes, data, size);
+	arena_init(&a, ARENA);
+	buf_init(&out, ARENA);
+	r = value_unpack(&a, (struct text) {bytes, size}, &root);
+	FEED_CHECK(r == 0 || r == -EBADMSG || r == -ENOMEM);
+	if (r == 0) {
+		value_pack(&out, root);
+		FEED_CHECK(out.err == 0 && out.len == size);
+		FEED_CHECK(memcmp(out.data, bytes, size) == 0);
+		check_json(&a, root);
+	}
+	buf_done(&out);
+	arena_done(&a);
+	free(bytes);
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* Any expression, up to the first line's end, over any text: refused in words, or it answers. The same
+ * bytes as a glob. */
+#include "../feed.h"
+
+#include "service/pattern.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const uint8_t *newline = size > 0 ? memchr(data, '\n', size) : NULL;
+	size_t n = newline ? (size_t)(newline - data) : size;
+	struct why why = {.text = ""};
+	struct pattern *p = NULL;
+	struct text expression, text;
+	char *exact = malloc(n ? n : 1);
+	int r;
+
+	FEED_CHECK(exact);
+	if (n > 0)
+		memcpy(exact, data, n);
+	expression = (struct text) {.data = exact, .len = n};
+	text = (struct text) {.data = (const char *)data + n, .len = size - n};
+	r = pattern_new(expression, &p, &why);
+	FEED_CHECK(r == 0 || (r == REFUSE_PARAMS && why.text[0]));
+	if (r == 0)
+		(void)pattern_finds(p, text);
+	pattern_free(p);
+	FEED_CHECK(glob_fits(TEXT("*"), expression));
+	(void)glob_fits(expression, text);
+	free(exact);
+	return 0;
+}
