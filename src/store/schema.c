@@ -131,11 +131,96 @@ static const char conversation_tables[] =
 	") STRICT;"
 	"CREATE INDEX message_call_by_message ON message_call (message);";
 
+/*
+ * Events stand in the order of their seq; the index by time is for those who ask since when, and
+ * for what has become too old. meta knows the last number there was, since the rows may go.
+ *
+ * A task's id is unique within its project, whose next number is kept beside, since tasks
+ * are deleted and ids do not come again. 0 and -1 stand for what is none, and states are numbers,
+ * as in store/task.h: below 2 a task is open. Lists go along an index each, which ends in
+ * seq by itself: everybody's, a project's, a group's.
+ *
+ * Which occurrences of a rule were claimed stands in the order of the claims: the clock may
+ * be wrong for a while, and what was claimed just now must not be what is forgotten first.
+ */
+static const char task_tables[] =
+	"CREATE TABLE event ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	type TEXT NOT NULL,"
+	"	time_ms INTEGER NOT NULL,"
+	"	project TEXT,"
+	"	session TEXT,"
+	"	run TEXT,"
+	"	data BLOB"
+	") STRICT;"
+	"CREATE INDEX event_by_time ON event (time_ms);"
+	"INSERT INTO meta (key, value) VALUES ('event_last', '0');"
+
+	"CREATE TABLE task_project (name TEXT PRIMARY KEY NOT NULL, next INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE task ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	project TEXT NOT NULL,"
+	"	id TEXT NOT NULL,"
+	"	state INTEGER NOT NULL,"
+	"	priority REAL NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	started_ms INTEGER NOT NULL,"
+	"	completed_ms INTEGER NOT NULL,"
+	"	pid INTEGER NOT NULL,"
+	"	pid_started INTEGER NOT NULL,"
+	"	exit_status INTEGER NOT NULL,"
+	"	signal INTEGER NOT NULL,"
+	"	output_bytes INTEGER NOT NULL,"
+	"	timeout_ms INTEGER NOT NULL,"
+	"	attempts INTEGER NOT NULL,"
+	"	max_attempts INTEGER NOT NULL,"
+	"	retry_ms INTEGER NOT NULL,"
+	"	not_before_ms INTEGER NOT NULL,"
+	"	n_after INTEGER NOT NULL,"
+	"	group_name TEXT,"
+	"	agent TEXT,"
+	"	runner TEXT,"
+	"	mark TEXT,"
+	"	cwd TEXT,"
+	"	error TEXT,"
+	"	env BLOB,"
+	"	metadata BLOB,"
+	"	result BLOB,"
+	"	prompt TEXT NOT NULL"
+	") STRICT;"
+	"CREATE UNIQUE INDEX task_by_id ON task (id, project);"
+	"CREATE INDEX task_by_project ON task (project);"
+	"CREATE INDEX task_by_state ON task (project, state);"
+	"CREATE INDEX task_open ON task (state) WHERE state < 2;"
+	"CREATE INDEX task_by_group ON task (group_name) WHERE group_name IS NOT NULL;"
+	"CREATE INDEX task_by_end ON task (completed_ms) WHERE state >= 2;"
+	"CREATE TABLE task_after ("
+	"	task INTEGER NOT NULL REFERENCES task (seq) ON DELETE CASCADE,"
+	"	place INTEGER NOT NULL,"
+	"	id TEXT NOT NULL,"
+	"	PRIMARY KEY (task, place)"
+	") STRICT, WITHOUT ROWID;"
+
+	"CREATE TABLE rule ("
+	"	name TEXT PRIMARY KEY NOT NULL,"
+	"	fired_ms INTEGER NOT NULL,"
+	"	enabled INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE TABLE rule_claim ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	rule TEXT NOT NULL,"
+	"	occurrence_ms INTEGER NOT NULL,"
+	"	claimed_ms INTEGER NOT NULL,"
+	"	UNIQUE (rule, occurrence_ms)"
+	") STRICT;"
+	"CREATE INDEX rule_claim_by_rule ON rule_claim (rule);";
+
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
 	first_tables,
 	vector_tables,
 	conversation_tables,
+	task_tables,
 };
 
 int schema_newest(void)

@@ -160,6 +160,16 @@ static int damaged(struct sqlite_place *p, const char *what, struct why *why)
 	return refuse(why, REFUSE_INTERNAL, "%s is damaged: %s", db_file_tail(p->file.path), what);
 }
 
+/* A page that could not be had for want of memory is listed among what is damaged. */
+static bool lacked_memory(const char *found)
+{
+	static const char says[] = "error code=";
+	const char *code = strstr(found, says);
+	int rc = code ? atoi(code + sizeof(says) - 1) : 0;
+
+	return rc == SQLITE_NOMEM || rc == SQLITE_IOERR_NOMEM;
+}
+
 static int check_pages(struct sqlite_place *p, sqlite3 *db, struct why *why)
 {
 	const char *found = NULL;
@@ -175,7 +185,7 @@ static int check_pages(struct sqlite_place *p, sqlite3 *db, struct why *why)
 	r = sqlite_fault(db, rc);
 	if (r == -EBADMSG)
 		r = damaged(p, sqlite3_errmsg(db), why);
-	else if (r == 0 && !found)
+	else if (r == 0 && (!found || lacked_memory(found)))
 		r = -ENOMEM;
 	else if (r == 0 && strcmp(found, "ok") != 0)
 		r = damaged(p, found, why);

@@ -1,0 +1,233 @@
+#include "store/event.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "store/query.h"
+#include "store/rows.h"
+
+int store_event_add(struct connection *c, const struct event_row *row, int64_t *ret_seq)
+{
+	static const struct query sql = {
+		"INSERT INTO event (type, time_ms, project, session, run, data)"
+		" VALUES (:type, :time, :project, :session, :run, :data)"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":type", row->type);
+	query_bind_int(q, ":time", row->time_ms);
+	query_bind_text(q, ":project", row->project);
+	query_bind_text(q, ":session", row->session);
+	query_bind_text(q, ":run", row->run);
+	query_bind_blob(q, ":data", row->data.data, row->data.len);
+	r = query_run(q);
+	if (r == 0)
+		*ret_seq = query_inserted(q);
+	return r;
+}
+
+/* ---- lists ---- */
+
+/* Still the query's own bytes. */
+static int read_event(struct statement *q, struct event_row *ret)
+{
+	*ret = (struct event_row) {
+		.seq = query_int(q, 0),
+		.type = query_text(q, 1),
+		.time_ms = query_int(q, 2),
+		.project = query_text(q, 3),
+		.session = query_text(q, 4),
+		.run = query_text(q, 5),
+		.data = query_blob(q, 6),
+	};
+	return query_fault(q);
+}
+
+static size_t event_bytes(const struct event_row *row)
+{
+	return row->type.len + row->project.len + row->session.len + row->run.len + row->data.len;
+}
+
+static int copy_event(struct arena *arena, struct event_row *row)
+{
+	struct text *const texts[] = {&row->type, &row->project, &row->session, &row->run,
+				      &row->data};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && r == 0; i++)
+		r = rows_copy_text(arena, texts[i]);
+	return r;
+}
+
+static int take_events(struct statement *q, size_t max_bytes, struct arena *arena,
+		       struct event_row **ret_rows, unsigned *ret_n)
+{
+	struct event_row *rows = NULL;
+	unsigned n = 0, cap = 0;
+	struct event_row row;
+	size_t bytes = 0;
+	bool more;
+	int r;
+
+	while ((r = query_next(q, &more)) == 0 && more) {
+		r = read_event(q, &row);
+		if (r != 0)
+			return r;
+		bytes += event_bytes(&row);
+		if (n > 0 && max_bytes > 0 && bytes > max_bytes)
+			break;
+		rows = rows_grow(arena, rows, n, &cap, sizeof(*rows));
+		r = rows ? copy_event(arena, &row) : -ENOMEM;
+		if (r != 0)
+			return r;
+		rows[n++] = row;
+	}
+	if (r != 0)
+		return r;
+	*ret_rows = rows;
+	*ret_n = n;
+	return 0;
+}
+
+/*
+ * A walk along seq, from one place on. Where a time is asked for, the place is the first of
+ * that time, which the index by time finds (seq + 0: else the table would be walked for it). Times
+ * do not always grow, so each is looked at.
+ */
+#define LIST(place, order)                                                                         \
+	"SELECT seq, type, time_ms, project, session, run, data FROM event WHERE " place           \
+	" AND (:project IS NULL OR project = :project)"                                            \
+	" AND (:session IS NULL OR session = :session) AND (:run IS NULL OR run = :run)"           \
+	" ORDER BY seq" order " LIMIT :limit"
+#define BEHIND "seq > :after"
+#define SINCE                                                                                      \
+	"seq >= (SELECT min(seq + 0) FROM event WHERE time_ms >= :since AND seq > :after)"         \
+	" AND time_ms + 0 >= :since"
+
+int store_event_list(struct connection *c, const struct store_event_query *query,
+		     struct arena *arena, struct event_row **ret_rows, unsigned *ret_n)
+{
+	static const struct query sql[2][2] = {
+		{{LIST(BEHIND, "")}, {LIST(BEHIND, " DESC")}},
+		{{LIST(SINCE, "")}, {LIST(SINCE, " DESC")}},
+	};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool since = query->after_ms > 0;
+	int r;
+
+	r = query_start(c, &sql[since][query->newest_first], &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":after", query->after_seq);
+	if (since)
+		query_bind_int(q, ":since", query->after_ms);
+	query_bind_text(q, ":project", query->project);
+	query_bind_text(q, ":session", query->session);
+	query_bind_text(q, ":run", query->run);
+	query_bind_int(q, ":limit", query->limit);
+	return take_events(q, query->max_bytes, arena, ret_rows, ret_n);
+}
+
+int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last)
+{
+	/* Two lookups, not one walk for both: each is at an end of the table. */
+	static const struct query sql = {
+		"SELECT (SELECT min(seq) FROM event), (SELECT max(seq) FROM event),"
+		" (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_last')"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int64_t held, kept;
+	bool row;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r == 0)
+		r = query_next(q, &row);
+	if (r != 0)
+		return r;
+	held = query_null(q, 1) ? 0 : query_int(q, 1);
+	kept = query_null(q, 2) ? 0 : query_int(q, 2);
+	*ret_first = query_null(q, 0) ? 0 : query_int(q, 0);
+	*ret_last = held > kept ? held : kept;
+	return 0;
+}
+
+/* ---- what goes ---- */
+
+/* Runs a DELETE that returns a row for each. */
+static int count_deleted(struct statement *q, unsigned limit, unsigned *n)
+{
+	bool more;
+	int r;
+
+	query_bind_int(q, ":limit", limit - *n);
+	while ((r = query_next(q, &more)) == 0 && more)
+		(*n)++;
+	return r;
+}
+
+static int delete_up_to(struct connection *c, int64_t seq, unsigned limit, unsigned *n)
+{
+	static const struct query sql = {
+		"DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= :seq"
+		" ORDER BY seq LIMIT :limit) RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":seq", seq);
+	return count_deleted(q, limit, n);
+}
+
+static int delete_older(struct connection *c, int64_t before_ms, unsigned limit, unsigned *n)
+{
+	static const struct query sql = {
+		"DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE time_ms < :before"
+		" ORDER BY time_ms, seq LIMIT :limit) RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":before", before_ms);
+	return count_deleted(q, limit, n);
+}
+
+/* So that the last number is known when its row is gone. */
+static int remember_last(struct connection *c, int64_t last)
+{
+	static const struct query sql = {
+		"UPDATE meta SET value = CAST(:last AS TEXT) WHERE key = 'event_last'"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":last", last);
+	return query_run(q);
+}
+
+int store_event_sweep(struct connection *c, int64_t before_ms, int64_t keep, unsigned limit,
+		      unsigned *ret_n)
+{
+	int64_t first, last;
+	unsigned n = 0;
+	int r;
+
+	r = store_event_bounds(c, &first, &last);
+	if (r == 0 && keep > 0 && first > 0 && first <= last - keep)
+		r = delete_up_to(c, last - keep, limit, &n);
+	if (r == 0 && n < limit)
+		r = delete_older(c, before_ms, limit, &n);
+	if (r == 0 && n > 0)
+		r = remember_last(c, last);
+	if (r == 0)
+		*ret_n = n;
+	return r;
+}

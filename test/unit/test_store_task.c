@@ -1,0 +1,840 @@
+/* Tasks and rules in the store: ids, order, pages, counts, what is swept away, and claims. */
+#include "store_fixture.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+
+#include "store/task.h"
+
+#define NONE ((struct text) {0})
+
+static struct connection *writer(struct fixture *f)
+{
+	return store_writer(f->store);
+}
+
+static struct connection *reader(struct fixture *f)
+{
+	return store_reader(f->store, 0);
+}
+
+static void begin(struct fixture *f)
+{
+	assert_int_equal(store_begin(f->store), 0);
+}
+
+static void commit(struct fixture *f)
+{
+	assert_int_equal(store_commit(f->store), 0);
+}
+
+static void assert_text(struct text t, const char *want)
+{
+	if (!want) {
+		assert_null(t.data);
+		assert_int_equal(t.len, 0);
+		return;
+	}
+	assert_non_null(t.data);
+	assert_int_equal(t.len, strlen(want));
+	assert_memory_equal(t.data, want, t.len);
+}
+
+/* One number, asked of the file beside the store. */
+static int64_t number(struct fixture *f, const char *sql)
+{
+	sqlite3_stmt *st;
+	sqlite3 *db;
+	int64_t n;
+
+	assert_int_equal(sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+	n = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return n;
+}
+
+struct added {
+	int64_t seq;
+	struct text id;
+};
+
+static struct added add_row(struct fixture *f, const struct task_row *row)
+{
+	struct added a = {0};
+
+	assert_int_equal(store_task_add(writer(f), &f->arena, row, &a.seq, &a.id), 0);
+	assert_true(a.seq > 0);
+	assert_non_null(a.id.data);
+	return a;
+}
+
+/* The prompt is a letter, by which lists are told. */
+static struct added add(struct fixture *f, const char *project, const char *prompt,
+			enum task_state state, const char *group)
+{
+	return add_row(f, &(struct task_row) {.project = text_of(project),
+					      .prompt = text_of(prompt),
+					      .state = state,
+					      .group = text_of(group),
+					      .exit_status = -1});
+}
+
+static struct task_row find(struct fixture *f, const char *project, struct text id)
+{
+	struct task_row row = {0};
+	bool found = false;
+
+	assert_int_equal(store_task_find(reader(f), text_of(project), id, &f->arena, &row, &found),
+			 0);
+	assert_true(found);
+	return row;
+}
+
+static void assert_letters(const struct task_row *rows, unsigned n, const char *want)
+{
+	char got[64] = "";
+
+	assert_true(n < sizeof(got));
+	for (unsigned i = 0; i < n; i++)
+		got[i] = rows[i].prompt.data[0];
+	got[n] = '\0';
+	assert_string_equal(got, want);
+}
+
+static void assert_list(struct fixture *f, struct store_task_query q, const char *want)
+{
+	struct task_row *rows;
+	unsigned n;
+
+	if (q.limit == 0)
+		q.limit = 50;
+	assert_int_equal(store_task_list(reader(f), &q, &f->arena, &rows, &n), 0);
+	assert_letters(rows, n, want);
+}
+
+#define LIST(f, want, ...) assert_list(f, (struct store_task_query) {__VA_ARGS__}, want)
+
+static void assert_open(struct fixture *f, const char *want)
+{
+	struct task_row *rows;
+	unsigned n;
+
+	assert_int_equal(store_task_open(reader(f), &f->arena, &rows, &n), 0);
+	assert_letters(rows, n, want);
+}
+
+/* ---- one task ---- */
+
+static const struct text after[] = {TEXT("task-0007"), TEXT("task-0003")};
+
+static const struct task_row full = {
+	.project = TEXT("/a/b"),
+	.id = TEXT("task-0041"),
+	.prompt = TEXT("do \xc3\xa9 it"),
+	.agent = TEXT("reviewer"),
+	.priority = -1.5,
+	.state = TASK_RUNNING,
+	.created_ms = 1,
+	.started_ms = 2,
+	.completed_ms = 3,
+	.pid = 4,
+	.pid_started = INT64_MAX,
+	.mark = TEXT("mark"),
+	.result = {"out\0\xff", 5},
+	.error = TEXT("bad"),
+	.exit_status = 5,
+	.signal = 6,
+	.output_bytes = 7,
+	.metadata = {"{\0\xff", 3},
+	.group = TEXT("g"),
+	.runner = TEXT("r"),
+	.cwd = TEXT("/c"),
+	.env = {"A=1\0B=2", 8},
+	.timeout_ms = 8,
+	.attempts = 9,
+	.max_attempts = 10,
+	.retry_ms = 11,
+	.not_before_ms = 12,
+	.after = after,
+	.n_after = 2,
+};
+
+static void assert_bytes(struct text got, struct text want)
+{
+	assert_int_equal(got.len, want.len);
+	assert_memory_equal(got.data, want.data, want.len);
+}
+
+static void assert_progress(const struct task_row *got, const struct task_row *want)
+{
+	assert_int_equal(got->state, want->state);
+	assert_int_equal(got->started_ms, want->started_ms);
+	assert_int_equal(got->completed_ms, want->completed_ms);
+	assert_int_equal(got->pid, want->pid);
+	assert_int_equal(got->pid_started, want->pid_started);
+	assert_text(got->mark, want->mark.data);
+	assert_bytes(got->result, want->result);
+	assert_text(got->error, want->error.data);
+	assert_int_equal(got->exit_status, want->exit_status);
+	assert_int_equal(got->signal, want->signal);
+	assert_int_equal(got->output_bytes, want->output_bytes);
+	assert_text(got->runner, want->runner.data);
+	assert_int_equal(got->attempts, want->attempts);
+	assert_int_equal(got->not_before_ms, want->not_before_ms);
+}
+
+static void assert_given(const struct task_row *got, const struct task_row *want)
+{
+	assert_text(got->project, want->project.data);
+	assert_text(got->id, want->id.data);
+	assert_text(got->prompt, want->prompt.data);
+	assert_text(got->agent, want->agent.data);
+	assert_true(got->priority == want->priority);
+	assert_int_equal(got->created_ms, want->created_ms);
+	assert_bytes(got->metadata, want->metadata);
+	assert_text(got->group, want->group.data);
+	assert_text(got->cwd, want->cwd.data);
+	assert_bytes(got->env, want->env);
+	assert_int_equal(got->timeout_ms, want->timeout_ms);
+	assert_int_equal(got->max_attempts, want->max_attempts);
+	assert_int_equal(got->retry_ms, want->retry_ms);
+	assert_int_equal(got->n_after, 2);
+	assert_text(got->after[0], "task-0007");
+	assert_text(got->after[1], "task-0003");
+}
+
+static void a_task_comes_back_as_it_was_added(void **state)
+{
+	struct fixture *f = *state;
+	struct task_row row;
+	struct added a;
+
+	begin(f);
+	a = add_row(f, &full);
+	assert_text(a.id, "task-0041");
+	commit(f);
+	row = find(f, "/a/b", TEXT("task-0041"));
+	assert_int_equal(row.seq, a.seq);
+	assert_given(&row, &full);
+	assert_progress(&row, &full);
+}
+
+static void what_is_none_stays_none(void **state)
+{
+	struct fixture *f = *state;
+	struct task_row row;
+	struct added a;
+
+	begin(f);
+	a = add_row(f, &(struct task_row) {.prompt = TEXT("x"), .exit_status = -1});
+	commit(f);
+	row = find(f, "", a.id);
+	assert_text(row.project, "");
+	assert_text(row.agent, NULL);
+	assert_text(row.mark, NULL);
+	assert_text(row.result, NULL);
+	assert_text(row.error, NULL);
+	assert_text(row.metadata, NULL);
+	assert_text(row.group, NULL);
+	assert_text(row.runner, NULL);
+	assert_text(row.cwd, NULL);
+	assert_text(row.env, NULL);
+	assert_int_equal(row.exit_status, -1);
+	assert_int_equal(row.started_ms, 0);
+	assert_int_equal(row.n_after, 0);
+	assert_null(row.after);
+}
+
+static void an_update_rewrites_what_may_change(void **state)
+{
+	static const struct text other_after[] = {TEXT("x")};
+	struct fixture *f = *state;
+	struct task_row row, changed = {
+				     .project = TEXT("other"),
+				     .id = TEXT("other"),
+				     .prompt = TEXT("other"),
+				     .priority = 99,
+				     .state = TASK_FAILED,
+				     .created_ms = 99,
+				     .started_ms = 102,
+				     .completed_ms = 103,
+				     .mark = TEXT("m2"),
+				     .result = TEXT("r2"),
+				     .error = TEXT("e2"),
+				     .exit_status = -1,
+				     .signal = 9,
+				     .output_bytes = 107,
+				     .runner = TEXT("r3"),
+				     .attempts = 109,
+				     .not_before_ms = 112,
+				     .after = other_after,
+				     .n_after = 1,
+			     };
+
+	begin(f);
+	changed.seq = add_row(f, &full).seq;
+	assert_int_equal(store_task_update(writer(f), &changed), 0);
+	commit(f);
+	row = find(f, "/a/b", full.id);
+	assert_given(&row, &full);
+	assert_progress(&row, &changed);
+	changed.seq += 1;
+	begin(f);
+	assert_int_equal(store_task_update(writer(f), &changed), -ENOENT);
+	commit(f);
+}
+
+/* ---- ids ---- */
+
+static void ids_count_up_in_each_project(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f);
+	assert_text(add(f, "p", "a", TASK_QUEUED, NULL).id, "task-0000");
+	assert_text(add(f, "p", "b", TASK_QUEUED, NULL).id, "task-0001");
+	assert_text(add(f, "q", "c", TASK_QUEUED, NULL).id, "task-0000");
+	assert_text(add(f, "", "d", TASK_QUEUED, NULL).id, "task-0000");
+	assert_text(add(f, "p", "e", TASK_QUEUED, NULL).id, "task-0002");
+	commit(f);
+	assert_text(find(f, "p", TEXT("task-0000")).prompt, "a");
+	assert_text(find(f, "q", TEXT("task-0000")).prompt, "c");
+	assert_text(find(f, "", TEXT("task-0000")).prompt, "d");
+}
+
+static int add_id(struct fixture *f, const char *id)
+{
+	const struct task_row row = {.project = TEXT("p"), .id = text_of(id), .prompt = TEXT("x")};
+	struct text got;
+	int64_t seq;
+
+	return store_task_add(writer(f), &f->arena, &row, &seq, &got);
+}
+
+static void an_id_that_was_given_is_not_made_again(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f);
+	assert_int_equal(add_id(f, "task-0005"), 0);
+	assert_text(add(f, "p", "a", TASK_QUEUED, NULL).id, "task-0006");
+	assert_int_equal(add_id(f, "task-0002"), 0);
+	assert_text(add(f, "p", "b", TASK_QUEUED, NULL).id, "task-0007");
+	assert_int_equal(add_id(f, "task-9999"), 0);
+	assert_text(add(f, "p", "c", TASK_QUEUED, NULL).id, "task-10000");
+	assert_int_equal(add_id(f, "task-12345"), 0);
+	assert_text(add(f, "p", "d", TASK_QUEUED, NULL).id, "task-12346");
+	/* What we would not spell so is only a name. */
+	assert_int_equal(add_id(f, "task-20000x"), 0);
+	assert_int_equal(add_id(f, "task-020000"), 0);
+	assert_int_equal(add_id(f, "task-999"), 0);
+	assert_int_equal(add_id(f, "task-9223372036854775807"), 0);
+	assert_int_equal(add_id(f, "task-99999999999999999999999999"), 0);
+	assert_int_equal(add_id(f, "20000"), 0);
+	assert_int_equal(add_id(f, ""), 0);
+	assert_text(add(f, "p", "e", TASK_QUEUED, NULL).id, "task-12347");
+	commit(f);
+}
+
+static void an_id_that_is_taken_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f);
+	assert_int_equal(add_id(f, "task-0005"), 0);
+	assert_int_equal(add_id(f, "task-0005"), -EEXIST);
+	assert_int_equal(add_id(f, "mine"), 0);
+	assert_int_equal(add_id(f, "mine"), -EEXIST);
+	assert_text(add(f, "p", "a", TASK_QUEUED, NULL).id, "task-0006");
+	commit(f);
+	assert_int_equal(number(f, "SELECT count(*) FROM task"), 3);
+}
+
+static void sweep(struct fixture *f, int64_t before_ms, unsigned limit, const char *want)
+{
+	char got[200] = "";
+	struct task_row *rows;
+	unsigned n;
+
+	begin(f);
+	assert_int_equal(store_task_sweep(writer(f), before_ms, limit, &f->arena, &rows, &n), 0);
+	commit(f);
+	for (unsigned i = 0; i < n; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%.*s/%.*s/%d ",
+			 TEXT_ARGS(rows[i].project), TEXT_ARGS(rows[i].id), (int)rows[i].seq);
+	assert_string_equal(got, want);
+}
+
+static void numbers_never_come_again(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f);
+	add(f, "p", "a", TASK_COMPLETED, NULL);
+	assert_int_equal(add(f, "p", "b", TASK_COMPLETED, NULL).seq, 2);
+	commit(f);
+	sweep(f, INT64_MAX, 9, "p/task-0000/1 p/task-0001/2 ");
+	assert_int_equal(number(f, "SELECT count(*) FROM task"), 0);
+	fixture_close(f);
+	fixture_open(f);
+	begin(f);
+	assert_text(add(f, "p", "c", TASK_QUEUED, NULL).id, "task-0002");
+	assert_int_equal(add(f, "p", "d", TASK_QUEUED, NULL).seq, 4);
+	commit(f);
+}
+
+static unsigned find_any(struct fixture *f, const char *id, struct task_row *ret_row)
+{
+	unsigned n = 99;
+
+	assert_int_equal(store_task_find_any(reader(f), text_of(id), &f->arena, ret_row, &n), 0);
+	return n;
+}
+
+static void an_id_alone_finds_the_one_that_has_it(void **state)
+{
+	struct fixture *f = *state;
+	struct task_row row = {.seq = 77};
+	bool found = true;
+
+	begin(f);
+	add(f, "p", "a", TASK_QUEUED, NULL);
+	add(f, "p", "b", TASK_QUEUED, NULL);
+	add(f, "q", "c", TASK_QUEUED, NULL);
+	add(f, "r", "d", TASK_QUEUED, NULL);
+	add_row(f, &full);
+	commit(f);
+	assert_int_equal(find_any(f, "task-9000", &row), 0);
+	assert_int_equal(find_any(f, "task-0000", &row), 2);
+	assert_int_equal(row.seq, 77);
+	assert_int_equal(find_any(f, "task-0001", &row), 1);
+	assert_text(row.project, "p");
+	assert_text(row.prompt, "b");
+	assert_int_equal(find_any(f, "task-0041", &row), 1);
+	assert_given(&row, &full);
+	assert_int_equal(
+		store_task_find(reader(f), TEXT("q"), TEXT("task-0001"), &f->arena, &row, &found),
+		0);
+	assert_false(found);
+}
+
+/* ---- many ---- */
+
+static void add_some(struct fixture *f)
+{
+	begin(f);
+	add(f, "p", "a", TASK_QUEUED, "g");
+	add(f, "p", "b", TASK_COMPLETED, NULL);
+	add(f, "q", "c", TASK_RUNNING, "g");
+	add(f, "p", "d", TASK_FAILED, "g");
+	add(f, "q", "e", TASK_CANCELLED, "h");
+	add(f, "p", "f", TASK_RUNNING, "h");
+	add(f, "p", "g", TASK_QUEUED, NULL);
+	commit(f);
+}
+
+static void lists_have_the_newest_first(void **state)
+{
+	struct fixture *f = *state;
+
+	LIST(f, "", .state = -1);
+	add_some(f);
+	LIST(f, "gfedcba", .state = -1);
+	LIST(f, "gfdba", .state = -1, .project = TEXT("p"));
+	LIST(f, "", .state = -1, .project = TEXT(""));
+	LIST(f, "ga", .state = TASK_QUEUED);
+	LIST(f, "fc", .state = TASK_RUNNING);
+	LIST(f, "c", .state = TASK_RUNNING, .project = TEXT("q"));
+	LIST(f, "b", .state = TASK_COMPLETED, .project = TEXT("p"));
+	LIST(f, "", .state = TASK_COMPLETED, .project = TEXT("q"));
+	LIST(f, "dca", .state = -1, .group = TEXT("g"));
+	LIST(f, "da", .state = -1, .group = TEXT("g"), .project = TEXT("p"));
+	LIST(f, "d", .state = TASK_FAILED, .group = TEXT("g"), .project = TEXT("p"));
+	LIST(f, "", .state = -1, .group = TEXT(""));
+}
+
+static void a_page_goes_on_where_the_last_ended(void **state)
+{
+	struct fixture *f = *state;
+
+	add_some(f);
+	LIST(f, "gfe", .state = -1, .limit = 3);
+	LIST(f, "dcb", .state = -1, .limit = 3, .before_seq = 5);
+	LIST(f, "a", .state = -1, .limit = 3, .before_seq = 2);
+	LIST(f, "", .state = -1, .before_seq = 1);
+	LIST(f, "db", .state = -1, .limit = 2, .before_seq = 6, .project = TEXT("p"));
+	LIST(f, "a", .state = TASK_QUEUED, .before_seq = 7, .project = TEXT("p"));
+	LIST(f, "ca", .state = -1, .before_seq = 4, .group = TEXT("g"));
+}
+
+static void a_page_ends_at_its_bytes(void **state)
+{
+	static char prompt[1000] = "abc";
+	struct fixture *f = *state;
+	struct task_row row = {.project = TEXT("p"), .prompt = {prompt, sizeof(prompt)}};
+
+	begin(f);
+	for (unsigned i = 0; i < 3; i++)
+		add_row(f, &row);
+	commit(f);
+	LIST(f, "a", .state = -1, .max_bytes = 1);
+	LIST(f, "a", .state = -1, .max_bytes = 2 * 1010 - 1);
+	LIST(f, "aa", .state = -1, .max_bytes = 2 * 1010);
+	LIST(f, "aaa", .state = -1);
+}
+
+static void in_short_only_the_beginnings_are_read(void **state)
+{
+	static char prompt[1000] = "\xc3\xa4\xc3\xb6\xc3\xbc and so on";
+	const struct store_task_query q = {
+		.project = TEXT("/a/b"), .state = -1, .limit = 9, .max_bytes = 200};
+	struct fixture *f = *state;
+	struct task_row row = full;
+	struct task_row *rows;
+	unsigned n;
+
+	row.prompt = (struct text) {prompt, strlen(prompt)};
+	row.metadata = (struct text) {prompt, sizeof(prompt)};
+	row.id = (struct text) {0};
+	begin(f);
+	for (unsigned i = 0; i < 3; i++)
+		add_row(f, &row);
+	commit(f);
+	assert_int_equal(store_task_list(reader(f), &q, &f->arena, &rows, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(store_task_list_short(reader(f), &q, 2, true, &f->arena, &rows, &n), 0);
+	assert_int_equal(n, 3);
+	for (unsigned i = 0; i < n; i++) {
+		assert_text(rows[i].prompt, "\xc3\xa4\xc3\xb6");
+		assert_int_equal(rows[i].error.len, 2);
+		assert_null(rows[i].result.data);
+		assert_null(rows[i].env.data);
+		assert_null(rows[i].metadata.data);
+		assert_text(rows[i].group, full.group.data);
+		assert_int_equal(rows[i].n_after, full.n_after);
+	}
+	assert_int_equal(store_task_list_short(reader(f), &q, 2, false, &f->arena, &rows, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(rows[0].result.len, 2);
+	assert_int_equal(rows[0].metadata.len, sizeof(prompt));
+	assert_null(rows[0].env.data);
+}
+
+static void what_is_open_comes_oldest_first(void **state)
+{
+	struct fixture *f = *state;
+	struct task_row *rows;
+	unsigned n;
+
+	assert_open(f, "");
+	add_some(f);
+	assert_open(f, "acfg");
+	begin(f);
+	add_row(f, &full);
+	commit(f);
+	assert_int_equal(store_task_open(reader(f), &f->arena, &rows, &n), 0);
+	assert_int_equal(n, 5);
+	assert_given(&rows[4], &full);
+	rows[1].state = TASK_COMPLETED;
+	begin(f);
+	assert_int_equal(store_task_update(writer(f), &rows[1]), 0);
+	commit(f);
+	assert_open(f, "afgd");
+}
+
+static void assert_counts(const int64_t n[N_TASK_STATES], const char *want)
+{
+	char got[64] = "";
+
+	for (unsigned i = 0; i < N_TASK_STATES; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%d ", (int)n[i]);
+	assert_string_equal(got, want);
+}
+
+static void tasks_are_counted_by_project_and_state(void **state)
+{
+	struct fixture *f = *state;
+	struct store_task_counts *counts;
+	unsigned n;
+
+	assert_int_equal(store_task_count(reader(f), &f->arena, &counts, &n), 0);
+	assert_int_equal(n, 0);
+	add_some(f);
+	assert_int_equal(store_task_count(reader(f), &f->arena, &counts, &n), 0);
+	assert_int_equal(n, 2);
+	assert_text(counts[0].project, "p");
+	assert_counts(counts[0].n, "2 1 1 1 0 ");
+	assert_text(counts[1].project, "q");
+	assert_counts(counts[1].n, "0 1 0 0 1 ");
+}
+
+static void groups_are_counted_by_state(void **state)
+{
+	struct fixture *f = *state;
+	struct store_task_group *groups;
+	unsigned n;
+
+	add_some(f);
+	assert_int_equal(store_task_groups(reader(f), TEXT("p"), &f->arena, &groups, &n), 0);
+	assert_int_equal(n, 2);
+	assert_text(groups[0].name, "g");
+	assert_counts(groups[0].n, "1 0 0 1 0 ");
+	assert_text(groups[1].name, "h");
+	assert_counts(groups[1].n, "0 1 0 0 0 ");
+	assert_int_equal(store_task_groups(reader(f), NONE, &f->arena, &groups, &n), 0);
+	assert_int_equal(n, 2);
+	assert_counts(groups[0].n, "1 1 0 1 0 ");
+	assert_int_equal(store_task_groups(reader(f), TEXT("none"), &f->arena, &groups, &n), 0);
+	assert_int_equal(n, 0);
+}
+
+static void a_sweep_takes_what_ended_before(void **state)
+{
+	struct fixture *f = *state;
+	struct task_row row = full;
+
+	begin(f);
+	row.id = NONE;
+	row.project = TEXT("p");
+	row.completed_ms = 2000;
+	row.state = TASK_COMPLETED;
+	add_row(f, &row);
+	row.completed_ms = 1000;
+	row.state = TASK_CANCELLED;
+	add_row(f, &row);
+	row.completed_ms = 1500; /* of an attempt before: it is queued again */
+	row.state = TASK_QUEUED;
+	add_row(f, &row);
+	row.completed_ms = 3000;
+	row.state = TASK_FAILED;
+	add_row(f, &row);
+	commit(f);
+	sweep(f, 1000, 9, "");
+	sweep(f, 9999, 0, "");
+	sweep(f, 9999, 1, "p/task-0001/2 ");
+	sweep(f, 3000, 9, "p/task-0000/1 ");
+	assert_int_equal(number(f, "SELECT count(*) FROM task"), 2);
+	/* What they came after went with them. */
+	assert_int_equal(number(f, "SELECT count(*) FROM task_after WHERE task < 3"), 0);
+	assert_int_equal(number(f, "SELECT count(*) FROM task_after"), 4);
+}
+
+static void what_is_rolled_back_leaves_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct task_row *rows;
+	unsigned n;
+
+	add_some(f);
+	begin(f);
+	assert_int_equal(store_savepoint(f->store), 0);
+	add_row(f, &full);
+	assert_text(add(f, "p", "x", TASK_QUEUED, NULL).id, "task-0005");
+	assert_int_equal(store_task_sweep(writer(f), INT64_MAX, 9, &f->arena, &rows, &n), 0);
+	assert_int_equal(n, 3);
+	assert_int_equal(store_rollback_to(f->store), 0);
+	assert_text(add(f, "p", "y", TASK_QUEUED, NULL).id, "task-0005");
+	commit(f);
+	LIST(f, "ygfedcba", .state = -1);
+	assert_int_equal(number(f, "SELECT count(*) FROM task_after"), 0);
+	assert_int_equal(number(f, "SELECT count(*) FROM task_project"), 2);
+}
+
+static void a_small_arena_is_told(void **state)
+{
+	struct fixture *f = *state;
+	struct store_task_query q = {.state = -1, .limit = 500};
+	struct task_row *rows = NULL;
+	struct arena small;
+	unsigned n = 7;
+
+	begin(f);
+	for (unsigned i = 0; i < 200; i++)
+		add(f, "p", "a", TASK_COMPLETED, "g");
+	commit(f);
+	arena_init(&small, 4096);
+	assert_int_equal(store_task_list(reader(f), &q, &small, &rows, &n), -ENOMEM);
+	arena_reset(&small);
+	begin(f);
+	assert_int_equal(store_task_sweep(writer(f), 9, 500, &small, &rows, &n), -ENOMEM);
+	store_rollback(f->store);
+	arena_done(&small);
+	assert_null(rows);
+	assert_int_equal(n, 7);
+	assert_int_equal(number(f, "SELECT count(*) FROM task"), 200);
+}
+
+/* ---- rules ---- */
+
+static bool claim(struct fixture *f, const char *rule, int64_t occurrence_ms, int64_t now_ms)
+{
+	bool claimed = false;
+
+	begin(f);
+	assert_int_equal(
+		store_rule_claim(writer(f), text_of(rule), occurrence_ms, now_ms, &claimed), 0);
+	commit(f);
+	return claimed;
+}
+
+static int64_t last(struct fixture *f, const char *rule)
+{
+	int64_t ms = -1;
+
+	assert_int_equal(store_rule_last(reader(f), text_of(rule), &ms), 0);
+	return ms;
+}
+
+static void an_occurrence_is_claimed_once(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(last(f, "r"), 0);
+	assert_true(claim(f, "r", 1000, 1001));
+	assert_false(claim(f, "r", 1000, 1002));
+	assert_true(claim(f, "s", 1000, 1003));
+	assert_true(claim(f, "r", 3000, 3001));
+	assert_true(claim(f, "r", 2000, 3002));
+	fixture_close(f);
+	fixture_open(f);
+	assert_false(claim(f, "r", 1000, 9000));
+	assert_false(claim(f, "r", 2000, 9000));
+	assert_false(claim(f, "r", 3000, 9000));
+	assert_int_equal(last(f, "r"), 3000);
+	assert_int_equal(last(f, "s"), 1000);
+}
+
+static void a_claim_that_is_undone_can_be_made_again(void **state)
+{
+	struct fixture *f = *state;
+	bool claimed = false;
+
+	begin(f);
+	assert_int_equal(store_rule_claim(writer(f), TEXT("r"), 5, 5, &claimed), 0);
+	assert_true(claimed);
+	store_rollback(f->store);
+	assert_int_equal(last(f, "r"), 0);
+	assert_true(claim(f, "r", 5, 6));
+}
+
+enum { MINUTE = 60000, DAY_MINUTES = 24 * 60 };
+
+static void old_claims_are_forgotten(void **state)
+{
+	enum { STEP = 15000, N = DAY_MINUTES * MINUTE / STEP, HOUR = 60 * MINUTE };
+	const int64_t end = (int64_t)N * STEP;
+	struct fixture *f = *state;
+	bool claimed;
+
+	assert_true(claim(f, "other", 1, 1));
+	begin(f);
+	for (int64_t at = STEP; at <= end; at += STEP)
+		assert_int_equal(store_rule_claim(writer(f), TEXT("r"), at, at, &claimed), 0);
+	commit(f);
+	/* The last two hours. */
+	assert_in_range(number(f, "SELECT count(*) FROM rule_claim WHERE rule = 'r'"),
+			2 * HOUR / STEP, 2 * HOUR / STEP + 10);
+	assert_int_equal(number(f, "SELECT count(*) FROM rule_claim WHERE rule = 'other'"), 1);
+	assert_int_equal(last(f, "r"), end);
+	/* The clock was set back an hour. */
+	assert_false(claim(f, "r", end - HOUR, end - HOUR));
+
+	begin(f);
+	for (int64_t i = 1; i <= 150; i++)
+		assert_int_equal(store_rule_claim(writer(f), TEXT("daily"),
+						  i * DAY_MINUTES * MINUTE,
+						  i * DAY_MINUTES * MINUTE, &claimed),
+				 0);
+	commit(f);
+	assert_int_equal(number(f, "SELECT count(*) FROM rule_claim WHERE rule = 'daily'"), 100);
+}
+
+/* The clock was years ahead for a while; what is claimed now is not what goes first. */
+static void a_claim_made_now_is_kept_whatever_the_clock_said(void **state)
+{
+	const int64_t ahead = INT64_C(1) << 42;
+	struct fixture *f = *state;
+	bool claimed;
+
+	begin(f);
+	for (int64_t i = 1; i <= 150; i++)
+		assert_int_equal(store_rule_claim(writer(f), TEXT("r"), ahead + i * MINUTE,
+						  ahead + i * MINUTE, &claimed),
+				 0);
+	commit(f);
+	assert_true(claim(f, "r", MINUTE, MINUTE));
+	assert_false(claim(f, "r", MINUTE, MINUTE));
+}
+
+static struct rule_row find_rule(struct fixture *f, const char *rule)
+{
+	struct rule_row row = {.enabled = 99};
+
+	assert_int_equal(store_rule_find(reader(f), text_of(rule), &f->arena, &row), 0);
+	assert_text(row.rule, rule);
+	return row;
+}
+
+static void put_rule(struct fixture *f, const char *rule, int64_t fired_ms, int enabled)
+{
+	const struct rule_row row = {text_of(rule), fired_ms, enabled};
+
+	begin(f);
+	assert_int_equal(store_rule_put(writer(f), &row), 0);
+	commit(f);
+}
+
+static void a_rule_is_remembered(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(find_rule(f, "r").fired_ms, 0);
+	assert_int_equal(find_rule(f, "r").enabled, -1);
+	put_rule(f, "r", 1000, -1);
+	put_rule(f, "s", 0, 1);
+	assert_int_equal(find_rule(f, "r").fired_ms, 1000);
+	assert_int_equal(find_rule(f, "r").enabled, -1);
+	put_rule(f, "r", 2000, 0);
+	fixture_close(f);
+	fixture_open(f);
+	assert_int_equal(find_rule(f, "r").fired_ms, 2000);
+	assert_int_equal(find_rule(f, "r").enabled, 0);
+	assert_int_equal(find_rule(f, "s").enabled, 1);
+}
+
+#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		OPEN(a_task_comes_back_as_it_was_added),
+		OPEN(what_is_none_stays_none),
+		OPEN(an_update_rewrites_what_may_change),
+		OPEN(ids_count_up_in_each_project),
+		OPEN(an_id_that_was_given_is_not_made_again),
+		OPEN(an_id_that_is_taken_is_told),
+		OPEN(numbers_never_come_again),
+		OPEN(an_id_alone_finds_the_one_that_has_it),
+		OPEN(lists_have_the_newest_first),
+		OPEN(a_page_goes_on_where_the_last_ended),
+		OPEN(a_page_ends_at_its_bytes),
+		OPEN(in_short_only_the_beginnings_are_read),
+		OPEN(what_is_open_comes_oldest_first),
+		OPEN(tasks_are_counted_by_project_and_state),
+		OPEN(groups_are_counted_by_state),
+		OPEN(a_sweep_takes_what_ended_before),
+		OPEN(what_is_rolled_back_leaves_nothing),
+		OPEN(a_small_arena_is_told),
+		OPEN(an_occurrence_is_claimed_once),
+		OPEN(a_claim_that_is_undone_can_be_made_again),
+		OPEN(old_claims_are_forgotten),
+		OPEN(a_claim_made_now_is_kept_whatever_the_clock_said),
+		OPEN(a_rule_is_remembered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
