@@ -277,6 +277,7 @@ static void finish_batch(struct session *s)
 		send_answer(s, 0, &b->out);
 	}
 	batch_unref(b);
+	session_release_held(s);
 }
 
 static void log_call(const struct call *c)
@@ -637,12 +638,14 @@ static void on_closed(void *owner)
 	struct session *s = owner;
 	struct server *server = s->server;
 
+	session_tell_hooks(s);
 	detach_calls(s);
 	drop_waiting(s);
 	batch_unref(s->batch);
 	disarm_deadline(s);
 	forget_framing(s);
 	buf_done(&s->in);
+	session_forget_held(s);
 	list_remove(&s->link);
 	s->endpoint->n_connections--;
 	free(s);
@@ -722,19 +725,18 @@ bool session_cancel(struct session *s, struct text id)
 	return cancel_waiting(s, id);
 }
 
-int session_notify(struct session *s, const char *data, size_t len)
+bool session_hears(const struct session *s)
 {
-	if (!s->framing || is_http(s))
+	return s->framing && !is_http(s);
+}
+
+int session_append(struct session *s, const char *data, size_t len)
+{
+	if (!session_hears(s))
 		return -ENOTSUP;
 	if (s->closing || s->eof)
 		return -ENOTCONN;
-	if (conn_pending(s->conn) > s->server->opts.limits.queue_bytes) {
-		s->endpoint->n_dropped++;
-		return -ENOBUFS;
-	}
 	send_message(s, 0, data, len);
-	if (!s->pumping)
-		conn_flush(s->conn);
 	return 0;
 }
 

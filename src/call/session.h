@@ -12,6 +12,13 @@
 #include "call/call.h"
 #include "call/server.h"
 
+/* Somebody who wants to know when a session closes; in what they keep for it. */
+struct session_hook {
+	struct session_hook *next;
+	/* The session may still be looked at, and nothing can be sent. */
+	void (*closed)(struct session_hook *h);
+};
+
 struct session {
 	struct list link;          /* in server.sessions */
 	struct list deadline_link; /* in server.deadlines */
@@ -36,6 +43,8 @@ struct session {
 	unsigned n_waiting;
 	size_t waiting_bytes;
 	struct batch *batch;
+	struct buf *held; /* notifications that came while a batch runs: its answer is first */
+	struct session_hook *hooks;
 
 	uint64_t deadline_ms;
 	struct peer peer;
@@ -61,9 +70,29 @@ void session_answered(struct session *s, struct call *c);
 /* Cancels the running or waiting call with this id. False if there is none. */
 bool session_cancel(struct session *s, struct text id);
 
-/* Sends a message that answers nothing. -ENOBUFS when the client does not read
- * (the message is dropped and counted), -ENOTSUP over HTTP. */
+/* Sends a message that answers nothing, behind the answer of a batch that is under way. -ENOBUFS when
+ * the client does not read (the message is dropped and counted), -ENOTSUP over HTTP. */
 int session_notify(struct session *s, const char *data, size_t len);
+
+/* The same, but session_flush must follow in the same turn: for several. */
+int session_post(struct session *s, const char *data, size_t len);
+
+/* Whether it can be sent what answers nothing: it speaks, and not HTTP. */
+bool session_hears(const struct session *s);
+
+/* Whether it would take some now that can also come later: at most max bytes wait for the client,
+ * and no batch of answers is held back, which what its calls have caused must not overtake. */
+bool session_takes(struct session *s, size_t max);
+
+/* As session_notify, whatever waits; session_flush must follow in the same turn. */
+int session_append(struct session *s, const char *data, size_t len);
+void session_flush(struct session *s);
+
+void session_add_hook(struct session *s, struct session_hook *h);
+/* The one with this function, or NULL. */
+struct session_hook *session_find_hook(const struct session *s,
+				       void (*closed)(struct session_hook *h));
+void session_tell_hooks(struct session *s); /* for session.c: it closes */
 
 /* Reads nothing more; closes when what runs has been answered. */
 void session_end(struct session *s);
@@ -75,3 +104,7 @@ void session_close(struct session *s);
 void session_timed_out(struct session *s);
 
 const char *session_framing_name(const struct session *s);
+
+/* For session.c: what was held back goes out behind the answers of the batch, or is forgotten. */
+void session_release_held(struct session *s);
+void session_forget_held(struct session *s);

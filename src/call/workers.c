@@ -76,7 +76,8 @@ static void tell(struct workers *w, struct list *jobs)
 		struct job *job = list_entry(at, struct job, link);
 
 		list_remove(at);
-		closed(w);
+		if (!job->trails)
+			closed(w);
 		job->finished(job, job->result);
 	}
 }
@@ -198,6 +199,18 @@ static int commit(struct workers *w, struct pace *pace)
 	return r;
 }
 
+/* Behind the batch's own, so that whatever it tells comes after their answers. */
+static void add_trailer(struct workers *w, struct list *jobs)
+{
+	struct job *job = w->opts.trailer ? w->opts.trailer(w->opts.trailer_arg) : NULL;
+
+	if (!job)
+		return;
+	job->result = 0;
+	job->trails = true;
+	list_append(jobs, &job->link);
+}
+
 static void write_batch(struct workers *w, struct list *jobs, struct pace *pace)
 {
 	int r = w->opts.begin ? w->opts.begin(w->opts.arg) : 0;
@@ -215,6 +228,8 @@ static void write_batch(struct workers *w, struct list *jobs, struct pace *pace)
 		if (r != 0)
 			job->result = r;
 	}
+	if (r == 0)
+		add_trailer(w, jobs);
 }
 
 static unsigned count(const struct list *jobs)

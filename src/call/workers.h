@@ -19,8 +19,9 @@ struct job {
 	/* On the loop's thread, after run and, for the writer, after the commit:
 	 * 0, or the fault that undid it. */
 	void (*finished)(struct job *job, int result);
-	int result; /* between the two */
-	bool keep;  /* set by run: what it changed shall stay */
+	int result;  /* between the two */
+	bool keep;   /* set by run: what it changed shall stay */
+	bool trails; /* the workers': nobody submitted it */
 };
 
 struct workers_opts {
@@ -34,6 +35,10 @@ struct workers_opts {
 	int (*enter)(void *arg);
 	int (*leave)(void *arg, bool keep);
 	void *arg;
+	/* After a commit, on the writer's thread: NULL, or a job whose `finished` comes on the loop
+	 * behind all jobs of that batch; its `run` does not. May be NULL. */
+	struct job *(*trailer)(void *arg);
+	void *trailer_arg;
 };
 
 int workers_new(struct loop *l, const struct workers_opts *opts, struct workers **ret_workers);

@@ -36,6 +36,8 @@ struct context {
 	unsigned n_commits;
 	int begin_result;
 	int commit_result;
+	struct test_job *trailer;
+	unsigned trail_at; /* the commit that it trails */
 	bool in_transaction;
 };
 
@@ -77,10 +79,21 @@ static int commit(void *arg)
 	return c->commit_result;
 }
 
+static struct job *give_trailer(void *arg)
+{
+	const struct context *c = arg;
+
+	return c->trailer && c->n_commits == c->trail_at ? &c->trailer->job : NULL;
+}
+
 static void make(struct context *c, unsigned n_readers)
 {
-	const struct workers_opts opts = {
-		.n_readers = n_readers, .begin = begin, .commit = commit, .arg = c};
+	const struct workers_opts opts = {.n_readers = n_readers,
+					  .begin = begin,
+					  .commit = commit,
+					  .arg = c,
+					  .trailer = give_trailer,
+					  .trailer_arg = c};
 
 	*c = (struct context) {0};
 	assert_int_equal(loop_new(&c->loop), 0);
@@ -330,6 +343,49 @@ static void idle_workers_do_not_hold_the_loop(void **state)
 	unmake(&c);
 }
 
+static void what_trails_a_batch_is_told_last_and_holds_nobody(void **state)
+{
+	struct test_job first;
+	struct test_job jobs[MANY];
+	struct test_job trailer;
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	init_jobs(&c, &trailer, 1, NULL);
+	c.trailer = &trailer;
+	c.trail_at = 2;
+	queue_behind_first(&c, &first, jobs);
+	sem_post(&c.go);
+	turn_until(&c, MANY + 2);
+	assert_false(trailer.ran);
+	assert_int_equal(trailer.result, 0);
+	assert_int_equal(trailer.order, MANY + 1);
+	/* Nothing is open: the loop ends by itself. */
+	loop_run(c.loop);
+	unmake(&c);
+}
+
+static void nothing_trails_a_commit_that_failed(void **state)
+{
+	struct test_job job;
+	struct test_job trailer;
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	init_jobs(&c, &trailer, 1, NULL);
+	init_jobs(&c, &job, 1, NULL);
+	c.trailer = &trailer;
+	c.trail_at = 1;
+	c.commit_result = -EIO;
+	workers_write(c.workers, &job.job);
+	turn_until(&c, 1);
+	assert_int_equal(job.result, -EIO);
+	assert_false(trailer.told);
+	unmake(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +398,8 @@ int main(void)
 		cmocka_unit_test(a_job_may_be_sent_again_when_told),
 		cmocka_unit_test(free_runs_and_tells_what_waits),
 		cmocka_unit_test(idle_workers_do_not_hold_the_loop),
+		cmocka_unit_test(what_trails_a_batch_is_told_last_and_holds_nobody),
+		cmocka_unit_test(nothing_trails_a_commit_that_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
