@@ -19,6 +19,14 @@ struct agent *chat_find_agent(const struct chat *chat, struct text name)
 	}
 	return NULL;
 }
+
+struct agent *chat_agent(struct services *s, struct text name)
+{
+	if (!s->chat)
+		return NULL;
+	return name.data ? chat_find_agent(s->chat, name) : s->chat->agent;
+}
+
 /* ---- asking ---- */
 
 int chat_check_id(struct text id, const char *field, struct why *why)

@@ -226,6 +226,9 @@ int chat_messages(struct services *s, int lane, struct arena *a, struct text con
 
 /* ---- agents ---- */
 
+/* By name; {NULL, 0}: the default. NULL: there is none. It stays the chat's. */
+struct agent *chat_agent(struct services *s, struct text name);
+
 struct chat_agent_info {
 	const char *name;
 	const char *kind;

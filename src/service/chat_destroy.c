@@ -27,11 +27,13 @@ static void destroy_done(struct destroy *d, int result, const struct why *why)
 static void destroy_run(struct background_work *w, int lane)
 {
 	struct destroy *d = list_entry(w, struct destroy, work);
-	struct store *store = d->conversation->chat->services->store;
+	struct services *s = d->conversation->chat->services;
 
 	(void)lane;
-	d->result = store_conversation_end(store_writer(store), d->conversation->name,
+	d->result = store_conversation_end(store_writer(s->store), d->conversation->name,
 					   clock_utc_ms(), &d->found);
+	if (d->result == 0 && d->found)
+		d->result = chat_publish(s, "chat.ended", d->conversation->name);
 	w->keep = d->result == 0;
 }
 

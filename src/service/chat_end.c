@@ -94,6 +94,9 @@ static int store_end(struct chat_turn *t, struct connection *db)
 		r = store_message_set_tokens(db, t->job.last_message, t->last_tokens);
 	if (r == 0)
 		r = store_turn_end(db, &row);
+	if (r == 0)
+		r = chat_publish_turn(t->conversation->chat->services, t,
+				      turn_state_name(row.state));
 	return r;
 }
 

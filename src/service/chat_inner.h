@@ -173,6 +173,18 @@ struct agent *chat_find_agent(const struct chat *chat, struct text name);
 /* Whether one more turn may wait there. */
 int chat_check_room(struct chat *chat, struct text id, struct why *why);
 
+/* ---- chat_event.c ---- */
+
+/* On the writer's thread; type: "chat.created", "chat.ended". */
+int chat_publish(struct services *s, const char *type, struct text conversation);
+
+/* That it has started (ended is NULL), or how it ended. */
+int chat_publish_turn(struct services *s, const struct chat_turn *t, const char *ended);
+
+/* ---- chat_read.c ---- */
+
+const char *turn_state_name(enum turn_state state);
+
 /* ---- chat_conversation.c ---- */
 
 /* At hand or about to be; NULL without memory. */

@@ -58,6 +58,8 @@ int chat_create(struct services *s, struct arena *a, const struct chat_new *in, 
 	if (r == -EEXIST)
 		return refuse_field(why, "agent_id", "Agent already exists: %.*s",
 				    TEXT_ARGS(row.id));
+	if (r == 0)
+		r = chat_publish(s, "chat.created", row.id);
 	if (r != 0)
 		return r;
 	s->chat->noted = true;
@@ -120,7 +122,7 @@ int chat_list(struct services *s, int lane, struct arena *a, int64_t offset, int
 	return 0;
 }
 
-static const char *state_name(enum turn_state state)
+const char *turn_state_name(enum turn_state state)
 {
 	static const char *const names[] = {
 		[TURN_RUNNING] = "running",         [TURN_DONE] = "done",
@@ -159,7 +161,7 @@ static int copy_messages(struct arena *a, const struct message_row *rows, unsign
 			.n_calls = rows[i].n_calls,
 			.tokens = rows[i].tokens,
 			.created_ms = rows[i].created_ms,
-			.state = state_name(rows[i].turn_state),
+			.state = turn_state_name(rows[i].turn_state),
 		};
 		r = chat_copy_calls(a, &rows[i], &messages[i].calls);
 	}

@@ -246,6 +246,8 @@ static int find_conversation(struct chat_turn *t, struct connection *db)
 		*row = (struct conversation_row) {
 			.id = t->name, .created_ms = t->started_ms, .updated_ms = t->started_ms};
 		r = store_conversation_add(db, row, &row->seq);
+		if (r == 0)
+			r = chat_publish(t->conversation->chat->services, "chat.created", t->name);
 	}
 	t->job.conversation = row->seq;
 	return r;
@@ -301,6 +303,8 @@ static int store_begin_turn(struct chat_turn *t, struct connection *db)
 	r = store_turn_add(db, &row, &t->job.turn);
 	if (r == 0)
 		r = store_question(t, db);
+	if (r == 0)
+		r = chat_publish_turn(t->conversation->chat->services, t, NULL);
 	return r;
 }
 

@@ -8,6 +8,7 @@
 #include "search/fuse.h"
 #include "search/query.h"
 #include "service/embedding.h"
+#include "service/memory_event.h"
 #include "service/memory_indexes.h"
 #include "service/memory_near.h"
 #include "service/memory_service.h"
@@ -250,6 +251,8 @@ int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 	r = store_memory_add(c, &row, &row.seq);
 	if (r == 0)
 		r = memory_changes_add(s->memory, &row);
+	if (r == 0)
+		r = memory_publish(s, a, "memory.added", &row);
 	if (r == 0)
 		embedding_note(s->embedding, row.seq);
 	return r != 0 ? r : from_row(a, &row, ret_memory);
@@ -502,7 +505,11 @@ int memory_delete(struct services *s, struct arena *a, const struct memory_asker
 		return 0;
 	}
 	r = store_memory_delete(c, &scope, row.id, ret_deleted);
-	return r != 0 ? r : memory_changes_remove(s->memory, &row);
+	if (r == 0)
+		r = memory_changes_remove(s->memory, &row);
+	if (r == 0 && *ret_deleted)
+		r = memory_publish(s, a, "memory.deleted", &row);
+	return r;
 }
 
 static int check_change(const struct memory_change_in *change, struct why *why)
@@ -558,6 +565,8 @@ int memory_update(struct services *s, struct arena *a, const struct memory_asker
 		r = memory_changes_add(s->memory, &row);
 	if (r == 0 && other_text)
 		r = drop_vector(s, &row);
+	if (r == 0)
+		r = memory_publish(s, a, "memory.updated", &row);
 	return r != 0 ? r : from_row(a, &row, ret_memory);
 }
 
@@ -626,15 +635,20 @@ int memory_export(struct services *s, int lane, struct arena *a, const struct me
 
 struct sweep {
 	struct services *services;
+	struct arena arena; /* for one of them */
 	unsigned n;
 };
 
 static int swept(void *arg, const struct memory_row *row)
 {
 	struct sweep *sweep = arg;
+	int r = memory_changes_remove(sweep->services->memory, row);
 
 	sweep->n++;
-	return memory_changes_remove(sweep->services->memory, row);
+	if (r == 0)
+		r = memory_publish(sweep->services, &sweep->arena, "memory.expired", row);
+	arena_reset(&sweep->arena);
+	return r;
 }
 
 bool memory_expires(struct services *s)
@@ -645,9 +659,12 @@ bool memory_expires(struct services *s)
 int memory_sweep(struct services *s, bool *ret_more)
 {
 	struct sweep sweep = {.services = s};
-	int r = store_memory_sweep(store_writer(s->store), clock_utc_ms(), SWEEP_AT_ONCE, swept,
-				   &sweep);
+	int r;
 
+	arena_init(&sweep.arena, 1 << 20);
+	r = store_memory_sweep(store_writer(s->store), clock_utc_ms(), SWEEP_AT_ONCE, swept,
+			       &sweep);
+	arena_done(&sweep.arena);
 	if (r == 0)
 		*ret_more = sweep.n == SWEEP_AT_ONCE;
 	return r;

@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "service/automation.h"
 #include "service/chat.h"
 #include "service/embedding.h"
+#include "service/event.h"
 #include "service/memory_service.h"
+#include "service/task.h"
 #include "store/store.h"
 
 int services_open(const struct services_opts *opts, struct services **ret_services, struct why *why)
@@ -33,7 +36,10 @@ void services_close(struct services *s)
 {
 	if (!s)
 		return;
+	automation_free(s->automation);
+	tasks_free(s->tasks);
 	chat_free(s->chat);
+	events_free(s->events);
 	embedding_free(s->embedding);
 	memory_service_free(s->memory);
 	store_close(s->store);
@@ -45,6 +51,7 @@ int services_begin(void *services)
 	struct services *s = services;
 
 	memory_changes_drop(s->memory);
+	events_dropped(s->events);
 	return store_begin(s->store);
 }
 
@@ -57,8 +64,10 @@ int services_commit(void *services)
 		memory_changes_apply(s->memory);
 		embedding_committed(s->embedding);
 		chat_committed(s->chat);
+		events_committed(s->events);
 	}
 	memory_changes_drop(s->memory);
+	events_dropped(s->events);
 	return r;
 }
 
@@ -67,6 +76,7 @@ int services_enter(void *services)
 	struct services *s = services;
 
 	memory_changes_mark(s->memory);
+	events_mark(s->events);
 	return store_savepoint(s->store);
 }
 
@@ -77,7 +87,18 @@ int services_leave(void *services, bool keep)
 	if (keep)
 		return store_release(s->store);
 	memory_changes_undo(s->memory);
+	events_undo(s->events);
 	return store_rollback_to(s->store);
+}
+
+bool services_trails(const struct services *s)
+{
+	return events_ready(s->events);
+}
+
+struct background_work *services_trailer(struct services *s)
+{
+	return events_trailer(s->events);
 }
 
 int services_backup(struct services *s, const char *path, struct why *why)

@@ -9,10 +9,13 @@
 
 #include "base/why.h"
 
+struct automation;
 struct chat;
 struct embedding;
+struct events;
 struct memory_service;
 struct store;
+struct tasks;
 
 /* How the store was found after a crash. */
 struct store_health {
@@ -24,8 +27,11 @@ struct store_health {
 struct services {
 	struct store *store;
 	struct memory_service *memory;
-	struct embedding *embedding; /* NULL: there is no model; see embedding.h */
-	struct chat *chat;           /* NULL: not started; see chat.h */
+	struct embedding *embedding;   /* NULL: there is no model; see embedding.h */
+	struct chat *chat;             /* NULL: not started; see chat.h */
+	struct events *events;         /* see event.h */
+	struct tasks *tasks;           /* see task.h */
+	struct automation *automation; /* see automation.h */
 	struct store_health health;
 };
 
@@ -45,6 +51,15 @@ int services_begin(void *services);
 int services_commit(void *services);
 int services_enter(void *services);
 int services_leave(void *services, bool keep);
+
+/*
+ * What is to be told of a batch that was just committed, as work whose `finished` shall come on
+ * the loop behind those of the batch's calls; `run` does not come. For the writer's thread, after
+ * services_commit. Whoever finds it ready may leave it: it goes with the next.
+ */
+struct background_work;
+bool services_trails(const struct services *s);
+struct background_work *services_trailer(struct services *s);
 
 /* Copies the store into a new file, while it is in use. For a reader's thread. */
 int services_backup(struct services *s, const char *path, struct why *why);

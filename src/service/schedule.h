@@ -1,0 +1,34 @@
+/*
+ * When something is due: five cron fields in a time zone, or every so often. Only arithmetic;
+ * what time it is, the caller says.
+ *
+ * Daylight saving: an occurrence in the hour that is skipped comes once, at the first moment after
+ * the gap; in the hour that comes twice, a fixed time comes once, the first time, while "*" and
+ * "* /n" in the hours go by the clock as it runs.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/text.h"
+#include "base/why.h"
+
+struct schedule;
+
+/* "*", "a", "a-b", "* /n", "a-b/n", lists, names of months and days, 7 for Sunday; "@hourly",
+ * "@daily", "@weekly", "@monthly", "@yearly". zone: of the tz database, or "" for UTC. Refuses with
+ * the field and the reason. */
+int schedule_cron(struct text expression, const char *zone, struct schedule **ret_schedule,
+		  struct why *why);
+
+/* every_ms from `anchor_ms` on: at anchor, anchor + every, … */
+int schedule_every(int64_t every_ms, int64_t anchor_ms, struct schedule **ret_schedule,
+		   struct why *why);
+
+/* "90", "10s", "15m", "2h", "1d" */
+int schedule_parse_duration(struct text t, int64_t *ret_ms);
+
+void schedule_free(struct schedule *s);
+
+/* The first occurrence after then; 0: never (30 February). */
+int64_t schedule_next(const struct schedule *s, int64_t after_ms);

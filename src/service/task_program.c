@@ -1,0 +1,198 @@
+/*
+ * What runs a task. Who names an agent of the settings gets that one; else the project's own
+ * program, or claude:
+ *
+ *	claude -p PROMPT [--agent NAME]
+ *
+ * A prompt that no argument can hold is read from standard input. Where there is no claude,
+ * the daemon's default agent does it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/command.h"
+#include "agent/command_words.h"
+#include "base/clock.h"
+#include "service/chat.h"
+#include "service/services.h"
+#include "service/task_inner.h"
+
+enum { N_OWN_VARIABLES = 3, TAIL_WORDS = 5 };
+
+static const char *const claude[] = {"claude", NULL};
+
+void program_done(struct program *p)
+{
+	free((void *)p->argv);
+	p->argv = NULL;
+	arena_done(&p->arena);
+}
+
+/* "NAME=VALUE" */
+static int add_variable(struct program *p, unsigned *n, const char *name, struct text value)
+{
+	size_t length = strlen(name);
+	char *at = arena_alloc(&p->arena, length + value.len + 2);
+
+	if (!at)
+		return -ENOMEM;
+	memcpy(at, name, length);
+	at[length] = '=';
+	memcpy(at + length + 1, value.data, value.len);
+	at[length + 1 + value.len] = '\0';
+	p->env[(*n)++] = at;
+	return 0;
+}
+
+static unsigned count_variables(struct text env)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < env.len; i++)
+		n += env.data[i] == '\0';
+	return n;
+}
+
+static int set_env(struct program *p, const struct live *l, const char *mark, const char *variable)
+{
+	const struct task_row *row = &l->task.row;
+	const char *at = row->env.data;
+	unsigned n = 0;
+	int r;
+
+	p->env = arena_zalloc(&p->arena, (count_variables(row->env) + N_OWN_VARIABLES + 1) *
+						 sizeof(p->env[0]));
+	if (!p->env)
+		return -ENOMEM;
+	for (; at && at < row->env.data + row->env.len; at += strlen(at) + 1) {
+		char *copy = arena_copy(&p->arena, at, strlen(at));
+
+		if (!copy)
+			return -ENOMEM;
+		p->env[n++] = copy;
+	}
+	/* Ours last: of one name, the last is the only one that the program gets. */
+	r = add_variable(p, &n, variable, text_of(mark));
+	if (r == 0)
+		r = add_variable(p, &n, "KOINE_TASK", row->id);
+	if (r == 0)
+		r = add_variable(p, &n, "KOINE_PROJECT", l->project->name);
+	return r;
+}
+
+/* program -p PROMPT [--agent NAME] */
+static int fill_claude(struct program *p, const char *const *words, const struct live *l,
+		       struct text prompt)
+{
+	bool by_stdin = prompt.len >= COMMAND_WORD_MAX;
+	struct text agent = l->task.row.agent;
+	size_t size = prompt.len + agent.len + 64;
+	unsigned n = 0;
+	char *at;
+
+	while (words[n])
+		size += strlen(words[n++]) + 1;
+	size += (n + TAIL_WORDS) * sizeof(char *);
+	p->argv = malloc(size);
+	if (!p->argv)
+		return -ENOMEM;
+	at = (char *)&p->argv[n + TAIL_WORDS];
+	for (unsigned i = 0; i < n; i++) {
+		p->argv[i] = at;
+		at = stpcpy(at, words[i]) + 1;
+	}
+	p->argv[n++] = "-p";
+	if (by_stdin) {
+		p->input = prompt;
+	} else {
+		p->argv[n++] = at;
+		at = mempcpy(at, prompt.data, prompt.len);
+		*at++ = '\0';
+	}
+	if (agent.len > 0) {
+		p->argv[n++] = "--agent";
+		p->argv[n++] = at;
+		at = mempcpy(at, agent.data, agent.len);
+		*at = '\0';
+	}
+	p->argv[n] = NULL;
+	return 0;
+}
+
+static int fill_command(struct program *p, const struct agent *agent, struct text prompt,
+			struct why *why)
+{
+	struct command_program command;
+	int r = command_program(agent, prompt, &command, why);
+
+	if (r != 0)
+		return r;
+	p->argv = (const char **)command.argv;
+	if (command.by_stdin)
+		p->input = prompt;
+	if (command.cwd[0])
+		p->cwd = text_of(command.cwd);
+	return 0;
+}
+
+static bool in_path(const char *program)
+{
+	char path[4096];
+
+	return command_find(program, "", path, sizeof(path), NULL) == 0;
+}
+
+/* An agent of the settings, by either of the names a client may give; NULL: none of them. */
+static struct agent *named_agent(struct tasks *t, const struct task_row *row)
+{
+	if (row->runner.data && !text_is(row->runner, "claude"))
+		return chat_agent(t->services, row->runner);
+	if (!row->runner.data && row->agent.data)
+		return chat_agent(t->services, row->agent);
+	return NULL;
+}
+
+static int choose(struct tasks *t, const struct live *l, struct text prompt, struct program *p,
+		  struct agent **ret_agent, struct why *why)
+{
+	const struct task_row *row = &l->task.row;
+	struct agent *agent = named_agent(t, row);
+
+	if (row->runner.data && !agent && !text_is(row->runner, "claude"))
+		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
+			      TEXT_ARGS(row->runner));
+	if (!agent && l->project->program)
+		return fill_claude(p, (const char *const *)l->project->program, l, prompt);
+	if (!agent &&
+	    (row->runner.data || in_path("claude") || !chat_agent(t->services, (struct text) {0})))
+		return fill_claude(p, claude, l, prompt);
+	if (!agent)
+		agent = chat_agent(t->services, (struct text) {0});
+	if (agent_is_command(agent))
+		return fill_command(p, agent, prompt, why);
+	*ret_agent = agent;
+	return 0;
+}
+
+int program_choose(struct tasks *t, const struct live *l, struct text prompt, const char *mark,
+		   const char *variable, struct program *ret_program, struct agent **ret_agent,
+		   struct why *why)
+{
+	int r;
+
+	*ret_program = (struct program) {0};
+	*ret_agent = NULL;
+	arena_init(&ret_program->arena, TASK_ARENA_MAX);
+	if (l->project->name.len > 0)
+		ret_program->cwd = l->project->name;
+	r = choose(t, l, prompt, ret_program, ret_agent, why);
+	if (l->task.row.cwd.data)
+		ret_program->cwd = l->task.row.cwd;
+	if (r == 0 && !*ret_agent)
+		r = set_env(ret_program, l, mark, variable);
+	if (r != 0)
+		program_done(ret_program);
+	return r;
+}

@@ -1,0 +1,138 @@
+/* A loop, the workers' threads, and the services' work for them: what the daemon gives its services. */
+#pragma once
+
+#include "services_fixture.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#include "call/workers.h"
+#include "io/loop.h"
+#include "service/background.h"
+
+struct stage {
+	struct fixture *f;
+	struct loop *loop;
+	struct timer *tick;
+	struct workers *workers;
+	int fail_writes; /* with this */
+	bool closed;     /* the threads end: they take nothing any more */
+};
+
+struct staged {
+	struct job job;
+	struct background_work *work;
+};
+
+static inline void staged_run(struct job *job, int lane)
+{
+	struct background_work *work = list_entry(job, struct staged, job)->work;
+
+	work->run(work, lane);
+	job->keep = work->keep;
+}
+
+static inline void staged_finished(struct job *job, int result)
+{
+	struct staged *s = list_entry(job, struct staged, job);
+	struct background_work *work = s->work;
+
+	free(s);
+	work->finished(work, result);
+}
+
+static inline struct job *staged_job(struct background_work *work)
+{
+	struct staged *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	s->job = (struct job) {.run = staged_run, .finished = staged_finished};
+	s->work = work;
+	return &s->job;
+}
+
+static inline int stage_submit(void *arg, struct background_work *work, bool writes)
+{
+	struct stage *s = arg;
+
+	if (s->closed)
+		return -ECANCELED;
+	if (writes && s->fail_writes != 0)
+		return s->fail_writes;
+	if (writes)
+		workers_write(s->workers, staged_job(work));
+	else
+		workers_read(s->workers, staged_job(work));
+	return 0;
+}
+
+static inline struct job *stage_trailer(void *arg)
+{
+	const struct stage *s = arg;
+
+	return services_trails(s->f->services) ? staged_job(services_trailer(s->f->services))
+					       : NULL;
+}
+
+static inline struct background stage_background(struct stage *s)
+{
+	return (struct background) {.submit = stage_submit, .arg = s};
+}
+
+static inline void stage_tick(void *arg)
+{
+	(void)arg;
+}
+
+/* After the services were started: some of them write before any thread does. The last lane is left
+ * to the test itself. */
+static inline void stage_open(struct stage *s)
+{
+	const struct workers_opts workers = {.n_readers = N_READERS - 1,
+					     .begin = services_begin,
+					     .commit = services_commit,
+					     .enter = services_enter,
+					     .leave = services_leave,
+					     .arg = s->f->services,
+					     .trailer = stage_trailer,
+					     .trailer_arg = s};
+
+	s->closed = false;
+	assert_int_equal(workers_new(s->loop, &workers, &s->workers), 0);
+}
+
+static inline void stage_close(struct stage *s)
+{
+	s->closed = true;
+	workers_free(s->workers);
+	s->workers = NULL;
+}
+
+static inline void stage_make(struct stage *s, struct fixture *f)
+{
+	*s = (struct stage) {.f = f};
+	assert_int_equal(loop_new(&s->loop), 0);
+	assert_int_equal(timer_new(s->loop, stage_tick, s, &s->tick), 0);
+}
+
+/* One turn, which may wait a little. */
+static inline void stage_turn(struct stage *s)
+{
+	struct pollfd p = {.fd = loop_fd(s->loop), .events = POLLIN};
+
+	loop_step(s->loop);
+	(void)poll(&p, 1, 2);
+}
+
+/* Turns the loop until it is so; fails after a minute. */
+#define stage_until(s, condition)                                                                  \
+	do {                                                                                       \
+		uint64_t end_ = loop_now_ms((s)->loop) + 60000;                                    \
+		timer_repeat((s)->tick, 5);                                                        \
+		while (!(condition)) {                                                             \
+			stage_turn(s);                                                             \
+			if (loop_now_ms((s)->loop) > end_)                                         \
+				fail_msg("still not: %s", #condition);                             \
+		}                                                                                  \
+		timer_stop((s)->tick);                                                             \
+	} while (0)
