@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "call/call.h"
 #include "call/server.h"
+#include "dialect/aiwg/aiwg.h"
 #include "dialect/koine/koine.h"
 #include "service/services.h"
 
@@ -66,6 +67,8 @@ struct done koine_daemon_status(struct call *c)
 	list_for_each (at, following, &s->endpoints)
 		endpoint_write(list_entry(at, struct endpoint, link), j);
 	json_end_array(j);
+	json_key(j, "subsystems");
+	aiwg_write_subsystems(j, s, (struct text) {0});
 	json_end_object(j);
 	return call_reply(c);
 }

@@ -17,9 +17,21 @@ extern const unsigned koine_n_debug_methods;
 extern const struct method koine_chat_methods[];
 extern const unsigned koine_n_chat_methods;
 
+/* The event log. */
+extern const struct method koine_event_methods[];
+extern const unsigned koine_n_event_methods;
+
 /* Memory beyond ash's methods, and the store. */
 extern const struct method koine_memory_methods[];
 extern const unsigned koine_n_memory_methods;
+
+/* Tasks beyond aiwg's methods. */
+extern const struct method koine_task_methods[];
+extern const unsigned koine_n_task_methods;
+
+/* Rules beyond aiwg's methods. */
+extern const struct method koine_automation_methods[];
+extern const unsigned koine_n_automation_methods;
 
 /* Handlers, by file. */
 struct done koine_ping(struct call *c);

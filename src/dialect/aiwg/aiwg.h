@@ -1,0 +1,122 @@
+/*
+ * aiwg: a project's command line and editors that hand tasks to a supervisor of agents.
+ * Newline-delimited JSON-RPC on a socket in the project's own folder; whatever happens to
+ * the project's tasks is told to every client that is connected.
+ *
+ * Each endpoint is about one project: its settings are a struct aiwg_project. The same rows on
+ * koine's socket are about all of them.
+ */
+#pragma once
+
+#include "call/call.h"
+#include "call/dialect.h"
+#include "service/task.h"
+
+struct automation;
+struct endpoint;
+struct server;
+struct services;
+
+extern const struct dialect aiwg_dialect;
+
+/* A job of the project's schedule. */
+struct aiwg_job {
+	struct text id;
+	int64_t fired_ms; /* 0: not yet */
+};
+
+/* What an endpoint is about. The owner changes it while it runs, on the loop. */
+struct aiwg_project {
+	struct text folder; /* absolute */
+	bool watches;       /* its file watcher is on */
+	const struct text *paths;
+	unsigned n_paths;
+	uint64_t n_changes; /* that were seen */
+	bool schedules;
+	const struct aiwg_job *jobs;
+	unsigned n_jobs;
+};
+
+/* The folder whose tasks a call is about: that of its socket; on koine's the one that it names, or
+ * {NULL, 0}. */
+struct text aiwg_folder(const struct call *c, const struct value *named);
+
+/* Fails with what a service said in a callback. */
+struct done aiwg_fail(struct call *c, int r, const struct why *why);
+
+/* ---- words.c: parameters as the original takes and refuses them ---- */
+
+int aiwg_explain_field(const struct field *f, const struct value *v, struct why *why);
+
+/* Whether JavaScript takes it for nothing: absent, null, false, 0, "". */
+bool aiwg_is_nothing(const struct value *v);
+
+/* A limit as it may come: a number, digits in a text, or nothing (0). Refuses what is negative or
+ * no number. */
+int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why);
+
+/* ---- status.c ---- */
+
+/* ISO time, or null for 0. */
+void aiwg_write_time(struct json *j, const char *key, int64_t ms);
+
+/* The object `subsystems` of daemon.status; with a folder of {NULL, 0} about all projects. */
+void aiwg_write_subsystems(struct json *j, const struct server *server, struct text folder);
+
+/* state.json as the original keeps it, for those who read it while nobody answers. */
+void aiwg_write_state(struct json *j, const struct endpoint *e, const char *health);
+
+/* The object that automation.status answers. */
+void aiwg_write_automation(struct json *j, struct services *s, struct text folder);
+
+/* ---- event.c: what every client of a project is told ---- */
+
+struct aiwg_teller;
+
+/* After the services have started. The endpoint must outlive it. */
+int aiwg_teller_start(struct endpoint *e, struct aiwg_teller **ret_teller);
+void aiwg_teller_free(struct aiwg_teller *t); /* accepts NULL */
+
+/* event.daemonStopping to all clients, but the one whose call is being answered. */
+void aiwg_tell_stopping(struct server *s);
+
+/* ---- handlers ---- */
+
+struct aiwg_submit_in {
+	struct text prompt; /* or what is said, of chat.send */
+	struct text agent;
+	double priority;
+	const struct value *project;
+};
+
+struct aiwg_task_in {
+	struct text id;
+	const struct value *project;
+};
+
+struct aiwg_list_in {
+	const struct value *state;
+	const struct value *limit;
+	const struct value *project;
+};
+
+/* Of those that have no parameter but this. */
+struct aiwg_place_in {
+	const struct value *project;
+};
+
+struct aiwg_rule_in {
+	struct text id;
+	const struct value *project;
+};
+
+struct done aiwg_daemon_status(struct call *c);
+struct done aiwg_task_submit(struct call *c);
+struct done aiwg_task_cancel(struct call *c);
+struct done aiwg_task_list(struct call *c);
+struct done aiwg_task_get(struct call *c);
+struct done aiwg_task_stats(struct call *c);
+struct done aiwg_automation_status(struct call *c);
+struct done aiwg_automation_enable(struct call *c);
+struct done aiwg_automation_disable(struct call *c);
+struct done aiwg_chat_send(struct call *c);

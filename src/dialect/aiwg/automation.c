@@ -1,0 +1,62 @@
+/* A project's rules: shown, and switched on and off. */
+#include "dialect/aiwg/aiwg.h"
+#include "service/automation.h"
+#include "service/services.h"
+
+struct done aiwg_automation_status(struct call *c)
+{
+	const struct aiwg_place_in *in = c->in;
+
+	if (!call_services(c)->automation)
+		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE,
+					   "Automation engine not initialized"));
+	aiwg_write_automation(call_result(c), call_services(c), aiwg_folder(c, in->project));
+	return call_reply(c);
+}
+
+static void switched(void *arg, int r, const struct why *why)
+{
+	struct call *c = arg;
+	const struct aiwg_rule_in *in = c->in;
+	struct json *j;
+
+	/* What is not found is a task everywhere else. */
+	if (r == REFUSE_NOT_FOUND) {
+		(void)call_fail(c, refuse_field(&c->why, "ruleId", "Rule not found: %.*s",
+						TEXT_ARGS(in->id)));
+		return;
+	}
+	if (r != 0) {
+		(void)aiwg_fail(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "enabled", c->method->handle == aiwg_automation_enable);
+	json_member_bool(j, "success", true);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static struct done set_enabled(struct call *c, bool on)
+{
+	const struct aiwg_rule_in *in = c->in;
+	struct text rule = in->id.len > 0 ? in->id : (struct text) {0};
+
+	if (!call_services(c)->automation)
+		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE,
+					   "Automation engine not initialized"));
+	(void)call_later(c, NULL, NULL);
+	automation_enable(call_services(c), aiwg_folder(c, in->project), rule, on, switched, c);
+	return call_settled(c);
+}
+
+struct done aiwg_automation_enable(struct call *c)
+{
+	return set_enabled(c, true);
+}
+
+struct done aiwg_automation_disable(struct call *c)
+{
+	return set_enabled(c, false);
+}

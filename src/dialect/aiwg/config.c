@@ -1,0 +1,402 @@
+#include "dialect/aiwg/config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "wire/json.h"
+
+enum { DEBOUNCE_MS = 500, LIST_MAX = 64 };
+
+struct reader {
+	struct arena *arena;
+	const char *file;
+	struct text text;
+	struct text project;
+	aiwg_complain_fn complain;
+	void *arg;
+	int err; /* 0 or -ENOMEM */
+};
+
+/* ---- complaints ---- */
+
+static unsigned line_at(const struct reader *r, const char *at)
+{
+	unsigned line = 1;
+
+	for (const char *p = r->text.data; p < at && p < r->text.data + r->text.len; p++)
+		line += *p == '\n';
+	return line;
+}
+
+static void tell(const struct reader *r, const struct value *at, const char *what, struct text name)
+{
+	char sentence[300];
+	unsigned line = line_at(r, at && at->raw ? at->raw : r->text.data);
+
+	if (name.data)
+		snprintf(sentence, sizeof(sentence), "%.120s:%u: '%.*s' %s", r->file, line,
+			 (int)(name.len < 60 ? name.len : 60), name.data, what);
+	else
+		snprintf(sentence, sizeof(sentence), "%.120s:%u: %s", r->file, line, what);
+	r->complain(r->arg, sentence);
+}
+
+static struct text where(struct reader *r, const struct value *at)
+{
+	char text[300];
+	int n = snprintf(text, sizeof(text), "%.250s:%u", r->file, line_at(r, at->raw));
+	const char *copy = arena_copy(r->arena, text, (size_t)n);
+
+	if (!copy)
+		r->err = -ENOMEM;
+	return (struct text) {.data = copy, .len = copy ? (size_t)n : 0};
+}
+
+/* ---- small values ---- */
+
+static bool is_true(const struct value *v)
+{
+	return v && v->kind == VALUE_TRUE;
+}
+
+/* 0 where there is none that makes sense. */
+static double number_in(const struct reader *r, const struct value *from, const char *key,
+			double max)
+{
+	const struct value *v = value_find(from, key);
+	double n;
+
+	if (!v || v->kind == VALUE_NULL)
+		return 0;
+	if (value_double(v, &n) && n >= 0 && n <= max)
+		return n;
+	tell(r, v, "must be a number, and not negative", text_of(key));
+	return 0;
+}
+
+static struct text text_in(const struct value *from, const char *key)
+{
+	return value_text(value_find(from, key));
+}
+
+/* Those of an array that are texts, or one text alone. */
+static unsigned texts_in(struct reader *r, const struct value *v, const struct text **ret)
+{
+	struct text *list = arena_alloc(r->arena, LIST_MAX * sizeof(list[0]));
+	unsigned n = 0;
+
+	*ret = list;
+	if (!list) {
+		r->err = -ENOMEM;
+		return 0;
+	}
+	if (v && v->kind == VALUE_STRING)
+		list[n++] = value_text(v);
+	if (!v || v->kind != VALUE_ARRAY)
+		return n;
+	value_each (item, v) {
+		if (item->kind == VALUE_STRING && n < LIST_MAX)
+			list[n++] = value_text(item);
+	}
+	return n;
+}
+
+/* ---- rules ---- */
+
+static bool read_condition(struct reader *r, const struct value *v, struct rule_condition *ret)
+{
+	*ret = (struct rule_condition) {
+		.field = text_in(v, "field"),
+		.operator= text_in(v, "operator"),
+		.value = value_find(v, "value"),
+	};
+	if (ret->field.data && ret->operator.data)
+		return true;
+	tell(r, v, "a condition needs a field and an operator", (struct text) {0});
+	return false;
+}
+
+static bool read_conditions(struct reader *r, const struct value *rule, struct rule_new *ret)
+{
+	const struct value *v = value_find(rule, "conditions");
+	struct rule_condition *list;
+
+	if (!v || v->kind == VALUE_NULL)
+		return true;
+	if (v->kind != VALUE_ARRAY || v->len > RULE_CONDITIONS_MAX) {
+		tell(r, v, "has conditions that are no short list", ret->id);
+		return false;
+	}
+	list = arena_alloc(r->arena, (v->len + 1) * sizeof(list[0]));
+	if (!list) {
+		r->err = -ENOMEM;
+		return false;
+	}
+	ret->conditions = list;
+	value_each (item, v) {
+		if (!read_condition(r, item, &list[ret->n_conditions++]))
+			return false;
+	}
+	return true;
+}
+
+static bool read_trigger(struct reader *r, const struct value *rule, struct rule_new *ret)
+{
+	const struct value *v = value_find(rule, "trigger");
+
+	if (!v || v->kind != VALUE_OBJECT) {
+		tell(r, v ? v : rule, "needs a trigger, an object", ret->id);
+		return false;
+	}
+	ret->trigger = TRIGGER_EVENT;
+	ret->type = text_in(v, "type");
+	ret->source = text_in(v, "source");
+	ret->pattern = text_in(v, "pattern");
+	return true;
+}
+
+static bool read_agent_action(struct reader *r, const struct value *v, struct rule_new *ret)
+{
+	ret->action = ACTION_TASK;
+	ret->prompt = text_in(v, "prompt");
+	ret->agent = text_in(v, "agent");
+	if (!value_double(value_find(v, "priority"), &ret->priority) || !isfinite(ret->priority))
+		ret->priority = 0;
+	if (ret->prompt.len > 0)
+		return true;
+	tell(r, v, "needs an action with a prompt", ret->id);
+	return false;
+}
+
+static bool read_action(struct reader *r, const struct value *rule, struct rule_new *ret)
+{
+	const struct value *v = value_find(rule, "action");
+	struct text type = text_in(v, "type");
+
+	if (!v || v->kind != VALUE_OBJECT || !type.data) {
+		tell(r, v ? v : rule, "needs an action, an object with a type", ret->id);
+		return false;
+	}
+	if (text_is(type, "agent"))
+		return read_agent_action(r, v, ret);
+	if (text_is(type, "notify")) {
+		ret->action = ACTION_DESKTOP;
+		ret->message = text_in(v, "message");
+		if (!ret->message.data)
+			ret->message = ret->description.len > 0 ? ret->description : ret->id;
+		return true;
+	}
+	if (text_is(type, "webhook")) {
+		ret->action = ACTION_WEBHOOK;
+		ret->url = text_in(v, "url");
+		if (ret->url.len > 0)
+			return true;
+		tell(r, v, "needs an action with a url", ret->id);
+		return false;
+	}
+	tell(r, v, "has an action that is none of agent, notify and webhook", ret->id);
+	return false;
+}
+
+static bool read_rule(struct reader *r, const struct value *v, struct rule_new *ret)
+{
+	const struct value *enabled = value_find(v, "enabled");
+
+	*ret = (struct rule_new) {
+		.id = text_in(v, "id"),
+		.project = r->project,
+		.where = where(r, v),
+		.disabled = enabled && enabled->kind == VALUE_FALSE,
+		.description = text_in(v, "description"),
+		.cooldown_ms = (int64_t)number_in(r, v, "cooldownMs", 1e15),
+		.needs_approval = is_true(value_find(v, "requiresApproval")),
+	};
+	if (ret->id.len == 0) {
+		tell(r, v, "a rule needs an id", (struct text) {0});
+		return false;
+	}
+	return read_trigger(r, v, ret) && read_action(r, v, ret) && read_conditions(r, v, ret);
+}
+
+static const struct value *list_of(struct reader *r, const struct value *from, const char *key,
+				   unsigned max)
+{
+	const struct value *v = value_find(from, key);
+
+	if (!v || v->kind == VALUE_NULL)
+		return NULL;
+	if (v->kind != VALUE_ARRAY) {
+		tell(r, v, "must be a list", text_of(key));
+		return NULL;
+	}
+	if (v->len > max) {
+		tell(r, v, "has too many entries; none is used", text_of(key));
+		return NULL;
+	}
+	return v;
+}
+
+static void read_rules(struct reader *r, const struct value *root, struct aiwg_config *ret)
+{
+	const struct value *v = list_of(r, root, "rules", RULES_MAX);
+	struct rule_new *rules;
+
+	if (!v)
+		return;
+	rules = arena_alloc(r->arena, (v->len + 1) * sizeof(rules[0]));
+	if (!rules) {
+		r->err = -ENOMEM;
+		return;
+	}
+	ret->rules = rules;
+	value_each (item, v)
+		ret->n_rules += read_rule(r, item, &rules[ret->n_rules]);
+}
+
+/* ---- what to watch ---- */
+
+static unsigned read_changes(const struct value *v)
+{
+	static const struct {
+		const char *name;
+		unsigned bit;
+	} names[] = {
+		{"create", CHANGE_CREATE}, {"add", CHANGE_CREATE},    {"modify", CHANGE_MODIFY},
+		{"change", CHANGE_MODIFY}, {"delete", CHANGE_DELETE}, {"unlink", CHANGE_DELETE},
+	};
+	unsigned changes = 0;
+
+	if (!v || v->kind != VALUE_ARRAY)
+		return CHANGE_ANY;
+	value_each (item, v) {
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			changes |= text_is(value_text(item), names[i].name) ? names[i].bit : 0;
+	}
+	return changes ? changes : CHANGE_ANY;
+}
+
+static bool read_watched(struct reader *r, const struct value *v, struct aiwg_watched *ret)
+{
+	*ret = (struct aiwg_watched) {
+		.path = v->kind == VALUE_STRING ? value_text(v) : text_in(v, "path"),
+		.changes = read_changes(value_find(v, "events")),
+	};
+	ret->n_ignore = texts_in(r, value_find(v, "ignore"), &ret->ignore);
+	ret->n_extensions = texts_in(r, value_find(v, "extensions"), &ret->extensions);
+	if (ret->path.len > 0)
+		return true;
+	tell(r, v, "a path to watch is a text, or an object with a path", (struct text) {0});
+	return false;
+}
+
+static void read_watch(struct reader *r, const struct value *root, struct aiwg_config *ret)
+{
+	const struct value *watch = value_find(root, "watch");
+	const struct value *v = list_of(r, watch, "paths", AIWG_PATHS_MAX);
+	struct aiwg_watched *list;
+	double debounce = number_in(r, watch, "debounce_ms", 3600e3);
+
+	ret->watch = is_true(value_find(watch, "enabled"));
+	ret->debounce_ms = debounce > 0 ? (int64_t)debounce : DEBOUNCE_MS;
+	if (!v)
+		return;
+	list = arena_alloc(r->arena, (v->len + 1) * sizeof(list[0]));
+	if (!list) {
+		r->err = -ENOMEM;
+		return;
+	}
+	ret->watched = list;
+	value_each (item, v)
+		ret->n_watched += read_watched(r, item, &list[ret->n_watched]);
+}
+
+/* ---- what is due when ---- */
+
+static bool read_job(struct reader *r, const struct value *v, struct aiwg_job_config *ret)
+{
+	*ret = (struct aiwg_job_config) {
+		.id = text_in(v, "id"),
+		.cron = text_in(v, "cron"),
+		.action = value_find(v, "action"),
+		.where = where(r, v),
+	};
+	if (!ret->cron.data)
+		ret->cron = text_in(v, "schedule");
+	if (ret->id.len > 0 && ret->cron.len > 0)
+		return true;
+	tell(r, v, "a job needs an id and a cron expression", (struct text) {0});
+	return false;
+}
+
+static void read_schedule(struct reader *r, const struct value *root, struct aiwg_config *ret)
+{
+	const struct value *schedule = value_find(root, "schedule");
+	const struct value *v = list_of(r, schedule, "jobs", AIWG_JOBS_MAX);
+	struct aiwg_job_config *list;
+
+	ret->schedule = is_true(value_find(schedule, "enabled"));
+	if (!v)
+		return;
+	list = arena_alloc(r->arena, (v->len + 1) * sizeof(list[0]));
+	if (!list) {
+		r->err = -ENOMEM;
+		return;
+	}
+	ret->jobs = list;
+	value_each (item, v)
+		ret->n_jobs += read_job(r, item, &list[ret->n_jobs]);
+}
+
+/* ---- all of it ---- */
+
+static void read_limits(const struct reader *r, const struct value *root, struct aiwg_config *ret)
+{
+	const struct value *daemon = value_find(root, "daemon");
+	const struct value *supervisor = value_find(root, "supervisor");
+
+	ret->parallel = (unsigned)ceil(number_in(r, daemon, "max_parallel_actions", 10000));
+	/* Fractions of a minute count. */
+	ret->timeout_ms =
+		(int64_t)ceil(number_in(r, daemon, "action_timeout_minutes", 1e7) * 60 * 1000);
+	ret->heartbeat_ms =
+		(int64_t)ceil(number_in(r, daemon, "heartbeat_interval_seconds", 86400) * 1000);
+	ret->queue = (unsigned)ceil(number_in(r, supervisor, "max_queue_depth", 1e6));
+}
+
+/* Where json_read stopped is in its words alone: "... at byte N". */
+static unsigned fault_line(const struct reader *r, const struct why *why)
+{
+	const char *byte = strstr(why->text, "byte ");
+	unsigned long n = 0;
+
+	if (byte && sscanf(byte, "byte %lu", &n) == 1 && n <= r->text.len)
+		return line_at(r, r->text.data + n);
+	return 1;
+}
+
+int aiwg_config_read(struct arena *a, const char *file, struct text text, struct text project,
+		     aiwg_complain_fn complain, void *arg, struct aiwg_config *ret_config,
+		     struct why *why)
+{
+	struct reader r = {a, file, text, project, complain, arg, 0};
+	struct aiwg_config config = {0};
+	struct why inner = {.text = ""};
+	struct value *root;
+	int e = json_read(a, text.data, text.len, &json_default_limits, &root, &inner);
+
+	if (e > 0)
+		return refuse(why, e, "%.80s:%u: %.90s", file, fault_line(&r, &inner), inner.text);
+	if (e < 0)
+		return e;
+	if (root->kind != VALUE_OBJECT)
+		return refuse(why, REFUSE_PARAMS, "%.120s:1: is no object", file);
+	read_limits(&r, root, &config);
+	read_rules(&r, root, &config);
+	read_watch(&r, root, &config);
+	read_schedule(&r, root, &config);
+	if (r.err != 0)
+		return r.err;
+	*ret_config = config;
+	return 0;
+}

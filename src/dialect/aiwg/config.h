@@ -1,0 +1,59 @@
+/*
+ * A project's .aiwg/daemon.json, as the original reads it: limits, rules, what to watch, what is
+ * due when. Everything is optional; what is wrong is told with its line and left out.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "service/automation.h"
+
+enum {
+	AIWG_CONFIG_MAX = 1 << 20, /* bytes of the file */
+	AIWG_PATHS_MAX = 64,
+	AIWG_JOBS_MAX = 256,
+};
+
+enum aiwg_change { CHANGE_CREATE = 1, CHANGE_MODIFY = 2, CHANGE_DELETE = 4, CHANGE_ANY = 7 };
+
+struct aiwg_watched {
+	struct text path;          /* as it is written: below the project, or absolute */
+	unsigned changes;          /* enum aiwg_change */
+	const struct text *ignore; /* names of folders and files */
+	unsigned n_ignore;
+	const struct text *extensions; /* ".c" or "c"; none: any */
+	unsigned n_extensions;
+};
+
+struct aiwg_job_config {
+	struct text id;
+	struct text cron;
+	const struct value *action; /* told with the event; may be NULL */
+	struct text where;          /* "FILE:LINE" */
+};
+
+struct aiwg_config {
+	unsigned parallel;    /* daemon.max_parallel_actions; 0: not said */
+	int64_t timeout_ms;   /* daemon.action_timeout_minutes; 0: not said */
+	unsigned queue;       /* supervisor.max_queue_depth; 0: not said */
+	int64_t heartbeat_ms; /* daemon.heartbeat_interval_seconds; 0: not said */
+	const struct rule_new *rules;
+	unsigned n_rules;
+	bool watch;
+	int64_t debounce_ms;
+	const struct aiwg_watched *watched;
+	unsigned n_watched;
+	bool schedule;
+	const struct aiwg_job_config *jobs;
+	unsigned n_jobs;
+};
+
+typedef void (*aiwg_complain_fn)(void *arg, const char *sentence);
+
+/*
+ * Everything of it is in the arena, or points into `text`, which must live as long. `file` is what
+ * complaints call it. Refuses what is no JSON object, with the line.
+ */
+int aiwg_config_read(struct arena *a, const char *file, struct text text, struct text project,
+		     aiwg_complain_fn complain, void *arg, struct aiwg_config *ret_config,
+		     struct why *why);

@@ -1,0 +1,215 @@
+/* The portrait of aiwg. */
+#include "call/server.h"
+#include "dialect/aiwg/aiwg.h"
+#include "dialect/koine/koine.h"
+
+static const struct error_row errors[N_REFUSALS] = {
+	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 0},
+	[REFUSE_REQUEST] = {-32600, "Invalid Request", WORDS_TEXT, 0},
+	[REFUSE_METHOD] = {-32601, "Method not found", WORDS_BOTH, 0},
+	[REFUSE_PARAMS] = {-32602, "Invalid params", WORDS_TEXT, 0},
+	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_BOTH, 0},
+	[REFUSE_NOT_FOUND] = {-32000, "Task not found", WORDS_TEXT, 0},
+	[REFUSE_CONFLICT] = {-32001, "Task not cancellable", WORDS_TEXT, 0},
+	[REFUSE_LIMIT] = {-32002, "Queue full", WORDS_TEXT, 0},
+	[REFUSE_TOO_LARGE] = {-32600, "Invalid Request", WORDS_BOTH, 0},
+	[REFUSE_UNAVAILABLE] = {-32003, "Subsystem unavailable", WORDS_TEXT, 0},
+	[REFUSE_FORBIDDEN] = {-32003, "Subsystem unavailable", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32603, "Internal error", WORDS_BOTH, 0},
+	[REFUSE_STOPPING] = {-32003, "Subsystem unavailable", WORDS_BOTH, 0},
+	[REFUSE_CANCELLED] = {-32603, "Internal error", WORDS_BOTH, 0},
+};
+
+struct text aiwg_folder(const struct call *c, const struct value *named)
+{
+	const struct aiwg_project *p = c->endpoint->settings;
+
+	return c->endpoint->dialect == &aiwg_dialect && p ? p->folder : value_text(named);
+}
+
+struct done aiwg_fail(struct call *c, int r, const struct why *why)
+{
+	if (r > 0 && why)
+		c->why = *why;
+	return call_fail(c, r);
+}
+
+static const struct field stop_fields[] = {
+	{.name = "force",
+	 .type = FIELD_BOOL,
+	 .doc = "Do not wait for what runs",
+	 .offset = offsetof(struct stop_in, force)},
+};
+
+#define PROJECT(in)                                                                                \
+	{                                                                                          \
+		.name = "project", .type = FIELD_ANY,                                              \
+		.doc = "The folder it is about; on a project's own socket always that one",        \
+		.offset = offsetof(in, project)                                                    \
+	}
+
+static const struct field submit_fields[] = {
+	{.name = "prompt",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "What the agent is to do",
+	 .offset = offsetof(struct aiwg_submit_in, prompt)},
+	{.name = "agent",
+	 .type = FIELD_STRING,
+	 .doc = "The agent's name, as `claude --agent` takes it",
+	 .offset = offsetof(struct aiwg_submit_in, agent)},
+	{.name = "priority",
+	 .type = FIELD_NUMBER,
+	 .doc = "Higher ones begin first",
+	 .offset = offsetof(struct aiwg_submit_in, priority)},
+	PROJECT(struct aiwg_submit_in),
+};
+
+static const struct field task_fields[] = {
+	{.name = "taskId",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "Which one",
+	 .offset = offsetof(struct aiwg_task_in, id)},
+	PROJECT(struct aiwg_task_in),
+};
+
+static const struct field list_fields[] = {
+	{.name = "state",
+	 .type = FIELD_ANY,
+	 .doc = "Only those that are queued, running, completed, failed or cancelled",
+	 .offset = offsetof(struct aiwg_list_in, state)},
+	{.name = "limit",
+	 .type = FIELD_ANY,
+	 .doc = "How many at most, up to 1000; 20 without",
+	 .offset = offsetof(struct aiwg_list_in, limit)},
+	PROJECT(struct aiwg_list_in),
+};
+
+static const struct field rule_fields[] = {
+	{.name = "ruleId",
+	 .type = FIELD_STRING,
+	 .doc = "One rule; all of automation without",
+	 .offset = offsetof(struct aiwg_rule_in, id)},
+	PROJECT(struct aiwg_rule_in),
+};
+
+static const struct field chat_fields[] = {
+	{.name = "message",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "What is said; it becomes a task",
+	 .offset = offsetof(struct aiwg_submit_in, prompt)},
+	{.name = "priority",
+	 .type = FIELD_NUMBER,
+	 .default_number = 5,
+	 .doc = "Higher ones begin first",
+	 .offset = offsetof(struct aiwg_submit_in, priority)},
+	PROJECT(struct aiwg_submit_in),
+};
+
+static const struct field place_fields[] = {PROJECT(struct aiwg_place_in)};
+
+#define OBJECT "{\"type\":\"object\"}"
+#define ENABLED                                                                                    \
+	"{\"type\":\"object\",\"properties\":{\"enabled\":{\"type\":\"boolean\"},"                 \
+	"\"success\":{\"const\":true}}}"
+#define SUBMITTED                                                                                  \
+	"{\"type\":\"object\",\"properties\":{\"taskId\":{\"type\":\"string\"},"                   \
+	"\"state\":{\"type\":\"string\"}}}"
+
+static const struct method methods[] = {
+	{.name = "ping",
+	 .doc = "Answers at once",
+	 .result = "{\"type\":\"object\",\"properties\":{\"pong\":{\"const\":true},"
+		   "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}",
+	 .handle = koine_ping},
+	{.name = "daemon.status",
+	 .doc = "Process, uptime, and how its parts are",
+	 .result = OBJECT,
+	 .handle = aiwg_daemon_status},
+	{.name = "daemon.stop",
+	 .doc = "Stops the daemon in good order",
+	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",
+	 FIELDS(stop_fields),
+	 .in_size = sizeof(struct stop_in),
+	 .handle = koine_daemon_stop},
+	{.name = "task.submit",
+	 .doc = "Queues a task; it begins when there is room",
+	 .result = SUBMITTED,
+	 FIELDS(submit_fields),
+	 .in_size = sizeof(struct aiwg_submit_in),
+	 .handle = aiwg_task_submit,
+	 .flags = METHOD_LATER},
+	{.name = "task.cancel",
+	 .doc = "Ends a task that is queued or runs, with all its processes",
+	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"const\":true}}}",
+	 FIELDS(task_fields),
+	 .in_size = sizeof(struct aiwg_task_in),
+	 .handle = aiwg_task_cancel,
+	 .flags = METHOD_LATER},
+	{.name = "task.list",
+	 .doc = "Tasks, the newest first, without their output",
+	 .result = "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
+	 FIELDS(list_fields),
+	 .in_size = sizeof(struct aiwg_list_in),
+	 .handle = aiwg_task_list,
+	 .flags = METHOD_LATER},
+	{.name = "task.get",
+	 .doc = "One task, with the end of its output",
+	 .result = OBJECT,
+	 FIELDS(task_fields),
+	 .in_size = sizeof(struct aiwg_task_in),
+	 .handle = aiwg_task_get,
+	 .flags = METHOD_LATER},
+	{.name = "task.stats",
+	 .doc = "How many tasks there are in each state",
+	 .result = OBJECT,
+	 FIELDS(place_fields),
+	 .in_size = sizeof(struct aiwg_place_in),
+	 .handle = aiwg_task_stats},
+	{.name = "automation.status",
+	 .doc = "The rules, and what they did last",
+	 .result = OBJECT,
+	 FIELDS(place_fields),
+	 .in_size = sizeof(struct aiwg_place_in),
+	 .handle = aiwg_automation_status},
+	{.name = "automation.enable",
+	 .doc = "Lets a rule act, or all of them",
+	 .result = ENABLED,
+	 FIELDS(rule_fields),
+	 .in_size = sizeof(struct aiwg_rule_in),
+	 .handle = aiwg_automation_enable,
+	 .flags = METHOD_LATER},
+	{.name = "automation.disable",
+	 .doc = "Keeps a rule from acting, or all of them",
+	 .result = ENABLED,
+	 FIELDS(rule_fields),
+	 .in_size = sizeof(struct aiwg_rule_in),
+	 .handle = aiwg_automation_disable,
+	 .flags = METHOD_LATER},
+	{.name = "chat.send",
+	 .doc = "Submits what is said as a task",
+	 .result = "{\"type\":\"object\",\"properties\":{\"taskId\":{\"type\":\"string\"}}}",
+	 FIELDS(chat_fields),
+	 .in_size = sizeof(struct aiwg_submit_in),
+	 .handle = aiwg_chat_send,
+	 .flags = METHOD_LATER},
+};
+
+static const char no_version[] = "Invalid Request: missing jsonrpc 2.0";
+
+const struct dialect aiwg_dialect = {
+	.name = "aiwg",
+	.framing = SPEAKS_LINE,
+	.message_max = 16 << 20,
+	.rules = {.flags = JSONRPC_NULL_ID_SILENT | JSONRPC_ANY_ID | JSONRPC_PARAMS_LOOSE,
+		  .no_version = no_version,
+		  .not_object = no_version,
+		  .no_method = "Invalid Request: missing method"},
+	.errors = errors,
+	.plain_errors = true,
+	.explain_field = aiwg_explain_field,
+	.methods = methods,
+	.n_methods = sizeof(methods) / sizeof(methods[0]),
+};

@@ -1,0 +1,191 @@
+/*
+ * What happens to a project is told to every client that is connected to it, without being
+ * asked for. One subscription for each endpoint: an event is put into words once, then sent
+ * to all. A client that does not read loses it; that is counted, and nobody waits.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "call/server.h"
+#include "call/session.h"
+#include "dialect/aiwg/aiwg.h"
+#include "service/event.h"
+
+enum { MEMBERS_MAX = 6, EVENT_BYTES_MAX = 1 << 20 };
+
+/* A member of params. One that may be missing begins with '?'; else it is null then. */
+struct told_member {
+	const char *name;
+	const char *from; /* in the event's data; NULL: the same name */
+};
+
+struct told {
+	const char *type; /* in the log */
+	const char *method;
+	struct told_member members[MEMBERS_MAX];
+};
+
+static const struct told table[] = {
+	{"task.queued", "event.taskQueued", {{"taskId"}, {"prompt"}, {"queueSize"}}},
+	{"task.started", "event.taskStarted", {{"taskId"}, {"pid"}}},
+	{"task.completed", "event.taskCompleted", {{"taskId"}, {"result"}, {"duration"}}},
+	{"task.failed", "event.taskFailed", {{"taskId"}, {"error"}, {"?exitCode"}}},
+	{"task.cancelled", "event.taskCancelled", {{"taskId"}, {"?reason", "error"}}},
+	{"task.timeout", "event.taskTimeout", {{"taskId"}}},
+	{"rule.executed",
+	 "event.ruleExecuted",
+	 {{"ruleId"}, {"eventType"}, {"status"}, {"timestamp"}, {"?taskId"}, {"?error"}}},
+	{"rule.failed",
+	 "event.ruleExecuted",
+	 {{"ruleId"}, {"eventType"}, {"status"}, {"timestamp"}, {"?taskId"}, {"?error"}}},
+};
+
+enum { N_TOLD = sizeof(table) / sizeof(table[0]) };
+
+struct aiwg_teller {
+	struct endpoint *endpoint;
+	struct event_subscriber *subscriber;
+};
+
+/* ---- words ---- */
+
+static const struct told *find_told(struct text type)
+{
+	for (unsigned i = 0; i < N_TOLD; i++) {
+		if (text_is(type, table[i].type))
+			return &table[i];
+	}
+	return NULL;
+}
+
+static void write_member(struct json *j, const struct told_member *m, const struct event *e)
+{
+	bool optional = m->name[0] == '?';
+	const char *name = m->name + optional;
+	const struct value *v = value_find(e->data, m->from ? m->from : name);
+
+	if (!v && strcmp(name, "timestamp") == 0) {
+		aiwg_write_time(j, name, e->time_ms);
+		return;
+	}
+	if (!v && optional)
+		return;
+	json_key(j, name);
+	json_value(j, v);
+}
+
+static void write_notification(struct json *j, const struct told *t, const struct event *e)
+{
+	json_begin_object(j);
+	json_member_str(j, "jsonrpc", "2.0");
+	json_member_str(j, "method", t->method);
+	json_key(j, "params");
+	json_begin_object(j);
+	for (unsigned i = 0; i < MEMBERS_MAX && t->members[i].name; i++)
+		write_member(j, &t->members[i], e);
+	json_end_object(j);
+	json_end_object(j);
+}
+
+/* ---- telling ---- */
+
+static int on_event(void *arg, const struct event *e)
+{
+	const struct aiwg_teller *t = arg;
+	const struct told *told = find_told(e->type);
+	CLEANUP(buf_donep) struct buf out = {0};
+	struct json j;
+
+	buf_init(&out, EVENT_BYTES_MAX);
+	if (!told || t->endpoint->n_connections == 0)
+		return 0;
+	j = json_writer(&out);
+	write_notification(&j, told, e);
+	if (out.err != 0)
+		return 0;
+	/* FIXME: looks at the clients of all endpoints. Fine for some thousands; give each
+	 * endpoint a list of its own before a machine has more. */
+	list_for_each (at, following, &t->endpoint->server->sessions) {
+		struct session *s = list_entry(at, struct session, link);
+
+		if (s->endpoint == t->endpoint)
+			(void)session_post(s, out.data, out.len);
+	}
+	return 0;
+}
+
+static void flush(void *arg)
+{
+	const struct aiwg_teller *t = arg;
+
+	if (t->endpoint->n_connections == 0)
+		return;
+	list_for_each (at, following, &t->endpoint->server->sessions) {
+		struct session *s = list_entry(at, struct session, link);
+
+		if (s->endpoint == t->endpoint)
+			session_flush(s);
+	}
+}
+
+static int on_gone(void *arg, int64_t n)
+{
+	struct aiwg_teller *t = arg;
+
+	t->endpoint->n_dropped += (uint64_t)n;
+	return 0;
+}
+
+int aiwg_teller_start(struct endpoint *e, struct aiwg_teller **ret_teller)
+{
+	const struct aiwg_project *p = e->settings;
+	struct text types[N_TOLD];
+	const struct event_filter filter = {
+		.types = types, .n_types = N_TOLD, .project = p->folder};
+	struct aiwg_teller *t = calloc(1, sizeof(*t));
+	const struct event_sink sink = {
+		.on_event = on_event, .on_gone = on_gone, .flush = flush, .arg = t};
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	for (unsigned i = 0; i < N_TOLD; i++)
+		types[i] = text_of(table[i].type);
+	t->endpoint = e;
+	r = event_subscribe(e->server->opts.services, &filter, -1, &sink, &t->subscriber);
+	if (r != 0) {
+		free(t);
+		return r;
+	}
+	*ret_teller = t;
+	return 0;
+}
+
+void aiwg_teller_free(struct aiwg_teller *t)
+{
+	if (!t)
+		return;
+	event_unsubscribe(t->subscriber);
+	free(t);
+}
+
+void aiwg_tell_stopping(struct server *s)
+{
+	char text[100];
+	int n = snprintf(
+		text, sizeof(text),
+		"{\"jsonrpc\":\"2.0\",\"method\":\"event.daemonStopping\",\"params\":{\"pid\":%d}}",
+		(int)getpid());
+
+	list_for_each (at, following, &s->sessions) {
+		struct session *session = list_entry(at, struct session, link);
+
+		/* Who asked for it learns it from its answer, which comes first. */
+		if (session->endpoint->dialect == &aiwg_dialect && !session->pumping)
+			(void)session_notify(session, text, (size_t)n);
+	}
+}

@@ -1,0 +1,158 @@
+#include "dialect/aiwg/import.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/pack.h"
+#include "service/task.h"
+#include "wire/json.h"
+
+static int64_t time_in(const struct value *v, const char *key)
+{
+	int64_t ms;
+
+	return clock_parse_iso(value_text(value_find(v, key)), &ms) && ms > 0 ? ms : 0;
+}
+
+/* A text, or what else was kept, as JSON. */
+static int words_in(struct arena *a, const struct value *v, const char *key, struct text *ret)
+{
+	const struct value *found = value_find(v, key);
+
+	*ret = value_text(found);
+	if (!found || found->kind == VALUE_NULL || found->kind == VALUE_STRING)
+		return 0;
+	return json_compact(a, found, ret);
+}
+
+static int read_metadata(struct arena *a, const struct value *v, struct text *ret)
+{
+	const struct value *found = value_find(v, "metadata");
+	struct buf out;
+	const char *copy;
+	int r;
+
+	if (!found || found->kind != VALUE_OBJECT)
+		return 0;
+	buf_init(&out, AIWG_IMPORT_BYTES);
+	value_pack(&out, found);
+	copy = out.err == 0 ? arena_copy(a, out.data, out.len) : NULL;
+	r = out.err != 0 ? out.err : copy ? 0 : -ENOMEM;
+	if (r == 0)
+		*ret = (struct text) {.data = copy, .len = out.len};
+	buf_done(&out);
+	return r;
+}
+
+static bool usable(struct text t, size_t max)
+{
+	return t.len > 0 && t.len <= max && !memchr(t.data, '\0', t.len);
+}
+
+static int read_texts(struct arena *a, const struct value *v, struct task_row *row)
+{
+	int r = words_in(a, v, "prompt", &row->prompt);
+
+	if (r == 0)
+		r = words_in(a, v, "result", &row->result);
+	if (r == 0)
+		r = words_in(a, v, "error", &row->error);
+	if (r == 0)
+		r = read_metadata(a, v, &row->metadata);
+	row->agent = value_text(value_find(v, "agent"));
+	if (row->agent.data && !usable(row->agent, TASK_NAME_MAX))
+		row->agent = (struct text) {0};
+	if (!row->prompt.data)
+		row->prompt = TEXT("");
+	return r;
+}
+
+/* Its daemon is gone, and it with it. */
+static void settle(struct task_row *row, int64_t now_ms)
+{
+	if (row->state == TASK_QUEUED && !usable(row->prompt, TASK_PROMPT_MAX)) {
+		row->state = TASK_FAILED;
+		row->error = TEXT("the prompt cannot be used");
+	}
+	if (row->state == TASK_RUNNING) {
+		row->state = TASK_FAILED;
+		row->error = TEXT("daemon restarted");
+	}
+	if (row->state != TASK_QUEUED && row->completed_ms == 0)
+		row->completed_ms = now_ms;
+	if (row->created_ms == 0)
+		row->created_ms = now_ms;
+}
+
+/* True in *ret_found for one that can be kept. */
+static int read_task(struct arena *a, const struct value *v, int64_t now_ms, struct task_row *row,
+		     bool *ret_found)
+{
+	int r;
+
+	row->id = value_text(value_find(v, "id"));
+	*ret_found = usable(row->id, TASK_NAME_MAX) &&
+		     task_state_parse(value_text(value_find(v, "state")), &row->state);
+	if (!*ret_found)
+		return 0;
+	if (!value_double(value_find(v, "priority"), &row->priority) || !isfinite(row->priority))
+		row->priority = 0;
+	row->created_ms = time_in(v, "createdAt");
+	row->started_ms = time_in(v, "startedAt");
+	row->completed_ms = time_in(v, "completedAt");
+	r = read_texts(a, v, row);
+	settle(row, now_ms);
+	return r;
+}
+
+/* Within one instant as they stood; seq holds their place until the store gives them another. */
+static int by_age(const void *a, const void *b)
+{
+	const struct task_row *left = a;
+	const struct task_row *right = b;
+
+	if (left->created_ms != right->created_ms)
+		return left->created_ms < right->created_ms ? -1 : 1;
+	return left->seq < right->seq ? -1 : left->seq > right->seq;
+}
+
+int aiwg_tasks_read(struct arena *a, struct text text, struct text project, int64_t timeout_ms,
+		    struct task_row **ret_rows, unsigned *ret_n, struct why *why)
+{
+	int64_t now_ms = clock_utc_ms();
+	const struct value *tasks;
+	struct task_row *rows;
+	struct value *root;
+	unsigned n = 0;
+	int r = json_read(a, text.data, text.len, &json_default_limits, &root, why);
+
+	if (r != 0)
+		return r;
+	tasks = value_find(root, "tasks");
+	if (!tasks || tasks->kind != VALUE_ARRAY || tasks->len > AIWG_IMPORT_MAX)
+		return refuse(why, REFUSE_PARAMS, "there is no list of at most %d tasks in it",
+			      AIWG_IMPORT_MAX);
+	rows = arena_alloc(a, (tasks->len + 1) * sizeof(rows[0]));
+	if (!rows)
+		return -ENOMEM;
+	value_each (item, tasks) {
+		bool found;
+
+		rows[n] = (struct task_row) {.project = project,
+					     .seq = n,
+					     .exit_status = -1,
+					     .timeout_ms = timeout_ms,
+					     .max_attempts = 1,
+					     .retry_ms = 1000};
+		r = read_task(a, item, now_ms, &rows[n], &found);
+		if (r != 0)
+			return r;
+		n += found;
+	}
+	qsort(rows, n, sizeof(rows[0]), by_age);
+	*ret_rows = rows;
+	*ret_n = n;
+	return 0;
+}

@@ -1,0 +1,353 @@
+/* A project's tasks: submitted, cancelled, shown. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/record.h"
+#include "base/utf8.h"
+#include "dialect/aiwg/aiwg.h"
+#include "service/services.h"
+
+enum {
+	OUTPUT_SHOWN = 256 << 10, /* bytes of a task's output: the last */
+	LIST_BYTES = 8 << 20,     /* after which a list ends, full or not */
+};
+
+static int need_tasks(struct call *c)
+{
+	if (call_services(c)->tasks)
+		return 0;
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "Task supervisor not initialized");
+}
+
+/* ---- one task ---- */
+
+static void write_text(struct json *j, const char *key, struct text t)
+{
+	json_member_text(j, key, t);
+}
+
+static void write_pid(struct json *j, int64_t pid)
+{
+	json_key(j, "pid");
+	if (pid > 0)
+		json_int(j, pid);
+	else
+		json_null(j);
+}
+
+/* What was cut may begin inside a character. */
+static struct text whole_characters(struct text t)
+{
+	size_t n = 0;
+
+	if (!t.data)
+		return TEXT("");
+	while (n < t.len && n < 3 && ((unsigned char)t.data[n] & 0xc0) == 0x80)
+		n++;
+	return (struct text) {.data = t.data + n, .len = t.len - n};
+}
+
+/* In a list: not more than its bytes, and no part of a character. */
+static struct text list_text(struct text t)
+{
+	if (t.len >= TASK_LIST_TEXT)
+		t.len = utf8_whole(t.data, TASK_LIST_TEXT);
+	return t;
+}
+
+static void write_metadata(struct json *j, const struct value *metadata)
+{
+	json_key(j, "metadata");
+	if (metadata && metadata->kind == VALUE_OBJECT)
+		json_value(j, metadata);
+	else
+		json_raw(j, "{}", 2);
+}
+
+static void write_task(const struct call *c, struct json *j, const struct task *t)
+{
+	const struct task_row *row = &t->row;
+
+	json_begin_object(j);
+	write_text(j, "id", row->id);
+	write_text(j, "prompt", row->prompt);
+	write_text(j, "agent", row->agent);
+	json_key(j, "priority");
+	json_double(j, row->priority);
+	json_member_str(j, "state", task_state_name(row->state));
+	aiwg_write_time(j, "createdAt", row->created_ms);
+	aiwg_write_time(j, "startedAt", row->started_ms);
+	aiwg_write_time(j, "completedAt", row->completed_ms);
+	write_pid(j, row->pid);
+	write_text(j, "result", row->result);
+	write_text(j, "error", row->error);
+	write_text(j, "output", whole_characters(t->output));
+	write_metadata(j, t->metadata);
+	/* The original's clients know these thirteen. */
+	if (c->dialect != &aiwg_dialect)
+		json_member_text(j, "project", row->project);
+	json_end_object(j);
+}
+
+/* ---- submit, chat ---- */
+
+static void submitted(void *arg, int r, const struct task_submitted *task, const struct why *why)
+{
+	struct call *c = arg;
+	struct json *j;
+
+	if (r != 0) {
+		(void)aiwg_fail(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "taskId", task->id);
+	/* A chat tells no state. */
+	if (c->method->handle == aiwg_task_submit)
+		json_member_str(j, "state", task_state_name(task->state));
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static struct done submit(struct call *c, const struct task_new *task)
+{
+	(void)call_later(c, NULL, NULL);
+	task_submit(call_services(c), task, submitted, c);
+	return call_settled(c);
+}
+
+/* The original takes "" for nothing. */
+static int need_text(struct call *c, struct text t, unsigned field)
+{
+	if (t.len > 0)
+		return need_tasks(c);
+	return refuse_field(&c->why, c->method->fields[field].name,
+			    "Missing required parameter: %s", c->method->fields[field].name);
+}
+
+struct done aiwg_task_submit(struct call *c)
+{
+	const struct aiwg_submit_in *in = c->in;
+	const struct task_new task = {
+		.project = aiwg_folder(c, in->project),
+		.prompt = in->prompt,
+		.agent = in->agent.len > 0 ? in->agent : (struct text) {0},
+		.priority = in->priority,
+	};
+	int r = need_text(c, in->prompt, 0);
+
+	return r != 0 ? call_fail(c, r) : submit(c, &task);
+}
+
+struct done aiwg_chat_send(struct call *c)
+{
+	const struct aiwg_submit_in *in = c->in;
+	struct record source;
+	struct task_new task = {
+		.project = aiwg_folder(c, in->project),
+		.prompt = in->prompt,
+		.priority = in->priority == 0 ? 5 : in->priority,
+	};
+	int r = need_text(c, in->prompt, 0);
+
+	record_begin(&source, &c->arena);
+	record_text(&source, "source", TEXT("ipc-chat"));
+	if (r == 0)
+		r = source.err;
+	task.metadata = source.root;
+	return r != 0 ? call_fail(c, r) : submit(c, &task);
+}
+
+/* ---- cancel ---- */
+
+static void cancelled(void *arg, int r, const struct why *why)
+{
+	struct call *c = arg;
+	struct json *j;
+
+	if (r != 0) {
+		(void)aiwg_fail(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "cancelled", true);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+struct done aiwg_task_cancel(struct call *c)
+{
+	const struct aiwg_task_in *in = c->in;
+	int r = need_text(c, in->id, 0);
+
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	task_cancel(call_services(c), aiwg_folder(c, in->project), in->id, cancelled, c);
+	return call_settled(c);
+}
+
+/* ---- list ---- */
+
+/* Between the loop and a reader: c->state. */
+struct listing {
+	struct task_filter filter;
+	struct task *tasks;
+	unsigned n;
+};
+
+/* False: no task can be in it. */
+static bool read_state(const struct value *v, int *ret_state)
+{
+	enum task_state state;
+
+	*ret_state = -1;
+	if (aiwg_is_nothing(v))
+		return true;
+	if (!task_state_parse(value_text(v), &state))
+		return false;
+	*ret_state = (int)state;
+	return true;
+}
+
+/* Worded once for as long as it stays as it is. */
+static void write_task_now(const struct call *c, struct json *j, const struct task *t)
+{
+	struct buf *words = task_words(call_services(c), t, c->dialect);
+	struct json own = {.out = words};
+
+	if (words && words->len == 0 && words->err == 0)
+		write_task(c, &own, t);
+	if (words && words->err == 0)
+		json_raw(j, words->data, words->len);
+	else
+		write_task(c, j, t);
+}
+
+static void write_task_read(const struct call *c, struct json *j, const struct task *t)
+{
+	struct task cut = *t;
+
+	cut.row.prompt = list_text(cut.row.prompt);
+	cut.row.result = list_text(cut.row.result);
+	cut.row.error = list_text(cut.row.error);
+	write_task(c, j, &cut);
+}
+
+static struct done reply_tasks(struct call *c, const struct task *const *now,
+			       const struct task *read, unsigned n)
+{
+	struct json *j = call_result(c);
+
+	json_begin_array(j);
+	for (unsigned i = 0; i < n && j->out->len < LIST_BYTES; i++) {
+		if (now)
+			write_task_now(c, j, now[i]);
+		else
+			write_task_read(c, j, &read[i]);
+	}
+	json_end_array(j);
+	return call_reply(c);
+}
+
+static int list_read(struct call *c)
+{
+	struct listing *l = c->state;
+
+	return task_list(call_services(c), c->lane, &c->arena, &l->filter, &l->tasks, &l->n,
+			 &c->why);
+}
+
+static struct done list_was_read(struct call *c, int r)
+{
+	const struct listing *l = c->state;
+
+	return r != 0 ? call_fail(c, r) : reply_tasks(c, NULL, l->tasks, l->n);
+}
+
+static struct done list_from_store(struct call *c, const struct task_filter *f)
+{
+	struct listing *l = arena_zalloc(&c->arena, sizeof(*l));
+
+	if (!l)
+		return call_fail(c, -ENOMEM);
+	l->filter = *f;
+	c->state = l;
+	return call_work(c, READER, list_read, list_was_read);
+}
+
+struct done aiwg_task_list(struct call *c)
+{
+	const struct aiwg_list_in *in = c->in;
+	struct task_filter f = {.project = aiwg_folder(c, in->project)};
+	const struct task *const *tasks;
+	unsigned n;
+	int r = need_tasks(c);
+
+	if (r == 0)
+		r = aiwg_read_limit(in->limit, &f.limit, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	if (!read_state(in->state, &f.state))
+		return reply_tasks(c, NULL, NULL, 0);
+	if (task_list_now(call_services(c), &f, &tasks, &n))
+		return reply_tasks(c, tasks, NULL, n);
+	return list_from_store(c, &f);
+}
+
+/* ---- get ---- */
+
+static int get_read(struct call *c)
+{
+	const struct aiwg_task_in *in = c->in;
+
+	return task_get(call_services(c), c->lane, &c->arena, aiwg_folder(c, in->project), in->id,
+			OUTPUT_SHOWN, c->state, &c->why);
+}
+
+static struct done get_was_read(struct call *c, int r)
+{
+	struct task *t = c->state;
+
+	if (r != 0)
+		return call_fail(c, r);
+	task_catch_up(call_services(c), t);
+	write_task(c, call_result(c), t);
+	return call_reply(c);
+}
+
+struct done aiwg_task_get(struct call *c)
+{
+	const struct aiwg_task_in *in = c->in;
+	int r = need_text(c, in->id, 0);
+
+	c->state = arena_zalloc(&c->arena, sizeof(struct task));
+	if (r == 0 && !c->state)
+		r = -ENOMEM;
+	if (r != 0)
+		return call_fail(c, r);
+	return call_work(c, READER, get_read, get_was_read);
+}
+
+/* ---- stats ---- */
+
+struct done aiwg_task_stats(struct call *c)
+{
+	const struct aiwg_place_in *in = c->in;
+	struct task_counts counts;
+	struct json *j;
+	int r = need_tasks(c);
+
+	if (r != 0)
+		return call_fail(c, r);
+	task_count(call_services(c), aiwg_folder(c, in->project), &counts);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_int(j, "total", counts.total);
+	for (unsigned i = 0; i < N_TASK_STATES; i++)
+		json_member_int(j, task_state_name((enum task_state)i), counts.n[i]);
+	json_end_object(j);
+	return call_reply(c);
+}

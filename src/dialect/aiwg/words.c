@@ -1,0 +1,60 @@
+/* Parameters as the original takes them, and its words where it does not. */
+#include <math.h>
+
+#include "dialect/aiwg/aiwg.h"
+
+bool aiwg_is_nothing(const struct value *v)
+{
+	double n;
+
+	switch ((enum value_kind)(v ? v->kind : VALUE_NULL)) {
+	case VALUE_NULL:
+	case VALUE_FALSE:
+		return true;
+	case VALUE_NUMBER:
+		return value_double(v, &n) && n == 0;
+	case VALUE_STRING:
+		return v->len == 0;
+	case VALUE_TRUE:
+	case VALUE_ARRAY:
+	case VALUE_OBJECT:
+		break;
+	}
+	return false;
+}
+
+int aiwg_explain_field(const struct field *f, const struct value *v, struct why *why)
+{
+	const char *type = field_type_name(f->type);
+
+	if (f->required && aiwg_is_nothing(v))
+		return refuse_field(why, f->name, "Missing required parameter: %s", f->name);
+	return refuse_field(why, f->name, "Invalid parameter: %s must be %s %s, not %s", f->name,
+			    strchr("aeiou", type[0]) ? "an" : "a", type, value_kind_name(v));
+}
+
+static bool read_number(const struct value *v, double *ret)
+{
+	struct value digits = *v;
+
+	if (v->kind == VALUE_STRING) {
+		/* What else strtod takes (hex, "inf") is no number here. */
+		for (uint32_t i = 0; i < v->len; i++)
+			if (!memchr("0123456789.+-eE", v->text[i], 15))
+				return false;
+		digits.kind = VALUE_NUMBER;
+	}
+	return value_double(&digits, ret) && !isnan(*ret);
+}
+
+int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why)
+{
+	double n = 0;
+
+	if (!aiwg_is_nothing(v) && !read_number(v, &n))
+		return refuse_field(why, "limit", "Invalid parameter: limit must be a number");
+	if (n < 0)
+		return refuse_field(why, "limit", "Invalid parameter: limit must not be negative");
+	*ret_limit = n < TASK_LIST_MAX ? (int64_t)n : TASK_LIST_MAX;
+	return 0;
+}

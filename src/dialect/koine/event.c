@@ -1,0 +1,397 @@
+/*
+ * The event log: events as they come, in notifications on the connection that asked for
+ * them, and pages of what is held.
+ *
+ * A client that does not read is not waited for, and nothing is kept for it: the service
+ * goes on from the log when there is room again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "call/call.h"
+#include "call/session.h"
+#include "dialect/koine/event_in.h"
+#include "dialect/koine/koine.h"
+#include "service/services.h"
+
+enum {
+	SUBSCRIPTIONS_MAX = 64, /* on one connection */
+	UNREAD_MAX = 64 << 10,  /* bytes that wait for a client before it falls behind */
+	HEAD_BYTES = 96,        /* before an event's members, at most */
+	GONE_BYTES = 256,
+};
+
+/* What a connection listens to; goes with its session. */
+struct watch {
+	struct session_hook hook;
+	struct session *session;
+	struct services *services;
+	struct list subscriptions;
+	unsigned n;
+	int64_t last_number;
+};
+
+struct subscription {
+	struct list link;
+	struct watch *watch;
+	int64_t number;
+	char head[HEAD_BYTES]; /* how its notifications of events begin */
+	size_t head_len;
+	struct event_subscriber *subscriber;
+};
+
+/* ---- telling ---- */
+
+static void begin_notification(struct json *j, const char *method, int64_t number)
+{
+	json_begin_object(j);
+	json_member_str(j, "jsonrpc", "2.0");
+	json_member_str(j, "method", method);
+	json_key(j, "params");
+	json_begin_object(j);
+	json_member_int(j, "subscription", number);
+}
+
+static void end_notification(struct json *j)
+{
+	json_end_object(j);
+	json_end_object(j);
+}
+
+/* Worded once, however many hear it: only the number before differs, for which there is room. */
+static struct buf *words_of(struct services *s, const struct event *e)
+{
+	static const char ours;
+	struct buf *words = event_words(s, e, &ours);
+
+	if (words->len == 0 && words->err == 0) {
+		/* Another member stands before. */
+		struct json j = {.out = words, .comma = true};
+
+		if (buf_reserve(words, HEAD_BYTES) == 0)
+			words->len = HEAD_BYTES;
+		event_write_members(&j, e);
+		end_notification(&j);
+	}
+	return words;
+}
+
+static int on_event(void *arg, const struct event *e)
+{
+	const struct subscription *s = arg;
+	struct watch *w = s->watch;
+	struct buf *words;
+	size_t unused = HEAD_BYTES - s->head_len;
+
+	if (!session_takes(w->session, UNREAD_MAX))
+		return -ENOBUFS;
+	words = words_of(w->services, e);
+	if (words->err != 0)
+		return -ENOBUFS;
+	memcpy(words->data + unused, s->head, s->head_len);
+	return session_append(w->session, words->data + unused, words->len - unused);
+}
+
+static int on_gone(void *arg, int64_t n)
+{
+	const struct subscription *s = arg;
+	struct buf message;
+	struct json j;
+	int r;
+
+	if (!session_takes(s->watch->session, UNREAD_MAX))
+		return -ENOBUFS;
+	buf_init(&message, GONE_BYTES);
+	j = json_writer(&message);
+	begin_notification(&j, "event.gone", s->number);
+	json_member_int(&j, "count", n);
+	end_notification(&j);
+	r = message.err != 0 ? -ENOBUFS
+			     : session_append(s->watch->session, message.data, message.len);
+	buf_done(&message);
+	return r;
+}
+
+static bool ready(void *arg)
+{
+	const struct subscription *s = arg;
+
+	/* Not for a few bytes only. */
+	return session_takes(s->watch->session, UNREAD_MAX / 2);
+}
+
+static void flush(void *arg)
+{
+	const struct subscription *s = arg;
+
+	session_flush(s->watch->session);
+}
+
+/* ---- what a connection listens to ---- */
+
+static void subscription_free(struct subscription *s)
+{
+	event_unsubscribe(s->subscriber);
+	list_remove(&s->link);
+	s->watch->n--;
+	free(s);
+}
+
+static void on_closed(struct session_hook *h)
+{
+	struct watch *w = list_entry(h, struct watch, hook);
+	struct list *first;
+
+	while ((first = list_first(&w->subscriptions)))
+		subscription_free(list_entry(first, struct subscription, link));
+	free(w);
+}
+
+static struct watch *find_watch(const struct session *s)
+{
+	struct session_hook *h = session_find_hook(s, on_closed);
+
+	return h ? list_entry(h, struct watch, hook) : NULL;
+}
+
+static struct watch *have_watch(struct call *c)
+{
+	struct watch *w = find_watch(c->session);
+
+	if (w)
+		return w;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	w->hook.closed = on_closed;
+	w->session = c->session;
+	w->services = call_services(c);
+	list_init(&w->subscriptions);
+	session_add_hook(c->session, &w->hook);
+	return w;
+}
+
+static int word_head(struct subscription *s)
+{
+	struct buf head;
+	struct json j;
+	int r;
+
+	buf_init(&head, HEAD_BYTES);
+	j = json_writer(&head);
+	begin_notification(&j, "event", s->number);
+	r = head.err;
+	if (r == 0) {
+		memcpy(s->head, head.data, head.len);
+		s->head_len = head.len;
+	}
+	buf_done(&head);
+	return r;
+}
+
+static int subscribe(struct call *c, const struct event_filter *f, int64_t since,
+		     int64_t *ret_number)
+{
+	struct watch *w = have_watch(c);
+	struct event_sink sink = {
+		.on_event = on_event, .on_gone = on_gone, .ready = ready, .flush = flush};
+	struct subscription *s;
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	if (w->n >= SUBSCRIPTIONS_MAX)
+		return refuse(&c->why, REFUSE_LIMIT, "%d subscriptions on one connection already",
+			      SUBSCRIPTIONS_MAX);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->watch = w;
+	s->number = w->last_number + 1;
+	sink.arg = s;
+	r = word_head(s);
+	if (r == 0)
+		r = event_subscribe(w->services, f, since, &sink, &s->subscriber);
+	if (r != 0) {
+		free(s);
+		return r;
+	}
+	list_append(&w->subscriptions, &s->link);
+	w->n++;
+	*ret_number = w->last_number = s->number;
+	return 0;
+}
+
+/* ---- event.subscribe ---- */
+
+struct asked {
+	struct event_filter filter;
+	struct event_since since;
+};
+
+/* On a reader's thread: the number that stands before that time. */
+static int find_start(struct call *c)
+{
+	static const struct event_filter all = {0};
+	struct asked *asked = c->state;
+	struct event_page page;
+	int r = event_list(call_services(c), c->lane, &c->arena, &all, -1, asked->since.ms, 1,
+			   &page);
+
+	if (r == 0)
+		asked->since.seq = page.n > 0 ? page.events[0].seq - 1 : page.last;
+	return r;
+}
+
+static struct done subscribe_now(struct call *c, int r)
+{
+	const struct asked *asked = c->state;
+	int64_t last = event_last(call_services(c));
+	int64_t since = asked->since.seq < 0 ? last : asked->since.seq;
+	int64_t number = 0;
+	struct json *j;
+
+	if (r == 0 && !c->session)
+		r = -ECANCELED;
+	if (r == 0)
+		r = subscribe(c, &asked->filter, since, &number);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_int(j, "subscription", number);
+	json_member_int(j, "last", last);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done handle_subscribe(struct call *c)
+{
+	struct asked *asked = arena_alloc(&c->arena, sizeof(*asked));
+	int r = asked ? 0 : -ENOMEM;
+
+	if (r == 0 && !session_hears(c->session))
+		r = refuse(&c->why, REFUSE_UNAVAILABLE,
+			   "events cannot come over HTTP; ask for them with event.list");
+	if (r == 0)
+		r = event_in_read(c->in, &c->arena, &asked->filter, &asked->since, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	c->state = asked;
+	if (asked->since.ms != 0)
+		return call_work(c, READER, find_start, subscribe_now);
+	return subscribe_now(c, 0);
+}
+
+/* ---- event.unsubscribe ---- */
+
+struct unsubscribe_in {
+	int64_t subscription;
+};
+
+static struct subscription *find_subscription(const struct watch *w, int64_t number)
+{
+	if (!w)
+		return NULL;
+	list_for_each (at, following, &w->subscriptions) {
+		struct subscription *s = list_entry(at, struct subscription, link);
+
+		if (s->number == number)
+			return s;
+	}
+	return NULL;
+}
+
+static struct done handle_unsubscribe(struct call *c)
+{
+	const struct unsubscribe_in *in = c->in;
+	struct subscription *s = find_subscription(find_watch(c->session), in->subscription);
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_bool(j, "unsubscribed", s != NULL);
+	json_end_object(j);
+	if (s)
+		subscription_free(s);
+	return call_reply(c);
+}
+
+/* ---- event.list ---- */
+
+static void write_page(struct json *j, const struct event_page *page)
+{
+	json_begin_object(j);
+	json_key(j, "events");
+	json_begin_array(j);
+	for (unsigned i = 0; i < page->n; i++) {
+		json_begin_object(j);
+		event_write_members(j, &page->events[i]);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_member_int(j, "last", page->last);
+	json_member_bool(j, "more", page->more);
+	json_member_int(j, "gone", page->gone);
+	json_end_object(j);
+}
+
+static struct done handle_list(struct call *c)
+{
+	const struct event_in *in = c->in;
+	struct event_filter filter;
+	struct event_since since;
+	struct event_page page;
+	int r = event_in_read(in, &c->arena, &filter, &since, &c->why);
+
+	if (r == 0 && in->limit < 0)
+		r = refuse_field(&c->why, "limit", "limit must not be negative");
+	if (r == 0)
+		r = event_list(call_services(c), c->lane, &c->arena, &filter, since.seq, since.ms,
+			       in->limit, &page);
+	if (r != 0)
+		return call_fail(c, r);
+	write_page(call_result(c), &page);
+	return call_reply(c);
+}
+
+/* ---- the rows ---- */
+
+static const struct field unsubscribe_fields[] = {
+	{.name = "subscription",
+	 .type = FIELD_INT,
+	 .required = true,
+	 .doc = "As event.subscribe answered",
+	 .offset = offsetof(struct unsubscribe_in, subscription)},
+};
+
+const struct method koine_event_methods[] = {
+	{.name = "event.subscribe",
+	 .doc = "Tells of events as they come, in notifications on this connection",
+	 .result = "{\"type\":\"object\",\"properties\":{\"subscription\":{\"type\":\"integer\"},"
+		   "\"last\":{\"type\":\"integer\"}}}",
+	 .fields = event_in_fields,
+	 .n_fields = N_EVENT_IN_FIELDS - 1,
+	 .in_size = sizeof(struct event_in),
+	 .handle = handle_subscribe,
+	 .flags = METHOD_LATER},
+	{.name = "event.unsubscribe",
+	 .doc = "Ends a subscription of this connection",
+	 .result = "{\"type\":\"object\",\"properties\":{\"unsubscribed\":{\"type\":\"boolean\"}}}",
+	 FIELDS(unsubscribe_fields),
+	 .in_size = sizeof(struct unsubscribe_in),
+	 .handle = handle_unsubscribe},
+	{.name = "event.list",
+	 .doc = "Events that are held: the newest, or what came since then",
+	 .result = "{\"type\":\"object\",\"properties\":{\"events\":{\"type\":\"array\","
+		   "\"items\":{\"type\":\"object\"}},\"last\":{\"type\":\"integer\"},"
+		   "\"more\":{\"type\":\"boolean\"},\"gone\":{\"type\":\"integer\"}}}",
+	 .fields = event_in_fields,
+	 .n_fields = N_EVENT_IN_FIELDS,
+	 .in_size = sizeof(struct event_in),
+	 .handle = handle_list,
+	 .where = READER},
+};
+
+const unsigned koine_n_event_methods = sizeof(koine_event_methods) / sizeof(koine_event_methods[0]);

@@ -1,0 +1,125 @@
+#include "dialect/koine/event_in.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+
+/* Bytes. A connection may hold many filters, so none may be large. */
+enum { TYPE_MAX = 100, ID_MAX = 256, PROJECT_MAX = 4096 };
+
+const struct field event_in_fields[N_EVENT_IN_FIELDS] = {
+	{.name = "types",
+	 .type = FIELD_ARRAY,
+	 .doc = "Types, in which * stands for anything: [\"task.*\"]; all without",
+	 .offset = offsetof(struct event_in, types)},
+	{.name = "since",
+	 .type = FIELD_ANY,
+	 .doc = "A sequence number: those behind it; or an ISO time: of then and later",
+	 .offset = offsetof(struct event_in, since)},
+	{.name = "session_id",
+	 .type = FIELD_STRING,
+	 .doc = "Only of this session, or conversation",
+	 .offset = offsetof(struct event_in, session_id)},
+	{.name = "run_id",
+	 .type = FIELD_STRING,
+	 .doc = "Only of this run",
+	 .offset = offsetof(struct event_in, run_id)},
+	{.name = "project",
+	 .type = FIELD_STRING,
+	 .doc = "Only of this project",
+	 .offset = offsetof(struct event_in, project)},
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = EVENT_PAGE_DEFAULT,
+	 .doc = "At most so many; 1000 is the most",
+	 .offset = offsetof(struct event_in, limit)},
+};
+
+static int read_types(const struct value *types, struct arena *a, struct event_filter *f,
+		      struct why *why)
+{
+	struct text *out;
+
+	if (!types || types->kind == VALUE_NULL)
+		return 0;
+	if (types->len > EVENT_TYPES_MAX)
+		return refuse_field(why, "types", "types are more than %d", EVENT_TYPES_MAX);
+	out = arena_alloc(a, types->len * sizeof(out[0]));
+	if (!out)
+		return -ENOMEM;
+	f->types = out;
+	value_each (type, types) {
+		if (type->kind != VALUE_STRING || type->len == 0 || type->len > TYPE_MAX)
+			return refuse_field(why, "types",
+					    "types must be strings of 1 to %d characters",
+					    TYPE_MAX);
+		out[f->n_types++] = value_text(type);
+	}
+	return 0;
+}
+
+static int read_since(const struct value *since, struct event_since *ret, struct why *why)
+{
+	*ret = (struct event_since) {.seq = -1};
+	if (!since || since->kind == VALUE_NULL)
+		return 0;
+	if (since->kind == VALUE_NUMBER && value_int(since, &ret->seq) && ret->seq >= 0)
+		return 0;
+	if (since->kind == VALUE_STRING && clock_parse_iso(value_text(since), &ret->ms)) {
+		/* Before there were computers, there were no events. */
+		if (ret->ms <= 0)
+			ret->ms = 1;
+		return 0;
+	}
+	return refuse_field(why, "since", "since must be a sequence number or an ISO time");
+}
+
+/* An empty name is no name. */
+static int read_name(struct text t, const char *field, size_t max, struct text *ret,
+		     struct why *why)
+{
+	*ret = t.len > 0 ? t : (struct text) {0};
+	if (t.len <= max)
+		return 0;
+	return refuse_field(why, field, "%s must not be longer than %zu bytes", field, max);
+}
+
+static int read_names(const struct event_in *in, struct event_filter *f, struct why *why)
+{
+	int r = read_name(in->project, "project", PROJECT_MAX, &f->project, why);
+
+	if (r == 0)
+		r = read_name(in->session_id, "session_id", ID_MAX, &f->session, why);
+	if (r == 0)
+		r = read_name(in->run_id, "run_id", ID_MAX, &f->run, why);
+	return r;
+}
+
+int event_in_read(const struct event_in *in, struct arena *a, struct event_filter *ret_filter,
+		  struct event_since *ret_since, struct why *why)
+{
+	int r = read_since(in->since, ret_since, why);
+
+	*ret_filter = (struct event_filter) {0};
+	if (r == 0)
+		r = read_names(in, ret_filter, why);
+	return r != 0 ? r : read_types(in->types, a, ret_filter, why);
+}
+
+void event_write_members(struct json *j, const struct event *e)
+{
+	char time[ISO_LEN + 1];
+
+	clock_format_iso(e->time_ms, time);
+	json_member_int(j, "seq", e->seq);
+	json_member_text(j, "type", e->type);
+	json_member_str(j, "time", time);
+	if (e->project.data)
+		json_member_text(j, "project", e->project);
+	if (e->session.data)
+		json_member_text(j, "session_id", e->session);
+	if (e->run.data)
+		json_member_text(j, "run_id", e->run);
+	json_key(j, "data");
+	json_value(j, e->data);
+}

@@ -1,0 +1,22 @@
+/* What the methods about one task share. */
+#pragma once
+
+#include "call/method.h"
+
+enum {
+	TASK_PIECE = 64 << 10,    /* bytes of output in one notification or answer */
+	TASK_PIECE_MAX = 1000000, /* that may be asked for */
+};
+
+struct task_in {
+	struct text id;
+	struct text project;
+	int64_t offset;
+	int64_t max;
+};
+
+/* ---- task_follow.c ---- */
+
+struct done koine_task_output(struct call *c);
+struct done koine_task_follow(struct call *c);
+struct done koine_task_wait(struct call *c);
