@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "service/services.h"
+
 /* A service's work, as the workers know it. */
 struct backstage_job {
 	struct job job;
@@ -48,4 +50,20 @@ static int submit(void *arg, struct background_work *work, bool writes)
 struct background backstage(struct backstage *b)
 {
 	return (struct background) {.submit = submit, .arg = b};
+}
+
+struct job *backstage_trailer(void *arg)
+{
+	struct services *services = ((struct backstage *)arg)->services;
+	struct backstage_job *j;
+
+	if (!services_trails(services))
+		return NULL;
+	j = calloc(1, sizeof(*j));
+	/* It goes with the next. */
+	if (!j)
+		return NULL;
+	j->job.finished = job_finished;
+	j->work = services_trailer(services);
+	return &j->job;
 }

@@ -8,8 +8,12 @@
 
 struct backstage {
 	struct server *server;
+	struct services *services;
 	bool closed; /* the threads end: more is refused with -ECANCELED */
 };
+
+/* What is told after a commit, for workers_opts; arg is the backstage. */
+struct job *backstage_trailer(void *arg);
 
 /* For as long as the backstage is there. */
 struct background backstage(struct backstage *b);

@@ -11,6 +11,8 @@
 #include "daemon/agents.h"
 #include "daemon/daemon.h"
 #include "daemon/model.h"
+#include "daemon/project_files.h"
+#include "daemon/rules.h"
 #include "dialect/nexus/nexus.h"
 #include "io/address_inet.h"
 #include "store/store.h"
@@ -82,6 +84,8 @@ static bool check_row(const struct plan_row *row)
 		snprintf(why.text, sizeof(why.text), "loopback");
 		ok = check_port(&row->address, &why);
 	}
+	if (ok && row->spoken->in_project)
+		ok = project_check(row->project, &why) == 0;
 	printf("would listen  %s %s  %s: %s\n", row->spoken->dialect->name, address,
 	       ok ? "ok" : "NO", why.text);
 	return ok;
@@ -179,6 +183,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 	ok &= check_token("token         ", s->token_file);
 	ok &= check_token("nexus token   ", s->nexus_token_file);
 	ok &= agents_check(s);
+	rules_check(s);
 	if (model_check(s, &why) != 0) {
 		printf("embedding key NO: %s\n", why.text);
 		ok = false;

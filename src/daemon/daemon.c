@@ -13,12 +13,20 @@
 #include "daemon/agents.h"
 #include "daemon/housekeeping.h"
 #include "daemon/model.h"
+#include "daemon/rules.h"
+#include "daemon/project.h"
+#include "daemon/tasks.h"
+#include "dialect/aiwg/aiwg.h"
 #include "dialect/ash/ash.h"
 #include "dialect/koine/koine.h"
 #include "dialect/nexus/nexus.h"
+#include "io/tree.h"
 #include "service/chat.h"
 #include "service/embedding.h"
+#include "service/event.h"
 #include "service/services.h"
+#include "service/automation.h"
+#include "service/task.h"
 #include "wire/context_token.h"
 
 enum {
@@ -26,7 +34,12 @@ enum {
 	/* Before the time of a stop is over turns are cancelled, so that what they have said so
 	 * far still reaches those who wait for it. */
 	LAST_WORDS_MS = 1000,
+	/* Tasks that run may end by themselves for so long. With interrupt_time after it a stop
+	 * stays below the ten seconds after which the original's command line kills. */
+	TASKS_GRACE_MS = 3000,
 };
+
+static const int64_t day_ms = 24 * 3600 * 1000LL;
 
 struct daemon {
 	struct settings *settings;
@@ -43,6 +56,10 @@ struct daemon {
 	struct backstage stage;
 	struct agents agents; /* until they are the chat's */
 	struct timer *last_words;
+	struct projects *projects;
+	struct tree_keeper *keeper;
+	bool server_stopped;
+	bool tasks_stopped;
 	struct ash_settings ash;
 	struct nexus_settings nexus;
 	struct arena arena; /* of what lives as long as the daemon */
@@ -53,11 +70,40 @@ struct daemon {
 _Static_assert(sizeof(((struct daemon *)0)->registries) / sizeof(struct registry *) >= 6,
 	       "a registry for each dialect");
 
+static void check_stopped(const struct daemon *d)
+{
+	if (d->server_stopped && d->tasks_stopped)
+		loop_stop(d->loop);
+}
+
 static void on_stopped(void *arg)
 {
 	struct daemon *d = arg;
 
-	loop_stop(d->loop);
+	d->server_stopped = true;
+	check_stopped(d);
+}
+
+static void on_tasks_stopped(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->tasks_stopped = true;
+	check_stopped(d);
+}
+
+/* A second time, at once. */
+static void stop_tasks(struct daemon *d, bool at_once)
+{
+	unsigned stop_ms = d->server->opts.limits.stop_ms;
+
+	automation_stop(d->services->automation);
+	if (!d->tasks_stopped)
+		tasks_stop(d->services->tasks,
+			   at_once                    ? 0
+			   : stop_ms < TASKS_GRACE_MS ? stop_ms
+						      : TASKS_GRACE_MS,
+			   on_tasks_stopped, d);
 }
 
 static void on_last_words(void *arg)
@@ -78,7 +124,9 @@ static void begin_stop(struct daemon *d)
 		embedding_stop(d->services->embedding);
 		timer_start(d->last_words,
 			    stop_ms > 2 * LAST_WORDS_MS ? stop_ms - LAST_WORDS_MS : stop_ms / 2);
+		aiwg_tell_stopping(d->server);
 	}
+	stop_tasks(d, d->server->stopping);
 	server_stop(d->server);
 }
 
@@ -117,6 +165,9 @@ static int on_reload_asked(void *arg, struct why *why)
 	log_set_level(fresh.log_level);
 	d->server->opts.limits = fresh.limits;
 	d->server->opts.log_messages = fresh.log_messages;
+	events_set_keep(d->services->events, fresh.events_keep_days * day_ms, fresh.events_keep);
+	projects_reload(d->projects);
+	rules_reload(d->settings, d->services);
 	log_info("settings read again", "file=%s", fresh.config[0] ? fresh.config : "none");
 	return 0;
 }
@@ -131,6 +182,19 @@ static void on_hangup(void *arg)
 		(void)on_reload_asked(arg, &why);
 }
 
+/* A name that several dialects have is koine's own: it answers the members of all. */
+static int add_new_methods(struct registry *r, const struct dialect *dialect)
+{
+	for (unsigned i = 0; i < dialect->n_methods; i++) {
+		const struct method *m = &dialect->methods[i];
+		int e = registry_find(r, text_of(m->name)) ? 0 : registry_add(r, m, 1);
+
+		if (e != 0)
+			return e;
+	}
+	return 0;
+}
+
 /* koine's own dialect is the union of all, and what is new. */
 static int add_koine_methods(const struct daemon *d, struct registry *r)
 {
@@ -140,12 +204,17 @@ static int add_koine_methods(const struct daemon *d, struct registry *r)
 		e = registry_add(r, koine_memory_methods, koine_n_memory_methods);
 	if (e == 0)
 		e = registry_add(r, koine_chat_methods, koine_n_chat_methods);
+	if (e == 0)
+		e = registry_add(r, koine_event_methods, koine_n_event_methods);
+	if (e == 0)
+		e = registry_add(r, koine_task_methods, koine_n_task_methods);
+	if (e == 0)
+		e = registry_add(r, koine_automation_methods, koine_n_automation_methods);
 	if (e == 0 && d->settings->debug_methods)
 		e = registry_add(r, koine_debug_methods, koine_n_debug_methods);
 	for (unsigned i = 0; e == 0 && i < n_dialects; i++) {
 		if (dialects[i].dialect != &koine_dialect)
-			e = registry_add(r, dialects[i].dialect->methods,
-					 dialects[i].dialect->n_methods);
+			e = add_new_methods(r, dialects[i].dialect);
 	}
 	return e;
 }
@@ -192,11 +261,14 @@ static void raise_descriptors(void)
 }
 
 /* The dialect's own, for its handlers. */
-static const void *settings_of(const struct daemon *d, const struct dialect *dialect)
+static const void *settings_of(const struct daemon *d, const struct plan_row *row)
 {
+	const struct dialect *dialect = row->spoken->dialect;
+
 	if (dialect == &ash_dialect)
 		return &d->ash;
-	return dialect == &nexus_dialect ? &d->nexus : NULL;
+	return dialect == &nexus_dialect ? (const void *)&d->nexus
+					 : projects_settings(d->projects, row);
 }
 
 static const char *token_of(const struct daemon *d, const struct dialect *dialect)
@@ -233,7 +305,7 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 		.allow_uids = d->settings->allow_uids.list,
 		.n_allow_uids = d->settings->allow_uids.n,
 		.token = token_of(d, dialect),
-		.settings = settings_of(d, dialect),
+		.settings = settings_of(d, row),
 	};
 	struct endpoint *e;
 	int r = 0;
@@ -248,6 +320,8 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 		r = server_listen(d->server, &opts, &e, why);
 	if (r == REFUSE_CONFLICT)
 		r = say_how_without(d, row, why);
+	if (r == 0)
+		projects_listening(d->projects, row, e);
 	return r;
 }
 
@@ -277,7 +351,20 @@ static int open_services(struct daemon *d, struct why *why)
 		why->text[0] = '\0'; /* it has worded what did not happen */
 	d->server->opts.services = d->services;
 	d->server->opts.workers.arg = d->services;
+	d->stage.services = d->services;
 	return r;
+}
+
+static int start_events(struct daemon *d)
+{
+	const struct events_opts opts = {
+		.loop = d->loop,
+		.background = backstage(&d->stage),
+		.keep_ms = d->settings->events_keep_days * day_ms,
+		.keep = d->settings->events_keep,
+	};
+
+	return events_start(d->services, &opts);
 }
 
 static int make_server(struct daemon *d)
@@ -288,7 +375,9 @@ static int make_server(struct daemon *d)
 			    .begin = services_begin,
 			    .commit = services_commit,
 			    .enter = services_enter,
-			    .leave = services_leave},
+			    .leave = services_leave,
+			    .trailer = backstage_trailer,
+			    .trailer_arg = &d->stage},
 		.on_stop_asked = on_stop_asked,
 		.on_reload_asked = on_reload_asked,
 		.on_stopped = on_stopped,
@@ -356,13 +445,24 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 		r = watch_signals(d);
 	if (r == 0)
 		r = timer_new(d->loop, on_last_words, d, &d->last_words);
+	if (r == 0)
+		r = projects_new(plan, &d->projects);
+	if (r == 0)
+		r = projects_check(d->projects, why);
 	for (unsigned i = 0; r == 0 && i < plan->n; i++)
 		r = listen_at(d, &plan->rows[i], why);
 	if (r == 0)
 		r = open_services(d, why);
+	if (r == 0)
+		r = start_events(d);
 	/* Before the threads: it marks in the store what a crash has left. */
 	if (r == 0)
 		r = agents_start(d->settings, &d->agents, &d->stage, d->services, why);
+	/* What escapes a task comes to us. */
+	if (r == 0)
+		r = tree_keeper_new(d->loop, &d->keeper);
+	if (r == 0)
+		r = tasks_begin(d->settings, &d->stage, d->services, d->projects, why);
 	if (r == 0)
 		r = model_start(d->settings, &d->stage, d->services, why);
 	if (r == 0)
@@ -394,9 +494,11 @@ static void hold_signals(void)
 
 static void tear_down(struct daemon *d)
 {
-	/* Turns that nobody waits for any more end here. */
-	if (d->services)
+	/* Turns that nobody waits for any more end here, and what rules have begun. */
+	if (d->services) {
+		rules_end(d->loop, d->services);
 		agents_end_turns(d->loop, d->services);
+	}
 	d->stage.closed = true;
 	/* The server waits for its threads, and they must not wait for a large file. */
 	if (d->services) {
@@ -404,6 +506,7 @@ static void tear_down(struct daemon *d)
 		services_stop(d->services);
 	}
 	server_free(d->server);
+	projects_free(d->projects);
 	hold_signals();
 	housekeeping_free(d->housekeeping);
 	services_close(d->services);
@@ -413,6 +516,7 @@ static void tear_down(struct daemon *d)
 	signal_watch_free(d->hangup);
 	ticker_free(d->watchdog);
 	timer_free(d->last_words);
+	tree_keeper_free(d->keeper);
 	agents_done(&d->agents);
 	/* Turns until the agents' children are reaped. */
 	loop_free(d->loop);
@@ -449,6 +553,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	fflush(stdout);
 	notify_send("READY=1");
 	loop_run(d.loop);
+	projects_stopped(d.projects);
 	log_info("stopped", "pid=%d", (int)getpid());
 	tear_down(&d);
 	return 0;

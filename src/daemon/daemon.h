@@ -13,6 +13,7 @@ struct spoken {
 	const char *variable; /* of the environment, that names its socket; or NULL */
 	const char *place;    /* where its clients look for it; NULL: the runtime folder */
 	const char *address;  /* of one that has a port instead of a socket; or NULL */
+	bool in_project;      /* its socket lies in a project's folder */
 };
 
 extern const struct spoken dialects[];
@@ -24,12 +25,13 @@ const struct spoken *dialect_find(const char *name);
 struct plan_row {
 	const struct spoken *spoken;
 	struct address address;
-	int fd;       /* handed over by the service manager, or -1 */
-	bool runtime; /* lies in the runtime folder, which must be ours */
+	int fd;                 /* handed over by the service manager, or -1 */
+	bool runtime;           /* lies in the runtime folder, which must be ours */
+	char project[PATH_LEN]; /* aiwg: whose folder it is for */
 };
 
 struct plan {
-	struct plan_row rows[LISTENS_MAX + ACTIVATION_MAX];
+	struct plan_row rows[LISTENS_MAX + ACTIVATION_MAX + PROJECTS_MAX];
 	unsigned n;
 };
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "dialect/aiwg/aiwg.h"
 #include "dialect/ash/ash.h"
 #include "dialect/koine/koine.h"
 #include "dialect/nexus/nexus.h"
@@ -12,6 +13,7 @@ const struct spoken dialects[] = {
 	 .variable = "ASH_RPC_SOCKET",
 	 .place = "/run/ash/rpc.sock"},
 	{.dialect = &nexus_dialect, .address = "http:127.0.0.1:8765"},
+	{.dialect = &aiwg_dialect, .socket = ".aiwg/daemon/daemon.sock", .in_project = true},
 };
 
 const unsigned n_dialects = sizeof(dialects) / sizeof(dialects[0]);

@@ -5,53 +5,81 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "service/event.h"
 #include "service/memory.h"
 
 enum { SWEEP_EVERY_MS = 60 * 1000 };
+
+/* Something that is deleted a little at a time: what is left goes to the end of the writer's
+ * queue, and calls come in between. */
+struct sweep {
+	struct job job;
+	struct housekeeping *housekeeping;
+	int (*run)(struct services *s, bool *ret_more);
+	const char *failed; /* what the log says */
+	bool under_way;
+	bool more; /* is left to sweep */
+	int result;
+};
 
 struct housekeeping {
 	struct server *server;
 	struct services *services;
 	struct ticker *ticker;
-	struct job sweep;
+	struct sweep memories;
+	struct sweep events;
 	struct job check;
-	bool sweeping;
-	bool more;  /* is left to sweep */
-	int result; /* of the sweep */
 	struct store_health health;
 };
 
 static void sweep_run(struct job *job, int lane)
 {
-	struct housekeeping *h = list_entry(job, struct housekeeping, sweep);
+	struct sweep *s = list_entry(job, struct sweep, job);
 
 	(void)lane;
-	h->more = false;
-	h->result = memory_sweep(h->services, &h->more);
-	job->keep = h->result == 0;
+	s->more = false;
+	s->result = s->run(s->housekeeping->services, &s->more);
+	job->keep = s->result == 0;
+}
+
+static void sweep_start(struct sweep *s)
+{
+	struct server *server = s->housekeeping->server;
+
+	if (!s->under_way && !server->stopping)
+		s->under_way = server_submit(server, &s->job, WRITER) == 0;
+}
+
+static void sweep_finished(struct job *job, int result)
+{
+	struct sweep *s = list_entry(job, struct sweep, job);
+
+	s->under_way = false;
+	if (result == 0)
+		result = s->result;
+	if (result != 0)
+		log_err(s->failed, "error=%s", strerror(-result));
+	else if (s->more)
+		sweep_start(s);
+}
+
+static void sweep_init(struct housekeeping *h, struct sweep *s,
+		       int (*run)(struct services *s, bool *ret_more), const char *failed)
+{
+	s->job = (struct job) {.run = sweep_run, .finished = sweep_finished};
+	s->housekeeping = h;
+	s->run = run;
+	s->failed = failed;
 }
 
 static void on_tick(void *arg)
 {
 	struct housekeeping *h = arg;
 
-	if (h->sweeping || h->server->stopping || !memory_expires(h->services))
-		return;
-	h->sweeping = server_submit(h->server, &h->sweep, WRITER) == 0;
-}
-
-/* What is left goes to the end of the writer's queue: calls come in between. */
-static void sweep_finished(struct job *job, int result)
-{
-	struct housekeeping *h = list_entry(job, struct housekeeping, sweep);
-
-	h->sweeping = false;
-	if (result == 0)
-		result = h->result;
-	if (result != 0)
-		log_err("expired memories stay", "error=%s", strerror(-result));
-	else if (h->more)
-		on_tick(h);
+	if (memory_expires(h->services))
+		sweep_start(&h->memories);
+	if (event_sweeps(h->services))
+		sweep_start(&h->events);
 }
 
 static void check_run(struct job *job, int lane)
@@ -83,7 +111,8 @@ int housekeeping_start(struct server *server, struct services *services,
 		return -ENOMEM;
 	h->server = server;
 	h->services = services;
-	h->sweep = (struct job) {.run = sweep_run, .finished = sweep_finished};
+	sweep_init(h, &h->memories, memory_sweep, "expired memories stay");
+	sweep_init(h, &h->events, event_sweep, "old events stay");
 	h->check = (struct job) {.run = check_run, .finished = check_finished};
 	r = ticker_new(server->loop, SWEEP_EVERY_MS, on_tick, h, &h->ticker);
 	if (r == 0 && services_need_check(services))

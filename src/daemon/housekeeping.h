@@ -1,6 +1,6 @@
 /*
  * What the daemon does for itself on the workers' threads: forgetting what has
- * expired, once a minute, and looking through the store after a crash.
+ * expired and events that are too old, once a minute, and looking through the store after a crash.
  */
 #pragma once
 

@@ -21,6 +21,8 @@ static const char help[] =
 	"\n"
 	"  --config FILE             settings (default: see koine.conf(5))\n"
 	"  --root DIR                every default path under DIR\n"
+	"  --project DIR             serve this project's tasks, at DIR/.aiwg/daemon/daemon.sock\n"
+	"                            (repeatable)\n"
 	"  --listen DIALECT=ADDRESS  listen there, and only at such places (repeatable);\n"
 	"                            ADDRESS is unix:PATH, http:HOST:PORT or tcp:HOST:PORT\n"
 	"                            (loopback only; port 0 takes a free one)\n"
@@ -36,7 +38,7 @@ static const char help[] =
 	"\n"
 	"Prints 'listening DIALECT ADDRESS' for each place, then 'koined: ready'.\n"
 	"SIGTERM and SIGINT stop it in good order, a second one at once; SIGHUP reads\n"
-	"the settings again. Dialects: koine, ash, nexus.\n"
+	"the settings again. Dialects: koine, ash, nexus, aiwg.\n"
 	"\n"
 	"Exit status: 0 after a stop, 64 usage, 69 cannot listen or cannot use the store,\n"
 	"71 system error, 78 wrong settings.\n";
@@ -44,6 +46,7 @@ static const char help[] =
 enum flag {
 	FLAG_CONFIG = 256,
 	FLAG_ROOT,
+	FLAG_PROJECT,
 	FLAG_LISTEN,
 	FLAG_STORE,
 	FLAG_AGENT,
@@ -60,6 +63,7 @@ static const char short_options[] = "hV";
 static const struct option options[] = {
 	{"config", required_argument, NULL, FLAG_CONFIG},
 	{"root", required_argument, NULL, FLAG_ROOT},
+	{"project", required_argument, NULL, FLAG_PROJECT},
 	{"listen", required_argument, NULL, FLAG_LISTEN},
 	{"store", required_argument, NULL, FLAG_STORE},
 	{"agent", required_argument, NULL, FLAG_AGENT},
@@ -150,6 +154,8 @@ static int apply_flag(struct settings *s, int flag, struct why *why)
 	switch (flag) {
 	case FLAG_ROOT:
 		return set_root(s, optarg, why);
+	case FLAG_PROJECT:
+		return settings_add_project(s, optarg, why);
 	case FLAG_LISTEN:
 		return settings_add_listen(s, optarg, why);
 	case FLAG_SET:

@@ -1,6 +1,7 @@
 #include "daemon/paths.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,4 +92,41 @@ int paths_check_runtime(const char *folder, struct why *why)
 		return refuse(why, REFUSE_FORBIDDEN,
 			      "%s belongs to another user, or others may write to it", folder);
 	return 0;
+}
+
+int paths_folder(const char *path, char out[PATH_LEN], struct why *why)
+{
+	char whole[PATH_MAX];
+	struct stat st;
+
+	if (!realpath(path, whole) || stat(whole, &st) != 0)
+		return refuse(why, REFUSE_NOT_FOUND, "%.100s: %s", path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return refuse(why, REFUSE_PARAMS, "%.100s is not a folder", path);
+	if (strlen(whole) >= PATH_LEN)
+		return refuse(why, REFUSE_PARAMS, "%.100s is too long", path);
+	memcpy(out, whole, strlen(whole) + 1);
+	return 0;
+}
+
+void paths_resolve(const char *path, char out[PATH_LEN])
+{
+	char whole[PATH_MAX];
+	char copy[PATH_LEN];
+	size_t n = strlen(path);
+
+	snprintf(out, PATH_LEN, "%s", path);
+	/* Back from the end to what is there. */
+	while (n > 0 && n < PATH_LEN) {
+		snprintf(copy, sizeof(copy), "%.*s", (int)n, path);
+		if (realpath(copy, whole)) {
+			const char *start = strcmp(whole, "/") == 0 ? "" : whole;
+
+			snprintf(out, PATH_LEN, "%.*s%s", PATH_LEN - 1, start, path + n);
+			return;
+		}
+		do {
+			n--;
+		} while (n > 0 && path[n] != '/');
+	}
 }

@@ -28,3 +28,9 @@ bool paths_usable(const char *path, struct why *why);
  * that another user owns or may write to.
  */
 int paths_check_runtime(const char *folder, struct why *why);
+
+/* The folder without links and dots, as long as it is there; refuses what is no folder. */
+int paths_folder(const char *path, char out[PATH_LEN], struct why *why);
+
+/* The same for one of which the end may not be there yet. */
+void paths_resolve(const char *path, char out[PATH_LEN]);

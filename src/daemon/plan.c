@@ -6,8 +6,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "daemon/daemon.h"
+
+/* ---- whose socket it is, where a project has one ---- */
+
+static bool current_folder(char out[PATH_LEN])
+{
+	char here[PATH_LEN];
+
+	if (!getcwd(here, sizeof(here)))
+		return false;
+	paths_resolve(here, out);
+	return true;
+}
+
+/* One that lies elsewhere is for the project that there is anyway. */
+static int set_project(struct plan_row *row, const struct settings *s, struct why *why)
+{
+	const char *path = row->address.path;
+	const char *socket = row->spoken->socket;
+	size_t n = strlen(path);
+	size_t tail = strlen(socket) + 1;
+	char folder[PATH_LEN];
+
+	if (n > tail && path[n - tail] == '/' && strcmp(path + n - tail + 1, socket) == 0) {
+		snprintf(folder, sizeof(folder), "%.*s", (int)(n - tail), path);
+		paths_resolve(folder, row->project);
+	} else if (s->n_projects > 0) {
+		memcpy(row->project, s->projects[0], sizeof(row->project));
+	} else if (s->root[0]) {
+		paths_resolve(s->root, row->project);
+	} else if (!current_folder(row->project)) {
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot tell the current folder");
+	}
+	return 0;
+}
 
 static int add_row(struct plan *p, const struct spoken *spoken, const char *address,
 		   struct why *why)
@@ -26,6 +62,24 @@ static int add_row(struct plan *p, const struct spoken *spoken, const char *addr
 	return 0;
 }
 
+static int add_in_project(struct plan *p, const struct settings *s, const struct spoken *spoken,
+			  const char *folder, struct why *why)
+{
+	char address[PATH_LEN + 64];
+	struct why inner;
+	int r;
+
+	snprintf(address, sizeof(address), "unix:%s/%s", folder, spoken->socket);
+	for (unsigned i = 0; i < p->n; i++) {
+		if (strcmp(p->rows[i].address.path, address + strlen("unix:")) == 0)
+			return 0;
+	}
+	r = add_row(p, spoken, address, &inner);
+	if (r != 0)
+		return refuse(why, r, "project %.60s: %.120s", folder, inner.text);
+	return set_project(&p->rows[p->n - 1], s, why);
+}
+
 static int find_spoken(const char *name, const struct spoken **ret, struct why *why)
 {
 	*ret = dialect_find(name);
@@ -36,17 +90,22 @@ static int find_spoken(const char *name, const struct spoken **ret, struct why *
 
 /* A socket handed over is named for its dialect, or is koine's. Where it listens,
  * it knows itself. */
-static void add_given(struct plan *p, const struct activation *given)
+static int add_given(struct plan *p, const struct settings *s, const struct activation *given,
+		     struct why *why)
 {
 	for (unsigned i = 0; i < given->n; i++) {
 		const struct spoken *spoken = dialect_find(given->sockets[i].name);
+		struct plan_row *row = &p->rows[p->n++];
 
-		p->rows[p->n++] = (struct plan_row) {
+		*row = (struct plan_row) {
 			.spoken = spoken ? spoken : dialect_find("koine"),
 			.address = {.kind = ADDRESS_UNIX},
 			.fd = given->sockets[i].fd,
 		};
+		if (row->spoken->in_project && set_project(row, s, why) != 0)
+			return REFUSE_UNAVAILABLE;
 	}
+	return 0;
 }
 
 static int add_named(struct plan *p, const struct settings *s, struct why *why)
@@ -56,8 +115,11 @@ static int add_named(struct plan *p, const struct settings *s, struct why *why)
 		const struct spoken *spoken;
 		int r = find_spoken(l->dialect, &spoken, why);
 
-		if (r == 0 && strcmp(l->address, "off") != 0)
+		if (r == 0 && strcmp(l->address, "off") != 0) {
 			r = add_row(p, spoken, l->address, why);
+			if (r == 0 && spoken->in_project)
+				r = set_project(&p->rows[p->n - 1], s, why);
+		}
 		if (r != 0)
 			return r;
 	}
@@ -84,6 +146,31 @@ static int add_port(struct plan *p, const struct settings *s, const struct spoke
 	return r;
 }
 
+/* Under --root there always is one; else where the current folder is one. */
+static int add_current_project(struct plan *p, const struct settings *s,
+			       const struct spoken *spoken, struct why *why)
+{
+	char folder[PATH_LEN];
+	struct stat st;
+
+	if (s->root[0]) {
+		paths_resolve(s->root, folder);
+		return add_in_project(p, s, spoken, folder, why);
+	}
+	if (stat(".aiwg", &st) != 0 || !S_ISDIR(st.st_mode) || !current_folder(folder))
+		return 0;
+	return add_in_project(p, s, spoken, folder, why);
+}
+
+static int add_projects(struct plan *p, const struct settings *s, struct why *why)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < s->n_projects; i++)
+		r = add_in_project(p, s, dialect_find("aiwg"), s->projects[i], why);
+	return r;
+}
+
 /* By variable; under --root; where its clients look; or, where this user cannot
  * go, in the runtime folder. */
 static int add_default(struct plan *p, const struct settings *s, const struct spoken *spoken,
@@ -97,6 +184,8 @@ static int add_default(struct plan *p, const struct settings *s, const struct sp
 
 	if (spoken->address)
 		return add_port(p, s, spoken, why);
+	if (spoken->in_project)
+		return add_current_project(p, s, spoken, why);
 	paths_runtime(folder);
 	if (variable && variable[0]) {
 		snprintf(address, sizeof(address), "unix:%s", variable);
@@ -121,14 +210,16 @@ int plan_make(const struct settings *s, const struct activation *given, struct p
 
 	ret_plan->n = 0;
 	if (given->n > 0) {
-		add_given(ret_plan, given);
-		return 0;
+		r = add_given(ret_plan, s, given, why);
+		return r != 0 ? r : add_projects(ret_plan, s, why);
 	}
 	r = add_named(ret_plan, s, why);
 	for (unsigned i = 0; r == 0 && !s->listen_only && i < n_dialects; i++) {
 		if (!is_named(s, dialects[i].dialect->name))
 			r = add_default(ret_plan, s, &dialects[i], why);
 	}
+	if (r == 0)
+		r = add_projects(ret_plan, s, why);
 	if (r == 0 && ret_plan->n == 0)
 		return refuse(why, REFUSE_PARAMS, "nothing to listen at: every dialect is off");
 	return r;

@@ -61,6 +61,24 @@ static const struct setting table[] = {
 	 "tokens that a conversation may have when it is sent to its agent"},
 	{"chat", "reserve", SET_UNSIGNED, AT(chat_reserve), 0, 100000000,
 	 "of these, kept free for the answer"},
+	{"events", "keep_days", SET_UNSIGNED, AT(events_keep_days), 0, 36500,
+	 "days that an event is kept; 0 for ever"},
+	{"events", "keep", SET_UNSIGNED, AT(events_keep), 0, 1000000000,
+	 "events that are kept; 0 for any number"},
+	{"tasks", "parallel", SET_UNSIGNED, AT(tasks.parallel), 1, 10000,
+	 "tasks that run side by side, in all"},
+	{"tasks", "project_parallel", SET_UNSIGNED, AT(tasks.project_parallel), 1, 10000,
+	 "tasks of one project that do"},
+	{"tasks", "queue", SET_UNSIGNED, AT(tasks.queue), 1, 1000000,
+	 "tasks that wait, in all; more are refused"},
+	{"tasks", "timeout", SET_SECONDS, AT(tasks.timeout_ms), 1, 2592000,
+	 "seconds that one attempt may take"},
+	{"tasks", "output_bytes", SET_SIZE, AT(tasks.output_bytes), 4096, 1LL << 40,
+	 "output of one task in its file, and as much again in the one before"},
+	{"tasks", "keep_days", SET_UNSIGNED, AT(tasks.keep_days), 0, 36500,
+	 "days that a task is kept after its end; 0 for ever"},
+	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
+	 "seconds from SIGTERM to SIGKILL when a task is ended"},
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
 	 "connections in all; more wait"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
@@ -99,8 +117,11 @@ void settings_init(struct settings *s)
 			       "koine. Be brief and exact, and say so when you do not know.",
 		.chat_budget = 8000,
 		.chat_reserve = 2000,
+		.events_keep_days = 7,
+		.events_keep = 100000,
 	};
 	agent_settings_init(&s->agents);
+	task_settings_init(&s->tasks);
 }
 
 /* The words that its users know. */
@@ -160,6 +181,8 @@ static int move_listen(struct settings *s, const char *dialect, const char *addr
 }
 
 static const char agent_section[] = "agent ";
+static const char rule_section[] = "rule ";
+static const char group_section[] = "group ";
 
 static int settings_add_section(struct settings *s, const char *section, struct why *why)
 {
@@ -167,6 +190,10 @@ static int settings_add_section(struct settings *s, const char *section, struct 
 		return 0;
 	if (strncmp(section, agent_section, strlen(agent_section)) == 0)
 		return agent_settings_add(&s->agents, section + strlen(agent_section), why);
+	if (strncmp(section, rule_section, strlen(rule_section)) == 0)
+		return rule_settings_add(&s->rules, section + strlen(rule_section), s->where, why);
+	if (strncmp(section, group_section, strlen(group_section)) == 0)
+		return 0; /* its keys make it */
 	for (size_t i = 0; i < N_SETTINGS; i++) {
 		if (strcmp(table[i].section, section) == 0)
 			return 0;
@@ -182,6 +209,12 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 	if (strncmp(section, agent_section, strlen(agent_section)) == 0)
 		return agent_settings_set(&s->agents, section + strlen(agent_section), key, value,
 					  why);
+	if (strncmp(section, rule_section, strlen(rule_section)) == 0)
+		return rule_settings_set(&s->rules, section + strlen(rule_section), key, value,
+					 s->where[0] ? s->where : "--set", why);
+	if (strncmp(section, group_section, strlen(group_section)) == 0)
+		return group_settings_set(&s->tasks, section + strlen(group_section), key, value,
+					  why);
 	for (size_t i = 0; i < N_SETTINGS; i++) {
 		if (strcmp(table[i].section, section) == 0 && strcmp(table[i].key, key) == 0)
 			return setting_apply(&table[i], s, section, value, why);
@@ -191,24 +224,28 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 	return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%.60s]", key, section);
 }
 
-/* "agent.NAME.KEY": the section is "agent NAME", and a NAME may have dots. */
-static const char *agent_dot(const char *pair, const char *equals)
+/* "agent.NAME.KEY": the section is "agent NAME", and a NAME may have dots. So with groups and rules. */
+static const char *named_dot(const char *pair, const char *equals)
 {
-	static const char prefix[] = "agent.";
+	static const char *const prefixes[] = {"agent.", "group.", "rule."};
 	const char *dot = equals;
 
-	if (strncmp(pair, prefix, strlen(prefix)) != 0)
-		return NULL;
-	while (*dot != '.')
+	while (dot > pair && *dot != '.')
 		dot--;
-	return dot - pair < (ptrdiff_t)strlen(prefix) ? NULL : dot;
+	for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t n = strlen(prefixes[i]);
+
+		if (strncmp(pair, prefixes[i], n) == 0)
+			return dot - pair < (ptrdiff_t)n ? NULL : dot;
+	}
+	return NULL;
 }
 
 int settings_set_pair(struct settings *s, const char *pair, struct why *why)
 {
 	const char *equals = strchr(pair, '=');
-	const char *agent = equals ? agent_dot(pair, equals) : NULL;
-	const char *dot = agent ? agent : strchr(pair, '.');
+	const char *named = equals ? named_dot(pair, equals) : NULL;
+	const char *dot = named ? named : strchr(pair, '.');
 	char section[64];
 	char key[64];
 
@@ -217,7 +254,7 @@ int settings_set_pair(struct settings *s, const char *pair, struct why *why)
 		return refuse(why, REFUSE_PARSE, "--set '%.60s' is not SECTION.KEY=VALUE", pair);
 	snprintf(section, sizeof(section), "%.*s", (int)(dot - pair), pair);
 	snprintf(key, sizeof(key), "%.*s", (int)(equals - dot - 1), dot + 1);
-	if (agent)
+	if (named)
 		section[strcspn(section, ".")] = ' ';
 	return settings_set(s, section, key, equals + 1, why);
 }
@@ -234,6 +271,23 @@ int settings_add_listen(struct settings *s, const char *pair, struct why *why)
 		s->n_listens = 0;
 	s->listen_only = true;
 	return add_listen(s, dialect, equals + 1, why);
+}
+
+int settings_add_project(struct settings *s, const char *folder, struct why *why)
+{
+	char path[PATH_LEN];
+	int r = paths_folder(folder, path, why);
+
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; i < s->n_projects; i++) {
+		if (strcmp(s->projects[i], path) == 0)
+			return 0;
+	}
+	if (s->n_projects == PROJECTS_MAX)
+		return refuse(why, REFUSE_LIMIT, "more than %d projects", PROJECTS_MAX);
+	memcpy(s->projects[s->n_projects++], path, strlen(path) + 1);
+	return 0;
 }
 
 /* ---- the file ---- */
@@ -254,6 +308,11 @@ static int ini_refuse(struct ini_text *t, const char *text)
 	return t->result;
 }
 
+static void say_where(const struct ini_text *t)
+{
+	snprintf(t->settings->where, sizeof(t->settings->where), "%.100s:%u", t->file, t->line);
+}
+
 /* inih tells of keys only: a section without any would pass unseen. */
 static int check_section(struct ini_text *t, size_t len)
 {
@@ -264,6 +323,7 @@ static int check_section(struct ini_text *t, size_t len)
 	if (*t->at != '[' || !end)
 		return 0;
 	snprintf(section, sizeof(section), "%.*s", (int)(end - t->at - 1), t->at + 1);
+	say_where(t);
 	return settings_add_section(t->settings, section, &inner) == 0 ? 0
 								       : ini_refuse(t, inner.text);
 }
@@ -314,6 +374,7 @@ static int ini_setting(void *user, const char *section, const char *key, const c
 
 	if (t->result != 0)
 		return 0;
+	say_where(t);
 	r = settings_set(t->settings, section, key, value, &inner);
 	if (r != 0)
 		ini_refuse(t, inner.text);
@@ -465,6 +526,10 @@ int settings_read_environment(struct settings *s, struct why *why)
 		r = read_env(s, table[i].section, table[i].key, why);
 	if (r == 0)
 		r = agent_settings_read_environment(&s->agents, why);
+	if (r == 0)
+		r = rule_settings_read_environment(&s->rules, why);
+	if (r == 0)
+		r = group_settings_read_environment(&s->tasks, why);
 	if (env_is_on("KOINE_DEBUG") || env_is_on("AIWG_IPC_DEBUG")) {
 		s->log_level = LOG_LEVEL_DEBUG;
 		s->log_messages = true;
@@ -579,4 +644,6 @@ void settings_write(const struct settings *s, FILE *out)
 		setting_write(&table[i], s, out);
 	}
 	agent_settings_write(&s->agents, out);
+	rule_settings_write(&s->rules, out);
+	group_settings_write(&s->tasks, out);
 }

@@ -14,9 +14,11 @@
 #include "call/server.h"
 #include "daemon/agent_settings.h"
 #include "daemon/paths.h"
+#include "daemon/rule_settings.h"
 #include "daemon/setting.h"
+#include "daemon/task_settings.h"
 
-enum { LISTENS_MAX = 32 };
+enum { LISTENS_MAX = 32, PROJECTS_MAX = 32 };
 
 struct listen_setting {
 	char dialect[16];
@@ -49,12 +51,20 @@ struct settings {
 	unsigned chat_budget;            /* tokens */
 	unsigned chat_reserve;
 	struct agent_settings agents;
+	struct rule_settings rules;
+	char where[128]; /* "FILE:LINE" while a file is read; else "" */
+	struct task_settings tasks;
+	unsigned events_keep_days; /* 0: for ever */
+	unsigned events_keep;      /* 0: any number */
 
 	/* From the file and the environment: where a dialect listens instead of
 	 * its default place. From flags (listen_only): all there is. */
 	struct listen_setting listens[LISTENS_MAX];
 	unsigned n_listens;
 	bool listen_only;
+
+	char projects[PROJECTS_MAX][PATH_LEN]; /* --project: absolute, each once */
+	unsigned n_projects;
 };
 
 void settings_init(struct settings *s);
@@ -68,6 +78,9 @@ int settings_set_pair(struct settings *s, const char *pair, struct why *why);
 
 /* --listen DIALECT=ADDRESS: from the first on, only those listen. REFUSE_PARSE likewise. */
 int settings_add_listen(struct settings *s, const char *pair, struct why *why);
+
+/* --project DIR: a folder that is there. */
+int settings_add_project(struct settings *s, const char *folder, struct why *why);
 
 /* Reads INI text; a refusal names file and line. */
 int settings_read_text(struct settings *s, const char *file, const char *text, size_t len,

@@ -1,0 +1,265 @@
+#include "daemon/project_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+enum { NAME_LEN = 64, IMPORTS_MAX = 100 };
+
+/* ---- folders ---- */
+
+static bool is_trusted(const struct stat *st)
+{
+	return st->st_uid == geteuid() || st->st_uid == 0;
+}
+
+/* Below a folder that is open, which is closed. A link is not followed, whoever has put it there:
+ * a project may come from anywhere. */
+static int open_below(int at, const char *name)
+{
+	int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	int r = 0;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		r = -errno;
+	else if (!is_trusted(&st))
+		r = -EPERM;
+	close(at);
+	if (r != 0 && fd >= 0)
+		close(fd);
+	return r != 0 ? r : fd;
+}
+
+/* Where a file is: its folder, open, and its name there. */
+static int open_place(const char *folder, const char *file, const char **ret_name)
+{
+	int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char part[NAME_LEN];
+	size_t n;
+
+	if (fd < 0)
+		return -errno;
+	while (fd >= 0 && file[n = strcspn(file, "/")]) {
+		snprintf(part, sizeof(part), "%.*s", (int)n, file);
+		fd = open_below(fd, part);
+		file += n + 1;
+	}
+	*ret_name = file;
+	return fd;
+}
+
+/* What stands where a folder is, or will be. */
+static int check_folder(int at, const char *folder, const char *name, struct why *why)
+{
+	struct stat st;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT ? 0
+				       : refuse(why, REFUSE_UNAVAILABLE, "project %.100s: %s: %s",
+						folder, name, strerror(errno));
+	if (S_ISLNK(st.st_mode))
+		return refuse(why, REFUSE_FORBIDDEN,
+			      "project %.100s: %s is a symbolic link, and is not followed", folder,
+			      name);
+	if (!S_ISDIR(st.st_mode))
+		return refuse(why, REFUSE_CONFLICT, "project %.100s: %s is not a folder", folder,
+			      name);
+	if (!is_trusted(&st))
+		return refuse(why, REFUSE_FORBIDDEN,
+			      "project %.100s: %s belongs to another user (uid %u)", folder, name,
+			      (unsigned)st.st_uid);
+	return 0;
+}
+
+int project_check(const char *folder, struct why *why)
+{
+	CLEANUP(closep) int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	/* It will be made. */
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0)
+		return refuse(why, REFUSE_UNAVAILABLE, "project %.100s: %s", folder,
+			      strerror(errno));
+	r = check_folder(fd, folder, ".aiwg", why);
+	return r != 0 ? r : check_folder(fd, folder, ".aiwg/daemon", why);
+}
+
+/* ---- files ---- */
+
+static int open_new(int at, const char *name)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+	int fd = openat(at, name, flags, 0600);
+
+	/* Left by one that was killed. */
+	if (fd < 0 && errno == EEXIST && unlinkat(at, name, 0) == 0)
+		fd = openat(at, name, flags, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+int project_file_write(const char *folder, const char *file, struct text text)
+{
+	const char *name;
+	CLEANUP(closep) int at = open_place(folder, file, &name);
+	char fresh[NAME_LEN];
+	int fd, r;
+
+	if (at < 0)
+		return at;
+	snprintf(fresh, sizeof(fresh), "%s.tmp", name);
+	fd = open_new(at, fresh);
+	if (fd < 0)
+		return fd;
+	r = file_write_all(fd, text.data, text.len);
+	close(fd);
+	if (r == 0 && renameat(at, fresh, at, name) != 0)
+		r = -errno;
+	if (r != 0)
+		unlinkat(at, fresh, 0);
+	return r;
+}
+
+static int read_all(int fd, struct buf *out)
+{
+	char part[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	while (out->err == 0 && (n = read(fd, part, sizeof(part))) != 0) {
+		if (n < 0)
+			return -errno;
+		buf_add(out, part, (size_t)n);
+	}
+	return out->err == -EMSGSIZE ? -EFBIG : out->err;
+}
+
+int project_file_read(const char *folder, const char *file, struct buf *out)
+{
+	const char *name;
+	CLEANUP(closep) int at = open_place(folder, file, &name);
+	CLEANUP(closep) int fd = -1;
+
+	if (at < 0)
+		return at;
+	/* O_NONBLOCK: a FIFO there must not hold us. */
+	fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	return fd < 0 ? -errno : read_all(fd, out);
+}
+
+/* Some file systems of the network cannot rename so. */
+static int rename_to_free(int at, const char *from, const char *to)
+{
+	if (renameat2(at, from, at, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (linkat(at, from, at, to, 0) != 0 || unlinkat(at, from, 0) != 0)
+		return -errno;
+	return 0;
+}
+
+int project_file_put_aside(const char *folder, const char *file, const char *suffix)
+{
+	const char *name;
+	CLEANUP(closep) int at = open_place(folder, file, &name);
+	char to[NAME_LEN];
+	int r;
+
+	if (at < 0)
+		return at;
+	snprintf(to, sizeof(to), "%s%s", name, suffix);
+	r = rename_to_free(at, name, to);
+	for (unsigned i = 2; r == -EEXIST && i <= IMPORTS_MAX; i++) {
+		snprintf(to, sizeof(to), "%s%s.%u", name, suffix, i);
+		r = rename_to_free(at, name, to);
+	}
+	return r;
+}
+
+/* ---- whose daemon it is ---- */
+
+int project_pid_write(const char *folder)
+{
+	char text[24];
+	int n = snprintf(text, sizeof(text), "%d", (int)getpid());
+
+	return project_file_write(folder, PROJECT_PID,
+				  (struct text) {.data = text, .len = (size_t)n});
+}
+
+void project_pid_remove(const char *folder)
+{
+	const char *name;
+	CLEANUP(closep) int at = open_place(folder, PROJECT_PID, &name);
+	CLEANUP(buf_donep) struct buf text;
+
+	buf_init(&text, 64);
+	if (at < 0 || project_file_read(folder, PROJECT_PID, &text) != 0)
+		return;
+	buf_add_char(&text, '\0');
+	if (text.err == 0 && atoi(text.data) == (int)getpid())
+		unlinkat(at, name, 0);
+}
+
+/* ---- words ---- */
+
+static void new_line(struct buf *out, unsigned depth)
+{
+	buf_add_char(out, '\n');
+	for (unsigned i = 0; i < depth; i++)
+		buf_add(out, "  ", 2);
+}
+
+/* A whole string, quotes included. */
+static size_t string_len(struct text json, size_t at)
+{
+	size_t n = 1;
+
+	while (at + n < json.len && json.data[at + n] != '"')
+		n += json.data[at + n] == '\\' ? 2 : 1;
+	return at + n < json.len ? n + 1 : json.len - at;
+}
+
+/* From JSON without white space. */
+void project_indent(struct text json, struct buf *out)
+{
+	unsigned depth = 0;
+	size_t n;
+
+	for (size_t i = 0; i < json.len; i += n) {
+		char c = json.data[i];
+		bool begins = c == '{' || c == '[';
+		bool ends = c == '}' || c == ']';
+
+		n = c == '"' ? string_len(json, i) : 1;
+		/* Nothing in it: on one line. */
+		if (begins && i + 1 < json.len && strchr("]}", json.data[i + 1])) {
+			n = 2;
+			begins = false;
+		}
+		if (ends)
+			new_line(out, --depth);
+		buf_add(out, json.data + i, n);
+		if (c == ':')
+			buf_add_char(out, ' ');
+		if (begins)
+			new_line(out, ++depth);
+		else if (c == ',')
+			new_line(out, depth);
+	}
+}

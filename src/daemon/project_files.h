@@ -1,0 +1,43 @@
+/*
+ * Files in a project's folder: those by which the original's command line knows a running daemon
+ * (.aiwg/daemon.pid, .aiwg/daemon/state.json, .aiwg/daemon/heartbeat), and those it has left.
+ *
+ * Each is written beside its place and moved there, so that nobody reads half of one. They are
+ * readable for us only: they hold prompts.
+ *
+ * A project may be somebody else's work: a link there, of a folder or of a file, is never
+ * followed, and folders must be ours or root's.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "base/why.h"
+
+#define PROJECT_PID       ".aiwg/daemon.pid"
+#define PROJECT_STATE     ".aiwg/daemon/state.json"
+#define PROJECT_HEARTBEAT ".aiwg/daemon/heartbeat"
+#define PROJECT_CONFIG    ".aiwg/daemon.json"
+#define PROJECT_TASKS     ".aiwg/daemon/tasks.json"
+
+/* Refuses folders that cannot be trusted, with the project's name; what is not there yet will be
+ * made. */
+int project_check(const char *folder, struct why *why);
+
+/* Any thread. */
+int project_file_write(const char *folder, const char *name, struct text text);
+
+/* -ENOENT when there is none; -EFBIG when it is larger than the buffer may become. */
+int project_file_read(const char *folder, const char *name, struct buf *out);
+
+/* To NAME and the suffix, or where that is taken with a number behind it. */
+int project_file_put_aside(const char *folder, const char *name, const char *suffix);
+
+/* The number of our process; removed only as long as it is that. */
+int project_pid_write(const char *folder);
+void project_pid_remove(const char *folder);
+
+/* JSON as the original writes it into files: two spaces for each level. */
+void project_indent(struct text json, struct buf *out);

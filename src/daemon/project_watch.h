@@ -1,0 +1,18 @@
+/*
+ * What happens in a project by itself: files change, times come. As its daemon.json asks, both
+ * become events for its rules ("watch": file.create, file.modify, file.delete; "schedule":
+ * cron.fired).
+ */
+#pragma once
+
+#include "dialect/aiwg/aiwg.h"
+#include "dialect/aiwg/config.h"
+#include "io/loop.h"
+
+struct project_watch;
+
+/* Config and `shown` outlive it; in `shown` it keeps what status tells. What cannot be watched or
+ * is no time is logged and left out. */
+int project_watch_start(struct loop *l, struct services *s, const struct aiwg_config *config,
+			struct aiwg_project *shown, struct project_watch **ret_watch);
+void project_watch_free(struct project_watch *w); /* accepts NULL */

@@ -1,0 +1,326 @@
+#include "daemon/rule_make.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/setting.h"
+#include "service/schedule.h"
+
+enum { WORDS_MAX = 64, DEBOUNCE_MS = 500 };
+
+struct maker {
+	const struct rule_setting *from;
+	struct arena *arena;
+	struct rule_new *rule;
+	struct why *why;
+};
+
+static const char *get(const struct maker *m, enum rule_key key)
+{
+	const char *value = rule_setting_get(m->from, key);
+
+	return value && value[0] ? value : NULL;
+}
+
+static struct text text_at(const struct maker *m, enum rule_key key)
+{
+	return text_of(get(m, key));
+}
+
+static int bad(const struct maker *m, enum rule_key key, const char *want)
+{
+	return refuse_field(m->why, rule_key_name(key), "%s = %.60s: must be %s",
+			    rule_key_name(key), get(m, key), want);
+}
+
+/* ---- values ---- */
+
+static int take_bool(const struct maker *m, enum rule_key key, bool *ret)
+{
+	const char *value = get(m, key);
+
+	if (!value || setting_parse_bool(value, ret) == 0)
+		return 0;
+	return bad(m, key, "yes or no");
+}
+
+static int take_duration(const struct maker *m, enum rule_key key, int64_t *ret_ms)
+{
+	const char *value = get(m, key);
+
+	if (!value || schedule_parse_duration(text_of(value), ret_ms) == 0)
+		return 0;
+	return bad(m, key, "a time: 90, 10s, 15m, 2h or 1d");
+}
+
+static int take_number(const struct maker *m, enum rule_key key, double *ret)
+{
+	const char *value = get(m, key);
+	const struct value v = {
+		.kind = VALUE_NUMBER, .text = value, .len = value ? (uint32_t)strlen(value) : 0};
+
+	if (!value || (strspn(value, "0123456789.-") == v.len && value_double(&v, ret)))
+		return 0;
+	return bad(m, key, "a number");
+}
+
+static int take_catch_up(const struct maker *m)
+{
+	static const char *const words[] = {"none", "one", "all"};
+	const char *value = get(m, RULE_CATCH_UP);
+
+	for (unsigned i = 0; value && i < 3; i++) {
+		if (strcmp(words[i], value) == 0) {
+			m->rule->catch_up = (enum rule_catch_up)i;
+			return 0;
+		}
+	}
+	return value ? bad(m, RULE_CATCH_UP, "none, one or all") : 0;
+}
+
+/* Separated by spaces. */
+static int take_words(const struct maker *m, enum rule_key key, const struct text **ret_list,
+		      unsigned *ret_n)
+{
+	const char *at = get(m, key);
+	struct text *list = arena_alloc(m->arena, WORDS_MAX * sizeof(list[0]));
+	unsigned n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	while (at && *(at += strspn(at, " \t"))) {
+		size_t len = strcspn(at, " \t");
+
+		if (n == WORDS_MAX)
+			return bad(m, key, "64 words at most");
+		list[n++] = (struct text) {.data = at, .len = len};
+		at += len;
+	}
+	*ret_list = list;
+	*ret_n = n;
+	return 0;
+}
+
+/* "src" is the project's. */
+static int take_paths(const struct maker *m)
+{
+	const char *project = get(m, RULE_PROJECT);
+	int r = take_words(m, RULE_WATCH, &m->rule->paths, &m->rule->n_paths);
+
+	for (unsigned i = 0; r == 0 && project && i < m->rule->n_paths; i++) {
+		struct text *t = (struct text *)&m->rule->paths[i];
+		size_t n = strlen(project);
+		char *joined;
+
+		if (t->data[0] == '/')
+			continue;
+		joined = arena_alloc(m->arena, n + 1 + t->len);
+		if (!joined)
+			return -ENOMEM;
+		memcpy(joined, project, n);
+		joined[n] = '/';
+		memcpy(joined + n + 1, t->data, t->len);
+		*t = (struct text) {.data = joined, .len = n + 1 + t->len};
+	}
+	return r;
+}
+
+/* ---- conditions: FIELD OPERATOR [VALUE] ---- */
+
+static struct text take_word(const char **at)
+{
+	struct text word;
+
+	*at += strspn(*at, " \t");
+	word = (struct text) {.data = *at, .len = strcspn(*at, " \t")};
+	*at += word.len;
+	*at += strspn(*at, " \t");
+	return word;
+}
+
+/* A number, true, false, null; anything else is text, and so is what stands in quotes. */
+static struct value value_of(const char *text)
+{
+	struct value v = {.kind = VALUE_NUMBER, .text = text, .len = (uint32_t)strlen(text)};
+	double d;
+
+	if (strspn(text, "0123456789.-") == v.len && value_double(&v, &d))
+		return v;
+	if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+		return (struct value) {.kind = text[0] == 't' ? VALUE_TRUE : VALUE_FALSE};
+	if (strcmp(text, "null") == 0)
+		return (struct value) {.kind = VALUE_NULL};
+	v.kind = VALUE_STRING;
+	if (v.len >= 2 && text[0] == '"' && text[v.len - 1] == '"') {
+		v.text = text + 1;
+		v.len -= 2;
+	}
+	return v;
+}
+
+static int take_condition(const struct maker *m, enum rule_key key, struct rule_condition *ret)
+{
+	const char *at = get(m, key);
+	struct value *v = arena_alloc(m->arena, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	ret->field = take_word(&at);
+	ret->operator= take_word(&at);
+	if (ret->operator.len == 0)
+		return bad(m, key, "FIELD OPERATOR VALUE");
+	*v = value_of(at);
+	ret->value = at[0] ? v : NULL;
+	/* A regular expression is text, whatever it looks like. */
+	if (text_is(ret->operator, "matches") && v->kind != VALUE_STRING)
+		*v = (struct value) {.kind = VALUE_STRING, .text = at, .len = (uint32_t)strlen(at)};
+	return 0;
+}
+
+static int take_conditions(const struct maker *m)
+{
+	struct rule_condition *list = arena_alloc(m->arena, 9 * sizeof(list[0]));
+	unsigned n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (unsigned i = 0; i < 9; i++) {
+		int r = get(m, RULE_CONDITION + i)
+				? take_condition(m, RULE_CONDITION + i, &list[n++])
+				: 0;
+
+		if (r != 0)
+			return r;
+	}
+	m->rule->conditions = list;
+	m->rule->n_conditions = n;
+	return 0;
+}
+
+/* ---- which trigger and which action ---- */
+
+/* What a key is good for, beside all rules. */
+static const struct {
+	enum rule_key key;
+	int trigger; /* only with this; -1: any */
+	int action;
+} fits[] = {
+	{RULE_ZONE, TRIGGER_CRON, -1},        {RULE_IGNORE, TRIGGER_FILES, -1},
+	{RULE_EXTENSIONS, TRIGGER_FILES, -1}, {RULE_DEBOUNCE, TRIGGER_FILES, -1},
+	{RULE_SOURCE, TRIGGER_EVENT, -1},     {RULE_PATTERN, TRIGGER_EVENT, -1},
+	{RULE_AGENT, -1, ACTION_TASK},        {RULE_RUNNER, -1, ACTION_TASK},
+	{RULE_GROUP, -1, ACTION_TASK},        {RULE_PRIORITY, -1, ACTION_TASK},
+};
+
+static int take_trigger(const struct maker *m)
+{
+	bool event = get(m, RULE_EVENT) || get(m, RULE_SOURCE) || get(m, RULE_PATTERN);
+	int n = !!get(m, RULE_CRON) + !!get(m, RULE_EVERY) + !!get(m, RULE_WATCH) + event;
+
+	if (n != 1)
+		return refuse(m->why, REFUSE_PARAMS,
+			      "one of cron, every, watch and event must say when, not %d of them",
+			      n);
+	m->rule->trigger = get(m, RULE_CRON)    ? TRIGGER_CRON
+			   : get(m, RULE_EVERY) ? TRIGGER_EVERY
+			   : get(m, RULE_WATCH) ? TRIGGER_FILES
+						: TRIGGER_EVENT;
+	if (get(m, RULE_CATCH_UP) && !get(m, RULE_CRON) && !get(m, RULE_EVERY))
+		return refuse(m->why, REFUSE_PARAMS, "catch_up is for cron and every");
+	return 0;
+}
+
+static int take_action(const struct maker *m)
+{
+	int n = !!get(m, RULE_PROMPT) + !!get(m, RULE_COMMAND) + !!get(m, RULE_WEBHOOK) +
+		!!get(m, RULE_NOTIFY);
+
+	if (n != 1)
+		return refuse(m->why, REFUSE_PARAMS,
+			      "one of prompt, command, webhook and notify must say what to do, "
+			      "not %d of them",
+			      n);
+	m->rule->action = get(m, RULE_PROMPT)    ? ACTION_TASK
+			  : get(m, RULE_COMMAND) ? ACTION_COMMAND
+			  : get(m, RULE_WEBHOOK) ? ACTION_WEBHOOK
+						 : ACTION_DESKTOP;
+	return 0;
+}
+
+static int check_fits(const struct maker *m)
+{
+	for (unsigned i = 0; i < sizeof(fits) / sizeof(fits[0]); i++) {
+		if (get(m, fits[i].key) &&
+		    ((fits[i].trigger >= 0 && (int)m->rule->trigger != fits[i].trigger) ||
+		     (fits[i].action >= 0 && (int)m->rule->action != fits[i].action)))
+			return refuse(m->why, REFUSE_PARAMS, "%s does not fit this rule",
+				      rule_key_name(fits[i].key));
+	}
+	return 0;
+}
+
+static int take_values(const struct maker *m)
+{
+	struct rule_new *d = m->rule;
+	bool enabled = true;
+	double debounce = DEBOUNCE_MS;
+	int r = take_bool(m, RULE_ENABLED, &enabled);
+
+	if (r == 0)
+		r = take_bool(m, RULE_APPROVAL, &d->needs_approval);
+	if (r == 0)
+		r = take_duration(m, RULE_EVERY, &d->every_ms);
+	if (r == 0)
+		r = take_duration(m, RULE_COOLDOWN, &d->cooldown_ms);
+	if (r == 0)
+		r = take_number(m, RULE_PRIORITY, &d->priority);
+	if (r == 0)
+		r = take_number(m, RULE_DEBOUNCE, &debounce);
+	if (r == 0 && !(debounce >= 0 && debounce <= 3600000))
+		r = bad(m, RULE_DEBOUNCE, "milliseconds, an hour at most");
+	d->disabled = !enabled;
+	d->debounce_ms = r == 0 ? (int64_t)debounce : 0;
+	return r == 0 ? take_catch_up(m) : r;
+}
+
+int rule_make(const struct rule_setting *from, struct arena *a, struct rule_new *ret_rule,
+	      struct why *why)
+{
+	struct rule_new rule = {.id = text_of(from->name), .where = text_of(from->where)};
+	const struct maker m = {.from = from, .arena = a, .rule = &rule, .why = why};
+	int r;
+
+	rule.project = text_at(&m, RULE_PROJECT);
+	rule.description = text_at(&m, RULE_DESCRIPTION);
+	rule.cron = text_at(&m, RULE_CRON);
+	rule.zone = text_at(&m, RULE_ZONE);
+	rule.type = text_at(&m, RULE_EVENT);
+	rule.source = text_at(&m, RULE_SOURCE);
+	rule.pattern = text_at(&m, RULE_PATTERN);
+	rule.prompt = text_at(&m, RULE_PROMPT);
+	rule.agent = text_at(&m, RULE_AGENT);
+	rule.runner = text_at(&m, RULE_RUNNER);
+	rule.group = text_at(&m, RULE_GROUP);
+	rule.command = text_at(&m, RULE_COMMAND);
+	rule.url = text_at(&m, RULE_WEBHOOK);
+	rule.message = text_at(&m, RULE_NOTIFY);
+	r = take_trigger(&m);
+	if (r == 0)
+		r = take_action(&m);
+	if (r == 0)
+		r = check_fits(&m);
+	if (r == 0)
+		r = take_values(&m);
+	if (r == 0)
+		r = take_conditions(&m);
+	if (r == 0)
+		r = take_paths(&m);
+	if (r == 0)
+		r = take_words(&m, RULE_IGNORE, &rule.ignore, &rule.n_ignore);
+	if (r == 0)
+		r = take_words(&m, RULE_EXTENSIONS, &rule.extensions, &rule.n_extensions);
+	if (r == 0)
+		*ret_rule = rule;
+	return r;
+}

@@ -1,0 +1,11 @@
+/* A rule of the settings as the service takes it. */
+#pragma once
+
+#include "base/arena.h"
+#include "daemon/rule_settings.h"
+#include "service/automation.h"
+
+/* Texts point into the setting or the arena. Refuses what cannot be told from the text alone: two
+ * triggers, a value that is no number, a key that does not fit. */
+int rule_make(const struct rule_setting *from, struct arena *a, struct rule_new *ret_rule,
+	      struct why *why);

@@ -1,0 +1,153 @@
+#include "daemon/rules.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/rule_make.h"
+#include "service/automation.h"
+#include "wire/json.h"
+
+enum {
+	JSON_MAX = 8 << 20,
+	ARENA_MAX = 4 << 20,
+	END_MS = 5000, /* what a commit may take */
+	STEP_MS = 20,
+};
+
+/* ---- what the service asks for ---- */
+
+static int to_json(struct arena *a, const struct value *v, struct text *ret_text)
+{
+	struct buf out;
+	struct json j;
+	char *copy;
+	int r;
+
+	buf_init(&out, JSON_MAX);
+	j = json_writer(&out);
+	json_value(&j, v);
+	r = out.err;
+	copy = r == 0 ? arena_copy(a, out.data, out.len) : NULL;
+	if (r == 0 && !copy)
+		r = -ENOMEM;
+	if (r == 0)
+		*ret_text = (struct text) {.data = copy, .len = out.len};
+	buf_done(&out);
+	return r;
+}
+
+static int64_t clock_offset_ms;
+
+static int64_t shifted_now(void *arg)
+{
+	(void)arg;
+	return clock_utc_ms() + clock_offset_ms;
+}
+
+/* For tests of what a clock does: only where debug methods are. */
+static bool is_clock_shifted(const struct settings *s)
+{
+	const char *by = getenv("KOINE_TEST_CLOCK_OFFSET_MS");
+
+	clock_offset_ms = s->debug_methods && by ? strtoll(by, NULL, 10) : 0;
+	return clock_offset_ms != 0;
+}
+
+/* ---- all of them ---- */
+
+static void left_out(const struct rule_setting *from, int r, const struct why *why)
+{
+	log_warn("rule left out", "why=\"%s: rule '%s': %s\"", from->where, from->name,
+		 r > 0 ? why->text : strerror(-r));
+}
+
+static int set_rules(const struct settings *s, struct services *services)
+{
+	struct rule_new rules[RULE_SETTINGS_MAX];
+	struct arena a;
+	unsigned n = 0;
+	int r;
+
+	arena_init(&a, ARENA_MAX);
+	for (unsigned i = 0; i < s->rules.n; i++) {
+		struct why why = {.text = ""};
+
+		r = rule_make(&s->rules.list[i], &a, &rules[n], &why);
+		if (r == 0)
+			n++;
+		else
+			left_out(&s->rules.list[i], r, &why);
+	}
+	r = automation_set_rules(services, (struct text) {NULL, 0}, rules, n, NULL, NULL);
+	arena_done(&a);
+	return r;
+}
+
+int rules_start(const struct settings *s, struct backstage *stage, struct services *services,
+		struct why *why)
+{
+	const struct automation_opts opts = {
+		.loop = stage->server->loop,
+		.background = backstage(stage),
+		.now_ms = is_clock_shifted(s) ? shifted_now : NULL,
+		.to_json = to_json,
+	};
+	int r = automation_start(services, &opts, why);
+
+	return r == 0 ? set_rules(s, services) : r;
+}
+
+void rules_reload(const struct settings *s, struct services *services)
+{
+	int r = set_rules(s, services);
+
+	if (r != 0)
+		log_err("rules not read again", "error=%s", strerror(-r));
+}
+
+void rules_end(struct loop *l, struct services *services)
+{
+	uint64_t end = clock_steady_ms() + END_MS;
+
+	automation_stop(services->automation);
+	while (!automation_idle(services->automation) && clock_steady_ms() < end) {
+		struct pollfd p = {.fd = loop_fd(l), .events = POLLIN};
+		int wait;
+
+		loop_step(l);
+		wait = loop_timeout_ms(l);
+		poll(&p, 1, wait < 0 || wait > STEP_MS ? STEP_MS : wait);
+	}
+}
+
+/* ---- --check ---- */
+
+void rules_check(const struct settings *s)
+{
+	static const char *const triggers[] = {"cron", "every", "watch", "event"};
+	struct arena a;
+
+	for (unsigned i = 0; i < s->rules.n; i++) {
+		const struct rule_setting *from = &s->rules.list[i];
+		struct rule_new rule;
+		struct why why = {.text = ""};
+		int r;
+
+		arena_init(&a, ARENA_MAX);
+		r = rule_make(from, &a, &rule, &why);
+		if (r == 0)
+			r = automation_check_rule(&rule, &why);
+		if (r == 0)
+			printf("would act     %s (%s)  ok%s\n", from->name, triggers[rule.trigger],
+			       rule.disabled ? ", switched off" : "");
+		else
+			printf("would act     %s  NO: %s: %s\n", from->name, from->where,
+			       r > 0 ? why.text : strerror(-r));
+		arena_done(&a);
+	}
+}

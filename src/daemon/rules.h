@@ -1,0 +1,20 @@
+/* The rules that the settings name, and the service that acts by them. */
+#pragma once
+
+#include "daemon/backstage.h"
+#include "daemon/settings.h"
+#include "service/services.h"
+
+/* After the tasks were started. A rule that cannot be is told in the log and left out. */
+int rules_start(const struct settings *s, struct backstage *stage, struct services *services,
+		struct why *why);
+
+/* The settings were read again. */
+void rules_reload(const struct settings *s, struct services *services);
+
+/* Fires nothing any more, and turns the loop until what was begun is in the store, for a few seconds at
+ * most. */
+void rules_end(struct loop *l, struct services *services);
+
+/* Prints what each would do and what is wrong with it. None keeps koined from starting. */
+void rules_check(const struct settings *s);
