@@ -12,7 +12,9 @@
 #include <sysexits.h>
 
 #include "cli/chat_options.h"
+#include "cli/event_options.h"
 #include "cli/memory_options.h"
+#include "cli/task_options.h"
 
 /* Beside those of sysexits.h: the server was reached and said no. */
 enum { EXIT_ERROR_ANSWER = 1 };
@@ -34,6 +36,8 @@ struct cli_options {
 	bool version;
 	struct memory_options memory;
 	struct chat_options chat;
+	struct event_options events;
+	struct task_options task;
 };
 
 struct command;
@@ -131,6 +135,9 @@ void format_time(const struct koine_value *v, char shown[TIME_SHOWN]);
 /* On one line, without a space. */
 void print_json_compact(FILE *out, const struct koine_value *v);
 
+/* The same of an object, without that member. */
+void print_json_without(FILE *out, const struct koine_value *v, const char *without);
+
 /* Indented; in colour if asked for. */
 void print_json_pretty(FILE *out, const struct koine_value *v, bool color);
 
@@ -141,6 +148,8 @@ void print_result(const struct cli *cli, const struct koine_value *v);
 
 struct table;
 
+enum cell_color { CELL_PLAIN, CELL_RED, CELL_GREEN, CELL_YELLOW, CELL_BLUE, CELL_GREY };
+
 /* Columns whose letter in `align` is 'r' stand at the right, and 'n' marks those that may be
  * narrowed. Errors stick and show in table_print. */
 struct table *table_new(const char *align);
@@ -148,6 +157,8 @@ void table_free(struct table *t);
 void table_freep(struct table **t);
 void table_cell(struct table *t, const char *text, size_t len);
 void table_cell_str(struct table *t, const char *text);
+/* Coloured, if the table is printed so. */
+void table_cell_color(struct table *t, const char *text, size_t len, enum cell_color color);
 /* Makes the last column as narrow as it must be for so many columns in all, and where that is
  * not enough, the ones marked so. */
 void table_fit(struct table *t, size_t columns);
@@ -155,8 +166,11 @@ void table_fit(struct table *t, size_t columns);
 void table_cell_value(struct table *t, const struct koine_value *v);
 /* As format_time has it. */
 void table_cell_time(struct table *t, const struct koine_value *v);
-/* Rows fill from left to right. 0, or EX_SOFTWARE when memory ran out. */
-int table_print(struct table *t, FILE *out, bool bold_first_row);
+/* Rows fill from left to right; in colour the first is bold. 0, or EX_SOFTWARE when memory ran
+ * out. */
+int table_print(struct table *t, FILE *out, bool color);
+/* What begins that colour on a terminal. */
+const char *color_begin(enum cell_color color);
 
 /* ---- nearest.c ---- */
 

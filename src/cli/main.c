@@ -7,7 +7,9 @@
 
 #include "cli/chat.h"
 #include "cli/cli.h"
+#include "cli/events.h"
 #include "cli/memory.h"
+#include "cli/task.h"
 
 static int cmd_help(struct cli *cli);
 
@@ -69,6 +71,19 @@ const struct command commands[] = {
 	 "Whose memories: --user and --chat, else ASH_USER_ID and ASH_CHAT_ID; with neither,\n"
 	 "everybody's. ASH_CONTEXT_TOKEN is sent along when it is set.\n",
 	 NULL, memory_commands, memory_options},
+	{"events", "", "show what has happened, and with -f what happens",
+	 "Without --since the newest are shown. With -f a daemon that goes away is waited for, "
+	 "and\n"
+	 "the log is read on from where it was. With --json every event is an object on a line\n"
+	 "of its own, and {\"gone\":N} stands for those that are not kept any more.\n",
+	 cmd_events, NULL, event_options},
+	{"task", "COMMAND [ARGUMENT]...", "give agents things to do, and see how they go",
+	 "A task belongs to a project: that of --project, else the nearest folder above this one\n"
+	 "that has .aiwg in it, else none.\n",
+	 NULL, task_commands, task_options},
+	{"automation", "COMMAND [ARGUMENT]...", "rules: what happens when", NULL, NULL,
+	 automation_commands, automation_options},
+	{"daemon", "COMMAND", "see how the daemon is, or stop it", NULL, NULL, daemon_commands},
 	{"backup", "FILE", "copy the daemon's store into a new file while it is in use",
 	 "The daemon writes the file, as its own user; one that exists is left alone.\n",
 	 cmd_backup},
@@ -79,7 +94,7 @@ const struct command commands[] = {
 static const char exit_codes[] =
 	"Exit codes (those of sysexits.h, but for 1 and 130):\n"
 	"   0  done\n"
-	"   1  the server answered with an error, or has no such method or memory\n"
+	"   1  the server answered with an error, or has no such method or memory; a task failed\n"
 	"  64  wrong usage\n"
 	"  65  a parameter, a line or a text is not what it must be, or not fit to be sent\n"
 	"  66  a file or stdin cannot be read\n"
@@ -90,7 +105,8 @@ static const char exit_codes[] =
 	"  75  no answer in time; trying later may help\n"
 	"  76  what came back is no JSON-RPC, or too large, or HTTP refused the call\n"
 	"  77  the server does not let you in (HTTP 401 or 403)\n"
-	" 130  the answer was cancelled\n";
+	" 130  the answer, or the task, was cancelled\n"
+	"What waits for a task exits as its program did.\n";
 
 static void print_help(FILE *out)
 {

@@ -177,6 +177,28 @@ static void write_value(struct printer *p, const struct koine_value *v)
 	end_color(p);
 }
 
+void print_json_without(FILE *out, const struct koine_value *v, const char *without)
+{
+	struct printer p = {.out = out};
+	const struct koine_value *child = koine_value_first(v);
+	bool any = false;
+
+	fputc('{', out);
+	for (; child; child = koine_value_next(child)) {
+		size_t len;
+		const char *key = koine_value_key(child, &len);
+
+		if (!key || (len == strlen(without) && memcmp(key, without, len) == 0))
+			continue;
+		if (any)
+			fputc(',', out);
+		write_key(&p, key, len);
+		write_value(&p, child);
+		any = true;
+	}
+	fputs("}\n", out);
+}
+
 void print_json_compact(FILE *out, const struct koine_value *v)
 {
 	struct printer p = {.out = out};

@@ -41,13 +41,26 @@ void table_freep(struct table **t)
 	table_free(*t);
 }
 
-/* A cell is one line, and must not steer the terminal. */
-void table_cell(struct table *t, const char *text, size_t len)
+const char *color_begin(enum cell_color color)
+{
+	static const char *const begins[] = {
+		[CELL_PLAIN] = "",          [CELL_RED] = "\033[31m",  [CELL_GREEN] = "\033[32m",
+		[CELL_YELLOW] = "\033[33m", [CELL_BLUE] = "\033[36m", [CELL_GREY] = "\033[90m",
+	};
+
+	return begins[color];
+}
+
+/* A cell is one line, and must not steer the terminal. Its colour stands before it: no text has
+ * such a byte by then. */
+void table_cell_color(struct table *t, const char *text, size_t len, enum cell_color color)
 {
 	size_t column = t->n_cells++ % strlen(t->align);
 	size_t width = 0;
 	struct glyph g;
 
+	if (color != CELL_PLAIN)
+		buf_add_char(&t->text, (char)color);
 	for (size_t i = 0; i < len; i += g.used) {
 		glyph_read(&g, text + i, text + len);
 		buf_add(&t->text, g.shown, g.len);
@@ -56,6 +69,11 @@ void table_cell(struct table *t, const char *text, size_t len)
 	buf_add_char(&t->text, '\0');
 	if (width > t->widths[column])
 		t->widths[column] = width;
+}
+
+void table_cell(struct table *t, const char *text, size_t len)
+{
+	table_cell_color(t, text, len, CELL_PLAIN);
 }
 
 void table_cell_str(struct table *t, const char *text)
@@ -149,7 +167,18 @@ static void print_cell(const struct table *t, FILE *out, const char *cell, size_
 		pad(out, t->widths[column] - width);
 }
 
-int table_print(struct table *t, FILE *out, bool bold_first_row)
+/* Takes the colour off the cell. */
+static enum cell_color take_color(const char **cell)
+{
+	unsigned char first = (unsigned char)**cell;
+
+	if (first == 0 || first > CELL_GREY)
+		return CELL_PLAIN;
+	++*cell;
+	return (enum cell_color)first;
+}
+
+int table_print(struct table *t, FILE *out, bool color)
 {
 	const char *cell = t->text.data;
 	size_t column = 0;
@@ -160,12 +189,13 @@ int table_print(struct table *t, FILE *out, bool bold_first_row)
 	}
 	narrow(t);
 	for (size_t i = 0; i < t->n_cells; i++, cell += strlen(cell) + 1) {
-		bool bold = bold_first_row && i == column;
+		enum cell_color own = take_color(&cell);
+		const char *begin = i == column ? "\033[1m" : color_begin(own);
 		bool is_last = t->align[column + 1] == '\0';
 
-		fputs(bold ? "\033[1m" : "", out);
+		fputs(color ? begin : "", out);
 		print_cell(t, out, cell, column);
-		fputs(bold ? "\033[0m" : "", out);
+		fputs(color && begin[0] ? "\033[0m" : "", out);
 		fputs(is_last ? "\n" : "  ", out);
 		column = is_last ? 0 : column + 1;
 	}
