@@ -67,7 +67,7 @@ def written(folder, text):
     """Whether the store, as a kill would leave it, has a message of that text."""
     with Folder() as g:
         for name in os.listdir(folder.path):
-            if name.startswith("koine.db"):
+            if name.startswith("koine.db") and os.path.isfile(folder(name)):
                 shutil.copy(folder(name), g(name))
         db = sqlite3.connect(g("koine.db"))
         try:

@@ -13,7 +13,7 @@ def page(*names):
 
 
 def dialect_pages():
-    return "".join(page("doc", "dialects", name + ".md") for name in ("koine", "ash", "nexus"))
+    return "".join(page("doc", "dialects", name + ".md") for name in ("koine", "ash", "nexus", "aiwg"))
 
 
 def output(*argv):

@@ -186,7 +186,8 @@ def test_check_says_whether_it_can_and_changes_nothing():
         same(run_koined("--check", "--set", "limits.batch=x").returncode, CONFIG, "exit status")
         done = run_koined("--root", folder("new"), "--check",
                           env={"KOINE_LISTEN_ASH": "unix:" + folder("a.sock"),
-                               "KOINE_LISTEN_KOINE": "off", "KOINE_LISTEN_NEXUS": "off"})
+                               "KOINE_LISTEN_KOINE": "off", "KOINE_LISTEN_NEXUS": "off",
+                               "KOINE_LISTEN_AIWG": "off"})
         same(re.findall(rb"would listen +(\S+ \S+)", done.stdout),
              [b"ash unix:" + folder("a.sock").encode()], "where it would listen")
         for path in ("koine.sock.new", "new/folder/koine.sock"):
@@ -247,8 +248,9 @@ def test_check_prints_where_everything_listens_as_the_file_has_it():
         done = run_koined("--root", folder("r"), "--check", "--set", "listen.ash=off")
         text = done.stdout.decode()
         listens = re.search(r"^\[listen\]\n((?:.+\n)*)", text, re.M).group(1)
-        same(listens, "koine = unix:%s\nash = off\nnexus = http:127.0.0.1:0\n"
-             % folder("r", "koine.sock"), "[listen]")
+        same(listens, "koine = unix:%s\nash = off\nnexus = http:127.0.0.1:0\naiwg = unix:%s\n"
+             % (folder("r", "koine.sock"), folder("r", ".aiwg", "daemon", "daemon.sock")),
+             "[listen]")
         same(re.findall(r"^\w+=.*", text, re.M), [], "lines without blanks")
         conf = write(folder("again.conf"), text[text.index("[listen]"):text.rindex("\nkoined: ")])
         again = run_koined("--config", conf, "--check", "--store", "sqlite:" + folder("a.db"))

@@ -98,7 +98,9 @@ def test_only_the_store_is_left_behind_after_a_stop():
         with Daemon(root=folder.path):
             check(os.path.exists(folder("koine.sock")), "no socket")
         same(sorted(n for n in os.listdir(folder.path) if not n.startswith("log.")),
-             ["koine.db", "koine.db.lock"], "left behind")
+             [".aiwg", "koine.db", "koine.db.lock", "koine.db.tasks"], "left behind")
+        same(sorted(os.listdir(folder(".aiwg", "daemon"))), ["heartbeat", "state.json"],
+             "left in the project")
 
 
 def refused_there(folder, path, words=b""):

@@ -306,6 +306,21 @@ static void more_environment_joins_ours(void **state)
 	expect_text(&f->out, "ours,x\n");
 }
 
+static void of_one_name_the_last_counts(void **state)
+{
+	static const char *const env[] = {"A=1", "B=2", "A=3", "C=4", NULL};
+	static const char *const more[] = {"PATH=/nowhere",      "B=5", "D=6", "B=7",
+					   "PATH=/usr/bin:/bin", NULL};
+	struct fixture *f = *state;
+
+	f->opts.env = env;
+	f->opts.more_env = more;
+	f->argv[0] = "env";
+	assert_int_equal(start(f), 0);
+	loop_run(f->loop);
+	expect_text(&f->out, "A=3\nC=4\nD=6\nB=7\nPATH=/usr/bin:/bin\n");
+}
+
 static void make_program(const char *file, const char *text)
 {
 	int fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
@@ -760,6 +775,7 @@ int main(void)
 		TEST(environment_and_directory_are_its_own),
 		TEST(more_environment_replaces_and_adds),
 		TEST(more_environment_joins_ours),
+		TEST(of_one_name_the_last_counts),
 		TEST(script_without_first_line_runs_in_a_shell),
 		TEST(argument_that_is_too_long_is_told_as_such),
 		TEST(closed_directory_is_forbidden),

@@ -36,6 +36,20 @@ static const char *read_as(const struct jsonrpc_rules *rules, const char *text)
 
 #define READ(rules, text, expected) assert_string_equal(read_as(rules, text), expected)
 
+static void loose_params_that_are_no_object_are_none(void **state)
+{
+	static const struct jsonrpc_rules loose = {.flags = JSONRPC_PARAMS_LOOSE};
+
+	(void)state;
+	READ(&loose, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":{\"x\":1},\"id\":1}",
+	     "a|{\"x\":1}|1|answered");
+	READ(&loose, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":[1],\"id\":1}",
+	     "a|none|1|answered");
+	READ(&loose, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":\"x\",\"id\":1}",
+	     "a|none|1|answered");
+	READ(&loose, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":5}", "a|none|none|silent");
+}
+
 static void reads_requests_with_ids_of_every_kind(void **state)
 {
 	(void)state;
@@ -289,6 +303,7 @@ static void requests_and_notifications_are_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loose_params_that_are_no_object_are_none),
 		cmocka_unit_test(reads_requests_with_ids_of_every_kind),
 		cmocka_unit_test(the_last_of_equal_members_wins),
 		cmocka_unit_test(without_id_it_is_a_notification),

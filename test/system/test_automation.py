@@ -1,0 +1,205 @@
+"""Rules of the settings in a real daemon: once an occurrence whatever restarts, files, events."""
+import json
+import os
+import signal
+import time
+from datetime import datetime, timezone
+
+from harness import Daemon, Folder, check, main, request, run_koined, same, wait_until
+
+
+def settings(folder, text):
+    path = folder("koine.conf")
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+def shifted(to):
+    """The offset at which the daemon's clock shows that time now."""
+    return int((to.timestamp() - time.time()) * 1000)
+
+
+def at(text):
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+
+
+def prompts(d):
+    with d.connect() as c:
+        return sorted(t["prompt"] for t in c.call("task.list", {"limit": 1000}))
+
+
+def rules(d):
+    with d.connect() as c:
+        return {r["rule"]: r for r in c.call("automation.rules")["rules"]}
+
+
+def daemon(folder, config, offset_ms, **opts):
+    # No agent of the machine's own shall answer.
+    env = {"KOINE_TEST_CLOCK_OFFSET_MS": str(offset_ms), "PATH": "/usr/bin:/bin"}
+    return Daemon("--config", config, root=folder.path, env=env, **opts)
+
+
+def sleep_until(moment):
+    while time.time() < moment:
+        time.sleep(min(0.001, max(0.0, moment - time.time())))
+
+
+def test_a_restart_around_the_minute_fires_once():
+    with Folder() as folder:
+        config = settings(folder, "[rule tick]\ncron=* * * * *\nprompt=at {{payload.time}}\n")
+        minute = at("2026-06-01T12:00:00")
+        want = []
+        with daemon(folder, config, shifted(minute) - 10 * 1000) as d:
+            wait_until(lambda: "tick" in rules(d), "the rule")
+        for i, late in enumerate((-0.02, 0.0, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06)):
+            moment = at("2026-06-01T12:%02d:00" % (i + 1))
+            want.append("at 2026-06-01T12:%02d:00.000Z" % (i + 1))
+            offset = shifted(moment) - 1500
+            full = moment.timestamp() - offset / 1000
+            with daemon(folder, config, offset) as d:
+                sleep_until(full + late)
+            with daemon(folder, config, offset) as d:
+                wait_until(lambda: len(prompts(d)) >= len(want), "occurrence %s" % moment)
+            with daemon(folder, config, offset) as d:
+                wait_until(lambda: rules(d)["tick"]["next_at"], "the rule")
+                same(prompts(d), want, "tasks")
+
+
+def test_killed_around_the_minute_it_never_fires_twice():
+    with Folder() as folder:
+        config = settings(folder, "[rule tick]\ncron=* * * * *\nprompt=at {{payload.time}}\n")
+        for i, late in enumerate((0.0, 0.005, 0.02, 0.08)):
+            offset = shifted(at("2026-06-01T12:%02d:00" % (i + 1))) - 1500
+            full = at("2026-06-01T12:%02d:00" % (i + 1)).timestamp() - offset / 1000
+            with daemon(folder, config, offset, exit_status=-9) as d:
+                sleep_until(full + late)
+                d.signal(signal.SIGKILL)
+                d.wait_exit()
+        with daemon(folder, config, offset) as d:
+            wait_until(lambda: rules(d)["tick"]["next_at"], "the rule")
+            got = prompts(d)
+            same(len(got), len(set(got)), "tasks, each once")
+
+
+def test_once_when_summer_begins_and_when_it_ends():
+    cases = (("2026-03-29T01:00:00", "the first moment after the gap"),
+             ("2026-10-25T00:30:00", "the first of the two"))
+    for moment, what in cases:
+        with Folder() as folder:
+            config = settings(folder, "[rule nightly]\ncron=30 2 * * *\nzone=Europe/Berlin\n"
+                              "prompt=at {{payload.time}}\n")
+            want = ["at %s.000Z" % moment]
+            offset = shifted(at(moment)) - 1500
+            with daemon(folder, config, offset) as d:
+                wait_until(lambda: prompts(d) == want, what)
+            # The same hour again, as the clock shows it.
+            with daemon(folder, config, offset + 3600 * 1000 - 3000) as d:
+                wait_until(lambda: rules(d)["nightly"]["next_at"], "the rule")
+                start = time.time()
+                wait_until(lambda: time.time() > start + 3, "the hour to pass")
+                same(prompts(d), want, what)
+
+
+def test_a_rule_that_cannot_be_is_told_and_the_others_act():
+    with Folder() as folder:
+        said = folder("said")
+        config = settings(folder, "\n".join((
+            "[rule good]", "event=memory.*", "command=echo $KOINE_EVENT_TYPE >> %s" % said,
+            "[rule broken]", "event=x", "condition1=payload.a like b", "prompt=x",
+            "[rule twice]", "event=x", "cron=@daily", "prompt=x",
+            "[rule late]", "cron=61 * * * *", "prompt=x", "")))
+        shown = run_koined("--check", "--config", config, "--root", folder.path).stdout.decode()
+        for line in ("would act     good (event)  ok",
+                     "would act     broken  NO: %s:4: unknown operator 'like'" % config,
+                     "would act     twice  NO: %s:8: one of cron" % config,
+                     "would act     late  NO: %s:12: cron: minute '61'" % config,
+                     "koined: can start"):
+            check(line in shown, "no '%s' in %s", line, shown)
+        with Daemon("--config", config, root=folder.path,
+                    announced=["rule 'broken': unknown operator", "rule 'twice': one of cron",
+                               "rule 'late': cron: minute '61'"]) as d:
+            wait_until(lambda: list(rules(d)) == ["good"], "the good rule")
+            with d.connect() as c:
+                c.call("memory.add", {"content": "something"})
+            wait_until(lambda: os.path.exists(said) and open(said).read() == "memory.added\n",
+                       "the command")
+
+
+def test_unknown_keys_are_slips():
+    with Folder() as folder:
+        config = settings(folder, "[rule x]\nevents=x\n")
+        done = run_koined("--check", "--config", config, "--root", folder.path)
+        check(done.returncode != 0, "it would start")
+        check(b"koine.conf:2: unknown setting 'events' in [rule x]" in done.stderr + done.stdout,
+              "%r", done.stderr)
+
+
+def test_files_a_folder_that_goes_and_comes_back():
+    with Folder() as folder:
+        watched = folder("src")
+        os.mkdir(watched)
+        config = settings(folder, "[rule files]\nwatch=%s\nextensions=.c\ndebounce=20\n"
+                          "prompt={{payload.event_type}} {{payload.path}}\n" % watched)
+
+        def write(name):
+            with open(os.path.join(watched, name), "w") as f:
+                f.write("x")
+        with Daemon("--config", config, root=folder.path, env={"PATH": "/usr/bin:/bin"},
+                    announced=["rule suspended"]) as d:
+            wait_until(lambda: b"rules ready" in d.log(), "the rule")
+            write("a.c")
+            wait_until(lambda: prompts(d) == ["create %s/a.c" % watched], "a file that is written")
+            os.unlink(os.path.join(watched, "a.c"))
+            wait_until(lambda: "delete %s/a.c" % watched in prompts(d), "a file that is gone")
+            os.rmdir(watched)
+            wait_until(lambda: b"rule suspended" in d.log(), "word of it")
+            os.mkdir(watched)
+            wait_until(lambda: b"rule goes on" in d.log(), "the folder")
+            write("b.c")
+            wait_until(lambda: "create %s/b.c" % watched in prompts(d), "another file")
+            same(len(prompts(d)), 3, "tasks")
+
+
+def test_settings_are_read_again():
+    with Folder() as folder:
+        config = settings(folder, "[rule a]\nevent=x\nprompt=x\n")
+        with Daemon("--config", config, root=folder.path) as d:
+            wait_until(lambda: list(rules(d)) == ["a"], "the rule")
+            settings(folder, "[rule b]\nevery=1h\nnotify=hello\n")
+            d.signal(signal.SIGHUP)
+            wait_until(lambda: list(rules(d)) == ["b"] and rules(d)["b"]["next_at"], "the other")
+
+
+def test_switched_by_hand_it_stays_so():
+    with Folder() as folder:
+        config = settings(folder, "[rule tick]\nevery=1h\nprompt=by hand\n")
+        for round in range(2):
+            with Daemon("--config", config, root=folder.path,
+                        env={"PATH": "/usr/bin:/bin"}) as d:
+                wait_until(lambda: "tick" in rules(d), "the rule")
+                if round == 0:
+                    with d.connect() as c:
+                        c.call("automation.disable", {"ruleId": "tick"})
+                        c.call("automation.run", {"rule": "tick"})
+                    same(prompts(d), ["by hand"], "tasks")
+                wait_until(lambda: not rules(d)["tick"]["enabled"], "the switch")
+
+
+def test_executions_are_events():
+    with Folder() as folder:
+        config = settings(folder, "[rule tick]\nevery=1h\ncommand=exit 3\n")
+        with Daemon("--config", config, root=folder.path, announced=["status=error"]) as d:
+            wait_until(lambda: rules(d)["tick"]["next_at"], "the rule")
+            with d.connect() as c:
+                c.send(request("automation.run", {"rule": "tick"}) + b"\n")
+                answer = json.loads(c.read_line())
+                check("status 3" in answer["error"]["message"], "%r", answer)
+                wait_until(lambda: [e["data"] for e in c.call("event.list")["events"]
+                                    if e["type"] == "rule.failed"] == [
+                    {"ruleId": "tick", "eventType": "rule.run", "status": "error",
+                     "error": "the command failed with status 3"}], "the event")
+
+
+if __name__ == "__main__":
+    main(globals())

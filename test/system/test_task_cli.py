@@ -1,0 +1,679 @@
+#!/usr/bin/env python3
+"""
+koine task and daemon, with a real koined whose claude is a shell: a prompt is what it runs. And
+the methods behind them, where a command line cannot go.
+"""
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+from harness import (KOINE, PATIENCE, Daemon, Folder, Skip, check, main, post, request, same,
+                     wait_until)
+from test_chat_cli import Done, Running, Terminal, of
+
+CLAUDE = """#!/bin/sh
+# claude -p PROMPT [--agent NAME]
+[ "$1" = -p ] || exit 99
+AGENT=$4
+export AGENT
+exec /bin/sh -c "$2"
+"""
+
+# Waits for a file, as long as that takes.
+UNTIL = "while [ ! -e %s ]; do sleep 0.02; done"
+
+
+class World:
+    """A daemon, a folder with its claude, and koine in it."""
+
+    def __init__(self, *args, **opts):
+        self.args = args
+        self.opts = opts
+
+    def __enter__(self):
+        self.stack = contextlib.ExitStack()
+        self.folder = self.stack.enter_context(Folder())
+        os.mkdir(self.folder("bin"))
+        with open(self.folder("bin", "claude"), "w") as f:
+            f.write(CLAUDE)
+        os.chmod(self.folder("bin", "claude"), 0o755)
+        path = self.folder("bin") + ":" + os.environ["PATH"]
+        self.daemon = self.stack.enter_context(
+            Daemon(*[a.replace("FOLDER", self.folder.path) for a in self.args],
+                   env={"PATH": path}, **self.opts))
+        self.env = of(self.daemon)
+        return self
+
+    def __exit__(self, *exc):
+        return self.stack.__exit__(*exc)
+
+    def path(self, name):
+        return self.folder(name)
+
+    def touch(self, name):
+        with open(self.folder(name), "w"):
+            pass
+        return self.folder(name)
+
+    def __call__(self, *args, stdin=b"", code=0, cwd=None, env=None):
+        """koine task ARGS"""
+        return self.koine("task", *args, stdin=stdin, code=code, cwd=cwd, env=env)
+
+    def koine(self, *args, stdin=b"", code=0, cwd=None, env=None):
+        done = subprocess.run([KOINE, *args], input=stdin, capture_output=True, timeout=PATIENCE,
+                              env=env or self.env, cwd=cwd or self.folder.path)
+        result = Done(done.returncode, done.stdout, done.stderr)
+        same(result.code, code, "exit code of %r (%r, %r)" % (args, result.out, result.err))
+        return result
+
+    def add(self, *args, **opts):
+        return self("add", *args, **opts).out.strip()
+
+    def json(self, *args, **opts):
+        return json.loads(self(*args, "--json", **opts).out)
+
+    def state(self, task):
+        return self.json("get", task)["state"]
+
+    def until(self, task, state):
+        wait_until(lambda: self.state(task) == state, "%s to be %s" % (task, state))
+
+
+# ---- adding, listing, showing ----
+
+
+def test_a_task_is_added_and_shown():
+    with World() as w:
+        same(w("list").out.split(), ["ID", "STATE", "AGE", "TIME", "PROMPT"], "titles alone")
+        same(w.add("echo", "hello", "there"), "task-0000", "id")
+        same(w("wait", "0").out, "", "nothing to say of what went well")
+        same(w("log", "0").out, "hello there\n", "output")
+        lines = w("list").out.splitlines()
+        check(re.fullmatch(r"task-0000  completed +\d+s +\d+s  echo hello there", lines[1]),
+              "%r", lines)
+        shown = w("get", "task-0000").out
+        for part in ("state         completed (0s)\n", "exit status   0\n",
+                     "Prompt:\necho hello there\n", "Result:\nhello there\n"):
+            check(part in shown, "no %r in %r", part, shown)
+
+
+def test_a_prompt_may_come_from_stdin_and_may_begin_with_a_dash():
+    with World() as w:
+        same(w.add("-", stdin=b"echo from\necho stdin"), "task-0000", "id")
+        w("wait", "0")
+        same(w("log", "0").out, "from\nstdin\n", "output")
+        w("add", "--wait", "--", "-x", "--json", code=2)
+        same(w.json("get", "1")["prompt"], "-x --json", "prompt")
+        check("wants a PROMPT" in w("add", code=64).err, "without one")
+        check("NUL" in w("add", "-", stdin=b"a\0b", code=1).err, "a NUL")
+
+
+def test_a_task_runs_where_and_with_what_was_said():
+    with World() as w:
+        os.mkdir(w.path("there"))
+        task = w.add("-d", "there", "-e", "ONE=1", "--env", "TWO=a=b", "-a", "helper", "--wait",
+                     'pwd; echo "$ONE $TWO $AGENT"')
+        same(w("log", task).out.split("\n"), [os.path.realpath(w.path("there")), "1 a=b helper", ""],
+             "output")
+        shown = w.json("get", task)
+        same((shown["env"], shown["agent"]), (["ONE", "TWO"], "helper"), "values are not told")
+        check("No such file" in w("add", "-d", "nowhere", "x", code=66).err, "a folder")
+        check("--env wants" in w("add", "-e", "novalue", "x", code=64).err, "no value")
+        check("--timeout wants TIME" in w("add", "--timeout", "5x", "x", code=64).err, "no time")
+        check("there is no agent" in w("add", "-r", "nobody", "x", code=1).err, "no runner")
+
+
+def test_lists_are_filtered_and_are_json():
+    with World() as w:
+        for group in ("a", "b", "b"):
+            w.add("-g", group, "--wait", "true")
+        w.add("--delay", "1h", "later")
+        same([t["id"] for t in w.json("list")],
+             ["task-0003", "task-0002", "task-0001", "task-0000"], "newest first")
+        same([t["id"] for t in w.json("list", "-g", "b")], ["task-0002", "task-0001"], "a group")
+        same([t["id"] for t in w.json("list", "--state", "queued")], ["task-0003"], "a state")
+        same(len(w.json("list", "-n", "2")), 2, "a limit")
+        check("--state wants" in w("list", "--state", "lost", code=64).err, "no state")
+        same(w.json("stats"), {"total": 4, "queued": 1, "running": 0, "completed": 3, "failed": 0,
+                               "cancelled": 0}, "stats")
+        same(w("stats").out.split(), ["queued", "1", "running", "0", "completed", "3", "failed",
+                                      "0", "cancelled", "0", "total", "4"], "stats for people")
+        same([(g["group"], g["completed"]) for g in w.json("groups")], [("a", 1), ("b", 2)],
+             "groups")
+        check("GROUP" in w("groups").out, "titles")
+        w("cancel", "3")
+
+
+def test_a_table_fits_its_terminal():
+    with World() as w:
+        w.add("-g", "group", "-p", "3", "--wait", "true " + "x" * 300)
+        w.add("--wait", "true", "漢字" * 100)
+        for columns, titles in ((100, "ID STATE PRI AGE TIME GROUP PROMPT"),
+                                (60, "ID STATE AGE TIME PROMPT"), (40, "ID STATE PROMPT")):
+            with Terminal(w.env, "task", "list", columns=columns) as t:
+                lines = t.leave().replace("\r", "").splitlines()
+            same(lines[0].split(), titles.split(), "titles in %d" % columns)
+            for line in lines:
+                wide = sum(2 if ord(c) > 0x2fff else 1 for c in line)
+                check(wide <= columns, "%d columns in %d: %r", wide, columns, line)
+            check(lines[1].endswith("…"), "%r", lines[1])
+
+
+def test_colours_tell_states():
+    with World() as w:
+        w.add("--wait", "true")
+        w("add", "--wait", "exit 1", code=1)
+        shown = w("list", "--color", "always").out
+        check("\033[32mcompleted\033[0m" in shown, "%r", shown)
+        check("\033[31mfailed" in shown, "%r", shown)
+        check("\033[1mID" in shown, "%r", shown)
+
+
+# ---- how they end ----
+
+
+def test_the_exit_status_follows_the_task():
+    with World() as w:
+        w("add", "--wait", "true")
+        done = w("add", "--wait", "echo no good >&2; exit 3", code=3)
+        same(done.err, "koine: task-0001 failed: no good\n", "stderr")
+        w("add", "--wait", "kill -SEGV $$", code=1)
+        w("wait", "0")
+        w("wait", "1", code=3)
+        w("wait", "0", "1", "2", code=3)
+        w("wait", "2", "1", code=1)
+        w("wait", "1", "--status", "any")
+        w("wait", "1", "--status", "success", code=3)
+        check("not found" in w("wait", "77", code=1).err, "unknown")
+        end = json.loads(w("wait", "1", "--json", code=3).out)
+        same((end["id"], end["state"], end["exit_status"]), ("task-0001", "failed", 3), "as JSON")
+
+
+def test_wait_waits():
+    with World() as w:
+        task = w.add(UNTIL % w.path("go"))
+        with Running(w.env, "task", "wait", task) as k:
+            w.until(task, "running")
+            same(k.process.poll(), None, "it waits")
+            w.touch("go")
+            same(k.finish().code, 0, "exit code")
+
+
+def test_cancel_ends_them_all():
+    with World() as w:
+        running = w.add("sleep 1000 & echo $!; wait")
+        queued = w.add("--delay", "1h", "true")
+        wait_until(lambda: w("log", running).out, "its child")
+        child = int(w("log", running).out)
+        with Running(w.env, "task", "wait", running) as k:
+            same(w("cancel", running, "1").out, "task-0000 cancelled\ntask-0001 cancelled\n", "says")
+            done = k.finish()
+        same((done.code, done.err), (130, "koine: task-0000 was cancelled\n"), "the wait's end")
+        same(w.state(queued), "cancelled", "queued")
+        wait_until(lambda: not os.path.exists("/proc/%d" % child), "the child to be gone")
+        again = w("cancel", "0", code=1)
+        check("already" in again.err and "-32002" in again.err, "%r", again.err)
+        # One that cannot be does not keep the others.
+        other = w.add("--delay", "1h", "true")
+        done = w("cancel", "0", "55", other, code=1)
+        same(done.out, "task-0002 cancelled\n", "the rest")
+        check("not found: task-0055" in done.err, "%r", done.err)
+
+
+def test_retry_by_hand():
+    with World() as w:
+        script = "if [ -e %s ]; then echo well; else exit 4; fi" % w.path("ok")
+        task = w("add", "--wait", script, code=4).out.strip()
+        w.touch("ok")
+        same(w("retry", "0").out, "task-0000 queued\n", "says")
+        w("wait", task)
+        check(w("log", task).out.endswith("well\n"), "output")
+        check("-32002" in w("retry", "0", code=1).err, "a completed one")
+
+
+def test_retries_with_a_growing_delay():
+    with World() as w:
+        script = "date +%%s%%N >> %s; [ $(wc -l < %s) -ge 3 ]" % ((w.path("times"),) * 2)
+        task = w.add("--retry", "3", "--retry-delay", "100ms", "--wait", script)
+        with open(w.path("times")) as f:
+            first, second, third = [int(line) for line in f]
+        shown = w.json("get", task)
+        same((shown["attempts"], shown["max_attempts"]), (3, 4), "attempts")
+        # At least; how much more is the machine's business. Jitter may take a half of it.
+        check(second - first >= 45e6 and third - second >= 95e6, "%r", (first, second, third))
+        check("completed 3/4" in w("list").out, "%r", w("list").out)
+        check("attempts      3 of 4\n" in w("get", task).out, "all of it")
+
+
+def test_a_timeout_ends_it():
+    with World() as w:
+        done = w("add", "--timeout", "200ms", "--wait", "sleep 1000", code=1)
+        same(done.err, "koine: task-0000 failed: Task timed out after 200ms\n", "stderr")
+        check("timeout" in w("get", "0").out, "all of it")
+
+
+def test_what_comes_after_waits():
+    with World() as w:
+        first = w.add("-p", "1", (UNTIL % w.path("go")) + "; echo one >> %s" % w.path("order"))
+        second = w.add("--after", first, "-p", "9", "echo two >> %s" % w.path("order"))
+        third = w.add("--after", "1", "--after", "0", "echo three >> %s" % w.path("order"))
+        w.until(first, "running")
+        same((w.state(second), w.state(third)), ("queued", "queued"), "they wait")
+        same(w.json("get", third)["after"], ["task-0001", "task-0000"], "what for")
+        w.touch("go")
+        w("wait", "0", "1", "2")
+        with open(w.path("order")) as f:
+            same(f.read().split(), ["one", "two", "three"], "order")
+        # And fails with it.
+        bad = w.add(UNTIL % w.path("bad") + "; exit 1")
+        behind = w.add("--after", bad, "true")
+        w.touch("bad")
+        done = w("wait", behind, code=1)
+        check("task-0003" in done.err, "%r", done.err)
+        check("not found" in w("add", "--after", "99", "x", code=1).err, "unknown")
+
+
+# ---- output ----
+
+
+def test_follow_prints_as_it_comes():
+    with World() as w:
+        script = "echo one; %s; echo two; exit 7" % (UNTIL % w.path("go"))
+        with Running(w.env, "task", "add", "--follow", script) as k:
+            k.expect("one\n")
+            w.touch("go")
+            done = k.finish()
+        same((done.code, done.out), (7, "one\ntwo\n"), "exit code and output")
+        same(done.err.splitlines()[0], "task-0000", "the id is not in the output")
+        again = w("follow", "0", code=7)
+        same(again.out, "one\ntwo\n", "one that has ended")
+        same(w("follow", "0", "-n", "1", code=7).out, "two\n", "from the last line on")
+        rows = [json.loads(line) for line in w("follow", "0", "--json", code=7).out.splitlines()]
+        same("".join(r["text"] for r in rows[:-1]), "one\ntwo\n", "as JSON")
+        same(rows[-1]["state"], "failed", "the end as JSON")
+
+
+def test_log_of_a_part_and_on():
+    with World() as w:
+        script = "seq 1 100; %s; echo end; exit 5" % (UNTIL % w.path("go"))
+        task = w.add(script)
+        wait_until(lambda: "100\n" in w("log", task).out, "its output")
+        same(w("log", task, "-n", "2").out, "99\n100\n", "the last lines")
+        same(w("log", task, "-n", "1000").out.split(), [str(n) for n in range(1, 101)], "all")
+        with Running(w.env, "task", "log", "-f", "-n", "1", task) as k:
+            k.expect("100\n")
+            w.touch("go")
+            done = k.finish()
+        same((done.code, done.out), (0, "100\nend\n"), "followed")
+
+
+def test_much_output_comes_whole():
+    with World() as w:
+        task = w.add("--wait", "seq 1 200000; printf 'no newline'")
+        out = w("log", task).out
+        same(out, "".join("%d\n" % n for n in range(1, 200001)) + "no newline", "output")
+        same(w("follow", task).out, out, "followed")
+        same(w("log", task, "-n", "1").out, "no newline", "the end")
+
+
+def test_output_is_text_whatever_it_was():
+    with World() as w:
+        # A character in two halves, with a pause; bytes that are none.
+        script = "printf 'a\\303'; %s; printf '\\244b\\377c\\342\\202'" % (UNTIL % w.path("go"))
+        with Running(w.env, "task", "add", "--follow", script) as k:
+            k.expect("a")
+            w.touch("go")
+            same(k.finish().out, "aäb\ufffdc\ufffd\ufffd", "followed")
+        same(w("log", "0").out, "aäb\ufffdc\ufffd\ufffd", "read")
+
+
+def test_on_a_terminal_only_colours_steer():
+    with World() as w:
+        w.add("--wait", "printf '\\033[31mred\\033[0m \\033[2J\\033]0;title\\007\\n'")
+        env = {k: v for k, v in w.env.items() if k != "NO_COLOR"}
+        with Terminal(env, "task", "log", "0") as t:
+            shown = t.leave()
+        check("\033[31mred\033[0m \\x1b[2J\\x1b]0;title\\x07" in shown, "%r", shown)
+        same(w("log", "0").out, "\033[31mred\033[0m \033[2J\033]0;title\007\n", "in a pipe")
+
+
+# ---- projects ----
+
+
+def test_the_project_is_where_one_stands():
+    with Folder() as place:
+        os.makedirs(place("app", ".aiwg"))
+        os.makedirs(place("app", "deep", "er"))
+        os.makedirs(place("other", ".aiwg"))
+        app = os.path.realpath(place("app"))
+        with World("--project", place("app")) as w:
+            same(w.add("--wait", "pwd"), "task-0000", "of none")
+            same(w.add("--wait", "pwd", cwd=place("app", "deep", "er")), "task-0000", "the first there")
+            same(w("log", "0", cwd=place("app")).out, app + "\n", "it runs in its project")
+            same(w("log", "0", "--project", place("app")).out, app + "\n", "the same, by name")
+            check(w("log", "0").out != app + "\n", "the one of none")
+            same([t["project"] for t in w.json("list", cwd=place("app"))], [app], "its own alone")
+            same([t["project"] for t in w.json("list", "--all-projects")], [app, ""], "all")
+            same(w("list", "--all-projects").out.split()[0], "PROJECT", "which")
+            same(w.json("list", "--project", "", cwd=place("app"))[0]["project"], "", "of none")
+            refused = w("add", "x", cwd=place("other"), code=1)
+            check("koined serves a project when it is started with --project" in refused.err,
+                  "%r", refused.err)
+            check("No such file" in w("list", "--project", place("no"), code=66).err, "none such")
+            # On the socket that is about all, an id alone may be two tasks.
+            with w.daemon.connect() as c:
+                answer = ask(c, "task.show", {"id": "task-0000"})
+                same(answer["error"]["data"], {"field": "project"}, "which one")
+                same(ask(c, "task.get", {"taskId": "task-0000", "project": app})["result"]["project"],
+                     app, "aiwg's method with a project")
+                same(ask(c, "task.stats", {"project": app})["result"]["total"], 1, "stats")
+                same(ask(c, "task.stats", {})["result"]["total"], 2, "stats of all")
+
+
+# ---- watch ----
+
+
+def resize(terminal, rows, columns):
+    fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def frame_with(terminal, *texts):
+    """The first frame that has them all."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        frames = terminal.all.split(b"\033[H")[1:]
+        for frame in frames:
+            if b"\033[J" in frame and all(t.encode() in frame for t in texts):
+                terminal.all = b""
+                return frame.decode().partition("\033[J")[0]
+        check(terminal.more(end), "it ended: %r", terminal.all[-2000:])
+
+
+def test_watch_shows_what_runs_and_what_waits():
+    with World() as w:
+        first = w.add("-g", "night", "echo working on it; %s" % (UNTIL % w.path("go")))
+        w.add("--after", first, "true then")
+        w.add("--delay", "1h", "true later")
+        with Terminal(w.env, "task", "watch", columns=100) as t:
+            frame = frame_with(t, "1 running  2 queued", "working on it", "after task-0000",
+                               "begins in")
+            check(re.search(r"task-0000 running +\d+s +night ", frame), "%r", frame)
+            w.touch("go")
+            frame = frame_with(t, "0 running  1 queued  2 completed")
+            check("task-0001 completed" in frame, "%r", frame)
+            resize(t, 5, 30)
+            frame = frame_with(t, "task-0002", "…")
+            for row in frame.split("\r\n"):
+                plain = re.sub(r"\033\[[0-9;?]*[a-zA-Z]", "", row)
+                check(len(plain) <= 30, "a row of %d: %r", len(plain), plain)
+            check(frame.count("\r\n") <= 4, "rows: %r", frame)
+            t.type("q")
+            rest = t.leave()
+        check("\033[?1049l" in rest and "\033[?25h" in rest, "the terminal is as it was: %r", rest)
+        w("cancel", "2")
+
+
+def test_watch_is_left_by_ctrl_c_and_gives_the_terminal_back():
+    with World() as w:
+        with Terminal(w.env, "task", "watch") as t:
+            frame_with(t, "no tasks")
+            check(not termios.tcgetattr(t.fd)[3] & termios.ICANON, "keys without Enter")
+            t.type("\x03")
+            check("\033[?1049l" in t.leave(), "the other screen is gone")
+        with Terminal(w.env, "task", "watch") as t:
+            frame_with(t, "no tasks")
+            os.kill(t.pid, signal.SIGTERM)
+            check("\033[?1049l" in t.leave(), "after SIGTERM, too")
+
+
+def test_watch_needs_a_terminal_and_a_daemon():
+    with World() as w:
+        check("needs a terminal" in w("watch", code=64).err, "without one")
+        with Terminal(w.env, "task", "watch") as t:
+            frame_with(t, "no tasks")
+            w.koine("daemon", "stop")
+            rest = t.leave(code=69)
+            check("koine: " in rest.partition("\033[?1049l")[2], "words on the old screen: %r", rest)
+
+
+NODE = """
+const net = require('net');
+const socket = net.connect(process.argv[2]);
+let rest = '';
+let next = 1;
+const heard = [];
+function send(method, params) {
+	socket.write(JSON.stringify({jsonrpc: '2.0', id: next++, method, params}) + '\\n');
+}
+socket.on('data', (part) => {
+	const lines = (rest + part).split('\\n');
+	rest = lines.pop();
+	for (const line of lines) {
+		const m = JSON.parse(line);
+		if (m.method)
+			console.log(m.method, m.params.taskId);
+		else if (m.result && m.result.taskId)
+			console.log('submitted', m.result.taskId);
+		if (m.method === 'event.taskCompleted')
+			send('task.get', {taskId: m.params.taskId});
+		if (m.result && m.result.output !== undefined) {
+			console.log('output', JSON.stringify(m.result.output));
+			socket.end();
+		}
+	}
+});
+socket.on('connect', () => send('task.submit', {prompt: process.argv[3]}));
+"""
+
+
+def test_node_and_two_terminals_see_the_same_task():
+    if not shutil.which("node"):
+        raise Skip("there is no node")
+    with Folder() as place:
+        os.makedirs(place("app", ".aiwg"))
+        with open(place("client.js"), "w") as f:
+            f.write(NODE)
+        with World("--project", place("app")) as w:
+            env = dict(w.env)
+            script = "echo first; %s; echo second" % (UNTIL % w.path("go"))
+            node = subprocess.Popen(["node", place("client.js"),
+                                     place("app", ".aiwg", "daemon", "daemon.sock"), script],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            try:
+                wait_until(lambda: w.json("list", "--state", "running", cwd=place("app")),
+                           "node's task")
+                project = ("--project", place("app"))
+                with Terminal(env, "task", "watch", *project) as one, \
+                     Terminal(env, "task", "follow", "0", *project) as two:
+                    two.expect("first")
+                    frame_with(one, "1 running", "first")
+                    w.touch("go")
+                    two.expect("second")
+                    two.leave()
+                    frame_with(one, "1 completed")
+                    one.type("q")
+                    one.leave()
+                out, err = node.communicate(timeout=PATIENCE)
+            finally:
+                if node.poll() is None:
+                    node.kill()
+                node.wait()
+            same(err, b"", "node's stderr")
+            said = out.decode().splitlines()
+            same(said[0], "submitted task-0000", "the answer before what it causes")
+            check("event.taskStarted task-0000" in said and "event.taskCompleted task-0000" in said,
+                  "%r", said)
+            same(said[-1], 'output "first\\nsecond\\n"', "what node reads")
+
+
+# ---- the methods ----
+
+
+def ask(client, method, params, id=7):
+    """The answer, and nothing told before it."""
+    client.send(request(method, params, id) + b"\n")
+    return json.loads(client.read_line())
+
+
+def test_pieces_of_output_go_on_where_the_last_ended():
+    with World() as w, w.daemon.connect() as c:
+        w.add("--wait", "printf 'häuser'")
+
+        def piece(**params):
+            got = ask(c, "task.output", {"id": "task-0000", **params})["result"]
+            return got["offset"], got["next"], got["text"], got["end"], got["running"]
+
+        same(piece(), (0, 7, "häuser", 7, False), "all")
+        same(piece(max=2)[:3], (0, 2, "h\ufffd"), "a piece smaller than a character may be")
+        same(piece(max=4), (0, 4, "häu", 7, False), "a part")
+        same(piece(offset=4), (4, 7, "ser", 7, False), "the rest")
+        same(piece(offset=-5)[:3], (3, 7, "user"), "from the end, at a whole character")
+        same(piece(offset=100)[2], "", "behind the end")
+        for bad in ({"max": 0}, {"max": 10 ** 7}, {"offset": "x"}, {"id": 3}):
+            answer = ask(c, "task.output", {"id": "task-0000", **bad})
+            same(answer["error"]["code"], -32602, "%r" % bad)
+        same(ask(c, "task.output", {"id": "task-0009"})["error"]["code"], -32001, "unknown")
+
+
+def test_bad_tasks_are_refused_with_the_field():
+    with World() as w, w.daemon.connect() as c:
+        rows = {
+            "prompt": ({"prompt": ""}, {"prompt": 5}, {}),
+            "after": ({"after": [1]}, {"after": ["x"] * 65}, {"after": {}}),
+            "env": ({"env": {"A": 1}}, {"env": {"": "x"}}, {"env": {"A=B": "x"}}, {"env": []}),
+            "cwd": ({"cwd": "relative"},),
+            "priority": ({"priority": "high"},),
+            "retries": ({"retries": 1001},),
+            "project": ({"project": "/nowhere"},),
+        }
+        for field, bads in rows.items():
+            for bad in bads:
+                params = bad if field == "prompt" else {"prompt": "true", **bad}
+                error = ask(c, "task.add", params)["error"]
+                same((error["code"], error["data"]), (-32602, {"field": field}), "%r" % bad)
+        for method in ("task.show", "task.wait", "task.follow", "task.retry"):
+            same(ask(c, method, {"id": "task-0000"})["error"]["code"], -32001, method)
+        same(ask(c, "task.find", {"state": "odd"})["error"]["data"], {"field": "state"}, "state")
+        same(ask(c, "task.find", {"limit": -1})["error"]["data"], {"field": "limit"}, "limit")
+        same(ask(c, "task.find", {})["result"]["tasks"], [], "none was added")
+
+
+def test_waiting_can_be_cancelled_and_left():
+    with World() as w:
+        task = w.add(UNTIL % w.path("go"))
+        for method in ("task.wait", "task.follow"):
+            with w.daemon.connect() as c:
+                c.send(request(method, {"id": task}, 1) + b"\n" +
+                       request("rpc.cancel", {"id": 1}, 2) + b"\n")
+                answers = {a["id"]: a for a in (json.loads(c.read_line()) for _ in range(2))}
+                same(answers[1]["error"]["code"], -32800, "cancelled")
+                same(answers[2]["result"], {"cancelled": True}, "and said so")
+        # Who leaves without a word leaves nothing behind.
+        for method in ("task.wait", "task.follow"):
+            with w.daemon.connect() as c:
+                c.send(request(method, {"id": task}, 1) + b"\n")
+                wait_until(lambda: w.daemon.status()["calls_in_flight"] > 0, "the call")
+        wait_until(lambda: w.daemon.status()["calls_in_flight"] == 0, "the calls to end")
+        same(w.state(task), "running", "the task goes on")
+        w.touch("go")
+        w("wait", task)
+
+
+def test_over_http_only_the_end_is_told():
+    with World() as w:
+        w.add("--wait", "echo hello")
+        for method in (b"task.follow", b"task.wait"):
+            with w.daemon.connect() as c:
+                body = (b'{"jsonrpc":"2.0","id":1,"method":"%s","params":{"id":"task-0000"}}'
+                        % method)
+                result = json.loads(post(c, body).body)["result"]
+                same((result["state"], result["exit_status"]), ("completed", 0), "answer")
+
+
+def test_a_slow_follower_gets_it_all():
+    with World("--set", "limits.queue_bytes=65536") as w, w.daemon.connect() as c:
+        w.add("--wait", "seq 1 300000")
+        c.send(request("task.follow", {"id": "task-0000"}, 1) + b"\n")
+        # It does not read until the daemon has filled what there is between them.
+        wait_until(lambda: w.daemon.status()["listeners"][0]["dropped"] > 0, "a full queue")
+        text = ""
+        at = 0
+        while True:
+            message = json.loads(c.read_line())
+            if "id" in message:
+                break
+            same(message["params"]["offset"], at, "offset")
+            at = message["params"]["next"]
+            text += message["params"]["text"]
+        same(message["result"]["state"], "completed", "the end")
+        same(text, "".join("%d\n" % n for n in range(1, 300001)), "text")
+
+
+def test_who_has_closed_its_half_is_told_the_end():
+    with World() as w, w.daemon.connect() as c:
+        task = w.add("echo begins; %s; echo ends" % (UNTIL % w.path("go")))
+        c.send(request("task.follow", {"id": task}, 1) + b"\n")
+        message = json.loads(c.read_line())
+        same((message.get("method"), message["params"]["text"]), ("task.output", "begins\n"), "first")
+        c.half_close()
+        w.touch("go")
+        answer = json.loads(c.read_line())
+        same((answer.get("id"), answer["result"]["state"]), (1, "completed"), "the end")
+        c.ended()
+
+
+def test_in_a_batch_only_the_end_is_told():
+    with World("--set", "limits.queue_bytes=65536") as w, w.daemon.connect() as c:
+        w.add("--wait", "seq 1 100000")
+        c.send(b"[" + request("task.follow", {"id": "task-0000"}, 1) + b"," +
+               request("ping", None, 2) + b"]\n")
+        first, second = json.loads(c.read_line())
+        same((first["id"], first["result"]["state"]), (1, "completed"), "the end")
+        same(second["id"], 2, "and what stands behind it")
+        c.quiet()
+
+
+# ---- the daemon, and automation ----
+
+
+def test_stop_waits_until_it_is_gone():
+    with World() as w:
+        check("koined" in w.koine("daemon", "status").out, "status")
+        same(w.koine("daemon", "stop").out, "koined has stopped\n", "says")
+        same(w.daemon.process.wait(PATIENCE), 0, "exit status")
+        check("no koined at" in w.koine("daemon", "stop", code=69).err, "again")
+
+
+def test_stop_by_force_ends_what_runs():
+    with World() as w:
+        task = w.add("echo $$; trap '' TERM; sleep 1000 & wait; wait")
+        wait_until(lambda: w("log", task).out, "its process")
+        pid = int(w("log", task).out)
+        w.koine("daemon", "stop", "--force")
+        w.daemon.wait_exit()
+        wait_until(lambda: not os.path.exists("/proc/%d" % pid), "the task's process to be gone")
+
+
+def test_commands_that_are_none():
+    with World() as w:
+        check("did you mean 'task list'" in w("lists", code=64).err, "a near one")
+        for args in (("list", "x"), ("get",), ("log",), ("follow", "1", "2"), ("wait",),
+                     ("cancel",), ("retry",), ("stats", "x"), ("watch", "x")):
+            w(*args, code=64)
+        for args in (("run",), ("list", "x"), ("enable", "a", "b")):
+            w.koine("automation", *args, code=64)
+        for name in ("add", "list", "get", "log", "follow", "wait", "cancel", "retry", "stats",
+                     "groups", "watch"):
+            check("Usage: koine task %s" % name in w(name, "--help").out, "help of %s", name)
+
+
+if __name__ == "__main__":
+    main(globals())
