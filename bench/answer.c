@@ -6,6 +6,7 @@
 #include "answer.h"
 
 #include <errno.h>
+#include <string.h>
 
 struct cursor {
 	const char *at;
@@ -27,19 +28,30 @@ static bool expect(struct cursor *c, char wanted)
 	return true;
 }
 
+/* A quote behind an odd number of backslashes is not the end. */
+static bool is_escaped(const char *start, const char *quote)
+{
+	const char *at = quote;
+
+	while (at > start && at[-1] == '\\')
+		at--;
+	return (quote - at) % 2 == 1;
+}
+
 static bool take_string(struct cursor *c, struct text *ret)
 {
-	const char *start;
+	const char *start, *quote;
 
 	if (!expect(c, '"'))
 		return false;
 	start = c->at;
-	while (c->at < c->end && *c->at != '"')
-		c->at += *c->at == '\\' ? 2 : 1;
-	if (c->at >= c->end)
-		return false;
-	*ret = (struct text) {.data = start, .len = (size_t)(c->at - start)};
-	c->at++;
+	do {
+		quote = memchr(c->at, '"', (size_t)(c->end - c->at));
+		if (!quote)
+			return false;
+		c->at = quote + 1;
+	} while (is_escaped(start, quote));
+	*ret = (struct text) {.data = start, .len = (size_t)(quote - start)};
 	return true;
 }
 
@@ -49,23 +61,27 @@ static bool skip_nested(struct cursor *c)
 	unsigned depth = 0;
 	struct text unused;
 
-	do {
-		char ch = peek(c);
-
-		if (ch == '"') {
+	while (c->at < c->end) {
+		switch (*c->at) {
+		case '"':
 			if (!take_string(c, &unused))
 				return false;
 			continue;
-		}
-		if (ch == '{' || ch == '[')
+		case '{':
+		case '[':
 			depth++;
-		else if (ch == '}' || ch == ']')
-			depth--;
-		else if (ch == 0)
-			return false;
+			break;
+		case '}':
+		case ']':
+			if (--depth == 0) {
+				c->at++;
+				return true;
+			}
+			break;
+		}
 		c->at++;
-	} while (depth > 0);
-	return true;
+	}
+	return false;
 }
 
 static bool take_value(struct cursor *c, struct text *ret)

@@ -1,4 +1,5 @@
-"""What the parts of the bench share that need all cores and a real disk: memory and chat.
+"""What the parts of the bench share that need all cores and a real disk: memory,
+chat and tasks.
 
 Client and server run wherever the machine puts them. The store lies in the build folder;
 sockets lie in the temporary folder, since their paths must be short.
@@ -92,7 +93,7 @@ class Part:
         os.makedirs(folder, exist_ok=True)
         return folder
 
-    def start_koined(self, name, dialects, *arguments):
+    def start_koined(self, name, dialects, *arguments, env=None):
         """A daemon over the store of that name, as it was left if it was there before."""
         data = os.path.join(self.disk, name)
         sockets = self.sockets(name)
@@ -100,4 +101,4 @@ class Part:
         channels = {d: (f"unix:{sockets}/{d}.sock", []) for d in dialects}
         listen = [x for d, (address, _) in channels.items() for x in ("--listen", f"{d}={address}")]
         argv = [self.koined, "--root", data, *listen, *arguments]
-        return self.start(Server("koined", argv, channels), data)
+        return self.start(Server("koined", argv, channels, env), data)

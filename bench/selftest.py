@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Do the load generator and the reader of streams notice a server that answers wrongly?
+"""Do the load generator, the reader of streams and the listeners notice a server that answers
+wrongly?
 
-    bench/selftest.py LOAD STREAM
+    bench/selftest.py LOAD STREAM FANOUT
 
 Starts small servers, honest ones and liars, and looks at the exit status: a generator
 that counts wrong answers as right would make any server fast.
@@ -256,6 +257,91 @@ STREAM_ARGS = ["--tokens", str(TOKENS), "--timeout-ms", "1000", "--request",
                '{"jsonrpc":"2.0","method":"chat.stream","params":{},"id":$ID}']
 
 
+# Who listens: two subscribers and a publisher. Each takes the numbers of the publisher's
+# requests and gives what a subscriber hears.
+
+HEARD = 20
+
+
+def heard(*numbers):
+    return b"".join(b'{"jsonrpc":"2.0","method":"event","params":{"prompt":"event-%d"}}\n' % n
+                    for n in numbers)
+
+
+def all_heard(numbers):
+    return heard(*numbers)
+
+
+def all_heard_in_another_order(numbers):
+    return heard(*numbers[::-1])
+
+
+def one_not_heard(numbers):
+    return heard(*numbers[1:])
+
+
+def one_heard_twice(numbers):
+    return heard(numbers[0], *numbers)
+
+
+def one_heard_of_nothing(numbers):
+    return heard(999999, *numbers)
+
+
+def something_else_heard(numbers):
+    return heard(*numbers[:3]) + b'{"jsonrpc":"2.0","method":"event.gone","params":{"count":1}}\n'
+
+
+def heard_with_an_error(numbers):
+    return heard(*numbers[:3]) + b'{"jsonrpc":"2.0","error":{"code":-32002},"id":null}\n'
+
+
+LISTENERS = [(all_heard, 0), (all_heard_in_another_order, 0), (one_not_heard, 1),
+             (one_heard_twice, 1), (one_heard_of_nothing, 1), (something_else_heard, 1),
+             (heard_with_an_error, 1)]
+FANOUT_ARGS = ["--subscribe", '{"jsonrpc":"2.0","method":"ping","id":$ID}', "--request",
+               '{"jsonrpc":"2.0","prompt":"event-$ID","id":$ID}', "--events", str(HEARD),
+               "--inflight", str(HEARD), "--timeout-ms", "500"]
+
+
+def serve_listeners(listener, behave, is_uneven):
+    """Two who hear the same, unless it is uneven: then the second hears it from behind."""
+    subscribers = [listener.accept()[0] for _ in range(2)]
+    publisher, _ = listener.accept()
+    with publisher, subscribers[0], subscribers[1]:
+        for s in subscribers:
+            s.recv(1 << 16)
+            s.sendall(b'{"jsonrpc":"2.0","result":{},"id":1}\n')
+        data, requests = b"", []
+        while len(requests) < HEARD:
+            found, data = take_requests(data + publisher.recv(1 << 16))
+            requests += found
+        numbers = [r["id"] for r in requests]
+        publisher.sendall(right(requests))
+        subscribers[0].sendall(behave(numbers))
+        subscribers[1].sendall(behave(numbers[::-1] if is_uneven else numbers))
+        publisher.recv(1)
+
+
+def try_listeners(folder, behave, is_uneven, fanout):
+    path = os.path.join(folder, "sock")
+
+    def serve_quietly():
+        try:
+            serve_listeners(listener, behave, is_uneven)
+        except OSError:
+            pass  # it saw enough and left
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        threading.Thread(target=serve_quietly, daemon=True).start()
+        done = subprocess.run([fanout, "--target", "unix:" + path, "--subscribers", "2",
+                               *FANOUT_ARGS], capture_output=True, text=True)
+    os.unlink(path)
+    return done
+
+
 def take_requests(data):
     """Whole requests of any framing, and what is left: each is one JSON object."""
     found, rest = [], data
@@ -313,7 +399,7 @@ def is_noticed(name, wanted, done):
 
 
 def main():
-    load, stream = sys.argv[1:3]
+    load, stream, fanout = sys.argv[1:4]
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         for behave, args, wanted in [*((b, a, 0) for b, a in HONEST),
@@ -325,6 +411,11 @@ def main():
             done = try_server(folder, lambda requests, b=behave: b(requests[0]), 1,
                               [stream, *STREAM_ARGS])
             failures += not is_noticed(behave.__name__, wanted, done)
+        for behave, wanted in LISTENERS:
+            done = try_listeners(folder, behave, False, fanout)
+            failures += not is_noticed(behave.__name__, wanted, done)
+        done = try_listeners(folder, all_heard, True, fanout)
+        failures += not is_noticed("heard_in_two_orders", 1, done)
     print(f"{failures} failures")
     return 1 if failures else 0
 

@@ -1,0 +1,115 @@
+"""The tasks part of the report: its tables and its goals."""
+
+from part_report import format_time, verdict
+from tasks import CALL_SHAPES, CALLS, EVENTS, LISTED, LISTENERS, SUBMIT_CLIENTS
+
+TITLE = "Tasks"
+INTRO = ["With all cores, on a real disk; the Node server keeps nothing and runs nothing.",
+         "Medians of the rounds."]
+
+SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, or hardly waits
+
+
+def call_table(found):
+    rows = [["aiwg's socket", "koined/s", "node/s", "ratio", "koined CPU", "node CPU"]]
+    for method in CALLS:
+        for n, m in CALL_SHAPES:
+            row = f"{method} {n}×{m}"
+            ratio = found.ratio((row, "koined"), (row, "node"), "rate")
+            if ratio is None:
+                continue
+            title = f"{method} of {LISTED}" if method == "task.list" else method
+            rows.append([f"{title}, {n} × {m}", f"{found.median(row, 'koined', 'rate'):,.0f}",
+                         f"{found.median(row, 'node', 'rate'):,.0f}", f"{ratio:.1f}",
+                         format_time(found.median(row, "koined", "server_cpu_ns")),
+                         format_time(found.median(row, "node", "server_cpu_ns"))])
+    return rows
+
+
+def submit_table(found):
+    rows = [["durable submits", "submits/s", "p50", "p99", "CPU", "one sync, p50"]]
+    for n in SUBMIT_CLIENTS:
+        row = f"submit {n}"
+        if found.median(row, "koined", "rate") is None:
+            continue
+        rows.append([f"{n} client{'s' if n > 1 else ''}",
+                     f"{found.median(row, 'koined', 'rate'):,.0f}",
+                     *(format_time(found.median(row, "koined", m))
+                       for m in ("p50_ns", "p99_ns", "server_cpu_ns")),
+                     format_time(found.median(row, "disk", "p50_ns"))])
+    return rows
+
+
+def fanout_table(found):
+    rows = [[f"{EVENTS:,} events of durable submits", "events/s", "notifications/s",
+             "CPU per notification", "submit to hearing, p50", "p99"]]
+    for row, column, title in (("events", "koined", "event.subscribe"),
+                               ("told", "koined", "aiwg, told to all"),
+                               ("told", "node", "node, told to all, kept nowhere")):
+        for n in LISTENERS:
+            name = f"{row} {n}"
+            if found.median(name, column, "rate") is None:
+                continue
+            rows.append([f"{title}: {n:,} hear{'s' if n == 1 else ''}",
+                         f"{found.median(name, column, 'rate'):,.0f}",
+                         f"{found.median(name, column, 'notifications'):,.0f}",
+                         *(format_time(found.median(name, column, m))
+                           for m in ("server_cpu_ns", "p50_ns", "p99_ns"))])
+    return rows
+
+
+def start_table(found):
+    rows = [["until a program has started", "p50", "p99"]]
+    for title, column, measures in (
+            ("one sync of the disk", "disk", ("p50_ns", "p99_ns")),
+            ("bare posix_spawn", "spawn", ("p50_ns", "p99_ns")),
+            ("task.submit to koined, on disk before", "koined", ("p50_ns", "p99_ns"))):
+        values = [found.median("start", column, m) for m in measures]
+        if None not in values:
+            rows.append([title, *map(format_time, values)])
+    return rows
+
+
+def tables(found):
+    made = [make(found) for make in (call_table, submit_table, fanout_table, start_table)]
+    return [rows for rows in made if len(rows) > 1]
+
+
+def judge_calls(found):
+    verdicts = []
+    for method, n, m, least in (("ping", 8, 32, 3), ("task.list", 8, 32, 5), ("ping", 64, 1, 2),
+                                ("task.list", 64, 1, 2)):
+        row = f"{method} {n}×{m}"
+        verdicts.append(verdict(
+            f"aiwg {method}, {n} × {m}: requests/s over the Node server's: at least {least}",
+            found.ratio((row, "koined"), (row, "node"), "rate"), lambda v, k=least: v >= k))
+    return verdicts
+
+
+def judge_submits(found):
+    title = "durable submits: 64 clients' over 1 client's: at least 20, where a sync costs"
+    ratio = found.ratio(("submit 64", "koined"), ("submit 1", "koined"), "rate")
+    sync = found.median("submit 1", "disk", "p50_ns")
+    if ratio is None or sync is None:
+        return title, "not measured", None
+    kind = next(iter(found.rows["submit 1"]["disk"].values()))["file_system"]
+    words = f"{ratio:.1f}, a sync takes {format_time(sync)} on {kind}"
+    if sync < SYNC_COSTS_NS:
+        return title, words + ": too little to be judged by", True
+    return title, words, ratio >= 20
+
+
+def judge_events(found):
+    """Whoever misses one ends the measure, so what was measured was heard."""
+    heard = [f"{row} {LISTENERS[-1]}" in found.rows and "koined" in
+             found.rows[f"{row} {LISTENERS[-1]}"] for row in ("events", "told")]
+    title = f"{LISTENERS[-1]:,} subscribers hear {EVENTS:,} events each, none lost"
+    if not any(heard):
+        return title, "not measured", None
+    return title, "all of them" if all(heard) else "not all", all(heard)
+
+
+def judge(found):
+    if not found.rows:
+        return []
+    return [*judge_calls(found), judge_submits(found), judge_events(found)]
