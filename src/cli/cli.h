@@ -40,6 +40,7 @@ struct cli_options {
 	struct task_options task;
 };
 
+struct buf;
 struct command;
 
 struct cli {
@@ -92,6 +93,10 @@ void options_print_rows(FILE *out, const struct option *rows);
 
 /* Makes JSON of what the user typed; NULL for nothing. The caller frees it. */
 int params_parse(char **args, int n_args, char **ret_params);
+
+/* The words of the command line with a space between them, or for "-" all of stdin. What is too
+ * much shows in all->err. */
+int params_words(const struct cli *cli, struct buf *all);
 
 /* ---- talk.c ---- */
 

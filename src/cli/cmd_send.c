@@ -8,37 +8,15 @@
 
 enum { CONTENT_MAX = 16 << 20 };
 
-static int read_stdin(struct buf *all)
-{
-	ssize_t n = 1;
-
-	while (n > 0 && buf_reserve(all, 65536) == 0) {
-		n = read(STDIN_FILENO, all->data + all->len, 65536);
-		all->len += n > 0 ? (size_t)n : 0;
-	}
-	if (n < 0) {
-		complain("cannot read stdin: %s", strerror(errno));
-		return EX_NOINPUT;
-	}
-	return 0;
-}
-
-/* The words of the command line with a space between them, or all of stdin. */
 static int gather(const struct cli *cli, struct buf *all)
 {
-	int r = 0;
+	int r;
 
 	if (cli->n_args == 0) {
 		complain("send wants a text: koine send TEXT..., or - for stdin");
 		return EX_USAGE;
 	}
-	if (cli->n_args == 1 && strcmp(cli->args[0], "-") == 0)
-		r = read_stdin(all);
-	else
-		for (int i = 0; i < cli->n_args; i++) {
-			buf_add_str(all, i > 0 ? " " : "");
-			buf_add_str(all, cli->args[i]);
-		}
+	r = params_words(cli, all);
 	if (all->err != 0) {
 		complain("the text is too large: %s", strerror(-all->err));
 		return EX_DATAERR;

@@ -9,12 +9,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/cli.h"
 
-enum { STDIN_MAX = 64 << 20 };
+enum { STDIN_MAX = 64 << 20, READ_SIZE = 65536 };
 
 static void json_freep(struct koine_json **j)
 {
@@ -60,27 +61,47 @@ static int whole(const char *what, const char *text, size_t len, char **ret_para
 	return *ret_params ? 0 : out_of_memory();
 }
 
+/* What is too much for the buffer shows in its err. */
+static int read_stdin(struct buf *all)
+{
+	ssize_t n = 1;
+
+	while (n > 0 && buf_reserve(all, READ_SIZE) == 0) {
+		n = read(STDIN_FILENO, all->data + all->len, READ_SIZE);
+		all->len += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0) {
+		complain("cannot read stdin: %s", strerror(errno));
+		return EX_NOINPUT;
+	}
+	return 0;
+}
+
+int params_words(const struct cli *cli, struct buf *all)
+{
+	if (cli->n_args == 1 && strcmp(cli->args[0], "-") == 0)
+		return read_stdin(all);
+	for (int i = 0; i < cli->n_args; i++) {
+		buf_add_str(all, i > 0 ? " " : "");
+		buf_add_str(all, cli->args[i]);
+	}
+	return 0;
+}
+
 static int from_stdin(char **ret_params)
 {
-	struct buf all;
+	CLEANUP(buf_donep) struct buf all;
 	int r;
 
 	buf_init(&all, STDIN_MAX);
-	while (buf_reserve(&all, 65536) == 0) {
-		size_t n = fread(all.data + all.len, 1, 65536, stdin);
-
-		all.len += n;
-		if (n == 0)
-			break;
+	r = read_stdin(&all);
+	if (r != 0)
+		return r;
+	if (all.err != 0) {
+		complain("cannot read stdin: %s", strerror(-all.err));
+		return EX_DATAERR;
 	}
-	if (all.err != 0 || ferror(stdin)) {
-		complain("cannot read stdin: %s", strerror(all.err ? -all.err : EIO));
-		r = all.err ? EX_DATAERR : EX_NOINPUT;
-	} else {
-		r = whole("stdin", all.data, all.len, ret_params);
-	}
-	buf_done(&all);
-	return r;
+	return whole("stdin", all.data, all.len, ret_params);
 }
 
 static int add_pair(struct koine_json *j, const char *arg)
