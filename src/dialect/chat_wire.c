@@ -1,5 +1,8 @@
 #include "dialect/chat_wire.h"
 
+#include <errno.h>
+#include <stdio.h>
+
 #include "wire/json.h"
 
 static bool is_integer(const struct value *v)
@@ -15,6 +18,33 @@ int chat_wire_request_id(struct arena *a, const struct value *v, struct text *re
 	if (v->kind != VALUE_STRING && !is_integer(v))
 		return REFUSE_PARAMS;
 	return json_compact(a, v, ret_id);
+}
+
+static int new_id(struct arena *a, struct chat_ask *ask)
+{
+	char made[CHAT_REQUEST_LEN + 1];
+	char quoted[CHAT_REQUEST_LEN + 3];
+	int r = chat_new_request(made);
+
+	if (r != 0)
+		return r;
+	snprintf(quoted, sizeof(quoted), "\"%s\"", made);
+	ask->request_id = (struct text) {.data = arena_copy(a, quoted, CHAT_REQUEST_LEN + 2),
+					 .len = CHAT_REQUEST_LEN + 2};
+	if (!ask->request_id.data)
+		return -ENOMEM;
+	ask->request_name =
+		(struct text) {.data = ask->request_id.data + 1, .len = CHAT_REQUEST_LEN};
+	return 0;
+}
+
+int chat_wire_ask_id(struct arena *a, const struct value *v, struct chat_ask *ask)
+{
+	if (!v)
+		return new_id(a, ask);
+	if (v->kind == VALUE_STRING)
+		ask->request_name = value_text(v);
+	return chat_wire_request_id(a, v, &ask->request_id);
 }
 
 bool chat_wire_agent_words(const struct chat_answer *a, struct buf *ret_words)

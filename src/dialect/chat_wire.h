@@ -12,6 +12,9 @@
  */
 int chat_wire_request_id(struct arena *a, const struct value *v, struct text *ret_id);
 
+/* The same into what is asked, with the name that the log knows it by; v NULL: a new one. */
+int chat_wire_ask_id(struct arena *a, const struct value *v, struct chat_ask *ask);
+
 /* "Internal error: ProviderError: …", whole: what a provider says may be long. False when it was
  * something else that failed. buf_done either way. */
 bool chat_wire_agent_words(const struct chat_answer *a, struct buf *ret_words);

@@ -78,7 +78,8 @@ struct chat_result {
 struct chat_ask {
 	struct text conversation; /* {NULL, 0}: CHAT_DEFAULT */
 	bool must_exist;          /* else it begins with this */
-	struct text request_id;   /* opaque; {NULL, 0}: 16 hex digits are made, in quotes */
+	struct text request_id;   /* opaque; {NULL, 0}: one is made, see chat_new_request */
+	struct text request_name; /* the same for the log; {NULL, 0}: as it is */
 	struct text agent;        /* answers this turn; {NULL, 0}: the conversation's own */
 	struct text content;      /* {NULL, 0} with results */
 	const struct chat_result *results; /* of calls that the last turn ended with */
@@ -120,6 +121,11 @@ struct chat_sink {
  */
 int chat_send(struct services *s, const struct chat_ask *ask, const struct chat_sink *sink,
 	      struct chat_turn **ret_turn, struct why *why);
+
+enum { CHAT_REQUEST_LEN = 16 };
+
+/* An id that nobody else has: hex digits and a NUL. -EIO without randomness. */
+int chat_new_request(char out[CHAT_REQUEST_LEN + 1]);
 
 /* The id it has, valid as long as the turn. */
 struct text chat_turn_request(const struct chat_turn *t);

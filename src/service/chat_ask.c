@@ -90,16 +90,22 @@ static int copy_results(struct chat_turn *t, const struct chat_ask *ask)
 	return 0;
 }
 
-/* In quotes, as a client's own ids come. */
-static int make_request_id(struct chat_turn *t)
+int chat_new_request(char out[CHAT_REQUEST_LEN + 1])
 {
-	char text[24];
 	uint64_t n;
 
 	if (getrandom(&n, sizeof(n), 0) != sizeof(n))
 		return -EIO;
-	snprintf(text, sizeof(text), "\"%016" PRIx64 "\"", n);
-	return chat_copy_text(&t->arena, text_of(text), &t->request_id);
+	snprintf(out, CHAT_REQUEST_LEN + 1, "%016" PRIx64, n);
+	return 0;
+}
+
+static int make_request_id(struct chat_turn *t)
+{
+	char text[CHAT_REQUEST_LEN + 1];
+	int r = chat_new_request(text);
+
+	return r != 0 ? r : chat_copy_text(&t->arena, text_of(text), &t->request_id);
 }
 
 static int copy_ask(struct chat_turn *t, const struct chat_ask *ask)
@@ -108,6 +114,10 @@ static int copy_ask(struct chat_turn *t, const struct chat_ask *ask)
 
 	if (r == 0 && !ask->request_id.data)
 		r = make_request_id(t);
+	if (r == 0)
+		r = chat_copy_text(&t->arena,
+				   ask->request_name.data ? ask->request_name : t->request_id,
+				   &t->request_name);
 	if (r == 0)
 		r = chat_copy_text(&t->arena, ask->content, &t->content);
 	if (r == 0)

@@ -352,7 +352,8 @@ static void count_now(const struct conversation *c, bool must_exist, chat_counts
 	struct why why = {0};
 
 	if (must_exist && c->seq == 0) {
-		fn(arg, refuse(&why, REFUSE_NOT_FOUND, "Agent not found: %s", c->id), NULL, &why);
+		fn(arg, refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id),
+		   NULL, &why);
 		return;
 	}
 	window_count(c, &counts);

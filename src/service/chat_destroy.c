@@ -46,7 +46,7 @@ static void destroy_finished(struct background_work *w, int result)
 	if (result == 0)
 		result = d->result;
 	if (result == 0 && !d->found)
-		result = refuse(&why, REFUSE_NOT_FOUND, "Agent not found: %s", c->id);
+		result = refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
 	c->destroy = NULL;
 	c->stale = true;
 	/* It goes first: whoever is told may ask for it again at once. */
@@ -96,7 +96,7 @@ static void destroy_go(struct chat_wait *w, int result, const struct why *why)
 	struct why no = *why;
 
 	if (result == 0 && (c->seq == 0 || c->destroy))
-		result = refuse(&no, REFUSE_NOT_FOUND, "Agent not found: %s", c->id);
+		result = refuse(&no, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
 	if (result != 0) {
 		destroy_done(d, result, &no);
 		return;

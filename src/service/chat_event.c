@@ -7,14 +7,6 @@
 
 enum { DATA_MAX = 64 << 10 };
 
-/* An id that came in quotes is known without them. */
-static struct text bare(struct text id)
-{
-	if (id.len >= 2 && id.data[0] == '"' && id.data[id.len - 1] == '"')
-		return (struct text) {.data = id.data + 1, .len = id.len - 2};
-	return id;
-}
-
 static int add(struct services *s, const char *type, struct text conversation,
 	       const struct record *data)
 {
@@ -70,7 +62,7 @@ int chat_publish_turn(struct services *s, const struct chat_turn *t, const char 
 	arena_init(&a, DATA_MAX);
 	record_begin(&data, &a);
 	record_text(&data, "conversation", t->name);
-	record_text(&data, "request_id", bare(t->request_id));
+	record_text(&data, "request_id", t->request_name);
 	record_text(&data, "agent", t->job.agent_name);
 	if (ended)
 		record_end(&data, t, ended);

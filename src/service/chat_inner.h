@@ -95,6 +95,7 @@ struct chat_turn {
 	enum turn_stage stage;
 	struct arena arena; /* of the question, and the calls */
 	struct text request_id;
+	struct text request_name;
 	struct text content; /* {NULL, 0}: there are only results */
 	const struct chat_result *results;
 	unsigned n_results;

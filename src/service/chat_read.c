@@ -188,7 +188,8 @@ int chat_messages(struct services *s, int lane, struct arena *a, struct text con
 		return r;
 	*ret_total = 0;
 	if (!found && must_exist)
-		return refuse(why, REFUSE_NOT_FOUND, "Agent not found: %.*s", TEXT_ARGS(id));
+		return refuse(why, REFUSE_NOT_FOUND, "there is no conversation '%.*s'",
+			      TEXT_ARGS(id));
 	if (found)
 		r = store_message_list(db, row.seq, page_offset(offset), page_limit(limit),
 				       PAGE_BYTES, a, &rows, &n, ret_total);

@@ -240,7 +240,7 @@ static int find_conversation(struct chat_turn *t, struct connection *db)
 	if (r != 0)
 		return r;
 	if (!t->job.found && t->must_exist)
-		return refuse(&t->job.why, REFUSE_NOT_FOUND, "Agent not found: %.*s",
+		return refuse(&t->job.why, REFUSE_NOT_FOUND, "there is no conversation '%.*s'",
 			      TEXT_ARGS(t->name));
 	if (!t->job.found) {
 		*row = (struct conversation_row) {
@@ -404,7 +404,7 @@ void turn_begin(struct chat_turn *t)
 	int r = 0;
 
 	if (t->must_exist && t->compacts && c->seq == 0)
-		r = refuse(&why, REFUSE_NOT_FOUND, "Agent not found: %s", c->id);
+		r = refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
 	if (r == 0)
 		r = choose_agent(t, &why);
 	if (r == 0 && t->compacts) {

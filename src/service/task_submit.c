@@ -78,7 +78,7 @@ static int check_new(const struct tasks *t, const struct task_new *in, struct wh
 	int r = check_text(in->prompt, "prompt", TASK_PROMPT_MAX, why);
 
 	if (r == 0 && in->prompt.len == 0)
-		r = refuse_field(why, "prompt", "Missing required parameter: prompt");
+		r = refuse_field(why, "prompt", "prompt is empty");
 	if (r == 0)
 		r = check_text(in->agent, "agent", TASK_NAME_MAX, why);
 	if (r == 0)

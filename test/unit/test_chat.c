@@ -432,7 +432,7 @@ static void remembers_what_was_said(void **state)
 	ask_and_wait(w, NULL, NULL, "What is my name?", &told);
 	assert_non_null(strstr(told.content, "Alice"));
 	assert_null(strstr(told.content, "offline responder"));
-	assert_int_equal(strlen(told.request_id), 18);
+	assert_int_equal(strlen(told.request_id), CHAT_REQUEST_LEN);
 	assert_int_equal(count(w, NULL).n_messages, 4);
 }
 

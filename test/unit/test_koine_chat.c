@@ -44,13 +44,18 @@ int chat_send(struct services *s, const struct chat_ask *ask, const struct chat_
 		return refuse(why, (enum refusal)played.refusal, "no");
 	played.ask = *ask;
 	played.sink = *sink;
-	snprintf(played.request, sizeof(played.request), "%.*s",
-		 ask->request_id.data ? (int)ask->request_id.len : 9,
-		 ask->request_id.data ? ask->request_id.data : "\"made-id\"");
+	snprintf(played.request, sizeof(played.request), "%.*s", (int)ask->request_id.len,
+		 ask->request_id.data);
 	if (played.at_once)
 		end_turn((struct chat_answer) {.outcome = AGENT_DONE});
 	else
 		*ret_turn = (struct chat_turn *)&played;
+	return 0;
+}
+
+int chat_new_request(char out[CHAT_REQUEST_LEN + 1])
+{
+	snprintf(out, CHAT_REQUEST_LEN + 1, "%s", "00000000000made1");
 	return 0;
 }
 
@@ -398,6 +403,19 @@ static void long_words_of_an_agent_come_whole(void **state)
 	buf_done(&want);
 }
 
+/* What the service makes is no JSON; here it becomes a string. */
+static void a_request_without_an_id_gets_one(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	say(&f, ASK("{'content':'hi'}"));
+	assert_string_equal(played.request, "\"00000000000made1\"");
+	end_turn((struct chat_answer) {0});
+	finish(&f);
+}
+
 static void a_request_id_has_one_form(void **state)
 {
 	struct fixture f;
@@ -538,6 +556,7 @@ int main(void)
 		cmocka_unit_test(calls_of_tools_are_json_as_far_as_they_are),
 		cmocka_unit_test(a_failed_agent_is_an_error_with_its_words),
 		cmocka_unit_test(long_words_of_an_agent_come_whole),
+		cmocka_unit_test(a_request_without_an_id_gets_one),
 		cmocka_unit_test(a_request_id_has_one_form),
 		cmocka_unit_test(what_the_service_refuses_is_refused),
 		cmocka_unit_test(bad_shapes_are_refused_with_the_field),

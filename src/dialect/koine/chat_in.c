@@ -172,11 +172,9 @@ static int read_request_id(const struct value *v, struct arena *a, struct chat_a
 {
 	int r;
 
-	if (!v)
-		return 0;
-	if (v->kind == VALUE_STRING && v->len == 0)
+	if (v && v->kind == VALUE_STRING && v->len == 0)
 		return refuse_field(why, "request_id", "request_id must not be empty");
-	r = chat_wire_request_id(a, v, &ask->request_id);
+	r = chat_wire_ask_id(a, v, ask);
 	if (r > 0)
 		return refuse_field(why, "request_id", "request_id must be a string or an integer");
 	return r;

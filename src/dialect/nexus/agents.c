@@ -132,14 +132,16 @@ static struct done send_initial(struct call *c)
 	const struct create_in *in = c->in;
 	struct creation *creation = c->state;
 	const struct chat_sink sink = {.on_done = initial_done, .arg = c};
-	const struct chat_ask ask = {
+	struct chat_ask ask = {
 		.conversation = creation->id,
 		.must_exist = true,
 		.content = in->initial_message,
 		.by = nexus_asker(c),
 	};
-	int r;
+	int r = nexus_ask_id(c, NULL, &ask);
 
+	if (r != 0)
+		return call_fail(c, r);
 	(void)call_later(c, initial_cancelled, creation);
 	r = chat_send(call_services(c), &ask, &sink, &creation->turn, &c->why);
 	if (r != 0)

@@ -32,6 +32,9 @@ const char *nexus_type_name(const struct value *v);
  */
 int nexus_request_id(struct call *c, const struct value *v, struct text *ret_id);
 
+/* The same into what is asked, where none means a new one. */
+int nexus_ask_id(struct call *c, const struct value *v, struct chat_ask *ask);
+
 /* ---- which conversation ---- */
 
 struct nexus_place {

@@ -96,7 +96,7 @@ struct done nexus_send(struct call *c)
 		.by = nexus_asker(c),
 	};
 	struct chat_turn *turn = NULL;
-	int r = nexus_request_id(c, in->request_id, &ask.request_id);
+	int r = nexus_ask_id(c, in->request_id, &ask);
 
 	if (r != 0)
 		return call_fail(c, r);

@@ -130,6 +130,12 @@ static bool is_none(const struct value *v)
 	return (v->kind == VALUE_STRING && v->len == 0) || (value_int(v, &n) && n == 0);
 }
 
+static int bad_request_id(struct call *c, const struct value *v)
+{
+	return refuse_field(&c->why, "request_id", "request_id must be string or integer, got: %s",
+			    nexus_type_name(v));
+}
+
 int nexus_request_id(struct call *c, const struct value *v, struct text *ret_id)
 {
 	int r;
@@ -138,8 +144,12 @@ int nexus_request_id(struct call *c, const struct value *v, struct text *ret_id)
 	if (is_none(v))
 		return 0;
 	r = chat_wire_request_id(&c->arena, v, ret_id);
-	if (r <= 0)
-		return r;
-	return refuse_field(&c->why, "request_id", "request_id must be string or integer, got: %s",
-			    nexus_type_name(v));
+	return r > 0 ? bad_request_id(c, v) : r;
+}
+
+int nexus_ask_id(struct call *c, const struct value *v, struct chat_ask *ask)
+{
+	int r = chat_wire_ask_id(&c->arena, is_none(v) ? NULL : v, ask);
+
+	return r > 0 ? bad_request_id(c, v) : r;
 }
