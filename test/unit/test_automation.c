@@ -2,7 +2,7 @@
  * Rules as the daemon runs them: a loop, the workers' threads, a real store, the event log; with a
  * clock that the test turns, and a task service that it plays.
  */
-#include "services_fixture.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,38 +56,6 @@ struct world {
 
 static struct world *the_world;
 
-struct submitted {
-	struct job job;
-	struct background_work *work;
-};
-
-static void job_run(struct job *job, int lane)
-{
-	struct background_work *work = list_entry(job, struct submitted, job)->work;
-
-	work->run(work, lane);
-	job->keep = work->keep;
-}
-
-static void job_finished(struct job *job, int result)
-{
-	struct submitted *s = list_entry(job, struct submitted, job);
-	struct background_work *work = s->work;
-
-	free(s);
-	work->finished(work, result);
-}
-
-static struct submitted *new_job(struct background_work *work)
-{
-	struct submitted *s = calloc(1, sizeof(*s));
-
-	assert_non_null(s);
-	s->job = (struct job) {.run = job_run, .finished = job_finished};
-	s->work = work;
-	return s;
-}
-
 static int submit(void *arg, struct background_work *work, bool writes)
 {
 	struct world *w = arg;
@@ -95,9 +63,9 @@ static int submit(void *arg, struct background_work *work, bool writes)
 	if (w->closed)
 		return -ECANCELED;
 	if (writes)
-		workers_write(w->workers, &new_job(work)->job);
+		workers_write(w->workers, staged_job(work));
 	else
-		workers_read(w->workers, &new_job(work)->job);
+		workers_read(w->workers, staged_job(work));
 	return 0;
 }
 
@@ -107,7 +75,7 @@ static struct job *trailer(void *arg)
 
 	if (!services_trails(w->f->services))
 		return NULL;
-	return &new_job(services_trailer(w->f->services))->job;
+	return staged_job(services_trailer(w->f->services));
 }
 
 static int64_t now_of(void *arg)

@@ -2,7 +2,7 @@
  * The chat service as the daemon runs it: a loop, the workers' threads, a real store, the
  * recall agent; and an agent that does what a test tells it, for what recall never does.
  */
-#include "services_fixture.h"
+#include "stage.h"
 
 #include <errno.h>
 
@@ -139,42 +139,16 @@ struct world {
 	struct puppet *puppet;
 };
 
-struct submitted {
-	struct job job;
-	struct background_work *work;
-};
-
-static void job_run(struct job *job, int lane)
-{
-	struct background_work *work = list_entry(job, struct submitted, job)->work;
-
-	work->run(work, lane);
-	job->keep = work->keep;
-}
-
-static void job_finished(struct job *job, int result)
-{
-	struct submitted *s = list_entry(job, struct submitted, job);
-	struct background_work *work = s->work;
-
-	free(s);
-	work->finished(work, result);
-}
-
 static int submit(void *arg, struct background_work *work, bool writes)
 {
 	struct world *w = arg;
-	struct submitted *s;
 
 	if (!writes && w->fail_reads != 0)
 		return w->fail_reads;
-	s = calloc(1, sizeof(*s));
-	s->job = (struct job) {.run = job_run, .finished = job_finished};
-	s->work = work;
 	if (writes)
-		workers_write(w->workers, &s->job);
+		workers_write(w->workers, staged_job(work));
 	else
-		workers_read(w->workers, &s->job);
+		workers_read(w->workers, staged_job(work));
 	return 0;
 }
 

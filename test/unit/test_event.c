@@ -2,7 +2,7 @@
  * The event log as the daemon runs it: a loop, the workers' threads with the trailer behind each
  * batch, a real store, and subscribers that take what they are told to take.
  */
-#include "services_fixture.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -30,46 +30,14 @@ struct world {
 	sem_t go;
 };
 
-struct submitted {
-	struct job job;
-	struct background_work *work;
-};
-
-static void job_run(struct job *job, int lane)
-{
-	struct background_work *work = list_entry(job, struct submitted, job)->work;
-
-	work->run(work, lane);
-	job->keep = work->keep;
-}
-
-static void job_finished(struct job *job, int result)
-{
-	struct submitted *s = list_entry(job, struct submitted, job);
-	struct background_work *work = s->work;
-
-	free(s);
-	work->finished(work, result);
-}
-
-static struct submitted *new_job(struct background_work *work)
-{
-	struct submitted *s = calloc(1, sizeof(*s));
-
-	assert_non_null(s);
-	s->job = (struct job) {.run = job_run, .finished = job_finished};
-	s->work = work;
-	return s;
-}
-
 static int submit(void *arg, struct background_work *work, bool writes)
 {
 	struct world *w = arg;
 
 	if (writes)
-		workers_write(w->workers, &new_job(work)->job);
+		workers_write(w->workers, staged_job(work));
 	else
-		workers_read(w->workers, &new_job(work)->job);
+		workers_read(w->workers, staged_job(work));
 	return 0;
 }
 
@@ -81,7 +49,7 @@ static struct job *trailer(void *arg)
 		sem_wait(&w->go);
 	if (!services_trails(w->f->services))
 		return NULL;
-	return &new_job(services_trailer(w->f->services))->job;
+	return staged_job(services_trailer(w->f->services));
 }
 
 static void on_tick(void *arg)
