@@ -6,6 +6,7 @@
  * A rule is not woken by what it has done itself: by events of its tasks, or that it was executed.
  * One that asks for payload.ruleId in a condition knows what it does, and is.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,14 @@ static int payload_of(struct arena *a, const struct event *e, struct value **ret
 	return r.err;
 }
 
+/* What happens while rules are being armed waits for them: they count from when they were set. */
+static bool is_ready(void *arg)
+{
+	const struct automation *a = arg;
+
+	return list_empty(&a->armings);
+}
+
 static int on_event(void *arg, const struct event *e)
 {
 	struct automation *a = arg;
@@ -144,6 +153,8 @@ static int on_event(void *arg, const struct event *e)
 	struct value *payload = NULL;
 	struct arena arena;
 
+	if (!is_ready(a))
+		return -ENOBUFS;
 	/* Most events are nobody's business: nothing is copied for them. */
 	if (a->stopping || !e->data || !is_wanted(a, e))
 		return 0;
@@ -169,14 +180,19 @@ static int on_gone(void *arg, int64_t n)
 
 void rules_listen(struct automation *a)
 {
-	const struct event_sink sink = {.on_event = on_event, .on_gone = on_gone, .arg = a};
+	const struct event_sink sink = {
+		.on_event = on_event,
+		.on_gone = on_gone,
+		.ready = is_ready,
+		.arg = a,
+	};
 	const struct event_filter all = {.n_types = 0};
 	bool wanted = false;
 
 	list_for_each (at, following, &a->rules) {
 		const struct rule *r = list_entry(at, struct rule, link);
 
-		wanted = wanted || (r->armed && r->def.trigger == TRIGGER_EVENT);
+		wanted = wanted || r->def.trigger == TRIGGER_EVENT;
 	}
 	if (!wanted || a->stopping) {
 		event_unsubscribe(a->subscriber);

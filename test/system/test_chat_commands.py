@@ -69,6 +69,11 @@ def children(pid):
         return f.read().split()
 
 
+def check_no_children(d):
+    """Those it took in are reaped a moment after they are gone."""
+    wait_until(lambda: children(d.pid) == [], "children to be reaped")
+
+
 # ---- well behaved ----
 
 
@@ -78,7 +83,7 @@ def test_what_it_prints_is_the_answer():
         for text in ("Hello", "two words", "$(reboot) `x` 'a' \"b\" ; | > é", "--help", "-"):
             check(n.says(text).rstrip("\n").endswith(text.rstrip()), "%r", text)
         program.check_gone()
-        same(children(d.pid), [], "children")
+        check_no_children(d)
 
 
 def test_the_question_by_stdin():
@@ -151,7 +156,7 @@ def test_a_program_that_does_not_exist():
             check("no-such-program" in error.message, "%r", error.message)
         with Stream(d, "Hi", agent="recall") as s:
             s.answer()
-        same(children(d.pid), [], "children")
+        check_no_children(d)
 
 
 def test_a_program_that_fails_tells_why():
@@ -218,7 +223,7 @@ def cancelled(d, program, want="half "):
     same(r["stop"], "cancelled")
     check(r["content"].startswith(want), "%r", r["content"])
     program.check_gone()
-    same(children(d.pid), [], "children")
+    check_no_children(d)
     return r["content"]
 
 
@@ -263,7 +268,7 @@ def test_grandchildren_that_keep_stdout_open_hold_nobody():
         n = Nexus(d)
         same(n.says("Hi"), "done")
         program.check_gone()
-        same(children(d.pid), [], "children")
+        check_no_children(d)
         same(n.says("Hi again"), "done")
         program.check_gone()
 

@@ -771,6 +771,16 @@ static void the_logs_events_wake_rules(void **state)
 	assert_string_equal(w->tasks[0].prompt, "task t1 t1 2");
 }
 
+static void rules_hear_from_when_they_were_set(void **state)
+{
+	struct world *w = *state;
+	struct rule_new r = by_event("early", "memory.added");
+
+	assert_int_equal(automation_set_rules(w->f->services, TEXT(""), &r, 1, NULL, NULL), 0);
+	publish(w, "memory.added", "m");
+	turn_until(w, w->n_tasks == 1);
+}
+
 static void a_rule_is_not_woken_by_itself(void **state)
 {
 	struct world *w = *state;
@@ -1503,6 +1513,7 @@ int main(void)
 		TEST(events_wake_the_rules_that_fit),
 		TEST(conditions_are_those_of_javascript),
 		TEST(the_logs_events_wake_rules),
+		TEST(rules_hear_from_when_they_were_set),
 		TEST(a_rule_is_not_woken_by_itself),
 		TEST(rules_that_wake_each_other_are_stopped),
 		TEST(a_rule_cools_down_over_a_restart),
