@@ -41,3 +41,14 @@ static inline bool text_equal_secret(struct text given, struct text want)
 		differs |= (unsigned char)((i < given.len ? given.data[i] : 0) ^ want.data[i]);
 	return !differs;
 }
+
+/* Its first bytes, at most max, without a part of a character at the end. */
+static inline struct text text_cut(struct text t, size_t max)
+{
+	if (t.len <= max)
+		return t;
+	t.len = max;
+	while (t.len > 0 && ((unsigned char)t.data[t.len] & 0xc0) == 0x80)
+		t.len--;
+	return t;
+}

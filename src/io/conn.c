@@ -268,6 +268,11 @@ size_t conn_pending(const struct conn *c)
 	return c->out.len - c->sent;
 }
 
+uint64_t conn_sent(const struct conn *c)
+{
+	return c->bytes_out;
+}
+
 static void on_writable(struct conn *c)
 {
 	conn_flush(c);

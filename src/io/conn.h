@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "io/loop.h"
@@ -53,6 +54,8 @@ void conn_flush(struct conn *c);
 
 /* Bytes not yet taken by the kernel. */
 size_t conn_pending(const struct conn *c);
+/* Bytes that it took, in all. */
+uint64_t conn_sent(const struct conn *c);
 
 /*
  * Sends what is pending, then says that nothing follows (shutdown), reads and

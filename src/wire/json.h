@@ -68,6 +68,10 @@ void json_value(struct json *j, const struct value *v);
 /* The value as text on one line without white space, in the arena. */
 int json_compact(struct arena *a, const struct value *v, struct text *ret_text);
 
+/* JSON text as Go writes it, for what is put into a page: '<', '>', '&', U+2028 and U+2029, which
+ * can only stand in texts, become \u003c and so on. */
+void json_escape_html(struct buf *text);
+
 /* key and value in one. */
 void json_member_str(struct json *j, const char *key, const char *s);
 void json_member_text(struct json *j, const char *key, struct text t);

@@ -238,6 +238,63 @@ int json_compact(struct arena *a, const struct value *v, struct text *ret_text)
 	return r;
 }
 
+/* How many bytes at p stand for one that is escaped; 0: it stays. */
+static inline size_t html_special(const char *p, size_t left)
+{
+	if (*p == '<' || *p == '>' || *p == '&')
+		return 1;
+	return left >= 3 && memcmp(p, "\xe2\x80", 2) == 0 && (p[2] == '\xa8' || p[2] == '\xa9') ? 3
+												: 0;
+}
+
+static bool may_be_special(const struct buf *text)
+{
+	return memchr(text->data, '<', text->len) || memchr(text->data, '>', text->len) ||
+	       memchr(text->data, '&', text->len) || memchr(text->data, 0xe2, text->len);
+}
+
+static void copy_escaped(char *to, const char *from, size_t len)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	while (len > 0) {
+		size_t n = html_special(from, len);
+		unsigned char c = (unsigned char)(n == 3 ? from[2] - 0x80 : *from);
+
+		if (n == 0) {
+			*to++ = *from++;
+			len--;
+			continue;
+		}
+		memcpy(to, n == 3 ? "\\u20" : "\\u00", 4);
+		to[4] = hex[c >> 4];
+		to[5] = hex[c & 15];
+		to += 6;
+		from += n;
+		len -= n;
+	}
+}
+
+void json_escape_html(struct buf *text)
+{
+	size_t more = 0;
+	size_t len = text->len;
+
+	if (text->err != 0 || len == 0 || !may_be_special(text))
+		return;
+	for (size_t at = 0; at < len; at++) {
+		size_t n = html_special(text->data + at, len - at);
+
+		more += n > 0 ? 6 - n : 0;
+	}
+	if (more == 0 || buf_reserve(text, more) != 0)
+		return;
+	/* Behind itself, then forward: no byte is written before it was read. */
+	memmove(text->data + more, text->data, len);
+	copy_escaped(text->data, text->data + more, len);
+	text->len = len + more;
+}
+
 void json_member_str(struct json *j, const char *key, const char *s)
 {
 	json_key(j, key);

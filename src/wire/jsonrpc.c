@@ -1,5 +1,7 @@
 #include "wire/jsonrpc.h"
 
+#include <strings.h>
+
 static const char begin_result[] = "{\"jsonrpc\":\"2.0\",\"result\":";
 static const char begin_id[] = "{\"jsonrpc\":\"2.0\",\"id\":";
 static const char begin_error[] = "{\"jsonrpc\":\"2.0\",\"error\":";
@@ -41,28 +43,31 @@ struct envelope {
 	const struct value *id;
 };
 
-static inline bool key_is(const struct value *v, const char *key, size_t len)
+static inline bool key_is(const struct value *v, const char *key, size_t len, bool any_case)
 {
-	return memcmp(v->key, key, len) == 0;
+	return memcmp(v->key, key, len) == 0 || (any_case && strncasecmp(v->key, key, len) == 0);
 }
 
 /* One look at each member; the last of equal names wins. */
-static void open_envelope(const struct value *v, struct envelope *e)
+static void open_envelope(const struct jsonrpc_rules *rules, const struct value *v,
+			  struct envelope *e)
 {
+	bool any = rules->flags & JSONRPC_ANY_CASE;
+
 	value_each (member, v) {
 		switch (member->key_len) {
 		case 2:
-			if (key_is(member, "id", 2))
+			if (key_is(member, "id", 2, any))
 				e->id = member;
 			break;
 		case 6:
-			if (key_is(member, "method", 6))
+			if (key_is(member, "method", 6, any))
 				e->method = member;
-			else if (key_is(member, "params", 6))
+			else if (key_is(member, "params", 6, any))
 				e->params = member;
 			break;
 		case 7:
-			if (key_is(member, "jsonrpc", 7))
+			if (key_is(member, "jsonrpc", 7, any))
 				e->jsonrpc = member;
 			break;
 		}
@@ -87,13 +92,13 @@ static bool params_count(const struct jsonrpc_rules *rules, const struct value *
 {
 	if (rules->flags & JSONRPC_PARAMS_LOOSE)
 		return params->kind == VALUE_OBJECT;
-	return params->kind != VALUE_NULL;
+	return params->kind != VALUE_NULL || (rules->flags & JSONRPC_PARAMS_ANY);
 }
 
 static int check_params(const struct jsonrpc_rules *rules, const struct value *params,
 			struct why *why)
 {
-	if (!params || params->kind == VALUE_OBJECT)
+	if (!params || params->kind == VALUE_OBJECT || (rules->flags & JSONRPC_PARAMS_ANY))
 		return 0;
 	if (params->kind != VALUE_ARRAY && (rules->flags & JSONRPC_PARAMS_WRONG))
 		return refuse(why, REFUSE_PARAMS, "params must be an object, not %s",
@@ -132,14 +137,14 @@ int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,
 	*ret = (struct jsonrpc_request) {0};
 	if (v->kind != VALUE_OBJECT)
 		return wrong(rules, JSONRPC_NOT_OBJECT, v, why);
-	open_envelope(v, &e);
+	open_envelope(rules, v, &e);
 	if (e.id && id_allowed(rules, e.id))
 		ret->id = (struct text) {.data = e.id->raw, .len = e.id->raw_len};
 	r = check_envelope(rules, &e, ret, why);
 	/* Only what is a request can be a notification: anything less is
 	 * answered, with id null. */
-	ret->silent = r != REFUSE_REQUEST && is_silent(rules, e.id);
-	if (r == REFUSE_REQUEST && (rules->flags & JSONRPC_FAULT_NULL_ID))
+	ret->silent = r != REFUSE_REQUEST && r != REFUSE_PARSE && is_silent(rules, e.id);
+	if (r == REFUSE_PARSE || (r == REFUSE_REQUEST && (rules->flags & JSONRPC_FAULT_NULL_ID)))
 		ret->id = (struct text) {0};
 	return r;
 }
@@ -180,6 +185,8 @@ static void end(const struct jsonrpc_rules *rules, struct json *j, struct text i
 	}
 	buf_add_char(j->out, '}');
 	j->comma = true;
+	if (rules->flags & JSONRPC_HTML_SAFE)
+		json_escape_html(j->out);
 }
 
 void jsonrpc_begin_result(const struct jsonrpc_rules *rules, struct json *j, struct text id)

@@ -19,6 +19,10 @@ enum jsonrpc_flags {
 	JSONRPC_ID_SECOND = 1 << 5,    /* answers are written jsonrpc, id, result */
 	JSONRPC_FAULT_NULL_ID = 1 << 7, /* what is no request is answered with null, not its id */
 	JSONRPC_PARAMS_LOOSE = 1 << 8,  /* params that are no object are taken for none */
+	JSONRPC_PARAMS_ANY =
+		1 << 9,             /* params of any kind are the method's business; null is kept */
+	JSONRPC_ANY_CASE = 1 << 10, /* members of the envelope are found in any case */
+	JSONRPC_HTML_SAFE = 1 << 11, /* answers are written as json_escape_html does */
 };
 
 /* What can be wrong with an envelope, in the order it is looked at. */
@@ -56,7 +60,7 @@ struct jsonrpc_request {
  *
  * Refuses with REFUSE_REQUEST, or REFUSE_PARAMS for positional parameters
  * where there are none, unless rules->explain says otherwise. ret->id and ret->silent are set in any case, as far as
- * they are known, because the refusal must carry the id.
+ * they are known, because the refusal must carry the id. What is refused with REFUSE_PARSE has none.
  */
 int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,
 		 struct jsonrpc_request *ret, struct why *why);
