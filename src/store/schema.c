@@ -215,12 +215,128 @@ static const char task_tables[] =
 	") STRICT;"
 	"CREATE INDEX rule_claim_by_rule ON rule_claim (rule);";
 
+/*
+ * A session's row is written anew whenever anything happens in it; what it was told, which may be
+ * long and stays, stands beside it. 0, -1 and NULL stand for what is none, and states are numbers,
+ * as in store/session.h: below 4 a session is not at its end. Its lists go along an index
+ * each, by when it was last active.
+ *
+ * Events stand in the order of their id. The newest of an agent's session knows how many
+ * there are. The last two indexes are for calls of tools: the one that a result
+ * belongs to, and the one that an approval may.
+ *
+ * An approval outlives its session and its event, and names both without a promise. Pending (0)
+ * are few. What is not tied to an event is looked for whenever a tool is called.
+ *
+ * Bytes that come from an agent, and may be anything, are BLOBs.
+ */
+static const char session_tables[] =
+	"CREATE TABLE session ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL UNIQUE,"
+	"	run TEXT NOT NULL UNIQUE,"
+	"	status INTEGER NOT NULL,"
+	"	archived INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	active_ms INTEGER NOT NULL,"
+	"	ended_ms INTEGER NOT NULL,"
+	"	cost_usd REAL NOT NULL,"
+	"	input_tokens INTEGER NOT NULL,"
+	"	output_tokens INTEGER NOT NULL,"
+	"	duration_ms INTEGER NOT NULL,"
+	"	turns INTEGER NOT NULL,"
+	"	parent TEXT,"
+	"	agent_session TEXT,"
+	"	model TEXT,"
+	"	runner TEXT NOT NULL,"
+	"	mark TEXT,"
+	"	working_dir TEXT NOT NULL,"
+	"	title TEXT,"
+	"	summary TEXT NOT NULL,"
+	"	error BLOB,"
+	"	result BLOB"
+	") STRICT;"
+	"CREATE INDEX session_by_active ON session (active_ms);"
+	"CREATE INDEX session_by_archived ON session (archived, active_ms);"
+	"CREATE INDEX session_by_status ON session (status, active_ms);"
+	"CREATE INDEX session_by_parent ON session (parent, active_ms) WHERE parent IS NOT NULL;"
+	"CREATE INDEX session_by_agent ON session (agent_session) WHERE agent_session IS NOT NULL;"
+	"CREATE INDEX session_by_dir ON session (working_dir, active_ms);"
+	"CREATE INDEX session_by_end ON session (ended_ms) WHERE ended_ms > 0;"
+	"CREATE TABLE session_text ("
+	"	seq INTEGER PRIMARY KEY REFERENCES session (seq) ON DELETE CASCADE,"
+	"	config BLOB,"
+	"	query BLOB NOT NULL"
+	") STRICT;"
+
+	"CREATE TABLE session_event ("
+	"	id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	session INTEGER NOT NULL REFERENCES session (seq),"
+	"	sequence INTEGER NOT NULL,"
+	"	type INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	completed INTEGER NOT NULL,"
+	"	approval INTEGER NOT NULL,"
+	"	agent_session TEXT,"
+	"	role TEXT,"
+	"	tool_id TEXT,"
+	"	tool_name TEXT,"
+	"	approval_id TEXT,"
+	"	tool_input BLOB,"
+	"	content BLOB"
+	") STRICT;"
+	"CREATE INDEX session_event_by_session ON session_event (session);"
+	"CREATE INDEX session_event_by_agent ON session_event (agent_session)"
+	"	WHERE agent_session IS NOT NULL;"
+	"CREATE INDEX session_event_by_call ON session_event (session, tool_id) WHERE type = 1;"
+	"CREATE INDEX session_event_open ON session_event (session, tool_name, created_ms)"
+	"	WHERE type = 1 AND completed = 0 AND approval = 0;"
+
+	"CREATE TABLE approval ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL UNIQUE,"
+	"	kind INTEGER NOT NULL,"
+	"	status INTEGER NOT NULL,"
+	"	event_id INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	deadline_ms INTEGER NOT NULL,"
+	"	decided_ms INTEGER NOT NULL,"
+	"	session TEXT,"
+	"	run TEXT,"
+	"	agent TEXT,"
+	"	origin TEXT,"
+	"	tool_use_id TEXT,"
+	"	tool TEXT NOT NULL,"
+	"	decided_by TEXT,"
+	"	comment BLOB,"
+	"	input BLOB"
+	") STRICT;"
+	"CREATE INDEX approval_by_status ON approval (status);"
+	"CREATE INDEX approval_by_session ON approval (session) WHERE session IS NOT NULL;"
+	"CREATE INDEX approval_by_run ON approval (run) WHERE run IS NOT NULL;"
+	"CREATE INDEX approval_untied ON approval (tool, created_ms)"
+	"	WHERE event_id = 0;"
+	"CREATE INDEX approval_by_end ON approval (decided_ms) WHERE status > 0;"
+
+	"CREATE TABLE approval_grant ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL UNIQUE,"
+	"	denies INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	expires_ms INTEGER NOT NULL,"
+	"	uses INTEGER NOT NULL,"
+	"	session TEXT,"
+	"	agent TEXT,"
+	"	tool TEXT,"
+	"	pattern TEXT,"
+	"	comment BLOB"
+	") STRICT;"
+	"CREATE INDEX approval_grant_by_expiry ON approval_grant (expires_ms)"
+	"	WHERE expires_ms > 0;";
+
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
-	first_tables,
-	vector_tables,
-	conversation_tables,
-	task_tables,
+	first_tables, vector_tables, conversation_tables, task_tables, session_tables,
 };
 
 int schema_newest(void)

@@ -5,6 +5,13 @@
 
 #include <sqlite3.h>
 
+#include "store/driver.h"
+
+/* What the step from version 4 on made is taken away again. */
+#define NO_SESSIONS                                                                                \
+	"DROP TABLE session_event; DROP TABLE session_text; DROP TABLE session;"                   \
+	"DROP TABLE approval; DROP TABLE approval_grant;"
+
 static inline struct connection *writer(struct fixture *f)
 {
 	return store_writer(f->store);
@@ -50,6 +57,60 @@ static inline int64_t number(struct fixture *f, const char *sql)
 	assert_int_equal(sqlite3_step(st), SQLITE_ROW);
 	n = sqlite3_column_int64(st, 0);
 	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return n;
+}
+
+/* Changes the file behind the back of a store that is closed. */
+static inline void change_file(struct fixture *f, const char *sql)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s", sqlite3_errmsg(db));
+	sqlite3_close(db);
+}
+
+static inline void assert_plan(sqlite3 *db, const char *sql, const char *table, bool scans)
+{
+	char explain[8192], walk[64];
+	bool found = false;
+	sqlite3_stmt *st;
+	const char *step;
+
+	snprintf(explain, sizeof(explain), "EXPLAIN QUERY PLAN %s", sql);
+	snprintf(walk, sizeof(walk), "SCAN %s", table);
+	if (sqlite3_prepare_v2(db, explain, -1, &st, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	while (sqlite3_step(st) == SQLITE_ROW) {
+		step = (const char *)sqlite3_column_text(st, 3);
+		found |= strncmp(step, walk, strlen(walk)) == 0 && !strstr(step, " USING ");
+	}
+	sqlite3_finalize(st);
+	if (found && !scans)
+		fail_msg("walks the whole table: %s", sql);
+}
+
+/*
+ * None of the queries about the table that the connection has prepared goes through all of
+ * it; except `but`, which may be NULL. How many there were.
+ */
+static inline unsigned assert_no_walks(struct fixture *f, struct connection *c, const char *table,
+				       const char *but)
+{
+	unsigned n = 0;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	for (unsigned i = 0; i < c->n_statements; i++) {
+		const char *sql = c->queries[i] ? c->queries[i]->sql : "";
+
+		if (!strstr(sql, table))
+			continue;
+		assert_plan(db, sql, table, but && strstr(sql, but));
+		n++;
+	}
 	sqlite3_close(db);
 	return n;
 }

@@ -804,11 +804,11 @@ static void a_small_arena_is_told(void **state)
 static void go_back_to_version_2(struct fixture *f)
 {
 	static const char sql[] =
-		"DROP TABLE event; DROP TABLE task_after; DROP TABLE task;"
-		"DROP TABLE task_project; DROP TABLE rule;"
-		"DROP TABLE rule_claim; DELETE FROM meta WHERE key = 'event_last';"
-		"DROP TABLE message_call; DROP TABLE message; DROP TABLE turn;"
-		"DROP TABLE conversation; PRAGMA user_version = 2;";
+		NO_SESSIONS "DROP TABLE event; DROP TABLE task_after; DROP TABLE task;"
+			    "DROP TABLE task_project; DROP TABLE rule;"
+			    "DROP TABLE rule_claim; DELETE FROM meta WHERE key = 'event_last';"
+			    "DROP TABLE message_call; DROP TABLE message; DROP TABLE turn;"
+			    "DROP TABLE conversation; PRAGMA user_version = 2;";
 	sqlite3 *db;
 
 	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);

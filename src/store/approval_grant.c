@@ -1,0 +1,155 @@
+/* Grants: what is allowed, or denied, without asking. There are few; all are read at once. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "store/approval.h"
+#include "store/query.h"
+#include "store/rows.h"
+
+/* That go in one sweep; the rest has expired all the same. */
+enum { SWEEP_GRANTS = 1000 };
+
+int store_grant_add(struct connection *c, const struct grant_row *row)
+{
+	static const struct query sql = {
+		"INSERT INTO approval_grant (id, denies, created_ms, expires_ms, uses, session,"
+		" agent, tool, pattern, comment) VALUES (:id, :denies, :created, :expires, :uses,"
+		" :session, :agent, :tool, :pattern, :comment)"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":id", row->id);
+	query_bind_int(q, ":denies", row->denies);
+	query_bind_int(q, ":created", row->created_ms);
+	query_bind_int(q, ":expires", row->expires_ms);
+	query_bind_int(q, ":uses", row->uses);
+	query_bind_text(q, ":session", row->session);
+	query_bind_text(q, ":agent", row->agent);
+	query_bind_text(q, ":tool", row->tool);
+	query_bind_text(q, ":pattern", row->pattern);
+	query_bind_blob(q, ":comment", row->comment.data, row->comment.len);
+	return query_run(q);
+}
+
+/* *ret_left: the uses that are left; -1: any number. */
+static int take_use(struct connection *c, struct text id, int64_t *ret_left, bool *ret_found)
+{
+	static const struct query sql = {
+		"UPDATE approval_grant SET uses = CASE WHEN uses > 0 THEN uses - 1 ELSE uses END"
+		" WHERE id = :id AND uses <> 0 RETURNING uses"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool found;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":id", id);
+	r = query_next(q, &found);
+	if (r != 0)
+		return r;
+	*ret_left = found ? query_int(q, 0) : 0;
+	*ret_found = found;
+	return found ? query_run(q) : 0;
+}
+
+int store_grant_use(struct connection *c, struct text id, bool *ret_found)
+{
+	bool found, removed;
+	int64_t left;
+	int r;
+
+	r = take_use(c, id, &left, &found);
+	if (r == 0 && found && left == 0)
+		r = store_grant_remove(c, id, &removed);
+	if (r == 0)
+		*ret_found = found;
+	return r;
+}
+
+int store_grant_remove(struct connection *c, struct text id, bool *ret_found)
+{
+	static const struct query sql = {"DELETE FROM approval_grant WHERE id = :id RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":id", id);
+	return query_run_found(q, ret_found);
+}
+
+static int take_grant(struct statement *q, struct arena *arena, struct grant_row *ret)
+{
+	struct text *const texts[] = {&ret->id,   &ret->session, &ret->agent,
+				      &ret->tool, &ret->pattern, &ret->comment};
+	int r;
+
+	*ret = (struct grant_row) {
+		.id = query_text(q, 0),
+		.denies = query_int(q, 1) != 0,
+		.created_ms = query_int(q, 2),
+		.expires_ms = query_int(q, 3),
+		.uses = query_int(q, 4),
+		.session = query_text(q, 5),
+		.agent = query_text(q, 6),
+		.tool = query_text(q, 7),
+		.pattern = query_text(q, 8),
+		.comment = query_blob(q, 9),
+	};
+	r = query_fault(q);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && r == 0; i++)
+		r = rows_copy_text(arena, texts[i]);
+	return r;
+}
+
+int store_grant_list(struct connection *c, int64_t now_ms, struct arena *arena,
+		     struct grant_row **ret_rows, unsigned *ret_n)
+{
+	static const struct query sql = {
+		"SELECT id, denies, created_ms, expires_ms, uses, session, agent, tool, pattern,"
+		" comment FROM approval_grant WHERE expires_ms = 0 OR expires_ms > :now"
+		" ORDER BY seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	struct grant_row *rows = NULL;
+	unsigned n = 0, cap = 0;
+	bool more;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":now", now_ms);
+	while ((r = query_next(q, &more)) == 0 && more) {
+		rows = rows_grow(arena, rows, n, &cap, sizeof(*rows));
+		r = rows ? take_grant(q, arena, &rows[n]) : -ENOMEM;
+		if (r != 0)
+			return r;
+		n++;
+	}
+	if (r != 0)
+		return r;
+	*ret_rows = rows;
+	*ret_n = n;
+	return 0;
+}
+
+int store_grant_sweep(struct connection *c, int64_t now_ms)
+{
+	static const struct query sql = {
+		"DELETE FROM approval_grant WHERE seq IN (SELECT seq FROM approval_grant"
+		" WHERE expires_ms > 0 AND expires_ms <= :now ORDER BY expires_ms LIMIT :limit)"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":now", now_ms);
+	query_bind_int(q, ":limit", SWEEP_GRANTS);
+	return query_run(q);
+}

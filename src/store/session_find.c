@@ -1,0 +1,480 @@
+/* Sessions: how they are found and listed, who came from whom, and where they ran. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "store/query.h"
+#include "store/rows.h"
+#include "store/session.h"
+#include "store/short_id.h"
+
+/* In the order of enum column. */
+#define SMALL_COLUMNS                                                                              \
+	"seq, id, run, status, archived, created_ms, active_ms, ended_ms, cost_usd, input_tokens," \
+	" output_tokens, duration_ms, turns, parent, agent_session, model, runner, mark,"          \
+	" working_dir, title, summary"
+
+#define BESIDE(column) "(SELECT " column " FROM session_text WHERE session_text.seq = session.seq)"
+
+#define COLUMNS SMALL_COLUMNS ", error, result, " BESIDE("query") ", " BESIDE("config")
+
+/* The beginnings of texts, for lists. */
+#define SHORT_COLUMNS                                                                              \
+	SMALL_COLUMNS ", substr(error, 1, :bytes), substr(result, 1, :bytes),"                     \
+		      " " BESIDE("substr(query, 1, :bytes)") ", NULL"
+
+/* Whole is what an update writes back. */
+#define OPEN_COLUMNS SMALL_COLUMNS ", error, result, " BESIDE("substr(query, 1, :bytes)") ", NULL"
+
+enum column {
+	COLUMN_SEQ,
+	COLUMN_ID,
+	COLUMN_RUN,
+	COLUMN_STATUS,
+	COLUMN_ARCHIVED,
+	COLUMN_CREATED,
+	COLUMN_ACTIVE,
+	COLUMN_ENDED,
+	COLUMN_COST,
+	COLUMN_INPUT_TOKENS,
+	COLUMN_OUTPUT_TOKENS,
+	COLUMN_DURATION,
+	COLUMN_TURNS,
+	COLUMN_PARENT,
+	COLUMN_AGENT_SESSION,
+	COLUMN_MODEL,
+	COLUMN_RUNNER,
+	COLUMN_MARK,
+	COLUMN_WORKING_DIR,
+	COLUMN_TITLE,
+	COLUMN_SUMMARY,
+	COLUMN_ERROR,
+	COLUMN_RESULT,
+	COLUMN_QUERY,
+	COLUMN_CONFIG,
+};
+
+enum {
+	WHOLE_BYTES = 1 << 30, /* no text is longer */
+	OPEN_BYTES = 8192,     /* of a query: what is open is loaded at once */
+};
+
+/* ---- rows ---- */
+
+/* Its texts are still the query's own bytes. */
+static int read_session(struct statement *q, struct session_row *ret)
+{
+	*ret = (struct session_row) {
+		.seq = query_int(q, COLUMN_SEQ),
+		.id = query_text(q, COLUMN_ID),
+		.run = query_text(q, COLUMN_RUN),
+		.parent = query_text(q, COLUMN_PARENT),
+		.agent_session = query_text(q, COLUMN_AGENT_SESSION),
+		.query = query_blob(q, COLUMN_QUERY),
+		.summary = query_text(q, COLUMN_SUMMARY),
+		.title = query_text(q, COLUMN_TITLE),
+		.model = query_text(q, COLUMN_MODEL),
+		.working_dir = query_text(q, COLUMN_WORKING_DIR),
+		.runner = query_text(q, COLUMN_RUNNER),
+		.config = query_blob(q, COLUMN_CONFIG),
+		.mark = query_text(q, COLUMN_MARK),
+		.status = (enum session_status)query_int(q, COLUMN_STATUS),
+		.archived = query_int(q, COLUMN_ARCHIVED) != 0,
+		.created_ms = query_int(q, COLUMN_CREATED),
+		.active_ms = query_int(q, COLUMN_ACTIVE),
+		.ended_ms = query_int(q, COLUMN_ENDED),
+		.result = query_blob(q, COLUMN_RESULT),
+		.error = query_blob(q, COLUMN_ERROR),
+		.cost_usd = query_double(q, COLUMN_COST),
+		.input_tokens = query_int(q, COLUMN_INPUT_TOKENS),
+		.output_tokens = query_int(q, COLUMN_OUTPUT_TOKENS),
+		.duration_ms = query_int(q, COLUMN_DURATION),
+		.turns = query_int(q, COLUMN_TURNS),
+	};
+	return query_fault(q);
+}
+
+enum { N_TEXTS = 14 };
+
+static void texts_of(struct session_row *row, struct text *ret_texts[N_TEXTS])
+{
+	struct text *const texts[N_TEXTS] = {
+		&row->id,    &row->run,   &row->parent,      &row->agent_session, &row->query,
+		&row->title, &row->model, &row->working_dir, &row->runner,        &row->config,
+		&row->mark,  &row->error, &row->result,      &row->summary,
+	};
+
+	memcpy(ret_texts, texts, sizeof(texts));
+}
+
+static size_t session_bytes(struct session_row *row)
+{
+	struct text *texts[N_TEXTS];
+	size_t n = 0;
+
+	texts_of(row, texts);
+	for (unsigned i = 0; i < N_TEXTS; i++)
+		n += texts[i]->len;
+	return n;
+}
+
+/* Moves a row that was read into the arena. */
+static int copy_session(struct arena *arena, struct session_row *row)
+{
+	struct text *texts[N_TEXTS];
+	int r = 0;
+
+	texts_of(row, texts);
+	for (unsigned i = 0; i < N_TEXTS && r == 0; i++)
+		r = rows_copy_text(arena, texts[i]);
+	return r;
+}
+
+/* At most so many characters. What is none in UTF-8 counts one for each byte. */
+static void cut_text(struct text *t, unsigned cut)
+{
+	const char *at = t->data;
+	const char *end;
+	size_t n;
+
+	if (!at)
+		return;
+	end = at + t->len;
+	for (; at < end && cut > 0; cut--) {
+		n = (unsigned char)*at < 0x80 ? 1 : utf8_sequence(at, end);
+		at += n > 0 ? n : 1;
+	}
+	t->len = (size_t)(at - t->data);
+}
+
+/* How many bytes are enough for so many characters. */
+static int64_t bytes_of(unsigned cut)
+{
+	return cut == 0 || cut > WHOLE_BYTES / 4 ? WHOLE_BYTES : (int64_t)cut * 4;
+}
+
+struct session_array {
+	struct arena *arena;
+	struct session_row *rows;
+	unsigned n;
+	unsigned cap;
+	unsigned cut; /* 0: all */
+	size_t bytes;
+	size_t max_bytes; /* 0: any */
+};
+
+static void cut_row(struct session_row *row, unsigned cut)
+{
+	cut_text(&row->query, cut);
+	cut_text(&row->result, cut);
+	cut_text(&row->error, cut);
+}
+
+/* What q finds; to the end, or as long as there is room. */
+static int take_sessions(struct statement *q, struct session_array *a)
+{
+	struct session_row row;
+	bool more;
+	int r;
+
+	while ((r = query_next(q, &more)) == 0 && more) {
+		r = read_session(q, &row);
+		if (r != 0)
+			return r;
+		if (a->cut > 0)
+			cut_row(&row, a->cut);
+		a->bytes += session_bytes(&row);
+		if (a->n > 0 && a->max_bytes > 0 && a->bytes > a->max_bytes)
+			return 0;
+		a->rows = rows_grow(a->arena, a->rows, a->n, &a->cap, sizeof(*a->rows));
+		r = a->rows ? copy_session(a->arena, &row) : -ENOMEM;
+		if (r != 0)
+			return r;
+		a->rows[a->n++] = row;
+	}
+	return r;
+}
+
+/* ---- by a name ---- */
+
+static int find(struct connection *c, const struct query *sql, struct text name,
+		struct arena *arena, struct session_row *ret_row, bool *ret_found)
+{
+	CLEANUP(query_donep) struct statement *q = NULL;
+	struct session_row row;
+	bool found;
+	int r;
+
+	r = query_start(c, sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":name", name);
+	r = query_next(q, &found);
+	if (r == 0 && found)
+		r = read_session(q, &row);
+	if (r == 0 && found)
+		r = copy_session(arena, &row);
+	if (r != 0)
+		return r;
+	if (found)
+		*ret_row = row;
+	*ret_found = found;
+	return 0;
+}
+
+int store_session_find(struct connection *c, struct text id, struct arena *arena,
+		       struct session_row *ret_row, bool *ret_found)
+{
+	static const struct query sql = {"SELECT " COLUMNS " FROM session WHERE id = :name"};
+
+	return find(c, &sql, id, arena, ret_row, ret_found);
+}
+
+int store_session_find_run(struct connection *c, struct text run, struct arena *arena,
+			   struct session_row *ret_row, bool *ret_found)
+{
+	static const struct query sql = {"SELECT " COLUMNS " FROM session WHERE run = :name"};
+
+	return find(c, &sql, run, arena, ret_row, ret_found);
+}
+
+int store_session_find_agent(struct connection *c, struct text agent_session, struct arena *arena,
+			     struct session_row *ret_row, bool *ret_found)
+{
+	static const struct query sql = {"SELECT " COLUMNS
+					 " FROM session WHERE agent_session = :name"
+					 " ORDER BY seq DESC LIMIT 1"};
+
+	return find(c, &sql, agent_session, arena, ret_row, ret_found);
+}
+
+int store_session_find_short(struct connection *c, struct text prefix, struct arena *arena,
+			     struct text *ret_id, unsigned *ret_n)
+{
+	static const struct query sql = {
+		"SELECT id FROM session WHERE id >= :prefix ORDER BY id LIMIT 2"};
+
+	return short_id_find(c, &sql, prefix, arena, ret_id, ret_n);
+}
+
+/* ---- lists ---- */
+
+/* What is asked for again behind `where` costs little; `where` names the index to walk along. */
+#define LIST(where)                                                                                \
+	"SELECT " SHORT_COLUMNS " FROM session WHERE " where                                       \
+	" (:archived < 0 OR archived = :archived) AND (:status < 0 OR status = :status)"           \
+	" AND (:parent IS NULL OR parent = :parent)"                                               \
+	" AND (:leaves = 0 OR NOT EXISTS"                                                          \
+	" (SELECT 1 FROM session AS child WHERE child.parent = session.id))"                       \
+	" ORDER BY active_ms DESC, seq DESC LIMIT :limit"
+
+static const struct query *list_of(const struct store_session_query *q)
+{
+	static const struct query of_parent = {LIST("parent = :parent AND")};
+	static const struct query of_status = {LIST("status = :status AND")};
+	static const struct query of_archived = {LIST("archived = :archived AND")};
+	static const struct query of_all = {LIST("")};
+
+	if (q->parent.data)
+		return &of_parent;
+	if (q->status >= 0)
+		return &of_status;
+	return q->archived != ARCHIVED_ANY ? &of_archived : &of_all;
+}
+
+int store_session_list(struct connection *c, const struct store_session_query *query,
+		       struct arena *arena, struct session_row **ret_rows, unsigned *ret_n)
+{
+	static const int archived[] = {[ARCHIVED_ANY] = -1, [ARCHIVED_NO] = 0, [ARCHIVED_ONLY] = 1};
+	struct session_array a = {.arena = arena, .cut = query->cut, .max_bytes = query->max_bytes};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, list_of(query), &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":bytes", bytes_of(query->cut));
+	query_bind_int(q, ":archived", archived[query->archived]);
+	query_bind_int(q, ":status", query->status);
+	query_bind_text(q, ":parent", query->parent);
+	query_bind_int(q, ":leaves", query->leaves);
+	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
+	r = take_sessions(q, &a);
+	if (r != 0)
+		return r;
+	*ret_rows = a.rows;
+	*ret_n = a.n;
+	return 0;
+}
+
+int store_session_open(struct connection *c, struct arena *arena, struct session_row **ret_rows,
+		       unsigned *ret_n)
+{
+	/* The index of states is asked first: ordered by seq alone, the whole table would be
+	 * walked. */
+	static const struct query sql = {
+		"SELECT " OPEN_COLUMNS " FROM session WHERE seq IN"
+		" (SELECT seq FROM session WHERE status < 4) ORDER BY seq"};
+	struct session_array a = {.arena = arena};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":bytes", OPEN_BYTES);
+	r = take_sessions(q, &a);
+	if (r != 0)
+		return r;
+	*ret_rows = a.rows;
+	*ret_n = a.n;
+	return 0;
+}
+
+/* ---- chains ---- */
+
+struct link {
+	int64_t seq;
+	struct text id;
+	struct text parent;
+};
+
+static int find_link(struct connection *c, struct text id, struct arena *arena,
+		     struct link *ret_link, bool *ret_found)
+{
+	static const struct query sql = {"SELECT seq, id, parent FROM session WHERE id = :id"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":id", id);
+	r = query_next(q, ret_found);
+	if (r != 0 || !*ret_found)
+		return r;
+	*ret_link = (struct link) {query_int(q, 0), query_text(q, 1), query_text(q, 2)};
+	r = query_fault(q);
+	if (r == 0)
+		r = rows_copy_text(arena, &ret_link->id);
+	if (r == 0)
+		r = rows_copy_text(arena, &ret_link->parent);
+	return r;
+}
+
+/* Parents are older, as a rule; only where one is not can it be there already. */
+static bool has_link(const struct link *links, unsigned n, int64_t seq, int64_t oldest)
+{
+	if (seq < oldest)
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		if (links[i].seq == seq)
+			return true;
+	}
+	return false;
+}
+
+/* The newest first. */
+static int take_links(struct connection *c, struct text id, unsigned max, struct arena *arena,
+		      struct link **ret_links, unsigned *ret_n)
+{
+	int64_t oldest = INT64_MAX;
+	struct link *links = NULL;
+	unsigned n = 0, cap = 0;
+	struct link link;
+	bool found;
+	int r;
+
+	while (n < max && id.data) {
+		r = find_link(c, id, arena, &link, &found);
+		if (r != 0)
+			return r;
+		if (!found || has_link(links, n, link.seq, oldest))
+			break;
+		links = rows_grow(arena, links, n, &cap, sizeof(*links));
+		if (!links)
+			return -ENOMEM;
+		links[n++] = link;
+		oldest = link.seq < oldest ? link.seq : oldest;
+		id = link.parent;
+	}
+	*ret_links = links;
+	*ret_n = n;
+	return 0;
+}
+
+int store_session_chain(struct connection *c, struct text id, unsigned max, struct arena *arena,
+			struct text **ret_ids, unsigned *ret_n)
+{
+	struct link *links = NULL;
+	struct text *ids;
+	unsigned n = 0;
+	bool begun;
+	int r;
+
+	r = query_begin_reads(c, &begun);
+	if (r == 0)
+		r = take_links(c, id, max, arena, &links, &n);
+	query_end_reads(c, begun);
+	if (r != 0)
+		return r;
+	ids = arena_alloc(arena, n * sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		ids[i] = links[n - 1 - i].id;
+	*ret_ids = ids;
+	*ret_n = n;
+	return 0;
+}
+
+/* ---- folders ---- */
+
+static int take_path(struct statement *q, struct arena *arena, struct session_path *ret)
+{
+	int r;
+
+	*ret = (struct session_path) {query_text(q, 0), query_int(q, 1), query_int(q, 2)};
+	r = query_fault(q);
+	return r != 0 ? r : rows_copy_text(arena, &ret->path);
+}
+
+int store_session_paths(struct connection *c, unsigned limit, struct arena *arena,
+			struct session_path **ret_paths, unsigned *ret_n)
+{
+	/* From folder to folder along their index, not from session to session; and counted are
+	 * only those that are told. */
+	static const struct query sql = {
+		"WITH RECURSIVE dir (path) AS ("
+		"SELECT min(working_dir) FROM session WHERE working_dir > '' UNION ALL"
+		" SELECT (SELECT min(working_dir) FROM session WHERE working_dir > dir.path)"
+		" FROM dir WHERE dir.path IS NOT NULL),"
+		" used (path, used_ms) AS ("
+		"SELECT path, (SELECT max(active_ms) FROM session WHERE working_dir = dir.path)"
+		" AS last_ms FROM dir WHERE path IS NOT NULL ORDER BY last_ms DESC LIMIT :limit)"
+		" SELECT path, used_ms,"
+		" (SELECT count(*) FROM session WHERE working_dir = used.path)"
+		" FROM used ORDER BY used_ms DESC, path"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	struct session_path *paths = NULL;
+	unsigned n = 0, cap = 0;
+	bool more;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":limit", limit > 0 ? limit : INT64_MAX);
+	while ((r = query_next(q, &more)) == 0 && more) {
+		paths = rows_grow(arena, paths, n, &cap, sizeof(*paths));
+		r = paths ? take_path(q, arena, &paths[n]) : -ENOMEM;
+		if (r != 0)
+			return r;
+		n++;
+	}
+	if (r != 0)
+		return r;
+	*ret_paths = paths;
+	*ret_n = n;
+	return 0;
+}
