@@ -1,29 +1,17 @@
 /* Lines of JSON into text; see stream_json.h. */
 #include "agent/stream_json.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "wire/json.h"
-
-enum {
-	ARENA_MAX = 48 << 20,
-	VALUES_MAX = 200000,
-	KEEP = 64 * 1024, /* of a long line's memory */
-};
 
 void stream_json_init(struct stream_json *s)
 {
 	*s = (struct stream_json) {.usage = AGENT_NO_USAGE};
-	buf_init(&s->line, STREAM_JSON_LINE_MAX);
-	arena_init(&s->arena, ARENA_MAX);
+	json_lines_init(&s->lines, STREAM_JSON_LINE_MAX);
 }
 
 void stream_json_done(struct stream_json *s)
 {
-	buf_done(&s->line);
-	arena_done(&s->arena);
+	json_lines_done(&s->lines);
 }
 
 static bool is(const struct value *object, const char *key, const char *want)
@@ -102,33 +90,13 @@ static void on_stream_event(struct stream_json *s, const struct value *v, struct
 	}
 }
 
-static int64_t count_of(const struct value *usage, const char *key)
-{
-	int64_t n;
-
-	return value_int(value_find(usage, key), &n) && n >= 0 && n < (INT64_C(1) << 53) ? n : -1;
-}
-
 static void on_result(struct stream_json *s, const struct value *v, struct buf *out)
 {
-	const struct value *usage = value_find(v, "usage");
-	const struct value *is_error = value_find(v, "is_error");
 	struct text result = value_text(value_find(v, "result"));
 	struct text subtype = value_text(value_find(v, "subtype"));
-	struct agent_usage *u = &s->usage;
 
-	if (usage) {
-		u->input = count_of(usage, "input_tokens");
-		u->output = count_of(usage, "output_tokens");
-		u->cache_read = count_of(usage, "cache_read_input_tokens");
-		u->cache_written = count_of(usage, "cache_creation_input_tokens");
-		/* Its input is what was not cached. */
-		if (u->input >= 0)
-			u->input += (u->cache_read > 0 ? u->cache_read : 0) +
-				    (u->cache_written > 0 ? u->cache_written : 0);
-	}
-	if ((is_error && is_error->kind == VALUE_TRUE) ||
-	    (subtype.len >= 5 && memcmp(subtype.data, "error", 5) == 0)) {
+	claude_usage(value_find(v, "usage"), &s->usage);
+	if (claude_failed(v)) {
 		s->failed = true;
 		note_error(s, result.len > 0 ? result : subtype);
 	} else if (!s->has_text) {
@@ -155,9 +123,9 @@ static void on_turn_completed(struct stream_json *s, const struct value *v, stru
 	(void)out;
 	if (!usage)
 		return;
-	s->usage.input = count_of(usage, "input_tokens");
-	s->usage.output = count_of(usage, "output_tokens");
-	s->usage.cache_read = count_of(usage, "cached_input_tokens");
+	s->usage.input = json_lines_count(usage, "input_tokens");
+	s->usage.output = json_lines_count(usage, "output_tokens");
+	s->usage.cache_read = json_lines_count(usage, "cached_input_tokens");
 }
 
 static void on_turn_failed(struct stream_json *s, const struct value *v, struct buf *out)
@@ -189,28 +157,26 @@ static const struct {
 	{"error", on_error},
 };
 
-static bool is_blank(const char *line, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (!memchr(" \t\r\n", line[i], 4))
-			return false;
-	}
-	return true;
-}
+struct feed {
+	struct stream_json *s;
+	struct buf *out;
+};
 
-static int take_line(struct stream_json *s, const char *line, size_t len, struct buf *out)
+static int take_line(void *arg, struct text line, bool is_long)
 {
-	const struct json_limits limits = {.depth = JSON_DEPTH_DEFAULT, .values = VALUES_MAX};
+	const struct feed *f = arg;
+	struct stream_json *s = f->s;
 	struct value *v;
 	int r;
 
-	if (is_blank(line, len))
+	if (is_long) {
+		s->n_long++;
 		return 0;
-	arena_reset(&s->arena);
-	r = json_read(&s->arena, line, len, &limits, &v, NULL);
+	}
+	r = json_lines_read(&s->lines, line, &v);
 	if (r < 0)
 		return r;
-	if (r > 0 || v->kind != VALUE_OBJECT) {
+	if (r > 0) {
 		s->n_bad++;
 		return 0;
 	}
@@ -220,62 +186,21 @@ static int take_line(struct stream_json *s, const char *line, size_t len, struct
 		return 0;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (is(v, "type", kinds[i].type))
-			kinds[i].handle(s, v, out);
+			kinds[i].handle(s, v, f->out);
 	}
-	return out->err;
-}
-
-/* Adds to the line that is not whole yet. */
-static int hold(struct stream_json *s, const char *data, size_t len)
-{
-	int r;
-
-	if (s->skipping)
-		return 0;
-	buf_add(&s->line, data, len);
-	r = s->line.err;
-	if (r != -EMSGSIZE)
-		return r;
-	s->skipping = true;
-	s->n_long++;
-	buf_trim(&s->line, KEEP);
-	return 0;
-}
-
-static int end_line(struct stream_json *s, struct buf *out)
-{
-	int r = 0;
-
-	if (!s->skipping)
-		r = take_line(s, s->line.data, s->line.len, out);
-	s->skipping = false;
-	buf_trim(&s->line, KEEP);
-	arena_reset(&s->arena);
-	return r;
+	return f->out->err;
 }
 
 int stream_json_feed(struct stream_json *s, const char *data, size_t len, struct buf *out)
 {
-	int r = 0;
+	struct feed f = {.s = s, .out = out};
 
-	while (len > 0 && r == 0) {
-		const char *end = memchr(data, '\n', len);
-		size_t n = end ? (size_t)(end - data) : len;
-
-		if (end && s->line.len == 0 && !s->skipping) {
-			r = take_line(s, data, n, out);
-		} else {
-			r = hold(s, data, n);
-			if (end && r == 0)
-				r = end_line(s, out);
-		}
-		data += n + (end != NULL);
-		len -= n + (end != NULL);
-	}
-	return r;
+	return json_lines_feed(&s->lines, data, len, take_line, &f);
 }
 
 int stream_json_finish(struct stream_json *s, struct buf *out)
 {
-	return s->line.len > 0 || s->skipping ? end_line(s, out) : 0;
+	struct feed f = {.s = s, .out = out};
+
+	return json_lines_finish(&s->lines, take_line, &f);
 }

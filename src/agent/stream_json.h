@@ -16,15 +16,13 @@
 #include <stddef.h>
 
 #include "agent/agent.h"
-#include "base/arena.h"
+#include "agent/json_lines.h"
 #include "base/buf.h"
 
 enum { STREAM_JSON_LINE_MAX = 16 << 20 }; /* bytes; longer ones are passed over, and counted */
 
 struct stream_json {
-	struct buf line; /* what came of one that is not whole yet */
-	struct arena arena;
-	bool skipping; /* until the end of a line that is too long */
+	struct json_lines lines;
 	bool has_text;
 	bool block_begins; /* what comes next is set apart from what came before */
 	char last;         /* byte of text */
