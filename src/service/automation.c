@@ -465,14 +465,14 @@ void automation_stop(struct automation *a)
 		struct firing *f = list_entry(at, struct firing, link);
 
 		/* The others are with the store or the task service, and come back by themselves. */
-		if (f->child || f->fetch || f->timer)
+		if (f->child || f->fetch || f->timer || f->waits)
 			firing_done(f, "error", "koined is stopping");
 	}
 }
 
 bool automation_idle(const struct automation *a)
 {
-	return !a || (list_empty(&a->firings) && list_empty(&a->armings));
+	return !a || (list_empty(&a->firings) && list_empty(&a->armings) && !a->old_asks);
 }
 
 void automation_free(struct automation *a)

@@ -4,7 +4,8 @@
  * desktop), and how often at most.
  *
  * Each occurrence of a schedule is claimed in the store before it is acted on, so that it is acted on
- * once. A rule that cannot be is told and left out; the others load.
+ * once. A rule that cannot be is told and left out; the others load. One that needs approval asks for
+ * it each time it fires; what waits for an answer when we stop is given up.
  */
 #pragma once
 
@@ -127,8 +128,9 @@ struct rule_execution {
 	struct text project;
 	struct text event_type;
 	struct text
-		status; /* submitted, notified, webhook_sent, command_run, denied, skipped_no_approver,
-			 * skipped_no_desktop, error */
+		status; /* submitted, notified, webhook_sent, command_run, denied, denied_by_approver,
+			 * approval_expired, approval_superseded, skipped_no_approver,
+			 * skipped_too_many_waiting, skipped_no_desktop, error */
 	int64_t time_ms;
 	struct text task;  /* {NULL, 0}: none */
 	struct text error; /* {NULL, 0}: none */
@@ -146,7 +148,9 @@ typedef void (*automation_done_fn)(void *arg, int result, const struct why *why)
 void automation_enable(struct services *s, struct text project, struct text rule, bool on,
 		       automation_done_fn fn, void *arg);
 
-/* Acts now, whatever trigger, conditions and cooldown say. fn comes when it is done: REFUSE_FORBIDDEN
- * where it needs approval, REFUSE_UNAVAILABLE where it failed. */
+/* Acts now, whatever trigger, conditions and cooldown say; where it needs approval, once that is there.
+ * fn comes when it is done. REFUSE_FORBIDDEN: it was denied, or there is nobody to ask; REFUSE_TIMEOUT:
+ * nobody decided in time; REFUSE_CANCELLED: the question was withdrawn; REFUSE_LIMIT: too many wait;
+ * REFUSE_UNAVAILABLE: it failed. */
 void automation_run(struct services *s, struct text project, struct text rule,
 		    automation_done_fn fn, void *arg);

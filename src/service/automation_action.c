@@ -37,7 +37,7 @@ static void fail(struct firing *f, int result, const struct why *why)
 }
 
 /* Filled in, in the arena. */
-static int fill(struct firing *f, struct text from, struct text *ret_text)
+int firing_fill(struct firing *f, struct text from, struct text *ret_text)
 {
 	struct buf out;
 	const char *copy;
@@ -97,7 +97,7 @@ static void submit_task(struct firing *f)
 		.priority = d->priority,
 	};
 	struct record metadata;
-	int r = fill(f, d->prompt, &in.prompt);
+	int r = firing_fill(f, d->prompt, &in.prompt);
 
 	record_begin(&metadata, &f->arena);
 	record_text(&metadata, "ruleId", d->id);
@@ -274,7 +274,7 @@ static void notify(struct firing *f)
 {
 	char title[RULE_ID_MAX + 16];
 	const char *argv[] = {"notify-send", "--app-name=koine", "--", title, NULL, NULL};
-	int r = fill(f, f->rule->def.message, &f->message);
+	int r = firing_fill(f, f->rule->def.message, &f->message);
 
 	if (r != 0 || memchr(f->message.data, '\0', f->message.len)) {
 		fail(f, r ? r : -EINVAL, NULL);

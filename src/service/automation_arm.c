@@ -130,6 +130,7 @@ static void arming_finished(struct background_work *w, int result)
 	if (n_new > 0)
 		log_info("rules ready", "new=%u all=%u", n_new, a->n_rules);
 	arming_free(m);
+	asks_withdraw_old(a);
 	rules_listen(a);
 	schedules_look(a);
 }

@@ -3,7 +3,8 @@
  * {type, source, payload}: the source is its type up to the first dot, the payload its data with seq,
  * project, session and run added.
  *
- * A rule is not woken by what it has done itself: by events of its tasks, or that it was executed.
+ * A rule is not woken by what it has done itself: by events of its tasks, that it was executed, or
+ * that it has asked for approval.
  * One that asks for payload.ruleId in a condition knows what it does, and is.
  */
 #include <errno.h>
@@ -50,6 +51,9 @@ static bool is_own(const struct rule *r, const struct happening *h)
 		return false;
 	if (!by.data)
 		by = value_text(value_find(metadata, "ruleId"));
+	if (text_is(h->source, "approval") &&
+	    ask_is_own(r, value_text(value_find(h->payload, "tool_name"))))
+		return true;
 	return (by.data && text_equal(by, r->def.id)) ||
 	       (h->task.data && rule_owns(r, h->project, h->task));
 }

@@ -133,6 +133,7 @@ static struct firing *firing_new(struct rule *r, unsigned most)
 
 void firing_free(struct firing *f)
 {
+	ask_ends(f);
 	action_drop(f);
 	list_remove(&f->link);
 	f->rule->automation->n_firings--;
@@ -246,6 +247,26 @@ static void tell(struct firing *f)
 		tell_finished(&f->work, r);
 }
 
+/* Why it did not act. */
+static enum refusal refusal_of(const struct firing *f)
+{
+	static const struct {
+		const char *status;
+		enum refusal code;
+	} codes[] = {
+		{"error", REFUSE_UNAVAILABLE},
+		{"approval_expired", REFUSE_TIMEOUT},
+		{"approval_superseded", REFUSE_CANCELLED},
+		{"skipped_too_many_waiting", REFUSE_LIMIT},
+	};
+
+	for (unsigned i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		if (strcmp(f->status, codes[i].status) == 0)
+			return codes[i].code;
+	}
+	return REFUSE_FORBIDDEN;
+}
+
 static void answer(struct firing *f)
 {
 	struct why why = {.text = ""};
@@ -258,8 +279,8 @@ static void answer(struct firing *f)
 		fn(f->arg, 0, &why);
 	else
 		fn(f->arg,
-		   refuse(&why, has_failed(f) ? REFUSE_UNAVAILABLE : REFUSE_FORBIDDEN, "%.*s",
-			  f->error.len < 190 ? (int)f->error.len : 190, f->error.data),
+		   refuse(&why, refusal_of(f), "%.*s", f->error.len < 190 ? (int)f->error.len : 190,
+			  f->error.data),
 		   &why);
 }
 
@@ -279,6 +300,7 @@ static void log_end(const struct firing *f)
 
 void firing_done(struct firing *f, const char *status, const char *error)
 {
+	ask_ends(f);
 	action_drop(f);
 	f->status = status;
 	if (error) {
@@ -342,8 +364,7 @@ static void act(struct firing *f)
 	if (r->automation->stopping)
 		firing_give_back(f);
 	else if (r->def.needs_approval)
-		firing_done(f, "skipped_no_approver",
-			    "it needs approval, and there is nobody yet to give it");
+		ask_start(f);
 	else
 		action_start(f);
 }

@@ -4,6 +4,7 @@
  *	schedule, watch, events      automation_schedule.c, automation_watch.c, automation_event.c
  *	  → rule_consider            enabled, conditions, cooldown    automation_fire.c
  *	    → the store              claimed, and when it fired
+ *	    → whoever approves       if it needs that                 automation_ask.c
  *	      → the action           automation_action.c
  *	        → the log            in memory, and as an event
  */
@@ -18,9 +19,11 @@
 #include "service/services.h"
 #include "store/task.h"
 
+struct approval_waiter;
 struct child;
 struct http_client;
 struct http_fetch;
+struct old_asks;
 struct watch;
 
 enum {
@@ -39,6 +42,8 @@ enum {
 	WEBHOOK_TRIES = 3,
 	PENDING_MAX = 1024, /* changed files that wait for their time, of one rule */
 	OWN_TASKS_MAX = 1024,
+	WAITING_MAX = 64, /* for approval, beside those under way */
+	WAITING_BYTES_MAX = 64 << 20,
 };
 
 struct rule {
@@ -95,7 +100,11 @@ struct automation {
 	struct list switches;
 	struct list armings;
 	struct list firings;
-	unsigned n_firings;
+	unsigned n_firings; /* under way; the others wait for approval */
+	unsigned n_waiting;
+	size_t waiting_bytes;
+	struct old_asks *old_asks; /* NULL: not being looked for */
+	bool withdrew;             /* they have been */
 	bool stopping;
 
 	struct ticker *clock; /* until the next occurrence, a minute at most */
@@ -178,6 +187,13 @@ struct firing {
 	automation_done_fn fn; /* of automation_run; NULL: nobody waits */
 	void *arg;
 
+	/* for approval */
+	char ask[48]; /* the question's id */
+	struct approval_waiter *waiter;
+	bool waits;
+	bool asked;  /* the question is kept, for humans to see */
+	size_t held; /* bytes that count while it does */
+
 	/* the action */
 	struct child *child;
 	struct http_fetch *fetch;
@@ -216,8 +232,21 @@ bool rule_owns(const struct rule *r, struct text project, struct text task);
 /* ---- automation_action.c ---- */
 
 void action_start(struct firing *f);
+/* A template filled in by its event, in its arena. */
+int firing_fill(struct firing *f, struct text from, struct text *ret_text);
 /* Ends what runs for it, without a word. */
 void action_drop(struct firing *f);
+
+/* ---- automation_ask.c ---- */
+
+/* Acts once somebody has approved. */
+void ask_start(struct firing *f);
+/* It does not wait any more, if it did. */
+void ask_ends(struct firing *f);
+/* Whether an approval for that tool is what the rule has asked for itself. */
+bool ask_is_own(const struct rule *r, struct text tool);
+/* Once: what the daemon before us has asked, nobody waits for. */
+void asks_withdraw_old(struct automation *a);
 
 /* ---- automation_schedule.c ---- */
 

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "service/approval.h"
 #include "service/automation.h"
 #include "service/chat.h"
 #include "service/embedding.h"
 #include "service/event.h"
 #include "service/memory_service.h"
+#include "service/session.h"
 #include "service/task.h"
 #include "store/store.h"
 
@@ -37,6 +39,8 @@ void services_close(struct services *s)
 	if (!s)
 		return;
 	automation_free(s->automation);
+	approvals_free(s->approvals);
+	sessions_free(s->sessions);
 	tasks_free(s->tasks);
 	chat_free(s->chat);
 	events_free(s->events);

@@ -9,11 +9,13 @@
 
 #include "base/why.h"
 
+struct approvals;
 struct automation;
 struct chat;
 struct embedding;
 struct events;
 struct memory_service;
+struct sessions;
 struct store;
 struct tasks;
 
@@ -32,6 +34,8 @@ struct services {
 	struct events *events;         /* see event.h */
 	struct tasks *tasks;           /* see task.h */
 	struct automation *automation; /* see automation.h */
+	struct sessions *sessions;     /* see session.h */
+	struct approvals *approvals;   /* see approval.h */
 	struct store_health health;
 };
 

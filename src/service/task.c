@@ -2,15 +2,14 @@
 #include "service/task.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "io/tree.h"
 #include "service/services.h"
+#include "service/supervisor.h"
 #include "service/task_inner.h"
 
 enum { STOP_INTERRUPT_MS = 5000 };
@@ -182,6 +181,11 @@ static void set_limits(struct tasks *t, const struct tasks_opts *opts)
 	t->interrupt_ms = opts->interrupt_ms ? opts->interrupt_ms : 5000;
 }
 
+const char *tasks_owner(const struct services *s)
+{
+	return s->tasks ? s->tasks->owner : NULL;
+}
+
 int tasks_start(struct services *s, const struct tasks_opts *opts, struct why *why)
 {
 	struct tasks *t = calloc(1, sizeof(*t));
@@ -250,8 +254,8 @@ static void kill_all(struct tasks *t)
 	list_for_each (at, following, &t->running) {
 		const struct run *r = list_entry(at, struct live, link)->run;
 
-		if (r->child)
-			tree_signal(r->mark, false, SIGKILL);
+		if (r->program)
+			supervised_end(r->program, 0);
 	}
 }
 

@@ -82,6 +82,12 @@ struct tasks_opts {
  */
 int tasks_start(struct services *s, const struct tasks_opts *opts, struct why *why);
 
+/*
+ * What the marks of all processes begin with that are this store's (see tree_mark): the next
+ * tasks_start, and tasks_free, end whoever carries one, a task's or not. NULL before tasks_start.
+ */
+const char *tasks_owner(const struct services *s);
+
 /* One more place; one that is there gets these limits. */
 int tasks_add_project(struct services *s, const struct task_project *project);
 

@@ -8,10 +8,10 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "io/tree.h"
 #include "service/task.h"
 
-struct cgroup;
-struct child;
+struct supervised;
 struct task_change;
 struct chat_turn;
 struct output_file;
@@ -22,8 +22,6 @@ enum {
 	TASK_LIGHT_MAX = 16 << 10,  /* bytes of text that a task at hand may have */
 	TASK_STDERR_MAX = 64 << 10, /* bytes of it that are kept: the last */
 	TASK_ARENA_MAX = 32 << 20,
-	TASK_SWEEP_MS = 100, /* between two looks for processes that are left */
-	TASK_SWEEPS_MAX = 50,
 };
 
 struct group {
@@ -64,19 +62,17 @@ enum task_intent { INTENT_NONE, INTENT_CANCEL, INTENT_TIMEOUT, INTENT_STOP };
 struct run {
 	struct tasks *tasks;
 	struct live *live;
-	struct child *child; /* or */
+	struct supervised *program; /* or */
 	struct chat_turn *turn;
-	struct cgroup *cgroup; /* NULL: there can be none */
 	struct output_file *output;
-	struct timer *timer; /* its time limit; then between looks for what is left */
+	struct timer *timer; /* its time limit */
 	enum task_intent intent;
-	char mark[80];
+	char mark[TREE_MARK_MAX];
 	struct buf out; /* the end of what it printed */
 	struct buf err;
 	bool exited;
 	bool starting;      /* chat_send has not returned */
 	bool output_failed; /* told once */
-	unsigned n_sweeps;
 	int status;
 	int signal;
 	char *text; /* what a conversation ended with, or failed by */
@@ -197,9 +193,8 @@ struct program {
 /* Which agent runs it: a program to be filled in (*ret_agent NULL), or an agent of the chat's. Refuses
  * where there is none. */
 struct agent;
-int program_choose(struct tasks *t, const struct live *l, struct text prompt, const char *mark,
-		   const char *variable, struct program *ret_program, struct agent **ret_agent,
-		   struct why *why);
+int program_choose(struct tasks *t, const struct live *l, struct text prompt,
+		   struct program *ret_program, struct agent **ret_agent, struct why *why);
 void program_done(struct program *p);
 
 /* ---- task_write.c: to the store ---- */

@@ -19,7 +19,7 @@
 #include "service/services.h"
 #include "service/task_inner.h"
 
-enum { N_OWN_VARIABLES = 3, TAIL_WORDS = 5 };
+enum { N_OWN_VARIABLES = 2, TAIL_WORDS = 5 };
 
 static const char *const claude[] = {"claude", NULL};
 
@@ -55,7 +55,7 @@ static unsigned count_variables(struct text env)
 	return n;
 }
 
-static int set_env(struct program *p, const struct live *l, const char *mark, const char *variable)
+static int set_env(struct program *p, const struct live *l)
 {
 	const struct task_row *row = &l->task.row;
 	const char *at = row->env.data;
@@ -74,9 +74,7 @@ static int set_env(struct program *p, const struct live *l, const char *mark, co
 		p->env[n++] = copy;
 	}
 	/* Ours last: of one name, the last is the only one that the program gets. */
-	r = add_variable(p, &n, variable, text_of(mark));
-	if (r == 0)
-		r = add_variable(p, &n, "KOINE_TASK", row->id);
+	r = add_variable(p, &n, "KOINE_TASK", row->id);
 	if (r == 0)
 		r = add_variable(p, &n, "KOINE_PROJECT", l->project->name);
 	return r;
@@ -176,9 +174,8 @@ static int choose(struct tasks *t, const struct live *l, struct text prompt, str
 	return 0;
 }
 
-int program_choose(struct tasks *t, const struct live *l, struct text prompt, const char *mark,
-		   const char *variable, struct program *ret_program, struct agent **ret_agent,
-		   struct why *why)
+int program_choose(struct tasks *t, const struct live *l, struct text prompt,
+		   struct program *ret_program, struct agent **ret_agent, struct why *why)
 {
 	int r;
 
@@ -191,7 +188,7 @@ int program_choose(struct tasks *t, const struct live *l, struct text prompt, co
 	if (l->task.row.cwd.data)
 		ret_program->cwd = l->task.row.cwd;
 	if (r == 0 && !*ret_agent)
-		r = set_env(ret_program, l, mark, variable);
+		r = set_env(ret_program, l);
 	if (r != 0)
 		program_done(ret_program);
 	return r;

@@ -1,7 +1,6 @@
 /*
- * A task while it runs: as a child in a process group of its own, or as a turn of a
- * conversation. It ends when its child has ended; if it was made to, or is tried again, when no
- * process that carries its mark is left.
+ * A task while it runs: as a supervised program, or as a turn of a conversation. It ends when its
+ * program has ended; if it was made to, or is tried again, when no process of it is left.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,17 +13,14 @@
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/cgroup.h"
-#include "io/child.h"
 #include "io/output_file.h"
-#include "io/tree.h"
 #include "service/chat.h"
 #include "service/services.h"
+#include "service/supervisor.h"
 #include "service/task_inner.h"
 #include "store/store.h"
 
 enum {
-	GRACE_MS = 250, /* for output that others hold open when the child has ended */
 	RETRY_MAX_MS = 3600 * 1000,
 	AGAIN_MS = 1000, /* after a fault of the store */
 };
@@ -36,8 +32,7 @@ static struct tasks *tasks_of(const struct run *r)
 
 static void run_free(struct run *r)
 {
-	child_free(r->child);
-	cgroup_free(r->cgroup);
+	supervised_free(r->program);
 	output_file_close(r->output);
 	timer_free(r->timer);
 	buf_done(&r->out);
@@ -46,22 +41,8 @@ static void run_free(struct run *r)
 	free(r);
 }
 
-/* How many there were. */
-static unsigned kill_all(struct run *r)
-{
-	unsigned n = tree_signal(r->mark, false, SIGKILL);
-
-	if (r->cgroup && cgroup_is_populated(r->cgroup)) {
-		cgroup_kill(r->cgroup);
-		n++;
-	}
-	return n;
-}
-
 void run_drop(struct run *r)
 {
-	if (r->child)
-		kill_all(r);
 	if (r->turn)
 		chat_turn_forget(r->turn);
 	run_free(r);
@@ -215,7 +196,7 @@ static void finish(struct run *r)
 	char words[128];
 
 	release(t, l);
-	l->task.row.exit_status = r->child && r->signal == 0 ? r->status : -1;
+	l->task.row.exit_status = r->program && r->signal == 0 ? r->status : -1;
 	l->task.row.signal = r->signal;
 	l->task.row.output_bytes = r->output ? output_file_end(r->output) : 0;
 	if (state == TASK_COMPLETED || r->out.len > 0)
@@ -232,21 +213,8 @@ static void finish(struct run *r)
 	tasks_run_ended(t);
 }
 
-/* Until nobody is left who carries the mark. */
-static void sweep(void *arg)
-{
-	struct run *r = arg;
-
-	if (kill_all(r) > 0 && ++r->n_sweeps < TASK_SWEEPS_MAX) {
-		timer_start(r->timer, r->n_sweeps < 5 ? 5 : TASK_SWEEP_MS);
-		return;
-	}
-	if (r->n_sweeps >= TASK_SWEEPS_MAX)
-		log_warn("processes are left", "task=%.*s", TEXT_ARGS(r->live->task.row.id));
-	finish(r);
-}
-
-static void on_child_exit(void *arg, int status, int signal)
+/* Nor does what one attempt left behind go on beside the next. */
+static bool leaves_nobody(void *arg, int status, int signal)
 {
 	struct run *r = arg;
 
@@ -255,12 +223,14 @@ static void on_child_exit(void *arg, int status, int signal)
 	r->signal = signal;
 	timer_free(r->timer);
 	r->timer = NULL;
-	/* Nor does what one attempt left behind go on beside the next. */
-	if ((r->intent != INTENT_NONE || may_try_again(r, state_of(r))) &&
-	    timer_new(tasks_of(r)->loop, sweep, r, &r->timer) == 0)
-		sweep(r);
-	else
-		finish(r);
+	return r->intent != INTENT_NONE || may_try_again(r, state_of(r));
+}
+
+static void on_exit_told(void *arg, int status, int signal)
+{
+	(void)status;
+	(void)signal;
+	finish(arg);
 }
 
 void run_end_with(struct run *r, enum task_intent intent)
@@ -271,12 +241,10 @@ void run_end_with(struct run *r, enum task_intent intent)
 	if (r->intent != INTENT_NONE || r->exited)
 		return;
 	r->intent = intent;
-	if (r->child) {
-		child_terminate(r->child, tasks_of(r)->interrupt_ms);
-		tree_signal(r->mark, false, SIGTERM);
-	} else if (r->turn) {
+	if (r->program)
+		supervised_end(r->program, tasks_of(r)->interrupt_ms);
+	else if (r->turn)
 		chat_turn_cancel(r->turn);
-	}
 }
 
 static void on_timeout(void *arg)
@@ -328,26 +296,28 @@ static int start_turn(struct run *r, const struct agent *agent, struct text prom
 
 /* ---- as a program ---- */
 
-static int start_child(struct run *r, const struct program *p, struct why *why)
+static int start_program(struct run *r, const struct program *p, struct why *why)
 {
-	/* Where there can be one it holds what would hide from the mark. */
-	bool caged = cgroup_new(r->mark, &r->cgroup) == 0;
 	char *cwd = p->cwd.data ? strndup(p->cwd.data, p->cwd.len) : NULL;
-	const struct child_opts opts = {
+	char what[TASK_NAME_MAX + 8];
+	const struct supervised_opts opts = {
 		.argv = (const char *const *)p->argv,
-		.more_env = p->env,
+		.env = p->env,
 		.cwd = cwd,
-		.input = p->input.data,
-		.input_len = p->input.len,
+		.input = p->input,
+		.mark = r->mark,
+		.what = what,
 		.on_output = on_output,
-		.on_exit = on_child_exit,
-		.grace_ms = GRACE_MS,
-		.die_with_us = true,
-		.cgroup = caged ? r->cgroup : NULL,
+		.sweeps = leaves_nobody,
+		.on_exit = on_exit_told,
 		.arg = r,
 	};
-	int e = child_start(tasks_of(r)->loop, &opts, &r->child, why);
+	int e;
 
+	if (p->cwd.data && !cwd)
+		return -ENOMEM;
+	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.row.id));
+	e = supervised_start(tasks_of(r)->loop, &opts, &r->program, why);
 	/* As the original words it, which its clients show. Of a folder, we know better. */
 	if (e == REFUSE_NOT_FOUND && !strchr(p->argv[0], '/') && (!cwd || access(cwd, F_OK) == 0))
 		e = refuse(why, REFUSE_NOT_FOUND, "spawn %.100s ENOENT", p->argv[0]);
@@ -377,10 +347,10 @@ static int begin(struct run *r, struct text prompt, struct why *why)
 	struct program program;
 	int e;
 
-	e = program_choose(t, r->live, prompt, r->mark, TREE_VARIABLE, &program, &agent, why);
+	e = program_choose(t, r->live, prompt, &program, &agent, why);
 	if (e != 0)
 		return e;
-	e = agent ? start_turn(r, agent, prompt, why) : start_child(r, &program, why);
+	e = agent ? start_turn(r, agent, prompt, why) : start_program(r, &program, why);
 	program_done(&program);
 	return e;
 }
@@ -390,9 +360,9 @@ static void tell_started(struct run *r)
 	struct tasks *t = tasks_of(r);
 	struct task_row *row = &r->live->task.row;
 
-	if (r->child) {
-		row->pid = child_pid(r->child);
-		row->pid_started = child_started(r->child);
+	if (r->program) {
+		row->pid = supervised_pid(r->program);
+		row->pid_started = supervised_started(r->program);
 	}
 	if (row->timeout_ms > 0 && timer_new(t->loop, on_timeout, r, &r->timer) == 0)
 		timer_start(r->timer, (uint64_t)row->timeout_ms);
@@ -421,7 +391,7 @@ static void go(struct run *r, struct text prompt)
 	}
 	tell_started(r);
 	/* A conversation may have ended before it began. */
-	if (!r->child && r->exited)
+	if (!r->program && r->exited)
 		finish(r);
 }
 
@@ -499,7 +469,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	r->live = l;
 	buf_init(&r->out, 2 * TASK_RESULT_MAX);
 	buf_init(&r->err, 2 * TASK_STDERR_MAX);
-	if (tree_mark(t->owner, r->mark) != 0) {
+	if (supervisor_mark(t->owner, r->mark) != 0) {
 		free(r);
 		return NULL;
 	}

@@ -1,0 +1,463 @@
+/*
+ * A session while it runs: as a program that prints stream-json, supervised like a task's, or as a
+ * turn of a conversation where there is no such program.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/session_program.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "service/approval.h"
+#include "service/chat.h"
+#include "service/services.h"
+#include "service/session_inner.h"
+#include "service/supervisor.h"
+#include "service/task.h"
+
+enum { OWN_VARIABLES = 3, VARIABLE_MAX = 128, STOP_MS = 2000 };
+
+static const char stopped_text[] = "daemon stopped while session was active";
+
+void session_run_free(struct live_session *l)
+{
+	supervised_free(l->program);
+	if (l->turn)
+		chat_turn_forget(l->turn);
+	l->program = NULL;
+	l->turn = NULL;
+	transcript_done(&l->transcript);
+	buf_done(&l->err);
+	if (l->mcp_file)
+		unlink(l->mcp_file);
+	free(l->mcp_file);
+	l->mcp_file = NULL;
+}
+
+/* ---- the end ---- */
+
+static void set_error(struct live_session *l, const char *text)
+{
+	buf_clear(&l->error);
+	buf_add(&l->error, text, strlen(text));
+	l->row.error =
+		(struct text) {.data = l->error.data ? l->error.data : "", .len = l->error.len};
+}
+
+static void tell_enders(struct live_session *l)
+{
+	struct list *first;
+
+	while ((first = list_first(&l->enders))) {
+		struct session_ender *e = list_entry(first, struct session_ender, link);
+
+		list_remove(first);
+		e->fn(e, &l->row);
+	}
+}
+
+static void on_end_kept(void *arg, int result)
+{
+	struct live_session *l = arg;
+
+	/* Not kept yet, but it has ended: whoever continues it need not wait for the disk. */
+	if (result != -ECANCELED)
+		tell_enders(l);
+}
+
+/* The last thing that happens to it. */
+static void finish(struct live_session *l, enum session_status status)
+{
+	struct services *s = l->sessions->services;
+	int64_t now = clock_utc_ms();
+
+	session_say_query(l);
+	l->row.ended_ms = now;
+	if (l->row.duration_ms < 0)
+		l->row.duration_ms = now - l->row.created_ms;
+	if (l->mcp_file)
+		unlink(l->mcp_file);
+	l->exited = true;
+	session_set_status(l, status);
+	if (session_when_kept(l, on_end_kept, l) != 0)
+		tell_enders(l);
+	if (s->approvals)
+		approval_session_ended(s, l->row.id);
+}
+
+/* In Go's words, which clients show. */
+static void word_exit(const struct live_session *l, int status, int signal, char out[128])
+{
+	(void)l;
+	if (signal > 0)
+		snprintf(out, 128, "claude process failed: signal: %s", strsignal(signal));
+	else
+		snprintf(out, 128, "claude process failed: exit status %d", status);
+}
+
+static struct text stderr_of(const struct live_session *l)
+{
+	struct text t = {.data = l->err.data ? l->err.data : "", .len = l->err.len};
+
+	if (t.len > SESSION_STDERR_MAX) {
+		t.data += t.len - SESSION_STDERR_MAX;
+		t.len = SESSION_STDERR_MAX;
+	}
+	while (t.len > 0 && (t.data[t.len - 1] == '\n' || t.data[t.len - 1] == ' '))
+		t.len--;
+	return t;
+}
+
+static void word_failure(struct live_session *l, int status, int signal)
+{
+	struct text said = stderr_of(l);
+	char words[128];
+
+	if (!l->has_result && said.len > 0) {
+		buf_clear(&l->error);
+		buf_add_str(&l->error, "claude process failed: claude error: ");
+		buf_add(&l->error, said.data, said.len);
+		l->row.error = (struct text) {.data = l->error.data, .len = l->error.len};
+		return;
+	}
+	word_exit(l, status, signal, words);
+	set_error(l, words);
+}
+
+static void on_exit_of(void *arg, int status, int signal)
+{
+	struct live_session *l = arg;
+
+	transcript_finish(&l->transcript);
+	if (l->intent == SESSION_IS_STOPPED) {
+		set_error(l, stopped_text);
+		finish(l, SESSION_FAILED);
+	} else if (l->intent == SESSION_IS_INTERRUPTED) {
+		l->row.error = (struct text) {0};
+		finish(l, SESSION_INTERRUPTED);
+	} else if (status != 0 || signal != 0) {
+		if (!l->row.error.data)
+			word_failure(l, status, signal);
+		finish(l, SESSION_FAILED);
+	} else {
+		finish(l, l->is_error ? SESSION_FAILED : SESSION_COMPLETED);
+	}
+}
+
+static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
+{
+	struct live_session *l = arg;
+
+	if (!is_stderr) {
+		transcript_feed(&l->transcript, data, n);
+		return;
+	}
+	if (n > SESSION_STDERR_MAX) {
+		data += n - SESSION_STDERR_MAX;
+		n = SESSION_STDERR_MAX;
+	}
+	if (l->err.len + n > 2UL * SESSION_STDERR_MAX)
+		buf_consume(&l->err, l->err.len + n - SESSION_STDERR_MAX);
+	buf_add(&l->err, data, n);
+}
+
+void session_end_with(struct live_session *l, enum session_intent intent)
+{
+	const struct sessions_opts *o = &l->sessions->opts;
+
+	if (l->exited || l->intent != SESSION_RUNS)
+		return;
+	l->intent = intent;
+	if (l->program && intent == SESSION_IS_INTERRUPTED)
+		supervised_interrupt(l->program, o->interrupt_ms, o->terminate_ms);
+	else if (l->program)
+		supervised_end(l->program, o->terminate_ms < STOP_MS ? o->terminate_ms : STOP_MS);
+	else if (l->turn)
+		chat_turn_cancel(l->turn);
+	/* It shall not wait in a write that nobody reads. */
+	l->paused = false;
+	if (l->program)
+		supervised_read(l->program, true);
+}
+
+void session_kill(struct live_session *l)
+{
+	session_end_with(l, SESSION_IS_STOPPED);
+	if (l->program)
+		supervised_end(l->program, 0);
+}
+
+/* ---- as a conversation ---- */
+
+static void on_done(void *arg, const struct chat_answer *answer)
+{
+	struct live_session *l = arg;
+	const struct session_event_row row = {
+		.type = SESSION_MESSAGE, .role = TEXT("assistant"), .content = answer->content};
+	bool failed = answer->result != 0;
+
+	l->turn = NULL;
+	session_say_query(l);
+	if (answer->content.len > 0)
+		session_say(l, &row, NULL);
+	buf_clear(&l->result);
+	buf_add(&l->result, answer->content.data,
+		text_cut(answer->content, SESSION_RESULT_MAX).len);
+	l->row.result =
+		(struct text) {.data = l->result.data ? l->result.data : "", .len = l->result.len};
+	l->row.turns = 1;
+	l->row.input_tokens = answer->usage.input;
+	l->row.output_tokens = answer->usage.output;
+	if (answer->result > 0)
+		set_error(l, answer->why->text);
+	else if (answer->result < 0)
+		set_error(l, strerror(-answer->result));
+	if (l->intent == SESSION_IS_STOPPED)
+		set_error(l, stopped_text);
+	if (l->intent == SESSION_IS_INTERRUPTED)
+		l->row.error = (struct text) {0};
+	if (l->intent == SESSION_IS_STOPPED || (failed && l->intent == SESSION_RUNS))
+		finish(l, SESSION_FAILED);
+	else if (l->intent == SESSION_IS_INTERRUPTED || answer->outcome == AGENT_CANCELLED)
+		finish(l, SESSION_INTERRUPTED);
+	else
+		finish(l, SESSION_COMPLETED);
+}
+
+static void on_done_or_starting(void *arg, const struct chat_answer *answer)
+{
+	struct live_session *l = arg;
+
+	/* It runs before it ends. */
+	if (l->starting)
+		session_set_status(l, SESSION_RUNNING);
+	on_done(l, answer);
+}
+
+static int start_turn(struct live_session *l, struct why *why)
+{
+	const struct chat_sink sink = {.on_done = on_done_or_starting, .arg = l};
+	struct chat_ask ask = {.agent = l->row.runner, .content = l->row.query};
+	int e;
+
+	if (l->resume.data)
+		snprintf(l->agent_session, sizeof(l->agent_session), "%.*s", TEXT_ARGS(l->resume));
+	else
+		snprintf(l->agent_session, sizeof(l->agent_session), "session:%s", l->id);
+	l->row.agent_session = text_of(l->agent_session);
+	ask.conversation = l->row.agent_session;
+	l->starting = true;
+	e = chat_send(l->sessions->services, &ask, &sink, &l->turn, why);
+	l->starting = false;
+	return e;
+}
+
+/* ---- as a program ---- */
+
+static void set_variables(const struct live_session *l, char (*own)[VARIABLE_MAX], const char **env)
+{
+	static const char *const names[OWN_VARIABLES] = {"KOINE_SESSION_ID", "KOINE_RUN_ID",
+							 "HUMANLAYER_RUN_ID"};
+	unsigned n = 0;
+
+	for (char **at = l->sessions->env; at && *at; at++)
+		env[n++] = *at;
+	for (unsigned i = 0; i < OWN_VARIABLES; i++) {
+		snprintf(own[i], VARIABLE_MAX, "%s=%s", names[i], i == 0 ? l->id : l->run);
+		env[n++] = own[i];
+	}
+	env[n] = NULL;
+}
+
+static int start_supervised(struct live_session *l, const struct session_program *p,
+			    struct why *why)
+{
+	char own[OWN_VARIABLES][VARIABLE_MAX];
+	char what[UUID_LEN + 16];
+	const char **env;
+	unsigned n = 0;
+	int r;
+
+	while (l->sessions->env && l->sessions->env[n])
+		n++;
+	env = arena_alloc(&l->arena, (n + OWN_VARIABLES + 1) * sizeof(*env));
+	if (!env)
+		return -ENOMEM;
+	set_variables(l, own, env);
+	snprintf(what, sizeof(what), "session=%s", l->id);
+	r = supervised_start(l->sessions->loop,
+			     &(struct supervised_opts) {
+				     .argv = (const char *const *)p->argv,
+				     .env = env,
+				     .cwd = l->row.working_dir.data,
+				     .input = p->input,
+				     .mark = l->mark,
+				     .what = what,
+				     .on_output = on_output,
+				     .on_exit = on_exit_of,
+				     .arg = l,
+			     },
+			     &l->program, why);
+	if (r > 0)
+		r = refuse(why, REFUSE_UNAVAILABLE,
+			   "exec: \"%.100s\": executable file not found in $PATH", p->argv[0]);
+	return r;
+}
+
+/* Only texts: the list of a configuration. */
+static int list_of(struct live_session *l, const char *key, const struct text **ret_texts,
+		   unsigned *ret_n)
+{
+	const struct value *list = value_find(l->config, key);
+	struct text *texts;
+	unsigned n = 0;
+
+	if (!list || list->kind != VALUE_ARRAY)
+		return 0;
+	texts = arena_alloc(&l->arena, (list->len + 1) * sizeof(*texts));
+	if (!texts)
+		return -ENOMEM;
+	value_each (child, list)
+		texts[n++] = value_text(child);
+	*ret_texts = texts;
+	*ret_n = n;
+	return 0;
+}
+
+static int make_program(struct live_session *l, struct session_program *ret, struct why *why)
+{
+	struct session_program_opts o = {
+		.program = l->sessions->program,
+		.resume = l->resume,
+		.model = l->row.model,
+		.mcp_file = text_of(l->mcp_file),
+		.permission_prompt_tool =
+			value_text(value_find(l->config, "permission_prompt_tool")),
+		.system_prompt = value_text(value_find(l->config, "system_prompt")),
+		.append_system_prompt = value_text(value_find(l->config, "append_system_prompt")),
+		.query = l->row.query,
+	};
+	int r;
+
+	value_int(value_find(l->config, "max_turns"), &o.max_turns);
+	r = list_of(l, "allowed_tools", &o.allowed, &o.n_allowed);
+	if (r == 0)
+		r = list_of(l, "disallowed_tools", &o.disallowed, &o.n_disallowed);
+	return r == 0 ? session_program_make(&o, ret, why) : r;
+}
+
+static int start_program(struct live_session *l, struct why *why)
+{
+	struct session_program p;
+	int r = session_config_write_mcp(l, why);
+
+	if (r == 0)
+		r = make_program(l, &p, why);
+	if (r != 0)
+		return r;
+	r = start_supervised(l, &p, why);
+	free(p.argv);
+	return r;
+}
+
+/* ---- the start ---- */
+
+static int check_folder(const struct live_session *l, struct why *why)
+{
+	const char *dir = l->row.working_dir.data;
+	struct stat st;
+	int e = 0;
+
+	if (!dir)
+		return 0;
+	if (stat(dir, &st) != 0)
+		e = errno;
+	else if (!S_ISDIR(st.st_mode))
+		e = ENOTDIR;
+	else if (access(dir, X_OK) != 0)
+		e = errno;
+	if (e == 0)
+		return 0;
+	/* In Go's words, which clients show. */
+	return refuse(why, REFUSE_UNAVAILABLE, "chdir %.120s: %s", dir,
+		      e == ENOENT    ? "no such file or directory"
+		      : e == ENOTDIR ? "not a directory"
+		      : e == EACCES  ? "permission denied"
+				     : strerror(e));
+}
+
+static int start(struct live_session *l, struct why *why)
+{
+	int r = check_folder(l, why);
+
+	/* It was stopped while the store was told of it. */
+	if (r == 0 && l->sessions->stopping)
+		r = refuse(why, REFUSE_UNAVAILABLE, "%s", stopped_text);
+	if (r != 0)
+		return r;
+	return text_is(l->row.runner, "claude") ? start_program(l, why) : start_turn(l, why);
+}
+
+static void tell_launched(struct live_session *l, int result, const struct why *why)
+{
+	const struct session_launched launched = {
+		.id = l->row.id, .run = l->row.run, .parent = l->row.parent};
+	session_launched_fn fn = l->launched;
+	void *arg = l->launched_arg;
+
+	l->launched = NULL;
+	if (fn)
+		fn(arg, result, &launched, why);
+}
+
+struct failure {
+	struct live_session *live;
+	struct why why;
+};
+
+static void on_failure_kept(void *arg, int result)
+{
+	struct failure *f = arg;
+
+	if (result != -ECANCELED)
+		tell_launched(f->live, REFUSE_UNAVAILABLE, &f->why);
+	free(f);
+}
+
+static void fail(struct live_session *l, int result, struct why *why)
+{
+	struct failure *f = calloc(1, sizeof(*f));
+
+	if (result < 0)
+		refuse(why, REFUSE_UNAVAILABLE, "%s", strerror(-result));
+	why->code = REFUSE_UNAVAILABLE;
+	l->begun = true;
+	set_error(l, why->text);
+	log_warn("session not started", "session=%s why=\"%s\"", l->id, why->text);
+	finish(l, SESSION_FAILED);
+	if (f)
+		*f = (struct failure) {.live = l, .why = *why};
+	if (!f || session_when_kept(l, on_failure_kept, f) != 0) {
+		free(f);
+		tell_launched(l, REFUSE_UNAVAILABLE, why);
+	}
+}
+
+void session_begin(struct live_session *l)
+{
+	struct why why = {0};
+	int r = start(l, &why);
+
+	if (r != 0) {
+		fail(l, r, &why);
+		return;
+	}
+	/* A conversation may have ended before it began. */
+	if (!l->exited)
+		session_set_status(l, SESSION_RUNNING);
+	tell_launched(l, 0, NULL);
+}

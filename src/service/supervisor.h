@@ -1,0 +1,64 @@
+/*
+ * A program with everything that it starts: in a process group of its own, with a mark that its
+ * descendants carry, in a cgroup where there can be one. Killed by the kernel when we are.
+ * Once it was told to end, nobody who carries its mark is left when its end is told.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/text.h"
+#include "base/why.h"
+#include "io/loop.h"
+#include "io/tree.h"
+
+struct supervised;
+
+struct supervised_opts {
+	const char *const *argv; /* NULL-ended */
+	const char *const *env;  /* NULL-ended "K=V", added to ours; the mark is added by itself */
+	const char *cwd;         /* NULL: ours */
+	struct text input;       /* what it reads; {NULL, 0}: nothing */
+	const char *mark;        /* of supervisor_mark; copied */
+	const char *what;        /* for the log: "task=task-0001"; copied */
+
+	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
+	/*
+	 * It has ended. True: everything it has left behind shall be ended too, which is then waited
+	 * for; so it is anyway when supervised_end or supervised_interrupt came first. NULL: false.
+	 */
+	bool (*sweeps)(void *arg, int status, int signal);
+	/* Once, the last: status is the exit code, or -1 with the signal. To be freed. */
+	void (*on_exit)(void *arg, int status, int signal);
+	void *arg;
+};
+
+/* A fresh mark of this owner (see tree_mark). */
+int supervisor_mark(const char *owner, char out[TREE_MARK_MAX]);
+
+/* Refuses with REFUSE_NOT_FOUND when there is no such program or folder. */
+int supervised_start(struct loop *l, const struct supervised_opts *opts,
+		     struct supervised **ret_supervised, struct why *why);
+
+pid_t supervised_pid(const struct supervised *s);
+long long supervised_started(const struct supervised *s); /* right after the start */
+
+/* SIGTERM to all of it, SIGKILL after kill_after_ms; at once with 0. Called again, also after an
+ * interrupt, what ends it sooner counts. */
+void supervised_end(struct supervised *s, unsigned kill_after_ms);
+
+/* SIGINT to its group, SIGTERM to all of it after interrupt_ms, SIGKILL after another terminate_ms.
+ * The first call counts; nothing once it was told to end. */
+void supervised_interrupt(struct supervised *s, unsigned interrupt_ms, unsigned terminate_ms);
+
+/* Pauses or resumes reading of what it prints. While paused, its end is not told. */
+void supervised_read(struct supervised *s, bool on);
+
+/*
+ * Nothing is told any more. Before its end was told: kills all of it, without waiting. After that,
+ * what is left in its group; others that nobody wanted swept go on. May be called from on_output
+ * and on_exit. The loop must turn until the program was reaped. Accepts NULL.
+ */
+void supervised_free(struct supervised *s);
