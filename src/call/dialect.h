@@ -40,6 +40,8 @@ struct dialect {
 	bool plain_errors;              /* errors never carry data */
 	/* Words a parameter that is missing (v is NULL) or of another type. May be NULL. */
 	int (*explain_field)(const struct field *f, const struct value *v, struct why *why);
+	/* In place of call_decode, where parameters are read by rules of their own. May be NULL. */
+	int (*decode)(struct call *c);
 
 	const struct method *methods;
 	unsigned n_methods;

@@ -113,7 +113,7 @@ static int prepare(struct call *c)
 		/* The request's texts stand in the tree, which may just have moved. */
 		jsonrpc_read(rules, c->tree, &c->request, &c->why);
 	}
-	return call_decode(c);
+	return c->dialect->decode ? c->dialect->decode(c) : call_decode(c);
 }
 
 static void keep_running(struct call *c)

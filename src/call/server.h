@@ -68,6 +68,7 @@ struct endpoint {
 	uint64_t bytes_out;
 	uint64_t n_dropped;   /* notifications that a slow client did not get */
 	const void *settings; /* the dialect's own */
+	void *state;          /* ... and what it keeps here, which it frees itself */
 	bool closed;          /* by server_unlisten */
 	/* HTTP: "Bearer " and the token that calls must carry; "" for none. */
 	char bearer[256];

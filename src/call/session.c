@@ -509,11 +509,32 @@ static bool choked(struct session *s)
 	return conn_pending(s->conn) > limit;
 }
 
+static void drop_waiting(struct session *s)
+{
+	struct call *c;
+
+	while ((c = take_waiting(s)))
+		server_free_call(s->server, c);
+}
+
+/* Nobody answers what was sent to one that is only told. */
+static void drop_input(struct session *s)
+{
+	drop_waiting(s);
+	advance(s, window(s).len);
+	s->read_ahead_full = false;
+	s->refused_ahead = false;
+}
+
 /* One step on; false when there is nothing to do, or no room to do it in. */
 static bool step(struct session *s)
 {
 	struct call *c;
 
+	if (s->deaf) {
+		drop_input(s);
+		return false;
+	}
 	if (choked(s))
 		return false;
 	if (busy(s))
@@ -563,11 +584,11 @@ static void settle(struct session *s)
 		conn_finish(s->conn, 0);
 		return;
 	}
-	if ((s->closing || s->eof) && idle(s) && conn_pending(s->conn) == 0) {
+	if ((s->closing || s->eof) && idle(s) && (s->deaf || conn_pending(s->conn) == 0)) {
 		conn_finish(s->conn, s->server->opts.limits.linger_ms);
 		return;
 	}
-	conn_read(s->conn, !s->closing && !s->eof && !full && !choked(s));
+	conn_read(s->conn, !s->closing && !s->eof && (s->deaf || (!full && !choked(s))));
 }
 
 void session_pump(struct session *s)
@@ -602,6 +623,7 @@ static void on_eof(void *owner)
 
 static void on_drained(void *owner)
 {
+	session_tell_drained(owner);
 	session_pump(owner);
 }
 
@@ -611,14 +633,6 @@ static void on_gone(void *owner)
 
 	s->gone = true;
 	settle(s);
-}
-
-static void drop_waiting(struct session *s)
-{
-	struct call *c;
-
-	while ((c = take_waiting(s)))
-		server_free_call(s->server, c);
 }
 
 /* The client is gone, not wrong; its calls go on, and nobody hears the answer. */

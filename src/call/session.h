@@ -12,11 +12,13 @@
 #include "call/call.h"
 #include "call/server.h"
 
-/* Somebody who wants to know when a session closes; in what they keep for it. */
+/* Somebody who wants to know when a session closes, or takes more; in what they keep for it. */
 struct session_hook {
 	struct session_hook *next;
 	/* The session may still be looked at, and nothing can be sent. */
 	void (*closed)(struct session_hook *h);
+	/* The client took some of what waited for it, and not much is left. May be NULL. */
+	void (*drained)(struct session_hook *h);
 };
 
 struct session {
@@ -56,6 +58,7 @@ struct session {
 	bool closing : 1; /* nothing more is read; closed when all is answered */
 	bool read_ahead_full : 1;
 	bool refused_ahead : 1; /* what follows the calls that wait is no message */
+	bool deaf : 1;          /* what comes is thrown away; its end is the end */
 };
 
 /* Takes fd, on failure too. */
@@ -88,11 +91,20 @@ bool session_takes(struct session *s, size_t max);
 int session_append(struct session *s, const char *data, size_t len);
 void session_flush(struct session *s);
 
+/* From now on the client is only told: what it sends, and has sent behind the call that runs, is
+ * thrown away, and when it stops sending, the connection is closed. */
+void session_deafen(struct session *s);
+
+/* Bytes for the client, in all: that were written for it, and that have left. */
+uint64_t session_written(const struct session *s);
+uint64_t session_sent(const struct session *s);
+
 void session_add_hook(struct session *s, struct session_hook *h);
 /* The one with this function, or NULL. */
 struct session_hook *session_find_hook(const struct session *s,
 				       void (*closed)(struct session_hook *h));
 void session_tell_hooks(struct session *s); /* for session.c: it closes */
+void session_tell_drained(struct session *s);
 
 /* Reads nothing more; closes when what runs has been answered. */
 void session_end(struct session *s);

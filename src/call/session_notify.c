@@ -22,6 +22,21 @@ void session_flush(struct session *s)
 		conn_flush(s->conn);
 }
 
+void session_deafen(struct session *s)
+{
+	s->deaf = true;
+}
+
+uint64_t session_sent(const struct session *s)
+{
+	return conn_sent(s->conn);
+}
+
+uint64_t session_written(const struct session *s)
+{
+	return conn_sent(s->conn) + conn_pending(s->conn);
+}
+
 /* ---- while a batch runs ---- */
 
 void session_forget_held(struct session *s)
@@ -102,6 +117,14 @@ struct session_hook *session_find_hook(const struct session *s,
 	while (h && h->closed != closed)
 		h = h->next;
 	return h;
+}
+
+void session_tell_drained(struct session *s)
+{
+	for (struct session_hook *h = s->hooks; h; h = h->next) {
+		if (h->drained)
+			h->drained(h);
+	}
 }
 
 void session_tell_hooks(struct session *s)
