@@ -33,6 +33,14 @@ extern const unsigned koine_n_task_methods;
 extern const struct method koine_automation_methods[];
 extern const unsigned koine_n_automation_methods;
 
+/* Agent sessions. */
+extern const struct method koine_session_methods[];
+extern const unsigned koine_n_session_methods;
+
+/* Approvals, and grants. */
+extern const struct method koine_approval_methods[];
+extern const unsigned koine_n_approval_methods;
+
 /* Handlers, by file. */
 struct done koine_ping(struct call *c);
 struct done koine_health(struct call *c);

@@ -1,0 +1,402 @@
+/*
+ * Approvals: asked for, listed, decided. What is shown carries the members of all generations of
+ * clients at once: of the first, which knew function calls and human contacts, and of later ones.
+ */
+#include <errno.h>
+
+#include "dialect/hld/hld.h"
+#include "service/services.h"
+
+int hld_need_approvals(struct call *c)
+{
+	if (call_services(c) && call_services(c)->approvals)
+		return 0;
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "approval features not available");
+}
+
+/* ---- one ---- */
+
+static void write_object(struct json *j, const char *key, const struct value *v)
+{
+	json_key(j, key);
+	if (v && v->kind == VALUE_OBJECT)
+		json_value(j, v);
+	else
+		json_raw(j, "{}", 2);
+}
+
+static void write_times(struct json *j, const struct approval_row *row)
+{
+	hld_write_time(j, "requested_at", row->created_ms);
+	if (row->decided_ms > 0)
+		hld_write_time(j, "responded_at", row->decided_ms);
+}
+
+static void write_function_call(struct json *j, const struct approval *a)
+{
+	const struct approval_row *row = &a->row;
+
+	json_key(j, "spec");
+	json_begin_object(j);
+	hld_write_text(j, "fn", row->tool);
+	write_object(j, "kwargs", a->input);
+	json_end_object(j);
+	json_key(j, "status");
+	json_begin_object(j);
+	write_times(j, row);
+	if (row->status == APPROVAL_APPROVED || row->status == APPROVAL_DENIED)
+		json_member_bool(j, "approved", row->status == APPROVAL_APPROVED);
+	hld_write_some(j, "comment", row->comment);
+	json_end_object(j);
+}
+
+/* What else a question may say, where it is of the kind that clients take. */
+static void write_more(struct json *j, const struct value *input, const char *key,
+		       enum value_kind kind)
+{
+	const struct value *v = value_find(input, key);
+
+	if (!v || v->kind != kind)
+		return;
+	json_key(j, key);
+	json_value(j, v);
+}
+
+static void write_human_contact(struct json *j, const struct approval *a)
+{
+	const struct approval_row *row = &a->row;
+
+	json_key(j, "spec");
+	json_begin_object(j);
+	hld_write_text(j, "msg", value_text(value_find(a->input, "msg")));
+	hld_write_some(j, "subject", row->tool);
+	write_more(j, a->input, "channel", VALUE_OBJECT);
+	write_more(j, a->input, "response_options", VALUE_ARRAY);
+	write_more(j, a->input, "state", VALUE_OBJECT);
+	json_end_object(j);
+	json_key(j, "status");
+	json_begin_object(j);
+	write_times(j, row);
+	if (row->status == APPROVAL_RESPONDED)
+		hld_write_some(j, "response", row->comment);
+	json_end_object(j);
+}
+
+/* The first generation's. */
+static void write_pending(struct json *j, const struct approval *a)
+{
+	const char *kind = approval_kind_name(a->row.kind);
+
+	json_member_str(j, "type", kind);
+	json_key(j, kind);
+	json_begin_object(j);
+	hld_write_text(j, "run_id", a->row.run);
+	json_member_text(j, "call_id", a->row.id);
+	if (a->row.kind == APPROVAL_FUNCTION)
+		write_function_call(j, a);
+	else
+		write_human_contact(j, a);
+	json_end_object(j);
+}
+
+static void write_approval(struct json *j, const struct approval *a)
+{
+	const struct approval_row *row = &a->row;
+
+	json_begin_object(j);
+	write_pending(j, a);
+	json_member_text(j, "id", row->id);
+	hld_write_text(j, "run_id", row->run);
+	hld_write_text(j, "session_id", row->session);
+	json_member_str(j, "status", hld_approval_status(row->status));
+	hld_write_time(j, "created_at", row->created_ms);
+	if (row->decided_ms > 0)
+		hld_write_time(j, "responded_at", row->decided_ms);
+	hld_write_text(j, "tool_name", row->tool);
+	if (a->input) {
+		json_key(j, "tool_input");
+		json_value(j, a->input);
+	} else {
+		write_object(j, "tool_input", NULL);
+	}
+	hld_write_some(j, "comment", row->comment);
+	hld_write_some(j, "tool_use_id", row->tool_use_id);
+	json_end_object(j);
+}
+
+/* ---- fetchApprovals, getApproval ---- */
+
+static int check_session(struct call *c, struct text id)
+{
+	struct session_row row;
+	int r;
+
+	if (id.len == 0)
+		return 0;
+	r = hld_need_sessions(c);
+	if (r == 0)
+		r = session_get(call_services(c), c->lane, &c->arena, id, false, &row, &c->why);
+	if (r == REFUSE_NOT_FOUND)
+		r = refuse(&c->why, REFUSE_NOT_FOUND,
+			   "session not found: session not found: session not found: %.*s",
+			   TEXT_ARGS(id));
+	return r;
+}
+
+/* A human must not see less of one than it is: of too many the oldest, whole. */
+static void write_list(struct json *j, const struct approval *approvals, unsigned n)
+{
+	json_begin_object(j);
+	json_key(j, "approvals");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		write_approval(j, &approvals[i]);
+	json_end_array(j);
+	json_end_object(j);
+}
+
+struct done hld_fetch_approvals(struct call *c)
+{
+	const struct hld_approval_in *in = c->in;
+	const struct approval_filter f = {
+		.status = APPROVAL_PENDING,
+		.session = in->session_id.len > 0 ? in->session_id : (struct text) {0},
+	};
+	struct approval *approvals = NULL;
+	struct hld_fit fit;
+	unsigned n = 0;
+	int r = hld_need_approvals(c);
+
+	if (r == 0)
+		r = check_session(c, in->session_id);
+	if (r == 0)
+		r = approval_list(call_services(c), c->lane, &c->arena, &f, &approvals, &n);
+	if (r != 0)
+		return call_fail(c, r);
+	fit = hld_fit_begin(c, false);
+	do {
+		write_list(fit.json, approvals, hld_fit_count(&fit, n));
+	} while (hld_fit_again(&fit));
+	return call_reply(c);
+}
+
+struct done hld_get_approval(struct call *c)
+{
+	const struct hld_approval_in *in = c->in;
+	struct approval approval;
+	struct json *j;
+	int r = hld_need(c, in->approval_id, "approval_id");
+
+	if (r == 0)
+		r = hld_need_approvals(c);
+	if (r == 0)
+		r = approval_get(call_services(c), c->lane, &c->arena, in->approval_id, false,
+				 &approval, &c->why);
+	if (r == REFUSE_NOT_FOUND)
+		r = refuse(&c->why, REFUSE_NOT_FOUND,
+			   "failed to get approval: failed to get approval: approval not found: "
+			   "%.*s",
+			   TEXT_ARGS(in->approval_id));
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "approval");
+	write_approval(j, &approval);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- createApproval ---- */
+
+static void created(void *arg, int r, const struct approval *approval, const struct why *why)
+{
+	struct call *c = arg;
+	const struct hld_approval_in *in = c->in;
+	struct json *j;
+
+	if (r != 0) {
+		if (r > 0 && why)
+			c->why = *why;
+		if (r == REFUSE_NOT_FOUND)
+			r = refuse(&c->why, REFUSE_NOT_FOUND,
+				   "failed to create approval: session not found for run_id: %.*s",
+				   TEXT_ARGS(in->run_id));
+		(void)call_fail(c, r);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "approval_id", approval->row.id);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+/* null is an input, and an empty one. */
+static int check_input(struct call *c, const struct value *input)
+{
+	if (!input)
+		return refuse_field(&c->why, "tool_input", "tool_input is required");
+	if (input->kind != VALUE_OBJECT && input->kind != VALUE_NULL)
+		return refuse_field(&c->why, "tool_input", "tool_input must be an object");
+	return 0;
+}
+
+struct done hld_create_approval(struct call *c)
+{
+	const struct hld_approval_in *in = c->in;
+	const struct approval_new approval = {
+		.kind = APPROVAL_FUNCTION,
+		.run = in->run_id,
+		.must_be_known = true,
+		.tool = in->tool_name,
+		.tool_use_id = in->tool_use_id.len > 0 ? in->tool_use_id : (struct text) {0},
+		.input = in->tool_input && in->tool_input->kind != VALUE_NULL ? in->tool_input
+									      : NULL,
+	};
+	int r = hld_need(c, in->run_id, "run_id");
+
+	if (r == 0)
+		r = hld_need(c, in->tool_name, "tool_name");
+	if (r == 0)
+		r = check_input(c, in->tool_input);
+	if (r == 0)
+		r = hld_need_approvals(c);
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	approval_request(call_services(c), &approval, created, c);
+	return call_settled(c);
+}
+
+/* ---- sendDecision ---- */
+
+static struct text decision_id(const struct hld_approval_in *in)
+{
+	return in->approval_id.len > 0 ? in->approval_id : in->call_id;
+}
+
+/* In the original's order. Those that give an approval_id have no types any more. */
+static int check_needs(struct call *c, const struct hld_approval_in *in)
+{
+	int r = hld_need(c, decision_id(in), "call_id");
+
+	if (r == 0 && in->approval_id.len == 0)
+		r = hld_need(c, in->type, "type");
+	if (r == 0)
+		r = hld_need(c, in->decision, "decision");
+	return r;
+}
+
+static int need_comment(struct call *c, const struct hld_approval_in *in, const char *for_what)
+{
+	if (in->comment.len > 0)
+		return 0;
+	return refuse_field(&c->why, "comment", "comment is required for %s", for_what);
+}
+
+static int read_function(struct call *c, const struct hld_approval_in *in,
+			 struct approval_decision *d)
+{
+	if (text_is(in->decision, "approve")) {
+		d->status = APPROVAL_APPROVED;
+		return 0;
+	}
+	if (!text_is(in->decision, "deny"))
+		return refuse_field(&c->why, "decision", "invalid decision for function_call: %.*s",
+				    TEXT_ARGS(in->decision));
+	d->status = APPROVAL_DENIED;
+	return need_comment(c, in, "denial");
+}
+
+static int read_contact(struct call *c, const struct hld_approval_in *in,
+			struct approval_decision *d)
+{
+	if (!text_is(in->decision, "respond"))
+		return refuse_field(&c->why, "decision", "invalid decision for human_contact: %.*s",
+				    TEXT_ARGS(in->decision));
+	d->status = APPROVAL_RESPONDED;
+	return need_comment(c, in, "human contact response");
+}
+
+static int read_decision(struct call *c, const struct hld_approval_in *in,
+			 struct approval_decision *d)
+{
+	enum approval_kind kind;
+
+	if (in->type.len > 0) {
+		if (!approval_kind_parse(in->type, &kind))
+			return refuse_field(&c->why, "type", "invalid type: %.*s",
+					    TEXT_ARGS(in->type));
+		return kind == APPROVAL_FUNCTION ? read_function(c, in, d) : read_contact(c, in, d);
+	}
+	if (text_is(in->decision, "respond"))
+		return read_contact(c, in, d);
+	if (!text_is(in->decision, "approve") && !text_is(in->decision, "deny"))
+		return refuse_field(&c->why, "decision",
+				    "invalid decision: %.*s (must be 'approve' or 'deny')",
+				    TEXT_ARGS(in->decision));
+	return read_function(c, in, d);
+}
+
+/* One of another kind is not found among those that were asked for. */
+static void explain_decision(struct call *c, int r, const struct why *why)
+{
+	const struct hld_approval_in *in = c->in;
+	struct text id = decision_id(in);
+
+	c->why = *why;
+	if (r != REFUSE_NOT_FOUND && r != REFUSE_PARAMS)
+		return;
+	if (text_is(in->type, "function_call"))
+		refuse(&c->why, REFUSE_NOT_FOUND,
+		       "function call not found: function call not found: %.*s", TEXT_ARGS(id));
+	else if (text_is(in->type, "human_contact"))
+		refuse(&c->why, REFUSE_NOT_FOUND,
+		       "human contact not found: human contact not found: %.*s", TEXT_ARGS(id));
+	else if (r == REFUSE_NOT_FOUND)
+		refuse(&c->why, REFUSE_NOT_FOUND,
+		       "failed to get approval: approval not found: %.*s", TEXT_ARGS(id));
+}
+
+/* What fails behind the checks is a result. */
+static void decided(void *arg, int r, const struct approval *approval, const struct why *why)
+{
+	struct call *c = arg;
+	struct json *j;
+
+	(void)approval;
+	if (r < 0) {
+		(void)call_fail(c, r);
+		return;
+	}
+	if (r > 0)
+		explain_decision(c, r, why);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "success", r == 0);
+	if (r > 0)
+		json_member_str(j, "error", c->why.text);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+struct done hld_send_decision(struct call *c)
+{
+	const struct hld_approval_in *in = c->in;
+	struct approval_decision d = {
+		.id = decision_id(in),
+		.comment = in->comment.len > 0 ? in->comment : (struct text) {0},
+	};
+	int r = check_needs(c, in);
+
+	if (r == 0)
+		r = read_decision(c, in, &d);
+	if (r == 0)
+		r = hld_need_approvals(c);
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	approval_decide(call_services(c), &d, decided, c);
+	return call_settled(c);
+}

@@ -1,0 +1,288 @@
+/* The portrait of hld. */
+#include "dialect/hld/hld.h"
+
+static const struct error_row errors[N_REFUSALS] = {
+	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 0},
+	[REFUSE_REQUEST] = {-32600, "Invalid request", WORDS_TEXT, 0},
+	[REFUSE_METHOD] = {-32601, "Method not found", WORDS_BOTH, 0},
+	[REFUSE_PARAMS] = {-32602, "Invalid params", WORDS_TEXT, 0},
+	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_TEXT, 0},
+	[REFUSE_NOT_FOUND] = {-32603, "Not found", WORDS_TEXT, 0},
+	[REFUSE_CONFLICT] = {-32603, "Conflict", WORDS_TEXT, 0},
+	[REFUSE_LIMIT] = {-32603, "Limit reached", WORDS_TEXT, 0},
+	[REFUSE_TOO_LARGE] = {-32600, "Message too large", WORDS_TEXT, 0},
+	[REFUSE_UNAVAILABLE] = {-32603, "Unavailable", WORDS_TEXT, 0},
+	[REFUSE_FORBIDDEN] = {-32603, "Forbidden", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32603, "Timed out", WORDS_TEXT, 0},
+	[REFUSE_STOPPING] = {-32603, "Stopping", WORDS_TEXT, 0},
+	[REFUSE_CANCELLED] = {-32603, "Cancelled", WORDS_TEXT, 0},
+};
+
+#define TEXT_FIELD(in, member, about)                                                              \
+	{                                                                                          \
+		.name = #member, .type = FIELD_STRING, .doc = (about),                             \
+		.offset = offsetof(in, member)                                                     \
+	}
+#define NEEDED(in, member, about)                                                                  \
+	{                                                                                          \
+		.name = #member, .type = FIELD_STRING, .required = true, .doc = (about),           \
+		.offset = offsetof(in, member)                                                     \
+	}
+#define RUN(member, about) TEXT_FIELD(struct hld_run_in, member, about)
+
+#define TOOLS(member, about)                                                                       \
+	{                                                                                          \
+		.name = #member, .type = FIELD_ARRAY, .doc = (about),                              \
+		.offset = offsetof(struct hld_run_in, member)                                      \
+	}
+
+#define TURNS                                                                                      \
+	{                                                                                          \
+		.name = "max_turns", .type = FIELD_INT, .doc = "After how many turns it ends",     \
+		.offset = offsetof(struct hld_run_in, max_turns)                                   \
+	}
+
+#define FLAG(in, member, about)                                                                    \
+	{                                                                                          \
+		.name = #member, .type = FIELD_BOOL, .doc = (about),                               \
+		.offset = offsetof(in, member)                                                     \
+	}
+
+static const struct field launch_fields[] = {
+	NEEDED(struct hld_run_in, query, "What the agent is to do"),
+	RUN(model, "opus or sonnet; anything else lets the agent decide"),
+	{.name = "mcp_config",
+	 .type = FIELD_OBJECT,
+	 .doc = "MCP servers: {\"mcpServers\": {NAME: {\"command\", \"args\", \"env\"}}}",
+	 .offset = offsetof(struct hld_run_in, mcp_config)},
+	RUN(permission_prompt_tool, "The MCP tool that is asked for permission"),
+	RUN(working_dir, "The folder it works in; the daemon's own without"),
+	TURNS,
+	RUN(system_prompt, "In the place of the agent's own"),
+	RUN(append_system_prompt, "Behind the agent's own"),
+	TOOLS(allowed_tools, "Tools that need no permission"),
+	TOOLS(disallowed_tools, "Tools that it has not"),
+	RUN(custom_instructions, "Kept with the session, and not passed on"),
+	FLAG(struct hld_run_in, verbose, "Accepted; the agent always says all"),
+};
+
+static const struct field continue_fields[] = {
+	NEEDED(struct hld_run_in, session_id, "The session to go on from"),
+	NEEDED(struct hld_run_in, query, "What the agent is to do now"),
+	RUN(system_prompt, "In the place of the agent's own"),
+	RUN(append_system_prompt, "Behind the agent's own"),
+	{.name = "mcp_config",
+	 .type = FIELD_STRING,
+	 .doc = "MCP servers, as JSON in a text",
+	 .offset = offsetof(struct hld_run_in, mcp_config_text)},
+	RUN(permission_prompt_tool, "The MCP tool that is asked for permission"),
+	TOOLS(allowed_tools, "Tools that need no permission"),
+	TOOLS(disallowed_tools, "Tools that it has not"),
+	RUN(custom_instructions, "Kept with the session, and not passed on"),
+	TURNS,
+};
+
+static const struct field session_fields[] = {
+	NEEDED(struct hld_session_in, session_id, "Which session"),
+};
+
+static const struct field conversation_fields[] = {
+	TEXT_FIELD(struct hld_session_in, session_id, "Which session, with all it goes on from"),
+	TEXT_FIELD(struct hld_session_in, claude_session_id, "By the agent's own id, instead"),
+};
+
+static const struct field archive_fields[] = {
+	NEEDED(struct hld_session_in, session_id, "Which session"),
+	FLAG(struct hld_session_in, archived, "Whether it is put away, or brought back"),
+};
+
+static const struct field title_fields[] = {
+	NEEDED(struct hld_session_in, session_id, "Which session"),
+	TEXT_FIELD(struct hld_session_in, title, "What people call it; nothing takes it away"),
+};
+
+static const struct field leaves_fields[] = {
+	FLAG(struct hld_leaves_in, include_archived, "Those that were put away, too"),
+	FLAG(struct hld_leaves_in, archived_only, "Those only"),
+};
+
+static const struct field paths_fields[] = {
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 20,
+	 .doc = "How many at most",
+	 .offset = offsetof(struct hld_paths_in, limit)},
+};
+
+#define APPROVAL(member, about) TEXT_FIELD(struct hld_approval_in, member, about)
+
+static const struct field fetch_fields[] = {
+	APPROVAL(session_id, "Only those of this session"),
+};
+
+static const struct field decision_fields[] = {
+	NEEDED(struct hld_approval_in, decision, "approve or deny; respond to a human contact"),
+	APPROVAL(call_id, "Which one, as clients of the first two generations say it"),
+	APPROVAL(approval_id, "Which one, as later clients say it"),
+	APPROVAL(type, "function_call or human_contact; needed with call_id"),
+	APPROVAL(comment, "Why, or the answer; needed to deny and to respond"),
+};
+
+static const struct field create_fields[] = {
+	NEEDED(struct hld_approval_in, run_id, "Of the session that asks"),
+	NEEDED(struct hld_approval_in, tool_name, "The tool it would call"),
+	{.name = "tool_input",
+	 .type = FIELD_ANY,
+	 .required = true,
+	 .doc = "What it would give to it",
+	 .offset = offsetof(struct hld_approval_in, tool_input)},
+	APPROVAL(tool_use_id, "The agent's own id of the call"),
+};
+
+static const struct field approval_fields[] = {
+	NEEDED(struct hld_approval_in, approval_id, "Which one"),
+};
+
+static const struct field subscribe_fields[] = {
+	{.name = "event_types",
+	 .type = FIELD_ARRAY,
+	 .doc = "Only these: session_status_changed, conversation_updated, new_approval, "
+		"approval_resolved",
+	 .offset = offsetof(struct hld_subscribe_in, event_types)},
+	TEXT_FIELD(struct hld_subscribe_in, session_id, "Only of this session"),
+	TEXT_FIELD(struct hld_subscribe_in, run_id, "Only of this run"),
+};
+
+#define PROPERTIES(list) "{\"type\":\"object\",\"properties\":{" list "}}"
+#define STRING(name)     "\"" name "\":{\"type\":\"string\"}"
+#define LIST(name)       "\"" name "\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
+#define SUCCESS          "\"success\":{\"type\":\"boolean\"}"
+
+static const struct method methods[] = {
+	{.name = "health",
+	 .doc = "Says that the daemon is well, and a version that its clients know",
+	 .result = PROPERTIES("\"status\":{\"const\":\"ok\"}," STRING("version")),
+	 .handle = hld_health},
+	{.name = "launchSession",
+	 .doc = "Starts an agent over a new conversation",
+	 .result = PROPERTIES(STRING("session_id") "," STRING("run_id")),
+	 FIELDS(launch_fields),
+	 .in_size = sizeof(struct hld_run_in),
+	 .handle = hld_launch,
+	 .flags = METHOD_LATER},
+	{.name = "listSessions",
+	 .doc = "All sessions, the last active first",
+	 .result = PROPERTIES(LIST("sessions")),
+	 .handle = hld_list,
+	 .where = READER,
+	 .arg = hld_optional},
+	{.name = "getSessionLeaves",
+	 .doc = "Sessions that no other goes on from, the last active first",
+	 .result = PROPERTIES(LIST("sessions")),
+	 FIELDS(leaves_fields),
+	 .in_size = sizeof(struct hld_leaves_in),
+	 .handle = hld_leaves,
+	 .where = READER,
+	 .arg = hld_optional},
+	{.name = "getConversation",
+	 .doc = "What was said in a session and those it goes on from, in order",
+	 .result = PROPERTIES(LIST("events")),
+	 FIELDS(conversation_fields),
+	 .in_size = sizeof(struct hld_session_in),
+	 .handle = hld_conversation,
+	 .where = READER},
+	{.name = "getSessionState",
+	 .doc = "How a session is",
+	 .result = PROPERTIES("\"session\":{\"type\":\"object\"}"),
+	 FIELDS(session_fields),
+	 .in_size = sizeof(struct hld_session_in),
+	 .handle = hld_state,
+	 .where = READER},
+	{.name = "continueSession",
+	 .doc = "Starts an agent where another session has ended; one that runs is ended first",
+	 .result = PROPERTIES(STRING("session_id") "," STRING("run_id") "," STRING(
+		 "claude_session_id") "," STRING("parent_session_id")),
+	 FIELDS(continue_fields),
+	 .in_size = sizeof(struct hld_run_in),
+	 .handle = hld_continue,
+	 .flags = METHOD_LATER},
+	{.name = "interruptSession",
+	 .doc = "Tells a session that runs to end",
+	 .result = PROPERTIES(SUCCESS "," STRING("session_id") "," STRING("status")),
+	 FIELDS(session_fields),
+	 .in_size = sizeof(struct hld_session_in),
+	 .handle = hld_interrupt,
+	 .flags = METHOD_LATER},
+	{.name = "archiveSession",
+	 .doc = "Puts a session away, or brings it back",
+	 .result = PROPERTIES(SUCCESS),
+	 FIELDS(archive_fields),
+	 .in_size = sizeof(struct hld_session_in),
+	 .handle = hld_archive,
+	 .where = WRITER},
+	{.name = "updateSessionTitle",
+	 .doc = "Gives a session a title",
+	 .result = PROPERTIES(SUCCESS),
+	 FIELDS(title_fields),
+	 .in_size = sizeof(struct hld_session_in),
+	 .handle = hld_title,
+	 .where = WRITER},
+	{.name = "getRecentPaths",
+	 .doc = "Folders that sessions worked in, the last used first",
+	 .result = PROPERTIES(LIST("paths")),
+	 FIELDS(paths_fields),
+	 .in_size = sizeof(struct hld_paths_in),
+	 .handle = hld_paths,
+	 .where = READER,
+	 .arg = hld_optional},
+	{.name = "fetchApprovals",
+	 .doc = "What waits for a human's decision, the oldest first",
+	 .result = PROPERTIES(LIST("approvals")),
+	 FIELDS(fetch_fields),
+	 .in_size = sizeof(struct hld_approval_in),
+	 .handle = hld_fetch_approvals,
+	 .where = READER,
+	 .arg = hld_optional},
+	{.name = "sendDecision",
+	 .doc = "Decides what waits; the first decision counts",
+	 .result = PROPERTIES(SUCCESS "," STRING("error")),
+	 FIELDS(decision_fields),
+	 .in_size = sizeof(struct hld_approval_in),
+	 .handle = hld_send_decision,
+	 .flags = METHOD_LATER},
+	{.name = "createApproval",
+	 .doc = "Asks whether a tool may be called, and does not wait",
+	 .result = PROPERTIES(STRING("approval_id")),
+	 FIELDS(create_fields),
+	 .in_size = sizeof(struct hld_approval_in),
+	 .handle = hld_create_approval,
+	 .flags = METHOD_LATER},
+	{.name = "getApproval",
+	 .doc = "One approval, decided or not",
+	 .result = PROPERTIES("\"approval\":{\"type\":\"object\"}"),
+	 FIELDS(approval_fields),
+	 .in_size = sizeof(struct hld_approval_in),
+	 .handle = hld_get_approval,
+	 .where = READER},
+	{.name = "Subscribe",
+	 .doc = "Tells of events from now on; the connection is for nothing else then",
+	 .result = PROPERTIES(STRING("subscription_id") "," STRING("message")),
+	 FIELDS(subscribe_fields),
+	 .in_size = sizeof(struct hld_subscribe_in),
+	 .handle = hld_subscribe,
+	 .arg = hld_optional},
+};
+
+const struct dialect hld_dialect = {
+	.name = "hld",
+	.framing = SPEAKS_LINE,
+	.message_max = HLD_MESSAGE_MAX,
+	.rules = {.flags = JSONRPC_NO_BATCH | JSONRPC_ANY_ID | JSONRPC_PARAMS_ANY |
+			   JSONRPC_ANY_CASE | JSONRPC_HTML_SAFE,
+		  .explain = hld_explain_envelope},
+	.errors = errors,
+	.plain_errors = true,
+	.decode = hld_decode,
+	.methods = methods,
+	.n_methods = sizeof(methods) / sizeof(methods[0]),
+};

@@ -1,0 +1,80 @@
+/*
+ * Answers that would be too large. hld has no pages: a client whose list is refused once is refused
+ * for ever. So less of each text is shown, and if that is not enough, less of the list.
+ */
+#include <errno.h>
+#include <stdint.h>
+
+#include "dialect/hld/hld.h"
+
+enum { ENVELOPE = 512 };
+
+static const size_t cuts[] = {SIZE_MAX, 64 << 10, 8 << 10, 1 << 10, 128};
+
+enum { N_CUTS = sizeof(cuts) / sizeof(cuts[0]) };
+
+struct hld_fit hld_fit_begin(struct call *c, bool cuts_texts)
+{
+	struct json *j = call_result(c);
+
+	return (struct hld_fit) {
+		.json = j,
+		.before = *j,
+		.at = j->out->len,
+		.envelope = ENVELOPE + 6 * c->request.id.len,
+		.cuts_texts = cuts_texts,
+		.cut = SIZE_MAX,
+	};
+}
+
+/* What the writing of answers, which escapes for HTML, makes of it. */
+static size_t size_of(const struct hld_fit *f)
+{
+	const struct buf *out = f->json->out;
+	size_t n = out->len - f->at;
+
+	for (size_t i = f->at; i < out->len; i++) {
+		char c = out->data[i];
+
+		n += c == '<' || c == '>' || c == '&' || c == '\xe2' ? 5 : 0;
+	}
+	return n;
+}
+
+static bool fits(const struct hld_fit *f)
+{
+	const struct buf *out = f->json->out;
+
+	return out->err == 0 && f->at + f->envelope + size_of(f) <= out->max;
+}
+
+bool hld_fit_again(struct hld_fit *f)
+{
+	struct buf *out = f->json->out;
+	unsigned last = f->cuts_texts ? N_CUTS - 1 : 0;
+
+	/* Without memory less is no better; and an empty list is the least there is. */
+	if (fits(f) || (out->err != 0 && out->err != -EMSGSIZE) || f->step > last + 32)
+		return false;
+	f->step++;
+	f->cut = cuts[f->step < last ? f->step : last];
+	f->halved = f->step > last ? f->step - last : 0;
+	*f->json = f->before;
+	out->len = f->at;
+	out->err = 0;
+	return true;
+}
+
+unsigned hld_fit_count(const struct hld_fit *f, unsigned n)
+{
+	return f->halved < 32 ? n >> f->halved : 0;
+}
+
+struct text hld_fit_text(const struct hld_fit *f, struct text t, bool *ret_cut)
+{
+	if (t.len <= f->cut)
+		return t;
+	if (ret_cut)
+		*ret_cut = true;
+	return text_cut(t, f->cut);
+}

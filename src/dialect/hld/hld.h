@@ -1,0 +1,168 @@
+/*
+ * hld: HumanLayer's daemon. Its clients (Go, TypeScript, Rust, of three generations) launch agent
+ * sessions, look at them, decide what agents ask, and listen to what happens.
+ * Newline-delimited JSON-RPC; parameters are read as Go's encoding/json reads them, and what is
+ * wrong is said in its words.
+ */
+#pragma once
+
+#include "call/call.h"
+#include "call/dialect.h"
+#include "service/approval.h"
+#include "service/event.h"
+#include "service/session.h"
+
+extern const struct dialect hld_dialect;
+
+/* What an endpoint's handlers go by. */
+struct hld_settings {
+	unsigned heartbeat_ms; /* of silence, before a subscriber is told that we are there */
+};
+
+enum {
+	HLD_MESSAGE_MAX = 1 << 20, /* bytes of a line, without its newline */
+	HLD_QUEUE = 100,           /* events that wait for a subscriber that does not read */
+};
+
+/* ---- decode.c: as Go reads them ---- */
+
+int hld_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why);
+int hld_decode(struct call *c);
+
+/* The row's `arg` where params may be missing altogether. */
+extern const char hld_optional[];
+
+/* Refuses a configuration of MCP servers as Go would; `path` is how it came to it ("mcp_config.",
+ * or "" where it is all there is), `what` begins the sentence. */
+int hld_check_mcp(const struct value *config, const char *what, const char *path, struct why *why);
+
+/* JSON in a text: the configuration that continueSession takes. */
+int hld_read_mcp(struct arena *a, struct text json, const struct value **ret_config,
+		 struct why *why);
+
+/* ---- words.c ---- */
+
+/* RFC 3339 in UTC: with its fraction, less the zeros at its end, or in whole seconds. */
+void hld_write_time(struct json *j, const char *key, int64_t ms);
+void hld_write_seconds(struct json *j, const char *key, int64_t ms);
+
+/* A member that is left out where there is nothing. */
+void hld_write_some(struct json *j, const char *key, struct text t);
+/* One that is "" then. */
+void hld_write_text(struct json *j, const char *key, struct text t);
+
+/* As clients know it that do not know ours: completing is running, interrupted is completed. */
+const char *hld_session_status(enum session_status status);
+const char *hld_approval_status(enum approval_status status);
+
+/* The types of the log that are told. */
+enum { HLD_N_TOLD = 4 };
+const char *hld_told(unsigned i);
+/* 1 << i for the type that hld has for it; 0: none. */
+unsigned hld_kind(struct text type);
+
+/* As Go writes a map: names in order, at any depth. */
+void hld_write_sorted(struct json *j, const struct value *v);
+
+/* The line for a subscriber, without its newline; nothing for what hld does not tell. */
+void hld_word_event(struct buf *out, const struct event *e);
+
+/* ---- fit.c: what would be too large for an answer ---- */
+
+struct hld_fit {
+	struct json *json;
+	struct json before;
+	size_t at;
+	size_t envelope;
+	bool cuts_texts;
+	unsigned step;
+	size_t cut;      /* bytes of one text */
+	unsigned halved; /* how often the list was */
+};
+
+/* The result is written, and written again while hld_fit_again says so. */
+struct hld_fit hld_fit_begin(struct call *c, bool cuts_texts);
+bool hld_fit_again(struct hld_fit *f);
+/* How many of n are to be shown. */
+unsigned hld_fit_count(const struct hld_fit *f, unsigned n);
+/* *ret_cut, which may be NULL, is set where it was. */
+struct text hld_fit_text(const struct hld_fit *f, struct text t, bool *ret_cut);
+
+/* ---- handlers ---- */
+
+/* launchSession, continueSession */
+struct hld_run_in {
+	struct text session_id;
+	struct text query;
+	struct text model;
+	const struct value *mcp_config;
+	struct text mcp_config_text;
+	struct text permission_prompt_tool;
+	struct text working_dir;
+	int64_t max_turns;
+	struct text system_prompt;
+	struct text append_system_prompt;
+	const struct value *allowed_tools;
+	const struct value *disallowed_tools;
+	struct text custom_instructions;
+	bool verbose;
+};
+
+struct hld_session_in {
+	struct text session_id;
+	struct text claude_session_id;
+	struct text title;
+	bool archived;
+};
+
+struct hld_leaves_in {
+	bool include_archived;
+	bool archived_only;
+};
+
+struct hld_paths_in {
+	int64_t limit;
+};
+
+struct hld_approval_in {
+	struct text run_id;
+	struct text tool_name;
+	const struct value *tool_input;
+	struct text tool_use_id;
+	struct text session_id;
+	struct text approval_id;
+	struct text call_id;
+	struct text type;
+	struct text decision;
+	struct text comment;
+};
+
+struct hld_subscribe_in {
+	const struct value *event_types;
+	struct text session_id;
+	struct text run_id;
+};
+
+/* REFUSE_PARAMS "NAME is required" where it is "" or not there. */
+int hld_need(struct call *c, struct text t, const char *name);
+
+/* REFUSE_UNAVAILABLE where these services were not started. */
+int hld_need_sessions(struct call *c);
+int hld_need_approvals(struct call *c);
+
+struct done hld_health(struct call *c);
+struct done hld_launch(struct call *c);
+struct done hld_continue(struct call *c);
+struct done hld_interrupt(struct call *c);
+struct done hld_list(struct call *c);
+struct done hld_leaves(struct call *c);
+struct done hld_state(struct call *c);
+struct done hld_conversation(struct call *c);
+struct done hld_archive(struct call *c);
+struct done hld_title(struct call *c);
+struct done hld_paths(struct call *c);
+struct done hld_fetch_approvals(struct call *c);
+struct done hld_send_decision(struct call *c);
+struct done hld_create_approval(struct call *c);
+struct done hld_get_approval(struct call *c);
+struct done hld_subscribe(struct call *c);

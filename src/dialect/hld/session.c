@@ -1,0 +1,585 @@
+/* Sessions: launched, continued, ended, shown. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dialect/hld/hld.h"
+#include "service/services.h"
+
+enum {
+	PATHS_DEFAULT = 20,
+	INPUT_TEXT_MAX = 16 << 20, /* bytes of a tool's input, as text */
+};
+
+/* ---- needs ---- */
+
+int hld_need(struct call *c, struct text t, const char *name)
+{
+	if (t.len > 0)
+		return 0;
+	return refuse_field(&c->why, name, "%s is required", name);
+}
+
+int hld_need_sessions(struct call *c)
+{
+	if (call_services(c) && call_services(c)->sessions)
+		return 0;
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not available");
+}
+
+/* The original says where it stood when it went wrong. */
+static int fail_at(struct call *c, int r, const char *where, const struct why *why)
+{
+	const struct why inner = *why;
+
+	return refuse(&c->why, (enum refusal)r, "%s: %.150s", where, inner.text);
+}
+
+/* What a service said in a callback. */
+static int explain(struct call *c, int r, const struct why *why)
+{
+	if (r > 0 && why)
+		c->why = *why;
+	return r;
+}
+
+/* ---- health ---- */
+
+/* Written by hand, as koine's ping: clients begin with it, and some never stop. */
+struct done hld_health(struct call *c)
+{
+	static const char answer[] = "{\"status\":\"ok\",\"version\":\"0.1.0\"}";
+
+	buf_add(call_result(c)->out, answer, sizeof(answer) - 1);
+	return call_reply(c);
+}
+
+/* ---- launch, continue ---- */
+
+static struct text some(struct text t)
+{
+	return t.len > 0 ? t : (struct text) {0};
+}
+
+/* On koine's socket nobody has looked into the list yet. */
+static int read_tools(struct call *c, const struct value *list, const char *name,
+		      const struct text **ret_tools, unsigned *ret_n)
+{
+	unsigned n = list ? list->len : 0;
+	struct text *tools = arena_alloc(&c->arena, (n + 1) * sizeof(*tools));
+	unsigned i = 0;
+
+	if (!tools)
+		return -ENOMEM;
+	if (n > SESSION_TOOLS_MAX)
+		return refuse_field(&c->why, name, "%s has more than %d tools", name,
+				    SESSION_TOOLS_MAX);
+	for (const struct value *v = n > 0 ? list->first : NULL; v; v = v->next) {
+		if (v->kind != VALUE_STRING && v->kind != VALUE_NULL)
+			return refuse_field(&c->why, name, "%s must be texts", name);
+		tools[i++] = v->kind == VALUE_STRING ? value_text(v) : TEXT("");
+	}
+	*ret_tools = tools;
+	*ret_n = n;
+	return 0;
+}
+
+/* What the original does not know of it lets the agent decide. */
+static struct text read_model(struct text model)
+{
+	return text_is(model, "opus") || text_is(model, "sonnet") ? model : (struct text) {0};
+}
+
+static int read_run(struct call *c, struct session_new *ret)
+{
+	const struct hld_run_in *in = c->in;
+	int r;
+
+	*ret = (struct session_new) {
+		.query = in->query,
+		.model = read_model(in->model),
+		.mcp_config = in->mcp_config,
+		.permission_prompt_tool = some(in->permission_prompt_tool),
+		.working_dir = some(in->working_dir),
+		.max_turns = in->max_turns > 0 ? in->max_turns : 0,
+		.system_prompt = some(in->system_prompt),
+		.append_system_prompt = some(in->append_system_prompt),
+		.custom_instructions = some(in->custom_instructions),
+	};
+	r = read_tools(c, in->allowed_tools, "allowed_tools", &ret->allowed_tools,
+		       &ret->n_allowed_tools);
+	if (r == 0)
+		r = read_tools(c, in->disallowed_tools, "disallowed_tools", &ret->disallowed_tools,
+			       &ret->n_disallowed_tools);
+	if (r == 0 && in->mcp_config_text.len > 0)
+		r = hld_read_mcp(&c->arena, in->mcp_config_text, &ret->mcp_config, &c->why);
+	if (r == 0 && in->mcp_config)
+		r = hld_check_mcp(in->mcp_config, "invalid request: ", "mcp_config.", &c->why);
+	return r;
+}
+
+static struct done fail_launch(struct call *c, int r, const char *where, const struct why *why)
+{
+	const struct hld_run_in *in = c->in;
+
+	explain(c, r, why);
+	if (r == REFUSE_UNAVAILABLE)
+		r = fail_at(c, r, where, &c->why);
+	/* That it exists is among the rules of its parameters. */
+	if (r == REFUSE_NOT_FOUND)
+		r = refuse_field(&c->why, "session_id",
+				 "failed to get parent session: session not found: %.*s",
+				 TEXT_ARGS(in->session_id));
+	return call_fail(c, r);
+}
+
+static void launched(void *arg, int r, const struct session_launched *session,
+		     const struct why *why)
+{
+	struct call *c = arg;
+	struct json *j;
+
+	if (r != 0) {
+		(void)fail_launch(c, r, "failed to launch Claude session: failed to start claude",
+				  why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "session_id", session->id);
+	json_member_text(j, "run_id", session->run);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+struct done hld_launch(struct call *c)
+{
+	const struct hld_run_in *in = c->in;
+	struct session_new session;
+	int r = hld_need(c, in->query, "query");
+
+	if (r == 0)
+		r = read_run(c, &session);
+	if (r == 0)
+		r = hld_need_sessions(c);
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	session_launch(call_services(c), &session, launched, c);
+	return call_settled(c);
+}
+
+static void continued(void *arg, int r, const struct session_launched *session,
+		      const struct why *why)
+{
+	struct call *c = arg;
+	const struct hld_run_in *in = c->in;
+	struct json *j;
+
+	if (r != 0) {
+		(void)fail_launch(c, r,
+				  "failed to launch resumed Claude session: failed to start claude",
+				  why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "session_id", session->id);
+	json_member_text(j, "run_id", session->run);
+	/* Not known before the agent says it. */
+	json_member_str(j, "claude_session_id", "");
+	json_member_text(j, "parent_session_id", in->session_id);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+struct done hld_continue(struct call *c)
+{
+	const struct hld_run_in *in = c->in;
+	struct session_new session;
+	int r = hld_need(c, in->session_id, "session_id");
+
+	if (r == 0)
+		r = hld_need(c, in->query, "query");
+	if (r == 0)
+		r = read_run(c, &session);
+	if (r == 0)
+		r = hld_need_sessions(c);
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	session_continue(call_services(c), in->session_id, &session, continued, c);
+	return call_settled(c);
+}
+
+/* ---- interrupt ---- */
+
+static void interrupted(void *arg, int r, const struct why *why)
+{
+	struct call *c = arg;
+	const struct hld_session_in *in = c->in;
+	struct json *j;
+
+	if (r != 0) {
+		explain(c, r, why);
+		if (r == REFUSE_NOT_FOUND)
+			r = fail_at(c, r, "failed to get session", &c->why);
+		(void)call_fail(c, r);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "success", true);
+	json_member_text(j, "session_id", in->session_id);
+	json_member_str(j, "status", "completing");
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+struct done hld_interrupt(struct call *c)
+{
+	const struct hld_session_in *in = c->in;
+	int r = hld_need(c, in->session_id, "session_id");
+
+	if (r == 0)
+		r = hld_need_sessions(c);
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	session_interrupt(call_services(c), in->session_id, interrupted, c);
+	return call_settled(c);
+}
+
+/* ---- lists ---- */
+
+static int64_t known(int64_t n)
+{
+	return n > 0 ? n : 0;
+}
+
+static void write_result(struct json *j, const struct session_row *row, const struct hld_fit *fit)
+{
+	if (!row->result.data && row->turns < 0 && row->cost_usd < 0 && row->duration_ms < 0)
+		return;
+	json_key(j, "result");
+	json_begin_object(j);
+	json_member_str(j, "type", "result");
+	json_member_str(j, "subtype", "session_completed");
+	json_key(j, "total_cost_usd");
+	json_double(j, row->cost_usd > 0 ? row->cost_usd : 0);
+	json_member_bool(j, "is_error", row->status == SESSION_FAILED);
+	json_member_int(j, "duration_ms", known(row->duration_ms));
+	json_member_int(j, "duration_api_ms", 0);
+	json_member_int(j, "num_turns", known(row->turns));
+	hld_write_text(j, "result", hld_fit_text(fit, row->result, NULL));
+	hld_write_text(j, "session_id", row->agent_session);
+	hld_write_some(j, "error", hld_fit_text(fit, row->error, NULL));
+	json_end_object(j);
+}
+
+static void write_info(struct json *j, const struct session_row *row, const struct hld_fit *fit)
+{
+	json_begin_object(j);
+	json_member_text(j, "id", row->id);
+	json_member_text(j, "run_id", row->run);
+	hld_write_some(j, "claude_session_id", row->agent_session);
+	hld_write_some(j, "parent_session_id", row->parent);
+	json_member_str(j, "status", hld_session_status(row->status));
+	hld_write_time(j, "start_time", row->created_ms);
+	if (row->ended_ms > 0)
+		hld_write_time(j, "end_time", row->ended_ms);
+	hld_write_time(j, "last_activity_at", row->active_ms);
+	hld_write_some(j, "error", hld_fit_text(fit, row->error, NULL));
+	hld_write_text(j, "query", hld_fit_text(fit, row->query, NULL));
+	hld_write_text(j, "summary", row->summary);
+	hld_write_some(j, "title", row->title);
+	hld_write_some(j, "model", row->model);
+	hld_write_some(j, "working_dir", row->working_dir);
+	write_result(j, row, fit);
+	if (row->archived)
+		json_member_bool(j, "archived", true);
+	json_end_object(j);
+}
+
+static void write_list(struct json *j, const struct session_row *rows, unsigned n,
+		       const struct hld_fit *fit)
+{
+	json_begin_object(j);
+	json_key(j, "sessions");
+	json_begin_array(j);
+	for (unsigned i = 0; i < hld_fit_count(fit, n); i++)
+		write_info(j, &rows[i], fit);
+	json_end_array(j);
+	json_end_object(j);
+}
+
+static struct done reply_list(struct call *c, const struct session_filter *f)
+{
+	struct session_row *rows = NULL;
+	struct hld_fit fit;
+	unsigned n = 0;
+	int r = hld_need_sessions(c);
+
+	if (r == 0)
+		r = session_list(call_services(c), c->lane, &c->arena, f, &rows, &n);
+	if (r != 0)
+		return call_fail(c, r);
+	fit = hld_fit_begin(c, true);
+	do {
+		write_list(fit.json, rows, n, &fit);
+	} while (hld_fit_again(&fit));
+	return call_reply(c);
+}
+
+struct done hld_list(struct call *c)
+{
+	const struct session_filter f = {.archived = ARCHIVED_ANY, .status = -1};
+
+	return reply_list(c, &f);
+}
+
+struct done hld_leaves(struct call *c)
+{
+	const struct hld_leaves_in *in = c->in;
+	const struct session_filter f = {
+		.archived = in->archived_only      ? ARCHIVED_ONLY
+			    : in->include_archived ? ARCHIVED_ANY
+						   : ARCHIVED_NO,
+		.status = -1,
+		.leaves = true,
+	};
+
+	return reply_list(c, &f);
+}
+
+/* ---- state ---- */
+
+static void write_state(struct json *j, const struct session_row *row)
+{
+	int64_t tokens = known(row->input_tokens) + known(row->output_tokens);
+
+	json_begin_object(j);
+	json_member_text(j, "id", row->id);
+	json_member_text(j, "run_id", row->run);
+	hld_write_some(j, "claude_session_id", row->agent_session);
+	hld_write_some(j, "parent_session_id", row->parent);
+	json_member_str(j, "status", hld_session_status(row->status));
+	hld_write_text(j, "query", row->query);
+	hld_write_text(j, "summary", row->summary);
+	hld_write_some(j, "title", row->title);
+	hld_write_some(j, "model", row->model);
+	hld_write_some(j, "working_dir", row->working_dir);
+	hld_write_seconds(j, "created_at", row->created_ms);
+	hld_write_seconds(j, "last_activity_at", row->active_ms);
+	if (row->ended_ms > 0)
+		hld_write_seconds(j, "completed_at", row->ended_ms);
+	hld_write_some(j, "error_message", row->error);
+	if (row->cost_usd > 0) {
+		json_key(j, "cost_usd");
+		json_double(j, row->cost_usd);
+	}
+	if (tokens > 0)
+		json_member_int(j, "total_tokens", tokens);
+	if (row->duration_ms > 0)
+		json_member_int(j, "duration_ms", row->duration_ms);
+	if (row->archived)
+		json_member_bool(j, "archived", true);
+	json_end_object(j);
+}
+
+struct done hld_state(struct call *c)
+{
+	const struct hld_session_in *in = c->in;
+	struct session_row row;
+	struct json *j;
+	int r = hld_need(c, in->session_id, "session_id");
+
+	if (r == 0)
+		r = hld_need_sessions(c);
+	if (r == 0)
+		r = session_get(call_services(c), c->lane, &c->arena, in->session_id, false, &row,
+				&c->why);
+	if (r == REFUSE_NOT_FOUND)
+		r = fail_at(c, r, "failed to get session", &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "session");
+	write_state(j, &row);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- conversation ---- */
+
+/* A text that is JSON, as Go made it. A part of it would be none. */
+static void write_input(struct json *j, const struct value *input, const struct hld_fit *fit,
+			bool *ret_cut)
+{
+	struct buf text;
+	struct json inner;
+
+	if (!input)
+		return;
+	buf_init(&text, INPUT_TEXT_MAX);
+	inner = json_writer(&text);
+	hld_write_sorted(&inner, input);
+	json_escape_html(&text);
+	if (text.len > fit->cut || (text.err == -EMSGSIZE && fit->cut < INPUT_TEXT_MAX))
+		*ret_cut = true;
+	else if (text.err == 0)
+		json_member_text(j, "tool_input_json",
+				 (struct text) {.data = text.data, .len = text.len});
+	else
+		j->out->err = text.err;
+	buf_done(&text);
+}
+
+static void write_event(struct json *j, const struct session_event *e, const struct hld_fit *fit)
+{
+	const struct session_event_row *row = &e->row;
+	bool result = row->type == SESSION_TOOL_RESULT;
+	bool is_cut = false;
+	struct text content = hld_fit_text(fit, row->content, &is_cut);
+	const char *approval = session_approval_name(row->approval);
+
+	json_begin_object(j);
+	json_member_int(j, "id", row->id);
+	hld_write_text(j, "session_id", row->session);
+	hld_write_text(j, "claude_session_id", row->agent_session);
+	json_member_int(j, "sequence", row->sequence);
+	json_member_str(j, "event_type", session_event_type_name(row->type));
+	hld_write_seconds(j, "created_at", row->created_ms);
+	/* The original keeps none of a call. */
+	if (row->type != SESSION_TOOL_CALL)
+		hld_write_some(j, "role", row->role);
+	if (!result) {
+		hld_write_some(j, "content", content);
+		hld_write_some(j, "tool_id", row->tool_id);
+	}
+	hld_write_some(j, "tool_name", row->tool_name);
+	write_input(j, e->tool_input, fit, &is_cut);
+	if (result) {
+		hld_write_some(j, "tool_result_for_id", row->tool_id);
+		hld_write_some(j, "tool_result_content", content);
+	}
+	if (is_cut)
+		json_member_bool(j, "truncated", true);
+	json_member_bool(j, "is_completed", row->type == SESSION_TOOL_CALL && row->completed);
+	if (approval)
+		json_member_str(j, "approval_status", approval);
+	hld_write_some(j, "approval_id", row->approval_id);
+	json_end_object(j);
+}
+
+/* Of too many the last. */
+static void write_conversation(struct json *j, const struct session_event *events, unsigned n,
+			       const struct hld_fit *fit)
+{
+	json_begin_object(j);
+	json_key(j, "events");
+	json_begin_array(j);
+	for (unsigned i = n - hld_fit_count(fit, n); i < n; i++)
+		write_event(j, &events[i], fit);
+	json_end_array(j);
+	json_end_object(j);
+}
+
+struct done hld_conversation(struct call *c)
+{
+	const struct hld_session_in *in = c->in;
+	const struct session_events_query q = {
+		.session = some(in->session_id),
+		.agent_session = some(in->claude_session_id),
+		.chain = true,
+	};
+	struct session_event *events = NULL;
+	unsigned n = 0;
+	bool more;
+	struct hld_fit fit;
+	int r = hld_need_sessions(c);
+
+	if (!q.session.data && !q.agent_session.data)
+		r = refuse_field(&c->why, "session_id",
+				 "either session_id or claude_session_id is required");
+	if (r == 0)
+		r = session_events(call_services(c), c->lane, &c->arena, &q, &events, &n, &more);
+	if (r != 0)
+		return call_fail(c, r);
+	fit = hld_fit_begin(c, true);
+	do {
+		write_conversation(fit.json, events, n, &fit);
+	} while (hld_fit_again(&fit));
+	return call_reply(c);
+}
+
+/* ---- archive, title ---- */
+
+static struct done reply_success(struct call *c)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_bool(j, "success", true);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+struct done hld_archive(struct call *c)
+{
+	const struct hld_session_in *in = c->in;
+	int r = hld_need(c, in->session_id, "session_id");
+
+	if (r == 0)
+		r = hld_need_sessions(c);
+	if (r == 0)
+		r = session_set_archived(call_services(c), in->session_id, in->archived, &c->why);
+	if (r == REFUSE_NOT_FOUND)
+		r = fail_at(c, r, "failed to archive session", &c->why);
+	return r != 0 ? call_fail(c, r) : reply_success(c);
+}
+
+struct done hld_title(struct call *c)
+{
+	const struct hld_session_in *in = c->in;
+	int r = hld_need(c, in->session_id, "session_id");
+
+	if (r == 0)
+		r = hld_need_sessions(c);
+	if (r == 0)
+		r = session_set_title(call_services(c), in->session_id, some(in->title), &c->why);
+	if (r == REFUSE_NOT_FOUND)
+		r = fail_at(c, r, "failed to update session", &c->why);
+	return r != 0 ? call_fail(c, r) : reply_success(c);
+}
+
+/* ---- folders ---- */
+
+struct done hld_paths(struct call *c)
+{
+	const struct hld_paths_in *in = c->in;
+	struct session_path *paths = NULL;
+	unsigned n = 0;
+	struct json *j;
+	int r = hld_need_sessions(c);
+
+	if (r == 0)
+		r = session_paths(call_services(c), c->lane, &c->arena,
+				  in->limit > 0 ? in->limit : PATHS_DEFAULT, &paths, &n);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "paths");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++) {
+		json_begin_object(j);
+		hld_write_text(j, "path", paths[i].path);
+		hld_write_seconds(j, "last_used", paths[i].used_ms);
+		json_member_int(j, "usage_count", paths[i].n);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}

@@ -1,0 +1,185 @@
+/* How hld's clients are told things: times, states, events. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "dialect/hld/hld.h"
+
+/* ---- members ---- */
+
+void hld_write_time(struct json *j, const char *key, int64_t ms)
+{
+	char text[ISO_LEN + 1];
+	size_t n = ISO_LEN - 1;
+
+	clock_format_iso(ms, text);
+	while (text[n - 1] == '0')
+		n--;
+	if (text[n - 1] == '.')
+		n--;
+	text[n++] = 'Z';
+	json_member_text(j, key, (struct text) {.data = text, .len = n});
+}
+
+void hld_write_seconds(struct json *j, const char *key, int64_t ms)
+{
+	enum { WHOLE = 19 };
+	char text[ISO_LEN + 1];
+
+	clock_format_iso(ms, text);
+	text[WHOLE] = 'Z';
+	json_member_text(j, key, (struct text) {.data = text, .len = WHOLE + 1});
+}
+
+void hld_write_some(struct json *j, const char *key, struct text t)
+{
+	if (t.len > 0)
+		json_member_text(j, key, t);
+}
+
+void hld_write_text(struct json *j, const char *key, struct text t)
+{
+	json_member_text(j, key, t.data ? t : TEXT(""));
+}
+
+/* ---- states ---- */
+
+const char *hld_session_status(enum session_status status)
+{
+	if (status == SESSION_COMPLETING)
+		status = SESSION_RUNNING;
+	if (status == SESSION_INTERRUPTED)
+		status = SESSION_COMPLETED;
+	return session_status_name(status);
+}
+
+const char *hld_approval_status(enum approval_status status)
+{
+	if (status == APPROVAL_EXPIRED || status == APPROVAL_SUPERSEDED)
+		return "resolved";
+	return approval_status_name(status);
+}
+
+/* ---- events ---- */
+
+static const struct told {
+	const char *type; /* in the log */
+	const char *hld;
+} told[HLD_N_TOLD] = {
+	{"session.status", "session_status_changed"},
+	{"session.event", "conversation_updated"},
+	{"approval.requested", "new_approval"},
+	{"approval.resolved", "approval_resolved"},
+};
+
+const char *hld_told(unsigned i)
+{
+	return told[i].type;
+}
+
+unsigned hld_kind(struct text type)
+{
+	for (unsigned i = 0; i < HLD_N_TOLD; i++) {
+		if (text_is(type, told[i].hld))
+			return 1U << i;
+	}
+	return 0;
+}
+
+static const char *hld_type(struct text type)
+{
+	for (unsigned i = 0; i < HLD_N_TOLD; i++) {
+		if (text_is(type, told[i].type))
+			return told[i].hld;
+	}
+	return NULL;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct value *x = *(const struct value *const *)a;
+	const struct value *y = *(const struct value *const *)b;
+	size_t n = x->key_len < y->key_len ? x->key_len : y->key_len;
+	int r = memcmp(x->key, y->key, n);
+
+	return r != 0 ? r : (x->key_len > y->key_len) - (x->key_len < y->key_len);
+}
+
+static void write_key(struct json *j, const struct value *v)
+{
+	json_text(j, (struct text) {.data = v->key, .len = v->key_len});
+	buf_add_char(j->out, ':');
+	j->comma = false;
+}
+
+static void write_members(struct json *j, const struct value *v, bool nulls)
+{
+	const struct value **members = malloc((v->len + 1) * sizeof(*members));
+	unsigned n = 0;
+
+	if (!members) {
+		j->out->err = -ENOMEM;
+		return;
+	}
+	value_each (member, v) {
+		if (nulls || member->kind != VALUE_NULL)
+			members[n++] = member;
+	}
+	qsort(members, n, sizeof(*members), by_key);
+	json_begin_object(j);
+	for (unsigned i = 0; i < n; i++) {
+		write_key(j, members[i]);
+		hld_write_sorted(j, members[i]);
+	}
+	json_end_object(j);
+	free(members);
+}
+
+/* As deep as the reader's limit let the tree become. */
+void hld_write_sorted(struct json *j, const struct value *v)
+{
+	if (v->kind == VALUE_OBJECT) {
+		write_members(j, v, true);
+	} else if (v->kind == VALUE_ARRAY) {
+		json_begin_array(j);
+		value_each (child, v)
+			hld_write_sorted(j, child);
+		json_end_array(j);
+	} else {
+		json_value(j, v);
+	}
+}
+
+/* A line that nobody understood is no event here. */
+static bool is_told(const struct event *e)
+{
+	struct text type = value_text(value_find(e->data, "event_type"));
+
+	return hld_type(e->type) && !text_is(type, session_event_type_name(SESSION_RAW));
+}
+
+void hld_word_event(struct buf *out, const struct event *e)
+{
+	struct json j = json_writer(out);
+
+	if (!is_told(e))
+		return;
+	json_begin_object(&j);
+	json_member_str(&j, "jsonrpc", "2.0");
+	json_key(&j, "result");
+	json_begin_object(&j);
+	json_key(&j, "event");
+	json_begin_object(&j);
+	json_member_str(&j, "type", hld_type(e->type));
+	hld_write_time(&j, "timestamp", e->time_ms);
+	json_key(&j, "data");
+	if (e->data && e->data->kind == VALUE_OBJECT)
+		write_members(&j, e->data, false);
+	else
+		json_raw(&j, "{}", 2);
+	json_end_object(&j);
+	json_end_object(&j);
+	json_end_object(&j);
+	json_escape_html(out);
+}

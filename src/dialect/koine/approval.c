@@ -1,0 +1,529 @@
+/* Approvals: asking without waiting, looking, deciding. Who waits is in approval_wait.c. */
+#include "dialect/koine/approval.h"
+
+#include <errno.h>
+
+#include "dialect/koine/approval_json.h"
+#include "dialect/koine/koine.h"
+#include "service/services.h"
+
+enum { SECONDS_MAX = 10 * 366 * 24 * 3600 }; /* ten years */
+
+struct one_in {
+	struct text id;
+	struct text decision;
+	struct text comment;
+	const struct value *grant;
+};
+
+struct list_in {
+	struct text status;
+	struct text session_id;
+	int64_t limit;
+};
+
+int koine_need_approvals(struct call *c)
+{
+	if (call_services(c)->approvals)
+		return 0;
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not running");
+}
+
+int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why)
+{
+	if (!(seconds >= 0 && seconds <= SECONDS_MAX))
+		return refuse_field(why, field, "%s must be seconds, at most %d", field,
+				    SECONDS_MAX);
+	*ret_ms = (int64_t)(seconds * 1000);
+	/* Very little is not none. */
+	if (seconds > 0 && *ret_ms == 0)
+		*ret_ms = 1;
+	return 0;
+}
+
+/* ---- asking ---- */
+
+int koine_read_approval(const struct approval_in *in, struct approval_new *ret, struct why *why)
+{
+	*ret = (struct approval_new) {
+		.id = in->id,
+		.session = in->session_id,
+		.run = in->run_id,
+		.agent = in->agent,
+		.origin = in->origin,
+		.tool = in->tool,
+		.tool_use_id = in->tool_use_id,
+		.input = in->input,
+	};
+	if (!approval_kind_parse(in->kind, &ret->kind))
+		return refuse_field(why, "kind", "kind must be function_call or human_contact");
+	return koine_read_seconds(in->timeout, "timeout", &ret->timeout_ms, why);
+}
+
+/* Somebody was quicker: what they decided comes along. */
+static void fail_decided(struct call *c, const struct approval *a, const struct why *why)
+{
+	struct buf data;
+	struct json j;
+
+	buf_init(&data, APPROVAL_COMMENT_MAX * 6 + 4096);
+	j = json_writer(&data);
+	json_begin_object(&j);
+	json_key(&j, "approval");
+	approval_json_write_end(&j, a);
+	json_end_object(&j);
+	(void)call_fail_with(c, c->dialect->errors[REFUSE_CONFLICT].code, text_of(why->text),
+			     (struct text) {.data = data.err ? NULL : data.data,
+					    .len = data.err ? 0 : data.len});
+	buf_done(&data);
+}
+
+void koine_approval_told(void *arg, int r, const struct approval *a, const struct why *why)
+{
+	struct call *c = arg;
+
+	if (r == REFUSE_CONFLICT && a) {
+		fail_decided(c, a, why);
+		return;
+	}
+	if (r > 0)
+		c->why = *why;
+	if (r != 0) {
+		(void)call_fail(c, r);
+		return;
+	}
+	approval_json_write_end(call_result(c), a);
+	(void)call_reply(c);
+}
+
+static struct done handle_create(struct call *c)
+{
+	struct approval_new new;
+	int r = koine_need_approvals(c);
+
+	if (r == 0)
+		r = koine_read_approval(c->in, &new, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	/* It is a matter of one commit: nothing to cancel. */
+	(void)call_later(c, NULL, NULL);
+	approval_request(call_services(c), &new, koine_approval_told, c);
+	return call_settled(c);
+}
+
+/* ---- looking ---- */
+
+struct looking {
+	struct approval_filter filter;
+	struct approval *found; /* several, or one */
+	unsigned n;
+	unsigned n_pending;
+	struct approval_decision decision;
+};
+
+static int get_work(struct call *c)
+{
+	const struct one_in *in = c->in;
+	struct looking *l = c->state;
+
+	l->found = arena_zalloc(&c->arena, sizeof(l->found[0]));
+	if (!l->found)
+		return -ENOMEM;
+	return approval_get(call_services(c), c->lane, &c->arena, in->id, true, l->found, &c->why);
+}
+
+static struct done get_then(struct call *c, int r)
+{
+	const struct looking *l = c->state;
+
+	if (r != 0)
+		return call_fail(c, r);
+	approval_json_write(call_result(c), l->found, NULL);
+	return call_reply(c);
+}
+
+static int begin(struct call *c, struct looking **ret)
+{
+	int r = koine_need_approvals(c);
+
+	if (r != 0)
+		return r;
+	c->state = *ret = arena_zalloc(&c->arena, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+static struct done handle_get(struct call *c)
+{
+	struct looking *l;
+	int r = begin(c, &l);
+
+	return r != 0 ? call_fail(c, r) : call_work(c, READER, get_work, get_then);
+}
+
+static int list_work(struct call *c)
+{
+	struct looking *l = c->state;
+
+	return approval_list(call_services(c), c->lane, &c->arena, &l->filter, &l->found, &l->n);
+}
+
+static struct done list_then(struct call *c, int r)
+{
+	const struct looking *l = c->state;
+	size_t left = APPROVALS_SHOWN_MAX;
+	struct json *j;
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "approvals");
+	json_begin_array(j);
+	for (unsigned i = 0; i < l->n; i++)
+		approval_json_write(j, &l->found[i], &left);
+	json_end_array(j);
+	json_member_uint(j, "pending", l->n_pending);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static int read_filter(const struct list_in *in, struct approval_filter *ret, struct why *why)
+{
+	enum approval_status status = APPROVAL_PENDING;
+
+	if (in->limit < 1 || in->limit > APPROVAL_LIST_MAX)
+		return refuse_field(why, "limit", "limit must be between 1 and %d",
+				    APPROVAL_LIST_MAX);
+	if (!text_is(in->status, "any") && !approval_status_parse(in->status, &status))
+		return refuse_field(why, "status",
+				    "status must be any, pending, approved, denied, responded, "
+				    "expired or superseded");
+	*ret = (struct approval_filter) {
+		.status = text_is(in->status, "any") ? -1 : (int)status,
+		.session = in->session_id,
+		.limit = in->limit,
+	};
+	return 0;
+}
+
+/* The count is the loop's, the approvals the store's. */
+static struct done handle_list(struct call *c)
+{
+	struct looking *l;
+	int r = begin(c, &l);
+
+	if (r == 0)
+		r = read_filter(c->in, &l->filter, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	l->n_pending = approval_count(call_services(c));
+	return call_work(c, READER, list_work, list_then);
+}
+
+/* ---- deciding ---- */
+
+static int read_grant(const struct value *grant, struct approval_decision *d, struct why *why)
+{
+	const struct value *given;
+	double seconds = 0;
+	struct text scope;
+
+	if (!grant)
+		return 0;
+	scope = value_text(value_find(grant, "scope"));
+	if (!text_is(scope, "session") && !text_is(scope, "all"))
+		return refuse_field(why, "grant", "grant.scope must be session or all");
+	d->grants = true;
+	d->grant_session = text_is(scope, "session");
+	given = value_find(grant, "uses");
+	if (given && given->kind != VALUE_NULL &&
+	    (!value_int(given, &d->grant_uses) || d->grant_uses < 1))
+		return refuse_field(why, "grant", "grant.uses must be a number above 0");
+	given = value_find(grant, "for");
+	if (!given || given->kind == VALUE_NULL)
+		return 0;
+	if (!value_double(given, &seconds) || !(seconds > 0))
+		return refuse_field(why, "grant", "grant.for must be seconds");
+	return koine_read_seconds(seconds, "grant", &d->grant_ms, why);
+}
+
+static int read_decision(const struct one_in *in, struct approval_decision *d, struct why *why)
+{
+	static const struct {
+		const char *word;
+		enum approval_status status;
+	} words[] = {
+		{"approve", APPROVAL_APPROVED},
+		{"deny", APPROVAL_DENIED},
+		{"respond", APPROVAL_RESPONDED},
+	};
+
+	d->status = APPROVAL_PENDING;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (text_is(in->decision, words[i].word))
+			d->status = words[i].status;
+	}
+	if (d->status == APPROVAL_PENDING)
+		return refuse_field(why, "decision", "decision must be approve, deny or respond");
+	if (d->status == APPROVAL_RESPONDED && in->comment.len == 0)
+		return refuse_field(why, "comment", "comment is missing: it is the answer");
+	if (d->status == APPROVAL_RESPONDED && in->grant)
+		return refuse_field(why, "grant", "an answer cannot be granted beforehand");
+	d->comment = in->comment;
+	return read_grant(in->grant, d, why);
+}
+
+/* A beginning of an id was enough to find it; from here on it is the whole. */
+static struct done decide_then(struct call *c, int r)
+{
+	struct looking *l = c->state;
+
+	if (r != 0)
+		return call_fail(c, r);
+	l->decision.id = l->found->row.id;
+	(void)call_later(c, NULL, NULL);
+	approval_decide(call_services(c), &l->decision, koine_approval_told, c);
+	return call_settled(c);
+}
+
+static struct done handle_decide(struct call *c)
+{
+	struct looking *l;
+	int r = begin(c, &l);
+
+	if (r == 0)
+		r = read_decision(c->in, &l->decision, &c->why);
+	return r != 0 ? call_fail(c, r) : call_work(c, READER, get_work, decide_then);
+}
+
+static struct done handle_withdraw(struct call *c)
+{
+	const struct one_in *in = c->in;
+	struct looking *l;
+	int r = begin(c, &l);
+
+	if (r != 0)
+		return call_fail(c, r);
+	l->decision.status = APPROVAL_SUPERSEDED;
+	l->decision.comment = in->comment;
+	return call_work(c, READER, get_work, decide_then);
+}
+
+/* ---- the rows ---- */
+
+static const struct field ask_fields[] = {
+	{.name = "tool",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "What is to be called, or the subject of a question",
+	 .offset = offsetof(struct approval_in, tool)},
+	{.name = "input",
+	 .type = FIELD_OBJECT,
+	 .doc = "The tool's input; of a question {\"msg\":…}",
+	 .offset = offsetof(struct approval_in, input)},
+	{.name = "id",
+	 .type = FIELD_STRING,
+	 .doc = "The asker's own; one that is there already is that one. Made without",
+	 .offset = offsetof(struct approval_in, id)},
+	{.name = "kind",
+	 .type = FIELD_STRING,
+	 .default_text = "function_call",
+	 .doc = "function_call or human_contact",
+	 .offset = offsetof(struct approval_in, kind)},
+	{.name = "session_id",
+	 .type = FIELD_STRING,
+	 .doc = "The session that asks: its id here, or the agent's own",
+	 .offset = offsetof(struct approval_in, session_id)},
+	{.name = "run_id",
+	 .type = FIELD_STRING,
+	 .doc = "The run that asks",
+	 .offset = offsetof(struct approval_in, run_id)},
+	{.name = "agent",
+	 .type = FIELD_STRING,
+	 .doc = "Who asks: \"claude\", \"codex\"",
+	 .offset = offsetof(struct approval_in, agent)},
+	{.name = "origin",
+	 .type = FIELD_STRING,
+	 .doc = "The asker's name for where it is: a folder, a session of its own",
+	 .offset = offsetof(struct approval_in, origin)},
+	{.name = "tool_use_id",
+	 .type = FIELD_STRING,
+	 .doc = "The agent's id of the call",
+	 .offset = offsetof(struct approval_in, tool_use_id)},
+	{.name = "timeout",
+	 .type = FIELD_NUMBER,
+	 .doc = "Seconds until it expires; as the settings say without",
+	 .offset = offsetof(struct approval_in, timeout)},
+};
+
+#define AN_ID                                                                                      \
+	{                                                                                          \
+		.name = "id", .type = FIELD_STRING, .required = true,                              \
+		.doc = "Of the approval, or a beginning that only one has",                        \
+		.offset = offsetof(struct one_in, id)                                              \
+	}
+#define COMMENT(text)                                                                              \
+	{                                                                                          \
+		.name = "comment", .type = FIELD_STRING, .doc = text,                              \
+		.offset = offsetof(struct one_in, comment)                                         \
+	}
+
+static const struct field id_fields[] = {AN_ID};
+
+static const struct field decide_fields[] = {
+	AN_ID,
+	{.name = "decision",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "approve, deny or respond",
+	 .offset = offsetof(struct one_in, decision)},
+	COMMENT("Why; the answer to a question"),
+	{.name = "grant",
+	 .type = FIELD_OBJECT,
+	 .doc = "The same is decided so from now on: {\"scope\":\"session\" or \"all\", "
+		"\"for\": seconds, \"uses\": number}",
+	 .offset = offsetof(struct one_in, grant)},
+};
+
+static const struct field withdraw_fields[] = {AN_ID, COMMENT("Why")};
+
+static const struct field list_fields[] = {
+	{.name = "status",
+	 .type = FIELD_STRING,
+	 .default_text = "pending",
+	 .doc = "pending, approved, denied, responded, expired, superseded, or any",
+	 .offset = offsetof(struct list_in, status)},
+	{.name = "session_id",
+	 .type = FIELD_STRING,
+	 .doc = "Those of one session",
+	 .offset = offsetof(struct list_in, session_id)},
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 100,
+	 .doc = "How many at most, up to 1000",
+	 .offset = offsetof(struct list_in, limit)},
+};
+
+static const struct field grant_fields[] = {
+	{.name = "tool",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "A pattern of the tool's name: \"Bash\", \"mcp__*\", \"*\"",
+	 .offset = offsetof(struct grant_in, tool)},
+	{.name = "pattern",
+	 .type = FIELD_STRING,
+	 .doc = "A pattern over any text in the input; any without",
+	 .offset = offsetof(struct grant_in, pattern)},
+	{.name = "verdict",
+	 .type = FIELD_STRING,
+	 .default_text = "allow",
+	 .doc = "allow or deny",
+	 .offset = offsetof(struct grant_in, verdict)},
+	{.name = "session_id",
+	 .type = FIELD_STRING,
+	 .doc = "Only in this session",
+	 .offset = offsetof(struct grant_in, session_id)},
+	{.name = "agent",
+	 .type = FIELD_STRING,
+	 .doc = "Only for this agent",
+	 .offset = offsetof(struct grant_in, agent)},
+	{.name = "comment",
+	 .type = FIELD_STRING,
+	 .doc = "Told with the verdict",
+	 .offset = offsetof(struct grant_in, comment)},
+	{.name = "for",
+	 .type = FIELD_NUMBER,
+	 .doc = "Seconds that it holds; for good without",
+	 .offset = offsetof(struct grant_in, seconds)},
+	{.name = "uses",
+	 .type = FIELD_INT,
+	 .doc = "How often it holds; any number without",
+	 .offset = offsetof(struct grant_in, uses)},
+};
+
+static const struct field revoke_fields[] = {
+	{.name = "id",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "Of the grant, or a beginning that only one has",
+	 .offset = offsetof(struct grant_in, id)},
+};
+
+#define A_STRING  "{\"type\":\"string\"}"
+#define OR_NULL   "{\"type\":[\"string\",\"null\"]}"
+#define AN_OBJECT "{\"type\":\"object\"}"
+#define HOW_IT_STANDS                                                                              \
+	"{\"type\":\"object\",\"properties\":{\"id\":" A_STRING ",\"status\":{\"enum\":["          \
+	"\"pending\",\"approved\",\"denied\",\"responded\",\"expired\",\"superseded\"]},"          \
+	"\"comment\":" OR_NULL ",\"decided_by\":" OR_NULL ",\"decided_at\":" OR_NULL "}}"
+
+const struct method koine_approval_methods[] = {
+	{.name = "approval.request",
+	 .doc = "Asks whether a tool may be called, or a human a question; answers when it is "
+		"decided",
+	 .result = HOW_IT_STANDS,
+	 FIELDS(ask_fields),
+	 .in_size = sizeof(struct approval_in),
+	 .handle = koine_approval_request,
+	 .flags = METHOD_LATER},
+	{.name = "approval.create",
+	 .doc = "Asks the same, and answers when it is on disk",
+	 .result = HOW_IT_STANDS,
+	 FIELDS(ask_fields),
+	 .in_size = sizeof(struct approval_in),
+	 .handle = handle_create,
+	 .flags = METHOD_LATER},
+	{.name = "approval.decide",
+	 .doc = "Decides; the first one who does counts",
+	 .result = HOW_IT_STANDS,
+	 FIELDS(decide_fields),
+	 .in_size = sizeof(struct one_in),
+	 .handle = handle_decide,
+	 .flags = METHOD_LATER},
+	{.name = "approval.withdraw",
+	 .doc = "Takes back what was asked: it is superseded",
+	 .result = HOW_IT_STANDS,
+	 FIELDS(withdraw_fields),
+	 .in_size = sizeof(struct one_in),
+	 .handle = handle_withdraw,
+	 .flags = METHOD_LATER},
+	{.name = "approval.list",
+	 .doc = "Those that wait for a human, oldest first; others newest first",
+	 .result = "{\"type\":\"object\",\"properties\":{\"approvals\":{\"type\":\"array\","
+		   "\"items\":" AN_OBJECT "},\"pending\":{\"type\":\"integer\"}}}",
+	 FIELDS(list_fields),
+	 .in_size = sizeof(struct list_in),
+	 .handle = handle_list,
+	 .flags = METHOD_LATER},
+	{.name = "approval.get",
+	 .doc = "All there is to know of one",
+	 .result = AN_OBJECT,
+	 FIELDS(id_fields),
+	 .in_size = sizeof(struct one_in),
+	 .handle = handle_get,
+	 .flags = METHOD_LATER},
+	{.name = "approval.grants",
+	 .doc = "What is allowed or denied without asking, oldest first",
+	 .result = "{\"type\":\"object\",\"properties\":{\"grants\":{\"type\":\"array\","
+		   "\"items\":" AN_OBJECT "}}}",
+	 .handle = koine_grant_list,
+	 .where = READER},
+	{.name = "approval.grant",
+	 .doc = "Allows or denies something without asking, from now on",
+	 .result = AN_OBJECT,
+	 FIELDS(grant_fields),
+	 .in_size = sizeof(struct grant_in),
+	 .handle = koine_grant_add,
+	 .flags = METHOD_LATER},
+	{.name = "approval.revoke",
+	 .doc = "Ends a grant",
+	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
+		   ",\"revoked\":{\"const\":true}}}",
+	 FIELDS(revoke_fields),
+	 .in_size = sizeof(struct grant_in),
+	 .handle = koine_grant_remove,
+	 .flags = METHOD_LATER},
+};
+
+const unsigned koine_n_approval_methods =
+	sizeof(koine_approval_methods) / sizeof(koine_approval_methods[0]);

@@ -1,0 +1,51 @@
+/* What the methods about approvals share. */
+#pragma once
+
+#include "call/call.h"
+#include "service/approval.h"
+
+struct approval_in {
+	struct text id;
+	struct text kind;
+	struct text tool;
+	const struct value *input;
+	struct text session_id;
+	struct text run_id;
+	struct text agent;
+	struct text origin;
+	struct text tool_use_id;
+	double timeout;
+};
+
+/* Refuses where there are none. */
+int koine_need_approvals(struct call *c);
+
+/* Seconds of a client; 0: none given. */
+int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why);
+
+int koine_read_approval(const struct approval_in *in, struct approval_new *ret, struct why *why);
+
+/* approval_fn: answers the call with how it stands. */
+void koine_approval_told(void *arg, int result, const struct approval *a, const struct why *why);
+
+/* ---- approval_wait.c ---- */
+
+struct done koine_approval_request(struct call *c);
+
+/* ---- approval_grant.c ---- */
+
+struct done koine_grant_list(struct call *c);
+struct done koine_grant_add(struct call *c);
+struct done koine_grant_remove(struct call *c);
+
+struct grant_in {
+	struct text id;
+	struct text tool;
+	struct text pattern;
+	struct text session_id;
+	struct text agent;
+	struct text verdict;
+	struct text comment;
+	double seconds;
+	int64_t uses;
+};

@@ -1,0 +1,160 @@
+/* Grants: what is allowed or denied beforehand. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "dialect/koine/approval.h"
+#include "dialect/koine/approval_json.h"
+#include "service/services.h"
+
+struct done koine_grant_list(struct call *c)
+{
+	struct grant_row *rows = NULL;
+	unsigned n = 0;
+	struct json *j;
+	int r = koine_need_approvals(c);
+
+	if (r == 0)
+		r = grant_list(call_services(c), c->lane, &c->arena, &rows, &n);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "grants");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		grant_json_write(j, &rows[i]);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- a new one ---- */
+
+static int read_grant(const struct grant_in *in, struct arena *a, struct grant_row *ret,
+		      struct why *why)
+{
+	int64_t ms = 0;
+	char *id = arena_alloc(a, UUID_LEN + 1);
+	int r = id ? uuid4(id) : -ENOMEM;
+
+	if (r != 0)
+		return r;
+	if (!text_is(in->verdict, "allow") && !text_is(in->verdict, "deny"))
+		return refuse_field(why, "verdict", "verdict must be allow or deny");
+	if (in->tool.len == 0)
+		return refuse_field(why, "tool", "tool must not be empty; * is any");
+	if (in->uses < 0)
+		return refuse_field(why, "uses", "uses must not be negative");
+	r = koine_read_seconds(in->seconds, "for", &ms, why);
+	if (r != 0)
+		return r;
+	*ret = (struct grant_row) {
+		.id = {.data = id, .len = UUID_LEN},
+		.session = in->session_id,
+		.agent = in->agent,
+		.tool = in->tool,
+		.pattern = in->pattern,
+		.denies = text_is(in->verdict, "deny"),
+		.comment = in->comment,
+		.created_ms = clock_utc_ms(),
+		.uses = in->uses == 0 ? -1 : in->uses,
+	};
+	ret->expires_ms = ms > 0 ? ret->created_ms + ms : 0;
+	return 0;
+}
+
+static void on_added(void *arg, int r, const struct approval *a, const struct why *why)
+{
+	struct call *c = arg;
+
+	(void)a;
+	if (r > 0)
+		c->why = *why;
+	if (r != 0) {
+		(void)call_fail(c, r);
+		return;
+	}
+	grant_json_write(call_result(c), c->state);
+	(void)call_reply(c);
+}
+
+struct done koine_grant_add(struct call *c)
+{
+	struct grant_row *row = arena_zalloc(&c->arena, sizeof(*row));
+	int r = koine_need_approvals(c);
+
+	if (r == 0)
+		r = row ? read_grant(c->in, &c->arena, row, &c->why) : -ENOMEM;
+	if (r != 0)
+		return call_fail(c, r);
+	c->state = row;
+	(void)call_later(c, NULL, NULL);
+	grant_add(call_services(c), row, on_added, c);
+	return call_settled(c);
+}
+
+/* ---- its end ---- */
+
+/* The one that begins so. */
+static int find_work(struct call *c)
+{
+	const struct grant_in *in = c->in;
+	struct grant_row *rows = NULL;
+	const struct grant_row *found = NULL;
+	unsigned n = 0;
+	int r = grant_list(call_services(c), c->lane, &c->arena, &rows, &n);
+
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		if (in->id.len == 0 || rows[i].id.len < in->id.len ||
+		    memcmp(rows[i].id.data, in->id.data, in->id.len) != 0)
+			continue;
+		if (found)
+			return refuse(&c->why, REFUSE_CONFLICT, "several grants begin so");
+		found = &rows[i];
+	}
+	if (r == 0 && !found)
+		return refuse(&c->why, REFUSE_NOT_FOUND, "grant not found: %.*s",
+			      in->id.len < 64 ? (int)in->id.len : 64, in->id.data);
+	c->state = (void *)found;
+	return r;
+}
+
+static void on_removed(void *arg, int r, const struct approval *a, const struct why *why)
+{
+	struct call *c = arg;
+	const struct grant_row *row = c->state;
+	struct json *j;
+
+	(void)a;
+	if (r > 0)
+		c->why = *why;
+	if (r != 0) {
+		(void)call_fail(c, r);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "id", row->id);
+	json_member_bool(j, "revoked", true);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static struct done find_then(struct call *c, int r)
+{
+	const struct grant_row *row = c->state;
+
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	grant_remove(call_services(c), row->id, on_removed, c);
+	return call_settled(c);
+}
+
+struct done koine_grant_remove(struct call *c)
+{
+	int r = koine_need_approvals(c);
+
+	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, find_then);
+}

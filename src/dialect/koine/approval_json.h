@@ -1,0 +1,47 @@
+/*
+ * An approval as koine's own methods write it. What there is none of is null.
+ *
+ * How it stands, the answer of approval.request, approval.create, approval.decide and
+ * approval.withdraw, and `approval` in the data of the error when somebody was quicker:
+ *
+ *	{"id":"local-6f1c…","status":"approved","comment":null,"decided_by":"human",
+ *	 "decided_at":"2026-11-15T07:47:17.177Z"}
+ *
+ * `status` is pending, approved, denied, responded, expired or superseded. `decided_by` is "human",
+ * "policy:NAME" or "grant:ID".
+ *
+ * All of it, the answer of approval.get and each of `approvals` in approval.list, which answers
+ * {"approvals":[…],"pending":N}:
+ *
+ *	{"id":…,"status":…,"kind":"function_call","tool":"Bash","input":{"command":"ls"},
+ *	 "session_id":null,"run_id":null,"agent":"claude","origin":null,"tool_use_id":null,
+ *	 "event_id":null,"created_at":…,"deadline":null,"comment":null,"decided_by":null,
+ *	 "decided_at":null}
+ *
+ * `kind` is function_call or human_contact. In a list a large input is null, with
+ * "input_omitted":true behind it; approval.get has it.
+ *
+ * A grant, in approval.grants, which answers {"grants":[…]}, and the answer of approval.grant:
+ *
+ *	{"id":…,"verdict":"allow","tool":"Bash","pattern":"git *","session_id":null,"agent":null,
+ *	 "comment":null,"created_at":…,"expires_at":null,"uses":null}
+ *
+ * `verdict` is allow or deny; `uses` is how many are left, null: any number.
+ */
+#pragma once
+
+#include "service/approval.h"
+#include "wire/json.h"
+
+enum {
+	APPROVAL_SHOWN = 64 << 10,    /* bytes of an input in a list */
+	APPROVALS_SHOWN_MAX = 4 << 20 /* ... and of all of them */
+};
+
+/* How it stands. */
+void approval_json_write_end(struct json *j, const struct approval *a);
+
+/* All of it. *left is what inputs may take in a list, and becomes less; NULL: it is none. */
+void approval_json_write(struct json *j, const struct approval *a, size_t *left);
+
+void grant_json_write(struct json *j, const struct grant_row *row);

@@ -1,0 +1,111 @@
+/*
+ * approval.request: asks, and answers when it is decided.
+ *
+ * No thread is held meanwhile. A client that goes away, or cancels its call, waits no longer; its
+ * approval stays, and it asks again with the same id.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/list.h"
+#include "call/server.h"
+#include "call/session.h"
+#include "dialect/koine/approval.h"
+#include "service/services.h"
+
+/* Those of a connection who wait; goes with its session. */
+struct waiting {
+	struct session_hook hook;
+	struct list waits;
+};
+
+struct wait {
+	struct list link;
+	struct call *call;
+	struct approval_waiter *waiter;
+};
+
+static void leave(struct wait *w)
+{
+	list_remove(&w->link);
+	approval_leave(w->waiter);
+	w->waiter = NULL;
+}
+
+static struct done fail_left(struct call *c)
+{
+	return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+/* The session is still being taken apart: its calls are answered in the next turn. */
+static void on_closed(struct session_hook *h)
+{
+	struct waiting *all = list_entry(h, struct waiting, hook);
+	struct list *first;
+
+	while ((first = list_first(&all->waits))) {
+		struct wait *w = list_entry(first, struct wait, link);
+
+		leave(w);
+		(void)call_after(w->call, 0, fail_left);
+	}
+	free(all);
+}
+
+static struct waiting *have_waiting(struct session *s)
+{
+	struct session_hook *h = session_find_hook(s, on_closed);
+	struct waiting *all;
+
+	if (h)
+		return list_entry(h, struct waiting, hook);
+	all = calloc(1, sizeof(*all));
+	if (!all)
+		return NULL;
+	all->hook.closed = on_closed;
+	list_init(&all->waits);
+	session_add_hook(s, &all->hook);
+	return all;
+}
+
+static void on_decided(void *arg, int r, const struct approval *a, const struct why *why)
+{
+	struct wait *w = arg;
+
+	list_remove(&w->link);
+	w->waiter = NULL;
+	koine_approval_told(w->call, r, a, why);
+}
+
+/* Cancelled by the client, or by the end of the daemon: then it shall ask again. */
+static void on_cancel(struct call *c, void *arg)
+{
+	leave(arg);
+	if (c->server->stopping)
+		(void)call_fail(c, refuse(&c->why, REFUSE_STOPPING,
+					  "koined is stopping: ask again with the same id"));
+	else
+		(void)fail_left(c);
+}
+
+struct done koine_approval_request(struct call *c)
+{
+	struct wait *w = arena_zalloc(&c->arena, sizeof(*w));
+	struct approval_new new;
+	struct waiting *all;
+	int r = koine_need_approvals(c);
+
+	if (r == 0)
+		r = koine_read_approval(c->in, &new, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	all = w ? have_waiting(c->session) : NULL;
+	if (!all)
+		return call_fail(c, -ENOMEM);
+	w->call = c;
+	r = approval_wait(call_services(c), &new, NULL, on_decided, w, &w->waiter);
+	if (r != 0)
+		return call_fail(c, r);
+	list_append(&all->waits, &w->link);
+	return call_later(c, on_cancel, w);
+}

@@ -1,0 +1,589 @@
+/* Agent sessions: starting, looking, ending. */
+#include <errno.h>
+
+#include "call/call.h"
+#include "dialect/koine/koine.h"
+#include "dialect/koine/member.h"
+#include "dialect/koine/session_in.h"
+#include "dialect/koine/session_json.h"
+#include "service/services.h"
+
+enum { PATHS_MAX = 1000 };
+
+/* Of the methods about one session. */
+struct one_in {
+	struct text id;
+	bool archived;
+	struct text title;
+	int64_t after;
+	int64_t limit;
+	bool raw;
+	bool chain;
+};
+
+struct list_in {
+	struct text archived;
+	struct text status;
+	bool leaves;
+	int64_t limit;
+};
+
+struct paths_in {
+	int64_t limit;
+};
+
+static int need_sessions(struct call *c)
+{
+	if (call_services(c)->sessions)
+		return 0;
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not running");
+}
+
+/* ---- finding one by what was given ---- */
+
+struct found {
+	struct session_row row;
+	struct session_new new;
+};
+
+static int find(struct call *c, struct text id, struct session_row *ret_row)
+{
+	return session_get(call_services(c), c->lane, &c->arena, id, true, ret_row, &c->why);
+}
+
+static int begin(struct call *c, struct found **ret)
+{
+	int r = need_sessions(c);
+
+	if (r != 0)
+		return r;
+	c->state = *ret = arena_zalloc(&c->arena, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int find_work(struct call *c)
+{
+	const struct one_in *in = c->in;
+	struct found *f = c->state;
+
+	return find(c, in->id, &f->row);
+}
+
+static int find_parent_work(struct call *c)
+{
+	const struct launch_in *in = c->in;
+	struct found *f = c->state;
+
+	return find(c, in->id, &f->row);
+}
+
+/* ---- starting ---- */
+
+static void write_launched(struct json *j, const struct session_launched *l)
+{
+	json_begin_object(j);
+	json_member_text(j, "id", l->id);
+	json_member_text(j, "run_id", l->run);
+	json_member_text(j, "parent_session_id", l->parent);
+	json_end_object(j);
+}
+
+/* There is a session that says so: it comes along. */
+static void fail_launched(struct call *c, const struct session_launched *l, const struct why *why)
+{
+	struct buf data;
+	struct json j;
+
+	buf_init(&data, 4096);
+	j = json_writer(&data);
+	json_begin_object(&j);
+	json_key(&j, "session");
+	write_launched(&j, l);
+	json_end_object(&j);
+	(void)call_fail_with(c, c->dialect->errors[REFUSE_UNAVAILABLE].code, text_of(why->text),
+			     (struct text) {.data = data.err ? NULL : data.data,
+					    .len = data.err ? 0 : data.len});
+	buf_done(&data);
+}
+
+static void on_launched(void *arg, int r, const struct session_launched *l, const struct why *why)
+{
+	struct call *c = arg;
+
+	if (r == REFUSE_UNAVAILABLE && l) {
+		fail_launched(c, l, why);
+		return;
+	}
+	if (r > 0)
+		c->why = *why;
+	if (r != 0) {
+		(void)call_fail(c, r);
+		return;
+	}
+	write_launched(call_result(c), l);
+	(void)call_reply(c);
+}
+
+static struct done handle_launch(struct call *c)
+{
+	struct session_new new;
+	int r = need_sessions(c);
+
+	if (r == 0)
+		r = launch_in_read(c->in, &c->arena, &new, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	/* Once it runs, there is session.interrupt. */
+	(void)call_later(c, NULL, NULL);
+	session_launch(call_services(c), &new, on_launched, c);
+	return call_settled(c);
+}
+
+static struct done continue_then(struct call *c, int r)
+{
+	struct found *f = c->state;
+
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	session_continue(call_services(c), f->row.id, &f->new, on_launched, c);
+	return call_settled(c);
+}
+
+static struct done handle_continue(struct call *c)
+{
+	struct found *f;
+	int r = begin(c, &f);
+
+	if (r == 0)
+		r = launch_in_read(c->in, &c->arena, &f->new, &c->why);
+	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_parent_work, continue_then);
+}
+
+/* ---- ending ---- */
+
+static void on_interrupted(void *arg, int r, const struct why *why)
+{
+	struct call *c = arg;
+	const struct found *f = c->state;
+	struct json *j;
+
+	if (r > 0)
+		c->why = *why;
+	if (r != 0) {
+		(void)call_fail(c, r);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "id", f->row.id);
+	json_member_str(j, "status", session_status_name(SESSION_COMPLETING));
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static struct done interrupt_then(struct call *c, int r)
+{
+	const struct found *f = c->state;
+
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	session_interrupt(call_services(c), f->row.id, on_interrupted, c);
+	return call_settled(c);
+}
+
+static struct done handle_interrupt(struct call *c)
+{
+	struct found *f;
+	int r = begin(c, &f);
+
+	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, interrupt_then);
+}
+
+/* ---- changing what people gave it: found by a reader, changed by the writer ---- */
+
+static int archive_work(struct call *c)
+{
+	const struct one_in *in = c->in;
+	const struct found *f = c->state;
+
+	return session_set_archived(call_services(c), f->row.id, in->archived, &c->why);
+}
+
+static struct done archived(struct call *c, int r)
+{
+	const struct one_in *in = c->in;
+	const struct found *f = c->state;
+	struct json *j;
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "id", f->row.id);
+	json_member_bool(j, "archived", in->archived);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done archive_then(struct call *c, int r)
+{
+	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, archive_work, archived);
+}
+
+static struct done handle_archive(struct call *c)
+{
+	struct found *f;
+	int r = begin(c, &f);
+
+	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, archive_then);
+}
+
+static int rename_work(struct call *c)
+{
+	const struct one_in *in = c->in;
+	const struct found *f = c->state;
+
+	return session_set_title(call_services(c), f->row.id, in->title, &c->why);
+}
+
+static struct done renamed(struct call *c, int r)
+{
+	const struct one_in *in = c->in;
+	const struct found *f = c->state;
+	struct json *j;
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "id", f->row.id);
+	json_member_text(j, "title", in->title);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done rename_then(struct call *c, int r)
+{
+	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, rename_work, renamed);
+}
+
+static struct done handle_rename(struct call *c)
+{
+	const struct one_in *in = c->in;
+	struct found *f;
+	int r = begin(c, &f);
+
+	if (r == 0 && in->title.len > SESSION_TITLE_MAX)
+		r = refuse_field(&c->why, "title", "title must not be longer than %d bytes",
+				 SESSION_TITLE_MAX);
+	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, rename_then);
+}
+
+/* ---- looking, on a reader's thread ---- */
+
+static int read_filter(const struct list_in *in, struct session_filter *ret, struct why *why)
+{
+	enum session_status status;
+
+	*ret = (struct session_filter) {
+		.status = -1, .leaves = in->leaves, .limit = in->limit, .brief = true};
+	if (text_is(in->archived, "no"))
+		ret->archived = ARCHIVED_NO;
+	else if (text_is(in->archived, "only"))
+		ret->archived = ARCHIVED_ONLY;
+	else if (text_is(in->archived, "any"))
+		ret->archived = ARCHIVED_ANY;
+	else
+		return refuse_field(why, "archived", "archived must be no, only or any");
+	if (in->limit < 1 || in->limit > SESSION_LIST_MAX)
+		return refuse_field(why, "limit", "limit must be between 1 and %d",
+				    SESSION_LIST_MAX);
+	if (!in->status.data)
+		return 0;
+	if (!session_status_parse(in->status, &status))
+		return refuse_field(why, "status",
+				    "status must be starting, running, waiting_input, completing, "
+				    "completed, failed or interrupted");
+	ret->status = (int)status;
+	return 0;
+}
+
+static struct done handle_list(struct call *c)
+{
+	struct session_filter filter;
+	struct session_row *rows = NULL;
+	unsigned n = 0;
+	struct json *j;
+	int r = need_sessions(c);
+
+	if (r == 0)
+		r = read_filter(c->in, &filter, &c->why);
+	if (r == 0)
+		r = session_list(call_services(c), c->lane, &c->arena, &filter, &rows, &n);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "sessions");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		session_json_write_short(j, &rows[i]);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done handle_get(struct call *c)
+{
+	const struct one_in *in = c->in;
+	struct session_row row;
+	int r = need_sessions(c);
+
+	if (r == 0)
+		r = find(c, in->id, &row);
+	if (r != 0)
+		return call_fail(c, r);
+	session_json_write(call_result(c), &c->arena, &row);
+	return call_reply(c);
+}
+
+static void write_page(struct json *j, const struct session_event *events, unsigned n,
+		       int64_t after, bool more)
+{
+	json_begin_object(j);
+	json_key(j, "events");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		session_json_write_event(j, &events[i]);
+	json_end_array(j);
+	json_member_bool(j, "more", more);
+	json_member_int(j, "last", n > 0 ? events[n - 1].row.id : after);
+	json_end_object(j);
+}
+
+static struct done handle_events(struct call *c)
+{
+	const struct one_in *in = c->in;
+	struct session_events_query q = {
+		.chain = in->chain,
+		.raw = in->raw,
+		.after_id = in->after,
+		.limit = in->limit,
+		.max_bytes = SESSION_PAGE_BYTES,
+	};
+	struct session_event *events = NULL;
+	struct session_row row;
+	bool more = false;
+	unsigned n = 0;
+	int r = need_sessions(c);
+
+	if (r == 0 && in->after < 0)
+		r = refuse_field(&c->why, "after", "after must not be negative");
+	if (r == 0 && (in->limit < 1 || in->limit > SESSION_EVENTS_MAX))
+		r = refuse_field(&c->why, "limit", "limit must be between 1 and %d",
+				 SESSION_EVENTS_MAX);
+	if (r == 0)
+		r = find(c, in->id, &row);
+	if (r != 0)
+		return call_fail(c, r);
+	q.session = row.id;
+	r = session_events(call_services(c), c->lane, &c->arena, &q, &events, &n, &more);
+	if (r != 0)
+		return call_fail(c, r);
+	write_page(call_result(c), events, n, in->after, more);
+	return call_reply(c);
+}
+
+static struct done handle_paths(struct call *c)
+{
+	const struct paths_in *in = c->in;
+	struct session_path *paths = NULL;
+	unsigned n = 0;
+	struct json *j;
+	int r = need_sessions(c);
+
+	if (r == 0 && (in->limit < 1 || in->limit > PATHS_MAX))
+		r = refuse_field(&c->why, "limit", "limit must be between 1 and %d", PATHS_MAX);
+	if (r == 0)
+		r = session_paths(call_services(c), c->lane, &c->arena, in->limit, &paths, &n);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "paths");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++) {
+		json_begin_object(j);
+		json_member_text(j, "path", paths[i].path);
+		member_time(j, "used_at", paths[i].used_ms);
+		json_member_int(j, "count", paths[i].n);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- the rows ---- */
+
+#define AN_ID                                                                                      \
+	{                                                                                          \
+		.name = "id", .type = FIELD_STRING, .required = true,                              \
+		.doc = "Of the session, or a beginning that only one has",                         \
+		.offset = offsetof(struct one_in, id)                                              \
+	}
+
+static const struct field id_fields[] = {AN_ID};
+
+static const struct field archive_fields[] = {
+	AN_ID,
+	{.name = "archived",
+	 .type = FIELD_BOOL,
+	 .default_number = 1,
+	 .doc = "false: it is back among the others",
+	 .offset = offsetof(struct one_in, archived)},
+};
+
+static const struct field rename_fields[] = {
+	AN_ID,
+	{.name = "title",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "A name for people; \"\": none",
+	 .offset = offsetof(struct one_in, title)},
+};
+
+static const struct field events_fields[] = {
+	AN_ID,
+	{.name = "after",
+	 .type = FIELD_INT,
+	 .doc = "Those behind the event of this id",
+	 .offset = offsetof(struct one_in, after)},
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 200,
+	 .doc = "How many at most, up to 1000",
+	 .offset = offsetof(struct one_in, limit)},
+	{.name = "raw",
+	 .type = FIELD_BOOL,
+	 .doc = "Lines of the program that were not understood, too",
+	 .offset = offsetof(struct one_in, raw)},
+	{.name = "chain",
+	 .type = FIELD_BOOL,
+	 .doc = "Those of the sessions that it goes on from before",
+	 .offset = offsetof(struct one_in, chain)},
+};
+
+static const struct field list_fields[] = {
+	{.name = "archived",
+	 .type = FIELD_STRING,
+	 .default_text = "no",
+	 .doc = "no, only or any",
+	 .offset = offsetof(struct list_in, archived)},
+	{.name = "status",
+	 .type = FIELD_STRING,
+	 .doc = "starting, running, waiting_input, completing, completed, failed or interrupted; "
+		"any without",
+	 .offset = offsetof(struct list_in, status)},
+	{.name = "leaves",
+	 .type = FIELD_BOOL,
+	 .doc = "Only those that were not continued",
+	 .offset = offsetof(struct list_in, leaves)},
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 100,
+	 .doc = "How many at most, up to 1000",
+	 .offset = offsetof(struct list_in, limit)},
+};
+
+static const struct field paths_fields[] = {
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 20,
+	 .doc = "How many at most, up to 1000",
+	 .offset = offsetof(struct paths_in, limit)},
+};
+
+#define A_STRING  "{\"type\":\"string\"}"
+#define AN_OBJECT "{\"type\":\"object\"}"
+#define OBJECTS   "{\"type\":\"array\",\"items\":" AN_OBJECT "}"
+#define LAUNCHED                                                                                   \
+	"{\"type\":\"object\",\"properties\":{\"id\":" A_STRING ",\"run_id\":" A_STRING            \
+	",\"parent_session_id\":{\"type\":[\"string\",\"null\"]}}}"
+
+const struct method koine_session_methods[] = {
+	{.name = "session.launch",
+	 .doc = "Starts an agent's program on a query; answers when it runs",
+	 .result = LAUNCHED,
+	 .fields = launch_in_fields + 1,
+	 .n_fields = N_LAUNCH_IN_FIELDS - 1,
+	 .in_size = sizeof(struct launch_in),
+	 .handle = handle_launch,
+	 .flags = METHOD_LATER},
+	{.name = "session.continue",
+	 .doc = "A new session that goes on where one ended; what is not said is inherited",
+	 .result = LAUNCHED,
+	 .fields = launch_in_fields,
+	 .n_fields = N_LAUNCH_IN_FIELDS,
+	 .in_size = sizeof(struct launch_in),
+	 .handle = handle_continue,
+	 .flags = METHOD_LATER},
+	{.name = "session.list",
+	 .doc = "Sessions in short, the last active first",
+	 .result = "{\"type\":\"object\",\"properties\":{\"sessions\":" OBJECTS "}}",
+	 FIELDS(list_fields),
+	 .in_size = sizeof(struct list_in),
+	 .handle = handle_list,
+	 .where = READER},
+	{.name = "session.get",
+	 .doc = "All there is to know of a session",
+	 .result = AN_OBJECT,
+	 FIELDS(id_fields),
+	 .in_size = sizeof(struct one_in),
+	 .handle = handle_get,
+	 .where = READER},
+	{.name = "session.events",
+	 .doc = "What was said in a session, oldest first",
+	 .result = "{\"type\":\"object\",\"properties\":{\"events\":" OBJECTS
+		   ",\"more\":{\"type\":\"boolean\"},\"last\":{\"type\":\"integer\"}}}",
+	 FIELDS(events_fields),
+	 .in_size = sizeof(struct one_in),
+	 .handle = handle_events,
+	 .where = READER},
+	{.name = "session.interrupt",
+	 .doc = "Tells a session that runs to end",
+	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
+		   ",\"status\":{\"const\":\"completing\"}}}",
+	 FIELDS(id_fields),
+	 .in_size = sizeof(struct one_in),
+	 .handle = handle_interrupt,
+	 .flags = METHOD_LATER},
+	{.name = "session.archive",
+	 .doc = "Puts a session out of the way, or back",
+	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
+		   ",\"archived\":{\"type\":\"boolean\"}}}",
+	 FIELDS(archive_fields),
+	 .in_size = sizeof(struct one_in),
+	 .handle = handle_archive,
+	 .flags = METHOD_LATER},
+	{.name = "session.rename",
+	 .doc = "Gives a session a title",
+	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING ",\"title\":" A_STRING
+		   "}}",
+	 FIELDS(rename_fields),
+	 .in_size = sizeof(struct one_in),
+	 .handle = handle_rename,
+	 .flags = METHOD_LATER},
+	{.name = "session.paths",
+	 .doc = "Working folders, the last used first",
+	 .result = "{\"type\":\"object\",\"properties\":{\"paths\":" OBJECTS "}}",
+	 FIELDS(paths_fields),
+	 .in_size = sizeof(struct paths_in),
+	 .handle = handle_paths,
+	 .where = READER},
+};
+
+const unsigned koine_n_session_methods =
+	sizeof(koine_session_methods) / sizeof(koine_session_methods[0]);

@@ -1,0 +1,116 @@
+#include "dialect/koine/session_in.h"
+
+#include <errno.h>
+
+const struct field launch_in_fields[N_LAUNCH_IN_FIELDS] = {
+	{.name = "id",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "Of the session that it goes on from, or a beginning that only one has",
+	 .offset = offsetof(struct launch_in, id)},
+	{.name = "query",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "What the agent is told",
+	 .offset = offsetof(struct launch_in, query)},
+	{.name = "title",
+	 .type = FIELD_STRING,
+	 .doc = "A name for people",
+	 .offset = offsetof(struct launch_in, title)},
+	{.name = "model",
+	 .type = FIELD_STRING,
+	 .doc = "Given to the program as it is; its own choice without",
+	 .offset = offsetof(struct launch_in, model)},
+	{.name = "working_dir",
+	 .type = FIELD_STRING,
+	 .doc = "The folder it runs in; the daemon's without",
+	 .offset = offsetof(struct launch_in, working_dir)},
+	{.name = "agent",
+	 .type = FIELD_STRING,
+	 .doc = "An agent of the settings, or \"claude\"; the default without",
+	 .offset = offsetof(struct launch_in, agent)},
+	{.name = "max_turns",
+	 .type = FIELD_INT,
+	 .doc = "How many turns it may take",
+	 .offset = offsetof(struct launch_in, max_turns)},
+	{.name = "system_prompt",
+	 .type = FIELD_STRING,
+	 .doc = "In the place of the agent's own",
+	 .offset = offsetof(struct launch_in, system_prompt)},
+	{.name = "append_system_prompt",
+	 .type = FIELD_STRING,
+	 .doc = "Behind the agent's own",
+	 .offset = offsetof(struct launch_in, append_system_prompt)},
+	{.name = "allowed_tools",
+	 .type = FIELD_ARRAY,
+	 .doc = "Names of tools it may use without asking",
+	 .offset = offsetof(struct launch_in, allowed_tools)},
+	{.name = "disallowed_tools",
+	 .type = FIELD_ARRAY,
+	 .doc = "Names of tools it may not use",
+	 .offset = offsetof(struct launch_in, disallowed_tools)},
+	{.name = "mcp_config",
+	 .type = FIELD_OBJECT,
+	 .doc = "{\"mcpServers\":{NAME:{\"command\",\"args\",\"env\"}}}",
+	 .offset = offsetof(struct launch_in, mcp_config)},
+	{.name = "permission_prompt_tool",
+	 .type = FIELD_STRING,
+	 .doc = "The tool that it asks for permission with",
+	 .offset = offsetof(struct launch_in, permission_prompt_tool)},
+	{.name = "custom_instructions",
+	 .type = FIELD_STRING,
+	 .doc = "Kept with it, and not passed on",
+	 .offset = offsetof(struct launch_in, custom_instructions)},
+};
+
+static int read_tools(const struct value *list, const char *field, struct arena *a,
+		      const struct text **ret_tools, unsigned *ret_n, struct why *why)
+{
+	struct text *tools;
+	unsigned n = 0;
+
+	if (!list)
+		return 0;
+	if (list->len > SESSION_TOOLS_MAX)
+		return refuse_field(why, field, "%s are more than %d", field, SESSION_TOOLS_MAX);
+	tools = arena_alloc(a, (list->len + 1) * sizeof(tools[0]));
+	if (!tools)
+		return -ENOMEM;
+	value_each (tool, list) {
+		if (tool->kind != VALUE_STRING || tool->len == 0)
+			return refuse_field(why, field, "%s[%u] must be the name of a tool", field,
+					    n);
+		tools[n++] = value_text(tool);
+	}
+	*ret_tools = tools;
+	*ret_n = n;
+	return 0;
+}
+
+int launch_in_read(const struct launch_in *in, struct arena *a, struct session_new *ret,
+		   struct why *why)
+{
+	int r;
+
+	if (in->max_turns < 0)
+		return refuse_field(why, "max_turns", "max_turns must not be negative");
+	*ret = (struct session_new) {
+		.query = in->query,
+		.title = in->title,
+		.model = in->model,
+		.mcp_config = in->mcp_config,
+		.permission_prompt_tool = in->permission_prompt_tool,
+		.working_dir = in->working_dir,
+		.max_turns = in->max_turns,
+		.system_prompt = in->system_prompt,
+		.append_system_prompt = in->append_system_prompt,
+		.custom_instructions = in->custom_instructions,
+		.agent = in->agent,
+	};
+	r = read_tools(in->allowed_tools, "allowed_tools", a, &ret->allowed_tools,
+		       &ret->n_allowed_tools, why);
+	if (r == 0)
+		r = read_tools(in->disallowed_tools, "disallowed_tools", a, &ret->disallowed_tools,
+			       &ret->n_disallowed_tools, why);
+	return r;
+}
