@@ -11,21 +11,26 @@
 
 #include "call/rpc.h"
 #include "daemon/agents.h"
+#include "daemon/approvals.h"
 #include "daemon/housekeeping.h"
 #include "daemon/model.h"
 #include "daemon/rules.h"
 #include "daemon/project.h"
+#include "daemon/sessions.h"
 #include "daemon/tasks.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/ash/ash.h"
+#include "dialect/hld/hld.h"
 #include "dialect/koine/koine.h"
 #include "dialect/nexus/nexus.h"
 #include "io/tree.h"
+#include "service/approval.h"
 #include "service/chat.h"
 #include "service/embedding.h"
 #include "service/event.h"
 #include "service/services.h"
 #include "service/automation.h"
+#include "service/session.h"
 #include "service/task.h"
 #include "wire/context_token.h"
 
@@ -60,7 +65,9 @@ struct daemon {
 	struct tree_keeper *keeper;
 	bool server_stopped;
 	bool tasks_stopped;
+	bool sessions_stopped;
 	struct ash_settings ash;
+	struct hld_settings hld;
 	struct nexus_settings nexus;
 	struct arena arena; /* of what lives as long as the daemon */
 	char token[256];
@@ -72,7 +79,7 @@ _Static_assert(sizeof(((struct daemon *)0)->registries) / sizeof(struct registry
 
 static void check_stopped(const struct daemon *d)
 {
-	if (d->server_stopped && d->tasks_stopped)
+	if (d->server_stopped && d->tasks_stopped && d->sessions_stopped)
 		loop_stop(d->loop);
 }
 
@@ -92,18 +99,27 @@ static void on_tasks_stopped(void *arg)
 	check_stopped(d);
 }
 
+static void on_sessions_stopped(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->sessions_stopped = true;
+	check_stopped(d);
+}
+
 /* A second time, at once. */
 static void stop_tasks(struct daemon *d, bool at_once)
 {
 	unsigned stop_ms = d->server->opts.limits.stop_ms;
+	unsigned grace_ms = stop_ms < TASKS_GRACE_MS ? stop_ms : TASKS_GRACE_MS;
 
+	if (at_once)
+		grace_ms = 0;
 	automation_stop(d->services->automation);
 	if (!d->tasks_stopped)
-		tasks_stop(d->services->tasks,
-			   at_once                    ? 0
-			   : stop_ms < TASKS_GRACE_MS ? stop_ms
-						      : TASKS_GRACE_MS,
-			   on_tasks_stopped, d);
+		tasks_stop(d->services->tasks, grace_ms, on_tasks_stopped, d);
+	if (!d->sessions_stopped)
+		sessions_stop(d->services->sessions, grace_ms, on_sessions_stopped, d);
 }
 
 static void on_last_words(void *arg)
@@ -125,6 +141,7 @@ static void begin_stop(struct daemon *d)
 		timer_start(d->last_words,
 			    stop_ms > 2 * LAST_WORDS_MS ? stop_ms - LAST_WORDS_MS : stop_ms / 2);
 		aiwg_tell_stopping(d->server);
+		approvals_stop(d->services->approvals);
 	}
 	stop_tasks(d, d->server->stopping);
 	server_stop(d->server);
@@ -164,10 +181,12 @@ static int on_reload_asked(void *arg, struct why *why)
 	*d->settings = fresh;
 	log_set_level(fresh.log_level);
 	d->server->opts.limits = fresh.limits;
+	d->hld.heartbeat_ms = fresh.hld_heartbeat_ms;
 	d->server->opts.log_messages = fresh.log_messages;
 	events_set_keep(d->services->events, fresh.events_keep_days * day_ms, fresh.events_keep);
 	projects_reload(d->projects);
 	rules_reload(d->settings, d->services);
+	approvals_reload(d->settings, d->services);
 	log_info("settings read again", "file=%s", fresh.config[0] ? fresh.config : "none");
 	return 0;
 }
@@ -210,6 +229,10 @@ static int add_koine_methods(const struct daemon *d, struct registry *r)
 		e = registry_add(r, koine_task_methods, koine_n_task_methods);
 	if (e == 0)
 		e = registry_add(r, koine_automation_methods, koine_n_automation_methods);
+	if (e == 0)
+		e = registry_add(r, koine_session_methods, koine_n_session_methods);
+	if (e == 0)
+		e = registry_add(r, koine_approval_methods, koine_n_approval_methods);
 	if (e == 0 && d->settings->debug_methods)
 		e = registry_add(r, koine_debug_methods, koine_n_debug_methods);
 	for (unsigned i = 0; e == 0 && i < n_dialects; i++) {
@@ -267,6 +290,8 @@ static const void *settings_of(const struct daemon *d, const struct plan_row *ro
 
 	if (dialect == &ash_dialect)
 		return &d->ash;
+	if (dialect == &hld_dialect)
+		return &d->hld;
 	return dialect == &nexus_dialect ? (const void *)&d->nexus
 					 : projects_settings(d->projects, row);
 }
@@ -278,14 +303,14 @@ static const char *token_of(const struct daemon *d, const struct dialect *dialec
 	return d->token[0] ? d->token : NULL;
 }
 
-/* A port is anybody's: somebody else may have it for good. A socket is most often that of a
- * koined that runs already. */
+/* A port is anybody's: somebody else may have it for good, as the original may its socket. Else a
+ * socket is most often that of a koined that runs already. */
 static int say_how_without(const struct daemon *d, const struct plan_row *row, struct why *why)
 {
 	const char *name = row->spoken->dialect->name;
 	const struct why inner = *why;
 
-	if (row->address.kind == ADDRESS_UNIX)
+	if (row->address.kind == ADDRESS_UNIX && !row->spoken->place)
 		return refuse(why, REFUSE_CONFLICT, "%.140s%s", inner.text,
 			      d->settings->root[0] ? "" : "; --root DIR starts another elsewhere");
 	return refuse(why, REFUSE_CONFLICT,
@@ -464,6 +489,10 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 	if (r == 0)
 		r = tasks_begin(d->settings, &d->stage, d->services, d->projects, why);
 	if (r == 0)
+		r = sessions_begin(d->settings, &d->stage, d->services, why);
+	if (r == 0)
+		r = approvals_begin(d->settings, &d->stage, d->services, why);
+	if (r == 0)
 		r = model_start(d->settings, &d->stage, d->services, why);
 	if (r == 0)
 		r = housekeeping_start(d->server, d->services, &d->housekeeping);
@@ -530,6 +559,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	struct why why = {.text = ""};
 	int r;
 
+	d.hld.heartbeat_ms = s->hld_heartbeat_ms;
 	d.nexus.shutdown_listener = s->nexus_shutdown == SHUTDOWN_LISTENER;
 	arena_init(&d.arena, 1 << 20);
 	raise_descriptors();

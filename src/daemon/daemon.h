@@ -9,11 +9,13 @@
 /* Every dialect that koined speaks. One place, in sight. */
 struct spoken {
 	const struct dialect *dialect;
-	const char *socket;   /* its name under --root and in the runtime folder */
-	const char *variable; /* of the environment, that names its socket; or NULL */
-	const char *place;    /* where its clients look for it; NULL: the runtime folder */
-	const char *address;  /* of one that has a port instead of a socket; or NULL */
-	bool in_project;      /* its socket lies in a project's folder */
+	const char *socket;       /* its name under --root and in the runtime folder */
+	const char *variable;     /* of the environment, that names its socket; or NULL */
+	const char *old_variable; /* that does where the first does not; or NULL */
+	const char *
+		place; /* where its clients look for it, "~/" is the user's; NULL: the runtime folder */
+	const char *address; /* of one that has a port instead of a socket; or NULL */
+	bool in_project;     /* its socket lies in a project's folder */
 };
 
 extern const struct spoken dialects[];

@@ -3,6 +3,7 @@
 #include "daemon/daemon.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/ash/ash.h"
+#include "dialect/hld/hld.h"
 #include "dialect/koine/koine.h"
 #include "dialect/nexus/nexus.h"
 
@@ -12,6 +13,11 @@ const struct spoken dialects[] = {
 	 .socket = "ash.sock",
 	 .variable = "ASH_RPC_SOCKET",
 	 .place = "/run/ash/rpc.sock"},
+	{.dialect = &hld_dialect,
+	 .socket = "hld.sock",
+	 .variable = "HUMANLAYER_SOCKET_PATH",
+	 .old_variable = "HUMANLAYER_DAEMON_SOCKET",
+	 .place = "~/.humanlayer/daemon.sock"},
 	{.dialect = &nexus_dialect, .address = "http:127.0.0.1:8765"},
 	{.dialect = &aiwg_dialect, .socket = ".aiwg/daemon/daemon.sock", .in_project = true},
 };

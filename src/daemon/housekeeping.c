@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "service/approval.h"
 #include "service/event.h"
 #include "service/memory.h"
+#include "service/session.h"
 
 enum { SWEEP_EVERY_MS = 60 * 1000 };
 
@@ -28,6 +30,8 @@ struct housekeeping {
 	struct ticker *ticker;
 	struct sweep memories;
 	struct sweep events;
+	struct sweep sessions;
+	struct sweep approvals;
 	struct job check;
 	struct store_health health;
 };
@@ -80,6 +84,9 @@ static void on_tick(void *arg)
 		sweep_start(&h->memories);
 	if (event_sweeps(h->services))
 		sweep_start(&h->events);
+	sweep_start(&h->sessions);
+	if (approval_sweeps(h->services))
+		sweep_start(&h->approvals);
 }
 
 static void check_run(struct job *job, int lane)
@@ -113,6 +120,8 @@ int housekeeping_start(struct server *server, struct services *services,
 	h->services = services;
 	sweep_init(h, &h->memories, memory_sweep, "expired memories stay");
 	sweep_init(h, &h->events, event_sweep, "old events stay");
+	sweep_init(h, &h->sessions, session_sweep, "old sessions stay");
+	sweep_init(h, &h->approvals, approval_sweep, "old approvals stay");
 	h->check = (struct job) {.run = check_run, .finished = check_finished};
 	r = ticker_new(server->loop, SWEEP_EVERY_MS, on_tick, h, &h->ticker);
 	if (r == 0 && services_need_check(services))

@@ -53,6 +53,18 @@ void paths_store(char out[PATH_LEN])
 		snprintf(out, PATH_LEN, "%s/.local/state/koine/koine.db", home);
 }
 
+bool paths_expand(const char *path, char out[PATH_LEN])
+{
+	const char *home = variable("HOME");
+
+	if (strncmp(path, "~/", 2) != 0) {
+		snprintf(out, PATH_LEN, "%s", path);
+		return true;
+	}
+	snprintf(out, PATH_LEN, "%s%s", home ? home : "", path + 1);
+	return home != NULL;
+}
+
 bool paths_usable(const char *path, struct why *why)
 {
 	char folder[PATH_LEN];

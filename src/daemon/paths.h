@@ -19,6 +19,9 @@ void paths_config(char out[PATH_LEN]);
  * /var/lib/koine/koine.db for root. */
 void paths_store(char out[PATH_LEN]);
 
+/* The path with a "~/" before it made the user's home; false where that is not known. */
+bool paths_expand(const char *path, char out[PATH_LEN]);
+
 /* Whether this user could make the file there, and any folders that are missing. If not,
  * `why` (may be NULL) says what is in the way. */
 bool paths_usable(const char *path, struct why *why);

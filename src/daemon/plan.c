@@ -171,6 +171,19 @@ static int add_projects(struct plan *p, const struct settings *s, struct why *wh
 	return r;
 }
 
+static const char *named_by_variable(const struct spoken *spoken)
+{
+	const char *names[] = {spoken->variable, spoken->old_variable};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = names[i] ? getenv(names[i]) : NULL;
+
+		if (value && value[0])
+			return value;
+	}
+	return NULL;
+}
+
 /* By variable; under --root; where its clients look; or, where this user cannot
  * go, in the runtime folder. */
 static int add_default(struct plan *p, const struct settings *s, const struct spoken *spoken,
@@ -178,7 +191,8 @@ static int add_default(struct plan *p, const struct settings *s, const struct sp
 {
 	char folder[PATH_LEN];
 	char address[PATH_LEN + 64];
-	const char *variable = spoken->variable ? getenv(spoken->variable) : NULL;
+	char path[PATH_LEN];
+	const char *variable = named_by_variable(spoken);
 	bool runtime = false;
 	int r;
 
@@ -187,12 +201,13 @@ static int add_default(struct plan *p, const struct settings *s, const struct sp
 	if (spoken->in_project)
 		return add_current_project(p, s, spoken, why);
 	paths_runtime(folder);
-	if (variable && variable[0]) {
-		snprintf(address, sizeof(address), "unix:%s", variable);
+	if (variable) {
+		(void)paths_expand(variable, path);
+		snprintf(address, sizeof(address), "unix:%s", path);
 	} else if (s->root[0]) {
 		snprintf(address, sizeof(address), "unix:%s/%s", s->root, spoken->socket);
-	} else if (spoken->place && paths_usable(spoken->place, NULL)) {
-		snprintf(address, sizeof(address), "unix:%s", spoken->place);
+	} else if (spoken->place && paths_expand(spoken->place, path) && paths_usable(path, NULL)) {
+		snprintf(address, sizeof(address), "unix:%s", path);
 	} else {
 		snprintf(address, sizeof(address), "unix:%s/%s", folder, spoken->socket);
 		runtime = true;

@@ -243,7 +243,7 @@ void rule_settings_write(const struct rule_settings *r, FILE *out)
 			/* Tight: after a space, a value that begins with ';' is a comment. */
 			if (!value)
 				continue;
-			fprintf(out, "; %s\n%s=", keys[k].doc, keys[k].name);
+			fprintf(out, "; %s\n%s = ", keys[k].doc, keys[k].name);
 			write_line(value, out);
 		}
 	}

@@ -5,41 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/rule_make.h"
+#include "daemon/tree_json.h"
 #include "service/automation.h"
-#include "wire/json.h"
 
 enum {
-	JSON_MAX = 8 << 20,
 	ARENA_MAX = 4 << 20,
 	END_MS = 5000, /* what a commit may take */
 	STEP_MS = 20,
 };
 
 /* ---- what the service asks for ---- */
-
-static int to_json(struct arena *a, const struct value *v, struct text *ret_text)
-{
-	struct buf out;
-	struct json j;
-	char *copy;
-	int r;
-
-	buf_init(&out, JSON_MAX);
-	j = json_writer(&out);
-	json_value(&j, v);
-	r = out.err;
-	copy = r == 0 ? arena_copy(a, out.data, out.len) : NULL;
-	if (r == 0 && !copy)
-		r = -ENOMEM;
-	if (r == 0)
-		*ret_text = (struct text) {.data = copy, .len = out.len};
-	buf_done(&out);
-	return r;
-}
 
 static int64_t clock_offset_ms;
 
@@ -95,7 +73,7 @@ int rules_start(const struct settings *s, struct backstage *stage, struct servic
 		.loop = stage->server->loop,
 		.background = backstage(stage),
 		.now_ms = is_clock_shifted(s) ? shifted_now : NULL,
-		.to_json = to_json,
+		.to_json = tree_json,
 	};
 	int r = automation_start(services, &opts, why);
 

@@ -47,6 +47,8 @@ static const struct setting table[] = {
 	 "milliseconds that a search waits for it"},
 	{"ash", "context_secret", SET_SECRET, AT(context_secret), 0, PATH_LEN,
 	 "calls must carry a token signed with it; empty for none"},
+	{"hld", "heartbeat", SET_SECONDS, AT(hld_heartbeat_ms), 1, 86400,
+	 "seconds of silence, before its subscribers are told that the daemon is there"},
 	{"nexus", "token_file", SET_PATH, AT(nexus_token_file), 0, PATH_LEN,
 	 "a file (0600) with the token that its calls must carry; empty for koine.token_file"},
 	{"nexus", "shutdown", SET_WORD, AT(nexus_shutdown), 0, 0,
@@ -79,6 +81,25 @@ static const struct setting table[] = {
 	 "days that a task is kept after its end; 0 for ever"},
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
 	 "seconds from SIGTERM to SIGKILL when a task is ended"},
+	{"session", "program", SET_TEXT, AT(sessions.program), 0,
+	 sizeof(((struct settings *)0)->sessions.program),
+	 "words of the program that runs a session; it prints stream-json as claude does"},
+	{"session", "parallel", SET_UNSIGNED, AT(sessions.parallel), 1, 10000,
+	 "sessions that run side by side; more are refused"},
+	{"session", "interrupt_time", SET_SECONDS, AT(sessions.interrupt_ms), 0, 3600,
+	 "seconds from SIGINT to SIGTERM when a session is interrupted"},
+	{"session", "terminate_time", SET_SECONDS, AT(sessions.terminate_ms), 0, 3600,
+	 "seconds from SIGTERM to SIGKILL after that"},
+	{"session", "keep_bytes", SET_SIZE, AT(sessions.keep_bytes), 4096, 1LL << 40,
+	 "of what one session says; what it says further is not kept"},
+	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
+	 "days that a session is kept after its end; 0 for ever"},
+	{"approval", "timeout", SET_SECONDS, AT(approvals.timeout_ms), 0, 2592000,
+	 "seconds that one waits for a human where who asks does not say; 0 for ever"},
+	{"approval", "pending", SET_UNSIGNED, AT(approvals.pending), 1, 100000,
+	 "that may wait for a human; more are refused"},
+	{"approval", "keep_days", SET_UNSIGNED, AT(approvals.keep_days), 0, 36500,
+	 "days that one is kept after it was decided; 0 for ever"},
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
 	 "connections in all; more wait"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
@@ -112,16 +133,24 @@ void settings_init(struct settings *s)
 		.limits = default_limits,
 		.index_bytes = 512 << 20,
 		.embedding_timeout_ms = 300,
+		.hld_heartbeat_ms = 30000,
 		.chat_agent = "recall",
 		.chat_system = "You are an assistant on the user's own machine, reached through "
 			       "koine. Be brief and exact, and say so when you do not know.",
 		.chat_budget = 8000,
 		.chat_reserve = 2000,
+		.sessions = {.program = "claude",
+			     .parallel = 64,
+			     .interrupt_ms = 5000,
+			     .terminate_ms = 5000,
+			     .keep_bytes = 256 << 20,
+			     .keep_days = 365},
 		.events_keep_days = 7,
 		.events_keep = 100000,
 	};
 	agent_settings_init(&s->agents);
 	task_settings_init(&s->tasks);
+	approval_settings_init(&s->approvals);
 }
 
 /* The words that its users know. */
@@ -183,6 +212,7 @@ static int move_listen(struct settings *s, const char *dialect, const char *addr
 static const char agent_section[] = "agent ";
 static const char rule_section[] = "rule ";
 static const char group_section[] = "group ";
+static const char policy_section[] = "policy ";
 
 static int settings_add_section(struct settings *s, const char *section, struct why *why)
 {
@@ -194,6 +224,8 @@ static int settings_add_section(struct settings *s, const char *section, struct 
 		return rule_settings_add(&s->rules, section + strlen(rule_section), s->where, why);
 	if (strncmp(section, group_section, strlen(group_section)) == 0)
 		return 0; /* its keys make it */
+	if (strncmp(section, policy_section, strlen(policy_section)) == 0)
+		return policy_settings_add(&s->approvals, section + strlen(policy_section), why);
 	for (size_t i = 0; i < N_SETTINGS; i++) {
 		if (strcmp(table[i].section, section) == 0)
 			return 0;
@@ -215,6 +247,9 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 	if (strncmp(section, group_section, strlen(group_section)) == 0)
 		return group_settings_set(&s->tasks, section + strlen(group_section), key, value,
 					  why);
+	if (strncmp(section, policy_section, strlen(policy_section)) == 0)
+		return policy_settings_set(&s->approvals, section + strlen(policy_section), key,
+					   value, why);
 	for (size_t i = 0; i < N_SETTINGS; i++) {
 		if (strcmp(table[i].section, section) == 0 && strcmp(table[i].key, key) == 0)
 			return setting_apply(&table[i], s, section, value, why);
@@ -224,10 +259,10 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 	return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%.60s]", key, section);
 }
 
-/* "agent.NAME.KEY": the section is "agent NAME", and a NAME may have dots. So with groups and rules. */
+/* "agent.NAME.KEY": the section is "agent NAME", and a NAME may have dots. So with all of these. */
 static const char *named_dot(const char *pair, const char *equals)
 {
-	static const char *const prefixes[] = {"agent.", "group.", "rule."};
+	static const char *const prefixes[] = {"agent.", "group.", "rule.", "policy."};
 	const char *dot = equals;
 
 	while (dot > pair && *dot != '.')
@@ -530,6 +565,8 @@ int settings_read_environment(struct settings *s, struct why *why)
 		r = rule_settings_read_environment(&s->rules, why);
 	if (r == 0)
 		r = group_settings_read_environment(&s->tasks, why);
+	if (r == 0)
+		r = policy_settings_read_environment(&s->approvals, why);
 	if (env_is_on("KOINE_DEBUG") || env_is_on("AIWG_IPC_DEBUG")) {
 		s->log_level = LOG_LEVEL_DEBUG;
 		s->log_messages = true;
@@ -618,6 +655,8 @@ int settings_check(const struct settings *s, struct why *why)
 
 	if (r == 0)
 		r = check_store(s, why);
+	if (r == 0)
+		r = policy_settings_check(&s->approvals, why);
 	return r != 0 ? r : check_chat(s, why);
 }
 
@@ -646,4 +685,5 @@ void settings_write(const struct settings *s, FILE *out)
 	agent_settings_write(&s->agents, out);
 	rule_settings_write(&s->rules, out);
 	group_settings_write(&s->tasks, out);
+	policy_settings_write(&s->approvals, out);
 }

@@ -14,6 +14,7 @@
 #include "call/server.h"
 #include "daemon/agent_settings.h"
 #include "daemon/paths.h"
+#include "daemon/policy_settings.h"
 #include "daemon/rule_settings.h"
 #include "daemon/setting.h"
 #include "daemon/task_settings.h"
@@ -26,6 +27,15 @@ struct listen_setting {
 };
 
 enum nexus_shutdown { SHUTDOWN_DAEMON, SHUTDOWN_LISTENER };
+
+struct session_settings {
+	char program[1024];
+	unsigned parallel;
+	unsigned interrupt_ms;
+	unsigned terminate_ms;
+	size_t keep_bytes;
+	unsigned keep_days;
+};
 
 struct settings {
 	char config[PATH_LEN]; /* the file that was read, or "" */
@@ -45,7 +55,8 @@ struct settings {
 	unsigned embedding_timeout_ms;
 	char nexus_token_file[PATH_LEN]; /* "" for token_file */
 	unsigned nexus_shutdown;         /* enum nexus_shutdown */
-	char chat_agent[64];             /* "none" or "" for none */
+	unsigned hld_heartbeat_ms;
+	char chat_agent[64]; /* "none" or "" for none */
 	char chat_system[PATH_LEN];
 	char chat_system_file[PATH_LEN]; /* instead; "" for none */
 	unsigned chat_budget;            /* tokens */
@@ -54,6 +65,8 @@ struct settings {
 	struct rule_settings rules;
 	char where[128]; /* "FILE:LINE" while a file is read; else "" */
 	struct task_settings tasks;
+	struct session_settings sessions;
+	struct approval_settings approvals;
 	unsigned events_keep_days; /* 0: for ever */
 	unsigned events_keep;      /* 0: any number */
 

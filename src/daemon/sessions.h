@@ -1,0 +1,10 @@
+/* The agent sessions that run here: their settings, their start. */
+#pragma once
+
+#include "daemon/backstage.h"
+#include "daemon/settings.h"
+#include "service/services.h"
+
+/* After tasks_begin, and before the threads: what a crash has left is marked in the store. */
+int sessions_begin(const struct settings *s, struct backstage *stage, struct services *services,
+		   struct why *why);
