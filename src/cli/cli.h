@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "cli/approval_options.h"
 #include "cli/chat_options.h"
 #include "cli/event_options.h"
 #include "cli/memory_options.h"
+#include "cli/session_options.h"
 #include "cli/task_options.h"
 
 /* Beside those of sysexits.h: the server was reached and said no. */
@@ -38,6 +40,8 @@ struct cli_options {
 	struct chat_options chat;
 	struct event_options events;
 	struct task_options task;
+	struct session_options session;
+	struct approval_options approval;
 };
 
 struct buf;

@@ -237,8 +237,33 @@ static int cmd_disable(struct cli *cli)
 	return change(cli, "automation.disable", "ruleId", 0, "is off");
 }
 
+/* Of any rule of that name: what is not there is for the call itself to say. */
+static int needs_approval(struct cli *cli, const char *name, bool *ret)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *rule;
+	int r = call_with(cli, "automation.rules", NULL, NULL, 0, &a);
+
+	rule = koine_value_first(koine_value_get(koine_answer_result(a), "rules"));
+	for (; r == 0 && rule && !*ret; rule = koine_value_next(rule)) {
+		if (value_is(koine_value_get(rule, "rule"), name))
+			koine_value_bool(koine_value_get(rule, "needs_approval"), ret);
+	}
+	return r;
+}
+
+/* A human takes longer than a call does. */
 static int cmd_run(struct cli *cli)
 {
+	bool asks = false;
+	int r = cli->n_args == 1 ? needs_approval(cli, cli->args[0], &asks) : 0;
+
+	if (r != 0)
+		return r;
+	if (asks)
+		complain("it asks for approval first; koine approvals shows it");
+	if (asks && cli->options.timeout_ms == 0)
+		cli->options.timeout_ms = UINT32_MAX;
 	return change(cli, "automation.run", "rule", 1, "was run");
 }
 
@@ -247,7 +272,8 @@ const struct command automation_commands[] = {
 	{"enable", "[RULE]", "switch a rule on, or all of automation", NULL, cmd_enable},
 	{"disable", "[RULE]", "switch a rule off, or all of automation",
 	 "It stays so over a restart.\n", cmd_disable},
-	{"run", "RULE", "do now what a rule does", "Whatever its trigger and cooldown say.\n",
+	{"run", "RULE", "do now what a rule does",
+	 "Whatever its trigger and cooldown say. One that asks for approval waits for it.\n",
 	 cmd_run},
 	{"log", "", "show what rules did, newest last", NULL, cmd_log, NULL,
 	 automation_log_options},

@@ -94,6 +94,16 @@ static void print_ids(const struct cli *cli, const struct koine_value *event)
 	}
 }
 
+/* Members that say nothing. */
+static bool is_empty(const struct koine_value *v)
+{
+	size_t len = 1;
+
+	if (koine_value_kind(v) == KOINE_STRING)
+		(void)koine_value_text(v, &len);
+	return len == 0 || (koine_value_kind(v) == KOINE_OBJECT && !koine_value_first(v));
+}
+
 static void print_line(const struct cli *cli, const struct koine_value *event)
 {
 	const struct koine_value *data = koine_value_get(event, "data");
@@ -110,9 +120,8 @@ static void print_line(const struct cli *cli, const struct koine_value *event)
 	for (const struct koine_value *v = koine_value_first(data); v; v = koine_value_next(v)) {
 		size_t key_len;
 		const char *key = koine_value_key(v, &key_len);
-		bool empty = koine_value_kind(v) == KOINE_OBJECT && !koine_value_first(v);
 
-		if (!empty)
+		if (!is_empty(v))
 			print_member(cli, key, key_len, v);
 	}
 	print_ids(cli, event);

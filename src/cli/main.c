@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/approval.h"
 #include "cli/chat.h"
 #include "cli/cli.h"
 #include "cli/events.h"
 #include "cli/memory.h"
+#include "cli/session.h"
 #include "cli/task.h"
 
 static int cmd_help(struct cli *cli);
@@ -77,10 +79,41 @@ const struct command commands[] = {
 	 "the log is read on from where it was. With --json every event is an object on a line\n"
 	 "of its own, and {\"gone\":N} stands for those that are not kept any more.\n",
 	 cmd_events, NULL, event_options},
+	{"approvals", "[ID]", "show what agents ask leave for, or all of one",
+	 "ID may be its first characters. With -w on a terminal it is a list that updates: arrows, "
+	 "j\n"
+	 "and k move, a approves, d denies with a comment, r answers a question, v shows all of "
+	 "it,\n"
+	 "g approves for the rest of the session, q leaves. Into a pipe, or with --json, it is a "
+	 "line\n"
+	 "for each that waits, comes or is decided.\n",
+	 cmd_approvals, NULL, approvals_options},
+	{"approve", "ID", "let an agent do what it asks leave for",
+	 "The first answer counts; whoever comes later is told which it was, and exits with 1.\n",
+	 cmd_approve, NULL, approve_options},
+	{"deny", "ID --comment TEXT", "do not let it, and tell it why",
+	 "The first answer counts; whoever comes later is told which it was, and exits with 1.\n",
+	 cmd_deny, NULL, deny_options},
+	{"respond", "ID TEXT... | ID -", "answer an agent's question", "- reads it from stdin.\n",
+	 cmd_respond},
+	{"grants", "[revoke ID]", "show what is allowed without asking, or end it", NULL,
+	 cmd_grants},
+	{"hook", "", "ask a human from an agent's own hook",
+	 "Reads the hook's JSON from stdin (Claude Code's PreToolUse and PermissionRequest, "
+	 "Codex's\n"
+	 "PermissionRequest, or {\"tool_name\", \"tool_input\"}), waits until somebody decides, "
+	 "and\n"
+	 "prints the decision as that agent wants it. If koined cannot be reached, or nobody "
+	 "answers\n"
+	 "in time, the agent asks by itself. The exit status is 0. See koine-hook(1).\n",
+	 cmd_hook, NULL, hook_options},
 	{"task", "COMMAND [ARGUMENT]...", "give agents things to do, and see how they go",
 	 "A task belongs to a project: that of --project, else the nearest folder above this one\n"
 	 "that has .aiwg in it, else none.\n",
 	 NULL, task_commands, task_options},
+	{"session", "COMMAND [ARGUMENT]...", "run agents, and see what they say and do",
+	 "What a session asks permission for waits among the approvals: see koine approvals.\n",
+	 NULL, session_commands},
 	{"automation", "COMMAND [ARGUMENT]...", "rules: what happens when", NULL, NULL,
 	 automation_commands, automation_options},
 	{"daemon", "COMMAND", "see how the daemon is, or stop it", NULL, NULL, daemon_commands},
@@ -94,7 +127,8 @@ const struct command commands[] = {
 static const char exit_codes[] =
 	"Exit codes (those of sysexits.h, but for 1 and 130):\n"
 	"   0  done\n"
-	"   1  the server answered with an error, or has no such method or memory; a task failed\n"
+	"   1  the server answered with an error, or has no such method or memory; a task or a\n"
+	"      session failed\n"
 	"  64  wrong usage\n"
 	"  65  a parameter, a line or a text is not what it must be, or not fit to be sent\n"
 	"  66  a file or stdin cannot be read\n"
@@ -105,7 +139,7 @@ static const char exit_codes[] =
 	"  75  no answer in time; trying later may help\n"
 	"  76  what came back is no JSON-RPC, or too large, or HTTP refused the call\n"
 	"  77  the server does not let you in (HTTP 401 or 403)\n"
-	" 130  the answer, or the task, was cancelled\n"
+	" 130  the answer, or the task, was cancelled; the session was interrupted, or left\n"
 	"What waits for a task exits as its program did.\n";
 
 static void print_help(FILE *out)
@@ -162,6 +196,39 @@ const struct command *command_find(const struct command *list, const char *name)
 	return NULL;
 }
 
+/* What other tools call it, and our own lists among themselves. */
+static const char *other_word(const struct command *list, const char *name)
+{
+	static const struct {
+		const char *word;
+		const char *ours[3]; /* the first that the list has */
+	} words[] = {
+		{"stop", {"interrupt", "cancel"}},
+		{"kill", {"interrupt", "cancel"}},
+		{"cancel", {"interrupt"}},
+		{"interrupt", {"cancel"}},
+		{"resume", {"continue", "retry"}},
+		{"get", {"show"}},
+		{"show", {"get"}},
+		{"view", {"show", "get"}},
+		{"add", {"run"}},
+		{"launch", {"run"}},
+		{"start", {"run", "add"}},
+		{"follow", {"log"}},
+		{"reject", {"deny"}},
+		{"answer", {"respond"}},
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		for (int k = 0; k < 3 && words[i].ours[k]; k++) {
+			if (strcmp(words[i].word, name) == 0 &&
+			    command_find(list, words[i].ours[k]))
+				return words[i].ours[k];
+		}
+	}
+	return NULL;
+}
+
 /* Complains when there is none. `of` is the command whose list it is, or NULL. */
 static const struct command *need_command(const struct command *of, const char *name)
 {
@@ -169,6 +236,7 @@ static const struct command *need_command(const struct command *of, const char *
 	const char *before = of ? of->name : "";
 	const char *space = of ? " " : "";
 	const struct command *found = command_find(list, name);
+	const char *meant = other_word(list, name);
 	struct nearest n;
 
 	if (found)
@@ -176,9 +244,9 @@ static const struct command *need_command(const struct command *of, const char *
 	nearest_init(&n, name);
 	for (const struct command *c = list; c->name; c++)
 		nearest_offer(&n, c->name, strlen(c->name));
-	if (n.name[0])
+	if (meant || n.name[0])
 		complain("there is no command '%s%s%s'; did you mean '%s%s%s'?", before, space,
-			 name, before, space, n.name);
+			 name, before, space, meant ? meant : n.name);
 	else
 		complain("there is no command '%s%s%s'; see koine %s%s--help", before, space, name,
 			 before, space);

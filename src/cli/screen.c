@@ -37,14 +37,14 @@ static void enter(const struct screen *s)
 	raw.c_cc[VMIN] = 1;
 	raw.c_cc[VTIME] = 0;
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-	/* The other screen, without a cursor, and no line broken. */
-	fputs("\033[?1049h\033[?25l\033[?7l\033[2J", stdout);
+	/* The other screen, without a cursor, no line broken, and what is pasted marked as such. */
+	fputs("\033[?1049h\033[?25l\033[?7l\033[?2004h\033[2J", stdout);
 	fflush(stdout);
 }
 
 static void leave(const struct screen *s)
 {
-	fputs("\033[?7h\033[?25h\033[?1049l", stdout);
+	fputs("\033[?2004l\033[?7h\033[?25h\033[?1049l", stdout);
 	fflush(stdout);
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &s->before);
 }
@@ -75,6 +75,11 @@ void screen_end(struct screen *s)
 	for (int i = 0; i < N_SIGNALS; i++)
 		sigaction(signals[i], &s->actions[i], NULL);
 	sigprocmask(SIG_SETMASK, &s->mask, NULL);
+}
+
+void screen_forget_keys(void)
+{
+	(void)tcflush(STDIN_FILENO, TCIFLUSH);
 }
 
 void screen_size(unsigned *ret_columns, unsigned *ret_rows)

@@ -18,12 +18,15 @@ struct screen {
 int screen_begin(struct screen *s);
 void screen_end(struct screen *s);
 
+/* What was typed and not taken yet was meant for something else. */
+void screen_forget_keys(void);
+
 /* As it is now; it may change at any time. */
 void screen_size(unsigned *ret_columns, unsigned *ret_rows);
 
 enum screen_event {
 	SCREEN_IDLE,    /* the time is over, or the descriptor is ready */
-	SCREEN_KEY,     /* *ret_key */
+	SCREEN_KEY,     /* *ret_key; what is pasted stands between ESC [ 200 ~ and ESC [ 201 ~ */
 	SCREEN_RESIZED, /* or shown again: all is to be drawn */
 	SCREEN_LEAVE,   /* Ctrl-C, or the terminal is gone */
 };

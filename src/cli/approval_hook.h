@@ -1,0 +1,54 @@
+/*
+ * The hooks of agents: what they tell of a tool call, and in what form each wants the decision.
+ *
+ * No server is needed for these. The texts live as long as the hook.
+ */
+#pragma once
+
+#include <koine/koine.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text.h"
+
+enum hook_form {
+	HOOK_PLAIN,      /* of any program: {"decision", "comment", "approval_id"} */
+	HOOK_PRE_TOOL,   /* PreToolUse: allow, deny or ask, with a reason */
+	HOOK_PERMISSION, /* PermissionRequest: allow or deny */
+};
+
+struct hook {
+	struct koine_doc *doc;
+	enum hook_form form;
+	const char *agent; /* NULL: not known */
+	bool is_codex;
+	struct text tool;
+};
+
+/*
+ * `format` is auto, claude, codex or plain; `agent` may be NULL. KOINE_PARSE, KOINE_PARAMS: `error`
+ * says what is wrong with it. KOINE_METHOD: an event that nobody decides anything about.
+ */
+int hook_read(struct hook *h, const char *text, size_t len, const char *format, const char *agent,
+	      char *error, size_t error_size);
+void hook_done(struct hook *h);
+
+/* Who runs the agent, where koined does; NULL: not known. */
+struct hook_place {
+	const char *session;
+	const char *run;
+};
+
+/* The params of approval.request. timeout_ms 0: as the daemon has it. */
+void hook_write_request(const struct hook *h, const struct hook_place *place, const char *id,
+			int64_t timeout_ms, struct koine_json *j);
+
+struct hook_outcome {
+	struct text status; /* as koined says it, or "unavailable" */
+	struct text comment;
+	struct text decided_by;
+	const char *id; /* of the approval; NULL: it was not asked for */
+};
+
+/* What to print. False: nothing, so that the agent asks by itself. */
+bool hook_write_answer(const struct hook *h, const struct hook_outcome *o, struct koine_json *j);
