@@ -127,10 +127,12 @@ def raise_descriptor_limit():
 def clean_environment(extra=None):
     """Nothing of the caller's settings; defaults that touch nothing outside."""
     env = {k: v for k, v in os.environ.items()
-           if not k.startswith(("KOINE_", "XDG_", "LISTEN_", "NOTIFY_", "WATCHDOG_", "AIWG_", "ASH_"))}
+           if not k.startswith(("KOINE_", "XDG_", "LISTEN_", "NOTIFY_", "WATCHDOG_", "AIWG_", "ASH_",
+                               "HUMANLAYER_"))}
     env["XDG_CONFIG_HOME"] = "/dev/null"
     env["XDG_STATE_HOME"] = "/dev/null"
     env["XDG_RUNTIME_DIR"] = "/dev/null"
+    env["HOME"] = "/dev/null"
     env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
     env.update(extra or {})
     return env

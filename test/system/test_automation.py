@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timezone
 
 from harness import Daemon, Folder, check, main, request, run_koined, same, wait_until
+from test_chat_cli import Running, of
 
 
 def settings(folder, text):
@@ -199,6 +200,62 @@ def test_executions_are_events():
                                     if e["type"] == "rule.failed"] == [
                     {"ruleId": "tick", "eventType": "rule.run", "status": "error",
                      "error": "the command failed with status 3"}], "the event")
+
+
+def asked(c, status="pending"):
+    return c.call("approval.list", {"status": status})["approvals"]
+
+
+def statuses(c):
+    return [e["status"] for e in c.call("automation.log")["log"]]
+
+
+def test_a_rule_that_needs_approval_asks_and_waits():
+    with Folder() as folder:
+        said = folder("said")
+        config = settings(folder, "\n".join((
+            "[rule careful]", "event=memory.added", "approval=yes",
+            "command=echo done >> %s" % said,
+            "[rule trusted]", "event=memory.deleted", "approval=yes",
+            "command=echo trusted >> %s" % said,
+            "[policy rules]", "verdict=allow", "agent=rule", "tool=rule:trusted", "")))
+        with Daemon("--config", config, root=folder.path,
+                    announced=["status=error", "koined is stopping"]) as d, d.connect() as c:
+            wait_until(lambda: set(rules(d)) == {"careful", "trusted"}, "the rules")
+            c.call("memory.add", {"content": "first"})
+            wait_until(lambda: len(asked(c)) == 1, "the question")
+            question = asked(c)[0]
+            same((question["agent"], question["tool"]), ("rule", "rule:careful"), "asker")
+            same((question["input"]["rule"], question["input"]["event"]["type"],
+                  question["input"]["command"]),
+                 ("careful", "memory.added", "echo done >> %s" % said), "what is asked")
+            c.call("approval.decide", {"id": question["id"], "decision": "deny",
+                                       "comment": "not now"})
+            wait_until(lambda: statuses(c) == ["denied_by_approver"], "the denial")
+            check(not os.path.exists(said), "it acted although it was denied")
+            second = c.call("memory.add", {"content": "second"})
+            wait_until(lambda: len(asked(c)) == 1, "the second question")
+            c.call("approval.decide", {"id": asked(c)[0]["id"], "decision": "approve"})
+            wait_until(lambda: statuses(c)[-1] == "command_run", "the action")
+            same(open(said).read(), "done\n", "what it did")
+            # What a policy allows is nobody's to decide.
+            c.call("memory.delete", {"memory_id": second["id"]})
+            wait_until(lambda: open(said).read() == "done\ntrusted\n", "the trusted rule")
+            same(asked(c), [], "questions")
+            with Running(of(d), "automation", "run", "careful") as run:
+                wait_until(lambda: len(asked(c)) == 1, "the question of a run by hand")
+                c.call("approval.decide", {"id": asked(c)[0]["id"], "decision": "approve"})
+                done = run.finish()
+            same((done.code, done.out), (0, "careful was run\n"), "by hand")
+            check("asks for approval first" in done.err, "%r", done.err)
+            c.call("memory.add", {"content": "third"})
+            wait_until(lambda: len(asked(c)) == 1, "the third question")
+            left = asked(c)[0]["id"]
+        # Nobody waits for it any more: it is not left for a human to wonder about.
+        with Daemon("--config", config, root=folder.path) as d, d.connect() as c:
+            wait_until(lambda: asked(c) == [], "the question to be withdrawn")
+            same([a["id"] for a in asked(c, "superseded")], [left], "withdrawn")
+            same(open(said).read(), "done\ntrusted\ndone\n", "what was done")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ def page(*names):
 
 
 def dialect_pages():
-    return "".join(page("doc", "dialects", name + ".md") for name in ("koine", "ash", "nexus", "aiwg"))
+    return "".join(page("doc", "dialects", name + ".md")
+                   for name in ("koine", "ash", "hld", "nexus", "aiwg"))
 
 
 def output(*argv):

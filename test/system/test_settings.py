@@ -57,6 +57,10 @@ def test_a_wrong_setting_is_named_with_file_and_line():
                 ("\ufeff; mark\n[foo]", 2, b"unknown section [foo]"),
                 ("[agent x]\n[limits]\nbatch = 0\n", 3, b"batch"),
                 ("[agent a b]\n", 1, b"an agent's name"),
+                ("[policy a b]\n", 1, b"a policy's name"),
+                ("[policy a]\nverdict = perhaps\n", 2, b"must be allow, ask or deny"),
+                ("[policy a]\ntools = Bash\n", 2, b"tools"),
+                ("[approval]\npending = 0\n", 2, b"pending"),
                 ("[chat]\nsystem = %s\n" % ("x" * 200), 2, b"longer than 198 bytes"),
                 ("[chat]\nsystem = a\0b\n", 2, b"NUL"),
                 ("batch = 2\n", 1, b"batch"),
@@ -152,6 +156,33 @@ def test_a_variable_that_names_no_setting_is_refused():
         same(done.returncode, 0, "exit status for what is not ours (%r)" % done.stderr)
 
 
+def test_policies_come_from_file_environment_and_flags():
+    with Folder() as folder:
+        conf = write(folder("koine.conf"), "[policy b.1]\nverdict = allow\ntool = Read\n"
+                                           "[policy a]\nverdict = deny\n")
+        done = run_koined("--root", folder("r"), "--config", conf, "--check",
+                          "--set", "policy.b.1.input=command=git *",
+                          env={"KOINE_POLICY_B_1_VERDICT": "ask", "KOINE_POLICY_NEW_VERDICT": "deny"})
+        same(done.returncode, 0, "exit status (%r)" % done.stderr)
+        text = done.stdout.decode()
+        same(re.findall(r"^\[policy (.+)\]$", text, re.M), ["b.1", "a", "new"], "in order")
+        same(re.search(r"\[policy b.1\]\n((?:.+\n)*)", text).group(1).splitlines()[1::2],
+             ["verdict = ask", "tool = Read", "input = command=git *"], "what counts")
+        sections = re.findall(r"^\[.+\]$", text, re.M)
+        same(len(sections), len(set(sections)), "each section once")
+
+
+def test_a_policy_without_a_verdict_is_refused():
+    with Folder() as folder:
+        for args, env in (("--set", "policy.a.tool=Bash"), None), ((), {"KOINE_POLICY_A_TOOL": "x"}):
+            done = run_koined("--root", folder.path, *args, env=env)
+            same(done.returncode, CONFIG, "exit status")
+            check(b"[policy a]: verdict is missing" in done.stderr, "%r", done.stderr)
+        done = run_koined("--root", folder.path, env={"KOINE_POLICY_A": "x"})
+        same(done.returncode, CONFIG, "exit status")
+        check(b"KOINE_POLICY_A names no setting" in done.stderr, "%r", done.stderr)
+
+
 def test_a_dialect_without_http_listens_at_no_http_address():
     with Folder() as folder:
         done = run_koined("--root", folder.path, "--listen", "ash=http:127.0.0.1:0")
@@ -187,7 +218,7 @@ def test_check_says_whether_it_can_and_changes_nothing():
         done = run_koined("--root", folder("new"), "--check",
                           env={"KOINE_LISTEN_ASH": "unix:" + folder("a.sock"),
                                "KOINE_LISTEN_KOINE": "off", "KOINE_LISTEN_NEXUS": "off",
-                               "KOINE_LISTEN_AIWG": "off"})
+                               "KOINE_LISTEN_AIWG": "off", "KOINE_LISTEN_HLD": "off"})
         same(re.findall(rb"would listen +(\S+ \S+)", done.stdout),
              [b"ash unix:" + folder("a.sock").encode()], "where it would listen")
         for path in ("koine.sock.new", "new/folder/koine.sock"):
@@ -248,9 +279,9 @@ def test_check_prints_where_everything_listens_as_the_file_has_it():
         done = run_koined("--root", folder("r"), "--check", "--set", "listen.ash=off")
         text = done.stdout.decode()
         listens = re.search(r"^\[listen\]\n((?:.+\n)*)", text, re.M).group(1)
-        same(listens, "koine = unix:%s\nash = off\nnexus = http:127.0.0.1:0\naiwg = unix:%s\n"
-             % (folder("r", "koine.sock"), folder("r", ".aiwg", "daemon", "daemon.sock")),
-             "[listen]")
+        same(listens, "koine = unix:%s\nash = off\nhld = unix:%s\nnexus = http:127.0.0.1:0\n"
+             "aiwg = unix:%s\n" % (folder("r", "koine.sock"), folder("r", "hld.sock"),
+                                   folder("r", ".aiwg", "daemon", "daemon.sock")), "[listen]")
         same(re.findall(r"^\w+=.*", text, re.M), [], "lines without blanks")
         conf = write(folder("again.conf"), text[text.index("[listen]"):text.rindex("\nkoined: ")])
         again = run_koined("--config", conf, "--check", "--store", "sqlite:" + folder("a.db"))

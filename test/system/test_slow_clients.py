@@ -8,9 +8,9 @@ import socket
 import threading
 import time
 
-from harness import (MIB, SANITIZED, Client, Daemon, Failure, Http, Length, Line, Skip, check,
-                     cpu_seconds, descriptors, main, note, peak_rss, post, raise_descriptor_limit,
-                     request, rss, same, wait_until)
+from harness import (MIB, SANITIZED, SOURCE, Client, Daemon, Failure, Http, Length, Line, Skip,
+                     check, cpu_seconds, descriptors, main, note, peak_rss, post,
+                     raise_descriptor_limit, request, rss, same, wait_until)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -75,6 +75,23 @@ def test_clients_that_never_read_cost_little_and_hold_up_nobody():
         note("20 clients that never read: %.1f MiB" % (grown / MIB))
         check(grown < 64 * MIB, "memory grew by %d MiB", grown // MIB)
         answered_soon(other)
+
+
+def test_subscribers_that_never_read_share_what_waits_for_them():
+    agent = "python3 " + os.path.join(SOURCE, "test", "system", "session_agent.py")
+    with Daemon("--set", "session.program=" + agent) as d:
+        for _ in range(20):
+            d.connect(dialect="hld").call("Subscribe")
+        c = d.connect(dialect="hld")
+        before = rss(d.pid)
+        s = c.call("launchSession", {"query": "lines 400 60000"})["session_id"]
+        wait_until(lambda: c.call("getSessionState", {"session_id": s})["session"]["status"] ==
+                   "completed", "its end")
+        # Each has the first hundred before it.
+        wait_until(lambda: sum(e["dropped"] for e in d.status()["listeners"]) > 20 * 250, "drops")
+        grown = peak_rss(d.pid) - before
+        note("20 subscribers that never read: %.1f MiB" % (grown / MIB))
+        check(SANITIZED or grown < 64 * MIB, "grown by %d MiB", grown // MIB)
 
 
 def test_clients_that_never_read_are_not_read_any_more():

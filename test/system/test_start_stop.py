@@ -82,6 +82,8 @@ def test_the_runtime_folder_is_private_and_must_be_ours():
                  b"listening koine unix:%s\n" % folder("koine", "koine.sock").encode())
             same(process.stdout.readline(),
                  b"listening ash unix:%s\n" % folder("ash.sock").encode())
+            same(process.stdout.readline(),
+                 b"listening hld unix:%s\n" % folder("koine", "hld.sock").encode())
             same(process.stdout.readline(), b"koined: ready\n")
             same(mode_of(folder("koine")), 0o700, "mode of the folder")
         finally:

@@ -16,7 +16,9 @@ struct stage {
 	struct timer *tick;
 	struct workers *workers;
 	int fail_writes; /* with this */
-	bool closed;     /* the threads end: they take nothing any more */
+	bool hold_reads; /* the next is done at once, and told by the test */
+	struct background_work *held;
+	bool closed; /* the threads end: they take nothing any more */
 };
 
 struct staged {
@@ -59,10 +61,15 @@ static inline int stage_submit(void *arg, struct background_work *work, bool wri
 		return -ECANCELED;
 	if (writes && s->fail_writes != 0)
 		return s->fail_writes;
-	if (writes)
+	if (!writes && s->hold_reads) {
+		s->hold_reads = false;
+		s->held = work;
+		work->run(work, N_READERS - 1);
+	} else if (writes) {
 		workers_write(s->workers, staged_job(work));
-	else
+	} else {
 		workers_read(s->workers, staged_job(work));
+	}
 	return 0;
 }
 

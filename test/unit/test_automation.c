@@ -1,6 +1,6 @@
 /*
  * Rules as the daemon runs them: a loop, the workers' threads, a real store, the event log; with a
- * clock that the test turns, and a task service that it plays.
+ * clock that the test turns, and a task service and approvals that it plays.
  */
 #include "stage.h"
 
@@ -15,6 +15,7 @@
 #include "call/workers.h"
 #include "http_server.h"
 #include "io/loop.h"
+#include "service/approval.h"
 #include "service/automation.h"
 #include "service/event.h"
 #include "service/pattern.h"
@@ -22,7 +23,7 @@
 #include "store/store.h"
 #include "wire/json.h"
 
-enum { WAIT_S = 60, TASKS_MAX = 2000, MINUTE = 60 * 1000, HOUR = 60 * MINUTE };
+enum { WAIT_S = 60, TASKS_MAX = 2000, ASKED_MAX = 80, MINUTE = 60 * 1000, HOUR = 60 * MINUTE };
 
 /* ---- the world ---- */
 
@@ -36,8 +37,28 @@ struct submitted_task {
 	int64_t now_ms;
 };
 
+/* What a rule has asked a human. */
+struct approval_waiter {
+	approval_fn fn; /* NULL: told, or left */
+	approval_fn on_kept;
+	void *arg;
+	char id[APPROVAL_ID_MAX];
+	char tool[64];
+	char agent[32];
+	char origin[64];
+	char input[512];
+};
+
 struct world {
 	struct fixture *f;
+	struct approval_waiter asked[ASKED_MAX];
+	unsigned n_asked;
+	unsigned n_left;
+	int ask_refuses;        /* what approval_wait returns, if not 0 */
+	struct approval old[4]; /* pending since before */
+	unsigned n_old;
+	char withdrawn[80]; /* the last, and how often */
+	unsigned n_withdrawn;
 	struct loop *loop;
 	struct timer *tick;
 	struct workers *workers;
@@ -136,6 +157,94 @@ static int to_json(struct arena *a, const struct value *v, struct text *ret_text
 	return 0;
 }
 
+int __wrap_approval_wait(struct services *s, const struct approval_new *in, approval_fn on_kept,
+			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
+void __wrap_approval_leave(struct approval_waiter *w);
+int __wrap_approval_list(struct services *s, int lane, struct arena *a,
+			 const struct approval_filter *f, struct approval **ret_approvals,
+			 unsigned *ret_n);
+void __wrap_approval_decide(struct services *s, const struct approval_decision *d, approval_fn fn,
+			    void *arg);
+
+int __wrap_approval_wait(struct services *s, const struct approval_new *in, approval_fn on_kept,
+			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
+{
+	struct world *w = the_world;
+	struct approval_waiter *q = &w->asked[w->n_asked];
+	struct text json;
+
+	(void)s;
+	if (w->ask_refuses != 0)
+		return w->ask_refuses;
+	assert_true(w->n_asked < ASKED_MAX);
+	assert_int_equal(in->kind, APPROVAL_FUNCTION);
+	note(q->id, sizeof(q->id), in->id);
+	note(q->tool, sizeof(q->tool), in->tool);
+	note(q->agent, sizeof(q->agent), in->agent);
+	note(q->origin, sizeof(q->origin), in->origin);
+	assert_int_equal(to_json(&w->f->arena, in->input, &json), 0);
+	note(q->input, sizeof(q->input), json);
+	q->fn = fn;
+	q->arg = arg;
+	q->on_kept = on_kept;
+	w->n_asked++;
+	*ret_waiter = q;
+	return 0;
+}
+
+void __wrap_approval_leave(struct approval_waiter *q)
+{
+	if (!q)
+		return;
+	assert_non_null(q->fn);
+	q->fn = NULL;
+	the_world->n_left++;
+}
+
+int __wrap_approval_list(struct services *s, int lane, struct arena *a,
+			 const struct approval_filter *f, struct approval **ret_approvals,
+			 unsigned *ret_n)
+{
+	struct world *w = the_world;
+
+	(void)s;
+	(void)lane;
+	(void)a;
+	assert_int_equal(f->status, APPROVAL_PENDING);
+	*ret_approvals = w->old;
+	*ret_n = w->n_old;
+	return 0;
+}
+
+void __wrap_approval_decide(struct services *s, const struct approval_decision *d, approval_fn fn,
+			    void *arg)
+{
+	struct world *w = the_world;
+	const struct why why = {.text = ""};
+
+	(void)s;
+	assert_int_equal(d->status, APPROVAL_SUPERSEDED);
+	note(w->withdrawn, sizeof(w->withdrawn), d->id);
+	w->n_withdrawn++;
+	fn(arg, 0, NULL, &why);
+}
+
+/* As a human decides. */
+static void decide(struct world *w, unsigned i, enum approval_status status, const char *comment)
+{
+	struct approval_waiter *q = &w->asked[i];
+	approval_fn fn = q->fn;
+	const struct approval how = {
+		.row = {.id = text_of(q->id),
+			.status = status,
+			.comment = comment ? text_of(comment) : (struct text) {0}}};
+	const struct why why = {.text = ""};
+
+	assert_non_null(fn);
+	q->fn = NULL;
+	fn(q->arg, 0, &how, &why);
+}
+
 static int on_rule_event(void *arg, const struct event *e)
 {
 	struct world *w = arg;
@@ -217,6 +326,7 @@ static void world_stop(struct world *w)
 	workers_free(w->workers);
 	w->closed = true;
 	w->f->services->tasks = NULL;
+	w->f->services->approvals = NULL;
 	services_close(w->f->services);
 	w->f->services = NULL;
 }
@@ -842,7 +952,7 @@ static void a_rule_cools_down_over_a_restart(void **state)
 	assert_int_equal(w->n_tasks, 2);
 }
 
-static void approval_is_nobodys_yet(void **state)
+static void approval_that_nobody_can_give(void **state)
 {
 	struct world *w = *state;
 	struct rule_new r = by_event("careful", "x");
@@ -853,6 +963,265 @@ static void approval_is_nobodys_yet(void **state)
 	assert_int_equal(w->n_tasks, 0);
 	assert_true(text_is(last_execution(w)->status, "skipped_no_approver"));
 	assert_true(last_execution(w)->error.len > 0);
+}
+
+/* ---- approval ---- */
+
+/* A rule that needs it, and somebody to ask. */
+static struct rule_new careful(struct world *w, const char *type)
+{
+	struct rule_new r = by_event("careful", type);
+
+	w->f->services->approvals = (struct approvals *)w;
+	w->long_actions = true;
+	r.needs_approval = true;
+	return r;
+}
+
+static void approved_it_acts(void **state)
+{
+	struct world *w = *state;
+	struct rule_new r = careful(w, "x");
+
+	r.prompt = TEXT("look at {{payload.path}}");
+	set_rules(w, &r, 1);
+	happen(w, "x", "y", "{\"path\":\"a.c\"}");
+	turn_until(w, w->n_asked == 1);
+	assert_int_equal(w->n_tasks, 0);
+	assert_int_equal(n_executions(w), 0);
+	assert_string_equal(w->asked[0].agent, "rule");
+	assert_string_equal(w->asked[0].tool, "rule:careful");
+	assert_string_equal(w->asked[0].input,
+			    "{\"rule\":\"careful\",\"event\":{\"type\":\"x\",\"source\":\"y\","
+			    "\"payload\":{\"path\":\"a.c\"}},\"prompt\":\"look at a.c\"}");
+	decide(w, 0, APPROVAL_APPROVED, "go on");
+	settle(w);
+	assert_int_equal(w->n_tasks, 1);
+	assert_string_equal(w->tasks[0].prompt, "look at a.c");
+	assert_true(text_is(last_execution(w)->status, "submitted"));
+	assert_int_equal(w->n_left, 0);
+}
+
+static void not_approved_it_does_not(void **state)
+{
+	static const struct {
+		enum approval_status status;
+		const char *comment;
+		const char *told;
+		const char *error;
+	} ways[] = {
+		{APPROVAL_DENIED, "not today", "denied_by_approver", "it was denied: not today"},
+		{APPROVAL_DENIED, NULL, "denied_by_approver", "it was denied"},
+		{APPROVAL_EXPIRED, NULL, "approval_expired", "nobody decided in time"},
+		{APPROVAL_SUPERSEDED, NULL, "approval_superseded", "the question was withdrawn"},
+		{APPROVAL_RESPONDED, "hm", "error", "that is no answer to whether it may"},
+	};
+	struct world *w = *state;
+	struct rule_new r = careful(w, "x");
+
+	set_rules(w, &r, 1);
+	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		happen(w, "x", "y", NULL);
+		turn_until(w, w->n_asked == i + 1);
+		decide(w, i, ways[i].status, ways[i].comment);
+		settle(w);
+		assert_int_equal(n_executions(w), i + 1);
+		assert_true(text_is(last_execution(w)->status, ways[i].told));
+		assert_true(text_is(last_execution(w)->error, ways[i].error));
+	}
+	assert_int_equal(w->n_tasks, 0);
+}
+
+static void those_who_wait_hold_nobody_up(void **state)
+{
+	struct world *w = *state;
+	struct rule_new rules[2] = {careful(w, "x"), by_event("quick", "z")};
+
+	set_rules(w, rules, 2);
+	for (unsigned i = 0; i < 64; i++)
+		happen(w, "x", "y", NULL);
+	turn_until(w, w->n_asked == 64);
+	assert_int_equal(n_executions(w), 0);
+	happen(w, "z", "y", NULL);
+	turn_until(w, w->n_tasks == 1);
+	assert_true(text_is(last_execution(w)->status, "submitted"));
+	/* But there is an end to how many may. */
+	happen(w, "x", "y", NULL);
+	turn_until(w, n_executions(w) == 2);
+	assert_true(text_is(last_execution(w)->status, "skipped_too_many_waiting"));
+	assert_int_equal(w->n_asked, 64);
+	decide(w, 5, APPROVAL_APPROVED, NULL);
+	turn_until(w, w->n_tasks == 2);
+	happen(w, "x", "y", NULL);
+	turn_until(w, w->n_asked == 65);
+}
+
+static void a_cooldown_counts_from_the_question(void **state)
+{
+	struct world *w = *state;
+	struct rule_new r = careful(w, "x");
+
+	r.cooldown_ms = 10 * MINUTE;
+	set_rules(w, &r, 1);
+	happen(w, "x", "y", NULL);
+	turn_until(w, w->n_asked == 1);
+	w->now_ms += 9 * MINUTE;
+	happen(w, "x", "y", NULL);
+	decide(w, 0, APPROVAL_APPROVED, NULL);
+	settle(w);
+	assert_int_equal(w->n_asked, 1);
+	w->now_ms += MINUTE;
+	happen(w, "x", "y", NULL);
+	turn_until(w, w->n_asked == 2);
+}
+
+static bool has_asked(const struct world *w, const char *part)
+{
+	for (unsigned i = 0; i < w->n_asked; i++) {
+		if (strstr(w->asked[i].input, part))
+			return true;
+	}
+	return false;
+}
+
+static void its_own_question_does_not_wake_it(void **state)
+{
+	struct world *w = *state;
+	struct rule_new rules[2] = {careful(w, "approval.*"), by_event("other", "approval.*")};
+
+	set_rules(w, rules, 2);
+	happen(w, "approval.requested", "approval", "{\"tool_name\":\"rule:careful\"}");
+	turn_until(w, w->n_tasks == 1);
+	assert_string_equal(w->tasks[0].rule, "other");
+	happen(w, "approval.requested", "approval", "{\"tool_name\":\"rule:careful2\"}");
+	turn_until(w, has_asked(w, "rule:careful2"));
+	assert_int_equal(w->n_asked, 1);
+}
+
+static void a_stop_does_not_wait_for_humans(void **state)
+{
+	struct world *w = *state;
+	struct rule_new r = by_cron("careful", "* * * * *", "");
+
+	r.needs_approval = true;
+	r.catch_up = CATCH_UP_ALL;
+	(void)careful(w, "");
+	set_rules(w, &r, 1);
+	clock_to(w, ms("2026-01-01T12:01Z"));
+	turn_until(w, w->n_asked == 1);
+	w->long_actions = false;
+	world_restart(w);
+	assert_int_equal(w->n_left, 1);
+	assert_null(w->asked[0].fn);
+	/* It was claimed: nobody is asked twice about one occurrence. */
+	w->f->services->approvals = (struct approvals *)w;
+	set_rules(w, &r, 1);
+	assert_int_equal(w->n_asked, 1);
+	w->long_actions = true;
+	clock_to(w, ms("2026-01-01T12:02Z"));
+	turn_until(w, w->n_asked == 2);
+}
+
+/* As approvals that stop before the rules do. */
+static void tell_stopping(struct world *w, unsigned i)
+{
+	const struct why why = {.code = REFUSE_STOPPING, .text = "koined is stopping"};
+	approval_fn fn = w->asked[i].fn;
+
+	w->asked[i].fn = NULL;
+	fn(w->asked[i].arg, REFUSE_STOPPING, NULL, &why);
+}
+
+/* Whether the same occurrence is asked about once more, after a stop. */
+static bool comes_back(struct world *w, bool was_kept)
+{
+	struct rule_new r = by_cron("careful", "0 13 * * *", "");
+	const struct why why = {.text = ""};
+
+	r.needs_approval = true;
+	r.catch_up = CATCH_UP_ALL;
+	(void)careful(w, "");
+	set_rules(w, &r, 1);
+	clock_to(w, ms("2026-01-01T13:00Z"));
+	turn_until(w, w->n_asked == 1);
+	if (was_kept)
+		w->asked[0].on_kept(w->asked[0].arg, 0, NULL, &why);
+	tell_stopping(w, 0);
+	w->long_actions = false;
+	world_restart(w);
+	w->f->services->approvals = (struct approvals *)w;
+	w->long_actions = true;
+	set_rules(w, &r, 1);
+	clock_to(w, ms("2026-01-01T14:00Z"));
+	settle(w);
+	return w->n_asked == 2;
+}
+
+static void a_question_that_nobody_saw_comes_back(void **state)
+{
+	assert_true(comes_back(*state, false));
+}
+
+static void a_question_that_was_asked_does_not(void **state)
+{
+	assert_false(comes_back(*state, true));
+}
+
+static void approvals_that_fail_are_an_error(void **state)
+{
+	struct world *w = *state;
+	struct rule_new r = careful(w, "x");
+	const struct why why = {.text = "too many approvals are pending"};
+
+	set_rules(w, &r, 1);
+	w->ask_refuses = -ENOMEM;
+	happen(w, "x", "y", NULL);
+	turn_until(w, n_executions(w) == 1);
+	assert_true(text_is(last_execution(w)->status, "error"));
+	w->ask_refuses = 0;
+	happen(w, "x", "y", NULL);
+	turn_until(w, w->n_asked == 1);
+	w->asked[0].fn(w->asked[0].arg, REFUSE_LIMIT, NULL, &why);
+	assert_true(text_is(last_execution(w)->error, "too many approvals are pending"));
+	settle(w);
+}
+
+static void questions_of_a_life_before_are_withdrawn(void **state)
+{
+	struct world *w = *state;
+	struct rule_new r = careful(w, "x");
+
+	w->old[0].row = (struct approval_row) {.id = TEXT("rule-1"), .agent = TEXT("rule")};
+	w->old[1].row = (struct approval_row) {.id = TEXT("rule-2"), .agent = TEXT("claude")};
+	w->old[2].row = (struct approval_row) {.id = TEXT("local-3"), .agent = TEXT("rule")};
+	w->n_old = 3;
+	set_rules(w, &r, 1);
+	turn_until(w, w->n_withdrawn > 0);
+	assert_string_equal(w->withdrawn, "rule-1");
+	/* Once: later ones are of this life. */
+	set_rules(w, &r, 1);
+	settle(w);
+	assert_int_equal(w->n_withdrawn, 1);
+}
+
+static void a_long_event_is_cut_for_the_human(void **state)
+{
+	struct world *w = *state;
+	struct rule_new r = careful(w, "x");
+	char *payload = malloc(600 << 10);
+
+	assert_non_null(payload);
+	memset(payload, 'a', 600 << 10);
+	memcpy(payload, "{\"b\":\"", 6);
+	strcpy(payload + 500 * 1024, "\"}");
+	r.prompt = TEXT("{{type}}");
+	set_rules(w, &r, 1);
+	happen(w, "x", "y", payload);
+	free(payload);
+	turn_until(w, w->n_asked == 1);
+	assert_string_equal(w->asked[0].input,
+			    "{\"rule\":\"careful\",\"event\":{\"type\":\"x\",\"source\":\"y\"},"
+			    "\"prompt\":\"x\",\"truncated\":true}");
 }
 
 static void a_task_that_is_refused_is_an_error(void **state)
@@ -1517,7 +1886,18 @@ int main(void)
 		TEST(a_rule_is_not_woken_by_itself),
 		TEST(rules_that_wake_each_other_are_stopped),
 		TEST(a_rule_cools_down_over_a_restart),
-		TEST(approval_is_nobodys_yet),
+		TEST(approval_that_nobody_can_give),
+		TEST(approved_it_acts),
+		TEST(not_approved_it_does_not),
+		TEST(those_who_wait_hold_nobody_up),
+		TEST(a_cooldown_counts_from_the_question),
+		TEST(its_own_question_does_not_wake_it),
+		TEST(a_stop_does_not_wait_for_humans),
+		TEST(a_question_that_nobody_saw_comes_back),
+		TEST(a_question_that_was_asked_does_not),
+		TEST(approvals_that_fail_are_an_error),
+		TEST(questions_of_a_life_before_are_withdrawn),
+		TEST(a_long_event_is_cut_for_the_human),
 		TEST(a_task_that_is_refused_is_an_error),
 		TEST(switches_outlive_a_restart),
 		TEST(a_switch_counts_before_the_rule_is_ready),

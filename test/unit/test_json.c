@@ -354,6 +354,37 @@ static void writer_makes_json_of_anything(void **state)
 	buf_done(&out);
 }
 
+static void escaped_is(const char *text, const char *expected)
+{
+	struct buf out;
+
+	buf_init(&out, 200);
+	buf_add_str(&out, text);
+	json_escape_html(&out);
+	assert_int_equal(out.err, 0);
+	assert_int_equal(out.len, strlen(expected));
+	assert_memory_equal(out.data, expected, out.len);
+	buf_done(&out);
+}
+
+static void what_a_page_would_take_for_its_own_is_escaped(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	escaped_is("[]", "[]");
+	escaped_is("\"<\"", "\"\\u003c\"");
+	escaped_is("\"a<b>&&c\"", "\"a\\u003cb\\u003e\\u0026\\u0026c\"");
+	escaped_is("\"\xe2\x80\xa8\xe2\x80\xa9\"", "\"\\u2028\\u2029\"");
+	/* What only begins so stays. */
+	escaped_is("\"\xe2\x80\x99 \xe2\x82\xac\xe2\"", "\"\xe2\x80\x99 \xe2\x82\xac\xe2\"");
+	buf_init(&out, 8);
+	buf_add_str(&out, "\"<<<\"");
+	json_escape_html(&out);
+	assert_int_equal(out.err, -EMSGSIZE);
+	buf_done(&out);
+}
+
 static void bounded_buffer_refuses_to_grow(void **state)
 {
 	struct buf out;
@@ -421,6 +452,7 @@ int main(void)
 		cmocka_unit_test(full_arena_is_a_fault),
 		cmocka_unit_test(tree_follows_a_copied_message),
 		cmocka_unit_test(writer_makes_json_of_anything),
+		cmocka_unit_test(what_a_page_would_take_for_its_own_is_escaped),
 		cmocka_unit_test(bounded_buffer_refuses_to_grow),
 		cmocka_unit_test(public_parsing_cases),
 	};

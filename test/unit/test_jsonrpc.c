@@ -50,6 +50,23 @@ static void loose_params_that_are_no_object_are_none(void **state)
 	READ(&loose, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":5}", "a|none|none|silent");
 }
 
+static void params_of_any_kind_pass_and_names_in_any_case_where_the_rules_say(void **state)
+{
+	static const struct jsonrpc_rules rules = {.flags = JSONRPC_PARAMS_ANY | JSONRPC_ANY_CASE};
+
+	(void)state;
+	READ(&rules, "{\"JSONRPC\":\"2.0\",\"Method\":\"a\",\"pArAmS\":[1],\"ID\":1}",
+	     "a|[1]|1|answered");
+	READ(&rules, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":null,\"id\":1}",
+	     "a|null|1|answered");
+	READ(&rules, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":\"x\",\"id\":1}",
+	     "a|\"x\"|1|answered");
+	READ(&rules, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"METHOD\":\"b\"}",
+	     "b|none|none|silent");
+	READ(&plain, "{\"jsonrpc\":\"2.0\",\"METHOD\":\"a\",\"id\":1}",
+	     "!2 Invalid Request|1|answered");
+}
+
 static void reads_requests_with_ids_of_every_kind(void **state)
 {
 	(void)state;
@@ -304,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loose_params_that_are_no_object_are_none),
+		cmocka_unit_test(params_of_any_kind_pass_and_names_in_any_case_where_the_rules_say),
 		cmocka_unit_test(reads_requests_with_ids_of_every_kind),
 		cmocka_unit_test(the_last_of_equal_members_wins),
 		cmocka_unit_test(without_id_it_is_a_notification),

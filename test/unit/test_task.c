@@ -15,6 +15,7 @@
 #include "service/chat.h"
 #include "service/chat_rank.h"
 #include "service/event.h"
+#include "service/supervisor.h"
 #include "service/task.h"
 
 struct world {
@@ -963,6 +964,70 @@ static void many_short_ones(void **state)
 	assert_int_equal(n.n[TASK_RUNNING] + n.n[TASK_QUEUED], 0);
 }
 
+struct left_running {
+	struct supervised *program;
+	char mark[TREE_MARK_MAX];
+	bool up;
+	bool exited;
+};
+
+static void left_prints(void *arg, bool is_stderr, const char *data, size_t len)
+{
+	struct left_running *l = arg;
+
+	(void)is_stderr;
+	l->up |= memmem(data, len, "up", 2) != NULL;
+}
+
+static void left_exits(void *arg, int status, int signal)
+{
+	struct left_running *l = arg;
+
+	(void)status;
+	(void)signal;
+	l->exited = true;
+}
+
+/* One that no task knows of, and one that it has started. */
+static void leave_running(struct world *w, const char *owner, struct left_running *l)
+{
+	const char *const argv[] = {"sh", "-c", "setsid sh -c 'echo up; exec sleep 60' & wait",
+				    NULL};
+	const struct supervised_opts opts = {.argv = argv,
+					     .mark = l->mark,
+					     .on_output = left_prints,
+					     .on_exit = left_exits,
+					     .arg = l};
+	struct why why;
+
+	assert_int_equal(supervisor_mark(owner, l->mark), 0);
+	assert_int_equal(supervised_start(w->stage.loop, &opts, &l->program, &why), 0);
+	stage_until(&w->stage, l->up);
+}
+
+static void the_next_start_ends_whoever_carries_our_mark(void **state)
+{
+	struct world *w = *state;
+	struct left_running ours = {0}, others = {0};
+	char owner[TREE_OWNER_MAX + 1];
+
+	snprintf(owner, sizeof(owner), "%s", tasks_owner(w->stage.f->services));
+	world_close(w);
+	/* As a daemon leaves them that was killed: nothing of the store knows them. */
+	leave_running(w, owner, &ours);
+	leave_running(w, "somebody-else", &others);
+	fixture_open(w->stage.f, 64 << 20);
+	assert_null(tasks_owner(w->stage.f->services));
+	world_open(w);
+	assert_string_equal(tasks_owner(w->stage.f->services), owner);
+	assert_int_equal(tree_signal(ours.mark, false, 0), 0);
+	assert_true(tree_signal(others.mark, false, 0) >= 2);
+	stage_until(&w->stage, ours.exited);
+	supervised_free(ours.program);
+	supervised_free(others.program);
+	stage_until(&w->stage, tree_signal_below(0) == 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -1002,6 +1067,7 @@ int main(void)
 		T(those_behind_fail_at_a_start),
 		T(a_store_that_fails_for_a_while),
 		T(many_short_ones),
+		T(the_next_start_ends_whoever_carries_our_mark),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

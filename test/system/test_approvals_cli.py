@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""
+koine approvals, approve, deny, respond and grants with a real koined: in a pipe, and the live list
+on a terminal of its own.
+"""
+import json
+import os
+import re
+import signal
+import termios
+import uuid
+
+from harness import Daemon, check, main, same, wait_until
+from test_chat_cli import Running, Terminal, koine, of
+from test_task_cli import frame_with, resize
+
+STEERING = "\033]0;owned\007\033[2J\u202e"
+
+
+def ask(c, tool="Bash", input=None, **more):
+    return c.call("approval.create", dict(more, tool=tool, input=input or {"command": "make"}))["id"]
+
+
+def status(c, id):
+    return c.call("approval.get", {"id": id})["status"]
+
+
+def until(c, id, want):
+    wait_until(lambda: status(c, id) == want, "%s to be %s" % (id, want))
+
+
+def short(id):
+    return id.replace("local-", "")[:8]
+
+
+# ---- a pipe ----
+
+
+def test_what_waits_is_listed():
+    with Daemon() as d, d.connect() as c:
+        env = of(d)
+        same(koine(env, "approvals").out.split(), ["ID", "AGE", "AGENT", "SESSION", "TOOL", "INPUT"],
+             "none")
+        same(json.loads(koine(env, "approvals", "--json").out), [], "none as JSON")
+        one = ask(c, agent="claude", input={"command": "rm -rf /tmp/x\nls" + STEERING})
+        two = ask(c, "Edit", {"file_path": "/a.c", "old_string": "a", "new_string": "b"},
+                  session_id="s2")
+        three = ask(c, "Odd", {"n": 1})
+        out = koine(env, "approvals").out
+        check("\033" not in out and "\u202e" not in out, "%r", out)
+        lines = out.splitlines()
+        check(re.fullmatch(short(one) + r" +\d+s  claude  -        Bash  rm -rf /tmp/x ls\\x1b.*", lines[1]),
+              "%r", lines)
+        check(re.fullmatch(short(two) + r" +\d+s  -       s2       Edit  /a.c", lines[2]), "%r", lines)
+        check(lines[3].endswith('Odd   {"n":1}'), "%r", lines)
+        same([a["id"] for a in json.loads(koine(env, "approvals", "--json").out)],
+             [one, two, three], "oldest first")
+        same(len(koine(env, "approvals", "-n", "2").out.splitlines()), 3, "lines")
+        koine(env, "approve", three)
+        same(len(koine(env, "approvals").out.splitlines()), 3, "those that wait")
+        check(re.search(short(three) + " +approved ", koine(env, "approvals", "--all").out), "all")
+        koine(env, "approvals", "a", "b", code=64)
+
+
+def test_all_of_one_and_an_edit_as_a_difference():
+    with Daemon() as d, d.connect() as c:
+        id = ask(c, "Edit", {"file_path": "/a.c", "old_string": "one\ntwo\n" + STEERING,
+                             "new_string": "one\n2\n" + STEERING}, agent="claude", origin="/home/w")
+        out = koine(of(d), "approvals", short(id)).out
+        check("where      /home/w\n" in out and "tool       Edit\n" in out, "%r", out)
+        check("file_path: /a.c\n  one\n- two\n+ 2\n  \\x1b]0;owned\\x07" in out, "%r", out)
+        shown = koine(of(d), "approvals", id, "--color", "always").out
+        check("\033[31m- two\033[0m\n\033[32m+ 2\033[0m\n" in shown, "%r", shown)
+        same(json.loads(koine(of(d), "approvals", id, "--json").out)["id"], id, "as JSON")
+        check("not found" in koine(of(d), "approvals", "nothing", code=1).err, "none")
+        koine(of(d), "deny", id, "-c", "no")
+        check(re.search(r"\ndecided    \d{4}-.*\ndecided by human\ncomment    no\n",
+                        koine(of(d), "approvals", id).out), "how it ended")
+        line = koine(of(d), "events", "--type", "approval.resolved").out
+        check("decision=denied" in line and "run_id=" not in line, "%r", line)
+
+
+def test_the_first_answer_counts():
+    with Daemon() as d, d.connect() as c:
+        env = of(d)
+        one, two, three = ask(c), ask(c), ask(c)
+        same(koine(env, "approve", short(one), "--comment", "go").out, short(one) + " approved\n", "says")
+        got = c.call("approval.get", {"id": one})
+        same((got["status"], got["comment"], got["decided_by"]), ("approved", "go", "human"), "kept")
+        late = koine(env, "deny", one, "-c", "too late", code=1)
+        same(late.err, "koine: it is decided already: approved by human: go\n", "told")
+        same(status(c, one), "approved", "still")
+        check("wants --comment" in koine(env, "deny", two, code=64).err, "without a comment")
+        same(status(c, two), "pending", "still")
+        same(json.loads(koine(env, "deny", two, "-c", "no", "--json").out)["status"], "denied", "JSON")
+        with Terminal(env, "deny", three) as t:
+            t.expect("Why? ")
+            t.line("not on a Friday")
+            t.expect(short(three) + " denied")
+            t.leave()
+        same(c.call("approval.get", {"id": three})["comment"], "not on a Friday", "comment")
+        check("not found" in koine(env, "approve", "nothing", code=1).err, "none")
+        koine(env, "approve", code=64)
+        koine(env, "approve", one, "--uses", "3", code=64)
+
+
+def test_a_question_is_answered():
+    with Daemon() as d, d.connect() as c:
+        env = of(d)
+        one = ask(c, "which", {"msg": "red or blue?"}, kind="human_contact")
+        two = ask(c, "which", {"msg": "red or blue?"}, kind="human_contact")
+        check("red or blue?" in koine(env, "approvals").out, "the question")
+        for words in (["approve", one], ["deny", one, "-c", "no"]):
+            check("a question: koine respond" in koine(env, *words, code=1).err, "%r", words)
+        other = koine(env, "respond", ask(c), "blue", code=1).err
+        check("no question: koine approve or koine deny" in other, "%r", other)
+        koine(env, "respond", one, "rather", "blue")
+        same(c.call("approval.get", {"id": one})["comment"], "rather blue", "answer")
+        koine(env, "respond", two, "-", stdin="grün".encode())
+        same(c.call("approval.get", {"id": two})["comment"], "grün", "answer from stdin")
+        koine(env, "respond", one, code=64)
+
+
+def test_a_beginning_of_an_id_is_enough():
+    with Daemon() as d, d.connect() as c:
+        env = of(d)
+        session = c.call("session.launch", {"query": "hello", "agent": "recall"})["id"]
+        one, two = ask(c, session_id=session), ask(c, session_id="another")
+        for typed, id in ((session[:8], one), (session, one), ("another", two)):
+            found = json.loads(koine(env, "approvals", "--all", "--session", typed, "--json").out)
+            same([a["id"] for a in found], [id], "those of " + typed)
+        check(" %s " % session[:8] in koine(env, "approvals", "--all").out, "whose it is")
+        rule = ask(c, id="rule-%s" % uuid.uuid4())
+        check("\n" + rule[5:13] + " " in koine(env, "approvals").out, "an id of a rule")
+        same(koine(env, "deny", rule[5:13], "-c", "no").out, rule[5:13] + " denied\n", "says")
+        same(status(c, rule), "denied", "a rule's")
+
+
+def test_grants_are_shown_and_ended():
+    with Daemon() as d, d.connect() as c:
+        env = of(d)
+        koine(env, "approve", ask(c), "--grant", "always", "--for", "1h", "--uses", "2")
+        again = ask(c)
+        same(status(c, again), "approved", "the same again")
+        grant, = json.loads(koine(env, "grants", "--json").out)
+        same((grant["verdict"], grant["tool"], grant["uses"]), ("allow", "Bash", 1), "grant")
+        check(re.search(r"(?m)^%s  allow +- +- +\d{4}-.* 1  Bash" % grant["id"][:8],
+                        koine(env, "grants").out), "%r", koine(env, "grants").out)
+        koine(env, "grants", "revoke", grant["id"])
+        same(json.loads(koine(env, "grants", "--json").out), [], "ended")
+        same(status(c, ask(c)), "pending", "and asked again")
+        koine(env, "grants", "end", code=64)
+
+
+def test_lines_as_they_come():
+    with Daemon() as d, d.connect() as c:
+        one = ask(c)
+        with Running(of(d), "approvals", "-w") as text, Running(of(d), "approvals", "-w", "--json") as k:
+            text.expect(short(one) + " pending ")
+            k.expect('"status":"pending"')
+            two = ask(c, "Other", {"command": "two"})
+            text.expect(short(two) + " pending    -      Other  two\n")
+            c.call("approval.decide", {"id": one, "decision": "deny", "comment": "no"})
+            text.expect(short(one) + " denied     -      Bash   make -- no\n")
+            k.expect('"status":"denied"')
+            rows = [json.loads(line) for line in k.out.decode().splitlines()]
+            same([(r["id"], r["status"]) for r in rows],
+                 [(one, "pending"), (two, "pending"), (one, "denied")], "objects")
+            d.stop()
+            d.start()
+            d.wait_ready()
+            with d.connect() as again:
+                three = ask(again, "Later")
+                text.expect(short(three) + " pending ")
+
+
+# ---- the live list ----
+
+
+def test_live_decisions():
+    with Daemon() as d, d.connect() as c:
+        env = of(d)
+        with Terminal(env, "approvals", "-w", columns=90) as t:
+            frame_with(t, "nobody asks for anything", "a approve")
+            one = ask(c, agent="claude", input={"command": "one" + STEERING})
+            frame = frame_with(t, "1 waits", "> " + short(one), "claude", "one\\x1b]0;owned")
+            check("\033]0;" not in frame and "\u202e" not in frame, "%r", frame)
+            t.type("a")
+            frame_with(t, "nobody asks", "approved by human")
+            until(c, one, "approved")
+            two, three = ask(c, input={"command": "two"}), ask(c, input={"command": "three"})
+            frame_with(t, "2 wait", "> " + short(two), "  " + short(three))
+            t.type("\033[B")
+            frame_with(t, "> " + short(three))
+            t.type("d")
+            frame_with(t, "Why? ")
+            t.type("nö\x7fo, not thís")
+            frame_with(t, "Why? no, not thís")
+            t.type("\r")
+            frame_with(t, "1 waits", "> " + short(two), "denied by human: no, not thís")
+            same(c.call("approval.get", {"id": three})["comment"], "no, not thís", "comment")
+            t.type("d\033")
+            frame_with(t, "a approve")
+            t.type("r")
+            frame_with(t, "it is no question")
+            t.type("g")
+            frame_with(t, "it belongs to no session")
+            same(status(c, two), "pending", "still")
+            four = ask(c, "which", {"msg": "red or blue?"}, kind="human_contact")
+            frame_with(t, "2 wait", "red or blue?")
+            t.type("ja")
+            frame_with(t, "it is a question")
+            t.type("rblue\r")
+            frame_with(t, "responded by human: blue")
+            until(c, four, "responded")
+            t.type("q")
+            rest = t.leave()
+        check("\033[?1049l" in rest and "\033[?25h" in rest, "the terminal is as it was: %r", rest)
+
+
+def test_live_view_of_an_edit():
+    with Daemon() as d, d.connect() as c:
+        env = of(d)
+        env.pop("NO_COLOR")
+        id = ask(c, "Edit", {"file_path": "/a.c", "old_string": "one\ntwo", "new_string": "one\n2",
+                             "more": "\n".join("line %d" % i for i in range(100))}, session_id="s")
+        with Terminal(env, "approvals", "-w", columns=90) as t:
+            frame_with(t, "> " + short(id))
+            t.type("v")
+            frame_with(t, "tool       Edit", "\033[31m- two", "\033[32m+ 2", "q back")
+            t.type("\033[F")
+            frame_with(t, "line 99")
+            resize(t, 8, 20)
+            frame_with(t, "line 80", "…")
+            t.type("\033[F")
+            frame = frame_with(t, "line 99")
+            for row in frame.split("\r\n"):
+                plain = re.sub(r"\033\[[0-9;?]*[a-zA-Z]", "", row)
+                check(len(plain) <= 20, "a row of %d: %r", len(plain), plain)
+            t.type("k" * 3)
+            frame = frame_with(t, "line 90")
+            check("line 97" not in frame, "%r", frame)
+            t.type("\033")
+            frame_with(t, "1 waits")
+            t.type("\ra")
+            frame_with(t, "nobody asks")
+            until(c, id, "approved")
+            t.type("\x03")
+            t.leave()
+
+
+def test_what_somebody_else_decides_is_not_selected_any_more():
+    with Daemon() as d, d.connect() as c:
+        one, two = ask(c, input={"command": "one"}), ask(c, input={"command": "two"})
+        with Terminal(of(d), "approvals", "-w", columns=90) as t:
+            frame_with(t, "> " + short(one))
+            c.call("approval.decide", {"id": one, "decision": "deny", "comment": "no"})
+            frame = frame_with(t, "1 waits", "Bash was denied by human: no")
+            check("> " + short(two) not in frame, "%r", frame)
+            t.type("a")
+            frame_with(t, "none is selected")
+            same(status(c, two), "pending", "still")
+            t.type("j")
+            frame_with(t, "> " + short(two))
+            # It goes while its comment is typed.
+            t.type("dwhy")
+            frame_with(t, "Why? why")
+            c.call("approval.decide", {"id": two, "decision": "approve"})
+            frame_with(t, "nobody asks", "Why? why")
+            t.type("\r")
+            frame_with(t, "it is decided already: approved by human")
+            same(status(c, two), "approved", "the first counts")
+            t.type("q")
+            t.leave()
+
+
+def test_what_is_pasted_decides_nothing():
+    with Daemon() as d, d.connect() as c:
+        one, two, three = (ask(c, input={"command": n}) for n in ("one", "two", "three"))
+        with Terminal(of(d), "approvals", "-w", columns=90) as t:
+            frame_with(t, "> " + short(one))
+            t.type("\033[200~a\ng\rd\033[201~")
+            t.type("d\033[200~no,\nabs\033[Aolutely\x07\033[201~ not")
+            frame_with(t, "Why? no, absolutely not")
+            t.type("\r")
+            until(c, one, "denied")
+            frame_with(t, "> " + short(two))
+            # A terminal that does not mark it: what follows the first line is forgotten.
+            t.type("dno\raaaa")
+            until(c, two, "denied")
+            frame_with(t, "> " + short(three))
+            t.type("q")
+            t.leave()
+            check(b"\033[?2004l" in t.all, "%r", t.all[-200:])
+        same(status(c, three), "pending", "the last")
+        same(c.call("approval.get", {"id": one})["comment"], "no, absolutely not", "comment")
+
+
+def test_live_outlives_the_daemon_and_gives_the_terminal_back():
+    with Daemon() as d:
+        with Terminal(of(d), "approvals", "-w") as t:
+            frame_with(t, "nobody asks for anything")
+            check(not termios.tcgetattr(t.fd)[3] & termios.ICANON, "keys without Enter")
+            d.stop()
+            frame_with(t, "koined is away")
+            d.start()
+            d.wait_ready()
+            with d.connect() as c:
+                id = ask(c)
+                frame_with(t, "1 waits", "> " + short(id))
+            os.kill(t.pid, signal.SIGTERM)
+            check("\033[?1049l" in t.leave(), "the other screen is gone")
+        d.stop()
+        with Terminal(of(d), "approvals", "-w") as t:
+            check("no koined at" in t.leave(code=69), "told")
+
+
+if __name__ == "__main__":
+    main(globals())

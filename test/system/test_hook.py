@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""
+koine hook with a real koined: up, down, restarted while it waits; decided, late, killed. What
+agents send and want to read is in ../vectors/hooks.json.
+"""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+
+from harness import (KOINE, PATIENCE, SANITIZER, SOURCE, Client, Daemon, Folder, check, main, same,
+                     wait_until)
+from test_chat_cli import Terminal, environment, of
+
+with open(os.path.join(SOURCE, "test", "vectors", "hooks.json"), encoding="utf-8") as vectors:
+    VECTORS = [row for row in json.load(vectors) if not row.get("refused")]
+
+PRE = {"session_id": "abc", "cwd": "/w", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+       "tool_input": {"command": "ls"}, "tool_use_id": "toolu_1"}
+PERMISSION = dict(PRE, hook_event_name="PermissionRequest")
+PLAIN = {"tool_name": "deploy", "tool_input": {"to": "production"}}
+
+
+class Hook:
+    """koine hook while it waits."""
+
+    def __init__(self, env, told, *args):
+        self.process = subprocess.Popen([KOINE, "hook", *args], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(told if isinstance(told, bytes) else json.dumps(told).encode())
+            self.process.stdin.close()
+        self.process.stdin = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for f in (self.process.stdout, self.process.stderr):
+            f.close()
+
+    def end(self, code=0):
+        """What it printed, as JSON; None: nothing."""
+        out, err = self.process.communicate(timeout=PATIENCE)
+        self.err = err.decode()
+        check(not SANITIZER.search(err), "sanitizer report: %s", self.err[:2000])
+        same(self.process.returncode, code, "exit code (%r, %r)" % (out, err))
+        return json.loads(out) if out else None
+
+
+def approvals(c, status="pending"):
+    return c.call("approval.list", {"status": status})["approvals"]
+
+
+def waiting(c, n=1):
+    return wait_until(lambda: (lambda a: a if len(a) == n else None)(approvals(c)),
+                      "%d that wait" % n)
+
+
+def decide(c, id, decision="approve", **more):
+    return c.call("approval.decide", dict(more, id=id, decision=decision))
+
+
+def with_id(want, id):
+    return json.loads(json.dumps(want).replace('"ID"', json.dumps(id)))
+
+
+def options(row):
+    return [arg for name in ("format", "agent") if name in row for arg in ("--" + name, row[name])]
+
+
+def test_decisions_reach_agents_in_their_own_form():
+    words = {"approved": "approve", "denied": "deny", "responded": "respond"}
+    with Daemon() as d, d.connect() as c, contextlib.ExitStack() as stack:
+        for row in VECTORS:
+            env = of(d, **{name: row[key] for name, key in (("KOINE_SESSION_ID", "session"),
+                                                            ("KOINE_RUN_ID", "run")) if key in row})
+            for end, want in row["answers"]:
+                if end["status"] not in words or end.get("decided_by") != "human":
+                    continue
+                hook = stack.enter_context(Hook(env, row["stdin"], *options(row)))
+                asked, = waiting(c)
+                for key, value in row["request"].items():
+                    if key not in ("id", "timeout", "session_id", "run_id"):
+                        same(asked[key], value, "%s of %s" % (key, row["name"]))
+                decide(c, asked["id"], words[end["status"]],
+                       **({"comment": end["comment"]} if "comment" in end else {}))
+                same(hook.end(), with_id(want, asked["id"]), row["name"])
+
+
+def test_nobody_answers_in_time():
+    with Daemon() as d, d.connect() as c, contextlib.ExitStack() as stack:
+        pre, permission, plain = [stack.enter_context(Hook(of(d), told, "--timeout", "0.2"))
+                                  for told in (PRE, PERMISSION, PLAIN)]
+        same(pre.end()["hookSpecificOutput"],
+             {"hookEventName": "PreToolUse", "permissionDecision": "ask",
+              "permissionDecisionReason": "nobody answered in time"}, "PreToolUse")
+        same(permission.end(), None, "PermissionRequest")
+        same(plain.end()["decision"], "expired", "plain")
+        same(len(approvals(c, "expired")), 3, "expired")
+        same(approvals(c, "denied"), [], "and none is denied")
+
+
+def test_rules_answer_at_once():
+    with Daemon("--set", "policy.a.verdict=deny", "--set", "policy.a.agent=claude",
+                "--set", "policy.a.comment=not here") as d:
+        with Hook(of(d), PERMISSION) as hook:
+            same(hook.end()["hookSpecificOutput"]["decision"],
+                 {"behavior": "deny", "message": "not here"}, "decision")
+
+
+def test_without_a_daemon_the_agent_asks_by_itself():
+    with Folder() as folder:
+        env = environment(KOINE_SOCKET=folder("koine.sock"))
+        for told in (PRE, PERMISSION):
+            with Hook(env, told) as hook:
+                same(hook.end(), None, "printed")
+                check("no koined at" in hook.err, "%r", hook.err)
+        with Hook(env, PLAIN) as hook:
+            same(hook.end(), {"decision": "unavailable", "comment": "", "approval_id": None}, "plain")
+
+
+def test_what_is_no_hooks_json_decides_nothing():
+    with Daemon() as d, d.connect() as c:
+        for told in (b"", b"{", b"[]", b"{}", b"\xff", json.dumps(dict(PRE, tool_name="")).encode(),
+                     json.dumps(dict(PRE, hook_event_name="Stop")).encode(),
+                     json.dumps(dict(PRE, tool_input={"x": "y" * (5 << 20)})).encode()):
+            with Hook(of(d), told) as hook:
+                same(hook.end(), None, "printed for %.40r" % told)
+                check(hook.err.startswith("koine: "), "%r", hook.err)
+        with Hook(of(d), b"{", "--format", "plain") as hook:
+            same(hook.end()["decision"], "unavailable", "plain")
+        # Too large for an approval, but not for us: the daemon says no.
+        with Hook(of(d), dict(PRE, tool_input={"x": "y" * (2 << 20)})) as hook:
+            same(hook.end(), None, "printed")
+        same(approvals(c, "any"), [], "asked")
+        with Hook(of(d), PRE, "--format", "yaml") as hook:
+            hook.end(code=64)
+
+
+def test_a_restart_while_it_waits():
+    with Daemon() as d:
+        with Hook(of(d), PLAIN, "--timeout", "100") as answered, \
+                Hook(of(d), PRE, "--timeout", "100") as other:
+            with d.connect() as c:
+                before = {a["tool"]: a["id"] for a in waiting(c, 2)}
+            same(d.stop(), 0, "exit status")
+            d.start()
+            d.wait_ready()
+            with d.connect() as c:
+                decide(c, before["deploy"], comment="well")
+                same(answered.end(), {"decision": "approved", "comment": "well",
+                                      "approval_id": before["deploy"]}, "the first")
+                check("koined has left" in answered.err, "%r", answered.err)
+                # It went down hard, this time.
+            d.signal(signal.SIGKILL)
+            d.wait_exit()
+            d.start()
+            d.wait_ready()
+            with d.connect() as c:
+                decide(c, before["Bash"], "deny", comment="no")
+                same(other.end()["hookSpecificOutput"]["permissionDecision"], "deny", "the second")
+                same(len(approvals(c, "any")), 2, "approvals in all")
+
+
+def test_one_that_stays_away():
+    with Daemon() as d:
+        with Hook(of(d), PRE, "--timeout", "1") as hook, Hook(of(d), PLAIN, "--timeout", "1") as plain:
+            with d.connect() as c:
+                waiting(c, 2)
+            d.stop()
+            same(hook.end(), None, "printed")
+            same(plain.end()["decision"], "unavailable", "plain")
+
+
+def test_who_is_killed_takes_the_question_along():
+    with Daemon() as d, d.connect() as c:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with Hook(of(d), PRE) as hook:
+                asked, = waiting(c)
+                hook.process.send_signal(number)
+                same(hook.end(code=-number), None, "printed")
+                same(c.call("approval.get", {"id": asked["id"]})["status"], "superseded", "status")
+
+
+def test_who_lost_its_agent_takes_the_question_along():
+    with Daemon() as d, d.connect() as c:
+        with Hook(of(d), PRE) as hook:
+            asked, = waiting(c)
+            hook.process.stdout.close()
+            same(hook.process.wait(PATIENCE), 0, "exit code")
+            same(c.call("approval.get", {"id": asked["id"]})["status"], "superseded", "status")
+
+
+def test_a_question_that_is_withdrawn_is_the_agents_again():
+    with Daemon() as d, d.connect() as c:
+        with Hook(of(d), PRE) as hook, Hook(of(d), PERMISSION) as other:
+            for asked in waiting(c, 2):
+                c.call("approval.withdraw", {"id": asked["id"]})
+            same(hook.end()["hookSpecificOutput"]["permissionDecision"], "ask", "PreToolUse")
+            same(other.end(), None, "PermissionRequest")
+
+
+def test_on_a_terminal_it_says_that_it_waits():
+    with Daemon() as d, d.connect() as c:
+        with Terminal(of(d), "hook") as t:
+            t.type(json.dumps(PLAIN) + "\n\x04")
+            t.expect("it waits for a human: see koine approvals ")
+            id = waiting(c)[0]["id"]
+            t.expect(id[:8])
+            c.call("approval.decide", {"id": id, "decision": "approve"})
+            t.expect('"decision":"approved"')
+            t.leave()
+
+
+if __name__ == "__main__":
+    main(globals())
