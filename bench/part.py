@@ -1,5 +1,5 @@
 """What the parts of the bench share that need all cores and a real disk: memory,
-chat and tasks.
+chat, tasks and sessions.
 
 Client and server run wherever the machine puts them. The store lies in the build folder;
 sockets lie in the temporary folder, since their paths must be short.

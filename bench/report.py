@@ -19,11 +19,13 @@ import chart
 import chat_report
 import memory_report
 import part_report
+import sessions_report
 import tasks_report
 from servers import Catalogue
 
 # Those that are measured apart, on all cores, and have tables of their own.
-PARTS = {"memory": memory_report, "chat": chat_report, "tasks": tasks_report}
+PARTS = {"memory": memory_report, "chat": chat_report, "tasks": tasks_report,
+         "sessions": sessions_report}
 
 Row = collections.namedtuple("Row", "name title channel connections inflight")
 

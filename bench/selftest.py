@@ -2,7 +2,7 @@
 """Do the load generator, the reader of streams and the listeners notice a server that answers
 wrongly?
 
-    bench/selftest.py LOAD STREAM FANOUT
+    bench/selftest.py LOAD STREAM FANOUT LISTEN
 
 Starts small servers, honest ones and liars, and looks at the exit status: a generator
 that counts wrong answers as right would make any server fast.
@@ -342,6 +342,82 @@ def try_listeners(folder, behave, is_uneven, fanout):
     return done
 
 
+# Who listens to an agent: each takes the numbers of all events and gives what the second of two
+# subscribers hears; the first hears them all.
+
+SAID = 20
+
+
+def said(*numbers):
+    return b"".join(b'{"result":{"event":{"data":{"content":"said%s"}}}}\n' % token(n).encode()
+                    for n in numbers)
+
+
+def said_to_all(numbers):
+    return said(*numbers)
+
+
+def said_among_others(numbers):
+    return said(*numbers[:3]) + b'{"result":{"type":"heartbeat"}}\n' + said(*numbers[3:])
+
+
+def said_but_one(numbers):
+    return said(*numbers[:3], *numbers[4:])
+
+
+def said_but_the_last(numbers):
+    return said(*numbers[:-1])
+
+
+def said_twice(numbers):
+    return said(numbers[0], *numbers)
+
+
+def said_once_more(numbers):
+    return said(*numbers, len(numbers))
+
+
+def said_backwards(numbers):
+    return said(*numbers[::-1])
+
+
+SAYINGS = [(said_to_all, 0), (said_among_others, 0), (said_but_one, 1), (said_but_the_last, 1),
+           (said_twice, 1), (said_once_more, 1), (said_backwards, 1)]
+
+
+def speak(listener, leave, behave):
+    subscribers = [listener.accept()[0] for _ in range(2)]
+    with subscribers[0], subscribers[1], socket.socket(socket.AF_UNIX) as speaker:
+        for s in subscribers:
+            s.recv(1 << 16)
+            s.sendall(b'{"jsonrpc":"2.0","result":{},"id":1}\n')
+        speaker.connect(leave)
+        speaker.recv(SAID)
+        subscribers[1].sendall(behave(range(SAID)))
+        subscribers[0].sendall(said(*range(SAID)))
+        speaker.recv(1)
+
+
+def try_sayings(folder, behave, listen):
+    path, leave = os.path.join(folder, "sock"), os.path.join(folder, "leave")
+
+    def speak_quietly():
+        try:
+            speak(listener, leave, behave)
+        except OSError:
+            pass  # it saw enough and left
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        threading.Thread(target=speak_quietly, daemon=True).start()
+        done = subprocess.run([listen, "--target", "unix:" + path, "--leave", "unix:" + leave,
+                               "--subscribers", "2", "--events", str(SAID), "--window", str(SAID),
+                               "--timeout-ms", "500"], capture_output=True, text=True)
+    os.unlink(path)
+    return done
+
+
 def take_requests(data):
     """Whole requests of any framing, and what is left: each is one JSON object."""
     found, rest = [], data
@@ -399,7 +475,7 @@ def is_noticed(name, wanted, done):
 
 
 def main():
-    load, stream, fanout = sys.argv[1:4]
+    load, stream, fanout, listen = sys.argv[1:5]
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         for behave, args, wanted in [*((b, a, 0) for b, a in HONEST),
@@ -416,6 +492,8 @@ def main():
             failures += not is_noticed(behave.__name__, wanted, done)
         done = try_listeners(folder, all_heard, True, fanout)
         failures += not is_noticed("heard_in_two_orders", 1, done)
+        for behave, wanted in SAYINGS:
+            failures += not is_noticed(behave.__name__, wanted, try_sayings(folder, behave, listen))
     print(f"{failures} failures")
     return 1 if failures else 0
 

@@ -276,6 +276,18 @@ def _go(program, folder):
     return server
 
 
+def build_go(program, source, folder):
+    """Only the standard library, so that nothing is fetched. Returns why not, or None."""
+    go = shutil.which("go")
+    if not go:
+        return "go is not installed"
+    env = {**os.environ, "GO111MODULE": "off", "GOFLAGS": "", "GOPROXY": "off",
+           "GOCACHE": os.path.join(os.path.abspath(folder), "gocache")}
+    done = subprocess.run([go, "build", "-o", os.path.abspath(program), "main.go"], env=env,
+                          cwd=source, capture_output=True, text=True)
+    return None if done.returncode == 0 else "does not build: " + done.stderr.strip()[-300:]
+
+
 class Catalogue:
     """Which servers there are on this machine, and how to make each one anew.
 
@@ -345,20 +357,8 @@ class Catalogue:
 
     def _add_go(self, column, _koined_path):
         program = os.path.join(self.bench, "peer_go")
-        why = self._build_go(program)
+        why = build_go(program, os.path.join(HERE, "peers", "go"), self.bench)
         if why:
             self.missing.append(f"{column}: {why}")
             return
         self._add(column, column, ["line", "line-10k"], lambda folder: _go(program, folder))
-
-    def _build_go(self, program):
-        """Only the standard library, so that nothing is fetched. Returns why not, or None."""
-        go = shutil.which("go")
-        if not go:
-            return "go is not installed"
-        env = {**os.environ, "GO111MODULE": "off", "GOFLAGS": "", "GOPROXY": "off",
-               "GOCACHE": os.path.join(os.path.abspath(self.bench), "gocache")}
-        done = subprocess.run([go, "build", "-o", os.path.abspath(program), "main.go"], env=env,
-                              cwd=os.path.join(HERE, "peers", "go"), capture_output=True,
-                              text=True)
-        return None if done.returncode == 0 else "does not build: " + done.stderr.strip()[-300:]

@@ -1,0 +1,76 @@
+"""The sessions part of the report: its tables and its goals."""
+
+from part_report import format_time, verdict
+from sessions import CALL_SHAPES, EVENTS, SUBSCRIBERS
+
+TITLE = "Sessions"
+INTRO = ["With all cores, on a real disk; the Go server and the bare loop keep nothing and run",
+         "nothing. Medians of the rounds."]
+
+LEAST = {(8, 32): 10, (64, 1): 2.5}  # times the Go server's requests per second
+LEAST_LINES = 500000
+LEAST_OF_WRITER = 0.5
+
+
+def call_table(found):
+    rows = [["hld's socket", "koined/s", "go/s", "ratio", "koined CPU", "go CPU", "ratio"]]
+    for n, m in CALL_SHAPES:
+        row = f"health {n}×{m}"
+        ratio = found.ratio((row, "koined"), (row, "go"), "rate")
+        if ratio is None:
+            continue
+        rows.append([f"health, {n} × {m}", f"{found.median(row, 'koined', 'rate'):,.0f}",
+                     f"{found.median(row, 'go', 'rate'):,.0f}", f"{ratio:.1f}",
+                     format_time(found.median(row, "koined", "server_cpu_ns")),
+                     format_time(found.median(row, "go", "server_cpu_ns")),
+                     f"{found.ratio((row, 'go'), (row, 'koined'), 'server_cpu_ns'):.1f}"])
+    return rows
+
+
+def fanout_table(found):
+    rows = [[f"{EVENTS:,} events to {SUBSCRIBERS} subscribers", "lines/s", "CPU per line",
+             "said to heard, p50", "p99"]]
+    for title, column in (("a bare loop that writes them", "writer"),
+                          ("koined, kept and filtered", "koined")):
+        if found.median("events", column, "lines") is None:
+            continue
+        rows.append([title, f"{found.median('events', column, 'lines'):,.0f}",
+                     *(format_time(found.median("events", column, m))
+                       for m in ("server_cpu_ns", "p50_ns", "p99_ns"))])
+    return rows
+
+
+def line_table(found):
+    rows = [["from an agent's line to a subscriber's", "p50", "p99"]]
+    for title, column in (("one sync of the disk", "disk"), ("koined, on disk before", "koined")):
+        values = [found.median("line", column, m) for m in ("p50_ns", "p99_ns")]
+        if None not in values:
+            rows.append([title, *map(format_time, values)])
+    return rows
+
+
+def tables(found):
+    made = [make(found) for make in (call_table, fanout_table, line_table)]
+    return [rows for rows in made if len(rows) > 1]
+
+
+def judge_events(found):
+    title = (f"{SUBSCRIBERS} subscribers hear {EVENTS:,} events each, none lost: at least "
+             f"{LEAST_LINES:,} lines/s, or {LEAST_OF_WRITER} of the bare loop's")
+    lines = found.median("events", "koined", "lines")
+    ratio = found.ratio(("events", "koined"), ("events", "writer"), "lines")
+    if lines is None or ratio is None:
+        return title, "not measured", None
+    return title, f"{lines:,.0f}, {ratio:.2f}", lines >= LEAST_LINES or ratio >= LEAST_OF_WRITER
+
+
+def judge(found):
+    if not found.rows:
+        return []
+    verdicts = []
+    for (n, m), least in LEAST.items():
+        row = f"health {n}×{m}"
+        verdicts.append(verdict(
+            f"hld health, {n} × {m}: requests/s over the Go server's: at least {least}",
+            found.ratio((row, "koined"), (row, "go"), "rate"), lambda v, k=least: v >= k))
+    return [*verdicts, judge_events(found)]
