@@ -168,35 +168,36 @@ static void show_pending(struct follow *f, const struct koine_value *approval)
 }
 
 /* As koine_client_call. */
-static int ask_approvals(struct follow *f, struct koine_answer **ret_failed)
+static int ask_approvals(const struct follow *f, struct koine_answer **ret_answer)
 {
 	struct koine_json *j = session_params();
-	struct koine_answer *a = NULL;
-	const struct koine_value *v;
-	int r = -ENOMEM;
 
-	if (j) {
-		session_add_text(j, "session_id", f->id);
-		r = session_ask(f->client, "approval.list", j, &a);
-	}
-	if (r != 0) {
-		*ret_failed = a;
-		return r;
-	}
-	v = koine_value_first(koine_value_get(koine_answer_result(a), "approvals"));
+	if (!j)
+		return -ENOMEM;
+	session_add_text(j, "session_id", f->id);
+	return session_ask(f->client, "approval.list", j, ret_answer);
+}
+
+static void show_approvals(struct follow *f, const struct koine_answer *a)
+{
+	const struct koine_value *v =
+		koine_value_first(koine_value_get(koine_answer_result(a), "approvals"));
+
 	for (; v; v = koine_value_next(v))
 		show_pending(f, v);
-	koine_answer_free(a);
-	return 0;
 }
 
 int session_print_approvals(const struct cli *cli, struct koine_client *c, const char *id)
 {
 	struct follow f = {.cli = (struct cli *)cli, .client = c, .id = id};
-	struct koine_answer *failed = NULL;
-	int r = ask_approvals(&f, &failed);
+	struct koine_answer *a = NULL;
+	int r = ask_approvals(&f, &a);
 
-	return r == 0 ? 0 : talk_failed(c, "approval.list", r, failed);
+	if (r != 0)
+		return talk_failed(c, "approval.list", r, a);
+	show_approvals(&f, a);
+	koine_answer_free(a);
+	return 0;
 }
 
 /* ---- signs ---- */
@@ -302,31 +303,43 @@ static bool is_over(const struct koine_value *session)
 	       value_is(status, "interrupted");
 }
 
-/* The status first: an end that is seen has everything said before. As koine_client_call. */
+/* As koine_client_call. */
+static int ask_session(const struct follow *f, struct koine_answer **ret_answer)
+{
+	struct koine_json *j = session_params();
+
+	if (!j)
+		return -ENOMEM;
+	session_add_text(j, "id", f->id);
+	return session_ask(f->client, "session.get", j, ret_answer);
+}
+
+/* The status first: an end that is seen has everything said before. Then what waits, which is shown
+ * behind all that was said before it was asked. As koine_client_call. */
 static int look(struct follow *f, struct koine_answer **ret_failed)
 {
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	struct koine_json *j;
+	CLEANUP(answer_freep) struct koine_answer *session = NULL;
+	CLEANUP(answer_freep) struct koine_answer *approvals = NULL;
 	bool moved = f->moved;
+	bool over = false;
 	int r = 0;
 
 	f->said = f->moved = false;
-	if (moved) {
-		j = session_params();
-		if (!j)
-			return -ENOMEM;
-		session_add_text(j, "id", f->id);
-		r = session_ask(f->client, "session.get", j, &a);
+	if (moved)
+		r = ask_session(f, &session);
+	if (r == 0 && moved) {
+		over = is_over(koine_answer_result(session));
+		r = over ? 0 : ask_approvals(f, &approvals);
 	}
-	if (r == 0)
-		r = print_pages(f->cli, f->client, f->id, &f->last, ret_failed);
+	if (r != 0)
+		*ret_failed = approvals ? TAKE(approvals) : TAKE(session);
 	else
-		*ret_failed = TAKE(a);
+		r = print_pages(f->cli, f->client, f->id, &f->last, ret_failed);
 	print_resolved(f);
-	if (r == 0 && moved && is_over(koine_answer_result(a)))
-		end_with(f, koine_answer_result(a));
-	else if (r == 0 && moved)
-		r = ask_approvals(f, ret_failed);
+	if (r == 0 && over)
+		end_with(f, koine_answer_result(session));
+	else if (r == 0 && approvals)
+		show_approvals(f, approvals);
 	fflush(stdout);
 	return r;
 }

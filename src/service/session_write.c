@@ -203,22 +203,25 @@ static void batch_finished(struct background_work *w, int result)
 		session_drop(l);
 }
 
-static void copy(struct arena *a, struct text *t)
+/* Without memory there is none of it. */
+static bool copy(struct arena *a, struct text *t)
 {
 	if (!t->data)
-		return;
+		return true;
 	t->data = arena_copy(a, t->data, t->len);
-	if (!t->data)
-		*t = (struct text) {0};
+	if (t->data)
+		return true;
+	*t = (struct text) {0};
+	return false;
 }
 
 /* What of the row may change while it is on its way; what cannot change is not written either. */
 static void snapshot(struct session_batch *b)
 {
 	b->row = b->live->row;
-	copy(&b->arena, &b->row.agent_session);
-	copy(&b->arena, &b->row.result);
-	copy(&b->arena, &b->row.error);
+	(void)copy(&b->arena, &b->row.agent_session);
+	(void)copy(&b->arena, &b->row.result);
+	(void)copy(&b->arena, &b->row.error);
 }
 
 static void try(struct session_batch *b)
@@ -305,7 +308,7 @@ void session_set_status(struct live_session *l, enum session_status status)
 	i->old = old;
 	i->status = status;
 	i->error = l->row.error;
-	copy(&b->arena, &i->error);
+	(void)copy(&b->arena, &i->error);
 	add(b, i, sizeof(*i) + i->error.len);
 	session_write(l);
 }
@@ -342,12 +345,10 @@ int session_write_event(struct live_session *l, const struct session_event_row *
 	i->is_event = true;
 	i->event = *row;
 	e = &i->event;
-	copy(&b->arena, &e->agent_session);
-	copy(&b->arena, &e->role);
-	copy(&b->arena, &e->content);
-	copy(&b->arena, &e->tool_id);
-	copy(&b->arena, &e->tool_name);
-	if (pack_into(&b->arena, tool_input, &e->tool_input) != 0)
+	if (!copy(&b->arena, &e->agent_session) || !copy(&b->arena, &e->role) ||
+	    !copy(&b->arena, &e->content) || !copy(&b->arena, &e->tool_id) ||
+	    !copy(&b->arena, &e->tool_name) ||
+	    pack_into(&b->arena, tool_input, &e->tool_input) != 0)
 		return -ENOMEM;
 	add(b, i, sizeof(*i) + e->content.len + e->tool_input.len + 64);
 	session_write(l);
