@@ -448,6 +448,9 @@ def test_a_stop_in_the_middle_of_everything():
                 says(w, "up")
                 late = add(k, ":", delay=3600000, project=w("root"))
                 failing = add(k, "exit 1", retries=9, retry_delay=600000, project=w("root"))
+                wait_until(lambda: [k.call("task.show", {"id": failing})[m]
+                                    for m in ("state", "attempts")] == ["queued", 1],
+                           "the first try to fail")
                 cancelled = c.submit("trap '' TERM; sleep 600 & while :; do sleep 0.05; done")
                 queued = [c.submit("echo %d" % i) for i in range(5)]
                 c.call("task.cancel", {"taskId": cancelled})
