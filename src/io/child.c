@@ -327,7 +327,7 @@ static int adopt_output(struct output *o, int *fd)
 
 static struct spawn_opts spawn_opts(const struct child_opts *opts, const struct streams *s)
 {
-	return (struct spawn_opts) {
+	struct spawn_opts how = {
 		.argv = opts->argv,
 		.env = opts->env,
 		.more_env = opts->more_env,
@@ -335,7 +335,12 @@ static struct spawn_opts spawn_opts(const struct child_opts *opts, const struct 
 		.streams = {s->in, s->out[1], s->err[1]},
 		.cgroup = opts->cgroup ? cgroup_fd(opts->cgroup) : -1,
 		.die_with_us = opts->die_with_us,
+		.terminal = opts->terminal,
 	};
+
+	if (opts->streams)
+		memcpy(how.streams, opts->streams, sizeof(how.streams));
+	return how;
 }
 
 /* A folder of PATH that is closed to us makes every missing program look forbidden, so
@@ -445,8 +450,13 @@ static int start(struct child *c, struct loop *l, const struct child_opts *opts,
 {
 	CLEANUP(streams_done)
 	struct streams s = {.in = -1, .out = {-1, -1}, .err = {-1, -1}};
-	int r;
+	int r = 0;
 
+	if (opts->streams) {
+		c->outputs[0].ended = true;
+		c->outputs[1].ended = true;
+		return run(c, l, opts, &s, why);
+	}
 	r = open_streams(opts, &s);
 	if (r == 0)
 		r = adopt_output(&c->outputs[0], &s.out[0]);

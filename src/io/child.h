@@ -22,6 +22,10 @@ struct child_opts {
 	const char *cwd;   /* NULL: ours */
 	const char *input; /* what it reads from its stdin; copied */
 	size_t input_len;  /* with input NULL, stdin is /dev/null */
+	/* Its 0, 1 and 2, which stay the caller's, instead of an input and outputs of its own (io/console):
+	 * then on_output does not come. NULL: its own. */
+	const int *streams;
+	bool terminal; /* of these, the first is one */
 	/*
 	 * Killed by the kernel when we end, even by SIGKILL; what it has started itself is not.
 	 * For the kernel "we" are the thread that calls child_start: it must live as long as

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -261,6 +262,8 @@ static int become(struct start *s)
 		if (dup2(o->streams[i], i) < 0)
 			return fail(s, SPAWN_PREPARE);
 	}
+	if (o->terminal && ioctl(0, TIOCSCTTY, 0) != 0)
+		return fail(s, SPAWN_PREPARE);
 	close_others();
 	if (o->cwd && chdir(o->cwd) != 0)
 		return fail(s, SPAWN_DIRECTORY);

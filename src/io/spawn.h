@@ -20,6 +20,7 @@ struct spawn_opts {
 	int streams[3];              /* its 0, 1 and 2; each of ours is above 2 */
 	int cgroup;                  /* an open cgroup.procs that it enters; -1: none */
 	bool die_with_us;
+	bool terminal; /* streams[0] is one, and becomes its own (io/console) */
 };
 
 /* Memory of the caller's until it was reaped. What stands in it is changed by whoever reaps it first,
