@@ -17,6 +17,7 @@
 #include "base/why.h"
 
 struct http_request;
+struct netrpc_message;
 
 enum frame_kind {
 	FRAME_MORE,     /* no whole message yet */
@@ -29,8 +30,9 @@ enum frame_kind {
 struct frame {
 	const char *data;
 	size_t len;
-	const struct http_request *http; /* FRAME_MESSAGE of http1 only */
-	struct why why;                  /* FRAME_REFUSED: REFUSE_TOO_LARGE or REFUSE_PARSE; or
+	const struct http_request *http;     /* FRAME_MESSAGE of http1 only */
+	const struct netrpc_message *netrpc; /* FRAME_MESSAGE of gob only, in place of data */
+	struct why why;                      /* FRAME_REFUSED: REFUSE_TOO_LARGE or REFUSE_PARSE; or
 					  * REFUSE_INTERNAL when memory ran out */
 	int status; /* FRAME_REFUSED of http1: 400, 413, 414, 417, 431, 500, 501, 505 */
 };

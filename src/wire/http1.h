@@ -24,7 +24,7 @@ struct http_request {
 	struct text target; /* as sent: "/rpc?x=1" */
 	int minor;          /* HTTP/1.minor: 0 or 1 */
 	bool keep_alive;    /* by version and Connection header */
-	bool upgrade;       /* asked for another protocol; we never do */
+	bool upgrade;       /* asked for another protocol */
 	const struct http_header *headers;
 	unsigned n_headers;
 };
@@ -59,6 +59,17 @@ void http_write_response(struct buf *out, const struct http_response *r, const c
 
 /* Appends "HTTP/1.1 100 Continue" and its blank line. */
 void http_write_continue(struct buf *out);
+
+/*
+ * The head of a response whose body comes in pieces: as chunks, or, for a client of HTTP/1.0,
+ * up to the end of the connection. keep_alive needs chunks.
+ */
+void http_write_stream_head(struct buf *out, const struct http_response *r, bool chunked);
+void http_write_chunk(struct buf *out, const char *data, size_t len); /* len > 0 */
+void http_write_last_chunk(struct buf *out);
+
+/* The head that hands the connection over: 101, to `protocol`, with `extra` lines or NULL. */
+void http_write_switch(struct buf *out, const char *protocol, const char *extra);
 
 /* Host names loopback: localhost, 127.0.0.0/8 in plain dotted form or [::1], with or
  * without a port. Nothing else: not "localhost.", no "*.local", no unspecified address. */

@@ -44,7 +44,7 @@ static bool is_white(char c)
 bool http_has_token(struct text value, const char *token)
 {
 	size_t n = strlen(token);
-	const char *p = value.data;
+	const char *p = value.len > 0 ? value.data : "";
 	const char *end = p + value.len;
 
 	while (p < end) {
@@ -71,24 +71,31 @@ const char *http_reason(int status)
 	} reasons[] = {
 		{200, "OK"},
 		{100, "Continue"},
+		{101, "Switching Protocols"},
+		{201, "Created"},
 		{202, "Accepted"},
+		{204, "No Content"},
 		{400, "Bad Request"},
 		{401, "Unauthorized"},
 		{403, "Forbidden"},
 		{404, "Not Found"},
 		{405, "Method Not Allowed"},
 		{408, "Request Timeout"},
+		{409, "Conflict"},
 		{413, "Content Too Large"},
 		{414, "URI Too Long"},
 		{415, "Unsupported Media Type"},
 		{417, "Expectation Failed"},
 		{421, "Misdirected Request"},
+		{422, "Unprocessable Content"},
 		{426, "Upgrade Required"},
 		{429, "Too Many Requests"},
 		{431, "Request Header Fields Too Large"},
 		{500, "Internal Server Error"},
 		{501, "Not Implemented"},
+		{502, "Bad Gateway"},
 		{503, "Service Unavailable"},
+		{504, "Gateway Timeout"},
 		{505, "HTTP Version Not Supported"},
 	};
 
@@ -103,6 +110,17 @@ static void add_text(struct buf *out, struct text t)
 	buf_add(out, t.data, t.len);
 }
 
+static void add_status(struct buf *out, const struct http_response *r)
+{
+	buf_add_str(out, "HTTP/1.1 ");
+	buf_add_uint(out, (uint64_t)r->status);
+	buf_add_char(out, ' ');
+	buf_add_str(out, http_reason(r->status));
+	buf_add_str(out, "\r\nContent-Type: ");
+	buf_add_str(out, r->content_type ? r->content_type : JSON_TYPE);
+	add_text(out, TEXT("\r\n"));
+}
+
 static void add_start(struct buf *out, const struct http_response *r)
 {
 	if (r->status == 200 && !r->content_type) {
@@ -110,13 +128,17 @@ static void add_start(struct buf *out, const struct http_response *r)
 				   "\r\nContent-Length: "));
 		return;
 	}
-	buf_add_str(out, "HTTP/1.1 ");
-	buf_add_uint(out, (uint64_t)r->status);
-	buf_add_char(out, ' ');
-	buf_add_str(out, http_reason(r->status));
-	buf_add_str(out, "\r\nContent-Type: ");
-	buf_add_str(out, r->content_type ? r->content_type : JSON_TYPE);
-	buf_add_str(out, "\r\nContent-Length: ");
+	add_status(out, r);
+	add_text(out, TEXT("Content-Length: "));
+}
+
+static void add_end(struct buf *out, const struct http_response *r)
+{
+	add_text(out, r->keep_alive ? TEXT("Connection: keep-alive\r\n")
+				    : TEXT("Connection: close\r\n"));
+	if (r->extra)
+		buf_add_str(out, r->extra);
+	add_text(out, TEXT("\r\n"));
 }
 
 void http_write_response(struct buf *out, const struct http_response *r, const char *body,
@@ -124,11 +146,8 @@ void http_write_response(struct buf *out, const struct http_response *r, const c
 {
 	add_start(out, r);
 	buf_add_uint(out, len);
-	add_text(out, r->keep_alive ? TEXT("\r\nConnection: keep-alive\r\n")
-				    : TEXT("\r\nConnection: close\r\n"));
-	if (r->extra)
-		buf_add_str(out, r->extra);
 	add_text(out, TEXT("\r\n"));
+	add_end(out, r);
 	if (!r->head_only)
 		buf_add(out, body, len);
 }
@@ -136,6 +155,43 @@ void http_write_response(struct buf *out, const struct http_response *r, const c
 void http_write_continue(struct buf *out)
 {
 	add_text(out, TEXT("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
+void http_write_stream_head(struct buf *out, const struct http_response *r, bool chunked)
+{
+	add_status(out, r);
+	if (chunked)
+		add_text(out, TEXT("Transfer-Encoding: chunked\r\n"));
+	add_end(out, r);
+}
+
+void http_write_chunk(struct buf *out, const char *data, size_t len)
+{
+	char size[20];
+	char *at = size + sizeof(size);
+
+	*--at = '\n';
+	*--at = '\r';
+	for (size_t n = len; n > 0; n >>= 4)
+		*--at = "0123456789abcdef"[n & 15];
+	buf_add(out, at, (size_t)(size + sizeof(size) - at));
+	buf_add(out, data, len);
+	add_text(out, TEXT("\r\n"));
+}
+
+void http_write_last_chunk(struct buf *out)
+{
+	add_text(out, TEXT("0\r\n\r\n"));
+}
+
+void http_write_switch(struct buf *out, const char *protocol, const char *extra)
+{
+	add_text(out, TEXT("HTTP/1.1 101 Switching Protocols\r\nUpgrade: "));
+	buf_add_str(out, protocol);
+	add_text(out, TEXT("\r\nConnection: Upgrade\r\n"));
+	if (extra)
+		buf_add_str(out, extra);
+	add_text(out, TEXT("\r\n"));
 }
 
 /* At most `max_digits` digits of a number of at most `max`; how many, or 0. */
