@@ -237,6 +237,50 @@ int store_conversation_list(struct connection *c, unsigned offset, unsigned limi
 	return 0;
 }
 
+int store_conversation_highest(struct connection *c, struct text prefix, int64_t *ret_n)
+{
+	/* A number of more digits than we ever give is somebody's own name. */
+	static const struct query sql = {
+		"SELECT coalesce(max(CAST(substr(id, length(:prefix) + 1) AS INTEGER)), 0)"
+		" FROM conversation WHERE substr(id, 1, length(:prefix)) = :prefix"
+		" AND length(id) <= length(:prefix) + 15"
+		" AND substr(id, length(:prefix) + 1) NOT GLOB '*[^0-9]*'"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool row;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":prefix", prefix);
+	r = query_next(q, &row);
+	if (r == 0)
+		*ret_n = query_int(q, 0);
+	return r;
+}
+
+int store_chat_totals(struct connection *c, struct store_chat_totals *ret)
+{
+	static const struct query sql = {
+		"SELECT count(*), coalesce(sum(n_messages), 0),"
+		" (SELECT count(*) FROM message_call) FROM conversation WHERE ended_ms IS NULL"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool row;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r == 0)
+		r = query_next(q, &row);
+	if (r != 0)
+		return r;
+	*ret = (struct store_chat_totals) {
+		.n_conversations = query_int(q, 0),
+		.n_messages = query_int(q, 1),
+		.n_calls = query_int(q, 2),
+	};
+	return 0;
+}
+
 /* ---- turns ---- */
 
 static void bind_unless(struct statement *q, const char *name, int64_t value, int64_t none)

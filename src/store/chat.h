@@ -100,6 +100,17 @@ int store_conversation_list(struct connection *c, unsigned offset, unsigned limi
 			    struct arena *arena, struct conversation_row **ret_rows,
 			    unsigned *ret_n, int64_t *ret_total);
 
+/* The highest N of all conversations, ended ones too, whose id is the prefix and N; 0: none. */
+int store_conversation_highest(struct connection *c, struct text prefix, int64_t *ret_n);
+
+struct store_chat_totals {
+	int64_t n_conversations; /* that were not ended */
+	int64_t n_messages;      /* of these */
+	int64_t n_calls;         /* of tools, by all there ever were */
+};
+
+int store_chat_totals(struct connection *c, struct store_chat_totals *ret);
+
 /* All of `row` but seq, which is returned; touches the conversation's updated_ms. */
 int store_turn_add(struct connection *c, const struct turn_row *row, int64_t *ret_seq);
 

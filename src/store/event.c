@@ -154,6 +154,23 @@ int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_la
 	return 0;
 }
 
+int store_event_count(struct connection *c, struct text type, int64_t *ret_n)
+{
+	static const struct query sql = {"SELECT count(*) FROM event WHERE type = :type"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool row;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":type", type);
+	r = query_next(q, &row);
+	if (r == 0)
+		*ret_n = query_int(q, 0);
+	return r;
+}
+
 /* ---- what goes ---- */
 
 /* Runs a DELETE that returns a row for each. */

@@ -40,6 +40,9 @@ int store_event_list(struct connection *c, const struct store_event_query *q, st
 /* The first that is held and the last that ever was; 0: none. */
 int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last);
 
+/* How many of this type are held. Looks at all that are. */
+int store_event_count(struct connection *c, struct text type, int64_t *ret_n);
+
 /* Deletes up to `limit` of those older than before_ms, or more than keep from the end (0: any
  * number is kept). */
 int store_event_sweep(struct connection *c, int64_t before_ms, int64_t keep, unsigned limit,

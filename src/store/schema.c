@@ -334,9 +334,18 @@ static const char session_tables[] =
 	"CREATE INDEX approval_grant_by_expiry ON approval_grant (expires_ms)"
 	"	WHERE expires_ms > 0;";
 
+/* Schedules that clients make; few, and read as a whole. */
+static const char job_tables[] = "CREATE TABLE job ("
+				 "	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+				 "	id TEXT NOT NULL UNIQUE,"
+				 "	created_ms INTEGER NOT NULL,"
+				 "	updated_ms INTEGER NOT NULL,"
+				 "	data BLOB NOT NULL"
+				 ") STRICT;";
+
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
-	first_tables, vector_tables, conversation_tables, task_tables, session_tables,
+	first_tables, vector_tables, conversation_tables, task_tables, session_tables, job_tables,
 };
 
 int schema_newest(void)
