@@ -246,3 +246,22 @@ int value_unpack(struct arena *a, struct text bytes, struct value **ret_value)
 	*ret_value = v;
 	return 0;
 }
+
+int value_copy(struct arena *a, const struct value *v, const struct value **ret_copy)
+{
+	struct buf packed;
+	struct value *copy = NULL;
+	char *bytes;
+	int r;
+
+	buf_init(&packed, a->max);
+	value_pack(&packed, v);
+	r = packed.err;
+	bytes = r == 0 ? arena_copy(a, packed.data, packed.len) : NULL;
+	if (r == 0)
+		r = bytes ? value_unpack(a, (struct text) {bytes, packed.len}, &copy) : -ENOMEM;
+	buf_done(&packed);
+	if (r == 0)
+		*ret_copy = copy;
+	return r;
+}

@@ -16,3 +16,6 @@ void value_pack(struct buf *out, const struct value *v);
  * what value_pack did not make; nothing is allocated from a count that was only claimed, and
  * nesting is bounded. */
 int value_unpack(struct arena *a, struct text bytes, struct value **ret_value);
+
+/* A tree of its own, in the arena. */
+int value_copy(struct arena *a, const struct value *v, const struct value **ret_copy);

@@ -224,6 +224,8 @@ int zone_open(const char *name, struct zone **ret_zone, struct why *why)
 	r = read_all(path, &bytes);
 	if (r == -ENOMEM)
 		return r;
+	if (r == -ENOENT || r == -ENOTDIR)
+		return refuse_field(why, "zone", "there is no time zone '%.80s'", name);
 	if (r != 0 && r != -EMSGSIZE)
 		return refuse(why, REFUSE_NOT_FOUND, "there is no time zone '%s': %s", name,
 			      strerror(-r));

@@ -165,9 +165,6 @@ void template_fill(struct automation *a, struct arena *arena, struct text from,
 int event_tree(struct arena *a, struct text type, struct text source, const struct value *payload,
 	       const struct value **ret_event);
 
-/* A tree of its own, in the arena. */
-int value_copy(struct arena *a, const struct value *v, const struct value **ret_copy);
-
 /* ---- automation_fire.c ---- */
 
 struct firing {

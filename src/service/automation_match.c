@@ -14,25 +14,6 @@
 
 /* ---- trees ---- */
 
-int value_copy(struct arena *a, const struct value *v, const struct value **ret_copy)
-{
-	struct buf packed;
-	struct value *copy = NULL;
-	char *bytes;
-	int r;
-
-	buf_init(&packed, FIRING_ARENA_MAX);
-	value_pack(&packed, v);
-	r = packed.err;
-	bytes = r == 0 ? arena_copy(a, packed.data, packed.len) : NULL;
-	if (r == 0)
-		r = bytes ? value_unpack(a, (struct text) {bytes, packed.len}, &copy) : -ENOMEM;
-	buf_done(&packed);
-	if (r == 0)
-		*ret_copy = copy;
-	return r;
-}
-
 int event_tree(struct arena *a, struct text type, struct text source, const struct value *payload,
 	       const struct value **ret_event)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/pack.h"
 #include "service/automation_inner.h"
 #include "service/task.h"
 

@@ -2,6 +2,7 @@
 #include "service/chat.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,11 @@ struct agent *chat_agent(struct services *s, struct text name)
 	if (!s->chat)
 		return NULL;
 	return name.data ? chat_find_agent(s->chat, name) : s->chat->agent;
+}
+
+struct agent *chat_agent_at(const struct services *s, unsigned i)
+{
+	return s->chat && i < s->chat->n_agents ? s->chat->agents[i] : NULL;
 }
 
 /* ---- asking ---- */
@@ -97,6 +103,17 @@ static int check_results(const struct chat_ask *ask, struct why *why)
 	return 0;
 }
 
+/* What no agent of ours has called for: each call is looked for among the results. */
+static int check_history(const struct chat_ask *ask, struct why *why)
+{
+	for (unsigned i = 0; i < ask->n_history; i++) {
+		if (ask->history[i].n_calls > AGENT_CALLS_MAX)
+			return refuse_field(why, "history", "more than %d calls in one message",
+					    AGENT_CALLS_MAX);
+	}
+	return 0;
+}
+
 static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text id, struct why *why)
 {
 	const struct conversation *c;
@@ -115,6 +132,8 @@ static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text 
 	if (ask->n_results > AGENT_CALLS_MAX)
 		return refuse_field(why, "tool_results", "more than %d results", AGENT_CALLS_MAX);
 	r = check_results(ask, why);
+	if (r == 0)
+		r = check_history(ask, why);
 	if (r != 0)
 		return r;
 	if (ask->n_tools > AGENT_TOOLS_MAX)
@@ -215,6 +234,25 @@ static int mark_interrupted(struct services *s)
 	return r;
 }
 
+static int count_names(struct chat *chat)
+{
+	return store_conversation_highest(store_writer(chat->services->store),
+					  text_of(chat->numbered), &chat->last_number);
+}
+
+int chat_highest(struct services *s, const char *prefix, int64_t *ret_n)
+{
+	return store_conversation_highest(store_writer(s->store), text_of(prefix), ret_n);
+}
+
+void chat_new_name(struct services *s, char out[CHAT_ID_MAX + 1])
+{
+	struct chat *chat = s->chat;
+
+	snprintf(out, CHAT_ID_MAX + 1, "%.100s%lld", chat->numbered,
+		 (long long)++chat->last_number);
+}
+
 static int set_up(struct chat *chat, const struct chat_opts *opts, struct why *why)
 {
 	struct text system = text_of(opts->system ? opts->system : "");
@@ -244,6 +282,7 @@ int chat_start(struct services *s, const struct chat_opts *opts, struct why *why
 	chat->services = s;
 	chat->loop = opts->loop;
 	chat->background = opts->background;
+	chat->numbered = opts->numbered ? opts->numbered : "chat-";
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++)
 		list_init(&chat->buckets[i]);
 	list_init(&chat->idle);
@@ -261,6 +300,8 @@ int chat_start(struct services *s, const struct chat_opts *opts, struct why *why
 		r = timer_new(chat->loop, turn_tell_all, chat, &chat->teller);
 	if (r == 0)
 		r = mark_interrupted(s);
+	if (r == 0)
+		r = count_names(chat);
 	if (r != 0) {
 		chat_free(chat);
 		return r;

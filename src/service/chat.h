@@ -42,8 +42,9 @@ struct chat_opts {
 	/* All that there are; become the chat's, on failure too. */
 	struct agent **agents;
 	unsigned n_agents;
-	const char *agent;  /* the default's name; NULL: there is none */
-	const char *system; /* the prompt that a conversation has unless it has its own; "" */
+	const char *agent;    /* the default's name; NULL: there is none */
+	const char *system;   /* the prompt that a conversation has unless it has its own; "" */
+	const char *numbered; /* before the number in chat_new_name; NULL: "chat-" */
 };
 
 /* Sets s->chat. Before the first call, and on the loop's thread. What a crash left running is
@@ -87,6 +88,13 @@ struct chat_ask {
 	const struct agent_tool *tools;
 	unsigned n_tools;
 	struct memory_asker by; /* whose memories may be quoted */
+	/* For those who keep what was said themselves: with own_history the agent is sent this,
+	 * not what the conversation has, and of it only what the budget has room for. It is not
+	 * kept; the question and the answer are. */
+	bool own_history;
+	const struct agent_message *history;
+	unsigned n_history;
+	struct text system; /* in place of the conversation's; {NULL, 0}: as it is */
 };
 
 struct chat_answer {
@@ -126,6 +134,12 @@ enum { CHAT_REQUEST_LEN = 16 };
 
 /* An id that nobody else has: hex digits and a NUL. -EIO without randomness. */
 int chat_new_request(char out[CHAT_REQUEST_LEN + 1]);
+
+/* A name that no conversation has had, with a number that grows, over restarts too. */
+void chat_new_name(struct services *s, char out[CHAT_ID_MAX + 1]);
+
+/* The highest N there ever was of conversations named PREFIX and N; 0: none. Before the first call. */
+int chat_highest(struct services *s, const char *prefix, int64_t *ret_n);
 
 /* The id it has, valid as long as the turn. */
 struct text chat_turn_request(const struct chat_turn *t);
@@ -234,6 +248,9 @@ int chat_messages(struct services *s, int lane, struct arena *a, struct text con
 
 /* By name; {NULL, 0}: the default. NULL: there is none. It stays the chat's. */
 struct agent *chat_agent(struct services *s, struct text name);
+
+/* One after another; NULL: there are no more. */
+struct agent *chat_agent_at(const struct services *s, unsigned i);
 
 struct chat_agent_info {
 	const char *name;

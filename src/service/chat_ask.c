@@ -90,6 +90,45 @@ static int copy_results(struct chat_turn *t, const struct chat_ask *ask)
 	return 0;
 }
 
+static int copy_message_calls(struct arena *a, struct agent_message *m)
+{
+	struct agent_call *calls;
+
+	if (m->n_calls == 0)
+		return 0;
+	calls = arena_zalloc(a, m->n_calls * sizeof(calls[0]));
+	if (!calls)
+		return -ENOMEM;
+	for (unsigned i = 0; i < m->n_calls; i++) {
+		if (chat_copy_text(a, m->calls[i].id, &calls[i].id) != 0 ||
+		    chat_copy_text(a, m->calls[i].name, &calls[i].name) != 0 ||
+		    chat_copy_text(a, m->calls[i].arguments, &calls[i].arguments) != 0)
+			return -ENOMEM;
+	}
+	m->calls = calls;
+	return 0;
+}
+
+static int copy_history(struct chat_turn *t, const struct chat_ask *ask)
+{
+	struct agent_message *history =
+		arena_zalloc(&t->arena, (ask->n_history + 1) * sizeof(history[0]));
+
+	if (!history)
+		return -ENOMEM;
+	for (unsigned i = 0; i < ask->n_history; i++) {
+		history[i] = ask->history[i];
+		if (chat_copy_text(&t->arena, history[i].text, &history[i].text) != 0 ||
+		    chat_copy_text(&t->arena, history[i].call_id, &history[i].call_id) != 0 ||
+		    copy_message_calls(&t->arena, &history[i]) != 0)
+			return -ENOMEM;
+	}
+	t->own_history = true;
+	t->history = history;
+	t->n_history = ask->n_history;
+	return chat_copy_text(&t->arena, ask->system, &t->system);
+}
+
 int chat_new_request(char out[CHAT_REQUEST_LEN + 1])
 {
 	uint64_t n;
@@ -128,6 +167,8 @@ static int copy_ask(struct chat_turn *t, const struct chat_ask *ask)
 		r = copy_tools(t, ask);
 	if (r == 0 && ask->n_results > 0)
 		r = copy_results(t, ask);
+	if (r == 0 && ask->own_history)
+		r = copy_history(t, ask);
 	return r;
 }
 

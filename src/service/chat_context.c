@@ -95,14 +95,6 @@ static bool has_result(const struct agent_message *m, unsigned n, struct text id
 	return false;
 }
 
-/* The assistant's message that the results at `at` belong to; NULL: there is none before them. */
-static const struct agent_message *caller_of(const struct agent_message *messages, unsigned at)
-{
-	while (at > 0 && messages[at].role == AGENT_TOOL)
-		at--;
-	return messages[at].role == AGENT_ASSISTANT ? &messages[at] : NULL;
-}
-
 static unsigned count_calls(const struct agent_message *messages, unsigned n)
 {
 	unsigned n_calls = 0;
@@ -120,6 +112,7 @@ static unsigned count_calls(const struct agent_message *messages, unsigned n)
 static int pair_calls(struct arena *a, struct agent_message **messages, unsigned *n)
 {
 	const struct agent_message *from = *messages;
+	const struct agent_message *caller = NULL; /* whose results follow */
 	unsigned n_calls = count_calls(from, *n);
 	struct agent_message *to = arena_alloc(a, (*n + n_calls + 1) * sizeof(to[0]));
 	unsigned k = 0;
@@ -127,9 +120,9 @@ static int pair_calls(struct arena *a, struct agent_message **messages, unsigned
 	if (!to)
 		return -ENOMEM;
 	for (unsigned i = 0; i < *n; i++) {
-		const struct agent_message *caller = caller_of(from, i);
-
 		to[k] = from[i];
+		if (from[i].role != AGENT_TOOL)
+			caller = from[i].role == AGENT_ASSISTANT ? &from[i] : NULL;
 		if (from[i].role == AGENT_TOOL && (!caller || !has_call(caller, from[i].call_id)))
 			to[k] = (struct agent_message) {.role = AGENT_USER, .text = from[i].text};
 		k++;
@@ -149,7 +142,41 @@ static int pair_calls(struct arena *a, struct agent_message **messages, unsigned
 	return 0;
 }
 
-int context_read(struct services *s, int lane, struct chat_turn *t, int64_t to_turn)
+static unsigned add_question(const struct chat_turn *t, struct agent_message *to)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < t->n_results; i++)
+		to[n++] = (struct agent_message) {
+			.role = AGENT_TOOL,
+			.text = t->results[i].text,
+			.call_id = t->results[i].call_id,
+			.failed = t->results[i].failed,
+		};
+	if (t->content.data)
+		to[n++] = (struct agent_message) {.role = AGENT_USER, .text = t->content};
+	return n;
+}
+
+/* What came with the question, as far as there is room, and the question. */
+static int read_given(struct chat_turn *t, struct agent_message **ret_messages, unsigned *ret_n)
+{
+	unsigned n = t->n_history - t->history_from;
+	struct agent_message *messages =
+		arena_zalloc(&t->job.context, (n + t->n_results + 1) * sizeof(messages[0]));
+
+	if (!messages)
+		return -ENOMEM;
+	if (n > 0)
+		memcpy(messages, t->history + t->history_from, n * sizeof(messages[0]));
+	n += add_question(t, messages + n);
+	*ret_messages = messages;
+	*ret_n = n;
+	return 0;
+}
+
+static int read_stored(struct services *s, int lane, struct chat_turn *t, int64_t to_turn,
+		       struct agent_message **ret_messages, unsigned *ret_n)
 {
 	struct connection *db = store_lane(s->store, lane);
 	struct arena *a = &t->job.context;
@@ -169,9 +196,21 @@ int context_read(struct services *s, int lane, struct chat_turn *t, int64_t to_t
 		r = read_summary(db, t, &messages[0], &summary);
 	for (unsigned i = 0; r == 0 && i < n; i++)
 		r = copy_message(a, &rows[i], &messages[i + summary]);
-	n += summary;
+	*ret_messages = messages;
+	*ret_n = n + summary;
+	return r;
+}
+
+int context_read(struct services *s, int lane, struct chat_turn *t, int64_t to_turn)
+{
+	struct agent_message *messages = NULL;
+	unsigned n = 0;
+	int r;
+
+	r = t->own_history ? read_given(t, &messages, &n)
+			   : read_stored(s, lane, t, to_turn, &messages, &n);
 	if (r == 0)
-		r = pair_calls(a, &messages, &n);
+		r = pair_calls(&t->job.context, &messages, &n);
 	t->job.ask = (struct agent_ask) {
 		.conversation = t->name,
 		.system = t->job.system,

@@ -38,6 +38,8 @@ struct chat {
 	size_t bytes;         /* that all turns hold, about */
 	struct list telling;  /* turns with text that their asker has not been told */
 	struct timer *teller; /* they are told it when the loop's turn is over */
+	const char *numbered;
+	int64_t last_number; /* of chat_new_name */
 	bool stopping;
 	bool noted;       /* the writer's: a conversation was made, not yet committed */
 	atomic_uint made; /* conversations made on the writer's thread */
@@ -102,6 +104,11 @@ struct chat_turn {
 	const struct agent_tool *tools;
 	unsigned n_tools;
 	int64_t tool_tokens;
+	bool own_history;
+	const struct agent_message *history;
+	unsigned n_history;
+	unsigned history_from; /* the ones before it do not fit */
+	struct text system;    /* {NULL, 0}: the conversation's */
 	struct memory_asker by;
 	struct agent *agent; /* NULL: the conversation's */
 	bool must_exist;
@@ -237,6 +244,10 @@ void window_drop_to(struct conversation *c, int64_t turn);
 /* The oldest turn that this agent is sent; 0: there is none. *ret_tokens: of those from there on. */
 int64_t window_from(const struct conversation *c, const struct agent *a, int64_t tool_tokens,
 		    int64_t *ret_tokens);
+
+/* Of a history that came with the question: from which message on there is room for it. *ret_tokens:
+ * of those. */
+unsigned window_of_history(const struct chat_turn *t, int64_t *ret_tokens);
 
 void window_count(const struct conversation *c, struct chat_counts *ret);
 

@@ -321,6 +321,18 @@ static unsigned n_question_messages(const struct chat_turn *t)
 	return t->n_results + (t->content.data != NULL);
 }
 
+static void take_history(struct chat_turn *t)
+{
+	const struct conversation *c = t->conversation;
+	int64_t tokens;
+
+	t->job.system =
+		t->system.data ? t->system : text_of(c->system ? c->system : c->chat->system);
+	t->history_from = window_of_history(t, &tokens);
+	t->sent_before = (t->job.system.len > 0 ? message_tokens(t->job.system) : 0) +
+			 t->tool_tokens + tokens;
+}
+
 /* The conversation as it is with the question in it. */
 static int take_begun(struct chat_turn *t)
 {
@@ -338,10 +350,14 @@ static int take_begun(struct chat_turn *t)
 		r = window_add(c, t->job.turn, t->question_tokens, n_question_messages(t));
 	if (r != 0)
 		return r;
+	t->job.first = !c->answered;
+	if (t->own_history) {
+		take_history(t);
+		return 0;
+	}
 	t->job.from_turn = window_from(c, t->agent, t->tool_tokens, &tokens);
 	t->sent_before =
 		system_tokens(c) + c->summary_tokens + t->tool_tokens + tokens - t->question_tokens;
-	t->job.first = !c->answered;
 	t->job.has_summary = c->summary_turn != 0;
 	t->job.system = text_of(c->system ? c->system : c->chat->system);
 	return 0;

@@ -143,6 +143,22 @@ int64_t window_from(const struct conversation *c, const struct agent *a, int64_t
 	return from;
 }
 
+unsigned window_of_history(const struct chat_turn *t, int64_t *ret_tokens)
+{
+	int64_t room = available_tokens(t->agent) - t->tool_tokens - t->question_tokens -
+		       message_tokens(t->job.system);
+	unsigned from = t->n_history;
+	int64_t tokens = 0;
+
+	while (from > 0 && tokens + message_tokens(t->history[from - 1].text) <= room)
+		tokens += message_tokens(t->history[--from].text);
+	/* What is left begins with a question, if there is one: some providers want that. */
+	while (from > 0 && from < t->n_history && t->history[from].role != AGENT_USER)
+		tokens -= message_tokens(t->history[from++].text);
+	*ret_tokens = tokens;
+	return from;
+}
+
 void window_count(const struct conversation *c, struct chat_counts *ret)
 {
 	const struct agent *a = conversation_agent(c);

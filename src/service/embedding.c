@@ -54,6 +54,7 @@ struct embedding {
 	struct list questions;
 	unsigned n_batches;
 	unsigned n_questions;
+	unsigned n_guests; /* who ask for texts that are no memories */
 	unsigned batch_max;
 	unsigned n_failures;    /* since the last success */
 	unsigned n_refused;     /* texts, since the last success */
@@ -615,6 +616,23 @@ void embedding_cancel(struct embedding_question *q)
 	embeddings_cancel(q->ask);
 	question_free(q);
 	step(e);
+}
+
+int embedding_enter(struct embedding *e, unsigned max, struct embeddings **ret_model,
+		    struct why *why)
+{
+	if (e->stopping)
+		return refuse(why, REFUSE_STOPPING, "the daemon stops");
+	if (e->n_guests >= max)
+		return refuse(why, REFUSE_LIMIT, "%u requests wait for the model already", max);
+	e->n_guests++;
+	*ret_model = e->model;
+	return 0;
+}
+
+void embedding_leave(struct embedding *e)
+{
+	e->n_guests--;
 }
 
 /* Whether it may be compared with what is in the store. */

@@ -62,6 +62,15 @@ struct embedding_vector {
 int embedding_read(struct embedding *e, struct arena *a, struct text answer,
 		   struct embedding_vector *ret_vector);
 
+/*
+ * For vectors.h, which asks for texts that are no memories: the model itself, until
+ * embedding_leave. Refuses more than `max` at once, and while it stops.
+ */
+struct embeddings;
+int embedding_enter(struct embedding *e, unsigned max, struct embeddings **ret_model,
+		    struct why *why);
+void embedding_leave(struct embedding *e);
+
 /* The model's name; on any thread. */
 struct text embedding_model(const struct embedding *e);
 

@@ -103,7 +103,7 @@ static int pack(struct events *e, const struct value *data, struct text *ret_pac
 	return 0;
 }
 
-int event_add(struct services *s, const struct event_new *new)
+int event_add_numbered(struct services *s, const struct event_new *new, int64_t *ret_seq)
 {
 	struct events *e = s->events;
 	struct event_row row = {
@@ -115,6 +115,7 @@ int event_add(struct services *s, const struct event_new *new)
 	};
 	int r;
 
+	*ret_seq = 0;
 	if (!e)
 		return 0;
 	r = have_batch(e);
@@ -124,12 +125,20 @@ int event_add(struct services *s, const struct event_new *new)
 		r = store_event_add(store_writer(s->store), &row, &row.seq);
 	if (r != 0)
 		return r;
+	*ret_seq = row.seq;
 	e->batch->last = row.seq;
 	if (e->batch->incomplete)
 		return 0;
 	/* Whoever comes until the commit finds it in the store. */
 	e->batch->incomplete = atomic_load(&e->n_subscribers) == 0 || !note(e->batch, row);
 	return 0;
+}
+
+int event_add(struct services *s, const struct event_new *new)
+{
+	int64_t seq;
+
+	return event_add_numbered(s, new, &seq);
 }
 
 /* ---- calls and batches of the writer ---- */

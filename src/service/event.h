@@ -55,6 +55,9 @@ struct event_new {
  * data that is too large. Where no log was started, nothing happens. */
 int event_add(struct services *s, const struct event_new *e);
 
+/* The same, and its number; 0 where no log was started. */
+int event_add_numbered(struct services *s, const struct event_new *e, int64_t *ret_seq);
+
 struct event {
 	int64_t seq;
 	struct text type;
@@ -84,6 +87,9 @@ struct event_page {
  * later, 0: any. With neither: the newest `limit` (0: EVENT_PAGE_DEFAULT), oldest of them first. */
 int event_list(struct services *s, int lane, struct arena *a, const struct event_filter *f,
 	       int64_t since_seq, int64_t since_ms, int64_t limit, struct event_page *ret_page);
+
+/* On a reader's thread: how many of a type are held. */
+int event_count(struct services *s, int lane, struct text type, int64_t *ret_n);
 
 /* May subscribe and unsubscribe, themselves too. */
 struct event_sink {

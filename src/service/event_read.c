@@ -278,6 +278,11 @@ static unsigned page_limit(int64_t limit)
 	return limit < EVENT_PAGE_MAX ? (unsigned)limit : EVENT_PAGE_MAX;
 }
 
+int event_count(struct services *s, int lane, struct text type, int64_t *ret_n)
+{
+	return store_event_count(store_lane(s->store, lane), type, ret_n);
+}
+
 int event_list(struct services *s, int lane, struct arena *a, const struct event_filter *f,
 	       int64_t since_seq, int64_t since_ms, int64_t limit, struct event_page *ret_page)
 {

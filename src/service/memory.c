@@ -100,6 +100,13 @@ static unsigned clamp_limit(int64_t limit, unsigned fallback)
 	return limit > MEMORY_LIMIT_MAX ? MEMORY_LIMIT_MAX : (unsigned)limit;
 }
 
+static int check_on(const struct services *s, struct why *why)
+{
+	if (s->memory_off)
+		return refuse(why, REFUSE_UNAVAILABLE, "memory is off ([memory] enabled = no)");
+	return 0;
+}
+
 /* ---- rows ---- */
 
 static int from_row(struct arena *a, const struct memory_row *row, struct memory *m)
@@ -238,8 +245,10 @@ int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 	struct memory_row row;
 	struct memory_row first;
 	bool found;
-	int r = check_new(in, why);
+	int r = check_on(s, why);
 
+	if (r == 0)
+		r = check_new(in, why);
 	if (r == 0)
 		r = make_row(a, in, &row);
 	if (r == 0)
@@ -406,8 +415,10 @@ int memory_search(struct services *s, int lane, struct arena *a, const struct me
 {
 	unsigned limit = clamp_limit(q->limit, SEARCH_DEFAULT);
 	struct found found = {.n = 0};
-	int r = need(q->text, "query", why);
+	int r = check_on(s, why);
 
+	if (r == 0)
+		r = need(q->text, "query", why);
 	if (r == 0)
 		r = check_category(q->category, why);
 	if (r != 0)
@@ -431,9 +442,10 @@ int memory_list(struct services *s, int lane, struct arena *a, const struct memo
 		.now_ms = clock_utc_ms(),
 	};
 	struct memory_row *rows;
-	int r = store_memory_list(store_lane(s->store, lane), &opts, a, &rows, ret_n);
+	int r = check_on(s, why);
 
-	(void)why;
+	if (r == 0)
+		r = store_memory_list(store_lane(s->store, lane), &opts, a, &rows, ret_n);
 	return r != 0 ? r : from_rows(a, rows, *ret_n, ret_rows);
 }
 
@@ -482,8 +494,10 @@ int memory_get(struct services *s, int lane, struct arena *a, const struct memor
 {
 	const struct store_scope scope = scope_of(by);
 	struct memory_row row;
-	int r = get_row(store_lane(s->store, lane), &scope, id, a, &row, why);
+	int r = check_on(s, why);
 
+	if (r == 0)
+		r = get_row(store_lane(s->store, lane), &scope, id, a, &row, why);
 	return r != 0 ? r : from_row(a, &row, ret_memory);
 }
 
@@ -494,8 +508,10 @@ int memory_delete(struct services *s, struct arena *a, const struct memory_asker
 	const struct store_scope scope = own_scope_of(by);
 	struct memory_row row;
 	unsigned n;
-	int r = need(id, "memory_id", why);
+	int r = check_on(s, why);
 
+	if (r == 0)
+		r = need(id, "memory_id", why);
 	if (r == 0)
 		r = find_row(c, &scope, id, a, &row, &n);
 	if (r != 0)
@@ -544,8 +560,10 @@ int memory_update(struct services *s, struct arena *a, const struct memory_asker
 	struct memory_row row;
 	bool other_text;
 	bool found;
-	int r = check_change(change, why);
+	int r = check_on(s, why);
 
+	if (r == 0)
+		r = check_change(change, why);
 	if (r == 0)
 		r = get_row(c, &scope, id, a, &row, why);
 	if (r != 0)

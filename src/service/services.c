@@ -10,9 +10,12 @@
 #include "service/chat.h"
 #include "service/embedding.h"
 #include "service/event.h"
+#include "service/job.h"
 #include "service/memory_service.h"
+#include "service/process.h"
 #include "service/session.h"
 #include "service/task.h"
+#include "service/tool.h"
 #include "store/store.h"
 
 int services_open(const struct services_opts *opts, struct services **ret_services, struct why *why)
@@ -23,6 +26,7 @@ int services_open(const struct services_opts *opts, struct services **ret_servic
 
 	if (!s)
 		return -ENOMEM;
+	s->memory_off = opts->memory_off;
 	r = store_open(opts->store, &store_opts, &s->store, why);
 	if (r == 0)
 		r = memory_service_new(s->store, opts->n_readers, opts->index_bytes, &s->memory);
@@ -39,6 +43,9 @@ void services_close(struct services *s)
 	if (!s)
 		return;
 	automation_free(s->automation);
+	jobs_free(s->jobs);
+	tools_free(s->tools);
+	processes_free(s->processes);
 	approvals_free(s->approvals);
 	sessions_free(s->sessions);
 	tasks_free(s->tasks);

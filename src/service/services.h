@@ -8,16 +8,20 @@
 #include <stddef.h>
 
 #include "base/why.h"
+#include "service/census.h"
 
 struct approvals;
 struct automation;
 struct chat;
 struct embedding;
 struct events;
+struct jobs;
 struct memory_service;
+struct processes;
 struct sessions;
 struct store;
 struct tasks;
+struct tools;
 
 /* How the store was found after a crash. */
 struct store_health {
@@ -36,13 +40,19 @@ struct services {
 	struct automation *automation; /* see automation.h */
 	struct sessions *sessions;     /* see session.h */
 	struct approvals *approvals;   /* see approval.h */
+	struct tools *tools;           /* see tool.h */
+	struct jobs *jobs;             /* see job.h */
+	struct processes *processes;   /* NULL: not allowed; see process.h */
 	struct store_health health;
+	struct census census; /* see census.h */
+	bool memory_off;      /* nothing is remembered, and nothing found */
 };
 
 struct services_opts {
 	const char *store;  /* "sqlite:PATH" */
 	unsigned n_readers; /* as many as there are reader threads */
 	size_t index_bytes; /* for all search indexes together */
+	bool memory_off;    /* see struct services */
 };
 
 int services_open(const struct services_opts *opts, struct services **ret_services,

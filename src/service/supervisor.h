@@ -21,8 +21,10 @@ struct supervised_opts {
 	const char *const *env;  /* NULL-ended "K=V", added to ours; the mark is added by itself */
 	const char *cwd;         /* NULL: ours */
 	struct text input;       /* what it reads; {NULL, 0}: nothing */
-	const char *mark;        /* of supervisor_mark; copied */
-	const char *what;        /* for the log: "task=task-0001"; copied */
+	const int *streams;      /* instead of an input and on_output: see io/child.h */
+	bool terminal;
+	const char *mark; /* of supervisor_mark; copied */
+	const char *what; /* for the log: "task=task-0001"; copied */
 
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	/*
