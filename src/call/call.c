@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "call/http_answer.h"
+#include "call/http_route.h"
 #include "call/server.h"
 #include "call/session.h"
 
@@ -17,11 +19,18 @@ struct services *call_services(const struct call *c)
 	return c->server->opts.services;
 }
 
+/* What it says has no envelope of JSON-RPC. */
+static bool bare(const struct call *c)
+{
+	return c->route || c->netrpc;
+}
+
 struct json *call_result(struct call *c)
 {
 	if (!c->begun) {
 		c->begun = true;
-		jsonrpc_begin_result(&c->dialect->rules, &c->json, c->request.id);
+		if (!bare(c))
+			jsonrpc_begin_result(&c->dialect->rules, &c->json, c->request.id);
 		c->result_at = c->out.len;
 	}
 	return &c->json;
@@ -46,24 +55,58 @@ static void begin_failure(struct call *c)
 	c->failed = true;
 }
 
-static void write_words(struct call *c, const struct error_row *row, const struct why *why)
+static void write_error(struct call *c, int64_t code, struct text message, struct text data)
 {
-	char message[sizeof(why->text) + 64];
-	char data[160];
-	struct buf field;
-	struct json j;
-	enum wording wording = why->text[0] ? row->wording : WORDS_ONLY;
+	if (c->netrpc)
+		buf_add(&c->out, message.data, message.len);
+	else
+		jsonrpc_write_error(&c->dialect->rules, &c->json, c->request.id, code, message,
+				    data);
+}
+
+enum { MESSAGE_MAX = sizeof(((struct why *)NULL)->text) + 64 };
+
+static void word_message(char message[MESSAGE_MAX], const struct error_row *row,
+			 const struct why *why, bool netrpc)
+{
+	/* Go's clients have the sentence alone, whatever dialect the socket speaks otherwise. */
+	enum wording said = netrpc ? WORDS_TEXT : row->wording;
+	enum wording wording = why->text[0] ? said : WORDS_ONLY;
 
 	switch (wording) {
 	case WORDS_TEXT:
-		snprintf(message, sizeof(message), "%s", why->text);
+		snprintf(message, MESSAGE_MAX, "%s", why->text);
 		break;
 	case WORDS_ONLY:
-		snprintf(message, sizeof(message), "%s", row->words);
+		snprintf(message, MESSAGE_MAX, "%s", row->words);
 		break;
 	case WORDS_BOTH:
-		snprintf(message, sizeof(message), "%s: %s", row->words, why->text);
+		snprintf(message, MESSAGE_MAX, "%s: %s", row->words, why->text);
 		break;
+	}
+}
+
+static void write_route_error(struct call *c, int status, struct text message,
+			      const struct why *why)
+{
+	const struct http_refusal no = {
+		.status = status, .message = message, .why = why, .route = c->route};
+
+	c->http_status = status;
+	http_write_refusal(c->dialect, &c->out, &no);
+}
+
+static void write_words(struct call *c, const struct error_row *row, const struct why *why)
+{
+	char message[MESSAGE_MAX];
+	char data[160];
+	struct buf field;
+	struct json j;
+
+	word_message(message, row, why, c->netrpc);
+	if (c->route) {
+		write_route_error(c, route_status(c->dialect, why->code), text_of(message), why);
+		return;
 	}
 	field = (struct buf) {.data = data, .cap = sizeof(data), .max = sizeof(data)};
 	if (why->field[0] && !c->dialect->plain_errors) {
@@ -72,8 +115,8 @@ static void write_words(struct call *c, const struct error_row *row, const struc
 		json_member_str(&j, "field", why->field);
 		json_end_object(&j);
 	}
-	jsonrpc_write_error(
-		&c->dialect->rules, &c->json, c->request.id, row->code, text_of(message),
+	write_error(
+		c, row->code, text_of(message),
 		(struct text) {.data = field.len && !field.err ? data : NULL, .len = field.len});
 }
 
@@ -112,19 +155,39 @@ struct done call_fail(struct call *c, int r)
 	return answered(c);
 }
 
+/* A NUL must follow the message, for hooks that want it so. */
+static void route_fail_with(struct call *c, int64_t status, struct text message)
+{
+	char *copy = arena_copy(&c->arena, message.data, message.len);
+
+	message = copy ? (struct text) {.data = copy, .len = message.len} : TEXT("");
+	write_route_error(c, status >= 400 && status < 600 ? (int)status : 500, message, NULL);
+}
+
 struct done call_fail_with(struct call *c, int64_t code, struct text message, struct text data)
 {
 	begin_failure(c);
-	jsonrpc_write_error(&c->dialect->rules, &c->json, c->request.id, code, message, data);
+	if (c->route)
+		route_fail_with(c, code, message);
+	else
+		write_error(c, code, message, data);
 	return answered(c);
+}
+
+void call_status(struct call *c, int status)
+{
+	c->http_status = status;
 }
 
 struct done call_reply(struct call *c)
 {
+	if (c->streaming)
+		return answered(c);
 	(void)call_result(c);
 	if (c->out.len == c->result_at)
 		json_null(&c->json);
-	jsonrpc_end_result(&c->dialect->rules, &c->json, c->request.id);
+	if (!bare(c))
+		jsonrpc_end_result(&c->dialect->rules, &c->json, c->request.id);
 	if (c->out.err == -EMSGSIZE)
 		return call_fail(c, refuse(&c->why, REFUSE_TOO_LARGE,
 					   "the answer is larger than %zu bytes", c->out.max));

@@ -17,6 +17,7 @@ struct server;
 struct session;
 struct endpoint;
 struct batch;
+struct http_route;
 struct services;
 
 struct call {
@@ -29,6 +30,7 @@ struct call {
 	const struct endpoint *endpoint; /* where it came in */
 	const struct dialect *dialect;
 	const struct method *method;
+	const struct http_route *route; /* HTTP that is no JSON-RPC; else NULL */
 	struct jsonrpc_request request;
 	const struct value **given; /* by field, NULL where not given */
 	struct text place;          /* HTTP: what the "*" of its path stands for; else {NULL, 0} */
@@ -54,13 +56,17 @@ struct call {
 	size_t result_at;    /* where in out the result begins */
 	uint64_t started_ms; /* only when debug lines are wanted */
 	int http_status;
+	uint64_t seq; /* netrpc: what its answer is known by */
 	enum { CALL_NEW, CALL_RUNNING, CALL_LATER, CALL_ANSWERED } stage;
-	bool pinned;   /* the source is in the arena, not in a buffer that moves */
-	bool linked;   /* among its session's running calls, or the detached ones */
-	bool handling; /* the handler is at work on the loop */
-	bool waits;    /* its row's `before` has not ended; the loop's */
-	bool begun;    /* the result has been started in out */
-	bool failed;   /* the answer is an error */
+	bool netrpc;    /* of Go's net/rpc: out has no envelope, or is an error's words */
+	bool pinned;    /* the source is in the arena, not in a buffer that moves */
+	bool linked;    /* among its session's running calls, or the detached ones */
+	bool handling;  /* the handler is at work on the loop */
+	bool waits;     /* its row's `before` has not ended; the loop's */
+	bool begun;     /* the result has been started in out */
+	bool failed;    /* the answer is an error */
+	bool streaming; /* the answer has begun to be sent */
+	bool watched;   /* cancelled when its client leaves */
 };
 
 /* What handlers work with. */
@@ -75,7 +81,11 @@ struct done call_reply(struct call *c);
 /* Answers with a refusal (r > 0, explained by c->why) or a fault (r < 0). */
 struct done call_fail(struct call *c, int r);
 
-/* Answers with a code and words outside the dialect's table. data is JSON or {NULL, 0}. */
+/* At an HTTP route: the status of the answer, in the place of 200. */
+void call_status(struct call *c, int status);
+
+/* Answers with a code and words outside the dialect's table. data is JSON or {NULL, 0}.
+ * At an HTTP route the code is the status, and data is not sent. */
 struct done call_fail_with(struct call *c, int64_t code, struct text message, struct text data);
 
 /*
@@ -109,6 +119,20 @@ struct done call_after(struct call *c, uint64_t ms, struct done (*then)(struct c
  */
 struct done call_work(struct call *c, enum where where, int (*work)(struct call *c),
 		      struct done (*then)(struct call *c, int r));
+
+/*
+ * An answer in pieces, at an HTTP route: for ON_LOOP rows with METHOD_LATER, on the loop's
+ * thread. The head is sent at once, every piece as it comes, and call_stream_end (or call_reply)
+ * answers. call_fail after the beginning cuts the connection, so that the client sees that the
+ * answer is not whole. Requests behind it wait. When the client leaves, on_cancel of call_later
+ * is called; until the call has answered, pieces go nowhere.
+ *
+ * -ENOTCONN: the client has left. -ENOBUFS: it does not read, limits.queue_bytes wait for it and
+ * this piece was not taken; whoever cannot wait fails the call. -ENOTSUP: not at a route.
+ */
+int call_stream_begin(struct call *c, int status, const char *content_type);
+int call_stream(struct call *c, const char *data, size_t len);
+struct done call_stream_end(struct call *c);
 
 /* Asks a call to stop. It answers by itself, soon or at its next look. */
 void call_cancel(struct call *c);

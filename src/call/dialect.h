@@ -14,6 +14,7 @@ enum framing_choice {
 	SPEAKS_LINE,
 	SPEAKS_LENGTH,
 	SPEAKS_HTTP,
+	SPEAKS_GOB, /* Go's net/rpc */
 };
 
 /* How an error's message is made of the table's words and the refusal's sentence. */
@@ -28,6 +29,21 @@ struct error_row {
 	const char *words;
 	enum wording wording;
 	int http_status; /* 0: 200 */
+};
+
+struct http_route;
+
+struct http_route_table {
+	const struct http_route *rows;
+	unsigned n;
+};
+
+/* What is answered to an HTTP request that is refused. */
+struct http_refusal {
+	int status;
+	struct text message;            /* by the table's words; a NUL follows it */
+	const struct why *why;          /* of a call; NULL: it did not come so far */
+	const struct http_route *route; /* NULL: there is none */
 };
 
 struct dialect {
@@ -54,4 +70,18 @@ struct dialect {
 	int http_silent_status;
 	int http_timeout_status;
 	void (*http_error)(struct buf *body, int status, const char *text);
+
+	/* HTTP endpoints that are no JSON-RPC (see http_route.h), looked at before http_paths;
+	 * the body of their errors, and then of all others in the place of http_error
+	 * (NULL: {"error":{"message":…}}); and other ways to bring the token. */
+	const struct http_route *http_routes;
+	unsigned n_http_routes;
+	bool http_token_bare; /* "Authorization: TOKEN" will do */
+	void (*http_refusal)(struct buf *body, const struct http_refusal *no);
+	/* What is said while no token is set; NULL: then none is needed. */
+	const char *http_token_unset;
+	const char *http_token_header; /* a header that may hold it; or NULL */
+	const char *http_token_wrong;  /* the words for one that is missing or wrong, both 401 */
+	/* More of them, made elsewhere; or NULL. */
+	const struct http_route_table *http_more_routes;
 };

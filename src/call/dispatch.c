@@ -33,7 +33,7 @@ static int pin(struct call *c)
 	return 0;
 }
 
-static struct call *new_call(struct session *s)
+struct call *dispatch_new_call(struct session *s)
 {
 	struct call *c = server_new_call(s->server);
 
@@ -49,7 +49,7 @@ struct call *dispatch_read(struct session *s, const char *data, size_t len, bool
 {
 	const struct limits *l = &s->server->opts.limits;
 	const struct json_limits limits = {.depth = l->json_depth, .values = l->json_values};
-	struct call *c = new_call(s);
+	struct call *c = dispatch_new_call(s);
 	int r;
 
 	if (!c)
@@ -70,7 +70,7 @@ bool dispatch_overtakes(struct call *c)
 {
 	const struct method *m;
 
-	if (!c->tree || c->tree->kind != VALUE_OBJECT)
+	if (c->netrpc || !c->tree || c->tree->kind != VALUE_OBJECT)
 		return false;
 	if (jsonrpc_read(&c->dialect->rules, c->tree, &c->request, NULL) != 0)
 		return false;
@@ -94,6 +94,26 @@ static int check_room(const struct server *s, struct why *why)
 	return 0;
 }
 
+static bool outlives_message(const struct call *c)
+{
+	return c->method->where != ON_LOOP || (c->method->flags & METHOD_LATER);
+}
+
+static int keep_message(struct call *c)
+{
+	int r = check_room(c->server, &c->why);
+
+	return r != 0 ? r : pin(c);
+}
+
+/* The row is found and the message is the call's own already. */
+static int prepare_netrpc(struct call *c)
+{
+	int r = outlives_message(c) ? check_room(c->server, &c->why) : 0;
+
+	return r == 0 ? call_decode(c) : r;
+}
+
 /* From the tree to a row and its parameters. */
 static int prepare(struct call *c)
 {
@@ -104,10 +124,8 @@ static int prepare(struct call *c)
 		r = find_method(c);
 	if (r != 0)
 		return r;
-	if (c->method->where != ON_LOOP || (c->method->flags & METHOD_LATER)) {
-		r = check_room(c->server, &c->why);
-		if (r == 0)
-			r = pin(c);
+	if (outlives_message(c)) {
+		r = keep_message(c);
 		if (r != 0)
 			return r;
 		/* The request's texts stand in the tree, which may just have moved. */
@@ -200,7 +218,21 @@ static void run_one(struct call *c)
 	c->session->endpoint->n_calls++;
 	if (log_enabled(LOG_LEVEL_DEBUG))
 		c->started_ms = loop_now_ms(c->server->loop);
-	r = prepare(c);
+	r = c->netrpc ? prepare_netrpc(c) : prepare(c);
+	if (r != 0)
+		refuse_now(c, r);
+	else
+		run(c);
+}
+
+void dispatch_go(struct call *c, int r)
+{
+	if (log_enabled(LOG_LEVEL_DEBUG))
+		c->started_ms = loop_now_ms(c->server->loop);
+	if (r == 0 && outlives_message(c))
+		r = keep_message(c);
+	if (r == 0)
+		r = call_decode(c);
 	if (r != 0)
 		refuse_now(c, r);
 	else
@@ -256,7 +288,7 @@ void dispatch_run(struct call *c)
 		refuse_now(c, c->why.code);
 		return;
 	}
-	if (c->tree->kind != VALUE_ARRAY) {
+	if (c->tree->kind != VALUE_ARRAY || c->netrpc) {
 		run_one(c);
 		return;
 	}
@@ -270,7 +302,7 @@ void dispatch_run(struct call *c)
 void dispatch_batch(struct session *s)
 {
 	struct batch *b = s->batch;
-	struct call *c = new_call(s);
+	struct call *c = dispatch_new_call(s);
 
 	if (!c) {
 		/* Nothing can be answered without memory; the client must not wait. */

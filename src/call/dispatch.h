@@ -16,6 +16,9 @@ struct batch {
 
 void batch_unref(struct batch *b);
 
+/* One for this session; NULL when memory is short. */
+struct call *dispatch_new_call(struct session *s);
+
 /*
  * Reads one message into a call; NULL when memory is short. What is no JSON is
  * refused when the call is dispatched. With `keep` the text is copied, because
@@ -28,6 +31,9 @@ bool dispatch_overtakes(struct call *c);
 
 /* Runs a call that dispatch_read made: answers it, starts it, or begins its batch. */
 void dispatch_run(struct call *c);
+
+/* Runs a call whose method and parameters stand in it already, or fails it with r. */
+void dispatch_go(struct call *c, int r);
 
 /* Goes on with the session's batch: its next element, or its answer. */
 void dispatch_batch(struct session *s);

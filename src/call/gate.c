@@ -2,6 +2,9 @@
 
 #include <strings.h>
 
+#include "call/http_route.h"
+#include "wire/http1_query.h"
+
 static bool refused(struct gate_refusal *ret, int status, const char *text, const char *extra)
 {
 	*ret = (struct gate_refusal) {.status = status, .text = text, .extra = extra};
@@ -81,7 +84,7 @@ static bool read_place(struct text t, struct place *ret)
 	return named;
 }
 
-static bool path_fits(const char *path, struct text target, struct place *ret_place)
+bool gate_path_fits(const char *path, struct text target, struct place *ret_place)
 {
 	size_t n = strlen(path);
 
@@ -98,14 +101,91 @@ static bool path_known(const struct dialect *d, struct text target, struct place
 {
 	for (const char *const *path = d->http_paths; path && *path; path++) {
 		ret_place->len = 0;
-		if (path_fits(*path, target, ret_place))
+		if (gate_path_fits(*path, target, ret_place))
 			return true;
 	}
 	return false;
 }
 
-bool gate_check(const struct session *s, const struct http_request *r, struct place *ret_place,
-		struct gate_refusal *ret)
+/* ---- the token ---- */
+
+enum token { TOKEN_NONE, TOKEN_WRONG, TOKEN_RIGHT };
+
+static enum token judge(struct text given, struct text want)
+{
+	if (!given.data)
+		return TOKEN_NONE;
+	return text_equal_secret(given, want) ? TOKEN_RIGHT : TOKEN_WRONG;
+}
+
+static enum token better(enum token a, enum token b)
+{
+	return a > b ? a : b;
+}
+
+/* The query's `token`, for those who cannot set headers. */
+static enum token judge_query(struct text query, struct text want)
+{
+	struct http_pair pair;
+	char given[256];
+	size_t n;
+
+	while (http_query_next(&query, &pair)) {
+		if (!text_is(pair.name, "token"))
+			continue;
+		if (pair.value.len > sizeof(given) || !http_query_decode(pair.value, given, &n))
+			return TOKEN_WRONG;
+		return judge((struct text) {.data = given, .len = n}, want);
+	}
+	return TOKEN_NONE;
+}
+
+static enum token find_token(const struct endpoint *e, const struct http_request *r,
+			     const struct route_found *found)
+{
+	const struct dialect *d = e->dialect;
+	const struct text bearer = text_of(e->bearer);
+	const struct text bare = text_of(e->bearer + strlen("Bearer "));
+	const struct text given = http_header_find(r, "Authorization");
+	enum token t = judge(given, bearer);
+
+	if (d->http_token_bare)
+		t = better(t, judge(given, bare));
+	if (d->http_token_header)
+		t = better(t, judge(http_header_find(r, d->http_token_header), bare));
+	if (found->route && (found->route->flags & ROUTE_TOKEN_QUERY))
+		t = better(t, judge_query(found->query, bare));
+	return t;
+}
+
+static const char ask_for_it[] = "WWW-Authenticate: Bearer\r\n";
+
+static bool token_passes(const struct endpoint *e, const struct http_request *r,
+			 const struct route_found *found, struct gate_refusal *ret)
+{
+	const struct dialect *d = e->dialect;
+	enum token given;
+
+	if (found->route && (found->route->flags & ROUTE_OPEN))
+		return true;
+	if (!e->bearer[0])
+		return !d->http_token_unset || refused(ret, 401, d->http_token_unset, ask_for_it);
+	given = find_token(e, r, found);
+	if (d->http_token_wrong && given != TOKEN_RIGHT)
+		return refused(ret, 401, d->http_token_wrong, ask_for_it);
+	switch (given) {
+	case TOKEN_NONE:
+		return refused(ret, 401, "Authorization header required", ask_for_it);
+	case TOKEN_WRONG:
+		return refused(ret, 403, "Invalid API key", NULL);
+	case TOKEN_RIGHT:
+		break;
+	}
+	return true;
+}
+
+bool gate_check(const struct session *s, const struct http_request *r,
+		const struct route_found *found, struct place *ret_place, struct gate_refusal *ret)
 {
 	const struct endpoint *e = s->endpoint;
 
@@ -114,15 +194,14 @@ bool gate_check(const struct session *s, const struct http_request *r, struct pl
 	if (from_foreign_page(r))
 		return refused(ret, 403, "Forbidden: requests from web pages are not accepted",
 			       NULL);
-	if (e->bearer[0]) {
-		struct text given = http_header_find(r, "Authorization");
-
-		if (!given.data)
-			return refused(ret, 401, "Authorization header required",
-				       "WWW-Authenticate: Bearer\r\n");
-		if (!text_equal_secret(given, text_of(e->bearer)))
-			return refused(ret, 403, "Invalid API key", NULL);
-	}
+	if (!token_passes(e, r, found, ret))
+		return false;
+	if (found->route)
+		return true;
+	if (found->allow[0])
+		return refused(ret, 405, "Method not allowed", found->allow);
+	if (!e->dialect->http_paths)
+		return refused(ret, 404, "Not found", NULL);
 	if (!text_is(r->method, "POST"))
 		return refused(ret, 405, "Method not allowed. Use POST.", "Allow: POST\r\n");
 	if (!path_known(e->dialect, r->target, ret_place))

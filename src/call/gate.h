@@ -19,7 +19,12 @@ struct place {
 	size_t len;
 };
 
+/* Whether a path of a table, where a last '*' stands for a name, is the one asked for. */
+bool gate_path_fits(const char *path, struct text asked, struct place *ret_place);
+
+struct route_found;
+
 /* In this order: Host and Origin (403), token (401, 403), method (405), path (404).
  * True: come in. */
-bool gate_check(const struct session *s, const struct http_request *r, struct place *ret_place,
-		struct gate_refusal *ret);
+bool gate_check(const struct session *s, const struct http_request *r,
+		const struct route_found *found, struct place *ret_place, struct gate_refusal *ret);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 
 struct call;
+struct gob_shape;
 
 /* What a handler returns. Only call_reply, call_fail and call_later make one,
  * so a path that forgets to answer does not compile. */
@@ -65,6 +66,10 @@ struct method {
 	enum where where;
 	unsigned flags;
 	const void *arg; /* the host's own */
+	/* For Go's clients: what the parameters must fit and the result is made into. NULL: they
+	 * do not find it. */
+	const struct gob_shape *gob_args;
+	const struct gob_shape *gob_reply;
 };
 
 /* For a row: its fields, and how many they are. */

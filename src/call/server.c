@@ -86,6 +86,7 @@ static void wipe_call(struct call *c)
 	c->why.field[0] = '\0';
 	c->session = NULL;
 	c->method = NULL;
+	c->route = NULL;
 	c->request = (struct jsonrpc_request) {0};
 	c->given = NULL;
 	c->place = (struct text) {0};
@@ -96,10 +97,13 @@ static void wipe_call(struct call *c)
 	c->on_cancel = NULL;
 	c->http_status = 0;
 	c->stage = CALL_NEW;
+	c->netrpc = false;
 	c->pinned = false;
 	c->waits = false;
 	c->begun = false;
 	c->failed = false;
+	c->streaming = false;
+	c->watched = false;
 }
 
 void server_free_call(struct server *s, struct call *c)

@@ -6,7 +6,9 @@
 
 #include "base/log.h"
 #include "call/dispatch.h"
-#include "call/gate.h"
+#include "call/http_answer.h"
+#include "call/http_upgrade.h"
+#include "call/session_gob.h"
 #include "wire/http1.h"
 
 static void on_bytes(void *owner, const char *data, size_t len);
@@ -29,11 +31,17 @@ static const struct framing *const framings[] = {
 	[SPEAKS_LINE] = &framing_line,
 	[SPEAKS_LENGTH] = &framing_length,
 	[SPEAKS_HTTP] = &framing_http,
+	[SPEAKS_GOB] = &framing_gob,
 };
 
 static inline bool is_http(const struct session *s)
 {
 	return s->framing == &framing_http;
+}
+
+static inline bool is_gob(const struct session *s)
+{
+	return s->framing == &framing_gob;
 }
 
 const char *session_framing_name(const struct session *s)
@@ -143,26 +151,11 @@ static void disarm_deadline(struct session *s)
 
 /* ---- answers ---- */
 
-static void log_message(const struct session *s, const char *way, const char *data, size_t len)
+void session_log(const struct session *s, const char *way, const char *data, size_t len)
 {
 	log_debug("message", "connection=%llu dialect=%s way=%s bytes=%zu text=%.*s",
 		  (unsigned long long)s->number, s->endpoint->dialect->name, way, len,
 		  (int)(len > 800 ? 800 : len), data);
-}
-
-static void send_http(struct session *s, int status, const char *extra, const char *body,
-		      size_t len)
-{
-	const struct http_response response = {
-		.status = status ? status : 200,
-		.keep_alive = s->http_keep_alive && !s->closing,
-		.head_only = s->http_head,
-		.extra = extra,
-	};
-
-	http_write_response(conn_out(s->conn), &response, body, len);
-	if (!response.keep_alive)
-		s->closing = true;
 }
 
 static void send_message(struct session *s, int status, const char *data, size_t len)
@@ -170,9 +163,9 @@ static void send_message(struct session *s, int status, const char *data, size_t
 	size_t before = conn_pending(s->conn);
 
 	if (s->server->opts.log_messages)
-		log_message(s, "out", data, len);
+		session_log(s, "out", data, len);
 	if (is_http(s))
-		send_http(s, status, NULL, data, len);
+		http_send(s, status, NULL, data, len);
 	else
 		s->framing->wrap(conn_out(s->conn), data, len);
 	s->endpoint->bytes_out += conn_pending(s->conn) - before;
@@ -182,27 +175,7 @@ static void send_message(struct session *s, int status, const char *data, size_t
 static void send_silence(struct session *s)
 {
 	if (is_http(s))
-		send_http(s, s->endpoint->dialect->http_silent_status, NULL, "", 0);
-}
-
-static void send_http_error(struct session *s, int status, const char *extra, const char *text)
-{
-	const struct dialect *d = s->endpoint->dialect;
-	struct buf body;
-
-	buf_init(&body, 4096);
-	if (d->http_error) {
-		d->http_error(&body, status, text);
-	} else {
-		struct json j = json_writer(&body);
-
-		jsonrpc_write_error(&d->rules, &j, (struct text) {0},
-				    d->errors[REFUSE_REQUEST].code, text_of(text),
-				    (struct text) {0});
-	}
-	s->endpoint->n_errors++;
-	send_http(s, status, extra, body.data, body.len);
-	buf_done(&body);
+		http_send(s, s->endpoint->dialect->http_silent_status, NULL, "", 0);
 }
 
 /* The stream is of no use any more: say why, then close. */
@@ -220,16 +193,26 @@ static void refuse_stream(struct session *s, const struct frame *frame)
 	if (is_http(s)) {
 		s->http_keep_alive = false;
 		s->http_head = false;
-		send_http_error(s, frame->status, NULL, frame->why.text);
+		http_send_error(s, frame->status, NULL, frame->why.text, NULL);
 		return;
 	}
 	s->endpoint->n_errors++;
+	/* Go would not know whose answer it is, and closes in silence too. */
+	if (is_gob(s))
+		return;
 	buf_init(&body, 4096);
 	j = json_writer(&body);
 	jsonrpc_write_error(&d->rules, &j, (struct text) {0}, row->code, text_of(frame->why.text),
 			    (struct text) {0});
 	send_message(s, 0, body.data, body.len);
 	buf_done(&body);
+}
+
+void session_give_up(struct session *s)
+{
+	log_caused(LOG_LEVEL_INFO, "connection given up", "connection=%llu why=%s",
+		   (unsigned long long)s->number, "an answer could not be written");
+	s->closing = true;
 }
 
 /* Half an answer would be worse than none: there was no memory for it, or the
@@ -240,9 +223,7 @@ static void send_answer(struct session *s, int status, const struct buf *out)
 		send_message(s, status, out->data, out->len);
 		return;
 	}
-	log_caused(LOG_LEVEL_INFO, "connection given up", "connection=%llu why=%s",
-		   (unsigned long long)s->number, "an answer could not be written");
-	s->closing = true;
+	session_give_up(s);
 }
 
 static void batch_answer(struct batch *b, const struct call *c)
@@ -307,8 +288,12 @@ void session_answered(struct session *s, struct call *c)
 		s->endpoint->n_errors += c->failed;
 		if (c->batch)
 			batch_answer(c->batch, c);
+		else if (c->netrpc)
+			session_gob_answer(s, c);
 		else if (c->request.silent)
 			send_silence(s);
+		else if (c->streaming)
+			http_stream_finish(s, c);
 		else
 			send_answer(s, c->http_status, &c->out);
 	}
@@ -319,21 +304,13 @@ void session_answered(struct session *s, struct call *c)
 
 /* ---- messages ---- */
 
-/* Only what is asked of us over HTTP and passes the gate is a message. */
-static bool http_message(struct session *s, const struct http_request *r, struct place *ret_place)
+static struct call *read_call(struct session *s, const struct frame *frame, bool keep)
 {
-	struct gate_refusal no;
-
-	s->http_keep_alive = r->keep_alive;
-	s->http_head = text_is(r->method, "HEAD");
-	if (gate_check(s, r, ret_place, &no))
-		return true;
-	if (no.status == 401 || no.status == 403)
-		s->http_keep_alive = false;
-	log_caused(LOG_LEVEL_INFO, "request refused", "connection=%llu status=%d why=%s",
-		   (unsigned long long)s->number, no.status, no.text);
-	send_http_error(s, no.status, no.extra, no.text);
-	return false;
+	if (is_gob(s))
+		return session_gob_read(s, frame);
+	if (s->server->opts.log_messages)
+		session_log(s, "in", frame->data, frame->len);
+	return dispatch_read(s, frame->data, frame->len, keep);
 }
 
 static void start_message(struct session *s, const struct frame *frame)
@@ -343,11 +320,9 @@ static void start_message(struct session *s, const struct frame *frame)
 
 	place.len = 0;
 	disarm_deadline(s);
-	if (frame->http && !http_message(s, frame->http, &place))
+	if (frame->http && !http_admit(s, frame, &place))
 		return;
-	if (s->server->opts.log_messages)
-		log_message(s, "in", frame->data, frame->len);
-	c = dispatch_read(s, frame->data, frame->len, false);
+	c = read_call(s, frame, false);
 	if (!c) {
 		session_end(s);
 		return;
@@ -375,6 +350,7 @@ static bool recognise(struct session *s)
 		[SNIFF_LINE] = SPEAKS_LINE,
 		[SNIFF_LENGTH] = SPEAKS_LENGTH,
 		[SNIFF_HTTP] = SPEAKS_HTTP,
+		[SNIFF_GOB] = SPEAKS_GOB,
 	};
 	struct text w = window(s);
 	enum sniffed what = sniff(w.data, w.len, s->eof, s->endpoint->dialect->message_max);
@@ -385,12 +361,6 @@ static bool recognise(struct session *s)
 		return false;
 	}
 	disarm_deadline(s);
-	if (what == SNIFF_GOB) {
-		log_caused(LOG_LEVEL_INFO, "connection refused", "connection=%llu why=%s",
-			   (unsigned long long)s->number, "gob is not spoken here");
-		s->closing = true;
-		return false;
-	}
 	if (speak(s, choices[what]) != 0) {
 		s->closing = true;
 		return false;
@@ -458,9 +428,7 @@ static bool read_ahead(struct session *s)
 	s->refused_ahead = kind == FRAME_REFUSED;
 	if (kind != FRAME_MESSAGE)
 		return false;
-	if (s->server->opts.log_messages)
-		log_message(s, "in", frame.data, frame.len);
-	c = dispatch_read(s, frame.data, frame.len, true);
+	c = read_call(s, &frame, true);
 	if (!c) {
 		session_end(s);
 		return false;
@@ -493,7 +461,7 @@ static bool busy(const struct session *s)
 	/* The calls of a batch are never side by side. */
 	if (s->batch && s->batch->refs > 1)
 		return true;
-	if (s->endpoint->dialect->concurrent && !is_http(s))
+	if ((s->endpoint->dialect->concurrent && !is_http(s)) || is_gob(s))
 		return s->n_running >= s->server->opts.limits.waiting;
 	return s->n_running > 0;
 }
@@ -507,6 +475,16 @@ static bool choked(struct session *s)
 		return false;
 	conn_flush(s->conn);
 	return conn_pending(s->conn) > limit;
+}
+
+/* All that came is for whoever has taken the connection over. */
+static bool hand_over(struct session *s)
+{
+	struct text w = window(s);
+
+	upgraded_bytes(s, w);
+	advance(s, w.len);
+	return false;
 }
 
 static void drop_waiting(struct session *s)
@@ -537,6 +515,8 @@ static bool step(struct session *s)
 	}
 	if (choked(s))
 		return false;
+	if (s->upgraded)
+		return hand_over(s);
 	if (busy(s))
 		return read_ahead(s);
 	s->read_ahead_full = false;
@@ -571,13 +551,33 @@ static bool abandoned(const struct session *s)
 	return is_http(s) || (s->eof && window(s).len == 0);
 }
 
+/* The call that wants to know when its client leaves. Over HTTP there is but one. */
+static struct call *watched_call(const struct session *s)
+{
+	struct list *first = is_http(s) ? list_first(&s->running) : NULL;
+	struct call *c = first ? list_entry(first, struct call, link) : NULL;
+
+	return c && c->watched ? c : NULL;
+}
+
+/* Only who reads learns that a client leaves; what comes meanwhile is kept, up to a limit. */
+static bool http_full(const struct session *s)
+{
+	enum { KEPT_MAX = 64 << 10 };
+
+	if (!is_http(s) || s->n_running == 0)
+		return false;
+	return !watched_call(s) || window(s).len >= KEPT_MAX;
+}
+
 /* After all steps: send, keep what is left, and decide whether to read on. */
 static void settle(struct session *s)
 {
-	bool full = s->read_ahead_full || s->refused_ahead || (is_http(s) && s->n_running > 0);
+	bool full;
 
 	conn_flush(s->conn);
 	keep_rest(s);
+	full = s->read_ahead_full || s->refused_ahead || http_full(s);
 	if (s->in.err != 0)
 		s->closing = true;
 	if (abandoned(s)) {
@@ -616,9 +616,13 @@ static void on_bytes(void *owner, const char *data, size_t len)
 static void on_eof(void *owner)
 {
 	struct session *s = owner;
+	struct call *watched = watched_call(s);
 
 	s->eof = true;
 	session_pump(s);
+	/* It may only have said that it sends no more; but most that do so have left. */
+	if (watched)
+		call_cancel(watched);
 }
 
 static void on_drained(void *owner)
@@ -651,6 +655,8 @@ static void on_closed(void *owner)
 {
 	struct session *s = owner;
 	struct server *server = s->server;
+	struct upgraded *upgraded = s->upgraded;
+	struct call *watched = watched_call(s);
 
 	session_tell_hooks(s);
 	detach_calls(s);
@@ -663,6 +669,9 @@ static void on_closed(void *owner)
 	list_remove(&s->link);
 	s->endpoint->n_connections--;
 	free(s);
+	if (watched)
+		call_cancel(watched);
+	upgraded_gone(upgraded);
 	server_session_gone(server);
 }
 
@@ -710,7 +719,8 @@ static bool cancel_waiting(struct session *s, struct text id)
 		struct call *c = list_entry(at, struct call, link);
 		struct jsonrpc_request r;
 
-		if (!c->tree || jsonrpc_read(&c->dialect->rules, c->tree, &r, NULL) != 0)
+		if (c->netrpc || !c->tree ||
+		    jsonrpc_read(&c->dialect->rules, c->tree, &r, NULL) != 0)
 			continue;
 		if (!text_equal(r.id, id))
 			continue;
@@ -741,7 +751,7 @@ bool session_cancel(struct session *s, struct text id)
 
 bool session_hears(const struct session *s)
 {
-	return s->framing && !is_http(s);
+	return s->framing && s->framing->wrap;
 }
 
 int session_append(struct session *s, const char *data, size_t len)
@@ -756,6 +766,8 @@ int session_append(struct session *s, const char *data, size_t len)
 
 void session_end(struct session *s)
 {
+	if (s->upgraded)
+		upgraded_leave(s);
 	s->closing = true;
 	if (!s->pumping)
 		session_pump(s);
@@ -779,6 +791,6 @@ void session_timed_out(struct session *s)
 	s->http_head = false;
 	s->closing = true;
 	if (is_http(s))
-		send_http_error(s, status ? status : 408, NULL, "Request timeout");
+		http_send_error(s, status ? status : 408, NULL, "Request timeout", NULL);
 	session_pump(s);
 }

@@ -47,11 +47,13 @@ struct session {
 	struct batch *batch;
 	struct buf *held; /* notifications that came while a batch runs: its answer is first */
 	struct session_hook *hooks;
+	struct upgraded *upgraded; /* who has taken the connection over, or NULL */
 
 	uint64_t deadline_ms;
 	struct peer peer;
 	bool http_keep_alive : 1; /* of the request that is being answered */
 	bool http_head : 1;
+	bool http_old : 1; /* HTTP/1.0 */
 	bool pumping : 1;
 	bool eof : 1;
 	bool gone : 1;    /* nobody reads what we would send */
@@ -109,6 +111,9 @@ void session_tell_drained(struct session *s);
 /* Reads nothing more; closes when what runs has been answered. */
 void session_end(struct session *s);
 
+/* An answer could not be written: half of one would be worse than none. */
+void session_give_up(struct session *s);
+
 /* Closes now; calls go on without it. */
 void session_close(struct session *s);
 
@@ -116,6 +121,9 @@ void session_close(struct session *s);
 void session_timed_out(struct session *s);
 
 const char *session_framing_name(const struct session *s);
+
+/* One message at debug, where opts.log_messages wants it. */
+void session_log(const struct session *s, const char *way, const char *data, size_t len);
 
 /* For session.c: what was held back goes out behind the answers of the batch, or is forgotten. */
 void session_release_held(struct session *s);

@@ -1,0 +1,90 @@
+#include "call/http_answer.h"
+
+#include "base/log.h"
+#include "call/http_route.h"
+
+void http_send(struct session *s, int status, const char *extra, const char *body, size_t len)
+{
+	const struct http_response response = {
+		.status = status ? status : 200,
+		.keep_alive = s->http_keep_alive && !s->closing,
+		.head_only = s->http_head,
+		.extra = extra,
+	};
+
+	http_write_response(conn_out(s->conn), &response, body, len);
+	if (!response.keep_alive)
+		s->closing = true;
+}
+
+void http_write_refusal(const struct dialect *d, struct buf *body, const struct http_refusal *no)
+{
+	struct json j = json_writer(body);
+
+	if (d->http_refusal) {
+		d->http_refusal(body, no);
+		return;
+	}
+	json_begin_object(&j);
+	json_key(&j, "error");
+	json_begin_object(&j);
+	json_member_text(&j, "message", no->message);
+	json_end_object(&j);
+	json_end_object(&j);
+}
+
+static void write_error(const struct dialect *d, struct buf *body, const struct http_refusal *no)
+{
+	struct json j = json_writer(body);
+
+	if (d->http_refusal || no->route)
+		http_write_refusal(d, body, no);
+	else if (d->http_error)
+		d->http_error(body, no->status, no->message.data);
+	else
+		jsonrpc_write_error(&d->rules, &j, (struct text) {0},
+				    d->errors[REFUSE_REQUEST].code, no->message, (struct text) {0});
+}
+
+void http_send_error(struct session *s, int status, const char *extra, const char *text,
+		     const struct http_route *route)
+{
+	const struct http_refusal no = {.status = status, .message = text_of(text), .route = route};
+	struct buf body;
+
+	buf_init(&body, 4096);
+	write_error(s->endpoint->dialect, &body, &no);
+	s->endpoint->n_errors++;
+	http_send(s, status, extra, body.data, body.len);
+	buf_done(&body);
+}
+
+static void turn_away(struct session *s, const struct gate_refusal *no,
+		      const struct http_route *route)
+{
+	if (no->status == 401 || no->status == 403)
+		s->http_keep_alive = false;
+	log_caused(LOG_LEVEL_INFO, "request refused", "connection=%llu status=%d why=%s",
+		   (unsigned long long)s->number, no->status, no->text);
+	http_send_error(s, no->status, no->extra, no->text, route);
+}
+
+bool http_admit(struct session *s, const struct frame *frame, struct place *ret_place)
+{
+	const struct http_request *r = frame->http;
+	struct route_found found;
+	struct gate_refusal no;
+
+	s->http_keep_alive = r->keep_alive;
+	s->http_head = text_is(r->method, "HEAD");
+	s->http_old = r->minor == 0;
+	route_find(s->endpoint->dialect, r, &found);
+	if (!gate_check(s, r, &found, ret_place, &no)) {
+		turn_away(s, &no, found.route);
+		return false;
+	}
+	if (!found.route)
+		return true;
+	route_start(s, frame, &found);
+	return false;
+}

@@ -1,0 +1,24 @@
+/* What a session says over HTTP: answers, errors, the end of a stream; and what it lets in. */
+#pragma once
+
+#include "call/gate.h"
+#include "call/session.h"
+
+struct frame;
+struct http_route;
+
+/* One whole response to the request at hand. status 0: 200. */
+void http_send(struct session *s, int status, const char *extra, const char *body, size_t len);
+
+/* An error outside JSON-RPC. extra and route may be NULL. */
+void http_send_error(struct session *s, int status, const char *extra, const char *text,
+		     const struct http_route *route);
+
+/* The body of an error at a route, or of a dialect that words all of them. */
+void http_write_refusal(const struct dialect *d, struct buf *body, const struct http_refusal *no);
+
+/* True: it is a JSON-RPC message. Otherwise it was refused, or has gone to its route. */
+bool http_admit(struct session *s, const struct frame *frame, struct place *ret_place);
+
+/* A streamed answer has ended, well or not. */
+void http_stream_finish(struct session *s, const struct call *c);

@@ -1,0 +1,47 @@
+/*
+ * HTTP endpoints that are no JSON-RPC: a dialect's table of methods and paths.
+ *
+ * A route's parameters are the members of the JSON object in the body and the pairs of the
+ * query, where numbers and booleans are text; they are decoded by the fields of its row as any
+ * call's. What the handler writes with call_result is the body itself, of status 200 unless
+ * call_status said otherwise. A refusal becomes an error through the dialect's http_refusal.
+ */
+#pragma once
+
+#include "call/dialect.h"
+#include "call/gate.h"
+#include "call/http_upgrade.h"
+#include "wire/framing.h"
+
+enum route_flags {
+	ROUTE_OPEN = 1 << 0,        /* needs no token */
+	ROUTE_TOKEN_QUERY = 1 << 1, /* the token may be the query's `token`: a page cannot set
+				     * the headers of a WebSocket */
+	ROUTE_WATCH = 1 << 2,       /* the call is cancelled when its client leaves */
+	ROUTE_UPGRADE = 1 << 3,     /* GET with "Upgrade: websocket" goes to `upgrade` */
+};
+
+struct http_route {
+	const char *method; /* "GET", which answers HEAD too, "POST" … */
+	const char *path;   /* without query; a last '*' stands for a name, the call's `place` */
+	struct method row;
+	unsigned flags; /* enum route_flags */
+	/* See http_upgrade.h. Without a handler in the row, nothing else can be asked there. */
+	upgrade_fn upgrade;
+};
+
+/* What a request's target names. */
+struct route_found {
+	const struct http_route *route; /* NULL: there is none */
+	struct text query;              /* {NULL, 0}: none */
+	struct place place;
+	char allow[80]; /* the path is known, its method is not: a header line; else "" */
+};
+
+void route_find(const struct dialect *d, const struct http_request *r, struct route_found *ret);
+
+/* Runs, upgrades or refuses a request that has passed the gate. */
+void route_start(struct session *s, const struct frame *frame, const struct route_found *found);
+
+/* The status of a refusal at a route: the dialect's, or the usual one. */
+int route_status(const struct dialect *d, enum refusal code);

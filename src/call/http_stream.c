@@ -1,0 +1,81 @@
+/*
+ * Answers that come in pieces: chunks, or, for a client of HTTP/1.0, all up to the end of the
+ * connection. A client that does not read is told of to whoever makes the pieces; one that
+ * leaves cancels the call.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "call/http_answer.h"
+#include "call/session.h"
+#include "wire/http1.h"
+
+int call_stream_begin(struct call *c, int status, const char *content_type)
+{
+	struct session *s = c->session;
+	struct http_response head = {
+		.status = status,
+		.content_type = content_type,
+		.extra = "Cache-Control: no-store\r\n",
+	};
+
+	assert(c->method->where == ON_LOOP && !c->streaming);
+	if (!c->route)
+		return -ENOTSUP;
+	c->streaming = true;
+	c->watched = true;
+	if (!s)
+		return -ENOTCONN;
+	/* How it ends is said now: the last piece of the last answer may come while we stop. */
+	s->http_keep_alive &= !s->http_old && !s->closing;
+	head.keep_alive = s->http_keep_alive;
+	http_write_stream_head(conn_out(s->conn), &head, !s->http_old);
+	session_flush(s);
+	return 0;
+}
+
+int call_stream(struct call *c, const char *data, size_t len)
+{
+	struct session *s = c->session;
+	size_t before;
+
+	assert(c->streaming);
+	if (!s)
+		return -ENOTCONN;
+	if (len == 0 || s->http_head)
+		return 0;
+	if (!session_takes(s, s->server->opts.limits.queue_bytes)) {
+		s->endpoint->n_dropped++;
+		return -ENOBUFS;
+	}
+	if (s->server->opts.log_messages)
+		session_log(s, "out", data, len);
+	before = conn_pending(s->conn);
+	if (s->http_old)
+		buf_add(conn_out(s->conn), data, len);
+	else
+		http_write_chunk(conn_out(s->conn), data, len);
+	s->endpoint->bytes_out += conn_pending(s->conn) - before;
+	session_flush(s);
+	return 0;
+}
+
+struct done call_stream_end(struct call *c)
+{
+	assert(c->streaming);
+	return call_reply(c);
+}
+
+void http_stream_finish(struct session *s, const struct call *c)
+{
+	if (c->failed) {
+		/* The missing last chunk tells that it is not whole. */
+		s->closing = true;
+		conn_finish(s->conn, s->server->opts.limits.linger_ms);
+		return;
+	}
+	if (!s->http_old && !s->http_head)
+		http_write_last_chunk(conn_out(s->conn));
+	if (!s->http_keep_alive)
+		s->closing = true;
+}

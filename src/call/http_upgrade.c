@@ -1,0 +1,71 @@
+#include "call/http_upgrade.h"
+
+#include <errno.h>
+
+#include "call/session.h"
+#include "wire/http1.h"
+
+void session_upgrade(struct session *s, struct upgraded *u, const struct upgraded_ops *ops,
+		     const char *protocol, const char *extra)
+{
+	*u = (struct upgraded) {.session = s, .ops = ops};
+	s->upgraded = u;
+	http_write_switch(conn_out(s->conn), protocol, extra);
+}
+
+int upgraded_write(struct upgraded *u, const void *data, size_t len)
+{
+	struct session *s = u->session;
+
+	if (!s || s->closing || s->eof)
+		return -ENOTCONN;
+	if (!session_takes(s, s->server->opts.limits.queue_bytes)) {
+		u->blocked = true;
+		return -ENOBUFS;
+	}
+	buf_add(conn_out(s->conn), data, len);
+	s->endpoint->bytes_out += len;
+	session_flush(s);
+	return 0;
+}
+
+void upgraded_end(struct upgraded *u)
+{
+	struct session *s = u->session;
+
+	if (!s || s->closing)
+		return;
+	s->closing = true;
+	conn_finish(s->conn, s->server->opts.limits.linger_ms);
+}
+
+void upgraded_bytes(struct session *s, struct text bytes)
+{
+	struct upgraded *u = s->upgraded;
+
+	/* The session asks only while there is room. */
+	if (u->blocked) {
+		u->blocked = false;
+		if (u->ops->on_drained)
+			u->ops->on_drained(u);
+	}
+	if (bytes.len > 0 && !s->closing)
+		u->ops->on_bytes(u, bytes.data, bytes.len);
+}
+
+void upgraded_leave(struct session *s)
+{
+	struct upgraded *u = s->upgraded;
+
+	if (!s->closing && u->ops->on_end)
+		u->ops->on_end(u);
+	upgraded_end(u);
+}
+
+void upgraded_gone(struct upgraded *u)
+{
+	if (!u)
+		return;
+	u->session = NULL;
+	u->ops->on_closed(u);
+}

@@ -1,0 +1,65 @@
+/*
+ * A connection that a route has taken over: HTTP ends with "101 Switching Protocols", and from
+ * then on the bytes are the taker's, both ways. All on the loop's thread.
+ *
+ * Limits hold on: who does not read what is written is told of by -ENOBUFS and is not read any
+ * more until it does.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text.h"
+#include "base/why.h"
+
+struct http_request;
+struct session;
+struct upgraded;
+
+/* A request to be taken over; valid during the call. */
+struct upgrade_request {
+	const struct http_request *http;
+	struct text place;
+	struct text query; /* not decoded; see wire/http1_query.h */
+};
+
+/*
+ * Takes the connection over with session_upgrade and returns 0, or refuses; then the client gets
+ * an HTTP error. The gate was passed: Host, Origin and token are checked.
+ */
+typedef int (*upgrade_fn)(struct session *s, const struct upgrade_request *r, struct why *why);
+
+struct upgraded_ops {
+	/* data is valid during the call only. May write and end. */
+	void (*on_bytes)(struct upgraded *u, const char *data, size_t len);
+	/* After a write that did not fit: there is room again. May be NULL. */
+	void (*on_drained)(struct upgraded *u);
+	/* The server stops, or closes its listener: the last chance to write. May be NULL. */
+	void (*on_end)(struct upgraded *u);
+	/* The connection is gone, u->session is NULL. The last call: u may be freed. */
+	void (*on_closed)(struct upgraded *u);
+};
+
+/* In what the taker keeps for the connection. */
+struct upgraded {
+	struct session *session; /* NULL: closed */
+	const struct upgraded_ops *ops;
+	bool blocked; /* for call/: a write did not fit */
+};
+
+/* Answers 101; protocol is "websocket", extra whole header lines or NULL. */
+void session_upgrade(struct session *s, struct upgraded *u, const struct upgraded_ops *ops,
+		     const char *protocol, const char *extra);
+
+/* -ENOBUFS when limits.queue_bytes wait already (nothing was written, on_drained follows);
+ * -ENOTCONN when it is closed or ended. */
+int upgraded_write(struct upgraded *u, const void *data, size_t len);
+
+/* Reads nothing more, sends what waits and closes; on_closed follows later. */
+void upgraded_end(struct upgraded *u);
+
+/* For session.c. */
+void upgraded_bytes(struct session *s, struct text bytes);
+void upgraded_leave(struct session *s);
+void upgraded_gone(struct upgraded *u); /* accepts NULL */

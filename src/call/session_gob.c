@@ -1,0 +1,372 @@
+#include "call/session_gob.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "call/dispatch.h"
+#include "wire/netrpc.h"
+
+enum { ARENA_MAX = 128 << 20, LOGGED_BYTES = 800, KEPT_BYTES = 512 };
+
+struct gob_side {
+	struct netrpc_reader reader;
+	struct netrpc_writer writer;
+	struct arena arena; /* of the message that is being read */
+	struct netrpc_message message;
+	size_t bytes; /* of it */
+	bool opened;  /* the first bytes are those of a stream */
+	/* The last answer that was short, as it was said and as it went out: who asks for the
+	 * same again and again, as monitors do, has it encoded once. */
+	const struct gob_shape *shape;
+	struct buf said;
+	struct buf body;
+};
+
+/* ---- the framing ---- */
+
+static void side_init(void *state, const struct framing_limits *limits)
+{
+	struct gob_side *g = state;
+	struct gob_limits bounds = gob_default_limits;
+
+	bounds.message = limits->message;
+	netrpc_reader_init(&g->reader, NETRPC_SERVER, &bounds);
+	netrpc_writer_init(&g->writer, limits->message);
+	arena_init(&g->arena, ARENA_MAX);
+	buf_init(&g->said, KEPT_BYTES);
+	buf_init(&g->body, KEPT_BYTES);
+}
+
+static void side_done(void *state)
+{
+	struct gob_side *g = state;
+
+	netrpc_reader_done(&g->reader);
+	netrpc_writer_done(&g->writer);
+	arena_done(&g->arena);
+	buf_done(&g->said);
+	buf_done(&g->body);
+}
+
+/*
+ * Text that came to the wrong socket is told from a stream by its first bytes: as a message's
+ * count, "{" would mean 123 bytes to wait for, which a short request never has.
+ */
+static enum frame_kind open_stream(struct gob_side *g, const char *in, size_t len,
+				   struct frame *ret)
+{
+	enum sniffed what = sniff(in, len, false, g->reader.gob.limits.message);
+
+	if (what == SNIFF_MORE)
+		return FRAME_MORE;
+	g->opened = what == SNIFF_GOB;
+	if (g->opened)
+		return FRAME_MESSAGE;
+	*ret = (struct frame) {0};
+	refuse(&ret->why, REFUSE_PARSE, "not a gob stream");
+	return FRAME_REFUSED;
+}
+
+static enum frame_kind side_next(void *state, const char *in, size_t len, bool eof,
+				 size_t *ret_used, struct frame *ret)
+{
+	struct gob_side *g = state;
+	enum netrpc_kind kind;
+
+	*ret_used = 0;
+	if (!g->opened && !eof) {
+		enum frame_kind opened = open_stream(g, in, len, ret);
+
+		if (opened != FRAME_MESSAGE)
+			return opened;
+	}
+	kind = netrpc_next(&g->reader, &g->arena, in, len, eof, ret_used, &g->message);
+	g->bytes += *ret_used;
+	switch (kind) {
+	case NETRPC_MORE:
+		/* A client that says nothing holds no memory. */
+		if (!netrpc_in_message(&g->reader))
+			arena_done(&g->arena);
+		return FRAME_MORE;
+	case NETRPC_MESSAGE:
+		/* What it holds while it waits is its tree. */
+		*ret = (struct frame) {.len = g->arena.used, .netrpc = &g->message};
+		return FRAME_MESSAGE;
+	case NETRPC_REFUSED:
+		break;
+	}
+	*ret = (struct frame) {.why = g->message.why};
+	return FRAME_REFUSED;
+}
+
+static bool side_in_message(const void *state)
+{
+	const struct gob_side *g = state;
+
+	return netrpc_in_message(&g->reader);
+}
+
+const struct framing framing_gob = {
+	.name = "gob",
+	.state_size = sizeof(struct gob_side),
+	.init = side_init,
+	.done = side_done,
+	.next = side_next,
+	.wrap = NULL,
+	.in_message = side_in_message,
+};
+
+/* ---- what came ---- */
+
+static void log_way(const struct session *s, const char *way, size_t bytes, struct text method,
+		    uint64_t seq, struct text said)
+{
+	log_debug("message",
+		  "connection=%llu dialect=%s way=%s bytes=%zu method=%.*s seq=%llu text=%.*s",
+		  (unsigned long long)s->number, s->endpoint->dialect->name, way, bytes,
+		  TEXT_ARGS(method), (unsigned long long)seq,
+		  (int)(said.len > LOGGED_BYTES ? LOGGED_BYTES : said.len), said.data);
+}
+
+/* As JSON, as far as there is room for it. */
+static void log_in(const struct session *s, const struct gob_side *g)
+{
+	const struct netrpc_message *m = &g->message;
+	char words[LOGGED_BYTES];
+	struct buf text = {.data = words, .cap = sizeof(words), .max = sizeof(words)};
+	struct json j = json_writer(&text);
+
+	if (m->body)
+		json_value(&j, m->body);
+	else
+		buf_add(&text, m->why.text, strlen(m->why.text));
+	log_way(s, "in", g->bytes, m->method, m->seq,
+		(struct text) {.data = words, .len = text.len});
+}
+
+/* Where the next byte is that belongs to no character; end: nowhere. */
+static const char *skip_whole(const char *p, const char *end)
+{
+	while (p < end) {
+		size_t n = (unsigned char)*p < 0x80 ? 1 : utf8_sequence(p, end);
+
+		if (n == 0)
+			break;
+		p += n;
+	}
+	return p;
+}
+
+/* Go's strings are any bytes, and ours are UTF-8: as Go prints them, what is none is U+FFFD. */
+static int clean_text(struct arena *a, const char **text, uint32_t *len)
+{
+	const char *p = *text;
+	const char *end = p + *len;
+	const char *bad = skip_whole(p, end);
+	char *copy;
+	char *to;
+
+	if (bad == end)
+		return 0;
+	if (*len > UINT32_MAX / 3)
+		return -EMSGSIZE;
+	copy = to = arena_alloc(a, 3 * (size_t)*len);
+	if (!copy)
+		return -ENOMEM;
+	while (p < end) {
+		memcpy(to, p, (size_t)(bad - p));
+		to += bad - p;
+		p = bad;
+		if (p < end) {
+			to += utf8_encode(to, 0xfffd);
+			p++;
+		}
+		bad = skip_whole(p, end);
+	}
+	*text = copy;
+	*len = (uint32_t)(to - copy);
+	return 0;
+}
+
+/* No deeper than gob_limits.depth. */
+static int clean(struct arena *a, struct value *v)
+{
+	int r = v->key ? clean_text(a, &v->key, &v->key_len) : 0;
+
+	if (r == 0 && v->kind == VALUE_STRING)
+		return clean_text(a, &v->text, &v->len);
+	if (v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT)
+		return r;
+	for (struct value *child = v->first; child && r == 0; child = child->next)
+		r = clean(a, child);
+	return r;
+}
+
+static bool is_service(const struct registry *r, struct text service)
+{
+	for (unsigned i = 0; i < registry_count(r); i++) {
+		const struct method *m = registry_at(r, i);
+
+		if (m->gob_args && strlen(m->name) > service.len &&
+		    memcmp(m->name, service.data, service.len) == 0 && m->name[service.len] == '.')
+			return true;
+	}
+	return false;
+}
+
+static int find_row(struct call *c)
+{
+	const struct registry *r = c->endpoint->registry;
+	const struct method *m = registry_find(r, c->request.method);
+	struct text service, name;
+	int e;
+
+	if (m && m->gob_args) {
+		c->method = m;
+		return 0;
+	}
+	e = netrpc_split(c->request.method, &service, &name, &c->why);
+	if (e != 0)
+		return e;
+	return is_service(r, service) ? netrpc_no_method(c->request.method, &c->why)
+				      : netrpc_no_service(c->request.method, &c->why);
+}
+
+/* The call takes the arena that the message was read into, and its own is the next one's. */
+static void take_message(struct call *c, struct gob_side *g, size_t len)
+{
+	struct arena own = c->arena;
+
+	c->arena = g->arena;
+	g->arena = own;
+	g->bytes = 0;
+	c->netrpc = true;
+	c->seq = g->message.seq;
+	c->source = (struct text) {.len = len};
+	c->pinned = true;
+	c->request = (struct jsonrpc_request) {
+		.method = g->message.method,
+		.params = g->message.body,
+	};
+}
+
+struct call *session_gob_read(struct session *s, const struct frame *frame)
+{
+	struct gob_side *g = s->framing_state;
+	struct call *c;
+	int r;
+
+	if (s->server->opts.log_messages)
+		log_in(s, g);
+	c = dispatch_new_call(s);
+	if (!c)
+		return NULL;
+	take_message(c, g, frame->len);
+	r = find_row(c);
+	if (r == 0)
+		r = netrpc_fit(&g->reader, frame->netrpc, c->method->gob_args, &c->why);
+	/* The types that it is of are the connection's: what follows needs the tree alone. */
+	c->tree = r == 0 ? (struct value *)frame->netrpc->body : NULL;
+	if (c->tree && clean(&c->arena, c->tree) != 0) {
+		refuse(&c->why, REFUSE_TOO_LARGE, "a message needs more memory than %zu bytes",
+		       c->arena.max);
+		c->tree = NULL;
+	}
+	return c;
+}
+
+/* ---- what is said ---- */
+
+static struct text said_by(const struct call *c)
+{
+	return (struct text) {.data = c->out.data ? c->out.data : "", .len = c->out.len};
+}
+
+static bool said_before(const struct gob_side *g, const struct call *c, struct text said)
+{
+	return g->shape == c->method->gob_reply && g->said.len == said.len &&
+	       memcmp(g->said.data, said.data, said.len) == 0;
+}
+
+static void keep_said(struct gob_side *g, const struct call *c, struct text said, struct text body)
+{
+	buf_clear(&g->said);
+	buf_clear(&g->body);
+	buf_add(&g->said, said.data, said.len);
+	buf_add(&g->body, body.data, body.len);
+	g->shape = g->said.err == 0 && g->body.err == 0 ? c->method->gob_reply : NULL;
+}
+
+/* On failure nothing was written. */
+static int put_reply(struct gob_side *g, struct buf *out, struct call *c)
+{
+	struct netrpc_writer *w = &g->writer;
+	struct text said = said_by(c);
+	struct gob_encoder *e;
+	struct value *v;
+	size_t at;
+	bool defines;
+	int r, end;
+
+	if (said_before(g, c, said))
+		return netrpc_answer_again(
+			w, out, c->request.method, c->seq,
+			(struct text) {.data = g->body.data, .len = g->body.len});
+	r = json_read(&c->arena, said.data, said.len, &json_default_limits, &v, &c->why);
+	if (r != 0)
+		return r;
+	e = netrpc_answer(w, out, c->request.method, c->seq, c->method->gob_reply);
+	at = out->len;
+	r = gob_put(e, c->method->gob_reply, v, &c->why);
+	defines = e->definitions.len > 0;
+	/* After a refusal the value is not whole, and ending it takes it back. */
+	end = netrpc_end(w, out);
+	if (r != 0)
+		return r;
+	if (end == -EMSGSIZE)
+		return refuse(&c->why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes",
+			      w->gob.max);
+	if (end == 0 && !defines)
+		keep_said(g, c, said, (struct text) {.data = out->data + at, .len = out->len - at});
+	return end;
+}
+
+static int put_error(struct netrpc_writer *w, struct buf *out, const struct call *c,
+		     struct text words)
+{
+	/* To Go, no words are no error. */
+	if (words.len == 0)
+		words = TEXT("error");
+	return netrpc_error(w, out, c->request.method, c->seq, words);
+}
+
+static int send_said(struct session *s, struct call *c)
+{
+	struct gob_side *g = s->framing_state;
+	struct buf *out = conn_out(s->conn);
+	size_t before = out->len;
+	int r;
+
+	if (c->out.err != 0)
+		return c->out.err;
+	r = c->failed ? put_error(&g->writer, out, c, said_by(c)) : put_reply(g, out, c);
+	if (r > 0) {
+		log_caused(LOG_LEVEL_WARN, "answer not sent", "dialect=%s method=%.*s why=%s",
+			   c->dialect->name, TEXT_ARGS(c->request.method), c->why.text);
+		s->endpoint->n_errors++;
+		r = put_error(&g->writer, out, c, text_of(c->why.text));
+	}
+	if (r != 0)
+		return r;
+	s->endpoint->bytes_out += out->len - before;
+	if (s->server->opts.log_messages)
+		log_way(s, "out", out->len - before, c->request.method, c->seq, said_by(c));
+	return 0;
+}
+
+void session_gob_answer(struct session *s, struct call *c)
+{
+	if (send_said(s, c) != 0)
+		session_give_up(s);
+}
