@@ -56,3 +56,30 @@ bool chat_wire_agent_words(const struct chat_answer *a, struct buf *ret_words)
 		   a->error_text ? a->error_text : "");
 	return ret_words->err == 0;
 }
+
+int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text more)
+{
+	size_t n = 2 + more.len;
+	char *out;
+
+	if (!to->data || to->len == 0) {
+		*to = more;
+		return 0;
+	}
+	if (*room < n) {
+		out = arena_alloc(a, 2 * (to->len + n));
+		if (!out)
+			return -ENOMEM;
+		memcpy(out, to->data, to->len);
+		to->data = out;
+		*room = to->len + 2 * n;
+	}
+	/* Ours since it has room. */
+	out = (char *)to->data + to->len;
+	memcpy(out, "\n\n", 2);
+	if (more.len > 0)
+		memcpy(out + 2, more.data, more.len);
+	to->len += n;
+	*room -= n;
+	return 0;
+}

@@ -15,6 +15,12 @@ int chat_wire_request_id(struct arena *a, const struct value *v, struct text *re
 /* The same into what is asked, with the name that the log knows it by; v NULL: a new one. */
 int chat_wire_ask_id(struct arena *a, const struct value *v, struct chat_ask *ask);
 
+/*
+ * Another paragraph of a text in the arena, both as {0} at first: room is what it has beyond its
+ * length, so that of many paragraphs not each copies all before it.
+ */
+int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text more);
+
 /* "Internal error: ProviderError: …", whole: what a provider says may be long. False when it was
  * something else that failed. buf_done either way. */
 bool chat_wire_agent_words(const struct chat_answer *a, struct buf *ret_words);

@@ -5,7 +5,7 @@
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/ash/ash.h"
-#include "service/embedding.h"
+#include "dialect/search_vector.h"
 #include "service/services.h"
 
 static void write_common(struct json *j, const struct memory *m)
@@ -133,32 +133,6 @@ static void write_added(struct call *c, struct memory *m)
 	write_entry(j, m);
 }
 
-/* Between before and handler: c->state. */
-struct search_state {
-	struct embedding_question *question;
-	struct text vector;
-};
-
-static void on_vector(void *arg, struct text vector)
-{
-	struct call *c = arg;
-	struct search_state *s = c->state;
-
-	/* Without memory for it, words alone will do. */
-	s->vector.data = vector.data ? arena_copy(&c->arena, vector.data, vector.len) : NULL;
-	s->vector.len = s->vector.data ? vector.len : 0;
-	call_go_on(c);
-}
-
-static void on_search_cancel(struct call *c, void *arg)
-{
-	const struct search_state *s = c->state;
-
-	(void)arg;
-	embedding_cancel(s->question);
-	call_go_on(c);
-}
-
 /* A call that will be refused costs no question to the model. */
 static bool may_ask(struct call *c, const struct search_in *in)
 {
@@ -170,15 +144,9 @@ static bool may_ask(struct call *c, const struct search_in *in)
 void ash_before_search(struct call *c)
 {
 	const struct search_in *in = c->in;
-	struct search_state *s = NULL;
 
 	if (may_ask(c, in))
-		s = arena_zalloc(&c->arena, sizeof(*s));
-	if (s)
-		s->question = embedding_ask(call_services(c)->embedding, in->query, on_vector, c);
-	c->state = s;
-	if (s && s->question)
-		call_wait(c, on_search_cancel, NULL);
+		search_vector_ask(c, in->query);
 	else
 		call_go_on(c);
 }
@@ -186,14 +154,11 @@ void ash_before_search(struct call *c)
 struct done ash_search(struct call *c)
 {
 	const struct search_in *in = c->in;
-	const struct search_state *state = c->state;
-	struct memory_query q = {.text = in->query, .limit = in->limit};
+	struct memory_query q = {.text = in->query, .limit = in->limit, .vector = search_vector(c)};
 	struct memory *hits;
 	unsigned n;
 	int r = ash_asker(c, &in->who, &q.by);
 
-	if (state)
-		q.vector = state->vector;
 	if (r == 0)
 		r = memory_search(call_services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)

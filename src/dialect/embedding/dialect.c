@@ -1,0 +1,117 @@
+/* The portrait of the embedding service. */
+#include "dialect/embedding/embedding.h"
+
+static const struct error_row errors[N_REFUSALS] = {
+	[REFUSE_PARSE] = {0, "invalid JSON", WORDS_BOTH, 400},
+	[REFUSE_REQUEST] = {0, "invalid request", WORDS_TEXT, 400},
+	[REFUSE_METHOD] = {0, "not found", WORDS_TEXT, 404},
+	[REFUSE_PARAMS] = {0, "invalid parameter", WORDS_TEXT, 400},
+	[REFUSE_INTERNAL] = {0, "internal error", WORDS_BOTH, 500},
+	[REFUSE_NOT_FOUND] = {0, "not found", WORDS_TEXT, 404},
+	[REFUSE_CONFLICT] = {0, "conflict", WORDS_TEXT, 409},
+	[REFUSE_LIMIT] = {0, "too many requests", WORDS_TEXT, 429},
+	[REFUSE_TOO_LARGE] = {0, "too large", WORDS_TEXT, 413},
+	[REFUSE_UNAVAILABLE] = {0, "unavailable", WORDS_TEXT, 503},
+	[REFUSE_FORBIDDEN] = {0, "forbidden", WORDS_TEXT, 403},
+	[REFUSE_TIMEOUT] = {0, "timed out", WORDS_TEXT, 504},
+	[REFUSE_CANCELLED] = {0, "cancelled", WORDS_TEXT, 503},
+	[REFUSE_STOPPING] = {0, "the daemon stops", WORDS_TEXT, 503},
+};
+
+static const struct field embed_fields[] = {
+	{.name = "text",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "What a vector is made of",
+	 .offset = offsetof(struct embed_in, text)},
+};
+
+static const struct field batch_fields[] = {
+	{.name = "texts",
+	 .type = FIELD_ARRAY,
+	 .required = true,
+	 .doc = "A vector is made of each",
+	 .offset = offsetof(struct embed_batch_in, texts)},
+};
+
+static const struct field openai_fields[] = {
+	{.name = "input",
+	 .type = FIELD_ANY,
+	 .required = true,
+	 .doc = "A text, or a list of texts",
+	 .offset = offsetof(struct embed_openai_in, input)},
+	{.name = "model",
+	 .type = FIELD_STRING,
+	 .doc = "Ours, or left out",
+	 .offset = offsetof(struct embed_openai_in, model)},
+	{.name = "encoding_format",
+	 .type = FIELD_STRING,
+	 .default_text = "float",
+	 .doc = "float or base64",
+	 .offset = offsetof(struct embed_openai_in, encoding_format)},
+	{.name = "dimensions",
+	 .type = FIELD_INT,
+	 .doc = "As many as there are, or left out",
+	 .offset = offsetof(struct embed_openai_in, dimensions)},
+};
+
+static const struct http_route routes[] = {
+	{"GET", "/health", {.name = "health", .handle = embedding_health}},
+	{"GET", "/info", {.name = "info", .handle = embedding_info}},
+	{"POST",
+	 "/embed",
+	 {.name = "embed",
+	  FIELDS(embed_fields),
+	  .in_size = sizeof(struct embed_in),
+	  .handle = embedding_embed,
+	  .flags = METHOD_LATER},
+	 .flags = ROUTE_WATCH},
+	{"POST",
+	 "/embed-batch",
+	 {.name = "embed-batch",
+	  FIELDS(batch_fields),
+	  .in_size = sizeof(struct embed_batch_in),
+	  .handle = embedding_batch,
+	  .flags = METHOD_LATER},
+	 .flags = ROUTE_WATCH},
+	{"POST",
+	 "/v1/embeddings",
+	 {.name = "v1/embeddings",
+	  FIELDS(openai_fields),
+	  .in_size = sizeof(struct embed_openai_in),
+	  .handle = embedding_openai,
+	  .flags = METHOD_LATER},
+	 .flags = ROUTE_WATCH},
+};
+
+/* OpenAI's clients look for an object; the others for a sentence. */
+static void write_refusal(struct buf *body, const struct http_refusal *no)
+{
+	struct json j = json_writer(body);
+	const char *field = no->why ? no->why->field : "";
+
+	json_begin_object(&j);
+	json_key(&j, "error");
+	if (!no->route || strncmp(no->route->path, "/v1/", 4) != 0) {
+		json_text(&j, no->message);
+		json_end_object(&j);
+		return;
+	}
+	json_begin_object(&j);
+	json_member_text(&j, "message", no->message);
+	json_member_str(&j, "type", no->status < 500 ? "invalid_request_error" : "server_error");
+	json_member_str(&j, "param", field[0] ? field : NULL);
+	json_member_str(&j, "code", no->status == 404 ? "model_not_found" : NULL);
+	json_end_object(&j);
+	json_end_object(&j);
+}
+
+const struct dialect embedding_dialect = {
+	.name = "embedding",
+	.framing = SPEAKS_HTTP,
+	.message_max = 4 << 20,
+	.errors = errors,
+	.http_routes = routes,
+	.n_http_routes = sizeof(routes) / sizeof(routes[0]),
+	.http_refusal = write_refusal,
+};

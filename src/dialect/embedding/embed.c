@@ -1,0 +1,319 @@
+/*
+ * One request: its texts go to the model on the loop, or nowhere; a reader's thread makes the
+ * vectors and writes them.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "call/server.h"
+#include "dialect/embedding/embedding.h"
+#include "service/vectors.h"
+
+enum shape {
+	SHAPE_ONE,
+	SHAPE_BATCH,
+	SHAPE_OPENAI,
+};
+
+struct embed {
+	enum shape shape;
+	bool base64;
+	const struct text *texts;
+	unsigned n;
+	struct vectors_ask *ask; /* NULL: koine-hash makes them */
+};
+
+/* ---- the answer; on a reader's thread ---- */
+
+static void write_one(struct call *c, const struct vectors *v)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_key(j, "embedding");
+	vector_write(j, v->numbers, v->dim);
+	json_member_uint(j, "dim", v->dim);
+	json_member_text(j, "model", vectors_model(call_services(c)));
+	json_end_object(j);
+}
+
+static void write_batch(struct call *c, const struct vectors *v)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_key(j, "embeddings");
+	json_begin_array(j);
+	for (unsigned i = 0; i < v->n; i++)
+		vector_write(j, v->numbers + (size_t)i * v->dim, v->dim);
+	json_end_array(j);
+	json_member_uint(j, "count", v->n);
+	json_member_uint(j, "dim", v->dim);
+	json_end_object(j);
+}
+
+static void write_entry(struct json *j, const struct vectors *v, unsigned i, bool base64)
+{
+	const float *numbers = v->numbers + (size_t)i * v->dim;
+
+	json_begin_object(j);
+	json_member_str(j, "object", "embedding");
+	json_member_uint(j, "index", i);
+	json_key(j, "embedding");
+	if (base64)
+		vector_write_base64(j, numbers, v->dim);
+	else
+		vector_write(j, numbers, v->dim);
+	json_end_object(j);
+}
+
+/* Nobody here knows what the model's tokens are: four bytes each is a usual guess. */
+static uint64_t count_tokens(const struct embed *e)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < e->n; i++)
+		n += (e->texts[i].len + 3) / 4;
+	return n;
+}
+
+static void write_openai(struct call *c, const struct embed *e, const struct vectors *v)
+{
+	struct json *j = call_result(c);
+	uint64_t tokens = count_tokens(e);
+
+	json_begin_object(j);
+	json_member_str(j, "object", "list");
+	json_key(j, "data");
+	json_begin_array(j);
+	for (unsigned i = 0; i < v->n; i++)
+		write_entry(j, v, i, e->base64);
+	json_end_array(j);
+	json_member_text(j, "model", vectors_model(call_services(c)));
+	json_key(j, "usage");
+	json_begin_object(j);
+	json_member_uint(j, "prompt_tokens", tokens);
+	json_member_uint(j, "total_tokens", tokens);
+	json_end_object(j);
+	json_end_object(j);
+}
+
+static int check_dimensions(struct call *c, const struct embed *e, unsigned dim)
+{
+	const struct embed_openai_in *in = c->in;
+
+	if (e->shape != SHAPE_OPENAI || in->dimensions == 0 || in->dimensions == dim)
+		return 0;
+	return refuse_field(&c->why, "dimensions", "dimensions can only be %u here", dim);
+}
+
+static int make(struct call *c)
+{
+	const struct embed *e = c->state;
+	struct vectors v;
+	int r = e->ask ? vectors_read(e->ask, &v, &c->why)
+		       : vectors_hash(&c->arena, e->texts, e->n, &v);
+
+	if (r == 0)
+		r = check_dimensions(c, e, v.dim);
+	if (r != 0)
+		return r;
+	switch (e->shape) {
+	case SHAPE_ONE:
+		write_one(c, &v);
+		break;
+	case SHAPE_BATCH:
+		write_batch(c, &v);
+		break;
+	case SHAPE_OPENAI:
+		write_openai(c, e, &v);
+		break;
+	}
+	return 0;
+}
+
+static struct done made(struct call *c, int r)
+{
+	struct embed *e = c->state;
+
+	vectors_end(e->ask);
+	e->ask = NULL;
+	return r != 0 ? call_fail(c, r) : call_reply(c);
+}
+
+/* ---- the model; on the loop ---- */
+
+static void on_answer(void *arg, int r, const struct why *why)
+{
+	struct call *c = arg;
+
+	if (r == 0) {
+		(void)call_work(c, READER, make, made);
+		return;
+	}
+	c->why = *why;
+	(void)made(c, r);
+}
+
+static void on_cancel(struct call *c, void *arg)
+{
+	(void)arg;
+	(void)made(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+static struct done start(struct call *c, struct embed *e)
+{
+	struct services *s = call_services(c);
+	int r;
+
+	c->state = e;
+	if (vectors_built_in(s))
+		return call_work(c, READER, make, made);
+	r = vectors_ask(s, &c->arena, e->texts, e->n, on_answer, c, &e->ask, &c->why);
+	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, NULL);
+}
+
+/* ---- what was asked ---- */
+
+static int take_texts(struct call *c, const char *name, const struct value *list, struct embed *e)
+{
+	struct text *texts;
+	unsigned n = 0;
+
+	if (list->len > VECTORS_TEXTS_MAX)
+		return refuse_field(&c->why, name, "%s has more than %d texts", name,
+				    VECTORS_TEXTS_MAX);
+	texts = arena_alloc(&c->arena, list->len * sizeof(*texts));
+	if (!texts)
+		return -ENOMEM;
+	value_each (item, list) {
+		if (item->kind != VALUE_STRING)
+			return refuse_field(&c->why, name, "%s must hold strings, not %s", name,
+					    value_kind_name(item));
+		texts[n++] = value_text(item);
+	}
+	e->texts = texts;
+	e->n = n;
+	return vectors_check_list(name, texts, n, &c->why);
+}
+
+static struct done begin(struct call *c, const char *name, const struct value *list,
+			 struct text one, struct embed wish)
+{
+	struct embed *e = arena_alloc(&c->arena, sizeof(*e));
+	struct text *text = arena_alloc(&c->arena, sizeof(*text));
+	int r;
+
+	if (!e || !text)
+		return call_fail(c, -ENOMEM);
+	*e = wish;
+	*text = one;
+	e->texts = text;
+	e->n = 1;
+	r = list ? take_texts(c, name, list, e) : vectors_check(name, one, &c->why);
+	return r != 0 ? call_fail(c, r) : start(c, e);
+}
+
+struct done embedding_embed(struct call *c)
+{
+	const struct embed_in *in = c->in;
+
+	return begin(c, "text", NULL, in->text, (struct embed) {.shape = SHAPE_ONE});
+}
+
+struct done embedding_batch(struct call *c)
+{
+	const struct embed_batch_in *in = c->in;
+
+	return begin(c, "texts", in->texts, (struct text) {0},
+		     (struct embed) {.shape = SHAPE_BATCH});
+}
+
+/* Vectors of one model must not pass for those of another. */
+static int check_model(struct call *c, struct text asked)
+{
+	struct text ours = vectors_model(call_services(c));
+
+	if (asked.len == 0 || ours.len == 0 || text_equal(asked, ours))
+		return 0;
+	refuse_field(&c->why, "model", "there is no model '%.*s' here, only '%.*s'",
+		     (int)text_cut(asked, 60).len, asked.data, (int)text_cut(ours, 60).len,
+		     ours.data);
+	c->why.code = REFUSE_NOT_FOUND;
+	return REFUSE_NOT_FOUND;
+}
+
+struct done embedding_openai(struct call *c)
+{
+	const struct embed_openai_in *in = c->in;
+	bool list = in->input->kind == VALUE_ARRAY;
+	struct embed wish = {.shape = SHAPE_OPENAI};
+	int r = 0;
+
+	wish.base64 = text_is(in->encoding_format, "base64");
+	if (!wish.base64 && !text_is(in->encoding_format, "float"))
+		r = refuse_field(&c->why, "encoding_format",
+				 "encoding_format must be float or base64");
+	else if (!list && in->input->kind != VALUE_STRING)
+		r = refuse_field(&c->why, "input", "input must be a string or a list of strings");
+	else
+		r = check_model(c, in->model);
+	if (r != 0)
+		return call_fail(c, r);
+	return begin(c, "input", list ? in->input : NULL, value_text(in->input), wish);
+}
+
+/* ---- about the service ---- */
+
+static int64_t port_of(const struct call *c)
+{
+	const char *colon = strrchr(c->endpoint->address, ':');
+	int port = 0;
+
+	if (!c->endpoint->tcp || !colon || sscanf(colon, ":%d", &port) != 1)
+		return 0;
+	return port;
+}
+
+struct done embedding_health(struct call *c)
+{
+	const struct embedding_settings *settings = c->endpoint->settings;
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_str(j, "status", "ok");
+	json_member_int(j, "serverPort", port_of(c));
+	json_member_str(j, "llmServer", settings ? settings->url : "");
+	json_member_text(j, "model", vectors_model(call_services(c)));
+	json_member_int(j, "timestamp", clock_utc_ms() / 1000);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static const char built_in_words[] =
+	"built in: hashes words and their characters, knows nothing of meaning";
+
+struct done embedding_info(struct call *c)
+{
+	const struct services *s = call_services(c);
+	unsigned dim = vectors_dim(s);
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_str(j, "service", "koine");
+	json_member_str(j, "version", c->server->opts.version);
+	json_member_text(j, "model", vectors_model(s));
+	json_key(j, "dim");
+	if (dim > 0)
+		json_uint(j, dim);
+	else
+		json_null(j); /* until it was asked for the first time */
+	json_member_bool(j, "builtin", vectors_built_in(s));
+	json_member_str(j, "description",
+			vectors_built_in(s) ? built_in_words : "the model of memory.embedding_url");
+	json_member_int(j, "maxTexts", VECTORS_TEXTS_MAX);
+	json_member_int(j, "maxTextBytes", VECTORS_TEXT_MAX);
+	json_end_object(j);
+	return call_reply(c);
+}

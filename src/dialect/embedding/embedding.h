@@ -1,0 +1,43 @@
+/*
+ * embedding: vectors for other programs' texts, over HTTP. Two endpoints that ocg's embedding
+ * service has, and OpenAI's /v1/embeddings. There is no JSON-RPC here.
+ */
+#pragma once
+
+#include "call/call.h"
+#include "call/http_route.h"
+
+extern const struct dialect embedding_dialect;
+
+struct embedding_settings {
+	const char *url; /* of the model; "" for the built-in one */
+};
+
+struct embed_in {
+	struct text text;
+};
+
+struct embed_batch_in {
+	const struct value *texts;
+};
+
+struct embed_openai_in {
+	const struct value *input;
+	struct text model;
+	struct text encoding_format;
+	int64_t dimensions; /* 0: not given */
+};
+
+struct done embedding_health(struct call *c);
+struct done embedding_info(struct call *c);
+struct done embedding_embed(struct call *c);
+struct done embedding_batch(struct call *c);
+struct done embedding_openai(struct call *c);
+
+/* ---- vector_json.c ---- */
+
+/* A list of numbers, with digits enough to read back as the same floats. */
+void vector_write(struct json *j, const float *numbers, unsigned dim);
+
+/* The same as base64 of little-endian floats, a string. */
+void vector_write_base64(struct json *j, const float *numbers, unsigned dim);

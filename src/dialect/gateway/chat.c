@@ -1,0 +1,442 @@
+/*
+ * POST /v1/chat/completions: OpenAI's shape, whole or as it comes.
+ *
+ * A stream begins with the first text, or after a while, so that what fails at once is a proper
+ * error. A client that reads slowly is sent the rest when it has room again: all of the text is
+ * at hand until the end. One that takes nothing for as long as a WebSocket's may be silent is cut.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "call/server.h"
+#include "dialect/gateway/completion.h"
+#include "dialect/gateway/gateway.h"
+
+enum {
+	BEGIN_MS = 5000, /* to wait for the first text */
+	AGAIN_MS = 50,   /* between two looks whether there is room */
+	PIECE_MAX = 64 << 10,
+};
+
+struct asked {
+	struct call *call;
+	struct completion *completion; /* NULL: it has ended */
+	struct timer *timer;           /* of a stream */
+	bool usage;                    /* is wanted at the end of it */
+	bool begun;
+	bool introduced; /* the first piece was sent */
+	char id[40];
+	char agent[AGENT_NAME_MAX];
+	int64_t created;
+
+	struct buf text; /* of the answer that a stream has not sent yet: all of it */
+	size_t sent;
+	size_t sent_then; /* when it was looked at last whether the client takes anything ... */
+	uint64_t then_ms; /* ... 0: not yet */
+	struct buf rest;  /* what follows the text; written when it has ended */
+};
+
+/* ---- pieces of the answer ---- */
+
+static void write_head(struct json *j, const struct asked *a, const char *object)
+{
+	json_begin_object(j);
+	json_member_str(j, "id", a->id);
+	json_member_str(j, "object", object);
+	json_member_int(j, "created", a->created);
+	json_member_str(j, "model", a->agent);
+}
+
+static void write_usage(struct json *j, const struct completion_answer *got)
+{
+	json_key(j, "usage");
+	json_begin_object(j);
+	json_member_int(j, "prompt_tokens", got->prompt_tokens);
+	json_member_int(j, "completion_tokens", got->completion_tokens);
+	json_member_int(j, "total_tokens", got->prompt_tokens + got->completion_tokens);
+	json_end_object(j);
+}
+
+static void write_calls(struct json *j, const struct completion_answer *got, bool indexed)
+{
+	json_key(j, "tool_calls");
+	json_begin_array(j);
+	for (unsigned i = 0; i < got->n_calls; i++) {
+		json_begin_object(j);
+		if (indexed)
+			json_member_uint(j, "index", i);
+		json_member_text(j, "id", got->calls[i].id);
+		json_member_str(j, "type", "function");
+		json_key(j, "function");
+		json_begin_object(j);
+		json_member_text(j, "name", got->calls[i].name);
+		json_member_text(j, "arguments", got->calls[i].arguments);
+		json_end_object(j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void write_message(struct json *j, const struct completion_answer *got)
+{
+	json_key(j, "message");
+	json_begin_object(j);
+	json_member_str(j, "role", "assistant");
+	if (got->content.len == 0 && got->n_calls > 0)
+		json_member_str(j, "content", NULL);
+	else
+		json_member_text(j, "content", got->content);
+	json_member_str(j, "refusal", NULL);
+	if (got->n_calls > 0)
+		write_calls(j, got, false);
+	json_end_object(j);
+}
+
+static void write_whole(struct json *j, const struct asked *a, const struct completion_answer *got)
+{
+	write_head(j, a, "chat.completion");
+	json_key(j, "choices");
+	json_begin_array(j);
+	json_begin_object(j);
+	json_member_uint(j, "index", 0);
+	write_message(j, got);
+	json_member_str(j, "logprobs", NULL);
+	json_member_str(j, "finish_reason", got->finish);
+	json_end_object(j);
+	json_end_array(j);
+	write_usage(j, got);
+	json_end_object(j);
+}
+
+/* One event: the head, the choice's delta as it is written in between, its end. */
+static struct json begin_chunk(struct buf *out, const struct asked *a)
+{
+	struct json j;
+
+	buf_add_str(out, "data: ");
+	j = json_writer(out);
+	write_head(&j, a, "chat.completion.chunk");
+	json_key(&j, "choices");
+	json_begin_array(&j);
+	json_begin_object(&j);
+	json_member_uint(&j, "index", 0);
+	json_key(&j, "delta");
+	json_begin_object(&j);
+	return j;
+}
+
+static void end_chunk(struct json *j, const struct asked *a, const char *finish)
+{
+	json_end_object(j);
+	json_member_str(j, "finish_reason", finish);
+	json_end_object(j);
+	json_end_array(j);
+	if (a->usage)
+		json_member_str(j, "usage", NULL);
+	json_end_object(j);
+	buf_add_str(j->out, "\n\n");
+}
+
+static void add_usage_chunk(struct buf *out, const struct asked *a,
+			    const struct completion_answer *got)
+{
+	struct json j;
+
+	buf_add_str(out, "data: ");
+	j = json_writer(out);
+	write_head(&j, a, "chat.completion.chunk");
+	json_key(&j, "choices");
+	json_begin_array(&j);
+	json_end_array(&j);
+	write_usage(&j, got);
+	json_end_object(&j);
+	buf_add_str(out, "\n\n");
+}
+
+static void add_end(struct buf *out, const struct asked *a, const struct completion_answer *got)
+{
+	struct json j;
+
+	if (got->n_calls > 0) {
+		j = begin_chunk(out, a);
+		write_calls(&j, got, true);
+		end_chunk(&j, a, NULL);
+	}
+	j = begin_chunk(out, a);
+	end_chunk(&j, a, got->finish);
+	if (a->usage)
+		add_usage_chunk(out, a, got);
+	buf_add_str(out, "data: [DONE]\n\n");
+}
+
+/* ---- errors ---- */
+
+static int code_of(const struct completion_answer *got)
+{
+	return got->result > 0 ? got->result : REFUSE_INTERNAL;
+}
+
+static struct text words_of(const struct completion_answer *got)
+{
+	if (got->error.data)
+		return got->error;
+	return text_of(got->result > 0 && got->why ? got->why->text : "internal error");
+}
+
+/* In a stream that has begun: clients look for it there. */
+static void add_error(struct buf *out, const struct asked *a, const struct completion_answer *got)
+{
+	const struct http_refusal no = {
+		.status = route_status(a->call->dialect, (enum refusal)code_of(got)),
+		.message = words_of(got),
+		.why = got->result > 0 ? got->why : NULL,
+		.route = a->call->route,
+	};
+
+	buf_add_str(out, "data: ");
+	a->call->dialect->http_refusal(out, &no);
+	buf_add_str(out, "\n\n");
+}
+
+static void fail(struct asked *a, const struct completion_answer *got)
+{
+	struct call *c = a->call;
+
+	if (got->result > 0 && got->why)
+		c->why = *got->why;
+	if (got->error.data)
+		(void)call_fail_with(c, 502, got->error, (struct text) {0});
+	else
+		(void)call_fail(c, got->result);
+}
+
+/* ---- a stream ---- */
+
+static void asked_done(struct asked *a)
+{
+	timer_free(a->timer);
+	a->timer = NULL;
+	buf_done(&a->text);
+	buf_done(&a->rest);
+}
+
+static int send_first(struct asked *a)
+{
+	struct buf out;
+	struct json j;
+	int r;
+
+	buf_init(&out, 4096);
+	j = begin_chunk(&out, a);
+	json_member_str(&j, "role", "assistant");
+	json_member_str(&j, "content", "");
+	end_chunk(&j, a, NULL);
+	r = out.err != 0 ? out.err : call_stream(a->call, out.data, out.len);
+	buf_done(&out);
+	a->introduced = r == 0;
+	return r;
+}
+
+static int begin(struct asked *a)
+{
+	int r = 0;
+
+	if (!a->begun) {
+		a->begun = true;
+		r = call_stream_begin(a->call, 200, "text/event-stream; charset=utf-8");
+	}
+	return r != 0 || a->introduced ? r : send_first(a);
+}
+
+/* One piece of the text. -ENOBUFS: later. */
+static int send_piece(struct asked *a)
+{
+	struct text piece = {.data = a->text.data + a->sent, .len = a->text.len - a->sent};
+	struct buf out;
+	struct json j;
+	int r;
+
+	piece = text_cut(piece, PIECE_MAX);
+	/* What a character lacks may still come. */
+	if (a->completion)
+		piece.len = utf8_whole(piece.data, piece.len);
+	if (piece.len == 0)
+		return -EAGAIN;
+	buf_init(&out, 8 * PIECE_MAX);
+	j = begin_chunk(&out, a);
+	json_member_text(&j, "content", piece);
+	end_chunk(&j, a, NULL);
+	r = out.err != 0 ? out.err : call_stream(a->call, out.data, out.len);
+	buf_done(&out);
+	if (r == 0)
+		a->sent += piece.len;
+	return r;
+}
+
+/* There was no room, and the answer has ended: whether it is waited for on. */
+static bool is_stuck(struct asked *a)
+{
+	uint64_t now = loop_now_ms(a->call->server->loop);
+
+	if (a->completion)
+		return false;
+	if (a->then_ms == 0 || a->sent != a->sent_then) {
+		a->then_ms = now;
+		a->sent_then = a->sent;
+	}
+	return now - a->then_ms > 2 * (uint64_t)gateway_settings(a->call)->ping_ms;
+}
+
+/* All that there is room for; the end, if that is all. Whoever calls does not touch `a` then. */
+static void push(struct asked *a)
+{
+	int r = begin(a);
+
+	while (r == 0 && a->sent < a->text.len)
+		r = send_piece(a);
+	if (r == -EAGAIN)
+		r = 0;
+	if (r == 0 && !a->completion)
+		r = call_stream(a->call, a->rest.data, a->rest.len);
+	if (r == -ENOBUFS && is_stuck(a)) {
+		r = refuse(&a->call->why, REFUSE_TIMEOUT, "the client takes nothing");
+	} else if (r == -ENOBUFS) {
+		timer_start(a->timer, AGAIN_MS);
+		return;
+	}
+	/* Who has left is heard of by on_cancel. */
+	if (a->completion)
+		return;
+	asked_done(a);
+	if (r == 0)
+		(void)call_stream_end(a->call);
+	else
+		(void)call_fail(a->call, r);
+}
+
+static void on_timer(void *arg)
+{
+	push(arg);
+}
+
+static void on_text(void *arg, struct text whole)
+{
+	struct asked *a = arg;
+
+	buf_add(&a->text, whole.data + a->text.len, whole.len - a->text.len);
+	if (a->text.err == 0)
+		push(a);
+}
+
+static void stream_done(struct asked *a, const struct completion_answer *got)
+{
+	if (!a->begun && got->result != 0) {
+		asked_done(a);
+		fail(a, got);
+		return;
+	}
+	if (got->content.len > a->text.len)
+		buf_add(&a->text, got->content.data + a->text.len, got->content.len - a->text.len);
+	if (got->result != 0)
+		add_error(&a->rest, a, got);
+	else
+		add_end(&a->rest, a, got);
+	if (a->text.err != 0 || a->rest.err != 0) {
+		asked_done(a);
+		(void)call_fail(a->call, -ENOMEM);
+		return;
+	}
+	timer_stop(a->timer);
+	push(a);
+}
+
+/* ---- the call ---- */
+
+static void on_done(void *arg, const struct completion_answer *got)
+{
+	struct asked *a = arg;
+
+	a->completion = NULL;
+	if (a->timer) {
+		stream_done(a, got);
+		return;
+	}
+	if (got->result != 0) {
+		fail(a, got);
+		return;
+	}
+	write_whole(call_result(a->call), a, got);
+	(void)call_reply(a->call);
+}
+
+/* The client has left, or the time of a stop is over. */
+static void on_cancel(struct call *c, void *arg)
+{
+	struct asked *a = arg;
+
+	if (a->completion) {
+		completion_cancel(a->completion);
+		return;
+	}
+	asked_done(a);
+	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+static int make_stream(struct asked *a, const struct gateway_chat_in *in)
+{
+	const struct value *usage = value_find(in->stream_options, "include_usage");
+
+	a->usage = usage && usage->kind == VALUE_TRUE;
+	return timer_new(a->call->server->loop, on_timer, a, &a->timer);
+}
+
+static int start(struct asked *a, const struct gateway_chat_in *in)
+{
+	const struct completion_ask ask = {.model = in->model,
+					   .messages = in->messages,
+					   .tools = in->tools,
+					   .choice = in->tool_choice};
+	const struct completion_sink sink = {
+		.on_text = in->stream ? on_text : NULL, .on_done = on_done, .arg = a};
+	struct call *c = a->call;
+	char request[CHAT_REQUEST_LEN + 1];
+	int r = chat_new_request(request);
+
+	snprintf(a->id, sizeof(a->id), "chatcmpl-%s", request);
+	a->created = clock_utc_ms() / 1000;
+	if (r == 0)
+		r = completion_start(call_services(c), c->server->loop, gateway_settings(c), &ask,
+				     &sink, &a->completion, &c->why);
+	if (r != 0)
+		return r;
+	snprintf(a->agent, sizeof(a->agent), "%s", completion_agent(a->completion));
+	if (a->timer)
+		timer_start(a->timer, BEGIN_MS);
+	return 0;
+}
+
+struct done gateway_chat(struct call *c)
+{
+	const struct gateway_chat_in *in = c->in;
+	struct asked *a = arena_zalloc(&c->arena, sizeof(*a));
+	int r = 0;
+
+	if (!a)
+		return call_fail(c, -ENOMEM);
+	if (in->n != 1)
+		return call_fail(c, refuse_field(&c->why, "n", "n can only be 1 here"));
+	a->call = c;
+	buf_init(&a->text, CHAT_TEXT_MAX);
+	buf_init(&a->rest, c->out.max);
+	if (in->stream)
+		r = make_stream(a, in);
+	if (r == 0)
+		r = start(a, in);
+	if (r != 0) {
+		asked_done(a);
+		return call_fail(c, r);
+	}
+	return call_later(c, on_cancel, a);
+}

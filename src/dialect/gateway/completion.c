@@ -1,0 +1,565 @@
+/*
+ * The life of a completion: a turn of the agent; if it wants tools of ours, these one after
+ * another, and another turn with their results; the end.
+ *
+ * The timer is first what begins it, and then what ends an agent's silence.
+ */
+#include "dialect/gateway/completion.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "dialect/gateway/completion_inner.h"
+#include "dialect/gateway/tool_json.h"
+#include "service/services.h"
+#include "wire/json.h"
+
+enum { ARENA_MAX = 64 << 20, RESULT_MAX = 1 << 20 };
+
+static const char prefix[] = "gateway-";
+
+struct completion {
+	struct services *services;
+	struct gateway_known *known;
+	struct memory_asker by;
+	unsigned tools;
+	unsigned timeout_ms;
+	struct completion_sink sink;
+	struct arena arena;
+	struct timer *timer;
+	struct agent *agent;
+	struct completion_in in;
+	size_t bytes; /* of known->bytes, its part */
+	int64_t number;
+	char name[CHAT_ID_MAX + 1];
+
+	struct chat_turn *turn;
+	struct buf text; /* of all turns */
+	size_t told;     /* bytes of this turn that are in it */
+	unsigned n_rounds;
+	int64_t prompt_tokens;
+	int64_t completion_tokens;
+
+	/* tools of ours */
+	struct tool_run *run;
+	const struct agent_call *calls;
+	unsigned n_calls;
+	unsigned at;
+	struct chat_result *results;
+
+	unsigned sending; /* chat_send has not returned ... */
+	bool ended;       /* ... and then it is freed */
+	bool late;
+	bool cancelled;
+};
+
+const char *completion_agent(const struct completion *c)
+{
+	return c->agent->name;
+}
+
+/* ---- which conversation ---- */
+
+int gateway_start(struct services *s, struct gateway_known *known)
+{
+	return chat_highest(s, prefix, &known->last_number);
+}
+
+static void on_ended(void *arg, int result, const struct why *why)
+{
+	(void)arg;
+	(void)result;
+	(void)why;
+}
+
+static int64_t new_number(struct completion *c)
+{
+	char old[CHAT_ID_MAX + 1];
+	int64_t n = ++c->known->last_number;
+
+	if (n > COMPLETION_KEPT) {
+		snprintf(old, sizeof(old), "%s%lld", prefix, (long long)(n - COMPLETION_KEPT));
+		chat_destroy(c->services, text_of(old), on_ended, NULL);
+	}
+	return n;
+}
+
+/* Taken out: of two that go on from the same answer, the second is a conversation of its own. */
+static void choose_conversation(struct completion *c)
+{
+	for (unsigned i = 0; c->in.before != 0 && i < GATEWAY_KNOWN_MAX; i++) {
+		if (c->known->list[i].said != c->in.before)
+			continue;
+		c->known->list[i].said = 0;
+		c->number = c->known->list[i].number;
+		break;
+	}
+	/* What was ended meanwhile does not come back. */
+	if (c->number <= c->known->last_number - COMPLETION_KEPT)
+		c->number = 0;
+	if (c->number == 0)
+		c->number = new_number(c);
+	snprintf(c->name, sizeof(c->name), "%s%lld", prefix, (long long)c->number);
+}
+
+static struct text text_so_far(const struct completion *c)
+{
+	return (struct text) {.data = c->text.data ? c->text.data : "", .len = c->text.len};
+}
+
+/* As the client will send it back. */
+static void remember(struct completion *c, const struct completion_answer *a)
+{
+	const struct agent_message last = {.role = AGENT_ASSISTANT,
+					   .text = a->content,
+					   .calls = a->calls,
+					   .n_calls = a->n_calls};
+	struct gateway_known *k = c->known;
+
+	k->list[k->next].said = completion_hash(c->in.said, &last);
+	k->list[k->next].number = c->number;
+	k->next = (k->next + 1) % GATEWAY_KNOWN_MAX;
+}
+
+/* ---- the end ---- */
+
+static void completion_free(struct completion *c)
+{
+	c->known->bytes -= c->bytes;
+	tool_leave(c->run);
+	timer_free(c->timer);
+	buf_done(&c->text);
+	arena_done(&c->arena);
+	free(c);
+}
+
+static void finish(struct completion *c, struct completion_answer *a)
+{
+	a->content = text_so_far(c);
+	a->prompt_tokens = c->prompt_tokens;
+	a->completion_tokens = c->completion_tokens;
+	if (a->result == 0)
+		remember(c, a);
+	c->ended = true;
+	c->sink.on_done(c->sink.arg, a);
+	if (c->sending == 0)
+		completion_free(c);
+}
+
+static void finish_with(struct completion *c, int result, const struct why *why)
+{
+	struct completion_answer a = {.result = result, .why = why};
+
+	finish(c, &a);
+}
+
+static void finish_well(struct completion *c, const char *how, const struct chat_answer *answer)
+{
+	struct completion_answer a = {.finish = how};
+
+	if (answer->outcome == AGENT_CALLS && c->in.own_tools) {
+		a.calls = answer->calls;
+		a.n_calls = answer->n_calls;
+	}
+	finish(c, &a);
+}
+
+static void finish_cancelled(struct completion *c)
+{
+	struct why why = {0};
+
+	finish_with(c,
+		    c->late ? refuse(&why, REFUSE_TIMEOUT, "timeout waiting for agent")
+			    : refuse(&why, REFUSE_CANCELLED, "cancelled"),
+		    &why);
+}
+
+/* ---- a turn ---- */
+
+static void send_turn(struct completion *c);
+static void run_next(struct completion *c);
+
+static void take_text(struct completion *c, struct text whole)
+{
+	if (whole.len <= c->told)
+		return;
+	/* What comes after tools is a paragraph of its own. */
+	if (c->told == 0 && c->text.len > 0)
+		buf_add_str(&c->text, "\n\n");
+	buf_add(&c->text, whole.data + c->told, whole.len - c->told);
+	c->told = whole.len;
+}
+
+static void on_text(void *arg, struct text whole, size_t from)
+{
+	struct completion *c = arg;
+
+	(void)from;
+	take_text(c, whole);
+	timer_start(c->timer, c->timeout_ms);
+	if (c->sink.on_text && !c->cancelled)
+		c->sink.on_text(c->sink.arg, text_so_far(c));
+}
+
+static int64_t estimate(const struct completion *c)
+{
+	int64_t n = c->in.system.len > 0 ? chat_estimate(c->in.system) : 0;
+
+	for (unsigned i = 0; i < c->in.n_messages; i++)
+		n += chat_estimate(c->in.messages[i].text);
+	return n;
+}
+
+static void count(struct completion *c, const struct chat_answer *a)
+{
+	const struct agent_usage *u = &a->usage;
+
+	c->prompt_tokens += u->input >= 0 ? u->input : estimate(c);
+	c->completion_tokens += u->output >= 0       ? u->output
+				: a->content.len > 0 ? chat_estimate(a->content)
+						     : 0;
+}
+
+/* Of the tools before: what they answered is history now, as the question is. */
+static int make_room(struct completion *c)
+{
+	unsigned n = c->in.n_messages;
+	struct agent_message *messages =
+		arena_zalloc(&c->arena, (n + c->n_calls + 1) * sizeof(messages[0]));
+
+	if (!messages)
+		return -ENOMEM;
+	memcpy(messages, c->in.messages, n * sizeof(messages[0]));
+	for (unsigned i = 0; i < c->n_calls; i++)
+		messages[n++] = (struct agent_message) {.role = AGENT_TOOL,
+							.text = c->results[i].text,
+							.call_id = c->results[i].call_id,
+							.failed = c->results[i].failed};
+	c->in.messages = messages;
+	c->in.n_messages = n;
+	return 0;
+}
+
+static int copy_calls(struct completion *c, const struct chat_answer *a)
+{
+	struct agent_call *calls = arena_zalloc(&c->arena, a->n_calls * sizeof(calls[0]));
+
+	c->results = arena_zalloc(&c->arena, a->n_calls * sizeof(c->results[0]));
+	if (!calls || !c->results)
+		return -ENOMEM;
+	for (unsigned i = 0; i < a->n_calls; i++) {
+		const struct agent_call *from = &a->calls[i];
+
+		calls[i] = *from;
+		calls[i].id.data = arena_copy(&c->arena, from->id.data, from->id.len);
+		calls[i].name.data = arena_copy(&c->arena, from->name.data, from->name.len);
+		calls[i].arguments.data =
+			arena_copy(&c->arena, from->arguments.data, from->arguments.len);
+		if (!calls[i].id.data || !calls[i].name.data || !calls[i].arguments.data)
+			return -ENOMEM;
+	}
+	c->calls = calls;
+	c->n_calls = a->n_calls;
+	c->at = 0;
+	return 0;
+}
+
+static int add_answer(struct completion *c, struct text content)
+{
+	char *text = arena_copy(&c->arena, content.data ? content.data : "", content.len);
+
+	if (!text)
+		return -ENOMEM;
+	c->in.messages[c->in.n_messages++] =
+		(struct agent_message) {.role = AGENT_ASSISTANT,
+					.text = {.data = text, .len = content.len},
+					.calls = c->calls,
+					.n_calls = c->n_calls};
+	c->in.n_history = c->in.n_messages;
+	return 0;
+}
+
+static void start_tools(struct completion *c, const struct chat_answer *a)
+{
+	int r;
+
+	if (c->n_rounds++ == COMPLETION_ROUNDS) {
+		finish_well(c, "length", a);
+		return;
+	}
+	r = make_room(c);
+	if (r == 0)
+		r = copy_calls(c, a);
+	if (r == 0)
+		r = add_answer(c, a->content);
+	if (r != 0)
+		finish_with(c, r, NULL);
+	else
+		run_next(c);
+}
+
+static void fail_turn(struct completion *c, const struct chat_answer *a)
+{
+	struct completion_answer answer = {.result = a->result, .why = a->why};
+
+	if (a->outcome == AGENT_FAILED && a->error_text)
+		answer.error = text_of(a->error_text);
+	finish(c, &answer);
+}
+
+static void on_done(void *arg, const struct chat_answer *a)
+{
+	struct completion *c = arg;
+
+	c->turn = NULL;
+	timer_stop(c->timer);
+	take_text(c, a->content);
+	count(c, a);
+	if (c->cancelled) {
+		finish_cancelled(c);
+	} else if (a->result != 0) {
+		fail_turn(c, a);
+	} else if (c->text.err != 0) {
+		finish_with(c, c->text.err, NULL);
+	} else if (a->outcome == AGENT_CALLS) {
+		if (c->in.own_tools)
+			finish_well(c, "tool_calls", a);
+		else
+			start_tools(c, a);
+	} else {
+		finish_well(c, a->outcome == AGENT_DONE ? "stop" : "length", a);
+	}
+}
+
+/* The results that end the messages, or those of our own tools. */
+static int fill_results(struct completion *c, struct chat_ask *ask)
+{
+	unsigned n = c->in.n_messages - c->in.n_history;
+	struct chat_result *results;
+
+	if (c->n_calls > 0) {
+		ask->results = c->results;
+		ask->n_results = c->n_calls;
+		return 0;
+	}
+	results = arena_zalloc(&c->arena, n * sizeof(results[0]));
+	if (!results)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		const struct agent_message *m = &c->in.messages[c->in.n_history + i];
+
+		results[i] = (struct chat_result) {.call_id = m->call_id, .text = m->text};
+	}
+	ask->results = results;
+	ask->n_results = n;
+	return 0;
+}
+
+static int fill(struct completion *c, struct chat_ask *ask)
+{
+	const struct agent_message *question = &c->in.messages[c->in.n_history];
+
+	*ask = (struct chat_ask) {
+		.conversation = text_of(c->name),
+		.agent = text_of(c->agent->name),
+		.tools = c->in.tools,
+		.n_tools = c->in.n_tools,
+		.by = c->by,
+		.own_history = true,
+		.history = c->in.messages,
+		.n_history = c->in.n_history,
+		.system = c->in.system,
+	};
+	if (c->n_calls == 0 && question->role == AGENT_USER) {
+		ask->content = question->text;
+		return 0;
+	}
+	return fill_results(c, ask);
+}
+
+static void send_turn(struct completion *c)
+{
+	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = c};
+	struct chat_turn *turn = NULL;
+	struct why why = {0};
+	struct chat_ask ask;
+	int r = fill(c, &ask);
+
+	c->told = 0;
+	timer_start(c->timer, c->timeout_ms);
+	c->sending++;
+	if (r == 0)
+		r = chat_send(c->services, &ask, &sink, &turn, &why);
+	c->sending--;
+	if (turn)
+		c->turn = turn;
+	if (r != 0)
+		finish_with(c, r, &why);
+	else if (c->ended && c->sending == 0)
+		completion_free(c);
+}
+
+/* ---- tools ---- */
+
+static void keep_result(struct completion *c, const char *error, const struct tool_result *got)
+{
+	const struct agent_call *call = &c->calls[c->at];
+	struct chat_result *to = &c->results[c->at];
+	struct buf out;
+
+	buf_init(&out, RESULT_MAX);
+	if (!error && got)
+		tool_json_result(&out, call->name, got);
+	if (out.err != 0) {
+		buf_clear(&out);
+		error = "the result is too large";
+	}
+	if (error)
+		tool_json_error(&out, call->name, error);
+	to->call_id = call->id;
+	to->failed = error != NULL;
+	to->text.data = out.err == 0 ? arena_copy(&c->arena, out.data, out.len) : NULL;
+	to->text.len = to->text.data ? out.len : 0;
+	if (!to->text.data)
+		to->text = TEXT("");
+	buf_done(&out);
+	c->at++;
+}
+
+static void on_tool(void *arg, int result, const struct tool_result *got, const struct why *why)
+{
+	struct completion *c = arg;
+	const char *error = NULL;
+
+	c->run = NULL;
+	if (result == REFUSE_STOPPING) {
+		finish_with(c, result, why);
+		return;
+	}
+	if (result != 0)
+		error = result > 0 && why ? why->text : strerror(abs(result));
+	keep_result(c, error, got);
+	run_next(c);
+}
+
+static int start_tool(struct completion *c, const struct agent_call *call, struct why *why)
+{
+	const struct json_limits limits = {.depth = 64, .values = 10000};
+	struct tool_ask ask = {.agent = TEXT("gateway"),
+			       .session = text_of(c->name),
+			       .call_id = call->id,
+			       .by = c->by};
+	struct text input = call->arguments.len > 0 ? call->arguments : TEXT("{}");
+	struct value *v;
+	int r;
+
+	if (!tool_find(c->services, call->name, &ask.id) || !(c->tools & 1U << ask.id))
+		return refuse(why, REFUSE_NOT_FOUND, "tool not found: %.*s",
+			      TEXT_ARGS(text_cut(call->name, 100)));
+	r = json_read(&c->arena, input.data, input.len, &limits, &v, why);
+	if (r != 0)
+		return r;
+	ask.input = v;
+	return tool_run(c->services, &ask, on_tool, c, &c->run, why);
+}
+
+static void run_next(struct completion *c)
+{
+	while (c->at < c->n_calls && !c->cancelled) {
+		struct why why = {0};
+		int r = start_tool(c, &c->calls[c->at], &why);
+
+		if (r == 0)
+			return;
+		keep_result(c, r > 0 ? why.text : strerror(-r), NULL);
+	}
+	if (c->cancelled)
+		finish_cancelled(c);
+	else
+		send_turn(c);
+}
+
+/* ---- from outside ---- */
+
+void completion_cancel(struct completion *c)
+{
+	if (c->cancelled)
+		return;
+	c->cancelled = true;
+	if (c->turn) {
+		chat_turn_cancel(c->turn);
+	} else {
+		tool_leave(c->run);
+		c->run = NULL;
+		finish_cancelled(c);
+	}
+}
+
+static void on_timer(void *arg)
+{
+	struct completion *c = arg;
+
+	if (!c->turn && c->n_rounds == 0) {
+		send_turn(c);
+		return;
+	}
+	c->late = true;
+	completion_cancel(c);
+}
+
+static int set_up(struct completion *c, const struct completion_ask *ask, struct why *why)
+{
+	int r = completion_read(&c->arena, ask, &c->in, why);
+
+	/* The call holds as much. */
+	c->bytes = 2 * c->arena.used;
+	c->known->bytes += c->bytes;
+	if (r == 0 && !c->in.own_tools) {
+		c->in.tools = arena_zalloc(&c->arena, N_TOOLS * sizeof(c->in.tools[0]));
+		if (!c->in.tools)
+			return -ENOMEM;
+		c->in.n_tools = tool_json_offer(c->tools, c->in.tools);
+	}
+	return r;
+}
+
+int completion_start(struct services *s, struct loop *loop, const struct gateway_settings *settings,
+		     const struct completion_ask *ask, const struct completion_sink *sink,
+		     struct completion **ret_completion, struct why *why)
+{
+	struct agent *agent = ask->model.len > 0 ? chat_agent(s, ask->model) : NULL;
+	struct completion *c;
+	int r;
+
+	if (!agent)
+		agent = chat_agent(s, (struct text) {NULL, 0});
+	if (!agent)
+		return refuse(why, REFUSE_UNAVAILABLE, "agent not initialized");
+	if (settings->known->bytes > COMPLETION_BYTES_MAX)
+		return refuse(why, REFUSE_LIMIT, "those under way hold %zu bytes already",
+			      settings->known->bytes);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->services = s;
+	c->known = settings->known;
+	c->by.user = settings->user;
+	c->timeout_ms = settings->timeout_ms;
+	c->tools = settings->tools;
+	c->sink = *sink;
+	c->agent = agent;
+	arena_init(&c->arena, ARENA_MAX);
+	buf_init(&c->text, CHAT_TEXT_MAX);
+	r = set_up(c, ask, why);
+	if (r == 0)
+		r = timer_new(loop, on_timer, c, &c->timer);
+	if (r != 0) {
+		completion_free(c);
+		return r;
+	}
+	choose_conversation(c);
+	timer_start(c->timer, 0);
+	*ret_completion = c;
+	return 0;
+}

@@ -1,0 +1,248 @@
+/* OpenAI's messages and tools, read into the chat's terms. */
+#include <errno.h>
+
+#include "dialect/chat_wire.h"
+#include "dialect/gateway/completion_inner.h"
+#include "wire/json.h"
+
+static struct text member(const struct value *v, const char *key)
+{
+	return value_text(value_find(v, key));
+}
+
+static bool is_list(const struct value *v)
+{
+	return v && v->kind == VALUE_ARRAY && v->len > 0;
+}
+
+static int copy(struct arena *a, struct text from, struct text *to)
+{
+	to->len = from.len;
+	to->data = arena_copy(a, from.data ? from.data : "", from.len);
+	return to->data ? 0 : -ENOMEM;
+}
+
+/* ---- content: a string, or parts of which only text can be read ---- */
+
+static int join_parts(struct arena *a, const struct value *parts, struct text *ret, struct why *why)
+{
+	size_t n = 0;
+	char *out;
+
+	value_each (part, parts) {
+		struct text text =
+			part->kind == VALUE_STRING ? value_text(part) : member(part, "text");
+
+		if (!text.data)
+			return refuse_field(why, "messages", "only text can be read here");
+		n += text.len;
+	}
+	out = arena_alloc(a, n + 1);
+	if (!out)
+		return -ENOMEM;
+	*ret = (struct text) {.data = out, .len = n};
+	value_each (part, parts) {
+		struct text text =
+			part->kind == VALUE_STRING ? value_text(part) : member(part, "text");
+
+		memcpy(out, text.data, text.len);
+		out += text.len;
+	}
+	return 0;
+}
+
+static int read_content(struct arena *a, const struct value *message, struct text *ret,
+			struct why *why)
+{
+	const struct value *v = value_find(message, "content");
+
+	if (!v || v->kind == VALUE_NULL)
+		return copy(a, TEXT(""), ret);
+	if (v->kind == VALUE_STRING)
+		return copy(a, value_text(v), ret);
+	if (v->kind == VALUE_ARRAY)
+		return join_parts(a, v, ret, why);
+	return refuse_field(why, "messages", "content must be a string or a list of parts");
+}
+
+/* ---- messages ---- */
+
+static int read_calls(struct arena *a, const struct value *list, struct agent_message *m,
+		      struct why *why)
+{
+	struct agent_call *calls;
+	unsigned n = 0;
+	int r = 0;
+
+	if (!is_list(list))
+		return 0;
+	if (list->len > AGENT_CALLS_MAX)
+		return refuse_field(why, "messages", "more than %d tool_calls in a message",
+				    AGENT_CALLS_MAX);
+	calls = arena_zalloc(a, list->len * sizeof(calls[0]));
+	if (!calls)
+		return -ENOMEM;
+	value_each (item, list) {
+		const struct value *function = value_find(item, "function");
+
+		r = copy(a, member(item, "id"), &calls[n].id);
+		if (r == 0)
+			r = copy(a, member(function, "name"), &calls[n].name);
+		if (r == 0)
+			r = copy(a, member(function, "arguments"), &calls[n].arguments);
+		if (r != 0)
+			return r;
+		if (calls[n].id.len == 0 || calls[n].name.len == 0)
+			return refuse_field(why, "messages",
+					    "each of tool_calls has an id and a function's name");
+		n++;
+	}
+	m->calls = calls;
+	m->n_calls = n;
+	return 0;
+}
+
+static int read_message(struct arena *a, const struct value *v, struct completion_in *in,
+			struct why *why)
+{
+	struct agent_message *m = &in->messages[in->n_messages];
+	struct text role = member(v, "role");
+	int r = read_content(a, v, &m->text, why);
+
+	if (r != 0)
+		return r;
+	if (text_is(role, "system") || text_is(role, "developer"))
+		return chat_wire_join(a, &in->system, &in->system_room, m->text);
+	if (text_is(role, "user")) {
+		m->role = AGENT_USER;
+	} else if (text_is(role, "assistant")) {
+		m->role = AGENT_ASSISTANT;
+		r = read_calls(a, value_find(v, "tool_calls"), m, why);
+	} else if (text_is(role, "tool")) {
+		m->role = AGENT_TOOL;
+		r = copy(a, member(v, "tool_call_id"), &m->call_id);
+		if (r == 0 && m->call_id.len == 0)
+			r = refuse_field(why, "messages", "a tool's message has a tool_call_id");
+	} else {
+		r = refuse_field(why, "messages",
+				 "a role is system, developer, user, assistant or tool");
+	}
+	in->n_messages += r == 0;
+	return r;
+}
+
+/* The question is the last message, or the results that end the list. */
+static int find_question(struct completion_in *in, struct why *why)
+{
+	unsigned n = in->n_messages;
+
+	if (n == 0)
+		return refuse_field(why, "messages", "messages has no question");
+	if (in->messages[n - 1].role == AGENT_ASSISTANT)
+		return refuse_field(why, "messages",
+				    "the last message must be the user's, or a tool's");
+	if (in->messages[n - 1].role == AGENT_USER) {
+		in->n_history = n - 1;
+		return 0;
+	}
+	while (n > 0 && in->messages[n - 1].role == AGENT_TOOL)
+		n--;
+	if (in->n_messages - n > AGENT_CALLS_MAX)
+		return refuse_field(why, "messages", "more than %d results", AGENT_CALLS_MAX);
+	in->n_history = n;
+	return 0;
+}
+
+static uint64_t hash_text(uint64_t h, struct text t)
+{
+	/* The length too, so that pieces cannot move between texts. */
+	h = (h ^ t.len) * 0x100000001b3U;
+	for (size_t i = 0; i < t.len; i++)
+		h = (h ^ (unsigned char)t.data[i]) * 0x100000001b3U;
+	return h;
+}
+
+uint64_t completion_hash(uint64_t h, const struct agent_message *m)
+{
+	h = ((h ? h : 0xcbf29ce484222325U) ^ m->role) * 0x100000001b3U;
+	h = hash_text(h, m->text);
+	h = hash_text(h, m->call_id);
+	for (unsigned i = 0; i < m->n_calls; i++)
+		h = hash_text(h, m->calls[i].id);
+	return h ? h : 1;
+}
+
+static int read_messages(struct arena *a, const struct value *list, struct completion_in *in,
+			 struct why *why)
+{
+	if (!is_list(list))
+		return refuse_field(why, "messages", "messages must be a list, and not empty");
+	if (list->len > COMPLETION_MESSAGES_MAX)
+		return refuse_field(why, "messages", "more than %d messages",
+				    COMPLETION_MESSAGES_MAX);
+	in->messages = arena_zalloc(a, list->len * sizeof(in->messages[0]));
+	if (!in->messages)
+		return -ENOMEM;
+	value_each (v, list) {
+		int r = read_message(a, v, in, why);
+
+		if (r != 0)
+			return r;
+	}
+	for (unsigned i = 0; i < in->n_messages; i++) {
+		in->said = completion_hash(in->said, &in->messages[i]);
+		if (in->messages[i].role == AGENT_ASSISTANT)
+			in->before = in->said;
+	}
+	return find_question(in, why);
+}
+
+/* ---- tools ---- */
+
+static int read_tool(struct arena *a, const struct value *v, struct agent_tool *t, struct why *why)
+{
+	const struct value *function = value_find(v, "function");
+	const struct value *schema = value_find(function, "parameters");
+	int r = copy(a, member(function, "name"), &t->name);
+
+	if (r == 0 && t->name.len == 0)
+		r = refuse_field(why, "tools", "each of tools is a function with a name");
+	if (r == 0 && member(function, "description").data)
+		r = copy(a, member(function, "description"), &t->description);
+	if (r == 0 && schema && schema->kind == VALUE_OBJECT)
+		r = json_compact(a, schema, &t->schema);
+	return r;
+}
+
+static int read_tools(struct arena *a, const struct value *list, struct completion_in *in,
+		      struct why *why)
+{
+	if (list->len > AGENT_TOOLS_MAX)
+		return refuse_field(why, "tools", "more than %d tools", AGENT_TOOLS_MAX);
+	in->tools = arena_zalloc(a, list->len * sizeof(in->tools[0]));
+	if (!in->tools)
+		return -ENOMEM;
+	in->own_tools = true;
+	value_each (v, list) {
+		int r = read_tool(a, v, &in->tools[in->n_tools], why);
+
+		if (r != 0)
+			return r;
+		in->n_tools++;
+	}
+	return 0;
+}
+
+int completion_read(struct arena *a, const struct completion_ask *ask, struct completion_in *ret,
+		    struct why *why)
+{
+	int r = read_messages(a, ask->messages, ret, why);
+
+	if (r == 0 && is_list(ask->tools))
+		r = read_tools(a, ask->tools, ret, why);
+	if (text_is(value_text(ask->choice), "none")) {
+		ret->own_tools = true;
+		ret->n_tools = 0;
+	}
+	return r;
+}

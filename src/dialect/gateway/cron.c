@@ -1,0 +1,189 @@
+/* Jobs at /cron: in the shapes of the original. */
+#include "base/clock.h"
+#include "dialect/gateway/gateway.h"
+#include "service/job.h"
+
+/* What we say of a job ourselves. */
+static bool is_ours(const struct value *m)
+{
+	static const char *const names[] = {"id", "enabled", "createdAtMs", "updatedAtMs", "state"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (text_is((struct text) {.data = m->key, .len = m->key_len}, names[i]))
+			return true;
+	}
+	return false;
+}
+
+static void write_time(struct json *j, const char *key, int64_t ms)
+{
+	json_key(j, key);
+	if (ms > 0)
+		json_int(j, ms);
+	else
+		json_null(j);
+}
+
+static void write_members(struct call *c, struct json *j, const struct value *data)
+{
+	value_each (m, data) {
+		char *key = is_ours(m) ? NULL : arena_copy(&c->arena, m->key, m->key_len);
+
+		if (!key)
+			continue;
+		json_key(j, key);
+		json_value(j, m);
+	}
+}
+
+static void write_job(struct call *c, struct json *j, const struct job_info *job)
+{
+	json_begin_object(j);
+	json_member_str(j, "id", job->id);
+	write_members(c, j, job->data);
+	json_member_bool(j, "enabled", job->enabled);
+	write_time(j, "createdAtMs", job->created_ms);
+	write_time(j, "updatedAtMs", job->updated_ms);
+	json_key(j, "state");
+	json_begin_object(j);
+	write_time(j, "nextRunAtMs", job->next_ms);
+	write_time(j, "lastRunAtMs", job->fired_ms);
+	json_member_int(j, "runs", job->n_fired);
+	json_end_object(j);
+	json_end_object(j);
+}
+
+struct done gateway_cron_list(struct call *c)
+{
+	struct services *s = call_services(c);
+	struct json *j = call_result(c);
+	struct job_info job;
+
+	json_begin_object(j);
+	json_member_uint(j, "count", job_count(s));
+	json_key(j, "jobs");
+	json_begin_array(j);
+	for (unsigned i = 0; job_at(s, i, &job); i++)
+		write_job(c, j, &job);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+struct done gateway_cron_status(struct call *c)
+{
+	struct services *s = call_services(c);
+	unsigned n = 0, enabled = 0, due = 0;
+	int64_t now = clock_utc_ms();
+	int64_t next = 0;
+	struct job_info job;
+	struct json *j = call_result(c);
+
+	for (; job_at(s, n, &job); n++) {
+		enabled += job.enabled;
+		if (!job.enabled || job.next_ms == 0)
+			continue;
+		due += job.next_ms <= now;
+		if (next == 0 || job.next_ms < next)
+			next = job.next_ms;
+	}
+	json_begin_object(j);
+	json_member_bool(j, "running", true);
+	json_member_uint(j, "total_jobs", n);
+	json_member_uint(j, "enabled", enabled);
+	json_member_uint(j, "disabled", n - enabled);
+	json_member_uint(j, "due_now", due);
+	write_time(j, "next_check", next);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- changes ---- */
+
+static void answer(struct call *c, int result, const struct job_info *job, const struct why *why)
+{
+	struct json *j;
+
+	if (result > 0 && why)
+		c->why = *why;
+	if (result != 0) {
+		(void)call_fail(c, result);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "success", true);
+	json_member_str(j, "jobId", job->id);
+	if (job->data) {
+		json_key(j, "job");
+		write_job(c, j, job);
+	}
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static void on_done(void *arg, int result, const struct job_info *job, const struct why *why)
+{
+	answer(arg, result, job, why);
+}
+
+/* A change goes on whether its client waits for it or not. */
+static void on_cancel(struct call *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+}
+
+static int read_id(struct call *c, struct text *ret_id)
+{
+	const struct gateway_job_in *in = c->in;
+
+	*ret_id = in->job_id.len > 0 ? in->job_id : in->id;
+	return ret_id->len > 0 ? 0 : refuse_field(&c->why, "jobId", "jobId is required");
+}
+
+struct done gateway_cron_add(struct call *c)
+{
+	(void)call_later(c, on_cancel, NULL);
+	job_add(call_services(c), c->request.params, on_done, c);
+	return call_settled(c);
+}
+
+struct done gateway_cron_update(struct call *c)
+{
+	const struct gateway_job_in *in = c->in;
+	struct text id;
+	int r = read_id(c, &id);
+
+	if (r == 0 && !in->patch)
+		r = refuse_field(&c->why, "patch", "patch is required");
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, on_cancel, NULL);
+	job_update(call_services(c), id, in->patch, on_done, c);
+	return call_settled(c);
+}
+
+struct done gateway_cron_remove(struct call *c)
+{
+	struct text id;
+	int r = read_id(c, &id);
+
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, on_cancel, NULL);
+	job_remove(call_services(c), id, on_done, c);
+	return call_settled(c);
+}
+
+struct done gateway_cron_run(struct call *c)
+{
+	struct text id;
+	int r = read_id(c, &id);
+
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, on_cancel, NULL);
+	job_run(call_services(c), id, on_done, c);
+	return call_settled(c);
+}

@@ -1,0 +1,159 @@
+/* The portrait of the gateway. */
+#include "dialect/gateway/gateway.h"
+#include "dialect/gateway/more.h"
+
+static const struct error_row errors[N_REFUSALS] = {
+	[REFUSE_PARSE] = {0, "invalid JSON", WORDS_BOTH, 400},
+	[REFUSE_REQUEST] = {0, "invalid request", WORDS_TEXT, 400},
+	[REFUSE_METHOD] = {0, "not found", WORDS_TEXT, 404},
+	[REFUSE_PARAMS] = {0, "invalid parameter", WORDS_TEXT, 400},
+	[REFUSE_INTERNAL] = {0, "internal error", WORDS_TEXT, 500},
+	[REFUSE_NOT_FOUND] = {0, "not found", WORDS_TEXT, 404},
+	[REFUSE_CONFLICT] = {0, "conflict", WORDS_TEXT, 409},
+	[REFUSE_LIMIT] = {0, "too many requests", WORDS_TEXT, 429},
+	[REFUSE_TOO_LARGE] = {0, "too large", WORDS_TEXT, 413},
+	[REFUSE_UNAVAILABLE] = {0, "unavailable", WORDS_TEXT, 503},
+	[REFUSE_FORBIDDEN] = {0, "forbidden", WORDS_TEXT, 403},
+	[REFUSE_TIMEOUT] = {0, "timed out", WORDS_TEXT, 504},
+	[REFUSE_CANCELLED] = {0, "cancelled", WORDS_TEXT, 503},
+	[REFUSE_STOPPING] = {0, "the daemon stops", WORDS_TEXT, 503},
+};
+
+#define AT(in, member) .offset = offsetof(struct in, member)
+
+static const struct field search_fields[] = {
+	{.name = "query", .type = FIELD_STRING, AT(gateway_search_in, query)},
+	{.name = "category", .type = FIELD_STRING, AT(gateway_search_in, category)},
+	{.name = "limit", .type = FIELD_NUMBER, AT(gateway_search_in, limit)},
+	{.name = "minScore", .type = FIELD_NUMBER, AT(gateway_search_in, min_score)},
+};
+
+static const struct field get_fields[] = {
+	{.name = "path", .type = FIELD_STRING, AT(gateway_get_in, path)},
+};
+
+static const struct field store_fields[] = {
+	{.name = "text", .type = FIELD_STRING, AT(gateway_store_in, text)},
+	{.name = "category", .type = FIELD_STRING, AT(gateway_store_in, category)},
+	{.name = "importance", .type = FIELD_NUMBER, AT(gateway_store_in, importance)},
+};
+
+static const struct field chat_fields[] = {
+	{.name = "model", .type = FIELD_STRING, AT(gateway_chat_in, model)},
+	{.name = "messages", .type = FIELD_ARRAY, .required = true, AT(gateway_chat_in, messages)},
+	{.name = "tools", .type = FIELD_ARRAY, AT(gateway_chat_in, tools)},
+	{.name = "tool_choice", .type = FIELD_ANY, AT(gateway_chat_in, tool_choice)},
+	{.name = "stream", .type = FIELD_BOOL, AT(gateway_chat_in, stream)},
+	{.name = "stream_options", .type = FIELD_OBJECT, AT(gateway_chat_in, stream_options)},
+	{.name = "n", .type = FIELD_INT, .default_number = 1, AT(gateway_chat_in, n)},
+};
+
+static const struct field job_fields[] = {
+	{.name = "jobId", .type = FIELD_STRING, AT(gateway_job_in, job_id)},
+	{.name = "id", .type = FIELD_STRING, AT(gateway_job_in, id)},
+	{.name = "patch", .type = FIELD_OBJECT, AT(gateway_job_in, patch)},
+};
+
+/* A row with parameters that answers when it has something to say. */
+#define TAKES(word, fields_, in, fn)                                                               \
+	{                                                                                          \
+		.name = (word), FIELDS(fields_), .in_size = sizeof(struct in), .handle = (fn),     \
+		.flags = METHOD_LATER                                                              \
+	}
+
+static const struct http_route routes[] = {
+	{"GET", "/health", {.name = "health", .handle = gateway_health}},
+	{"GET",
+	 "/storage/stats",
+	 {.name = "storage/stats", .handle = gateway_stats, .flags = METHOD_LATER}},
+	{"GET", "/v1/models", {.name = "v1/models", .handle = gateway_models}},
+	{"GET", "/v1/models/*", {.name = "v1/models/*", .handle = gateway_model}},
+	{"GET", "/memory/search",
+	 TAKES("memory/search", search_fields, gateway_search_in, gateway_memory_search),
+	 ROUTE_WATCH},
+	{"GET", "/memory/get", TAKES("memory/get", get_fields, gateway_get_in, gateway_memory_get),
+	 ROUTE_WATCH},
+	{"POST", "/memory/store",
+	 TAKES("memory/store", store_fields, gateway_store_in, gateway_memory_store)},
+	{"POST", "/v1/chat/completions",
+	 TAKES("v1/chat/completions", chat_fields, gateway_chat_in, gateway_chat), ROUTE_WATCH},
+	{"GET", "/cron/status", {.name = "cron/status", .handle = gateway_cron_status}},
+	{"GET", "/cron/list", {.name = "cron/list", .handle = gateway_cron_list}},
+	{"POST",
+	 "/cron/add",
+	 {.name = "cron/add", .handle = gateway_cron_add, .flags = METHOD_LATER}},
+	{"POST", "/cron/update",
+	 TAKES("cron/update", job_fields, gateway_job_in, gateway_cron_update)},
+	{"POST", "/cron/remove",
+	 TAKES("cron/remove", job_fields, gateway_job_in, gateway_cron_remove)},
+	{"POST", "/cron/run", TAKES("cron/run", job_fields, gateway_job_in, gateway_cron_run)},
+};
+
+static const char *openai_type(int status)
+{
+	switch (status) {
+	case 401:
+		return "authentication_error";
+	case 403:
+		return "permission_error";
+	case 429:
+		return "rate_limit_error";
+	case 504:
+		return "timeout_error";
+	default:
+		return status < 500 ? "invalid_request_error" : "server_error";
+	}
+}
+
+static const char *openai_code(int status)
+{
+	switch (status) {
+	case 401:
+		return "invalid_api_key";
+	case 404:
+		return "model_not_found";
+	case 429:
+		return "rate_limit_exceeded";
+	case 504:
+		return "timeout";
+	default:
+		return NULL;
+	}
+}
+
+/* OpenAI's clients look for an object; the others for a sentence. */
+static void write_refusal(struct buf *body, const struct http_refusal *no)
+{
+	struct json j = json_writer(body);
+	const char *field = no->why ? no->why->field : "";
+
+	json_begin_object(&j);
+	json_key(&j, "error");
+	if (!no->route || strncmp(no->route->path, "/v1/", 4) != 0) {
+		json_text(&j, no->message);
+		json_end_object(&j);
+		return;
+	}
+	json_begin_object(&j);
+	json_member_text(&j, "message", no->message);
+	json_member_str(&j, "type", openai_type(no->status));
+	json_member_str(&j, "param", field[0] ? field : NULL);
+	json_member_str(&j, "code", openai_code(no->status));
+	json_end_object(&j);
+	json_end_object(&j);
+}
+
+const struct dialect gateway_dialect = {
+	.name = "gateway",
+	.framing = SPEAKS_HTTP,
+	.message_max = 8 << 20,
+	.errors = errors,
+	.http_routes = routes,
+	.n_http_routes = sizeof(routes) / sizeof(routes[0]),
+	.http_refusal = write_refusal,
+	.http_token_header = "X-OCG-UI-Token",
+	.http_token_bare = true,
+	.http_token_unset = "unauthorized (ui token not set)",
+	.http_token_wrong = "unauthorized",
+	.http_more_routes = &gateway_more_routes,
+};

@@ -1,0 +1,98 @@
+/*
+ * gateway: what ocg's gateway offers over HTTP, and OpenAI's chat completions, so that any program
+ * that speaks those can use koine's agents, memory and budget. There is no JSON-RPC here.
+ *
+ * process.c and ws.c have a table of routes of their own (http_more_routes).
+ */
+#pragma once
+
+#include "call/call.h"
+#include "call/http_route.h"
+#include "service/memory.h"
+
+extern const struct dialect gateway_dialect;
+
+enum { GATEWAY_KNOWN_MAX = 512 };
+
+/* Conversations that may go on: by what was said in them, in the order of use. On the loop. */
+struct gateway_known {
+	struct {
+		uint64_t said; /* a hash; 0: free */
+		int64_t number;
+	} list[GATEWAY_KNOWN_MAX];
+	unsigned next;
+	int64_t last_number; /* of those there ever were */
+	size_t bytes;        /* that completions under way hold */
+};
+
+struct gateway_settings {
+	unsigned tools;      /* that agents are offered: bits of enum tool_id */
+	unsigned timeout_ms; /* that an agent may be silent */
+	unsigned ping_ms;    /* between two looks whether a WebSocket's client is there */
+	struct text user;    /* whose memories; {NULL, 0}: everybody's */
+	struct gateway_known *known;
+};
+
+/* Before the first call, after the chat was started. */
+int gateway_start(struct services *s, struct gateway_known *known);
+
+const struct gateway_settings *gateway_settings(const struct call *c);
+
+/* ---- look.c: what there is ---- */
+
+struct done gateway_health(struct call *c);
+struct done gateway_stats(struct call *c);
+struct done gateway_models(struct call *c);
+struct done gateway_model(struct call *c);
+
+/* ---- memory.c: the tools of memory, without an agent ---- */
+
+struct gateway_search_in {
+	struct text query;
+	struct text category;
+	double limit;
+	double min_score;
+};
+
+struct gateway_get_in {
+	struct text path;
+};
+
+struct gateway_store_in {
+	struct text text;
+	struct text category;
+	double importance;
+};
+
+struct done gateway_memory_search(struct call *c);
+struct done gateway_memory_get(struct call *c);
+struct done gateway_memory_store(struct call *c);
+
+/* ---- chat.c: OpenAI's chat completions ---- */
+
+struct gateway_chat_in {
+	struct text model;
+	const struct value *messages;
+	const struct value *tools;
+	const struct value *tool_choice;
+	bool stream;
+	const struct value *stream_options;
+	int64_t n;
+};
+
+struct done gateway_chat(struct call *c);
+
+/* ---- cron.c: jobs ---- */
+
+struct gateway_job_in {
+	struct text job_id;
+	struct text id; /* the same */
+	const struct value *patch;
+};
+
+struct done gateway_cron_status(struct call *c);
+struct done gateway_cron_list(struct call *c);
+struct done gateway_cron_add(struct call *c);
+struct done gateway_cron_update(struct call *c);
+struct done gateway_cron_remove(struct call *c);
+struct done gateway_cron_run(struct call *c);

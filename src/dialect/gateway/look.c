@@ -1,0 +1,112 @@
+/* What there is: that we are there, how much is kept, who answers. */
+#include <errno.h>
+
+#include "call/server.h"
+#include "dialect/gateway/gateway.h"
+#include "service/census.h"
+#include "service/chat.h"
+#include "service/services.h"
+
+const struct gateway_settings *gateway_settings(const struct call *c)
+{
+	return c->endpoint->settings;
+}
+
+struct done gateway_health(struct call *c)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_str(j, "status", "ok");
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- how much ---- */
+
+static struct done answer(struct call *c, const struct census *n)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_str(j, "status", "ok");
+	json_key(j, "stats");
+	json_begin_object(j);
+	/* The original indexes files; here none are kept. */
+	json_member_int(j, "files", 0);
+	json_member_int(j, "memories", n->memories);
+	json_member_int(j, "messages", n->messages);
+	json_member_int(j, "sessions", n->conversations);
+	json_member_int(j, "tools_calls", n->tool_calls);
+	json_end_object(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static int take(struct call *c)
+{
+	return census_take(call_services(c), c->lane, c->state);
+}
+
+static struct done taken(struct call *c, int r)
+{
+	if (r != 0)
+		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE, "storage not initialized"));
+	census_keep(call_services(c), c->state);
+	return answer(c, c->state);
+}
+
+struct done gateway_stats(struct call *c)
+{
+	const struct services *s = call_services(c);
+	struct census n;
+
+	if (!s || !s->store)
+		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE, "storage not initialized"));
+	if (census_at_hand(s, &n))
+		return answer(c, &n);
+	c->state = arena_zalloc(&c->arena, sizeof(n));
+	if (!c->state)
+		return call_fail(c, -ENOMEM);
+	return call_work(c, READER, take, taken);
+}
+
+/* ---- who ---- */
+
+static void write_model(struct json *j, const struct call *c, const struct agent *a)
+{
+	json_begin_object(j);
+	json_member_str(j, "id", a->name);
+	json_member_str(j, "object", "model");
+	json_member_int(j, "created", c->server->started_utc_ms / 1000);
+	json_member_str(j, "owned_by", "koine");
+	json_end_object(j);
+}
+
+struct done gateway_models(struct call *c)
+{
+	const struct services *s = call_services(c);
+	struct json *j = call_result(c);
+	const struct agent *a;
+
+	json_begin_object(j);
+	json_member_str(j, "object", "list");
+	json_key(j, "data");
+	json_begin_array(j);
+	for (unsigned i = 0; (a = chat_agent_at(s, i)); i++)
+		write_model(j, c, a);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+struct done gateway_model(struct call *c)
+{
+	const struct agent *a = chat_agent(call_services(c), c->place);
+
+	if (!a)
+		return call_fail(c, refuse(&c->why, REFUSE_NOT_FOUND, "there is no model '%.*s'",
+					   TEXT_ARGS(text_cut(c->place, 100))));
+	write_model(call_result(c), c, a);
+	return call_reply(c);
+}

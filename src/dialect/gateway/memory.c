@@ -1,0 +1,83 @@
+/* Memory over HTTP: what its tools answer, to whoever asks without an agent. */
+#include <errno.h>
+
+#include "base/record.h"
+#include "dialect/gateway/gateway.h"
+#include "service/tool.h"
+
+static void on_result(void *arg, int result, const struct tool_result *got, const struct why *why)
+{
+	struct call *c = arg;
+
+	c->state = NULL;
+	if (result > 0 && why)
+		c->why = *why;
+	if (result != 0) {
+		(void)call_fail(c, result);
+		return;
+	}
+	json_raw(call_result(c), got->text.data, got->text.len);
+	(void)call_reply(c);
+}
+
+static void on_cancel(struct call *c, void *arg)
+{
+	(void)arg;
+	tool_leave(c->state);
+	c->state = NULL;
+	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+static struct done run(struct call *c, enum tool_id id, const struct record *input)
+{
+	const struct tool_ask ask = {
+		.id = id,
+		.input = input->root,
+		.agent = TEXT("gateway"),
+		.by = {.user = gateway_settings(c)->user},
+	};
+	struct tool_run *run = NULL;
+	int r = input->err;
+
+	if (r == 0)
+		r = tool_run(call_services(c), &ask, on_result, c, &run, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	c->state = run;
+	return call_later(c, on_cancel, NULL);
+}
+
+struct done gateway_memory_search(struct call *c)
+{
+	const struct gateway_search_in *in = c->in;
+	struct record w;
+
+	record_begin(&w, &c->arena);
+	record_text(&w, "query", in->query);
+	record_text(&w, "category", in->category);
+	record_double(&w, "limit", in->limit);
+	record_double(&w, "minScore", in->min_score);
+	return run(c, TOOL_MEMORY_SEARCH, &w);
+}
+
+struct done gateway_memory_get(struct call *c)
+{
+	const struct gateway_get_in *in = c->in;
+	struct record w;
+
+	record_begin(&w, &c->arena);
+	record_text(&w, "path", in->path);
+	return run(c, TOOL_MEMORY_GET, &w);
+}
+
+struct done gateway_memory_store(struct call *c)
+{
+	const struct gateway_store_in *in = c->in;
+	struct record w;
+
+	record_begin(&w, &c->arena);
+	record_text(&w, "text", in->text);
+	record_text(&w, "category", in->category);
+	record_double(&w, "importance", in->importance);
+	return run(c, TOOL_MEMORY_STORE, &w);
+}

@@ -1,0 +1,42 @@
+/* The gateway's processes and its WebSocket: what its table of routes has beside its own. */
+#pragma once
+
+#include "call/call.h"
+#include "call/http_route.h"
+
+extern const struct http_route_table gateway_more_routes;
+
+/* ---- process.c ---- */
+
+struct gateway_process_start_in {
+	struct text command;
+	struct text workdir;
+	const struct value *env;
+	bool pty;
+};
+
+struct gateway_process_id_in {
+	struct text session_id;
+};
+
+struct gateway_process_log_in {
+	struct text session_id;
+	int64_t offset;
+	int64_t limit;
+};
+
+struct gateway_process_write_in {
+	struct text session_id;
+	struct text data;
+	bool eof;
+};
+
+struct done gateway_process_start(struct call *c);
+struct done gateway_process_list(struct call *c);
+struct done gateway_process_log(struct call *c);
+struct done gateway_process_write(struct call *c);
+struct done gateway_process_kill(struct call *c);
+
+/* ---- ws.c ---- */
+
+int gateway_ws(struct session *s, const struct upgrade_request *r, struct why *why);

@@ -1,0 +1,314 @@
+/* Processes over HTTP: the original's shapes, and some members more. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "call/server.h"
+#include "dialect/gateway/more.h"
+#include "service/process.h"
+
+static struct done fail(struct call *c, int r, const struct why *why)
+{
+	if (r > 0 && why && why != &c->why)
+		c->why = *why;
+	return call_fail(c, r);
+}
+
+static const char *status_of(const struct process_info *p)
+{
+	return p->running ? "running" : "exited";
+}
+
+static void write_end(struct json *j, const struct process_info *p)
+{
+	if (p->running)
+		return;
+	json_member_int(j, "exitCode", p->status);
+	if (p->signal != 0)
+		json_member_int(j, "signal", p->signal);
+}
+
+/* ---- start ---- */
+
+static void started(void *arg, int r, const struct process_info *p, const struct why *why)
+{
+	struct call *c = arg;
+	struct json *j;
+
+	c->state = NULL;
+	if (r != 0) {
+		(void)fail(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_str(j, "sessionId", p->id);
+	json_member_int(j, "pid", p->pid);
+	json_member_text(j, "command", p->command);
+	if (p->terminal)
+		json_member_bool(j, "pty", true);
+	json_member_bool(j, "success", true);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+/* Whoever leaves before it was approved does not want it any more. */
+static void ask_cancelled(struct call *c, void *arg)
+{
+	(void)arg;
+	process_ask_leave(c->state);
+	c->state = NULL;
+	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+static int bad_env(struct call *c)
+{
+	return refuse_field(&c->why, "env",
+			    "env must be an object, a list of NAME=VALUE, or lines of them");
+}
+
+/* The original's form. */
+static int read_lines(struct call *c, struct text lines, struct text *env, unsigned *n)
+{
+	while (lines.len > 0) {
+		const char *end = memchr(lines.data, '\n', lines.len);
+		size_t len = end ? (size_t)(end - lines.data) : lines.len;
+
+		if (len > 0 && *n == PROCESS_ENV_MAX)
+			return bad_env(c);
+		if (len > 0)
+			env[(*n)++] = (struct text) {lines.data, len};
+		len += end ? 1 : 0;
+		lines.data += len;
+		lines.len -= len;
+	}
+	return 0;
+}
+
+static int read_member(struct call *c, const struct value *v, struct text *ret)
+{
+	struct buf pair;
+
+	if (v->kind != VALUE_STRING || memchr(v->key, '=', v->key_len))
+		return bad_env(c);
+	buf_init(&pair, PROCESS_ENV_BYTES_MAX);
+	buf_add(&pair, v->key, v->key_len);
+	buf_add_char(&pair, '=');
+	buf_add(&pair, v->text, v->len);
+	*ret = (struct text) {pair.err ? NULL : arena_copy(&c->arena, pair.data, pair.len),
+			      pair.len};
+	buf_done(&pair);
+	return ret->data ? 0 : bad_env(c);
+}
+
+static int read_env(struct call *c, const struct value *v, struct process_new *in)
+{
+	struct text *env;
+	unsigned n = 0;
+	int r = 0;
+
+	if (!v || v->kind == VALUE_NULL)
+		return 0;
+	env = arena_alloc(&c->arena, PROCESS_ENV_MAX * sizeof(*env));
+	if (!env)
+		return -ENOMEM;
+	if (v->kind == VALUE_STRING) {
+		r = read_lines(c, value_text(v), env, &n);
+	} else if (v->kind == VALUE_OBJECT || v->kind == VALUE_ARRAY) {
+		value_each (child, v) {
+			if (n == PROCESS_ENV_MAX)
+				return bad_env(c);
+			if (v->kind == VALUE_OBJECT)
+				r = read_member(c, child, &env[n]);
+			else if (child->kind == VALUE_STRING)
+				env[n] = value_text(child);
+			else
+				r = bad_env(c);
+			if (r != 0)
+				return r;
+			n++;
+		}
+	} else {
+		r = bad_env(c);
+	}
+	in->env = env;
+	in->n_env = n;
+	return r;
+}
+
+struct done gateway_process_start(struct call *c)
+{
+	const struct gateway_process_start_in *in = c->in;
+	struct process_new new = {
+		.command = in->command, .workdir = in->workdir, .terminal = in->pty};
+	struct process_ask *ask = NULL;
+	int r = read_env(c, in->env, &new);
+
+	if (r == 0)
+		r = process_start(call_services(c), &new, started, c, &ask, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	c->state = ask;
+	return call_later(c, ask_cancelled, NULL);
+}
+
+/* ---- list ---- */
+
+static void write_process(struct json *j, const struct process_info *p)
+{
+	char time[ISO_LEN + 1];
+
+	json_begin_object(j);
+	json_member_str(j, "sessionId", p->id);
+	json_member_int(j, "pid", p->pid);
+	json_member_str(j, "status", status_of(p));
+	json_member_bool(j, "pty", p->terminal);
+	clock_format_iso(p->started_ms, time);
+	json_member_str(j, "createdAt", time);
+	json_member_text(j, "command", p->command);
+	json_member_text(j, "workdir", p->workdir);
+	json_member_uint(j, "output", p->output);
+	write_end(j, p);
+	json_end_object(j);
+}
+
+struct done gateway_process_list(struct call *c)
+{
+	struct process_info *list =
+		arena_alloc(&c->arena, PROCESS_KEPT_MAX * sizeof(struct process_info));
+	struct json *j;
+	unsigned n;
+	int r = list ? process_list(call_services(c), list, &n, &c->why) : -ENOMEM;
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_uint(j, "count", n);
+	json_key(j, "processes");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		write_process(j, &list[i]);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- log ---- */
+
+/* Bytes that are no UTF-8 become U+FFFD; a character is not cut where the rest follows. */
+struct done gateway_process_log(struct call *c)
+{
+	const struct gateway_process_log_in *in = c->in;
+	struct services *s = call_services(c);
+	size_t limit = in->limit > 0 ? (size_t)in->limit : SIZE_MAX;
+	struct process_info info;
+	struct process_log log;
+	struct json *j;
+	size_t whole;
+	int r = process_log(s, in->session_id, in->offset > 0 ? in->offset : 0, limit, &log,
+			    &c->why);
+
+	if (r == 0)
+		r = process_get(s, in->session_id, &info, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	whole = utf8_whole(log.bytes.data, log.bytes.len);
+	if (whole > 0 && (info.running || log.offset + log.bytes.len < log.end))
+		log.bytes.len = whole;
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "sessionId", in->session_id);
+	json_member_uint(j, "offset", log.offset);
+	json_member_text(j, "content", log.bytes);
+	if (log.offset + log.bytes.len < log.end)
+		json_member_bool(j, "truncated", true);
+	json_member_uint(j, "next", log.offset + log.bytes.len);
+	json_member_str(j, "status", status_of(&info));
+	write_end(j, &info);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- write ---- */
+
+static void written(void *arg, int r, const struct process_info *p, const struct why *why)
+{
+	struct call *c = arg;
+	const struct gateway_process_write_in *in = c->in;
+	struct json *j;
+
+	c->state = NULL;
+	if (r != 0) {
+		(void)fail(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_str(j, "sessionId", p->id);
+	json_member_uint(j, "written", in->data.len);
+	json_member_bool(j, "eof", in->eof);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+struct done gateway_process_write(struct call *c)
+{
+	const struct gateway_process_write_in *in = c->in;
+	struct process_ask *ask = NULL;
+	int r = 0;
+
+	if (in->data.len == 0 && !in->eof)
+		r = refuse_field(&c->why, "data", "data is required");
+	if (r == 0)
+		r = process_write(call_services(c), in->session_id, in->data, in->eof, written, c,
+				  &ask, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	c->state = ask;
+	return call_later(c, ask_cancelled, NULL);
+}
+
+/* ---- kill ---- */
+
+static void killed(void *arg, int r, const struct process_info *p, const struct why *why)
+{
+	struct call *c = arg;
+	struct json *j;
+
+	c->state = NULL;
+	if (r != 0) {
+		(void)fail(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_str(j, "sessionId", p->id);
+	json_member_bool(j, "killed", true);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+/* It ends all the same. */
+static void kill_cancelled(struct call *c, void *arg)
+{
+	(void)arg;
+	process_wait_leave(c->state);
+	c->state = NULL;
+	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+struct done gateway_process_kill(struct call *c)
+{
+	const struct gateway_process_id_in *in = c->in;
+	struct process_wait *wait = NULL;
+	int r;
+
+	(void)call_later(c, kill_cancelled, NULL);
+	r = process_kill(call_services(c), in->session_id, killed, c, &wait, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	if (wait)
+		c->state = wait;
+	return call_settled(c);
+}

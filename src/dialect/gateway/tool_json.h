@@ -1,0 +1,12 @@
+/* The tools of service/tool as models are told of them, and what they answered as models read it. */
+#pragma once
+
+#include "service/chat.h"
+#include "service/tool.h"
+
+/* Those of the bits (1 << enum tool_id); ret_tools has room for N_TOOLS. */
+unsigned tool_json_offer(unsigned bits, struct agent_tool *ret_tools);
+
+/* {"result":…,"tool":NAME,"success":true}, or {"error":…,"tool":NAME,"success":false}. */
+void tool_json_result(struct buf *out, struct text tool, const struct tool_result *got);
+void tool_json_error(struct buf *out, struct text tool, const char *words);

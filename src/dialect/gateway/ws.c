@@ -1,0 +1,521 @@
+/*
+ * /ws/chat: chats over a WebSocket, one at a time on a connection.
+ *
+ *	{"type":"chat","content":{"model","messages","stream"}}   or content as text
+ *	{"type":"ping"}
+ * and back
+ *	{"type":"chunk","content":"…"}    more of the answer, where "stream" asked for it
+ *	{"type":"done","content":{"content","finish","totalTokens"}}
+ *	{"type":"error","content":{"content","finish","error"}}
+ *	{"type":"pong"}
+ *
+ * Chats that come while one runs wait, within bounds. Frames that the client does not take wait
+ * in `out`, and then it is not read; pieces of an answer are not added there, since the next one
+ * brings all that was left out. A connection that leaves cancels its chat, which keeps what came;
+ * so it lives on until that has ended.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "call/http_answer.h"
+#include "call/server.h"
+#include "call/session.h"
+#include "dialect/gateway/completion.h"
+#include "dialect/gateway/more.h"
+#include "wire/json.h"
+#include "wire/websocket.h"
+
+enum {
+	CONNECTIONS_MAX = 256,
+	MESSAGE_MAX = 4 << 20,   /* as a request's body */
+	WAITING_MAX = 16,        /* chats behind the one that runs */
+	WAITING_BYTES = 8 << 20, /* of these */
+	ARENA_MAX = 64 << 20,
+	ANSWER_MAX = 52 << 20, /* CHAT_TEXT_MAX with each byte escaped */
+	OUT_MAX = 64 << 20,
+};
+
+struct waiting {
+	struct list link;
+	size_t len;
+	char text[];
+};
+
+struct ws {
+	struct upgraded upgraded;
+	struct server *server;
+	const struct gateway_settings *settings;
+	uint64_t number; /* of the connection, for the log */
+	struct websocket *codec;
+	struct buf out; /* frames that wait for room */
+	struct list waiting;
+	unsigned n_waiting;
+	size_t waiting_bytes;
+	struct completion *completion; /* the chat that runs, or NULL */
+	bool busy;                     /* one runs, or is about to */
+	bool streams;
+	size_t told; /* bytes of its answer */
+	struct timer *pulse;
+	bool heard; /* since the last pulse */
+	bool closed;
+};
+
+/* ---- frames out ---- */
+
+/* A close was sent, or has come. */
+static bool is_over(const struct ws *w)
+{
+	return websocket_code(w->codec) != WEBSOCKET_ABNORMAL;
+}
+
+/* What cannot be kept cannot be sent in order any more. */
+static void flush(struct ws *w)
+{
+	int r;
+
+	if (w->out.err != 0) {
+		log_warn("websocket cut", "connection=%llu error=%s", (unsigned long long)w->number,
+			 strerror(-w->out.err));
+		buf_done(&w->out);
+		upgraded_end(&w->upgraded);
+		return;
+	}
+	r = w->out.len > 0 ? upgraded_write(&w->upgraded, w->out.data, w->out.len) : 0;
+	if (r == -ENOBUFS)
+		return;
+	buf_done(&w->out);
+	if (is_over(w))
+		upgraded_end(&w->upgraded);
+}
+
+static void close_with(struct ws *w, enum websocket_close code, const char *reason)
+{
+	(void)websocket_write_close(w->codec, &w->out, code, reason);
+	flush(w);
+}
+
+static void send_json(struct ws *w, const struct buf *json)
+{
+	if (json->err != 0)
+		w->out.err = json->err;
+	else
+		(void)websocket_write(w->codec, &w->out, true,
+				      (struct text) {json->data, json->len});
+	flush(w);
+}
+
+static struct json begin_message(struct buf *b, const char *type)
+{
+	struct json j;
+
+	buf_init(b, ANSWER_MAX);
+	j = json_writer(b);
+	json_begin_object(&j);
+	json_member_str(&j, "type", type);
+	return j;
+}
+
+static void end_message(struct ws *w, struct json *j)
+{
+	json_end_object(j);
+	send_json(w, j->out);
+	buf_done(j->out);
+}
+
+static void send_done(struct ws *w, const struct completion_answer *a)
+{
+	struct buf b;
+	struct json j = begin_message(&b, "done");
+
+	json_key(&j, "content");
+	json_begin_object(&j);
+	json_member_text(&j, "content", a->content);
+	json_member_bool(&j, "finish", true);
+	json_member_int(&j, "totalTokens", a->prompt_tokens + a->completion_tokens);
+	json_end_object(&j);
+	end_message(w, &j);
+}
+
+/* content: what had come, as far as it did. */
+static void send_error(struct ws *w, struct text content, struct text words)
+{
+	struct buf b;
+	struct json j = begin_message(&b, "error");
+
+	json_key(&j, "content");
+	json_begin_object(&j);
+	json_member_text(&j, "content", content.data ? content : TEXT(""));
+	json_member_bool(&j, "finish", true);
+	json_member_text(&j, "error", words);
+	json_end_object(&j);
+	end_message(w, &j);
+}
+
+static void send_refusal(struct ws *w, int r, const struct why *why)
+{
+	send_error(w, TEXT(""),
+		   text_of(r > 0 && why && why->text[0] ? why->text : strerror(abs(r))));
+}
+
+/* ---- a chat ---- */
+
+static void next_chat(struct ws *w);
+static void ws_free(struct ws *w);
+
+static void on_text(void *arg, struct text whole)
+{
+	struct ws *w = arg;
+	struct buf b;
+	struct json j;
+
+	if (!w->streams || w->closed || w->out.len > 0 || whole.len <= w->told)
+		return;
+	j = begin_message(&b, "chunk");
+	json_member_text(&j, "content", (struct text) {whole.data + w->told, whole.len - w->told});
+	w->told = whole.len;
+	end_message(w, &j);
+}
+
+static void on_done(void *arg, const struct completion_answer *a)
+{
+	struct ws *w = arg;
+
+	w->completion = NULL;
+	w->busy = false;
+	if (w->closed) {
+		ws_free(w);
+		return;
+	}
+	if (a->result == 0)
+		send_done(w, a);
+	else if (a->error.data)
+		send_error(w, a->content, a->error);
+	else
+		send_error(
+			w, a->content,
+			text_of(a->result > 0 && a->why ? a->why->text : strerror(abs(a->result))));
+	next_chat(w);
+}
+
+static bool asks_stream(const struct value *v)
+{
+	const struct value *stream = value_find(v, "stream");
+
+	return stream && stream->kind == VALUE_TRUE;
+}
+
+static struct json_limits limits_of(const struct ws *w)
+{
+	const struct limits *l = &w->server->opts.limits;
+
+	return (struct json_limits) {.depth = l->json_depth, .values = l->json_values};
+}
+
+/* The original's pages send the request as text within the message. */
+static int read_request(struct ws *w, struct arena *arena, const struct value *message,
+			const struct value **ret, struct why *why)
+{
+	const struct json_limits limits = limits_of(w);
+	const struct value *content = value_find(message, "content");
+	struct value *inner;
+
+	if (content && content->kind == VALUE_STRING) {
+		struct why own = {.text = ""};
+		int r = json_read(arena, content->text, content->len, &limits, &inner, &own);
+
+		if (r != 0)
+			return r < 0 ? r
+				     : refuse(why, REFUSE_PARSE, "invalid request content: %.150s",
+					      own.text);
+		content = inner;
+	}
+	if (!content || content->kind != VALUE_OBJECT)
+		return refuse(why, REFUSE_REQUEST, "invalid request: content must be an object");
+	*ret = content;
+	return 0;
+}
+
+static int start_chat(struct ws *w, struct arena *arena, const struct value *message,
+		      struct why *why)
+{
+	const struct completion_sink sink = {.on_text = on_text, .on_done = on_done, .arg = w};
+	const struct value *request = NULL;
+	struct completion_ask ask;
+	int r = read_request(w, arena, message, &request, why);
+
+	if (r != 0)
+		return r;
+	ask = (struct completion_ask) {
+		.model = value_text(value_find(request, "model")),
+		.messages = value_find(request, "messages"),
+	};
+	w->streams = asks_stream(request) || asks_stream(message);
+	w->told = 0;
+	return completion_start(w->server->opts.services, w->server->loop, w->settings, &ask, &sink,
+				&w->completion, why);
+}
+
+/* True: it runs. */
+static bool try_chat(struct ws *w, struct arena *arena, const struct value *message)
+{
+	struct why why = {.text = ""};
+	int r = start_chat(w, arena, message, &why);
+
+	if (r != 0)
+		send_refusal(w, r, &why);
+	return r == 0;
+}
+
+/* ---- chats that wait ---- */
+
+static void keep_waiting(struct ws *w, struct text t)
+{
+	struct waiting *item;
+
+	if (w->n_waiting == WAITING_MAX || t.len > WAITING_BYTES - w->waiting_bytes) {
+		send_error(w, TEXT(""), TEXT("too many chats wait already"));
+		return;
+	}
+	item = malloc(sizeof(*item) + t.len);
+	if (!item) {
+		send_refusal(w, -ENOMEM, NULL);
+		return;
+	}
+	item->len = t.len;
+	memcpy(item->text, t.data, t.len);
+	list_append(&w->waiting, &item->link);
+	w->n_waiting++;
+	w->waiting_bytes += t.len;
+}
+
+static struct waiting *take_waiting(struct ws *w)
+{
+	struct list *first = list_first(&w->waiting);
+	struct waiting *item;
+
+	if (!first)
+		return NULL;
+	item = list_entry(first, struct waiting, link);
+	list_remove(first);
+	w->n_waiting--;
+	w->waiting_bytes -= item->len;
+	return item;
+}
+
+/* None while the last answer waits for room: they would pile up. */
+static bool may_begin(const struct ws *w)
+{
+	return !w->busy && !w->closed && !is_over(w) && w->out.len == 0;
+}
+
+/* Those that cannot be begun are told so; it was read once already. */
+static void next_chat(struct ws *w)
+{
+	const struct json_limits limits = limits_of(w);
+	struct waiting *item;
+
+	while (may_begin(w) && (item = take_waiting(w))) {
+		struct value *message;
+		struct arena arena;
+		struct why why;
+
+		arena_init(&arena, ARENA_MAX);
+		if (json_read(&arena, item->text, item->len, &limits, &message, &why) == 0)
+			w->busy = try_chat(w, &arena, message);
+		arena_done(&arena);
+		free(item);
+	}
+}
+
+/* ---- messages in ---- */
+
+static void take_message(struct ws *w, struct arena *arena, const struct value *message,
+			 struct text source)
+{
+	struct text type = value_text(value_find(message, "type"));
+	struct buf b;
+	struct json j;
+
+	if (text_is(type, "ping")) {
+		j = begin_message(&b, "pong");
+		end_message(w, &j);
+	} else if (!text_is(type, "chat")) {
+		char words[100];
+
+		snprintf(words, sizeof(words), "unknown message type: %.*s",
+			 TEXT_ARGS(text_cut(type, 60)));
+		send_error(w, TEXT(""), text_of(words));
+	} else if (!may_begin(w)) {
+		keep_waiting(w, source);
+	} else {
+		w->busy = try_chat(w, arena, message);
+	}
+}
+
+static void on_message(void *arg, const struct websocket_message *m)
+{
+	struct ws *w = arg;
+	const struct json_limits limits = limits_of(w);
+	struct value *message;
+	struct arena arena;
+	struct why why;
+
+	if (!m->is_text) {
+		close_with(w, WEBSOCKET_KIND, "only text is read here");
+		return;
+	}
+	arena_init(&arena, ARENA_MAX);
+	if (json_read(&arena, m->data.data, m->data.len, &limits, &message, &why) != 0 ||
+	    message->kind != VALUE_OBJECT)
+		send_error(w, TEXT(""), TEXT("invalid message format"));
+	else
+		take_message(w, &arena, message, m->data);
+	arena_done(&arena);
+}
+
+/* ---- the connection ---- */
+
+static struct ws *ws_of(struct upgraded *u)
+{
+	return list_entry(u, struct ws, upgraded);
+}
+
+static void ws_free(struct ws *w)
+{
+	struct waiting *item;
+
+	while ((item = take_waiting(w)))
+		free(item);
+	timer_free(w->pulse);
+	websocket_free(w->codec);
+	buf_done(&w->out);
+	free(w);
+}
+
+static void on_bytes(struct upgraded *u, const char *data, size_t len)
+{
+	struct ws *w = ws_of(u);
+
+	w->heard = true;
+	(void)websocket_push(w->codec, data, len, on_message, w, &w->out);
+	flush(w);
+	/* Nobody will read the answer; what came of it is kept. */
+	if (is_over(w) && w->completion)
+		completion_cancel(w->completion);
+}
+
+static void on_drained(struct upgraded *u)
+{
+	struct ws *w = ws_of(u);
+
+	w->heard = true;
+	flush(w);
+	next_chat(w);
+}
+
+static void on_end(struct upgraded *u)
+{
+	close_with(ws_of(u), WEBSOCKET_GOING_AWAY, "koined is stopping");
+}
+
+static void on_closed(struct upgraded *u)
+{
+	struct ws *w = ws_of(u);
+
+	w->closed = true;
+	timer_stop(w->pulse);
+	log_debug("websocket closed", "connection=%llu code=%u", (unsigned long long)w->number,
+		  websocket_code(w->codec));
+	/* It is freed when that has ended, perhaps from within. */
+	if (w->completion)
+		completion_cancel(w->completion);
+	else
+		ws_free(w);
+}
+
+static const struct upgraded_ops ops = {
+	.on_bytes = on_bytes,
+	.on_drained = on_drained,
+	.on_end = on_end,
+	.on_closed = on_closed,
+};
+
+/* Who has left without a word would otherwise stay for ever: nobody tells us. */
+static void on_pulse(void *arg)
+{
+	struct ws *w = arg;
+
+	if (!w->heard) {
+		log_debug("websocket silent", "connection=%llu", (unsigned long long)w->number);
+		session_close(w->upgraded.session);
+		return;
+	}
+	w->heard = false;
+	if (w->out.len == 0 && websocket_write_ping(w->codec, &w->out) == 0)
+		flush(w);
+}
+
+/* ---- how it begins ---- */
+
+static unsigned count(const struct server *server)
+{
+	unsigned n = 0;
+
+	list_for_each (at, following, &server->sessions) {
+		const struct session *s = list_entry(at, struct session, link);
+
+		n += s->upgraded && s->upgraded->ops == &ops && !s->closing;
+	}
+	return n;
+}
+
+static int ws_new(struct session *s, struct ws **ret_ws)
+{
+	struct ws *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->server = s->server;
+	w->settings = s->endpoint->settings;
+	w->number = s->number;
+	w->heard = true;
+	list_init(&w->waiting);
+	buf_init(&w->out, OUT_MAX);
+	r = websocket_new(MESSAGE_MAX, &w->codec);
+	if (r == 0)
+		r = timer_new(s->server->loop, on_pulse, w, &w->pulse);
+	if (r != 0) {
+		ws_free(w);
+		return r;
+	}
+	*ret_ws = w;
+	return 0;
+}
+
+int gateway_ws(struct session *s, const struct upgrade_request *r, struct why *why)
+{
+	char accept[WEBSOCKET_ACCEPT_LEN + 1];
+	char extra[WEBSOCKET_ACCEPT_LEN + 40];
+	struct ws *w;
+	int e = websocket_accept(r->http, accept, why);
+
+	if (e == REFUSE_METHOD) {
+		http_send_error(s, 426, "Sec-WebSocket-Version: 13\r\n", why->text, NULL);
+		return 0;
+	}
+	if (e == 0 && count(s->server) >= CONNECTIONS_MAX)
+		e = refuse(why, REFUSE_LIMIT, "%d WebSocket connections are open already",
+			   CONNECTIONS_MAX);
+	if (e == 0)
+		e = ws_new(s, &w);
+	if (e != 0)
+		return e;
+	snprintf(extra, sizeof(extra), "Sec-WebSocket-Accept: %s\r\n", accept);
+	session_upgrade(s, &w->upgraded, &ops, "websocket", extra);
+	timer_repeat(w->pulse, w->settings->ping_ms);
+	return 0;
+}

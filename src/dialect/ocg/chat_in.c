@@ -1,0 +1,262 @@
+/*
+ * From Go's messages to a question.
+ *
+ * One message of theirs may be several of ours: what it says, and each result of a tool that
+ * it brings. The last of the agent's own divides them: what came behind it is new.
+ */
+#include <errno.h>
+
+#include "dialect/chat_wire.h"
+#include "dialect/ocg/ocg.h"
+#include "wire/json.h"
+
+enum { RESULT_BYTES_MAX = 10 << 20 };
+
+struct history {
+	struct arena *arena;
+	struct agent_message *list;
+	unsigned n;
+	const struct agent_message *caller; /* whose calls the results that follow belong to */
+	unsigned n_results;                 /* that came for it */
+};
+
+static struct text text_in(const struct value *v, const char *key)
+{
+	struct text t = value_text(value_find(v, key));
+
+	return t.data ? t : TEXT("");
+}
+
+static unsigned count_of(const struct value *v)
+{
+	return v && v->kind == VALUE_ARRAY ? v->len : 0;
+}
+
+/* The most that they can become. */
+static size_t count_messages(const struct value *messages)
+{
+	size_t n = 0;
+
+	if (count_of(messages) == 0)
+		return 0;
+	value_each (m, messages)
+		n += 1 + (size_t)count_of(value_find(m, "ToolExecutionResults"));
+	return n;
+}
+
+/* As JSON, unless it is a text. */
+static int result_text(struct arena *a, const struct value *v, struct text *ret)
+{
+	struct buf out;
+	struct json j = json_writer(&out);
+	int r;
+
+	if (v && v->kind == VALUE_STRING) {
+		*ret = value_text(v);
+		return 0;
+	}
+	buf_init(&out, RESULT_BYTES_MAX);
+	json_value(&j, v);
+	r = out.err;
+	ret->data = r == 0 ? arena_copy(a, out.data, out.len) : NULL;
+	ret->len = out.len;
+	if (r == 0 && !ret->data)
+		r = -ENOMEM;
+	buf_done(&out);
+	return r;
+}
+
+/* As the original's tools say it. */
+static bool is_failure(const struct value *result)
+{
+	const struct value *success = value_find(result, "success");
+
+	return (success && success->kind == VALUE_FALSE) ||
+	       (!success && value_text(value_find(result, "error")).len > 0);
+}
+
+/* A result that does not say which call it is of is of the next one. */
+static struct text call_of(const struct history *h, struct text given)
+{
+	if (given.len > 0 || !h->caller || h->n_results >= h->caller->n_calls)
+		return given;
+	return h->caller->calls[h->n_results].id;
+}
+
+static void add_result(struct history *h, struct text id, struct text text, bool failed)
+{
+	h->list[h->n++] = (struct agent_message) {
+		.role = AGENT_TOOL,
+		.call_id = call_of(h, id),
+		.text = text,
+		.failed = failed,
+	};
+	h->n_results++;
+}
+
+static int add_results(struct history *h, const struct value *results)
+{
+	if (count_of(results) == 0)
+		return 0;
+	value_each (item, results) {
+		const struct value *v = value_find(item, "Result");
+		struct text text;
+		int r = result_text(h->arena, v, &text);
+
+		if (r != 0)
+			return r;
+		add_result(h, text_in(item, "ID"), text, is_failure(v));
+	}
+	return 0;
+}
+
+static int read_calls(struct arena *a, const struct value *list, struct agent_message *m)
+{
+	struct agent_call *calls;
+
+	if (count_of(list) == 0)
+		return 0;
+	calls = arena_zalloc(a, list->len * sizeof(calls[0]));
+	if (!calls)
+		return -ENOMEM;
+	value_each (item, list) {
+		const struct value *function = value_find(item, "Function");
+
+		calls[m->n_calls++] = (struct agent_call) {
+			.id = text_in(item, "ID"),
+			.name = text_in(function, "Name"),
+			.arguments = text_in(function, "Arguments"),
+		};
+	}
+	m->calls = calls;
+	return 0;
+}
+
+static int add_answer(struct history *h, const struct value *m)
+{
+	struct agent_message *at = &h->list[h->n++];
+	int r;
+
+	*at = (struct agent_message) {.role = AGENT_ASSISTANT, .text = text_in(m, "Content")};
+	r = read_calls(h->arena, value_find(m, "ToolCalls"), at);
+	h->caller = at;
+	h->n_results = 0;
+	return r != 0 ? r : add_results(h, value_find(m, "ToolExecutionResults"));
+}
+
+/* A message of role tool is a result, even where only its content says so. */
+static int add_message(struct history *h, const struct value *m)
+{
+	const struct value *results = value_find(m, "ToolExecutionResults");
+	struct text role = text_in(m, "Role");
+	struct text content = text_in(m, "Content");
+	int r;
+
+	if (text_is(role, "assistant"))
+		return add_answer(h, m);
+	r = add_results(h, results);
+	if (r != 0 || (count_of(results) > 0 && (content.len == 0 || text_is(role, "tool"))))
+		return r;
+	if (text_is(role, "tool") && h->caller && h->n_results < h->caller->n_calls) {
+		add_result(h, TEXT(""), content, false);
+		return 0;
+	}
+	h->list[h->n++] = (struct agent_message) {.role = AGENT_USER, .text = content};
+	return 0;
+}
+
+static int read_messages(struct history *h, const struct value *messages, struct text *ret_system)
+{
+	size_t n = count_messages(messages);
+	size_t room = 0;
+	int r = 0;
+
+	h->list = arena_alloc(h->arena, (n + 1) * sizeof(h->list[0]));
+	if (!h->list)
+		return -ENOMEM;
+	for (const struct value *m = n > 0 ? messages->first : NULL; m && r == 0; m = m->next) {
+		if (text_is(text_in(m, "Role"), "system"))
+			r = chat_wire_join(h->arena, ret_system, &room, text_in(m, "Content"));
+		else
+			r = add_message(h, m);
+	}
+	return r;
+}
+
+static unsigned after_last_answer(const struct history *h)
+{
+	unsigned i = h->n;
+
+	while (i > 0 && h->list[i - 1].role != AGENT_ASSISTANT)
+		i--;
+	return i;
+}
+
+static int read_question(const struct history *h, unsigned from, struct chat_ask *ask)
+{
+	struct chat_result *results =
+		arena_zalloc(h->arena, (h->n - from + 1) * sizeof(results[0]));
+	size_t room = 0;
+	int r = 0;
+
+	if (!results)
+		return -ENOMEM;
+	for (unsigned i = from; r == 0 && i < h->n; i++) {
+		const struct agent_message *m = &h->list[i];
+
+		if (m->role == AGENT_TOOL)
+			results[ask->n_results++] = (struct chat_result) {
+				.call_id = m->call_id, .text = m->text, .failed = m->failed};
+		else
+			r = chat_wire_join(h->arena, &ask->content, &room, m->text);
+	}
+	ask->results = results;
+	/* Who says nothing is answered all the same. */
+	if (ask->n_results == 0 && !ask->content.data)
+		ask->content = TEXT("");
+	return r;
+}
+
+static int read_tools(struct arena *a, const struct value *list, struct chat_ask *ask)
+{
+	struct agent_tool *tools;
+	int r = 0;
+
+	if (count_of(list) == 0)
+		return 0;
+	tools = arena_zalloc(a, list->len * sizeof(tools[0]));
+	if (!tools)
+		return -ENOMEM;
+	for (const struct value *item = list->first; item && r == 0; item = item->next) {
+		const struct value *function = value_find(item, "Function");
+		const struct value *schema = value_find(function, "Parameters");
+		struct agent_tool *tool = &tools[ask->n_tools++];
+
+		tool->name = text_in(function, "Name");
+		tool->description = value_text(value_find(function, "Description"));
+		if (schema && schema->kind == VALUE_OBJECT && schema->len > 0)
+			r = result_text(a, schema, &tool->schema);
+	}
+	ask->tools = tools;
+	return r;
+}
+
+int ocg_chat_read(struct arena *a, const struct ocg_chat_in *in, struct chat_ask *ret_ask)
+{
+	struct history h = {.arena = a};
+	struct chat_ask ask = {.own_history = true};
+	unsigned from;
+	int r = read_messages(&h, in->messages, &ask.system);
+
+	if (r != 0)
+		return r;
+	from = after_last_answer(&h);
+	ask.history = h.list;
+	ask.n_history = from;
+	r = read_question(&h, from, &ask);
+	if (r == 0)
+		r = read_tools(a, in->tools, &ask);
+	if (r == 0)
+		*ret_ask = ask;
+	return r;
+}

@@ -1,0 +1,84 @@
+/*
+ * ocg: a gateway and its agent, Go's net/rpc over a Unix socket.
+ *
+ * Every method is there under two names: RPCService's, as the specification has it, and
+ * Agent's, as real gateways call it.
+ */
+#pragma once
+
+#include "call/dialect.h"
+#include "service/chat.h"
+#include "service/memory.h"
+#include "wire/gob.h"
+
+extern const struct dialect ocg_dialect;
+
+#define OCG_CONVERSATION "ocg-" /* and a number: what is said over one connection */
+
+struct ocg_settings {
+	struct text user; /* whose memories; {NULL, 0}: nobody's, which are common */
+};
+
+struct memory_asker ocg_asker(const struct call *c);
+
+/* ---- shapes.c: Go's types, in the order of their fields ---- */
+
+extern const struct gob_shape ocg_chat_args;
+extern const struct gob_shape ocg_chat_reply;
+extern const struct gob_shape ocg_stats_reply;
+extern const struct gob_shape ocg_search_args;
+extern const struct gob_shape ocg_get_args;
+extern const struct gob_shape ocg_store_args;
+extern const struct gob_shape ocg_result_reply;
+extern const struct gob_shape ocg_pulse_args;
+extern const struct gob_shape ocg_pulse_reply;
+
+/* ---- the methods ---- */
+
+struct ocg_chat_in {
+	const struct value *messages;
+	const struct value *tools;
+};
+
+struct ocg_search_in {
+	struct text query;
+	struct text category;
+	int64_t limit;
+	double min_score;
+};
+
+struct ocg_get_in {
+	struct text path;
+};
+
+struct ocg_store_in {
+	struct text text;
+	struct text category;
+	double importance;
+};
+
+struct ocg_pulse_in {
+	struct text action;
+	struct text title;
+	struct text content;
+	int64_t priority;
+	struct text channel;
+	int64_t limit;
+};
+
+struct done ocg_chat(struct call *c);
+struct done ocg_stats(struct call *c);
+void ocg_before_search(struct call *c);
+struct done ocg_search(struct call *c);
+struct done ocg_get(struct call *c);
+struct done ocg_store(struct call *c);
+struct done ocg_pulse_add(struct call *c);
+struct done ocg_pulse_status(struct call *c);
+
+/* ---- chat_in.c ---- */
+
+/*
+ * What is asked: the whole history that came, of which what follows the last answer is the
+ * question, and the rest is only sent. The ask points into the tree and the arena.
+ */
+int ocg_chat_read(struct arena *a, const struct ocg_chat_in *in, struct chat_ask *ret_ask);

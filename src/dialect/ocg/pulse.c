@@ -1,0 +1,147 @@
+/* Pulses: what somebody wants done becomes an event, for whoever listens. */
+#include <errno.h>
+
+#include "base/record.h"
+#include "call/call.h"
+#include "call/server.h"
+#include "dialect/ocg/ocg.h"
+#include "service/event.h"
+#include "service/services.h"
+
+#define PULSE_ADDED "pulse.added"
+
+static int need_agent(struct call *c)
+{
+	if (chat_agent(call_services(c), (struct text) {0}))
+		return 0;
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "agent not initialized");
+}
+
+static int64_t priority_of(const struct ocg_pulse_in *in)
+{
+	return in->priority >= 0 && in->priority <= 3 ? in->priority : 2;
+}
+
+static int publish(struct call *c, const struct ocg_pulse_in *in, int64_t *ret_seq)
+{
+	struct event_new event = {.type = PULSE_ADDED};
+	struct record data;
+
+	record_begin(&data, &c->arena);
+	record_text(&data, "action", in->action);
+	record_text(&data, "title", in->title);
+	record_text(&data, "content", in->content);
+	record_int(&data, "priority", priority_of(in));
+	record_text(&data, "channel", in->channel);
+	if (data.err != 0)
+		return data.err;
+	event.data = data.root;
+	return event_add_numbered(call_services(c), &event, ret_seq);
+}
+
+static struct done reply(struct call *c, struct text result, int64_t id, const char *status)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_text(j, "Result", result);
+	json_member_int(j, "EventID", id);
+	json_member_str(j, "Status", status);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+struct done ocg_pulse_add(struct call *c)
+{
+	int64_t seq;
+	int r = need_agent(c);
+
+	if (r == 0)
+		r = publish(c, c->in, &seq);
+	if (r == -EMSGSIZE)
+		r = refuse(&c->why, REFUSE_TOO_LARGE, "an event has at most %d bytes",
+			   EVENT_DATA_MAX);
+	if (r != 0)
+		return call_fail(c, r);
+	return reply(c, TEXT("Event added successfully"), seq, "pending");
+}
+
+/* ---- status ---- */
+
+struct pulses {
+	int64_t n;
+	const struct event *newest; /* NULL: none is held */
+};
+
+static int look(struct call *c, struct pulses *ret)
+{
+	const struct text type = TEXT(PULSE_ADDED);
+	const struct event_filter filter = {.types = &type, .n_types = 1};
+	struct services *s = call_services(c);
+	struct event_page page = {.n = 0};
+	int r = event_count(s, c->lane, type, &ret->n);
+
+	if (r == 0)
+		r = event_list(s, c->lane, &c->arena, &filter, -1, 0, 1, &page);
+	ret->newest = r == 0 && page.n > 0 ? &page.events[page.n - 1] : NULL;
+	return r;
+}
+
+static void write_pulse(struct json *j, const struct event *e)
+{
+	static const char *const members[] = {"action", "title", "content", "priority", "channel"};
+
+	json_begin_object(j);
+	json_member_int(j, "id", e->seq);
+	for (unsigned i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		json_key(j, members[i]);
+		json_value(j, value_find(e->data, members[i]));
+	}
+	json_member_str(j, "status", "pending");
+	json_end_object(j);
+}
+
+/* Nobody works through them: each waits for those who listen. */
+static void write_status(struct json *j, const struct pulses *p, int64_t last)
+{
+	json_begin_object(j);
+	json_key(j, "config");
+	json_begin_object(j);
+	json_member_bool(j, "enabled", true);
+	json_end_object(j);
+	json_key(j, "current_event");
+	if (p->newest)
+		write_pulse(j, p->newest);
+	else
+		json_null(j);
+	json_key(j, "event_counts");
+	json_begin_object(j);
+	json_member_int(j, "pending", p->n);
+	json_member_int(j, "last", last);
+	json_end_object(j);
+	json_member_bool(j, "is_processing", false);
+	json_member_bool(j, "running", true);
+	json_end_object(j);
+}
+
+struct done ocg_pulse_status(struct call *c)
+{
+	struct pulses pulses;
+	struct done done;
+	struct buf text;
+	struct json j = json_writer(&text);
+	int r = need_agent(c);
+
+	if (r == 0)
+		r = look(c, &pulses);
+	if (r != 0)
+		return call_fail(c, r);
+	buf_init(&text, 4 * EVENT_DATA_MAX + 4096);
+	write_status(&j, &pulses, event_last(call_services(c)));
+	if (text.err == 0)
+		done = reply(c, (struct text) {.data = text.data, .len = text.len}, 0, "running");
+	else
+		done = call_fail(c, text.err);
+	buf_done(&text);
+	return done;
+}

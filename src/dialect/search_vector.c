@@ -1,0 +1,51 @@
+#include "dialect/search_vector.h"
+
+#include "service/embedding.h"
+#include "service/services.h"
+
+/* Between before and handler: c->state. */
+struct search_state {
+	struct embedding_question *question;
+	struct text vector;
+};
+
+static void on_vector(void *arg, struct text vector)
+{
+	struct call *c = arg;
+	struct search_state *s = c->state;
+
+	/* Without memory for it, words alone will do. */
+	s->vector.data = vector.data ? arena_copy(&c->arena, vector.data, vector.len) : NULL;
+	s->vector.len = s->vector.data ? vector.len : 0;
+	call_go_on(c);
+}
+
+static void on_cancel(struct call *c, void *arg)
+{
+	const struct search_state *s = c->state;
+
+	(void)arg;
+	embedding_cancel(s->question);
+	call_go_on(c);
+}
+
+void search_vector_ask(struct call *c, struct text query)
+{
+	struct embedding *model = call_services(c)->embedding;
+	struct search_state *s = model ? arena_zalloc(&c->arena, sizeof(*s)) : NULL;
+
+	if (s)
+		s->question = embedding_ask(model, query, on_vector, c);
+	c->state = s;
+	if (s && s->question)
+		call_wait(c, on_cancel, NULL);
+	else
+		call_go_on(c);
+}
+
+struct text search_vector(const struct call *c)
+{
+	const struct search_state *s = c->state;
+
+	return s ? s->vector : (struct text) {0};
+}
