@@ -18,6 +18,7 @@
 #include "base/secret.h"
 #include "base/utf8.h"
 #include "daemon/daemon.h"
+#include "dialect/ocg/ocg.h"
 #include "service/chat.h"
 #include "service/chat_rank.h"
 
@@ -233,6 +234,7 @@ int agents_start(const struct settings *s, struct agents *a, struct backstage *s
 		.n_agents = a->n,
 		.agent = none ? NULL : s->chat_agent,
 		.system = a->system.data,
+		.numbered = OCG_CONVERSATION,
 	};
 
 	a->n = 0;

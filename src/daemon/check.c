@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "daemon/agents.h"
 #include "daemon/daemon.h"
+#include "daemon/gateway.h"
 #include "daemon/model.h"
 #include "daemon/project_files.h"
 #include "daemon/rules.h"
@@ -127,6 +128,26 @@ static bool check_token(const char *what, const char *file)
 	return false;
 }
 
+/* A gateway without a token is no fault, but of no use either. */
+static bool check_gateway(const struct settings *s, const struct plan *plan)
+{
+	char token[256];
+	struct why why;
+	bool listens = false;
+
+	if (gateway_token(s, token, sizeof(token), &why) != 0) {
+		printf("gateway token NO: %s\n", why.text);
+		return false;
+	}
+	for (unsigned i = 0; i < plan->n; i++)
+		listens |= plan->rows[i].spoken->dialect == &gateway_dialect;
+	if (listens && !token[0])
+		printf("note          gateway refuses every call: there is neither"
+		       " OPENCLAW_UI_TOKEN nor gateway.token_file\n");
+	explicit_bzero(token, sizeof(token));
+	return true;
+}
+
 /* Where each listens, as a file would have it; a second place is --listen's. */
 static void write_listens(const struct plan *plan)
 {
@@ -182,6 +203,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 	ok &= check_store(s);
 	ok &= check_token("token         ", s->token_file);
 	ok &= check_token("nexus token   ", s->nexus_token_file);
+	ok &= check_gateway(s, plan);
 	ok &= agents_check(s);
 	rules_check(s);
 	if (model_check(s, &why) != 0) {

@@ -12,6 +12,7 @@
 #include "call/rpc.h"
 #include "daemon/agents.h"
 #include "daemon/approvals.h"
+#include "daemon/gateway.h"
 #include "daemon/housekeeping.h"
 #include "daemon/model.h"
 #include "daemon/rules.h"
@@ -20,18 +21,22 @@
 #include "daemon/tasks.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/ash/ash.h"
+#include "dialect/embedding/embedding.h"
 #include "dialect/hld/hld.h"
 #include "dialect/koine/koine.h"
 #include "dialect/nexus/nexus.h"
+#include "dialect/ocg/ocg.h"
 #include "io/tree.h"
 #include "service/approval.h"
 #include "service/chat.h"
 #include "service/embedding.h"
 #include "service/event.h"
+#include "service/process.h"
 #include "service/services.h"
 #include "service/automation.h"
 #include "service/session.h"
 #include "service/task.h"
+#include "service/tool.h"
 #include "wire/context_token.h"
 
 enum {
@@ -66,12 +71,18 @@ struct daemon {
 	bool server_stopped;
 	bool tasks_stopped;
 	bool sessions_stopped;
+	bool processes_stopped;
 	struct ash_settings ash;
 	struct hld_settings hld;
 	struct nexus_settings nexus;
+	struct ocg_settings ocg;
+	struct embedding_settings embedding;
+	struct gateway_settings gateway;
+	struct gateway_known known;
 	struct arena arena; /* of what lives as long as the daemon */
 	char token[256];
 	char nexus_token[256];
+	char gateway_token[256];
 };
 
 _Static_assert(sizeof(((struct daemon *)0)->registries) / sizeof(struct registry *) >= 6,
@@ -79,7 +90,7 @@ _Static_assert(sizeof(((struct daemon *)0)->registries) / sizeof(struct registry
 
 static void check_stopped(const struct daemon *d)
 {
-	if (d->server_stopped && d->tasks_stopped && d->sessions_stopped)
+	if (d->server_stopped && d->tasks_stopped && d->sessions_stopped && d->processes_stopped)
 		loop_stop(d->loop);
 }
 
@@ -107,6 +118,14 @@ static void on_sessions_stopped(void *arg)
 	check_stopped(d);
 }
 
+static void on_processes_stopped(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->processes_stopped = true;
+	check_stopped(d);
+}
+
 /* A second time, at once. */
 static void stop_tasks(struct daemon *d, bool at_once)
 {
@@ -120,6 +139,8 @@ static void stop_tasks(struct daemon *d, bool at_once)
 		tasks_stop(d->services->tasks, grace_ms, on_tasks_stopped, d);
 	if (!d->sessions_stopped)
 		sessions_stop(d->services->sessions, grace_ms, on_sessions_stopped, d);
+	if (!d->processes_stopped)
+		processes_stop(d->services->processes, grace_ms, on_processes_stopped, d);
 }
 
 static void on_last_words(void *arg)
@@ -127,6 +148,7 @@ static void on_last_words(void *arg)
 	const struct daemon *d = arg;
 
 	chat_stop(d->services->chat);
+	tools_stop(d->services->tools);
 }
 
 static void begin_stop(struct daemon *d)
@@ -142,6 +164,7 @@ static void begin_stop(struct daemon *d)
 			    stop_ms > 2 * LAST_WORDS_MS ? stop_ms - LAST_WORDS_MS : stop_ms / 2);
 		aiwg_tell_stopping(d->server);
 		approvals_stop(d->services->approvals);
+		tools_stop(d->services->tools);
 	}
 	stop_tasks(d, d->server->stopping);
 	server_stop(d->server);
@@ -290,8 +313,14 @@ static const void *settings_of(const struct daemon *d, const struct plan_row *ro
 
 	if (dialect == &ash_dialect)
 		return &d->ash;
+	if (dialect == &embedding_dialect)
+		return &d->embedding;
 	if (dialect == &hld_dialect)
 		return &d->hld;
+	if (dialect == &ocg_dialect)
+		return &d->ocg;
+	if (dialect == &gateway_dialect)
+		return &d->gateway;
 	return dialect == &nexus_dialect ? (const void *)&d->nexus
 					 : projects_settings(d->projects, row);
 }
@@ -300,6 +329,8 @@ static const char *token_of(const struct daemon *d, const struct dialect *dialec
 {
 	if (dialect == &nexus_dialect && d->nexus_token[0])
 		return d->nexus_token;
+	if (dialect == &gateway_dialect)
+		return d->gateway_token[0] ? d->gateway_token : NULL;
 	return d->token[0] ? d->token : NULL;
 }
 
@@ -367,6 +398,7 @@ static int open_services(struct daemon *d, struct why *why)
 		.store = url,
 		.n_readers = N_READERS,
 		.index_bytes = d->settings->index_bytes,
+		.memory_off = !d->settings->memory_enabled,
 	};
 	int r;
 
@@ -426,6 +458,10 @@ static int read_tokens(struct daemon *d, struct why *why)
 		r = token_read(s->token_file, d->token, sizeof(d->token), why);
 	if (r == 0 && s->nexus_token_file[0])
 		r = token_read(s->nexus_token_file, d->nexus_token, sizeof(d->nexus_token), why);
+	if (r == 0)
+		r = gateway_token(s, d->gateway_token, sizeof(d->gateway_token), why);
+	if (r == 0)
+		gateway_forget_token();
 	return r;
 }
 
@@ -493,6 +529,8 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 	if (r == 0)
 		r = approvals_begin(d->settings, &d->stage, d->services, why);
 	if (r == 0)
+		r = gateway_begin(d->settings, &d->stage, d->services, &d->gateway, why);
+	if (r == 0)
 		r = model_start(d->settings, &d->stage, d->services, why);
 	if (r == 0)
 		r = housekeeping_start(d->server, d->services, &d->housekeeping);
@@ -525,6 +563,7 @@ static void tear_down(struct daemon *d)
 {
 	/* Turns that nobody waits for any more end here, and what rules have begun. */
 	if (d->services) {
+		tools_stop(d->services->tools);
 		rules_end(d->loop, d->services);
 		agents_end_turns(d->loop, d->services);
 	}
@@ -559,9 +598,15 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	struct why why = {.text = ""};
 	int r;
 
+	d.embedding.url = s->embedding_url;
 	d.hld.heartbeat_ms = s->hld_heartbeat_ms;
+	d.gateway.known = &d.known;
 	d.nexus.shutdown_listener = s->nexus_shutdown == SHUTDOWN_LISTENER;
 	arena_init(&d.arena, 1 << 20);
+	/* A copy: the settings may be read again. */
+	if (s->ocg_user[0])
+		d.ocg.user = text_of(arena_copy(&d.arena, s->ocg_user, strlen(s->ocg_user)));
+	d.gateway.user = d.ocg.user;
 	raise_descriptors();
 	r = prepare(&d, &why);
 	if (r > 0) {

@@ -15,6 +15,7 @@ struct spoken {
 	const char *
 		place; /* where its clients look for it, "~/" is the user's; NULL: the runtime folder */
 	const char *address; /* of one that has a port instead of a socket; or NULL */
+	bool optional;       /* listens only where it is named */
 	bool in_project;     /* its socket lies in a project's folder */
 };
 

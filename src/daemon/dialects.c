@@ -3,9 +3,12 @@
 #include "daemon/daemon.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/ash/ash.h"
+#include "dialect/embedding/embedding.h"
 #include "dialect/hld/hld.h"
+#include "dialect/gateway/gateway.h"
 #include "dialect/koine/koine.h"
 #include "dialect/nexus/nexus.h"
+#include "dialect/ocg/ocg.h"
 
 const struct spoken dialects[] = {
 	{.dialect = &koine_dialect, .socket = "koine.sock"},
@@ -18,8 +21,14 @@ const struct spoken dialects[] = {
 	 .variable = "HUMANLAYER_SOCKET_PATH",
 	 .old_variable = "HUMANLAYER_DAEMON_SOCKET",
 	 .place = "~/.humanlayer/daemon.sock"},
+	{.dialect = &ocg_dialect,
+	 .socket = "ocg.sock",
+	 .variable = "OPENCLAW_AGENT_SOCK",
+	 .place = "/tmp/ocg-agent.sock"},
 	{.dialect = &nexus_dialect, .address = "http:127.0.0.1:8765"},
 	{.dialect = &aiwg_dialect, .socket = ".aiwg/daemon/daemon.sock", .in_project = true},
+	{.dialect = &gateway_dialect, .address = "http:127.0.0.1:55003", .optional = true},
+	{.dialect = &embedding_dialect, .address = "http:127.0.0.1:50001", .optional = true},
 };
 
 const unsigned n_dialects = sizeof(dialects) / sizeof(dialects[0]);

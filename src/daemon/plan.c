@@ -55,7 +55,8 @@ static int add_row(struct plan *p, const struct spoken *spoken, const char *addr
 	r = address_parse(address, &row->address, why);
 	if (r != 0)
 		return r;
-	if (row->address.kind == ADDRESS_HTTP && !spoken->dialect->http_paths)
+	if (row->address.kind == ADDRESS_HTTP && !spoken->dialect->http_paths &&
+	    !spoken->dialect->http_routes)
 		return refuse(why, REFUSE_PARAMS, "%s does not speak HTTP; tcp:HOST:PORT will do",
 			      spoken->dialect->name);
 	p->n++;
@@ -79,6 +80,9 @@ static int add_in_project(struct plan *p, const struct settings *s, const struct
 		return refuse(why, r, "project %.60s: %.120s", folder, inner.text);
 	return set_project(&p->rows[p->n - 1], s, why);
 }
+
+static int add_default(struct plan *p, const struct settings *s, const struct spoken *spoken,
+		       struct why *why);
 
 static int find_spoken(const char *name, const struct spoken **ret, struct why *why)
 {
@@ -115,7 +119,9 @@ static int add_named(struct plan *p, const struct settings *s, struct why *why)
 		const struct spoken *spoken;
 		int r = find_spoken(l->dialect, &spoken, why);
 
-		if (r == 0 && strcmp(l->address, "off") != 0) {
+		if (r == 0 && strcmp(l->address, "on") == 0) {
+			r = add_default(p, s, spoken, why);
+		} else if (r == 0 && strcmp(l->address, "off") != 0) {
 			r = add_row(p, spoken, l->address, why);
 			if (r == 0 && spoken->in_project)
 				r = set_project(&p->rows[p->n - 1], s, why);
@@ -184,6 +190,14 @@ static const char *named_by_variable(const struct spoken *spoken)
 	return NULL;
 }
 
+/* /tmp is everybody's: what somebody else has there is neither replaced nor in our way. */
+static bool is_anothers(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && st.st_uid != geteuid();
+}
+
 /* By variable; under --root; where its clients look; or, where this user cannot
  * go, in the runtime folder. */
 static int add_default(struct plan *p, const struct settings *s, const struct spoken *spoken,
@@ -206,7 +220,8 @@ static int add_default(struct plan *p, const struct settings *s, const struct sp
 		snprintf(address, sizeof(address), "unix:%s", path);
 	} else if (s->root[0]) {
 		snprintf(address, sizeof(address), "unix:%s/%s", s->root, spoken->socket);
-	} else if (spoken->place && paths_expand(spoken->place, path) && paths_usable(path, NULL)) {
+	} else if (spoken->place && paths_expand(spoken->place, path) && paths_usable(path, NULL) &&
+		   !is_anothers(path)) {
 		snprintf(address, sizeof(address), "unix:%s", path);
 	} else {
 		snprintf(address, sizeof(address), "unix:%s/%s", folder, spoken->socket);
@@ -230,7 +245,7 @@ int plan_make(const struct settings *s, const struct activation *given, struct p
 	}
 	r = add_named(ret_plan, s, why);
 	for (unsigned i = 0; r == 0 && !s->listen_only && i < n_dialects; i++) {
-		if (!is_named(s, dialects[i].dialect->name))
+		if (!dialects[i].optional && !is_named(s, dialects[i].dialect->name))
 			r = add_default(ret_plan, s, &dialects[i], why);
 	}
 	if (r == 0)

@@ -34,6 +34,7 @@ static const struct setting table[] = {
 	 "a file (0600) with the token that HTTP calls must carry"},
 	{"store", "url", SET_PATH, AT(store), 0, PATH_LEN,
 	 "sqlite:PATH, where everything is kept; empty for the default place"},
+	{"memory", "enabled", SET_BOOL, AT(memory_enabled), 0, 0, "remember and find at all"},
 	{"memory", "index_bytes", SET_SIZE, AT(index_bytes), 1 << 20, 1LL << 40,
 	 "memory for all search indexes together"},
 	{"memory", "embedding_url", SET_URL, AT(embedding_url), 0, PATH_LEN,
@@ -49,6 +50,21 @@ static const struct setting table[] = {
 	 "calls must carry a token signed with it; empty for none"},
 	{"hld", "heartbeat", SET_SECONDS, AT(hld_heartbeat_ms), 1, 86400,
 	 "seconds of silence, before its subscribers are told that the daemon is there"},
+	{"ocg", "user", SET_TEXT, AT(ocg_user), 0, sizeof(((struct settings *)0)->ocg_user),
+	 "whose memories its clients store and find; empty for common ones"},
+	{"gateway", "token_file", SET_PATH, AT(gateway_token_file), 0, PATH_LEN,
+	 "a file (0600) with the token that its calls must carry; empty for OPENCLAW_UI_TOKEN"},
+	{"gateway", "tools", SET_TEXT, AT(gateway_tools), 0,
+	 sizeof(((struct settings *)0)->gateway_tools),
+	 "what its agents may use: memory, exec, read, write, edit, with commas; or none"},
+	{"gateway", "folder", SET_PATH, AT(gateway_folder), 0, PATH_LEN,
+	 "where exec, read, write and edit work, and nowhere else"},
+	{"gateway", "timeout", SET_SECONDS, AT(gateway_timeout_ms), 1, 86400,
+	 "seconds that an agent may say nothing"},
+	{"gateway", "ping", SET_SECONDS, AT(gateway_ping_ms), 1, 86400,
+	 "seconds of silence after which a WebSocket's client is asked whether it is there"},
+	{"gateway", "process", SET_BOOL, AT(gateway_process), 0, 0,
+	 "let its clients start programs, each after it was approved"},
 	{"nexus", "token_file", SET_PATH, AT(nexus_token_file), 0, PATH_LEN,
 	 "a file (0600) with the token that its calls must carry; empty for koine.token_file"},
 	{"nexus", "shutdown", SET_WORD, AT(nexus_shutdown), 0, 0,
@@ -131,9 +147,13 @@ void settings_init(struct settings *s)
 	*s = (struct settings) {
 		.log_level = LOG_LEVEL_INFO,
 		.limits = default_limits,
+		.memory_enabled = true,
 		.index_bytes = 512 << 20,
 		.embedding_timeout_ms = 300,
 		.hld_heartbeat_ms = 30000,
+		.gateway_tools = "memory",
+		.gateway_timeout_ms = 120000,
+		.gateway_ping_ms = 30000,
 		.chat_agent = "recall",
 		.chat_system = "You are an assistant on the user's own machine, reached through "
 			       "koine. Be brief and exact, and say so when you do not know.",
@@ -176,12 +196,12 @@ static int add_listen(struct settings *s, const char *dialect, const char *addre
 {
 	struct listen_setting *l;
 	struct address parsed;
-	bool off = strcmp(address, "off") == 0;
+	bool word = strcmp(address, "off") == 0 || strcmp(address, "on") == 0;
 	int r = 0;
 
-	if (strcmp(dialect, "nexus") == 0 && !off)
+	if (strcmp(dialect, "nexus") == 0 && !word)
 		r = check_nexus_host(address, why);
-	if (r == 0 && !off)
+	if (r == 0 && !word)
 		r = address_parse(address, &parsed, why);
 	if (r != 0)
 		return r;
@@ -651,12 +671,15 @@ static int check_store(const struct settings *s, struct why *why)
 
 int settings_check(const struct settings *s, struct why *why)
 {
+	unsigned tools;
 	int r = agent_settings_check(&s->agents, why);
 
 	if (r == 0)
 		r = check_store(s, why);
 	if (r == 0)
 		r = policy_settings_check(&s->approvals, why);
+	if (r == 0)
+		r = settings_gateway_tools(s, &tools, why);
 	return r != 0 ? r : check_chat(s, why);
 }
 

@@ -23,7 +23,7 @@ enum { LISTENS_MAX = 32, PROJECTS_MAX = 32 };
 
 struct listen_setting {
 	char dialect[16];
-	char address[ADDRESS_TEXT_MAX]; /* or "off" */
+	char address[ADDRESS_TEXT_MAX]; /* or "off", or "on": at its own place */
 };
 
 enum nexus_shutdown { SHUTDOWN_DAEMON, SHUTDOWN_LISTENER };
@@ -48,6 +48,7 @@ struct settings {
 	char token_file[PATH_LEN];
 	char store[PATH_LEN];          /* "sqlite:PATH"; "" for the default place */
 	char context_secret[PATH_LEN]; /* ash */
+	bool memory_enabled;
 	size_t index_bytes;
 	char embedding_url[PATH_LEN]; /* "" for no model */
 	char embedding_model[PATH_LEN];
@@ -56,6 +57,13 @@ struct settings {
 	char nexus_token_file[PATH_LEN]; /* "" for token_file */
 	unsigned nexus_shutdown;         /* enum nexus_shutdown */
 	unsigned hld_heartbeat_ms;
+	char ocg_user[128];                /* "" for nobody */
+	char gateway_token_file[PATH_LEN]; /* "" for OPENCLAW_UI_TOKEN */
+	char gateway_tools[128];
+	char gateway_folder[PATH_LEN]; /* "" for none */
+	unsigned gateway_timeout_ms;
+	unsigned gateway_ping_ms;
+	bool gateway_process;
 	char chat_agent[64]; /* "none" or "" for none */
 	char chat_system[PATH_LEN];
 	char chat_system_file[PATH_LEN]; /* instead; "" for none */
@@ -111,6 +119,9 @@ int settings_read_listen(struct settings *s, const char *dialect, struct why *wh
 
 /* When all was read: whether it fits together, agents and their default above all. */
 int settings_check(const struct settings *s, struct why *why);
+
+/* Which tools its agents are offered, as bits of enum tool_id. */
+int settings_gateway_tools(const struct settings *s, unsigned *ret_bits, struct why *why);
 
 /* In tokens: the agent's own, or [chat]'s. */
 unsigned settings_budget(const struct settings *s, const struct agent_setting *a);

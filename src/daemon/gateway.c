@@ -1,0 +1,75 @@
+#include "daemon/gateway.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "dialect/ocg/memory_words.h"
+#include "service/job.h"
+#include "service/process.h"
+#include "service/services.h"
+#include "service/tool.h"
+
+static const char variable[] = "OPENCLAW_UI_TOKEN";
+
+int gateway_token(const struct settings *s, char *out, size_t size, struct why *why)
+{
+	const char *given = getenv(variable);
+
+	out[0] = '\0';
+	if (s->gateway_token_file[0])
+		return token_read(s->gateway_token_file, out, size, why);
+	if (!given)
+		return 0;
+	if (strlen(given) > 200 || strlen(given) >= size)
+		return refuse(why, REFUSE_PARAMS, "%s is longer than 200 characters", variable);
+	strcpy(out, given);
+	return 0;
+}
+
+/* It is for our clients, not for what their agents run. */
+void gateway_forget_token(void)
+{
+	unsetenv(variable);
+}
+
+static int start_processes(const struct settings *s, struct backstage *stage,
+			   struct services *services, struct why *why)
+{
+	const struct processes_opts opts = {
+		.loop = stage->server->loop,
+		.background = backstage(stage),
+		.folder = s->gateway_folder,
+	};
+
+	return s->gateway_process ? processes_start(services, &opts, why) : 0;
+}
+
+int gateway_begin(const struct settings *s, struct backstage *stage, struct services *services,
+		  struct gateway_settings *ret_settings, struct why *why)
+{
+	struct tools_opts opts = {
+		.loop = stage->server->loop,
+		.background = backstage(stage),
+		.agent = "gateway",
+		.folder = s->gateway_folder,
+		.words = {ocg_words_found, ocg_words_entry, ocg_words_stored, ocg_words_duplicate},
+	};
+	int r = settings_gateway_tools(s, &ret_settings->tools, why);
+
+	/* Memory over HTTP is by the same. */
+	opts.allowed = ret_settings->tools | 1U << TOOL_MEMORY_SEARCH | 1U << TOOL_MEMORY_GET |
+		       1U << TOOL_MEMORY_STORE;
+	if (r == 0)
+		r = tools_start(services, &opts, why);
+	if (r == 0)
+		r = jobs_start(services, &opts.background);
+	if (r == 0)
+		r = start_processes(s, stage, services, why);
+	if (r == 0)
+		r = gateway_start(services, ret_settings->known);
+	ret_settings->timeout_ms = s->gateway_timeout_ms;
+	ret_settings->ping_ms = s->gateway_ping_ms;
+	return r;
+}
