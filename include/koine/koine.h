@@ -129,22 +129,26 @@ struct koine_client;
 struct koine_answer;
 
 struct koine_dial_opts {
-	size_t size;             /* sizeof(struct koine_dial_opts): set by KOINE_DIAL_OPTS */
-	const char *framing;     /* "line" (default), "length" or "http"; http: URLs imply http */
-	uint32_t timeout_ms;     /* of one call; 0: 30 s, over http 60 s */
-	uint32_t retries;        /* after a failed connection; 0: none */
+	size_t size;         /* sizeof(struct koine_dial_opts): set by KOINE_DIAL_OPTS */
+	const char *framing; /* "line" (default), "length", "http" or "gob", which is Go's net/rpc
+				  * (see koine_client_call); http: URLs imply http */
+	uint32_t timeout_ms; /* of one call; 0: 30 s, over http 60 s */
+	uint32_t retries;    /* after a failed connection; 0: none */
 	uint32_t retry_delay_ms; /* before the first retry, doubled each time; 0: 500 */
 	const char *token;       /* http: sent as a bearer token */
 	size_t message_max;      /* largest answer accepted; 0: 16 MiB */
 	/* Sees every byte that is sent (out) or received, if not NULL. */
 	void (*on_bytes)(void *arg, bool out, const char *data, size_t len);
 	void *on_bytes_arg;
+	/* Tries to connect every 300 ms, this long, instead of `retries` times; then
+	 * -ETIMEDOUT. 0: does not. */
+	uint32_t wait_ms;
 };
 
 #ifdef __cplusplus
 #define KOINE_DIAL_OPTS                                                                            \
 	{                                                                                          \
-		sizeof(struct koine_dial_opts), NULL, 0, 0, 0, NULL, 0, NULL, NULL                 \
+		sizeof(struct koine_dial_opts), NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0              \
 	}
 #else
 #define KOINE_DIAL_OPTS                                                                            \
@@ -175,11 +179,19 @@ const char *koine_client_error(const struct koine_client *c);
  *
  * 0: the answer holds a result. KOINE_ERROR_ANSWER: it holds an error; *ret_answer
  * is set here too. -ETIMEDOUT: no answer in time. KOINE_PARSE, KOINE_PARAMS,
- * KOINE_TOO_LARGE: nothing was sent, params is not fit to be. -EBADMSG, -EMSGSIZE:
+ * KOINE_TOO_LARGE, KOINE_LIMIT: nothing was sent, params is not fit to be. -EBADMSG, -EMSGSIZE:
  * what came is no answer, or too large. -EACCES, -EPROTO: an http server said no.
  * Another negative number: the connection failed; it is dialled again, as opts
  * say, by the next call. A call that may have reached the server is never sent
  * twice.
+ *
+ * With framing "gob" `method` is what Go calls it ("Arith.Multiply") and `params` any JSON
+ * value but null: an object becomes a struct, a whole number an int, one with a fraction a
+ * float64; NULL is struct{}. Since Go is strict about types, {"$uint": 7}, {"$int": 7},
+ * {"$float": 7}, {"$bytes": "00ff"}, {"$map": {...}} and {"$any": ...} say what JSON cannot;
+ * see libkoine(3). What Go leaves out because it is zero is missing from the result too.
+ * An error has net/rpc's words as message, and as code -32601 for a service or method that is
+ * not there, -32602 for params of the wrong type, else -32000.
  */
 int koine_client_call(struct koine_client *c, const char *method, const char *params,
 		      struct koine_answer **ret_answer);

@@ -32,6 +32,7 @@ struct cli_options {
 	uint32_t timeout_ms;
 	uint32_t retries;
 	bool retries_given;
+	uint32_t wait_ms;
 	bool json;
 	const char *color; /* "auto", "always" or "never" */
 	bool help;
@@ -95,8 +96,9 @@ void options_print_rows(FILE *out, const struct option *rows);
 
 /* ---- params.c ---- */
 
-/* Makes JSON of what the user typed; NULL for nothing. The caller frees it. */
-int params_parse(char **args, int n_args, char **ret_params);
+/* Makes JSON of what the user typed; NULL for nothing. The caller frees it. It is an object or
+ * an array, or with is_any any JSON. */
+int params_parse(char **args, int n_args, bool is_any, char **ret_params);
 
 /* The words of the command line with a space between them, or for "-" all of stdin. What is too
  * much shows in all->err. */
@@ -120,6 +122,9 @@ int talk_failed(const struct koine_client *c, const char *method, int result,
 
 /* Whether requests and answers go one by one, with nothing in between. */
 bool talk_is_http(const struct cli *cli);
+
+/* Whether the server is one of Go's net/rpc, which takes any value as parameters. */
+bool talk_is_gob(const struct cli *cli);
 
 /* "koine: METHOD: MESSAGE (code N)" on stderr, and the data if there is some. */
 void talk_print_error(const char *method, const struct koine_answer *answer);

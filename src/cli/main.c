@@ -20,7 +20,10 @@ static int cmd_help(struct cli *cli);
 	"  key=value     a string\n"                                                               \
 	"  key:=JSON     any JSON: n:=3, tags:='[\"a\",\"b\"]'\n"                                  \
 	"  {...} [...]   all parameters as one JSON text\n"                                        \
-	"  -             the same, read from stdin\n"
+	"  -             the same, read from stdin\n"                                              \
+	"With --framing gob any JSON will do (koine call Arith.Double 21), and {\"$uint\": 7} "    \
+	"says\n"                                                                                   \
+	"what JSON cannot: see koine(1).\n"
 
 /* A command is a row here and a file. */
 const struct command commands[] = {

@@ -21,10 +21,10 @@ static bool set_framing(struct cli_options *o, const char *value)
 {
 	o->framing = value;
 	return strcmp(value, "line") == 0 || strcmp(value, "length") == 0 ||
-	       strcmp(value, "http") == 0;
+	       strcmp(value, "http") == 0 || strcmp(value, "gob") == 0;
 }
 
-static bool set_timeout(struct cli_options *o, const char *value)
+static bool set_seconds(uint32_t *ms, const char *value)
 {
 	char *end;
 	double seconds = strtod(value, &end);
@@ -32,8 +32,18 @@ static bool set_timeout(struct cli_options *o, const char *value)
 	/* Also false for what is not a number. */
 	if (end == value || *end != '\0' || !(seconds >= 0.001 && seconds <= 1000000))
 		return false;
-	o->timeout_ms = (uint32_t)(seconds * 1000 + 0.5);
+	*ms = (uint32_t)(seconds * 1000 + 0.5);
 	return true;
+}
+
+static bool set_timeout(struct cli_options *o, const char *value)
+{
+	return set_seconds(&o->timeout_ms, value);
+}
+
+static bool set_wait(struct cli_options *o, const char *value)
+{
+	return set_seconds(&o->wait_ms, value);
 }
 
 static bool set_retries(struct cli_options *o, const char *value)
@@ -82,11 +92,14 @@ static bool set_version(struct cli_options *o, const char *value)
 static const struct option options[] = {
 	{"--socket", "-s", "PATH", "the server's Unix socket", set_socket},
 	{"--url", "-u", "URL", "http://HOST[:PORT][/PATH], tcp:HOST:PORT or unix:PATH", set_url},
-	{"--framing", NULL, "line|length|http", "how messages are wrapped", set_framing},
+	{"--framing", NULL, "line|length|http|gob", "how messages are wrapped; gob: Go's net/rpc",
+	 set_framing},
 	{"--timeout", "-t", "SECONDS", "for the whole call; 30, over http 60; chat and send: none",
 	 set_timeout, "from 0.001 to 1000000"},
 	{"--retries", NULL, "N", "try again this often to connect; 0", set_retries,
 	 "from 0 to 1000"},
+	{"--wait", NULL, "SECONDS", "wait this long for the server to be there", set_wait,
+	 "from 0.001 to 1000000"},
 	{"--token-file", NULL, "FILE", "send its first line as bearer token (http)",
 	 set_token_file},
 	{"--json", "-j", NULL, "the bare result on one line", set_json},

@@ -3,7 +3,7 @@
  *
  *	key=value    a string
  *	key:=JSON    anything
- *	{...} [...]  all of them at once
+ *	{...} [...]  all of them at once; for Go any JSON, which may be a number alone
  *	-            the same, from stdin
  */
 #include <errno.h>
@@ -46,14 +46,14 @@ static int check_json(const char *what, const char *text, size_t len, enum koine
 	return 0;
 }
 
-static int whole(const char *what, const char *text, size_t len, char **ret_params)
+static int whole(const char *what, const char *text, size_t len, bool is_any, char **ret_params)
 {
 	enum koine_kind kind;
 	int r = check_json(what, text, len, &kind);
 
 	if (r != 0)
 		return r;
-	if (kind != KOINE_OBJECT && kind != KOINE_ARRAY) {
+	if (!is_any && kind != KOINE_OBJECT && kind != KOINE_ARRAY) {
 		complain("%s must be an object or an array", what);
 		return EX_DATAERR;
 	}
@@ -88,7 +88,7 @@ int params_words(const struct cli *cli, struct buf *all)
 	return 0;
 }
 
-static int from_stdin(char **ret_params)
+static int from_stdin(bool is_any, char **ret_params)
 {
 	CLEANUP(buf_donep) struct buf all;
 	int r;
@@ -101,7 +101,7 @@ static int from_stdin(char **ret_params)
 		complain("cannot read stdin: %s", strerror(-all.err));
 		return EX_DATAERR;
 	}
-	return whole("stdin", all.data, all.len, ret_params);
+	return whole("stdin", all.data, all.len, is_any, ret_params);
 }
 
 static int add_pair(struct koine_json *j, const char *arg)
@@ -131,7 +131,14 @@ static int add_pair(struct koine_json *j, const char *arg)
 	return r;
 }
 
-int params_parse(char **args, int n_args, char **ret_params)
+/* One argument that is all parameters, and not one of them. */
+static bool is_whole(const char *arg, bool is_any)
+{
+	return arg[0] != '\0' &&
+	       (strchr("{[", arg[0]) || (is_any && !strchr(arg, '=')) || (is_any && arg[0] == '"'));
+}
+
+int params_parse(char **args, int n_args, bool is_any, char **ret_params)
 {
 	CLEANUP(json_freep) struct koine_json *j = NULL;
 	const char *text;
@@ -142,9 +149,10 @@ int params_parse(char **args, int n_args, char **ret_params)
 		return 0;
 	}
 	if (n_args == 1 && strcmp(args[0], "-") == 0)
-		return from_stdin(ret_params);
-	if (n_args == 1 && strchr("{[", args[0][0]) && args[0][0] != '\0')
-		return whole("the text of parameters", args[0], strlen(args[0]), ret_params);
+		return from_stdin(is_any, ret_params);
+	if (n_args == 1 && is_whole(args[0], is_any))
+		return whole("the text of parameters", args[0], strlen(args[0]), is_any,
+			     ret_params);
 	if (koine_json_new(&j) != 0)
 		return out_of_memory();
 	koine_json_begin_object(j);

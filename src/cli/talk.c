@@ -15,6 +15,11 @@ bool talk_is_http(const struct cli *cli)
 	       (cli->options.framing && strcmp(cli->options.framing, "http") == 0);
 }
 
+bool talk_is_gob(const struct cli *cli)
+{
+	return cli->options.framing && strcmp(cli->options.framing, "gob") == 0;
+}
+
 static int exit_code(int fault)
 {
 	switch (fault) {
@@ -85,6 +90,11 @@ static int dial_failed(const struct cli *cli, int fault)
 {
 	bool is_unix = strncmp(cli->address, "unix:", 5) == 0;
 
+	if (fault == -ETIMEDOUT && cli->options.wait_ms > 0) {
+		complain("timeout waiting for %s at %s", talk_is_gob(cli) ? "agent" : "the server",
+			 cli->address + (is_unix ? 5 : 0));
+		return EX_TEMPFAIL;
+	}
 	if (is_unix && (fault == -ENOENT || fault == -ECONNREFUSED)) {
 		complain("no koined at %s (is it running? try: koined)", cli->address + 5);
 		return EX_UNAVAILABLE;
@@ -104,6 +114,7 @@ int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client
 	opts.framing = cli->options.framing;
 	opts.timeout_ms = cli->options.timeout_ms;
 	opts.retries = cli->options.retries;
+	opts.wait_ms = cli->options.wait_ms;
 	opts.on_bytes = on_bytes;
 	opts.on_bytes_arg = arg;
 	if (cli->options.token_file) {

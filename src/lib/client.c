@@ -44,6 +44,7 @@ void koine_client_free(struct koine_client *c)
 	if (c->framing_state)
 		c->framing->done(c->framing_state);
 	free(c->framing_state);
+	client_gob_free(c->gob);
 	client_target_done(&c->target);
 	buf_done(&c->in);
 	buf_done(&c->out);
@@ -68,13 +69,15 @@ static int set_framing(struct koine_client *c, const char *name)
 		c->framing = &framing_line;
 	else if (strcmp(name, "length") == 0)
 		c->framing = &framing_length;
+	else if (strcmp(name, "gob") == 0)
+		c->framing = &framing_gob_answer;
 	else
 		return -EINVAL;
 	c->framing_state = calloc(1, c->framing->state_size ? c->framing->state_size : 1);
 	if (!c->framing_state)
 		return -ENOMEM;
 	c->framing->init(c->framing_state, &c->limits);
-	return 0;
+	return c->framing == &framing_gob_answer ? client_gob_new(REQUEST_MAX, &c->gob) : 0;
 }
 
 /* It becomes part of a header, so it must not end one. */
@@ -122,6 +125,7 @@ static int client_new(const char *address, const struct koine_dial_opts *opts,
 		opts->timeout_ms ? opts->timeout_ms : (c->is_http ? TIMEOUT_HTTP_MS : TIMEOUT_MS);
 	c->retries = opts->retries;
 	c->retry_delay_ms = opts->retry_delay_ms ? opts->retry_delay_ms : RETRY_DELAY_MS;
+	c->wait_ms = opts->wait_ms;
 	c->on_bytes = opts->on_bytes;
 	c->on_bytes_arg = opts->on_bytes_arg;
 	*ret_client = TAKE(c);

@@ -12,6 +12,7 @@
  *	client_conn.c     connecting, retrying, bytes in and out
  *	client_call.c     requests, answers, time-outs
  *	client_answer.c   what came back
+ *	client_gob.c      what is different with a Go server
  *	client.c          the public functions
  *
  * Answer callbacks may use the client, so nobody here holds on to a call or to
@@ -22,6 +23,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "koine/koine.h"
+#include "lib/client_gob.h"
 #include "lib/client_target.h"
 #include "lib/value_api.h"
 #include "wire/framing.h"
@@ -33,6 +35,7 @@ struct koine_client {
 	uint32_t timeout_ms;
 	uint32_t retries;
 	uint32_t retry_delay_ms;
+	uint32_t wait_ms; /* for a server that is not there; 0: retries count instead */
 	char *token;
 	void (*on_bytes)(void *arg, bool out, const char *data, size_t len);
 	void *on_bytes_arg;
@@ -41,6 +44,7 @@ struct koine_client {
 	const struct framing *framing; /* of what comes in */
 	void *framing_state;
 	struct framing_limits limits;
+	struct client_gob *gob; /* NULL unless that is the framing */
 
 	enum client_state state;
 	int fd;              /* -1 unless connecting or open */
@@ -50,6 +54,7 @@ struct koine_client {
 	uint32_t delay_ms;   /* before the next retry */
 	uint64_t alarm_ms;   /* backing off: try again; connecting: give up */
 	uint64_t give_up_ms; /* for a server that is too busy to let us in */
+	uint64_t wait_until_ms;
 
 	struct buf in;
 	size_t in_used; /* bytes at its front that were dealt with */

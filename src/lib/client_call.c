@@ -23,7 +23,10 @@ struct pending {
 	struct list link; /* in waiting or sent */
 	int64_t id;       /* 0: a notification, which only http answers */
 	uint64_t deadline_ms;
-	struct buf request; /* with its framing; empty once it was sent */
+	struct buf request;  /* with its framing; empty once it was sent */
+	struct gob_call gob; /* instead of it, for a Go server */
+	size_t bytes;        /* that it takes while it waits */
+	int fault;           /* it could not be sent, and is to be told so; 0: none */
 	koine_answer_cb cb;
 	void *arg;
 	struct waiter *waiter;
@@ -33,6 +36,7 @@ struct pending {
 static void pending_free(struct pending *p)
 {
 	buf_done(&p->request);
+	gob_call_done(&p->gob);
 	free(p);
 }
 
@@ -98,10 +102,31 @@ static void write_http_head(const struct koine_client *c, struct buf *out)
 	buf_add_str(out, "\r\n\r\n");
 }
 
+/* Kept as a tree, which becomes bytes when it is known on which connection. */
+static int read_gob_call(struct koine_client *c, struct pending *p, const char *params)
+{
+	struct why why = {0};
+	int r = gob_call_read(c->gob, params, &p->gob, &why);
+
+	/* Every other kind of parameters is a new type, and a connection has a limit of them. */
+	if (r == REFUSE_LIMIT && c->n_pending == 0) {
+		client_drop(c);
+		client_gob_forget(c->gob);
+		r = gob_call_read(c->gob, params, &p->gob, &why);
+	}
+	if (r > 0)
+		client_set_error(c, "params: %s", why.text);
+	p->bytes = r == 0 ? p->gob.doc.arena.used : 0;
+	return r;
+}
+
 static int write_request(struct koine_client *c, struct pending *p, const char *params)
 {
-	int r = write_body(c, p, params);
+	int r;
 
+	if (c->gob)
+		return read_gob_call(c, p, params);
+	r = write_body(c, p, params);
 	if (r == -EMSGSIZE)
 		client_set_error(c, "the call of '%.100s' is too large", p->method);
 	if (r != 0)
@@ -112,6 +137,7 @@ static int write_request(struct koine_client *c, struct pending *p, const char *
 	} else {
 		c->framing->wrap(&p->request, c->scratch.data, c->scratch.len);
 	}
+	p->bytes = p->request.len;
 	return p->request.err;
 }
 
@@ -181,7 +207,7 @@ int client_submit(struct koine_client *c, const char *method, const char *params
 	p->cb = cb;
 	p->arg = arg;
 	p->waiter = waiter;
-	c->waiting_bytes += p->request.len;
+	c->waiting_bytes += p->bytes;
 	c->n_pending++;
 	list_append(&c->waiting, &TAKE(p)->link);
 	send_what_waits(c);
@@ -194,7 +220,7 @@ static void settle(struct koine_client *c, struct pending *p, int result,
 {
 	list_remove(&p->link);
 	c->n_pending--;
-	c->waiting_bytes -= p->request.len;
+	c->waiting_bytes -= p->bytes;
 	if (p->waiter) {
 		*p->waiter = (struct waiter) {true, result, TAKE(answer)};
 	} else if (p->cb) {
@@ -225,6 +251,30 @@ static bool take_request(struct buf *out, struct buf *request)
 	return true;
 }
 
+/* What is too large for an empty queue always will be. */
+static bool take_gob_call(struct koine_client *c, struct pending *p)
+{
+	int r = client_gob_write(c->gob, p->method, (uint64_t)p->id, &p->gob, &c->out);
+
+	if (r != 0 && c->out.len > 0)
+		return false;
+	p->fault = r;
+	gob_call_done(&p->gob);
+	return true;
+}
+
+/* What could not be sent comes first there, where client_expire finds it: callbacks run
+ * within a step, not here. */
+static void move_to_sent(struct koine_client *c, struct pending *p)
+{
+	c->waiting_bytes -= p->bytes;
+	p->bytes = 0;
+	list_remove(&p->link);
+	list_append(p->fault != 0 ? c->sent.next : &c->sent, &p->link);
+	if (p->fault != 0)
+		p->deadline_ms = 0;
+}
+
 void client_pump(struct koine_client *c)
 {
 	struct list *first;
@@ -232,15 +282,11 @@ void client_pump(struct koine_client *c)
 	while ((first = list_first(&c->waiting)) && !(c->is_http && !list_empty(&c->sent))) {
 		struct pending *p = list_entry(first, struct pending, link);
 
-		size_t len = p->request.len;
-
-		if (!take_request(&c->out, &p->request))
+		if (!(c->gob ? take_gob_call(c, p) : take_request(&c->out, &p->request)))
 			return;
-		c->waiting_bytes -= len;
-		list_remove(&p->link);
-		list_append(&c->sent, &p->link);
+		move_to_sent(c, p);
 		if (p->id == 0 && !c->is_http)
-			settle(c, p, 0, NULL);
+			settle(c, p, p->fault, NULL);
 	}
 }
 
@@ -302,6 +348,9 @@ static int settle_answer(struct koine_client *c, struct pending *p, struct koine
 	if (r < 0) {
 		client_set_error(c, "the answer to '%.100s' is neither a result nor an error",
 				 p->method);
+		if (c->gob)
+			client_set_error(c, "the answer to '%.100s' is no use: %.*s", p->method,
+					 TEXT_ARGS(value_text(value_find(a->error, "message"))));
 		koine_answer_free(TAKE(a));
 	}
 	settle(c, p, r, a);
@@ -559,12 +608,16 @@ static void expire_list(struct koine_client *c, struct list *calls, uint64_t now
 	struct pending *p;
 
 	while ((p = oldest(calls)) && p->deadline_ms <= now) {
-		client_set_error(c, "no answer to '%.100s' within %u ms", p->method,
-				 (unsigned)c->timeout_ms);
+		if (p->fault != 0)
+			client_set_error(c, "the call of '%.100s' could not be sent: %s", p->method,
+					 strerror(-p->fault));
+		else
+			client_set_error(c, "no answer to '%.100s' within %u ms", p->method,
+					 (unsigned)c->timeout_ms);
 		/* Over http the late answer would be taken for the next one's. */
 		if (c->is_http && calls == &c->sent)
 			client_drop(c);
-		settle(c, p, -ETIMEDOUT, NULL);
+		settle(c, p, p->fault != 0 ? p->fault : -ETIMEDOUT, NULL);
 	}
 }
 

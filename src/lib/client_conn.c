@@ -23,6 +23,7 @@ enum {
 	READ_SIZE = 64 * 1024,
 	BUSY_DELAY_MS = 20,
 	DELAY_MAX_MS = 60 * 1000,
+	WAIT_DELAY_MS = 300,
 	KEEP_BYTES = 256 * 1024, /* of an emptied buffer */
 };
 
@@ -55,6 +56,8 @@ static void opened(struct koine_client *c)
 	c->framing->done(c->framing_state);
 	memset(c->framing_state, 0, c->framing->state_size);
 	c->framing->init(c->framing_state, &c->limits);
+	if (c->gob)
+		client_gob_restart(c->gob);
 	c->state = CLIENT_OPEN;
 }
 
@@ -113,10 +116,32 @@ static void back_off(struct koine_client *c)
 	c->delay_ms = c->delay_ms > DELAY_MAX_MS / 2 ? DELAY_MAX_MS : c->delay_ms * 2;
 }
 
+/* The same while there is time to wait, and always after the same pause. */
+static int wait_for_server(struct koine_client *c)
+{
+	uint64_t now = clock_steady_ms();
+	const char *shown = c->target.shown;
+
+	if (now < c->wait_until_ms) {
+		uint64_t left = c->wait_until_ms - now;
+
+		c->state = CLIENT_BACKOFF;
+		c->alarm_ms = now + (left < WAIT_DELAY_MS ? left : WAIT_DELAY_MS);
+		c->give_up_ms = c->wait_until_ms;
+		return 0;
+	}
+	c->state = CLIENT_CLOSED;
+	client_set_error(c, "timeout waiting for %s at %s", c->gob ? "agent" : "the server",
+			 strncmp(shown, "unix:", 5) == 0 ? shown + 5 : shown);
+	return -ETIMEDOUT;
+}
+
 /* No address works. It is tried again later, or this was the last try. */
 static int connect_failed(struct koine_client *c, int fault)
 {
 	c->at = 0;
+	if (c->wait_ms > 0)
+		return wait_for_server(c);
 	if (c->retries_left > 0) {
 		back_off(c);
 		return 0;
@@ -145,6 +170,7 @@ int client_open(struct koine_client *c)
 	c->at = 0;
 	c->retries_left = c->retries;
 	c->delay_ms = c->retry_delay_ms;
+	c->wait_until_ms = clock_steady_ms() + c->wait_ms;
 	c->give_up_ms = clock_steady_ms() + c->timeout_ms;
 	return try_connect(c);
 }
