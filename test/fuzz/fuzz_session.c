@@ -13,6 +13,7 @@
 
 #include "../call_world.h"
 #include "../feed.h"
+#include "call/http_route.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -74,6 +75,58 @@ static const struct method methods[] = {
 	{.name = "shout", .handle = handle_shout, IN},
 };
 
+/* ---- HTTP that is no JSON-RPC ---- */
+
+static struct done end_stream(struct call *c)
+{
+	const struct echo_in *in = c->in;
+
+	(void)call_stream(c, in->text.data, in->text.len);
+	return in->n > 0 ? call_fail(c, REFUSE_LIMIT) : call_stream_end(c);
+}
+
+static struct done handle_stream(struct call *c)
+{
+	if (call_stream_begin(c, 200, "text/plain") != 0)
+		abort();
+	(void)call_stream(c, "first", 5);
+	return call_after(c, 0, end_stream);
+}
+
+static void echo_bytes(struct upgraded *u, const char *data, size_t len)
+{
+	(void)upgraded_write(u, data, len);
+	if (data[0] == 'e')
+		upgraded_end(u);
+}
+
+static void echo_closed(struct upgraded *u)
+{
+	free(u);
+}
+
+static int take_over(struct session *s, const struct upgrade_request *r, struct why *why)
+{
+	static const struct upgraded_ops ops = {.on_bytes = echo_bytes, .on_closed = echo_closed};
+	struct upgraded *u;
+
+	if (r->query.len > 0)
+		return refuse(why, REFUSE_REQUEST, "%.*s", TEXT_ARGS(r->query));
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return -ENOMEM;
+	session_upgrade(s, u, &ops, "websocket", NULL);
+	return 0;
+}
+
+static const struct http_route routes[] = {
+	{"GET", "/q", {.name = "q", .handle = handle_echo, IN}},
+	{"POST", "/q/*", {.name = "q", .handle = handle_echo, IN, .where = READER}},
+	{"GET", "/r", {.name = "r", .handle = handle_refuse, IN}},
+	{"GET", "/s", {.name = "s", .handle = handle_stream, IN, .flags = METHOD_LATER}},
+	{"GET", "/w", {.name = "w"}, .flags = ROUTE_UPGRADE, .upgrade = take_over},
+};
+
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 400},
 	[REFUSE_REQUEST] = {-32600, "Invalid Request", WORDS_ONLY, 400},
@@ -96,7 +149,8 @@ static const char *const paths[] = {"/", NULL};
 #define DIALECT                                                                                    \
 	.name = "fuzz", .message_max = 1000, .errors = errors, .methods = methods,                 \
 	.n_methods = sizeof(methods) / sizeof(methods[0]), .http_paths = paths,                    \
-	.http_silent_status = 200
+	.http_silent_status = 200, .http_routes = routes,                                          \
+	.n_http_routes = sizeof(routes) / sizeof(routes[0])
 
 static const struct dialect dialects[2] = {{DIALECT}, {DIALECT, .concurrent = true}};
 

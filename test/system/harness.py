@@ -128,7 +128,7 @@ def clean_environment(extra=None):
     """Nothing of the caller's settings; defaults that touch nothing outside."""
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(("KOINE_", "XDG_", "LISTEN_", "NOTIFY_", "WATCHDOG_", "AIWG_", "ASH_",
-                               "HUMANLAYER_"))}
+                               "HUMANLAYER_", "OPENCLAW_"))}
     env["XDG_CONFIG_HOME"] = "/dev/null"
     env["XDG_STATE_HOME"] = "/dev/null"
     env["XDG_RUNTIME_DIR"] = "/dev/null"

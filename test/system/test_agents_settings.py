@@ -334,7 +334,8 @@ def test_nexus_may_be_on_a_socket_or_off():
             with Client("unix:" + folder("n.sock")) as c:
                 same(post(c, request("get_context")).status, 200, "status")
         with Daemon("--set", "listen.nexus=off") as d:
-            same([dialect for dialect, _ in d.addresses], ["koine", "ash", "hld", "aiwg"], "dialects")
+            same([dialect for dialect, _ in d.addresses], ["koine", "ash", "hld", "ocg", "aiwg"],
+                 "dialects")
 
 
 def test_a_taken_port_is_refused_with_how_to_do_without():

@@ -791,7 +791,8 @@ def test_where_it_listens():
                     env={"ASH_RPC_SOCKET": f("other")}) as d:
             same(Ash(d).address, f("set.sock"), "place by --set")
         with Daemon("--set", "listen.ash=off") as d:
-            same([dialect for dialect, _ in d.addresses], ["koine", "hld", "nexus", "aiwg"], "dialects")
+            same([dialect for dialect, _ in d.addresses], ["koine", "hld", "ocg", "nexus", "aiwg"],
+                 "dialects")
         with Daemon() as d:
             same(Ash(d).address, os.path.join(d.root, "ash.sock"), "place under --root")
 

@@ -290,7 +290,7 @@ def checks(folder, port):
          "--retries wants N, from 0 to 1000, not '1001'"),
         ("a timeout is a number", ["ping", "--timeout", "soon"], 64, "", "not 'soon'"),
         ("a timeout is positive", ["ping", "--timeout", "-1"], 64, "", "not '-1'"),
-        ("a framing is one of three", ["ping", "--framing", "gob"], 64, "", "line|length|http"),
+        ("a framing is one of four", ["ping", "--framing", "gobs"], 64, "", "line|length|http|gob"),
         ("a switch has no value", ["ping", "--json=1"], 64, "", "takes no value"),
         ("help", ["--help"], 0, re.compile(r"(?s)^Usage: koine .*Exit codes.*\n  76 "), ""),
         ("help of a command", ["help", "call"], 0, re.compile(r"^Usage: koine call METHOD"), ""),

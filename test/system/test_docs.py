@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from harness import KOINE, KOINED, SOURCE, Daemon, check, main, same
+from harness import KOINE, KOINED, SOURCE, Daemon, Folder, check, main, same
 
 
 def page(*names):
@@ -14,7 +14,7 @@ def page(*names):
 
 def dialect_pages():
     return "".join(page("doc", "dialects", name + ".md")
-                   for name in ("koine", "ash", "hld", "nexus", "aiwg"))
+                   for name in ("koine", "ash", "hld", "ocg", "nexus", "aiwg"))
 
 
 def output(*argv):
@@ -65,6 +65,30 @@ def test_every_flag_stands_in_koined_8():
     manual = page("doc", "man", "koined.8.scd")
     check(len(flags) > 5, "%r", flags)
     same(sorted(f for f in flags if "*%s*" % f not in manual), [], "flags that are not there")
+
+
+def test_every_variable_stands_in_koined_8():
+    source = page("src", "daemon", "dialects.c") + page("src", "daemon", "gateway.c")
+    names = re.findall(r'variable(?:\[\])? = "([A-Z_]+)"', source)
+    check(len(names) > 4, "%r", names)
+    manual = page("doc", "man", "koined.8.scd").split("# ENVIRONMENT")[1].split("# FILES")[0]
+    same([n for n in names if "*%s*" % n not in manual], [], "variables that are not there")
+
+
+def test_every_dialect_stands_where_one_looks_for_it():
+    with Folder() as f:
+        text = output(KOINED, "--check", "--root", f("root"))
+    names = re.findall(r"^(\w+) = ", text.split("[listen]\n")[1].split("\n\n")[0], re.M)
+    check("koine" in names, "%r", names)
+    readme = page("README.md")
+    manual = page("doc", "man", "koined.8.scd")
+    words = output(KOINED, "--help").split("Dialects:")[1]
+    for name in names:
+        check(re.search(r"\b%s\b" % name, words), "%s is not in --help", name)
+        check("| [%s](doc/dialects/%s.md) |" % (name, name) in readme, "%s: README.md", name)
+        check("ialect *%s*" % name in manual or "*%s*\nis " % name in manual or
+              "*%s* makes" % name in manual, "%s: koined.8", name)
+        page("doc", "dialects", name + ".md")
 
 
 def test_every_command_stands_in_koine_1():

@@ -237,12 +237,13 @@ def exact_answer(c, framing, v):
     same(framing.read(c), b'{"jsonrpc":"2.0","result":["after"],"id":0}', "after " + where)
 
 
-def test_a_client_that_speaks_gob_is_closed_and_others_served():
+def test_half_a_request_in_gob_is_closed_and_others_served():
     gob = bytes.fromhex("35ff81030101075265717565737401ff82000102010d536572766963654d6574686f64"
                         "010c00010353657101060000000fff8201")
     with Daemon() as d:
         with d.connect() as c:
             c.send(gob)
+            c.half_close()
             c.ended()
         d.alive()
 

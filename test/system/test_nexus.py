@@ -663,7 +663,8 @@ def test_shutdown_can_close_its_listener_only():
             pass
         # What was begun there goes on, and is answered.
         k = d.connect()
-        same([e["dialect"] for e in k.call("daemon.status")["listeners"]], ["koine", "ash", "hld", "aiwg"])
+        same([e["dialect"] for e in k.call("daemon.status")["listeners"]],
+             ["koine", "ash", "hld", "ocg", "aiwg"])
         same(k.call("cancel", {"request_id": "r"})["cancelled"], True)
         same(json.loads(slow.read_response().body)["result"]["cancelled"], True)
         slow.ended()
@@ -675,7 +676,7 @@ def test_shutdown_can_close_its_listener_only():
 
 def test_the_only_listener_takes_the_daemon_with_it():
     with Daemon("--set", "nexus.shutdown=listener", "--set", "listen.koine=off",
-                "--set", "listen.ash=off", "--set", "listen.hld=off",
+                "--set", "listen.ash=off", "--set", "listen.hld=off", "--set", "listen.ocg=off",
                 "--set", "listen.aiwg=off") as d:
         same(call(connect(d), "shutdown"), {"success": True})
         same(d.wait_exit(), 0, "exit status")

@@ -218,7 +218,8 @@ def test_check_says_whether_it_can_and_changes_nothing():
         done = run_koined("--root", folder("new"), "--check",
                           env={"KOINE_LISTEN_ASH": "unix:" + folder("a.sock"),
                                "KOINE_LISTEN_KOINE": "off", "KOINE_LISTEN_NEXUS": "off",
-                               "KOINE_LISTEN_AIWG": "off", "KOINE_LISTEN_HLD": "off"})
+                               "KOINE_LISTEN_AIWG": "off", "KOINE_LISTEN_HLD": "off",
+                               "KOINE_LISTEN_OCG": "off"})
         same(re.findall(rb"would listen +(\S+ \S+)", done.stdout),
              [b"ash unix:" + folder("a.sock").encode()], "where it would listen")
         for path in ("koine.sock.new", "new/folder/koine.sock"):
@@ -279,9 +280,10 @@ def test_check_prints_where_everything_listens_as_the_file_has_it():
         done = run_koined("--root", folder("r"), "--check", "--set", "listen.ash=off")
         text = done.stdout.decode()
         listens = re.search(r"^\[listen\]\n((?:.+\n)*)", text, re.M).group(1)
-        same(listens, "koine = unix:%s\nash = off\nhld = unix:%s\nnexus = http:127.0.0.1:0\n"
-             "aiwg = unix:%s\n" % (folder("r", "koine.sock"), folder("r", "hld.sock"),
-                                   folder("r", ".aiwg", "daemon", "daemon.sock")), "[listen]")
+        same(listens, "koine = unix:%s\nash = off\nhld = unix:%s\nocg = unix:%s\nnexus = http:127.0.0.1:0\n"
+             "aiwg = unix:%s\ngateway = off\nembedding = off\n"
+             % (folder("r", "koine.sock"), folder("r", "hld.sock"), folder("r", "ocg.sock"),
+                folder("r", ".aiwg", "daemon", "daemon.sock")), "[listen]")
         same(re.findall(r"^\w+=.*", text, re.M), [], "lines without blanks")
         conf = write(folder("again.conf"), text[text.index("[listen]"):text.rindex("\nkoined: ")])
         again = run_koined("--config", conf, "--check", "--store", "sqlite:" + folder("a.db"))

@@ -74,7 +74,8 @@ def test_folders_that_are_made_are_private():
 def test_the_runtime_folder_is_private_and_must_be_ours():
     with Folder() as folder:
         env = {"XDG_RUNTIME_DIR": folder.path, "XDG_STATE_HOME": folder("state"),
-               "ASH_RPC_SOCKET": folder("ash.sock"), "KOINE_LISTEN_NEXUS": "off"}
+               "ASH_RPC_SOCKET": folder("ash.sock"), "KOINE_LISTEN_NEXUS": "off",
+               "OPENCLAW_AGENT_SOCK": folder("agent.sock")}
         process = subprocess.Popen([KOINED], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=clean_environment(env))
         try:
@@ -84,6 +85,8 @@ def test_the_runtime_folder_is_private_and_must_be_ours():
                  b"listening ash unix:%s\n" % folder("ash.sock").encode())
             same(process.stdout.readline(),
                  b"listening hld unix:%s\n" % folder("koine", "hld.sock").encode())
+            same(process.stdout.readline(),
+                 b"listening ocg unix:%s\n" % folder("agent.sock").encode())
             same(process.stdout.readline(), b"koined: ready\n")
             same(mode_of(folder("koine")), 0o700, "mode of the folder")
         finally:

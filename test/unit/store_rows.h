@@ -9,7 +9,7 @@
 
 /* What the step from version 4 on made is taken away again. */
 #define NO_SESSIONS                                                                                \
-	"DROP TABLE session_event; DROP TABLE session_text; DROP TABLE session;"                   \
+	"DROP TABLE job; DROP TABLE session_event; DROP TABLE session_text; DROP TABLE session;"   \
 	"DROP TABLE approval; DROP TABLE approval_grant;"
 
 static inline struct connection *writer(struct fixture *f)

@@ -1311,6 +1311,9 @@ static void a_framing_is_recognised(void **state)
 	/* a Go client */
 	assert_int_equal(client_init(&c, &f.world), 0);
 	assert_true(client_send_n(&c, &f.world, "\x0f\x7f\x03\x01\x01", 5));
+	world_settle(&f.world);
+	assert_int_equal(f.world.server->n_sessions, 2);
+	shutdown(c.fd, SHUT_WR);
 	assert_true(client_wait_eof(&c, &f.world));
 	assert_int_equal(c.in.len, 0);
 	client_done(&c);

@@ -1014,6 +1014,9 @@ static void stopping_ends_what_runs(void **state)
 
 static void bad_asks_are_refused(void **state)
 {
+	static const struct agent_call calls[AGENT_CALLS_MAX + 1];
+	const struct agent_message crowded = {
+		.role = AGENT_ASSISTANT, .calls = calls, .n_calls = AGENT_CALLS_MAX + 1};
 	struct world *w = *state;
 	struct chat_ask in = {.content = TEXT("hi"), .agent = TEXT("nobody")};
 	struct told told;
@@ -1029,6 +1032,11 @@ static void bad_asks_are_refused(void **state)
 	in = (struct chat_ask) {0};
 	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
 	assert_string_equal(told.why.field, "content");
+	in = (struct chat_ask) {.content = TEXT("and?"), .own_history = true};
+	in.history = &crowded;
+	in.n_history = 1;
+	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
+	assert_string_equal(told.why.field, "history");
 }
 
 static void too_many_that_wait_are_refused(void **state)

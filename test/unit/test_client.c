@@ -955,7 +955,7 @@ static void options_are_checked(void **state)
 	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
 	struct koine_client *c = NULL;
 
-	opts.framing = "gob";
+	opts.framing = "gobs";
 	assert_int_equal(koine_dial(s->address, &opts, &c), -EINVAL);
 	opts.framing = "line";
 	assert_int_equal(koine_dial("http://127.0.0.1:1/", &opts, &c), -EINVAL);

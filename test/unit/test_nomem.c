@@ -13,6 +13,7 @@
 #include <sys/un.h>
 
 #include "../call_world.h"
+#include "call/http_route.h"
 #include "tempdir.h"
 
 /* ---- failing in turn ---- */
@@ -96,6 +97,15 @@ static struct done handle_after(struct call *c)
 	return call_after(c, 0, handle_echo);
 }
 
+static struct done handle_stream(struct call *c)
+{
+	const struct text_in *in = c->in;
+
+	(void)call_stream_begin(c, 200, "text/plain");
+	(void)call_stream(c, in->text.data, in->text.len);
+	return call_stream_end(c);
+}
+
 static struct done handle_shout(struct call *c)
 {
 	server_notify_all(c->server, TEXT("shout"), TEXT("[]"), NULL);
@@ -123,6 +133,12 @@ static const struct error_row errors[N_REFUSALS] = {
 
 static const char *const paths[] = {"/", NULL};
 
+static const struct http_route routes[] = {
+	{"GET", "/echo/*", {.name = "echo", .handle = handle_echo, IN}},
+	{"POST", "/echo", {.name = "echo", .handle = handle_echo, IN, .where = READER}},
+	{"GET", "/stream", {.name = "stream", .handle = handle_stream, IN}},
+};
+
 static const struct dialect dialect = {
 	.name = "nomem",
 	.message_max = 1 << 20,
@@ -131,6 +147,8 @@ static const struct dialect dialect = {
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
 	.http_paths = paths,
 	.http_silent_status = 200,
+	.http_routes = routes,
+	.n_http_routes = 3,
 };
 
 /* ---- what is said to it ---- */
@@ -155,6 +173,10 @@ static const char http_text[] =
 	"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
 	"46\r\n" CHUNK "\r\n0\r\n\r\n"
 	"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
+	"GET /echo/here?text=caf%C3%A9 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	"GET /stream?text=caf%C3%A9&other=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	"POST /echo?more=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 12\r\n\r\n"
+	"{\"text\":\"a\"}"
 	"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70\r\nConnection: "
 	"close\r\n\r\n" CALL("read", "2");
 
@@ -329,7 +351,7 @@ static bool scene(const char *dir, struct counts *ret)
 		disarm();
 		assert_int_equal(talk_line(&w), 9);
 		assert_int_equal(talk_length(&w), 1);
-		assert_int_equal(talk_http(&w), 3);
+		assert_int_equal(talk_http(&w), 6);
 	}
 	server_stop(w.server);
 	world_settle(&w);
@@ -358,7 +380,7 @@ static void fail_in_turn(bool all)
 	assert_true(n > 30);
 	assert_int_equal(counts.line, 9);
 	assert_int_equal(counts.length, 1);
-	assert_int_equal(counts.http, 3);
+	assert_int_equal(counts.http, 6);
 	assert_int_equal(counts.socket, 1);
 	tempdir_remove(dir);
 }

@@ -314,7 +314,7 @@ static void a_file_of_version_3_gets_the_tables(void **state)
 {
 	static const char sql[] =
 		"DROP TABLE session_event; DROP TABLE session_text; DROP TABLE session;"
-		"DROP TABLE approval; DROP TABLE approval_grant;"
+		"DROP TABLE job; DROP TABLE approval; DROP TABLE approval_grant;"
 		"DROP TABLE event; DROP TABLE task_after; DROP TABLE task; DROP TABLE task_project;"
 		"DROP TABLE rule; DROP TABLE rule_claim; DELETE FROM meta WHERE key = 'event_last';"
 		"DELETE FROM sqlite_sequence WHERE name IN ('event', 'task', 'rule_claim');"

@@ -1,0 +1,255 @@
+/*
+ * What ocg makes of Go's messages: the history, the question, results and tools; and what it
+ * says where nothing is initialized. In the texts below ' stands for ".
+ */
+#include "check.h"
+
+#include "../call_world.h"
+#include "base/log.h"
+#include "dialect/ocg/ocg.h"
+#include "service/services.h"
+#include "wire/json.h"
+
+static struct arena arena;
+
+static const struct value *tree(const char *text)
+{
+	char *copy = arena_copy(&arena, text, strlen(text));
+	struct value *v;
+
+	for (char *p = copy; *p; p++)
+		*p = *p == '\'' ? '"' : *p;
+	assert_int_equal(json_read(&arena, copy, strlen(copy), &json_default_limits, &v, NULL), 0);
+	return v;
+}
+
+/* "role text" of each that is only sent, then "? text" and "= id text", "!" for a failure. */
+static const char *read_as(const char *messages)
+{
+	static char out[1024];
+	const struct ocg_chat_in in = {.messages = tree(messages)};
+	struct chat_ask ask;
+	size_t n = 0;
+
+	assert_int_equal(ocg_chat_read(&arena, &in, &ask), 0);
+	assert_true(ask.own_history);
+	if (ask.system.data)
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "system %.*s|",
+				      TEXT_ARGS(ask.system));
+	for (unsigned i = 0; i < ask.n_history; i++) {
+		const struct agent_message *m = &ask.history[i];
+
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s%.*s %.*s|",
+				      m->role == AGENT_USER        ? "user"
+				      : m->role == AGENT_ASSISTANT ? "assistant"
+								   : "tool ",
+				      TEXT_ARGS(m->call_id), TEXT_ARGS(m->text));
+	}
+	for (unsigned i = 0; i < ask.n_results; i++)
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "= %.*s %.*s%s|",
+				      TEXT_ARGS(ask.results[i].call_id),
+				      TEXT_ARGS(ask.results[i].text),
+				      ask.results[i].failed ? "!" : "");
+	if (ask.content.data)
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "? %.*s", TEXT_ARGS(ask.content));
+	assert_true(n < sizeof(out));
+	return out;
+}
+
+#define USER(text)      "{'Role':'user','Content':'" text "'}"
+#define ASSISTANT(text) "{'Role':'assistant','Content':'" text "'}"
+#define CALLS                                                                                      \
+	"'ToolCalls':[{'ID':'a','Function':{'Name':'x','Arguments':'{}'}},"                        \
+	"{'ID':'b','Function':{'Name':'y','Arguments':'{}'}}]"
+
+static void what_follows_the_last_answer_is_the_question(void **state)
+{
+	(void)state;
+	assert_string_equal(read_as("[" USER("one") "]"), "? one");
+	assert_string_equal(read_as("[" USER("one") "," ASSISTANT("two") "," USER("three") "]"),
+			    "user one|assistant two|? three");
+	assert_string_equal(read_as("[" USER("one") "," USER("two") "]"), "? one\n\ntwo");
+	assert_string_equal(read_as("[{'Role':'system','Content':'s'}," USER(
+				    "one") ","
+					   "{'Role':'system','Content':'t'}]"),
+			    "system s\n\nt|? one");
+	assert_string_equal(read_as("[{'Role':'odd','Content':'one'},{'Content':'two'}]"),
+			    "? one\n\ntwo");
+}
+
+static void who_says_nothing_asks_nothing(void **state)
+{
+	(void)state;
+	assert_string_equal(read_as("[]"), "? ");
+	assert_string_equal(read_as("[{}]"), "? ");
+	assert_string_equal(read_as("[1,'x',null]"), "? ");
+	assert_string_equal(read_as("[" USER("one") "," ASSISTANT("two") "]"),
+			    "user one|assistant two|? ");
+}
+
+static void results_belong_to_their_calls(void **state)
+{
+	(void)state;
+	/* by id; texts as they are, the rest as JSON */
+	assert_string_equal(
+		read_as("[" USER("q") ",{'Role':'assistant'," CALLS "},{'Role':'tool',"
+				      "'ToolExecutionResults':[{'ID':'b','Result':'text'},"
+				      "{'ID':'a','Result':{'k':[1,null]}}]}]"),
+		"user q|assistant |= b text|= a {\"k\":[1,null]}|");
+	/* in order, where they have none */
+	assert_string_equal(read_as("[{'Role':'assistant'," CALLS
+				    "},{'Role':'tool','ToolExecutionResults':["
+				    "{'Result':7},{}]}]"),
+			    "assistant |= a 7|= b null|");
+	/* with the calls themselves, and with something said */
+	assert_string_equal(read_as("[{'Role':'assistant'," CALLS
+				    ",'ToolExecutionResults':[{'ID':'a','Result':true}]}]"),
+			    "assistant |= a true|");
+	assert_string_equal(read_as("[{'Role':'assistant'," CALLS
+				    "},{'Role':'user','Content':'and',"
+				    "'ToolExecutionResults':[{'ID':'a','Result':'x'}]}]"),
+			    "assistant |= a x|? and");
+	/* as OpenAI has them */
+	assert_string_equal(
+		read_as("[{'Role':'assistant'," CALLS "},{'Role':'tool','Content':'one'},"
+			"{'Role':'tool','Content':'two'},{'Role':'tool','Content':'three'}]"),
+		"assistant |= a one|= b two|? three");
+	/* those of before are only sent */
+	assert_string_equal(
+		read_as("[{'Role':'assistant'," CALLS ",'ToolExecutionResults':["
+			"{'ID':'a','Result':'x'}]}," ASSISTANT("done") "," USER("next") "]"),
+		"assistant |tool a x|assistant done|? next");
+}
+
+static void failures_are_told_apart(void **state)
+{
+	(void)state;
+	assert_string_equal(read_as("[{'Role':'tool','ToolExecutionResults':[{'ID':'a','Result':{'"
+				    "error':'no'}},"
+				    "{'ID':'b','Result':{'success':false}},"
+				    "{'ID':'c','Result':{'success':true,'error':'ignored'}}]}]"),
+			    "= a {\"error\":\"no\"}!|= b {\"success\":false}!|"
+			    "= c {\"success\":true,\"error\":\"ignored\"}|");
+}
+
+static void tools_are_handed_on(void **state)
+{
+	const struct ocg_chat_in in = {
+		.tools = tree("[{'Type':'function','Function':{'Name':'n','Description':'d',"
+			      "'Parameters':{'type':'object'}}},{'Function':{'Name':'m'}},{}]")};
+	struct chat_ask ask;
+
+	(void)state;
+	assert_int_equal(ocg_chat_read(&arena, &in, &ask), 0);
+	assert_int_equal(ask.n_tools, 3);
+	assert_true(text_is(ask.tools[0].name, "n") && text_is(ask.tools[0].description, "d"));
+	assert_true(text_is(ask.tools[0].schema, "{\"type\":\"object\"}"));
+	assert_null(ask.tools[1].schema.data);
+	assert_true(text_is(ask.tools[2].name, ""));
+}
+
+/* ---- without anything ---- */
+
+static void each_part_that_is_missing_is_named(void **state)
+{
+	static const struct {
+		const char *method;
+		const char *words;
+	} calls[] = {
+		{"Agent.Stats", "storage not initialized"},
+		{"RPCService.MemorySearch", "memory store not initialized"},
+		{"Agent.MemoryGet", "memory store not initialized"},
+		{"Agent.MemoryStore", "memory store not initialized"},
+		{"RPCService.Chat", "agent not initialized"},
+		{"Agent.PulseAdd", "agent not initialized"},
+		{"Agent.PulseStatus", "agent not initialized"},
+	};
+	struct dialect lines = ocg_dialect;
+	struct services nothing = {0};
+	const struct ocg_settings settings = {0};
+	const struct server_opts opts = {.limits = default_limits,
+					 .services = &nothing,
+					 .workers = {.n_readers = 1},
+					 .version = "1"};
+	struct world w;
+	struct client c;
+
+	(void)state;
+	lines.framing = SPEAKS_LINE;
+	log_set_level(LOG_LEVEL_ERR);
+	assert_int_equal(world_init(&w, &lines, &opts), 0);
+	w.endpoint->settings = &settings;
+	assert_int_equal(client_init(&c, &w), 0);
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		char text[200];
+		int n = snprintf(text, sizeof(text),
+				 "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"id\":1}\n",
+				 calls[i].method);
+
+		assert_true(client_send_n(&c, &w, text, (size_t)n));
+		while (!c.in.len || c.in.data[c.in.len - 1] != '\n')
+			assert_true(client_wait(&c, &w, c.in.len + 1));
+		buf_add_char(&c.in, '\0');
+		assert_non_null(strstr(c.in.data, calls[i].words));
+		buf_clear(&c.in);
+	}
+	client_done(&c);
+	world_done(&w);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	arena_init(&arena, 1 << 20);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	arena_done(&arena);
+	return 0;
+}
+
+/* As many as a gateway may send that nobody has answered: all of it is little. */
+static void many_messages_need_no_more_than_they_are(void **state)
+{
+	static const char first[] = "[{'Role':'system','Content':'word word word word word'}";
+	struct ocg_chat_in many = {0};
+	struct chat_ask ask;
+	struct arena small;
+	struct buf text;
+
+	(void)state;
+	buf_init(&text, 8 << 20);
+	buf_add_str(&text, first);
+	for (unsigned i = 0; i < 500; i++)
+		buf_add_str(&text, ",{'Role':'system','Content':'word word word word word'},"
+				   "{'Role':'user','Content':'more words than one or two'}");
+	buf_add_char(&text, ']');
+	buf_add_char(&text, '\0');
+	assert_int_equal(text.err, 0);
+	many.messages = tree(text.data);
+	arena_init(&small, 512 << 10);
+	assert_int_equal(ocg_chat_read(&small, &many, &ask), 0);
+	assert_int_equal(ask.system.len, 501 * 24 + 500 * 2);
+	assert_int_equal(ask.content.len, 500 * 26 + 499 * 2);
+	assert_memory_equal(ask.content.data + ask.content.len - 10, "one or two", 10);
+	arena_done(&small);
+	buf_done(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_follows_the_last_answer_is_the_question),
+		cmocka_unit_test(who_says_nothing_asks_nothing),
+		cmocka_unit_test(results_belong_to_their_calls),
+		cmocka_unit_test(failures_are_told_apart),
+		cmocka_unit_test(tools_are_handed_on),
+		cmocka_unit_test(many_messages_need_no_more_than_they_are),
+		cmocka_unit_test(each_part_that_is_missing_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

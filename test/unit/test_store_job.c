@@ -1,0 +1,93 @@
+/* Jobs in the store: what was put is there after a restart, in its place. */
+#include "store_rows.h"
+
+#include "store/job.h"
+
+static void put(struct fixture *f, const char *id, const char *data, int64_t ms)
+{
+	const struct job_row row = {
+		.id = text_of(id), .data = text_of(data), .created_ms = ms, .updated_ms = ms};
+
+	begin(f);
+	assert_int_equal(store_job_put(writer(f), &row), 0);
+	commit(f);
+}
+
+static bool drop(struct fixture *f, const char *id)
+{
+	bool found = false;
+
+	begin(f);
+	assert_int_equal(store_job_delete(writer(f), text_of(id), &found), 0);
+	commit(f);
+	return found;
+}
+
+static struct job_row *list(struct fixture *f, unsigned *ret_n)
+{
+	struct job_row *rows;
+
+	assert_int_equal(store_job_list(reader(f), &f->arena, &rows, ret_n), 0);
+	return rows;
+}
+
+static void jobs_stay_in_the_order_they_came(void **state)
+{
+	struct fixture *f = *state;
+	struct job_row *rows;
+	unsigned n;
+
+	rows = list(f, &n);
+	assert_int_equal(n, 0);
+	put(f, "a", "one", 1);
+	put(f, "b", "two", 2);
+	put(f, "a", "changed", 3);
+	fixture_close(f);
+	fixture_open(f);
+	rows = list(f, &n);
+	assert_int_equal(n, 2);
+	assert_text(rows[0].id, "a");
+	assert_text(rows[0].data, "changed");
+	assert_int_equal(rows[0].created_ms, 1);
+	assert_int_equal(rows[0].updated_ms, 3);
+	assert_text(rows[1].id, "b");
+}
+
+static void a_job_that_is_deleted_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	unsigned n;
+
+	put(f, "a", "one", 1);
+	assert_false(drop(f, "b"));
+	assert_true(drop(f, "a"));
+	assert_false(drop(f, "a"));
+	(void)list(f, &n);
+	assert_int_equal(n, 0);
+}
+
+static void a_file_of_version_5_gets_the_table(void **state)
+{
+	struct fixture *f = *state;
+	unsigned n;
+
+	fixture_close(f);
+	change_file(f, "DROP TABLE job; PRAGMA user_version = 5;");
+	fixture_open(f);
+	(void)list(f, &n);
+	assert_int_equal(n, 0);
+	put(f, "a", "one", 1);
+}
+
+#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		OPEN(jobs_stay_in_the_order_they_came),
+		OPEN(a_job_that_is_deleted_is_gone),
+		OPEN(a_file_of_version_5_gets_the_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
