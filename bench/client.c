@@ -28,6 +28,8 @@ struct conn {
 	struct buf in;
 	uint64_t first_id; /* of the window */
 	uint64_t waiting;  /* one bit for each answer to come */
+	bool has_begun;
+	struct gob_answers gob;
 	uint64_t sent_ns;
 };
 
@@ -92,6 +94,9 @@ static int conn_send_window(struct client *cl, struct conn *c)
 	c->first_id += n;
 	c->waiting = n == 64 ? UINT64_MAX : (1ull << n) - 1;
 	buf_clear(&c->out);
+	if (!c->has_begun)
+		request_add_prologue(cl->opts->request, &c->out);
+	c->has_begun = true;
 	for (unsigned i = 0; i < n; i++)
 		request_add(cl->opts->request, number, c->first_id + i, &c->out);
 	if (c->out.err)
@@ -112,6 +117,22 @@ static int check_fixed(struct client *cl, struct text body)
 	return text_equal(first, body) ? 0 : wrong(body, "not the fixed one");
 }
 
+static int count_answer(struct client *cl, struct conn *c, int which)
+{
+	c->waiting &= ~(1ull << which);
+	cl->n_done++;
+	hist_add(cl->latency, cl->now - c->sent_ns);
+	return 0;
+}
+
+static int check_id(struct conn *c, struct text body, uint64_t id)
+{
+	if (id < c->first_id || id - c->first_id >= INFLIGHT_MAX ||
+	    !(c->waiting >> (id - c->first_id) & 1))
+		return wrong(body, "an id that is not waited for");
+	return (int)(id - c->first_id);
+}
+
 /* Which answer of the window this is: a count from 0, or -EPROTO. */
 static int check_answer(struct client *cl, struct conn *c, struct text body)
 {
@@ -119,6 +140,7 @@ static int check_answer(struct client *cl, struct conn *c, struct text body)
 	enum framing framing = cl->opts->request->framing;
 	const char *what;
 	uint64_t id;
+	int which;
 
 	if (framing == FRAMING_RESP)
 		return text_is(body, "+PONG\r") ? oldest : wrong(body, "not +PONG");
@@ -126,28 +148,39 @@ static int check_answer(struct client *cl, struct conn *c, struct text body)
 		return wrong(body, what);
 	if (cl->opts->fixed)
 		return check_fixed(cl, body) == 0 ? oldest : -EPROTO;
-	if (id < c->first_id || id - c->first_id >= INFLIGHT_MAX ||
-	    !(c->waiting >> (id - c->first_id) & 1))
-		return wrong(body, "an id that is not waited for");
+	which = check_id(c, body, id);
 	/* HTTP has no ids of its own: the order is all that ties answer to request */
-	if (framing == FRAMING_HTTP && id - c->first_id != (uint64_t)oldest)
+	if (framing == FRAMING_HTTP && which > oldest)
 		return wrong(body, "out of order");
-	return (int)(id - c->first_id);
+	return which;
+}
+
+/* An answer is two messages, and definitions may come before each. */
+static int take_gob(struct client *cl, struct conn *c, struct text message)
+{
+	const char *what = "";
+	uint64_t id = 0;
+	int r = gob_take(&c->gob, message, &id, &what);
+	int which;
+
+	if (r < 0)
+		return wrong(message, what);
+	if (r == 0)
+		return 0;
+	which = check_id(c, message, id);
+	return which < 0 ? which : count_answer(cl, c, which);
 }
 
 static int take_answer(struct client *cl, struct conn *c, struct text body)
 {
 	int which;
 
+	if (cl->opts->request->framing == FRAMING_GOB)
+		return take_gob(cl, c, body);
 	if (c->waiting == 0)
 		return wrong(body, "to no request");
 	which = check_answer(cl, c, body);
-	if (which < 0)
-		return which;
-	c->waiting &= ~(1ull << which);
-	cl->n_done++;
-	hist_add(cl->latency, cl->now - c->sent_ns);
-	return 0;
+	return which < 0 ? which : count_answer(cl, c, which);
 }
 
 /* Only where they are expected: it has a method and is nobody's answer. */

@@ -37,7 +37,7 @@ static const struct option names[] = {
 static int usage(const char *self)
 {
 	fprintf(stderr,
-		"usage: %s --target unix:PATH|tcp:HOST:PORT [--framing line|length|http|resp]\n"
+		"usage: %s --target unix:PATH|tcp:HOST:PORT [--framing line|length|http|resp|gob]\n"
 		"  [--connections N] [--inflight N] [--requests N | --seconds S] [--warmup S]\n"
 		"  [--payload small|10k] [--request TEXT] [--answers checked|fixed]\n"
 		"  [--notifications] [--made MEMORIES[,USERS,OWN]] [--made-from N]\n"
@@ -45,7 +45,8 @@ static int usage(const char *self)
 		"In TEXT, $ID is the request's number, $CONNECTION its connection's, $SERIES one\n"
 		"for each sixteen, $PAD about 10 KB of JSON, $TEXT a memory and $QUESTION a "
 		"question\n"
-		"about those of --made, from number N on.\n",
+		"about those of --made, from number N on. With gob it is what peer_gob form "
+		"prints.\n",
 		self);
 	return 2;
 }

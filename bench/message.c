@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "gob.h"
+
 static const char *const framing_names[] = {
-	[FRAMING_LINE] = "line",
-	[FRAMING_LENGTH] = "length",
-	[FRAMING_HTTP] = "http",
-	[FRAMING_RESP] = "resp",
+	[FRAMING_LINE] = "line", [FRAMING_LENGTH] = "length", [FRAMING_HTTP] = "http",
+	[FRAMING_RESP] = "resp", [FRAMING_GOB] = "gob",
 };
 
 int framing_parse(const char *name, enum framing *ret_framing)
@@ -96,6 +96,8 @@ ssize_t message_cut(enum framing framing, const char *data, size_t len, struct t
 		return cut_length(data, len, ret_body);
 	case FRAMING_HTTP:
 		return cut_http(data, len, ret_body);
+	case FRAMING_GOB:
+		return gob_cut(data, len, ret_body);
 	}
 	return -EPROTO;
 }
@@ -115,6 +117,9 @@ void message_add(struct buf *out, enum framing framing, const char *head, struct
 		return;
 	case FRAMING_LENGTH:
 		buf_add(out, &n, sizeof(n));
+		buf_add(out, body.data, body.len);
+		return;
+	case FRAMING_GOB:
 		buf_add(out, body.data, body.len);
 		return;
 	case FRAMING_HTTP:

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-enum framing { FRAMING_LINE, FRAMING_LENGTH, FRAMING_HTTP, FRAMING_RESP };
+enum framing { FRAMING_LINE, FRAMING_LENGTH, FRAMING_HTTP, FRAMING_RESP, FRAMING_GOB };
 
 enum { MESSAGE_MAX = 1 << 20 };
 
@@ -24,5 +24,5 @@ int framing_parse(const char *name, enum framing *ret_framing);
  */
 ssize_t message_cut(enum framing framing, const char *data, size_t len, struct text *ret_body);
 
-/* Appends `body` in its frame; `head` is HTTP's start line and headers but Content-Length. */
+/* Appends `body` in its frame, if it is not one already (gob); `head` is HTTP's start line and headers but Content-Length. */
 void message_add(struct buf *out, enum framing framing, const char *head, struct text body);

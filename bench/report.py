@@ -17,6 +17,7 @@ import sys
 
 import chart
 import chat_report
+import gob_report
 import memory_report
 import part_report
 import sessions_report
@@ -25,7 +26,7 @@ from servers import Catalogue
 
 # Those that are measured apart, on all cores, and have tables of their own.
 PARTS = {"memory": memory_report, "chat": chat_report, "tasks": tasks_report,
-         "sessions": sessions_report}
+         "sessions": sessions_report, "gob": gob_report}
 
 Row = collections.namedtuple("Row", "name title channel connections inflight")
 

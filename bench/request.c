@@ -81,6 +81,10 @@ int request_init(struct request *r, enum framing framing, const char *form, bool
 {
 	struct piece *piece;
 
+	if (framing == FRAMING_GOB) {
+		r->framing = framing;
+		return gob_form_init(&r->gob, form);
+	}
 	if (!form)
 		form = default_form(framing, is_10k);
 	r->framing = framing;
@@ -108,6 +112,13 @@ void request_done(struct request *r)
 	for (unsigned i = 0; i < r->n_pieces; i++)
 		buf_done(&r->pieces[i].text);
 	buf_done(&r->body);
+	gob_form_done(&r->gob);
+}
+
+void request_add_prologue(const struct request *r, struct buf *out)
+{
+	if (r->framing == FRAMING_GOB)
+		buf_add(out, r->gob.prologue.data, r->gob.prologue.len);
 }
 
 static void fill_hole(struct request *r, enum hole hole, unsigned connection, uint64_t id)
@@ -142,6 +153,10 @@ static void fill_hole(struct request *r, enum hole hole, unsigned connection, ui
 
 void request_add(struct request *r, unsigned connection, uint64_t id, struct buf *out)
 {
+	if (r->framing == FRAMING_GOB) {
+		gob_add_call(&r->gob, id, out);
+		return;
+	}
 	buf_clear(&r->body);
 	for (unsigned i = 0; i < r->n_pieces; i++) {
 		buf_add(&r->body, r->pieces[i].text.data, r->pieces[i].text.len);

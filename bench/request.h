@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "gob.h"
 #include "made.h"
 #include "message.h"
 
@@ -19,6 +20,7 @@ struct piece {
 
 struct request {
 	enum framing framing;
+	struct gob_form gob; /* instead of pieces, for a Go server */
 	struct piece pieces[PIECES_MAX];
 	unsigned n_pieces;
 	struct buf body;     /* scratch: one request without its frame */
@@ -30,10 +32,13 @@ struct request {
  * `form` has $ID where the id goes, $CONNECTION for the connection's number, $SERIES for
  * one that every SERIES requests of a connection share, $PAD where a 10 KB request
  * carries its load, $TEXT for a memory (never the same twice), $QUESTION for a question;
- * NULL is a plain ping. `set` and `n_made` are to be set before.
+ * NULL is a plain ping. With gob it is what gob.h says. `set` and `n_made` are to be set before.
  */
 int request_init(struct request *r, enum framing framing, const char *form, bool is_10k);
 void request_done(struct request *r);
+
+/* Appends what a connection begins with. */
+void request_add_prologue(const struct request *r, struct buf *out);
 
 /* Appends one framed request. */
 void request_add(struct request *r, unsigned connection, uint64_t id, struct buf *out);

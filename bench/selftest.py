@@ -146,12 +146,60 @@ def by_connection(requests):
     return right(requests) if is_good else error_answer(requests)
 
 
+# gob: a header with the number, then a body; the method is B.B and numbers have three bytes.
+
+GOB_FORM = "B.B 03ff8100 03ff8400"
+
+
+def gob_message(payload):
+    return bytes([len(payload)]) + payload
+
+
+def gob_answer(number, error=b"", body=b"\xff\x84\x01\x02\x00"):
+    said = bytes([1, len(error)]) + error if error else b""
+    return (gob_message(b"\xff\x82\x01\x03B.B\x01\xfd" + number.to_bytes(3, "big") + said + b"\0") +
+            gob_message(body))
+
+
+def right_gob(requests):
+    return b"".join(gob_answer(r["id"]) for r in requests[::-1])
+
+
+def right_gob_with_types(requests):
+    return b"".join(b"\x03\xff\x81\x00" + gob_answer(r["id"]) + b"\x03\xff\x83\x00" for r in requests)
+
+
+def gob_error(requests):
+    return b"".join(gob_answer(r["id"], error=b"alas") for r in requests)
+
+
+def gob_empty(requests):
+    return b"".join(gob_answer(r["id"], body=b"\xff\x84\x00") for r in requests)
+
+
+def gob_other_number(requests):
+    return b"".join(gob_answer(r["id"] + 1000) for r in requests)
+
+
+def gob_number_twice(requests):
+    return b"".join(gob_answer(requests[0]["id"]) for _ in requests)
+
+
+def gob_one_too_many(requests):
+    return right_gob(requests) + right_gob(requests[:1])
+
+
+def gob_without_bodies(requests):
+    return b"".join(gob_answer(r["id"])[:-6] for r in requests)
+
+
 ADD = ["--request", '{"jsonrpc":"2.0","params":{"content":"$TEXT"},"id":$ID}']
 ASK = ["--made", "1000,10,100", "--request",
        '{"jsonrpc":"2.0","params":{"query":"$QUESTION"},"id":$ID}']
 NUMBERED = ["--request", '{"jsonrpc":"2.0","params":{"n":"c-$CONNECTION"},"id":$ID}']
 NOTES = ["--notifications"]
 HTTP = ["--framing", "http"]
+GOB = ["--framing", "gob", "--request", GOB_FORM]
 LENGTH = ["--framing", "length"]
 FIXED = ["--answers", "fixed"]
 LARGE = ["--payload", "10k"]
@@ -159,12 +207,14 @@ LARGE = ["--payload", "10k"]
 HONEST = [(right, []), (right_in_any_order, []), (right_version_1, []), (right_lengths, LENGTH),
           (right_http, HTTP), (constant, FIXED), (right, LARGE), (right_lengths, LENGTH + LARGE),
           (right_http, HTTP + LARGE), (never_the_same, ADD), (about_something, ASK),
-          (by_connection, NUMBERED), (right_among_notes, NOTES)]
+          (by_connection, NUMBERED), (right_among_notes, NOTES), (right_gob, GOB),
+          (right_gob_with_types, GOB)]
 LIARS = [(wrong_id, []), (same_id_twice, []), (text_id, []), (id_only_inside_result, []),
          (error_answer, []), (error_beside_result, []), (null_result, []), (one_too_many, []),
          (one_too_few, []), (cut_short, []), (not_json, []), (hang_up, []), (http_503, HTTP),
          (http_out_of_order, HTTP), (changing, FIXED), (constant, []), (right, LENGTH),
-         (right_among_notes, []),
+         (right_among_notes, []), (gob_error, GOB), (gob_empty, GOB), (gob_other_number, GOB),
+         (gob_number_twice, GOB), (gob_one_too_many, GOB), (gob_without_bodies, GOB), (right, GOB),
          (never_the_same, ADD)]  # the second time it has seen them all
 
 # Streams: each takes one request and gives the lines of its answer.
@@ -424,6 +474,9 @@ def take_requests(data):
     for match in re.finditer(rb'\{"jsonrpc":.*?"id":\d+\}', data, re.S):
         found.append(json.loads(match[0]))
         rest = data[match.end():]
+    for match in re.finditer(rb"\x01\x03B\.B\x01\xfd(...)\x00\x03\xff\x84\x00", data, re.S):
+        found.append({"id": int.from_bytes(match[1], "big")})
+        rest = data[match.end():]
     return found, rest
 
 
@@ -462,7 +515,7 @@ def try_server(folder, behave, inflight, argv):
         listener.listen()
         threading.Thread(target=serve, args=(listener, behave, inflight), daemon=True).start()
         done = subprocess.run([argv[0], "--target", "unix:" + path, *argv[1:]],
-                              capture_output=True, text=True)
+                              capture_output=True, text=True, errors="replace")
         listener.shutdown(socket.SHUT_RDWR)
     os.unlink(path)
     return done

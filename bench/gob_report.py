@@ -1,0 +1,63 @@
+"""The gob part of the report: its tables and its goals."""
+
+from gob import CODEC, GO_SHAPES, METHODS, SHAPES
+from part_report import format_time, verdict
+
+TITLE = "Go's net/rpc"
+INTRO = ["With all cores, against a Go server that has nothing behind it; koined keeps every chat",
+         "on disk, and its turns are two commits each. Medians of the rounds."]
+
+
+def call_table(found):
+    rows = [["net/rpc", "koined/s", "go/s", "ratio", "koined p50", "go p50", "ratio", "koined CPU",
+             "go CPU"]]
+    for method in METHODS:
+        for shapes, by, title in ((SHAPES, "", ""), (GO_SHAPES, " by go", ", Go's own client")):
+            for n, m in shapes:
+                row = f"{method} {n}×{m}{by}"
+                ours, theirs = (row, "koined"), (row, "go")
+                if found.ratio(ours, theirs, "rate") is None:
+                    continue
+                rows.append([f"{method}, {n} × {m}{title}",
+                             *(f"{found.median(*at, 'rate'):,.0f}" for at in (ours, theirs)),
+                             f"{found.ratio(ours, theirs, 'rate'):.2f}",
+                             *(format_time(found.median(*at, "p50_ns")) for at in (ours, theirs)),
+                             f"{found.ratio(ours, theirs, 'p50_ns'):.2f}",
+                             *("" if by else format_time(found.median(*at, "server_cpu_ns"))
+                               for at in (ours, theirs))])
+    return rows
+
+
+def codec_table(found):
+    rows = [["one message, header and body", "koine", "encoding/gob", "ratio"]]
+    for row in CODEC:
+        ratio = found.ratio((row, "koine"), (row, "go"), "ns")
+        if ratio is not None:
+            rows.append([row, *(f"{found.median(row, c, 'ns'):.0f} ns" for c in ("koine", "go")),
+                         f"{ratio:.2f}"])
+    return rows
+
+
+def tables(found):
+    return [rows for rows in (call_table(found), codec_table(found)) if len(rows) > 1]
+
+
+def judge_calls(found, n, m, least):
+    """By calls per second, as other servers' calls are; with what the server's CPU time says."""
+    row = f"Stats {n}×{m}"
+    title = f"net/rpc Stats, {n} × {m}: calls/s over those of Go's own server: at least {least}"
+    rate = found.ratio((row, "koined"), (row, "go"), "rate")
+    cpu = found.ratio((row, "go"), (row, "koined"), "server_cpu_ns")
+    if rate is None:
+        return title, "not measured", None
+    return title, f"{rate:.3g}; by CPU time {cpu:.3g}", rate >= least
+
+
+def judge(found):
+    if not found.rows:
+        return []
+    verdicts = [judge_calls(found, 8, 32, 10), judge_calls(found, 64, 1, 2)]
+    verdicts.append(verdict(
+        "net/rpc Stats, 1 × 1: p50 over that of Go's own server: at most 0.7",
+        found.ratio(("Stats 1×1", "koined"), ("Stats 1×1", "go"), "p50_ns"), lambda v: v <= 0.7))
+    return verdicts
