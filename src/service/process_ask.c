@@ -24,6 +24,7 @@ struct process_ask {
 	void *arg;
 	struct approval_waiter *waiter;
 	struct text approval; /* its id while it is pending */
+	bool left;            /* before that was known */
 };
 
 /* ---- the end ---- */
@@ -39,11 +40,12 @@ static void ask_free(struct process_ask *a)
 static void tell(struct process_ask *a, int result, const struct process_info *info,
 		 const struct why *why)
 {
-	process_fn fn = a->fn;
+	process_fn fn = a->left ? NULL : a->fn;
 	void *arg = a->arg;
 
 	ask_free(a);
-	fn(arg, result, info, why);
+	if (fn)
+		fn(arg, result, info, why);
 }
 
 /* ---- what is done once it was approved ---- */
@@ -74,6 +76,28 @@ static int verdict(const struct approval_row *row, struct why *why)
 	return refuse(why, REFUSE_FORBIDDEN, "it was denied%s%.*s", colon, TEXT_ARGS(words));
 }
 
+static void on_withdrawn(void *arg, int result, const struct approval *approval,
+			 const struct why *why)
+{
+	(void)arg;
+	(void)result;
+	(void)approval;
+	(void)why;
+}
+
+static void withdraw(struct process_ask *a)
+{
+	struct approval_decision d = {.id = a->approval,
+				      .status = APPROVAL_SUPERSEDED,
+				      .comment = TEXT("whoever asked has left"),
+				      .by = TEXT(PROCESS_AGENT)};
+
+	approval_leave(a->waiter);
+	if (d.id.data && !a->processes->stopping)
+		approval_decide(a->processes->services, &d, on_withdrawn, NULL);
+	ask_free(a);
+}
+
 static void on_kept(void *arg, int result, const struct approval *approval, const struct why *why)
 {
 	struct process_ask *a = arg;
@@ -83,6 +107,8 @@ static void on_kept(void *arg, int result, const struct approval *approval, cons
 		return;
 	a->approval.data = arena_copy(&a->arena, approval->row.id.data, approval->row.id.len);
 	a->approval.len = a->approval.data ? approval->row.id.len : 0;
+	if (a->left)
+		withdraw(a);
 }
 
 static void on_decided(void *arg, int result, const struct approval *approval,
@@ -97,9 +123,9 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 		why = &own;
 		result = verdict(&approval->row, &own);
 	}
-	if (result == 0)
+	if (result == 0 && !a->left)
 		result = act(a, &p, &own);
-	tell(a, result, result == 0 ? &p->info : NULL, why);
+	tell(a, result, p && result == 0 ? &p->info : NULL, why);
 }
 
 /* ---- the question ---- */
@@ -121,30 +147,43 @@ static struct text join_env(struct process_ask *a)
 	return out;
 }
 
+static void put_write(struct record *w, const struct process_ask *a, const struct process *p)
+{
+	record_text(w, "action", TEXT("write"));
+	record_text(w, "data", a->data);
+	record_bool(w, "eof", a->eof);
+	record_text(w, "to", p->info.command);
+	record_text(w, "sessionId", a->id);
+}
+
+static int put_start(struct record *w, struct process_ask *a)
+{
+	struct text env = a->start.n_env > 0 ? join_env(a) : TEXT("");
+
+	if (!env.data)
+		return -ENOMEM;
+	record_text(w, "action", TEXT("start"));
+	if (env.len > 0)
+		record_text(w, "env", env);
+	record_text(w, env.len > 0 ? "run" : "command", a->start.command);
+	record_text(w, "workdir", a->start.workdir);
+	record_bool(w, "pty", a->start.terminal);
+	return 0;
+}
+
+/* Where there is more to it than a command it is not called one: a rule that lets a command pass,
+ * or a list that shows it alone, would not look at the rest. */
 static const struct value *make_input(struct process_ask *a, const struct process *p)
 {
 	struct record w;
+	int r = 0;
 
 	record_begin(&w, &a->arena);
-	record_text(&w, "action", text_of(a->writes ? "write" : "start"));
-	if (a->writes) {
-		record_text(&w, "sessionId", a->id);
-		record_text(&w, "command", p->info.command);
-		record_text(&w, "data", a->data);
-		record_bool(&w, "eof", a->eof);
-	} else {
-		record_text(&w, "command", a->start.command);
-		record_text(&w, "workdir", a->start.workdir);
-		record_bool(&w, "pty", a->start.terminal);
-		if (a->start.n_env > 0) {
-			struct text env = join_env(a);
-
-			if (!env.data)
-				return NULL;
-			record_text(&w, "env", env);
-		}
-	}
-	return w.err == 0 ? w.root : NULL;
+	if (a->writes)
+		put_write(&w, a, p);
+	else
+		r = put_start(&w, a);
+	return r == 0 && w.err == 0 ? w.root : NULL;
 }
 
 static int ask(struct process_ask *a, const struct process *p, struct why *why)
@@ -321,28 +360,14 @@ int process_write(struct services *s, struct text id, struct text data, bool eof
 
 /* ---- nobody waits any more ---- */
 
-static void on_withdrawn(void *arg, int result, const struct approval *approval,
-			 const struct why *why)
-{
-	(void)arg;
-	(void)result;
-	(void)approval;
-	(void)why;
-}
-
+/* What is not kept yet is withdrawn once it is. */
 void process_ask_leave(struct process_ask *a)
 {
-	struct approval_decision d = {.status = APPROVAL_SUPERSEDED,
-				      .comment = TEXT("whoever asked has left"),
-				      .by = TEXT(PROCESS_AGENT)};
-
 	if (!a)
 		return;
-	approval_leave(a->waiter);
-	d.id = a->approval;
-	if (d.id.data && !a->processes->stopping)
-		approval_decide(a->processes->services, &d, on_withdrawn, NULL);
-	ask_free(a);
+	a->left = true;
+	if (a->approval.data || a->processes->stopping)
+		withdraw(a);
 }
 
 void process_asks_stop(struct processes *p)

@@ -209,53 +209,6 @@ static int verdict(const struct approval_row *row, struct why *why)
 	return refuse(why, REFUSE_FORBIDDEN, "it was denied%s%.*s", comment, TEXT_ARGS(words));
 }
 
-static void on_kept(void *arg, int result, const struct approval *approval, const struct why *why)
-{
-	struct tool_run *r = arg;
-
-	(void)why;
-	if (result != 0)
-		return;
-	r->approval.data = arena_copy(&r->arena, approval->row.id.data, approval->row.id.len);
-	r->approval.len = r->approval.data ? approval->row.id.len : 0;
-}
-
-static void on_decided(void *arg, int result, const struct approval *approval,
-		       const struct why *why)
-{
-	struct tool_run *r = arg;
-	struct why own = {0};
-
-	r->waiter = NULL;
-	r->approval = (struct text) {NULL, 0};
-	if (result == 0) {
-		why = &own;
-		result = verdict(&approval->row, &own);
-	}
-	if (result == 0)
-		result = begin(r, &own);
-	if (result != 0)
-		tool_done(r, result, why);
-}
-
-static int ask_first(struct tool_run *r, struct why *why)
-{
-	struct services *s = r->tools->services;
-	const struct approval_new in = {
-		.kind = APPROVAL_FUNCTION,
-		.session = r->session,
-		.agent = r->agent,
-		.origin = text_of(r->tools->folder),
-		.tool = text_of(all[r->id].name),
-		.tool_use_id = r->call_id,
-		.input = r->input,
-	};
-
-	if (!s->approvals)
-		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
-	return approval_wait(s, &in, on_kept, on_decided, r, &r->waiter);
-}
-
 static void on_withdrawn(void *arg, int result, const struct approval *approval,
 			 const struct why *why)
 {
@@ -276,6 +229,61 @@ static void withdraw(struct tool_run *r)
 	r->waiter = NULL;
 	if (r->approval.data && !r->tools->stopping)
 		approval_decide(r->tools->services, &d, on_withdrawn, NULL);
+}
+
+static void end_question(struct tool_run *r)
+{
+	withdraw(r);
+	tool_done(r, 0, NULL);
+}
+
+static void on_kept(void *arg, int result, const struct approval *approval, const struct why *why)
+{
+	struct tool_run *r = arg;
+
+	(void)why;
+	if (result != 0)
+		return;
+	r->approval.data = arena_copy(&r->arena, approval->row.id.data, approval->row.id.len);
+	r->approval.len = r->approval.data ? approval->row.id.len : 0;
+	if (r->ending)
+		end_question(r);
+}
+
+static void on_decided(void *arg, int result, const struct approval *approval,
+		       const struct why *why)
+{
+	struct tool_run *r = arg;
+	struct why own = {0};
+
+	r->waiter = NULL;
+	r->approval = (struct text) {NULL, 0};
+	if (result == 0) {
+		why = &own;
+		result = verdict(&approval->row, &own);
+	}
+	if (result == 0 && !r->ending)
+		result = begin(r, &own);
+	if (result != 0 || r->ending)
+		tool_done(r, result, why);
+}
+
+static int ask_first(struct tool_run *r, struct why *why)
+{
+	struct services *s = r->tools->services;
+	const struct approval_new in = {
+		.kind = APPROVAL_FUNCTION,
+		.session = r->session,
+		.agent = r->agent,
+		.origin = text_of(r->tools->folder),
+		.tool = text_of(all[r->id].name),
+		.tool_use_id = r->call_id,
+		.input = r->input,
+	};
+
+	if (!s->approvals)
+		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
+	return approval_wait(s, &in, on_kept, on_decided, r, &r->waiter);
 }
 
 /* ---- one use ---- */
@@ -379,8 +387,9 @@ static void run_end(struct tool_run *r)
 	if (r->question)
 		embedding_cancel(r->question);
 	r->question = NULL;
-	withdraw(r);
-	tool_done(r, 0, NULL);
+	/* What is not kept yet is withdrawn once it is. */
+	if (!r->waiter || r->approval.data || r->tools->stopping)
+		end_question(r);
 }
 
 void tool_leave(struct tool_run *r)
@@ -457,7 +466,7 @@ static struct tool_run *find_busy(const struct tools *t)
 	list_for_each (at, following, &t->runs) {
 		struct tool_run *r = list_entry(at, struct tool_run, link);
 
-		if (!r->ending)
+		if (!r->ending || r->waiter)
 			return r;
 	}
 	return NULL;

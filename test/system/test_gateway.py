@@ -332,6 +332,19 @@ def test_what_is_said_is_a_conversation():
         same(g.get("/storage/stats")["stats"]["sessions"], 2)
 
 
+def test_what_is_refused_is_no_conversation():
+    call = {"id": "a", "type": "function", "function": {"name": "x", "arguments": "{}"}}
+    twice = [user("Hi"), dict(assistant("Yes?"), tool_calls=[call])] + \
+        2 * [{"role": "tool", "tool_call_id": "a", "content": "done"}]
+    with Provider(OPENAI.answer("Yes?"), OPENAI.answer("Anvil.")) as p, with_model(p) as d:
+        g = Gateway(d)
+        same(g.refused("/v1/chat/completions", {"messages": twice}),
+             (400, "two results for one call"))
+        same(g.says(user("Hi")), "Yes?")
+        same(g.says(user("Hi"), assistant("Yes?"), user("Name it")), "Anvil.")
+        same(len(Nexus(d).agent("gateway-1").call("get_messages")["messages"]), 4)
+
+
 def test_who_leaves_cancels():
     with Provider() as p, with_model(p) as d:
         p.play(OPENAI.reply(OPENAI.text("So far"), silence))

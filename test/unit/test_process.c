@@ -16,6 +16,7 @@ static const char owner[] = "test-process";
 
 /* What was asked, until it was answered. */
 struct approval_waiter {
+	approval_fn on_kept;
 	approval_fn fn;
 	void *arg;
 };
@@ -28,6 +29,7 @@ struct world {
 
 	struct approval_waiter waiter;
 	bool lets_wait;
+	bool keeps_late;
 	enum approval_status verdict;
 	unsigned n_asked;
 	unsigned n_left;
@@ -35,6 +37,7 @@ struct world {
 	char action[16];
 	char shown[256]; /* of the last that was asked: its command, or the data */
 	char env[64];
+	bool is_command; /* and nothing else that counts */
 
 	int n_told;
 	int result;
@@ -77,14 +80,16 @@ int __wrap_approval_wait(struct services *s, const struct approval_new *in, appr
 	assert_true(text_is(in->agent, "gateway"));
 	assert_true(text_is(in->tool, "process"));
 	note(w->action, sizeof(w->action), value_text(value_find(in->input, "action")));
+	w->is_command = value_find(in->input, "command");
 	note(w->shown, sizeof(w->shown),
-	     value_text(
-		     value_find(in->input, strcmp(w->action, "write") == 0 ? "data" : "command")));
+	     value_text(value_find(in->input, strcmp(w->action, "write") == 0 ? "data"
+					      : w->is_command                 ? "command"
+									      : "run")));
 	note(w->env, sizeof(w->env), value_text(value_find(in->input, "env")));
 	w->n_asked++;
-	w->waiter = (struct approval_waiter) {fn, arg};
+	w->waiter = (struct approval_waiter) {on_kept, fn, arg};
 	*ret_waiter = &w->waiter;
-	if (w->lets_wait)
+	if (w->lets_wait && !w->keeps_late)
 		on_kept(arg, 0, &kept, NULL);
 	return 0;
 }
@@ -264,6 +269,7 @@ static void a_command_runs_where_and_as_it_was_said(void **state)
 	assert_string_equal(w->action, "start");
 	assert_string_equal(w->shown, "pwd; echo $A; echo err >&2; exit 3");
 	assert_string_equal(w->env, "A=b\nKOINE_MARK=a lie\n");
+	assert_false(w->is_command);
 	until_ended(w);
 	assert_int_equal(w->info.status, 3);
 	assert_int_equal(w->info.signal, 0);
@@ -282,6 +288,7 @@ static void what_is_written_is_read_up_to_its_end(void **state)
 	assert_int_equal(write_to(w, "one\n", false), 0);
 	assert_string_equal(w->action, "write");
 	assert_string_equal(w->shown, "one\n");
+	assert_false(w->is_command);
 	until_printed(w, "got one\n");
 	assert_int_equal(write_to(w, "two", true), 0);
 	until_ended(w);
@@ -495,9 +502,32 @@ static void whoever_leaves_withdraws_the_question(void **state)
 
 	w->lets_wait = true;
 	assert_int_equal(start_as(w, &in), 0);
+	assert_true(w->is_command);
 	process_ask_leave(w->ask);
 	assert_int_equal(w->n_left, 1);
 	assert_string_equal(w->withdrawn, "local-1");
+	assert_int_equal(w->n_told, 0);
+}
+
+static void one_that_leaves_before_it_is_asked_withdraws_later(void **state)
+{
+	const struct approval kept = {.row = {.id = TEXT("local-2"), .status = APPROVAL_PENDING}};
+	struct world *w = *state;
+	const struct process_new in = {.command = TEXT("sleep 60")};
+
+	w->lets_wait = true;
+	w->keeps_late = true;
+	assert_int_equal(start_as(w, &in), 0);
+	process_ask_leave(w->ask);
+	assert_string_equal(w->withdrawn, "");
+	w->waiter.on_kept(w->waiter.arg, 0, &kept, NULL);
+	assert_int_equal(w->n_left, 1);
+	assert_string_equal(w->withdrawn, "local-2");
+	/* A rule may have said yes meanwhile. */
+	assert_int_equal(start_as(w, &in), 0);
+	process_ask_leave(w->ask);
+	decide(w, APPROVAL_APPROVED, "");
+	assert_int_equal(count(w, NULL), 0);
 	assert_int_equal(w->n_told, 0);
 }
 
@@ -631,6 +661,7 @@ int main(void)
 		world_test(a_stop_ends_all_and_begins_none),
 		world_test(what_is_denied_does_not_run),
 		world_test(whoever_leaves_withdraws_the_question),
+		world_test(one_that_leaves_before_it_is_asked_withdraws_later),
 		world_test(what_was_written_to_waits_for_its_own_approval),
 		world_test(without_the_setting_nothing_is_allowed),
 		world_test(what_cannot_be_started_is_refused_with_its_field),

@@ -13,7 +13,7 @@
 #include "base/record.h"
 #include "service/approval.h"
 #include "service/event.h"
-#include "service/tool.h"
+#include "service/tool_inner.h"
 
 struct world {
 	struct stage stage;
@@ -377,6 +377,27 @@ static void nothing_happens_before_it_is_approved(void **state)
 	assert_int_equal(w->result, REFUSE_STOPPING);
 }
 
+/* The question is on its way to the store, and nobody has its number yet. */
+static void who_leaves_while_it_is_asked_leaves_no_question(void **state)
+{
+	struct world *w = *state;
+	struct tool_run *waits;
+	struct record input;
+
+	record_begin(&input, &w->arena);
+	record_text(&input, "path", TEXT("f"));
+	record_text(&input, "content", TEXT("x"));
+	waits = start(w, TOOL_WRITE, &input);
+	stage_until(&w->stage, waits->waiter);
+	assert_null(waits->approval.data);
+	tool_leave(waits);
+	/* It stays until the question can be withdrawn. */
+	assert_int_equal(services(w)->tools->n_runs, 1);
+	stage_until(&w->stage, services(w)->tools->n_runs == 0);
+	stage_until(&w->stage, approval_count(services(w)) == 0);
+	assert_int_equal(w->n_told, 0);
+}
+
 static void who_leaves_early_is_not_told(void **state)
 {
 	struct world *w = *state;
@@ -408,6 +429,8 @@ int main(void)
 						world_teardown),
 		cmocka_unit_test_setup_teardown(nothing_happens_before_it_is_approved, asking_setup,
 						world_teardown),
+		cmocka_unit_test_setup_teardown(who_leaves_while_it_is_asked_leaves_no_question,
+						world_setup, world_teardown),
 		cmocka_unit_test_setup_teardown(who_leaves_early_is_not_told, world_setup,
 						world_teardown),
 	};

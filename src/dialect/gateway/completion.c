@@ -32,6 +32,7 @@ struct completion {
 	struct completion_in in;
 	size_t bytes; /* of known->bytes, its part */
 	int64_t number;
+	bool is_new; /* nothing is kept under its number yet */
 	char name[CHAT_ID_MAX + 1];
 
 	struct chat_turn *turn;
@@ -73,16 +74,36 @@ static void on_ended(void *arg, int result, const struct why *why)
 	(void)why;
 }
 
-static int64_t new_number(struct completion *c)
+/* Its first turn is accepted: there is one more, and the oldest goes. */
+static void count_in(struct completion *c)
 {
 	char old[CHAT_ID_MAX + 1];
-	int64_t n = ++c->known->last_number;
 
-	if (n > COMPLETION_KEPT) {
-		snprintf(old, sizeof(old), "%s%lld", prefix, (long long)(n - COMPLETION_KEPT));
-		chat_destroy(c->services, text_of(old), on_ended, NULL);
-	}
-	return n;
+	if (!c->is_new)
+		return;
+	c->is_new = false;
+	if (c->number <= COMPLETION_KEPT)
+		return;
+	snprintf(old, sizeof(old), "%s%lld", prefix, (long long)(c->number - COMPLETION_KEPT));
+	chat_destroy(c->services, text_of(old), on_ended, NULL);
+}
+
+static void know(struct gateway_known *k, uint64_t said, int64_t number)
+{
+	k->list[k->next].said = said;
+	k->list[k->next].number = number;
+	k->next = (k->next + 1) % GATEWAY_KNOWN_MAX;
+}
+
+/* It was refused before anything was kept: as if it had not been asked. */
+static void count_out(struct completion *c)
+{
+	if (c->n_rounds > 0)
+		return;
+	if (!c->is_new)
+		know(c->known, c->in.before, c->number);
+	else if (c->number == c->known->last_number)
+		c->known->last_number--;
 }
 
 /* Taken out: of two that go on from the same answer, the second is a conversation of its own. */
@@ -98,8 +119,9 @@ static void choose_conversation(struct completion *c)
 	/* What was ended meanwhile does not come back. */
 	if (c->number <= c->known->last_number - COMPLETION_KEPT)
 		c->number = 0;
-	if (c->number == 0)
-		c->number = new_number(c);
+	c->is_new = c->number == 0;
+	if (c->is_new)
+		c->number = ++c->known->last_number;
 	snprintf(c->name, sizeof(c->name), "%s%lld", prefix, (long long)c->number);
 }
 
@@ -115,11 +137,8 @@ static void remember(struct completion *c, const struct completion_answer *a)
 					   .text = a->content,
 					   .calls = a->calls,
 					   .n_calls = a->n_calls};
-	struct gateway_known *k = c->known;
 
-	k->list[k->next].said = completion_hash(c->in.said, &last);
-	k->list[k->next].number = c->number;
-	k->next = (k->next + 1) % GATEWAY_KNOWN_MAX;
+	know(c->known, completion_hash(c->in.said, &last), c->number);
 }
 
 /* ---- the end ---- */
@@ -394,6 +413,10 @@ static void send_turn(struct completion *c)
 	c->sending--;
 	if (turn)
 		c->turn = turn;
+	if (r == 0)
+		count_in(c);
+	else
+		count_out(c);
 	if (r != 0)
 		finish_with(c, r, &why);
 	else if (c->ended && c->sending == 0)
