@@ -650,6 +650,8 @@ def test_shutdown_as_a_notification():
 def test_shutdown_can_close_its_listener_only():
     with Daemon(*SLOW, "--agent", "slow", "--set", "nexus.shutdown=listener") as d:
         slow = begin_slow(d, '"r"')
+        k = d.connect()
+        wait_until(lambda: k.call("get_context")["message_count"] > 0, "the question")
         idle = connect(d)
         c = connect(d)
         address = [a for dialect, a in d.addresses if dialect == "nexus"][0]
@@ -662,7 +664,6 @@ def test_shutdown_can_close_its_listener_only():
         except ConnectionRefusedError:
             pass
         # What was begun there goes on, and is answered.
-        k = d.connect()
         same([e["dialect"] for e in k.call("daemon.status")["listeners"]],
              ["koine", "ash", "hld", "ocg", "aiwg"])
         same(k.call("cancel", {"request_id": "r"})["cancelled"], True)
