@@ -1,47 +1,12 @@
 /* The tools of memory, with the defaults that ocg's have; how they are answered is the starter's. */
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
+#include "service/memory_loose.h"
 #include "service/services.h"
 #include "service/tool_inner.h"
 
-enum {
-	SEARCH_LIMIT = 5,
-	KNOWN_HITS = 3,
-	WORDS_MAX = 8 << 20,
-};
-
-static const double least_score = 0.7;
-static const double usual_importance = 0.7;
-
-/* In the plural too. What else there is passes for other: clients make up their own. */
-static struct text category_of(struct text given)
-{
-	static const struct {
-		const char *name, *plural;
-	} known[] = {{"preference", "preferences"},
-		     {"decision", "decisions"},
-		     {"fact", "facts"},
-		     {"entity", "entities"}};
-
-	if (given.len == 0)
-		return (struct text) {NULL, 0};
-	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (text_is(given, known[i].name) || text_is(given, known[i].plural))
-			return text_of(known[i].name);
-	}
-	return TEXT("other");
-}
-
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && isspace((unsigned char)t.data[0]))
-		t = (struct text) {.data = t.data + 1, .len = t.len - 1};
-	while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
-		t.len--;
-	return t;
-}
+enum { WORDS_MAX = 8 << 20 };
 
 static int need(const struct tool_run *r, const char *key, struct text *ret, struct why *why)
 {
@@ -49,7 +14,7 @@ static int need(const struct tool_run *r, const char *key, struct text *ret, str
 
 	if (r->tools->services->memory_off)
 		return refuse(why, REFUSE_UNAVAILABLE, "memory store not initialized");
-	if (e == 0 && trim(*ret).len == 0)
+	if (e == 0 && memory_loose_trim(*ret).len == 0)
 		e = refuse_field(why, key, "%s is required", key);
 	return e;
 }
@@ -93,12 +58,10 @@ static int read_query(const struct tool_run *r, struct memory_query *q, double *
 		e = tool_number(r, "minScore", 0, ret_least, why);
 	if (e != 0)
 		return e;
-	q->category = category_of(category);
+	q->category = memory_loose_category(category);
+	/* A double may be more than any integer. */
 	q->limit = limit > MEMORY_LIMIT_MAX ? MEMORY_LIMIT_MAX
-		   : limit >= 1             ? (int64_t)limit
-					    : SEARCH_LIMIT;
-	if (!(*ret_least > 0))
-		*ret_least = least_score;
+					    : memory_loose_limit(limit >= 1 ? (int64_t)limit : 0);
 	q->by = r->by;
 	q->vector = r->vector;
 	return 0;
@@ -118,9 +81,7 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 	e = memory_search(r->tools->services, lane, &r->arena, &q, &hits, &n, why);
 	if (e != 0)
 		return failed("search failed", e, why);
-	/* Best first. Without a model there is no such score, and it is not looked at. */
-	while (q.vector.data && n > 0 && hits[n - 1].similarity < least)
-		n--;
+	n = memory_loose_near(&q, hits, n, least);
 	buf_init(&words, WORDS_MAX);
 	r->tools->opts.words.found(&words, q.text, hits, n);
 	return say(r, &words, ret);
@@ -136,7 +97,8 @@ int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struc
 	int e = need(r, "path", &id, why);
 
 	if (e == 0)
-		e = memory_get(r->tools->services, lane, &r->arena, &r->by, trim(id), &m, why);
+		e = memory_get(r->tools->services, lane, &r->arena, &r->by, memory_loose_trim(id),
+			       &m, why);
 	if (e != 0)
 		return e;
 	buf_init(&words, WORDS_MAX);
@@ -148,25 +110,23 @@ int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struc
 
 int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
 {
-	struct memory_query q = {.limit = KNOWN_HITS, .by = r->by};
-	struct memory *hits;
+	struct memory known;
 	struct buf words;
-	unsigned n;
-	int e = need(r, "text", &q.text, why);
+	struct text text;
+	bool is_known;
+	int e = need(r, "text", &text, why);
 
 	if (e != 0)
 		return e;
-	e = memory_search(r->tools->services, lane, &r->arena, &q, &hits, &n, why);
+	e = memory_loose_known(r->tools->services, lane, &r->arena, text, &r->by, &known, &is_known,
+			       why);
 	if (e != 0)
 		return failed("store failed", e, why);
-	for (unsigned i = 0; i < n; i++) {
-		if (!text_equal(trim(hits[i].content), trim(q.text)))
-			continue;
-		buf_init(&words, WORDS_MAX);
-		r->tools->opts.words.duplicate(&words, &hits[i]);
-		return say(r, &words, ret);
-	}
-	return 0;
+	if (!is_known)
+		return 0;
+	buf_init(&words, WORDS_MAX);
+	r->tools->opts.words.duplicate(&words, &known);
+	return say(r, &words, ret);
 }
 
 int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
@@ -183,11 +143,8 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 		e = tool_number(r, "importance", 0, &in.importance, why);
 	if (e != 0)
 		return e;
-	in.category = category_of(in.category);
-	if (!(in.importance > 0))
-		in.importance = usual_importance;
-	if (in.importance > 1)
-		in.importance = 1;
+	in.category = memory_loose_category(in.category);
+	in.importance = memory_loose_importance(in.importance);
 	e = memory_add(r->tools->services, &r->arena, &in, &m, why);
 	if (e != 0)
 		return failed("store failed", e, why);

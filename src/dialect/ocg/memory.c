@@ -1,5 +1,4 @@
 /* The memory methods: parameters to the service's terms, and its refusals in the original's words. */
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -8,12 +7,8 @@
 #include "dialect/ocg/memory_words.h"
 #include "dialect/ocg/ocg.h"
 #include "dialect/search_vector.h"
+#include "service/memory_loose.h"
 #include "service/services.h"
-
-enum { LIMIT_DEFAULT = 5, ALIKE_MAX = 3 };
-
-static const double min_score_default = 0.7;
-static const double importance_default = 0.7;
 
 static int need_memory(struct call *c)
 {
@@ -22,38 +17,6 @@ static int need_memory(struct call *c)
 	if (s && s->store && !s->memory_off)
 		return 0;
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "memory store not initialized");
-}
-
-static struct text trimmed(struct text t)
-{
-	while (t.len > 0 && isspace((unsigned char)t.data[0])) {
-		t.data++;
-		t.len--;
-	}
-	while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
-		t.len--;
-	return t;
-}
-
-/* In the plural too, as the original's documents have them. What else there is, it takes for
- * other: it lets its clients make up categories. {NULL, 0} for none. */
-static struct text category_of(struct text given)
-{
-	static const struct {
-		const char *name;
-		const char *plural;
-	} known[] = {{"preference", "preferences"},
-		     {"decision", "decisions"},
-		     {"fact", "facts"},
-		     {"entity", "entities"}};
-
-	if (given.len == 0)
-		return (struct text) {0};
-	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (text_is(given, known[i].name) || text_is(given, known[i].plural))
-			return text_of(known[i].name);
-	}
-	return TEXT("other");
 }
 
 /* "search failed: …", of what the service says. */
@@ -91,7 +54,7 @@ static int check_search(struct call *c)
 	const struct ocg_search_in *in = c->in;
 	int r = need_memory(c);
 
-	if (r == 0 && trimmed(in->query).len == 0)
+	if (r == 0 && memory_loose_trim(in->query).len == 0)
 		r = refuse(&c->why, REFUSE_PARAMS, "query is required");
 	return r;
 }
@@ -106,21 +69,13 @@ void ocg_before_search(struct call *c)
 		call_go_on(c);
 }
 
-/* Best first, so what is left out is at the end. */
-static unsigned above(const struct memory *hits, unsigned n, double min_score)
-{
-	while (n > 0 && hits[n - 1].similarity < min_score)
-		n--;
-	return n;
-}
-
 struct done ocg_search(struct call *c)
 {
 	const struct ocg_search_in *in = c->in;
 	const struct memory_query q = {
 		.text = in->query,
-		.limit = in->limit > 0 ? in->limit : LIMIT_DEFAULT,
-		.category = category_of(in->category),
+		.limit = memory_loose_limit(in->limit),
+		.category = memory_loose_category(in->category),
 		.by = ocg_asker(c),
 		.vector = search_vector(c),
 	};
@@ -134,8 +89,7 @@ struct done ocg_search(struct call *c)
 	r = memory_search(call_services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)
 		return fail_as(c, "search failed", r);
-	if (q.vector.data)
-		n = above(hits, n, in->min_score > 0 ? in->min_score : min_score_default);
+	n = memory_loose_near(&q, hits, n, in->min_score);
 	begin_text(c, &text);
 	ocg_words_found(&text, in->query, hits, n);
 	return reply(c, &text);
@@ -151,11 +105,11 @@ struct done ocg_get(struct call *c)
 	struct buf text;
 	int r = need_memory(c);
 
-	if (r == 0 && trimmed(in->path).len == 0)
+	if (r == 0 && memory_loose_trim(in->path).len == 0)
 		r = refuse(&c->why, REFUSE_PARAMS, "path is required");
 	if (r == 0)
-		r = memory_get(call_services(c), c->lane, &c->arena, &by, trimmed(in->path),
-			       &memory, &c->why);
+		r = memory_get(call_services(c), c->lane, &c->arena, &by,
+			       memory_loose_trim(in->path), &memory, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	begin_text(c, &text);
@@ -175,17 +129,11 @@ struct storing {
 static int find_same(struct call *c)
 {
 	const struct ocg_store_in *in = c->in;
-	const struct memory_query q = {.text = in->text, .limit = ALIKE_MAX, .by = ocg_asker(c)};
+	const struct memory_asker by = ocg_asker(c);
 	struct storing *s = c->state;
-	struct memory *hits;
-	unsigned n;
-	int r = memory_search(call_services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 
-	for (unsigned i = 0; r == 0 && i < n && !s->duplicate; i++) {
-		s->duplicate = text_equal(trimmed(hits[i].content), trimmed(in->text));
-		s->memory = hits[i];
-	}
-	return r;
+	return memory_loose_known(call_services(c), c->lane, &c->arena, in->text, &by, &s->memory,
+				  &s->duplicate, &c->why);
 }
 
 /* On the writer's. */
@@ -195,10 +143,8 @@ static int add(struct call *c)
 	const struct memory_new new = {
 		.content = in->text,
 		.source = TEXT("manual"),
-		.category = category_of(in->category),
-		.importance = in->importance > 1   ? 1
-			      : in->importance > 0 ? in->importance
-						   : importance_default,
+		.category = memory_loose_category(in->category),
+		.importance = memory_loose_importance(in->importance),
 		.by = ocg_asker(c),
 	};
 	struct storing *s = c->state;
@@ -235,7 +181,7 @@ struct done ocg_store(struct call *c)
 	const struct ocg_store_in *in = c->in;
 	int r = need_memory(c);
 
-	if (r == 0 && trimmed(in->text).len == 0)
+	if (r == 0 && memory_loose_trim(in->text).len == 0)
 		r = refuse(&c->why, REFUSE_PARAMS, "text is required");
 	if (r != 0)
 		return call_fail(c, r);
