@@ -29,7 +29,7 @@ KOINE = os.environ.get("KOINE", os.path.join(SOURCE, "build", "koine"))
 SANITIZED = os.environ.get("KOINE_SANITIZED") == "1"
 
 # Long enough that only a daemon that hangs is late, on a busy machine too.
-PATIENCE = 20.0
+PATIENCE = 60.0
 MIB = 1 << 20
 MESSAGE_MAX = 16 * MIB
 

@@ -21,7 +21,7 @@ import json
 import os
 import threading
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Late(Exception):

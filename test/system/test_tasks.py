@@ -451,7 +451,9 @@ def test_a_stop_in_the_middle_of_everything():
                 wait_until(lambda: [k.call("task.show", {"id": failing})[m]
                                     for m in ("state", "attempts")] == ["queued", 1],
                            "the first try to fail")
-                cancelled = c.submit("trap '' TERM; sleep 600 & while :; do sleep 0.05; done")
+                cancelled = c.submit("trap '' TERM; echo up >$WORLD/deaf; sleep 600 & "
+                                     "while :; do sleep 0.05; done")
+                says(w, "deaf")
                 queued = [c.submit("echo %d" % i) for i in range(5)]
                 c.call("task.cancel", {"taskId": cancelled})
                 if how == "stop":
