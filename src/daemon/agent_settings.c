@@ -1,9 +1,7 @@
 #include "daemon/agent_settings.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/command.h"
 #include "agent/model.h"
@@ -77,6 +75,8 @@ static const struct agent_row table[] = {
 	    "of these, kept free for the answer; 0: chat.reserve"),
 };
 
+static const struct section_kind agent_section;
+
 enum { N_ROWS = sizeof(table) / sizeof(table[0]) };
 
 _Static_assert(N_ROWS <= 32, "a bit of `given` for each");
@@ -101,17 +101,9 @@ const char *agent_kind_word(enum agent_kind kind)
 
 static int check_name(const char *name, struct why *why)
 {
-	size_t n = strlen(name);
-
-	if (n == 0 || n > AGENT_LABEL_MAX ||
-	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != n)
-		return refuse(why, REFUSE_PARAMS,
-			      "[agent %.45s]: an agent's name has 1 to %d letters, digits, '.', "
-			      "'_' or '-'",
-			      name, AGENT_LABEL_MAX);
 	if (strcmp(name, "none") == 0)
 		return refuse(why, REFUSE_PARAMS, "[agent none]: 'none' means that there is none");
-	return 0;
+	return section_check_name(&agent_section, name, why);
 }
 
 static struct agent_setting *find(struct agent_settings *a, const char *name)
@@ -166,19 +158,10 @@ void agent_settings_init(struct agent_settings *a)
 	add(a, "recall");
 }
 
-static const struct agent_row *find_row(const char *key)
-{
-	for (unsigned i = 0; i < N_ROWS; i++) {
-		if (strcmp(table[i].setting.key, key) == 0)
-			return &table[i];
-	}
-	return NULL;
-}
-
 static int apply(struct agent_setting *s, const struct agent_row *row, const char *value,
 		 struct why *why)
 {
-	char section[AGENT_LABEL_MAX + 8];
+	char section[SECTION_NAME_MAX + 8];
 	int r;
 
 	snprintf(section, sizeof(section), "agent.%s", s->name);
@@ -205,114 +188,49 @@ int agent_settings_add(struct agent_settings *a, const char *name, struct why *w
 int agent_settings_set(struct agent_settings *a, const char *name, const char *key,
 		       const char *value, struct why *why)
 {
-	const struct agent_row *row = find_row(key);
+	const unsigned i = section_find_key(&agent_section, key);
 	int r = check_name(name, why);
 
-	if (r == 0 && !row)
+	if (r == 0 && i == N_ROWS)
 		r = refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [agent %s]", key, name);
 	if (r == 0)
 		r = agent_settings_add(a, name, why);
-	return r != 0 ? r : apply(find(a, name), row, value, why);
+	return r != 0 ? r : apply(find(a, name), &table[i], value, why);
 }
 
-/* ---- the environment ---- */
+/* ---- as a section ---- */
 
-static char env_char(char c)
+static const char *key_name(unsigned i)
 {
-	return (char)(isalnum((unsigned char)c) ? toupper((unsigned char)c) : '_');
+	return table[i].setting.key;
 }
 
-/* Whether text, n bytes of it, is how the environment writes the name. */
-static bool env_same(const char *name, const char *text, size_t n)
+static const char *agent_name(const void *settings, unsigned i)
 {
-	if (strlen(name) != n)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (env_char(name[i]) != text[i])
-			return false;
-	}
-	return true;
+	const struct agent_settings *a = settings;
+
+	return i < a->n ? a->list[i].name : NULL;
 }
 
-/* "NAME_KEY": the longest key that fits the end, so that NAME_KEY_COMMAND is no `command`. */
-static const struct agent_row *env_row(const char *text, size_t n, size_t *ret_name_len)
+static int set_from_environment(void *settings, const char *name, const char *key,
+				const char *value, struct why *why)
 {
-	const struct agent_row *best = NULL;
-	size_t best_len = 0;
-
-	for (unsigned i = 0; i < N_ROWS; i++) {
-		size_t len = strlen(table[i].setting.key);
-
-		if (len > best_len && n > len + 1 && text[n - len - 1] == '_' &&
-		    env_same(table[i].setting.key, text + n - len, len)) {
-			best = &table[i];
-			best_len = len;
-		}
-	}
-	*ret_name_len = n - best_len - 1;
-	return best;
+	return agent_settings_set(settings, name, key, value, why);
 }
 
-/* The one that is meant: one that there is, or a new one in lower case. */
-static int env_name(const struct agent_settings *a, const char *text, size_t n,
-		    char out[AGENT_LABEL_MAX + 1], struct why *why)
-{
-	const char *found = NULL;
-
-	for (unsigned i = 0; i < a->n; i++) {
-		if (!env_same(a->list[i].name, text, n))
-			continue;
-		if (found)
-			return refuse(why, REFUSE_PARAMS,
-				      "environment: KOINE_AGENT_%.*s may be agent %s or %s", (int)n,
-				      text, found, a->list[i].name);
-		found = a->list[i].name;
-	}
-	if (n > AGENT_LABEL_MAX)
-		return refuse(why, REFUSE_PARAMS,
-			      "environment: KOINE_AGENT_%.60s: a name has at most %d characters",
-			      text, AGENT_LABEL_MAX);
-	for (size_t i = 0; i < n; i++)
-		out[i] = (char)tolower((unsigned char)text[i]);
-	out[n] = '\0';
-	if (found)
-		snprintf(out, AGENT_LABEL_MAX + 1, "%s", found);
-	return 0;
-}
-
-static int read_variable(struct agent_settings *a, const char *text, struct why *why)
-{
-	size_t n = strcspn(text, "=");
-	size_t name_len;
-	const struct agent_row *row = env_row(text, n, &name_len);
-	char name[AGENT_LABEL_MAX + 1];
-	struct why inner;
-	int r;
-
-	if (!row)
-		return refuse(why, REFUSE_PARAMS, "environment: KOINE_AGENT_%.*s names no setting",
-			      (int)(n < 100 ? n : 100), text);
-	r = env_name(a, text, name_len, name, why);
-	if (r != 0)
-		return r;
-	if (agent_settings_set(a, name, row->setting.key, text[n] ? text + n + 1 : "", &inner) == 0)
-		return 0;
-	return refuse(why, REFUSE_PARAMS, "environment: %s", inner.text);
-}
+static const struct section_kind agent_section = {
+	.word = "agent",
+	.its = "an agent's",
+	.env = "KOINE_AGENT_",
+	.n_keys = N_ROWS,
+	.key = key_name,
+	.name = agent_name,
+	.set = set_from_environment,
+};
 
 int agent_settings_read_environment(struct agent_settings *a, struct why *why)
 {
-	static const char prefix[] = "KOINE_AGENT_";
-
-	for (char **entry = environ; entry && *entry; entry++) {
-		int r = 0;
-
-		if (strncmp(*entry, prefix, strlen(prefix)) == 0)
-			r = read_variable(a, *entry + strlen(prefix), why);
-		if (r != 0)
-			return r;
-	}
-	return 0;
+	return section_read_environment(&agent_section, a, why);
 }
 
 /* ---- what was read, as a whole ---- */

@@ -5,16 +5,16 @@
 #include <stdio.h>
 
 #include "base/why.h"
+#include "daemon/named_section.h"
 #include "daemon/paths.h"
 
-/* inih cuts a section's name at 49 bytes, "agent " included. */
-enum { AGENTS_MAX = 32, AGENT_LABEL_MAX = 40 };
+enum { AGENTS_MAX = 32 };
 
 /* The words of `kind`, in this order. */
 enum agent_kind { AGENT_RECALL, AGENT_OPENAI, AGENT_ANTHROPIC, AGENT_COMMAND, AGENT_UNSAID };
 
 struct agent_setting {
-	char name[AGENT_LABEL_MAX + 1];
+	char name[SECTION_NAME_MAX + 1];
 	unsigned said;  /* enum agent_kind, as it was set */
 	uint32_t given; /* which keys were set, by their place in the table */
 	char url[PATH_LEN];

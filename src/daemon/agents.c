@@ -53,7 +53,7 @@ static const char *model_url(const struct agent_setting *a)
 /* The key itself is read when a turn begins; one that cannot be is better known now. */
 static int check_key(const struct agent_setting *a, struct why *why)
 {
-	char what[AGENT_LABEL_MAX + 8];
+	char what[SECTION_NAME_MAX + 8];
 	char key[KEY_MAX];
 	int r;
 

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "base/why.h"
+#include "daemon/named_section.h"
 
-/* inih cuts a section's name at 49 bytes, "policy " included. */
-enum { POLICIES_MAX = 128, POLICY_LABEL_MAX = 40, POLICY_TEXT_MAX = 1024 };
+enum { POLICIES_MAX = 128, POLICY_TEXT_MAX = 1024 };
 
 enum policy_key {
 	POLICY_VERDICT,
@@ -22,7 +22,7 @@ enum policy_key {
 };
 
 struct policy_setting {
-	char name[POLICY_LABEL_MAX + 1];
+	char name[SECTION_NAME_MAX + 1];
 	uint16_t at[N_POLICY_KEYS]; /* in text, of each key's value; 0: not given */
 	uint16_t used;              /* bytes of text */
 	char text[POLICY_TEXT_MAX]; /* values, each ended by a NUL */

@@ -1,9 +1,9 @@
 #include "daemon/rule_settings.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "daemon/setting.h"
 
 static const struct {
 	const char *name;
@@ -44,6 +44,8 @@ static const struct {
 	[RULE_APPROVAL] = {"approval", "yes: somebody must allow it first"},
 };
 
+static const struct section_kind rule_section;
+
 const char *rule_key_name(enum rule_key key)
 {
 	return keys[key].name;
@@ -55,19 +57,6 @@ const char *rule_setting_get(const struct rule_setting *r, enum rule_key key)
 }
 
 /* ---- in ---- */
-
-static int check_name(const char *name, struct why *why)
-{
-	size_t n = strlen(name);
-
-	if (n == 0 || n > RULE_LABEL_MAX ||
-	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != n)
-		return refuse(why, REFUSE_PARAMS,
-			      "[rule %.45s]: a rule's name has 1 to %d letters, digits, '.', '_' "
-			      "or '-'",
-			      name, RULE_LABEL_MAX);
-	return 0;
-}
 
 static struct rule_setting *find(struct rule_settings *r, const char *name)
 {
@@ -85,37 +74,21 @@ static void add(struct rule_settings *r, const char *name, const char *where)
 	memset(s, 0, sizeof(*s));
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	snprintf(s->where, sizeof(s->where), "%s", where);
-	s->used = 1; /* 0 is for what is not given */
 }
 
-static unsigned find_key(const char *key)
-{
-	unsigned i = 0;
-
-	while (i < N_RULE_KEYS && strcmp(keys[i].name, key) != 0)
-		i++;
-	return i;
-}
-
-/* A value that is given again takes new room: settings are read a few times, not for ever. */
 static int put(struct rule_setting *s, unsigned key, const char *value, struct why *why)
 {
-	size_t n = strlen(value) + 1;
+	const struct section_text t = {s->text, sizeof(s->text), &s->used};
 
-	if (s->at[key] && strcmp(s->text + s->at[key], value) == 0)
+	if (section_keep(t, &s->at[key], value))
 		return 0;
-	if (n > (size_t)(RULE_TEXT_MAX - s->used))
-		return refuse(why, REFUSE_TOO_LARGE, "[rule %s]: more than %d bytes", s->name,
-			      RULE_TEXT_MAX);
-	memcpy(s->text + s->used, value, n);
-	s->at[key] = s->used;
-	s->used = (uint16_t)(s->used + n);
-	return 0;
+	return refuse(why, REFUSE_TOO_LARGE, "[rule %s]: more than %d bytes", s->name,
+		      RULE_TEXT_MAX);
 }
 
 int rule_settings_add(struct rule_settings *r, const char *name, const char *where, struct why *why)
 {
-	int e = check_name(name, why);
+	int e = section_check_name(&rule_section, name, why);
 
 	if (e != 0 || find(r, name))
 		return e;
@@ -129,8 +102,8 @@ int rule_settings_add(struct rule_settings *r, const char *name, const char *whe
 int rule_settings_set(struct rule_settings *r, const char *name, const char *key, const char *value,
 		      const char *where, struct why *why)
 {
-	unsigned k = find_key(key);
-	int e = check_name(name, why);
+	unsigned k = section_find_key(&rule_section, key);
+	int e = section_check_name(&rule_section, name, why);
 
 	if (e != 0)
 		return e;
@@ -141,97 +114,42 @@ int rule_settings_set(struct rule_settings *r, const char *name, const char *key
 	return e != 0 ? e : put(find(r, name), k, value, why);
 }
 
-/* ---- the environment ---- */
+/* ---- as a section ---- */
 
-static char env_char(char c)
+static const char *key_name(unsigned i)
 {
-	return (char)(isalnum((unsigned char)c) ? toupper((unsigned char)c) : '_');
+	return keys[i].name;
 }
 
-static bool env_same(const char *name, const char *text, size_t n)
+static const char *rule_name(const void *settings, unsigned i)
 {
-	if (strlen(name) != n)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (env_char(name[i]) != text[i])
-			return false;
-	}
-	return true;
+	const struct rule_settings *r = settings;
+
+	return i < r->n ? r->list[i].name : NULL;
 }
 
-/* "NAME_KEY": the longest key that fits the end. */
-static unsigned env_key(const char *text, size_t n, size_t *ret_name_len)
+static int set_from_environment(void *settings, const char *name, const char *key,
+				const char *value, struct why *why)
 {
-	unsigned best = N_RULE_KEYS;
-	size_t best_len = 0;
-
-	for (unsigned i = 0; i < N_RULE_KEYS; i++) {
-		size_t len = strlen(keys[i].name);
-
-		if (len > best_len && n > len + 1 && text[n - len - 1] == '_' &&
-		    env_same(keys[i].name, text + n - len, len)) {
-			best = i;
-			best_len = len;
-		}
-	}
-	*ret_name_len = n - best_len - 1;
-	return best;
+	return rule_settings_set(settings, name, key, value, "environment", why);
 }
 
-/* One that there is, or a new one in lower case. */
-static void env_name(const struct rule_settings *r, const char *text, size_t n,
-		     char out[RULE_LABEL_MAX + 1])
-{
-	for (size_t i = 0; i < n; i++)
-		out[i] = (char)tolower((unsigned char)text[i]);
-	out[n] = '\0';
-	for (unsigned i = 0; i < r->n; i++) {
-		if (env_same(r->list[i].name, text, n))
-			snprintf(out, RULE_LABEL_MAX + 1, "%s", r->list[i].name);
-	}
-}
-
-static int read_variable(struct rule_settings *r, const char *text, struct why *why)
-{
-	size_t n = strcspn(text, "=");
-	size_t name_len;
-	unsigned key = env_key(text, n, &name_len);
-	char name[RULE_LABEL_MAX + 1];
-	struct why inner;
-
-	if (key == N_RULE_KEYS || name_len > RULE_LABEL_MAX)
-		return refuse(why, REFUSE_PARAMS, "environment: KOINE_RULE_%.*s names no setting",
-			      (int)(n < 100 ? n : 100), text);
-	env_name(r, text, name_len, name);
-	if (rule_settings_set(r, name, keys[key].name, text[n] ? text + n + 1 : "", "environment",
-			      &inner) == 0)
-		return 0;
-	return refuse(why, REFUSE_PARAMS, "environment: %s", inner.text);
-}
+static const struct section_kind rule_section = {
+	.word = "rule",
+	.its = "a rule's",
+	.env = "KOINE_RULE_",
+	.n_keys = N_RULE_KEYS,
+	.key = key_name,
+	.name = rule_name,
+	.set = set_from_environment,
+};
 
 int rule_settings_read_environment(struct rule_settings *r, struct why *why)
 {
-	static const char prefix[] = "KOINE_RULE_";
-
-	for (char **entry = environ; entry && *entry; entry++) {
-		int e = 0;
-
-		if (strncmp(*entry, prefix, strlen(prefix)) == 0)
-			e = read_variable(r, *entry + strlen(prefix), why);
-		if (e != 0)
-			return e;
-	}
-	return 0;
+	return section_read_environment(&rule_section, r, why);
 }
 
 /* ---- out ---- */
-
-static void write_line(const char *text, FILE *out)
-{
-	for (; *text; text++)
-		fputc(*text == '\n' ? ' ' : *text, out);
-	fputc('\n', out);
-}
 
 void rule_settings_write(const struct rule_settings *r, FILE *out)
 {
@@ -240,11 +158,8 @@ void rule_settings_write(const struct rule_settings *r, FILE *out)
 		for (unsigned k = 0; k < N_RULE_KEYS; k++) {
 			const char *value = rule_setting_get(&r->list[i], (enum rule_key)k);
 
-			/* Tight: after a space, a value that begins with ';' is a comment. */
-			if (!value)
-				continue;
-			fprintf(out, "; %s\n%s = ", keys[k].doc, keys[k].name);
-			write_line(value, out);
+			if (value)
+				setting_write_text(keys[k].name, keys[k].doc, value, out);
 		}
 	}
 }

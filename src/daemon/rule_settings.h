@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 #include "base/why.h"
+#include "daemon/named_section.h"
 
-/* inih cuts a section's name at 49 bytes, "rule " included. */
-enum { RULE_SETTINGS_MAX = 64, RULE_LABEL_MAX = 40, RULE_TEXT_MAX = 4096 };
+enum { RULE_SETTINGS_MAX = 64, RULE_TEXT_MAX = 4096 };
 
 enum rule_key {
 	RULE_PROJECT,
@@ -43,7 +43,7 @@ enum rule_key {
 };
 
 struct rule_setting {
-	char name[RULE_LABEL_MAX + 1];
+	char name[SECTION_NAME_MAX + 1];
 	char where[128];          /* "FILE:LINE" of its section */
 	uint16_t at[N_RULE_KEYS]; /* in text, of each key's value; 0: not given */
 	uint16_t used;            /* bytes of text */

@@ -209,13 +209,6 @@ int setting_apply(const struct setting *row, void *base, const char *section, co
 
 /* ---- out ---- */
 
-/* From the environment a text may have several lines; a file has room for one. */
-static void write_text(const char *text, FILE *out)
-{
-	for (; *text; text++)
-		fputc(*text == '\n' ? ' ' : *text, out);
-}
-
 static void write_uids(const struct uids *uids, FILE *out)
 {
 	for (unsigned i = 0; i < uids->n; i++)
@@ -254,23 +247,34 @@ static void write_value(const struct setting *row, const void *at, FILE *out)
 		break;
 	case SET_TEXT:
 	case SET_PATH:
-	case SET_URL:
-		write_text(at, out);
+	case SET_URL:    /* setting_write_text */
+	case SET_SECRET: /* never shown */
 		break;
-	case SET_SECRET:
-		break; /* never shown */
 	}
+}
+
+void setting_write_text(const char *key, const char *doc, const char *text, FILE *out)
+{
+	/* After a space, a text that begins with ';' is a comment, and a line has only so much
+	 * room. */
+	const bool tight = text[0] == ';' || strlen(key) + strlen(text) > TIGHT_ABOVE;
+
+	fprintf(out, "; %s\n%s%s", doc, key, tight ? "=" : " = ");
+	/* From the environment a text may have several lines; a file has room for one. */
+	for (; *text; text++)
+		fputc(*text == '\n' ? ' ' : *text, out);
+	fputc('\n', out);
 }
 
 void setting_write(const struct setting *row, const void *base, FILE *out)
 {
-	const char *text = (const char *)base + row->offset;
-	/* After a space, a text that begins with ';' is a comment, and a line has only so much
-	 * room. */
-	bool tight = (row->type == SET_PATH || row->type == SET_TEXT) &&
-		     (text[0] == ';' || strlen(row->key) + strlen(text) > TIGHT_ABOVE);
+	const char *at = (const char *)base + row->offset;
 
-	fprintf(out, "; %s\n%s%s", row->doc, row->key, tight ? "=" : " = ");
-	write_value(row, (const char *)base + row->offset, out);
-	fprintf(out, "\n");
+	if (row->type == SET_TEXT || row->type == SET_PATH || row->type == SET_URL) {
+		setting_write_text(row->key, row->doc, at, out);
+		return;
+	}
+	fprintf(out, "; %s\n%s = ", row->doc, row->key);
+	write_value(row, at, out);
+	fputc('\n', out);
 }

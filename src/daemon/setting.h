@@ -52,5 +52,6 @@ int setting_apply(const struct setting *row, void *base, const char *section, co
 
 /* Comment, key and value, as a file would have them. */
 void setting_write(const struct setting *row, const void *base, FILE *out);
+void setting_write_text(const char *key, const char *doc, const char *text, FILE *out);
 
 int setting_parse_bool(const char *value, bool *ret);

@@ -183,6 +183,36 @@ def test_a_policy_without_a_verdict_is_refused():
         check(b"KOINE_POLICY_A names no setting" in done.stderr, "%r", done.stderr)
 
 
+def written_settings(done):
+    """What --check prints, without what it says of the whole at its ends."""
+    return re.search(r"^\[.*^(?=koined: )", done.stdout.decode(), re.M | re.S).group()
+
+
+def test_a_text_that_begins_like_a_comment_is_written_so_that_it_can_be_read():
+    with Folder() as folder:
+        env = {"KOINE_POLICY_A_VERDICT": "deny", "KOINE_POLICY_A_COMMENT": ";-)",
+               "KOINE_RULE_R_DESCRIPTION": ";-)", "KOINE_RULE_R_EVERY": "1h",
+               "KOINE_RULE_R_COMMAND": "true"}
+        done = run_koined("--root", folder("r"), "--check", env=env)
+        same(done.returncode, 0, "exit status (%r)" % done.stderr)
+        wanted = written_settings(done)
+        same(wanted.count(";-)"), 2, "both")
+        again = run_koined("--root", folder("r"), "--check",
+                           "--config", write(folder("koine.conf"), wanted))
+        same(again.returncode, 0, "exit status (%r)" % again.stderr)
+        same(written_settings(again), wanted, "what was written, read")
+
+
+def test_a_variable_that_may_mean_either_of_two_is_refused():
+    with Folder() as folder:
+        conf = write(folder("koine.conf"), "[policy a.b]\nverdict = ask\n"
+                                           "[policy a-b]\nverdict = deny\n")
+        done = run_koined("--root", folder("r"), "--config", conf, "--check",
+                          env={"KOINE_POLICY_A_B_VERDICT": "allow"})
+        same(done.returncode, CONFIG, "exit status")
+        check(b"KOINE_POLICY_A_B may be policy a.b or a-b" in done.stderr, "%r", done.stderr)
+
+
 def test_a_dialect_without_http_listens_at_no_http_address():
     with Folder() as folder:
         done = run_koined("--root", folder.path, "--listen", "ash=http:127.0.0.1:0")
