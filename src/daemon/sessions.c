@@ -72,5 +72,5 @@ int sessions_begin(const struct settings *s, struct backstage *stage, struct ser
 	int r = own_folder(services, folder);
 
 	find_us(stage->server, variables, env);
-	return r != 0 ? r : sessions_start(services, &opts, why);
+	return r != 0 ? r : sessions_start(services, &opts);
 }

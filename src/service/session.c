@@ -78,13 +78,6 @@ struct live_session *session_live(struct services *s, struct text id)
 	return NULL;
 }
 
-bool session_is_open(struct services *s, struct text id)
-{
-	const struct live_session *l = session_live(s, id);
-
-	return l && !l->exited;
-}
-
 static void drop_enders(struct live_session *l)
 {
 	struct list *first;
@@ -376,7 +369,7 @@ static void set_limits(struct sessions *s)
 	o->keep_bytes = o->keep_bytes ? o->keep_bytes : keep_bytes;
 }
 
-int sessions_start(struct services *services, const struct sessions_opts *opts, struct why *why)
+int sessions_start(struct services *services, const struct sessions_opts *opts)
 {
 	struct sessions *s = calloc(1, sizeof(*s));
 	int r;
@@ -394,7 +387,6 @@ int sessions_start(struct services *services, const struct sessions_opts *opts, 
 	s->folder = strdup(opts->folder);
 	s->program = program_words(opts->program && *opts->program ? opts->program : "claude");
 	s->env = copy_words(opts->env);
-	(void)why;
 	r = s->folder && s->program && s->env ? 0 : -ENOMEM;
 	if (r == 0)
 		r = timer_new(s->loop, session_write_again, s, &s->again);

@@ -60,7 +60,7 @@ struct sessions_opts {
 
 /* Sets s->sessions. After tasks_start, whose owner's mark its programs carry. What a crash left open
  * is failed: "daemon restarted while session was active". */
-int sessions_start(struct services *s, const struct sessions_opts *opts, struct why *why);
+int sessions_start(struct services *s, const struct sessions_opts *opts);
 
 /* Starts nothing new and ends what runs, as tasks_stop does; told as failed "daemon stopped while session was active". */
 void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg), void *arg);
@@ -101,14 +101,6 @@ typedef void (*session_launched_fn)(void *arg, int result, const struct session_
 
 void session_launch(struct services *s, const struct session_new *in, session_launched_fn fn,
 		    void *arg);
-
-/* Why one cannot be continued. In this order. */
-enum session_bar {
-	BAR_NONE,
-	BAR_STATUS,        /* neither at a good end nor running: *ret_status */
-	BAR_AGENT_SESSION, /* the agent has told no id of its own */
-	BAR_WORKING_DIR,
-};
 
 /*
  * A new session that goes on where `parent` ended. What `in` does not say is inherited (model, working_dir
@@ -177,9 +169,6 @@ const struct value *session_config(struct arena *a, const struct session_row *ro
 /* On the loop: something of this session waits for a human (+1), or does not any more (-1): its status
  * follows. Nothing happens where it does not run. */
 void session_wait(struct services *s, struct text id, int change);
-
-/* On the loop: whether it runs here. */
-bool session_is_open(struct services *s, struct text id);
 
 /* "starting" … "interrupted"; as hld's clients before it knew the last two say is their dialect's. */
 const char *session_status_name(enum session_status status);

@@ -53,7 +53,6 @@ int session_get(struct services *s, int lane, struct arena *a, struct text id, b
 }
 
 struct page {
-	struct services *services;
 	struct connection *connection;
 	struct arena *arena;
 	const struct session_events_query *query;
@@ -146,7 +145,6 @@ int session_events(struct services *s, int lane, struct arena *a,
 		   unsigned *ret_n, bool *ret_more)
 {
 	struct page p = {
-		.services = s,
 		.connection = store_lane(s->store, lane),
 		.arena = a,
 		.query = q,

@@ -90,9 +90,8 @@ static void finish(struct live_session *l, enum session_status status)
 }
 
 /* In Go's words, which clients show. */
-static void word_exit(const struct live_session *l, int status, int signal, char out[128])
+static void word_exit(int status, int signal, char out[128])
 {
-	(void)l;
 	if (signal > 0)
 		snprintf(out, 128, "claude process failed: signal: %s", strsignal(signal));
 	else
@@ -124,7 +123,7 @@ static void word_failure(struct live_session *l, int status, int signal)
 		l->row.error = (struct text) {.data = l->error.data, .len = l->error.len};
 		return;
 	}
-	word_exit(l, status, signal, words);
+	word_exit(status, signal, words);
 	set_error(l, words);
 }
 

@@ -55,11 +55,6 @@ bool tool_find(const struct services *s, struct text name, enum tool_id *ret_id)
 	return false;
 }
 
-const char *tools_folder(const struct services *s)
-{
-	return s->tools && s->tools->folder ? s->tools->folder : "";
-}
-
 /* ---- input ---- */
 
 int tool_text(const struct tool_run *r, const char *key, bool required, struct text *ret,

@@ -83,9 +83,6 @@ const char *tool_name(enum tool_id id);
 bool tool_find(const struct services *s, struct text name, enum tool_id *ret_id);
 bool tool_allowed(const struct services *s, enum tool_id id);
 
-/* The folder of programs and files; "" for none. */
-const char *tools_folder(const struct services *s);
-
 struct tool_ask {
 	enum tool_id id;
 	const struct value *input; /* an object; copied */

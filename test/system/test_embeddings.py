@@ -421,7 +421,8 @@ def test_many_search_and_add_at_once():
             for c in clients:
                 check("result" in json.loads(c.read_line()), "no result")
         all_done(clients[0], 80)
-        # A model that is late on a busy machine leaves a search to words, which find none of them.
+        # A vector is in the store, and counted, a moment before the search knows it; and a model that
+        # is late on a busy machine leaves a search to words, which find none of them.
         wait_until(lambda: len(search(clients[0], "vehicle", user_id="u1", limit=100)) >= 20,
                    "all to be found")
 

@@ -14,6 +14,7 @@
 #include "service/chat_rank.h"
 #include "service/event.h"
 #include "service/session.h"
+#include "service/session_inner.h"
 #include "service/task.h"
 #include "store/store.h"
 #include "wire/json.h"
@@ -151,7 +152,7 @@ static void world_open(struct world *w)
 	assert_int_equal(events_start(s, &events), 0);
 	start_chat(w);
 	assert_int_equal(tasks_start(s, &tasks, &why), 0);
-	assert_int_equal(sessions_start(s, &opts, &why), 0);
+	assert_int_equal(sessions_start(s, &opts), 0);
 	stage_open(&w->stage);
 	assert_int_equal(event_subscribe(s, &filter, -1, &sink, &w->listener), 0);
 }
@@ -746,7 +747,7 @@ static void on_a_full_disk_an_interrupt_is_answered(void **state)
 	session_wait(s, text_of(l.id), 1);
 	a = interrupt(w, l.id);
 	assert_int_equal(a.result, -ENOSPC);
-	stage_until(&w->stage, !session_is_open(s, text_of(l.id)));
+	stage_until(&w->stage, session_live(s, text_of(l.id))->exited);
 	w->stage.fail_writes = 0;
 	until(w, l.id, SESSION_INTERRUPTED);
 	stage_until(&w->stage, strstr(w->told, "completing>interrupted"));
