@@ -9,7 +9,7 @@ import os
 import sys
 
 from part import Part
-from servers import HERE, Server, build_go
+from servers import FIXED, HERE, Server, build_go
 
 CALL_SHAPES = [(8, 32), (64, 1)]
 CALL_ROUNDS = 3  # at least
@@ -18,6 +18,7 @@ EVENTS = 2000
 WINDOW = 90  # below the hundred that wait for a subscriber before any is dropped
 
 HEALTH = '{"jsonrpc":"2.0","method":"health","params":{},"id":$ID}'
+HEALTHY = '{"jsonrpc":"2.0","result":{"status":"ok","version":"0.1.0"},"id":10000}'
 
 
 class SessionsBench(Part):
@@ -52,6 +53,14 @@ class SessionsBench(Part):
         return self.start(Server("go", [os.path.abspath(program), folder + "/sock"],
                                  {"hld": (f"unix:{folder}/sock", [])}), folder)
 
+    def start_floor(self, name):
+        """Answers as long as ours, always the same: what the machine lets any server do."""
+        folder = self.sockets(name)
+        program = os.path.abspath(os.path.join(self.programs, "floor"))
+        address = f"unix:{folder}/sock"
+        return self.start(Server("floor", [program, "--listen", address, "--framing", "line",
+                                           "--answer", HEALTHY], {"hld": (address, FIXED)}), folder)
+
     def start_writer(self, name):
         folder = self.sockets(name)
         program = os.path.abspath(os.path.join(self.programs, "writer"))
@@ -63,14 +72,16 @@ class SessionsBench(Part):
 
     def run_calls(self):
         print("sessions: calls", file=sys.stderr)
-        servers = [s for s in (self.start_sessions("calls"), self.start_go("calls-go")) if s]
+        servers = [s for s in (self.start_floor("calls-floor"), self.start_sessions("calls"),
+                               self.start_go("calls-go")) if s]
         for round_ in range(max(self.rounds, CALL_ROUNDS)):
             for n, m in CALL_SHAPES:
                 for server in servers if round_ % 2 == 0 else servers[::-1]:
                     found = self.measure(
                         "load", "--target", server.channels["hld"][0], "--connections", n,
                         "--inflight", m, "--seconds", self.seconds, "--warmup", "0.2",
-                        "--timeout-ms", "60000", "--pid", server.process.pid, "--request", HEALTH)
+                        "--timeout-ms", "60000", "--pid", server.process.pid, "--request", HEALTH,
+                        *server.channels["hld"][1])
                     self.record(f"health {n}×{m}", server.column, round_, **found)
 
     # ---- events ----
