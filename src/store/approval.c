@@ -131,9 +131,9 @@ enum column {
 };
 
 /* Its texts are still the query's own bytes. */
-static int read_approval(struct statement *q, struct approval_row *ret)
+static int read_approval(struct statement *q, void *ret)
 {
-	*ret = (struct approval_row) {
+	*(struct approval_row *)ret = (struct approval_row) {
 		.seq = query_int(q, COLUMN_SEQ),
 		.id = query_text(q, COLUMN_ID),
 		.session = query_text(q, COLUMN_SESSION),
@@ -155,92 +155,16 @@ static int read_approval(struct statement *q, struct approval_row *ret)
 	return query_fault(q);
 }
 
-enum { N_TEXTS = 10 };
+static const uint16_t approval_texts[] = {
+	offsetof(struct approval_row, id),      offsetof(struct approval_row, session),
+	offsetof(struct approval_row, run),     offsetof(struct approval_row, agent),
+	offsetof(struct approval_row, origin),  offsetof(struct approval_row, tool_use_id),
+	offsetof(struct approval_row, tool),    offsetof(struct approval_row, input),
+	offsetof(struct approval_row, comment), offsetof(struct approval_row, decided_by),
+};
 
-static void texts_of(struct approval_row *row, struct text *ret_texts[N_TEXTS])
-{
-	struct text *const texts[N_TEXTS] = {
-		&row->id,          &row->session, &row->run,   &row->agent,   &row->origin,
-		&row->tool_use_id, &row->tool,    &row->input, &row->comment, &row->decided_by,
-	};
-
-	memcpy(ret_texts, texts, sizeof(texts));
-}
-
-static size_t approval_bytes(struct approval_row *row)
-{
-	struct text *texts[N_TEXTS];
-	size_t n = 0;
-
-	texts_of(row, texts);
-	for (unsigned i = 0; i < N_TEXTS; i++)
-		n += texts[i]->len;
-	return n;
-}
-
-/* Moves a row that was read into the arena. */
-static int copy_approval(struct arena *arena, struct approval_row *row)
-{
-	struct text *texts[N_TEXTS];
-	int r = 0;
-
-	texts_of(row, texts);
-	for (unsigned i = 0; i < N_TEXTS && r == 0; i++)
-		r = rows_copy_text(arena, texts[i]);
-	return r;
-}
-
-/* The one that q finds, or none. */
-static int take_approval(struct statement *q, struct arena *arena, struct approval_row *ret_row,
-			 bool *ret_found)
-{
-	struct approval_row row;
-	bool found;
-	int r;
-
-	r = query_next(q, &found);
-	if (r == 0 && found)
-		r = read_approval(q, &row);
-	if (r == 0 && found)
-		r = copy_approval(arena, &row);
-	if (r != 0)
-		return r;
-	if (found)
-		*ret_row = row;
-	*ret_found = found;
-	return 0;
-}
-
-/* What q finds; to the end, or as long as there is room. */
-static int take_approvals(struct statement *q, size_t max_bytes, struct arena *arena,
-			  struct approval_row **ret_rows, unsigned *ret_n)
-{
-	struct approval_row *rows = NULL;
-	unsigned n = 0, cap = 0;
-	struct approval_row row;
-	size_t bytes = 0;
-	bool more;
-	int r;
-
-	while ((r = query_next(q, &more)) == 0 && more) {
-		r = read_approval(q, &row);
-		if (r != 0)
-			return r;
-		bytes += approval_bytes(&row);
-		if (n > 0 && max_bytes > 0 && bytes > max_bytes)
-			break;
-		rows = rows_grow(arena, rows, n, &cap, sizeof(*rows));
-		r = rows ? copy_approval(arena, &row) : -ENOMEM;
-		if (r != 0)
-			return r;
-		rows[n++] = row;
-	}
-	if (r != 0)
-		return r;
-	*ret_rows = rows;
-	*ret_n = n;
-	return 0;
-}
+static const struct row_kind approval_kind =
+	ROW_KIND(struct approval_row, read_approval, approval_texts);
 
 /* ---- how they are found ---- */
 
@@ -255,7 +179,7 @@ int store_approval_find(struct connection *c, struct text id, struct arena *aren
 	if (r != 0)
 		return r;
 	query_bind_text(q, ":id", id);
-	return take_approval(q, arena, ret_row, ret_found);
+	return rows_take_one(&approval_kind, q, arena, ret_row, ret_found);
 }
 
 int store_approval_find_short(struct connection *c, struct text prefix, struct arena *arena,
@@ -288,7 +212,7 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 	query_bind_text(q, ":tool", tool);
 	query_bind_text(q, ":tool_use_id", tool_use_id);
 	query_bind_int(q, ":since", since_ms);
-	return take_approval(q, arena, ret_row, ret_found);
+	return rows_take_one(&approval_kind, q, arena, ret_row, ret_found);
 }
 
 /* ---- lists ---- */
@@ -327,6 +251,8 @@ int store_approval_list(struct connection *c, const struct store_approval_query 
 		[OF_STATUS] = LISTS("status = :status AND"),
 		[OF_ALL] = LISTS(""),
 	};
+	struct row_list list = {
+		.kind = &approval_kind, .arena = arena, .max_bytes = query->max_bytes};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int64_t after = query->after_seq;
 	int r;
@@ -341,5 +267,10 @@ int store_approval_list(struct connection *c, const struct store_approval_query 
 	query_bind_text(q, ":session", query->session);
 	query_bind_text(q, ":run", query->run);
 	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
-	return take_approvals(q, query->max_bytes, arena, ret_rows, ret_n);
+	r = rows_take(q, &list);
+	if (r != 0)
+		return r;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
+	return 0;
 }

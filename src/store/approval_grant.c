@@ -83,13 +83,9 @@ int store_grant_remove(struct connection *c, struct text id, bool *ret_found)
 	return query_run_found(q, ret_found);
 }
 
-static int take_grant(struct statement *q, struct arena *arena, struct grant_row *ret)
+static int read_grant(struct statement *q, void *ret)
 {
-	struct text *const texts[] = {&ret->id,   &ret->session, &ret->agent,
-				      &ret->tool, &ret->pattern, &ret->comment};
-	int r;
-
-	*ret = (struct grant_row) {
+	*(struct grant_row *)ret = (struct grant_row) {
 		.id = query_text(q, 0),
 		.denies = query_int(q, 1) != 0,
 		.created_ms = query_int(q, 2),
@@ -101,11 +97,16 @@ static int take_grant(struct statement *q, struct arena *arena, struct grant_row
 		.pattern = query_text(q, 8),
 		.comment = query_blob(q, 9),
 	};
-	r = query_fault(q);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && r == 0; i++)
-		r = rows_copy_text(arena, texts[i]);
-	return r;
+	return query_fault(q);
 }
+
+static const uint16_t grant_texts[] = {
+	offsetof(struct grant_row, id),      offsetof(struct grant_row, session),
+	offsetof(struct grant_row, agent),   offsetof(struct grant_row, tool),
+	offsetof(struct grant_row, pattern), offsetof(struct grant_row, comment),
+};
+
+static const struct row_kind grant_kind = ROW_KIND(struct grant_row, read_grant, grant_texts);
 
 int store_grant_list(struct connection *c, int64_t now_ms, struct arena *arena,
 		     struct grant_row **ret_rows, unsigned *ret_n)
@@ -115,26 +116,18 @@ int store_grant_list(struct connection *c, int64_t now_ms, struct arena *arena,
 		" comment FROM approval_grant WHERE expires_ms = 0 OR expires_ms > :now"
 		" ORDER BY seq"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct grant_row *rows = NULL;
-	unsigned n = 0, cap = 0;
-	bool more;
+	struct row_list list = {.kind = &grant_kind, .arena = arena};
 	int r;
 
 	r = query_start(c, &sql, &q);
 	if (r != 0)
 		return r;
 	query_bind_int(q, ":now", now_ms);
-	while ((r = query_next(q, &more)) == 0 && more) {
-		rows = rows_grow(arena, rows, n, &cap, sizeof(*rows));
-		r = rows ? take_grant(q, arena, &rows[n]) : -ENOMEM;
-		if (r != 0)
-			return r;
-		n++;
-	}
+	r = rows_take(q, &list);
 	if (r != 0)
 		return r;
-	*ret_rows = rows;
-	*ret_n = n;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
 	return 0;
 }
 

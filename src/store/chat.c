@@ -36,10 +36,9 @@ enum column {
 	COLUMN_RUNNING,
 };
 
-/* The row at hand, in the arena. */
-static int take_conversation(struct statement *q, struct arena *arena, struct conversation_row *ret)
+static int read_conversation(struct statement *q, void *ret)
 {
-	struct conversation_row row = {
+	*(struct conversation_row *)ret = (struct conversation_row) {
 		.seq = query_int(q, COLUMN_SEQ),
 		.id = query_text(q, COLUMN_ID),
 		.agent = query_text(q, COLUMN_AGENT),
@@ -52,15 +51,18 @@ static int take_conversation(struct statement *q, struct arena *arena, struct co
 		.n_messages = query_int(q, COLUMN_MESSAGES),
 		.running = query_int(q, COLUMN_RUNNING) != 0,
 	};
-	struct text *const texts[] = {&row.id, &row.agent, &row.system, &row.summary};
-	int r = query_fault(q);
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && r == 0; i++)
-		r = rows_copy_text(arena, texts[i]);
-	if (r == 0)
-		*ret = row;
-	return r;
+	return query_fault(q);
 }
+
+static const uint16_t conversation_texts[] = {
+	offsetof(struct conversation_row, id),
+	offsetof(struct conversation_row, agent),
+	offsetof(struct conversation_row, system),
+	offsetof(struct conversation_row, summary),
+};
+
+static const struct row_kind conversation_kind =
+	ROW_KIND(struct conversation_row, read_conversation, conversation_texts);
 
 int store_conversation_add(struct connection *c, const struct conversation_row *row,
 			   int64_t *ret_seq)
@@ -96,19 +98,13 @@ int store_conversation_find(struct connection *c, struct text id, struct arena *
 		"c.system",
 		"c.summary") " FROM conversation AS c WHERE c.id = :id AND c.ended_ms IS NULL"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	bool found;
 	int r;
 
 	r = query_start(c, &sql, &q);
 	if (r != 0)
 		return r;
 	query_bind_text(q, ":id", id);
-	r = query_next(q, &found);
-	if (r == 0 && found)
-		r = take_conversation(q, arena, ret_row);
-	if (r == 0)
-		*ret_found = found;
-	return r;
+	return rows_take_one(&conversation_kind, q, arena, ret_row, ret_found);
 }
 
 int store_conversation_update(struct connection *c, const struct conversation_row *row)
@@ -191,9 +187,7 @@ static int list_conversations(struct connection *c, unsigned offset, unsigned li
 							       " ORDER BY c.updated_ms DESC, c.seq "
 							       "DESC LIMIT :limit OFFSET :offset"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct conversation_row *rows = NULL;
-	unsigned n = 0, cap = 0;
-	bool more = false;
+	struct row_list list = {.kind = &conversation_kind, .arena = arena};
 	int r;
 
 	r = query_start(c, &sql, &q);
@@ -201,16 +195,12 @@ static int list_conversations(struct connection *c, unsigned offset, unsigned li
 		return r;
 	query_bind_int(q, ":limit", limit);
 	query_bind_int(q, ":offset", offset);
-	while ((r = query_next(q, &more)) == 0 && more) {
-		rows = rows_grow(arena, rows, n, &cap, sizeof(*rows));
-		r = rows ? take_conversation(q, arena, &rows[n]) : -ENOMEM;
-		if (r != 0)
-			return r;
-		n++;
-	}
-	*ret_rows = rows;
-	*ret_n = n;
-	return r;
+	r = rows_take(q, &list);
+	if (r != 0)
+		return r;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
+	return 0;
 }
 
 int store_conversation_list(struct connection *c, unsigned offset, unsigned limit,

@@ -32,9 +32,9 @@ int store_event_add(struct connection *c, const struct event_row *row, int64_t *
 /* ---- lists ---- */
 
 /* Still the query's own bytes. */
-static int read_event(struct statement *q, struct event_row *ret)
+static int read_event(struct statement *q, void *ret)
 {
-	*ret = (struct event_row) {
+	*(struct event_row *)ret = (struct event_row) {
 		.seq = query_int(q, 0),
 		.type = query_text(q, 1),
 		.time_ms = query_int(q, 2),
@@ -46,51 +46,13 @@ static int read_event(struct statement *q, struct event_row *ret)
 	return query_fault(q);
 }
 
-static size_t event_bytes(const struct event_row *row)
-{
-	return row->type.len + row->project.len + row->session.len + row->run.len + row->data.len;
-}
+static const uint16_t event_texts[] = {
+	offsetof(struct event_row, type),    offsetof(struct event_row, project),
+	offsetof(struct event_row, session), offsetof(struct event_row, run),
+	offsetof(struct event_row, data),
+};
 
-static int copy_event(struct arena *arena, struct event_row *row)
-{
-	struct text *const texts[] = {&row->type, &row->project, &row->session, &row->run,
-				      &row->data};
-	int r = 0;
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && r == 0; i++)
-		r = rows_copy_text(arena, texts[i]);
-	return r;
-}
-
-static int take_events(struct statement *q, size_t max_bytes, struct arena *arena,
-		       struct event_row **ret_rows, unsigned *ret_n)
-{
-	struct event_row *rows = NULL;
-	unsigned n = 0, cap = 0;
-	struct event_row row;
-	size_t bytes = 0;
-	bool more;
-	int r;
-
-	while ((r = query_next(q, &more)) == 0 && more) {
-		r = read_event(q, &row);
-		if (r != 0)
-			return r;
-		bytes += event_bytes(&row);
-		if (n > 0 && max_bytes > 0 && bytes > max_bytes)
-			break;
-		rows = rows_grow(arena, rows, n, &cap, sizeof(*rows));
-		r = rows ? copy_event(arena, &row) : -ENOMEM;
-		if (r != 0)
-			return r;
-		rows[n++] = row;
-	}
-	if (r != 0)
-		return r;
-	*ret_rows = rows;
-	*ret_n = n;
-	return 0;
-}
+static const struct row_kind event_kind = ROW_KIND(struct event_row, read_event, event_texts);
 
 /*
  * A walk along seq, from one place on. Where a time is asked for, the place is the first of
@@ -114,6 +76,7 @@ int store_event_list(struct connection *c, const struct store_event_query *query
 		{{LIST(BEHIND, "")}, {LIST(BEHIND, " DESC")}},
 		{{LIST(SINCE, "")}, {LIST(SINCE, " DESC")}},
 	};
+	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool since = query->after_ms > 0;
 	int r;
@@ -128,7 +91,12 @@ int store_event_list(struct connection *c, const struct store_event_query *query
 	query_bind_text(q, ":session", query->session);
 	query_bind_text(q, ":run", query->run);
 	query_bind_int(q, ":limit", query->limit);
-	return take_events(q, query->max_bytes, arena, ret_rows, ret_n);
+	r = rows_take(q, &list);
+	if (r != 0)
+		return r;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
+	return 0;
 }
 
 int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last)

@@ -36,36 +36,39 @@ int store_job_delete(struct connection *c, struct text id, bool *ret_found)
 	return query_run_found(q, ret_found);
 }
 
+static int read_job(struct statement *q, void *ret)
+{
+	*(struct job_row *)ret = (struct job_row) {
+		.id = query_text(q, 0),
+		.data = query_blob(q, 1),
+		.created_ms = query_int(q, 2),
+		.updated_ms = query_int(q, 3),
+	};
+	return query_fault(q);
+}
+
+static const uint16_t job_texts[] = {
+	offsetof(struct job_row, id),
+	offsetof(struct job_row, data),
+};
+
+static const struct row_kind job_kind = ROW_KIND(struct job_row, read_job, job_texts);
+
 int store_job_list(struct connection *c, struct arena *arena, struct job_row **ret_rows,
 		   unsigned *ret_n)
 {
 	static const struct query sql = {
 		"SELECT id, data, created_ms, updated_ms FROM job ORDER BY seq"};
+	struct row_list list = {.kind = &job_kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct job_row *rows = NULL;
-	unsigned n = 0, cap = 0;
-	bool row;
 	int r;
 
 	r = query_start(c, &sql, &q);
-	while (r == 0 && (r = query_next(q, &row)) == 0 && row) {
-		rows = rows_grow(arena, rows, n, &cap, sizeof(rows[0]));
-		if (!rows)
-			return -ENOMEM;
-		rows[n] = (struct job_row) {
-			.id = query_text(q, 0),
-			.data = query_blob(q, 1),
-			.created_ms = query_int(q, 2),
-			.updated_ms = query_int(q, 3),
-		};
-		r = rows_copy_text(arena, &rows[n].id);
-		if (r == 0)
-			r = rows_copy_text(arena, &rows[n].data);
-		n++;
-	}
+	if (r == 0)
+		r = rows_take(q, &list);
 	if (r != 0)
 		return r;
-	*ret_rows = rows;
-	*ret_n = n;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
 	return 0;
 }

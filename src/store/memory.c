@@ -105,9 +105,9 @@ static void bind_changeable(struct statement *q, const struct memory_row *row)
 	query_bind_text(q, ":metadata", row->metadata);
 }
 
-static int read_row(struct statement *q, struct memory_row *ret)
+static int read_row(struct statement *q, void *ret)
 {
-	*ret = (struct memory_row) {
+	*(struct memory_row *)ret = (struct memory_row) {
 		.seq = query_int(q, COLUMN_SEQ),
 		.id = query_text(q, COLUMN_ID),
 		.content = query_text(q, COLUMN_CONTENT),
@@ -128,38 +128,19 @@ static int read_row(struct statement *q, struct memory_row *ret)
 	return query_fault(q);
 }
 
+static const uint16_t memory_texts[] = {
+	offsetof(struct memory_row, id),     offsetof(struct memory_row, content),
+	offsetof(struct memory_row, source), offsetof(struct memory_row, category),
+	offsetof(struct memory_row, owner),  offsetof(struct memory_row, subjects),
+	offsetof(struct memory_row, chat),   offsetof(struct memory_row, metadata),
+};
+
+static const struct row_kind memory_kind = ROW_KIND(struct memory_row, read_row, memory_texts);
+
 int store_memory_copy(struct arena *arena, const struct memory_row *row, struct memory_row *ret_row)
 {
-	struct memory_row copy = *row;
-	struct text *const texts[] = {&copy.id,    &copy.content,  &copy.source, &copy.category,
-				      &copy.owner, &copy.subjects, &copy.chat,   &copy.metadata};
-	int r;
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		r = rows_copy_text(arena, texts[i]);
-		if (r != 0)
-			return r;
-	}
-	*ret_row = copy;
-	return 0;
-}
-
-/* The next row, if there is one, in the arena. */
-static int take_row(struct statement *q, struct arena *arena, struct memory_row *ret_row,
-		    bool *ret_found)
-{
-	struct memory_row row;
-	bool found;
-	int r;
-
-	r = query_next(q, &found);
-	if (r == 0 && found)
-		r = read_row(q, &row);
-	if (r == 0 && found)
-		r = store_memory_copy(arena, &row, ret_row);
-	if (r == 0)
-		*ret_found = found;
-	return r;
+	*ret_row = *row;
+	return rows_copy(&memory_kind, arena, ret_row);
 }
 
 /*
@@ -238,7 +219,7 @@ int store_memory_find(struct connection *c, const struct store_scope *scope, str
 		return r;
 	query_bind_text(q, ":id", id);
 	bind_in_scope(q, scope);
-	return take_row(q, arena, ret_row, ret_found);
+	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
 }
 
 int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
@@ -254,7 +235,7 @@ int store_memory_find_seq(struct connection *c, const struct store_scope *scope,
 		return r;
 	query_bind_int(q, ":seq", seq);
 	bind_in_scope(q, scope);
-	return take_row(q, arena, ret_row, ret_found);
+	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
 }
 
 int store_memory_find_seqs(struct connection *c, const struct store_scope *scope,
@@ -324,7 +305,7 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 	query_bind_text(q, ":start", prefix);
 	query_bind_text(q, ":end", (struct text) {.data = end, .len = prefix.len});
 	bind_in_scope(q, scope);
-	r = take_row(q, arena, &row, &first);
+	r = rows_take_one(&memory_kind, q, arena, &row, &first);
 	if (r == 0 && first)
 		r = query_next(q, &second);
 	if (r != 0)
@@ -360,7 +341,7 @@ int store_memory_find_same(struct connection *c, const struct memory_row *like, 
 	query_bind_text(q, ":subjects", like->subjects);
 	query_bind_int(q, ":stored", like->stored_ms);
 	query_bind_text(q, ":content", like->content);
-	return take_row(q, arena, ret_row, ret_found);
+	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
 }
 
 #define LIST_FILTER                                                                                \
@@ -393,54 +374,16 @@ static int start_list(struct connection *c, const struct store_memory_list_opts 
 	return 0;
 }
 
-static size_t row_bytes(const struct memory_row *row)
-{
-	return row->id.len + row->content.len + row->source.len + row->category.len +
-	       row->subjects.len + row->owner.len + row->chat.len + row->metadata.len;
-}
-
-struct row_array {
-	struct arena *arena;
-	struct memory_row *rows;
-	unsigned n;
-	unsigned cap;
-	size_t bytes;
-};
-
-static int array_add(struct row_array *a, const struct memory_row *row)
-{
-	struct memory_row *rows = rows_grow(a->arena, a->rows, a->n, &a->cap, sizeof(*rows));
-	int r;
-
-	if (!rows)
-		return -ENOMEM;
-	a->rows = rows;
-	r = store_memory_copy(a->arena, row, &a->rows[a->n]);
-	if (r == 0)
-		a->n++;
-	return r;
-}
-
 int store_memory_list(struct connection *c, const struct store_memory_list_opts *opts,
 		      struct arena *arena, struct memory_row **ret_rows, unsigned *ret_n)
 {
+	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = opts->max_bytes};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct row_array list = {.arena = arena};
-	struct memory_row row;
-	bool more;
 	int r;
 
 	r = start_list(c, opts, &q);
-	while (r == 0) {
-		r = query_next(q, &more);
-		if (r != 0 || !more)
-			break;
-		r = read_row(q, &row);
-		list.bytes += row_bytes(&row);
-		if (r != 0 || (list.n > 0 && opts->max_bytes > 0 && list.bytes > opts->max_bytes))
-			break;
-		r = array_add(&list, &row);
-	}
+	if (r == 0)
+		r = rows_take(q, &list);
 	if (r != 0)
 		return r;
 	*ret_rows = list.rows;

@@ -80,26 +80,26 @@ static int start_bare(struct connection *c, const struct store_bare_opts *opts, 
 	return 0;
 }
 
-static int take_bare(struct statement *q, struct arena *arena, struct store_bare_memory *ret)
+static int read_bare_memory(struct statement *q, void *ret)
 {
-	int r;
-
-	*ret = (struct store_bare_memory) {
+	*(struct store_bare_memory *)ret = (struct store_bare_memory) {
 		.seq = query_int(q, 0),
 		.hash = query_int(q, 1),
 		.owner = query_text(q, 2),
 		.chat = query_text(q, 3),
 		.content = query_text(q, 4),
 	};
-	r = query_fault(q);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret->owner);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret->chat);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret->content);
-	return r;
+	return query_fault(q);
 }
+
+static const uint16_t bare_texts[] = {
+	offsetof(struct store_bare_memory, owner),
+	offsetof(struct store_bare_memory, chat),
+	offsetof(struct store_bare_memory, content),
+};
+
+static const struct row_kind bare_kind =
+	ROW_KIND(struct store_bare_memory, read_bare_memory, bare_texts);
 
 /* *ret_full: there may be more before the end of what was looked at. */
 static int read_bare(struct statement *q, const struct store_bare_opts *opts, struct arena *arena,
@@ -111,9 +111,7 @@ static int read_bare(struct statement *q, const struct store_bare_opts *opts, st
 	int r;
 
 	while (n < opts->limit && bytes < opts->max_bytes) {
-		r = query_next(q, &more);
-		if (r == 0 && more)
-			r = take_bare(q, arena, &bare[n]);
+		r = rows_take_one(&bare_kind, q, arena, &bare[n], &more);
 		if (r != 0)
 			return r;
 		if (!more)

@@ -139,9 +139,9 @@ enum column {
 };
 
 /* Its texts are still the query's own bytes. */
-static int read_event(struct statement *q, struct session_event_row *ret)
+static int read_event(struct statement *q, void *ret)
 {
-	*ret = (struct session_event_row) {
+	*(struct session_event_row *)ret = (struct session_event_row) {
 		.id = query_int(q, COLUMN_ID),
 		.session = query_text(q, COLUMN_SESSION),
 		.agent_session = query_text(q, COLUMN_AGENT_SESSION),
@@ -160,71 +160,19 @@ static int read_event(struct statement *q, struct session_event_row *ret)
 	return query_fault(q);
 }
 
-enum { N_TEXTS = 8 };
+static const uint16_t event_texts[] = {
+	offsetof(struct session_event_row, session),
+	offsetof(struct session_event_row, agent_session),
+	offsetof(struct session_event_row, role),
+	offsetof(struct session_event_row, content),
+	offsetof(struct session_event_row, tool_id),
+	offsetof(struct session_event_row, tool_name),
+	offsetof(struct session_event_row, tool_input),
+	offsetof(struct session_event_row, approval_id),
+};
 
-static void texts_of(struct session_event_row *row, struct text *ret_texts[N_TEXTS])
-{
-	struct text *const texts[N_TEXTS] = {
-		&row->session, &row->agent_session, &row->role,       &row->content,
-		&row->tool_id, &row->tool_name,     &row->tool_input, &row->approval_id,
-	};
-
-	memcpy(ret_texts, texts, sizeof(texts));
-}
-
-static size_t event_bytes(struct session_event_row *row)
-{
-	struct text *texts[N_TEXTS];
-	size_t n = 0;
-
-	texts_of(row, texts);
-	for (unsigned i = 0; i < N_TEXTS; i++)
-		n += texts[i]->len;
-	return n;
-}
-
-/* Moves a row that was read into the arena. */
-static int copy_event(struct arena *arena, struct session_event_row *row)
-{
-	struct text *texts[N_TEXTS];
-	int r = 0;
-
-	texts_of(row, texts);
-	for (unsigned i = 0; i < N_TEXTS && r == 0; i++)
-		r = rows_copy_text(arena, texts[i]);
-	return r;
-}
-
-/* What q finds; to the end, or as long as there is room. */
-static int take_events(struct statement *q, size_t max_bytes, struct arena *arena,
-		       struct session_event_row **ret_rows, unsigned *ret_n)
-{
-	struct session_event_row *rows = NULL;
-	struct session_event_row row;
-	unsigned n = 0, cap = 0;
-	size_t bytes = 0;
-	bool more;
-	int r;
-
-	while ((r = query_next(q, &more)) == 0 && more) {
-		r = read_event(q, &row);
-		if (r != 0)
-			return r;
-		bytes += event_bytes(&row);
-		if (n > 0 && max_bytes > 0 && bytes > max_bytes)
-			break;
-		rows = rows_grow(arena, rows, n, &cap, sizeof(*rows));
-		r = rows ? copy_event(arena, &row) : -ENOMEM;
-		if (r != 0)
-			return r;
-		rows[n++] = row;
-	}
-	if (r != 0)
-		return r;
-	*ret_rows = rows;
-	*ret_n = n;
-	return 0;
-}
+static const struct row_kind event_kind =
+	ROW_KIND(struct session_event_row, read_event, event_texts);
 
 #define LIST(where)                                                                                \
 	"SELECT " COLUMNS " FROM session_event WHERE " where                                       \
@@ -237,6 +185,7 @@ int store_session_events(struct connection *c, const struct store_session_events
 		LIST("session = (SELECT session.seq FROM session WHERE session.id = :name)")};
 	static const struct query of_agent = {LIST("agent_session = :name")};
 	bool by_agent = query->agent_session.data != NULL;
+	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -246,7 +195,12 @@ int store_session_events(struct connection *c, const struct store_session_events
 	query_bind_text(q, ":name", by_agent ? query->agent_session : query->session);
 	query_bind_int(q, ":after", query->after_id);
 	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
-	return take_events(q, query->max_bytes, arena, ret_rows, ret_n);
+	r = rows_take(q, &list);
+	if (r != 0)
+		return r;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
+	return 0;
 }
 
 /* ---- calls and approvals ---- */

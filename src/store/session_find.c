@@ -62,9 +62,9 @@ enum {
 /* ---- rows ---- */
 
 /* Its texts are still the query's own bytes. */
-static int read_session(struct statement *q, struct session_row *ret)
+static int read_session(struct statement *q, void *ret)
 {
-	*ret = (struct session_row) {
+	*(struct session_row *)ret = (struct session_row) {
 		.seq = query_int(q, COLUMN_SEQ),
 		.id = query_text(q, COLUMN_ID),
 		.run = query_text(q, COLUMN_RUN),
@@ -94,41 +94,18 @@ static int read_session(struct statement *q, struct session_row *ret)
 	return query_fault(q);
 }
 
-enum { N_TEXTS = 14 };
+static const uint16_t session_texts[] = {
+	offsetof(struct session_row, id),     offsetof(struct session_row, run),
+	offsetof(struct session_row, parent), offsetof(struct session_row, agent_session),
+	offsetof(struct session_row, query),  offsetof(struct session_row, title),
+	offsetof(struct session_row, model),  offsetof(struct session_row, working_dir),
+	offsetof(struct session_row, runner), offsetof(struct session_row, config),
+	offsetof(struct session_row, mark),   offsetof(struct session_row, error),
+	offsetof(struct session_row, result), offsetof(struct session_row, summary),
+};
 
-static void texts_of(struct session_row *row, struct text *ret_texts[N_TEXTS])
-{
-	struct text *const texts[N_TEXTS] = {
-		&row->id,    &row->run,   &row->parent,      &row->agent_session, &row->query,
-		&row->title, &row->model, &row->working_dir, &row->runner,        &row->config,
-		&row->mark,  &row->error, &row->result,      &row->summary,
-	};
-
-	memcpy(ret_texts, texts, sizeof(texts));
-}
-
-static size_t session_bytes(struct session_row *row)
-{
-	struct text *texts[N_TEXTS];
-	size_t n = 0;
-
-	texts_of(row, texts);
-	for (unsigned i = 0; i < N_TEXTS; i++)
-		n += texts[i]->len;
-	return n;
-}
-
-/* Moves a row that was read into the arena. */
-static int copy_session(struct arena *arena, struct session_row *row)
-{
-	struct text *texts[N_TEXTS];
-	int r = 0;
-
-	texts_of(row, texts);
-	for (unsigned i = 0; i < N_TEXTS && r == 0; i++)
-		r = rows_copy_text(arena, texts[i]);
-	return r;
-}
+static const struct row_kind session_kind =
+	ROW_KIND(struct session_row, read_session, session_texts);
 
 /* At most so many characters. What is none in UTF-8 counts one for each byte. */
 static void cut_text(struct text *t, unsigned cut)
@@ -153,46 +130,13 @@ static int64_t bytes_of(unsigned cut)
 	return cut == 0 || cut > WHOLE_BYTES / 4 ? WHOLE_BYTES : (int64_t)cut * 4;
 }
 
-struct session_array {
-	struct arena *arena;
-	struct session_row *rows;
-	unsigned n;
-	unsigned cap;
-	unsigned cut; /* 0: all */
-	size_t bytes;
-	size_t max_bytes; /* 0: any */
-};
-
-static void cut_row(struct session_row *row, unsigned cut)
+static void cut_row(void *session, unsigned cut)
 {
+	struct session_row *row = session;
+
 	cut_text(&row->query, cut);
 	cut_text(&row->result, cut);
 	cut_text(&row->error, cut);
-}
-
-/* What q finds; to the end, or as long as there is room. */
-static int take_sessions(struct statement *q, struct session_array *a)
-{
-	struct session_row row;
-	bool more;
-	int r;
-
-	while ((r = query_next(q, &more)) == 0 && more) {
-		r = read_session(q, &row);
-		if (r != 0)
-			return r;
-		if (a->cut > 0)
-			cut_row(&row, a->cut);
-		a->bytes += session_bytes(&row);
-		if (a->n > 0 && a->max_bytes > 0 && a->bytes > a->max_bytes)
-			return 0;
-		a->rows = rows_grow(a->arena, a->rows, a->n, &a->cap, sizeof(*a->rows));
-		r = a->rows ? copy_session(a->arena, &row) : -ENOMEM;
-		if (r != 0)
-			return r;
-		a->rows[a->n++] = row;
-	}
-	return r;
 }
 
 /* ---- by a name ---- */
@@ -201,25 +145,13 @@ static int find(struct connection *c, const struct query *sql, struct text name,
 		struct arena *arena, struct session_row *ret_row, bool *ret_found)
 {
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct session_row row;
-	bool found;
 	int r;
 
 	r = query_start(c, sql, &q);
 	if (r != 0)
 		return r;
 	query_bind_text(q, ":name", name);
-	r = query_next(q, &found);
-	if (r == 0 && found)
-		r = read_session(q, &row);
-	if (r == 0 && found)
-		r = copy_session(arena, &row);
-	if (r != 0)
-		return r;
-	if (found)
-		*ret_row = row;
-	*ret_found = found;
-	return 0;
+	return rows_take_one(&session_kind, q, arena, ret_row, ret_found);
 }
 
 int store_session_find(struct connection *c, struct text id, struct arena *arena,
@@ -286,7 +218,11 @@ int store_session_list(struct connection *c, const struct store_session_query *q
 		       struct arena *arena, struct session_row **ret_rows, unsigned *ret_n)
 {
 	static const int archived[] = {[ARCHIVED_ANY] = -1, [ARCHIVED_NO] = 0, [ARCHIVED_ONLY] = 1};
-	struct session_array a = {.arena = arena, .cut = query->cut, .max_bytes = query->max_bytes};
+	struct row_list list = {.kind = &session_kind,
+				.arena = arena,
+				.max_bytes = query->max_bytes,
+				.cut = query->cut > 0 ? cut_row : NULL,
+				.chars = query->cut};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -299,11 +235,11 @@ int store_session_list(struct connection *c, const struct store_session_query *q
 	query_bind_text(q, ":parent", query->parent);
 	query_bind_int(q, ":leaves", query->leaves);
 	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
-	r = take_sessions(q, &a);
+	r = rows_take(q, &list);
 	if (r != 0)
 		return r;
-	*ret_rows = a.rows;
-	*ret_n = a.n;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
 	return 0;
 }
 
@@ -315,7 +251,7 @@ int store_session_open(struct connection *c, struct arena *arena, struct session
 	static const struct query sql = {
 		"SELECT " OPEN_COLUMNS " FROM session WHERE seq IN"
 		" (SELECT seq FROM session WHERE status < 4) ORDER BY seq"};
-	struct session_array a = {.arena = arena};
+	struct row_list list = {.kind = &session_kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -323,11 +259,11 @@ int store_session_open(struct connection *c, struct arena *arena, struct session
 	if (r != 0)
 		return r;
 	query_bind_int(q, ":bytes", OPEN_BYTES);
-	r = take_sessions(q, &a);
+	r = rows_take(q, &list);
 	if (r != 0)
 		return r;
-	*ret_rows = a.rows;
-	*ret_n = a.n;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
 	return 0;
 }
 
@@ -338,6 +274,19 @@ struct link {
 	struct text id;
 	struct text parent;
 };
+
+static int read_link(struct statement *q, void *ret)
+{
+	*(struct link *)ret = (struct link) {query_int(q, 0), query_text(q, 1), query_text(q, 2)};
+	return query_fault(q);
+}
+
+static const uint16_t link_texts[] = {
+	offsetof(struct link, id),
+	offsetof(struct link, parent),
+};
+
+static const struct row_kind link_kind = ROW_KIND(struct link, read_link, link_texts);
 
 static int find_link(struct connection *c, struct text id, struct arena *arena,
 		     struct link *ret_link, bool *ret_found)
@@ -350,16 +299,7 @@ static int find_link(struct connection *c, struct text id, struct arena *arena,
 	if (r != 0)
 		return r;
 	query_bind_text(q, ":id", id);
-	r = query_next(q, ret_found);
-	if (r != 0 || !*ret_found)
-		return r;
-	*ret_link = (struct link) {query_int(q, 0), query_text(q, 1), query_text(q, 2)};
-	r = query_fault(q);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret_link->id);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret_link->parent);
-	return r;
+	return rows_take_one(&link_kind, q, arena, ret_link, ret_found);
 }
 
 /* Parents are older, as a rule; only where one is not can it be there already. */
@@ -430,14 +370,18 @@ int store_session_chain(struct connection *c, struct text id, unsigned max, stru
 
 /* ---- folders ---- */
 
-static int take_path(struct statement *q, struct arena *arena, struct session_path *ret)
+static int read_path(struct statement *q, void *ret)
 {
-	int r;
-
-	*ret = (struct session_path) {query_text(q, 0), query_int(q, 1), query_int(q, 2)};
-	r = query_fault(q);
-	return r != 0 ? r : rows_copy_text(arena, &ret->path);
+	*(struct session_path *)ret =
+		(struct session_path) {query_text(q, 0), query_int(q, 1), query_int(q, 2)};
+	return query_fault(q);
 }
+
+static const uint16_t path_texts[] = {
+	offsetof(struct session_path, path),
+};
+
+static const struct row_kind path_kind = ROW_KIND(struct session_path, read_path, path_texts);
 
 int store_session_paths(struct connection *c, unsigned limit, struct arena *arena,
 			struct session_path **ret_paths, unsigned *ret_n)
@@ -456,25 +400,17 @@ int store_session_paths(struct connection *c, unsigned limit, struct arena *aren
 		" (SELECT count(*) FROM session WHERE working_dir = used.path)"
 		" FROM used ORDER BY used_ms DESC, path"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct session_path *paths = NULL;
-	unsigned n = 0, cap = 0;
-	bool more;
+	struct row_list list = {.kind = &path_kind, .arena = arena};
 	int r;
 
 	r = query_start(c, &sql, &q);
 	if (r != 0)
 		return r;
 	query_bind_int(q, ":limit", limit > 0 ? limit : INT64_MAX);
-	while ((r = query_next(q, &more)) == 0 && more) {
-		paths = rows_grow(arena, paths, n, &cap, sizeof(*paths));
-		r = paths ? take_path(q, arena, &paths[n]) : -ENOMEM;
-		if (r != 0)
-			return r;
-		n++;
-	}
+	r = rows_take(q, &list);
 	if (r != 0)
 		return r;
-	*ret_paths = paths;
-	*ret_n = n;
+	*ret_paths = list.rows;
+	*ret_n = list.n;
 	return 0;
 }

@@ -221,23 +221,23 @@ int store_task_update(struct connection *c, const struct task_row *row)
 	return r != 0 ? r : found ? 0 : -ENOENT;
 }
 
-static int take_deleted(struct statement *q, struct arena *arena, struct task_row *ret)
+static int read_deleted(struct statement *q, void *ret)
 {
-	int r;
-
-	*ret = (struct task_row) {
+	*(struct task_row *)ret = (struct task_row) {
 		.seq = query_int(q, 0),
 		.project = query_text(q, 1),
 		.id = query_text(q, 2),
 		.state = (enum task_state)query_int(q, 3),
 	};
-	r = query_fault(q);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret->project);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret->id);
-	return r;
+	return query_fault(q);
 }
+
+static const uint16_t deleted_texts[] = {
+	offsetof(struct task_row, project),
+	offsetof(struct task_row, id),
+};
+
+static const struct row_kind deleted_kind = ROW_KIND(struct task_row, read_deleted, deleted_texts);
 
 int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, struct arena *arena,
 		     struct task_row **ret_rows, unsigned *ret_n)
@@ -248,9 +248,7 @@ int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, st
 		" AND completed_ms < :before ORDER BY completed_ms, seq LIMIT :limit)"
 		" RETURNING seq, project, id, state"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct task_row *rows = NULL;
-	unsigned n = 0, cap = 0;
-	bool more;
+	struct row_list list = {.kind = &deleted_kind, .arena = arena};
 	int r;
 
 	r = query_start(c, &sql, &q);
@@ -258,16 +256,10 @@ int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, st
 		return r;
 	query_bind_int(q, ":before", before_ms);
 	query_bind_int(q, ":limit", limit);
-	while ((r = query_next(q, &more)) == 0 && more) {
-		rows = rows_grow(arena, rows, n, &cap, sizeof(*rows));
-		r = rows ? take_deleted(q, arena, &rows[n]) : -ENOMEM;
-		if (r != 0)
-			return r;
-		n++;
-	}
+	r = rows_take(q, &list);
 	if (r != 0)
 		return r;
-	*ret_rows = rows;
-	*ret_n = n;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
 	return 0;
 }

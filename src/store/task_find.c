@@ -61,9 +61,9 @@ enum column {
 /* ---- rows ---- */
 
 /* Its texts are still the query's own bytes. */
-static int read_task(struct statement *q, struct task_row *ret)
+static int read_task(struct statement *q, void *ret)
 {
-	*ret = (struct task_row) {
+	*(struct task_row *)ret = (struct task_row) {
 		.seq = query_int(q, COLUMN_SEQ),
 		.project = query_text(q, COLUMN_PROJECT),
 		.id = query_text(q, COLUMN_ID),
@@ -97,29 +97,17 @@ static int read_task(struct statement *q, struct task_row *ret)
 	return query_fault(q);
 }
 
-enum { N_TEXTS = 12 };
-
-static void texts_of(struct task_row *row, struct text *ret_texts[N_TEXTS])
-{
-	struct text *const texts[N_TEXTS] = {
-		&row->project, &row->id,       &row->prompt, &row->agent,  &row->mark, &row->result,
-		&row->error,   &row->metadata, &row->group,  &row->runner, &row->cwd,  &row->env,
-	};
-
-	memcpy(ret_texts, texts, sizeof(texts));
-}
-
 /* What it comes after is short, and there is little of it; it is not counted. */
-static size_t task_bytes(struct task_row *row)
-{
-	struct text *texts[N_TEXTS];
-	size_t n = 0;
+static const uint16_t task_texts[] = {
+	offsetof(struct task_row, project), offsetof(struct task_row, id),
+	offsetof(struct task_row, prompt),  offsetof(struct task_row, agent),
+	offsetof(struct task_row, mark),    offsetof(struct task_row, result),
+	offsetof(struct task_row, error),   offsetof(struct task_row, metadata),
+	offsetof(struct task_row, group),   offsetof(struct task_row, runner),
+	offsetof(struct task_row, cwd),     offsetof(struct task_row, env),
+};
 
-	texts_of(row, texts);
-	for (unsigned i = 0; i < N_TEXTS; i++)
-		n += texts[i]->len;
-	return n;
-}
+static const struct row_kind task_kind = ROW_KIND(struct task_row, read_task, task_texts);
 
 /* The ids that row->seq comes after, of which there are at most row->n_after. */
 static int find_after(struct connection *c, struct arena *arena, struct task_row *row)
@@ -154,48 +142,16 @@ static int find_after(struct connection *c, struct arena *arena, struct task_row
 	return r;
 }
 
-/* Moves a row that was read into the arena. */
-static int copy_task(struct connection *c, struct arena *arena, struct task_row *row)
+static int take_tasks(struct connection *c, struct statement *q, struct row_list *list)
 {
-	struct text *texts[N_TEXTS];
-	int r = 0;
-
-	texts_of(row, texts);
-	for (unsigned i = 0; i < N_TEXTS && r == 0; i++)
-		r = rows_copy_text(arena, texts[i]);
-	if (r == 0 && row->n_after > 0)
-		r = find_after(c, arena, row);
-	return r;
-}
-
-struct task_array {
-	struct arena *arena;
 	struct task_row *rows;
-	unsigned n;
-	unsigned cap;
-	size_t bytes;
-	size_t max_bytes; /* 0: any */
-};
-
-/* What q finds; to the end, or as long as there is room. */
-static int take_tasks(struct connection *c, struct statement *q, struct task_array *a)
-{
-	struct task_row row;
-	bool more;
 	int r;
 
-	while ((r = query_next(q, &more)) == 0 && more) {
-		r = read_task(q, &row);
-		if (r != 0)
-			return r;
-		a->bytes += task_bytes(&row);
-		if (a->n > 0 && a->max_bytes > 0 && a->bytes > a->max_bytes)
-			return 0;
-		a->rows = rows_grow(a->arena, a->rows, a->n, &a->cap, sizeof(*a->rows));
-		r = a->rows ? copy_task(c, a->arena, &row) : -ENOMEM;
-		if (r != 0)
-			return r;
-		a->rows[a->n++] = row;
+	r = rows_take(q, list);
+	rows = list->rows;
+	for (unsigned i = 0; i < list->n && r == 0; i++) {
+		if (rows[i].n_after > 0)
+			r = find_after(c, list->arena, &rows[i]);
 	}
 	return r;
 }
@@ -203,7 +159,7 @@ static int take_tasks(struct connection *c, struct statement *q, struct task_arr
 /* ---- by id ---- */
 
 /* project {NULL, 0}: of all. Up to two. */
-static int find(struct connection *c, struct text project, struct text id, struct task_array *a)
+static int find(struct connection *c, struct text project, struct text id, struct row_list *a)
 {
 	static const struct query in_project = {"SELECT " COLUMNS
 						" FROM task WHERE id = :id AND project = :project"};
@@ -222,7 +178,7 @@ static int find(struct connection *c, struct text project, struct text id, struc
 
 /* In one state of the store: what a task comes after is read by a query of its own. */
 static int find_at_once(struct connection *c, struct text project, struct text id,
-			struct task_array *a)
+			struct row_list *a)
 {
 	bool begun;
 	int r;
@@ -237,14 +193,14 @@ static int find_at_once(struct connection *c, struct text project, struct text i
 int store_task_find(struct connection *c, struct text project, struct text id, struct arena *arena,
 		    struct task_row *ret_row, bool *ret_found)
 {
-	struct task_array a = {.arena = arena};
+	struct row_list a = {.kind = &task_kind, .arena = arena};
 	int r;
 
 	r = find_at_once(c, project.data ? project : TEXT(""), id, &a);
 	if (r != 0)
 		return r;
 	if (a.n > 0)
-		*ret_row = a.rows[0];
+		*ret_row = *(struct task_row *)a.rows;
 	*ret_found = a.n > 0;
 	return 0;
 }
@@ -252,14 +208,14 @@ int store_task_find(struct connection *c, struct text project, struct text id, s
 int store_task_find_any(struct connection *c, struct text id, struct arena *arena,
 			struct task_row *ret_row, unsigned *ret_n)
 {
-	struct task_array a = {.arena = arena};
+	struct row_list a = {.kind = &task_kind, .arena = arena};
 	int r;
 
 	r = find_at_once(c, (struct text) {0}, id, &a);
 	if (r != 0)
 		return r;
 	if (a.n == 1)
-		*ret_row = a.rows[0];
+		*ret_row = *(struct task_row *)a.rows;
 	*ret_n = a.n;
 	return 0;
 }
@@ -297,7 +253,7 @@ static enum list list_of(const struct store_task_query *q)
 
 /* cut 0: whole rows. */
 static int list(struct connection *c, const struct store_task_query *query, unsigned cut,
-		bool brief, struct task_array *a)
+		bool brief, struct row_list *a)
 {
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
@@ -321,7 +277,7 @@ static int list_at_once(struct connection *c, const struct store_task_query *q, 
 			bool brief, struct arena *arena, struct task_row **ret_rows,
 			unsigned *ret_n)
 {
-	struct task_array a = {.arena = arena, .max_bytes = q->max_bytes};
+	struct row_list a = {.kind = &task_kind, .arena = arena, .max_bytes = q->max_bytes};
 	bool begun;
 	int r;
 
@@ -349,7 +305,7 @@ int store_task_list_short(struct connection *c, const struct store_task_query *q
 	return list_at_once(c, q, cut, brief, arena, ret_rows, ret_n);
 }
 
-static int list_open(struct connection *c, struct task_array *a)
+static int list_open(struct connection *c, struct row_list *a)
 {
 	/* The index of those that are open is asked first: ordered by seq alone, the whole table
 	 * would be walked. */
@@ -384,7 +340,7 @@ int store_task_state(struct connection *c, struct text project, struct text id,
 int store_task_open(struct connection *c, struct arena *arena, struct task_row **ret_rows,
 		    unsigned *ret_n)
 {
-	struct task_array a = {.arena = arena};
+	struct row_list a = {.kind = &task_kind, .arena = arena};
 	bool begun;
 	int r;
 
@@ -407,18 +363,42 @@ int store_task_open(struct connection *c, struct arena *arena, struct task_row *
 	" sum(CASE WHEN state = 2 THEN 1 ELSE 0 END), sum(CASE WHEN state = 3 THEN 1 ELSE 0 END)," \
 	" sum(CASE WHEN state = 4 THEN 1 ELSE 0 END)"
 
-/* A name and its counts. */
-static int take_counts(struct statement *q, struct arena *arena, struct text *ret_name,
-		       int64_t ret_n[N_TASK_STATES])
+static int read_counts(struct statement *q, int64_t ret_n[N_TASK_STATES])
 {
-	int r;
-
-	*ret_name = query_text(q, 0);
 	for (int i = 0; i < N_TASK_STATES; i++)
 		ret_n[i] = query_int(q, 1 + i);
-	r = query_fault(q);
-	return r != 0 ? r : rows_copy_text(arena, ret_name);
+	return query_fault(q);
 }
+
+static int read_project(struct statement *q, void *ret)
+{
+	struct store_task_counts *counts = ret;
+
+	counts->project = query_text(q, 0);
+	return read_counts(q, counts->n);
+}
+
+static int read_group(struct statement *q, void *ret)
+{
+	struct store_task_group *group = ret;
+
+	group->name = query_text(q, 0);
+	return read_counts(q, group->n);
+}
+
+static const uint16_t project_texts[] = {
+	offsetof(struct store_task_counts, project),
+};
+
+static const struct row_kind project_kind =
+	ROW_KIND(struct store_task_counts, read_project, project_texts);
+
+static const uint16_t group_texts[] = {
+	offsetof(struct store_task_group, name),
+};
+
+static const struct row_kind group_kind =
+	ROW_KIND(struct store_task_group, read_group, group_texts);
 
 int store_task_count(struct connection *c, struct arena *arena,
 		     struct store_task_counts **ret_counts, unsigned *ret_n)
@@ -426,25 +406,17 @@ int store_task_count(struct connection *c, struct arena *arena,
 	static const struct query sql = {"SELECT project, " PER_STATE
 					 " FROM task GROUP BY project ORDER BY project"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct store_task_counts *counts = NULL;
-	unsigned n = 0, cap = 0;
-	bool more = false;
+	struct row_list list = {.kind = &project_kind, .arena = arena};
 	int r;
 
 	r = query_start(c, &sql, &q);
 	if (r != 0)
 		return r;
-	while ((r = query_next(q, &more)) == 0 && more) {
-		counts = rows_grow(arena, counts, n, &cap, sizeof(*counts));
-		r = counts ? take_counts(q, arena, &counts[n].project, counts[n].n) : -ENOMEM;
-		if (r != 0)
-			return r;
-		n++;
-	}
+	r = rows_take(q, &list);
 	if (r != 0)
 		return r;
-	*ret_counts = counts;
-	*ret_n = n;
+	*ret_counts = list.rows;
+	*ret_n = list.n;
 	return 0;
 }
 
@@ -456,25 +428,17 @@ int store_task_groups(struct connection *c, struct text project, struct arena *a
 					 " AND (:project IS NULL OR project = :project)"
 					 " GROUP BY group_name ORDER BY group_name"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct store_task_group *groups = NULL;
-	unsigned n = 0, cap = 0;
-	bool more = false;
+	struct row_list list = {.kind = &group_kind, .arena = arena};
 	int r;
 
 	r = query_start(c, &sql, &q);
 	if (r != 0)
 		return r;
 	query_bind_text(q, ":project", project);
-	while ((r = query_next(q, &more)) == 0 && more) {
-		groups = rows_grow(arena, groups, n, &cap, sizeof(*groups));
-		r = groups ? take_counts(q, arena, &groups[n].name, groups[n].n) : -ENOMEM;
-		if (r != 0)
-			return r;
-		n++;
-	}
+	r = rows_take(q, &list);
 	if (r != 0)
 		return r;
-	*ret_groups = groups;
-	*ret_n = n;
+	*ret_groups = list.rows;
+	*ret_n = list.n;
 	return 0;
 }
