@@ -142,10 +142,9 @@ static void say_added(const struct cli *cli, const struct koine_value *task, cha
 	const char *text = koine_value_text(koine_value_get(task, "id"), &len);
 	FILE *out = cli->options.task.follow ? stderr : stdout;
 
-	if (!text || len >= TASK_ID_MAX)
-		len = 0;
-	memcpy(id, text, len);
-	id[len] = '\0';
+	id[0] = '\0';
+	if (text && len < TASK_ID_MAX)
+		snprintf(id, TASK_ID_MAX, "%.*s", (int)len, text);
 	if (cli->options.json) {
 		print_json_compact(stdout, task);
 	} else {

@@ -268,7 +268,7 @@ static void ask_run(struct background_work *w, int lane)
 {
 	struct approval_ask *ask = list_entry(w, struct approval_ask, work);
 	struct connection *db = store_writer(ask->approvals->services->store);
-	struct approval_row there;
+	struct approval_row there = {0};
 	struct arena scratch;
 	bool found = false;
 	int r = 0;

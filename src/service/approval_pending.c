@@ -170,7 +170,7 @@ void pending_free_all(struct approvals *a)
 static int is_left(struct approvals *a, struct arena *arena, const struct approval_row *row,
 		   bool *ret_left)
 {
-	struct session_row session;
+	struct session_row session = {0};
 	bool found = false;
 	int r = 0;
 

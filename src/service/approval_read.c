@@ -99,7 +99,7 @@ int approval_get(struct services *s, int lane, struct arena *a, struct text id, 
 		 struct approval *ret_approval, struct why *why)
 {
 	struct connection *db = store_lane(s->store, lane);
-	struct approval_row row;
+	struct approval_row row = {0};
 	bool found = false;
 	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, why);
 

@@ -33,7 +33,7 @@ void action_drop(struct firing *f)
 
 static void fail(struct firing *f, int result, const struct why *why)
 {
-	firing_done(f, "error", result > 0 ? why->text : strerror(-result));
+	firing_done(f, "error", result > 0 && why ? why->text : strerror(-result));
 }
 
 /* Filled in, in the arena. */

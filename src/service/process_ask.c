@@ -179,7 +179,7 @@ static const struct value *make_input(struct process_ask *a, const struct proces
 	int r = 0;
 
 	record_begin(&w, &a->arena);
-	if (a->writes)
+	if (p)
 		put_write(&w, a, p);
 	else
 		r = put_start(&w, a);

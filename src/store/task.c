@@ -180,7 +180,7 @@ int store_task_add(struct connection *c, struct arena *arena, const struct task_
 {
 	struct text project = row->project.data ? row->project : TEXT("");
 	struct text id = row->id;
-	int64_t number, seq;
+	int64_t number, seq = 0;
 	int r;
 
 	r = id.data ? rows_copy_text(arena, &id) : make_id(c, arena, project, &id);
