@@ -76,18 +76,28 @@ int approval_list(struct services *s, int lane, struct arena *a, const struct ap
 /* ---- the beginning of an id ---- */
 
 /* What we make begins alike; people leave that out. */
+static int find_id(struct connection *db, struct arena *a, struct text id, bool waiting,
+		   struct text *ret_id, unsigned *ret_n)
+{
+	char made[APPROVAL_ID_MAX + 8];
+	int r = store_approval_find_short(db, id, waiting, a, ret_id, ret_n);
+
+	if (r != 0 || *ret_n > 0)
+		return r;
+	snprintf(made, sizeof(made), "local-%.*s", TEXT_ARGS(id));
+	return store_approval_find_short(db, text_of(made), waiting, a, ret_id, ret_n);
+}
+
+/* One that waits is meant before all that were decided long ago. */
 static int find_short(struct connection *db, struct arena *a, struct text id,
 		      struct approval_row *ret_row, bool *ret_found, struct why *why)
 {
-	char made[APPROVAL_ID_MAX + 8];
 	struct text whole;
 	unsigned n = 0;
-	int r = store_approval_find_short(db, id, a, &whole, &n);
+	int r = find_id(db, a, id, true, &whole, &n);
 
-	if (r == 0 && n == 0) {
-		snprintf(made, sizeof(made), "local-%.*s", TEXT_ARGS(id));
-		r = store_approval_find_short(db, text_of(made), a, &whole, &n);
-	}
+	if (r == 0 && n == 0)
+		r = find_id(db, a, id, false, &whole, &n);
 	if (r == 0 && n > 1)
 		r = refuse_field(why, "id", "several approvals begin with %.*s", TEXT_ARGS(id));
 	if (r != 0 || n == 0)

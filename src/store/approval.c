@@ -182,13 +182,16 @@ int store_approval_find(struct connection *c, struct text id, struct arena *aren
 	return rows_take_one(&approval_kind, q, arena, ret_row, ret_found);
 }
 
-int store_approval_find_short(struct connection *c, struct text prefix, struct arena *arena,
-			      struct text *ret_id, unsigned *ret_n)
+int store_approval_find_short(struct connection *c, struct text prefix, bool waiting,
+			      struct arena *arena, struct text *ret_id, unsigned *ret_n)
 {
-	static const struct query sql = {
+	static const struct query of_all = {
 		"SELECT id FROM approval WHERE id >= :prefix ORDER BY id LIMIT 2"};
+	/* Few wait: their index first, not that of all ids. */
+	static const struct query of_waiting = {
+		"SELECT id FROM approval WHERE status = 0 AND +id >= :prefix ORDER BY +id LIMIT 2"};
 
-	return short_id_find(c, &sql, prefix, arena, ret_id, ret_n);
+	return short_id_find(c, waiting ? &of_waiting : &of_all, prefix, arena, ret_id, ret_n);
 }
 
 int store_approval_untied(struct connection *c, struct text run, struct text tool,

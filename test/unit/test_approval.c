@@ -1040,6 +1040,14 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 	assert_int_equal(approval_get(services(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
 				      &w->stage.f->why),
 			 REFUSE_PARAMS);
+	/* One that waits is meant before one that was decided. */
+	decide(w, "abc1", APPROVAL_APPROVED);
+	assert_true(text_is(get(w, "abc").row.id, "abc2"));
+	assert_true(text_is(get(w, "abc1").row.id, "abc1"));
+	decide(w, "abc2", APPROVAL_APPROVED);
+	assert_int_equal(approval_get(services(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
+				      &w->stage.f->why),
+			 REFUSE_PARAMS);
 	assert_int_equal(approval_get(services(w), 1, &w->stage.f->arena, TEXT("ab"), false, &one,
 				      &w->stage.f->why),
 			 REFUSE_NOT_FOUND);
