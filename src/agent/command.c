@@ -379,7 +379,7 @@ static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct
 	int r;
 
 	buf_init(&prompt, COMMAND_PROMPT_MAX);
-	command_prompt(ask, &prompt);
+	command_prompt(ask, c->input == COMMAND_ARGUMENT ? command_room(c->words) : 0, &prompt);
 	if (prompt.err == -EMSGSIZE)
 		return refuse(why, REFUSE_TOO_LARGE, "a prompt of more than %d bytes",
 			      COMMAND_PROMPT_MAX);

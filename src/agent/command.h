@@ -13,8 +13,8 @@
  *	User: What is my name?
  *
  * A tool's result is "Tool: …"; a system prompt stands before either, with a blank line
- * between. A prompt may begin with a dash, and what the program makes of that is its own
- * business: most take "--" before "{prompt}".
+ * between. As an argument, a prompt that begins with a dash gets a blank before it: whoever may ask
+ * may not give options.
  *
  * The child has our environment and KOINE_CONVERSATION. Its turn ends when it ends: what
  * it leaves behind in its group is killed, what holds its output open elsewhere is not
@@ -26,8 +26,8 @@
 #include "io/loop.h"
 
 enum command_input {
-	/* The prompt in place of each "{prompt}", also within a word, or as the last argument.
-	 * Neither NUL nor more than 128 KiB can be given so. */
+	/* The prompt in place of each "{prompt}", also within a word, or as the last argument. It
+	 * has at most 128 KiB: the oldest messages are left out. NUL is U+FFFD there. */
 	COMMAND_ARGUMENT,
 	COMMAND_STDIN,
 };

@@ -6,5 +6,8 @@
 
 enum { COMMAND_PROMPT_MAX = 64 << 20 };
 
-/* Appends it; failures stick to out->err. */
-void command_prompt(const struct agent_ask *ask, struct buf *out);
+/*
+ * Appends it; failures stick to out->err. For an argument (room > 0) it has neither NUL, which
+ * becomes U+FFFD, nor more than `room` bytes: the oldest messages are left out, never the last.
+ */
+void command_prompt(const struct agent_ask *ask, size_t room, struct buf *out);

@@ -104,6 +104,39 @@ int command_split(const char *command, char ***ret_words, unsigned *ret_n, struc
 
 /* ---- the prompt ---- */
 
+/*
+ * What begins with a dash would be an option of the program, unless "--" stands before it: with a
+ * blank before it, it is text. The word behind the last, NULL, is the prompt's, too.
+ */
+static bool needs_blank(char *const *words, unsigned i, struct text prompt)
+{
+	if (prompt.len == 0 || prompt.data[0] != '-')
+		return false;
+	if (words[i] && strncmp(words[i], COMMAND_PROMPT, strlen(COMMAND_PROMPT)) != 0)
+		return false;
+	while (i > 0 && strcmp(words[i - 1], "--") != 0)
+		i--;
+	return i == 0;
+}
+
+size_t command_room(char *const *words)
+{
+	size_t room = COMMAND_WORD_MAX - 1;
+
+	for (unsigned i = 0; words[i]; i++) {
+		size_t fixed = strlen(words[i]) + 1;
+		size_t places = 0;
+
+		for (const char *p = words[i]; (p = strstr(p, COMMAND_PROMPT)); places++)
+			p += strlen(COMMAND_PROMPT);
+		fixed -= places * strlen(COMMAND_PROMPT);
+		if (places > 0 && fixed < COMMAND_WORD_MAX &&
+		    (COMMAND_WORD_MAX - fixed) / places < room)
+			room = (COMMAND_WORD_MAX - fixed) / places;
+	}
+	return room;
+}
+
 static size_t filled_len(const char *word, size_t prompt_len)
 {
 	size_t len = strlen(word) + 1;
@@ -128,14 +161,14 @@ static void fill_word(const char *word, struct text prompt, char **out)
 
 static int check_prompt(char *const *words, struct text prompt, size_t *ret_size, struct why *why)
 {
-	size_t size = prompt.len + 1;
+	size_t size = prompt.len + 2;
 
 	if (prompt.len > 0 && memchr(prompt.data, '\0', prompt.len))
 		return refuse(why, REFUSE_PARAMS,
 			      "a NUL character cannot be given as an argument (input = stdin "
 			      "would do)");
 	for (unsigned i = 0; words[i]; i++) {
-		size_t len = filled_len(words[i], prompt.len);
+		size_t len = filled_len(words[i], prompt.len) + needs_blank(words, i, prompt);
 
 		if (len > COMMAND_WORD_MAX || prompt.len + 1 > COMMAND_WORD_MAX)
 			return refuse(why, REFUSE_TOO_LARGE,
@@ -167,10 +200,14 @@ int command_fill(char *const *words, struct text prompt, char ***ret_argv, struc
 	for (; words[n]; n++) {
 		placed |= strstr(words[n], COMMAND_PROMPT) != NULL;
 		argv[n] = out;
+		if (needs_blank(words, n, prompt))
+			*out++ = ' ';
 		fill_word(words[n], prompt, &out);
 	}
 	if (!placed) {
-		argv[n++] = out;
+		argv[n] = out;
+		if (needs_blank(words, n++, prompt))
+			*out++ = ' ';
 		fill_word(COMMAND_PROMPT, prompt, &out);
 	}
 	argv[n] = NULL;

@@ -16,6 +16,9 @@ enum {
 /* NULL-ended; one piece of memory, for free(). */
 int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct why *why);
 
+/* How long a prompt may be to fit into each word. */
+size_t command_room(char *const *words);
+
 /*
  * The words with the prompt in them, as the last if no word has a place for it. NULL-ended;
  * one piece of memory, for free(). Refuses a prompt that no argument can hold.

@@ -215,7 +215,7 @@ static void commands_that_are_none_are_refused(void **state)
 
 static void prompt_is_the_last_argument_as_it_is(void **state)
 {
-	static const char prompt[] = "-n it's \"quoted\" $HOME `id`\n\nand {prompt} \\n é";
+	static const char prompt[] = "n it's \"quoted\" $HOME `id`\n\nand {prompt} \\n é";
 	struct fixture *f = *state;
 	char want[200];
 
@@ -287,15 +287,43 @@ static void the_longest_argument_is_taken(void **state)
 	free(prompt);
 }
 
-static void nul_cannot_be_an_argument(void **state)
+static void nul_is_written_as_an_argument_can_hold_it(void **state)
 {
 	struct fixture *f = *state;
 
 	say(f, AGENT_USER, "");
-	f->messages[0].text = TEXT("a\0b");
-	write_script(f, "exit 0");
-	assert_int_equal(try_start(f), REFUSE_PARAMS);
-	assert_non_null(strstr(f->why.text, "NUL"));
+	f->messages[0].text = TEXT("a\0b\0");
+	run(f, "printf %s \"$1\"");
+	expect_done(f, "a\xef\xbf\xbd"
+		       "b\xef\xbf\xbd");
+}
+
+/* Whoever may ask may not give options. */
+static void a_dash_begins_no_option(void **state)
+{
+	struct fixture *f = *state;
+
+	say(f, AGENT_USER, "--dangerously");
+	run(f, "printf '%s|' \"$@\"");
+	expect_done(f, " --dangerously|");
+}
+
+static void the_oldest_are_left_out_of_an_argument(void **state)
+{
+	struct fixture *f = *state;
+	char *old = malloc(COMMAND_WORD_MAX + 1);
+
+	memset(old, 'o', COMMAND_WORD_MAX);
+	old[COMMAND_WORD_MAX] = '\0';
+	f->ask.system = TEXT("Be brief.");
+	say(f, AGENT_USER, old);
+	say(f, AGENT_ASSISTANT, "Too long.");
+	say(f, AGENT_USER, "Hello");
+	say(f, AGENT_ASSISTANT, "Hello.");
+	say(f, AGENT_USER, "And now?");
+	run(f, "printf %s \"$1\"");
+	expect_done(f, "Be brief.\n\nUser: Hello\n\nAssistant: Hello.\n\nUser: And now?");
+	free(old);
 }
 
 static void a_longer_conversation_is_a_transcript(void **state)
@@ -843,7 +871,9 @@ int main(void)
 		T(prompt_comes_by_stdin_whatever_it_holds),
 		T(a_long_prompt_comes_by_stdin_only),
 		T(the_longest_argument_is_taken),
-		T(nul_cannot_be_an_argument),
+		T(nul_is_written_as_an_argument_can_hold_it),
+		T(a_dash_begins_no_option),
+		T(the_oldest_are_left_out_of_an_argument),
 		T(a_longer_conversation_is_a_transcript),
 		T(it_knows_the_conversation_and_our_environment),
 		T(it_runs_in_its_folder),
