@@ -118,6 +118,23 @@ static enum token judge(struct text given, struct text want)
 	return text_equal_secret(given, want) ? TOKEN_RIGHT : TOKEN_WRONG;
 }
 
+/* What is behind "Bearer", whose case does not matter; {NULL, 0} where something else stands. */
+static struct text bearer_token(struct text header)
+{
+	static const char scheme[] = "Bearer ";
+	const size_t n = strlen(scheme);
+	struct text token;
+
+	if (header.len < n || strncasecmp(header.data, scheme, n) != 0)
+		return (struct text) {0};
+	token = (struct text) {.data = header.data + n, .len = header.len - n};
+	while (token.len > 0 && (*token.data == ' ' || *token.data == '\t')) {
+		token.data++;
+		token.len--;
+	}
+	return token.len > 0 ? token : (struct text) {0};
+}
+
 static enum token better(enum token a, enum token b)
 {
 	return a > b ? a : b;
@@ -144,17 +161,16 @@ static enum token find_token(const struct endpoint *e, const struct http_request
 			     const struct route_found *found)
 {
 	const struct dialect *d = e->dialect;
-	const struct text bearer = text_of(e->bearer);
-	const struct text bare = text_of(e->bearer + strlen("Bearer "));
+	const struct text want = text_of(e->token);
 	const struct text given = http_header_find(r, "Authorization");
-	enum token t = judge(given, bearer);
+	enum token t = judge(bearer_token(given), want);
 
 	if (d->http_token_bare)
-		t = better(t, judge(given, bare));
+		t = better(t, judge(given, want));
 	if (d->http_token_header)
-		t = better(t, judge(http_header_find(r, d->http_token_header), bare));
+		t = better(t, judge(http_header_find(r, d->http_token_header), want));
 	if (found->route && (found->route->flags & ROUTE_TOKEN_QUERY))
-		t = better(t, judge_query(found->query, bare));
+		t = better(t, judge_query(found->query, want));
 	return t;
 }
 
@@ -168,7 +184,7 @@ static bool token_passes(const struct endpoint *e, const struct http_request *r,
 
 	if (found->route && (found->route->flags & ROUTE_OPEN))
 		return true;
-	if (!e->bearer[0])
+	if (!e->token[0])
 		return !d->http_token_unset || refused(ret, 401, d->http_token_unset, ask_for_it);
 	given = find_token(e, r, found);
 	if (d->http_token_wrong && given != TOKEN_RIGHT)

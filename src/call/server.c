@@ -209,7 +209,7 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 	if (opts->address.kind == ADDRESS_HTTP)
 		e->framing = SPEAKS_HTTP;
 	if (opts->token)
-		snprintf(e->bearer, sizeof(e->bearer), "Bearer %s", opts->token);
+		snprintf(e->token, sizeof(e->token), "%s", opts->token);
 	listen = (struct listener_opts) {
 		.allow_uids = opts->allow_uids,
 		.n_allow_uids = opts->n_allow_uids,

@@ -71,7 +71,7 @@ struct endpoint {
 	void *state;          /* ... and what it keeps here, which it frees itself */
 	bool closed;          /* by server_unlisten */
 	/* HTTP: "Bearer " and the token that calls must carry; "" for none. */
-	char bearer[256];
+	char token[256];
 };
 
 struct server {

@@ -337,7 +337,7 @@ static bool lacks_token(struct session *s)
 {
 	struct frame no = {0};
 
-	if (is_http(s) || !s->endpoint->tcp || !s->endpoint->bearer[0])
+	if (is_http(s) || !s->endpoint->tcp || !s->endpoint->token[0])
 		return false;
 	refuse(&no.why, REFUSE_FORBIDDEN, "a token is required here, and only HTTP carries one");
 	refuse_stream(s, &no);

@@ -393,16 +393,20 @@ def test_a_token_is_asked_for_checked_and_honoured():
                     same(r.status, 401, "status without")
                     same(r.header("WWW-Authenticate"), "Bearer", "WWW-Authenticate")
                     c.ended()
-                for wrong in ("Bearer wrong", "Bearer " + TOKEN + "x", "Bearer " + TOKEN[:-1],
-                              "Basic " + TOKEN, TOKEN, "Bearer", ""):
-                    with d.connect(kind) as c:
-                        same(post(c, PING, headers="Authorization: %s\r\n" % wrong).status, 403,
-                             "status for %r" % wrong)
-                        c.ended()
+                for status, given in (
+                        (403, ("Bearer wrong", "Bearer " + TOKEN + "x", "Bearer " + TOKEN[:-1],
+                               "Bearer " + TOKEN + " x")),
+                        # None of the kind that is asked for.
+                        (401, ("Basic " + TOKEN, TOKEN, "Bearer", "", "Bearer" + TOKEN))):
+                    for wrong in given:
+                        with d.connect(kind) as c:
+                            same(post(c, PING, headers="Authorization: %s\r\n" % wrong).status,
+                                 status, "status for %r" % wrong)
+                            c.ended()
                 with d.connect(kind) as c:
-                    for _ in range(2):
-                        same(post(c, PING, headers="Authorization: Bearer %s\r\n" % TOKEN).status,
-                             200, "status")
+                    for scheme in "Bearer ", "bearer ", "BEARER  ", "Bearer \t":
+                        right = "Authorization: %s%s\r\n" % (scheme, TOKEN)
+                        same(post(c, PING, headers=right).status, 200, repr(scheme))
             check(TOKEN.encode() not in d.log(), "the token stands in the log")
 
 

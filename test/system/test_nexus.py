@@ -598,7 +598,8 @@ def test_a_token_is_asked_for_where_one_is_set():
             for headers, status, words in (
                     ("", 401, "Authorization header required"),
                     ("Authorization: Bearer nxk_other\r\n", 403, "Invalid API key"),
-                    ("Authorization: nxk_0123456789abcdef\r\n", 403, "Invalid API key"),
+                    ("Authorization: nxk_0123456789abcdef\r\n", 401, "Authorization header required"),
+                    ("Authorization: Basic eDp5\r\n", 401, "Authorization header required"),
                     ("Authorization: Bearer nxk_0123456789abcdef2\r\n", 403, "Invalid API key")):
                 c = connect(d)
                 for opts in {}, {"path": "/x"}, {"method": "GET"}:

@@ -1406,7 +1406,7 @@ static void http_turns_strangers_away(void **state)
 	(void)state;
 	start(&f, &http);
 	f.world.endpoint->tcp = true;
-	strcpy(f.world.endpoint->bearer, "Bearer secret");
+	strcpy(f.world.endpoint->token, "secret");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct client c;
 

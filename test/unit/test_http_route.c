@@ -577,7 +577,7 @@ static void the_token_comes_in_several_ways(void **state)
 	(void)state;
 	start(&f, &tokens);
 	f.world.endpoint->tcp = true;
-	strcpy(f.world.endpoint->bearer, "Bearer secret");
+	strcpy(f.world.endpoint->token, "secret");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct client c;
 
@@ -614,9 +614,9 @@ static void a_second_way_needs_to_be_asked_for(void **state)
 
 	(void)state;
 	start(&f, &plain);
-	strcpy(f.world.endpoint->bearer, "Bearer secret");
+	strcpy(f.world.endpoint->token, "secret");
 	say(&f, "GET /all HTTP/1.1\r\nHost: localhost\r\nAuthorization: secret\r\n\r\n");
-	hear(&f, "HTTP/1.1 403 Forbidden\r\n");
+	hear(&f, "HTTP/1.1 401 Unauthorized\r\n");
 	finish(&f);
 }
 

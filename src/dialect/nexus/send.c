@@ -31,7 +31,7 @@ struct done nexus_fail(struct call *c, struct text conversation, int r, const st
  * and nobody's own. */
 struct memory_asker nexus_asker(const struct call *c)
 {
-	if (c->endpoint->tcp && !c->endpoint->bearer[0])
+	if (c->endpoint->tcp && !c->endpoint->token[0])
 		return (struct memory_asker) {.user = TEXT("nexus")};
 	return (struct memory_asker) {0};
 }

@@ -107,7 +107,7 @@ static struct memory_asker quoted_to(const struct call *c)
 {
 	struct memory_asker by = ocg_asker(c);
 
-	if (!by.user.data && c->endpoint->tcp && !c->endpoint->bearer[0])
+	if (!by.user.data && c->endpoint->tcp && !c->endpoint->token[0])
 		by.user = TEXT("ocg");
 	return by;
 }
