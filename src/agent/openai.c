@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/model_inner.h"
+#include "base/cleanup.h"
 
 /* ---- the request ---- */
 
@@ -43,8 +44,7 @@ static void write_one(struct json *j, const struct agent_message *m)
 {
 	json_begin_object(j);
 	switch (m->role) {
-	case AGENT_USER:
-		write_message(j, "user", m->text);
+	case AGENT_USER: /* write_questions */
 		break;
 	case AGENT_ASSISTANT:
 		write_message(j, "assistant", m->text);
@@ -59,8 +59,33 @@ static void write_one(struct json *j, const struct agent_message *m)
 	json_end_object(j);
 }
 
+/*
+ * One behind the other: a question whose turn failed stays, and another follows it. The
+ * templates of some models refuse two of the same role in a row. How many were written.
+ */
+static unsigned write_questions(struct json *j, const struct agent_message *m, unsigned n)
+{
+	CLEANUP(buf_donep) struct buf all;
+	unsigned i = 0;
+
+	buf_init(&all, MODEL_REQUEST_MAX);
+	for (; i < n && m[i].role == AGENT_USER; i++) {
+		if (i > 0)
+			buf_add_str(&all, "\n\n");
+		buf_add(&all, m[i].text.data, m[i].text.len);
+	}
+	if (all.err != 0)
+		j->out->err = all.err;
+	json_begin_object(j);
+	write_message(j, "user", (struct text) {.data = all.data, .len = all.len});
+	json_end_object(j);
+	return i;
+}
+
 static void write_messages(struct json *j, const struct agent_ask *ask)
 {
+	unsigned i = 0;
+
 	json_key(j, "messages");
 	json_begin_array(j);
 	if (ask->system.len > 0) {
@@ -68,8 +93,12 @@ static void write_messages(struct json *j, const struct agent_ask *ask)
 		write_message(j, "system", ask->system);
 		json_end_object(j);
 	}
-	for (unsigned i = 0; i < ask->n_messages; i++)
-		write_one(j, &ask->messages[i]);
+	while (i < ask->n_messages) {
+		if (ask->messages[i].role == AGENT_USER)
+			i += write_questions(j, &ask->messages[i], ask->n_messages - i);
+		else
+			write_one(j, &ask->messages[i++]);
+	}
 	json_end_array(j);
 }
 
