@@ -1,4 +1,5 @@
 /* Conversations as they are in the store: made, listed, read. On the workers' threads. */
+#include <string.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -31,6 +32,8 @@ static int check_new(struct chat *chat, const struct chat_new *in, struct why *w
 	if (in->system.len > CHAT_TEXT_MAX)
 		return refuse(why, REFUSE_TOO_LARGE, "system_prompt is larger than %d bytes",
 			      CHAT_TEXT_MAX);
+	if (in->system.len > 0 && memchr(in->system.data, '\0', in->system.len))
+		return refuse_field(why, "system_prompt", "system_prompt has a NUL character");
 	if (in->agent.data && !chat_find_agent(chat, in->agent))
 		return refuse_field(why, "model", "there is no agent '%.*s'",
 				    (int)(in->agent.len < 60 ? in->agent.len : 60), in->agent.data);

@@ -347,6 +347,26 @@ def test_agents_are_made_used_and_ended():
         same([a["agent_id"] for a in call(c, "list_agents")["agents"]], ["default"])
 
 
+def test_the_default_conversation_has_a_path_before_anything_was_said():
+    with Daemon() as d:
+        c = connect(d)
+        same(call(c, "get_context", path="/agent/default")["message_count"], 0, "by its path")
+        same(call(c, "get_tokens", {"agent_id": "default"})["messages"], 0, "by its name")
+        same(call(c, "cancel", {"request_id": "r"}, path="/agent/default")["cancelled"], False)
+        call(c, "send", {"content": "hello", "agent_id": "default"})
+        same(call(c, "get_context")["message_count"], 2, "at /")
+
+
+def test_an_agents_name_and_prompt_are_refused_by_their_own_names():
+    with Daemon() as d:
+        c = connect(d)
+        for wrong, words in ("", "agent_id must have 1 to 128 characters"), \
+                            ("a b", "agent_id may have letters, digits and . _ - : @ only"):
+            refused(c, "send", {"content": "x", "agent_id": wrong}, words)
+        refused(c, "create_agent", {"agent_id": "n", "system_prompt": "a\0b"},
+                "system_prompt has a NUL character")
+
+
 def test_agents_are_listed_in_pages():
     with Daemon() as d:
         c = connect(d)

@@ -10,7 +10,8 @@ struct nexus_place nexus_place(const struct call *c, struct text agent_id)
 {
 	struct text named = c->place.data ? c->place : agent_id;
 
-	if (named.data)
+	/* The one at "/" is there before anything was said in it, by its name, too. */
+	if (named.data && !text_is(named, CHAT_DEFAULT))
 		return (struct nexus_place) {.conversation = named, .must_exist = true};
 	return (struct nexus_place) {.conversation = TEXT(CHAT_DEFAULT)};
 }
@@ -98,6 +99,8 @@ struct done nexus_send(struct call *c)
 	struct chat_turn *turn = NULL;
 	int r = nexus_ask_id(c, in->request_id, &ask);
 
+	if (r == 0 && in->agent_id.data)
+		r = chat_check_id(in->agent_id, "agent_id", &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, send_cancelled, NULL);
@@ -153,7 +156,7 @@ struct done nexus_cancel(struct call *c)
 	(void)call_later(c, NULL, NULL);
 	c->state = id;
 	/* On koine's own socket nobody has a place, and ids are looked for everywhere. */
-	if (!at.must_exist && c->dialect != &nexus_dialect)
+	if (!in->agent_id.data && c->dialect != &nexus_dialect)
 		at.conversation = (struct text) {0};
 	if (chat_cancel(call_services(c), at.conversation, *id))
 		write_cancelled(c, *id, true);
