@@ -791,6 +791,7 @@ void session_timed_out(struct session *s)
 	s->http_head = false;
 	s->closing = true;
 	if (is_http(s))
-		http_send_error(s, status ? status : 408, NULL, "Request timeout", NULL);
+		http_send_error(s, status ? status : 408, NULL, http_late_words(s->framing_state),
+				NULL);
 	session_pump(s);
 }

@@ -475,6 +475,15 @@ static bool http_in_message(const void *state)
 	return h->phase != IN_REQUEST_LINE || h->seen > 0;
 }
 
+const char *http_late_words(const void *state)
+{
+	const struct http *h = state;
+
+	if (h->phase == IN_REQUEST_LINE)
+		return "Request timeout";
+	return h->phase == IN_HEADERS ? "Header read timeout" : "Body read timeout";
+}
+
 const struct framing framing_http = {
 	.name = "http",
 	.state_size = sizeof(struct http),

@@ -39,6 +39,10 @@ unsigned http_header_count(const struct http_request *r, const char *name);
 /* True if `token` stands in the comma-separated value, in any case. */
 bool http_has_token(struct text value, const char *token);
 
+/* What to tell a client whose request did not come in time, by the part that is missing.
+ * `state` is framing_http's. */
+const char *http_late_words(const void *state);
+
 /* "OK", "Bad Request" … for every status that koine sends. */
 const char *http_reason(int status);
 

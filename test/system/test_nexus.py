@@ -543,9 +543,10 @@ def test_a_body_has_at_most_one_mebibyte():
 
 def test_a_request_that_does_not_come_in_time():
     with Daemon("--set", "limits.read_timeout=1") as d:
-        for data in b"", b"POST / HTTP/1.1\r\n", b"POST / HTTP/1.1\r\nHost: localhost\r\n" \
-                b"Content-Length: 9\r\n\r\n{":
-            same(raw(d, data), (400, '{"error": "Request timeout"}'), repr(data))
+        head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
+        for data, words in ((b"", "Request timeout"), (b"POST / HT", "Request timeout"),
+                            (head, "Header read timeout"), (head + b"\r\n{", "Body read timeout")):
+            same(raw(d, data), (400, '{"error": "%s"}' % words), repr(data))
 
 
 def test_connections_stay_or_close_as_asked():

@@ -1443,8 +1443,8 @@ static void the_dialect_says_what_answers_a_late_request(void **state)
 	limits.read_timeout_ms = 1;
 	start_with(&f, &hooked, &limits);
 	say(&f, "POST / HTTP/1.1\r\n");
-	hear(&f,
-	     ANSWER("400 Bad Request", "close", "40", "{'error':'Request timeout','status':400}"));
+	hear(&f, ANSWER("400 Bad Request", "close", "44",
+			"{'error':'Header read timeout','status':400}"));
 	hear_end(&f);
 	finish(&f);
 }
