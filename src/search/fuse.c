@@ -20,7 +20,7 @@ static struct search_hit *find(struct search_hit *hits, size_t n, uint64_t key)
 	return NULL;
 }
 
-/* `index` holds the place meanwhile, so that equals stay in order. */
+/* Equals stay in the order of their places. */
 static int by_similarity(const void *a, const void *b)
 {
 	const struct search_hit *x = a;
@@ -60,7 +60,6 @@ size_t search_fuse(const struct fuse_weights *weights, const struct search_hit *
 	if (n > 0)
 		qsort(ret_hits, n, sizeof(*ret_hits), by_similarity);
 	for (size_t i = 0; i < n; i++) {
-		ret_hits[i].index = 0;
 		if (ret_hits[i].similarity > 1)
 			ret_hits[i].similarity = 1;
 	}

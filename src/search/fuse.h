@@ -26,7 +26,8 @@ extern const struct fuse_weights fuse_default_weights;
 /*
  * Both best first; ret_hits has room for all of both. Similarity is the share of what a
  * memory first in both would have, so it is above 0 and at most 1. Of equals, what
- * words found earlier comes first.
+ * words found earlier comes first. Its index is a hit's place among the words', or n_words
+ * and its place among the vectors'.
  */
 size_t search_fuse(const struct fuse_weights *weights, const struct search_hit *words,
 		   size_t n_words, const struct vector_hit *vectors, size_t n_vectors,

@@ -373,8 +373,11 @@ static int find_both(struct services *s, int lane, const struct memory_query *q,
 }
 
 /* Places count, not scores, so words rank more than are wanted. */
-static int fuse(struct services *s, int lane, struct arena *a, unsigned limit, struct found *found)
+static int fuse(struct services *s, int lane, struct arena *a, const struct memory_query *q,
+		unsigned limit, struct found *found)
 {
+	const struct near_choice choice = {
+		.words = found->hits, .n_words = found->n, .least = q->least, .max = limit};
 	struct search_hit *fused;
 	int r = memory_near_rank(s, lane, a, &found->near);
 
@@ -386,9 +389,11 @@ static int fuse(struct services *s, int lane, struct arena *a, unsigned limit, s
 	found->n = search_fuse(&fuse_default_weights, found->hits, found->n, found->near.hits,
 			       found->near.n, fused);
 	found->hits = fused;
+	if (q->least > 0)
+		r = memory_near_choose(s, lane, a, &found->near, &choice, fused, &found->n);
 	if (found->n > limit)
 		found->n = limit;
-	return 0;
+	return r;
 }
 
 static int find_hits(struct services *s, int lane, struct arena *a, const struct memory_query *q,
@@ -406,7 +411,7 @@ static int find_hits(struct services *s, int lane, struct arena *a, const struct
 		return -ENOMEM;
 	r = find_both(s, lane, q, wanted, found, why);
 	if (r == 0 && found->near.question.dim > 0)
-		r = fuse(s, lane, a, limit, found);
+		r = fuse(s, lane, a, q, limit, found);
 	return r;
 }
 

@@ -49,14 +49,9 @@ int64_t memory_loose_limit(int64_t given)
 	return given > 0 ? given : USUAL_LIMIT;
 }
 
-unsigned memory_loose_near(const struct memory_query *q, const struct memory *hits, unsigned n,
-			   double least)
+double memory_loose_least(double given)
 {
-	if (!(least > 0))
-		least = usual_score;
-	while (q->vector.data && n > 0 && hits[n - 1].similarity < least)
-		n--;
-	return n;
+	return given > 0 ? given : usual_score;
 }
 
 int memory_loose_known(struct services *s, int lane, struct arena *a, struct text content,

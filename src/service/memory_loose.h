@@ -21,10 +21,8 @@ double memory_loose_importance(double given);
 /* What is not above 0 is the usual. */
 int64_t memory_loose_limit(int64_t given);
 
-/* How many of the hits, best first, are near enough; least: what is not above 0 is the usual. Without a
- * model there is no such score, and all are. */
-unsigned memory_loose_near(const struct memory_query *q, const struct memory *hits, unsigned n,
-			   double least);
+/* How near in meaning at least, for memory_query; what is not above 0 is the usual. */
+double memory_loose_least(double given);
 
 /* On a reader's thread: whether one of those that are most like it says the same. */
 int memory_loose_known(struct services *s, int lane, struct arena *a, struct text content,

@@ -26,3 +26,16 @@ void memory_near_scan(struct memory_near *near, const struct held_index *held,
 
 /* Best first, by all their digits. */
 int memory_near_rank(struct services *s, int lane, struct arena *a, struct memory_near *near);
+
+struct near_choice {
+	const struct search_hit *words; /* that went into the hits */
+	size_t n_words;
+	double least;
+	size_t max; /* hits */
+};
+
+/* The cosine becomes the similarity of search_fuse's hits, and those with less than the least
+ * go. Those without a vector have that of their words. */
+int memory_near_choose(struct services *s, int lane, struct arena *a,
+		       const struct memory_near *near, const struct near_choice *choice,
+		       struct search_hit *hits, size_t *n);

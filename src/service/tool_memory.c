@@ -43,11 +43,11 @@ static int failed(const char *what, int e, struct why *why)
 
 /* ---- search ---- */
 
-static int read_query(const struct tool_run *r, struct memory_query *q, double *ret_least,
-		      struct why *why)
+static int read_query(const struct tool_run *r, struct memory_query *q, struct why *why)
 {
 	struct text category;
 	double limit;
+	double least;
 	int e = need(r, "query", &q->text, why);
 
 	if (e == 0)
@@ -55,7 +55,7 @@ static int read_query(const struct tool_run *r, struct memory_query *q, double *
 	if (e == 0)
 		e = tool_number(r, "limit", 0, &limit, why);
 	if (e == 0)
-		e = tool_number(r, "minScore", 0, ret_least, why);
+		e = tool_number(r, "minScore", 0, &least, why);
 	if (e != 0)
 		return e;
 	q->category = memory_loose_category(category);
@@ -64,6 +64,7 @@ static int read_query(const struct tool_run *r, struct memory_query *q, double *
 					    : memory_loose_limit(limit >= 1 ? (int64_t)limit : 0);
 	q->by = r->by;
 	q->vector = r->vector;
+	q->least = memory_loose_least(least);
 	return 0;
 }
 
@@ -72,16 +73,14 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 	struct memory_query q = {.limit = 0};
 	struct memory *hits;
 	struct buf words;
-	double least;
 	unsigned n;
-	int e = read_query(r, &q, &least, why);
+	int e = read_query(r, &q, why);
 
 	if (e != 0)
 		return e;
 	e = memory_search(r->tools->services, lane, &r->arena, &q, &hits, &n, why);
 	if (e != 0)
 		return failed("search failed", e, why);
-	n = memory_loose_near(&q, hits, n, least);
 	buf_init(&words, WORDS_MAX);
 	r->tools->opts.words.found(&words, q.text, hits, n);
 	return say(r, &words, ret);

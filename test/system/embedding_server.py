@@ -34,11 +34,20 @@ def embed(text, dim):
     return [x / length for x in out]
 
 
+def embed_angle(text, dim):
+    """Where a text says "at 60" it points that way, any other at 0; "nowhere" has no direction."""
+    said = re.search(r"\bat (\d+)", text)
+    angle = math.radians(int(said.group(1)) if said else 0)
+    length = 0 if "nowhere" in text else 1
+    return [length * math.cos(angle), length * math.sin(angle)] + [0] * (dim - 2)
+
+
 class Model:
     """For a `with`. All that it was asked is in `asked`; `behave` says how it answers."""
 
-    def __init__(self, dim=64, behave=None):
+    def __init__(self, dim=64, behave=None, embed=embed):
         self.dim = dim
+        self.embed = embed
         self.behave = behave or (lambda handler, texts: False)
         self.asked = []
         self.headers = []
@@ -96,7 +105,7 @@ class Model:
 
     def vectors(self, texts):
         return {"object": "list", "model": "test",
-                "data": [{"object": "embedding", "index": i, "embedding": embed(t, self.dim)}
+                "data": [{"object": "embedding", "index": i, "embedding": self.embed(t, self.dim)}
                          for i, t in enumerate(texts)]}
 
     def send(self, handler, status, body, headers=()):

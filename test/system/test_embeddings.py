@@ -1,11 +1,12 @@
 """Searches by meaning: a real daemon and a model over HTTP, well and badly behaved."""
 import json
 import os
+import re
 import signal
 import sqlite3
 import time
 
-from embedding_server import Model
+from embedding_server import Model, embed_angle
 from harness import (PATIENCE, Daemon, Folder, check, main, run_koined, same, wait_until)
 
 FAILS = "no vectors  model=test"
@@ -70,6 +71,51 @@ def test_words_still_count():
         add(c, "the sedan is parked at quay seven", "an automobile is red", "a vehicle is blue")
         all_done(c, 3)
         same(search(c, "car quay seven")[0], "the sedan is parked at quay seven", "first hit")
+
+
+def loosely(client, query, **params):
+    """What an ocg client is told: text, score and the line for people of each."""
+    answer = client.call("Agent.MemorySearch", dict(params, Query=query))
+    found = json.loads(answer["Result"])
+    items = found.get("items", [])
+    lines = found["result"].splitlines()[2:]
+    same((found["count"], len(lines)), (len(items), len(items)), "count")
+    return [(i["text"], i["score"], re.search(r"similarity (.*)%", line).group(1))
+            for i, line in zip(items, lines)]
+
+
+def test_a_least_score_is_a_cosine():
+    near = ["bramble %d at 10" % i for i in range(12)]
+    with Model(embed=embed_angle) as model, daemon_with(model) as d:
+        c = d.connect()
+        add(c, "quokka stands far away at 89", *near)
+        all_done(c, 13)
+        # Without a word in common ...
+        hits = loosely(c, "zzzz", Limit=20)
+        same(sorted(text for text, _, _ in hits), sorted(near), "what is near")
+        same({hit[1:] for hit in hits}, {("0.9848", "98")}, "scores")
+        # ... and with nothing but that.
+        same(loosely(c, "quokka", MinScore=0.99), [], "what is not near enough")
+        check("quokka" not in str(loosely(c, "quokka", Limit=20)), "cosine 0.017")
+        same(loosely(c, "quokka", MinScore=0.01)[0],
+             ("quokka stands far away at 89", "0.0175", "2"), "the first by words")
+        same(len(loosely(c, "bramble", Limit=20)), 12, "near, and with a word in common")
+        # What is left out makes room.
+        same(len(loosely(c, "quokka", Limit=12)), 12, "limit")
+
+
+def test_what_has_no_vector_yet_is_judged_by_its_words():
+    with Model(embed=embed_angle) as model, daemon_with(model) as d:
+        c = d.connect()
+        add(c, "wombats lead nowhere", "a plain one")
+        wait_until(lambda: stats(c)["vectors"] == 1, "a vector")
+        hits = loosely(c, "wombats", MinScore=0.99)
+        same([text for text, _, _ in hits], ["wombats lead nowhere", "a plain one"], "hits")
+        same(hits[1][1], "1.0000", "cosine")
+    with Daemon() as d:
+        c = d.connect()
+        add(c, "wombats lead nowhere", "a plain one")
+        same(loosely(c, "wombats", MinScore=0.99), hits[:1], "without a model")
 
 
 def test_memories_from_before_get_vectors_in_batches():

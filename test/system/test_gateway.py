@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 
+from embedding_server import Model, embed_angle
 from harness import (PATIENCE, SOURCE, Client, Daemon, Folder, Skip, check, main, post,
                      run_koined, same, wait_until)
 from nexus_client import Nexus, later
@@ -220,6 +221,22 @@ def test_memory():
         with Client(d.address("unix", "koine")) as c:
             same(c.call("memory.search", {"query": "anvil"})[0]["id"],
                  made["id"])
+
+
+def test_a_least_score_is_a_cosine():
+    with Model(embed=embed_angle) as m, daemon("--set", "memory.embedding_url=" + m.url,
+                                               "--set", "memory.embedding_model=test") as d:
+        g = Gateway(d)
+        for text in ("ferns at 10", "quokkas at 89"):
+            g.get("/memory/store", {"text": text})
+        c = d.connect()
+        wait_until(lambda: c.call("memory.stats")["vectors"] == 2, "vectors")
+        near = [("ferns at 10", "0.9848")]
+        for query, wanted in (("zzzz", near), ("quokkas", near),
+                              ("zzzz&minScore=0.99", []),
+                              ("quokkas&minScore=0.01", [("quokkas at 89", "0.0175")] + near)):
+            found = g.get("/memory/search?query=" + query)
+            same([(i["text"], i["score"]) for i in found.get("items", [])], wanted, query)
 
 
 # ---- completions ----

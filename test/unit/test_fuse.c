@@ -80,6 +80,19 @@ static void being_in_both_counts_more_than_in_one(void **state)
 	assert_int_equal(hits[1].key, 1);
 }
 
+static void each_hit_says_where_it_was(void **state)
+{
+	const uint64_t words[] = {1, 2, 3};
+	const uint64_t vectors[] = {4, 3};
+	const uint32_t places[] = {2, 0, 1, 3}; /* of 3, 1, 2 and 4 */
+	struct search_hit hits[5];
+
+	(void)state;
+	assert_int_equal(fuse(words, 3, vectors, 2, hits), 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(hits[i].index, places[i]);
+}
+
 static void nothing_of_nothing(void **state)
 {
 	struct search_hit hits[1];
@@ -95,6 +108,7 @@ int main(void)
 		cmocka_unit_test(words_alone_keep_their_order),
 		cmocka_unit_test(what_only_vectors_found_is_among_the_first_ten),
 		cmocka_unit_test(being_in_both_counts_more_than_in_one),
+		cmocka_unit_test(each_hit_says_where_it_was),
 		cmocka_unit_test(nothing_of_nothing),
 	};
 

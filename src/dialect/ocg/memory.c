@@ -78,6 +78,7 @@ struct done ocg_search(struct call *c)
 		.category = memory_loose_category(in->category),
 		.by = ocg_asker(c),
 		.vector = search_vector(c),
+		.least = memory_loose_least(in->min_score),
 	};
 	struct memory *hits;
 	struct buf text;
@@ -89,7 +90,6 @@ struct done ocg_search(struct call *c)
 	r = memory_search(call_services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)
 		return fail_as(c, "search failed", r);
-	n = memory_loose_near(&q, hits, n, in->min_score);
 	begin_text(c, &text);
 	ocg_words_found(&text, in->query, hits, n);
 	return reply(c, &text);
