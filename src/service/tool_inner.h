@@ -13,7 +13,7 @@ struct approval_waiter;
 struct embedding_question;
 struct supervised;
 
-enum { TOOL_ARENA_MAX = 16 << 20 };
+enum { TOOL_ARENA_MAX = 64 << 20 }; /* holds the memories of a search, and what is said of them */
 
 struct tools {
 	struct services *services;

@@ -19,10 +19,13 @@ static int need(const struct tool_run *r, const char *key, struct text *ret, str
 	return e;
 }
 
-static int say(struct tool_run *r, struct buf *words, struct tool_result *ret)
+static int say(struct tool_run *r, struct buf *words, struct tool_result *ret, struct why *why)
 {
 	int e = words->err;
 
+	if (e == -EMSGSIZE)
+		e = refuse(why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes",
+			   words->max);
 	if (e == 0) {
 		ret->text.data = arena_copy(&r->arena, words->data, words->len);
 		ret->text.len = words->len;
@@ -83,7 +86,8 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 		return failed("search failed", e, why);
 	buf_init(&words, WORDS_MAX);
 	r->tools->opts.words.found(&words, q.text, hits, n);
-	return say(r, &words, ret);
+	e = say(r, &words, ret, why);
+	return e != 0 ? failed("search failed", e, why) : 0;
 }
 
 /* ---- one ---- */
@@ -102,7 +106,7 @@ int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struc
 		return e;
 	buf_init(&words, WORDS_MAX);
 	r->tools->opts.words.entry(&words, &m);
-	return say(r, &words, ret);
+	return say(r, &words, ret, why);
 }
 
 /* ---- a new one ---- */
@@ -125,7 +129,7 @@ int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, str
 		return 0;
 	buf_init(&words, WORDS_MAX);
 	r->tools->opts.words.duplicate(&words, &known);
-	return say(r, &words, ret);
+	return say(r, &words, ret, why);
 }
 
 int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
@@ -149,5 +153,5 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 		return failed("store failed", e, why);
 	buf_init(&words, WORDS_MAX);
 	r->tools->opts.words.stored(&words, &m);
-	return say(r, &words, ret);
+	return say(r, &words, ret, why);
 }

@@ -223,6 +223,17 @@ def test_memory():
                  made["id"])
 
 
+def test_what_does_not_fit_into_an_answer_is_left_out():
+    with daemon() as d:
+        c = d.connect()
+        for mb in (9, 5, 1):
+            c.call("memory.add", {"content": "lorem m%d " % mb + "x" * (mb << 20)})
+        g = Gateway(d)
+        same([i["text"][:8] for i in g.get("/memory/search?query=lorem")["items"]], ["lorem m1"])
+        same(g.refused("/memory/search?query=m5"),
+             (413, "search failed: the answer is larger than 8388608 bytes"))
+
+
 def test_a_least_score_is_a_cosine():
     with Model(embed=embed_angle) as m, daemon("--set", "memory.embedding_url=" + m.url,
                                                "--set", "memory.embedding_model=test") as d:

@@ -201,6 +201,25 @@ def test_memories_are_shared_with_ash_and_the_command_line():
         check(b"The harbour opens at seven" in listed.stdout, "%r", listed)
 
 
+def test_what_does_not_fit_into_an_answer_is_left_out():
+    # Each is said twice, and a quote has its escape escaped.
+    texts = {"twenty": "x" * 20000, "quotes": '"' * 7000, "ten": "x" * 10000, "one": "x" * 1000}
+    with Daemon("--set", "limits.reply_bytes=64k") as d:
+        c = d.connect()
+        for name, text in texts.items():
+            c.call("memory.add", {"content": "lorem %s %s" % (name, text)})
+        found = json.loads(c.call("Agent.MemorySearch", {"Query": "lorem"})["Result"])
+        told = [i["text"].split()[1] for i in found["items"]]
+        check("one" in told and len(told) == 2 and "twenty" not in told, "%r", told)
+        same((found["count"], found["result"].count("(similarity ")), (2, 2))
+        done = subprocess.run([KOINE, "--framing", "gob", "-s", ocg_path(d), "call",
+                               "Agent.MemorySearch", "Query=twenty"], capture_output=True,
+                              timeout=PATIENCE)
+        check(b": search failed: the answer is larger than 32256 bytes" in done.stderr, "%r", done)
+        same(json.loads(c.call("Agent.MemoryGet", {"Path": c.call("memory.list")[-1]["id"]})["Result"])
+             ["text"].split()[1], "twenty", "one alone")
+
+
 def test_a_user_can_own_what_go_clients_store():
     with Daemon("--set", "ocg.user=gopher") as d:
         same(said(ocg_path(d), "many", "9")[0], "0 <nil> 5 x 3")

@@ -10,6 +10,8 @@
 #include "service/memory_loose.h"
 #include "service/services.h"
 
+enum { ENVELOPE_BYTES = 512 }; /* of an answer, around its text */
+
 static int need_memory(struct call *c)
 {
 	const struct services *s = call_services(c);
@@ -29,17 +31,22 @@ static struct done fail_as(struct call *c, const char *what, int r)
 	return call_fail(c, refuse(&c->why, r, "%s: %.150s", what, inner.text));
 }
 
-/* Becomes {Result}; takes the text. */
-static struct done reply(struct call *c, struct buf *text)
+/* Becomes {Result}, or fails as `what`; where that is NULL, without such words. Takes the text. */
+static struct done reply(struct call *c, struct buf *text, const char *what)
 {
 	struct json *j = call_result(c);
 	int r = text->err;
 
+	if (r == -EMSGSIZE)
+		r = refuse(&c->why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes",
+			   text->max);
 	json_begin_object(j);
 	json_member_text(j, "Result", (struct text) {.data = text->data, .len = text->len});
 	json_end_object(j);
 	buf_done(text);
-	return r == 0 ? call_reply(c) : call_fail(c, r);
+	if (r == 0)
+		return call_reply(c);
+	return what ? fail_as(c, what, r) : call_fail(c, r);
 }
 
 static void begin_text(struct call *c, struct buf *text)
@@ -69,6 +76,14 @@ void ocg_before_search(struct call *c)
 		call_go_on(c);
 }
 
+/* What an answer has room for, whatever of it has to be escaped once more, as it is or as gob. */
+static size_t room_for_hits(const struct call *c)
+{
+	size_t room = c->out.max / 2;
+
+	return (room < GOB_MESSAGE_MAX ? room : GOB_MESSAGE_MAX) - ENVELOPE_BYTES;
+}
+
 struct done ocg_search(struct call *c)
 {
 	const struct ocg_search_in *in = c->in;
@@ -90,9 +105,9 @@ struct done ocg_search(struct call *c)
 	r = memory_search(call_services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)
 		return fail_as(c, "search failed", r);
-	begin_text(c, &text);
+	buf_init(&text, room_for_hits(c));
 	ocg_words_found(&text, in->query, hits, n);
-	return reply(c, &text);
+	return reply(c, &text, "search failed");
 }
 
 /* ---- get ---- */
@@ -114,7 +129,7 @@ struct done ocg_get(struct call *c)
 		return call_fail(c, r);
 	begin_text(c, &text);
 	ocg_words_entry(&text, &memory);
-	return reply(c, &text);
+	return reply(c, &text, NULL);
 }
 
 /* ---- store ---- */
@@ -164,7 +179,7 @@ static struct done stored(struct call *c, int r)
 		ocg_words_duplicate(&text, &s->memory);
 	else
 		ocg_words_stored(&text, &s->memory);
-	return reply(c, &text);
+	return reply(c, &text, "store failed");
 }
 
 static struct done found_same(struct call *c, int r)

@@ -1,11 +1,16 @@
 #include "dialect/ocg/memory_words.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "wire/json.h"
 
-enum { QUOTED_BYTES = 50 };
+enum {
+	QUOTED_BYTES = 50,
+	LINE_BYTES = 64, /* of a hit's line for people, beside its texts */
+	REST_BYTES = 256 /* of an answer, beside the question and the hits */
+};
 
 /* Local time, as its people see it. */
 static void write_time(struct json *j, const char *key, int64_t ms, const char *format)
@@ -50,17 +55,25 @@ static void write_hit(struct json *j, const struct memory *m)
 	json_end_object(j);
 }
 
+/* The hits that are told. */
+struct told {
+	const struct memory *hits[MEMORY_LIMIT_MAX];
+	unsigned n;
+};
+
 /* The same once more, for people. */
-static void write_sentence(struct json *j, const struct memory *hits, unsigned n)
+static void write_sentence(struct json *j, const struct told *told)
 {
 	struct buf text;
 
 	buf_init(&text, j->out->max);
-	buf_printf(&text, "Found %u related memories (similarity):\n\n", n);
-	for (unsigned i = 0; i < n; i++) {
-		buf_printf(&text, "%u. [%.*s] ", i + 1, TEXT_ARGS(hits[i].category));
-		buf_add(&text, hits[i].content.data, hits[i].content.len);
-		buf_printf(&text, " (similarity %.0f%%)\n", hits[i].similarity * 100);
+	buf_printf(&text, "Found %u related memories (similarity):\n\n", told->n);
+	for (unsigned i = 0; i < told->n; i++) {
+		const struct memory *m = told->hits[i];
+
+		buf_printf(&text, "%u. [%.*s] ", i + 1, TEXT_ARGS(m->category));
+		buf_add(&text, m->content.data, m->content.len);
+		buf_printf(&text, " (similarity %.0f%%)\n", m->similarity * 100);
 	}
 	if (text.err != 0 && j->out->err == 0)
 		j->out->err = text.err;
@@ -68,20 +81,62 @@ static void write_sentence(struct json *j, const struct memory *hits, unsigned n
 	buf_done(&text);
 }
 
+/* Whether there is room for it in both its forms; then it has that. */
+static bool take_room(struct buf *room, const struct memory *m)
+{
+	const size_t len = room->len;
+	struct json j = json_writer(room);
+
+	json_begin_array(&j);
+	write_hit(&j, m);
+	json_text(&j, m->category);
+	json_text(&j, m->content);
+	json_end_array(&j);
+	buf_printf(room, "%*s", LINE_BYTES, "");
+	if (room->err != -EMSGSIZE)
+		return room->err == 0;
+	room->len = len;
+	room->err = 0;
+	return false;
+}
+
+/* In their order; one that is too long leaves its place to those behind it. */
+static int choose(size_t max, struct text query, const struct memory *hits, unsigned n,
+		  struct told *told)
+{
+	struct buf room;
+	struct json j = json_writer(&room);
+	int r;
+
+	told->n = 0;
+	buf_init(&room, max);
+	json_text(&j, query);
+	buf_printf(&room, "%*s", REST_BYTES, "");
+	for (unsigned i = 0; i < n && room.err == 0; i++) {
+		if (take_room(&room, &hits[i]))
+			told->hits[told->n++] = &hits[i];
+	}
+	r = room.err;
+	buf_done(&room);
+	return r == 0 && n > 0 && told->n == 0 ? -EMSGSIZE : r;
+}
+
 void ocg_words_found(struct buf *out, struct text query, const struct memory *hits, unsigned n)
 {
 	struct json j = json_writer(out);
+	struct told told;
 
+	out->err = choose(out->max, query, hits, n, &told);
 	json_begin_object(&j);
 	json_member_text(&j, "query", query);
-	json_member_int(&j, "count", n);
-	if (n > 0) {
+	json_member_int(&j, "count", told.n);
+	if (told.n > 0) {
 		json_key(&j, "items");
 		json_begin_array(&j);
-		for (unsigned i = 0; i < n; i++)
-			write_hit(&j, &hits[i]);
+		for (unsigned i = 0; i < told.n; i++)
+			write_hit(&j, told.hits[i]);
 		json_end_array(&j);
-		write_sentence(&j, hits, n);
+		write_sentence(&j, &told);
 	} else {
 		json_member_str(&j, "result", "No relevant memories found.");
 	}

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "service/memory.h"
 
+/* As many hits as the buffer's maximum has room for, each whole. For none of them: its error. */
 void ocg_words_found(struct buf *out, struct text query, const struct memory *hits, unsigned n);
 void ocg_words_entry(struct buf *out, const struct memory *m);
 void ocg_words_stored(struct buf *out, const struct memory *m);
