@@ -255,8 +255,11 @@ int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 		r = find_first(c, in, &row, a, &first, &found);
 	if (r != 0)
 		return r;
-	if (found)
-		return from_row(a, &first, ret_memory);
+	if (found) {
+		r = from_row(a, &first, ret_memory);
+		ret_memory->repeated = true;
+		return r;
+	}
 	r = store_memory_add(c, &row, &row.seq);
 	if (r == 0)
 		r = memory_changes_add(s->memory, &row);

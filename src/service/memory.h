@@ -38,6 +38,7 @@ struct memory {
 	int64_t expires_ms;   /* 0: never */
 	struct text metadata; /* the client's own, a JSON object on one line; {NULL, 0}: none */
 	double similarity;    /* of a search: 0 to 1, within one answer */
+	bool repeated;        /* of memory_add: it was there already */
 };
 
 /* Who asks. Both {NULL, 0}: nobody in particular, who sees everybody's. */
@@ -65,8 +66,8 @@ struct memory_new {
 
 /*
  * Keeps one. The same content, user, chat and `shared` within ten seconds gives the
- * first one again: clients repeat a call whose answer they did not get. With another
- * created_ms, or imported with other subjects, it is another one.
+ * first one again, as `repeated`: clients repeat a call whose answer they did not get. With
+ * another created_ms, or imported with other subjects, it is another one.
  */
 int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 	       struct memory *ret_memory, struct why *why);

@@ -152,6 +152,9 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 	if (e != 0)
 		return failed("store failed", e, why);
 	buf_init(&words, WORDS_MAX);
-	r->tools->opts.words.stored(&words, &m);
+	if (m.repeated)
+		r->tools->opts.words.duplicate(&words, &m);
+	else
+		r->tools->opts.words.stored(&words, &m);
 	return say(r, &words, ret, why);
 }

@@ -203,6 +203,9 @@ def test_memory():
         same((made["action"], made["result"]), ("created", "Stored: " + text))
         same(g.get("/memory/store", {"text": " %s\n" % text}),
              {"action": "duplicate", "id": made["id"], "result": "Similar memory already exists"})
+        # No words, so that no search finds it.
+        same([g.get("/memory/store", {"text": "!!! ???"})["action"] for _ in range(2)],
+             ["created", "duplicate"])
         found = g.get("/memory/search?query=build%20server&limit=3&minScore=0.9")
         same((found["query"], found["count"]), ("build server", 1))
         same((found["items"][0]["id"], found["items"][0]["category"]), (made["id"], "fact"))

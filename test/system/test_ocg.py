@@ -201,6 +201,17 @@ def test_memories_are_shared_with_ash_and_the_command_line():
         check(b"The harbour opens at seven" in listed.stdout, "%r", listed)
 
 
+def test_what_is_said_again_at_once_is_a_duplicate():
+    # No words, so that no search finds it.
+    with Daemon() as d:
+        c = d.connect()
+        text = "!!! ???"
+        first, again = (json.loads(c.call("Agent.MemoryStore", {"Text": text})["Result"])
+                        for _ in range(2))
+        same((first["action"], again["action"]), ("created", "duplicate"))
+        same(again["id"], first["id"])
+
+
 def test_what_does_not_fit_into_an_answer_is_left_out():
     # Each is said twice, and a quote has its escape escaped.
     texts = {"twenty": "x" * 20000, "quotes": '"' * 7000, "ten": "x" * 10000, "one": "x" * 1000}

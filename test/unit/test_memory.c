@@ -124,6 +124,7 @@ static void in_one_batch_a_repetition_is_seen_too(void **state)
 	assert_int_equal(services_leave(f->services, true), 0);
 	assert_int_equal(services_commit(f->services), 0);
 	assert_true(text_equal(one.id, two.id));
+	assert_true(!one.repeated && two.repeated);
 	assert_int_equal(n_found(f, "once", NULL), 1);
 }
 

@@ -163,8 +163,10 @@ static int add(struct call *c)
 		.by = ocg_asker(c),
 	};
 	struct storing *s = c->state;
+	int r = memory_add(call_services(c), &c->arena, &new, &s->memory, &c->why);
 
-	return memory_add(call_services(c), &c->arena, &new, &s->memory, &c->why);
+	s->duplicate = r == 0 && s->memory.repeated;
+	return r;
 }
 
 static struct done stored(struct call *c, int r)
