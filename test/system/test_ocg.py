@@ -212,6 +212,12 @@ def test_what_is_said_again_at_once_is_a_duplicate():
         same(again["id"], first["id"])
 
 
+def test_what_is_stored_is_quoted_with_every_character():
+    with Daemon() as d:
+        stored = d.connect().call("Agent.MemoryStore", {"Text": "nul\0and more"})["Result"]
+        same(json.loads(stored)["result"], "Stored: nul\0and more")
+
+
 def test_what_does_not_fit_into_an_answer_is_left_out():
     # Each is said twice, and a quote has its escape escaped.
     texts = {"twenty": "x" * 20000, "quotes": '"' * 7000, "ten": "x" * 10000, "one": "x" * 1000}

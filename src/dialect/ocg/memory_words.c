@@ -166,16 +166,17 @@ void ocg_words_stored(struct buf *out, const struct memory *m)
 {
 	struct text start = text_cut(m->content, QUOTED_BYTES);
 	struct json j = json_writer(out);
-	char words[QUOTED_BYTES + 64];
-	int n = snprintf(words, sizeof(words), "Stored: ");
+	char room[QUOTED_BYTES + 64];
+	struct buf words = {.data = room, .cap = sizeof(room), .max = sizeof(room)};
 
-	memcpy(words + n, start.data, start.len);
-	snprintf(words + n + start.len, sizeof(words) - (size_t)n - start.len, "%s",
-		 start.len < m->content.len ? "...\n(content truncated)" : "");
+	buf_add_str(&words, "Stored: ");
+	buf_add(&words, start.data, start.len);
+	if (start.len < m->content.len)
+		buf_add_str(&words, "...\n(content truncated)");
 	json_begin_object(&j);
 	json_member_str(&j, "action", "created");
 	json_member_text(&j, "id", m->id);
-	json_member_str(&j, "result", words);
+	json_member_text(&j, "result", (struct text) {.data = words.data, .len = words.len});
 	json_end_object(&j);
 }
 
