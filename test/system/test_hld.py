@@ -270,6 +270,30 @@ def test_models_that_nobody_knows_are_dropped():
             same(state.get("model"), shown, "model")
 
 
+def said(c, session):
+    """What an agent told of itself, by its last words."""
+    state = [s for s in c.call("listSessions")["sessions"] if s["id"] == session][0]
+    return json.loads(state["result"]["result"])
+
+
+def test_who_continues_has_the_tools_of_the_parent():
+    with served() as d, connect(d) as c, subscribe(d) as events:
+        session = c.call("launchSession", {
+            "query": "tell argv", "allowed_tools": ["Read"], "disallowed_tools": ["Bash", "Edit"],
+            "working_dir": d.root})["session_id"]
+        ended(events, session)
+        # What is empty is not given, and a grandchild has what its parent had.
+        for given, allowed in (({}, "Read"), ({"allowed_tools": [], "disallowed_tools": None}, "Read"),
+                               ({"allowed_tools": ["Glob"]}, "Glob")):
+            session = c.call("continueSession", dict(given, session_id=session,
+                                                     query="tell argv"))["session_id"]
+            ended(events, session)
+            argv = said(c, session)
+            for flag, want in (("--allowedTools", allowed), ("--disallowedTools", "Bash,Edit")):
+                check(flag in argv, "no %s in %r", flag, argv)
+                same(argv[argv.index(flag) + 1], want, "%s of %r" % (flag, argv))
+
+
 # ---- approvals ----
 
 

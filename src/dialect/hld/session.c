@@ -60,20 +60,24 @@ static struct text some(struct text t)
 	return t.len > 0 ? t : (struct text) {0};
 }
 
-/* On koine's socket nobody has looked into the list yet. */
+/* An empty list is none, and inherited as one that is not given. On koine's socket nobody has
+ * looked into it yet. */
 static int read_tools(struct call *c, const struct value *list, const char *name,
 		      const struct text **ret_tools, unsigned *ret_n)
 {
 	unsigned n = list ? list->len : 0;
-	struct text *tools = arena_alloc(&c->arena, (n + 1) * sizeof(*tools));
+	struct text *tools;
 	unsigned i = 0;
 
-	if (!tools)
-		return -ENOMEM;
+	if (n == 0)
+		return 0;
 	if (n > SESSION_TOOLS_MAX)
 		return refuse_field(&c->why, name, "%s has more than %d tools", name,
 				    SESSION_TOOLS_MAX);
-	for (const struct value *v = n > 0 ? list->first : NULL; v; v = v->next) {
+	tools = arena_alloc(&c->arena, n * sizeof(*tools));
+	if (!tools)
+		return -ENOMEM;
+	value_each (v, list) {
 		if (v->kind != VALUE_STRING && v->kind != VALUE_NULL)
 			return refuse_field(&c->why, name, "%s must be texts", name);
 		tools[i++] = v->kind == VALUE_STRING ? value_text(v) : TEXT("");
