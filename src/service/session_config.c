@@ -255,8 +255,8 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 	if (!mcp || !s->opts.to_json)
 		return 0;
 	if (mkdir(s->folder, 0700) != 0 && errno != EEXIST)
-		return refuse(why, REFUSE_UNAVAILABLE, "mkdir %.100s: %s", s->folder,
-			      strerror(errno));
+		return refuse(why, REFUSE_UNAVAILABLE, "mkdir %.*s: %s", SESSION_PATH_SHOWN,
+			      s->folder, strerror(errno));
 	if (asprintf(&l->mcp_file, "%s/mcp-%s.json", s->folder, l->run) < 0) {
 		l->mcp_file = NULL;
 		return -ENOMEM;
@@ -269,7 +269,8 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 		r = write_file(l->mcp_file, json);
 	arena_done(&a);
 	if (r < 0 && r != -ENOMEM)
-		r = refuse(why, REFUSE_UNAVAILABLE, "write %.100s: %s", l->mcp_file, strerror(-r));
+		r = refuse(why, REFUSE_UNAVAILABLE, "write %.*s: %s", SESSION_PATH_SHOWN,
+			   l->mcp_file, strerror(-r));
 	if (r != 0) {
 		free(l->mcp_file);
 		l->mcp_file = NULL;

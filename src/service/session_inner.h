@@ -20,6 +20,9 @@ enum {
 	SESSION_ARENA_MAX = 64 << 20,
 	SESSION_UNWRITTEN_MAX = 4 << 20, /* bytes on their way to the store; then it is not read */
 	SESSION_TEXT_MAX = 1 << 20,      /* of any text of a configuration */
+	/* Bytes of a path in a refusal: what is wrong with it comes behind, and clients are told more
+	 * before. */
+	SESSION_PATH_SHOWN = 90,
 };
 
 /* Why one that ends was made to. */

@@ -303,7 +303,8 @@ static int start_supervised(struct live_session *l, const struct session_program
 			     &l->program, why);
 	if (r > 0)
 		r = refuse(why, REFUSE_UNAVAILABLE,
-			   "exec: \"%.100s\": executable file not found in $PATH", p->argv[0]);
+			   "exec: \"%.*s\": executable file not found in $PATH", SESSION_PATH_SHOWN,
+			   p->argv[0]);
 	return r;
 }
 
@@ -368,6 +369,7 @@ static int start_program(struct live_session *l, struct why *why)
 static int check_folder(const struct live_session *l, struct why *why)
 {
 	const char *dir = l->row.working_dir.data;
+	struct text shown = text_cut(l->row.working_dir, SESSION_PATH_SHOWN);
 	struct stat st;
 	int e = 0;
 
@@ -382,7 +384,8 @@ static int check_folder(const struct live_session *l, struct why *why)
 	if (e == 0)
 		return 0;
 	/* In Go's words, which clients show. */
-	return refuse(why, REFUSE_UNAVAILABLE, "chdir %.120s: %s", dir,
+	return refuse(why, REFUSE_UNAVAILABLE, "chdir %.*s%s: %s", TEXT_ARGS(shown),
+		      shown.len < l->row.working_dir.len ? "..." : "",
 		      e == ENOENT    ? "no such file or directory"
 		      : e == ENOTDIR ? "not a directory"
 		      : e == EACCES  ? "permission denied"

@@ -251,6 +251,29 @@ def test_a_folder_that_is_not_there_is_said_and_leaves_a_failed_session():
                                                        "(must be completed or running)"})
 
 
+def test_of_a_long_folder_the_end_is_cut_and_not_what_is_wrong_with_it():
+    where = "failed to launch%s Claude session: failed to start claude: chdir /tmp/"
+    with served(announced=["session not started"]) as d, connect(d) as c:
+        for name in ("d" * 80, "d" * 110, "\u00e9" * 100, "d" * 4000):
+            got = json.loads(c.call_text(request("launchSession", {
+                "query": "x", "working_dir": "/tmp/" + name})))["error"]["message"]
+            check(got.startswith(where % ""), "%r", got)
+            shown, _, reason = got[len(where % ""):].rpartition(": ")
+            same(reason, "File name too long" if len(name) > 255 else "no such file or directory")
+            same(shown, name if len(name) == 80 else name[:len(shown) - 3] + "...", "the folder")
+        # Of one that is continued there is more to say.
+        folder = os.path.join(d.root, "d" * 120)
+        os.mkdir(folder)
+        with subscribe(d) as events:
+            session = c.call("launchSession", {"query": "say hi",
+                                               "working_dir": folder})["session_id"]
+            ended(events, session)
+        os.rmdir(folder)
+        got = json.loads(c.call_text(request("continueSession", {"session_id": session,
+                                                                 "query": "x"})))
+        check(got["error"]["message"].endswith("ddd...: no such file or directory"), "%r", got)
+
+
 def test_a_session_that_fails_says_so_with_an_event():
     with served() as d, connect(d) as c, subscribe(d) as events:
         session = c.call("launchSession", {"query": "err it broke\nexit 3"})["session_id"]

@@ -31,7 +31,7 @@ static int fail_at(struct call *c, int r, const char *where, const struct why *w
 {
 	const struct why inner = *why;
 
-	return refuse(&c->why, (enum refusal)r, "%s: %.150s", where, inner.text);
+	return refuse(&c->why, (enum refusal)r, "%s: %s", where, inner.text);
 }
 
 /* What a service said in a callback. */
