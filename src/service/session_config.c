@@ -156,33 +156,68 @@ static int copy_members(struct record *r, const struct value *from, const char *
 	return r->err;
 }
 
-static int with_run(struct arena *a, const struct value *server, const char *run,
+/* What servers must know of us, to ask for permission. */
+struct own_variables {
+	const char *run;
+	const char *socket; /* NULL: there is none */
+};
+
+static const char run_name[] = "HUMANLAYER_RUN_ID";
+static const char socket_name[] = "HUMANLAYER_DAEMON_SOCKET";
+
+static const char *find_socket(char *const *env)
+{
+	size_t n = sizeof(socket_name) - 1;
+
+	for (; env && *env; env++) {
+		if (strncmp(*env, socket_name, n) == 0 && (*env)[n] == '=')
+			return *env + n + 1;
+	}
+	return NULL;
+}
+
+/* The run is ours to say; which socket, the server's own environment may know better. */
+static int make_env(struct arena *a, const struct value *given, const struct own_variables *own,
+		    const struct value **ret_env)
+{
+	struct record env;
+	int e = 0;
+
+	record_begin(&env, a);
+	if (given && given->kind == VALUE_OBJECT)
+		e = copy_members(&env, given, run_name);
+	if (e != 0)
+		return e;
+	record_text(&env, run_name, text_of(own->run));
+	if (own->socket && !value_find(given, socket_name))
+		record_text(&env, socket_name, text_of(own->socket));
+	*ret_env = env.root;
+	return env.err;
+}
+
+static int with_own(struct arena *a, const struct value *server, const struct own_variables *own,
 		    const struct value **ret_server)
 {
+	const struct value *env = NULL;
 	struct record r;
-	struct record env;
 	int e;
 
 	*ret_server = server;
 	if (server->kind != VALUE_OBJECT)
 		return 0;
 	record_begin(&r, a);
-	record_begin(&env, a);
 	e = copy_members(&r, server, "env");
-	if (e == 0 && value_find(server, "env") && value_find(server, "env")->kind == VALUE_OBJECT)
-		e = copy_members(&env, value_find(server, "env"), "HUMANLAYER_RUN_ID");
+	if (e == 0)
+		e = make_env(a, value_find(server, "env"), own, &env);
 	if (e != 0)
 		return e;
-	record_text(&env, "HUMANLAYER_RUN_ID", text_of(run));
-	if (env.err != 0)
-		return env.err;
-	record_value(&r, "env", env.root);
+	record_value(&r, "env", env);
 	*ret_server = r.root;
 	return r.err;
 }
 
-static int all_with_run(struct arena *a, const struct value *config, const char *run,
-			const struct value **ret_config)
+static int all_with_own(struct arena *a, const struct value *config,
+			const struct own_variables *own, const struct value **ret_config)
 {
 	const struct value *servers = value_find(config, "mcpServers");
 	struct record whole;
@@ -200,7 +235,7 @@ static int all_with_run(struct arena *a, const struct value *config, const char 
 		const struct value *server = child;
 
 		if (e == 0)
-			e = key ? with_run(a, child, run, &server) : -ENOMEM;
+			e = key ? with_own(a, child, own, &server) : -ENOMEM;
 		if (e == 0)
 			record_value(&each, key, server);
 	}
@@ -248,6 +283,7 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 {
 	const struct value *mcp = value_find(l->config, "mcp_config");
 	const struct sessions *s = l->sessions;
+	const struct own_variables own = {.run = l->run, .socket = find_socket(s->env)};
 	struct text json;
 	struct arena a;
 	int r;
@@ -262,7 +298,7 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 		return -ENOMEM;
 	}
 	arena_init(&a, SESSION_ARENA_MAX);
-	r = all_with_run(&a, mcp, l->run, &mcp);
+	r = all_with_own(&a, mcp, &own, &mcp);
 	if (r == 0)
 		r = s->opts.to_json(&a, mcp, &json);
 	if (r == 0)

@@ -160,8 +160,8 @@ int session_config_make(struct arena *a, const struct session_new *in,
 int session_config_inherit(struct arena *a, const struct session_row *parent,
 			   struct session_new *in);
 
-/* The folder's own file with the servers, each with our run id in its environment. Nothing where
- * there are none. */
+/* The folder's own file with the servers, each with our run id and hld's socket in its
+ * environment. Nothing where there are none. */
 int session_config_write_mcp(struct live_session *l, struct why *why);
 
 /* Files that a crash has left: nobody reads them, and their servers' environment may have secrets. */

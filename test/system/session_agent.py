@@ -23,6 +23,7 @@ whose first word is no step is answered "You said: QUERY". SIGINT ends it with 1
     via hook COMMAND…     claude's PreToolUse hook
     tell argv|cwd|stdin   an assistant's text, in JSON
     tell env NAME         a variable, null if there is none
+    tell mcp              what is in the file of --mcp-config
     raw TEXT              a line as it is
     half TEXT             the same without its end
     hex DIGITS            bytes as they are, without a line's end
@@ -181,6 +182,10 @@ class Agent:
         flags = self.argv
         return flags[flags.index("--model") + 1] if "--model" in flags else "claude-stand-in"
 
+    def mcp_config(self):
+        with open(self.argv[self.argv.index("--mcp-config") + 1], encoding="utf-8") as file:
+            return json.load(file)
+
     def run(self):
         for first in ("session", "bare"):
             if self.steps and self.steps[0].split(" ")[0] == first:
@@ -256,7 +261,7 @@ class Agent:
 
     def do_tell(self, rest):
         what, _, name = rest.partition(" ")
-        told = {"argv": lambda: self.argv, "cwd": os.getcwd, "env": lambda: os.environ.get(name),
+        told = {"argv": lambda: self.argv, "mcp": self.mcp_config, "cwd": os.getcwd, "env": lambda: os.environ.get(name),
                 "stdin": lambda: sys.stdin.read() if self.stdin is None else self.stdin}
         self.text(json.dumps(told[what]()))
 

@@ -317,6 +317,21 @@ def test_who_continues_has_the_tools_of_the_parent():
                 same(argv[argv.index(flag) + 1], want, "%s of %r" % (flag, argv))
 
 
+def test_mcp_servers_know_the_run_and_the_socket():
+    own = {"A": "1", "HUMANLAYER_RUN_ID": "mine", "HUMANLAYER_DAEMON_SOCKET": "/mine.sock"}
+    servers = {"bare": {"command": "a", "args": ["b"]}, "own": {"command": "c", "env": own}}
+    with served() as d, connect(d) as c, subscribe(d) as events:
+        launched = c.call("launchSession", {"query": "tell mcp",
+                                            "mcp_config": {"mcpServers": servers}})
+        ended(events, launched["session_id"])
+        socket = d.address("unix", "hld")[len("unix:"):]
+        same(said(c, launched["session_id"])["mcpServers"], {
+            "bare": dict(servers["bare"], env={"HUMANLAYER_RUN_ID": launched["run_id"],
+                                               "HUMANLAYER_DAEMON_SOCKET": socket}),
+            # The run is not theirs to say.
+            "own": dict(servers["own"], env=dict(own, HUMANLAYER_RUN_ID=launched["run_id"]))})
+
+
 # ---- approvals ----
 
 
