@@ -390,6 +390,32 @@ def test_a_question_is_a_human_contact_and_takes_no_other_decision():
         same((answer["status"], answer["comment"]), ("responded", "Soup."), "answer")
 
 
+def test_what_clients_cannot_read_of_a_question_is_left_out():
+    """Clients of the first generation take the whole list or nothing of it."""
+    given = {"msg": "What?", "state": {"a": [1]},
+             "channel": {"slack": {"channel_or_user_id": "C1", "thread": 5},
+                         "email": {"address": None}, "pigeon": {}},
+             "response_options": [{"name": "a"}, "b", {"title": "c"}, {"name": 5}, None,
+                                  {"name": "d", "title": "D", "description": 5, "more": [],
+                                   "prompt_fill": "x", "interactive": True}]}
+    want = {"msg": "What?", "subject": "Q", "state": {"a": [1]},
+            "channel": {"slack": {"channel_or_user_id": "C1"}},
+            "response_options": [{"name": "a", "interactive": False},
+                                 {"name": "d", "title": "D", "prompt_fill": "x",
+                                  "interactive": True}]}
+    with served() as d, connect(d) as c, d.connect() as koine:
+        for input, spec in ((given, want),
+                            ({"msg": "?", "channel": {"slack": "x"}, "response_options": {}},
+                             {"msg": "?", "subject": "Q", "channel": {}}),
+                            ({"msg": "?", "channel": ["x"], "response_options": []},
+                             {"msg": "?", "subject": "Q", "response_options": []})):
+            id = koine.call("approval.create", {"kind": "human_contact", "tool": "Q",
+                                                "input": input})["id"]
+            approval = c.call("getApproval", {"approval_id": id})["approval"]
+            same(approval["human_contact"]["spec"], spec, "spec")
+            same(approval["tool_input"], input, "what later generations read")
+
+
 def test_what_was_withdrawn_reads_resolved():
     with served() as d, connect(d) as c, d.connect() as koine:
         approval = ask(d, c)

@@ -50,16 +50,70 @@ static void write_function_call(struct json *j, const struct approval *a)
 	json_end_object(j);
 }
 
-/* What else a question may say, where it is of the kind that clients take. */
-static void write_more(struct json *j, const struct value *input, const char *key,
-		       enum value_kind kind)
-{
-	const struct value *v = value_find(input, key);
+/* What else a question may say comes as its asker said it. Clients that know its types refuse the
+ * whole list for one thing of another: only what they take is shown. */
 
-	if (!v || v->kind != kind)
+static void write_member(struct json *j, const struct value *object, const char *key)
+{
+	struct text t = value_text(value_find(object, key));
+
+	if (t.data)
+		json_member_text(j, key, t);
+}
+
+static void write_option(struct json *j, const struct value *option)
+{
+	const struct value *interactive = value_find(option, "interactive");
+
+	json_begin_object(j);
+	write_member(j, option, "name");
+	write_member(j, option, "title");
+	write_member(j, option, "description");
+	write_member(j, option, "prompt_fill");
+	json_member_bool(j, "interactive", interactive && interactive->kind == VALUE_TRUE);
+	json_end_object(j);
+}
+
+static void write_options(struct json *j, const struct value *options)
+{
+	if (!options || options->kind != VALUE_ARRAY)
 		return;
-	json_key(j, key);
-	json_value(j, v);
+	json_key(j, "response_options");
+	json_begin_array(j);
+	value_each (option, options) {
+		if (value_text(value_find(option, "name")).data)
+			write_option(j, option);
+	}
+	json_end_array(j);
+}
+
+static void write_channel(struct json *j, const struct value *channel)
+{
+	static const struct {
+		const char *name, *need;
+	} ways[] = {{"slack", "channel_or_user_id"}, {"email", "address"}};
+
+	if (!channel || channel->kind != VALUE_OBJECT)
+		return;
+	json_key(j, "channel");
+	json_begin_object(j);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		const struct value *way = value_find(channel, ways[i].name);
+
+		if (!value_text(value_find(way, ways[i].need)).data)
+			continue;
+		json_key(j, ways[i].name);
+		json_begin_object(j);
+		write_member(j, way, ways[i].need);
+		json_end_object(j);
+	}
+	json_end_object(j);
+}
+
+static void write_state(struct json *j, const struct value *state)
+{
+	if (state && state->kind == VALUE_OBJECT)
+		write_object(j, "state", state);
 }
 
 static void write_human_contact(struct json *j, const struct approval *a)
@@ -70,9 +124,9 @@ static void write_human_contact(struct json *j, const struct approval *a)
 	json_begin_object(j);
 	hld_write_text(j, "msg", value_text(value_find(a->input, "msg")));
 	hld_write_some(j, "subject", row->tool);
-	write_more(j, a->input, "channel", VALUE_OBJECT);
-	write_more(j, a->input, "response_options", VALUE_ARRAY);
-	write_more(j, a->input, "state", VALUE_OBJECT);
+	write_channel(j, value_find(a->input, "channel"));
+	write_options(j, value_find(a->input, "response_options"));
+	write_state(j, value_find(a->input, "state"));
 	json_end_object(j);
 	json_key(j, "status");
 	json_begin_object(j);
