@@ -416,6 +416,18 @@ def test_what_clients_cannot_read_of_a_question_is_left_out():
             same(approval["tool_input"], input, "what later generations read")
 
 
+def test_approvals_of_a_session_that_koined_did_not_start():
+    with served() as d, connect(d) as c, d.connect() as koine:
+        id = koine.call("approval.create", {"tool": "Bash", "session_id": "abc"})["id"]
+        (asked,) = c.call("fetchApprovals", {"session_id": "abc"})["approvals"]
+        same((asked["id"], asked["session_id"]), (id, "abc"))
+        koine.call("approval.withdraw", {"id": id})
+        same(c.call_text(request("fetchApprovals", {"session_id": "abc"})).decode(),
+             error(-32603, "session not found: session not found: session not found: abc"))
+        known = c.call("launchSession", {"query": "say hi"})["session_id"]
+        same(c.call("fetchApprovals", {"session_id": known}), {"approvals": []})
+
+
 def test_what_was_withdrawn_reads_resolved():
     with served() as d, connect(d) as c, d.connect() as koine:
         approval = ask(d, c)

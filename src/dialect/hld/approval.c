@@ -180,6 +180,7 @@ static void write_approval(struct json *j, const struct approval *a)
 
 /* ---- fetchApprovals, getApproval ---- */
 
+/* Where nothing of it waits: an agent that koined did not start has only what it asks. */
 static int check_session(struct call *c, struct text id)
 {
 	struct session_row row;
@@ -222,9 +223,9 @@ struct done hld_fetch_approvals(struct call *c)
 	int r = hld_need_approvals(c);
 
 	if (r == 0)
-		r = check_session(c, in->session_id);
-	if (r == 0)
 		r = approval_list(call_services(c), c->lane, &c->arena, &f, &approvals, &n);
+	if (r == 0 && n == 0)
+		r = check_session(c, in->session_id);
 	if (r != 0)
 		return call_fail(c, r);
 	fit = hld_fit_begin(c, false);
