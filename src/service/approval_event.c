@@ -97,5 +97,7 @@ int approval_tell_resolved(struct services *s, struct arena *a, const struct app
 	record_text(&r, "response_text", some(row->comment));
 	say_some(&r, comment_key(row->status), row->comment);
 	record_text(&r, "decided_by", some(row->decided_by));
+	if (row->status == APPROVAL_EXPIRED || row->status == APPROVAL_SUPERSEDED)
+		record_bool(&r, "resolved_externally", true);
 	return add(s, "approval.resolved", row, &r);
 }

@@ -428,11 +428,25 @@ def test_approvals_of_a_session_that_koined_did_not_start():
         same(c.call("fetchApprovals", {"session_id": known}), {"approvals": []})
 
 
-def test_what_was_withdrawn_reads_resolved():
+def test_what_ended_by_itself_reads_resolved():
     with served() as d, connect(d) as c, d.connect() as koine:
-        approval = ask(d, c)
-        koine.call("approval.withdraw", {"id": approval})
-        same(c.call("getApproval", {"approval_id": approval})["approval"]["status"], "resolved")
+        with subscribe(d, event_types=["approval_resolved"]) as events:
+            withdrawn = ask(d, c)
+            koine.call("approval.withdraw", {"id": withdrawn})
+            late = koine.call("approval.request", {"tool": "Bash", "timeout": 0.01})["id"]
+            for id, decision in ((withdrawn, "superseded"), (late, "expired")):
+                same(c.call("getApproval", {"approval_id": id})["approval"]["status"], "resolved")
+                data = next_event(events)["data"]
+                same([data.get(key) for key in ("approval_id", "status", "decision", "approved",
+                                                "resolved_externally")],
+                     [id, "resolved", decision, False, True], "event")
+            approved = ask(d, c)
+            c.call("sendDecision", {"approval_id": approved, "decision": "approve"})
+            data = next_event(events)["data"]
+            same((data["status"], data.get("resolved_externally")), ("approved", None), "a decision")
+        # In koine's own words it stays what it was.
+        told = [e["data"] for e in koine.call("event.list", {"types": ["approval.resolved"]})["events"]]
+        same([e["status"] for e in told], ["superseded", "expired", "approved"], "koine's events")
 
 
 # ---- subscriptions ----

@@ -106,14 +106,31 @@ static int by_key(const void *a, const void *b)
 	return r != 0 ? r : (x->key_len > y->key_len) - (x->key_len < y->key_len);
 }
 
+static struct text key_of(const struct value *v)
+{
+	return (struct text) {.data = v->key, .len = v->key_len};
+}
+
 static void write_key(struct json *j, const struct value *v)
 {
-	json_text(j, (struct text) {.data = v->key, .len = v->key_len});
+	json_text(j, key_of(v));
 	buf_add_char(j->out, ':');
 	j->comma = false;
 }
 
-static void write_members(struct json *j, const struct value *v, bool nulls)
+/* An approval's, in the words of lists. */
+static void write_status(struct json *j, const struct value *v)
+{
+	enum approval_status status;
+
+	if (approval_status_parse(value_text(v), &status))
+		json_str(j, hld_approval_status(status));
+	else
+		json_value(j, v);
+}
+
+/* Of an event what is null is left out, and a status is an approval's. */
+static void write_members(struct json *j, const struct value *v, bool is_event)
 {
 	const struct value **members = malloc((v->len + 1) * sizeof(*members));
 	unsigned n = 0;
@@ -123,14 +140,17 @@ static void write_members(struct json *j, const struct value *v, bool nulls)
 		return;
 	}
 	value_each (member, v) {
-		if (nulls || member->kind != VALUE_NULL)
+		if (!is_event || member->kind != VALUE_NULL)
 			members[n++] = member;
 	}
 	qsort(members, n, sizeof(*members), by_key);
 	json_begin_object(j);
 	for (unsigned i = 0; i < n; i++) {
 		write_key(j, members[i]);
-		hld_write_sorted(j, members[i]);
+		if (is_event && text_is(key_of(members[i]), "status"))
+			write_status(j, members[i]);
+		else
+			hld_write_sorted(j, members[i]);
 	}
 	json_end_object(j);
 	free(members);
@@ -140,7 +160,7 @@ static void write_members(struct json *j, const struct value *v, bool nulls)
 void hld_write_sorted(struct json *j, const struct value *v)
 {
 	if (v->kind == VALUE_OBJECT) {
-		write_members(j, v, true);
+		write_members(j, v, false);
 	} else if (v->kind == VALUE_ARRAY) {
 		json_begin_array(j);
 		value_each (child, v)
@@ -175,7 +195,7 @@ void hld_word_event(struct buf *out, const struct event *e)
 	hld_write_time(&j, "timestamp", e->time_ms);
 	json_key(&j, "data");
 	if (e->data && e->data->kind == VALUE_OBJECT)
-		write_members(&j, e->data, false);
+		write_members(&j, e->data, true);
 	else
 		json_raw(&j, "{}", 2);
 	json_end_object(&j);
