@@ -1,13 +1,13 @@
 /* Lines into what was said; see transcript.h. */
 #include "agent/transcript.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "agent/command_text.h"
 #include "base/cleanup.h"
+#include "base/surrogate.h"
 #include "base/utf8.h"
 #include "base/why.h"
 
@@ -293,34 +293,6 @@ static const struct {
 	{"system", NULL, tell_system},           {"result", NULL, tell_result},
 	{"stream_event", NULL, pass_over},
 };
-
-/* \udXXX, whose second digit is one of these. */
-static bool is_surrogate(const char *at, size_t left, const char *digits)
-{
-	return left >= 6 && memcmp(at, "\\u", 2) == 0 && (at[2] | 32) == 'd' &&
-	       memchr(digits, at[3], strlen(digits)) && isxdigit((unsigned char)at[4]) &&
-	       isxdigit((unsigned char)at[5]);
-}
-
-/* Half a pair, as a program prints that has cut a text between the two, becomes \ufffd. */
-static void mend_surrogates(char *text, size_t len)
-{
-	const char *end = text + len;
-
-	for (char *at = text; at < end && (at = memchr(at, '\\', (size_t)(end - at)));) {
-		size_t left = (size_t)(end - at);
-
-		if (!is_surrogate(at, left, "89abcdefABCDEF")) {
-			at += 2;
-		} else if (is_surrogate(at, left, "89abAB") && left >= 12 &&
-			   is_surrogate(at + 6, left - 6, "cdefCDEF")) {
-			at += 12;
-		} else {
-			memcpy(at + 2, "fffd", 4);
-			at += 6;
-		}
-	}
-}
 
 /* Reads it as it is or, if that cannot be and mending changes anything, mended. */
 static int read_line(struct transcript *t, struct text line, struct buf *mended,

@@ -1,0 +1,32 @@
+#include "base/surrogate.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* \udXXX, whose second digit is one of these. */
+static bool is_surrogate(const char *at, size_t left, const char *digits)
+{
+	return left >= 6 && memcmp(at, "\\u", 2) == 0 && (at[2] | 32) == 'd' &&
+	       memchr(digits, at[3], strlen(digits)) && isxdigit((unsigned char)at[4]) &&
+	       isxdigit((unsigned char)at[5]);
+}
+
+void mend_surrogates(char *json, size_t len)
+{
+	const char *end = json + len;
+
+	for (char *at = json; at < end && (at = memchr(at, '\\', (size_t)(end - at)));) {
+		size_t left = (size_t)(end - at);
+
+		if (!is_surrogate(at, left, "89abcdefABCDEF")) {
+			at += 2;
+		} else if (is_surrogate(at, left, "89abAB") && left >= 12 &&
+			   is_surrogate(at + 6, left - 6, "cdefCDEF")) {
+			at += 12;
+		} else {
+			memcpy(at + 2, "fffd", 4);
+			at += 6;
+		}
+	}
+}
