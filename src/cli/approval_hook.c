@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Bytes that koined takes of names by which nothing is decided. */
+enum { ID_MAX = 256, FOLDER_MAX = 4096 };
+
 static struct text member(const struct koine_value *v, const char *key)
 {
 	const struct koine_value *m = koine_value_get(v, key);
@@ -64,6 +67,19 @@ static const char *agent_of(const struct hook *h, const char *given)
 	return h->form == HOOK_PLAIN ? NULL : "claude";
 }
 
+/* What cannot be read may be what the agent wants to do, and to print nothing would let it. One that
+ * wants another form passes over this one. */
+static enum hook_form guess_form(const char *text, size_t len, const char *format)
+{
+	struct text event = TEXT("\"PreToolUse\"");
+
+	if (strcmp(format, "plain") == 0)
+		return HOOK_PLAIN;
+	if (strcmp(format, "codex") != 0 && memmem(text, len, event.data, event.len))
+		return HOOK_PRE_TOOL;
+	return HOOK_NONE;
+}
+
 int hook_read(struct hook *h, const char *text, size_t len, const char *format, const char *agent,
 	      char *error, size_t error_size)
 {
@@ -74,8 +90,10 @@ int hook_read(struct hook *h, const char *text, size_t len, const char *format, 
 	r = koine_doc_parse(text, len, &h->doc, error, error_size);
 	if (r < 0)
 		snprintf(error, error_size, "out of memory");
-	if (r != 0)
+	if (r != 0) {
+		h->form = guess_form(text, len, format);
 		return r;
+	}
 	in = koine_doc_root(h->doc);
 	h->is_codex = is_codex(in, format);
 	h->tool = member(in, "tool_name");
@@ -83,6 +101,7 @@ int hook_read(struct hook *h, const char *text, size_t len, const char *format, 
 	h->agent = agent_of(h, agent);
 	if (r == 0 && h->tool.len == 0) {
 		snprintf(error, error_size, "it has no tool_name");
+		h->form = guess_form(text, len, format);
 		r = KOINE_PARAMS;
 	}
 	return r;
@@ -129,8 +148,8 @@ static bool is_given(const char *text)
 static void add_place(const struct hook *h, const struct hook_place *place, struct koine_json *j)
 {
 	const struct koine_value *in = koine_doc_root(h->doc);
-	struct text own = member(in, "session_id");
-	struct text folder = member(in, "cwd");
+	struct text own = text_cut(member(in, "session_id"), ID_MAX);
+	struct text folder = text_cut(member(in, "cwd"), FOLDER_MAX);
 	bool ours = is_given(place->session);
 
 	add_text(j, "session_id", ours ? text_of(place->session) : own);
@@ -158,7 +177,7 @@ void hook_write_request(const struct hook *h, const struct hook_place *place, co
 	add_place(h, place, j);
 	if (h->agent)
 		add_text(j, "agent", text_of(h->agent));
-	add_text(j, "tool_use_id", member(in, "tool_use_id"));
+	add_text(j, "tool_use_id", text_cut(member(in, "tool_use_id"), ID_MAX));
 	if (timeout_ms > 0) {
 		koine_json_key(j, "timeout");
 		koine_json_double(j, (double)timeout_ms / 1000);
@@ -223,7 +242,9 @@ static bool write_pre_tool(const struct hook *h, const struct hook_outcome *o, s
 	bool allows = text_is(o->status, "approved");
 	bool denies = text_is(o->status, "denied");
 
-	if (text_is(o->status, "unavailable") || (h->is_codex && !allows && !denies))
+	if (text_is(o->status, "unavailable") && !o->refused)
+		return false;
+	if (h->is_codex && !allows && !denies)
 		return false;
 	begin_specific(j, "PreToolUse");
 	koine_json_key(j, "permissionDecision");
@@ -259,6 +280,8 @@ static bool write_permission(const struct hook_outcome *o, struct koine_json *j)
 bool hook_write_answer(const struct hook *h, const struct hook_outcome *o, struct koine_json *j)
 {
 	switch (h->form) {
+	case HOOK_NONE:
+		return false;
 	case HOOK_PLAIN:
 		write_plain(o, j);
 		return true;

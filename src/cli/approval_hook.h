@@ -12,6 +12,7 @@
 #include "base/text.h"
 
 enum hook_form {
+	HOOK_NONE,       /* nothing to decide, or not known: nothing is printed */
 	HOOK_PLAIN,      /* of any program: {"decision", "comment", "approval_id"} */
 	HOOK_PRE_TOOL,   /* PreToolUse: allow, deny or ask, with a reason */
 	HOOK_PERMISSION, /* PermissionRequest: allow or deny */
@@ -27,7 +28,8 @@ struct hook {
 
 /*
  * `format` is auto, claude, codex or plain; `agent` may be NULL. KOINE_PARSE, KOINE_PARAMS: `error`
- * says what is wrong with it. KOINE_METHOD: an event that nobody decides anything about.
+ * says what is wrong with it, and the form is what can be told of it. KOINE_METHOD: an event that
+ * nobody decides anything about.
  */
 int hook_read(struct hook *h, const char *text, size_t len, const char *format, const char *agent,
 	      char *error, size_t error_size);
@@ -48,6 +50,9 @@ struct hook_outcome {
 	struct text comment;
 	struct text decided_by;
 	const char *id; /* of the approval; NULL: it was not asked for */
+	/* It is unavailable because of what is asked, as `comment` says: that must not let the agent go
+	 * on. */
+	bool refused;
 };
 
 /* What to print. False: nothing, so that the agent asks by itself. */

@@ -3,9 +3,11 @@
  *
  * It reads what the agent tells of a tool call from stdin, asks, waits, and prints the decision in
  * the form that this agent wants. Where there is none, it prints nothing and exits with 0: the
- * agent then asks by itself. A daemon that leaves meanwhile is waited for and asked again, by the
- * same id, so that nobody has to decide twice. When the agent ends us, or is gone, the question
- * goes with us.
+ * agent then asks by itself. What it wants to do must be no way around koined, though: where that
+ * cannot be read, or koined refuses to be asked it, the agent is told to ask.
+ *
+ * A daemon that leaves meanwhile is waited for and asked again, by the same id, so that nobody has
+ * to decide twice. When the agent ends us, or is gone, the question goes with us.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,6 +19,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/surrogate.h"
 #include "base/uuid.h"
 #include "cli/approval.h"
 #include "cli/approval_hook.h"
@@ -41,7 +44,8 @@ enum end {
 	END_DECIDED,
 	END_LATE,
 	END_UNAVAILABLE,
-	END_GONE, /* whoever asked */
+	END_REFUSED, /* what is asked */
+	END_GONE,    /* whoever asked */
 };
 
 struct asking {
@@ -55,6 +59,7 @@ struct asking {
 	bool under_way;
 	bool said;                /* that it waits */
 	int result;               /* of the last call */
+	char refusal[256];        /* why it was */
 	struct koine_doc *answer; /* NULL: none yet */
 };
 
@@ -102,6 +107,16 @@ static void end_by_signal(const struct asking *a)
 
 /* ---- asking ---- */
 
+static void take_refusal(struct asking *a, const struct koine_answer *answer)
+{
+	struct text why = {0};
+
+	why.data = koine_answer_error_message(answer, &why.len);
+	why = text_cut(why, sizeof(a->refusal) - 1);
+	snprintf(a->refusal, sizeof(a->refusal), "%.*s", TEXT_ARGS(why));
+	talk_print_error("approval.request", answer);
+}
+
 static void on_answer(void *arg, int result, const struct koine_answer *answer)
 {
 	struct asking *a = arg;
@@ -113,7 +128,7 @@ static void on_answer(void *arg, int result, const struct koine_answer *answer)
 	if (result == KOINE_ERROR_ANSWER && koine_answer_error_code(answer) == STOPPING_CODE)
 		a->result = -ECONNRESET;
 	else if (result == KOINE_ERROR_ANSWER)
-		talk_print_error("approval.request", answer);
+		take_refusal(a, answer);
 	if (result != 0)
 		return;
 	raw = koine_value_raw(koine_answer_result(answer), &len);
@@ -208,7 +223,9 @@ static enum end ask_once(struct asking *a)
 		r = a->result;
 	if (r == 0)
 		return END_DECIDED;
-	return r > 0 || r == -ENOMEM || r == -EACCES ? END_UNAVAILABLE : END_NONE;
+	if (r > 0)
+		return END_REFUSED;
+	return r == -ENOMEM || r == -EACCES ? END_UNAVAILABLE : END_NONE;
 }
 
 static enum end ask(struct asking *a)
@@ -297,6 +314,14 @@ static void print_answer(const struct hook *h, const struct hook_outcome *o)
 	fflush(stdout);
 }
 
+static void print_unreadable(const struct hook *h, const char *why)
+{
+	const struct hook_outcome o = {
+		.status = TEXT("unavailable"), .comment = text_of(why), .refused = true};
+
+	print_answer(h, &o);
+}
+
 static void print_unavailable(const struct hook *h)
 {
 	const struct hook_outcome o = {.status = TEXT("unavailable")};
@@ -316,6 +341,11 @@ static void print_end(const struct asking *a, enum end end)
 		break;
 	case END_LATE:
 		o.status = TEXT("expired");
+		break;
+	case END_REFUSED:
+		o.status = TEXT("unavailable");
+		o.comment = text_of(a->refusal);
+		o.refused = true;
 		break;
 	case END_NONE:
 	case END_UNAVAILABLE:
@@ -344,6 +374,22 @@ static int read_input(struct buf *in)
 	if (n < 0)
 		return -errno;
 	return in->err;
+}
+
+/* Of what is too long the beginning still tells whose it is. */
+static int read_hook(struct hook *h, struct buf *in, const char *format, const char *agent,
+		     char *error, size_t size)
+{
+	int fault = read_input(in);
+	int r;
+
+	if (in->len > 0)
+		mend_surrogates(in->data, in->len);
+	r = hook_read(h, in->data ? in->data : "", in->len, format, agent, error, size);
+	if (fault == 0)
+		return r;
+	snprintf(error, size, "%s", strerror(-fault));
+	return fault;
 }
 
 static void set_deadline(struct asking *a)
@@ -396,17 +442,12 @@ int cmd_hook(struct cli *cli)
 		complain("hook takes no arguments; it reads JSON from stdin");
 		return EX_USAGE;
 	}
-	r = read_input(&in);
-	if (r != 0)
-		snprintf(error, sizeof(error), "%s", strerror(-r));
-	else
-		r = hook_read(&hook, in.data, in.len, format, o->agent, error, sizeof(error));
+	r = read_hook(&hook, &in, format, o->agent, error, sizeof(error));
 	if (r == 0) {
 		ask_and_print(&a);
 	} else {
 		complain("no hook's JSON on stdin: %s", error);
-		if (strcmp(format, "plain") == 0)
-			print_unavailable(&hook);
+		print_unreadable(&hook, error);
 	}
 	hook_done(&hook);
 	end_by_signal(&a);

@@ -126,20 +126,47 @@ def test_without_a_daemon_the_agent_asks_by_itself():
 
 def test_what_is_no_hooks_json_decides_nothing():
     with Daemon() as d, d.connect() as c:
-        for told in (b"", b"{", b"[]", b"{}", b"\xff", json.dumps(dict(PRE, tool_name="")).encode(),
-                     json.dumps(dict(PRE, hook_event_name="Stop")).encode(),
-                     json.dumps(dict(PRE, tool_input={"x": "y" * (5 << 20)})).encode()):
+        for told in (b"", b"{", b"[]", b"{}", b"\xff", dict(PRE, hook_event_name="Stop"),
+                     dict(PERMISSION, tool_name="")):
             with Hook(of(d), told) as hook:
                 same(hook.end(), None, "printed for %.40r" % told)
                 check(hook.err.startswith("koine: "), "%r", hook.err)
         with Hook(of(d), b"{", "--format", "plain") as hook:
             same(hook.end()["decision"], "unavailable", "plain")
-        # Too large for an approval, but not for us: the daemon says no.
-        with Hook(of(d), dict(PRE, tool_input={"x": "y" * (2 << 20)})) as hook:
-            same(hook.end(), None, "printed")
         same(approvals(c, "any"), [], "asked")
         with Hook(of(d), PRE, "--format", "yaml") as hook:
             hook.end(code=64)
+
+
+def nested(depth):
+    return json.loads('{"a":' * depth + "1" + "}" * depth)
+
+
+def test_what_an_agent_wants_to_do_is_no_way_around_the_rules():
+    deny = ("--set", "policy.no.verdict=deny", "--set", "policy.no.tool=Bash")
+    with Daemon(*deny) as d, d.connect() as c:
+        half = json.dumps(dict(PRE, tool_input={"command": "rm -rf / # \ud83d"})).encode()
+        check(b"\\ud83d" in half, "%r", half)
+        for told in (half, dict(PRE, tool_use_id="t" * 300), dict(PRE, session_id="\u20ac" * 100),
+                     dict(PRE, cwd="/" + "w" * 5000)):
+            with Hook(of(d), told) as hook:
+                same(hook.end()["hookSpecificOutput"]["permissionDecision"], "deny",
+                     "decision on %.300r" % told)
+        # What koined does not take, or we cannot read, a human must see.
+        for told in (dict(PRE, tool_input={"x": "y" * (2 << 20)}), dict(PRE, tool_name="B" * 300),
+                     dict(PRE, tool_use_id="\0"), dict(PRE, tool_name=""),
+                     dict(PRE, tool_input={"x": "y" * (5 << 20)}),
+                     dict(PRE, tool_input={"x": [0] * 60000}), dict(PRE, tool_input=nested(127)),
+                     dict(PRE, tool_input=nested(200)), dict(PRE, tool_input={"x": "y" * (3 << 20)}),
+                     half.replace(b"#", b"\xff"), half[:-1]):
+            with Hook(of(d), told) as hook:
+                got = hook.end()["hookSpecificOutput"]
+                same(got["permissionDecision"], "ask", "decision on %.300r" % told)
+                check(got["permissionDecisionReason"], "no reason: %r", got)
+                check(hook.err.startswith("koine: "), "%r", hook.err)
+        with Hook(of(d), dict(PERMISSION, tool_input={"x": "y" * (2 << 20)})) as hook:
+            same(hook.end(), None, "PermissionRequest, whose dialog comes anyway")
+        same(len(approvals(c, "any")), 4, "approvals")
 
 
 def test_a_restart_while_it_waits():

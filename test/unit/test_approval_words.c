@@ -123,6 +123,7 @@ static void check_answer(const struct hook *h, const struct koine_value *pair, c
 		.comment = approval_member(end, "comment"),
 		.decided_by = approval_member(end, "decided_by"),
 		.id = "ID",
+		.refused = koine_value_kind(koine_value_get(end, "refused")) == KOINE_TRUE,
 	};
 	struct koine_json *j = NULL;
 
@@ -192,6 +193,60 @@ static void what_is_no_json_is_no_hook(void **state)
 		assert_true(error[0] != '\0');
 		hook_done(&h);
 	}
+}
+
+static enum hook_form form_of(const char *text, const char *format)
+{
+	char error[256];
+	struct hook h;
+
+	assert_true(hook_read(&h, text, strlen(text), format, NULL, error, sizeof(error)) > 0);
+	hook_done(&h);
+	return h.form;
+}
+
+static void of_what_cannot_be_read_the_form_is_guessed(void **state)
+{
+	static const char cut[] = "{\"hook_event_name\" : \"PreToolUse\",\"tool_input\":{\"a\":\"";
+
+	assert_int_equal(form_of(cut, "auto"), HOOK_PRE_TOOL);
+	assert_int_equal(form_of(cut, "claude"), HOOK_PRE_TOOL);
+	/* It has no "ask". */
+	assert_int_equal(form_of(cut, "codex"), HOOK_NONE);
+	assert_int_equal(form_of(cut, "plain"), HOOK_PLAIN);
+	assert_int_equal(form_of("{\"hook_event_name\":\"PreToolUse\"}", "auto"), HOOK_PRE_TOOL);
+	assert_int_equal(form_of("{\"hook_event_name\":\"PermissionRequest\"", "auto"), HOOK_NONE);
+	assert_int_equal(form_of("{\"hook_event_name\":\"Stop\",\"a\":\"PreToolUse\"}", "auto"),
+			 HOOK_NONE);
+	assert_int_equal(form_of("{}", "auto"), HOOK_NONE);
+}
+
+static void long_names_are_cut_between_characters(void **state)
+{
+	char text[4096];
+	char error[256];
+	char id[300] = "";
+	struct koine_json *j = NULL;
+	struct koine_doc *doc;
+	struct hook h;
+	size_t len;
+	const char *request;
+
+	for (int i = 0; i < 130; i++)
+		strcat(id, i < 127 ? "ab" : "\xe2\x82\xac");
+	snprintf(text, sizeof(text),
+		 "{\"tool_name\":\"T\",\"session_id\":\"%s\",\"tool_use_id\":\"%s\"}", id, id);
+	assert_int_equal(hook_read(&h, text, strlen(text), "claude", NULL, error, sizeof(error)),
+			 0);
+	assert_int_equal(koine_json_new(&j), 0);
+	hook_write_request(&h, &(struct hook_place) {0}, "ID", 0, j);
+	request = koine_json_text(j, &len);
+	doc = parse(request, len);
+	assert_int_equal(approval_member(koine_doc_root(doc), "session_id").len, 254);
+	assert_int_equal(approval_member(koine_doc_root(doc), "tool_use_id").len, 254);
+	koine_doc_free(doc);
+	koine_json_free(j);
+	hook_done(&h);
 }
 
 /* ---- differences ---- */
@@ -345,6 +400,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(hooks_are_as_their_agents_have_them),
 		T(what_is_no_json_is_no_hook),
+		T(of_what_cannot_be_read_the_form_is_guessed),
+		T(long_names_are_cut_between_characters),
 		T(lines_of_both_stay),
 		T(nothing_becomes_something_and_back),
 		T(long_texts_are_shown_whole),
