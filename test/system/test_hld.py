@@ -382,8 +382,11 @@ def test_a_question_is_a_human_contact_and_takes_no_other_decision():
         same(c.call("sendDecision", {"call_id": id, "type": "function_call",
                                      "decision": "approve"}),
              {"success": False, "error": "function call not found: function call not found: " + id})
-        check(not c.call("sendDecision", {"approval_id": id, "decision": "approve"})["success"],
-              "a question was approved")
+        same(c.call("sendDecision", {"approval_id": id, "decision": "approve"}),
+             {"success": False, "error": "invalid decision for human_contact: approve"})
+        same(c.call("sendDecision", {"approval_id": ask(d, c), "decision": "respond",
+                                     "comment": "yes"}),
+             {"success": False, "error": "invalid decision for function_call: respond"})
         same(c.call("sendDecision", {"call_id": id, "type": "human_contact", "decision": "respond",
                                      "comment": "Soup."}), {"success": True})
         answer = json.loads(koine.read_line())["result"]

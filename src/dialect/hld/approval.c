@@ -3,6 +3,7 @@
  * clients at once: of the first, which knew function calls and human contacts, and of later ones.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "dialect/hld/hld.h"
 #include "service/services.h"
@@ -412,6 +413,10 @@ static void explain_decision(struct call *c, int r, const struct why *why)
 	else if (r == REFUSE_NOT_FOUND)
 		refuse(&c->why, REFUSE_NOT_FOUND,
 		       "failed to get approval: approval not found: %.*s", TEXT_ARGS(id));
+	else if (strcmp(why->field, "decision") == 0)
+		refuse(&c->why, REFUSE_PARAMS, "invalid decision for %s: %.*s",
+		       text_is(in->decision, "respond") ? "function_call" : "human_contact",
+		       TEXT_ARGS(in->decision));
 }
 
 /* What fails behind the checks is a result. */
