@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "call/server.h"
 #include "daemon/tree_json.h"
@@ -26,6 +27,18 @@ static int own_folder(const struct services *s, char out[PATH_MAX])
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+/* Agents work in other folders than ours: false where the path would be too long for them. */
+static bool say_where(const char *variable, const char *path, char out[VARIABLE_MAX])
+{
+	char folder[PATH_MAX] = "";
+	bool relative = path[0] != '/';
+
+	if (relative && !getcwd(folder, sizeof(folder)))
+		return false;
+	return snprintf(out, VARIABLE_MAX, "%s=%s%s%s", variable, folder, relative ? "/" : "",
+			path) < VARIABLE_MAX;
+}
+
 /* Where its agents find us again: the hooks and clients that they start. */
 static void find_us(const struct server *server, char (*out)[VARIABLE_MAX], const char **env)
 {
@@ -41,9 +54,10 @@ static void find_us(const struct server *server, char (*out)[VARIABLE_MAX], cons
 			if (strcmp(e->dialect->name, names[i].dialect) != 0 ||
 			    strncmp(e->address, "unix:", 5) != 0)
 				continue;
-			snprintf(out[n], VARIABLE_MAX, "%s=%s", names[i].variable, e->address + 5);
-			env[n] = out[n];
-			n++;
+			if (say_where(names[i].variable, e->address + 5, out[n])) {
+				env[n] = out[n];
+				n++;
+			}
 			break;
 		}
 	}

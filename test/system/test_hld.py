@@ -542,6 +542,17 @@ def test_variables_move_its_socket():
             same(os.stat(f("sub", "two.sock")).st_mode & 0o777, 0o600, "mode of it")
 
 
+def test_agents_are_told_the_whole_path_of_it():
+    with Folder() as f:
+        with served(env={"HUMANLAYER_DAEMON_SOCKET": "one.sock"}, cwd=f.path) as d:
+            with Client("unix:" + f("one.sock")) as c, Client("unix:" + f("one.sock")) as events:
+                events.call("Subscribe", {})
+                session = c.call("launchSession", {
+                    "query": "tell env HUMANLAYER_DAEMON_SOCKET"})["session_id"]
+                ended(events, session)
+                same(said(c, session), os.path.join(os.path.realpath(f.path), "one.sock"))
+
+
 # ---- the page ----
 
 
