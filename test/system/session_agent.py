@@ -261,7 +261,8 @@ class Agent:
 
     def do_tell(self, rest):
         what, _, name = rest.partition(" ")
-        told = {"argv": lambda: self.argv, "mcp": self.mcp_config, "cwd": os.getcwd, "env": lambda: os.environ.get(name),
+        told = {"argv": lambda: self.argv, "mcp": self.mcp_config, "cwd": os.getcwd,
+                "env": lambda: os.environ.get(name),
                 "stdin": lambda: sys.stdin.read() if self.stdin is None else self.stdin}
         self.text(json.dumps(told[what]()))
 

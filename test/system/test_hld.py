@@ -306,7 +306,8 @@ def test_who_continues_has_the_tools_of_the_parent():
             "working_dir": d.root})["session_id"]
         ended(events, session)
         # What is empty is not given, and a grandchild has what its parent had.
-        for given, allowed in (({}, "Read"), ({"allowed_tools": [], "disallowed_tools": None}, "Read"),
+        for given, allowed in (({}, "Read"),
+                               ({"allowed_tools": [], "disallowed_tools": None}, "Read"),
                                ({"allowed_tools": ["Glob"]}, "Glob")):
             session = c.call("continueSession", dict(given, session_id=session,
                                                      query="tell argv"))["session_id"]
@@ -448,8 +449,8 @@ def test_what_ended_by_itself_reads_resolved():
             data = next_event(events)["data"]
             same((data["status"], data.get("resolved_externally")), ("approved", None), "a decision")
         # In koine's own words it stays what it was.
-        told = [e["data"] for e in koine.call("event.list", {"types": ["approval.resolved"]})["events"]]
-        same([e["status"] for e in told], ["superseded", "expired", "approved"], "koine's events")
+        told = koine.call("event.list", {"types": ["approval.resolved"]})["events"]
+        same([e["data"]["status"] for e in told], ["superseded", "expired", "approved"], "koine's events")
 
 
 # ---- subscriptions ----
