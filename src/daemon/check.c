@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sysexits.h>
 
 #include "base/cleanup.h"
+#include "base/unix_name.h"
 #include "daemon/agents.h"
 #include "daemon/daemon.h"
 #include "daemon/gateway.h"
@@ -22,10 +22,11 @@
 static bool answers(const char *path)
 {
 	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	CLEANUP(unix_name_close) struct unix_name to = {.folder = -1};
 
-	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
-	return fd >= 0 && (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EAGAIN);
+	if (fd < 0 || unix_name_open(path, &to) != 0)
+		return false;
+	return connect(fd, (struct sockaddr *)&to.addr, sizeof(to.addr)) == 0 || errno == EAGAIN;
 }
 
 static bool check_unix(const char *path, struct why *why)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/unix_name.h"
 #include "io/address_inet.h"
 
 static const struct {
@@ -67,6 +68,11 @@ static int parse_path(const char *path, struct address *a, struct why *why)
 		return refuse(why, REFUSE_TOO_LARGE,
 			      "socket path has %zu bytes, the limit is %d: %s", len, UNIX_PATH_MAX,
 			      path);
+	if (!unix_name_fits(path))
+		return refuse(why, REFUSE_TOO_LARGE,
+			      "socket path has %zu bytes; over %d, its last part has at most %d: "
+			      "%s",
+			      len, UNIX_NAME_MAX, UNIX_LAST_MAX, path);
 	if (path[len - 1] == '/')
 		return refuse(why, REFUSE_PARAMS, "socket path names a directory: %s", path);
 	memcpy(a->path, path, len + 1);

@@ -245,8 +245,8 @@ static void read_unix_name(struct listener *l, const struct sockaddr_un *un, soc
 
 	l->is_unix = true;
 	l->address.kind = ADDRESS_UNIX;
-	if (n > UNIX_PATH_MAX)
-		n = UNIX_PATH_MAX;
+	if (n >= sizeof(un->sun_path))
+		n = sizeof(un->sun_path) - 1;
 	memcpy(l->address.path, un->sun_path, n);
 	l->address.path[n] = '\0';
 	/* A name outside the file system begins with NUL; people write '@'. */

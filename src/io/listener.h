@@ -13,7 +13,8 @@
 
 enum address_kind { ADDRESS_UNIX, ADDRESS_TCP, ADDRESS_HTTP };
 
-enum { UNIX_PATH_MAX = 107, ADDRESS_TEXT_MAX = 192 };
+/* Less than any buffer for a path has, so that one which was cut is refused. */
+enum { UNIX_PATH_MAX = 510, ADDRESS_TEXT_MAX = UNIX_PATH_MAX + 16 };
 
 struct address {
 	enum address_kind kind;
@@ -23,7 +24,8 @@ struct address {
 };
 
 /* "unix:PATH", "tcp:HOST:PORT" or "http:HOST:PORT" ([::1] in brackets). Refuses a
- * path over UNIX_PATH_MAX bytes and any host that is not loopback, naming it. */
+ * path that no socket can have or that is over UNIX_PATH_MAX bytes, and any host that is not
+ * loopback, naming it. */
 int address_parse(const char *text, struct address *ret_address, struct why *why);
 
 /* The same form back, with the port that was really taken. */

@@ -20,12 +20,12 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/unix_name.h"
 
 enum {
 	LOCK_WAIT_MS = 2000,
@@ -39,8 +39,9 @@ enum probe { PROBE_ABSENT, PROBE_DEAD, PROBE_ALIVE };
 static int cannot(struct why *why, const char *verb, const char *path, int err)
 {
 	if (err == EACCES || err == EPERM || err == EROFS)
-		return refuse(why, REFUSE_FORBIDDEN, "cannot %s %s: %s", verb, path, strerror(err));
-	refuse(why, REFUSE_INTERNAL, "cannot %s %s: %s", verb, path, strerror(err));
+		return refuse(why, REFUSE_FORBIDDEN, "cannot %s %.120s: %s", verb, path,
+			      strerror(err));
+	refuse(why, REFUSE_INTERNAL, "cannot %s %.120s: %s", verb, path, strerror(err));
 	return -err;
 }
 
@@ -81,24 +82,20 @@ static int make_parents(const char *path, struct why *why)
 	return 0;
 }
 
-static void unix_sockaddr(const char *path, struct sockaddr_un *ret)
-{
-	*ret = (struct sockaddr_un) {.sun_family = AF_UNIX};
-	_Static_assert(sizeof(ret->sun_path) > UNIX_PATH_MAX, "no path is ever cut");
-	strcpy(ret->sun_path, path);
-}
-
 /* Only a refused connection means death. A full backlog (EAGAIN) is a busy server, and
  * whatever else goes wrong is no proof. */
 static int probe(const char *path, enum probe *ret_probe)
 {
 	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	struct sockaddr_un addr;
+	CLEANUP(unix_name_close) struct unix_name name = {.folder = -1};
+	int r;
 
 	if (fd < 0)
 		return -errno;
-	unix_sockaddr(path, &addr);
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+	r = unix_name_open(path, &name);
+	if (r != 0)
+		return r;
+	if (connect(fd, (struct sockaddr *)&name.addr, sizeof(name.addr)) == 0)
 		*ret_probe = PROBE_ALIVE;
 	else if (errno == ECONNREFUSED)
 		*ret_probe = PROBE_DEAD;
@@ -111,11 +108,11 @@ static int probe(const char *path, enum probe *ret_probe)
 static int check_lock(const struct stat *st, const char *lock, struct why *why)
 {
 	if (!S_ISREG(st->st_mode) || st->st_size != 0)
-		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
+		return refuse(why, REFUSE_CONFLICT, "%.120s is not a lock file; it is left alone",
 			      lock);
 	if (st->st_uid != geteuid())
-		return refuse(why, REFUSE_FORBIDDEN, "%s belongs to another user (uid %u)", lock,
-			      (unsigned)st->st_uid);
+		return refuse(why, REFUSE_FORBIDDEN, "%.120s belongs to another user (uid %u)",
+			      lock, (unsigned)st->st_uid);
 	return 0;
 }
 
@@ -127,7 +124,7 @@ static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct 
 	int r;
 
 	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
-		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
+		return refuse(why, REFUSE_CONFLICT, "%.120s is not a lock file; it is left alone",
 			      lock);
 	if (fd < 0 || fstat(fd, ret_st) != 0)
 		return cannot(why, "open", lock, errno);
@@ -209,7 +206,7 @@ static int clear_path(const char *path, struct why *why)
 	if (lstat(path, &before) != 0)
 		return errno == ENOENT ? 0 : cannot(why, "look at", path, errno);
 	if (!S_ISSOCK(before.st_mode))
-		return refuse(why, REFUSE_CONFLICT, "%s exists and is not a socket", path);
+		return refuse(why, REFUSE_CONFLICT, "%.120s exists and is not a socket", path);
 	r = probe(path, &there);
 	if (r < 0)
 		return cannot(why, "probe", path, -r);
@@ -218,10 +215,10 @@ static int clear_path(const char *path, struct why *why)
 	if (there == PROBE_ALIVE)
 		return refuse_alive(why, path);
 	if (before.st_uid != geteuid())
-		return refuse(why, REFUSE_FORBIDDEN, "%s belongs to another user (uid %u)", path,
-			      (unsigned)before.st_uid);
+		return refuse(why, REFUSE_FORBIDDEN, "%.120s belongs to another user (uid %u)",
+			      path, (unsigned)before.st_uid);
 	if (lstat(path, &after) != 0 || !same_and_untouched(&before, &after))
-		return refuse(why, REFUSE_CONFLICT, "%s changed while we looked at it", path);
+		return refuse(why, REFUSE_CONFLICT, "%.120s changed while we looked at it", path);
 	if (unlink(path) != 0 && errno != ENOENT)
 		return cannot(why, "remove", path, errno);
 	return 0;
@@ -229,14 +226,16 @@ static int clear_path(const char *path, struct why *why)
 
 static int bind_masked(const char *path, int fd, mode_t mask, struct why *why)
 {
-	struct sockaddr_un addr;
+	CLEANUP(unix_name_close) struct unix_name name = {.folder = -1};
 	mode_t before;
 	int r, err;
 
-	unix_sockaddr(path, &addr);
+	r = unix_name_open(path, &name);
+	if (r != 0)
+		return cannot(why, "bind", path, -r);
 	/* Never bind first and chmod later: in between, anybody may connect. */
 	before = umask(mask);
-	r = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+	r = bind(fd, (struct sockaddr *)&name.addr, sizeof(name.addr));
 	err = errno;
 	umask(before);
 	if (r == 0)

@@ -13,7 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/unix_name.h"
 
 #ifndef POLLRDHUP
 #define POLLRDHUP 0
@@ -76,17 +78,34 @@ static int socket_new(int family)
 	return fd;
 }
 
+static int connect_unix(int fd, const char *path)
+{
+	CLEANUP(unix_name_close) struct unix_name name = {.folder = -1};
+	int r = unix_name_open(path, &name);
+
+	if (r != 0)
+		return r;
+	return connect(fd, (struct sockaddr *)&name.addr, sizeof(name.addr)) == 0 ? 0 : -errno;
+}
+
+static int connect_at(int fd, const struct client_target *t, unsigned at)
+{
+	if (t->socket)
+		return connect_unix(fd, t->socket);
+	return connect(fd, (const struct sockaddr *)&t->at[at].addr, t->at[at].len) == 0 ? 0
+											 : -errno;
+}
+
 /* 0: open, or on the way. */
 static int attempt(struct koine_client *c)
 {
-	const struct sockaddr *addr = (const struct sockaddr *)&c->target.at[c->at].addr;
 	uint64_t now = clock_steady_ms();
-	int fd = socket_new(addr->sa_family);
+	int fd = socket_new(c->target.at[c->at].addr.ss_family);
 	int r;
 
 	if (fd < 0)
 		return fd;
-	r = connect(fd, addr, c->target.at[c->at].len) == 0 ? 0 : -errno;
+	r = connect_at(fd, &c->target, c->at);
 	if (r == 0 || r == -EINPROGRESS || r == -EINTR) {
 		c->fd = fd;
 		c->state = CLIENT_CONNECTING;

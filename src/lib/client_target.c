@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
+
+#include "base/unix_name.h"
 
 void client_target_done(struct client_target *t)
 {
+	free(t->socket);
 	free(t->shown);
 	free(t->host);
 	free(t->path);
@@ -26,17 +28,15 @@ static int set_text(char **field, const char *text, size_t len)
 
 static int add_unix(struct client_target *t, const char *path)
 {
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	size_t len = strlen(path);
+	int r;
 
-	if (len == 0)
+	if (path[0] == '\0')
 		return -EINVAL;
-	if (len >= sizeof(un.sun_path))
+	if (!unix_name_fits(path))
 		return -ENAMETOOLONG;
-	memcpy(un.sun_path, path, len);
-	memcpy(&t->at[t->n_at].addr, &un, sizeof(un));
-	t->at[t->n_at++].len = sizeof(un);
-	return set_text(&t->host, "localhost", strlen("localhost"));
+	t->at[t->n_at++].addr.ss_family = AF_UNIX;
+	r = set_text(&t->socket, path, strlen(path));
+	return r != 0 ? r : set_text(&t->host, "localhost", strlen("localhost"));
 }
 
 static int add_ipv4(struct client_target *t, const char *host, uint16_t port)

@@ -11,6 +11,7 @@ struct client_target {
 	} at[2]; /* tried in turn: "localhost" has two */
 	unsigned n_at;
 	bool is_http; /* an http: address */
+	char *socket; /* the path, where `at` is AF_UNIX; else NULL */
 	char *shown;  /* for messages: "unix:/run/x.sock" */
 	char *host;   /* what the Host header says */
 	char *path;   /* what the request line asks for */

@@ -669,6 +669,32 @@ def test_several_projects_have_tasks_of_their_own():
             same(len(one.told), 2, "told to one: of its own task, and of no other")
 
 
+def test_a_deep_project_is_served():
+    """Below a folder whose path is longer than a socket's name may be, as its own clients see it."""
+    with Place() as place:
+        deep = os.path.realpath(place("d" * 120, "e" * 60))
+        os.makedirs(deep)
+        aiwg = os.path.join(deep, ".aiwg", "daemon")
+        with place.daemon("--project", deep) as d:
+            same([a for _, a in d.addresses if deep in a], ["unix:%s/daemon.sock" % aiwg], "where")
+            folder = os.open(aiwg, os.O_PATH)
+            try:
+                c = Aiwg("unix:/proc/self/fd/%d/daemon.sock" % folder)
+            finally:
+                os.close(folder)
+            d.clients.append(c)
+            same(c.finished("where")["result"], deep + "\n", "its folder")
+            path = os.path.join(aiwg, "daemon.sock")
+            same(stat.S_IMODE(os.stat(path).st_mode), 0o600, "mode")
+            done = subprocess.run([KOINE, "--socket", path, "call", "ping"], capture_output=True)
+            check(b"pong" in done.stdout, "%r", done)
+            for args in (), ("--check",):
+                other = run_koined("--root", place("other"), "--project", deep, *args)
+                same(other.returncode, 69, "exit status")
+                check(b"something already listens" in other.stdout + other.stderr, "%r", other)
+        same(sorted(os.listdir(aiwg)), ["heartbeat", "state.json"], "what is left")
+
+
 def test_the_current_folder_is_a_project_where_it_has_aiwg():
     with Place() as place:
         os.makedirs(place("here", ".aiwg"))

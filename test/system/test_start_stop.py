@@ -246,12 +246,14 @@ def test_a_symbolic_link_is_left_alone_and_not_followed():
         check(not os.path.exists(folder("nothing")), "the link was followed")
 
 
-def test_a_path_of_108_bytes_is_refused_and_107_served():
+def test_a_path_of_107_bytes_is_served_and_511_refused():
     with Folder() as folder:
         room = 107 - len(folder.path) - 1
         good = folder("s" * room)
         same(len(good), 107, "length")
-        refused_there(folder, good + "s", b"107")
+        bad = folder("d/" * ((511 - len(folder.path)) // 2))
+        refused_there(folder, bad.ljust(511, "s"), b"has 511 bytes, the limit is 510")
+        refused_there(folder, folder("d" * 80, "s" * 83), b"its last part has at most 82")
         same(os.listdir(folder.path), [], "left behind")
         with Daemon(root=folder.path, listen=("unix:" + good,)) as d:
             d.alive()

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/unix_name.h"
 #include "io/listener.h"
 
 static void expect_same(const char *text)
@@ -118,21 +119,37 @@ static void refuses_malformed_addresses(void **state)
 
 static void refuses_a_path_over_the_limit_and_takes_one_at_it(void **state)
 {
-	char text[400] = "unix:/";
+	char text[2 * UNIX_PATH_MAX] = "unix:/";
 	struct why why = {0};
 	struct address a;
 
 	(void)state;
 	memset(text + 6, 'p', UNIX_PATH_MAX - 1);
+	text[5 + UNIX_PATH_MAX - UNIX_LAST_MAX - 1] = '/';
 	assert_int_equal(address_parse(text, &a, &why), 0);
 	assert_int_equal(strlen(a.path), UNIX_PATH_MAX);
+	memmove(text + 6, text + 5, UNIX_PATH_MAX + 1);
+	assert_int_equal(address_parse(text, &a, &why), REFUSE_TOO_LARGE);
+	assert_non_null(strstr(why.text, "has 511 bytes, the limit is 510: //ppp"));
+}
+
+static void refuses_a_last_part_that_no_socket_of_a_long_path_has(void **state)
+{
+	char text[200] = "unix:/";
+	struct why why = {0};
+	struct address a;
+
+	(void)state;
+	memset(text + 6, 'p', UNIX_NAME_MAX - 1);
+	assert_int_equal(address_parse(text, &a, &why), 0);
 	strcat(text, "q");
 	assert_int_equal(address_parse(text, &a, &why), REFUSE_TOO_LARGE);
-	assert_non_null(strstr(why.text, "107"));
+	assert_non_null(strstr(why.text, "has 108 bytes; over 107, its last part has at most 82"));
 	assert_non_null(strstr(why.text, text + 5));
-	memset(text + 6, 'p', 390);
+	text[5 + 108 - UNIX_LAST_MAX - 2] = '/';
 	assert_int_equal(address_parse(text, &a, &why), REFUSE_TOO_LARGE);
-	assert_non_null(strstr(why.text, "107"));
+	text[5 + 108 - UNIX_LAST_MAX - 1] = '/';
+	assert_int_equal(address_parse(text, &a, &why), 0);
 }
 
 static void refuses_a_host_longer_than_any_field(void **state)
@@ -157,6 +174,7 @@ int main(void)
 		cmocka_unit_test(refuses_no_host_as_every_host),
 		cmocka_unit_test(refuses_malformed_addresses),
 		cmocka_unit_test(refuses_a_path_over_the_limit_and_takes_one_at_it),
+		cmocka_unit_test(refuses_a_last_part_that_no_socket_of_a_long_path_has),
 		cmocka_unit_test(refuses_a_host_longer_than_any_field),
 	};
 

@@ -946,6 +946,8 @@ static void addresses_are_checked(void **state)
 	long_path[0] = '/';
 	long_path[108] = '\0';
 	assert_int_equal(koine_dial(long_path, NULL, &c), -ENAMETOOLONG);
+	long_path[50] = '/';
+	assert_int_equal(koine_dial(long_path, NULL, &c), -ENOENT);
 	assert_null(c);
 }
 

@@ -28,10 +28,16 @@
 #include "io/loop_uv.h"
 #include "tempdir.h"
 
-enum { NOBODY = 65534 };
+enum {
+	NOBODY = 65534,
+	SUN_MAX = sizeof(((struct sockaddr_un *)0)->sun_path) - 1,
+	LOCK_MAX = UNIX_PATH_MAX + sizeof(".lock"),
+	DEEP = SUN_MAX + 5, /* so that what is refused is still named as a whole */
+};
 
 struct fixture {
-	char dir[TEMPDIR_MAX];
+	char base[TEMPDIR_MAX]; /* the first part of dir */
+	char dir[DEEP + 1];
 	struct loop *loop;
 	struct address address; /* unix:DIR/s */
 	struct listener_opts opts;
@@ -82,7 +88,8 @@ static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	tempdir_make(f->dir);
+	tempdir_make(f->base);
+	snprintf(f->dir, sizeof(f->dir), "%s", f->base);
 	assert_int_equal(loop_new(&f->loop), 0);
 	f->opts = (struct listener_opts) {
 		.fd = -1, .on_accept = on_accept, .on_refused = on_refused, .arg = f};
@@ -90,6 +97,23 @@ static int setup(void **state)
 	f->stop_after = 1;
 	set_path(f, "s");
 	*state = f;
+	return 0;
+}
+
+/* In a folder whose path no socket may have, and which is the current one: so clients get there. */
+static int setup_deep(void **state)
+{
+	struct fixture *f;
+	size_t n;
+
+	setup(state);
+	f = *state;
+	n = strlen(f->dir);
+	memset(f->dir + n, 'd', DEEP - n);
+	f->dir[n] = '/';
+	assert_int_equal(mkdir(f->dir, 0700), 0);
+	assert_int_equal(chdir(f->dir), 0);
+	set_path(f, "s");
 	return 0;
 }
 
@@ -101,7 +125,8 @@ static int teardown(void **state)
 		close(f->fd);
 	listener_close(f->listener);
 	loop_free(f->loop);
-	tempdir_remove(f->dir);
+	assert_int_equal(chdir("/"), 0);
+	tempdir_remove(f->base);
 	free(f);
 	return 0;
 }
@@ -120,8 +145,10 @@ static void close_it(struct fixture *f)
 static struct sockaddr_un name_of(const char *path)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	const char *name = strlen(path) > SUN_MAX ? strrchr(path, '/') + 1 : path;
 
-	snprintf(un.sun_path, sizeof(un.sun_path), "%s", path);
+	assert_true(strlen(name) <= SUN_MAX);
+	memcpy(un.sun_path, name, strlen(name));
 	return un;
 }
 
@@ -239,22 +266,60 @@ static void says_which_directory_it_cannot_make(void **state)
 	assert_non_null(strstr(f->why.text, "file/below"));
 }
 
-static void takes_the_longest_path(void **state)
+static void takes_the_longest_name(void **state)
 {
 	struct fixture *f = *state;
-	char name[UNIX_PATH_MAX + 1];
-	size_t n = UNIX_PATH_MAX - strlen(f->dir) - 1;
+	char name[SUN_MAX + 1];
+	size_t n = SUN_MAX - strlen(f->dir) - 1;
 	int client;
 
 	memset(name, 'x', n);
 	name[n] = '\0';
 	set_path(f, name);
-	assert_int_equal(strlen(f->address.path), UNIX_PATH_MAX);
+	assert_int_equal(strlen(f->address.path), SUN_MAX);
 	assert_int_equal(open_it(f), 0);
 	assert_int_equal(n_entries(f->dir), 2);
 	client = connect_to(f->address.path, 0);
 	assert_true(client >= 0);
 	close(client);
+}
+
+static void opens_at_a_path_of_the_greatest_length(void **state)
+{
+	struct fixture *f = *state;
+	size_t n = strlen(f->dir);
+
+	f->address = (struct address) {.kind = ADDRESS_UNIX};
+	memset(f->address.path, 'x', UNIX_PATH_MAX);
+	memcpy(f->address.path, f->dir, n);
+	for (size_t i = n; i < UNIX_PATH_MAX; i += 60)
+		f->address.path[i] = '/';
+	assert_int_equal(open_it(f), 0);
+	assert_int_equal(chdir(f->dir), 0);
+	inode(f->address.path);
+	close_it(f);
+	assert_int_equal(access(f->address.path, F_OK), -1);
+}
+
+static unsigned n_descriptors(void)
+{
+	return n_entries("/proc/self/fd");
+}
+
+static void a_long_path_costs_no_descriptor(void **state)
+{
+	struct fixture *f = *state;
+	unsigned before, opened;
+
+	/* What a loop opens for its first listener is not meant. */
+	assert_int_equal(open_it(f), 0);
+	opened = n_descriptors();
+	close_it(f);
+	before = n_descriptors();
+	assert_int_equal(opened - before, 2);
+	make_dead_socket(f->address.path);
+	assert_int_equal(open_it(f), 0);
+	assert_int_equal(n_descriptors(), opened);
 }
 
 struct observer {
@@ -361,7 +426,7 @@ static void leaves_a_symlink_to_a_dead_socket_alone(void **state)
 static void leaves_what_is_no_lock_file_alone(void **state)
 {
 	struct fixture *f = *state;
-	char lock[200];
+	char lock[LOCK_MAX];
 
 	snprintf(lock, sizeof(lock), "%s.lock", f->address.path);
 	write_file(lock, "precious");
@@ -444,7 +509,7 @@ static void full_backlog_is_not_dead(void **state)
 static void replaces_a_dead_socket(void **state)
 {
 	struct fixture *f = *state;
-	char lock[200];
+	char lock[LOCK_MAX];
 	int client;
 
 	make_dead_socket(f->address.path);
@@ -459,7 +524,7 @@ static void replaces_a_dead_socket(void **state)
 static void waits_and_then_refuses_while_the_lock_is_held(void **state)
 {
 	struct fixture *f = *state;
-	char lock[200];
+	char lock[LOCK_MAX];
 	int fd;
 
 	make_dead_socket(f->address.path);
@@ -729,7 +794,7 @@ static void allowed_uid_is_let_in(void **state)
 static void what_another_uid_owns_is_left_alone(void **state)
 {
 	struct fixture *f = *state;
-	char lock[200];
+	char lock[LOCK_MAX];
 
 	if (geteuid() != 0)
 		skip();
@@ -1007,6 +1072,10 @@ static void handed_over_socket_must_listen_on_loopback(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define DEEP_TEST(name)                                                                            \
+	{                                                                                          \
+		"deep_" #name, name, setup_deep, teardown, NULL                                    \
+	}
 
 int main(void)
 {
@@ -1015,7 +1084,8 @@ int main(void)
 		TEST(leaves_nothing_behind),
 		TEST(makes_missing_directories_private),
 		TEST(says_which_directory_it_cannot_make),
-		TEST(takes_the_longest_path),
+		TEST(takes_the_longest_name),
+		TEST(opens_at_a_path_of_the_greatest_length),
 		TEST(socket_is_0600_at_every_moment),
 		TEST(leaves_what_is_no_socket_alone),
 		TEST(leaves_a_symlink_to_a_dead_socket_alone),
@@ -1044,6 +1114,22 @@ int main(void)
 		TEST(tcp_over_ipv6),
 		TEST(handed_over_socket_is_used_and_its_file_stays),
 		TEST(handed_over_socket_must_listen_on_loopback),
+		DEEP_TEST(accepts_and_knows_the_peer),
+		DEEP_TEST(leaves_nothing_behind),
+		DEEP_TEST(makes_missing_directories_private),
+		DEEP_TEST(a_long_path_costs_no_descriptor),
+		DEEP_TEST(socket_is_0600_at_every_moment),
+		DEEP_TEST(leaves_what_is_no_socket_alone),
+		DEEP_TEST(leaves_a_symlink_to_a_dead_socket_alone),
+		DEEP_TEST(leaves_what_is_no_lock_file_alone),
+		DEEP_TEST(refuses_where_something_listens),
+		DEEP_TEST(refuses_where_another_kind_of_socket_lives),
+		DEEP_TEST(refuses_a_second_of_our_own_at_once),
+		DEEP_TEST(full_backlog_is_not_dead),
+		DEEP_TEST(replaces_a_dead_socket),
+		DEEP_TEST(does_not_remove_what_took_its_place),
+		DEEP_TEST(exactly_one_of_eight_starters_lives),
+		DEEP_TEST(path_has_one_holder_however_often_it_changes_hands),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
