@@ -1,7 +1,7 @@
 #include "daemon/project_watch.h"
 
 #include <errno.h>
-#include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,15 @@
 #include "base/log.h"
 #include "base/record.h"
 #include "daemon/paths.h"
+#include "daemon/project_files.h"
 #include "io/watch.h"
+#include "service/pattern.h"
 #include "service/schedule.h"
 
 enum {
 	PENDING_MAX = 4096,           /* changed files that are not told yet */
 	LOOK_AT_LEAST_MS = 60 * 1000, /* at the clock, which people set */
-	PATTERN_MAX = 256,
+	IGNORE_MAX = 256,             /* bytes of a pattern */
 };
 
 /* A folder that is watched. */
@@ -25,6 +27,7 @@ struct spot {
 	struct project_watch *owner;
 	const struct aiwg_watched *config;
 	struct watch *watch;
+	size_t root_len; /* of the watched folder's path */
 };
 
 /* A file that changed: told when it has been quiet for a while. */
@@ -73,45 +76,45 @@ static unsigned change_bit(enum watch_event event)
 				       : CHANGE_DELETE;
 }
 
-static bool fits_pattern(struct text pattern, const char *name, const char *path)
+/* Anywhere in the path, as the original does. */
+static bool fits_pattern(struct text pattern, struct text path)
 {
-	char text[PATTERN_MAX];
+	char glob[IGNORE_MAX];
+	int n = snprintf(glob, sizeof(glob), "*%.*s*", TEXT_ARGS(pattern));
 
-	if (pattern.len == 0 || pattern.len >= sizeof(text))
-		return false;
-	memcpy(text, pattern.data, pattern.len);
-	text[pattern.len] = '\0';
-	/* "node_modules/" is a folder's name. */
-	if (text[pattern.len - 1] == '/')
-		text[pattern.len - 1] = '\0';
-	return fnmatch(text, name, 0) == 0 || (path && fnmatch(text, path, 0) == 0);
+	return pattern.len > 0 && (size_t)n < sizeof(glob) &&
+	       glob_fits((struct text) {.data = glob, .len = (size_t)n}, path);
 }
 
-static bool is_ignored(const struct aiwg_watched *w, const char *name, const char *path)
+/* `path` is that below the watched folder. */
+static bool is_ignored(const struct aiwg_watched *w, const char *path)
 {
 	for (unsigned i = 0; i < w->n_ignore; i++) {
-		if (fits_pattern(w->ignore[i], name, path))
+		if (fits_pattern(w->ignore[i], text_of(path)))
 			return true;
 	}
 	return false;
 }
 
+/* A pattern that is found in "NAME/" is found in all that is below. */
 static bool on_skip(void *arg, const char *name)
 {
 	const struct spot *s = arg;
+	char folder[NAME_MAX + 2];
 
+	snprintf(folder, sizeof(folder), "%s/", name);
 	return strcmp(name, ".git") == 0 || strcmp(name, "node_modules") == 0 ||
-	       is_ignored(s->config, name, NULL);
+	       is_ignored(s->config, folder);
 }
 
-static bool has_extension(const struct aiwg_watched *w, const char *name)
+static bool has_extension(const struct aiwg_watched *w, const char *path)
 {
-	const char *dot = strrchr(name, '.');
+	size_t n = strlen(path);
 
 	for (unsigned i = 0; i < w->n_extensions; i++) {
 		struct text e = w->extensions[i];
 
-		if (dot && text_is(e, e.len > 0 && e.data[0] == '.' ? dot : dot + 1))
+		if (e.len <= n && memcmp(path + n - e.len, e.data, e.len) == 0)
 			return true;
 	}
 	return w->n_extensions == 0;
@@ -127,11 +130,18 @@ static const char *relative(const struct project_watch *w, const char *path)
 	return path;
 }
 
-/* What we write there ourselves, over and over. */
+static bool is_at_or_below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+/* What we, and those who work here, write over and over. */
 static bool is_ours(const char *path)
 {
-	return strncmp(path, ".aiwg/daemon/", 13) == 0 || strcmp(path, ".aiwg/daemon") == 0 ||
-	       strncmp(path, ".aiwg/daemon.pid", 16) == 0;
+	return is_at_or_below(path, ".aiwg/daemon") || is_at_or_below(path, ".aiwg/working") ||
+	       strncmp(path, PROJECT_PID, strlen(PROJECT_PID)) == 0;
 }
 
 static void tell_change(struct project_watch *w, const struct pending *p)
@@ -231,19 +241,41 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 {
 	const struct spot *s = arg;
 	struct project_watch *w = s->owner;
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *below = path + s->root_len;
 
 	if (event == WATCH_OVERFLOW) {
 		log_warn("changes were missed", "folder=%s", path);
 		return;
 	}
+	below += *below == '/';
 	path = relative(w, path);
 	if (!(s->config->changes & change_bit(event)) || is_ours(path) ||
-	    is_ignored(s->config, name, path) || !has_extension(s->config, name))
+	    is_ignored(s->config, below) || !has_extension(s->config, below))
 		return;
 	w->shown->n_changes++;
 	add_pending(w, event, path);
+}
+
+/* Without what says nothing: "//", "/./", and a slash or "/." at the end. */
+static void simplify(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from;) {
+		size_t n;
+
+		from += strspn(from, "/");
+		n = strcspn(from, "/");
+		if (n > 0 && !(n == 1 && from[0] == '.')) {
+			*to++ = '/';
+			memmove(to, from, n);
+			to += n;
+		}
+		from += n;
+	}
+	if (to == path)
+		*to++ = '/';
+	*to = '\0';
 }
 
 static void open_spot(struct project_watch *w, struct spot *s)
@@ -258,8 +290,8 @@ static void open_spot(struct project_watch *w, struct spot *s)
 		snprintf(folder, sizeof(folder), "%.*s", TEXT_ARGS(path));
 	else
 		snprintf(folder, sizeof(folder), "%s/%.*s", w->shown->folder.data, TEXT_ARGS(path));
-	while (strlen(folder) > 1 && folder[strlen(folder) - 1] == '/')
-		folder[strlen(folder) - 1] = '\0';
+	simplify(folder);
+	s->root_len = strlen(folder);
 	r = watch_open(w->loop, folder, &opts, &s->watch, &why);
 	if (r != 0)
 		log_info("not watched", "folder=%s why=%s", folder,

@@ -917,6 +917,63 @@ def test_rules_of_a_project_act_on_its_files():
         same(c.call("task.stats")["total"], 1, "tasks")
 
 
+@contextlib.contextmanager
+def watched(*paths):
+    """A project p beside the daemon's root, whose rule tells of every change below the paths."""
+    rule = {"id": "any", "trigger": {"source": "watch"},
+            "action": {"type": "agent", "prompt": "{{type}} {{payload.path}}"}}
+    with Place() as place:
+        for folder in ("src",), ("test",), (".aiwg", "working"):
+            os.makedirs(place("p", *folder))
+        place.config({"daemon": {"heartbeat_interval_seconds": 0.05}, "rules": [rule],
+                      "watch": {"enabled": True, "debounce_ms": 20, "paths": list(paths)}}, "p")
+        with place.daemon("--project", place("p")) as d:
+            yield place, connect(d, place("p"))
+
+
+def change(path):
+    with open(path, "w", encoding="utf-8"):
+        pass
+
+
+def told_of(client, n):
+    tasks = [client.heard("event.ruleExecuted")["taskId"] for _ in range(n)]
+    return sorted(client.ended(task)["prompt"] for task in tasks)
+
+
+def test_a_project_that_is_watched_as_a_whole_does_not_tell_of_our_own_files():
+    with watched(".") as (place, c):
+        beat = place("p", ".aiwg", "daemon", "heartbeat")
+        first = os.stat(beat).st_ino
+        wait_until(lambda: os.stat(beat).st_ino != first, "another heartbeat")
+        change(place("p", ".aiwg", "working", "w.md"))
+        change(place("p", "a.ts"))
+        same(told_of(c, 1), ["file.create a.ts"], "what is told")
+        same(c.call("task.stats")["total"], 1, "tasks")
+
+
+def test_watched_paths_are_told_without_what_says_nothing():
+    for path in "./src/", ".//src/.", "././src":
+        with watched(path) as (place, c):
+            change(place("p", "src", "a.ts"))
+            same(told_of(c, 1), ["file.create src/a.ts"], path)
+
+
+def test_what_the_original_watches_by_default_is_read_as_it_means_it():
+    with watched({"path": ".aiwg/", "ignore": ["*.tmp", "plans/**", "drafts"]},
+                 {"path": "test/", "extensions": [".test.ts", ".test.js"]}) as (place, c):
+        for folder in "plans", "old-drafts":
+            os.mkdir(place("p", ".aiwg", folder))
+            change(place("p", ".aiwg", folder, "x.md"))
+        for name in "x.tmp", "x.tmp2", "x.md":
+            change(place("p", ".aiwg", name))
+        same(told_of(c, 2), ["file.create .aiwg/plans", "file.create .aiwg/x.md"], "of .aiwg")
+        for name in "a.js", "test.js", "a.test.js":
+            change(place("p", "test", name))
+        same(told_of(c, 1), ["file.create test/a.test.js"], "of test")
+        same(c.call("task.stats")["total"], 3, "tasks")
+
+
 def test_rules_are_switched_off_and_on():
     with with_rules({**RULES, "rules": RULES["rules"][:1]}) as d:
         c = connect(d)

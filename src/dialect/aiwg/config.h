@@ -19,9 +19,9 @@ enum aiwg_change { CHANGE_CREATE = 1, CHANGE_MODIFY = 2, CHANGE_DELETE = 4, CHAN
 struct aiwg_watched {
 	struct text path;          /* as it is written: below the project, or absolute */
 	unsigned changes;          /* enum aiwg_change */
-	const struct text *ignore; /* names of folders and files */
+	const struct text *ignore; /* parts of what is below it, with "*" for anything */
 	unsigned n_ignore;
-	const struct text *extensions; /* ".c" or "c"; none: any */
+	const struct text *extensions; /* how its files end; none: any */
 	unsigned n_extensions;
 };
 
