@@ -58,6 +58,7 @@ struct rule_new {
 	struct text type; /* equal, or a glob ("task.*") with koine's own rules */
 	struct text source;
 	struct text pattern; /* a regular expression over "type:source" */
+	bool not_logged;     /* only what is told by automation_event, not the log */
 	const struct rule_condition *conditions;
 	unsigned n_conditions;
 	enum rule_action action;

@@ -23,6 +23,7 @@ struct happening {
 	struct text type, source;
 	struct text project; /* {NULL, 0}: of none */
 	struct text task;    /* {NULL, 0}: of none */
+	bool logged;
 	const struct value *payload;
 };
 
@@ -63,7 +64,7 @@ static bool is_meant(const struct rule *r, const struct happening *h)
 {
 	const struct rule_new *d = &r->def;
 
-	if (d->trigger != TRIGGER_EVENT || !r->armed)
+	if (d->trigger != TRIGGER_EVENT || !r->armed || (d->not_logged && h->logged))
 		return false;
 	if (d->project.len > 0 && h->project.len > 0 && !text_equal(d->project, h->project))
 		return false;
@@ -99,7 +100,8 @@ static bool is_wanted(struct automation *a, const struct event *e)
 {
 	struct text source = e->type;
 	const char *dot = memchr(e->type.data, '.', e->type.len);
-	struct happening h = {.type = e->type, .project = e->project, .payload = e->data};
+	struct happening h = {
+		.type = e->type, .project = e->project, .payload = e->data, .logged = true};
 
 	if (dot)
 		source.len = (size_t)(dot - e->type.data);
@@ -153,7 +155,8 @@ static int on_event(void *arg, const struct event *e)
 {
 	struct automation *a = arg;
 	const char *dot = memchr(e->type.data, '.', e->type.len);
-	struct happening h = {.type = e->type, .source = e->type, .project = e->project};
+	struct happening h = {
+		.type = e->type, .source = e->type, .project = e->project, .logged = true};
 	struct value *payload = NULL;
 	struct arena arena;
 
@@ -196,7 +199,7 @@ void rules_listen(struct automation *a)
 	list_for_each (at, following, &a->rules) {
 		const struct rule *r = list_entry(at, struct rule, link);
 
-		wanted = wanted || r->def.trigger == TRIGGER_EVENT;
+		wanted = wanted || (r->def.trigger == TRIGGER_EVENT && !r->def.not_logged);
 	}
 	if (!wanted || a->stopping) {
 		event_unsubscribe(a->subscriber);

@@ -135,6 +135,33 @@ static void a_rule_has_all_that_it_was_given(void **state)
 	assert_text(value_text(r->conditions[0].value), "c$");
 }
 
+static void a_rule_hears_the_log_only_where_its_trigger_names_events(void **state)
+{
+	static const struct {
+		const char *trigger;
+		bool not_logged;
+	} rows[] = {
+		{"{}", true},
+		{"{\"pattern\":\"^task\"}", true},
+		{"{\"type\":\"\",\"source\":null}", true},
+		{"{\"type\":\"task.completed\"}", false},
+		{"{\"source\":\"task\",\"pattern\":\"x\"}", false},
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[200];
+
+		snprintf(text, sizeof(text),
+			 "{\"rules\":[{\"id\":\"r\",\"trigger\":%s,\"action\":{\"type\":"
+			 "\"notify\"}}]}",
+			 rows[i].trigger);
+		assert_int_equal(read_config(f, text), 0);
+		assert_int_equal(f->config.n_rules, 1);
+		assert_int_equal(f->config.rules[0].not_logged, rows[i].not_logged);
+	}
+}
+
 static void a_wrong_rule_is_told_with_its_line_and_the_others_load(void **state)
 {
 	struct fixture *f = *state;
@@ -412,6 +439,7 @@ int main(void)
 		T(limits_are_read_and_minutes_may_have_fractions),
 		T(an_empty_object_says_nothing),
 		T(a_rule_has_all_that_it_was_given),
+		T(a_rule_hears_the_log_only_where_its_trigger_names_events),
 		T(a_wrong_rule_is_told_with_its_line_and_the_others_load),
 		T(paths_to_watch_are_objects_or_texts),
 		T(jobs_need_an_id_and_a_time),

@@ -881,6 +881,22 @@ static void the_logs_events_wake_rules(void **state)
 	assert_string_equal(w->tasks[0].prompt, "task t1 t1 2");
 }
 
+static void a_rule_that_is_not_for_the_log_hears_only_what_is_told(void **state)
+{
+	struct world *w = *state;
+	struct rule_new r[] = {by_event("any", ""), by_event("logged", "task.started")};
+
+	r[0].not_logged = true;
+	r[0].prompt = TEXT("{{type}} {{source}}");
+	set_rules(w, r, 2);
+	publish(w, "task.started", "t1");
+	assert_int_equal(w->n_tasks, 1);
+	assert_string_equal(w->tasks[0].rule, "logged");
+	happen(w, "file.create", "watch", NULL);
+	assert_int_equal(w->n_tasks, 2);
+	assert_string_equal(w->tasks[1].prompt, "file.create watch");
+}
+
 static void rules_hear_from_when_they_were_set(void **state)
 {
 	struct world *w = *state;
@@ -1882,6 +1898,7 @@ int main(void)
 		TEST(events_wake_the_rules_that_fit),
 		TEST(conditions_are_those_of_javascript),
 		TEST(the_logs_events_wake_rules),
+		TEST(a_rule_that_is_not_for_the_log_hears_only_what_is_told),
 		TEST(rules_hear_from_when_they_were_set),
 		TEST(a_rule_is_not_woken_by_itself),
 		TEST(rules_that_wake_each_other_are_stopped),

@@ -153,6 +153,8 @@ static bool read_trigger(struct reader *r, const struct value *rule, struct rule
 	ret->type = text_in(v, "type");
 	ret->source = text_in(v, "source");
 	ret->pattern = text_in(v, "pattern");
+	/* The original has no log: who does not name its events does not mean them. */
+	ret->not_logged = ret->type.len == 0 && ret->source.len == 0;
 	return true;
 }
 
