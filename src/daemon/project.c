@@ -159,6 +159,18 @@ static int parse_config(const struct place *p, struct project_config *c, struct 
 				p->shown.folder, complain, NULL, &c->config, why);
 }
 
+/* The original would take them before daemon.json. */
+static void tell_unread(const struct place *p)
+{
+	static const char *const names[] = {PROJECT_YAML, PROJECT_YML};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (project_file_exists(folder_of(p), names[i]))
+			log_warn("project settings not read", "file=%s/%s why=only %s is read",
+				 folder_of(p), names[i], PROJECT_CONFIG);
+	}
+}
+
 /* A file that cannot be read leaves things as they are; that is told. */
 static int read_config(struct place *p)
 {
@@ -170,6 +182,7 @@ static int read_config(struct place *p)
 		return -ENOMEM;
 	arena_init(&c->arena, CONFIG_ARENA_MAX);
 	buf_init(&c->text, AIWG_CONFIG_MAX);
+	tell_unread(p);
 	r = parse_config(p, c, &why);
 	if (r > 0)
 		log_warn("project settings not read", "why=%s", why.text);

@@ -161,6 +161,15 @@ int project_file_read(const char *folder, const char *file, struct buf *out)
 	return fd < 0 ? -errno : read_all(fd, out);
 }
 
+bool project_file_exists(const char *folder, const char *file)
+{
+	const char *name;
+	CLEANUP(closep) int at = open_place(folder, file, &name);
+	struct stat st;
+
+	return at >= 0 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /* Some file systems of the network cannot rename so. */
 static int rename_to_free(int at, const char *from, const char *to)
 {

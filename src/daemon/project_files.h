@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -20,6 +21,8 @@
 #define PROJECT_STATE     ".aiwg/daemon/state.json"
 #define PROJECT_HEARTBEAT ".aiwg/daemon/heartbeat"
 #define PROJECT_CONFIG    ".aiwg/daemon.json"
+#define PROJECT_YAML      ".aiwg/daemon.yaml"
+#define PROJECT_YML       ".aiwg/daemon.yml"
 #define PROJECT_TASKS     ".aiwg/daemon/tasks.json"
 
 /* Refuses folders that cannot be trusted, with the project's name; what is not there yet will be
@@ -31,6 +34,9 @@ int project_file_write(const char *folder, const char *name, struct text text);
 
 /* -ENOENT when there is none; -EFBIG when it is larger than the buffer may become. */
 int project_file_read(const char *folder, const char *name, struct buf *out);
+
+/* Whatever it is. */
+bool project_file_exists(const char *folder, const char *name);
 
 /* To NAME and the suffix, or where that is taken with a number behind it. */
 int project_file_put_aside(const char *folder, const char *name, const char *suffix);

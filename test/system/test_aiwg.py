@@ -792,6 +792,17 @@ def test_settings_of_a_project_that_are_wrong_are_told_and_left_out():
         connect(d).call("ping")
 
 
+def test_settings_in_yaml_are_told_to_be_unread():
+    for name in "daemon.yaml", "daemon.yml":
+        with Place() as place:
+            os.mkdir(place("root", ".aiwg"))
+            with open(place("root", ".aiwg", name), "w", encoding="utf-8") as f:
+                f.write("daemon:\n  max_parallel_actions: 1\n")
+            said = ".aiwg/%s why=only .aiwg/daemon.json is read" % name
+            with place.daemon(announced=[said]) as d:
+                connect(d).call("ping")
+
+
 def test_tasks_of_an_earlier_original_are_taken_over_once():
     old = {"version": 1, "updatedAt": "2026-02-09T10:00:00.000Z", "tasks": [
         {"id": "task-0000", "prompt": "done long ago", "agent": "rev", "priority": 2,
