@@ -56,6 +56,11 @@ static int copy_conditions(struct arena *a, struct rule_new *d)
 	return 0;
 }
 
+static int copy_written(struct arena *a, const struct value **v)
+{
+	return *v ? value_copy(a, *v, v) : 0;
+}
+
 static int copy_all(struct arena *a, struct rule_new *d)
 {
 	struct text *const texts[] = {&d->id,      &d->project, &d->where, &d->description,
@@ -72,6 +77,10 @@ static int copy_all(struct arena *a, struct rule_new *d)
 		r = copy_texts(a, &d->ignore, d->n_ignore);
 	if (r == 0)
 		r = copy_texts(a, &d->extensions, d->n_extensions);
+	if (r == 0)
+		r = copy_written(a, &d->written_trigger);
+	if (r == 0)
+		r = copy_written(a, &d->written_action);
 	return r == 0 ? copy_conditions(a, d) : r;
 }
 

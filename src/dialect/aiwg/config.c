@@ -6,7 +6,11 @@
 
 #include "wire/json.h"
 
-enum { DEBOUNCE_MS = 500, LIST_MAX = 64 };
+enum {
+	DEBOUNCE_MS = 500,
+	LIST_MAX = 64,
+	WRITTEN_MAX = 64 << 10, /* bytes of a trigger or an action that is shown as it is written */
+};
 
 struct reader {
 	struct arena *arena;
@@ -141,6 +145,11 @@ static bool read_conditions(struct reader *r, const struct value *rule, struct r
 	return true;
 }
 
+static const struct value *written(const struct value *v)
+{
+	return v->raw_len <= WRITTEN_MAX ? v : NULL;
+}
+
 static bool read_trigger(struct reader *r, const struct value *rule, struct rule_new *ret)
 {
 	const struct value *v = value_find(rule, "trigger");
@@ -149,6 +158,7 @@ static bool read_trigger(struct reader *r, const struct value *rule, struct rule
 		tell(r, v ? v : rule, "needs a trigger, an object", ret->id);
 		return false;
 	}
+	ret->written_trigger = written(v);
 	ret->trigger = TRIGGER_EVENT;
 	ret->type = text_in(v, "type");
 	ret->source = text_in(v, "source");
@@ -180,6 +190,7 @@ static bool read_action(struct reader *r, const struct value *rule, struct rule_
 		tell(r, v ? v : rule, "needs an action, an object with a type", ret->id);
 		return false;
 	}
+	ret->written_action = written(v);
 	if (text_is(type, "agent"))
 		return read_agent_action(r, v, ret);
 	if (text_is(type, "notify")) {

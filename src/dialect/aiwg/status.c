@@ -233,6 +233,10 @@ static void write_if(struct json *j, const char *key, struct text t)
 static void write_trigger(struct json *j, const struct rule_new *r)
 {
 	json_key(j, "trigger");
+	if (r->written_trigger) {
+		json_value(j, r->written_trigger);
+		return;
+	}
 	json_begin_object(j);
 	switch (r->trigger) {
 	case TRIGGER_CRON:
@@ -275,6 +279,10 @@ static void write_task_action(struct json *j, const struct rule_new *r)
 static void write_action(struct json *j, const struct rule_new *r)
 {
 	json_key(j, "action");
+	if (r->written_action) {
+		json_value(j, r->written_action);
+		return;
+	}
 	json_begin_object(j);
 	switch (r->action) {
 	case ACTION_TASK:
