@@ -145,9 +145,10 @@ static bool read_conditions(struct reader *r, const struct value *rule, struct r
 	return true;
 }
 
+/* A webhook's headers may hold a key, and more people may see rules than may read the file. */
 static const struct value *written(const struct value *v)
 {
-	return v->raw_len <= WRITTEN_MAX ? v : NULL;
+	return v->raw_len <= WRITTEN_MAX && !value_find(v, "headers") ? v : NULL;
 }
 
 static bool read_trigger(struct reader *r, const struct value *rule, struct rule_new *ret)
