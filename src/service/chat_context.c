@@ -1,12 +1,18 @@
 /* What an agent is to see of a conversation, read from the store on a reader's thread. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "service/chat_inner.h"
 #include "service/memory.h"
 #include "service/services.h"
 #include "store/store.h"
 
-enum { NOTES_MAX = 8 };
+enum {
+	NOTES_MAX = 8,
+	LEAST_TOKENS = 50,  /* of a result that is shortened */
+	NOTICE_TOKENS = 15, /* that it is */
+};
 
 static const char summary_words[] = "Summary of the conversation so far:\n";
 
@@ -142,6 +148,60 @@ static int pair_calls(struct arena *a, struct agent_message **messages, unsigned
 	return 0;
 }
 
+static size_t bytes_of_tokens(struct text t, int64_t tokens)
+{
+	int64_t characters = 0;
+	size_t i = 0;
+
+	while (i < t.len) {
+		characters += ((unsigned char)t.data[i] & 0xc0) != 0x80;
+		if (characters > 4 * tokens)
+			break;
+		i++;
+	}
+	return i;
+}
+
+/* By as much as there is too much, if that gains anything. */
+static int shorten(struct arena *a, struct text *t, int64_t *excess)
+{
+	int64_t tokens = chat_estimate(*t);
+	int64_t keep = tokens - *excess - NOTICE_TOKENS;
+	char notice[80];
+	size_t n, kept;
+	char *text;
+
+	if (keep < LEAST_TOKENS)
+		keep = LEAST_TOKENS;
+	if (keep + NOTICE_TOKENS >= tokens)
+		return 0;
+	kept = bytes_of_tokens(*t, keep);
+	n = (size_t)snprintf(notice, sizeof(notice), "\n[shortened: the first %zu of %zu bytes]",
+			     kept, t->len);
+	text = arena_alloc(a, kept + n);
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, t->data, kept);
+	memcpy(text + kept, notice, n);
+	*t = (struct text) {.data = text, .len = kept + n};
+	*excess -= tokens - chat_estimate(*t);
+	return 0;
+}
+
+/* A question and its calls are sent whatever the budget says; room is made by what the calls
+ * gave, the oldest first. */
+static int shorten_results(struct arena *a, struct agent_message *messages, unsigned n,
+			   int64_t excess)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < n && excess > 0; i++) {
+		if (messages[i].role == AGENT_TOOL)
+			r = shorten(a, &messages[i].text, &excess);
+	}
+	return r;
+}
+
 static unsigned add_question(const struct chat_turn *t, struct agent_message *to)
 {
 	unsigned n = 0;
@@ -209,6 +269,8 @@ int context_read(struct services *s, int lane, struct chat_turn *t, int64_t to_t
 
 	r = t->own_history ? read_given(t, &messages, &n)
 			   : read_stored(s, lane, t, to_turn, &messages, &n);
+	if (r == 0)
+		r = shorten_results(&t->job.context, messages, n, t->job.excess);
 	if (r == 0)
 		r = pair_calls(&t->job.context, &messages, &n);
 	t->job.ask = (struct agent_ask) {

@@ -144,7 +144,8 @@ static void count_question(struct chat_turn *t)
 	int64_t question = t->usage.input - t->sent_before;
 	int64_t others = t->question_tokens - t->last_tokens;
 
-	if (t->usage.input < 0)
+	/* What was shortened for the agent is kept whole, and weighs what we took it for. */
+	if (t->usage.input < 0 || t->job.excess > 0)
 		return;
 	/* Nor is a provider believed that counts next to nothing: the budget would mean nothing. */
 	if (question < others + 1 + t->last_tokens / 8)

@@ -162,6 +162,7 @@ struct chat_turn {
 		int64_t from_turn;
 		bool first;
 		bool has_summary;
+		int64_t excess; /* tokens that results have to give up */
 		struct text system;
 		struct arena context;
 		struct agent_ask ask;
@@ -236,17 +237,18 @@ int64_t system_tokens(const struct conversation *c);
 int64_t available_tokens(const struct agent *a);
 
 /* Adds a turn, or tokens and messages to the newest; drops from the window what does not fit. */
-int window_add(struct conversation *c, int64_t turn, int64_t tokens, int64_t n_messages);
+int window_add(struct conversation *c, const struct turn_weight *w);
 void window_grow(struct conversation *c, int64_t tokens, int64_t n_messages);
 void window_set(struct conversation *c, const struct turn_weight *weights, unsigned n);
 void window_drop_to(struct conversation *c, int64_t turn);
 
-/* The oldest turn that this agent is sent; 0: there is none. *ret_tokens: of those from there on. */
+/* The oldest turn that this agent is sent; 0: there is none. *ret_tokens: of those from there on,
+ * which may be more than there is room for: a question goes with the results of its calls. */
 int64_t window_from(const struct conversation *c, const struct agent *a, int64_t tool_tokens,
 		    int64_t *ret_tokens);
 
-/* Of a history that came with the question: from which message on there is room for it. *ret_tokens:
- * of those. */
+/* Of a history that came with the question: from which message on there is room for it, or it has
+ * to be sent. *ret_tokens: of those. */
 unsigned window_of_history(const struct chat_turn *t, int64_t *ret_tokens);
 
 void window_count(const struct conversation *c, struct chat_counts *ret);

@@ -333,11 +333,26 @@ static void take_history(struct chat_turn *t)
 			 t->tool_tokens + tokens;
 }
 
+static void take_window(struct chat_turn *t)
+{
+	const struct conversation *c = t->conversation;
+	int64_t tokens;
+
+	t->job.from_turn = window_from(c, t->agent, t->tool_tokens, &tokens);
+	t->sent_before =
+		system_tokens(c) + c->summary_tokens + t->tool_tokens + tokens - t->question_tokens;
+	t->job.has_summary = c->summary_turn != 0;
+	t->job.system = text_of(c->system ? c->system : c->chat->system);
+}
+
 /* The conversation as it is with the question in it. */
 static int take_begun(struct chat_turn *t)
 {
+	const struct turn_weight weight = {.turn = t->job.turn,
+					   .tokens = t->question_tokens,
+					   .n_messages = n_question_messages(t),
+					   .continues = t->n_results > 0};
 	struct conversation *c = t->conversation;
-	int64_t tokens;
 	int r = 0;
 
 	if (c->seq == 0) {
@@ -347,19 +362,15 @@ static int take_begun(struct chat_turn *t)
 	}
 	c->tool_tokens = t->tool_tokens;
 	if (r == 0)
-		r = window_add(c, t->job.turn, t->question_tokens, n_question_messages(t));
+		r = window_add(c, &weight);
 	if (r != 0)
 		return r;
 	t->job.first = !c->answered;
-	if (t->own_history) {
+	if (t->own_history)
 		take_history(t);
-		return 0;
-	}
-	t->job.from_turn = window_from(c, t->agent, t->tool_tokens, &tokens);
-	t->sent_before =
-		system_tokens(c) + c->summary_tokens + t->tool_tokens + tokens - t->question_tokens;
-	t->job.has_summary = c->summary_turn != 0;
-	t->job.system = text_of(c->system ? c->system : c->chat->system);
+	else
+		take_window(t);
+	t->job.excess = t->sent_before + t->question_tokens - available_tokens(t->agent);
 	return 0;
 }
 

@@ -45,12 +45,30 @@ static void drop_oldest(struct conversation *c)
 	c->n_turns--;
 }
 
-/* The newest turn is always sent: there is nothing else to answer. */
+/* The newest turn is always sent: there is nothing else to answer. If it brought results, so are
+ * the turns with their calls, back to the question. */
+static unsigned n_always_sent(const struct conversation *c)
+{
+	int64_t tokens = 0;
+
+	for (unsigned n = 0; n < c->n_turns; n++) {
+		const struct turn_weight *w = &c->turns[c->first + c->n_turns - 1 - n];
+
+		tokens += w->tokens;
+		if (n > 0 && tokens > TURN_CHAIN_TOKENS)
+			return n;
+		if (!w->continues)
+			return n + 1;
+	}
+	return c->n_turns;
+}
+
 static void trim(struct conversation *c)
 {
 	int64_t room = available_tokens(conversation_agent(c)) - fixed_tokens(c, c->tool_tokens);
+	unsigned least = n_always_sent(c);
 
-	while (c->n_turns > 1 && c->turn_tokens > room)
+	while (c->n_turns > least && c->turn_tokens > room)
 		drop_oldest(c);
 }
 
@@ -75,16 +93,15 @@ static int make_room(struct conversation *c)
 	return 0;
 }
 
-int window_add(struct conversation *c, int64_t turn, int64_t tokens, int64_t n_messages)
+int window_add(struct conversation *c, const struct turn_weight *w)
 {
 	int r = make_room(c);
 
 	if (r != 0)
 		return r;
-	c->turns[c->first + c->n_turns++] =
-		(struct turn_weight) {.turn = turn, .tokens = tokens, .n_messages = n_messages};
-	c->turn_tokens += tokens;
-	c->n_messages += n_messages;
+	c->turns[c->first + c->n_turns++] = *w;
+	c->turn_tokens += w->tokens;
+	c->n_messages += w->n_messages;
 	trim(c);
 	return 0;
 }
@@ -128,13 +145,14 @@ int64_t window_from(const struct conversation *c, const struct agent *a, int64_t
 		    int64_t *ret_tokens)
 {
 	int64_t room = available_tokens(a) - fixed_tokens(c, tool_tokens);
+	unsigned least = n_always_sent(c);
 	int64_t tokens = 0;
 	int64_t from = 0;
 
 	for (unsigned i = c->n_turns; i > 0; i--) {
 		const struct turn_weight *w = &c->turns[c->first + i - 1];
 
-		if (from != 0 && tokens + w->tokens > room)
+		if (c->n_turns - i >= least && tokens + w->tokens > room)
 			break;
 		tokens += w->tokens;
 		from = w->turn;
@@ -143,17 +161,31 @@ int64_t window_from(const struct conversation *c, const struct agent *a, int64_t
 	return from;
 }
 
+/* Where what has to be sent begins: the question whose calls the results are of. */
+static unsigned always_sent_from(const struct chat_turn *t)
+{
+	unsigned i = t->n_history;
+
+	if (t->n_results == 0)
+		return i;
+	while (i > 0 && t->history[--i].role != AGENT_USER)
+		;
+	return i;
+}
+
 unsigned window_of_history(const struct chat_turn *t, int64_t *ret_tokens)
 {
 	int64_t room = available_tokens(t->agent) - t->tool_tokens - t->question_tokens -
 		       message_tokens(t->job.system);
+	unsigned always = always_sent_from(t);
 	unsigned from = t->n_history;
 	int64_t tokens = 0;
 
-	while (from > 0 && tokens + message_tokens(t->history[from - 1].text) <= room)
+	while (from > always ||
+	       (from > 0 && tokens + message_tokens(t->history[from - 1].text) <= room))
 		tokens += message_tokens(t->history[--from].text);
 	/* What is left begins with a question, if there is one: some providers want that. */
-	while (from > 0 && from < t->n_history && t->history[from].role != AGENT_USER)
+	while (from > 0 && from < always && t->history[from].role != AGENT_USER)
 		tokens -= message_tokens(t->history[from++].text);
 	*ret_tokens = tokens;
 	return from;

@@ -141,11 +141,16 @@ struct turn_weight {
 	int64_t turn;
 	int64_t tokens; /* of its messages */
 	int64_t n_messages;
+	bool continues; /* it brought results of calls that the one before it ended with */
 };
+
+/* What may be heavier than the room for it, because it belongs together: a question, and the turns
+ * that continue it. */
+enum { TURN_CHAIN_TOKENS = 1 << 20 };
 
 /*
  * The newest turns after `after_turn` whose tokens together do not pass max_tokens, and always
- * the newest one; oldest first. Turns without messages are left out.
+ * the newest one, with those it continues; oldest first. Turns without messages are left out.
  */
 int store_turn_weights(struct connection *c, int64_t conversation, int64_t after_turn,
 		       int64_t max_tokens, struct arena *arena, struct turn_weight **ret_weights,

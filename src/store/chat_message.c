@@ -220,18 +220,25 @@ static void turn_around(struct turn_weight *weights, unsigned n)
 	}
 }
 
+static bool belongs(const struct turn_weight *newer, unsigned n, int64_t tokens)
+{
+	return n == 0 || (newer[n - 1].continues && tokens <= TURN_CHAIN_TOKENS);
+}
+
 /* Walks from the newest on, and reads no further than what fits. */
 int store_turn_weights(struct connection *c, int64_t conversation, int64_t after_turn,
 		       int64_t max_tokens, struct arena *arena, struct turn_weight **ret_weights,
 		       unsigned *ret_n)
 {
 	static const struct query sql = {
-		"SELECT turn, sum(tokens), count(*) FROM message WHERE conversation = :conversation"
-		" AND turn > :after GROUP BY turn ORDER BY turn DESC"};
+		"SELECT turn, sum(tokens), count(*), sum(CASE role WHEN :tool THEN 1 ELSE 0 END)"
+		" FROM message WHERE conversation = :conversation AND turn > :after"
+		" GROUP BY turn ORDER BY turn DESC"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	struct turn_weight *weights = NULL;
 	unsigned n = 0, cap = 0;
 	int64_t total = 0;
+	bool chain = true;
 	bool more;
 	int r;
 
@@ -240,16 +247,19 @@ int store_turn_weights(struct connection *c, int64_t conversation, int64_t after
 		return r;
 	query_bind_int(q, ":conversation", conversation);
 	query_bind_int(q, ":after", after_turn);
+	query_bind_int(q, ":tool", MESSAGE_TOOL);
 	while ((r = query_next(q, &more)) == 0 && more) {
 		int64_t tokens = query_int(q, 1);
 
-		if (n > 0 && tokens > max_tokens - total)
+		chain = chain && belongs(weights, n, total + tokens);
+		if (!chain && tokens > max_tokens - total)
 			break;
 		total += tokens;
 		weights = rows_grow(arena, weights, n, &cap, sizeof(*weights));
 		if (!weights)
 			return -ENOMEM;
-		weights[n++] = (struct turn_weight) {query_int(q, 0), tokens, query_int(q, 2)};
+		weights[n++] = (struct turn_weight) {query_int(q, 0), tokens, query_int(q, 2),
+						     query_int(q, 3) > 0};
 	}
 	if (r != 0)
 		return r;

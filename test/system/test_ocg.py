@@ -181,6 +181,28 @@ def test_a_history_is_sent_and_not_kept_twice():
         check(1 < len(sent) < 12 and sent[0][0] == "user", "%d were sent", len(sent))
 
 
+def file_round(size, *before):
+    results = [{"ID": "call_0", "Type": "function", "Result": {"content": "y " * (size // 2)}}]
+    tool = {"Type": "function", "Function": {"Name": "read"}}
+    call = {"ID": "call_0", "Type": "function", "Function": {"Name": "read", "Arguments": "{}"}}
+    return {"Messages": [*before, {"Role": "user", "Content": "use the file please"},
+                         {"Role": "assistant", "ToolCalls": [call]},
+                         {"Role": "tool", "ToolExecutionResults": results}], "Tools": [tool]}
+
+
+def test_a_result_that_is_too_long_keeps_its_question_and_its_call():
+    old = {"Role": "user", "Content": "old " * 2000}
+    with Provider(default=echo) as p, served(p) as d:
+        for size, cut in (20000, False), (26000, True), (50000, True):
+            d.connect().call("Agent.Chat", file_round(size, old))
+            sent = [m for m in p.last.json["messages"] if m["role"] != "system"]
+            same([m["role"] for m in sent], ["user", "assistant", "tool"])
+            same(sent[0]["content"], "use the file please")
+            same(sent[1]["tool_calls"][0]["id"], sent[2]["tool_call_id"])
+            same("[shortened: the first " in sent[2]["content"], cut, "%d bytes" % size)
+            check(len(sent[2]["content"]) < 24000, "%d bytes were sent", len(sent[2]["content"]))
+
+
 def test_memories_are_shared_with_ash_and_the_command_line():
     with Daemon() as d:
         go = d.connect()

@@ -26,6 +26,7 @@ struct puppet {
 	char first_text[100]; /* of its oldest message */
 	char last_text[100];
 	enum agent_role last_role;
+	char seen[1600]; /* of it, each message: "user text|" */
 };
 
 struct agent_turn {
@@ -67,6 +68,17 @@ static void puppet_cancelled(void *arg)
 	puppet_end(arg, (struct agent_end) {.outcome = AGENT_CANCELLED, .usage = AGENT_NO_USAGE});
 }
 
+static void note_all(char out[1600], const struct agent_ask *ask)
+{
+	static const char *const who[] = {
+		[AGENT_USER] = "user", [AGENT_ASSISTANT] = "assistant", [AGENT_TOOL] = "tool"};
+	size_t n = 0;
+
+	for (unsigned i = 0; i < ask->n_messages && n < 1600; i++)
+		n += (size_t)snprintf(out + n, 1600 - n, "%s %.*s|", who[ask->messages[i].role],
+				      TEXT_ARGS(ask->messages[i].text));
+}
+
 static int puppet_start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
 			struct agent_turn **ret_turn, struct why *why)
 {
@@ -87,6 +99,7 @@ static int puppet_start(struct agent *a, const struct agent_ask *ask, const stru
 	note(p->first_text, ask->messages[0].text);
 	note(p->last_text, ask->messages[ask->n_messages - 1].text);
 	p->last_role = ask->messages[ask->n_messages - 1].role;
+	note_all(p->seen, ask);
 	*ret_turn = t;
 	return 0;
 }
@@ -786,6 +799,92 @@ static void calls_and_results_stay_in_pairs(void **state)
 	until(w, told.n_done);
 }
 
+/* 400 characters, where the puppet has room for 60 tokens. */
+#define TEN(x) x x x x x x x x x x
+#define LONG   TEN(TEN("LONG"))
+
+static const char cut_short[] = "\n[shortened: the first ";
+
+static void a_question_goes_with_the_results_of_its_calls(void **state)
+{
+	struct world *w = *state;
+	const struct agent_call call = {
+		.id = TEXT("c1"), .name = TEXT("clock"), .arguments = TEXT("{}")};
+	const struct agent_call second = {
+		.id = TEXT("c2"), .name = TEXT("clock"), .arguments = TEXT("{}")};
+	const struct agent_message history[] = {
+		{.role = AGENT_USER, .text = TEXT("before")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("and after")},
+		{.role = AGENT_USER, .text = TEXT("use the file")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("I do"), .calls = &call, .n_calls = 1},
+		{.role = AGENT_TOOL, .text = TEXT(LONG), .call_id = TEXT("c1")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("more"), .calls = &second, .n_calls = 1},
+	};
+	const struct chat_result result = {.call_id = TEXT("c2"), .text = TEXT(LONG)};
+	struct chat_ask in = {.agent = TEXT("puppet"),
+			      .own_history = true,
+			      .history = history,
+			      .n_history = 6,
+			      .results = &result,
+			      .n_results = 1};
+	struct told told;
+
+	assert_int_equal(ask_with(w, &in, &told), 0);
+	until(w, w->puppet->n_started == 1);
+	assert_string_equal(
+		w->puppet->seen,
+		"user use the file|assistant I do|tool " TEN(
+			"LONGLONGLONGLONGLONG") "\n[shortened: the first 200 of 400 "
+						"bytes]|assistant more|tool " TEN("LONGLONGLONGLONG"
+										  "LONG") "\n["
+											  "shortene"
+											  "d: the "
+											  "first "
+											  "200 of "
+											  "400 "
+											  "bytes]"
+											  "|");
+	chat_turn_cancel(told.turn);
+	until(w, told.n_done);
+}
+
+/* A round of the puppet's tool, in the conversation that there is. */
+static void puppet_calls(struct world *w, struct agent_turn *t, struct told *told)
+{
+	const struct agent_call call = {
+		.id = TEXT("c1"), .name = TEXT("clock"), .arguments = TEXT("{}")};
+
+	t->sink.on_call(t->sink.arg, &call);
+	puppet_end(t, (struct agent_end) {.outcome = AGENT_CALLS, .usage = AGENT_NO_USAGE});
+	until(w, told->n_done);
+}
+
+static void what_is_kept_of_a_question_goes_with_its_results(void **state)
+{
+	struct world *w = *state;
+	const struct chat_result result = {.call_id = TEXT("c1"), .text = TEXT(LONG)};
+	const struct chat_ask in = {.agent = TEXT("puppet"), .results = &result, .n_results = 1};
+	struct told told;
+
+	puppet_answers(w, "before", "and after");
+	puppet_calls(w, ask_puppet(w, NULL, "use the file", &told), &told);
+	for (unsigned n = 3; n < 5; n++) {
+		assert_int_equal(ask_with(w, &in, &told), 0);
+		until(w, w->puppet->n_started == n);
+		assert_memory_equal(w->puppet->seen, "user use the file|assistant |tool LONG", 38);
+		assert_non_null(strstr(w->puppet->seen, cut_short));
+		assert_int_equal(w->puppet->last_role, AGENT_TOOL);
+		puppet_calls(w, w->puppet->turns[0], &told);
+		/* What the store has says the same. */
+		world_reopen(w);
+		w->puppet->n_started = n;
+	}
+	ask_puppet(w, NULL, "next", &told);
+	assert_string_equal(w->puppet->seen, "user next|");
+	chat_turn_cancel(told.turn);
+	until(w, told.n_done);
+}
+
 static void on_destroyed(void *arg, int result, const struct why *why)
 {
 	*(int *)arg = result;
@@ -1123,6 +1222,8 @@ int main(void)
 		T(provider_counts_win),
 		T(tools_and_their_results),
 		T(calls_and_results_stay_in_pairs),
+		T(a_question_goes_with_the_results_of_its_calls),
+		T(what_is_kept_of_a_question_goes_with_its_results),
 		T(one_that_is_destroyed_begins_anew),
 		T(whoever_is_told_may_ask_at_once),
 		T(a_store_that_cannot_be_read_is_told),

@@ -697,6 +697,36 @@ static void no_turn_is_skipped_for_an_older_one_that_fits(void **state)
 	assert_int_equal(w[1].tokens, 5);
 }
 
+/* However heavy: the question is nothing without what came of its calls, nor the other way. */
+static void turns_of_one_question_are_weighed_together(void **state)
+{
+	struct fixture *f = *state;
+	struct turn_weight *w;
+	int64_t a, question, turn;
+
+	begin(f);
+	a = add_conversation(f, "a", 1);
+	say(f, add_turn(f, a, 1), MESSAGE_USER, "before", 1);
+	question = add_turn(f, a, 1);
+	say(f, question, MESSAGE_USER, "question", 5);
+	for (int i = 0; i < 2; i++) {
+		turn = add_turn(f, a, 1);
+		say(f, turn, MESSAGE_TOOL, "result", 50);
+		say(f, turn, MESSAGE_ASSISTANT, "more", 1);
+	}
+	commit(f);
+	assert_int_equal(weigh(f, a, 0, 10, &w), 3);
+	assert_int_equal(w[0].turn, question);
+	assert_false(w[0].continues);
+	assert_true(w[1].continues && w[2].continues);
+	/* ... up to a limit */
+	begin(f);
+	turn = add_turn(f, a, 1);
+	say(f, turn, MESSAGE_TOOL, "huge", TURN_CHAIN_TOKENS);
+	commit(f);
+	assert_int_equal(weigh(f, a, 0, 10, &w), 1);
+}
+
 static void a_window_has_the_turns_it_names(void **state)
 {
 	struct fixture *f = *state;
@@ -864,6 +894,7 @@ int main(void)
 		OPEN(messages_stand_in_the_order_of_their_turns),
 		OPEN(the_newest_turns_that_fit_are_weighed),
 		OPEN(no_turn_is_skipped_for_an_older_one_that_fits),
+		OPEN(turns_of_one_question_are_weighed_together),
 		OPEN(a_window_has_the_turns_it_names),
 		OPEN(a_seq_that_is_not_there_is_told),
 		OPEN(what_is_rolled_back_leaves_nothing),
