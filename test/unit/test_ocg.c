@@ -121,6 +121,40 @@ static void results_belong_to_their_calls(void **state)
 		"assistant |tool a x|assistant done|? next");
 }
 
+#define NAMELESS      "'ToolCalls':[{'Function':{'Name':'x'}},{'ID':'','Function':{'Name':'y'}}]"
+#define RESULTS(list) "{'Role':'tool','ToolExecutionResults':[" list "]}"
+
+static void each_call_has_an_id_and_one_result(void **state)
+{
+	(void)state;
+	/* calls without one are numbered, over the whole history */
+	assert_string_equal(
+		read_as("[{'Role':'assistant'," NAMELESS
+			",'ToolExecutionResults':[{'Result':'1'}]},"
+			"{'Role':'assistant'," NAMELESS
+			"}," RESULTS("{'Result':'x'},{'Result':'y'}") "]"),
+		"assistant |tool ocg_call_0 1|assistant |= ocg_call_2 x|= ocg_call_3 y|");
+	/* results that nobody asked for are told apart as well */
+	assert_string_equal(
+		read_as("[{'Role':'assistant'}," RESULTS("{'Result':'x'},{'Result':'y'}") "]"),
+		"assistant |= ocg_call_0 x|= ocg_call_1 y|");
+	/* of two for one call the last counts, wherever they stand */
+	assert_string_equal(read_as("[{'Role':'assistant'," CALLS
+				    "}," RESULTS("{'ID':'a','Result':'x'},{'ID':'b','Result':'y'},"
+						 "{'ID':'a','Result':{'error':'z'}}") "]"),
+			    "assistant |= a {\"error\":\"z\"}!|= b y|");
+	assert_string_equal(read_as("[{'Role':'assistant'," CALLS
+				    ",'ToolExecutionResults':[{'ID':'a','Result':'x'}]}," RESULTS(
+					    "{'ID':'a','Result':'y'}") "]"),
+			    "assistant |= a y|");
+	/* another answer's call may have the same */
+	assert_string_equal(
+		read_as("[{'Role':'assistant'," CALLS "}," RESULTS(
+			"{'ID':'a','Result':'x'}") ",{'Role':'assistant'," CALLS
+						   "}," RESULTS("{'ID':'a','Result':'y'}") "]"),
+		"assistant |tool a x|assistant |= a y|");
+}
+
 static void failures_are_told_apart(void **state)
 {
 	(void)state;
@@ -245,6 +279,7 @@ int main(void)
 		cmocka_unit_test(what_follows_the_last_answer_is_the_question),
 		cmocka_unit_test(who_says_nothing_asks_nothing),
 		cmocka_unit_test(results_belong_to_their_calls),
+		cmocka_unit_test(each_call_has_an_id_and_one_result),
 		cmocka_unit_test(failures_are_told_apart),
 		cmocka_unit_test(tools_are_handed_on),
 		cmocka_unit_test(many_messages_need_no_more_than_they_are),

@@ -5,6 +5,7 @@
  * it brings. The last of the agent's own divides them: what came behind it is new.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "dialect/chat_wire.h"
 #include "dialect/ocg/ocg.h"
@@ -18,6 +19,7 @@ struct history {
 	unsigned n;
 	const struct agent_message *caller; /* whose calls the results that follow belong to */
 	unsigned n_results;                 /* that came for it */
+	unsigned n_numbered;                /* calls and results that came without an id */
 };
 
 static struct text text_in(const struct value *v, const char *key)
@@ -75,6 +77,20 @@ static bool is_failure(const struct value *result)
 	       (!success && value_text(value_find(result, "error")).len > 0);
 }
 
+/* Providers want one, and no other like it. */
+static int make_id(struct history *h, struct text *id)
+{
+	char text[32];
+	int n;
+
+	if (id->len > 0)
+		return 0;
+	n = snprintf(text, sizeof(text), "ocg_call_%u", h->n_numbered++);
+	id->data = arena_copy(h->arena, text, (size_t)n);
+	id->len = (size_t)n;
+	return id->data ? 0 : -ENOMEM;
+}
+
 /* A result that does not say which call it is of is of the next one. */
 static struct text call_of(const struct history *h, struct text given)
 {
@@ -83,11 +99,27 @@ static struct text call_of(const struct history *h, struct text given)
 	return h->caller->calls[h->n_results].id;
 }
 
+/* The result of that call, if it came before; else a new one. No answer has more calls than that. */
+static struct agent_message *place_of(struct history *h, struct text id)
+{
+	for (unsigned i = h->n; i > 0 && h->n - i < AGENT_CALLS_MAX; i--) {
+		struct agent_message *m = &h->list[i - 1];
+
+		if (m->role == AGENT_ASSISTANT)
+			break;
+		if (m->role == AGENT_TOOL && id.len > 0 && text_equal(m->call_id, id))
+			return m;
+	}
+	return &h->list[h->n++];
+}
+
 static void add_result(struct history *h, struct text id, struct text text, bool failed)
 {
-	h->list[h->n++] = (struct agent_message) {
+	struct text call = call_of(h, id);
+
+	*place_of(h, call) = (struct agent_message) {
 		.role = AGENT_TOOL,
-		.call_id = call_of(h, id),
+		.call_id = call,
 		.text = text,
 		.failed = failed,
 	};
@@ -110,23 +142,26 @@ static int add_results(struct history *h, const struct value *results)
 	return 0;
 }
 
-static int read_calls(struct arena *a, const struct value *list, struct agent_message *m)
+static int read_calls(struct history *h, const struct value *list, struct agent_message *m)
 {
 	struct agent_call *calls;
 
 	if (count_of(list) == 0)
 		return 0;
-	calls = arena_zalloc(a, list->len * sizeof(calls[0]));
+	calls = arena_zalloc(h->arena, list->len * sizeof(calls[0]));
 	if (!calls)
 		return -ENOMEM;
 	value_each (item, list) {
 		const struct value *function = value_find(item, "Function");
+		struct agent_call *call = &calls[m->n_calls++];
 
-		calls[m->n_calls++] = (struct agent_call) {
+		*call = (struct agent_call) {
 			.id = text_in(item, "ID"),
 			.name = text_in(function, "Name"),
 			.arguments = text_in(function, "Arguments"),
 		};
+		if (make_id(h, &call->id) != 0)
+			return -ENOMEM;
 	}
 	m->calls = calls;
 	return 0;
@@ -138,7 +173,7 @@ static int add_answer(struct history *h, const struct value *m)
 	int r;
 
 	*at = (struct agent_message) {.role = AGENT_ASSISTANT, .text = text_in(m, "Content")};
-	r = read_calls(h->arena, value_find(m, "ToolCalls"), at);
+	r = read_calls(h, value_find(m, "ToolCalls"), at);
 	h->caller = at;
 	h->n_results = 0;
 	return r != 0 ? r : add_results(h, value_find(m, "ToolExecutionResults"));
@@ -179,6 +214,18 @@ static int read_messages(struct history *h, const struct value *messages, struct
 			r = chat_wire_join(h->arena, ret_system, &room, text_in(m, "Content"));
 		else
 			r = add_message(h, m);
+	}
+	return r;
+}
+
+/* Of what nobody called for. */
+static int number_results(struct history *h)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < h->n; i++) {
+		if (h->list[i].role == AGENT_TOOL)
+			r = make_id(h, &h->list[i].call_id);
 	}
 	return r;
 }
@@ -248,6 +295,8 @@ int ocg_chat_read(struct arena *a, const struct ocg_chat_in *in, struct chat_ask
 	unsigned from;
 	int r = read_messages(&h, in->messages, &ask.system);
 
+	if (r == 0)
+		r = number_results(&h);
 	if (r != 0)
 		return r;
 	from = after_last_answer(&h);
