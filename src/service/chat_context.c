@@ -202,22 +202,6 @@ static int shorten_results(struct arena *a, struct agent_message *messages, unsi
 	return r;
 }
 
-static unsigned add_question(const struct chat_turn *t, struct agent_message *to)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < t->n_results; i++)
-		to[n++] = (struct agent_message) {
-			.role = AGENT_TOOL,
-			.text = t->results[i].text,
-			.call_id = t->results[i].call_id,
-			.failed = t->results[i].failed,
-		};
-	if (t->content.data)
-		to[n++] = (struct agent_message) {.role = AGENT_USER, .text = t->content};
-	return n;
-}
-
 /* What came with the question, as far as there is room, and the question. */
 static int read_given(struct chat_turn *t, struct agent_message **ret_messages, unsigned *ret_n)
 {
@@ -229,7 +213,16 @@ static int read_given(struct chat_turn *t, struct agent_message **ret_messages, 
 		return -ENOMEM;
 	if (n > 0)
 		memcpy(messages, t->history + t->history_from, n * sizeof(messages[0]));
-	n += add_question(t, messages + n);
+	for (unsigned i = 0; i < t->n_results; i++)
+		messages[n++] = (struct agent_message) {
+			.role = AGENT_TOOL,
+			.text = t->results[i].text,
+			.call_id = t->results[i].call_id,
+			.failed = t->results[i].failed,
+		};
+	/* Who says nothing adds nothing; but something has to be sent. */
+	if (t->content.len > 0 || n == 0)
+		messages[n++] = (struct agent_message) {.role = AGENT_USER, .text = t->content};
 	*ret_messages = messages;
 	*ret_n = n;
 	return 0;

@@ -848,6 +848,34 @@ static void a_question_goes_with_the_results_of_its_calls(void **state)
 	until(w, told.n_done);
 }
 
+static void who_adds_nothing_sends_what_was_said(void **state)
+{
+	struct world *w = *state;
+	const struct agent_message history[] = {
+		{.role = AGENT_USER, .text = TEXT("one")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("two")},
+	};
+	struct chat_ask in = {.agent = TEXT("puppet"),
+			      .content = TEXT(""),
+			      .own_history = true,
+			      .history = history};
+	struct told told;
+
+	for (unsigned n = 0; n < 2; n++) {
+		in.n_history = 2 * n;
+		assert_int_equal(ask_with(w, &in, &told), 0);
+		until(w, w->puppet->n_started == n + 1);
+		assert_string_equal(w->puppet->seen, n == 0 ? "user |" : "user one|assistant two|");
+		chat_turn_cancel(told.turn);
+		until(w, told.n_done);
+	}
+	/* Nor is the responder at a loss. */
+	in.agent = TEXT("recall");
+	assert_int_equal(ask_with(w, &in, &told), 0);
+	until(w, told.n_done);
+	assert_int_equal(told.result, 0);
+}
+
 /* A round of the puppet's tool, in the conversation that there is. */
 static void puppet_calls(struct world *w, struct agent_turn *t, struct told *told)
 {
@@ -1224,6 +1252,7 @@ int main(void)
 		T(calls_and_results_stay_in_pairs),
 		T(a_question_goes_with_the_results_of_its_calls),
 		T(what_is_kept_of_a_question_goes_with_its_results),
+		T(who_adds_nothing_sends_what_was_said),
 		T(one_that_is_destroyed_begins_anew),
 		T(whoever_is_told_may_ask_at_once),
 		T(a_store_that_cannot_be_read_is_told),
