@@ -181,6 +181,29 @@ def test_a_history_is_sent_and_not_kept_twice():
         check(1 < len(sent) < 12 and sent[0][0] == "user", "%d were sent", len(sent))
 
 
+def test_chats_of_one_connection_run_side_by_side():
+    def answer(asked):
+        late = asked.json["messages"][-1]["content"].startswith("slow")
+        return OPENAI.reply(*[gate] * late, OPENAI.text("yes"), OPENAI.finish(), OPENAI.done)
+
+    with Provider(default=answer) as p, served(p) as d:
+        gate = p.gate()
+        go = subprocess.Popen([program("ocg"), ocg_path(d), "beside"], stdout=subprocess.PIPE)
+        try:
+            gate.arrived(2)
+            same([go.stdout.readline() for _ in range(3)], [b'Agent.Chat "yes"\n'] * 3)
+            gate.open()
+            same(go.communicate(timeout=PATIENCE)[0], b'Agent.Chat "yes"\n' * 2)
+        finally:
+            go.kill()
+            go.communicate()
+        # each of those that ran at once has its own, and it is used again
+        for n, said in enumerate((["slow 1"], ["slow 2"], ["quick"] * 3), 1):
+            got = Nexus(d).agent("ocg-%d" % n).call("get_messages")["messages"]
+            same([m["content"] for m in got if m["role"] == "user"], said)
+        same(d.connect().call("Agent.Stats")["Stats"]["sessions"], 3)
+
+
 def file_round(size, *before):
     results = [{"ID": "call_0", "Type": "function", "Result": {"content": "y " * (size // 2)}}]
     tool = {"Type": "function", "Function": {"Name": "read"}}

@@ -1,39 +1,17 @@
-/* Chat: a question over a connection, which is a conversation of its own. */
+/* Chat: a question over a connection, in a conversation of that connection's own. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "call/call.h"
 #include "call/server.h"
-#include "call/session.h"
 #include "dialect/chat_wire.h"
 #include "dialect/ocg/ocg.h"
 
-/* What a connection is known by, from its first question on. */
-struct peer_chat {
-	struct session_hook hook;
-	char name[CHAT_ID_MAX + 1];
+/* What is asked, as long as it is not answered: in the call's arena. */
+struct asked {
+	struct call *call;
+	struct chat_ask ask;
 };
-
-static void peer_gone(struct session_hook *h)
-{
-	free(list_entry(h, struct peer_chat, hook));
-}
-
-static const struct peer_chat *peer_chat_of(struct call *c)
-{
-	struct session_hook *found = session_find_hook(c->session, peer_gone);
-	struct peer_chat *p;
-
-	if (found)
-		return list_entry(found, struct peer_chat, hook);
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->hook.closed = peer_gone;
-	chat_new_name(call_services(c), p->name);
-	session_add_hook(c->session, &p->hook);
-	return p;
-}
 
 static void write_calls(struct json *j, const struct chat_answer *a)
 {
@@ -81,10 +59,15 @@ static void fail_chat(struct call *c, const struct chat_answer *a)
 			     (struct text) {0});
 }
 
+/* The answer is the last: it may bring the connection's next question. */
 static void chat_done(void *arg, const struct chat_answer *a)
 {
-	struct call *c = arg;
+	const struct asked *asked = arg;
+	struct call *c = asked->call;
+	struct ocg_peer *p = c->session ? ocg_peer_of(c) : NULL;
 
+	if (p)
+		ocg_peer_answered(p, &asked->ask);
 	if (a->outcome == AGENT_CANCELLED) {
 		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 	} else if (a->result != 0) {
@@ -114,35 +97,47 @@ static struct memory_asker quoted_to(const struct call *c)
 
 static int read_ask(struct call *c, struct chat_ask *ask)
 {
-	const struct peer_chat *p;
+	struct ocg_talk *talk;
+	struct ocg_peer *p;
 	int r;
 
 	if (!chat_agent(call_services(c), (struct text) {0}))
 		return refuse(&c->why, REFUSE_UNAVAILABLE, "agent not initialized");
-	r = ocg_chat_read(&c->arena, c->in, ask);
-	if (r != 0)
-		return r;
-	p = peer_chat_of(c);
+	p = ocg_peer_of(c);
 	if (!p)
 		return -ENOMEM;
-	ask->conversation = text_of(p->name);
+	r = ocg_chat_read(&c->arena, c->in, ask);
+	if (r == 0)
+		r = chat_wire_ask_id(&c->arena, NULL, ask);
+	if (r != 0)
+		return r;
 	ask->by = quoted_to(c);
-	return chat_wire_ask_id(&c->arena, NULL, ask);
+	talk = ocg_peer_talk(p, call_services(c));
+	if (!talk)
+		return -ENOMEM;
+	ask->conversation = text_of(talk->name);
+	return 0;
 }
 
 struct done ocg_chat(struct call *c)
 {
-	const struct chat_sink sink = {.on_done = chat_done, .arg = c};
+	struct asked *asked = arena_zalloc(&c->arena, sizeof(*asked));
+	const struct chat_sink sink = {.on_done = chat_done, .arg = asked};
 	struct chat_turn *turn = NULL;
-	struct chat_ask ask;
-	int r = read_ask(c, &ask);
+	int r;
 
+	if (!asked)
+		return call_fail(c, -ENOMEM);
+	asked->call = c;
+	r = read_ask(c, &asked->ask);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, chat_cancelled, NULL);
-	r = chat_send(call_services(c), &ask, &sink, &turn, &c->why);
-	if (r != 0)
+	r = chat_send(call_services(c), &asked->ask, &sink, &turn, &c->why);
+	if (r != 0) {
+		ocg_peer_answered(ocg_peer_of(c), &asked->ask);
 		return call_fail(c, r);
+	}
 	c->state = turn;
 	return call_settled(c);
 }

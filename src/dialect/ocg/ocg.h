@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/list.h"
 #include "call/dialect.h"
 #include "service/chat.h"
 #include "service/memory.h"
@@ -13,7 +14,7 @@
 
 extern const struct dialect ocg_dialect;
 
-#define OCG_CONVERSATION "ocg-" /* and a number: what is said over one connection */
+#define OCG_CONVERSATION "ocg-" /* and a number: what is said over one connection, in order */
 
 struct ocg_settings {
 	struct text user; /* whose memories; {NULL, 0}: nobody's, which are common */
@@ -74,6 +75,27 @@ struct done ocg_get(struct call *c);
 struct done ocg_store(struct call *c);
 struct done ocg_pulse_add(struct call *c);
 struct done ocg_pulse_status(struct call *c);
+
+/* ---- chat_peer.c: what a connection has asked ---- */
+
+/* One of its conversations. In each there is one question at a time; those that are asked side by
+ * side have their own. */
+struct ocg_talk {
+	struct list link;
+	bool busy;
+	char name[CHAT_ID_MAX + 1];
+};
+
+struct ocg_peer;
+
+/* Of the call's connection; NULL without memory. */
+struct ocg_peer *ocg_peer_of(struct call *c);
+
+/* One that is free, and busy from now on. NULL without memory. */
+struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct services *s);
+
+/* What was asked is answered, or was refused. */
+void ocg_peer_answered(struct ocg_peer *p, const struct chat_ask *ask);
 
 /* ---- chat_in.c ---- */
 

@@ -5,6 +5,7 @@
 //	ocg SOCKET            all of it
 //	ocg SOCKET many N     N calls at once on one connection
 //	ocg SOCKET chat TEXT  one question, and its answer
+//	ocg SOCKET beside     short questions while two long ones run, on one connection
 //	ocg SOCKET errors     what is answered where something is not initialized
 package main
 
@@ -161,15 +162,19 @@ func chat(c *rpc.Client, service string, args ChatArgs) ChatReply {
 	return reply
 }
 
+func question(text string) ChatArgs {
+	return ChatArgs{Messages: []Message{{Role: "user", Content: text}}}
+}
+
 func chats(c *rpc.Client, service string) {
-	chat(c, service, ChatArgs{Messages: []Message{{Role: "user", Content: "Hello"}}})
+	chat(c, service, question("Hello"))
 	chat(c, service, ChatArgs{Messages: []Message{
 		{Role: "system", Content: "Be brief."}, {Role: "user", Content: "One"},
 		{Role: "assistant", Content: "Two"}, {Role: "user", Content: "Thr\u00e9e"}}})
-	chat(c, service, ChatArgs{Messages: []Message{{Role: "user", Content: "bad \xff\xfe bytes"}}})
+	chat(c, service, question("bad \xff\xfe bytes"))
 
 	// The flow: it wants tools, gets what they gave, wants one more, and answers.
-	args := ChatArgs{Messages: []Message{{Role: "user", Content: "use them"}}}
+	args := question("use them")
 	for i := range kinds {
 		args.Tools = append(args.Tools, tool("tool"+strconv.Itoa(i)))
 	}
@@ -323,6 +328,22 @@ func many(n int) {
 	}
 }
 
+func beside() {
+	c := dial()
+	slow := []*rpc.Call{}
+	for _, text := range []string{"slow 1", "slow 2"} {
+		slow = append(slow, c.Go("Agent.Chat", question(text), &ChatReply{}, nil))
+	}
+	for i := 0; i < 3; i++ {
+		chat(c, "Agent", question("quick"))
+	}
+	for _, call := range slow {
+		<-call.Done
+		check(call.Error)
+		show("Agent", *call.Reply.(*ChatReply))
+	}
+}
+
 func sortedCounts(said map[string]int) []string {
 	out := []string{}
 	for k, n := range said {
@@ -408,7 +429,9 @@ func main() {
 		check(err)
 		many(n)
 	case "chat":
-		chat(dial(), "Agent", ChatArgs{Messages: []Message{{Role: "user", Content: os.Args[3]}}})
+		chat(dial(), "Agent", question(os.Args[3]))
+	case "beside":
+		beside()
 	case "errors":
 		uninitialized()
 	default:
