@@ -226,6 +226,51 @@ def test_a_result_that_is_too_long_keeps_its_question_and_its_call():
             check(len(sent[2]["content"]) < 24000, "%d bytes were sent", len(sent[2]["content"]))
 
 
+def test_results_without_the_answer_find_their_calls():
+    tools = [{"Type": "function", "Function": {"Name": name}} for name in ("x", "y")]
+
+    def user(text):
+        return {"Role": "user", "Content": text}
+
+    def results(**of):
+        return {"Role": "tool", "ToolExecutionResults": [
+            {"ID": id, "Type": "function", "Result": r} for id, r in of.items()]}
+
+    with Provider(default=echo) as p, served(p) as d:
+        c = d.connect()
+
+        def ask(*messages):
+            c.call("Agent.Chat", {"Messages": messages, "Tools": tools})
+            return [(m["role"], m["tool_call_id"] if m["role"] == "tool" else
+                     [t["id"] for t in m.get("tool_calls", [])] or m["content"])
+                    for m in p.last.json["messages"] if m["role"] != "system"]
+
+        both = [("assistant", ["call_0", "call_1"]), ("tool", "call_0"), ("tool", "call_1")]
+        given = results(call_0="more", call_1={"x": 1})
+        ask(user("use"))
+        # one after another, from whoever asked
+        ask(user("something else"))
+        same(ask(user("use"), given), [("user", "use"), *both])
+        same(ask(user("use"), given, results(call_more="end")),
+             [("user", "use"), *both, ("assistant", ["call_more"]), ("tool", "call_more")])
+        ask(user("again"))
+        same(ask(given), [("user", "again"), *both])
+        same(ask(results(call_more="end")),
+             [("user", "again"), *both, ("assistant", ["call_more"]), ("tool", "call_more")])
+        # what is too much is not remembered: the question is, and the calls
+        ask(user("much"))
+        ask(results(call_0="more", call_1="1" * 70000))
+        same(ask(results(call_more="end")),
+             [("user", "much"), ("assistant", ["call_more"]), ("tool", "call_more")])
+        # nor more than the last ones
+        for n in range(17):
+            ask(user("q%d" % n))
+        same(ask(user("q16"), given), [("user", "q16"), *both])
+        # another connection knows nothing of it
+        c = d.connect()
+        same([role for role, _ in ask(user("use"), given)], ["user"] * 3)
+
+
 def test_memories_are_shared_with_ash_and_the_command_line():
     with Daemon() as d:
         go = d.connect()

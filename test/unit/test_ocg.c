@@ -11,6 +11,7 @@
 #include "wire/json.h"
 
 static struct arena arena;
+static struct list chains; /* what was answered before */
 
 static const struct value *tree(const char *text)
 {
@@ -31,7 +32,7 @@ static const char *read_as(const char *messages)
 	struct chat_ask ask;
 	size_t n = 0;
 
-	assert_int_equal(ocg_chat_read(&arena, &in, &ask), 0);
+	assert_int_equal(ocg_chat_read(&arena, &in, &chains, &ask), 0);
 	assert_true(ask.own_history);
 	if (ask.system.data)
 		n += (size_t)snprintf(out + n, sizeof(out) - n, "system %.*s|",
@@ -155,6 +156,71 @@ static void each_call_has_an_id_and_one_result(void **state)
 		"assistant |tool a x|assistant |= a y|");
 }
 
+static void without_the_answer_results_follow_what_was_said(void **state)
+{
+	(void)state;
+	assert_string_equal(
+		read_as("[" USER("one") "," USER("two") "," RESULTS(
+			"{'ID':'a','Result':'x'},{'Result':'y'}") "," USER("three") "]"),
+		"user one|user two|= a x|= ocg_call_0 y|? three");
+	assert_string_equal(read_as("[{'Role':'user','Content':'one','ToolExecutionResults':["
+				    "{'ID':'a','Result':'x'}]}]"),
+			    "user one|= a x|");
+	/* one id may be used for each question */
+	assert_string_equal(read_as("[" USER("one") "," RESULTS("{'ID':'a','Result':'x'}") "," USER(
+				    "two") "," RESULTS("{'ID':'a','Result':'y'}") "]"),
+			    "user one|tool a x|user two|= a y|");
+}
+
+static void results_find_the_answer_that_wanted_them(void **state)
+{
+	static struct agent_call calls[] = {{.id = TEXT("a")}, {.id = TEXT("b")}};
+	static struct agent_call other = {.id = TEXT("a")};
+	struct agent_message said[] = {
+		{.role = AGENT_USER, .text = TEXT("one")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("now"), .calls = &other, .n_calls = 1},
+		{.role = AGENT_TOOL, .text = TEXT("0"), .call_id = TEXT("o")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("more"), .calls = calls, .n_calls = 2},
+	};
+	struct agent_message since[] = {
+		{.role = AGENT_USER, .text = TEXT("two")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("yes"), .calls = &other, .n_calls = 1},
+	};
+	struct ocg_chain newer = {.said = since, .n_said = 2, .conversation = TEXT("ocg-2")};
+	struct ocg_chain older = {.said = said, .n_said = 4, .conversation = TEXT("ocg-1")};
+
+	(void)state;
+	list_append(&chains, &newer.link);
+	list_append(&chains, &older.link);
+	/* by their ids; with the question, if that did not come */
+	assert_string_equal(
+		read_as("[" RESULTS("{'ID':'a','Result':'x'},{'ID':'b','Result':'y'}") "]"),
+		"user one|assistant now|tool o 0|assistant more|= a x|= b y|");
+	/* by their question */
+	assert_string_equal(read_as("[" USER("one") "," RESULTS("{'ID':'a','Result':'x'}") "]"),
+			    "user one|assistant now|tool o 0|assistant more|= a x|");
+	assert_string_equal(read_as("[{'Role':'user','Content':'two','ToolExecutionResults':["
+				    "{'ID':'a','Result':'x'}]}," USER("three") "]"),
+			    "user two|assistant yes|= a x|? three");
+	/* the newest, where they say neither */
+	assert_string_equal(
+		read_as("[" ASSISTANT("0") "," USER("?") "," RESULTS("{'Result':'x'}") "]"),
+		"assistant 0|user ?|assistant yes|= a x|");
+	assert_string_equal(read_as("[" RESULTS("{'Result':'x'},{'Result':'y'}") "]"),
+			    "user one|assistant now|tool o 0|assistant more|= a x|= b y|");
+	/* what is known already does not count again */
+	assert_string_equal(
+		read_as("[" USER("one") "," RESULTS("{'ID':'o','Result':'0'}") "," RESULTS(
+			"{'ID':'b','Result':'y'},{'ID':'b','Result':'z'}") "]"),
+		"user one|assistant now|tool o 0|assistant more|= b z|");
+	/* others are nobody's; and who brings the answer needs no other */
+	assert_string_equal(read_as("[" RESULTS("{'ID':'c','Result':'x'}") "]"), "= c x|");
+	assert_string_equal(
+		read_as("[{'Role':'assistant'," CALLS "}," RESULTS("{'ID':'a','Result':'x'}") "]"),
+		"assistant |= a x|");
+	list_init(&chains);
+}
+
 static void failures_are_told_apart(void **state)
 {
 	(void)state;
@@ -174,7 +240,7 @@ static void tools_are_handed_on(void **state)
 	struct chat_ask ask;
 
 	(void)state;
-	assert_int_equal(ocg_chat_read(&arena, &in, &ask), 0);
+	assert_int_equal(ocg_chat_read(&arena, &in, &chains, &ask), 0);
 	assert_int_equal(ask.n_tools, 3);
 	assert_true(text_is(ask.tools[0].name, "n") && text_is(ask.tools[0].description, "d"));
 	assert_true(text_is(ask.tools[0].schema, "{\"type\":\"object\"}"));
@@ -235,6 +301,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	arena_init(&arena, 1 << 20);
+	list_init(&chains);
 	return 0;
 }
 
@@ -265,7 +332,7 @@ static void many_messages_need_no_more_than_they_are(void **state)
 	assert_int_equal(text.err, 0);
 	many.messages = tree(text.data);
 	arena_init(&small, 512 << 10);
-	assert_int_equal(ocg_chat_read(&small, &many, &ask), 0);
+	assert_int_equal(ocg_chat_read(&small, &many, &chains, &ask), 0);
 	assert_int_equal(ask.system.len, 501 * 24 + 500 * 2);
 	assert_int_equal(ask.content.len, 500 * 26 + 499 * 2);
 	assert_memory_equal(ask.content.data + ask.content.len - 10, "one or two", 10);
@@ -280,6 +347,8 @@ int main(void)
 		cmocka_unit_test(who_says_nothing_asks_nothing),
 		cmocka_unit_test(results_belong_to_their_calls),
 		cmocka_unit_test(each_call_has_an_id_and_one_result),
+		cmocka_unit_test(without_the_answer_results_follow_what_was_said),
+		cmocka_unit_test(results_find_the_answer_that_wanted_them),
 		cmocka_unit_test(failures_are_told_apart),
 		cmocka_unit_test(tools_are_handed_on),
 		cmocka_unit_test(many_messages_need_no_more_than_they_are),

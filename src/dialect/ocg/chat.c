@@ -67,7 +67,7 @@ static void chat_done(void *arg, const struct chat_answer *a)
 	struct ocg_peer *p = c->session ? ocg_peer_of(c) : NULL;
 
 	if (p)
-		ocg_peer_answered(p, &asked->ask);
+		ocg_peer_answered(p, &asked->ask, a);
 	if (a->outcome == AGENT_CANCELLED) {
 		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 	} else if (a->result != 0) {
@@ -106,13 +106,13 @@ static int read_ask(struct call *c, struct chat_ask *ask)
 	p = ocg_peer_of(c);
 	if (!p)
 		return -ENOMEM;
-	r = ocg_chat_read(&c->arena, c->in, ask);
+	r = ocg_chat_read(&c->arena, c->in, ocg_peer_chains(p), ask);
 	if (r == 0)
 		r = chat_wire_ask_id(&c->arena, NULL, ask);
 	if (r != 0)
 		return r;
 	ask->by = quoted_to(c);
-	talk = ocg_peer_talk(p, call_services(c));
+	talk = ocg_peer_talk(p, call_services(c), ask->conversation);
 	if (!talk)
 		return -ENOMEM;
 	ask->conversation = text_of(talk->name);
@@ -135,7 +135,8 @@ struct done ocg_chat(struct call *c)
 	(void)call_later(c, chat_cancelled, NULL);
 	r = chat_send(call_services(c), &asked->ask, &sink, &turn, &c->why);
 	if (r != 0) {
-		ocg_peer_answered(ocg_peer_of(c), &asked->ask);
+		ocg_peer_answered(ocg_peer_of(c), &asked->ask,
+				  &(const struct chat_answer) {.result = r});
 		return call_fail(c, r);
 	}
 	c->state = turn;

@@ -2,10 +2,12 @@
  * From Go's messages to a question.
  *
  * One message of theirs may be several of ours: what it says, and each result of a tool that
- * it brings. The last of the agent's own divides them: what came behind it is new.
+ * it brings. The last of the agent's own divides them: what came behind it is new. Where results
+ * came without it, what the connection was answered last takes its place.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "dialect/chat_wire.h"
 #include "dialect/ocg/ocg.h"
@@ -91,21 +93,26 @@ static int make_id(struct history *h, struct text *id)
 	return id->data ? 0 : -ENOMEM;
 }
 
+static bool has_calls(const struct history *h)
+{
+	return h->caller && h->caller->n_calls > 0;
+}
+
 /* A result that does not say which call it is of is of the next one. */
 static struct text call_of(const struct history *h, struct text given)
 {
-	if (given.len > 0 || !h->caller || h->n_results >= h->caller->n_calls)
+	if (given.len > 0 || !has_calls(h) || h->n_results >= h->caller->n_calls)
 		return given;
 	return h->caller->calls[h->n_results].id;
 }
 
-/* The result of that call, if it came before; else a new one. No answer has more calls than that. */
+/* The result of that call, if it came before; else a new one. No answer has more calls. */
 static struct agent_message *place_of(struct history *h, struct text id)
 {
 	for (unsigned i = h->n; i > 0 && h->n - i < AGENT_CALLS_MAX; i--) {
 		struct agent_message *m = &h->list[i - 1];
 
-		if (m->role == AGENT_ASSISTANT)
+		if (m->role == AGENT_ASSISTANT || (m->role == AGENT_USER && !has_calls(h)))
 			break;
 		if (m->role == AGENT_TOOL && id.len > 0 && text_equal(m->call_id, id))
 			return m;
@@ -189,15 +196,17 @@ static int add_message(struct history *h, const struct value *m)
 
 	if (text_is(role, "assistant"))
 		return add_answer(h, m);
-	r = add_results(h, results);
-	if (r != 0 || (count_of(results) > 0 && (content.len == 0 || text_is(role, "tool"))))
+	if (count_of(results) > 0 && (content.len == 0 || text_is(role, "tool")))
+		return add_results(h, results);
+	/* What is said with results comes after them; if nobody wanted any, it is the question. */
+	r = has_calls(h) ? add_results(h, results) : 0;
+	if (r != 0)
 		return r;
-	if (text_is(role, "tool") && h->caller && h->n_results < h->caller->n_calls) {
+	if (text_is(role, "tool") && has_calls(h) && h->n_results < h->caller->n_calls)
 		add_result(h, TEXT(""), content, false);
-		return 0;
-	}
-	h->list[h->n++] = (struct agent_message) {.role = AGENT_USER, .text = content};
-	return 0;
+	else
+		h->list[h->n++] = (struct agent_message) {.role = AGENT_USER, .text = content};
+	return has_calls(h) ? 0 : add_results(h, results);
 }
 
 static int read_messages(struct history *h, const struct value *messages, struct text *ret_system)
@@ -216,6 +225,113 @@ static int read_messages(struct history *h, const struct value *messages, struct
 			r = add_message(h, m);
 	}
 	return r;
+}
+
+/* ---- results without the answer that wanted them ---- */
+
+/* Where the last of them begin; h->n: there are none. */
+static unsigned orphans_at(const struct history *h)
+{
+	unsigned i = h->n;
+
+	if (has_calls(h))
+		return h->n;
+	while (i > 0 && h->list[i - 1].role == AGENT_USER)
+		i--;
+	if (i == 0 || h->list[i - 1].role != AGENT_TOOL)
+		return h->n;
+	while (i > 0 && h->list[i - 1].role == AGENT_TOOL)
+		i--;
+	return i;
+}
+
+static bool has_call(const struct agent_message *caller, struct text id)
+{
+	for (unsigned i = 0; i < caller->n_calls; i++) {
+		if (text_equal(caller->calls[i].id, id))
+			return true;
+	}
+	return false;
+}
+
+static bool had_result(const struct ocg_chain *chain, struct text id)
+{
+	for (unsigned i = 0; i < chain->n_said; i++) {
+		if (chain->said[i].role == AGENT_TOOL && text_equal(chain->said[i].call_id, id))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the results can be of its calls. They may come with those of the calls before. */
+static bool fits(const struct ocg_chain *chain, const struct history *h, unsigned at)
+{
+	const struct agent_message *caller = &chain->said[chain->n_said - 1];
+	unsigned n = 0;
+
+	for (unsigned i = at; i < h->n && h->list[i].role == AGENT_TOOL; i++) {
+		struct text id = h->list[i].call_id;
+
+		if (id.len == 0 || has_call(caller, id))
+			n++;
+		else if (!had_result(chain, id))
+			return false;
+		/* Nobody is to keep us busy with the same ones. */
+		if (i - at > chain->n_said + caller->n_calls)
+			return false;
+	}
+	return n > 0 && n <= caller->n_calls;
+}
+
+static bool follows_question(const struct history *h, unsigned at)
+{
+	return at > 0 && h->list[at - 1].role == AGENT_USER;
+}
+
+/* The newest that fits; rather one with the same question, as several may have asked. */
+static const struct ocg_chain *find_chain(const struct list *chains, const struct history *h,
+					  unsigned at)
+{
+	const struct ocg_chain *first = NULL;
+
+	list_for_each (link, following, chains) {
+		const struct ocg_chain *chain = list_entry(link, struct ocg_chain, link);
+
+		if (!fits(chain, h, at))
+			continue;
+		if (!first)
+			first = chain;
+		if (follows_question(h, at) &&
+		    text_equal(chain->said[0].text, h->list[at - 1].text))
+			return chain;
+	}
+	return first;
+}
+
+/* Puts it before the results at *at, without its question if that has come. */
+static int put_chain(struct history *h, const struct ocg_chain *chain, unsigned *at)
+{
+	unsigned skip = follows_question(h, *at) && chain->said[0].role == AGENT_USER;
+	unsigned n = chain->n_said - skip;
+	const struct agent_message *given = h->list;
+	unsigned n_given = h->n;
+	unsigned i = *at;
+
+	h->list = arena_alloc(h->arena, (n_given + n) * sizeof(h->list[0]));
+	if (!h->list || ocg_copy_messages(h->arena, chain->said + skip, n, h->list + *at) != 0)
+		return -ENOMEM;
+	memcpy(h->list, given, *at * sizeof(given[0]));
+	*at += n;
+	h->n = *at;
+	h->caller = &h->list[*at - 1];
+	h->n_results = 0;
+	for (; i < n_given && given[i].role == AGENT_TOOL; i++) {
+		if (given[i].call_id.len == 0 || has_call(h->caller, given[i].call_id))
+			add_result(h, given[i].call_id, given[i].text, given[i].failed);
+	}
+	while (i < n_given)
+		h->list[h->n++] = given[i++];
+	return 0;
 }
 
 /* Of what nobody called for. */
@@ -288,21 +404,40 @@ static int read_tools(struct arena *a, const struct value *list, struct chat_ask
 	return r;
 }
 
-int ocg_chat_read(struct arena *a, const struct ocg_chat_in *in, struct chat_ask *ret_ask)
+static int read_history(struct history *h, const struct ocg_chat_in *in, const struct list *chains,
+			struct chat_ask *ask)
+{
+	const struct ocg_chain *chain;
+	unsigned at;
+	int r = read_messages(h, in->messages, &ask->system);
+
+	if (r != 0)
+		return r;
+	at = orphans_at(h);
+	chain = at < h->n ? find_chain(chains, h, at) : NULL;
+	if (chain) {
+		ask->conversation = chain->conversation;
+		r = put_chain(h, chain, &at);
+	}
+	if (r == 0)
+		r = number_results(h);
+	if (r != 0)
+		return r;
+	ask->history = h->list;
+	/* What was said before results is not new, even if the answer to it is not known. */
+	ask->n_history = at < h->n ? at : after_last_answer(h);
+	return 0;
+}
+
+int ocg_chat_read(struct arena *a, const struct ocg_chat_in *in, const struct list *chains,
+		  struct chat_ask *ret_ask)
 {
 	struct history h = {.arena = a};
 	struct chat_ask ask = {.own_history = true};
-	unsigned from;
-	int r = read_messages(&h, in->messages, &ask.system);
+	int r = read_history(&h, in, chains, &ask);
 
 	if (r == 0)
-		r = number_results(&h);
-	if (r != 0)
-		return r;
-	from = after_last_answer(&h);
-	ask.history = h.list;
-	ask.n_history = from;
-	r = read_question(&h, from, &ask);
+		r = read_question(&h, ask.n_history, &ask);
 	if (r == 0)
 		r = read_tools(a, in->tools, &ask);
 	if (r == 0)

@@ -1,23 +1,41 @@
 /*
- * What a connection has asked: its conversations.
+ * What a connection has asked: its conversations, and what led to its last calls.
  *
- * A gateway may have all its users on one connection, and what they ask runs side by side.
+ * A gateway may have all its users on one connection, and what they ask runs side by side; and it
+ * may bring results without the answer that wanted them. Neither is told by what it sends.
  */
+#include <errno.h>
 #include <stdlib.h>
 
-#include "call/server.h"
+#include "call/call.h"
 #include "call/session.h"
 #include "dialect/ocg/ocg.h"
+
+enum {
+	CHAINS_MAX = 16, /* of one connection */
+	CHAIN_BYTES_MAX = 64 << 10,
+};
 
 struct ocg_peer {
 	struct session_hook hook;
 	struct list talks;
+	struct list chains;
+	unsigned n_chains;
 };
+
+static void chain_free(struct ocg_chain *chain)
+{
+	list_remove(&chain->link);
+	arena_done(&chain->arena);
+	free(chain);
+}
 
 static void peer_gone(struct session_hook *h)
 {
 	struct ocg_peer *p = list_entry(h, struct ocg_peer, hook);
 
+	list_for_each (at, following, &p->chains)
+		chain_free(list_entry(at, struct ocg_chain, link));
 	list_for_each (at, following, &p->talks)
 		free(list_entry(at, struct ocg_talk, link));
 	free(p);
@@ -34,25 +52,39 @@ struct ocg_peer *ocg_peer_of(struct call *c)
 	if (!p)
 		return NULL;
 	list_init(&p->talks);
+	list_init(&p->chains);
 	p->hook.closed = peer_gone;
 	session_add_hook(c->session, &p->hook);
 	return p;
 }
 
-static struct ocg_talk *find_free(const struct ocg_peer *p)
+const struct list *ocg_peer_chains(const struct ocg_peer *p)
 {
+	return &p->chains;
+}
+
+/* ---- conversations ---- */
+
+static struct ocg_talk *find_free(const struct ocg_peer *p, struct text name)
+{
+	struct ocg_talk *first = NULL;
+
 	list_for_each (at, following, &p->talks) {
 		struct ocg_talk *t = list_entry(at, struct ocg_talk, link);
 
-		if (!t->busy)
+		if (t->busy)
+			continue;
+		if (text_is(name, t->name))
 			return t;
+		if (!first)
+			first = t;
 	}
-	return NULL;
+	return first;
 }
 
-struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct services *s)
+struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct services *s, struct text name)
 {
-	struct ocg_talk *t = find_free(p);
+	struct ocg_talk *t = find_free(p, name);
 
 	if (!t) {
 		t = calloc(1, sizeof(*t));
@@ -65,7 +97,131 @@ struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct services *s)
 	return t;
 }
 
-void ocg_peer_answered(struct ocg_peer *p, const struct chat_ask *ask)
+/* ---- what led to calls ---- */
+
+static int copy_text(struct arena *a, struct text *t)
+{
+	if (!t->data)
+		return 0;
+	t->data = arena_copy(a, t->data, t->len);
+	return t->data ? 0 : -ENOMEM;
+}
+
+static int copy_calls(struct arena *a, struct agent_message *m)
+{
+	struct agent_call *calls;
+
+	if (m->n_calls == 0)
+		return 0;
+	calls = arena_alloc(a, m->n_calls * sizeof(calls[0]));
+	if (!calls)
+		return -ENOMEM;
+	for (unsigned i = 0; i < m->n_calls; i++) {
+		calls[i] = m->calls[i];
+		if (copy_text(a, &calls[i].id) != 0 || copy_text(a, &calls[i].name) != 0 ||
+		    copy_text(a, &calls[i].arguments) != 0)
+			return -ENOMEM;
+	}
+	m->calls = calls;
+	return 0;
+}
+
+int ocg_copy_messages(struct arena *a, const struct agent_message *from, unsigned n,
+		      struct agent_message *to)
+{
+	for (unsigned i = 0; i < n; i++) {
+		to[i] = from[i];
+		if (copy_text(a, &to[i].text) != 0 || copy_text(a, &to[i].call_id) != 0 ||
+		    copy_calls(a, &to[i]) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Of a history whose last calls have been answered: where their question is. */
+static unsigned question_at(const struct chat_ask *ask)
+{
+	unsigned i = ask->n_history;
+
+	if (ask->n_results == 0)
+		return i;
+	while (i > 0 && ask->history[--i].role != AGENT_USER)
+		;
+	return i;
+}
+
+/* All since the question, as it was sent and answered; to has room for it. */
+static unsigned list_chain(const struct chat_ask *ask, const struct chat_answer *answer,
+			   struct agent_message *to)
+{
+	unsigned n = 0;
+
+	for (unsigned i = question_at(ask); i < ask->n_history; i++)
+		to[n++] = ask->history[i];
+	for (unsigned i = 0; i < ask->n_results; i++)
+		to[n++] = (struct agent_message) {.role = AGENT_TOOL,
+						  .text = ask->results[i].text,
+						  .call_id = ask->results[i].call_id,
+						  .failed = ask->results[i].failed};
+	if (ask->content.data)
+		to[n++] = (struct agent_message) {.role = AGENT_USER, .text = ask->content};
+	to[n++] = (struct agent_message) {.role = AGENT_ASSISTANT,
+					  .text = answer->content,
+					  .calls = answer->calls,
+					  .n_calls = answer->n_calls};
+	return n;
+}
+
+static int fill_chain(struct ocg_chain *chain, const struct agent_message *said, unsigned n,
+		      struct text conversation)
+{
+	arena_init(&chain->arena, CHAIN_BYTES_MAX);
+	chain->conversation = conversation;
+	chain->n_said = n;
+	chain->said = arena_alloc(&chain->arena, n * sizeof(said[0]));
+	if (!chain->said || copy_text(&chain->arena, &chain->conversation) != 0)
+		return -ENOMEM;
+	return ocg_copy_messages(&chain->arena, said, n, chain->said);
+}
+
+/* If it is too much, only the question and the answer; else nothing. */
+static struct ocg_chain *chain_new(struct agent_message *said, unsigned n, struct text conversation)
+{
+	struct ocg_chain *chain = calloc(1, sizeof(*chain));
+	int r;
+
+	if (!chain)
+		return NULL;
+	list_init(&chain->link);
+	r = fill_chain(chain, said, n, conversation);
+	if (r != 0 && n > 2) {
+		arena_done(&chain->arena);
+		said[1] = said[n - 1];
+		r = fill_chain(chain, said, 2, conversation);
+	}
+	if (r == 0)
+		return chain;
+	chain_free(chain);
+	return NULL;
+}
+
+static void remember(struct ocg_peer *p, const struct chat_ask *ask, const struct chat_answer *a)
+{
+	struct agent_message *said = calloc(ask->n_history + ask->n_results + 2, sizeof(*said));
+	struct ocg_chain *chain =
+		said ? chain_new(said, list_chain(ask, a, said), ask->conversation) : NULL;
+
+	free(said);
+	if (!chain)
+		return;
+	list_append(p->chains.next, &chain->link); /* before the first */
+	if (++p->n_chains > CHAINS_MAX) {
+		chain_free(list_entry(p->chains.prev, struct ocg_chain, link));
+		p->n_chains--;
+	}
+}
+
+void ocg_peer_answered(struct ocg_peer *p, const struct chat_ask *ask, const struct chat_answer *a)
 {
 	list_for_each (at, following, &p->talks) {
 		struct ocg_talk *t = list_entry(at, struct ocg_talk, link);
@@ -73,4 +229,6 @@ void ocg_peer_answered(struct ocg_peer *p, const struct chat_ask *ask)
 		if (text_is(ask->conversation, t->name))
 			t->busy = false;
 	}
+	if (a->result == 0 && a->n_calls > 0)
+		remember(p, ask, a);
 }

@@ -86,21 +86,39 @@ struct ocg_talk {
 	char name[CHAT_ID_MAX + 1];
 };
 
+/* What led to an answer that wanted tools, from the question on; the answer is the last of it. */
+struct ocg_chain {
+	struct list link;
+	struct text conversation;
+	struct agent_message *said;
+	unsigned n_said;
+	struct arena arena;
+};
+
 struct ocg_peer;
 
 /* Of the call's connection; NULL without memory. */
 struct ocg_peer *ocg_peer_of(struct call *c);
 
-/* One that is free, and busy from now on. NULL without memory. */
-struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct services *s);
+/* struct ocg_chain, the newest first: not many. */
+const struct list *ocg_peer_chains(const struct ocg_peer *p);
 
-/* What was asked is answered, or was refused. */
-void ocg_peer_answered(struct ocg_peer *p, const struct chat_ask *ask);
+/* One that is free, the named one if it is; busy from now on. NULL without memory. */
+struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct services *s, struct text name);
+
+/* What was asked is answered: it is remembered if tools are wanted. */
+void ocg_peer_answered(struct ocg_peer *p, const struct chat_ask *ask, const struct chat_answer *a);
+
+/* With all that they point at. -ENOMEM also when the arena is full. */
+int ocg_copy_messages(struct arena *a, const struct agent_message *from, unsigned n,
+		      struct agent_message *to);
 
 /* ---- chat_in.c ---- */
 
 /*
  * What is asked: the whole history that came, of which what follows the last answer is the
- * question, and the rest is only sent. The ask points into the tree and the arena.
+ * question, and the rest is only sent. Results that came without the answer which wanted them find
+ * it among the chains; then the ask has that conversation. It points into the tree and the arena.
  */
-int ocg_chat_read(struct arena *a, const struct ocg_chat_in *in, struct chat_ask *ret_ask);
+int ocg_chat_read(struct arena *a, const struct ocg_chat_in *in, const struct list *chains,
+		  struct chat_ask *ret_ask);
