@@ -34,7 +34,13 @@
 #include "io/loop_uv.h"
 #include "io/spawn.h"
 
-enum { READ_SIZE = 32 * 1024 };
+enum {
+	READ_SIZE = 32 * 1024,
+	/* A program that makes its end non-blocking (Node does) and exits loses what the pipe had
+	 * no room for. This is more than the sockets hold that it is used to, and leaves room for a
+	 * hundred children before the kernel makes all pipes of the user small. */
+	PIPE_SIZE = 256 * 1024,
+};
 
 struct output {
 	uv_pipe_t pipe;
@@ -123,13 +129,25 @@ static int lift(int *fd)
 	return 0;
 }
 
+/* Blocking: only our own end will not be. */
+static int open_pipe(int ends[2])
+{
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -errno;
+	/* Where so much is not allowed, it stays as it is. */
+	(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE);
+	return 0;
+}
+
 static int open_streams(const struct child_opts *opts, struct streams *s)
 {
-	int r;
+	int r = open_pipe(s->out);
 
-	if (pipe2(s->out, O_CLOEXEC) != 0 || pipe2(s->err, O_CLOEXEC) != 0)
-		return -errno;
-	r = opts->input ? open_input(opts->input, opts->input_len, &s->in) : open_null(&s->in);
+	if (r == 0)
+		r = open_pipe(s->err);
+	if (r == 0)
+		r = opts->input ? open_input(opts->input, opts->input_len, &s->in)
+				: open_null(&s->in);
 	if (r == 0)
 		r = lift(&s->in);
 	if (r == 0)

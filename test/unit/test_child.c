@@ -661,6 +661,39 @@ static void output_of_the_dead_waits_while_paused(void **state)
 	expect_text(&f->out, "last");
 }
 
+/* Another open file than ours: a program that asks for no such thing must never see EAGAIN. */
+static void its_own_ends_are_blocking(void **state)
+{
+	struct fixture *f = *state;
+
+	start_script(f, "for fd in 1 2; do while read -r name value; do"
+			" test $name != flags: || echo $((value & 04000)); done"
+			" < /proc/self/fdinfo/$fd; done");
+	loop_run(f->loop);
+	expect_text(&f->out, "0\n0\n");
+}
+
+/* It makes its end of a pipe non-blocking itself, and does not wait for what is left over. */
+static void what_node_prints_before_it_exits_arrives(void **state)
+{
+	struct fixture *f = *state;
+	siginfo_t info;
+
+	f->argv[0] = "node";
+	f->argv[1] = "-e";
+	f->argv[2] = "process.stdout.write('o'.repeat(190000) + 'END');"
+		     "process.stderr.write('e'.repeat(190000)); process.exit(0)";
+	if (start(f) == REFUSE_NOT_FOUND)
+		skip();
+	child_read(f->child, false);
+	assert_int_equal(waitid(P_PID, (id_t)child_pid(f->child), &info, WEXITED | WNOWAIT), 0);
+	child_read(f->child, true);
+	loop_run(f->loop);
+	assert_int_equal(f->status, 0);
+	assert_int_equal(f->out.len, 190003);
+	assert_int_equal(f->err.len, 190000);
+}
+
 static void may_be_freed_from_its_own_output(void **state)
 {
 	struct fixture *f = *state;
@@ -796,6 +829,8 @@ int main(void)
 		TEST(without_grace_its_own_output_still_arrives),
 		TEST(paused_child_waits_in_its_own_write),
 		TEST(output_of_the_dead_waits_while_paused),
+		TEST(its_own_ends_are_blocking),
+		TEST(what_node_prints_before_it_exits_arrives),
 		TEST(may_be_freed_from_its_own_output),
 		TEST(several_children_do_not_mix),
 		TEST(thousands_of_quick_children_leave_nothing),
