@@ -19,7 +19,7 @@ struct child_opts {
 	/* NULL-ended; added to env, or in place of what has the same name there. With TREE_VARIABLE
 	 * in it the child is marked so that io/tree finds all that comes of it. */
 	const char *const *more_env;
-	const char *cwd;   /* NULL: ours */
+	const char *cwd;   /* NULL: ours; else also its PWD, unless more_env has one */
 	const char *input; /* what it reads from its stdin; copied */
 	size_t input_len;  /* with input NULL, stdin is /dev/null */
 	/* Its 0, 1 and 2, which stay the caller's, instead of an input and outputs of its own (io/console):

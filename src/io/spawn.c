@@ -12,10 +12,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -33,6 +35,7 @@ enum {
 	/* Only for kernels without close_range; what we open ourselves is closed by exec. */
 	CLOSE_MAX = 65536,
 	REAP_MAX = 4096,
+	PWD_SIZE = PATH_MAX + 4, /* what is longer nobody can go to */
 };
 
 /* All that the child needs, made ready. */
@@ -100,13 +103,32 @@ static size_t add_last(const char **env, size_t n, const char *const *list,
 	return n;
 }
 
-static const char **make_env(const struct spawn_opts *opts)
+static size_t add_or_replace(const char **env, size_t n, const char *entry)
+{
+	size_t i = 0;
+
+	while (i < n && !same_name(env[i], entry))
+		i++;
+	env[i] = entry;
+	return i < n ? n : n + 1;
+}
+
+/* Our own PWD would be another folder's name, which some programs believe. */
+static const char **make_env(const struct spawn_opts *opts, char pwd[PWD_SIZE])
 {
 	const char *const *base = base_env(opts), *const *more = opts->more_env;
-	const char **env = calloc(count(base) + count(more) + 1, sizeof(*env));
+	const char **env = calloc(count(base) + count(more) + 2, sizeof(*env));
+	size_t n;
 
-	if (env)
-		add_last(env, add_last(env, 0, base, more), more, NULL);
+	if (!env)
+		return NULL;
+	n = add_last(env, 0, base, more);
+	if (opts->cwd && opts->cwd[0] == '/') {
+		snprintf(pwd, PWD_SIZE, "PWD=%s", opts->cwd);
+		if (!has_name(more, pwd))
+			n = add_or_replace(env, n, pwd);
+	}
+	add_last(env, n, more, NULL);
 	return env;
 }
 
@@ -332,7 +354,8 @@ static int start_known(struct start *start, struct spawned *s)
 
 int spawn(const struct spawn_opts *opts, struct spawned *s, enum spawn_step *ret_step)
 {
-	CLEANUP(freep) const char **env = make_env(opts);
+	char pwd[PWD_SIZE];
+	CLEANUP(freep) const char **env = make_env(opts, pwd);
 	CLEANUP(freep) char **files = find_files(opts);
 	CLEANUP(freep) char **script_argv = make_script_argv((char **)(uintptr_t)opts->argv);
 	struct rlimit limit;

@@ -16,7 +16,7 @@ struct spawn_opts {
 	const char *const *argv;     /* argv[0] is looked up in PATH (of the environment it gets) */
 	const char *const *env;      /* NULL: ours; of several with one name, the last counts */
 	const char *const *more_env; /* added to env, or in place of what has the same name */
-	const char *cwd;             /* NULL: ours */
+	const char *cwd;             /* NULL: ours; else also its PWD, unless more_env has one */
 	int streams[3];              /* its 0, 1 and 2; each of ours is above 2 */
 	int cgroup;                  /* an open cgroup.procs that it enters; -1: none */
 	bool die_with_us;

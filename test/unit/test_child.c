@@ -321,6 +321,39 @@ static void of_one_name_the_last_counts(void **state)
 	expect_text(&f->out, "A=3\nC=4\nD=6\nB=7\nPATH=/usr/bin:/bin\n");
 }
 
+static const char *printed_pwd(struct fixture *f, const char *cwd, const char *const *more)
+{
+	f->opts.cwd = cwd;
+	f->opts.more_env = more;
+	f->argv[0] = "printenv";
+	f->argv[1] = "PWD";
+	buf_clear(&f->out);
+	f->n_exits = 0;
+	assert_int_equal(start(f), 0);
+	loop_run(f->loop);
+	child_free(f->child);
+	f->child = NULL;
+	buf_add_char(&f->out, '\0');
+	return f->out.data;
+}
+
+static void pwd_names_the_folder_that_it_is_in(void **state)
+{
+	static const char *const whole[] = {"PATH=/usr/bin:/bin", "PWD=/usr", NULL};
+	static const char *const more[] = {"PWD=/given", NULL};
+	struct fixture *f = *state;
+
+	setenv("PWD", "/ours", 1);
+	assert_string_equal(printed_pwd(f, NULL, NULL), "/ours\n");
+	assert_string_equal(printed_pwd(f, "/etc", NULL), "/etc\n");
+	assert_string_equal(printed_pwd(f, "/etc", more), "/given\n");
+	unsetenv("PWD");
+	assert_string_equal(printed_pwd(f, "/etc", NULL), "/etc\n");
+	/* An environment that was copied from ours has ours. */
+	f->opts.env = whole;
+	assert_string_equal(printed_pwd(f, "/etc", NULL), "/etc\n");
+}
+
 static void make_program(const char *file, const char *text)
 {
 	int fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
@@ -809,6 +842,7 @@ int main(void)
 		TEST(more_environment_replaces_and_adds),
 		TEST(more_environment_joins_ours),
 		TEST(of_one_name_the_last_counts),
+		TEST(pwd_names_the_folder_that_it_is_in),
 		TEST(script_without_first_line_runs_in_a_shell),
 		TEST(argument_that_is_too_long_is_told_as_such),
 		TEST(closed_directory_is_forbidden),
