@@ -10,12 +10,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/record.h"
+#include "base/utf8.h"
 #include "service/event.h"
 #include "service/services.h"
 #include "service/task_inner.h"
 #include "store/store.h"
 
-enum { AGAIN_MS = 1000, PROMPT_SHOWN = 80 };
+/* Bytes of them in an event. */
+enum { PROMPT_TOLD = 80, RESULT_TOLD = 64 << 10 };
+
+enum { AGAIN_MS = 1000 };
 
 /* One change; those of a task go one after another, in the order they were made. */
 struct task_change {
@@ -35,16 +39,11 @@ struct task_change {
 
 /* ---- the event ---- */
 
-static struct text shown(struct text prompt)
+static struct text begin_of(struct text t, size_t max)
 {
-	size_t n = prompt.len;
-
-	if (n <= PROMPT_SHOWN)
-		return prompt;
-	n = PROMPT_SHOWN;
-	while (n > 0 && ((unsigned char)prompt.data[n] & 0xc0) == 0x80)
-		n--;
-	return (struct text) {.data = prompt.data, .len = n};
+	if (t.len > max)
+		t.len = utf8_whole(t.data, max);
+	return t;
 }
 
 static void say_end(struct record *r, const struct task_row *row)
@@ -63,7 +62,7 @@ static void say(struct record *r, const char *event, const struct task_row *row,
 {
 	record_text(r, "taskId", row->id);
 	if (strcmp(event, "task.queued") == 0) {
-		record_text(r, "prompt", shown(row->prompt));
+		record_text(r, "prompt", begin_of(row->prompt, PROMPT_TOLD));
 		record_int(r, "queueSize", queue_size);
 	} else if (strcmp(event, "task.started") == 0) {
 		if (row->pid > 0)
@@ -71,7 +70,7 @@ static void say(struct record *r, const char *event, const struct task_row *row,
 		record_int(r, "attempt", row->attempts);
 	} else {
 		if (row->state == TASK_COMPLETED)
-			record_text(r, "result", shown(row->result));
+			record_text(r, "result", begin_of(row->result, RESULT_TOLD));
 		say_end(r, row);
 	}
 }

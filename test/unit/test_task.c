@@ -838,6 +838,29 @@ static void changes_are_events(void **state)
 	assert_true(text_is(value_text(value_find(page.events[2].data, "result")), "hi\n"));
 }
 
+static struct text told_result(struct world *w, const char *id)
+{
+	const struct text types[] = {TEXT("task.completed")};
+	const struct event_filter f = {.types = types, .n_types = 1, .run = text_of(id)};
+	struct event_page page;
+
+	wait_for(w, id, TASK_COMPLETED);
+	assert_int_equal(
+		event_list(w->stage.f->services, 1, &w->stage.f->arena, &f, -1, 0, 100, &page), 0);
+	assert_int_equal(page.n, 1);
+	return value_text(value_find(page.events[0].data, "result"));
+}
+
+static void an_event_has_64_kib_of_a_result_in_whole_characters(void **state)
+{
+	struct world *w = *state;
+	struct told whole = run(w, "printf 'x%.0s' $(seq 65536)");
+	struct told longer = run(w, "printf x; printf 'é%.0s' $(seq 40000)");
+
+	assert_int_equal(told_result(w, whole.id).len, 65536);
+	assert_int_equal(told_result(w, longer.id).len, 65535);
+}
+
 /* Over 200 that ended are not at hand; several ask for one of them at once. */
 static void tried_again_once_however_many_ask(void **state)
 {
@@ -1085,6 +1108,7 @@ int main(void)
 		T(survives_a_crash),
 		T(stopping_ends_what_runs),
 		T(changes_are_events),
+		T(an_event_has_64_kib_of_a_result_in_whole_characters),
 		T(tried_again_once_however_many_ask),
 		T(cancelled_while_its_time_runs_out),
 		T(what_it_comes_after_ends_meanwhile),
