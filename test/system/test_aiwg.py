@@ -25,14 +25,15 @@ TASK_KEYS = ["id", "prompt", "agent", "priority", "state", "createdAt", "started
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
-# What `claude -p PROMPT [--agent NAME]` is here. "sleep" runs until it is ended; "hold FILE" until
-# the file is there.
+# What `claude -p PROMPT [--agent NAME]` is here. "sleep" and "begun" run until they are
+# ended; "hold FILE" until the file is there.
 CLAUDE = """#!/bin/sh
 case "$2" in
 sleep) exec sleep 600 ;;
+begun) echo 'so far'; exec sleep 600 ;;
 "hold "*) while [ ! -e "${2#hold }" ]; do sleep 0.02; done ;;
 stubborn) trap '' TERM; echo ready; while :; do sleep 0.05; done ;;
-fail) echo 'it broke' >&2; exit 3 ;;
+fail) echo 'so far'; echo 'it broke' >&2; exit 3 ;;
 where) pwd; exit 0 ;;
 esac
 for word; do printf '[%s]' "$word"; done
@@ -325,6 +326,22 @@ def test_a_task_that_fails_says_why():
         same((t["state"], t["error"]), ("failed", "it broke\n"), "task")
         same(c.heard("event.taskFailed"),
              {"taskId": t["id"], "error": "it broke\n", "exitCode": 3}, "event")
+
+
+def test_only_what_has_completed_has_a_result():
+    with served() as d:
+        c = connect(d)
+        failed = c.finished("fail")
+        check("so far\n" in failed["output"], "%r", failed)
+        task = c.submit("begun")
+        wait_until(lambda: c.call("task.get", {"taskId": task})["output"], "its output")
+        c.call("task.cancel", {"taskId": task})
+        c.heard("event.taskCancelled", task)
+        cancelled = c.call("task.get", {"taskId": task})
+        same((failed["result"], cancelled["result"]), (None, None), "results")
+        same([t["result"] for t in c.call("task.list")], [None, None], "results in a list")
+        with d.connect() as k:
+            same(k.call("task.show", {"id": failed["id"]})["result"], "so far\n", "koine's")
 
 
 def test_prompts_that_cannot_be_are_refused():

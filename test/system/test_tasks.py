@@ -252,10 +252,10 @@ def test_output_that_is_no_text_is_told_as_text():
     with world() as (w, d, c):
         t = c.finished(r"printf 'a\000b\377\303'; printf 'e\000\376' >&2; exit 1")
         same(t["state"], "failed", "state")
-        for text in (t["output"], t["error"], t["result"]):
-            check("\ufffd" in text or "\0" in text, "%r", text)
         with d.connect() as k:
-            k.call("task.show", {"id": t["id"]})
+            shown = k.call("task.show", {"id": t["id"]})
+            for text in (t["output"], t["error"], shown["result"]):
+                check("\ufffd" in text or "\0" in text, "%r", text)
             k.call("event.list", {"since": 0})
 
 

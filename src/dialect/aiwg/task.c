@@ -79,7 +79,8 @@ static void write_task(const struct call *c, struct json *j, const struct task *
 	aiwg_write_time(j, "startedAt", row->started_ms);
 	aiwg_write_time(j, "completedAt", row->completed_ms);
 	write_pid(j, row->pid);
-	write_text(j, "result", row->result);
+	/* Of the others, koine's own task.show has it. */
+	write_text(j, "result", row->state == TASK_COMPLETED ? row->result : (struct text) {0});
 	write_text(j, "error", row->error);
 	write_text(j, "output", whole_characters(t->output));
 	write_metadata(j, t->metadata);
