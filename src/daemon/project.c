@@ -231,42 +231,20 @@ unsigned projects_limits(const struct projects *p, struct task_project *out, uns
 
 /* ---- tasks.json ---- */
 
-static int keep_rows(struct services *s, struct arena *a, const struct task_row *rows, unsigned n,
-		     unsigned *ret_n)
+static int import_text(struct place *p, struct services *s, struct text text,
+		       struct task_import *in, struct why *why)
 {
-	int r = services_begin(s);
-
-	if (r != 0)
-		return r;
-	*ret_n = 0;
-	for (unsigned i = 0; r == 0 && i < n; i++) {
-		int64_t seq;
-		struct text id;
-
-		r = store_task_add(store_writer(s->store), a, &rows[i], &seq, &id);
-		*ret_n += r == 0;
-		/* It came with an earlier import, or is one of ours. */
-		if (r == -EEXIST)
-			r = 0;
-	}
-	if (r == 0)
-		return services_commit(s);
-	store_rollback(s->store);
-	return r;
-}
-
-static int import_text(struct place *p, struct services *s, struct text text, struct why *why)
-{
-	struct task_row *rows = NULL;
+	struct task *tasks = NULL;
 	struct arena arena;
 	unsigned n = 0;
 	int r;
 
 	arena_init(&arena, IMPORT_ARENA_MAX);
-	r = aiwg_tasks_read(&arena, text, p->shown.folder, p->config->config.timeout_ms, &rows, &n,
-			    why);
+	r = aiwg_tasks_read(&arena, text, p->shown.folder, p->config->config.timeout_ms, &tasks,
+			    &in->n, why);
+	in->tasks = tasks;
 	if (r == 0)
-		r = keep_rows(s, &arena, rows, n, &n);
+		r = tasks_import(s, &arena, in, &n);
 	arena_done(&arena);
 	if (r == 0)
 		r = project_file_put_aside(folder_of(p), PROJECT_TASKS, ".imported");
@@ -276,7 +254,7 @@ static int import_text(struct place *p, struct services *s, struct text text, st
 }
 
 /* What cannot be read is left where it is, and the project begins without it. */
-static void import(struct place *p, struct services *s)
+static void import(struct place *p, struct services *s, struct task_import *in)
 {
 	CLEANUP(buf_donep) struct buf text;
 	struct why why = {.text = ""};
@@ -287,17 +265,20 @@ static void import(struct place *p, struct services *s)
 	if (r == -ENOENT)
 		return;
 	if (r == 0)
-		r = import_text(p, s, (struct text) {.data = text.data, .len = text.len}, &why);
+		r = import_text(p, s, (struct text) {.data = text.data, .len = text.len}, in, &why);
 	if (r != 0)
 		log_warn("tasks not imported", "file=%s/%s why=%s", folder_of(p), PROJECT_TASKS,
 			 r > 0 ? why.text : strerror(-r));
 }
 
-int projects_import(struct projects *p, struct services *s)
+int projects_import(struct projects *p, struct services *s, const char *output_folder,
+		    int64_t output_bytes)
 {
+	struct task_import in = {.output_folder = output_folder, .output_bytes = output_bytes};
+
 	for (unsigned i = 0; i < p->n; i++) {
 		if (p->places[i].first)
-			import(&p->places[i], s);
+			import(&p->places[i], s, &in);
 	}
 	return 0;
 }

@@ -28,8 +28,10 @@ int projects_read(struct projects *p);
 /* Their limits, as far as they have some. At most PROJECTS_MAX + LISTENS_MAX. */
 unsigned projects_limits(const struct projects *p, struct task_project *out, unsigned max);
 
-/* Takes over, once, what an earlier original has kept. Before tasks_start and the threads. */
-int projects_import(struct projects *p, struct services *s);
+/* Takes over, once, what an earlier original has kept; the last two as in tasks_opts. Before
+ * tasks_start and the threads. */
+int projects_import(struct projects *p, struct services *s, const char *output_folder,
+		    int64_t output_bytes);
 
 /* After all services: rules, watches, clients that listen, and the files. */
 int projects_start(struct projects *p, struct backstage *stage, struct services *s);

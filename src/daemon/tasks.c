@@ -33,11 +33,10 @@ static unsigned group_limits(const struct task_settings *t, struct task_group_li
 }
 
 static int start_tasks(const struct settings *s, struct backstage *stage, struct services *services,
-		       const struct projects *projects, struct why *why)
+		       const struct projects *projects, const char *folder, struct why *why)
 {
 	struct task_group_limit groups[GROUPS_MAX];
 	struct task_project places[ALL_PROJECTS];
-	char folder[PATH_MAX];
 	const struct tasks_opts opts = {
 		.loop = stage->server->loop,
 		.background = backstage(stage),
@@ -54,20 +53,22 @@ static int start_tasks(const struct settings *s, struct backstage *stage, struct
 		.projects = places,
 		.n_projects = projects_limits(projects, places, ALL_PROJECTS),
 	};
-	int r = output_folder(services, folder);
 
-	return r != 0 ? r : tasks_start(services, &opts, why);
+	return tasks_start(services, &opts, why);
 }
 
 int tasks_begin(const struct settings *s, struct backstage *stage, struct services *services,
 		struct projects *projects, struct why *why)
 {
-	int r = projects_read(projects);
+	char folder[PATH_MAX];
+	int r = output_folder(services, folder);
 
 	if (r == 0)
-		r = projects_import(projects, services);
+		r = projects_read(projects);
 	if (r == 0)
-		r = start_tasks(s, stage, services, projects, why);
+		r = projects_import(projects, services, folder, (int64_t)s->tasks.output_bytes);
+	if (r == 0)
+		r = start_tasks(s, stage, services, projects, folder, why);
 	if (r == 0)
 		r = rules_start(s, stage, services, why);
 	if (r == 0)

@@ -35,9 +35,14 @@ bool task_state_parse(struct text t, enum task_state *ret_state)
 	return false;
 }
 
+void task_path_in(const char *folder, int64_t seq, char *out, size_t size)
+{
+	snprintf(out, size, "%s/%lld", folder, (long long)seq);
+}
+
 void task_path(const struct tasks *t, int64_t seq, char *out, size_t size)
 {
-	snprintf(out, size, "%s/%lld", t->output_folder, (long long)seq);
+	task_path_in(t->output_folder, seq, out, size);
 }
 
 /* ---- the end of one ---- */

@@ -149,6 +149,19 @@ struct task {
 	struct text output;           /* what of its file was asked for */
 };
 
+/* Tasks that another daemon has kept; their metadata is in the rows. */
+struct task_import {
+	const char *output_folder; /* these two as in tasks_opts, but not 0 */
+	int64_t output_bytes;
+	const struct task *tasks;
+	unsigned n;
+};
+
+/* Before tasks_start and the threads. All or none; those that are known stay as they are. *ret_n: how
+ * many were not. */
+int tasks_import(struct services *s, struct arena *a, const struct task_import *in,
+		 unsigned *ret_n);
+
 struct task_filter {
 	struct text project; /* {NULL, 0}: all */
 	int state;           /* -1: any */

@@ -251,7 +251,9 @@ void tasks_check_stopped(struct tasks *t);
 /* A run is over: there is room. */
 void tasks_run_ended(struct tasks *t);
 
+/* Where what it prints is kept. */
 void task_path(const struct tasks *t, int64_t seq, char *out, size_t size);
+void task_path_in(const char *folder, int64_t seq, char *out, size_t size);
 
 /* ---- task_submit.c ---- */
 

@@ -832,7 +832,11 @@ def test_tasks_of_an_earlier_original_are_taken_over_once():
          "error": None, "output": "", "metadata": {}},
         {"id": "task-0002", "prompt": "waited", "agent": None, "priority": 0, "state": "queued",
          "createdAt": "2026-02-09T09:00:05.000Z", "startedAt": None, "completedAt": None,
-         "pid": None, "result": None, "error": None, "output": "", "metadata": {}}]}
+         "pid": None, "result": None, "error": None, "output": "", "metadata": {}},
+        {"id": "task-0003", "prompt": "failed", "agent": None, "priority": 0, "state": "failed",
+         "createdAt": "2026-02-09T09:00:06.000Z", "startedAt": "2026-02-09T09:00:07.000Z",
+         "completedAt": "2026-02-09T09:00:08.000Z", "pid": 9, "result": None, "error": "e",
+         "output": "partial out", "metadata": {}}]}
     with Place() as place:
         os.makedirs(place("root", ".aiwg", "daemon"))
         path = place("root", ".aiwg", "daemon", "tasks.json")
@@ -841,18 +845,20 @@ def test_tasks_of_an_earlier_original_are_taken_over_once():
         with place.daemon("--set", "tasks.keep_days=0") as d:
             c = connect(d)
             t = c.call("task.get", {"taskId": "task-0000"})
-            same([t[k] for k in TASK_KEYS[:8] + ["result", "metadata"]],
-                 [old["tasks"][0][k] for k in TASK_KEYS[:8] + ["result", "metadata"]], "task")
+            kept = TASK_KEYS[:8] + ["result", "error", "output", "metadata"]
+            same([t[k] for k in kept], [old["tasks"][0][k] for k in kept], "task")
+            t = c.call("task.get", {"taskId": "task-0003"})
+            same([t[k] for k in kept], [old["tasks"][3][k] for k in kept], "what had failed")
             t = c.call("task.get", {"taskId": "task-0001"})
             same((t["state"], t["error"]), ("failed", "daemon restarted"), "what was running")
             same(c.ended("task-0002")["result"], "[-p][waited]", "what waited")
-            same(c.submit("new"), "task-0003", "the next id")
+            same(c.submit("new"), "task-0004", "the next id")
             same([t["id"] for t in c.call("task.list")],
-                 ["task-0003", "task-0002", "task-0001", "task-0000"], "list")
+                 ["task-0004", "task-0003", "task-0002", "task-0001", "task-0000"], "list")
         check(not os.path.exists(path), "it is still there")
-        same(len(json.loads(read(path + ".imported"))["tasks"]), 3, "what was imported")
+        same(len(json.loads(read(path + ".imported"))["tasks"]), 4, "what was imported")
         with place.daemon("--set", "tasks.keep_days=0") as d:
-            same(connect(d).call("task.stats")["total"], 4, "tasks")
+            same(connect(d).call("task.stats")["total"], 5, "tasks")
 
 
 def test_tasks_are_kept_for_so_many_days():

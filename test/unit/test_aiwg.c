@@ -237,13 +237,13 @@ static void what_is_no_json_is_refused_with_its_line(void **state)
 
 /* ---- tasks.json ---- */
 
-static struct task_row *import(struct fixture *f, const char *text, unsigned *n)
+static struct task *import(struct fixture *f, const char *text, unsigned *n)
 {
-	struct task_row *rows = NULL;
+	struct task *tasks = NULL;
 
 	assert_int_equal(
-		aiwg_tasks_read(&f->arena, text_of(text), TEXT("/p"), 1000, &rows, n, &f->why), 0);
-	return rows;
+		aiwg_tasks_read(&f->arena, text_of(text), TEXT("/p"), 1000, &tasks, n, &f->why), 0);
+	return tasks;
 }
 
 static void tasks_come_back_oldest_first_and_none_runs(void **state)
@@ -251,65 +251,70 @@ static void tasks_come_back_oldest_first_and_none_runs(void **state)
 	struct fixture *f = *state;
 	struct value *metadata;
 	unsigned n;
-	struct task_row *r = import(
+	struct task *r = import(
 		f,
 		"{\"version\":1,\"updatedAt\":\"2026-02-09T10:00:00.000Z\",\"tasks\":["
 		"{\"id\":\"task-0002\",\"prompt\":\"c\",\"agent\":null,\"priority\":0,"
 		"\"state\":\"running\",\"createdAt\":\"2026-02-09T10:00:02.000Z\",\"startedAt\":"
 		"\"2026-02-09T10:00:03.000Z\",\"completedAt\":null,\"pid\":7,\"result\":null,"
-		"\"error\":null,\"output\":\"\",\"metadata\":{}},"
+		"\"error\":null,\"output\":\"so far\",\"metadata\":{}},"
 		"{\"id\":\"task-0000\",\"prompt\":\"a\",\"agent\":\"rev\",\"priority\":3,"
 		"\"state\":\"completed\",\"createdAt\":\"2026-02-09T10:00:00.000Z\","
 		"\"startedAt\":\"2026-02-09T10:00:01.000Z\",\"completedAt\":"
-		"\"2026-02-09T10:00:02.000Z\",\"result\":\"done\",\"error\":null,\"metadata\":"
+		"\"2026-02-09T10:00:02.000Z\",\"result\":\"done\",\"error\":null,"
+		"\"output\":\"done\",\"metadata\":"
 		"{\"source\":\"ipc-chat\"}},"
-		"{\"id\":\"task-0001\",\"prompt\":\"b\",\"state\":\"queued\",\"createdAt\":"
+		"{\"id\":\"task-0001\",\"prompt\":\"b\",\"state\":\"queued\",\"output\":\"no\","
+		"\"createdAt\":"
 		"\"2026-02-09T10:00:01.000Z\"},"
 		"{\"prompt\":\"no id\",\"state\":\"queued\"},"
 		"{\"id\":\"task-0009\",\"prompt\":\"x\",\"state\":\"odd\"}]}",
 		&n);
 
 	assert_int_equal(n, 3);
-	assert_text(r[0].id, "task-0000");
-	assert_int_equal(r[0].state, TASK_COMPLETED);
-	assert_text(r[0].agent, "rev");
-	assert_text(r[0].result, "done");
-	assert_true(r[0].priority == 3);
-	assert_int_equal(value_unpack(&f->arena, r[0].metadata, &metadata), 0);
+	assert_text(r[0].row.id, "task-0000");
+	assert_int_equal(r[0].row.state, TASK_COMPLETED);
+	assert_text(r[0].row.agent, "rev");
+	assert_text(r[0].row.result, "done");
+	assert_text(r[0].output, "done");
+	assert_true(r[0].row.priority == 3);
+	assert_int_equal(value_unpack(&f->arena, r[0].row.metadata, &metadata), 0);
 	assert_text(value_text(value_find(metadata, "source")), "ipc-chat");
-	assert_text(r[1].id, "task-0001");
-	assert_int_equal(r[1].state, TASK_QUEUED);
-	assert_int_equal(r[1].completed_ms, 0);
-	assert_int_equal(r[2].state, TASK_FAILED);
-	assert_text(r[2].error, "daemon restarted");
-	assert_true(r[2].completed_ms > 0);
+	assert_text(r[1].row.id, "task-0001");
+	assert_int_equal(r[1].row.state, TASK_QUEUED);
+	assert_int_equal(r[1].row.completed_ms, 0);
+	assert_text(r[1].output, NULL);
+	assert_int_equal(r[2].row.state, TASK_FAILED);
+	assert_text(r[2].row.error, "daemon restarted");
+	assert_true(r[2].row.completed_ms > 0);
+	assert_text(r[2].output, "so far");
 }
 
 static void a_queued_task_whose_prompt_cannot_be_used_has_failed(void **state)
 {
 	struct fixture *f = *state;
 	unsigned n;
-	struct task_row *r =
+	struct task *r =
 		import(f,
 		       "{\"tasks\":[{\"id\":\"a\",\"state\":\"queued\",\"prompt\":\"x\\u0000\"},"
 		       "{\"id\":\"b\",\"state\":\"queued\",\"prompt\":5}]}",
 		       &n);
 
 	assert_int_equal(n, 2);
-	assert_int_equal(r[0].state, TASK_FAILED);
-	assert_int_equal(r[1].state, TASK_QUEUED);
-	assert_text(r[1].prompt, "5");
+	assert_int_equal(r[0].row.state, TASK_FAILED);
+	assert_int_equal(r[1].row.state, TASK_QUEUED);
+	assert_text(r[1].row.prompt, "5");
 }
 
 static void what_holds_no_tasks_is_refused(void **state)
 {
 	static const char *const texts[] = {"", "{", "[]", "{\"tasks\":{}}", "null"};
 	struct fixture *f = *state;
-	struct task_row *rows;
+	struct task *tasks;
 	unsigned n;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		assert_true(aiwg_tasks_read(&f->arena, text_of(texts[i]), TEXT("/p"), 0, &rows, &n,
+		assert_true(aiwg_tasks_read(&f->arena, text_of(texts[i]), TEXT("/p"), 0, &tasks, &n,
 					    &f->why) > 0);
 }
 

@@ -87,9 +87,10 @@ static void settle(struct task_row *row, int64_t now_ms)
 }
 
 /* True in *ret_found for one that can be kept. */
-static int read_task(struct arena *a, const struct value *v, int64_t now_ms, struct task_row *row,
+static int read_task(struct arena *a, const struct value *v, int64_t now_ms, struct task *task,
 		     bool *ret_found)
 {
+	struct task_row *row = &task->row;
 	int r;
 
 	row->id = value_text(value_find(v, "id"));
@@ -104,14 +105,17 @@ static int read_task(struct arena *a, const struct value *v, int64_t now_ms, str
 	row->completed_ms = time_in(v, "completedAt");
 	r = read_texts(a, v, row);
 	settle(row, now_ms);
+	/* What one that waits printed, if it did, is no part of what it will. */
+	if (r == 0 && row->state != TASK_QUEUED)
+		r = words_in(a, v, "output", &task->output);
 	return r;
 }
 
 /* Within one instant as they stood; seq holds their place until the store gives them another. */
 static int by_age(const void *a, const void *b)
 {
-	const struct task_row *left = a;
-	const struct task_row *right = b;
+	const struct task_row *left = &((const struct task *)a)->row;
+	const struct task_row *right = &((const struct task *)b)->row;
 
 	if (left->created_ms != right->created_ms)
 		return left->created_ms < right->created_ms ? -1 : 1;
@@ -119,40 +123,40 @@ static int by_age(const void *a, const void *b)
 }
 
 int aiwg_tasks_read(struct arena *a, struct text text, struct text project, int64_t timeout_ms,
-		    struct task_row **ret_rows, unsigned *ret_n, struct why *why)
+		    struct task **ret_tasks, unsigned *ret_n, struct why *why)
 {
 	int64_t now_ms = clock_utc_ms();
-	const struct value *tasks;
-	struct task_row *rows;
+	const struct value *list;
+	struct task *tasks;
 	struct value *root;
 	unsigned n = 0;
 	int r = json_read(a, text.data, text.len, &json_default_limits, &root, why);
 
 	if (r != 0)
 		return r;
-	tasks = value_find(root, "tasks");
-	if (!tasks || tasks->kind != VALUE_ARRAY || tasks->len > AIWG_IMPORT_MAX)
+	list = value_find(root, "tasks");
+	if (!list || list->kind != VALUE_ARRAY || list->len > AIWG_IMPORT_MAX)
 		return refuse(why, REFUSE_PARAMS, "there is no list of at most %d tasks in it",
 			      AIWG_IMPORT_MAX);
-	rows = arena_alloc(a, (tasks->len + 1) * sizeof(rows[0]));
-	if (!rows)
+	tasks = arena_zalloc(a, (list->len + 1) * sizeof(tasks[0]));
+	if (!tasks)
 		return -ENOMEM;
-	value_each (item, tasks) {
+	value_each (item, list) {
 		bool found;
 
-		rows[n] = (struct task_row) {.project = project,
-					     .seq = n,
-					     .exit_status = -1,
-					     .timeout_ms = timeout_ms,
-					     .max_attempts = 1,
-					     .retry_ms = 1000};
-		r = read_task(a, item, now_ms, &rows[n], &found);
+		tasks[n].row = (struct task_row) {.project = project,
+						  .seq = n,
+						  .exit_status = -1,
+						  .timeout_ms = timeout_ms,
+						  .max_attempts = 1,
+						  .retry_ms = 1000};
+		r = read_task(a, item, now_ms, &tasks[n], &found);
 		if (r != 0)
 			return r;
 		n += found;
 	}
-	qsort(rows, n, sizeof(rows[0]), by_age);
-	*ret_rows = rows;
+	qsort(tasks, n, sizeof(tasks[0]), by_age);
+	*ret_tasks = tasks;
 	*ret_n = n;
 	return 0;
 }

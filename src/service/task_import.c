@@ -1,0 +1,78 @@
+/* Tasks that another daemon has kept become ours, with what they printed, before any of ours runs. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "io/output_file.h"
+#include "service/services.h"
+#include "service/task_inner.h"
+#include "store/store.h"
+
+static int write_output(const char *path, int64_t max, struct text output)
+{
+	struct output_file *f;
+	/* An import that was undone has left one. */
+	int r = output_file_remove(path);
+
+	if (r == 0)
+		r = output_file_open(path, max, &f);
+	if (r != 0)
+		return r;
+	r = output_file_add(f, output.data, output.len);
+	output_file_close(f);
+	return r;
+}
+
+/* Without it a task is still one. */
+static void keep_output(const struct task_import *in, const struct task *t, int64_t seq)
+{
+	char path[4096];
+	int r;
+
+	if (t->output.len == 0)
+		return;
+	task_path_in(in->output_folder, seq, path, sizeof(path));
+	r = write_output(path, in->output_bytes, t->output);
+	if (r != 0)
+		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(t->row.id),
+			 strerror(-r));
+}
+
+static int keep(struct services *s, struct arena *a, const struct task_import *in, unsigned *ret_n)
+{
+	for (unsigned i = 0; i < in->n; i++) {
+		struct task_row row = in->tasks[i].row;
+		int64_t seq;
+		struct text id;
+		int r;
+
+		row.output_bytes = (int64_t)in->tasks[i].output.len;
+		r = store_task_add(store_writer(s->store), a, &row, &seq, &id);
+		/* It came with an earlier import, or is one of ours. */
+		if (r == -EEXIST)
+			continue;
+		if (r != 0)
+			return r;
+		keep_output(in, &in->tasks[i], seq);
+		(*ret_n)++;
+	}
+	return 0;
+}
+
+int tasks_import(struct services *s, struct arena *a, const struct task_import *in, unsigned *ret_n)
+{
+	int r = services_begin(s);
+
+	if (r != 0)
+		return r;
+	*ret_n = 0;
+	if (mkdir(in->output_folder, 0700) != 0 && errno != EEXIST)
+		log_warn("output not kept", "folder=%s error=%s", in->output_folder,
+			 strerror(errno));
+	r = keep(s, a, in, ret_n);
+	if (r == 0)
+		return services_commit(s);
+	store_rollback(s->store);
+	return r;
+}
