@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/project_files.h"
+#include "daemon/project_log.h"
 #include "daemon/project_watch.h"
 #include "dialect/aiwg/import.h"
 #include "service/services.h"
@@ -36,6 +37,7 @@ struct place {
 	bool first; /* of its folder: another socket of the same has no files of its own */
 	struct project_config *config;
 	struct project_watch *watch;
+	struct project_log *log;
 	struct ticker *heartbeat;
 	bool writing; /* a heartbeat is under way */
 	bool started;
@@ -415,6 +417,10 @@ static int start_files(struct place *p)
 	if (r != 0)
 		log_warn("project files not written", "project=%s error=%s", folder_of(p),
 			 strerror(-r));
+	r = project_log_start(p->projects->services, p->projects->background, p->shown.folder,
+			      &p->log);
+	if (r != 0)
+		return r;
 	return ticker_new(p->projects->loop, every > 0 ? (uint64_t)every : HEARTBEAT_MS,
 			  on_heartbeat, p, &p->heartbeat);
 }
@@ -503,6 +509,7 @@ void projects_free(struct projects *p)
 
 		ticker_free(place->heartbeat);
 		aiwg_teller_free(place->teller);
+		project_log_free(place->log);
 		project_watch_free(place->watch);
 		config_free(place->config);
 	}

@@ -1,8 +1,9 @@
 /*
  * Files in a project's folder: those by which the original's command line knows a running daemon
- * (.aiwg/daemon.pid, .aiwg/daemon/state.json, .aiwg/daemon/heartbeat), and those it has left.
+ * (.aiwg/daemon.pid, .aiwg/daemon/state.json, .aiwg/daemon/heartbeat), its log, and those it has
+ * left.
  *
- * Each is written beside its place and moved there, so that nobody reads half of one. They are
+ * Each but the log is written beside its place and moved there, so that nobody reads half of one. They are
  * readable for us only: they hold prompts.
  *
  * A project may be somebody else's work: a link there, of a folder or of a file, is never
@@ -24,6 +25,7 @@
 #define PROJECT_YAML      ".aiwg/daemon.yaml"
 #define PROJECT_YML       ".aiwg/daemon.yml"
 #define PROJECT_TASKS     ".aiwg/daemon/tasks.json"
+#define PROJECT_LOG       ".aiwg/daemon/daemon.log"
 
 /* Refuses folders that cannot be trusted, with the project's name; what is not there yet will be
  * made. */
@@ -31,6 +33,9 @@ int project_check(const char *folder, struct why *why);
 
 /* Any thread. */
 int project_file_write(const char *folder, const char *name, struct text text);
+
+/* At its end. One that would be longer than max becomes NAME.1 first, in place of the one before. */
+int project_file_append(const char *folder, const char *name, struct text text, size_t max);
 
 /* -ENOENT when there is none; -EFBIG when it is larger than the buffer may become. */
 int project_file_read(const char *folder, const char *name, struct buf *out);

@@ -617,10 +617,35 @@ def test_a_project_looks_as_if_the_original_ran():
         same((stat.S_ISSOCK(mode), mode & 0o777), (True, 0o600), "socket")
         same(d.stop(), 0, "exit status")
         same(sorted(os.listdir(aiwg)), ["daemon"], "what is left")
-        same(sorted(os.listdir(os.path.join(aiwg, "daemon"))), ["heartbeat", "state.json"],
-             "what is left")
+        same(sorted(os.listdir(os.path.join(aiwg, "daemon"))),
+             ["daemon.log", "heartbeat", "state.json"], "what is left")
         same(json.loads(read(os.path.join(aiwg, "daemon", "state.json")))["health"]["status"],
              "stopped", "health")
+
+
+def test_what_happens_is_in_the_log():
+    with served() as d:
+        path = os.path.join(d.root, ".aiwg", "daemon", "daemon.log")
+        c = connect(d)
+        c.finished("say\nhello\x1b[1m")
+        c.finished("fail")
+        wait_until(lambda: "failed" in read(path), "the last line")
+        same(d.stop(), 0, "exit status")
+        lines = read(path).splitlines()
+        check(all(re.match(r"\[%s\] " % ISO.pattern, line) for line in lines), "%r", lines)
+        same([line[27:] for line in lines],
+             ["Daemon started (PID: %d)" % d.pid,
+              "Task task-0000 queued: say hello [1m", "Task task-0000 started",
+              "Task task-0000 completed", "Task task-0001 queued: fail", "Task task-0001 started",
+              "Task task-0001 failed: it broke ", "Daemon stopped (PID: %d)" % d.pid], "lines")
+        same(os.stat(path).st_mode & 0o777, 0o600, "mode")
+
+
+def test_a_log_that_cannot_be_written_is_no_matter():
+    with Place() as place:
+        os.makedirs(place("root", ".aiwg", "daemon", "daemon.log"))
+        with place.daemon() as d:
+            same(connect(d).finished("x")["state"], "completed", "task")
 
 
 def test_the_heart_beats():
@@ -737,7 +762,7 @@ def test_a_project_that_is_none_is_refused():
 def make_victim(place):
     """Files that are nobody's but their owner's, with names that a project has, too."""
     os.mkdir(place("victim"))
-    for name in ("state.json", "state.json.tmp", "heartbeat", "daemon.pid", "daemon.json",
+    for name in ("state.json", "state.json.tmp", "heartbeat", "daemon.log", "daemon.pid", "daemon.json",
                  "tasks.json.imported"):
         with open(place("victim", name), "w", encoding="utf-8") as f:
             f.write("mine")

@@ -104,7 +104,7 @@ def test_only_the_store_is_left_behind_after_a_stop():
             check(os.path.exists(folder("koine.sock")), "no socket")
         same(sorted(n for n in os.listdir(folder.path) if not n.startswith("log.")),
              [".aiwg", "koine.db", "koine.db.lock", "koine.db.tasks"], "left behind")
-        same(sorted(os.listdir(folder(".aiwg", "daemon"))), ["heartbeat", "state.json"],
+        same(sorted(os.listdir(folder(".aiwg", "daemon"))), ["daemon.log", "heartbeat", "state.json"],
              "left in the project")
 
 

@@ -1,6 +1,7 @@
 /* aiwg beyond its handlers: what stands in a project's files, and parameters as they may come. */
 #include "check.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -436,6 +437,61 @@ static void a_link_in_the_way_is_replaced_not_followed(void **state)
 	tempdir_remove(dir);
 }
 
+static void a_log_is_private_and_moved_aside_when_it_is_full(void **state)
+{
+	char dir[TEMPDIR_MAX];
+	char path[TEMPDIR_MAX + 64];
+	struct buf text;
+	struct stat st;
+
+	(void)state;
+	tempdir_make(dir);
+	for (const char *const *part = (const char *const[]) {"/.aiwg", "/.aiwg/daemon", NULL};
+	     *part; part++) {
+		snprintf(path, sizeof(path), "%s%s", dir, *part);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	snprintf(path, sizeof(path), "%s/%s", dir, PROJECT_LOG);
+	assert_int_equal(project_file_append(dir, PROJECT_LOG, TEXT("one\n"), 8), 0);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(project_file_append(dir, PROJECT_LOG, TEXT("two\n"), 8), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(st.st_size, 8);
+	assert_int_equal(project_file_append(dir, PROJECT_LOG, TEXT("three\n"), 8), 0);
+	buf_init(&text, 100);
+	assert_int_equal(project_file_read(dir, PROJECT_LOG, &text), 0);
+	assert_int_equal(project_file_read(dir, PROJECT_LOG ".1", &text), 0);
+	assert_int_equal(text.len, 14);
+	assert_memory_equal(text.data, "three\none\ntwo\n", 14);
+	buf_done(&text);
+	tempdir_remove(dir);
+}
+
+static void a_log_that_is_another_file_too_is_left_alone(void **state)
+{
+	char dir[TEMPDIR_MAX];
+	char victim[TEMPDIR_MAX + 64];
+	char path[TEMPDIR_MAX + 64];
+	struct stat st;
+
+	(void)state;
+	tempdir_make(dir);
+	snprintf(path, sizeof(path), "%s/.aiwg", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(project_file_write(dir, PROJECT_PID, TEXT("precious")), 0);
+	snprintf(victim, sizeof(victim), "%s/%s", dir, PROJECT_PID);
+	snprintf(path, sizeof(path), "%s/.aiwg/log", dir);
+	assert_int_equal(link(victim, path), 0);
+	assert_int_equal(project_file_append(dir, ".aiwg/log", TEXT("x"), 100), -EPERM);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(victim, path), 0);
+	assert_int_equal(project_file_append(dir, ".aiwg/log", TEXT("x"), 100), -ELOOP);
+	assert_int_equal(stat(victim, &st), 0);
+	assert_int_equal(st.st_size, 8);
+	tempdir_remove(dir);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -457,6 +513,8 @@ int main(void)
 		T(json_is_indented_as_the_original_does),
 		T(the_pid_is_removed_only_while_it_is_ours),
 		T(a_link_in_the_way_is_replaced_not_followed),
+		T(a_log_is_private_and_moved_aside_when_it_is_full),
+		T(a_log_that_is_another_file_too_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
