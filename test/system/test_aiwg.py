@@ -734,7 +734,7 @@ def test_a_deep_project_is_served():
                 other = run_koined("--root", place("other"), "--project", deep, *args)
                 same(other.returncode, 69, "exit status")
                 check(b"something already listens" in other.stdout + other.stderr, "%r", other)
-        same(sorted(os.listdir(aiwg)), ["heartbeat", "state.json"], "what is left")
+        same(sorted(os.listdir(aiwg)), ["daemon.log", "heartbeat", "state.json"], "what is left")
 
 
 def test_the_current_folder_is_a_project_where_it_has_aiwg():

@@ -268,7 +268,7 @@ def test_results_without_the_answer_find_their_calls():
         same(ask(user("q16"), given), [("user", "q16"), *both])
         # another connection knows nothing of it
         c = d.connect()
-        same([role for role, _ in ask(user("use"), given)], ["user"] * 3)
+        same(ask(user("use"), given), [("user", 'use\n\nmore\n\n{"x":1}')])
 
 
 def test_memories_are_shared_with_ash_and_the_command_line():
