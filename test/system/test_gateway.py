@@ -473,6 +473,39 @@ def test_tools_of_the_client():
             same(said[-1]["choices"][0]["finish_reason"], "tool_calls")
 
 
+def test_results_in_the_originals_shape():
+    calls = [{"id": id, "type": "function", "function": {"name": "x", "arguments": "{}"}}
+             for id in ("a", "b")]
+    got = [{"id": "a", "type": "function", "result": {"ok": 1}},
+           {"id": "b", "type": "function", "result": "plain"}]
+    asked = [user("Hi"), dict(assistant(""), tool_calls=calls)]
+    for tail, after in (([{"role": "tool", "content": "", "tool_results": got}], []),
+                        ([{"role": "user", "content": "", "tool_results": got}], []),
+                        ([dict(user("Well?"), tool_results=got)], [("user", "Well?")])):
+        with Provider(OPENAI.answer("Done.")) as p, with_model(p) as d:
+            same(Gateway(d).says(*asked, *tail), "Done.")
+            same(OPENAI.history(p.last)[1][2:], [("tool", '{"ok":1}'), ("tool", "plain")] + after)
+    with Provider(OPENAI.answer("Done.")) as p, with_model(p) as d:
+        same(Gateway(d).says(asked[0], dict(asked[1], tool_results=got)), "Done.")
+        same(OPENAI.history(p.last)[1][2:], [("tool", '{"ok":1}'), ("tool", "plain")])
+        same(Gateway(d).refused("/v1/chat/completions", {"messages": asked + [
+            {"role": "tool", "tool_results": [{"result": 1}]}]}),
+            (400, "each of tool_results has an id"))
+
+
+def test_calls_that_end_the_messages_are_made():
+    call = {"id": "a", "type": "function",
+            "function": {"name": "memory_search", "arguments": '{"query":"zebra"}'}}
+    asked = [user("Zebra?"), dict(assistant(""), tool_calls=[call])]
+    with Provider(OPENAI.answer("None.")) as p, with_model(p) as d:
+        g = Gateway(d)
+        same(g.says(*asked), "None.")
+        same(results(p.last)["a"]["result"]["count"], 0)
+        # Those of the client's own are its own to make.
+        tools = [{"type": "function", "function": {"name": "memory_search"}}]
+        same(g.refused("/v1/chat/completions", {"messages": asked, "tools": tools})[0], 400)
+
+
 def test_memory_is_a_tool():
     with Provider(wants(("a", "memory_store", {"text": "The cat is called Miso."}),
                         ("b", "memory_search", {"query": "zebra"}), ("c", "exec", {}),

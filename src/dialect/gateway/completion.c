@@ -51,6 +51,7 @@ struct completion {
 
 	unsigned sending; /* chat_send has not returned ... */
 	bool ended;       /* ... and then it is freed */
+	bool begun;
 	bool late;
 	bool cancelled;
 };
@@ -368,7 +369,8 @@ static int fill_results(struct completion *c, struct chat_ask *ask)
 	for (unsigned i = 0; i < n; i++) {
 		const struct agent_message *m = &c->in.messages[c->in.n_history + i];
 
-		results[i] = (struct chat_result) {.call_id = m->call_id, .text = m->text};
+		results[i] = (struct chat_result) {
+			.call_id = m->call_id, .text = m->text, .failed = m->failed};
 	}
 	ask->results = results;
 	ask->n_results = n;
@@ -519,12 +521,31 @@ void completion_cancel(struct completion *c)
 	}
 }
 
+/* The messages may end with calls of our tools, which nobody has made. */
+static void begin(struct completion *c)
+{
+	const struct agent_message *last = &c->in.messages[c->in.n_messages - 1];
+
+	c->begun = true;
+	if (c->in.n_history < c->in.n_messages) {
+		send_turn(c);
+		return;
+	}
+	c->calls = last->calls;
+	c->n_calls = last->n_calls;
+	c->results = arena_zalloc(&c->arena, c->n_calls * sizeof(c->results[0]));
+	if (c->results)
+		run_next(c);
+	else
+		finish_with(c, -ENOMEM, NULL);
+}
+
 static void on_timer(void *arg)
 {
 	struct completion *c = arg;
 
-	if (!c->turn && c->n_rounds == 0) {
-		send_turn(c);
+	if (!c->begun) {
+		begin(c);
 		return;
 	}
 	c->late = true;

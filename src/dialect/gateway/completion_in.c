@@ -65,6 +65,13 @@ static int read_content(struct arena *a, const struct value *message, struct tex
 	return refuse_field(why, "messages", "content must be a string or a list of parts");
 }
 
+static bool has_content(const struct value *message)
+{
+	const struct value *v = value_find(message, "content");
+
+	return v && v->kind != VALUE_NULL && v->len > 0;
+}
+
 /* ---- messages ---- */
 
 static int read_calls(struct arena *a, const struct value *list, struct agent_message *m,
@@ -102,8 +109,40 @@ static int read_calls(struct arena *a, const struct value *list, struct agent_me
 	return 0;
 }
 
-static int read_message(struct arena *a, const struct value *v, struct completion_in *in,
+/* As the original's tools say it. */
+static bool is_failure(const struct value *result)
+{
+	const struct value *success = value_find(result, "success");
+
+	return success ? success->kind == VALUE_FALSE : member(result, "error").len > 0;
+}
+
+/* The original's shape: a message brings results, each of them a message to us. */
+static int read_results(struct arena *a, const struct value *list, struct completion_in *in,
 			struct why *why)
+{
+	value_each (item, list) {
+		const struct value *result = value_find(item, "result");
+		struct agent_message *m = &in->messages[in->n_messages];
+		int r = copy(a, member(item, "id"), &m->call_id);
+
+		if (r == 0 && m->call_id.len == 0)
+			r = refuse_field(why, "messages", "each of tool_results has an id");
+		if (r == 0 && (!result || result->kind == VALUE_STRING))
+			r = copy(a, value_text(result), &m->text);
+		else if (r == 0)
+			r = json_compact(a, result, &m->text);
+		if (r != 0)
+			return r;
+		m->role = AGENT_TOOL;
+		m->failed = is_failure(result);
+		in->n_messages++;
+	}
+	return 0;
+}
+
+static int read_said(struct arena *a, const struct value *v, struct completion_in *in,
+		     struct why *why)
 {
 	struct agent_message *m = &in->messages[in->n_messages];
 	struct text role = member(v, "role");
@@ -131,13 +170,36 @@ static int read_message(struct arena *a, const struct value *v, struct completio
 	return r;
 }
 
-/* The question is the last message, or the results that end the list. */
+/* What the user says beside results comes after them; a tool says nothing else. */
+static int read_message(struct arena *a, const struct value *v, struct completion_in *in,
+			struct why *why)
+{
+	const struct value *results = value_find(v, "tool_results");
+	struct text role = member(v, "role");
+	int r = 0;
+
+	if (!is_list(results))
+		return read_said(a, v, in, why);
+	if (text_is(role, "assistant"))
+		r = read_said(a, v, in, why);
+	if (r == 0)
+		r = read_results(a, results, in, why);
+	if (r == 0 && text_is(role, "user") && has_content(v))
+		r = read_said(a, v, in, why);
+	return r;
+}
+
+/* The question is the last message, or the results that end the list; calls of our own tools
+ * that nobody has made yet are made first. */
 static int find_question(struct completion_in *in, struct why *why)
 {
 	unsigned n = in->n_messages;
 
 	if (n == 0)
 		return refuse_field(why, "messages", "messages has no question");
+	in->n_history = n;
+	if (in->messages[n - 1].n_calls > 0 && !in->own_tools)
+		return 0;
 	if (in->messages[n - 1].role == AGENT_ASSISTANT)
 		return refuse_field(why, "messages",
 				    "the last message must be the user's, or a tool's");
@@ -172,15 +234,26 @@ uint64_t completion_hash(uint64_t h, const struct agent_message *m)
 	return h ? h : 1;
 }
 
+static size_t count_results(const struct value *message)
+{
+	const struct value *list = value_find(message, "tool_results");
+
+	return is_list(list) ? list->len : 0;
+}
+
 static int read_messages(struct arena *a, const struct value *list, struct completion_in *in,
 			 struct why *why)
 {
+	size_t n = 0;
+
 	if (!is_list(list))
 		return refuse_field(why, "messages", "messages must be a list, and not empty");
-	if (list->len > COMPLETION_MESSAGES_MAX)
+	value_each (v, list)
+		n += 1 + count_results(v);
+	if (n > COMPLETION_MESSAGES_MAX)
 		return refuse_field(why, "messages", "more than %d messages",
 				    COMPLETION_MESSAGES_MAX);
-	in->messages = arena_zalloc(a, list->len * sizeof(in->messages[0]));
+	in->messages = arena_zalloc(a, n * sizeof(in->messages[0]));
 	if (!in->messages)
 		return -ENOMEM;
 	value_each (v, list) {
@@ -194,7 +267,7 @@ static int read_messages(struct arena *a, const struct value *list, struct compl
 		if (in->messages[i].role == AGENT_ASSISTANT)
 			in->before = in->said;
 	}
-	return find_question(in, why);
+	return 0;
 }
 
 /* ---- tools ---- */
@@ -244,5 +317,5 @@ int completion_read(struct arena *a, const struct completion_ask *ask, struct co
 		ret->own_tools = true;
 		ret->n_tools = 0;
 	}
-	return r;
+	return r == 0 ? find_question(ret, why) : r;
 }
