@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 
@@ -407,6 +408,24 @@ def test_an_agent_that_says_nothing():
         status, answer = whole.result(PATIENCE)
         same((status, answer["error"]["message"], answer["error"]["type"]),
              (504, "timeout waiting for agent", "timeout_error"))
+
+
+def test_a_stop_is_no_answer():
+    with Provider() as p, with_model(p, "--set", "limits.stop_time=1") as d:
+        g = Gateway(d)
+        gate = p.gate()
+        p.play(OPENAI.reply(gate, OPENAI.text("late")),
+               OPENAI.reply(OPENAI.text("So far"), gate, OPENAI.text("late")))
+        whole = later(g.ask, "/v1/chat/completions", {"messages": [user("Hi")]})
+        gate.arrived()
+        c, r = g.open("/v1/chat/completions", {"messages": [user("Hi")], "stream": True})
+        with contextlib.closing(c):
+            d.signal(signal.SIGTERM)
+            got = [line for line in r.read().decode().split("\n\n") if line]
+            same(json.loads(got[-1][len("data: "):])["error"]["message"], "cancelled")
+        status, answer = whole.result(PATIENCE)
+        same((status, answer["error"]["message"]), (503, "cancelled"))
+        same(d.wait_exit(), 0, "exit status")
 
 
 def test_agents_that_fail():

@@ -336,7 +336,7 @@ static void on_done(void *arg, const struct chat_answer *a)
 	timer_stop(c->timer);
 	take_text(c, a->content);
 	count(c, a);
-	if (c->cancelled) {
+	if (c->cancelled || a->outcome == AGENT_CANCELLED) {
 		finish_cancelled(c);
 	} else if (a->result != 0) {
 		fail_turn(c, a);
