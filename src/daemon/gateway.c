@@ -13,18 +13,30 @@
 
 static const char variable[] = "OPENCLAW_UI_TOKEN";
 
+/* White space around it is none of it: what wrote the variable may have left some. */
+static struct text trimmed(const char *s)
+{
+	size_t n;
+
+	s += strspn(s, " \t\r\n");
+	n = strlen(s);
+	while (n > 0 && strchr(" \t\r\n", s[n - 1]))
+		n--;
+	return (struct text) {.data = s, .len = n};
+}
+
 int gateway_token(const struct settings *s, char *out, size_t size, struct why *why)
 {
-	const char *given = getenv(variable);
+	const char *value = getenv(variable);
+	struct text given = trimmed(value ? value : "");
 
 	out[0] = '\0';
 	if (s->gateway_token_file[0])
 		return token_read(s->gateway_token_file, out, size, why);
-	if (!given)
-		return 0;
-	if (strlen(given) > 200 || strlen(given) >= size)
+	if (given.len > 200 || given.len >= size)
 		return refuse(why, REFUSE_PARAMS, "%s is longer than 200 characters", variable);
-	strcpy(out, given);
+	memcpy(out, given.data, given.len);
+	out[given.len] = '\0';
 	return 0;
 }
 
