@@ -165,6 +165,13 @@ def test_tokens():
         same(post(c, b"", "/health", bearer, "GET", host="evil.example").status, 403)
 
 
+def test_white_space_around_the_token_is_none_of_it():
+    with daemon(token=" %s\n" % TOKEN) as d:
+        same(Gateway(d).get("/health"), {"status": "ok"})
+    with daemon(token=" \n") as d:
+        same(Gateway(d).refused("/health"), (401, "unauthorized (ui token not set)"))
+
+
 def test_a_token_file():
     with Folder() as f:
         with open(os.open(f("token"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as out:
@@ -274,6 +281,15 @@ def test_a_whole_answer():
             ("user", "Hi"), ("assistant", "Yes?"), ("user", "Say it.")]))
         same([t["function"]["name"] for t in p.last.json["tools"]],
              ["memory_search", "memory_get", "memory_store"])
+
+
+def test_instructions_alone_are_answered():
+    with Provider(OPENAI.answer("Here."), OPENAI.answer("Yes.")) as p, with_model(p) as d:
+        be = {"role": "system", "content": "be"}
+        same(Gateway(d).says(be), "Here.")
+        same(OPENAI.history(p.last), ("be", [("user", "")]))
+        same(Gateway(d).says(be, assistant("Here."), user("Sure?")), "Yes.")
+        same(len(Nexus(d).agent("gateway-1").call("get_messages")["messages"]), 4)
 
 
 def test_models_are_agents():

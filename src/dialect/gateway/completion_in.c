@@ -176,17 +176,16 @@ static int read_message(struct arena *a, const struct value *v, struct completio
 {
 	const struct value *results = value_find(v, "tool_results");
 	struct text role = member(v, "role");
-	int r = 0;
+	int r;
 
 	if (!is_list(results))
 		return read_said(a, v, in, why);
-	if (text_is(role, "assistant"))
+	if (text_is(role, "assistant")) {
 		r = read_said(a, v, in, why);
-	if (r == 0)
-		r = read_results(a, results, in, why);
-	if (r == 0 && text_is(role, "user") && has_content(v))
-		r = read_said(a, v, in, why);
-	return r;
+		return r == 0 ? read_results(a, results, in, why) : r;
+	}
+	r = read_results(a, results, in, why);
+	return r == 0 && !text_is(role, "tool") && has_content(v) ? read_said(a, v, in, why) : r;
 }
 
 /* The question is the last message, or the results that end the list; calls of our own tools
@@ -195,8 +194,12 @@ static int find_question(struct completion_in *in, struct why *why)
 {
 	unsigned n = in->n_messages;
 
-	if (n == 0)
-		return refuse_field(why, "messages", "messages has no question");
+	/* Instructions alone: who says nothing is answered all the same. */
+	if (n == 0) {
+		in->messages[0] = (struct agent_message) {.role = AGENT_USER, .text = TEXT("")};
+		in->n_messages = 1;
+		return 0;
+	}
 	in->n_history = n;
 	if (in->messages[n - 1].n_calls > 0 && !in->own_tools)
 		return 0;
