@@ -84,8 +84,35 @@ static int decode(struct call *c, struct text t, struct text *ret)
 	return 0;
 }
 
-/* Numbers and booleans, where the field is one. What does not read as one stays text, and is
- * refused as such. */
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* ".3" and "05" are numbers to most who write them, and none to JSON. */
+static bool write_number(struct call *c, struct text *t)
+{
+	size_t sign = t->len > 0 && t->data[0] == '-';
+	size_t i = sign;
+	char *out = arena_alloc(&c->arena, t->len + 2);
+	char *p = out;
+
+	if (!out)
+		return false;
+	while (i + 1 < t->len && t->data[i] == '0' && is_digit(t->data[i + 1]))
+		i++;
+	if (sign)
+		*p++ = '-';
+	if (i < t->len && t->data[i] == '.')
+		*p++ = '0';
+	memcpy(p, t->data + i, t->len - i);
+	p += t->len - i;
+	*t = (struct text) {.data = out, .len = (size_t)(p - out)};
+	return true;
+}
+
+/* Numbers and booleans, where the field is one; "limit=" gives none. What does not read as one
+ * stays text, and is refused as such. */
 static bool read_plain(struct call *c, const struct field *f, struct text t, struct value **ret)
 {
 	const struct json_limits limits = {.depth = 1, .values = 1};
@@ -93,8 +120,12 @@ static bool read_plain(struct call *c, const struct field *f, struct text t, str
 
 	if (!f || (f->type != FIELD_INT && f->type != FIELD_NUMBER && f->type != FIELD_BOOL))
 		return false;
-	if (f->type == FIELD_BOOL && (text_is(t, "1") || text_is(t, "0")))
+	if (t.len == 0)
+		t = TEXT("null");
+	else if (f->type == FIELD_BOOL && (text_is(t, "1") || text_is(t, "0")))
 		t = t.data[0] == '1' ? TEXT("true") : TEXT("false");
+	else if (f->type != FIELD_BOOL && !write_number(c, &t))
+		return false;
 	if (json_read(&c->arena, t.data, t.len, &limits, ret, &why) != 0)
 		return false;
 	/* White space is for JSON. */

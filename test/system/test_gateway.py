@@ -219,6 +219,8 @@ def test_memory():
         same((found["items"][0]["id"], found["items"][0]["category"]), (made["id"], "fact"))
         check(found["result"].startswith("Found 1 related memories (similarity):\n\n1. [fact] "),
               "%r", found)
+        same(g.get("/memory/search?query=build+server&category=&limit=&minScore="),
+             g.get("/memory/search?query=build+server"))
         same(g.get("/memory/search?query=zebra"),
              {"query": "zebra", "count": 0, "result": "No relevant memories found."})
         one = g.get("/memory/get?path=" + made["id"])

@@ -369,6 +369,9 @@ static void the_query_gives_parameters_of_every_type(void **state)
 	get(&f, "/all?string=a+b%26%C3%A9&integer=12&number=-1.5e1&boolean=true&any=5&other=1",
 	    "200 OK", "['a b&\xc3\xa9',12,-15,true,'5',null]");
 	get(&f, "/all?&&string=&boolean=1&any", "200 OK", "['',-7,2,true,'',null]");
+	get(&f, "/all?integer=&number=&boolean=", "200 OK", "['none',-7,2,false,null,null]");
+	get(&f, "/all?integer=05&number=.25", "200 OK", "['none',5,0.25,false,null,null]");
+	get(&f, "/all?integer=-00&number=-00.5", "200 OK", "['none',0,-0.5,false,null,null]");
 	get(&f, "/place/a%40b?boolean=0", "200 OK", "['none',-7,2,false,null,'a@b']");
 	finish(&f);
 }
@@ -385,8 +388,10 @@ static void what_the_query_cannot_be_is_refused_by_name(void **state)
 	    "422 integer must be an integer, not string [integer] /all");
 	get(&f, "/all?boolean=yes", "422 Unprocessable Content",
 	    "422 boolean must be a boolean, not string [boolean] /all");
-	get(&f, "/all?number=", "422 Unprocessable Content",
+	get(&f, "/all?number=.", "422 Unprocessable Content",
 	    "422 number must be a number, not string [number] /all");
+	get(&f, "/all?integer=-", "422 Unprocessable Content",
+	    "422 integer must be an integer, not string [integer] /all");
 	get(&f, "/all?any=1&any=2", "422 Unprocessable Content",
 	    "422 any is given twice [any] /all");
 	get(&f, "/all?string=%4", "400 Bad Request",
