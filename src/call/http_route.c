@@ -237,8 +237,7 @@ static int check_body(struct call *c)
 	return 0;
 }
 
-/* None at all will do, as many programs send none. Forms and plain text are what any web page
- * may send without being asked. */
+/* None at all will do, as many programs send none. */
 static bool is_json(const struct http_request *r)
 {
 	struct text type = http_header_find(r, "Content-Type");
@@ -254,6 +253,16 @@ static bool is_json(const struct http_request *r)
 	if (type.len == 16 && strncasecmp(type.data, "application/json", 16) == 0)
 		return true;
 	return type.len > 5 && strncasecmp(type.data + type.len - 5, "+json", 5) == 0;
+}
+
+/* Forms and plain text are what any web page may send without being asked; but none has the
+ * token, which whoever came to such a route has shown. */
+static bool type_will_do(const struct session *s, const struct frame *frame,
+			 const struct http_route *route)
+{
+	bool shown = s->endpoint->token[0] && !(route->flags & ROUTE_OPEN);
+
+	return frame->len == 0 || shown || is_json(frame->http);
 }
 
 /* ---- what becomes of it ---- */
@@ -335,7 +344,7 @@ void route_start(struct session *s, const struct frame *frame, const struct rout
 	else if (!route->row.handle)
 		http_send_error(s, 426, "Upgrade: websocket\r\n",
 				"This is for WebSocket connections", route);
-	else if (frame->len > 0 && !is_json(frame->http))
+	else if (!type_will_do(s, frame, route))
 		http_send_error(s, 415, NULL, "Content-Type must be application/json", route);
 	else
 		run(s, frame, found);

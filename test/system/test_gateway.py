@@ -188,6 +188,9 @@ def test_paths_and_methods():
         same(g.refused("/memory/store"), (405, "Method not allowed"))
         check(g.refused("/memory/store", b"{")[1].startswith("invalid JSON: "), "no JSON")
         same(g.refused("/memory/store", b"[]")[0], 400)
+        # As `curl -d` calls a body.
+        form = dict(g.headers, **{"Content-Type": "application/x-www-form-urlencoded"})
+        same(g.get("/memory/store", {"text": "a form"}, headers=form)["action"], "created")
 
 
 # ---- what there is ----

@@ -479,6 +479,24 @@ static void a_body_must_be_called_json(void **state)
 	finish(&f);
 }
 
+static void whoever_has_shown_the_token_may_call_it_as_he_likes(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &worded);
+	strcpy(f.world.endpoint->token, "secret");
+	say(&f, post("/need",
+		     "Authorization: Bearer secret\r\n"
+		     "Content-Type: application/x-www-form-urlencoded\r\n",
+		     "{'string':''}"));
+	hear(&f, answer("201 Created", "", "null"));
+	say(&f, "GET /open HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+		"Content-Length: 2\r\n\r\n{}");
+	hear(&f, "HTTP/1.1 415 Unsupported Media Type\r\n");
+	finish(&f);
+}
+
 static void a_body_too_large_is_refused(void **state)
 {
 	struct fixture f;
@@ -976,6 +994,7 @@ int main(void)
 		cmocka_unit_test(the_body_gives_parameters),
 		cmocka_unit_test(a_bad_body_is_refused),
 		cmocka_unit_test(a_body_must_be_called_json),
+		cmocka_unit_test(whoever_has_shown_the_token_may_call_it_as_he_likes),
 		cmocka_unit_test(a_body_too_large_is_refused),
 		cmocka_unit_test(other_paths_and_methods_are_refused),
 		cmocka_unit_test(a_head_has_no_body),
