@@ -44,6 +44,7 @@ struct http_refusal {
 	struct text message;            /* by the table's words; a NUL follows it */
 	const struct why *why;          /* of a call; NULL: it did not come so far */
 	const struct http_route *route; /* NULL: there is none */
+	struct text target;             /* asked for, where there is none; {NULL, 0}: not read */
 };
 
 struct dialect {

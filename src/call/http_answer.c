@@ -46,27 +46,46 @@ static void write_error(const struct dialect *d, struct buf *body, const struct 
 				    d->errors[REFUSE_REQUEST].code, no->message, (struct text) {0});
 }
 
+bool http_refusal_below(const struct http_refusal *no, const char *path)
+{
+	struct text asked = no->route ? text_of(no->route->path) : no->target;
+	size_t n = strlen(path);
+
+	return asked.len >= n && memcmp(asked.data, path, n) == 0;
+}
+
+void http_send_refusal(struct session *s, const char *extra, const struct http_refusal *no)
+{
+	struct buf body;
+
+	buf_init(&body, 4096);
+	write_error(s->endpoint->dialect, &body, no);
+	s->endpoint->n_errors++;
+	http_send(s, no->status, extra, body.data, body.len);
+	buf_done(&body);
+}
+
 void http_send_error(struct session *s, int status, const char *extra, const char *text,
 		     const struct http_route *route)
 {
 	const struct http_refusal no = {.status = status, .message = text_of(text), .route = route};
-	struct buf body;
 
-	buf_init(&body, 4096);
-	write_error(s->endpoint->dialect, &body, &no);
-	s->endpoint->n_errors++;
-	http_send(s, status, extra, body.data, body.len);
-	buf_done(&body);
+	http_send_refusal(s, extra, &no);
 }
 
 static void turn_away(struct session *s, const struct gate_refusal *no,
-		      const struct http_route *route)
+		      const struct http_route *route, struct text target)
 {
+	const struct http_refusal refusal = {.status = no->status,
+					     .message = text_of(no->text),
+					     .route = route,
+					     .target = target};
+
 	if (no->status == 401 || no->status == 403)
 		s->http_keep_alive = false;
 	log_caused(LOG_LEVEL_INFO, "request refused", "connection=%llu status=%d why=%s",
 		   (unsigned long long)s->number, no->status, no->text);
-	http_send_error(s, no->status, no->extra, no->text, route);
+	http_send_refusal(s, no->extra, &refusal);
 }
 
 bool http_admit(struct session *s, const struct frame *frame, struct place *ret_place)
@@ -80,7 +99,7 @@ bool http_admit(struct session *s, const struct frame *frame, struct place *ret_
 	s->http_old = r->minor == 0;
 	route_find(s->endpoint->dialect, r, &found);
 	if (!gate_check(s, r, &found, ret_place, &no)) {
-		turn_away(s, &no, found.route);
+		turn_away(s, &no, found.route, r->target);
 		return false;
 	}
 	if (!found.route)

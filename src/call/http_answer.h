@@ -14,6 +14,12 @@ void http_send(struct session *s, int status, const char *extra, const char *bod
 void http_send_error(struct session *s, int status, const char *extra, const char *text,
 		     const struct http_route *route);
 
+/* The same for what has no route, or may have none. */
+void http_send_refusal(struct session *s, const char *extra, const struct http_refusal *no);
+
+/* Whether what was asked for is below a path, "/v1/". */
+bool http_refusal_below(const struct http_refusal *no, const char *path);
+
 /* The body of an error at a route, or of a dialect that words all of them. */
 void http_write_refusal(const struct dialect *d, struct buf *body, const struct http_refusal *no);
 

@@ -193,7 +193,10 @@ static void refuse_stream(struct session *s, const struct frame *frame)
 	if (is_http(s)) {
 		s->http_keep_alive = false;
 		s->http_head = false;
-		http_send_error(s, frame->status, NULL, frame->why.text, NULL);
+		http_send_refusal(s, NULL,
+				  &(struct http_refusal) {.status = frame->status,
+							  .message = text_of(frame->why.text),
+							  .target = frame->target});
 		return;
 	}
 	s->endpoint->n_errors++;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "base/why.h"
 
 struct http_request;
@@ -34,7 +35,8 @@ struct frame {
 	const struct netrpc_message *netrpc; /* FRAME_MESSAGE of gob only, in place of data */
 	struct why why;                      /* FRAME_REFUSED: REFUSE_TOO_LARGE or REFUSE_PARSE; or
 					  * REFUSE_INTERNAL when memory ran out */
-	int status; /* FRAME_REFUSED of http1: 400, 413, 414, 417, 431, 500, 501, 505 */
+	struct text target; /* FRAME_REFUSED of http1: its beginning; {NULL, 0}: not read so far */
+	int status;         /* FRAME_REFUSED of http1: 400, 413, 414, 417, 431, 500, 501, 505 */
 };
 
 struct framing_limits {

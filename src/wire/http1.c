@@ -34,7 +34,8 @@ enum {
 	BLANK_LINES = 2, /* tolerated before a request (RFC 9112, 2.2) */
 	CHUNK_LINE = 16 + 256,
 	CHUNK_DIGITS = 16,
-	KEPT = 1024, /* bytes of each buffer that a quiet connection may hold */
+	TARGET_KEPT = 64, /* bytes of the target of what was refused */
+	KEPT = 1024,      /* bytes of each buffer that a quiet connection may hold */
 };
 
 struct http {
@@ -61,6 +62,7 @@ struct http {
 	int status; /* of the refusal */
 	enum refusal code;
 	char *refusal_text;
+	char *refusal_target;
 };
 
 static void http_init(void *state, const struct framing_limits *limits)
@@ -86,7 +88,9 @@ static void http_done(void *state)
 
 	free_request(h);
 	free(h->refusal_text);
+	free(h->refusal_target);
 	h->refusal_text = NULL;
+	h->refusal_target = NULL;
 }
 
 static enum frame_kind say_refused(const struct http *h, size_t len, size_t *ret_used,
@@ -94,6 +98,7 @@ static enum frame_kind say_refused(const struct http *h, size_t len, size_t *ret
 {
 	*ret_used = len;
 	ret->status = h->status;
+	ret->target = text_of(h->refusal_target);
 	refuse(&ret->why, h->code, "%s", h->refusal_text ? h->refusal_text : "Bad request");
 	return FRAME_REFUSED;
 }
@@ -102,6 +107,11 @@ static enum frame_kind say_refused(const struct http *h, size_t len, size_t *ret
 static enum frame_kind begin_refusal(struct http *h, int status, size_t len, size_t *ret_used,
 				     struct frame *ret)
 {
+	struct text target = h->head.request.target;
+
+	if (target.data)
+		h->refusal_target =
+			strndup(target.data, target.len < TARGET_KEPT ? target.len : TARGET_KEPT);
 	free_request(h);
 	h->phase = IN_REFUSAL;
 	h->status = status;
@@ -109,6 +119,7 @@ static enum frame_kind begin_refusal(struct http *h, int status, size_t len, siz
 	h->refusal_text = strdup(ret->why.text); /* without memory the later answer is vaguer */
 	*ret_used = len;
 	ret->status = status;
+	ret->target = text_of(h->refusal_target);
 	return FRAME_REFUSED;
 }
 

@@ -159,6 +159,9 @@ def test_bad_input_is_refused_by_name_and_the_connection_lives():
         same(ask(c, "/embed", {"text": "x"}, headers="Content-Type: text/plain\r\n"),
              (415, {"error": "Content-Type must be application/json"}))
         same(get(c, "/"), (404, {"error": "Not found"}))
+        same(get(c, "/v1/nothing"), (404, {"error": {
+            "message": "Not found", "type": "invalid_request_error", "param": None,
+            "code": None}}))
         r = post(c, b"", "/embed", method="GET")
         same((r.status, r.header("allow")), (405, "POST"))
         same(get(c, "/health")[0], 200)

@@ -193,6 +193,24 @@ def test_paths_and_methods():
         same(g.get("/memory/store", {"text": "a form"}, headers=form)["action"], "created")
 
 
+def test_below_v1_all_errors_are_openais():
+    def error(message):
+        return {"error": {"message": message, "type": "invalid_request_error", "param": None,
+                          "code": None}}
+
+    with daemon() as d:
+        g = Gateway(d)
+        same(g.ask("/v1/nothing"), (404, error("Not found")))
+        same(g.ask("/v1/chat/completions?x=1"), (405, error("Method not allowed")))
+        for path, says in (("/v1/chat/completions", error), ("/nothing", lambda m: {"error": m})):
+            with Client(d.address("http", "gateway")) as c:
+                c.send(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n\r\n"
+                       % path.encode())
+                r = c.read_response()
+            same((r.status, json.loads(r.body)),
+                 (413, says("Request body too large: 9000000 > 8388608")), path)
+
+
 # ---- what there is ----
 
 

@@ -1,4 +1,5 @@
 /* The portrait of the embedding service. */
+#include "call/http_answer.h"
 #include "dialect/embedding/embedding.h"
 
 static const struct error_row errors[N_REFUSALS] = {
@@ -92,7 +93,7 @@ static void write_refusal(struct buf *body, const struct http_refusal *no)
 
 	json_begin_object(&j);
 	json_key(&j, "error");
-	if (!no->route || strncmp(no->route->path, "/v1/", 4) != 0) {
+	if (!http_refusal_below(no, "/v1/")) {
 		json_text(&j, no->message);
 		json_end_object(&j);
 		return;
@@ -101,7 +102,7 @@ static void write_refusal(struct buf *body, const struct http_refusal *no)
 	json_member_text(&j, "message", no->message);
 	json_member_str(&j, "type", no->status < 500 ? "invalid_request_error" : "server_error");
 	json_member_str(&j, "param", field[0] ? field : NULL);
-	json_member_str(&j, "code", no->status == 404 ? "model_not_found" : NULL);
+	json_member_str(&j, "code", no->status == 404 && no->route ? "model_not_found" : NULL);
 	json_end_object(&j);
 	json_end_object(&j);
 }

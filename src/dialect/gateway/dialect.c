@@ -1,4 +1,5 @@
 /* The portrait of the gateway. */
+#include "call/http_answer.h"
 #include "dialect/gateway/gateway.h"
 #include "dialect/gateway/more.h"
 
@@ -105,13 +106,13 @@ static const char *openai_type(int status)
 	}
 }
 
-static const char *openai_code(int status)
+static const char *openai_code(const struct http_refusal *no)
 {
-	switch (status) {
+	switch (no->status) {
 	case 401:
 		return "invalid_api_key";
 	case 404:
-		return "model_not_found";
+		return no->route ? "model_not_found" : NULL;
 	case 429:
 		return "rate_limit_exceeded";
 	case 504:
@@ -129,7 +130,7 @@ static void write_refusal(struct buf *body, const struct http_refusal *no)
 
 	json_begin_object(&j);
 	json_key(&j, "error");
-	if (!no->route || strncmp(no->route->path, "/v1/", 4) != 0) {
+	if (!http_refusal_below(no, "/v1/")) {
 		json_text(&j, no->message);
 		json_end_object(&j);
 		return;
@@ -138,7 +139,7 @@ static void write_refusal(struct buf *body, const struct http_refusal *no)
 	json_member_text(&j, "message", no->message);
 	json_member_str(&j, "type", openai_type(no->status));
 	json_member_str(&j, "param", field[0] ? field : NULL);
-	json_member_str(&j, "code", openai_code(no->status));
+	json_member_str(&j, "code", openai_code(no));
 	json_end_object(&j);
 	json_end_object(&j);
 }
