@@ -81,8 +81,17 @@ enum agent_outcome {
 	AGENT_FAILED,    /* type and text say how; what came before counts */
 };
 
+/* Whether another try of the same may help, for those who are asked by others again. */
+enum agent_cause {
+	AGENT_CAUSE_OTHER,
+	AGENT_CAUSE_ASKED,  /* the provider does not take what it was sent */
+	AGENT_CAUSE_LIMIT,  /* it was asked too much */
+	AGENT_CAUSE_FILTER, /* its filter stopped the answer */
+};
+
 struct agent_end {
 	enum agent_outcome outcome;
+	enum agent_cause cause; /* of AGENT_FAILED */
 	struct agent_usage usage;
 	/* Of AGENT_FAILED: one word for programs ("ProviderError", "CommandError" …) and a
 	 * sentence for people, without any secret. Valid during on_end. */

@@ -119,6 +119,7 @@ struct agent_turn {
 	bool over;      /* the end below is decided */
 	bool cancelled; /* and counts more than it */
 	enum agent_outcome outcome;
+	enum agent_cause cause;
 	const char *type;
 	char text[MODEL_TEXT_MAX];
 };

@@ -108,6 +108,7 @@ static void tell_end(struct agent_turn *t)
 	list_remove(&t->link);
 	end.outcome = t->cancelled ? AGENT_CANCELLED : t->outcome;
 	if (end.outcome == AGENT_FAILED) {
+		end.cause = t->cause;
 		end.type = t->type;
 		end.text = t->text;
 	}
@@ -122,6 +123,7 @@ void turn_conclude(struct agent_turn *t)
 	if (t->over)
 		return;
 	if (r->filtered) {
+		t->cause = AGENT_CAUSE_FILTER;
 		turn_fail(t, "ProviderError", "the provider's filter stopped the answer");
 		return;
 	}
@@ -205,12 +207,21 @@ static void fail_unreached(struct agent_turn *t, const struct http_answer *a)
 			  words_after_colon(text_of(a->text), t->key).text, how_often(t).text);
 }
 
+static enum agent_cause cause_of(int status)
+{
+	if (status == 429)
+		return AGENT_CAUSE_LIMIT;
+	return status == 400 || status == 413 || status == 422 ? AGENT_CAUSE_ASKED
+							       : AGENT_CAUSE_OTHER;
+}
+
 static void fail_with_status(struct agent_turn *t, const struct http_answer *a)
 {
 	struct text body = {.data = t->held.data, .len = t->held.len};
 	struct words wait = {.text = ""};
 	struct words said;
 
+	t->cause = cause_of(a->status);
 	arena_reset(&t->model->arena);
 	said = words_after_colon(words_of_body(&t->model->arena, body), t->key);
 	if (a->status == 401) {

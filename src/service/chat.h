@@ -104,6 +104,7 @@ struct chat_answer {
 	struct text request_id;
 	struct text content; /* what came, whatever the outcome */
 	enum agent_outcome outcome;
+	enum agent_cause cause; /* of a failed agent */
 	const struct agent_call *calls;
 	unsigned n_calls;
 	struct agent_usage usage;

@@ -131,6 +131,7 @@ struct chat_turn {
 	struct agent_call *calls;
 	unsigned n_calls;
 	enum agent_outcome outcome;
+	enum agent_cause cause;
 	struct agent_usage usage;
 	char error_type[40];
 	char error_text[400];

@@ -32,6 +32,7 @@ static void tell(struct chat_turn *t, int result, const struct why *why)
 		.request_id = t->request_id,
 		.content = {.data = t->text.data ? t->text.data : "", .len = t->text.len},
 		.outcome = t->outcome,
+		.cause = t->cause,
 		.calls = t->calls,
 		.n_calls = t->n_calls,
 		.usage = t->usage,
@@ -170,6 +171,7 @@ static void on_end(void *arg, const struct agent_end *end)
 
 	t->under_way = NULL;
 	t->outcome = t->too_long ? AGENT_LENGTH : end->outcome;
+	t->cause = end->cause;
 	t->usage = end->usage;
 	if (t->outcome == AGENT_FAILED)
 		set_error(t, end->type ? end->type : "AgentError", end->text ? end->text : "");

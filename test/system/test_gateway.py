@@ -14,7 +14,7 @@ from embedding_server import Model, embed_angle
 from harness import (PATIENCE, SOURCE, Client, Daemon, Folder, Skip, check, main, post,
                      run_koined, same, wait_until)
 from nexus_client import Nexus, later
-from provider import OPENAI, Provider, model_flags, silence
+from provider import OPENAI, Provider, model_flags, plain, silence
 
 TOKEN = "a-token-of-some-length"
 ON = ("--set", "listen.gateway=on")
@@ -477,6 +477,32 @@ def test_agents_that_fail():
     with daemon("--agent", "none") as d:
         same(Gateway(d).refused("/v1/chat/completions", {"messages": [user("Hi")]}),
              (503, "agent not initialized"))
+
+
+def test_a_providers_no_is_passed_on():
+    def asks(status):
+        p.play(plain(status, OPENAI.refusal("not like this")))
+        status, answer = Gateway(d).ask("/v1/chat/completions", {"messages": [user("Hi")]})
+        check("not like this" in answer["error"]["message"], "%r", answer)
+        return status, answer["error"]["type"]
+
+    with Provider() as p, with_model(p) as d:
+        same(asks(400), (400, "invalid_request_error"))
+        same(asks(429), (429, "rate_limit_error"))
+        # Its key is none of the client's business.
+        same(asks(401), (502, "server_error"))
+        same(asks(503), (502, "server_error"))
+
+
+def test_what_a_filter_stops_is_an_answer():
+    filtered = OPENAI.reply(OPENAI.text("So far"), OPENAI.chunk({}, "content_filter"), OPENAI.done)
+    with Provider(filtered, filtered) as p, with_model(p) as d:
+        got = Gateway(d).complete(user("Hi"))["choices"][0]
+        same((got["message"]["content"], got["finish_reason"]), ("So far", "content_filter"))
+        c, r = Gateway(d).open("/v1/chat/completions",
+                               {"messages": [user("Ho")], "stream": True})
+        with contextlib.closing(c):
+            same(list(events(r))[-1]["choices"][0]["finish_reason"], "content_filter")
 
 
 def test_bad_requests():

@@ -173,9 +173,20 @@ static void add_end(struct buf *out, const struct asked *a, const struct complet
 
 /* ---- errors ---- */
 
-static int code_of(const struct completion_answer *got)
+/* An agent's failure is that of a server behind us: clients try it again, as they do not with
+ * what the provider does not take. */
+static int agent_status(const struct completion_answer *got)
 {
-	return got->result > 0 ? got->result : REFUSE_INTERNAL;
+	if (got->cause == AGENT_CAUSE_ASKED)
+		return 400;
+	return got->cause == AGENT_CAUSE_LIMIT ? 429 : 502;
+}
+
+static int status_of(const struct asked *a, const struct completion_answer *got)
+{
+	enum refusal code = got->result > 0 ? (enum refusal)got->result : REFUSE_INTERNAL;
+
+	return got->error.data ? agent_status(got) : route_status(a->call->dialect, code);
 }
 
 static struct text words_of(const struct completion_answer *got)
@@ -189,7 +200,7 @@ static struct text words_of(const struct completion_answer *got)
 static void add_error(struct buf *out, const struct asked *a, const struct completion_answer *got)
 {
 	const struct http_refusal no = {
-		.status = route_status(a->call->dialect, (enum refusal)code_of(got)),
+		.status = status_of(a, got),
 		.message = words_of(got),
 		.why = got->result > 0 ? got->why : NULL,
 		.route = a->call->route,
@@ -207,7 +218,7 @@ static void fail(struct asked *a, const struct completion_answer *got)
 	if (got->result > 0 && got->why)
 		c->why = *got->why;
 	if (got->error.data)
-		(void)call_fail_with(c, 502, got->error, (struct text) {0});
+		(void)call_fail_with(c, agent_status(got), got->error, (struct text) {0});
 	else
 		(void)call_fail(c, got->result);
 }

@@ -323,8 +323,15 @@ static void fail_turn(struct completion *c, const struct chat_answer *a)
 {
 	struct completion_answer answer = {.result = a->result, .why = a->why};
 
-	if (a->outcome == AGENT_FAILED && a->error_text)
+	/* What came until then is an answer to OpenAI's clients. */
+	if (a->result > 0 && a->cause == AGENT_CAUSE_FILTER) {
+		finish_well(c, "content_filter", a);
+		return;
+	}
+	if (a->outcome == AGENT_FAILED && a->error_text) {
 		answer.error = text_of(a->error_text);
+		answer.cause = a->cause;
+	}
 	finish(c, &answer);
 }
 
