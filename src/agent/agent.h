@@ -41,6 +41,12 @@ struct agent_tool {
 	struct text schema;      /* of its arguments: JSON; {NULL, 0}: any object */
 };
 
+/* What the answer is to be like, in OpenAI's JSON, for those who speak it; {NULL, 0}: any. */
+struct agent_shape {
+	struct text tool_choice; /* only with tools */
+	struct text response_format;
+};
+
 /* Something from the memory that may bear on the question. */
 struct agent_note {
 	struct text text;
@@ -56,6 +62,7 @@ struct agent_ask {
 	unsigned n_messages;
 	const struct agent_tool *tools;
 	unsigned n_tools;
+	struct agent_shape shape;
 	const struct agent_note *notes; /* best first; only for ops->wants_notes */
 	unsigned n_notes;
 	bool first;           /* this conversation was never answered before */

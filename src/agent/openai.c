@@ -120,6 +120,14 @@ static void write_tool(struct json *j, const struct agent_tool *tool)
 	json_end_object(j);
 }
 
+static void write_given(struct json *j, const char *key, struct text json)
+{
+	if (json.len == 0)
+		return;
+	json_key(j, key);
+	json_raw(j, json.data, json.len);
+}
+
 static void write_request(struct buf *out, const struct model *m, const struct agent_ask *ask)
 {
 	struct json j = json_writer(out);
@@ -143,7 +151,9 @@ static void write_request(struct buf *out, const struct model *m, const struct a
 		for (unsigned i = 0; i < ask->n_tools; i++)
 			write_tool(&j, &ask->tools[i]);
 		json_end_array(&j);
+		write_given(&j, "tool_choice", ask->shape.tool_choice);
 	}
+	write_given(&j, "response_format", ask->shape.response_format);
 	json_end_object(&j);
 }
 

@@ -87,6 +87,7 @@ struct chat_ask {
 	unsigned n_results;
 	const struct agent_tool *tools;
 	unsigned n_tools;
+	struct agent_shape shape;
 	struct memory_asker by; /* whose memories may be quoted */
 	/* For those who keep what was said themselves: with own_history the agent is sent this,
 	 * not what the conversation has, and of it only what the budget has room for. It is not

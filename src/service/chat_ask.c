@@ -165,6 +165,11 @@ static int copy_ask(struct chat_turn *t, const struct chat_ask *ask)
 		r = chat_copy_text(&t->arena, ask->by.chat, &t->by.chat);
 	if (r == 0 && ask->n_tools > 0)
 		r = copy_tools(t, ask);
+	if (r == 0)
+		r = chat_copy_text(&t->arena, ask->shape.tool_choice, &t->shape.tool_choice);
+	if (r == 0)
+		r = chat_copy_text(&t->arena, ask->shape.response_format,
+				   &t->shape.response_format);
 	if (r == 0 && ask->n_results > 0)
 		r = copy_results(t, ask);
 	if (r == 0 && ask->own_history)

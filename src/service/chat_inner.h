@@ -103,6 +103,7 @@ struct chat_turn {
 	unsigned n_results;
 	const struct agent_tool *tools;
 	unsigned n_tools;
+	struct agent_shape shape;
 	int64_t tool_tokens;
 	bool own_history;
 	const struct agent_message *history;

@@ -193,6 +193,7 @@ void turn_start_agent(struct chat_turn *t)
 	int r;
 
 	t->stage = STAGE_RUNS;
+	t->job.ask.shape = t->shape;
 	r = t->agent->ops->start(t->agent, &t->job.ask, &sink, &t->under_way, &why);
 	arena_done(&t->job.context);
 	if (r == 0)

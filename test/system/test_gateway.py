@@ -557,6 +557,23 @@ def test_tools_of_the_client():
             same(said[-1]["choices"][0]["finish_reason"], "tool_calls")
 
 
+def test_what_the_answer_is_to_be_like_is_passed_on():
+    tool = {"type": "function", "function": {"name": "weather", "parameters": {
+        "type": "object"}}}
+    choice = {"type": "function", "function": {"name": "weather"}}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
+    with Provider(default=OPENAI.answer("{}")) as p, with_model(p) as d:
+        g = Gateway(d)
+        g.complete(user("Hi"), tools=[tool], tool_choice=choice, response_format=form)
+        same((p.last.json["tool_choice"], p.last.json["response_format"]), (choice, form))
+        # Those of the gateway are used when the agent wants to.
+        g.complete(user("Hi"), tool_choice="required", response_format=None)
+        check(not {"tool_choice", "response_format"} & set(p.last.json), "%r", p.last.json)
+        status, answer = g.ask("/v1/chat/completions", {
+            "messages": [user("Hi")], "response_format": {"type": "x" * 65536}})
+        same((status, answer["error"]["param"]), (400, "response_format"))
+
+
 def test_results_in_the_originals_shape():
     calls = [{"id": id, "type": "function", "function": {"name": "x", "arguments": "{}"}}
              for id in ("a", "b")]

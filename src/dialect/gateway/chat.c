@@ -408,7 +408,8 @@ static int start(struct asked *a, const struct gateway_chat_in *in)
 	const struct completion_ask ask = {.model = in->model,
 					   .messages = in->messages,
 					   .tools = in->tools,
-					   .choice = in->tool_choice};
+					   .choice = in->tool_choice,
+					   .format = in->response_format};
 	const struct completion_sink sink = {
 		.on_text = in->stream ? on_text : NULL, .on_done = on_done, .arg = a};
 	struct call *c = a->call;

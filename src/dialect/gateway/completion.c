@@ -393,6 +393,7 @@ static int fill(struct completion *c, struct chat_ask *ask)
 		.agent = text_of(c->agent->name),
 		.tools = c->in.tools,
 		.n_tools = c->in.n_tools,
+		.shape = c->in.shape,
 		.by = c->by,
 		.own_history = true,
 		.history = c->in.messages,

@@ -18,6 +18,7 @@ struct completion;
 enum {
 	COMPLETION_ROUNDS = 8, /* of tools */
 	COMPLETION_MESSAGES_MAX = 10000,
+	COMPLETION_SHAPE_MAX = 64 << 10,  /* bytes of a choice, and of a format */
 	COMPLETION_BYTES_MAX = 256 << 20, /* that those under way may hold, about */
 	COMPLETION_KEPT = 1000,           /* conversations; older ones are ended */
 };
@@ -26,7 +27,8 @@ struct completion_ask {
 	struct text model;            /* an agent's name; anything else is the default agent's */
 	const struct value *messages; /* OpenAI's */
 	const struct value *tools;    /* the same; NULL or empty: ours */
-	const struct value *choice;   /* "none": no tools at all; NULL */
+	const struct value *choice;   /* "none": no tools at all; else for its own; NULL */
+	const struct value *format;   /* of the answer; NULL */
 };
 
 struct completion_answer {

@@ -309,6 +309,18 @@ static int read_tools(struct arena *a, const struct value *list, struct completi
 	return 0;
 }
 
+/* The model's provider knows what may stand in it. */
+static int read_shape(struct arena *a, const struct value *v, const char *name, struct text *ret,
+		      struct why *why)
+{
+	if (!v || v->kind == VALUE_NULL)
+		return 0;
+	if (v->raw_len > COMPLETION_SHAPE_MAX)
+		return refuse_field(why, name, "%s is larger than %d bytes", name,
+				    COMPLETION_SHAPE_MAX);
+	return json_compact(a, v, ret);
+}
+
 int completion_read(struct arena *a, const struct completion_ask *ask, struct completion_in *ret,
 		    struct why *why)
 {
@@ -320,5 +332,10 @@ int completion_read(struct arena *a, const struct completion_ask *ask, struct co
 		ret->own_tools = true;
 		ret->n_tools = 0;
 	}
+	/* Our own tools are used here: forced to, it would never come to an end. */
+	if (r == 0 && ret->n_tools > 0)
+		r = read_shape(a, ask->choice, "tool_choice", &ret->shape.tool_choice, why);
+	if (r == 0)
+		r = read_shape(a, ask->format, "response_format", &ret->shape.response_format, why);
 	return r == 0 ? find_question(ret, why) : r;
 }

@@ -12,7 +12,8 @@ struct completion_in {
 	unsigned n_history; /* of these, those before the question */
 	struct agent_tool *tools;
 	unsigned n_tools;
-	bool own_tools;  /* the client's */
+	bool own_tools; /* the client's */
+	struct agent_shape shape;
 	uint64_t before; /* hash of all up to the last answer; 0: there is none */
 	uint64_t said;   /* hash of all */
 };

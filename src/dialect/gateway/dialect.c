@@ -44,6 +44,7 @@ static const struct field chat_fields[] = {
 	{.name = "messages", .type = FIELD_ARRAY, .required = true, AT(gateway_chat_in, messages)},
 	{.name = "tools", .type = FIELD_ARRAY, AT(gateway_chat_in, tools)},
 	{.name = "tool_choice", .type = FIELD_ANY, AT(gateway_chat_in, tool_choice)},
+	{.name = "response_format", .type = FIELD_ANY, AT(gateway_chat_in, response_format)},
 	{.name = "stream", .type = FIELD_BOOL, AT(gateway_chat_in, stream)},
 	{.name = "stream_options", .type = FIELD_OBJECT, AT(gateway_chat_in, stream_options)},
 	{.name = "n", .type = FIELD_INT, .default_number = 1, AT(gateway_chat_in, n)},

@@ -75,6 +75,7 @@ struct gateway_chat_in {
 	const struct value *messages;
 	const struct value *tools;
 	const struct value *tool_choice;
+	const struct value *response_format;
 	bool stream;
 	const struct value *stream_options;
 	int64_t n;
