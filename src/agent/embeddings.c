@@ -286,6 +286,7 @@ int embeddings_read(struct arena *a, struct text body, unsigned n,
 	    first->len > EMBEDDINGS_DIM_MAX)
 		return garbage(why, "a length of no vector");
 	out.dim = first->len;
+	out.model = value_text(value_find(tree, "model"));
 	out.numbers = arena_alloc(a, (size_t)n * out.dim * sizeof(float));
 	seen = arena_zalloc(a, n * sizeof(*seen));
 	if (!out.numbers || !seen)

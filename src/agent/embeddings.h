@@ -67,7 +67,8 @@ void embeddings_cancel(struct embeddings_ask *a);
 struct embeddings_vectors {
 	unsigned n;
 	unsigned dim;
-	float *numbers; /* n times dim, in the order of the texts; finite, as they came */
+	struct text model; /* as the answer names it, until arena and body go; {NULL, 0} */
+	float *numbers;    /* n times dim, in the order of the texts; finite, as they came */
 };
 
 /*

@@ -77,6 +77,9 @@ struct text embedding_model(const struct embedding *e);
 /* The length of its vectors as far as known; 0: not yet. On any thread. */
 unsigned embedding_dim(const struct embedding *e);
 
+/* An answer had vectors of this length. On any thread. */
+void embedding_saw(struct embedding *e, unsigned dim);
+
 /* Whether the last thing asked of the model went wrong. On any thread. */
 bool embedding_fails(const struct embedding *e);
 

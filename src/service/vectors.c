@@ -13,6 +13,8 @@ enum {
 	BATCH_BYTES = 256 << 10, /* of text */
 	BATCH_MS = 60000,        /* for the model */
 	READ_ARENA = 128 << 20,  /* one answer as a tree */
+	ANSWERS_MAX = 64 << 20,  /* bytes of all answers to one ask */
+	NAME_MAX_BYTES = 200,    /* of a model's name in them */
 };
 
 /* One question to the model, and its answer. */
@@ -31,6 +33,7 @@ struct vectors_ask {
 	unsigned n_asked; /* texts */
 	unsigned n_batches;
 	struct batch *batches; /* in the arena */
+	size_t n_bytes;        /* of their answers */
 	void (*done)(void *arg, int r, const struct why *why);
 	void *arg;
 };
@@ -95,19 +98,28 @@ static int judge(const struct embeddings_answer *a, struct why *why)
 	return 0;
 }
 
+static int keep_answer(struct vectors_ask *q, struct text body, struct why *why)
+{
+	struct batch *b = &q->batches[q->n_batches - 1];
+
+	q->n_bytes += body.len;
+	if (q->n_bytes > ANSWERS_MAX)
+		return refuse(why, REFUSE_TOO_LARGE,
+			      "the vectors of so many texts are more than %d bytes", ANSWERS_MAX);
+	b->answer.data = arena_copy(q->arena, body.data, body.len);
+	b->answer.len = body.len;
+	return b->answer.data ? 0 : -ENOMEM;
+}
+
 static void on_answer(void *arg, const struct embeddings_answer *a)
 {
 	struct vectors_ask *q = arg;
-	struct batch *b = &q->batches[q->n_batches - 1];
 	struct why why = {.text = ""};
 	int r = judge(a, &why);
 
 	q->open = NULL;
-	if (r == 0) {
-		b->answer.data = arena_copy(q->arena, a->body.data, a->body.len);
-		b->answer.len = a->body.len;
-		r = b->answer.data ? 0 : -ENOMEM;
-	}
+	if (r == 0)
+		r = keep_answer(q, a->body, &why);
 	if (r == 0 && q->n_asked < q->n)
 		r = ask_next(q);
 	if (r != 0 || !q->open)
@@ -171,6 +183,16 @@ void vectors_end(struct vectors_ask *q)
 
 /* ---- vectors ---- */
 
+/* The first that has a name has it for all of them. */
+static int keep_name(struct arena *a, struct text name, struct vectors *v)
+{
+	if (v->model.data || name.len == 0)
+		return 0;
+	name = text_cut(name, NAME_MAX_BYTES);
+	v->model = (struct text) {.data = arena_copy(a, name.data, name.len), .len = name.len};
+	return v->model.data ? 0 : -ENOMEM;
+}
+
 /* The tree of an answer is much larger than its numbers, and soon of no use. */
 static int read_batch(const struct batch *b, struct arena *a, struct vectors *v, unsigned at,
 		      float **numbers, struct why *why)
@@ -188,6 +210,8 @@ static int read_batch(const struct batch *b, struct arena *a, struct vectors *v,
 		*numbers = arena_alloc(a, (size_t)v->n * v->dim * sizeof(float));
 		r = *numbers ? 0 : -ENOMEM;
 	}
+	if (r == 0)
+		r = keep_name(a, read.model, v);
 	if (r == 0)
 		memcpy(*numbers + (size_t)at * v->dim, read.numbers,
 		       (size_t)b->n * v->dim * sizeof(float));
@@ -212,6 +236,7 @@ int vectors_read(const struct vectors_ask *q, struct vectors *ret_vectors, struc
 		at += q->batches[i].n;
 	}
 	v.numbers = numbers;
+	embedding_saw(q->embedding, v.dim);
 	*ret_vectors = v;
 	return 0;
 }

@@ -15,7 +15,7 @@ struct services;
 struct vectors_ask;
 
 enum {
-	VECTORS_TEXTS_MAX = 512,  /* of one ask */
+	VECTORS_TEXTS_MAX = 2048, /* of one ask, as OpenAI has it */
 	VECTORS_TEXT_MAX = 32768, /* bytes of one text */
 	VECTORS_ASKS_MAX = 16,    /* at once */
 };
@@ -50,6 +50,7 @@ void vectors_end(struct vectors_ask *q);
 struct vectors {
 	unsigned n;
 	unsigned dim;
+	struct text model;    /* as its answer names it, in the arena; {NULL, 0}: it does not */
 	const float *numbers; /* n times dim, in the order of the texts, in the arena */
 };
 

@@ -76,6 +76,10 @@ def test_says_what_it_is():
         status, info = get(c, "/info")
         same((status, info["model"], info["dim"], info["builtin"]), (200, "koine-hash", 256, True))
         check("nothing of meaning" in info["description"], "%r", info)
+        same((info["serverPort"], info["llmServer"]), (health["serverPort"], ""))
+        check("/embed" in info["endpoints"], "%r", info)
+        models = get(c, "/v1/models")[1]
+        same((models["object"], [m["id"] for m in models["data"]]), ("list", ["koine-hash"]))
         r = post(c, b"", "/health", method="HEAD")
         same((r.status, r.body), (200, b""), "HEAD")
         check(int(r.header("content-length")) > 50, "length of a HEAD")
@@ -125,8 +129,9 @@ BAD = (
     ("/embed-batch", {"texts": []}, "texts is required"),
     ("/embed-batch", {"texts": "x"}, "texts must be an array, not string"),
     ("/embed-batch", {"texts": ["x", None]}, "texts must hold strings, not null"),
-    ("/embed-batch", {"texts": ["x", ""]}, "texts has an empty text"),
-    ("/embed-batch", {"texts": ["x"] * 513}, "texts has more than 512 texts"),
+    ("/embed-batch", {"texts": ["x", ""]}, "empty text in batch"),
+    ("/embed-batch", {"texts": ["x", " \t"]}, "empty text in batch"),
+    ("/embed-batch", {"texts": ["x"] * 2049}, "texts has more than 2048 texts"),
 )
 
 BAD_OPENAI = (
@@ -194,16 +199,24 @@ def test_a_model_makes_them():
         c = connect(d)
         same(get(c, "/health")[1]["llmServer"], model.url)
         info = get(c, "/info")[1]
-        same((info["model"], info["builtin"]), ("test", False))
+        same((info["model"], info["dim"], info["builtin"]), ("test", None, False))
         one = answer(c, "/embed", {"text": "the sedan"})
         same((one["dim"], one["model"]), (8, "test"))
         close_to(one["embedding"], embed("the sedan", 8))
+        same(get(c, "/info")[1]["dim"], 8, "known now")
         texts = ["text %d" % i for i in range(150)]
         many = answer(c, "/v1/embeddings", {"input": texts, "model": "test"})
         for text, entry in zip(texts, many["data"]):
             close_to(entry["embedding"], embed(text, 8))
         same(model.models, {"test"})
         check(max(len(asked) for asked in model.asked) == 64, "batches")
+
+
+def test_a_model_without_a_name_names_itself():
+    with Model(dim=8) as model, daemon("--set", "memory.embedding_url=" + model.url) as d:
+        c = connect(d)
+        same(answer(c, "/embed", {"text": "x"})["model"], "test")
+        same(answer(c, "/v1/embeddings", {"input": "x"})["model"], "test")
 
 
 def test_a_model_that_fails_is_said_to():

@@ -59,6 +59,7 @@ static const struct field openai_fields[] = {
 static const struct http_route routes[] = {
 	{"GET", "/health", {.name = "health", .handle = embedding_health}},
 	{"GET", "/info", {.name = "info", .handle = embedding_info}},
+	{"GET", "/v1/models", {.name = "v1/models", .handle = embedding_models}},
 	{"POST",
 	 "/embed",
 	 {.name = "embed",

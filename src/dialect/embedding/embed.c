@@ -26,6 +26,14 @@ struct embed {
 
 /* ---- the answer; on a reader's thread ---- */
 
+/* Where the settings name none, as the model's answer does. */
+static struct text name_of(const struct call *c, const struct vectors *v)
+{
+	struct text ours = vectors_model(call_services(c));
+
+	return ours.len > 0 || !v->model.data ? ours : v->model;
+}
+
 static void write_one(struct call *c, const struct vectors *v)
 {
 	struct json *j = call_result(c);
@@ -34,7 +42,7 @@ static void write_one(struct call *c, const struct vectors *v)
 	json_key(j, "embedding");
 	vector_write(j, v->numbers, v->dim);
 	json_member_uint(j, "dim", v->dim);
-	json_member_text(j, "model", vectors_model(call_services(c)));
+	json_member_text(j, "model", name_of(c, v));
 	json_end_object(j);
 }
 
@@ -90,7 +98,7 @@ static void write_openai(struct call *c, const struct embed *e, const struct vec
 	for (unsigned i = 0; i < v->n; i++)
 		write_entry(j, v, i, e->base64);
 	json_end_array(j);
-	json_member_text(j, "model", vectors_model(call_services(c)));
+	json_member_text(j, "model", name_of(c, v));
 	json_key(j, "usage");
 	json_begin_object(j);
 	json_member_uint(j, "prompt_tokens", tokens);
@@ -176,6 +184,15 @@ static struct done start(struct call *c, struct embed *e)
 
 /* ---- what was asked ---- */
 
+static bool is_blank(struct text t)
+{
+	size_t i = 0;
+
+	while (i < t.len && (t.data[i] == ' ' || (t.data[i] >= '\t' && t.data[i] <= '\r')))
+		i++;
+	return i == t.len;
+}
+
 static int take_texts(struct call *c, const char *name, const struct value *list, struct embed *e)
 {
 	struct text *texts;
@@ -191,6 +208,8 @@ static int take_texts(struct call *c, const char *name, const struct value *list
 		if (item->kind != VALUE_STRING)
 			return refuse_field(&c->why, name, "%s must hold strings, not %s", name,
 					    value_kind_name(item));
+		if (e->shape == SHAPE_BATCH && is_blank(value_text(item)))
+			return refuse_field(&c->why, name, "empty text in batch");
 		texts[n++] = value_text(item);
 	}
 	e->texts = texts;
@@ -276,19 +295,34 @@ static int64_t port_of(const struct call *c)
 	return port;
 }
 
-struct done embedding_health(struct call *c)
+static const char *url_of(const struct call *c)
 {
 	const struct embedding_settings *settings = c->endpoint->settings;
+
+	return settings ? settings->url : "";
+}
+
+struct done embedding_health(struct call *c)
+{
 	struct json *j = call_result(c);
 
 	json_begin_object(j);
 	json_member_str(j, "status", "ok");
 	json_member_int(j, "serverPort", port_of(c));
-	json_member_str(j, "llmServer", settings ? settings->url : "");
+	json_member_str(j, "llmServer", url_of(c));
 	json_member_text(j, "model", vectors_model(call_services(c)));
 	json_member_int(j, "timestamp", clock_utc_ms() / 1000);
 	json_end_object(j);
 	return call_reply(c);
+}
+
+static void write_endpoints(struct json *j, const struct dialect *d)
+{
+	json_key(j, "endpoints");
+	json_begin_array(j);
+	for (unsigned i = 0; i < d->n_http_routes; i++)
+		json_str(j, d->http_routes[i].path);
+	json_end_array(j);
 }
 
 static const char built_in_words[] =
@@ -314,6 +348,29 @@ struct done embedding_info(struct call *c)
 			vectors_built_in(s) ? built_in_words : "the model of memory.embedding_url");
 	json_member_int(j, "maxTexts", VECTORS_TEXTS_MAX);
 	json_member_int(j, "maxTextBytes", VECTORS_TEXT_MAX);
+	json_member_int(j, "serverPort", port_of(c));
+	json_member_str(j, "llmServer", url_of(c));
+	write_endpoints(j, c->dialect);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* As OpenAI lists them; there is one. */
+struct done embedding_models(struct call *c)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_str(j, "object", "list");
+	json_key(j, "data");
+	json_begin_array(j);
+	json_begin_object(j);
+	json_member_text(j, "id", vectors_model(call_services(c)));
+	json_member_str(j, "object", "model");
+	json_member_int(j, "created", c->server->started_utc_ms / 1000);
+	json_member_str(j, "owned_by", "koine");
+	json_end_object(j);
+	json_end_array(j);
 	json_end_object(j);
 	return call_reply(c);
 }

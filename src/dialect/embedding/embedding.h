@@ -30,6 +30,7 @@ struct embed_openai_in {
 
 struct done embedding_health(struct call *c);
 struct done embedding_info(struct call *c);
+struct done embedding_models(struct call *c);
 struct done embedding_embed(struct call *c);
 struct done embedding_batch(struct call *c);
 struct done embedding_openai(struct call *c);
