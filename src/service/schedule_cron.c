@@ -223,6 +223,9 @@ int cron_parse(struct text expression, struct cron *ret_cron, struct why *why)
 	for (unsigned i = 0; r == 0 && i < N_FIELDS; i++) {
 		struct text word = take_word(&expression);
 
+		/* Quartz has it for the days that the other field is to choose. */
+		if ((i == 2 || i == 4) && text_is(word, "?"))
+			word = TEXT("*");
 		r = parse_field(&fields[i], word, (uint64_t *)((char *)&c + fields[i].set), why);
 		c.any_hour |= i == 1 && word.data[0] == '*';
 		c.any_day |= i == 2 && word.data[0] == '*';
