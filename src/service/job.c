@@ -117,12 +117,22 @@ static int read_schedule(const struct value *v, struct rule_new *rule, struct wh
 	return 0;
 }
 
-static int read_payload(struct services *s, const struct value *v, struct rule_new *rule,
+/* What has a session of its own can only be an agent's turn. */
+static bool is_agent_turn(const struct value *data, const struct value *payload)
+{
+	struct text kind = member(payload, "kind");
+
+	return text_is(kind, "agentTurn") ||
+	       (kind.len == 0 && text_is(member(data, "sessionTarget"), "isolated"));
+}
+
+static int read_payload(struct services *s, const struct value *data, struct rule_new *rule,
 			struct why *why)
 {
+	const struct value *v = value_find(data, "payload");
 	struct text model = member(v, "model");
 
-	if (!text_is(member(v, "kind"), "agentTurn"))
+	if (!is_agent_turn(data, v))
 		return refuse_field(why, "payload", "payload.kind must be agentTurn");
 	rule->prompt = member(v, "message");
 	if (rule->prompt.len == 0)
@@ -159,7 +169,7 @@ static int make_rule(struct services *s, const struct job *j, struct rule_new *r
 	};
 	r = read_schedule(value_find(j->data, "schedule"), ret, why);
 	if (r == 0)
-		r = read_payload(s, value_find(j->data, "payload"), ret, why);
+		r = read_payload(s, j->data, ret, why);
 	return r != 0 ? r : check_rule(ret, why);
 }
 
@@ -404,18 +414,19 @@ static int get(const struct services *s, struct text id, struct job **ret_job, s
 	return refuse(why, REFUSE_NOT_FOUND, "job not found: %.*s", TEXT_ARGS(text_cut(id, 100)));
 }
 
-static bool has(const struct value *v, const struct value *key)
+/* The member of v that is called as `key` is. */
+static const struct value *namesake(const struct value *v, const struct value *key)
 {
 	value_each (m, v) {
 		if (m->key_len == key->key_len && memcmp(m->key, key->key, m->key_len) == 0)
-			return true;
+			return m;
 	}
-	return false;
+	return NULL;
 }
 
-static int put(struct record *w, const struct value *v)
+static int put(struct record *w, const struct value *name, const struct value *v)
 {
-	char *key = arena_copy(w->arena, v->key, v->key_len);
+	char *key = arena_copy(w->arena, name->key, name->key_len);
 
 	if (!key)
 		return -ENOMEM;
@@ -423,7 +434,8 @@ static int put(struct record *w, const struct value *v)
 	return w->err;
 }
 
-static int merge(struct arena *a, const struct value *old, const struct value *patch,
+/* deep: an object's members are merged with those of the one it would replace. */
+static int merge(struct arena *a, const struct value *old, const struct value *patch, bool deep,
 		 const struct value **ret)
 {
 	struct record w;
@@ -431,12 +443,17 @@ static int merge(struct arena *a, const struct value *old, const struct value *p
 
 	record_begin(&w, a);
 	value_each (m, old) {
-		if (r == 0 && !has(patch, m))
-			r = put(&w, m);
+		if (r == 0 && !namesake(patch, m))
+			r = put(&w, m, m);
 	}
 	value_each (m, patch) {
+		const struct value *was = deep ? namesake(old, m) : NULL;
+		const struct value *to = m;
+
+		if (r == 0 && was && was->kind == VALUE_OBJECT && m->kind == VALUE_OBJECT)
+			r = merge(a, was, m, false, &to);
 		if (r == 0 && m->kind != VALUE_NULL)
-			r = put(&w, m);
+			r = put(&w, m, to);
 	}
 	*ret = w.root;
 	return r != 0 ? r : w.err;
@@ -454,7 +471,7 @@ void job_update(struct services *s, struct text id, const struct value *patch, j
 	if (r == 0)
 		r = check_data(patch, &why);
 	if (r == 0)
-		r = merge(&a, old->data, patch, &data);
+		r = merge(&a, old->data, patch, true, &data);
 	if (r == 0)
 		r = make(s, old->id, data, &fresh, &why);
 	arena_done(&a);

@@ -5,6 +5,7 @@
  * A job is what its client said, an object:
  *	{name, enabled, schedule: {kind: "cron", expr, tz} or {kind: "every", everyMs},
  *	 payload: {kind: "agentTurn", message, model}}
+ * where a kind that is missing is agentTurn with {sessionTarget: "isolated"}.
  * What else is in it is kept and shown.
  *
  * All on the loop's thread.
@@ -52,7 +53,8 @@ typedef void (*job_fn)(void *arg, int result, const struct job_info *job, const 
  * a schedule or a payload that cannot be; REFUSE_LIMIT: there are JOBS_MAX; REFUSE_NOT_FOUND.
  */
 void job_add(struct services *s, const struct value *data, job_fn fn, void *arg);
-/* Members of the patch take the place of the job's own; null removes one. */
+/* Members of the patch take the place of the job's own, and so do those of an object in it; null
+ * removes one. */
 void job_update(struct services *s, struct text id, const struct value *patch, job_fn fn,
 		void *arg);
 void job_remove(struct services *s, struct text id, job_fn fn, void *arg);

@@ -812,10 +812,29 @@ def test_jobs():
                  (False, "Off", False))
             same(g.refused("/cron/update", {"jobId": id, "patch": {"schedule": "never"}})[0], 400)
             same(g.get("/cron/status")["disabled"], 1)
-            same(g.get("/cron/remove", {"jobId": id}), {"success": True, "jobId": id})
+            same(g.get("/cron/remove", {"jobId": id}), {
+                "success": True, "ok": True, "jobId": id})
             same(g.get("/cron/list"), {"count": 0, "jobs": []})
         with daemon(root=f.path) as d:
             same(Gateway(d).get("/cron/list"), {"count": 0, "jobs": []})
+
+
+def test_jobs_in_the_originals_shapes():
+    job = {"name": "Report", "schedule": {"kind": "cron", "expr": "0 9 ? * *", "tz": "UTC"},
+           "sessionTarget": "isolated", "payload": {"message": "Say hello"}, "ok": "mine"}
+    with daemon() as d:
+        g = Gateway(d)
+        made = g.get("/cron/add", {"job": job})
+        same((made["ok"], made["success"], made["id"]), (True, True, made["jobId"]))
+        same({k: made["job"][k] for k in job if k != "ok"},
+             {k: made[k] for k in job if k != "ok"})
+        check(made["createdAt"].endswith("Z") and made["createdAt"] == made["updatedAt"],
+              "%r", made)
+        changed = g.get("/cron/update", {"jobId": made["id"], "patch": {
+            "schedule": {"expr": "0 10 * * ?", "tz": None}, "payload": {"message": "Bye"}}})
+        same((changed["schedule"], changed["payload"]),
+             ({"kind": "cron", "expr": "0 10 * * ?"}, {"message": "Bye"}))
+        same(g.refused("/cron/add", {"job": dict(job, sessionTarget="main")})[0], 400)
 
 
 # ---- the page ----

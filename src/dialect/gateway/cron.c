@@ -6,7 +6,9 @@
 /* What we say of a job ourselves. */
 static bool is_ours(const struct value *m)
 {
-	static const char *const names[] = {"id", "enabled", "createdAtMs", "updatedAtMs", "state"};
+	static const char *const names[] = {"id",          "enabled",     "createdAt", "updatedAt",
+					    "createdAtMs", "updatedAtMs", "state",     "success",
+					    "ok",          "jobId",       "job"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (text_is((struct text) {.data = m->key, .len = m->key_len}, names[i]))
@@ -24,6 +26,14 @@ static void write_time(struct json *j, const char *key, int64_t ms)
 		json_null(j);
 }
 
+static void write_iso(struct json *j, const char *key, int64_t ms)
+{
+	char text[ISO_LEN + 1];
+
+	clock_format_iso(ms, text);
+	json_member_str(j, key, text);
+}
+
 static void write_members(struct call *c, struct json *j, const struct value *data)
 {
 	value_each (m, data) {
@@ -36,12 +46,13 @@ static void write_members(struct call *c, struct json *j, const struct value *da
 	}
 }
 
-static void write_job(struct call *c, struct json *j, const struct job_info *job)
+static void write_inside(struct call *c, struct json *j, const struct job_info *job)
 {
-	json_begin_object(j);
 	json_member_str(j, "id", job->id);
 	write_members(c, j, job->data);
 	json_member_bool(j, "enabled", job->enabled);
+	write_iso(j, "createdAt", job->created_ms);
+	write_iso(j, "updatedAt", job->updated_ms);
 	write_time(j, "createdAtMs", job->created_ms);
 	write_time(j, "updatedAtMs", job->updated_ms);
 	json_key(j, "state");
@@ -50,6 +61,12 @@ static void write_job(struct call *c, struct json *j, const struct job_info *job
 	write_time(j, "lastRunAtMs", job->fired_ms);
 	json_member_int(j, "runs", job->n_fired);
 	json_end_object(j);
+}
+
+static void write_job(struct call *c, struct json *j, const struct job_info *job)
+{
+	json_begin_object(j);
+	write_inside(c, j, job);
 	json_end_object(j);
 }
 
@@ -100,6 +117,7 @@ struct done gateway_cron_status(struct call *c)
 
 /* ---- changes ---- */
 
+/* The original's clients look for the job's members beside "ok", others for the job. */
 static void answer(struct call *c, int result, const struct job_info *job, const struct why *why)
 {
 	struct json *j;
@@ -113,8 +131,10 @@ static void answer(struct call *c, int result, const struct job_info *job, const
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_bool(j, "success", true);
+	json_member_bool(j, "ok", true);
 	json_member_str(j, "jobId", job->id);
 	if (job->data) {
+		write_inside(c, j, job);
 		json_key(j, "job");
 		write_job(c, j, job);
 	}
@@ -142,10 +162,20 @@ static int read_id(struct call *c, struct text *ret_id)
 	return ret_id->len > 0 ? 0 : refuse_field(&c->why, "jobId", "jobId is required");
 }
 
+/* It may be wrapped. */
+static const struct value *job_in(const struct value *params)
+{
+	const struct value *job = value_find(params, "job");
+
+	bool bare = value_find(params, "schedule");
+
+	return job && job->kind == VALUE_OBJECT && !bare ? job : params;
+}
+
 struct done gateway_cron_add(struct call *c)
 {
 	(void)call_later(c, on_cancel, NULL);
-	job_add(call_services(c), c->request.params, on_done, c);
+	job_add(call_services(c), job_in(c->request.params), on_done, c);
 	return call_settled(c);
 }
 
