@@ -28,6 +28,7 @@ struct spot {
 	const struct aiwg_watched *config;
 	struct watch *watch;
 	size_t root_len; /* of the watched folder's path */
+	char *real;      /* that path without links and ".."; NULL: not known */
 };
 
 /* A file that changed: told when it has been quiet for a while. */
@@ -137,9 +138,16 @@ static bool is_at_or_below(const char *path, const char *folder)
 	return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* What we, and those who work here, write over and over. */
-static bool is_ours(const char *path)
+/* What we, and those who work here, write over and over; by whatever way it is watched. */
+static bool is_ours(const struct spot *s, const char *below)
 {
+	char whole[2 * PATH_MAX];
+	const char *path;
+
+	if (!s->real)
+		return false;
+	snprintf(whole, sizeof(whole), "%s/%s", strcmp(s->real, "/") == 0 ? "" : s->real, below);
+	path = relative(s->owner, whole);
 	return is_at_or_below(path, ".aiwg/daemon") || is_at_or_below(path, ".aiwg/working") ||
 	       strncmp(path, PROJECT_PID, strlen(PROJECT_PID)) == 0;
 }
@@ -197,8 +205,7 @@ static void on_quiet(void *arg)
 	arm_quiet(w);
 }
 
-/* FIXME: linear in the files that changed within the debounce time. Fine for a checkout of
- * thousands; a table by path would be next. */
+/* Linear in the files that changed within the debounce time: fine for a checkout of thousands. */
 static struct pending *find_pending(const struct project_watch *w, const char *path)
 {
 	list_for_each (at, following, (struct list *)&w->pending) {
@@ -249,7 +256,7 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 	}
 	below += *below == '/';
 	path = relative(w, path);
-	if (!(s->config->changes & change_bit(event)) || is_ours(path) ||
+	if (!(s->config->changes & change_bit(event)) || is_ours(s, below) ||
 	    is_ignored(s->config, below) || !has_extension(s->config, below))
 		return;
 	w->shown->n_changes++;
@@ -292,6 +299,7 @@ static void open_spot(struct project_watch *w, struct spot *s)
 		snprintf(folder, sizeof(folder), "%s/%.*s", w->shown->folder.data, TEXT_ARGS(path));
 	simplify(folder);
 	s->root_len = strlen(folder);
+	s->real = realpath(folder, NULL);
 	r = watch_open(w->loop, folder, &opts, &s->watch, &why);
 	if (r != 0)
 		log_info("not watched", "folder=%s why=%s", folder,
@@ -449,8 +457,10 @@ void project_watch_free(struct project_watch *w)
 	w->shown->schedules = false;
 	w->shown->n_paths = 0;
 	w->shown->n_jobs = 0;
-	for (unsigned i = 0; i < w->n_spots; i++)
+	for (unsigned i = 0; i < w->n_spots; i++) {
 		watch_close(w->spots[i].watch);
+		free(w->spots[i].real);
+	}
 	while ((p = first_pending(w)))
 		drop_pending(w, p);
 	for (unsigned i = 0; i < w->n_dues; i++)
