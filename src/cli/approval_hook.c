@@ -75,7 +75,9 @@ static enum hook_form guess_form(const char *text, size_t len, const char *forma
 
 	if (strcmp(format, "plain") == 0)
 		return HOOK_PLAIN;
-	if (strcmp(format, "codex") != 0 && memmem(text, len, event.data, event.len))
+	if (strcmp(format, "claude") == 0)
+		return HOOK_PRE_TOOL;
+	if (strcmp(format, "auto") == 0 && memmem(text, len, event.data, event.len))
 		return HOOK_PRE_TOOL;
 	return HOOK_NONE;
 }
@@ -101,7 +103,8 @@ int hook_read(struct hook *h, const char *text, size_t len, const char *format, 
 	h->agent = agent_of(h, agent);
 	if (r == 0 && h->tool.len == 0) {
 		snprintf(error, error_size, "it has no tool_name");
-		h->form = guess_form(text, len, format);
+		if (h->form == HOOK_PLAIN)
+			h->form = guess_form(text, len, format);
 		r = KOINE_PARAMS;
 	}
 	return r;

@@ -76,7 +76,16 @@ static void write_waiting(void *arg)
 		swap(l);
 }
 
-/* On one line, whatever the detail is. */
+/* On one line, whatever it is. */
+static void add_clean(struct buf *out, struct text t)
+{
+	for (size_t i = 0; i < t.len; i++) {
+		unsigned char c = (unsigned char)t.data[i];
+
+		buf_add_char(out, c < ' ' || c == 0x7f ? ' ' : (char)c);
+	}
+}
+
 static void say(struct project_log *l, int64_t time_ms, const char *words, struct text detail)
 {
 	char time[ISO_LEN + 1];
@@ -84,14 +93,11 @@ static void say(struct project_log *l, int64_t time_ms, const char *words, struc
 	if (l->waiting.len >= WAITING_MAX)
 		return;
 	clock_format_iso(time_ms, time);
-	buf_printf(&l->waiting, "[%s] %s", time, words);
+	buf_printf(&l->waiting, "[%s] ", time);
+	add_clean(&l->waiting, text_of(words));
 	if (detail.len > DETAIL_MAX)
 		detail.len = utf8_whole(detail.data, DETAIL_MAX);
-	for (size_t i = 0; i < detail.len; i++) {
-		unsigned char c = (unsigned char)detail.data[i];
-
-		buf_add_char(&l->waiting, c < ' ' || c == 0x7f ? ' ' : (char)c);
-	}
+	add_clean(&l->waiting, detail);
 	buf_add_char(&l->waiting, '\n');
 }
 

@@ -12,11 +12,8 @@
 static int write_output(const char *path, int64_t max, struct text output)
 {
 	struct output_file *f;
-	/* An import that was undone has left one. */
-	int r = output_file_remove(path);
+	int r = output_file_open(path, max, &f);
 
-	if (r == 0)
-		r = output_file_open(path, max, &f);
 	if (r != 0)
 		return r;
 	r = output_file_add(f, output.data, output.len);
@@ -39,40 +36,50 @@ static void keep_output(const struct task_import *in, const struct task *t, int6
 			 strerror(-r));
 }
 
-static int keep(struct services *s, struct arena *a, const struct task_import *in, unsigned *ret_n)
+/* seqs: of those that are new; 0 for the others. */
+static int keep(struct services *s, struct arena *a, const struct task_import *in, int64_t *seqs)
 {
 	for (unsigned i = 0; i < in->n; i++) {
 		struct task_row row = in->tasks[i].row;
-		int64_t seq;
 		struct text id;
 		int r;
 
 		row.output_bytes = (int64_t)in->tasks[i].output.len;
-		r = store_task_add(store_writer(s->store), a, &row, &seq, &id);
+		r = store_task_add(store_writer(s->store), a, &row, &seqs[i], &id);
 		/* It came with an earlier import, or is one of ours. */
 		if (r == -EEXIST)
-			continue;
-		if (r != 0)
+			seqs[i] = 0;
+		else if (r != 0)
 			return r;
-		keep_output(in, &in->tasks[i], seq);
-		(*ret_n)++;
 	}
 	return 0;
 }
 
 int tasks_import(struct services *s, struct arena *a, const struct task_import *in, unsigned *ret_n)
 {
-	int r = services_begin(s);
+	int64_t *seqs = arena_zalloc(a, (in->n + 1) * sizeof(seqs[0]));
+	int r = seqs ? services_begin(s) : -ENOMEM;
 
 	if (r != 0)
 		return r;
-	*ret_n = 0;
+	r = keep(s, a, in, seqs);
+	if (r != 0) {
+		store_rollback(s->store);
+		return r;
+	}
+	r = services_commit(s);
+	if (r != 0)
+		return r;
+	/* Only now: what is undone must leave nothing to whoever gets its number next. */
 	if (mkdir(in->output_folder, 0700) != 0 && errno != EEXIST)
 		log_warn("output not kept", "folder=%s error=%s", in->output_folder,
 			 strerror(errno));
-	r = keep(s, a, in, ret_n);
-	if (r == 0)
-		return services_commit(s);
-	store_rollback(s->store);
-	return r;
+	*ret_n = 0;
+	for (unsigned i = 0; i < in->n; i++) {
+		if (seqs[i] == 0)
+			continue;
+		keep_output(in, &in->tasks[i], seqs[i]);
+		(*ret_n)++;
+	}
+	return 0;
 }

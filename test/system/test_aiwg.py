@@ -978,14 +978,13 @@ def test_rules_of_a_project_act_on_its_files():
 
 def test_rules_are_shown_as_they_are_written():
     written = [({"source": "watch", "note": [1.50, None]}, {"type": "notify", "channel": "#dev"}),
-               ({}, {"type": "webhook", "url": "http://127.0.0.1:9/x", "x": [1]}),
                ({"pattern": "^file"}, {"type": "agent", "prompt": "p", "priority": 0, "x": {}})]
     rules = [{"id": "r%d" % i, "trigger": trigger, "action": action}
              for i, (trigger, action) in enumerate(written)]
     long = {"type": "agent", "prompt": "y" * (70 << 10)}
     hook = {"type": "webhook", "url": "http://127.0.0.1:9/y"}
     rules.append({"id": "long", "trigger": {}, "action": {**long, "unknown": 1}})
-    rules.append({"id": "secret", "trigger": {}, "action": {**hook, "headers": {"X-Key": "k"}}})
+    rules.append({"id": "secret", "trigger": {}, "action": {**hook, "auth": "key"}})
     with with_rules({"rules": rules}) as d:
         shown = connect(d).call("automation.status")["rules"]
         same([(r["trigger"], r["action"]) for r in shown], written + [({}, long), ({}, hook)],

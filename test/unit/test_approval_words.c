@@ -219,6 +219,11 @@ static void of_what_cannot_be_read_the_form_is_guessed(void **state)
 	assert_int_equal(form_of("{\"hook_event_name\":\"Stop\",\"a\":\"PreToolUse\"}", "auto"),
 			 HOOK_NONE);
 	assert_int_equal(form_of("{}", "auto"), HOOK_NONE);
+	/* Whoever says whose it is need not be guessed about. */
+	assert_int_equal(form_of("", "claude"), HOOK_PRE_TOOL);
+	assert_int_equal(form_of("{\"tool_name\":5,\"tool_input\":{}}", "claude"), HOOK_PRE_TOOL);
+	assert_int_equal(form_of("{\"tool_name\":\"Bash\",\"tool_input\":{\"a\":\"", "claude"),
+			 HOOK_PRE_TOOL);
 }
 
 static void long_names_are_cut_between_characters(void **state)

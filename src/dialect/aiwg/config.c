@@ -145,10 +145,9 @@ static bool read_conditions(struct reader *r, const struct value *rule, struct r
 	return true;
 }
 
-/* A webhook's headers may hold a key, and more people may see rules than may read the file. */
 static const struct value *written(const struct value *v)
 {
-	return v->raw_len <= WRITTEN_MAX && !value_find(v, "headers") ? v : NULL;
+	return v->raw_len <= WRITTEN_MAX ? v : NULL;
 }
 
 static bool read_trigger(struct reader *r, const struct value *rule, struct rule_new *ret)
@@ -191,7 +190,9 @@ static bool read_action(struct reader *r, const struct value *rule, struct rule_
 		tell(r, v ? v : rule, "needs an action, an object with a type", ret->id);
 		return false;
 	}
-	ret->written_action = written(v);
+	/* A webhook may hold a key anywhere, and more people may see rules than may read the file. */
+	if (!text_is(type, "webhook"))
+		ret->written_action = written(v);
 	if (text_is(type, "agent"))
 		return read_agent_action(r, v, ret);
 	if (text_is(type, "notify")) {
