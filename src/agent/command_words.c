@@ -105,8 +105,9 @@ int command_split(const char *command, char ***ret_words, unsigned *ret_n, struc
 /* ---- the prompt ---- */
 
 /*
- * What begins with a dash would be an option of the program, unless "--" stands before it: with a
- * blank before it, it is text. The word behind the last, NULL, is the prompt's, too.
+ * What begins with a dash would be an option of the program, unless "--" stands right before it (one
+ * further ahead may be a wrapper's own): with a blank before it, it is text. The word behind the
+ * last, NULL, is the prompt's, too.
  */
 static bool needs_blank(char *const *words, unsigned i, struct text prompt)
 {
@@ -114,9 +115,7 @@ static bool needs_blank(char *const *words, unsigned i, struct text prompt)
 		return false;
 	if (words[i] && strncmp(words[i], COMMAND_PROMPT, strlen(COMMAND_PROMPT)) != 0)
 		return false;
-	while (i > 0 && strcmp(words[i - 1], "--") != 0)
-		i--;
-	return i == 0;
+	return i == 0 || strcmp(words[i - 1], "--") != 0;
 }
 
 size_t command_room(char *const *words)

@@ -1,5 +1,6 @@
 #include "service/memory_loose.h"
 
+#include <math.h>
 #include <ctype.h>
 
 enum { USUAL_LIMIT = 5, ALIKE_MAX = 3 };
@@ -38,8 +39,7 @@ struct text memory_loose_category(struct text given)
 
 double memory_loose_importance(double given)
 {
-	/* Asked so that what is no number is the usual too. */
-	if (!(given > 0))
+	if (!(given > 0) || !isfinite(given))
 		return usual_importance;
 	return given < 1 ? given : 1;
 }
@@ -51,7 +51,7 @@ int64_t memory_loose_limit(int64_t given)
 
 double memory_loose_least(double given)
 {
-	return given > 0 ? given : usual_score;
+	return given > 0 && isfinite(given) ? given : usual_score;
 }
 
 int memory_loose_known(struct services *s, int lane, struct arena *a, struct text content,

@@ -74,13 +74,16 @@ int memory_near_rank(struct services *s, int lane, struct arena *a, struct memor
 	return 0;
 }
 
+/* A score is told with four decimals: one that is told as the least is not below it. */
+static const float ROUNDING = 0.00005F;
+
 /* What has neither a vector any more nor a word in common is no hit. */
 static bool choose(const struct near_choice *choice, bool has_vector, float cosine,
 		   struct search_hit *hit)
 {
 	if (has_vector) {
 		hit->similarity = cosine < 1 ? cosine : 1;
-		return cosine >= (float)choice->least;
+		return cosine + ROUNDING >= (float)choice->least;
 	}
 	if (hit->index >= choice->n_words)
 		return false;

@@ -100,6 +100,11 @@ def test_a_least_score_is_a_cosine():
         same(loosely(c, "quokka", MinScore=0.01)[0],
              ("quokka stands far away at 89", "0.0175", "2"), "the first by words")
         same(len(loosely(c, "bramble", Limit=20)), 12, "near, and with a word in common")
+        # As it is told, so it counts; and what is not finite is none.
+        same(len(loosely(c, "zzzz", Limit=20, MinScore=0.9848)), 12, "the least as it is told")
+        c.send(b'{"jsonrpc":"2.0","id":1,"method":"Agent.MemorySearch",'
+               b'"params":{"Query":"zzzz","MinScore":1e999}}\n')
+        same(json.loads(json.loads(c.read_line())["result"]["Result"])["count"], 5, "a least of infinity")
         # What is left out makes room.
         same(len(loosely(c, "quokka", Limit=12)), 12, "limit")
 

@@ -266,6 +266,8 @@ def test_results_without_the_answer_find_their_calls():
         for n in range(17):
             ask(user("q%d" % n))
         same(ask(user("q16"), given), [("user", "q16"), *both])
+        # nor is it another's question that they belong to
+        same(ask(user("whose?"), given), [("user", 'whose?\n\nmore\n\n{"x":1}')])
         # another connection knows nothing of it
         c = d.connect()
         same(ask(user("use"), given), [("user", 'use\n\nmore\n\n{"x":1}')])

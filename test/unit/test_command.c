@@ -308,6 +308,18 @@ static void a_dash_begins_no_option(void **state)
 	expect_done(f, " --dangerously|");
 }
 
+static void a_wrapper_may_end_its_options(void **state)
+{
+	struct fixture *f = *state;
+	char command[200];
+
+	snprintf(command, sizeof(command), "%s -- x", f->script);
+	f->opts.command = command;
+	say(f, AGENT_USER, "--dangerously");
+	run(f, "printf '%s|' \"$@\"");
+	expect_done(f, "--|x| --dangerously|");
+}
+
 static void the_oldest_are_left_out_of_an_argument(void **state)
 {
 	struct fixture *f = *state;
@@ -873,6 +885,7 @@ int main(void)
 		T(the_longest_argument_is_taken),
 		T(nul_is_written_as_an_argument_can_hold_it),
 		T(a_dash_begins_no_option),
+		T(a_wrapper_may_end_its_options),
 		T(the_oldest_are_left_out_of_an_argument),
 		T(a_longer_conversation_is_a_transcript),
 		T(it_knows_the_conversation_and_our_environment),

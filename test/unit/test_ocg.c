@@ -148,6 +148,14 @@ static void each_call_has_an_id_and_one_result(void **state)
 				    ",'ToolExecutionResults':[{'ID':'a','Result':'x'}]}," RESULTS(
 					    "{'ID':'a','Result':'y'}") "]"),
 			    "assistant |= a y|");
+	/* one that says nothing is of the first that has none */
+	assert_string_equal(read_as("[{'Role':'assistant'," CALLS
+				    "}," RESULTS("{'ID':'b','Result':'y'},{'Result':'x'}") "]"),
+			    "assistant |= b y|= a x|");
+	assert_string_equal(read_as("[{'Role':'assistant'," CALLS
+				    "}," RESULTS("{'ID':'a','Result':'w'},{'ID':'a','Result':'x'},"
+						 "{'Result':'y'}") "]"),
+			    "assistant |= a x|= b y|");
 	/* another answer's call may have the same */
 	assert_string_equal(
 		read_as("[{'Role':'assistant'," CALLS "}," RESULTS(
@@ -202,10 +210,13 @@ static void results_find_the_answer_that_wanted_them(void **state)
 	assert_string_equal(read_as("[{'Role':'user','Content':'two','ToolExecutionResults':["
 				    "{'ID':'a','Result':'x'}]}," USER("three") "]"),
 			    "user two|assistant yes|= a x|? three");
-	/* the newest, where they say neither */
+	/* never by another's */
 	assert_string_equal(
 		read_as("[" ASSISTANT("0") "," USER("?") "," RESULTS("{'Result':'x'}") "]"),
-		"assistant 0|user ?|assistant yes|= a x|");
+		"assistant 0|user ?|= ocg_call_0 x|");
+	/* the newest, where they say neither */
+	assert_string_equal(read_as("[" RESULTS("{'Result':'x'}") "]"),
+			    "user two|assistant yes|= a x|");
 	assert_string_equal(read_as("[" RESULTS("{'Result':'x'},{'Result':'y'}") "]"),
 			    "user one|assistant now|tool o 0|assistant more|= a x|= b y|");
 	/* what is known already does not count again */

@@ -15,12 +15,14 @@
 
 enum { RESULT_BYTES_MAX = 10 << 20 };
 
+_Static_assert(AGENT_CALLS_MAX <= 64, "a bit for each");
+
 struct history {
 	struct arena *arena;
 	struct agent_message *list;
 	unsigned n;
 	const struct agent_message *caller; /* whose calls the results that follow belong to */
-	unsigned n_results;                 /* that came for it */
+	uint64_t answered;                  /* a bit for each of these that has its result */
 	unsigned n_numbered;                /* calls and results that came without an id */
 };
 
@@ -98,12 +100,30 @@ static bool has_calls(const struct history *h)
 	return h->caller && h->caller->n_calls > 0;
 }
 
+/* The first call that has no result yet; {NULL, 0}: none. */
+static struct text open_call(const struct history *h)
+{
+	for (unsigned i = 0; has_calls(h) && i < h->caller->n_calls && i < AGENT_CALLS_MAX; i++) {
+		if (!(h->answered >> i & 1))
+			return h->caller->calls[i].id;
+	}
+	return (struct text) {0};
+}
+
+static void note_answered(struct history *h, struct text id)
+{
+	for (unsigned i = 0; has_calls(h) && i < h->caller->n_calls && i < AGENT_CALLS_MAX; i++) {
+		if (text_equal(h->caller->calls[i].id, id))
+			h->answered |= UINT64_C(1) << i;
+	}
+}
+
 /* A result that does not say which call it is of is of the next one. */
 static struct text call_of(const struct history *h, struct text given)
 {
-	if (given.len > 0 || !has_calls(h) || h->n_results >= h->caller->n_calls)
-		return given;
-	return h->caller->calls[h->n_results].id;
+	struct text next = given.len > 0 ? (struct text) {0} : open_call(h);
+
+	return next.data ? next : given;
 }
 
 /* The result of that call, if it came before; else a new one. No answer has more calls. */
@@ -130,7 +150,7 @@ static void add_result(struct history *h, struct text id, struct text text, bool
 		.text = text,
 		.failed = failed,
 	};
-	h->n_results++;
+	note_answered(h, call);
 }
 
 static int add_results(struct history *h, const struct value *results)
@@ -182,7 +202,7 @@ static int add_answer(struct history *h, const struct value *m)
 	*at = (struct agent_message) {.role = AGENT_ASSISTANT, .text = text_in(m, "Content")};
 	r = read_calls(h, value_find(m, "ToolCalls"), at);
 	h->caller = at;
-	h->n_results = 0;
+	h->answered = 0;
 	return r != 0 ? r : add_results(h, value_find(m, "ToolExecutionResults"));
 }
 
@@ -202,7 +222,7 @@ static int add_message(struct history *h, const struct value *m)
 	r = has_calls(h) ? add_results(h, results) : 0;
 	if (r != 0)
 		return r;
-	if (text_is(role, "tool") && has_calls(h) && h->n_results < h->caller->n_calls)
+	if (text_is(role, "tool") && open_call(h).data)
 		add_result(h, TEXT(""), content, false);
 	else
 		h->list[h->n++] = (struct agent_message) {.role = AGENT_USER, .text = content};
@@ -288,24 +308,21 @@ static bool follows_question(const struct history *h, unsigned at)
 	return at > 0 && h->list[at - 1].role == AGENT_USER;
 }
 
-/* The newest that fits; rather one with the same question, as several may have asked. */
+/* The newest that fits. Several people may ask over one connection: where a question came, too, it
+ * is the one with that. */
 static const struct ocg_chain *find_chain(const struct list *chains, const struct history *h,
 					  unsigned at)
 {
-	const struct ocg_chain *first = NULL;
-
 	list_for_each (link, following, chains) {
 		const struct ocg_chain *chain = list_entry(link, struct ocg_chain, link);
 
-		if (!fits(chain, h, at))
-			continue;
-		if (!first)
-			first = chain;
 		if (follows_question(h, at) &&
-		    text_equal(chain->said[0].text, h->list[at - 1].text))
+		    !text_equal(chain->said[0].text, h->list[at - 1].text))
+			continue;
+		if (fits(chain, h, at))
 			return chain;
 	}
-	return first;
+	return NULL;
 }
 
 /* Puts it before the results at *at, without its question if that has come. */
@@ -324,7 +341,7 @@ static int put_chain(struct history *h, const struct ocg_chain *chain, unsigned 
 	*at += n;
 	h->n = *at;
 	h->caller = &h->list[*at - 1];
-	h->n_results = 0;
+	h->answered = 0;
 	for (; i < n_given && given[i].role == AGENT_TOOL; i++) {
 		if (given[i].call_id.len == 0 || has_call(h->caller, given[i].call_id))
 			add_result(h, given[i].call_id, given[i].text, given[i].failed);

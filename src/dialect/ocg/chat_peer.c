@@ -12,8 +12,8 @@
 #include "dialect/ocg/ocg.h"
 
 enum {
-	CHAINS_MAX = 16, /* of one connection */
-	CHAIN_BYTES_MAX = 64 << 10,
+	CHAINS_MAX = 8, /* of one connection */
+	CHAIN_BYTES_MAX = 16 << 10,
 };
 
 struct ocg_peer {
