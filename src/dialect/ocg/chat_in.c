@@ -121,9 +121,9 @@ static void note_answered(struct history *h, struct text id)
 /* A result that does not say which call it is of is of the next one. */
 static struct text call_of(const struct history *h, struct text given)
 {
-	struct text next = given.len > 0 ? (struct text) {0} : open_call(h);
+	struct text next = open_call(h);
 
-	return next.data ? next : given;
+	return given.len == 0 && next.data ? next : given;
 }
 
 /* The result of that call, if it came before; else a new one. No answer has more calls. */
