@@ -142,6 +142,13 @@ struct approval_decision {
 void approval_decide(struct services *s, const struct approval_decision *d, approval_fn fn,
 		     void *arg);
 
+/* Whoever asked has left: it is superseded, unless it is decided. Nobody is told. */
+void approval_withdraw(struct services *s, struct text id, struct text by);
+
+/* What a decision means to a program that has asked whether it may: 0, or why not. "Nobody has
+ * answered" is never "denied". */
+int approval_verdict(const struct approval_row *row, struct why *why);
+
 /* On the loop: a session has ended; what it asked is of no use any more. */
 void approval_session_ended(struct services *s, struct text session);
 

@@ -98,3 +98,37 @@ void approval_leave(struct approval_waiter *w)
 	list_remove(&w->link);
 	free(w);
 }
+
+static void on_withdrawn(void *arg, int result, const struct approval *approval,
+			 const struct why *why)
+{
+	(void)arg;
+	(void)result;
+	(void)approval;
+	(void)why;
+}
+
+void approval_withdraw(struct services *s, struct text id, struct text by)
+{
+	const struct approval_decision d = {.id = id,
+					    .status = APPROVAL_SUPERSEDED,
+					    .comment = TEXT("whoever asked has left"),
+					    .by = by};
+
+	approval_decide(s, &d, on_withdrawn, NULL);
+}
+
+int approval_verdict(const struct approval_row *row, struct why *why)
+{
+	struct text words = text_cut(row->comment, 120);
+	const char *colon = words.len > 0 ? ": " : "";
+
+	if (row->status == APPROVAL_APPROVED)
+		return 0;
+	if (row->status == APPROVAL_EXPIRED)
+		return refuse(why, REFUSE_TIMEOUT, "nobody has approved it in time");
+	if (row->status == APPROVAL_SUPERSEDED)
+		return refuse(why, REFUSE_CANCELLED, "the question was withdrawn%s%.*s", colon,
+			      TEXT_ARGS(words));
+	return refuse(why, REFUSE_FORBIDDEN, "it was denied%s%.*s", colon, TEXT_ARGS(words));
+}

@@ -61,40 +61,11 @@ static int act(struct process_ask *a, struct process **ret_process, struct why *
 	return process_feed(*ret_process, a->data, a->eof, why);
 }
 
-static int verdict(const struct approval_row *row, struct why *why)
-{
-	struct text words = text_cut(row->comment, 120);
-	const char *colon = words.len > 0 ? ": " : "";
-
-	if (row->status == APPROVAL_APPROVED)
-		return 0;
-	if (row->status == APPROVAL_EXPIRED)
-		return refuse(why, REFUSE_TIMEOUT, "nobody has approved it in time");
-	if (row->status == APPROVAL_SUPERSEDED)
-		return refuse(why, REFUSE_CANCELLED, "the question was withdrawn%s%.*s", colon,
-			      TEXT_ARGS(words));
-	return refuse(why, REFUSE_FORBIDDEN, "it was denied%s%.*s", colon, TEXT_ARGS(words));
-}
-
-static void on_withdrawn(void *arg, int result, const struct approval *approval,
-			 const struct why *why)
-{
-	(void)arg;
-	(void)result;
-	(void)approval;
-	(void)why;
-}
-
 static void withdraw(struct process_ask *a)
 {
-	struct approval_decision d = {.id = a->approval,
-				      .status = APPROVAL_SUPERSEDED,
-				      .comment = TEXT("whoever asked has left"),
-				      .by = TEXT(PROCESS_AGENT)};
-
 	approval_leave(a->waiter);
-	if (d.id.data && !a->processes->stopping)
-		approval_decide(a->processes->services, &d, on_withdrawn, NULL);
+	if (a->approval.data && !a->processes->stopping)
+		approval_withdraw(a->processes->services, a->approval, TEXT(PROCESS_AGENT));
 	ask_free(a);
 }
 
@@ -121,7 +92,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 	a->waiter = NULL;
 	if (result == 0) {
 		why = &own;
-		result = verdict(&approval->row, &own);
+		result = approval_verdict(&approval->row, &own);
 	}
 	if (result == 0 && !a->left)
 		result = act(a, &p, &own);

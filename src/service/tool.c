@@ -182,48 +182,12 @@ static int begin(struct tool_run *r, struct why *why)
 
 /* ---- whoever approves ---- */
 
-static int verdict(const struct approval_row *row, struct why *why)
-{
-	const char *comment = row->comment.len > 0 ? ": " : "";
-	struct text words = text_cut(row->comment, 120);
-
-	switch (row->status) {
-	case APPROVAL_APPROVED:
-		return 0;
-	case APPROVAL_EXPIRED:
-		return refuse(why, REFUSE_TIMEOUT, "nobody has approved it in time");
-	case APPROVAL_SUPERSEDED:
-		return refuse(why, REFUSE_CANCELLED, "the question was withdrawn%s%.*s", comment,
-			      TEXT_ARGS(words));
-	case APPROVAL_DENIED:
-	case APPROVAL_PENDING:
-	case APPROVAL_RESPONDED:
-	case N_APPROVAL_STATUSES:
-		break;
-	}
-	return refuse(why, REFUSE_FORBIDDEN, "it was denied%s%.*s", comment, TEXT_ARGS(words));
-}
-
-static void on_withdrawn(void *arg, int result, const struct approval *approval,
-			 const struct why *why)
-{
-	(void)arg;
-	(void)result;
-	(void)approval;
-	(void)why;
-}
-
 static void withdraw(struct tool_run *r)
 {
-	const struct approval_decision d = {.id = r->approval,
-					    .status = APPROVAL_SUPERSEDED,
-					    .comment = TEXT("whoever asked has left"),
-					    .by = r->agent};
-
 	approval_leave(r->waiter);
 	r->waiter = NULL;
 	if (r->approval.data && !r->tools->stopping)
-		approval_decide(r->tools->services, &d, on_withdrawn, NULL);
+		approval_withdraw(r->tools->services, r->approval, r->agent);
 }
 
 static void end_question(struct tool_run *r)
@@ -255,7 +219,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 	r->approval = (struct text) {NULL, 0};
 	if (result == 0) {
 		why = &own;
-		result = verdict(&approval->row, &own);
+		result = approval_verdict(&approval->row, &own);
 	}
 	if (result == 0 && !r->ending)
 		result = begin(r, &own);
