@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,4 +103,13 @@ char *arena_copy(struct arena *a, const void *data, size_t n)
 		memcpy(p, data, n);
 	p[n] = '\0';
 	return p;
+}
+
+int arena_copy_text(struct arena *a, struct text from, struct text *to)
+{
+	*to = from;
+	if (!from.data)
+		return 0;
+	to->data = arena_copy(a, from.data, from.len);
+	return to->data ? 0 : -ENOMEM;
 }

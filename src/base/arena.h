@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
+
 struct arena_block;
 
 struct arena {
@@ -42,3 +44,6 @@ void *arena_zalloc(struct arena *a, size_t n);
 
 /* A copy with a NUL behind it. */
 char *arena_copy(struct arena *a, const void *data, size_t n);
+
+/* The same of a text; {NULL, 0} stays so. -ENOMEM. */
+int arena_copy_text(struct arena *a, struct text from, struct text *to);

@@ -11,14 +11,6 @@
 
 /* ---- copying ---- */
 
-static int copy_text(struct arena *a, struct text *t)
-{
-	if (!t->data)
-		return 0;
-	t->data = arena_copy(a, t->data, t->len);
-	return t->data ? 0 : -ENOMEM;
-}
-
 static int copy_texts(struct arena *a, const struct text **list, unsigned n)
 {
 	struct text *copy = arena_alloc(a, (n + 1) * sizeof(copy[0]));
@@ -27,7 +19,7 @@ static int copy_texts(struct arena *a, const struct text **list, unsigned n)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++) {
 		copy[i] = (*list)[i];
-		if (copy_text(a, &copy[i]) != 0)
+		if (arena_copy_text(a, copy[i], &copy[i]) != 0)
 			return -ENOMEM;
 	}
 	*list = copy;
@@ -44,9 +36,9 @@ static int copy_conditions(struct arena *a, struct rule_new *d)
 		int r;
 
 		copy[i] = d->conditions[i];
-		r = copy_text(a, &copy[i].field);
+		r = arena_copy_text(a, copy[i].field, &copy[i].field);
 		if (r == 0)
-			r = copy_text(a, &copy[i].operator);
+			r = arena_copy_text(a, copy[i].operator, & copy[i].operator);
 		if (r == 0 && copy[i].value)
 			r = value_copy(a, copy[i].value, &copy[i].value);
 		if (r != 0)
@@ -70,7 +62,7 @@ static int copy_all(struct arena *a, struct rule_new *d)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
-		r = copy_text(a, texts[i]);
+		r = arena_copy_text(a, *texts[i], texts[i]);
 	if (r == 0)
 		r = copy_texts(a, &d->paths, d->n_paths);
 	if (r == 0)
@@ -277,7 +269,7 @@ int rule_new(struct automation *a, struct text origin, const struct rule_new *in
 	if (e == 0)
 		e = copy_all(&r->arena, &r->def);
 	if (e == 0)
-		e = copy_text(&r->arena, &r->origin);
+		e = arena_copy_text(&r->arena, r->origin, &r->origin);
 	if (e == 0)
 		e = make_key(r);
 	if (e == 0)

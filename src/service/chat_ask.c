@@ -43,15 +43,6 @@ void turn_free(struct chat *chat, struct chat_turn *t)
 	free(t);
 }
 
-int chat_copy_text(struct arena *a, struct text from, struct text *to)
-{
-	*to = from;
-	if (!from.data)
-		return 0;
-	to->data = arena_copy(a, from.data, from.len);
-	return to->data ? 0 : -ENOMEM;
-}
-
 static int copy_tools(struct chat_turn *t, const struct chat_ask *ask)
 {
 	struct agent_tool *tools = arena_zalloc(&t->arena, ask->n_tools * sizeof(tools[0]));
@@ -61,9 +52,9 @@ static int copy_tools(struct chat_turn *t, const struct chat_ask *ask)
 	for (unsigned i = 0; i < ask->n_tools; i++) {
 		const struct agent_tool *from = &ask->tools[i];
 
-		if (chat_copy_text(&t->arena, from->name, &tools[i].name) != 0 ||
-		    chat_copy_text(&t->arena, from->description, &tools[i].description) != 0 ||
-		    chat_copy_text(&t->arena, from->schema, &tools[i].schema) != 0)
+		if (arena_copy_text(&t->arena, from->name, &tools[i].name) != 0 ||
+		    arena_copy_text(&t->arena, from->description, &tools[i].description) != 0 ||
+		    arena_copy_text(&t->arena, from->schema, &tools[i].schema) != 0)
 			return -ENOMEM;
 		t->tool_tokens += message_tokens(from->name) + chat_estimate(from->description) +
 				  chat_estimate(from->schema);
@@ -81,8 +72,8 @@ static int copy_results(struct chat_turn *t, const struct chat_ask *ask)
 		return -ENOMEM;
 	for (unsigned i = 0; i < ask->n_results; i++) {
 		results[i].failed = ask->results[i].failed;
-		if (chat_copy_text(&t->arena, ask->results[i].call_id, &results[i].call_id) != 0 ||
-		    chat_copy_text(&t->arena, ask->results[i].text, &results[i].text) != 0)
+		if (arena_copy_text(&t->arena, ask->results[i].call_id, &results[i].call_id) != 0 ||
+		    arena_copy_text(&t->arena, ask->results[i].text, &results[i].text) != 0)
 			return -ENOMEM;
 	}
 	t->results = results;
@@ -100,9 +91,9 @@ static int copy_message_calls(struct arena *a, struct agent_message *m)
 	if (!calls)
 		return -ENOMEM;
 	for (unsigned i = 0; i < m->n_calls; i++) {
-		if (chat_copy_text(a, m->calls[i].id, &calls[i].id) != 0 ||
-		    chat_copy_text(a, m->calls[i].name, &calls[i].name) != 0 ||
-		    chat_copy_text(a, m->calls[i].arguments, &calls[i].arguments) != 0)
+		if (arena_copy_text(a, m->calls[i].id, &calls[i].id) != 0 ||
+		    arena_copy_text(a, m->calls[i].name, &calls[i].name) != 0 ||
+		    arena_copy_text(a, m->calls[i].arguments, &calls[i].arguments) != 0)
 			return -ENOMEM;
 	}
 	m->calls = calls;
@@ -118,15 +109,15 @@ static int copy_history(struct chat_turn *t, const struct chat_ask *ask)
 		return -ENOMEM;
 	for (unsigned i = 0; i < ask->n_history; i++) {
 		history[i] = ask->history[i];
-		if (chat_copy_text(&t->arena, history[i].text, &history[i].text) != 0 ||
-		    chat_copy_text(&t->arena, history[i].call_id, &history[i].call_id) != 0 ||
+		if (arena_copy_text(&t->arena, history[i].text, &history[i].text) != 0 ||
+		    arena_copy_text(&t->arena, history[i].call_id, &history[i].call_id) != 0 ||
 		    copy_message_calls(&t->arena, &history[i]) != 0)
 			return -ENOMEM;
 	}
 	t->own_history = true;
 	t->history = history;
 	t->n_history = ask->n_history;
-	return chat_copy_text(&t->arena, ask->system, &t->system);
+	return arena_copy_text(&t->arena, ask->system, &t->system);
 }
 
 int chat_new_request(char out[CHAT_REQUEST_LEN + 1])
@@ -144,32 +135,32 @@ static int make_request_id(struct chat_turn *t)
 	char text[CHAT_REQUEST_LEN + 1];
 	int r = chat_new_request(text);
 
-	return r != 0 ? r : chat_copy_text(&t->arena, text_of(text), &t->request_id);
+	return r != 0 ? r : arena_copy_text(&t->arena, text_of(text), &t->request_id);
 }
 
 static int copy_ask(struct chat_turn *t, const struct chat_ask *ask)
 {
-	int r = chat_copy_text(&t->arena, ask->request_id, &t->request_id);
+	int r = arena_copy_text(&t->arena, ask->request_id, &t->request_id);
 
 	if (r == 0 && !ask->request_id.data)
 		r = make_request_id(t);
 	if (r == 0)
-		r = chat_copy_text(&t->arena,
-				   ask->request_name.data ? ask->request_name : t->request_id,
-				   &t->request_name);
+		r = arena_copy_text(&t->arena,
+				    ask->request_name.data ? ask->request_name : t->request_id,
+				    &t->request_name);
 	if (r == 0)
-		r = chat_copy_text(&t->arena, ask->content, &t->content);
+		r = arena_copy_text(&t->arena, ask->content, &t->content);
 	if (r == 0)
-		r = chat_copy_text(&t->arena, ask->by.user, &t->by.user);
+		r = arena_copy_text(&t->arena, ask->by.user, &t->by.user);
 	if (r == 0)
-		r = chat_copy_text(&t->arena, ask->by.chat, &t->by.chat);
+		r = arena_copy_text(&t->arena, ask->by.chat, &t->by.chat);
 	if (r == 0 && ask->n_tools > 0)
 		r = copy_tools(t, ask);
 	if (r == 0)
-		r = chat_copy_text(&t->arena, ask->shape.tool_choice, &t->shape.tool_choice);
+		r = arena_copy_text(&t->arena, ask->shape.tool_choice, &t->shape.tool_choice);
 	if (r == 0)
-		r = chat_copy_text(&t->arena, ask->shape.response_format,
-				   &t->shape.response_format);
+		r = arena_copy_text(&t->arena, ask->shape.response_format,
+				    &t->shape.response_format);
 	if (r == 0 && ask->n_results > 0)
 		r = copy_results(t, ask);
 	if (r == 0 && ask->own_history)

@@ -270,8 +270,6 @@ void turn_queue(struct chat_turn *t, struct conversation *c);
 /* It holds so many bytes more. */
 void turn_weigh(struct chat_turn *t, size_t bytes);
 
-int chat_copy_text(struct arena *a, struct text from, struct text *to);
-
 /* ---- chat_end.c ---- */
 
 /* Whatever came goes to the store; then it is told. */

@@ -151,9 +151,9 @@ static void on_call(void *arg, const struct agent_call *call)
 	if (!t->calls || t->n_calls == AGENT_CALLS_MAX)
 		return;
 	at = &t->calls[t->n_calls];
-	if (chat_copy_text(&t->arena, call->id, &at->id) == 0 &&
-	    chat_copy_text(&t->arena, call->name, &at->name) == 0 &&
-	    chat_copy_text(&t->arena, call->arguments, &at->arguments) == 0)
+	if (arena_copy_text(&t->arena, call->id, &at->id) == 0 &&
+	    arena_copy_text(&t->arena, call->name, &at->name) == 0 &&
+	    arena_copy_text(&t->arena, call->arguments, &at->arguments) == 0)
 		t->n_calls++;
 }
 

@@ -69,23 +69,17 @@ static struct event *batch_room(struct event_batch *b)
 	return &b->list[b->n];
 }
 
-static bool copy_text(struct arena *a, struct text *t)
-{
-	if (!t->data)
-		return true;
-	t->data = arena_copy(a, t->data, t->len);
-	return t->data != NULL;
-}
-
 /* ---- adding ---- */
 
 static bool note(struct event_batch *b, struct event_row row)
 {
 	struct event *at = batch_room(b);
 
-	if (!at || !copy_text(&b->arena, &row.type) || !copy_text(&b->arena, &row.project) ||
-	    !copy_text(&b->arena, &row.session) || !copy_text(&b->arena, &row.run) ||
-	    !copy_text(&b->arena, &row.data))
+	if (!at || arena_copy_text(&b->arena, row.type, &row.type) != 0 ||
+	    arena_copy_text(&b->arena, row.project, &row.project) != 0 ||
+	    arena_copy_text(&b->arena, row.session, &row.session) != 0 ||
+	    arena_copy_text(&b->arena, row.run, &row.run) != 0 ||
+	    arena_copy_text(&b->arena, row.data, &row.data) != 0)
 		return false;
 	if (event_from_row(&b->arena, &row, at) != 0)
 		return false;

@@ -91,20 +91,14 @@ static size_t row_bytes(const struct event_row *row)
 	return row->type.len + row->project.len + row->session.len + row->run.len + row->data.len;
 }
 
-static int copy_text(struct arena *a, struct text *t)
-{
-	if (!t->data)
-		return 0;
-	t->data = arena_copy(a, t->data, t->len);
-	return t->data ? 0 : -ENOMEM;
-}
-
 /* From the rows of one query to the page's own memory. */
 static int keep_row(struct arena *a, struct event_row row, struct event *ret_event)
 {
-	if (copy_text(a, &row.type) != 0 || copy_text(a, &row.project) != 0 ||
-	    copy_text(a, &row.session) != 0 || copy_text(a, &row.run) != 0 ||
-	    copy_text(a, &row.data) != 0)
+	if (arena_copy_text(a, row.type, &row.type) != 0 ||
+	    arena_copy_text(a, row.project, &row.project) != 0 ||
+	    arena_copy_text(a, row.session, &row.session) != 0 ||
+	    arena_copy_text(a, row.run, &row.run) != 0 ||
+	    arena_copy_text(a, row.data, &row.data) != 0)
 		return -ENOMEM;
 	return event_from_row(a, &row, ret_event);
 }

@@ -280,28 +280,19 @@ static void read_finished(struct background_work *w, int result)
 
 /* ---- from outside ---- */
 
-static int copy_text(struct arena *a, struct text from, struct text *to)
-{
-	*to = from;
-	if (!from.data)
-		return 0;
-	to->data = arena_copy(a, from.data, from.len);
-	return to->data ? 0 : -ENOMEM;
-}
-
 static int copy_filter(struct event_subscriber *s, const struct event_filter *from)
 {
 	struct text *types = arena_alloc(&s->own, from->n_types * sizeof(types[0]));
 	int r = types ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; r == 0 && i < from->n_types; i++)
-		r = copy_text(&s->own, from->types[i], &types[i]);
+		r = arena_copy_text(&s->own, from->types[i], &types[i]);
 	if (r == 0)
-		r = copy_text(&s->own, from->project, &s->filter.project);
+		r = arena_copy_text(&s->own, from->project, &s->filter.project);
 	if (r == 0)
-		r = copy_text(&s->own, from->session, &s->filter.session);
+		r = arena_copy_text(&s->own, from->session, &s->filter.session);
 	if (r == 0)
-		r = copy_text(&s->own, from->run, &s->filter.run);
+		r = arena_copy_text(&s->own, from->run, &s->filter.run);
 	s->filter.types = types;
 	s->filter.n_types = from->n_types;
 	return r;

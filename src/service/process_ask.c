@@ -217,16 +217,6 @@ static int ask_or_free(struct process_ask *a, int r, const struct process *p,
 	return r;
 }
 
-/* With a NUL behind it, and none within: programs read no further. */
-static int copy(struct process_ask *a, struct text from, struct text *to)
-{
-	*to = from;
-	if (!from.data)
-		return 0;
-	to->data = arena_copy(&a->arena, from.data, from.len);
-	return to->data ? 0 : -ENOMEM;
-}
-
 /* ---- to start one ---- */
 
 static int check_text(struct text t, const char *field, size_t max, struct why *why)
@@ -280,11 +270,11 @@ static int copy_start(struct process_ask *a, const struct process_new *in)
 	a->start = *in;
 	a->start.env = env;
 	if (r == 0)
-		r = copy(a, in->command, &a->start.command);
+		r = arena_copy_text(&a->arena, in->command, &a->start.command);
 	if (r == 0)
-		r = copy(a, in->workdir, &a->start.workdir);
+		r = arena_copy_text(&a->arena, in->workdir, &a->start.workdir);
 	for (unsigned i = 0; r == 0 && i < in->n_env; i++)
-		r = copy(a, in->env[i], &env[i]);
+		r = arena_copy_text(&a->arena, in->env[i], &env[i]);
 	return r;
 }
 
@@ -323,9 +313,9 @@ int process_write(struct services *s, struct text id, struct text data, bool eof
 		return r;
 	a->writes = true;
 	a->eof = eof;
-	r = copy(a, id, &a->id);
+	r = arena_copy_text(&a->arena, id, &a->id);
 	if (r == 0)
-		r = copy(a, data, &a->data);
+		r = arena_copy_text(&a->arena, data, &a->data);
 	return ask_or_free(a, r, p, ret_ask, why);
 }
 

@@ -247,29 +247,20 @@ static int ask_first(struct tool_run *r, struct why *why)
 
 /* ---- one use ---- */
 
-static int copy_text(struct arena *a, struct text from, struct text *to)
-{
-	*to = from;
-	if (!from.data)
-		return 0;
-	to->data = arena_copy(a, from.data, from.len);
-	return to->data ? 0 : -ENOMEM;
-}
-
 static int copy_ask(struct tool_run *r, const struct tool_ask *ask)
 {
 	int e = value_copy(&r->arena, ask->input, &r->input);
 
 	if (e == 0)
-		e = copy_text(&r->arena, ask->agent, &r->agent);
+		e = arena_copy_text(&r->arena, ask->agent, &r->agent);
 	if (e == 0)
-		e = copy_text(&r->arena, ask->session, &r->session);
+		e = arena_copy_text(&r->arena, ask->session, &r->session);
 	if (e == 0)
-		e = copy_text(&r->arena, ask->call_id, &r->call_id);
+		e = arena_copy_text(&r->arena, ask->call_id, &r->call_id);
 	if (e == 0)
-		e = copy_text(&r->arena, ask->by.user, &r->by.user);
+		e = arena_copy_text(&r->arena, ask->by.user, &r->by.user);
 	if (e == 0)
-		e = copy_text(&r->arena, ask->by.chat, &r->by.chat);
+		e = arena_copy_text(&r->arena, ask->by.chat, &r->by.chat);
 	return e;
 }
 

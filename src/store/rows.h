@@ -13,10 +13,7 @@
 /* Moves the text into the arena; NULL stays NULL. */
 static inline int rows_copy_text(struct arena *arena, struct text *t)
 {
-	if (!t->data)
-		return 0;
-	t->data = arena_copy(arena, t->data, t->len);
-	return t->data ? 0 : -ENOMEM;
+	return arena_copy_text(arena, *t, t);
 }
 
 /*

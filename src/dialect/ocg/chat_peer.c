@@ -99,14 +99,6 @@ struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct services *s, struct te
 
 /* ---- what led to calls ---- */
 
-static int copy_text(struct arena *a, struct text *t)
-{
-	if (!t->data)
-		return 0;
-	t->data = arena_copy(a, t->data, t->len);
-	return t->data ? 0 : -ENOMEM;
-}
-
 static int copy_calls(struct arena *a, struct agent_message *m)
 {
 	struct agent_call *calls;
@@ -118,8 +110,9 @@ static int copy_calls(struct arena *a, struct agent_message *m)
 		return -ENOMEM;
 	for (unsigned i = 0; i < m->n_calls; i++) {
 		calls[i] = m->calls[i];
-		if (copy_text(a, &calls[i].id) != 0 || copy_text(a, &calls[i].name) != 0 ||
-		    copy_text(a, &calls[i].arguments) != 0)
+		if (arena_copy_text(a, calls[i].id, &calls[i].id) != 0 ||
+		    arena_copy_text(a, calls[i].name, &calls[i].name) != 0 ||
+		    arena_copy_text(a, calls[i].arguments, &calls[i].arguments) != 0)
 			return -ENOMEM;
 	}
 	m->calls = calls;
@@ -131,7 +124,8 @@ int ocg_copy_messages(struct arena *a, const struct agent_message *from, unsigne
 {
 	for (unsigned i = 0; i < n; i++) {
 		to[i] = from[i];
-		if (copy_text(a, &to[i].text) != 0 || copy_text(a, &to[i].call_id) != 0 ||
+		if (arena_copy_text(a, to[i].text, &to[i].text) != 0 ||
+		    arena_copy_text(a, to[i].call_id, &to[i].call_id) != 0 ||
 		    copy_calls(a, &to[i]) != 0)
 			return -ENOMEM;
 	}
@@ -179,7 +173,8 @@ static int fill_chain(struct ocg_chain *chain, const struct agent_message *said,
 	chain->conversation = conversation;
 	chain->n_said = n;
 	chain->said = arena_alloc(&chain->arena, n * sizeof(said[0]));
-	if (!chain->said || copy_text(&chain->arena, &chain->conversation) != 0)
+	if (!chain->said ||
+	    arena_copy_text(&chain->arena, chain->conversation, &chain->conversation) != 0)
 		return -ENOMEM;
 	return ocg_copy_messages(&chain->arena, said, n, chain->said);
 }
