@@ -40,8 +40,8 @@ struct server_opts {
 	struct workers_opts workers;
 	/* A client asked the daemon to stop. May be NULL: refused. */
 	void (*on_stop_asked)(void *arg, bool force);
-	/* A client asked for the settings to be read again. May be NULL. */
-	int (*on_reload_asked)(void *arg, struct why *why);
+	/* A client of this dialect's listener asked for the settings to be read again. May be NULL. */
+	int (*on_reload_asked)(void *arg, const struct dialect *by, struct why *why);
 	/* After server_stop: everything is closed. */
 	void (*on_stopped)(void *arg);
 	void *arg;

@@ -191,27 +191,34 @@ static void on_watchdog(void *arg)
 }
 
 /* What can change while it runs does; listeners stay as they are. */
-static int on_reload_asked(void *arg, struct why *why)
+static void take_settings(struct daemon *d, const struct settings *fresh)
+{
+	*d->settings = *fresh;
+	log_set_level(fresh->log_level);
+	d->server->opts.limits = fresh->limits;
+	d->hld.heartbeat_ms = fresh->hld_heartbeat_ms;
+	d->server->opts.log_messages = fresh->log_messages;
+	events_set_keep(d->services->events, fresh->events_keep_days * day_ms, fresh->events_keep);
+	projects_reload(d->projects);
+	rules_reload(d->settings, d->services);
+	approvals_reload(d->settings, d->services);
+	log_info("settings read again", "file=%s", fresh->config[0] ? fresh->config : "none");
+}
+
+/* A client of ash's is a sandbox: it may have written the files of projects that we would read, so
+ * that nothing but ash's own settings is for it to renew. Of these none changes while we run: the
+ * answer says whether the settings are right. */
+static int on_reload_asked(void *arg, const struct dialect *by, struct why *why)
 {
 	struct daemon *d = arg;
 	struct settings fresh;
 	int r = d->reload(&fresh, why);
 
-	if (r != 0) {
+	if (r != 0)
 		log_warn("settings not read again", "why=%s", why->text);
-		return r;
-	}
-	*d->settings = fresh;
-	log_set_level(fresh.log_level);
-	d->server->opts.limits = fresh.limits;
-	d->hld.heartbeat_ms = fresh.hld_heartbeat_ms;
-	d->server->opts.log_messages = fresh.log_messages;
-	events_set_keep(d->services->events, fresh.events_keep_days * day_ms, fresh.events_keep);
-	projects_reload(d->projects);
-	rules_reload(d->settings, d->services);
-	approvals_reload(d->settings, d->services);
-	log_info("settings read again", "file=%s", fresh.config[0] ? fresh.config : "none");
-	return 0;
+	else if (by != &ash_dialect)
+		take_settings(d, &fresh);
+	return r;
 }
 
 static void on_hangup(void *arg)
@@ -221,7 +228,7 @@ static void on_hangup(void *arg)
 
 	/* A stop has limits of its own, and no time for others. */
 	if (!d->server->stopping)
-		(void)on_reload_asked(arg, &why);
+		(void)on_reload_asked(arg, NULL, &why);
 }
 
 /* A name that several dialects have is koine's own: it answers the members of all. */

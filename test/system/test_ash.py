@@ -203,6 +203,29 @@ def test_reload_reads_the_settings_again():
             check("log_level" in got["error"], "does not say why: %r", got)
 
 
+def test_a_sandbox_cannot_bring_rules_by_a_reload():
+    """It has ash's socket and a project that it may write to, nothing else."""
+    rule = "[rule %s]\nevent = memory.added\nprompt = %s\nrunner = recall\n"
+    theirs = {"id": "theirs", "trigger": {"type": "memory.added"},
+              "action": {"type": "agent", "prompt": "theirs"}}
+    with Folder() as f:
+        with open(f("koine.conf"), "w") as out:
+            out.write(rule % ("mine", "mine"))
+        with Daemon("--config", f("koine.conf"), root=f.path) as d, d.connect() as c:
+            with open(f(".aiwg", "daemon.json"), "w") as out:
+                json.dump({"rules": [theirs], "supervisor": {"max_queue_depth": 1}}, out)
+            with open(f("koine.conf"), "a") as out:
+                out.write(rule % ("new", "new"))
+            same(Ash(d).call("config.reload"), {"success": True})
+            same([r["rule"] for r in c.call("automation.rules")["rules"]], ["mine"], "rules")
+            Ash(d).add("an event")
+            wait_until(lambda: c.call("task.stats")["total"] > 0, "my own rule's task")
+            same([t["prompt"] for t in c.call("task.list")], ["mine"], "tasks")
+            # koine's own socket is no sandbox's.
+            same(c.call("config.reload"), {"success": True})
+            check("new" in [r["rule"] for r in c.call("automation.rules")["rules"]], "not read")
+
+
 # ---- envelopes ----
 
 

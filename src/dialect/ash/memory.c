@@ -295,7 +295,7 @@ struct done ash_reload(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	r = opts->on_reload_asked ? opts->on_reload_asked(opts->arg, &why)
+	r = opts->on_reload_asked ? opts->on_reload_asked(opts->arg, c->endpoint->dialect, &why)
 				  : refuse(&why, REFUSE_UNAVAILABLE, "nothing to read again");
 	j = call_result(c);
 	json_begin_object(j);
