@@ -11,6 +11,7 @@
 #include "service/services.h"
 #include "service/supervisor.h"
 #include "service/task_inner.h"
+#include "store/store.h"
 
 enum { STOP_INTERRUPT_MS = 5000 };
 
@@ -143,16 +144,6 @@ static int add_group(struct tasks *t, const struct task_group_limit *in)
 	return 0;
 }
 
-/* Marks of another store's daemon are none of ours. */
-static void set_owner(struct tasks *t, const char *path)
-{
-	uint64_t h = 14695981039346656037U;
-
-	for (; *path; path++)
-		h = (h ^ (unsigned char)*path) * 1099511628211U;
-	snprintf(t->owner, sizeof(t->owner), "%016llx", (unsigned long long)h);
-}
-
 static int make_folder(const char *path, struct why *why)
 {
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
@@ -210,7 +201,8 @@ int tasks_start(struct services *s, const struct tasks_opts *opts, struct why *w
 	for (unsigned i = 0; i < TASK_BUCKETS; i++)
 		list_init(&t->buckets[i]);
 	set_limits(t, opts);
-	set_owner(t, services_store_path(s));
+	/* Marks of another store's daemon are none of ours, whatever path that store has. */
+	t->owner = store_identity(s->store);
 	t->output_folder = strdup(opts->output_folder);
 	r = t->output_folder ? make_folder(t->output_folder, why) : -ENOMEM;
 	if (r == 0)

@@ -105,7 +105,7 @@ struct tasks {
 	struct loop *loop;
 	struct background background;
 	char *output_folder;
-	char owner[24]; /* what our marks begin with */
+	const char *owner; /* what our marks begin with: the store's identity */
 	unsigned parallel;
 	unsigned project_parallel;
 	unsigned queue;

@@ -17,6 +17,8 @@
 #include "base/why.h"
 #include "store/query.h"
 
+enum { STORE_PLACE_MAX = 48 };
+
 enum connection_kind { CONNECTION_WRITER, CONNECTION_READER };
 
 /* `place` is the database, `db` a connection to it, `st` a prepared statement. */
@@ -30,6 +32,8 @@ struct store_ops {
 	int (*open)(const char *address, void **ret_place, struct why *why);
 	void (*close)(void *place);
 	const char *(*path)(const void *place);
+	/* What tells this database from a copy of it. */
+	int (*place_id)(const void *place, char out[STORE_PLACE_MAX]);
 
 	/* Looks and refuses, but changes nothing yet. */
 	int (*connect)(void *place, enum connection_kind kind, void **ret_db, struct why *why);

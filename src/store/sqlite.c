@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 
@@ -166,6 +167,18 @@ static void sqlite_close(void *place)
 
 	db_file_drop(&p->file);
 	free(p);
+}
+
+static int sqlite_place_id(const void *place, char out[STORE_PLACE_MAX])
+{
+	const struct sqlite_place *p = place;
+	struct stat st;
+
+	if (fstat(p->file.fd, &st) != 0)
+		return -errno;
+	snprintf(out, STORE_PLACE_MAX, "%llx:%llx", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	return 0;
 }
 
 static const char *sqlite_path(const void *place)
@@ -447,6 +460,7 @@ const struct store_ops sqlite_ops = {
 	.open = sqlite_open,
 	.close = sqlite_close,
 	.path = sqlite_path,
+	.place_id = sqlite_place_id,
 	.connect = sqlite_connect,
 	.claim = sqlite_claim,
 	.disconnect = sqlite_disconnect,

@@ -3,14 +3,16 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/cleanup.h"
 #include "store/driver.h"
 #include "store/schema.h"
 
-enum { READERS_DEFAULT = 4, READERS_MAX = 64 };
+enum { READERS_DEFAULT = 4, READERS_MAX = 64, IDENTITY_LEN = 16 };
 
 struct store {
 	const struct store_ops *ops;
@@ -22,6 +24,7 @@ struct store {
 	bool was_clean;
 	bool in_use; /* the mark that says so was set, and is to be taken back */
 	bool broken; /* the writer's connection is to be opened again */
+	char identity[IDENTITY_LEN + 1];
 	unsigned n_readers;
 	struct connection writer;
 	struct connection readers[];
@@ -73,26 +76,28 @@ static int connect_writer(struct store *s, struct why *why)
 	return r;
 }
 
-static int read_clean(struct store *s)
+/* "" where there is none; what is longer than `out` is cut. */
+static int read_meta(struct store *s, struct text key, char *out, size_t size)
 {
-	static const struct query sql = {"SELECT value FROM meta WHERE key = 'clean'"};
+	static const struct query sql = {"SELECT value FROM meta WHERE key = :key"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool row;
 	int r;
 
 	r = query_start(&s->writer, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":key", key);
+	r = query_next(q, &row);
 	if (r == 0)
-		r = query_next(q, &row);
-	if (r == 0)
-		s->was_clean = row && text_is(query_text(q, 0), "1");
-	atomic_store(&s->sound, s->was_clean);
+		snprintf(out, size, "%.*s", TEXT_ARGS(row ? query_text(q, 0) : TEXT("")));
 	return r;
 }
 
 /* A commit of its own, so on disk before anything else is written. */
-static int write_clean(struct store *s, bool clean)
+static int write_meta(struct store *s, struct text key, struct text value)
 {
-	static const struct query sql = {"INSERT INTO meta (key, value) VALUES ('clean', :clean)"
+	static const struct query sql = {"INSERT INTO meta (key, value) VALUES (:key, :value)"
 					 " ON CONFLICT (key) DO UPDATE SET value = excluded.value"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
@@ -100,8 +105,55 @@ static int write_clean(struct store *s, bool clean)
 	r = query_start(&s->writer, &sql, &q);
 	if (r != 0)
 		return r;
-	query_bind_text(q, ":clean", clean ? TEXT("1") : TEXT("0"));
+	query_bind_text(q, ":key", key);
+	query_bind_text(q, ":value", value);
 	return query_run(q);
+}
+
+static int read_clean(struct store *s)
+{
+	char clean[4] = "";
+	int r = read_meta(s, TEXT("clean"), clean, sizeof(clean));
+
+	if (r == 0)
+		s->was_clean = strcmp(clean, "1") == 0;
+	atomic_store(&s->sound, s->was_clean);
+	return r;
+}
+
+static int write_clean(struct store *s, bool clean)
+{
+	return write_meta(s, TEXT("clean"), clean ? TEXT("1") : TEXT("0"));
+}
+
+/* "ID PLACE": in another place it is a copy, whose original may be in use beside it. */
+static int make_identity(struct store *s, const char *place)
+{
+	char value[IDENTITY_LEN + 1 + STORE_PLACE_MAX];
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -EIO;
+	snprintf(s->identity, sizeof(s->identity), "%016llx", (unsigned long long)random);
+	snprintf(value, sizeof(value), "%s %s", s->identity, place);
+	return write_meta(s, TEXT("identity"), text_of(value));
+}
+
+static int take_identity(struct store *s)
+{
+	char value[IDENTITY_LEN + 1 + STORE_PLACE_MAX] = "";
+	char place[STORE_PLACE_MAX];
+	int r = s->ops->place_id(s->place, place);
+
+	if (r == 0)
+		r = read_meta(s, TEXT("identity"), value, sizeof(value));
+	if (r != 0)
+		return r;
+	if (strspn(value, "0123456789abcdef") != IDENTITY_LEN || value[IDENTITY_LEN] != ' ' ||
+	    strcmp(value + IDENTITY_LEN + 1, place) != 0)
+		return make_identity(s, place);
+	snprintf(s->identity, sizeof(s->identity), "%.*s", IDENTITY_LEN, value);
+	return 0;
 }
 
 static int mark_in_use(struct store *s, struct why *why)
@@ -111,6 +163,8 @@ static int mark_in_use(struct store *s, struct why *why)
 	r = read_clean(s);
 	if (r == 0)
 		r = write_clean(s, false);
+	if (r == 0)
+		r = take_identity(s);
 	if (r != 0)
 		return s->ops->explain(s->place, s->writer.db, r, why);
 	s->in_use = true;
@@ -214,6 +268,11 @@ void store_close(struct store *s)
 const char *store_path(const struct store *s)
 {
 	return s->ops->path(s->place);
+}
+
+const char *store_identity(const struct store *s)
+{
+	return s->identity;
 }
 
 bool store_was_clean(const struct store *s)

@@ -48,6 +48,12 @@ void store_close(struct store *s);
 /* What was opened, links of its folder resolved. */
 const char *store_path(const struct store *s);
 
+/*
+ * A random id that this database has had since it was made, of 16 characters. It goes along when the
+ * database is moved, but not with a copy: that gets its own when it is first opened.
+ */
+const char *store_identity(const struct store *s);
+
 /* False when the last to use it did not get to store_close: time for a quick check.
  * It stays false, start after start, until one was done. */
 bool store_was_clean(const struct store *s);

@@ -16,9 +16,9 @@ import sqlite3
 import threading
 import time
 
-from harness import (MIB, SANITIZED, Client, Failure, Folder, check, main, note, peak_rss, request,
-                     same, wait_until)
-from task_world import World, add, read_bytes, until
+from harness import (MIB, SANITIZED, Client, Daemon, Failure, Folder, check, main, note, peak_rss,
+                     request, same, wait_until)
+from task_world import World, add, dead, read_bytes, says, until
 from test_aiwg import connect
 
 KILLS = 200 if os.environ.get("KOINE_SOAK") == "1" else 10
@@ -261,6 +261,31 @@ def test_after_a_kill_what_waited_runs_and_what_ran_has_failed():
                 same(c.ended(task)["state"], "failed", "what comes after one that was cut off")
             with d.connect() as k:
                 same(k.call("task.show", {"id": tried})["attempts"], 2, "attempts")
+
+
+def test_another_store_at_the_same_path_ends_nothing_of_ours():
+    """As two daemons in different mount namespaces have, whose stores have one path."""
+    with World() as w:
+        with w.daemon(exit_status=-signal.SIGKILL) as d:
+            connect(d).submit("setsid sh -c 'echo $$ >$WORLD/pid; exec sleep 600' "
+                              "</dev/null >/dev/null 2>&1 & sleep 600")
+            left = int(says(w, "pid"))
+            d.signal(signal.SIGKILL)
+            d.wait_exit()
+        os.rename(w("root"), w("moved"))
+        os.mkdir(w("root"))
+        with w.daemon() as d:
+            d.alive()
+            check(not dead(left), "a stranger's process was ended")
+        # The mark goes with the store, wherever it is, but not with a copy of it.
+        shutil.rmtree(w("root"))
+        shutil.copytree(w("moved"), w("root"), ignore=shutil.ignore_patterns("*.sock", "*.lock"))
+        with w.daemon() as d:
+            d.alive()
+            check(not dead(left), "a copy of the store took its mark along")
+        with Daemon(root=w("moved"), env=w.env()) as d:
+            d.alive()
+            check(dead(left), "what a crash left goes on")
 
 
 def test_a_delay_and_an_order_outlive_a_restart():

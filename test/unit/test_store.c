@@ -1076,6 +1076,27 @@ static void a_backup_is_a_store(void **state)
 	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
 }
 
+static void a_move_keeps_the_identity_and_a_copy_does_not(void **state)
+{
+	struct fixture *f = *state;
+	char copy[PATH_LEN], moved[PATH_LEN], first[32];
+
+	snprintf(first, sizeof(first), "%s", store_identity(f->store));
+	assert_int_equal(strspn(first, "0123456789abcdef"), 16);
+	snprintf(copy, sizeof(copy), "%s/copy.db", f->dir);
+	snprintf(moved, sizeof(moved), "%s/moved.db", f->dir);
+	assert_int_equal(store_backup(f->store, copy, &f->why), 0);
+	fixture_close(f);
+	assert_int_equal(rename(f->path, moved), 0);
+	snprintf(f->url, sizeof(f->url), "sqlite:%s", moved);
+	fixture_open(f);
+	assert_string_equal(store_identity(f->store), first);
+	fixture_close(f);
+	snprintf(f->url, sizeof(f->url), "sqlite:%s", copy);
+	fixture_open(f);
+	assert_string_not_equal(store_identity(f->store), first);
+}
+
 static void a_backup_overwrites_nothing(void **state)
 {
 	static const char *const endings[] = {"", "-wal", "-journal"};
@@ -1404,6 +1425,7 @@ int main(void)
 		OPEN(quick_check_finds_damage),
 		OPEN(checks_and_backups_can_be_stopped),
 		OPEN(a_backup_is_a_store),
+		OPEN(a_move_keeps_the_identity_and_a_copy_does_not),
 		OPEN(a_backup_overwrites_nothing),
 		OPEN(a_backup_that_fails_leaves_nothing),
 		OPEN(a_backup_is_of_the_moment_it_began),
