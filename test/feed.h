@@ -152,7 +152,7 @@ static inline void feed_bytes(struct feed *f, const char *in, size_t n, bool eof
 		if (kind == FRAME_REFUSED)
 			feed_check_still_refused(f, &frame);
 		feed_drop(f, used);
-	} while (kind == FRAME_MESSAGE || kind == FRAME_CONTINUE);
+	} while (kind == FRAME_MESSAGE || kind == FRAME_HEAD || kind == FRAME_CONTINUE);
 	f->refused = kind == FRAME_REFUSED;
 }
 

@@ -88,20 +88,37 @@ static void turn_away(struct session *s, const struct gate_refusal *no,
 	http_send_refusal(s, no->extra, &refusal);
 }
 
-bool http_admit(struct session *s, const struct frame *frame, struct place *ret_place)
+static bool pass_gate(struct session *s, const struct http_request *r, bool keep_alive,
+		      struct route_found *ret_found, struct place *ret_place)
 {
-	const struct http_request *r = frame->http;
-	struct route_found found;
 	struct gate_refusal no;
 
-	s->http_keep_alive = r->keep_alive;
+	s->http_keep_alive = keep_alive;
 	s->http_head = text_is(r->method, "HEAD");
 	s->http_old = r->minor == 0;
-	route_find(s->endpoint->dialect, r, &found);
-	if (!gate_check(s, r, &found, ret_place, &no)) {
-		turn_away(s, &no, found.route, r->target);
+	route_find(s->endpoint->dialect, r, ret_found);
+	if (gate_check(s, r, ret_found, ret_place, &no))
+		return true;
+	turn_away(s, &no, ret_found->route, r->target);
+	return false;
+}
+
+bool http_admit_head(struct session *s, const struct frame *frame)
+{
+	struct route_found found;
+	struct place place;
+
+	/* An answer to it would be the last: its body is not read. */
+	return pass_gate(s, frame->http, false, &found, &place) &&
+	       (!found.route || route_takes(s, frame->http, found.route, true));
+}
+
+bool http_admit(struct session *s, const struct frame *frame, struct place *ret_place)
+{
+	struct route_found found;
+
+	if (!pass_gate(s, frame->http, frame->http->keep_alive, &found, ret_place))
 		return false;
-	}
 	if (!found.route)
 		return true;
 	route_start(s, frame, &found);

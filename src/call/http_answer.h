@@ -26,5 +26,9 @@ void http_write_refusal(const struct dialect *d, struct buf *body, const struct 
 /* True: it is a JSON-RPC message. Otherwise it was refused, or has gone to its route. */
 bool http_admit(struct session *s, const struct frame *frame, struct place *ret_place);
 
+/* The same for a head whose body has not come. False: it was refused, and nothing more is read:
+ * the body goes unkept. */
+bool http_admit_head(struct session *s, const struct frame *frame);
+
 /* A streamed answer has ended, well or not. */
 void http_stream_finish(struct session *s, const struct call *c);

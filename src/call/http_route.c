@@ -257,12 +257,12 @@ static bool is_json(const struct http_request *r)
 
 /* Forms and plain text are what any web page may send without being asked; but none has the
  * token, which whoever came to such a route has shown. */
-static bool type_will_do(const struct session *s, const struct frame *frame,
+static bool type_will_do(const struct session *s, const struct http_request *r,
 			 const struct http_route *route)
 {
 	bool shown = s->endpoint->token[0] && !(route->flags & ROUTE_OPEN);
 
-	return frame->len == 0 || shown || is_json(frame->http);
+	return shown || is_json(r);
 }
 
 /* ---- what becomes of it ---- */
@@ -285,6 +285,21 @@ static bool asks_websocket(const struct http_request *r)
 	return r->minor == 1 && text_is(r->method, "GET") &&
 	       http_has_token(http_header_find(r, "Connection"), "Upgrade") &&
 	       http_has_token(http_header_find(r, "Upgrade"), "websocket");
+}
+
+bool route_takes(struct session *s, const struct http_request *r, const struct http_route *route,
+		 bool has_body)
+{
+	if ((route->flags & ROUTE_UPGRADE) && asks_websocket(r))
+		return true;
+	if (!route->row.handle)
+		http_send_error(s, 426, "Upgrade: websocket\r\n",
+				"This is for WebSocket connections", route);
+	else if (has_body && !type_will_do(s, r, route))
+		http_send_error(s, 415, NULL, "Content-Type must be application/json", route);
+	else
+		return true;
+	return false;
 }
 
 static void upgrade(struct session *s, const struct http_request *http,
@@ -339,13 +354,10 @@ void route_start(struct session *s, const struct frame *frame, const struct rout
 
 	if (s->server->opts.log_messages)
 		session_log(s, "in", frame->data, frame->len);
+	if (!route_takes(s, frame->http, route, frame->len > 0))
+		return;
 	if ((route->flags & ROUTE_UPGRADE) && asks_websocket(frame->http))
 		upgrade(s, frame->http, found);
-	else if (!route->row.handle)
-		http_send_error(s, 426, "Upgrade: websocket\r\n",
-				"This is for WebSocket connections", route);
-	else if (!type_will_do(s, frame, route))
-		http_send_error(s, 415, NULL, "Content-Type must be application/json", route);
 	else
 		run(s, frame, found);
 }

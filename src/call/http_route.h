@@ -40,6 +40,10 @@ struct route_found {
 
 void route_find(const struct dialect *d, const struct http_request *r, struct route_found *ret);
 
+/* Whether a route takes what stands in the head; otherwise it was refused. */
+bool route_takes(struct session *s, const struct http_request *r, const struct http_route *route,
+		 bool has_body);
+
 /* Runs, upgrades or refuses a request that has passed the gate. */
 void route_start(struct session *s, const struct frame *frame, const struct route_found *found);
 

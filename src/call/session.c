@@ -101,11 +101,14 @@ static inline void advance(struct session *s, size_t n)
 }
 
 /* What is left must outlive the connection's buffer; a session with nothing
- * left holds no memory. */
+ * left holds no memory, and one that reads nothing more needs none. */
 static void keep_rest(struct session *s)
 {
-	struct text fresh = s->fresh;
+	struct text fresh;
 
+	if (s->closing)
+		advance(s, window(s).len);
+	fresh = s->fresh;
 	s->fresh = (struct text) {0};
 	if (fresh.len > 0)
 		buf_add(&s->in, fresh.data, fresh.len);
@@ -401,6 +404,11 @@ static bool next_message(struct session *s)
 	case FRAME_MESSAGE:
 		start_message(s, &frame);
 		return true;
+	case FRAME_HEAD:
+		if (http_admit_head(s, &frame))
+			return true;
+		disarm_deadline(s);
+		return false;
 	case FRAME_CONTINUE:
 		http_write_continue(conn_out(s->conn));
 		return true;

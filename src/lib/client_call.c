@@ -572,6 +572,7 @@ int client_take_messages(struct koine_client *c, bool eof)
 		case FRAME_REFUSED:
 			return refused_stream(c, &frame.why);
 		case FRAME_MORE:
+		case FRAME_HEAD:
 		case FRAME_CONTINUE:
 			c->in_used += used;
 			return eof ? closed_by_peer(c) : 0;

@@ -23,6 +23,9 @@ struct netrpc_message;
 enum frame_kind {
 	FRAME_MORE,     /* no whole message yet */
 	FRAME_MESSAGE,  /* frame.data, until the next call or until the input moves */
+	FRAME_HEAD,     /* http: the head is there and its body is not; frame.http may be judged.
+			 * Comes before FRAME_CONTINUE and before a body that is too large is
+			 * refused, at most once for a request; ask again to go on. */
 	FRAME_CONTINUE, /* http: the client waits for "100 Continue" before its body */
 	FRAME_REFUSED,  /* frame.why and frame.status; the stream is of no use any more:
 			 * answer and close. Every later call says the same. */
@@ -31,7 +34,7 @@ enum frame_kind {
 struct frame {
 	const char *data;
 	size_t len;
-	const struct http_request *http;     /* FRAME_MESSAGE of http1 only */
+	const struct http_request *http;     /* FRAME_MESSAGE and FRAME_HEAD of http1 only */
 	const struct netrpc_message *netrpc; /* FRAME_MESSAGE of gob only, in place of data */
 	struct why why;                      /* FRAME_REFUSED: REFUSE_TOO_LARGE or REFUSE_PARSE; or
 					  * REFUSE_INTERNAL when memory ran out */

@@ -30,6 +30,7 @@ enum phase {
 
 enum {
 	MORE = -1, /* beside 0, done, and > 0, the status of a refusal */
+	HEAD = -2, /* the head is done, the body is not */
 
 	BLANK_LINES = 2, /* tolerated before a request (RFC 9112, 2.2) */
 	CHUNK_LINE = 16 + 256,
@@ -44,6 +45,7 @@ struct http {
 	enum phase phase;
 	unsigned char n_blank;
 	bool delivered; /* the caller looks at head and body until it calls again */
+	bool judged;    /* the caller has seen the head */
 	bool continued; /* the client was told to go on */
 
 	/* offsets from the first unused byte */
@@ -129,6 +131,7 @@ static void begin_request(struct http *h)
 	buf_trim(&h->head_copy, KEPT);
 	buf_trim(&h->body, KEPT);
 	h->delivered = false;
+	h->judged = false;
 	h->continued = false;
 	h->n_blank = 0;
 	h->n_trailer_bytes = 0;
@@ -411,6 +414,12 @@ static enum frame_kind deliver(struct http *h, const char *body, size_t len, str
 	return FRAME_MESSAGE;
 }
 
+static enum frame_kind show_head(const struct http *h, struct frame *ret)
+{
+	*ret = (struct frame) {.http = &h->head.request};
+	return FRAME_HEAD;
+}
+
 /* The head is whole, the body is not: does the client wait for a word? */
 static enum frame_kind wait_for_body(struct http *h)
 {
@@ -418,6 +427,18 @@ static enum frame_kind wait_for_body(struct http *h)
 		return FRAME_MORE;
 	h->continued = true;
 	return FRAME_CONTINUE;
+}
+
+/* Whether the caller shall see the head before any more of the body is taken. What came whole
+ * at once has taken its room already. */
+static bool shows_head(struct http *h, size_t len)
+{
+	bool whole = !h->head.chunked && len - h->at >= h->head.length;
+
+	if (h->judged || (whole && h->head.length <= h->limits.message))
+		return false;
+	h->judged = true;
+	return true;
 }
 
 /* Reads on at in + *used; 0 once the message is whole. */
@@ -436,9 +457,11 @@ static int read_request(struct http *h, const char *in, size_t len, bool eof, si
 		r = read_head(h, start, len - *used, why);
 		if (r == MORE && eof && len > *used)
 			r = http_refuse(why, 400, "Incomplete request");
-		if (r == 0 && h->head.chunked)
-			r = begin_chunks(h, start, used, why);
+		if (r == 0 && shows_head(h, len - *used))
+			return HEAD;
 	}
+	if (r == 0 && h->phase == IN_BODY && h->head.chunked)
+		r = begin_chunks(h, start, used, why);
 	if (r != 0)
 		return r;
 	if (!h->head.chunked)
@@ -468,6 +491,8 @@ static enum frame_kind http_next(void *state, const char *in, size_t len, bool e
 	if (r > 0)
 		return begin_refusal(h, r, len, ret_used, ret);
 	*ret_used = used;
+	if (r == HEAD)
+		return show_head(h, ret);
 	if (r == MORE)
 		return h->phase >= IN_BODY ? wait_for_body(h) : FRAME_MORE;
 	if (h->head.chunked)

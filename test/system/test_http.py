@@ -6,7 +6,7 @@ what honest clients send is served.
 import json
 import os
 
-from harness import Daemon, Folder, check, main, post, request, run_koined, same
+from harness import MIB, Daemon, Folder, check, main, note, post, request, rss, run_koined, same
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 HTTP_KINDS = ("unix", "http", "tcp")
@@ -441,6 +441,60 @@ def test_a_token_that_is_missing_or_too_short_is_refused_at_start():
             done = run_koined("--root", folder.path, "--set", "koine.token_file=" + file)
             same(done.returncode, 78, "exit status for " + file)
             check(not os.path.exists(folder("koine.sock")), "a socket is left behind")
+
+HEAD_ONLY = {
+    "no token": (401, "/", "localhost", ""),
+    "wrong token": (403, "/", "localhost", "Authorization: Bearer wrong\r\n"),
+    "foreign host": (403, "/", "evil.example", "Authorization: Bearer TOKEN\r\n"),
+    "foreign page": (403, "/", "localhost",
+                     "Origin: http://evil.example\r\nAuthorization: Bearer TOKEN\r\n"),
+    "other path": (404, "/x", "localhost", "Authorization: Bearer TOKEN\r\n"),
+    "too large": (413, "/", "localhost", "Authorization: Bearer TOKEN\r\n"),
+    "too large, no token": (401, "/", "localhost", ""),
+}
+
+
+def test_a_request_is_refused_by_its_head_alone():
+    """No byte of its body was sent: whoever waited for it would not answer."""
+    bodies = {"length": "Content-Length: %d\r\n",
+              "chunked": "Transfer-Encoding: chunked\r\n",
+              "continue": "Expect: 100-continue\r\nContent-Length: %d\r\n"}
+    with Folder() as folder:
+        with Daemon("--set", "koine.token_file=" + token_file(folder),
+                    "--listen", "nexus=http:127.0.0.1:0", listen=EVERYWHERE) as d:
+            for dialect, kind in (("koine", "http"), ("koine", "tcp"), ("nexus", "http")):
+                for name, (status, path, host, headers) in HEAD_ONLY.items():
+                    for body, line in bodies.items():
+                        length = 64 * MIB if status == 413 or "large" in name else 1 * MIB - 1
+                        if status == 413 and body == "chunked":
+                            continue
+                        with d.connect(kind, dialect) as c:
+                            c.send(("POST %s HTTP/1.1\r\nHost: %s\r\n%s%s\r\n" % (
+                                path, host, headers.replace("TOKEN", TOKEN),
+                                line % length if "%d" in line else line)).encode())
+                            same(c.read_response().status, status,
+                                 "%s, %s, %s: status" % (dialect, name, body))
+                            c.ended()
+            same(d.calls(), 0, "calls")
+
+
+def test_the_bodies_of_refused_requests_are_not_kept():
+    body = b" " * (8 * MIB)
+    with Folder() as folder:
+        with Daemon("--set", "koine.token_file=" + token_file(folder), listen=EVERYWHERE) as d:
+            before = rss(d.pid)
+            clients = [d.connect("http") for _ in range(100)]
+            # All but the last byte: none of these requests is whole.
+            for c in clients:
+                c.send_all_it_takes(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+                           % (len(body) + 1) + body)
+            grown = rss(d.pid) - before
+            note("100 bodies of 8 MiB without a token: +%.1f MiB" % (grown / MIB))
+            check(grown < 16 * MIB, "grew by %d bytes", grown)
+            for c in clients:
+                same(c.read_response().status, 401, "status")
+                c.close()
+            d.alive()
 
 
 if __name__ == "__main__":

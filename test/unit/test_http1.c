@@ -380,6 +380,50 @@ static void connection_header_decides_keep_alive(void **state)
 	}
 }
 
+static enum frame_kind first_kind(const char *in, struct feed *f)
+{
+	struct frame frame = {0};
+	size_t used;
+	enum frame_kind kind;
+
+	feed_init(f, &framing_http, &limits);
+	kind = framing_http.next(f->state, in, strlen(in), false, &used, &frame);
+	if (kind == FRAME_HEAD) {
+		assert_true(text_is(frame.http->target, "/rpc"));
+		assert_int_equal(used, 0);
+		kind = framing_http.next(f->state, in, strlen(in), false, &used, &frame);
+		assert_int_not_equal(kind, FRAME_HEAD);
+		kind = FRAME_HEAD;
+	}
+	return kind;
+}
+
+static void a_head_is_shown_once_before_its_body_is_waited_for(void **state)
+{
+	static const struct {
+		const char *in;
+		enum frame_kind kind;
+	} table[] = {
+		{POST "Content-Length: 2\r\n\r\n", FRAME_HEAD},
+		{POST "Content-Length: 2\r\n\r\n{", FRAME_HEAD},
+		{POST "Content-Length: 65\r\n\r\n", FRAME_HEAD}, /* before it is too large */
+		{POST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n", FRAME_HEAD},
+		{CHUNKED, FRAME_HEAD},
+		{CHUNKED "0\r\n\r\n", FRAME_HEAD},
+		{POST "Content-Length: 2\r\n\r\n{}", FRAME_MESSAGE},
+		{POST "\r\n", FRAME_MESSAGE},
+		{POST "Content-Length: 2\r\n", FRAME_MORE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct feed f;
+
+		assert_int_equal(first_kind(table[i].in, &f), table[i].kind);
+		feed_done(&f);
+	}
+}
+
 static void every_request_that_waits_is_told_to_go_on(void **state)
 {
 	static const char head[] = POST "Expect: 100-continue\r\nContent-Length: 1\r\n\r\n";
@@ -687,6 +731,7 @@ int main(void)
 		cmocka_unit_test(an_early_end_is_refused),
 		cmocka_unit_test(connection_header_decides_keep_alive),
 		cmocka_unit_test(expect_is_answered_once_and_only_when_waited_for),
+		cmocka_unit_test(a_head_is_shown_once_before_its_body_is_waited_for),
 		cmocka_unit_test(every_request_that_waits_is_told_to_go_on),
 		cmocka_unit_test(in_message_from_first_byte_to_last),
 		cmocka_unit_test(many_headers_follow_the_input),
