@@ -22,6 +22,12 @@ _Static_assert((int)KOINE_NULL == (int)VALUE_NULL && (int)KOINE_FALSE == (int)VA
 _Static_assert((int)KOINE_PARSE == (int)REFUSE_PARSE && (int)KOINE_STOPPING == (int)REFUSE_STOPPING,
 	       "refusals are passed through unchanged");
 
+/* Answers wrap what others were let send: deeper than any one of them may be. */
+static const struct json_limits limits = {
+	.depth = JSON_DEPTH_MAX,
+	.values = JSON_VALUES_DEFAULT,
+};
+
 /* The arena's own steps, and texts that had to be unescaped. */
 enum { ARENA_SLACK = 4 << 20 };
 
@@ -35,7 +41,7 @@ int doc_read(struct koine_doc *doc, const char *text, size_t len, struct why *wh
 	arena_init(&doc->arena,
 		   3 * len + ARENA_SLACK + (size_t)JSON_VALUES_DEFAULT * sizeof(struct value) * 2);
 	copy = arena_copy(&doc->arena, text, len);
-	r = copy ? json_read(&doc->arena, copy, len, &json_default_limits, &doc->root, why)
+	r = copy ? json_read(&doc->arena, copy, len, &limits, &doc->root, why)
 		 : -ENOMEM;
 	if (r != 0)
 		doc_done(doc);

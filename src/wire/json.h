@@ -15,7 +15,7 @@
 #include "base/value.h"
 #include "base/why.h"
 
-enum { JSON_DEPTH_MAX = 1024, JSON_DEPTH_DEFAULT = 128, JSON_VALUES_DEFAULT = 1000000 };
+enum { JSON_DEPTH_MAX = 1024, JSON_DEPTH_DEFAULT = 512, JSON_VALUES_DEFAULT = 1000000 };
 
 struct json_limits {
 	unsigned depth;  /* nested arrays and objects; at most JSON_DEPTH_MAX */

@@ -156,8 +156,8 @@ def test_what_an_agent_wants_to_do_is_no_way_around_the_rules():
         for told in (dict(PRE, tool_input={"x": "y" * (2 << 20)}), dict(PRE, tool_name="B" * 300),
                      dict(PRE, tool_use_id="\0"), dict(PRE, tool_name=""),
                      dict(PRE, tool_input={"x": "y" * (5 << 20)}),
-                     dict(PRE, tool_input={"x": [0] * 60000}), dict(PRE, tool_input=nested(127)),
-                     dict(PRE, tool_input=nested(200)), dict(PRE, tool_input={"x": "y" * (3 << 20)}),
+                     dict(PRE, tool_input={"x": [0] * 60000}), dict(PRE, tool_input=nested(511)),
+                     dict(PRE, tool_input=nested(900)), dict(PRE, tool_input={"x": "y" * (3 << 20)}),
                      half.replace(b"#", b"\xff"), half[:-1]):
             with Hook(of(d), told) as hook:
                 got = hook.end()["hookSpecificOutput"]

@@ -5,8 +5,8 @@ import random
 import struct
 import time
 
-from harness import (MESSAGE_MAX, MIB, Daemon, Http, Length, check, main, peak_rss, request,
-                     rss, same, wait_until)
+from harness import (MESSAGE_MAX, MIB, Daemon, Http, Length, Line, check, main, peak_rss, post,
+                     request, rss, same, wait_until)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -181,6 +181,51 @@ def test_deep_nesting_is_an_error_and_nothing_more():
         # what people do send is served
         c.send(Length.wrap(request("debug.echo", "[" * 64 + "]" * 64)))
         check("result" in json.loads(c.read_frame()), "64 levels are refused")
+
+
+DEPTH = 512
+
+
+def ask_deep(d, dialect, text):
+    """What comes back for a request, in the dialect's own framing: a status, and JSON."""
+    wrap, read = {"koine": (Line.wrap, Line.read), "ash": (Length.wrap, Length.read),
+                  "hld": (Line.wrap, Line.read), "aiwg": (Line.wrap, Line.read)}.get(
+                      dialect, (None, None))
+    if wrap:
+        c = d.connect("unix", dialect)
+        c.send(wrap(text))
+        return 200, json.loads(read(c))
+    path = {"nexus": "/", "gateway": "/memory/store", "embedding": "/v1/embeddings"}[dialect]
+    headers = "Content-Type: application/json\r\nAuthorization: Bearer a-token-of-some-length\r\n"
+    r = post(d.connect("http", dialect), text, path, headers=headers)
+    return r.status, json.loads(r.body)
+
+
+def test_every_dialect_takes_what_is_512_deep_and_says_so_of_more():
+    with Daemon("--set", "listen.gateway=on", "--set", "listen.embedding=on",
+                env={"OPENCLAW_UI_TOKEN": "a-token-of-some-length"}) as d:
+        for dialect in "koine", "ash", "hld", "aiwg", "nexus":
+            for deep in DEPTH, DEPTH + 1:
+                inner = b"[" * (deep - 2) + b"]" * (deep - 2)
+                _, told = ask_deep(d, dialect, b'{"jsonrpc":"2.0","id":1,"method":"no.such",'
+                                   b'"params":{"x":' + inner + b"}}")
+                want = -32601 if deep == DEPTH else -32700
+                same(told["error"]["code"], want, "%s: %d levels" % (dialect, deep))
+        for dialect, body in ("gateway", b'{"text":"a deep one","x":'), \
+                             ("embedding", b'{"input":"a deep one","model":"koine-hash","x":'):
+            for deep in DEPTH, DEPTH + 1:
+                inner = b"[" * (deep - 1) + b"]" * (deep - 1)
+                status, told = ask_deep(d, dialect, body + inner + b"}")
+                same(status, 200 if deep == DEPTH else 400, "%s: %d levels: %r" %
+                     (dialect, deep, told))
+
+
+def test_how_deep_is_a_setting():
+    with Daemon("--set", "limits.json_depth=1024") as d:
+        c = d.connect()
+        for deep, key in (1024, b"result"), (1025, b"error"):
+            c.send(request("debug.echo", "[" * (deep - 1) + "]" * (deep - 1)) + b"\n")
+            check(b'"%s"' % key in c.read_line(), "%d levels", deep)
 
 
 def test_more_values_than_the_limit_are_an_error():

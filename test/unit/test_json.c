@@ -274,8 +274,8 @@ static int read_nested(unsigned depth, const struct json_limits *limits)
 static void depth_is_limited(void **state)
 {
 	(void)state;
-	assert_int_equal(read_nested(128, &json_default_limits), 0);
-	assert_int_equal(read_nested(129, &json_default_limits), REFUSE_PARSE);
+	assert_int_equal(read_nested(512, &json_default_limits), 0);
+	assert_int_equal(read_nested(513, &json_default_limits), REFUSE_PARSE);
 	assert_int_equal(read_nested(100000, &json_default_limits), REFUSE_PARSE);
 }
 
