@@ -210,7 +210,7 @@ static void on_late(void *arg)
 
 static int run_command(struct model_keys *k, struct why *why)
 {
-	const char *const argv[] = {"/bin/sh", "-c", k->command, NULL};
+	const char *const argv[] = {"/bin/sh", "-c", "--", k->command, NULL};
 	const struct child_opts opts = {
 		.argv = argv,
 		.on_output = on_printed,

@@ -7,91 +7,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/argv.h"
 #include "agent/command_words.h"
 #include "base/cleanup.h"
 
-/* Laid out twice: first only measured, then written. */
 struct layout {
-	char **argv; /* NULL: it is measured */
-	char *at;
-	unsigned n;
-	size_t size; /* of the words, NULs included */
+	const struct session_program_opts *opts;
+	char *const *words; /* of the program */
+	bool by_stdin;
 };
 
-static void put(struct layout *l, const char *data, size_t len)
+static void lay_out(struct argv *a, const void *arg)
 {
-	if (l->argv && len > 0)
-		l->at = mempcpy(l->at, data, len);
-	l->size += len;
-}
-
-static void begin_word(struct layout *l)
-{
-	if (l->argv)
-		l->argv[l->n] = l->at;
-	l->n++;
-}
-
-static void add_word(struct layout *l, struct text word)
-{
-	begin_word(l);
-	put(l, word.data, word.len);
-	put(l, "", 1);
-}
-
-static void add_str(struct layout *l, const char *word)
-{
-	add_word(l, text_of(word));
-}
-
-static void add_flag(struct layout *l, const char *flag, struct text value)
-{
-	if (value.len == 0)
-		return;
-	add_str(l, flag);
-	add_word(l, value);
-}
-
-/* "a,b" */
-static void add_list(struct layout *l, const char *flag, const struct text *list, unsigned n)
-{
-	if (n == 0)
-		return;
-	add_str(l, flag);
-	begin_word(l);
-	for (unsigned i = 0; i < n; i++) {
-		if (i > 0)
-			put(l, ",", 1);
-		put(l, list[i].data, list[i].len);
-	}
-	put(l, "", 1);
-}
-
-static void lay_out(struct layout *l, const struct session_program_opts *o, char *const *words,
-		    bool by_stdin)
-{
+	const struct layout *l = arg;
+	const struct session_program_opts *o = l->opts;
 	char turns[24] = "";
 
 	if (o->max_turns > 0)
 		snprintf(turns, sizeof(turns), "%lld", (long long)o->max_turns);
-	for (unsigned i = 0; words[i]; i++)
-		add_str(l, words[i]);
-	add_flag(l, "--resume", o->resume);
-	add_flag(l, "--model", o->model);
-	add_flag(l, "--output-format", TEXT("stream-json"));
-	add_str(l, "--verbose");
-	add_flag(l, "--mcp-config", o->mcp_file);
-	add_flag(l, "--permission-prompt-tool", o->permission_prompt_tool);
-	add_flag(l, "--max-turns", text_of(turns));
-	add_flag(l, "--system-prompt", o->system_prompt);
-	add_flag(l, "--append-system-prompt", o->append_system_prompt);
-	add_list(l, "--allowedTools", o->allowed, o->n_allowed);
-	add_list(l, "--disallowedTools", o->disallowed, o->n_disallowed);
-	add_str(l, "--print");
-	if (by_stdin)
+	argv_add_words(a, (const char *const *)l->words);
+	argv_add_flag(a, "--resume", o->resume);
+	argv_add_flag(a, "--model", o->model);
+	argv_add_flag(a, "--output-format", TEXT("stream-json"));
+	argv_add(a, TEXT("--verbose"));
+	argv_add_flag(a, "--mcp-config", o->mcp_file);
+	argv_add_flag(a, "--permission-prompt-tool", o->permission_prompt_tool);
+	argv_add_flag(a, "--max-turns", text_of(turns));
+	argv_add_flag(a, "--system-prompt", o->system_prompt);
+	argv_add_flag(a, "--append-system-prompt", o->append_system_prompt);
+	argv_add_list(a, "--allowedTools", o->allowed, o->n_allowed);
+	argv_add_list(a, "--disallowedTools", o->disallowed, o->n_disallowed);
+	argv_add(a, TEXT("--print"));
+	if (l->by_stdin)
 		return;
-	add_str(l, "--");
-	add_word(l, o->query);
+	argv_add(a, TEXT("--"));
+	argv_add(a, o->query);
 }
 
 /* ---- what no argument can be ---- */
@@ -158,25 +108,21 @@ int session_program_make(const struct session_program_opts *o, struct session_pr
 			 struct why *why)
 {
 	CLEANUP(freep) char **words = NULL;
-	bool by_stdin = o->query.len >= COMMAND_WORD_MAX;
-	struct layout measured = {0};
-	struct layout l = {0};
+	struct layout l = {.opts = o, .by_stdin = o->query.len >= COMMAND_WORD_MAX};
 	unsigned n_words;
+	char **argv;
 	int r = check(o, why);
 
 	if (r == 0)
 		r = command_split(o->program, &words, &n_words, why);
 	if (r != 0)
 		return r;
-	lay_out(&measured, o, words, by_stdin);
-	l.argv = malloc((measured.n + 1) * sizeof(l.argv[0]) + measured.size);
-	if (!l.argv)
+	l.words = words;
+	argv = argv_make(lay_out, &l);
+	if (!argv)
 		return -ENOMEM;
-	l.at = (char *)&l.argv[measured.n + 1];
-	lay_out(&l, o, words, by_stdin);
-	l.argv[l.n] = NULL;
-	*ret = (struct session_program) {.argv = l.argv};
-	if (by_stdin)
+	*ret = (struct session_program) {.argv = argv};
+	if (l.by_stdin)
 		ret->input = o->query;
 	return 0;
 }

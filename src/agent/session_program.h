@@ -6,8 +6,9 @@
  *		[--system-prompt S] [--append-system-prompt S]
  *		[--allowedTools a,b] [--disallowedTools a,b] --print -- QUERY
  *
- * The query comes last, behind "--", so that it may begin with a dash. One that no argument can
- * hold is read from standard input: then the last is --print.
+ * The query comes last, behind "--", so that it may begin with a dash; any other value that does
+ * stands in one word with its flag (--model=-m). A query that no argument can hold is read from
+ * standard input: then the last is --print.
  */
 #pragma once
 

@@ -243,7 +243,7 @@ static const char **make_environment(struct firing *f)
 
 static void run_command(struct firing *f)
 {
-	const char *const argv[] = {"/bin/sh", "-c", f->rule->def.command.data, NULL};
+	const char *const argv[] = {"/bin/sh", "-c", "--", f->rule->def.command.data, NULL};
 	const char **env = make_environment(f);
 
 	if (!env)

@@ -321,7 +321,7 @@ static int make_env(const struct process_new *in, const char ***ret_env)
 static int launch(struct process *p, const struct process_new *in, const char **env,
 		  struct why *why)
 {
-	const char *const argv[] = {"/bin/sh", "-c", p->command, NULL};
+	const char *const argv[] = {"/bin/sh", "-c", "--", p->command, NULL};
 	const struct supervised_opts opts = {
 		.argv = argv,
 		.env = env,

@@ -2,7 +2,7 @@
  * What runs a task. Who names an agent of the settings gets that one; else the project's own
  * program, or claude:
  *
- *	claude -p PROMPT [--agent NAME]
+ *	claude -p [--agent NAME] -- PROMPT
  *
  * A prompt that no argument can hold is read from standard input. Where there is no claude,
  * the daemon's default agent does it.
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/argv.h"
 #include "agent/command.h"
 #include "agent/command_words.h"
 #include "base/clock.h"
@@ -19,7 +20,7 @@
 #include "service/services.h"
 #include "service/task_inner.h"
 
-enum { N_OWN_VARIABLES = 2, TAIL_WORDS = 5 };
+enum { N_OWN_VARIABLES = 2 };
 
 static const char *const claude[] = {"claude", NULL};
 
@@ -80,43 +81,39 @@ static int set_env(struct program *p, const struct live *l)
 	return r;
 }
 
-/* program -p PROMPT [--agent NAME] */
+struct layout {
+	const char *const *words; /* of the program */
+	struct text agent;
+	struct text prompt;
+	bool by_stdin;
+};
+
+/* Behind "--" a prompt is a prompt, whatever it begins with: it may be a stranger's text. */
+static void lay_out(struct argv *a, const void *arg)
+{
+	const struct layout *l = arg;
+
+	argv_add_words(a, l->words);
+	argv_add(a, TEXT("-p"));
+	argv_add_flag(a, "--agent", l->agent);
+	if (l->by_stdin)
+		return;
+	argv_add(a, TEXT("--"));
+	argv_add(a, l->prompt);
+}
+
 static int fill_claude(struct program *p, const char *const *words, const struct live *l,
 		       struct text prompt)
 {
-	bool by_stdin = prompt.len >= COMMAND_WORD_MAX;
-	struct text agent = l->task.row.agent;
-	size_t size = prompt.len + agent.len + 64;
-	unsigned n = 0;
-	char *at;
+	const struct layout layout = {.words = words,
+				      .agent = l->task.row.agent,
+				      .prompt = prompt,
+				      .by_stdin = prompt.len >= COMMAND_WORD_MAX};
 
-	while (words[n])
-		size += strlen(words[n++]) + 1;
-	size += (n + TAIL_WORDS) * sizeof(char *);
-	p->argv = malloc(size);
-	if (!p->argv)
-		return -ENOMEM;
-	at = (char *)&p->argv[n + TAIL_WORDS];
-	for (unsigned i = 0; i < n; i++) {
-		p->argv[i] = at;
-		at = stpcpy(at, words[i]) + 1;
-	}
-	p->argv[n++] = "-p";
-	if (by_stdin) {
+	p->argv = (const char **)argv_make(lay_out, &layout);
+	if (layout.by_stdin)
 		p->input = prompt;
-	} else {
-		p->argv[n++] = at;
-		at = mempcpy(at, prompt.data, prompt.len);
-		*at++ = '\0';
-	}
-	if (agent.len > 0) {
-		p->argv[n++] = "--agent";
-		p->argv[n++] = at;
-		at = mempcpy(at, agent.data, agent.len);
-		*at = '\0';
-	}
-	p->argv[n] = NULL;
-	return 0;
+	return p->argv ? 0 : -ENOMEM;
 }
 
 static int fill_command(struct program *p, const struct agent *agent, struct text prompt,

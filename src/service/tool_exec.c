@@ -112,7 +112,7 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 				       .sweeps = sweeps,
 				       .on_exit = on_exit_of,
 				       .arg = r};
-	const char *argv[] = {"/bin/sh", "-c", NULL, NULL};
+	const char *argv[] = {"/bin/sh", "-c", "--", NULL, NULL};
 	struct text command;
 	int e = read_input(r, &command, why);
 
@@ -126,8 +126,8 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 		e = timer_new(t->opts.loop, on_late, r, &r->timer);
 	if (e != 0)
 		return e;
-	argv[2] = arena_copy(&r->arena, command.data, command.len);
-	if (!argv[2])
+	argv[3] = arena_copy(&r->arena, command.data, command.len);
+	if (!argv[3])
 		return -ENOMEM;
 	opts.argv = argv;
 	opts.cwd = cwd;

@@ -1,7 +1,7 @@
 """
 A folder whose claude is a shell, daemons in it, and a look at the processes they leave.
 
-`claude -p PROMPT [--agent NAME]` runs PROMPT in /bin/sh, in the project's folder; without a
+`claude -p [--agent NAME] -- PROMPT` runs PROMPT in /bin/sh, in the project's folder; without a
 PROMPT it keeps its standard input in the file $KEEP names. $WORLD is the folder.
 """
 import contextlib
@@ -13,12 +13,16 @@ from test_aiwg import connect
 CLAUDE = """#!/bin/sh
 [ "$1" = -p ] || exit 99
 shift
-if [ $# = 0 ] || [ "$1" = --agent ]; then
+if [ "$1" = --agent ]; then
+	AGENT=$2
+	shift 2
+fi
+export AGENT
+if [ $# = 0 ]; then
 	exec cat >"$WORLD/input"
 fi
-AGENT=$3
-export AGENT
-exec /bin/sh -c "$1"
+[ "$1" = -- ] || exit 98
+exec /bin/sh -c "$2"
 """
 
 # A prompt that ends when the file is there, however long that takes.

@@ -25,13 +25,14 @@ TASK_KEYS = ["id", "prompt", "agent", "priority", "state", "createdAt", "started
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
-# What `claude -p PROMPT [--agent NAME]` is here. "sleep" and "begun" run until they are
+# What `claude -p [--agent NAME] -- PROMPT` is here. "sleep" and "begun" run until they are
 # ended; "hold FILE" until the file is there.
 CLAUDE = """#!/bin/sh
-case "$2" in
+for prompt; do :; done
+case "$prompt" in
 sleep) exec sleep 600 ;;
 begun) echo 'so far'; exec sleep 600 ;;
-"hold "*) while [ ! -e "${2#hold }" ]; do sleep 0.02; done ;;
+"hold "*) while [ ! -e "${prompt#hold }" ]; do sleep 0.02; done ;;
 stubborn) trap '' TERM; echo ready; while :; do sleep 0.05; done ;;
 fail) echo 'so far'; echo 'it broke' >&2; exit 3 ;;
 where) pwd; exit 0 ;;
@@ -296,7 +297,7 @@ def test_a_task_runs_claude_in_the_project_and_keeps_what_it_says():
         same(answer, {"taskId": "task-0000", "state": "running"}, "answer")
         t = c.ended("task-0000")
         same(list(t), TASK_KEYS, "members")
-        said = "[-p][say 'hi' $HOME][--agent][writer]"
+        said = "[-p][--agent][writer][--][say 'hi' $HOME]"
         same((t["prompt"], t["agent"], t["priority"], t["state"], t["pid"], t["result"],
               t["error"], t["output"], t["metadata"]),
              ("say 'hi' $HOME", "writer", 1.5, "completed", None, said, None, said, {}), "task")
@@ -475,7 +476,7 @@ def test_chat_is_a_task_with_a_priority_and_a_source():
             same(list(answer), ["taskId"], "members")
             t = c.ended(answer["taskId"])
             same((t["priority"], t["metadata"], t["result"]),
-                 (priority, {"source": "ipc-chat"}, "[-p][hi]"), "task")
+                 (priority, {"source": "ipc-chat"}, "[-p][--][hi]"), "task")
 
 
 def test_without_claude_the_default_agent_answers():
@@ -569,7 +570,7 @@ def test_a_plain_node_client_plays_a_whole_scene():
         same(out["order"], ["answer 3", "event.taskQueued", "event.taskStarted",
                             "event.taskCompleted"], "order")
         same(out["completed"], out["other"], "what both clients were told")
-        said = "[-p][say hello][--agent][writer]"
+        said = "[-p][--agent][writer][--][say hello]"
         same((out["completed"]["result"], out["task"]["result"]), (said, said), "result")
         same([t["id"] for t in out["running"]], [out["long"]["taskId"]], "running")
         same(out["cancelled"], {"cancelled": True}, "cancel")

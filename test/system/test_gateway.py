@@ -652,6 +652,7 @@ def test_files_and_programs():
                       ("x", "exec", {"command": "pwd; echo no >&2; exit 3", "workdir": "a"}),
                       ("t", "exec", {"command": "sleep 60 & sleep 60", "timeout": 1}),
                       ("token", "exec", {"command": "echo [$OPENCLAW_UI_TOKEN]"}),
+                      ("dash", "exec", {"command": "-x 2>&-; echo ran"}),
                       ("o1", "read", {"path": "../" + os.path.basename(other.path) + "/secret"}),
                       ("o2", "read", {"path": other("secret")}),
                       ("o3", "read", {"path": "link"}),
@@ -677,6 +678,7 @@ def test_files_and_programs():
         same((done["t"]["result"]["success"], done["t"]["result"]["error"]),
              (False, "timed out after 1 s"))
         same(done["token"]["result"]["stdout"], "[]\n")
+        same(done["dash"]["result"]["stdout"], "ran\n", "a command that begins with a dash")
         for id in ("o1", "o2", "o3", "o4", "o5", "o6", "d", "n", "e2"):
             same(done[id]["success"], False, "%s (%r)" % (id, done[id]))
         same(done["e2"]["error"], "oldText appears 3 times; specify more precisely")

@@ -20,11 +20,12 @@ from harness import (KOINE, PATIENCE, Daemon, Folder, Skip, check, main, post, r
 from test_chat_cli import Done, Running, Terminal, of
 
 CLAUDE = """#!/bin/sh
-# claude -p PROMPT [--agent NAME]
+# claude -p [--agent NAME] -- PROMPT
 [ "$1" = -p ] || exit 99
-AGENT=$4
+[ "$2" = -- ] || AGENT=$3
 export AGENT
-exec /bin/sh -c "$2"
+for prompt; do :; done
+exec /bin/sh -c "$prompt"
 """
 
 # Waits for a file, as long as that takes.

@@ -249,9 +249,11 @@ def test_a_prompt_is_never_taken_for_an_option_or_a_shells_words():
         with w.daemon() as d:
             c = connect(d)
             for prompt in ("--help", "-x; touch $WORLD/pwned", "$(touch pwned)`touch pwned`", "a\nb",
-                           "' \" \\", "*", "--agent evil"):
-                same(c.finished(prompt, agent="me")["result"], "[-p][%s][--agent][me]" % prompt,
-                     "arguments")
+                           "' \" \\", "*", "--agent evil", '--settings={"hooks":{}}', "--"):
+                same(c.finished(prompt, agent="me")["result"],
+                     "[-p][--agent][me][--][%s]" % prompt, "arguments")
+            same(c.finished("hi", agent="--settings=x")["result"],
+                 "[-p][--agent=--settings=x][--][hi]", "an agent's name")
 
 
 def test_what_is_kept_has_an_end():

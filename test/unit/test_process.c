@@ -280,6 +280,15 @@ static void a_command_runs_where_and_as_it_was_said(void **state)
 	assert_int_equal(w->info.output, strlen(expected));
 }
 
+static void a_command_is_no_option_of_the_shell(void **state)
+{
+	struct world *w = *state;
+
+	start(w, "-x 2>&-; echo ran", false);
+	until_ended(w);
+	assert_string_equal(printed(w), "ran\n");
+}
+
 static void what_is_written_is_read_up_to_its_end(void **state)
 {
 	struct world *w = *state;
@@ -647,6 +656,7 @@ static void there_is_a_bound_to_those_that_run_and_to_those_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		world_test(a_command_is_no_option_of_the_shell),
 		world_test(a_command_runs_where_and_as_it_was_said),
 		world_test(what_is_written_is_read_up_to_its_end),
 		world_test(a_program_that_reads_nothing_is_not_written_to_for_ever),

@@ -399,7 +399,7 @@ static void its_flags_are_in_order(void **state)
 	assert_memory_equal(text,
 			    "--model opus --output-format stream-json --verbose "
 			    "--permission-prompt-tool ask --max-turns 7 --system-prompt be brief "
-			    "--append-system-prompt -x --allowedTools Read,Bash "
+			    "--append-system-prompt=-x --allowedTools Read,Bash "
 			    "--disallowedTools Read --print -- id c1;",
 			    198);
 }

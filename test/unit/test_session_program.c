@@ -55,13 +55,43 @@ static void everything_in_its_order(void **state)
 	};
 
 	(void)state;
-	check_words(&o, WORDS("env", "-i", "my claude", "a b", "--resume", "id-1", "--model",
-			      "opus", "--output-format", "stream-json", "--verbose", "--mcp-config",
-			      "/tmp/a b.json", "--permission-prompt-tool", "mcp__a__b",
-			      "--max-turns", "9223372036854775807", "--system-prompt", "Be\nshort",
-			      "--append-system-prompt", "--and kind", "--allowedTools",
-			      "Bash,Edit(a b)", "--disallowedTools", "Write", "--print", "--",
-			      "--help {prompt} $HOME"));
+	check_words(&o,
+		    WORDS("env", "-i", "my claude", "a b", "--resume", "id-1", "--model", "opus",
+			  "--output-format", "stream-json", "--verbose", "--mcp-config",
+			  "/tmp/a b.json", "--permission-prompt-tool", "mcp__a__b", "--max-turns",
+			  "9223372036854775807", "--system-prompt", "Be\nshort",
+			  "--append-system-prompt=--and kind", "--allowedTools", "Bash,Edit(a b)",
+			  "--disallowedTools", "Write", "--print", "--", "--help {prompt} $HOME"));
+}
+
+/* Whatever a client, an agent or a repository says: with a dash it is a value, and no option. */
+static void a_value_with_a_dash_is_no_option(void **state)
+{
+	const struct text dash = TEXT("--settings={}");
+	const struct text list[] = {TEXT("-x"), TEXT("Bash")};
+	const struct session_program_opts o = {
+		.program = "claude",
+		.resume = dash,
+		.model = dash,
+		.mcp_file = dash,
+		.permission_prompt_tool = dash,
+		.system_prompt = dash,
+		.append_system_prompt = dash,
+		.allowed = list,
+		.n_allowed = 2,
+		.disallowed = list,
+		.n_disallowed = 1,
+		.query = dash,
+	};
+
+	(void)state;
+	check_words(&o,
+		    WORDS("claude", "--resume=--settings={}", "--model=--settings={}",
+			  "--output-format", "stream-json", "--verbose",
+			  "--mcp-config=--settings={}", "--permission-prompt-tool=--settings={}",
+			  "--system-prompt=--settings={}", "--append-system-prompt=--settings={}",
+			  "--allowedTools=-x,Bash", "--disallowedTools=-x", "--print", "--",
+			  "--settings={}"));
 }
 
 static void what_is_empty_is_left_out(void **state)
@@ -221,6 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_query_alone),
 		cmocka_unit_test(everything_in_its_order),
+		cmocka_unit_test(a_value_with_a_dash_is_no_option),
 		cmocka_unit_test(what_is_empty_is_left_out),
 		cmocka_unit_test(a_query_that_no_argument_can_hold_is_input),
 		cmocka_unit_test(what_no_argument_can_be_is_refused_by_name),

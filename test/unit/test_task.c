@@ -30,7 +30,7 @@ struct world {
 	unsigned interrupt_ms;
 };
 
-/* The prompt is run by sh: "claude -p 'echo hello'". */
+/* The prompt is run by sh: "claude -p -- 'echo hello'". */
 static void write_program(struct world *w)
 {
 	FILE *f;
@@ -40,9 +40,12 @@ static void write_program(struct world *w)
 	assert_non_null(f);
 	fprintf(f, "#!/bin/sh\n"
 		   "[ \"$1\" = -p ] || exit 90\n"
+		   "all=$*\n"
 		   "shift\n"
-		   "case $1 in --agent|'') exec sh -s ;; esac\n"
-		   "exec sh -c \"$1\" agent \"$@\"\n");
+		   "[ \"$1\" != --agent ] || shift 2\n"
+		   "[ $# != 0 ] || exec sh -s\n"
+		   "[ \"$1\" = -- ] || exit 91\n"
+		   "exec sh -c \"$2\" agent \"$all\"\n");
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(chmod(w->program, 0700), 0);
 }
