@@ -345,7 +345,8 @@ const char *koine_call_dialect(const struct koine_call *c);  /* [host] */
 const char *koine_call_framing(const struct koine_call *c);  /* [host] */
 uint64_t koine_call_connection(const struct koine_call *c);  /* [host] 0: it has left */
 bool koine_call_is_notification(const struct koine_call *c); /* [host] */
-/* False for a TCP peer, of whom nothing is known. Any output may be NULL. */
+/* Who calls. Over TCP only the uid is known, pid and gid are -1. False where nothing is. Any
+ * output may be NULL. */
 bool koine_call_peer(const struct koine_call *c, int64_t *ret_pid, int64_t *ret_uid,
 		     int64_t *ret_gid); /* [host] */
 

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "call/dialect.h"
 #include "call/workers.h"
+#include "io/peer.h"
 
 struct server;
 struct session;
@@ -27,6 +28,7 @@ struct call {
 	struct why why; /* of a refusal */
 	struct server *server;
 	struct session *session;         /* NULL: the client has left */
+	struct peer peer;                /* who calls; stays when the client has left */
 	const struct endpoint *endpoint; /* where it came in */
 	const struct dialect *dialect;
 	const struct method *method;

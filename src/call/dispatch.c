@@ -40,6 +40,7 @@ struct call *dispatch_new_call(struct session *s)
 	if (!c)
 		return NULL;
 	c->session = s;
+	c->peer = s->peer;
 	c->endpoint = s->endpoint;
 	c->dialect = s->endpoint->dialect;
 	return c;

@@ -178,10 +178,13 @@ static void on_accept(void *arg, int fd, const struct peer *peer)
 static void on_refused(void *arg, const struct peer *peer)
 {
 	struct endpoint *e = arg;
+	char uid[16] = "unknown";
 
+	if (peer->known)
+		snprintf(uid, sizeof(uid), "%u", (unsigned)peer->uid);
 	e->n_refused++;
-	log_caused(LOG_LEVEL_INFO, "peer refused", "dialect=%s address=%s uid=%d", e->dialect->name,
-		   e->address, (int)peer->uid);
+	log_caused(LOG_LEVEL_INFO, "peer refused", "dialect=%s address=%s uid=%s", e->dialect->name,
+		   e->address, uid);
 }
 
 int server_accept(struct server *s, struct endpoint *e, int fd, const struct peer *peer)
@@ -213,6 +216,7 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 	listen = (struct listener_opts) {
 		.allow_uids = opts->allow_uids,
 		.n_allow_uids = opts->n_allow_uids,
+		.guarded = e->token[0], /* on TCP nothing is answered without it */
 		.fd = opts->fd,
 		.on_accept = on_accept,
 		.on_refused = on_refused,

@@ -1,5 +1,6 @@
 /* koined --check: says what would happen, and whether it can. Changes nothing. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,8 +15,10 @@
 #include "daemon/model.h"
 #include "daemon/project_files.h"
 #include "daemon/rules.h"
+#include "dialect/gateway/gateway.h"
 #include "dialect/nexus/nexus.h"
 #include "io/address_inet.h"
+#include "io/peer.h"
 #include "store/store.h"
 
 /* Whether somebody accepts connections at the path. */
@@ -47,6 +50,34 @@ static bool check_unix(const char *path, struct why *why)
 	return true;
 }
 
+static bool has_token(const struct settings *s, const struct dialect *d)
+{
+	if (d == &gateway_dialect)
+		return true; /* or it serves nobody */
+	return s->token_file[0] || (d == &nexus_dialect && s->nexus_token_file[0]);
+}
+
+/* At a port of nobody's: whether the kernel says who connects. */
+static bool check_peers(struct why *why)
+{
+	const struct sockaddr_in any = {.sin_family = AF_INET,
+					.sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+	CLEANUP(closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CLEANUP(closep) int ask = -1;
+	int r;
+
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&any, sizeof(any)) != 0 ||
+	    listen(fd, 0) != 0)
+		return true;
+	r = peer_ask_open(fd, &ask);
+	if (r != 0)
+		refuse(why, REFUSE_UNAVAILABLE,
+		       "the kernel does not tell who connects (sock_diag: %s): it needs a token "
+		       "(token_file), or be a Unix socket",
+		       strerror(-r));
+	return r == 0;
+}
+
 /* Bound for a moment, but nobody could connect. */
 static bool check_port(const struct address *a, struct why *why)
 {
@@ -70,7 +101,7 @@ static bool check_port(const struct address *a, struct why *why)
 	return false;
 }
 
-static bool check_row(const struct plan_row *row)
+static bool check_row(const struct settings *s, const struct plan_row *row)
 {
 	char address[ADDRESS_TEXT_MAX];
 	struct why why = {.text = "free"};
@@ -84,7 +115,8 @@ static bool check_row(const struct plan_row *row)
 		ok = check_unix(row->address.path, &why);
 	} else {
 		snprintf(why.text, sizeof(why.text), "loopback");
-		ok = check_port(&row->address, &why);
+		ok = check_port(&row->address, &why) &&
+		     (has_token(s, row->spoken->dialect) || check_peers(&why));
 	}
 	if (ok && row->spoken->in_project)
 		ok = project_check(row->project, &why) == 0;
@@ -174,25 +206,6 @@ static void write_listens(const struct plan *plan)
 	printf("\n");
 }
 
-/* A port has no file mode, and conversations are everybody's who can ask for them. */
-static void note_open_ports(const struct settings *s, const struct plan *plan)
-{
-	char address[ADDRESS_TEXT_MAX];
-
-	for (unsigned i = 0; i < plan->n; i++) {
-		const struct plan_row *row = &plan->rows[i];
-		bool nexus = row->spoken->dialect == &nexus_dialect;
-
-		if (row->fd >= 0 || row->address.kind == ADDRESS_UNIX || s->token_file[0] ||
-		    !row->spoken->dialect->http_paths || (nexus && s->nexus_token_file[0]))
-			continue;
-		address_format(&row->address, address);
-		printf("note          any user of this machine can read all conversations at %s;"
-		       " %s.token_file closes it\n",
-		       address, nexus ? "nexus" : "koine");
-	}
-}
-
 int daemon_check(const struct settings *s, const struct plan *plan)
 {
 	struct why why;
@@ -200,7 +213,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 
 	printf("settings file %s\n", s->config[0] ? s->config : "(none)");
 	for (unsigned i = 0; i < plan->n; i++)
-		ok &= check_row(&plan->rows[i]);
+		ok &= check_row(s, &plan->rows[i]);
 	ok &= check_store(s);
 	ok &= check_token("token         ", s->token_file);
 	ok &= check_token("nexus token   ", s->nexus_token_file);
@@ -211,7 +224,6 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 		printf("embedding key NO: %s\n", why.text);
 		ok = false;
 	}
-	note_open_ports(s, plan);
 	printf("\n");
 	write_listens(plan);
 	settings_write(s, stdout);

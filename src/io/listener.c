@@ -40,8 +40,10 @@ struct listener {
 	bool paused;  /* by the owner */
 	bool starved; /* accept failed for want of something; the timer runs */
 	bool closed;
+	int ask; /* who connects to a port; -1: nobody is asked for */
 	struct timer *retry;
 	struct address address;
+	struct sockaddr_storage name; /* of a port: its address, as the kernel says it */
 	struct socket_file file;
 	uid_t *allow_uids;
 	unsigned n_allow_uids;
@@ -73,39 +75,31 @@ static bool uid_allowed(const struct listener *l, uid_t uid)
 	return false;
 }
 
-static bool identify(int fd, struct peer *ret_peer)
+/* False: whoever it is stays outside. */
+static bool may_enter(const struct listener *l, int fd, const struct sockaddr_storage *from,
+		      struct peer *ret_peer)
 {
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
-		return false;
-	*ret_peer =
-		(struct peer) {.local = true, .pid = cred.pid, .uid = cred.uid, .gid = cred.gid};
-	return true;
+	if (l->is_unix)
+		return peer_of_unix(fd, ret_peer) && uid_allowed(l, ret_peer->uid);
+	if (l->ask < 0)
+		return true;
+	return peer_of_inet(l->ask, fd, &l->name, from, ret_peer) && uid_allowed(l, ret_peer->uid);
 }
 
-static void welcome(struct listener *l, int fd)
+static void welcome(struct listener *l, int fd, const struct sockaddr_storage *from)
 {
-	struct peer peer = {.local = false};
+	struct peer peer = {.known = false};
 	const int on = 1;
 
-	if (!l->is_unix) {
-		/* Answers are written whole; waiting for more would only delay them. */
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-		l->on_accept(l->arg, fd, &peer);
-		return;
-	}
-	if (!identify(fd, &peer)) {
-		close(fd);
-		return;
-	}
-	if (!uid_allowed(l, peer.uid)) {
+	if (!may_enter(l, fd, from, &peer)) {
 		close(fd);
 		if (l->on_refused)
 			l->on_refused(l->arg, &peer);
 		return;
 	}
+	/* Answers are written whole; waiting for more would only delay them. */
+	if (!l->is_unix)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	l->on_accept(l->arg, fd, &peer);
 }
 
@@ -128,10 +122,13 @@ static bool concerns_one(int err)
 static int accept_some(struct listener *l)
 {
 	for (int i = 0; i < ACCEPTS_PER_TURN && !l->closed && !l->paused; i++) {
-		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage from;
+		socklen_t len = sizeof(from);
+		int fd = accept4(l->fd, (struct sockaddr *)&from, &len,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0)
-			welcome(l, fd);
+			welcome(l, fd, &from);
 		else if (errno == EAGAIN)
 			return 0;
 		else if (!concerns_one(errno))
@@ -313,12 +310,29 @@ static int adopt(struct listener *l, struct why *why)
  * in both kinds of name. */
 static int read_port(struct listener *l)
 {
-	struct sockaddr_in6 name;
-	socklen_t len = sizeof(name);
+	socklen_t len = sizeof(l->name);
 
-	if (getsockname(l->fd, (struct sockaddr *)&name, &len) != 0)
+	if (getsockname(l->fd, (struct sockaddr *)&l->name, &len) != 0)
 		return -errno;
-	l->address.port = ntohs(name.sin6_port);
+	l->address.port = ntohs(((struct sockaddr_in6 *)&l->name)->sin6_port);
+	return 0;
+}
+
+/* A port has no file mode: without the kernel's word every user of the machine could come in. */
+static int know_peers(struct listener *l, bool guarded, struct why *why)
+{
+	char text[ADDRESS_TEXT_MAX];
+	int r = peer_ask_open(l->fd, &l->ask);
+
+	if (r == 0)
+		return 0;
+	address_format(&l->address, text);
+	if (!guarded)
+		return refuse(why, REFUSE_UNAVAILABLE,
+			      "the kernel does not tell who connects to %.60s (sock_diag: %s): it "
+			      "needs a token (token_file), or be a Unix socket",
+			      text, strerror(-r));
+	log_info("peers unknown", "address=%s error=\"%s\" guard=token", text, strerror(-r));
 	return 0;
 }
 
@@ -334,19 +348,17 @@ static int bind_own(struct listener *l, int backlog, struct why *why)
 	}
 	if (r != 0)
 		return r;
-	r = start_listening(l, backlog, why);
-	if (r != 0 || l->is_unix)
-		return r;
-	return read_port(l);
+	return start_listening(l, backlog, why);
 }
 
 /* The file goes while the descriptor is open; see socket_file_remove. */
 static void let_go(struct listener *l)
 {
 	socket_file_remove(&l->file);
-	if (l->fd >= 0)
-		close(l->fd);
+	closep(&l->fd);
+	closep(&l->ask);
 	l->fd = -1;
+	l->ask = -1;
 }
 
 static void listener_free(struct listener *l)
@@ -372,6 +384,7 @@ static int listener_new(struct loop *loop, const struct address *address,
 	if (!l)
 		return -ENOMEM;
 	l->fd = -1;
+	l->ask = -1;
 	l->file.lock_fd = -1;
 	l->address = *address;
 	l->on_accept = opts->on_accept;
@@ -409,6 +422,10 @@ int listener_open(struct loop *loop, const struct address *address,
 	} else {
 		r = bind_own(l, opts->backlog, why);
 	}
+	if (r == 0 && !l->is_unix)
+		r = read_port(l);
+	if (r == 0 && !l->is_unix)
+		r = know_peers(l, opts->guarded, why);
 	if (r != 0)
 		return r;
 	r = uv_poll_init(loop_uv(loop), &l->poll, l->fd);

@@ -10,6 +10,7 @@
 
 #include "base/why.h"
 #include "io/loop.h"
+#include "io/peer.h"
 
 enum address_kind { ADDRESS_UNIX, ADDRESS_TCP, ADDRESS_HTTP };
 
@@ -31,25 +32,20 @@ int address_parse(const char *text, struct address *ret_address, struct why *why
 /* The same form back, with the port that was really taken. */
 void address_format(const struct address *a, char out[ADDRESS_TEXT_MAX]);
 
-/* Who is on the other side of an accepted connection. */
-struct peer {
-	bool local; /* a Unix socket: pid, uid and gid are known */
-	pid_t pid;
-	uid_t uid;
-	gid_t gid;
-};
-
 struct listener;
 
 struct listener_opts {
 	const uid_t *allow_uids; /* beside our own and root; copied */
 	unsigned n_allow_uids;
+	/* Whoever comes is asked for something else, too: a port is opened even where the kernel
+	 * cannot say who connects, and peers are then not known. */
+	bool guarded;
 	int fd;      /* already listening (socket activation), or -1; taken, on failure too */
 	int backlog; /* 0: 4096 */
 
 	/* The owner takes fd (non-blocking, close-on-exec). */
 	void (*on_accept)(void *arg, int fd, const struct peer *peer);
-	/* Somebody with a foreign uid was turned away. May be NULL. */
+	/* Somebody with a foreign uid was turned away, or of whom it is not known. May be NULL. */
 	void (*on_refused)(void *arg, const struct peer *peer);
 	void *arg;
 };
@@ -62,6 +58,10 @@ struct listener_opts {
  * holding a lock file beside it, and only if it is still the one we looked at.
  * Missing directories are made 0700. The socket is 0600 from the moment it exists; with
  * allow_uids it is 0666, and the peer's uid alone decides.
+ *
+ * A port has no mode: whoever connects is asked for by the kernel's tables, and the same uids
+ * are let in. Where these cannot be read, a port that is not guarded is refused with
+ * REFUSE_UNAVAILABLE.
  *
  * May wait two seconds for somebody who is about to start or stop at the path.
  * A path that this user may not use is refused with REFUSE_FORBIDDEN.

@@ -77,16 +77,16 @@ bool koine_call_is_notification(const struct koine_call *c)
 bool koine_call_peer(const struct koine_call *c, int64_t *ret_pid, int64_t *ret_uid,
 		     int64_t *ret_gid)
 {
-	const struct session *s = inner_const(c)->session;
+	const struct peer *peer = &inner_const(c)->peer;
 
-	if (!s || !s->peer.local)
+	if (!peer->known)
 		return false;
 	if (ret_pid)
-		*ret_pid = s->peer.pid;
+		*ret_pid = peer->local ? peer->pid : -1;
 	if (ret_uid)
-		*ret_uid = s->peer.uid;
+		*ret_uid = peer->uid;
 	if (ret_gid)
-		*ret_gid = s->peer.gid;
+		*ret_gid = peer->local ? (int64_t)peer->gid : -1;
 	return true;
 }
 

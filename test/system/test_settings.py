@@ -322,20 +322,6 @@ def test_check_prints_where_everything_listens_as_the_file_has_it():
              "[listen], read again")
 
 
-def test_check_notes_ports_that_are_open_to_other_users():
-    with Folder() as folder:
-        token = write(folder("token"), "0123456789abcdef\n")
-        os.chmod(token, 0o600)
-        note = re.compile(rb"^note .* conversations at http:127\.0\.0\.1:0; (\w+)\.token_file", re.M)
-        http = ("--listen", "nexus=http:127.0.0.1:0", "--listen", "koine=http:127.0.0.1:0")
-        for args, want in (((), [b"nexus"]), (http, [b"nexus", b"koine"]),
-                           ((*http, "--set", "nexus.token_file=" + token), [b"koine"]),
-                           ((*http, "--set", "koine.token_file=" + token), []),
-                           (("--set", "listen.nexus=off"), [])):
-            done = run_koined("--root", folder("r"), "--check", *args)
-            same(note.findall(done.stdout), want, "notes with %r" % (args,))
-
-
 def test_a_folder_that_cannot_be_made_is_named():
     done = run_koined("--root", "/proc/koine-nothing")
     same(done.returncode, 71, "exit status")

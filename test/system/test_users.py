@@ -1,28 +1,38 @@
 #!/usr/bin/env python3
-"""Other users of the machine stay outside, whatever the file's mode says."""
+"""Other users of the machine stay outside, whatever the file's mode says, and at every port."""
+import contextlib
+import ctypes
+import errno
 import os
 import shutil
+import signal
 import socket
 import stat
+import struct
 import subprocess
 
-from harness import KOINE, KOINED, PATIENCE, Daemon, Skip, check, main, request, same
+from harness import (KOINE, KOINED, PATIENCE, Client, Daemon, Folder, Http, Length, Skip, check,
+                     clean_environment, main, post, request, same, wait_until)
 
 NOBODY = 65534
 
 
-def as_nobody(path):
-    """What another user gets there: an errno name, "ended", or an answer's text."""
+def become_nobody():
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+def someone_else(what, *args):
+    """What a function returns, a text, when another user calls it."""
     if os.getuid() != 0:
         raise Skip("only root can be somebody else")
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-            os.write(writable, try_ping(path).encode())
+            become_nobody()
+            os.write(writable, what(*args).encode())
         finally:
             os._exit(0)
     os.close(writable)
@@ -30,6 +40,11 @@ def as_nobody(path):
         out = f.read()
     os.waitpid(child, 0)
     return out
+
+
+def as_nobody(path):
+    """What another user gets there: an errno name, "ended", or an answer's text."""
+    return someone_else(try_ping, path)
 
 
 def try_ping(path):
@@ -85,11 +100,6 @@ def test_root_is_served_by_a_daemon_of_another_user():
     if os.getuid() != 0:
         raise Skip("only root can be somebody else")
 
-    def become():
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-
     class Theirs(Daemon):
         def start(self):
             os.chown(self.root, NOBODY, NOBODY)
@@ -97,7 +107,7 @@ def test_root_is_served_by_a_daemon_of_another_user():
 
     if not reachable(NOBODY):
         raise Skip("another user cannot run koined where it was built")
-    with Theirs(preexec_fn=become) as d:
+    with Theirs(preexec_fn=become_nobody) as d:
         same(os.stat(d.socket_path).st_uid, NOBODY, "owner")
         same(stat.S_IMODE(os.stat(d.socket_path).st_mode), 0o600, "mode")
         d.alive()
@@ -125,6 +135,208 @@ def reachable(uid):
         os.setuid(uid)
         os._exit(0 if os.access(KOINED, os.X_OK) else 1)
     return os.waitpid(child, 0)[1] == 0
+
+
+# ---- ports ----
+
+# Every kind of place that a port can be, and what its clients send there.
+PORTS = {
+    "nexus": ("http", Http.wrap(request("list_agents"))),
+    "gateway": ("http", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    "embedding": ("http", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    "koine": ("http", Http.wrap(request("ping"))),
+    "hld": ("tcp", request("health") + b"\n"),
+    "aiwg": ("tcp", request("ping") + b"\n"),
+    "ash": ("tcp", Length.wrap(request("memory.list"))),
+}
+
+
+def listen_everywhere(*more):
+    out = ["--listen", "koine=on", "--listen", "aiwg=on", "--listen", "koine=tcp:127.0.0.1:0"]
+    for dialect, (kind, _) in PORTS.items():
+        out += ["--listen", "%s=%s:127.0.0.1:0" % (dialect, kind)]
+    return [*out, *more]
+
+
+def try_port(address, data):
+    """What comes back, at most some bytes of it; "ended" for nothing."""
+    with contextlib.closing(dial(address)) as s:
+        try:
+            s.sendall(data)
+            return s.recv(4096).decode("latin-1") or "ended"
+        except (BrokenPipeError, ConnectionResetError):
+            return "ended"
+
+
+def dial(address, family=socket.AF_INET, host=None):
+    named, port = address.split(":", 1)[1].rsplit(":", 1)
+    s = socket.socket(family)
+    s.settimeout(PATIENCE)
+    s.connect((host or named.strip("[]"), int(port)))
+    return s
+
+
+def ports(d):
+    return [(dialect, address) for dialect, address in d.addresses
+            if not address.startswith("unix:")]
+
+
+def what_to_send(dialect, address):
+    if dialect == "koine" and address.startswith("tcp:"):
+        return request("ping") + b"\n"
+    return PORTS[dialect][1]
+
+
+def port_rows(d):
+    return [e for e in d.status()["listeners"] if not e["address"].startswith("unix:")]
+
+
+def test_another_user_is_refused_at_every_port_before_anything_is_read():
+    with Daemon(*listen_everywhere()) as d:
+        same(len(ports(d)), len(PORTS) + 1, "ports")
+        for dialect, address in ports(d):
+            same(someone_else(try_port, address, what_to_send(dialect, address)), "ended",
+                 "%s for another user" % address)
+        for row in port_rows(d):
+            same((row["accepted"], row["refused"], row["bytes_in"], row["calls"]), (0, 1, 0, 0),
+                 "counts of " + row["address"])
+        d.alive()
+
+
+def test_our_own_user_is_served_at_every_port():
+    with Daemon(*listen_everywhere()) as d:
+        for dialect, address in ports(d):
+            got = try_port(address, what_to_send(dialect, address))
+            # The gateway has no token here, and says so; everybody else answers.
+            check('"result"' in got or got.startswith("HTTP/1.1 200") or
+                  "ui token not set" in got, "%s: %r", address, got)
+        same([row["refused"] for row in port_rows(d)], [0] * len(ports(d)), "refused")
+
+
+def test_a_token_does_not_let_another_user_in():
+    with Folder() as folder:
+        with open(folder("token"), "w", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+            f.write("s3cret-s3cret-s3cret\n")
+        with Daemon("--set", "koine.token_file=" + folder("token"),
+                    listen=("unix:ROOT/koine.sock", "http:127.0.0.1:0")) as d:
+            data = Http.wrap(request("ping"), headers="Authorization: Bearer s3cret-s3cret-s3cret\r\n")
+            address = d.address("http")
+            same(someone_else(try_port, address, data), "ended", "with a token")
+            check("200" in try_port(address, data), "our own user")
+            check("401" in try_port(address, Http.wrap(request("ping"))), "without the token")
+
+
+@contextlib.contextmanager
+def held(d):
+    """The daemon does not come to accept anybody meanwhile."""
+    d.signal(signal.SIGSTOP)
+    try:
+        wait_until(lambda: " T (stopped)" in open("/proc/%d/status" % d.pid).read().replace("\t", " "),
+                   "the daemon to stand still")
+        yield
+    finally:
+        d.signal(signal.SIGCONT)
+
+
+def send_and_close(address, data):
+    s = dial(address)
+    s.sendall(data)
+    s.close()
+    return "sent"
+
+
+def test_who_sends_and_closes_at_once_is_not_taken_for_root():
+    with Daemon(listen=("unix:ROOT/koine.sock", "tcp:127.0.0.1:0")) as d:
+        data = request("memory.add", {"content": "from another user"}) + b"\n"
+        with held(d):
+            same(someone_else(send_and_close, d.address("tcp"), data), "sent")
+        wait_until(lambda: port_rows(d)[0]["refused"] == 1, "him to be refused")
+        same(port_rows(d)[0]["bytes_in"], 0, "bytes read")
+        d.alive()
+
+
+def test_who_has_sent_all_and_only_listens_is_served():
+    with Daemon(listen=("unix:ROOT/koine.sock", "tcp:127.0.0.1:0")) as d:
+        with held(d):
+            s = dial(d.address("tcp"))
+            s.sendall(request("ping") + b"\n")
+            s.shutdown(socket.SHUT_WR)
+        with contextlib.closing(s):
+            check(b'"pong":true' in s.recv(4096), "not served")
+
+
+def ping_dialled(address, family, host=None):
+    with contextlib.closing(dial(address, family, host)) as s:
+        try:
+            s.sendall(request("ping") + b"\n")
+            return s.recv(4096).decode() or "ended"
+        except (BrokenPipeError, ConnectionResetError):
+            return "ended"
+
+
+def test_users_are_told_apart_over_ipv6_too():
+    try:
+        with contextlib.closing(socket.socket(socket.AF_INET6)) as s:
+            s.bind(("::1", 0))
+    except OSError:
+        raise Skip("no IPv6 here") from None
+    with Daemon(listen=("unix:ROOT/koine.sock", "tcp:[::1]:0", "tcp:127.0.0.1:0")) as d:
+        six, four = (a for _, a in ports(d))
+        for address, family, host in ((six, socket.AF_INET6, None),
+                                      (four, socket.AF_INET6, "::ffff:127.0.0.1"),
+                                      (four, socket.AF_INET, None)):
+            check('"pong":true' in ping_dialled(address, family, host), "%s %s", address, host)
+            same(someone_else(ping_dialled, address, family, host), "ended", address)
+
+
+# ---- where the kernel does not tell ----
+
+
+def without_netlink():
+    """From here on this process and its children get no socket that could ask the kernel."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = {"x86_64": 41, "aarch64": 198, "riscv64": 198}[os.uname().machine]
+    code = [  # struct seccomp_data: nr at 0, the first argument at 16
+        (0x20, 0, 0, 0), (0x15, 0, 3, number),
+        (0x20, 0, 0, 16), (0x15, 0, 1, socket.AF_NETLINK),
+        (0x06, 0, 0, 0x00050000 | errno.EAFNOSUPPORT), (0x06, 0, 0, 0x7fff0000)]
+    raw = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
+    program = ctypes.create_string_buffer(
+        struct.pack("HxxxxxxP", len(code), ctypes.addressof(raw)))
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, program, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+def refused_without_netlink(folder, listen):
+    """What koined says when it does not start, which --check has foreseen."""
+    check_first, run = (
+        subprocess.run([KOINED, "--root", folder.path, "--listen", listen, *more],
+                       stdin=subprocess.DEVNULL, capture_output=True, env=clean_environment(),
+                       preexec_fn=without_netlink, timeout=PATIENCE)
+        for more in (["--check"], []))
+    same((check_first.returncode, run.returncode), (69, 69), "exit status (%r)" % run.stderr)
+    check(b"NO: the kernel does not tell who connects" in check_first.stdout, "--check: %r",
+          check_first.stdout)
+    return run
+
+
+def test_where_the_kernel_does_not_tell_a_token_is_required():
+    if os.uname().machine not in ("x86_64", "aarch64", "riscv64"):
+        raise Skip("no number of socket(2) for this machine")
+    with Folder() as folder:
+        done = refused_without_netlink(folder, "nexus=http:127.0.0.1:0")
+        check(b"does not tell who connects to http:127.0.0.1:" in done.stderr, "%r", done.stderr)
+        check(b"token_file" in done.stderr, "what to do: %r", done.stderr)
+        refused_without_netlink(folder, "hld=tcp:127.0.0.1:0")
+        with open(folder("token"), "w", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+            f.write("s3cret-s3cret-s3cret\n")
+        with Daemon("--set", "nexus.token_file=" + folder("token"), "--listen", "koine=on",
+                    "--listen", "nexus=http:127.0.0.1:0", preexec_fn=without_netlink) as d:
+            with Client(d.address("http")) as c:
+                same(post(c, request("list_agents")).status, 401, "without the token")
+            with Client(d.address("http")) as c:
+                same(post(c, request("list_agents"),
+                          headers="Authorization: Bearer s3cret-s3cret-s3cret\r\n").status, 200)
 
 
 if __name__ == "__main__":

@@ -76,13 +76,18 @@ static void update(struct koine_call *call, void *arg)
 		koine_call_reply(call);
 }
 
+static int64_t last_pid, last_uid, last_gid; /* that `who` was told */
+
 static void who(struct koine_call *call, void *arg)
 {
 	struct koine_json *j = koine_call_result(call);
-	int64_t pid = -1, uid = -1, gid = -1;
+	int64_t pid = -2, uid = -2, gid = -2;
 	bool known = koine_call_peer(call, &pid, &uid, &gid);
 
 	(void)arg;
+	last_pid = pid;
+	last_uid = uid;
+	last_gid = gid;
 	koine_json_begin_array(j);
 	koine_json_string(j, koine_call_method(call));
 	koine_json_string(j, koine_call_dialect(call));
@@ -488,7 +493,7 @@ static void a_call_knows_who_makes_it(void **state)
 	host_stop(&h);
 }
 
-static void nothing_is_known_of_a_tcp_peer(void **state)
+static void of_a_tcp_peer_only_the_uid_is_known(void **state)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	char bound[100];
@@ -508,7 +513,10 @@ static void nothing_is_known_of_a_tcp_peer(void **state)
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 	send_line(fd, CALL("who", "1"));
-	expect_line(&h, fd, RESULT("[\"who\",\"json-rpc\",\"line\",1,false,false,false]", "1"));
+	expect_line(&h, fd, RESULT("[\"who\",\"json-rpc\",\"line\",1,true,false,true]", "1"));
+	assert_int_equal(last_uid, getuid());
+	assert_int_equal(last_pid, -1);
+	assert_int_equal(last_gid, -1);
 	close(fd);
 	host_stop(&h);
 }
@@ -1017,7 +1025,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_every_example_of_the_specification),
 		cmocka_unit_test(a_call_knows_who_makes_it),
-		cmocka_unit_test(nothing_is_known_of_a_tcp_peer),
+		cmocka_unit_test(of_a_tcp_peer_only_the_uid_is_known),
 		cmocka_unit_test(params_are_checked_against_their_fields),
 		cmocka_unit_test(a_handler_that_forgets_to_answer_is_answered_for),
 		cmocka_unit_test(an_error_carries_code_words_and_data_on_one_line),

@@ -981,7 +981,9 @@ static void tcp_tells_its_port_and_sends_at_once(void **state)
 	client = connect_tcp("127.0.0.1", a->port);
 	loop_run(f->loop);
 	assert_int_equal(f->n_accepted, 1);
+	assert_true(f->peer.known);
 	assert_false(f->peer.local);
+	assert_int_equal(f->peer.uid, geteuid());
 	assert_true(fcntl(f->fd, F_GETFD) & FD_CLOEXEC);
 	assert_true(fcntl(f->fd, F_GETFL) & O_NONBLOCK);
 	assert_int_equal(getsockopt(f->fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);

@@ -28,8 +28,8 @@ struct done nexus_fail(struct call *c, struct text conversation, int r, const st
 	return call_fail(c, r);
 }
 
-/* On a port without a token it may be anybody on this machine: they hear what is common,
- * and nobody's own. */
+/* On a port without a token it may be any program that reaches one, a browser's page among them:
+ * they hear what is common, and nobody's own. */
 struct memory_asker nexus_asker(const struct call *c)
 {
 	if (c->endpoint->tcp && !c->endpoint->token[0])

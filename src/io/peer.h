@@ -1,0 +1,50 @@
+/*
+ * Who is on the other side of an accepted connection.
+ *
+ * A Unix socket says so itself (SO_PEERCRED). Of a connection over loopback the other end is a
+ * socket of this machine as well, and the kernel knows whose: one question by netlink
+ * (sock_diag), asked when the connection is accepted and before anything is read from it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+struct peer {
+	bool known; /* uid is */
+	bool local; /* a Unix socket: pid and gid are known, too */
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;      /* who connected; may have ended since */
+	uint32_t inode; /* loopback: of the other end's socket, for peer_pids */
+};
+
+/* Of a Unix socket. False where it cannot be told; *ret_peer is empty then. */
+bool peer_of_unix(int fd, struct peer *ret_peer);
+
+/* ---- loopback ---- */
+
+/* What peer_of_inet asks with: a netlink socket, close-on-exec. -errno where this process may not,
+ * or where the kernel cannot tell, which is tried on `listening`, a socket that listens. */
+int peer_ask_open(int listening, int *ret_ask);
+
+/*
+ * Of `fd`, which was accepted from a listener at `our` name and came from `their`.
+ *
+ * False for whoever cannot be identified: who has closed already, who is not on this machine, or
+ * where the kernel does not answer. One who has only stopped sending is known.
+ */
+bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
+		  const struct sockaddr_storage *their, struct peer *ret_peer);
+
+/* ---- its processes ---- */
+
+/*
+ * The processes at the other end, at most max: who connected to a Unix socket, or all that hold
+ * a loopback peer's socket now. How many; 0: none that this process may see.
+ *
+ * Reads all of /proc for a loopback peer, which takes milliseconds: only where it must be known.
+ */
+unsigned peer_pids(const struct peer *peer, pid_t *ret_pids, unsigned max);
