@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/text.h"
 
 enum value_kind {
@@ -44,6 +45,12 @@ const char *value_kind_name(const struct value *v);
 
 /* The last member of that name, or NULL; NULL too when v is NULL or no object. */
 const struct value *value_find(const struct value *v, const char *key);
+
+/* Whether some readers take one for the other: they are not all strict about upper and lower case. */
+bool value_same_key(struct text a, struct text b);
+
+/* A key that stands twice in one object, at any depth; {NULL, 0}: none does. 0 or -ENOMEM. */
+int value_find_twice(struct arena *a, const struct value *v, struct text *ret_key);
 
 /* False unless v is a number without fraction or exponent that fits. */
 bool value_int(const struct value *v, int64_t *ret);

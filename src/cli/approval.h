@@ -9,20 +9,23 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
+enum { ID_WHOLE = 1000 }; /* as a width */
 enum { APPROVALS_MAX = 1000, APPROVAL_ID_SIZE = 160, APPROVAL_COMMENT_SIZE = 4096 };
 
 extern const struct option hook_options[];
 extern const struct option approvals_options[];
 extern const struct option approve_options[];
 extern const struct option deny_options[];
+extern const struct option respond_options[];
 
 /* ---- approval_call.c ---- */
 
 /* A string of it; {NULL, 0} for anything else. */
 struct text approval_member(const struct koine_value *approval, const char *key);
 
-/* The one of that id, or of that beginning. Words what goes wrong. */
-int approval_find(struct koine_client *c, const char *typed, struct koine_answer **ret_answer);
+/* The one of that id, or, unless `exact`, of that beginning. Words what goes wrong. */
+int approval_find(struct koine_client *c, const char *typed, bool exact,
+		  struct koine_answer **ret_answer);
 
 /* Its id without the word that those of its kind all begin with. */
 struct text approval_bare_id(const struct koine_value *approval);
@@ -31,13 +34,16 @@ struct text approval_bare_id(const struct koine_value *approval);
 int approval_find_session(struct cli *cli, struct koine_client *c);
 
 struct approval_choice {
-	struct text id;
+	struct text id;       /* whole */
 	const char *decision; /* "approve", "deny", "respond" */
 	struct text comment;  /* {NULL, 0}: none */
 	const char *grant;    /* "session", "all"; NULL: none */
 	int64_t for_ms;       /* 0: for good */
 	int64_t uses;         /* 0: any number */
 };
+
+/* The params of approval.get and approval.withdraw. The caller frees it; NULL: out of memory. */
+struct koine_json *approval_id_params(struct text id, bool exact);
 
 /* The params of approval.decide. The caller frees it; NULL: out of memory. */
 struct koine_json *approval_choice_params(const struct approval_choice *choice);
@@ -53,10 +59,10 @@ void approval_say_end(const struct koine_value *approval, char *out, size_t size
 
 /* ---- approval_print.c ---- */
 
-/* How much of an id it takes to tell these from one another; 8 at least. */
+/* How much of an id it takes to tell these from one another, 8 at least; ID_WHOLE for all of it. */
 size_t approval_id_width(const struct koine_value *approvals);
 
-/* What of an id is shown: so many of its characters, without what they all begin with. */
+/* What of an id is shown: so many of its characters, without what they all begin with; or all. */
 struct text approval_short_id(const struct koine_value *approval, size_t width);
 
 /* What it is about, in a few words: a command, a file, a question; else its input as JSON. */

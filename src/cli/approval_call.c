@@ -51,24 +51,28 @@ static void found_freep(struct koine_answer **a)
 	koine_answer_free(*a);
 }
 
-static int call_id(struct koine_client *c, const char *method, const char *id,
-		   struct koine_answer **ret_answer)
+struct koine_json *approval_id_params(struct text id, bool exact)
 {
 	struct koine_json *j = begin();
-	int r;
 
 	if (!j)
-		return -1;
-	add_text(j, "id", text_of(id));
-	j = finish(j);
-	r = j ? koine_client_call(c, method, koine_json_text(j, NULL), ret_answer) : -1;
-	koine_json_free(j);
-	return r;
+		return NULL;
+	add_text(j, "id", id);
+	if (exact) {
+		koine_json_key(j, "exact");
+		koine_json_bool(j, true);
+	}
+	return finish(j);
 }
 
-static int get(struct koine_client *c, const char *id, struct koine_answer **ret_answer)
+static int call_id(struct koine_client *c, const char *method, const char *id, bool exact,
+		   struct koine_answer **ret_answer)
 {
-	return call_id(c, "approval.get", id, ret_answer);
+	struct koine_json *j = approval_id_params(text_of(id), exact);
+	int r = j ? koine_client_call(c, method, koine_json_text(j, NULL), ret_answer) : -1;
+
+	koine_json_free(j);
+	return r;
 }
 
 /* Ids that koined makes begin with a word that is not shown. */
@@ -89,27 +93,15 @@ struct text approval_bare_id(const struct koine_value *approval)
 	return id;
 }
 
-int approval_find(struct koine_client *c, const char *typed, struct koine_answer **ret_answer)
+int approval_find(struct koine_client *c, const char *typed, bool exact,
+		  struct koine_answer **ret_answer)
 {
-	CLEANUP(found_freep) struct koine_answer *a = NULL;
-	char longer[APPROVAL_ID_SIZE];
-	int r = get(c, typed, &a);
+	struct koine_answer *a = NULL;
+	int r = call_id(c, "approval.get", typed, exact, &a);
 
-	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == NOT_FOUND_CODE &&
-	    strlen(typed) < sizeof(longer) - 8) {
-		for (size_t i = 0; i < N_ID_WORDS; i++) {
-			CLEANUP(found_freep) struct koine_answer *other = NULL;
-
-			snprintf(longer, sizeof(longer), "%s%s", id_words[i], typed);
-			if (get(c, longer, &other) == 0) {
-				*ret_answer = TAKE(other);
-				return 0;
-			}
-		}
-	}
 	if (r != 0)
-		return talk_failed(c, "approval.get", r, TAKE(a));
-	*ret_answer = TAKE(a);
+		return talk_failed(c, "approval.get", r, a);
+	*ret_answer = a;
 	return 0;
 }
 
@@ -120,7 +112,7 @@ int approval_find_session(struct cli *cli, struct koine_client *c)
 	const char *typed = cli->options.approval.session;
 	CLEANUP(found_freep) struct koine_answer *a = NULL;
 	struct text id;
-	int r = typed ? call_id(c, "session.get", typed, &a) : 0;
+	int r = typed ? call_id(c, "session.get", typed, false, &a) : 0;
 
 	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) != NOT_FOUND_CODE)
 		return talk_failed(c, "session.get", r, TAKE(a));
@@ -154,6 +146,8 @@ struct koine_json *approval_choice_params(const struct approval_choice *choice)
 	if (!j)
 		return NULL;
 	add_text(j, "id", choice->id);
+	koine_json_key(j, "exact");
+	koine_json_bool(j, true);
 	add_text(j, "decision", text_of(choice->decision));
 	add_text(j, "comment", choice->comment);
 	if (choice->grant) {

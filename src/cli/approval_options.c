@@ -57,6 +57,12 @@ static bool set_limit(struct cli_options *o, const char *value)
 	       o->approval.limit <= APPROVALS_MAX;
 }
 
+static bool set_exact(struct cli_options *o, const char *value)
+{
+	o->approval.exact = true;
+	return true;
+}
+
 static bool set_comment(struct cli_options *o, const char *value)
 {
 	o->approval.comment = value;
@@ -90,6 +96,11 @@ const struct option hook_options[] = {
 	{NULL},
 };
 
+#define EXACT                                                                                      \
+	{                                                                                          \
+		"--exact", NULL, NULL, "ID is whole, whatever else begins with it", set_exact      \
+	}
+
 const struct option approvals_options[] = {
 	{"--watch", "-w", NULL, "a list that updates; in a pipe, a line for each change",
 	 set_watch},
@@ -97,6 +108,7 @@ const struct option approvals_options[] = {
 	{"--session", NULL, "ID", "those of one session, by its id or a beginning of it",
 	 set_session},
 	{"--limit", "-n", "N", "how many at most; 100", set_limit, "from 1 to 1000"},
+	EXACT,
 	{NULL},
 };
 
@@ -116,11 +128,15 @@ const struct option approvals_options[] = {
 const struct option approve_options[] = {
 	COMMENT("what the agent is told"),
 	GRANTS,
+	EXACT,
 	{NULL},
 };
 
 const struct option deny_options[] = {
 	COMMENT("why: the agent is told; on a terminal you are asked for it"),
 	GRANTS,
+	EXACT,
 	{NULL},
 };
+
+const struct option respond_options[] = {EXACT, {NULL}};

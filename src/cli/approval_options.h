@@ -14,6 +14,8 @@ struct approval_options {
 	bool all;
 	const char *session;
 	int64_t limit; /* 0: not given */
+	/* koine approvals, approve, deny, respond */
+	bool exact;
 	/* koine approve, deny */
 	const char *comment;
 	const char *grant; /* "session", "always"; NULL: none */

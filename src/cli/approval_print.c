@@ -26,11 +26,9 @@ static int out_of_memory(void)
 
 struct text approval_short_id(const struct koine_value *approval, size_t width)
 {
-	struct text id = approval_bare_id(approval);
-
-	if (id.len > width)
-		id.len = width;
-	return id;
+	if (width == ID_WHOLE)
+		return approval_member(approval, "id");
+	return text_cut(approval_bare_id(approval), width);
 }
 
 static bool collides(const struct koine_value *approval, size_t width)
@@ -53,6 +51,9 @@ size_t approval_id_width(const struct koine_value *approvals)
 	for (; a; a = koine_value_next(a)) {
 		while (width < ID_SHOWN_MAX && collides(a, width))
 			width += 4;
+		/* Only by the word that is left out, or far behind. */
+		if (collides(a, width))
+			return ID_WHOLE;
 	}
 	return width;
 }

@@ -65,7 +65,7 @@ static int show(struct cli *cli, const char *typed)
 	int r = talk_dial(cli, NULL, NULL, &c);
 
 	if (r == 0)
-		r = approval_find(c, typed, &a);
+		r = approval_find(c, typed, cli->options.approval.exact, &a);
 	if (r != 0)
 		return r;
 	if (cli->options.json) {
@@ -170,7 +170,7 @@ static int decide(struct cli *cli, const char *typed, struct approval_choice *ch
 	int r = talk_dial(cli, NULL, NULL, &c);
 
 	if (r == 0)
-		r = approval_find(c, typed, &found);
+		r = approval_find(c, typed, cli->options.approval.exact, &found);
 	if (r == 0 && is_other_kind(koine_answer_result(found), choice->decision))
 		r = EXIT_ERROR_ANSWER;
 	return r != 0 ? r : send_choice(cli, c, choice, koine_answer_result(found));

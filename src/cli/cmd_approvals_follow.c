@@ -52,7 +52,6 @@ static void on_notification(void *arg, const char *method, size_t len,
 	struct follow *f = arg;
 	struct text id = approval_member(koine_value_get(params, "data"), "approval_id");
 	CLEANUP(json_freep) struct koine_json *j = NULL;
-	const char *text;
 
 	if (!method || len != 5 || memcmp(method, "event", 5) != 0)
 		return;
@@ -60,15 +59,10 @@ static void on_notification(void *arg, const char *method, size_t len,
 	if (id.len == 0 ||
 	    (text_is(approval_member(params, "type"), "approval.requested") && was_there(f, id)))
 		return;
-	if (koine_json_new(&j) != 0)
-		return;
-	koine_json_begin_object(j);
-	koine_json_key(j, "id");
-	koine_json_text_n(j, id.data, id.len);
-	koine_json_end_object(j);
-	text = koine_json_text(j, NULL);
-	if (text)
-		(void)koine_client_call_async(f->client, "approval.get", text, on_found, f, NULL);
+	j = approval_id_params(id, true);
+	if (j)
+		(void)koine_client_call_async(f->client, "approval.get", koine_json_text(j, NULL),
+					      on_found, f, NULL);
 }
 
 /* ---- asking ---- */

@@ -340,12 +340,9 @@ static void open_view(struct approval_watch *w)
 {
 	CLEANUP(json_freep) struct koine_json *j = NULL;
 
-	if (!w->selected[0] || !w->subscribed || koine_json_new(&j) != 0)
+	if (!w->selected[0] || !w->subscribed)
 		return;
-	koine_json_begin_object(j);
-	koine_json_key(j, "id");
-	koine_json_string(j, w->selected);
-	koine_json_end_object(j);
+	j = approval_id_params(text_of(w->selected), true);
 	(void)call(w, "approval.get", j, on_got);
 }
 

@@ -267,10 +267,10 @@ static void withdraw(struct asking *a)
 	const struct timespec soon = {.tv_nsec = RETRY_MS * 1000000L / 4};
 	uint64_t most_ms = clock_steady_ms() + WITHDRAW_MS;
 	struct koine_client *c = NULL;
-	char params[UUID_LEN + 16];
+	char params[UUID_LEN + 32];
 	int r = KOINE_ERROR_ANSWER;
 
-	snprintf(params, sizeof(params), "{\"id\":\"%s\"}", a->id);
+	snprintf(params, sizeof(params), "{\"id\":\"%s\",\"exact\":true}", a->id);
 	a->cli->options.timeout_ms = WITHDRAW_MS;
 	if (talk_dial(a->cli, NULL, NULL, &c) != 0)
 		return;

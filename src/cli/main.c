@@ -98,7 +98,7 @@ const struct command commands[] = {
 	 "The first answer counts; whoever comes later is told which it was, and exits with 1.\n",
 	 cmd_deny, NULL, deny_options},
 	{"respond", "ID TEXT... | ID -", "answer an agent's question", "- reads it from stdin.\n",
-	 cmd_respond},
+	 cmd_respond, NULL, respond_options},
 	{"grants", "[revoke ID]", "show what is allowed without asking, or end it", NULL,
 	 cmd_grants},
 	{"hook", "", "ask a human from an agent's own hook",

@@ -58,8 +58,9 @@ struct approval_rule {
 	enum approval_verdict verdict;
 	const char *agent; /* NULL: any; so with those that follow */
 	const char *tool;
-	/* Any text in the input, at any depth (names of members are none); or NAME=PATTERN: the input's
-	 * member of that name alone, which is what a rule that allows should name. */
+	/* The texts in the input, at any depth; or NAME=PATTERN: all in the input's member of that name
+	 * alone, which is what a rule that allows should name. What allows must fit all of these, and
+	 * no key may stand twice; what denies fits if anything does. */
 	const char *input;
 	const char *comment; /* told with a verdict */
 };
@@ -106,9 +107,9 @@ typedef void (*approval_fn)(void *arg, int result, const struct approval *approv
 
 /*
  * fn comes when it is kept: pending, or decided already by a rule or a grant. An id that is there
- * is that one, as it stands, even if another tool or input is given now. One that a rule or a grant
- * decides is told by approval.resolved alone. REFUSE_PARAMS, REFUSE_LIMIT, REFUSE_NOT_FOUND
- * ("session not found: …"), REFUSE_STOPPING.
+ * is that one, as it stands; with another kind, agent, tool or input it is REFUSE_CONFLICT. One that
+ * a rule or a grant decides is told by approval.resolved alone. REFUSE_PARAMS, REFUSE_LIMIT,
+ * REFUSE_NOT_FOUND ("session not found: …"), REFUSE_STOPPING.
  */
 void approval_request(struct services *s, const struct approval_new *in, approval_fn fn, void *arg);
 
@@ -164,7 +165,8 @@ int approval_list(struct services *s, int lane, struct arena *a, const struct ap
 		  struct approval **ret_approvals, unsigned *ret_n);
 
 /* REFUSE_NOT_FOUND: "approval not found: ID". A beginning that only one has will do where
- * `short_id`. */
+ * `short_id`; what begins several is refused with their ids (REFUSE_PARAMS), even if it is one
+ * itself. */
 int approval_get(struct services *s, int lane, struct arena *a, struct text id, bool short_id,
 		 struct approval *ret_approval, struct why *why);
 

@@ -264,6 +264,26 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 	return r;
 }
 
+static bool is_same(struct text a, struct text b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* A decision is on what was shown, and on nothing else that is asked for under the same id. One
+ * tree has one packed form. */
+static int take_there(struct approval_ask *ask, const struct approval_row *there)
+{
+	const struct approval_row *row = &ask->row;
+
+	if (row->kind != there->kind || !is_same(row->tool, there->tool) ||
+	    !is_same(row->agent, there->agent) || !is_same(row->input, there->input))
+		return refuse(&ask->why, REFUSE_CONFLICT,
+			      "approval '%.*s' was asked for with another tool or input",
+			      TEXT_ARGS(row->id));
+	ask->row = *there;
+	return 0;
+}
+
 static void ask_run(struct background_work *w, int lane)
 {
 	struct approval_ask *ask = list_entry(w, struct approval_ask, work);
@@ -278,7 +298,7 @@ static void ask_run(struct background_work *w, int lane)
 	if (ask->named)
 		r = store_approval_find(db, ask->row.id, &ask->arena, &there, &found);
 	if (found)
-		ask->row = there;
+		r = take_there(ask, &there);
 	else if (r == 0)
 		r = keep_new(ask, db, &scratch);
 	ask->result = r;

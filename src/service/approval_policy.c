@@ -2,6 +2,8 @@
  * What is answered without a human: by the rules of the settings, of which the last that matches
  * wins, then by grants, of which one that denies wins. A rule that says `ask` leaves it to the
  * grants, and after them to a human. Questions are always for a human.
+ *
+ * Denied is what fits anywhere; allowed only what fits as a whole.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,20 +15,73 @@
 #include "service/approval_inner.h"
 #include "service/pattern.h"
 
-/* ---- matching ---- */
+/* ---- matching: how much of an input a pattern fits ---- */
 
-/* Any text in the tree. The unpacker bounds its depth. */
-static bool any_text_fits(struct text glob, const struct value *v)
+enum part { PART_NONE, PART_SOME, PART_ALL };
+
+/* What was looked at. */
+struct seen {
+	bool fits;
+	bool misses;
+};
+
+static void see(struct seen *seen, bool fits)
+{
+	seen->fits = seen->fits || fits;
+	seen->misses = seen->misses || !fits;
+}
+
+static enum part part_of(struct seen seen)
+{
+	return !seen.fits ? PART_NONE : seen.misses ? PART_SOME : PART_ALL;
+}
+
+/* Who reads a text as C does, reads it up to a NUL: such a one fits in part at best. */
+static void see_text(struct text glob, struct text t, struct seen *seen)
+{
+	const char *nul = t.len > 0 ? memchr(t.data, '\0', t.len) : NULL;
+
+	see(seen, glob_fits(glob, t));
+	if (!nul)
+		return;
+	see(seen, glob_fits(glob, (struct text) {.data = t.data, .len = (size_t)(nul - t.data)}));
+	seen->misses = true;
+}
+
+/* A number as it is written. */
+static struct text word_of(const struct value *v)
+{
+	static const char *const words[] = {
+		[VALUE_NULL] = "null", [VALUE_FALSE] = "false", [VALUE_TRUE] = "true"};
+
+	return v->kind < VALUE_NUMBER ? text_of(words[v->kind])
+				      : (struct text) {.data = v->text, .len = v->len};
+}
+
+/* All that stands in a tree, the names of its members included. The unpacker bounds its depth. */
+static void see_tree(struct text glob, const struct value *v, struct seen *seen)
+{
+	if (v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT) {
+		see_text(glob, word_of(v), seen);
+		return;
+	}
+	value_each (child, v) {
+		if (v->kind == VALUE_OBJECT)
+			see_text(glob, (struct text) {.data = child->key, .len = child->key_len},
+				 seen);
+		see_tree(glob, child, seen);
+	}
+}
+
+/* The texts alone. */
+static void see_texts(struct text glob, const struct value *v, struct seen *seen)
 {
 	if (v->kind == VALUE_STRING)
-		return glob_fits(glob, (struct text) {.data = v->text, .len = v->len});
+		see_text(glob, word_of(v), seen);
 	if (v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT)
-		return false;
-	value_each (child, v) {
-		if (any_text_fits(glob, child))
-			return true;
-	}
-	return false;
+		return;
+	value_each (child, v)
+		see_texts(glob, child, seen);
 }
 
 /* "NAME=PATTERN": only the member of that name, for an agent writes other texts beside the one that
@@ -45,25 +100,37 @@ static bool split_member(struct text glob, struct text *ret_name, struct text *r
 	return n > 0;
 }
 
-/* All of the name, should there be several. */
-static bool tree_fits(struct text glob, const struct value *v)
+/* Every member of that name, should there be several. One that only some readers take for it
+ * fits in part at best. */
+static enum part member_fits(struct text name, struct text glob, const struct value *input)
 {
-	struct text name;
-	struct text rest;
-	bool fits = false;
+	struct seen seen = {0};
 
-	if (!split_member(glob, &name, &rest))
-		return any_text_fits(glob, v);
-	if (v->kind != VALUE_OBJECT)
-		return false;
-	value_each (child, v) {
-		if (!text_equal(name, (struct text) {.data = child->key, .len = child->key_len}))
+	value_each (child, input) {
+		const struct text key = {.data = child->key, .len = child->key_len};
+
+		if (!value_same_key(name, key))
 			continue;
-		fits = any_text_fits(rest, child);
-		if (!fits)
-			return false;
+		see_tree(glob, child, &seen);
+		if (!text_equal(name, key))
+			seen.misses = true;
 	}
-	return fits;
+	return part_of(seen);
+}
+
+/* The names of the input's own members are the tool's words, those further down are the agent's:
+ * what denies looks at these, too. */
+static enum part any_fits(struct text glob, const struct value *input)
+{
+	struct seen texts = {0};
+	struct seen all = {0};
+	enum part part;
+
+	see_texts(glob, input, &texts);
+	part = part_of(texts);
+	value_each (child, input)
+		see_tree(glob, child, &all);
+	return part == PART_NONE && all.fits ? PART_SOME : part;
 }
 
 /* The input, unpacked when the first needs it. */
@@ -71,14 +138,26 @@ struct look {
 	struct arena *arena;
 	const struct approval_row *row;
 	struct value *input;
+	bool looked_twice;
+	bool twice; /* a key stands twice somewhere: who reads it may see the one or the other */
 	int err;
 };
 
-static bool input_fits(struct look *l, struct text glob)
+static bool look_at_input(struct look *l)
 {
 	if (!l->input && l->err == 0)
 		l->err = value_unpack(l->arena, l->row->input, &l->input);
-	return l->input && tree_fits(glob, l->input);
+	return l->err == 0;
+}
+
+static enum part input_fits(struct look *l, struct text glob)
+{
+	struct text name, rest;
+
+	if (!look_at_input(l) || l->input->kind != VALUE_OBJECT)
+		return PART_NONE;
+	return split_member(glob, &name, &rest) ? member_fits(name, rest, l->input)
+						: any_fits(glob, l->input);
 }
 
 static bool fits(const char *glob, struct text t)
@@ -86,20 +165,37 @@ static bool fits(const char *glob, struct text t)
 	return !glob || glob_fits(text_of(glob), t);
 }
 
-static bool rule_fits(const struct approval_rule *rule, struct look *l)
+static enum part rule_fits(const struct approval_rule *rule, struct look *l)
 {
-	return fits(rule->agent, l->row->agent) && fits(rule->tool, l->row->tool) &&
-	       (!rule->input || input_fits(l, text_of(rule->input)));
+	if (!fits(rule->agent, l->row->agent) || !fits(rule->tool, l->row->tool))
+		return PART_NONE;
+	return rule->input ? input_fits(l, text_of(rule->input)) : PART_ALL;
 }
 
-static bool grant_fits(const struct grant_row *g, struct look *l)
+static enum part grant_fits(const struct grant_row *g, struct look *l)
 {
 	const struct approval_row *row = l->row;
 
-	return (!g->session.data || (row->session.data && text_equal(g->session, row->session))) &&
-	       (!g->agent.data || text_equal(g->agent, row->agent)) &&
-	       (!g->tool.data || glob_fits(g->tool, row->tool)) &&
-	       (!g->pattern.data || input_fits(l, g->pattern));
+	if ((g->session.data && !(row->session.data && text_equal(g->session, row->session))) ||
+	    (g->agent.data && !text_equal(g->agent, row->agent)) ||
+	    (g->tool.data && !glob_fits(g->tool, row->tool)))
+		return PART_NONE;
+	return g->pattern.data ? input_fits(l, g->pattern) : PART_ALL;
+}
+
+/* Allowed is what fits as a whole and can be read in one way only. */
+static bool allows(struct look *l, enum part part)
+{
+	struct text key;
+
+	if (part != PART_ALL || !look_at_input(l))
+		return false;
+	if (!l->looked_twice) {
+		l->looked_twice = true;
+		l->err = value_find_twice(l->arena, l->input, &key);
+		l->twice = key.data != NULL;
+	}
+	return l->err == 0 && !l->twice;
 }
 
 /* ---- deciding ---- */
@@ -121,14 +217,38 @@ static int decide(struct arena *arena, struct approval_row *row, bool denies, co
 	return 0;
 }
 
+/*
+ * The last that fits. What allows must fit as a whole, for what denies a part is enough. So it is
+ * for what asks; but an `ask` that fits in part is no way around a rule before it that denies.
+ */
 static const struct approval_rule *last_that_fits(const struct approval_rules *rules,
 						  struct look *l)
 {
+	const struct approval_rule *asks = NULL;
+
 	for (unsigned i = rules->n; i > 0; i--) {
-		if (rule_fits(&rules->list[i - 1], l))
-			return &rules->list[i - 1];
+		const struct approval_rule *rule = &rules->list[i - 1];
+		enum part part = rule_fits(rule, l);
+
+		if (part == PART_NONE)
+			continue;
+		if (rule->verdict == VERDICT_DENY)
+			return rule;
+		if (rule->verdict == VERDICT_ASK && part == PART_ALL)
+			return asks ? asks : rule;
+		if (rule->verdict == VERDICT_ASK)
+			asks = asks ? asks : rule;
+		else if (allows(l, part))
+			return asks ? asks : rule;
 	}
-	return NULL;
+	return asks;
+}
+
+static bool grant_decides(const struct grant_row *g, struct look *l)
+{
+	enum part part = grant_fits(g, l);
+
+	return g->denies ? part != PART_NONE : allows(l, part);
 }
 
 /* One that denies comes first. Another may have had the last use. */
@@ -139,7 +259,7 @@ static int use_grant(struct connection *db, struct look *l, struct approval_row 
 		bool found = false;
 		int r;
 
-		if (grants[i].denies != denies || !grant_fits(&grants[i], l))
+		if (grants[i].denies != denies || !grant_decides(&grants[i], l))
 			continue;
 		r = store_grant_use(db, grants[i].id, &found);
 		if (r == 0 && found)

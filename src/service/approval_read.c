@@ -75,34 +75,73 @@ int approval_list(struct services *s, int lane, struct arena *a, const struct ap
 
 /* ---- the beginning of an id ---- */
 
-/* What we make begins alike; people leave that out. */
-static int find_id(struct connection *db, struct arena *a, struct text id, bool waiting,
-		   struct text *ret_id, unsigned *ret_n)
-{
-	char made[APPROVAL_ID_MAX + 8];
-	int r = store_approval_find_short(db, id, waiting, a, ret_id, ret_n);
+/* What was typed may be the beginning of these. */
+struct candidates {
+	struct text ids[2];
+	unsigned n; /* 2 for more */
+	bool whole; /* the first is what was typed, to its end */
+};
 
-	if (r != 0 || *ret_n > 0)
-		return r;
-	snprintf(made, sizeof(made), "local-%.*s", TEXT_ARGS(id));
-	return store_approval_find_short(db, text_of(made), waiting, a, ret_id, ret_n);
+static int add_beginning(struct connection *db, struct arena *a, const char *word, struct text id,
+			 bool waiting, struct candidates *c)
+{
+	char prefix[APPROVAL_ID_MAX + 8];
+	struct text found[2];
+	unsigned n = 0;
+	int len = snprintf(prefix, sizeof(prefix), "%s%.*s", word, TEXT_ARGS(id));
+	int r = store_approval_find_short(db, (struct text) {.data = prefix, .len = (size_t)len},
+					  waiting, a, found, &n);
+
+	for (unsigned i = 0; r == 0 && i < n && c->n < 2; i++) {
+		c->whole = c->whole || found[i].len == (size_t)len;
+		c->ids[c->n++] = found[i];
+	}
+	return r;
 }
 
-/* One that waits is meant before all that were decided long ago. */
-static int find_short(struct connection *db, struct arena *a, struct text id,
-		      struct approval_row *ret_row, bool *ret_found, struct why *why)
+/* What koined makes begins alike, which people are not shown and leave out. */
+static int find_candidates(struct connection *db, struct arena *a, struct text id, bool waiting,
+			   struct candidates *ret)
 {
-	struct text whole;
-	unsigned n = 0;
-	int r = find_id(db, a, id, true, &whole, &n);
+	static const char *const words[] = {"", "local-", "rule-"};
+	int r = 0;
 
-	if (r == 0 && n == 0)
-		r = find_id(db, a, id, false, &whole, &n);
-	if (r == 0 && n > 1)
-		r = refuse_field(why, "id", "several approvals begin with %.*s", TEXT_ARGS(id));
-	if (r != 0 || n == 0)
+	*ret = (struct candidates) {0};
+	for (size_t i = 0; r == 0 && i < sizeof(words) / sizeof(words[0]); i++)
+		r = add_beginning(db, a, words[i], id, waiting, ret);
+	return r;
+}
+
+static int refuse_several(struct text id, const struct candidates *c, struct why *why)
+{
+	enum { TYPED = 36, SHOWN = 60 }; /* of ids that may be longer than a sentence */
+	struct text typed = text_cut(id, TYPED);
+	struct text first = text_cut(c->ids[0], SHOWN);
+	struct text second = text_cut(c->ids[1], SHOWN);
+
+	return refuse_field(why, "id", "several approvals begin with %.*s: %.*s and %.*s",
+			    TEXT_ARGS(typed), TEXT_ARGS(first), TEXT_ARGS(second));
+}
+
+/* One that waits is meant before all that were decided long ago; but a whole id that is the
+ * beginning of another one's may have been meant as either. */
+static int find_short(struct connection *db, struct arena *a, struct text id, struct text *ret_id,
+		      struct why *why)
+{
+	struct candidates all, waiting = {0};
+	int r = find_candidates(db, a, id, false, &all);
+
+	if (r == 0 && all.n > 1 && !all.whole)
+		r = find_candidates(db, a, id, true, &waiting);
+	if (r != 0)
 		return r;
-	return store_approval_find(db, whole, a, ret_row, ret_found);
+	if (waiting.n > 0)
+		all = waiting;
+	if (all.n > 1)
+		return refuse_several(id, &all, why);
+	if (all.n == 1)
+		*ret_id = all.ids[0];
+	return 0;
 }
 
 int approval_get(struct services *s, int lane, struct arena *a, struct text id, bool short_id,
@@ -110,13 +149,14 @@ int approval_get(struct services *s, int lane, struct arena *a, struct text id, 
 {
 	struct connection *db = store_lane(s->store, lane);
 	struct approval_row row = {0};
+	struct text whole = id;
 	bool found = false;
 	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, why);
 
+	if (r == 0 && short_id && id.len > 0)
+		r = find_short(db, a, id, &whole, why);
 	if (r == 0)
-		r = store_approval_find(db, id, a, &row, &found);
-	if (r == 0 && !found && short_id && id.len > 0)
-		r = find_short(db, a, id, &row, &found, why);
+		r = store_approval_find(db, whole, a, &row, &found);
 	if (r == 0 && !found)
 		r = refuse(why, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(id));
 	return r == 0 ? unpack(a, &row, ret_approval) : r;

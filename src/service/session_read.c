@@ -34,21 +34,19 @@ int session_get(struct services *s, int lane, struct arena *a, struct text id, b
 		struct session_row *ret_row, struct why *why)
 {
 	struct connection *c = store_lane(s->store, lane);
-	struct text whole;
+	struct text ids[2];
 	unsigned n = 0;
-	bool found;
-	int r = store_session_find(c, id, a, ret_row, &found);
+	bool found = false;
+	int r = 0;
 
-	if (r != 0 || found)
-		return r;
-	if (!short_id || id.len == 0)
-		return not_found(id, why);
-	r = store_session_find_short(c, id, a, &whole, &n);
+	if (short_id)
+		r = store_session_find_short(c, id, a, ids, &n);
 	if (r == 0 && n > 1)
-		return refuse_field(why, "id", "'%.*s' begins more than one session's id",
-				    TEXT_ARGS(id));
-	if (r == 0 && n == 1)
-		r = store_session_find(c, whole, a, ret_row, &found);
+		return refuse_field(
+			why, "id", "'%.*s' begins more than one session's id: %.*s and %.*s",
+			TEXT_ARGS(text_cut(id, 36)), TEXT_ARGS(ids[0]), TEXT_ARGS(ids[1]));
+	if (r == 0)
+		r = store_session_find(c, n == 1 ? ids[0] : id, a, ret_row, &found);
 	return r == 0 && !found ? not_found(id, why) : r;
 }
 

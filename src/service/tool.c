@@ -264,6 +264,22 @@ static int copy_ask(struct tool_run *r, const struct tool_ask *ask)
 	return e;
 }
 
+/* Whoever approves shall see one thing, and the same thing shall run. */
+static int check_keys(const struct value *input, struct why *why)
+{
+	struct text key = {0};
+	struct arena scratch;
+	int e;
+
+	arena_init(&scratch, TOOL_ARENA_MAX);
+	e = value_find_twice(&scratch, input, &key);
+	arena_done(&scratch);
+	if (e == 0 && key.data)
+		e = refuse(why, REFUSE_PARAMS, "the input of a tool has '%.*s' twice",
+			   TEXT_ARGS(text_cut(key, 64)));
+	return e;
+}
+
 static int check(const struct services *s, const struct tool_ask *ask, struct why *why)
 {
 	const struct tools *t = s->tools;
@@ -276,7 +292,7 @@ static int check(const struct services *s, const struct tool_ask *ask, struct wh
 		return refuse(why, REFUSE_LIMIT, "%d tools run already", TOOL_RUNS_MAX);
 	if (!ask->input || ask->input->kind != VALUE_OBJECT)
 		return refuse(why, REFUSE_PARAMS, "the input of a tool is an object");
-	return 0;
+	return check_keys(ask->input, why);
 }
 
 /* What begins at once may end at once; that is told when the loop turns. */

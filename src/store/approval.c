@@ -183,7 +183,7 @@ int store_approval_find(struct connection *c, struct text id, struct arena *aren
 }
 
 int store_approval_find_short(struct connection *c, struct text prefix, bool waiting,
-			      struct arena *arena, struct text *ret_id, unsigned *ret_n)
+			      struct arena *arena, struct text ret_ids[2], unsigned *ret_n)
 {
 	static const struct query of_all = {
 		"SELECT id FROM approval WHERE id >= :prefix ORDER BY id LIMIT 2"};
@@ -191,7 +191,7 @@ int store_approval_find_short(struct connection *c, struct text prefix, bool wai
 	static const struct query of_waiting = {
 		"SELECT id FROM approval WHERE status = 0 AND +id >= :prefix ORDER BY +id LIMIT 2"};
 
-	return short_id_find(c, waiting ? &of_waiting : &of_all, prefix, arena, ret_id, ret_n);
+	return short_id_find(c, waiting ? &of_waiting : &of_all, prefix, arena, ret_ids, ret_n);
 }
 
 int store_approval_untied(struct connection *c, struct text run, struct text tool,

@@ -64,11 +64,10 @@ int store_approval_tie(struct connection *c, int64_t seq, struct text session, i
 int store_approval_find(struct connection *c, struct text id, struct arena *arena,
 			struct approval_row *ret_row, bool *ret_found);
 
-/* The id that begins so, for people who type the first characters, of all or of those that wait.
- * *ret_n: 0, 1, or 2 when more than one does; *ret_id is set when it is 1. A whole id is always
- * that one; "" is none. */
+/* The ids that begin so, for people who type the first characters, of all or of those that wait.
+ * *ret_n: how many, 2 for more; "" begins none. */
 int store_approval_find_short(struct connection *c, struct text prefix, bool waiting,
-			      struct arena *arena, struct text *ret_id, unsigned *ret_n);
+			      struct arena *arena, struct text ret_ids[2], unsigned *ret_n);
 
 struct store_approval_query {
 	int status;          /* enum approval_status, or -1: any */

@@ -74,10 +74,10 @@ int store_session_find_run(struct connection *c, struct text run, struct arena *
 int store_session_find_agent(struct connection *c, struct text agent_session, struct arena *arena,
 			     struct session_row *ret_row, bool *ret_found);
 
-/* The id that begins so, for people who type the first characters. *ret_n: 0, 1, or 2 when more
- * than one does; *ret_id is set when it is 1. A whole id is always that one; "" is none. */
+/* The ids that begin so, for people who type the first characters. *ret_n: how many, 2 for more;
+ * "" begins none. */
 int store_session_find_short(struct connection *c, struct text prefix, struct arena *arena,
-			     struct text *ret_id, unsigned *ret_n);
+			     struct text ret_ids[2], unsigned *ret_n);
 
 enum session_archived { ARCHIVED_ANY, ARCHIVED_NO, ARCHIVED_ONLY };
 

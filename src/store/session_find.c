@@ -181,12 +181,12 @@ int store_session_find_agent(struct connection *c, struct text agent_session, st
 }
 
 int store_session_find_short(struct connection *c, struct text prefix, struct arena *arena,
-			     struct text *ret_id, unsigned *ret_n)
+			     struct text ret_ids[2], unsigned *ret_n)
 {
 	static const struct query sql = {
 		"SELECT id FROM session WHERE id >= :prefix ORDER BY id LIMIT 2"};
 
-	return short_id_find(c, &sql, prefix, arena, ret_id, ret_n);
+	return short_id_find(c, &sql, prefix, arena, ret_ids, ret_n);
 }
 
 /* ---- lists ---- */

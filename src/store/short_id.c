@@ -11,46 +11,44 @@ static bool begins(struct text t, struct text prefix)
 }
 
 /* The next id, where it begins with the prefix. */
-static int next(struct statement *q, struct text prefix, struct text *ret_id, bool *ret_found)
+static int next(struct statement *q, struct text prefix, struct arena *arena, struct text *ret_id,
+		bool *ret_found)
 {
 	struct text id = {0};
 	bool row;
-	int r;
+	int r = query_next(q, &row);
 
-	r = query_next(q, &row);
 	if (r == 0 && row) {
 		id = query_text(q, 0);
 		r = query_fault(q);
 	}
-	if (r != 0)
-		return r;
-	*ret_found = row && begins(id, prefix);
+	*ret_found = r == 0 && row && begins(id, prefix);
+	if (*ret_found)
+		r = rows_copy_text(arena, &id);
 	*ret_id = id;
-	return 0;
+	return r;
 }
 
 int short_id_find(struct connection *c, const struct query *sql, struct text prefix,
-		  struct arena *arena, struct text *ret_id, unsigned *ret_n)
+		  struct arena *arena, struct text ret_ids[2], unsigned *ret_n)
 {
 	CLEANUP(query_donep) struct statement *q = NULL;
-	bool first = false, second = false;
-	struct text id = {0}, other;
+	struct text ids[2];
+	bool found = prefix.len > 0;
+	unsigned n = 0;
 	int r = 0;
 
-	if (prefix.len > 0)
+	if (found)
 		r = query_start(c, sql, &q);
-	if (q) {
+	if (q)
 		query_bind_text(q, ":prefix", prefix);
-		r = next(q, prefix, &id, &first);
+	while (r == 0 && found && n < 2) {
+		r = next(q, prefix, arena, &ids[n], &found);
+		n += found;
 	}
-	if (r == 0 && first)
-		r = rows_copy_text(arena, &id);
-	if (r == 0 && first && id.len > prefix.len)
-		r = next(q, prefix, &other, &second);
 	if (r != 0)
 		return r;
-	if (first && !second)
-		*ret_id = id;
-	*ret_n = (unsigned)first + second;
+	memcpy(ret_ids, ids, n * sizeof(ids[0]));
+	*ret_n = n;
 	return 0;
 }

@@ -6,9 +6,9 @@
 #include "store/query.h"
 
 /*
- * `sql` finds the first two ids from :prefix on, in their order. *ret_n: 0, 1, or 2 when more than
- * one begins so; *ret_id is set when it is 1. Whoever types a whole id means it, whatever
- * else begins so; whoever types nothing means none.
+ * `sql` finds the first two ids from :prefix on, in their order. *ret_n: how many begin so, 2 for
+ * more; they are in ret_ids. One that is the prefix itself comes first, and does not win by that:
+ * whoever typed it may have meant the beginning of the other. Whoever types nothing means none.
  */
 int short_id_find(struct connection *c, const struct query *sql, struct text prefix,
-		  struct arena *arena, struct text *ret_id, unsigned *ret_n);
+		  struct arena *arena, struct text ret_ids[2], unsigned *ret_n);

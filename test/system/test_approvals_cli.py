@@ -136,6 +136,29 @@ def test_a_beginning_of_an_id_is_enough():
         same(status(c, rule), "denied", "a rule's")
 
 
+def test_an_id_that_begins_another_is_refused_with_both_shown():
+    with Daemon() as d, d.connect() as c:
+        env = of(d)
+        one, two = ask(c, id="6f1c2b0e"), ask(c, id="6f1c2b0e-more")
+        for words in (("approve",), ("deny", "-c", "no"), ("approvals",)):
+            err = koine(env, words[0], "6f1c2b0e", *words[1:], code=1).err
+            check("6f1c2b0e and 6f1c2b0e-more" in err, "%r", err)
+        same((status(c, two), c.call("approval.get", {"id": one, "exact": True})["status"]),
+             ("pending", "pending"), "nothing was decided")
+        same(koine(env, "approve", "--exact", "6f1c2b0e").out, "6f1c2b0e approved\n", "by --exact")
+        same(status(c, two), "pending", "the other one")
+        # What is shown without its first word is no other one's whole id.
+        made = ask(c)
+        like = ask(c, id=short(made))
+        same(koine(env, "approvals").out.count(short(made)), 2, "shown")
+        err = koine(env, "approve", short(made), code=1).err
+        check(like in err and made in err, "%r", err)
+        same(koine(env, "approve", made).code, 0, "by its whole id")
+        twin = ask(c)
+        ask(c, id=twin.replace("local-", ""))
+        check(twin in koine(env, "approvals").out, "what looks alike is shown whole")
+
+
 def test_grants_are_shown_and_ended():
     with Daemon() as d, d.connect() as c:
         env = of(d)

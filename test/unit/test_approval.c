@@ -12,6 +12,7 @@
 #include "service/event.h"
 #include "service/session.h"
 #include "store/store.h"
+#include "wire/json.h"
 
 struct world {
 	struct stage stage;
@@ -300,6 +301,8 @@ static bool says(const struct value *data, const char *key, const char *want)
 
 /* ---- rules ---- */
 
+static void grant(struct world *w, const struct grant_row *row);
+
 static void the_last_rule_that_matches_wins(void **state)
 {
 	struct world *w = *state;
@@ -396,6 +399,183 @@ static void questions_are_for_humans(void **state)
 						      .comment = TEXT("this")});
 	assert_int_equal(t.result, 0);
 	assert_true(says(event_of(w, "approval.resolved"), "response", "this"));
+}
+
+/* ---- what a rule sees is what runs ---- */
+
+static struct told ask_json(struct world *w, const char *json)
+{
+	struct approval_new in = plain_new("Bash");
+	struct value *v;
+
+	assert_int_equal(json_read(&w->stage.f->arena, json, strlen(json), &json_default_limits, &v,
+				   &w->stage.f->why),
+			 0);
+	in.input = v;
+	return request(w, &in);
+}
+
+struct judged {
+	const char *json;
+	enum approval_status status;
+};
+
+static void judge(struct world *w, const struct judged *cases, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct told t = ask_json(w, cases[i].json);
+
+		if (t.result != 0 || t.status != cases[i].status)
+			fail_msg("%s: %s", cases[i].json, approval_status_name(t.status));
+	}
+}
+
+#define JUDGE(w, cases) judge(w, cases, sizeof(cases) / sizeof((cases)[0]))
+
+static void a_rule_that_denies_fits_if_anything_does(void **state)
+{
+	static const struct judged cases[] = {
+		{"{\"command\":\"ls\"}", APPROVAL_APPROVED},
+		{"{\"command\":\"rm -rf /\"}", APPROVAL_DENIED},
+		{"{\"command\":\"ls\",\"command\":\"rm -rf /\"}", APPROVAL_DENIED},
+		{"{\"command\":\"rm -rf /\",\"command\":\"ls\"}", APPROVAL_DENIED},
+		{"{\"command\":[\"ls\",\"rm -rf /\"]}", APPROVAL_DENIED},
+		{"{\"command\":{\"a\":[{\"b\":\"rm -rf /\"}]}}", APPROVAL_DENIED},
+		{"{\"command\":{\"rm -rf /\":1}}", APPROVAL_DENIED},
+		{"{\"command\":\"\\u0072m -rf /\"}", APPROVAL_DENIED},
+		{"{\"\\u0063ommand\":\"rm -rf /\"}", APPROVAL_DENIED},
+		{"{\"Command\":\"rm -rf /\"}", APPROVAL_DENIED},
+		{"{\"description\":\"rm -rf /\",\"command\":\"ls\"}", APPROVAL_APPROVED},
+		{"{\"command\":\"ls\",\"signal\":9}", APPROVAL_DENIED},
+		{"{\"command\":\"ls\",\"signal\":\"9\"}", APPROVAL_DENIED},
+		{"{\"command\":\"ls\",\"signal\":15}", APPROVAL_APPROVED},
+		/* Whoever reads it as C does sees what stands before the NUL. */
+		{"{\"path\":\"a.key\\u0000.txt\"}", APPROVAL_DENIED},
+	};
+	struct world *w = *state;
+
+	add_rule(w, VERDICT_ALLOW, NULL, NULL);
+	add_rule(w, VERDICT_DENY, "Bash", "command=*rm -rf*");
+	add_rule(w, VERDICT_DENY, "Bash", "signal=9");
+	add_rule(w, VERDICT_DENY, "Bash", "*.key");
+	JUDGE(w, cases);
+}
+
+static void a_rule_that_allows_fits_if_everything_does(void **state)
+{
+	static const struct judged cases[] = {
+		{"{\"command\":\"git status\"}", APPROVAL_APPROVED},
+		{"{\"command\":\"git status\",\"timeout\":5}", APPROVAL_APPROVED},
+		{"{\"command\":[\"git status\",\"git log\"]}", APPROVAL_APPROVED},
+		{"{\"command\":[\"git status\",\"rm -rf /\"]}", APPROVAL_PENDING},
+		{"{\"command\":[\"git status\",[\"rm -rf /\"]]}", APPROVAL_PENDING},
+		{"{\"command\":[\"git status\",7]}", APPROVAL_PENDING},
+		{"{\"command\":{\"rm -rf /\":\"git status\"}}", APPROVAL_PENDING},
+		{"{\"command\":[]}", APPROVAL_PENDING},
+		{"{\"command\":null}", APPROVAL_PENDING},
+		{"{\"Command\":\"git status\"}", APPROVAL_PENDING},
+		{"{\"command\":\"git status\",\"Command\":\"rm -rf /\"}", APPROVAL_PENDING},
+		{"{\"command\":\"git status\",\"command\":\"git log\"}", APPROVAL_PENDING},
+		{"{\"command\":\"git status\",\"x\":[{\"y\":1,\"y\":1}]}", APPROVAL_PENDING},
+		{"{\"command\":\"git status\\u0000\"}", APPROVAL_PENDING},
+	};
+	struct world *w = *state;
+
+	add_rule(w, VERDICT_ALLOW, "Bash", "command=git *");
+	JUDGE(w, cases);
+}
+
+/* A grant is judged as a rule is, and one without a pattern is for an input that says one thing. */
+static void no_key_stands_twice_in_what_is_allowed(void **state)
+{
+	static const struct judged cases[] = {
+		{"{\"command\":\"ls\"}", APPROVAL_APPROVED},
+		{"{\"command\":\"ls\",\"command\":\"ls\"}", APPROVAL_PENDING},
+		{"{\"command\":\"ls\",\"COMMAND\":\"ls\"}", APPROVAL_PENDING},
+		/* Some readers take these for "k" and "s". */
+		{"{\"task\":\"ls\",\"ta\\u017f\\u212a\":\"ls\"}", APPROVAL_PENDING},
+		{"{\"a\":{\"b\":[{\"c\":1,\"d\":2,\"c\":3}]}}", APPROVAL_PENDING},
+		{"{\"a\":{\"c\":1},\"b\":{\"c\":1}}", APPROVAL_APPROVED},
+	};
+	struct world *w = *state;
+
+	grant(w, &(struct grant_row) {.tool = TEXT("Bash")});
+	JUDGE(w, cases);
+	add_rule(w, VERDICT_ALLOW, NULL, NULL);
+	JUDGE(w, cases);
+}
+
+static void all_texts_fit_what_allows_without_a_name(void **state)
+{
+	static const struct judged cases[] = {
+		{"{\"command\":\"git status\",\"n\":1}", APPROVAL_APPROVED},
+		{"{\"command\":\"rm -rf /\",\"description\":\"git status\"}", APPROVAL_PENDING},
+		{"{\"n\":1}", APPROVAL_PENDING},
+	};
+	struct world *w = *state;
+
+	add_rule(w, VERDICT_ALLOW, "Bash", "git *");
+	JUDGE(w, cases);
+}
+
+/* A list of which one fits neither asks in the place of what denies, nor allows in that of what
+ * asks. */
+static void a_rule_that_asks_is_no_way_around_one_that_denies(void **state)
+{
+	static const struct judged cases[] = {
+		{"{\"command\":\"git push\"}", APPROVAL_PENDING},
+		{"{\"command\":\"git push; rm -rf /\"}", APPROVAL_PENDING},
+		{"{\"command\":[\"git push\",\"rm -rf /\"]}", APPROVAL_DENIED},
+		{"{\"command\":[\"git push\",\"ls\"]}", APPROVAL_PENDING},
+		{"{\"command\":\"ls\"}", APPROVAL_APPROVED},
+	};
+	struct world *w = *state;
+
+	add_rule(w, VERDICT_ALLOW, NULL, NULL);
+	add_rule(w, VERDICT_DENY, "Bash", "command=*rm -rf*");
+	add_rule(w, VERDICT_ASK, "Bash", "command=git push*");
+	JUDGE(w, cases);
+}
+
+/* ---- asking again ---- */
+
+static struct told ask_again(struct world *w, const char *tool, const char *text)
+{
+	struct approval_new in = plain_new(tool);
+
+	in.id = TEXT("mine");
+	in.input = command(w, text);
+	return request(w, &in);
+}
+
+static void an_id_is_for_what_was_asked_under_it(void **state)
+{
+	struct world *w = *state;
+	struct approval_new in = plain_new("Bash");
+	struct told t;
+
+	assert_int_equal(ask_again(w, "Bash", "ls").status, APPROVAL_PENDING);
+	t = ask_again(w, "Bash", "rm -rf /");
+	assert_int_equal(t.result, REFUSE_CONFLICT);
+	assert_string_equal(t.why.text, "approval 'mine' was asked for with another tool or input");
+	decide(w, "mine", APPROVAL_APPROVED);
+	assert_int_equal(ask_again(w, "Bash", "ls").status, APPROVAL_APPROVED);
+	assert_int_equal(ask_again(w, "Bash", "rm -rf /").result, REFUSE_CONFLICT);
+	assert_int_equal(ask_again(w, "Zsh", "ls").result, REFUSE_CONFLICT);
+	in.id = TEXT("mine");
+	in.input = command(w, "ls");
+	in.agent = TEXT("codex");
+	assert_int_equal(request(w, &in).result, REFUSE_CONFLICT);
+	in.agent = TEXT("claude");
+	in.kind = APPROVAL_CONTACT;
+	assert_int_equal(request(w, &in).result, REFUSE_CONFLICT);
+	/* Who waits is refused, too, and what waits for a human stays one. */
+	in.kind = APPROVAL_FUNCTION;
+	in.input = command(w, "other");
+	start_wait(w, &in, &t);
+	stage_until(&w->stage, t.n);
+	assert_int_equal(t.result, REFUSE_CONFLICT);
+	assert_int_equal(t.n_kept, 0);
 }
 
 /* ---- grants ---- */
@@ -529,8 +709,7 @@ static void who_waits_is_told_once_what_was_decided(void **state)
 	assert_int_equal(w->n_waits, 1);
 	data = event_of(w, "approval.requested");
 	assert_true(says(data, "approval_id", "mine") && says(data, "run_id", "r1"));
-	/* The same id is the same, whatever else is asked. */
-	in.tool = TEXT("Other");
+	/* The same id and the same question are the same approval. */
 	wait_kept(w, &in, &b);
 	assert_int_equal(approval_count(services(w)), 1);
 	t = decide_as(w, &(struct approval_decision) {.id = TEXT("mine"),
@@ -1011,6 +1190,14 @@ static void bad_requests_name_their_field(void **state)
 
 /* ---- reading ---- */
 
+static int find(struct world *w, struct text id, bool may_be_short)
+{
+	struct approval a;
+
+	return approval_get(services(w), 1, &w->stage.f->arena, id, may_be_short, &a,
+			    &w->stage.f->why);
+}
+
 static void lists_are_in_order_and_ids_may_be_short(void **state)
 {
 	struct world *w = *state;
@@ -1036,10 +1223,28 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 	assert_true(text_is(list[0].row.id, "abc2"));
 	/* Without what all that we make begin with. */
 	made.id[strlen("local-") + 8] = '\0';
+	in.id = text_of(made.id + strlen("local-"));
 	assert_true(text_is(get(w, made.id + strlen("local-")).row.tool, "Bash"));
 	assert_int_equal(approval_get(services(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
 				      &w->stage.f->why),
 			 REFUSE_PARAMS);
+	assert_string_equal(w->stage.f->why.text,
+			    "several approvals begin with abc: abc1 and abc2");
+	/* What is shown without its first word is no other one's whole id. */
+	request(w, &in);
+	assert_int_equal(find(w, in.id, true), REFUSE_PARAMS);
+	assert_non_null(strstr(w->stage.f->why.text, in.id.data));
+	assert_non_null(strstr(w->stage.f->why.text, "local-"));
+	assert_int_equal(find(w, in.id, false), 0);
+	/* A whole id that is the beginning of another never wins silently. */
+	in.id = TEXT("abc22");
+	request(w, &in);
+	assert_int_equal(find(w, TEXT("abc2"), true), REFUSE_PARAMS);
+	assert_string_equal(w->stage.f->why.text,
+			    "several approvals begin with abc2: abc2 and abc22");
+	assert_int_equal(find(w, TEXT("abc2"), false), 0);
+	decide(w, "abc22", APPROVAL_APPROVED);
+	assert_int_equal(find(w, TEXT("abc2"), true), REFUSE_PARAMS);
 	/* One that waits is meant before one that was decided. */
 	decide(w, "abc1", APPROVAL_APPROVED);
 	assert_true(text_is(get(w, "abc").row.id, "abc2"));
@@ -1110,6 +1315,12 @@ int main(void)
 		T(what_a_rule_answers_is_kept_and_told),
 		T(a_rule_may_name_the_member),
 		T(questions_are_for_humans),
+		T(a_rule_that_denies_fits_if_anything_does),
+		T(a_rule_that_allows_fits_if_everything_does),
+		T(no_key_stands_twice_in_what_is_allowed),
+		T(all_texts_fit_what_allows_without_a_name),
+		T(a_rule_that_asks_is_no_way_around_one_that_denies),
+		T(an_id_is_for_what_was_asked_under_it),
 		T(a_grant_has_its_uses),
 		T(a_grant_is_for_its_session_and_input),
 		T(a_grant_that_denies_wins_and_a_rule_comes_first),

@@ -596,7 +596,7 @@ static void grants_come_and_go(void **state)
 	hear(&f, RESULT("{'id':'aa2','revoked':true}"));
 	assert_string_equal(played.revoked, "aa2");
 	say(&f, CALL("approval.revoke", "{'id':'aa'}"));
-	hear(&f, ERROR("-32002", "several grants begin so"));
+	hear(&f, ERROR("-32002", "several grants begin so: aa1 and aa2"));
 	say(&f, CALL("approval.revoke", "{'id':'b'}"));
 	hear(&f, ERROR("-32001", "grant not found: b"));
 	finish(&f);

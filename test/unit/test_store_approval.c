@@ -172,13 +172,13 @@ static void the_first_decision_wins(void **state)
 static void assert_short(struct fixture *f, struct text prefix, bool waiting, unsigned want_n,
 			 const char *want)
 {
-	struct text id = TEXT("untouched");
+	struct text ids[2] = {TEXT("untouched")};
 	unsigned n = 9;
 
-	assert_int_equal(store_approval_find_short(reader(f), prefix, waiting, &f->arena, &id, &n),
+	assert_int_equal(store_approval_find_short(reader(f), prefix, waiting, &f->arena, ids, &n),
 			 0);
 	assert_int_equal(n, want_n);
-	assert_text(id, want ? want : "untouched");
+	assert_text(ids[0], want ? want : "untouched");
 }
 
 static void the_beginning_of_an_id_will_do(void **state)
@@ -191,14 +191,15 @@ static void the_beginning_of_an_id_will_do(void **state)
 	add(f, "other", NULL, NULL);
 	commit(f);
 	assert_short(f, TEXT("o"), false, 1, "other");
-	assert_short(f, TEXT("local-"), false, 2, NULL);
-	assert_short(f, TEXT("local-1"), false, 1, "local-1");
+	assert_short(f, TEXT("local-"), false, 2, "local-1");
+	/* A whole id does not win by that. */
+	assert_short(f, TEXT("local-1"), false, 2, "local-1");
 	assert_short(f, TEXT("local-2"), false, 0, NULL);
 	assert_short(f, TEXT("zz"), false, 0, NULL);
 	assert_short(f, TEXT(""), false, 0, NULL);
-	assert_short(f, TEXT("local-"), true, 2, NULL);
+	assert_short(f, TEXT("local-"), true, 2, "local-1");
 	assert_true(decide(f, "local-1", APPROVAL_APPROVED, NONE, NULL));
-	assert_short(f, TEXT("local-"), false, 2, NULL);
+	assert_short(f, TEXT("local-"), false, 2, "local-1");
 	assert_short(f, TEXT("local-"), true, 1, "local-12");
 	assert_short(f, TEXT("local-1"), true, 1, "local-12");
 	assert_short(f, TEXT("local-2"), true, 0, NULL);
@@ -584,7 +585,7 @@ static void ask_everything(struct fixture *f, struct connection *c)
 {
 	struct approval_row row, *rows;
 	struct grant_row *grant_rows;
-	struct text id;
+	struct text ids[2];
 	bool found;
 	unsigned n;
 
@@ -599,8 +600,8 @@ static void ask_everything(struct fixture *f, struct connection *c)
 		assert_int_equal(store_approval_list(c, &q, &f->arena, &rows, &n), 0);
 	}
 	assert_int_equal(store_approval_find(c, TEXT("a"), &f->arena, &row, &found), 0);
-	assert_int_equal(store_approval_find_short(c, TEXT("a"), false, &f->arena, &id, &n), 0);
-	assert_int_equal(store_approval_find_short(c, TEXT("a"), true, &f->arena, &id, &n), 0);
+	assert_int_equal(store_approval_find_short(c, TEXT("a"), false, &f->arena, ids, &n), 0);
+	assert_int_equal(store_approval_find_short(c, TEXT("a"), true, &f->arena, ids, &n), 0);
 	assert_int_equal(store_approval_untied(c, TEXT("r"), TEXT("t"), TEXT("i"), 0, &f->arena,
 					       &row, &found),
 			 0);

@@ -412,9 +412,29 @@ static void who_leaves_early_is_not_told(void **state)
 	assert_int_equal(w->n_told, 1);
 }
 
+/* Who approves would read the one, and the other might run. */
+static void an_input_with_a_key_twice_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct tool_ask ask = {.id = TOOL_EXEC, .agent = TEXT("test")};
+	struct tool_run *run = NULL;
+	struct why why = {0};
+	struct record input;
+
+	record_begin(&input, &w->arena);
+	record_text(&input, "command", TEXT("true"));
+	record_text(&input, "command", TEXT("false"));
+	ask.input = input.root;
+	assert_int_equal(tool_run(services(w), &ask, on_result, w, &run, &why), REFUSE_PARAMS);
+	assert_string_equal(why.text, "the input of a tool has 'command' twice");
+	assert_null(run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_input_with_a_key_twice_is_refused, world_setup,
+						world_teardown),
 		cmocka_unit_test_setup_teardown(paths_stay_in_the_folder, world_setup,
 						world_teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_file_is_refused, world_setup,

@@ -14,6 +14,7 @@ struct one_in {
 	struct text decision;
 	struct text comment;
 	const struct value *grant;
+	bool exact;
 };
 
 struct list_in {
@@ -129,7 +130,8 @@ static int get_work(struct call *c)
 	l->found = arena_zalloc(&c->arena, sizeof(l->found[0]));
 	if (!l->found)
 		return -ENOMEM;
-	return approval_get(call_services(c), c->lane, &c->arena, in->id, true, l->found, &c->why);
+	return approval_get(call_services(c), c->lane, &c->arena, in->id, !in->exact, l->found,
+			    &c->why);
 }
 
 static struct done get_then(struct call *c, int r)
@@ -323,7 +325,8 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct approval_in, input)},
 	{.name = "id",
 	 .type = FIELD_STRING,
-	 .doc = "The asker's own; one that is there already is that one. Made without",
+	 .doc = "The asker's own; one that is there already is that one, if it asks the same. "
+		"Made without",
 	 .offset = offsetof(struct approval_in, id)},
 	{.name = "kind",
 	 .type = FIELD_STRING,
@@ -362,16 +365,23 @@ static const struct field ask_fields[] = {
 		.doc = "Of the approval, or a beginning that only one has",                        \
 		.offset = offsetof(struct one_in, id)                                              \
 	}
+#define EXACT                                                                                      \
+	{                                                                                          \
+		.name = "exact", .type = FIELD_BOOL,                                               \
+		.doc = "The id is whole, whatever else begins with it",                            \
+		.offset = offsetof(struct one_in, exact)                                           \
+	}
 #define COMMENT(text)                                                                              \
 	{                                                                                          \
 		.name = "comment", .type = FIELD_STRING, .doc = text,                              \
 		.offset = offsetof(struct one_in, comment)                                         \
 	}
 
-static const struct field id_fields[] = {AN_ID};
+static const struct field id_fields[] = {AN_ID, EXACT};
 
 static const struct field decide_fields[] = {
 	AN_ID,
+	EXACT,
 	{.name = "decision",
 	 .type = FIELD_STRING,
 	 .required = true,
@@ -385,7 +395,7 @@ static const struct field decide_fields[] = {
 	 .offset = offsetof(struct one_in, grant)},
 };
 
-static const struct field withdraw_fields[] = {AN_ID, COMMENT("Why")};
+static const struct field withdraw_fields[] = {AN_ID, EXACT, COMMENT("Why")};
 
 static const struct field list_fields[] = {
 	{.name = "status",
@@ -412,7 +422,7 @@ static const struct field grant_fields[] = {
 	 .offset = offsetof(struct grant_in, tool)},
 	{.name = "pattern",
 	 .type = FIELD_STRING,
-	 .doc = "A pattern over any text in the input; any without",
+	 .doc = "A pattern over the input, as a policy has; any without",
 	 .offset = offsetof(struct grant_in, pattern)},
 	{.name = "verdict",
 	 .type = FIELD_STRING,

@@ -110,7 +110,9 @@ static int find_work(struct call *c)
 		    memcmp(rows[i].id.data, in->id.data, in->id.len) != 0)
 			continue;
 		if (found)
-			return refuse(&c->why, REFUSE_CONFLICT, "several grants begin so");
+			return refuse(&c->why, REFUSE_CONFLICT,
+				      "several grants begin so: %.*s and %.*s",
+				      TEXT_ARGS(found->id), TEXT_ARGS(rows[i].id));
 		found = &rows[i];
 	}
 	if (r == 0 && !found)
