@@ -282,6 +282,7 @@ int chat_start(struct services *s, const struct chat_opts *opts, struct why *why
 	chat->services = s;
 	chat->loop = opts->loop;
 	chat->background = opts->background;
+	chat->started_ms = clock_utc_ms();
 	chat->numbered = opts->numbered ? opts->numbered : "chat-";
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++)
 		list_init(&chat->buckets[i]);

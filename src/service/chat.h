@@ -184,6 +184,9 @@ typedef void (*chat_done_fn)(void *arg, int result, const struct why *why);
 /* What it does to turns that run: cancels them, and waits. REFUSE_NOT_FOUND. */
 void chat_destroy(struct services *s, struct text conversation, chat_done_fn fn, void *arg);
 
+/* On the writer's thread: notes that its clients are done with it. It goes on. REFUSE_NOT_FOUND. */
+int chat_want_end(struct services *s, struct text conversation, struct why *why);
+
 struct chat_compacted {
 	bool compacted;
 	int64_t tokens_before;
@@ -213,16 +216,21 @@ int chat_create(struct services *s, struct arena *a, const struct chat_new *in, 
 		struct why *why);
 
 struct chat_info {
+	int64_t number; /* tells it from others that had its id; 0: nothing was said in it yet */
 	struct text id;
 	struct text agent; /* as it is now: its own or the default's */
 	bool has_system;
 	int64_t n_messages;
 	int64_t created_ms;
 	int64_t updated_ms;
+	int64_t ended_ms; /* 0: it was not */
 	bool running;
+	bool wants_end;     /* see chat_want_end */
+	struct text parent; /* {NULL, 0}: none */
+	int64_t n_children; /* that were not ended */
 };
 
-/* The one changed last first. */
+/* The one changed last first. CHAT_DEFAULT is always there: the last, until it is used. */
 int chat_list(struct services *s, int lane, struct arena *a, int64_t offset, int64_t limit,
 	      struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total);
 

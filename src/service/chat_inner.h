@@ -40,6 +40,7 @@ struct chat {
 	struct timer *teller; /* they are told it when the loop's turn is over */
 	const char *numbered;
 	int64_t last_number; /* of chat_new_name */
+	int64_t started_ms;
 	bool stopping;
 	bool noted;       /* the writer's: a conversation was made, not yet committed */
 	atomic_uint made; /* conversations made on the writer's thread */

@@ -90,39 +90,106 @@ static int64_t page_offset(int64_t offset)
 	return offset > 0 ? offset : 0;
 }
 
-int chat_list(struct services *s, int lane, struct arena *a, int64_t offset, int64_t limit,
-	      struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total)
+static unsigned page_start(int64_t from)
 {
-	const struct chat *chat = s->chat;
-	int64_t from = page_offset(offset);
-	struct conversation_row *rows;
-	struct chat_info *infos;
-	unsigned n;
-	int r;
+	return from < UINT32_MAX ? (unsigned)from : UINT32_MAX;
+}
 
-	r = store_conversation_list(store_lane(s->store, lane),
-				    from < UINT32_MAX ? (unsigned)from : UINT32_MAX,
-				    page_limit(limit), a, &rows, &n, ret_total);
-	if (r != 0)
-		return r;
-	infos = arena_alloc(a, (n + 1) * sizeof(infos[0]));
+static struct chat_info info_of(const struct chat *chat, const struct conversation_row *row)
+{
+	return (struct chat_info) {
+		.number = row->seq,
+		.id = row->id,
+		.agent = row->agent.data ? row->agent
+					 : text_of(chat->agent ? chat->agent->name : NULL),
+		.has_system = row->system.data || chat->system[0] != '\0',
+		.n_messages = row->n_messages,
+		.created_ms = row->created_ms,
+		.updated_ms = row->updated_ms,
+		.ended_ms = row->ended_ms,
+		.running = row->running,
+		.wants_end = row->wants_end,
+		.parent = row->parent,
+		.n_children = row->n_children,
+	};
+}
+
+/* With room for one more. */
+static int copy_infos(const struct chat *chat, struct arena *a, const struct conversation_row *rows,
+		      unsigned n, struct chat_info **ret_infos)
+{
+	struct chat_info *infos = arena_alloc(a, (n + 1) * sizeof(infos[0]));
+
 	if (!infos)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)
-		infos[i] = (struct chat_info) {
-			.id = rows[i].id,
-			.agent = rows[i].agent.data
-					 ? rows[i].agent
-					 : text_of(chat->agent ? chat->agent->name : NULL),
-			.has_system = rows[i].system.data || chat->system[0] != '\0',
-			.n_messages = rows[i].n_messages,
-			.created_ms = rows[i].created_ms,
-			.updated_ms = rows[i].updated_ms,
-			.running = rows[i].running,
-		};
+		infos[i] = info_of(chat, &rows[i]);
+	*ret_infos = infos;
+	return 0;
+}
+
+/* The one of those who name none, before anything was said in it. */
+static struct chat_info unused_default(const struct chat *chat)
+{
+	const struct conversation_row row = {
+		.id = TEXT(CHAT_DEFAULT),
+		.created_ms = chat->started_ms,
+		.updated_ms = chat->started_ms,
+	};
+
+	return info_of(chat, &row);
+}
+
+int chat_list(struct services *s, int lane, struct arena *a, int64_t offset, int64_t limit,
+	      struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total)
+{
+	struct connection *db = store_lane(s->store, lane);
+	int64_t from = page_offset(offset), total = 0;
+	struct conversation_row *rows = NULL, row;
+	struct chat_info *infos;
+	bool used = false;
+	unsigned n = 0;
+	int r;
+
+	r = store_conversation_find(db, TEXT(CHAT_DEFAULT), a, &row, &used);
+	if (r == 0)
+		r = store_conversation_list(db, page_start(from), page_limit(limit), a, &rows, &n,
+					    &total);
+	if (r == 0)
+		r = copy_infos(s->chat, a, rows, n, &infos);
+	if (r != 0)
+		return r;
+	if (!used && from + n == total && n < page_limit(limit))
+		infos[n++] = unused_default(s->chat);
 	*ret_rows = infos;
 	*ret_n = n;
+	*ret_total = total + !used;
 	return 0;
+}
+
+int chat_want_end(struct services *s, struct text conversation, struct why *why)
+{
+	struct connection *db = store_writer(s->store);
+	int64_t now = clock_utc_ms();
+	const struct conversation_row row = {
+		.id = conversation, .created_ms = now, .updated_ms = now, .wants_end = true};
+	int64_t seq;
+	bool found;
+	int r = chat_check_id(conversation, "agent_id", why);
+
+	if (r == 0)
+		r = store_conversation_want_end(db, conversation, &found);
+	if (r != 0 || found)
+		return r;
+	if (!text_is(conversation, CHAT_DEFAULT))
+		return refuse(why, REFUSE_NOT_FOUND, "there is no conversation '%.*s'",
+			      TEXT_ARGS(conversation));
+	r = store_conversation_add(db, &row, &seq);
+	if (r == 0)
+		r = chat_publish(s, "chat.created", conversation);
+	if (r == 0)
+		s->chat->noted = true;
+	return r;
 }
 
 const char *turn_state_name(enum turn_state state)

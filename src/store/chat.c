@@ -16,12 +16,6 @@ int store_chat_change(struct statement *q)
 
 /* ---- conversations ---- */
 
-/* In the order of enum column. */
-#define COLUMNS(system, summary)                                                                   \
-	"c.seq, c.id, c.agent, " system ", c.created_ms, c.updated_ms, " summary ","               \
-	" c.summary_tokens, c.summary_turn, c.n_messages,"                                         \
-	" EXISTS (SELECT 1 FROM turn WHERE conversation = c.seq AND state = 0)"
-
 enum column {
 	COLUMN_SEQ,
 	COLUMN_ID,
@@ -32,7 +26,15 @@ enum column {
 	COLUMN_SUMMARY,
 	COLUMN_SUMMARY_TOKENS,
 	COLUMN_SUMMARY_TURN,
+	COLUMN_PARENT,
+	COLUMN_CWD,
+	COLUMN_PRESET,
+	COLUMN_WRITE_PATHS,
+	COLUMN_DISABLED_TOOLS,
+	COLUMN_WANTS_END,
 	COLUMN_MESSAGES,
+	COLUMN_CHILDREN,
+	COLUMN_ENDED,
 	COLUMN_RUNNING,
 };
 
@@ -48,7 +50,15 @@ static int read_conversation(struct statement *q, void *ret)
 		.summary = query_text(q, COLUMN_SUMMARY),
 		.summary_tokens = query_int(q, COLUMN_SUMMARY_TOKENS),
 		.summary_turn = query_int(q, COLUMN_SUMMARY_TURN),
+		.parent = query_text(q, COLUMN_PARENT),
+		.cwd = query_text(q, COLUMN_CWD),
+		.preset = (int)query_int(q, COLUMN_PRESET),
+		.write_paths = query_text(q, COLUMN_WRITE_PATHS),
+		.disabled_tools = query_text(q, COLUMN_DISABLED_TOOLS),
+		.wants_end = query_int(q, COLUMN_WANTS_END) != 0,
 		.n_messages = query_int(q, COLUMN_MESSAGES),
+		.n_children = query_int(q, COLUMN_CHILDREN),
+		.ended_ms = query_int(q, COLUMN_ENDED),
 		.running = query_int(q, COLUMN_RUNNING) != 0,
 	};
 	return query_fault(q);
@@ -59,9 +69,13 @@ static const uint16_t conversation_texts[] = {
 	offsetof(struct conversation_row, agent),
 	offsetof(struct conversation_row, system),
 	offsetof(struct conversation_row, summary),
+	offsetof(struct conversation_row, parent),
+	offsetof(struct conversation_row, cwd),
+	offsetof(struct conversation_row, write_paths),
+	offsetof(struct conversation_row, disabled_tools),
 };
 
-static const struct row_kind conversation_kind =
+const struct row_kind store_conversation_kind =
 	ROW_KIND(struct conversation_row, read_conversation, conversation_texts);
 
 int store_conversation_add(struct connection *c, const struct conversation_row *row,
@@ -69,8 +83,10 @@ int store_conversation_add(struct connection *c, const struct conversation_row *
 {
 	static const struct query sql = {
 		"INSERT INTO conversation (id, agent, created_ms, updated_ms, n_messages, answered,"
-		" summary_tokens, summary_turn, system, summary) VALUES (:id, :agent, :created,"
-		" :updated, 0, 0, :summary_tokens, :summary_turn, :system, :summary)"};
+		" summary_tokens, summary_turn, system, summary, parent, cwd, preset, write_paths,"
+		" disabled_tools, wants_end) VALUES (:id, :agent, :created, :updated, 0, 0,"
+		" :summary_tokens, :summary_turn, :system, :summary, :parent, :cwd, :preset,"
+		" :write_paths, :disabled_tools, :wants_end)"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -85,6 +101,12 @@ int store_conversation_add(struct connection *c, const struct conversation_row *
 	query_bind_int(q, ":summary_turn", row->summary_turn);
 	query_bind_text(q, ":system", row->system);
 	query_bind_text(q, ":summary", row->summary);
+	query_bind_text(q, ":parent", row->parent);
+	query_bind_text(q, ":cwd", row->cwd);
+	query_bind_int(q, ":preset", row->preset);
+	query_bind_text(q, ":write_paths", row->write_paths);
+	query_bind_text(q, ":disabled_tools", row->disabled_tools);
+	query_bind_int(q, ":wants_end", row->wants_end);
 	r = query_run(q);
 	if (r == 0)
 		*ret_seq = query_inserted(q);
@@ -94,7 +116,7 @@ int store_conversation_add(struct connection *c, const struct conversation_row *
 int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
 			    struct conversation_row *ret_row, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " COLUMNS(
+	static const struct query sql = {"SELECT " CONVERSATION_COLUMNS(
 		"c.system",
 		"c.summary") " FROM conversation AS c WHERE c.id = :id AND c.ended_ms IS NULL"};
 	CLEANUP(query_donep) struct statement *q = NULL;
@@ -104,7 +126,7 @@ int store_conversation_find(struct connection *c, struct text id, struct arena *
 	if (r != 0)
 		return r;
 	query_bind_text(q, ":id", id);
-	return rows_take_one(&conversation_kind, q, arena, ret_row, ret_found);
+	return rows_take_one(&store_conversation_kind, q, arena, ret_row, ret_found);
 }
 
 int store_conversation_update(struct connection *c, const struct conversation_row *row)
@@ -144,6 +166,21 @@ int store_conversation_set_summary(struct connection *c, int64_t seq, struct tex
 	return store_chat_change(q);
 }
 
+int store_conversation_want_end(struct connection *c, struct text id, bool *ret_found)
+{
+	static const struct query sql = {
+		"UPDATE conversation SET wants_end = 1 WHERE id = :id AND ended_ms IS NULL"
+		" RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_text(q, ":id", id);
+	return query_run_found(q, ret_found);
+}
+
 int store_conversation_end(struct connection *c, struct text id, int64_t now_ms, bool *ret_found)
 {
 	static const struct query sql = {
@@ -180,14 +217,12 @@ static int list_conversations(struct connection *c, unsigned offset, unsigned li
 			      struct arena *arena, struct conversation_row **ret_rows,
 			      unsigned *ret_n)
 {
-	static const struct query sql = {"SELECT " COLUMNS(
-		"CASE WHEN c.system IS NOT NULL THEN '' END",
-		"CASE WHEN c.summary IS NOT NULL THEN '' END") " FROM conversation AS c WHERE "
-							       "c.ended_ms IS NULL"
-							       " ORDER BY c.updated_ms DESC, c.seq "
-							       "DESC LIMIT :limit OFFSET :offset"};
+	static const struct query sql = {
+		"SELECT " CONVERSATION_COLUMNS_SHORT " FROM conversation AS c"
+		" WHERE c.ended_ms IS NULL"
+		" ORDER BY c.updated_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct row_list list = {.kind = &conversation_kind, .arena = arena};
+	struct row_list list = {.kind = &store_conversation_kind, .arena = arena};
 	int r;
 
 	r = query_start(c, &sql, &q);

@@ -31,9 +31,18 @@ struct conversation_row {
 	struct text summary; /* {NULL, 0}: none */
 	int64_t summary_tokens;
 	int64_t summary_turn; /* 0: none */
+	/* What it was made with. */
+	struct text parent;         /* the id of the one it is a child of; {NULL, 0}: none */
+	struct text cwd;            /* where its programs run; {NULL, 0}: not said */
+	int preset;                 /* not looked into; 0: not said */
+	struct text write_paths;    /* one a line; {NULL, 0}: not said */
+	struct text disabled_tools; /* with commas between; {NULL, 0}: none */
+	bool wants_end;             /* its clients said so */
 	/* Found, not kept. */
 	int64_t n_messages;
-	bool running; /* a turn is under way */
+	int64_t n_children; /* that were not ended */
+	int64_t ended_ms;   /* 0: it was not */
+	bool running;       /* a turn is under way */
 };
 
 enum turn_state { TURN_RUNNING, TURN_DONE, TURN_CANCELLED, TURN_FAILED, TURN_INTERRUPTED };
@@ -89,6 +98,9 @@ int store_conversation_update(struct connection *c, const struct conversation_ro
 int store_conversation_set_summary(struct connection *c, int64_t seq, struct text summary,
 				   int64_t tokens, int64_t turn);
 
+/* Sets wants_end; false when there is none. */
+int store_conversation_want_end(struct connection *c, struct text id, bool *ret_found);
+
 /* False when there is none, or it was ended before. */
 int store_conversation_end(struct connection *c, struct text id, int64_t now_ms, bool *ret_found);
 
@@ -99,6 +111,27 @@ int store_conversation_end(struct connection *c, struct text id, int64_t now_ms,
 int store_conversation_list(struct connection *c, unsigned offset, unsigned limit,
 			    struct arena *arena, struct conversation_row **ret_rows,
 			    unsigned *ret_n, int64_t *ret_total);
+
+/*
+ * The same of those that were ended, the last ended first; of one id or (NULL) of all. They are told
+ * apart by their seq: an id may have been used again.
+ */
+int store_conversation_list_ended(struct connection *c, struct text id, unsigned offset,
+				  unsigned limit, struct arena *arena,
+				  struct conversation_row **ret_rows, unsigned *ret_n,
+				  int64_t *ret_total);
+
+int store_conversation_find_ended(struct connection *c, int64_t seq, struct arena *arena,
+				  struct conversation_row *ret_row, bool *ret_found);
+
+/* The one that was ended first, before that time; 0: there is none. */
+int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int64_t *ret_seq);
+
+/*
+ * Deletes one that was ended, with all that was said: at most `limit` messages at a time, and when
+ * none is left the rest of it. *ret_more: to be called again.
+ */
+int store_conversation_purge(struct connection *c, int64_t seq, unsigned limit, bool *ret_more);
 
 /* The highest N of all conversations, ended ones too, whose id is the prefix and N; 0: none. */
 int store_conversation_highest(struct connection *c, struct text prefix, int64_t *ret_n);

@@ -343,9 +343,30 @@ static const char job_tables[] = "CREATE TABLE job ("
 				 "	data BLOB NOT NULL"
 				 ") STRICT;";
 
+/*
+ * What a conversation was made with: whose child it is, where its programs run, what they may
+ * write (one path a line; NULL: not said), which tools it goes without. wants_end is what its
+ * clients asked for.
+ *
+ * The indexes: ended ones by their end; children; and, for what is deleted with a conversation, the
+ * rows that point at it, which SQLite looks for at each deletion.
+ */
+static const char conversation_bounds[] =
+	"ALTER TABLE conversation ADD COLUMN parent TEXT;"
+	"ALTER TABLE conversation ADD COLUMN cwd TEXT;"
+	"ALTER TABLE conversation ADD COLUMN preset INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE conversation ADD COLUMN write_paths TEXT;"
+	"ALTER TABLE conversation ADD COLUMN disabled_tools TEXT;"
+	"ALTER TABLE conversation ADD COLUMN wants_end INTEGER NOT NULL DEFAULT 0;"
+	"CREATE INDEX conversation_by_end ON conversation (ended_ms) WHERE ended_ms IS NOT NULL;"
+	"CREATE INDEX conversation_by_parent ON conversation (parent) WHERE parent IS NOT NULL;"
+	"CREATE INDEX turn_by_conversation ON turn (conversation);"
+	"CREATE INDEX message_of_turn ON message (turn);";
+
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
-	first_tables, vector_tables, conversation_tables, task_tables, session_tables, job_tables,
+	first_tables,   vector_tables, conversation_tables, task_tables,
+	session_tables, job_tables,    conversation_bounds,
 };
 
 int schema_newest(void)

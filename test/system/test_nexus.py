@@ -7,6 +7,7 @@ import time
 
 from harness import (MIB, SOURCE, Client, Daemon, Folder, check, main, post, request, run_koined,
                      same, wait_until)
+from nexus_client import parse_response
 
 TRANSCRIPT = os.path.join(SOURCE, "test", "vectors", "nexus-transcript.json")
 PAGE = os.path.join(SOURCE, "doc", "dialects", "nexus.md")
@@ -321,9 +322,8 @@ AGENT = ["agent_id", "is_temp", "created_at", "message_count", "should_shutdown"
 def test_agents_are_made_used_and_ended():
     with Daemon() as d:
         c = connect(d)
-        same(call(c, "list_agents"), {"agents": [], "total": 0})
-        same(call(c, "create_agent", {"agent_id": "a.B_1-2:3@x", "preset": "trusted", "cwd": "/",
-                                      "disable_tools": ["x"], "parent_agent_id": "p"}),
+        same([a["agent_id"] for a in call(c, "list_agents")["agents"]], ["default"], "at first")
+        same(call(c, "create_agent", {"agent_id": "a.B_1-2:3@x"}),
              {"agent_id": "a.B_1-2:3@x", "url": "/agent/a.B_1-2:3@x"})
         made = call(c, "create_agent", {"system_prompt": ""})
         same(made["url"], "/agent/" + made["agent_id"])
@@ -343,8 +343,49 @@ def test_agents_are_made_used_and_ended():
              {"success": True, "agent_id": made["agent_id"]})
         same(call(c, "destroy_agent", {"agent_id": made["agent_id"]}),
              {"success": False, "agent_id": made["agent_id"]})
-        same(call(c, "shutdown", path="/agent/a.B_1-2:3@x"), {"success": True})
+        same(call(c, "destroy_agent", {"agent_id": "a.B_1-2:3@x"})["success"], True)
         same([a["agent_id"] for a in call(c, "list_agents")["agents"]], ["default"])
+        # What was said there is gone with it; the place is not.
+        same(call(c, "destroy_agent", {"agent_id": "default"})["success"], True)
+        same([(a["agent_id"], a["message_count"]) for a in call(c, "list_agents")["agents"]],
+             [("default", 0)])
+
+
+def test_a_shutdown_of_an_agent_is_noted_and_it_goes_on():
+    with Daemon() as d:
+        c = connect(d)
+        wanting = lambda: {a["agent_id"]: a["should_shutdown"]
+                           for a in call(c, "list_agents")["agents"]}
+        call(c, "create_agent", {"agent_id": "w", "initial_message": "The key is under the mat",
+                                 "wait_for_initial_response": True})
+        same(wanting(), {"default": False, "w": False}, "before")
+        for _ in range(2):
+            same(call(c, "shutdown", path="/agent/w"), {"success": True})
+        same(wanting(), {"default": False, "w": True}, "after")
+        check("under the mat" in call(c, "send", {"content": "Where is the key?"},
+                                      path="/agent/w")["content"], "it forgot")
+        same(call(c, "get_context", path="/agent/w")["message_count"], 4, "messages")
+        same(call(c, "shutdown", path="/agent/default"), {"success": True})
+        same(wanting(), {"default": True, "w": True}, "all of them")
+        same(call(c, "get_context")["message_count"], 0, "the server goes on")
+        # A new one by the same name wants nothing.
+        call(c, "destroy_agent", {"agent_id": "w"})
+        call(c, "create_agent", {"agent_id": "w"})
+        same(wanting()["w"], False, "a new one")
+
+
+def test_the_default_conversation_is_listed_before_anything_was_said():
+    with Daemon() as d:
+        c = connect(d)
+        r = call(c, "list_agents")
+        same((list(r["agents"][0]), r["total"]), (AGENT, 1), "members")
+        same([(a["agent_id"], a["message_count"], a["model"]) for a in r["agents"]],
+             [("default", 0, "recall")])
+        same(call(c, "list_agents", {"offset": 1}), {"agents": [], "total": 1}, "a later page")
+        call(c, "send", {"content": "hello"})
+        r = call(c, "list_agents")
+        same(([(a["agent_id"], a["message_count"]) for a in r["agents"]], r["total"]),
+             ([("default", 2)], 1), "once")
 
 
 def test_the_default_conversation_has_a_path_before_anything_was_said():
@@ -373,11 +414,11 @@ def test_agents_are_listed_in_pages():
         for i in range(5):
             call(c, "create_agent", {"agent_id": "a%d" % i})
         every = [a["agent_id"] for a in call(c, "list_agents")["agents"]]
-        same(sorted(every), ["a%d" % i for i in range(5)])
+        same(sorted(every), ["a%d" % i for i in range(5)] + ["default"])
         for offset, limit, want in ((0, 2, every[:2]), (2, 2, every[2:4]), (4, 2, every[4:]),
-                                    (9, 2, [])):
+                                    (4, 1, every[4:5]), (5, 1, ["default"]), (9, 2, [])):
             r = call(c, "list_agents", {"offset": offset, "limit": limit})
-            same(([a["agent_id"] for a in r["agents"]], r["total"]), (want, 5), "from %d" % offset)
+            same(([a["agent_id"] for a in r["agents"]], r["total"]), (want, 6), "from %d" % offset)
         refused(c, "list_agents", {"offset": -1}, "offset must be a non-negative integer")
         for limit in 0, 2001:
             refused(c, "list_agents", {"limit": limit},
@@ -427,7 +468,7 @@ def test_an_agent_that_is_not_there_is_not_found():
         for params in {"agent_id": "a/b"}, {"agent_id": ""}, {"agent_id": ".."}, {"model": "gpt"}:
             status, body = answer(c, request("create_agent", params))
             same((status, json.loads(body)["error"]["code"]), (200, -32602), repr(params))
-        same(len(call(c, "list_agents")["agents"]), 1, "agents")
+        same(len(call(c, "list_agents")["agents"]), 2, "agents")
 
 
 def test_a_first_message_can_be_waited_for():
@@ -470,6 +511,10 @@ def test_koines_own_socket_has_the_same_methods():
 # ---- HTTP ----
 
 
+NOT_FOUND = error_text(-32602, "Not found. Use /, /rpc, or /agent/{agent_id}.")
+TOO_LARGE = error_text(-32700, "Request body too large: 1048577 > 1048576")
+
+
 def test_paths_and_methods():
     with Daemon() as d:
         c = connect(d)
@@ -479,11 +524,11 @@ def test_paths_and_methods():
                      "/agent/a?b", "/agent/..", "/RPC", "*", "/agent/a%2fb", "/agent/a%",
                      "/agent/a%4", "/agent/%4g", "/agent/%2e%2E", "/agent/a%00", "/agent/%C3%A9",
                      "/agent/" + "x" * 300, "/rp%63"):
-            same(answer(c, CONTEXT, path), (404, '{"error": "Not found. Use / or /rpc."}'), path)
+            same(answer(c, CONTEXT, path), (404, NOT_FOUND), path)
         for method in "GET", "PUT", "DELETE", "OPTIONS", "post", "PATCH":
             for path in "/", "/x":
                 same(answer(c, b"", path, method=method),
-                     (405, '{"error": "Method not allowed. Use POST."}'), method)
+                     (405, error_text(-32600, "Method not allowed. Use POST.")), method)
         same(answer(c, b"", method="HEAD"), (405, ""))
 
 
@@ -502,17 +547,17 @@ def raw(d, data, half_close=False):
 def test_requests_that_are_none():
     post_line = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
     with Daemon() as d:
-        same(raw(d, b"GARBAGE\r\n\r\n"), (400, '{"error": "Invalid request line: GARBAGE"}'))
+        same(raw(d, b"GARBAGE\r\n\r\n"), (400, error_text(-32700, "Invalid request line: GARBAGE")))
         same(raw(d, b'SAY "hi\\"\r\n\r\n'),
-             (400, '{"error": "Invalid request line: SAY \\"hi\\\\\\""}'))
+             (400, error_text(-32700, 'Invalid request line: SAY "hi\\"')))
         same(raw(d, post_line + b"Content-Length: abc\r\n\r\n"),
-             (400, '{"error": "Invalid Content-Length: abc"}'))
+             (400, error_text(-32700, "Invalid Content-Length: abc")))
         same(raw(d, post_line + b"Content-Length: +5\r\n\r\nabcde"),
-             (400, '{"error": "Invalid Content-Length: +5"}'))
+             (400, error_text(-32700, "Invalid Content-Length: +5")))
         same(raw(d, post_line + b"Content-Length: 50\r\n\r\nabc", half_close=True),
-             (400, '{"error": "Incomplete body: expected 50, got 3"}'))
+             (400, error_text(-32700, "Incomplete body: expected 50, got 3")))
         same(raw(d, post_line + b"Content-Length: 1048577\r\n\r\n"),
-             (413, '{"error": "Request body too large: 1048577 > 1048576"}'))
+             (413, TOO_LARGE))
         for data in (b"POST / HTTP/1.1\nHost: localhost\n\n", post_line + b"X: y\n\r\n",
                      post_line + b"X: y\rz\r\n\r\n", b"POST /\r\n\r\n",
                      b"POST  / HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -520,8 +565,8 @@ def test_requests_that_are_none():
                      post_line + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}"):
             status, body = raw(d, data)
             same(status, 400, repr(data))
-            same(list(json.loads(body)), ["error"], "members")
-            check(body.startswith('{"error": "'), "%s", body)
+            told = parse_response(body)
+            same((told["id"], told["error"]["code"]), (None, -32700), body)
         with connect(d) as c:
             c.half_close()
             c.ended()
@@ -537,7 +582,7 @@ def test_a_body_has_at_most_one_mebibyte():
         big = CONTEXT + spaces + b" "
         same(raw(d, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" %
                  (len(big), big)),
-             (413, '{"error": "Request body too large: 1048577 > 1048576"}'))
+             (413, TOO_LARGE))
         same(answer(c, CONTEXT)[0], 200)
 
 
@@ -546,7 +591,7 @@ def test_a_request_that_does_not_come_in_time():
         head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
         for data, words in ((b"", "Request timeout"), (b"POST / HT", "Request timeout"),
                             (head, "Header read timeout"), (head + b"\r\n{", "Body read timeout")):
-            same(raw(d, data), (400, '{"error": "%s"}' % words), repr(data))
+            same(raw(d, data), (400, error_text(-32700, words)), repr(data))
 
 
 def test_connections_stay_or_close_as_asked():

@@ -13,7 +13,7 @@ import subprocess
 
 from harness import (PATIENCE, Client, Daemon, Folder, Skip, check, main, post, request,
                      run_koined, same, wait_until)
-from nexus_client import ClientError, Nexus, NexusClient, ParseError, nexus_address
+from nexus_client import ClientError, Nexus, NexusClient, nexus_address
 from provider import agent_flags
 
 NODE_CLIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "node_client.mjs")
@@ -187,14 +187,26 @@ def test_a_client_that_waits_only_so_long_can_cancel_then():
         wait_until(lambda: n.messages()[-1]["state"] == "cancelled", "the end of the turn")
 
 
-def test_the_client_raises_for_what_is_no_answer():
+def test_the_client_can_read_every_refusal():
+    async def refused(client, call, words):
+        try:
+            check(False, "it was answered: %r", await call)
+        except ClientError as why:
+            same(str(why), words, "what its user reads")
+
     async def wrong(d):
         async with NexusClient(url_of(d), path="/nowhere") as client:
-            try:
-                await client.get_context()
-                check(False, "it was answered")
-            except (ParseError, ClientError):
-                pass
+            await refused(client, client.get_context(), "RPC error -32602: Not found. Use /, /rpc, "
+                          "or /agent/{agent_id}.")
+        async with NexusClient(url_of(d)) as client:
+            size = len(json.dumps({"jsonrpc": "2.0", "method": "send", "id": 1, "params":
+                                   {"content": "x" * 2000000}}, separators=(",", ":")))
+            await refused(client, client.send("x" * 2000000), "RPC error -32700: Request body too "
+                          "large: %d > 1048576" % size)
+            same((await client.get_context())["message_count"], 0, "it goes on")
+        async with NexusClient("http://127.0.0.1:" + url_of(d).rpartition(":")[2],
+                               path="/agent/nobody") as client:
+            await refused(client, client.send("x"), "RPC error -32602: Agent not found: nobody")
 
     with Daemon() as d:
         asyncio.run(wrong(d))

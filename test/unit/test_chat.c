@@ -1045,10 +1045,12 @@ static void one_made_elsewhere_is_seen(void **state)
 	end(w->f);
 	assert_int_equal(count_existing(w, "new"), 0);
 	assert_int_equal(chat_list(w->f->services, 1, &w->f->arena, 0, 0, &rows, &n, &total), 0);
-	assert_int_equal(n, 1);
+	assert_int_equal(n, 2);
+	assert_int_equal(total, 2);
 	assert_true(text_is(rows[0].id, "new"));
 	assert_true(rows[0].has_system);
 	assert_true(text_is(rows[0].agent, "recall"));
+	assert_true(text_is(rows[1].id, CHAT_DEFAULT));
 }
 
 static void compacting_keeps_what_the_user_said(void **state)

@@ -875,6 +875,164 @@ static void a_file_without_conversations_gets_their_tables(void **state)
 
 #define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+static void what_it_was_made_with_comes_back(void **state)
+{
+	struct fixture *f = *state;
+	const struct conversation_row made = {
+		.id = TEXT("child"),
+		.parent = TEXT("a"),
+		.cwd = TEXT("/srv/work"),
+		.preset = 2,
+		.write_paths = TEXT("/srv/work/out\n/srv/work/log"),
+		.disabled_tools = TEXT("Bash,Edit"),
+	};
+	struct conversation_row row;
+	bool found;
+	int64_t seq;
+
+	begin(f);
+	add_conversation(f, "a", 1);
+	assert_int_equal(store_conversation_add(writer(f), &made, &seq), 0);
+	assert_int_equal(store_conversation_want_end(writer(f), TEXT("child"), &found), 0);
+	assert_true(found);
+	assert_int_equal(store_conversation_want_end(writer(f), TEXT("nobody"), &found), 0);
+	assert_false(found);
+	commit(f);
+	row = find(f, "child");
+	assert_true(text_equal(row.parent, made.parent));
+	assert_true(text_equal(row.cwd, made.cwd));
+	assert_int_equal(row.preset, 2);
+	assert_true(text_equal(row.write_paths, made.write_paths));
+	assert_true(text_equal(row.disabled_tools, made.disabled_tools));
+	assert_true(row.wants_end);
+	assert_int_equal(row.n_children, 0);
+	row = find(f, "a");
+	assert_int_equal(row.n_children, 1);
+	assert_null(row.parent.data);
+	assert_null(row.write_paths.data);
+	assert_false(row.wants_end);
+	begin(f);
+	assert_int_equal(store_conversation_end(writer(f), TEXT("child"), 9, &found), 0);
+	commit(f);
+	assert_int_equal(find(f, "a").n_children, 0);
+}
+
+static unsigned ended(struct fixture *f, struct text id, struct conversation_row **ret_rows)
+{
+	int64_t total;
+	unsigned n;
+
+	assert_int_equal(store_conversation_list_ended(reader(f), id, 0, 10, &f->arena, ret_rows,
+						       &n, &total),
+			 0);
+	assert_int_equal(total, n);
+	return n;
+}
+
+static void end_conversation(struct fixture *f, const char *id, int64_t now_ms)
+{
+	bool found = false;
+
+	assert_int_equal(store_conversation_end(writer(f), text_of(id), now_ms, &found), 0);
+	assert_true(found);
+}
+
+static void those_that_were_ended_are_told_apart(void **state)
+{
+	struct fixture *f = *state;
+	struct conversation_row *rows, row;
+	int64_t first, second, oldest;
+	bool found;
+
+	begin(f);
+	first = add_conversation(f, "a", 1);
+	say(f, add_turn(f, first, 2), MESSAGE_USER, "of the first", 3);
+	end_conversation(f, "a", 10);
+	second = add_conversation(f, "a", 11);
+	end_conversation(f, "a", 20);
+	add_conversation(f, "a", 21);
+	add_conversation(f, "b", 22);
+	end_conversation(f, "b", 15);
+	commit(f);
+	assert_int_equal(ended(f, NONE, &rows), 3);
+	assert_int_equal(rows[0].seq, second);
+	assert_true(text_is(rows[1].id, "b"));
+	assert_int_equal(rows[2].seq, first);
+	assert_int_equal(rows[2].ended_ms, 10);
+	assert_int_equal(rows[2].n_messages, 1);
+	assert_int_equal(ended(f, TEXT("a"), &rows), 2);
+	assert_int_equal(store_conversation_find_ended(reader(f), first, &f->arena, &row, &found),
+			 0);
+	assert_true(found);
+	assert_int_equal(list(f, row.seq, 0, 10, 0).n, 1);
+	assert_int_equal(
+		store_conversation_find_ended(reader(f), find(f, "a").seq, &f->arena, &row, &found),
+		0);
+	assert_false(found);
+	assert_int_equal(store_conversation_oldest_ended(reader(f), 15, &oldest), 0);
+	assert_int_equal(oldest, first);
+	assert_int_equal(store_conversation_oldest_ended(reader(f), 10, &oldest), 0);
+	assert_int_equal(oldest, 0);
+}
+
+static unsigned rows_of(struct fixture *f, const char *table)
+{
+	sqlite3_stmt *q;
+	sqlite3 *db;
+	char sql[80];
+	unsigned n;
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", table);
+	assert_int_equal(sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+	n = (unsigned)sqlite3_column_int(q, 0);
+	sqlite3_finalize(q);
+	sqlite3_close(db);
+	return n;
+}
+
+static void what_is_purged_goes_in_steps_and_leaves_nothing(void **state)
+{
+	struct fixture *f = *state;
+	const struct message_call call = {TEXT("c"), TEXT("t"), TEXT("{}")};
+	struct conversation_row *rows;
+	unsigned steps = 0;
+	int64_t gone, kept;
+	bool more = true;
+
+	begin(f);
+	gone = add_conversation(f, "a", 1);
+	for (int i = 0; i < 5; i++) {
+		int64_t turn = add_turn(f, gone, 2);
+		const struct message_row row = {
+			.turn = turn, .role = MESSAGE_ASSISTANT, .calls = &call, .n_calls = 1};
+		int64_t seq;
+
+		say(f, turn, MESSAGE_USER, "hello", 1);
+		assert_int_equal(store_message_add(writer(f), &row, &seq), 0);
+	}
+	end_conversation(f, "a", 10);
+	kept = add_conversation(f, "a", 11);
+	say(f, add_turn(f, kept, 12), MESSAGE_USER, "stays", 1);
+	commit(f);
+	while (more) {
+		begin(f);
+		assert_int_equal(store_conversation_purge(writer(f), gone, 3, &more), 0);
+		commit(f);
+		steps++;
+	}
+	assert_int_equal(steps, 4);
+	assert_int_equal(ended(f, NONE, &rows), 0);
+	assert_int_equal(rows_of(f, "conversation"), 1);
+	assert_int_equal(rows_of(f, "turn"), 1);
+	assert_int_equal(rows_of(f, "message"), 1);
+	assert_int_equal(rows_of(f, "message_call"), 0);
+	assert_int_equal(all(f, kept).n, 1);
+	assert_no_walks(f, writer(f), "message", NULL);
+	assert_no_walks(f, writer(f), "turn", NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -899,6 +1057,9 @@ int main(void)
 		OPEN(a_seq_that_is_not_there_is_told),
 		OPEN(what_is_rolled_back_leaves_nothing),
 		OPEN(a_small_arena_is_told),
+		OPEN(what_it_was_made_with_comes_back),
+		OPEN(those_that_were_ended_are_told_apart),
+		OPEN(what_is_purged_goes_in_steps_and_leaves_nothing),
 		OPEN(a_file_without_conversations_gets_their_tables),
 	};
 

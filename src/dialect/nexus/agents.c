@@ -203,9 +203,9 @@ static void write_agent(struct json *j, const struct chat_info *info)
 	json_member_bool(j, "is_temp", info->id.len > 0 && info->id.data[0] == '.');
 	write_time(j, "created_at", info->created_ms);
 	json_member_int(j, "message_count", info->n_messages);
-	json_member_bool(j, "should_shutdown", false);
-	write_null(j, "parent_agent_id");
-	json_member_int(j, "child_count", 0);
+	json_member_bool(j, "should_shutdown", info->wants_end);
+	json_member_text(j, "parent_agent_id", info->parent);
+	json_member_int(j, "child_count", info->n_children);
 	json_member_bool(j, "halted_at_iteration_limit", false);
 	json_member_text(j, "model", info->agent);
 	write_time(j, "last_action_at", info->updated_ms);
@@ -289,16 +289,6 @@ static struct done reply_success(struct call *c, const char *message)
 	return call_reply(c);
 }
 
-static void shut_down(void *arg, int r, const struct why *why)
-{
-	struct call *c = arg;
-
-	if (r != 0)
-		(void)nexus_fail(c, c->place, r, why);
-	else
-		(void)reply_success(c, NULL);
-}
-
 static bool closes_listener_only(const struct call *c)
 {
 	const struct nexus_settings *settings = c->endpoint->settings;
@@ -322,13 +312,22 @@ static struct done stop_server(struct call *c, const char *message)
 	return reply_success(c, message);
 }
 
+static int want_end(struct call *c)
+{
+	return chat_want_end(call_services(c), c->place, &c->why);
+}
+
+static struct done end_wanted(struct call *c, int r)
+{
+	return r != 0 ? nexus_fail(c, c->place, r, NULL) : reply_success(c, NULL);
+}
+
+/* Of one agent it is only noted, and shown by list_agents: it goes on, as the original's does. */
 struct done nexus_shutdown(struct call *c)
 {
 	if (!c->place.data)
 		return stop_server(c, NULL);
-	(void)call_later(c, NULL, NULL);
-	chat_destroy(call_services(c), c->place, shut_down, c);
-	return call_settled(c);
+	return call_work(c, WRITER, want_end, end_wanted);
 }
 
 struct done nexus_shutdown_server(struct call *c)

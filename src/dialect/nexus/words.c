@@ -105,20 +105,29 @@ int nexus_explain_field(const struct field *f, const struct value *v, struct why
 			    field_type_name(f->type), nexus_type_name(v));
 }
 
-/* The original's clients read the first two as answers, and its other errors are not. */
+static enum refusal http_code(int status)
+{
+	switch (status) {
+	case 401:
+	case 403:
+	case 405:
+		return REFUSE_REQUEST;
+	case 404:
+		return REFUSE_PARAMS;
+	default:
+		return status >= 500 ? REFUSE_INTERNAL : REFUSE_PARSE;
+	}
+}
+
+/* The original's clients look for an answer in every body, whatever the status is. */
 void nexus_http_error(struct buf *body, int status, const char *text)
 {
+	static const char places[] = "Not found. Use /, /rpc, or /agent/{agent_id}.";
 	struct json j = json_writer(body);
 
-	if (status == 401 || status == 403) {
-		jsonrpc_write_error(&nexus_dialect.rules, &j, (struct text) {0},
-				    nexus_dialect.errors[REFUSE_REQUEST].code, text_of(text),
-				    (struct text) {0});
-		return;
-	}
-	buf_add_str(body, "{\"error\": ");
-	json_str(&j, text);
-	buf_add_char(body, '}');
+	jsonrpc_write_error(&nexus_dialect.rules, &j, (struct text) {0},
+			    nexus_dialect.errors[http_code(status)].code,
+			    text_of(status == 404 ? places : text), (struct text) {0});
 }
 
 static bool is_none(const struct value *v)
