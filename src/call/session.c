@@ -319,6 +319,19 @@ static struct call *read_call(struct session *s, const struct frame *frame, bool
 	return dispatch_read(s, frame->data, frame->len, keep);
 }
 
+/* False: it is the last, and is not run. */
+static bool hear_first(struct session *s, struct call *c)
+{
+	struct frame no = {0};
+
+	s->heard = session_may_go_on(s, c, &no);
+	if (s->heard)
+		return true;
+	server_free_call(s->server, c);
+	refuse_stream(s, &no);
+	return false;
+}
+
 static void start_message(struct session *s, const struct frame *frame)
 {
 	struct place place;
@@ -333,6 +346,8 @@ static void start_message(struct session *s, const struct frame *frame)
 		session_end(s);
 		return;
 	}
+	if (!s->heard && !hear_first(s, c))
+		return;
 	/* Ours until this returns, as the message is: what goes on has its own copy. */
 	c->place = (struct text) {.data = place.len > 0 ? place.text : NULL, .len = place.len};
 	dispatch_run(c);
@@ -348,6 +363,19 @@ static bool lacks_token(struct session *s)
 	refuse(&no.why, REFUSE_FORBIDDEN, "a token is required here, and only HTTP carries one");
 	refuse_stream(s, &no);
 	return true;
+}
+
+static bool opens_well(struct session *s)
+{
+	struct frame no = {0};
+
+	if (session_may_open(s, window(s), &no))
+		return true;
+	disarm_deadline(s);
+	if (s->framing || speak(s, SPEAKS_HTTP) == 0)
+		refuse_stream(s, &no);
+	s->closing = true;
+	return false;
 }
 
 static bool recognise(struct session *s)
@@ -392,9 +420,9 @@ static bool next_message(struct session *s)
 
 	if (s->closing || (window(s).len == 0 && !s->eof && !s->refused_ahead))
 		return false;
-	if (!s->framing && !recognise(s))
+	if (!s->framing && (!opens_well(s) || !recognise(s)))
 		return false;
-	if (lacks_token(s))
+	if (lacks_token(s) || (!s->heard && !opens_well(s)))
 		return false;
 	switch (next_frame(s, &frame)) {
 	case FRAME_MORE:

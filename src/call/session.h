@@ -12,6 +12,8 @@
 #include "call/call.h"
 #include "call/server.h"
 
+struct frame;
+
 /* Somebody who wants to know when a session closes, or takes more; in what they keep for it. */
 struct session_hook {
 	struct session_hook *next;
@@ -60,6 +62,7 @@ struct session {
 	bool closing : 1; /* nothing more is read; closed when all is answered */
 	bool read_ahead_full : 1;
 	bool refused_ahead : 1; /* what follows the calls that wait is no message */
+	bool heard : 1;         /* a first message has come, and might */
 	bool deaf : 1;          /* what comes is thrown away; its end is the end */
 };
 
@@ -124,6 +127,11 @@ const char *session_framing_name(const struct session *s);
 
 /* One message at debug, where opts.log_messages wants it. */
 void session_log(const struct session *s, const char *way, const char *data, size_t len);
+
+/* For session.c: whether a stream may begin with these bytes, and then with this message; if not,
+ * ret_no says why. */
+bool session_may_open(const struct session *s, struct text first, struct frame *ret_no);
+bool session_may_go_on(const struct session *s, const struct call *first, struct frame *ret_no);
 
 /* For session.c: what was held back goes out behind the answers of the batch, or is forgotten. */
 void session_release_held(struct session *s);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """One socket, three framings: recognised, cut anywhere, answered in order."""
+import contextlib
 import json
 import os
 import threading
 
-from harness import (FRAMINGS, SOURCE, Daemon, Http, Length, Line, check, main,
+from harness import (FRAMINGS, SOURCE, Daemon, Folder, Http, Length, Line, check, main,
                      post, request, same)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
@@ -257,6 +258,82 @@ def test_two_clients_in_different_framings_do_not_mix():
             for c, framing in ((e, Http), (b, Length), (a, Line)):
                 same(json.loads(framing.read(c)),
                      {"jsonrpc": "2.0", "result": [framing.name], "id": i})
+
+
+@contextlib.contextmanager
+def lines_on_tcp():
+    with Folder() as folder:
+        os.makedirs(folder(".aiwg", "daemon"), mode=0o700)
+        with Daemon("--listen", "hld=tcp:127.0.0.1:0", "--listen", "aiwg=tcp:127.0.0.1:0",
+                    root=folder.path, listen=EVERYWHERE) as d:
+            yield d
+
+
+PAGE = (b"POST / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nOrigin: http://evil.example\r\n"
+        b"Content-Type: text/plain\r\nContent-Length: %d\r\n\r\n")
+NO_OBJECTS = (b"post / http/1.1\r\nHost: localhost\r\n\r\n", b"Host: localhost\r\n", b"hello\n",
+              b"1\n", b'"x"\n', b"null\n", b"{bad}\n", b"\r\n \n" + b"GARBAGE\n", b"}\n")
+
+
+def test_a_web_page_cannot_speak_lines():
+    with lines_on_tcp() as d:
+        for dialect in ("hld", "aiwg", "koine"):
+            line = request("health" if dialect == "hld" else "ping") + b"\n"
+            for cut in (False, True):
+                with d.connect("tcp", dialect) as c:
+                    head = PAGE % (80, len(line))
+                    for part in (head, line) if cut else (head + line,):
+                        c.send_all_it_takes(part)
+                    got = c.read_rest()
+                    check(b'"result"' not in got, "%s ran it: %r", dialect, got)
+        same(d.calls(), 0, "calls")
+
+
+def test_on_tcp_a_first_line_that_is_no_object_is_the_last():
+    with lines_on_tcp() as d:
+        for dialect in ("hld", "aiwg", "koine"):
+            line = request("health" if dialect == "hld" else "ping") + b"\n"
+            for first in NO_OBJECTS + ((b"[%s]\n" % line[:-1],) if dialect == "hld" else ()):
+                with d.connect("tcp", dialect) as c:
+                    c.send_all_it_takes(first + line)
+                    got = c.read_rest()
+                    same(got.count(b"\n"), 1, "%s, %r: answers %r" % (dialect, first, got))
+                    check(b'"error"' in got and b'"result"' not in got, "%r", got)
+            # It is not waited for: nothing that begins so is an object.
+            with d.connect("tcp", dialect) as c:
+                c.send(b"GET\t")
+                check(b'"error"' in c.read_rest(), "no error")
+            # Behind a first one that is, a mistake is a mistake and no more.
+            with d.connect("tcp", dialect) as c:
+                c.send(line + b"hello\n" + line)
+                for word in ("result", "error", "result"):
+                    check(word in json.loads(c.read_line()), "no %s", word)
+        same(d.calls(), 3 * 3, "calls")
+
+
+def test_on_a_unix_socket_a_mistake_in_the_first_line_is_a_mistake_and_no_more():
+    with Daemon() as d:
+        with d.connect() as c:
+            c.send(b"hello\n" + ECHO + b"\n")
+            check("error" in json.loads(c.read_line()), "no error")
+            echo_answer(Line, c)
+
+
+TLS_HELLO = bytes.fromhex("16030100d8010000d40303") + bytes(64)
+
+
+def test_a_tls_hello_is_refused_at_once():
+    """Without an end of line, and shorter than it says: whoever waited would not answer."""
+    with lines_on_tcp() as d:
+        for kind, dialect in (("http", "koine"), ("tcp", "koine"), ("unix", "koine"), ("tcp", "hld"),
+                              ("tcp", "aiwg")):
+            for hello in (TLS_HELLO, TLS_HELLO[:2]):
+                with d.connect(kind, dialect) as c:
+                    c.send(hello)
+                    got = c.read_rest()
+                    check(b"TLS" in got, "%s %s: %r", dialect, kind, got)
+        same(d.calls(), 0, "calls")
+        check(b"TLS" in d.log(), "not logged")
 
 
 if __name__ == "__main__":
