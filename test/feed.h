@@ -60,6 +60,10 @@ static inline void feed_note_request(struct buf *out, const struct http_request 
 {
 	buf_add(out, r->method.data, r->method.len);
 	buf_add_char(out, ' ');
+	if (r->authority.data) {
+		buf_add(out, r->authority.data, r->authority.len);
+		buf_add_char(out, ' ');
+	}
 	buf_add(out, r->target.data, r->target.len);
 	buf_printf(out, " 1.%d %s%s", r->minor, r->keep_alive ? "keep" : "close",
 		   r->upgrade ? " upgrade" : "");

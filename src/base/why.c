@@ -28,6 +28,21 @@ int refuse(struct why *why, enum refusal code, const char *format, ...)
 	return code;
 }
 
+int refuse_name(struct why *why, enum refusal code, const char *words, struct text name)
+{
+	char shown[sizeof(why->text)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < name.len && n + 3 < sizeof(shown); i++) {
+		if (name.data[i] == '\0')
+			n += utf8_encode(shown + n, 0xfffd);
+		else
+			shown[n++] = name.data[i];
+	}
+	shown[n] = '\0';
+	return refuse(why, code, "%s%s", words, shown);
+}
+
 int refuse_field(struct why *why, const char *field, const char *format, ...)
 {
 	va_list args;

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "base/text.h"
+
 enum refusal {
 	REFUSE_PARSE = 1,   /* the text is not what the encoding allows */
 	REFUSE_REQUEST,     /* well-formed, but not a request */
@@ -33,6 +35,10 @@ struct why {
 int refuse(struct why *why, enum refusal code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same, naming the parameter at fault. */
+/* A sentence and a name that somebody sent, which may hold NULs: they are shown as U+FFFD, and
+ * what follows them is not lost. */
+int refuse_name(struct why *why, enum refusal code, const char *words, struct text name);
+
+/* The same as refuse, naming the parameter at fault. */
 int refuse_field(struct why *why, const char *field, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -83,7 +83,7 @@ static int find_method(struct call *c)
 {
 	c->method = registry_find(c->session->endpoint->registry, c->request.method);
 	if (!c->method)
-		return refuse(&c->why, REFUSE_METHOD, "%.*s", TEXT_ARGS(c->request.method));
+		return refuse_name(&c->why, REFUSE_METHOD, "", c->request.method);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ static bool from_foreign_page(const struct http_request *r)
 
 	if (http_header_count(r, "Origin") > 1 || http_header_count(r, "Sec-Fetch-Site") > 1)
 		return true;
-	if (origin.data && !origin_is_ours(origin, http_header_find(r, "Host")))
+	if (origin.data && !origin_is_ours(origin, http_host(r)))
 		return true;
 	return site.data && !same_text(site, "same-origin") && !same_text(site, "none");
 }
@@ -200,12 +200,22 @@ static bool token_passes(const struct endpoint *e, const struct http_request *r,
 	return true;
 }
 
+/* Where the target names a host, that is the one asked for; but no page may bring another Host
+ * along, whoever is asked for. */
+static bool host_passes(const struct http_request *r)
+{
+	struct text header = http_header_find(r, "Host");
+
+	return http_host_is_loopback(http_host(r)) &&
+	       (!header.data || http_host_is_loopback(header));
+}
+
 bool gate_check(const struct session *s, const struct http_request *r,
 		const struct route_found *found, struct place *ret_place, struct gate_refusal *ret)
 {
 	const struct endpoint *e = s->endpoint;
 
-	if (e->tcp && !http_host_is_loopback(http_header_find(r, "Host")))
+	if (e->tcp && !host_passes(r))
 		return refused(ret, 403, "Forbidden: Host must be a loopback name", NULL);
 	if (from_foreign_page(r))
 		return refused(ret, 403, "Forbidden: requests from web pages are not accepted",

@@ -2,6 +2,7 @@
 #include "service/automation.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -338,13 +339,16 @@ static int toggle_rule(struct toggle *t, struct rule *r, bool on)
 	return 0;
 }
 
-static int toggle_switch(struct toggle *t, struct text project, bool on)
+static int toggle_switch(struct toggle *t, struct text project, bool on, struct why *why)
 {
 	struct rule_switch *s;
 	int r;
 
 	if (!project.data)
 		project = TEXT("");
+	if (project.len >= PATH_MAX)
+		return refuse_field(why, "project", "a project is a folder of at most %d bytes",
+				    PATH_MAX - 1);
 	r = switch_key(&t->arena, project, &t->row.rule);
 	s = switch_get(t->automation, project);
 	if (r != 0 || !s)
@@ -393,7 +397,7 @@ void automation_enable(struct services *s, struct text project, struct text rule
 	if (e == 0) {
 		*t = (struct toggle) {.automation = s->automation, .fn = fn, .arg = arg};
 		arena_init(&t->arena, 64 << 10);
-		e = r ? toggle_rule(t, r, on) : toggle_switch(t, project, on);
+		e = r ? toggle_rule(t, r, on) : toggle_switch(t, project, on, &why);
 	}
 	if (e == 0) {
 		log_info("rule switched", "rule=%.*s project=%.*s on=%d", TEXT_ARGS(rule),

@@ -20,11 +20,12 @@ struct http_header {
 
 /* Valid until the next call of framing_http.next. The texts are NUL-free. */
 struct http_request {
-	struct text method; /* as sent: "POST" */
-	struct text target; /* as sent: "/rpc?x=1" */
-	int minor;          /* HTTP/1.minor: 0 or 1 */
-	bool keep_alive;    /* by version and Connection header */
-	bool upgrade;       /* asked for another protocol */
+	struct text method;    /* as sent: "POST" */
+	struct text target;    /* as sent: "/rpc?x=1"; of "http://HOST/rpc", what is behind HOST */
+	struct text authority; /* that HOST, which then is the one asked for; else {NULL, 0} */
+	int minor;             /* HTTP/1.minor: 0 or 1 */
+	bool keep_alive;       /* by version and Connection header */
+	bool upgrade;          /* asked for another protocol */
 	const struct http_header *headers;
 	unsigned n_headers;
 };
@@ -32,6 +33,9 @@ struct http_request {
 /* The value of the one header of that name (any case), or {NULL, 0}; a header
  * that came twice is joined as the RFC says only for lists, so here the first wins. */
 struct text http_header_find(const struct http_request *r, const char *name);
+
+/* Whom the client means to speak to: the target's authority, or else the Host header. */
+struct text http_host(const struct http_request *r);
 
 /* How often it came: Host must come exactly once. */
 unsigned http_header_count(const struct http_request *r, const char *name);

@@ -131,6 +131,27 @@ static int parse_version(const char *p, size_t n, int *ret_minor)
 	return 0;
 }
 
+/*
+ * "http://HOST/rpc" (RFC 9112, 3.2.2), as whoever believes to speak to a proxy sends it. Without a
+ * path it is "/", which is to be found before HOST.
+ */
+static void split_absolute(struct http_request *r)
+{
+	static const char scheme[] = "http://";
+	const size_t n = sizeof(scheme) - 1;
+	struct text host = {r->target.data + n, 0};
+	const char *end = r->target.data + r->target.len;
+
+	if (r->target.len <= n || strncasecmp(r->target.data, scheme, n) != 0)
+		return;
+	while (host.data + host.len < end && !strchr("/?#", host.data[host.len]))
+		host.len++;
+	r->authority = host;
+	r->target = (struct text) {host.data + host.len, (size_t)(end - host.data) - host.len};
+	if (r->target.len == 0)
+		r->target = (struct text) {host.data - 1, 1};
+}
+
 int http_head_request_line(struct http_head *h, const char *line, size_t n, struct why *why)
 {
 	struct http_request *r = &h->request;
@@ -149,6 +170,7 @@ int http_head_request_line(struct http_head *h, const char *line, size_t n, stru
 		return refuse_quoting(why, status, "Invalid request line", line, n);
 	r->method = (struct text) {line, method_len};
 	r->target = (struct text) {target, (size_t)(space - target)};
+	split_absolute(r);
 	return 0;
 }
 
@@ -340,6 +362,8 @@ void http_head_rebase(struct http_head *h, const char *from, const char *to)
 		return;
 	move_text(&h->request.method, old, to);
 	move_text(&h->request.target, old, to);
+	if (h->request.authority.data)
+		move_text(&h->request.authority, old, to);
 	for (unsigned i = 0; i < h->request.n_headers; i++) {
 		move_text(&h->headers[i].name, old, to);
 		move_text(&h->headers[i].value, old, to);

@@ -22,6 +22,9 @@ void http_target_split(struct text target, struct text *ret_path, struct text *r
 	const char *mark = find(target, '?');
 
 	*ret_path = mark ? before(target, mark) : target;
+	/* "http://HOST?x=1" */
+	if (ret_path->len == 0)
+		*ret_path = TEXT("/");
 	*ret_query = mark ? behind(target, mark) : (struct text) {0};
 }
 

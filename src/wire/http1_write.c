@@ -26,6 +26,11 @@ struct text http_header_find(const struct http_request *r, const char *name)
 	return (struct text) {NULL, 0};
 }
 
+struct text http_host(const struct http_request *r)
+{
+	return r->authority.data ? r->authority : http_header_find(r, "Host");
+}
+
 unsigned http_header_count(const struct http_request *r, const char *name)
 {
 	size_t n = strlen(name);

@@ -238,8 +238,8 @@ int netrpc_split(struct text method, struct text *ret_service, struct text *ret_
 	size_t n;
 
 	if (!dot)
-		return refuse(why, REFUSE_METHOD, "rpc: service/method request ill-formed: %.*s",
-			      TEXT_ARGS(method));
+		return refuse_name(why, REFUSE_METHOD,
+				   "rpc: service/method request ill-formed: ", method);
 	n = (size_t)(dot - method.data);
 	*ret_service = (struct text) {.data = method.data, .len = n};
 	*ret_name = (struct text) {.data = dot + 1, .len = method.len - n - 1};
@@ -248,12 +248,12 @@ int netrpc_split(struct text method, struct text *ret_service, struct text *ret_
 
 int netrpc_no_service(struct text method, struct why *why)
 {
-	return refuse(why, REFUSE_METHOD, "rpc: can't find service %.*s", TEXT_ARGS(method));
+	return refuse_name(why, REFUSE_METHOD, "rpc: can't find service ", method);
 }
 
 int netrpc_no_method(struct text method, struct why *why)
 {
-	return refuse(why, REFUSE_METHOD, "rpc: can't find method %.*s", TEXT_ARGS(method));
+	return refuse_name(why, REFUSE_METHOD, "rpc: can't find method ", method);
 }
 
 /* ---- writing ---- */

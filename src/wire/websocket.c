@@ -6,6 +6,8 @@
 
 #include "base/utf8.h"
 
+enum { HEAD_MAX = 10, MASK_BYTES = 4, LONG_LENGTH = 126, LONGEST_LENGTH = 127 };
+
 struct websocket {
 	wslay_frame_context_ptr frames;
 	size_t message_max;
@@ -14,6 +16,12 @@ struct websocket {
 	bool is_text;
 	bool in_frame; /* its head was looked at */
 	uint64_t left; /* of the frame at hand */
+
+	/* Where the next head is, as far as its length: wslay shows one with what it carries only,
+	 * and what is too large shall not be waited for. */
+	unsigned char head[HEAD_MAX];
+	unsigned n_head;
+	uint64_t skip; /* bytes before it: the mask and what is carried */
 
 	char control[WEBSOCKET_CONTROL_MAX];
 	size_t control_len;
@@ -300,10 +308,45 @@ static void pay_pong(struct websocket *w, struct buf *out)
 	w->owes_pong = false;
 }
 
-bool websocket_push(struct websocket *w, const char *data, size_t len, websocket_fn fn, void *arg,
-		    struct buf *out)
+static size_t head_len(const struct websocket *w)
 {
-	w->in = (struct text) {data, len};
+	unsigned length = w->n_head < 2 ? 0 : w->head[1] & 0x7f;
+
+	return length == LONGEST_LENGTH ? HEAD_MAX : length == LONG_LENGTH ? 4 : 2;
+}
+
+static uint64_t announced(const struct websocket *w)
+{
+	uint64_t n = 0;
+
+	if (w->n_head == 2)
+		return w->head[1] & 0x7f;
+	for (unsigned i = 2; i < w->n_head; i++)
+		n = n << 8 | w->head[i];
+	return n;
+}
+
+/* wslay has seen it as well, and has refused what is no head. */
+static void judge_head(struct websocket *w, struct buf *out)
+{
+	const struct wslay_frame_iocb f = {
+		.fin = w->head[0] >> 7,
+		.rsv = w->head[0] >> 4 & 7,
+		.opcode = w->head[0] & 0xf,
+		.payload_length = announced(w),
+		.mask = w->head[1] >> 7,
+	};
+
+	w->skip = f.payload_length + (f.mask ? MASK_BYTES : 0);
+	w->n_head = 0;
+	if (!w->in_frame)
+		begin_frame(w, &f, out);
+}
+
+static void read_frames(struct websocket *w, struct text in, websocket_fn fn, void *arg,
+			struct buf *out)
+{
+	w->in = in;
 	while (!w->over) {
 		struct wslay_frame_iocb f = {0};
 		ssize_t n = wslay_frame_recv(w->frames, &f);
@@ -319,6 +362,35 @@ bool websocket_push(struct websocket *w, const char *data, size_t len, websocket
 		}
 	}
 	w->in = (struct text) {0};
+}
+
+/* As much of a head as is there, or of what is behind it. */
+static size_t next_piece(struct websocket *w, const char *data, size_t len)
+{
+	uint64_t want = w->skip > 0 ? w->skip : head_len(w) - w->n_head;
+	size_t n = want < len ? (size_t)want : len;
+
+	if (w->skip > 0) {
+		w->skip -= n;
+		return n;
+	}
+	memcpy(w->head + w->n_head, data, n);
+	w->n_head += (unsigned)n;
+	return n;
+}
+
+bool websocket_push(struct websocket *w, const char *data, size_t len, websocket_fn fn, void *arg,
+		    struct buf *out)
+{
+	while (len > 0 && !w->over) {
+		size_t n = next_piece(w, data, len);
+
+		read_frames(w, (struct text) {data, n}, fn, arg, out);
+		if (!w->over && w->n_head >= 2 && w->n_head == head_len(w))
+			judge_head(w, out);
+		data += n;
+		len -= n;
+	}
 	pay_pong(w, out);
 	return !w->over;
 }

@@ -127,6 +127,15 @@ def test_a_rule_that_cannot_be_is_told_and_the_others_act():
                        "the command")
 
 
+def test_a_project_is_no_longer_than_a_path():
+    with Daemon() as d, d.connect() as c:
+        for method in "automation.disable", "automation.enable":
+            answer = json.loads(c.call_text(request(method, json.dumps({"project": "/p" * 35000}))))
+            same(answer["error"]["code"], -32602, "code")
+            check("project" in answer["error"]["message"], "%r", answer)
+            same(c.call(method, {"project": "/" + "p" * 4094})["success"], True, method)
+
+
 def test_unknown_keys_are_slips():
     with Folder() as folder:
         config = settings(folder, "[rule x]\nevents=x\n")

@@ -202,10 +202,10 @@ def test_below_v1_all_errors_are_openais():
         g = Gateway(d)
         same(g.ask("/v1/nothing"), (404, error("Not found")))
         same(g.ask("/v1/chat/completions?x=1"), (405, error("Method not allowed")))
-        for path, says in (("/v1/chat/completions", error), ("/nothing", lambda m: {"error": m})):
+        for path, says in (("/v1/chat/completions", error), ("/memory/store", lambda m: {"error": m})):
             with Client(d.address("http", "gateway")) as c:
-                c.send(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n\r\n"
-                       % path.encode())
+                c.send(b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                       b"Content-Length: 9000000\r\n\r\n" % (path.encode(), TOKEN.encode()))
                 r = c.read_response()
             same((r.status, json.loads(r.body)),
                  (413, says("Request body too large: 9000000 > 8388608")), path)

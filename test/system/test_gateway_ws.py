@@ -240,6 +240,7 @@ def test_bad_frames_close_with_their_code():
                           (frame(TEXT, b"\xff\xfe"), 1007), (frame(TEXT, b"\xed\xa0\x80"), 1007),
                           (frame(BINARY, b"{}"), 1003),
                           (frame(TEXT, b"x", length=1 << 62), 1009),
+                          (frame(TEXT, b"", length=(4 << 20) + 1)[:10], 1009),
                           (frame(TEXT, b"x", length=(4 << 20) + 1), 1009)):
             w = connect(d)
             w.client.send_all_it_takes(bad)

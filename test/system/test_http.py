@@ -150,6 +150,23 @@ def test_a_host_in_the_target_does_not_open_the_door():
         same(d.calls(), 0, "calls")
 
 
+def test_a_target_may_name_its_host():
+    with Daemon(listen=EVERYWHERE) as d:
+        for kind in TCP_KINDS:
+            port = d.address(kind).rpartition(":")[2]
+            for target in ("http://127.0.0.1:%s/rpc", "HTTP://localhost:%s/", "http://[::1]:%s"):
+                with d.connect(kind) as c:
+                    same(post(c, PING, path=target % port).status, 200, "status for " + target)
+            with d.connect(kind) as c:
+                same(post(c, PING, path="http://127.0.0.1:%s/x" % port).status, 404, "other path")
+            with d.connect(kind) as c:
+                same(post(c, PING, path="http://evil.com/rpc").status, 403, "foreign target")
+            with d.connect(kind) as c:
+                # The page that we served ourselves is that of the host which is asked for.
+                same(post(c, PING, path="http://127.0.0.1:%s/" % port, host="localhost",
+                          headers="Origin: http://127.0.0.1:%s\r\n" % port).status, 200, "origin")
+
+
 FOREIGN_ORIGINS = ("http://evil.com", "https://evil.com", "null", "http://localhost.evil.com",
                    "http://127.0.0.1.evil.com", "file://", "http://0.0.0.0", "", "localhost",
                    "https://localhost", "http://localhost:1", "http://localhost@evil.com",

@@ -48,6 +48,26 @@ static void pipelined_requests_come_out_in_order(void **state)
 	CHECK(vectors);
 }
 
+static void a_host_in_the_target_is_told_apart(void **state)
+{
+	static const struct vector vectors[] = {
+		{"GET http://[::1]:8765/rpc?x=1 HTTP/1.1\r\n" HOST "\r\n",
+		 .out = "GET [::1]:8765 /rpc?x=1 1.1 keep Host=localhost; <>\n"},
+		{"GET HTTP://localhost HTTP/1.1\r\n" HOST "\r\n",
+		 .out = "GET localhost / 1.1 keep Host=localhost; <>\n"},
+		{"GET http://a/ HTTP/1.0\r\n\r\n", .out = "GET a / 1.0 close <>\n"},
+		{"GET http://a?x HTTP/1.0\r\n\r\n", .out = "GET a ?x 1.0 close <>\n"},
+		{"GET http:///x HTTP/1.0\r\n\r\n", .out = "GET  /x 1.0 close <>\n"},
+		{"GET http:// HTTP/1.0\r\n\r\n", .out = "GET http:// 1.0 close <>\n"},
+		{"GET https://a/ HTTP/1.0\r\n\r\n", .out = "GET https://a/ 1.0 close <>\n"},
+		{"POST http://a/rpc HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+		 "2\r\n{}\r\n0\r\n\r\n",
+		 .out = "POST a /rpc 1.1 keep Host=localhost; Transfer-Encoding=chunked; <{}>\n"},
+	};
+
+	CHECK(vectors);
+}
+
 static void two_blank_lines_before_a_request_are_tolerated(void **state)
 {
 	static const struct vector vectors[] = {
@@ -717,6 +737,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_come_out_whole),
 		cmocka_unit_test(pipelined_requests_come_out_in_order),
+		cmocka_unit_test(a_host_in_the_target_is_told_apart),
 		cmocka_unit_test(two_blank_lines_before_a_request_are_tolerated),
 		cmocka_unit_test(bad_request_lines_are_refused),
 		cmocka_unit_test(bad_header_lines_are_refused),

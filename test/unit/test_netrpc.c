@@ -288,6 +288,10 @@ static void names_are_split_at_the_last_dot(void **state)
 	assert_string_equal(why.text, "rpc: can't find service Nope.Stats");
 	netrpc_no_method(TEXT("Agent.Nope"), &why);
 	assert_string_equal(why.text, "rpc: can't find method Agent.Nope");
+	netrpc_no_service(TEXT("No\0pe.St\0"), &why);
+	assert_string_equal(why.text, "rpc: can't find service No\xef\xbf\xbdpe.St\xef\xbf\xbd");
+	netrpc_no_method(TEXT("\0.x"), &why);
+	assert_string_equal(why.text, "rpc: can't find method \xef\xbf\xbd.x");
 }
 
 /* ---- writing ---- */

@@ -241,6 +241,32 @@ static void a_long_frame_is_refused_before_it_has_come(void **state)
 	websocket_feed_done(&f);
 }
 
+/* Its length tells; neither its mask nor a byte of it must have come. */
+static void a_long_frame_is_refused_by_its_head(void **state)
+{
+	static const struct {
+		const char *in;
+		size_t len;
+		unsigned code;
+	} table[] = {
+		{"\x82\xff\x40\0\0\0\0\0\0\0", 10, WEBSOCKET_TOO_LARGE},
+		{"\x81\xfe\0\xc9", 4, WEBSOCKET_TOO_LARGE},                /* 201 */
+		{"\x81\xfe\0\xc8", 4, WEBSOCKET_ABNORMAL},                 /* 200 */
+		{"\x01\x81mask\0\x80\xfe\0\xc8", 11, WEBSOCKET_TOO_LARGE}, /* 1 + 200 */
+		{"\x81\x7e\0\xc8", 4, WEBSOCKET_PROTOCOL},                 /* unmasked */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct websocket_feed f;
+
+		websocket_feed_init(&f, LIMIT);
+		websocket_feed_push(&f, table[i].in, table[i].len);
+		assert_int_equal(websocket_code(f.w), table[i].code);
+		websocket_feed_done(&f);
+	}
+}
+
 static void lengths_in_more_bytes_than_needed_are_refused(void **state)
 {
 	static const char *const in[] = {"\x81\xfe\0\x01mask!", "\x81\xff\0\0\0\0\0\0\0\x01mask!",
@@ -405,6 +431,7 @@ int main(void)
 		cmocka_unit_test(of_a_flood_of_pings_the_last_is_answered),
 		cmocka_unit_test(a_close_is_answered_with_its_code),
 		cmocka_unit_test(a_long_frame_is_refused_before_it_has_come),
+		cmocka_unit_test(a_long_frame_is_refused_by_its_head),
 		cmocka_unit_test(lengths_in_more_bytes_than_needed_are_refused),
 		cmocka_unit_test(a_message_of_many_small_frames_costs_its_bytes),
 		cmocka_unit_test(what_we_send_is_one_bare_frame),
