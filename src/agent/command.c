@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/list.h"
 #include "io/child.h"
+#include "io/environment.h"
 
 enum {
 	SOON_MS = 100,    /* that a cancelled turn waits for its program */
@@ -39,6 +40,7 @@ struct command {
 	enum command_input input;
 	enum command_output output;
 	char *cwd; /* "" for ours */
+	const struct environment *env;
 	unsigned interrupt_ms;
 	unsigned terminate_ms;
 	unsigned total_timeout_ms;
@@ -300,37 +302,12 @@ static void on_exited(void *arg, int status, int signal)
 
 /* ---- its beginning ---- */
 
-static bool is_conversation(const char *variable)
+/* For free(). */
+static char *make_variable(struct text conversation)
 {
-	return strncmp(variable, "KOINE_CONVERSATION=", 19) == 0;
-}
+	char *out = NULL;
 
-/* Ours, and which conversation it is. One piece of memory, for free(). */
-static const char **make_environment(struct text conversation)
-{
-	static const char key[] = "KOINE_CONVERSATION=";
-	size_t n = 0;
-	const char **env;
-	char *own;
-
-	while (environ && environ[n])
-		n++;
-	env = malloc((n + 2) * sizeof(*env) + sizeof(key) + conversation.len);
-	if (!env)
-		return NULL;
-	own = (char *)(env + n + 2);
-	memcpy(own, key, sizeof(key));
-	if (conversation.len > 0)
-		memcpy(own + sizeof(key) - 1, conversation.data, conversation.len);
-	own[sizeof(key) - 1 + conversation.len] = '\0';
-	n = 0;
-	for (char **e = environ; e && *e; e++) {
-		if (!is_conversation(*e))
-			env[n++] = *e;
-	}
-	env[n++] = own;
-	env[n] = NULL;
-	return env;
+	return asprintf(&out, "KOINE_CONVERSATION=%.*s", TEXT_ARGS(conversation)) < 0 ? NULL : out;
 }
 
 static int spawn(struct agent_turn *t, const struct agent_ask *ask, const char *const *argv,
@@ -338,10 +315,12 @@ static int spawn(struct agent_turn *t, const struct agent_ask *ask, const char *
 {
 	struct command *c = t->command;
 	bool by_stdin = c->input == COMMAND_STDIN;
-	CLEANUP(freep) const char **env = make_environment(ask->conversation);
+	CLEANUP(freep) char *own = make_variable(ask->conversation);
+	const char *const more[] = {own, NULL};
 	const struct child_opts opts = {
 		.argv = argv,
-		.env = env,
+		.env = environment_list(c->env),
+		.more_env = more,
 		.cwd = c->cwd[0] ? c->cwd : NULL,
 		.input = !by_stdin        ? NULL
 			 : prompt.len > 0 ? prompt.data
@@ -354,7 +333,7 @@ static int spawn(struct agent_turn *t, const struct agent_ask *ask, const char *
 		.die_with_us = true,
 		.arg = t,
 	};
-	int r = env ? child_start(c->loop, &opts, &t->child, why) : -ENOMEM;
+	int r = own ? child_start(c->loop, &opts, &t->child, why) : -ENOMEM;
 
 	if (r == REFUSE_NOT_FOUND || r == REFUSE_FORBIDDEN) {
 		if (why)
@@ -484,6 +463,7 @@ int command_new(struct loop *l, const struct command_opts *opts, struct agent **
 	c->agent.budget = opts->budget;
 	c->agent.reserve = opts->reserve;
 	c->loop = l;
+	c->env = opts->env;
 	c->input = opts->input;
 	c->output = opts->output;
 	c->interrupt_ms = opts->interrupt_ms;
@@ -527,6 +507,7 @@ int command_program(const struct agent *a, struct text prompt, struct command_pr
 
 	ret->by_stdin = c->input == COMMAND_STDIN;
 	ret->cwd = c->cwd;
+	ret->env = c->env;
 	if (ret->by_stdin)
 		return copy_words(c, &ret->argv);
 	return command_fill(c->words, prompt, &ret->argv, why);

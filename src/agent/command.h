@@ -16,7 +16,7 @@
  * between. As an argument, a prompt that begins with a dash gets a blank before it: whoever may ask
  * may not give options.
  *
- * The child has our environment and KOINE_CONVERSATION. Its turn ends when it ends: what
+ * The child has the environment it was given, and KOINE_CONVERSATION. Its turn ends when it ends: what
  * it leaves behind in its group is killed, what holds its output open elsewhere is not
  * waited for.
  */
@@ -24,6 +24,8 @@
 
 #include "agent/agent.h"
 #include "io/loop.h"
+
+struct environment;
 
 enum command_input {
 	/* The prompt in place of each "{prompt}", also within a word, or as the last argument. It
@@ -48,6 +50,7 @@ struct command_opts {
 	unsigned total_timeout_ms; /* 0: none */
 	int64_t budget;
 	int64_t reserve;
+	const struct environment *env; /* looked at when a turn starts; NULL: ours */
 };
 
 /* Refuses a command that has no word or an open quote. Whether the program is there is
@@ -60,6 +63,7 @@ struct command_program {
 	char **argv;     /* NULL-ended; one piece of memory, for free() */
 	bool by_stdin;   /* the prompt is not among them, it is to be read */
 	const char *cwd; /* the agent's own; "": none */
+	const struct environment *env;
 };
 
 bool agent_is_command(const struct agent *a);

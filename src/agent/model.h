@@ -17,6 +17,8 @@
 #include "agent/agent.h"
 #include "io/loop.h"
 
+struct environment;
+
 /* Where the key comes from, asked anew for every turn; at most one of the first three. Never
  * logged, never in an error's text. */
 struct model_key {
@@ -24,6 +26,7 @@ struct model_key {
 	const char *file;        /* must be ours and private: no other may read it */
 	const char *command;     /* run by /bin/sh; the first line of its output, kept for an hour
 				  * or until the provider refuses it */
+	const struct environment *env; /* of the command; NULL: ours */
 };
 
 struct model_opts {

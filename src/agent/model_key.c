@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/secret.h"
 #include "io/child.h"
+#include "io/environment.h"
 
 enum { COMMAND_MS = 30000, KEPT_MS = 3600 * 1000 };
 
@@ -16,6 +17,7 @@ struct model_keys {
 	struct loop *loop;
 	char agent[AGENT_NAME_MAX];
 	char *environment; /* "" for none, as the others */
+	const struct environment *env;
 	char *file;
 	char *command;
 
@@ -67,6 +69,7 @@ int model_keys_new(struct loop *l, const char *agent, const struct model_key *fr
 	if (!k)
 		return -ENOMEM;
 	k->loop = l;
+	k->env = from->env;
 	list_init(&k->waiting);
 	buf_init(&k->printed, MODEL_KEY_MAX);
 	memcpy(k->agent, agent, strnlen(agent, sizeof(k->agent) - 1));
@@ -213,6 +216,7 @@ static int run_command(struct model_keys *k, struct why *why)
 	const char *const argv[] = {"/bin/sh", "-c", "--", k->command, NULL};
 	const struct child_opts opts = {
 		.argv = argv,
+		.env = environment_list(k->env),
 		.on_output = on_printed,
 		.on_exit = on_exit_of_command,
 		.arg = k,

@@ -40,7 +40,7 @@ static const struct agent_row table[] = {
 	ROW(MODEL, "url", SET_URL, url, 0, PATH_LEN,
 	    "http://HOST[:PORT][/PATH], https or unix:PATH", .check = model_check_url),
 	ROW(MODEL, "model", SET_TEXT, model, 0, 128, "the model to ask it for"),
-	ROW(MODEL, "key_env", SET_TEXT, key_env, 0, 128,
+	ROW(MODEL, "key_env", SET_VARIABLE, key_env, 0, 128,
 	    "the environment variable that has its key"),
 	ROW(MODEL, "key_file", SET_PATH, key_file, 0, PATH_LEN, "a file (0600) with its key"),
 	ROW(MODEL, "key_command", SET_TEXT, key_command, 0, PATH_LEN,
@@ -63,6 +63,8 @@ static const struct agent_row table[] = {
 	ROW(COMMAND, "output", SET_WORD, output, 0, 0, "what it prints: text or stream-json",
 	    .words = output_words),
 	ROW(COMMAND, "cwd", SET_PATH, cwd, 0, PATH_LEN, "the folder it runs in; empty for ours"),
+	ROW(COMMAND, "environment", SET_VARIABLES, environment, 0, VARIABLES_MAX,
+	    "what it gets beside our own environment: NAME, NAME* or NAME=VALUE each"),
 	ROW(COMMAND, "interrupt_time", SET_SECONDS, interrupt_ms, 0, 3600,
 	    "seconds from SIGINT to SIGTERM when it is cancelled"),
 	ROW(COMMAND, "terminate_time", SET_SECONDS, terminate_ms, 0, 3600,
@@ -285,6 +287,23 @@ int agent_settings_check(const struct agent_settings *a, struct why *why)
 			return r;
 	}
 	return 0;
+}
+
+/* ---- secrets ---- */
+
+unsigned agent_settings_secrets(const struct agent_settings *a, const char **out, unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < a->n; i++) {
+		for (unsigned k = 0; k < N_ROWS; k++) {
+			const char *at = (const char *)&a->list[i] + table[k].setting.offset;
+
+			if (table[k].setting.type == SET_VARIABLE && at[0] && n < max)
+				out[n++] = at;
+		}
+	}
+	return n;
 }
 
 /* ---- out ---- */

@@ -7,6 +7,7 @@
 #include "base/why.h"
 #include "daemon/named_section.h"
 #include "daemon/paths.h"
+#include "daemon/setting.h"
 
 enum { AGENTS_MAX = 32 };
 
@@ -32,6 +33,7 @@ struct agent_setting {
 	unsigned input;  /* enum command_input */
 	unsigned output; /* enum command_output */
 	char cwd[PATH_LEN];
+	char environment[VARIABLES_MAX];
 	unsigned interrupt_ms;
 	unsigned terminate_ms;
 	unsigned word_delay_ms;
@@ -59,6 +61,9 @@ int agent_settings_read_environment(struct agent_settings *a, struct why *why);
 
 /* When all was read: whether each agent has what it needs, and nothing that does not fit it. */
 int agent_settings_check(const struct agent_settings *a, struct why *why);
+
+/* The names of variables that hold keys of theirs; how many. */
+unsigned agent_settings_secrets(const struct agent_settings *a, const char **out, unsigned max);
 
 void agent_settings_write(const struct agent_settings *a, FILE *out);
 

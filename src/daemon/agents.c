@@ -68,13 +68,16 @@ static int check_key(const struct agent_setting *a, struct why *why)
 }
 
 static int make_model(const struct settings *s, const struct agent_setting *a, struct loop *l,
-		      struct agent **ret, struct why *why)
+		      const struct environments *env, struct agent **ret, struct why *why)
 {
 	const struct model_opts opts = {
 		.name = a->name,
 		.url = model_url(a),
 		.model = a->model,
-		.key = {.environment = a->key_env, .file = a->key_file, .command = a->key_command},
+		.key = {.environment = a->key_env,
+			.file = a->key_file,
+			.command = a->key_command,
+			.env = env ? &env->plain : NULL},
 		.max_tokens = a->max_tokens,
 		.temperature = a->temperature,
 		.connect_timeout_ms = a->connect_timeout_ms,
@@ -93,7 +96,7 @@ static int make_model(const struct settings *s, const struct agent_setting *a, s
 }
 
 static int make_command(const struct settings *s, const struct agent_setting *a, struct loop *l,
-			struct agent **ret, struct why *why)
+			const struct environments *env, struct agent **ret, struct why *why)
 {
 	const struct command_opts opts = {
 		.name = a->name,
@@ -101,6 +104,7 @@ static int make_command(const struct settings *s, const struct agent_setting *a,
 		.input = a->input,
 		.output = a->output,
 		.cwd = a->cwd,
+		.env = env ? &env->agents[a - s->agents.list] : NULL,
 		.interrupt_ms = a->interrupt_ms,
 		.terminate_ms = a->terminate_ms,
 		.total_timeout_ms = a->total_timeout_ms,
@@ -111,8 +115,9 @@ static int make_command(const struct settings *s, const struct agent_setting *a,
 	return command_new(l, &opts, ret, why);
 }
 
+/* Without an environment of its own it has ours: to be looked at only. */
 static int make_agent(const struct settings *s, const struct agent_setting *a, struct loop *l,
-		      struct agent **ret, struct why *why)
+		      const struct environments *env, struct agent **ret, struct why *why)
 {
 	struct why inner = {.text = ""};
 	int r = -EINVAL;
@@ -123,10 +128,10 @@ static int make_agent(const struct settings *s, const struct agent_setting *a, s
 		break;
 	case AGENT_OPENAI:
 	case AGENT_ANTHROPIC:
-		r = make_model(s, a, l, ret, &inner);
+		r = make_model(s, a, l, env, ret, &inner);
 		break;
 	case AGENT_COMMAND:
-		r = make_command(s, a, l, ret, &inner);
+		r = make_command(s, a, l, env, ret, &inner);
 		break;
 	case AGENT_UNSAID:
 		break; /* settings_check has refused it */
@@ -202,14 +207,15 @@ static int read_system(const struct settings *s, struct buf *out, struct why *wh
 
 /* ---- all of them ---- */
 
-int agents_make(const struct settings *s, struct loop *l, struct agents *a, struct why *why)
+int agents_make(const struct settings *s, struct loop *l, const struct environments *env,
+		struct agents *a, struct why *why)
 {
 	int r;
 
 	buf_init(&a->system, SYSTEM_MAX);
 	r = read_system(s, &a->system, why);
 	for (unsigned i = 0; r == 0 && i < s->agents.n; i++) {
-		r = make_agent(s, &s->agents.list[i], l, &a->list[i], why);
+		r = make_agent(s, &s->agents.list[i], l, env, &a->list[i], why);
 		a->n += r == 0;
 	}
 	return r;
@@ -285,7 +291,7 @@ static bool check_agent(const struct settings *s, const struct agent_setting *a,
 	struct why why = {.text = ""};
 	enum agent_kind kind = agent_setting_kind(a);
 	struct agent *agent = NULL;
-	int r = make_agent(s, a, l, &agent, &why);
+	int r = make_agent(s, a, l, NULL, &agent, &why);
 
 	if (r == 0)
 		look_at_agent(a, &why);

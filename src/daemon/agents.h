@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "daemon/backstage.h"
+#include "daemon/environments.h"
 #include "daemon/settings.h"
 #include "service/services.h"
 
@@ -15,8 +16,8 @@ struct agents {
 
 /* What needs no store, so that wrong settings show before anything listens. agents_done
  * either way. */
-int agents_make(const struct settings *s, struct loop *l, struct agents *ret_agents,
-		struct why *why);
+int agents_make(const struct settings *s, struct loop *l, const struct environments *env,
+		struct agents *ret_agents, struct why *why);
 void agents_done(struct agents *a);
 
 /* After the server was made and the services were opened, before the loop turns. The agents

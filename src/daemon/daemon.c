@@ -12,6 +12,7 @@
 #include "call/rpc.h"
 #include "daemon/agents.h"
 #include "daemon/approvals.h"
+#include "daemon/environments.h"
 #include "daemon/gateway.h"
 #include "daemon/housekeeping.h"
 #include "daemon/model.h"
@@ -65,6 +66,7 @@ struct daemon {
 	struct housekeeping *housekeeping;
 	struct backstage stage;
 	struct agents agents; /* until they are the chat's */
+	struct environments environments;
 	struct timer *last_words;
 	struct projects *projects;
 	struct tree_keeper *keeper;
@@ -467,8 +469,6 @@ static int read_tokens(struct daemon *d, struct why *why)
 		r = token_read(s->nexus_token_file, d->nexus_token, sizeof(d->nexus_token), why);
 	if (r == 0)
 		r = gateway_token(s, d->gateway_token, sizeof(d->gateway_token), why);
-	if (r == 0)
-		gateway_forget_token();
 	return r;
 }
 
@@ -497,7 +497,7 @@ static int prepare(struct daemon *d, struct why *why)
 	if (r == 0)
 		r = model_check(d->settings, why);
 	if (r == 0)
-		r = agents_make(d->settings, d->loop, &d->agents, why);
+		r = agents_make(d->settings, d->loop, &d->environments, &d->agents, why);
 	return r;
 }
 
@@ -520,6 +520,8 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 	for (unsigned i = 0; r == 0 && i < plan->n; i++)
 		r = listen_at(d, &plan->rows[i], why);
 	if (r == 0)
+		r = environments_make(d->settings, d->server, &d->arena, &d->environments);
+	if (r == 0)
 		r = open_services(d, why);
 	if (r == 0)
 		r = start_events(d);
@@ -530,13 +532,16 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 	if (r == 0)
 		r = tree_keeper_new(d->loop, &d->keeper);
 	if (r == 0)
-		r = tasks_begin(d->settings, &d->stage, d->services, d->projects, why);
+		r = tasks_begin(d->settings, &d->stage, d->services, d->projects, &d->environments,
+				why);
 	if (r == 0)
-		r = sessions_begin(d->settings, &d->stage, d->services, why);
+		r = sessions_begin(d->settings, &d->stage, d->services, &d->environments.sessions,
+				   why);
 	if (r == 0)
 		r = approvals_begin(d->settings, &d->stage, d->services, why);
 	if (r == 0)
-		r = gateway_begin(d->settings, &d->stage, d->services, &d->gateway, why);
+		r = gateway_begin(d->settings, &d->stage, d->services, &d->environments.tools,
+				  &d->gateway, why);
 	if (r == 0)
 		r = model_start(d->settings, &d->stage, d->services, why);
 	if (r == 0)

@@ -40,32 +40,30 @@ int gateway_token(const struct settings *s, char *out, size_t size, struct why *
 	return 0;
 }
 
-/* It is for our clients, not for what their agents run. */
-void gateway_forget_token(void)
-{
-	unsetenv(variable);
-}
-
 static int start_processes(const struct settings *s, struct backstage *stage,
-			   struct services *services, struct why *why)
+			   struct services *services, const struct environment *env,
+			   struct why *why)
 {
 	const struct processes_opts opts = {
 		.loop = stage->server->loop,
 		.background = backstage(stage),
 		.folder = s->gateway_folder,
+		.env = env,
 	};
 
 	return s->gateway_process ? processes_start(services, &opts, why) : 0;
 }
 
 int gateway_begin(const struct settings *s, struct backstage *stage, struct services *services,
-		  struct gateway_settings *ret_settings, struct why *why)
+		  const struct environment *env, struct gateway_settings *ret_settings,
+		  struct why *why)
 {
 	struct tools_opts opts = {
 		.loop = stage->server->loop,
 		.background = backstage(stage),
 		.agent = "gateway",
 		.folder = s->gateway_folder,
+		.env = env,
 		.words = {ocg_words_found, ocg_words_entry, ocg_words_stored, ocg_words_duplicate},
 	};
 	int r = settings_gateway_tools(s, &ret_settings->tools, why);
@@ -78,7 +76,7 @@ int gateway_begin(const struct settings *s, struct backstage *stage, struct serv
 	if (r == 0)
 		r = jobs_start(services, &opts.background);
 	if (r == 0)
-		r = start_processes(s, stage, services, why);
+		r = start_processes(s, stage, services, env, why);
 	if (r == 0)
 		r = gateway_start(services, ret_settings->known);
 	ret_settings->timeout_ms = s->gateway_timeout_ms;

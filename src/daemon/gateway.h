@@ -9,9 +9,9 @@
 /* OPENCLAW_UI_TOKEN, or what gateway.token_file holds; "" for none. */
 int gateway_token(const struct settings *s, char *out, size_t size, struct why *why);
 
-/* Takes it out of our environment, which every program that is run here is given. Before any thread. */
-void gateway_forget_token(void);
+struct environment;
 
 /* Starts the tools, and what the dialect needs to know before its first call. */
 int gateway_begin(const struct settings *s, struct backstage *stage, struct services *services,
-		  struct gateway_settings *ret_settings, struct why *why);
+		  const struct environment *env, struct gateway_settings *ret_settings,
+		  struct why *why);

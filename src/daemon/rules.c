@@ -67,13 +67,14 @@ static int set_rules(const struct settings *s, struct services *services)
 }
 
 int rules_start(const struct settings *s, struct backstage *stage, struct services *services,
-		struct why *why)
+		const struct environment *env, struct why *why)
 {
 	const struct automation_opts opts = {
 		.loop = stage->server->loop,
 		.background = backstage(stage),
 		.now_ms = is_clock_shifted(s) ? shifted_now : NULL,
 		.to_json = tree_json,
+		.env = env,
 	};
 	int r = automation_start(services, &opts, why);
 

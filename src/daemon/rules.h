@@ -3,11 +3,12 @@
 
 #include "daemon/backstage.h"
 #include "daemon/settings.h"
+#include "io/environment.h"
 #include "service/services.h"
 
 /* After the tasks were started. A rule that cannot be is told in the log and left out. */
 int rules_start(const struct settings *s, struct backstage *stage, struct services *services,
-		struct why *why);
+		const struct environment *env, struct why *why);
 
 /* The settings were read again. */
 void rules_reload(const struct settings *s, struct services *services);

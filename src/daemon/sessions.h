@@ -3,8 +3,9 @@
 
 #include "daemon/backstage.h"
 #include "daemon/settings.h"
+#include "io/environment.h"
 #include "service/services.h"
 
 /* After tasks_begin, and before the threads: what a crash has left is marked in the store. */
 int sessions_begin(const struct settings *s, struct backstage *stage, struct services *services,
-		   struct why *why);
+		   const struct environment *env, struct why *why);

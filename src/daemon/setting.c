@@ -7,7 +7,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/command_words.h"
+#include "base/cleanup.h"
 #include "base/log.h"
+#include "io/environment.h"
 
 enum { TIGHT_ABOVE = 190 }; /* bytes of a line that may have 198 */
 
@@ -22,7 +25,7 @@ struct use {
 static int bad_value(const struct use *u, const char *want, struct why *why)
 {
 	/* What may hold a secret is not repeated. */
-	if (u->row->type == SET_SECRET || u->row->type == SET_URL)
+	if (u->row->type == SET_SECRET || u->row->type == SET_URL || u->row->type == SET_VARIABLES)
 		return refuse(why, REFUSE_PARAMS, "%s.%s must be %s", u->section, u->row->key,
 			      want);
 	return refuse(why, REFUSE_PARAMS, "%s.%s = %.60s: must be %s", u->section, u->row->key,
@@ -171,6 +174,21 @@ static int set_text(const struct use *u, struct why *why)
 	return 0;
 }
 
+static int set_variables(const struct use *u, struct why *why)
+{
+	CLEANUP(freep) char **words = NULL;
+	unsigned n = 0;
+
+	if (u->value[strspn(u->value, " \t")] != '\0' &&
+	    command_split(u->value, &words, &n, NULL) != 0)
+		return bad_value(u, "words, quoted as for a shell", why);
+	for (unsigned i = 0; i < n; i++) {
+		if (!environment_is_word(words[i]))
+			return bad_value(u, "variables: NAME, NAME* or NAME=VALUE each", why);
+	}
+	return set_text(u, why);
+}
+
 int setting_apply(const struct setting *row, void *base, const char *section, const char *value,
 		  struct why *why)
 {
@@ -199,9 +217,12 @@ int setting_apply(const struct setting *row, void *base, const char *section, co
 		if (value[0] && row->check(value, NULL) > 0)
 			return bad_value(&u, "http://HOST[:PORT][/PATH], https or unix:PATH", why);
 		return set_text(&u, why);
+	case SET_VARIABLES:
+		return set_variables(&u, why);
 	case SET_TEXT:
 	case SET_PATH:
 	case SET_SECRET:
+	case SET_VARIABLE:
 		return set_text(&u, why);
 	}
 	return -EINVAL;
@@ -213,6 +234,19 @@ static void write_uids(const struct uids *uids, FILE *out)
 {
 	for (unsigned i = 0; i < uids->n; i++)
 		fprintf(out, "%s%u", i ? " " : "", (unsigned)uids->list[i]);
+}
+
+/* Names alone: a value may be a secret. */
+static void write_variables(const char *value, FILE *out)
+{
+	CLEANUP(freep) char **words = NULL;
+	unsigned n = 0;
+
+	if (command_split(value, &words, &n, NULL) != 0)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out, "%s%.*s%s", i ? " " : "", (int)strcspn(words[i], "="), words[i],
+			strchr(words[i], '=') ? "=..." : "");
 }
 
 static void write_value(const struct setting *row, const void *at, FILE *out)
@@ -245,8 +279,12 @@ static void write_value(const struct setting *row, const void *at, FILE *out)
 	case SET_UIDS:
 		write_uids(at, out);
 		break;
+	case SET_VARIABLES:
+		write_variables(at, out);
+		break;
 	case SET_TEXT:
 	case SET_PATH:
+	case SET_VARIABLE:
 	case SET_URL:    /* setting_write_text */
 	case SET_SECRET: /* never shown */
 		break;
@@ -270,7 +308,8 @@ void setting_write(const struct setting *row, const void *base, FILE *out)
 {
 	const char *at = (const char *)base + row->offset;
 
-	if (row->type == SET_TEXT || row->type == SET_PATH || row->type == SET_URL) {
+	if (row->type == SET_TEXT || row->type == SET_PATH || row->type == SET_URL ||
+	    row->type == SET_VARIABLE) {
 		setting_write_text(row->key, row->doc, at, out);
 		return;
 	}

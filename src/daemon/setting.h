@@ -12,7 +12,7 @@
 
 #include "base/why.h"
 
-enum { UIDS_MAX = 32 };
+enum { UIDS_MAX = 32, VARIABLES_MAX = 1024 };
 
 struct uids {
 	uid_t list[UIDS_MAX];
@@ -31,7 +31,9 @@ enum setting_type {
 	SET_TEXT,     /* char[max], one line */
 	SET_PATH,     /* char[max] */
 	SET_URL,      /* char[max], by the row's check */
-	SET_SECRET    /* char[max], never shown */
+	SET_SECRET,   /* char[max], never shown */
+	SET_VARIABLE, /* char[max], the name of a variable of ours that holds a secret */
+	SET_VARIABLES /* char[max], what a program gets: NAME, NAME* and NAME=VALUE; no value is shown */
 };
 
 struct setting {
@@ -44,6 +46,9 @@ struct setting {
 	const char *doc;
 	const char *const *words;                         /* SET_WORD: NULL-ended */
 	int (*check)(const char *value, struct why *why); /* SET_URL */
+	/* A variable of ours that holds a secret in its place; as with SET_VARIABLE, no program that we
+	 * start gets it. NULL: there is none. */
+	const char *secret;
 };
 
 /* `section` is what the refusal calls it. */

@@ -47,13 +47,15 @@ static const struct setting table[] = {
 	{"memory", "embedding_timeout", SET_UNSIGNED, AT(embedding_timeout_ms), 1, 60000,
 	 "milliseconds that a search waits for it"},
 	{"ash", "context_secret", SET_SECRET, AT(context_secret), 0, PATH_LEN,
-	 "calls must carry a token signed with it; empty for none"},
+	 "calls must carry a token signed with it; empty for none",
+	 .secret = "ASH_CONTEXT_TOKEN_SECRET"},
 	{"hld", "heartbeat", SET_SECONDS, AT(hld_heartbeat_ms), 1, 86400,
 	 "seconds of silence, before its subscribers are told that the daemon is there"},
 	{"ocg", "user", SET_TEXT, AT(ocg_user), 0, sizeof(((struct settings *)0)->ocg_user),
 	 "whose memories its clients store and find; empty for common ones"},
 	{"gateway", "token_file", SET_PATH, AT(gateway_token_file), 0, PATH_LEN,
-	 "a file (0600) with the token that its calls must carry; empty for OPENCLAW_UI_TOKEN"},
+	 "a file (0600) with the token that its calls must carry; empty for OPENCLAW_UI_TOKEN",
+	 .secret = "OPENCLAW_UI_TOKEN"},
 	{"gateway", "tools", SET_TEXT, AT(gateway_tools), 0,
 	 sizeof(((struct settings *)0)->gateway_tools),
 	 "what its agents may use: memory, exec, read, write, edit, with commas; or none"},
@@ -65,6 +67,8 @@ static const struct setting table[] = {
 	 "seconds of silence after which a WebSocket's client is asked whether it is there"},
 	{"gateway", "process", SET_BOOL, AT(gateway_process), 0, 0,
 	 "let its clients start programs, each after it was approved"},
+	{"gateway", "environment", SET_VARIABLES, AT(gateway_environment), 0, VARIABLES_MAX,
+	 "what exec and its programs get beside a short list: NAME, NAME* or NAME=VALUE each"},
 	{"nexus", "token_file", SET_PATH, AT(nexus_token_file), 0, PATH_LEN,
 	 "a file (0600) with the token that its calls must carry; empty for koine.token_file"},
 	{"nexus", "shutdown", SET_WORD, AT(nexus_shutdown), 0, 0,
@@ -97,6 +101,8 @@ static const struct setting table[] = {
 	 "days that a task is kept after its end; 0 for ever"},
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
 	 "seconds from SIGTERM to SIGKILL when a task is ended"},
+	{"tasks", "environment", SET_VARIABLES, AT(tasks.environment), 0, VARIABLES_MAX,
+	 "what claude gets beside our own environment: NAME, NAME* or NAME=VALUE each"},
 	{"session", "program", SET_TEXT, AT(sessions.program), 0,
 	 sizeof(((struct settings *)0)->sessions.program),
 	 "words of the program that runs a session; it prints stream-json as claude does"},
@@ -110,6 +116,8 @@ static const struct setting table[] = {
 	 "of what one session says; what it says further is not kept"},
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
 	 "days that a session is kept after its end; 0 for ever"},
+	{"session", "environment", SET_VARIABLES, AT(sessions.environment), 0, VARIABLES_MAX,
+	 "what its program gets beside our own environment: NAME, NAME* or NAME=VALUE each"},
 	{"approval", "timeout", SET_SECONDS, AT(approvals.timeout_ms), 0, 2592000,
 	 "seconds that one waits for a human where who asks does not say; 0 for ever"},
 	{"approval", "pending", SET_UNSIGNED, AT(approvals.pending), 1, 100000,
@@ -691,6 +699,18 @@ unsigned settings_budget(const struct settings *s, const struct agent_setting *a
 unsigned settings_reserve(const struct settings *s, const struct agent_setting *a)
 {
 	return a->reserve ? a->reserve : s->chat_reserve;
+}
+
+void settings_secrets(const struct settings *s, const char *out[SECRETS_MAX + 1])
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < N_SETTINGS && n < SECRETS_MAX; i++) {
+		if (table[i].secret)
+			out[n++] = table[i].secret;
+	}
+	n += agent_settings_secrets(&s->agents, out + n, SECRETS_MAX - n);
+	out[n] = NULL;
 }
 
 /* ---- out ---- */

@@ -19,7 +19,7 @@
 #include "daemon/setting.h"
 #include "daemon/task_settings.h"
 
-enum { LISTENS_MAX = 32, PROJECTS_MAX = 32 };
+enum { LISTENS_MAX = 32, PROJECTS_MAX = 32, SECRETS_MAX = AGENTS_MAX + 16 };
 
 struct listen_setting {
 	char dialect[16];
@@ -35,6 +35,7 @@ struct session_settings {
 	unsigned terminate_ms;
 	size_t keep_bytes;
 	unsigned keep_days;
+	char environment[VARIABLES_MAX];
 };
 
 struct settings {
@@ -64,6 +65,7 @@ struct settings {
 	unsigned gateway_timeout_ms;
 	unsigned gateway_ping_ms;
 	bool gateway_process;
+	char gateway_environment[VARIABLES_MAX];
 	char chat_agent[64]; /* "none" or "" for none */
 	char chat_system[PATH_LEN];
 	char chat_system_file[PATH_LEN]; /* instead; "" for none */
@@ -126,6 +128,10 @@ int settings_gateway_tools(const struct settings *s, unsigned *ret_bits, struct 
 /* In tokens: the agent's own, or [chat]'s. */
 unsigned settings_budget(const struct settings *s, const struct agent_setting *a);
 unsigned settings_reserve(const struct settings *s, const struct agent_setting *a);
+
+/* The names of variables of ours that hold a secret of these settings, NULL-ended. Those that are
+ * settings themselves (KOINE_…) are not among them. */
+void settings_secrets(const struct settings *s, const char *out[SECRETS_MAX + 1]);
 
 /* Every setting with its value now and what it means, as a file would have it. */
 void settings_write(const struct settings *s, FILE *out);

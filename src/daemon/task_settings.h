@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/why.h"
+#include "daemon/setting.h"
 
 /* inih cuts a section's name at 49 bytes, "group " included. */
 enum { GROUPS_MAX = 64, GROUP_LABEL_MAX = 40 };
@@ -22,6 +23,7 @@ struct task_settings {
 	size_t output_bytes;
 	unsigned keep_days;
 	unsigned interrupt_ms;
+	char environment[VARIABLES_MAX];
 	struct group_setting groups[GROUPS_MAX];
 	unsigned n_groups;
 };

@@ -33,7 +33,8 @@ static unsigned group_limits(const struct task_settings *t, struct task_group_li
 }
 
 static int start_tasks(const struct settings *s, struct backstage *stage, struct services *services,
-		       const struct projects *projects, const char *folder, struct why *why)
+		       const struct projects *projects, const struct environment *env,
+		       const char *folder, struct why *why)
 {
 	struct task_group_limit groups[GROUPS_MAX];
 	struct task_project places[ALL_PROJECTS];
@@ -48,6 +49,7 @@ static int start_tasks(const struct settings *s, struct backstage *stage, struct
 		.output_bytes = (int64_t)s->tasks.output_bytes,
 		.keep_ms = s->tasks.keep_days * day_ms,
 		.interrupt_ms = s->tasks.interrupt_ms,
+		.env = env,
 		.groups = groups,
 		.n_groups = group_limits(&s->tasks, groups),
 		.projects = places,
@@ -58,7 +60,7 @@ static int start_tasks(const struct settings *s, struct backstage *stage, struct
 }
 
 int tasks_begin(const struct settings *s, struct backstage *stage, struct services *services,
-		struct projects *projects, struct why *why)
+		struct projects *projects, const struct environments *env, struct why *why)
 {
 	char folder[PATH_MAX];
 	int r = output_folder(services, folder);
@@ -68,9 +70,9 @@ int tasks_begin(const struct settings *s, struct backstage *stage, struct servic
 	if (r == 0)
 		r = projects_import(projects, services, folder, (int64_t)s->tasks.output_bytes);
 	if (r == 0)
-		r = start_tasks(s, stage, services, projects, folder, why);
+		r = start_tasks(s, stage, services, projects, &env->tasks, folder, why);
 	if (r == 0)
-		r = rules_start(s, stage, services, why);
+		r = rules_start(s, stage, services, &env->plain, why);
 	if (r == 0)
 		r = projects_start(projects, stage, services);
 	return r;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/backstage.h"
+#include "daemon/environments.h"
 #include "daemon/project.h"
 #include "daemon/settings.h"
 #include "service/services.h"
@@ -9,4 +10,4 @@
 /* After agents_start: ends what a crash has left, and goes on with what waited. Before the
  * threads. */
 int tasks_begin(const struct settings *s, struct backstage *stage, struct services *services,
-		struct projects *projects, struct why *why);
+		struct projects *projects, const struct environments *env, struct why *why);

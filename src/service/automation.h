@@ -85,6 +85,7 @@ struct automation_opts {
 	/* A tree as JSON text, in the arena: for webhooks and a command's environment. */
 	int (*to_json)(struct arena *a, const struct value *v, struct text *ret_text);
 	void *arg;
+	const struct environment *env; /* of commands; NULL: ours */
 };
 
 /* Sets s->automation. After tasks_start. */

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/record.h"
 #include "io/child.h"
+#include "io/environment.h"
 #include "io/http_client.h"
 #include "service/automation_inner.h"
 #include "service/task.h"
@@ -156,14 +157,15 @@ static void on_too_long(void *arg)
 	child_stop(f->child, 0, TERMINATE_MS);
 }
 
-static void start_program(struct firing *f, const char *const *argv, const char *const *env,
+static void start_program(struct firing *f, const char *const *argv, const char *const *more_env,
 			  unsigned limit_ms)
 {
 	struct loop *loop = f->rule->automation->opts.loop;
 	struct text project = f->rule->def.project;
 	const struct child_opts opts = {
 		.argv = argv,
-		.env = env,
+		.env = environment_list(f->rule->automation->opts.env),
+		.more_env = more_env,
 		.cwd = project.len > 0 ? project.data : NULL,
 		.on_output = on_output,
 		.on_exit = on_exit_of,
@@ -217,37 +219,28 @@ static struct text event_json(struct firing *f)
 	return r == 0 ? json : TEXT("");
 }
 
-static const char **make_environment(struct firing *f)
-{
-	static const char prefix[] = "KOINE_EVENT_";
-	unsigned n = 0;
-	const char **env;
+enum { N_VARIABLES = 4 };
 
-	while (environ[n])
-		n++;
-	env = arena_alloc(&f->arena, (n + 5) * sizeof(env[0]));
-	if (!env)
-		return NULL;
-	n = 0;
-	for (char **at = environ; *at; at++) {
-		if (strncmp(*at, prefix, strlen(prefix)) != 0)
-			env[n++] = *at;
-	}
+static int make_variables(struct firing *f, const char *env[N_VARIABLES + 1])
+{
+	unsigned n = 0;
+
 	env[n++] = variable(f, "KOINE_EVENT_TYPE=", f->type);
 	env[n++] = variable(f, "KOINE_EVENT_SOURCE=", value_text(value_find(f->event, "source")));
 	env[n++] = variable(f, "KOINE_EVENT_JSON=", event_json(f));
 	env[n++] = variable(f, "KOINE_RULE=", f->rule->def.id);
 	env[n] = NULL;
-	return env[n - 4] && env[n - 3] && env[n - 2] && env[n - 1] ? env : NULL;
+	return env[0] && env[1] && env[2] && env[3] ? 0 : -ENOMEM;
 }
 
 static void run_command(struct firing *f)
 {
 	const char *const argv[] = {"/bin/sh", "-c", "--", f->rule->def.command.data, NULL};
-	const char **env = make_environment(f);
+	const char *env[N_VARIABLES + 1];
+	int r = make_variables(f, env);
 
-	if (!env)
-		fail(f, -ENOMEM, NULL);
+	if (r != 0)
+		fail(f, r, NULL);
 	else
 		start_program(f, argv, env, COMMAND_MS);
 }

@@ -324,6 +324,7 @@ static int launch(struct process *p, const struct process_new *in, const char **
 	const char *const argv[] = {"/bin/sh", "-c", "--", p->command, NULL};
 	const struct supervised_opts opts = {
 		.argv = argv,
+		.base = p->all->env,
 		.env = env,
 		.cwd = p->workdir,
 		.streams = console_streams(p->console),
@@ -495,6 +496,7 @@ int processes_start(struct services *s, const struct processes_opts *opts, struc
 		return -ENOMEM;
 	p->services = s;
 	p->loop = opts->loop;
+	p->env = opts->env;
 	list_init(&p->all);
 	list_init(&p->asks);
 	if (opts->folder && opts->folder[0]) {

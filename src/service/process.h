@@ -23,6 +23,7 @@
 #include "io/loop.h"
 #include "service/background.h"
 
+struct environment;
 struct services;
 struct processes;
 struct process_ask;
@@ -45,6 +46,7 @@ struct processes_opts {
 	struct background background; /* to withdraw what an earlier life has asked; none: not */
 	/* Where commands run; a workdir must be there or below. NULL or "": ours, and anywhere. */
 	const char *folder;
+	const struct environment *env; /* of commands; NULL: ours */
 };
 
 /* Sets s->processes; without it all is REFUSE_FORBIDDEN. After approvals_start, and

@@ -18,6 +18,7 @@ struct supervised;
 struct processes {
 	struct services *services;
 	struct loop *loop;
+	const struct environment *env;
 	char *folder;    /* NULL: ours, and anywhere */
 	struct list all; /* struct process, oldest first */
 	unsigned n_all;

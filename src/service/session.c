@@ -332,19 +332,6 @@ static int recover(struct services *s)
 	return r;
 }
 
-static char **copy_words(const char *const *words)
-{
-	unsigned n = 0;
-	char **copy;
-
-	while (words && words[n])
-		n++;
-	copy = calloc(n + 1, sizeof(*copy));
-	for (unsigned i = 0; copy && i < n; i++)
-		copy[i] = strdup(words[i]);
-	return copy;
-}
-
 /* Sessions run in folders of their own: a program that is named by a relative path is found from
  * here, once. */
 static char *program_words(const char *words)
@@ -386,8 +373,7 @@ int sessions_start(struct services *services, const struct sessions_opts *opts)
 	list_init(&s->failed);
 	s->folder = strdup(opts->folder);
 	s->program = program_words(opts->program && *opts->program ? opts->program : "claude");
-	s->env = copy_words(opts->env);
-	r = s->folder && s->program && s->env ? 0 : -ENOMEM;
+	r = s->folder && s->program ? 0 : -ENOMEM;
 	if (r == 0)
 		r = timer_new(s->loop, session_write_again, s, &s->again);
 	if (r != 0)
@@ -458,9 +444,6 @@ void sessions_free(struct sessions *s)
 		session_drop(list_entry(first, struct live_session, link));
 	timer_free(s->again);
 	timer_free(s->stop_timer);
-	for (char **at = s->env; at && *at; at++)
-		free(*at);
-	free(s->env);
 	if (s->folder)
 		(void)rmdir(s->folder); /* nothing of ours is in it any more */
 	free(s->folder);

@@ -48,12 +48,12 @@ struct sessions_opts {
 		*folder; /* absolute, made 0700 when one is needed: what programs read from files */
 	const char *
 		program; /* words, as for a command agent; NULL: "claude", looked up when one starts */
-	const char *const *env; /* more for the program, NULL-ended "K=V"; NULL: none */
-	unsigned parallel;      /* that may run side by side; 0: 64 */
-	unsigned interrupt_ms;  /* SIGINT to SIGTERM; 0: 5 s */
-	unsigned terminate_ms;  /* SIGTERM to SIGKILL; 0: 5 s */
-	int64_t keep_bytes;     /* of what one session says; 0: 256 MiB */
-	int64_t keep_ms;        /* ended sessions; 0: for ever */
+	const struct environment *env; /* of the program; NULL: ours */
+	unsigned parallel;             /* that may run side by side; 0: 64 */
+	unsigned interrupt_ms;         /* SIGINT to SIGTERM; 0: 5 s */
+	unsigned terminate_ms;         /* SIGTERM to SIGKILL; 0: 5 s */
+	int64_t keep_bytes;            /* of what one session says; 0: 256 MiB */
+	int64_t keep_ms;               /* ended sessions; 0: for ever */
 	/* Services have no JSON text: a tree as such, in the arena. */
 	int (*to_json)(struct arena *a, const struct value *v, struct text *ret_text);
 };

@@ -13,6 +13,7 @@
 
 #include "base/pack.h"
 #include "base/record.h"
+#include "io/environment.h"
 #include "service/session_inner.h"
 
 static void add_text(struct record *r, const char *key, struct text t)
@@ -165,17 +166,6 @@ struct own_variables {
 static const char run_name[] = "HUMANLAYER_RUN_ID";
 static const char socket_name[] = "HUMANLAYER_DAEMON_SOCKET";
 
-static const char *find_socket(char *const *env)
-{
-	size_t n = sizeof(socket_name) - 1;
-
-	for (; env && *env; env++) {
-		if (strncmp(*env, socket_name, n) == 0 && (*env)[n] == '=')
-			return *env + n + 1;
-	}
-	return NULL;
-}
-
 /* The run is ours to say; which socket, the server's own environment may know better. */
 static int make_env(struct arena *a, const struct value *given, const struct own_variables *own,
 		    const struct value **ret_env)
@@ -283,7 +273,8 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 {
 	const struct value *mcp = value_find(l->config, "mcp_config");
 	const struct sessions *s = l->sessions;
-	const struct own_variables own = {.run = l->run, .socket = find_socket(s->env)};
+	const struct own_variables own = {.run = l->run,
+					  .socket = environment_find(s->opts.env, socket_name)};
 	struct text json;
 	struct arena a;
 	int r;

@@ -79,7 +79,6 @@ struct sessions {
 	struct sessions_opts opts;
 	char *folder;
 	char *program;
-	char **env; /* NULL-ended */
 	struct list live;
 	unsigned n_live;
 	unsigned n_coming;  /* that the store does not have yet */

@@ -261,36 +261,28 @@ static void set_variables(const struct live_session *l, char (*own)[VARIABLE_MAX
 {
 	static const char *const names[OWN_VARIABLES] = {"KOINE_SESSION_ID", "KOINE_RUN_ID",
 							 "HUMANLAYER_RUN_ID"};
-	unsigned n = 0;
 
-	for (char **at = l->sessions->env; at && *at; at++)
-		env[n++] = *at;
 	for (unsigned i = 0; i < OWN_VARIABLES; i++) {
 		snprintf(own[i], VARIABLE_MAX, "%s=%s", names[i], i == 0 ? l->id : l->run);
-		env[n++] = own[i];
+		env[i] = own[i];
 	}
-	env[n] = NULL;
+	env[OWN_VARIABLES] = NULL;
 }
 
 static int start_supervised(struct live_session *l, const struct session_program *p,
 			    struct why *why)
 {
 	char own[OWN_VARIABLES][VARIABLE_MAX];
+	const char *env[OWN_VARIABLES + 1];
 	char what[UUID_LEN + 16];
-	const char **env;
-	unsigned n = 0;
 	int r;
 
-	while (l->sessions->env && l->sessions->env[n])
-		n++;
-	env = arena_alloc(&l->arena, (n + OWN_VARIABLES + 1) * sizeof(*env));
-	if (!env)
-		return -ENOMEM;
 	set_variables(l, own, env);
 	snprintf(what, sizeof(what), "session=%s", l->id);
 	r = supervised_start(l->sessions->loop,
 			     &(struct supervised_opts) {
 				     .argv = (const char *const *)p->argv,
+				     .base = l->sessions->opts.env,
 				     .env = env,
 				     .cwd = l->row.working_dir.data,
 				     .input = p->input,

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "io/cgroup.h"
 #include "io/child.h"
+#include "io/environment.h"
 
 enum {
 	GRACE_MS = 250,    /* for output that others hold open when the child has ended */
@@ -182,6 +183,7 @@ static int start_child(struct supervised *s, const struct supervised_opts *opts,
 	bool caged = cgroup_new(s->mark, &s->cgroup) == 0;
 	const struct child_opts child = {
 		.argv = opts->argv,
+		.env = environment_list(opts->base),
 		.more_env = env,
 		.cwd = opts->cwd,
 		.input = opts->input.data,

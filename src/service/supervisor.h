@@ -14,14 +14,16 @@
 #include "io/loop.h"
 #include "io/tree.h"
 
+struct environment;
 struct supervised;
 
 struct supervised_opts {
-	const char *const *argv; /* NULL-ended */
-	const char *const *env;  /* NULL-ended "K=V", added to ours; the mark is added by itself */
-	const char *cwd;         /* NULL: ours */
-	struct text input;       /* what it reads; {NULL, 0}: nothing */
-	const int *streams;      /* instead of an input and on_output: see io/child.h */
+	const char *const *argv;        /* NULL-ended */
+	const struct environment *base; /* that it begins with; NULL: ours */
+	const char *const *env; /* NULL-ended "K=V", added to that; the mark is added by itself */
+	const char *cwd;        /* NULL: ours */
+	struct text input;      /* what it reads; {NULL, 0}: nothing */
+	const int *streams;     /* instead of an input and on_output: see io/child.h */
 	bool terminal;
 	const char *mark; /* of supervisor_mark; copied */
 	const char *what; /* for the log: "task=task-0001"; copied */

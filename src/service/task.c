@@ -174,6 +174,7 @@ static void set_limits(struct tasks *t, const struct tasks_opts *opts)
 	t->timeout_ms = opts->timeout_ms ? opts->timeout_ms : 120 * 60 * 1000;
 	t->output_bytes = opts->output_bytes ? opts->output_bytes : 16 << 20;
 	t->keep_ms = opts->keep_ms;
+	t->env = opts->env;
 	t->interrupt_ms = opts->interrupt_ms ? opts->interrupt_ms : 5000;
 }
 

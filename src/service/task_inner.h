@@ -113,6 +113,7 @@ struct tasks {
 	int64_t output_bytes;
 	int64_t keep_ms;
 	unsigned interrupt_ms;
+	const struct environment *env;
 	struct list projects;
 	struct list groups;
 	struct list running;
@@ -187,7 +188,8 @@ struct program {
 	struct text input; /* {NULL, 0}: none */
 	struct text cwd;   /* {NULL, 0}: ours */
 	struct arena arena;
-	const char **env; /* beside ours */
+	const struct environment *base; /* its environment; NULL: ours */
+	const char **env;               /* beside that */
 };
 
 /* Which agent runs it: a program to be filled in (*ret_agent NULL), or an agent of the chat's. Refuses

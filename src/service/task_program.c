@@ -129,6 +129,7 @@ static int fill_command(struct program *p, const struct agent *agent, struct tex
 		p->input = prompt;
 	if (command.cwd[0])
 		p->cwd = text_of(command.cwd);
+	p->base = command.env;
 	return 0;
 }
 
@@ -178,6 +179,7 @@ int program_choose(struct tasks *t, const struct live *l, struct text prompt,
 
 	*ret_program = (struct program) {0};
 	*ret_agent = NULL;
+	ret_program->base = t->env;
 	arena_init(&ret_program->arena, TASK_ARENA_MAX);
 	if (l->project->name.len > 0)
 		ret_program->cwd = l->project->name;

@@ -302,6 +302,7 @@ static int start_program(struct run *r, const struct program *p, struct why *why
 	char what[TASK_NAME_MAX + 8];
 	const struct supervised_opts opts = {
 		.argv = (const char *const *)p->argv,
+		.base = p->base,
 		.env = p->env,
 		.cwd = cwd,
 		.input = p->input,

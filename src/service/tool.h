@@ -66,6 +66,7 @@ struct tools_opts {
 	unsigned allowed;   /* bits: 1 << enum tool_id */
 	const char *agent;  /* that those who run tools are, to whoever approves; NULL: several */
 	const char *folder; /* of programs and files; "" where none of these is allowed */
+	const struct environment *env; /* of programs; NULL: ours */
 	struct tool_words words;
 };
 

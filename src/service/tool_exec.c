@@ -130,6 +130,7 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 	if (!argv[3])
 		return -ENOMEM;
 	opts.argv = argv;
+	opts.base = t->opts.env;
 	opts.cwd = cwd;
 	e = supervised_start(t->opts.loop, &opts, &r->program, why);
 	if (e == 0)

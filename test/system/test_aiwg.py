@@ -629,6 +629,7 @@ def test_what_happens_is_in_the_log():
         path = os.path.join(d.root, ".aiwg", "daemon", "daemon.log")
         c = connect(d)
         c.finished("say\nhello\x1b[1m")
+        wait_until(lambda: "completed" in read(path), "the end of the first")
         c.finished("fail")
         wait_until(lambda: "failed" in read(path), "the last line")
         same(d.stop(), 0, "exit status")
@@ -877,7 +878,7 @@ def test_tasks_of_an_earlier_original_are_taken_over_once():
             same([t[k] for k in kept], [old["tasks"][3][k] for k in kept], "what had failed")
             t = c.call("task.get", {"taskId": "task-0001"})
             same((t["state"], t["error"]), ("failed", "daemon restarted"), "what was running")
-            same(c.ended("task-0002")["result"], "[-p][waited]", "what waited")
+            same(c.ended("task-0002")["result"], "[-p][--][waited]", "what waited")
             same(c.submit("new"), "task-0004", "the next id")
             same([t["id"] for t in c.call("task.list")],
                  ["task-0004", "task-0003", "task-0002", "task-0001", "task-0000"], "list")
@@ -1114,7 +1115,7 @@ def test_a_forced_stop_kills_at_once_and_what_waits_waits_on():
         with place.daemon() as d:
             c = connect(d)
             same(c.ended(running)["state"], "failed", "what ran")
-            same(c.ended(queued)["result"], "[-p][later]", "what waited")
+            same(c.ended(queued)["result"], "[-p][--][later]", "what waited")
 
 
 def test_sighup_reads_a_projects_limits_again():

@@ -1,0 +1,144 @@
+#include "daemon/environments.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/command_words.h"
+#include "base/cleanup.h"
+#include "io/listener.h"
+
+enum { VARIABLE_MAX = ADDRESS_TEXT_MAX + PATH_MAX + 40 };
+
+/* ---- where we are ---- */
+
+static const char *address_of(const struct server *server, const char *dialect, bool only_unix)
+{
+	const char *found = NULL;
+
+	list_for_each (at, following, &server->endpoints) {
+		const struct endpoint *e = list_entry(at, struct endpoint, link);
+		bool is_unix = strncmp(e->address, "unix:", 5) == 0;
+
+		if (strcmp(e->dialect->name, dialect) != 0 || (only_unix && !is_unix))
+			continue;
+		if (is_unix)
+			return e->address;
+		found = found ? found : e->address;
+	}
+	return found;
+}
+
+/* NAME=PATH, or the address where there is no path. Programs work in other folders than ours. */
+static int say_where(struct arena *a, const char *name, const char *address, const char **ret)
+{
+	const char *path = strncmp(address, "unix:", 5) == 0 ? address + 5 : NULL;
+	char folder[PATH_MAX] = "";
+	char out[VARIABLE_MAX];
+	int n;
+
+	if (path && path[0] != '/' && !getcwd(folder, sizeof(folder)))
+		return -errno;
+	n = snprintf(out, sizeof(out), "%s=%s%s%s", name, folder, folder[0] ? "/" : "",
+		     path ? path : address);
+	*ret = arena_copy(a, out, (size_t)n);
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* What a program asks us by; NULL where nobody listens. */
+struct places {
+	const char *koine;
+	const char *hld; /* for the clients that sessions start */
+};
+
+static int find_us(const struct server *server, struct arena *a, struct places *ret)
+{
+	const char *koine = address_of(server, "koine", false);
+	const char *hld = address_of(server, "hld", true);
+	int r = 0;
+
+	*ret = (struct places) {NULL, NULL};
+	if (koine)
+		r = say_where(a, "KOINE_SOCKET", koine, &ret->koine);
+	if (r == 0 && hld)
+		r = say_where(a, "HUMANLAYER_DAEMON_SOCKET", hld, &ret->hld);
+	return r;
+}
+
+/* ---- each of them ---- */
+
+static int add_word(struct arena *a, const char *word, const char **ret)
+{
+	*ret = arena_copy(a, word, strlen(word));
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* The words of a setting, in the arena; NULL-ended. */
+static int read_words(struct arena *a, const char *text, const char ***ret_words)
+{
+	CLEANUP(freep) char **words = NULL;
+	unsigned n = 0;
+	int r = 0;
+
+	*ret_words = NULL;
+	/* What is wrong with it was refused when it was set; nothing is no word. */
+	if (command_split(text, &words, &n, NULL) != 0)
+		return 0;
+	*ret_words = arena_zalloc(a, (n + 1) * sizeof(**ret_words));
+	if (!*ret_words)
+		return -ENOMEM;
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = add_word(a, words[i], &(*ret_words)[i]);
+	return r;
+}
+
+static int make(struct arena *a, const struct environment_opts *like, const char *given,
+		struct environment *ret)
+{
+	struct environment_opts o = *like;
+	const char **words;
+	int r = read_words(a, given, &words);
+
+	o.given = words;
+	return r == 0 ? environment_make(a, &o, ret) : r;
+}
+
+static int make_all(const struct settings *s, const struct places *places, struct arena *a,
+		    struct environments *ret)
+{
+	const char *const own[] = {places->koine, NULL};
+	const char *const of_session[] = {places->hld ? places->hld : places->koine, places->koine,
+					  NULL};
+	const char *secrets[SECRETS_MAX + 1];
+	const struct environment_opts whole = {
+		.from = (const char *const *)environ, .secrets = secrets, .own = own};
+	struct environment_opts session = whole;
+	struct environment_opts brief = whole;
+	int r;
+
+	settings_secrets(s, secrets);
+	session.own = of_session;
+	brief.brief = true;
+	r = make(a, &whole, "", &ret->plain);
+	if (r == 0)
+		r = make(a, &brief, s->gateway_environment, &ret->tools);
+	if (r == 0)
+		r = make(a, &whole, s->tasks.environment, &ret->tasks);
+	if (r == 0)
+		r = make(a, &session, s->sessions.environment, &ret->sessions);
+	for (unsigned i = 0; r == 0 && i < s->agents.n; i++)
+		r = make(a, &whole, s->agents.list[i].environment, &ret->agents[i]);
+	return r;
+}
+
+int environments_make(const struct settings *s, const struct server *server, struct arena *a,
+		      struct environments *ret)
+{
+	struct places places;
+	int r = find_us(server, a, &places);
+
+	return r == 0 ? make_all(s, &places, a, ret) : r;
+}

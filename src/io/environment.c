@@ -1,0 +1,110 @@
+#include "io/environment.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "io/tree.h"
+
+/* Without these few a shell is no shell. None is anybody's secret. */
+static const char *const brief[] = {"PATH", "HOME", "USER",  "LOGNAME", "SHELL",    "LANG", "TZ",
+				    "TERM", "LC_*", "XDG_*", "TMPDIR",  "LANGUAGE", NULL};
+
+static const char ours[] = "KOINE_";
+
+/* "NAME=…" is called NAME, or as NAME* says. */
+static bool fits(const char *entry, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (n > 0 && word[n - 1] == '*')
+		return strncmp(entry, word, n - 1) == 0;
+	return strncmp(entry, word, n) == 0 && entry[n] == '=';
+}
+
+static bool fits_any(const char *entry, const char *const *words)
+{
+	for (; words && *words; words++) {
+		if (fits(entry, *words))
+			return true;
+	}
+	return false;
+}
+
+/* By its whole name: whoever wrote that meant this one. */
+static bool is_named(const char *entry, const char *const *given)
+{
+	for (; given && *given; given++) {
+		if (!strchr(*given, '*') && fits(entry, *given))
+			return true;
+	}
+	return false;
+}
+
+/* The mark stays: somebody else may look for us, and for all that we start, by it. */
+static bool is_ours(const char *entry)
+{
+	return strncmp(entry, ours, sizeof(ours) - 1) == 0 && !fits(entry, TREE_VARIABLE);
+}
+
+static bool is_passed(const char *entry, const struct environment_opts *o)
+{
+	if (is_named(entry, o->given))
+		return true;
+	if (is_ours(entry) || fits_any(entry, o->secrets))
+		return false;
+	return !o->brief || fits_any(entry, brief) || fits_any(entry, o->given);
+}
+
+static size_t count(const char *const *list)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	return n;
+}
+
+int environment_make(struct arena *a, const struct environment_opts *o, struct environment *ret)
+{
+	size_t n = count(o->from) + count(o->own) + count(o->given) + 1;
+	const char **list = arena_alloc(a, n * sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	ret->list = list;
+	for (const char *const *at = o->from; at && *at; at++) {
+		if (is_passed(*at, o))
+			*list++ = *at;
+	}
+	/* Of one name the last counts. */
+	for (const char *const *at = o->own; at && *at; at++)
+		*list++ = *at;
+	for (const char *const *at = o->given; at && *at; at++) {
+		if (strchr(*at, '='))
+			*list++ = *at;
+	}
+	*list = NULL;
+	return 0;
+}
+
+bool environment_is_word(const char *word)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+	size_t n = strspn(word, letters);
+
+	if (word[0] >= '0' && word[0] <= '9')
+		return false;
+	return n > 0 && (!word[n] || word[n] == '=' || (word[n] == '*' && !word[n + 1]));
+}
+
+const char *environment_find(const struct environment *e, const char *name)
+{
+	const char *value = NULL;
+
+	for (const char *const *at = environment_list(e); at && *at; at++) {
+		if (fits(*at, name))
+			value = *at + strlen(name) + 1;
+	}
+	return value;
+}
