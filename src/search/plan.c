@@ -102,6 +102,37 @@ static void find_subject(struct plan *p, const struct word *word, bool first, ui
 	p->subjects[p->n_subjects++] = subject;
 }
 
+static bool is_one_of(struct text word, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (text_is(word, words[i]))
+			return true;
+	}
+	return false;
+}
+
+#define IS_ONE_OF(word, words) is_one_of(word, words, sizeof(words) / sizeof((words)[0]))
+
+/* "Tell me about", "do you know": the last two words ask, and are not what is asked for. */
+static void find_frame(struct plan *p, const struct sequence *seq)
+{
+	static const char *const asked[] = {"tell", "remind", "show", "give"};
+	static const char *const askers[] = {"me", "us"};
+	static const char *const known[] = {"know", "remember", "recall"};
+	static const char *const knowers[] = {"you", "we"};
+	struct text one;
+	struct text two;
+
+	if (seq->n < 2)
+		return;
+	one = seq->words[seq->n - 2].folded;
+	two = seq->words[seq->n - 1].folded;
+	if (IS_ONE_OF(one, asked) && IS_ONE_OF(two, askers))
+		p->terms[seq->terms[seq->n - 2]].frames = true;
+	if (IS_ONE_OF(one, knowers) && IS_ONE_OF(two, known))
+		p->terms[seq->terms[seq->n - 1]].frames = true;
+}
+
 /* Whether it asks for a time: "when", "how long", "what year". */
 static void find_when(struct plan *p, struct text before, struct text word)
 {
@@ -110,12 +141,8 @@ static void find_when(struct plan *p, struct text before, struct text word)
 
 	if (text_is(word, "when") || (text_is(before, "how") && text_is(word, "long")))
 		p->asks_when = true;
-	if (!text_is(before, "what") && !text_is(before, "which"))
-		return;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (text_is(word, units[i]))
-			p->asks_when = true;
-	}
+	if ((text_is(before, "what") || text_is(before, "which")) && IS_ONE_OF(word, units))
+		p->asks_when = true;
 }
 
 static int read_words(struct plan *p, struct sequence *seq)
@@ -136,6 +163,7 @@ static int read_words(struct plan *p, struct sequence *seq)
 		sequence_add(seq, &word, place);
 		if (seq->n > 0)
 			find_when(p, before, seq->words[seq->n - 1].folded);
+		find_frame(p, seq);
 		before = seq->n > 0 ? seq->words[seq->n - 1].folded : before;
 		n++;
 	}
@@ -167,7 +195,7 @@ static void choose_words(struct plan *p)
 	for (size_t i = 0; i < p->n_terms; i++) {
 		struct plan_term *term = &p->terms[i];
 
-		if (is_stop(p, term) || term->is_subject || term->relative)
+		if (is_stop(p, term) || term->is_subject || term->relative || term->frames)
 			continue;
 		term->weight = term->absolute ? p->tuning.date_word : 1;
 		content |= !term->absolute;
@@ -180,18 +208,31 @@ static void choose_words(struct plan *p)
 		p->terms[i].weight = 1;
 }
 
-/* Nothing but names is asked for: what is about them, and what mentions them. */
+/* Whether a word that was chosen occurs at all; dates are in other places than texts. */
+static bool any_known(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_terms; i++) {
+		const struct plan_term *term = &p->terms[i];
+
+		if (term->weight > 0 && !term->absolute &&
+		    plan_count(p, term->name, term->name_len) > 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What is about a name that is asked for, or mentions it, is found whatever else the question
+ * says: less than what has its words, and in full where nothing has them.
+ */
 static int choose_subjects(struct plan *p)
 {
+	bool rest = any_known(p);
 	size_t n_words = p->n_terms;
 
 	for (size_t i = 0; i < n_words; i++) {
-		if (p->terms[i].weight > 0 && !p->terms[i].absolute)
-			return 0;
-	}
-	for (size_t i = 0; i < n_words; i++) {
 		if (p->terms[i].is_subject)
-			p->terms[i].weight = 1;
+			p->terms[i].weight = rest ? p->tuning.mentions : 1;
 	}
 	for (size_t i = 0; i < p->n_subjects; i++) {
 		struct text name = {p->subjects[i].name, p->subjects[i].name_len};
@@ -202,7 +243,7 @@ static int choose_subjects(struct plan *p)
 		if (r != 0)
 			return r;
 		if (place != NO_DOC)
-			p->terms[place].weight = 1;
+			p->terms[place].weight = rest ? p->tuning.about : 1;
 	}
 	return 0;
 }

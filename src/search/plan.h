@@ -25,6 +25,7 @@ struct plan_term {
 	bool is_subject; /* its folded form is a subject's name */
 	bool absolute;   /* see struct date_word */
 	bool relative;
+	bool frames; /* the question, and is not asked for */
 	uint32_t hash;
 	uint64_t n_docs; /* in all indexes */
 	float weight;    /* its own and its rarity; 0: not used */

@@ -34,6 +34,8 @@ struct search_tuning {
 	float answer;
 	float subject;
 	float subject_text; /* the name is in the text, not among the subjects */
+	float about;        /* weight of a name as a subject, beside words that are known */
+	float mentions;     /* and as a word */
 	float narrow_date;
 	float wide_date;
 	float date_word; /* weight of 7, May and 2023 as words */
