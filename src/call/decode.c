@@ -44,6 +44,33 @@ static int wrong_type(struct call *c, const struct field *f, const struct value 
 			    field_type_name(f->type), value_kind_name(v));
 }
 
+enum { NUMBER_SHOWN = 40 }; /* characters of a number that is refused */
+
+/* Or an exponent: it is no row of digits that is too long. */
+static bool has_fraction(const struct value *v)
+{
+	for (uint32_t i = 0; i < v->len; i++) {
+		if (strchr(".eE", v->text[i]))
+			return true;
+	}
+	return false;
+}
+
+int field_whole(const char *name, const struct value *v, int64_t *ret, struct why *why)
+{
+	int shown = (int)(v->len < NUMBER_SHOWN ? v->len : NUMBER_SHOWN);
+
+	if (v->kind != VALUE_NUMBER)
+		return refuse_field(why, name, "%s must be an integer, not %s", name,
+				    value_kind_name(v));
+	if (value_int(v, ret))
+		return 0;
+	if (has_fraction(v))
+		return refuse_field(why, name, "%s must be a whole number, not %.*s", name, shown,
+				    v->text);
+	return refuse_field(why, name, "%s must be an integer of 64 bits", name);
+}
+
 static int set_number(struct call *c, const struct field *f, const struct value *v, void *in)
 {
 	if (v->kind != VALUE_NUMBER)
@@ -53,9 +80,7 @@ static int set_number(struct call *c, const struct field *f, const struct value 
 			return refuse_field(&c->why, f->name, "%s has too many digits", f->name);
 		return 0;
 	}
-	if (!value_int(v, slot(in, f)))
-		return refuse_field(&c->why, f->name, "%s must be an integer of 64 bits", f->name);
-	return 0;
+	return field_whole(f->name, v, slot(in, f), &c->why);
 }
 
 static int set_given(struct call *c, const struct field *f, const struct value *v, void *in)

@@ -12,6 +12,8 @@
 
 struct call;
 struct gob_shape;
+struct value;
+struct why;
 
 /* What a handler returns. Only call_reply, call_fail and call_later make one,
  * so a path that forgets to answer does not compile. */
@@ -91,3 +93,7 @@ unsigned registry_count(const struct registry *r);
 const struct method *registry_at(const struct registry *r, unsigned i);
 
 const char *field_type_name(enum field_type type);
+
+/* Reads a field that was given and must be an integer; refuses what is none in words that a
+ * person understands. For fields that a table cannot decode. */
+int field_whole(const char *name, const struct value *v, int64_t *ret, struct why *why);

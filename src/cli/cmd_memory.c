@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/memory.h"
 
 static const char *const wants_text[] = {"takes nothing", "wants one argument"};
@@ -23,6 +24,14 @@ static void add_limit(struct memory_call *c, int64_t usual)
 
 	koine_json_key(c->params, "limit");
 	koine_json_int(c->params, limit != 0 ? limit : usual);
+}
+
+static void add_this_chat(struct memory_call *c)
+{
+	if (!c->cli->options.memory.this_chat)
+		return;
+	koine_json_key(c->params, "this_chat");
+	koine_json_bool(c->params, true);
 }
 
 /* Sends, and prints the result: bare, or as `print` does. */
@@ -60,10 +69,29 @@ static int cmd_search(struct cli *cli)
 		return r;
 	memory_add_text(&c, "query", cli->options.memory.query);
 	add_limit(&c, 10);
+	add_this_chat(&c);
 	memory_add_who(&c);
 	r = send_and_print(&c, print_hits);
 	memory_done(&c);
 	return r;
+}
+
+/* As ash's own client words it. A server that does not say takes what was sent: a token names
+ * a user. */
+static const char *scope_of(const struct cli *cli, const struct koine_value *memory)
+{
+	const struct memory_options *o = &cli->options.memory;
+	const char *token = getenv("ASH_CONTEXT_TOKEN");
+	bool user = o->user || (token && token[0]);
+	bool group = o->chat && (o->shared || !user);
+	struct text told;
+
+	told.data = koine_value_text(koine_value_get(memory, "scope"), &told.len);
+	if (told.data) {
+		group = text_is(told, "group");
+		user = text_is(told, "personal");
+	}
+	return group ? "shared" : user ? "personal" : "common";
 }
 
 static int print_added(const struct cli *cli, const struct koine_value *memory)
@@ -75,7 +103,7 @@ static int print_added(const struct cli *cli, const struct koine_value *memory)
 		complain("the answer is no memory");
 		return EX_PROTOCOL;
 	}
-	printf("Memory added (%s): ", cli->options.memory.shared ? "shared" : "personal");
+	printf("Memory added (%s): ", scope_of(cli, memory));
 	print_cut(stdout, id, len, 8, 0);
 	fputc('\n', stdout);
 	return 0;
@@ -136,6 +164,7 @@ static int cmd_list(struct cli *cli)
 	if (r != 0)
 		return r;
 	add_limit(&c, 20);
+	add_this_chat(&c);
 	memory_add_who(&c);
 	if (cli->options.memory.all) {
 		koine_json_key(c.params, "include_expired");

@@ -92,6 +92,7 @@ void memory_add_who(struct memory_call *c)
 {
 	add_text_or_null(c->params, "user_id", c->cli->options.memory.user);
 	add_text_or_null(c->params, "chat_id", c->cli->options.memory.chat);
+	memory_add_text(c, "chat_type", c->cli->options.memory.chat_type);
 }
 
 void memory_add_text(struct memory_call *c, const char *key, const char *text)

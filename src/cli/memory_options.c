@@ -15,6 +15,7 @@ void memory_options_init(struct memory_options *o)
 {
 	o->user = from_environment("ASH_USER_ID");
 	o->chat = from_environment("ASH_CHAT_ID");
+	o->chat_type = from_environment("ASH_CHAT_TYPE");
 	o->source = "agent";
 	o->importance = -1;
 }
@@ -41,6 +42,18 @@ bool memory_set_user(struct cli_options *o, const char *value)
 bool memory_set_chat(struct cli_options *o, const char *value)
 {
 	o->memory.chat = value[0] ? value : NULL;
+	return true;
+}
+
+static bool set_chat_type(struct cli_options *o, const char *value)
+{
+	o->memory.chat_type = value[0] ? value : NULL;
+	return true;
+}
+
+static bool set_this_chat(struct cli_options *o, const char *value)
+{
+	o->memory.this_chat = true;
 	return true;
 }
 
@@ -107,12 +120,20 @@ const struct option memory_options[] = {
 	{"--user", NULL, "USER", "whose memories; else ASH_USER_ID", memory_set_user},
 	{"--chat", NULL, "CHAT", "the chat whose memories count, too; else ASH_CHAT_ID",
 	 memory_set_chat},
+	{"--chat-type", NULL, "TYPE",
+	 "private, group, ...: what a group may hear; else ASH_CHAT_TYPE", set_chat_type},
 	{NULL},
 };
+
+#define THIS_CHAT                                                                                  \
+	{                                                                                          \
+		"--this-chat", NULL, NULL, "only what was learnt in the chat", set_this_chat       \
+	}
 
 const struct option search_options[] = {
 	{"--query", "-q", "QUERY", "what to look for, instead of an argument", set_query},
 	{"--limit", "-n", "N", "how many at most; 10", set_limit, "a whole number"},
+	THIS_CHAT,
 	{NULL},
 };
 
@@ -130,5 +151,6 @@ const struct option add_options[] = {
 const struct option list_options[] = {
 	{"--limit", "-n", "N", "how many at most; 20", set_limit, "a whole number"},
 	{"--all", NULL, NULL, "expired ones, too", set_all},
+	THIS_CHAT,
 	{NULL},
 };

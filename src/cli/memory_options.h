@@ -11,6 +11,7 @@ struct memory_options {
 	int64_t limit; /* 0: the command's own */
 	const char *user;
 	const char *chat;
+	const char *chat_type;
 	const char *source;
 	const char *category;
 	const char *subjects[SUBJECTS_MAX];
@@ -20,6 +21,7 @@ struct memory_options {
 	bool expires;
 	bool shared;
 	bool all;
+	bool this_chat;
 };
 
 /* Defaults, and what the environment says. */

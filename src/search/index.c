@@ -271,7 +271,8 @@ static int doc_new(struct search_index *ix, const struct search_doc *doc, uint32
 	ix->links[number] = (struct links) {NO_DOC, NO_DOC};
 	ix->doc_chats[number] = doc->chat ? chat + 1 : 0;
 	ix->doc_lens[number] = 0;
-	ix->doc_marks[number] = (doc->category & MARK_CATEGORY) | MARK_DEAD;
+	ix->doc_marks[number] =
+		(doc->category & MARK_CATEGORY) | MARK_DEAD | (doc->open ? MARK_OPEN : 0);
 	ix->doc_importance[number] = (uint8_t)(importance * 255 + 0.5f);
 	ix->n_docs++;
 	ix->n_dead++;

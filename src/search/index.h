@@ -41,6 +41,7 @@ struct search_doc {
 	int64_t expires_ms; /* 0: never */
 	float importance;   /* 0 to 1 */
 	uint8_t category;   /* below SEARCH_CATEGORIES_MAX */
+	bool open;          /* nobody's secret: passes where only those are wanted */
 };
 
 /* NULL without memory. */

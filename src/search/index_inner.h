@@ -19,6 +19,7 @@ enum doc_mark {
 	MARK_DEAD = 0x10,
 	MARK_ASKS = 0x20, /* it is a question */
 	MARK_TIME = 0x40, /* it speaks of time */
+	MARK_OPEN = 0x80, /* see struct search_doc */
 };
 
 /* The neighbours of a memory in its chat, by time. */

@@ -98,6 +98,7 @@ static void find_subject(struct plan *p, const struct word *word, bool first, ui
 	subject.n_docs = plan_count(p, subject.name, subject.name_len);
 	if (subject.n_docs == 0)
 		return;
+	subject.n_said = plan_count(p, word->term.data, word->term.len);
 	p->terms[place].is_subject = true;
 	p->subjects[p->n_subjects++] = subject;
 }
@@ -242,10 +243,17 @@ static int choose_subjects(struct plan *p)
 
 		if (r != 0)
 			return r;
-		if (place != NO_DOC)
-			p->terms[place].weight = rest ? p->tuning.about : 1;
+		if (place == NO_DOC)
+			continue;
+		p->terms[place].weight = rest ? p->tuning.about : 1;
+		p->terms[place].n_said = p->subjects[i].n_said;
 	}
 	return 0;
+}
+
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 static float rarity(const struct plan *p, uint64_t n_docs)
@@ -277,7 +285,8 @@ static void weigh_words(struct plan *p)
 			if (plan_repair(p, term))
 				term->weight *= p->tuning.repaired;
 		}
-		term->weight *= rarity(p, term->n_docs);
+		/* A name that is said everywhere tells little, whoever bears it. */
+		term->weight *= rarity(p, max_of(term->n_docs, term->n_said));
 	}
 }
 

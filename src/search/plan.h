@@ -28,6 +28,7 @@ struct plan_term {
 	bool frames; /* the question, and is not asked for */
 	uint32_t hash;
 	uint64_t n_docs; /* in all indexes */
+	uint64_t n_said; /* of a subject: texts with its name; 0 else */
 	float weight;    /* its own and its rarity; 0: not used */
 };
 

@@ -38,6 +38,11 @@ const struct search_tuning search_default_tuning = {
 	.recency = 0.05f,
 };
 
+static bool is_of_chat(const struct search_index *ix, uint32_t doc, uint64_t chat)
+{
+	return chat && ix->doc_chats[doc] && ix->chats[ix->doc_chats[doc] - 1].id == chat;
+}
+
 static bool doc_passes(const struct search_index *ix, const struct search_query *q, uint32_t doc)
 {
 	uint8_t marks = ix->doc_marks[doc];
@@ -48,7 +53,8 @@ static bool doc_passes(const struct search_index *ix, const struct search_query 
 		return false;
 	if (!q->include_expired && ix->expires[doc] && ix->expires[doc] <= q->now_ms)
 		return false;
-	if (q->chat && (!ix->doc_chats[doc] || ix->chats[ix->doc_chats[doc] - 1].id != q->chat))
+	if ((q->chat || q->open) && !(q->open && (marks & MARK_OPEN)) &&
+	    !is_of_chat(ix, doc, q->chat))
 		return false;
 	if ((q->from_ms || q->to_ms) && (ix->times[doc] < q->from_ms || ix->times[doc] >= q->to_ms))
 		return false;

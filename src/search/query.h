@@ -52,6 +52,7 @@ struct search_query {
 	int64_t now_ms;
 	uint32_t categories; /* a bit for each wanted; 0: all */
 	uint64_t chat;       /* only this one; 0: all */
+	bool open;           /* only what is open, and what is of that chat */
 	int64_t from_ms;     /* only from here ... */
 	int64_t to_ms;       /* ... to before here; both 0: any time */
 	bool include_expired;

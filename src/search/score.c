@@ -114,7 +114,7 @@ float search_score_of(const struct search *s, size_t max)
 /* Filters that most memories may fail; then nothing is known of how many pass. */
 static bool is_filtered(const struct search_query *q)
 {
-	return q->categories || q->chat || q->from_ms || q->to_ms || q->accept;
+	return q->categories || q->chat || q->open || q->from_ms || q->to_ms || q->accept;
 }
 
 /*

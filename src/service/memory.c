@@ -84,13 +84,31 @@ static bool names_somebody(const struct memory_asker *by)
 	return by->user.len > 0 || by->chat.len > 0;
 }
 
+static enum store_learnt learnt(const struct memory_asker *by)
+{
+	if (by->this_chat)
+		return LEARNT_HERE;
+	if (text_is(by->chat_type, "group") || text_is(by->chat_type, "supergroup"))
+		return LEARNT_OPENLY;
+	return LEARNT_ANYWHERE;
+}
+
 static struct store_scope scope_of(const struct memory_asker *by)
 {
 	return (struct store_scope) {
 		.user = name_of(by->user),
 		.chat = name_of(by->chat),
+		.learnt = learnt(by),
+		.without_common = by->this_chat,
 		.everything = !names_somebody(by),
 	};
+}
+
+static int check_asker(const struct memory_asker *by, struct why *why)
+{
+	if (by->this_chat && by->chat.len == 0)
+		return refuse_field(why, "this_chat", "this_chat needs a chat_id");
+	return 0;
 }
 
 static unsigned clamp_limit(int64_t limit, unsigned fallback)
@@ -123,6 +141,7 @@ static int from_row(struct arena *a, const struct memory_row *row, struct memory
 		.n_subjects = n,
 		.user = row->owner,
 		.chat = row->chat,
+		.chat_type = row->chat_type,
 		.shared = row->shared,
 		.created_ms = row->created_ms,
 		.updated_ms = row->updated_ms,
@@ -167,15 +186,21 @@ static int64_t expiry(const struct memory_new *in, int64_t now)
 	return now + in->expires_days * day_ms;
 }
 
-/* Shared with a chat: the group's. With an owner: theirs, and the chat says only where
- * it was learnt. With neither: common. */
+/* Shared with a chat, or of a chat and nobody: the group's. With an owner: theirs, and the chat
+ * says only where it was learnt. With neither: common. */
 static void place(const struct memory_new *in, struct memory_row *row)
 {
-	row->shared = in->shared && in->by.chat.len > 0;
+	row->chat = name_of(in->by.chat);
+	if (row->chat.data)
+		row->chat_type = name_of(in->by.chat_type);
+	row->shared = row->chat.data && (in->shared || in->by.user.len == 0);
 	if (!row->shared)
 		row->owner = name_of(in->by.user);
-	if (row->shared || row->owner.data)
-		row->chat = name_of(in->by.chat);
+}
+
+enum memory_scope memory_scope_of(const struct memory *m)
+{
+	return m->user.data ? MEMORY_PERSONAL : m->chat.data ? MEMORY_GROUP : MEMORY_COMMON;
 }
 
 static int make_row(struct arena *a, const struct memory_new *in, struct memory_row *row)
@@ -216,24 +241,15 @@ static int check_new(const struct memory_new *in, struct why *why)
 	return r;
 }
 
-/* What one must be like for `row` to be its repetition. Those of an import come with their
- * own times, and two that differ in it are two. */
-static struct memory_row likeness(const struct memory_new *in, const struct memory_row *row)
-{
-	struct memory_row like = *row;
-
-	like.created_ms = in->created_ms;
-	if (!in->imported)
-		like.subjects = (struct text) {0};
-	return like;
-}
-
+/* The one that `row` repeats. Those of an import come with their own times, and two that differ
+ * in it are two. */
 static int find_first(struct connection *c, const struct memory_new *in,
 		      const struct memory_row *row, struct arena *a, struct memory_row *ret_first,
 		      bool *ret_found)
 {
-	const struct memory_row like = likeness(in, row);
+	struct memory_row like = *row;
 
+	like.created_ms = in->created_ms;
 	return store_memory_find_same(c, &like, row->stored_ms - SAME_WITHIN_MS, a, ret_first,
 				      ret_found);
 }
@@ -365,6 +381,9 @@ static int find_both(struct services *s, int lane, const struct memory_query *q,
 	}
 	if (q->category.data)
 		query.categories = 1U << memory_category(q->category);
+	if (learnt(&q->by) != LEARNT_ANYWHERE)
+		query.chat = search_hash(q->by.chat);
+	query.open = learnt(&q->by) == LEARNT_OPENLY;
 	r = hold_all(s, lane, &q->by, &set, why);
 	if (r == 0)
 		r = search_run(memory_service_scratch(s->memory, lane), set.indexes, set.n, &query,
@@ -428,6 +447,8 @@ int memory_search(struct services *s, int lane, struct arena *a, const struct me
 	if (r == 0)
 		r = need(q->text, "query", why);
 	if (r == 0)
+		r = check_asker(&q->by, why);
+	if (r == 0)
 		r = check_category(q->category, why);
 	if (r != 0)
 		return r;
@@ -452,6 +473,8 @@ int memory_list(struct services *s, int lane, struct arena *a, const struct memo
 	struct memory_row *rows;
 	int r = check_on(s, why);
 
+	if (r == 0)
+		r = check_asker(&f->by, why);
 	if (r == 0)
 		r = store_memory_list(store_lane(s->store, lane), &opts, a, &rows, ret_n);
 	return r != 0 ? r : from_rows(a, rows, *ret_n, ret_rows);

@@ -3,7 +3,8 @@
  *
  * A memory is personal (it has an owner), a group's (no owner, but a chat), or
  * common (neither: seen by all). Who names a user or a chat sees their own, the
- * chat's and the common ones; who names nobody sees everything.
+ * chat's and the common ones; who names nobody sees everything. Who asks from a group sees
+ * of their own only what was learnt in this chat, or in another that was not private.
  *
  * Functions that take a lane read on that worker's connection; the others
  * change things and belong to the writer's thread. Texts that are returned live
@@ -32,6 +33,7 @@ struct memory {
 	unsigned n_subjects;
 	struct text user; /* {NULL, 0}: no owner */
 	struct text chat;
+	struct text chat_type; /* {NULL, 0}: unknown */
 	bool shared;
 	int64_t created_ms;
 	int64_t updated_ms;
@@ -45,7 +47,13 @@ struct memory {
 struct memory_asker {
 	struct text user;
 	struct text chat;
+	struct text chat_type; /* "group" and "supergroup" are groups; {NULL, 0}: unknown */
+	bool this_chat;        /* sees only what was learnt in the chat */
 };
+
+enum memory_scope { MEMORY_PERSONAL, MEMORY_GROUP, MEMORY_COMMON };
+
+enum memory_scope memory_scope_of(const struct memory *m);
 
 struct memory_new {
 	struct text content;
@@ -55,19 +63,18 @@ struct memory_new {
 	const struct text *subjects;
 	unsigned n_subjects; /* at most MEMORY_SUBJECTS_MAX */
 	struct memory_asker by;
-	bool shared; /* with the chat that `by` names */
+	bool shared; /* with the chat that `by` names; so is what has a chat and no user */
 	bool expires;
 	int64_t expires_days;
 	int64_t expires_ms; /* instead of days; 0: none */
 	int64_t created_ms; /* 0: now; an import of old ones has its own */
 	struct text metadata;
-	bool imported; /* of a file, where many say the same about different subjects */
 };
 
 /*
- * Keeps one. The same content, user, chat and `shared` within ten seconds gives the
- * first one again, as `repeated`: clients repeat a call whose answer they did not get. With
- * another created_ms, or imported with other subjects, it is another one.
+ * Keeps one. The same content, user, chat, `shared`, source, subjects and expiry within ten
+ * seconds gives the first one again, as `repeated`: clients repeat a call whose answer they did
+ * not get. With another created_ms it is another one.
  */
 int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
 	       struct memory *ret_memory, struct why *why);

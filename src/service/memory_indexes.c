@@ -165,6 +165,12 @@ static size_t vector_bytes(const struct held_index *h)
 	return h->vectors ? vector_block_bytes(h->vectors) : 0;
 }
 
+/* What OWNED of the store lets through wherever the asker is. */
+static bool memory_is_open(const struct memory_row *row)
+{
+	return !row->owner.data || (row->chat_type.data && !text_is(row->chat_type, "private"));
+}
+
 static int index_row(struct search_index *index, struct search_scratch *scratch,
 		     const struct memory_row *row)
 {
@@ -179,6 +185,7 @@ static int index_row(struct search_index *index, struct search_scratch *scratch,
 		.expires_ms = row->expires_ms == MEMORY_NEVER ? 0 : row->expires_ms,
 		.importance = (float)row->importance,
 		.category = memory_category(row->category),
+		.open = memory_is_open(row),
 	};
 
 	return search_index_add(index, scratch, &doc);

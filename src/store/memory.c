@@ -10,8 +10,8 @@
 
 /* In the order of enum column. */
 #define COLUMNS                                                                                    \
-	"seq, id, content, source, category, importance, subjects, owner, chat, shared,"           \
-	" created_ms, updated_ms, stored_ms, expires_ms, metadata"
+	"seq, id, content, source, category, importance, subjects, owner, chat, chat_type,"        \
+	" shared, created_ms, updated_ms, stored_ms, expires_ms, metadata"
 
 enum column {
 	COLUMN_SEQ,
@@ -23,6 +23,7 @@ enum column {
 	COLUMN_SUBJECTS,
 	COLUMN_OWNER,
 	COLUMN_CHAT,
+	COLUMN_CHAT_TYPE,
 	COLUMN_SHARED,
 	COLUMN_CREATED,
 	COLUMN_UPDATED,
@@ -33,13 +34,15 @@ enum column {
 
 /* For queries that find few rows by something else. */
 #define IN_SCOPE                                                                                   \
-	"(:everything OR owner = :user"                                                            \
+	"(:everything OR (" OWNED ")"                                                              \
 	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL AND :common))))"
 
 static void bind_scope(struct statement *q, const struct store_scope *scope)
 {
 	query_bind_text(q, ":user", scope->user);
 	query_bind_text(q, ":chat", scope->chat);
+	query_bind_int(q, ":anywhere", scope->learnt == LEARNT_ANYWHERE);
+	query_bind_int(q, ":openly", scope->learnt == LEARNT_OPENLY);
 	query_bind_int(q, ":common", !scope->without_common);
 }
 
@@ -117,6 +120,7 @@ static int read_row(struct statement *q, void *ret)
 		.subjects = query_text(q, COLUMN_SUBJECTS),
 		.owner = query_text(q, COLUMN_OWNER),
 		.chat = query_text(q, COLUMN_CHAT),
+		.chat_type = query_text(q, COLUMN_CHAT_TYPE),
 		.shared = query_int(q, COLUMN_SHARED) != 0,
 		.created_ms = query_int(q, COLUMN_CREATED),
 		.updated_ms = query_int(q, COLUMN_UPDATED),
@@ -129,10 +133,11 @@ static int read_row(struct statement *q, void *ret)
 }
 
 static const uint16_t memory_texts[] = {
-	offsetof(struct memory_row, id),     offsetof(struct memory_row, content),
-	offsetof(struct memory_row, source), offsetof(struct memory_row, category),
-	offsetof(struct memory_row, owner),  offsetof(struct memory_row, subjects),
-	offsetof(struct memory_row, chat),   offsetof(struct memory_row, metadata),
+	offsetof(struct memory_row, id),       offsetof(struct memory_row, content),
+	offsetof(struct memory_row, source),   offsetof(struct memory_row, category),
+	offsetof(struct memory_row, owner),    offsetof(struct memory_row, subjects),
+	offsetof(struct memory_row, chat),     offsetof(struct memory_row, chat_type),
+	offsetof(struct memory_row, metadata),
 };
 
 static const struct row_kind memory_kind = ROW_KIND(struct memory_row, read_row, memory_texts);
@@ -151,10 +156,10 @@ int store_memory_add(struct connection *c, const struct memory_row *row, int64_t
 {
 	static const struct query sql = {
 		"INSERT INTO memory (id, content, content_hash, source, category, importance,"
-		" subjects, owner, chat, shared, created_ms, updated_ms, stored_ms, expires_ms,"
-		" metadata) VALUES (:id, :content, :hash, :source, :category, :importance,"
-		" :subjects, :owner, :chat, :shared, :created, :updated, :stored, :expires,"
-		" :metadata)"};
+		" subjects, owner, chat, chat_type, shared, created_ms, updated_ms, stored_ms,"
+		" expires_ms, metadata) VALUES (:id, :content, :hash, :source, :category,"
+		" :importance, :subjects, :owner, :chat, :chat_type, :shared, :created, :updated,"
+		" :stored, :expires, :metadata)"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -164,6 +169,7 @@ int store_memory_add(struct connection *c, const struct memory_row *row, int64_t
 	bind_changeable(q, row);
 	query_bind_text(q, ":owner", row->owner);
 	query_bind_text(q, ":chat", row->chat);
+	query_bind_text(q, ":chat_type", row->chat_type);
 	query_bind_int(q, ":shared", row->shared);
 	query_bind_int(q, ":created", row->created_ms);
 	query_bind_int(q, ":stored", row->stored_ms);
@@ -323,7 +329,9 @@ int store_memory_find_same(struct connection *c, const struct memory_row *like, 
 		"SELECT " COLUMNS " FROM memory WHERE content_hash = :hash AND stored_ms >= :since"
 		" AND owner IS NOT DISTINCT FROM :owner AND chat IS NOT DISTINCT FROM :chat"
 		" AND shared = :shared AND (:created = 0 OR created_ms = :created)"
-		" AND (:subjects IS NULL OR subjects = :subjects)"
+		" AND source = :source AND subjects = :subjects"
+		" AND (expires_ms IS NOT DISTINCT FROM :expires"
+		" OR expires_ms - stored_ms = :expires - :stored)"
 		" AND (expires_ms IS NULL OR expires_ms > :stored)"
 		" AND content = :content ORDER BY stored_ms, seq LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = NULL;
@@ -338,7 +346,9 @@ int store_memory_find_same(struct connection *c, const struct memory_row *like, 
 	query_bind_text(q, ":chat", like->chat);
 	query_bind_int(q, ":shared", like->shared);
 	query_bind_int(q, ":created", like->created_ms);
+	query_bind_text(q, ":source", like->source);
 	query_bind_text(q, ":subjects", like->subjects);
+	bind_expiry(q, like->expires_ms);
 	query_bind_int(q, ":stored", like->stored_ms);
 	query_bind_text(q, ":content", like->content);
 	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);

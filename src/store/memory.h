@@ -23,15 +23,23 @@ struct memory_row {
 	struct text source;
 	struct text category;
 	double importance;
-	struct text subjects; /* not looked into */
-	struct text owner;    /* data NULL: nobody's */
-	struct text chat;     /* data NULL: of no chat */
+	struct text subjects;  /* not looked into */
+	struct text owner;     /* data NULL: nobody's */
+	struct text chat;      /* data NULL: of no chat */
+	struct text chat_type; /* of that chat, as its client said; data NULL: unknown */
 	bool shared;
 	int64_t created_ms; /* its place in time; with seq where two are equal */
 	int64_t updated_ms;
 	int64_t stored_ms;    /* when it came to us, whatever created_ms says */
 	int64_t expires_ms;   /* or MEMORY_NEVER */
 	struct text metadata; /* not looked into */
+};
+
+/* Where what a user owns was learnt. In `chat` is always good enough. */
+enum store_learnt {
+	LEARNT_ANYWHERE,
+	LEARNT_OPENLY, /* in a chat that is known, and known not to be private */
+	LEARNT_HERE,
 };
 
 /*
@@ -42,6 +50,7 @@ struct memory_row {
 struct store_scope {
 	struct text user;
 	struct text chat;
+	enum store_learnt learnt;
 	bool without_common;
 	bool everything; /* sees all, whatever the rest says */
 };
@@ -80,9 +89,9 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 			     struct text prefix, struct arena *arena, struct memory_row *ret_row,
 			     unsigned *ret_n);
 
-/* The first that came since `since_ms` with the content, owner, chat and `shared` of `like`;
- * also with its created_ms unless that is 0, and with its subjects unless they are NULL. One
- * that had expired when `like` came is none. */
+/* The first that came since `since_ms` with the content, owner, chat, `shared`, source and
+ * subjects of `like`, and that expires with it or as long after it came; also with its created_ms
+ * unless that is 0. One that had expired when `like` came is none. */
 int store_memory_find_same(struct connection *c, const struct memory_row *like, int64_t since_ms,
 			   struct arena *arena, struct memory_row *ret_row, bool *ret_found);
 

@@ -4,13 +4,17 @@
 #include "store/memory.h"
 #include "store/query.h"
 
+/* What the user owns, and learnt where the scope says. */
+#define OWNED                                                                                      \
+	"owner = :user AND (:anywhere OR chat = :chat OR (:openly AND chat_type <> 'private'))"
+
 /*
  * For queries that walk a scope. An OR would read and sort all of it before the first
  * row; three walks along an index each, which the database merges by their common
  * order, stop after the rows that are wanted.
  */
 #define WALK(columns, filter)                                                                      \
-	"SELECT " columns " FROM memory WHERE owner = :user" filter " UNION ALL SELECT " columns   \
+	"SELECT " columns " FROM memory WHERE " OWNED filter " UNION ALL SELECT " columns          \
 	" FROM memory WHERE owner IS NULL AND chat = :chat" filter " UNION ALL SELECT " columns    \
 	" FROM memory WHERE owner IS NULL AND chat IS NULL AND :common" filter
 #define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter

@@ -363,10 +363,14 @@ static const char conversation_bounds[] =
 	"CREATE INDEX turn_by_conversation ON turn (conversation);"
 	"CREATE INDEX message_of_turn ON message (turn);";
 
+/* In what kind of chat a memory was learnt, and below which tool an agent below spoke. */
+static const char origin_columns[] = "ALTER TABLE memory ADD COLUMN chat_type TEXT;"
+				     "ALTER TABLE session_event ADD COLUMN parent_tool TEXT;";
+
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
 	first_tables,   vector_tables, conversation_tables, task_tables,
-	session_tables, job_tables,    conversation_bounds,
+	session_tables, job_tables,    conversation_bounds, origin_columns,
 };
 
 int schema_newest(void)

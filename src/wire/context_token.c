@@ -180,6 +180,7 @@ static int check_claims(const struct value *v, int64_t now_s, struct context_cla
 
 	ret->user = value_text(value_find(v, "sub"));
 	ret->chat = value_text(value_find(v, "chat_id"));
+	ret->chat_type = value_text(value_find(v, "chat_type"));
 	if (ret->user.len == 0)
 		return bad(why, "claims", "sub is missing");
 	if (!value_double(value_find(v, "exp"), &expires))

@@ -11,6 +11,7 @@
 struct context_claims {
 	struct text user; /* "sub" */
 	struct text chat; /* "chat_id"; {NULL, 0} without */
+	struct text chat_type;
 };
 
 enum { CONTEXT_LEEWAY_S = 30 };

@@ -26,7 +26,7 @@ PARSE, REQUEST, METHOD, PARAMS = -32700, -32600, -32601, -32602
 EXTRA = {"context_token": "x.y.z", "chat_type": None, "chat_title": None, "provider": "telegram",
          "session_key": None, "thread_id": None, "source_username": None,
          "source_display_name": None, "message_id": 7, "current_user_message": None,
-         "timezone": ["no", "matter"], "this_chat": True}
+         "timezone": ["no", "matter"], "this_chat": False}
 
 
 class Ash:
@@ -304,6 +304,17 @@ def test_parameters_of_the_wrong_type():
         ("memory.add", {"content": "x", "subjects": [1]}, "subjects must be strings, not number"),
         ("memory.add", {"content": "x", "expires_days": "3"},
          "expires_days must be an integer, not string"),
+        ("memory.add", {"content": "x", "expires_days": 1.5},
+         "expires_days must be a whole number, not 1.5"),
+        ("memory.add", {"content": "x", "expires_days": 10 ** 30},
+         "expires_days must be an integer of 64 bits"),
+        ("memory.search", {"query": "tea", "limit": 1.5}, "limit must be a whole number, not 1.5"),
+        ("memory.list", {"limit": -0.25}, "limit must be a whole number, not -0.25"),
+        ("memory.list", {"this_chat": "yes", "chat_id": "c"},
+         "this_chat must be a boolean, not string"),
+        ("memory.search", {"query": "tea", "this_chat": True}, "this_chat needs a chat_id"),
+        ("memory.list", {"this_chat": True, "user_id": "ann"}, "this_chat needs a chat_id"),
+        ("memory.list", {"chat_type": 5}, "chat_type must be a string, not number"),
         ("memory.add", {"content": "x", "metadata": []}, "metadata must be an object, not array"),
         ("memory.add", {"content": "x", "category": "gossip"},
          "category must be preference, decision, fact, entity or other"),
@@ -519,6 +530,16 @@ def test_no_query_is_a_syntax_error():
         same(ash.found("quarterly " + many), ["quarterly numbers"])
 
 
+def test_a_subject_hides_nothing():
+    with Daemon() as d:
+        ash = Ash(d)
+        ash.add("Anna prefers tea", subjects=["Anna"], user_id="u1")
+        ash.add("Ben told me to drink more water", subjects=["Ben"], user_id="u1")
+        for question in ("tell me about Anna", "what does anna drink", "anna", "Where is Anna?"):
+            check("Anna prefers tea" in ash.found(question, user_id="u1"), "not found: %s", question)
+        same(ash.found("tell me about Anna", user_id="u1"), ["Anna prefers tea"])
+
+
 # ---- who sees what ----
 
 
@@ -534,15 +555,16 @@ def fill_scopes(ash):
 
 
 def test_scopes():
-    common = {"note of nobody", "note of nobody in a chat"}
+    common = {"note of nobody"}
+    one = {"note of chat one", "note of nobody in a chat"}
     ann = {"note of ann", "note of ann without chat", "note shared without a chat"}
     rows = [
         ({"user_id": "ann"}, ann | common),
         ({"user_id": "ann", "chat_id": None}, ann | common),
-        ({"user_id": "ann", "chat_id": "c1"}, ann | common | {"note of chat one"}),
+        ({"user_id": "ann", "chat_id": "c1"}, ann | common | one),
         ({"user_id": "ann", "chat_id": "c2"}, ann | common | {"note of chat two"}),
-        ({"user_id": "bob", "chat_id": "c1"}, {"note of bob", "note of chat one"} | common),
-        ({"chat_id": "c1"}, {"note of chat one"} | common),
+        ({"user_id": "bob", "chat_id": "c1"}, {"note of bob"} | one | common),
+        ({"chat_id": "c1"}, one | common),
         ({"user_id": "eve", "chat_id": "c9"}, common),
         ({"user_id": "", "chat_id": "c2"}, {"note of chat two"} | common),
         ({}, None),
@@ -557,6 +579,74 @@ def test_scopes():
             same(set(ash.contents(**who)), everything if want is None else want, "listed for %r" % who)
             same(set(ash.found("note", limit=100, **who)), everything if want is None else want,
                  "found for %r" % who)
+
+
+def test_of_a_chat_without_a_user_is_the_chats():
+    with Daemon() as d:
+        ash = Ash(d)
+        made = ash.add("the door code is 4711", chat_id="c1")["id"]
+        same(ash.contents(chat_id="c2"), [], "another chat's")
+        same(ash.contents(user_id="eve"), [], "another user's")
+        same(ash.delete(made, chat_id="c2"), False)
+        stats = d.connect().call("memory.stats")
+        same((stats["personal"], stats["group"], stats["common"]), (0, 1, 0), "stats")
+        same(ash.delete(made, chat_id="c1"), True)
+
+
+def learn(ash):
+    """What ann learnt in three places, and what is not hers alone."""
+    ash.add("note to myself", user_id="ann", chat_id="dm", chat_type="private")
+    ash.add("note in the club", user_id="ann", chat_id="club", chat_type="group")
+    ash.add("note in the crowd", user_id="ann", chat_id="crowd", chat_type="supergroup")
+    ash.add("note from a chat of old", user_id="ann", chat_id="old")
+    ash.add("note from nowhere", user_id="ann")
+    ash.add("note of the club", user_id="bob", chat_id="club", shared=True)
+    ash.add("note for all")
+
+
+def test_this_chat_is_what_was_learnt_there():
+    rows = [
+        ({"user_id": "ann", "chat_id": "dm"}, {"note to myself"}),
+        ({"user_id": "ann", "chat_id": "club"}, {"note in the club", "note of the club"}),
+        ({"user_id": "ann", "chat_id": "old", "chat_type": "group"}, {"note from a chat of old"}),
+        ({"user_id": "bob", "chat_id": "club"}, {"note of the club"}),
+        ({"chat_id": "club"}, {"note of the club"}),
+        ({"user_id": "ann", "chat_id": "none"}, set()),
+    ]
+    with Daemon() as d:
+        ash = Ash(d)
+        learn(ash)
+        for who, want in rows:
+            same(set(ash.contents(this_chat=True, **who)), want, "listed for %r" % who)
+            same(set(ash.found("note", limit=100, this_chat=True, **who)), want,
+                 "found for %r" % who)
+        # The limit is of what was learnt there.
+        same(ash.found("note", limit=1, this_chat=True, user_id="ann", chat_id="dm"),
+             ["note to myself"])
+
+
+def test_a_group_hears_nothing_of_private_chats():
+    open_to_all = {"note in the club", "note in the crowd", "note for all"}
+    rows = [
+        ({"chat_id": "club", "chat_type": "group"}, open_to_all | {"note of the club"}),
+        ({"chat_id": "crowd", "chat_type": "supergroup"}, open_to_all),
+        ({"chat_id": "old", "chat_type": "group"}, open_to_all | {"note from a chat of old"}),
+        ({"chat_type": "group"}, open_to_all),
+        ({"chat_id": "dm", "chat_type": "private"}, None),
+        ({"chat_id": "dm", "chat_type": None}, None),
+    ]
+    with Folder() as f:
+        with Daemon(root=f.path) as d:
+            learn(Ash(d))
+        with Daemon(root=f.path) as d:
+            ash = Ash(d)
+            for who, want in rows:
+                want = set(ash.contents(user_id="ann", chat_id=who.get("chat_id"))
+                           if want is None else want)
+                same(set(ash.contents(user_id="ann", **who)), want, "listed for %r" % who)
+                same(set(ash.found("note", limit=100, user_id="ann", **who)), want,
+                     "found for %r" % who)
+            same(len(ash.found("note", limit=2, user_id="ann", chat_type="group")), 2, "hits")
 
 
 def test_who_may_delete():
@@ -610,14 +700,20 @@ def test_a_repeated_add_is_one_memory():
         who = {"user_id": "ann", "chat_id": "c1", "shared": True}
         first = ash.add("once", **who)
         for _ in range(3):
-            same(ash.add("once", source="again", expires_days=4, **who), first)
+            same(ash.add("once", **who), first)
         same(ash.contents(), ["once"])
         ids = {first["id"]}
+        # Who says something else about it did not repeat a call.
+        for other in ({"source": "again"}, {"expires_days": 4}, {"subjects": ["Ann"]},
+                      {"subjects": ["Ann", "Bob"]}, {"expires_days": 5}):
+            ids.add(ash.add("once", **other, **who)["id"])
+            check(ash.add("once", **other, **who)["id"] in ids, "repeated: %r", other)
+        same(len(ids), 6, "memories")
         for other in ({"user_id": "ann", "chat_id": "c1"}, {"user_id": "bob", "chat_id": "c1"},
                       {"user_id": "ann"}, {"user_id": "ann", "chat_id": "c2", "shared": True}, {}):
             ids.add(ash.add("once", **other)["id"])
         ids.add(ash.add("once ", **who)["id"])
-        same(len(ids), 7, "memories")
+        same(len(ids), 12, "memories")
         # What is gone is not there to be repeated.
         ids.add(ash.add("short-lived", expires_days=-1)["id"])
         same(ash.add("short-lived")["id"] in ids, False, "an expired memory was answered")

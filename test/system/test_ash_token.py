@@ -90,6 +90,19 @@ def test_identity_comes_from_the_token_alone():
         same(ash.contents(context_token=token("eve", "c1")), ["of ann's chat"])
 
 
+def test_the_kind_of_chat_comes_from_the_token_too():
+    with guarded() as d:
+        ash = Ash(d)
+        dm = token("ann", "dm", chat_type="private")
+        club = token("ann", "club", chat_type="group")
+        ash.add("to myself", context_token=dm, chat_type="group")
+        ash.add("in the club", context_token=club)
+        same(ash.contents(context_token=club, chat_type="private"), ["in the club"])
+        same(ash.found("myself club", context_token=club), ["in the club"])
+        same(set(ash.contents(context_token=dm, chat_type="group")), {"to myself", "in the club"})
+        same(ash.contents(context_token=dm, this_chat=True), ["to myself"])
+
+
 def test_bad_tokens_and_what_is_said_of_them():
     good = token()
     header, body, signature = good.split(".")

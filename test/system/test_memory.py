@@ -7,7 +7,7 @@ import threading
 
 from harness import MIB, Daemon, Folder, check, main, same
 
-ENTRY = ["id", "content", "source", "category", "importance", "subjects", "user_id", "chat_id",
+ENTRY = ["id", "content", "source", "category", "importance", "subjects", "user_id", "chat_id", "chat_type",
          "shared", "created_at", "updated_at", "expires_at", "metadata"]
 
 
@@ -42,7 +42,8 @@ def without(entry, *names):
 def test_get_is_the_memory_in_full():
     with Daemon() as d:
         c = d.connect()
-        id = add(c, "Ann likes tea", user_id="ann", chat_id="c1", subjects=["Ann"], source="agent",
+        id = add(c, "Ann likes tea", user_id="ann", chat_id="c1", chat_type="group",
+                 subjects=["Ann"], source="agent",
                  category="preference", importance=0.75, metadata={"a": [1]},
                  created_at="2023-05-07T08:00:00Z", expires_days=1)
         got = c.call("memory.get", {"memory_id": id[:8]})
@@ -50,7 +51,7 @@ def test_get_is_the_memory_in_full():
         same(without(got, "updated_at", "expires_at"), {
             "id": id, "content": "Ann likes tea", "source": "agent", "category": "preference",
             "importance": 0.75, "subjects": ["Ann"], "user_id": "ann", "chat_id": "c1",
-            "shared": False, "created_at": "2023-05-07T08:00:00.000Z", "metadata": {"a": [1]}})
+            "chat_type": "group", "shared": False, "created_at": "2023-05-07T08:00:00.000Z", "metadata": {"a": [1]}})
         same(c.call("memory.get", {"memory_id": id, "user_id": "ann"}), got)
         same(refusal(c, "memory.get", memory_id=id, user_id="bob"),
              (-32001, "no memory '%s'" % id))
@@ -136,7 +137,8 @@ def in_order(entries):
 def test_what_was_exported_can_be_imported():
     with Daemon() as old, Daemon() as new:
         c = old.connect()
-        add(c, "Ann likes tea", user_id="ann", chat_id="c1", subjects=["Ann", "tea"],
+        add(c, "Ann likes tea", user_id="ann", chat_id="c1", chat_type="group",
+            subjects=["Ann", "tea"],
             category="preference", importance=0.9, metadata={"k": "v"},
             created_at="2023-05-07T08:00:00Z", expires_days=40000)
         add(c, "shared words", user_id="ann", chat_id="c1", shared=True, source="agent")

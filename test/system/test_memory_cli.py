@@ -104,6 +104,44 @@ def test_lines_are_those_of_the_original_client():
         same(m("list", "-n", "1").out.splitlines()[-1], "Total: 1 memory(ies)", "-n")
 
 
+def test_what_was_added_says_whose_it_is():
+    rows = [
+        ({}, [], "common"),
+        ({}, ["--shared"], "common"),
+        ({"ASH_USER_ID": "u1"}, [], "personal"),
+        ({"ASH_USER_ID": "u1"}, ["--shared"], "personal"),
+        ({"ASH_USER_ID": "u1", "ASH_CHAT_ID": "c1"}, ["--shared"], "shared"),
+        ({"ASH_CHAT_ID": "c1"}, [], "shared"),
+        ({"ASH_CHAT_ID": "c1"}, ["--user", "u1"], "personal"),
+    ]
+    with Daemon() as d:
+        for i, (who, options, want) in enumerate(rows):
+            for socket_name in ("koine", "ash"):
+                m = Memory(d, **who)
+                if socket_name == "ash":
+                    m.env.update(KOINE_SOCKET="", ASH_RPC_SOCKET=os.path.join(d.root, "ash.sock"))
+                fits(m("add", "entry %d by %s" % (i, socket_name), *options).out,
+                     re.compile(r"Memory added \(%s\): [0-9a-f]{8}\n" % want), "add")
+        stats = json.loads(Memory(d)("stats", "--json").out)
+        same([stats[k] for k in ("common", "personal", "group")], [4, 6, 4], "stats")
+
+
+def test_this_chat_is_an_option():
+    with Daemon() as d:
+        m = Memory(d, ASH_USER_ID="u1", ASH_CHAT_ID="dm", ASH_CHAT_TYPE="private")
+        club = Memory(d, ASH_USER_ID="u1", ASH_CHAT_ID="club")
+        m("add", "a secret wish")
+        club("add", "a wish for the club", "--chat-type", "group")
+        fits(m("search", "wish", "--this-chat").out, re.compile(r"\[0.\d\d\] a secret wish\n"),
+             "search")
+        same(m("list", "--this-chat").out.splitlines()[-1], "Total: 1 memory(ies)", "list")
+        same(m("list").out.splitlines()[-1], "Total: 2 memory(ies)", "list")
+        fits(club("search", "wish", "--chat-type", "group").out,
+             re.compile(r"\[0.\d\d\] a wish for the club\n"), "search")
+        same(club("list", "--chat-type", "group").out.splitlines()[-1], "Total: 1 memory(ies)",
+             "list")
+
+
 def test_content_cannot_steer_the_terminal():
     with Daemon() as d:
         m = Memory(d)
@@ -264,6 +302,9 @@ WIRE = [
      '{"query": "x", "limit": 3, "user_id": "u", "chat_id": "c"}'),
     ({"ASH_USER_ID": "u"}, ["search", "--user", "v", "--chat=d", "x", "-n5"], "memory.search",
      '{"query": "x", "limit": 5, "user_id": "v", "chat_id": "d"}'),
+    ({"ASH_CHAT_TYPE": "group"}, ["search", "x", "--this-chat", "--chat", "c"], "memory.search",
+     '{"query": "x", "limit": 10, "this_chat": true, "user_id": null, "chat_id": "c", '
+     '"chat_type": "group"}'),
     ({"ASH_USER_ID": ""}, ["list"], "memory.list",
      '{"limit": 20, "user_id": null, "chat_id": null}'),
     ({}, ["list", "--all", "--limit", "-1"], "memory.list",

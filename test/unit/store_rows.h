@@ -7,11 +7,6 @@
 
 #include "store/driver.h"
 
-/* What the step from version 4 on made is taken away again. */
-#define NO_SESSIONS                                                                                \
-	"DROP TABLE job; DROP TABLE session_event; DROP TABLE session_text; DROP TABLE session;"   \
-	"DROP TABLE approval; DROP TABLE approval_grant;"
-
 static inline struct connection *writer(struct fixture *f)
 {
 	return store_writer(f->store);

@@ -530,7 +530,9 @@ static void wrong_types_are_refused_with_the_field(void **state)
 	exchange(&f, CALL("all", "{'integer':'1'}", "1"),
 		 FIELD_ERROR("integer must be an integer, not string", "integer", "1"));
 	exchange(&f, CALL("all", "{'integer':1.5}", "1"),
-		 FIELD_ERROR("integer must be an integer of 64 bits", "integer", "1"));
+		 FIELD_ERROR("integer must be a whole number, not 1.5", "integer", "1"));
+	exchange(&f, CALL("all", "{'integer':1e2}", "1"),
+		 FIELD_ERROR("integer must be a whole number, not 1e2", "integer", "1"));
 	exchange(&f, CALL("all", "{'integer':9223372036854775808}", "1"),
 		 FIELD_ERROR("integer must be an integer of 64 bits", "integer", "1"));
 	exchange(&f, CALL("all", "{'number':true}", "1"),

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "service/embedding.h"
 
 /* ---- add ---- */
@@ -87,6 +88,13 @@ static void what_cannot_be_is_refused_with_its_name(void **state)
 	}
 }
 
+static void stats(struct fixture *f, struct memory_counts *ret)
+{
+	const struct memory_asker nobody = asker(NULL, NULL);
+
+	assert_int_equal(memory_stats(f->services, 0, &nobody, ret), 0);
+}
+
 static void a_repetition_gives_the_first_again(void **state)
 {
 	struct fixture *f = *state;
@@ -94,19 +102,59 @@ static void a_repetition_gives_the_first_again(void **state)
 	struct memory one, two;
 
 	assert_int_equal(add_new(f, &in, &one), 0);
-	in.source = TEXT("again");
 	assert_int_equal(add_new(f, &in, &two), 0);
 	assert_true(text_equal(one.id, two.id));
 	in.created_ms = 77;
 	assert_int_equal(add_new(f, &in, &two), 0);
 	assert_false(text_equal(one.id, two.id));
-	in.created_ms = 0;
-	in.imported = true;
-	in.subjects = &in.content;
-	in.n_subjects = 1;
-	assert_int_equal(add_new(f, &in, &two), 0);
-	assert_false(text_equal(one.id, two.id));
-	assert_int_equal(n_found(f, "once", "ann"), 3);
+	assert_int_equal(n_found(f, "once", "ann"), 2);
+}
+
+/* Each differs from the first in one thing; told again, it is a repetition of its own. */
+static void who_says_more_about_it_does_not_repeat(void **state)
+{
+	struct fixture *f = *state;
+	const struct memory_new first = plain("once", "ann");
+	struct memory_new others[5];
+	struct memory one, two;
+
+	for (int i = 0; i < 5; i++)
+		others[i] = first;
+	others[0].source = TEXT("again");
+	others[1].subjects = &first.content;
+	others[1].n_subjects = 1;
+	others[2].expires = true;
+	others[2].expires_days = 4;
+	others[3].expires = true;
+	others[3].expires_days = 5;
+	others[4].expires_ms = clock_utc_ms() + 86400000;
+	assert_int_equal(add_new(f, &first, &one), 0);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(add_new(f, &others[i], &one), 0);
+		assert_false(one.repeated);
+		assert_int_equal(add_new(f, &others[i], &two), 0);
+		assert_true(two.repeated && text_equal(one.id, two.id));
+	}
+	assert_int_equal(n_found(f, "once", "ann"), 6);
+}
+
+static void what_has_a_chat_and_no_user_is_the_chats(void **state)
+{
+	struct fixture *f = *state;
+	struct memory_new in = plain("the door code", NULL);
+	struct memory_counts counts;
+	struct memory m;
+
+	in.by.chat = TEXT("c1");
+	assert_int_equal(add_new(f, &in, &m), 0);
+	assert_true(m.shared && text_is(m.chat, "c1") && !m.user.data);
+	assert_int_equal(memory_scope_of(&m), MEMORY_GROUP);
+	in.by.chat = (struct text) {0};
+	assert_int_equal(add_new(f, &in, &m), 0);
+	assert_int_equal(memory_scope_of(&m), MEMORY_COMMON);
+	stats(f, &counts);
+	assert_int_equal(counts.group, 1);
+	assert_int_equal(counts.common, 1);
 }
 
 static void in_one_batch_a_repetition_is_seen_too(void **state)
@@ -147,13 +195,6 @@ static void far_expiries_are_never_or_long_ago(void **state)
 }
 
 /* ---- indexes in step ---- */
-
-static void stats(struct fixture *f, struct memory_counts *ret)
-{
-	const struct memory_asker nobody = asker(NULL, NULL);
-
-	assert_int_equal(memory_stats(f->services, 0, &nobody, ret), 0);
-}
 
 static bool forget(struct fixture *f, struct text id, const char *user)
 {
@@ -575,6 +616,8 @@ int main(void)
 		MEMORY_TEST(what_is_added_comes_back_in_full),
 		MEMORY_TEST(what_cannot_be_is_refused_with_its_name),
 		MEMORY_TEST(a_repetition_gives_the_first_again),
+		MEMORY_TEST(who_says_more_about_it_does_not_repeat),
+		MEMORY_TEST(what_has_a_chat_and_no_user_is_the_chats),
 		MEMORY_TEST(in_one_batch_a_repetition_is_seen_too),
 		MEMORY_TEST(far_expiries_are_never_or_long_ago),
 		MEMORY_TEST(searches_follow_add_update_and_delete),

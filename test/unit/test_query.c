@@ -381,6 +381,17 @@ static void a_name_is_not_buried_by_the_words_of_others(void **state)
 	assert_true(found(1));
 }
 
+/* Somebody is called Day; that makes no other day a name. */
+static void a_word_that_is_somebodys_name_stays_a_word(void **state)
+{
+	add_about(1, "plays the violin on Sundays", "Bob Day");
+	for (uint64_t key = 2; key < 20; key++)
+		add(key, "this day was about the garden");
+	assert_int_not_equal(first("garden day"), 1);
+	assert_true(found(1));
+	assert_int_equal(first("What does Bob play?"), 1);
+}
+
 static void a_question_may_be_framed(void **state)
 {
 	add(1, "the boiler is serviced in October");
@@ -812,6 +823,7 @@ int main(void)
 		TEST(a_name_alone_finds_what_is_about_it),
 		TEST(what_is_about_a_name_is_found_whatever_is_asked_of_it),
 		TEST(a_name_is_not_buried_by_the_words_of_others),
+		TEST(a_word_that_is_somebodys_name_stays_a_word),
 		TEST(a_question_may_be_framed),
 		TEST(a_name_that_is_a_common_word_needs_its_capital),
 		TEST(a_date_named_lifts_what_is_of_it),

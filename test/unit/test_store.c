@@ -441,13 +441,15 @@ static void leaves_another_programs_database_alone(void **state)
 static void leaves_a_newer_store_alone(void **state)
 {
 	struct fixture *f = *state;
+	int newer = schema_newest() + 1;
 	char expected[80], sql[40];
 
 	snprintf(expected, sizeof(expected),
-		 "was written by a newer koine (schema 7, this one knows %d)", schema_newest());
+		 "was written by a newer koine (schema %d, this one knows %d)", newer, newer - 1);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", newer);
 	fill(f, 3);
 	fixture_close(f);
-	run_sql(f->path, "PRAGMA user_version = 7");
+	run_sql(f->path, sql);
 	assert_refused_untouched(f, expected);
 	/* In another journal mode too: nothing is switched before it is ours. */
 	run_sql(f->path, "PRAGMA journal_mode = DELETE");
@@ -469,12 +471,12 @@ static void leaves_the_log_of_a_newer_store_alone(void **state)
 	fixture_close(f);
 	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 9", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 99", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 	snprintf(path, sizeof(path), "%s-wal", f->path);
 	wal = slurp(path);
 	assert_true(wal.len > 0);
-	assert_refused_untouched(f, "schema 9");
+	assert_refused_untouched(f, "schema 99");
 	after = slurp(path);
 	assert_int_equal(after.len, wal.len);
 	assert_memory_equal(after.data, wal.data, wal.len);

@@ -312,9 +312,7 @@ static void a_small_arena_is_told(void **state)
 
 static void a_file_of_version_3_gets_the_tables(void **state)
 {
-	static const char sql[] =
-		"DROP TABLE session_event; DROP TABLE session_text; DROP TABLE session;"
-		"DROP TABLE job; DROP TABLE approval; DROP TABLE approval_grant;"
+	static const char sql[] = NO_SESSIONS
 		"DROP TABLE event; DROP TABLE task_after; DROP TABLE task; DROP TABLE task_project;"
 		"DROP TABLE rule; DROP TABLE rule_claim; DELETE FROM meta WHERE key = 'event_last';"
 		"DELETE FROM sqlite_sequence WHERE name IN ('event', 'task', 'rule_claim');"

@@ -579,8 +579,89 @@ static void a_repetition_is_recognised(void **state)
 	assert_same(f, &like, 0, "one");
 	like.subjects = TEXT("Ann");
 	assert_same(f, &like, 0, NULL);
-	like.subjects = (struct text) {0};
+	like.subjects = row.subjects;
 	assert_same(f, &like, 0, "one");
+	like.source = TEXT("another");
+	assert_same(f, &like, 0, NULL);
+	like.source = row.source;
+	like.expires_ms = 70000;
+	assert_same(f, &like, 0, NULL);
+}
+
+/* By the same moment, or as long after each came. */
+static void a_repetition_expires_like_the_first(void **state)
+{
+	struct fixture *f = *state;
+	struct memory_row row = plain_row(TEXT("one"), TEXT("said twice")), like;
+
+	row.stored_ms = 50000;
+	row.expires_ms = 90000;
+	add(f, &row);
+	like = row;
+	like.stored_ms = 50300;
+	assert_same(f, &like, 0, "one");
+	like.expires_ms = 90300;
+	assert_same(f, &like, 0, "one");
+	like.expires_ms = 90301;
+	assert_same(f, &like, 0, NULL);
+	like.expires_ms = MEMORY_NEVER;
+	assert_same(f, &like, 0, NULL);
+}
+
+/* Each where it was learnt; `want` names those that ann sees of them. */
+static void assert_learnt(struct fixture *f, enum store_learnt learnt, const char *chat,
+			  const char *want)
+{
+	struct store_memory_list_opts opts = {
+		.scope = {.user = text_of(ANN), .chat = text_of(chat), .learnt = learnt},
+		.limit = 10,
+	};
+	char got[16] = "";
+	struct memory_row *rows;
+	unsigned n;
+
+	assert_int_equal(store_memory_list(reader(f), &opts, &f->arena, &rows, &n), 0);
+	for (unsigned i = 0; i < n; i++) {
+		struct memory_row row;
+		bool found;
+
+		strncat(got, rows[i].id.data, 1);
+		assert_int_equal(store_memory_find_seq(reader(f), &opts.scope, rows[i].seq,
+						       &f->arena, &row, &found),
+				 0);
+		assert_true(found);
+	}
+	assert_string_equal(got, want);
+}
+
+static void where_it_was_learnt_decides_who_hears_of_it(void **state)
+{
+	static const struct {
+		const char *id, *chat, *type;
+	} learnt[] = {
+		{"a", TEAM, "private"},
+		{"b", "club", "group"},
+		{"c", "old", NULL},
+		{"d", NULL, NULL},
+	};
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 4; i++) {
+		struct memory_row row = plain_row(text_of(learnt[i].id), TEXT("learnt"));
+
+		row.owner = text_of(ANN);
+		row.chat = text_of(learnt[i].chat);
+		row.chat_type = text_of(learnt[i].type);
+		row.created_ms = 100 - i;
+		add(f, &row);
+	}
+	assert_learnt(f, LEARNT_ANYWHERE, "club", "abcd");
+	assert_learnt(f, LEARNT_OPENLY, NULL, "b");
+	assert_learnt(f, LEARNT_OPENLY, "club", "b");
+	assert_learnt(f, LEARNT_OPENLY, TEAM, "ab");
+	assert_learnt(f, LEARNT_OPENLY, "old", "bc");
+	assert_learnt(f, LEARNT_HERE, "old", "c");
+	assert_learnt(f, LEARNT_HERE, "nowhere", "");
 }
 
 static int stop_at_second(void *arg, const struct memory_row *row)
@@ -709,6 +790,8 @@ int main(void)
 		OPEN(a_prefix_is_no_pattern),
 		OPEN(update_changes_what_may_change),
 		OPEN(a_repetition_is_recognised),
+		OPEN(a_repetition_expires_like_the_first),
+		OPEN(where_it_was_learnt_decides_who_hears_of_it),
 		OPEN(a_walk_can_be_ended),
 		OPEN(a_walk_is_of_the_moment_it_began),
 		OPEN(sweeps_what_is_expired_in_portions),

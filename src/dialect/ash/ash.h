@@ -18,6 +18,7 @@ struct ash_settings {
 struct ash_who {
 	struct text user_id;
 	struct text chat_id;
+	struct text chat_type; /* of search, list and add */
 	struct text context_token;
 };
 
@@ -36,6 +37,7 @@ struct done ash_reload(struct call *c);
 struct search_in {
 	struct text query;
 	int64_t limit;
+	bool this_chat;
 	struct ash_who who;
 };
 
@@ -55,6 +57,7 @@ struct add_in {
 struct list_in {
 	int64_t limit;
 	bool include_expired;
+	bool this_chat;
 	struct ash_who who;
 };
 

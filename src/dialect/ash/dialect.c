@@ -28,6 +28,20 @@ static const struct error_row errors[N_REFUSALS] = {
 
 #define WHO(in) MEMORY_WHO(in), TOKEN(in)
 
+#define CHAT_TYPE(in, what)                                                                        \
+	{                                                                                          \
+		.name = "chat_type", .type = FIELD_STRING, .doc = what,                            \
+		.offset = offsetof(in, who.chat_type)                                              \
+	}
+
+/* Of those that find something. */
+#define WHERE(in)                                                                                  \
+	{.name = "this_chat",                                                                      \
+	 .type = FIELD_BOOL,                                                                       \
+	 .doc = "Only what was learnt in the chat",                                                \
+	 .offset = offsetof(in, this_chat)},                                                       \
+		CHAT_TYPE(in, "group or supergroup: nothing that was learnt in private")
+
 static const struct field search_fields[] = {
 	{.name = "query",
 	 .type = FIELD_STRING,
@@ -39,6 +53,7 @@ static const struct field search_fields[] = {
 	 .default_number = 10,
 	 .doc = "How many at most; 0 and less means 10, above 1000 means 1000",
 	 .offset = offsetof(struct search_in, limit)},
+	WHERE(struct search_in),
 	WHO(struct search_in),
 };
 
@@ -82,6 +97,7 @@ static const struct field add_fields[] = {
 	 .type = FIELD_OBJECT,
 	 .doc = "The client's own; comes back with every hit",
 	 .offset = offsetof(struct add_in, metadata)},
+	CHAT_TYPE(struct add_in, "What kind of chat it was learnt in: private, group, ..."),
 	WHO(struct add_in),
 };
 
@@ -95,6 +111,7 @@ static const struct field list_fields[] = {
 	 .type = FIELD_BOOL,
 	 .doc = "Expired ones, too",
 	 .offset = offsetof(struct list_in, include_expired)},
+	WHERE(struct list_in),
 	WHO(struct list_in),
 };
 

@@ -28,14 +28,19 @@ static void write_time(struct json *j, const char *key, int64_t ms)
 	json_member_str(j, key, text);
 }
 
-static void write_entry(struct json *j, const struct memory *m)
+static void write_members(struct json *j, const struct memory *m)
 {
-	json_begin_object(j);
 	write_common(j, m);
 	/* Real clients slice it, so it is a string even where there is nothing. */
 	json_member_text(j, "source", m->source.data ? m->source : TEXT(""));
 	write_time(j, "created_at", m->created_ms);
 	write_time(j, "expires_at", m->expires_ms);
+}
+
+static void write_entry(struct json *j, const struct memory *m)
+{
+	json_begin_object(j);
+	write_members(j, m);
 	json_end_object(j);
 }
 
@@ -118,6 +123,22 @@ static void write_rows(struct call *c, const struct memory *rows, unsigned n,
 	json_end_array(j);
 }
 
+static const char *const scope_names[] = {
+	[MEMORY_PERSONAL] = "personal",
+	[MEMORY_GROUP] = "group",
+	[MEMORY_COMMON] = "common",
+};
+
+/* ash's clients know whose it is, and get what theirs always got. */
+static void write_new(struct call *c, struct json *j, const struct memory *m)
+{
+	json_begin_object(j);
+	write_members(j, m);
+	if (c->dialect != &ash_dialect)
+		json_member_str(j, "scope", scope_names[memory_scope_of(m)]);
+	json_end_object(j);
+}
+
 /* Where even the one does not fit, its content, which the client has, is left out. */
 static void write_added(struct call *c, struct memory *m)
 {
@@ -125,12 +146,12 @@ static void write_added(struct call *c, struct memory *m)
 	struct json before = *j;
 	size_t len = j->out->len;
 
-	write_entry(j, m);
+	write_new(c, j, m);
 	if (fits(c, j))
 		return;
 	undo(j, &before, len);
 	m->content = (struct text) {0};
-	write_entry(j, m);
+	write_new(c, j, m);
 }
 
 /* A call that will be refused costs no question to the model. */
@@ -159,6 +180,7 @@ struct done ash_search(struct call *c)
 	unsigned n;
 	int r = ash_asker(c, &in->who, &q.by);
 
+	q.by.this_chat = in->this_chat;
 	if (r == 0)
 		r = memory_search(call_services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)
@@ -192,11 +214,8 @@ static int read_expiry(struct call *c, const struct value *v, struct memory_new 
 {
 	if (!v || v->kind == VALUE_NULL)
 		return 0;
-	if (!value_int(v, &new->expires_days))
-		return refuse_field(&c->why, "expires_days",
-				    "expires_days must be an integer, not %s", value_kind_name(v));
 	new->expires = true;
-	return 0;
+	return field_whole("expires_days", v, &new->expires_days, &c->why);
 }
 
 static int read_created(struct call *c, const struct value *v, struct memory_new *new)
@@ -256,6 +275,7 @@ struct done ash_list(struct call *c)
 	unsigned n;
 	int r = ash_asker(c, &in->who, &f.by);
 
+	f.by.this_chat = in->this_chat;
 	if (r == 0)
 		r = memory_list(call_services(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
 	if (r != 0)

@@ -34,6 +34,7 @@ void memory_entry_write(struct json *j, const struct memory *m)
 	json_end_array(j);
 	json_member_text(j, "user_id", m->user);
 	json_member_text(j, "chat_id", m->chat);
+	json_member_text(j, "chat_type", m->chat_type);
 	json_member_bool(j, "shared", m->shared);
 	write_time(j, "created_at", m->created_ms);
 	write_time(j, "updated_at", m->updated_ms);
@@ -139,7 +140,7 @@ static int read_details(struct arena *a, const struct value *entry, struct memor
 static int import_memory(struct services *s, struct arena *a, const struct value *entry,
 			 const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
-	struct memory_new new = {.imported = true};
+	struct memory_new new = {0};
 	struct text *subjects;
 	int r = read_text(entry, "content", &new.content, why);
 
@@ -151,6 +152,8 @@ static int import_memory(struct services *s, struct arena *a, const struct value
 		r = read_text(entry, "user_id", &new.by.user, why);
 	if (r == 0)
 		r = read_text(entry, "chat_id", &new.by.chat, why);
+	if (r == 0)
+		r = read_text(entry, "chat_type", &new.by.chat_type, why);
 	if (r == 0)
 		r = read_texts(a, entry, "subjects", &subjects, &new.n_subjects, why);
 	if (r == 0)
@@ -190,10 +193,8 @@ static int read_name(const struct value *entry, const char *member, struct text 
 static int import_entity(struct services *s, struct arena *a, const struct value *entry,
 			 const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
-	struct memory_new new = {.source = TEXT("mcp"),
-				 .category = TEXT("entity"),
-				 .importance = -1,
-				 .imported = true};
+	struct memory_new new = {
+		.source = TEXT("mcp"), .category = TEXT("entity"), .importance = -1};
 	struct text *observations;
 	struct text name;
 	unsigned n;
@@ -215,10 +216,7 @@ static int import_entity(struct services *s, struct arena *a, const struct value
 static int import_relation(struct services *s, struct arena *a, const struct value *entry,
 			   const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
-	struct memory_new new = {.source = TEXT("mcp"),
-				 .category = TEXT("fact"),
-				 .importance = -1,
-				 .imported = true};
+	struct memory_new new = {.source = TEXT("mcp"), .category = TEXT("fact"), .importance = -1};
 	struct text ends[2];
 	struct text relation;
 	int r = read_name(entry, "from", &ends[0], why);
