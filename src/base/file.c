@@ -1,7 +1,21 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+int file_make_folder(const char *path)
+{
+	struct stat st;
+
+	if (mkdir(path, 0700) == 0)
+		return 0;
+	if (errno != EEXIST || lstat(path, &st) != 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	return st.st_uid == geteuid() ? 0 : -EPERM;
+}
 
 int file_write_all(int fd, const void *data, size_t len)
 {

@@ -5,3 +5,7 @@
 
 /* Writes all of it to a descriptor that blocks; 0 or -errno. */
 int file_write_all(int fd, const void *data, size_t len);
+
+/* Makes a folder for nobody else. One that is there must be a folder of our own, and no link to one:
+ * -EPERM, -ENOTDIR. */
+int file_make_folder(const char *path);

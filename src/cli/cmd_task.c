@@ -108,6 +108,11 @@ static int cmd_retry(struct cli *cli)
 	return each(cli, "task.retry", "id", "queued");
 }
 
+static int cmd_release(struct cli *cli)
+{
+	return each(cli, "task.release", "id", "released");
+}
+
 static int print_counts(const struct koine_value *counts)
 {
 	static const char *const rows[] = {"queued", "running",   "completed",
@@ -188,6 +193,11 @@ const struct command task_commands[] = {
 	 BY_ID EXITS "Of several, the first that did not go well counts.\n", cmd_task_wait, NULL,
 	 task_wait_options},
 	{"cancel", "ID...", "stop tasks, with all their processes", BY_ID, cmd_cancel_task},
+	{"release", "ID...", "let tasks begin that are held",
+	 BY_ID
+	 "Held are those that came with a project, until that is trusted, or with a store that\n"
+	 "was adopted.\n",
+	 cmd_release},
 	{"retry", "ID...", "queue tasks again that failed or were cancelled", BY_ID, cmd_retry},
 	{"stats", "", "count tasks by state", NULL, cmd_stats, NULL, task_count_options},
 	{"groups", "", "count tasks by group", NULL, cmd_groups, NULL, task_count_options},

@@ -254,7 +254,10 @@ static void draw_task(struct watch *w, const struct koine_value *task)
 		duration_format(clock_utc_ms() - task_time(task, "created_at"), span);
 	put_member(w, task, "id", 9);
 	color(w, task_color(task));
-	put_member(w, task, "state", 9);
+	if (task_is_held(task))
+		put_str(w, "held", 9);
+	else
+		put_member(w, task, "state", 9);
 	plain(w);
 	put_str(w, span, 6);
 	put_member(w, task, "group",

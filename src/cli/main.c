@@ -123,6 +123,8 @@ const struct command commands[] = {
 	{"backup", "FILE", "copy the daemon's store into a new file while it is in use",
 	 "The daemon writes the file, as its own user; one that exists is left alone.\n",
 	 cmd_backup},
+	{"store", "COMMAND", "take over a store that somebody else has made", NULL, NULL,
+	 store_commands},
 	{"help", "[COMMAND]", "show help", NULL, cmd_help},
 	{NULL},
 };

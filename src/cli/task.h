@@ -14,6 +14,7 @@
 extern const struct command task_commands[];
 extern const struct command automation_commands[];
 extern const struct command daemon_commands[];
+extern const struct command store_commands[];
 
 extern const struct option task_options[];
 extern const struct option task_add_options[];
@@ -66,6 +67,7 @@ void answer_freep(struct koine_answer **a);
 /* ---- task_print.c ---- */
 
 /* Milliseconds of a member that is a time; 0: none. */
+bool task_is_held(const struct koine_value *task);
 int64_t task_time(const struct koine_value *task, const char *member);
 bool value_is(const struct koine_value *v, const char *text);
 

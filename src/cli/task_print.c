@@ -51,6 +51,22 @@ int64_t task_time(const struct koine_value *task, const char *member)
 	return iso.data && clock_parse_iso(iso, &ms) ? ms : 0;
 }
 
+bool task_is_held(const struct koine_value *task)
+{
+	bool held = false;
+
+	return koine_value_bool(koine_value_get(task, "held"), &held) && held;
+}
+
+/* As people are told: one that is held is queued, but not in line. */
+static const char *state_of(const struct koine_value *task, size_t *ret_len)
+{
+	if (!task_is_held(task))
+		return member_text(task, "state", ret_len);
+	*ret_len = strlen("held");
+	return "held";
+}
+
 enum cell_color task_color(const struct koine_value *task)
 {
 	static const struct {
@@ -120,7 +136,7 @@ static void cell_state(struct table *t, const struct koine_value *task)
 {
 	char shown[64];
 	size_t len;
-	const char *state = member_text(task, "state", &len);
+	const char *state = state_of(task, &len);
 	int64_t n = 0;
 	int64_t of = 1;
 
@@ -332,7 +348,7 @@ static void print_names(const struct koine_value *task, const char *name, const 
 static void print_state(const struct cli *cli, const struct koine_value *task)
 {
 	size_t len;
-	const char *state = member_text(task, "state", &len);
+	const char *state = state_of(task, &len);
 	char span[SPAN_SHOWN];
 
 	task_span(task, span);

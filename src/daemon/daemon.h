@@ -50,5 +50,8 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload);
 /* Prints what would happen and whether it can; the exit status. */
 int daemon_check(const struct settings *s, const struct plan *plan);
 
+/* Takes over a store that somebody else has made (see store/adopt.h); the exit status. */
+int daemon_adopt(const struct settings *s);
+
 /* The token in the file, which must be private. */
 int token_read(const char *file, char *out, size_t size, struct why *why);

@@ -34,6 +34,8 @@ static const char help[] =
 	"  --log-level LEVEL         err, warn, info or debug\n"
 	"  --debug-methods           offer debug.echo and debug.sleep\n"
 	"  --check                   say what would happen and whether it can, then exit\n"
+	"  --adopt                   take over a store that somebody else has made, with what is\n"
+	"                            queued in it held, then exit\n"
 	"  --version, -V             print the version\n"
 	"  --help, -h                print this\n"
 	"\n"
@@ -56,6 +58,7 @@ enum flag {
 	FLAG_LEVEL,
 	FLAG_DEBUG,
 	FLAG_CHECK,
+	FLAG_ADOPT,
 	FLAG_VERSION = 'V',
 	FLAG_HELP = 'h'
 };
@@ -73,6 +76,7 @@ static const struct option options[] = {
 	{"log-level", required_argument, NULL, FLAG_LEVEL},
 	{"debug-methods", no_argument, NULL, FLAG_DEBUG},
 	{"check", no_argument, NULL, FLAG_CHECK},
+	{"adopt", no_argument, NULL, FLAG_ADOPT},
 	{"version", no_argument, NULL, FLAG_VERSION},
 	{"help", no_argument, NULL, FLAG_HELP},
 	{0},
@@ -81,6 +85,7 @@ static const struct option options[] = {
 static int main_argc;
 static char **main_argv;
 static bool check_only;
+static bool adopt_only;
 
 /* A socket or a log must not become descriptor 0, 1 or 2 of somebody else. */
 static void fill_standard_descriptors(void)
@@ -174,6 +179,9 @@ static int apply_flag(struct settings *s, int flag, struct why *why)
 	case FLAG_CHECK:
 		check_only = true;
 		return 0;
+	case FLAG_ADOPT:
+		adopt_only = true;
+		return 0;
 	default:
 		return 0;
 	}
@@ -253,6 +261,8 @@ int main(int argc, char **argv)
 		return complain(why.text, why.code == REFUSE_PARSE ? EX_USAGE : EX_CONFIG);
 	log_set_level(settings.log_level);
 	log_to_stderr();
+	if (adopt_only)
+		return daemon_adopt(&settings);
 	activation_take(&given);
 	if (plan_make(&settings, &given, &plan, &why) != 0)
 		return complain(why.text, EX_CONFIG);

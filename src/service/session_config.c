@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/pack.h"
 #include "base/record.h"
 #include "io/environment.h"
@@ -281,9 +282,10 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 
 	if (!mcp || !s->opts.to_json)
 		return 0;
-	if (mkdir(s->folder, 0700) != 0 && errno != EEXIST)
+	r = file_make_folder(s->folder);
+	if (r != 0)
 		return refuse(why, REFUSE_UNAVAILABLE, "mkdir %.*s: %s", SESSION_PATH_SHOWN,
-			      s->folder, strerror(errno));
+			      s->folder, strerror(-r));
 	if (asprintf(&l->mcp_file, "%s/mcp-%s.json", s->folder, l->run) < 0) {
 		l->mcp_file = NULL;
 		return -ENOMEM;

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "service/services.h"
 #include "service/supervisor.h"
 #include "service/task_inner.h"
@@ -146,9 +146,12 @@ static int add_group(struct tasks *t, const struct task_group_limit *in)
 
 static int make_folder(const char *path, struct why *why)
 {
-	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+	int r = file_make_folder(path);
+
+	if (r == 0)
 		return 0;
-	return refuse(why, REFUSE_UNAVAILABLE, "cannot make %.120s: %s", path, strerror(errno));
+	return refuse(why, REFUSE_UNAVAILABLE, "cannot use the folder %.120s: %s", path,
+		      strerror(-r));
 }
 
 static int set_up(struct tasks *t, const struct tasks_opts *opts)

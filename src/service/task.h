@@ -142,6 +142,12 @@ typedef void (*task_done_fn)(void *arg, int result, const struct why *why);
 void task_cancel(struct services *s, struct text project, struct text id, task_done_fn fn,
 		 void *arg);
 
+/* One that is held may begin. REFUSE_CONFLICT where it is not. */
+void task_release(struct services *s, struct text project, struct text id, task_done_fn fn,
+		  void *arg);
+/* All of a project's that are. */
+void tasks_release(struct services *s, struct text project);
+
 /* One that failed or was cancelled is queued again, with its attempts counted anew. */
 void task_retry(struct services *s, struct text project, struct text id, task_done_fn fn,
 		void *arg);

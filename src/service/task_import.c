@@ -1,8 +1,8 @@
 /* Tasks that another daemon has kept become ours, with what they printed, before any of ours runs. */
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "io/output_file.h"
 #include "service/services.h"
@@ -71,9 +71,9 @@ int tasks_import(struct services *s, struct arena *a, const struct task_import *
 	if (r != 0)
 		return r;
 	/* Only now: what is undone must leave nothing to whoever gets its number next. */
-	if (mkdir(in->output_folder, 0700) != 0 && errno != EEXIST)
-		log_warn("output not kept", "folder=%s error=%s", in->output_folder,
-			 strerror(errno));
+	r = file_make_folder(in->output_folder);
+	if (r != 0)
+		log_warn("output not kept", "folder=%s error=%s", in->output_folder, strerror(-r));
 	*ret_n = 0;
 	for (unsigned i = 0; i < in->n; i++) {
 		if (seqs[i] == 0)

@@ -45,7 +45,7 @@ struct project {
 	unsigned n_running;
 	int64_t n[N_TASK_STATES];
 	struct list ready;  /* queued tasks, the next one first */
-	struct list held;   /* queued tasks that wait for a time or for others */
+	struct list held;   /* queued tasks that wait for a time, for others, to be let go */
 	struct list recent; /* all at hand, the newest first */
 	unsigned n_recent;  /* of those, how many are at their end */
 	int64_t whole_from; /* seq: there may be older ones that only the store has */

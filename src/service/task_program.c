@@ -47,19 +47,36 @@ static int add_variable(struct program *p, unsigned *n, const char *name, struct
 	return 0;
 }
 
+/* The next of "K=V\0K=V\0". A store that somebody else has written may lack the last NUL. */
+static bool next_variable(struct text *env, struct text *ret)
+{
+	if (env->len == 0)
+		return false;
+	*ret = (struct text) {.data = env->data, .len = strnlen(env->data, env->len)};
+	env->data += ret->len;
+	env->len -= ret->len;
+	if (env->len > 0) {
+		env->data++;
+		env->len--;
+	}
+	return true;
+}
+
 static unsigned count_variables(struct text env)
 {
+	struct text variable;
 	unsigned n = 0;
 
-	for (size_t i = 0; i < env.len; i++)
-		n += env.data[i] == '\0';
+	while (next_variable(&env, &variable))
+		n++;
 	return n;
 }
 
 static int set_env(struct program *p, const struct live *l)
 {
 	const struct task_row *row = &l->task.row;
-	const char *at = row->env.data;
+	struct text env = row->env;
+	struct text variable;
 	unsigned n = 0;
 	int r;
 
@@ -67,8 +84,8 @@ static int set_env(struct program *p, const struct live *l)
 						 sizeof(p->env[0]));
 	if (!p->env)
 		return -ENOMEM;
-	for (; at && at < row->env.data + row->env.len; at += strlen(at) + 1) {
-		char *copy = arena_copy(&p->arena, at, strlen(at));
+	while (next_variable(&env, &variable)) {
+		char *copy = arena_copy(&p->arena, variable.data, variable.len);
 
 		if (!copy)
 			return -ENOMEM;

@@ -1,6 +1,7 @@
 /*
- * Which task is next. Each project has its own line, ordered by priority and age; a task that
- * waits for a time or for others stands aside, so that the line holds only those that could begin.
+ * Which task is next. Each project has its own line, ordered by priority and age; a task that waits
+ * for a time, for others or to be let go stands aside, so that the line holds only those that could
+ * begin.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static void put_in_line(struct live *l)
 
 static bool must_wait(const struct live *l)
 {
-	return l->n_after_open > 0 || l->ready_ms > clock_steady_ms();
+	return l->task.row.held || l->n_after_open > 0 || l->ready_ms > clock_steady_ms();
 }
 
 static void wait_for_time(struct tasks *t)
@@ -41,7 +42,7 @@ static void wait_for_time(struct tasks *t)
 		list_for_each (task, next, &p->held) {
 			const struct live *l = list_entry(task, struct live, link);
 
-			if (l->n_after_open == 0 && l->ready_ms < first)
+			if (!l->task.row.held && l->n_after_open == 0 && l->ready_ms < first)
 				first = l->ready_ms;
 		}
 	}

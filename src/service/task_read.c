@@ -184,6 +184,7 @@ void task_catch_up(struct services *s, struct task *task)
 	if (!now || (now->state > TASK_RUNNING && !l->light))
 		return;
 	task->row.state = now->state;
+	task->row.held = now->held;
 	task->row.started_ms = now->started_ms;
 	task->row.completed_ms = now->completed_ms;
 	task->row.pid = now->pid;

@@ -219,11 +219,13 @@ int tasks_recover(struct tasks *t, struct why *why)
 	unsigned n;
 	int r;
 
-	(void)why;
 	arena_init(&a, 1UL << 30);
 	/* First of all, and whatever the store says. */
 	tasks_end_processes(t);
 	r = store_task_open(store_writer(t->services->store), &a, &rows, &n);
+	if (r == -EBADMSG)
+		r = refuse(why, REFUSE_UNAVAILABLE, "%.120s has a task that koine did not write",
+			   services_store_path(t->services));
 	if (r == 0)
 		r = settle(t, &a, rows, n);
 	if (r == 0)

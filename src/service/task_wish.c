@@ -1,4 +1,4 @@
-/* What is wanted of a task that is there: that it be cancelled, that it be tried again. */
+/* What is wanted of a task that is there: that it be cancelled, let go, tried again. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -165,6 +165,59 @@ void task_cancel(struct services *s, struct text project, struct text id, task_d
 		cancel_queued(t, l, c);
 }
 
+/* ---- letting go what is held ---- */
+
+static void let_go(struct tasks *t, struct live *l, struct task_change *c)
+{
+	queue_remove(t, l);
+	l->task.row.held = false;
+	live_changed(l);
+	queue_add(t, l);
+	task_write(t, l, "task.released", c);
+}
+
+void task_release(struct services *s, struct text project, struct text id, task_done_fn fn,
+		  void *arg)
+{
+	struct tasks *t = s->tasks;
+	struct task_change *c = NULL;
+	struct why why = {0};
+	unsigned n;
+	struct live *l = live_find(t, project, id, &n);
+	int r = 0;
+
+	if (n == 0)
+		r = refuse(&why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(id));
+	else if (n > 1)
+		r = refuse_field(&why, "project", "several projects have it; name one");
+	else if (l->task.row.state != TASK_QUEUED || !l->task.row.held)
+		r = refuse(&why, REFUSE_CONFLICT, "Task %.*s is not held", TEXT_ARGS(id));
+	else if (!(c = new_wish(fn, arg)))
+		r = -ENOMEM;
+	if (r != 0) {
+		fn(arg, r, &why);
+		return;
+	}
+	let_go(t, l, c);
+	queue_run(t);
+}
+
+void tasks_release(struct services *s, struct text project)
+{
+	struct tasks *t = s->tasks;
+	struct project *p = project_find(t, project);
+
+	if (!p)
+		return;
+	list_for_each (at, following, &p->held) {
+		struct live *l = list_entry(at, struct live, link);
+
+		if (l->task.row.held)
+			let_go(t, l, NULL);
+	}
+	queue_run(t);
+}
+
 /* ---- trying again ---- */
 
 static void queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *arg)
@@ -181,6 +234,7 @@ static void queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *
 	row->completed_ms = 0;
 	row->attempts = 0;
 	row->not_before_ms = 0;
+	row->held = false;
 	row->exit_status = -1;
 	row->signal = 0;
 	row->error = (struct text) {0};

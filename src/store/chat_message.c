@@ -292,14 +292,14 @@ static int read_message(struct statement *q, struct message_row *ret)
 	*ret = (struct message_row) {
 		.seq = query_int(q, COLUMN_SEQ),
 		.turn = query_int(q, COLUMN_TURN),
-		.role = (enum message_role)query_int(q, COLUMN_ROLE),
+		.role = (enum message_role)query_enum(q, COLUMN_ROLE, MESSAGE_TOOL + 1),
 		.tokens = query_int(q, COLUMN_TOKENS),
 		.created_ms = query_int(q, COLUMN_CREATED),
 		.failed = query_int(q, COLUMN_FAILED) != 0,
 		.n_calls = (unsigned)query_int(q, COLUMN_CALLS),
 		.call_id = query_text(q, COLUMN_CALL_ID),
 		.text = query_text(q, COLUMN_TEXT),
-		.turn_state = (enum turn_state)query_int(q, COLUMN_STATE),
+		.turn_state = (enum turn_state)query_enum(q, COLUMN_STATE, TURN_INTERRUPTED + 1),
 	};
 	return query_fault(q);
 }

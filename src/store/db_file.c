@@ -256,6 +256,46 @@ static int check_header(const struct db_file *f, unsigned application_id, struct
 	return 0;
 }
 
+/* Whoever made it decides what is queued in it, and so what we would run. */
+static int check_owner(const char *path, const struct stat *st, struct why *why)
+{
+	if (st->st_uid == geteuid())
+		return 0;
+	return refuse(why, REFUSE_FORBIDDEN,
+		      "%s belongs to uid %u, not to us; koine store adopt takes it over",
+		      db_file_tail(path), (unsigned)st->st_uid);
+}
+
+/* What others could read of it they can no longer; the log has a copy of what was written last. */
+static int make_private(const struct db_file *f, const char *ending)
+{
+	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	char name[DB_PATH_MAX + ENDING_MAX];
+	CLEANUP(closep) int fd = -1;
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s%s", f->path, ending);
+	fd = open(name, flags);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!(st.st_mode & 077))
+		return 0;
+	return fchmod(fd, st.st_mode & 0700) == 0 ? 0 : -errno;
+}
+
+static int make_all_private(const struct db_file *f, struct why *why)
+{
+	static const char *const endings[] = {"-wal", "-shm"};
+	struct stat st;
+	int r = 0;
+
+	if (fstat(f->fd, &st) != 0 || ((st.st_mode & 077) && fchmod(f->fd, st.st_mode & 0700) != 0))
+		r = -errno;
+	for (size_t i = 0; r == 0 && i < sizeof(endings) / sizeof(endings[0]); i++)
+		r = make_private(f, endings[i]);
+	return r != 0 ? db_file_cannot(why, "make private", f->path, -r) : 0;
+}
+
 static int check(struct db_file *f, unsigned application_id, struct why *why)
 {
 	struct stat st;
@@ -267,11 +307,19 @@ static int check(struct db_file *f, unsigned application_id, struct why *why)
 	if (!S_ISREG(st.st_mode))
 		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file; it is left alone",
 			      db_file_tail(f->path));
+	r = check_owner(f->path, &st, why);
+	if (r != 0)
+		return r;
 	f->fd = open(f->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (f->fd < 0)
 		return db_file_cannot(why, "open", f->path, errno);
-	r = lock(f, f->fd, why);
-	return r != 0 ? r : check_header(f, application_id, why);
+	if (fstat(f->fd, &st) == 0)
+		r = check_owner(f->path, &st, why);
+	if (r == 0)
+		r = lock(f, f->fd, why);
+	if (r == 0)
+		r = check_header(f, application_id, why);
+	return r != 0 ? r : make_all_private(f, why);
 }
 
 /* A shared lock, for an instant: one that holds the file has it for itself. */
@@ -298,9 +346,11 @@ int db_file_look(const char *path, unsigned application_id, struct why *why)
 	if (r != 0)
 		return r;
 	if (lstat(path, &st) == 0) {
-		r = S_ISREG(st.st_mode) ? look(&f, path, application_id, why)
+		r = S_ISREG(st.st_mode) ? check_owner(path, &st, why)
 					: refuse(why, REFUSE_CONFLICT, "%s is not a regular file",
 						 db_file_tail(path));
+		if (r == 0)
+			r = look(&f, path, application_id, why);
 	} else {
 		snprintf(f.path, sizeof(f.path), "%s", path);
 		r = check_no_orphan(&f, why);

@@ -232,6 +232,16 @@ double query_double(struct statement *q, int column)
 	return q->conn->ops->column_double(q->handle, column);
 }
 
+unsigned query_enum(struct statement *q, int column, unsigned n)
+{
+	int64_t value = query_int(q, column);
+
+	if (value >= 0 && value < n)
+		return (unsigned)value;
+	stick(q, -EBADMSG);
+	return 0;
+}
+
 struct text query_text(struct statement *q, int column)
 {
 	struct text t = {0};

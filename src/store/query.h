@@ -63,6 +63,8 @@ bool query_null(struct statement *q, int column);
 int64_t query_int(struct statement *q, int column);
 double query_double(struct statement *q, int column);
 struct text query_text(struct statement *q, int column); /* {NULL, 0} for NULL */
+/* A number below `n`; else the row is not one of ours, which is a fault of the statement's. */
+unsigned query_enum(struct statement *q, int column, unsigned n);
 struct text query_blob(struct statement *q, int column); /* bytes; {NULL, 0} for NULL */
 
 /* The fault that stuck, for whoever reads columns and does not step on. */

@@ -367,10 +367,19 @@ static const char conversation_bounds[] =
 static const char origin_columns[] = "ALTER TABLE memory ADD COLUMN chat_type TEXT;"
 				     "ALTER TABLE session_event ADD COLUMN parent_tool TEXT;";
 
+/* Tasks that somebody else has queued wait until they are let go; a project's files act once they are
+ * trusted as they were then. */
+static const char trust_tables[] = "ALTER TABLE task ADD COLUMN held INTEGER NOT NULL DEFAULT 0;"
+				   "CREATE TABLE project_trust ("
+				   "	folder TEXT PRIMARY KEY NOT NULL,"
+				   "	digest TEXT NOT NULL,"
+				   "	trusted_ms INTEGER NOT NULL"
+				   ") STRICT;";
+
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
-	first_tables,   vector_tables, conversation_tables, task_tables,
-	session_tables, job_tables,    conversation_bounds, origin_columns,
+	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
+	job_tables,   conversation_bounds, origin_columns,      trust_tables,
 };
 
 int schema_newest(void)

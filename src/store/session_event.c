@@ -146,7 +146,7 @@ static int read_event(struct statement *q, void *ret)
 		.session = query_text(q, COLUMN_SESSION),
 		.agent_session = query_text(q, COLUMN_AGENT_SESSION),
 		.sequence = query_int(q, COLUMN_SEQUENCE),
-		.type = (enum session_event_type)query_int(q, COLUMN_TYPE),
+		.type = (enum session_event_type)query_enum(q, COLUMN_TYPE, N_SESSION_EVENT_TYPES),
 		.created_ms = query_int(q, COLUMN_CREATED),
 		.role = query_text(q, COLUMN_ROLE),
 		.content = query_blob(q, COLUMN_CONTENT),
@@ -154,7 +154,8 @@ static int read_event(struct statement *q, void *ret)
 		.tool_name = query_text(q, COLUMN_TOOL_NAME),
 		.tool_input = query_blob(q, COLUMN_TOOL_INPUT),
 		.completed = query_int(q, COLUMN_COMPLETED) != 0,
-		.approval = (enum session_approval)query_int(q, COLUMN_APPROVAL),
+		.approval = (enum session_approval)query_enum(q, COLUMN_APPROVAL,
+							      SESSION_APPROVAL_RESOLVED + 1),
 		.approval_id = query_text(q, COLUMN_APPROVAL_ID),
 	};
 	return query_fault(q);

@@ -78,7 +78,7 @@ static int read_session(struct statement *q, void *ret)
 		.runner = query_text(q, COLUMN_RUNNER),
 		.config = query_blob(q, COLUMN_CONFIG),
 		.mark = query_text(q, COLUMN_MARK),
-		.status = (enum session_status)query_int(q, COLUMN_STATUS),
+		.status = (enum session_status)query_enum(q, COLUMN_STATUS, N_SESSION_STATUSES),
 		.archived = query_int(q, COLUMN_ARCHIVED) != 0,
 		.created_ms = query_int(q, COLUMN_CREATED),
 		.active_ms = query_int(q, COLUMN_ACTIVE),

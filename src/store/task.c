@@ -109,6 +109,7 @@ static void bind_progress(struct statement *q, const struct task_row *row)
 	query_bind_int(q, ":output_bytes", row->output_bytes);
 	query_bind_int(q, ":attempts", row->attempts);
 	query_bind_int(q, ":not_before", row->not_before_ms);
+	query_bind_int(q, ":held", row->held);
 	query_bind_text(q, ":runner", row->runner);
 	query_bind_text(q, ":mark", row->mark);
 	query_bind_text(q, ":error", row->error);
@@ -139,11 +140,12 @@ static int insert(struct connection *c, const struct task_row *row, struct text 
 	static const struct query sql = {
 		"INSERT INTO task (project, id, state, priority, created_ms, started_ms,"
 		" completed_ms, pid, pid_started, exit_status, signal, output_bytes, timeout_ms,"
-		" attempts, max_attempts, retry_ms, not_before_ms, n_after, group_name, agent,"
+		" attempts, max_attempts, retry_ms, not_before_ms, held, n_after, group_name, "
+		"agent,"
 		" runner, mark, cwd, error, env, metadata, result, prompt)"
 		" VALUES (:project, :id, :state, :priority, :created, :started,"
 		" :completed, :pid, :pid_started, :exit_status, :signal, :output_bytes, :timeout,"
-		" :attempts, :max_attempts, :retry, :not_before, :n_after, :group, :agent,"
+		" :attempts, :max_attempts, :retry, :not_before, :held, :n_after, :group, :agent,"
 		" :runner, :mark, :cwd, :error, :env, :metadata, :result, :prompt)"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
@@ -206,7 +208,8 @@ int store_task_update(struct connection *c, const struct task_row *row)
 		"UPDATE task SET state = :state, started_ms = :started, completed_ms = :completed,"
 		" pid = :pid, pid_started = :pid_started, exit_status = :exit_status,"
 		" signal = :signal, output_bytes = :output_bytes, attempts = :attempts,"
-		" not_before_ms = :not_before, runner = :runner, mark = :mark, error = :error,"
+		" not_before_ms = :not_before, held = :held, runner = :runner, mark = :mark, error "
+		"= :error,"
 		" result = :result WHERE seq = :seq RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool found;
@@ -227,7 +230,7 @@ static int read_deleted(struct statement *q, void *ret)
 		.seq = query_int(q, 0),
 		.project = query_text(q, 1),
 		.id = query_text(q, 2),
-		.state = (enum task_state)query_int(q, 3),
+		.state = (enum task_state)query_enum(q, 3, N_TASK_STATES),
 	};
 	return query_fault(q);
 }

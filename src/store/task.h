@@ -17,7 +17,7 @@ struct connection;
 
 enum task_state { TASK_QUEUED, TASK_RUNNING, TASK_COMPLETED, TASK_FAILED, TASK_CANCELLED };
 
-enum { N_TASK_STATES = 5 };
+enum { N_TASK_STATES = 5, STORE_AFTER_MAX = 1 << 16 };
 
 struct task_row {
 	int64_t seq;
@@ -49,6 +49,7 @@ struct task_row {
 	int64_t max_attempts;
 	int64_t retry_ms;         /* before the second attempt; then twice as long each time */
 	int64_t not_before_ms;    /* 0: at once */
+	bool held;                /* queued by somebody else: begins once it is let go */
 	const struct text *after; /* ids in the same project that must be completed first */
 	unsigned n_after;
 };
@@ -59,7 +60,7 @@ int store_task_add(struct connection *c, struct arena *arena, const struct task_
 		   int64_t *ret_seq, struct text *ret_id);
 
 /* Rewrites what may change of row->seq: state, times, pid, mark, result, error, exit status,
- * signal, output_bytes, runner, attempts, not_before_ms. -ENOENT. */
+ * signal, output_bytes, runner, attempts, not_before_ms, held. -ENOENT. */
 int store_task_update(struct connection *c, const struct task_row *row);
 
 int store_task_find(struct connection *c, struct text project, struct text id, struct arena *arena,

@@ -10,7 +10,7 @@
 #define SMALL_COLUMNS                                                                              \
 	"seq, project, id, state, priority, created_ms, started_ms, completed_ms, pid,"            \
 	" pid_started, exit_status, signal, output_bytes, timeout_ms, attempts, max_attempts,"     \
-	" retry_ms, not_before_ms, n_after, group_name, agent, runner, mark, cwd"
+	" retry_ms, not_before_ms, held, n_after, group_name, agent, runner, mark, cwd"
 
 #define COLUMNS SMALL_COLUMNS ", error, env, metadata, result, prompt"
 
@@ -45,6 +45,7 @@ enum column {
 	COLUMN_MAX_ATTEMPTS,
 	COLUMN_RETRY,
 	COLUMN_NOT_BEFORE,
+	COLUMN_HELD,
 	COLUMN_N_AFTER,
 	COLUMN_GROUP,
 	COLUMN_AGENT,
@@ -70,7 +71,7 @@ static int read_task(struct statement *q, void *ret)
 		.prompt = query_text(q, COLUMN_PROMPT),
 		.agent = query_text(q, COLUMN_AGENT),
 		.priority = query_double(q, COLUMN_PRIORITY),
-		.state = (enum task_state)query_int(q, COLUMN_STATE),
+		.state = (enum task_state)query_enum(q, COLUMN_STATE, N_TASK_STATES),
 		.created_ms = query_int(q, COLUMN_CREATED),
 		.started_ms = query_int(q, COLUMN_STARTED),
 		.completed_ms = query_int(q, COLUMN_COMPLETED),
@@ -92,7 +93,8 @@ static int read_task(struct statement *q, void *ret)
 		.max_attempts = query_int(q, COLUMN_MAX_ATTEMPTS),
 		.retry_ms = query_int(q, COLUMN_RETRY),
 		.not_before_ms = query_int(q, COLUMN_NOT_BEFORE),
-		.n_after = (unsigned)query_int(q, COLUMN_N_AFTER),
+		.held = query_int(q, COLUMN_HELD) != 0,
+		.n_after = query_enum(q, COLUMN_N_AFTER, STORE_AFTER_MAX + 1),
 	};
 	return query_fault(q);
 }
@@ -333,8 +335,8 @@ int store_task_state(struct connection *c, struct text project, struct text id,
 	query_bind_text(q, ":id", id);
 	r = query_next(q, ret_found);
 	if (r == 0 && *ret_found)
-		*ret_state = (enum task_state)query_int(q, 0);
-	return r;
+		*ret_state = (enum task_state)query_enum(q, 0, N_TASK_STATES);
+	return r != 0 ? r : query_fault(q);
 }
 
 int store_task_open(struct connection *c, struct arena *arena, struct task_row **ret_rows,

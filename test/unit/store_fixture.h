@@ -26,7 +26,8 @@ enum { PATH_LEN = 160 };
 	"ALTER TABLE conversation DROP COLUMN disabled_tools;"                                     \
 	"ALTER TABLE conversation DROP COLUMN wants_end;"                                          \
 	"ALTER TABLE memory DROP COLUMN chat_type;"                                                \
-	"ALTER TABLE session_event DROP COLUMN parent_tool;"
+	"ALTER TABLE session_event DROP COLUMN parent_tool;"                                       \
+	"DROP TABLE project_trust; ALTER TABLE task DROP COLUMN held;"
 
 /* And those from version 4 on. */
 #define NO_SESSIONS                                                                                \

@@ -171,11 +171,10 @@ static struct done handle_add(struct call *c)
 	return call_settled(c);
 }
 
-/* ---- trying again ---- */
+/* ---- trying again, letting go ---- */
 
-static void on_retried(void *arg, int r, const struct why *why)
+static void answer_done(struct call *c, int r, const struct why *why, const char *did)
 {
-	struct call *c = arg;
 	const struct task_in *in = c->in;
 	struct json *j;
 
@@ -186,9 +185,28 @@ static void on_retried(void *arg, int r, const struct why *why)
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_text(j, "id", in->id);
-	json_member_bool(j, "retried", true);
+	json_member_bool(j, did, true);
 	json_end_object(j);
 	(void)call_reply(c);
+}
+
+static void on_retried(void *arg, int r, const struct why *why)
+{
+	answer_done(arg, r, why, "retried");
+}
+
+static void on_released(void *arg, int r, const struct why *why)
+{
+	answer_done(arg, r, why, "released");
+}
+
+static struct done handle_release(struct call *c)
+{
+	const struct task_in *in = c->in;
+
+	(void)call_later(c, NULL, NULL);
+	task_release(call_services(c), in->project, in->id, on_released, c);
+	return call_settled(c);
 }
 
 static struct done handle_retry(struct call *c)
@@ -551,6 +569,15 @@ const struct method koine_task_methods[] = {
 	 FIELDS(task_fields),
 	 .in_size = sizeof(struct task_in),
 	 .handle = handle_retry,
+	 .flags = METHOD_LATER},
+	{.name = "task.release",
+	 .doc = "Lets a task begin that is held: one that a project or an adopted store brought "
+		"along",
+	 .result = "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
+		   "\"released\":{\"const\":true}}}",
+	 FIELDS(task_fields),
+	 .in_size = sizeof(struct task_in),
+	 .handle = handle_release,
 	 .flags = METHOD_LATER},
 	{.name = "task.groups",
 	 .doc = "Groups of tasks, and how many of each are in which state",

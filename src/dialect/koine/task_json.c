@@ -114,6 +114,7 @@ void task_json_write(struct json *j, const struct task *t)
 	json_member_text(j, "prompt", row->prompt);
 	write_plan(j, row);
 	json_member_str(j, "state", task_state_name(row->state));
+	json_member_bool(j, "held", row->held && row->state == TASK_QUEUED);
 	write_times(j, row);
 	write_time(j, "not_before", row->not_before_ms);
 	write_after(j, row);
@@ -140,6 +141,7 @@ void task_json_begin_short(struct json *j, const struct task *t)
 	json_member_text(j, "prompt", shown(row->prompt));
 	write_plan(j, row);
 	json_member_str(j, "state", task_state_name(row->state));
+	json_member_bool(j, "held", row->held && row->state == TASK_QUEUED);
 	write_times(j, row);
 	write_time(j, "not_before", row->not_before_ms);
 	write_after(j, row);

@@ -1,0 +1,226 @@
+#include "store/adopt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "store/query.h"
+#include "store/store.h"
+
+enum { COPY_BYTES = 64 << 10, ASIDE_MAX = 100, NAME_ROOM = 32 };
+
+/* ---- files ---- */
+
+static int copy_bytes(int from, int to)
+{
+	char piece[COPY_BYTES];
+	ssize_t n;
+
+	while ((n = read(from, piece, sizeof(piece))) > 0) {
+		int r = file_write_all(to, piece, (size_t)n);
+
+		if (r != 0)
+			return r;
+	}
+	return n < 0 ? -errno : 0;
+}
+
+static int copy_file(const char *from, const char *to, struct why *why)
+{
+	CLEANUP(closep) int in = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	CLEANUP(closep) int out = -1;
+	struct stat st;
+	int r;
+
+	if (in < 0 || fstat(in, &st) != 0)
+		return db_file_cannot(why, "read", from, errno);
+	if (!S_ISREG(st.st_mode))
+		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file", db_file_tail(from));
+	/* Its koined has it for itself; a log would change under us. */
+	if (flock(in, LOCK_EX | LOCK_NB) != 0)
+		return refuse(why, REFUSE_CONFLICT, "%s is in use by another koined",
+			      db_file_tail(from));
+	if (unlink(to) != 0 && errno != ENOENT)
+		return db_file_cannot(why, "replace", to, errno);
+	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (out < 0)
+		return db_file_cannot(why, "make", to, errno);
+	r = copy_bytes(in, out);
+	return r != 0 ? db_file_cannot(why, "copy", from, -r) : 0;
+}
+
+/* With what was written last, which is in the log beside it. */
+static int copy_store(const char *from, const char *to, struct why *why)
+{
+	char log[DB_PATH_MAX + NAME_ROOM], copy[DB_PATH_MAX + NAME_ROOM];
+	int exists;
+	int r = copy_file(from, to, why);
+
+	if (r == 0)
+		r = db_file_exists(from, "-wal", &exists);
+	if (r != 0 || !exists)
+		return r;
+	snprintf(log, sizeof(log), "%s-wal", from);
+	snprintf(copy, sizeof(copy), "%s-wal", to);
+	return copy_file(log, copy, why);
+}
+
+static void remove_copy(const char *path)
+{
+	static const char *const endings[] = {"", "-wal", "-shm", ".lock"};
+	char name[DB_PATH_MAX + NAME_ROOM];
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, endings[i]);
+		(void)unlink(name);
+	}
+}
+
+/* PATH.theirs, or the next that is free. */
+static int find_aside(struct store_adopted *a, struct why *why)
+{
+	for (int i = 1; i < ASIDE_MAX; i++) {
+		char number[8] = "";
+		int exists;
+		int r;
+
+		if (i > 1)
+			snprintf(number, sizeof(number), ".%d", i);
+		if (snprintf(a->aside, sizeof(a->aside), "%s.theirs%s", a->path, number) >=
+		    (int)sizeof(a->aside))
+			break;
+		r = db_file_exists(a->aside, "", &exists);
+		if (r != 0 || !exists)
+			return r;
+	}
+	return refuse(why, REFUSE_CONFLICT, "no name is free for the old %s",
+		      db_file_tail(a->path));
+}
+
+static int swap(const struct store_adopted *a, const char *copy, struct why *why)
+{
+	char log[DB_PATH_MAX + NAME_ROOM], aside[DB_PATH_MAX + NAME_ROOM];
+	int r;
+
+	if (rename(a->path, a->aside) != 0)
+		return db_file_cannot(why, "move", a->path, errno);
+	/* A log that stayed would be taken for that of the new one. */
+	snprintf(log, sizeof(log), "%s-wal", a->path);
+	snprintf(aside, sizeof(aside), "%s-wal", a->aside);
+	if (rename(log, aside) != 0 && errno != ENOENT)
+		return db_file_cannot(why, "move", log, errno);
+	snprintf(log, sizeof(log), "%s-shm", a->path);
+	if (unlink(log) != 0 && errno != ENOENT)
+		return db_file_cannot(why, "remove", log, errno);
+	if (rename(copy, a->path) != 0)
+		return db_file_cannot(why, "move", copy, errno);
+	r = db_file_sync_folder(a->path);
+	return r != 0 ? db_file_cannot(why, "sync the directory of", a->path, -r) : 0;
+}
+
+/* ---- what is in it ---- */
+
+static int run(struct connection *c, const struct query *sql, int64_t *ret_n)
+{
+	CLEANUP(query_donep) struct statement *q = NULL;
+	bool more;
+	int r = query_start(c, sql, &q);
+
+	*ret_n = 0;
+	while (r == 0 && (r = query_next(q, &more)) == 0 && more)
+		(*ret_n)++;
+	return r;
+}
+
+/* A job's rule has no project: its key is a line's end and the id (see service/automation_rule.c). */
+static int hold(struct connection *c, struct store_adopted *a)
+{
+	static const struct query tasks = {"UPDATE task SET held = 1 WHERE seq IN"
+					   " (SELECT seq FROM task WHERE state < 2) RETURNING seq"};
+	static const struct query switches = {"UPDATE rule SET enabled = -1 RETURNING name"};
+	static const struct query jobs = {
+		"INSERT INTO rule (name, fired_ms, enabled) SELECT char(10) || id, 0, 0 FROM job"
+		" WHERE true ON CONFLICT (name) DO UPDATE SET enabled = 0 RETURNING name"};
+	static const struct query grants = {"DELETE FROM approval_grant RETURNING seq"};
+	static const struct query trust = {"DELETE FROM project_trust RETURNING folder"};
+	int64_t n;
+	int r = run(c, &tasks, &a->n_tasks);
+
+	if (r == 0)
+		r = run(c, &switches, &n);
+	if (r == 0)
+		r = run(c, &jobs, &a->n_jobs);
+	if (r == 0)
+		r = run(c, &grants, &a->n_grants);
+	return r == 0 ? run(c, &trust, &n) : r;
+}
+
+static int hold_in(struct store *s, struct store_adopted *a, struct why *why)
+{
+	int r = store_quick_check(s, 0, why);
+
+	if (r == 0)
+		r = store_begin(s);
+	if (r != 0)
+		return r;
+	r = hold(store_writer(s), a);
+	if (r == 0)
+		return store_commit(s);
+	store_rollback(s);
+	return r;
+}
+
+static int hold_copy(const char *copy, struct store_adopted *a, struct why *why)
+{
+	char url[DB_PATH_MAX + NAME_ROOM];
+	struct store *s;
+	int exists = 0;
+	int r;
+
+	snprintf(url, sizeof(url), "sqlite:%s", copy);
+	r = store_open(url, &(struct store_opts) {.n_readers = 1}, &s, why);
+	if (r != 0)
+		return r;
+	why->text[0] = '\0';
+	r = hold_in(s, a, why);
+	store_close(s);
+	if (r == 0)
+		r = db_file_exists(copy, "-wal", &exists);
+	/* All of it is in the file itself, or it is not fit to be moved. */
+	if (r == 0 && exists)
+		r = -EIO;
+	return r < 0 && !why->text[0] ? db_file_cannot(why, "change", copy, -r) : r;
+}
+
+int store_adopt(const char *url, struct store_adopted *ret_adopted, struct why *why)
+{
+	static const char scheme[] = "sqlite:";
+	struct store_adopted a = {0};
+	char copy[DB_PATH_MAX + NAME_ROOM];
+	int r;
+
+	if (strncmp(url, scheme, sizeof(scheme) - 1) != 0)
+		return refuse(why, REFUSE_PARAMS, "a store is sqlite:PATH, not '%s'", url);
+	if (snprintf(a.path, sizeof(a.path), "%s", url + sizeof(scheme) - 1) >=
+	    (int)sizeof(a.path) - NAME_ROOM)
+		return refuse(why, REFUSE_TOO_LARGE, "the store's path is too long");
+	snprintf(copy, sizeof(copy), "%s.adopting", a.path);
+	remove_copy(copy);
+	r = copy_store(a.path, copy, why);
+	if (r == 0)
+		r = hold_copy(copy, &a, why);
+	if (r == 0)
+		r = find_aside(&a, why);
+	if (r == 0)
+		r = swap(&a, copy, why);
+	remove_copy(copy);
+	if (r == 0)
+		*ret_adopted = a;
+	return r;
+}
