@@ -9,7 +9,8 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
-enum { ID_WHOLE = 1000 }; /* as a width */
+enum { ID_WHOLE = 1000 };    /* as a width */
+enum { GIST_MAX = 8 << 20 }; /* bytes */
 enum { APPROVALS_MAX = 1000, APPROVAL_ID_SIZE = 160, APPROVAL_COMMENT_SIZE = 4096 };
 
 extern const struct option hook_options[];
@@ -65,8 +66,8 @@ size_t approval_id_width(const struct koine_value *approvals);
 /* What of an id is shown: so many of its characters, without what they all begin with; or all. */
 struct text approval_short_id(const struct koine_value *approval, size_t width);
 
-/* What it is about, in a few words: a command, a file, a question; else its input as JSON. */
-struct text approval_gist(const struct koine_value *approval);
+/* Adds what it is about, on one line: see tool_gist; of a question, its words. */
+void approval_gist(struct buf *out, const struct koine_value *approval);
 
 void approval_age(const struct koine_value *approval, char *out, size_t size);
 enum cell_color approval_color(const struct koine_value *approval);

@@ -1,6 +1,7 @@
 /* What koine approvals -w shows: a frame is written at once, and never wider than the terminal. */
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/approval_watch.h"
 #include "cli/glyph.h"
@@ -11,9 +12,15 @@ struct row {
 	unsigned room; /* columns left */
 };
 
+/* What was there goes first: behind a full row the cursor still stands on its last character. */
+static void begin_row(void)
+{
+	fputs("\033[0m\033[K", stdout);
+}
+
 static void end_row(void)
 {
-	fputs("\033[0m\033[K\n", stdout);
+	fputs("\033[0m\n", stdout);
 }
 
 /* In so many columns, and a space behind. */
@@ -24,7 +31,7 @@ static void put(struct row *r, struct text t, unsigned width)
 
 	if (most == 0)
 		return;
-	used = print_fitting(stdout, t.len > 0 ? t.data : "", t.len, NULL, most);
+	used = print_fitting_exact(stdout, t, most);
 	r->room -= most;
 	for (; used < most; used++)
 		fputc(' ', stdout);
@@ -55,6 +62,7 @@ static void draw_head(const struct approval_watch *w, unsigned columns)
 			 (long long)all, n);
 	else
 		snprintf(words, sizeof(words), "%zu %s", n, n == 1 ? "waits" : "wait");
+	begin_row();
 	fputs(w->cli->color ? "\033[1m" : "", stdout);
 	put(&r, text_of(words), columns);
 	end_row();
@@ -67,6 +75,15 @@ static struct text beginning(struct text id)
 	return id;
 }
 
+static void put_gist(struct row *r, const struct koine_value *a)
+{
+	CLEANUP(buf_donep) struct buf gist;
+
+	buf_init(&gist, GIST_MAX);
+	approval_gist(&gist, a);
+	put(r, (struct text) {.data = gist.data, .len = gist.len}, r->room);
+}
+
 static void draw_row(const struct approval_watch *w, const struct koine_value *a, size_t id_width,
 		     bool selected, unsigned columns)
 {
@@ -74,6 +91,7 @@ static void draw_row(const struct approval_watch *w, const struct koine_value *a
 	char age[16];
 
 	approval_age(a, age, sizeof(age));
+	begin_row();
 	fputs(selected ? "\033[7m" : "", stdout);
 	put(&r, text_of(selected ? ">" : " "), 1);
 	put(&r, approval_short_id(a, id_width), (unsigned)id_width);
@@ -84,7 +102,7 @@ static void draw_row(const struct approval_watch *w, const struct koine_value *a
 	if (columns >= WIDE)
 		put(&r, beginning(approval_member(a, "session_id")), SESSION_SHOWN);
 	put(&r, approval_member(a, "tool"), columns >= NARROW ? 12 : 8);
-	put(&r, approval_gist(a), r.room);
+	put_gist(&r, a);
 	end_row();
 }
 
@@ -121,7 +139,9 @@ static void draw_view(struct approval_watch *w, unsigned columns, unsigned rows)
 	n = view_n_rows(&w->view);
 	if (w->view_top + rows > n)
 		w->view_top = n > rows ? n - rows : 0;
+	w->n_below = n - w->view_top > rows ? n - w->view_top - rows : 0;
 	for (size_t i = w->view_top; i < n && i - w->view_top < rows; i++) {
+		begin_row();
 		view_print_row(&w->view, i, stdout, w->cli->color);
 		end_row();
 	}
@@ -137,6 +157,7 @@ static void draw_line(const struct approval_watch *w, unsigned columns)
 	struct text t = {.data = w->line, .len = w->line_len};
 	size_t room = columns > strlen(prompt) + 1 ? columns - strlen(prompt) - 1 : 1;
 
+	begin_row();
 	while (t.len > 0 && text_columns(t.data, t.len) > room) {
 		struct glyph g;
 
@@ -147,7 +168,7 @@ static void draw_line(const struct approval_watch *w, unsigned columns)
 	if (columns > strlen(prompt))
 		fputs(prompt, stdout);
 	print_fitting(stdout, t.data, t.len, NULL, room);
-	fputs("\033[K\033[?25h", stdout);
+	fputs("\033[?25h", stdout);
 }
 
 /* The way out first: where it is narrow the end is cut. */
@@ -162,15 +183,21 @@ static void draw_foot(const struct approval_watch *w, unsigned columns)
 {
 	struct row r = {.room = columns};
 	const char *words = w->note[0] ? w->note : keys_of(w);
+	char line[sizeof(w->note) + 64];
 
 	if (w->mode == WATCH_LINE) {
 		draw_line(w, columns);
 		return;
 	}
 	fputs("\033[?25l", stdout);
+	begin_row();
 	fputs(w->cli->color && !w->note[0] ? color_begin(CELL_GREY) : "", stdout);
+	if (w->mode == WATCH_VIEW && w->n_below > 0 && !w->note[0]) {
+		snprintf(line, sizeof(line), "… %zu rows below  %s", w->n_below, words);
+		words = line;
+	}
 	put(&r, text_of(words), columns);
-	fputs("\033[0m\033[K", stdout);
+	fputs("\033[0m", stdout);
 }
 
 void watch_draw(struct approval_watch *w)

@@ -8,6 +8,7 @@
 #include "cli/approval_view.h"
 #include "cli/duration.h"
 #include "cli/glyph.h"
+#include "cli/tool_gist.h"
 
 enum {
 	NARROW = 60, /* columns; below it id, tool and input are all there is room for */
@@ -58,23 +59,18 @@ size_t approval_id_width(const struct koine_value *approvals)
 	return width;
 }
 
-struct text approval_gist(const struct koine_value *approval)
+void approval_gist(struct buf *out, const struct koine_value *approval)
 {
-	static const char *const members[] = {"command", "file_path", "notebook_path", "path",
-					      "url",     "pattern",   "query",         "msg",
-					      "message", "prompt",    "question"};
+	bool question = text_is(approval_member(approval, "kind"), "human_contact");
 	const struct koine_value *input = koine_value_get(approval, "input");
-	struct text t = {0};
+	struct text words = approval_member(input, "msg");
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		t = approval_member(input, members[i]);
-		if (t.len > 0)
-			return t;
-	}
 	if (koine_value_kind(koine_value_get(approval, "input_omitted")) == KOINE_TRUE)
-		return TEXT("(large)");
-	t.data = koine_value_raw(input, &t.len);
-	return t.data ? t : TEXT("");
+		buf_add_str(out, "(large)");
+	else if (question && words.len > 0)
+		text_add_exact(out, words);
+	else
+		tool_gist(out, approval_member(approval, "tool"), input);
 }
 
 static int64_t time_of(const struct koine_value *approval, const char *member)
@@ -114,7 +110,20 @@ enum cell_color approval_color(const struct koine_value *approval)
 
 static void cell_text(struct table *t, struct text text)
 {
-	table_cell(t, text.len > 0 ? text.data : "-", text.len > 0 ? text.len : 1);
+	CLEANUP(buf_donep) struct buf shown;
+
+	buf_init(&shown, GIST_MAX);
+	text_add_exact(&shown, text);
+	table_cell(t, shown.len > 0 ? shown.data : "-", shown.len > 0 ? shown.len : 1);
+}
+
+static void cell_gist(struct table *t, const struct koine_value *a)
+{
+	CLEANUP(buf_donep) struct buf gist;
+
+	buf_init(&gist, GIST_MAX);
+	approval_gist(&gist, a);
+	table_cell(t, gist.len > 0 ? gist.data : "-", gist.len > 0 ? gist.len : 1);
 }
 
 static void cell_session(struct table *t, const struct koine_value *a)
@@ -144,7 +153,7 @@ static void add_row(struct table *t, const struct cli *cli, const struct koine_v
 	if (room >= WIDE)
 		cell_session(t, a);
 	cell_text(t, approval_member(a, "tool"));
-	cell_text(t, approval_gist(a));
+	cell_gist(t, a);
 }
 
 int approval_print_list(const struct cli *cli, const struct koine_value *approvals)
@@ -199,8 +208,7 @@ int approval_print_one(const struct cli *cli, const struct koine_value *approval
 
 static void print_part(struct text t, size_t width)
 {
-	size_t used =
-		print_fitting(stdout, t.len > 0 ? t.data : "-", t.len > 0 ? t.len : 1, NULL, 1000);
+	size_t used = print_fitting_exact(stdout, t.len > 0 ? t : TEXT("-"), 1000);
 
 	for (; used < width; used++)
 		fputc(' ', stdout);
@@ -209,16 +217,18 @@ static void print_part(struct text t, size_t width)
 
 void approval_print_change(const struct cli *cli, const struct koine_value *approval)
 {
-	struct text gist = approval_gist(approval);
+	CLEANUP(buf_donep) struct buf gist;
 	struct text end = approval_member(approval, "comment");
 	char at[16] = "-";
 	time_t now = time(NULL);
 	struct tm tm;
 
+	buf_init(&gist, GIST_MAX);
 	if (cli->options.json) {
 		print_json_compact(stdout, approval);
 		return;
 	}
+	approval_gist(&gist, approval);
 	if (localtime_r(&now, &tm))
 		strftime(at, sizeof(at), "%H:%M:%S", &tm);
 	printf("%s ", at);
@@ -228,10 +238,10 @@ void approval_print_change(const struct cli *cli, const struct koine_value *appr
 	fputs(cli->color ? "\033[0m" : "", stdout);
 	print_part(approval_member(approval, "agent"), 6);
 	print_part(approval_member(approval, "tool"), 6);
-	print_fitting(stdout, gist.data, gist.len, NULL, 400);
+	print_fitting_exact(stdout, (struct text) {.data = gist.data, .len = gist.len}, 400);
 	if (end.len > 0) {
 		fputs(" -- ", stdout);
-		print_fitting(stdout, end.data, end.len, NULL, 400);
+		print_fitting_exact(stdout, end, 400);
 	}
 	fputc('\n', stdout);
 }

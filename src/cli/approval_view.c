@@ -51,16 +51,22 @@ static void end_line(struct view *v, size_t at, enum cell_color color)
 	buf_add(&v->lines, &line, sizeof(line));
 }
 
-/* A glyph knows a tab as one space; here it stands for the code that it indents. */
+/* As it will be shown, so that an escape may go on in the next row. A glyph knows a tab as one
+ * space; here it stands for the code that it indents. */
 static void add_expanded(struct view *v, struct text t)
 {
 	static const char blanks[TAB_WIDTH + 1] = "    ";
+	struct text part;
 
-	for (size_t i = 0; i < t.len; i++) {
-		if (t.data[i] == '\t')
+	while (t.len > 0) {
+		const char *tab = memchr(t.data, '\t', t.len);
+
+		part = (struct text) {.data = t.data, .len = tab ? (size_t)(tab - t.data) : t.len};
+		text_add_exact(&v->text, part);
+		if (tab)
 			buf_add(&v->text, blanks, TAB_WIDTH);
-		else
-			buf_add_char(&v->text, t.data[i]);
+		t.data += part.len + (tab != NULL);
+		t.len -= part.len + (tab != NULL);
 	}
 }
 
@@ -105,10 +111,49 @@ static bool is_string(const struct koine_value *v)
 	return koine_value_kind(v) == KOINE_STRING;
 }
 
+static struct text key_of(const struct koine_value *member)
+{
+	struct text key = {0};
+
+	key.data = koine_value_key(member, &key.len);
+	return key;
+}
+
+/* Nobody's input has more members; then it is shown as it came. */
+enum { MEMBERS_MAX = 64 };
+
+/* Whether each of its members has a name of its own, so that none stands in another's place. */
+static bool is_plain(const struct koine_value *object)
+{
+	const struct koine_value *m = koine_value_first(object);
+
+	if (koine_value_count(object) > MEMBERS_MAX)
+		return false;
+	for (; m; m = koine_value_next(m)) {
+		const struct koine_value *other = koine_value_next(m);
+
+		for (; other; other = koine_value_next(other)) {
+			if (text_equal(key_of(m), key_of(other)))
+				return false;
+		}
+	}
+	return true;
+}
+
 static bool is_edit(const struct koine_value *v)
 {
-	return is_string(koine_value_get(v, "old_string")) &&
+	return is_plain(v) && is_string(koine_value_get(v, "old_string")) &&
 	       is_string(koine_value_get(v, "new_string"));
+}
+
+/* One that has nothing but what its difference shows. */
+static bool is_bare_edit(const struct koine_value *v)
+{
+	size_t known = 2 + (koine_value_get(v, "replace_all") != NULL);
+	bool everywhere;
+
+	return is_edit(v) && koine_value_count(v) == known &&
+	       (known == 2 || koine_value_bool(koine_value_get(v, "replace_all"), &everywhere));
 }
 
 static void add_edit(struct view *v, const struct koine_value *edit)
@@ -117,7 +162,7 @@ static void add_edit(struct view *v, const struct koine_value *edit)
 		   on_diff, v);
 }
 
-/* A patch brings its signs along. */
+/* A patch brings its signs along; a line without one must not look like a member. */
 static void add_patch(struct view *v, struct text patch)
 {
 	struct text line;
@@ -125,7 +170,7 @@ static void add_patch(struct view *v, struct text patch)
 	while (text_next_line(&patch, &line)) {
 		char first = line.len > 0 ? line.data[0] : ' ';
 
-		add_line(v, "", line,
+		add_line(v, strchr("+-@* ", first) ? "" : "  ", line,
 			 first == '-'   ? CELL_RED
 			 : first == '+' ? CELL_GREEN
 			 : first == '@' ? CELL_BLUE
@@ -150,10 +195,8 @@ static bool is_patch(struct text t)
 static void add_key(struct view *v, const struct koine_value *member, struct text value)
 {
 	size_t at = v->text.len;
-	struct text key = {0};
 
-	key.data = koine_value_key(member, &key.len);
-	add_expanded(v, key);
+	add_expanded(v, key_of(member));
 	buf_add_str(&v->text, value.len > 0 ? ": " : ":");
 	add_expanded(v, value);
 	end_line(v, at, CELL_PLAIN);
@@ -176,10 +219,7 @@ static void add_string(struct view *v, const struct koine_value *member, struct 
 
 static bool is_named(const struct koine_value *member, const char *name)
 {
-	struct text key = {0};
-
-	key.data = koine_value_key(member, &key.len);
-	return text_is(key, name);
+	return text_is(key_of(member), name);
 }
 
 /* Each of the list is an edit, or has members like any other input. */
@@ -188,7 +228,7 @@ static bool add_edits(struct view *v, const struct koine_value *list)
 	const struct koine_value *edit = koine_value_first(list);
 
 	for (; edit; edit = koine_value_next(edit)) {
-		if (!is_edit(edit))
+		if (!is_bare_edit(edit))
 			return false;
 	}
 	for (edit = koine_value_first(list); edit; edit = koine_value_next(edit)) {
@@ -214,14 +254,13 @@ static void add_member(struct view *v, const struct koine_value *input,
 		return;
 	if (is_named(member, "edits") && add_edits(v, member))
 		return;
-	if (is_string(member) && is_named(member, "content") &&
-	    is_string(koine_value_get(input, "file_path"))) {
-		add_lines(v, "+ ", approval_member(input, "content"), CELL_GREEN);
-		return;
-	}
 	if (is_string(member)) {
 		raw.data = koine_value_text(member, &raw.len);
-		add_string(v, member, raw);
+		if (raw.len > 0 && is_named(member, "content") &&
+		    is_string(koine_value_get(input, "file_path")))
+			add_lines(v, "+ ", raw, CELL_GREEN);
+		else
+			add_string(v, member, raw);
 		return;
 	}
 	raw.data = koine_value_raw(member, &raw.len);
@@ -287,7 +326,7 @@ static size_t take_row(const struct view *v, size_t at, size_t len, unsigned col
 	while (used < len) {
 		struct glyph g;
 
-		glyph_read(&g, text + used, text + len);
+		glyph_read_exact(&g, text + used, text + len);
 		if (width + g.width > columns && used > 0)
 			break;
 		width += g.width;
@@ -332,13 +371,9 @@ size_t view_n_rows(const struct view *v)
 void view_print_row(const struct view *v, size_t row, FILE *out, bool color)
 {
 	struct view_row r;
-	struct glyph g;
 
 	memcpy(&r, v->rows.data + row * sizeof(r), sizeof(r));
 	fputs(color ? color_begin(r.color) : "", out);
-	for (size_t i = 0; i < r.len; i += g.used) {
-		glyph_read(&g, v->text.data + r.at + i, v->text.data + r.at + r.len);
-		fwrite(g.shown, 1, g.len, out);
-	}
+	print_exact(out, (struct text) {.data = v->text.data + r.at, .len = r.len});
 	fputs(color && r.color != CELL_PLAIN ? "\033[0m" : "", out);
 }

@@ -32,6 +32,7 @@ struct approval_watch {
 	struct view view;
 	unsigned view_columns; /* that its rows were made for; 0: not yet */
 	size_t view_top;
+	size_t n_below; /* rows behind the last one that is shown */
 	/* what is typed */
 	const char *decision;
 	char line[APPROVAL_COMMENT_SIZE];

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "cli/approval.h"
+#include "cli/glyph.h"
 #include "cli/lines.h"
 
 enum { ROWS = 100, ANSWER_MAX = 256 << 10 }; /* koined takes less, and says so */
@@ -109,7 +110,7 @@ static void say(const struct koine_value *approval, const char *did)
 {
 	struct text id = approval_short_id(approval, 8);
 
-	print_text(stdout, id.data ? id.data : "-", id.data ? id.len : 1);
+	print_exact(stdout, id.data ? id : TEXT("-"));
 	printf(" %s\n", did);
 }
 
@@ -120,7 +121,7 @@ static int too_late(const struct koine_value *end)
 
 	approval_say_end(end, words, sizeof(words));
 	fputs("koine: it is decided already: ", stderr);
-	print_text(stderr, words, strlen(words));
+	print_exact(stderr, text_of(words));
 	fputc('\n', stderr);
 	return EXIT_ERROR_ANSWER;
 }

@@ -120,12 +120,14 @@ static bool begin_row(struct watch *w)
 		return false;
 	w->rows_left--;
 	w->room = w->columns;
+	/* First: behind a full row the cursor still stands on its last character. */
+	fputs("\033[K", stdout);
 	return true;
 }
 
 static void end_row(void)
 {
-	fputs("\033[0m\033[K\n", stdout);
+	fputs("\033[0m\n", stdout);
 }
 
 /* In so many columns, and a space behind. */

@@ -53,34 +53,132 @@ static bool is_space(uint32_t c)
 	return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x2028 || c == 0x2029;
 }
 
-/* Embeddings, overrides and isolates: they could make a line read as another. */
+/* Embeddings, overrides and isolates could make a line read as another; tags are letters that only
+ * a machine reads. */
 static bool turns_text(uint32_t c)
 {
-	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
+	       (c >= 0xe0000 && c < 0xe0080);
+}
+
+/* ---- one character ---- */
+
+/* Returns whether it is one at all. */
+static bool take(struct glyph *g, const char *at, const char *end)
+{
+	size_t n = (unsigned char)at[0] < 0x80 ? 1 : utf8_sequence(at, end);
+
+	g->used = n == 0 ? 1 : (unsigned)n;
+	g->c = decode((const unsigned char *)at, g->used);
+	return n > 0;
+}
+
+static void show_as(struct glyph *g, const char *text, size_t len, unsigned width)
+{
+	memcpy(g->shown, text, len);
+	g->len = (unsigned)len;
+	g->width = width;
+}
+
+static void escape(struct glyph *g, bool broken)
+{
+	const char *form = broken || g->c < 0xa0 ? "\\x%02x"
+			   : g->c < 0x10000      ? "\\u%04x"
+						 : "\\u{%x}";
+
+	g->len = g->width = (unsigned)snprintf(g->shown, sizeof(g->shown), form, g->c);
+}
+
+static bool is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
 void glyph_read(struct glyph *g, const char *at, const char *end)
 {
-	size_t n = (unsigned char)at[0] < 0x80 ? 1 : utf8_sequence(at, end);
-	bool broken = n == 0;
+	bool whole = take(g, at, end);
 
-	g->used = broken ? 1 : (unsigned)n;
-	g->c = decode((const unsigned char *)at, g->used);
-	g->len = g->used;
-	if (is_space(g->c)) {
-		g->shown[0] = ' ';
-		g->len = 1;
-	} else if (broken || g->c < 0x20 || (g->c >= 0x7f && g->c < 0xa0)) {
-		g->len = (unsigned)snprintf(g->shown, sizeof(g->shown), "\\x%02x", g->c);
-	} else if (turns_text(g->c)) {
-		g->len = (unsigned)snprintf(g->shown, sizeof(g->shown), "\\u%04x", g->c);
-	} else {
-		memcpy(g->shown, at, n);
-		g->width = width_of(g->c);
-		return;
-	}
-	g->width = g->len;
+	if (whole && is_space(g->c))
+		show_as(g, " ", 1, 1);
+	else if (!whole || is_control(g->c) || turns_text(g->c))
+		escape(g, !whole);
+	else
+		show_as(g, at, g->used, width_of(g->c));
 }
+
+/* What some terminals give two columns, and what combines, has as many as it may ever take. */
+static unsigned most_width_of(uint32_t c)
+{
+	unsigned width = width_of(c);
+
+	return width == 0 ? 1 : is_in(c, maybe_two, COUNT(maybe_two)) ? 2 : width;
+}
+
+void glyph_read_exact(struct glyph *g, const char *at, const char *end)
+{
+	static const char line_end[] = "⏎";
+	bool whole = take(g, at, end);
+
+	if (whole && (g->c == ' ' || g->c == '\t'))
+		show_as(g, " ", 1, 1);
+	else if (whole && g->c == '\n')
+		show_as(g, line_end, sizeof(line_end) - 1, 1);
+	else if (!whole || is_control(g->c) ||
+		 (g->c >= 0xa0 && is_in(g->c, not_seen, COUNT(not_seen))))
+		escape(g, !whole);
+	else
+		show_as(g, at, g->used, most_width_of(g->c));
+}
+
+void text_add_exact(struct buf *out, struct text t)
+{
+	struct glyph g;
+
+	for (size_t i = 0; i < t.len; i += g.used) {
+		glyph_read_exact(&g, t.data + i, t.data + t.len);
+		buf_add(out, g.shown, g.len);
+	}
+}
+
+void print_exact(FILE *out, struct text t)
+{
+	struct glyph g;
+
+	for (size_t i = 0; i < t.len; i += g.used) {
+		glyph_read_exact(&g, t.data + i, t.data + t.len);
+		fwrite(g.shown, 1, g.len, out);
+	}
+}
+
+size_t print_fitting_exact(FILE *out, struct text t, size_t columns)
+{
+	struct glyph g = {0};
+	size_t width = 0; /* of all up to `at` */
+	size_t fit = 0;   /* of these, with room for a mark */
+	size_t end = 0;   /* where that is */
+	size_t at = 0;
+
+	for (; at < t.len; at += g.used) {
+		glyph_read_exact(&g, t.data + at, t.data + t.len);
+		if (width + 1 <= columns) {
+			end = at;
+			fit = width;
+		}
+		if (width + g.width > columns)
+			break;
+		width += g.width;
+	}
+	if (at >= t.len) {
+		print_exact(out, t);
+		return width;
+	}
+	print_exact(out, (struct text) {.data = t.data, .len = end});
+	if (columns > 0)
+		fputs("…", out);
+	return fit + (columns > 0);
+}
+
+/* ---- texts ---- */
 
 size_t text_columns(const char *text, size_t len)
 {

@@ -1,7 +1,8 @@
 /*
  * Text as a terminal shows it: one character after another, each with its width.
  *
- * What could steer the terminal, or turn the text around, is shown as an escape.
+ * What could steer the terminal, turn the text around or is written for machines alone is shown
+ * as an escape.
  */
 #pragma once
 
@@ -9,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "base/buf.h"
+#include "base/text.h"
 
 struct glyph {
 	uint32_t c;     /* the code point; of a byte that is no UTF-8, the byte */
@@ -20,6 +24,18 @@ struct glyph {
 
 /* Reads the one at `at`, which is before `end`. Whatever ends a line is a space. */
 void glyph_read(struct glyph *g, const char *at, const char *end);
+
+/*
+ * The same, for what people decide on: whatever nobody sees, or nobody knows the look of, is an
+ * escape (all that Unicode calls default-ignorable, spaces of another kind, what is not assigned),
+ * a line's end is "⏎", and nothing takes more columns than it says. What was shown so once is shown
+ * the same again.
+ */
+void glyph_read_exact(struct glyph *g, const char *at, const char *end);
+void text_add_exact(struct buf *out, struct text t);
+void print_exact(FILE *out, struct text t);
+/* On one line what fits, and "…" when that is not all. Returns the columns used. */
+size_t print_fitting_exact(FILE *out, struct text t, size_t columns);
 
 /* Columns of the text on one line. */
 size_t text_columns(const char *text, size_t len);

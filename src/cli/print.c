@@ -5,17 +5,27 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
+#include "cli/glyph.h"
+
+enum { COMPLAINT_MAX = 4096 };
 
 void complain(const char *format, ...)
 {
+	char words[COMPLAINT_MAX];
+	struct text all = {.data = words};
 	va_list args;
+	int n;
 
 	va_start(args, format);
-	fputs("koine: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	n = vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
+	all.len = n < 0 ? 0 : (size_t)n < sizeof(words) ? (size_t)n : sizeof(words) - 1;
+	fputs("koine: ", stderr);
+	/* What others have named is in it, too. */
+	print_exact(stderr, text_cut(all, utf8_whole(words, all.len)));
+	fputs(n >= (int)sizeof(words) ? "…\n" : "\n", stderr);
 }
 
 /* Controls of ASCII and DEL, and the second set that hides in UTF-8 as C2 80 … C2 9F:
@@ -31,9 +41,17 @@ static bool is_control(const char *text, size_t left)
 
 void print_text(FILE *out, const char *text, size_t len)
 {
+	struct glyph g;
+
 	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '\n' || text[i] == '\t' || !is_control(text + i, len - i)) {
+		if (text[i] == '\n' || text[i] == '\t') {
 			fputc(text[i], out);
+			continue;
+		}
+		if (!is_control(text + i, len - i)) {
+			glyph_read(&g, text + i, text + len);
+			fwrite(g.shown, 1, g.len, out);
+			i += g.used - 1;
 			continue;
 		}
 		fprintf(out, "\\x%02x", (unsigned char)text[i]);

@@ -4,9 +4,12 @@
  */
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "cli/approval.h"
 #include "cli/glyph.h"
 #include "cli/session.h"
 #include "cli/task.h"
+#include "cli/tool_gist.h"
 
 enum { LINE_MAX_COLUMNS = 160, APPROVAL_ID_SHOWN = 8 };
 
@@ -101,24 +104,6 @@ static void print_line_of(const struct cli *cli, const struct koine_value *e, co
 
 /* ---- tools ---- */
 
-/* What says most about a call: the one of these that it has, else all of it. */
-static const char *gist(const struct koine_value *input, size_t *ret_len)
-{
-	static const char *const members[] = {"command", "file_path", "path",   "pattern",
-					      "url",     "query",     "prompt", "description"};
-	const char *text;
-
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		text = text_of_member(input, members[i], ret_len);
-		if (*ret_len > 0)
-			return text;
-	}
-	if (!koine_value_first(input))
-		return "";
-	text = koine_value_raw(input, ret_len);
-	return text ? text : "";
-}
-
 static void print_approval(const struct cli *cli, const struct koine_value *e)
 {
 	size_t len;
@@ -140,9 +125,9 @@ static void print_call(const struct cli *cli, const struct koine_value *e)
 	size_t used = 3;
 	size_t len = 0;
 	const char *name = text_of_member(e, "tool_name", &len);
-	size_t gist_len = 0;
-	const char *what = gist(input, &gist_len);
+	CLEANUP(buf_donep) struct buf what;
 
+	buf_init(&what, GIST_MAX);
 	color(cli, "\033[36m");
 	fputs("* ", stdout);
 	used += print_fitting(stdout, name, len, NULL, room(cli) / 2);
@@ -155,8 +140,10 @@ static void print_call(const struct cli *cli, const struct koine_value *e)
 		return;
 	}
 	fputc(' ', stdout);
-	(void)print_fitting(stdout, what, gist_len, NULL,
-			    room(cli) > used + 12 ? room(cli) - used - 12 : 8);
+	if (koine_value_first(input))
+		tool_gist(&what, (struct text) {.data = name, .len = len}, input);
+	(void)print_fitting_exact(stdout, (struct text) {.data = what.data, .len = what.len},
+				  room(cli) > used + 12 ? room(cli) - used - 12 : 8);
 	print_approval(cli, e);
 	fputc('\n', stdout);
 }
@@ -249,7 +236,7 @@ static void print_question(const struct koine_value *approval, const char *id, s
 	const char *text = text_of_member(input, "msg", &len);
 
 	fputs(" asks: ", stdout);
-	(void)print_fitting(stdout, text, len, NULL, columns);
+	(void)print_fitting_exact(stdout, (struct text) {.data = text, .len = len}, columns);
 	fputs("\n  to answer:  koine respond ", stdout);
 	print_short_id(id);
 	fputs(" TEXT", stdout);
@@ -266,7 +253,7 @@ void session_print_pending(const struct cli *cli, const struct koine_value *appr
 	session_member(approval, "id", id, sizeof(id));
 	color(cli, "\033[33m");
 	fputs("? ", stdout);
-	(void)print_fitting(stdout, tool, len, NULL, room(cli) / 2);
+	(void)print_fitting_exact(stdout, (struct text) {.data = tool, .len = len}, room(cli) / 2);
 	if (value_is(koine_value_get(approval, "kind"), "human_contact")) {
 		print_question(approval, id, 10 * room(cli));
 	} else {

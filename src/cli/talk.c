@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/glyph.h"
 
 enum { TOKEN_MAX = 4096 };
 
@@ -134,7 +135,7 @@ void talk_print_error(const char *method, const struct koine_answer *a)
 	const char *message = koine_answer_error_message(a, &len);
 
 	fprintf(stderr, "koine: %s: ", method);
-	print_text(stderr, message ? message : "error", message ? len : 5);
+	print_exact(stderr, message ? (struct text) {.data = message, .len = len} : TEXT("error"));
 	fprintf(stderr, " (code %lld)\n", (long long)koine_answer_error_code(a));
 	if (data && koine_value_kind(data) != KOINE_NULL)
 		print_json_compact(stderr, data);

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Makes width_table.h: which characters take no column of a terminal, and which two."""
+"""
+Makes width_table.h: which characters take no column of a terminal, and which two; which of them nobody
+sees, and which are two columns wide on some terminals.
+"""
 import unicodedata
 
 FIRST = 0xA0
@@ -19,7 +22,31 @@ def width(c):
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def ranges(wanted):
+# Unicode's Default_Ignorable_Code_Point, as far as it is no format character (Cf).
+IGNORABLE = ((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065),
+             (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF))
+# Format characters that are drawn: they stand before numbers.
+DRAWN = (0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD)
+BRAILLE_BLANK = 0x2800
+
+
+def unseen(c):
+    """Whether nobody sees it, or knows what a terminal makes of it: spaces that are none, too."""
+    category = unicodedata.category(chr(c))
+    if category == "Cf":
+        return c not in DRAWN
+    return (category in ("Cn", "Co", "Cs", "Zs", "Zl", "Zp") or c == BRAILLE_BLANK or
+            any(first <= c <= last for first, last in IGNORABLE))
+
+
+def maybe_wide(c):
+    """Whether some terminals give it two columns, and others one."""
+    if unseen(c) or width(c) != 1:
+        return False
+    return c >= 0x1F000 or unicodedata.east_asian_width(chr(c)) == "A"
+
+
+def ranges(wanted, width=width):
     out = []
     last = None
     for c in range(FIRST, 0x110000):
@@ -53,4 +80,9 @@ struct range {
 
 %s
 
-%s""" % (unicodedata.unidata_version, table("no_column", ranges(0)), table("two_columns", ranges(2))))
+%s
+
+%s
+
+%s""" % (unicodedata.unidata_version, table("no_column", ranges(0)), table("two_columns", ranges(2)),
+         table("not_seen", ranges(True, unseen)), table("maybe_two", ranges(True, maybe_wide))))

@@ -49,9 +49,10 @@ def test_what_waits_is_listed():
         out = koine(env, "approvals").out
         check("\033" not in out and "\u202e" not in out, "%r", out)
         lines = out.splitlines()
-        check(re.fullmatch(short(one) + r" +\d+s  claude  -        Bash  rm -rf /tmp/x ls\\x1b.*", lines[1]),
+        check(re.fullmatch(short(one) + r" +\d+s  claude  -        Bash  rm -rf /tmp/x⏎ls\\x1b.*", lines[1]),
               "%r", lines)
-        check(re.fullmatch(short(two) + r" +\d+s  -       s2       Edit  /a.c", lines[2]), "%r", lines)
+        check(re.fullmatch(short(two) + r" +\d+s  -       s2       Edit  /a.c  \+2 more: old_string, new_string",
+                           lines[2]), "%r", lines)
         check(lines[3].endswith('Odd   {"n":1}'), "%r", lines)
         same([a["id"] for a in json.loads(koine(env, "approvals", "--json").out)],
              [one, two, three], "oldest first")
