@@ -53,12 +53,17 @@ void upgraded_bytes(struct session *s, struct text bytes)
 		u->ops->on_bytes(u, bytes.data, bytes.len);
 }
 
-void upgraded_leave(struct session *s)
+size_t upgraded_held(const struct upgraded *u)
+{
+	return u->ops->held ? u->ops->held(u) : 0;
+}
+
+void upgraded_leave(struct session *s, const char *why)
 {
 	struct upgraded *u = s->upgraded;
 
 	if (!s->closing && u->ops->on_end)
-		u->ops->on_end(u);
+		u->ops->on_end(u, why);
 	upgraded_end(u);
 }
 

@@ -35,8 +35,11 @@ struct upgraded_ops {
 	void (*on_bytes)(struct upgraded *u, const char *data, size_t len);
 	/* After a write that did not fit: there is room again. May be NULL. */
 	void (*on_drained)(struct upgraded *u);
-	/* The server stops, or closes its listener: the last chance to write. May be NULL. */
-	void (*on_end)(struct upgraded *u);
+	/* Bytes of a message whose rest has not come, which on_end gives up. May be NULL. */
+	size_t (*held)(const struct upgraded *u);
+	/* The server stops, or closes its listener, or the client is cut: the last chance to write.
+	 * May be NULL. */
+	void (*on_end)(struct upgraded *u, const char *why);
 	/* The connection is gone, u->session is NULL. The last call: u may be freed. */
 	void (*on_closed)(struct upgraded *u);
 };
@@ -61,5 +64,6 @@ void upgraded_end(struct upgraded *u);
 
 /* For session.c. */
 void upgraded_bytes(struct session *s, struct text bytes);
-void upgraded_leave(struct session *s);
+size_t upgraded_held(const struct upgraded *u);
+void upgraded_leave(struct session *s, const char *why);
 void upgraded_gone(struct upgraded *u); /* accepts NULL */

@@ -10,6 +10,7 @@
 #include "call/call.h"
 #include "call/dispatch.h"
 #include "call/session.h"
+#include "wire/framing.h"
 
 enum {
 	SPARE_CALLS = 64,
@@ -26,6 +27,8 @@ const struct limits default_limits = {
 	.queue_bytes = 640 << 10,
 	.total_queue_bytes = 64 << 20,
 	.reply_bytes = 16 << 20,
+	.total_input_bytes = 64 << 20,
+	.progress_bytes = 16 << 10,
 	.json_depth = JSON_DEPTH_DEFAULT,
 	.json_values = JSON_VALUES_DEFAULT,
 	.batch = 10000,
@@ -293,6 +296,45 @@ static void check_deadlines(void *arg)
 	timer_stop(s->clock);
 }
 
+/* Of half-sent messages, by their bytes and the time since they were begun. Nobody is cut whose
+ * turn it is: its message may just be in use. */
+static struct session *worst_sender(const struct server *s)
+{
+	uint64_t now = loop_now_ms(s->loop);
+	struct session *worst = NULL;
+	uint64_t most = 0;
+
+	list_for_each (at, following, &s->inputs) {
+		struct session *one = list_entry(at, struct session, input_link);
+		uint64_t weight = one->input_held * (now - one->input_since_ms + 1);
+
+		if (weight > most && !one->pumping && !one->closing) {
+			worst = one;
+			most = weight;
+		}
+	}
+	return worst;
+}
+
+static void cut_senders(struct server *s)
+{
+	struct session *worst;
+	struct frame no = {.status = 503};
+
+	refuse(&no.why, REFUSE_LIMIT, "more than %zu bytes of messages wait for their rest",
+	       s->opts.limits.total_input_bytes);
+	s->cutting = true;
+	while (s->input_held > s->opts.limits.total_input_bytes && (worst = worst_sender(s)))
+		session_cut(worst, &no);
+	s->cutting = false;
+}
+
+void server_check_input(struct server *s)
+{
+	if (s->input_held > s->opts.limits.total_input_bytes && !s->cutting)
+		cut_senders(s);
+}
+
 static void check_stopped(struct server *s)
 {
 	if (!s->stopping || s->n_sessions > 0)
@@ -377,6 +419,7 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 	list_init(&s->closed_endpoints);
 	list_init(&s->sessions);
 	list_init(&s->deadlines);
+	list_init(&s->inputs);
 	list_init(&s->detached);
 	list_init(&s->spare_calls);
 	r = conn_pool_new(l, opts->limits.queue_bytes / 2, opts->limits.total_queue_bytes,

@@ -24,10 +24,12 @@ struct limits {
 	size_t queue_bytes;   /* answers waiting for one client, before it is not read any more */
 	size_t total_queue_bytes; /* answers waiting for all clients; more cuts the slowest */
 	size_t reply_bytes;       /* of one answer */
+	size_t total_input_bytes; /* half-sent messages of all clients; more cuts the worst */
+	size_t progress_bytes;    /* of a half-sent message, in each read_timeout */
 	unsigned json_depth;
 	unsigned json_values;
 	unsigned batch;           /* requests in one batch */
-	unsigned read_timeout_ms; /* HTTP: for one request, in all */
+	unsigned read_timeout_ms; /* HTTP: for one request, in all; else for progress_bytes */
 	unsigned linger_ms;       /* to let a client read a last error */
 	unsigned stop_ms;         /* for what runs when the server stops */
 };
@@ -82,7 +84,9 @@ struct server {
 	struct list endpoints;
 	struct list closed_endpoints; /* by server_unlisten */
 	struct list sessions;
-	struct list deadlines; /* sessions that have begun to send an HTTP request */
+	struct list deadlines; /* sessions that have begun to send a message */
+	struct list inputs;    /* sessions that have sent what is not whole */
+	size_t input_held;     /* by all of them */
 	struct list detached;  /* running calls whose client has left */
 	struct list spare_calls;
 	unsigned n_spare_calls;
@@ -94,7 +98,8 @@ struct server {
 	struct timer *clock; /* checks deadlines while there are any */
 	struct timer *stop_timer;
 	bool stopping;
-	bool paused; /* listeners wait for a connection to end */
+	bool cutting; /* sessions that have sent too much */
+	bool paused;  /* listeners wait for a connection to end */
 };
 
 int server_new(struct loop *l, const struct server_opts *opts, struct server **ret_server);
@@ -143,6 +148,9 @@ int server_submit(struct server *s, struct job *job, enum where where);
 /* Calls are reused. */
 struct call *server_new_call(struct server *s);
 void server_free_call(struct server *s, struct call *c);
+
+/* Cuts the largest and slowest of half-sent messages, as long as there is too much of them. */
+void server_check_input(struct server *s);
 
 /* A session has closed; called by session.c. */
 void server_session_gone(struct server *s);

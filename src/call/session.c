@@ -9,6 +9,7 @@
 #include "call/http_answer.h"
 #include "call/http_upgrade.h"
 #include "call/session_gob.h"
+#include "call/session_input.h"
 #include "wire/http1.h"
 
 static void on_bytes(void *owner, const char *data, size_t len);
@@ -77,79 +78,6 @@ static void forget_framing(struct session *s)
 	s->framing->done(s->framing_state);
 	if (s->framing_state != s->small_state)
 		free(s->framing_state);
-}
-
-/* ---- bytes that came ---- */
-
-static inline struct text window(const struct session *s)
-{
-	if (s->fresh.data)
-		return s->fresh;
-	if (!s->in.data)
-		return (struct text) {0};
-	return (struct text) {.data = s->in.data + s->in_start, .len = s->in.len - s->in_start};
-}
-
-static inline void advance(struct session *s, size_t n)
-{
-	if (s->fresh.data) {
-		s->fresh.data += n;
-		s->fresh.len -= n;
-	} else {
-		s->in_start += n;
-	}
-}
-
-/* What is left must outlive the connection's buffer; a session with nothing
- * left holds no memory, and one that reads nothing more needs none. */
-static void keep_rest(struct session *s)
-{
-	struct text fresh;
-
-	if (s->closing)
-		advance(s, window(s).len);
-	fresh = s->fresh;
-	s->fresh = (struct text) {0};
-	if (fresh.len > 0)
-		buf_add(&s->in, fresh.data, fresh.len);
-	else if (s->in.data && s->in_start == s->in.len) {
-		buf_done(&s->in);
-		s->in_start = 0;
-	}
-}
-
-static void take_bytes(struct session *s, const char *data, size_t len)
-{
-	if (s->in.len == s->in_start) {
-		buf_clear(&s->in);
-		s->in_start = 0;
-		s->fresh = (struct text) {.data = data, .len = len};
-		return;
-	}
-	if (s->in_start > 0) {
-		buf_consume(&s->in, s->in_start);
-		s->in_start = 0;
-	}
-	buf_add(&s->in, data, len);
-}
-
-/* ---- the time for a request ---- */
-
-static void arm_deadline(struct session *s)
-{
-	struct server *server = s->server;
-
-	if (!list_empty(&s->deadline_link))
-		return;
-	s->deadline_ms = loop_now_ms(server->loop) + server->opts.limits.read_timeout_ms;
-	if (list_empty(&server->deadlines))
-		timer_repeat(server->clock, 500);
-	list_append(&server->deadlines, &s->deadline_link);
-}
-
-static void disarm_deadline(struct session *s)
-{
-	list_remove(&s->deadline_link);
 }
 
 /* ---- answers ---- */
@@ -338,7 +266,7 @@ static void start_message(struct session *s, const struct frame *frame)
 	struct call *c;
 
 	place.len = 0;
-	disarm_deadline(s);
+	input_disarm(s);
 	if (frame->http && !http_admit(s, frame, &place))
 		return;
 	c = read_call(s, frame, false);
@@ -369,9 +297,9 @@ static bool opens_well(struct session *s)
 {
 	struct frame no = {0};
 
-	if (session_may_open(s, window(s), &no))
+	if (session_may_open(s, input_window(s), &no))
 		return true;
-	disarm_deadline(s);
+	input_disarm(s);
 	if (s->framing || speak(s, SPEAKS_HTTP) == 0)
 		refuse_stream(s, &no);
 	s->closing = true;
@@ -386,15 +314,15 @@ static bool recognise(struct session *s)
 		[SNIFF_HTTP] = SPEAKS_HTTP,
 		[SNIFF_GOB] = SPEAKS_GOB,
 	};
-	struct text w = window(s);
+	struct text w = input_window(s);
 	enum sniffed what = sniff(w.data, w.len, s->eof, s->endpoint->dialect->message_max);
 
 	if (what == SNIFF_MORE) {
 		if (w.len > 0)
-			arm_deadline(s);
+			input_arm(s);
 		return false;
 	}
-	disarm_deadline(s);
+	input_disarm(s);
 	if (speak(s, choices[what]) != 0) {
 		s->closing = true;
 		return false;
@@ -404,12 +332,12 @@ static bool recognise(struct session *s)
 
 static enum frame_kind next_frame(struct session *s, struct frame *frame)
 {
-	struct text w = window(s);
+	struct text w = input_window(s);
 	size_t used = 0;
 	enum frame_kind kind;
 
 	kind = s->framing->next(s->framing_state, w.data, w.len, s->eof, &used, frame);
-	advance(s, used);
+	input_advance(s, used);
 	return kind;
 }
 
@@ -418,7 +346,7 @@ static bool next_message(struct session *s)
 {
 	struct frame frame;
 
-	if (s->closing || (window(s).len == 0 && !s->eof && !s->refused_ahead))
+	if (s->closing || (input_window(s).len == 0 && !s->eof && !s->refused_ahead))
 		return false;
 	if (!s->framing && (!opens_well(s) || !recognise(s)))
 		return false;
@@ -426,8 +354,9 @@ static bool next_message(struct session *s)
 		return false;
 	switch (next_frame(s, &frame)) {
 	case FRAME_MORE:
-		if (is_http(s) && (window(s).len > 0 || s->framing->in_message(s->framing_state)))
-			arm_deadline(s);
+		if (is_http(s) &&
+		    (input_window(s).len > 0 || s->framing->in_message(s->framing_state)))
+			input_arm(s);
 		return false;
 	case FRAME_MESSAGE:
 		start_message(s, &frame);
@@ -435,13 +364,13 @@ static bool next_message(struct session *s)
 	case FRAME_HEAD:
 		if (http_admit_head(s, &frame))
 			return true;
-		disarm_deadline(s);
+		input_disarm(s);
 		return false;
 	case FRAME_CONTINUE:
 		http_write_continue(conn_out(s->conn));
 		return true;
 	case FRAME_REFUSED:
-		disarm_deadline(s);
+		input_disarm(s);
 		refuse_stream(s, &frame);
 		return false;
 	}
@@ -456,7 +385,7 @@ static bool read_ahead(struct session *s)
 	struct frame frame;
 	struct call *c;
 
-	if (s->closing || s->refused_ahead || is_http(s) || window(s).len == 0)
+	if (s->closing || s->refused_ahead || is_http(s) || input_window(s).len == 0)
 		return false;
 	s->read_ahead_full =
 		s->n_waiting >= limits->waiting || s->waiting_bytes >= limits->queue_bytes;
@@ -467,6 +396,7 @@ static bool read_ahead(struct session *s)
 	s->refused_ahead = kind == FRAME_REFUSED;
 	if (kind != FRAME_MESSAGE)
 		return false;
+	input_disarm(s);
 	c = read_call(s, &frame, true);
 	if (!c) {
 		session_end(s);
@@ -519,10 +449,10 @@ static bool choked(struct session *s)
 /* All that came is for whoever has taken the connection over. */
 static bool hand_over(struct session *s)
 {
-	struct text w = window(s);
+	struct text w = input_window(s);
 
 	upgraded_bytes(s, w);
-	advance(s, w.len);
+	input_advance(s, w.len);
 	return false;
 }
 
@@ -538,7 +468,7 @@ static void drop_waiting(struct session *s)
 static void drop_input(struct session *s)
 {
 	drop_waiting(s);
-	advance(s, window(s).len);
+	input_advance(s, input_window(s).len);
 	s->read_ahead_full = false;
 	s->refused_ahead = false;
 }
@@ -587,7 +517,7 @@ static bool abandoned(const struct session *s)
 {
 	if (!s->gone || s->n_waiting > 0 || s->batch)
 		return false;
-	return is_http(s) || (s->eof && window(s).len == 0);
+	return is_http(s) || (s->eof && input_window(s).len == 0);
 }
 
 /* The call that wants to know when its client leaves. Over HTTP there is but one. */
@@ -606,19 +536,27 @@ static bool http_full(const struct session *s)
 
 	if (!is_http(s) || s->n_running == 0)
 		return false;
-	return !watched_call(s) || window(s).len >= KEPT_MAX;
+	return !watched_call(s) || input_window(s).len >= KEPT_MAX;
+}
+
+static bool wants_input(struct session *s)
+{
+	bool full = s->read_ahead_full || s->refused_ahead || http_full(s);
+
+	return !s->closing && !s->eof && (s->deaf || (!full && !choked(s)));
 }
 
 /* After all steps: send, keep what is left, and decide whether to read on. */
 static void settle(struct session *s)
 {
-	bool full;
+	bool reads;
 
 	conn_flush(s->conn);
-	keep_rest(s);
-	full = s->read_ahead_full || s->refused_ahead || http_full(s);
+	input_keep(s);
 	if (s->in.err != 0)
 		s->closing = true;
+	reads = wants_input(s);
+	input_settle(s, reads);
 	if (abandoned(s)) {
 		conn_finish(s->conn, 0);
 		return;
@@ -627,7 +565,7 @@ static void settle(struct session *s)
 		conn_finish(s->conn, s->server->opts.limits.linger_ms);
 		return;
 	}
-	conn_read(s->conn, !s->closing && !s->eof && (s->deaf || (!full && !choked(s))));
+	conn_read(s->conn, reads);
 }
 
 void session_pump(struct session *s)
@@ -639,6 +577,7 @@ void session_pump(struct session *s)
 		continue;
 	s->pumping = false;
 	settle(s);
+	server_check_input(s->server);
 }
 
 /* ---- what the connection tells ---- */
@@ -648,7 +587,7 @@ static void on_bytes(void *owner, const char *data, size_t len)
 	struct session *s = owner;
 
 	s->endpoint->bytes_in += len;
-	take_bytes(s, data, len);
+	input_take(s, data, len);
 	session_pump(s);
 }
 
@@ -701,9 +640,11 @@ static void on_closed(void *owner)
 	detach_calls(s);
 	drop_waiting(s);
 	batch_unref(s->batch);
-	disarm_deadline(s);
+	input_disarm(s);
+	s->upgraded = NULL;
+	s->closing = true;
+	input_drop(s);
 	forget_framing(s);
-	buf_done(&s->in);
 	session_forget_held(s);
 	list_remove(&s->link);
 	s->endpoint->n_connections--;
@@ -733,6 +674,7 @@ int session_new(struct server *server, struct endpoint *e, int fd, const struct 
 	list_init(&s->running);
 	list_init(&s->waiting);
 	list_init(&s->deadline_link);
+	list_init(&s->input_link);
 	r = conn_new(server->pool, fd, &conn_ops, s, &s->conn);
 	if (r != 0) {
 		free(s);
@@ -747,7 +689,7 @@ int session_new(struct server *server, struct endpoint *e, int fd, const struct 
 		return -ENOMEM;
 	}
 	if (e->framing == SPEAKS_HTTP)
-		arm_deadline(s);
+		input_arm(s);
 	conn_read(s->conn, true);
 	return 0;
 }
@@ -806,7 +748,7 @@ int session_append(struct session *s, const char *data, size_t len)
 void session_end(struct session *s)
 {
 	if (s->upgraded)
-		upgraded_leave(s);
+		upgraded_leave(s, "koined is stopping");
 	s->closing = true;
 	if (!s->pumping)
 		session_pump(s);
@@ -817,11 +759,40 @@ void session_close(struct session *s)
 	conn_close(s->conn);
 }
 
+void session_cut(struct session *s, const struct frame *no)
+{
+	input_disarm(s);
+	if (s->upgraded)
+		upgraded_leave(s, no->why.text);
+	/* What still runs is answered, and an answer to it is no reason. */
+	else if (idle(s))
+		refuse_stream(s, no);
+	s->closing = true;
+	input_drop(s);
+	session_pump(s);
+}
+
+/* Of a message that did not go on. */
+static void time_over(struct session *s)
+{
+	const struct limits *l = &s->server->opts.limits;
+	struct frame no = {0};
+
+	refuse(&no.why, REFUSE_TIMEOUT, "less than %zu bytes of a message came in %u s",
+	       l->progress_bytes, l->read_timeout_ms / 1000);
+	session_cut(s, &no);
+}
+
 void session_timed_out(struct session *s)
 {
 	int status = s->endpoint->dialect->http_timeout_status;
 
-	disarm_deadline(s);
+	if (input_went_on(s))
+		return;
+	if (s->upgraded || (s->framing && !is_http(s))) {
+		time_over(s);
+		return;
+	}
 	if (!s->framing && speak(s, SPEAKS_HTTP) != 0) {
 		session_close(s);
 		return;

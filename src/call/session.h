@@ -26,6 +26,7 @@ struct session_hook {
 struct session {
 	struct list link;          /* in server.sessions */
 	struct list deadline_link; /* in server.deadlines */
+	struct list input_link;    /* in server.inputs */
 	struct server *server;
 	struct endpoint *endpoint;
 	struct conn *conn;
@@ -40,6 +41,9 @@ struct session {
 	struct buf in;
 	size_t in_start;
 	struct text fresh;
+	size_t input_held; /* as counted in the server's: these, and what the framing keeps */
+	uint64_t input_since_ms;
+	uint64_t bytes_in;
 
 	struct list running;
 	struct list waiting;
@@ -52,6 +56,7 @@ struct session {
 	struct upgraded *upgraded; /* who has taken the connection over, or NULL */
 
 	uint64_t deadline_ms;
+	uint64_t deadline_bytes; /* bytes_in when it was set */
 	struct peer peer;
 	bool http_keep_alive : 1; /* of the request that is being answered */
 	bool http_head : 1;
@@ -119,6 +124,9 @@ void session_give_up(struct session *s);
 
 /* Closes now; calls go on without it. */
 void session_close(struct session *s);
+
+/* Reads nothing more of it, now, and holds nothing of it; says why if it can. */
+void session_cut(struct session *s, const struct frame *no);
 
 /* The time for its request is over. */
 void session_timed_out(struct session *s);

@@ -107,6 +107,20 @@ static bool side_in_message(const void *state)
 	return netrpc_in_message(&g->reader);
 }
 
+static size_t side_held(const void *state)
+{
+	const struct gob_side *g = state;
+
+	return netrpc_in_message(&g->reader) ? g->arena.used : 0;
+}
+
+static void side_drop(void *state)
+{
+	struct gob_side *g = state;
+
+	arena_done(&g->arena);
+}
+
 const struct framing framing_gob = {
 	.name = "gob",
 	.state_size = sizeof(struct gob_side),
@@ -115,6 +129,8 @@ const struct framing framing_gob = {
 	.next = side_next,
 	.wrap = NULL,
 	.in_message = side_in_message,
+	.held = side_held,
+	.drop = side_drop,
 };
 
 /* ---- what came ---- */

@@ -66,6 +66,11 @@ struct framing {
 
 	/* True while a message has begun and not ended. */
 	bool (*in_message)(const void *state);
+
+	/* Bytes of such a message that it holds itself, beside the caller's input; and gives them
+	 * up: next is not called any more. NULL where it holds none. */
+	size_t (*held)(const void *state);
+	void (*drop)(void *state);
 };
 
 /* Newline-delimited. A CR before the newline is dropped, blank lines are

@@ -511,6 +511,18 @@ static bool http_in_message(const void *state)
 	return h->phase != IN_REQUEST_LINE || h->seen > 0;
 }
 
+static size_t http_held(const void *state)
+{
+	const struct http *h = state;
+
+	return h->delivered ? 0 : h->head_copy.len + h->body.len;
+}
+
+static void http_drop(void *state)
+{
+	free_request(state);
+}
+
 const char *http_late_words(const void *state)
 {
 	const struct http *h = state;
@@ -528,4 +540,6 @@ const struct framing framing_http = {
 	.next = http_next,
 	.wrap = NULL,
 	.in_message = http_in_message,
+	.held = http_held,
+	.drop = http_drop,
 };

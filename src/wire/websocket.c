@@ -94,6 +94,16 @@ void websocket_free(struct websocket *w)
 	free(w);
 }
 
+size_t websocket_held(const struct websocket *w)
+{
+	return w->message.len;
+}
+
+void websocket_drop(struct websocket *w)
+{
+	buf_done(&w->message);
+}
+
 unsigned websocket_code(const struct websocket *w)
 {
 	return w->code;

@@ -68,6 +68,12 @@ int websocket_write_close(struct websocket *w, struct buf *out, enum websocket_c
 /* A ping without content: to see whether the other end is there. -EPIPE after a close. */
 int websocket_write_ping(struct websocket *w, struct buf *out);
 
+/* Bytes of a message whose last frame has not come. */
+size_t websocket_held(const struct websocket *w);
+
+/* Gives them up, after a close. Not while a message is taken. */
+void websocket_drop(struct websocket *w);
+
 /* What it ended with: the peer's code, or ours if we came first. WEBSOCKET_ABNORMAL: not yet. */
 unsigned websocket_code(const struct websocket *w);
 

@@ -242,6 +242,46 @@ def test_a_body_that_dribbles_is_cut_after_its_time():
             c.ended()
 
 
+def test_a_message_that_does_not_go_on_is_cut():
+    with Daemon("--set", "limits.read_timeout=1", "--set", "limits.linger=1",
+                listen=EVERYWHERE) as d:
+        for kind in ("unix", "tcp"):
+            line, frame, silent = (d.connect(kind) for _ in range(3))
+            silent.ping()
+            line.send(b'{"jsonrpc":')
+            frame.send(b"\0\0\1\0{")
+            check("bytes of a message" in line.read_line().decode(), "not told why")
+            line.ended()
+            check("bytes of a message" in frame.read_frame().decode(), "not told why")
+            frame.ended()
+            # Who has nothing under way may say nothing for as long as it likes.
+            silent.ping()
+
+
+def test_half_sent_messages_are_bounded_in_sum():
+    n, size = (100, 15 * MIB) if not SANITIZED else (10, 1 * MIB)
+    limit = 64 * MIB if not SANITIZED else 4 * MIB
+    half = b'{"a":"' + b"x" * size
+    with Daemon("--set", "limits.total_input_bytes=%d" % limit) as d:
+        before = rss(d.pid)
+        clients = []
+        for _ in range(n):
+            clients.append(d.connect())
+            clients[-1].send_all_it_takes(half)
+        d.settle()
+        cut = d.log().count(b"messages wait for their rest")
+        check(cut >= n - limit // size - 1, "%d of %d cut", cut, n)
+        grown, peak = rss(d.pid) - before, peak_rss(d.pid) - before
+        note("%d half-sent lines of %d MiB: %.1f MiB, at most %.1f" %
+             (n, size // MIB, grown / MIB, peak / MIB))
+        check(peak < 96 * MIB, "memory grew by %d MiB", peak // MIB)
+        # The first, which have been there for longest, have left; an honest one is served.
+        check(b"wait for their rest" in clients[0].read_rest(), "not told why")
+        with d.connect() as c:
+            c.send(Line.wrap(request("debug.echo", '["%s"]' % ("y" * size))))
+            same(len(json.loads(c.read_line())["result"][0]), size, "length")
+
+
 def test_a_connection_over_http_that_says_nothing_is_cut():
     with Daemon("--set", "limits.read_timeout=1", listen=EVERYWHERE) as d:
         c = d.connect("http")

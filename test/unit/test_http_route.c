@@ -129,8 +129,9 @@ static void echo_drained(struct upgraded *u)
 	n_drained++;
 }
 
-static void echo_end(struct upgraded *u)
+static void echo_end(struct upgraded *u, const char *why)
 {
+	assert_non_null(why);
 	(void)upgraded_write(u, "goodbye", 7);
 }
 

@@ -407,6 +407,11 @@ static void on_bytes(struct upgraded *u, const char *data, size_t len)
 		completion_cancel(w->completion);
 }
 
+static size_t held(const struct upgraded *u)
+{
+	return websocket_held(list_entry(u, const struct ws, upgraded)->codec);
+}
+
 static void on_drained(struct upgraded *u)
 {
 	struct ws *w = ws_of(u);
@@ -416,9 +421,10 @@ static void on_drained(struct upgraded *u)
 	next_chat(w);
 }
 
-static void on_end(struct upgraded *u)
+static void on_end(struct upgraded *u, const char *why)
 {
-	close_with(ws_of(u), WEBSOCKET_GOING_AWAY, "koined is stopping");
+	close_with(ws_of(u), WEBSOCKET_GOING_AWAY, why);
+	websocket_drop(ws_of(u)->codec);
 }
 
 static void on_closed(struct upgraded *u)
@@ -439,6 +445,7 @@ static void on_closed(struct upgraded *u)
 static const struct upgraded_ops ops = {
 	.on_bytes = on_bytes,
 	.on_drained = on_drained,
+	.held = held,
 	.on_end = on_end,
 	.on_closed = on_closed,
 };
