@@ -298,8 +298,10 @@ int koine_server_listen(struct koine_server *s, const char *address, const char 
 			char *bound, size_t bound_size); /* [host] */
 
 /* Our loop: returns after koine_server_stop, which lets calls that run come to their
- * end first. From another thread, post a function that stops; for signals, have a loop
- * of your own, or a thread that waits for them and posts. */
+ * end first; a second call cancels them and closes every connection, in the next turn of
+ * the loop. A handler may call it, and is still answered. From another thread, post a
+ * function that stops; for signals, have a loop of your own, or a thread that waits for
+ * them and posts. */
 int koine_server_run(struct koine_server *s);   /* [host] */
 void koine_server_stop(struct koine_server *s); /* [host] */
 

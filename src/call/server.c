@@ -380,7 +380,7 @@ static void stop_over(void *arg)
 {
 	struct server *s = arg;
 
-	if (s->opts.limits.stop_ms > 0)
+	if (s->opts.limits.stop_ms > 0 && !s->hurried)
 		log_warn("stop took too long", "connections=%u calls=%u", s->n_sessions,
 			 s->n_calls);
 	list_for_each (at, following, &s->sessions)
@@ -391,7 +391,10 @@ static void stop_over(void *arg)
 void server_stop(struct server *s)
 {
 	if (s->stopping) {
-		close_sessions(s);
+		/* Not now: the handler of one of their calls may be what asks. */
+		s->hurried = true;
+		if (s->n_sessions > 0)
+			timer_start(s->stop_timer, 0);
 		return;
 	}
 	s->stopping = true;

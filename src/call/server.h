@@ -99,6 +99,7 @@ struct server {
 	struct timer *stop_timer;
 	bool stopping;
 	bool cutting; /* sessions that have sent too much */
+	bool hurried; /* by a second server_stop */
 	bool paused;  /* listeners wait for a connection to end */
 };
 
@@ -138,7 +139,8 @@ int server_accept(struct server *s, struct endpoint *e, int fd, const struct pee
 /*
  * Stops in good order: no more connections, no more reading; what runs is
  * finished within limits.stop_ms, then cancelled; clients are closed; then
- * on_stopped. A second call ends it at once.
+ * on_stopped. A second call ends it in the next turn of the loop, and no connection closes before
+ * that: a handler may call this, and its answer is still sent.
  */
 void server_stop(struct server *s);
 

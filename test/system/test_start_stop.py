@@ -430,6 +430,26 @@ def test_a_client_that_does_not_read_does_not_hold_up_the_stop():
         stops(d)
 
 
+def test_a_batch_that_stops_twice_is_answered():
+    with Daemon() as d:
+        c = d.connect()
+        batch = b"[" + b",".join(request("daemon.stop", id=n) for n in (1, 2)) + b"]"
+        same([a["result"] for a in json.loads(c.call_text(batch))], [{"stopping": True}] * 2)
+        c.ended()
+        same(d.process.wait(PATIENCE), 0, "exit status")
+
+
+def test_stops_that_wait_behind_a_write_are_answered():
+    with Daemon() as d:
+        c = d.connect()
+        c.send(b"".join(request(*ask) + b"\n" for ask in (
+            ("memory.add", {"content": "written first"}, 1), ("daemon.stop", None, 2),
+            ("daemon.stop", None, 3))))
+        same([json.loads(c.read_line())["id"] for _ in range(3)], [1, 2, 3], "ids")
+        c.ended()
+        same(d.process.wait(PATIENCE), 0, "exit status")
+
+
 def test_a_second_signal_ends_it_at_once():
     with Daemon("--set", "limits.stop_time=3600") as d:
         c = d.connect()

@@ -113,6 +113,18 @@ static struct done handle_later(struct call *c)
 	return call_later(c, on_cancel, NULL);
 }
 
+static void on_cancel_stop(struct call *c, void *arg)
+{
+	server_stop(c->server);
+	server_stop(c->server);
+	on_cancel(c, arg);
+}
+
+static struct done handle_stop_if_cancelled(struct call *c)
+{
+	return call_later(c, on_cancel_stop, NULL);
+}
+
 static struct done handle_for_ever(struct call *c)
 {
 	return call_later(c, NULL, NULL);
@@ -278,6 +290,7 @@ static const struct method methods[] = {
 	{.name = "begun", .handle = handle_begun},
 	{.name = "shout", .handle = handle_shout},
 	{.name = "stop", .handle = handle_stop},
+	{.name = "stop_if_cancelled", .handle = handle_stop_if_cancelled, .flags = METHOD_LATER},
 	{.name = "place", .handle = handle_place},
 	{.name = "hold_place", .handle = handle_hold_place, .where = READER},
 	{.name = "work", .handle = handle_work, ONE, .flags = METHOD_LATER},
@@ -972,7 +985,70 @@ static void a_second_stop_ends_it_at_once(void **state)
 	server_stop(f.world.server);
 	assert_false(f.stopped);
 	server_stop(f.world.server);
-	assert_true(f.stopped);
+	/* not before the loop turns: a handler may have asked */
+	assert_int_equal(n_cancels, 0);
+	assert_false(f.stopped);
+	while (!f.stopped)
+		assert_true(world_turn(&f.world, NULL));
+	assert_int_equal(n_cancels, 1);
+	finish(&f);
+}
+
+static void a_batch_that_stops_twice_is_answered(void **state)
+{
+	struct client other;
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	assert_int_equal(client_init(&other, &f.world), 0);
+	say_to(&f, &other, CALL("later", "{}", "1"));
+	world_settle(&f.world);
+	exchange(&f, "[" REQUEST("stop", "{}", "1") "," REQUEST("stop", "{}", "2") "]\n",
+		 "[{'jsonrpc':'2.0','result':null,'id':1},{'jsonrpc':'2.0','result':null,'id':2}]"
+		 "\n");
+	hear_end(&f);
+	while (!f.stopped)
+		assert_true(world_turn(&f.world, NULL));
+	/* The second one cut what still ran elsewhere. */
+	assert_int_equal(n_cancels, 1);
+	client_done(&other);
+	finish(&f);
+}
+
+static void stops_that_were_read_ahead_are_answered(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, &sequential);
+	exchange(&f, CALL("write", "[7]", "1") CALL("stop", "{}", "2") CALL("stop", "{}", "3"),
+		 RESULT("7", "1") RESULT("null", "2") RESULT("null", "3"));
+	hear_end(&f);
+	while (!f.stopped)
+		assert_true(world_turn(&f.world, NULL));
+	finish(&f);
+}
+
+/* Those that are cancelled may stop it once more, and so may what waits behind them. */
+static void a_stop_while_calls_are_cancelled_changes_nothing(void **state)
+{
+	struct limits limits = default_limits;
+	struct client other;
+	struct fixture f;
+
+	(void)state;
+	limits.stop_ms = 1;
+	start_with(&f, &sequential, &limits);
+	assert_int_equal(client_init(&other, &f.world), 0);
+	say(&f, CALL("later", "{}", "1") CALL("stop", "{}", "2") CALL("stop", "{}", "3"));
+	say_to(&f, &other, CALL("stop_if_cancelled", "{}", "1"));
+	world_settle(&f.world);
+	server_stop(f.world.server);
+	while (!f.stopped)
+		assert_true(world_turn(&f.world, NULL));
+	assert_int_equal(n_cancels, 2);
+	client_done(&other);
 	finish(&f);
 }
 
@@ -1767,6 +1843,9 @@ int main(void)
 		cmocka_unit_test(stop_lets_running_calls_answer),
 		cmocka_unit_test(stop_cancels_what_takes_too_long),
 		cmocka_unit_test(a_second_stop_ends_it_at_once),
+		cmocka_unit_test(a_batch_that_stops_twice_is_answered),
+		cmocka_unit_test(stops_that_were_read_ahead_are_answered),
+		cmocka_unit_test(a_stop_while_calls_are_cancelled_changes_nothing),
 		cmocka_unit_test(a_handler_can_stop_its_server),
 		cmocka_unit_test(a_half_closed_client_still_gets_its_answers),
 		cmocka_unit_test(calls_over_the_limit_are_refused),

@@ -148,6 +148,17 @@ static void stop(struct koine_call *call, void *arg)
 	koine_server_stop(*(struct koine_server **)arg);
 }
 
+/* Before the answer, and again: the connection must last until it is sent. */
+static void stop_twice(struct koine_call *call, void *arg)
+{
+	struct koine_server *s = *(struct koine_server **)arg;
+
+	koine_server_stop(s);
+	koine_server_stop(s);
+	koine_json_int(koine_call_result(call), (int64_t)koine_server_clients(s));
+	koine_call_reply(call);
+}
+
 static void typed(struct koine_call *call, void *arg)
 {
 	struct koine_json *j = koine_call_result(call);
@@ -202,6 +213,7 @@ static void add_methods(struct koine_server **server)
 		{"stubborn", stubborn, NULL, NULL, 0, NULL},
 		{"at_once", at_once, NULL, NULL, 0, NULL},
 		{"stop", stop, server, NULL, 0, NULL},
+		{"stop_twice", stop_twice, server, NULL, 0, NULL},
 		{"typed", typed, NULL, typed_fields, 6, NULL},
 	};
 
@@ -988,6 +1000,32 @@ static void a_handler_stops_the_server(void **state)
 	host_stop(&h);
 }
 
+static void a_handler_may_stop_the_server_twice(void **state)
+{
+	struct host h;
+	int other;
+	int fd;
+	char c;
+
+	(void)state;
+	host_start(&h, "line");
+	fd = connect_unix(h.path);
+	other = connect_unix(h.path);
+	send_line(other, CALL("stubborn", "1"));
+	turn_until_idle(&h);
+	send_line(fd, "[" CALL("stop_twice", "1") "," CALL("stop_twice", "2") "]");
+	expect_line(&h, fd,
+		    "[{\"jsonrpc\":\"2.0\",\"result\":2,\"id\":1},"
+		    "{\"jsonrpc\":\"2.0\",\"result\":2,\"id\":2}]");
+	assert_int_equal(koine_server_run(h.server), 0);
+	assert_int_equal(koine_server_clients(h.server), 0);
+	assert_int_equal(recv(fd, &c, 1, 0), 0);
+	assert_int_equal(recv(other, &c, 1, 0), 0);
+	close(fd);
+	close(other);
+	host_stop(&h);
+}
+
 /* ---- logs ---- */
 
 static void keep_line(void *arg, int level, const char *line)
@@ -1043,6 +1081,7 @@ int main(void)
 		cmocka_unit_test(what_was_posted_runs_before_the_server_goes),
 		cmocka_unit_test(a_cancelled_call_may_post_its_answer),
 		cmocka_unit_test(a_handler_stops_the_server),
+		cmocka_unit_test(a_handler_may_stop_the_server_twice),
 		cmocka_unit_test(log_lines_reach_the_host),
 	};
 
