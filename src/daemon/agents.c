@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,7 +24,6 @@
 enum {
 	KEY_MAX = 4096,
 	SYSTEM_MAX = 64 << 10,
-	END_TURNS_MS = 5000, /* what an agent and a commit may take */
 	STEP_MS = 20,
 };
 
@@ -247,20 +245,11 @@ int agents_start(const struct settings *s, struct agents *a, struct backstage *s
 	return chat_start(services, &opts, why);
 }
 
-void agents_end_turns(struct loop *l, struct services *services)
+void agents_end_turns(struct loop *l, struct services *services, uint64_t end_ms)
 {
-	uint64_t end = clock_steady_ms() + END_TURNS_MS;
-
 	chat_stop(services->chat);
-	while (!chat_idle(services->chat) && clock_steady_ms() < end) {
-		struct pollfd p = {.fd = loop_fd(l), .events = POLLIN};
-		int wait;
-
-		/* A step first: what was added since the last one is not in the descriptor. */
-		loop_step(l);
-		wait = loop_timeout_ms(l);
-		poll(&p, 1, wait < 0 || wait > STEP_MS ? STEP_MS : wait);
-	}
+	while (!chat_idle(services->chat) && clock_steady_ms() < end_ms)
+		loop_turn(l, STEP_MS);
 }
 
 /* ---- --check ---- */

@@ -26,10 +26,10 @@ int agents_start(const struct settings *s, struct agents *a, struct backstage *s
 		 struct services *services, struct why *why);
 
 /*
- * Ends all turns and lets them reach the store: turns the loop until that is done, for a few
- * seconds at most. Nothing where there is no chat.
+ * Ends all turns and lets them reach the store: turns the loop until that is done, or end_ms of the
+ * steady clock. Nothing where there is no chat.
  */
-void agents_end_turns(struct loop *l, struct services *services);
+void agents_end_turns(struct loop *l, struct services *services, uint64_t end_ms);
 
 /* Prints what each would do and what is wrong with it; whether koined could start. */
 bool agents_check(const struct settings *s);

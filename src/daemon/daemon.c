@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "call/rpc.h"
 #include "daemon/agents.h"
 #include "daemon/approvals.h"
@@ -48,6 +49,14 @@ enum {
 	/* Tasks that run may end by themselves for so long. With interrupt_time after it a stop
 	 * stays below the ten seconds after which the original's command line kills. */
 	TASKS_GRACE_MS = 3000,
+	TASKS_MS = TASKS_GRACE_MS + 5000,
+	/* Then it is over, whatever is left: a store that cannot be written, a process that cannot be
+	 * ended. A second signal has less patience. */
+	STOP_MARGIN_MS = 7000,
+	HURRY_MS = 5000,
+	/* For turns and rules behind that: what an agent and a commit may take. */
+	END_MS = 5000,
+	HURRIED_END_MS = 1000,
 };
 
 static const int64_t day_ms = 24 * 3600 * 1000LL;
@@ -68,12 +77,14 @@ struct daemon {
 	struct agents agents; /* until they are the chat's */
 	struct environments environments;
 	struct timer *last_words;
+	struct timer *patience;
 	struct projects *projects;
 	struct tree_keeper *keeper;
 	bool server_stopped;
 	bool tasks_stopped;
 	bool sessions_stopped;
 	bool processes_stopped;
+	bool hurried; /* told to stop twice, or it took too long */
 	struct ash_settings ash;
 	struct hld_settings hld;
 	struct nexus_settings nexus;
@@ -153,17 +164,39 @@ static void on_last_words(void *arg)
 	tools_stop(d->services->tools);
 }
 
+static void on_out_of_patience(void *arg)
+{
+	struct daemon *d = arg;
+
+	log_warn("stop took too long", "calls=%d tasks=%d sessions=%d processes=%d",
+		 !d->server_stopped, !d->tasks_stopped, !d->sessions_stopped,
+		 !d->processes_stopped);
+	d->hurried = true;
+	loop_stop(d->loop);
+}
+
+static void hurry(struct daemon *d)
+{
+	d->hurried = true;
+	services_stop(d->services);
+	timer_start(d->patience, HURRY_MS);
+}
+
 static void begin_stop(struct daemon *d)
 {
 	unsigned stop_ms = d->server->opts.limits.stop_ms;
 
-	if (!d->server->stopping) {
+	if (d->server->stopping) {
+		hurry(d);
+	} else {
 		notify_send("STOPPING=1");
 		log_info("stopping", "connections=%u calls=%u", d->server->n_sessions,
 			 d->server->n_calls);
 		embedding_stop(d->services->embedding);
 		timer_start(d->last_words,
 			    stop_ms > 2 * LAST_WORDS_MS ? stop_ms - LAST_WORDS_MS : stop_ms / 2);
+		timer_start(d->patience,
+			    (stop_ms > TASKS_MS ? stop_ms : TASKS_MS) + STOP_MARGIN_MS);
 		aiwg_tell_stopping(d->server);
 		approvals_stop(d->services->approvals);
 		tools_stop(d->services->tools);
@@ -514,6 +547,8 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 	if (r == 0)
 		r = timer_new(d->loop, on_last_words, d, &d->last_words);
 	if (r == 0)
+		r = timer_new(d->loop, on_out_of_patience, d, &d->patience);
+	if (r == 0)
 		r = projects_new(plan, &d->projects);
 	if (r == 0)
 		r = projects_check(d->projects, why);
@@ -573,11 +608,13 @@ static void hold_signals(void)
 
 static void tear_down(struct daemon *d)
 {
+	uint64_t end_ms = clock_steady_ms() + (d->hurried ? HURRIED_END_MS : END_MS);
+
 	/* Turns that nobody waits for any more end here, and what rules have begun. */
 	if (d->services) {
 		tools_stop(d->services->tools);
-		rules_end(d->loop, d->services);
-		agents_end_turns(d->loop, d->services);
+		rules_end(d->loop, d->services, end_ms);
+		agents_end_turns(d->loop, d->services, end_ms);
 	}
 	d->stage.closed = true;
 	/* The server waits for its threads, and they must not wait for a large file. */
@@ -596,6 +633,7 @@ static void tear_down(struct daemon *d)
 	signal_watch_free(d->hangup);
 	ticker_free(d->watchdog);
 	timer_free(d->last_words);
+	timer_free(d->patience);
 	tree_keeper_free(d->keeper);
 	agents_done(&d->agents);
 	/* Turns until the agents' children are reaped. */

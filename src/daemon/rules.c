@@ -1,7 +1,6 @@
 #include "daemon/rules.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 
 enum {
 	ARENA_MAX = 4 << 20,
-	END_MS = 5000, /* what a commit may take */
 	STEP_MS = 20,
 };
 
@@ -89,19 +87,11 @@ void rules_reload(const struct settings *s, struct services *services)
 		log_err("rules not read again", "error=%s", strerror(-r));
 }
 
-void rules_end(struct loop *l, struct services *services)
+void rules_end(struct loop *l, struct services *services, uint64_t end_ms)
 {
-	uint64_t end = clock_steady_ms() + END_MS;
-
 	automation_stop(services->automation);
-	while (!automation_idle(services->automation) && clock_steady_ms() < end) {
-		struct pollfd p = {.fd = loop_fd(l), .events = POLLIN};
-		int wait;
-
-		loop_step(l);
-		wait = loop_timeout_ms(l);
-		poll(&p, 1, wait < 0 || wait > STEP_MS ? STEP_MS : wait);
-	}
+	while (!automation_idle(services->automation) && clock_steady_ms() < end_ms)
+		loop_turn(l, STEP_MS);
 }
 
 /* ---- --check ---- */

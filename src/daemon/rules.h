@@ -13,9 +13,9 @@ int rules_start(const struct settings *s, struct backstage *stage, struct servic
 /* The settings were read again. */
 void rules_reload(const struct settings *s, struct services *services);
 
-/* Fires nothing any more, and turns the loop until what was begun is in the store, for a few seconds at
- * most. */
-void rules_end(struct loop *l, struct services *services);
+/* Fires nothing any more, and turns the loop until what was begun is in the store, or end_ms of the steady
+ * clock. */
+void rules_end(struct loop *l, struct services *services, uint64_t end_ms);
 
 /* Prints what each would do and what is wrong with it. None keeps koined from starting. */
 void rules_check(const struct settings *s);

@@ -6,6 +6,7 @@
 #include "io/loop.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -95,6 +96,17 @@ int loop_timeout_ms(const struct loop *l)
 void loop_step(struct loop *l)
 {
 	uv_run(&l->uv, UV_RUN_NOWAIT);
+}
+
+void loop_turn(struct loop *l, int max_ms)
+{
+	struct pollfd p = {.fd = loop_fd(l), .events = POLLIN};
+	int wait;
+
+	/* A step first: what was added since the last one is not in the descriptor. */
+	loop_step(l);
+	wait = loop_timeout_ms(l);
+	poll(&p, 1, wait < 0 || wait > max_ms ? max_ms : wait);
 }
 
 uint64_t loop_now_ms(const struct loop *l)

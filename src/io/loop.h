@@ -26,6 +26,10 @@ int loop_fd(const struct loop *l);
 int loop_timeout_ms(const struct loop *l);
 void loop_step(struct loop *l);
 
+/* One turn for whoever waits for something of ours: does what there is, then waits at most max_ms
+ * for more. */
+void loop_turn(struct loop *l, int max_ms);
+
 /* A steady clock, read once per turn. */
 uint64_t loop_now_ms(const struct loop *l);
 

@@ -118,7 +118,10 @@ static void bury(struct events *e)
 	list_for_each (at, following, &e->subscribers) {
 		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
 
-		if (s->dead && !s->reading)
+		/* One that is read for is its reader's; when that comes back it is looked for again. */
+		if (s->dead && s->reading)
+			e->any_dead = true;
+		else if (s->dead)
 			subscriber_free(s);
 	}
 }

@@ -65,7 +65,8 @@ struct run {
 	struct supervised *program; /* or */
 	struct chat_turn *turn;
 	struct output_file *output;
-	struct timer *timer; /* its time limit */
+	struct timer *timer;        /* its time limit */
+	struct task_change *begins; /* until it is kept that it runs; nothing has begun before */
 	enum task_intent intent;
 	char mark[TREE_MARK_MAX];
 	struct buf out; /* the end of what it printed */
@@ -201,11 +202,12 @@ void program_done(struct program *p);
 
 /* ---- task_write.c: to the store ---- */
 
-typedef void (*task_written_fn)(void *arg, int result);
-
 /* A change with somebody who waits for it: fn comes once, with 0 when it is on disk, or with the fault
- * when that takes longer. NULL: no memory. */
-struct task_change *task_change_new(task_written_fn fn, void *arg);
+ * when that takes longer, its own or that of one before it. NULL: no memory. */
+struct task_change *task_change_new(task_done_fn fn, void *arg);
+
+/* Whoever waited for it is not told any more. Accepts NULL. */
+void task_change_forget(struct task_change *c);
 
 /* What may change of the row, as it is now, and an event that tells of it (NULL: none). The change may
  * be NULL: nobody waits. */
@@ -215,7 +217,7 @@ void task_write(struct tasks *t, struct live *l, const char *event, struct task_
 void task_write_row(struct tasks *t, struct live *l, const struct task_row *row, const char *event,
 		    struct task_change *c);
 void task_write_again(void *tasks);
-void task_write_drop(struct live *l);
+void task_write_drop(struct live *l); /* tells nobody: who waited may be gone */
 
 /* The event's data, as the row is. */
 int task_event_add(struct services *s, struct arena *a, const char *event,

@@ -91,6 +91,17 @@ static unsigned project_limit(const struct tasks *t, const struct project *p)
 	return p->parallel ? p->parallel : t->project_parallel;
 }
 
+/* That it begins could not be kept a moment ago: another try would only wait behind that one. */
+static bool is_unkept(const struct tasks *t, const struct live *l)
+{
+	return t->writes_fail && l->n_writes > 0;
+}
+
+static bool has_room(const struct group *g)
+{
+	return !g || g->parallel == 0 || g->n_running < g->parallel;
+}
+
 /* The first in the project's line whose group has room. */
 static struct live *first_of(const struct tasks *t, struct project *p)
 {
@@ -99,8 +110,7 @@ static struct live *first_of(const struct tasks *t, struct project *p)
 	list_for_each (at, following, &p->ready) {
 		struct live *l = list_entry(at, struct live, link);
 
-		if (!l->group || l->group->parallel == 0 ||
-		    l->group->n_running < l->group->parallel)
+		if (has_room(l->group) && !is_unkept(t, l))
 			return l;
 	}
 	return NULL;

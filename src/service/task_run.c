@@ -32,6 +32,7 @@ static struct tasks *tasks_of(const struct run *r)
 
 static void run_free(struct run *r)
 {
+	task_change_forget(r->begins);
 	supervised_free(r->program);
 	output_file_close(r->output);
 	timer_free(r->timer);
@@ -233,6 +234,8 @@ static void on_exit_told(void *arg, int status, int signal)
 	finish(arg);
 }
 
+static void end_unbegun(struct run *r);
+
 void run_end_with(struct run *r, enum task_intent intent)
 {
 	/* A cancel holds whatever it is ended for, and the processes have been told already. */
@@ -241,7 +244,9 @@ void run_end_with(struct run *r, enum task_intent intent)
 	if (r->intent != INTENT_NONE || r->exited)
 		return;
 	r->intent = intent;
-	if (r->program)
+	if (r->begins)
+		end_unbegun(r);
+	else if (r->program)
 		supervised_end(r->program, tasks_of(r)->interrupt_ms);
 	else if (r->turn)
 		chat_turn_cancel(r->turn);
@@ -423,8 +428,10 @@ static void fetch_finished(struct background_work *w, int result)
 
 	if (result == 0)
 		result = f->result;
+	if (r->intent == INTENT_NONE && r->tasks->stopping)
+		r->intent = INTENT_STOP;
 	if (r->intent != INTENT_NONE) {
-		give_up(r, "ended before it began");
+		end_unbegun(r);
 	} else if (result == 0 && f->found) {
 		struct live *l = r->live;
 
@@ -477,7 +484,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	return r;
 }
 
-/* The disk is full, or worse: it waits in line again. */
+/* It waits in line again: the disk is full, or worse, or we stop and the next daemon has it. */
 static void put_back(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
@@ -493,15 +500,27 @@ static void put_back(struct run *r)
 	run_free(r);
 }
 
+/* There is nothing to be told to end, and the store need not be waited for. */
+static void end_unbegun(struct run *r)
+{
+	struct tasks *t = tasks_of(r);
+
+	if (r->intent == INTENT_STOP)
+		put_back(r);
+	else
+		give_up(r, "ended before it began");
+	tasks_check_stopped(t);
+}
+
 /* That it runs is on disk. Not earlier may it: a daemon that dies now must know that it did. */
-static void on_kept(void *arg, int result)
+static void on_kept(void *arg, int result, const struct why *why)
 {
 	struct run *r = arg;
 
-	if (result != 0 && r->intent == INTENT_NONE)
+	(void)why;
+	r->begins = NULL;
+	if (result != 0 || r->tasks->stopping)
 		put_back(r);
-	else if (r->intent != INTENT_NONE)
-		give_up(r, "ended before it began");
 	else if (r->live->task.row.prompt.data)
 		go(r, r->live->task.row.prompt);
 	else if (fetch(r) != 0)
@@ -518,6 +537,7 @@ void run_start(struct tasks *t, struct live *l)
 		task_ended(t, l, TASK_FAILED, (struct text) {0}, TEXT("out of memory"));
 		return;
 	}
+	r->begins = change;
 	l->run = r;
 	list_append(&t->running, &l->link);
 	t->n_running++;

@@ -8,33 +8,6 @@
 
 /* ---- cancelling ---- */
 
-struct wish {
-	task_done_fn fn;
-	void *arg;
-};
-
-static void wish_written(void *arg, int result)
-{
-	struct wish *w = arg;
-	struct why why = {0};
-
-	w->fn(w->arg, result, &why);
-	free(w);
-}
-
-static struct task_change *new_wish(task_done_fn fn, void *arg)
-{
-	struct wish *w = calloc(1, sizeof(*w));
-	struct task_change *c = w ? task_change_new(wish_written, w) : NULL;
-
-	if (!c) {
-		free(w);
-		return NULL;
-	}
-	*w = (struct wish) {.fn = fn, .arg = arg};
-	return c;
-}
-
 /* One that is not at hand has ended, or never was. */
 struct lookup {
 	struct background_work work;
@@ -129,7 +102,9 @@ static void cancel_running(struct tasks *t, struct live *l, struct task_change *
 {
 	live_set_text(l, &l->task.row.error, TEXT(TASK_CANCEL_WISH));
 	task_write(t, l, NULL, c);
-	run_end_with(l->run, INTENT_CANCEL);
+	/* Whoever was told at once that it cannot be kept may have ended it. */
+	if (l->run)
+		run_end_with(l->run, INTENT_CANCEL);
 }
 
 void task_cancel(struct services *s, struct text project, struct text id, task_done_fn fn,
@@ -156,7 +131,7 @@ void task_cancel(struct services *s, struct text project, struct text id, task_d
 		   &why);
 		return;
 	}
-	c = new_wish(fn, arg);
+	c = task_change_new(fn, arg);
 	if (!c)
 		fn(arg, -ENOMEM, &why);
 	else if (l->run)
@@ -192,7 +167,7 @@ void task_release(struct services *s, struct text project, struct text id, task_
 		r = refuse_field(&why, "project", "several projects have it; name one");
 	else if (l->task.row.state != TASK_QUEUED || !l->task.row.held)
 		r = refuse(&why, REFUSE_CONFLICT, "Task %.*s is not held", TEXT_ARGS(id));
-	else if (!(c = new_wish(fn, arg)))
+	else if (!(c = task_change_new(fn, arg)))
 		r = -ENOMEM;
 	if (r != 0) {
 		fn(arg, r, &why);
@@ -223,7 +198,7 @@ void tasks_release(struct services *s, struct text project)
 static void queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *arg)
 {
 	struct task_row *row = &l->task.row;
-	struct task_change *c = new_wish(fn, arg);
+	struct task_change *c = task_change_new(fn, arg);
 	struct why why = {0};
 
 	if (!c) {

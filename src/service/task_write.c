@@ -33,7 +33,7 @@ struct task_change {
 	const char *event;
 	int64_t queue_size;
 	int result;
-	task_written_fn fn; /* NULL: nobody waits, or they were told that it takes longer */
+	task_done_fn fn; /* NULL: nobody waits, or they were told that it takes longer */
 	void *arg;
 };
 
@@ -125,26 +125,31 @@ static void change_submit(struct task_change *c);
 
 static void tell(struct task_change *c, int result)
 {
-	task_written_fn fn = c->fn;
+	const struct why why = {0};
+	task_done_fn fn = c->fn;
 
 	c->fn = NULL;
 	if (fn)
-		fn(c->arg, result);
+		fn(c->arg, result, &why);
 }
 
-/* Those behind it wait, too: the last of them is what the task has become. */
+/* Those behind it wait, too: the last of them is what the task has become. But whoever waits for one
+ * of them is told: nobody knows how long it takes, and a stop does not last as long. */
 static void change_failed(struct task_change *c, int result)
 {
+	struct live *l = c->live;
 	struct tasks *t = c->tasks;
 
 	if (!t->writes_fail && result != -ECANCELED)
 		log_err("tasks are not kept yet", "task=%.*s error=%s", TEXT_ARGS(c->row.id),
 			strerror(-result));
 	t->writes_fail = true;
-	if (list_empty(&c->live->failed_link))
-		list_append(&t->failed_writes, &c->live->failed_link);
+	if (list_empty(&l->failed_link))
+		list_append(&t->failed_writes, &l->failed_link);
 	timer_start(t->again, AGAIN_MS);
-	tell(c, result);
+	/* More may be added meanwhile, but none goes. */
+	list_for_each (at, following, &l->changes)
+		tell(list_entry(at, struct task_change, link), result);
 	tasks_check_stopped(t);
 }
 
@@ -153,7 +158,8 @@ static void change_finished(struct background_work *w, int result)
 	struct task_change *c = list_entry(w, struct task_change, work);
 	struct live *l = c->live;
 	struct task_change *next;
-	struct tasks *t;
+	struct tasks *t = c->tasks;
+	bool failed = t->writes_fail;
 
 	if (result == 0)
 		result = c->result;
@@ -162,7 +168,7 @@ static void change_finished(struct background_work *w, int result)
 		change_failed(c, result);
 		return;
 	}
-	c->tasks->writes_fail = false;
+	t->writes_fail = false;
 	list_remove(&c->link);
 	next = first_change(l);
 	if (next)
@@ -170,8 +176,9 @@ static void change_finished(struct background_work *w, int result)
 	/* Only now: whoever is told may do anything, but not free a task with a change on its way. */
 	tell(c, result);
 	l->n_writes--;
-	t = c->tasks;
 	change_free(c);
+	if (failed)
+		queue_run(t);
 	tasks_check_stopped(t);
 }
 
@@ -206,10 +213,8 @@ void task_write_drop(struct live *l)
 {
 	struct task_change *c;
 
-	while ((c = first_change(l))) {
-		tell(c, -ECANCELED);
+	while ((c = first_change(l)))
 		change_free(c);
-	}
 }
 
 /* Without memory for it a text is left out, not the change. */
@@ -222,7 +227,13 @@ static void copy(struct arena *a, struct text *t)
 		*t = (struct text) {0};
 }
 
-struct task_change *task_change_new(task_written_fn fn, void *arg)
+void task_change_forget(struct task_change *c)
+{
+	if (c)
+		c->fn = NULL;
+}
+
+struct task_change *task_change_new(task_done_fn fn, void *arg)
 {
 	struct task_change *c = calloc(1, sizeof(*c));
 

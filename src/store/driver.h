@@ -78,8 +78,11 @@ struct store_ops {
 	/* The integer key of the row that was inserted last. */
 	int64_t (*inserted)(void *db);
 
-	int (*backup)(void *place, const char *path, atomic_bool *stop, struct why *why);
-	int (*quick_check)(void *place, void *db, atomic_bool *stop, struct why *why);
+	int (*backup)(void *place, const char *path, struct why *why);
+	int (*quick_check)(void *place, void *db, struct why *why);
+
+	/* From any thread: these two end early from now on, and nobody else's lock is waited for. */
+	void (*stop)(void *place);
 };
 
 extern const struct store_ops sqlite_ops;

@@ -18,7 +18,8 @@
 
 enum {
 	APPLICATION_ID = 0x6b6f696e, /* "koin" */
-	BUSY_TIMEOUT_MS = 5000,      /* for strangers with the file open: we have one writer */
+	BUSY_STEP_MS = 100,          /* for strangers with the file open: we have one writer */
+	BUSY_TRIES = 56,             /* five seconds in all */
 };
 
 static bool file_is_full(sqlite3_file *file)
@@ -181,6 +182,11 @@ static int sqlite_place_id(const void *place, char out[STORE_PLACE_MAX])
 	return 0;
 }
 
+static void sqlite_stop(void *place)
+{
+	atomic_store(&((struct sqlite_place *)place)->stop, true);
+}
+
 static const char *sqlite_path(const void *place)
 {
 	const struct sqlite_place *p = place;
@@ -194,7 +200,18 @@ static void configure_once(void)
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-static int settle(sqlite3 *db, enum connection_kind kind)
+/* Soon at first, most are quick. A stop does not wait for them. */
+static int wait_for_stranger(void *place, int n_tries)
+{
+	const struct sqlite_place *p = place;
+
+	if (n_tries >= BUSY_TRIES || atomic_load(&p->stop))
+		return 0;
+	sqlite3_sleep(n_tries < 7 ? 1 << n_tries : BUSY_STEP_MS);
+	return 1;
+}
+
+static int settle(struct sqlite_place *p, sqlite3 *db, enum connection_kind kind)
 {
 	/* Temporary tables in memory: none of what is kept may appear in another file. */
 	static const char common[] = "PRAGMA foreign_keys = ON;"
@@ -205,7 +222,7 @@ static int settle(sqlite3 *db, enum connection_kind kind)
 	int r;
 
 	sqlite3_extended_result_codes(db, 1);
-	sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+	sqlite3_busy_handler(db, wait_for_stranger, p);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	r = exec(db, common);
@@ -248,7 +265,7 @@ int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct
 		return -ENOMEM;
 	r = sqlite_fault(db, rc);
 	if (r == 0)
-		r = settle(db, kind);
+		r = settle(p, db, kind);
 	if (r == 0 && kind == CONNECTION_WRITER && sqlite3_db_readonly(db, "main") == 1)
 		r = -EROFS;
 	r = r != 0 ? explain(p, db, r, why) : look(p, db, why);
@@ -488,4 +505,5 @@ const struct store_ops sqlite_ops = {
 	.inserted = inserted,
 	.backup = sqlite_backup,
 	.quick_check = sqlite_quick_check,
+	.stop = sqlite_stop,
 };

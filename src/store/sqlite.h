@@ -9,6 +9,7 @@
 
 struct sqlite_place {
 	struct db_file file;
+	atomic_bool stop;
 };
 
 /* -errno for what SQLite returned. */
@@ -17,5 +18,5 @@ int sqlite_fault(sqlite3 *db, int rc);
 int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct why *why);
 void sqlite_disconnect(void *db);
 
-int sqlite_backup(void *place, const char *path, atomic_bool *stop, struct why *why);
-int sqlite_quick_check(void *place, void *db, atomic_bool *stop, struct why *why);
+int sqlite_backup(void *place, const char *path, struct why *why);
+int sqlite_quick_check(void *place, void *db, struct why *why);

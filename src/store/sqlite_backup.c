@@ -72,7 +72,7 @@ static int open_target(const char *partial, void **ret_db)
 	return sqlite_fault(db, rc);
 }
 
-static int copy_pages(sqlite3 *to, sqlite3 *from, atomic_bool *stop)
+static int copy_pages(sqlite3 *to, sqlite3 *from, const atomic_bool *stop)
 {
 	sqlite3_backup *b = sqlite3_backup_init(to, "main", from, "main");
 	int rc;
@@ -86,7 +86,7 @@ static int copy_pages(sqlite3 *to, sqlite3 *from, atomic_bool *stop)
 	return rc == SQLITE_DONE ? 0 : sqlite_fault(to, rc);
 }
 
-static int copy(struct sqlite_place *p, const char *partial, atomic_bool *stop, struct why *why)
+static int copy(struct sqlite_place *p, const char *partial, struct why *why)
 {
 	CLEANUP(disconnectp) void *from = NULL;
 	CLEANUP(disconnectp) void *to = NULL;
@@ -102,7 +102,7 @@ static int copy(struct sqlite_place *p, const char *partial, atomic_bool *stop, 
 				 sqlite3_exec(from, "BEGIN; SELECT count(*) FROM sqlite_schema",
 					      NULL, NULL, NULL));
 	if (r == 0)
-		r = copy_pages(to, from, stop);
+		r = copy_pages(to, from, &p->stop);
 	return r;
 }
 
@@ -131,7 +131,7 @@ static int finish(const char *partial, int fd, const char *path)
 	return r != 0 ? r : db_file_sync_folder(path);
 }
 
-int sqlite_backup(void *place, const char *path, atomic_bool *stop, struct why *why)
+int sqlite_backup(void *place, const char *path, struct why *why)
 {
 	char partial[PATH_MAX];
 	CLEANUP(closep) int fd = -1;
@@ -142,7 +142,7 @@ int sqlite_backup(void *place, const char *path, atomic_bool *stop, struct why *
 		r = make_partial(path, partial, &fd, why);
 	if (r != 0)
 		return r;
-	r = copy(place, partial, stop, why);
+	r = copy(place, partial, why);
 	if (r == 0)
 		r = finish(partial, fd, path);
 	if (r != 0)
@@ -150,9 +150,9 @@ int sqlite_backup(void *place, const char *path, atomic_bool *stop, struct why *
 	return r < 0 ? db_file_cannot(why, "write", path, -r) : r;
 }
 
-static int look_whether_to_stop(void *stop)
+static int look_whether_to_stop(void *place)
 {
-	return atomic_load((atomic_bool *)stop);
+	return atomic_load(&((const struct sqlite_place *)place)->stop);
 }
 
 static int damaged(struct sqlite_place *p, const char *what, struct why *why)
@@ -193,11 +193,11 @@ static int check_pages(struct sqlite_place *p, sqlite3 *db, struct why *why)
 	return r;
 }
 
-int sqlite_quick_check(void *place, void *db, atomic_bool *stop, struct why *why)
+int sqlite_quick_check(void *place, void *db, struct why *why)
 {
 	int r;
 
-	sqlite3_progress_handler(db, OPS_PER_LOOK, look_whether_to_stop, stop);
+	sqlite3_progress_handler(db, OPS_PER_LOOK, look_whether_to_stop, place);
 	r = check_pages(place, db, why);
 	sqlite3_progress_handler(db, 0, NULL, NULL);
 	return r;

@@ -17,7 +17,6 @@ enum { READERS_DEFAULT = 4, READERS_MAX = 64, IDENTITY_LEN = 16 };
 struct store {
 	const struct store_ops *ops;
 	void *place;
-	atomic_bool stop;
 	/* Ended properly by the last to use it, or looked through since. Only then is the
 	 * end of this use a proper one too: a check that is due stays due. */
 	atomic_bool sound;
@@ -400,14 +399,14 @@ int store_rollback_to(struct store *s)
 
 int store_backup(struct store *s, const char *path, struct why *why)
 {
-	return s->ops->backup(s->place, path, &s->stop, why);
+	return s->ops->backup(s->place, path, why);
 }
 
 int store_quick_check(struct store *s, int lane, struct why *why)
 {
 	int r;
 
-	r = s->ops->quick_check(s->place, store_reader(s, lane)->db, &s->stop, why);
+	r = s->ops->quick_check(s->place, store_reader(s, lane)->db, why);
 	if (r >= 0)
 		atomic_store(&s->sound, r == 0);
 	return r;
@@ -415,5 +414,5 @@ int store_quick_check(struct store *s, int lane, struct why *why)
 
 void store_stop(struct store *s)
 {
-	atomic_store(&s->stop, true);
+	s->ops->stop(s->place);
 }

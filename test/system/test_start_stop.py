@@ -436,7 +436,7 @@ def test_a_batch_that_stops_twice_is_answered():
         batch = b"[" + b",".join(request("daemon.stop", id=n) for n in (1, 2)) + b"]"
         same([a["result"] for a in json.loads(c.call_text(batch))], [{"stopping": True}] * 2)
         c.ended()
-        same(d.process.wait(PATIENCE), 0, "exit status")
+        same(d.wait_exit(), 0, "exit status")
 
 
 def test_stops_that_wait_behind_a_write_are_answered():
@@ -447,7 +447,7 @@ def test_stops_that_wait_behind_a_write_are_answered():
             ("daemon.stop", None, 3))))
         same([json.loads(c.read_line())["id"] for _ in range(3)], [1, 2, 3], "ids")
         c.ended()
-        same(d.process.wait(PATIENCE), 0, "exit status")
+        same(d.wait_exit(), 0, "exit status")
 
 
 def test_a_second_signal_ends_it_at_once():

@@ -16,7 +16,9 @@ struct stage {
 	struct timer *tick;
 	struct workers *workers;
 	int fail_writes; /* with this */
-	bool hold_reads; /* the next is done at once, and told by the test */
+	unsigned n_failed;
+	bool hold_reads;  /* the next is done at once, and told by the test */
+	bool hold_writes; /* the next is not done, and told by the test */
 	struct background_work *held;
 	bool closed; /* the threads end: they take nothing any more */
 };
@@ -59,9 +61,14 @@ static inline int stage_submit(void *arg, struct background_work *work, bool wri
 
 	if (s->closed)
 		return -ECANCELED;
-	if (writes && s->fail_writes != 0)
+	if (writes && s->fail_writes != 0) {
+		s->n_failed++;
 		return s->fail_writes;
-	if (!writes && s->hold_reads) {
+	}
+	if (writes && s->hold_writes) {
+		s->hold_writes = false;
+		s->held = work;
+	} else if (!writes && s->hold_reads) {
 		s->hold_reads = false;
 		s->held = work;
 		work->run(work, N_READERS - 1);

@@ -14,6 +14,7 @@
 #include "call/workers.h"
 #include "io/loop.h"
 #include "service/event.h"
+#include "service/event_inner.h"
 #include "store/event.h"
 #include "store/store.h"
 
@@ -28,13 +29,19 @@ struct world {
 	struct workers *workers;
 	atomic_bool holds; /* the writer waits for `go` between a commit and what follows */
 	sem_t go;
+	bool holds_reads;             /* the next is done at once, and told by the test */
+	struct background_work *held; /* that one */
 };
 
 static int submit(void *arg, struct background_work *work, bool writes)
 {
 	struct world *w = arg;
 
-	if (writes)
+	if (!writes && w->holds_reads) {
+		w->holds_reads = false;
+		w->held = work;
+		work->run(work, N_READERS - 1);
+	} else if (writes)
 		workers_write(w->workers, staged_job(work));
 	else
 		workers_read(w->workers, staged_job(work));
@@ -664,6 +671,42 @@ static void a_subscriber_may_leave_while_it_is_told(void **state)
 	unmake(&w);
 }
 
+static unsigned n_subscribers(const struct world *w)
+{
+	unsigned n = 0;
+
+	list_for_each (at, following, &w->f->services->events->subscribers)
+		n++;
+	return n;
+}
+
+static void one_that_leaves_while_it_is_read_for_goes_with_its_page(void **state)
+{
+	struct listener *stays = new_listener();
+	struct listener *leaves = new_listener();
+	struct world w;
+
+	make(&w, state);
+	listen_from(&w, stays, -1);
+	publish(&w, "t", 0, 1);
+	turn_until(&w, stays->n == 1);
+	w.holds_reads = true;
+	listen_from(&w, leaves, 0);
+	assert_non_null(w.held);
+	event_unsubscribe(leaves->subscriber);
+	leaves->subscriber = NULL;
+	/* Others are told meanwhile, and the dead are looked for. */
+	publish(&w, "t", 1, 1);
+	turn_until(&w, stays->n == 2);
+	assert_int_equal(n_subscribers(&w), 2);
+	w.held->finished(w.held, 0);
+	assert_int_equal(n_subscribers(&w), 1);
+	assert_int_equal(leaves->n, 0);
+	free_listener(leaves);
+	free_listener(stays);
+	unmake(&w);
+}
+
 static void hundreds_hear_everything(void **state)
 {
 	enum { N = 300 };
@@ -903,6 +946,7 @@ int main(void)
 		T(numbers_go_on_after_a_restart),
 		T(a_number_of_another_log_means_now),
 		T(a_subscriber_may_leave_while_it_is_told),
+		T(one_that_leaves_while_it_is_read_for_goes_with_its_page),
 		T(hundreds_hear_everything),
 		T(a_commit_too_large_to_be_noted_is_read),
 		T(lists_are_by_number_by_time_or_the_newest),

@@ -17,6 +17,7 @@
 #include "service/event.h"
 #include "service/supervisor.h"
 #include "service/task.h"
+#include "service/task_inner.h"
 
 struct world {
 	struct stage stage;
@@ -1003,6 +1004,168 @@ static void a_store_that_fails_for_a_while(void **state)
 	wait_for(w, told.id, TASK_CANCELLED);
 }
 
+/* Failed, and from now on nothing can be kept. */
+static struct told run_then_fail_writes(struct world *w)
+{
+	struct told told = run(w, "exit 1");
+
+	wait_for(w, told.id, TASK_FAILED);
+	stage_until(&w->stage, w->stage.f->services->tasks->n_changes == 0);
+	w->stage.fail_writes = -ENOSPC;
+	return told;
+}
+
+/* In memory of its own: whoever is told when it is gone is seen. */
+static struct told *begin_retry(struct world *w, const char *id)
+{
+	struct told *told = calloc(1, sizeof(*told));
+
+	assert_non_null(told);
+	task_retry(w->stage.f->services, text_of(w->project), text_of(id), on_done, told);
+	return told;
+}
+
+static void begin_cancel(struct world *w, const char *id, struct told *told)
+{
+	task_cancel(w->stage.f->services, text_of(w->project), text_of(id), on_done, told);
+}
+
+static void wishes_behind_a_write_that_failed_are_told(void **state)
+{
+	struct world *w = *state;
+	struct told id = run_then_fail_writes(w);
+	struct told *first = begin_retry(w, id.id);
+	struct told behind[2] = {{0}};
+
+	assert_int_equal(first->n, 1);
+	assert_int_equal(first->result, -ENOSPC);
+	begin_cancel(w, id.id, &behind[0]);
+	assert_int_equal(behind[0].n, 0);
+	task_retry(w->stage.f->services, text_of(w->project), text_of(id.id), on_done, &behind[1]);
+	stage_until(&w->stage, behind[1].n);
+	assert_int_equal(behind[0].n, 1);
+	assert_int_equal(behind[0].result, -ENOSPC);
+	assert_int_equal(behind[1].result, -ENOSPC);
+	w->stage.fail_writes = 0;
+	/* All of it is done in the end, in its order. */
+	wait_for(w, id.id, TASK_FAILED);
+	assert_int_equal(get(w, id.id).row.attempts, 1);
+	free(first);
+}
+
+/* They wait in calls, and those are gone before the tasks are. */
+static void nobody_is_told_who_may_be_gone(void **state)
+{
+	struct world *w = *state;
+	struct told id = run_then_fail_writes(w);
+	struct told *first = begin_retry(w, id.id);
+	struct told *behind = calloc(1, sizeof(*behind));
+
+	assert_non_null(behind);
+	begin_cancel(w, id.id, behind);
+	assert_int_equal(behind->n, 0);
+	free(behind);
+	free(first);
+	world_close(w);
+	fixture_open(w->stage.f, 64 << 20);
+	w->stage.fail_writes = 0;
+	world_open(w);
+	wait_for(w, id.id, TASK_FAILED);
+}
+
+static void a_stop_does_not_wait_for_what_has_not_begun(void **state)
+{
+	struct world *w = *state;
+	struct told id = run_then_fail_writes(w);
+	bool stopped = false;
+
+	free(begin_retry(w, id.id));
+	tasks_stop(w->stage.f->services->tasks, 0, on_stopped, &stopped);
+	assert_true(stopped);
+	w->stage.fail_writes = 0;
+}
+
+/* It is submitted, and that it runs is on its way to the store. */
+static struct told run_until_it_begins(struct world *w)
+{
+	struct told told = {0};
+	const struct task_new in = plain_task(w, "touch begun");
+
+	task_submit(w->stage.f->services, &in, on_submitted, &told);
+	w->stage.hold_writes = true;
+	stage_until(&w->stage, w->stage.held);
+	assert_int_equal(told.n, 1);
+	assert_int_equal(w->stage.f->services->tasks->n_running, 1);
+	return told;
+}
+
+static void tell_held(struct world *w, int result)
+{
+	struct background_work *held = w->stage.held;
+
+	w->stage.held = NULL;
+	held->finished(held, result);
+}
+
+static void one_that_has_not_begun_is_cancelled_at_once(void **state)
+{
+	struct world *w = *state;
+	struct told told = run_until_it_begins(w);
+	struct told gone = {0};
+
+	begin_cancel(w, told.id, &gone);
+	assert_int_equal(counts(w).n[TASK_CANCELLED], 1);
+	tell_held(w, -ENOSPC);
+	/* Not in the store yet, but nobody waits for it any longer. */
+	assert_int_equal(gone.result, -ENOSPC);
+	wait_for(w, told.id, TASK_CANCELLED);
+	assert_false(file_there(w, "begun"));
+}
+
+static void one_that_has_not_begun_waits_for_the_next_start(void **state)
+{
+	struct world *w = *state;
+	struct told told = run_until_it_begins(w);
+	bool stopped = false;
+
+	/* It may come to its end in that time, but it does not begin in it. */
+	tasks_stop(w->stage.f->services->tasks, 60000, on_stopped, &stopped);
+	tell_held(w, 0);
+	stage_until(&w->stage, stopped);
+	assert_true(is(w, told.id, TASK_QUEUED));
+	assert_false(file_there(w, "begun"));
+	world_reopen(w);
+	wait_for(w, told.id, TASK_COMPLETED);
+	assert_true(file_there(w, "begun"));
+}
+
+static void one_that_has_not_begun_is_freed_with_the_rest(void **state)
+{
+	struct world *w = *state;
+	struct told told = run_until_it_begins(w);
+
+	world_reopen(w);
+	w->stage.held = NULL;
+	wait_for(w, told.id, TASK_COMPLETED);
+}
+
+/* Each second it is tried again; what waits does not grow with that. */
+static void a_run_that_is_not_kept_waits_for_the_store(void **state)
+{
+	struct world *w = *state;
+	struct told id = run_then_fail_writes(w);
+	unsigned from = w->stage.n_failed;
+
+	free(begin_retry(w, id.id));
+	stage_until(&w->stage, w->stage.n_failed >= from + 5);
+	assert_in_range(w->stage.f->services->tasks->n_changes, 1, 3);
+	assert_int_equal(w->stage.f->services->tasks->n_running, 0);
+	w->stage.fail_writes = 0;
+	stage_until(&w->stage, w->stage.f->services->tasks->n_changes == 0 &&
+				       get(w, id.id).row.state == TASK_FAILED);
+	assert_int_equal(get(w, id.id).row.attempts, 1);
+}
+
 static void many_short_ones(void **state)
 {
 	struct world *w = *state;
@@ -1118,6 +1281,13 @@ int main(void)
 		T(long_prompts_are_no_burden_at_a_start),
 		T(those_behind_fail_at_a_start),
 		T(a_store_that_fails_for_a_while),
+		T(wishes_behind_a_write_that_failed_are_told),
+		T(nobody_is_told_who_may_be_gone),
+		T(one_that_has_not_begun_is_cancelled_at_once),
+		T(one_that_has_not_begun_waits_for_the_next_start),
+		T(one_that_has_not_begun_is_freed_with_the_rest),
+		T(a_stop_does_not_wait_for_what_has_not_begun),
+		T(a_run_that_is_not_kept_waits_for_the_store),
 		T(many_short_ones),
 		T(the_next_start_ends_whoever_carries_our_mark),
 	};

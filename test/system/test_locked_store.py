@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""
+A store that another program has locked: nothing can be written, and everybody is told; a stop ends in
+its time all the same, and what could not be kept is no harm to anybody.
+"""
+import contextlib
+import os
+import signal
+import sqlite3
+
+from harness import PATIENCE, Client, check, main, request, same, wait_until
+from task_world import UNTIL, World, add, dead, state, until
+
+NOT_KEPT = "tasks are not kept yet"
+# Of calls whose change could not be kept: one for each.
+FAILED = "call failed"
+
+
+@contextlib.contextmanager
+def locked(d):
+    """Another program writes, and does not come to an end."""
+    other = sqlite3.connect(os.path.join(d.root, "koine.db"), timeout=PATIENCE,
+                            isolation_level=None)
+    try:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+    finally:
+        other.close()
+
+
+def ask(d, *asked):
+    """Each on a connection of its own; nobody waits for an answer yet."""
+    clients = []
+    for method, params in asked:
+        c = Client(d.address("unix", "koine"))
+        c.send(request(method, params) + b"\n")
+        clients.append(c)
+    return clients
+
+
+def ends(d):
+    same(d.wait_exit(), 0, "exit status")
+
+
+def test_wishes_behind_a_failed_write_are_answered_or_go_with_the_stop():
+    with World() as w, w.daemon(announced=[NOT_KEPT, FAILED]) as d:
+        k = d.connect("unix", "koine")
+        task = add(k, UNTIL % "never")
+        until(k, task, "running")
+        with locked(d):
+            # The first is under way; those behind it wait for the same write.
+            first = ask(d, ("task.cancel", {"taskId": task}))
+            wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
+            check(b"error" in first[0].read_line(), "a cancel that is not kept was acknowledged")
+            wait_until(lambda: state(k, task) == "cancelled", "its end")
+            behind = ask(d, ("task.retry", {"id": task}))
+            wait_until(lambda: state(k, task) != "cancelled",
+                       "the retry to be seen")
+            behind += ask(d, ("task.cancel", {"taskId": task}), ("task.retry", {"id": task}))
+            d.signal(signal.SIGTERM)
+            for c in behind:
+                c.read_rest()
+            ends(d)
+
+
+def test_a_second_signal_ends_it_while_nothing_can_be_written():
+    with World() as w, w.daemon("limits.stop_time=3600", announced=[NOT_KEPT, FAILED]) as d:
+        k = d.connect("unix", "koine")
+        task = add(k, "exit 1", retries=3)
+        until(k, task, "failed")
+        with locked(d):
+            # It begins, and again, and each time it cannot be kept that it does.
+            ask(d, ("task.retry", {"id": task}))
+            wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
+            d.signal(signal.SIGTERM)
+            wait_until(lambda: b"stopping" in d.log(), "the stop to begin")
+            d.signal(signal.SIGTERM)
+            ends(d)
+
+
+def test_a_run_that_cannot_begin_is_there_at_the_next_start():
+    with World() as w:
+        with w.daemon("tasks.project_parallel=1", announced=[NOT_KEPT]) as d:
+            k = d.connect("unix", "koine")
+            first = add(k, UNTIL % "go")
+            until(k, first, "running")
+            second = add(k, ": >\"$WORLD/second\"")
+            until(k, second, "queued")
+            with locked(d):
+                # The end of the first, and that the second begins, wait behind the lock.
+                w.touch("go")
+                wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
+                check(not os.path.exists(w("second")), "it ran, and nobody would know")
+                d.signal(signal.SIGTERM)
+                ends(d)
+        check(not os.path.exists(w("second")), "it ran while the daemon stopped")
+        with w.daemon() as d:
+            k = d.connect("unix", "koine")
+            until(k, second, "completed")
+            check(os.path.exists(w("second")), "it has not run")
+
+
+def test_what_waited_for_the_lock_goes_on_when_it_is_gone():
+    with World() as w, w.daemon(announced=[NOT_KEPT]) as d:
+        k = d.connect("unix", "koine")
+        first = add(k, UNTIL % "go")
+        until(k, first, "running")
+        after = add(k, ":", after=[first])
+        with locked(d):
+            w.touch("go")
+            wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
+        until(k, first, "completed")
+        until(k, after, "completed")
+        check(dead(d.pid) is False, "it died")
+
+
+if __name__ == "__main__":
+    main(globals())
