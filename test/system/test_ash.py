@@ -884,21 +884,19 @@ def test_loopback_tcp():
 
 
 def test_a_stop_closes_idle_clients_and_takes_the_socket_away():
-    with Daemon() as d:
+    # Nothing runs, so nothing is waited for.
+    with Daemon("--set", "limits.stop_time=3600") as d:
         ash = Ash(d)
         same(os.stat(ash.address).st_mode & 0o7777, 0o600, "mode")
         idle = [connect(ash.address) for _ in range(3)]
         idle[1].sendall(frame(send("memory.list")))
         read_frame(idle[1])
         idle[2].sendall(b"\0\0")
-        began = time.monotonic()
         d.signal(signal.SIGTERM)
         for sock in idle:
             same(sock.recv(1), b"", "end")
             sock.close()
         d.wait_exit()
-        # Nothing runs, so nothing is waited for: limits.stop_time is 7 s.
-        check(time.monotonic() - began < 6, "it waited for idle clients")
         check(not os.path.exists(ash.address), "the socket is still there")
 
 

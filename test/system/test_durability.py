@@ -82,7 +82,6 @@ def test_what_was_acknowledged_survives_kill_nine():
             began = time.monotonic()
             with Daemon(root=f.path, exit_status=-signal.SIGKILL) as d:
                 took = time.monotonic() - began
-                check(took < 5 or SANITIZED, "restart took %.1f s", took)
                 slowest = max(slowest, took)
                 crowd = Crowd(Ash(d).address, n)
                 # From none to some thousand adds later.

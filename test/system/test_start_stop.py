@@ -109,10 +109,8 @@ def test_only_the_store_is_left_behind_after_a_stop():
 
 
 def refused_there(folder, path, words=b""):
-    start = time.monotonic()
     done = run_koined("--root", folder.path, "--listen", "koine=unix:" + path)
     check(done.returncode != 0, "it started")
-    check(time.monotonic() - start < 12, "refused too late")
     check(words in done.stderr, "%r", done.stderr)
     check(b"ready" not in done.stdout, "it said ready")
 
@@ -123,10 +121,8 @@ def test_a_second_daemon_is_refused_and_the_first_unharmed():
         c = d.connect()
         c.ping()
         for _ in range(3):
-            start = time.monotonic()
             done = run_koined("--root", d.root)
             same(done.returncode, UNAVAILABLE, "exit status")
-            check(time.monotonic() - start < 5, "refused too late")
             check(b"already listens" in done.stderr, "%r", done.stderr)
         same(os.lstat(d.socket_path).st_ino, before.st_ino, "inode")
         c.ping()
@@ -380,16 +376,15 @@ def test_addresses_that_are_none_are_refused():
 
 
 def stops(d, number=signal.SIGTERM):
-    start = time.monotonic()
     d.signal(number)
     same(d.wait_exit(), 0, "exit status")
-    check(time.monotonic() - start < 9, "stopped too late")
     check(not os.path.exists(os.path.join(d.root, "koine.sock")), "the socket is left behind")
 
 
 def test_it_stops_with_idle_clients():
     for number in (signal.SIGTERM, signal.SIGINT):
-        with Daemon(listen=EVERYWHERE) as d:
+        # For them alone it would wait that long.
+        with Daemon("--set", "limits.stop_time=3600", listen=EVERYWHERE) as d:
             clients = [d.connect(("unix", "tcp", "http")[i % 3]) for i in range(30)]
             d.connect().ping()
             stops(d, number)

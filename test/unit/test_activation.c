@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "io/activation.h"
 #include "tempdir.h"
 
@@ -231,21 +233,79 @@ static void notifies_at_an_abstract_name(void **state)
 	expect_notified(&un, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name)));
 }
 
-static void notifying_nobody_is_silent(void **state)
+static void count_line(void *arg, enum log_level level, const char *line)
 {
-	char name[300];
+	(void)level;
+	(void)line;
+	++*(unsigned *)arg;
+}
 
-	(void)state;
-	memset(name, '/', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
+/* A path that fills an address to its end, below the folder. */
+static void longest_path(const char *dir, struct sockaddr_un *un)
+{
+	size_t n = sizeof(un->sun_path) - 1;
+
+	*un = (struct sockaddr_un) {.sun_family = AF_UNIX};
+	memset(un->sun_path, 'n', n);
+	memcpy(un->sun_path, dir, strlen(dir));
+	un->sun_path[strlen(dir)] = '/';
+}
+
+static int bound_at(const struct sockaddr_un *un)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)un, sizeof(*un)), 0);
+	return fd;
+}
+
+static void assert_not_told(int fd)
+{
+	char c;
+
+	assert_int_equal(recv(fd, &c, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(fd);
+}
+
+static void notify_at(const char *name)
+{
 	setenv("NOTIFY_SOCKET", name, 1);
 	notify_send("READY=1");
-	setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
-	notify_send("READY=1");
-	setenv("NOTIFY_SOCKET", "relative", 1);
-	notify_send("READY=1");
+}
+
+static void notifying_nobody_is_silent(void **state)
+{
+	struct sockaddr_un relative = {.sun_family = AF_UNIX, .sun_path = "relative"};
+	struct sockaddr_un longest;
+	char longer[sizeof(longest.sun_path) + 8];
+	char dir[TEMPDIR_MAX];
+	unsigned n_logged = 0;
+	int first, here, before;
+
+	(void)state;
+	tempdir_make(dir);
+	longest_path(dir, &longest);
+	snprintf(longer, sizeof(longer), "%s/more", longest.sun_path);
+	before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(chdir(dir), 0);
+	/* Where it would be heard by who is not meant: a name that is cut, one that is relative. */
+	first = bound_at(&longest);
+	here = bound_at(&relative);
+	log_set_sink(count_line, &n_logged);
+	notify_at(longer);
+	notify_at("/nonexistent/notify");
+	notify_at("relative");
+	notify_at("");
 	unsetenv("NOTIFY_SOCKET");
 	notify_send("READY=1");
+	log_set_sink(NULL, NULL);
+	assert_int_equal(n_logged, 0);
+	assert_not_told(first);
+	assert_not_told(here);
+	assert_int_equal(fchdir(before), 0);
+	close(before);
+	tempdir_remove(dir);
 }
 
 static void watchdog_is_due_at_half_its_time(void **state)

@@ -3,6 +3,7 @@
 #include "tempdir.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <sys/stat.h>
 
@@ -411,13 +412,6 @@ static void hear(void *arg, enum log_level level, const char *line)
 	snprintf(h->line, sizeof(h->line), "%s", line);
 }
 
-static void log_without_sink_is_silent(void **state)
-{
-	(void)state;
-	log_set_sink(NULL, NULL);
-	log_err("nobody hears", "this=%d", 1);
-}
-
 static void log_goes_to_the_sink_up_to_its_level(void **state)
 {
 	struct heard h = {0};
@@ -485,6 +479,29 @@ static void log_at_debug_has_no_limit(void **state)
 	for (int i = 0; i < 2 * LOG_BURST; i++)
 		assert_true(log_has_room(9000));
 	log_set_level(LOG_LEVEL_INFO);
+}
+
+static void log_without_sink_is_silent(void **state)
+{
+	struct heard h = {0};
+	int kept = dup(STDERR_FILENO);
+	int ends[2];
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+	log_set_sink(hear, &h);
+	log_set_sink(NULL, NULL);
+	log_err("nobody hears", "this=%d", 1);
+	dup2(kept, STDERR_FILENO);
+	/* Neither who listened before, nor a terminal. */
+	assert_int_equal(h.n, 0);
+	assert_int_equal(read(ends[0], &c, 1), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(kept);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 /* What log_to_stderr writes for one line, with stderr being a pipe. */
