@@ -7,6 +7,7 @@
 #pragma once
 
 #include <koine/koine.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sysexits.h>
@@ -103,6 +104,14 @@ int params_parse(char **args, int n_args, bool is_any, char **ret_params);
 /* The words of the command line with a space between them, or for "-" all of stdin. What is too
  * much shows in all->err. */
 int params_words(const struct cli *cli, struct buf *all);
+
+/*
+ * Where something is to run: the folder that was given, else the one we stand in, since the daemon
+ * stands somewhere else. "" where a URL names the server: on another machine our folder means
+ * nothing. Complains by the option's name, and returns a status.
+ */
+int params_folder(const struct cli *cli, const char *option, const char *given,
+		  char path[PATH_MAX]);
 
 /* ---- talk.c ---- */
 

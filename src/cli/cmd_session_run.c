@@ -30,20 +30,15 @@ static int gather(const struct cli *cli, struct buf *all)
 	return EX_DATAERR;
 }
 
-/* The daemon stands somewhere else; on another machine our folder means nothing. */
+/* One that is continued stays where it was. */
 static int add_folder(const struct cli *cli, struct koine_json *j, bool here)
 {
 	const char *given = cli->options.session.cwd;
-	char path[PATH_MAX];
+	char path[PATH_MAX] = "";
+	int r = given || here ? params_folder(cli, "--cwd", given, path) : 0;
 
-	if (!given && (!here || cli->options.url))
-		return 0;
-	if (!realpath(given ? given : ".", path)) {
-		complain("--cwd %s: %s", given ? given : ".", strerror(errno));
-		return EX_NOINPUT;
-	}
-	session_add_text(j, "working_dir", path);
-	return 0;
+	session_add_text(j, "working_dir", path[0] ? path : NULL);
+	return r;
 }
 
 static void add_tools(struct koine_json *j, const char *key, const char *const *tools, unsigned n)

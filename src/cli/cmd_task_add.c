@@ -40,19 +40,16 @@ static void add_int(struct koine_json *j, const char *key, int64_t n)
 	koine_json_int(j, n);
 }
 
-/* The daemon stands somewhere else. */
-static int add_folder(struct koine_json *j, const char *folder)
+/* Who names a project, and no folder, means that one's. */
+static int add_folder(struct koine_json *j, const struct cli *cli)
 {
-	char path[PATH_MAX];
+	const struct task_options *o = &cli->options.task;
+	bool named = o->project && o->project[0];
+	char path[PATH_MAX] = "";
+	int r = o->folder || !named ? params_folder(cli, "--directory", o->folder, path) : 0;
 
-	if (!folder)
-		return 0;
-	if (!realpath(folder, path)) {
-		complain("--directory %s: %s", folder, strerror(errno));
-		return EX_NOINPUT;
-	}
-	add_text(j, "cwd", path);
-	return 0;
+	add_text(j, "cwd", path[0] ? path : NULL);
+	return r;
 }
 
 static int add_after(struct koine_json *j, const struct task_options *o)
@@ -96,9 +93,10 @@ static int add_env(struct koine_json *j, const struct task_options *o)
 	return 0;
 }
 
-static int add_options(struct koine_json *j, const struct task_options *o)
+static int add_options(struct koine_json *j, const struct cli *cli)
 {
-	int r = add_folder(j, o->folder);
+	const struct task_options *o = &cli->options.task;
+	int r = add_folder(j, cli);
 
 	if (r == 0)
 		r = add_after(j, o);
@@ -127,7 +125,7 @@ static int send_task(struct task_call *t, const struct buf *prompt, struct koine
 		return EX_SOFTWARE;
 	koine_json_key(j, "prompt");
 	koine_json_text_n(j, prompt->data ? prompt->data : "", prompt->len);
-	r = add_options(j, &t->cli->options.task);
+	r = add_options(j, t->cli);
 	if (r != 0) {
 		koine_json_free(j);
 		return r;

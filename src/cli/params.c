@@ -165,3 +165,14 @@ int params_parse(char **args, int n_args, bool is_any, char **ret_params)
 	*ret_params = text ? strdup(text) : NULL;
 	return *ret_params ? 0 : out_of_memory();
 }
+
+int params_folder(const struct cli *cli, const char *option, const char *given, char path[PATH_MAX])
+{
+	path[0] = '\0';
+	if (!given && cli->options.url)
+		return 0;
+	if (realpath(given ? given : ".", path))
+		return 0;
+	complain("%s %s: %s", option, given ? given : ".", strerror(errno));
+	return EX_NOINPUT;
+}

@@ -10,9 +10,11 @@ void answer_freep(struct koine_answer **a)
 	koine_answer_free(*a);
 }
 
+/* Below a task that project is ours, too, wherever the task has gone. */
 static int find_project(struct task_call *t)
 {
-	const char *given = t->cli->options.task.project;
+	const char *said = t->cli->options.task.project;
+	const char *given = said ? said : getenv("KOINE_PROJECT");
 
 	if (!given) {
 		if (!task_project_above(".", t->project))
@@ -20,7 +22,7 @@ static int find_project(struct task_call *t)
 		return 0;
 	}
 	if (given[0] != '\0' && !realpath(given, t->project)) {
-		complain("--project %s: %s", given, strerror(errno));
+		complain("%s %s: %s", said ? "--project" : "KOINE_PROJECT", given, strerror(errno));
 		return EX_NOINPUT;
 	}
 	return 0;

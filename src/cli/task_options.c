@@ -140,7 +140,8 @@ static bool set_limit(struct cli_options *o, const char *value)
 	}
 
 const struct option task_options[] = {
-	{"--project", NULL, "DIR", "whose tasks; else the nearest folder with .aiwg", set_project},
+	{"--project", NULL, "DIR",
+	 "whose tasks; else KOINE_PROJECT, else the nearest folder with .aiwg", set_project},
 	{NULL},
 };
 
@@ -150,7 +151,7 @@ const struct option task_add_options[] = {
 	{"--after", NULL, "ID", "begin when that one is completed; may be given often", set_after},
 	{"--agent", "-a", "NAME", "claude's --agent", set_agent},
 	{"--runner", "-r", "NAME", "an agent of the daemon's settings, or claude", set_runner},
-	{"--directory", "-d", "DIR", "where it runs; else in its project", set_folder},
+	{"--directory", "-d", "DIR", "where it runs; else where you stand", set_folder},
 	{"--timeout", NULL, "TIME", "of one attempt: 90, 10s, 15m, 2h", set_timeout},
 	{"--delay", NULL, "TIME", "begin no sooner than then", set_delay},
 	{"--retry", NULL, "N", "try so often again when it fails", set_retries},

@@ -1,8 +1,12 @@
 /* Submitting a task: looked through on the loop, kept by the writer, then it waits or runs. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -73,6 +77,28 @@ static int check_runner(const struct tasks *t, struct text runner, struct why *w
 			    (int)(runner.len < 60 ? runner.len : 60), runner.data);
 }
 
+/* Whoever submits may stand on another machine, or see other folders than we do. */
+static int check_folder(struct text cwd, struct why *why)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int e = 0;
+
+	if (cwd.len == 0 || cwd.data[0] != '/')
+		return refuse_field(why, "cwd", "cwd must be an absolute path");
+	snprintf(path, sizeof(path), "%.*s", TEXT_ARGS(cwd));
+	if (stat(path, &st) != 0)
+		e = errno;
+	else if (!S_ISDIR(st.st_mode))
+		e = ENOTDIR;
+	else if (access(path, X_OK) != 0)
+		e = errno;
+	if (e == 0)
+		return 0;
+	return refuse_field(why, "cwd", "cwd %.150s%s: %s", path, cwd.len > 150 ? "..." : "",
+			    strerror(e));
+}
+
 static int check_new(const struct tasks *t, const struct task_new *in, struct why *why)
 {
 	int r = check_text(in->prompt, "prompt", TASK_PROMPT_MAX, why);
@@ -85,8 +111,8 @@ static int check_new(const struct tasks *t, const struct task_new *in, struct wh
 		r = check_text(in->group, "group", TASK_NAME_MAX, why);
 	if (r == 0)
 		r = check_text(in->cwd, "cwd", 4095, why);
-	if (r == 0 && in->cwd.data && (in->cwd.len == 0 || in->cwd.data[0] != '/'))
-		r = refuse_field(why, "cwd", "cwd must be an absolute path");
+	if (r == 0 && in->cwd.data)
+		r = check_folder(in->cwd, why);
 	if (r == 0 && !isfinite(in->priority))
 		r = refuse_field(why, "priority", "priority must be a number");
 	if (r == 0)

@@ -546,7 +546,7 @@ def test_koine_and_aiwg_see_the_same_tasks():
         c.ended(task)
         with d.connect() as k:
             got = k.call("task.get", {"taskId": task})
-            same(list(got), TASK_KEYS + ["project"], "members on koine's socket")
+            same(list(got), TASK_KEYS + ["project", "cwd"], "members on koine's socket")
             same(got["project"], os.path.realpath(d.root), "project")
             same([t["id"] for t in k.call("task.list")], [task], "list")
             other = k.call("task.submit", {"prompt": "b", "project": os.path.realpath(d.root)})
@@ -585,7 +585,8 @@ def test_a_plain_node_client_plays_a_whole_scene():
         # The same, side by side.
         with d.connect() as k:
             same(k.call("task.stats"), stats, "koine's stats")
-            seen = [{n: v for n, v in t.items() if n != "project"} for t in k.call("task.list")]
+            seen = [{n: v for n, v in t.items() if n not in ("project", "cwd")}
+                    for t in k.call("task.list")]
             same(seen, out["list"], "koine's list")
         same(koine(d, "call", "task.stats"), stats, "koine call")
 

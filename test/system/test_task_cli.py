@@ -349,6 +349,35 @@ def test_on_a_terminal_only_colours_steer():
 # ---- projects ----
 
 
+def test_a_task_runs_where_one_stands_and_says_so():
+    with World() as w:
+        os.mkdir(w.path("here"))
+        here = os.path.realpath(w.path("here"))
+        task = w.add("--wait", 'pwd; echo "$PWD $KOINE_SOCKET"', cwd=here)
+        same(w("log", task).out, "%s\n%s %s\n" % (here, here, w.daemon.socket_path), "where")
+        check("directory     %s\n" % here in w("get", task).out, "what task get says")
+        same(w.json("get", task)["cwd"], here, "the same as JSON")
+        with w.daemon.connect() as c:
+            same(ask(c, "task.get", {"taskId": task})["result"]["cwd"], here, "task.get")
+        # A daemon elsewhere may not have it: a URL may be of another machine.
+        url = w.env.copy()
+        task = w("add", "--wait", "--url", w.daemon.address("unix"), "pwd", cwd=here, env=url).out
+        same(w.json("get", task.strip())["cwd"], None, "by URL")
+
+
+def test_what_a_task_adds_is_of_its_project():
+    with Folder() as place:
+        os.makedirs(place("app", ".aiwg"))
+        os.makedirs(place("away"))
+        app = os.path.realpath(place("app"))
+        with World("--project", place("app")) as w:
+            w.add("--wait", "cd '%s' && '%s' task add --wait pwd" % (place("away"), KOINE), cwd=app)
+            found = w.json("list", "--all-projects")
+            same([t["project"] for t in found], [app, app], "projects")
+            away = os.path.realpath(place("away"))
+            same(w("log", "1", cwd=app).out, away + "\n", "where it stood")
+
+
 def test_the_project_is_where_one_stands():
     with Folder() as place:
         os.makedirs(place("app", ".aiwg"))
@@ -358,9 +387,10 @@ def test_the_project_is_where_one_stands():
         with World("--project", place("app")) as w:
             same(w.add("--wait", "pwd"), "task-0000", "of none")
             same(w.add("--wait", "pwd", cwd=place("app", "deep", "er")), "task-0000", "the first there")
-            same(w("log", "0", cwd=place("app")).out, app + "\n", "it runs in its project")
-            same(w("log", "0", "--project", place("app")).out, app + "\n", "the same, by name")
-            check(w("log", "0").out != app + "\n", "the one of none")
+            deep = os.path.join(app, "deep", "er") + "\n"
+            same(w("log", "0", cwd=place("app")).out, deep, "it runs where one stood")
+            same(w("log", "0", "--project", place("app")).out, deep, "the same, by name")
+            same(w("log", "0").out, os.path.realpath(w.folder.path) + "\n", "the one of none")
             same([t["project"] for t in w.json("list", cwd=place("app"))], [app], "its own alone")
             same([t["project"] for t in w.json("list", "--all-projects")], [app, ""], "all")
             same(w("list", "--all-projects").out.split()[0], "PROJECT", "which")
@@ -377,6 +407,8 @@ def test_the_project_is_where_one_stands():
                      app, "aiwg's method with a project")
                 same(ask(c, "task.stats", {"project": app})["result"]["total"], 1, "stats")
                 same(ask(c, "task.stats", {})["result"]["total"], 2, "stats of all")
+            task = w.add("--wait", "--project", place("app"), "pwd")
+            same(w("log", task, cwd=app).out, app + "\n", "a project that is named, from elsewhere")
 
 
 # ---- watch ----

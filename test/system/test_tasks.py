@@ -213,8 +213,17 @@ def test_a_task_has_its_folder_environment_and_exit_status():
         same(c.call("task.get", {"taskId": task})["output"],
              "%s\na b\n|%s|%s|helper\n" % (w("there"), task, w("root")), "output")
         at = {"project": w("root")}
-        gone = add(k, "true", cwd=w("nowhere"), **at)
-        check("no such directory" in end(k, gone)["error"], "a folder that is not there")
+        os.mkdir(w("soon gone"))
+        first = add(k, "rmdir '%s'" % w("soon gone"), **at)
+        gone = add(k, "true", cwd=w("soon gone"), after=[first], **at)
+        check("no such directory" in end(k, gone)["error"], "a folder that is not there any more")
+        w.touch("a file")
+        for cwd, words in ((w("nowhere"), "No such file or directory"),
+                           (w("a file"), "Not a directory")):
+            error = json.loads(k.call_text(request("task.add", {"prompt": "true", "cwd": cwd,
+                                                                **at})))["error"]
+            same(error["data"]["field"], "cwd", "field")
+            same(error["message"].partition(": ")[2], "cwd %s: %s" % (cwd, words), "words")
         task = add(k, "kill -SEGV $$", **at)
         same((end(k, task)["signal"], end(k, task)["exit_status"]), (11, None), "signal")
 

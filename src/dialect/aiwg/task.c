@@ -85,8 +85,10 @@ static void write_task(const struct call *c, struct json *j, const struct task *
 	write_text(j, "output", whole_characters(t->output));
 	write_metadata(j, t->metadata);
 	/* The original's clients know these thirteen. */
-	if (c->dialect != &aiwg_dialect)
+	if (c->dialect != &aiwg_dialect) {
 		json_member_text(j, "project", row->project);
+		json_member_text(j, "cwd", row->cwd);
+	}
 	json_end_object(j);
 }
 
