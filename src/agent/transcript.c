@@ -332,6 +332,7 @@ static int take_line(void *arg, struct text line, bool is_long)
 	if (r < 0)
 		return r;
 	s.session = member(v, "session_id");
+	s.parent_tool = member(v, "parent_tool_use_id");
 	for (size_t i = 0; r == 0 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (is(v, "type", kinds[i].type) && (!kinds[i].is_one || kinds[i].is_one(v)))
 			return kinds[i].tell(t, &s, v);

@@ -41,9 +41,10 @@ enum said_kind {
 /* Valid until the callback returns. */
 struct said {
 	enum said_kind kind;
-	struct text session; /* the agent's own id, if the line has one; {NULL, 0} */
-	struct text model;   /* of an init, or a message; {NULL, 0} */
-	struct text role;    /* "assistant", "user"; of SAID_SYSTEM "system" */
+	struct text session;     /* the agent's own id, if the line has one; {NULL, 0} */
+	struct text parent_tool; /* the call that an agent below speaks for; {NULL, 0} */
+	struct text model;       /* of an init, or a message; {NULL, 0} */
+	struct text role;        /* "assistant", "user"; of SAID_SYSTEM "system" */
 	struct text text; /* a block's, never empty; a tool's result, arrays joined by newlines; a
 			   * system line's content; the result's text; the raw line or block */
 	struct text tool_id; /* of a call, or of the call that this is the result of */

@@ -245,6 +245,11 @@ int chat_highest(struct services *s, const char *prefix, int64_t *ret_n)
 	return store_conversation_highest(store_writer(s->store), text_of(prefix), ret_n);
 }
 
+struct text chat_system(const struct services *s)
+{
+	return text_of(s->chat ? s->chat->system : "");
+}
+
 void chat_new_name(struct services *s, char out[CHAT_ID_MAX + 1])
 {
 	struct chat *chat = s->chat;

@@ -137,6 +137,9 @@ enum { CHAT_REQUEST_LEN = 16 };
 /* An id that nobody else has: hex digits and a NUL. -EIO without randomness. */
 int chat_new_request(char out[CHAT_REQUEST_LEN + 1]);
 
+/* The prompt of those conversations that have none of their own; "" for none. */
+struct text chat_system(const struct services *s);
+
 /* A name that no conversation has had, with a number that grows, over restarts too. */
 void chat_new_name(struct services *s, char out[CHAT_ID_MAX + 1]);
 

@@ -81,7 +81,7 @@ struct session_new {
 	unsigned n_allowed_tools;
 	const struct text *disallowed_tools;
 	unsigned n_disallowed_tools;
-	struct text custom_instructions; /* kept, not passed on */
+	struct text custom_instructions; /* follow append_system_prompt */
 	struct text agent; /* an agent of the settings, or "claude"; {NULL, 0}: the default */
 };
 

@@ -100,6 +100,8 @@ int session_tell_event(struct services *s, struct arena *a, const struct session
 	record_int(&r, "sequence", event->sequence);
 	record_text(&r, "event_type", text_of(session_event_type_name(event->type)));
 	result = say_content(&r, event, &cut);
+	if (event->parent_tool.data)
+		record_text(&r, "parent_tool_use_id", event->parent_tool);
 	if (event->approval_id.data)
 		record_text(&r, "approval_id", event->approval_id);
 	if (cut)

@@ -45,6 +45,8 @@ static int check_list(const struct text *list, unsigned n, const char *field, st
 	return r;
 }
 
+enum { PROMPT_MAX = 100 << 10 }; /* the kernel takes 128 KiB of an argument */
+
 static int check(const struct session_new *in, struct why *why)
 {
 	const struct {
@@ -57,9 +59,9 @@ static int check(const struct session_new *in, struct why *why)
 		{in->model, "model", SESSION_TITLE_MAX},
 		{in->permission_prompt_tool, "permission_prompt_tool", SESSION_TITLE_MAX},
 		{in->working_dir, "working_dir", PATH_MAX - 1},
-		{in->system_prompt, "system_prompt", 100 << 10},
-		{in->append_system_prompt, "append_system_prompt", 100 << 10},
-		{in->custom_instructions, "custom_instructions", SESSION_TEXT_MAX},
+		{in->system_prompt, "system_prompt", PROMPT_MAX},
+		{in->append_system_prompt, "append_system_prompt", PROMPT_MAX},
+		{in->custom_instructions, "custom_instructions", PROMPT_MAX},
 		{in->agent, "agent", AGENT_NAME_MAX - 1},
 	};
 	int r = 0;
@@ -73,6 +75,12 @@ static int check(const struct session_new *in, struct why *why)
 	if (r == 0)
 		r = check_list(in->disallowed_tools, in->n_disallowed_tools, "disallowed_tools",
 			       why);
+	/* They become one argument. */
+	if (r == 0 && in->append_system_prompt.len + in->custom_instructions.len > PROMPT_MAX)
+		r = refuse_field(why, "custom_instructions",
+				 "custom_instructions and append_system_prompt have more than %d "
+				 "bytes together",
+				 PROMPT_MAX);
 	if (r == 0 && (in->max_turns < 0 || in->max_turns > INT32_MAX))
 		r = refuse_field(why, "max_turns", "max_turns must be between 0 and %d", INT32_MAX);
 	if (r == 0 && in->mcp_config && in->mcp_config->kind != VALUE_OBJECT)

@@ -237,18 +237,94 @@ static void on_done_or_starting(void *arg, const struct chat_answer *answer)
 	on_done(l, answer);
 }
 
+/* What its configuration has of these, one paragraph each; {NULL, 0} where that is nothing. */
+static int join_config(struct live_session *l, const char *const *keys, unsigned n,
+		       struct text *ret_text)
+{
+	struct text parts[4];
+	size_t len = 0;
+	char *out;
+
+	for (unsigned i = 0; i < n; i++) {
+		parts[i] = value_text(value_find(l->config, keys[i]));
+		len += parts[i].len + 2;
+	}
+	out = arena_alloc(&l->arena, len + 1);
+	if (!out)
+		return -ENOMEM;
+	len = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (parts[i].len == 0)
+			continue;
+		if (len > 0)
+			out[len++] = '\n', out[len++] = '\n';
+		memcpy(out + len, parts[i].data, parts[i].len);
+		len += parts[i].len;
+	}
+	*ret_text = (struct text) {.data = len > 0 ? out : NULL, .len = len};
+	return 0;
+}
+
+/* The prompts: ours, unless there is one in its place, and what follows. */
+static int turn_system(struct live_session *l, struct text *ret_system)
+{
+	static const char *const all[] = {"system_prompt", "append_system_prompt",
+					  "custom_instructions"};
+	bool own = value_find(l->config, all[0]) != NULL;
+	struct text usual = chat_system(l->sessions->services);
+	struct text joined;
+	char *out;
+	int r = join_config(l, all, 3, &joined);
+
+	if (r != 0)
+		return r;
+	*ret_system = joined;
+	if (!joined.data || own || usual.len == 0)
+		return 0;
+	out = arena_alloc(&l->arena, usual.len + joined.len + 3);
+	if (!out)
+		return -ENOMEM;
+	*ret_system = (struct text) {.data = out,
+				     .len = (size_t)sprintf(out, "%.*s\n\n", TEXT_ARGS(usual)) +
+					    joined.len};
+	memcpy(out + usual.len + 2, joined.data, joined.len);
+	return 0;
+}
+
+/* An agent that is no program has a model of its own, and no servers. Who launched it is told. */
+static void say_unused(struct live_session *l)
+{
+	const struct value *servers = value_find(value_find(l->config, "mcp_config"), "mcpServers");
+	bool mcp = servers && servers->len > 0;
+	struct session_event_row row = {.type = SESSION_SYSTEM, .role = TEXT("system")};
+	char text[AGENT_NAME_MAX + 96];
+
+	if (!mcp && !l->row.model.data)
+		return;
+	snprintf(text, sizeof(text),
+		 "koine: the agent '%.*s' is no program and does not use %s%s%s",
+		 TEXT_ARGS(l->row.runner), l->row.model.data ? "model" : "",
+		 mcp && l->row.model.data ? " and " : "", mcp ? "mcp_config" : "");
+	row.content = text_of(text);
+	session_say_query(l);
+	session_say(l, &row, NULL);
+}
+
 static int start_turn(struct live_session *l, struct why *why)
 {
 	const struct chat_sink sink = {.on_done = on_done_or_starting, .arg = l};
 	struct chat_ask ask = {.agent = l->row.runner, .content = l->row.query};
-	int e;
+	int e = turn_system(l, &ask.system);
 
+	if (e != 0)
+		return e;
 	if (l->resume.data)
 		snprintf(l->agent_session, sizeof(l->agent_session), "%.*s", TEXT_ARGS(l->resume));
 	else
 		snprintf(l->agent_session, sizeof(l->agent_session), "session:%s", l->id);
 	l->row.agent_session = text_of(l->agent_session);
 	ask.conversation = l->row.agent_session;
+	say_unused(l);
 	l->starting = true;
 	e = chat_send(l->sessions->services, &ask, &sink, &l->turn, why);
 	l->starting = false;
@@ -322,6 +398,7 @@ static int list_of(struct live_session *l, const char *key, const struct text **
 
 static int make_program(struct live_session *l, struct session_program *ret, struct why *why)
 {
+	static const char *const appended[] = {"append_system_prompt", "custom_instructions"};
 	struct session_program_opts o = {
 		.program = l->sessions->program,
 		.resume = l->resume,
@@ -330,13 +407,13 @@ static int make_program(struct live_session *l, struct session_program *ret, str
 		.permission_prompt_tool =
 			value_text(value_find(l->config, "permission_prompt_tool")),
 		.system_prompt = value_text(value_find(l->config, "system_prompt")),
-		.append_system_prompt = value_text(value_find(l->config, "append_system_prompt")),
 		.query = l->row.query,
 	};
-	int r;
+	int r = join_config(l, appended, 2, &o.append_system_prompt);
 
 	value_int(value_find(l->config, "max_turns"), &o.max_turns);
-	r = list_of(l, "allowed_tools", &o.allowed, &o.n_allowed);
+	if (r == 0)
+		r = list_of(l, "allowed_tools", &o.allowed, &o.n_allowed);
 	if (r == 0)
 		r = list_of(l, "disallowed_tools", &o.disallowed, &o.n_disallowed);
 	return r == 0 ? session_program_make(&o, ret, why) : r;

@@ -71,6 +71,7 @@ void session_say(struct live_session *l, const struct session_event_row *from,
 	/* They are told whole, and an event has a limit. */
 	row.role = text_cut(row.role, NAME_BYTES);
 	row.tool_id = text_cut(row.tool_id, NAME_BYTES);
+	row.parent_tool = text_cut(row.parent_tool, NAME_BYTES);
 	row.tool_name = text_cut(row.tool_name, NAME_BYTES);
 	if (!has_room(l, row.content.len + size_of(tool_input) + ROW_BYTES))
 		return;
@@ -133,7 +134,8 @@ static void learn_result(struct live_session *l, const struct said *said)
 
 static void say_block(struct live_session *l, const struct said *said)
 {
-	struct session_event_row row = {.role = said->role, .content = said->text};
+	struct session_event_row row = {
+		.role = said->role, .content = said->text, .parent_tool = said->parent_tool};
 
 	switch (said->kind) {
 	case SAID_TEXT:

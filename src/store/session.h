@@ -150,8 +150,9 @@ struct session_event_row {
 	struct text content; /* of a message, a system event, a tool's result, a raw line */
 	struct text tool_id; /* of a call, or the call that this is the result of */
 	struct text tool_name;
-	struct text tool_input; /* packed; not looked into */
-	bool completed;         /* a call whose result has come */
+	struct text tool_input;  /* packed; not looked into */
+	struct text parent_tool; /* the call that an agent below spoke for */
+	bool completed;          /* a call whose result has come */
 	enum session_approval approval;
 	struct text approval_id;
 };

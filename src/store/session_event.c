@@ -46,11 +46,10 @@ static int insert(struct connection *c, const struct session_event_row *row, int
 {
 	static const struct query sql = {
 		"INSERT INTO session_event (session, sequence, type, created_ms, completed,"
-		" approval, agent_session, role, tool_id, tool_name, approval_id, tool_input,"
-		" content) VALUES (:session, :sequence, :type, :created, :completed,"
-		" :approval, :agent_session, :role, :tool_id, :tool_name, :approval_id, "
-		":tool_input,"
-		" :content)"};
+		" approval, agent_session, role, tool_id, tool_name, parent_tool, approval_id,"
+		" tool_input, content) VALUES (:session, :sequence, :type, :created, :completed,"
+		" :approval, :agent_session, :role, :tool_id, :tool_name, :parent_tool,"
+		" :approval_id, :tool_input, :content)"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -67,6 +66,7 @@ static int insert(struct connection *c, const struct session_event_row *row, int
 	query_bind_text(q, ":role", row->role);
 	query_bind_text(q, ":tool_id", row->tool_id);
 	query_bind_text(q, ":tool_name", row->tool_name);
+	query_bind_text(q, ":parent_tool", row->parent_tool);
 	query_bind_text(q, ":approval_id", row->approval_id);
 	query_bind_blob(q, ":tool_input", row->tool_input.data, row->tool_input.len);
 	query_bind_blob(q, ":content", row->content.data, row->content.len);
@@ -119,7 +119,7 @@ int store_session_event_add(struct connection *c, const struct session_event_row
 	"id, (SELECT session.id FROM session WHERE session.seq = session_event.session), "         \
 	"sequence,"                                                                                \
 	" type, created_ms, completed, approval, agent_session, role, tool_id, tool_name,"         \
-	" approval_id, tool_input, content"
+	" parent_tool, approval_id, tool_input, content"
 
 enum column {
 	COLUMN_ID,
@@ -133,6 +133,7 @@ enum column {
 	COLUMN_ROLE,
 	COLUMN_TOOL_ID,
 	COLUMN_TOOL_NAME,
+	COLUMN_PARENT_TOOL,
 	COLUMN_APPROVAL_ID,
 	COLUMN_TOOL_INPUT,
 	COLUMN_CONTENT,
@@ -152,6 +153,7 @@ static int read_event(struct statement *q, void *ret)
 		.content = query_blob(q, COLUMN_CONTENT),
 		.tool_id = query_text(q, COLUMN_TOOL_ID),
 		.tool_name = query_text(q, COLUMN_TOOL_NAME),
+		.parent_tool = query_text(q, COLUMN_PARENT_TOOL),
 		.tool_input = query_blob(q, COLUMN_TOOL_INPUT),
 		.completed = query_int(q, COLUMN_COMPLETED) != 0,
 		.approval = (enum session_approval)query_enum(q, COLUMN_APPROVAL,
@@ -168,6 +170,7 @@ static const uint16_t event_texts[] = {
 	offsetof(struct session_event_row, content),
 	offsetof(struct session_event_row, tool_id),
 	offsetof(struct session_event_row, tool_name),
+	offsetof(struct session_event_row, parent_tool),
 	offsetof(struct session_event_row, tool_input),
 	offsetof(struct session_event_row, approval_id),
 };

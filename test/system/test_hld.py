@@ -14,7 +14,7 @@ FOLDER = "/home/ann/work"  # in the transcript
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,2}[1-9])?Z")
-LIMIT = 1048576
+LIMIT = 10 * 1048576
 
 METHODS = ("health", "launchSession", "listSessions", "getSessionLeaves", "getConversation",
            "getSessionState", "continueSession", "interruptSession", "archiveSession",
@@ -77,9 +77,9 @@ def ended(c, session):
 
 ENVELOPES = (
     (b'{"jsonrpc":"2.0","method":"health","id":1}', ok()),
-    (b'{"JSONRPC":"2.0","Method":"health","PARAMS":[1],"ID":7}', ok("7")),
+    (b'{"JSONRPC":"2.0","Method":"health","PARAMS":{"a":1},"ID":7}', ok("7")),
     (b'{"id":1,"id":"b","method":"nope","method":"health","jsonrpc":"2.0","more":{}}', ok('"b"')),
-    (b'{"jsonrpc":"2.0","method":"health","params":"x","id":null}', ok("null")),
+    (b'{"jsonrpc":"2.0","method":"health","params":null,"id":null}', ok("null")),
     (b'{"jsonrpc":"2.0","method":"health","id":12345678901234567890}', ok("12345678901234567890")),
     (b'{"jsonrpc":"2.0","method":"health","id":[1.50,{"a":"<b>&"}]}',
      ok('[1.50,{"a":"\\u003cb\\u003e\\u0026"}]')),
@@ -133,7 +133,7 @@ def test_the_last_line_needs_no_newline():
         same(c.read_rest().decode(), ok("1") + "\n" + ok("2") + "\n")
 
 
-def test_a_line_may_have_a_mebibyte_and_not_a_byte_more():
+def test_a_line_may_have_ten_mebibytes_and_not_a_byte_more():
     line = request("health")
     with served() as d:
         with connect(d) as c:
@@ -142,7 +142,7 @@ def test_a_line_may_have_a_mebibyte_and_not_a_byte_more():
                 same(c.read_line().decode(), ok())
             c.send_all_it_takes(b" " * (LIMIT - len(line) + 1) + line + b"\n" + line + b"\n")
             same(c.read_rest().decode(),
-                 error(-32600, "message of more than 1048576 bytes", "null") + "\n")
+                 error(-32600, "message of more than 10485760 bytes", "null") + "\n")
         with connect(d) as c:
             c.send_all_it_takes(b"x" * (LIMIT + 1))
             check(c.read_rest(), "closed without a word")
@@ -170,6 +170,14 @@ PARAMS = (
      FIELD % ("number 1.5", "LaunchSessionRequest.max_turns", "int")),
     ("launchSession", '{"query":"x","verbose":0}',
      FIELD % ("number", "LaunchSessionRequest.verbose", "bool")),
+    ("launchSession", '{"query":"x","max_turns":-1}',
+     "max_turns must be between 0 and 2147483647"),
+    ("launchSession", '{"query":"x","dangerously_skip_permissions":true}',
+     "dangerously_skip_permissions is not supported: see the rules of approvals"),
+    ("launchSession", '{"query":"x","Dangerously_Skip_Permissions_Timeout":60000}',
+     "dangerously_skip_permissions_timeout is not supported: see the rules of approvals"),
+    ("launchSession", '{"query":"x","dangerously_skip_permissions":"no"}',
+     FIELD % ("string", "LaunchSessionRequest.dangerously_skip_permissions", "bool")),
     ("launchSession", '{"query":"x","allowed_tools":"Bash"}',
      FIELD % ("string", "LaunchSessionRequest.allowed_tools", "[]string")),
     ("launchSession", '{"query":"x","disallowed_tools":["a",[]]}',
@@ -217,13 +225,27 @@ def test_wrong_parameters_are_refused_in_the_words_of_the_original():
         for method, params, message in PARAMS:
             same(c.call_text(request(method, params)).decode(), error(-32602, message),
                  "answer to %s %s" % (method, params))
+
+
+def test_params_are_an_object_or_nothing_at_all():
+    kinds = (("[]", "array"), ('"x"', "string"), ("5", "number"), ("true", "bool"))
+    with served() as d:
         for method in METHODS:
-            got = json.loads(c.call_text(request(method))) if method != "Subscribe" else {}
-            needs = got.get("error", {}).get("message")
-            free = ("health", "listSessions", "getSessionLeaves", "Subscribe", "fetchApprovals",
-                    "getRecentPaths")
-            same(needs, None if method in free else "invalid request: unexpected end of JSON input",
-                 "%s without params" % method)
+            type = method[0].upper() + method[1:] + "Request"
+            for params, kind in kinds:
+                with connect(d) as c:
+                    same(c.call_text(request(method, params)).decode(),
+                         error(-32602, GO % kind + "value of type rpc." + type),
+                         "%s %s" % (method, params))
+            # Which of them needs something says so.
+            answers = []
+            for params in (None, "null", "{}"):
+                with connect(d) as c:
+                    got = json.loads(c.call_text(request(method, params)))
+                    check("unmarshal" not in str(got) and "JSON input" not in str(got),
+                          "%s %s: %r", method, params, got)
+                    answers.append(got.get("error"))
+            same(answers, [answers[0]] * 3, method)
 
 
 def test_a_subscription_with_wrong_parameters_ends_the_connection():
@@ -316,6 +338,53 @@ def test_who_continues_has_the_tools_of_the_parent():
             for flag, want in (("--allowedTools", allowed), ("--disallowedTools", "Bash,Edit")):
                 check(flag in argv, "no %s in %r", flag, argv)
                 same(argv[argv.index(flag) + 1], want, "%s of %r" % (flag, argv))
+
+
+def test_custom_instructions_are_told_to_the_agent():
+    with served() as d, connect(d) as c, subscribe(d) as events:
+        rows = (({"custom_instructions": "Be brief."}, "Be brief."),
+                ({"append_system_prompt": "Be kind.", "custom_instructions": "Be brief."},
+                 "Be kind.\n\nBe brief."))
+        for given, want in rows:
+            session = c.call("launchSession", {"query": "tell argv", **given})["session_id"]
+            ended(events, session)
+            argv = said(c, session)
+            same(argv[argv.index("--append-system-prompt") + 1], want, "argument")
+
+
+def test_whose_tool_an_agent_below_speaks_for_is_kept_and_told():
+    line = json.dumps({"type": "assistant", "parent_tool_use_id": "toolu_1", "message":
+                       {"role": "assistant", "content": [{"type": "text", "text": "from below"}]}})
+    with served() as d, connect(d) as c, subscribe(d) as listener:
+        session = c.call("launchSession", {"query": 'call Task {"prompt":"look"}\nraw %s\n'
+                                                    "result done" % line})["session_id"]
+        told = [e["data"] for e in ended(listener, session)]
+        same([e.get("parent_tool_use_id") for e in told if e.get("content") == "from below"],
+             ["toolu_1"], "told")
+        same([e for e in told if "parent_tool_use_id" in e and e.get("content") != "from below"],
+             [], "told of others")
+        ours = d.connect().call("session.events", {"id": session})["events"]
+        same([e["parent_tool_use_id"] for e in ours if "parent_tool_use_id" in e], ["toolu_1"],
+             "on koine's socket")
+        events = c.call("getConversation", {"session_id": session})["events"]
+        same([(e.get("content"), e.get("parent_tool_use_id")) for e in events],
+             [(events[0]["content"], None), (None, None), ("from below", "toolu_1"), (None, None)],
+             "events")
+
+
+def test_what_a_conversation_cannot_use_is_said():
+    with served() as d:
+        c = d.connect()
+        for given, want in (({"model": "opus"}, "model"),
+                            ({"mcp_config": {"mcpServers": {"a": {"command": "b"}}}}, "mcp_config"),
+                            ({"mcp_config": {"mcpServers": {}}, "max_turns": 3}, None)):
+            session = c.call("session.launch", {"query": "hello", "agent": "recall", **given})["id"]
+            wait_until(lambda: c.call("session.get", {"id": session})["status"]
+                       == "completed", "the end")
+            events = c.call("session.events", {"id": session})["events"]
+            same([e["content"] for e in events if e["event_type"] == "system"],
+                 ["koine: the agent 'recall' is no program and does not use " + want] if want else [],
+                 "said of %r" % given)
 
 
 def test_mcp_servers_know_the_run_and_the_socket():

@@ -13,8 +13,6 @@
 
 enum { NUMBER_SHOWN = 40 }; /* characters of a number that does not fit */
 
-const char hld_optional[] = "params may be missing";
-
 /* ---- the envelope ---- */
 
 int hld_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why)
@@ -280,9 +278,7 @@ static int decode(struct call *c)
 	c->in = in;
 	request_type(m, type);
 	if (!params)
-		return m->arg == hld_optional ? 0
-					      : refuse(&c->why, REFUSE_PARAMS,
-						       "%sunexpected end of JSON input", invalid);
+		return 0;
 	if (!is_kind(params, VALUE_OBJECT))
 		return refuse(&c->why, REFUSE_PARAMS,
 			      "%sjson: cannot unmarshal %s into Go value of type rpc.%s", invalid,
@@ -292,11 +288,8 @@ static int decode(struct call *c)
 
 int hld_decode(struct call *c)
 {
-	int r;
+	int r = decode(c);
 
-	if (c->method->handle == hld_health)
-		return 0;
-	r = decode(c);
 	/* Whoever asks for events and gets none is not answered anything else either. */
 	if (r != 0 && c->method->handle == hld_subscribe) {
 		session_deafen(c->session);

@@ -20,17 +20,14 @@ struct hld_settings {
 };
 
 enum {
-	HLD_MESSAGE_MAX = 1 << 20, /* bytes of a line, without its newline */
-	HLD_QUEUE = 100,           /* events that wait for a subscriber that does not read */
+	HLD_MESSAGE_MAX = 10 << 20, /* bytes of a line, without its newline */
+	HLD_QUEUE = 100,            /* events that wait for a subscriber that does not read */
 };
 
 /* ---- decode.c: as Go reads them ---- */
 
 int hld_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why);
 int hld_decode(struct call *c);
-
-/* The row's `arg` where params may be missing altogether. */
-extern const char hld_optional[];
 
 /* Refuses a configuration of MCP servers as Go would; `path` is how it came to it ("mcp_config.",
  * or "" where it is all there is), `what` begins the sentence. */
@@ -106,6 +103,8 @@ struct hld_run_in {
 	const struct value *disallowed_tools;
 	struct text custom_instructions;
 	bool verbose;
+	bool dangerously_skip_permissions; /* both are refused */
+	int64_t dangerously_skip_permissions_timeout;
 };
 
 struct hld_session_in {

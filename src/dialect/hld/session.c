@@ -93,18 +93,33 @@ static struct text read_model(struct text model)
 	return text_is(model, "opus") || text_is(model, "sonnet") ? model : (struct text) {0};
 }
 
+/* Whoever asks for this and does not get it must know. */
+static int refuse_skipping(struct call *c, const struct hld_run_in *in)
+{
+	const char *name = in->dangerously_skip_permissions ? "dangerously_skip_permissions"
+			   : in->dangerously_skip_permissions_timeout != 0
+				   ? "dangerously_skip_permissions_timeout"
+				   : NULL;
+
+	if (!name)
+		return 0;
+	return refuse_field(&c->why, name, "%s is not supported: see the rules of approvals", name);
+}
+
 static int read_run(struct call *c, struct session_new *ret)
 {
 	const struct hld_run_in *in = c->in;
-	int r;
+	int r = refuse_skipping(c, in);
 
+	if (r != 0)
+		return r;
 	*ret = (struct session_new) {
 		.query = in->query,
 		.model = read_model(in->model),
 		.mcp_config = in->mcp_config,
 		.permission_prompt_tool = some(in->permission_prompt_tool),
 		.working_dir = some(in->working_dir),
-		.max_turns = in->max_turns > 0 ? in->max_turns : 0,
+		.max_turns = in->max_turns,
 		.system_prompt = some(in->system_prompt),
 		.append_system_prompt = some(in->append_system_prompt),
 		.custom_instructions = some(in->custom_instructions),
@@ -463,6 +478,7 @@ static void write_event(struct json *j, const struct session_event *e, const str
 	}
 	hld_write_some(j, "tool_name", row->tool_name);
 	write_input(j, e->tool_input, fit, &is_cut);
+	hld_write_some(j, "parent_tool_use_id", row->parent_tool);
 	if (result) {
 		hld_write_some(j, "tool_result_for_id", row->tool_id);
 		hld_write_some(j, "tool_result_content", content);

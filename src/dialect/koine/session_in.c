@@ -59,7 +59,7 @@ const struct field launch_in_fields[N_LAUNCH_IN_FIELDS] = {
 	 .offset = offsetof(struct launch_in, permission_prompt_tool)},
 	{.name = "custom_instructions",
 	 .type = FIELD_STRING,
-	 .doc = "Kept with it, and not passed on",
+	 .doc = "Follow append_system_prompt",
 	 .offset = offsetof(struct launch_in, custom_instructions)},
 };
 

@@ -212,6 +212,7 @@ void session_json_write_event(struct json *j, const struct session_event *e)
 	member_time(j, "created_at", row->created_ms);
 	write_given(j, "role", row->role);
 	truncated = is_tool ? write_tool(j, e) : write_text(j, "content", row->content);
+	write_given(j, "parent_tool_use_id", row->parent_tool);
 	if (row->type == SESSION_TOOL_CALL)
 		json_member_bool(j, "completed", row->completed);
 	if (approval)
