@@ -287,12 +287,22 @@ const char *koine_server_error(const struct koine_server *s); /* [host] */
  * (rpc.discover and rpc.cancel are there already). */
 int koine_server_add(struct koine_server *s, const struct koine_method *method); /* [host] */
 
+#define KOINE_ANYBODY   (-1)
+#define KOINE_ALLOW_MAX 32
+
+/* Lets one more user connect, beside our own and root, or KOINE_ANYBODY: every user of this
+ * machine. It counts for what is listened at afterwards. Another user has at most 256 connections
+ * at a time. -EINVAL: no uid; KOINE_LIMIT: over KOINE_ALLOW_MAX of them. */
+int koine_server_allow(struct koine_server *s, int64_t uid); /* [host] */
+
 /*
  * Listens at "unix:PATH", "tcp:HOST:PORT" or "http:HOST:PORT" (loopback only).
  * `framing` is "line", "length", "http", or NULL to recognise each connection
  * from its first bytes. `bound` (may be NULL) receives where it really listens,
- * for port 0. A Unix socket is private to this user and root from its first instant;
- * a dead one in its place is removed, a live one, or what is no socket, is refused.
+ * for port 0. This user and root may connect, others as koine_server_allow says: a Unix
+ * socket is private from its first instant, and at a port whoever cannot be identified is
+ * closed before anything is read (KOINE_UNAVAILABLE: this kernel cannot tell who connects);
+ * a dead socket in its place is removed, a live one, or what is no socket, is refused.
  */
 int koine_server_listen(struct koine_server *s, const char *address, const char *framing,
 			char *bound, size_t bound_size); /* [host] */

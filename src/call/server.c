@@ -20,6 +20,7 @@ enum {
 
 const struct limits default_limits = {
 	.connections = 20000,
+	.connections_per_uid = 256,
 	.calls = 10000,
 	.waiting = 64,
 	/* Room for a client that writes 10,000 pings before it reads the first answer: what
@@ -167,27 +168,38 @@ static void check_connections(struct server *s)
 		pause_listeners(s, full);
 }
 
-static void on_accept(void *arg, int fd, const struct peer *peer)
+static void note_refused(struct endpoint *e, const struct peer *peer, const char *why)
 {
-	struct endpoint *e = arg;
-
-	if (e->server->stopping)
-		close(fd);
-	else if (server_accept(e->server, e, fd, peer) != 0)
-		log_warn("connection dropped", "dialect=%s why=%s", e->dialect->name,
-			 "out of memory");
-}
-
-static void on_refused(void *arg, const struct peer *peer)
-{
-	struct endpoint *e = arg;
 	char uid[16] = "unknown";
 
 	if (peer->known)
 		snprintf(uid, sizeof(uid), "%u", (unsigned)peer->uid);
 	e->n_refused++;
-	log_caused(LOG_LEVEL_INFO, "peer refused", "dialect=%s address=%s uid=%s", e->dialect->name,
-		   e->address, uid);
+	log_caused(LOG_LEVEL_INFO, "peer refused", "dialect=%s address=%s uid=%s why=\"%s\"",
+		   e->dialect->name, e->address, uid, why);
+}
+
+static void on_refused(void *arg, const struct peer *peer)
+{
+	note_refused(arg, peer, peer->known ? "not our user" : "cannot be identified");
+}
+
+static void on_accept(void *arg, int fd, const struct peer *peer)
+{
+	struct endpoint *e = arg;
+	struct server *s = e->server;
+	const struct limits *l = &s->opts.limits;
+
+	if (s->stopping) {
+		close(fd);
+	} else if (!others_fit(&s->others, peer, l->connections_per_uid, l->connections)) {
+		/* Not left in the backlog, where our own would wait behind them. */
+		close(fd);
+		note_refused(e, peer, "too many connections of other users");
+	} else if (server_accept(s, e, fd, peer) != 0) {
+		log_warn("connection dropped", "dialect=%s why=%s", e->dialect->name,
+			 "out of memory");
+	}
 }
 
 int server_accept(struct server *s, struct endpoint *e, int fd, const struct peer *peer)
@@ -219,6 +231,7 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 	listen = (struct listener_opts) {
 		.allow_uids = opts->allow_uids,
 		.n_allow_uids = opts->n_allow_uids,
+		.anybody = opts->anybody,
 		.guarded = e->token[0], /* on TCP nothing is answered without it */
 		.fd = opts->fd,
 		.on_accept = on_accept,
@@ -344,9 +357,10 @@ static void check_stopped(struct server *s)
 		s->opts.on_stopped(s->opts.arg);
 }
 
-void server_session_gone(struct server *s)
+void server_session_gone(struct server *s, const struct peer *peer)
 {
 	s->n_sessions--;
+	others_remove(&s->others, peer);
 	if (!s->stopping)
 		check_connections(s);
 	check_stopped(s);

@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "call/dialect.h"
+#include "call/others.h"
 #include "call/workers.h"
 #include "io/conn.h"
 #include "io/listener.h"
@@ -18,10 +19,11 @@ struct server;
 struct services; /* what handlers work with; the owner's business */
 
 struct limits {
-	unsigned connections; /* in all; more wait in the backlog */
-	unsigned calls;       /* in flight, in all; more are refused */
-	unsigned waiting;     /* calls that one connection may queue behind a running one */
-	size_t queue_bytes;   /* answers waiting for one client, before it is not read any more */
+	unsigned connections;         /* in all; more wait in the backlog */
+	unsigned connections_per_uid; /* of one other user who is let in; more are closed */
+	unsigned calls;               /* in flight, in all; more are refused */
+	unsigned waiting;             /* calls that one connection may queue behind a running one */
+	size_t queue_bytes; /* answers waiting for one client, before it is not read any more */
 	size_t total_queue_bytes; /* answers waiting for all clients; more cuts the slowest */
 	size_t reply_bytes;       /* of one answer */
 	size_t total_input_bytes; /* half-sent messages of all clients; more cuts the worst */
@@ -63,7 +65,7 @@ struct endpoint {
 	bool tcp;
 	unsigned n_connections;
 	uint64_t n_accepted;
-	uint64_t n_refused; /* foreign uids */
+	uint64_t n_refused; /* foreign uids, and their connections that are too many */
 	uint64_t n_calls;
 	uint64_t n_errors;
 	uint64_t bytes_in;
@@ -91,6 +93,7 @@ struct server {
 	struct list spare_calls;
 	unsigned n_spare_calls;
 	unsigned n_sessions;
+	struct others others;
 	unsigned n_calls; /* in flight */
 	uint64_t last_session;
 	uint64_t started_ms;
@@ -120,6 +123,7 @@ struct endpoint_opts {
 	int fd;                      /* already listening, or -1 */
 	const uid_t *allow_uids;
 	unsigned n_allow_uids;
+	bool anybody;         /* whoever it is */
 	const char *token;    /* HTTP bearer token, or NULL */
 	const void *settings; /* the dialect's own; outlives the server */
 };
@@ -154,8 +158,8 @@ void server_free_call(struct server *s, struct call *c);
 /* Cuts the largest and slowest of half-sent messages, as long as there is too much of them. */
 void server_check_input(struct server *s);
 
-/* A session has closed; called by session.c. */
-void server_session_gone(struct server *s);
+/* A session of this peer's has closed; called by session.c. */
+void server_session_gone(struct server *s, const struct peer *peer);
 
 /* A notification, wrapped for each client's framing. HTTP clients get none. params is JSON
  * or {NULL, 0}; ret_n, the count of those reached, may be NULL. -ENOMEM or -EMSGSIZE when

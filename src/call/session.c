@@ -635,6 +635,7 @@ static void on_closed(void *owner)
 	struct server *server = s->server;
 	struct upgraded *upgraded = s->upgraded;
 	struct call *watched = watched_call(s);
+	const struct peer peer = s->peer;
 
 	session_tell_hooks(s);
 	detach_calls(s);
@@ -652,7 +653,7 @@ static void on_closed(void *owner)
 	if (watched)
 		call_cancel(watched);
 	upgraded_gone(upgraded);
-	server_session_gone(server);
+	server_session_gone(server, &peer);
 }
 
 /* ---- from outside ---- */
@@ -682,6 +683,7 @@ int session_new(struct server *server, struct endpoint *e, int fd, const struct 
 	}
 	list_append(&server->sessions, &s->link);
 	server->n_sessions++;
+	others_add(&server->others, peer);
 	e->n_connections++;
 	e->n_accepted++;
 	if (e->framing != SPEAKS_ANY && speak(s, e->framing) != 0) {

@@ -206,6 +206,21 @@ static void write_listens(const struct plan *plan)
 	printf("\n");
 }
 
+/* Whoever is let in may do all that is offered there. */
+static void note_others(const struct settings *s)
+{
+	for (unsigned i = 0; i < s->listeners.n; i++) {
+		const struct listener_setting *l = &s->listeners.list[i];
+
+		if (l->allow_uids.n == 0)
+			continue;
+		printf("note          uids ");
+		for (unsigned k = 0; k < l->allow_uids.n; k++)
+			printf("%u ", (unsigned)l->allow_uids.list[k]);
+		printf("may do all that %s offers where it listens\n", l->dialect);
+	}
+}
+
 int daemon_check(const struct settings *s, const struct plan *plan)
 {
 	struct why why;
@@ -224,6 +239,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 		printf("embedding key NO: %s\n", why.text);
 		ok = false;
 	}
+	note_others(s);
 	printf("\n");
 	write_listens(plan);
 	settings_write(s, stdout);

@@ -394,14 +394,15 @@ static int say_how_without(const struct daemon *d, const struct plan_row *row, s
 static int listen_at(struct daemon *d, const struct plan_row *row, struct why *why)
 {
 	const struct dialect *dialect = row->spoken->dialect;
+	const struct uids *allowed = listener_settings_uids(&d->settings->listeners, dialect->name);
 	const struct endpoint_opts opts = {
 		.dialect = dialect,
 		.registry = d->registries[row->spoken - dialects],
 		.address = row->address,
 		.framing = dialect->framing,
 		.fd = row->fd,
-		.allow_uids = d->settings->allow_uids.list,
-		.n_allow_uids = d->settings->allow_uids.n,
+		.allow_uids = allowed->list,
+		.n_allow_uids = allowed->n,
 		.token = token_of(d, dialect),
 		.settings = settings_of(d, row),
 	};

@@ -102,6 +102,8 @@ static int read_variable(const struct section_kind *kind, void *settings, const 
 	struct why inner;
 	int r;
 
+	if (!key && kind->bare)
+		return 0;
 	if (!key)
 		return refuse(why, REFUSE_PARAMS, "environment: %s%.*s names no setting", kind->env,
 			      (int)(n < 100 ? n : 100), text);

@@ -17,6 +17,7 @@ struct section_kind {
 	const char *word; /* "agent" */
 	const char *its;  /* "an agent's" */
 	const char *env;  /* "KOINE_AGENT_" */
+	bool bare;        /* what there names no key is somebody else's to read */
 	unsigned n_keys;
 	const char *(*key)(unsigned i);
 	/* Of those that there are; NULL behind the last. */

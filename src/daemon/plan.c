@@ -112,6 +112,16 @@ static int add_given(struct plan *p, const struct settings *s, const struct acti
 	return 0;
 }
 
+static int check_listeners(const struct settings *s, struct why *why)
+{
+	const struct spoken *unused;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < s->listeners.n; i++)
+		r = find_spoken(s->listeners.list[i].dialect, &unused, why);
+	return r;
+}
+
 static int add_named(struct plan *p, const struct settings *s, struct why *why)
 {
 	for (unsigned i = 0; i < s->n_listens; i++) {
@@ -236,9 +246,11 @@ static int add_default(struct plan *p, const struct settings *s, const struct sp
 int plan_make(const struct settings *s, const struct activation *given, struct plan *ret_plan,
 	      struct why *why)
 {
-	int r = 0;
+	int r = check_listeners(s, why);
 
 	ret_plan->n = 0;
+	if (r != 0)
+		return r;
 	if (given->n > 0) {
 		r = add_given(ret_plan, s, given, why);
 		return r != 0 ? r : add_projects(ret_plan, s, why);

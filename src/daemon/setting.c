@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,21 +142,36 @@ static int set_word(const struct use *u, struct why *why)
 	return bad_value(u, want, why);
 }
 
+/* By number, or by a name that this machine knows. */
+static bool parse_uid(const char *word, uid_t *ret)
+{
+	const struct passwd *user;
+	uint64_t uid;
+
+	if (parse_number(word, false, &uid) == 0 && uid < UINT32_MAX) {
+		*ret = (uid_t)uid;
+		return true;
+	}
+	user = isdigit((unsigned char)word[0]) ? NULL : getpwnam(word);
+	if (user)
+		*ret = user->pw_uid;
+	return user;
+}
+
 static int set_uids(const struct use *u, struct why *why)
 {
 	struct uids uids = {.n = 0};
 	char copy[256];
 	char *rest = NULL;
-	uint64_t uid;
 
 	if (strlen(u->value) >= sizeof(copy))
-		return bad_value(u, "a short list of numbers", why);
+		return bad_value(u, "a short list of users", why);
 	memcpy(copy, u->value, strlen(u->value) + 1);
 	for (char *word = strtok_r(copy, " ,\t", &rest); word;
 	     word = strtok_r(NULL, " ,\t", &rest)) {
-		if (parse_number(word, false, &uid) != 0 || uid >= UINT32_MAX || uids.n == UIDS_MAX)
-			return bad_value(u, "user ids (numbers), at most 32", why);
-		uids.list[uids.n++] = (uid_t)uid;
+		if (uids.n == UIDS_MAX || !parse_uid(word, &uids.list[uids.n]))
+			return bad_value(u, "numbers or names of users, at most 32", why);
+		uids.n++;
 	}
 	*(struct uids *)u->at = uids;
 	return 0;

@@ -28,8 +28,6 @@ static const struct setting table[] = {
 	 "offer debug.echo and debug.sleep"},
 	{"daemon", "log_messages", SET_BOOL, AT(log_messages), 0, 0,
 	 "log every message both ways, at debug"},
-	{"koine", "allow_uids", SET_UIDS, AT(allow_uids), 0, 0,
-	 "users beside our own and root who may connect"},
 	{"koine", "token_file", SET_PATH, AT(token_file), 0, PATH_LEN,
 	 "a file (0600) with the token that HTTP calls must carry"},
 	{"store", "url", SET_PATH, AT(store), 0, PATH_LEN,
@@ -126,6 +124,8 @@ static const struct setting table[] = {
 	 "days that one is kept after it was decided; 0 for ever"},
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
 	 "connections in all; more wait"},
+	{"limits", "connections_per_uid", SET_UNSIGNED, LIMIT(connections_per_uid), 1, 1000000,
+	 "connections of one other user who may connect; more are closed"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
 	 "calls in flight; more are refused"},
 	{"limits", "waiting", SET_UNSIGNED, LIMIT(waiting), 1, 10000,
@@ -153,6 +153,27 @@ static const struct setting table[] = {
 };
 
 enum { N_SETTINGS = sizeof(table) / sizeof(table[0]) };
+
+/* What there was once, and what to say to who still has it. */
+static const struct {
+	const char *section;
+	const char *key;
+	const char *text;
+} gone[] = {
+	{"koine", "allow_uids",
+	 "koine.allow_uids is no more: name a listener, as in [listen ash] allow_uids = 1001"},
+};
+
+enum { N_GONE = sizeof(gone) / sizeof(gone[0]) };
+
+static int check_gone(const char *section, const char *key, struct why *why)
+{
+	for (size_t i = 0; i < N_GONE; i++) {
+		if (strcmp(gone[i].section, section) == 0 && strcmp(gone[i].key, key) == 0)
+			return refuse(why, REFUSE_PARAMS, "%s", gone[i].text);
+	}
+	return 0;
+}
 
 void settings_init(struct settings *s)
 {
@@ -242,6 +263,7 @@ static int move_listen(struct settings *s, const char *dialect, const char *addr
 }
 
 static const char agent_section[] = "agent ";
+static const char listen_section[] = "listen ";
 static const char rule_section[] = "rule ";
 static const char group_section[] = "group ";
 static const char policy_section[] = "policy ";
@@ -254,7 +276,8 @@ static int settings_add_section(struct settings *s, const char *section, struct 
 		return agent_settings_add(&s->agents, section + strlen(agent_section), why);
 	if (strncmp(section, rule_section, strlen(rule_section)) == 0)
 		return rule_settings_add(&s->rules, section + strlen(rule_section), s->where, why);
-	if (strncmp(section, group_section, strlen(group_section)) == 0)
+	if (strncmp(section, group_section, strlen(group_section)) == 0 ||
+	    strncmp(section, listen_section, strlen(listen_section)) == 0)
 		return 0; /* its keys make it */
 	if (strncmp(section, policy_section, strlen(policy_section)) == 0)
 		return policy_settings_add(&s->approvals, section + strlen(policy_section), why);
@@ -268,8 +291,15 @@ static int settings_add_section(struct settings *s, const char *section, struct 
 int settings_set(struct settings *s, const char *section, const char *key, const char *value,
 		 struct why *why)
 {
+	int r = check_gone(section, key, why);
+
+	if (r != 0)
+		return r;
 	if (strcmp(section, "listen") == 0)
 		return move_listen(s, key, value, why);
+	if (strncmp(section, listen_section, strlen(listen_section)) == 0)
+		return listener_settings_set(&s->listeners, section + strlen(listen_section), key,
+					     value, why);
 	if (strncmp(section, agent_section, strlen(agent_section)) == 0)
 		return agent_settings_set(&s->agents, section + strlen(agent_section), key, value,
 					  why);
@@ -294,7 +324,7 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 /* "agent.NAME.KEY": the section is "agent NAME", and a NAME may have dots. So with all of these. */
 static const char *named_dot(const char *pair, const char *equals)
 {
-	static const char *const prefixes[] = {"agent.", "group.", "rule.", "policy."};
+	static const char *const prefixes[] = {"agent.", "group.", "rule.", "policy.", "listen."};
 	const char *dot = equals;
 
 	while (dot > pair && *dot != '.')
@@ -585,12 +615,19 @@ static bool env_is_on(const char *name)
 int settings_read_environment(struct settings *s, struct why *why)
 {
 	const char *secret = getenv("ASH_CONTEXT_TOKEN_SECRET");
-	int r = check_env_names(why);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < N_GONE; i++)
+		r = read_env(s, gone[i].section, gone[i].key, why);
+	if (r == 0)
+		r = check_env_names(why);
 
 	if (r == 0 && secret)
 		r = settings_set(s, "ash", "context_secret", secret, why);
 	for (size_t i = 0; r == 0 && i < N_SETTINGS; i++)
 		r = read_env(s, table[i].section, table[i].key, why);
+	if (r == 0)
+		r = listener_settings_read_environment(&s->listeners, why);
 	if (r == 0)
 		r = agent_settings_read_environment(&s->agents, why);
 	if (r == 0)
@@ -729,6 +766,7 @@ void settings_write(const struct settings *s, FILE *out)
 		section = table[i].section;
 		setting_write(&table[i], s, out);
 	}
+	listener_settings_write(&s->listeners, out);
 	agent_settings_write(&s->agents, out);
 	rule_settings_write(&s->rules, out);
 	group_settings_write(&s->tasks, out);

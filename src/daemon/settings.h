@@ -13,6 +13,7 @@
 #include "base/why.h"
 #include "call/server.h"
 #include "daemon/agent_settings.h"
+#include "daemon/listener_settings.h"
 #include "daemon/paths.h"
 #include "daemon/policy_settings.h"
 #include "daemon/rule_settings.h"
@@ -45,7 +46,7 @@ struct settings {
 	bool debug_methods;
 	bool log_messages;
 	struct limits limits;
-	struct uids allow_uids;
+	struct listener_settings listeners;
 	char token_file[PATH_LEN];
 	char store[PATH_LEN];          /* "sqlite:PATH"; "" for the default place */
 	char context_secret[PATH_LEN]; /* ash */

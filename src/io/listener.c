@@ -47,6 +47,7 @@ struct listener {
 	struct socket_file file;
 	uid_t *allow_uids;
 	unsigned n_allow_uids;
+	bool anybody;
 	void (*on_accept)(void *arg, int fd, const struct peer *peer);
 	void (*on_refused)(void *arg, const struct peer *peer);
 	void *arg;
@@ -66,7 +67,7 @@ static void update_polling(struct listener *l)
 
 static bool uid_allowed(const struct listener *l, uid_t uid)
 {
-	if (uid == geteuid() || uid == 0)
+	if (l->anybody || uid == geteuid() || uid == 0)
 		return true;
 	for (unsigned i = 0; i < l->n_allow_uids; i++) {
 		if (uid == l->allow_uids[i])
@@ -83,7 +84,9 @@ static bool may_enter(const struct listener *l, int fd, const struct sockaddr_st
 		return peer_of_unix(fd, ret_peer) && uid_allowed(l, ret_peer->uid);
 	if (l->ask < 0)
 		return true;
-	return peer_of_inet(l->ask, fd, &l->name, from, ret_peer) && uid_allowed(l, ret_peer->uid);
+	if (!peer_of_inet(l->ask, fd, &l->name, from, ret_peer))
+		return l->anybody;
+	return uid_allowed(l, ret_peer->uid);
 }
 
 static void welcome(struct listener *l, int fd, const struct sockaddr_storage *from)
@@ -327,12 +330,12 @@ static int know_peers(struct listener *l, bool guarded, struct why *why)
 	if (r == 0)
 		return 0;
 	address_format(&l->address, text);
-	if (!guarded)
+	if (!guarded && !l->anybody)
 		return refuse(why, REFUSE_UNAVAILABLE,
 			      "the kernel does not tell who connects to %.60s (sock_diag: %s): it "
 			      "needs a token (token_file), or be a Unix socket",
 			      text, strerror(-r));
-	log_info("peers unknown", "address=%s error=\"%s\" guard=token", text, strerror(-r));
+	log_info("peers unknown", "address=%s error=\"%s\"", text, strerror(-r));
 	return 0;
 }
 
@@ -342,7 +345,8 @@ static int bind_own(struct listener *l, int backlog, struct why *why)
 
 	if (l->address.kind == ADDRESS_UNIX) {
 		l->is_unix = true;
-		r = socket_file_bind(&l->file, l->address.path, l->n_allow_uids > 0, &l->fd, why);
+		r = socket_file_bind(&l->file, l->address.path, l->anybody || l->n_allow_uids > 0,
+				     &l->fd, why);
 	} else {
 		r = bind_inet(&l->address, &l->fd, why);
 	}
@@ -387,6 +391,7 @@ static int listener_new(struct loop *loop, const struct address *address,
 	l->ask = -1;
 	l->file.lock_fd = -1;
 	l->address = *address;
+	l->anybody = opts->anybody;
 	l->on_accept = opts->on_accept;
 	l->on_refused = opts->on_refused;
 	l->arg = opts->arg;

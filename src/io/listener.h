@@ -37,6 +37,7 @@ struct listener;
 struct listener_opts {
 	const uid_t *allow_uids; /* beside our own and root; copied */
 	unsigned n_allow_uids;
+	bool anybody; /* whoever it is, known or not */
 	/* Whoever comes is asked for something else, too: a port is opened even where the kernel
 	 * cannot say who connects, and peers are then not known. */
 	bool guarded;
@@ -57,7 +58,7 @@ struct listener_opts {
  * (or its backlog is full), refused with REFUSE_CONFLICT; dead, removed while
  * holding a lock file beside it, and only if it is still the one we looked at.
  * Missing directories are made 0700. The socket is 0600 from the moment it exists; with
- * allow_uids it is 0666, and the peer's uid alone decides.
+ * allow_uids or anybody it is 0666, and the peer's uid alone decides.
  *
  * A port has no mode: whoever connects is asked for by the kernel's tables, and the same uids
  * are let in. Where these cannot be read, a port that is not guarded is refused with

@@ -36,6 +36,9 @@ struct koine_server {
 	pthread_mutex_t lock; /* guards posted */
 	struct list posted;
 	bool stopped;
+	uid_t allow_uids[KOINE_ALLOW_MAX]; /* at what is listened at from now on */
+	unsigned n_allow_uids;
+	bool anybody;
 	struct why why;
 };
 

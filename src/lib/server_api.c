@@ -188,6 +188,21 @@ static int choose_framing(struct koine_server *s, const char *name, enum framing
 	return refuse(&s->why, REFUSE_PARAMS, "no framing '%.40s': line, length or http", name);
 }
 
+int koine_server_allow(struct koine_server *s, int64_t uid)
+{
+	s->why.text[0] = '\0';
+	if (uid == KOINE_ANYBODY) {
+		s->anybody = true;
+		return 0;
+	}
+	if (uid < 0 || uid >= UINT32_MAX)
+		return explain(s, -EINVAL);
+	if (s->n_allow_uids == KOINE_ALLOW_MAX)
+		return refuse(&s->why, REFUSE_LIMIT, "more than %d users", KOINE_ALLOW_MAX);
+	s->allow_uids[s->n_allow_uids++] = (uid_t)uid;
+	return 0;
+}
+
 int koine_server_listen(struct koine_server *s, const char *address, const char *framing,
 			char *bound, size_t bound_size)
 {
@@ -195,6 +210,9 @@ int koine_server_listen(struct koine_server *s, const char *address, const char 
 		.dialect = &host_dialect,
 		.registry = s->registry,
 		.fd = -1,
+		.allow_uids = s->allow_uids,
+		.n_allow_uids = s->n_allow_uids,
+		.anybody = s->anybody,
 	};
 	struct endpoint *e;
 	int r;

@@ -4,6 +4,8 @@ import contextlib
 import ctypes
 import errno
 import os
+import pwd
+import re
 import shutil
 import signal
 import socket
@@ -12,7 +14,7 @@ import struct
 import subprocess
 
 from harness import (KOINE, KOINED, PATIENCE, Client, Daemon, Folder, Http, Length, Skip, check,
-                     clean_environment, main, post, request, same, wait_until)
+                     clean_environment, main, post, request, run_koined, same, wait_until)
 
 NOBODY = 65534
 
@@ -48,15 +50,24 @@ def as_nobody(path):
 
 
 def try_ping(path):
-    s = socket.socket(socket.AF_UNIX)
-    s.settimeout(10)
+    return try_unix(path, request("ping") + b"\n")
+
+
+def try_unix(path, data):
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as s:
+        s.settimeout(PATIENCE)
+        try:
+            s.connect(path)
+        except PermissionError:
+            return "EACCES"
+        return exchange(s, data)
+
+
+def exchange(s, data):
+    """What comes back, at most some bytes of it; "ended" for nothing."""
     try:
-        s.connect(path)
-    except PermissionError:
-        return "EACCES"
-    try:
-        s.sendall(request("ping") + b"\n")
-        return s.recv(4096).decode() or "ended"
+        s.sendall(data)
+        return s.recv(4096).decode("latin-1") or "ended"
     except (BrokenPipeError, ConnectionResetError):
         return "ended"
 
@@ -84,16 +95,105 @@ def test_another_user_is_not_served_even_if_the_mode_lets_him():
         d.alive()
 
 
-def test_another_user_who_is_allowed_is_served():
-    with Daemon("--set", "koine.allow_uids=65534") as d:
-        open_the_way(d)
-        check('"pong":true' in as_nobody(d.socket_path), "not served")
+def socket_of(d, dialect):
+    return d.address("unix", dialect)[len("unix:"):]
+
+
+def test_another_user_who_is_allowed_at_one_listener_is_served_there_alone():
+    with Daemon("--set", "listen.ash.allow_uids=65534", "--listen", "koine=on", "--listen", "ash=on",
+                "--listen", "koine=tcp:127.0.0.1:0", "--listen", "ash=tcp:127.0.0.1:0") as d:
+        os.chmod(d.root, 0o711)
+        same([stat.S_IMODE(os.stat(socket_of(d, name)).st_mode) for name in ("ash", "koine")],
+             [0o666, 0o600], "modes")
+        check('"result"' in someone_else(try_port, d.address("tcp", "ash"), PORTS["ash"][1]),
+              "not served at ash's port")
+        check('"result"' in someone_else(try_unix, socket_of(d, "ash"), PORTS["ash"][1]),
+              "not served at ash's socket")
+        same(someone_else(try_port, d.address("tcp", "koine"), request("ping") + b"\n"), "ended")
+        os.chmod(socket_of(d, "koine"), 0o666)
+        same(as_nobody(socket_of(d, "koine")), "ended")
+        same(d.calls(), 2, "calls")
 
 
 def test_allowing_one_user_allows_no_other():
-    with Daemon("--set", "koine.allow_uids=1234, 1235") as d:
+    with Daemon("--set", "listen.koine.allow_uids=1234, 1235") as d:
         open_the_way(d)
         same(as_nobody(d.socket_path), "ended")
+
+
+def test_who_may_connect_can_be_said_in_every_way():
+    try:
+        name = pwd.getpwuid(NOBODY).pw_name
+    except KeyError:
+        name = NOBODY
+    with Folder() as folder:
+        conf = folder("koine.conf")
+        for text, args, env in (
+                ("[listen ash]\nallow_uids = 65534 1002\n", (), {}),
+                ("", (), {"KOINE_LISTEN_ASH_ALLOW_UIDS": "65534,1002", "KOINE_LISTEN_ASH": "on"}),
+                ("[listen ash]\nallow_uids = 7\n", ("--set", "listen.ash.allow_uids=%s 1002" % name), {})):
+            with open(conf, "w") as f:
+                f.write(text)
+            done = run_koined("--config", conf, "--root", folder("r"), "--check", *args, env=env)
+            out = done.stdout.decode()
+            same(done.returncode, 0, "exit status (%r)" % done.stderr)
+            check("\n[listen ash]\n" in out and "\nallow_uids = 65534 1002\n" in out, "%s", out)
+            check(re.search(r"^note .*uids 65534 1002 .* ash ", out, re.M), "no note: %s", out)
+
+
+def test_what_cannot_be_allowed_is_refused_in_words():
+    for pair, words in (
+            ("listen.ash.allow_uids=ann-who-is-not-there", "listen.ash.allow_uids = ann-who-is-not-there"),
+            ("listen.ash.allow_uids=-1", "listen.ash.allow_uids = -1"),
+            ("listen.ash.mode=0666", "unknown setting 'mode' in [listen ash]"),
+            ("listen.nothing.allow_uids=7", "no dialect 'nothing'")):
+        with Folder() as folder:
+            done = run_koined("--root", folder.path, "--set", pair)
+            same(done.returncode, 78, "exit status with %s (%r)" % (pair, done.stderr))
+            check(words.encode() in done.stderr, "%s: %r", pair, done.stderr)
+
+
+def test_the_key_that_opened_every_listener_is_refused_and_names_the_new_one():
+    with Folder() as folder:
+        conf = folder("koine.conf")
+        with open(conf, "w") as f:
+            f.write("[koine]\nallow_uids = 1001\n")
+        root = ("--root", folder("r"))
+        for args, env in (((*root, "--config", conf), {}), ((*root, "--config", conf, "--check"), {}),
+                          ((*root, "--set", "koine.allow_uids=1001"), {}),
+                          (root, {"KOINE_KOINE_ALLOW_UIDS": "1001"})):
+            done = run_koined(*args, env=env)
+            same(done.returncode, 78, "exit status with %r (%r)" % (args, done.stderr))
+            check(b"[listen ash] allow_uids" in done.stderr, "%r: %r", args, done.stderr)
+
+
+def open_many(path, n):
+    """n connections one after another, none closed before the last."""
+    kept, refused = [], 0
+    for _ in range(n):
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(PATIENCE)
+        s.connect(path)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            s.sendall(request("ping") + b"\n")
+            if s.recv(4096):
+                kept.append(s)
+                continue
+        refused += 1
+    return "%d kept, %d refused" % (len(kept), refused)
+
+
+def test_another_user_cannot_use_up_our_connections():
+    for settings, want in ((("limits.connections=20",), "10 kept, 15 refused"),
+                           (("limits.connections_per_uid=4",), "4 kept, 21 refused")):
+        pairs = [w for s in (*settings, "listen.koine.allow_uids=65534") for w in ("--set", s)]
+        with Daemon(*pairs) as d:
+            open_the_way(d)
+            same(someone_else(open_many, d.socket_path, 25), want, "another user's connections")
+            # They have left, and count no more.
+            wait_until(lambda: d.status()["connections"] == 1, "them to be gone")
+            same(someone_else(open_many, d.socket_path, 25), want, "connections, once more")
+            same(open_many(d.socket_path, 15), "15 kept, 0 refused", "our own")
 
 
 def test_root_is_served_by_a_daemon_of_another_user():
@@ -158,14 +258,9 @@ def listen_everywhere(*more):
     return [*out, *more]
 
 
-def try_port(address, data):
-    """What comes back, at most some bytes of it; "ended" for nothing."""
-    with contextlib.closing(dial(address)) as s:
-        try:
-            s.sendall(data)
-            return s.recv(4096).decode("latin-1") or "ended"
-        except (BrokenPipeError, ConnectionResetError):
-            return "ended"
+def try_port(address, data, family=socket.AF_INET, host=None):
+    with contextlib.closing(dial(address, family, host)) as s:
+        return exchange(s, data)
 
 
 def dial(address, family=socket.AF_INET, host=None):
@@ -265,15 +360,6 @@ def test_who_has_sent_all_and_only_listens_is_served():
             check(b'"pong":true' in s.recv(4096), "not served")
 
 
-def ping_dialled(address, family, host=None):
-    with contextlib.closing(dial(address, family, host)) as s:
-        try:
-            s.sendall(request("ping") + b"\n")
-            return s.recv(4096).decode() or "ended"
-        except (BrokenPipeError, ConnectionResetError):
-            return "ended"
-
-
 def test_users_are_told_apart_over_ipv6_too():
     try:
         with contextlib.closing(socket.socket(socket.AF_INET6)) as s:
@@ -285,8 +371,9 @@ def test_users_are_told_apart_over_ipv6_too():
         for address, family, host in ((six, socket.AF_INET6, None),
                                       (four, socket.AF_INET6, "::ffff:127.0.0.1"),
                                       (four, socket.AF_INET, None)):
-            check('"pong":true' in ping_dialled(address, family, host), "%s %s", address, host)
-            same(someone_else(ping_dialled, address, family, host), "ended", address)
+            ping = (address, request("ping") + b"\n", family, host)
+            check('"pong":true' in try_port(*ping), "%s %s", address, host)
+            same(someone_else(try_port, *ping), "ended", address)
 
 
 # ---- where the kernel does not tell ----

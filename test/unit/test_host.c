@@ -13,13 +13,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <koine/koine.h>
 
 #include "tempdir.h"
 
-enum { WAIT_MS = 20000, N_THREADS = 4, N_POSTS = 500 };
+enum { NOBODY = 65534, WAIT_MS = 20000, N_THREADS = 4, N_POSTS = 500 };
 
 /* ---- the methods ---- */
 
@@ -530,6 +531,79 @@ static void of_a_tcp_peer_only_the_uid_is_known(void **state)
 	assert_int_equal(last_pid, -1);
 	assert_int_equal(last_gid, -1);
 	close(fd);
+	host_stop(&h);
+}
+
+/* At a new port: whether another user is answered there. */
+static bool serves_another_user(struct host *h)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+	int answered[2], status;
+	char bound[100], c;
+	unsigned port;
+	pid_t child;
+
+	assert_int_equal(
+		koine_server_listen(h->server, "tcp:127.0.0.1:0", "line", bound, sizeof(bound)), 0);
+	assert_int_equal(sscanf(bound, "tcp:127.0.0.1:%u", &port), 1);
+	to.sin_port = htons((uint16_t)port);
+	assert_int_equal(pipe(answered), 0);
+	child = fork();
+	if (child == 0) {
+		int fd = -1;
+
+		if (setuid(NOBODY) == 0)
+			fd = socket(AF_INET, SOCK_STREAM, 0);
+		if (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
+			_exit(2);
+		(void)!send(fd, CALL("get_data", "1") "\n", sizeof(CALL("get_data", "1")),
+			    MSG_NOSIGNAL);
+		_exit(recv(fd, &c, 1, 0) == 1 ? 0 : 1);
+	}
+	close(answered[1]);
+	/* Its end is that of the pipe. */
+	while (poll(&(struct pollfd) {.fd = answered[0], .events = POLLIN}, 1, 0) == 0)
+		turn(h, answered[0]);
+	close(answered[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+	return WEXITSTATUS(status) == 0;
+}
+
+static void others_are_served_where_the_host_allows_them(void **state)
+{
+	struct host h;
+
+	(void)state;
+	if (getuid() != 0)
+		skip();
+	host_start(&h, NULL);
+	assert_false(serves_another_user(&h));
+	assert_int_equal(koine_server_allow(h.server, NOBODY - 1), 0);
+	assert_false(serves_another_user(&h));
+	assert_int_equal(koine_server_allow(h.server, NOBODY), 0);
+	assert_true(serves_another_user(&h));
+	host_stop(&h);
+
+	host_start(&h, NULL);
+	assert_int_equal(koine_server_allow(h.server, KOINE_ANYBODY), 0);
+	assert_true(serves_another_user(&h));
+	host_stop(&h);
+}
+
+static void who_cannot_be_allowed_is_refused(void **state)
+{
+	struct host h;
+
+	(void)state;
+	host_start(&h, NULL);
+	assert_int_equal(koine_server_allow(h.server, -2), -EINVAL);
+	assert_int_equal(koine_server_allow(h.server, INT64_C(1) << 32), -EINVAL);
+	for (int i = 0; i < KOINE_ALLOW_MAX; i++)
+		assert_int_equal(koine_server_allow(h.server, 2000 + i), 0);
+	assert_int_equal(koine_server_allow(h.server, 3000), KOINE_LIMIT);
+	assert_string_equal(koine_server_error(h.server), "more than 32 users");
 	host_stop(&h);
 }
 
@@ -1063,6 +1137,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_every_example_of_the_specification),
 		cmocka_unit_test(a_call_knows_who_makes_it),
+		cmocka_unit_test(others_are_served_where_the_host_allows_them),
+		cmocka_unit_test(who_cannot_be_allowed_is_refused),
 		cmocka_unit_test(of_a_tcp_peer_only_the_uid_is_known),
 		cmocka_unit_test(params_are_checked_against_their_fields),
 		cmocka_unit_test(a_handler_that_forgets_to_answer_is_answered_for),
