@@ -1,12 +1,6 @@
 #include "call/others.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
-
-static bool is_other(const struct peer *peer)
-{
-	return peer->known && peer->uid != 0 && peer->uid != geteuid();
-}
 
 /* o->n: there is none. */
 static unsigned find(const struct others *o, uid_t uid)
@@ -33,7 +27,7 @@ bool others_fit(const struct others *o, const struct peer *peer, unsigned each,
 {
 	unsigned i;
 
-	if (!is_other(peer))
+	if (!peer_is_other(peer))
 		return true;
 	i = find(o, peer->uid);
 	return i < OTHERS_MAX && (i == o->n || o->list[i].n < each) &&
@@ -44,7 +38,7 @@ void others_add(struct others *o, const struct peer *peer)
 {
 	unsigned i;
 
-	if (!is_other(peer))
+	if (!peer_is_other(peer))
 		return;
 	i = find(o, peer->uid);
 	if (i == o->n) {
@@ -60,7 +54,7 @@ void others_remove(struct others *o, const struct peer *peer)
 {
 	unsigned i;
 
-	if (!is_other(peer))
+	if (!peer_is_other(peer))
 		return;
 	i = find(o, peer->uid);
 	o->total--;

@@ -652,7 +652,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	d.embedding.url = s->embedding_url;
 	d.hld.heartbeat_ms = s->hld_heartbeat_ms;
 	d.gateway.known = &d.known;
-	d.nexus.shutdown_listener = s->nexus_shutdown == SHUTDOWN_LISTENER;
+	d.nexus.shutdown = s->nexus_shutdown;
 	arena_init(&d.arena, 1 << 20);
 	/* A copy: the settings may be read again. */
 	if (s->ocg_user[0])

@@ -17,7 +17,7 @@
 #include "daemon/setting.h"
 #include "service/embedding.h"
 
-static const char *const shutdown_words[] = {"daemon", "listener", NULL};
+static const char *const shutdown_words[] = {"daemon", "listener", "off", NULL};
 
 #define AT(member)    offsetof(struct settings, member)
 #define LIMIT(member) offsetof(struct settings, limits.member)
@@ -70,7 +70,7 @@ static const struct setting table[] = {
 	{"nexus", "token_file", SET_PATH, AT(nexus_token_file), 0, PATH_LEN,
 	 "a file (0600) with the token that its calls must carry; empty for koine.token_file"},
 	{"nexus", "shutdown", SET_WORD, AT(nexus_shutdown), 0, 0,
-	 "what its shutdown stops: daemon or listener", .words = shutdown_words},
+	 "what its shutdown stops: daemon or listener; or off", .words = shutdown_words},
 	{"chat", "agent", SET_TEXT, AT(chat_agent), 0, sizeof(((struct settings *)0)->chat_agent),
 	 "who answers: recall, the name of an [agent NAME] section, or none"},
 	{"chat", "system", SET_TEXT, AT(chat_system), 0, PATH_LEN,

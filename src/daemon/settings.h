@@ -27,8 +27,6 @@ struct listen_setting {
 	char address[ADDRESS_TEXT_MAX]; /* or "off", or "on": at its own place */
 };
 
-enum nexus_shutdown { SHUTDOWN_DAEMON, SHUTDOWN_LISTENER };
-
 struct session_settings {
 	char program[1024];
 	unsigned parallel;
@@ -57,7 +55,7 @@ struct settings {
 	char embedding_key_file[PATH_LEN];
 	unsigned embedding_timeout_ms;
 	char nexus_token_file[PATH_LEN]; /* "" for token_file */
-	unsigned nexus_shutdown;         /* enum nexus_shutdown */
+	unsigned nexus_shutdown;         /* enum nexus_ending of dialect/nexus/nexus.h */
 	unsigned hld_heartbeat_ms;
 	char ocg_user[128];                /* "" for nobody */
 	char gateway_token_file[PATH_LEN]; /* "" for OPENCLAW_UI_TOKEN */

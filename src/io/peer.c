@@ -16,6 +16,11 @@
 
 #include "base/cleanup.h"
 
+bool peer_is_other(const struct peer *peer)
+{
+	return peer->known && peer->uid != 0 && peer->uid != geteuid();
+}
+
 bool peer_of_unix(int fd, struct peer *ret_peer)
 {
 	struct ucred cred;

@@ -750,6 +750,19 @@ def test_the_only_listener_takes_the_daemon_with_it():
         same(d.wait_exit(), 0, "exit status")
 
 
+def test_shutdown_can_be_off():
+    with Daemon("--set", "nexus.shutdown=off") as d:
+        c = connect(d)
+        for method in "shutdown", "shutdown_server":
+            same(answer(c, request(method, id=2)),
+                 (200, '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,'
+                       '"message":"shutdown is off here: see nexus.shutdown"}}'))
+        d.alive()
+        # On koine's own socket it means the daemon.
+        same(d.connect().call("shutdown"), {"success": True})
+        same(d.wait_exit(), 0, "exit status")
+
+
 # ---- the page ----
 
 

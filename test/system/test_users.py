@@ -115,6 +115,18 @@ def test_another_user_who_is_allowed_at_one_listener_is_served_there_alone():
         same(d.calls(), 2, "calls")
 
 
+def test_another_user_at_nexus_cannot_shut_it_down():
+    for setting in "daemon", "listener":
+        with Daemon("--set", "listen.nexus.allow_uids=65534", "--set", "nexus.shutdown=" + setting) as d:
+            address = d.address("http", "nexus")
+            for method in "shutdown", "shutdown_server":
+                got = someone_else(try_port, address, Http.wrap(request(method)))
+                check("daemon's own user" in got, "%s: %r", method, got)
+            check('"agents"' in someone_else(try_port, address, Http.wrap(request("list_agents"))),
+                  "not served")
+            d.alive()
+
+
 def test_allowing_one_user_allows_no_other():
     with Daemon("--set", "listen.koine.allow_uids=1234, 1235") as d:
         open_the_way(d)

@@ -289,26 +289,40 @@ static struct done reply_success(struct call *c, const char *message)
 	return call_reply(c);
 }
 
-static bool closes_listener_only(const struct call *c)
+/* On koine's own socket it is always the daemon. */
+static enum nexus_ending ending_of(const struct call *c)
 {
 	const struct nexus_settings *settings = c->endpoint->settings;
 
-	if (c->endpoint->dialect != &nexus_dialect || !settings || !settings->shutdown_listener)
-		return false;
-	return server_unlisten(c->server, c->session->endpoint);
+	if (c->endpoint->dialect != &nexus_dialect || !settings)
+		return SHUTDOWN_DAEMON;
+	return settings->shutdown;
+}
+
+static int may_stop(struct call *c)
+{
+	if (ending_of(c) == SHUTDOWN_OFF)
+		return refuse(&c->why, REFUSE_FORBIDDEN, "shutdown is off here: see nexus.shutdown");
+	if (peer_is_other(&c->peer))
+		return refuse(&c->why, REFUSE_FORBIDDEN,
+			      "shutdown is for the daemon's own user and root");
+	if (!c->server->opts.on_stop_asked)
+		return refuse(&c->why, REFUSE_FORBIDDEN, "this server cannot be stopped");
+	return 0;
 }
 
 /* The answer is still sent: what stops lets calls end first. */
 static struct done stop_server(struct call *c, const char *message)
 {
 	const struct server_opts *opts = &c->server->opts;
+	int r = may_stop(c);
 
-	if (!closes_listener_only(c)) {
-		if (!opts->on_stop_asked)
-			return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
-						   "this server cannot be stopped"));
+	if (r != 0)
+		return call_fail(c, r);
+	/* The last listener takes the daemon with it. */
+	if (ending_of(c) != SHUTDOWN_LISTENER ||
+	    !server_unlisten(c->server, c->session->endpoint))
 		opts->on_stop_asked(opts->arg, false);
-	}
 	return reply_success(c, message);
 }
 

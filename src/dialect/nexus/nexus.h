@@ -13,8 +13,11 @@
 
 extern const struct dialect nexus_dialect;
 
+/* What `shutdown` ends; in the order of the words of the settings. */
+enum nexus_ending { SHUTDOWN_DAEMON, SHUTDOWN_LISTENER, SHUTDOWN_OFF };
+
 struct nexus_settings {
-	bool shutdown_listener; /* `shutdown` closes its listener, not the whole daemon */
+	unsigned shutdown; /* enum nexus_ending */
 };
 
 /* ---- words.c: what is wrong, as the original's clients know it ---- */
