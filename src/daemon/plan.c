@@ -200,12 +200,16 @@ static const char *named_by_variable(const struct spoken *spoken)
 	return NULL;
 }
 
-/* /tmp is everybody's: what somebody else has there is neither replaced nor in our way. */
+/* /tmp is everybody's: what somebody else has there, the socket or the lock beside it, is neither
+ * replaced nor in our way. */
 static bool is_anothers(const char *path)
 {
+	char lock[PATH_LEN + sizeof(".lock")];
 	struct stat st;
 
-	return lstat(path, &st) == 0 && st.st_uid != geteuid();
+	snprintf(lock, sizeof(lock), "%s.lock", path);
+	return (lstat(path, &st) == 0 && st.st_uid != geteuid()) ||
+	       (lstat(lock, &st) == 0 && st.st_uid != geteuid());
 }
 
 /* By variable; under --root; where its clients look; or, where this user cannot

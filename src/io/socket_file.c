@@ -104,16 +104,19 @@ static int probe(const char *path, enum probe *ret_probe)
 	return 0;
 }
 
+static int refuse_anothers(struct why *why, const char *path, uid_t uid)
+{
+	return refuse(why, REFUSE_FORBIDDEN, "%.120s belongs to another user (uid %u)", path,
+		      (unsigned)uid);
+}
+
 /* A file that is not empty, or not our own, is somebody's; it is not for us to lock and remove. */
 static int check_lock(const struct stat *st, const char *lock, struct why *why)
 {
 	if (!S_ISREG(st->st_mode) || st->st_size != 0)
 		return refuse(why, REFUSE_CONFLICT, "%.120s is not a lock file; it is left alone",
 			      lock);
-	if (st->st_uid != geteuid())
-		return refuse(why, REFUSE_FORBIDDEN, "%.120s belongs to another user (uid %u)",
-			      lock, (unsigned)st->st_uid);
-	return 0;
+	return st->st_uid != geteuid() ? refuse_anothers(why, lock, st->st_uid) : 0;
 }
 
 static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct why *why)
@@ -126,6 +129,9 @@ static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct 
 	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
 		return refuse(why, REFUSE_CONFLICT, "%.120s is not a lock file; it is left alone",
 			      lock);
+	/* In a folder that is everybody's, the kernel lets nobody open what is another's. */
+	if (fd < 0 && errno == EACCES && lstat(lock, ret_st) == 0 && ret_st->st_uid != geteuid())
+		return refuse_anothers(why, lock, ret_st->st_uid);
 	if (fd < 0 || fstat(fd, ret_st) != 0)
 		return cannot(why, "open", lock, errno);
 	r = check_lock(ret_st, lock, why);
@@ -215,8 +221,7 @@ static int clear_path(const char *path, struct why *why)
 	if (there == PROBE_ALIVE)
 		return refuse_alive(why, path);
 	if (before.st_uid != geteuid())
-		return refuse(why, REFUSE_FORBIDDEN, "%.120s belongs to another user (uid %u)",
-			      path, (unsigned)before.st_uid);
+		return refuse_anothers(why, path, before.st_uid);
 	if (lstat(path, &after) != 0 || !same_and_untouched(&before, &after))
 		return refuse(why, REFUSE_CONFLICT, "%.120s changed while we looked at it", path);
 	if (unlink(path) != 0 && errno != ENOENT)

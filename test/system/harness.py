@@ -161,6 +161,15 @@ def run_koined(*args, env=None, timeout=PATIENCE):
     return done
 
 
+def reachable(uid):
+    """Whether that user can run koined where it was built. Only root can tell."""
+    child = os.fork()
+    if child == 0:
+        os.setuid(uid)
+        os._exit(0 if os.access(KOINED, os.X_OK) else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
 class Daemon:
     """
     koined in a folder of its own, for a `with`.

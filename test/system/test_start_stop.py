@@ -10,8 +10,8 @@ import subprocess
 import threading
 import time
 
-from harness import (KOINED, PATIENCE, Client, Daemon, Folder, check, clean_environment, main,
-                     post, request, run_koined, same, wait_until)
+from harness import (KOINED, PATIENCE, Client, Daemon, Folder, Skip, check, clean_environment, main,
+                     post, reachable, request, run_koined, same, wait_until)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -96,6 +96,50 @@ def test_the_runtime_folder_is_private_and_must_be_ours():
         done = run_koined(env=env)
         same(done.returncode, UNAVAILABLE, "exit status")
         check(folder("koine").encode() in done.stderr, "%r", done.stderr)
+
+
+def test_anothers_lock_at_a_default_place_is_not_in_our_way():
+    if os.getuid() != 0:
+        raise Skip("only root can make another user's file")
+    with Folder() as folder:
+        os.mkdir(folder(".humanlayer"))
+        lock = folder(".humanlayer", "daemon.sock.lock")
+        os.close(os.open(lock, os.O_CREAT, 0o600))
+        os.chown(lock, 65534, 65534)
+        env = {"XDG_RUNTIME_DIR": folder.path, "XDG_STATE_HOME": folder("state"),
+               "HOME": folder.path, **{"KOINE_LISTEN_" + dialect: "off" for dialect in
+                                       ("ASH", "OCG", "NEXUS", "AIWG")}}
+        process = subprocess.Popen([KOINED], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   cwd=folder.path, env=clean_environment(env))
+        try:
+            said = [process.stdout.readline() for _ in range(3)]
+            same(said[1:], [b"listening hld unix:%s\n" % folder("koine", "hld.sock").encode(),
+                            b"koined: ready\n"], "what it says (%r)" % said)
+        finally:
+            process.terminate()
+            process.communicate()
+        # One that was named is not moved.
+        done = run_koined(env={**env, "HUMANLAYER_DAEMON_SOCKET": lock[:-len(".lock")]})
+        same(done.returncode, UNAVAILABLE, "exit status")
+        check(b"%s belongs to another user (uid 65534)" % lock.encode() in done.stderr, "%r",
+              done.stderr)
+        same(os.stat(lock).st_uid, 65534, "the lock's owner")
+
+
+def test_anothers_lock_that_cannot_be_opened_is_named_with_its_owner():
+    if os.getuid() != 0:
+        raise Skip("only root can be somebody else")
+    if not reachable(65534):
+        raise Skip("another user cannot run koined where it was built")
+    with Folder() as folder:
+        os.chmod(folder.path, 0o1777)
+        os.close(os.open(folder("k.sock.lock"), os.O_CREAT, 0o600))
+        done = subprocess.run([KOINED, "--store", "sqlite:" + folder("k.db"),
+                               "--listen", "koine=unix:" + folder("k.sock")],
+                              user=65534, group=65534, extra_groups=[], capture_output=True,
+                              env=clean_environment(), timeout=PATIENCE)
+        same(done.returncode, UNAVAILABLE, "exit status (%r)" % done.stderr)
+        check(b"k.sock.lock belongs to another user (uid 0)" in done.stderr, "%r", done.stderr)
 
 
 def test_only_the_store_is_left_behind_after_a_stop():

@@ -14,7 +14,7 @@ import struct
 import subprocess
 
 from harness import (KOINE, KOINED, PATIENCE, Client, Daemon, Folder, Http, Length, Skip, check,
-                     clean_environment, main, post, request, run_koined, same, wait_until)
+                     clean_environment, main, post, reachable, request, run_koined, same, wait_until)
 
 NOBODY = 65534
 
@@ -239,14 +239,6 @@ def test_a_socket_that_is_not_ours_is_not_waited_for():
     same(done.returncode, 69, "exit code (%r)" % done.stderr)
     check(b"Permission denied" in done.stderr, "words: %r", done.stderr)
     same(done.stderr.count(b"connect("), 1, "tries")
-
-
-def reachable(uid):
-    child = os.fork()
-    if child == 0:
-        os.setuid(uid)
-        os._exit(0 if os.access(KOINED, os.X_OK) else 1)
-    return os.waitpid(child, 0)[1] == 0
 
 
 # ---- ports ----

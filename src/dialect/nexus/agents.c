@@ -302,7 +302,8 @@ static enum nexus_ending ending_of(const struct call *c)
 static int may_stop(struct call *c)
 {
 	if (ending_of(c) == SHUTDOWN_OFF)
-		return refuse(&c->why, REFUSE_FORBIDDEN, "shutdown is off here: see nexus.shutdown");
+		return refuse(&c->why, REFUSE_FORBIDDEN,
+			      "shutdown is off here: see nexus.shutdown");
 	if (peer_is_other(&c->peer))
 		return refuse(&c->why, REFUSE_FORBIDDEN,
 			      "shutdown is for the daemon's own user and root");
@@ -320,8 +321,7 @@ static struct done stop_server(struct call *c, const char *message)
 	if (r != 0)
 		return call_fail(c, r);
 	/* The last listener takes the daemon with it. */
-	if (ending_of(c) != SHUTDOWN_LISTENER ||
-	    !server_unlisten(c->server, c->session->endpoint))
+	if (ending_of(c) != SHUTDOWN_LISTENER || !server_unlisten(c->server, c->session->endpoint))
 		opts->on_stop_asked(opts->arg, false);
 	return reply_success(c, message);
 }
