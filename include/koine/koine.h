@@ -143,12 +143,20 @@ struct koine_dial_opts {
 	/* Tries to connect every 300 ms, this long, instead of `retries` times; then
 	 * -ETIMEDOUT. 0: does not. */
 	uint32_t wait_ms;
+	/* Unix sockets: who must serve there, or koine_dial and every later call that connects
+	 * is refused with KOINE_FORBIDDEN before anything is sent. 0: whoever it is;
+	 * KOINE_OURSELVES: our own user or root; another: that user as well. */
+	int64_t server_uid;
+	char *error; /* koine_dial: gets a sentence where it fails; may be NULL */
+	size_t error_size;
 };
+
+#define KOINE_OURSELVES (-1)
 
 #ifdef __cplusplus
 #define KOINE_DIAL_OPTS                                                                            \
 	{                                                                                          \
-		sizeof(struct koine_dial_opts), NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0              \
+		sizeof(struct koine_dial_opts), NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, NULL, 0  \
 	}
 #else
 #define KOINE_DIAL_OPTS                                                                            \

@@ -30,6 +30,7 @@ struct cli_options {
 	const char *url;
 	const char *framing;
 	const char *token_file;
+	int64_t server_uid; /* who may serve, beside our own user and root; or KOINE_OURSELVES */
 	uint32_t timeout_ms;
 	uint32_t retries;
 	bool retries_given;

@@ -223,9 +223,10 @@ static enum end ask_once(struct asking *a)
 		r = a->result;
 	if (r == 0)
 		return END_DECIDED;
-	if (r > 0)
+	if (r == KOINE_ERROR_ANSWER)
 		return END_REFUSED;
-	return r == -ENOMEM || r == -EACCES ? END_UNAVAILABLE : END_NONE;
+	/* Somebody else has taken the daemon's place: that is nobody who could decide. */
+	return r > 0 || r == -ENOMEM || r == -EACCES ? END_UNAVAILABLE : END_NONE;
 }
 
 static enum end ask(struct asking *a)

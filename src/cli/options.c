@@ -71,6 +71,16 @@ static bool set_token_file(struct cli_options *o, const char *value)
 	return value[0] != '\0';
 }
 
+static bool set_server_uid(struct cli_options *o, const char *value)
+{
+	char *end;
+	unsigned long n = strtoul(value, &end, 10);
+
+	/* Root is trusted anyway. */
+	o->server_uid = n > 0 ? (int64_t)n : KOINE_OURSELVES;
+	return value[0] >= '0' && value[0] <= '9' && *end == '\0' && n < UINT32_MAX;
+}
+
 static bool set_json(struct cli_options *o, const char *value)
 {
 	o->json = true;
@@ -102,6 +112,8 @@ static const struct option options[] = {
 	 "from 0.001 to 1000000"},
 	{"--token-file", NULL, "FILE", "send its first line as bearer token (http)",
 	 set_token_file},
+	{"--server-uid", NULL, "UID", "a Unix socket may be this user's, too", set_server_uid,
+	 "a number"},
 	{"--json", "-j", NULL, "the bare result on one line", set_json},
 	{"--color", NULL, "auto|always|never", "auto: on a terminal, unless NO_COLOR is set",
 	 set_color},
@@ -264,10 +276,25 @@ static bool wants_color(const char *when, bool terminal)
 	return terminal && !(no_color && no_color[0]) && !(term && strcmp(term, "dumb") == 0);
 }
 
+/* A flag wins over it. */
+static int read_server_uid(struct cli_options *o)
+{
+	const char *env = getenv("KOINE_SERVER_UID");
+
+	o->server_uid = KOINE_OURSELVES;
+	if (!env || !env[0] || set_server_uid(o, env))
+		return 0;
+	complain("KOINE_SERVER_UID must be a number, not '%s'", env);
+	return EX_USAGE;
+}
+
 int options_parse(struct cli *cli, int argc, char **argv)
 {
 	bool only_args = false;
+	int bad = read_server_uid(&cli->options);
 
+	if (bad != 0)
+		return bad;
 	cli->options.color = "auto";
 	memory_options_init(&cli->options.memory);
 	cli->args = argv;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -31,6 +32,7 @@ static int exit_code(int fault)
 	case -EPROTO:
 		return EX_PROTOCOL;
 	case -EACCES:
+	case KOINE_FORBIDDEN:
 		return EX_NOPERM;
 	case -ENOMEM:
 		return EX_SOFTWARE;
@@ -106,12 +108,40 @@ static int dial_failed(const struct cli *cli, int fault)
 	return fault == -ETIMEDOUT || fault == -ENOMEM ? exit_code(fault) : EX_UNAVAILABLE;
 }
 
+/* Where there is no XDG_RUNTIME_DIR, anybody may have been first to make our folder. */
+static int check_folder(const struct cli *cli)
+{
+	char folder[64];
+	struct stat st;
+	size_t n =
+		(size_t)snprintf(folder, sizeof(folder), "/tmp/koine-%lu", (unsigned long)getuid());
+
+	if (strncmp(cli->address, "unix:", 5) != 0 || strncmp(cli->address + 5, folder, n) != 0 ||
+	    cli->address[5 + n] != '/' || lstat(folder, &st) != 0)
+		return 0;
+	if (S_ISDIR(st.st_mode) && st.st_uid == getuid() && (st.st_mode & 022) == 0)
+		return 0;
+	complain("%s belongs to another user, or others may write to it; nothing in it is trusted",
+		 folder);
+	return EX_NOPERM;
+}
+
+static int refuse_server(const char *error)
+{
+	complain("%s; --server-uid UID or KOINE_SERVER_UID trusts it", error);
+	return EX_NOPERM;
+}
+
 int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client)
 {
 	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
 	char token[TOKEN_MAX];
+	char error[256] = "";
 	int r;
 
+	opts.server_uid = cli->options.server_uid;
+	opts.error = error;
+	opts.error_size = sizeof(error);
 	opts.framing = cli->options.framing;
 	opts.timeout_ms = cli->options.timeout_ms;
 	opts.retries = cli->options.retries;
@@ -124,7 +154,12 @@ int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client
 			return r;
 		opts.token = token;
 	}
+	r = check_folder(cli);
+	if (r != 0)
+		return r;
 	r = koine_dial(cli->address, &opts, ret_client);
+	if (r == KOINE_FORBIDDEN)
+		return refuse_server(error);
 	return r == 0 ? 0 : dial_failed(cli, r);
 }
 

@@ -126,6 +126,7 @@ static int client_new(const char *address, const struct koine_dial_opts *opts,
 	c->retries = opts->retries;
 	c->retry_delay_ms = opts->retry_delay_ms ? opts->retry_delay_ms : RETRY_DELAY_MS;
 	c->wait_ms = opts->wait_ms;
+	c->server_uid = opts->server_uid;
 	c->on_bytes = opts->on_bytes;
 	c->on_bytes_arg = opts->on_bytes_arg;
 	*ret_client = TAKE(c);
@@ -149,6 +150,9 @@ int koine_dial(const char *address, const struct koine_dial_opts *opts,
 		r = client_open(c);
 	while (r == 0 && c->state != CLIENT_OPEN)
 		r = koine_client_wait(c, -1);
+	if (r != 0 && ours.error && ours.error_size > 0)
+		snprintf(ours.error, ours.error_size, "%s",
+			 c && c->error[0] ? c->error : strerror(r < 0 ? -r : EPERM));
 	if (r != 0)
 		return r;
 	*ret_client = TAKE(c);

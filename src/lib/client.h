@@ -35,7 +35,8 @@ struct koine_client {
 	uint32_t timeout_ms;
 	uint32_t retries;
 	uint32_t retry_delay_ms;
-	uint32_t wait_ms; /* for a server that is not there; 0: retries count instead */
+	uint32_t wait_ms;   /* for a server that is not there; 0: retries count instead */
+	int64_t server_uid; /* who must serve at a Unix socket, as koine_dial_opts has it */
 	char *token;
 	void (*on_bytes)(void *arg, bool out, const char *data, size_t len);
 	void *on_bytes_arg;

@@ -96,6 +96,25 @@ static int connect_at(int fd, const struct client_target *t, unsigned at)
 											 : -errno;
 }
 
+/* Anybody may have been first to make a socket in a folder like /tmp. A Unix socket says who
+ * listens there; it is asked before anything is sent. */
+static int check_server(struct koine_client *c, int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (c->server_uid == 0 || !c->target.socket)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
+		return -errno;
+	if (cred.uid == 0 || cred.uid == geteuid() ||
+	    (c->server_uid > 0 && cred.uid == (uint64_t)c->server_uid))
+		return 0;
+	client_set_error(c, "the server at %s runs as uid %u, which is neither ours nor root's",
+			 c->target.shown, (unsigned)cred.uid);
+	return KOINE_FORBIDDEN;
+}
+
 /* 0: open, or on the way. */
 static int attempt(struct koine_client *c)
 {
@@ -106,6 +125,8 @@ static int attempt(struct koine_client *c)
 	if (fd < 0)
 		return fd;
 	r = connect_at(fd, &c->target, c->at);
+	if (r == 0)
+		r = check_server(c, fd);
 	if (r == 0 || r == -EINPROGRESS || r == -EINTR) {
 		c->fd = fd;
 		c->state = CLIENT_CONNECTING;
@@ -155,10 +176,15 @@ static int wait_for_server(struct koine_client *c)
 	return -ETIMEDOUT;
 }
 
-/* No address works. It is tried again later, or this was the last try. */
+/* No address works. It is tried again later, or this was the last try. One who may not serve is not
+ * waited for to leave. */
 static int connect_failed(struct koine_client *c, int fault)
 {
 	c->at = 0;
+	if (fault > 0) {
+		c->state = CLIENT_CLOSED;
+		return fault;
+	}
 	if (c->wait_ms > 0)
 		return wait_for_server(c);
 	if (c->retries_left > 0) {

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import errno
+import json
 import os
 import pwd
 import re
@@ -239,6 +240,126 @@ def test_a_socket_that_is_not_ours_is_not_waited_for():
     same(done.returncode, 69, "exit code (%r)" % done.stderr)
     check(b"Permission denied" in done.stderr, "words: %r", done.stderr)
     same(done.stderr.count(b"connect("), 1, "tries")
+
+
+# ---- who serves ----
+
+
+@contextlib.contextmanager
+def imposter(path, uid):
+    """A server of that user's which approves of everything. Yields what tells how many bytes the
+    next connection that ended has brought."""
+    readable, writable = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+            approve_everything(path, writable)
+        finally:
+            os._exit(0)
+    os.close(writable)
+    try:
+        with os.fdopen(readable) as f:
+            same(f.readline(), "ready\n", "the imposter")
+            yield lambda: int(f.readline())
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def approve_everything(path, out):
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(path)
+    os.chmod(path, 0o666)
+    s.listen(8)
+    os.write(out, b"ready\n")
+    while True:
+        c, heard = s.accept()[0], 0
+        with contextlib.suppress(ConnectionError):
+            for line in c.makefile("rb"):
+                heard += len(line)
+                asked = json.loads(line)
+                answer = {"id": asked.get("params", {}).get("id", ""), "status": "approved", "pong": True}
+                c.sendall(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}).encode()
+                          + b"\n")
+        c.close()
+        os.write(out, b"%d\n" % heard)
+
+
+HOOK = json.dumps({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash",
+                   "tool_input": {"command": "rm -rf /"}, "cwd": "/"}).encode()
+
+
+def run_koine(*args, env=None, uid=0, stdin=b""):
+    return subprocess.run([KOINE, *args], input=stdin, capture_output=True, user=uid, group=uid,
+                          extra_groups=[], env=clean_environment(env), timeout=PATIENCE, cwd="/")
+
+
+def test_a_server_of_another_user_is_not_talked_to():
+    if os.getuid() != 0:
+        raise Skip("only root can be somebody else")
+    with Folder() as folder:
+        os.chmod(folder.path, 0o1777)
+        path = folder("k.sock")
+        with imposter(path, NOBODY) as heard:
+            for args in (("ping",), ("approvals",), ("memory", "list"), ("--wait", "5", "status")):
+                done = run_koine("--socket", path, *args)
+                same(done.returncode, 77, "exit status of %r (%r)" % (args, done.stderr))
+                check(b"runs as uid 65534" in done.stderr and b"--server-uid" in done.stderr,
+                      "%r: %r", args, done.stderr)
+                same(heard(), 0, "bytes sent by %r" % (args,))
+            done = run_koine("hook", env={"KOINE_SOCKET": path}, stdin=HOOK)
+            same((done.returncode, done.stdout), (0, b""), "the hook (%r)" % done.stderr)
+            same(heard(), 0, "bytes sent by the hook")
+
+
+def test_a_server_of_another_user_can_be_trusted_by_name():
+    if os.getuid() != 0:
+        raise Skip("only root can be somebody else")
+    with Folder() as folder:
+        os.chmod(folder.path, 0o1777)
+        path = folder("k.sock")
+        with imposter(path, NOBODY) as heard:
+            same(run_koine("--socket", path, "--server-uid", "65534", "ping").returncode, 0)
+            check(heard() > 0, "nothing was sent")
+            same(run_koine("--socket", path, "ping", env={"KOINE_SERVER_UID": "65534"}).returncode, 0)
+            check(heard() > 0, "nothing was sent")
+            same(run_koine("--socket", path, "--server-uid", "1234", "ping").returncode, 77)
+            same(heard(), 0, "bytes for the wrong one")
+        for env, args in (({"KOINE_SERVER_UID": "anna"}, ()), ({}, ("--server-uid", "-1"))):
+            same(run_koine(*args, "--socket", path, "ping", env=env).returncode, 64, "exit status")
+
+
+def test_a_folder_in_tmp_must_be_our_own():
+    if os.getuid() != 0:
+        raise Skip("only root can be somebody else")
+    if not reachable(NOBODY):
+        raise Skip("another user cannot run koine where it was built")
+    uid = 100000 + os.getpid()
+    folder = "/tmp/koine-%d" % uid
+    env = clean_environment()
+    del env["XDG_RUNTIME_DIR"]
+    ping = lambda: subprocess.run([KOINE, "ping"], capture_output=True, user=uid, group=uid,
+                                  extra_groups=[], env=env, timeout=PATIENCE, cwd="/")
+    os.mkdir(folder)
+    try:
+        os.chmod(folder, 0o777)
+        os.chown(folder, NOBODY, NOBODY)
+        # Even where the socket leads to one of our own.
+        with imposter(folder + "/koine.sock", uid) as heard:
+            done = ping()
+            same(done.returncode, 77, "exit status (%r)" % done.stderr)
+            check(b"%s belongs to another user" % folder.encode() in done.stderr, "%r", done.stderr)
+            os.chown(folder, uid, uid)
+            os.chmod(folder, 0o700)
+            same(ping().returncode, 0, "exit status where it is ours")
+            check(heard() > 0, "nothing was sent")
+    finally:
+        os.rmdir(folder)
 
 
 # ---- ports ----

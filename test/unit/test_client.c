@@ -16,6 +16,8 @@
 
 #include <koine/koine.h>
 
+enum { NOBODY = 65534 };
+
 /* ---- the server ---- */
 
 enum act {
@@ -909,6 +911,72 @@ static void a_broken_pipe_is_a_fault_and_no_signal(void **state)
 	koine_client_free(c);
 }
 
+/* ---- who serves ---- */
+
+static int dial_trusting(struct server *s, int64_t uid, char error[200])
+{
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	struct koine_client *c = NULL;
+	int r;
+
+	opts.server_uid = uid;
+	opts.error = error;
+	opts.error_size = 200;
+	opts.retries = 1000; /* one who may not serve is not waited for */
+	r = koine_dial(s->address, &opts, &c);
+	koine_client_free(c);
+	return r;
+}
+
+static void our_own_user_may_serve(void **state)
+{
+	struct server *s = *state;
+	char error[200];
+
+	s->listener = listen_unix(s->path);
+	assert_int_equal(dial_trusting(s, 0, error), 0);
+	assert_int_equal(dial_trusting(s, KOINE_OURSELVES, error), 0);
+	assert_int_equal(dial_trusting(s, NOBODY, error), 0);
+	close(s->listener);
+}
+
+static void another_may_only_where_he_is_named(void **state)
+{
+	struct server *s = *state;
+	char error[200];
+
+	if (getuid() != 0)
+		skip();
+	s->listener = listen_unix(s->path);
+	/* Who listened last is who serves. */
+	assert_int_equal(seteuid(NOBODY), 0);
+	assert_int_equal(listen(s->listener, 8), 0);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(dial_trusting(s, 0, error), 0);
+	assert_int_equal(dial_trusting(s, NOBODY, error), 0);
+	assert_int_equal(dial_trusting(s, 4711, error), KOINE_FORBIDDEN);
+	assert_int_equal(dial_trusting(s, KOINE_OURSELVES, error), KOINE_FORBIDDEN);
+	assert_non_null(strstr(error, "runs as uid 65534, which is neither ours nor root's"));
+	close(s->listener);
+}
+
+static void a_dial_that_fails_says_why(void **state)
+{
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	struct koine_client *c = NULL;
+	char error[200] = "";
+
+	(void)state;
+	opts.error = error;
+	opts.error_size = sizeof(error);
+	assert_int_equal(koine_dial("unix:/nowhere/at/all", &opts, &c), -ENOENT);
+	assert_string_equal(error,
+			    "cannot connect to unix:/nowhere/at/all: No such file or directory");
+	assert_int_equal(koine_dial("nonsense", &opts, &c), -EINVAL);
+	assert_string_equal(error, "Invalid argument");
+	assert_null(c);
+}
+
 /* ---- addresses ---- */
 
 static void addresses_are_checked(void **state)
@@ -1210,6 +1278,9 @@ int main(void)
 		test(calls_under_way_hear_of_the_end),
 		test(a_large_call_is_sent_in_pieces),
 		test(a_broken_pipe_is_a_fault_and_no_signal),
+		test(our_own_user_may_serve),
+		test(another_may_only_where_he_is_named),
+		test(a_dial_that_fails_says_why),
 		test(addresses_are_checked),
 		test(options_are_checked),
 		test(tcp_works_by_number_and_by_name),
