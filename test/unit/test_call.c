@@ -904,8 +904,13 @@ static void a_batch_outlives_its_client(void **state)
 			"ping", "{}", "3") "]\n");
 	world_settle(&f.world);
 	session_close((struct session *)only_session(&f));
+	assert_null(waiting_call->session);
 	json_str(call_result(waiting_call), "to nobody");
 	(void)call_reply(waiting_call);
+	/* What stood behind it in the batch is not begun for nobody. */
+	world_settle(&f.world);
+	assert_int_equal(f.world.server->n_calls, 0);
+	assert_int_equal(f.world.endpoint->n_calls, 2);
 	finish(&f);
 }
 
