@@ -54,9 +54,18 @@ struct agent_note {
 	int64_t created_ms;
 };
 
+/* What was said of a conversation's programs: where they run, and what they must leave alone. */
+struct agent_bounds {
+	struct text cwd;            /* {NULL, 0}: the agent's own */
+	bool confined;              /* they write nowhere but below write_paths */
+	struct text write_paths;    /* absolute, without links, one a line; "": none */
+	struct text disabled_tools; /* names with commas between; {NULL, 0}: none */
+};
+
 /* What a turn is started with. All of it is valid only until start has returned. */
 struct agent_ask {
 	struct text conversation;
+	struct agent_bounds bounds;
 	struct text system;                   /* {NULL, 0}: none */
 	const struct agent_message *messages; /* oldest first; at least one */
 	unsigned n_messages;
@@ -138,6 +147,12 @@ struct agent_ops {
 	 */
 	int (*prepare)(const struct agent *a, struct arena *arena, const struct agent_ask *ask,
 		       struct text *ret_prepared);
+
+	/*
+	 * NULL for agents without programs, to whom no bound makes a difference. Refuses those that
+	 * this one cannot keep to: a field of "create_agent" and why (REFUSE_PARAMS).
+	 */
+	int (*check_bounds)(const struct agent *a, const struct agent_bounds *b, struct why *why);
 
 	/* Refuses what is wrong with the agent (no such program, no key) as far as it is known
 	 * at once; the rest comes by on_end. The sink is copied. */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/command_place.h"
 #include "agent/command_prompt.h"
 #include "agent/command_text.h"
 #include "agent/command_words.h"
@@ -22,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/list.h"
 #include "io/child.h"
+#include "io/confine.h"
 #include "io/environment.h"
 
 enum {
@@ -35,11 +37,13 @@ enum {
 struct command {
 	struct agent agent;
 	struct loop *loop;
-	char **words;
+	char **words; /* without those for disabled tools */
 	unsigned n_words;
+	char **tool_words; /* with them; NULL: it has none */
 	enum command_input input;
 	enum command_output output;
-	char *cwd; /* "" for ours */
+	char *cwd;   /* "" for ours */
+	char *state; /* "": none */
 	const struct environment *env;
 	unsigned interrupt_ms;
 	unsigned terminate_ms;
@@ -53,8 +57,9 @@ struct agent_turn {
 	struct command *command;
 	struct agent_sink sink;
 	struct child *child;
-	struct timer *timeout; /* NULL: none */
-	struct timer *soon;    /* of one that is cancelled */
+	char private_folder[PRIVATE_FOLDER_LEN]; /* "": none */
+	struct timer *timeout;                   /* NULL: none */
+	struct timer *soon;                      /* of one that is cancelled */
 	bool cancelled;
 	bool told; /* its end; it stays until its program is gone */
 	bool timed_out;
@@ -84,6 +89,9 @@ static void turn_free(struct agent_turn *t)
 	child_free(t->child);
 	timer_free(t->timeout);
 	timer_free(t->soon);
+	if (t->private_folder[0])
+		private_folder_remove(t->command->loop, t->private_folder);
+	t->private_folder[0] = '\0';
 	t->child = NULL;
 	t->timeout = NULL;
 	t->soon = NULL;
@@ -302,26 +310,17 @@ static void on_exited(void *arg, int status, int signal)
 
 /* ---- its beginning ---- */
 
-/* For free(). */
-static char *make_variable(struct text conversation)
-{
-	char *out = NULL;
-
-	return asprintf(&out, "KOINE_CONVERSATION=%.*s", TEXT_ARGS(conversation)) < 0 ? NULL : out;
-}
-
-static int spawn(struct agent_turn *t, const struct agent_ask *ask, const char *const *argv,
-		 struct text prompt, struct why *why)
+static int spawn(struct agent_turn *t, const char *const *argv, struct text prompt,
+		 const struct command_place *place, struct why *why)
 {
 	struct command *c = t->command;
 	bool by_stdin = c->input == COMMAND_STDIN;
-	CLEANUP(freep) char *own = make_variable(ask->conversation);
-	const char *const more[] = {own, NULL};
 	const struct child_opts opts = {
 		.argv = argv,
 		.env = environment_list(c->env),
-		.more_env = more,
-		.cwd = c->cwd[0] ? c->cwd : NULL,
+		.more_env = place->env,
+		.cwd = place->cwd,
+		.confine = place->confine,
 		.input = !by_stdin        ? NULL
 			 : prompt.len > 0 ? prompt.data
 					  : "",
@@ -333,7 +332,7 @@ static int spawn(struct agent_turn *t, const struct agent_ask *ask, const char *
 		.die_with_us = true,
 		.arg = t,
 	};
-	int r = own ? child_start(c->loop, &opts, &t->child, why) : -ENOMEM;
+	int r = child_start(c->loop, &opts, &t->child, why);
 
 	if (r == REFUSE_NOT_FOUND || r == REFUSE_FORBIDDEN) {
 		if (why)
@@ -348,17 +347,79 @@ static int spawn(struct agent_turn *t, const struct agent_ask *ask, const char *
 	return r;
 }
 
+/* Where it is to be, for as long as it takes to start it there. */
+static int spawn_at(struct agent_turn *t, const struct agent_ask *ask, const char *const *argv,
+		    struct text prompt, struct why *why)
+{
+	const struct command *c = t->command;
+	CLEANUP(command_place_close) struct command_place place;
+	int r = command_place_open(ask, c->cwd, c->state, &place, why);
+
+	if (r != 0)
+		return r;
+	memcpy(t->private_folder, place.private_folder, sizeof(t->private_folder));
+	return spawn(t, argv, prompt, &place, why);
+}
+
+/* Another folder must not make another program of it. */
+static bool is_relative(const char *program)
+{
+	return program[0] != '/' && strchr(program, '/');
+}
+
+static int check_bounds(const struct agent *a, const struct agent_bounds *b, struct why *why)
+{
+	const struct command *c = (const struct command *)a;
+	struct why inner;
+
+	if (b->cwd.data && is_relative(c->words[0]))
+		return refuse_field(
+			why, "cwd",
+			"cwd: agent '%s' has a program that is named from its own folder", a->name);
+	if (b->disabled_tools.data && !c->tool_words)
+		return refuse_field(why, "disable_tools",
+				    "disable_tools: agent '%s' has no " COMMAND_TOOLS
+				    " in its command",
+				    a->name);
+	if (b->confined && confine_check(&inner) != 0)
+		return refuse_field(
+			why, "preset",
+			"preset, allowed_write_paths: the programs of agent '%s' cannot be "
+			"kept from writing here: %s",
+			a->name, inner.text);
+	return 0;
+}
+
+/* The words for this conversation; *ret_own is to be freed. */
+static int choose_words(const struct command *c, const struct agent_bounds *b, char ***ret_own,
+			char *const **ret_words)
+{
+	int r = 0;
+
+	if (b->disabled_tools.data)
+		r = command_with_tools(c->tool_words, b->disabled_tools, ret_own);
+	*ret_words = *ret_own ? *ret_own : c->words;
+	return r;
+}
+
 static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct why *why)
 {
 	struct command *c = t->command;
 	CLEANUP(buf_donep) struct buf prompt;
+	CLEANUP(freep) char **own = NULL;
 	CLEANUP(freep) char **filled = NULL;
+	char *const *words;
 	char path[PATH_MAX];
 	struct text text;
 	int r;
 
 	buf_init(&prompt, COMMAND_PROMPT_MAX);
-	command_prompt(ask, c->input == COMMAND_ARGUMENT ? command_room(c->words) : 0, &prompt);
+	r = check_bounds(&c->agent, &ask->bounds, why);
+	if (r == 0)
+		r = choose_words(c, &ask->bounds, &own, &words);
+	if (r != 0)
+		return r;
+	command_prompt(ask, c->input == COMMAND_ARGUMENT ? command_room(words) : 0, &prompt);
 	if (prompt.err == -EMSGSIZE)
 		return refuse(why, REFUSE_TOO_LARGE, "a prompt of more than %d bytes",
 			      COMMAND_PROMPT_MAX);
@@ -367,10 +428,10 @@ static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct
 	text = (struct text) {prompt.data, prompt.len};
 	r = command_find(c->words[0], c->cwd, path, sizeof(path), why);
 	if (r == 0 && c->input == COMMAND_ARGUMENT)
-		r = command_fill(c->words, text, &filled, why);
+		r = command_fill(words, text, &filled, why);
 	if (r != 0)
 		return r;
-	return spawn(t, ask, (const char *const *)(filled ? filled : c->words), text, why);
+	return spawn_at(t, ask, (const char *const *)(filled ? filled : words), text, why);
 }
 
 static int command_start(struct agent *a, const struct agent_ask *ask,
@@ -421,12 +482,15 @@ static void command_free(struct agent *a)
 		turn_free(list_entry(list_first(&c->turns), struct agent_turn, link));
 	health_drop(&c->probes);
 	free(c->words);
+	free(c->tool_words);
 	free(c->cwd);
+	free(c->state);
 	free(c);
 }
 
 static const struct agent_ops command_ops = {
 	.kind = "command",
+	.check_bounds = check_bounds,
 	.start = command_start,
 	.cancel = command_cancel,
 	.probe = command_probe,
@@ -437,6 +501,24 @@ static void command_freep(struct command **c)
 {
 	if (*c)
 		command_free(&(*c)->agent);
+}
+
+static int take_words(struct command *c, const char *command, struct why *why)
+{
+	int r = command_split(command, &c->words, &c->n_words, why);
+
+	if (r != 0)
+		return r;
+	if (strstr(c->words[0], COMMAND_PROMPT) || strstr(c->words[0], COMMAND_TOOLS))
+		return refuse(why, REFUSE_PARAMS, "the prompt cannot be the program");
+	if (!command_has_tools(c->words))
+		return 0;
+	c->tool_words = c->words;
+	c->words = NULL;
+	r = command_with_tools(c->tool_words, (struct text) {0}, &c->words);
+	for (c->n_words = 0; r == 0 && c->words[c->n_words];)
+		c->n_words++;
+	return r;
 }
 
 int command_new(struct loop *l, const struct command_opts *opts, struct agent **ret_agent,
@@ -450,13 +532,12 @@ int command_new(struct loop *l, const struct command_opts *opts, struct agent **
 	c->agent.ops = &command_ops;
 	list_init(&c->turns);
 	list_init(&c->probes);
-	r = command_split(opts->command, &c->words, &c->n_words, why);
+	r = take_words(c, opts->command, why);
 	if (r != 0)
 		return r;
-	if (strstr(c->words[0], COMMAND_PROMPT))
-		return refuse(why, REFUSE_PARAMS, "the prompt cannot be the program");
 	c->cwd = strdup(opts->cwd ? opts->cwd : "");
-	if (!c->cwd)
+	c->state = strdup(opts->state ? opts->state : "");
+	if (!c->cwd || !c->state)
 		return -ENOMEM;
 	snprintf(c->agent.name, sizeof(c->agent.name), "%s", opts->name);
 	snprintf(c->agent.model, sizeof(c->agent.model), "%s", c->words[0]);

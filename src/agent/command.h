@@ -16,7 +16,11 @@
  * between. As an argument, a prompt that begins with a dash gets a blank before it: whoever may ask
  * may not give options.
  *
- * The child has the environment it was given, and KOINE_CONVERSATION. Its turn ends when it ends: what
+ * A word with "{disabled_tools}" is there only in conversations that go without some tools, with their
+ * names, and commas between them, in its place.
+ *
+ * The child has the environment it was given, and KOINE_CONVERSATION; one that is confined (command_place.h) also
+ * TMPDIR and KOINE_STATE. Its turn ends when it ends: what
  * it leaves behind in its group is killed, what holds its output open elsewhere is not
  * waited for.
  */
@@ -44,7 +48,10 @@ struct command_opts {
 	const char *command; /* words, quoted as for a shell, but there is no shell */
 	enum command_input input;
 	enum command_output output;
-	const char *cwd;           /* "" or NULL: ours */
+	const char *cwd; /* "" or NULL: ours */
+	/* What it keeps between its turns, which it may write however it is confined; it is made when
+	 * it is needed. "" or NULL: nothing. */
+	const char *state;
 	unsigned interrupt_ms;     /* from SIGINT to SIGTERM */
 	unsigned terminate_ms;     /* from SIGTERM to SIGKILL */
 	unsigned total_timeout_ms; /* 0: none */

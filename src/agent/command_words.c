@@ -136,26 +136,57 @@ size_t command_room(char *const *words)
 	return room;
 }
 
-static size_t filled_len(const char *word, size_t prompt_len)
+static size_t filled_len(const char *word, const char *mark, size_t len)
 {
-	size_t len = strlen(word) + 1;
+	size_t size = strlen(word) + 1;
 
-	for (const char *p = word; (p = strstr(p, COMMAND_PROMPT)); p += strlen(COMMAND_PROMPT))
-		len = len - strlen(COMMAND_PROMPT) + prompt_len;
-	return len;
+	for (const char *p = word; (p = strstr(p, mark)); p += strlen(mark))
+		size = size - strlen(mark) + len;
+	return size;
 }
 
-static void fill_word(const char *word, struct text prompt, char **out)
+static void fill_word(const char *word, const char *mark, struct text with, char **out)
 {
 	const char *place;
 
-	while ((place = strstr(word, COMMAND_PROMPT))) {
+	while ((place = strstr(word, mark))) {
 		*out = mempcpy(*out, word, (size_t)(place - word));
-		if (prompt.len > 0)
-			*out = mempcpy(*out, prompt.data, prompt.len);
-		word = place + strlen(COMMAND_PROMPT);
+		if (with.len > 0)
+			*out = mempcpy(*out, with.data, with.len);
+		word = place + strlen(mark);
 	}
 	*out = stpcpy(*out, word) + 1;
+}
+
+bool command_has_tools(char *const *words)
+{
+	for (; *words; words++) {
+		if (strstr(*words, COMMAND_TOOLS))
+			return true;
+	}
+	return false;
+}
+
+int command_with_tools(char *const *words, struct text tools, char ***ret_words)
+{
+	size_t n = 0, k = 0, size = 0;
+	char **list, *out;
+
+	for (; words[n]; n++)
+		size += filled_len(words[n], COMMAND_TOOLS, tools.len);
+	list = malloc((n + 1) * sizeof(*list) + size);
+	if (!list)
+		return -ENOMEM;
+	out = (char *)(list + n + 1);
+	for (; *words; words++) {
+		if (!tools.data && strstr(*words, COMMAND_TOOLS))
+			continue;
+		list[k++] = out;
+		fill_word(*words, COMMAND_TOOLS, tools, &out);
+	}
+	list[k] = NULL;
+	*ret_words = list;
+	return 0;
 }
 
 static int check_prompt(char *const *words, struct text prompt, size_t *ret_size, struct why *why)
@@ -167,7 +198,8 @@ static int check_prompt(char *const *words, struct text prompt, size_t *ret_size
 			      "a NUL character cannot be given as an argument (input = stdin "
 			      "would do)");
 	for (unsigned i = 0; words[i]; i++) {
-		size_t len = filled_len(words[i], prompt.len) + needs_blank(words, i, prompt);
+		size_t len = filled_len(words[i], COMMAND_PROMPT, prompt.len) +
+			     needs_blank(words, i, prompt);
 
 		if (len > COMMAND_WORD_MAX || prompt.len + 1 > COMMAND_WORD_MAX)
 			return refuse(why, REFUSE_TOO_LARGE,
@@ -201,13 +233,13 @@ int command_fill(char *const *words, struct text prompt, char ***ret_argv, struc
 		argv[n] = out;
 		if (needs_blank(words, n, prompt))
 			*out++ = ' ';
-		fill_word(words[n], prompt, &out);
+		fill_word(words[n], COMMAND_PROMPT, prompt, &out);
 	}
 	if (!placed) {
 		argv[n] = out;
 		if (needs_blank(words, n++, prompt))
 			*out++ = ' ';
-		fill_word(COMMAND_PROMPT, prompt, &out);
+		fill_word(COMMAND_PROMPT, COMMAND_PROMPT, prompt, &out);
 	}
 	argv[n] = NULL;
 	*ret_argv = argv;

@@ -1,12 +1,14 @@
 /* A command's words, and where its program is. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/text.h"
 #include "base/why.h"
 
 #define COMMAND_PROMPT "{prompt}"
+#define COMMAND_TOOLS  "{disabled_tools}"
 
 enum {
 	COMMAND_WORDS_MAX = 256,
@@ -15,6 +17,13 @@ enum {
 
 /* NULL-ended; one piece of memory, for free(). */
 int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct why *why);
+
+/* Whether a word has a place for the tools that are disabled. */
+bool command_has_tools(char *const *words);
+
+/* The words with these tools in their place, or ({NULL, 0}) without the words that have one.
+ * NULL-ended; one piece of memory, for free(). */
+int command_with_tools(char *const *words, struct text tools, char ***ret_words);
 
 /* How long a prompt may be to fit into each word. */
 size_t command_room(char *const *words);

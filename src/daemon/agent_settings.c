@@ -65,6 +65,8 @@ static const struct agent_row table[] = {
 	ROW(COMMAND, "cwd", SET_PATH, cwd, 0, PATH_LEN, "the folder it runs in; empty for ours"),
 	ROW(COMMAND, "environment", SET_VARIABLES, environment, 0, VARIABLES_MAX,
 	    "what it gets beside our own environment: NAME, NAME* or NAME=VALUE each"),
+	ROW(COMMAND, "state", SET_PATH, state, 0, PATH_LEN,
+	    "the folder that it may write even where it is sandboxed; empty for one of ours"),
 	ROW(COMMAND, "interrupt_time", SET_SECONDS, interrupt_ms, 0, 3600,
 	    "seconds from SIGINT to SIGTERM when it is cancelled"),
 	ROW(COMMAND, "terminate_time", SET_SECONDS, terminate_ms, 0, 3600,

@@ -34,6 +34,7 @@ struct agent_setting {
 	unsigned output; /* enum command_output */
 	char cwd[PATH_LEN];
 	char environment[VARIABLES_MAX];
+	char state[PATH_LEN];
 	unsigned interrupt_ms;
 	unsigned terminate_ms;
 	unsigned word_delay_ms;

@@ -93,9 +93,31 @@ static int make_model(const struct settings *s, const struct agent_setting *a, s
 						     : anthropic_new(l, &opts, ret, why);
 }
 
+/* As it was set; else agents/NAME beside the store. */
+static void command_state(const struct settings *s, const struct agent_setting *a,
+			  char out[PATH_LEN])
+{
+	static const char scheme[] = "sqlite:";
+	char url[PATH_LEN + sizeof(scheme)];
+	const char *slash;
+
+	snprintf(out, PATH_LEN, "%s", a->state);
+	if (out[0])
+		return;
+	settings_store_url(s, url, sizeof(url));
+	slash = strrchr(url, '/');
+	if (strncmp(url, scheme, sizeof(scheme) - 1) != 0 || !slash)
+		return;
+	if (snprintf(out, PATH_LEN, "%.*s/agents/%s",
+		     (int)(slash - url - (ptrdiff_t)sizeof(scheme) + 1), url + sizeof(scheme) - 1,
+		     a->name) >= PATH_LEN)
+		out[0] = '\0';
+}
+
 static int make_command(const struct settings *s, const struct agent_setting *a, struct loop *l,
 			const struct environments *env, struct agent **ret, struct why *why)
 {
+	char state[PATH_LEN];
 	const struct command_opts opts = {
 		.name = a->name,
 		.command = a->command,
@@ -103,6 +125,7 @@ static int make_command(const struct settings *s, const struct agent_setting *a,
 		.output = a->output,
 		.cwd = a->cwd,
 		.env = env ? &env->agents[a - s->agents.list] : NULL,
+		.state = state,
 		.interrupt_ms = a->interrupt_ms,
 		.terminate_ms = a->terminate_ms,
 		.total_timeout_ms = a->total_timeout_ms,
@@ -110,6 +133,7 @@ static int make_command(const struct settings *s, const struct agent_setting *a,
 		.reserve = settings_reserve(s, a),
 	};
 
+	command_state(s, a, state);
 	return command_new(l, &opts, ret, why);
 }
 

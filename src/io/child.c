@@ -352,6 +352,7 @@ static struct spawn_opts spawn_opts(const struct child_opts *opts, const struct 
 		.cwd = opts->cwd,
 		.streams = {s->in, s->out[1], s->err[1]},
 		.cgroup = opts->cgroup ? cgroup_fd(opts->cgroup) : -1,
+		.confine = opts->confine,
 		.die_with_us = opts->die_with_us,
 		.terminal = opts->terminal,
 	};
@@ -394,6 +395,9 @@ static int explain(const struct spawn_opts *opts, int r, enum spawn_step step, s
 
 	if (step == SPAWN_DIRECTORY)
 		return explain_directory(opts->cwd, r, why);
+	if (step == SPAWN_CONFINE)
+		return refuse(why, REFUSE_FORBIDDEN, "cannot keep %s from writing: %s", program,
+			      uv_strerror(r));
 	if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && !is_there(opts)))
 		return refuse(why, REFUSE_NOT_FOUND, "no such program: %s", program);
 	if (step == SPAWN_PROGRAM && (r == -EACCES || r == -EPERM))

@@ -32,6 +32,7 @@ struct child_opts {
 	 * the process.
 	 */
 	bool die_with_us;
+	int confine;           /* a ruleset of io/confine that it is put under; 0: none */
 	struct cgroup *cgroup; /* that it begins in; NULL: ours */
 
 	/* Bytes of its stdout, or of its stderr. */

@@ -286,6 +286,10 @@ static int become(struct start *s)
 	}
 	if (o->terminal && ioctl(0, TIOCSCTTY, 0) != 0)
 		return fail(s, SPAWN_PREPARE);
+	/* From here on it can get no more rights by what it runs, which the kernel asks for. */
+	if (o->confine > 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+			       syscall(SYS_landlock_restrict_self, o->confine, 0) != 0))
+		return fail(s, SPAWN_CONFINE);
 	close_others();
 	if (o->cwd && chdir(o->cwd) != 0)
 		return fail(s, SPAWN_DIRECTORY);

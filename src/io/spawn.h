@@ -19,6 +19,7 @@ struct spawn_opts {
 	const char *cwd;             /* NULL: ours; else also its PWD, unless more_env has one */
 	int streams[3];              /* its 0, 1 and 2; each of ours is above 2 */
 	int cgroup;                  /* an open cgroup.procs that it enters; -1: none */
+	int confine;                 /* a ruleset of io/confine that it is put under; 0: none */
 	bool die_with_us;
 	bool terminal; /* streams[0] is one, and becomes its own (io/console) */
 };
@@ -34,7 +35,7 @@ struct spawned {
 	int signal;      /* 0 with status -1: somebody else waited for it */
 };
 
-enum spawn_step { SPAWN_PREPARE, SPAWN_DIRECTORY, SPAWN_PROGRAM };
+enum spawn_step { SPAWN_PREPARE, SPAWN_CONFINE, SPAWN_DIRECTORY, SPAWN_PROGRAM };
 
 /*
  * Back when the program runs, or with -errno and the step that failed. It leads a session and a

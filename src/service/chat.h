@@ -207,10 +207,45 @@ typedef void (*chat_compacted_fn)(void *arg, int result, const struct chat_compa
 void chat_compact(struct services *s, struct text conversation, bool must_exist,
 		  chat_compacted_fn fn, void *arg);
 
+/* Where a conversation's programs run and what they leave alone, as somebody asks for it. */
+struct chat_wish {
+	struct text agent;  /* that is to keep to it; {NULL, 0}: the default */
+	struct text parent; /* the conversation that it must be no more than; {NULL, 0}: none */
+	struct text preset; /* "trusted", "sandboxed"; {NULL, 0}: the parent's */
+	struct text cwd;    /* {NULL, 0}: the parent's, or the agent's own */
+	const struct text *write_paths;
+	unsigned n_write_paths;
+	bool has_write_paths; /* else where the preset says */
+	const struct text *disabled_tools;
+	unsigned n_disabled_tools;
+};
+
+enum chat_preset { CHAT_UNSAID, CHAT_TRUSTED, CHAT_SANDBOXED };
+
+/* The same as it holds: paths are absolute and without links, what a parent has is in it. */
+struct chat_bounds {
+	enum chat_preset preset;
+	struct text parent;         /* {NULL, 0}: none */
+	struct text cwd;            /* {NULL, 0}: the agent's own */
+	struct text write_paths;    /* one a line; {NULL, 0}: anywhere */
+	struct text disabled_tools; /* with commas between; {NULL, 0}: none */
+};
+
+enum { CHAT_PATHS_MAX = 32, CHAT_TOOLS_MAX = 128, CHAT_CHILD_DEPTH = 5 };
+
+/*
+ * On a reader's thread, since it looks at folders. Refuses, by the name that create_agent has for
+ * it (REFUSE_PARAMS), what is wrong, what is more than the parent may, and what the agent cannot keep
+ * to.
+ */
+int chat_resolve(struct services *s, int lane, struct arena *a, const struct chat_wish *wish,
+		 struct chat_bounds *ret, struct why *why);
+
 struct chat_new {
-	struct text id;     /* {NULL, 0}: one is made */
-	struct text agent;  /* {NULL, 0}: the default */
-	struct text system; /* {NULL, 0}: the default */
+	struct text id;                   /* {NULL, 0}: one is made */
+	struct text agent;                /* {NULL, 0}: the default */
+	struct text system;               /* {NULL, 0}: the default */
+	const struct chat_bounds *bounds; /* NULL: none */
 };
 
 /* On the writer's thread. REFUSE_PARAMS when the id is taken or cannot be, or the agent is not
@@ -228,8 +263,8 @@ struct chat_info {
 	int64_t updated_ms;
 	int64_t ended_ms; /* 0: it was not */
 	bool running;
-	bool wants_end;     /* see chat_want_end */
-	struct text parent; /* {NULL, 0}: none */
+	bool wants_end; /* see chat_want_end */
+	struct chat_bounds bounds;
 	int64_t n_children; /* that were not ended */
 };
 

@@ -43,6 +43,12 @@ void turn_free(struct chat *chat, struct chat_turn *t)
 	free(t);
 }
 
+int64_t tool_tokens(const struct agent_tool *tool)
+{
+	return message_tokens(tool->name) + chat_estimate(tool->description) +
+	       chat_estimate(tool->schema);
+}
+
 static int copy_tools(struct chat_turn *t, const struct chat_ask *ask)
 {
 	struct agent_tool *tools = arena_zalloc(&t->arena, ask->n_tools * sizeof(tools[0]));
@@ -56,8 +62,7 @@ static int copy_tools(struct chat_turn *t, const struct chat_ask *ask)
 		    arena_copy_text(&t->arena, from->description, &tools[i].description) != 0 ||
 		    arena_copy_text(&t->arena, from->schema, &tools[i].schema) != 0)
 			return -ENOMEM;
-		t->tool_tokens += message_tokens(from->name) + chat_estimate(from->description) +
-				  chat_estimate(from->schema);
+		t->tool_tokens += tool_tokens(from);
 	}
 	t->tools = tools;
 	t->n_tools = ask->n_tools;

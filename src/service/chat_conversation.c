@@ -38,6 +38,9 @@ void conversation_free(struct conversation *c)
 	}
 	free(c->agent_name);
 	free(c->system);
+	free(c->cwd);
+	free(c->write_paths);
+	free(c->disabled_tools);
 	free(c->turns);
 	free(c);
 }
@@ -150,6 +153,12 @@ int conversation_set_row(struct conversation *c, const struct conversation_row *
 
 	if (r == 0)
 		r = set_string(&c->system, row->system);
+	if (r == 0)
+		r = set_string(&c->cwd, row->cwd);
+	if (r == 0)
+		r = set_string(&c->write_paths, row->write_paths);
+	if (r == 0)
+		r = set_string(&c->disabled_tools, row->disabled_tools);
 	if (r != 0)
 		return r;
 	c->own_system_tokens = row->system.len > 0 ? message_tokens(row->system) : 0;

@@ -60,10 +60,13 @@ struct conversation {
 	enum { CONVERSATION_NEW, CONVERSATION_LOADING, CONVERSATION_READY } stage;
 
 	/* of the store */
-	int64_t seq;      /* 0: there is none yet */
-	unsigned made;    /* chat->made when it was looked for */
-	char *agent_name; /* its own, or NULL */
-	char *system;     /* its own, or NULL */
+	int64_t seq;          /* 0: there is none yet */
+	unsigned made;        /* chat->made when it was looked for */
+	char *agent_name;     /* its own, or NULL */
+	char *system;         /* its own, or NULL */
+	char *cwd;            /* as chat_bounds has them; NULL: none */
+	char *write_paths;    /* NULL: anywhere */
+	char *disabled_tools; /* NULL: none */
 	int64_t own_system_tokens;
 	int64_t n_messages;
 	int64_t summary_turn; /* 0: none */
@@ -102,7 +105,7 @@ struct chat_turn {
 	struct text content; /* {NULL, 0}: there are only results */
 	const struct chat_result *results;
 	unsigned n_results;
-	const struct agent_tool *tools;
+	struct agent_tool *tools;
 	unsigned n_tools;
 	struct agent_shape shape;
 	int64_t tool_tokens;
@@ -185,6 +188,13 @@ struct agent *chat_find_agent(const struct chat *chat, struct text name);
 /* Whether one more turn may wait there. */
 int chat_check_room(struct chat *chat, struct text id, struct why *why);
 
+/* ---- chat_bounds.c ---- */
+
+struct agent_bounds bounds_for_agent(struct text cwd, struct text write_paths, struct text tools);
+
+/* Whether that tool is among them. */
+bool bounds_disable(struct text tools, struct text name);
+
 /* ---- chat_event.c ---- */
 
 /* On the writer's thread; type: "chat.created", "chat.ended". */
@@ -264,6 +274,9 @@ struct chat_turn *turn_new(struct chat *chat, struct text conversation);
 int turn_new_ask(struct chat *chat, struct text conversation, const struct chat_ask *ask,
 		 const struct chat_sink *sink, struct chat_turn **ret_turn);
 void turn_free(struct chat *chat, struct chat_turn *t);
+
+/* What a tool counts that the agent is told of. */
+int64_t tool_tokens(const struct agent_tool *tool);
 
 /* Puts the turn into its conversation's line. */
 void turn_queue(struct chat_turn *t, struct conversation *c);

@@ -43,11 +43,18 @@ static int check_new(struct chat *chat, const struct chat_new *in, struct why *w
 int chat_create(struct services *s, struct arena *a, const struct chat_new *in, struct text *ret_id,
 		struct why *why)
 {
+	static const struct chat_bounds none = {0};
+	const struct chat_bounds *b = in->bounds ? in->bounds : &none;
 	int64_t now = clock_utc_ms();
 	struct conversation_row row = {
 		.id = in->id,
 		.agent = in->agent,
 		.system = in->system,
+		.parent = b->parent,
+		.cwd = b->cwd,
+		.preset = b->preset,
+		.write_paths = b->write_paths,
+		.disabled_tools = b->disabled_tools,
 		.created_ms = now,
 		.updated_ms = now,
 	};
@@ -109,7 +116,11 @@ static struct chat_info info_of(const struct chat *chat, const struct conversati
 		.ended_ms = row->ended_ms,
 		.running = row->running,
 		.wants_end = row->wants_end,
-		.parent = row->parent,
+		.bounds = {.preset = (enum chat_preset)row->preset,
+			   .parent = row->parent,
+			   .cwd = row->cwd,
+			   .write_paths = row->write_paths,
+			   .disabled_tools = row->disabled_tools},
 		.n_children = row->n_children,
 	};
 }

@@ -189,11 +189,14 @@ void turn_start_agent(struct chat_turn *t)
 {
 	const struct agent_sink sink = {
 		.on_text = on_text, .on_call = on_call, .on_end = on_end, .arg = t};
+	const struct conversation *c = t->conversation;
 	struct why why = {0};
 	int r;
 
 	t->stage = STAGE_RUNS;
 	t->job.ask.shape = t->shape;
+	t->job.ask.bounds = bounds_for_agent(text_of(c->cwd), text_of(c->write_paths),
+					     text_of(c->disabled_tools));
 	r = t->agent->ops->start(t->agent, &t->job.ask, &sink, &t->under_way, &why);
 	arena_done(&t->job.context);
 	if (r == 0)
@@ -348,6 +351,23 @@ static void take_window(struct chat_turn *t)
 	t->job.system = text_of(c->system ? c->system : c->chat->system);
 }
 
+/* What the conversation goes without is not offered to its agent. */
+static void drop_tools(struct chat_turn *t, struct text disabled)
+{
+	unsigned n = 0;
+
+	t->tool_tokens = 0;
+	for (unsigned i = 0; i < t->n_tools; i++) {
+		if (bounds_disable(disabled, t->tools[i].name))
+			continue;
+		t->tools[n] = t->tools[i];
+		t->tool_tokens += tool_tokens(&t->tools[n++]);
+	}
+	t->n_tools = n;
+	if (n == 0)
+		t->shape.tool_choice = (struct text) {0};
+}
+
 /* The conversation as it is with the question in it. */
 static int take_begun(struct chat_turn *t)
 {
@@ -363,6 +383,8 @@ static int take_begun(struct chat_turn *t)
 		/* Somebody made it meanwhile; there may be more than we know. */
 		c->stale = c->stale || t->job.found;
 	}
+	if (c->disabled_tools)
+		drop_tools(t, text_of(c->disabled_tools));
 	c->tool_tokens = t->tool_tokens;
 	if (r == 0)
 		r = window_add(c, &weight);

@@ -189,7 +189,8 @@ def test_conversations_are_apart():
         check("Bob" in koine(env, "send", "-c", "two", "What is my name?").out, "two")
         lines = koine(env, "conversations").out.splitlines()
         same(lines[0].split(), ["MESSAGES", "AGENT", "CHANGED", "NAME"], "titles")
-        same([line.split()[-1] for line in lines[1:]], ["two", "one"], "the last changed first")
+        same([line.split()[-1] for line in lines[1:]], ["two", "one", "default"],
+             "the last changed first")
         same(len(koine(env, "conversations", "-n", "1").out.splitlines()), 2, "lines")
         shown = koine(env, "messages", "two").out
         check(re.search(r"(?m)^user, \d{4}-\d\d-\d\d \d\d:\d\d\nMy name is Bob\.\n\nassistant, ",

@@ -1,5 +1,6 @@
 /* Conversations side by side, made and ended from "/"; and the end of the server. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -20,19 +21,73 @@ static int check_root(struct call *c)
 
 /* Between the writer's work and the answer: c->state. */
 struct creation {
+	struct chat_wish wish;
+	struct chat_bounds bounds;
 	struct text id;
 	struct chat_turn *turn; /* of its first message, while somebody waits for it */
 };
 
+/* The texts of a list; the first that is none is refused by its place. */
+static int take_texts(struct call *c, const char *field, const struct value *list,
+		      const struct text **ret_texts, unsigned *ret_n)
+{
+	struct text *texts;
+	unsigned n = 0;
+
+	if (!list)
+		return 0;
+	texts = arena_alloc(&c->arena, (list->len + 1) * sizeof(texts[0]));
+	if (!texts)
+		return -ENOMEM;
+	for (const struct value *v = list->first; v; v = v->next, n++) {
+		if (v->kind != VALUE_STRING)
+			return refuse_field(&c->why, field, "%s[%u] must be string, got: %s", field,
+					    n, nexus_type_name(v));
+		texts[n] = (struct text) {.data = v->text, .len = v->len};
+	}
+	*ret_texts = texts;
+	*ret_n = n;
+	return 0;
+}
+
+static int take_wish(struct call *c, struct chat_wish *wish)
+{
+	const struct create_in *in = c->in;
+	int r;
+
+	*wish = (struct chat_wish) {
+		.agent = in->model,
+		.parent = in->parent_agent_id,
+		.preset = in->preset,
+		.cwd = in->cwd,
+		.has_write_paths = in->allowed_write_paths != NULL,
+	};
+	r = take_texts(c, "disable_tools", in->disable_tools, &wish->disabled_tools,
+		       &wish->n_disabled_tools);
+	if (r == 0)
+		r = take_texts(c, "allowed_write_paths", in->allowed_write_paths,
+			       &wish->write_paths, &wish->n_write_paths);
+	return r;
+}
+
+static int resolve(struct call *c)
+{
+	struct creation *creation = c->state;
+
+	return chat_resolve(call_services(c), c->lane, &c->arena, &creation->wish,
+			    &creation->bounds, &c->why);
+}
+
 static int create(struct call *c)
 {
 	const struct create_in *in = c->in;
+	struct creation *creation = c->state;
 	const struct chat_new wanted = {
 		.id = in->agent_id,
 		.agent = in->model,
 		.system = in->system_prompt,
+		.bounds = &creation->bounds,
 	};
-	struct creation *creation = c->state;
 
 	return chat_create(call_services(c), &c->arena, &wanted, &creation->id, &c->why);
 }
@@ -164,6 +219,11 @@ static struct done created(struct call *c, int r)
 	return end_created(c);
 }
 
+static struct done resolved(struct call *c, int r)
+{
+	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, create, created);
+}
+
 struct done nexus_create_agent(struct call *c)
 {
 	const struct create_in *in = c->in;
@@ -172,20 +232,14 @@ struct done nexus_create_agent(struct call *c)
 	if (r == 0 && in->initial_message.data && in->initial_message.len == 0)
 		r = refuse_field(&c->why, "initial_message", "initial_message cannot be empty");
 	c->state = arena_zalloc(&c->arena, sizeof(struct creation));
-	if (r == 0 && !c->state)
-		r = -ENOMEM;
+	if (r == 0)
+		r = c->state ? take_wish(c, &((struct creation *)c->state)->wish) : -ENOMEM;
 	if (r != 0)
 		return call_fail(c, r);
-	return call_work(c, WRITER, create, created);
+	return call_work(c, READER, resolve, resolved);
 }
 
 /* ---- list ---- */
-
-static void write_null(struct json *j, const char *key)
-{
-	json_key(j, key);
-	json_null(j);
-}
 
 static void write_time(struct json *j, const char *key, int64_t ms)
 {
@@ -195,7 +249,34 @@ static void write_time(struct json *j, const char *key, int64_t ms)
 	json_member_str(j, key, text);
 }
 
-/* What the original's tools show of one; what has no meaning here is null. */
+static void write_paths(struct json *j, struct text lines)
+{
+	json_begin_array(j);
+	for (size_t at = 0; at < lines.len;) {
+		const char *end = memchr(lines.data + at, '\n', lines.len - at);
+		size_t n = end ? (size_t)(end - lines.data) - at : lines.len - at;
+
+		json_text(j, (struct text) {lines.data + at, n});
+		at += n + 1;
+	}
+	json_end_array(j);
+}
+
+static void write_bounds(struct json *j, const struct chat_bounds *b)
+{
+	static const char *const levels[] = {
+		[CHAT_UNSAID] = NULL, [CHAT_TRUSTED] = "TRUSTED", [CHAT_SANDBOXED] = "SANDBOXED"};
+
+	json_member_text(j, "permission_level", text_of(levels[b->preset]));
+	json_member_text(j, "cwd", b->cwd);
+	json_key(j, "write_paths");
+	if (b->write_paths.data)
+		write_paths(j, b->write_paths);
+	else
+		json_null(j);
+}
+
+/* What the original's tools show of one. */
 static void write_agent(struct json *j, const struct chat_info *info)
 {
 	json_begin_object(j);
@@ -204,14 +285,12 @@ static void write_agent(struct json *j, const struct chat_info *info)
 	write_time(j, "created_at", info->created_ms);
 	json_member_int(j, "message_count", info->n_messages);
 	json_member_bool(j, "should_shutdown", info->wants_end);
-	json_member_text(j, "parent_agent_id", info->parent);
+	json_member_text(j, "parent_agent_id", info->bounds.parent);
 	json_member_int(j, "child_count", info->n_children);
 	json_member_bool(j, "halted_at_iteration_limit", false);
 	json_member_text(j, "model", info->agent);
 	write_time(j, "last_action_at", info->updated_ms);
-	write_null(j, "permission_level");
-	write_null(j, "cwd");
-	write_null(j, "write_paths");
+	write_bounds(j, &info->bounds);
 	json_end_object(j);
 }
 

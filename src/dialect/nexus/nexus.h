@@ -100,6 +100,11 @@ struct create_in {
 	struct text agent_id;
 	struct text system_prompt;
 	struct text model;
+	struct text preset;
+	struct text cwd;
+	struct text parent_agent_id;
+	const struct value *disable_tools;
+	const struct value *allowed_write_paths;
 	struct text initial_message;
 	bool wait_for_initial_response;
 };

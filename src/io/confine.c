@@ -1,0 +1,138 @@
+#include "io/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/landlock.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+/* Younger than some systems' headers. */
+#define ACCESS_REFER          (1ULL << 13)
+#define ACCESS_TRUNCATE       (1ULL << 14)
+#define SCOPE_ABSTRACT_SOCKET (1ULL << 0)
+#define SCOPE_SIGNAL          (1ULL << 1)
+
+enum { ABI_SCOPES = 6 };
+
+static const uint64_t file_accesses = LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE;
+
+static const uint64_t accesses = LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_REFER |
+				 LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+				 LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
+				 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+				 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+				 LANDLOCK_ACCESS_FS_MAKE_SYM;
+
+/* As the kernel has it since ABI 6; those before take the first member alone. */
+struct ruleset {
+	uint64_t accesses;
+	uint64_t net;
+	uint64_t scopes;
+};
+
+static int abi(void)
+{
+	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+}
+
+int confine_check(struct why *why)
+{
+	int version = abi();
+
+	if (version >= CONFINE_ABI)
+		return 0;
+	if (version < 0)
+		return refuse(why, REFUSE_UNAVAILABLE,
+			      "Landlock with ABI %d or newer is needed, and this kernel has none",
+			      CONFINE_ABI);
+	return refuse(why, REFUSE_UNAVAILABLE,
+		      "Landlock with ABI %d or newer is needed, and this kernel's is %d",
+		      CONFINE_ABI, version);
+}
+
+static int add_rule(int ruleset, int fd)
+{
+	struct landlock_path_beneath_attr rule = {.allowed_access = accesses, .parent_fd = fd};
+	struct stat found;
+
+	if (fstat(fd, &found) != 0)
+		return -errno;
+	if (!S_ISDIR(found.st_mode))
+		rule.allowed_access = file_accesses;
+	if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
+		return -errno;
+	return 0;
+}
+
+/* No link, and nowhere else than the kernel says it is now. */
+static bool is_at(int fd, const char *path)
+{
+	char link[40], name[PATH_MAX + 1];
+	struct stat found;
+	ssize_t n;
+
+	if (fstat(fd, &found) != 0 || S_ISLNK(found.st_mode))
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, name, sizeof(name) - 1);
+	if (n < 0)
+		return false;
+	name[n] = '\0';
+	return strcmp(name, path) == 0;
+}
+
+static int allow(int ruleset, const char *path, struct why *why)
+{
+	CLEANUP(closep) int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return refuse(why, REFUSE_CONFLICT, "%s: %s", path, strerror(errno));
+	if (!is_at(fd, path))
+		return refuse(why, REFUSE_CONFLICT, "%s is not what it was", path);
+	return add_rule(ruleset, fd);
+}
+
+/* Where there is none, nobody needs it. */
+static int allow_device(int ruleset, const char *path)
+{
+	CLEANUP(closep) int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? 0 : add_rule(ruleset, fd);
+}
+
+static int create(int *ret_fd)
+{
+	const struct ruleset rules = {.accesses = accesses,
+				      .scopes = SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL};
+	size_t size = abi() >= ABI_SCOPES ? sizeof(rules) : sizeof(rules.accesses);
+
+	*ret_fd = (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+int confine_open(const char *const *paths, int *ret_fd, struct why *why)
+{
+	static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"};
+	CLEANUP(closep) int fd = -1;
+	int r = confine_check(why);
+
+	if (r == 0)
+		r = create(&fd);
+	for (; r == 0 && *paths; paths++)
+		r = allow(fd, *paths, why);
+	for (unsigned i = 0; r == 0 && i < sizeof(devices) / sizeof(devices[0]); i++)
+		r = allow_device(fd, devices[i]);
+	if (r != 0)
+		return r;
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
