@@ -119,6 +119,12 @@ const struct command commands[] = {
 	 NULL, session_commands},
 	{"automation", "COMMAND [ARGUMENT]...", "rules: what happens when", NULL, NULL,
 	 automation_commands, automation_options},
+	{"project", "[COMMAND] [DIR]", "see which projects are trusted, and trust one",
+	 "A project's rules, watches and schedules (.aiwg/daemon.json), and the tasks that came "
+	 "with\n"
+	 "it, do nothing until it is trusted as it is: when its file changes it is to be trusted\n"
+	 "again. Without a command: list. DIR is this folder, where it is not given.\n",
+	 cmd_projects, project_commands},
 	{"daemon", "COMMAND", "see how the daemon is, or stop it", NULL, NULL, daemon_commands},
 	{"backup", "FILE", "copy the daemon's store into a new file while it is in use",
 	 "The daemon writes the file, as its own user; one that exists is left alone.\n",
@@ -285,7 +291,7 @@ static const struct command *take_command(struct cli *cli)
 
 	cli->args++;
 	cli->n_args--;
-	if (!c || !c->subs)
+	if (!c || !c->subs || (cli->n_args == 0 && c->run))
 		return c;
 	if (cli->n_args == 0) {
 		complain("%s wants a command; see koine %s --help", c->name, c->name);

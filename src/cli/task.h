@@ -15,6 +15,8 @@ extern const struct command task_commands[];
 extern const struct command automation_commands[];
 extern const struct command daemon_commands[];
 extern const struct command store_commands[];
+extern const struct command project_commands[];
+int cmd_projects(struct cli *cli);
 
 extern const struct option task_options[];
 extern const struct option task_add_options[];

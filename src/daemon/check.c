@@ -101,6 +101,17 @@ static bool check_port(const struct address *a, struct why *why)
 	return false;
 }
 
+/* A project that is passed over keeps nobody from starting. */
+static bool is_broken(const struct plan_row *row, struct why *why)
+{
+	if (!row->spoken->in_project || row->fd >= 0)
+		return false;
+	if (project_check(row->project, why) != 0)
+		return true;
+	return project_socket_broken(row->address.path) &&
+	       refuse(why, REFUSE_CONFLICT, "something else stands where its socket should be");
+}
+
 static bool check_row(const struct settings *s, const struct plan_row *row)
 {
 	char address[ADDRESS_TEXT_MAX];
@@ -108,6 +119,10 @@ static bool check_row(const struct settings *s, const struct plan_row *row)
 	bool ok = true;
 
 	address_format(&row->address, address);
+	if (is_broken(row, &why)) {
+		printf("would skip    %s %s  %s\n", row->spoken->dialect->name, address, why.text);
+		return true;
+	}
 	if (row->fd >= 0) {
 		snprintf(address, sizeof(address), "descriptor %d", row->fd);
 		snprintf(why.text, sizeof(why.text), "handed over by the service manager");
@@ -118,8 +133,6 @@ static bool check_row(const struct settings *s, const struct plan_row *row)
 		ok = check_port(&row->address, &why) &&
 		     (has_token(s, row->spoken->dialect) || check_peers(&why));
 	}
-	if (ok && row->spoken->in_project)
-		ok = project_check(row->project, &why) == 0;
 	printf("would listen  %s %s  %s: %s\n", row->spoken->dialect->name, address,
 	       ok ? "ok" : "NO", why.text);
 	return ok;

@@ -295,6 +295,8 @@ static int add_koine_methods(const struct daemon *d, struct registry *r)
 	if (e == 0)
 		e = registry_add(r, koine_automation_methods, koine_n_automation_methods);
 	if (e == 0)
+		e = registry_add(r, koine_project_methods, koine_n_project_methods);
+	if (e == 0)
 		e = registry_add(r, koine_session_methods, koine_n_session_methods);
 	if (e == 0)
 		e = registry_add(r, koine_approval_methods, koine_n_approval_methods);
@@ -424,6 +426,28 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 	return r;
 }
 
+/* A project that is broken is none, for whoever has the others; and where there are no others, that is
+ * what is wrong. */
+static int listen_everywhere(struct daemon *d, const struct plan *plan, struct why *why)
+{
+	int r = 0;
+
+	projects_check(d->projects);
+	for (unsigned i = 0; r == 0 && i < plan->n; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (projects_skipped(d->projects, row))
+			continue;
+		r = listen_at(d, row, why);
+		if (r > 0 && projects_skip(d->projects, row, why))
+			r = 0;
+	}
+	if (r == 0 && list_empty(&d->server->endpoints))
+		r = refuse(why, REFUSE_UNAVAILABLE,
+			   "no project can be served, and nothing else is");
+	return r;
+}
+
 /* Not before all is well: who reads them takes us for started. */
 static void say_where(struct daemon *d)
 {
@@ -550,11 +574,9 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 	if (r == 0)
 		r = timer_new(d->loop, on_out_of_patience, d, &d->patience);
 	if (r == 0)
-		r = projects_new(plan, &d->projects);
+		r = projects_new(d->settings, plan, &d->projects);
 	if (r == 0)
-		r = projects_check(d->projects, why);
-	for (unsigned i = 0; r == 0 && i < plan->n; i++)
-		r = listen_at(d, &plan->rows[i], why);
+		r = listen_everywhere(d, plan, why);
 	if (r == 0)
 		r = environments_make(d->settings, d->server, &d->arena, &d->environments);
 	if (r == 0)

@@ -10,10 +10,12 @@
 #include "base/log.h"
 #include "daemon/project_files.h"
 #include "daemon/project_log.h"
+#include "daemon/project_trust.h"
 #include "daemon/project_watch.h"
 #include "dialect/aiwg/import.h"
 #include "service/services.h"
 #include "store/store.h"
+#include "wire/digest.h"
 
 enum {
 	HEARTBEAT_MS = 30 * 1000,
@@ -27,6 +29,8 @@ struct project_config {
 	struct arena arena;
 	struct buf text; /* which it points into */
 	struct aiwg_config config;
+	char digest[DIGEST_HEX_LEN + 1]; /* "": there is no file */
+	struct trust_offer offer;
 };
 
 struct place {
@@ -41,10 +45,13 @@ struct place {
 	struct ticker *heartbeat;
 	bool writing; /* a heartbeat is under way */
 	bool started;
+	bool skipped; /* it cannot be served */
+	bool unused;  /* its settings are new, and nothing acts by them yet */
 	struct projects *projects;
 };
 
 struct projects {
+	const struct settings *settings;
 	struct loop *loop;
 	struct services *services;
 	struct background background;
@@ -75,12 +82,13 @@ static bool is_first(const struct projects *p, const char *folder)
 	return true;
 }
 
-int projects_new(const struct plan *plan, struct projects **ret_projects)
+int projects_new(const struct settings *s, const struct plan *plan, struct projects **ret_projects)
 {
 	struct projects *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
+	p->settings = s;
 	p->places = calloc(plan->n + 1, sizeof(p->places[0]));
 	if (!p->places) {
 		free(p);
@@ -103,13 +111,39 @@ int projects_new(const struct plan *plan, struct projects **ret_projects)
 	return 0;
 }
 
-int projects_check(const struct projects *p, struct why *why)
+/* Another socket of the same folder may do better. */
+static void skip(struct place *p, const struct why *why)
 {
-	int r = 0;
+	p->skipped = true;
+	p->first = false;
+	log_warn("project not served", "why=%s", why->text);
+}
 
-	for (unsigned i = 0; r == 0 && i < p->n; i++)
-		r = project_check(folder_of(&p->places[i]), why);
-	return r;
+void projects_check(struct projects *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		struct why why;
+
+		if (project_check(folder_of(&p->places[i]), &why) != 0)
+			skip(&p->places[i], &why);
+	}
+}
+
+bool projects_skip(struct projects *p, const struct plan_row *row, const struct why *why)
+{
+	struct place *place = place_of(p, row);
+
+	if (!place || row->fd >= 0 || !project_socket_broken(row->address.path))
+		return false;
+	skip(place, why);
+	return true;
+}
+
+bool projects_skipped(const struct projects *p, const struct plan_row *row)
+{
+	const struct place *place = place_of(p, row);
+
+	return place && place->skipped;
 }
 
 const struct aiwg_project *projects_settings(const struct projects *p, const struct plan_row *row)
@@ -144,6 +178,13 @@ static void complain(void *arg, const char *sentence)
 	log_warn("left out", "why=%s", sentence);
 }
 
+static struct text text_in(const struct buf *b)
+{
+	return (struct text) {.data = b->data, .len = b->len};
+}
+
+static void on_trust_changed(void *place);
+
 static int parse_config(const struct place *p, struct project_config *c, struct why *why)
 {
 	char file[PATH_LEN + 32];
@@ -156,9 +197,24 @@ static int parse_config(const struct place *p, struct project_config *c, struct 
 	if (r != 0)
 		return refuse(why, REFUSE_UNAVAILABLE, "cannot read %.120s: %s", file,
 			      strerror(-r));
-	return aiwg_config_read(&c->arena, file,
-				(struct text) {.data = c->text.data, .len = c->text.len},
-				p->shown.folder, complain, NULL, &c->config, why);
+	return aiwg_config_read(&c->arena, file, text_in(&c->text), p->shown.folder, complain, NULL,
+				&c->config, why);
+}
+
+/* What of it would act, and by what it is known again. */
+static int make_offer(struct place *p, struct project_config *c)
+{
+	int r;
+
+	project_forbid(p->projects->settings->project_webhooks, &c->config);
+	r = project_offer(&c->arena, &c->config, &c->offer);
+	if (c->text.len > 0)
+		digest_hex(text_in(&c->text), c->digest);
+	c->offer.folder = p->shown.folder;
+	c->offer.digest = text_of(c->digest);
+	c->offer.changed = on_trust_changed;
+	c->offer.arg = p;
+	return r;
 }
 
 /* The original would take them before daemon.json. */
@@ -188,6 +244,8 @@ static int read_config(struct place *p)
 	r = parse_config(p, c, &why);
 	if (r > 0)
 		log_warn("project settings not read", "why=%s", why.text);
+	if (r == 0)
+		r = make_offer(p, c);
 	if (r != 0 && p->config) {
 		config_free(c);
 		return r < 0 ? r : 0;
@@ -196,6 +254,7 @@ static int read_config(struct place *p)
 	p->watch = NULL;
 	config_free(p->config);
 	p->config = c;
+	p->unused = true;
 	return r < 0 ? r : 0;
 }
 
@@ -346,8 +405,7 @@ static int put(const struct place *p, const char *name, const struct buf *text)
 {
 	if (text->err != 0)
 		return text->err;
-	return project_file_write(folder_of(p), name,
-				  (struct text) {.data = text->data, .len = text->len});
+	return project_file_write(folder_of(p), name, text_in(text));
 }
 
 static int beat_write(const struct beat *b)
@@ -427,18 +485,59 @@ static int start_files(struct place *p)
 
 /* ---- all of it ---- */
 
+static void count_held(void *n, struct text id)
+{
+	(void)id;
+	(*(unsigned *)n)++;
+}
+
+/* Once for each time that its files are read: whoever wants them to act has to look at them. */
+static void tell_untrusted(const struct place *p, enum trust_state state)
+{
+	const struct trust_offer *o = &p->config->offer;
+	unsigned n_held = 0;
+
+	tasks_each_held(p->projects->services, p->shown.folder, count_held, &n_held);
+	if (state != TRUST_WANTED && state != TRUST_CHANGED && n_held == 0)
+		return;
+	log_info("project does not act",
+		 "project=%s is=%s rules=%u watches=%u jobs=%u held=%u how=\"koine project trust\"",
+		 folder_of(p), trust_state_name(state), o->n_rules, o->n_watches, o->n_jobs,
+		 n_held);
+}
+
+/* Its rules act, and its files and times are watched, only as they are trusted. */
 static int start_rules(struct place *p)
 {
 	struct services *s = p->projects->services;
 	const struct aiwg_config *config = &p->config->config;
-	int r = 0;
+	int r = trust_offer(s, &p->config->offer);
+	enum trust_state state;
 
+	if (r != 0)
+		return r;
+	p->unused = false;
+	state = trust_of(s, &p->config->offer, NULL);
+	tell_untrusted(p, state);
 	if (s->automation)
-		r = automation_set_rules(s, p->shown.folder, config->rules, config->n_rules, NULL,
-					 NULL);
-	if (r == 0)
+		r = automation_set_rules(s, p->shown.folder, config->rules,
+					 state == TRUST_GIVEN ? config->n_rules : 0, NULL, NULL);
+	if (r == 0 && state == TRUST_GIVEN)
 		r = project_watch_start(p->projects->loop, s, config, &p->shown, &p->watch);
 	return r;
+}
+
+static void on_trust_changed(void *place)
+{
+	struct place *p = place;
+	int r;
+
+	project_watch_free(p->watch);
+	p->watch = NULL;
+	r = start_rules(p);
+	if (r != 0)
+		log_err("project not read again", "project=%s error=%s", folder_of(p),
+			strerror(-r));
 }
 
 int projects_start(struct projects *p, struct backstage *stage, struct services *s)
@@ -451,6 +550,8 @@ int projects_start(struct projects *p, struct backstage *stage, struct services 
 	for (unsigned i = 0; r == 0 && i < p->n; i++) {
 		struct place *place = &p->places[i];
 
+		if (place->skipped)
+			continue;
 		r = aiwg_teller_start(place->endpoint, &place->teller);
 		if (r == 0 && place->first)
 			r = start_rules(place);
@@ -470,7 +571,7 @@ static int reload(struct place *p)
 	limits = limits_of(p);
 	r = tasks_add_project(p->projects->services, &limits);
 	/* Where nothing new was read, what was there goes on. */
-	if (r == 0 && !p->watch)
+	if (r == 0 && p->unused)
 		r = start_rules(p);
 	return r;
 }

@@ -12,11 +12,14 @@
 struct projects;
 
 /* One for each row of the plan that is a project's. */
-int projects_new(const struct plan *plan, struct projects **ret_projects);
+int projects_new(const struct settings *s, const struct plan *plan, struct projects **ret_projects);
 void projects_free(struct projects *p); /* accepts NULL; before the server is freed */
 
-/* Refuses what no file of ours should be written to. Before there is a socket. */
-int projects_check(const struct projects *p, struct why *why);
+/* Those that no file of ours should be written to are told and passed over. Before there is a socket. */
+void projects_check(struct projects *p);
+bool projects_skipped(const struct projects *p, const struct plan_row *row);
+/* Its socket cannot be: true where that is the project's own fault, which is then passed over. */
+bool projects_skip(struct projects *p, const struct plan_row *row, const struct why *why);
 
 /* For the endpoint of that row; then, the endpoint. NULL for a row of no project. */
 const struct aiwg_project *projects_settings(const struct projects *p, const struct plan_row *row);

@@ -95,6 +95,17 @@ int project_check(const char *folder, struct why *why)
 	return r != 0 ? r : check_folder(fd, folder, ".aiwg/daemon", why);
 }
 
+bool project_socket_broken(const char *path)
+{
+	char lock[4096];
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return true;
+	snprintf(lock, sizeof(lock), "%s.lock", path);
+	return lstat(lock, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
+}
+
 /* ---- files ---- */
 
 static int open_new(int at, const char *name)

@@ -31,6 +31,9 @@
  * made. */
 int project_check(const char *folder, struct why *why);
 
+/* Whether something else stands where its socket, or the lock of that, should be. */
+bool project_socket_broken(const char *path);
+
 /* Any thread. */
 int project_file_write(const char *folder, const char *name, struct text text);
 

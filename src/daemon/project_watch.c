@@ -300,6 +300,12 @@ static void open_spot(struct project_watch *w, struct spot *s)
 	simplify(folder);
 	s->root_len = strlen(folder);
 	s->real = realpath(folder, NULL);
+	/* However it is written, and wherever links lead: what is not the project's is not its to watch. */
+	if (s->real && !is_at_or_below(s->real, w->shown->folder.data)) {
+		log_warn("not watched", "folder=%s why=outside of the project %s", folder,
+			 w->shown->folder.data);
+		return;
+	}
 	r = watch_open(w->loop, folder, &opts, &s->watch, &why);
 	if (r != 0)
 		log_info("not watched", "folder=%s why=%s", folder,

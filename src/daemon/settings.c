@@ -47,6 +47,8 @@ static const struct setting table[] = {
 	{"ash", "context_secret", SET_SECRET, AT(context_secret), 0, PATH_LEN,
 	 "calls must carry a token signed with it; empty for none",
 	 .secret = "ASH_CONTEXT_TOKEN_SECRET"},
+	{"project", "webhooks", SET_TEXT, AT(project_webhooks), 0, PATH_LEN,
+	 "where webhooks of projects may go: beginnings of addresses; empty for nowhere"},
 	{"hld", "heartbeat", SET_SECONDS, AT(hld_heartbeat_ms), 1, 86400,
 	 "seconds of silence, before its subscribers are told that the daemon is there"},
 	{"ocg", "user", SET_TEXT, AT(ocg_user), 0, sizeof(((struct settings *)0)->ocg_user),

@@ -46,8 +46,9 @@ struct settings {
 	struct limits limits;
 	struct listener_settings listeners;
 	char token_file[PATH_LEN];
-	char store[PATH_LEN];          /* "sqlite:PATH"; "" for the default place */
-	char context_secret[PATH_LEN]; /* ash */
+	char store[PATH_LEN];            /* "sqlite:PATH"; "" for the default place */
+	char context_secret[PATH_LEN];   /* ash */
+	char project_webhooks[PATH_LEN]; /* where rules of projects may call; "" for nowhere */
 	bool memory_enabled;
 	size_t index_bytes;
 	char embedding_url[PATH_LEN]; /* "" for no model */

@@ -8,6 +8,7 @@
 
 #include "daemon/rules.h"
 #include "service/task.h"
+#include "service/trust.h"
 
 enum { ALL_PROJECTS = PROJECTS_MAX + LISTENS_MAX };
 
@@ -65,6 +66,8 @@ int tasks_begin(const struct settings *s, struct backstage *stage, struct servic
 	char folder[PATH_MAX];
 	int r = output_folder(services, folder);
 
+	if (r == 0)
+		r = trust_start(services);
 	if (r == 0)
 		r = projects_read(projects);
 	if (r == 0)

@@ -72,6 +72,7 @@ struct rule_new {
 	struct text message; /* ACTION_DESKTOP, with {{a.b}} */
 	int64_t cooldown_ms;
 	bool needs_approval;
+	bool forbidden; /* it calls where our settings do not let it: refused */
 	/* Trigger and action as they were written, to be shown so; NULL: as they are here. */
 	const struct value *written_trigger;
 	const struct value *written_action;

@@ -59,14 +59,24 @@ static bool is_own(const struct rule *r, const struct happening *h)
 	       (h->task.data && rule_owns(r, h->project, h->task));
 }
 
-/* A rule of a project is not for other projects' events. */
+/* What a project has brought along hears of that project alone: neither of others, nor of what
+ * belongs to none. What our own settings say of a project hears of the latter, too. */
+static bool hears(const struct rule *r, const struct happening *h)
+{
+	const struct rule_new *d = &r->def;
+
+	if (d->project.len == 0 || text_equal(d->project, h->project))
+		return true;
+	return h->project.len == 0 && !text_equal(r->origin, d->project);
+}
+
 static bool is_meant(const struct rule *r, const struct happening *h)
 {
 	const struct rule_new *d = &r->def;
 
 	if (d->trigger != TRIGGER_EVENT || !r->armed || (d->not_logged && h->logged))
 		return false;
-	if (d->project.len > 0 && h->project.len > 0 && !text_equal(d->project, h->project))
+	if (!hears(r, h))
 		return false;
 	if (d->type.len > 0 && !glob_fits(d->type, h->type))
 		return false;

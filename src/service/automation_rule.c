@@ -233,6 +233,10 @@ static int check_action(const struct rule_new *d, struct why *why)
 		r = check_text(d->url, "webhook", why);
 		if (r == 0 && !begins(d->url, "http://") && !begins(d->url, "https://"))
 			r = refuse_field(why, "webhook", "a webhook is http:// or https://");
+		if (r == 0 && d->forbidden)
+			r = refuse_field(
+				why, "webhook",
+				"project.webhooks of koine.conf does not allow its address");
 		return r;
 	case ACTION_DESKTOP:
 		break;

@@ -16,6 +16,7 @@
 #include "service/session.h"
 #include "service/task.h"
 #include "service/tool.h"
+#include "service/trust.h"
 #include "store/store.h"
 
 int services_open(const struct services_opts *opts, struct services **ret_services, struct why *why)
@@ -44,6 +45,7 @@ void services_close(struct services *s)
 		return;
 	automation_free(s->automation);
 	jobs_free(s->jobs);
+	trust_free(s->trust);
 	tools_free(s->tools);
 	processes_free(s->processes);
 	approvals_free(s->approvals);

@@ -22,6 +22,7 @@ struct sessions;
 struct store;
 struct tasks;
 struct tools;
+struct trust;
 
 /* How the store was found after a crash. */
 struct store_health {
@@ -42,6 +43,7 @@ struct services {
 	struct approvals *approvals;   /* see approval.h */
 	struct tools *tools;           /* see tool.h */
 	struct jobs *jobs;             /* see job.h */
+	struct trust *trust;           /* see trust.h */
 	struct processes *processes;   /* NULL: not allowed; see process.h */
 	struct store_health health;
 	struct census census; /* see census.h */

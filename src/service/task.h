@@ -145,8 +145,9 @@ void task_cancel(struct services *s, struct text project, struct text id, task_d
 /* One that is held may begin. REFUSE_CONFLICT where it is not. */
 void task_release(struct services *s, struct text project, struct text id, task_done_fn fn,
 		  void *arg);
-/* All of a project's that are. */
-void tasks_release(struct services *s, struct text project);
+/* Tells every one of a project's that is. */
+void tasks_each_held(struct services *s, struct text project,
+		     void (*fn)(void *arg, struct text id), void *arg);
 
 /* One that failed or was cancelled is queued again, with its attempts counted anew. */
 void task_retry(struct services *s, struct text project, struct text id, task_done_fn fn,

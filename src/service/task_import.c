@@ -44,6 +44,7 @@ static int keep(struct services *s, struct arena *a, const struct task_import *i
 		struct text id;
 		int r;
 
+		row.held = row.state == TASK_QUEUED;
 		row.output_bytes = (int64_t)in->tasks[i].output.len;
 		r = store_task_add(store_writer(s->store), a, &row, &seqs[i], &id);
 		/* It came with an earlier import, or is one of ours. */

@@ -177,20 +177,19 @@ void task_release(struct services *s, struct text project, struct text id, task_
 	queue_run(t);
 }
 
-void tasks_release(struct services *s, struct text project)
+void tasks_each_held(struct services *s, struct text project, void (*fn)(void *arg, struct text id),
+		     void *arg)
 {
-	struct tasks *t = s->tasks;
-	struct project *p = project_find(t, project);
+	struct project *p = s->tasks ? project_find(s->tasks, project) : NULL;
 
 	if (!p)
 		return;
 	list_for_each (at, following, &p->held) {
-		struct live *l = list_entry(at, struct live, link);
+		const struct live *l = list_entry(at, struct live, link);
 
 		if (l->task.row.held)
-			let_go(t, l, NULL);
+			fn(arg, l->task.row.id);
 	}
-	queue_run(t);
 }
 
 /* ---- trying again ---- */

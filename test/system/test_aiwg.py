@@ -781,18 +781,24 @@ def contents(folder):
             for name in os.listdir(folder)}
 
 
+def not_served(place, project, said):
+    """koined says so and starts without it, and --check says the same."""
+    done = run_koined("--check", "--root", place("root"), "--project", project)
+    same(done.returncode, 0, "exit status")
+    check(b"would skip    aiwg" in done.stdout and said.encode() in done.stdout, "%r", done)
+    with place.daemon("--project", project, announced=["project not served", said]) as d:
+        connect(d).call("ping")
+        check(not any(project in address for _, address in d.addresses), "%r", d.addresses)
+
+
 def test_a_link_in_place_of_a_projects_folder_is_refused():
     for link in (".aiwg",), (".aiwg", "daemon"):
         with Place() as place:
             before = make_victim(place)
             os.makedirs(place("cloned", *link[:-1]))
             os.symlink(place("victim"), place("cloned", *link))
-            for args in (), ("--check",):
-                done = run_koined("--root", place("other"), "--project", place("cloned"), *args)
-                same(done.returncode, 69, "exit status")
-                said = "project %s: %s is a symbolic link" % (os.path.realpath(place("cloned")),
-                                                             "/".join(link))
-                check(said.encode() in done.stdout + done.stderr, "%r", done)
+            not_served(place, place("cloned"), "project %s: %s is a symbolic link" % (
+                os.path.realpath(place("cloned")), "/".join(link)))
             same(contents(place("victim")), before, "what it leads to")
             same(os.listdir(place("victim", "daemon")), [], "what it leads to")
 
@@ -803,9 +809,20 @@ def test_a_projects_folder_of_another_user_is_refused():
     with Place() as place:
         os.makedirs(place("p", ".aiwg", "daemon"))
         os.chown(place("p", ".aiwg", "daemon"), 65534, 65534)
-        done = run_koined("--root", place("other"), "--project", place("p"))
-        same(done.returncode, 69, "exit status")
-        check(b".aiwg/daemon belongs to another user (uid 65534)" in done.stderr, "%r", done.stderr)
+        not_served(place, place("p"), ".aiwg/daemon belongs to another user (uid 65534)")
+
+
+def test_what_stands_in_place_of_a_projects_socket_stays():
+    for name in "daemon.sock", "daemon.sock.lock":
+        with Place() as place:
+            os.makedirs(place("p", ".aiwg", "daemon"))
+            with open(place("p", ".aiwg", "daemon", name), "w", encoding="utf-8") as f:
+                f.write("mine")
+            not_served(place, place("p"), "daemon.sock")
+            same(read(place("p", ".aiwg", "daemon", name)), "mine", name)
+        with Place() as place:
+            os.makedirs(place("p", ".aiwg", "daemon", name))
+            not_served(place, place("p"), "daemon.sock")
 
 
 def test_a_link_that_comes_later_is_not_followed():
@@ -880,6 +897,8 @@ def test_tasks_of_an_earlier_original_are_taken_over_once():
             same([t[k] for k in kept], [old["tasks"][3][k] for k in kept], "what had failed")
             t = c.call("task.get", {"taskId": "task-0001"})
             same((t["state"], t["error"]), ("failed", "daemon restarted"), "what was running")
+            same(c.call("task.get", {"taskId": "task-0002"})["state"], "queued", "what waited")
+            trust(d)
             same(c.ended("task-0002")["result"], "[-p][--][waited]", "what waited")
             same(c.submit("new"), "task-0004", "the next id")
             same([t["id"] for t in c.call("task.list")],
@@ -934,13 +953,27 @@ RULES = {
 
 
 @contextlib.contextmanager
-def with_rules(config, **opts):
+def with_rules(config, *args, **opts):
     with Place() as place:
         os.mkdir(place("root", "src"))
         place.config(config)
-        with place.daemon(**opts) as d:
+        with place.daemon(*args, **opts) as d:
             d.place = place
+            trust(d)
             yield d
+
+
+def trust(d, folder=None, kept=0):
+    """As somebody does who has looked at it; and waits until its rules can act, all but `kept`."""
+    folder = os.path.realpath(folder or d.root)
+    ready = d.log().count(b"rules ready")
+    with d.connect(dialect="koine") as k:
+        shown = k.call("project.show", {"folder": folder})
+        same(k.call("project.trust", {"folder": folder, "digest": shown["digest"],
+                                      "tasks": shown["held"]}),
+             {"folder": folder, "trusted": True}, "trust")
+    if len(shown["rules"]) > kept:
+        wait_until(lambda: d.log().count(b"rules ready") > ready, "the rules")
 
 
 def touch(d, name, text="x"):
@@ -989,7 +1022,7 @@ def test_rules_are_shown_as_they_are_written():
     hook = {"type": "webhook", "url": "http://127.0.0.1:9/y"}
     rules.append({"id": "long", "trigger": {}, "action": {**long, "unknown": 1}})
     rules.append({"id": "secret", "trigger": {}, "action": {**hook, "auth": "key"}})
-    with with_rules({"rules": rules}) as d:
+    with with_rules({"rules": rules}, "--set", "project.webhooks=http://127.0.0.1:9/") as d:
         shown = connect(d).call("automation.status")["rules"]
         same([(r["trigger"], r["action"]) for r in shown], written + [({}, long), ({}, hook)],
              "rules")
@@ -1007,6 +1040,7 @@ def watched(*paths):
         place.config({"daemon": {"heartbeat_interval_seconds": 0.05}, "rules": [rule],
                       "watch": {"enabled": True, "debounce_ms": 20, "paths": list(paths)}}, "p")
         with place.daemon("--project", place("p")) as d:
+            trust(d, place("p"))
             yield place, connect(d, place("p"))
 
 
@@ -1079,7 +1113,9 @@ def test_sighup_reads_rules_again_and_keeps_them_when_it_cannot():
         c = connect(d)
         d.place.config({"rules": RULES["rules"][:1]})
         d.signal(signal.SIGHUP)
-        wait_until(lambda: c.call("automation.status")["ruleCount"] == 1, "the new rules")
+        wait_until(lambda: c.call("automation.status")["ruleCount"] == 0, "another file")
+        trust(d)
+        same(c.call("automation.status")["ruleCount"], 1, "the new rules")
         same(c.call("daemon.status")["subsystems"]["file_watcher"], {"enabled": False}, "watcher")
         d.place.config("{")
         d.signal(signal.SIGHUP)

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """What somebody else has made: a store, and a project's files. Nothing of it acts by itself."""
+import json
 import os
+import signal
 import sqlite3
 import stat
 import subprocess
 
-from harness import (KOINE, KOINED, Daemon, Failure, Skip, check, clean_environment, main,
-                     run_koined, same, wait_until)
-from task_world import World, add, end, until
-from test_aiwg import connect
+from ash_client import RPCError
+from harness import (KOINE, Skip, check, clean_environment, main, request, run_koined, same,
+                     wait_until)
+from task_world import World, add, end
+from test_aiwg import connect, trust
+from test_ash import Ash
 
 STRANGER = 54321
 
@@ -147,6 +151,197 @@ def test_a_store_that_is_in_use_is_not_adopted():
         koine(w, "store", "adopt", w("root", "nothing.db"), status=69)
         same([n for n in os.listdir(w("root")) if "adopting" in n or "theirs" in n], [], "left")
         d.alive()
+
+
+# ---- a project ----
+
+
+def rule(name, action=None, **trigger):
+    # Once: what one does must not wake another for ever.
+    return {"id": name, "trigger": trigger, "cooldownMs": 3600000,
+            "action": action or {"type": "agent", "prompt": "echo %s >>$WORLD/did" % name}}
+
+
+def clone(w, *rules, watch=(), tasks=()):
+    """What a repository may bring along."""
+    os.makedirs(w("root", ".aiwg", "daemon"), exist_ok=True)
+    with open(w("root", ".aiwg", "daemon.json"), "w") as f:
+        json.dump({"rules": rules, "watch": {"enabled": bool(watch), "debounce_ms": 5,
+                                            "paths": list(watch)}}, f)
+    if tasks:
+        with open(w("root", ".aiwg", "daemon", "tasks.json"), "w") as f:
+            json.dump({"tasks": [{"id": "task-%04d" % i, "prompt": prompt, "state": "queued",
+                                  "agent": "evil", "createdAt": "2026-01-01T00:00:00.000Z"}
+                                 for i, prompt in enumerate(tasks)]}, f)
+
+
+def own_rule(w, *events):
+    """A rule of our own settings acts on the same events: when it has, others would have."""
+    with open(w("koine.conf"), "w") as f:
+        for event in events:
+            f.write("[rule own-%s]\nevent = %s\nproject = %s\ncommand = echo own >>%s\n"
+                    % (event, event, w("root"), w("own")))
+    return w("koine.conf")
+
+
+def state_of(d, w):
+    with d.connect(dialect="koine") as k:
+        return {p["folder"]: p for p in k.call("project.list")["projects"]}[w("root")]
+
+
+def theirs(d):
+    rules = connect(d).call("automation.status")["rules"]
+    return [r["id"] for r in rules if not r["id"].startswith("own-")]
+
+
+def test_a_clone_does_nothing_until_it_is_trusted():
+    with World() as w:
+        clone(w, rule("heard", type="task.completed"), watch=["src"],
+              tasks=["echo brought >>$WORLD/did; echo all of it"])
+        os.mkdir(w("root", "src"))
+        conf = own_rule(w, "task.completed")
+        with w.daemon("--config", conf) as d, d.connect() as k:
+            check(b"project does not act" in d.log(), "nothing is said")
+            same((state_of(d, w)["state"], state_of(d, w)["held"]), ("untrusted", 1), "state")
+            c = connect(d)
+            same(theirs(d), [], "rules")
+            same(c.call("daemon.status")["subsystems"]["file_watcher"], {"enabled": False}, "watch")
+            # The dialect serves, and what our own rules hear, the project's do not.
+            same(c.finished("echo mine")["result"], "mine\n", "a task")
+            wait_until(lambda: w.read("own"), "our own rule")
+            check(not os.path.exists(w("did")), "it acted: %r", w.read("did"))
+
+            shown = koine(w, "project", "trust", w("root"))
+            for part in ("rule heard", "task.completed", "echo heard >>$WORLD/did", "watches src",
+                         "agent: evil", "prompt: echo brought >>$WORLD/did; echo all of it"):
+                check(part in shown, "%r is not shown: %s", part, shown)
+            # What was held runs, and its end is what the rule waits for.
+            wait_until(lambda: sorted(w.read("did").split()) == ["brought", "heard"], "both")
+            same(state_of(d, w)["state"], "trusted", "state")
+            check("trusted" in koine(w, "project"), "the list")
+        # It stays so, but not for another file.
+        with w.daemon("--config", conf) as d:
+            same(state_of(d, w)["state"], "trusted", "state")
+            same(theirs(d), ["heard"], "rules")
+            clone(w, rule("other", type="task.completed"))
+            d.signal(signal.SIGHUP)
+            wait_until(lambda: state_of(d, w)["state"] == "changed", "another file")
+            same(theirs(d), [], "rules")
+        with w.daemon("--config", conf) as d:
+            same(state_of(d, w)["state"], "changed", "state")
+            trust(d)
+            same(theirs(d), ["other"], "rules")
+            koine(w, "project", "distrust", w("root"))
+            same(theirs(d), [], "rules")
+            same(state_of(d, w)["state"], "untrusted", "state")
+
+
+def test_only_what_was_looked_at_is_trusted():
+    with World() as w:
+        clone(w, rule("first", type="task.completed"))
+        with w.daemon() as d, d.connect(dialect="koine") as k:
+            seen = k.call("project.show", {"folder": w("root")})["digest"]
+            clone(w, rule("second", type="task.completed"))
+            d.signal(signal.SIGHUP)
+            wait_until(lambda: k.call("project.show", {"folder": w("root")})["digest"] != seen,
+                       "another file")
+            for folder, digest in (w("root"), seen), (w("root"), ""), (w("nowhere"), seen):
+                refused(k, "project.trust", {"folder": folder, "digest": digest})
+            same(state_of(d, w)["state"], "untrusted", "state")
+            # Neither a project's client nor a sandbox can.
+            for dialect in "aiwg", "ash", "hld":
+                check("project.trust" not in methods_of(d, dialect), dialect)
+
+
+def refused(k, method, params):
+    k.send(request(method, params) + b"\n")
+    answer = json.loads(k.read_line())
+    check("error" in answer, "%r", answer)
+
+
+def methods_of(d, dialect):
+    """What answers otherwise than by 'no such method' at a listener with lines."""
+    if dialect == "ash":
+        try:
+            Ash(d).call("project.trust", folder="/", digest="")
+        except RPCError as why:
+            return [] if why.code == -32601 else ["project.trust"]
+        return ["project.trust"]
+    with d.connect(dialect=dialect) as c:
+        c.send(request("project.trust", {"folder": "/", "digest": ""}) + b"\n")
+        answer = json.loads(c.read_line())
+        return [] if answer.get("error", {}).get("code") == -32601 else ["project.trust"]
+
+
+def test_a_project_hears_of_itself_alone():
+    with World() as w:
+        os.mkdir(w("other"))
+        clone(w, rule("memory", type="memory.added"), rule("done", type="task.completed"),
+              rule("asked", type="approval.requested"), rule("any", source="task"))
+        conf = own_rule(w, "memory.added", "approval.requested")
+        with w.daemon("--config", conf, "--project", w("other")) as d, d.connect() as k:
+            trust(d)
+            k.call("memory.add", {"content": "of nobody's project"})
+            asks = d.connect()  # answered when somebody decides
+            asks.send(request("approval.request", {"tool": "Bash", "input": {"command": "x"}})
+                      + b"\n")
+            end(k, add(k, "true", project=w("other")), project=w("other"))
+            wait_until(lambda: w.read("own") == "own\nown\n", "our own rules")
+            log = k.call("automation.log", {"project": w("root")})["log"]
+            same([e for e in log if not e["rule"].startswith("own-")], [], "what it did")
+            connect(d, w("root")).finished("true")
+            wait_until(lambda: "done" in w.read("did") and "any" in w.read("did"), "its own")
+            check("memory" not in w.read("did") and "asked" not in w.read("did"), "%r",
+                  w.read("did"))
+
+
+HOOKS = {
+    "http://127.0.0.1:9/hooks/x": True,
+    "https://a.example": True,
+    "https://a.example/x?y": True,
+    "http://127.0.0.1:9/other": False,
+    "http://127.0.0.1:9/hooks/../other": False,
+    "http://127.0.0.1:9/hooks/%2e%2E/other": False,
+    "http://127.0.0.1:90/hooks/x": False,
+    "https://a.example.org/x": False,
+    "https://a.example:443@b.example/": False,
+    "https://a.example\\@b.example/": False,
+}
+
+
+def test_webhooks_of_a_project_go_where_our_settings_say():
+    rules = [rule("hook-%d" % i, {"type": "webhook", "url": url}, type="x")
+             for i, url in enumerate(HOOKS)]
+    said = "rule 'hook-%d': project.webhooks"
+    with World() as w:
+        clone(w, *rules)
+        for allowed in "", "http://127.0.0.1:9/hooks/  https://a.example":
+            good = [bool(allowed) and may for may in HOOKS.values()]
+            with w.daemon("project.webhooks=" + allowed, announced=[
+                    said % i for i, may in enumerate(good) if not may]) as d:
+                if state_of(d, w)["state"] != "trusted":
+                    trust(d, kept=len(rules))
+                same(theirs(d), ["hook-%d" % i for i, may in enumerate(good) if may], allowed)
+                with d.connect(dialect="koine") as k:
+                    shown = k.call("project.show", {"folder": w("root")})["rules"]
+                    same([r["forbidden"] for r in shown], [not may for may in good], allowed)
+
+
+def test_watches_of_a_project_stay_below_it():
+    with World() as w:
+        for folder in "root/src", "outside", "root-beside":
+            os.makedirs(w(folder))
+        os.symlink(w("outside"), w("root", "link"))
+        clone(w, rule("seen", source="watch"),
+              watch=["src", "..", "../root-beside", "link", w("outside")])
+        with w.daemon(announced=["outside of the project"]) as d:
+            trust(d)
+            same(d.log().count(b"outside of the project"), 4, "complaints")
+            for name in "outside/a", "root-beside/b", "c", "root/src/d":
+                w.touch(*name.split("/"))
+            wait_until(lambda: "seen" in w.read("did"), "its own file")
+            with d.connect() as k:
+                same([e["event"] for e in k.call("automation.log")["log"]], ["file.create"], "log")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "call/call.h"
 #include "dialect/koine/koine.h"
+#include "dialect/koine/rule_json.h"
 #include "service/automation.h"
 #include "service/services.h"
 
@@ -59,7 +60,7 @@ static void write_given(struct json *j, const char *key, struct text t)
 		json_member_text(j, key, t);
 }
 
-static void write_trigger(struct json *j, const struct rule_new *r)
+void koine_rule_trigger(struct json *j, const struct rule_new *r)
 {
 	json_key(j, "trigger");
 	json_begin_object(j);
@@ -83,7 +84,7 @@ static void write_trigger(struct json *j, const struct rule_new *r)
 	json_end_object(j);
 }
 
-static void write_action(struct json *j, const struct rule_new *r)
+void koine_rule_action(struct json *j, const struct rule_new *r)
 {
 	json_key(j, "action");
 	json_begin_object(j);
@@ -113,8 +114,8 @@ static void write_rule(struct json *j, const struct rule_info *info)
 	write_name(j, info->project, info->id);
 	json_member_bool(j, "enabled", info->enabled);
 	json_member_text(j, "description", info->rule->description);
-	write_trigger(j, info->rule);
-	write_action(j, info->rule);
+	koine_rule_trigger(j, info->rule);
+	koine_rule_action(j, info->rule);
 	json_member_uint(j, "conditions", info->rule->n_conditions);
 	json_member_int(j, "cooldown", info->rule->cooldown_ms);
 	json_member_bool(j, "needs_approval", info->rule->needs_approval);

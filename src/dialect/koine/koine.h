@@ -30,6 +30,8 @@ extern const struct method koine_task_methods[];
 extern const unsigned koine_n_task_methods;
 
 /* Rules beyond aiwg's methods. */
+extern const struct method koine_project_methods[];
+extern const unsigned koine_n_project_methods;
 extern const struct method koine_automation_methods[];
 extern const unsigned koine_n_automation_methods;
 

@@ -1,0 +1,264 @@
+/* Projects: which are served, what their files would do, and whether they may. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "call/call.h"
+#include "dialect/koine/koine.h"
+#include "dialect/koine/rule_json.h"
+#include "service/services.h"
+#include "service/task.h"
+#include "service/trust.h"
+
+enum { TASKS_MAX = 10000 };
+
+struct project_in {
+	struct text folder;
+	struct text digest;
+	const struct value *tasks;
+};
+
+static void count_id(void *n, struct text id)
+{
+	(void)id;
+	(*(unsigned *)n)++;
+}
+
+static void write_id(void *json, struct text id)
+{
+	json_text(json, id);
+}
+
+/* ---- which there are ---- */
+
+static void write_head(struct json *j, struct services *s, const struct trust_offer *o)
+{
+	char text[ISO_LEN + 1];
+	int64_t ms;
+
+	json_member_text(j, "folder", o->folder);
+	json_member_str(j, "state", trust_state_name(trust_of(s, o, &ms)));
+	json_key(j, "trusted_at");
+	if (ms > 0) {
+		clock_format_iso(ms, text);
+		json_str(j, text);
+	} else {
+		json_null(j);
+	}
+}
+
+static void write_short(struct json *j, struct services *s, const struct trust_offer *o)
+{
+	unsigned n_held = 0;
+
+	tasks_each_held(s, o->folder, count_id, &n_held);
+	json_begin_object(j);
+	write_head(j, s, o);
+	json_member_uint(j, "rules", o->n_rules);
+	json_member_uint(j, "watches", o->n_watches);
+	json_member_uint(j, "jobs", o->n_jobs);
+	json_member_uint(j, "held", n_held);
+	json_end_object(j);
+}
+
+static struct done handle_list(struct call *c)
+{
+	const struct trust_offer *const *offers;
+	unsigned n = trust_offers(call_services(c), &offers);
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_key(j, "projects");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		write_short(j, call_services(c), offers[i]);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- what one would do ---- */
+
+static void write_rules(struct json *j, const struct trust_offer *o)
+{
+	json_key(j, "rules");
+	json_begin_array(j);
+	for (unsigned i = 0; i < o->n_rules; i++) {
+		const struct rule_new *r = &o->rules[i];
+
+		json_begin_object(j);
+		json_member_text(j, "rule", r->id);
+		koine_rule_trigger(j, r);
+		koine_rule_action(j, r);
+		json_member_bool(j, "needs_approval", r->needs_approval);
+		json_member_bool(j, "forbidden", r->forbidden);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void write_times(struct json *j, const struct trust_offer *o)
+{
+	json_key(j, "watches");
+	json_begin_array(j);
+	for (unsigned i = 0; i < o->n_watches; i++)
+		json_text(j, o->watches[i]);
+	json_end_array(j);
+	json_key(j, "jobs");
+	json_begin_array(j);
+	for (unsigned i = 0; i < o->n_jobs; i++) {
+		json_begin_object(j);
+		json_member_text(j, "id", o->jobs[i].id);
+		json_member_text(j, "cron", o->jobs[i].cron);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static struct done handle_show(struct call *c)
+{
+	const struct project_in *in = c->in;
+	const struct trust_offer *o = NULL;
+	int r = trust_find(call_services(c), in->folder, &o, &c->why);
+	struct json *j;
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	write_head(j, call_services(c), o);
+	json_member_text(j, "digest", o->digest.data ? o->digest : TEXT(""));
+	write_rules(j, o);
+	write_times(j, o);
+	json_key(j, "held");
+	json_begin_array(j);
+	tasks_each_held(call_services(c), o->folder, write_id, j);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- giving and taking ---- */
+
+/* It is answered for by then: whoever looks sees that one still waits. */
+static void on_released(void *arg, int r, const struct why *why)
+{
+	(void)arg;
+	(void)r;
+	(void)why;
+}
+
+static int check_tasks(const struct value *tasks, struct why *why)
+{
+	if (!tasks)
+		return 0;
+	if (tasks->len > TASKS_MAX)
+		return refuse_field(why, "tasks", "more than %d tasks", TASKS_MAX);
+	value_each (id, tasks) {
+		if (id->kind != VALUE_STRING)
+			return refuse_field(why, "tasks", "tasks must be ids of tasks");
+	}
+	return 0;
+}
+
+static int trust_work(struct call *c)
+{
+	const struct project_in *in = c->in;
+
+	return trust_write(call_services(c), in->folder, in->digest, clock_utc_ms());
+}
+
+static struct done trust_then(struct call *c, int r)
+{
+	const struct project_in *in = c->in;
+	struct json *j;
+
+	if (r == 0)
+		r = trust_set(call_services(c), in->folder, in->digest, clock_utc_ms());
+	if (r != 0)
+		return call_fail(c, r);
+	for (const struct value *id = in->tasks ? in->tasks->first : NULL; id; id = id->next)
+		task_release(call_services(c), in->folder, value_text(id), on_released, NULL);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "folder", in->folder);
+	json_member_bool(j, "trusted", in->digest.data != NULL);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done handle_trust(struct call *c)
+{
+	const struct project_in *in = c->in;
+	const struct trust_offer *o = NULL;
+	int r = trust_find(call_services(c), in->folder, &o, &c->why);
+
+	if (r == 0)
+		r = trust_check(o, in->digest, &c->why);
+	if (r == 0)
+		r = check_tasks(in->tasks, &c->why);
+	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, trust_work, trust_then);
+}
+
+static struct done handle_distrust(struct call *c)
+{
+	return call_work(c, WRITER, trust_work, trust_then);
+}
+
+/* ---- the rows ---- */
+
+#define FOLDER                                                                                     \
+	{                                                                                          \
+		.name = "folder", .type = FIELD_STRING, .required = true,                          \
+		.doc = "The project's, as project.list shows it",                                  \
+		.offset = offsetof(struct project_in, folder)                                      \
+	}
+
+static const struct field folder_fields[] = {FOLDER};
+
+static const struct field trust_fields[] = {
+	FOLDER,
+	{.name = "digest",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "Of its settings, as project.show told it: what was looked at",
+	 .offset = offsetof(struct project_in, digest)},
+	{.name = "tasks",
+	 .type = FIELD_ARRAY,
+	 .doc = "Ids of those of its tasks that are held and shall begin",
+	 .offset = offsetof(struct project_in, tasks)},
+};
+
+#define TRUSTED                                                                                    \
+	"{\"type\":\"object\",\"properties\":{\"folder\":{\"type\":\"string\"},"                   \
+	"\"trusted\":{\"type\":\"boolean\"}}}"
+
+const struct method koine_project_methods[] = {
+	{.name = "project.list",
+	 .doc = "The projects that are served, and whether their files may act",
+	 .result = "{\"type\":\"object\",\"properties\":{\"projects\":{\"type\":\"array\","
+		   "\"items\":{\"type\":\"object\"}}}}",
+	 .handle = handle_list},
+	{.name = "project.show",
+	 .doc = "What a project's files would do, and which of its tasks are held",
+	 .result = "{\"type\":\"object\"}",
+	 FIELDS(folder_fields),
+	 .in_size = sizeof(struct project_in),
+	 .handle = handle_show},
+	{.name = "project.trust",
+	 .doc = "Lets a project's files act as long as they are those that were looked at",
+	 .result = TRUSTED,
+	 FIELDS(trust_fields),
+	 .in_size = sizeof(struct project_in),
+	 .handle = handle_trust,
+	 .flags = METHOD_LATER},
+	{.name = "project.distrust",
+	 .doc = "Does not let them any more",
+	 .result = TRUSTED,
+	 FIELDS(folder_fields),
+	 .in_size = sizeof(struct project_in),
+	 .handle = handle_distrust,
+	 .flags = METHOD_LATER},
+};
+
+const unsigned koine_n_project_methods =
+	sizeof(koine_project_methods) / sizeof(koine_project_methods[0]);
