@@ -34,6 +34,7 @@ int sessions_begin(const struct settings *s, struct backstage *stage, struct ser
 		.background = backstage(stage),
 		.folder = folder,
 		.program = s->sessions.program,
+		.runner = s->sessions.runner,
 		.env = env,
 		.parallel = s->sessions.parallel,
 		.interrupt_ms = s->sessions.interrupt_ms,

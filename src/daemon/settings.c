@@ -101,6 +101,10 @@ static const struct setting table[] = {
 	 "days that a task is kept after its end; 0 for ever"},
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
 	 "seconds from SIGTERM to SIGKILL when a task is ended"},
+	{"tasks", "runner", SET_TEXT, AT(tasks.runner), 0,
+	 sizeof(((struct settings *)0)->tasks.runner),
+	 "who works on those that name nobody: an agent, or claude; empty: claude, else "
+	 "chat.agent"},
 	{"tasks", "environment", SET_VARIABLES, AT(tasks.environment), 0, VARIABLES_MAX,
 	 "what claude gets beside our own environment: NAME, NAME* or NAME=VALUE each"},
 	{"session", "program", SET_TEXT, AT(sessions.program), 0,
@@ -116,6 +120,10 @@ static const struct setting table[] = {
 	 "of what one session says; what it says further is not kept"},
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
 	 "days that a session is kept after its end; 0 for ever"},
+	{"session", "runner", SET_TEXT, AT(sessions.runner), 0,
+	 sizeof(((struct settings *)0)->sessions.runner),
+	 "who runs those that name nobody: an agent, or claude; empty: the program, else "
+	 "chat.agent"},
 	{"session", "environment", SET_VARIABLES, AT(sessions.environment), 0, VARIABLES_MAX,
 	 "what its program gets beside our own environment: NAME, NAME* or NAME=VALUE each"},
 	{"approval", "timeout", SET_SECONDS, AT(approvals.timeout_ms), 0, 2592000,
@@ -270,8 +278,15 @@ static const char rule_section[] = "rule ";
 static const char group_section[] = "group ";
 static const char policy_section[] = "policy ";
 
+/* One task or many: [task] is [tasks]. */
+static const char *whole_name(const char *section)
+{
+	return strcmp(section, "task") == 0 ? "tasks" : section;
+}
+
 static int settings_add_section(struct settings *s, const char *section, struct why *why)
 {
+	section = whole_name(section);
 	if (strcmp(section, "listen") == 0)
 		return 0;
 	if (strncmp(section, agent_section, strlen(agent_section)) == 0)
@@ -297,6 +312,7 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 
 	if (r != 0)
 		return r;
+	section = whole_name(section);
 	if (strcmp(section, "listen") == 0)
 		return move_listen(s, key, value, why);
 	if (strncmp(section, listen_section, strlen(listen_section)) == 0)
@@ -693,17 +709,29 @@ static int check_budgets(const struct settings *s, struct why *why)
 	return 0;
 }
 
-static int check_chat(const struct settings *s, struct why *why)
+/* An agent of the settings, or what stands for something else there. */
+static int check_named(const struct settings *s, const char *key, const char *name,
+		       const char *other, struct why *why)
 {
 	char names[200];
 
-	if (s->chat_agent[0] && strcmp(s->chat_agent, "none") != 0 &&
-	    !agent_settings_find(&s->agents, s->chat_agent)) {
-		agent_settings_names(&s->agents, names, sizeof(names));
-		return refuse(why, REFUSE_PARAMS,
-			      "chat.agent = %.40s: there is no such agent, only %s", s->chat_agent,
-			      names);
-	}
+	if (!name[0] || strcmp(name, other) == 0 || agent_settings_find(&s->agents, name))
+		return 0;
+	agent_settings_names(&s->agents, names, sizeof(names));
+	return refuse(why, REFUSE_PARAMS, "%s = %.40s: there is no such agent, only %s", key, name,
+		      names);
+}
+
+static int check_chat(const struct settings *s, struct why *why)
+{
+	int r = check_named(s, "chat.agent", s->chat_agent, "none", why);
+
+	if (r == 0)
+		r = check_named(s, "tasks.runner", s->tasks.runner, "claude", why);
+	if (r == 0)
+		r = check_named(s, "session.runner", s->sessions.runner, "claude", why);
+	if (r != 0)
+		return r;
 	if (!is_utf8(s->chat_system))
 		return refuse(why, REFUSE_PARAMS, "chat.system must be UTF-8");
 	return check_budgets(s, why);

@@ -34,6 +34,7 @@ struct session_settings {
 	unsigned terminate_ms;
 	size_t keep_bytes;
 	unsigned keep_days;
+	char runner[64]; /* "": not said */
 	char environment[VARIABLES_MAX];
 };
 

@@ -23,6 +23,7 @@ struct task_settings {
 	size_t output_bytes;
 	unsigned keep_days;
 	unsigned interrupt_ms;
+	char runner[64]; /* "": not said */
 	char environment[VARIABLES_MAX];
 	struct group_setting groups[GROUPS_MAX];
 	unsigned n_groups;

@@ -50,6 +50,7 @@ static int start_tasks(const struct settings *s, struct backstage *stage, struct
 		.output_bytes = (int64_t)s->tasks.output_bytes,
 		.keep_ms = s->tasks.keep_days * day_ms,
 		.interrupt_ms = s->tasks.interrupt_ms,
+		.runner = s->tasks.runner,
 		.env = env,
 		.groups = groups,
 		.n_groups = group_limits(&s->tasks, groups),

@@ -28,6 +28,21 @@ struct agent *chat_agent(struct services *s, struct text name)
 	return name.data ? chat_find_agent(s->chat, name) : s->chat->agent;
 }
 
+struct agent *chat_worker(struct services *s)
+{
+	struct agent *agent = chat_agent(s, (struct text) {0});
+
+	return agent && !agent->ops->quotes_only ? agent : NULL;
+}
+
+int chat_refuse_work(struct why *why, const char *section)
+{
+	return refuse(why, REFUSE_UNAVAILABLE,
+		      "no agent is configured: install claude, or name one in koine.conf ([%s] "
+		      "runner, [chat] agent)",
+		      section);
+}
+
 struct agent *chat_agent_at(const struct services *s, unsigned i)
 {
 	return s->chat && i < s->chat->n_agents ? s->chat->agents[i] : NULL;

@@ -297,6 +297,11 @@ int chat_messages(struct services *s, int lane, struct arena *a, struct text con
 /* By name; {NULL, 0}: the default. NULL: there is none. It stays the chat's. */
 struct agent *chat_agent(struct services *s, struct text name);
 
+/* Who works where nobody is named: the default agent, unless it only quotes. NULL: nobody, which is
+ * then to be refused; `section` of the settings could name one. */
+struct agent *chat_worker(struct services *s);
+int chat_refuse_work(struct why *why, const char *section);
+
 /* One after another; NULL: there are no more. */
 struct agent *chat_agent_at(const struct services *s, unsigned i);
 

@@ -372,6 +372,7 @@ int sessions_start(struct services *services, const struct sessions_opts *opts)
 	list_init(&s->live);
 	list_init(&s->failed);
 	s->folder = strdup(opts->folder);
+	snprintf(s->runner, sizeof(s->runner), "%s", opts->runner ? opts->runner : "");
 	s->program = program_words(opts->program && *opts->program ? opts->program : "claude");
 	r = s->folder && s->program ? 0 : -ENOMEM;
 	if (r == 0)

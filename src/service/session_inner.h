@@ -53,6 +53,7 @@ struct live_session {
 	bool has_result; /* the agent has said how it ended */
 	bool is_error;   /* ... badly */
 	bool exited;
+	bool nobody;        /* can run it */
 	bool starting;      /* chat_send has not returned */
 	bool paused;        /* it is not read */
 	bool full;          /* what it says is not kept any more */
@@ -79,6 +80,7 @@ struct sessions {
 	struct sessions_opts opts;
 	char *folder;
 	char *program;
+	char runner[AGENT_NAME_MAX]; /* "": not said */
 	struct list live;
 	unsigned n_live;
 	unsigned n_coming;  /* that the store does not have yet */

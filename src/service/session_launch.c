@@ -108,12 +108,15 @@ static int check_room(const struct sessions *s, struct why *why)
 	return 0;
 }
 
-/* Who answers: an agent of the settings that is named; the program; the default agent. */
+/* Who answers: who is named, by the client or by the settings; the program; the default agent, if it
+ * can do anything. */
 static int choose_runner(struct sessions *s, struct live_session *l, struct text wanted,
 			 struct why *why)
 {
 	struct agent *agent;
 
+	if (wanted.len == 0)
+		wanted = text_of(s->runner);
 	if (wanted.len > 0 && !text_is(wanted, "claude")) {
 		agent = chat_agent(s->services, wanted);
 		if (!agent)
@@ -122,11 +125,14 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 		l->row.runner = text_of(agent->name);
 		return 0;
 	}
-	agent = chat_agent(s->services, (struct text) {0});
-	if (wanted.len > 0 || session_program_is_there(s->program) || !agent)
-		l->row.runner = TEXT("claude");
-	else
+	l->row.runner = TEXT("claude");
+	if (wanted.len > 0 || session_program_is_there(s->program))
+		return 0;
+	agent = chat_worker(s->services);
+	if (agent)
 		l->row.runner = text_of(agent->name);
+	else
+		l->nobody = true;
 	return 0;
 }
 

@@ -468,6 +468,8 @@ static int start(struct live_session *l, struct why *why)
 	/* It was stopped while the store was told of it. */
 	if (r == 0 && l->sessions->stopping)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%s", stopped_text);
+	if (r == 0 && l->nobody)
+		r = chat_refuse_work(why, "session");
 	if (r != 0)
 		return r;
 	return text_is(l->row.runner, "claude") ? start_program(l, why) : start_turn(l, why);

@@ -178,6 +178,7 @@ static void set_limits(struct tasks *t, const struct tasks_opts *opts)
 	t->output_bytes = opts->output_bytes ? opts->output_bytes : 16 << 20;
 	t->keep_ms = opts->keep_ms;
 	t->env = opts->env;
+	snprintf(t->runner, sizeof(t->runner), "%s", opts->runner ? opts->runner : "");
 	t->interrupt_ms = opts->interrupt_ms ? opts->interrupt_ms : 5000;
 }
 

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "agent/agent.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "io/tree.h"
@@ -115,6 +116,7 @@ struct tasks {
 	int64_t keep_ms;
 	unsigned interrupt_ms;
 	const struct environment *env;
+	char runner[AGENT_NAME_MAX]; /* "": not said */
 	struct list projects;
 	struct list groups;
 	struct list running;

@@ -5,7 +5,7 @@
  *	claude -p [--agent NAME] -- PROMPT
  *
  * A prompt that no argument can hold is read from standard input. Where there is no claude,
- * the daemon's default agent does it.
+ * the daemon's default agent does it, if it is one that can do anything.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -171,18 +171,24 @@ static int choose(struct tasks *t, const struct live *l, struct text prompt, str
 		  struct agent **ret_agent, struct why *why)
 {
 	const struct task_row *row = &l->task.row;
+	struct text runner = row->runner;
 	struct agent *agent = named_agent(t, row);
 
-	if (row->runner.data && !agent && !text_is(row->runner, "claude"))
-		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
-			      TEXT_ARGS(row->runner));
-	if (!agent && l->project->program)
+	if (!agent && l->project->program && (!runner.data || text_is(runner, "claude")))
 		return fill_claude(p, (const char *const *)l->project->program, l, prompt);
-	if (!agent &&
-	    (row->runner.data || in_path("claude") || !chat_agent(t->services, (struct text) {0})))
+	if (!agent && !runner.data && t->runner[0]) {
+		runner = text_of(t->runner);
+		agent = chat_agent(t->services, runner);
+	}
+	if (!agent && runner.data && !text_is(runner, "claude"))
+		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
+			      TEXT_ARGS(runner));
+	if (!agent && (runner.data || in_path("claude")))
 		return fill_claude(p, claude, l, prompt);
 	if (!agent)
-		agent = chat_agent(t->services, (struct text) {0});
+		agent = chat_worker(t->services);
+	if (!agent)
+		return chat_refuse_work(why, "tasks");
 	if (agent_is_command(agent))
 		return fill_command(p, agent, prompt, why);
 	*ret_agent = agent;

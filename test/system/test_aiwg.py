@@ -480,12 +480,39 @@ def test_chat_is_a_task_with_a_priority_and_a_source():
                  (priority, {"source": "ipc-chat"}, "[-p][--][hi]"), "task")
 
 
-def test_without_claude_the_default_agent_answers():
+NOBODY = ("no agent is configured: install claude, or name one in koine.conf "
+          "([%s] runner, [chat] agent)")
+
+
+def test_work_that_nobody_can_do_fails():
     with Daemon(env={"PATH": "/usr/bin:/bin"}) as d:
         c = connect(d)
         t = c.finished("hello")
-        same((t["state"], t["pid"]), ("completed", None), "task")
-        check("offline responder" in t["result"], "%r", t["result"])
+        same((t["state"], t["pid"], t["result"], t["error"]),
+             ("failed", None, None, NOBODY % "tasks"), "task")
+        same(c.heard("event.taskFailed"), {"taskId": t["id"], "error": NOBODY % "tasks"}, "event")
+        named = c.finished("hello", agent="recall")
+        same(named["state"], "completed", "who names recall")
+        check("offline responder" in named["result"], "%r", named["result"])
+
+
+def test_who_wants_recall_for_work_gets_it():
+    for setting in ("tasks.runner=recall", "task.runner=recall"):
+        with Daemon("--set", setting, env={"PATH": "/usr/bin:/bin"}) as d:
+            t = connect(d).finished("hello")
+            same((t["state"], t["pid"]), ("completed", None), "task")
+            check("offline responder" in t["result"], "%r", t["result"])
+
+
+def test_an_agent_of_the_settings_works_without_being_named():
+    agent = ("--set", "agent.echo.kind=command", "--set", "agent.echo.command=echo {prompt}")
+    for more in (("--agent", "echo"), ("--set", "tasks.runner=echo")):
+        with Daemon(*agent, *more, env={"PATH": "/usr/bin:/bin"}) as d:
+            t = connect(d).finished("hello")
+            same((t["state"], t["result"]), ("completed", "hello\n"), "task")
+    done = run_koined("--check", "--set", "tasks.runner=nobody")
+    check(done.returncode == 78 and b"tasks.runner = nobody: there is no such agent" in done.stderr,
+          "%r", done.stderr)
 
 
 # ---- notifications ----

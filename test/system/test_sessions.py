@@ -3,7 +3,7 @@
 import json
 import os
 
-from harness import SOURCE, Client, Daemon, Folder, check, main, same, wait_until
+from harness import SOURCE, Client, Daemon, Folder, check, main, request, same, wait_until
 
 AGENT = "python3 " + os.path.join(SOURCE, "test", "system", "session_agent.py")
 ENDS = ("completed", "failed", "interrupted")
@@ -49,6 +49,29 @@ def test_what_people_change_of_a_session_that_runs_stays_changed():
             pass
         got = ended(c, s)
         same((got["status"], got["archived"], got["title"]), ("completed", True, "second"))
+
+
+# ---- who runs it ----
+
+NOBODY = ("no agent is configured: install claude, or name one in koine.conf "
+          "([session] runner, [chat] agent)")
+
+
+def test_a_session_that_nobody_can_run_fails():
+    with Daemon(env={"PATH": "/usr/bin:/bin"}, announced=["session not started"]) as d, \
+            d.connect() as c:
+        answer = json.loads(c.call_text(request("session.launch", {"query": "hello"})))
+        check(NOBODY in answer["error"]["message"], "%r", answer)
+        found = c.call("session.list", {})["sessions"]
+        same([(s["status"], s["error"]) for s in found], [("failed", NOBODY)], "what is kept")
+        named = ended(c, launch(c, "hello", agent="recall"))
+        same((named["status"], named["agent"]), ("completed", "recall"), "who names recall")
+    with Daemon("--set", "session.runner=recall", env={"PATH": "/usr/bin:/bin"}) as d, \
+            d.connect() as c:
+        first = ended(c, launch(c, "hello"))
+        same((first["status"], first["agent"]), ("completed", "recall"), "by the settings")
+        second = c.call("session.continue", {"id": first["id"], "query": "and now"})["id"]
+        same(ended(c, second)["agent"], "recall", "who goes on with it")
 
 
 # ---- what it says ----

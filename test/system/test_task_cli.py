@@ -365,6 +365,15 @@ def test_a_task_runs_where_one_stands_and_says_so():
         same(w.json("get", task.strip())["cwd"], None, "by URL")
 
 
+def test_work_that_nobody_can_do_is_not_taken_for_done():
+    with World() as w:
+        os.unlink(w.path(os.path.join("bin", "claude")))
+        done = w("add", "--follow", "fix", "it", code=1)
+        check("no agent is configured: install claude" in done.err, "%r", done.err)
+        same(w.state("0"), "failed", "state")
+        check("offline responder" in w("add", "-r", "recall", "-f", "fix", "it").out, "by name")
+
+
 def test_what_a_task_adds_is_of_its_project():
     with Folder() as place:
         os.makedirs(place("app", ".aiwg"))

@@ -146,7 +146,7 @@ def test_an_agent_that_is_missing_is_a_task_that_failed():
         os.unlink(w("bin", "claude"))
         with w.daemon(env={"PATH": w("bin")}) as d:
             c, k = connect(d), d.connect()
-            # Asked for by name; else the default agent answers.
+            # Asked for by name.
             task = add(k, "hello", runner="claude", project=w("root"))
             same((end(k, task)["state"], end(k, task)["error"]), ("failed", "spawn claude ENOENT"),
                  "no program")
@@ -158,7 +158,7 @@ def test_an_agent_that_is_missing_is_a_task_that_failed():
                 ended = end(k, add(k, "hello", runner="claude", project=w("root")))
                 same((ended["state"], bool(ended["error"])), ("failed", True), "%r" % text)
             os.unlink(w("bin", "claude"))
-            same(c.finished("hello")["state"], "completed", "the default agent")
+            check("no agent is configured: " in c.finished("hello")["error"], "by nobody's name")
             k.ping()
 
 

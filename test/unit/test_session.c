@@ -26,7 +26,8 @@ struct world {
 	char folder[200];
 	char tasks[200];
 	char work[200];
-	const char *words; /* the program that is set; NULL: the script */
+	const char *words;  /* the program that is set; NULL: the script */
+	const char *runner; /* NULL: not said */
 	int64_t keep_bytes;
 	struct event_subscriber *listener;
 	char told[8192]; /* "old>new" and event types, in order */
@@ -138,6 +139,7 @@ static void world_open(struct world *w)
 		.background = background,
 		.folder = w->folder,
 		.program = w->words ? w->words : w->program,
+		.runner = w->runner,
 		.parallel = 3,
 		.interrupt_ms = 200,
 		.terminate_ms = 200,
@@ -590,7 +592,21 @@ static void approvals_make_it_wait(void **state)
 	until(w, l.id, SESSION_INTERRUPTED);
 }
 
-static void without_a_program_the_default_agent_answers(void **state)
+static void without_a_program_nobody_runs_it(void **state)
+{
+	struct world *w = *state;
+	const struct session_new in = {.query = TEXT("x"), .working_dir = text_of(w->work)};
+	struct launched l;
+
+	w->words = "no-such-program-anywhere";
+	world_reopen(w);
+	l = try_new(w, &in);
+	assert_int_equal(l.result, REFUSE_UNAVAILABLE);
+	assert_memory_equal(l.why.text, "no agent is configured: ", 24);
+	assert_true(has_status(w, l.id, SESSION_FAILED));
+}
+
+static void an_agent_that_the_settings_name_answers(void **state)
 {
 	struct world *w = *state;
 	struct launched l;
@@ -598,6 +614,7 @@ static void without_a_program_the_default_agent_answers(void **state)
 	char said[2000];
 
 	w->words = "no-such-program-anywhere";
+	w->runner = "recall";
 	world_reopen(w);
 	l = launch(w, "My name is Alice");
 	until(w, l.id, SESSION_COMPLETED);
@@ -869,7 +886,8 @@ int main(void)
 		TEST(one_that_runs_is_interrupted_first),
 		TEST(what_cannot_be_continued),
 		TEST(approvals_make_it_wait),
-		TEST(without_a_program_the_default_agent_answers),
+		TEST(without_a_program_nobody_runs_it),
+		TEST(an_agent_that_the_settings_name_answers),
 		TEST(a_crash_leaves_none_running),
 		TEST(a_stop_ends_all),
 		TEST(a_stop_catches_what_is_on_its_way),
