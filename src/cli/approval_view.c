@@ -277,6 +277,24 @@ static void add_time_left(struct view *v, const struct koine_value *approval)
 	add_named(v, "until", text_of(shown));
 }
 
+/* "/usr/bin/koine, pid 4211, uid 1000, pts/3" */
+static void add_decider(struct view *v, const struct koine_value *from)
+{
+	struct text program = approval_member(from, "program");
+	struct text terminal = approval_member(from, "terminal");
+	int64_t pid = 0, uid = 0;
+	char words[512];
+
+	if (!koine_value_int(koine_value_get(from, "uid"), &uid))
+		return;
+	koine_value_int(koine_value_get(from, "pid"), &pid);
+	snprintf(words, sizeof(words), "%.*s, pid %lld, uid %lld%s%.*s",
+		 TEXT_ARGS(program.len > 0 ? text_cut(program, 256) : TEXT("unknown")),
+		 (long long)pid, (long long)uid, terminal.len > 0 ? ", " : "",
+		 TEXT_ARGS(text_cut(terminal, 64)));
+	add_named(v, "from", text_of(words));
+}
+
 static void add_head(struct view *v, const struct koine_value *approval)
 {
 	char shown[TIME_SHOWN];
@@ -297,6 +315,7 @@ static void add_head(struct view *v, const struct koine_value *approval)
 	}
 	add_named(v, "decided by", approval_member(approval, "decided_by"));
 	add_named(v, "comment", approval_member(approval, "comment"));
+	add_decider(v, koine_value_get(approval, "decided_from"));
 }
 
 int view_fill(struct view *v, const struct koine_value *approval)

@@ -43,6 +43,7 @@ int approvals_begin(const struct settings *s, struct backstage *stage, struct se
 		.pending = s->approvals.pending,
 		.timeout_ms = s->approvals.timeout_ms,
 		.keep_ms = s->approvals.keep_days * day_ms,
+		.agents_decide = s->approvals.agents_decide,
 		.rules = rules,
 		.n_rules = make_rules(&s->approvals, rules),
 	};

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -31,7 +32,8 @@ struct policy_setting {
 struct approval_settings {
 	unsigned timeout_ms; /* 0: none */
 	unsigned pending;
-	unsigned keep_days;                           /* 0: for ever */
+	unsigned keep_days; /* 0: for ever */
+	bool agents_decide;
 	struct policy_setting policies[POLICIES_MAX]; /* in the order they were named */
 	unsigned n_policies;
 };

@@ -132,6 +132,8 @@ static const struct setting table[] = {
 	 "that may wait for a human; more are refused"},
 	{"approval", "keep_days", SET_UNSIGNED, AT(approvals.keep_days), 0, 36500,
 	 "days that one is kept after it was decided; 0 for ever"},
+	{"approval", "agents_decide", SET_BOOL, AT(approvals.agents_decide), 0, 0,
+	 "let agents decide what they ask themselves"},
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
 	 "connections in all; more wait"},
 	{"limits", "connections_per_uid", SET_UNSIGNED, LIMIT(connections_per_uid), 1, 1000000,

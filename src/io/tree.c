@@ -321,6 +321,13 @@ static bool carries(pid_t pid, const struct wanted *w)
 	return environ_has(pid, w);
 }
 
+bool tree_is_marked(pid_t pid, const char *owner)
+{
+	struct wanted w = {0};
+
+	return want(&w, owner, true) && carries(pid, &w);
+}
+
 static int add_process(struct processes *all, const struct process *p)
 {
 	if (all->n == all->cap) {

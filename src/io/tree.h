@@ -57,6 +57,9 @@ unsigned tree_signal(const char *mark, bool prefix, int signal);
 /* The same for everything below us, marked or not: before the end. */
 unsigned tree_signal_below(int signal);
 
+/* Whether this process carries a mark of the owner; those above it are not looked at. */
+bool tree_is_marked(pid_t pid, const char *owner);
+
 /* When a process began, in the kernel's own count; 0: there is none. */
 long long tree_started(pid_t pid);
 

@@ -102,6 +102,7 @@ int approvals_start(struct services *s, const struct approvals_opts *opts, struc
 	a->max_pending = opts->pending ? opts->pending : 1000;
 	a->timeout_ms = opts->timeout_ms;
 	a->keep_ms = opts->keep_ms;
+	a->agents_decide = opts->agents_decide;
 	list_init(&a->pending);
 	list_init(&a->ended);
 	list_init(&a->refused);

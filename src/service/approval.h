@@ -26,6 +26,7 @@
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"
+#include "io/peer.h"
 #include "service/background.h"
 #include "store/approval.h"
 #include "store/session.h"
@@ -43,6 +44,12 @@ enum {
 	APPROVAL_RULES_MAX = 128,
 	APPROVAL_GRANTS_MAX = 1000,
 	APPROVAL_LIST_MAX = 1000,
+};
+
+/* Who is at the other end of the connection that something came by; not `is`: koined itself. */
+struct approval_client {
+	bool is;
+	struct peer peer;
 };
 
 enum approval_verdict { VERDICT_ASK, VERDICT_ALLOW, VERDICT_DENY };
@@ -71,6 +78,7 @@ struct approvals_opts {
 	unsigned pending;   /* that may wait for a human; 0: 1000 */
 	int64_t timeout_ms; /* for those who give none; 0: none */
 	int64_t keep_ms;    /* decided ones; 0: for ever */
+	bool agents_decide; /* what they have asked themselves, too */
 	const struct approval_rule *rules;
 	unsigned n_rules;
 };
@@ -94,6 +102,7 @@ struct approval_new {
 	struct text tool_use_id;
 	const struct value *input; /* an object; NULL: {} */
 	int64_t timeout_ms;        /* 0: the default; < 0: none */
+	struct approval_client from;
 };
 
 /* Made or found, and kept. */
@@ -128,6 +137,7 @@ struct approval_decision {
 	enum approval_status status; /* APPROVED, DENIED, RESPONDED, SUPERSEDED */
 	struct text comment;         /* {NULL, 0}: none */
 	struct text by;              /* {NULL, 0}: "human" */
+	struct approval_client from;
 	/* The same agent's same tool, whatever the input, is allowed (or denied) from now on without
 	 * asking. */
 	bool grants;
@@ -139,7 +149,9 @@ struct approval_decision {
 /* fn comes when it is kept, with how it is now. REFUSE_NOT_FOUND: "approval not found: ID";
  * REFUSE_CONFLICT: "this approval has already been responded to", with the approval as it is;
  * REFUSE_PARAMS: a decision of the wrong kind (a function call is approved or denied, a contact
- * responded to, with a comment; both can be superseded), a grant that cannot be. */
+ * responded to, with a comment; both can be superseded), a grant that cannot be; REFUSE_FORBIDDEN:
+ * a client that belongs to the agent which asks, or that koined has started, or that cannot be told.
+ * Such a one may withdraw what was asked. */
 void approval_decide(struct services *s, const struct approval_decision *d, approval_fn fn,
 		     void *arg);
 
@@ -176,9 +188,12 @@ unsigned approval_count(const struct services *s);
 int grant_list(struct services *s, int lane, struct arena *a, struct grant_row **ret_rows,
 	       unsigned *ret_n);
 /* fn's approval is NULL. Without an id one is made; uses 0 is any number. It names what it is for:
- * at least one of session, agent (as it is), tool and pattern (as a rule's input). */
-void grant_add(struct services *s, const struct grant_row *row, approval_fn fn, void *arg);
-void grant_remove(struct services *s, struct text id, approval_fn fn, void *arg);
+ * at least one of session, agent (as it is), tool and pattern (as a rule's input). Who belongs to an
+ * agent that has ever asked is refused (REFUSE_FORBIDDEN); `from` may be NULL. */
+void grant_add(struct services *s, const struct grant_row *row, const struct approval_client *from,
+	       approval_fn fn, void *arg);
+void grant_remove(struct services *s, struct text id, const struct approval_client *from,
+		  approval_fn fn, void *arg);
 
 /* "function_call", "human_contact" */
 const char *approval_kind_name(enum approval_kind kind);

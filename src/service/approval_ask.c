@@ -30,6 +30,7 @@ struct approval_ask {
 	bool full;
 	unsigned total;
 	size_t n_bytes;
+	struct approval_client from;
 	uint64_t serial;
 	int result;
 	struct why why;
@@ -175,6 +176,7 @@ static int fill(struct approval_ask *ask, const struct approval_new *in, struct 
 	ask->row.created_ms = now;
 	ask->row.deadline_ms = timeout > 0 ? now + timeout : 0;
 	ask->must_be_known = in->must_be_known;
+	ask->from = in->from;
 	return r == 0 ? pack_input(ask, in->input, why) : r;
 }
 
@@ -244,6 +246,8 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 	struct services *s = ask->approvals->services;
 	int r = set_session(ask, db);
 
+	if (ask->from.is)
+		asker_see(&ask->from.peer, &ask->row);
 	if (r == 0)
 		r = policy_decide(db, scratch, ask->rules, &ask->row);
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->full)

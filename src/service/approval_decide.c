@@ -132,6 +132,14 @@ static int refuse_second(struct decide *d)
 	return refuse(&d->why, REFUSE_CONFLICT, "this approval has already been responded to");
 }
 
+/* Whoever asked may take it back; to decide it is another's. */
+static int see_decider(struct decide *d, struct approval_row *row)
+{
+	if (d->in.status == APPROVAL_SUPERSEDED)
+		return 0;
+	return decider_check(d->approvals, &d->arena, &d->in.from, &d->row, row, &d->why);
+}
+
 static int change(struct decide *d, struct connection *db)
 {
 	struct approval_row row = d->row;
@@ -142,13 +150,18 @@ static int change(struct decide *d, struct connection *db)
 	row.comment = d->in.comment;
 	row.decided_by = d->in.by;
 	row.decided_ms = clock_utc_ms();
-	r = store_approval_decide(db, &row, &done);
+	r = see_decider(d, &row);
+	if (r == 0)
+		r = store_approval_decide(db, &row, &done);
 	if (r != 0 || !done)
 		return r != 0 ? r : refuse_second(d);
 	d->row = row;
 	if (row.event_id > 0)
 		r = store_session_event_approval(db, row.event_id, approval_event_word(row.status),
 						 (struct text) {0});
+	/* It holds for more than what was asked here. */
+	if (r == 0 && d->in.grants)
+		r = decider_check(d->approvals, &d->arena, &d->in.from, NULL, NULL, &d->why);
 	if (r == 0 && d->in.grants)
 		r = add_grant(d, db);
 	return r == 0 ? approval_tell_resolved(d->approvals->services, &d->arena, &row) : r;

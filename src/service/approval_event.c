@@ -84,6 +84,22 @@ static const char *comment_key(enum approval_status status)
 					      : "comment";
 }
 
+static void say_decider(struct record *r, const struct approval_row *row)
+{
+	struct record from;
+
+	record_begin(&from, r->arena);
+	record_int(&from, "uid", row->decider_uid);
+	if (row->decider_pid > 0)
+		record_int(&from, "pid", row->decider_pid);
+	say_some(&from, "program", row->decider_program);
+	say_some(&from, "terminal", row->decider_terminal);
+	if (from.err != 0)
+		r->err = from.err;
+	else
+		record_value(r, "decided_from", from.root);
+}
+
 int approval_tell_resolved(struct services *s, struct arena *a, const struct approval_row *row)
 {
 	struct text status = text_of(approval_status_name(row->status));
@@ -97,6 +113,8 @@ int approval_tell_resolved(struct services *s, struct arena *a, const struct app
 	record_text(&r, "response_text", some(row->comment));
 	say_some(&r, comment_key(row->status), row->comment);
 	record_text(&r, "decided_by", some(row->decided_by));
+	if (row->decider_known)
+		say_decider(&r, row);
 	if (row->status == APPROVAL_EXPIRED || row->status == APPROVAL_SUPERSEDED)
 		record_bool(&r, "resolved_externally", true);
 	return add(s, "approval.resolved", row, &r);

@@ -34,6 +34,7 @@ struct grant_change {
 	struct approvals *approvals;
 	struct arena arena;
 	struct grant_row row;
+	struct approval_client from;
 	bool removes;
 	int result;
 	struct why why;
@@ -58,7 +59,10 @@ static void grant_run(struct background_work *w, int lane)
 	struct connection *db = store_writer(c->approvals->services->store);
 
 	(void)lane;
-	c->result = c->removes ? remove_grant(c, db) : grant_keep(db, &c->arena, &c->row, &c->why);
+	c->result = decider_check(c->approvals, &c->arena, &c->from, NULL, NULL, &c->why);
+	if (c->result == 0)
+		c->result = c->removes ? remove_grant(c, db)
+				       : grant_keep(db, &c->arena, &c->row, &c->why);
 	if (c->result == -EEXIST)
 		c->result = refuse(&c->why, REFUSE_CONFLICT, "there is a grant '%.*s'",
 				   TEXT_ARGS(c->row.id));
@@ -94,8 +98,8 @@ static int copy_row(struct grant_change *c)
 	return r;
 }
 
-static void submit(struct services *s, const struct grant_row *row, bool removes, approval_fn fn,
-		   void *arg)
+static void submit(struct services *s, const struct grant_row *row, bool removes,
+		   const struct approval_client *from, approval_fn fn, void *arg)
 {
 	struct approvals *a = s->approvals;
 	struct grant_change *c = calloc(1, sizeof(*c));
@@ -107,6 +111,8 @@ static void submit(struct services *s, const struct grant_row *row, bool removes
 		return;
 	}
 	*c = (struct grant_change) {.approvals = a, .row = *row, .removes = removes};
+	if (from)
+		c->from = *from;
 	c->fn = fn;
 	c->arg = arg;
 	c->work = (struct background_work) {.run = grant_run, .finished = grant_finished};
@@ -141,7 +147,8 @@ static int check_grant(const struct grant_row *row, struct why *why)
 	return r;
 }
 
-void grant_add(struct services *s, const struct grant_row *in, approval_fn fn, void *arg)
+void grant_add(struct services *s, const struct grant_row *in, const struct approval_client *from,
+	       approval_fn fn, void *arg)
 {
 	struct grant_row row = *in;
 	struct why why = {0};
@@ -157,18 +164,19 @@ void grant_add(struct services *s, const struct grant_row *in, approval_fn fn, v
 	if (row.uses <= 0)
 		row.uses = -1;
 	if (r == 0)
-		submit(s, &row, false, fn, arg);
+		submit(s, &row, false, from, fn, arg);
 	else
 		fn(arg, r, NULL, &why);
 }
 
-void grant_remove(struct services *s, struct text id, approval_fn fn, void *arg)
+void grant_remove(struct services *s, struct text id, const struct approval_client *from,
+		  approval_fn fn, void *arg)
 {
 	struct why why = {0};
 	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, &why);
 
 	if (r == 0)
-		submit(s, &(struct grant_row) {.id = id}, true, fn, arg);
+		submit(s, &(struct grant_row) {.id = id}, true, from, fn, arg);
 	else
 		fn(arg, r, NULL, &why);
 }

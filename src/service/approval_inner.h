@@ -39,6 +39,7 @@ struct approvals {
 	unsigned max_pending;
 	int64_t timeout_ms;
 	int64_t keep_ms;
+	bool agents_decide;
 	struct approval_rules *rules;
 	struct list pending; /* oldest first */
 	struct list buckets[APPROVAL_BUCKETS];
@@ -135,6 +136,16 @@ enum session_approval approval_event_word(enum approval_status status);
 
 /* Ends p as it says; nobody asked for it. */
 void approval_end(struct approvals *a, struct pending *p);
+
+/* ---- approval_decider.c: on the writer's thread ---- */
+
+/* Which process asks; row says none where it cannot be told. */
+void asker_see(const struct peer *peer, struct approval_row *row);
+
+/* Whether the client may decide what row asks, or, without a row, hand that out. What is known of it
+ * is added to ret_by, which may be NULL. */
+int decider_check(struct approvals *a, struct arena *arena, const struct approval_client *client,
+		  const struct approval_row *row, struct approval_row *ret_by, struct why *why);
 
 /* ---- approval_policy.c ---- */
 

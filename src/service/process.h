@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "base/why.h"
 #include "io/loop.h"
+#include "io/peer.h"
 #include "service/background.h"
 
 struct environment;
@@ -80,6 +81,7 @@ struct process_new {
 	const struct text *env; /* "K=V", added to ours */
 	unsigned n_env;
 	bool terminal;
+	struct peer peer; /* for whom; not known: for koined itself */
 };
 
 /* info is NULL unless result is 0. */
@@ -94,8 +96,9 @@ typedef void (*process_fn)(void *arg, int result, const struct process_info *inf
  */
 int process_start(struct services *s, const struct process_new *in, process_fn fn, void *arg,
 		  struct process_ask **ret_ask, struct why *why);
-int process_write(struct services *s, struct text id, struct text data, bool eof, process_fn fn,
-		  void *arg, struct process_ask **ret_ask, struct why *why);
+int process_write(struct services *s, struct text id, struct text data, bool eof,
+		  const struct peer *peer, process_fn fn, void *arg, struct process_ask **ret_ask,
+		  struct why *why);
 
 /* fn does not come any more, and what was not approved yet is not done. Accepts NULL. */
 void process_ask_leave(struct process_ask *a);

@@ -19,6 +19,7 @@ struct process_ask {
 	struct process_new start; /* unless it writes */
 	struct text id;
 	struct text data;
+	struct peer peer;
 	bool eof;
 	process_fn fn;
 	void *arg;
@@ -166,6 +167,7 @@ static int ask(struct process_ask *a, const struct process *p, struct why *why)
 		.origin = text_of(a->processes->folder ? a->processes->folder : ""),
 		.tool = TEXT(PROCESS_TOOL),
 		.input = make_input(a, p),
+		.from = {.is = a->peer.known, .peer = a->peer},
 	};
 
 	if (!in.input)
@@ -268,6 +270,7 @@ static int copy_start(struct process_ask *a, const struct process_new *in)
 	int r = env ? 0 : -ENOMEM;
 
 	a->start = *in;
+	a->peer = in->peer;
 	a->start.env = env;
 	if (r == 0)
 		r = arena_copy_text(&a->arena, in->command, &a->start.command);
@@ -293,8 +296,9 @@ int process_start(struct services *s, const struct process_new *in, process_fn f
 
 /* ---- to write to one ---- */
 
-int process_write(struct services *s, struct text id, struct text data, bool eof, process_fn fn,
-		  void *arg, struct process_ask **ret_ask, struct why *why)
+int process_write(struct services *s, struct text id, struct text data, bool eof,
+		  const struct peer *peer, process_fn fn, void *arg, struct process_ask **ret_ask,
+		  struct why *why)
 {
 	const struct process *p;
 	struct process_ask *a = NULL;
@@ -312,6 +316,7 @@ int process_write(struct services *s, struct text id, struct text data, bool eof
 	if (r != 0)
 		return r;
 	a->writes = true;
+	a->peer = *peer;
 	a->eof = eof;
 	r = arena_copy_text(&a->arena, id, &a->id);
 	if (r == 0)

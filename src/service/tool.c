@@ -238,6 +238,7 @@ static int ask_first(struct tool_run *r, struct why *why)
 		.tool = text_of(all[r->id].name),
 		.tool_use_id = r->call_id,
 		.input = r->input,
+		.from = {.is = r->peer.known, .peer = r->peer},
 	};
 
 	if (!s->approvals)
@@ -322,6 +323,7 @@ int tool_run(struct services *s, const struct tool_ask *ask, tool_fn fn, void *a
 		return -ENOMEM;
 	r->tools = s->tools;
 	r->id = ask->id;
+	r->peer = ask->peer;
 	r->fn = fn;
 	r->arg = arg;
 	arena_init(&r->arena, TOOL_ARENA_MAX);

@@ -24,6 +24,7 @@
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"
+#include "io/peer.h"
 #include "service/background.h"
 #include "service/memory.h"
 
@@ -91,6 +92,7 @@ struct tool_ask {
 	struct text session;       /* where, for the same; {NULL, 0}: not said */
 	struct text call_id;       /* the agent's name for the call; {NULL, 0}: none */
 	struct memory_asker by;    /* whose memories */
+	struct peer peer;          /* for whom it is done; not known: for koined itself */
 };
 
 struct tool_result {

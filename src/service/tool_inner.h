@@ -36,6 +36,7 @@ struct tool_run {
 	struct text session;
 	struct text call_id;
 	struct memory_asker by;
+	struct peer peer;
 	tool_fn fn; /* NULL: nobody listens */
 	void *arg;
 	bool ending; /* left, or we stop */

@@ -14,9 +14,10 @@ int store_approval_add(struct connection *c, const struct approval_row *row, int
 	static const struct query sql = {
 		"INSERT INTO approval (id, kind, status, event_id, created_ms, deadline_ms,"
 		" decided_ms, session, run, agent, origin, tool_use_id, tool, decided_by, comment,"
-		" input) VALUES (:id, :kind, :status, :event_id, :created, :deadline,"
-		" :decided, :session, :run, :agent, :origin, :tool_use_id, :tool, :by, :comment,"
-		" :input)"};
+		" input, asker_pid, asker_started) VALUES (:id, :kind, :status, :event_id, "
+		":created,"
+		" :deadline, :decided, :session, :run, :agent, :origin, :tool_use_id, :tool, :by,"
+		" :comment, :input, :asker_pid, :asker_started)"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -39,6 +40,8 @@ int store_approval_add(struct connection *c, const struct approval_row *row, int
 	query_bind_text(q, ":by", row->decided_by);
 	query_bind_blob(q, ":comment", row->comment.data, row->comment.len);
 	query_bind_blob(q, ":input", row->input.data, row->input.len);
+	query_bind_int(q, ":asker_pid", row->asker_pid);
+	query_bind_int(q, ":asker_started", row->asker_started);
 	r = query_run(q);
 	if (r == 0)
 		*ret_seq = query_inserted(q);
@@ -49,7 +52,9 @@ int store_approval_decide(struct connection *c, const struct approval_row *row, 
 {
 	static const struct query sql = {
 		"UPDATE approval SET status = :status, comment = :comment, decided_by = :by,"
-		" decided_ms = :decided WHERE id = :id AND status = 0 RETURNING seq"};
+		" decided_ms = :decided, decider_uid = :uid, decider_pid = :pid,"
+		" decider_program = :program, decider_terminal = :terminal"
+		" WHERE id = :id AND status = 0 RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -61,6 +66,10 @@ int store_approval_decide(struct connection *c, const struct approval_row *row, 
 	query_bind_blob(q, ":comment", row->comment.data, row->comment.len);
 	query_bind_text(q, ":by", row->decided_by);
 	query_bind_int(q, ":decided", row->decided_ms);
+	query_bind_int(q, ":uid", row->decider_known ? row->decider_uid : -1);
+	query_bind_int(q, ":pid", row->decider_pid);
+	query_bind_blob(q, ":program", row->decider_program.data, row->decider_program.len);
+	query_bind_text(q, ":terminal", row->decider_terminal);
 	return query_run_found(q, ret_done);
 }
 
@@ -79,6 +88,22 @@ int store_approval_tie(struct connection *c, int64_t seq, struct text session, i
 	query_bind_text(q, ":session", session);
 	query_bind_int(q, ":event_id", event_id);
 	return query_run(q);
+}
+
+int store_approval_has_asked(struct connection *c, int64_t pid, int64_t started, bool *ret_has)
+{
+	static const struct query sql = {
+		"SELECT seq FROM approval WHERE asker_pid = :pid AND asker_started = :started"
+		" AND asker_pid > 0 LIMIT 1"};
+	CLEANUP(query_donep) struct statement *q = NULL;
+	int r;
+
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_int(q, ":pid", pid);
+	query_bind_int(q, ":started", started);
+	return query_run_found(q, ret_has);
 }
 
 int store_approval_sweep(struct connection *c, int64_t before_ms, unsigned limit, unsigned *ret_n)
@@ -108,7 +133,8 @@ int store_approval_sweep(struct connection *c, int64_t before_ms, unsigned limit
 /* In the order of enum column. */
 #define COLUMNS                                                                                    \
 	"seq, id, kind, status, event_id, created_ms, deadline_ms, decided_ms, session, run,"      \
-	" agent, origin, tool_use_id, tool, decided_by, comment, input"
+	" agent, origin, tool_use_id, tool, decided_by, comment, input, asker_pid, asker_started," \
+	" decider_uid, decider_pid, decider_program, decider_terminal"
 
 enum column {
 	COLUMN_SEQ,
@@ -128,6 +154,12 @@ enum column {
 	COLUMN_BY,
 	COLUMN_COMMENT,
 	COLUMN_INPUT,
+	COLUMN_ASKER_PID,
+	COLUMN_ASKER_STARTED,
+	COLUMN_DECIDER_UID,
+	COLUMN_DECIDER_PID,
+	COLUMN_DECIDER_PROGRAM,
+	COLUMN_DECIDER_TERMINAL,
 };
 
 /* Its texts are still the query's own bytes. */
@@ -151,16 +183,30 @@ static int read_approval(struct statement *q, void *ret)
 		.created_ms = query_int(q, COLUMN_CREATED),
 		.deadline_ms = query_int(q, COLUMN_DEADLINE),
 		.decided_ms = query_int(q, COLUMN_DECIDED),
+		.asker_pid = query_int(q, COLUMN_ASKER_PID),
+		.asker_started = query_int(q, COLUMN_ASKER_STARTED),
+		.decider_known = query_int(q, COLUMN_DECIDER_UID) >= 0,
+		.decider_uid = query_int(q, COLUMN_DECIDER_UID),
+		.decider_pid = query_int(q, COLUMN_DECIDER_PID),
+		.decider_program = query_blob(q, COLUMN_DECIDER_PROGRAM),
+		.decider_terminal = query_text(q, COLUMN_DECIDER_TERMINAL),
 	};
 	return query_fault(q);
 }
 
 static const uint16_t approval_texts[] = {
-	offsetof(struct approval_row, id),      offsetof(struct approval_row, session),
-	offsetof(struct approval_row, run),     offsetof(struct approval_row, agent),
-	offsetof(struct approval_row, origin),  offsetof(struct approval_row, tool_use_id),
-	offsetof(struct approval_row, tool),    offsetof(struct approval_row, input),
-	offsetof(struct approval_row, comment), offsetof(struct approval_row, decided_by),
+	offsetof(struct approval_row, id),
+	offsetof(struct approval_row, session),
+	offsetof(struct approval_row, run),
+	offsetof(struct approval_row, agent),
+	offsetof(struct approval_row, origin),
+	offsetof(struct approval_row, tool_use_id),
+	offsetof(struct approval_row, tool),
+	offsetof(struct approval_row, input),
+	offsetof(struct approval_row, comment),
+	offsetof(struct approval_row, decided_by),
+	offsetof(struct approval_row, decider_program),
+	offsetof(struct approval_row, decider_terminal),
 };
 
 static const struct row_kind approval_kind =

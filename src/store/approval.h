@@ -49,12 +49,21 @@ struct approval_row {
 	int64_t created_ms;
 	int64_t deadline_ms; /* 0: none */
 	int64_t decided_ms;  /* 0: not yet */
+	/* The process that speaks for whoever asks: its number, and when it began. */
+	int64_t asker_pid; /* 0: not known */
+	int64_t asker_started;
+	/* The process that decided. */
+	bool decider_known; /* its uid is */
+	int64_t decider_uid;
+	int64_t decider_pid;          /* 0: not known */
+	struct text decider_program;  /* its file */
+	struct text decider_terminal; /* "pts/3"; {NULL, 0}: none */
 };
 
 /* All of row but seq. -EEXIST when the id is taken. */
 int store_approval_add(struct connection *c, const struct approval_row *row, int64_t *ret_seq);
 
-/* Takes row->id from pending to how row says: status, comment, decided_by, decided_ms. *ret_done
+/* Takes row->id from pending to how row says: status, comment, decided_*, decider_*. *ret_done
  * false: somebody was quicker, or there is none. */
 int store_approval_decide(struct connection *c, const struct approval_row *row, bool *ret_done);
 
@@ -88,6 +97,9 @@ int store_approval_list(struct connection *c, const struct store_approval_query 
 int store_approval_untied(struct connection *c, struct text run, struct text tool,
 			  struct text tool_use_id, int64_t since_ms, struct arena *arena,
 			  struct approval_row *ret_row, bool *ret_found);
+
+/* Whether this process has ever asked for one that is still kept. */
+int store_approval_has_asked(struct connection *c, int64_t pid, int64_t started, bool *ret_has);
 
 /* Deletes up to `limit` that were decided before then. */
 int store_approval_sweep(struct connection *c, int64_t before_ms, unsigned limit, unsigned *ret_n);

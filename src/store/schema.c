@@ -376,10 +376,21 @@ static const char trust_tables[] = "ALTER TABLE task ADD COLUMN held INTEGER NOT
 				   "	trusted_ms INTEGER NOT NULL"
 				   ") STRICT;";
 
+/* Which process asks for an approval, and which one has decided it (uid -1: not known). */
+static const char decider_columns[] =
+	"ALTER TABLE approval ADD COLUMN asker_pid INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE approval ADD COLUMN asker_started INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE approval ADD COLUMN decider_uid INTEGER NOT NULL DEFAULT -1;"
+	"ALTER TABLE approval ADD COLUMN decider_pid INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE approval ADD COLUMN decider_program BLOB;"
+	"ALTER TABLE approval ADD COLUMN decider_terminal TEXT;"
+	"CREATE INDEX approval_by_asker ON approval (asker_pid, asker_started)"
+	"	WHERE asker_pid > 0;";
+
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
 	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
-	job_tables,   conversation_bounds, origin_columns,      trust_tables,
+	job_tables,   conversation_bounds, origin_columns,      trust_tables, decider_columns,
 };
 
 int schema_newest(void)

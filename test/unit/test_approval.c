@@ -584,7 +584,7 @@ static void grant(struct world *w, const struct grant_row *row)
 {
 	struct told t = {0};
 
-	grant_add(services(w), row, on_told, &t);
+	grant_add(services(w), row, NULL, on_told, &t);
 	stage_until(&w->stage, t.n);
 	if (t.result != 0)
 		fail_msg("%s", t.why.text);
@@ -632,11 +632,11 @@ static void a_grant_that_denies_wins_and_a_rule_comes_first(void **state)
 	assert_int_equal(ask(w, "Read").status, APPROVAL_APPROVED);
 	add_rule(w, VERDICT_DENY, "Read", NULL);
 	assert_string_equal(ask(w, "Read").by, "policy:b");
-	grant_remove(services(w), TEXT("no"), on_told, &t);
+	grant_remove(services(w), TEXT("no"), NULL, on_told, &t);
 	stage_until(&w->stage, t.n);
 	assert_int_equal(t.result, 0);
 	assert_int_equal(ask(w, "Bash").status, APPROVAL_APPROVED);
-	grant_remove(services(w), TEXT("no"), on_told, &t);
+	grant_remove(services(w), TEXT("no"), NULL, on_told, &t);
 	stage_until(&w->stage, t.n == 2);
 	assert_int_equal(t.result, REFUSE_NOT_FOUND);
 }

@@ -169,14 +169,16 @@ int grant_list(struct services *s, int lane, struct arena *a, struct grant_row *
 	return 0;
 }
 
-void grant_add(struct services *s, const struct grant_row *row, approval_fn fn, void *arg)
+void grant_add(struct services *s, const struct grant_row *row, const struct approval_client *from,
+	       approval_fn fn, void *arg)
 {
 	played.grant = *row;
 	keep(played.grant_tool, row->tool);
 	fn(arg, 0, NULL, NULL);
 }
 
-void grant_remove(struct services *s, struct text id, approval_fn fn, void *arg)
+void grant_remove(struct services *s, struct text id, const struct approval_client *from,
+		  approval_fn fn, void *arg)
 {
 	keep(played.revoked, id);
 	fn(arg, 0, NULL, NULL);

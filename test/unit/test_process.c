@@ -209,8 +209,8 @@ static void start(struct world *w, const char *command, bool terminal)
 static int write_to(struct world *w, const char *data, bool eof)
 {
 	int before = w->n_told;
-	int r = process_write(&w->services, text_of(w->id), text_of(data), eof, on_told, w, &w->ask,
-			      &w->why);
+	int r = process_write(&w->services, text_of(w->id), text_of(data), eof, &(struct peer) {0},
+			      on_told, w, &w->ask, &w->why);
 
 	if (r == 0)
 		settle(w, before);
@@ -567,9 +567,9 @@ static void without_the_setting_nothing_is_allowed(void **state)
 
 	assert_int_equal(process_list(&none, list, &n, &w->why), REFUSE_FORBIDDEN);
 	assert_int_equal(process_start(&none, &in, on_told, w, &w->ask, &w->why), REFUSE_FORBIDDEN);
-	assert_int_equal(
-		process_write(&none, TEXT("x"), TEXT("x"), false, on_told, w, &w->ask, &w->why),
-		REFUSE_FORBIDDEN);
+	assert_int_equal(process_write(&none, TEXT("x"), TEXT("x"), false, &(struct peer) {0},
+				       on_told, w, &w->ask, &w->why),
+			 REFUSE_FORBIDDEN);
 	assert_int_equal(process_kill(&none, TEXT("x"), on_told, w, &wait, &w->why),
 			 REFUSE_FORBIDDEN);
 	assert_int_equal(process_log(&none, TEXT("x"), 0, 1, &log, &w->why), REFUSE_FORBIDDEN);

@@ -145,6 +145,47 @@ static bool decide(struct fixture *f, const char *id, enum approval_status statu
 	return done;
 }
 
+static bool has_asked(struct fixture *f, int64_t pid, int64_t started)
+{
+	bool has = false;
+
+	assert_int_equal(store_approval_has_asked(reader(f), pid, started, &has), 0);
+	return has;
+}
+
+static void who_asked_and_who_decided_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct approval_row row = plain("a", NULL, NULL);
+	bool done = false;
+
+	begin(f);
+	row.asker_pid = 4211;
+	row.asker_started = 1LL << 40;
+	add_row(f, &row);
+	row.status = APPROVAL_APPROVED;
+	row.decider_known = true;
+	row.decider_uid = 0;
+	row.decider_pid = 17;
+	row.decider_program = (struct text) {"/bin/\xff", 6};
+	row.decider_terminal = TEXT("pts/3");
+	add(f, "b", NULL, NULL);
+	assert_int_equal(store_approval_decide(writer(f), &row, &done), 0);
+	commit(f);
+	row = find(f, "a");
+	assert_int_equal(row.asker_pid, 4211);
+	assert_int_equal(row.asker_started, 1LL << 40);
+	assert_true(row.decider_known);
+	assert_int_equal(row.decider_pid, 17);
+	assert_bytes(row.decider_program, (struct text) {"/bin/\xff", 6});
+	assert_text(row.decider_terminal, "pts/3");
+	assert_false(find(f, "b").decider_known);
+	assert_true(has_asked(f, 4211, 1LL << 40));
+	/* Its number was given to another; and nobody is nobody. */
+	assert_false(has_asked(f, 4211, 1));
+	assert_false(has_asked(f, 0, 0));
+}
+
 static void the_first_decision_wins(void **state)
 {
 	struct fixture *f = *state;
@@ -605,6 +646,7 @@ static void ask_everything(struct fixture *f, struct connection *c)
 	assert_int_equal(store_approval_untied(c, TEXT("r"), TEXT("t"), TEXT("i"), 0, &f->arena,
 					       &row, &found),
 			 0);
+	assert_int_equal(store_approval_has_asked(c, 1, 1, &found), 0);
 	assert_int_equal(store_grant_list(c, 0, &f->arena, &grant_rows, &n), 0);
 }
 
@@ -655,6 +697,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		OPEN(an_approval_comes_back_as_it_was_added),
 		OPEN(an_id_that_is_taken_is_told),
+		OPEN(who_asked_and_who_decided_is_kept),
 		OPEN(the_first_decision_wins),
 		OPEN(the_beginning_of_an_id_will_do),
 		OPEN(the_newest_untied_one_is_found),

@@ -409,7 +409,8 @@ static int start(struct asked *a, const struct gateway_chat_in *in)
 					   .messages = in->messages,
 					   .tools = in->tools,
 					   .choice = in->tool_choice,
-					   .format = in->response_format};
+					   .format = in->response_format,
+					   .peer = a->call->peer};
 	const struct completion_sink sink = {
 		.on_text = in->stream ? on_text : NULL, .on_done = on_done, .arg = a};
 	struct call *c = a->call;

@@ -23,6 +23,7 @@ struct completion {
 	struct services *services;
 	struct gateway_known *known;
 	struct memory_asker by;
+	struct peer peer;
 	unsigned tools;
 	unsigned timeout_ms;
 	struct completion_sink sink;
@@ -482,7 +483,8 @@ static int start_tool(struct completion *c, const struct agent_call *call, struc
 	struct tool_ask ask = {.agent = TEXT("gateway"),
 			       .session = text_of(c->name),
 			       .call_id = call->id,
-			       .by = c->by};
+			       .by = c->by,
+			       .peer = c->peer};
 	struct text input = call->arguments.len > 0 ? call->arguments : TEXT("{}");
 	struct value *v;
 	int r;
@@ -597,6 +599,7 @@ int completion_start(struct services *s, struct loop *loop, const struct gateway
 	c->services = s;
 	c->known = settings->known;
 	c->by.user = settings->user;
+	c->peer = ask->peer;
 	c->timeout_ms = settings->timeout_ms;
 	c->tools = settings->tools;
 	c->sink = *sink;

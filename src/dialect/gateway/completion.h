@@ -29,6 +29,7 @@ struct completion_ask {
 	const struct value *tools;    /* the same; NULL or empty: ours */
 	const struct value *choice;   /* "none": no tools at all; else for its own; NULL */
 	const struct value *format;   /* of the answer; NULL */
+	struct peer peer;             /* who asks */
 };
 
 struct completion_answer {

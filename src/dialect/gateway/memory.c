@@ -35,6 +35,7 @@ static struct done run(struct call *c, enum tool_id id, const struct record *inp
 		.input = input->root,
 		.agent = TEXT("gateway"),
 		.by = {.user = gateway_settings(c)->user},
+		.peer = c->peer,
 	};
 	struct tool_run *run = NULL;
 	int r = input->err;

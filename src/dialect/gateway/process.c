@@ -139,8 +139,10 @@ static int read_env(struct call *c, const struct value *v, struct process_new *i
 struct done gateway_process_start(struct call *c)
 {
 	const struct gateway_process_start_in *in = c->in;
-	struct process_new new = {
-		.command = in->command, .workdir = in->workdir, .terminal = in->pty};
+	struct process_new new = {.command = in->command,
+				  .workdir = in->workdir,
+				  .terminal = in->pty,
+				  .peer = c->peer};
 	struct process_ask *ask = NULL;
 	int r = read_env(c, in->env, &new);
 
@@ -261,8 +263,8 @@ struct done gateway_process_write(struct call *c)
 	if (in->data.len == 0 && !in->eof)
 		r = refuse_field(&c->why, "data", "data is required");
 	if (r == 0)
-		r = process_write(call_services(c), in->session_id, in->data, in->eof, written, c,
-				  &ask, &c->why);
+		r = process_write(call_services(c), in->session_id, in->data, in->eof, &c->peer,
+				  written, c, &ask, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = ask;

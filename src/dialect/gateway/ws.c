@@ -48,6 +48,7 @@ struct ws {
 	struct upgraded upgraded;
 	struct server *server;
 	const struct gateway_settings *settings;
+	struct peer peer;
 	uint64_t number; /* of the connection, for the log */
 	struct websocket *codec;
 	struct buf out; /* frames that wait for room */
@@ -251,6 +252,7 @@ static int start_chat(struct ws *w, struct arena *arena, const struct value *mes
 	ask = (struct completion_ask) {
 		.model = value_text(value_find(request, "model")),
 		.messages = value_find(request, "messages"),
+		.peer = w->peer,
 	};
 	w->streams = asks_stream(request) || asks_stream(message);
 	w->told = 0;
@@ -488,6 +490,7 @@ static int ws_new(struct session *s, struct ws **ret_ws)
 		return -ENOMEM;
 	w->server = s->server;
 	w->settings = s->endpoint->settings;
+	w->peer = s->peer;
 	w->number = s->number;
 	w->heard = true;
 	list_init(&w->waiting);

@@ -309,6 +309,7 @@ struct done hld_create_approval(struct call *c)
 		.tool_use_id = in->tool_use_id.len > 0 ? in->tool_use_id : (struct text) {0},
 		.input = in->tool_input && in->tool_input->kind != VALUE_NULL ? in->tool_input
 									      : NULL,
+		.from = {.is = true, .peer = c->peer},
 	};
 	int r = hld_need(c, in->run_id, "run_id");
 
@@ -447,6 +448,7 @@ struct done hld_send_decision(struct call *c)
 	struct approval_decision d = {
 		.id = decision_id(in),
 		.comment = in->comment.len > 0 ? in->comment : (struct text) {0},
+		.from = {.is = true, .peer = c->peer},
 	};
 	int r = check_needs(c, in);
 

@@ -129,7 +129,13 @@ static void write_status(struct json *j, const struct value *v)
 		json_value(j, v);
 }
 
-/* Of an event what is null is left out, and a status is an approval's. */
+/* What is null, and what its clients have no word for. */
+static bool is_left_out(const struct value *member)
+{
+	return member->kind == VALUE_NULL || text_is(key_of(member), "decided_from");
+}
+
+/* Of an event some is left out, and a status is an approval's. */
 static void write_members(struct json *j, const struct value *v, bool is_event)
 {
 	const struct value **members = malloc((v->len + 1) * sizeof(*members));
@@ -140,7 +146,7 @@ static void write_members(struct json *j, const struct value *v, bool is_event)
 		return;
 	}
 	value_each (member, v) {
-		if (!is_event || member->kind != VALUE_NULL)
+		if (!is_event || !is_left_out(member))
 			members[n++] = member;
 	}
 	qsort(members, n, sizeof(*members), by_key);

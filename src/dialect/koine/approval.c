@@ -44,8 +44,10 @@ int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struc
 
 /* ---- asking ---- */
 
-int koine_read_approval(const struct approval_in *in, struct approval_new *ret, struct why *why)
+int koine_read_approval(struct call *c, struct approval_new *ret)
 {
+	const struct approval_in *in = c->in;
+
 	*ret = (struct approval_new) {
 		.id = in->id,
 		.session = in->session_id,
@@ -55,10 +57,11 @@ int koine_read_approval(const struct approval_in *in, struct approval_new *ret, 
 		.tool = in->tool,
 		.tool_use_id = in->tool_use_id,
 		.input = in->input,
+		.from = {.is = true, .peer = c->peer},
 	};
 	if (!approval_kind_parse(in->kind, &ret->kind))
-		return refuse_field(why, "kind", "kind must be function_call or human_contact");
-	return koine_read_seconds(in->timeout, "timeout", &ret->timeout_ms, why);
+		return refuse_field(&c->why, "kind", "kind must be function_call or human_contact");
+	return koine_read_seconds(in->timeout, "timeout", &ret->timeout_ms, &c->why);
 }
 
 /* Somebody was quicker: what they decided comes along. */
@@ -103,7 +106,7 @@ static struct done handle_create(struct call *c)
 	int r = koine_need_approvals(c);
 
 	if (r == 0)
-		r = koine_read_approval(c->in, &new, &c->why);
+		r = koine_read_approval(c, &new);
 	if (r != 0)
 		return call_fail(c, r);
 	/* It is a matter of one commit: nothing to cancel. */
@@ -283,6 +286,7 @@ static struct done decide_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	l->decision.id = l->found->row.id;
+	l->decision.from = (struct approval_client) {.is = true, .peer = c->peer};
 	(void)call_later(c, NULL, NULL);
 	approval_decide(call_services(c), &l->decision, koine_approval_told, c);
 	return call_settled(c);

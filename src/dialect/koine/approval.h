@@ -23,7 +23,7 @@ int koine_need_approvals(struct call *c);
 /* Seconds of a client; 0: none given. */
 int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why);
 
-int koine_read_approval(const struct approval_in *in, struct approval_new *ret, struct why *why);
+int koine_read_approval(struct call *c, struct approval_new *ret);
 
 /* approval_fn: answers the call with how it stands. */
 void koine_approval_told(void *arg, int result, const struct approval *a, const struct why *why);

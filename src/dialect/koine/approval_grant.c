@@ -90,7 +90,8 @@ struct done koine_grant_add(struct call *c)
 		return call_fail(c, r);
 	c->state = row;
 	(void)call_later(c, NULL, NULL);
-	grant_add(call_services(c), row, on_added, c);
+	grant_add(call_services(c), row, &(struct approval_client) {.is = true, .peer = c->peer},
+		  on_added, c);
 	return call_settled(c);
 }
 
@@ -150,7 +151,8 @@ static struct done find_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	grant_remove(call_services(c), row->id, on_removed, c);
+	grant_remove(call_services(c), row->id,
+		     &(struct approval_client) {.is = true, .peer = c->peer}, on_removed, c);
 	return call_settled(c);
 }
 

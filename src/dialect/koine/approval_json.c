@@ -2,11 +2,26 @@
 
 #include "dialect/koine/member.h"
 
+/* Where there was one that could be told. */
+static void write_decider(struct json *j, const struct approval_row *row)
+{
+	if (!row->decider_known)
+		return;
+	json_key(j, "decided_from");
+	json_begin_object(j);
+	json_member_int(j, "uid", row->decider_uid);
+	member_int_unless(j, "pid", row->decider_pid, 0);
+	json_member_text(j, "program", row->decider_program);
+	json_member_text(j, "terminal", row->decider_terminal);
+	json_end_object(j);
+}
+
 static void write_decision(struct json *j, const struct approval_row *row)
 {
 	json_member_text(j, "comment", row->comment);
 	json_member_text(j, "decided_by", row->decided_by);
 	member_time(j, "decided_at", row->decided_ms);
+	write_decider(j, row);
 }
 
 void approval_json_write_end(struct json *j, const struct approval *a)

@@ -96,7 +96,7 @@ struct done koine_approval_request(struct call *c)
 	int r = koine_need_approvals(c);
 
 	if (r == 0)
-		r = koine_read_approval(c->in, &new, &c->why);
+		r = koine_read_approval(c, &new);
 	if (r != 0)
 		return call_fail(c, r);
 	all = w ? have_waiting(c->session) : NULL;
