@@ -86,6 +86,16 @@ int look_call(struct koine_client *c, const char *method, const char *conversati
 int look_tokens(struct cli *cli, struct koine_client *c, const char *conversation);
 int look_messages(struct cli *cli, struct koine_client *c, const char *conversation, int64_t n);
 int look_conversations(struct cli *cli, struct koine_client *c, int64_t n);
+
+/* The same of those that were ended, which have numbers. */
+int look_messages_ended(struct cli *cli, struct koine_client *c, int64_t number, int64_t n);
+int look_ended(struct cli *cli, struct koine_client *c, int64_t n);
+int look_call_number(struct koine_client *c, const char *method, int64_t number, int64_t offset,
+		     int64_t limit, struct koine_answer **ret_answer);
+
+/* Deletes one that was ended, or (0) all of them. */
+int look_purge(struct cli *cli, struct koine_client *c, int64_t number);
+
 int look_compact(struct cli *cli, struct koine_client *c, const char *conversation);
 int look_agents(struct cli *cli, struct koine_client *c);
 /* EXIT_ERROR_ANSWER, and said so, when there is none of that name. */

@@ -35,6 +35,23 @@ static bool set_limit(struct cli_options *o, const char *value)
 	return chat_read_count(value, &o->chat.limit);
 }
 
+static bool set_number(struct cli_options *o, const char *value)
+{
+	return chat_read_count(value, &o->chat.number);
+}
+
+static bool set_ended(struct cli_options *o, const char *value)
+{
+	o->chat.ended = true;
+	return true;
+}
+
+static bool set_all(struct cli_options *o, const char *value)
+{
+	o->chat.all = true;
+	return true;
+}
+
 bool chat_read_count(const char *text, int64_t *ret_n)
 {
 	char *end;
@@ -108,10 +125,14 @@ const struct option cancel_options[] = {
 const struct option messages_options[] = {
 	CONVERSATION,
 	{"--limit", "-n", "N", "how many of the newest; 20", set_limit, "a number from 1 on"},
+	{"--ended", NULL, "NUMBER", "of one that was ended, as conversations --ended numbers it",
+	 set_number, "a number from 1 on"},
 	{NULL},
 };
 
 const struct option conversations_options[] = {
 	{"--limit", "-n", "N", "how many at most; 20", set_limit, "a number from 1 on"},
+	{"--ended", NULL, NULL, "those that were ended, the last one first", set_ended},
+	{"--all", NULL, NULL, "for purge: all that were ended", set_all},
 	{NULL},
 };

@@ -118,7 +118,7 @@ static int print_page(const struct cli *cli, const struct koine_answer *a, int64
 	const struct koine_value *m = koine_value_get(koine_answer_result(a), "messages");
 
 	if (koine_value_kind(m) != KOINE_ARRAY) {
-		complain("get_messages did not answer with messages");
+		complain("the server did not answer with messages");
 		return EX_PROTOCOL;
 	}
 	*n = (int64_t)koine_value_count(m);
@@ -131,13 +131,27 @@ static int print_page(const struct cli *cli, const struct koine_answer *a, int64
 	return 0;
 }
 
+/* Which conversation: by its name, or one that was ended by its number. */
+struct place {
+	const char *conversation;
+	int64_t number; /* 0: by its name */
+};
+
+static int call_page(struct koine_client *c, const struct place *at, int64_t offset, int64_t limit,
+		     struct koine_answer **ret)
+{
+	if (at->number > 0)
+		return look_call_number(c, "chat.read", at->number, offset, limit, ret);
+	return look_call(c, "get_messages", at->conversation, offset, limit, ret);
+}
+
 /* Where the newest n begin: pages count from the oldest. */
-static int find_offset(struct koine_client *c, const char *conversation, int64_t n,
+static int find_offset(struct koine_client *c, const struct place *at, int64_t n,
 		       int64_t *ret_offset, int64_t *ret_total)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int64_t total = 0;
-	int r = look_call(c, "get_messages", conversation, 0, 1, &a);
+	int r = call_page(c, at, 0, 1, &a);
 
 	if (r != 0)
 		return r;
@@ -147,11 +161,11 @@ static int find_offset(struct koine_client *c, const char *conversation, int64_t
 	return 0;
 }
 
-int look_messages(struct cli *cli, struct koine_client *c, const char *conversation, int64_t n)
+static int print_last(struct cli *cli, struct koine_client *c, const struct place *place, int64_t n)
 {
 	int64_t total = 0;
 	int64_t at = 0;
-	int r = find_offset(c, conversation, n, &at, &total);
+	int r = find_offset(c, place, n, &at, &total);
 
 	/* With --json even nothing has a shape. */
 	if (r == 0 && cli->options.json && at == total)
@@ -161,7 +175,7 @@ int look_messages(struct cli *cli, struct koine_client *c, const char *conversat
 		int64_t want = total - at > PAGE_MAX ? PAGE_MAX : total - at;
 		int64_t got = 0;
 
-		r = look_call(c, "get_messages", conversation, at, want, &a);
+		r = call_page(c, place, at, want, &a);
 		if (r == 0)
 			r = print_page(cli, a, &got);
 		if (got == 0)
@@ -169,4 +183,18 @@ int look_messages(struct cli *cli, struct koine_client *c, const char *conversat
 		at += got;
 	}
 	return r;
+}
+
+int look_messages(struct cli *cli, struct koine_client *c, const char *conversation, int64_t n)
+{
+	const struct place place = {.conversation = conversation};
+
+	return print_last(cli, c, &place, n);
+}
+
+int look_messages_ended(struct cli *cli, struct koine_client *c, int64_t number, int64_t n)
+{
+	const struct place place = {.number = number};
+
+	return print_last(cli, c, &place, n);
 }

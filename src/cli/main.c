@@ -64,7 +64,10 @@ const struct command commands[] = {
 	 "* marks the one that answers unless another is named. Each is asked, and given ten\n"
 	 "seconds.\n",
 	 cmd_agents},
-	{"conversations", "", "list conversations, the one changed last first", NULL,
+	{"conversations", "[purge NUMBER...]", "list conversations, the one changed last first",
+	 "What was said in a conversation that was ended stays: --ended lists those, with a "
+	 "number\n"
+	 "for each, messages --ended NUMBER shows one, and purge deletes it for good.\n",
 	 cmd_conversations, NULL, conversations_options},
 	{"messages", "[NAME]", "show what was said last in a conversation", NULL, cmd_messages,
 	 NULL, messages_options},

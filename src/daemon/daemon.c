@@ -289,6 +289,8 @@ static int add_koine_methods(const struct daemon *d, struct registry *r)
 	if (e == 0)
 		e = registry_add(r, koine_chat_methods, koine_n_chat_methods);
 	if (e == 0)
+		e = registry_add(r, koine_chat_ended_methods, koine_n_chat_ended_methods);
+	if (e == 0)
 		e = registry_add(r, koine_event_methods, koine_n_event_methods);
 	if (e == 0)
 		e = registry_add(r, koine_task_methods, koine_n_task_methods);

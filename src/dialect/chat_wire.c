@@ -1,5 +1,7 @@
 #include "dialect/chat_wire.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -82,4 +84,42 @@ int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text m
 	to->len += n;
 	*room -= n;
 	return 0;
+}
+
+static void write_calls(struct json *j, const struct chat_message *m)
+{
+	json_key(j, "tool_calls");
+	json_begin_array(j);
+	for (unsigned i = 0; i < m->n_calls; i++) {
+		json_begin_object(j);
+		json_member_text(j, "id", m->calls[i].id);
+		json_member_text(j, "name", m->calls[i].name);
+		/* A text: models do not always keep to JSON. */
+		json_member_text(j, "arguments", m->calls[i].arguments);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+void chat_wire_message(struct json *j, const struct chat_message *m, int64_t index)
+{
+	static const char *const roles[] = {
+		[CHAT_USER] = "user",
+		[CHAT_ASSISTANT] = "assistant",
+		[CHAT_TOOL] = "tool",
+	};
+	char created[ISO_OFFSET_LEN + 1];
+
+	clock_format_iso_offset(m->created_ms, created);
+	json_begin_object(j);
+	json_member_int(j, "index", index);
+	json_member_str(j, "role", roles[m->role]);
+	json_member_text(j, "content", m->text.data ? m->text : TEXT(""));
+	json_member_text(j, "tool_call_id", m->call_id);
+	if (m->n_calls > 0)
+		write_calls(j, m);
+	json_member_int(j, "tokens", m->tokens);
+	json_member_str(j, "created_at", created);
+	json_member_str(j, "state", m->state);
+	json_end_object(j);
 }

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/value.h"
 #include "service/chat.h"
+#include "wire/json.h"
 
 /*
  * A request id in the one form it is compared and echoed in: its JSON, where "a" is written in
@@ -24,3 +25,6 @@ int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text m
 /* "Internal error: ProviderError: …", whole: what a provider says may be long. False when it was
  * something else that failed. buf_done either way. */
 bool chat_wire_agent_words(const struct chat_answer *a, struct buf *ret_words);
+
+/* One of a conversation's messages, with its place in it. */
+void chat_wire_message(struct json *j, const struct chat_message *m, int64_t index);

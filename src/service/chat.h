@@ -292,6 +292,31 @@ int chat_messages(struct services *s, int lane, struct arena *a, struct text con
 		  bool must_exist, int64_t offset, int64_t limit, struct chat_message **ret_rows,
 		  unsigned *ret_n, int64_t *ret_total, struct why *why);
 
+/* ---- those that were ended ---- */
+
+/* What was said in them stays until it is purged. They have a number, since their id may be
+ * another's by now. The last ended first; of one id, or {NULL, 0} of all. */
+int chat_list_ended(struct services *s, int lane, struct arena *a, struct text id, int64_t offset,
+		    int64_t limit, struct chat_info **ret_rows, unsigned *ret_n,
+		    int64_t *ret_total);
+
+/* As chat_messages. REFUSE_NOT_FOUND for a number that no ended conversation has. */
+int chat_messages_ended(struct services *s, int lane, struct arena *a, int64_t number,
+			int64_t offset, int64_t limit, struct text *ret_id,
+			struct chat_message **ret_rows, unsigned *ret_n, int64_t *ret_total,
+			struct why *why);
+
+/* Which are to be deleted for good, and how far that is. */
+struct chat_purge {
+	int64_t number;    /* that one; 0: all that were ended */
+	int64_t before_ms; /* before this, then */
+	int64_t n_purged;
+	bool more; /* it is not over */
+};
+
+/* On the writer's thread: a step of it, so that others' writes need not wait for all. */
+int chat_purge(struct services *s, struct arena *a, struct chat_purge *p, struct why *why);
+
 /* ---- agents ---- */
 
 /* By name; {NULL, 0}: the default. NULL: there is none. It stays the chat's. */

@@ -207,6 +207,18 @@ int chat_publish_turn(struct services *s, const struct chat_turn *t, const char 
 
 const char *turn_state_name(enum turn_state state);
 
+/* With room for one more. */
+int chat_copy_infos(const struct chat *chat, struct arena *a, const struct conversation_row *rows,
+		    unsigned n, struct chat_info **ret_infos);
+
+/* The messages of a conversation that was found, and how many there are. */
+int chat_page(struct connection *db, struct arena *a, int64_t seq, int64_t offset, int64_t limit,
+	      struct chat_message **ret_rows, unsigned *ret_n, int64_t *ret_total);
+
+/* What a page begins with, and how many it has, as somebody asks for it. */
+unsigned chat_page_start(int64_t offset);
+unsigned chat_page_limit(int64_t limit);
+
 /* ---- chat_conversation.c ---- */
 
 /* At hand or about to be; NULL without memory. */

@@ -85,7 +85,7 @@ void chat_committed(struct chat *chat)
 	atomic_fetch_add(&chat->made, 1);
 }
 
-static unsigned page_limit(int64_t limit)
+unsigned chat_page_limit(int64_t limit)
 {
 	if (limit <= 0)
 		return DEFAULT_PAGE;
@@ -97,8 +97,10 @@ static int64_t page_offset(int64_t offset)
 	return offset > 0 ? offset : 0;
 }
 
-static unsigned page_start(int64_t from)
+unsigned chat_page_start(int64_t offset)
 {
+	int64_t from = page_offset(offset);
+
 	return from < UINT32_MAX ? (unsigned)from : UINT32_MAX;
 }
 
@@ -125,9 +127,8 @@ static struct chat_info info_of(const struct chat *chat, const struct conversati
 	};
 }
 
-/* With room for one more. */
-static int copy_infos(const struct chat *chat, struct arena *a, const struct conversation_row *rows,
-		      unsigned n, struct chat_info **ret_infos)
+int chat_copy_infos(const struct chat *chat, struct arena *a, const struct conversation_row *rows,
+		    unsigned n, struct chat_info **ret_infos)
 {
 	struct chat_info *infos = arena_alloc(a, (n + 1) * sizeof(infos[0]));
 
@@ -164,13 +165,13 @@ int chat_list(struct services *s, int lane, struct arena *a, int64_t offset, int
 
 	r = store_conversation_find(db, TEXT(CHAT_DEFAULT), a, &row, &used);
 	if (r == 0)
-		r = store_conversation_list(db, page_start(from), page_limit(limit), a, &rows, &n,
-					    &total);
+		r = store_conversation_list(db, chat_page_start(from), chat_page_limit(limit), a,
+					    &rows, &n, &total);
 	if (r == 0)
-		r = copy_infos(s->chat, a, rows, n, &infos);
+		r = chat_copy_infos(s->chat, a, rows, n, &infos);
 	if (r != 0)
 		return r;
-	if (!used && from + n == total && n < page_limit(limit))
+	if (!used && from + n == total && n < chat_page_limit(limit))
 		infos[n++] = unused_default(s->chat);
 	*ret_rows = infos;
 	*ret_n = n;
@@ -251,6 +252,21 @@ static int copy_messages(struct arena *a, const struct message_row *rows, unsign
 	return r;
 }
 
+int chat_page(struct connection *db, struct arena *a, int64_t seq, int64_t offset, int64_t limit,
+	      struct chat_message **ret_rows, unsigned *ret_n, int64_t *ret_total)
+{
+	struct message_row *rows = NULL;
+	unsigned n = 0;
+	int r = store_message_list(db, seq, page_offset(offset), chat_page_limit(limit), PAGE_BYTES,
+				   a, &rows, &n, ret_total);
+
+	if (r == 0)
+		r = copy_messages(a, rows, n, ret_rows);
+	if (r == 0)
+		*ret_n = n;
+	return r;
+}
+
 int chat_messages(struct services *s, int lane, struct arena *a, struct text conversation,
 		  bool must_exist, int64_t offset, int64_t limit, struct chat_message **ret_rows,
 		  unsigned *ret_n, int64_t *ret_total, struct why *why)
@@ -258,9 +274,7 @@ int chat_messages(struct services *s, int lane, struct arena *a, struct text con
 	struct connection *db = store_lane(s->store, lane);
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 	struct conversation_row row;
-	struct message_row *rows = NULL;
 	bool found;
-	unsigned n = 0;
 	int r = chat_check_id(id, "agent_id", why);
 
 	if (r == 0)
@@ -272,11 +286,8 @@ int chat_messages(struct services *s, int lane, struct arena *a, struct text con
 		return refuse(why, REFUSE_NOT_FOUND, "there is no conversation '%.*s'",
 			      TEXT_ARGS(id));
 	if (found)
-		r = store_message_list(db, row.seq, page_offset(offset), page_limit(limit),
-				       PAGE_BYTES, a, &rows, &n, ret_total);
-	if (r == 0)
-		r = copy_messages(a, rows, n, ret_rows);
-	if (r == 0)
-		*ret_n = n;
-	return r;
+		return chat_page(db, a, row.seq, offset, limit, ret_rows, ret_n, ret_total);
+	*ret_rows = NULL;
+	*ret_n = 0;
+	return 0;
 }

@@ -724,5 +724,68 @@ def test_nothing_leaks_over_many_turns():
         wait_until(lambda: len(descriptors(d.pid)) <= before + 1, "descriptors to be closed")
 
 
+# ---- those that were ended ----
+
+
+def test_ended_conversations_are_read_and_purged():
+    with Daemon() as d, d.connect() as c:
+        n = Nexus(d)
+        same(c.call("chat.past"), {"conversations": [], "total": 0}, "at first")
+        for words in "The first", "The second":
+            n.call("create_agent", {"agent_id": "w"})
+            n.agent("w").send(words + " one was here")
+            n.call("destroy_agent", {"agent_id": "w"})
+        n.call("create_agent", {"agent_id": "other"})
+        n.call("destroy_agent", {"agent_id": "other"})
+        n.call("create_agent", {"agent_id": "w"})
+        past = c.call("chat.past")
+        same([(p["conversation"], p["messages"]) for p in past["conversations"]],
+             [("other", 0), ("w", 2), ("w", 2)], "the last ended first")
+        same(past["total"], 3, "total")
+        same(list(past["conversations"][0]), ["number", "conversation", "agent", "messages",
+                                              "created_at", "updated_at", "ended_at"], "members")
+        same(len(c.call("chat.past", {"conversation": "w"})["conversations"]), 2, "of one name")
+        same(len(c.call("chat.past", {"offset": 2})["conversations"]), 1, "a page")
+        second, first = [p["number"] for p in past["conversations"][1:]]
+        said = c.call("chat.read", {"number": first})
+        same((said["number"], said["conversation"], said["total"]), (first, "w", 2))
+        same(said["messages"][0]["content"], "The first one was here", "what was said")
+        same(len(c.call("chat.read", {"number": first, "offset": 1})["messages"]), 1, "a page")
+        same(c.call("chat.purge", {"number": first}), {"purged": 1})
+        for method in "chat.read", "chat.purge":
+            same(error_code(c, method, {"number": first}), -32001, method)
+        same(c.call("chat.read", {"number": second})["messages"][0]["content"],
+             "The second one was here", "the other")
+        same(c.call("chat.purge", {"before": "2001-01-01T00:00:00Z"}), {"purged": 0})
+        same(c.call("chat.purge", {"all": True}), {"purged": 2})
+        same(c.call("chat.past")["total"], 0, "at the end")
+        same([a["agent_id"] for a in n.call("list_agents")["agents"]], ["w", "default"], "the rest")
+        for params in {}, {"all": False}, {"number": 1, "all": True}, {"before": "soon"}:
+            same(error_code(c, "chat.purge", params), -32602, "%r" % params)
+        same(error_code(c, "chat.past", {"limit": 0}), -32602, "limit")
+        # One that goes on is none of these.
+        live = c.call("event.list", {"types": ["chat.created"]})
+        check(live, "no events")
+        for number in range(1, 8):
+            same(error_code(c, "chat.purge", {"number": number}), -32001, "number %d" % number)
+
+
+def error_code(c, method, params):
+    return json.loads(c.call_text(request(method, params)))["error"]["code"]
+
+
+def test_much_is_purged_in_steps_and_others_go_on():
+    with Daemon() as d, d.connect() as c, d.connect() as beside:
+        n = Nexus(d)
+        n.call("create_agent", {"agent_id": "long"})
+        for i in range(300):
+            n.agent("long").send("message %d" % i)
+        n.call("destroy_agent", {"agent_id": "long"})
+        c.send(request("chat.purge", {"all": True}) + b"\n")
+        beside.call("send", {"content": "hello"})
+        same(json.loads(c.read_line())["result"], {"purged": 1})
+        same(n.count(), 2, "messages of another")
+
+
 if __name__ == "__main__":
     main(globals())

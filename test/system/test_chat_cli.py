@@ -180,6 +180,26 @@ def test_send_prints_the_answer():
         check("cancelled" not in result, "%r", result)
 
 
+def test_ended_conversations_are_shown_and_purged():
+    with Daemon() as d, d.connect() as c:
+        env = of(d)
+        koine(env, "send", "-c", "one", "My name is Alice.")
+        c.call("destroy_agent", {"agent_id": "one"})
+        lines = koine(env, "conversations", "--ended").out.splitlines()
+        same(lines[0].split(), ["NUMBER", "MESSAGES", "AGENT", "ENDED", "NAME"], "titles")
+        number = lines[1].split()[0]
+        same((lines[1].split()[1], lines[1].split()[-1], len(lines)), ("2", "one", 2), "row")
+        check("My name is Alice." in koine(env, "messages", "--ended", number).out, "messages")
+        check("no conversation that was ended has number 99" in
+              koine(env, "messages", "--ended", "99", code=1).err, "another")
+        for wrong in ("purge",), ("purge", "x"), ("purge", number, "--all"), ("other",):
+            koine(env, "conversations", *wrong, code=64)
+        koine(env, "messages", "one", "--ended", number, code=64)
+        same(koine(env, "conversations", "purge", number).out, "1 conversation purged\n")
+        same(koine(env, "conversations", "purge", "--all").out, "0 conversations purged\n")
+        same(len(koine(env, "conversations", "--ended").out.splitlines()), 1, "lines")
+
+
 def test_conversations_are_apart():
     with Daemon() as d:
         env = of(d)

@@ -16,6 +16,8 @@ extern const unsigned koine_n_debug_methods;
 /* Conversations, as they come. */
 extern const struct method koine_chat_methods[];
 extern const unsigned koine_n_chat_methods;
+extern const struct method koine_chat_ended_methods[];
+extern const unsigned koine_n_chat_ended_methods;
 
 /* The event log. */
 extern const struct method koine_event_methods[];

@@ -1,5 +1,5 @@
 /* What a conversation holds: how much, what, and less of it. */
-#include "base/clock.h"
+#include "dialect/chat_wire.h"
 #include "dialect/nexus/nexus.h"
 
 /* ---- counts ---- */
@@ -72,44 +72,6 @@ struct done nexus_get_context(struct call *c)
 
 /* ---- messages ---- */
 
-static void write_calls(struct json *j, const struct chat_message *m)
-{
-	json_key(j, "tool_calls");
-	json_begin_array(j);
-	for (unsigned i = 0; i < m->n_calls; i++) {
-		json_begin_object(j);
-		json_member_text(j, "id", m->calls[i].id);
-		json_member_text(j, "name", m->calls[i].name);
-		/* A text: models do not always keep to JSON. */
-		json_member_text(j, "arguments", m->calls[i].arguments);
-		json_end_object(j);
-	}
-	json_end_array(j);
-}
-
-static void write_message(struct json *j, const struct chat_message *m, int64_t index)
-{
-	static const char *const roles[] = {
-		[CHAT_USER] = "user",
-		[CHAT_ASSISTANT] = "assistant",
-		[CHAT_TOOL] = "tool",
-	};
-	char created[ISO_OFFSET_LEN + 1];
-
-	clock_format_iso_offset(m->created_ms, created);
-	json_begin_object(j);
-	json_member_int(j, "index", index);
-	json_member_str(j, "role", roles[m->role]);
-	json_member_text(j, "content", m->text.data ? m->text : TEXT(""));
-	json_member_text(j, "tool_call_id", m->call_id);
-	if (m->n_calls > 0)
-		write_calls(j, m);
-	json_member_int(j, "tokens", m->tokens);
-	json_member_str(j, "created_at", created);
-	json_member_str(j, "state", m->state);
-	json_end_object(j);
-}
-
 int nexus_check_page(struct call *c, int64_t offset, int64_t limit)
 {
 	if (offset < 0)
@@ -144,7 +106,7 @@ struct done nexus_get_messages(struct call *c)
 	json_key(j, "messages");
 	json_begin_array(j);
 	for (unsigned i = 0; i < n; i++)
-		write_message(j, &rows[i], in->offset + i);
+		chat_wire_message(j, &rows[i], in->offset + i);
 	json_end_array(j);
 	json_end_object(j);
 	return call_reply(c);

@@ -1,0 +1,231 @@
+/* Conversations that were ended: which there are, what was said, and their end for good. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "call/call.h"
+#include "dialect/chat_wire.h"
+#include "dialect/koine/koine.h"
+#include "service/services.h"
+
+struct ended_in {
+	struct text conversation;
+	int64_t offset;
+	int64_t limit;
+};
+
+struct read_in {
+	int64_t number;
+	int64_t offset;
+	int64_t limit;
+};
+
+struct purge_in {
+	int64_t number;
+	struct text before;
+	bool all;
+};
+
+static int check_page(struct call *c, int64_t offset, int64_t limit)
+{
+	if (offset < 0)
+		return refuse_field(&c->why, "offset", "offset must not be negative");
+	if (limit < 1 || limit > CHAT_PAGE_MAX)
+		return refuse_field(&c->why, "limit", "limit must be from 1 to %d", CHAT_PAGE_MAX);
+	return 0;
+}
+
+static void write_time(struct json *j, const char *key, int64_t ms)
+{
+	char text[ISO_OFFSET_LEN + 1];
+
+	clock_format_iso_offset(ms, text);
+	json_member_str(j, key, text);
+}
+
+static void write_ended(struct json *j, const struct chat_info *info)
+{
+	json_begin_object(j);
+	json_member_int(j, "number", info->number);
+	json_member_text(j, "conversation", info->id);
+	json_member_text(j, "agent", info->agent);
+	json_member_int(j, "messages", info->n_messages);
+	write_time(j, "created_at", info->created_ms);
+	write_time(j, "updated_at", info->updated_ms);
+	write_time(j, "ended_at", info->ended_ms);
+	json_end_object(j);
+}
+
+static struct done handle_ended(struct call *c)
+{
+	const struct ended_in *in = c->in;
+	struct chat_info *rows = NULL;
+	int64_t total = 0;
+	unsigned n = 0;
+	struct json *j;
+	int r = check_page(c, in->offset, in->limit);
+
+	if (r == 0)
+		r = chat_list_ended(call_services(c), c->lane, &c->arena, in->conversation,
+				    in->offset, in->limit, &rows, &n, &total);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "conversations");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		write_ended(j, &rows[i]);
+	json_end_array(j);
+	json_member_int(j, "total", total);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done handle_read(struct call *c)
+{
+	const struct read_in *in = c->in;
+	struct chat_message *rows = NULL;
+	struct text id = {0};
+	int64_t total = 0;
+	unsigned n = 0;
+	struct json *j;
+	int r = check_page(c, in->offset, in->limit);
+
+	if (r == 0)
+		r = chat_messages_ended(call_services(c), c->lane, &c->arena, in->number,
+					in->offset, in->limit, &id, &rows, &n, &total, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_int(j, "number", in->number);
+	json_member_text(j, "conversation", id);
+	json_member_int(j, "total", total);
+	json_key(j, "messages");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		chat_wire_message(j, &rows[i], in->offset + i);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- for good ---- */
+
+static int take_purge(struct call *c, struct chat_purge *p)
+{
+	const struct purge_in *in = c->in;
+
+	if ((in->number != 0) + (in->before.data != NULL) + in->all != 1)
+		return refuse_field(&c->why, "number", "one of number, before and all is required");
+	p->number = in->number;
+	p->before_ms = INT64_MAX;
+	if (in->before.data && !clock_parse_iso(in->before, &p->before_ms))
+		return refuse_field(&c->why, "before",
+				    "before must be a time such as 2026-11-01T00:00:00Z");
+	return 0;
+}
+
+static int purge(struct call *c)
+{
+	return chat_purge(call_services(c), &c->arena, c->state, &c->why);
+}
+
+/* A step has gone to the disk. */
+static struct done purged(struct call *c, int r)
+{
+	const struct chat_purge *p = c->state;
+	struct json *j;
+
+	if (r != 0)
+		return call_fail(c, r);
+	if (p->more)
+		return call_work(c, WRITER, purge, purged);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_int(j, "purged", p->n_purged);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done handle_purge(struct call *c)
+{
+	int r;
+
+	c->state = arena_zalloc(&c->arena, sizeof(struct chat_purge));
+	r = c->state ? take_purge(c, c->state) : -ENOMEM;
+	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, purge, purged);
+}
+
+/* ---- the rows ---- */
+
+#define PAGE(in)                                                                                   \
+	{.name = "offset",                                                                         \
+	 .type = FIELD_INT,                                                                        \
+	 .doc = "How many are left out",                                                           \
+	 .offset = offsetof(in, offset)},                                                          \
+	{                                                                                          \
+		.name = "limit", .type = FIELD_INT, .default_number = 200,                         \
+		.doc = "How many at most, 1 to 2000", .offset = offsetof(in, limit)                \
+	}
+
+static const struct field ended_fields[] = {
+	{.name = "conversation",
+	 .type = FIELD_STRING,
+	 .doc = "Only those of that name",
+	 .offset = offsetof(struct ended_in, conversation)},
+	PAGE(struct ended_in),
+};
+
+static const struct field read_fields[] = {
+	{.name = "number",
+	 .type = FIELD_INT,
+	 .required = true,
+	 .doc = "As chat.past has it",
+	 .offset = offsetof(struct read_in, number)},
+	PAGE(struct read_in),
+};
+
+static const struct field purge_fields[] = {
+	{.name = "number",
+	 .type = FIELD_INT,
+	 .doc = "That one",
+	 .offset = offsetof(struct purge_in, number)},
+	{.name = "before",
+	 .type = FIELD_STRING,
+	 .doc = "All that were ended before this time",
+	 .offset = offsetof(struct purge_in, before)},
+	{.name = "all",
+	 .type = FIELD_BOOL,
+	 .doc = "All that were ended",
+	 .offset = offsetof(struct purge_in, all)},
+};
+
+#define OBJECT "{\"type\":\"object\"}"
+
+const struct method koine_chat_ended_methods[] = {
+	{.name = "chat.past",
+	 .doc = "Conversations that were ended, the last one first",
+	 .result = OBJECT,
+	 FIELDS(ended_fields),
+	 .in_size = sizeof(struct ended_in),
+	 .handle = handle_ended,
+	 .where = READER},
+	{.name = "chat.read",
+	 .doc = "What was said in a conversation that was ended, oldest first",
+	 .result = OBJECT,
+	 FIELDS(read_fields),
+	 .in_size = sizeof(struct read_in),
+	 .handle = handle_read,
+	 .where = READER},
+	{.name = "chat.purge",
+	 .doc = "Deletes conversations that were ended, for good",
+	 .result = OBJECT,
+	 FIELDS(purge_fields),
+	 .in_size = sizeof(struct purge_in),
+	 .handle = handle_purge,
+	 .flags = METHOD_LATER},
+};
+
+const unsigned koine_n_chat_ended_methods =
+	sizeof(koine_chat_ended_methods) / sizeof(koine_chat_ended_methods[0]);
