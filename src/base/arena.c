@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
+
 struct arena_block {
 	struct arena_block *older;
 	size_t size; /* of data */
@@ -24,12 +26,36 @@ static void block_use(struct arena *a, struct arena_block *block)
 	a->end = block->data + block->size;
 }
 
+/* Blocks are counted while there is a room, and taken off when they go. */
+static void uncount(struct arena *a, size_t size)
+{
+	size_t n = size < a->counted ? size : a->counted;
+
+	if (n == 0)
+		return;
+	a->counted -= n;
+	room_give(a->room, n);
+}
+
+static bool count(struct arena *a, size_t size)
+{
+	if (!a->room || a->used + size <= ROOM_FREE)
+		return true;
+	if (!room_take(a->room, size, a->sure)) {
+		a->starved = true;
+		return false;
+	}
+	a->counted += size;
+	return true;
+}
+
 static void free_down_to(struct arena *a, const struct arena_block *keep)
 {
 	while (a->newest != keep) {
 		struct arena_block *older = a->newest->older;
 
 		a->used -= a->newest->size;
+		uncount(a, a->newest->size);
 		free(a->newest);
 		a->newest = older;
 	}
@@ -58,6 +84,13 @@ void arena_reset(struct arena *a)
 		arena_init(a, a->max);
 }
 
+void arena_rewind(struct arena *a, const struct arena_mark *mark)
+{
+	free_down_to(a, mark->newest);
+	a->at = mark->at;
+	a->end = mark->end;
+}
+
 void *arena_more(struct arena *a, size_t n)
 {
 	size_t size = a->newest ? a->newest->size * 2 : (size_t)FIRST_BLOCK;
@@ -73,9 +106,13 @@ void *arena_more(struct arena *a, size_t n)
 		size = left;
 	if (size < n)
 		size = n;
-	block = malloc(sizeof(*block) + size);
-	if (!block)
+	if (!count(a, size))
 		return NULL;
+	block = malloc(sizeof(*block) + size);
+	if (!block) {
+		uncount(a, size);
+		return NULL;
+	}
 	block->older = a->newest;
 	block->size = size;
 	a->used += size;

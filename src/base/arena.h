@@ -5,12 +5,14 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/text.h"
 
 struct arena_block;
+struct room;
 
 struct arena {
 	char *at; /* the next free byte of the newest block */
@@ -18,6 +20,17 @@ struct arena {
 	struct arena_block *newest;
 	size_t used; /* bytes in all blocks */
 	size_t max;
+	struct room *room; /* NULL, or where blocks behind the first ROOM_FREE bytes are counted */
+	size_t counted;
+	bool sure;    /* it has room in any case */
+	bool starved; /* NULL was for want of room */
+};
+
+/* A place to go back to. */
+struct arena_mark {
+	char *at;
+	char *end;
+	struct arena_block *newest;
 };
 
 void arena_init(struct arena *a, size_t max);
@@ -25,6 +38,14 @@ void arena_done(struct arena *a);
 
 /* Gives everything back except one small block. */
 void arena_reset(struct arena *a);
+
+static inline struct arena_mark arena_mark(const struct arena *a)
+{
+	return (struct arena_mark) {.at = a->at, .end = a->end, .newest = a->newest};
+}
+
+/* Gives back what was taken since. */
+void arena_rewind(struct arena *a, const struct arena_mark *mark);
 
 void *arena_more(struct arena *a, size_t n);
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/room.h"
+
 enum { SMALLEST = 256 };
 
 void buf_init(struct buf *b, size_t max)
@@ -12,10 +14,27 @@ void buf_init(struct buf *b, size_t max)
 	*b = (struct buf) {.max = max};
 }
 
+/* What is counted of a capacity. */
+static size_t counted(const struct buf *b, size_t cap)
+{
+	return b->room && cap > ROOM_FREE ? cap : 0;
+}
+
 void buf_done(struct buf *b)
 {
+	if (counted(b, b->cap) > 0)
+		room_give(b->room, b->cap);
 	free(b->data);
 	*b = (struct buf) {.max = b->max};
+}
+
+void buf_count(struct buf *b, struct room *room)
+{
+	if (b->room)
+		return;
+	b->room = room;
+	if (counted(b, b->cap) > 0)
+		(void)room_take(room, b->cap, true);
 }
 
 void buf_clear(struct buf *b)
@@ -35,6 +54,7 @@ void buf_trim(struct buf *b, size_t keep)
 int buf_grow(struct buf *b, size_t n)
 {
 	size_t cap = b->cap ? b->cap : SMALLEST;
+	size_t more;
 	char *data;
 
 	if (b->err != 0)
@@ -49,8 +69,15 @@ int buf_grow(struct buf *b, size_t n)
 		cap = b->max;
 	if (cap <= b->cap)
 		return 0;
+	more = counted(b, cap) - counted(b, b->cap);
+	if (more > 0 && !room_take(b->room, more, b->sure)) {
+		b->err = -ENOBUFS;
+		return b->err;
+	}
 	data = realloc(b->data, cap);
 	if (!data) {
+		if (more > 0)
+			room_give(b->room, more);
 		b->err = -ENOMEM;
 		return b->err;
 	}

@@ -6,16 +6,21 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+struct room;
 
 struct buf {
 	char *data;
 	size_t len;
 	size_t cap;
 	size_t max;
-	int err; /* 0, -ENOMEM, or -EMSGSIZE once max would be passed */
+	struct room *room; /* NULL, or where a capacity of more than ROOM_FREE is counted */
+	int err;   /* 0, -ENOMEM, -EMSGSIZE once max would be passed, -ENOBUFS without room */
+	bool sure; /* it has room in any case */
 };
 
 void buf_init(struct buf *b, size_t max);
@@ -26,6 +31,9 @@ static inline void buf_donep(struct buf *b)
 {
 	buf_done(b);
 }
+
+/* From now on it is counted there, as it is. */
+void buf_count(struct buf *b, struct room *room);
 
 /* Empties it and forgives its error; keeps the memory. */
 void buf_clear(struct buf *b);

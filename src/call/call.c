@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "call/http_answer.h"
 #include "call/http_route.h"
+#include "call/parked.h"
 #include "call/server.h"
 #include "call/session.h"
 
@@ -140,6 +141,8 @@ struct done call_fail(struct call *c, int r)
 {
 	const struct error_row *row;
 
+	if (parked_wants(c))
+		return answered(c);
 	if (r < 0) {
 		explain_fault(c, r);
 	} else {
@@ -166,6 +169,8 @@ static void route_fail_with(struct call *c, int64_t status, struct text message)
 
 struct done call_fail_with(struct call *c, int64_t code, struct text message, struct text data)
 {
+	if (parked_wants(c))
+		return answered(c);
 	begin_failure(c);
 	if (c->route)
 		route_fail_with(c, code, message);
@@ -184,10 +189,14 @@ struct done call_reply(struct call *c)
 	if (c->streaming)
 		return answered(c);
 	(void)call_result(c);
+	if (parked_wants(c))
+		return answered(c);
 	if (c->out.len == c->result_at)
 		json_null(&c->json);
 	if (!bare(c))
 		jsonrpc_end_result(&c->dialect->rules, &c->json, c->request.id);
+	if (parked_wants(c))
+		return answered(c);
 	if (c->out.err == -EMSGSIZE)
 		return call_fail(c, refuse(&c->why, REFUSE_TOO_LARGE,
 					   "the answer is larger than %zu bytes", c->out.max));

@@ -60,15 +60,18 @@ struct call {
 	int http_status;
 	uint64_t seq; /* netrpc: what its answer is known by */
 	enum { CALL_NEW, CALL_RUNNING, CALL_LATER, CALL_ANSWERED } stage;
-	bool netrpc;    /* of Go's net/rpc: out has no envelope, or is an error's words */
-	bool pinned;    /* the source is in the arena, not in a buffer that moves */
-	bool linked;    /* among its session's running calls, or the detached ones */
-	bool handling;  /* the handler is at work on the loop */
-	bool waits;     /* its row's `before` has not ended; the loop's */
-	bool begun;     /* the result has been started in out */
-	bool failed;    /* the answer is an error */
-	bool streaming; /* the answer has begun to be sent */
-	bool watched;   /* cancelled when its client leaves */
+	struct arena_mark mark; /* where its handler began, on a reader's thread */
+	uint64_t parked_ms;     /* since when it waits for room; see call/parked.h */
+	bool sure;              /* it has waited, and has room in any case */
+	bool netrpc;            /* of Go's net/rpc: out has no envelope, or is an error's words */
+	bool pinned;            /* the source is in the arena, not in a buffer that moves */
+	bool linked;            /* among its session's running calls, or the detached ones */
+	bool handling;          /* the handler is at work on the loop */
+	bool waits;             /* its row's `before` has not ended; the loop's */
+	bool begun;             /* the result has been started in out */
+	bool failed;            /* the answer is an error */
+	bool streaming;         /* the answer has begun to be sent */
+	bool watched;           /* cancelled when its client leaves */
 };
 
 /* What handlers work with. */

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "call/parked.h"
 
 void batch_unref(struct batch *b)
 {
 	if (!b || --b->refs > 0)
 		return;
 	arena_done(&b->arena);
+	pieces_done(&b->pieces);
 	buf_done(&b->out);
 	free(b);
 }
@@ -151,6 +153,9 @@ static void job_run(struct job *job, int lane)
 	struct call *c = list_entry(job, struct call, job);
 
 	c->lane = lane;
+	/* What is written is not begun again. */
+	if (lane >= 0)
+		parked_count(c);
 	if (atomic_load(&c->cancelled))
 		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 	else
@@ -161,10 +166,17 @@ static void job_run(struct job *job, int lane)
 static void job_finished(struct job *job, int result)
 {
 	struct call *c = list_entry(job, struct call, job);
+	struct server *server = c->server;
 
+	parked_back(c);
+	if (result == 0 && parked_wants(c)) {
+		parked_add(c);
+		return;
+	}
 	if (result != 0)
 		(void)call_fail(c, result);
 	session_answered(c->session, c);
+	parked_next(server);
 }
 
 void call_go_on(struct call *c)
@@ -263,6 +275,8 @@ static int begin_batch(struct call *c)
 	if (max > s->endpoint->dialect->message_max)
 		max = s->endpoint->dialect->message_max;
 	buf_init(&b->out, max);
+	buf_count(&b->out, &s->server->room);
+	list_init(&b->pieces);
 	s->batch = b;
 	server_free_call(s->server, c);
 	return 0;

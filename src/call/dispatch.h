@@ -1,6 +1,7 @@
 /* From a message to its calls: read, look up, decode, run where the row says. */
 #pragma once
 
+#include "base/piece.h"
 #include "call/call.h"
 #include "call/session.h"
 
@@ -10,6 +11,8 @@ struct batch {
 	struct arena arena;
 	const struct value *next; /* the element that is not begun yet */
 	struct text place;        /* of all of them */
+	struct list pieces;       /* answers that were handed over, before out */
+	size_t n_in_pieces;
 	struct buf out;
 	bool any; /* something is to be answered */
 };

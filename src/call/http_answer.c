@@ -3,18 +3,29 @@
 #include "base/log.h"
 #include "call/http_route.h"
 
-void http_send(struct session *s, int status, const char *extra, const char *body, size_t len)
+static void send_response(struct session *s, struct http_response response, const char *body,
+			  size_t len)
 {
-	const struct http_response response = {
-		.status = status ? status : 200,
-		.keep_alive = s->http_keep_alive && !s->closing,
-		.head_only = s->http_head,
-		.extra = extra,
-	};
-
+	response.keep_alive = s->http_keep_alive && !s->closing;
 	http_write_response(conn_out(s->conn), &response, body, len);
 	if (!response.keep_alive)
 		s->closing = true;
+}
+
+void http_send(struct session *s, int status, const char *extra, const char *body, size_t len)
+{
+	const struct http_response response = {
+		.status = status ? status : 200, .head_only = s->http_head, .extra = extra};
+
+	send_response(s, response, body, len);
+}
+
+bool http_send_head(struct session *s, int status, size_t len)
+{
+	const struct http_response response = {.status = status ? status : 200, .head_only = true};
+
+	send_response(s, response, NULL, len);
+	return !s->http_head;
 }
 
 void http_write_refusal(const struct dialect *d, struct buf *body, const struct http_refusal *no)

@@ -10,6 +10,9 @@ struct http_route;
 /* One whole response to the request at hand. status 0: 200. */
 void http_send(struct session *s, int status, const char *extra, const char *body, size_t len);
 
+/* The same without its body, which is to follow. True: it is wanted. */
+bool http_send_head(struct session *s, int status, size_t len);
+
 /* An error outside JSON-RPC. extra and route may be NULL. */
 void http_send_error(struct session *s, int status, const char *extra, const char *text,
 		     const struct http_route *route);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "call/call.h"
 #include "call/dispatch.h"
+#include "call/parked.h"
 #include "call/session.h"
 #include "wire/framing.h"
 
@@ -28,6 +29,7 @@ const struct limits default_limits = {
 	.queue_bytes = 640 << 10,
 	.total_queue_bytes = 64 << 20,
 	.reply_bytes = 16 << 20,
+	.room_wait_ms = 10000,
 	.total_input_bytes = 64 << 20,
 	.progress_bytes = 16 << 10,
 	.json_depth = JSON_DEPTH_DEFAULT,
@@ -84,7 +86,10 @@ static void drop_call(struct call *c)
 static void wipe_call(struct call *c)
 {
 	arena_reset(&c->arena);
+	c->arena.room = NULL;
 	buf_trim(&c->out, KEPT_OUT_BYTES);
+	c->out.room = NULL;
+	c->sure = false;
 	c->in = NULL;
 	c->why.text[0] = '\0';
 	c->why.field[0] = '\0';
@@ -361,6 +366,7 @@ void server_session_gone(struct server *s, const struct peer *peer)
 {
 	s->n_sessions--;
 	others_remove(&s->others, peer);
+	parked_next(s);
 	if (!s->stopping)
 		check_connections(s);
 	check_stopped(s);
@@ -415,6 +421,7 @@ void server_stop(struct server *s)
 	/* A client that does not take its last bytes must not hold the stop up. */
 	s->opts.limits.linger_ms = 500;
 	close_listeners(s);
+	parked_refuse_all(s);
 	timer_start(s->stop_timer, s->opts.limits.stop_ms);
 	list_for_each (at, following, &s->sessions)
 		session_end(list_entry(at, struct session, link));
@@ -439,8 +446,10 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 	list_init(&s->inputs);
 	list_init(&s->detached);
 	list_init(&s->spare_calls);
-	r = conn_pool_new(l, opts->limits.queue_bytes / 2, opts->limits.total_queue_bytes,
-			  &s->pool);
+	r = parked_init(s);
+	if (r == 0)
+		r = conn_pool_new(l, opts->limits.queue_bytes / 2, opts->limits.total_queue_bytes,
+				  &s->pool);
 	if (r == 0)
 		r = timer_new(l, check_deadlines, s, &s->clock);
 	if (r == 0)
@@ -506,6 +515,7 @@ void server_free(struct server *s)
 	free_spare_calls(s);
 	free_endpoints(&s->endpoints);
 	free_endpoints(&s->closed_endpoints);
+	parked_done(s);
 	timer_free(s->clock);
 	timer_free(s->stop_timer);
 	conn_pool_free(s->pool);

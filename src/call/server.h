@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/room.h"
 #include "call/dialect.h"
 #include "call/others.h"
 #include "call/workers.h"
@@ -25,6 +26,7 @@ struct limits {
 	unsigned waiting;             /* calls that one connection may queue behind a running one */
 	size_t queue_bytes; /* answers waiting for one client, before it is not read any more */
 	size_t total_queue_bytes; /* answers waiting for all clients; more cuts the slowest */
+	unsigned room_wait_ms;    /* for a call without room for its answer; then it is refused */
 	size_t reply_bytes;       /* of one answer */
 	size_t total_input_bytes; /* half-sent messages of all clients; more cuts the worst */
 	size_t progress_bytes;    /* of a half-sent message, in each read_timeout */
@@ -89,7 +91,11 @@ struct server {
 	struct list deadlines; /* sessions that have begun to send a message */
 	struct list inputs;    /* sessions that have sent what is not whole */
 	size_t input_held;     /* by all of them */
-	struct list detached;  /* running calls whose client has left */
+	struct room room;      /* for answers; see call/parked.h */
+	struct list parked;    /* calls that wait for some of it */
+	struct call *retried;  /* the one of them that is at work */
+	struct timer *parked_clock;
+	struct list detached; /* running calls whose client has left */
 	struct list spare_calls;
 	unsigned n_spare_calls;
 	unsigned n_sessions;

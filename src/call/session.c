@@ -8,6 +8,7 @@
 #include "call/dispatch.h"
 #include "call/http_answer.h"
 #include "call/http_upgrade.h"
+#include "call/parked.h"
 #include "call/session_gob.h"
 #include "call/session_input.h"
 #include "wire/http1.h"
@@ -102,6 +103,44 @@ static void send_message(struct session *s, int status, const char *data, size_t
 	s->endpoint->bytes_out += conn_pending(s->conn) - before;
 }
 
+/* What is long is handed over, and not copied. */
+static void give(struct session *s, struct buf *b)
+{
+	if (s->framing->flatten && b->len > 0)
+		s->framing->flatten(b->data, b->len);
+	buf_count(b, &s->server->room);
+	conn_give(s->conn, b);
+}
+
+/* What goes before a message of that length; false: nothing of it is wanted. */
+static bool send_lead(struct session *s, int status, size_t len)
+{
+	if (is_http(s))
+		return http_send_head(s, status, len);
+	if (s->framing->lead)
+		s->framing->lead(conn_out(s->conn), len);
+	return true;
+}
+
+static void send_trail(struct session *s)
+{
+	if (s->framing->trail)
+		s->framing->trail(conn_out(s->conn));
+}
+
+static void send_large(struct session *s, int status, struct buf *out)
+{
+	size_t before = conn_pending(s->conn);
+
+	if (s->server->opts.log_messages)
+		session_log(s, "out", out->data, out->len);
+	if (send_lead(s, status, out->len)) {
+		give(s, out);
+		send_trail(s);
+	}
+	s->endpoint->bytes_out += conn_pending(s->conn) - before;
+}
+
 /* A notification needs no answer, but an HTTP request needs a response. */
 static void send_silence(struct session *s)
 {
@@ -151,24 +190,86 @@ void session_give_up(struct session *s)
 
 /* Half an answer would be worse than none: there was no memory for it, or the
  * id alone is larger than an answer may be. */
-static void send_answer(struct session *s, int status, const struct buf *out)
+static void send_answer(struct session *s, int status, struct buf *out)
 {
-	if (out->err == 0) {
+	if (out->err != 0)
+		session_give_up(s);
+	else if (out->len >= HANDED_OVER)
+		send_large(s, status, out);
+	else
 		send_message(s, status, out->data, out->len);
-		return;
-	}
-	session_give_up(s);
 }
 
-static void batch_answer(struct batch *b, const struct call *c)
+static void batch_fail(struct batch *b, int err)
+{
+	if (b->out.err == 0)
+		b->out.err = err;
+}
+
+/* Behind what was handed over before. */
+static void batch_give(struct batch *b, struct buf *from)
+{
+	struct room *room = b->out.room;
+	size_t len = b->out.len + from->len;
+
+	if (piece_append(&b->pieces, &b->out) != 0 || piece_append(&b->pieces, from) != 0)
+		batch_fail(b, -ENOMEM);
+	b->n_in_pieces += len;
+	buf_count(&b->out, room);
+}
+
+static void batch_answer(struct batch *b, struct call *c)
 {
 	if (c->request.silent)
 		return;
-	if (c->out.err != 0 && b->out.err == 0)
-		b->out.err = c->out.err;
+	if (c->out.err != 0)
+		batch_fail(b, c->out.err);
+	if (b->n_in_pieces + b->out.len + c->out.len + 2 > b->out.max)
+		batch_fail(b, -EMSGSIZE);
 	buf_add_char(&b->out, b->any ? ',' : '[');
-	buf_add(&b->out, c->out.data, c->out.len);
 	b->any = true;
+	if (b->out.err != 0)
+		return;
+	if (c->out.len >= HANDED_OVER)
+		batch_give(b, &c->out);
+	else
+		buf_add(&b->out, c->out.data, c->out.len);
+}
+
+static void send_batch(struct session *s, struct batch *b)
+{
+	size_t len = b->n_in_pieces + b->out.len;
+	size_t before = conn_pending(s->conn);
+	struct piece *p;
+
+	if (list_empty(&b->pieces)) {
+		send_answer(s, 0, &b->out);
+		return;
+	}
+	/* Whoever asks for a batch posts it, and wants to hear. */
+	(void)send_lead(s, 0, len);
+	while ((p = piece_first(&b->pieces))) {
+		give(s, &p->buf);
+		piece_free(p);
+	}
+	give(s, &b->out);
+	send_trail(s);
+	s->endpoint->bytes_out += conn_pending(s->conn) - before;
+}
+
+static void refuse_batch(struct session *s, struct batch *b)
+{
+	bool full = b->out.err == -ENOBUFS;
+	enum refusal code = full ? REFUSE_LIMIT : REFUSE_TOO_LARGE;
+	const struct error_row *row = &s->endpoint->dialect->errors[code];
+	struct json j = json_writer(&b->out);
+
+	buf_clear(&b->out);
+	jsonrpc_write_error(&s->endpoint->dialect->rules, &j, (struct text) {0}, row->code,
+			    full ? TEXT("too many answers wait for clients: try again later")
+				 : TEXT("the answers of the batch are too large"),
+			    (struct text) {0});
+	send_answer(s, 0, &b->out);
 }
 
 static void finish_batch(struct session *s)
@@ -180,16 +281,9 @@ static void finish_batch(struct session *s)
 	if (!b->any) {
 		send_silence(s);
 	} else if (b->out.err == 0) {
-		send_answer(s, 0, &b->out);
+		send_batch(s, b);
 	} else {
-		const struct error_row *row = &s->endpoint->dialect->errors[REFUSE_TOO_LARGE];
-		struct json j = json_writer(&b->out);
-
-		buf_clear(&b->out);
-		jsonrpc_write_error(&s->endpoint->dialect->rules, &j, (struct text) {0}, row->code,
-				    TEXT("the answers of the batch are too large"),
-				    (struct text) {0});
-		send_answer(s, 0, &b->out);
+		refuse_batch(s, b);
 	}
 	batch_unref(b);
 	session_release_held(s);
@@ -578,6 +672,7 @@ void session_pump(struct session *s)
 	s->pumping = false;
 	settle(s);
 	server_check_input(s->server);
+	parked_next(s->server);
 }
 
 /* ---- what the connection tells ---- */

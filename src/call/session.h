@@ -14,6 +14,9 @@
 
 struct frame;
 
+/* An answer of so many bytes is handed over to the connection instead of copied. */
+enum { HANDED_OVER = 64 << 10 };
+
 /* Somebody who wants to know when a session closes, or takes more; in what they keep for it. */
 struct session_hook {
 	struct session_hook *next;

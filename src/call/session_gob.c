@@ -7,7 +7,7 @@
 #include "call/dispatch.h"
 #include "wire/netrpc.h"
 
-enum { ARENA_MAX = 128 << 20, LOGGED_BYTES = 800, KEPT_BYTES = 512 };
+enum { ARENA_MAX = 128 << 20, LOGGED_BYTES = 800, KEPT_BYTES = 512, OWN_MAX = 64 << 20 };
 
 struct gob_side {
 	struct netrpc_reader reader;
@@ -357,10 +357,9 @@ static int put_error(struct netrpc_writer *w, struct buf *out, const struct call
 	return netrpc_error(w, out, c->request.method, c->seq, words);
 }
 
-static int send_said(struct session *s, struct call *c)
+static int send_said(struct session *s, struct call *c, struct buf *out)
 {
 	struct gob_side *g = s->framing_state;
-	struct buf *out = conn_out(s->conn);
 	size_t before = out->len;
 	int r;
 
@@ -383,6 +382,19 @@ static int send_said(struct session *s, struct call *c)
 
 void session_gob_answer(struct session *s, struct call *c)
 {
-	if (send_said(s, c) != 0)
+	struct buf own;
+	int r;
+
+	if (c->out.len < HANDED_OVER) {
+		r = send_said(s, c, conn_out(s->conn));
+	} else {
+		buf_init(&own, OWN_MAX);
+		r = send_said(s, c, &own);
+		buf_count(&own, &s->server->room);
+		if (r == 0)
+			conn_give(s->conn, &own);
+		buf_done(&own);
+	}
+	if (r != 0)
 		session_give_up(s);
 }

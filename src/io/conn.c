@@ -10,11 +10,13 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/piece.h"
 #include "io/loop_uv.h"
 
 enum {
@@ -22,6 +24,9 @@ enum {
 	N_SPARE = 8,
 	SPARE_BYTES = 128 << 10, /* a larger write buffer is not kept */
 	OUT_MAX = 64 << 20,
+	OUT_MOVED = 64 << 10, /* of it are moved to its front at most */
+	TURN_BYTES = 1 << 20, /* that one turn sends to one peer, of what was handed over */
+	N_VECTORS = 8,
 	LARGE_BYTES = 256 << 10, /* waiting for one peer: it counts among the slow */
 	STALL_MS = 5000,         /* nobody who reads takes nothing for that long */
 	BURST = 4,               /* times held_max for answers to those who may still read */
@@ -32,6 +37,7 @@ struct conn_pool {
 	size_t low_mark;
 	size_t held_max;
 	size_t held;      /* by the write buffers of all connections */
+	size_t held_out;  /* of that, not in pieces */
 	struct list slow; /* those that hold much, the one that took nothing for longest first */
 	unsigned n_spare;
 	struct buf spare[N_SPARE];
@@ -44,9 +50,12 @@ struct conn {
 	const struct conn_ops *ops;
 	void *owner;
 	struct timer *linger; /* only while finishing */
+	struct list pieces;   /* what goes before out */
+	size_t n_in_pieces;   /* bytes of them all */
 	struct buf out;
-	size_t sent; /* of out, from its front */
+	size_t sent; /* of the first piece, or of out, from its front */
 	size_t held; /* as counted in the pool's */
+	size_t held_out;
 	struct list slow_link;
 	uint64_t took_ms; /* when the peer took some, while it is among the slow */
 	uint64_t bytes_out;
@@ -71,6 +80,7 @@ int conn_pool_new(struct loop *l, size_t low_mark, size_t held_max, struct conn_
 	p->low_mark = low_mark;
 	p->held_max = held_max;
 	p->held = 0;
+	p->held_out = 0;
 	list_init(&p->slow);
 	p->n_spare = 0;
 	*ret_pool = p;
@@ -100,6 +110,8 @@ static void give_spare(struct conn *c)
 	struct conn_pool *p = c->pool;
 
 	c->sent = 0;
+	pieces_done(&c->pieces);
+	c->n_in_pieces = 0;
 	buf_trim(&c->out, SPARE_BYTES);
 	if (!c->out.data)
 		return;
@@ -114,12 +126,14 @@ static void give_spare(struct conn *c)
 static void count_held(struct conn *c, bool progress)
 {
 	struct conn_pool *p = c->pool;
-	size_t held = c->out.len;
+	size_t held = c->n_in_pieces + c->out.len;
 
 	if (held == 0 && c->held == 0)
 		return;
 	p->held += held - c->held;
+	p->held_out += c->out.len - c->held_out;
 	c->held = held;
+	c->held_out = c->out.len;
 	if (progress || held < LARGE_BYTES)
 		list_remove(&c->slow_link);
 	if (held >= LARGE_BYTES && list_empty(&c->slow_link)) {
@@ -179,8 +193,63 @@ static bool would_block(int error)
 	return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
+/* The bytes that stand before out, and those of it, as far as a turn goes. */
+static unsigned gather(struct conn *c, struct iovec *vectors)
+{
+	size_t room = TURN_BYTES;
+	size_t skip = c->sent;
+	unsigned n = 0;
+
+	list_for_each (at, following, &c->pieces) {
+		const struct buf *b = &list_entry(at, struct piece, link)->buf;
+		size_t len = b->len - skip;
+
+		if (n == N_VECTORS - 1 || room == 0)
+			return n;
+		vectors[n++] = (struct iovec) {b->data + skip, len < room ? len : room};
+		room -= len < room ? len : room;
+		skip = 0;
+	}
+	if (c->out.len > 0 && room > 0)
+		vectors[n++] = (struct iovec) {c->out.data, c->out.len < room ? c->out.len : room};
+	return n;
+}
+
+static void drop_sent(struct conn *c, size_t n)
+{
+	struct piece *p;
+
+	c->sent += n;
+	while ((p = piece_first(&c->pieces)) && c->sent >= p->buf.len) {
+		c->sent -= p->buf.len;
+		c->n_in_pieces -= p->buf.len;
+		piece_free(p);
+	}
+}
+
+/* One system call a turn: who takes much shall not be all that a turn does. */
+static void send_pieces(struct conn *c)
+{
+	struct iovec vectors[N_VECTORS];
+	struct msghdr message = {.msg_iov = vectors, .msg_iovlen = gather(c, vectors)};
+	ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n < 0) {
+		c->broken |= !would_block(errno);
+		return;
+	}
+	c->bytes_out += (uint64_t)n;
+	drop_sent(c, (size_t)n);
+	if (conn_pending(c) == 0)
+		give_spare(c);
+}
+
 static void send_pending(struct conn *c)
 {
+	if (!list_empty(&c->pieces)) {
+		send_pieces(c);
+		return;
+	}
 	while (c->sent < c->out.len) {
 		ssize_t n = send(c->fd, c->out.data + c->sent, c->out.len - c->sent,
 				 MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -196,28 +265,45 @@ static void send_pending(struct conn *c)
 	give_spare(c);
 }
 
+static void cut(struct conn *slow)
+{
+	log_caused(LOG_LEVEL_INFO, "client cut", "unread=%zu why=%s", conn_pending(slow),
+		   "too much waits for clients that do not read");
+	slow->broken = true;
+	give_spare(slow);
+	count_held(slow, false);
+	update_events(slow);
+}
+
+static bool stalled(const struct conn *slow)
+{
+	return loop_now_ms(slow->pool->loop) >= slow->took_ms + STALL_MS;
+}
+
 /* Each peer has its limit; this one is for many peers that do not read. */
 static void cut_slow(struct conn *c)
 {
 	struct conn_pool *p = c->pool;
 	struct list *first;
 
-	while (p->held > p->held_max && (first = list_first(&p->slow))) {
+	while ((p->held > p->held_max || p->held_out > p->held_max / 2) &&
+	       (first = list_first(&p->slow))) {
 		struct conn *slow = list_entry(first, struct conn, slow_link);
+		bool much = p->held > BURST * p->held_max || p->held_out > p->held_max / 2;
 
 		/* An answer that is alone too large is no reason. */
-		if (slow == c)
+		if (slow == c || (!much && !stalled(slow)))
 			return;
-		if (p->held <= BURST * p->held_max &&
-		    loop_now_ms(p->loop) < slow->took_ms + STALL_MS)
-			return;
-		log_caused(LOG_LEVEL_INFO, "client cut", "unread=%zu why=%s", conn_pending(slow),
-			   "too much waits for clients that do not read");
-		slow->broken = true;
-		give_spare(slow);
-		count_held(slow, false);
-		update_events(slow);
+		cut(slow);
 	}
+}
+
+void conn_pool_cut_stalled(struct conn_pool *p)
+{
+	struct list *first;
+
+	while ((first = list_first(&p->slow)) && stalled(list_entry(first, struct conn, slow_link)))
+		cut(list_entry(first, struct conn, slow_link));
 }
 
 /* Nothing is left to send while finishing: say so, and wait for the peer's end. */
@@ -248,24 +334,59 @@ void conn_flush(struct conn *c)
 	update_events(c);
 }
 
+/* What stands in out goes before whatever comes. */
+static void close_out(struct conn *c)
+{
+	size_t len = c->out.len;
+
+	if (len == 0)
+		return;
+	if (piece_append(&c->pieces, &c->out) != 0)
+		c->broken = true;
+	else
+		c->n_in_pieces += len;
+}
+
+/* Many bytes are not moved, but passed. */
 static void make_room(struct conn *c)
 {
-	if (c->sent > 0 && c->sent >= c->out.len / 2) {
-		buf_consume(&c->out, c->sent);
-		c->sent = 0;
+	if (c->sent == 0 || !list_empty(&c->pieces) || c->sent < c->out.len / 2)
+		return;
+	if (c->out.len - c->sent > OUT_MOVED) {
+		close_out(c);
+		return;
 	}
+	buf_consume(&c->out, c->sent);
+	c->sent = 0;
+}
+
+void conn_give(struct conn *c, struct buf *b)
+{
+	size_t len = b->len;
+
+	if (c->out.err != 0 || c->closed || c->broken || len == 0) {
+		buf_done(b);
+		return;
+	}
+	close_out(c);
+	if (c->broken || piece_append(&c->pieces, b) != 0) {
+		c->broken = true;
+		buf_done(b);
+		return;
+	}
+	c->n_in_pieces += len;
 }
 
 struct buf *conn_out(struct conn *c)
 {
-	take_spare(c);
 	make_room(c);
+	take_spare(c);
 	return &c->out;
 }
 
 size_t conn_pending(const struct conn *c)
 {
-	return c->out.len - c->sent;
+	return c->n_in_pieces + c->out.len - c->sent;
 }
 
 uint64_t conn_sent(const struct conn *c)
@@ -356,6 +477,7 @@ int conn_new(struct conn_pool *p, int fd, const struct conn_ops *ops, void *owne
 	c->fd = fd;
 	buf_init(&c->out, OUT_MAX);
 	list_init(&c->slow_link);
+	list_init(&c->pieces);
 	r = uv_poll_init(loop_uv(p->loop), &c->poll, fd);
 	if (r != 0)
 		return r;

@@ -34,8 +34,13 @@ struct conn_ops {
 /* What the connections of one loop share: the read buffer and spare write
  * buffers. One per loop, freed after the last of its connections. When more than
  * held_max bytes wait to be sent in all, the peers that took nothing for five seconds
- * are cut, the longest first; when more than four times as many, those that did too. */
+ * are cut, the longest first; those that did too, when it is more than four times as many, or half
+ * as many in answers that were too short to be handed over. */
 struct conn_pool;
+/* Cuts those that took nothing for five seconds, however little it is in all: somebody waits for
+ * the room. */
+void conn_pool_cut_stalled(struct conn_pool *p);
+
 int conn_pool_new(struct loop *l, size_t low_mark, size_t held_max, struct conn_pool **ret_pool);
 void conn_pool_free(struct conn_pool *p);
 
@@ -51,6 +56,9 @@ void conn_read(struct conn *c, bool on);
  * Flushing never calls back: a connection found broken is closed next turn. */
 struct buf *conn_out(struct conn *c);
 void conn_flush(struct conn *c);
+
+/* The same for a buffer that is not copied: its memory is the connection's, on failure too. */
+void conn_give(struct conn *c, struct buf *b);
 
 /* Bytes not yet taken by the kernel. */
 size_t conn_pending(const struct conn *c);

@@ -64,6 +64,12 @@ struct framing {
 	/* Appends one message, which is JSON, wrapped. NULL where a reply needs to know its request (http). */
 	void (*wrap)(struct buf *out, const char *data, size_t len);
 
+	/* The same for a message that is not copied: what goes before it, what of it (or of a part
+	 * of it) must change, and what goes behind it. NULL where there is nothing. */
+	void (*lead)(struct buf *out, size_t len);
+	void (*flatten)(char *data, size_t len);
+	void (*trail)(struct buf *out);
+
 	/* True while a message has begun and not ended. */
 	bool (*in_message)(const void *state);
 

@@ -73,7 +73,7 @@ static enum frame_kind length_next(void *state, const char *in, size_t len, bool
 	return FRAME_MESSAGE;
 }
 
-static void length_wrap(struct buf *out, const char *data, size_t len)
+static void length_lead(struct buf *out, size_t len)
 {
 	const unsigned char header[HEADER] = {len >> 24 & 0xff, len >> 16 & 0xff, len >> 8 & 0xff,
 					      len & 0xff};
@@ -82,9 +82,14 @@ static void length_wrap(struct buf *out, const char *data, size_t len)
 		out->err = out->err ? out->err : -EMSGSIZE;
 		return;
 	}
+	buf_add(out, header, HEADER);
+}
+
+static void length_wrap(struct buf *out, const char *data, size_t len)
+{
 	if (buf_reserve(out, HEADER + len) != 0)
 		return;
-	buf_add(out, header, HEADER);
+	length_lead(out, len);
 	buf_add(out, data, len);
 }
 
@@ -102,5 +107,6 @@ const struct framing framing_length = {
 	.done = length_done,
 	.next = length_next,
 	.wrap = length_wrap,
+	.lead = length_lead,
 	.in_message = length_in_message,
 };

@@ -88,18 +88,26 @@ static enum frame_kind line_next(void *state, const char *in, size_t len, bool e
 
 /* In JSON a bare newline is white space: a space says the same, and does not
  * cut a message that somebody has indented in two. */
-static void line_wrap(struct buf *out, const char *data, size_t len)
+static void flatten(char *at, size_t len)
 {
-	char *at, *end;
+	const char *end = at + len;
 
-	if (buf_reserve(out, len + 1) != 0)
-		return;
-	at = out->data + out->len;
-	end = at + len;
-	buf_add(out, data, len);
-	buf_add_char(out, '\n');
 	while ((at = memchr(at, '\n', (size_t)(end - at))))
 		*at++ = ' ';
+}
+
+static void line_wrap(struct buf *out, const char *data, size_t len)
+{
+	if (buf_reserve(out, len + 1) != 0)
+		return;
+	buf_add(out, data, len);
+	flatten(out->data + out->len - len, len);
+	buf_add_char(out, '\n');
+}
+
+static void line_trail(struct buf *out)
+{
+	buf_add_char(out, '\n');
 }
 
 static bool line_in_message(const void *state)
@@ -116,5 +124,7 @@ const struct framing framing_line = {
 	.done = line_done,
 	.next = line_next,
 	.wrap = line_wrap,
+	.flatten = flatten,
+	.trail = line_trail,
 	.in_message = line_in_message,
 };

@@ -22,7 +22,41 @@ static struct done handle_later(struct call *c)
 	return call_later(c, NULL, NULL);
 }
 
+struct large_in {
+	int64_t n;
+};
+
+static const struct field large_fields[] = {
+	{.name = "n", .type = FIELD_INT, .required = true, .offset = offsetof(struct large_in, n)},
+};
+
+/* So many bytes of text, of which half stood in the arena first; with a newline, which only white
+ * space may be. */
+static struct done handle_large(struct call *c)
+{
+	const struct large_in *in = c->in;
+	char *text = arena_alloc(&c->arena, (size_t)in->n / 2);
+	struct json *j;
+
+	if (!text)
+		return call_fail(c, -ENOMEM);
+	memset(text, 'x', (size_t)in->n / 2);
+	j = call_result(c);
+	json_begin_array(j);
+	for (int i = 0; i < 2; i++)
+		json_text(j, (struct text) {text, (size_t)in->n / 2});
+	json_raw(j, "\n1", 2);
+	json_end_array(j);
+	return call_reply(c);
+}
+
 static const struct method methods[] = {
+	{.name = "large",
+	 .fields = large_fields,
+	 .n_fields = 1,
+	 .in_size = sizeof(struct large_in),
+	 .where = READER,
+	 .handle = handle_large},
 	{.name = "later", .handle = handle_later, .flags = METHOD_LATER},
 	{.name = "ping", .handle = handle_ping},
 };
@@ -39,7 +73,7 @@ static const char *const paths[] = {"/", NULL};
 
 static const struct dialect any = {
 	.name = "test",
-	.message_max = 1 << 20,
+	.message_max = 4 << 20,
 	.errors = errors,
 	.methods = methods,
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
@@ -250,6 +284,207 @@ static void time_runs_for_one_message_not_for_two(void **state)
 	world_done(&w);
 }
 
+/* ---- answers that nobody reads ---- */
+
+enum { LARGE = 1 << 20, ROOM = 8 << 20, N_GREEDY = 40 };
+
+#define ASK_LARGE "{\"jsonrpc\":\"2.0\",\"method\":\"large\",\"params\":{\"n\":1048576},\"id\":1}"
+
+static struct limits tight(void)
+{
+	struct limits limits = default_limits;
+
+	limits.total_queue_bytes = ROOM;
+	return limits;
+}
+
+/* Everything is done that can be: all calls have answered, or wait for room. */
+static void wait_quiet(struct world *w)
+{
+	unsigned n;
+
+	do {
+		n = 0;
+		world_settle(w);
+		list_for_each (at, following, &w->server->parked)
+			n++;
+		if (w->server->n_calls > n)
+			assert_true(world_turn(w, NULL));
+	} while (w->server->n_calls > n);
+}
+
+static unsigned n_parked(const struct world *w)
+{
+	unsigned n = 0;
+
+	list_for_each (at, following, &w->server->parked)
+		n++;
+	return n;
+}
+
+enum { WHOLE = LARGE + sizeof("{\"jsonrpc\":\"2.0\",\"result\":[\"\",\"\",\n1],\"id\":1}") - 1 };
+
+/* A line, in which no other newline stands. */
+static void check_large(struct client *c)
+{
+	assert_int_equal(c->in.len, WHOLE + 1);
+	assert_ptr_equal(memchr(c->in.data, '\n', c->in.len), c->in.data + WHOLE);
+	assert_memory_equal(c->in.data + WHOLE - 11, " 1],\"id\":1}", 11);
+}
+
+/* All of them read, so that nobody holds up the others. */
+static void read_all(struct world *w, struct client *c)
+{
+	unsigned n = 0;
+
+	while (n < N_GREEDY) {
+		world_settle(w);
+		n = 0;
+		for (unsigned i = 0; i < N_GREEDY; i++) {
+			client_read(&c[i]);
+			n += c[i].in.len > WHOLE;
+			assert_false(c[i].eof);
+		}
+		if (n < N_GREEDY)
+			assert_true(world_turn(w, NULL));
+	}
+}
+
+static void greed(struct world *w, struct client *c)
+{
+	const struct limits limits = tight();
+
+	start(w, &limits);
+	for (unsigned i = 0; i < N_GREEDY; i++) {
+		join(w, &c[i]);
+		say(w, &c[i], ASK_LARGE "\n");
+	}
+	wait_quiet(w);
+}
+
+static void answers_that_nobody_reads_are_bounded_before_they_are_made(void **state)
+{
+	struct client c[N_GREEDY], other;
+	struct world w;
+
+	(void)state;
+	greed(&w, c);
+	assert_in_range(room_used(&w.server->room), 2 * LARGE, ROOM);
+	assert_in_range(n_parked(&w), N_GREEDY - ROOM / LARGE, N_GREEDY - 2);
+	/* Beside them what is short is made on a thread as ever. */
+	join(&w, &other);
+	say(&w, &other,
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"large\",\"params\":{\"n\":100000},"
+	    "\"id\":1}\n");
+	assert_true(client_wait(&other, &w, 100000));
+	for (unsigned i = 0; i < N_GREEDY; i++)
+		client_done(&c[i]);
+	client_done(&other);
+	wait_quiet(&w);
+	assert_int_equal(n_parked(&w), 0);
+	assert_int_equal(room_used(&w.server->room), 0);
+	world_done(&w);
+}
+
+static void who_waits_for_room_is_served_when_others_read(void **state)
+{
+	struct client c[N_GREEDY];
+	struct world w;
+
+	(void)state;
+	greed(&w, c);
+	read_all(&w, c);
+	for (unsigned i = 0; i < N_GREEDY; i++)
+		check_large(&c[i]);
+	wait_quiet(&w);
+	assert_int_equal(room_used(&w.server->room), 0);
+	assert_false(atomic_load(&w.server->room.closed));
+	for (unsigned i = 0; i < N_GREEDY; i++)
+		client_done(&c[i]);
+	world_done(&w);
+}
+
+static void who_waits_for_room_is_refused_in_the_end(void **state)
+{
+	struct client c[N_GREEDY];
+	struct world w;
+
+	(void)state;
+	greed(&w, c);
+	w.server->opts.limits.room_wait_ms = 0;
+	/* The last has waited for least. */
+	assert_true(client_wait(&c[N_GREEDY - 1], &w, 20));
+	assert_non_null(
+		memmem(c[N_GREEDY - 1].in.data, c[N_GREEDY - 1].in.len, "try again later", 15));
+	assert_int_equal(n_parked(&w), 0);
+	say(&w, &c[N_GREEDY - 1], "{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":1}\n");
+	for (unsigned i = 0; i < N_GREEDY; i++)
+		client_done(&c[i]);
+	world_done(&w);
+}
+
+static void a_stop_does_not_wait_for_room(void **state)
+{
+	struct client c[N_GREEDY];
+	struct world w;
+
+	(void)state;
+	greed(&w, c);
+	assert_true(n_parked(&w) > 0);
+	server_stop(w.server);
+	assert_int_equal(n_parked(&w), 0);
+	for (unsigned i = 0; i < N_GREEDY; i++)
+		client_done(&c[i]);
+	world_settle(&w);
+	world_done(&w);
+}
+
+static void long_answers_are_whole_in_every_framing(void **state)
+{
+	static const char ask[] = ASK_LARGE;
+	static const char batch[] = "[" ASK_LARGE "," ASK_LARGE "]";
+	const struct {
+		const char *text;
+		size_t len;
+	} asks[] = {{ask, 1}, {batch, 2}};
+	struct client c;
+	struct world w;
+
+	(void)state;
+	start(&w, &default_limits);
+	for (unsigned i = 0; i < 2; i++) {
+		size_t n = asks[i].len * WHOLE + (i == 1 ? 3 : 0);
+		unsigned char head[4] = {0, 0, 0, (unsigned char)strlen(asks[i].text)};
+		char line[100];
+
+		/* a frame */
+		join(&w, &c);
+		assert_true(client_send_n(&c, &w, (char *)head, 4));
+		say(&w, &c, asks[i].text);
+		assert_true(client_wait(&c, &w, n + 4));
+		assert_int_equal(c.in.len, n + 4);
+		assert_int_equal((unsigned char)c.in.data[1] << 16 |
+					 (unsigned char)c.in.data[2] << 8 |
+					 (unsigned char)c.in.data[3],
+				 n);
+		client_done(&c);
+		/* a response */
+		join(&w, &c);
+		snprintf(line, sizeof(line),
+			 "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
+			 strlen(asks[i].text));
+		say(&w, &c, line);
+		say(&w, &c, asks[i].text);
+		assert_true(client_wait(&c, &w, n));
+		snprintf(line, sizeof(line), "Content-Length: %zu\r\n", n);
+		assert_non_null(memmem(c.in.data, 300, line, strlen(line)));
+		while (!memmem(c.in.data + c.in.len - 3, 3, i == 0 ? "}" : "}]", i + 1))
+			assert_true(client_wait(&c, &w, c.in.len + 1));
+		client_done(&c);
+	}
+	world_done(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +492,11 @@ int main(void)
 		cmocka_unit_test(the_largest_and_slowest_are_cut_first),
 		cmocka_unit_test(what_is_cut_while_a_call_runs_ends_behind_its_answer),
 		cmocka_unit_test(a_message_that_does_not_go_on_is_cut),
+		cmocka_unit_test(answers_that_nobody_reads_are_bounded_before_they_are_made),
+		cmocka_unit_test(who_waits_for_room_is_served_when_others_read),
+		cmocka_unit_test(who_waits_for_room_is_refused_in_the_end),
+		cmocka_unit_test(a_stop_does_not_wait_for_room),
+		cmocka_unit_test(long_answers_are_whole_in_every_framing),
 		cmocka_unit_test(time_runs_for_one_message_not_for_two),
 	};
 

@@ -1,0 +1,40 @@
+/*
+ * A sum of memory that many share, on any thread: what is larger than a little asks for its part
+ * before it grows (struct buf, struct arena), and gives it back when it goes.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of one buffer or arena that need not be asked for. */
+enum { ROOM_FREE = 256 << 10 };
+
+struct room {
+	atomic_size_t used;
+	size_t max;
+	atomic_bool closed; /* somebody waits already: only those who are sure get any */
+};
+
+/* sure: whatever is left, since it is counted in any case. */
+static inline bool room_take(struct room *r, size_t n, bool sure)
+{
+	size_t before = atomic_fetch_add_explicit(&r->used, n, memory_order_relaxed);
+
+	if (sure ||
+	    (before + n <= r->max && !atomic_load_explicit(&r->closed, memory_order_relaxed)))
+		return true;
+	atomic_fetch_sub_explicit(&r->used, n, memory_order_relaxed);
+	return false;
+}
+
+static inline void room_give(struct room *r, size_t n)
+{
+	atomic_fetch_sub_explicit(&r->used, n, memory_order_relaxed);
+}
+
+static inline size_t room_used(struct room *r)
+{
+	return atomic_load_explicit(&r->used, memory_order_relaxed);
+}

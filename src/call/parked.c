@@ -1,0 +1,158 @@
+#include "call/parked.h"
+
+#include <errno.h>
+
+#include "call/server.h"
+#include "call/session.h"
+
+enum { LOOK_MS = 500 };
+
+/* ---- on the reader's thread ---- */
+
+void parked_count(struct call *c)
+{
+	c->mark = arena_mark(&c->arena);
+	c->arena.room = c->out.room = &c->server->room;
+	c->arena.sure = c->out.sure = c->sure;
+	c->arena.starved = false;
+}
+
+bool parked_wants(const struct call *c)
+{
+	return c->arena.starved || c->out.err == -ENOBUFS;
+}
+
+/* ---- on the loop ---- */
+
+/* As it was before its handler was begun. */
+static void start_over(struct call *c)
+{
+	arena_rewind(&c->arena, &c->mark);
+	c->arena.starved = false;
+	buf_done(&c->out);
+	c->json = json_writer(&c->out);
+	c->http_status = 0;
+	c->begun = false;
+	c->failed = false;
+	c->stage = CALL_RUNNING;
+}
+
+static void leave(struct call *c)
+{
+	list_remove(&c->job.link);
+	c->waits = false;
+	c->on_cancel = NULL;
+}
+
+static void end(struct call *c, int r)
+{
+	leave(c);
+	(void)call_fail(c, r);
+	session_answered(c->session, c);
+}
+
+static void cancelled(struct call *c, void *arg)
+{
+	(void)arg;
+	end(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+static struct call *first(const struct server *s)
+{
+	struct list *at = list_first(&s->parked);
+
+	return at ? list_entry(at, struct call, job.link) : NULL;
+}
+
+static void begin(struct server *s, struct call *c)
+{
+	int r;
+
+	leave(c);
+	c->sure = true;
+	s->retried = c;
+	r = server_submit(s, &c->job, READER);
+	if (r == 0)
+		return;
+	s->retried = NULL;
+	(void)call_fail(c, r);
+	session_answered(c->session, c);
+}
+
+void parked_next(struct server *s)
+{
+	struct call *c;
+
+	if (list_empty(&s->parked) || s->retried)
+		return;
+	while (!s->retried && (c = first(s)) && room_used(&s->room) <= s->room.max / 2) {
+		/* Nobody is left who would hear the answer. */
+		if (!c->session)
+			cancelled(c, NULL);
+		else
+			begin(s, c);
+	}
+	if (list_empty(&s->parked)) {
+		atomic_store(&s->room.closed, false);
+		timer_stop(s->parked_clock);
+	}
+}
+
+void parked_add(struct call *c)
+{
+	struct server *s = c->server;
+
+	start_over(c);
+	c->waits = true;
+	c->on_cancel = cancelled;
+	c->cancel_arg = NULL;
+	c->parked_ms = loop_now_ms(s->loop);
+	if (list_empty(&s->parked))
+		timer_repeat(s->parked_clock, LOOK_MS);
+	list_append(&s->parked, &c->job.link);
+	atomic_store(&s->room.closed, true);
+	parked_next(s);
+}
+
+void parked_back(struct call *c)
+{
+	if (c->server->retried == c)
+		c->server->retried = NULL;
+	/* What its answer still needs on the loop is not asked for. */
+	c->arena.sure = c->out.sure = true;
+}
+
+/* They all have the same time, so the first is the next whose it is. */
+static void look(void *arg)
+{
+	struct server *s = arg;
+	uint64_t now = loop_now_ms(s->loop);
+	struct call *c;
+
+	conn_pool_cut_stalled(s->pool);
+	while ((c = first(s)) && (!c->session || now - c->parked_ms >= s->opts.limits.room_wait_ms))
+		end(c, refuse(&c->why, REFUSE_LIMIT,
+			      "%zu bytes of answers wait for clients already: try again later",
+			      room_used(&s->room)));
+	parked_next(s);
+}
+
+void parked_refuse_all(struct server *s)
+{
+	struct call *c;
+
+	while ((c = first(s)))
+		end(c, refuse(&c->why, REFUSE_STOPPING, "koined is stopping"));
+}
+
+int parked_init(struct server *s)
+{
+	list_init(&s->parked);
+	s->room.max = s->opts.limits.total_queue_bytes;
+	return timer_new(s->loop, look, s, &s->parked_clock);
+}
+
+void parked_done(struct server *s)
+{
+	timer_free(s->parked_clock);
+}
