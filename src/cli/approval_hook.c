@@ -82,6 +82,21 @@ static enum hook_form guess_form(const char *text, size_t len, const char *forma
 	return HOOK_NONE;
 }
 
+/* Of two, nobody knows which one the agent means. */
+static bool is_twice(const struct koine_value *in, const char *key)
+{
+	const struct koine_value *m = koine_value_first(in);
+	unsigned n = 0;
+
+	for (; m; m = koine_value_next(m)) {
+		struct text name = {0};
+
+		name.data = koine_value_key(m, &name.len);
+		n += text_is(name, key);
+	}
+	return n > 1;
+}
+
 int hook_read(struct hook *h, const char *text, size_t len, const char *format, const char *agent,
 	      char *error, size_t error_size)
 {
@@ -101,7 +116,10 @@ int hook_read(struct hook *h, const char *text, size_t len, const char *format, 
 	h->tool = member(in, "tool_name");
 	r = find_form(h, format, error, error_size);
 	h->agent = agent_of(h, agent);
-	if (r == 0 && h->tool.len == 0) {
+	if (r == 0 && (is_twice(in, "tool_name") || is_twice(in, "tool_input"))) {
+		snprintf(error, error_size, "it names its tool, or what that is for, twice");
+		r = KOINE_PARAMS;
+	} else if (r == 0 && h->tool.len == 0) {
 		snprintf(error, error_size, "it has no tool_name");
 		if (h->form == HOOK_PLAIN)
 			h->form = guess_form(text, len, format);

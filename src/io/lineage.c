@@ -128,6 +128,13 @@ static bool is_typed_into(const struct process_seen *p)
 	return true;
 }
 
+/* Whose children are everybody's. */
+static bool is_nobody(const struct process_seen *p)
+{
+	return p->pid == 1 || p->pid == getpid() || strcmp(p->name, "systemd") == 0 ||
+	       is_typed_into(p);
+}
+
 bool lineage_speaker(pid_t pid, struct process_seen *ret)
 {
 	struct process_seen lineage[LINEAGE_MAX];
@@ -145,7 +152,7 @@ bool lineage_speaker(pid_t pid, struct process_seen *ret)
 			return true;
 		if (strcmp(own, other) == 0)
 			continue;
-		if (lineage[i].pid != getpid() && !is_typed_into(&lineage[i]))
+		if (!is_nobody(&lineage[i]))
 			*ret = lineage[i];
 		return true;
 	}

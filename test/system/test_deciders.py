@@ -22,7 +22,7 @@ AGENT = r"""
 import json, subprocess, sys
 sys.path.insert(0, %r)
 from harness import Client
-address, connections = sys.argv[1], {}
+client = Client(sys.argv[1])
 for line in sys.stdin:
     what = json.loads(line)
     if "run" in what:
@@ -37,18 +37,16 @@ for line in sys.stdin:
         answer = child.stdout.read().decode()
         child.wait()
     else:
-        c = connections.setdefault(what["address"], None) or Client(what["address"])
-        connections[what["address"]] = c
-        answer = json.loads(c.call_text(json.dumps(
+        answer = json.loads(client.call_text(json.dumps(
             {"jsonrpc": "2.0", "id": 1, "method": what["call"], "params": what["params"]}).encode()))
     print(json.dumps(answer), flush=True)
 """ % os.path.dirname(os.path.abspath(__file__))
 
 
 class Agent:
+    """A program that starts others, and talks to them by pipes."""
+
     def __init__(self, daemon):
-        self.daemon = daemon
-        # Its stdin is a pipe, and the test at the other end of it: a shell in between is none.
         self.process = subprocess.Popen([sys.executable, "-c", AGENT, daemon.address("unix")],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env={**os.environ, **of(daemon)})
@@ -66,13 +64,8 @@ class Agent:
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
-    def call(self, method, params, address=None):
-        return self.do(call=method, params=params, address=address or self.daemon.address("unix"))
-
-
-def ask(agent, **more):
-    """As a program that was started by nobody it could speak for: it has no pipe but the test's."""
-    return agent.call("approval.create", {"tool": "Bash", "input": {"command": "make"}, **more})["result"]["id"]
+    def call(self, method, params):
+        return self.do(call=method, params=params)
 
 
 def status(d, id):
@@ -183,7 +176,7 @@ def test_a_shell_that_somebody_types_into_is_no_agent():
     with Daemon(*NO) as d:
         env = of(d, PS1="$ ", ENV="")
         with Terminal(env, "-i", columns=200, program="/bin/sh") as t:
-            t.type("echo '%s' | %s hook -f plain -t 300 >hooked &\r" % (hook, KOINE))
+            t.type("echo '%s' | %s hook -f plain -t 300 >%s/hooked &\r" % (hook, KOINE, d.root))
             with d.connect() as c:
                 wait_until(lambda: c.call("approval.list")["approvals"], "the question")
                 id = c.call("approval.list")["approvals"][0]["id"]
@@ -192,7 +185,7 @@ def test_a_shell_that_somebody_types_into_is_no_agent():
                 from_ = c.call("approval.get", {"id": id})["decided_from"]
                 check(from_["terminal"].startswith("pts/") and from_["uid"] == os.getuid() and
                       os.path.samefile(from_["program"], KOINE), "%r", from_)
-            t.type("wait; rm -f hooked; exit\r")
+            t.type("wait; exit\r")
             t.leave()
         out = koine(env, "approvals", id).out
         check("from       %s, pid " % os.path.realpath(KOINE) in out and ", pts/" in out, "%r", out)

@@ -179,6 +179,28 @@ static void hooks_are_as_their_agents_have_them(void **state)
 	koine_doc_free(doc);
 }
 
+/* A human would be shown the one, and the agent do the other. */
+static void a_hook_that_says_something_twice_is_none(void **state)
+{
+	static const char *const texts[] = {
+		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Read\",\"tool_name\":"
+		"\"Bash\"}",
+		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":{},"
+		"\"tool_input\":{}}",
+	};
+	struct hook h;
+	char error[128];
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_int_equal(hook_read(&h, texts[i], strlen(texts[i]), "auto", NULL, error,
+					   sizeof(error)),
+				 KOINE_PARAMS);
+		assert_non_null(strstr(error, "twice"));
+		assert_int_equal(h.form, HOOK_PRE_TOOL);
+		hook_done(&h);
+	}
+}
+
 static void what_is_no_json_is_no_hook(void **state)
 {
 	static const char *const texts[] = {"", "{", "yes", "{\"tool_name\":\"a\"}}", "\xff"};
@@ -404,6 +426,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(hooks_are_as_their_agents_have_them),
+		T(a_hook_that_says_something_twice_is_none),
 		T(what_is_no_json_is_no_hook),
 		T(of_what_cannot_be_read_the_form_is_guessed),
 		T(long_names_are_cut_between_characters),
