@@ -72,6 +72,7 @@ struct call {
 	bool failed;            /* the answer is an error */
 	bool streaming;         /* the answer has begun to be sent */
 	bool watched;           /* cancelled when its client leaves */
+	bool holds;             /* what its client is told meanwhile */
 };
 
 /* What handlers work with. */

@@ -113,6 +113,7 @@ static void wipe_call(struct call *c)
 	c->failed = false;
 	c->streaming = false;
 	c->watched = false;
+	c->holds = false;
 }
 
 void server_free_call(struct server *s, struct call *c)

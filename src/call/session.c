@@ -313,6 +313,7 @@ void session_answered(struct session *s, struct call *c)
 	if (log_enabled(LOG_LEVEL_DEBUG))
 		log_call(c);
 	if (s) {
+		s->n_holding -= c->holds;
 		s->endpoint->n_errors += c->failed;
 		if (c->batch)
 			batch_answer(c->batch, c);
@@ -324,6 +325,8 @@ void session_answered(struct session *s, struct call *c)
 			http_stream_finish(s, c);
 		else
 			send_answer(s, c->http_status, &c->out);
+		if (c->holds && s->n_holding == 0 && !s->batch)
+			session_release_held(s);
 	}
 	server_free_call(c->server, c);
 	if (s && !s->pumping)

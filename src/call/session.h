@@ -54,7 +54,9 @@ struct session {
 	unsigned n_waiting;
 	size_t waiting_bytes;
 	struct batch *batch;
-	struct buf *held; /* notifications that came while a batch runs: its answer is first */
+	struct buf *
+		held; /* notifications behind the answer of a batch, or of a call that holds them */
+	unsigned n_holding; /* such calls */
 	struct session_hook *hooks;
 	struct upgraded *upgraded; /* who has taken the connection over, or NULL */
 
@@ -92,6 +94,10 @@ int session_notify(struct session *s, const char *data, size_t len);
 
 /* The same, but session_flush must follow in the same turn: for several. */
 int session_post(struct session *s, const char *data, size_t len);
+
+/* What posts and notes come while this call runs go out behind its answer: it goes on after the commit
+ * that told of what it did. */
+void session_hold_for(struct call *c);
 
 /* Whether it can be sent what answers nothing: it speaks, and not HTTP. */
 bool session_hears(const struct session *s);

@@ -37,7 +37,15 @@ uint64_t session_written(const struct session *s)
 	return conn_sent(s->conn) + conn_pending(s->conn);
 }
 
-/* ---- while a batch runs ---- */
+/* ---- while a batch runs, or a call that holds ---- */
+
+void session_hold_for(struct call *c)
+{
+	if (!c->session || c->holds)
+		return;
+	c->holds = true;
+	c->session->n_holding++;
+}
 
 void session_forget_held(struct session *s)
 {
@@ -83,7 +91,7 @@ int session_post(struct session *s, const char *data, size_t len)
 {
 	bool open = session_hears(s) && !s->closing && !s->eof;
 
-	if (open && s->batch)
+	if (open && (s->batch || s->n_holding > 0))
 		return hold(s, data, len);
 	if (open && conn_pending(s->conn) > s->server->opts.limits.queue_bytes) {
 		s->endpoint->n_dropped++;

@@ -121,6 +121,7 @@ struct task_new {
 	int64_t delay_ms;
 	int64_t retries;  /* beside the first attempt */
 	int64_t retry_ms; /* 0: 1 s */
+	bool until_begun; /* where there is room it is told when its program runs: its pid is known */
 };
 
 struct task_submitted {
@@ -132,7 +133,7 @@ struct task_submitted {
 typedef void (*task_submitted_fn)(void *arg, int result, const struct task_submitted *task,
 				  const struct why *why);
 
-/* fn comes once, when it is on disk. REFUSE_PARAMS, REFUSE_LIMIT (the queue is full),
+/* fn comes once, when it is on disk (until_begun: and has begun, where it can at once). REFUSE_PARAMS, REFUSE_LIMIT (the queue is full),
  * REFUSE_STOPPING, REFUSE_NOT_FOUND for an unknown project or a task in `after`. */
 void task_submit(struct services *s, const struct task_new *in, task_submitted_fn fn, void *arg);
 
@@ -148,8 +149,8 @@ void task_cancel(struct services *s, struct text project, struct text id, task_d
 void task_release(struct services *s, struct text project, struct text id, task_done_fn fn,
 		  void *arg);
 /* Tells every one of a project's that is. */
-void tasks_each_held(struct services *s, struct text project,
-		     void (*fn)(void *arg, struct text id), void *arg);
+void tasks_each_held(struct services *s, struct text project, void (*fn)(void *arg, struct text id),
+		     void *arg);
 
 /* One that failed or was cancelled is queued again, with its attempts counted anew. */
 void task_retry(struct services *s, struct text project, struct text id, task_done_fn fn,

@@ -59,6 +59,13 @@ struct project {
 /* How a run that is to end shall be told. */
 enum task_intent { INTENT_NONE, INTENT_CANCEL, INTENT_TIMEOUT, INTENT_STOP };
 
+/* Who waits until a run has begun: once, with the state that the task has then; gone: the service is
+ * freed, and nobody may be told. */
+struct run_waiter {
+	void (*fn)(void *arg, bool gone, enum task_state state);
+	void *arg;
+};
+
 /* A task while it runs. */
 struct run {
 	struct tasks *tasks;
@@ -72,6 +79,7 @@ struct run {
 	char mark[TREE_MARK_MAX];
 	struct buf out; /* the end of what it printed */
 	struct buf err;
+	struct run_waiter waiter; /* fn NULL: none */
 	bool exited;
 	bool starting;      /* chat_send has not returned */
 	bool output_failed; /* told once */
@@ -183,6 +191,9 @@ void queue_ended(struct tasks *t, const struct live *l);
 /* ---- task_run.c, task_program.c ---- */
 
 void run_start(struct tasks *t, struct live *l);
+
+/* fn comes when its program runs, its turn has begun, or neither will. Right after run_start. */
+void run_when_begun(struct run *r, const struct run_waiter *w);
 void run_end_with(struct run *r, enum task_intent intent);
 void run_drop(struct run *r); /* the service is freed */
 

@@ -42,8 +42,30 @@ static void run_free(struct run *r)
 	free(r);
 }
 
+static struct run_waiter take_waiter(struct run *r)
+{
+	struct run_waiter w = r->waiter;
+
+	r->waiter = (struct run_waiter) {NULL, NULL};
+	return w;
+}
+
+/* The last thing that is done: whoever is told may do anything, with this task too. */
+static void tell_waiter(struct run_waiter w, enum task_state state)
+{
+	if (w.fn)
+		w.fn(w.arg, false, state);
+}
+
+void run_when_begun(struct run *r, const struct run_waiter *w)
+{
+	r->waiter = *w;
+}
+
 void run_drop(struct run *r)
 {
+	if (r->waiter.fn)
+		r->waiter.fn(r->waiter.arg, true, TASK_RUNNING);
 	if (r->turn)
 		chat_turn_forget(r->turn);
 	run_free(r);
@@ -191,7 +213,9 @@ static void finish(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
 	struct live *l = r->live;
+	struct run_waiter waiter = take_waiter(r);
 	enum task_state state = state_of(r);
+	bool again = may_try_again(r, state);
 	struct text result = {0};
 	struct text error = {0};
 	char words[128];
@@ -206,12 +230,13 @@ static void finish(struct run *r)
 		error = error_of(r, words);
 	if (r->intent == INTENT_TIMEOUT)
 		task_write(t, l, "task.timeout", NULL);
-	if (may_try_again(r, state))
+	if (again)
 		try_again(t, l, error);
 	else
 		task_ended(t, l, state, result, error);
 	run_free(r);
 	tasks_run_ended(t);
+	tell_waiter(waiter, again ? TASK_QUEUED : state);
 }
 
 /* Nor does what one attempt left behind go on beside the next. */
@@ -383,14 +408,18 @@ static void give_up(struct run *r, const char *text)
 	finish(r);
 }
 
-/* With its prompt at hand. */
-static void go(struct run *r, struct text prompt)
+/* With its prompt and its variables at hand, for as long as it takes to start. */
+static void go(struct run *r, struct text prompt, struct text env)
 {
+	struct task_row *row = &r->live->task.row;
+	struct text kept = row->env;
 	struct why why = {0};
 	int e;
 
 	open_output(r);
+	row->env = env;
 	e = begin(r, prompt, &why);
+	row->env = kept;
 	if (e != 0) {
 		give_up(r, e > 0 ? why.text : strerror(-e));
 		return;
@@ -399,6 +428,8 @@ static void go(struct run *r, struct text prompt)
 	/* A conversation may have ended before it began. */
 	if (!r->program && r->exited)
 		finish(r);
+	else
+		tell_waiter(take_waiter(r), TASK_RUNNING);
 }
 
 struct fetch {
@@ -433,12 +464,7 @@ static void fetch_finished(struct background_work *w, int result)
 	if (r->intent != INTENT_NONE) {
 		end_unbegun(r);
 	} else if (result == 0 && f->found) {
-		struct live *l = r->live;
-
-		/* As long as it takes to start; what is long is not kept at hand. */
-		l->task.row.env = f->row.env;
-		go(r, f->row.prompt);
-		l->task.row.env = (struct text) {0};
+		go(r, f->row.prompt, f->row.env);
 	} else {
 		give_up(r, result == 0 ? "the task is gone" : strerror(-result));
 	}
@@ -489,6 +515,7 @@ static void put_back(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
 	struct live *l = r->live;
+	struct run_waiter waiter = take_waiter(r);
 
 	release(t, l);
 	l->task.row.attempts--;
@@ -498,6 +525,7 @@ static void put_back(struct run *r)
 	queue_add(t, l);
 	task_write(t, l, NULL, NULL);
 	run_free(r);
+	tell_waiter(waiter, TASK_QUEUED);
 }
 
 /* There is nothing to be told to end, and the store need not be waited for. */
@@ -522,7 +550,7 @@ static void on_kept(void *arg, int result, const struct why *why)
 	if (result != 0 || r->tasks->stopping)
 		put_back(r);
 	else if (r->live->task.row.prompt.data)
-		go(r, r->live->task.row.prompt);
+		go(r, r->live->task.row.prompt, r->live->task.row.env);
 	else if (fetch(r) != 0)
 		give_up(r, "out of memory");
 }

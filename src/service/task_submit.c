@@ -27,6 +27,7 @@ struct submit {
 	enum task_state *after_states;
 	int64_t queue_size;
 	int result;
+	bool until_begun;
 	struct why why;
 	task_submitted_fn fn;
 	void *arg;
@@ -295,11 +296,32 @@ static void submit_run(struct background_work *w, int lane)
 	w->keep = s->result == 0;
 }
 
+static void submit_free(struct submit *s)
+{
+	arena_done(&s->arena);
+	free(s);
+}
+
 static void submit_done(struct submit *s, int result, const struct task_submitted *told)
 {
 	s->fn(s->arg, result, told, &s->why);
-	arena_done(&s->arena);
-	free(s);
+	submit_free(s);
+}
+
+static void submit_took(struct submit *s, enum task_state state)
+{
+	const struct task_submitted told = {
+		.project = s->project->name, .id = s->row.id, .state = state};
+
+	submit_done(s, 0, &told);
+}
+
+static void on_begun(void *arg, bool gone, enum task_state state)
+{
+	if (gone)
+		submit_free(arg);
+	else
+		submit_took(arg, state);
 }
 
 /* What it comes after may have ended since it was looked at. False: not well, or so long ago that it is
@@ -330,7 +352,6 @@ static uint64_t steady_of(int64_t utc_ms)
 static void take_submitted(struct submit *s, struct live *l)
 {
 	struct tasks *t = s->tasks;
-	struct task_submitted told;
 
 	l->project->n[TASK_QUEUED]++;
 	l->ready_ms = steady_of(l->task.row.not_before_ms);
@@ -341,10 +362,11 @@ static void take_submitted(struct submit *s, struct live *l)
 		task_ended(t, l, TASK_FAILED, (struct text) {0},
 			   TEXT("a task that it comes after did not complete"));
 	}
-	told = (struct task_submitted) {
-		.project = l->project->name, .id = l->task.row.id, .state = l->task.row.state};
 	/* A program that could not be started has ended it already; it was submitted all the same. */
-	submit_done(s, 0, &told);
+	if (s->until_begun && l->run)
+		run_when_begun(l->run, &(struct run_waiter) {.fn = on_begun, .arg = s});
+	else
+		submit_took(s, l->task.row.state);
 }
 
 static void submit_finished(struct background_work *w, int result)
@@ -391,6 +413,7 @@ void task_submit(struct services *services, const struct task_new *in, task_subm
 	}
 	s->tasks = t;
 	s->project = project_find(t, project);
+	s->until_begun = in->until_begun;
 	s->fn = fn;
 	s->arg = arg;
 	s->queue_size = s->project->n[TASK_QUEUED] + s->project->n_coming + 1;

@@ -321,6 +321,51 @@ def test_a_task_that_runs_shows_its_pid_and_output():
         same((t["state"], t["pid"]), ("cancelled", None), "task")
 
 
+def test_a_task_that_runs_has_its_pid_right_after_submit():
+    """And what the client is told of it still comes behind the answer."""
+    with served() as d:
+        c, other = connect(d), connect(d)
+        other.call("ping")
+        for _ in range(15):
+            # In one write: the second is read before the first has begun.
+            c.send(request("task.submit", {"prompt": "sleep"}, 1) + b"\n" +
+                   request("task.list", {"limit": 1}, 2) + b"\n")
+            submitted, listed = json.loads(c.read_line()), None
+            same(submitted.get("id"), 1, "the answer is first (%r)" % submitted)
+            same(submitted["result"]["state"], "running", "state")
+            task, told = submitted["result"]["taskId"], []
+            while listed is None or len(told) < 2:
+                m = json.loads(c.read_line())
+                if m.get("id") == 2:
+                    listed = m["result"][0]
+                else:
+                    told.append(m)
+            same([(m["method"], m["params"]["taskId"]) for m in told],
+                 [("event.taskQueued", task), ("event.taskStarted", task)], "what is told")
+            same((listed["id"], listed["pid"]), (task, told[1]["params"]["pid"]), "pid")
+            os.kill(listed["pid"], 0)
+            same(other.call("task.get", {"taskId": task})["pid"], listed["pid"], "task.get")
+            c.call("task.cancel", {"taskId": task})
+            c.heard("event.taskCancelled", task)
+            other.heard("event.taskCancelled", task)
+
+
+def test_a_submit_is_answered_whatever_becomes_of_the_task():
+    """It cannot be started, it is no program, it waits, the daemon stops meanwhile."""
+    agent = ("--set", "agent.no.kind=command", "--set", "agent.no.command=/nowhere/at/all")
+    with served(*agent) as d:
+        c = connect(d)
+        for who, state in (("no", "failed"), ("recall", "running")):
+            answer = c.call("task.submit", {"prompt": "hello", "agent": who})
+            check(answer["state"] in (state, "completed"), "%s: %r", who, answer)
+        c.ended(answer["taskId"])
+        for n in range(4):
+            state = c.call("task.submit", {"prompt": "sleep"})["state"]
+            same(state, "running" if n < 3 else "queued", "number %d" % n)
+        c.call("daemon.stop", {"force": True})
+        same(d.wait_exit(), 0, "exit status")
+
+
 def test_a_task_that_fails_says_why():
     with served() as d:
         c = connect(d)

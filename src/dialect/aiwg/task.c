@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/record.h"
 #include "base/utf8.h"
+#include "call/session.h"
 #include "dialect/aiwg/aiwg.h"
 #include "service/services.h"
 
@@ -137,9 +138,13 @@ struct done aiwg_task_submit(struct call *c)
 		.prompt = in->prompt,
 		.agent = in->agent.len > 0 ? in->agent : (struct text) {0},
 		.priority = in->priority,
+		/* Its clients look for the pid at once. */
+		.until_begun = c->dialect == &aiwg_dialect,
 	};
 	int r = need_text(c, in->prompt, 0);
 
+	if (r == 0 && task.until_begun)
+		session_hold_for(c);
 	return r != 0 ? call_fail(c, r) : submit(c, &task);
 }
 
