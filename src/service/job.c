@@ -213,11 +213,6 @@ static void show(struct services *s, const struct job *j, struct job_info *ret)
 	}
 }
 
-unsigned job_count(const struct services *s)
-{
-	return s->jobs ? s->jobs->n : 0;
-}
-
 bool job_at(struct services *s, unsigned i, struct job_info *ret_info)
 {
 	if (!s->jobs)

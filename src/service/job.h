@@ -42,7 +42,6 @@ struct job_info {
 int jobs_start(struct services *s, const struct background *background);
 void jobs_free(struct jobs *j); /* accepts NULL */
 
-unsigned job_count(const struct services *s);
 /* The oldest first; valid until the loop turns. False: there is none. */
 bool job_at(struct services *s, unsigned i, struct job_info *ret_info);
 

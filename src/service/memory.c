@@ -399,7 +399,12 @@ static int fuse(struct services *s, int lane, struct arena *a, const struct memo
 		unsigned limit, struct found *found)
 {
 	const struct near_choice choice = {
-		.words = found->hits, .n_words = found->n, .least = q->least, .max = limit};
+		.words = found->hits,
+		.n_words = found->n,
+		.least = q->least,
+		.of_words = q->least_of_words,
+		.max = limit,
+	};
 	struct search_hit *fused;
 	int r = memory_near_rank(s, lane, a, &found->near);
 
@@ -433,7 +438,11 @@ static int find_hits(struct services *s, int lane, struct arena *a, const struct
 		return -ENOMEM;
 	r = find_both(s, lane, q, wanted, found, why);
 	if (r == 0 && found->near.question.dim > 0)
-		r = fuse(s, lane, a, q, limit, found);
+		return fuse(s, lane, a, q, limit, found);
+	/* Best first: those behind one that is not near enough are not either. */
+	while (r == 0 && q->least_of_words && found->n > 0 &&
+	       !memory_near_enough(found->hits[found->n - 1].similarity, q->least))
+		found->n--;
 	return r;
 }
 

@@ -86,12 +86,14 @@ struct memory_query {
 	struct text category; /* {NULL, 0}: any */
 	struct text vector;   /* what embedding_ask gave for the text; {NULL, 0}: words alone */
 	double least;         /* 0: none; see below */
+	bool least_of_words;  /* it counts for what is judged by its words, too */
 };
 
 /*
  * Best first. With a vector, what is near in meaning is found beside what shares words. With
  * `least` as well, the cosine of the two vectors is the similarity, in whatever order that is, and
- * what has less is left out; a memory that has no vector yet is judged by its words, and stays.
+ * what has less is left out; a memory that has no vector yet is judged by its words, and stays
+ * unless least_of_words is set. So are all without a vector.
  */
 int memory_search(struct services *s, int lane, struct arena *a, const struct memory_query *q,
 		  struct memory **ret_hits, unsigned *ret_n, struct why *why);

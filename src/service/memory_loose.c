@@ -49,9 +49,10 @@ int64_t memory_loose_limit(int64_t given)
 	return given > 0 ? given : USUAL_LIMIT;
 }
 
-double memory_loose_least(double given)
+void memory_loose_least(double given, struct memory_query *q)
 {
-	return given > 0 && isfinite(given) ? given : usual_score;
+	q->least_of_words = given > 0 && isfinite(given);
+	q->least = q->least_of_words ? given : usual_score;
 }
 
 int memory_loose_known(struct services *s, int lane, struct arena *a, struct text content,

@@ -21,8 +21,9 @@ double memory_loose_importance(double given);
 /* What is not above 0 is the usual. */
 int64_t memory_loose_limit(int64_t given);
 
-/* How near in meaning at least, for memory_query; what is not above 0 is the usual. */
-double memory_loose_least(double given);
+/* How near at least: one that is given counts in any case; what is not above 0 is the usual, which
+ * counts where there are vectors. */
+void memory_loose_least(double given, struct memory_query *q);
 
 /* On a reader's thread: whether one of those that are most like it says the same. */
 int memory_loose_known(struct services *s, int lane, struct arena *a, struct text content,

@@ -74,8 +74,10 @@ int memory_near_rank(struct services *s, int lane, struct arena *a, struct memor
 	return 0;
 }
 
-/* A score is told with four decimals: one that is told as the least is not below it. */
-static const float ROUNDING = 0.00005F;
+bool memory_near_enough(float score, double least)
+{
+	return score + 0.00005F >= (float)least;
+}
 
 /* What has neither a vector any more nor a word in common is no hit. */
 static bool choose(const struct near_choice *choice, bool has_vector, float cosine,
@@ -83,12 +85,12 @@ static bool choose(const struct near_choice *choice, bool has_vector, float cosi
 {
 	if (has_vector) {
 		hit->similarity = cosine < 1 ? cosine : 1;
-		return cosine + ROUNDING >= (float)choice->least;
+		return memory_near_enough(cosine, choice->least);
 	}
 	if (hit->index >= choice->n_words)
 		return false;
 	hit->similarity = choice->words[hit->index].similarity;
-	return true;
+	return !choice->of_words || memory_near_enough(hit->similarity, choice->least);
 }
 
 int memory_near_choose(struct services *s, int lane, struct arena *a,

@@ -31,8 +31,12 @@ struct near_choice {
 	const struct search_hit *words; /* that went into the hits */
 	size_t n_words;
 	double least;
-	size_t max; /* hits */
+	bool of_words; /* it counts for those without a vector, too */
+	size_t max;    /* hits */
 };
+
+/* A score is told with four decimals: one that is told as the least is not below it. */
+bool memory_near_enough(float score, double least);
 
 /* The cosine becomes the similarity of search_fuse's hits, and those with less than the least
  * go. Those without a vector have that of their words. */

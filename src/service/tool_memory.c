@@ -67,7 +67,7 @@ static int read_query(const struct tool_run *r, struct memory_query *q, struct w
 					    : memory_loose_limit(limit >= 1 ? (int64_t)limit : 0);
 	q->by = r->by;
 	q->vector = r->vector;
-	q->least = memory_loose_least(least);
+	memory_loose_least(least, q);
 	return 0;
 }
 

@@ -114,13 +114,24 @@ def test_what_has_no_vector_yet_is_judged_by_its_words():
         c = d.connect()
         add(c, "wombats lead nowhere", "a plain one")
         wait_until(lambda: stats(c)["vectors"] == 1, "a vector")
-        hits = loosely(c, "wombats", MinScore=0.99)
+        hits = loosely(c, "wombats")
         same([text for text, _, _ in hits], ["wombats lead nowhere", "a plain one"], "hits")
         same(hits[1][1], "1.0000", "cosine")
+        # A least that was given is compared with what is told.
+        same([text for text, _, _ in loosely(c, "wombats", MinScore=0.99)], ["a plain one"], "hits")
+        same(loosely(c, "wombats", MinScore=float(hits[0][1])), hits, "the least as it is told")
+
+
+def test_a_least_score_counts_without_a_model():
     with Daemon() as d:
         c = d.connect()
-        add(c, "wombats lead nowhere", "a plain one")
-        same(loosely(c, "wombats", MinScore=0.99), hits[:1], "without a model")
+        add(c, "wombats lead nowhere", "a plain one", "of wombats and wallabies, and of wombats")
+        hits = loosely(c, "wombats wallabies")
+        same(len(hits), 2, "hits by default, whatever their score")
+        check(float(hits[1][1]) < 0.7, "scores: %r", hits)
+        for i, hit in enumerate(hits):
+            same(loosely(c, "wombats wallabies", MinScore=float(hit[1])), hits[:i + 1], hit)
+        same(loosely(c, "wombats wallabies", MinScore=1), [], "none is so near")
 
 
 def test_memories_from_before_get_vectors_in_batches():

@@ -110,6 +110,10 @@ static void results_belong_to_their_calls(void **state)
 				    "},{'Role':'user','Content':'and',"
 				    "'ToolExecutionResults':[{'ID':'a','Result':'x'}]}]"),
 			    "assistant |= a x|? and");
+	assert_string_equal(read_as("[{'Role':'assistant'," CALLS
+				    "},{'Role':'tool','Content':'both ran',"
+				    "'ToolExecutionResults':[{'ID':'a','Result':'x'}]}]"),
+			    "assistant |= a x|? both ran");
 	/* as OpenAI has them */
 	assert_string_equal(
 		read_as("[{'Role':'assistant'," CALLS "},{'Role':'tool','Content':'one'},"
@@ -174,6 +178,10 @@ static void without_the_answer_results_follow_what_was_said(void **state)
 	assert_string_equal(read_as("[{'Role':'user','Content':'one','ToolExecutionResults':["
 				    "{'ID':'a','Result':'x'}]}]"),
 			    "user one|= a x|");
+	assert_string_equal(
+		read_as("[" USER("one") ",{'Role':'tool','Content':'it ran',"
+					"'ToolExecutionResults':[{'ID':'a','Result':'x'}]}]"),
+		"user one|= a x|? it ran");
 	/* one id may be used for each question */
 	assert_string_equal(read_as("[" USER("one") "," RESULTS("{'ID':'a','Result':'x'}") "," USER(
 				    "two") "," RESULTS("{'ID':'a','Result':'y'}") "]"),

@@ -22,7 +22,7 @@ static int copy(struct arena *a, struct text from, struct text *to)
 	return to->data ? 0 : -ENOMEM;
 }
 
-/* ---- content: a string, or parts of which only text can be read ---- */
+/* ---- content: a string, or parts, of which only text can be read, a line each ---- */
 
 static int join_parts(struct arena *a, const struct value *parts, struct text *ret, struct why *why)
 {
@@ -35,18 +35,19 @@ static int join_parts(struct arena *a, const struct value *parts, struct text *r
 
 		if (!text.data)
 			return refuse_field(why, "messages", "only text can be read here");
-		n += text.len;
+		n += text.len + 1;
 	}
 	out = arena_alloc(a, n + 1);
 	if (!out)
 		return -ENOMEM;
-	*ret = (struct text) {.data = out, .len = n};
+	*ret = (struct text) {.data = out, .len = n > 0 ? n - 1 : 0};
 	value_each (part, parts) {
 		struct text text =
 			part->kind == VALUE_STRING ? value_text(part) : member(part, "text");
 
 		memcpy(out, text.data, text.len);
 		out += text.len;
+		*out++ = '\n';
 	}
 	return 0;
 }
@@ -170,7 +171,19 @@ static int read_said(struct arena *a, const struct value *v, struct completion_i
 	return r;
 }
 
-/* What the user says beside results comes after them; a tool says nothing else. */
+/* Said beside results, by whoever brought them. */
+static int read_beside(struct arena *a, const struct value *v, struct completion_in *in,
+		       struct why *why)
+{
+	struct agent_message *m = &in->messages[in->n_messages];
+	int r = read_content(a, v, &m->text, why);
+
+	m->role = AGENT_USER;
+	in->n_messages += r == 0;
+	return r;
+}
+
+/* What is said beside results comes after them. */
 static int read_message(struct arena *a, const struct value *v, struct completion_in *in,
 			struct why *why)
 {
@@ -185,7 +198,9 @@ static int read_message(struct arena *a, const struct value *v, struct completio
 		return r == 0 ? read_results(a, results, in, why) : r;
 	}
 	r = read_results(a, results, in, why);
-	return r == 0 && !text_is(role, "tool") && has_content(v) ? read_said(a, v, in, why) : r;
+	if (r != 0 || !has_content(v))
+		return r;
+	return text_is(role, "tool") ? read_beside(a, v, in, why) : read_said(a, v, in, why);
 }
 
 /* The question is the last message, or the results that end the list; calls of our own tools

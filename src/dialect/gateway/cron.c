@@ -76,14 +76,10 @@ struct done gateway_cron_list(struct call *c)
 	struct json *j = call_result(c);
 	struct job_info job;
 
-	json_begin_object(j);
-	json_member_uint(j, "count", job_count(s));
-	json_key(j, "jobs");
 	json_begin_array(j);
 	for (unsigned i = 0; job_at(s, i, &job); i++)
 		write_job(c, j, &job);
 	json_end_array(j);
-	json_end_object(j);
 	return call_reply(c);
 }
 

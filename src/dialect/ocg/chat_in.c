@@ -212,21 +212,23 @@ static int add_message(struct history *h, const struct value *m)
 	const struct value *results = value_find(m, "ToolExecutionResults");
 	struct text role = text_in(m, "Role");
 	struct text content = text_in(m, "Content");
+	bool is_tool = text_is(role, "tool");
+	bool results_first = has_calls(h) || is_tool;
 	int r;
 
 	if (text_is(role, "assistant"))
 		return add_answer(h, m);
-	if (count_of(results) > 0 && (content.len == 0 || text_is(role, "tool")))
+	if (count_of(results) > 0 && content.len == 0)
 		return add_results(h, results);
 	/* What is said with results comes after them; if nobody wanted any, it is the question. */
-	r = has_calls(h) ? add_results(h, results) : 0;
+	r = results_first ? add_results(h, results) : 0;
 	if (r != 0)
 		return r;
-	if (text_is(role, "tool") && open_call(h).data)
+	if (is_tool && count_of(results) == 0 && open_call(h).data)
 		add_result(h, TEXT(""), content, false);
 	else
 		h->list[h->n++] = (struct agent_message) {.role = AGENT_USER, .text = content};
-	return has_calls(h) ? 0 : add_results(h, results);
+	return results_first ? 0 : add_results(h, results);
 }
 
 static int read_messages(struct history *h, const struct value *messages, struct text *ret_system)

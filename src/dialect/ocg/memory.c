@@ -87,13 +87,12 @@ static size_t room_for_hits(const struct call *c)
 struct done ocg_search(struct call *c)
 {
 	const struct ocg_search_in *in = c->in;
-	const struct memory_query q = {
+	struct memory_query q = {
 		.text = in->query,
 		.limit = memory_loose_limit(in->limit),
 		.category = memory_loose_category(in->category),
 		.by = ocg_asker(c),
 		.vector = search_vector(c),
-		.least = memory_loose_least(in->min_score),
 	};
 	struct memory *hits;
 	struct buf text;
@@ -102,6 +101,7 @@ struct done ocg_search(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
+	memory_loose_least(in->min_score, &q);
 	r = memory_search(call_services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)
 		return fail_as(c, "search failed", r);
