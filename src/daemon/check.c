@@ -15,6 +15,7 @@
 #include "daemon/model.h"
 #include "daemon/project_files.h"
 #include "daemon/rules.h"
+#include "dialect/embedding/embedding.h"
 #include "dialect/gateway/gateway.h"
 #include "dialect/nexus/nexus.h"
 #include "io/address_inet.h"
@@ -234,6 +235,24 @@ static void note_others(const struct settings *s)
 	}
 }
 
+/* It starts all the same, and searches by words. */
+static void note_model(const struct settings *s, const struct plan *plan)
+{
+	char address[ADDRESS_TEXT_MAX];
+
+	for (unsigned i = 0; i < plan->n; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (row->spoken->dialect != &embedding_dialect || !s->embedding_url[0] ||
+		    !model_is_at(s->embedding_url, &row->address))
+			continue;
+		address_format(&row->address, address);
+		printf("note          embedding_url is our own listener %s: it is not used, and "
+		       "searches go by words\n",
+		       address);
+	}
+}
+
 int daemon_check(const struct settings *s, const struct plan *plan)
 {
 	struct why why;
@@ -253,6 +272,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 		ok = false;
 	}
 	note_others(s);
+	note_model(s, plan);
 	printf("\n");
 	write_listens(plan);
 	settings_write(s, stdout);

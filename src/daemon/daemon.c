@@ -604,6 +604,8 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 				  &d->gateway, why);
 	if (r == 0)
 		r = model_start(d->settings, &d->stage, d->services, why);
+	if (r == 0 && !d->services->embedding)
+		d->embedding.url = "";
 	if (r == 0)
 		r = housekeeping_start(d->server, d->services, &d->housekeeping);
 	return r;

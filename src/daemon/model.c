@@ -1,9 +1,17 @@
 #include "daemon/model.h"
 
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "base/secret.h"
+#include "call/server.h"
 #include "daemon/daemon.h"
+#include "dialect/embedding/embedding.h"
 #include "service/embedding.h"
 
 enum { KEY_MAX = 4096 };
@@ -31,6 +39,117 @@ int model_check(const struct settings *s, struct why *why)
 	return r;
 }
 
+/* ---- ourselves ---- */
+
+struct target {
+	char host[128];
+	unsigned port;
+};
+
+/* http://[USER@]HOST[:PORT][/PATH]; false for what is none. */
+static bool read_target(const char *url, struct target *ret)
+{
+	static const char scheme[] = "http://";
+	const char *host = url + sizeof(scheme) - 1;
+	const char *end, *at, *port;
+
+	if (strncasecmp(url, scheme, sizeof(scheme) - 1) != 0)
+		return false;
+	end = host + strcspn(host, "/?#");
+	at = memrchr(host, '@', (size_t)(end - host));
+	host = at ? at + 1 : host;
+	port = host + (host[0] == '[' ? strcspn(host, "]") : 0);
+	port = port < end ? memchr(port, ':', (size_t)(end - port)) : NULL;
+	ret->port = port ? (unsigned)strtoul(port + 1, NULL, 10) : 80;
+	if (port)
+		end = port;
+	if (host[0] == '[' && end - host >= 2) {
+		host++;
+		end--;
+	}
+	snprintf(ret->host, sizeof(ret->host), "%.*s", (int)(end - host), host);
+	return true;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t len = strlen(name);
+	size_t n = strlen(end);
+
+	return len >= n && strcasecmp(name + len - n, end) == 0;
+}
+
+static bool is_this_machine(char *name)
+{
+	static const char *const names[] = {"localhost", "ip6-localhost", "ip6-loopback"};
+	char own[128] = "";
+
+	/* A name may end in the root's dot. */
+	if (ends_with(name, "."))
+		name[strlen(name) - 1] = '\0';
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcasecmp(name, names[i]) == 0)
+			return true;
+	}
+	gethostname(own, sizeof(own) - 1);
+	return ends_with(name, ".localhost") || strcasecmp(name, own) == 0;
+}
+
+/* Any spelling of an address as one in IPv6; what stands for any of ours is loopback. */
+static bool read_address(const char *host, struct in6_addr *ret)
+{
+	static const struct in6_addr any = IN6ADDR_ANY_INIT;
+	struct in_addr four;
+
+	if (inet_pton(AF_INET6, host, ret) == 1) {
+		if (memcmp(ret, &any, sizeof(any)) == 0)
+			*ret = (struct in6_addr)IN6ADDR_LOOPBACK_INIT;
+		return true;
+	}
+	if (inet_aton(host, &four) == 0)
+		return false;
+	if (four.s_addr == htonl(INADDR_ANY))
+		four.s_addr = htonl(INADDR_LOOPBACK);
+	*ret = (struct in6_addr) {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+	memcpy(&ret->s6_addr[12], &four, sizeof(four));
+	return true;
+}
+
+bool model_is_at(const char *url, const struct address *listener)
+{
+	struct in6_addr asked, ours;
+	struct target target;
+
+	if (listener->kind == ADDRESS_UNIX)
+		return strncmp(url, "unix:", 5) == 0 && strcmp(url + 5, listener->path) == 0;
+	if (!read_target(url, &target) || target.port != listener->port)
+		return false;
+	if (!read_address(target.host, &asked))
+		return is_this_machine(target.host);
+	/* A listener at a name may have any address of loopback. */
+	return !read_address(listener->host, &ours) || memcmp(&asked, &ours, sizeof(ours)) == 0;
+}
+
+static bool is_ourselves(const struct settings *s, const struct server *server)
+{
+	list_for_each (at, following, &server->endpoints) {
+		const struct endpoint *e = list_entry(at, struct endpoint, link);
+		struct address address;
+		struct why why;
+
+		if (e->dialect != &embedding_dialect ||
+		    address_parse(e->address, &address, &why) != 0 ||
+		    !model_is_at(s->embedding_url, &address))
+			continue;
+		log_warn("no vectors",
+			 "why=embedding_url is our own embedding listener, and is not used "
+			 "address=%s",
+			 e->address);
+		return true;
+	}
+	return false;
+}
+
 int model_start(const struct settings *s, struct backstage *stage, struct services *services,
 		struct why *why)
 {
@@ -45,7 +164,7 @@ int model_start(const struct settings *s, struct backstage *stage, struct servic
 	};
 	int r;
 
-	if (!s->embedding_url[0])
+	if (!s->embedding_url[0] || is_ourselves(s, stage->server))
 		return 0;
 	r = read_key(s, key, why);
 	if (r == 0)

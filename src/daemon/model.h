@@ -3,9 +3,15 @@
 
 #include "daemon/backstage.h"
 #include "daemon/settings.h"
+#include "io/listener.h"
 #include "service/services.h"
 
-/* Nothing where the settings name none. After the server was made, before it listens. */
+/* Whether the URL leads to that listener of ours, which would have us ask ourselves. Names are
+ * not looked up: those of this machine are known. */
+bool model_is_at(const char *url, const struct address *listener);
+
+/* Nothing where the settings name none, or our own embedding listener, which is told. After the
+ * server listens. */
 int model_start(const struct settings *s, struct backstage *stage, struct services *services,
 		struct why *why);
 

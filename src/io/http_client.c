@@ -29,6 +29,7 @@ enum {
 	HEAD_MAX = 256 << 10,
 	RETRY_MAX_S = 24 * 3600,
 	UPLOAD_BUFFER = 16 << 10,
+	LATE_MS = 20, /* after curl should have noticed itself */
 };
 
 struct http_client {
@@ -54,6 +55,7 @@ struct http_fetch {
 	size_t max;
 	curl_off_t moved; /* bytes of both directions, at the last look */
 	struct timer *idle;
+	struct timer *total; /* NULL: it may take as long as it takes */
 	unsigned idle_ms;
 	int (*on_data)(void *arg, int status, const char *data, size_t n);
 	void (*on_done)(void *arg, const struct http_answer *answer);
@@ -82,6 +84,7 @@ static void fetch_free(struct http_fetch *f)
 		curl_easy_cleanup(f->easy);
 	curl_slist_free_all(f->headers);
 	timer_free(f->idle);
+	timer_free(f->total);
 	buf_done(&f->body);
 	free(f->request);
 	free(f);
@@ -380,6 +383,27 @@ static void on_idle(void *arg)
 	finish(f, CURLE_OPERATION_TIMEDOUT);
 }
 
+/* curl knows how far one came that is under way; of those that wait for a connection it knows
+ * no time. */
+static void on_total(void *arg)
+{
+	struct http_fetch *f = arg;
+
+	if (f->added)
+		curl_multi_remove_handle(f->client->multi, f->easy);
+	f->added = false;
+	finish(f, CURLE_OPERATION_TIMEDOUT);
+}
+
+static int limit_total(struct http_fetch *f, unsigned ms)
+{
+	int r = ms > 0 ? timer_new(f->client->loop, on_total, f, &f->total) : 0;
+
+	if (r == 0 && ms > 0)
+		timer_start(f->total, ms + LATE_MS);
+	return r;
+}
+
 /* curl's own are inherited by every program we start. */
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
@@ -486,6 +510,8 @@ static int fetch_new(struct http_client *c, const struct http_fetch_opts *opts,
 	if (r == 0)
 		r = set_options(f, opts);
 	if (r == 0)
+		r = limit_total(f, opts->total_timeout_ms);
+	if (r == 0)
 		*ret_fetch = TAKE(f);
 	return r;
 }
@@ -527,6 +553,8 @@ void http_fetch_cancel(struct http_fetch *f)
 		return;
 	}
 	timer_stop(f->idle);
+	if (f->total)
+		timer_stop(f->total);
 	list_remove(&f->link);
 	list_append(&f->client->dropped, &f->link);
 }

@@ -3,10 +3,11 @@
 import base64
 import json
 import math
+import socket
 import struct
 
 from embedding_server import Model, embed
-from harness import Client, Daemon, check, main, post, run_koined, same, wait_until
+from harness import Client, Daemon, Folder, check, main, post, run_koined, same, wait_until
 
 ON = ("--set", "listen.embedding=on")
 JSON = "Content-Type: application/json\r\n"
@@ -52,6 +53,44 @@ def cosine(a, b):
 def close_to(got, want):
     same(len(got), len(want), "numbers")
     check(all(abs(x - y) < 1e-6 for x, y in zip(got, want)), "other numbers: %.200r", got)
+
+
+def found_free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def test_a_url_that_is_our_own_is_told_and_not_used():
+    for host in ("127.0.0.1", "localhost", "LOCALHOST.", "0.0.0.0", "127.1", "[::ffff:127.0.0.1]"):
+        port = found_free_port()
+        args = ("--listen", "embedding=http:127.0.0.1:%d" % port, "--set",
+                "memory.embedding_url=http://%s:%d/v1" % (host, port),
+                "--set", "memory.embedding_model=m")
+        with Folder() as f:
+            told = run_koined(*args, "--root", f.path, "--check").stdout.decode()
+            check("embedding_url is our own listener http:127.0.0.1:%d: it is not used" % port
+                  in told, "check says %r", told)
+            sock = "koine=unix:" + f("koine.sock")
+            with Daemon(*args, "--listen", sock, announced=["no vectors"]) as d:
+                c = d.connect()
+                c.call("memory.add", {"content": "Anna drinks tea"})
+                same([h["content"] for h in c.call("memory.search", {"query": "tea"})],
+                     ["Anna drinks tea"])
+                same(c.call("memory.stats")["embedding"], "off")
+                same(answer(connect(d), "/embed", {"text": "tea"})["model"], "koine-hash")
+
+
+def test_another_port_or_another_address_is_not_our_own():
+    port = found_free_port()
+    for url in ("http://127.0.0.1:%d/v1" % (port % 60000 + 1), "http://127.0.0.2:%d/v1" % port,
+                "http://[::1]:%d/v1" % port, "http://models.example:%d/v1" % port,
+                "https://127.0.0.1:%d/v1" % port, "http://localhost@10.0.0.1:%d" % port):
+        with Folder() as f:
+            told = run_koined("--listen", "embedding=http:127.0.0.1:%d" % port, "--set",
+                              "memory.embedding_url=" + url, "--set", "memory.embedding_model=m",
+                              "--root", f.path, "--check").stdout.decode()
+        check("is our own listener" not in told, "%s: %r", url, told)
 
 
 def test_off_unless_named():

@@ -352,6 +352,26 @@ static void silence_ends_at_the_total_time(void **state)
 	assert_int_equal(get(*state, "/silent", &opts)->error, -ETIMEDOUT);
 }
 
+/* All connections are taken by those that nobody answers. */
+static void who_waits_for_a_connection_has_its_time_too(void **state)
+{
+	const struct http_client_opts one = {.connections = 1};
+	const struct http_fetch_opts opts = {.total_timeout_ms = 50};
+	struct fixture *f = *state;
+	struct http_fetch *first;
+
+	http_client_free(f->client);
+	assert_int_equal(http_client_new(f->loop, &one, &f->client), 0);
+	first = ask(f, 0, "/silent", NULL);
+	ask(f, 1, "/hello", &opts);
+	f->n_open = 1; /* the first does not end */
+	wait_for_all(f);
+	assert_true(f->taken[1].done && !f->taken[0].done);
+	assert_int_equal(f->taken[1].error, -ETIMEDOUT);
+	assert_false(f->taken[1].idle);
+	http_fetch_cancel(first);
+}
+
 static void a_stall_ends_at_the_idle_time(void **state)
 {
 	const struct http_fetch_opts opts = {.idle_timeout_ms = 50};
@@ -557,6 +577,7 @@ int main(void)
 		T(speaks_only_http),
 		T(nobody_there_is_an_error),
 		T(silence_ends_at_the_total_time),
+		T(who_waits_for_a_connection_has_its_time_too),
 		T(a_stall_ends_at_the_idle_time),
 		T(a_cut_answer_is_an_error),
 		T(what_is_not_http_is_an_error),
