@@ -1,7 +1,8 @@
 /*
  * A disk that fails at times, for tests: loaded before everything else (LD_PRELOAD), it refuses so
  * many of a thousand writes to files as the file says that FAILING names: two bytes, the lower first.
- * They are looked at anew each time, so that a test can break a disk and mend it.
+ * They are looked at anew each time, so that a test can break a disk and mend it. More than a
+ * thousand: nothing fails, but what waits for the disk waits until that is mended.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,12 +45,18 @@ static int fails(int fd)
 	unsigned per_mille = rate ? rate[0] + 256U * rate[1] : 0;
 	struct stat st;
 
-	if (per_mille == 0 || fd <= 2 || random_now() % 1000 >= per_mille)
+	if (per_mille == 0 || per_mille > 1000 || fd <= 2 || random_now() % 1000 >= per_mille)
 		return 0;
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
 		return 0;
 	errno = random_now() % 2 ? ENOSPC : EIO;
 	return 1;
+}
+
+static void wait_for_disk(void)
+{
+	while (rate && rate[0] + 256U * rate[1] > 1000)
+		usleep(1000);
 }
 
 /* The function that this one stands before. */
@@ -60,12 +67,14 @@ static int fails(int fd)
 int fsync(int fd)
 {
 	NEXT(fsync);
+	wait_for_disk();
 	return fails(fd) ? -1 : next(fd);
 }
 
 int fdatasync(int fd)
 {
 	NEXT(fdatasync);
+	wait_for_disk();
 	return fails(fd) ? -1 : next(fd);
 }
 

@@ -138,6 +138,15 @@ def clean_environment(extra=None):
     return env
 
 
+def preloaded():
+    """Variables for a koined on a disk that fails, where that was built: see test/failing."""
+    module = os.environ.get("KOINE_FAILING")
+    if not module or not os.path.exists(module):
+        return {}
+    options = [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]
+    return {"LD_PRELOAD": module, "ASAN_OPTIONS": ":".join(filter(None, options))}
+
+
 class Folder:
     """A private folder that goes with its test."""
 

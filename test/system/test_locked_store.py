@@ -7,8 +7,9 @@ import contextlib
 import os
 import signal
 import sqlite3
+import struct
 
-from harness import PATIENCE, Client, check, main, request, same, wait_until
+from harness import PATIENCE, Client, Skip, check, main, preloaded, request, same, wait_until
 from task_world import UNTIL, World, add, dead, state, until
 
 NOT_KEPT = "tasks are not kept yet"
@@ -37,6 +38,27 @@ def ask(d, *asked):
         c.send(request(method, params) + b"\n")
         clients.append(c)
     return clients
+
+
+class Disk:
+    """One that can be made to hang, and then to go on."""
+
+    def __init__(self, path):
+        self.path = path
+        self.set(0)
+
+    def set(self, rate):
+        with open(self.path, "wb" if rate == 0 and not os.path.exists(self.path) else "r+b") as f:
+            f.write(struct.pack("<H", rate))
+
+    def hang(self):
+        self.set(2000)
+
+    def go_on(self):
+        self.set(0)
+
+    def env(self):
+        return {"FAILING": self.path, **preloaded()}
 
 
 def ends(d):
@@ -113,6 +135,31 @@ def test_what_waited_for_the_lock_goes_on_when_it_is_gone():
         until(k, first, "completed")
         until(k, after, "completed")
         check(dead(d.pid) is False, "it died")
+
+
+def test_a_disk_that_hangs_is_not_waited_for():
+    if not preloaded():
+        raise Skip("there is no disk that hangs here")
+    with World() as w:
+        disk = Disk(w("disk"))
+        with w.daemon("limits.stop_time=1", announced=["stop took too long"], env=disk.env()) as d:
+            k = d.connect("unix", "koine")
+            task = add(k, UNTIL % "go")
+            until(k, task, "running")
+            disk.hang()
+            w.touch("go")
+            wait_until(lambda: state(k, task) == "completed", "its end, which is not kept yet")
+            d.signal(signal.SIGTERM)
+            wait_until(lambda: b"stopping" in d.log(), "the stop to begin")
+            d.signal(signal.SIGTERM)
+            # Only the thread that waits for the disk is waited for now.
+            wait_until(lambda: b"stop took too long" in d.log(), "its patience to end")
+            disk.go_on()
+            ends(d)
+        # Either its end was on its way to the disk, or waited behind that: then it was lost, and is told so.
+        with w.daemon() as d:
+            k = d.connect("unix", "koine")
+            check(state(k, task) in ("completed", "failed"), "it is %s", state(k, task))
 
 
 if __name__ == "__main__":

@@ -17,11 +17,10 @@ import signal
 import socket
 import sqlite3
 import struct
-import sys
 import threading
 import time
 
-from harness import (PATIENCE, SANITIZER, SOURCE, Client, Failure, check, main, same)
+from harness import (PATIENCE, SANITIZER, SOURCE, Client, Failure, check, main, preloaded, same)
 from task_world import World
 from websocket_client import frame
 
@@ -392,15 +391,6 @@ class Trouble(threading.Thread):
 
 
 # ---- one life of a daemon ----
-
-
-def preloaded():
-    """The disk that fails, where it was built."""
-    module = os.environ.get("KOINE_FAILING")
-    if not module or not os.path.exists(module):
-        return {}
-    options = [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]
-    return {"LD_PRELOAD": module, "ASAN_OPTIONS": ":".join(filter(None, options))}
 
 
 def discover(d):
