@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -33,7 +34,8 @@ enum {
 	LOCK_PATH_MAX = UNIX_PATH_MAX + sizeof(".lock"),
 };
 
-enum probe { PROBE_ABSENT, PROBE_DEAD, PROBE_ALIVE };
+/* Dying: whoever began to listen is dead, and somebody still has its socket. */
+enum probe { PROBE_ABSENT, PROBE_DEAD, PROBE_DYING, PROBE_ALIVE };
 
 /* A fault, or a refusal where somebody may want to try another path; worded in both cases. */
 static int cannot(struct why *why, const char *verb, const char *path, int err)
@@ -82,6 +84,17 @@ static int make_parents(const char *path, struct why *why)
 	return 0;
 }
 
+/* A daemon that is killed while it starts a program leaves a child with all that it had open, until
+ * that child is killed, too, or becomes the program. */
+static bool owner_is_dead(int fd)
+{
+	struct ucred owner = {0};
+	socklen_t len = sizeof(owner);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &len) == 0 && owner.pid > 0 &&
+	       kill(owner.pid, 0) != 0 && errno == ESRCH;
+}
+
 /* Only a refused connection means death. A full backlog (EAGAIN) is a busy server, and
  * whatever else goes wrong is no proof. */
 static int probe(const char *path, enum probe *ret_probe)
@@ -96,12 +109,33 @@ static int probe(const char *path, enum probe *ret_probe)
 	if (r != 0)
 		return r;
 	if (connect(fd, (struct sockaddr *)&name.addr, sizeof(name.addr)) == 0)
-		*ret_probe = PROBE_ALIVE;
+		*ret_probe = owner_is_dead(fd) ? PROBE_DYING : PROBE_ALIVE;
 	else if (errno == ECONNREFUSED)
 		*ret_probe = PROBE_DEAD;
 	else
 		*ret_probe = errno == ENOENT ? PROBE_ABSENT : PROBE_ALIVE;
 	return 0;
+}
+
+static void pause_a_little(void)
+{
+	const struct timespec pause = {.tv_nsec = LOCK_RETRY_MS * 1000000L};
+
+	nanosleep(&pause, NULL);
+}
+
+/* The same, when what is dying is dead. Who lives on so serves: daemons of old leave their parent. */
+static int probe_patiently(const char *path, enum probe *ret_probe)
+{
+	uint64_t deadline = clock_steady_ms() + LOCK_WAIT_MS;
+	int r;
+
+	while ((r = probe(path, ret_probe)) == 0 && *ret_probe == PROBE_DYING &&
+	       clock_steady_ms() < deadline)
+		pause_a_little();
+	if (*ret_probe == PROBE_DYING)
+		*ret_probe = PROBE_ALIVE;
+	return r;
 }
 
 static int refuse_anothers(struct why *why, const char *path, uid_t uid)
@@ -164,7 +198,6 @@ static int try_lock(const char *lock, int *ret_fd, struct why *why)
 
 static int take_lock(const char *path, int *ret_fd, struct why *why)
 {
-	const struct timespec pause = {.tv_nsec = LOCK_RETRY_MS * 1000000L};
 	uint64_t deadline = clock_steady_ms() + LOCK_WAIT_MS;
 	char lock[LOCK_PATH_MAX];
 	int r, fd = -1;
@@ -184,7 +217,7 @@ static int take_lock(const char *path, int *ret_fd, struct why *why)
 		if (clock_steady_ms() >= deadline)
 			return refuse(why, REFUSE_CONFLICT,
 				      "another koined is starting or running at %s", path);
-		nanosleep(&pause, NULL);
+		pause_a_little();
 	}
 	*ret_fd = fd;
 	return 0;
@@ -206,14 +239,14 @@ static void drop_lock(const char *path, int fd)
 static int clear_path(const char *path, struct why *why)
 {
 	struct stat before, after;
-	enum probe there;
+	enum probe there = PROBE_ABSENT;
 	int r;
 
 	if (lstat(path, &before) != 0)
 		return errno == ENOENT ? 0 : cannot(why, "look at", path, errno);
 	if (!S_ISSOCK(before.st_mode))
 		return refuse(why, REFUSE_CONFLICT, "%.120s exists and is not a socket", path);
-	r = probe(path, &there);
+	r = probe_patiently(path, &there);
 	if (r < 0)
 		return cannot(why, "probe", path, -r);
 	if (there == PROBE_ABSENT)

@@ -173,6 +173,43 @@ def test_a_second_daemon_is_refused_and_the_first_unharmed():
         d.alive()
 
 
+def leave_a_child_listening(path):
+    """As a daemon does that is killed while it starts a program: what ends the child, when closed."""
+    held, end = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        sock = socket.socket(socket.AF_UNIX)
+        sock.bind(path)
+        sock.listen()
+        os.close(end)
+        if os.fork() == 0:
+            os.read(held, 1)
+        os._exit(0)
+    os.waitpid(owner, 0)
+    os.close(held)
+    return end
+
+
+def test_what_a_killed_daemon_has_just_started_does_not_prevent_the_next():
+    with Folder() as folder:
+        child = leave_a_child_listening(folder("koine.sock"))
+        with Daemon(root=folder.path, wait=False) as d:
+            wait_until(lambda: os.path.exists(folder("koine.sock.lock")) or
+                       d.process.poll() is not None, "it to begin")
+            os.close(child)
+            d.wait_ready()
+            d.alive()
+
+
+def test_a_daemon_that_has_left_its_parent_is_one():
+    with Folder() as folder:
+        child = leave_a_child_listening(folder("koine.sock"))
+        try:
+            refused_there(folder, folder("koine.sock"), b"something already listens")
+        finally:
+            os.close(child)
+
+
 def test_a_second_daemon_at_the_default_place_is_told_of_root():
     with Folder() as folder:
         env = {"XDG_RUNTIME_DIR": folder.path, "XDG_STATE_HOME": folder("state"),
