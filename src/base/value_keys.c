@@ -23,7 +23,7 @@ static int next_folded(struct text *t)
 	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
 		if (t->len >= letters[i].n &&
 		    memcmp(t->data, letters[i].bytes, letters[i].n) == 0) {
-			c = letters[i].is;
+			c = (unsigned char)letters[i].is;
 			n = letters[i].n;
 		}
 	}

@@ -36,7 +36,6 @@ void asker_see(const struct peer *peer, struct approval_row *row)
 /* ---- may it? ---- */
 
 struct look {
-	struct approvals *approvals;
 	struct connection *db;
 	const struct approval_row *row; /* NULL: whatever is asked */
 	const char *owner;              /* of our marks */
@@ -128,7 +127,6 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 {
 	struct services *s = a->services;
 	const struct look l = {
-		.approvals = a,
 		.db = store_writer(s->store),
 		.row = row,
 		.owner = store_identity(s->store),
