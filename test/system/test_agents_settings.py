@@ -165,7 +165,7 @@ def test_wrong_settings_of_agents_are_refused_with_words():
             ("[agent recall]: the reserve, 2000, must be less than the budget, which is 1500",
              ["agent.recall.budget=1500"]),
             ("chat.system = ", ["chat.system=" + "x" * 512]),
-            ("nexus.shutdown = all: must be daemon or listener", ["nexus.shutdown=all"])):
+            ("nexus.shutdown = all: must be daemon, listener or off", ["nexus.shutdown=all"])):
         refused(words, *sets(*pairs))
 
 
