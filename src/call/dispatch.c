@@ -89,11 +89,17 @@ static int find_method(struct call *c)
 	return 0;
 }
 
-static int check_room(const struct server *s, struct why *why)
+/* Of other users at most half, so that there is always some for our own. */
+static int check_room(struct call *c)
 {
-	if (s->n_calls >= s->opts.limits.calls)
-		return refuse(why, REFUSE_LIMIT, "%u calls are in flight already",
-			      s->opts.limits.calls);
+	const struct server *s = c->server;
+	const unsigned limit = s->opts.limits.calls;
+
+	if (s->n_calls >= limit)
+		return refuse(&c->why, REFUSE_LIMIT, "%u calls are in flight already", limit);
+	if (c->peer.other && s->others.calls >= limit / 2)
+		return refuse(&c->why, REFUSE_LIMIT,
+			      "%u calls of other users are in flight already", limit / 2);
 	return 0;
 }
 
@@ -104,7 +110,7 @@ static bool outlives_message(const struct call *c)
 
 static int keep_message(struct call *c)
 {
-	int r = check_room(c->server, &c->why);
+	int r = check_room(c);
 
 	return r != 0 ? r : pin(c);
 }
@@ -112,7 +118,7 @@ static int keep_message(struct call *c)
 /* The row is found and the message is the call's own already. */
 static int prepare_netrpc(struct call *c)
 {
-	int r = outlives_message(c) ? check_room(c->server, &c->why) : 0;
+	int r = outlives_message(c) ? check_room(c) : 0;
 
 	return r == 0 ? call_decode(c) : r;
 }
@@ -145,6 +151,7 @@ static void keep_running(struct call *c)
 	list_append(&s->running, &c->link);
 	s->n_running++;
 	c->server->n_calls++;
+	c->server->others.calls += c->peer.other;
 }
 
 /* On a worker's thread. c->session belongs to the loop and is not touched here. */

@@ -27,7 +27,7 @@ bool others_fit(const struct others *o, const struct peer *peer, unsigned each,
 {
 	unsigned i;
 
-	if (!peer_is_other(peer))
+	if (!peer->other)
 		return true;
 	i = find(o, peer->uid);
 	return i < OTHERS_MAX && (i == o->n || o->list[i].n < each) &&
@@ -38,7 +38,7 @@ void others_add(struct others *o, const struct peer *peer)
 {
 	unsigned i;
 
-	if (!peer_is_other(peer))
+	if (!peer->other)
 		return;
 	i = find(o, peer->uid);
 	if (i == o->n) {
@@ -54,7 +54,7 @@ void others_remove(struct others *o, const struct peer *peer)
 {
 	unsigned i;
 
-	if (!peer_is_other(peer))
+	if (!peer->other)
 		return;
 	i = find(o, peer->uid);
 	o->total--;

@@ -1,6 +1,6 @@
 /*
- * How many connections other users have: a listener may be opened to them (allow_uids), and
- * none of them, nor all together, may use up what our own user and root need.
+ * How many connections other users have, and calls in flight: a listener may be opened to them
+ * (allow_uids), and none of them, nor all together, may use up what our own user and root need.
  */
 #pragma once
 
@@ -18,6 +18,7 @@ struct others {
 	} list[OTHERS_MAX];
 	unsigned n;
 	unsigned total;
+	unsigned calls;
 };
 
 /* Whether one more of this peer's fits: `each` for a user, half of what there may be at all,

@@ -303,6 +303,7 @@ static void unlink_call(struct call *c)
 	list_remove(&c->link);
 	c->linked = false;
 	c->server->n_calls--;
+	c->server->others.calls -= c->peer.other;
 	if (c->session)
 		c->session->n_running--;
 }

@@ -16,9 +16,10 @@
 
 #include "base/cleanup.h"
 
-bool peer_is_other(const struct peer *peer)
+/* Told once, so that it costs no call of ours a system call. */
+static bool is_other(uid_t uid)
 {
-	return peer->known && peer->uid != 0 && peer->uid != geteuid();
+	return uid != 0 && uid != geteuid();
 }
 
 bool peer_of_unix(int fd, struct peer *ret_peer)
@@ -29,8 +30,12 @@ bool peer_of_unix(int fd, struct peer *ret_peer)
 	*ret_peer = (struct peer) {.known = false};
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
 		return false;
-	*ret_peer = (struct peer) {
-		.known = true, .local = true, .uid = cred.uid, .gid = cred.gid, .pid = cred.pid};
+	*ret_peer = (struct peer) {.known = true,
+				   .local = true,
+				   .other = is_other(cred.uid),
+				   .uid = cred.uid,
+				   .gid = cred.gid,
+				   .pid = cred.pid};
 	return true;
 }
 
@@ -208,8 +213,11 @@ bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
 	 * before the question, the row could be that of the next one at that port. */
 	if (getpeername(fd, (struct sockaddr *)&still, &len) != 0)
 		return false;
-	*ret_peer = (struct peer) {
-		.known = true, .uid = row.idiag_uid, .gid = (gid_t)-1, .inode = row.idiag_inode};
+	*ret_peer = (struct peer) {.known = true,
+				   .other = is_other(row.idiag_uid),
+				   .uid = row.idiag_uid,
+				   .gid = (gid_t)-1,
+				   .inode = row.idiag_inode};
 	return true;
 }
 

@@ -15,14 +15,12 @@
 struct peer {
 	bool known; /* uid is */
 	bool local; /* a Unix socket: pid and gid are known, too */
+	bool other; /* known to be neither our own user nor root: a listener was opened to it */
 	uid_t uid;
 	gid_t gid;
 	pid_t pid;      /* who connected; may have ended since */
 	uint32_t inode; /* loopback: of the other end's socket, for peer_pids */
 };
-
-/* Known to be neither our own user nor root: one whom a listener was opened to. */
-bool peer_is_other(const struct peer *peer);
 
 /* Of a Unix socket. False where it cannot be told; *ret_peer is empty then. */
 bool peer_of_unix(int fd, struct peer *ret_peer);

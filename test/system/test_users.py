@@ -7,6 +7,7 @@ import json
 import os
 import pwd
 import re
+import select
 import shutil
 import signal
 import socket
@@ -207,6 +208,34 @@ def test_another_user_cannot_use_up_our_connections():
             wait_until(lambda: d.status()["connections"] == 1, "them to be gone")
             same(someone_else(open_many, d.socket_path, 25), want, "connections, once more")
             same(open_many(d.socket_path, 15), "15 kept, 0 refused", "our own")
+
+
+def call_side_by_side(path, n, refusals):
+    """n calls that take long, on as many connections, until so many of them were refused."""
+    open_ones, refused = [], 0
+    for _ in range(n):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(path)
+        s.sendall(request("debug.sleep", {"ms": 60000}) + b"\n")
+        open_ones.append(s)
+    while refused < refusals:
+        readable = select.select(open_ones, [], [], PATIENCE)[0]
+        if not readable:
+            break
+        for s in readable:
+            check(b"calls of other users are in flight" in s.recv(4096), "not refused for that")
+            refused += 1
+            open_ones.remove(s)
+    return "%d under way, %d refused" % (len(open_ones), refused)
+
+
+def test_another_user_cannot_use_up_our_calls():
+    with Daemon("--set", "limits.calls=6", "--set", "listen.koine.allow_uids=65534") as d:
+        open_the_way(d)
+        same(someone_else(call_side_by_side, d.socket_path, 5, 2), "3 under way, 2 refused")
+        # They go on without their client, and count; our own have room.
+        c = d.connect()
+        same(c.call("debug.sleep", {"ms": 1}), {"slept_ms": 1})
 
 
 def test_root_is_served_by_a_daemon_of_another_user():

@@ -383,7 +383,7 @@ static int may_stop(struct call *c)
 	if (ending_of(c) == SHUTDOWN_OFF)
 		return refuse(&c->why, REFUSE_FORBIDDEN,
 			      "shutdown is off here: see nexus.shutdown");
-	if (peer_is_other(&c->peer))
+	if (c->peer.other)
 		return refuse(&c->why, REFUSE_FORBIDDEN,
 			      "shutdown is for the daemon's own user and root");
 	if (!c->server->opts.on_stop_asked)
