@@ -4,7 +4,11 @@
 #include "call/http_route.h"
 
 static void send_response(struct session *s, struct http_response response, const char *body,
-			  size_t len)
+			  size_t len) enum {
+	PATH_LOGGED = 200
+};
+
+void http_send(struct session *s, int status, const char *extra, const char *body, size_t len)
 {
 	response.keep_alive = s->http_keep_alive && !s->closing;
 	http_write_response(conn_out(s->conn), &response, body, len);
@@ -84,6 +88,16 @@ void http_send_error(struct session *s, int status, const char *extra, const cha
 	http_send_refusal(s, extra, &no);
 }
 
+/* Not what follows it: a query may hold a token. */
+static size_t path_length(struct text target)
+{
+	size_t n = 0;
+
+	while (n < target.len && n < PATH_LOGGED && target.data[n] != '?')
+		n++;
+	return n;
+}
+
 static void turn_away(struct session *s, const struct gate_refusal *no,
 		      const struct http_route *route, struct text target)
 {
@@ -94,8 +108,10 @@ static void turn_away(struct session *s, const struct gate_refusal *no,
 
 	if (no->status == 401 || no->status == 403)
 		s->http_keep_alive = false;
-	log_caused(LOG_LEVEL_INFO, "request refused", "connection=%llu status=%d why=%s",
-		   (unsigned long long)s->number, no->status, no->text);
+	log_caused(LOG_LEVEL_INFO, "request refused",
+		   "connection=%llu dialect=%s status=%d path=%.*s why=\"%s\"",
+		   (unsigned long long)s->number, s->endpoint->dialect->name, no->status,
+		   (int)path_length(target), target.data, no->text);
 	http_send_refusal(s, no->extra, &refusal);
 }
 

@@ -80,6 +80,7 @@ static void arm(struct rule *r, const struct armed_rule *from, int64_t now)
 	if (r->enabled < 0) /* else it was switched since */
 		r->enabled = from->row.enabled;
 	r->fired_ms = from->row.fired_ms;
+	r->n_fired = from->row.n_fired;
 	r->base_ms = from->last_ms > 0 && from->last_ms < now ? from->last_ms : now;
 	rule_watch(r);
 }

@@ -438,7 +438,10 @@ static void fire(struct firing *f)
 
 	if (!f->silent)
 		r->fired_ms = f->now_ms;
-	f->row = (struct rule_row) {.rule = r->key, .fired_ms = r->fired_ms, .enabled = r->enabled};
+	f->row = (struct rule_row) {.rule = r->key,
+				    .fired_ms = r->fired_ms,
+				    .enabled = r->enabled,
+				    .fires_now = !f->silent};
 	begin(f);
 }
 

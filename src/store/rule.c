@@ -101,7 +101,8 @@ int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurre
 int store_rule_find(struct connection *c, struct text rule, struct arena *arena,
 		    struct rule_row *ret_row)
 {
-	static const struct query sql = {"SELECT fired_ms, enabled FROM rule WHERE name = :name"};
+	static const struct query sql = {
+		"SELECT fired_ms, enabled, n_fired FROM rule WHERE name = :name"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	struct rule_row row = {.rule = rule, .enabled = -1};
 	bool found;
@@ -119,6 +120,7 @@ int store_rule_find(struct connection *c, struct text rule, struct arena *arena,
 	if (found) {
 		row.fired_ms = query_int(q, 0);
 		row.enabled = (int)query_int(q, 1);
+		row.n_fired = query_int(q, 2);
 	}
 	*ret_row = row;
 	return 0;
@@ -127,9 +129,10 @@ int store_rule_find(struct connection *c, struct text rule, struct arena *arena,
 int store_rule_put(struct connection *c, const struct rule_row *row)
 {
 	static const struct query sql = {
-		"INSERT INTO rule (name, fired_ms, enabled) VALUES (:name, :fired, :enabled)"
+		"INSERT INTO rule (name, fired_ms, enabled, n_fired)"
+		" VALUES (:name, :fired, :enabled, :more)"
 		" ON CONFLICT (name) DO UPDATE SET fired_ms = excluded.fired_ms,"
-		" enabled = excluded.enabled"};
+		" enabled = excluded.enabled, n_fired = rule.n_fired + :more"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -139,5 +142,6 @@ int store_rule_put(struct connection *c, const struct rule_row *row)
 	query_bind_text(q, ":name", row->rule);
 	query_bind_int(q, ":fired", row->fired_ms);
 	query_bind_int(q, ":enabled", row->enabled);
+	query_bind_int(q, ":more", row->fires_now);
 	return query_run(q);
 }

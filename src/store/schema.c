@@ -387,15 +387,25 @@ static const char decider_columns[] =
 	"CREATE INDEX approval_by_asker ON approval (asker_pid, asker_started)"
 	"	WHERE asker_pid > 0;";
 
+/* How often a rule has fired, beside when it last did; those of before did once at least. */
+static const char rule_counts[] = "ALTER TABLE rule ADD COLUMN n_fired INTEGER NOT NULL DEFAULT 0;"
+				  "UPDATE rule SET n_fired = 1 WHERE fired_ms > 0;";
+
 /* Version n is what the first n steps lead to. A step that was released never changes. */
 static const char *const steps[] = {
-	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
-	job_tables,   conversation_bounds, origin_columns,      trust_tables, decider_columns,
+	first_tables,   vector_tables,   conversation_tables, task_tables,
+	session_tables, job_tables,      conversation_bounds, origin_columns,
+	trust_tables,   decider_columns, rule_counts,
 };
 
 int schema_newest(void)
 {
 	return (int)(sizeof(steps) / sizeof(steps[0]));
+}
+
+const char *schema_step(int version)
+{
+	return steps[version - 1];
 }
 
 int schema_check(struct connection *c, const char *path, struct why *why)

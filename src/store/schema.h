@@ -7,6 +7,8 @@ struct connection;
 
 /* What this program knows. */
 int schema_newest(void);
+/* The SQL that leads to this version from the one before; for tests that make an old file. */
+const char *schema_step(int version);
 
 /* Refuses a file that a newer program wrote. */
 int schema_check(struct connection *c, const char *path, struct why *why);

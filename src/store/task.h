@@ -136,7 +136,9 @@ int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurre
 struct rule_row {
 	struct text rule;
 	int64_t fired_ms;
-	int enabled; /* 1, 0, or -1: as the settings say */
+	int enabled;     /* 1, 0, or -1: as the settings say */
+	int64_t n_fired; /* found; not put */
+	bool fires_now;  /* put: once more than before */
 };
 /* One that was never put has fired at 0 and is as the settings say. */
 int store_rule_find(struct connection *c, struct text rule, struct arena *arena,

@@ -125,6 +125,7 @@ def test_a_rule_that_cannot_be_is_told_and_the_others_act():
                 c.call("memory.add", {"content": "something"})
             wait_until(lambda: os.path.exists(said) and open(said).read() == "memory.added\n",
                        "the command")
+            wait_until(lambda: b"rule fired  rule=good" in d.log(), "its end")
 
 
 def test_a_project_is_no_longer_than_a_path():
@@ -179,6 +180,19 @@ def test_settings_are_read_again():
             settings(folder, "[rule b]\nevery=1h\nnotify=hello\n")
             d.signal(signal.SIGHUP)
             wait_until(lambda: list(rules(d)) == ["b"] and rules(d)["b"]["next_at"], "the other")
+
+
+def test_how_often_it_fired_is_known_over_a_restart():
+    with Folder() as folder:
+        config = settings(folder, "[rule greet]\nevent=task.submitted\ncommand=true\n")
+        for want in (1, 2):
+            with Daemon("--config", config, root=folder.path) as d, d.connect() as c:
+                wait_until(lambda: "greet" in rules(d) and
+                           rules(d)["greet"]["fired"] == want - 1, "what is known")
+                wait_until(lambda: b'"result"' in c.call_text(
+                    request("automation.run", {"rule": "greet"})), "that it is ready")
+                wait_until(lambda: rules(d)["greet"]["fired"] == want, "that it fired")
+                check(rules(d)["greet"]["fired_at"], "when")
 
 
 def test_switched_by_hand_it_stays_so():

@@ -246,8 +246,12 @@ def test_other_paths_are_not_found():
         with d.connect("http") as c:
             for path in ("/x", "/rpc/", "/rpc?x=1", "/RPC", "//", "/%2f", "/rpc/../", "/favicon"):
                 same(post(c, PING, path=path).status, 404, "status of " + path)
+            same(post(c, PING, path="/y?token=geheim").status, 404, "status with a query")
             same(post(c, PING).status, 200, "status afterwards")
         same(d.calls(), 1, "calls")
+        check(b" status=404 path=/favicon why=" in d.log() and b" path=/y why=" in d.log(),
+              "the paths are not in the log")
+        check(b"geheim" not in d.log(), "a query is in the log")
 
 
 def test_a_client_that_waits_is_told_to_continue():

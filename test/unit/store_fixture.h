@@ -15,26 +15,6 @@
 
 enum { PATH_LEN = 160 };
 
-/* What the steps from version 6 on made is taken away again. */
-#define BACK_TO_6                                                                                  \
-	"DROP INDEX conversation_by_end; DROP INDEX conversation_by_parent;"                       \
-	"DROP INDEX turn_by_conversation; DROP INDEX message_of_turn;"                             \
-	"ALTER TABLE conversation DROP COLUMN parent;"                                             \
-	"ALTER TABLE conversation DROP COLUMN cwd;"                                                \
-	"ALTER TABLE conversation DROP COLUMN preset;"                                             \
-	"ALTER TABLE conversation DROP COLUMN write_paths;"                                        \
-	"ALTER TABLE conversation DROP COLUMN disabled_tools;"                                     \
-	"ALTER TABLE conversation DROP COLUMN wants_end;"                                          \
-	"ALTER TABLE memory DROP COLUMN chat_type;"                                                \
-	"ALTER TABLE session_event DROP COLUMN parent_tool;"                                       \
-	"DROP TABLE project_trust; ALTER TABLE task DROP COLUMN held;"
-
-/* And those from version 4 on. */
-#define NO_SESSIONS                                                                                \
-	BACK_TO_6                                                                                  \
-	"DROP TABLE job; DROP TABLE session_event; DROP TABLE session_text; DROP TABLE session;"   \
-	"DROP TABLE approval; DROP TABLE approval_grant;"
-
 struct fixture {
 	char dir[TEMPDIR_MAX];
 	char path[PATH_LEN]; /* DIR/koine.db */

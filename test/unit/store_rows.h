@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 
 #include "store/driver.h"
+#include "store/schema.h"
 
 static inline struct connection *writer(struct fixture *f)
 {
@@ -65,6 +66,27 @@ static inline void change_file(struct fixture *f, const char *sql)
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
 		fail_msg("%s", sqlite3_errmsg(db));
 	sqlite3_close(db);
+}
+
+/* As a program of that version left it, with the memory "one" in it; the store is closed then. */
+static inline void become_version(struct fixture *f, int version)
+{
+	static const char memory[] =
+		"INSERT INTO memory (id, content_hash, source, category, importance, shared,"
+		" created_ms, updated_ms, stored_ms, subjects, metadata, content) VALUES"
+		" ('one', 1, 'test', 'fact', 0.5, 0, 1000, 1000, 1000, '[]', '{}', 'x');";
+	char claim[80];
+
+	fixture_close(f);
+	assert_int_equal(unlink(f->path), 0);
+	for (int i = 1; i <= version; i++)
+		change_file(f, schema_step(i));
+	/* "koin" */
+	snprintf(claim, sizeof(claim), "PRAGMA application_id = %d; PRAGMA user_version = %d;",
+		 0x6b6f696e, version);
+	change_file(f, claim);
+	change_file(f, memory);
+	assert_int_equal(chmod(f->path, 0600), 0);
 }
 
 static inline void assert_plan(sqlite3 *db, const char *sql, const char *table, bool scans)

@@ -674,8 +674,7 @@ static void a_file_of_version_4_gets_the_tables(void **state)
 	struct fixture *f = *state;
 	struct approval_row row;
 
-	fixture_close(f);
-	change_file(f, NO_SESSIONS "PRAGMA user_version = 4;");
+	become_version(f, 4);
 	fixture_open(f);
 	assert_int_equal(number(f, "PRAGMA user_version"), schema_newest());
 	begin(f);

@@ -830,36 +830,12 @@ static void a_small_arena_is_told(void **state)
 	assert_int_equal(all(f, a).n, TURNS * 2);
 }
 
-/* What the first two steps made, with a memory in it. */
-static void go_back_to_version_2(struct fixture *f)
-{
-	static const char sql[] =
-		NO_SESSIONS "DROP TABLE event; DROP TABLE task_after; DROP TABLE task;"
-			    "DROP TABLE task_project; DROP TABLE rule;"
-			    "DROP TABLE rule_claim; DELETE FROM meta WHERE key = 'event_last';"
-			    "DROP TABLE message_call; DROP TABLE message; DROP TABLE turn;"
-			    "DROP TABLE conversation; PRAGMA user_version = 2;";
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s", sqlite3_errmsg(db));
-	sqlite3_close(db);
-	assert_int_equal(number(f, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND"
-				   " name NOT IN ('meta', 'memory', 'memory_vector',"
-				   " 'memory_vector_bytes', 'memory_vector_floats',"
-				   " 'sqlite_sequence')"),
-			 0);
-}
-
 static void a_file_without_conversations_gets_their_tables(void **state)
 {
 	struct fixture *f = *state;
 	int64_t a;
 
-	assert_int_equal(add_and_commit(f->store, "one", TEXT("x")), 0);
-	fixture_close(f);
-	go_back_to_version_2(f);
+	become_version(f, 2);
 	fixture_open(f);
 	assert_int_equal(number(f, "PRAGMA user_version"), schema_newest());
 	assert_true(has_id(f, reader(f), "one"));

@@ -1,28 +1,11 @@
 /* The event log in the store: order, pages, what is swept away, numbers that never come again. */
-#include "store_fixture.h"
+#include "store_rows.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 
 #include "store/event.h"
-#include "store/schema.h"
 
 #define NONE ((struct text) {0})
-
-static struct connection *reader(struct fixture *f)
-{
-	return store_reader(f->store, 0);
-}
-
-static void begin(struct fixture *f)
-{
-	assert_int_equal(store_begin(f->store), 0);
-}
-
-static void commit(struct fixture *f)
-{
-	assert_int_equal(store_commit(f->store), 0);
-}
 
 static int64_t add_row(struct fixture *f, const struct event_row *row)
 {
@@ -312,21 +295,9 @@ static void a_small_arena_is_told(void **state)
 
 static void a_file_of_version_3_gets_the_tables(void **state)
 {
-	static const char sql[] = NO_SESSIONS
-		"DROP TABLE event; DROP TABLE task_after; DROP TABLE task; DROP TABLE task_project;"
-		"DROP TABLE rule; DROP TABLE rule_claim; DELETE FROM meta WHERE key = 'event_last';"
-		"DELETE FROM sqlite_sequence WHERE name IN ('event', 'task', 'rule_claim');"
-		"PRAGMA user_version = 3;";
 	struct fixture *f = *state;
-	sqlite3 *db;
 
-	assert_int_equal(add_and_commit(f->store, "one", TEXT("x")), 0);
-	fixture_close(f);
-	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s", sqlite3_errmsg(db));
-	sqlite3_close(db);
-	assert_true(schema_newest() >= 4);
+	become_version(f, 3);
 	fixture_open(f);
 	assert_true(has_id(f, reader(f), "one"));
 	assert_bounds(f, 0, 0);

@@ -71,8 +71,7 @@ static void a_file_of_version_5_gets_the_table(void **state)
 	struct fixture *f = *state;
 	unsigned n;
 
-	fixture_close(f);
-	change_file(f, BACK_TO_6 "DROP TABLE job; PRAGMA user_version = 5;");
+	become_version(f, 5);
 	fixture_open(f);
 	(void)list(f, &n);
 	assert_int_equal(n, 0);
