@@ -3,12 +3,10 @@
 #include "base/log.h"
 #include "call/http_route.h"
 
-static void send_response(struct session *s, struct http_response response, const char *body,
-			  size_t len) enum {
-	PATH_LOGGED = 200
-};
+enum { PATH_LOGGED = 200 };
 
-void http_send(struct session *s, int status, const char *extra, const char *body, size_t len)
+static void send_response(struct session *s, struct http_response response, const char *body,
+			  size_t len)
 {
 	response.keep_alive = s->http_keep_alive && !s->closing;
 	http_write_response(conn_out(s->conn), &response, body, len);
