@@ -151,6 +151,7 @@ def test_a_rules_command_and_a_key_command_have_none_of_it():
                     check_free(env, name)
                     finds_us(d, env, name)
                     same(env.get("NAMED"), "one", name)
+                wait_until(lambda: b"rule fired" in d.log(), "the end of the rule's command")
 
 
 def test_without_a_socket_there_is_an_address():
