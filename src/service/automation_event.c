@@ -38,7 +38,8 @@ static bool pattern_fits(const struct rule *r, const struct happening *h)
 	buf_add(&both, h->type.data, h->type.len);
 	buf_add_char(&both, ':');
 	buf_add(&both, h->source.data, h->source.len);
-	fits = both.err == 0 && pattern_finds(r->pattern, (struct text) {both.data, both.len});
+	fits = both.err == 0 &&
+	       pattern_finds(r->pattern, (struct text) {both.data, both.len}, matching_steps(r));
 	buf_done(&both);
 	return fits;
 }
@@ -67,7 +68,7 @@ static bool hears(const struct rule *r, const struct happening *h)
 
 	if (d->project.len == 0 || text_equal(d->project, h->project))
 		return true;
-	return h->project.len == 0 && !text_equal(r->origin, d->project);
+	return h->project.len == 0 && !is_of_project(r);
 }
 
 static bool is_meant(const struct rule *r, const struct happening *h)
@@ -100,8 +101,11 @@ void automation_event(struct services *s, struct text project, struct text sourc
 	const struct happening h = {
 		.type = type, .source = source, .project = project, .payload = payload};
 
-	if (s->automation && !s->automation->stopping)
-		happened(s->automation, &h);
+	if (!s->automation || s->automation->stopping)
+		return;
+	matching_begin(s->automation);
+	happened(s->automation, &h);
+	matching_end(s->automation, type);
 }
 
 /* ---- the log ---- */
@@ -172,6 +176,7 @@ static int on_event(void *arg, const struct event *e)
 
 	if (!is_ready(a))
 		return -ENOBUFS;
+	matching_begin(a);
 	/* Most events are nobody's business: nothing is copied for them. */
 	if (a->stopping || !e->data || !is_wanted(a, e))
 		return 0;
@@ -184,6 +189,7 @@ static int on_event(void *arg, const struct event *e)
 		h.payload = payload;
 		happened(a, &h);
 	}
+	matching_end(a, e->type);
 	arena_done(&arena);
 	return 0;
 }

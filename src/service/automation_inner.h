@@ -42,7 +42,8 @@ enum {
 	WEBHOOK_TRIES = 3,
 	PENDING_MAX = 1024, /* changed files that wait for their time, of one rule */
 	OWN_TASKS_MAX = 1024,
-	WAITING_MAX = 64, /* for approval, beside those under way */
+	EVENT_STEPS = 1 << 20, /* that expressions may take over one event: some milliseconds */
+	WAITING_MAX = 64,      /* for approval, beside those under way */
 	WAITING_BYTES_MAX = 64 << 20,
 };
 
@@ -113,7 +114,11 @@ struct automation {
 	struct event_subscriber *subscriber;
 	struct http_client *http;
 
-	uint64_t window_ms; /* of FIRINGS_A_MINUTE: when it began */
+	/* Of EVENT_STEPS that are left: for our own rules, and for those that the event's project has
+	 * brought along, which must not use up ours. */
+	uint64_t steps[2];
+	uint64_t steps_told_ms; /* when that there are none was last said */
+	uint64_t window_ms;     /* of FIRINGS_A_MINUTE: when it began */
 	unsigned n_window;
 	bool window_told;
 
@@ -153,6 +158,18 @@ struct rule *rule_ref(struct rule *r);
 
 /* Of the event's tree; NULL: it is not there. */
 const struct value *event_field(const struct value *event, struct text path);
+
+/* Whether it came with the project that it is of, not with our settings. */
+static inline bool is_of_project(const struct rule *r)
+{
+	return r->def.project.len > 0 && text_equal(r->origin, r->def.project);
+}
+
+/* Around all that is matched for one event: rules that come when its steps are used up are not woken,
+ * which is told. */
+uint64_t *matching_steps(const struct rule *r);
+void matching_begin(struct automation *a);
+void matching_end(struct automation *a, struct text type);
 
 bool condition_known(struct text operator);
 bool conditions_hold(const struct rule *r, const struct value *event);

@@ -8,9 +8,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/pack.h"
 #include "base/record.h"
 #include "service/automation_inner.h"
+
+enum { STEPS_TOLD_MS = 60 * 1000 };
 
 /* ---- trees ---- */
 
@@ -203,7 +207,8 @@ static bool compares(enum operator op, const struct value *field, const struct v
 	return op == OP_GT ? a > b : op == OP_LT ? a < b : op == OP_GTE ? a >= b : a <= b;
 }
 
-static bool holds(const struct rule_condition *c, struct pattern *p, const struct value *event)
+static bool holds(const struct rule_condition *c, struct pattern *p, const struct value *event,
+		  uint64_t *steps)
 {
 	const struct value *field = event_field(event, c->field);
 	enum operator op = operator_of(c->operator);
@@ -217,7 +222,7 @@ static bool holds(const struct rule_condition *c, struct pattern *p, const struc
 		return contains(field, c->value);
 	case OP_MATCHES:
 		return field && field->kind == VALUE_STRING && p &&
-		       pattern_finds(p, value_text(field));
+		       pattern_finds(p, value_text(field), steps);
 	case OP_GT:
 	case OP_LT:
 	case OP_GTE:
@@ -236,10 +241,33 @@ static bool holds(const struct rule_condition *c, struct pattern *p, const struc
 bool conditions_hold(const struct rule *r, const struct value *event)
 {
 	for (unsigned i = 0; i < r->def.n_conditions; i++) {
-		if (!holds(&r->def.conditions[i], r->matches[i], event))
+		if (!holds(&r->def.conditions[i], r->matches[i], event, matching_steps(r)))
 			return false;
 	}
 	return true;
+}
+
+void matching_begin(struct automation *a)
+{
+	a->steps[0] = EVENT_STEPS;
+	a->steps[1] = EVENT_STEPS;
+}
+
+uint64_t *matching_steps(const struct rule *r)
+{
+	return &r->automation->steps[is_of_project(r)];
+}
+
+void matching_end(struct automation *a, struct text type)
+{
+	uint64_t now = clock_steady_ms();
+
+	if ((a->steps[0] > 0 && a->steps[1] > 0) ||
+	    (a->steps_told_ms > 0 && now < a->steps_told_ms + STEPS_TOLD_MS))
+		return;
+	a->steps_told_ms = now;
+	log_warn("rules not matched", "event=%.*s why=their expressions take too long",
+		 TEXT_ARGS(type));
 }
 
 /* ---- templates ---- */

@@ -197,7 +197,9 @@ static void tell(struct rule *r, const struct pending *p)
 	record_text(&payload, "path", text_of(p->path));
 	record_text(&payload, "event_type", text_of(type + strlen("file.")));
 	if (payload.err == 0)
-		rule_consider(r, text_of(type), TEXT("watch"), payload.root);
+		matching_begin(r->automation);
+	rule_consider(r, text_of(type), TEXT("watch"), payload.root);
+	matching_end(r->automation, text_of(type));
 	arena_done(&a);
 }
 

@@ -23,8 +23,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = (struct text) {.data = (const char *)data + n, .len = size - n};
 	r = pattern_new(expression, &p, &why);
 	FEED_CHECK(r == 0 || (r == REFUSE_PARAMS && why.text[0]));
-	if (r == 0)
-		(void)pattern_finds(p, text);
+	if (r == 0) {
+		uint64_t steps = UINT64_MAX;
+
+		(void)pattern_finds(p, text, &steps);
+		/* Each place of the program once for taking a byte, and once for going on. */
+		FEED_CHECK(UINT64_MAX - steps <= 2ULL * PATTERN_CODE_MAX * (text.len + 1));
+	}
 	pattern_free(p);
 	FEED_CHECK(glob_fits(TEXT("*"), expression));
 	(void)glob_fits(expression, text);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <regex.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
@@ -17,6 +18,7 @@
 #include "io/loop.h"
 #include "service/approval.h"
 #include "service/automation.h"
+#include "service/automation_inner.h"
 #include "service/event.h"
 #include "service/pattern.h"
 #include "service/task.h"
@@ -1817,6 +1819,19 @@ static void patterns_as_people_write_them(void **state)
 		{"a+?b??c{2}?", "aacc", true},
 		{"^(\\w+\\s?)+$", "a few words", true},
 		{"^(a|)$", "", true},
+		{"((((((((((a+)+)+)+)+)+)+)+)+)+)+$", "ba", true},
+		{"a{0}b", "b", true},
+		{"^a{0,2}$", "aaa", false},
+		{"^(ab|c){2,}$", "abcab", true},
+		{"^(ab|c){2,}$", "ab", false},
+		{"^a{,2}$", "aa", true},
+		{"[\\d-x]", "-", true},
+		{"[a-c-e]", "d", false},
+		{"b$|^c", "ca", true},
+		{"(a|b|c|)d", "cd", true},
+		{"^.$", "\n", true},
+		{"a^", "a\n", false},
+		{"\\Boo\\b", "foo bar", true},
 	};
 	static const char *const bad[] = {"",
 					  "(",
@@ -1835,13 +1850,13 @@ static void patterns_as_people_write_them(void **state)
 					  "a++",
 					  "a**",
 					  "a{2}{2}",
-					  "((((((((((a+)+)+)+)+)+)+)+)+)+)+",
 					  ")",
 					  "a{x}",
 					  "a{2",
 					  "^*",
 					  "(|a)|+"};
 	char nul[] = "a\0b";
+	uint64_t steps = UINT64_MAX;
 	struct pattern *p = NULL;
 
 	(void)state;
@@ -1850,7 +1865,7 @@ static void patterns_as_people_write_them(void **state)
 
 		if (pattern_new(text_of(cases[i].expression), &p, &why) != 0)
 			fail_msg("%s: %s", cases[i].expression, why.text);
-		if (pattern_finds(p, text_of(cases[i].text)) != cases[i].finds)
+		if (pattern_finds(p, text_of(cases[i].text), &steps) != cases[i].finds)
 			fail_msg("%s on %s", cases[i].expression, cases[i].text);
 		pattern_free(p);
 	}
@@ -1862,7 +1877,180 @@ static void patterns_as_people_write_them(void **state)
 	}
 	assert_int_equal(pattern_new((struct text) {nul, 3}, &p, NULL), REFUSE_PARAMS);
 	assert_int_equal(pattern_new(TEXT("b$"), &p, NULL), 0);
-	assert_true(pattern_finds(p, (struct text) {nul, 3}));
+	assert_true(pattern_finds(p, (struct text) {nul, 3}, &steps));
+	pattern_free(p);
+}
+
+static uint32_t next_random(uint32_t *state, uint32_t n)
+{
+	*state = *state * 1103515245 + 12345;
+	return (*state >> 16) % n;
+}
+
+/* Without "?": behind a repetition it makes that modest here, and optional there. */
+static void random_expression(uint32_t *random, char out[64])
+{
+	static const char *const parts[] = {
+		"a", "b", "c", ".", "[ab]", "[^a]", "[a-c]", "[-a]",  "ab",    "^",    "$",  "|",
+		"(", ")", "*", "+", "(",    ")",    "{2}",   "{1,2}", "{0,1}", "{2,}", "{0}"};
+	unsigned n = 1 + next_random(random, 9);
+
+	out[0] = '\0';
+	for (unsigned i = 0; i < n; i++)
+		strcat(out, parts[next_random(random, sizeof(parts) / sizeof(parts[0]))]);
+}
+
+static unsigned compare(struct pattern *p, const regex_t *libc, const char *expression,
+			uint32_t *random)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		uint64_t steps = UINT64_MAX;
+		unsigned n = next_random(random, 8);
+		char text[8] = "";
+
+		for (unsigned k = 0; k < n; k++)
+			text[k] = "aabbc-"[next_random(random, 6)];
+		if (pattern_finds(p, text_of(text), &steps) !=
+		    (regexec(libc, text, 0, NULL, 0) == 0))
+			fail_msg("%s on '%s'", expression, text);
+	}
+	return 1;
+}
+
+/* Where both know the expression. */
+static void patterns_find_what_libc_finds(void **state)
+{
+	uint32_t random = 7;
+	unsigned n = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 20000; i++) {
+		char expression[64];
+		struct pattern *p = NULL;
+		struct why why;
+		regex_t libc;
+
+		random_expression(&random, expression);
+		if (pattern_new(text_of(expression), &p, &why) != 0)
+			continue;
+		if (regcomp(&libc, expression, REG_EXTENDED | REG_NOSUB) == 0) {
+			n += compare(p, &libc, expression, &random);
+			regfree(&libc);
+		}
+		pattern_free(p);
+	}
+	assert_true(n > 2000);
+}
+
+static uint64_t steps_for(const char *expression, struct text text)
+{
+	uint64_t steps = UINT64_MAX;
+	struct why why = {.text = ""};
+	struct pattern *p = NULL;
+
+	if (pattern_new(text_of(expression), &p, &why) != 0)
+		fail_msg("%s: %s", expression, why.text);
+	assert_false(pattern_finds(p, text, &steps));
+	pattern_free(p);
+	return UINT64_MAX - steps;
+}
+
+/* Those that make a matcher that tries one way after another, or that keeps every state it was in, take
+ * for ever. */
+static void no_pattern_takes_more_than_its_text_is_long(void **state)
+{
+	static const char *const expressions[] = {
+		"(a+)+$",           "(a|aa)+$",        "(a|b)*a(a|b){14}c", "(a?){60}a{60}c",
+		"(.*a){20}x",       "^(\\w+\\s?)+$x",  "((((a*)*)*)*)*c",   "(a*)*(b*)*(a|b)*c",
+		"(x+x+)+y|a{100}c", "\\b(a|b)*\\B\\n",
+	};
+	static char text[2 * PATTERN_TEXT_MAX];
+	uint32_t random = 1;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text); i++) {
+		random = random * 1103515245 + 12345;
+		text[i] = "ab"[random >> 20 & 1];
+	}
+	text[PATTERN_TEXT_MAX / 2 - 1] = text[PATTERN_TEXT_MAX - 1] = 'b';
+	for (unsigned i = 0; i < sizeof(expressions) / sizeof(expressions[0]); i++) {
+		struct text half = {text, PATTERN_TEXT_MAX / 2};
+		struct text whole = {text, PATTERN_TEXT_MAX};
+		uint64_t n_half = steps_for(expressions[i], half);
+		uint64_t n_whole = steps_for(expressions[i], whole);
+
+		assert_true(n_half > half.len);
+		assert_true(n_whole <= 2ULL * PATTERN_CODE_MAX * (whole.len + 1));
+		assert_true(n_whole <= 5 * n_half / 2 + PATTERN_CODE_MAX);
+		/* And more text than that is not looked at. */
+		assert_int_equal(steps_for(expressions[i], (struct text) {text, sizeof(text)}),
+				 n_whole);
+	}
+}
+
+/* A repository with many such expressions: each event has its bound, and our own rules have theirs. */
+static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
+{
+	struct world *w = *state;
+	const uint64_t *steps = w->f->services->automation->steps;
+	static char text[PATTERN_TEXT_MAX];
+	struct value costly = {.kind = VALUE_STRING, .text = "(a?){60}a{60}c", .len = 14};
+	struct value cheap = {.kind = VALUE_STRING, .text = "a$", .len = 2};
+	struct rule_condition c[] = {{TEXT("payload.s"), TEXT("matches"), &costly},
+				     {TEXT("payload.s"), TEXT("matches"), &cheap}};
+	struct rule_new theirs[20], ours = by_event("ours", "x");
+	struct record payload;
+	struct arena a;
+
+	for (unsigned i = 0; i < 20; i++) {
+		static char ids[20][8];
+
+		snprintf(ids[i], sizeof(ids[i]), "r%u", i);
+		theirs[i] = by_event(ids[i], "x");
+		theirs[i].project = TEXT("/p");
+		theirs[i].conditions = &c[i == 19];
+		theirs[i].n_conditions = 1;
+	}
+	ours.conditions = &c[1];
+	ours.n_conditions = 1;
+	assert_int_equal(automation_set_rules(w->f->services, TEXT("/p"), theirs, 20, NULL, NULL),
+			 0);
+	set_rules(w, &ours, 1);
+	memset(text, 'a', sizeof(text));
+	arena_init(&a, 1 << 20);
+	record_begin(&payload, &a);
+	record_text(&payload, "s", (struct text) {text, sizeof(text)});
+	automation_event(w->f->services, TEXT("/p"), TEXT("y"), TEXT("x"), payload.root);
+	/* Before anything else happens. */
+	assert_int_equal(steps[1], 0);
+	assert_in_range(steps[0], 1, EVENT_STEPS - 1);
+	settle(w);
+	/* The cheap one came when nothing was left; ours was not concerned. */
+	assert_int_equal(w->n_tasks, 1);
+	assert_string_equal(w->tasks[0].rule, "ours");
+	/* The next event has as many again. */
+	record_begin(&payload, &a);
+	record_text(&payload, "s", TEXT("aa"));
+	automation_event(w->f->services, TEXT("/p"), TEXT("y"), TEXT("x"), payload.root);
+	settle(w);
+	assert_int_equal(w->n_tasks, 3);
+	arena_done(&a);
+}
+
+static void a_pattern_without_steps_left_finds_nothing(void **state)
+{
+	uint64_t steps = 100;
+	struct pattern *p = NULL;
+	struct why why;
+
+	(void)state;
+	assert_int_equal(pattern_new(TEXT("a"), &p, &why), 0);
+	assert_true(pattern_finds(p, TEXT("bba"), &steps));
+	assert_in_range(steps, 90, 99);
+	steps = 5;
+	assert_false(pattern_finds(p, TEXT("bbbbbbbbbba"), &steps));
+	assert_int_equal(steps, 0);
+	assert_false(pattern_finds(p, TEXT("a"), &steps));
 	pattern_free(p);
 }
 
@@ -1897,6 +2085,7 @@ int main(void)
 		TEST(a_claim_that_a_stop_cut_off_is_given_back),
 		TEST(events_wake_the_rules_that_fit),
 		TEST(conditions_are_those_of_javascript),
+		TEST(expressions_of_a_project_have_a_bound_for_each_event),
 		TEST(the_logs_events_wake_rules),
 		TEST(a_rule_that_is_not_for_the_log_hears_only_what_is_told),
 		TEST(rules_hear_from_when_they_were_set),
@@ -1933,6 +2122,9 @@ int main(void)
 		TEST(the_desktop_is_told_where_there_is_one),
 		TEST(the_log_keeps_the_last_hundred),
 		cmocka_unit_test(patterns_as_people_write_them),
+		cmocka_unit_test(patterns_find_what_libc_finds),
+		cmocka_unit_test(no_pattern_takes_more_than_its_text_is_long),
+		cmocka_unit_test(a_pattern_without_steps_left_finds_nothing),
 		cmocka_unit_test(globs),
 	};
 
