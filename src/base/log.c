@@ -37,6 +37,11 @@ void log_set_level(enum log_level level)
 	atomic_store_explicit(&log_level_now, (int)level, memory_order_relaxed);
 }
 
+const char *log_level_name(enum log_level level)
+{
+	return levels[level].name;
+}
+
 bool log_parse_level(const char *name, enum log_level *ret)
 {
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
@@ -63,7 +68,7 @@ static bool stderr_is_journal(void)
 	return strcmp(named, ours) == 0;
 }
 
-static void write_stderr(void *arg, enum log_level level, const char *line)
+void log_write_stderr(void *arg, enum log_level level, const char *line)
 {
 	char text[1200];
 	int n;
@@ -87,7 +92,7 @@ static void write_stderr(void *arg, enum log_level level, const char *line)
 void log_to_stderr(void)
 {
 	journal = stderr_is_journal();
-	log_set_sink(write_stderr, NULL);
+	log_set_sink(log_write_stderr, NULL);
 }
 
 /* A value from outside must not be able to start a line of its own. */

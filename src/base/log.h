@@ -24,8 +24,12 @@ void log_set_sink(log_fn sink, void *arg);
 
 /* Writes to stderr; when that is the journal, with its priority prefix. */
 void log_to_stderr(void);
+/* What it does with a line, for a sink that does more. */
+void log_write_stderr(void *arg, enum log_level level, const char *line);
 
 void log_set_level(enum log_level level);
+
+const char *log_level_name(enum log_level level);
 
 /* Accepts err, warn, info, debug. */
 bool log_parse_level(const char *name, enum log_level *ret);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/absent.h"
 #include "agent/command.h"
 #include "agent/command_words.h"
 #include "agent/model.h"
@@ -14,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/secret.h"
 #include "base/utf8.h"
 #include "daemon/daemon.h"
@@ -24,6 +26,7 @@
 enum {
 	KEY_MAX = 4096,
 	SYSTEM_MAX = 64 << 10,
+	ENVIRONMENTS_MAX = 1 << 20,
 	STEP_MS = 20,
 };
 
@@ -48,15 +51,13 @@ static const char *model_url(const struct agent_setting *a)
 	return a->url[0] ? a->url : "https://api.anthropic.com";
 }
 
-/* The key itself is read when a turn begins; one that cannot be is better known now. */
-static int check_key(const struct agent_setting *a, struct why *why)
+/* The key itself is read when a turn begins, so one that is mended later is taken then. */
+static int look_at_key(const struct agent_setting *a, struct why *why)
 {
 	char what[SECTION_NAME_MAX + 8];
 	char key[KEY_MAX];
 	int r;
 
-	if (!a->key_file[0])
-		return 0;
 	snprintf(what, sizeof(what), "%s key", a->name);
 	r = secret_read(a->key_file, what, key, sizeof(key), why);
 	if (r == 0 && !key[0])
@@ -85,10 +86,7 @@ static int make_model(const struct settings *s, const struct agent_setting *a, s
 		.budget = settings_budget(s, a),
 		.reserve = settings_reserve(s, a),
 	};
-	int r = check_key(a, why);
 
-	if (r != 0)
-		return r;
 	return agent_setting_kind(a) == AGENT_OPENAI ? openai_new(l, &opts, ret, why)
 						     : anthropic_new(l, &opts, ret, why);
 }
@@ -160,6 +158,58 @@ static int make_agent(const struct settings *s, const struct agent_setting *a, s
 	}
 	if (r > 0)
 		return refuse(why, r, "[agent %s]: %s", a->name, inner.text);
+	return r;
+}
+
+static int look_for_program(const struct agent_setting *a, struct why *why)
+{
+	CLEANUP(freep) char **words = NULL;
+	char path[PATH_MAX];
+	unsigned n;
+	int r = command_split(a->command, &words, &n, why);
+
+	return r != 0 ? r : command_find(words[0], a->cwd, path, sizeof(path), why);
+}
+
+static bool has_value(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && value[0];
+}
+
+/* What keeps the agent from answering, as far as can be seen from here. */
+static int look_at_agent(const struct agent_setting *a, struct why *why)
+{
+	if (a->key_env[0] && !has_value(a->key_env))
+		return refuse(why, REFUSE_NOT_FOUND, "%s is not set here", a->key_env);
+	if (a->key_file[0])
+		return look_at_key(a, why);
+	if (agent_setting_kind(a) == AGENT_COMMAND)
+		return look_for_program(a, why);
+	return 0;
+}
+
+static bool lacks_model(const struct agent_setting *a)
+{
+	return agent_setting_kind(a) == AGENT_OPENAI && !a->model[0];
+}
+
+static const char no_model[] = "no model is named, and most servers want one";
+
+/* One that cannot be made is there by its name, and says why whenever it is asked. */
+static int make_or_excuse(const struct settings *s, const struct agent_setting *a, struct loop *l,
+			  const struct environments *env, struct agent **ret)
+{
+	struct why why = {.text = ""};
+	int r = make_agent(s, a, l, env, ret, &why);
+
+	if (r > 0 || (r == 0 && look_at_agent(a, &why) > 0))
+		log_warn("agent not available", "agent=%s why=\"%s\"", a->name, why.text);
+	else if (lacks_model(a))
+		log_info("agent without a model", "agent=%s why=\"%s\"", a->name, no_model);
+	if (r > 0)
+		r = absent_new(l, a->name, agent_kind_word(agent_setting_kind(a)), why.text, ret);
 	return r;
 }
 
@@ -237,7 +287,7 @@ int agents_make(const struct settings *s, struct loop *l, const struct environme
 	buf_init(&a->system, SYSTEM_MAX);
 	r = read_system(s, &a->system, why);
 	for (unsigned i = 0; r == 0 && i < s->agents.n; i++) {
-		r = make_agent(s, &s->agents.list[i], l, env, &a->list[i], why);
+		r = make_or_excuse(s, &s->agents.list[i], l, env, &a->list[i]);
 		a->n += r == 0;
 	}
 	return r;
@@ -251,22 +301,111 @@ void agents_done(struct agents *a)
 	buf_done(&a->system);
 }
 
+static const char *default_agent(const struct settings *s)
+{
+	return s->chat_agent[0] && strcmp(s->chat_agent, "none") != 0 ? s->chat_agent : NULL;
+}
+
 int agents_start(const struct settings *s, struct agents *a, struct backstage *stage,
 		 struct services *services, struct why *why)
 {
-	bool none = !s->chat_agent[0] || strcmp(s->chat_agent, "none") == 0;
 	const struct chat_opts opts = {
 		.loop = stage->server->loop,
 		.background = backstage(stage),
 		.agents = a->list,
 		.n_agents = a->n,
-		.agent = none ? NULL : s->chat_agent,
+		.agent = default_agent(s),
 		.system = a->system.data,
 		.numbered = OCG_CONVERSATION,
 	};
 
 	a->n = 0;
 	return chat_start(services, &opts, why);
+}
+
+/* As it was, in all that it is made of. */
+static bool unchanged(const struct settings *old, const struct settings *fresh,
+		      const struct agent_setting *now)
+{
+	const struct agent_setting *was = agent_settings_find(&old->agents, now->name);
+
+	return was && memcmp(was, now, sizeof(*was)) == 0 &&
+	       settings_budget(old, was) == settings_budget(fresh, now) &&
+	       settings_reserve(old, was) == settings_reserve(fresh, now);
+}
+
+/* An environment for each agent of the new settings; the old ones have theirs. */
+static int renew(const struct settings *fresh, const struct server *server,
+		 struct agents_renewed **ret)
+{
+	struct agents_renewed *n = calloc(1, sizeof(*n));
+	int r;
+
+	if (!n)
+		return -ENOMEM;
+	arena_init(&n->arena, ENVIRONMENTS_MAX);
+	r = environments_make(fresh, server, &n->arena, &n->environments);
+	n->before = *ret;
+	*ret = n;
+	return r;
+}
+
+static int make_changed(const struct settings *old, const struct settings *fresh,
+			const struct environments *env, const struct backstage *stage,
+			struct agent *list[AGENTS_MAX], struct agents *made)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < fresh->agents.n; i++) {
+		const struct agent_setting *a = &fresh->agents.list[i];
+
+		list[i] = chat_agent(stage->services, text_of(a->name));
+		if (list[i] && unchanged(old, fresh, a))
+			continue;
+		r = make_or_excuse(fresh, a, stage->server->loop, env, &list[i]);
+		if (r == 0)
+			made->list[made->n++] = list[i];
+	}
+	return r;
+}
+
+static bool any_changed(const struct settings *old, const struct settings *fresh)
+{
+	bool changed = old->agents.n != fresh->agents.n;
+
+	for (unsigned i = 0; !changed && i < fresh->agents.n; i++)
+		changed = !unchanged(old, fresh, &fresh->agents.list[i]);
+	return changed || strcmp(old->chat_agent, fresh->chat_agent) != 0;
+}
+
+int agents_reload(const struct settings *old, const struct settings *fresh,
+		  const struct backstage *stage, struct agents_renewed **renewed, struct why *why)
+{
+	struct agent *list[AGENTS_MAX];
+	struct agents made = {.n = 0};
+	int r;
+
+	if (!any_changed(old, fresh))
+		return 0;
+	r = renew(fresh, stage->server, renewed);
+	if (r == 0)
+		r = make_changed(old, fresh, &(*renewed)->environments, stage, list, &made);
+	if (r == 0)
+		return chat_set_agents(stage->services, list, fresh->agents.n, default_agent(fresh),
+				       why);
+	agents_done(&made);
+	return r;
+}
+
+void agents_renewed_free(struct agents_renewed *n)
+{
+	while (n) {
+		struct agents_renewed *before = n->before;
+
+		arena_done(&n->arena);
+		free(n);
+		n = before;
+	}
 }
 
 void agents_end_turns(struct loop *l, struct services *services, uint64_t end_ms)
@@ -278,28 +417,7 @@ void agents_end_turns(struct loop *l, struct services *services, uint64_t end_ms
 
 /* ---- --check ---- */
 
-static void look_for_program(const struct agent_setting *a, struct why *ret_note)
-{
-	CLEANUP(freep) char **words = NULL;
-	char path[PATH_MAX];
-	unsigned n;
-
-	if (command_split(a->command, &words, &n, ret_note) == 0)
-		(void)command_find(words[0], a->cwd, path, sizeof(path), ret_note);
-}
-
-/* What does not keep koined from starting, but the agent from answering; "" for nothing. */
-static void look_at_agent(const struct agent_setting *a, struct why *ret_note)
-{
-	if (a->key_env[0] && !getenv(a->key_env))
-		refuse(ret_note, REFUSE_NOT_FOUND, "%s is not set here", a->key_env);
-	else if (agent_setting_kind(a) == AGENT_OPENAI && !a->model[0])
-		refuse(ret_note, REFUSE_NOT_FOUND, "no model is named, and most servers want one");
-	else if (agent_setting_kind(a) == AGENT_COMMAND)
-		look_for_program(a, ret_note);
-}
-
-static bool check_agent(const struct settings *s, const struct agent_setting *a, struct loop *l)
+static void check_agent(const struct settings *s, const struct agent_setting *a, struct loop *l)
 {
 	struct why why = {.text = ""};
 	enum agent_kind kind = agent_setting_kind(a);
@@ -307,19 +425,20 @@ static bool check_agent(const struct settings *s, const struct agent_setting *a,
 	int r = make_agent(s, a, l, NULL, &agent, &why);
 
 	if (r == 0)
-		look_at_agent(a, &why);
+		r = look_at_agent(a, &why);
+	if (r == 0 && lacks_model(a))
+		refuse(&why, REFUSE_NOT_FOUND, "%s", no_model);
 	else if (r < 0)
 		refuse(&why, REFUSE_INTERNAL, "%s", strerror(-r));
 	agent_free(agent);
 	printf("would answer  %s (%s%s%s)  %s%s%s%s\n", a->name, agent_kind_word(kind),
 	       kind == AGENT_OPENAI || kind == AGENT_ANTHROPIC ? " " : "",
 	       kind == AGENT_OPENAI || kind == AGENT_ANTHROPIC ? model_url(a) : "",
-	       r != 0        ? "NO"
+	       r != 0        ? "not available"
 	       : why.text[0] ? "warning"
 			     : "ok",
 	       strcmp(a->name, s->chat_agent) == 0 ? ", the default" : "", why.text[0] ? ": " : "",
 	       why.text);
-	return r == 0;
 }
 
 bool agents_check(const struct settings *s)
@@ -327,17 +446,15 @@ bool agents_check(const struct settings *s)
 	CLEANUP(buf_donep) struct buf system;
 	struct why why = {.text = "out of memory"};
 	struct loop *l;
-	bool ok = true;
 
 	buf_init(&system, SYSTEM_MAX);
 	if (loop_new(&l) != 0)
 		return false;
 	for (unsigned i = 0; i < s->agents.n; i++)
-		ok &= check_agent(s, &s->agents.list[i], l);
+		check_agent(s, &s->agents.list[i], l);
 	loop_free(l);
-	if (read_system(s, &system, &why) != 0) {
-		printf("system prompt NO: %s\n", why.text);
-		ok = false;
-	}
-	return ok;
+	if (read_system(s, &system, &why) == 0)
+		return true;
+	printf("system prompt NO: %s\n", why.text);
+	return false;
 }

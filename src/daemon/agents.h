@@ -25,11 +25,26 @@ void agents_done(struct agents *a);
 int agents_start(const struct settings *s, struct agents *a, struct backstage *stage,
 		 struct services *services, struct why *why);
 
+/* What agents that came later were made with. NULL at first; freed after the chat. */
+struct agents_renewed {
+	struct agents_renewed *before;
+	struct arena arena;
+	struct environments environments;
+};
+void agents_renewed_free(struct agents_renewed *n); /* accepts NULL */
+
+/*
+ * Takes agents that are new or other than before, and the default; on the loop's thread. Turns
+ * under way end with the agent they began with. On failure all stays as it was.
+ */
+int agents_reload(const struct settings *old, const struct settings *fresh,
+		  const struct backstage *stage, struct agents_renewed **renewed, struct why *why);
+
 /*
  * Ends all turns and lets them reach the store: turns the loop until that is done, or end_ms of the
  * steady clock. Nothing where there is no chat.
  */
 void agents_end_turns(struct loop *l, struct services *services, uint64_t end_ms);
 
-/* Prints what each would do and what is wrong with it; whether koined could start. */
+/* Prints what each would do and what is wrong with it. False: koined could not start. */
 bool agents_check(const struct settings *s);

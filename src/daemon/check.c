@@ -1,5 +1,6 @@
 /* koined --check: says what would happen, and whether it can. Changes nothing. */
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +16,10 @@
 #include "daemon/model.h"
 #include "daemon/project_files.h"
 #include "daemon/rules.h"
+#include "daemon/running.h"
 #include "dialect/embedding/embedding.h"
 #include "dialect/gateway/gateway.h"
+#include "dialect/koine/koine.h"
 #include "dialect/nexus/nexus.h"
 #include "io/address_inet.h"
 #include "io/peer.h"
@@ -113,7 +116,8 @@ static bool is_broken(const struct plan_row *row, struct why *why)
 	       refuse(why, REFUSE_CONFLICT, "something else stands where its socket should be");
 }
 
-static bool check_row(const struct settings *s, const struct plan_row *row)
+static bool check_row(const struct settings *s, const struct plan_row *row,
+		      const struct running *running)
 {
 	char address[ADDRESS_TEXT_MAX];
 	struct why why = {.text = "free"};
@@ -127,6 +131,8 @@ static bool check_row(const struct settings *s, const struct plan_row *row)
 	if (row->fd >= 0) {
 		snprintf(address, sizeof(address), "descriptor %d", row->fd);
 		snprintf(why.text, sizeof(why.text), "handed over by the service manager");
+	} else if (running_listens(running, address)) {
+		snprintf(why.text, sizeof(why.text), "the koined that runs listens there");
 	} else if (row->address.kind == ADDRESS_UNIX) {
 		ok = check_unix(row->address.path, &why);
 	} else {
@@ -151,15 +157,33 @@ static bool store_usable(const char *path, struct why *why)
 	return false;
 }
 
-static bool check_store(const struct settings *s)
+static bool is_same_file(const char *path, struct text other)
+{
+	char name[PATH_MAX];
+	struct stat a, b;
+
+	if (other.len >= sizeof(name))
+		return false;
+	memcpy(name, other.data, other.len);
+	name[other.len] = '\0';
+	return stat(path, &a) == 0 && stat(name, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static bool check_store(const struct settings *s, const struct running *running)
 {
 	char url[PATH_LEN + 16];
 	struct why why = {.text = "usable"};
-	bool ok;
+	const char *path;
+	bool ok = true;
 
 	settings_store_url(s, url, sizeof(url));
 	/* settings_check has seen the colon. */
-	ok = store_usable(strchr(url, ':') + 1, &why) && store_look(url, &why) == 0;
+	path = strchr(url, ':') + 1;
+	if (running->pid && is_same_file(path, running->store))
+		snprintf(why.text, sizeof(why.text), "the koined that runs has it");
+	else
+		ok = store_usable(path, &why) && store_look(url, &why) == 0;
 	printf("would keep    %s  %s: %s\n", url, ok ? "ok" : "NO", why.text);
 	return ok;
 }
@@ -253,15 +277,43 @@ static void note_model(const struct settings *s, const struct plan *plan)
 	}
 }
 
+/* At koine's own socket, where there is one. */
+static void look_for_running(const struct plan *plan, struct running *ret)
+{
+	const char *path = "";
+
+	for (unsigned i = 0; i < plan->n; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (row->spoken->dialect == &koine_dialect && row->address.kind == ADDRESS_UNIX &&
+		    row->fd < 0)
+			path = row->address.path;
+	}
+	running_ask(ret, path);
+	if (ret->pid)
+		printf("koined        runs already, pid %d\n", (int)ret->pid);
+}
+
+static void print_verdict(bool ok, pid_t running)
+{
+	if (ok && running)
+		printf("\nkoined: runs already, pid %d, and could start with these settings\n",
+		       (int)running);
+	else
+		printf("\n%s\n", ok ? "koined: can start" : "koined: cannot start");
+}
+
 int daemon_check(const struct settings *s, const struct plan *plan)
 {
+	struct running running;
 	struct why why;
 	bool ok = true;
 
 	printf("settings file %s\n", s->config[0] ? s->config : "(none)");
+	look_for_running(plan, &running);
 	for (unsigned i = 0; i < plan->n; i++)
-		ok &= check_row(s, &plan->rows[i]);
-	ok &= check_store(s);
+		ok &= check_row(s, &plan->rows[i], &running);
+	ok &= check_store(s, &running);
 	ok &= check_token("token         ", s->token_file);
 	ok &= check_token("nexus token   ", s->nexus_token_file);
 	ok &= check_gateway(s, plan);
@@ -276,6 +328,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 	printf("\n");
 	write_listens(plan);
 	settings_write(s, stdout);
-	printf("\n%s\n", ok ? "koined: can start" : "koined: cannot start");
+	print_verdict(ok, running.pid);
+	running_done(&running);
 	return ok ? 0 : EX_UNAVAILABLE;
 }

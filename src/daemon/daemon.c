@@ -76,6 +76,7 @@ struct daemon {
 	struct backstage stage;
 	struct agents agents; /* until they are the chat's */
 	struct environments environments;
+	struct agents_renewed *renewed;
 	struct timer *last_words;
 	struct timer *patience;
 	struct projects *projects;
@@ -226,8 +227,12 @@ static void on_watchdog(void *arg)
 }
 
 /* What can change while it runs does; listeners stay as they are. */
-static void take_settings(struct daemon *d, const struct settings *fresh)
+static int take_settings(struct daemon *d, const struct settings *fresh, struct why *why)
 {
+	int r = agents_reload(d->settings, fresh, &d->stage, &d->renewed, why);
+
+	if (r != 0)
+		return r;
 	*d->settings = *fresh;
 	log_set_level(fresh->log_level);
 	d->server->opts.limits = fresh->limits;
@@ -238,6 +243,7 @@ static void take_settings(struct daemon *d, const struct settings *fresh)
 	rules_reload(d->settings, d->services);
 	approvals_reload(d->settings, d->services);
 	log_info("settings read again", "file=%s", fresh->config[0] ? fresh->config : "none");
+	return 0;
 }
 
 /* A client of ash's is a sandbox: it may have written the files of projects that we would read, so
@@ -249,10 +255,10 @@ static int on_reload_asked(void *arg, const struct dialect *by, struct why *why)
 	struct settings fresh;
 	int r = d->reload(&fresh, why);
 
+	if (r == 0 && by != &ash_dialect)
+		r = take_settings(d, &fresh, why);
 	if (r != 0)
-		log_warn("settings not read again", "why=%s", why->text);
-	else if (by != &ash_dialect)
-		take_settings(d, &fresh);
+		log_warn("settings not read again", "why=%s", r > 0 ? why->text : strerror(-r));
 	return r;
 }
 
@@ -654,6 +660,7 @@ static void tear_down(struct daemon *d)
 	hold_signals();
 	housekeeping_free(d->housekeeping);
 	services_close(d->services);
+	agents_renewed_free(d->renewed);
 	arena_done(&d->arena);
 	signal_watch_free(d->term);
 	signal_watch_free(d->interrupt);
@@ -701,6 +708,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 		return r > 0 ? EX_UNAVAILABLE : EX_OSERR;
 	}
 	say_where(&d);
+	log_info("started", "version=%s pid=%d", KOINE_VERSION, (int)getpid());
 	printf("koined: ready\n");
 	fflush(stdout);
 	notify_send("READY=1");

@@ -12,6 +12,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/log_tail.h"
 #include "daemon/daemon.h"
 
 static const char help[] =
@@ -260,7 +261,7 @@ int main(int argc, char **argv)
 	if (read_settings(&settings, &why) != 0)
 		return complain(why.text, why.code == REFUSE_PARSE ? EX_USAGE : EX_CONFIG);
 	log_set_level(settings.log_level);
-	log_to_stderr();
+	log_tail_start();
 	if (adopt_only)
 		return daemon_adopt(&settings);
 	activation_take(&given);

@@ -443,7 +443,7 @@ static void on_heartbeat(void *arg)
 
 	if (p->writing || p->endpoint->server->stopping)
 		return;
-	b = beat_new(p, "healthy");
+	b = beat_new(p, aiwg_health(p->endpoint->server));
 	if (!b)
 		return;
 	b->work = (struct background_work) {.run = beat_run, .finished = beat_finished};

@@ -127,6 +127,11 @@ void approvals_set_rules(struct approvals *a, const struct approval_rule *rules,
 	a->rules = fresh;
 }
 
+unsigned approvals_pending(const struct approvals *a)
+{
+	return a ? a->n_pending : 0;
+}
+
 void approvals_stop(struct approvals *a)
 {
 	struct why why = {0};

@@ -86,6 +86,8 @@ struct approvals_opts {
 /* Sets s->approvals. After sessions_start. What is pending in the store waits on. */
 int approvals_start(struct services *s, const struct approvals_opts *opts, struct why *why);
 void approvals_set_rules(struct approvals *a, const struct approval_rule *rules, unsigned n);
+/* How many wait for a human; 0 for NULL. */
+unsigned approvals_pending(const struct approvals *a);
 /* Whoever waits is told REFUSE_STOPPING, and asks again. Nothing is asked or expires any more. */
 void approvals_stop(struct approvals *a);
 void approvals_free(struct approvals *a); /* accepts NULL */

@@ -14,9 +14,11 @@
 
 struct agent *chat_find_agent(const struct chat *chat, struct text name)
 {
-	for (unsigned i = 0; i < chat->n_agents; i++) {
-		if (text_is(name, chat->agents[i]->name))
-			return chat->agents[i];
+	const struct chat_roster *roster = chat_roster(chat);
+
+	for (unsigned i = 0; i < roster->n; i++) {
+		if (text_is(name, roster->members[i].agent->name))
+			return roster->members[i].agent;
 	}
 	return NULL;
 }
@@ -25,7 +27,7 @@ struct agent *chat_agent(struct services *s, struct text name)
 {
 	if (!s->chat)
 		return NULL;
-	return name.data ? chat_find_agent(s->chat, name) : s->chat->agent;
+	return name.data ? chat_find_agent(s->chat, name) : chat_roster(s->chat)->agent;
 }
 
 struct agent *chat_worker(struct services *s)
@@ -45,7 +47,97 @@ int chat_refuse_work(struct why *why, const char *section)
 
 struct agent *chat_agent_at(const struct services *s, unsigned i)
 {
-	return s->chat && i < s->chat->n_agents ? s->chat->agents[i] : NULL;
+	const struct chat_roster *roster = s->chat ? chat_roster(s->chat) : NULL;
+
+	return roster && i < roster->n ? roster->members[i].agent : NULL;
+}
+
+/* ---- who answers ---- */
+
+/* In any roster there was. */
+static bool is_ours(const struct chat *chat, const struct agent *agent)
+{
+	for (const struct chat_roster *r = chat->rosters; r; r = r->before) {
+		for (unsigned i = 0; i < r->n; i++) {
+			if (r->members[i].agent == agent)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void free_roster(struct chat_roster *r)
+{
+	for (unsigned i = 0; i < r->n; i++) {
+		if (r->members[i].own)
+			agent_free(r->members[i].agent);
+	}
+	free(r);
+}
+
+static void free_new(const struct chat *chat, struct agent *const *agents, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (!is_ours(chat, agents[i]))
+			agent_free(agents[i]);
+	}
+}
+
+static int make_roster(const struct chat *chat, struct agent *const *agents, unsigned n,
+		       struct chat_roster **ret_roster)
+{
+	struct chat_roster *r = calloc(1, sizeof(*r) + n * sizeof(r->members[0]));
+
+	if (!r) {
+		free_new(chat, agents, n);
+		return -ENOMEM;
+	}
+	r->n = n;
+	for (unsigned i = 0; i < n; i++)
+		r->members[i] = (struct chat_member) {agents[i], !is_ours(chat, agents[i])};
+	*ret_roster = r;
+	return 0;
+}
+
+static int choose_default(struct chat_roster *r, const char *name, struct why *why)
+{
+	for (unsigned i = 0; name && i < r->n; i++) {
+		if (strcmp(r->members[i].agent->name, name) == 0)
+			r->agent = r->members[i].agent;
+	}
+	if (name && !r->agent)
+		return refuse(why, REFUSE_NOT_FOUND, "there is no agent '%.60s'", name);
+	return 0;
+}
+
+static int set_agents(struct chat *chat, struct agent *const *agents, unsigned n, const char *name,
+		      struct why *why)
+{
+	struct chat_roster *roster;
+	int r = make_roster(chat, agents, n, &roster);
+
+	if (r != 0)
+		return r;
+	r = choose_default(roster, name, why);
+	if (r == 0 && chat->n_agents + n > CHAT_AGENTS_MAX)
+		r = refuse(why, REFUSE_LIMIT,
+			   "the agents were changed too often; a restart takes the new ones");
+	if (r != 0) {
+		free_roster(roster);
+		return r;
+	}
+	for (unsigned i = 0; i < n; i++)
+		chat->n_agents += roster->members[i].own;
+	roster->before = chat->rosters;
+	chat->rosters = roster;
+	atomic_store_explicit(&chat->roster, roster, memory_order_release);
+	return 0;
+}
+
+int chat_set_agents(struct services *s, struct agent *const *agents, unsigned n, const char *name,
+		    struct why *why)
+{
+	return set_agents(s->chat, agents, n, name, why);
 }
 
 /* ---- asking ---- */
@@ -273,19 +365,14 @@ void chat_new_name(struct services *s, char out[CHAT_ID_MAX + 1])
 		 (long long)++chat->last_number);
 }
 
-static int set_up(struct chat *chat, const struct chat_opts *opts, struct why *why)
+static int set_up(struct chat *chat, const struct chat_opts *opts)
 {
 	struct text system = text_of(opts->system ? opts->system : "");
 
 	chat->system = strndup(system.data, system.len);
-	if (!chat->system || !chat->agents)
+	if (!chat->system)
 		return -ENOMEM;
 	chat->system_tokens = system.len > 0 ? message_tokens(system) : 0;
-	if (!opts->agent)
-		return 0;
-	chat->agent = chat_find_agent(chat, text_of(opts->agent));
-	if (!chat->agent)
-		return refuse(why, REFUSE_NOT_FOUND, "there is no agent '%.60s'", opts->agent);
 	return 0;
 }
 
@@ -308,15 +395,9 @@ int chat_start(struct services *s, const struct chat_opts *opts, struct why *why
 		list_init(&chat->buckets[i]);
 	list_init(&chat->idle);
 	list_init(&chat->telling);
-	chat->agents = calloc(opts->n_agents + 1, sizeof(chat->agents[0]));
-	if (chat->agents) {
-		memcpy(chat->agents, opts->agents, opts->n_agents * sizeof(chat->agents[0]));
-		chat->n_agents = opts->n_agents;
-	} else {
-		for (unsigned i = 0; i < opts->n_agents; i++)
-			agent_free(opts->agents[i]);
-	}
-	r = set_up(chat, opts, why);
+	r = set_agents(chat, opts->agents, opts->n_agents, opts->agent, why);
+	if (r == 0)
+		r = set_up(chat, opts);
 	if (r == 0)
 		r = timer_new(chat->loop, turn_tell_all, chat, &chat->teller);
 	if (r == 0)
@@ -376,20 +457,29 @@ static void drop_conversation(struct conversation *c)
 	conversation_free(c);
 }
 
+/* What follows, conversations that end, asks for no agent any more. */
+static void free_rosters(struct chat *chat)
+{
+	struct chat_roster *r;
+
+	while ((r = chat->rosters)) {
+		chat->rosters = r->before;
+		free_roster(r);
+	}
+}
+
 void chat_free(struct chat *chat)
 {
 	struct list *first;
 
 	if (!chat)
 		return;
-	for (unsigned i = 0; i < chat->n_agents; i++)
-		agent_free(chat->agents[i]);
+	free_rosters(chat);
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
 		while ((first = list_first(&chat->buckets[i])))
 			drop_conversation(list_entry(first, struct conversation, link));
 	}
 	timer_free(chat->teller);
-	free(chat->agents);
 	free(chat->system);
 	free(chat);
 }

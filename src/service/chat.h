@@ -51,6 +51,14 @@ struct chat_opts {
  * marked. Refuses a default agent that is none of the agents. */
 int chat_start(struct services *s, const struct chat_opts *opts, struct why *why);
 
+/*
+ * These are the agents from now on, and the default among them; on the loop's thread. Those that are
+ * the chat's already stay as they are, the others become the chat's, on failure too. Turns under way
+ * end with the agent they began with. Refuses as chat_start, and REFUSE_LIMIT after a thousand.
+ */
+int chat_set_agents(struct services *s, struct agent *const *agents, unsigned n, const char *agent,
+		    struct why *why);
+
 /* Begins nothing new; turns that run are cancelled and end as ever. Accepts NULL. */
 void chat_stop(struct chat *chat);
 

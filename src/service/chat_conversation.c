@@ -14,7 +14,7 @@
 struct agent *conversation_agent(const struct conversation *c)
 {
 	if (!c->agent_name)
-		return c->chat->agent;
+		return chat_roster(c->chat)->agent;
 	return chat_find_agent(c->chat, text_of(c->agent_name));
 }
 
@@ -260,6 +260,19 @@ static void load_finished(struct background_work *w, int result)
 	loaded(c, result);
 }
 
+/* That any of them takes. */
+static int64_t most_tokens(const struct chat_roster *roster)
+{
+	int64_t most = 0;
+
+	for (unsigned i = 0; i < roster->n; i++) {
+		int64_t tokens = available_tokens(roster->members[i].agent);
+
+		most = tokens > most ? tokens : most;
+	}
+	return most;
+}
+
 void conversation_load(struct conversation *c)
 {
 	struct chat *chat = c->chat;
@@ -272,11 +285,7 @@ void conversation_load(struct conversation *c)
 	if (l) {
 		l->work = (struct background_work) {.run = load_run, .finished = load_finished};
 		l->conversation = c;
-		l->max_tokens = 0;
-		for (unsigned i = 0; i < chat->n_agents; i++) {
-			if (available_tokens(chat->agents[i]) > l->max_tokens)
-				l->max_tokens = available_tokens(chat->agents[i]);
-		}
+		l->max_tokens = most_tokens(chat_roster(chat));
 		arena_init(&l->arena, CHAT_ARENA_MAX);
 		r = chat->background.submit(chat->background.arg, &l->work, false);
 	}

@@ -20,15 +20,31 @@ enum {
 	CHAT_KEEP_TURNS = 2,       /* that a summary leaves as they are */
 	CHAT_PROBE_MS = 10000,
 	CHAT_BYTES_MAX = 256 << 20, /* that all turns may hold */
+	CHAT_AGENTS_MAX = 1024,     /* that all rosters have had */
+};
+
+/*
+ * The agents that there are at one time. One that was replaced lives on with the chat: turns and
+ * threads may still be with its agents, and settings are seldom read anew.
+ */
+struct chat_roster {
+	struct chat_roster *before;
+	struct agent *agent; /* the default; NULL: none */
+	unsigned n;
+	struct chat_member {
+		struct agent *agent;
+		bool own; /* it came with this roster; others were in one before */
+	} members[];
 };
 
 struct chat {
 	struct services *services;
 	struct loop *loop;
 	struct background background;
-	struct agent **agents;
-	unsigned n_agents;
-	struct agent *agent; /* the default; NULL: none */
+	/* Who answers now. Changed on the loop, read on every thread. */
+	_Atomic(struct chat_roster *) roster;
+	struct chat_roster *rosters; /* that one and all before it */
+	unsigned n_agents;           /* in all of them */
 	char *system;
 	int64_t system_tokens;
 	struct list buckets[CHAT_BUCKETS]; /* conversations at hand, by id */
@@ -184,6 +200,11 @@ struct chat_turn {
 /* ---- chat.c ---- */
 
 struct agent *chat_find_agent(const struct chat *chat, struct text name);
+
+static inline const struct chat_roster *chat_roster(const struct chat *chat)
+{
+	return atomic_load_explicit(&chat->roster, memory_order_acquire);
+}
 
 /* Whether one more turn may wait there. */
 int chat_check_room(struct chat *chat, struct text id, struct why *why);

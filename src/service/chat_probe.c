@@ -76,9 +76,9 @@ static void on_health(void *arg, const struct agent_health *health)
 	answered(arg, health->ok, health->text ? health->text : "");
 }
 
-static void describe(struct probe *p, const struct chat *chat, unsigned i)
+static void describe(struct probe *p, const struct chat_roster *roster, unsigned i)
 {
-	const struct agent *agent = chat->agents[i];
+	const struct agent *agent = roster->members[i].agent;
 	struct probed *a = &p->agents[i];
 
 	a->probe = p;
@@ -86,7 +86,7 @@ static void describe(struct probe *p, const struct chat *chat, unsigned i)
 		.name = agent->name,
 		.kind = agent->ops->kind,
 		.model = agent->model,
-		.is_default = agent == chat->agent,
+		.is_default = agent == roster->agent,
 		.text = a->text,
 	};
 	snprintf(a->text, sizeof(a->text), "no answer within %d s", CHAT_PROBE_MS / 1000);
@@ -95,7 +95,8 @@ static void describe(struct probe *p, const struct chat *chat, unsigned i)
 int chat_probe(struct services *s, chat_agents_fn fn, void *arg)
 {
 	struct chat *chat = s->chat;
-	unsigned n = chat->n_agents;
+	const struct chat_roster *roster = chat_roster(chat);
+	unsigned n = roster->n;
 	struct probe *p = calloc(1, sizeof(*p) + n * (sizeof(p->agents[0]) + sizeof(p->infos[0])));
 	int r = -ENOMEM;
 
@@ -113,9 +114,9 @@ int chat_probe(struct services *s, chat_agents_fn fn, void *arg)
 	p->started_ms = clock_steady_ms();
 	timer_start(p->timer, CHAT_PROBE_MS);
 	for (unsigned i = 0; i < n; i++) {
-		struct agent *agent = chat->agents[i];
+		struct agent *agent = roster->members[i].agent;
 
-		describe(p, chat, i);
+		describe(p, roster, i);
 		r = agent->ops->probe(agent, on_health, &p->agents[i]);
 		if (r != 0)
 			answered(&p->agents[i], false, strerror(-r));

@@ -106,11 +106,12 @@ unsigned chat_page_start(int64_t offset)
 
 static struct chat_info info_of(const struct chat *chat, const struct conversation_row *row)
 {
+	const struct agent *agent = chat_roster(chat)->agent;
+
 	return (struct chat_info) {
 		.number = row->seq,
 		.id = row->id,
-		.agent = row->agent.data ? row->agent
-					 : text_of(chat->agent ? chat->agent->name : NULL),
+		.agent = row->agent.data ? row->agent : text_of(agent ? agent->name : NULL),
 		.has_system = row->system.data || chat->system[0] != '\0',
 		.n_messages = row->n_messages,
 		.created_ms = row->created_ms,

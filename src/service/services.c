@@ -124,6 +124,11 @@ void services_stop(struct services *s)
 	store_stop(s->store);
 }
 
+int services_failing(const struct services *s)
+{
+	return store_failing(s->store);
+}
+
 const char *services_store_path(const struct services *s)
 {
 	return store_path(s->store);

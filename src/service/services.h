@@ -80,6 +80,9 @@ struct background_work *services_trailer(struct services *s);
 /* Copies the store into a new file, while it is in use. For a reader's thread. */
 int services_backup(struct services *s, const char *path, struct why *why);
 
+/* Why nothing can be written now, as -errno; 0: it can, as far as is known. Any thread. */
+int services_failing(const struct services *s);
+
 const char *services_store_path(const struct services *s);
 
 /* From any thread: long work under way on readers' threads (backup, check) ends early. */

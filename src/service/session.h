@@ -64,6 +64,9 @@ struct sessions_opts {
  * is failed: "daemon restarted while session was active". */
 int sessions_start(struct services *s, const struct sessions_opts *opts);
 
+/* How many run now; 0 for NULL. */
+unsigned sessions_open(const struct sessions *s);
+
 /* Starts nothing new and ends what runs, as tasks_stop does; told as failed "daemon stopped while session was active". */
 void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg), void *arg);
 void sessions_free(struct sessions *s); /* accepts NULL */

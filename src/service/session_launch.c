@@ -89,10 +89,12 @@ static int check(const struct session_new *in, struct why *why)
 }
 
 /* One that has ended runs no more, even if the store has not heard of that. */
-static unsigned count_open(const struct sessions *s)
+unsigned sessions_open(const struct sessions *s)
 {
 	unsigned n = 0;
 
+	if (!s)
+		return 0;
 	list_for_each (at, following, &s->live)
 		n += !list_entry(at, struct live_session, link)->exited;
 	return n;
@@ -102,7 +104,7 @@ static int check_room(const struct sessions *s, struct why *why)
 {
 	if (s->stopping)
 		return refuse(why, REFUSE_STOPPING, "the daemon is stopping");
-	if (count_open(s) >= s->opts.parallel)
+	if (sessions_open(s) >= s->opts.parallel)
 		return refuse(why, REFUSE_LIMIT, "%u sessions are running, which is the limit",
 			      s->opts.parallel);
 	return 0;

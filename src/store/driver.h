@@ -77,6 +77,8 @@ struct store_ops {
 
 	/* The integer key of the row that was inserted last. */
 	int64_t (*inserted)(void *db);
+	/* Rows that this connection has changed in all its life. */
+	int64_t (*changes)(void *db);
 
 	int (*backup)(void *place, const char *path, struct why *why);
 	int (*quick_check)(void *place, void *db, struct why *why);
@@ -105,6 +107,7 @@ struct connection {
 	void *db;      /* NULL while it could not be opened again */
 	bool in_batch; /* between store_begin and store_commit */
 	int lost;      /* the fault that undid the batch under way */
+	int trouble;   /* the last fault of the database itself in the batch under way; 0: none */
 	uint64_t uses;
 	unsigned n_statements;
 	const struct query *queries[STATEMENTS_MAX]; /* beside them, for a quick search */

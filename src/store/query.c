@@ -166,6 +166,18 @@ void query_bind_blob(struct statement *q, const char *name, const void *data, si
 		query_bind_null(q, name);
 }
 
+/* Nothing that one call did, but what the next one will meet as well. */
+static bool is_trouble(int fault)
+{
+	static const int faults[] = {ENOSPC, EIO, EBUSY, EROFS, EACCES, EPERM, EBADMSG, ESTALE};
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		if (fault == -faults[i])
+			return true;
+	}
+	return false;
+}
+
 int query_next(struct statement *q, bool *ret_row)
 {
 	struct connection *c = q->conn;
@@ -173,6 +185,8 @@ int query_next(struct statement *q, bool *ret_row)
 	if (q->err != 0)
 		return q->err;
 	q->err = c->ops->step(q->handle, ret_row);
+	if (q->err != 0 && is_trouble(q->err))
+		c->trouble = q->err;
 	/* Without this the rest of the batch would be written, call by call,
 	 * outside of any transaction. */
 	if (q->err != 0 && c->in_batch && !c->ops->in_transaction(c->db))

@@ -465,6 +465,11 @@ static int column_blob(void *st, int i, struct text *ret_bytes)
 	return 0;
 }
 
+static int64_t changes(void *db)
+{
+	return sqlite3_total_changes64(db);
+}
+
 static int64_t inserted(void *db)
 {
 	return sqlite3_last_insert_rowid(db);
@@ -503,6 +508,7 @@ const struct store_ops sqlite_ops = {
 	.column_text = column_text,
 	.column_blob = column_blob,
 	.inserted = inserted,
+	.changes = changes,
 	.backup = sqlite_backup,
 	.quick_check = sqlite_quick_check,
 	.stop = sqlite_stop,

@@ -20,6 +20,9 @@ struct store {
 	/* Ended properly by the last to use it, or looked through since. Only then is the
 	 * end of this use a proper one too: a check that is due stays due. */
 	atomic_bool sound;
+	/* The fault that the last writes met, as -errno; 0 since one has changed something. */
+	atomic_int failing;
+	int64_t changes_before; /* the batch under way */
 	bool was_clean;
 	bool in_use; /* the mark that says so was set, and is to be taken back */
 	bool broken; /* the writer's connection is to be opened again */
@@ -320,20 +323,47 @@ static bool breaks(int fault)
 	return fault == -EIO || fault == -EBADMSG;
 }
 
+static int begin(struct store *s)
+{
+	int r = s->broken ? open_again(s) : 0;
+
+	if (r != 0)
+		return r;
+	r = query_simple(&s->writer, &s->ops->begin);
+	s->broken = breaks(r);
+	s->writer.in_batch = r == 0;
+	return r;
+}
+
 int store_begin(struct store *s)
 {
 	int r;
 
 	assert(!s->writer.in_batch);
-	if (s->broken) {
-		r = open_again(s);
-		if (r != 0)
-			return r;
+	r = begin(s);
+	if (r != 0) {
+		atomic_store(&s->failing, r);
+		return r;
 	}
-	r = query_simple(&s->writer, &s->ops->begin);
-	s->broken = breaks(r);
-	s->writer.in_batch = r == 0;
-	return r;
+	s->writer.trouble = 0;
+	s->changes_before = s->ops->changes(s->writer.db);
+	return 0;
+}
+
+int store_failing(const struct store *s)
+{
+	return atomic_load(&s->failing);
+}
+
+/* A commit of nothing is no sign that writing works. */
+static void note_outcome(struct store *s, int r)
+{
+	int fault = r != 0 ? r : s->writer.trouble;
+
+	if (fault != 0)
+		atomic_store(&s->failing, fault);
+	else if (s->ops->changes(s->writer.db) != s->changes_before)
+		atomic_store(&s->failing, 0);
 }
 
 void store_rollback(struct store *s)
@@ -360,6 +390,7 @@ int store_commit(struct store *s)
 	r = s->ops->still_there(s->writer.db);
 	if (r == 0)
 		r = query_simple(&s->writer, &commit);
+	note_outcome(s, r);
 	if (r == 0) {
 		s->writer.in_batch = false;
 		return 0;

@@ -58,6 +58,9 @@ const char *store_identity(const struct store *s);
  * It stays false, start after start, until one was done. */
 bool store_was_clean(const struct store *s);
 
+/* Why the last writes failed, as -errno; 0 as soon as one has changed something again. Any thread. */
+int store_failing(const struct store *s);
+
 struct connection *store_writer(struct store *s);
 
 /* 0 <= lane < n_readers. */

@@ -5,10 +5,13 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
 
-from harness import (Client, Daemon, Folder, Http, check, main, post, request, run_koined, same,
+from harness import (KOINE, SOURCE, Client, Daemon, Folder, Http, check,
+                     clean_environment, main, post, request, run_koined, same,
                      wait_until)
 
 UNAVAILABLE, CONFIG = 69, 78
@@ -224,14 +227,14 @@ def test_check_tells_what_each_agent_lacks():
         url = ["agent.x.kind=openai", "agent.x.url=http://127.0.0.1:1", "agent.x.model=m"]
         same(check_line("x", *sets(*url)), "x (openai http://127.0.0.1:1)  ok", "line of a model")
         line = check_line("x", *sets(*url, "agent.x.key_env=NO_SUCH_KEY"))
-        same(line, "x (openai http://127.0.0.1:1)  warning: NO_SUCH_KEY is not set here",
+        same(line, "x (openai http://127.0.0.1:1)  not available: NO_SUCH_KEY is not set here",
              "line without the variable")
         line = check_line("x", *sets("agent.x.kind=command", "agent.x.command=no-such-program -p"))
-        same(line, "x (command)  warning: no program 'no-such-program' in PATH",
+        same(line, "x (command)  not available: no program 'no-such-program' in PATH",
              "line without the program")
         plain = write(folder("plain"), "#!/bin/sh\n", 0o600)
         line = check_line("x", *sets("agent.x.kind=command", "agent.x.command=" + plain))
-        same(line, "x (command)  warning: '%s' is not executable" % plain, "line of a plain file")
+        same(line, "x (command)  not available: '%s' is not executable" % plain, "line of a plain file")
         line = check_line("x", *sets(*url[:2]), "--agent", "x")
         same(line, "x (openai http://127.0.0.1:1)  warning, the default: no model is named, and most "
              "servers want one", "line without a model")
@@ -241,19 +244,93 @@ def test_check_tells_what_each_agent_lacks():
         line = check_line("x", *sets(*url, "agent.x.key_file=" + key))
         same(line, "x (openai http://127.0.0.1:1)  ok", "line with a private key")
         os.chmod(key, 0o644)
-        line = check_line("x", *sets(*url, "agent.x.key_file=" + key), status=UNAVAILABLE)
-        check("NO: " in line and "must be ours and private (mode 0600)" in line, "%r", line)
-        line = check_line("x", *sets("agent.x.kind=command", "agent.x.command='open"),
-                          status=UNAVAILABLE)
-        check("NO: " in line, "%r", line)
+        line = check_line("x", *sets(*url, "agent.x.key_file=" + key))
+        check("not available: " in line and "must be ours and private (mode 0600)" in line,
+              "%r", line)
+        line = check_line("x", *sets("agent.x.kind=command", "agent.x.command='open"))
+        check("not available: " in line, "%r", line)
 
 
-def test_a_key_that_others_may_read_keeps_it_from_starting():
+# ---- one that cannot answer ----
+
+
+def agents_of(d):
+    with d.connect() as c:
+        return {a["name"]: (a["ok"], a["text"]) for a in c.call("chat.agents")["agents"]}
+
+
+def told(c):
+    """The answer, behind the words that came before it."""
+    while "id" not in (line := json.loads(c.read_line())):
+        pass
+    return line
+
+
+def ask(c, **params):
+    c.send(request("chat.stream", dict({"content": "hi"}, **params)) + b"\n")
+    return told(c)
+
+
+def test_a_broken_agent_keeps_nobody_from_starting():
     with Folder() as folder:
         key = write(folder("key"), "sk-secret\n", 0o640)
         args = sets("agent.x.kind=openai", "agent.x.url=http://127.0.0.1:1",
-                    "agent.x.key_file=" + key)
-        refused("must be ours and private (mode 0600)", *args)
+                    "agent.x.key_file=" + key, "agent.y.kind=command", "agent.y.command='open",
+                    "agent.z.kind=openai", "agent.z.url=http://127.0.0.1:1",
+                    "agent.z.key_env=NO_SUCH_KEY")
+        with Daemon(*args, "--agent", "y", announced=["agent not available  agent=x ",
+                                                      "agent not available  agent=y ",
+                                                      "agent not available  agent=z "]) as d:
+            found = agents_of(d)
+            same(found["recall"][0], True, "recall")
+            check(not found["x"][0] and "private (mode 0600)" in found["x"][1], "%r", found)
+            check(not found["y"][0] and not found["z"][0], "%r", found)
+            with d.connect() as c:
+                said = ask(c)
+                check("agent 'y' is not available: " in said["error"]["message"], "%r", said)
+            # Mended while it runs: nothing has to be started again.
+            os.chmod(key, 0o600)
+            check("private" not in agents_of(d)["x"][1], "%r", agents_of(d))
+
+
+def test_the_readmes_own_settings_start():
+    with open(os.path.join(SOURCE, "README.md")) as f:
+        conf = re.search(r"(?s)```\n(\[chat\]\nagent = ollama\n.*?)```", f.read()).group(1)
+    with Folder() as folder:
+        write(folder("koine.conf"), conf)
+        lacks = ["openai", "anthropic"] + ([] if shutil.which("claude") else ["claude"])
+        with Daemon("--config", folder("koine.conf"), env={"OPENAI_API_KEY": ""},
+                    announced=["agent not available  agent=%s " % name for name in lacks]) as d:
+            check({"recall", "ollama", "anthropic", "claude"} <= set(agents_of(d)), "agents")
+
+
+def test_a_reload_takes_agents_as_they_are_now():
+    with Folder() as folder:
+        conf = write(folder("koine.conf"), "[agent one]\nkind = command\ncommand = echo first\n"
+                     "[agent slow]\nkind = recall\nword_delay = 40\n[chat]\nagent = one\n")
+        with Daemon("--config", conf) as d, d.connect() as c, d.connect() as busy:
+            check("first" in ask(c)["result"]["content"], "the first")
+            # Under way when the settings change: it ends with the agent it began with.
+            busy.send(request("chat.stream", {"content": "An essay", "conversation": "busy",
+                                              "agent": "slow"}) + b"\n")
+            check(b"chat.text" in busy.read_line(), "its first words")
+            write(conf, "[agent one]\nkind = command\ncommand = echo second\n"
+                        "[agent two]\nkind = command\ncommand = echo third\n[chat]\nagent = two\n")
+            same(c.call("daemon.reload"), {"reloaded": True}, "answer")
+            check("third" in ask(c)["result"]["content"] and
+                  "second" in ask(c, agent="one")["result"]["content"], "the new ones")
+            same(set(agents_of(d)), {"recall", "one", "two"}, "agents")
+            said = ask(c, agent="slow")
+            check("there is no agent 'slow'" in said["error"]["message"], "%r", said)
+            check("result" in (said := told(busy)), "%r", said)
+            # Again and again, and back: nothing is left behind.
+            for i in range(3):
+                write(conf, "[agent one]\nkind = command\ncommand = echo %d\n[chat]\nagent = one\n"
+                      % i)
+                done = subprocess.run([KOINE, "-s", d.socket_path, "daemon", "reload"],
+                                      capture_output=True, check=True, env=clean_environment())
+                same(done.stdout, b"koined has read its settings again\n", "command line")
+                check(str(i) in ask(c)["result"]["content"], "reloaded %d", i)
 
 
 def test_a_system_file_is_read_at_start_and_must_be_text():

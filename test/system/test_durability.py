@@ -5,6 +5,7 @@ What was acknowledged is there: after kill -9, on a full disk, with files that a
 KOINE_SOAK=1 kills 200 times instead of 10.
 """
 import contextlib
+import errno
 import os
 import random
 import re
@@ -112,7 +113,8 @@ def test_what_was_acknowledged_survives_kill_nine():
 def test_the_check_after_a_crash_shows_in_the_status():
     with Folder() as f:
         with Daemon(root=f.path, exit_status=-signal.SIGKILL) as d:
-            same(d.status()["store"], {"path": f("koine.db"), "check": "not needed"})
+            same(d.status()["store"], {"path": f("koine.db"), "check": "not needed",
+                                        "writes": "ok"})
             d.signal(signal.SIGKILL)
             d.wait_exit()
         with Daemon(root=f.path) as d:
@@ -323,12 +325,18 @@ def test_a_limit_on_file_size_is_a_full_disk():
 
         with Daemon(root=f.path, announced=announced, preexec_fn=limit) as d:
             ash = Ash(d)
+            same(d.status()["health"], "healthy", "health before")
             fill_until_refused(ash, acknowledged)
             still_serves(ash, acknowledged)
+            status = d.status()
+            same((status["health"], status["store"]["writes"]),
+                 ("degraded", os.strerror(errno.ENOSPC)), "health when nothing can be written")
             resource.prlimit(d.pid, resource.RLIMIT_FSIZE,
                              (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             acknowledged["filler afterwards"] = ash.add("filler afterwards")["id"]
             still_serves(ash, acknowledged)
+            status = d.status()
+            same((status["health"], status["store"]["writes"]), ("healthy", "ok"), "health after")
         found = stored(f("koine.db"))
         same({c: found.get(c) for c in acknowledged}, acknowledged, "kept")
 

@@ -124,8 +124,7 @@ def test_wrong_settings_show_before_anything_listens():
     with Folder() as folder:
         for args in (("--store", "foo"), ("--store", "sqlite:"), ("--store", "mysql:x"),
                      ("--set", "chat.system_file=/nope"), ("--set", "koine.token_file=/nope"),
-                     ("--set", "ash.context_secret= "),
-                     ("--set", "agent.x.kind=command", "--set", "agent.x.command=sh 'a")):
+                     ("--set", "ash.context_secret= ")):
             done = run_koined("--root", folder("r"), *args)
             same(done.returncode, CONFIG, "exit status for %r" % (args,))
             check(done.stderr.startswith(b"koined: ") and done.stderr.count(b"\n") == 1,
@@ -261,9 +260,25 @@ def test_check_says_whether_it_can_and_changes_nothing():
             same(done.returncode, 0, "exit status for the relative path " + path)
     with Daemon() as d:
         before = os.lstat(d.socket_path).st_ino
-        same(run_koined("--root", d.root, "--check").returncode, UNAVAILABLE, "exit status")
+        same(run_koined("--root", d.root, "--check").returncode, 0, "exit status")
         same(os.lstat(d.socket_path).st_ino, before, "inode")
         d.alive()
+
+
+def test_check_beside_a_daemon_that_runs_checks_the_settings():
+    with Daemon() as d:
+        done = run_koined("--root", d.root, "--check")
+        same(done.returncode, 0, "exit status (%r)" % done.stdout)
+        check(b"koined        runs already, pid %d\n" % d.pid in done.stdout, "%r", done.stdout)
+        check(b"koined: runs already, pid %d, and could start" % d.pid in done.stdout,
+              "%r", done.stdout[-200:])
+        same(run_koined("--root", d.root, "--check", "--set", "limits.batch=x").returncode, CONFIG,
+             "exit status with a wrong setting")
+        # What it does not listen at is looked at as ever.
+        write(os.path.join(d.root, "file"), "precious")
+        done = run_koined("--root", d.root, "--check", "--set",
+                          "listen.ash=unix:" + os.path.join(d.root, "file"))
+        same(done.returncode, UNAVAILABLE, "exit status with a file in the way")
 
 
 def test_check_looks_at_the_store_and_its_folder():

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <locale.h>
 #include <sys/stat.h>
 
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/log_tail.h"
 #include "base/value.h"
 #include "base/why.h"
 #include "wire/json.h"
@@ -410,6 +412,60 @@ static void hear(void *arg, enum log_level level, const char *line)
 	h->n++;
 	h->level = level;
 	snprintf(h->line, sizeof(h->line), "%s", line);
+}
+
+struct tail {
+	unsigned n;
+	uint64_t first, last;
+	char text[64];
+};
+
+static void hear_tail(void *arg, const struct log_tail_line *line)
+{
+	struct tail *t = arg;
+
+	t->first = t->n++ == 0 ? line->number : t->first;
+	t->last = line->number;
+	snprintf(t->text, sizeof(t->text), "%s %s", log_level_name(line->level), line->text);
+}
+
+static struct tail tail_of(uint64_t after, unsigned limit)
+{
+	struct tail t = {0};
+
+	log_tail_read(after, limit, hear_tail, &t);
+	return t;
+}
+
+static void log_tail_keeps_the_newest_lines(void **state)
+{
+	struct tail t;
+	int fd = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+
+	(void)state;
+	dup2(null, STDERR_FILENO);
+	log_tail_start();
+	log_warn("first", "at=%d", 1);
+	t = tail_of(0, 10);
+	assert_int_equal(t.n, 1);
+	assert_string_equal(t.text, "warn first  at=1");
+	for (int i = 0; i < 2 * LOG_TAIL_LINES; i++)
+		log_info("line", "i=%d", i);
+	t = tail_of(0, UINT_MAX);
+	assert_int_equal(t.n, LOG_TAIL_LINES);
+	assert_int_equal(t.last - t.first, LOG_TAIL_LINES - 1);
+	assert_string_equal(t.text, "info line  i=1999");
+	assert_int_equal(tail_of(t.last - 3, 10).n, 3);
+	assert_int_equal(tail_of(t.last - 3, 2).n, 2);
+	assert_int_equal(tail_of(t.last, 10).n, 0);
+	assert_int_equal(tail_of(UINT64_MAX - 1, 10).n, 0);
+	/* What is no character is not passed on. */
+	log_info("line", "%s", "a\xff\xc3z\xc3\xa9");
+	assert_string_equal(tail_of(t.last, 10).text, "info line  a??z\xc3\xa9");
+	log_set_sink(NULL, NULL);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+	close(null);
 }
 
 static void log_goes_to_the_sink_up_to_its_level(void **state)
@@ -816,6 +872,7 @@ int main(void)
 		cmocka_unit_test(clock_now_is_a_date),
 		cmocka_unit_test(clock_steady_never_goes_back),
 		cmocka_unit_test(log_without_sink_is_silent),
+		cmocka_unit_test(log_tail_keeps_the_newest_lines),
 		cmocka_unit_test(log_goes_to_the_sink_up_to_its_level),
 		cmocka_unit_test(log_value_cannot_start_a_line),
 		cmocka_unit_test(log_cuts_a_long_line),

@@ -379,6 +379,13 @@ void aiwg_write_subsystems(struct json *j, const struct server *server, struct t
 	json_end_object(j);
 }
 
+const char *aiwg_health(const struct server *s)
+{
+	if (s->stopping)
+		return "stopping";
+	return services_failing(s->opts.services) != 0 ? "degraded" : "healthy";
+}
+
 struct done aiwg_daemon_status(struct call *c)
 {
 	const struct server *s = c->server;
@@ -388,7 +395,7 @@ struct done aiwg_daemon_status(struct call *c)
 	json_member_int(j, "pid", getpid());
 	json_member_uint(j, "uptime_seconds", (clock_steady_ms() - s->started_ms) / 1000);
 	aiwg_write_time(j, "started_at", s->started_utc_ms);
-	json_member_str(j, "health", s->stopping ? "stopping" : "healthy");
+	json_member_str(j, "health", aiwg_health(s));
 	json_key(j, "subsystems");
 	aiwg_write_subsystems(j, s, aiwg_folder(c, NULL));
 	json_end_object(j);
@@ -424,14 +431,23 @@ static void write_rule_count(struct json *j, struct services *s, struct text fol
 	json_end_object(j);
 }
 
-static void write_health(struct json *j, const char *health, int64_t now_ms)
+static void write_health(struct json *j, const struct server *s, const char *health, int64_t now_ms)
 {
+	int failing = services_failing(s->opts.services);
+
 	json_key(j, "health");
 	json_begin_object(j);
 	json_member_str(j, "status", health);
 	aiwg_write_time(j, "last_check", now_ms);
 	json_key(j, "issues");
 	json_begin_array(j);
+	if (failing != 0) {
+		char issue[120];
+
+		snprintf(issue, sizeof(issue), "the store cannot be written: %s",
+			 strerror(-failing));
+		json_str(j, issue);
+	}
 	json_end_array(j);
 	json_end_object(j);
 }
@@ -461,6 +477,6 @@ void aiwg_write_state(struct json *j, const struct endpoint *e, const char *heal
 	write_stats(j, s->opts.services, p->folder);
 	write_monitors(j, s, p->folder);
 	write_rule_count(j, s->opts.services, p->folder);
-	write_health(j, health, now_ms);
+	write_health(j, s, health, now_ms);
 	json_end_object(j);
 }

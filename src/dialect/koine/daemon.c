@@ -1,12 +1,17 @@
 /* The daemon itself: is it there, how is it, stop it. */
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log_tail.h"
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/koine/koine.h"
+#include "service/approval.h"
+#include "service/chat.h"
 #include "service/services.h"
+#include "service/session.h"
 
 /* Written by hand: this is the one answer whose cost is that of the daemon. */
 struct done koine_ping(struct call *c)
@@ -34,6 +39,7 @@ struct done koine_health(struct call *c)
 static void write_store(struct json *j, const struct services *services)
 {
 	const struct store_health *health = services_health(services);
+	int failing = services_failing(services);
 
 	json_key(j, "store");
 	json_begin_object(j);
@@ -43,7 +49,26 @@ static void write_store(struct json *j, const struct services *services)
 			: health->checked               ? "ok"
 			: services_need_check(services) ? "under way"
 							: "not needed");
+	json_member_str(j, "writes", failing == 0 ? "ok" : strerror(-failing));
 	json_end_object(j);
+}
+
+/* What people ask for first: who answers, and what waits for whom. */
+static void write_work(struct json *j, struct services *services)
+{
+	const struct agent *agent = chat_agent(services, (struct text) {0});
+
+	json_key(j, "agent");
+	if (agent) {
+		json_begin_object(j);
+		json_member_str(j, "name", agent->name);
+		json_member_str(j, "kind", agent->ops->kind);
+		json_end_object(j);
+	} else {
+		json_null(j);
+	}
+	json_member_uint(j, "sessions_running", sessions_open(services->sessions));
+	json_member_uint(j, "approvals_pending", approvals_pending(services->approvals));
 }
 
 struct done koine_daemon_status(struct call *c)
@@ -58,10 +83,11 @@ struct done koine_daemon_status(struct call *c)
 	json_member_str(j, "version", s->opts.version);
 	json_member_uint(j, "uptime_seconds", (clock_steady_ms() - s->started_ms) / 1000);
 	json_member_str(j, "started_at", started);
-	json_member_str(j, "health", s->stopping ? "stopping" : "healthy");
+	json_member_str(j, "health", aiwg_health(s));
 	json_member_uint(j, "connections", s->n_sessions);
 	json_member_uint(j, "calls_in_flight", s->n_calls);
 	write_store(j, call_services(c));
+	write_work(j, call_services(c));
 	json_key(j, "listeners");
 	json_begin_array(j);
 	list_for_each (at, following, &s->endpoints)
@@ -69,6 +95,61 @@ struct done koine_daemon_status(struct call *c)
 	json_end_array(j);
 	json_key(j, "subsystems");
 	aiwg_write_subsystems(j, s, (struct text) {0});
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- its log ---- */
+
+static void write_line(void *arg, const struct log_tail_line *line)
+{
+	struct json *j = arg;
+	char time[ISO_LEN + 1];
+
+	clock_format_iso(line->utc_ms, time);
+	json_begin_object(j);
+	json_member_uint(j, "number", line->number);
+	json_member_str(j, "time", time);
+	json_member_str(j, "level", log_level_name(line->level));
+	json_member_str(j, "text", line->text);
+	json_end_object(j);
+}
+
+struct done koine_daemon_log(struct call *c)
+{
+	const struct daemon_log_in *in = c->in;
+	struct json *j;
+
+	if (in->after < 0)
+		return call_fail(c, refuse_field(&c->why, "after", "after must be 0 or more"));
+	if (in->limit < 1 || in->limit > LOG_TAIL_LINES)
+		return call_fail(c, refuse_field(&c->why, "limit", "limit must be from 1 to %d",
+						 LOG_TAIL_LINES));
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "lines");
+	json_begin_array(j);
+	log_tail_read((uint64_t)in->after, (unsigned)in->limit, write_line, j);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- what it is told ---- */
+
+struct done koine_daemon_reload(struct call *c)
+{
+	const struct server_opts *opts = &c->server->opts;
+	struct json *j;
+	int r = refuse(&c->why, REFUSE_FORBIDDEN, "this server cannot read its settings again");
+
+	if (opts->on_reload_asked)
+		r = opts->on_reload_asked(opts->arg, c->endpoint->dialect, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "reloaded", true);
 	json_end_object(j);
 	return call_reply(c);
 }

@@ -1,6 +1,8 @@
 /* The portrait of koine's own dialect. */
 #include "dialect/koine/koine.h"
 
+#include "base/log_tail.h"
+
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 400},
 	[REFUSE_REQUEST] = {-32600, "Invalid Request", WORDS_ONLY, 400},
@@ -25,6 +27,18 @@ static const struct field stop_fields[] = {
 	 .offset = offsetof(struct stop_in, force)},
 };
 
+static const struct field log_fields[] = {
+	{.name = "after",
+	 .type = FIELD_INT,
+	 .doc = "Only lines of higher numbers",
+	 .offset = offsetof(struct daemon_log_in, after)},
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = LOG_TAIL_LINES,
+	 .doc = "At most so many, the newest",
+	 .offset = offsetof(struct daemon_log_in, limit)},
+};
+
 static const struct method methods[] = {
 	{.name = "ping",
 	 .doc = "Answers at once",
@@ -46,6 +60,19 @@ static const struct method methods[] = {
 		   "\"listeners\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
 		   "\"subsystems\":{\"type\":\"object\"}}}",
 	 .handle = koine_daemon_status},
+	{.name = "daemon.log",
+	 .doc = "The last lines of the daemon's log, oldest first",
+	 .result = "{\"type\":\"object\",\"properties\":{\"lines\":{\"type\":\"array\",\"items\":{"
+		   "\"type\":\"object\",\"properties\":{\"number\":{\"type\":\"integer\"},"
+		   "\"time\":{\"type\":\"string\",\"format\":\"date-time\"},"
+		   "\"level\":{\"type\":\"string\"},\"text\":{\"type\":\"string\"}}}}}}",
+	 FIELDS(log_fields),
+	 .in_size = sizeof(struct daemon_log_in),
+	 .handle = koine_daemon_log},
+	{.name = "daemon.reload",
+	 .doc = "Reads the settings again: agents, rules, policies, limits",
+	 .result = "{\"type\":\"object\",\"properties\":{\"reloaded\":{\"const\":true}}}",
+	 .handle = koine_daemon_reload},
 	{.name = "daemon.stop",
 	 .doc = "Stops the daemon in good order",
 	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",

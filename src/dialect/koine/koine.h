@@ -49,7 +49,14 @@ extern const unsigned koine_n_approval_methods;
 struct done koine_ping(struct call *c);
 struct done koine_health(struct call *c);
 struct done koine_daemon_status(struct call *c);
+struct done koine_daemon_log(struct call *c);
+struct done koine_daemon_reload(struct call *c);
 struct done koine_daemon_stop(struct call *c);
+
+struct daemon_log_in {
+	int64_t after;
+	int64_t limit;
+};
 
 struct stop_in {
 	bool force;

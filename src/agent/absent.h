@@ -1,0 +1,14 @@
+/*
+ * The agent that the settings name and that cannot be had: its key cannot be read, its command
+ * is not one. It has its name and says what is wrong with it, whoever asks.
+ */
+#pragma once
+
+#include "agent/agent.h"
+#include "io/loop.h"
+
+enum { ABSENT_REASON_MAX = 200 };
+
+/* `kind` is a word that lives as long as the program; the other texts are copied. */
+int absent_new(struct loop *l, const char *name, const char *kind, const char *reason,
+	       struct agent **ret_agent);
