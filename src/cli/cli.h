@@ -136,7 +136,10 @@ bool talk_is_http(const struct cli *cli);
 /* Whether the server is one of Go's net/rpc, which takes any value as parameters. */
 bool talk_is_gob(const struct cli *cli);
 
-/* "koine: METHOD: MESSAGE (code N)" on stderr, and the data if there is some. */
+/* For commands whose user names the method: errors are shown whole, with method, code and data. */
+void talk_be_exact(void);
+
+/* "koine: SENTENCE" on stderr; or all of it, see talk_be_exact. */
 void talk_print_error(const char *method, const struct koine_answer *answer);
 
 /* Dials, calls and leaves: what most commands need. */

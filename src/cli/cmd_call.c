@@ -16,6 +16,7 @@ int cmd_call(struct cli *cli)
 		complain("call wants a method: koine call METHOD [key=value]...");
 		return EX_USAGE;
 	}
+	talk_be_exact();
 	r = params_parse(cli->args + 1, cli->n_args - 1, talk_is_gob(cli), &params);
 	if (r == 0)
 		r = talk_once(cli, cli->args[0], params, &a);

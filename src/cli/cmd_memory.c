@@ -2,20 +2,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/memory.h"
 
+enum { TEXT_MAX = 8 << 20 };
+
 static const char *const wants_text[] = {"takes nothing", "wants one argument"};
 
-/* Exactly n of them. Content in several words was meant to be quoted. */
+static int wrong_args(const struct cli *cli, const char *wants)
+{
+	complain("memory %s %s: koine memory %s %s", cli->sub->name, wants, cli->sub->name,
+		 cli->sub->args);
+	return EX_USAGE;
+}
+
+/* Exactly n of them. */
 static int need_args(const struct cli *cli, int n)
 {
-	if (cli->n_args == n)
-		return 0;
-	complain("memory %s %s: koine memory %s %s%s", cli->sub->name, wants_text[n],
-		 cli->sub->name, cli->sub->args,
-		 cli->n_args > n && n > 0 ? " (text of several words goes in quotes)" : "");
-	return EX_USAGE;
+	return cli->n_args == n ? 0 : wrong_args(cli, wants_text[n]);
+}
+
+/* The words as one text, ended by NUL: whoever types need not quote them. */
+static int need_words(const struct cli *cli, struct buf *all)
+{
+	int r = cli->n_args > 0 ? params_words(cli, all) : wrong_args(cli, wants_text[1]);
+
+	buf_add_char(all, '\0');
+	if (r != 0 || all->err == 0)
+		return r;
+	complain("the text is too large: %s", strerror(-all->err));
+	return EX_DATAERR;
 }
 
 static void add_limit(struct memory_call *c, int64_t usual)
@@ -56,11 +74,14 @@ static int print_hits(const struct cli *cli, const struct koine_value *hits)
 
 static int cmd_search(struct cli *cli)
 {
+	CLEANUP(buf_donep) struct buf query;
 	struct memory_call c;
-	int r = need_args(cli, cli->options.memory.query ? 0 : 1);
+	int r;
 
+	buf_init(&query, TEXT_MAX);
+	r = cli->options.memory.query ? need_args(cli, 0) : need_words(cli, &query);
 	if (r == 0 && !cli->options.memory.query)
-		cli->options.memory.query = cli->args[0];
+		cli->options.memory.query = query.data;
 	if (r == 0)
 		r = memory_target(cli, NEEDS_ASH);
 	if (r == 0)
@@ -132,16 +153,19 @@ static void add_details(struct memory_call *c, const struct memory_options *o)
 
 static int cmd_add(struct cli *cli)
 {
+	CLEANUP(buf_donep) struct buf content;
 	struct memory_call c;
-	int r = need_args(cli, 1);
+	int r;
 
+	buf_init(&content, TEXT_MAX);
+	r = need_words(cli, &content);
 	if (r == 0)
 		r = memory_target(cli, NEEDS_ASH);
 	if (r == 0)
 		r = memory_begin(&c, cli, "memory.add");
 	if (r != 0)
 		return r;
-	memory_add_text(&c, "content", cli->args[0]);
+	memory_add_text(&c, "content", content.data);
 	memory_add_text(&c, "source", cli->options.memory.source);
 	koine_json_key(c.params, "shared");
 	koine_json_bool(c.params, cli->options.memory.shared);
@@ -258,13 +282,15 @@ static int cmd_stats(struct cli *cli)
 #define BY_ID "ID may be the beginning of it, as list shows it, if it fits only one.\n"
 
 const struct command memory_commands[] = {
-	{"search", "[QUERY | --query QUERY]", "find memories, best first",
-	 "Plain words; the best match first. Into a pipe each hit is \"[0.83] content\"; on a\n"
+	{"search", "QUERY... | - | --query QUERY", "find memories, best first",
+	 "Plain words, quoted or not, or - for stdin; the best match first, with how like the\n"
+	 "question it is, from 0 to 1. Into a pipe each hit is \"[0.83] content\"; on a\n"
 	 "terminal the words that match are bold, and long ones are cut: see memory show.\n",
 	 cmd_search, NULL, search_options},
-	{"add", "CONTENT", "remember something",
-	 "Behind `memory add` -s is --source; the socket is --socket there.\n", cmd_add, NULL,
-	 add_options},
+	{"add", "CONTENT... | -", "remember something",
+	 "- reads it from stdin. Behind `memory add` -s is --source; the socket is --socket "
+	 "there.\n",
+	 cmd_add, NULL, add_options},
 	{"list", "", "list memories, newest first", NULL, cmd_list, NULL, list_options},
 	{"delete", "ID", "forget a memory", BY_ID, cmd_delete},
 	{"show", "ID", "show all of one memory", BY_ID, cmd_show},

@@ -4,15 +4,16 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/glyph.h"
+#include "cli/task.h"
 
-/* The members of a listener, in the order of the table. */
+/* The members of a listener, in the order of the table: what may have to be cut stands last. */
 static const struct {
 	const char *title;
 	const char *member;
 } columns[] = {
-	{"DIALECT", "dialect"},     {"ADDRESS", "address"}, {"CONNECTIONS", "connections"},
-	{"CALLS", "calls"},         {"ERRORS", "errors"},   {"BYTES IN", "bytes_in"},
-	{"BYTES OUT", "bytes_out"}, {"DROPPED", "dropped"},
+	{"DIALECT", "dialect"}, {"CLIENTS", "connections"}, {"CALLS", "calls"},
+	{"ERRORS", "errors"},   {"DROPPED", "dropped"},     {"ADDRESS", "address"},
 };
 
 enum { N_COLUMNS = sizeof(columns) / sizeof(columns[0]) };
@@ -58,9 +59,76 @@ static void print_daemon(const struct koine_value *status)
 	fputc('\n', stdout);
 }
 
+/* ---- what people ask for ---- */
+
+static int64_t number_of(const struct koine_value *v, const char *member)
+{
+	int64_t n = 0;
+
+	koine_value_int(koine_value_get(v, member), &n);
+	return n;
+}
+
+static void print_label(const struct cli *cli, const char *label)
+{
+	printf("%s%-9s%s  ", cli->color ? "\033[1m" : "", label, cli->color ? "\033[0m" : "");
+}
+
+static void print_agent(const struct cli *cli, const struct koine_value *agent)
+{
+	print_label(cli, "agent");
+	if (koine_value_kind(agent) != KOINE_OBJECT) {
+		printf("none: conversations are not answered\n");
+		return;
+	}
+	print_member("", koine_value_get(agent, "name"));
+	if (value_is(koine_value_get(agent, "kind"), "recall"))
+		printf(", which quotes: no model is configured\n");
+	else {
+		print_member(" (", koine_value_get(agent, "kind"));
+		printf(")\n");
+	}
+}
+
+static void print_store(const struct cli *cli, const struct koine_value *store)
+{
+	const struct koine_value *writes = koine_value_get(store, "writes");
+	const struct koine_value *check = koine_value_get(store, "check");
+	bool failing = koine_value_kind(writes) == KOINE_STRING && !value_is(writes, "ok");
+
+	print_label(cli, "store");
+	print_member("", koine_value_get(store, "path"));
+	if (failing)
+		print_member(": cannot be written: ", writes);
+	if (value_is(check, "under way"))
+		printf(", being checked");
+	else if (!value_is(check, "ok") && !value_is(check, "not needed"))
+		print_member(": ", check);
+	fputc('\n', stdout);
+}
+
+static void print_work(const struct cli *cli, const struct koine_value *status)
+{
+	const struct koine_value *tasks =
+		koine_value_get(koine_value_get(status, "subsystems"), "supervisor");
+	int64_t approvals = number_of(status, "approvals_pending");
+
+	print_agent(cli, koine_value_get(status, "agent"));
+	print_label(cli, "tasks");
+	printf("%lld running, %lld waiting\n", (long long)number_of(tasks, "running"),
+	       (long long)number_of(tasks, "queued"));
+	print_label(cli, "sessions");
+	printf("%lld running\n", (long long)number_of(status, "sessions_running"));
+	print_label(cli, "approvals");
+	printf("%lld open%s\n", (long long)approvals, approvals > 0 ? ": koine approvals" : "");
+	print_store(cli, koine_value_get(status, "store"));
+}
+
+/* ---- where it listens ---- */
+
 static int print_listeners(const struct cli *cli, const struct koine_value *listeners)
 {
-	CLEANUP(table_freep) struct table *t = table_new("llrrrrrr");
+	CLEANUP(table_freep) struct table *t = table_new("lrrrrl");
 	const struct koine_value *row = koine_value_first(listeners);
 
 	if (!row)
@@ -75,6 +143,8 @@ static int print_listeners(const struct cli *cli, const struct koine_value *list
 		for (int i = 0; i < N_COLUMNS; i++)
 			table_cell_value(t, koine_value_get(row, columns[i].member));
 	}
+	if (cli->terminal)
+		table_fit(t, terminal_columns());
 	fputc('\n', stdout);
 	return table_print(t, stdout, cli->color);
 }
@@ -97,6 +167,7 @@ int cmd_status(struct cli *cli)
 		print_json_compact(stdout, status);
 	} else {
 		print_daemon(status);
+		print_work(cli, status);
 		r = print_listeners(cli, koine_value_get(status, "listeners"));
 	}
 	koine_answer_free(a);

@@ -98,6 +98,7 @@ int cmd_wire(struct cli *cli)
 		complain("wire wants a method: koine wire METHOD [key=value]...");
 		return EX_USAGE;
 	}
+	talk_be_exact();
 	r = params_parse(cli->args + 1, cli->n_args - 1, talk_is_gob(cli), &params);
 	if (r == 0)
 		r = talk_dial(cli, show_bytes, &tap, &c);

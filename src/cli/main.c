@@ -14,6 +14,7 @@
 #include "cli/task.h"
 
 static int cmd_help(struct cli *cli);
+static int cmd_version(struct cli *cli);
 
 #define PARAMS_HELP                                                                                \
 	"Parameters:\n"                                                                            \
@@ -128,13 +129,15 @@ const struct command commands[] = {
 	 "it, do nothing until it is trusted as it is: when its file changes it is to be trusted\n"
 	 "again. Without a command: list. DIR is this folder, where it is not given.\n",
 	 cmd_projects, project_commands},
-	{"daemon", "COMMAND", "see how the daemon is, or stop it", NULL, NULL, daemon_commands},
+	{"daemon", "COMMAND", "the daemon itself: its state, log and settings, and stopping it",
+	 NULL, NULL, daemon_commands},
 	{"backup", "FILE", "copy the daemon's store into a new file while it is in use",
 	 "The daemon writes the file, as its own user; one that exists is left alone.\n",
 	 cmd_backup},
 	{"store", "COMMAND", "take over a store that somebody else has made", NULL, NULL,
 	 store_commands},
 	{"help", "[COMMAND]", "show help", NULL, cmd_help},
+	{"version", "", "show the version", NULL, cmd_version},
 	{NULL},
 };
 
@@ -156,13 +159,66 @@ static const char exit_codes[] =
 	" 130  the answer, or the task, was cancelled; the session was interrupted, or left\n"
 	"What waits for a task exits as its program did.\n";
 
+static const struct group {
+	const char *title;
+	const char *names[9];
+} groups[] = {
+	{"Memory", {"memory"}},
+	{"Talk with agents",
+	 {"chat", "send", "cancel", "agents", "conversations", "messages", "tokens"}},
+	{"Give agents work", {"task", "session", "automation", "project"}},
+	{"Decide", {"approvals", "approve", "deny", "respond", "grants", "hook"}},
+	{"The daemon", {"status", "events", "daemon", "backup", "store"}},
+	{"Any JSON-RPC server", {"ping", "call", "discover", "wire"}},
+	{"Help", {"help", "version"}},
+};
+
+enum { N_GROUPS = sizeof(groups) / sizeof(groups[0]) };
+
+static const char examples[] =
+	"Examples:\n"
+	"  koine memory add \"Anna moved to Oslo in May\"     keep something\n"
+	"  koine memory search where does anna live        find it again\n"
+	"  koine task add --follow -- fix the tests        let an agent do it, and look on\n"
+	"  koine approvals -w                              answer what agents ask\n"
+	"  koine help task                                 all about one command\n";
+
+static void print_help_row(FILE *out, const struct command *c)
+{
+	fprintf(out, "  %-13s %s\n", c->name, c->help);
+}
+
+static bool is_in_a_group(const char *name)
+{
+	for (int i = 0; i < N_GROUPS; i++) {
+		for (const char *const *at = groups[i].names; *at; at++) {
+			if (strcmp(*at, name) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void print_groups(FILE *out)
+{
+	for (int i = 0; i < N_GROUPS; i++) {
+		fprintf(out, "\n%s:\n", groups[i].title);
+		for (const char *const *at = groups[i].names; *at; at++)
+			print_help_row(out, command_find(commands, *at));
+	}
+	for (const struct command *c = commands; c->name; c++) {
+		if (!is_in_a_group(c->name))
+			print_help_row(out, c);
+	}
+}
+
 static void print_help(FILE *out)
 {
 	fputs("Usage: koine [OPTION]... COMMAND [ARGUMENT]...\n"
-	      "Talks to koined, or to any JSON-RPC 2.0 server.\n\nCommands:\n",
+	      "Talks to koined, or to any JSON-RPC 2.0 server.\n",
 	      out);
-	for (const struct command *c = commands; c->name; c++)
-		fprintf(out, "  %-13s %s\n", c->name, c->help);
+	print_groups(out);
+	fprintf(out, "\n%s", examples);
 	fputs("\nOptions (anywhere; -- ends them):\n", out);
 	options_print_help(out);
 	fputs("\nThe server is that of --url or --socket, else of KOINE_SOCKET, else\n"
@@ -201,13 +257,31 @@ static void print_command_help(const struct command *of, const struct command *c
 	       of || c->options ? "other " : "");
 }
 
-const struct command *command_find(const struct command *list, const char *name)
+static const struct command *find_exactly(const struct command *list, const char *name)
 {
 	for (const struct command *c = list; c->name; c++) {
 		if (strcmp(c->name, name) == 0)
 			return c;
 	}
 	return NULL;
+}
+
+/* What a shell calls it is understood, too. */
+const struct command *command_find(const struct command *list, const char *name)
+{
+	static const char *const also[][2] = {
+		{"ls", "list"},
+		{"rm", "delete"},
+		{"remove", "delete"},
+		{"del", "delete"},
+	};
+	const struct command *found = find_exactly(list, name);
+
+	for (size_t i = 0; !found && i < sizeof(also) / sizeof(also[0]); i++) {
+		if (strcmp(also[i][0], name) == 0)
+			found = find_exactly(list, also[i][1]);
+	}
+	return found;
 }
 
 /* What other tools call it, and our own lists among themselves. */
@@ -229,6 +303,9 @@ static const char *other_word(const struct command *list, const char *name)
 		{"launch", {"run"}},
 		{"start", {"run", "add"}},
 		{"follow", {"log"}},
+		{"rm", {"cancel", "interrupt", "revoke"}},
+		{"delete", {"cancel", "interrupt"}},
+		{"remove", {"cancel", "interrupt"}},
 		{"reject", {"deny"}},
 		{"answer", {"respond"}},
 	};
@@ -267,6 +344,13 @@ static const struct command *need_command(const struct command *of, const char *
 	return NULL;
 }
 
+static int cmd_version(struct cli *cli)
+{
+	(void)cli;
+	printf("koine %s\n", koine_version());
+	return EX_OK;
+}
+
 static int cmd_help(struct cli *cli)
 {
 	const struct command *of = NULL;
@@ -296,10 +380,6 @@ static const struct command *take_command(struct cli *cli)
 	cli->n_args--;
 	if (!c || !c->subs || (cli->n_args == 0 && c->run))
 		return c;
-	if (cli->n_args == 0) {
-		complain("%s wants a command; see koine %s --help", c->name, c->name);
-		return NULL;
-	}
 	c = need_command(c, cli->args[0]);
 	cli->args++;
 	cli->n_args--;
@@ -310,15 +390,19 @@ static int run(struct cli *cli)
 {
 	const struct command *c;
 
-	if (cli->options.version) {
-		printf("koine %s\n", koine_version());
-		return EX_OK;
-	}
+	if (cli->options.version)
+		return cmd_version(cli);
 	if (cli->options.help)
 		return cmd_help(cli);
 	if (cli->n_args == 0) {
 		print_help(stderr);
 		return EX_USAGE;
+	}
+	/* A noun alone: what can be done with it. */
+	c = cli->n_args == 1 ? command_find(commands, cli->args[0]) : NULL;
+	if (c && c->subs && !c->run) {
+		print_command_help(NULL, c);
+		return EX_OK;
 	}
 	c = take_command(cli);
 	return c ? c->run(cli) : EX_USAGE;

@@ -94,7 +94,7 @@ static void print_hit_row(const struct koine_value *hit, const char *marks, size
 static void print_hits_title(const struct cli *cli, size_t columns)
 {
 	printf("%s%s%s\n", cli->color ? "\033[1m" : "",
-	       columns < NARROW ? "      MEMORY" : "      ID        MEMORY",
+	       columns < NARROW ? "LIKE  MEMORY" : "LIKE  ID        MEMORY",
 	       cli->color ? "\033[0m" : "");
 }
 

@@ -56,7 +56,8 @@ void nearest_offer(struct nearest *n, const char *name, size_t len)
 	if (len > LONGEST)
 		return;
 	d = distance(n->wanted, strlen(n->wanted), name, len);
-	if (d >= n->within)
+	/* Whoever mistypes twice still begins as the word does: version is no session. */
+	if (d >= n->within || (d > 1 && n->wanted[0] != name[0]))
 		return;
 	n->within = d;
 	memcpy(n->name, name, len);

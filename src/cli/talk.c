@@ -163,12 +163,73 @@ int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client
 	return r == 0 ? 0 : dial_failed(cli, r);
 }
 
+/* The method was the user's own word: then its name, the code and the data are, too. */
+static bool is_exact;
+
+void talk_be_exact(void)
+{
+	is_exact = true;
+}
+
+/* "AgentError: ", "ProviderError: ": a word for programs. */
+static size_t type_length(const char *text, size_t len)
+{
+	static const char end[] = "Error: ";
+	size_t n = 0;
+
+	while (n < len &&
+	       ((text[n] >= 'A' && text[n] <= 'Z') || (text[n] >= 'a' && text[n] <= 'z')))
+		n++;
+	n += 2;
+	if (n > len || n < sizeof(end) ||
+	    memcmp(text + n - (sizeof(end) - 1), end, sizeof(end) - 1))
+		return 0;
+	return n;
+}
+
+/* What stands before the sentence: the kind of error, which only programs want. */
+static size_t preface_length(const char *text, size_t len)
+{
+	static const char *const kinds[] = {"Internal error: ", "Invalid params: ", "Too large: "};
+	size_t skip = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t n = strlen(kinds[i]);
+
+		if (len > n && memcmp(text, kinds[i], n) == 0)
+			skip = n;
+	}
+	return skip + type_length(text + skip, len - skip);
+}
+
+static void print_sentence(const char *method, const struct koine_answer *a)
+{
+	size_t len = 0;
+	const char *message = koine_answer_error_message(a, &len);
+	size_t skip = message ? preface_length(message, len) : 0;
+
+	if (koine_answer_error_code(a) == METHOD_NOT_FOUND) {
+		complain("this server does not know %s: it is of another kind, or older", method);
+		return;
+	}
+	fputs("koine: ", stderr);
+	if (len > skip)
+		print_text(stderr, message + skip, len - skip);
+	else
+		fprintf(stderr, "%s failed; koine daemon log may say why", method);
+	fputc('\n', stderr);
+}
+
 void talk_print_error(const char *method, const struct koine_answer *a)
 {
 	const struct koine_value *data = koine_answer_error_data(a);
 	size_t len;
 	const char *message = koine_answer_error_message(a, &len);
 
+	if (!is_exact) {
+		print_sentence(method, a);
+		return;
+	}
 	fprintf(stderr, "koine: %s: ", method);
 	print_exact(stderr, message ? (struct text) {.data = message, .len = len} : TEXT("error"));
 	fprintf(stderr, " (code %lld)\n", (long long)koine_answer_error_code(a));

@@ -28,6 +28,7 @@ extern const struct option task_watch_options[];
 extern const struct option task_count_options[];
 extern const struct option automation_options[];
 extern const struct option automation_log_options[];
+extern const struct option daemon_log_options[];
 extern const struct option daemon_stop_options[];
 
 enum { TASK_ID_MAX = 128, EXIT_TASK_CANCELLED = 130 };

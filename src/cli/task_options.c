@@ -205,6 +205,12 @@ const struct option automation_log_options[] = {
 	{NULL},
 };
 
+const struct option daemon_log_options[] = {
+	{"--lines", "-n", "N", "the last so many; 50, at most 1000", set_limit},
+	{"--follow", "-f", NULL, "go on as more comes", set_follow},
+	{NULL},
+};
+
 const struct option daemon_stop_options[] = {
 	{"--force", NULL, NULL, "do not wait for what runs", set_force},
 	{NULL},

@@ -858,8 +858,21 @@ def test_an_agent_that_fails_in_the_middle():
 
     with Scripted(answer) as s:
         done = koine(s.env, "send", "hi", code=1)
-        same((done.out, done.err), ("Half of\n", "koine: chat.stream: Internal error: X: down "
-                                                 "(code -32603)\n"), "what is told")
+        same((done.out, done.err), ("Half of\n", "koine: X: down\n"), "what is told")
+
+
+def test_errors_are_sentences():
+    for message, told in (("Internal error: AgentError: the model is tired", "the model is tired"),
+                          ("Invalid params: content is too long", "content is too long"),
+                          ("Internal error", "Internal error"),
+                          ("the Error: in it stays", "the Error: in it stays"),
+                          ("", "chat.stream failed; koine daemon log may say why")):
+        def answer(r, message=message):
+            yield {"id": r["id"], "error": {"code": -32603, "message": message,
+                                            "data": {"type": "AgentError"}}}
+
+        with Scripted(answer) as s:
+            same(koine(s.env, "send", "hi", code=1).err, "koine: %s\n" % told, "for %r" % message)
 
 
 def test_a_server_that_leaves_in_the_middle():

@@ -44,6 +44,11 @@ STATUS = {
     "version": "9.8.7",
     "uptime_seconds": 90061,
     "health": "healthy",
+    "agent": {"name": "ollama", "kind": "openai"},
+    "sessions_running": 1,
+    "approvals_pending": 4,
+    "store": {"path": "/x/koine.db", "check": "ok", "writes": "No space left on device"},
+    "subsystems": {"supervisor": {"running": 2, "queued": 3}},
     "listeners": [
         {"dialect": "koine", "address": "unix:/x", "connections": 1, "calls": 23,
          "errors": 4, "bytes_in": 567, "bytes_out": 89, "dropped": 0},
@@ -212,10 +217,15 @@ def checks(folder, port):
         ("ping --json is the result", ["ping", "--json"], 0,
          '{"pong":true,"timestamp":"2026-11-15T07:47:17.177Z"}\n', ""),
         ("status is a table", ["status"], 0,
-         "koined 9.8.7, pid 4711, up 1 d 1 h, healthy\n\n"
-         "DIALECT  ADDRESS                 CONNECTIONS  CALLS  ERRORS  BYTES IN  BYTES OUT  DROPPED\n"
-         "koine    unix:/x                           1     23       4       567         89        0\n"
-         "ash      unix:/run/ash/rpc.sock            -      -       -         -          -        -\n",
+         "koined 9.8.7, pid 4711, up 1 d 1 h, healthy\n"
+         "agent      ollama (openai)\n"
+         "tasks      2 running, 3 waiting\n"
+         "sessions   1 running\n"
+         "approvals  4 open: koine approvals\n"
+         "store      /x/koine.db: cannot be written: No space left on device\n\n"
+         "DIALECT  CLIENTS  CALLS  ERRORS  DROPPED  ADDRESS\n"
+         "koine          1     23       4        0  unix:/x\n"
+         "ash            -      -       -        -  unix:/run/ash/rpc.sock\n",
          ""),
         ("status --json is the result", ["status", "--json"], 0,
          json.dumps(STATUS, separators=(",", ":")) + "\n", ""),
