@@ -9,6 +9,7 @@
 #include "call/http_answer.h"
 #include "call/http_upgrade.h"
 #include "call/parked.h"
+#include "call/session_answer.h"
 #include "call/session_gob.h"
 #include "call/session_input.h"
 #include "wire/http1.h"
@@ -83,71 +84,6 @@ static void forget_framing(struct session *s)
 
 /* ---- answers ---- */
 
-void session_log(const struct session *s, const char *way, const char *data, size_t len)
-{
-	log_debug("message", "connection=%llu dialect=%s way=%s bytes=%zu text=%.*s",
-		  (unsigned long long)s->number, s->endpoint->dialect->name, way, len,
-		  (int)(len > 800 ? 800 : len), data);
-}
-
-static void send_message(struct session *s, int status, const char *data, size_t len)
-{
-	size_t before = conn_pending(s->conn);
-
-	if (s->server->opts.log_messages)
-		session_log(s, "out", data, len);
-	if (is_http(s))
-		http_send(s, status, NULL, data, len);
-	else
-		s->framing->wrap(conn_out(s->conn), data, len);
-	s->endpoint->bytes_out += conn_pending(s->conn) - before;
-}
-
-/* What is long is handed over, and not copied. */
-static void give(struct session *s, struct buf *b)
-{
-	if (s->framing->flatten && b->len > 0)
-		s->framing->flatten(b->data, b->len);
-	buf_count(b, &s->server->room);
-	conn_give(s->conn, b);
-}
-
-/* What goes before a message of that length; false: nothing of it is wanted. */
-static bool send_lead(struct session *s, int status, size_t len)
-{
-	if (is_http(s))
-		return http_send_head(s, status, len);
-	if (s->framing->lead)
-		s->framing->lead(conn_out(s->conn), len);
-	return true;
-}
-
-static void send_trail(struct session *s)
-{
-	if (s->framing->trail)
-		s->framing->trail(conn_out(s->conn));
-}
-
-static void send_large(struct session *s, int status, struct buf *out)
-{
-	size_t before = conn_pending(s->conn);
-
-	if (s->server->opts.log_messages)
-		session_log(s, "out", out->data, out->len);
-	if (send_lead(s, status, out->len)) {
-		give(s, out);
-		send_trail(s);
-	}
-	s->endpoint->bytes_out += conn_pending(s->conn) - before;
-}
-
-/* A notification needs no answer, but an HTTP request needs a response. */
-static void send_silence(struct session *s)
-{
-	if (is_http(s))
-		http_send(s, s->endpoint->dialect->http_silent_status, NULL, "", 0);
-}
-
 /* The stream is of no use any more: say why, then close. */
 static void refuse_stream(struct session *s, const struct frame *frame)
 {
@@ -177,7 +113,7 @@ static void refuse_stream(struct session *s, const struct frame *frame)
 	j = json_writer(&body);
 	jsonrpc_write_error(&d->rules, &j, (struct text) {0}, row->code, text_of(frame->why.text),
 			    (struct text) {0});
-	send_message(s, 0, body.data, body.len);
+	answer_send_text(s, 0, body.data, body.len);
 	buf_done(&body);
 }
 
@@ -186,107 +122,6 @@ void session_give_up(struct session *s)
 	log_caused(LOG_LEVEL_INFO, "connection given up", "connection=%llu why=%s",
 		   (unsigned long long)s->number, "an answer could not be written");
 	s->closing = true;
-}
-
-/* Half an answer would be worse than none: there was no memory for it, or the
- * id alone is larger than an answer may be. */
-static void send_answer(struct session *s, int status, struct buf *out)
-{
-	if (out->err != 0)
-		session_give_up(s);
-	else if (out->len >= HANDED_OVER)
-		send_large(s, status, out);
-	else
-		send_message(s, status, out->data, out->len);
-}
-
-static void batch_fail(struct batch *b, int err)
-{
-	if (b->out.err == 0)
-		b->out.err = err;
-}
-
-/* Behind what was handed over before. */
-static void batch_give(struct batch *b, struct buf *from)
-{
-	struct room *room = b->out.room;
-	size_t len = b->out.len + from->len;
-
-	if (piece_append(&b->pieces, &b->out) != 0 || piece_append(&b->pieces, from) != 0)
-		batch_fail(b, -ENOMEM);
-	b->n_in_pieces += len;
-	buf_count(&b->out, room);
-}
-
-static void batch_answer(struct batch *b, struct call *c)
-{
-	if (c->request.silent)
-		return;
-	if (c->out.err != 0)
-		batch_fail(b, c->out.err);
-	if (b->n_in_pieces + b->out.len + c->out.len + 2 > b->out.max)
-		batch_fail(b, -EMSGSIZE);
-	buf_add_char(&b->out, b->any ? ',' : '[');
-	b->any = true;
-	if (b->out.err != 0)
-		return;
-	if (c->out.len >= HANDED_OVER)
-		batch_give(b, &c->out);
-	else
-		buf_add(&b->out, c->out.data, c->out.len);
-}
-
-static void send_batch(struct session *s, struct batch *b)
-{
-	size_t len = b->n_in_pieces + b->out.len;
-	size_t before = conn_pending(s->conn);
-	struct piece *p;
-
-	if (list_empty(&b->pieces)) {
-		send_answer(s, 0, &b->out);
-		return;
-	}
-	/* Whoever asks for a batch posts it, and wants to hear. */
-	(void)send_lead(s, 0, len);
-	while ((p = piece_first(&b->pieces))) {
-		give(s, &p->buf);
-		piece_free(p);
-	}
-	give(s, &b->out);
-	send_trail(s);
-	s->endpoint->bytes_out += conn_pending(s->conn) - before;
-}
-
-static void refuse_batch(struct session *s, struct batch *b)
-{
-	bool full = b->out.err == -ENOBUFS;
-	enum refusal code = full ? REFUSE_LIMIT : REFUSE_TOO_LARGE;
-	const struct error_row *row = &s->endpoint->dialect->errors[code];
-	struct json j = json_writer(&b->out);
-
-	buf_clear(&b->out);
-	jsonrpc_write_error(&s->endpoint->dialect->rules, &j, (struct text) {0}, row->code,
-			    full ? TEXT("too many answers wait for clients: try again later")
-				 : TEXT("the answers of the batch are too large"),
-			    (struct text) {0});
-	send_answer(s, 0, &b->out);
-}
-
-static void finish_batch(struct session *s)
-{
-	struct batch *b = s->batch;
-
-	s->batch = NULL;
-	buf_add_char(&b->out, ']');
-	if (!b->any) {
-		send_silence(s);
-	} else if (b->out.err == 0) {
-		send_batch(s, b);
-	} else {
-		refuse_batch(s, b);
-	}
-	batch_unref(b);
-	session_release_held(s);
 }
 
 static void log_call(const struct call *c)
@@ -317,15 +152,15 @@ void session_answered(struct session *s, struct call *c)
 		s->n_holding -= c->holds;
 		s->endpoint->n_errors += c->failed;
 		if (c->batch)
-			batch_answer(c->batch, c);
+			answer_batch(c->batch, c);
 		else if (c->netrpc)
 			session_gob_answer(s, c);
 		else if (c->request.silent)
-			send_silence(s);
+			answer_send_silence(s);
 		else if (c->streaming)
 			http_stream_finish(s, c);
 		else
-			send_answer(s, c->http_status, &c->out);
+			answer_send(s, c->http_status, &c->out);
 		if (c->holds && s->n_holding == 0 && !s->batch)
 			session_release_held(s);
 	}
@@ -592,7 +427,7 @@ static bool step(struct session *s)
 		return true;
 	}
 	if (s->batch) {
-		finish_batch(s);
+		answer_finish_batch(s);
 		return true;
 	}
 	c = take_waiting(s);
@@ -842,7 +677,7 @@ int session_append(struct session *s, const char *data, size_t len)
 		return -ENOTSUP;
 	if (s->closing || s->eof)
 		return -ENOTCONN;
-	send_message(s, 0, data, len);
+	answer_send_text(s, 0, data, len);
 	return 0;
 }
 

@@ -158,6 +158,37 @@ def test_large_answers_that_nobody_reads_are_bounded_in_sum():
         check(len(silent[0].read_rest()) < size, "the slowest was not cut")
 
 
+def test_long_answers_that_nobody_reads_wait_to_be_made():
+    """Made by the readers' threads: what finds no room waits for it, and short ones go on."""
+    n, bits, each = (400, 56, 250) if not SANITIZED else (40, 8, 250)
+    with Daemon("--set", "limits.total_queue_bytes=%d" % ((64 if not SANITIZED else 8) * MIB)) as d:
+        other = d.connect()
+        for i in range(bits):
+            other.call("memory.add", {"content": "%d " % i + "x" * (each * 1024)})
+        ask = request("memory.list", '{"limit":100}')
+        size = len(other.call_text(ask))
+        check(size > bits * each * 1024, "%d bytes", size)
+        before = rss(d.pid)
+        silent = [d.connect() for _ in range(n)]
+        for c in silent:
+            c.send(ask + b"\n")
+        pings = []
+        while b"client cut" not in d.log():
+            start = time.monotonic()
+            other.ping()
+            pings.append(time.monotonic() - start)
+            same(other.call("memory.stats")["total"], bits, "memories")
+            time.sleep(0.01)
+        peak = peak_rss(d.pid) - before
+        note("%d who ask for %.1f MiB and never read: at most %.1f MiB; a ping beside them took %.1f ms"
+             " in the middle, %.1f at most" % (n, size / MIB, peak / MIB, sorted(pings)[len(pings) // 2]
+                                              * 1000, max(pings) * 1000))
+        check(peak < 128 * MIB, "memory grew by %d MiB", peak // MIB)
+        for c in silent:
+            c.close()
+        same(len(other.call_text(ask)), size, "bytes of the answer to one who reads")
+
+
 def test_many_who_read_large_answers_all_get_them():
     size = 15 * MIB
     echo = Line.wrap(request("debug.echo", '["%s"]' % ("x" * size)))

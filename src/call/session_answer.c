@@ -1,0 +1,173 @@
+#include "call/session_answer.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "call/http_answer.h"
+#include "wire/framing.h"
+
+void session_log(const struct session *s, const char *way, const char *data, size_t len)
+{
+	log_debug("message", "connection=%llu dialect=%s way=%s bytes=%zu text=%.*s",
+		  (unsigned long long)s->number, s->endpoint->dialect->name, way, len,
+		  (int)(len > 800 ? 800 : len), data);
+}
+
+void answer_send_text(struct session *s, int status, const char *data, size_t len)
+{
+	size_t before = conn_pending(s->conn);
+
+	if (s->server->opts.log_messages)
+		session_log(s, "out", data, len);
+	if (s->framing == &framing_http)
+		http_send(s, status, NULL, data, len);
+	else
+		s->framing->wrap(conn_out(s->conn), data, len);
+	s->endpoint->bytes_out += conn_pending(s->conn) - before;
+}
+
+/* What is long is handed over, and not copied. */
+static void give(struct session *s, struct buf *b)
+{
+	if (s->framing->flatten && b->len > 0)
+		s->framing->flatten(b->data, b->len);
+	buf_count(b, &s->server->room);
+	conn_give(s->conn, b);
+}
+
+/* What goes before a message of that length; false: nothing of it is wanted. */
+static bool send_lead(struct session *s, int status, size_t len)
+{
+	if (s->framing == &framing_http)
+		return http_send_head(s, status, len);
+	if (s->framing->lead)
+		s->framing->lead(conn_out(s->conn), len);
+	return true;
+}
+
+static void send_trail(struct session *s)
+{
+	if (s->framing->trail)
+		s->framing->trail(conn_out(s->conn));
+}
+
+static void send_large(struct session *s, int status, struct buf *out)
+{
+	size_t before = conn_pending(s->conn);
+
+	if (s->server->opts.log_messages)
+		session_log(s, "out", out->data, out->len);
+	if (send_lead(s, status, out->len)) {
+		give(s, out);
+		send_trail(s);
+	}
+	s->endpoint->bytes_out += conn_pending(s->conn) - before;
+}
+
+/* A notification needs no answer, but an HTTP request needs a response. */
+void answer_send_silence(struct session *s)
+{
+	if (s->framing == &framing_http)
+		http_send(s, s->endpoint->dialect->http_silent_status, NULL, "", 0);
+}
+
+/* Half an answer would be worse than none: there was no memory for it, or the
+ * id alone is larger than an answer may be. */
+void answer_send(struct session *s, int status, struct buf *out)
+{
+	if (out->err != 0)
+		session_give_up(s);
+	else if (out->len >= HANDED_OVER)
+		send_large(s, status, out);
+	else
+		answer_send_text(s, status, out->data, out->len);
+}
+
+static void batch_fail(struct batch *b, int err)
+{
+	if (b->out.err == 0)
+		b->out.err = err;
+}
+
+/* Behind what was handed over before. */
+static void batch_give(struct batch *b, struct buf *from)
+{
+	struct room *room = b->out.room;
+	size_t len = b->out.len + from->len;
+
+	if (piece_append(&b->pieces, &b->out) != 0 || piece_append(&b->pieces, from) != 0)
+		batch_fail(b, -ENOMEM);
+	b->n_in_pieces += len;
+	buf_count(&b->out, room);
+}
+
+void answer_batch(struct batch *b, struct call *c)
+{
+	if (c->request.silent)
+		return;
+	if (c->out.err != 0)
+		batch_fail(b, c->out.err);
+	if (b->n_in_pieces + b->out.len + c->out.len + 2 > b->out.max)
+		batch_fail(b, -EMSGSIZE);
+	buf_add_char(&b->out, b->any ? ',' : '[');
+	b->any = true;
+	if (b->out.err != 0)
+		return;
+	if (c->out.len >= HANDED_OVER)
+		batch_give(b, &c->out);
+	else
+		buf_add(&b->out, c->out.data, c->out.len);
+}
+
+static void send_batch(struct session *s, struct batch *b)
+{
+	size_t len = b->n_in_pieces + b->out.len;
+	size_t before = conn_pending(s->conn);
+	struct piece *p;
+
+	if (list_empty(&b->pieces)) {
+		answer_send(s, 0, &b->out);
+		return;
+	}
+	/* Whoever asks for a batch posts it, and wants to hear. */
+	(void)send_lead(s, 0, len);
+	while ((p = piece_first(&b->pieces))) {
+		give(s, &p->buf);
+		piece_free(p);
+	}
+	give(s, &b->out);
+	send_trail(s);
+	s->endpoint->bytes_out += conn_pending(s->conn) - before;
+}
+
+static void refuse_batch(struct session *s, struct batch *b)
+{
+	bool full = b->out.err == -ENOBUFS;
+	enum refusal code = full ? REFUSE_LIMIT : REFUSE_TOO_LARGE;
+	const struct error_row *row = &s->endpoint->dialect->errors[code];
+	struct json j = json_writer(&b->out);
+
+	buf_clear(&b->out);
+	jsonrpc_write_error(&s->endpoint->dialect->rules, &j, (struct text) {0}, row->code,
+			    full ? TEXT("too many answers wait for clients: try again later")
+				 : TEXT("the answers of the batch are too large"),
+			    (struct text) {0});
+	answer_send(s, 0, &b->out);
+}
+
+void answer_finish_batch(struct session *s)
+{
+	struct batch *b = s->batch;
+
+	s->batch = NULL;
+	buf_add_char(&b->out, ']');
+	if (!b->any) {
+		answer_send_silence(s);
+	} else if (b->out.err == 0) {
+		send_batch(s, b);
+	} else {
+		refuse_batch(s, b);
+	}
+	batch_unref(b);
+	session_release_held(s);
+}
