@@ -1,4 +1,5 @@
 #include "call/dispatch.h"
+#include "call/confined.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -209,8 +210,20 @@ static void run_on_thread(struct call *c)
 		call_go_on(c);
 }
 
+static void refuse_now(struct call *c, int r)
+{
+	(void)call_fail(c, r);
+	session_answered(c->session, c);
+}
+
 static void run(struct call *c)
 {
+	if (!confined_may(c->session, c->method->name)) {
+		refuse_now(c, refuse(&c->why, REFUSE_FORBIDDEN,
+				     "an agent that is kept from writing may not call %s",
+				     c->method->name));
+		return;
+	}
 	c->stage = CALL_RUNNING;
 	if (c->method->where != ON_LOOP) {
 		run_on_thread(c);
@@ -223,12 +236,6 @@ static void run(struct call *c)
 		session_answered(c->session, c);
 	else
 		keep_running(c);
-}
-
-static void refuse_now(struct call *c, int r)
-{
-	(void)call_fail(c, r);
-	session_answered(c->session, c);
 }
 
 static void run_one(struct call *c)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "call/confined.h"
 #include "call/dispatch.h"
 #include "call/http_answer.h"
 #include "wire/http1_query.h"
@@ -356,7 +357,11 @@ void route_start(struct session *s, const struct frame *frame, const struct rout
 		session_log(s, "in", frame->data, frame->len);
 	if (!route_takes(s, frame->http, route, frame->len > 0))
 		return;
-	if ((route->flags & ROUTE_UPGRADE) && asks_websocket(frame->http))
+	if ((route->flags & ROUTE_UPGRADE) && asks_websocket(frame->http) &&
+	    !confined_may(s, route->path))
+		http_send_error(s, 403, NULL, "Forbidden: an agent that is kept from writing",
+				route);
+	else if ((route->flags & ROUTE_UPGRADE) && asks_websocket(frame->http))
 		upgrade(s, frame->http, found);
 	else
 		run(s, frame, found);

@@ -51,6 +51,9 @@ struct server_opts {
 	/* After server_stop: everything is closed. */
 	void (*on_stopped)(void *arg);
 	void *arg;
+	/* What those may call who are kept from writing (call/confined): names, or beginnings with a
+	 * dot at their end; NULL-ended. NULL: all there is. */
+	const char *const *confined_methods;
 	const char *version;
 	bool log_messages; /* every message both ways, at debug */
 };

@@ -63,6 +63,8 @@ struct session {
 	uint64_t deadline_ms;
 	uint64_t deadline_bytes; /* bytes_in when it was set */
 	struct peer peer;
+	bool looked : 1;          /* confined is known */
+	bool confined : 1;        /* the client is kept from writing (call/confined) */
 	bool http_keep_alive : 1; /* of the request that is being answered */
 	bool http_head : 1;
 	bool http_old : 1; /* HTTP/1.0 */

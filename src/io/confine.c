@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/landlock.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -37,6 +39,8 @@ struct ruleset {
 	uint64_t net;
 	uint64_t scopes;
 };
+
+static atomic_bool used;
 
 static int abi(void)
 {
@@ -132,7 +136,52 @@ int confine_open(const char *const *paths, int *ret_fd, struct why *why)
 		r = allow_device(fd, devices[i]);
 	if (r != 0)
 		return r;
+	atomic_store(&used, true);
 	*ret_fd = fd;
 	fd = -1;
 	return 0;
+}
+
+bool confine_used(void)
+{
+	return atomic_load(&used);
+}
+
+/* A number in /proc/PID/status; -1: there is no such process, or line. */
+static long status_of(pid_t pid, const char *name)
+{
+	char path[40], line[256];
+	size_t n = strlen(name);
+	long value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	while (value < 0 && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, name, n) == 0 && line[n] == ':')
+			value = strtol(line + n + 1, NULL, 10);
+	}
+	fclose(f);
+	return value;
+}
+
+enum {
+	ABOVE_MAX = 4096
+}; /* more than a process can have above it, unless numbers are given anew */
+
+bool confine_holds(pid_t pid)
+{
+	pid_t us = getpid();
+	long at = pid;
+	bool gains = status_of(us, "NoNewPrivs") == 0 && status_of(pid, "NoNewPrivs") == 0;
+
+	for (int i = 0; i < ABOVE_MAX && at > 1; i++) {
+		if (at == us)
+			return pid != us && !gains;
+		at = status_of((pid_t)at, "PPid");
+	}
+	/* One of these has ended while we looked. */
+	return at < 0;
 }

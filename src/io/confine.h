@@ -12,6 +12,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "base/why.h"
 
 enum { CONFINE_ABI = 3 }; /* the first with truncation */
@@ -25,3 +28,13 @@ int confine_check(struct why *why);
  * path is not there any more, or has become a way to another place.
  */
 int confine_open(const char *const *paths, int *ret_fd, struct why *why);
+
+/* Whether any ruleset was ever made: else no child is under one. */
+bool confine_used(void);
+
+/*
+ * Whether a process is under such a ruleset: it is below us, where orphans stay (io/tree), and can
+ * gain no rights, which it cannot undo. True also for one that has ended, of whom nobody can
+ * tell, and for all that are below us where we can gain no rights ourselves.
+ */
+bool confine_holds(pid_t pid);

@@ -8,7 +8,7 @@ import ctypes
 import os
 import sys
 
-from harness import Daemon, Folder, Skip, check, main, same, wait_until
+from harness import KOINE, Daemon, Folder, Skip, check, main, same, wait_until
 from nexus_client import Nexus, Stream
 from provider import agent_flags
 
@@ -249,6 +249,43 @@ def test_the_sandbox_holds_after_a_restart_and_for_other_clients():
                         **params) as stream:
                 check("denied" in stream.answer()["content"], "%r", stream.text)
             same(os.listdir(w("other")), [], "outside")
+
+
+def test_nobody_writes_for_one_that_may_not():
+    needs_landlock()
+    with World() as w:
+        def ask(agent, method, params="{}", how="%s"):
+            """What its program is told, by a way of its own to start koine."""
+            line = "%s --socket %s call %s '%s'" % (KOINE, w.daemon.socket_path, method, params)
+            return agent.says("cd %s; rm -f told over; %s; until [ -e over ]; do :; done; cat told" %
+                              (w("work"), how % ("(%s > told 2>&1; echo > over)" % line)))
+
+        free = w.make("free", cwd=w("work"))
+        a = w.make("a", cwd=w("work"), preset="sandboxed")
+        check("pong" in ask(free, "ping") and "pong" in ask(a, "ping"), "ping")
+        check('"total"' in ask(free, "list_agents"), "one that may write anywhere")
+        orphan = '(setsid sh -c "%s" &)'
+        for method, params, how in (
+                ("create_agent", "{}", "%s"), ("create_agent", "{}", orphan),
+                ("daemon.stop", "{}", orphan), ("send", '{"content":"id"}', "%s"),
+                ("chat.stream", '{"content":"id"}', "%s"), ("task.submit", '{"prompt":"id"}', "%s"),
+                ("store.backup", '{"path":"%s"}' % w.folder("other", "b"), "%s")):
+            told = ask(a, method, params, how)
+            check("kept from writing may not call " + method in told, "%s: %r", method, told)
+        check('"memories"' in ask(a, "memory.list") or "[" in ask(a, "memory.list"), "memory")
+        url = "http://127.0.0.1:%d/" % w.n.port
+        post = ("python3 -c \"import urllib.request as u; print(u.urlopen('%s', b'{}'.replace(b'{}', "
+                "bytes.fromhex('%s'))).read().decode())\"")
+        body = b'{"jsonrpc":"2.0","id":1,"method":"%s","params":{"content":"id"}}'
+        told = a.says(post % (url, (body % b"send").hex()))
+        check("kept from writing may not call send" in told, "over HTTP: %r", told)
+        told = free.says(post % (url, (body % b"get_context").hex()))
+        check('"message_count"' in told, "over HTTP, one that may: %r", told)
+        same(os.listdir(w("other")), [], "outside")
+        # We are nobody's agent.
+        w.make("b")
+        with w.daemon.connect() as c:
+            c.call("create_agent", {"agent_id": "c"})
 
 
 def test_a_child_is_no_more_than_its_parent():

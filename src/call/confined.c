@@ -1,0 +1,46 @@
+#include "call/confined.h"
+
+#include <string.h>
+
+#include "call/server.h"
+#include "call/session.h"
+#include "io/confine.h"
+
+enum { PIDS_MAX = 64 };
+
+static bool is_confined(const struct session *s)
+{
+	pid_t pids[PIDS_MAX];
+	unsigned n = peer_pids(&s->peer, pids, PIDS_MAX);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (confine_holds(pids[i]))
+			return true;
+	}
+	return false;
+}
+
+/* "memory." stands for all that begin so. */
+static bool is_named(const char *const *names, const char *method)
+{
+	for (; *names; names++) {
+		size_t n = strlen(*names);
+
+		if (strncmp(*names, method, n) == 0 && ((*names)[n - 1] == '.' || !method[n]))
+			return true;
+	}
+	return false;
+}
+
+bool confined_may(struct session *s, const char *method)
+{
+	const char *const *names = s->server->opts.confined_methods;
+
+	if (!names || !confine_used())
+		return true;
+	if (!s->looked) {
+		s->confined = is_confined(s);
+		s->looked = true;
+	}
+	return !s->confined || is_named(names, method);
+}

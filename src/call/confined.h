@@ -1,0 +1,13 @@
+/*
+ * Agents that are kept from writing (io/confine) can reach us all the same, and must not have
+ * others write for them: of what we do for clients they get only what the server's options name.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct session;
+
+/* Whether a client may call it. Who it is is looked at once for a connection, and only where
+ * anybody was ever kept from writing. */
+bool confined_may(struct session *s, const char *method);
