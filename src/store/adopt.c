@@ -58,7 +58,7 @@ static int copy_file(const char *from, const char *to, struct why *why)
 /* With what was written last, which is in the log beside it. */
 static int copy_store(const char *from, const char *to, struct why *why)
 {
-	char log[DB_PATH_MAX + NAME_ROOM], copy[DB_PATH_MAX + NAME_ROOM];
+	char log[DB_PATH_MAX + NAME_ROOM], copy[DB_PATH_MAX + 2 * NAME_ROOM];
 	int exists;
 	int r = copy_file(from, to, why);
 
@@ -178,7 +178,7 @@ static int hold_in(struct store *s, struct store_adopted *a, struct why *why)
 
 static int hold_copy(const char *copy, struct store_adopted *a, struct why *why)
 {
-	char url[DB_PATH_MAX + NAME_ROOM];
+	char url[DB_PATH_MAX + 2 * NAME_ROOM];
 	struct store *s;
 	int exists = 0;
 	int r;
