@@ -197,6 +197,11 @@ void grant_add(struct services *s, const struct grant_row *row, const struct app
 void grant_remove(struct services *s, struct text id, const struct approval_client *from,
 		  approval_fn fn, void *arg);
 
+/* On the writer's thread: whether the other end may let things act. Not what koined itself runs, nor who
+ * belongs to an agent that has ever asked: REFUSE_FORBIDDEN. */
+int approval_may_decide(struct services *s, struct arena *a, const struct approval_client *client,
+			struct why *why);
+
 /* "function_call", "human_contact" */
 const char *approval_kind_name(enum approval_kind kind);
 bool approval_kind_parse(struct text t, enum approval_kind *ret_kind);

@@ -150,3 +150,9 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 		return r;
 	return record(arena, &client->peer, &who, ret_by);
 }
+
+int approval_may_decide(struct services *s, struct arena *a, const struct approval_client *client,
+			struct why *why)
+{
+	return s->approvals ? decider_check(s->approvals, a, client, NULL, NULL, why) : 0;
+}

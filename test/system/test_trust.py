@@ -273,6 +273,19 @@ def methods_of(d, dialect):
         return [] if answer.get("error", {}).get("code") == -32601 else ["project.trust"]
 
 
+def test_what_koined_runs_trusts_nothing():
+    """Not a task's program, however it reaches us: else it could write a project first."""
+    with World() as w:
+        clone(w, rule("first", type="task.completed"), tasks=["echo held"])
+        with w.daemon("approval.agents_decide=no") as d:
+            c = connect(d)
+            for words in "project trust " + w("root"), "task release task-0000":
+                t = c.finished("KOINE_SOCKET=%s %s %s 2>&1; true"
+                               % (w("root", "koine.sock"), KOINE, words))
+                check("was started by koined" in t["result"], "%r", t)
+            same((state_of(d, w)["state"], state_of(d, w)["held"]), ("untrusted", 1), "state")
+
+
 def test_a_project_hears_of_itself_alone():
     with World() as w:
         os.mkdir(w("other"))

@@ -5,6 +5,7 @@
 #include "call/call.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/rule_json.h"
+#include "service/approval.h"
 #include "service/services.h"
 #include "service/task.h"
 #include "service/trust.h"
@@ -160,11 +161,16 @@ static int check_tasks(const struct value *tasks, struct why *why)
 	return 0;
 }
 
+/* An agent that could trust a project could write one first. */
 static int trust_work(struct call *c)
 {
 	const struct project_in *in = c->in;
+	const struct approval_client from = {.is = true, .peer = c->peer};
+	int r = 0;
 
-	return trust_write(call_services(c), in->folder, in->digest, clock_utc_ms());
+	if (in->digest.data)
+		r = approval_may_decide(call_services(c), &c->arena, &from, &c->why);
+	return r != 0 ? r : trust_write(call_services(c), in->folder, in->digest, clock_utc_ms());
 }
 
 static struct done trust_then(struct call *c, int r)

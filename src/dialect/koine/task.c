@@ -6,6 +6,7 @@
 #include "call/call.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/task_json.h"
+#include "service/approval.h"
 #include "service/services.h"
 
 enum { LINE_BYTES = 512 }; /* of output that are looked through for its last line */
@@ -200,13 +201,27 @@ static void on_released(void *arg, int r, const struct why *why)
 	answer_done(arg, r, why, "released");
 }
 
-static struct done handle_release(struct call *c)
+/* What somebody else has queued is for a human to let go. */
+static int release_work(struct call *c)
+{
+	const struct approval_client from = {.is = true, .peer = c->peer};
+
+	return approval_may_decide(call_services(c), &c->arena, &from, &c->why);
+}
+
+static struct done release_then(struct call *c, int r)
 {
 	const struct task_in *in = c->in;
 
-	(void)call_later(c, NULL, NULL);
+	if (r != 0)
+		return call_fail(c, r);
 	task_release(call_services(c), in->project, in->id, on_released, c);
 	return call_settled(c);
+}
+
+static struct done handle_release(struct call *c)
+{
+	return call_work(c, WRITER, release_work, release_then);
 }
 
 static struct done handle_retry(struct call *c)
