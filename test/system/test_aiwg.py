@@ -7,7 +7,6 @@ import re
 import signal
 import stat
 import subprocess
-import tempfile
 import time
 
 from harness import (KOINE, MIB, SOURCE, Client, Daemon, Failure, Folder, Skip, check, main, note,
@@ -1117,10 +1116,8 @@ def watched(*paths):
 
 
 def change(path):
-    """In one step: on a busy machine its making and its closing would be two changes."""
-    fd, made = tempfile.mkstemp(prefix="koine-test-")
-    os.close(fd)
-    os.rename(made, path)
+    with open(path, "w", encoding="utf-8"):
+        pass
 
 
 def told_of(client, n):

@@ -35,6 +35,11 @@ def rules(d):
         return {r["rule"]: r for r in c.call("automation.rules")["rules"]}
 
 
+def rules_ready(d):
+    """They are listed before they act: what happens until then is none of theirs."""
+    wait_until(lambda: b"rules ready" in d.log(), "the rules")
+
+
 def daemon(folder, config, offset_ms, **opts):
     # No agent of the machine's own shall answer.
     env = {"KOINE_TEST_CLOCK_OFFSET_MS": str(offset_ms), "PATH": "/usr/bin:/bin"}
@@ -120,7 +125,8 @@ def test_a_rule_that_cannot_be_is_told_and_the_others_act():
         with Daemon("--config", config, root=folder.path,
                     announced=["rule 'broken': unknown operator", "rule 'twice': one of cron",
                                "rule 'late': cron: minute '61'"]) as d:
-            wait_until(lambda: list(rules(d)) == ["good"], "the good rule")
+            rules_ready(d)
+            same(list(rules(d)), ["good"], "rules")
             with d.connect() as c:
                 c.call("memory.add", {"content": "something"})
             wait_until(lambda: os.path.exists(said) and open(said).read() == "memory.added\n",
@@ -158,7 +164,7 @@ def test_files_a_folder_that_goes_and_comes_back():
                 f.write("x")
         with Daemon("--config", config, root=folder.path, env={"PATH": "/usr/bin:/bin"},
                     announced=["rule suspended"]) as d:
-            wait_until(lambda: b"rules ready" in d.log(), "the rule")
+            rules_ready(d)
             write("a.c")
             wait_until(lambda: prompts(d) == ["create %s/a.c" % watched], "a file that is written")
             os.unlink(os.path.join(watched, "a.c"))
@@ -244,7 +250,8 @@ def test_a_rule_that_needs_approval_asks_and_waits():
             "[policy rules]", "verdict=allow", "agent=rule", "tool=rule:trusted", "")))
         with Daemon("--config", config, root=folder.path,
                     announced=["status=error", "koined is stopping"]) as d, d.connect() as c:
-            wait_until(lambda: set(rules(d)) == {"careful", "trusted"}, "the rules")
+            rules_ready(d)
+            same(set(rules(d)), {"careful", "trusted"}, "rules")
             c.call("memory.add", {"content": "first"})
             wait_until(lambda: len(asked(c)) == 1, "the question")
             question = asked(c)[0]
