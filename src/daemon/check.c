@@ -142,6 +142,11 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 	}
 	printf("would listen  %s %s  %s: %s\n", row->spoken->dialect->name, address,
 	       ok ? "ok" : "NO", why.text);
+	if (row->address.kind == ADDRESS_UNIX && paths_open_to_all(row->address.path))
+		printf("note          anybody can put another socket in the place of %s: its "
+		       "folder "
+		       "is open to all\n",
+		       address);
 	return ok;
 }
 

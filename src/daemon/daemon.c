@@ -401,6 +401,23 @@ static int say_how_without(const struct daemon *d, const struct plan_row *row, s
 		      name, name, name);
 }
 
+/* What whoever listens so should know, as --check notes it. */
+static void note_listener(const struct daemon *d, const struct plan_row *row)
+{
+	const struct dialect *dialect = row->spoken->dialect;
+
+	if (row->fd < 0 && row->address.kind == ADDRESS_UNIX &&
+	    paths_open_to_all(row->address.path))
+		log_warn("socket folder is open to all",
+			 "dialect=%s address=%s why=\"anybody can put another socket there; chmod "
+			 "o-w "
+			 "or chmod +t its folder\"",
+			 dialect->name, row->address.path);
+	if (dialect == &gateway_dialect && !d->gateway_token[0])
+		log_info("gateway refuses every call",
+			 "why=\"there is neither OPENCLAW_UI_TOKEN nor gateway.token_file\"");
+}
+
 static int listen_at(struct daemon *d, const struct plan_row *row, struct why *why)
 {
 	const struct dialect *dialect = row->spoken->dialect;
@@ -431,6 +448,8 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 		r = say_how_without(d, row, why);
 	if (r == 0)
 		projects_listening(d->projects, row, e);
+	if (r == 0)
+		note_listener(d, row);
 	return r;
 }
 

@@ -88,6 +88,18 @@ bool paths_usable(const char *path, struct why *why)
 	return false;
 }
 
+bool paths_open_to_all(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_LEN];
+	struct stat st;
+
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1,
+		 slash ? path : ".");
+	return stat(folder[0] ? folder : "/", &st) == 0 && (st.st_mode & S_IWOTH) &&
+	       !(st.st_mode & S_ISVTX);
+}
+
 int paths_check_runtime(const char *folder, struct why *why)
 {
 	struct stat st;

@@ -26,6 +26,10 @@ bool paths_expand(const char *path, char out[PATH_LEN]);
  * `why` (may be NULL) says what is in the way. */
 bool paths_usable(const char *path, struct why *why);
 
+/* Whether anybody may put another file in the place of this one: its folder is everybody's to write
+ * to, and not sticky. */
+bool paths_open_to_all(const char *path);
+
 /*
  * Makes the runtime folder if it is missing (0700), and refuses one under /tmp
  * that another user owns or may write to.

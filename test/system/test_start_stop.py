@@ -506,6 +506,18 @@ def test_a_client_that_does_not_read_does_not_hold_up_the_stop():
         stops(d)
 
 
+def test_a_socket_folder_that_is_open_to_all_is_warned_of():
+    with Folder() as folder:
+        os.mkdir(folder("shared"))
+        listen = ["unix:" + folder("shared", "k.sock")]
+        for mode, announced in ((0o777, ["socket folder is open to all"]), (0o1777, []), (0o755, [])):
+            os.chmod(folder("shared"), mode)
+            with Daemon(listen=listen, announced=announced) as d:
+                d.alive()
+            shown = run_koined("--check", "--root", folder.path, "--listen", "koine=" + listen[0])
+            same(b"open to all" in shown.stdout, bool(announced), "--check of %o" % mode)
+
+
 def test_a_batch_that_stops_twice_is_answered():
     with Daemon() as d:
         c = d.connect()
