@@ -352,7 +352,7 @@ def test_a_task_that_runs_has_its_pid_right_after_submit():
 def test_a_submit_is_answered_whatever_becomes_of_the_task():
     """It cannot be started, it is no program, it waits, the daemon stops meanwhile."""
     agent = ("--set", "agent.no.kind=command", "--set", "agent.no.command=/nowhere/at/all")
-    with served(*agent) as d:
+    with served(*agent, announced=["agent not available  agent=no "]) as d:
         c = connect(d)
         for who, state in (("no", "failed"), ("recall", "running")):
             answer = c.call("task.submit", {"prompt": "hello", "agent": who})

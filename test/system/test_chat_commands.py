@@ -148,7 +148,8 @@ def test_it_runs_where_and_as_it_is_told():
 
 def test_a_program_that_does_not_exist():
     with Daemon("--agent", "program", *agent_flags("program", kind="command",
-                                                   command="/nowhere/no-such-program -p")) as d:
+                                                   command="/nowhere/no-such-program -p"),
+                announced=["agent not available  agent=program "]) as d:
         n = Nexus(d)
         for _ in range(2):
             error = n.refused("send", {"content": "Hi"})

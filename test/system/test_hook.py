@@ -214,6 +214,8 @@ def withdrawn(c, asked):
 
 
 def test_who_is_killed_takes_the_question_along():
+    # Under nohup it is ignored, and a hook leaves it so.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with Daemon() as d, d.connect() as c:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with Hook(of(d), PRE) as hook:

@@ -29,6 +29,7 @@ struct world {
 	const char *words;  /* the program that is set; NULL: the script */
 	const char *runner; /* NULL: not said */
 	int64_t keep_bytes;
+	unsigned interrupt_ms; /* 0: 200 */
 	struct event_subscriber *listener;
 	char told[8192]; /* "old>new" and event types, in order */
 };
@@ -141,7 +142,7 @@ static void world_open(struct world *w)
 		.program = w->words ? w->words : w->program,
 		.runner = w->runner,
 		.parallel = 3,
-		.interrupt_ms = 200,
+		.interrupt_ms = w->interrupt_ms ? w->interrupt_ms : 200,
 		.terminate_ms = 200,
 		.keep_bytes = w->keep_bytes,
 		.to_json = to_json,
@@ -777,9 +778,13 @@ static void who_waits_when_all_closes_is_not_told(void **state)
 {
 	struct world *w = *state;
 	const struct session_new in = {.query = TEXT("id c2")};
-	struct launched l = launch(w, "trap '' INT; id c1; say ready; sleep 60");
 	struct launched next = {0};
+	struct launched l;
 
+	/* It ends by nothing but the closing. */
+	w->interrupt_ms = 3600 * 1000;
+	world_reopen(w);
+	l = launch(w, "trap '' INT; id c1; say ready; sleep 60");
 	stage_until(&w->stage, strstr(w->told, "message message"));
 	session_continue(w->stage.f->services, text_of(l.id), &in, on_launched, &next);
 	stage_until(&w->stage, strstr(w->told, "running>completing"));
