@@ -9,5 +9,5 @@
 struct session;
 
 /* Whether a client may call it. Who it is is looked at once for a connection, and only where
- * anybody was ever kept from writing. */
+ * anybody was ever kept from writing; who cannot be told may as little as they. */
 bool confined_may(struct session *s, const char *method);

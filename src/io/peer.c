@@ -12,14 +12,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "io/lineage.h"
 
 /* Told once, so that it costs no call of ours a system call. */
 static bool is_other(uid_t uid)
 {
 	return uid != 0 && uid != geteuid();
+}
+
+/* In the ticks of /proc/PID/stat. */
+static long long ticks_now(void)
+{
+	struct timespec now;
+	long each = sysconf(_SC_CLK_TCK);
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return now.tv_sec * (long long)each + now.tv_nsec / (1000000000L / each);
 }
 
 bool peer_of_unix(int fd, struct peer *ret_peer)
@@ -35,7 +47,8 @@ bool peer_of_unix(int fd, struct peer *ret_peer)
 				   .other = is_other(cred.uid),
 				   .uid = cred.uid,
 				   .gid = cred.gid,
-				   .pid = cred.pid};
+				   .pid = cred.pid,
+				   .since = ticks_now()};
 	return true;
 }
 
@@ -271,10 +284,15 @@ static unsigned find_holders(uint32_t inode, pid_t *ret_pids, unsigned max)
 
 unsigned peer_pids(const struct peer *peer, pid_t *ret_pids, unsigned max)
 {
+	struct process_seen seen;
+
 	if (!peer->known || max == 0)
 		return 0;
 	if (!peer->local)
 		return find_holders(peer->inode, ret_pids, max);
+	/* One that began after it was accepted has only got its number. */
+	if (process_see(peer->pid, &seen) && seen.started > peer->since)
+		return 0;
 	ret_pids[0] = peer->pid;
 	return peer->pid > 0;
 }

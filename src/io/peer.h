@@ -18,7 +18,9 @@ struct peer {
 	bool other; /* known to be neither our own user nor root: a listener was opened to it */
 	uid_t uid;
 	gid_t gid;
-	pid_t pid;      /* who connected; may have ended since */
+	pid_t pid; /* who connected; may have ended since */
+	long long
+		since; /* Unix sockets: when it was accepted, as processes' beginnings are counted */
 	uint32_t inode; /* loopback: of the other end's socket, for peer_pids */
 };
 
@@ -44,7 +46,8 @@ bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
 
 /*
  * The processes at the other end, at most max: who connected to a Unix socket, or all that hold
- * a loopback peer's socket now. How many; 0: none that this process may see.
+ * a loopback peer's socket now. How many; 0: none that this process may see, or the one who
+ * connected has ended and its number is another's.
  *
  * Reads all of /proc for a loopback peer, which takes milliseconds: only where it must be known.
  */

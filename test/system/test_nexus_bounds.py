@@ -36,6 +36,27 @@ def script(path, text):
     return path
 
 
+# Posts to a conversation that may write anywhere, and has nobody hold the socket meanwhile: it is on its
+# way through another. What is corked leaves by itself after a while.
+HIDE = r"""
+import array, json, select, socket, sys
+near, far = socket.socketpair()
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "send",
+                   "params": {"content": "echo x > " + sys.argv[2]}}).encode()
+head = "POST /agent/free HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+answered = select.epoll()
+answered.register(s, select.EPOLLIN)
+s.sendall(head.encode() + body)
+near.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [s.fileno()]))])
+s.close()
+answered.poll()
+fd = array.array("i", far.recvmsg(1, 64)[1][0][2])[0]
+print(socket.socket(fileno=fd).recv(65536).decode())
+"""
+
+
 class World:
     """A daemon whose agent runs the last line it is told as a shell would, and folders for it."""
 
@@ -286,6 +307,19 @@ def test_nobody_writes_for_one_that_may_not():
         w.make("b")
         with w.daemon.connect() as c:
             c.call("create_agent", {"agent_id": "c"})
+
+
+def test_who_hides_its_processes_gets_nobody_to_write():
+    """A port is known by who holds the socket: for a moment that may be nobody."""
+    needs_landlock()
+    with World() as w:
+        w.make("free", cwd=w("work"))
+        a = w.make("a", cwd=w("work"), preset="sandboxed")
+        script(w("work/hide.py"), HIDE)
+        told = a.says("python3 hide.py %d %s" % (w.n.port, w.folder("other", "new")))
+        check("kept from writing may not call send" in told, "%r", told)
+        same(os.listdir(w("other")), [], "outside")
+        w.make("b")
 
 
 def test_a_child_is_no_more_than_its_parent():
