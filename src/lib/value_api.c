@@ -41,8 +41,7 @@ int doc_read(struct koine_doc *doc, const char *text, size_t len, struct why *wh
 	arena_init(&doc->arena,
 		   3 * len + ARENA_SLACK + (size_t)JSON_VALUES_DEFAULT * sizeof(struct value) * 2);
 	copy = arena_copy(&doc->arena, text, len);
-	r = copy ? json_read(&doc->arena, copy, len, &limits, &doc->root, why)
-		 : -ENOMEM;
+	r = copy ? json_read(&doc->arena, copy, len, &limits, &doc->root, why) : -ENOMEM;
 	if (r != 0)
 		doc_done(doc);
 	return r;

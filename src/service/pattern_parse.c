@@ -260,10 +260,10 @@ static int bracket_range(struct reader *r, struct pattern_set *s)
 static int read_bracket(struct reader *r)
 {
 	struct pattern_set s = {0};
-	bool not = r->at < r->end && *r->at == '^';
+	bool inverted = r->at < r->end && *r->at == '^';
 	int e = 0;
 
-	r->at += not ;
+	r->at += inverted;
 	if (r->at < r->end && *r->at == ']')
 		return no(r, "empty brackets");
 	while (e == 0 && r->at < r->end && *r->at != ']')
@@ -273,7 +273,7 @@ static int read_bracket(struct reader *r)
 	if (r->at == r->end)
 		return no(r, "a bracket is not closed");
 	r->at++;
-	if (not )
+	if (inverted)
 		invert(&s);
 	return put_set(r, &s);
 }

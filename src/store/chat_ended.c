@@ -7,8 +7,9 @@
 
 static int count_ended(struct connection *c, struct text id, int64_t *ret_n)
 {
-	static const struct query sql = {"SELECT count(*) FROM conversation"
-					 " WHERE ended_ms IS NOT NULL AND (:id IS NULL OR id = :id)"};
+	static const struct query sql = {
+		"SELECT count(*) FROM conversation"
+		" WHERE ended_ms IS NOT NULL AND (:id IS NULL OR id = :id)"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool row;
 	int r;
@@ -69,9 +70,9 @@ int store_conversation_list_ended(struct connection *c, struct text id, unsigned
 int store_conversation_find_ended(struct connection *c, int64_t seq, struct arena *arena,
 				  struct conversation_row *ret_row, bool *ret_found)
 {
-	static const struct query sql = {
-		"SELECT " CONVERSATION_COLUMNS_SHORT " FROM conversation AS c"
-		" WHERE c.seq = :seq AND c.ended_ms IS NOT NULL"};
+	static const struct query sql = {"SELECT " CONVERSATION_COLUMNS_SHORT
+					 " FROM conversation AS c"
+					 " WHERE c.seq = :seq AND c.ended_ms IS NOT NULL"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
@@ -133,8 +134,7 @@ static int delete_messages(struct connection *c, int64_t seq, unsigned limit)
 
 static int has_messages(struct connection *c, int64_t seq, bool *ret_has)
 {
-	static const struct query sql = {
-		"SELECT 1 FROM message WHERE conversation = :seq LIMIT 1"};
+	static const struct query sql = {"SELECT 1 FROM message WHERE conversation = :seq LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
