@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/pack.h"
 #include "service/approval_inner.h"
@@ -23,6 +25,8 @@ enum part { PART_NONE, PART_SOME, PART_ALL };
 struct seen {
 	bool fits;
 	bool misses;
+	bool together; /* no text alone, but those of a list as one */
+	int err;
 };
 
 static void see(struct seen *seen, bool fits)
@@ -33,7 +37,9 @@ static void see(struct seen *seen, bool fits)
 
 static enum part part_of(struct seen seen)
 {
-	return !seen.fits ? PART_NONE : seen.misses ? PART_SOME : PART_ALL;
+	if (!seen.fits)
+		return seen.together ? PART_SOME : PART_NONE;
+	return seen.misses ? PART_SOME : PART_ALL;
 }
 
 /* Who reads a text as C does, reads it up to a NUL: such a one fits in part at best. */
@@ -48,6 +54,11 @@ static void see_text(struct text glob, struct text t, struct seen *seen)
 	seen->misses = true;
 }
 
+static bool is_leaf(const struct value *v)
+{
+	return v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT;
+}
+
 /* A number as it is written. */
 static struct text word_of(const struct value *v)
 {
@@ -58,13 +69,36 @@ static struct text word_of(const struct value *v)
 				      : (struct text) {.data = v->text, .len = v->len};
 }
 
+/* The words of a program may stand in a list, each for itself: what they are together can only be
+ * what denies looks for. */
+static void see_words(struct text glob, const struct value *list, struct seen *seen)
+{
+	CLEANUP(buf_donep) struct buf line;
+
+	buf_init(&line, SIZE_MAX);
+	value_each (child, list) {
+		struct text word = is_leaf(child) ? word_of(child) : (struct text) {0};
+
+		if (child != list->first)
+			buf_add_char(&line, ' ');
+		buf_add(&line, word.data, word.len);
+	}
+	if (line.err != 0)
+		seen->err = line.err;
+	else if (list->len > 1 &&
+		 glob_fits(glob, (struct text) {.data = line.data, .len = line.len}))
+		seen->together = true;
+}
+
 /* All that stands in a tree, the names of its members included. The unpacker bounds its depth. */
 static void see_tree(struct text glob, const struct value *v, struct seen *seen)
 {
-	if (v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT) {
+	if (is_leaf(v)) {
 		see_text(glob, word_of(v), seen);
 		return;
 	}
+	if (v->kind == VALUE_ARRAY)
+		see_words(glob, v, seen);
 	value_each (child, v) {
 		if (v->kind == VALUE_OBJECT)
 			see_text(glob, (struct text) {.data = child->key, .len = child->key_len},
@@ -78,11 +112,21 @@ static void see_texts(struct text glob, const struct value *v, struct seen *seen
 {
 	if (v->kind == VALUE_STRING)
 		see_text(glob, word_of(v), seen);
-	if (v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT)
+	if (is_leaf(v))
 		return;
 	value_each (child, v)
 		see_texts(glob, child, seen);
 }
+
+/* The input, unpacked when the first needs it. */
+struct look {
+	struct arena *arena;
+	const struct approval_row *row;
+	struct value *input;
+	bool looked_twice;
+	bool twice; /* a key stands twice somewhere: who reads it may see the one or the other */
+	int err;
+};
 
 /* "NAME=PATTERN": only the member of that name, for an agent writes other texts beside the one that
  * counts. A pattern that begins so and means a text begins with a star. */
@@ -102,11 +146,11 @@ static bool split_member(struct text glob, struct text *ret_name, struct text *r
 
 /* Every member of that name, should there be several. One that only some readers take for it
  * fits in part at best. */
-static enum part member_fits(struct text name, struct text glob, const struct value *input)
+static enum part member_fits(struct text name, struct text glob, struct look *l)
 {
 	struct seen seen = {0};
 
-	value_each (child, input) {
+	value_each (child, l->input) {
 		const struct text key = {.data = child->key, .len = child->key_len};
 
 		if (!value_same_key(name, key))
@@ -115,33 +159,25 @@ static enum part member_fits(struct text name, struct text glob, const struct va
 		if (!text_equal(name, key))
 			seen.misses = true;
 	}
+	l->err = seen.err;
 	return part_of(seen);
 }
 
 /* The names of the input's own members are the tool's words, those further down are the agent's:
  * what denies looks at these, too. */
-static enum part any_fits(struct text glob, const struct value *input)
+static enum part any_fits(struct text glob, struct look *l)
 {
 	struct seen texts = {0};
 	struct seen all = {0};
 	enum part part;
 
-	see_texts(glob, input, &texts);
+	see_texts(glob, l->input, &texts);
 	part = part_of(texts);
-	value_each (child, input)
+	value_each (child, l->input)
 		see_tree(glob, child, &all);
-	return part == PART_NONE && all.fits ? PART_SOME : part;
+	l->err = all.err;
+	return part == PART_NONE && part_of(all) != PART_NONE ? PART_SOME : part;
 }
-
-/* The input, unpacked when the first needs it. */
-struct look {
-	struct arena *arena;
-	const struct approval_row *row;
-	struct value *input;
-	bool looked_twice;
-	bool twice; /* a key stands twice somewhere: who reads it may see the one or the other */
-	int err;
-};
 
 static bool look_at_input(struct look *l)
 {
@@ -156,8 +192,7 @@ static enum part input_fits(struct look *l, struct text glob)
 
 	if (!look_at_input(l) || l->input->kind != VALUE_OBJECT)
 		return PART_NONE;
-	return split_member(glob, &name, &rest) ? member_fits(name, rest, l->input)
-						: any_fits(glob, l->input);
+	return split_member(glob, &name, &rest) ? member_fits(name, rest, l) : any_fits(glob, l);
 }
 
 static bool fits(const char *glob, struct text t)

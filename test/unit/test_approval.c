@@ -441,6 +441,10 @@ static void a_rule_that_denies_fits_if_anything_does(void **state)
 		{"{\"command\":\"rm -rf /\",\"command\":\"ls\"}", APPROVAL_DENIED},
 		{"{\"command\":[\"ls\",\"rm -rf /\"]}", APPROVAL_DENIED},
 		{"{\"command\":{\"a\":[{\"b\":\"rm -rf /\"}]}}", APPROVAL_DENIED},
+		/* The words of a program, as some agents give them. */
+		{"{\"command\":[\"rm\",\"-rf\",\"/\"]}", APPROVAL_DENIED},
+		{"{\"command\":[\"sudo\",[\"rm\",\"-rf\",\"/\"]]}", APPROVAL_DENIED},
+		{"{\"command\":[\"rm\",\"/\"]}", APPROVAL_APPROVED},
 		{"{\"command\":{\"rm -rf /\":1}}", APPROVAL_DENIED},
 		{"{\"command\":\"\\u0072m -rf /\"}", APPROVAL_DENIED},
 		{"{\"\\u0063ommand\":\"rm -rf /\"}", APPROVAL_DENIED},
@@ -472,6 +476,7 @@ static void a_rule_that_allows_fits_if_everything_does(void **state)
 		{"{\"command\":[\"git status\",7]}", APPROVAL_PENDING},
 		{"{\"command\":{\"rm -rf /\":\"git status\"}}", APPROVAL_PENDING},
 		{"{\"command\":[]}", APPROVAL_PENDING},
+		{"{\"command\":[\"git\",\"status\"]}", APPROVAL_PENDING},
 		{"{\"command\":null}", APPROVAL_PENDING},
 		{"{\"Command\":\"git status\"}", APPROVAL_PENDING},
 		{"{\"command\":\"git status\",\"Command\":\"rm -rf /\"}", APPROVAL_PENDING},
