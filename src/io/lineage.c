@@ -109,16 +109,22 @@ static bool is_shell(const char *program)
 	return false;
 }
 
+static bool is_shell_process(const struct process_seen *p)
+{
+	char program[PROGRAM_MAX];
+
+	process_program(p, program);
+	return is_shell(program);
+}
+
 /* One without a script or a command to run. */
 static bool is_typed_into(const struct process_seen *p)
 {
-	char program[PROGRAM_MAX];
 	char words[WORDS_MAX];
 	ssize_t n = read_of(p->pid, "cmdline", words, sizeof(words) - 1);
 	const char *word;
 
-	process_program(p, program);
-	if (n <= 0 || !is_shell(program))
+	if (n <= 0 || !is_shell_process(p))
 		return false;
 	words[n] = '\0';
 	for (word = words + strlen(words) + 1; word < words + n; word += strlen(word) + 1) {
@@ -126,6 +132,11 @@ static bool is_typed_into(const struct process_seen *p)
 			return false;
 	}
 	return true;
+}
+
+static bool is_script(const struct process_seen *p)
+{
+	return is_shell_process(p) && !is_typed_into(p);
 }
 
 /* Whose children are everybody's. */
@@ -150,8 +161,13 @@ bool lineage_speaker(pid_t pid, struct process_seen *ret)
 		/* One that we may not look into is no agent of ours. */
 		if (!link_of(lineage[i].pid, "fd/0", other, sizeof(other)))
 			return true;
-		if (strcmp(own, other) == 0)
+		if (is_pipe(own) && strcmp(own, other) == 0)
 			continue;
+		/* A line or a script of a shell's, with pipes of its own: for whom it runs. */
+		if (is_script(&lineage[i])) {
+			strcpy(own, other);
+			continue;
+		}
 		if (!is_nobody(&lineage[i]))
 			*ret = lineage[i];
 		return true;

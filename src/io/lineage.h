@@ -35,7 +35,7 @@ bool lineage_has(const struct process_seen *lineage, unsigned n, pid_t pid, long
 /*
  * Who speaks through this process. A program that was started at the other end of a pipe (a hook, a
  * server on stdin and stdout) speaks for whoever holds that pipe: the nearest parent that reads
- * something else. A shell that a person types into is nobody's, nor is the one that takes orphans,
+ * something else. Where that is a line or a script of a shell's, it is who started it. A shell that a person types into is nobody's, nor is the one that takes orphans,
  * and others speak for themselves.
  */
 bool lineage_speaker(pid_t pid, struct process_seen *ret);

@@ -171,6 +171,22 @@ def test_an_agent_is_who_started_the_hook():
         check('"permissionDecision":"allow"' in agent.do(wait=True), "told")
 
 
+def test_an_agent_is_who_started_what_a_hook_reads_from():
+    """Its command may be a line of a shell's, in which the hook reads from another pipe."""
+    hook = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make"}}
+    with Daemon(*NO) as d, Agent(d) as agent, d.connect() as c:
+        for line in ("cat | %s hook; true", "env sh -c 'true; cat | %s hook; true'; true",
+                     "cat >/dev/null; exec </dev/null; echo '{\"tool_name\":\"x\"}' | env %s hook -f plain; true"):
+            agent.do(start=["sh", "-c", line % shlex.quote(KOINE)], input=json.dumps(hook))
+            asked = wait_until(lambda: c.call("approval.list", {"status": "pending"})["approvals"],
+                               "the question")
+            refused(agent.call("approval.decide", {"id": asked[0]["id"], "decision": "approve"}))
+            code, _, err = agent.do(run=[KOINE, "approve", asked[0]["id"]])
+            check(code == 1 and "which asks itself" in err, "%s: %r", line, err)
+            c.call("approval.decide", {"id": asked[0]["id"], "decision": "approve"})
+            check("allow" in agent.do(wait=True) or "plain" in line, "told")
+
+
 def test_a_shell_that_somebody_types_into_is_no_agent():
     hook = '{"tool_name":"deploy","tool_input":{"to":"production"}}'
     with Daemon(*NO) as d:
