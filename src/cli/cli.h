@@ -93,8 +93,15 @@ const struct command *command_find(const struct command *list, const char *name)
 /* Takes the options out of argv, wherever they stand; what is left is in
  * cli->args. 0 or EX_USAGE. */
 int options_parse(struct cli *cli, int argc, char **argv);
-void options_print_help(FILE *out);
-void options_print_rows(FILE *out, const struct option *rows);
+/* Those that every command has. */
+extern const struct option options_of_all[];
+
+/* ---- help.c ---- */
+
+void help_print(FILE *out);
+
+/* `of` is the command that it belongs to, or NULL. */
+void help_print_command(const struct command *of, const struct command *c);
 
 /* ---- params.c ---- */
 
@@ -124,6 +131,9 @@ int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client
 /* Calls, and words what goes wrong. On 0 the caller owns *ret_answer. */
 int talk_call(struct koine_client *c, const char *method, const char *params,
 	      struct koine_answer **ret_answer);
+
+/* Why something failed, to stderr, without the words before it that only programs want. */
+void talk_print_why(const char *text, size_t len);
 
 /* The second half of it, for those who called themselves: words for any result but
  * 0, and its exit code. Takes the answer. */

@@ -133,7 +133,8 @@ static void add_rule(struct table *t, const struct koine_value *rule)
 
 static int print_rules(const struct cli *cli, const struct koine_value *result)
 {
-	static const char *const titles[] = {"RULE", "", "FIRED", "LAST", "NEXT", "WHEN", "DOES"};
+	static const char *const titles[] = {"RULE", "STATE", "FIRED", "LAST",
+					     "NEXT", "WHEN",  "DOES"};
 	const struct koine_value *rule = koine_value_first(koine_value_get(result, "rules"));
 	CLEANUP(table_freep) struct table *t = table_new("llrllll");
 	bool enabled = true;

@@ -9,25 +9,23 @@
 
 enum { TEXT_MAX = 8 << 20 };
 
-static const char *const wants_text[] = {"takes nothing", "wants one argument"};
-
-static int wrong_args(const struct cli *cli, const char *wants)
+static int wrong_args(const struct cli *cli, bool wants_some)
 {
-	complain("memory %s %s: koine memory %s %s", cli->sub->name, wants, cli->sub->name,
-		 cli->sub->args);
+	complain("memory %s %s%s", cli->sub->name, wants_some ? "wants " : "takes nothing more",
+		 wants_some ? cli->sub->args : "");
 	return EX_USAGE;
 }
 
 /* Exactly n of them. */
 static int need_args(const struct cli *cli, int n)
 {
-	return cli->n_args == n ? 0 : wrong_args(cli, wants_text[n]);
+	return cli->n_args == n ? 0 : wrong_args(cli, n > 0);
 }
 
 /* The words as one text, ended by NUL: whoever types need not quote them. */
 static int need_words(const struct cli *cli, struct buf *all)
 {
-	int r = cli->n_args > 0 ? params_words(cli, all) : wrong_args(cli, wants_text[1]);
+	int r = cli->n_args > 0 ? params_words(cli, all) : wrong_args(cli, true);
 
 	buf_add_char(all, '\0');
 	if (r != 0 || all->err == 0)

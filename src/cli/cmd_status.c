@@ -83,7 +83,7 @@ static void print_agent(const struct cli *cli, const struct koine_value *agent)
 	}
 	print_member("", koine_value_get(agent, "name"));
 	if (value_is(koine_value_get(agent, "kind"), "recall"))
-		printf(", which quotes: no model is configured\n");
+		printf(", which only quotes: no model is configured\n");
 	else {
 		print_member(" (", koine_value_get(agent, "kind"));
 		printf(")\n");

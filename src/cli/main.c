@@ -1,5 +1,4 @@
 /* koine: talk to koined, or to any JSON-RPC server, from a shell. */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -141,122 +140,6 @@ const struct command commands[] = {
 	{NULL},
 };
 
-static const char exit_codes[] =
-	"Exit codes (those of sysexits.h, but for 1 and 130):\n"
-	"   0  done\n"
-	"   1  the server answered with an error, or has no such method or memory; a task or a\n"
-	"      session failed\n"
-	"  64  wrong usage\n"
-	"  65  a parameter, a line or a text is not what it must be, or not fit to be sent\n"
-	"  66  a file or stdin cannot be read\n"
-	"  69  the server cannot be reached, or left without an answer\n"
-	"  70  something failed inside\n"
-	"  73  a file cannot be created\n"
-	"  74  the result could not be written\n"
-	"  75  no answer in time; trying later may help\n"
-	"  76  what came back is no JSON-RPC, or too large, or HTTP refused the call\n"
-	"  77  the server does not let you in (HTTP 401 or 403)\n"
-	" 130  the answer, or the task, was cancelled; the session was interrupted, or left\n"
-	"What waits for a task exits as its program did.\n";
-
-static const struct group {
-	const char *title;
-	const char *names[9];
-} groups[] = {
-	{"Memory", {"memory"}},
-	{"Talk with agents",
-	 {"chat", "send", "cancel", "agents", "conversations", "messages", "tokens"}},
-	{"Give agents work", {"task", "session", "automation", "project"}},
-	{"Decide", {"approvals", "approve", "deny", "respond", "grants", "hook"}},
-	{"The daemon", {"status", "events", "daemon", "backup", "store"}},
-	{"Any JSON-RPC server", {"ping", "call", "discover", "wire"}},
-	{"Help", {"help", "version"}},
-};
-
-enum { N_GROUPS = sizeof(groups) / sizeof(groups[0]) };
-
-static const char examples[] =
-	"Examples:\n"
-	"  koine memory add \"Anna moved to Oslo in May\"     keep something\n"
-	"  koine memory search where does anna live        find it again\n"
-	"  koine task add --follow -- fix the tests        let an agent do it, and look on\n"
-	"  koine approvals -w                              answer what agents ask\n"
-	"  koine help task                                 all about one command\n";
-
-static void print_help_row(FILE *out, const struct command *c)
-{
-	fprintf(out, "  %-13s %s\n", c->name, c->help);
-}
-
-static bool is_in_a_group(const char *name)
-{
-	for (int i = 0; i < N_GROUPS; i++) {
-		for (const char *const *at = groups[i].names; *at; at++) {
-			if (strcmp(*at, name) == 0)
-				return true;
-		}
-	}
-	return false;
-}
-
-static void print_groups(FILE *out)
-{
-	for (int i = 0; i < N_GROUPS; i++) {
-		fprintf(out, "\n%s:\n", groups[i].title);
-		for (const char *const *at = groups[i].names; *at; at++)
-			print_help_row(out, command_find(commands, *at));
-	}
-	for (const struct command *c = commands; c->name; c++) {
-		if (!is_in_a_group(c->name))
-			print_help_row(out, c);
-	}
-}
-
-static void print_help(FILE *out)
-{
-	fputs("Usage: koine [OPTION]... COMMAND [ARGUMENT]...\n"
-	      "Talks to koined, or to any JSON-RPC 2.0 server.\n",
-	      out);
-	print_groups(out);
-	fprintf(out, "\n%s", examples);
-	fputs("\nOptions (anywhere; -- ends them):\n", out);
-	options_print_help(out);
-	fputs("\nThe server is that of --url or --socket, else of KOINE_SOCKET, else\n"
-	      "$XDG_RUNTIME_DIR/koine/koine.sock (without that variable /run/koine/koine.sock\n"
-	      "for root and /tmp/koine-UID/koine.sock for others).\n\n",
-	      out);
-	fputs(exit_codes, out);
-}
-
-static void print_options_of(const struct command *c)
-{
-	if (!c || !c->options)
-		return;
-	printf("\nOptions of its own:\n");
-	options_print_rows(stdout, c->options);
-}
-
-/* `of` is the command that it belongs to, or NULL. */
-static void print_command_help(const struct command *of, const struct command *c)
-{
-	printf("Usage: koine %s%s%s%s%s\n\n", of ? of->name : "", of ? " " : "", c->name,
-	       c->args[0] ? " " : "", c->args);
-	printf("%c%s.\n", toupper((unsigned char)c->help[0]), c->help + 1);
-	if (c->subs)
-		printf("\nCommands:\n");
-	for (const struct command *s = c->subs; s && s->name; s++)
-		printf("  %-10s %s\n", s->name, s->help);
-	print_options_of(c);
-	if (of && of->options) {
-		printf(c->options ? "" : "\nOptions of its own:\n");
-		options_print_rows(stdout, of->options);
-	}
-	if (c->more)
-		printf("\n%s", c->more);
-	printf("\nThe %soptions and exit codes are those of every command: see koine --help.\n",
-	       of || c->options ? "other " : "");
-}
-
 static const struct command *find_exactly(const struct command *list, const char *name)
 {
 	for (const struct command *c = list; c->name; c++) {
@@ -357,7 +240,7 @@ static int cmd_help(struct cli *cli)
 	const struct command *c;
 
 	if (cli->n_args == 0) {
-		print_help(stdout);
+		help_print(stdout);
 		return EX_OK;
 	}
 	c = need_command(NULL, cli->args[0]);
@@ -367,7 +250,7 @@ static int cmd_help(struct cli *cli)
 	}
 	if (!c)
 		return EX_USAGE;
-	print_command_help(of, c);
+	help_print_command(of, c);
 	return EX_OK;
 }
 
@@ -395,13 +278,13 @@ static int run(struct cli *cli)
 	if (cli->options.help)
 		return cmd_help(cli);
 	if (cli->n_args == 0) {
-		print_help(stderr);
+		help_print(stderr);
 		return EX_USAGE;
 	}
 	/* A noun alone: what can be done with it. */
 	c = cli->n_args == 1 ? command_find(commands, cli->args[0]) : NULL;
 	if (c && c->subs && !c->run) {
-		print_command_help(NULL, c);
+		help_print_command(NULL, c);
 		return EX_OK;
 	}
 	c = take_command(cli);

@@ -77,13 +77,13 @@ static void print_hit_plain(const struct koine_value *hit, const char *marks)
 static void print_hit_row(const struct koine_value *hit, const char *marks, size_t columns)
 {
 	bool narrow = columns < NARROW;
-	unsigned indent = narrow ? 6 : 6 + ID_SHOWN + 2;
+	unsigned indent = narrow ? 7 : 7 + ID_SHOWN + 2;
 	double similarity = 0;
 	size_t len;
 	const char *text = member_text(hit, "id", &len);
 
 	koine_value_double(koine_value_get(hit, "similarity"), &similarity);
-	printf("%.2f  ", similarity);
+	printf("%5.2f  ", similarity);
 	if (!narrow)
 		print_cut(stdout, text, len, ID_SHOWN, ID_SHOWN + 2);
 	text = member_text(hit, "content", &len);
@@ -94,7 +94,7 @@ static void print_hit_row(const struct koine_value *hit, const char *marks, size
 static void print_hits_title(const struct cli *cli, size_t columns)
 {
 	printf("%s%s%s\n", cli->color ? "\033[1m" : "",
-	       columns < NARROW ? "LIKE  MEMORY" : "LIKE  ID        MEMORY",
+	       columns < NARROW ? "SCORE  MEMORY" : "SCORE  ID        MEMORY",
 	       cli->color ? "\033[0m" : "");
 }
 

@@ -99,7 +99,7 @@ static bool set_version(struct cli_options *o, const char *value)
 	return true;
 }
 
-static const struct option options[] = {
+const struct option options_of_all[] = {
 	{"--socket", "-s", "PATH", "the server's Unix socket", set_socket},
 	{"--url", "-u", "URL", "http://HOST[:PORT][/PATH], tcp:HOST:PORT or unix:PATH", set_url},
 	{"--framing", NULL, "line|length|http|gob", "how messages are wrapped; gob: Go's net/rpc",
@@ -122,22 +122,6 @@ static const struct option options[] = {
 	{NULL},
 };
 
-void options_print_rows(FILE *out, const struct option *rows)
-{
-	for (const struct option *o = rows; o->name; o++) {
-		char left[64];
-
-		snprintf(left, sizeof(left), "%s%s%s %s", o->short_name ? o->short_name : "  ",
-			 o->short_name ? ", " : "  ", o->name, o->value ? o->value : "");
-		fprintf(out, "  %-31s %s\n", left, o->help);
-	}
-}
-
-void options_print_help(FILE *out)
-{
-	options_print_rows(out, options);
-}
-
 static bool is_named(const char *name, const char *arg, size_t len)
 {
 	return name && strlen(name) == len && memcmp(name, arg, len) == 0;
@@ -152,7 +136,7 @@ static void list_tables(const struct cli *cli, const struct option *tables[N_TAB
 
 	tables[0] = cli->sub && cli->sub->options ? cli->sub->options : none;
 	tables[1] = cli->command && cli->command->options ? cli->command->options : none;
-	tables[2] = options;
+	tables[2] = options_of_all;
 }
 
 static const struct option *find_option(const struct cli *cli, const char *arg, size_t len)

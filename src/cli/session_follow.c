@@ -290,8 +290,10 @@ static void end_with(struct follow *f, const struct koine_value *session)
 	      stderr);
 	while (error && len > 0 && error[len - 1] == '\n')
 		len--;
-	fputs(error && len > 0 ? ": " : "", stderr);
-	print_text(stderr, error, error ? len : 0);
+	if (error && len > 0) {
+		fputs(": ", stderr);
+		talk_print_why(error, len);
+	}
 	fputc('\n', stderr);
 }
 

@@ -171,20 +171,22 @@ void talk_be_exact(void)
 	is_exact = true;
 }
 
-/* "AgentError: ", "ProviderError: ": a word for programs. */
+/* "AgentError: ", "ProviderUnavailable: ": a word for programs. */
 static size_t type_length(const char *text, size_t len)
 {
-	static const char end[] = "Error: ";
+	static const struct text ends[] = {TEXT("Error: "), TEXT("Unavailable: ")};
 	size_t n = 0;
 
 	while (n < len &&
 	       ((text[n] >= 'A' && text[n] <= 'Z') || (text[n] >= 'a' && text[n] <= 'z')))
 		n++;
 	n += 2;
-	if (n > len || n < sizeof(end) ||
-	    memcmp(text + n - (sizeof(end) - 1), end, sizeof(end) - 1))
-		return 0;
-	return n;
+	for (size_t i = 0; n <= len && i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (n > ends[i].len &&
+		    memcmp(text + n - ends[i].len, ends[i].data, ends[i].len) == 0)
+			return n;
+	}
+	return 0;
 }
 
 /* What stands before the sentence: the kind of error, which only programs want. */
@@ -202,19 +204,25 @@ static size_t preface_length(const char *text, size_t len)
 	return skip + type_length(text + skip, len - skip);
 }
 
+void talk_print_why(const char *text, size_t len)
+{
+	size_t skip = preface_length(text, len);
+
+	print_text(stderr, text + skip, len - skip);
+}
+
 static void print_sentence(const char *method, const struct koine_answer *a)
 {
 	size_t len = 0;
 	const char *message = koine_answer_error_message(a, &len);
-	size_t skip = message ? preface_length(message, len) : 0;
 
 	if (koine_answer_error_code(a) == METHOD_NOT_FOUND) {
 		complain("this server does not know %s: it is of another kind, or older", method);
 		return;
 	}
 	fputs("koine: ", stderr);
-	if (len > skip)
-		print_text(stderr, message + skip, len - skip);
+	if (message && len > preface_length(message, len))
+		talk_print_why(message, len);
 	else
 		fprintf(stderr, "%s failed; koine daemon log may say why", method);
 	fputc('\n', stderr);

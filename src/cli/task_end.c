@@ -39,9 +39,10 @@ static void say_end(const struct cli *cli, const struct koine_value *end)
 	      stderr);
 	while (len > 0 && error[len - 1] == '\n')
 		len--;
-	if (error && len > 0)
+	if (error && len > 0) {
 		fputs(": ", stderr);
-	print_text(stderr, error, error ? len : 0);
+		talk_print_why(error, len);
+	}
 	fputc('\n', stderr);
 }
 

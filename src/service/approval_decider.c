@@ -45,11 +45,10 @@ struct look {
 static int refuse_agent(const struct look *l, const struct process_seen *who,
 			const struct process_seen *agent)
 {
-	return refuse(
-		l->why, REFUSE_FORBIDDEN,
-		"process %d (%.32s) belongs to %d (%.32s), which asks itself; a human decides "
-		"elsewhere (%s)",
-		(int)who->pid, who->name, (int)agent->pid, agent->name, way_out);
+	return refuse(l->why, REFUSE_FORBIDDEN,
+		      "process %d (%.32s) belongs to %d (%.32s), an agent that asks; a human must "
+		      "decide, from elsewhere (%s)",
+		      (int)who->pid, who->name, (int)agent->pid, agent->name, way_out);
 }
 
 /* The agent that asks, or, where all is handed out, any that has ever asked. */

@@ -863,6 +863,7 @@ def test_an_agent_that_fails_in_the_middle():
 
 def test_errors_are_sentences():
     for message, told in (("Internal error: AgentError: the model is tired", "the model is tired"),
+                          ("Internal error: ProviderUnavailable: nobody is there", "nobody is there"),
                           ("Invalid params: content is too long", "content is too long"),
                           ("Internal error", "Internal error"),
                           ("the Error: in it stays", "the Error: in it stays"),

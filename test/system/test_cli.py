@@ -333,6 +333,30 @@ def run(environment, name, args, code, out, err, stdin="", changes=None):
     return not wrong
 
 
+def help_of(environment, words):
+    done = subprocess.run([KOINE, *words, "--help"], stdout=subprocess.PIPE, timeout=60,
+                          env={**environment, "COLUMNS": "80"}, check=True)
+    return done.stdout.decode()
+
+
+def commands_in(text):
+    """The names of the rows of a help that stand under a title, but not those of options."""
+    return re.findall(r"^  ([a-z]+)  ", text.split("\nOptions")[0], re.M)
+
+
+def check_help_fits(environment):
+    """No row of any help is wider than a terminal, and none is lost."""
+    texts = {(): help_of(environment, [])}
+    for name in commands_in(texts[()]):
+        texts[(name,)] = help_of(environment, [name])
+        for sub in commands_in(texts[(name,)]):
+            texts[(name, sub)] = help_of(environment, [name, sub])
+    wide = [row for text in texts.values() for row in text.splitlines() if len(row) > 80]
+    good = not wide and len(texts) > 60 and ("conversations",) in texts
+    print(f"{'ok' if good else 'FAIL'} help fits 80 columns" + "".join(f"\n     {w}" for w in wide))
+    return good
+
+
 def check_full_disk(environment):
     with open("/dev/full", "wb") as full:
         done = subprocess.run([KOINE, "call", "nothing"], stdout=full, stderr=subprocess.PIPE,
@@ -365,6 +389,7 @@ def main():
         environment["KOINE_SOCKET"] = f"{folder}/s"
         rows = checks(folder, listeners[1].getsockname()[1])
         results = [run(environment, *row) for row in rows]
+        results.append(check_help_fits(environment))
         results.append(check_full_disk(environment))
         results.append(check_example(folder))
         print(f"{sum(results)} of {len(results)} passed")

@@ -116,7 +116,7 @@ class Asker:
         return json.loads(self.process.stdout.readline())
 
 
-def refused(answer, words="which asks itself"):
+def refused(answer, words="an agent that asks"):
     check("error" in answer and words in answer["error"]["message"], "%r", answer)
     check("agents_decide" in answer["error"]["message"], "it says what to set: %r", answer)
 
@@ -138,7 +138,7 @@ def test_what_it_starts_does_not_decide_either():
                       ("sh", "-c", "%s approve %s; exit $?" % (shlex.quote(KOINE), agent.id)),
                       ("setsid", "-w", KOINE, "approve", agent.id)):
             code, _, err = agent.run(*words)
-            check(code == 1 and "which asks itself" in err, "%r: %r %r", words, code, err)
+            check(code == 1 and "an agent that asks" in err, "%r: %r %r", words, code, err)
         same(status(d, agent.id), "pending", "still")
         same(koine(of(d), "approve", agent.id).code, 0, "the person")
         same(status(d, agent.id), "approved", "decided")
@@ -148,7 +148,7 @@ def test_nor_does_it_hand_out_the_right_to():
     with Daemon(*NO) as d, Asker(d) as agent:
         refused(agent.call("approval.grant", {"tool": "Bash"}))
         code, _, err = agent.run(KOINE, "call", "approval.grant", '{"tool":"*"}')
-        check(code == 1 and "which asks itself" in err, "%r", err)
+        check(code == 1 and "an agent that asks" in err, "%r", err)
         with d.connect() as c:
             grant = c.call("approval.grant", {"tool": "Bash", "verdict": "deny"})
             refused(agent.call("approval.revoke", {"id": grant["id"]}))
@@ -165,7 +165,7 @@ def test_an_agent_is_who_started_the_hook():
             wait_until(lambda: c.call("approval.list")["approvals"], "the question")
             id = c.call("approval.list")["approvals"][0]["id"]
             code, _, err = agent.do(run=[KOINE, "approve", id])
-            check(code == 1 and "which asks itself" in err, "%r", err)
+            check(code == 1 and "an agent that asks" in err, "%r", err)
             refused(agent.call("approval.decide", {"id": id, "decision": "approve"}))
             same(c.call("approval.decide", {"id": id, "decision": "approve"})["status"], "approved", "by us")
         check('"permissionDecision":"allow"' in agent.do(wait=True), "told")
@@ -182,7 +182,7 @@ def test_an_agent_is_who_started_what_a_hook_reads_from():
                                "the question")
             refused(agent.call("approval.decide", {"id": asked[0]["id"], "decision": "approve"}))
             code, _, err = agent.do(run=[KOINE, "approve", asked[0]["id"]])
-            check(code == 1 and "which asks itself" in err, "%s: %r", line, err)
+            check(code == 1 and "an agent that asks" in err, "%s: %r", line, err)
             c.call("approval.decide", {"id": asked[0]["id"], "decision": "approve"})
             check("allow" in agent.do(wait=True) or "plain" in line, "told")
 
@@ -228,7 +228,7 @@ def test_a_port_knows_who_decides():
         with Asker(d, address=address) as agent:
             refused(agent.call("approval.decide", {"id": agent.id, "decision": "approve"}))
             code, _, err = agent.run(KOINE, "approve", agent.id)
-            check(code == 1 and "which asks itself" in err, "%r", err)
+            check(code == 1 and "an agent that asks" in err, "%r", err)
             with Client(address) as c:
                 got = c.call("approval.decide", {"id": agent.id, "decision": "approve"})
                 same(got["decided_from"]["pid"], os.getpid(), "who it was")
@@ -246,7 +246,7 @@ def test_humanlayers_clients_are_told():
                 "print(json.dumps(Client(%r).call('sendDecision', {'approval_id': %r, 'decision': 'approve'})))"
             ) % (os.path.dirname(os.path.abspath(__file__)), path, second.id))
             result = json.loads(answer[1])
-            check(result["success"] is False and "which asks itself" in result["error"], "%r", answer)
+            check(result["success"] is False and "an agent that asks" in result["error"], "%r", answer)
 
 
 def test_who_wants_it_lets_them():

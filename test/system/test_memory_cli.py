@@ -170,10 +170,10 @@ def test_words_need_no_quotes_and_a_shells_names_are_understood():
 
 def test_exit_codes_and_words():
     rows = [
-        (["search"], 64, "memory search wants one argument: koine memory search"),
+        (["search"], 64, "memory search wants QUERY... | - | --query QUERY"),
         (["search", "a", "-q", "b"], 64, "takes nothing"),
         (["search", "x", "-n", "many"], 64, "--limit wants N, a whole number, not 'many'"),
-        (["add"], 64, "wants one argument"),
+        (["add"], 64, "memory add wants CONTENT... | -"),
         (["add", ""], 1, "content is required"),
         (["add", "x", "--importance", "2"], 64, "--importance wants X, not '2'"),
         (["add", "x", "--category", "nonsense"], 1, "category"),
@@ -181,7 +181,7 @@ def test_exit_codes_and_words():
         (["add", "x", "--shard"], 64, "did you mean --shared?"),
         (["list", "--subject", "x"], 64, "there is no option --subject"),
         (["show", "nosuch"], 1, "koine: no memory 'nosuch'\n"),
-        (["delete"], 64, "wants one argument"),
+        (["delete"], 64, "memory delete wants ID"),
         (["edit"], 64, "wants one ID"),
         (["export", "a", "b"], 64, "one FILE at most"),
         (["export", "/dev/null/x"], 73, "cannot write /dev/null/x"),
@@ -466,16 +466,16 @@ def test_matched_words_are_bold():
         id = m.add("Anna is running in Berlin; she runs every morning before a café breakfast")
         args = ["memory", "search", "Does Anna run to the CAFE?"]
         code, out, _ = on_terminal(args, m.env, 50)
-        want = (r"\033[1mLIKE  ID        MEMORY\033[0m" "\n"
+        want = (r"\033[1mSCORE  ID        MEMORY\033[0m" "\n"
                 r"SIM  ID  \033[1mAnna\033[0m is \033[1mrunning\033[0m in Berlin; she" "\n"
-                r"                \033[1mruns\033[0m every morning before a \033[1mcafé\033[0m" "\n"
-                "                breakfast\n")
+                r"                 \033[1mruns\033[0m every morning before a \033[1mcafé\033[0m" "\n"
+                "                 breakfast\n")
         want = want.replace(r"\033", "\033").replace("ID  \033", id[:8] + "  \033")
-        same((code, re.sub(r"(?m)^[01]\.\d\d ", "SIM ", out)), (0, want), "colours")
+        same((code, re.sub(r"(?m)^ [01]\.\d\d ", "SIM ", out)), (0, want), "colours")
         for changes, more in (({"NO_COLOR": "1"}, []), ({}, ["--color", "never"]),
                               ({"TERM": "dumb"}, [])):
             code, out, _ = on_terminal(args + more, dict(m.env, **changes), 50)
-            check("\033" not in out and "she\n                runs" in out, "no colour: %r", out)
+            check("\033" not in out and "she\n                 runs" in out, "no colour: %r", out)
         piped = m("search", "running", "--color", "always").out
         check("is \033[1mrunning\033[0m in" in piped, "asked for: %r", piped)
 

@@ -146,6 +146,7 @@ def test_wrong_flags_are_a_wrong_usage():
     for args in (("--help",), ("--version",), ("-h",), ("-V",)):
         done = run_koined(*args)
         same((done.returncode, bool(done.stdout), done.stderr), (0, True, b""))
+        same([row for row in done.stdout.splitlines() if len(row) > 80], [], "rows over 80 columns")
 
 
 def test_a_variable_that_names_no_setting_is_refused():
