@@ -176,8 +176,11 @@ static void on_out_of_patience(void *arg)
 	loop_stop(d->loop);
 }
 
+/* Whoever asks a third time does not give it more time. */
 static void hurry(struct daemon *d)
 {
+	if (d->hurried)
+		return;
 	d->hurried = true;
 	services_stop(d->services);
 	timer_start(d->patience, HURRY_MS);
