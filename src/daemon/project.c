@@ -202,7 +202,7 @@ static int parse_config(const struct place *p, struct project_config *c, struct 
 }
 
 /* What of it would act, and by what it is known again. */
-static int make_offer(struct place *p, struct project_config *c)
+static int make_offer(const struct place *p, struct project_config *c)
 {
 	int r;
 
@@ -210,11 +210,16 @@ static int make_offer(struct place *p, struct project_config *c)
 	r = project_offer(&c->arena, &c->config, &c->offer);
 	if (c->text.len > 0)
 		digest_hex(text_in(&c->text), c->digest);
+	return r;
+}
+
+/* However little is in it: of a file that cannot be read there is nothing. */
+static void sign_offer(struct place *p, struct project_config *c)
+{
 	c->offer.folder = p->shown.folder;
 	c->offer.digest = text_of(c->digest);
 	c->offer.changed = on_trust_changed;
 	c->offer.arg = p;
-	return r;
 }
 
 /* The original would take them before daemon.json. */
@@ -246,6 +251,7 @@ static int read_config(struct place *p)
 		log_warn("project settings not read", "why=%s", why.text);
 	if (r == 0)
 		r = make_offer(p, c);
+	sign_offer(p, c);
 	if (r != 0 && p->config) {
 		config_free(c);
 		return r < 0 ? r : 0;
@@ -566,14 +572,14 @@ static int reload(struct place *p)
 	struct task_project limits;
 	int r = read_config(p);
 
+	/* Where nothing new was read, what was there goes on. First of all: what was offered before
+	 * is gone. */
+	if (r == 0 && p->unused)
+		r = start_rules(p);
 	if (r != 0)
 		return r;
 	limits = limits_of(p);
-	r = tasks_add_project(p->projects->services, &limits);
-	/* Where nothing new was read, what was there goes on. */
-	if (r == 0 && p->unused)
-		r = start_rules(p);
-	return r;
+	return tasks_add_project(p->projects->services, &limits);
 }
 
 void projects_reload(struct projects *p)

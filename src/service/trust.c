@@ -154,14 +154,24 @@ unsigned trust_offers(const struct services *s, const struct trust_offer *const 
 	return s->trust ? s->trust->n_offers : 0;
 }
 
+static int refuse_unserved(struct text folder, struct why *why)
+{
+	return refuse(why, REFUSE_NOT_FOUND, "koined does not serve the project %.*s",
+		      folder.len < 150 ? (int)folder.len : 150, folder.data ? folder.data : "");
+}
+
 int trust_find(const struct services *s, struct text folder, const struct trust_offer **ret_offer,
 	       struct why *why)
 {
 	*ret_offer = find_offer(s->trust, folder);
-	if (*ret_offer)
-		return 0;
-	return refuse(why, REFUSE_NOT_FOUND, "koined does not serve the project %.*s",
-		      folder.len < 150 ? (int)folder.len : 150, folder.data ? folder.data : "");
+	return *ret_offer ? 0 : refuse_unserved(folder, why);
+}
+
+int trust_known(const struct services *s, struct text folder, struct why *why)
+{
+	bool known = s->trust && (find_offer(s->trust, folder) || find_kept(s->trust, folder));
+
+	return known ? 0 : refuse_unserved(folder, why);
 }
 
 enum trust_state trust_of(const struct services *s, const struct trust_offer *o, int64_t *ret_ms)

@@ -61,6 +61,8 @@ unsigned trust_offers(const struct services *s, const struct trust_offer *const 
 /* REFUSE_NOT_FOUND for one that is not. */
 int trust_find(const struct services *s, struct text folder, const struct trust_offer **ret_offer,
 	       struct why *why);
+/* REFUSE_NOT_FOUND for one that is not, and never was trusted. */
+int trust_known(const struct services *s, struct text folder, struct why *why);
 /* *ret_ms: when what is kept was; 0: never. May be NULL. */
 enum trust_state trust_of(const struct services *s, const struct trust_offer *o, int64_t *ret_ms);
 

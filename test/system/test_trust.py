@@ -253,6 +253,32 @@ def test_only_what_was_looked_at_is_trusted():
                 check("project.trust" not in methods_of(d, dialect), dialect)
 
 
+def test_a_project_that_cannot_be_read_is_listed_by_its_folder():
+    with World() as w:
+        os.makedirs(w("root", ".aiwg"))
+        with open(w("root", ".aiwg", "daemon.json"), "w") as f:
+            f.write("{")
+        with w.daemon(announced=["project settings not read"]) as d, d.connect(dialect="koine") as k:
+            same([p["folder"] for p in k.call("project.list")["projects"]], [w("root")], "projects")
+            clone(w, rule("mended", type="task.completed"))
+            d.signal(signal.SIGHUP)
+            wait_until(lambda: state_of(d, w)["rules"] == 1, "the file that was mended")
+            same([p["folder"] for p in k.call("project.list")["projects"]], [w("root")], "projects")
+
+
+def test_only_what_is_there_is_distrusted():
+    with World() as w:
+        clone(w, rule("heard", type="task.completed"))
+        with w.daemon() as d, d.connect(dialect="koine") as k:
+            trust(d)
+            refused(k, "project.distrust", {"folder": w("nowhere")})
+            for _ in range(2):
+                same(k.call("project.distrust", {"folder": w("root")})["trusted"], False, "trusted")
+            events = [e["type"] for e in k.call("event.list", {})["events"]]
+            same([e for e in events if e.startswith("project.")],
+                 ["project.trusted", "project.distrusted", "project.distrusted"], "events")
+
+
 def refused(k, method, params):
     k.send(request(method, params) + b"\n")
     answer = json.loads(k.read_line())

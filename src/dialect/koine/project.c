@@ -205,9 +205,13 @@ static struct done handle_trust(struct call *c)
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, trust_work, trust_then);
 }
 
+/* One that nobody serves now may come back. */
 static struct done handle_distrust(struct call *c)
 {
-	return call_work(c, WRITER, trust_work, trust_then);
+	const struct project_in *in = c->in;
+	int r = trust_known(call_services(c), in->folder, &c->why);
+
+	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, trust_work, trust_then);
 }
 
 /* ---- the rows ---- */
