@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/glyph.h"
 #include "cli/task.h"
 
 static int out_of_memory(void)
@@ -110,18 +111,21 @@ int cmd_projects(struct cli *cli)
 
 /* ---- what one would do ---- */
 
+/* On a line of its own, so that no text can pass for another line. */
 static void print_value(const char *before, const struct koine_value *v)
 {
-	size_t len = 0;
-	const char *text = koine_value_text(v, &len);
+	struct koine_json *j = NULL;
+	struct text t = {0};
 
 	fputs(before, stdout);
-	if (text)
-		print_text(stdout, text, len);
-	else
-		print_json_compact(stdout, v);
-	if (text)
-		fputc('\n', stdout);
+	t.data = koine_value_text(v, &t.len);
+	if (!t.data && koine_json_new(&j) == 0) {
+		koine_json_value(j, v);
+		t.data = koine_json_text(j, &t.len);
+	}
+	print_exact(stdout, t.data ? t : TEXT("?"));
+	fputc('\n', stdout);
+	koine_json_free(j);
 }
 
 /* "  type: memory.added", a line for each of its members. */
@@ -129,11 +133,12 @@ static void print_members(const char *title, const struct koine_value *object)
 {
 	printf("  %s\n", title);
 	for (const struct koine_value *v = koine_value_first(object); v; v = koine_value_next(v)) {
-		size_t len = 0;
-		const char *key = koine_value_key(v, &len);
+		struct text key = {0};
 
-		printf("    %.*s: ", (int)len, key ? key : "");
-		print_value("", v);
+		key.data = koine_value_key(v, &key.len);
+		fputs("    ", stdout);
+		print_exact(stdout, key);
+		print_value(": ", v);
 	}
 }
 

@@ -236,6 +236,18 @@ def test_a_clone_does_nothing_until_it_is_trusted():
             same(state_of(d, w)["state"], "untrusted", "state")
 
 
+def test_nothing_that_is_shown_passes_for_something_else():
+    with World() as w:
+        clone(w, {**rule("real\nrule no\x1b[8m", type="task.completed", source="a\nb"),
+                  "action": {"type": "agent", "prompt": "tidy\r\n  but may not: \u200b\u202e\x85"}},
+              tasks=["x\nheld 2"])
+        with w.daemon():
+            shown = koine(w, "project", "show", w("root"))
+            for part in ("rule real⏎rule no\\x1b[8m", "source: a⏎b", "tidy\\x0d⏎  but may not: \\u200b\\u202e",
+                         "prompt: x⏎held 2"):
+                check(part in shown, "%r is not shown: %r", part, shown)
+
+
 def test_only_what_was_looked_at_is_trusted():
     with World() as w:
         clone(w, rule("first", type="task.completed"))
