@@ -33,6 +33,9 @@ static const uint64_t accesses = LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE
 				 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
 				 LANDLOCK_ACCESS_FS_MAKE_SYM;
 
+/* Through a disk's device all could be written: nobody makes one anywhere. */
+static const uint64_t devices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK;
+
 /* As the kernel has it since ABI 6; those before take the first member alone. */
 struct ruleset {
 	uint64_t accesses;
@@ -64,7 +67,8 @@ int confine_check(struct why *why)
 
 static int add_rule(int ruleset, int fd)
 {
-	struct landlock_path_beneath_attr rule = {.allowed_access = accesses, .parent_fd = fd};
+	struct landlock_path_beneath_attr rule = {.allowed_access = accesses & ~devices,
+						  .parent_fd = fd};
 	struct stat found;
 
 	if (fstat(fd, &found) != 0)
@@ -124,7 +128,7 @@ static int create(int *ret_fd)
 
 int confine_open(const char *const *paths, int *ret_fd, struct why *why)
 {
-	static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"};
+	static const char *const always[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"};
 	CLEANUP(closep) int fd = -1;
 	int r = confine_check(why);
 
@@ -132,8 +136,8 @@ int confine_open(const char *const *paths, int *ret_fd, struct why *why)
 		r = create(&fd);
 	for (; r == 0 && *paths; paths++)
 		r = allow(fd, *paths, why);
-	for (unsigned i = 0; r == 0 && i < sizeof(devices) / sizeof(devices[0]); i++)
-		r = allow_device(fd, devices[i]);
+	for (unsigned i = 0; r == 0 && i < sizeof(always) / sizeof(always[0]); i++)
+		r = allow_device(fd, always[i]);
 	if (r != 0)
 		return r;
 	atomic_store(&used, true);

@@ -245,6 +245,18 @@ def test_allowed_write_paths_are_all_that_is_writable():
         check(not can_write(free, w("work/new")), "it wrote somewhere")
 
 
+def test_a_sandboxed_command_makes_no_devices():
+    """A disk's would be a way to write everywhere."""
+    needs_landlock()
+    if os.geteuid() != 0:
+        raise Skip("only root makes devices")
+    with World() as w:
+        a = w.make("a", cwd=w("work"), preset="sandboxed")
+        told = a.says("mknod c c 1 3; mknod b b 7 0; mkfifo fifo")
+        same([os.path.exists(w.folder("work", name)) for name in ("c", "b", "fifo")],
+             [False, False, True], "made (%s)" % told)
+
+
 def test_a_place_that_became_another_is_no_longer_allowed():
     needs_landlock()
     with World() as w:
