@@ -308,6 +308,15 @@ unsigned agent_settings_secrets(const struct agent_settings *a, const char **out
 	return n;
 }
 
+bool agent_setting_equal(const struct agent_setting *a, const struct agent_setting *b)
+{
+	bool equal = strcmp(a->name, b->name) == 0;
+
+	for (unsigned i = 0; equal && i < N_ROWS; i++)
+		equal = setting_equal(&table[i].setting, a, b);
+	return equal;
+}
+
 /* ---- out ---- */
 
 /* What fits its kind, and whatever else was set. */

@@ -1,6 +1,7 @@
 /* [agent NAME]: the agents that the settings name, each with its own keys. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -69,6 +70,9 @@ unsigned agent_settings_secrets(const struct agent_settings *a, const char **out
 void agent_settings_write(const struct agent_settings *a, FILE *out);
 
 const struct agent_setting *agent_settings_find(const struct agent_settings *a, const char *name);
+
+/* In all that makes them what they are. */
+bool agent_setting_equal(const struct agent_setting *a, const struct agent_setting *b);
 
 /* As it was set, or as its name says. */
 enum agent_kind agent_setting_kind(const struct agent_setting *a);

@@ -329,7 +329,7 @@ static bool unchanged(const struct settings *old, const struct settings *fresh,
 {
 	const struct agent_setting *was = agent_settings_find(&old->agents, now->name);
 
-	return was && memcmp(was, now, sizeof(*was)) == 0 &&
+	return was && agent_setting_equal(was, now) &&
 	       settings_budget(old, was) == settings_budget(fresh, now) &&
 	       settings_reserve(old, was) == settings_reserve(fresh, now);
 }

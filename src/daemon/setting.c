@@ -307,6 +307,42 @@ static void write_value(const struct setting *row, const void *at, FILE *out)
 	}
 }
 
+static bool uids_equal(const struct uids *a, const struct uids *b)
+{
+	return a->n == b->n && memcmp(a->list, b->list, a->n * sizeof(a->list[0])) == 0;
+}
+
+bool setting_equal(const struct setting *row, const void *base, const void *other)
+{
+	const char *a = (const char *)base + row->offset;
+	const char *b = (const char *)other + row->offset;
+
+	switch (row->type) {
+	case SET_LEVEL:
+		return *(const enum log_level *)a == *(const enum log_level *)b;
+	case SET_BOOL:
+		return *(const bool *)a == *(const bool *)b;
+	case SET_UNSIGNED:
+	case SET_SECONDS:
+	case SET_WORD:
+		return *(const unsigned *)a == *(const unsigned *)b;
+	case SET_SIZE:
+		return *(const size_t *)a == *(const size_t *)b;
+	case SET_DECIMAL:
+		return *(const double *)a == *(const double *)b;
+	case SET_UIDS:
+		return uids_equal((const struct uids *)a, (const struct uids *)b);
+	case SET_TEXT:
+	case SET_PATH:
+	case SET_URL:
+	case SET_SECRET:
+	case SET_VARIABLE:
+	case SET_VARIABLES:
+		break;
+	}
+	return strcmp(a, b) == 0;
+}
+
 void setting_write_text(const char *key, const char *doc, const char *text, FILE *out)
 {
 	/* After a space, a text that begins with ';' is a comment, and a line has only so much

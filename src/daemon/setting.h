@@ -55,6 +55,9 @@ struct setting {
 int setting_apply(const struct setting *row, void *base, const char *section, const char *value,
 		  struct why *why);
 
+/* Whether both have the same value there. */
+bool setting_equal(const struct setting *row, const void *base, const void *other);
+
 /* Comment, key and value, as a file would have them. */
 void setting_write(const struct setting *row, const void *base, FILE *out);
 void setting_write_text(const char *key, const char *doc, const char *text, FILE *out);
