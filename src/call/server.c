@@ -315,8 +315,8 @@ static void check_deadlines(void *arg)
 	timer_stop(s->clock);
 }
 
-/* Of half-sent messages, by their bytes and the time since they were begun. Nobody is cut whose
- * turn it is: its message may just be in use. */
+/* Of half-sent messages, by their bytes and the time since they were begun; those of other users
+ * before our own. Nobody is cut whose turn it is: its message may just be in use. */
 static struct session *worst_sender(const struct server *s)
 {
 	uint64_t now = loop_now_ms(s->loop);
@@ -327,7 +327,10 @@ static struct session *worst_sender(const struct server *s)
 		struct session *one = list_entry(at, struct session, input_link);
 		uint64_t weight = one->input_held * (now - one->input_since_ms + 1);
 
-		if (weight > most && !one->pumping && !one->closing) {
+		if (one->pumping || one->closing ||
+		    (worst && worst->peer.other && !one->peer.other))
+			continue;
+		if (!worst || weight > most || (one->peer.other && !worst->peer.other)) {
 			worst = one;
 			most = weight;
 		}

@@ -238,6 +238,34 @@ def test_another_user_cannot_use_up_our_calls():
         same(c.call("debug.sleep", {"ms": 1}), {"slept_ms": 1})
 
 
+def send_halves(path, n, size):
+    """What the first of many is told that are cut, or "none" if all of them are left alone."""
+    with contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(n)]
+        for s in socks:
+            s.connect(path)
+            s.sendall(b'{"a":"' + b"x" * size)
+        # The last one's answer says that all before it was read.
+        stack.enter_context(contextlib.closing(last := socket.socket(socket.AF_UNIX))).connect(path)
+        exchange(last, request("ping") + b"\n")
+        cut = select.select(socks, [], [], 0)[0]
+        return cut[0].recv(4096).decode() if cut else "none"
+
+
+def test_another_user_cannot_use_up_our_input():
+    limit = 4 << 20
+    with Daemon("--set", "limits.total_input_bytes=%d" % limit,
+                "--set", "listen.koine.allow_uids=65534") as d:
+        open_the_way(d)
+        ours = request("debug.echo", '["%s"]' % ("y" * (limit // 2))) + b"\n"
+        c = d.connect()
+        c.socket.sendall(ours[:-2])
+        told = someone_else(send_halves, d.socket_path, 12, limit // 5)
+        check("wait for their rest" in told, "they were told %r", told)
+        c.socket.sendall(ours[-2:])
+        same(len(json.loads(c.read_line())["result"][0]), limit // 2, "length of ours")
+
+
 def test_root_is_served_by_a_daemon_of_another_user():
     if os.getuid() != 0:
         raise Skip("only root can be somebody else")
