@@ -1,9 +1,13 @@
 /* koine discover: what a server says of its methods (rpc.discover, an OpenRPC document). */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/glyph.h"
+
+enum { INDENT = 4 };
 
 static const struct koine_value *doc_line(const struct koine_value *v)
 {
@@ -20,8 +24,8 @@ static bool is_required(const struct koine_value *param)
 	return required;
 }
 
-/* "content [tags] [limit]" */
-static void print_params(const struct koine_value *params)
+/* "content [tags] [limit]", behind `at` columns of `columns`. */
+static void print_params(const struct koine_value *params, size_t at, size_t columns)
 {
 	const struct koine_value *p = koine_value_first(params);
 
@@ -31,6 +35,11 @@ static void print_params(const struct koine_value *params)
 
 		if (!name)
 			continue;
+		at += len + 3;
+		if (at > columns) {
+			printf("\n%*s", INDENT - 1, "");
+			at = INDENT + len + 2;
+		}
 		fputs(is_required(p) ? " " : " [", stdout);
 		print_text(stdout, name, len);
 		fputs(is_required(p) ? "" : "]", stdout);
@@ -54,19 +63,32 @@ static void print_member(const struct koine_value *v)
 		print_text(stdout, text, len);
 }
 
+static void print_doc(const struct koine_value *doc, size_t columns)
+{
+	size_t len;
+	const char *text = koine_value_text(doc, &len);
+
+	printf("%*s", INDENT, "");
+	print_wrapped(stdout, text ? text : "", text ? len : 0, NULL, columns - INDENT, INDENT, 0);
+}
+
 /* Two lines for each: some have more parameters than a table has room for. */
 static int list_methods(const struct cli *cli, const struct koine_value *methods)
 {
+	size_t columns = cli->terminal ? terminal_columns() : SIZE_MAX;
 	const struct koine_value *m = koine_value_first(methods);
 
 	for (; m; m = koine_value_next(m)) {
+		size_t len = 0;
+
 		fputs(cli->color ? "\033[1m" : "", stdout);
 		print_member(koine_value_get(m, "name"));
 		fputs(cli->color ? "\033[0m" : "", stdout);
-		print_params(koine_value_get(m, "params"));
-		fputs(doc_line(m) ? "\n    " : "", stdout);
-		print_member(doc_line(m));
+		koine_value_text(koine_value_get(m, "name"), &len);
+		print_params(koine_value_get(m, "params"), len, columns);
 		fputc('\n', stdout);
+		if (doc_line(m))
+			print_doc(doc_line(m), columns);
 	}
 	return EX_OK;
 }
@@ -134,6 +156,8 @@ static int show_method(const struct cli *cli, const struct koine_value *method)
 	table_cell_str(t, "WHAT IT IS");
 	for (; p; p = koine_value_next(p))
 		add_field_row(t, p);
+	if (cli->terminal)
+		table_wrap(t, terminal_columns());
 	return table_print(t, stdout, cli->color);
 }
 

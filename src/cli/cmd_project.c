@@ -69,7 +69,7 @@ static int ask(struct cli *cli, const char *method, const char *key, const char 
 
 /* ---- the list ---- */
 
-static int print_list(const struct koine_value *projects)
+static int print_list(const struct cli *cli, const struct koine_value *projects)
 {
 	static const char *const members[] = {"state", "rules", "watches",
 					      "jobs",  "held",  "folder"};
@@ -89,7 +89,9 @@ static int print_list(const struct koine_value *projects)
 		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 			table_cell_value(t, koine_value_get(p, members[i]));
 	}
-	return table_print(t, stdout, false);
+	if (cli->terminal)
+		table_fit(t, terminal_columns());
+	return table_print(t, stdout, cli->color);
 }
 
 int cmd_projects(struct cli *cli)
@@ -105,7 +107,7 @@ int cmd_projects(struct cli *cli)
 	if (r == 0 && cli->options.json)
 		print_json_compact(stdout, koine_value_get(koine_answer_result(a), "projects"));
 	else if (r == 0)
-		r = print_list(koine_value_get(koine_answer_result(a), "projects"));
+		r = print_list(cli, koine_value_get(koine_answer_result(a), "projects"));
 	return r;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "cli/chat.h"
+#include "cli/glyph.h"
 
 static void answer_freep(struct koine_answer **a)
 {
@@ -79,6 +80,8 @@ static int print_ended(const struct cli *cli, const struct koine_value *rows)
 		for (int i = 0; i < N_COLUMNS; i++)
 			columns[i].cell(t, koine_value_get(v, columns[i].member));
 	}
+	if (cli->terminal)
+		table_fit(t, terminal_columns());
 	return table_print(t, stdout, cli->color);
 }
 

@@ -42,6 +42,8 @@ static int print_conversations(const struct cli *cli, const struct koine_value *
 		for (int i = 0; i < N_COLUMNS; i++)
 			columns[i].cell(t, koine_value_get(v, columns[i].member));
 	}
+	if (cli->terminal)
+		table_fit(t, terminal_columns());
 	return table_print(t, stdout, cli->color);
 }
 

@@ -15,6 +15,7 @@ struct table {
 	size_t widths[COLUMNS_MAX];
 	size_t n_cells;
 	size_t fit; /* columns of the terminal; 0: any */
+	bool wraps; /* the last column, where it does not fit; otherwise it is cut */
 };
 
 struct table *table_new(const char *align)
@@ -115,6 +116,12 @@ void table_fit(struct table *t, size_t columns)
 	t->fit = columns;
 }
 
+void table_wrap(struct table *t, size_t columns)
+{
+	t->fit = columns;
+	t->wraps = true;
+}
+
 /* What stands before the last column. */
 static size_t columns_used(const struct table *t)
 {
@@ -160,6 +167,10 @@ static void print_cell(const struct table *t, FILE *out, const char *cell, size_
 	size_t room = is_last ? room_for_last(t) : t->widths[column];
 	size_t spare = width < t->widths[column] ? t->widths[column] - width : 0;
 
+	if (is_last && t->wraps) {
+		print_wrapped(out, cell, len, NULL, room, (unsigned)columns_used(t), 0);
+		return;
+	}
 	if (t->align[column] == 'r')
 		pad(out, spare);
 	width = print_fitting(out, cell, len, NULL, room);
@@ -196,7 +207,8 @@ int table_print(struct table *t, FILE *out, bool color)
 		fputs(color ? begin : "", out);
 		print_cell(t, out, cell, column);
 		fputs(color && begin[0] ? "\033[0m" : "", out);
-		fputs(is_last ? "\n" : "  ", out);
+		if (!is_last || !t->wraps)
+			fputs(is_last ? "\n" : "  ", out);
 		column = is_last ? 0 : column + 1;
 	}
 	return 0;

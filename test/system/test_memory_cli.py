@@ -480,6 +480,21 @@ def test_matched_words_are_bold():
         check("is \033[1mrunning\033[0m in" in piped, "asked for: %r", piped)
 
 
+def test_other_tables_fit_it_too():
+    with Daemon() as d:
+        m = Memory(d)
+        name = "a-conversation-with-a-name-that-is-long"
+        same(on_terminal(["call", "create_agent", "agent_id=" + name], m.env)[0], 0, "exit code")
+        for args, columns, whole in ((["discover"], 80, "ahead of calls that wait"),
+                                     (["discover", "memory.search"], 80, "above 1000 means 1000"),
+                                     (["project"], 50, "PROJECT"),
+                                     (["conversations"], 60, "NAME")):
+            code, out, _ = on_terminal(args, dict(m.env, NO_COLOR="1"), columns)
+            same(code, 0, "exit code of %r" % args)
+            same([row for row in out.splitlines() if len(row) > columns], [], "wide in %r" % args)
+            check(whole in " ".join(out.split()), "%r is missing in %r", whole, out)
+
+
 def test_words_of_scripts_without_spaces_are_bold():
     with Daemon() as d:
         m = Memory(d)
