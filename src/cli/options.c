@@ -229,6 +229,13 @@ static void take_word(struct cli *cli, char *word)
 		cli->sub = command_find(cli->command->subs, word);
 }
 
+/* koined tells its children a port where it has no Unix socket. */
+static bool has_kind(const char *address)
+{
+	return strncmp(address, "unix:", 5) == 0 || strncmp(address, "tcp:", 4) == 0 ||
+	       strncmp(address, "http:", 5) == 0;
+}
+
 static void find_address(struct cli *cli)
 {
 	const char *env = getenv("KOINE_SOCKET");
@@ -241,7 +248,7 @@ static void find_address(struct cli *cli)
 	else if (cli->options.socket)
 		snprintf(out, size, "unix:%s", cli->options.socket);
 	else if (env && env[0])
-		snprintf(out, size, "%s%s", strncmp(env, "unix:", 5) == 0 ? "" : "unix:", env);
+		snprintf(out, size, "%s%s", has_kind(env) ? "" : "unix:", env);
 	else if (runtime && runtime[0] == '/')
 		snprintf(out, size, "unix:%s/koine/koine.sock", runtime);
 	else if (getuid() == 0)

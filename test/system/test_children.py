@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What the programs that koined starts find in their environment: each kind of them prints it."""
 import os
+import subprocess
 
-from harness import KOINE, Client, Daemon, Folder, check, main, request, same, wait_until
+from harness import (KOINE, Client, Daemon, Folder, check, clean_environment, main, request, same,
+                     wait_until)
 from provider import OPENAI, Provider, model_flags
 from test_gateway import Gateway, user, wants
 
@@ -174,6 +176,17 @@ def test_a_hook_below_a_task_asks_this_daemon():
             k.call("task.wait", {"id": task})
             said = k.call("task.show", {"id": task})["result"]
             check('"permissionDecision":"deny"' in said.replace(" ", ""), "%r", said)
+
+
+def test_koine_goes_where_its_variable_says():
+    """koined tells its children a port where it has no Unix socket: their hooks must find it."""
+    hook = b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf /"}}'
+    for kind in "unix", "tcp", "http":
+        where = () if kind == "unix" else (kind + ":127.0.0.1:0",)
+        with Daemon("--set", "policy.no.verdict=deny", **({"listen": where} if where else {})) as d:
+            env = clean_environment({"KOINE_SOCKET": d.address(kind)})
+            done = subprocess.run([KOINE, "hook"], input=hook, env=env, capture_output=True)
+            check(b'"permissionDecision":"deny"' in done.stdout, "%s: %r", kind, done)
 
 
 if __name__ == "__main__":
