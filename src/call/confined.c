@@ -9,8 +9,9 @@
 
 enum { PIDS_MAX = 64 };
 
-/* Nobody is seen at the other end: a process that hides itself, or has its socket on the way through
- * another, may be one of ours. Only those of other users are none, where ours cannot become others. */
+/* Nobody is seen at the other end: a process that hides itself, or has its socket on the way
+ * through another, may be one of ours. Only those of other users are none, where ours cannot
+ * become others. */
 static bool may_hide(const struct peer *peer)
 {
 	if (peer->local)
