@@ -139,7 +139,8 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 	if (!client->is)
 		return 0;
 	n = peer_pids(&client->peer, pids, HOLDERS_MAX);
-	if (!a->agents_decide && n == 0)
+	/* More than are looked at is where somebody hides, too. */
+	if (!a->agents_decide && (n == 0 || n == HOLDERS_MAX))
 		return refuse_unknown(&l);
 	for (unsigned i = 0; r == 0 && !a->agents_decide && i < n; i++)
 		r = check_process(&l, pids[i], &who);

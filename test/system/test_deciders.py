@@ -132,6 +132,23 @@ def test_the_connection_that_asks_does_not_decide():
             same(got["decided_from"]["pid"], os.getpid(), "who it was")
 
 
+def test_who_hides_among_many_holders_of_a_socket_decides_nothing():
+    with Daemon(*NO, listen=("unix:ROOT/koine.sock", "tcp:127.0.0.1:0")) as d, Asker(d) as agent:
+        with d.connect("tcp") as c:
+            holders = [subprocess.Popen(["sleep", "1000"], pass_fds=[c.socket.fileno()])
+                       for _ in range(20)]
+            try:
+                answer = json.loads(c.call_text(json.dumps(
+                    {"jsonrpc": "2.0", "id": 1, "method": "approval.decide",
+                     "params": {"id": agent.id, "decision": "approve"}}).encode()))
+                refused(answer, "cannot be told which process")
+            finally:
+                for holder in holders:
+                    holder.kill()
+                    holder.wait()
+        same(status(d, agent.id), "pending", "still")
+
+
 def test_what_it_starts_does_not_decide_either():
     with Daemon(*NO) as d, Asker(d) as agent:
         for words in ((KOINE, "approve", agent.id),
