@@ -208,7 +208,6 @@ static void queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *
 	row->completed_ms = 0;
 	row->attempts = 0;
 	row->not_before_ms = 0;
-	row->held = false;
 	row->exit_status = -1;
 	row->signal = 0;
 	row->error = (struct text) {0};

@@ -236,6 +236,20 @@ def test_a_clone_does_nothing_until_it_is_trusted():
             same(state_of(d, w)["state"], "untrusted", "state")
 
 
+def test_cancel_and_retry_are_no_way_around_a_release():
+    with World() as w:
+        clone(w, tasks=["echo brought >>$WORLD/did"])
+        with w.daemon() as d, d.connect() as k:
+            task = k.call("task.find")["tasks"][0]
+            params = {"id": task["id"], "project": w("root")}
+            k.call("task.cancel", {"taskId": task["id"], "project": w("root")})
+            k.call("task.retry", params)
+            again = k.call("task.find")["tasks"][0]
+            same((again["state"], again["held"]), ("queued", True), "after a retry")
+            k.call("task.release", params)
+            wait_until(lambda: w.read("did"), "that it runs")
+
+
 def test_nothing_that_is_shown_passes_for_something_else():
     with World() as w:
         clone(w, {**rule("real\nrule no\x1b[8m", type="task.completed", source="a\nb"),
