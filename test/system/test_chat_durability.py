@@ -135,7 +135,8 @@ def check_loaded(n, known):
 
 
 # Turns have some time to end by themselves; here they would not.
-SOON = ["--set", "limits.stop_time=1"]
+# What agents say is cancelled a second before it is over, which must do for their end to be kept.
+SOON = ["--set", "limits.stop_time=3"]
 
 
 def stop(d, n, how):
