@@ -606,7 +606,7 @@ def test_no_program_survives_a_stop():
         script = write(folder("agent.sh"), STUBBORN, 0o700)
         args = sets("agent.x.kind=command", "agent.x.command=" + script, "chat.agent=x")
         at_once = sets("agent.x.interrupt_time=0", "agent.x.terminate_time=0")
-        with Daemon(*args, *at_once, *sets("limits.stop_time=2")) as d:
+        with Daemon(*args, *at_once, *sets("limits.stop_time=3")) as d:
             c, groups = stubborn_turn(d, script)
             answer = json.loads(c.read_response().body)["result"]
             same((answer["content"].strip(), answer["cancelled"]), ("here it is", True), "answer")

@@ -289,7 +289,7 @@ def test_turns_leave_no_descriptor():
 
 def stops(program, how):
     # Turns have some time to end by themselves; here they would not.
-    with program.daemon("--set", "limits.stop_time=1") as d:
+    with program.daemon("--set", "limits.stop_time=3") as d:
         n = Nexus(d)
         sent = later(n.send, "Hi", "r")
         program.told("ready")

@@ -451,7 +451,7 @@ def test_an_agent_that_says_nothing():
 
 
 def test_a_stop_is_no_answer():
-    with Provider() as p, with_model(p, "--set", "limits.stop_time=1") as d:
+    with Provider() as p, with_model(p, "--set", "limits.stop_time=3") as d:
         g = Gateway(d)
         gate = p.gate()
         p.play(OPENAI.reply(gate, OPENAI.text("late")),
@@ -725,7 +725,7 @@ def test_who_leaves_withdraws_the_question():
 def test_a_stop_waits_for_nobody():
     with Folder() as f:
         with Provider(wants(("a", "exec", {"command": "sleep 60"}))) as p, \
-                with_tools(p, f.path, "--set", "limits.stop_time=2") as d:
+                with_tools(p, f.path, "--set", "limits.stop_time=3") as d:
             answer = later(Gateway(d).refused, "/v1/chat/completions",
                            {"messages": [user("Work")]})
             with Client(d.address("unix", "koine")) as k:
@@ -735,7 +735,7 @@ def test_a_stop_waits_for_nobody():
     with Folder() as f:
         command = "echo $$ > pid; exec sleep 60"
         with Provider(wants(("a", "exec", {"command": command}))) as p, \
-                with_tools(p, f.path, *ALLOW, "--set", "limits.stop_time=1") as d:
+                with_tools(p, f.path, *ALLOW, "--set", "limits.stop_time=3") as d:
             answer = later(Gateway(d).refused, "/v1/chat/completions",
                            {"messages": [user("Work")]})
             pid = wait_until(lambda: os.path.exists(f("pid")) and open(f("pid")).read().strip(),
@@ -749,7 +749,7 @@ def test_a_stop_does_not_wait_for_a_command():
     with Folder() as f:
         command = "trap '' TERM; echo > begun; while :; do sleep 1; done"
         with Provider(wants(("a", "exec", {"command": command}))) as p, \
-                with_tools(p, f.path, *ALLOW, "--set", "limits.stop_time=2") as d:
+                with_tools(p, f.path, *ALLOW, "--set", "limits.stop_time=3") as d:
             answer = later(Gateway(d).refused, "/v1/chat/completions",
                            {"messages": [user("Work")]})
             wait_until(lambda: os.path.exists(f("begun")), "the command")
