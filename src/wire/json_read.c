@@ -32,10 +32,22 @@ static int bad(const struct reader *r, const char *what)
 	return refuse(r->why, REFUSE_PARSE, "%s at byte %zu", what, (size_t)(r->p - r->start));
 }
 
+static inline bool is_space(char c)
+{
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static void skip_spaces(struct reader *r)
+{
+	while (r->p < r->end && is_space(*r->p))
+		r->p++;
+}
+
+/* Between the parts of a message there is nearly always none. */
 static inline void skip_space(struct reader *r)
 {
-	while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\t' || *r->p == '\r'))
-		r->p++;
+	if (r->p < r->end && (unsigned char)*r->p <= ' ')
+		skip_spaces(r);
 }
 
 static int hex4(const char *p)
@@ -86,7 +98,7 @@ static int check_escape(struct reader *r)
 	return 0;
 }
 
-/* Finds the end of the string whose first byte r->p stands on. */
+/* Finds the end of the string in which r->p stands. */
 static int scan_string(struct reader *r, bool *ret_escaped)
 {
 	bool escaped = false;
@@ -166,10 +178,9 @@ static int unescape(struct reader *r, const char *from, const char *end, struct 
 	return 0;
 }
 
-/* r->p stands on the opening quote. */
-static int read_string(struct reader *r, struct text *ret)
+/* The string that begins at `from`, of which r->p stands on the first byte that is not plain. */
+static int read_odd_string(struct reader *r, const char *from, struct text *ret)
 {
-	const char *from = ++r->p;
 	bool escaped = false;
 	int e = scan_string(r, &escaped);
 
@@ -179,6 +190,19 @@ static int read_string(struct reader *r, struct text *ret)
 	if (escaped)
 		return unescape(r, from, r->p - 1, ret);
 	*ret = (struct text) {.data = from, .len = (size_t)(r->p - 1 - from)};
+	return 0;
+}
+
+/* r->p stands on the opening quote. */
+static inline int read_string(struct reader *r, struct text *ret)
+{
+	const char *from = r->p + 1;
+
+	r->p = skip_plain(from, r->end);
+	if (r->p == r->end || *r->p != '"')
+		return read_odd_string(r, from, ret);
+	*ret = (struct text) {.data = from, .len = (size_t)(r->p - from)};
+	r->p++;
 	return 0;
 }
 
