@@ -5,7 +5,6 @@
 
 #include "call/server.h"
 #include "call/session.h"
-#include "io/confine.h"
 
 enum { PIDS_MAX = 64 };
 
@@ -45,11 +44,11 @@ static bool is_named(const char *const *names, const char *method)
 	return false;
 }
 
-bool confined_may(struct session *s, const char *method)
+bool confined_allows(struct session *s, const char *method)
 {
 	const char *const *names = s->server->opts.confined_methods;
 
-	if (!names || !confine_used())
+	if (!names)
 		return true;
 	if (!s->looked) {
 		s->confined = is_confined(s);

@@ -6,8 +6,16 @@
 
 #include <stdbool.h>
 
+#include "io/confine.h"
+
 struct session;
+
+/* For confined_may: somebody was kept from writing. */
+bool confined_allows(struct session *s, const char *method);
 
 /* Whether a client may call it. Who it is is looked at once for a connection, and only where
  * anybody was ever kept from writing; who cannot be told may as little as they. */
-bool confined_may(struct session *s, const char *method);
+static inline bool confined_may(struct session *s, const char *method)
+{
+	return !confine_used() || confined_allows(s, method);
+}

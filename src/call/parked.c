@@ -1,7 +1,5 @@
 #include "call/parked.h"
 
-#include <errno.h>
-
 #include "call/server.h"
 #include "call/session.h"
 
@@ -15,11 +13,6 @@ void parked_count(struct call *c)
 	c->arena.room = c->out.room = &c->server->room;
 	c->arena.sure = c->out.sure = c->sure;
 	c->arena.starved = false;
-}
-
-bool parked_wants(const struct call *c)
-{
-	return c->arena.starved || c->out.err == -ENOBUFS;
 }
 
 /* ---- on the loop ---- */

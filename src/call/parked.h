@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include <errno.h>
+
 #include "call/call.h"
 
 /* The room, the list and the clock; and the end of those that wait. */
@@ -21,7 +23,10 @@ void parked_done(struct server *s);
 void parked_count(struct call *c);
 
 /* Whether it was stopped for want of room. On that thread, or behind it. */
-bool parked_wants(const struct call *c);
+static inline bool parked_wants(const struct call *c)
+{
+	return c->arena.starved || c->out.err == -ENOBUFS;
+}
 
 /* It has come back from the thread without an answer. */
 void parked_add(struct call *c);

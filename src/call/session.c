@@ -511,7 +511,8 @@ void session_pump(struct session *s)
 	s->pumping = false;
 	settle(s);
 	server_check_input(s->server);
-	parked_next(s->server);
+	if (!list_empty(&s->server->parked))
+		parked_next(s->server);
 }
 
 /* ---- what the connection tells ---- */

@@ -15,15 +15,16 @@ void session_log(const struct session *s, const char *way, const char *data, siz
 
 void answer_send_text(struct session *s, int status, const char *data, size_t len)
 {
-	size_t before = conn_pending(s->conn);
+	struct buf *out = conn_out(s->conn);
+	size_t before = out->len;
 
 	if (s->server->opts.log_messages)
 		session_log(s, "out", data, len);
 	if (s->framing == &framing_http)
 		http_send(s, status, NULL, data, len);
 	else
-		s->framing->wrap(conn_out(s->conn), data, len);
-	s->endpoint->bytes_out += conn_pending(s->conn) - before;
+		s->framing->wrap(out, data, len);
+	s->endpoint->bytes_out += out->len - before;
 }
 
 /* What is long is handed over, and not copied. */
