@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "wire/framing.h"
-#include "wire/http1.h"
+#include "wire/http/http1.h"
 
 #define FEED_CHECK(what)                                                                           \
 	do {                                                                                       \

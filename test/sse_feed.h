@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/sse.h"
+#include "wire/http/sse.h"
 
 struct sse_feed {
 	struct sse sse;

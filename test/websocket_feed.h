@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/websocket.h"
+#include "wire/http/websocket.h"
 
 struct websocket_feed {
 	struct websocket *w;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/argv.h"
-#include "agent/command_words.h"
+#include "agent/command/words.h"
 #include "base/cleanup.h"
 
 struct layout {

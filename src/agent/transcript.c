@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/command_text.h"
+#include "agent/command/text.h"
 #include "base/cleanup.h"
 #include "base/surrogate.h"
 #include "base/utf8.h"

@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "call/dialect.h"
-#include "call/workers.h"
+#include "io/workers.h"
 #include "io/peer.h"
 
 struct server;

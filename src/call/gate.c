@@ -3,7 +3,7 @@
 #include <strings.h>
 
 #include "call/http_route.h"
-#include "wire/http1_query.h"
+#include "wire/http/http1_query.h"
 
 static bool refused(struct gate_refusal *ret, int status, const char *text, const char *extra)
 {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "call/session.h"
-#include "wire/http1.h"
+#include "wire/http/http1.h"
 
 struct gate_refusal {
 	int status;

@@ -7,7 +7,7 @@
 #include "call/confined.h"
 #include "call/dispatch.h"
 #include "call/http_answer.h"
-#include "wire/http1_query.h"
+#include "wire/http/http1_query.h"
 
 enum { QUERY_PAIRS_MAX = 64 };
 

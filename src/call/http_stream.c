@@ -8,7 +8,7 @@
 
 #include "call/http_answer.h"
 #include "call/session.h"
-#include "wire/http1.h"
+#include "wire/http/http1.h"
 
 int call_stream_begin(struct call *c, int status, const char *content_type)
 {

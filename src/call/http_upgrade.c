@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "call/session.h"
-#include "wire/http1.h"
+#include "wire/http/http1.h"
 
 void session_upgrade(struct session *s, struct upgraded *u, const struct upgraded_ops *ops,
 		     const char *protocol, const char *extra)

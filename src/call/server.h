@@ -11,7 +11,7 @@
 #include "base/room.h"
 #include "call/dialect.h"
 #include "call/others.h"
-#include "call/workers.h"
+#include "io/workers.h"
 #include "io/conn.h"
 #include "io/listener.h"
 #include "io/loop.h"

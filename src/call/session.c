@@ -12,7 +12,7 @@
 #include "call/session_answer.h"
 #include "call/session_gob.h"
 #include "call/session_input.h"
-#include "wire/http1.h"
+#include "wire/http/http1.h"
 
 static void on_bytes(void *owner, const char *data, size_t len);
 static void on_eof(void *owner);

@@ -4,13 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/approval.h"
-#include "cli/chat.h"
-#include "cli/cli.h"
-#include "cli/events.h"
-#include "cli/memory.h"
-#include "cli/session.h"
-#include "cli/task.h"
+#include "cli/approval/approval.h"
+#include "cli/chat/chat.h"
+#include "cli/kit/cli.h"
+#include "cli/event/event.h"
+#include "cli/memory/memory.h"
+#include "cli/session/session.h"
+#include "cli/task/task.h"
 
 static int cmd_help(struct cli *cli);
 static int cmd_version(struct cli *cli);

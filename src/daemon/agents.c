@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 
 #include "agent/absent.h"
-#include "agent/command.h"
-#include "agent/command_words.h"
-#include "agent/model.h"
-#include "agent/recall.h"
+#include "agent/command/command.h"
+#include "agent/command/words.h"
+#include "agent/model/model.h"
+#include "agent/recall/recall.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -20,8 +20,8 @@
 #include "base/utf8.h"
 #include "daemon/daemon.h"
 #include "dialect/ocg/ocg.h"
-#include "service/chat.h"
-#include "service/chat_rank.h"
+#include "engine/chat/chat.h"
+#include "engine/chat/rank.h"
 
 enum {
 	KEY_MAX = 4096,

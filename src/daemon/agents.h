@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "daemon/backstage.h"
 #include "daemon/environments.h"
-#include "daemon/settings.h"
-#include "service/services.h"
+#include "daemon/settings/settings.h"
+#include "engine/services.h"
 
 /* All that there are, and the system prompt, before anybody answers. Zeroed at first. */
 struct agents {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "service/approval.h"
+#include "engine/approval/approval.h"
 
 _Static_assert((int)POLICIES_MAX <= (int)APPROVAL_RULES_MAX, "room for all policies");
 

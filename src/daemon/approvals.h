@@ -2,8 +2,8 @@
 #pragma once
 
 #include "daemon/backstage.h"
-#include "daemon/settings.h"
-#include "service/services.h"
+#include "daemon/settings/settings.h"
+#include "engine/services.h"
 
 /* After the tasks and the sessions, before the threads: it reads what waits in the store. */
 int approvals_begin(const struct settings *s, struct backstage *stage, struct services *services,

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "service/services.h"
+#include "engine/services.h"
 
 /* A service's work, as the workers know it. */
 struct backstage_job {

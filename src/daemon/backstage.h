@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "call/server.h"
-#include "service/background.h"
+#include "io/background.h"
 
 struct backstage {
 	struct server *server;

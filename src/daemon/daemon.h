@@ -3,7 +3,7 @@
 
 #include "call/dialect.h"
 #include "call/server.h"
-#include "daemon/settings.h"
+#include "daemon/settings/settings.h"
 #include "io/activation.h"
 
 /* Every dialect that koined speaks. One place, in sight. */

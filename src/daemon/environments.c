@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/command_words.h"
+#include "agent/command/words.h"
 #include "base/cleanup.h"
 #include "io/listener.h"
 

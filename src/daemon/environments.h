@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "call/server.h"
-#include "daemon/settings.h"
+#include "daemon/settings/settings.h"
 #include "io/environment.h"
 
 struct environments {

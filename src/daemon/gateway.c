@@ -6,10 +6,10 @@
 
 #include "daemon/daemon.h"
 #include "dialect/ocg/memory_words.h"
-#include "service/job.h"
-#include "service/process.h"
-#include "service/services.h"
-#include "service/tool.h"
+#include "engine/automation/job.h"
+#include "engine/program/process.h"
+#include "engine/services.h"
+#include "engine/program/tool.h"
 
 static const char variable[] = "OPENCLAW_UI_TOKEN";
 

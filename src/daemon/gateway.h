@@ -3,7 +3,7 @@
 
 #include "base/why.h"
 #include "daemon/backstage.h"
-#include "daemon/settings.h"
+#include "daemon/settings/settings.h"
 #include "dialect/gateway/gateway.h"
 
 /* OPENCLAW_UI_TOKEN, or what gateway.token_file holds; "" for none. */

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "service/approval.h"
-#include "service/event.h"
-#include "service/memory.h"
-#include "service/session.h"
+#include "engine/approval/approval.h"
+#include "engine/event/event.h"
+#include "engine/memory/memory.h"
+#include "engine/session/session.h"
 
 enum { SWEEP_EVERY_MS = 60 * 1000 };
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "call/server.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 struct housekeeping;
 

@@ -12,7 +12,7 @@
 #include "call/server.h"
 #include "daemon/daemon.h"
 #include "dialect/embedding/embedding.h"
-#include "service/embedding.h"
+#include "engine/memory/embedding.h"
 
 enum { KEY_MAX = 4096 };
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "daemon/backstage.h"
-#include "daemon/settings.h"
+#include "daemon/settings/settings.h"
 #include "io/listener.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 /* Whether the URL leads to that listener of ours, which would have us ask ourselves. Names are
  * not looked up: those of this machine are known. */

@@ -13,7 +13,7 @@
 #include "daemon/project_trust.h"
 #include "daemon/project_watch.h"
 #include "dialect/aiwg/import.h"
-#include "service/services.h"
+#include "engine/services.h"
 #include "store/store.h"
 #include "wire/digest.h"
 

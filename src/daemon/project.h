@@ -7,7 +7,7 @@
 #include "daemon/backstage.h"
 #include "daemon/daemon.h"
 #include "dialect/aiwg/aiwg.h"
-#include "service/task.h"
+#include "engine/task/task.h"
 
 struct projects;
 

@@ -10,7 +10,7 @@
 #include "base/list.h"
 #include "base/utf8.h"
 #include "daemon/project_files.h"
-#include "service/event.h"
+#include "engine/event/event.h"
 
 enum {
 	DETAIL_MAX = 200,       /* bytes of a prompt, of an error */

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "service/background.h"
+#include "io/background.h"
 
 struct project_log;
 struct services;

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "dialect/aiwg/config.h"
-#include "service/trust.h"
+#include "engine/automation/trust.h"
 
 /* Whether a project's rule may call this address. `allowed`: beginnings of addresses, separated by
  * spaces; each ends where a part of an address does. */

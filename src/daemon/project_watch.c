@@ -10,11 +10,11 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/record.h"
-#include "daemon/paths.h"
+#include "daemon/settings/paths.h"
 #include "daemon/project_files.h"
 #include "io/watch.h"
-#include "service/pattern.h"
-#include "service/schedule.h"
+#include "engine/automation/pattern.h"
+#include "engine/automation/schedule.h"
 
 enum {
 	PENDING_MAX = 4096,           /* changed files that are not told yet */

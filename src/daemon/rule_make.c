@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/setting.h"
-#include "service/schedule.h"
+#include "daemon/settings/setting.h"
+#include "engine/automation/schedule.h"
 
 enum { WORDS_MAX = 64, DEBOUNCE_MS = 500 };
 

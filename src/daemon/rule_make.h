@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "daemon/rule_settings.h"
-#include "service/automation.h"
+#include "daemon/settings/rule.h"
+#include "engine/automation/automation.h"
 
 /* Texts point into the setting or the arena. Refuses what cannot be told from the text alone: two
  * triggers, a value that is no number, a key that does not fit. */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "daemon/rule_make.h"
 #include "daemon/tree_json.h"
-#include "service/automation.h"
+#include "engine/automation/automation.h"
 
 enum {
 	ARENA_MAX = 4 << 20,

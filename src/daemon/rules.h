@@ -2,9 +2,9 @@
 #pragma once
 
 #include "daemon/backstage.h"
-#include "daemon/settings.h"
+#include "daemon/settings/settings.h"
 #include "io/environment.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 /* After the tasks were started. A rule that cannot be is told in the log and left out. */
 int rules_start(const struct settings *s, struct backstage *stage, struct services *services,

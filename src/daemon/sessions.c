@@ -9,7 +9,7 @@
 
 #include "call/server.h"
 #include "daemon/tree_json.h"
-#include "service/session.h"
+#include "engine/session/session.h"
 
 static const int64_t day_ms = 24 * 3600 * 1000LL;
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "daemon/rules.h"
-#include "service/task.h"
-#include "service/trust.h"
+#include "engine/task/task.h"
+#include "engine/automation/trust.h"
 
 enum { ALL_PROJECTS = PROJECTS_MAX + LISTENS_MAX };
 

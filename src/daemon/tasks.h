@@ -4,8 +4,8 @@
 #include "daemon/backstage.h"
 #include "daemon/environments.h"
 #include "daemon/project.h"
-#include "daemon/settings.h"
-#include "service/services.h"
+#include "daemon/settings/settings.h"
+#include "engine/services.h"
 
 /* After agents_start: ends what a crash has left, and goes on with what waited. Before the
  * threads. */

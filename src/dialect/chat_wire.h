@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/value.h"
-#include "service/chat.h"
+#include "engine/chat/chat.h"
 #include "wire/json.h"
 
 /*

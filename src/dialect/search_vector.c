@@ -1,7 +1,7 @@
 #include "dialect/search_vector.h"
 
-#include "service/embedding.h"
-#include "service/services.h"
+#include "engine/memory/embedding.h"
+#include "engine/services.h"
 
 /* Between before and handler: c->state. */
 struct search_state {

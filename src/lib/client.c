@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "wire/http1_response.h"
+#include "wire/http/http1_response.h"
 
 enum {
 	TIMEOUT_MS = 30 * 1000,

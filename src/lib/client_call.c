@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "wire/http1_response.h"
+#include "wire/http/http1_response.h"
 #include "wire/json.h"
 
 enum {

@@ -21,7 +21,7 @@
 #include "base/arena.h"
 #include "base/value.h"
 #include "base/why.h"
-#include "wire/gob.h"
+#include "wire/gob/gob.h"
 
 enum { GOB_SHAPES_MAX = 512 };
 

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "store/query.h"
+#include "store/db/query.h"
 #include "store/store.h"
 
 enum { COPY_BYTES = 64 << 10, ASIDE_MAX = 100, NAME_ROOM = 32 };
@@ -138,7 +138,7 @@ static int run(struct connection *c, const struct query *sql, int64_t *ret_n)
 	return r;
 }
 
-/* A job's rule has no project: its key is a line's end and the id (see service/automation_rule.c). */
+/* A job's rule has no project: its key is a line's end and the id (see engine/automation/rule.c). */
 static int hold(struct connection *c, struct store_adopted *a)
 {
 	static const struct query tasks = {"UPDATE task SET held = 1 WHERE seq IN"

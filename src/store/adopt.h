@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/why.h"
-#include "store/db_file.h"
+#include "store/db/db_file.h"
 
 struct store_adopted {
 	int64_t n_tasks;  /* that are held now */

@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "store/approval.h"
-#include "store/query.h"
-#include "store/rows.h"
+#include "store/db/query.h"
+#include "store/db/rows.h"
 
 /* That go in one sweep; the rest has expired all the same. */
 enum { SWEEP_GRANTS = 1000 };

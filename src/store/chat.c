@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "store/chat_inner.h"
-#include "store/rows.h"
+#include "store/db/rows.h"
 
 int store_chat_change(struct statement *q)
 {

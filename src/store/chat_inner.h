@@ -2,8 +2,8 @@
 #pragma once
 
 #include "store/chat.h"
-#include "store/query.h"
-#include "store/rows.h"
+#include "store/db/query.h"
+#include "store/db/rows.h"
 
 /* As store_conversation_kind reads them; what may be long is said by the caller. */
 #define CONVERSATION_COLUMNS(system, summary)                                                      \

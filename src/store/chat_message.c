@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "store/chat_inner.h"
-#include "store/rows.h"
+#include "store/db/rows.h"
 
 /* ---- calls ---- */
 

@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "store/query.h"
-#include "store/rows.h"
+#include "store/db/query.h"
+#include "store/db/rows.h"
 
 int store_event_add(struct connection *c, const struct event_row *row, int64_t *ret_seq)
 {

@@ -1,8 +1,8 @@
 #include "store/job.h"
 
 #include "base/cleanup.h"
-#include "store/query.h"
-#include "store/rows.h"
+#include "store/db/query.h"
+#include "store/db/rows.h"
 
 int store_job_put(struct connection *c, const struct job_row *row)
 {

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "store/memory_inner.h"
-#include "store/rows.h"
+#include "store/db/rows.h"
 
 /* In the order of enum column. */
 #define COLUMNS                                                                                    \

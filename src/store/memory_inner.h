@@ -2,7 +2,7 @@
 #pragma once
 
 #include "store/memory.h"
-#include "store/query.h"
+#include "store/db/query.h"
 
 /* What the user owns, and learnt where the scope says. */
 #define OWNED                                                                                      \

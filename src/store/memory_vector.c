@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "store/memory_inner.h"
-#include "store/rows.h"
+#include "store/db/rows.h"
 
 enum { LOOK_AT = 20000 }; /* memories of one search for bare ones */
 

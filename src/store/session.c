@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "store/query.h"
+#include "store/db/query.h"
 
 /* Events that go in one sweep: a session may have millions. */
 enum { SWEEP_EVENTS = 5000 };

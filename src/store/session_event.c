@@ -2,8 +2,8 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "store/query.h"
-#include "store/rows.h"
+#include "store/db/query.h"
+#include "store/db/rows.h"
 #include "store/session.h"
 
 /* ---- add ---- */

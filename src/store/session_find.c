@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "store/query.h"
-#include "store/rows.h"
+#include "store/db/query.h"
+#include "store/db/rows.h"
 #include "store/session.h"
 #include "store/short_id.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "store/rows.h"
+#include "store/db/rows.h"
 
 static bool begins(struct text t, struct text prefix)
 {

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "store/query.h"
+#include "store/db/query.h"
 
 /*
  * `sql` finds the first two ids from :prefix on, in their order. *ret_n: how many begin so, 2 for

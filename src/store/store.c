@@ -9,8 +9,8 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
-#include "store/driver.h"
-#include "store/schema.h"
+#include "store/db/driver.h"
+#include "store/db/schema.h"
 
 enum { READERS_DEFAULT = 4, READERS_MAX = 64, IDENTITY_LEN = 16 };
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "store/query.h"
-#include "store/rows.h"
+#include "store/db/query.h"
+#include "store/db/rows.h"
 
 /* ---- ids ---- */
 

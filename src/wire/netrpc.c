@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "wire/gob_define.h"
-#include "wire/gob_fit.h"
+#include "wire/gob/define.h"
+#include "wire/gob/fit.h"
 
 enum { PLAIN_MAX = 1024 }; /* bytes of a text in a header that is written in short */
 

@@ -18,8 +18,8 @@
  */
 #pragma once
 
-#include "wire/gob_decode.h"
-#include "wire/gob_encode.h"
+#include "wire/gob/decode.h"
+#include "wire/gob/encode.h"
 
 enum netrpc_side { NETRPC_SERVER, NETRPC_CLIENT };
 

@@ -1,6 +1,6 @@
 /* HTTP responses, whole and in pieces; see fuzz_framing.h. */
 #include "fuzz_framing.h"
-#include "wire/http1_response.h"
+#include "wire/http/http1_response.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  */
 #include "../feed.h"
 
-#include "service/schedule.h"
+#include "engine/automation/schedule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

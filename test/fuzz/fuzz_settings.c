@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "../feed.h"
-#include "daemon/settings.h"
+#include "daemon/settings/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* The types of a Go program, as it has declared them. */
 #pragma once
 
-#include "wire/gob.h"
+#include "wire/gob/gob.h"
 
 #define GOB_FIELDS(list) .fields = (list), .n_fields = sizeof(list) / sizeof((list)[0])
 

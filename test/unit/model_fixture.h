@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "agent/model_inner.h"
+#include "agent/model/inner.h"
 #include "http_server.h"
 
 enum { STEPS_MAX = 8, TEXT_ROOM = 1 << 16, CALLS_ROOM = 8 };

@@ -4,8 +4,8 @@
 #include "check.h"
 
 #include "base/arena.h"
-#include "service/memory.h"
-#include "service/services.h"
+#include "engine/memory/memory.h"
+#include "engine/services.h"
 #include "tempdir.h"
 
 enum { PATH_LEN = 160, N_READERS = 2 };

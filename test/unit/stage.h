@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "call/workers.h"
+#include "io/workers.h"
 #include "io/loop.h"
-#include "service/background.h"
+#include "io/background.h"
 
 struct stage {
 	struct fixture *f;

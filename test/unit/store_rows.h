@@ -5,8 +5,8 @@
 
 #include <sqlite3.h>
 
-#include "store/driver.h"
-#include "store/schema.h"
+#include "store/db/driver.h"
+#include "store/db/schema.h"
 
 static inline struct connection *writer(struct fixture *f)
 {

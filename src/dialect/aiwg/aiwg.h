@@ -10,7 +10,7 @@
 
 #include "call/call.h"
 #include "call/dialect.h"
-#include "service/task.h"
+#include "engine/task/task.h"
 
 struct automation;
 struct endpoint;

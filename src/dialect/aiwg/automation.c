@@ -1,7 +1,7 @@
 /* A project's rules: shown, and switched on and off. */
 #include "dialect/aiwg/aiwg.h"
-#include "service/automation.h"
-#include "service/services.h"
+#include "engine/automation/automation.h"
+#include "engine/services.h"
 
 struct done aiwg_automation_status(struct call *c)
 {

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "service/automation.h"
+#include "engine/automation/automation.h"
 
 enum {
 	AIWG_CONFIG_MAX = 1 << 20, /* bytes of the file */

@@ -13,7 +13,7 @@
 #include "call/server.h"
 #include "call/session.h"
 #include "dialect/aiwg/aiwg.h"
-#include "service/event.h"
+#include "engine/event/event.h"
 
 enum { MEMBERS_MAX = 6, EVENT_BYTES_MAX = 1 << 20 };
 

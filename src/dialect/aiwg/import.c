@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/pack.h"
-#include "service/task.h"
+#include "engine/task/task.h"
 #include "wire/json.h"
 
 static int64_t time_in(const struct value *v, const char *key)

@@ -1,7 +1,7 @@
 /* The tasks.json that an earlier original has left in a project, with what they printed. */
 #pragma once
 
-#include "service/task.h"
+#include "engine/task/task.h"
 
 #include "base/why.h"
 

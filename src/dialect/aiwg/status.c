@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
-#include "service/automation.h"
-#include "service/services.h"
+#include "engine/automation/automation.h"
+#include "engine/services.h"
 
 enum { PROMPT_SHOWN = 80, EXECUTIONS_SHOWN = 10 };
 

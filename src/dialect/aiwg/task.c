@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "call/session.h"
 #include "dialect/aiwg/aiwg.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 enum {
 	OUTPUT_SHOWN = 256 << 10, /* bytes of a task's output: the last */

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "call/dialect.h"
-#include "service/memory.h"
+#include "engine/memory/memory.h"
 #include "wire/context_token.h"
 
 extern const struct dialect ash_dialect;

@@ -6,7 +6,7 @@
 #include "call/server.h"
 #include "dialect/ash/ash.h"
 #include "dialect/search_vector.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 static void write_common(struct json *j, const struct memory *m)
 {

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "call/server.h"
 #include "dialect/embedding/embedding.h"
-#include "service/vectors.h"
+#include "engine/memory/vectors.h"
 
 enum shape {
 	SHAPE_ONE,

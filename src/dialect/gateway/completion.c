@@ -12,7 +12,7 @@
 
 #include "dialect/gateway/completion_inner.h"
 #include "dialect/gateway/tool_json.h"
-#include "service/services.h"
+#include "engine/services.h"
 #include "wire/json.h"
 
 enum { ARENA_MAX = 64 << 20, RESULT_MAX = 1 << 20 };

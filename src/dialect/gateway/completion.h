@@ -11,7 +11,7 @@
 
 #include "base/value.h"
 #include "dialect/gateway/gateway.h"
-#include "service/chat.h"
+#include "engine/chat/chat.h"
 
 struct completion;
 

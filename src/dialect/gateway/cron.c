@@ -1,7 +1,7 @@
 /* Jobs at /cron: in the shapes of the original. */
 #include "base/clock.h"
 #include "dialect/gateway/gateway.h"
-#include "service/job.h"
+#include "engine/automation/job.h"
 
 /* What we say of a job ourselves. */
 static bool is_ours(const struct value *m)

@@ -8,7 +8,7 @@
 
 #include "call/call.h"
 #include "call/http_route.h"
-#include "service/memory.h"
+#include "engine/memory/memory.h"
 
 extern const struct dialect gateway_dialect;
 

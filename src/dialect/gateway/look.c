@@ -3,9 +3,9 @@
 
 #include "call/server.h"
 #include "dialect/gateway/gateway.h"
-#include "service/census.h"
-#include "service/chat.h"
-#include "service/services.h"
+#include "engine/census.h"
+#include "engine/chat/chat.h"
+#include "engine/services.h"
 
 const struct gateway_settings *gateway_settings(const struct call *c)
 {

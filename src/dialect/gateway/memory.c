@@ -3,7 +3,7 @@
 
 #include "base/record.h"
 #include "dialect/gateway/gateway.h"
-#include "service/tool.h"
+#include "engine/program/tool.h"
 
 static void on_result(void *arg, int result, const struct tool_result *got, const struct why *why)
 {

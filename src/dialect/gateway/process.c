@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "call/server.h"
 #include "dialect/gateway/more.h"
-#include "service/process.h"
+#include "engine/program/process.h"
 
 static struct done fail(struct call *c, int r, const struct why *why)
 {

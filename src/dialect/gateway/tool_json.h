@@ -1,8 +1,8 @@
 /* The tools of service/tool as models are told of them, and what they answered as models read it. */
 #pragma once
 
-#include "service/chat.h"
-#include "service/tool.h"
+#include "engine/chat/chat.h"
+#include "engine/program/tool.h"
 
 /* Those of the bits (1 << enum tool_id); ret_tools has room for N_TOOLS. */
 unsigned tool_json_offer(unsigned bits, struct agent_tool *ret_tools);

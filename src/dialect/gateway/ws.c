@@ -26,7 +26,7 @@
 #include "dialect/gateway/completion.h"
 #include "dialect/gateway/more.h"
 #include "wire/json.h"
-#include "wire/websocket.h"
+#include "wire/http/websocket.h"
 
 enum {
 	CONNECTIONS_MAX = 256,

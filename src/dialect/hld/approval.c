@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "dialect/hld/hld.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 int hld_need_approvals(struct call *c)
 {

@@ -8,9 +8,9 @@
 
 #include "call/call.h"
 #include "call/dialect.h"
-#include "service/approval.h"
-#include "service/event.h"
-#include "service/session.h"
+#include "engine/approval/approval.h"
+#include "engine/event/event.h"
+#include "engine/session/session.h"
 
 extern const struct dialect hld_dialect;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "service/services.h"
+#include "engine/services.h"
 
 enum {
 	PIECE_BYTES = 64 << 10, /* that are given to a connection at once, or one event */

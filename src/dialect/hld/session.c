@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "dialect/hld/hld.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 enum {
 	PATHS_DEFAULT = 20,

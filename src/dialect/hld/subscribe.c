@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/uuid.h"
 #include "dialect/hld/line.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 enum { HEARTBEAT_MS = 30 * 1000 };
 

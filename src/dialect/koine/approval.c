@@ -5,7 +5,7 @@
 
 #include "dialect/koine/approval_json.h"
 #include "dialect/koine/koine.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 enum { SECONDS_MAX = 10 * 366 * 24 * 3600 }; /* ten years */
 

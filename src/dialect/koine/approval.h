@@ -2,7 +2,7 @@
 #pragma once
 
 #include "call/call.h"
-#include "service/approval.h"
+#include "engine/approval/approval.h"
 
 struct approval_in {
 	struct text id;

@@ -5,7 +5,7 @@
 #include "base/uuid.h"
 #include "dialect/koine/approval.h"
 #include "dialect/koine/approval_json.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 struct done koine_grant_list(struct call *c)
 {

@@ -30,7 +30,7 @@
  */
 #pragma once
 
-#include "service/approval.h"
+#include "engine/approval/approval.h"
 #include "wire/json.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "call/server.h"
 #include "call/session.h"
 #include "dialect/koine/approval.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 /* Those of a connection who wait; goes with its session. */
 struct waiting {

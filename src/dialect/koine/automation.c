@@ -3,8 +3,8 @@
 #include "call/call.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/rule_json.h"
-#include "service/automation.h"
-#include "service/services.h"
+#include "engine/automation/automation.h"
+#include "engine/services.h"
 
 struct place_in {
 	struct text project;

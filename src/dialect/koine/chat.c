@@ -15,7 +15,7 @@
 #include "dialect/chat_wire.h"
 #include "dialect/koine/chat_in.h"
 #include "dialect/koine/koine.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 enum { PIECE_MAX = 64 << 10 }; /* bytes of text in one notification */
 

@@ -5,7 +5,7 @@
 #include "call/call.h"
 #include "dialect/chat_wire.h"
 #include "dialect/koine/koine.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 struct ended_in {
 	struct text conversation;

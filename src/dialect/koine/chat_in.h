@@ -2,7 +2,7 @@
 #pragma once
 
 #include "call/method.h"
-#include "service/chat.h"
+#include "engine/chat/chat.h"
 
 struct chat_in {
 	struct text content;

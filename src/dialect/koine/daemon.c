@@ -8,10 +8,10 @@
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/koine/koine.h"
-#include "service/approval.h"
-#include "service/chat.h"
-#include "service/services.h"
-#include "service/session.h"
+#include "engine/approval/approval.h"
+#include "engine/chat/chat.h"
+#include "engine/services.h"
+#include "engine/session/session.h"
 
 /* Written by hand: this is the one answer whose cost is that of the daemon. */
 struct done koine_ping(struct call *c)

@@ -14,7 +14,7 @@
 #include "call/session.h"
 #include "dialect/koine/event_in.h"
 #include "dialect/koine/koine.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 enum {
 	SUBSCRIPTIONS_MAX = 64, /* on one connection */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "call/method.h"
-#include "service/event.h"
+#include "engine/event/event.h"
 #include "wire/json.h"
 
 struct event_in {

@@ -6,8 +6,8 @@
 #include "dialect/koine/koine.h"
 #include "dialect/koine/memory_entry.h"
 #include "dialect/memory_who.h"
-#include "service/memory.h"
-#include "service/services.h"
+#include "engine/memory/memory.h"
+#include "engine/services.h"
 
 struct asker_in {
 	struct text user_id;

@@ -1,7 +1,7 @@
 /* A memory in full, as export writes it and import reads it. */
 #pragma once
 
-#include "service/memory.h"
+#include "engine/memory/memory.h"
 #include "wire/json.h"
 
 void memory_entry_write(struct json *j, const struct memory *m);

@@ -5,10 +5,10 @@
 #include "call/call.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/rule_json.h"
-#include "service/approval.h"
-#include "service/services.h"
-#include "service/task.h"
-#include "service/trust.h"
+#include "engine/approval/approval.h"
+#include "engine/services.h"
+#include "engine/task/task.h"
+#include "engine/automation/trust.h"
 
 enum { TASKS_MAX = 10000 };
 

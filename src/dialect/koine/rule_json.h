@@ -1,7 +1,7 @@
 /* Rules in the words of koine's own dialect. */
 #pragma once
 
-#include "service/automation.h"
+#include "engine/automation/automation.h"
 #include "wire/json.h"
 
 /* Members "trigger" and "action". */

@@ -6,7 +6,7 @@
 #include "dialect/koine/member.h"
 #include "dialect/koine/session_in.h"
 #include "dialect/koine/session_json.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 enum { PATHS_MAX = 1000 };
 

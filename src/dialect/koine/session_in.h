@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "call/method.h"
-#include "service/session.h"
+#include "engine/session/session.h"
 
 struct launch_in {
 	struct text id; /* session.continue: the parent's */

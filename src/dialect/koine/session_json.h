@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "service/session.h"
+#include "engine/session/session.h"
 #include "wire/json.h"
 
 /* Escapes may make six bytes of one: a page must fit into a message even so. */

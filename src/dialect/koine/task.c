@@ -6,8 +6,8 @@
 #include "call/call.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/task_json.h"
-#include "service/approval.h"
-#include "service/services.h"
+#include "engine/approval/approval.h"
+#include "engine/services.h"
 
 enum { LINE_BYTES = 512 }; /* of output that are looked through for its last line */
 

@@ -11,7 +11,7 @@
 #include "call/session.h"
 #include "dialect/koine/task.h"
 #include "dialect/koine/task_json.h"
-#include "service/services.h"
+#include "engine/services.h"
 
 enum {
 	LOOK_MS = 200,

@@ -1,7 +1,7 @@
 /* A task as koine's own methods write it. */
 #pragma once
 
-#include "service/task.h"
+#include "engine/task/task.h"
 #include "wire/json.h"
 
 enum { TASK_SHOWN = TASK_BRIEF_TEXT }; /* bytes of its texts in a list */

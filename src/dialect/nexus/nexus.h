@@ -9,7 +9,7 @@
 
 #include "call/call.h"
 #include "call/dialect.h"
-#include "service/chat.h"
+#include "engine/chat/chat.h"
 
 extern const struct dialect nexus_dialect;
 

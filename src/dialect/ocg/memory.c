@@ -7,8 +7,8 @@
 #include "dialect/ocg/memory_words.h"
 #include "dialect/ocg/ocg.h"
 #include "dialect/search_vector.h"
-#include "service/memory_loose.h"
-#include "service/services.h"
+#include "engine/memory/loose.h"
+#include "engine/services.h"
 
 enum { ENVELOPE_BYTES = 512 }; /* of an answer, around its text */
 

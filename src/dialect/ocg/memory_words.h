@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "service/memory.h"
+#include "engine/memory/memory.h"
 
 /* As many hits as the buffer's maximum has room for, each whole. For none of them: its error. */
 void ocg_words_found(struct buf *out, struct text query, const struct memory *hits, unsigned n);

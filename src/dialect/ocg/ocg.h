@@ -8,9 +8,9 @@
 
 #include "base/list.h"
 #include "call/dialect.h"
-#include "service/chat.h"
-#include "service/memory.h"
-#include "wire/gob.h"
+#include "engine/chat/chat.h"
+#include "engine/memory/memory.h"
+#include "wire/gob/gob.h"
 
 extern const struct dialect ocg_dialect;
 

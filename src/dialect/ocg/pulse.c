@@ -5,8 +5,8 @@
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/ocg/ocg.h"
-#include "service/event.h"
-#include "service/services.h"
+#include "engine/event/event.h"
+#include "engine/services.h"
 
 #define PULSE_ADDED "pulse.added"
 

@@ -3,8 +3,8 @@
 
 #include "call/call.h"
 #include "dialect/ocg/ocg.h"
-#include "service/census.h"
-#include "service/services.h"
+#include "engine/census.h"
+#include "engine/services.h"
 
 static struct done answer(struct call *c, const struct census *n)
 {

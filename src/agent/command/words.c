@@ -1,0 +1,297 @@
+/*
+ * Words as a shell would take them: blanks part them, '…' is literal, "…" knows \" \\ \$ \`,
+ * and a backslash elsewhere makes the next character literal. Nothing is expanded.
+ */
+#include "agent/command/words.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static bool is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Behind the closing quote; NULL if there is none. */
+static const char *read_double(const char *p, char **out)
+{
+	for (; *p != '"'; p++) {
+		if (*p == '\\' && p[1] == '\n') {
+			p++;
+			continue;
+		}
+		if (*p == '\\' && p[1] && strchr("\"\\$`", p[1]))
+			p++;
+		if (!*p)
+			return NULL;
+		*(*out)++ = *p;
+	}
+	return p + 1;
+}
+
+static const char *read_single(const char *p, char **out)
+{
+	for (; *p != '\''; p++) {
+		if (!*p)
+			return NULL;
+		*(*out)++ = *p;
+	}
+	return p + 1;
+}
+
+/* One word with its NUL; NULL for an open quote. */
+static const char *read_word(const char *p, char **out)
+{
+	while (p && *p && !is_blank(*p)) {
+		if (*p == '"')
+			p = read_double(p + 1, out);
+		else if (*p == '\'')
+			p = read_single(p + 1, out);
+		else if (*p != '\\')
+			*(*out)++ = *p++;
+		else if (!p[1])
+			return NULL;
+		else {
+			if (p[1] != '\n')
+				*(*out)++ = p[1];
+			p += 2;
+		}
+	}
+	*(*out)++ = '\0';
+	return p;
+}
+
+int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct why *why)
+{
+	const size_t head = (COMMAND_WORDS_MAX + 1) * sizeof(char *);
+	CLEANUP(freep) char **words = malloc(head + strlen(command) + 2);
+	const char *p = command;
+	char *out;
+	unsigned n = 0;
+
+	if (!words)
+		return -ENOMEM;
+	out = (char *)words + head;
+	for (;;) {
+		while (is_blank(*p))
+			p++;
+		if (!*p)
+			break;
+		if (n == COMMAND_WORDS_MAX)
+			return refuse(why, REFUSE_PARAMS, "a command of more than %d words",
+				      COMMAND_WORDS_MAX);
+		words[n++] = out;
+		p = read_word(p, &out);
+		if (!p)
+			return refuse(why, REFUSE_PARAMS,
+				      "a quote that is not closed, or a backslash at the end");
+	}
+	if (n == 0 || !words[0][0])
+		return refuse(why, REFUSE_PARAMS, "a command without a program");
+	words[n] = NULL;
+	*ret_words = TAKE(words);
+	*ret_n = n;
+	return 0;
+}
+
+/* ---- the prompt ---- */
+
+/*
+ * What begins with a dash would be an option of the program, unless "--" stands right before it (one
+ * further ahead may be a wrapper's own): with a blank before it, it is text. The word behind the
+ * last, NULL, is the prompt's, too.
+ */
+static bool needs_blank(char *const *words, unsigned i, struct text prompt)
+{
+	if (prompt.len == 0 || prompt.data[0] != '-')
+		return false;
+	if (words[i] && strncmp(words[i], COMMAND_PROMPT, strlen(COMMAND_PROMPT)) != 0)
+		return false;
+	return i == 0 || strcmp(words[i - 1], "--") != 0;
+}
+
+size_t command_room(char *const *words)
+{
+	size_t room = COMMAND_WORD_MAX - 1;
+
+	for (unsigned i = 0; words[i]; i++) {
+		size_t fixed = strlen(words[i]) + 1;
+		size_t places = 0;
+
+		for (const char *p = words[i]; (p = strstr(p, COMMAND_PROMPT)); places++)
+			p += strlen(COMMAND_PROMPT);
+		fixed -= places * strlen(COMMAND_PROMPT);
+		if (places > 0 && fixed < COMMAND_WORD_MAX &&
+		    (COMMAND_WORD_MAX - fixed) / places < room)
+			room = (COMMAND_WORD_MAX - fixed) / places;
+	}
+	return room;
+}
+
+static size_t filled_len(const char *word, const char *mark, size_t len)
+{
+	size_t size = strlen(word) + 1;
+
+	for (const char *p = word; (p = strstr(p, mark)); p += strlen(mark))
+		size = size - strlen(mark) + len;
+	return size;
+}
+
+static void fill_word(const char *word, const char *mark, struct text with, char **out)
+{
+	const char *place;
+
+	while ((place = strstr(word, mark))) {
+		*out = mempcpy(*out, word, (size_t)(place - word));
+		if (with.len > 0)
+			*out = mempcpy(*out, with.data, with.len);
+		word = place + strlen(mark);
+	}
+	*out = stpcpy(*out, word) + 1;
+}
+
+bool command_has_tools(char *const *words)
+{
+	for (; *words; words++) {
+		if (strstr(*words, COMMAND_TOOLS))
+			return true;
+	}
+	return false;
+}
+
+int command_with_tools(char *const *words, struct text tools, char ***ret_words)
+{
+	size_t n = 0, k = 0, size = 0;
+	char **list, *out;
+
+	for (; words[n]; n++)
+		size += filled_len(words[n], COMMAND_TOOLS, tools.len);
+	list = malloc((n + 1) * sizeof(*list) + size);
+	if (!list)
+		return -ENOMEM;
+	out = (char *)(list + n + 1);
+	for (; *words; words++) {
+		if (!tools.data && strstr(*words, COMMAND_TOOLS))
+			continue;
+		list[k++] = out;
+		fill_word(*words, COMMAND_TOOLS, tools, &out);
+	}
+	list[k] = NULL;
+	*ret_words = list;
+	return 0;
+}
+
+static int check_prompt(char *const *words, struct text prompt, size_t *ret_size, struct why *why)
+{
+	size_t size = prompt.len + 2;
+
+	if (prompt.len > 0 && memchr(prompt.data, '\0', prompt.len))
+		return refuse(why, REFUSE_PARAMS,
+			      "a NUL character cannot be given as an argument (input = stdin "
+			      "would do)");
+	for (unsigned i = 0; words[i]; i++) {
+		size_t len = filled_len(words[i], COMMAND_PROMPT, prompt.len) +
+			     needs_blank(words, i, prompt);
+
+		if (len > COMMAND_WORD_MAX || prompt.len + 1 > COMMAND_WORD_MAX)
+			return refuse(why, REFUSE_TOO_LARGE,
+				      "a prompt of %zu bytes is too long for an argument (at most "
+				      "%d); set input = stdin",
+				      prompt.len, COMMAND_WORD_MAX - 1);
+		size += len;
+	}
+	*ret_size = size;
+	return 0;
+}
+
+int command_fill(char *const *words, struct text prompt, char ***ret_argv, struct why *why)
+{
+	const size_t head = (COMMAND_WORDS_MAX + 2) * sizeof(char *);
+	bool placed = false;
+	size_t size = 0;
+	unsigned n = 0;
+	char **argv;
+	char *out;
+	int r = check_prompt(words, prompt, &size, why);
+
+	if (r != 0)
+		return r;
+	argv = malloc(head + size);
+	if (!argv)
+		return -ENOMEM;
+	out = (char *)argv + head;
+	for (; words[n]; n++) {
+		placed |= strstr(words[n], COMMAND_PROMPT) != NULL;
+		argv[n] = out;
+		if (needs_blank(words, n, prompt))
+			*out++ = ' ';
+		fill_word(words[n], COMMAND_PROMPT, prompt, &out);
+	}
+	if (!placed) {
+		argv[n] = out;
+		if (needs_blank(words, n++, prompt))
+			*out++ = ' ';
+		fill_word(COMMAND_PROMPT, COMMAND_PROMPT, prompt, &out);
+	}
+	argv[n] = NULL;
+	*ret_argv = argv;
+	return 0;
+}
+
+/* ---- the program ---- */
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool is_program(const char *path)
+{
+	return is_file(path) && access(path, X_OK) == 0;
+}
+
+static bool find_in_path(const char *program, char *out, size_t size)
+{
+	const char *at = getenv("PATH");
+
+	/* Without the variable, as execvp would. */
+	for (at = at ? at : "/bin:/usr/bin"; *at;) {
+		size_t n = strcspn(at, ":");
+		int len = snprintf(out, size, "%.*s%s%s", (int)n, at, n ? "/" : "./", program);
+
+		if (len > 0 && (size_t)len < size && is_program(out))
+			return true;
+		at += at[n] ? n + 1 : n;
+	}
+	return false;
+}
+
+int command_find(const char *program, const char *cwd, char *out, size_t size, struct why *why)
+{
+	int len;
+
+	if (!strchr(program, '/')) {
+		if (find_in_path(program, out, size))
+			return 0;
+		return refuse(why, REFUSE_UNAVAILABLE, "no program '%s' in PATH", program);
+	}
+	if (program[0] == '/' || !cwd[0])
+		len = snprintf(out, size, "%s", program);
+	else
+		len = snprintf(out, size, "%s/%s", cwd, program);
+	if (len > 0 && (size_t)len < size && is_program(out))
+		return 0;
+	if (len > 0 && (size_t)len < size && is_file(out))
+		return refuse(why, REFUSE_UNAVAILABLE, "'%s' is not executable", program);
+	return refuse(why, REFUSE_UNAVAILABLE, "no program at '%s'", program);
+}

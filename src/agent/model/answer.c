@@ -1,0 +1,150 @@
+/*
+ * The bytes of an answer. Most are a stream of events; a server that does not stream
+ * sends one JSON object instead, whatever its content type says, and is told by its
+ * first byte. The buffers of either are small or given back between events.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/model/inner.h"
+
+static const struct json_limits limits = {.depth = 64, .values = 100000};
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* ---- one object ---- */
+
+static int read_object(struct agent_turn *t, struct text data, const struct value **ret_value)
+{
+	struct arena *arena = &t->model->arena;
+	const struct value *error;
+	struct value *v;
+	struct why why;
+	int r;
+
+	arena_reset(arena);
+	r = json_read(arena, data.data, data.len, &limits, &v, &why);
+	if (r < 0)
+		return turn_fail(t, "ProviderError", "no memory is left for the answer");
+	if (r > 0)
+		return turn_fail(t, "ProviderError", "the provider sent garbage: not JSON (%.100s)",
+				 why.text);
+	if (v->kind != VALUE_OBJECT)
+		return turn_fail_garbage(t, "JSON that is no object");
+	error = value_find(v, "error");
+	if (error && error->kind != VALUE_NULL)
+		return turn_fail(t, "ProviderError", "the provider failed in its answer%s",
+				 words_after_colon(words_of_error(v), t->key).text);
+	*ret_value = v;
+	return 0;
+}
+
+static int on_event(void *arg, const struct sse_event *event)
+{
+	struct agent_turn *t = arg;
+	const struct value *v;
+	int r;
+
+	t->n_events++;
+	if (text_is(event->data, "[DONE]")) {
+		turn_conclude(t);
+		return -ECANCELED;
+	}
+	r = read_object(t, event->data, &v);
+	if (r == 0)
+		r = t->model->provider->on_event(t, v);
+	return r == 0 && t->over ? -ECANCELED : r;
+}
+
+/* ---- bytes ---- */
+
+/* A byte order mark counts as the start of events: JSON must not have one. */
+static enum body kind_of(const char *data, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!is_space(data[i]))
+			return data[i] == '{' ? BODY_WHOLE : BODY_EVENTS;
+	}
+	return BODY_UNKNOWN;
+}
+
+static void push_events(struct agent_turn *t, const char *data, size_t n)
+{
+	struct why why;
+	int r = sse_push(&t->sse, data, n, on_event, t, &why);
+
+	if (r == 0 || t->over || t->cancelled)
+		return;
+	if (r > 0)
+		turn_fail(t, "ProviderError", "the provider sent garbage: %s", why.text);
+	else
+		turn_fail(t, "ProviderError", "no memory is left for the answer");
+}
+
+static void push_whole(struct agent_turn *t, const char *data, size_t n)
+{
+	if (t->held.len + n > MODEL_WHOLE_MAX) {
+		turn_fail_garbage(t, "an answer that is too large");
+		return;
+	}
+	buf_add(&t->held, data, n);
+	if (t->held.err != 0)
+		turn_fail(t, "ProviderError", "no memory is left for the answer");
+}
+
+void answer_push(struct agent_turn *t, const char *data, size_t n)
+{
+	if (t->body == BODY_UNKNOWN)
+		t->body = kind_of(data, n);
+	if (t->body == BODY_EVENTS)
+		push_events(t, data, n);
+	else if (t->body == BODY_WHOLE)
+		push_whole(t, data, n);
+}
+
+/* ---- the end ---- */
+
+static void read_whole(struct agent_turn *t)
+{
+	const struct value *v;
+	int r = read_object(t, (struct text) {.data = t->held.data, .len = t->held.len}, &v);
+
+	if (r == 0)
+		r = t->model->provider->on_whole(t, v);
+	if (r == 0)
+		turn_conclude(t);
+}
+
+static void fail_cut(struct agent_turn *t, const struct http_answer *a)
+{
+	const struct model *m = t->model;
+
+	if (a->idle)
+		turn_fail(t, "ProviderTimeout", "nothing came from the provider for %s",
+			  words_of_ms(m->idle_timeout_ms).text);
+	else if (a->error == -ETIMEDOUT)
+		turn_fail(t, "ProviderTimeout", "the answer took longer than %s",
+			  words_of_ms(m->total_timeout_ms).text);
+	else if (a->error == -EMSGSIZE)
+		turn_fail_garbage(t, "an answer that is too large");
+	else if (a->error == 0 && t->body == BODY_UNKNOWN)
+		turn_fail(t, "ProviderError", "the provider answered with nothing");
+	else if (a->error == 0 && t->n_events == 0)
+		turn_fail_garbage(t, "no stream of events");
+	else
+		turn_fail(t, "ProviderError", "the answer stopped in the middle");
+}
+
+void answer_end(struct agent_turn *t, const struct http_answer *a)
+{
+	/* Who has said why it stopped need not close politely. */
+	if (t->body == BODY_WHOLE && a->error == 0)
+		read_whole(t);
+	else if (t->reply.stopped)
+		turn_conclude(t);
+	else
+		fail_cut(t, a);
+}

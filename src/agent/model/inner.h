@@ -1,0 +1,221 @@
+/*
+ * What the files of a model behind HTTP share: the agent, a turn of it, and what tells
+ * one provider's spelling from another's.
+ *
+ *	openai.c, anthropic.c   the request's text, and what an event means
+ *	model.c                 the agent: made, freed, who may have a connection
+ *	model_turn.c            a turn: key, request, retries, cancel, end
+ *	model_answer.c          an answer's bytes: events, a whole answer, or an error
+ *	model_reply.c           what an answer has brought so far
+ *	model_words.c           what went wrong, as a sentence without secrets
+ *	model_probe.c           whether it would answer
+ */
+#pragma once
+
+#include "agent/endpoint.h"
+#include "agent/model/model.h"
+#include "agent/model/key.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/value.h"
+#include "io/http_client.h"
+#include "wire/json.h"
+#include "wire/http/sse.h"
+
+enum {
+	MODEL_REQUEST_MAX = 32 << 20,
+	MODEL_ANSWER_MAX = 64 << 20,   /* bytes of a whole stream */
+	MODEL_WHOLE_MAX = 8 << 20,     /* of an answer that is no stream */
+	MODEL_ERROR_MAX = 16 << 10,    /* of an error's body; the rest is not looked at */
+	MODEL_ARGUMENTS_MAX = 4 << 20, /* of all calls of one answer */
+	MODEL_ID_MAX = 256,            /* of a call's id, and of its name */
+	MODEL_TEXT_MAX = 400,          /* of an error's sentence */
+};
+
+struct model;
+
+/* One spelling. */
+struct provider {
+	struct agent_ops ops;       /* kind is all in which they differ */
+	const char *usual;          /* its path behind /v1 */
+	const char *key_header;     /* up to the key */
+	const char *version_header; /* or NULL */
+	/* The body; failures stick to the buffer. */
+	void (*write)(struct buf *out, const struct model *m, const struct agent_ask *ask);
+	/* An event's data, or a whole answer: an object without an error in it. 0, or what
+	 * turn_fail returned. */
+	int (*on_event)(struct agent_turn *t, const struct value *event);
+	int (*on_whole)(struct agent_turn *t, const struct value *answer);
+};
+
+struct model {
+	struct agent agent;
+	const struct provider *provider;
+	struct loop *loop;
+	struct http_client *http;
+	struct model_keys *keys;
+	struct endpoint at;
+	struct arena arena; /* for the event at hand */
+	int64_t max_tokens;
+	double temperature;
+	unsigned connect_timeout_ms;
+	unsigned idle_timeout_ms;
+	unsigned total_timeout_ms;
+	unsigned retries;
+	unsigned connections;
+	unsigned n_open;     /* requests under way */
+	struct list turns;   /* all of them, */
+	struct list waiting; /* and those that wait for a connection */
+	struct list probes;
+};
+
+/* A tool call of which not all has come. */
+struct draft {
+	int64_t index;
+	char *id; /* NULL: it has none yet */
+	char *name;
+	struct buf arguments;
+};
+
+/* What an answer has brought so far. */
+struct reply {
+	struct draft *drafts;
+	unsigned n_drafts;
+	size_t n_arguments; /* bytes */
+	struct agent_usage usage;
+	enum agent_outcome outcome; /* as the provider says why it stopped */
+	bool stopped;               /* it has said so */
+	bool filtered;              /* and that it was not allowed to go on */
+};
+
+enum body {
+	BODY_UNKNOWN, /* nothing but white space yet */
+	BODY_EVENTS,
+	BODY_WHOLE,
+};
+
+struct agent_turn {
+	struct list link;    /* model->turns */
+	struct list waiting; /* model->waiting */
+	struct model *model;
+	struct agent_sink sink;
+	struct timer *timer;
+	void (*next)(struct agent_turn *t); /* what the timer does */
+	struct model_key_wait key_wait;
+	char *key;
+	bool key_is_fresh; /* the command has printed it for us */
+
+	struct buf request; /* until the answer has begun */
+	struct http_fetch *fetch;
+	unsigned n_tries;
+
+	enum body body;
+	struct sse sse;
+	struct buf held; /* a whole answer, or an error's body */
+	unsigned n_events;
+	struct reply reply;
+
+	bool began;     /* a byte of an answer has come: no retry any more */
+	bool over;      /* the end below is decided */
+	bool cancelled; /* and counts more than it */
+	enum agent_outcome outcome;
+	enum agent_cause cause;
+	const char *type;
+	char text[MODEL_TEXT_MAX];
+};
+
+/* ---- model.c ---- */
+
+int model_new(struct loop *l, const struct provider *provider, const struct model_opts *opts,
+	      struct agent **ret_agent, struct why *why);
+
+void model_free(struct agent *a);
+
+/* Of any request to it. */
+struct model_headers {
+	const char *lines[6]; /* ended by NULL */
+	char *key_line;
+};
+
+int model_headers_make(const struct model *m, const char *key, struct model_headers *ret_headers);
+void model_headers_done(struct model_headers *h);
+
+/* turn_send, now or when there is a connection for it; and another's turn, after that. */
+void model_queue(struct agent_turn *t);
+void model_release(struct model *m);
+
+/* ---- model_turn.c ---- */
+
+int turn_start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
+	       struct agent_turn **ret_turn, struct why *why);
+void turn_cancel(struct agent_turn *t);
+
+/* Without a word. */
+void turn_drop(struct agent_turn *t);
+
+/* A connection is free for it. */
+void turn_send(struct agent_turn *t);
+
+/* Decides the end, unless that has happened. */
+void turn_conclude(struct agent_turn *t);
+
+/* ---- model_answer.c ---- */
+
+/* Bytes of a 2xx answer. What is wrong with them ends the turn. */
+void answer_push(struct agent_turn *t, const char *data, size_t n);
+
+/* The answer is at its end, as far as HTTP knows; not all of it needs to have come. */
+void answer_end(struct agent_turn *t, const struct http_answer *a);
+
+/* ---- model_reply.c ---- */
+
+void reply_init(struct reply *r);
+void reply_done(struct reply *r);
+
+/* Each returns 0, or anything else when the turn is over. Ids and names that are known
+ * already stay. */
+int reply_text(struct agent_turn *t, struct text piece);
+int reply_draft(struct agent_turn *t, int64_t index, struct text id, struct text name,
+		struct draft **ret_draft);
+int reply_name(struct agent_turn *t, struct draft *d, struct text id, struct text name);
+int reply_arguments(struct agent_turn *t, struct draft *d, struct text piece);
+
+struct draft *reply_find_draft(const struct reply *r, int64_t index);
+
+/* A number of tokens, if it is one that can be. */
+bool reply_count(const struct value *v, int64_t *ret_count);
+
+/* Makes the calls whole: ids that are missing, arguments that are empty. */
+int reply_finish_drafts(struct agent_turn *t);
+
+/* ---- model_words.c ---- */
+
+/* The turn failed: the agent's name, then the words. Returns -ECANCELED, for whoever is in
+ * the middle of its answer. */
+int turn_fail(struct agent_turn *t, const char *type, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* It sent what makes no sense. */
+int turn_fail_garbage(struct agent_turn *t, const char *what);
+
+/* What the provider says is wrong; {NULL, 0} where it does not. May point into the body. */
+struct text words_of_error(const struct value *answer);
+struct text words_of_body(struct arena *arena, struct text body);
+
+/* A copy on one line, cut to size, without the key. */
+void words_clean(char *out, size_t size, struct text in, const char *key);
+
+/* ": " and the cleaned words, or nothing. */
+struct words {
+	char text[260];
+};
+
+struct words words_after_colon(struct text said, const char *key);
+
+/* "120 s", or "1500 ms". */
+struct words words_of_ms(unsigned ms);
+
+/* ---- model_probe.c ---- */
+
+int probe_start(struct agent *a, agent_health_fn fn, void *arg);
+void probe_drop_all(struct model *m);

@@ -1,0 +1,141 @@
+/*
+ * What went wrong, as a sentence: the agent's name, what happened, and what the provider
+ * said about it, on one line, bounded, and without the key, which some providers repeat.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/model/inner.h"
+#include "base/utf8.h"
+
+/* A key that is shorter than this is no secret, and may be a part of any word. */
+enum { KEY_LEAST = 4 };
+
+/* What one character of the input becomes, and how long it was. */
+static size_t clean_one(struct text in, size_t at, struct text *ret_out)
+{
+	unsigned char c = (unsigned char)in.data[at];
+	size_t n;
+
+	if (c < 0x80) {
+		*ret_out = c < 0x20 || c == 0x7f ? TEXT(" ")
+						 : (struct text) {.data = in.data + at, .len = 1};
+		return 1;
+	}
+	n = utf8_sequence(in.data + at, in.data + in.len);
+	*ret_out = n ? (struct text) {.data = in.data + at, .len = n} : TEXT("?");
+	return n ? n : 1;
+}
+
+void words_clean(char *out, size_t size, struct text in, const char *key)
+{
+	size_t key_len = key ? strlen(key) : 0;
+	size_t at = 0;
+	size_t n = 0;
+
+	while (at < in.len) {
+		struct text piece;
+		size_t used;
+
+		if (key_len >= KEY_LEAST && in.len - at >= key_len &&
+		    memcmp(in.data + at, key, key_len) == 0) {
+			piece = TEXT("[key]");
+			used = key_len;
+		} else {
+			used = clean_one(in, at, &piece);
+		}
+		if (n + piece.len >= size)
+			break;
+		memcpy(out + n, piece.data, piece.len);
+		n += piece.len;
+		at += used;
+	}
+	while (n > 0 && out[n - 1] == ' ')
+		n--;
+	out[n] = '\0';
+}
+
+struct words words_after_colon(struct text said, const char *key)
+{
+	struct words w = {.text = ": "};
+
+	words_clean(w.text + 2, sizeof(w.text) - 2, said, key);
+	if (!w.text[2])
+		w.text[0] = '\0';
+	return w;
+}
+
+struct words words_of_ms(unsigned ms)
+{
+	struct words w;
+
+	if (ms % 1000 == 0)
+		snprintf(w.text, sizeof(w.text), "%u s", ms / 1000);
+	else
+		snprintf(w.text, sizeof(w.text), "%u ms", ms);
+	return w;
+}
+
+int turn_fail(struct agent_turn *t, const char *type, const char *format, ...)
+{
+	char words[MODEL_TEXT_MAX];
+	va_list args;
+	int n;
+
+	if (t->over)
+		return -ECANCELED;
+	n = snprintf(words, sizeof(words), "agent '%s': ", t->model->agent.name);
+	va_start(args, format);
+	vsnprintf(words + n, sizeof(words) - (size_t)n, format, args);
+	va_end(args);
+	words_clean(t->text, sizeof(t->text), text_of(words), t->key);
+	t->over = true;
+	t->outcome = AGENT_FAILED;
+	t->type = type;
+	return -ECANCELED;
+}
+
+int turn_fail_garbage(struct agent_turn *t, const char *what)
+{
+	return turn_fail(t, "ProviderError", "the provider sent garbage: %s", what);
+}
+
+/* ---- what the provider says ---- */
+
+/*
+ * {"error": {"message": …}} is how most do it; a bare string, "message" and "detail" are
+ * the others'.
+ */
+struct text words_of_error(const struct value *answer)
+{
+	const struct value *error = value_find(answer, "error");
+	struct text said = value_text(error);
+
+	if (!said.data)
+		said = value_text(value_find(error, "message"));
+	if (!said.data)
+		said = value_text(value_find(answer, "message"));
+	if (!said.data)
+		said = value_text(value_find(answer, "detail"));
+	/* Anthropic's overload has a name and no more. */
+	if (!said.len && value_text(value_find(error, "type")).data)
+		said = value_text(value_find(error, "type"));
+	return said;
+}
+
+struct text words_of_body(struct arena *arena, struct text body)
+{
+	const struct json_limits limits = {.depth = 32, .values = 10000};
+	struct value *v;
+
+	if (body.len == 0)
+		return (struct text) {.data = NULL};
+	if (json_read(arena, body.data, body.len, &limits, &v, NULL) == 0)
+		return words_of_error(v);
+	/* A page for browsers tells nobody anything. */
+	if (memchr(body.data, '<', body.len))
+		return (struct text) {.data = NULL};
+	return body;
+}

@@ -1,0 +1,398 @@
+#include "cli/approval/view.h"
+
+#include <string.h>
+
+#include "cli/approval/diff.h"
+#include "cli/kit/duration.h"
+#include "cli/kit/glyph.h"
+
+enum { TEXT_MAX = 64 << 20, TAB_WIDTH = 4 };
+
+struct view_line {
+	size_t at; /* in text */
+	size_t len;
+	enum cell_color color;
+};
+
+struct view_row {
+	size_t at;
+	size_t len;
+	enum cell_color color;
+};
+
+void view_init(struct view *v)
+{
+	buf_init(&v->text, TEXT_MAX);
+	buf_init(&v->lines, TEXT_MAX);
+	buf_init(&v->rows, TEXT_MAX);
+}
+
+void view_done(struct view *v)
+{
+	buf_done(&v->text);
+	buf_done(&v->lines);
+	buf_done(&v->rows);
+}
+
+static int fault_of(const struct view *v)
+{
+	if (v->text.err != 0)
+		return v->text.err;
+	return v->lines.err != 0 ? v->lines.err : v->rows.err;
+}
+
+/* ---- lines ---- */
+
+/* Ends what was put into text since `at`. */
+static void end_line(struct view *v, size_t at, enum cell_color color)
+{
+	const struct view_line line = {.at = at, .len = v->text.len - at, .color = color};
+
+	buf_add(&v->lines, &line, sizeof(line));
+}
+
+/* As it will be shown, so that an escape may go on in the next row. A glyph knows a tab as one
+ * space; here it stands for the code that it indents. */
+static void add_expanded(struct view *v, struct text t)
+{
+	static const char blanks[TAB_WIDTH + 1] = "    ";
+	struct text part;
+
+	while (t.len > 0) {
+		const char *tab = memchr(t.data, '\t', t.len);
+
+		part = (struct text) {.data = t.data, .len = tab ? (size_t)(tab - t.data) : t.len};
+		text_add_exact(&v->text, part);
+		if (tab)
+			buf_add(&v->text, blanks, TAB_WIDTH);
+		t.data += part.len + (tab != NULL);
+		t.len -= part.len + (tab != NULL);
+	}
+}
+
+static void add_line(struct view *v, const char *before, struct text t, enum cell_color color)
+{
+	size_t at = v->text.len;
+
+	buf_add_str(&v->text, before);
+	add_expanded(v, t);
+	end_line(v, at, color);
+}
+
+static void add_lines(struct view *v, const char *before, struct text t, enum cell_color color)
+{
+	struct text line;
+
+	while (text_next_line(&t, &line))
+		add_line(v, before, line, color);
+}
+
+static void add_named(struct view *v, const char *name, struct text t)
+{
+	char before[32];
+
+	if (t.len == 0)
+		return;
+	snprintf(before, sizeof(before), "%-10s ", name);
+	add_line(v, before, t, CELL_PLAIN);
+}
+
+/* ---- edits ---- */
+
+static void on_diff(void *arg, char sign, struct text line)
+{
+	const char before[] = {sign, ' ', '\0'};
+
+	add_line(arg, before, line, sign == '-' ? CELL_RED : sign == '+' ? CELL_GREEN : CELL_PLAIN);
+}
+
+static bool is_string(const struct koine_value *v)
+{
+	return koine_value_kind(v) == KOINE_STRING;
+}
+
+static struct text key_of(const struct koine_value *member)
+{
+	struct text key = {0};
+
+	key.data = koine_value_key(member, &key.len);
+	return key;
+}
+
+/* Nobody's input has more members; then it is shown as it came. */
+enum { MEMBERS_MAX = 64 };
+
+/* Whether each of its members has a name of its own, so that none stands in another's place. */
+static bool is_plain(const struct koine_value *object)
+{
+	const struct koine_value *m = koine_value_first(object);
+
+	if (koine_value_count(object) > MEMBERS_MAX)
+		return false;
+	for (; m; m = koine_value_next(m)) {
+		const struct koine_value *other = koine_value_next(m);
+
+		for (; other; other = koine_value_next(other)) {
+			if (text_equal(key_of(m), key_of(other)))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool is_edit(const struct koine_value *v)
+{
+	return is_plain(v) && is_string(koine_value_get(v, "old_string")) &&
+	       is_string(koine_value_get(v, "new_string"));
+}
+
+/* One that has nothing but what its difference shows. */
+static bool is_bare_edit(const struct koine_value *v)
+{
+	size_t known = 2 + (koine_value_get(v, "replace_all") != NULL);
+	bool everywhere;
+
+	return is_edit(v) && koine_value_count(v) == known &&
+	       (known == 2 || koine_value_bool(koine_value_get(v, "replace_all"), &everywhere));
+}
+
+static void add_edit(struct view *v, const struct koine_value *edit)
+{
+	diff_lines(approval_member(edit, "old_string"), approval_member(edit, "new_string"),
+		   on_diff, v);
+}
+
+/* A patch brings its signs along; a line without one must not look like a member. */
+static void add_patch(struct view *v, struct text patch)
+{
+	struct text line;
+
+	while (text_next_line(&patch, &line)) {
+		char first = line.len > 0 ? line.data[0] : ' ';
+
+		add_line(v, strchr("+-@* ", first) ? "" : "  ", line,
+			 first == '-'   ? CELL_RED
+			 : first == '+' ? CELL_GREEN
+			 : first == '@' ? CELL_BLUE
+					: CELL_PLAIN);
+	}
+}
+
+static bool begins(struct text t, const char *with)
+{
+	size_t n = strlen(with);
+
+	return t.len >= n && memcmp(t.data, with, n) == 0;
+}
+
+static bool is_patch(struct text t)
+{
+	return begins(t, "*** Begin Patch") || begins(t, "diff --git ") || begins(t, "--- ");
+}
+
+/* ---- members ---- */
+
+static void add_key(struct view *v, const struct koine_value *member, struct text value)
+{
+	size_t at = v->text.len;
+
+	add_expanded(v, key_of(member));
+	buf_add_str(&v->text, value.len > 0 ? ": " : ":");
+	add_expanded(v, value);
+	end_line(v, at, CELL_PLAIN);
+}
+
+static void add_string(struct view *v, const struct koine_value *member, struct text t)
+{
+	const struct text none = {0};
+
+	if (!memchr(t.len > 0 ? t.data : "", '\n', t.len)) {
+		add_key(v, member, t.len > 0 ? t : TEXT("\"\""));
+		return;
+	}
+	add_key(v, member, none);
+	if (is_patch(t))
+		add_patch(v, t);
+	else
+		add_lines(v, "  ", t, CELL_PLAIN);
+}
+
+static bool is_named(const struct koine_value *member, const char *name)
+{
+	return text_is(key_of(member), name);
+}
+
+/* Each of the list is an edit, or has members like any other input. */
+static bool add_edits(struct view *v, const struct koine_value *list)
+{
+	const struct koine_value *edit = koine_value_first(list);
+
+	for (; edit; edit = koine_value_next(edit)) {
+		if (!is_bare_edit(edit))
+			return false;
+	}
+	for (edit = koine_value_first(list); edit; edit = koine_value_next(edit)) {
+		bool everywhere = false;
+
+		koine_value_bool(koine_value_get(edit, "replace_all"), &everywhere);
+		add_line(v, everywhere ? "@@ everywhere @@" : "@@ @@", TEXT(""), CELL_BLUE);
+		add_edit(v, edit);
+	}
+	return koine_value_first(list) != NULL;
+}
+
+static void add_member(struct view *v, const struct koine_value *input,
+		       const struct koine_value *member)
+{
+	struct text raw = {0};
+
+	if (is_edit(input) && is_named(member, "old_string")) {
+		add_edit(v, input);
+		return;
+	}
+	if (is_edit(input) && is_named(member, "new_string"))
+		return;
+	if (is_named(member, "edits") && add_edits(v, member))
+		return;
+	if (is_string(member)) {
+		raw.data = koine_value_text(member, &raw.len);
+		if (raw.len > 0 && is_named(member, "content") &&
+		    is_string(koine_value_get(input, "file_path")))
+			add_lines(v, "+ ", raw, CELL_GREEN);
+		else
+			add_string(v, member, raw);
+		return;
+	}
+	raw.data = koine_value_raw(member, &raw.len);
+	add_key(v, member, raw);
+}
+
+static void add_time_left(struct view *v, const struct koine_value *approval)
+{
+	char shown[TIME_SHOWN];
+
+	if (approval_member(approval, "deadline").len == 0)
+		return;
+	format_time(koine_value_get(approval, "deadline"), shown);
+	add_named(v, "until", text_of(shown));
+}
+
+/* "/usr/bin/koine, pid 4211, uid 1000, pts/3" */
+static void add_decider(struct view *v, const struct koine_value *from)
+{
+	struct text program = approval_member(from, "program");
+	struct text terminal = approval_member(from, "terminal");
+	int64_t pid = 0, uid = 0;
+	char words[512];
+
+	if (!koine_value_int(koine_value_get(from, "uid"), &uid))
+		return;
+	koine_value_int(koine_value_get(from, "pid"), &pid);
+	snprintf(words, sizeof(words), "%.*s, pid %lld, uid %lld%s%.*s",
+		 TEXT_ARGS(program.len > 0 ? text_cut(program, 256) : TEXT("unknown")),
+		 (long long)pid, (long long)uid, terminal.len > 0 ? ", " : "",
+		 TEXT_ARGS(text_cut(terminal, 64)));
+	add_named(v, "from", text_of(words));
+}
+
+static void add_head(struct view *v, const struct koine_value *approval)
+{
+	char shown[TIME_SHOWN];
+
+	add_named(v, "id", approval_member(approval, "id"));
+	add_named(v, "tool", approval_member(approval, "tool"));
+	add_named(v, "status", approval_member(approval, "status"));
+	add_named(v, "agent", approval_member(approval, "agent"));
+	add_named(v, "session", approval_member(approval, "session_id"));
+	add_named(v, "run", approval_member(approval, "run_id"));
+	add_named(v, "where", approval_member(approval, "origin"));
+	format_time(koine_value_get(approval, "created_at"), shown);
+	add_named(v, "asked", text_of(shown));
+	add_time_left(v, approval);
+	if (approval_member(approval, "decided_at").len > 0) {
+		format_time(koine_value_get(approval, "decided_at"), shown);
+		add_named(v, "decided", text_of(shown));
+	}
+	add_named(v, "decided by", approval_member(approval, "decided_by"));
+	add_named(v, "comment", approval_member(approval, "comment"));
+	add_decider(v, koine_value_get(approval, "decided_from"));
+}
+
+int view_fill(struct view *v, const struct koine_value *approval)
+{
+	const struct koine_value *input = koine_value_get(approval, "input");
+	const struct koine_value *member = koine_value_first(input);
+
+	buf_clear(&v->text);
+	buf_clear(&v->lines);
+	buf_clear(&v->rows);
+	add_head(v, approval);
+	if (member)
+		add_line(v, "", TEXT(""), CELL_PLAIN);
+	for (; member; member = koine_value_next(member))
+		add_member(v, input, member);
+	return fault_of(v);
+}
+
+/* ---- rows ---- */
+
+static size_t take_row(const struct view *v, size_t at, size_t len, unsigned columns)
+{
+	const char *text = v->text.data + at;
+	size_t used = 0;
+	size_t width = 0;
+
+	while (used < len) {
+		struct glyph g;
+
+		glyph_read_exact(&g, text + used, text + len);
+		if (width + g.width > columns && used > 0)
+			break;
+		width += g.width;
+		used += g.used;
+	}
+	return used;
+}
+
+static void wrap_line(struct view *v, const struct view_line *line, unsigned columns)
+{
+	size_t from = 0;
+
+	do {
+		size_t used = take_row(v, line->at + from, line->len - from, columns);
+		const struct view_row row = {
+			.at = line->at + from, .len = used, .color = line->color};
+
+		buf_add(&v->rows, &row, sizeof(row));
+		from += used;
+	} while (from < line->len && v->rows.err == 0);
+}
+
+int view_wrap(struct view *v, unsigned columns)
+{
+	size_t n = v->lines.len / sizeof(struct view_line);
+
+	buf_clear(&v->rows);
+	for (size_t i = 0; i < n; i++) {
+		struct view_line line;
+
+		memcpy(&line, v->lines.data + i * sizeof(line), sizeof(line));
+		wrap_line(v, &line, columns > 0 ? columns : 1);
+	}
+	return fault_of(v);
+}
+
+size_t view_n_rows(const struct view *v)
+{
+	return v->rows.len / sizeof(struct view_row);
+}
+
+void view_print_row(const struct view *v, size_t row, FILE *out, bool color)
+{
+	struct view_row r;
+
+	memcpy(&r, v->rows.data + row * sizeof(r), sizeof(r));
+	fputs(color ? color_begin(r.color) : "", out);
+	print_exact(out, (struct text) {.data = v->text.data + r.at, .len = r.len});
+	fputs(color && r.color != CELL_PLAIN ? "\033[0m" : "", out);
+}

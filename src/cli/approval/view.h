@@ -1,0 +1,29 @@
+/*
+ * All of an approval as rows for people: who asks, from where, and what for. An edit is shown as
+ * what it takes away and what it adds. Nothing is left out and nothing is cut: what is longer than
+ * the terminal is wide goes on in the next row.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "cli/approval/approval.h"
+
+struct view {
+	struct buf text;
+	struct buf lines; /* of struct view_line */
+	struct buf rows;  /* of struct view_row */
+};
+
+void view_init(struct view *v);
+void view_done(struct view *v);
+
+/* Instead of what was in it. -ENOMEM, -EMSGSIZE. */
+int view_fill(struct view *v, const struct koine_value *approval);
+
+/* Makes rows of so many columns. */
+int view_wrap(struct view *v, unsigned columns);
+size_t view_n_rows(const struct view *v);
+/* Without a newline. */
+void view_print_row(const struct view *v, size_t row, FILE *out, bool color);

@@ -1,0 +1,62 @@
+/*
+ * koine approvals -w on a terminal: what its two files share.
+ *
+ * The list is asked for anew whenever an event says that it has changed. What is selected is known
+ * by its id: a list that moves under the cursor must not make anybody approve something else.
+ */
+#pragma once
+
+#include "cli/approval/approval.h"
+#include "cli/approval/view.h"
+#include "cli/kit/keys.h"
+#include "cli/kit/screen.h"
+
+enum watch_mode {
+	WATCH_LIST,
+	WATCH_VIEW, /* all of one */
+	WATCH_LINE, /* a comment is typed */
+};
+
+struct approval_watch {
+	struct cli *cli;
+	struct koine_client *client;
+	struct screen screen;
+	enum watch_mode mode;
+	enum watch_mode mode_before; /* the line was begun in */
+	/* the list */
+	struct koine_doc *doc;           /* NULL: none yet */
+	char selected[APPROVAL_ID_SIZE]; /* "": none */
+	size_t at;                       /* where it stands, or stood */
+	size_t top;                      /* the first row that is shown */
+	/* all of one */
+	struct view view;
+	unsigned view_columns; /* that its rows were made for; 0: not yet */
+	size_t view_top;
+	size_t n_below; /* rows behind the last one that is shown */
+	/* what is typed */
+	const char *decision;
+	char line[APPROVAL_COMMENT_SIZE];
+	size_t line_len;
+	char note[512]; /* at the bottom, until a key is pressed */
+	/* calls */
+	bool subscribed;
+	bool listing;
+	bool stale;   /* something has changed since the list was asked for */
+	bool busy;    /* a decision is on its way */
+	bool step_on; /* our own decision took the selected one away */
+	uint64_t retry_ms;
+	unsigned delay_ms;
+	uint64_t drawn_ms;
+	bool changed; /* to be drawn */
+	bool leave;
+	int status; /* how we exit */
+	struct keys keys;
+};
+
+/* The approvals that are listed, and the one of that place; NULL: none. */
+const struct koine_value *watch_list(const struct approval_watch *w);
+const struct koine_value *watch_row(const struct approval_watch *w, size_t at);
+
+/* ---- approval_draw.c ---- */
+
+void watch_draw(struct approval_watch *w);

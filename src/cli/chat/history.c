@@ -1,0 +1,155 @@
+#include "cli/chat/history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+
+enum { FILE_MAX = 2 * HISTORY_LINES * HISTORY_LINE_MAX };
+
+int history_path(char path[PATH_MAX])
+{
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+	int n;
+
+	if (state && state[0] == '/')
+		n = snprintf(path, PATH_MAX, "%s/koine/history", state);
+	else if (home && home[0] == '/')
+		n = snprintf(path, PATH_MAX, "%s/.local/state/koine/history", home);
+	else
+		return -ENOENT;
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* All folders above it; those that are there stay as they are. */
+static void make_folders(const char *path)
+{
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		(void)mkdir(folder, 0700);
+		*slash = '/';
+	}
+}
+
+static int read_all(const char *path, struct buf *all)
+{
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	/* What is no plain file is not ours, and may have no end. */
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return -EINVAL;
+	/* Of one that somebody else made too long, its end counts. */
+	if (st.st_size > FILE_MAX)
+		(void)lseek(fd, -(off_t)FILE_MAX, SEEK_END);
+	while (n > 0 && buf_reserve(all, 65536) == 0) {
+		n = read(fd, all->data + all->len, 65536);
+		all->len += n > 0 ? (size_t)n : 0;
+	}
+	return n < 0 ? -errno : all->err;
+}
+
+/* Written beside it, so that nobody finds half of one. What another prompt adds at this very
+ * moment is lost; it is only a history. */
+static int rewrite(const char *path, const char *data, size_t len)
+{
+	char draft[PATH_MAX + 8];
+	int fd;
+	int r;
+
+	snprintf(draft, sizeof(draft), "%s.XXXXXX", path);
+	fd = mkostemp(draft, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = file_write_all(fd, data, len);
+	close(fd);
+	if (r == 0 && rename(draft, path) != 0)
+		r = -errno;
+	if (r != 0)
+		unlink(draft);
+	return r;
+}
+
+/* Where the newest HISTORY_LINES begin, and how many lines there are. */
+static size_t find_newest(const struct buf *all, unsigned *ret_n)
+{
+	size_t at = all->len;
+	size_t newest = 0;
+
+	*ret_n = 0;
+	while (at > 0) {
+		const char *before = at > 1 ? memrchr(all->data, '\n', at - 1) : NULL;
+
+		at = before ? (size_t)(before - all->data) + 1 : 0;
+		if (++*ret_n <= HISTORY_LINES)
+			newest = at;
+	}
+	return newest;
+}
+
+static void tell(char *line, char *end, void (*fn)(void *arg, const char *line), void *arg)
+{
+	while (line < end) {
+		char *newline = memchr(line, '\n', (size_t)(end - line));
+
+		if (!newline)
+			return;
+		*newline = '\0';
+		if (line[0] != '\0')
+			fn(arg, line);
+		line = newline + 1;
+	}
+}
+
+int history_load(const char *path, void (*fn)(void *arg, const char *line), void *arg)
+{
+	CLEANUP(buf_donep) struct buf all;
+	unsigned n;
+	size_t from;
+	int r;
+
+	buf_init(&all, FILE_MAX + (1 << 20));
+	r = read_all(path, &all);
+	if (r != 0 || all.len == 0)
+		return r;
+	if (all.data[all.len - 1] != '\n')
+		buf_add_char(&all, '\n');
+	if (all.err != 0)
+		return all.err;
+	from = find_newest(&all, &n);
+	if (n >= 2 * HISTORY_LINES)
+		r = rewrite(path, all.data + from, all.len - from);
+	tell(all.data + from, all.data + all.len, fn, arg);
+	return r;
+}
+
+int history_add(const char *path, const char *line)
+{
+	CLEANUP(closep) int fd = -1;
+	char whole[HISTORY_LINE_MAX];
+	size_t len = strlen(line);
+
+	if (len + 1 > sizeof(whole) || memchr(line, '\n', len))
+		return 0;
+	memcpy(whole, line, len);
+	whole[len] = '\n';
+	make_folders(path);
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (fd < 0)
+		return -errno;
+	return file_write_all(fd, whole, len + 1);
+}

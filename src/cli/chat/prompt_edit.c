@@ -1,0 +1,148 @@
+/* The prompt with libedit. */
+#include <errno.h>
+#include <histedit.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/chat/history.h"
+#include "cli/chat/prompt.h"
+
+struct prompt {
+	EditLine *edit;
+	History *history;
+	const char *mark;
+	char path[PATH_MAX]; /* of the history's file; "": there is none */
+	char *line;
+	bool interrupted;
+};
+
+static struct prompt *prompt_of(EditLine *edit)
+{
+	void *p = NULL;
+
+	el_get(edit, EL_CLIENTDATA, &p);
+	return p;
+}
+
+static const char *show_mark(EditLine *edit)
+{
+	return prompt_of(edit)->mark;
+}
+
+/* Ends the line as Enter does; whoever reads it sees that it does not count. */
+static unsigned char on_interrupt(EditLine *edit, int key)
+{
+	(void)key;
+	prompt_of(edit)->interrupted = true;
+	fputs("^C\n", stdout);
+	return CC_NEWLINE;
+}
+
+static void remember(void *arg, const char *line)
+{
+	struct prompt *p = arg;
+	HistEvent event;
+
+	history(p->history, &event, H_ENTER, line);
+}
+
+static void load_history(struct prompt *p)
+{
+	HistEvent event;
+
+	history(p->history, &event, H_SETSIZE, HISTORY_LINES);
+	history(p->history, &event, H_SETUNIQUE, 1);
+	if (history_path(p->path) != 0)
+		p->path[0] = '\0';
+	else
+		(void)history_load(p->path, remember, p);
+}
+
+/* What is typed is sent as UTF-8, whatever the user's locale. */
+static void take_utf8(void)
+{
+	setlocale(LC_CTYPE, "");
+	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+struct prompt *prompt_new(void)
+{
+	struct prompt *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	take_utf8();
+	p->edit = el_init("koine", stdin, stdout, stderr);
+	p->history = history_init();
+	if (!p->edit || !p->history) {
+		prompt_free(p);
+		return NULL;
+	}
+	el_set(p->edit, EL_CLIENTDATA, p);
+	el_set(p->edit, EL_PROMPT, show_mark);
+	el_set(p->edit, EL_SIGNAL, 1);
+	el_set(p->edit, EL_EDITOR, "emacs");
+	el_set(p->edit, EL_HIST, history, p->history);
+	/* The narrow form of this one makes copies that nobody frees. */
+	el_wset(p->edit, EL_ADDFN, L"koine-interrupt", L"forget the line", on_interrupt);
+	el_set(p->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
+	el_source(p->edit, NULL);
+	/* After the user's own: while a line is typed, Ctrl-C is a key and no signal. */
+	el_set(p->edit, EL_BIND, "^C", "koine-interrupt", NULL);
+	el_set(p->edit, EL_SETTY, "-d", "-intr", NULL);
+	load_history(p);
+	return p;
+}
+
+void prompt_free(struct prompt *p)
+{
+	if (!p)
+		return;
+	if (p->edit)
+		el_end(p->edit);
+	if (p->history)
+		history_end(p->history);
+	free(p->line);
+	free(p);
+}
+
+static void keep(struct prompt *p, const char *line)
+{
+	if (line[strspn(line, " \t")] == '\0')
+		return;
+	remember(p, line);
+	if (p->path[0])
+		(void)history_add(p->path, line);
+}
+
+enum prompt_event prompt_read(struct prompt *p, const char *mark, const char **ret_line)
+{
+	const char *got;
+	int n = 0;
+
+	p->mark = mark;
+	p->interrupted = false;
+	/* libedit would show the mark first, and what is typed in between would be a signal, or
+	 * seen twice. */
+	el_set(p->edit, EL_PREP_TERM, 1);
+	got = el_gets(p->edit, &n);
+	if (p->interrupted)
+		return PROMPT_INTERRUPTED;
+	if (!got || n <= 0) {
+		fputc('\n', stdout);
+		return PROMPT_END;
+	}
+	free(p->line);
+	p->line = strndup(got, strcspn(got, "\n"));
+	if (!p->line)
+		return PROMPT_END;
+	keep(p, p->line);
+	*ret_line = p->line;
+	return PROMPT_LINE;
+}

@@ -1,0 +1,163 @@
+/* What may be typed after a slash at the prompt of koine chat. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "cli/chat/chat.h"
+
+enum { MESSAGES = 20 };
+
+struct slash {
+	const char *name;
+	const char *arg; /* or "" */
+	const char *help;
+	/* arg is "" when none was typed. */
+	int (*run)(struct turn *t, const char *arg);
+};
+
+static int slash_help(struct turn *t, const char *arg);
+
+static int slash_tokens(struct turn *t, const char *arg)
+{
+	return look_tokens(t->cli, t->client, t->conversation);
+}
+
+static int slash_messages(struct turn *t, const char *arg)
+{
+	int64_t n = MESSAGES;
+
+	if (arg[0] != '\0' && !chat_read_count(arg, &n)) {
+		complain("/messages wants a number, not '%s'", arg);
+		return 0;
+	}
+	return look_messages(t->cli, t->client, t->conversation, n);
+}
+
+static int slash_conversations(struct turn *t, const char *arg)
+{
+	return look_conversations(t->cli, t->client, MESSAGES);
+}
+
+static int slash_agents(struct turn *t, const char *arg)
+{
+	return look_agents(t->cli, t->client);
+}
+
+static int slash_compact(struct turn *t, const char *arg)
+{
+	return look_compact(t->cli, t->client, t->conversation);
+}
+
+static int slash_agent(struct turn *t, const char *arg)
+{
+	int r;
+
+	if (arg[0] == '\0') {
+		t->agent = NULL;
+		puts("The conversation's own agent answers from now on.");
+		return 0;
+	}
+	if (strlen(arg) > CHAT_NAME_BYTES) {
+		complain("an agent's name has at most %d bytes", CHAT_NAME_BYTES);
+		return 0;
+	}
+	r = look_find_agent(t->client, arg);
+	if (r != 0)
+		return r;
+	memcpy(t->agent_name, arg, strlen(arg) + 1);
+	t->agent = t->agent_name;
+	printf("%s answers from now on.\n", t->agent);
+	return 0;
+}
+
+/* Named for its time, so that it can be told from others later. */
+static int slash_new(struct turn *t, const char *arg)
+{
+	struct tm tm;
+	time_t now = time(NULL);
+
+	if (t->plain) {
+		turn_tell_plain(t);
+		return 0;
+	}
+	if (arg[0] != '\0' && !chat_check_name(arg))
+		return 0;
+	localtime_r(&now, &tm);
+	if (arg[0] != '\0')
+		memcpy(t->conversation_name, arg, strlen(arg) + 1);
+	else
+		strftime(t->conversation_name, sizeof(t->conversation_name), "chat-%Y%m%d-%H%M%S",
+			 &tm);
+	t->conversation = t->conversation_name;
+	return 0;
+}
+
+static const struct slash slashes[] = {
+	{"help", "", "show this", slash_help},
+	{"tokens", "", "what the conversation counts", slash_tokens},
+	{"messages", "[N]", "the newest messages; 20", slash_messages},
+	{"history", "[N]", "the same", slash_messages},
+	{"compact", "", "put a summary in the place of old messages", slash_compact},
+	{"agents", "", "which agents there are", slash_agents},
+	{"agent", "[NAME]", "who answers from now on; the conversation's own without", slash_agent},
+	{"conversations", "", "which conversations there are", slash_conversations},
+	{"new", "[NAME]", "another conversation; one that exists goes on", slash_new},
+	{"quit", "", "end, as Ctrl-D does", NULL},
+	{NULL},
+};
+
+static int slash_help(struct turn *t, const char *arg)
+{
+	for (const struct slash *s = slashes; s->name; s++) {
+		char left[40];
+
+		snprintf(left, sizeof(left), "/%s %s", s->name, s->arg);
+		printf("  %-18s %s\n", left, s->help);
+	}
+	printf("  %-18s %s\n", "//TEXT", "say /TEXT");
+	return 0;
+}
+
+static void suggest(const char *name)
+{
+	struct nearest n;
+
+	nearest_init(&n, name);
+	for (const struct slash *s = slashes; s->name; s++)
+		nearest_offer(&n, s->name, strlen(s->name));
+	if (n.name[0])
+		complain("there is no /%s; did you mean /%s?", name, n.name);
+	else
+		complain("there is no /%s; see /help, or write // to say it", name);
+}
+
+int slash_run(struct turn *t, const char *line, bool *ret_quit)
+{
+	CLEANUP(freep) char *copy = strdup(line);
+	char *arg;
+	char *rest;
+	int r;
+
+	if (!copy)
+		return 0;
+	arg = copy + strcspn(copy, " \t");
+	rest = arg + strspn(arg, " \t");
+	*arg = '\0';
+	for (size_t n = strlen(rest); n > 0 && strchr(" \t", rest[n - 1]); n--)
+		rest[n - 1] = '\0';
+	for (const struct slash *s = slashes; s->name; s++) {
+		if (strcmp(s->name, copy) != 0)
+			continue;
+		if (rest[0] != '\0' && s->arg[0] == '\0') {
+			complain("/%s wants nothing behind it; to say it, write //", copy);
+			return 0;
+		}
+		*ret_quit = !s->run;
+		r = s->run ? s->run(t, rest) : 0;
+		fflush(stdout);
+		return r;
+	}
+	suggest(copy);
+	return 0;
+}

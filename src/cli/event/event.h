@@ -1,0 +1,23 @@
+/* koine events: what its files share. */
+#pragma once
+
+#include "cli/kit/cli.h"
+
+extern const struct option event_options[];
+
+/* Where to begin: a number of the log, a time, or neither. */
+struct event_start {
+	int64_t seq;   /* -1: none */
+	char time[32]; /* "": none */
+};
+
+/* "10m", "2h", "7d", "90s": so long ago; digits: a sequence number; else an ISO time. */
+bool event_start_read(const char *since, struct event_start *ret_start);
+
+/* One event as the options want it: a line for people, or a JSON object. */
+void event_print(const struct cli *cli, const struct koine_value *event);
+
+/* That so many are not held any more. */
+void event_print_gone(const struct cli *cli, int64_t n);
+
+int cmd_events(struct cli *cli);

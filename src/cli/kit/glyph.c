@@ -1,0 +1,307 @@
+#include "cli/kit/glyph.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+#include "cli/kit/width_table.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+
+static bool is_in(uint32_t c, const struct range *rows, size_t n)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		size_t middle = low + (n - low) / 2;
+
+		if (c > rows[middle].last)
+			low = middle + 1;
+		else if (c < rows[middle].first)
+			n = middle;
+		else
+			return true;
+	}
+	return false;
+}
+
+static unsigned width_of(uint32_t c)
+{
+	if (c < 0xa0)
+		return 1;
+	/* It asks for the wide form of the character before it, which counted as one. */
+	if (c == 0xfe0f)
+		return 1;
+	if (is_in(c, no_column, COUNT(no_column)))
+		return 0;
+	return is_in(c, two_columns, COUNT(two_columns)) ? 2 : 1;
+}
+
+static uint32_t decode(const unsigned char *p, size_t n)
+{
+	uint32_t c = n == 1 ? p[0] : p[0] & (0xffU >> (n + 1));
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
+static bool is_space(uint32_t c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x2028 || c == 0x2029;
+}
+
+/* Embeddings, overrides and isolates could make a line read as another; tags are letters that only
+ * a machine reads. */
+static bool turns_text(uint32_t c)
+{
+	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
+	       (c >= 0xe0000 && c < 0xe0080);
+}
+
+/* ---- one character ---- */
+
+/* Returns whether it is one at all. */
+static bool take(struct glyph *g, const char *at, const char *end)
+{
+	size_t n = (unsigned char)at[0] < 0x80 ? 1 : utf8_sequence(at, end);
+
+	g->used = n == 0 ? 1 : (unsigned)n;
+	g->c = decode((const unsigned char *)at, g->used);
+	return n > 0;
+}
+
+static void show_as(struct glyph *g, const char *text, size_t len, unsigned width)
+{
+	memcpy(g->shown, text, len);
+	g->len = (unsigned)len;
+	g->width = width;
+}
+
+static void escape(struct glyph *g, bool broken)
+{
+	const char *form = broken || g->c < 0xa0 ? "\\x%02x"
+			   : g->c < 0x10000      ? "\\u%04x"
+						 : "\\u{%x}";
+
+	g->len = g->width = (unsigned)snprintf(g->shown, sizeof(g->shown), form, g->c);
+}
+
+static bool is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0);
+}
+
+void glyph_read(struct glyph *g, const char *at, const char *end)
+{
+	bool whole = take(g, at, end);
+
+	if (whole && is_space(g->c))
+		show_as(g, " ", 1, 1);
+	else if (!whole || is_control(g->c) || turns_text(g->c))
+		escape(g, !whole);
+	else
+		show_as(g, at, g->used, width_of(g->c));
+}
+
+/* What some terminals give two columns, and what combines, has as many as it may ever take. */
+static unsigned most_width_of(uint32_t c)
+{
+	unsigned width = width_of(c);
+
+	return width == 0 ? 1 : is_in(c, maybe_two, COUNT(maybe_two)) ? 2 : width;
+}
+
+void glyph_read_exact(struct glyph *g, const char *at, const char *end)
+{
+	static const char line_end[] = "⏎";
+	bool whole = take(g, at, end);
+
+	if (whole && (g->c == ' ' || g->c == '\t'))
+		show_as(g, " ", 1, 1);
+	else if (whole && g->c == '\n')
+		show_as(g, line_end, sizeof(line_end) - 1, 1);
+	else if (!whole || is_control(g->c) ||
+		 (g->c >= 0xa0 && is_in(g->c, not_seen, COUNT(not_seen))))
+		escape(g, !whole);
+	else
+		show_as(g, at, g->used, most_width_of(g->c));
+}
+
+void text_add_exact(struct buf *out, struct text t)
+{
+	struct glyph g;
+
+	for (size_t i = 0; i < t.len; i += g.used) {
+		glyph_read_exact(&g, t.data + i, t.data + t.len);
+		buf_add(out, g.shown, g.len);
+	}
+}
+
+void print_exact(FILE *out, struct text t)
+{
+	struct glyph g;
+
+	for (size_t i = 0; i < t.len; i += g.used) {
+		glyph_read_exact(&g, t.data + i, t.data + t.len);
+		fwrite(g.shown, 1, g.len, out);
+	}
+}
+
+size_t print_fitting_exact(FILE *out, struct text t, size_t columns)
+{
+	struct glyph g = {0};
+	size_t width = 0; /* of all up to `at` */
+	size_t fit = 0;   /* of these, with room for a mark */
+	size_t end = 0;   /* where that is */
+	size_t at = 0;
+
+	for (; at < t.len; at += g.used) {
+		glyph_read_exact(&g, t.data + at, t.data + t.len);
+		if (width + 1 <= columns) {
+			end = at;
+			fit = width;
+		}
+		if (width + g.width > columns)
+			break;
+		width += g.width;
+	}
+	if (at >= t.len) {
+		print_exact(out, t);
+		return width;
+	}
+	print_exact(out, (struct text) {.data = t.data, .len = end});
+	if (columns > 0)
+		fputs("…", out);
+	return fit + (columns > 0);
+}
+
+/* ---- texts ---- */
+
+size_t text_columns(const char *text, size_t len)
+{
+	const char *end = text + len;
+	struct glyph g;
+	size_t columns = 0;
+
+	for (const char *p = text; p < end; p += g.used) {
+		glyph_read(&g, p, end);
+		columns += g.width;
+	}
+	return columns;
+}
+
+unsigned terminal_columns(void)
+{
+	const char *columns = getenv("COLUMNS");
+	long n = columns ? strtol(columns, NULL, 10) : 0;
+	struct winsize size;
+
+	if (n <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		n = size.ws_col;
+	return n > 0 && n <= 10000 ? (unsigned)n : 80;
+}
+
+/* Prints the bytes from `from` to `to`, the marked ones bold. */
+static void print_part(FILE *out, const char *text, size_t from, size_t to, const char *marks)
+{
+	bool bold = false;
+	struct glyph g;
+
+	for (size_t i = from; i < to; i += g.used) {
+		glyph_read(&g, text + i, text + to);
+		if (marks && bold != (marks[i] != 0)) {
+			bold = !bold;
+			fputs(bold ? "\033[1m" : "\033[0m", out);
+		}
+		fwrite(g.shown, 1, g.len, out);
+	}
+	if (bold)
+		fputs("\033[0m", out);
+}
+
+/* The byte behind the last glyph that fits. */
+static size_t fitting(const char *text, size_t from, size_t len, size_t columns)
+{
+	struct glyph g;
+	size_t used = 0;
+	size_t i = from;
+
+	for (; i < len; i += g.used) {
+		glyph_read(&g, text + i, text + len);
+		used += g.width;
+		if (used > columns)
+			break;
+	}
+	return i;
+}
+
+size_t print_fitting(FILE *out, const char *text, size_t len, const char *marks, size_t columns)
+{
+	size_t end = fitting(text, 0, len, columns);
+
+	if (end < len)
+		end = fitting(text, 0, len, columns > 0 ? columns - 1 : 0);
+	print_part(out, text, 0, end, marks);
+	if (end == len)
+		return text_columns(text, len);
+	if (columns > 0)
+		fputs("…", out);
+	return text_columns(text, end) + (columns > 0);
+}
+
+/* Where a line of the text that begins at `from` ends: at its newline, before the last
+ * word or wide character that does not fit, or, within a word longer than a line,
+ * anywhere. *ret_next is where the next one begins. */
+static size_t line_end(const char *text, size_t from, size_t len, size_t columns, size_t *ret_next)
+{
+	size_t end = fitting(text, from, len, columns);
+	const char *newline = memchr(text + from, '\n', end < len ? end + 1 - from : len - from);
+	size_t last = 0;
+	struct glyph g;
+
+	if (newline || end == len) {
+		end = newline ? (size_t)(newline - text) : len;
+		*ret_next = end + (newline != NULL);
+		return end;
+	}
+	for (size_t i = from; i <= end; i += g.used) {
+		glyph_read(&g, text + i, text + len);
+		if (i > from && (is_space(g.c) || g.width == 2))
+			last = i;
+	}
+	if (last == 0) {
+		/* One column, and a wide character: it must go somewhere. */
+		glyph_read(&g, text + from, text + len);
+		*ret_next = end > from ? end : from + g.used;
+		return *ret_next;
+	}
+	*ret_next = last + (text[last] == ' ' || text[last] == '\t');
+	return last;
+}
+
+void print_wrapped(FILE *out, const char *text, size_t len, const char *marks, size_t columns,
+		   unsigned indent, unsigned lines)
+{
+	size_t at = 0;
+	unsigned n = 0;
+
+	do {
+		size_t next = len;
+		size_t end = len > 0 ? line_end(text, at, len, columns, &next) : 0;
+
+		if (n > 0)
+			fprintf(out, "%*s", (int)indent, "");
+		n++;
+		if (lines > 0 && n == lines && next < len) {
+			print_fitting(out, text + at, len - at, marks ? marks + at : NULL, columns);
+			next = len;
+		} else {
+			print_part(out, text, at, end, marks);
+		}
+		fputc('\n', out);
+		at = next;
+	} while (at < len);
+}

@@ -1,0 +1,68 @@
+#include "cli/kit/lines.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { READ_SIZE = 16384 };
+
+void lines_init(struct lines *l, int fd, size_t max)
+{
+	*l = (struct lines) {.fd = fd};
+	buf_init(&l->in, max);
+}
+
+void lines_done(struct lines *l)
+{
+	buf_done(&l->in);
+}
+
+static int read_more(struct lines *l)
+{
+	ssize_t n;
+
+	if (buf_reserve(&l->in, READ_SIZE) != 0)
+		return l->in.err;
+	n = read(l->fd, l->in.data + l->in.len, READ_SIZE);
+	if (n < 0)
+		return -errno;
+	l->in.len += (size_t)n;
+	l->eof = n == 0;
+	return 0;
+}
+
+static struct text give(struct lines *l, size_t len, size_t used)
+{
+	struct text line = {.data = l->in.data + l->used, .len = len};
+
+	l->used += used;
+	return line;
+}
+
+int lines_next(struct lines *l, struct text *ret_line)
+{
+	size_t looked = 0;
+
+	buf_consume(&l->in, l->used);
+	l->used = 0;
+	for (;;) {
+		const char *newline =
+			l->in.len > looked ? memchr(l->in.data + looked, '\n', l->in.len - looked)
+					   : NULL;
+		int r;
+
+		if (newline) {
+			size_t len = (size_t)(newline - l->in.data);
+
+			*ret_line = give(l, len, len + 1);
+			return 0;
+		}
+		looked = l->in.len;
+		if (l->eof) {
+			*ret_line = looked > 0 ? give(l, looked, looked) : (struct text) {0};
+			return 0;
+		}
+		r = read_more(l);
+		if (r != 0)
+			return r;
+	}
+}

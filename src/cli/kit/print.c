@@ -1,0 +1,242 @@
+/* What people and programs get to see: words, and JSON in two forms. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "cli/kit/cli.h"
+#include "cli/kit/glyph.h"
+
+enum { COMPLAINT_MAX = 4096 };
+
+void complain(const char *format, ...)
+{
+	char words[COMPLAINT_MAX];
+	struct text all = {.data = words};
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	all.len = n < 0 ? 0 : (size_t)n < sizeof(words) ? (size_t)n : sizeof(words) - 1;
+	fputs("koine: ", stderr);
+	/* What others have named is in it, too. */
+	print_exact(stderr, text_cut(all, utf8_whole(words, all.len)));
+	fputs(n >= (int)sizeof(words) ? "…\n" : "\n", stderr);
+}
+
+/* Controls of ASCII and DEL, and the second set that hides in UTF-8 as C2 80 … C2 9F:
+ * terminals obey both. */
+static bool is_control(const char *text, size_t left)
+{
+	unsigned char c = (unsigned char)text[0];
+
+	if (c < 0x20 || c == 0x7f)
+		return true;
+	return c == 0xc2 && left > 1 && (unsigned char)text[1] < 0xa0;
+}
+
+void print_text(FILE *out, const char *text, size_t len)
+{
+	struct glyph g;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n' || text[i] == '\t') {
+			fputc(text[i], out);
+			continue;
+		}
+		if (!is_control(text + i, len - i)) {
+			glyph_read(&g, text + i, text + len);
+			fwrite(g.shown, 1, g.len, out);
+			i += g.used - 1;
+			continue;
+		}
+		fprintf(out, "\\x%02x", (unsigned char)text[i]);
+		if ((unsigned char)text[i] == 0xc2)
+			fprintf(out, "\\x%02x", (unsigned char)text[++i]);
+	}
+}
+
+void format_time(const struct koine_value *v, char shown[TIME_SHOWN])
+{
+	struct text iso = {0};
+	int64_t ms;
+	time_t seconds;
+	struct tm tm;
+
+	snprintf(shown, TIME_SHOWN, "-");
+	iso.data = koine_value_text(v, &iso.len);
+	if (!iso.data || !clock_parse_iso(iso, &ms))
+		return;
+	seconds = (time_t)(ms / 1000);
+	if (localtime_r(&seconds, &tm))
+		strftime(shown, TIME_SHOWN, "%Y-%m-%d %H:%M", &tm);
+}
+
+struct printer {
+	FILE *out;
+	bool pretty;
+	bool color;
+	unsigned depth;
+};
+
+static void begin_color(const struct printer *p, const char *color)
+{
+	if (p->color)
+		fprintf(p->out, "\033[%sm", color);
+}
+
+static void end_color(const struct printer *p)
+{
+	if (p->color)
+		fputs("\033[0m", p->out);
+}
+
+static void new_line(const struct printer *p)
+{
+	if (!p->pretty)
+		return;
+	fputc('\n', p->out);
+	for (unsigned i = 0; i < p->depth; i++)
+		fputs("  ", p->out);
+}
+
+/* JSON source is as the server wrote it, and may hold what is_control finds. */
+static void write_source(const struct printer *p, const char *raw, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (!is_control(raw + i, len - i)) {
+			fputc(raw[i], p->out);
+			continue;
+		}
+		if ((unsigned char)raw[i] == 0xc2)
+			i++;
+		fprintf(p->out, "\\u%04x", (unsigned char)raw[i]);
+	}
+}
+
+static void write_key(const struct printer *p, const char *key, size_t len)
+{
+	begin_color(p, "34");
+	fputc('"', p->out);
+	for (size_t i = 0; i < len; i++) {
+		if (key[i] == '"' || key[i] == '\\')
+			fputc('\\', p->out);
+		if (is_control(key + i, len - i) && (unsigned char)key[i] == 0xc2)
+			write_source(p, key + i++, 2);
+		else
+			write_source(p, key + i, 1);
+	}
+	fputc('"', p->out);
+	end_color(p);
+	fputs(p->pretty ? ": " : ":", p->out);
+}
+
+static void write_value(struct printer *p, const struct koine_value *v);
+
+/* As deep as the reader let the text become. */
+static void write_children(struct printer *p, const struct koine_value *v, const char *brackets)
+{
+	const struct koine_value *child = koine_value_first(v);
+
+	fputc(brackets[0], p->out);
+	p->depth++;
+	for (; child; child = koine_value_next(child)) {
+		size_t len;
+		const char *key = koine_value_key(child, &len);
+
+		new_line(p);
+		if (key)
+			write_key(p, key, len);
+		write_value(p, child);
+		if (koine_value_next(child))
+			fputc(',', p->out);
+	}
+	p->depth--;
+	if (koine_value_first(v))
+		new_line(p);
+	fputc(brackets[1], p->out);
+}
+
+static const char *color_of(enum koine_kind kind)
+{
+	switch (kind) {
+	case KOINE_STRING:
+		return "32";
+	case KOINE_NUMBER:
+		return "36";
+	case KOINE_NULL:
+	case KOINE_FALSE:
+	case KOINE_TRUE:
+		return "35";
+	case KOINE_ARRAY:
+	case KOINE_OBJECT:
+		break;
+	}
+	return "0";
+}
+
+static void write_value(struct printer *p, const struct koine_value *v)
+{
+	enum koine_kind kind = koine_value_kind(v);
+	const char *raw;
+	size_t len;
+
+	if (kind == KOINE_ARRAY || kind == KOINE_OBJECT) {
+		write_children(p, v, kind == KOINE_ARRAY ? "[]" : "{}");
+		return;
+	}
+	raw = koine_value_raw(v, &len);
+	begin_color(p, color_of(kind));
+	write_source(p, raw ? raw : "null", raw ? len : 4);
+	end_color(p);
+}
+
+void print_json_without(FILE *out, const struct koine_value *v, const char *without)
+{
+	struct printer p = {.out = out};
+	const struct koine_value *child = koine_value_first(v);
+	bool any = false;
+
+	fputc('{', out);
+	for (; child; child = koine_value_next(child)) {
+		size_t len;
+		const char *key = koine_value_key(child, &len);
+
+		if (!key || (len == strlen(without) && memcmp(key, without, len) == 0))
+			continue;
+		if (any)
+			fputc(',', out);
+		write_key(&p, key, len);
+		write_value(&p, child);
+		any = true;
+	}
+	fputs("}\n", out);
+}
+
+void print_json_compact(FILE *out, const struct koine_value *v)
+{
+	struct printer p = {.out = out};
+
+	write_value(&p, v);
+	fputc('\n', out);
+}
+
+void print_json_pretty(FILE *out, const struct koine_value *v, bool color)
+{
+	struct printer p = {.out = out, .pretty = true, .color = color};
+
+	write_value(&p, v);
+	fputc('\n', out);
+}
+
+void print_result(const struct cli *cli, const struct koine_value *v)
+{
+	if (cli->options.json)
+		print_json_compact(stdout, v);
+	else
+		print_json_pretty(stdout, v, cli->color);
+}

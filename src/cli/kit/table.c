@@ -1,0 +1,215 @@
+/* A table in text: cells are gathered first, so that columns can be as wide as they must. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/kit/cli.h"
+#include "cli/kit/glyph.h"
+
+enum { COLUMNS_MAX = 16, TABLE_BYTES_MAX = 64 << 20, COLUMN_MIN = 4, LAST_COLUMN_MIN = 8 };
+
+struct table {
+	const char *align; /* one letter for each column */
+	struct buf text;   /* the cells, each ended by NUL */
+	size_t widths[COLUMNS_MAX];
+	size_t n_cells;
+	size_t fit; /* columns of the terminal; 0: any */
+	bool wraps; /* the last column, where it does not fit; otherwise it is cut */
+};
+
+struct table *table_new(const char *align)
+{
+	struct table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->align = align;
+	buf_init(&t->text, TABLE_BYTES_MAX);
+	return t;
+}
+
+void table_free(struct table *t)
+{
+	if (!t)
+		return;
+	buf_done(&t->text);
+	free(t);
+}
+
+void table_freep(struct table **t)
+{
+	table_free(*t);
+}
+
+const char *color_begin(enum cell_color color)
+{
+	static const char *const begins[] = {
+		[CELL_PLAIN] = "",          [CELL_RED] = "\033[31m",  [CELL_GREEN] = "\033[32m",
+		[CELL_YELLOW] = "\033[33m", [CELL_BLUE] = "\033[36m", [CELL_GREY] = "\033[90m",
+	};
+
+	return begins[color];
+}
+
+/* A cell is one line, and must not steer the terminal. Its colour stands before it: no text has
+ * such a byte by then. */
+void table_cell_color(struct table *t, const char *text, size_t len, enum cell_color color)
+{
+	size_t column = t->n_cells++ % strlen(t->align);
+	size_t width = 0;
+	struct glyph g;
+
+	if (color != CELL_PLAIN)
+		buf_add_char(&t->text, (char)color);
+	for (size_t i = 0; i < len; i += g.used) {
+		glyph_read(&g, text + i, text + len);
+		buf_add(&t->text, g.shown, g.len);
+		width += g.width;
+	}
+	buf_add_char(&t->text, '\0');
+	if (width > t->widths[column])
+		t->widths[column] = width;
+}
+
+void table_cell(struct table *t, const char *text, size_t len)
+{
+	table_cell_color(t, text, len, CELL_PLAIN);
+}
+
+void table_cell_str(struct table *t, const char *text)
+{
+	table_cell(t, text, strlen(text));
+}
+
+void table_cell_value(struct table *t, const struct koine_value *v)
+{
+	const char *text;
+	size_t len;
+
+	if (koine_value_kind(v) == KOINE_NULL) {
+		table_cell_str(t, "-");
+		return;
+	}
+	text = koine_value_text(v, &len);
+	if (!text)
+		text = koine_value_raw(v, &len);
+	table_cell(t, text, len);
+}
+
+void table_cell_time(struct table *t, const struct koine_value *v)
+{
+	char shown[TIME_SHOWN];
+
+	format_time(v, shown);
+	table_cell_str(t, shown);
+}
+
+static void pad(FILE *out, size_t n)
+{
+	while (n-- > 0)
+		fputc(' ', out);
+}
+
+void table_fit(struct table *t, size_t columns)
+{
+	t->fit = columns;
+}
+
+void table_wrap(struct table *t, size_t columns)
+{
+	t->fit = columns;
+	t->wraps = true;
+}
+
+/* What stands before the last column. */
+static size_t columns_used(const struct table *t)
+{
+	size_t last = strlen(t->align) - 1;
+	size_t used = 2 * last;
+
+	for (size_t i = 0; i < last; i++)
+		used += t->widths[i];
+	return used;
+}
+
+/* Takes from the widest that may be narrowed until the last column has a little. */
+static void narrow(struct table *t)
+{
+	while (t->fit > 0 && columns_used(t) + LAST_COLUMN_MIN > t->fit) {
+		size_t *widest = NULL;
+
+		for (size_t i = 0; t->align[i + 1]; i++) {
+			if (t->align[i] == 'n' && (!widest || t->widths[i] > *widest))
+				widest = &t->widths[i];
+		}
+		if (!widest || *widest <= COLUMN_MIN)
+			return;
+		--*widest;
+	}
+}
+
+/* What the others leave to the last column; a little at least. */
+static size_t room_for_last(const struct table *t)
+{
+	size_t used = columns_used(t);
+
+	if (t->fit == 0)
+		return SIZE_MAX;
+	return t->fit > used + LAST_COLUMN_MIN ? t->fit - used : LAST_COLUMN_MIN;
+}
+
+static void print_cell(const struct table *t, FILE *out, const char *cell, size_t column)
+{
+	bool is_last = t->align[column + 1] == '\0';
+	size_t len = strlen(cell);
+	size_t width = text_columns(cell, len);
+	size_t room = is_last ? room_for_last(t) : t->widths[column];
+	size_t spare = width < t->widths[column] ? t->widths[column] - width : 0;
+
+	if (is_last && t->wraps) {
+		print_wrapped(out, cell, len, NULL, room, (unsigned)columns_used(t), 0);
+		return;
+	}
+	if (t->align[column] == 'r')
+		pad(out, spare);
+	width = print_fitting(out, cell, len, NULL, room);
+	if (t->align[column] != 'r' && !is_last)
+		pad(out, t->widths[column] - width);
+}
+
+/* Takes the colour off the cell. */
+static enum cell_color take_color(const char **cell)
+{
+	unsigned char first = (unsigned char)**cell;
+
+	if (first == 0 || first > CELL_GREY)
+		return CELL_PLAIN;
+	++*cell;
+	return (enum cell_color)first;
+}
+
+int table_print(struct table *t, FILE *out, bool color)
+{
+	const char *cell = t->text.data;
+	size_t column = 0;
+
+	if (t->text.err != 0) {
+		complain("out of memory");
+		return EX_SOFTWARE;
+	}
+	narrow(t);
+	for (size_t i = 0; i < t->n_cells; i++, cell += strlen(cell) + 1) {
+		enum cell_color own = take_color(&cell);
+		const char *begin = i == column ? "\033[1m" : color_begin(own);
+		bool is_last = t->align[column + 1] == '\0';
+
+		fputs(color ? begin : "", out);
+		print_cell(t, out, cell, column);
+		fputs(color && begin[0] ? "\033[0m" : "", out);
+		if (!is_last || !t->wraps)
+			fputs(is_last ? "\n" : "  ", out);
+		column = is_last ? 0 : column + 1;
+	}
+	return 0;
+}

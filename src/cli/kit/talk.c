@@ -1,0 +1,287 @@
+/* Reaching the server, and turning what goes wrong into words and an exit code. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/kit/cli.h"
+#include "cli/kit/glyph.h"
+
+enum { TOKEN_MAX = 4096 };
+
+bool talk_is_http(const struct cli *cli)
+{
+	return strncmp(cli->address, "http:", 5) == 0 ||
+	       (cli->options.framing && strcmp(cli->options.framing, "http") == 0);
+}
+
+bool talk_is_gob(const struct cli *cli)
+{
+	return cli->options.framing && strcmp(cli->options.framing, "gob") == 0;
+}
+
+static int exit_code(int fault)
+{
+	switch (fault) {
+	case -ETIMEDOUT:
+		return EX_TEMPFAIL;
+	case -EBADMSG:
+	case -EMSGSIZE:
+	case -EPROTO:
+		return EX_PROTOCOL;
+	case -EACCES:
+	case KOINE_FORBIDDEN:
+		return EX_NOPERM;
+	case -ENOMEM:
+		return EX_SOFTWARE;
+	default:
+		return fault > 0 ? EX_DATAERR : EX_UNAVAILABLE;
+	}
+}
+
+/* The first line of the file; a token on the command line would show in ps. */
+static int read_token(const char *path, char token[TOKEN_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, token, TOKEN_MAX - 1) : -1;
+
+	if (n < 0)
+		complain("cannot read %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return EX_NOINPUT;
+	token[n] = '\0';
+	token[strcspn(token, "\r\n")] = '\0';
+	for (n = 0; token[n] > ' ' && token[n] < 0x7f; n++)
+		;
+	if (n == 0 || token[n] != '\0') {
+		complain("the first line of %s is no token", path);
+		return EX_DATAERR;
+	}
+	return 0;
+}
+
+/* "HOST:PORT", where the kind of the server is missing. */
+static bool lacks_kind(const char *address)
+{
+	const char *colon = strrchr(address, ':');
+	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+
+	return colon && colon > address && digits > 0 && colon[1 + digits] == '\0' &&
+	       !strchr(address, '/') && strncmp(address, "tcp:", 4) != 0 &&
+	       strncmp(address, "http:", 5) != 0 && strncmp(address, "unix:", 5) != 0;
+}
+
+static int bad_address(const struct cli *cli)
+{
+	const char *framing = cli->options.framing;
+
+	if (lacks_kind(cli->address))
+		complain("'%s' is no address to dial; try http://%s or tcp:%s", cli->address,
+			 cli->address, cli->address);
+	else
+		complain("'%s' is no address to dial%s%s; it must be http://HOST[:PORT][/PATH], "
+			 "tcp:HOST:PORT or unix:PATH, with a number or localhost as HOST",
+			 cli->address, framing ? " with framing " : "", framing ? framing : "");
+	return EX_USAGE;
+}
+
+static int dial_failed(const struct cli *cli, int fault)
+{
+	bool is_unix = strncmp(cli->address, "unix:", 5) == 0;
+
+	if (fault == -ETIMEDOUT && cli->options.wait_ms > 0) {
+		complain("timeout waiting for %s at %s", talk_is_gob(cli) ? "agent" : "the server",
+			 cli->address + (is_unix ? 5 : 0));
+		return EX_TEMPFAIL;
+	}
+	if (is_unix && (fault == -ENOENT || fault == -ECONNREFUSED)) {
+		complain("no koined at %s (is it running? try: koined)", cli->address + 5);
+		return EX_UNAVAILABLE;
+	}
+	if (fault == -EINVAL)
+		return bad_address(cli);
+	complain("cannot connect to %s: %s", cli->address, strerror(-fault));
+	return fault == -ETIMEDOUT || fault == -ENOMEM ? exit_code(fault) : EX_UNAVAILABLE;
+}
+
+/* Where there is no XDG_RUNTIME_DIR, anybody may have been first to make our folder. */
+static int check_folder(const struct cli *cli)
+{
+	char folder[64];
+	struct stat st;
+	size_t n =
+		(size_t)snprintf(folder, sizeof(folder), "/tmp/koine-%lu", (unsigned long)getuid());
+
+	if (strncmp(cli->address, "unix:", 5) != 0 || strncmp(cli->address + 5, folder, n) != 0 ||
+	    cli->address[5 + n] != '/' || lstat(folder, &st) != 0)
+		return 0;
+	if (S_ISDIR(st.st_mode) && st.st_uid == getuid() && (st.st_mode & 022) == 0)
+		return 0;
+	complain("%s belongs to another user, or others may write to it; nothing in it is trusted",
+		 folder);
+	return EX_NOPERM;
+}
+
+static int refuse_server(const char *error)
+{
+	complain("%s; --server-uid UID or KOINE_SERVER_UID trusts it", error);
+	return EX_NOPERM;
+}
+
+int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client)
+{
+	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
+	char token[TOKEN_MAX];
+	char error[256] = "";
+	int r;
+
+	opts.server_uid = cli->options.server_uid;
+	opts.error = error;
+	opts.error_size = sizeof(error);
+	opts.framing = cli->options.framing;
+	opts.timeout_ms = cli->options.timeout_ms;
+	opts.retries = cli->options.retries;
+	opts.wait_ms = cli->options.wait_ms;
+	opts.on_bytes = on_bytes;
+	opts.on_bytes_arg = arg;
+	if (cli->options.token_file) {
+		r = read_token(cli->options.token_file, token);
+		if (r != 0)
+			return r;
+		opts.token = token;
+	}
+	r = check_folder(cli);
+	if (r != 0)
+		return r;
+	r = koine_dial(cli->address, &opts, ret_client);
+	if (r == KOINE_FORBIDDEN)
+		return refuse_server(error);
+	return r == 0 ? 0 : dial_failed(cli, r);
+}
+
+/* The method was the user's own word: then its name, the code and the data are, too. */
+static bool is_exact;
+
+void talk_be_exact(void)
+{
+	is_exact = true;
+}
+
+/* "AgentError: ", "ProviderUnavailable: ": a word for programs. */
+static size_t type_length(const char *text, size_t len)
+{
+	static const struct text ends[] = {TEXT("Error: "), TEXT("Unavailable: ")};
+	size_t n = 0;
+
+	while (n < len &&
+	       ((text[n] >= 'A' && text[n] <= 'Z') || (text[n] >= 'a' && text[n] <= 'z')))
+		n++;
+	n += 2;
+	for (size_t i = 0; n <= len && i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (n > ends[i].len &&
+		    memcmp(text + n - ends[i].len, ends[i].data, ends[i].len) == 0)
+			return n;
+	}
+	return 0;
+}
+
+/* What stands before the sentence: the kind of error, which only programs want. */
+static size_t preface_length(const char *text, size_t len)
+{
+	static const char *const kinds[] = {"Internal error: ", "Invalid params: ", "Too large: "};
+	size_t skip = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t n = strlen(kinds[i]);
+
+		if (len > n && memcmp(text, kinds[i], n) == 0)
+			skip = n;
+	}
+	return skip + type_length(text + skip, len - skip);
+}
+
+void talk_print_why(const char *text, size_t len)
+{
+	size_t skip = preface_length(text, len);
+
+	print_text(stderr, text + skip, len - skip);
+}
+
+static void print_sentence(const char *method, const struct koine_answer *a)
+{
+	size_t len = 0;
+	const char *message = koine_answer_error_message(a, &len);
+
+	if (koine_answer_error_code(a) == METHOD_NOT_FOUND) {
+		complain("this server does not know %s: it is of another kind, or older", method);
+		return;
+	}
+	fputs("koine: ", stderr);
+	if (message && len > preface_length(message, len))
+		talk_print_why(message, len);
+	else
+		fprintf(stderr, "%s failed; koine daemon log may say why", method);
+	fputc('\n', stderr);
+}
+
+void talk_print_error(const char *method, const struct koine_answer *a)
+{
+	const struct koine_value *data = koine_answer_error_data(a);
+	size_t len;
+	const char *message = koine_answer_error_message(a, &len);
+
+	if (!is_exact) {
+		print_sentence(method, a);
+		return;
+	}
+	fprintf(stderr, "koine: %s: ", method);
+	print_exact(stderr, message ? (struct text) {.data = message, .len = len} : TEXT("error"));
+	fprintf(stderr, " (code %lld)\n", (long long)koine_answer_error_code(a));
+	if (data && koine_value_kind(data) != KOINE_NULL)
+		print_json_compact(stderr, data);
+}
+
+int talk_failed(const struct koine_client *c, const char *method, int result,
+		struct koine_answer *answer)
+{
+	if (result == KOINE_ERROR_ANSWER) {
+		talk_print_error(method, answer);
+		koine_answer_free(answer);
+		return EXIT_ERROR_ANSWER;
+	}
+	fputs("koine: ", stderr);
+	print_text(stderr, koine_client_error(c), strlen(koine_client_error(c)));
+	/* A socket may be shut as well; there no token helps. */
+	if (result == -EACCES && strstr(koine_client_error(c), ": HTTP 40"))
+		fputs(" (--token-file FILE sends a token)", stderr);
+	fputc('\n', stderr);
+	return exit_code(result);
+}
+
+int talk_call(struct koine_client *c, const char *method, const char *params,
+	      struct koine_answer **ret_answer)
+{
+	struct koine_answer *a = NULL;
+	int r = koine_client_call(c, method, params, &a);
+
+	if (r != 0)
+		return talk_failed(c, method, r, a);
+	*ret_answer = a;
+	return 0;
+}
+
+int talk_once(struct cli *cli, const char *method, const char *params,
+	      struct koine_answer **ret_answer)
+{
+	struct koine_client *c = NULL;
+	int r = talk_dial(cli, NULL, NULL, &c);
+
+	if (r == 0)
+		r = talk_call(c, method, params, ret_answer);
+	koine_client_free(c);
+	return r;
+}

@@ -1,0 +1,111 @@
+#include "cli/kit/tool_gist.h"
+
+#include <string.h>
+
+#include "cli/kit/glyph.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+
+/* The member that says what is done. */
+static const struct {
+	const char *tool;
+	const char *member;
+} tools[] = {
+	{"Bash", "command"},
+	{"exec", "command"},
+	{"process", "command"},
+	{"Write", "file_path"},
+	{"Edit", "file_path"},
+	{"MultiEdit", "file_path"},
+	{"Read", "file_path"},
+	{"NotebookEdit", "notebook_path"},
+	{"NotebookRead", "notebook_path"},
+	{"read", "path"},
+	{"write", "path"},
+	{"edit", "path"},
+	{"LS", "path"},
+	{"Glob", "pattern"},
+	{"Grep", "pattern"},
+	{"WebFetch", "url"},
+	{"WebSearch", "query"},
+	{"memory_search", "query"},
+	{"Task", "prompt"},
+};
+
+/* What speaks for itself where there is nothing else. */
+static const char *const plain[] = {"command", "file_path", "path",    "url",    "pattern",
+				    "query",   "msg",       "message", "prompt", "question"};
+
+static struct text key_of(const struct koine_value *member)
+{
+	struct text key = {0};
+
+	key.data = koine_value_key(member, &key.len);
+	return key;
+}
+
+static const char *main_member(struct text tool, const struct koine_value *input)
+{
+	const struct koine_value *first = koine_value_first(input);
+
+	for (size_t i = 0; i < COUNT(tools); i++) {
+		if (text_is(tool, tools[i].tool))
+			return tools[i].member;
+	}
+	for (size_t i = 0; first && !koine_value_next(first) && i < COUNT(plain); i++) {
+		if (text_is(key_of(first), plain[i]))
+			return plain[i];
+	}
+	return NULL;
+}
+
+/* The one text of that name; NULL: there is none, or not only one. */
+static const struct koine_value *find_only(const struct koine_value *input, const char *name)
+{
+	const struct koine_value *found = NULL;
+	const struct koine_value *m = name ? koine_value_first(input) : NULL;
+
+	for (; m; m = koine_value_next(m)) {
+		if (!text_is(key_of(m), name))
+			continue;
+		if (found || koine_value_kind(m) != KOINE_STRING)
+			return NULL;
+		found = m;
+	}
+	return found;
+}
+
+static void add_others(struct buf *out, const struct koine_value *input,
+		       const struct koine_value *shown)
+{
+	const struct koine_value *m = koine_value_first(input);
+	size_t n = koine_value_count(input);
+	const char *before = ": ";
+
+	if (n < 2)
+		return;
+	buf_printf(out, "  +%zu more", n - 1);
+	for (; m; m = koine_value_next(m)) {
+		if (m == shown)
+			continue;
+		buf_add_str(out, before);
+		text_add_exact(out, key_of(m));
+		before = ", ";
+	}
+}
+
+void tool_gist(struct buf *out, struct text tool, const struct koine_value *input)
+{
+	const struct koine_value *m = find_only(input, main_member(tool, input));
+	struct text t = {0};
+
+	if (m)
+		t.data = koine_value_text(m, &t.len);
+	if (t.len > 0) {
+		text_add_exact(out, t);
+		add_others(out, input, m);
+		return;
+	}
+	t.data = koine_value_raw(input, &t.len);
+	text_add_exact(out, t.data ? t : TEXT("{}"));
+}

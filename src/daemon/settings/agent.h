@@ -1,0 +1,82 @@
+/* [agent NAME]: the agents that the settings name, each with its own keys. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/why.h"
+#include "daemon/settings/named_section.h"
+#include "daemon/settings/paths.h"
+#include "daemon/settings/setting.h"
+
+enum { AGENTS_MAX = 32 };
+
+/* The words of `kind`, in this order. */
+enum agent_kind { AGENT_RECALL, AGENT_OPENAI, AGENT_ANTHROPIC, AGENT_COMMAND, AGENT_UNSAID };
+
+struct agent_setting {
+	char name[SECTION_NAME_MAX + 1];
+	unsigned said;  /* enum agent_kind, as it was set */
+	uint32_t given; /* which keys were set, by their place in the table */
+	char url[PATH_LEN];
+	char model[128];
+	char key_env[128];
+	char key_file[PATH_LEN];
+	char key_command[PATH_LEN];
+	unsigned max_tokens;
+	double temperature;
+	unsigned connect_timeout_ms;
+	unsigned idle_timeout_ms;
+	unsigned total_timeout_ms;
+	unsigned retries;
+	char command[PATH_LEN];
+	unsigned input;  /* enum command_input */
+	unsigned output; /* enum command_output */
+	char cwd[PATH_LEN];
+	char environment[VARIABLES_MAX];
+	char state[PATH_LEN];
+	unsigned interrupt_ms;
+	unsigned terminate_ms;
+	unsigned word_delay_ms;
+	unsigned budget;  /* 0: [chat]'s */
+	unsigned reserve; /* 0: [chat]'s */
+};
+
+struct agent_settings {
+	struct agent_setting list[AGENTS_MAX]; /* the first is recall */
+	unsigned n;
+};
+
+/* Only recall, which is always there. */
+void agent_settings_init(struct agent_settings *a);
+
+/* An agent of that name, without any setting yet, unless there is one. */
+int agent_settings_add(struct agent_settings *a, const char *name, struct why *why);
+
+/* Makes the agent if there is none by that name. Refuses a name, key or value that cannot be. */
+int agent_settings_set(struct agent_settings *a, const char *name, const char *key,
+		       const char *value, struct why *why);
+
+/* Every KOINE_AGENT_NAME_KEY in the environment. */
+int agent_settings_read_environment(struct agent_settings *a, struct why *why);
+
+/* When all was read: whether each agent has what it needs, and nothing that does not fit it. */
+int agent_settings_check(const struct agent_settings *a, struct why *why);
+
+/* The names of variables that hold keys of theirs; how many. */
+unsigned agent_settings_secrets(const struct agent_settings *a, const char **out, unsigned max);
+
+void agent_settings_write(const struct agent_settings *a, FILE *out);
+
+const struct agent_setting *agent_settings_find(const struct agent_settings *a, const char *name);
+
+/* In all that makes them what they are. */
+bool agent_setting_equal(const struct agent_setting *a, const struct agent_setting *b);
+
+/* As it was set, or as its name says. */
+enum agent_kind agent_setting_kind(const struct agent_setting *a);
+const char *agent_kind_word(enum agent_kind kind);
+
+/* "a, b and c" */
+void agent_settings_names(const struct agent_settings *a, char *out, size_t size);

@@ -1,0 +1,371 @@
+#include "daemon/settings/setting.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/command/words.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "io/environment.h"
+
+enum { TIGHT_ABOVE = 190 }; /* bytes of a line that may have 198 */
+
+/* A row in use. */
+struct use {
+	const struct setting *row;
+	const char *section;
+	void *at;
+	const char *value;
+};
+
+static int bad_value(const struct use *u, const char *want, struct why *why)
+{
+	/* What may hold a secret is not repeated. */
+	if (u->row->type == SET_SECRET || u->row->type == SET_URL || u->row->type == SET_VARIABLES)
+		return refuse(why, REFUSE_PARAMS, "%s.%s must be %s", u->section, u->row->key,
+			      want);
+	return refuse(why, REFUSE_PARAMS, "%s.%s = %.60s: must be %s", u->section, u->row->key,
+		      u->value, want);
+}
+
+int setting_parse_bool(const char *value, bool *ret)
+{
+	static const char *const yes[] = {"yes", "true", "on", "1"};
+	static const char *const no[] = {"no", "false", "off", "0"};
+
+	for (size_t i = 0; i < 4; i++) {
+		if (strcasecmp(value, yes[i]) == 0 || strcasecmp(value, no[i]) == 0) {
+			*ret = strcasecmp(value, yes[i]) == 0;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* Digits, then for sizes k, m or g. */
+static int parse_number(const char *value, bool size, uint64_t *ret)
+{
+	static const char units[] = "kmg";
+	char *end;
+	uint64_t n;
+
+	if (!isdigit((unsigned char)value[0]))
+		return -EINVAL;
+	errno = 0;
+	n = strtoull(value, &end, 10);
+	if (errno != 0)
+		return -EINVAL;
+	if (size && *end) {
+		const char *unit = strchr(units, tolower((unsigned char)*end));
+		unsigned shift = unit ? 10U * (unsigned)(unit - units + 1) : 0;
+
+		if (!unit || n > UINT64_MAX >> shift)
+			return -EINVAL;
+		n <<= shift;
+		end++;
+	}
+	if (*end)
+		return -EINVAL;
+	*ret = n;
+	return 0;
+}
+
+static int set_number(const struct use *u, struct why *why)
+{
+	const struct setting *row = u->row;
+	char want[80];
+	uint64_t n;
+
+	if (parse_number(u->value, row->type == SET_SIZE, &n) != 0 || n < row->min ||
+	    n > row->max) {
+		snprintf(want, sizeof(want), "a number from %llu to %llu",
+			 (unsigned long long)row->min, (unsigned long long)row->max);
+		return bad_value(u, want, why);
+	}
+	if (row->type == SET_SIZE)
+		*(size_t *)u->at = n;
+	else
+		*(unsigned *)u->at = (unsigned)(row->type == SET_SECONDS ? n * 1000 : n);
+	return 0;
+}
+
+/* Digits and a point: what else strtod takes is no number to people. With four places at
+ * most, %g writes it without an exponent. */
+static bool parse_decimal(const char *value, double max, double *ret)
+{
+	const char *point = strchr(value, '.');
+	char *end;
+
+	if (strspn(value, "0123456789.") != strlen(value) || strlen(value) > 8 ||
+	    (point && strlen(point) > 5))
+		return false;
+	*ret = strtod(value, &end);
+	return end != value && !*end && *ret <= max;
+}
+
+static int set_decimal(const struct use *u, struct why *why)
+{
+	double n = -1;
+	char want[60];
+
+	if (u->value[0] && !parse_decimal(u->value, (double)u->row->max, &n)) {
+		snprintf(want, sizeof(want), "a number from 0 to %u, such as 0.7",
+			 (unsigned)u->row->max);
+		return bad_value(u, want, why);
+	}
+	*(double *)u->at = n;
+	return 0;
+}
+
+static int set_word(const struct use *u, struct why *why)
+{
+	char want[120] = "";
+
+	for (unsigned i = 0; u->row->words[i]; i++) {
+		size_t n = strlen(want);
+
+		if (strcmp(u->row->words[i], u->value) == 0) {
+			*(unsigned *)u->at = i;
+			return 0;
+		}
+		snprintf(want + n, sizeof(want) - n, "%s%s",
+			 i == 0                 ? ""
+			 : u->row->words[i + 1] ? ", "
+						: " or ",
+			 u->row->words[i]);
+	}
+	return bad_value(u, want, why);
+}
+
+/* By number, or by a name that this machine knows. */
+static bool parse_uid(const char *word, uid_t *ret)
+{
+	const struct passwd *user;
+	uint64_t uid;
+
+	if (parse_number(word, false, &uid) == 0 && uid < UINT32_MAX) {
+		*ret = (uid_t)uid;
+		return true;
+	}
+	user = isdigit((unsigned char)word[0]) ? NULL : getpwnam(word);
+	if (user)
+		*ret = user->pw_uid;
+	return user;
+}
+
+static int set_uids(const struct use *u, struct why *why)
+{
+	struct uids uids = {.n = 0};
+	char copy[256];
+	char *rest = NULL;
+
+	if (strlen(u->value) >= sizeof(copy))
+		return bad_value(u, "a short list of users", why);
+	memcpy(copy, u->value, strlen(u->value) + 1);
+	for (char *word = strtok_r(copy, " ,\t", &rest); word;
+	     word = strtok_r(NULL, " ,\t", &rest)) {
+		if (uids.n == UIDS_MAX || !parse_uid(word, &uids.list[uids.n]))
+			return bad_value(u, "numbers or names of users, at most 32", why);
+		uids.n++;
+	}
+	*(struct uids *)u->at = uids;
+	return 0;
+}
+
+static int set_text(const struct use *u, struct why *why)
+{
+	char want[60];
+
+	if (strlen(u->value) >= u->row->max) {
+		snprintf(want, sizeof(want), "a text of at most %u bytes",
+			 (unsigned)u->row->max - 1);
+		return bad_value(u, want, why);
+	}
+	memcpy(u->at, u->value, strlen(u->value) + 1);
+	return 0;
+}
+
+static int set_variables(const struct use *u, struct why *why)
+{
+	CLEANUP(freep) char **words = NULL;
+	unsigned n = 0;
+
+	if (u->value[strspn(u->value, " \t")] != '\0' &&
+	    command_split(u->value, &words, &n, NULL) != 0)
+		return bad_value(u, "words, quoted as for a shell", why);
+	for (unsigned i = 0; i < n; i++) {
+		if (!environment_is_word(words[i]))
+			return bad_value(u, "variables: NAME, NAME* or NAME=VALUE each", why);
+	}
+	return set_text(u, why);
+}
+
+int setting_apply(const struct setting *row, void *base, const char *section, const char *value,
+		  struct why *why)
+{
+	const struct use u = {row, section, (char *)base + row->offset, value};
+
+	switch (row->type) {
+	case SET_LEVEL:
+		if (!log_parse_level(value, u.at))
+			return bad_value(&u, "err, warn, info or debug", why);
+		return 0;
+	case SET_BOOL:
+		if (setting_parse_bool(value, u.at) != 0)
+			return bad_value(&u, "yes or no", why);
+		return 0;
+	case SET_UNSIGNED:
+	case SET_SIZE:
+	case SET_SECONDS:
+		return set_number(&u, why);
+	case SET_DECIMAL:
+		return set_decimal(&u, why);
+	case SET_WORD:
+		return set_word(&u, why);
+	case SET_UIDS:
+		return set_uids(&u, why);
+	case SET_URL:
+		if (value[0] && row->check(value, NULL) > 0)
+			return bad_value(&u, "http://HOST[:PORT][/PATH], https or unix:PATH", why);
+		return set_text(&u, why);
+	case SET_VARIABLES:
+		return set_variables(&u, why);
+	case SET_TEXT:
+	case SET_PATH:
+	case SET_SECRET:
+	case SET_VARIABLE:
+		return set_text(&u, why);
+	}
+	return -EINVAL;
+}
+
+/* ---- out ---- */
+
+static void write_uids(const struct uids *uids, FILE *out)
+{
+	for (unsigned i = 0; i < uids->n; i++)
+		fprintf(out, "%s%u", i ? " " : "", (unsigned)uids->list[i]);
+}
+
+/* Names alone: a value may be a secret. */
+static void write_variables(const char *value, FILE *out)
+{
+	CLEANUP(freep) char **words = NULL;
+	unsigned n = 0;
+
+	if (command_split(value, &words, &n, NULL) != 0)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out, "%s%.*s%s", i ? " " : "", (int)strcspn(words[i], "="), words[i],
+			strchr(words[i], '=') ? "=..." : "");
+}
+
+static void write_value(const struct setting *row, const void *at, FILE *out)
+{
+	static const char *const levels[] = {"err", "warn", "info", "debug"};
+
+	switch (row->type) {
+	case SET_LEVEL:
+		fprintf(out, "%s", levels[*(const enum log_level *)at]);
+		break;
+	case SET_BOOL:
+		fprintf(out, "%s", *(const bool *)at ? "yes" : "no");
+		break;
+	case SET_UNSIGNED:
+		fprintf(out, "%u", *(const unsigned *)at);
+		break;
+	case SET_SIZE:
+		fprintf(out, "%zu", *(const size_t *)at);
+		break;
+	case SET_SECONDS:
+		fprintf(out, "%u", *(const unsigned *)at / 1000);
+		break;
+	case SET_DECIMAL:
+		if (*(const double *)at >= 0)
+			fprintf(out, "%g", *(const double *)at);
+		break;
+	case SET_WORD:
+		fprintf(out, "%s", row->words[*(const unsigned *)at]);
+		break;
+	case SET_UIDS:
+		write_uids(at, out);
+		break;
+	case SET_VARIABLES:
+		write_variables(at, out);
+		break;
+	case SET_TEXT:
+	case SET_PATH:
+	case SET_VARIABLE:
+	case SET_URL:    /* setting_write_text */
+	case SET_SECRET: /* never shown */
+		break;
+	}
+}
+
+static bool uids_equal(const struct uids *a, const struct uids *b)
+{
+	return a->n == b->n && memcmp(a->list, b->list, a->n * sizeof(a->list[0])) == 0;
+}
+
+bool setting_equal(const struct setting *row, const void *base, const void *other)
+{
+	const char *a = (const char *)base + row->offset;
+	const char *b = (const char *)other + row->offset;
+
+	switch (row->type) {
+	case SET_LEVEL:
+		return *(const enum log_level *)a == *(const enum log_level *)b;
+	case SET_BOOL:
+		return *(const bool *)a == *(const bool *)b;
+	case SET_UNSIGNED:
+	case SET_SECONDS:
+	case SET_WORD:
+		return *(const unsigned *)a == *(const unsigned *)b;
+	case SET_SIZE:
+		return *(const size_t *)a == *(const size_t *)b;
+	case SET_DECIMAL:
+		return *(const double *)a == *(const double *)b;
+	case SET_UIDS:
+		return uids_equal((const struct uids *)a, (const struct uids *)b);
+	case SET_TEXT:
+	case SET_PATH:
+	case SET_URL:
+	case SET_SECRET:
+	case SET_VARIABLE:
+	case SET_VARIABLES:
+		break;
+	}
+	return strcmp(a, b) == 0;
+}
+
+void setting_write_text(const char *key, const char *doc, const char *text, FILE *out)
+{
+	/* After a space, a text that begins with ';' is a comment, and a line has only so much
+	 * room. */
+	const bool tight = text[0] == ';' || strlen(key) + strlen(text) > TIGHT_ABOVE;
+
+	fprintf(out, "; %s\n%s%s", doc, key, tight ? "=" : " = ");
+	/* From the environment a text may have several lines; a file has room for one. */
+	for (; *text; text++)
+		fputc(*text == '\n' ? ' ' : *text, out);
+	fputc('\n', out);
+}
+
+void setting_write(const struct setting *row, const void *base, FILE *out)
+{
+	const char *at = (const char *)base + row->offset;
+
+	if (row->type == SET_TEXT || row->type == SET_PATH || row->type == SET_URL ||
+	    row->type == SET_VARIABLE) {
+		setting_write_text(row->key, row->doc, at, out);
+		return;
+	}
+	fprintf(out, "; %s\n%s = ", row->doc, row->key);
+	write_value(row, at, out);
+	fputc('\n', out);
+}

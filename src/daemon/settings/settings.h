@@ -1,0 +1,141 @@
+/*
+ * Settings, from three places that name the same things: the file (INI), the
+ * environment (KOINE_SECTION_KEY), the flags (--set SECTION.KEY=VALUE and
+ * short forms). Later ones win.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/log.h"
+#include "base/why.h"
+#include "call/server.h"
+#include "daemon/settings/agent.h"
+#include "daemon/settings/listener.h"
+#include "daemon/settings/paths.h"
+#include "daemon/settings/policy.h"
+#include "daemon/settings/rule.h"
+#include "daemon/settings/setting.h"
+#include "daemon/settings/task.h"
+
+enum { LISTENS_MAX = 32, PROJECTS_MAX = 32, SECRETS_MAX = AGENTS_MAX + 16 };
+
+struct listen_setting {
+	char dialect[16];
+	char address[ADDRESS_TEXT_MAX]; /* or "off", or "on": at its own place */
+};
+
+struct session_settings {
+	char program[1024];
+	unsigned parallel;
+	unsigned interrupt_ms;
+	unsigned terminate_ms;
+	size_t keep_bytes;
+	unsigned keep_days;
+	char runner[64]; /* "": not said */
+	char environment[VARIABLES_MAX];
+};
+
+struct settings {
+	char config[PATH_LEN]; /* the file that was read, or "" */
+	char root[PATH_LEN];   /* "" for none */
+	enum log_level log_level;
+	bool debug_methods;
+	bool log_messages;
+	struct limits limits;
+	struct listener_settings listeners;
+	char token_file[PATH_LEN];
+	char store[PATH_LEN];            /* "sqlite:PATH"; "" for the default place */
+	char context_secret[PATH_LEN];   /* ash */
+	char project_webhooks[PATH_LEN]; /* where rules of projects may call; "" for nowhere */
+	bool memory_enabled;
+	size_t index_bytes;
+	char embedding_url[PATH_LEN]; /* "" for no model */
+	char embedding_model[PATH_LEN];
+	char embedding_key_file[PATH_LEN];
+	unsigned embedding_timeout_ms;
+	char nexus_token_file[PATH_LEN]; /* "" for token_file */
+	unsigned nexus_shutdown;         /* enum nexus_ending of dialect/nexus/nexus.h */
+	unsigned hld_heartbeat_ms;
+	char ocg_user[128];                /* "" for nobody */
+	char gateway_token_file[PATH_LEN]; /* "" for OPENCLAW_UI_TOKEN */
+	char gateway_tools[128];
+	char gateway_folder[PATH_LEN]; /* "" for none */
+	unsigned gateway_timeout_ms;
+	unsigned gateway_ping_ms;
+	bool gateway_process;
+	char gateway_environment[VARIABLES_MAX];
+	char chat_agent[64]; /* "none" or "" for none */
+	char chat_system[PATH_LEN];
+	char chat_system_file[PATH_LEN]; /* instead; "" for none */
+	unsigned chat_budget;            /* tokens */
+	unsigned chat_reserve;
+	struct agent_settings agents;
+	struct rule_settings rules;
+	char where[128]; /* "FILE:LINE" while a file is read; else "" */
+	struct task_settings tasks;
+	struct session_settings sessions;
+	struct approval_settings approvals;
+	unsigned events_keep_days; /* 0: for ever */
+	unsigned events_keep;      /* 0: any number */
+
+	/* From the file and the environment: where a dialect listens instead of
+	 * its default place. From flags (listen_only): all there is. */
+	struct listen_setting listens[LISTENS_MAX];
+	unsigned n_listens;
+	bool listen_only;
+
+	char projects[PROJECTS_MAX][PATH_LEN]; /* --project: absolute, each once */
+	unsigned n_projects;
+};
+
+void settings_init(struct settings *s);
+
+/* One setting by name, as the file has it. Refuses an unknown name or a bad value. */
+int settings_set(struct settings *s, const char *section, const char *key, const char *value,
+		 struct why *why);
+
+/* "SECTION.KEY=VALUE"; REFUSE_PARSE when it is no such thing. */
+int settings_set_pair(struct settings *s, const char *pair, struct why *why);
+
+/* --listen DIALECT=ADDRESS: from the first on, only those listen. REFUSE_PARSE likewise. */
+int settings_add_listen(struct settings *s, const char *pair, struct why *why);
+
+/* --project DIR: a folder that is there. */
+int settings_add_project(struct settings *s, const char *folder, struct why *why);
+
+/* Reads INI text; a refusal names file and line. */
+int settings_read_text(struct settings *s, const char *file, const char *text, size_t len,
+		       struct why *why);
+
+/* Reads the file. -ENOENT when there is none. */
+int settings_read_file(struct settings *s, const char *file, struct why *why);
+
+/* KOINE_SECTION_KEY for every setting, KOINE_DEBUG, and what the dialects' own programs
+ * read: ASH_CONTEXT_TOKEN_SECRET, AIWG_IPC_DEBUG. */
+int settings_read_environment(struct settings *s, struct why *why);
+
+/* KOINE_LISTEN_DIALECT: where that one listens. */
+int settings_read_listen(struct settings *s, const char *dialect, struct why *why);
+
+/* When all was read: whether it fits together, agents and their default above all. */
+int settings_check(const struct settings *s, struct why *why);
+
+/* Which tools its agents are offered, as bits of enum tool_id. */
+int settings_gateway_tools(const struct settings *s, unsigned *ret_bits, struct why *why);
+
+/* In tokens: the agent's own, or [chat]'s. */
+unsigned settings_budget(const struct settings *s, const struct agent_setting *a);
+unsigned settings_reserve(const struct settings *s, const struct agent_setting *a);
+
+/* The names of variables of ours that hold a secret of these settings, NULL-ended. Those that are
+ * settings themselves (KOINE_…) are not among them. */
+void settings_secrets(const struct settings *s, const char *out[SECRETS_MAX + 1]);
+
+/* Every setting with its value now and what it means, as a file would have it. */
+void settings_write(const struct settings *s, FILE *out);
+
+/* The store's URL: as set, under --root, or at the default place. */
+void settings_store_url(const struct settings *s, char *out, size_t size);

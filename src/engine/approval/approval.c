@@ -1,0 +1,163 @@
+/* The approval service: how it starts and stops, and its words. */
+#include "engine/approval/approval.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/approval/inner.h"
+#include "engine/services.h"
+
+static const char *const kind_names[] = {
+	[APPROVAL_FUNCTION] = "function_call", [APPROVAL_CONTACT] = "human_contact"};
+
+static const char *const status_names[N_APPROVAL_STATUSES] = {
+	[APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved",
+	[APPROVAL_DENIED] = "denied",   [APPROVAL_RESPONDED] = "responded",
+	[APPROVAL_EXPIRED] = "expired", [APPROVAL_SUPERSEDED] = "superseded",
+};
+
+const char *approval_kind_name(enum approval_kind kind)
+{
+	return kind_names[kind];
+}
+
+bool approval_kind_parse(struct text t, enum approval_kind *ret_kind)
+{
+	for (unsigned i = 0; i < sizeof(kind_names) / sizeof(kind_names[0]); i++) {
+		if (text_is(t, kind_names[i])) {
+			*ret_kind = (enum approval_kind)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *approval_status_name(enum approval_status status)
+{
+	return status_names[status];
+}
+
+bool approval_status_parse(struct text t, enum approval_status *ret_status)
+{
+	for (unsigned i = 0; i < N_APPROVAL_STATUSES; i++) {
+		if (text_is(t, status_names[i])) {
+			*ret_status = (enum approval_status)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+int approval_check_text(struct text t, const char *field, size_t max, struct why *why)
+{
+	if (t.len > max)
+		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
+	if (t.data && memchr(t.data, '\0', t.len))
+		return refuse_field(why, field, "%s has a NUL byte", field);
+	return 0;
+}
+
+int approval_copy(struct arena *a, struct text from, struct text *to)
+{
+	*to = from;
+	if (!from.data)
+		return 0;
+	to->data = arena_copy(a, from.data, from.len);
+	return to->data ? 0 : -ENOMEM;
+}
+
+unsigned approval_count(const struct services *s)
+{
+	return s->approvals->n_pending;
+}
+
+/* ---- the service ---- */
+
+static int set_up(struct approvals *a, const struct approvals_opts *opts)
+{
+	int r = timer_new(a->loop, pending_on_due, a, &a->due);
+
+	if (r == 0)
+		r = timer_new(a->loop, waiters_on_later, a, &a->later);
+	if (r == 0)
+		r = policy_rules_new(opts->rules, opts->n_rules, &a->rules);
+	if (r == 0)
+		r = pending_load(a);
+	return r;
+}
+
+int approvals_start(struct services *s, const struct approvals_opts *opts, struct why *why)
+{
+	struct approvals *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	s->approvals = a;
+	a->services = s;
+	a->loop = opts->loop;
+	a->background = opts->background;
+	a->max_pending = opts->pending ? opts->pending : 1000;
+	a->timeout_ms = opts->timeout_ms;
+	a->keep_ms = opts->keep_ms;
+	a->agents_decide = opts->agents_decide;
+	list_init(&a->pending);
+	list_init(&a->ended);
+	list_init(&a->refused);
+	for (unsigned i = 0; i < APPROVAL_BUCKETS; i++)
+		list_init(&a->buckets[i]);
+	r = set_up(a, opts);
+	if (r < 0)
+		refuse(why, REFUSE_UNAVAILABLE, "approvals cannot be read: %s", strerror(-r));
+	return r;
+}
+
+void approvals_set_rules(struct approvals *a, const struct approval_rule *rules, unsigned n)
+{
+	struct approval_rules *fresh;
+	int r = policy_rules_new(rules, n, &fresh);
+
+	if (r != 0) {
+		log_err("policies stay as they were", "error=%s", strerror(-r));
+		return;
+	}
+	policy_rules_unref(a->rules);
+	a->rules = fresh;
+}
+
+unsigned approvals_pending(const struct approvals *a)
+{
+	return a ? a->n_pending : 0;
+}
+
+void approvals_stop(struct approvals *a)
+{
+	struct why why = {0};
+	struct list waiters;
+
+	if (!a || a->stopping)
+		return;
+	a->stopping = true;
+	timer_stop(a->due);
+	list_init(&waiters);
+	list_for_each (at, following, &a->pending)
+		list_splice(&waiters, &list_entry(at, struct pending, link)->waiters);
+	refuse(&why, REFUSE_STOPPING, "koined is stopping");
+	waiters_tell(&waiters, REFUSE_STOPPING, NULL, &why);
+}
+
+void approvals_free(struct approvals *a)
+{
+	if (!a)
+		return;
+	pending_free_all(a);
+	waiters_free(&a->refused);
+	approval_ended_clear(a);
+	policy_rules_unref(a->rules);
+	timer_free(a->due);
+	timer_free(a->later);
+	a->services->approvals = NULL;
+	free(a);
+}

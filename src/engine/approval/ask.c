@@ -1,0 +1,477 @@
+/*
+ * Asking: looked through on the loop, then answered by a rule or a grant, or kept as pending, by
+ * the writer, then told.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/pack.h"
+#include "base/uuid.h"
+#include "engine/approval/inner.h"
+#include "engine/services.h"
+#include "engine/session/session.h"
+#include "store/store.h"
+
+static const int64_t LONGEST_MS = 100LL * 366 * 24 * 3600 * 1000;
+
+struct approval_ask {
+	struct background_work work;
+	struct approvals *approvals;
+	struct approval_rules *rules;
+	struct arena arena;
+	struct approval_row row; /* as it is asked for, then as it is */
+	struct text session;     /* as it was named */
+	bool named;              /* the id was given, and may be there */
+	bool must_be_known;
+	bool full;
+	unsigned total;
+	size_t n_bytes;
+	struct approval_client from;
+	uint64_t serial;
+	int result;
+	struct why why;
+	struct approval_waiter *waiter; /* NULL: none, or it has left */
+	approval_fn fn;                 /* NULL: there was a waiter */
+	void *arg;
+};
+
+/* ---- what is asked ---- */
+
+static int check_names(const struct approval_new *in, struct why *why)
+{
+	int r = approval_check_text(in->id, "id", APPROVAL_ID_MAX, why);
+
+	if (r == 0 && in->id.data && in->id.len == 0)
+		r = refuse_field(why, "id", "id is empty");
+	if (r == 0)
+		r = approval_check_text(in->session, "session", APPROVAL_NAME_MAX, why);
+	if (r == 0)
+		r = approval_check_text(in->run, "run", APPROVAL_NAME_MAX, why);
+	if (r == 0)
+		r = approval_check_text(in->agent, "agent", APPROVAL_NAME_MAX, why);
+	if (r == 0)
+		r = approval_check_text(in->origin, "origin", APPROVAL_ORIGIN_MAX, why);
+	if (r == 0)
+		r = approval_check_text(in->tool_use_id, "tool_use_id", APPROVAL_NAME_MAX, why);
+	return r;
+}
+
+/* Small in bytes, it could still be large in memory for all who look at it. */
+static bool has_too_many(const struct value *v, unsigned *n)
+{
+	if (++*n > APPROVAL_INPUT_VALUES_MAX)
+		return true;
+	if (v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT)
+		return false;
+	value_each (child, v) {
+		if (has_too_many(child, n))
+			return true;
+	}
+	return false;
+}
+
+static int check_input(const struct value *input, struct why *why)
+{
+	unsigned n = 0;
+
+	if (!input)
+		return 0;
+	if (input->kind != VALUE_OBJECT)
+		return refuse_field(why, "input", "input must be an object");
+	if (has_too_many(input, &n))
+		return refuse_field(why, "input", "input has more than %d values",
+				    APPROVAL_INPUT_VALUES_MAX);
+	return 0;
+}
+
+static int check_new(const struct approval_new *in, struct why *why)
+{
+	int r = check_names(in, why);
+
+	if (r == 0)
+		r = approval_check_text(in->tool, "tool", APPROVAL_TOOL_MAX, why);
+	if (r == 0 && in->tool.len == 0 && in->kind == APPROVAL_FUNCTION)
+		r = refuse_field(why, "tool", "tool is empty");
+	if (r == 0)
+		r = check_input(in->input, why);
+	if (r == 0 && in->timeout_ms > LONGEST_MS)
+		r = refuse_field(why, "timeout", "timeout is more than 100 years");
+	return r;
+}
+
+static int check_room(const struct approvals *a, struct why *why)
+{
+	if (a->stopping)
+		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+	if (a->n_coming_bytes > APPROVAL_COMING_BYTES_MAX)
+		return refuse(why, REFUSE_LIMIT, "too many approvals are asked for at once");
+	return 0;
+}
+
+static int pack_input(struct approval_ask *ask, const struct value *input, struct why *why)
+{
+	static const struct value nothing = {.kind = VALUE_OBJECT};
+	struct buf out;
+	int r;
+
+	buf_init(&out, APPROVAL_INPUT_MAX);
+	value_pack(&out, input ? input : &nothing);
+	r = out.err;
+	if (r == -EMSGSIZE)
+		r = refuse_field(why, "input", "input is larger than %d bytes", APPROVAL_INPUT_MAX);
+	if (r == 0)
+		r = approval_copy(&ask->arena, (struct text) {.data = out.data, .len = out.len},
+				  &ask->row.input);
+	ask->n_bytes = out.len;
+	buf_done(&out);
+	return r;
+}
+
+static int make_id(struct approval_ask *ask, struct text id)
+{
+	char uuid[UUID_LEN + 1];
+	char made[UUID_LEN + 16];
+	int r;
+
+	ask->named = id.data != NULL;
+	if (ask->named)
+		return approval_copy(&ask->arena, id, &ask->row.id);
+	r = uuid4(uuid);
+	if (r != 0)
+		return r;
+	snprintf(made, sizeof(made), "local-%s", uuid);
+	return approval_copy(&ask->arena, text_of(made), &ask->row.id);
+}
+
+static int copy_names(struct approval_ask *ask, const struct approval_new *in)
+{
+	int r = make_id(ask, in->id);
+
+	if (r == 0)
+		r = approval_copy(&ask->arena, in->session, &ask->session);
+	if (r == 0)
+		r = approval_copy(&ask->arena, in->run, &ask->row.run);
+	if (r == 0)
+		r = approval_copy(&ask->arena, in->agent, &ask->row.agent);
+	if (r == 0)
+		r = approval_copy(&ask->arena, in->origin, &ask->row.origin);
+	if (r == 0)
+		r = approval_copy(&ask->arena, in->tool, &ask->row.tool);
+	if (r == 0)
+		r = approval_copy(&ask->arena, in->tool_use_id, &ask->row.tool_use_id);
+	return r;
+}
+
+static int fill(struct approval_ask *ask, const struct approval_new *in, struct why *why)
+{
+	int64_t timeout = in->timeout_ms ? in->timeout_ms : ask->approvals->timeout_ms;
+	int64_t now = clock_utc_ms();
+	int r = copy_names(ask, in);
+
+	ask->row.kind = in->kind;
+	ask->row.created_ms = now;
+	ask->row.deadline_ms = timeout > 0 ? now + timeout : 0;
+	ask->must_be_known = in->must_be_known;
+	ask->from = in->from;
+	return r == 0 ? pack_input(ask, in->input, why) : r;
+}
+
+/* ---- on the writer's thread ---- */
+
+static int find_session(struct approval_ask *ask, struct connection *db, struct session_row *ret,
+			bool *ret_found)
+{
+	int r = 0;
+
+	*ret_found = false;
+	if (ask->row.run.len > 0)
+		r = store_session_find_run(db, ask->row.run, &ask->arena, ret, ret_found);
+	if (r == 0 && !*ret_found && ask->session.len > 0)
+		r = store_session_find(db, ask->session, &ask->arena, ret, ret_found);
+	if (r == 0 && !*ret_found && ask->session.len > 0)
+		r = store_session_find_agent(db, ask->session, &ask->arena, ret, ret_found);
+	return r;
+}
+
+static int set_session(struct approval_ask *ask, struct connection *db)
+{
+	struct session_row session;
+	struct text asked = ask->row.run.len > 0 ? ask->row.run : ask->session;
+	bool found;
+	int r = find_session(ask, db, &session, &found);
+
+	if (r != 0)
+		return r;
+	if (found) {
+		ask->row.session = session.id;
+		ask->row.run = session.run;
+		return 0;
+	}
+	if (ask->must_be_known)
+		return refuse(&ask->why, REFUSE_NOT_FOUND, "session not found: %.*s",
+			      (int)(asked.len < 128 ? asked.len : 128),
+			      asked.data ? asked.data : "");
+	/* An agent that we have not started has sessions too, and grants may hold for one. */
+	if (ask->session.len > 0)
+		ask->row.session = ask->session;
+	return 0;
+}
+
+/* With the id of a tool's use only that one: the newest by name might be its neighbour, and the
+ * right one is tied when it comes. */
+static int tie_to_call(struct approval_ask *ask, struct connection *db)
+{
+	struct approval_row *row = &ask->row;
+	bool found = false;
+	int r;
+
+	if (!row->session.data || row->kind != APPROVAL_FUNCTION)
+		return 0;
+	r = store_session_open_call(db, row->session, row->tool, row->tool_use_id,
+				    row->created_ms - SESSION_TIE_MS, &row->event_id, &found);
+	if (r != 0 || !found) {
+		row->event_id = 0;
+		return r;
+	}
+	return store_session_event_approval(db, row->event_id, approval_event_word(row->status),
+					    row->id);
+}
+
+static int keep_new(struct approval_ask *ask, struct connection *db, struct arena *scratch)
+{
+	struct services *s = ask->approvals->services;
+	int r = set_session(ask, db);
+
+	if (ask->from.is)
+		asker_see(&ask->from.peer, &ask->row);
+	if (r == 0)
+		r = policy_decide(db, scratch, ask->rules, &ask->row);
+	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->full)
+		r = refuse(&ask->why, REFUSE_LIMIT, "too many approvals wait for a human: %u/%u",
+			   ask->total - 1, ask->approvals->max_pending);
+	if (r == 0)
+		r = approval_copy(&ask->arena, ask->row.decided_by, &ask->row.decided_by);
+	if (r == 0)
+		r = approval_copy(&ask->arena, ask->row.comment, &ask->row.comment);
+	if (r == 0)
+		r = tie_to_call(ask, db);
+	if (r == 0)
+		r = store_approval_add(db, &ask->row, &ask->row.seq);
+	if (r == 0 && ask->row.status == APPROVAL_PENDING)
+		r = approval_tell_requested(s, scratch, &ask->row, ask->total);
+	else if (r == 0)
+		r = approval_tell_resolved(s, scratch, &ask->row);
+	return r;
+}
+
+static bool is_same(struct text a, struct text b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* A decision is on what was shown, and on nothing else that is asked for under the same id. One
+ * tree has one packed form. */
+static int take_there(struct approval_ask *ask, const struct approval_row *there)
+{
+	const struct approval_row *row = &ask->row;
+
+	if (row->kind != there->kind || !is_same(row->tool, there->tool) ||
+	    !is_same(row->agent, there->agent) || !is_same(row->input, there->input))
+		return refuse(&ask->why, REFUSE_CONFLICT,
+			      "approval '%.*s' was asked for with another tool or input",
+			      TEXT_ARGS(row->id));
+	ask->row = *there;
+	return 0;
+}
+
+static void ask_run(struct background_work *w, int lane)
+{
+	struct approval_ask *ask = list_entry(w, struct approval_ask, work);
+	struct connection *db = store_writer(ask->approvals->services->store);
+	struct approval_row there = {0};
+	struct arena scratch;
+	bool found = false;
+	int r = 0;
+
+	(void)lane;
+	arena_init(&scratch, APPROVAL_INPUT_ARENA_MAX);
+	if (ask->named)
+		r = store_approval_find(db, ask->row.id, &ask->arena, &there, &found);
+	if (found)
+		r = take_there(ask, &there);
+	else if (r == 0)
+		r = keep_new(ask, db, &scratch);
+	ask->result = r;
+	w->keep = r == 0 && !found;
+	arena_done(&scratch);
+}
+
+/* ---- on the loop again ---- */
+
+static void ask_free(struct approval_ask *ask)
+{
+	policy_rules_unref(ask->rules);
+	arena_done(&ask->arena);
+	free(ask);
+}
+
+void approval_ask_forget(struct approval_ask *ask)
+{
+	ask->waiter = NULL;
+}
+
+/* Tells the one or the other, or nobody; last, for it may do anything. */
+static void tell(struct approval_ask *ask, int result, const struct approval *approval)
+{
+	struct approval_waiter *w = ask->waiter;
+
+	if (w) {
+		w->ask = NULL;
+		waiter_tell(w, result, approval, &ask->why);
+	} else if (ask->fn) {
+		ask->fn(ask->arg, result, approval, &ask->why);
+	}
+}
+
+/* The waiter is in its place before anybody hears of it. */
+static void tell_pending(struct approval_ask *ask, struct pending *p,
+			 const struct approval *approval)
+{
+	struct approval_waiter *w = ask->waiter;
+
+	if (!w) {
+		tell(ask, 0, approval);
+		return;
+	}
+	w->ask = NULL;
+	list_append(&p->waiters, &w->link);
+	if (w->on_kept)
+		w->on_kept(w->arg, 0, approval, &ask->why);
+}
+
+static void take_kept(struct approval_ask *ask)
+{
+	struct approvals *a = ask->approvals;
+	struct pending *p = NULL;
+	struct approval approval;
+	struct arena arena;
+
+	if (ask->row.status == APPROVAL_PENDING) {
+		p = pending_get(a, &ask->row);
+		/* It is in the store, and is found there when it is asked for again. */
+		if (!p) {
+			tell(ask, -ENOMEM, NULL);
+			return;
+		}
+		if (approval_ended_after(a, ask->serial, ask->row.session))
+			pending_end_as(a, p, APPROVAL_SUPERSEDED);
+	}
+	if (p && ask->waiter && a->stopping) {
+		tell(ask, refuse(&ask->why, REFUSE_STOPPING, "koined is stopping"), NULL);
+		return;
+	}
+	arena_init(&arena, APPROVAL_INPUT_ARENA_MAX);
+	approval = approval_of(&arena, &ask->row);
+	if (p)
+		tell_pending(ask, p, &approval);
+	else
+		tell(ask, 0, &approval);
+	arena_done(&arena);
+}
+
+static void ask_finished(struct background_work *w, int result)
+{
+	struct approval_ask *ask = list_entry(w, struct approval_ask, work);
+	struct approvals *a = ask->approvals;
+
+	a->n_coming--;
+	a->n_coming_bytes -= ask->n_bytes;
+	if (result == 0)
+		result = ask->result;
+	if (result == 0)
+		take_kept(ask);
+	else
+		tell(ask, result, NULL);
+	if (a->n_coming == 0)
+		approval_ended_clear(a);
+	ask_free(ask);
+}
+
+static void ask_submit(struct approval_ask *ask)
+{
+	struct approvals *a = ask->approvals;
+	struct approval_waiter *waiter = ask->waiter;
+	int r;
+
+	ask->work = (struct background_work) {.run = ask_run, .finished = ask_finished};
+	ask->serial = ++a->n_asked;
+	ask->total = a->n_pending + a->n_coming + 1;
+	ask->full = a->n_pending + a->n_coming >= a->max_pending;
+	a->n_coming++;
+	a->n_coming_bytes += ask->n_bytes;
+	r = a->background.submit(a->background.arg, &ask->work, true);
+	if (r == 0)
+		return;
+	/* A waiter is not told before it has its handle. */
+	if (waiter) {
+		ask->waiter = NULL;
+		waiter->ask = NULL;
+		waiter_refuse(a, waiter, r, &ask->why);
+	}
+	ask_finished(&ask->work, r);
+}
+
+static int ask_new(struct approvals *a, const struct approval_new *in, struct why *why,
+		   struct approval_ask **ret_ask)
+{
+	struct approval_ask *ask;
+	int r = check_new(in, why);
+
+	if (r == 0)
+		r = check_room(a, why);
+	if (r != 0)
+		return r;
+	ask = calloc(1, sizeof(*ask));
+	if (!ask)
+		return -ENOMEM;
+	ask->approvals = a;
+	ask->rules = a->rules;
+	ask->rules->refs++;
+	arena_init(&ask->arena, APPROVAL_ARENA_MAX);
+	r = fill(ask, in, why);
+	if (r == 0)
+		*ret_ask = ask;
+	else
+		ask_free(ask);
+	return r;
+}
+
+void approval_ask(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg,
+		  struct approval_waiter *waiter)
+{
+	struct approval_ask *ask;
+	struct why why = {0};
+	int r = ask_new(a, in, &why, &ask);
+
+	if (r == 0) {
+		ask->fn = fn;
+		ask->arg = arg;
+		ask->waiter = waiter;
+		if (waiter)
+			waiter->ask = ask;
+		ask_submit(ask);
+	} else if (waiter) {
+		waiter_refuse(a, waiter, r, &why);
+	} else {
+		fn(arg, r, NULL, &why);
+	}
+}
+
+void approval_request(struct services *s, const struct approval_new *in, approval_fn fn, void *arg)
+{
+	approval_ask(s->approvals, in, fn, arg, NULL);
+}

@@ -1,0 +1,329 @@
+/*
+ * Deciding: by a human, or because time is over. The first that the writer keeps wins; whoever
+ * comes later is told so and shown what was decided.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/uuid.h"
+#include "engine/approval/inner.h"
+#include "engine/services.h"
+#include "store/store.h"
+
+struct decide {
+	struct background_work work;
+	struct approvals *approvals;
+	struct arena arena;
+	struct approval_decision in; /* copied */
+	struct approval_row row;     /* as it is */
+	bool found;
+	int result;
+	struct why why;
+	approval_fn fn; /* NULL: nobody asked for it */
+	void *arg;
+};
+
+/* ---- what is wanted ---- */
+
+static int check_grant(const struct approval_decision *d, struct why *why)
+{
+	static const int64_t longest_ms = 100LL * 366 * 24 * 3600 * 1000;
+
+	if (!d->grants)
+		return 0;
+	if (d->status != APPROVAL_APPROVED && d->status != APPROVAL_DENIED)
+		return refuse_field(why, "grant", "only what is approved or denied can be granted");
+	if (d->grant_ms < 0 || d->grant_ms > longest_ms)
+		return refuse_field(why, "grant_time",
+				    "the time of a grant must be 0 to 100 years");
+	if (d->grant_uses < 0)
+		return refuse_field(why, "grant_uses", "the uses of a grant must not be negative");
+	return 0;
+}
+
+static int check_decision(const struct approval_decision *d, struct why *why)
+{
+	int r = approval_check_text(d->id, "id", APPROVAL_ID_MAX, why);
+
+	if (r == 0 && d->id.len == 0)
+		r = refuse_field(why, "id", "id is empty");
+	if (r == 0)
+		r = approval_check_text(d->comment, "comment", APPROVAL_COMMENT_MAX, why);
+	if (r == 0)
+		r = approval_check_text(d->by, "by", APPROVAL_NAME_MAX, why);
+	if (r == 0 && (d->status == APPROVAL_PENDING || d->status == APPROVAL_EXPIRED))
+		r = refuse_field(why, "decision", "nobody can decide '%s'",
+				 approval_status_name(d->status));
+	if (r == 0 && d->status == APPROVAL_RESPONDED && d->comment.len == 0)
+		r = refuse_field(why, "comment", "comment is required for human contact response");
+	return r == 0 ? check_grant(d, why) : r;
+}
+
+static int check_kind(const struct decide *d, struct why *why)
+{
+	enum approval_status status = d->in.status;
+
+	if (d->row.kind == APPROVAL_FUNCTION && status == APPROVAL_RESPONDED)
+		return refuse_field(why, "decision", "invalid decision for function_call: %s",
+				    approval_status_name(status));
+	if (d->row.kind == APPROVAL_CONTACT &&
+	    (status == APPROVAL_APPROVED || status == APPROVAL_DENIED))
+		return refuse_field(why, "decision", "invalid decision for human_contact: %s",
+				    approval_status_name(status));
+	return 0;
+}
+
+/* ---- on the writer's thread ---- */
+
+/* A name that is a pattern would grant far more than what was asked. */
+static bool is_pattern(struct text t)
+{
+	return t.data && (memchr(t.data, '*', t.len) || memchr(t.data, '?', t.len));
+}
+
+static int add_grant(struct decide *d, struct connection *db)
+{
+	struct grant_row g = {
+		.session = d->in.grant_session ? d->row.session : (struct text) {0},
+		.agent = d->row.agent,
+		.tool = d->row.tool,
+		.denies = d->in.status == APPROVAL_DENIED,
+		.comment = d->in.comment,
+		.created_ms = d->row.decided_ms,
+		.expires_ms = d->in.grant_ms > 0 ? d->row.decided_ms + d->in.grant_ms : 0,
+		.uses = d->in.grant_uses > 0 ? d->in.grant_uses : -1,
+	};
+	char id[UUID_LEN + 1];
+	int r;
+
+	if (is_pattern(g.tool))
+		return refuse_field(&d->why, "grant",
+				    "a tool with * or ? in its name cannot be granted");
+	if (d->in.grant_session && !g.session.data)
+		return refuse_field(&d->why, "grant", "this approval has no session");
+	r = uuid4(id);
+	g.id = text_of(id);
+	return r == 0 ? grant_keep(db, &d->arena, &g, &d->why) : r;
+}
+
+enum session_approval approval_event_word(enum approval_status status)
+{
+	switch (status) {
+	case APPROVAL_PENDING:
+		return SESSION_APPROVAL_PENDING;
+	case APPROVAL_APPROVED:
+	case APPROVAL_RESPONDED:
+		return SESSION_APPROVAL_APPROVED;
+	case APPROVAL_DENIED:
+		return SESSION_APPROVAL_DENIED;
+	case APPROVAL_EXPIRED:
+	case APPROVAL_SUPERSEDED:
+	case N_APPROVAL_STATUSES:
+		break;
+	}
+	return SESSION_APPROVAL_RESOLVED;
+}
+
+static int refuse_second(struct decide *d)
+{
+	return refuse(&d->why, REFUSE_CONFLICT, "this approval has already been responded to");
+}
+
+/* Whoever asked may take it back; to decide it is another's. */
+static int see_decider(struct decide *d, struct approval_row *row)
+{
+	if (d->in.status == APPROVAL_SUPERSEDED)
+		return 0;
+	return decider_check(d->approvals, &d->arena, &d->in.from, &d->row, row, &d->why);
+}
+
+static int change(struct decide *d, struct connection *db)
+{
+	struct approval_row row = d->row;
+	bool done = false;
+	int r;
+
+	row.status = d->in.status;
+	row.comment = d->in.comment;
+	row.decided_by = d->in.by;
+	row.decided_ms = clock_utc_ms();
+	r = see_decider(d, &row);
+	if (r == 0)
+		r = store_approval_decide(db, &row, &done);
+	if (r != 0 || !done)
+		return r != 0 ? r : refuse_second(d);
+	d->row = row;
+	if (row.event_id > 0)
+		r = store_session_event_approval(db, row.event_id, approval_event_word(row.status),
+						 (struct text) {0});
+	/* It holds for more than what was asked here. */
+	if (r == 0 && d->in.grants)
+		r = decider_check(d->approvals, &d->arena, &d->in.from, NULL, NULL, &d->why);
+	if (r == 0 && d->in.grants)
+		r = add_grant(d, db);
+	return r == 0 ? approval_tell_resolved(d->approvals->services, &d->arena, &row) : r;
+}
+
+static int decide_on(struct decide *d, struct connection *db)
+{
+	int r = store_approval_find(db, d->in.id, &d->arena, &d->row, &d->found);
+
+	if (r != 0)
+		return r;
+	if (!d->found)
+		return refuse(&d->why, REFUSE_NOT_FOUND, "approval not found: %.*s",
+			      TEXT_ARGS(d->in.id));
+	r = check_kind(d, &d->why);
+	if (r == 0 && d->row.status != APPROVAL_PENDING)
+		r = refuse_second(d);
+	return r == 0 ? change(d, db) : r;
+}
+
+static void decide_run(struct background_work *w, int lane)
+{
+	struct decide *d = list_entry(w, struct decide, work);
+
+	(void)lane;
+	d->result = decide_on(d, store_writer(d->approvals->services->store));
+	w->keep = d->result == 0;
+}
+
+/* ---- on the loop ---- */
+
+static void decide_free(struct decide *d)
+{
+	arena_done(&d->arena);
+	free(d);
+}
+
+/* An end that nobody asked for must not be lost by a full disk. */
+static void end_failed(struct approvals *a, struct pending *p, int result)
+{
+	if (!a->ends_fail && result != -ECANCELED)
+		log_err("an approval's end is not kept yet", "approval=%.*s error=%s",
+			TEXT_ARGS(p->id), strerror(-result));
+	a->ends_fail = true;
+	pending_end_again(a, p);
+}
+
+/* Tells the one who decided, then all who wait. Either may do anything, so nothing of ours is
+ * looked at again but the list, which is here. */
+static void settle(struct decide *d, int result, struct pending *p)
+{
+	struct approval approval;
+	struct arena arena;
+	struct list waiters;
+
+	list_init(&waiters);
+	if (p)
+		pending_take(d->approvals, p, &waiters);
+	arena_init(&arena, APPROVAL_INPUT_ARENA_MAX);
+	approval = approval_of(&arena, &d->row);
+	if (d->fn)
+		d->fn(d->arg, result, &approval, &d->why);
+	waiters_tell(&waiters, 0, &approval, &(struct why) {0});
+	arena_done(&arena);
+}
+
+/* Not in the store any more: somebody else has had it in hand. */
+static void lose(struct decide *d, int result, struct pending *p)
+{
+	struct list waiters;
+
+	list_init(&waiters);
+	if (p)
+		pending_take(d->approvals, p, &waiters);
+	if (d->fn)
+		d->fn(d->arg, result, NULL, &d->why);
+	waiters_tell(&waiters, result, NULL, &d->why);
+}
+
+static void decide_finished(struct background_work *w, int result)
+{
+	struct decide *d = list_entry(w, struct decide, work);
+	struct approvals *a = d->approvals;
+	struct pending *p = pending_find(a, d->in.id);
+
+	if (result == 0)
+		result = d->result;
+	if (result == 0)
+		a->ends_fail = false;
+	if (result == 0 || result == REFUSE_CONFLICT) {
+		settle(d, result, p);
+	} else if (result == REFUSE_NOT_FOUND) {
+		lose(d, result, p);
+	} else if (d->fn) {
+		d->fn(d->arg, result, NULL, &d->why);
+	} else if (p) {
+		end_failed(a, p, result);
+	}
+	decide_free(d);
+}
+
+static int decide_new(struct approvals *a, const struct approval_decision *in,
+		      struct decide **ret_decide)
+{
+	struct decide *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	d->approvals = a;
+	d->in = *in;
+	arena_init(&d->arena, APPROVAL_ARENA_MAX);
+	r = approval_copy(&d->arena, in->id, &d->in.id);
+	if (r == 0)
+		r = approval_copy(&d->arena, in->comment, &d->in.comment);
+	if (r == 0)
+		r = approval_copy(&d->arena, in->by.data ? in->by : TEXT("human"), &d->in.by);
+	d->work = (struct background_work) {.run = decide_run, .finished = decide_finished};
+	if (r == 0)
+		*ret_decide = d;
+	else
+		decide_free(d);
+	return r;
+}
+
+void approval_decide(struct services *s, const struct approval_decision *in, approval_fn fn,
+		     void *arg)
+{
+	struct approvals *a = s->approvals;
+	struct why why = {0};
+	struct decide *d;
+	int r = check_decision(in, &why);
+
+	if (r == 0)
+		r = decide_new(a, in, &d);
+	if (r != 0) {
+		fn(arg, r, NULL, &why);
+		return;
+	}
+	d->fn = fn;
+	d->arg = arg;
+	r = a->background.submit(a->background.arg, &d->work, true);
+	if (r != 0)
+		decide_finished(&d->work, r);
+}
+
+void approval_end(struct approvals *a, struct pending *p)
+{
+	const struct approval_decision in = {
+		.id = p->id,
+		.status = p->end_as,
+		.by = p->end_as == APPROVAL_EXPIRED ? TEXT("timeout") : TEXT("session"),
+	};
+	struct decide *d;
+	int r = decide_new(a, &in, &d);
+
+	p->ending = true;
+	if (r == 0) {
+		r = a->background.submit(a->background.arg, &d->work, true);
+		if (r != 0)
+			decide_free(d);
+	}
+	if (r != 0)
+		end_failed(a, p, r);
+}

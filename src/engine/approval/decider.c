@@ -1,0 +1,158 @@
+/*
+ * Who decides. An agent does not answer its own question: a client that is the process which asks,
+ * or was started by it, is refused; so is whatever koined itself runs, and whoever cannot be told.
+ * What is let decide is recorded with the decision.
+ *
+ * All of this reads /proc, on the writer's thread.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "io/lineage.h"
+#include "io/tree.h"
+#include "engine/approval/inner.h"
+#include "engine/services.h"
+#include "store/store.h"
+
+enum { HOLDERS_MAX = 16 };
+
+static const char way_out[] = "[approval] agents_decide = yes lets it";
+
+void asker_see(const struct peer *peer, struct approval_row *row)
+{
+	struct process_seen speaker;
+	pid_t pids[HOLDERS_MAX];
+	unsigned n = peer->known ? peer_pids(peer, pids, HOLDERS_MAX) : 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!lineage_speaker(pids[i], &speaker))
+			continue;
+		row->asker_pid = speaker.pid;
+		row->asker_started = speaker.started;
+		return;
+	}
+}
+
+/* ---- may it? ---- */
+
+struct look {
+	struct connection *db;
+	const struct approval_row *row; /* NULL: whatever is asked */
+	const char *owner;              /* of our marks */
+	struct why *why;
+};
+
+static int refuse_agent(const struct look *l, const struct process_seen *who,
+			const struct process_seen *agent)
+{
+	return refuse(l->why, REFUSE_FORBIDDEN,
+		      "process %d (%.32s) belongs to %d (%.32s), an agent that asks; a human must "
+		      "decide, from elsewhere (%s)",
+		      (int)who->pid, who->name, (int)agent->pid, agent->name, way_out);
+}
+
+/* The agent that asks, or, where all is handed out, any that has ever asked. */
+static int is_asker(const struct look *l, const struct process_seen *p, bool *ret_is)
+{
+	if (l->row) {
+		*ret_is = l->row->asker_pid == p->pid && l->row->asker_started == p->started;
+		return 0;
+	}
+	return store_approval_has_asked(l->db, p->pid, p->started, ret_is);
+}
+
+static int check_one(const struct look *l, const struct process_seen *who,
+		     const struct process_seen *above)
+{
+	bool is = false;
+	int r;
+
+	if (above->pid == getpid() || (l->owner && tree_is_marked(above->pid, l->owner)))
+		return refuse(
+			l->why, REFUSE_FORBIDDEN,
+			"process %d (%.32s) was started by koined, and what koined runs decides "
+			"nothing (%s)",
+			(int)who->pid, who->name, way_out);
+	r = is_asker(l, above, &is);
+	return r == 0 && is ? refuse_agent(l, who, above) : r;
+}
+
+static int refuse_unknown(const struct look *l)
+{
+	return refuse(l->why, REFUSE_FORBIDDEN, "it cannot be told which process decides (%s)",
+		      way_out);
+}
+
+static int check_process(const struct look *l, pid_t pid, struct process_seen *ret_who)
+{
+	struct process_seen lineage[LINEAGE_MAX];
+	unsigned n = lineage_read(pid, lineage);
+	int r = 0;
+
+	/* Deeper than anybody looks is where somebody hides. */
+	if (n == 0 || n == LINEAGE_MAX)
+		return refuse_unknown(l);
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = check_one(l, &lineage[0], &lineage[i]);
+	if (r == 0)
+		*ret_who = lineage[0];
+	return r;
+}
+
+/* ---- who it was ---- */
+
+static int record(struct arena *arena, const struct peer *peer, const struct process_seen *who,
+		  struct approval_row *ret)
+{
+	char program[PROGRAM_MAX];
+	char terminal[TERMINAL_MAX];
+	int r;
+
+	ret->decider_known = true;
+	ret->decider_uid = peer->uid;
+	if (who->pid == 0)
+		return 0;
+	ret->decider_pid = who->pid;
+	process_program(who, program);
+	process_terminal(who, terminal);
+	r = arena_copy_text(arena, text_of(program), &ret->decider_program);
+	if (r == 0 && terminal[0])
+		r = arena_copy_text(arena, text_of(terminal), &ret->decider_terminal);
+	return r;
+}
+
+int decider_check(struct approvals *a, struct arena *arena, const struct approval_client *client,
+		  const struct approval_row *row, struct approval_row *ret_by, struct why *why)
+{
+	struct services *s = a->services;
+	const struct look l = {
+		.db = store_writer(s->store),
+		.row = row,
+		.owner = store_identity(s->store),
+		.why = why,
+	};
+	struct process_seen who = {0};
+	pid_t pids[HOLDERS_MAX];
+	unsigned n;
+	int r = 0;
+
+	if (!client->is)
+		return 0;
+	n = peer_pids(&client->peer, pids, HOLDERS_MAX);
+	/* More than are looked at is where somebody hides, too. */
+	if (!a->agents_decide && (n == 0 || n == HOLDERS_MAX))
+		return refuse_unknown(&l);
+	for (unsigned i = 0; r == 0 && !a->agents_decide && i < n; i++)
+		r = check_process(&l, pids[i], &who);
+	if (a->agents_decide && n > 0)
+		(void)process_see(pids[0], &who);
+	if (r != 0 || !ret_by || !client->peer.known)
+		return r;
+	return record(arena, &client->peer, &who, ret_by);
+}
+
+int approval_may_decide(struct services *s, struct arena *a, const struct approval_client *client,
+			struct why *why)
+{
+	return s->approvals ? decider_check(s->approvals, a, client, NULL, NULL, why) : 0;
+}

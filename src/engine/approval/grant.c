@@ -1,0 +1,182 @@
+/* Grants: what a human allowed or denied beforehand. They are few, and only the store has them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "engine/approval/inner.h"
+#include "engine/services.h"
+#include "store/store.h"
+
+int grant_keep(struct connection *db, struct arena *arena, const struct grant_row *row,
+	       struct why *why)
+{
+	struct grant_row *grants;
+	unsigned n = 0;
+	int r = store_grant_list(db, clock_utc_ms(), arena, &grants, &n);
+
+	if (r == 0 && n >= APPROVAL_GRANTS_MAX)
+		r = refuse(why, REFUSE_LIMIT, "there are %u grants; revoke some", n);
+	return r == 0 ? store_grant_add(db, row) : r;
+}
+
+int grant_list(struct services *s, int lane, struct arena *a, struct grant_row **ret_rows,
+	       unsigned *ret_n)
+{
+	return store_grant_list(store_lane(s->store, lane), clock_utc_ms(), a, ret_rows, ret_n);
+}
+
+/* ---- changes ---- */
+
+struct grant_change {
+	struct background_work work;
+	struct approvals *approvals;
+	struct arena arena;
+	struct grant_row row;
+	struct approval_client from;
+	bool removes;
+	int result;
+	struct why why;
+	approval_fn fn;
+	void *arg;
+};
+
+static int remove_grant(struct grant_change *c, struct connection *db)
+{
+	bool found = false;
+	int r = store_grant_remove(db, c->row.id, &found);
+
+	if (r == 0 && !found)
+		r = refuse(&c->why, REFUSE_NOT_FOUND, "grant not found: %.*s",
+			   TEXT_ARGS(c->row.id));
+	return r;
+}
+
+static void grant_run(struct background_work *w, int lane)
+{
+	struct grant_change *c = list_entry(w, struct grant_change, work);
+	struct connection *db = store_writer(c->approvals->services->store);
+
+	(void)lane;
+	c->result = decider_check(c->approvals, &c->arena, &c->from, NULL, NULL, &c->why);
+	if (c->result == 0)
+		c->result = c->removes ? remove_grant(c, db)
+				       : grant_keep(db, &c->arena, &c->row, &c->why);
+	if (c->result == -EEXIST)
+		c->result = refuse(&c->why, REFUSE_CONFLICT, "there is a grant '%.*s'",
+				   TEXT_ARGS(c->row.id));
+	w->keep = c->result == 0;
+}
+
+static void grant_finished(struct background_work *w, int result)
+{
+	struct grant_change *c = list_entry(w, struct grant_change, work);
+
+	if (result == 0)
+		result = c->result;
+	c->fn(c->arg, result, NULL, &c->why);
+	arena_done(&c->arena);
+	free(c);
+}
+
+static int copy_row(struct grant_change *c)
+{
+	struct grant_row *row = &c->row;
+	int r = approval_copy(&c->arena, row->id, &row->id);
+
+	if (r == 0)
+		r = approval_copy(&c->arena, row->session, &row->session);
+	if (r == 0)
+		r = approval_copy(&c->arena, row->agent, &row->agent);
+	if (r == 0)
+		r = approval_copy(&c->arena, row->tool, &row->tool);
+	if (r == 0)
+		r = approval_copy(&c->arena, row->pattern, &row->pattern);
+	if (r == 0)
+		r = approval_copy(&c->arena, row->comment, &row->comment);
+	return r;
+}
+
+static void submit(struct services *s, const struct grant_row *row, bool removes,
+		   const struct approval_client *from, approval_fn fn, void *arg)
+{
+	struct approvals *a = s->approvals;
+	struct grant_change *c = calloc(1, sizeof(*c));
+	struct why why = {0};
+	int r;
+
+	if (!c) {
+		fn(arg, -ENOMEM, NULL, &why);
+		return;
+	}
+	*c = (struct grant_change) {.approvals = a, .row = *row, .removes = removes};
+	if (from)
+		c->from = *from;
+	c->fn = fn;
+	c->arg = arg;
+	c->work = (struct background_work) {.run = grant_run, .finished = grant_finished};
+	arena_init(&c->arena, APPROVAL_ARENA_MAX);
+	r = copy_row(c);
+	if (r == 0)
+		r = a->background.submit(a->background.arg, &c->work, true);
+	if (r != 0)
+		grant_finished(&c->work, r);
+}
+
+static int check_grant(const struct grant_row *row, struct why *why)
+{
+	int r = approval_check_text(row->id, "id", APPROVAL_ID_MAX, why);
+
+	if (r == 0)
+		r = approval_check_text(row->session, "session", APPROVAL_NAME_MAX, why);
+	if (r == 0)
+		r = approval_check_text(row->agent, "agent", APPROVAL_NAME_MAX, why);
+	if (r == 0)
+		r = approval_check_text(row->tool, "tool", APPROVAL_TOOL_MAX, why);
+	if (r == 0)
+		r = approval_check_text(row->pattern, "pattern", APPROVAL_PATTERN_MAX, why);
+	if (r == 0)
+		r = approval_check_text(row->comment, "comment", APPROVAL_COMMENT_MAX, why);
+	if (r == 0 && !row->session.data && !row->agent.data && !row->tool.data &&
+	    !row->pattern.data)
+		r = refuse_field(why, "tool",
+				 "a grant must name a tool, an agent, a session or a pattern");
+	if (r == 0 && row->expires_ms != 0 && row->expires_ms <= clock_utc_ms())
+		r = refuse_field(why, "expires", "the end of the grant is in the past");
+	return r;
+}
+
+void grant_add(struct services *s, const struct grant_row *in, const struct approval_client *from,
+	       approval_fn fn, void *arg)
+{
+	struct grant_row row = *in;
+	struct why why = {0};
+	char id[UUID_LEN + 1];
+	int r = check_grant(in, &why);
+
+	if (r == 0 && row.id.len == 0) {
+		r = uuid4(id);
+		row.id = text_of(id);
+	}
+	if (row.created_ms == 0)
+		row.created_ms = clock_utc_ms();
+	if (row.uses <= 0)
+		row.uses = -1;
+	if (r == 0)
+		submit(s, &row, false, from, fn, arg);
+	else
+		fn(arg, r, NULL, &why);
+}
+
+void grant_remove(struct services *s, struct text id, const struct approval_client *from,
+		  approval_fn fn, void *arg)
+{
+	struct why why = {0};
+	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, &why);
+
+	if (r == 0)
+		submit(s, &(struct grant_row) {.id = id}, true, from, fn, arg);
+	else
+		fn(arg, r, NULL, &why);
+}

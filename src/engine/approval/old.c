@@ -1,0 +1,101 @@
+#include "engine/approval/old.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "engine/approval/approval.h"
+#include "engine/services.h"
+
+enum { ARENA_MAX = 64 << 20 };
+
+struct approval_old {
+	struct background_work work;
+	struct services *services;
+	struct approval_old_opts opts;
+	int64_t started_ms;
+	struct arena arena;
+	struct approval *list;
+	unsigned n;
+	int result;
+};
+
+void approval_old_free(struct approval_old *o)
+{
+	if (!o)
+		return;
+	arena_done(&o->arena);
+	free(o);
+}
+
+static void run(struct background_work *w, int lane)
+{
+	struct approval_old *o = list_entry(w, struct approval_old, work);
+	const struct approval_filter pending = {.status = APPROVAL_PENDING};
+
+	o->result = approval_list(o->services, lane, &o->arena, &pending, &o->list, &o->n);
+}
+
+/* What was asked since is waited for. */
+static bool is_old(const struct approval_old *o, const struct approval_row *row)
+{
+	return text_is(row->agent, o->opts.agent) && o->opts.is_tool(row->tool) &&
+	       row->created_ms < o->started_ms;
+}
+
+static void on_withdrawn(void *arg, int result, const struct approval *approval,
+			 const struct why *why)
+{
+	(void)arg;
+	(void)approval;
+	if (result != 0 && result != REFUSE_CONFLICT)
+		log_warn("question of an earlier life stays", "why=\"%s\"",
+			 result > 0 ? why->text : strerror(-result));
+}
+
+static void finished(struct background_work *w, int result)
+{
+	struct approval_old *o = list_entry(w, struct approval_old, work);
+
+	if (result == 0)
+		result = o->result;
+	for (unsigned i = 0; result == 0 && !*o->opts.stopping && i < o->n; i++) {
+		const struct approval_decision d = {.id = o->list[i].row.id,
+						    .status = APPROVAL_SUPERSEDED,
+						    .comment = TEXT("koined has been restarted"),
+						    .by = text_of(o->opts.agent)};
+
+		if (is_old(o, &o->list[i].row))
+			approval_decide(o->services, &d, on_withdrawn, NULL);
+	}
+	if (result != 0 && result != -ECANCELED)
+		log_warn("questions of an earlier life stay", "error=%s",
+			 result > 0 ? "refused" : strerror(-result));
+	*o->opts.place = NULL;
+	approval_old_free(o);
+}
+
+void approval_withdraw_old(struct services *s, const struct approval_old_opts *opts)
+{
+	const struct background *b = &opts->background;
+	struct approval_old *o;
+	int r;
+
+	if (!b->submit || !s->approvals)
+		return;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return;
+	*opts->place = o;
+	o->services = s;
+	o->opts = *opts;
+	o->started_ms = clock_utc_ms();
+	o->work = (struct background_work) {.run = run, .finished = finished};
+	arena_init(&o->arena, ARENA_MAX);
+	r = b->submit(b->arg, &o->work, false);
+	if (r != 0)
+		finished(&o->work, r);
+}

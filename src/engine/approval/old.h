@@ -1,0 +1,26 @@
+/*
+ * Questions that nobody waits for any more: those of an earlier life, whose askers do not ask
+ * again as sessions do. They are withdrawn at the next start, on the loop's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "io/background.h"
+
+struct approval_old;
+struct services;
+
+/* What is asked by this agent for one of these tools; all of it must live as long as the asker. */
+struct approval_old_opts {
+	struct background background;
+	const char *agent;
+	bool (*is_tool)(struct text name);
+	const bool *stopping;
+	struct approval_old **place; /* of the asker, for approval_old_free: set while it looks */
+};
+
+void approval_withdraw_old(struct services *s, const struct approval_old_opts *opts);
+void approval_old_free(struct approval_old *o); /* accepts NULL */

@@ -1,0 +1,226 @@
+/*
+ * Approvals that wait for a human, at hand: found by id, ended by one timer for the next of them
+ * that is due.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/approval/inner.h"
+#include "engine/services.h"
+#include "engine/session/session.h"
+#include "store/store.h"
+
+enum { LOAD_PAGE = 100, LOAD_BYTES = 4 << 20, LOAD_ARENA_MAX = 16 << 20 };
+
+static struct list *bucket_of(struct approvals *a, struct text id)
+{
+	uint64_t h = 14695981039346656037U;
+
+	for (size_t i = 0; i < id.len; i++)
+		h = (h ^ (unsigned char)id.data[i]) * 1099511628211U;
+	return &a->buckets[h % APPROVAL_BUCKETS];
+}
+
+struct pending *pending_find(struct approvals *a, struct text id)
+{
+	list_for_each (at, following, bucket_of(a, id)) {
+		struct pending *p = list_entry(at, struct pending, bucket_link);
+
+		if (text_equal(p->id, id))
+			return p;
+	}
+	return NULL;
+}
+
+/* ---- when it is due ---- */
+
+static void arm(struct approvals *a, uint64_t due_ms)
+{
+	uint64_t now = clock_steady_ms();
+
+	if (a->stopping || (a->armed_ms != 0 && a->armed_ms <= due_ms))
+		return;
+	a->armed_ms = due_ms;
+	timer_start(a->due, due_ms > now ? due_ms - now : 0);
+}
+
+static void set_due(struct approvals *a, struct pending *p, uint64_t due_ms)
+{
+	a->n_due += p->due_ms == 0;
+	p->due_ms = due_ms;
+	arm(a, due_ms);
+}
+
+void pending_end_as(struct approvals *a, struct pending *p, enum approval_status status)
+{
+	p->end_as = status;
+	set_due(a, p, clock_steady_ms());
+}
+
+void pending_end_again(struct approvals *a, struct pending *p)
+{
+	p->ending = false;
+	set_due(a, p, clock_steady_ms() + APPROVAL_AGAIN_MS);
+}
+
+void pending_on_due(void *approvals)
+{
+	struct approvals *a = approvals;
+	uint64_t now = clock_steady_ms();
+
+	a->armed_ms = 0;
+	list_for_each (at, following, &a->pending) {
+		struct pending *p = list_entry(at, struct pending, link);
+
+		if (p->due_ms == 0 || p->ending)
+			continue;
+		if (p->due_ms <= now)
+			approval_end(a, p);
+		else
+			arm(a, p->due_ms);
+	}
+}
+
+/* By the steady clock from here on: one that is set must not end anything early. */
+static uint64_t steady_of(int64_t utc_ms)
+{
+	int64_t wait = utc_ms - clock_utc_ms();
+
+	return clock_steady_ms() + (uint64_t)(wait > 0 ? wait : 0);
+}
+
+/* ---- in and out ---- */
+
+static struct pending *pending_new(const struct approval_row *row)
+{
+	struct pending *p = calloc(1, sizeof(*p) + row->id.len + row->session.len);
+
+	if (!p)
+		return NULL;
+	memcpy(p->own, row->id.data, row->id.len);
+	p->id = (struct text) {.data = p->own, .len = row->id.len};
+	if (row->session.data) {
+		memcpy(p->own + row->id.len, row->session.data, row->session.len);
+		p->session = (struct text) {.data = p->own + row->id.len, .len = row->session.len};
+	}
+	list_init(&p->waiters);
+	p->end_as = APPROVAL_EXPIRED;
+	return p;
+}
+
+struct pending *pending_get(struct approvals *a, const struct approval_row *row)
+{
+	struct pending *p = pending_find(a, row->id);
+
+	if (p)
+		return p;
+	p = pending_new(row);
+	if (!p)
+		return NULL;
+	list_append(&a->pending, &p->link);
+	list_append(bucket_of(a, p->id), &p->bucket_link);
+	a->n_pending++;
+	if (row->deadline_ms > 0)
+		set_due(a, p, steady_of(row->deadline_ms));
+	if (p->session.data && a->services->sessions)
+		session_wait(a->services, p->session, 1);
+	return p;
+}
+
+static void remove_pending(struct approvals *a, struct pending *p)
+{
+	list_remove(&p->link);
+	list_remove(&p->bucket_link);
+	a->n_pending--;
+	a->n_due -= p->due_ms != 0;
+	if (a->n_due == 0) {
+		timer_stop(a->due);
+		a->armed_ms = 0;
+	}
+}
+
+void pending_take(struct approvals *a, struct pending *p, struct list *ret_waiters)
+{
+	remove_pending(a, p);
+	list_splice(ret_waiters, &p->waiters);
+	if (p->session.data && a->services->sessions)
+		session_wait(a->services, p->session, -1);
+	free(p);
+}
+
+void pending_free_all(struct approvals *a)
+{
+	struct list *first;
+
+	while ((first = list_first(&a->pending))) {
+		struct pending *p = list_entry(first, struct pending, link);
+
+		remove_pending(a, p);
+		waiters_free(&p->waiters);
+		free(p);
+	}
+}
+
+/* ---- what the store has ---- */
+
+/* A session that ended after it had asked was ended with its program, by a crash of ours or a stop;
+ * whoever asks for a session that had ended before lives elsewhere, and asks again. */
+static int is_left(struct approvals *a, struct arena *arena, const struct approval_row *row,
+		   bool *ret_left)
+{
+	struct session_row session = {0};
+	bool found = false;
+	int r = 0;
+
+	*ret_left = false;
+	if (row->session.data)
+		r = store_session_find(store_writer(a->services->store), row->session, arena,
+				       &session, &found);
+	if (r == 0 && found)
+		*ret_left = session.ended_ms > 0 && session.ended_ms >= row->created_ms;
+	return r;
+}
+
+static int load_row(struct approvals *a, struct arena *arena, const struct approval_row *row)
+{
+	struct pending *p;
+	bool left;
+	int r = is_left(a, arena, row, &left);
+
+	if (r != 0)
+		return r;
+	p = pending_get(a, row);
+	if (!p)
+		return -ENOMEM;
+	if (left)
+		pending_end_as(a, p, APPROVAL_SUPERSEDED);
+	return 0;
+}
+
+/* Page by page: what they ask for may be large, and is not kept at hand. */
+int pending_load(struct approvals *a)
+{
+	struct store_approval_query q = {.status = APPROVAL_PENDING,
+					 .oldest_first = true,
+					 .limit = LOAD_PAGE,
+					 .max_bytes = LOAD_BYTES};
+	struct approval_row *rows;
+	struct arena arena;
+	unsigned n;
+	int r;
+
+	arena_init(&arena, LOAD_ARENA_MAX);
+	do {
+		arena_reset(&arena);
+		n = 0;
+		r = store_approval_list(store_writer(a->services->store), &q, &arena, &rows, &n);
+		for (unsigned i = 0; r == 0 && i < n; i++)
+			r = load_row(a, &arena, &rows[i]);
+		if (r == 0 && n > 0)
+			q.after_seq = rows[n - 1].seq;
+	} while (r == 0 && n > 0);
+	arena_done(&arena);
+	return r;
+}

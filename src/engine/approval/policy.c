@@ -1,0 +1,402 @@
+/*
+ * What is answered without a human: by the rules of the settings, of which the last that matches
+ * wins, then by grants, of which one that denies wins. A rule that says `ask` leaves it to the
+ * grants, and after them to a human. Questions are always for a human.
+ *
+ * Denied is what fits anywhere; allowed only what fits as a whole.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/pack.h"
+#include "engine/approval/inner.h"
+#include "engine/automation/pattern.h"
+
+/* ---- matching: how much of an input a pattern fits ---- */
+
+enum part { PART_NONE, PART_SOME, PART_ALL };
+
+/* What was looked at. */
+struct seen {
+	bool fits;
+	bool misses;
+	bool together; /* no text alone, but those of a list as one */
+	int err;
+};
+
+static void see(struct seen *seen, bool fits)
+{
+	seen->fits = seen->fits || fits;
+	seen->misses = seen->misses || !fits;
+}
+
+static enum part part_of(struct seen seen)
+{
+	if (!seen.fits)
+		return seen.together ? PART_SOME : PART_NONE;
+	return seen.misses ? PART_SOME : PART_ALL;
+}
+
+/* Who reads a text as C does, reads it up to a NUL: such a one fits in part at best. */
+static void see_text(struct text glob, struct text t, struct seen *seen)
+{
+	const char *nul = t.len > 0 ? memchr(t.data, '\0', t.len) : NULL;
+
+	see(seen, glob_fits(glob, t));
+	if (!nul)
+		return;
+	see(seen, glob_fits(glob, (struct text) {.data = t.data, .len = (size_t)(nul - t.data)}));
+	seen->misses = true;
+}
+
+static bool is_leaf(const struct value *v)
+{
+	return v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT;
+}
+
+/* A number as it is written. */
+static struct text word_of(const struct value *v)
+{
+	static const char *const words[] = {
+		[VALUE_NULL] = "null", [VALUE_FALSE] = "false", [VALUE_TRUE] = "true"};
+
+	return v->kind < VALUE_NUMBER ? text_of(words[v->kind])
+				      : (struct text) {.data = v->text, .len = v->len};
+}
+
+/* The words of a program may stand in a list, each for itself: what they are together can only be
+ * what denies looks for. */
+static void see_words(struct text glob, const struct value *list, struct seen *seen)
+{
+	CLEANUP(buf_donep) struct buf line;
+
+	buf_init(&line, SIZE_MAX);
+	value_each (child, list) {
+		struct text word = is_leaf(child) ? word_of(child) : (struct text) {0};
+
+		if (child != list->first)
+			buf_add_char(&line, ' ');
+		buf_add(&line, word.data, word.len);
+	}
+	if (line.err != 0)
+		seen->err = line.err;
+	else if (list->len > 1 &&
+		 glob_fits(glob, (struct text) {.data = line.data, .len = line.len}))
+		seen->together = true;
+}
+
+/* All that stands in a tree, the names of its members included. The unpacker bounds its depth. */
+static void see_tree(struct text glob, const struct value *v, struct seen *seen)
+{
+	if (is_leaf(v)) {
+		see_text(glob, word_of(v), seen);
+		return;
+	}
+	if (v->kind == VALUE_ARRAY)
+		see_words(glob, v, seen);
+	value_each (child, v) {
+		if (v->kind == VALUE_OBJECT)
+			see_text(glob, (struct text) {.data = child->key, .len = child->key_len},
+				 seen);
+		see_tree(glob, child, seen);
+	}
+}
+
+/* The texts alone. */
+static void see_texts(struct text glob, const struct value *v, struct seen *seen)
+{
+	if (v->kind == VALUE_STRING)
+		see_text(glob, word_of(v), seen);
+	if (is_leaf(v))
+		return;
+	value_each (child, v)
+		see_texts(glob, child, seen);
+}
+
+/* The input, unpacked when the first needs it. */
+struct look {
+	struct arena *arena;
+	const struct approval_row *row;
+	struct value *input;
+	bool looked_twice;
+	bool twice; /* a key stands twice somewhere: who reads it may see the one or the other */
+	int err;
+};
+
+/* "NAME=PATTERN": only the member of that name, for an agent writes other texts beside the one that
+ * counts. A pattern that begins so and means a text begins with a star. */
+static bool split_member(struct text glob, struct text *ret_name, struct text *ret_rest)
+{
+	const char *equals = glob.len > 0 ? memchr(glob.data, '=', glob.len) : NULL;
+	size_t n = equals ? (size_t)(equals - glob.data) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!isalnum((unsigned char)glob.data[i]) && !strchr("_-.", glob.data[i]))
+			return false;
+	}
+	*ret_name = (struct text) {.data = glob.data, .len = n};
+	*ret_rest = (struct text) {.data = glob.data + n + 1, .len = glob.len - n - 1};
+	return n > 0;
+}
+
+/* Every member of that name, should there be several. One that only some readers take for it
+ * fits in part at best. */
+static enum part member_fits(struct text name, struct text glob, struct look *l)
+{
+	struct seen seen = {0};
+
+	value_each (child, l->input) {
+		const struct text key = {.data = child->key, .len = child->key_len};
+
+		if (!value_same_key(name, key))
+			continue;
+		see_tree(glob, child, &seen);
+		if (!text_equal(name, key))
+			seen.misses = true;
+	}
+	l->err = seen.err;
+	return part_of(seen);
+}
+
+/* The names of the input's own members are the tool's words, those further down are the agent's:
+ * what denies looks at these, too. */
+static enum part any_fits(struct text glob, struct look *l)
+{
+	struct seen texts = {0};
+	struct seen all = {0};
+	enum part part;
+
+	see_texts(glob, l->input, &texts);
+	part = part_of(texts);
+	value_each (child, l->input)
+		see_tree(glob, child, &all);
+	l->err = all.err;
+	return part == PART_NONE && part_of(all) != PART_NONE ? PART_SOME : part;
+}
+
+static bool look_at_input(struct look *l)
+{
+	if (!l->input && l->err == 0)
+		l->err = value_unpack(l->arena, l->row->input, &l->input);
+	return l->err == 0;
+}
+
+static enum part input_fits(struct look *l, struct text glob)
+{
+	struct text name, rest;
+
+	if (!look_at_input(l) || l->input->kind != VALUE_OBJECT)
+		return PART_NONE;
+	return split_member(glob, &name, &rest) ? member_fits(name, rest, l) : any_fits(glob, l);
+}
+
+static bool fits(const char *glob, struct text t)
+{
+	return !glob || glob_fits(text_of(glob), t);
+}
+
+static enum part rule_fits(const struct approval_rule *rule, struct look *l)
+{
+	if (!fits(rule->agent, l->row->agent) || !fits(rule->tool, l->row->tool))
+		return PART_NONE;
+	return rule->input ? input_fits(l, text_of(rule->input)) : PART_ALL;
+}
+
+static enum part grant_fits(const struct grant_row *g, struct look *l)
+{
+	const struct approval_row *row = l->row;
+
+	if ((g->session.data && !(row->session.data && text_equal(g->session, row->session))) ||
+	    (g->agent.data && !text_equal(g->agent, row->agent)) ||
+	    (g->tool.data && !glob_fits(g->tool, row->tool)))
+		return PART_NONE;
+	return g->pattern.data ? input_fits(l, g->pattern) : PART_ALL;
+}
+
+/* Allowed is what fits as a whole and can be read in one way only. */
+static bool allows(struct look *l, enum part part)
+{
+	struct text key;
+
+	if (part != PART_ALL || !look_at_input(l))
+		return false;
+	if (!l->looked_twice) {
+		l->looked_twice = true;
+		l->err = value_find_twice(l->arena, l->input, &key);
+		l->twice = key.data != NULL;
+	}
+	return l->err == 0 && !l->twice;
+}
+
+/* ---- deciding ---- */
+
+static int decide(struct arena *arena, struct approval_row *row, bool denies, const char *who,
+		  struct text name, struct text comment)
+{
+	size_t n = strlen(who);
+	char *by = arena_alloc(arena, n + name.len);
+
+	if (!by)
+		return -ENOMEM;
+	memcpy(by, who, n);
+	memcpy(by + n, name.data, name.len);
+	row->status = denies ? APPROVAL_DENIED : APPROVAL_APPROVED;
+	row->decided_by = (struct text) {.data = by, .len = n + name.len};
+	row->decided_ms = row->created_ms;
+	row->comment = comment;
+	return 0;
+}
+
+/*
+ * The last that fits. What allows must fit as a whole, for what denies a part is enough. So it is
+ * for what asks; but an `ask` that fits in part is no way around a rule before it that denies.
+ */
+static const struct approval_rule *last_that_fits(const struct approval_rules *rules,
+						  struct look *l)
+{
+	const struct approval_rule *asks = NULL;
+
+	for (unsigned i = rules->n; i > 0; i--) {
+		const struct approval_rule *rule = &rules->list[i - 1];
+		enum part part = rule_fits(rule, l);
+
+		if (part == PART_NONE)
+			continue;
+		if (rule->verdict == VERDICT_DENY)
+			return rule;
+		if (rule->verdict == VERDICT_ASK && part == PART_ALL)
+			return asks ? asks : rule;
+		if (rule->verdict == VERDICT_ASK)
+			asks = asks ? asks : rule;
+		else if (allows(l, part))
+			return asks ? asks : rule;
+	}
+	return asks;
+}
+
+static bool grant_decides(const struct grant_row *g, struct look *l)
+{
+	enum part part = grant_fits(g, l);
+
+	return g->denies ? part != PART_NONE : allows(l, part);
+}
+
+/* One that denies comes first. Another may have had the last use. */
+static int use_grant(struct connection *db, struct look *l, struct approval_row *row,
+		     const struct grant_row *grants, unsigned n, bool denies)
+{
+	for (unsigned i = 0; i < n && row->status == APPROVAL_PENDING; i++) {
+		bool found = false;
+		int r;
+
+		if (grants[i].denies != denies || !grant_decides(&grants[i], l))
+			continue;
+		r = store_grant_use(db, grants[i].id, &found);
+		if (r == 0 && found)
+			r = decide(l->arena, row, denies, "grant:", grants[i].id,
+				   grants[i].comment);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static int by_grants(struct connection *db, struct look *l, struct approval_row *row)
+{
+	struct grant_row *grants;
+	unsigned n = 0;
+	int r = store_grant_list(db, clock_utc_ms(), l->arena, &grants, &n);
+
+	if (r == 0)
+		r = use_grant(db, l, row, grants, n, true);
+	if (r == 0)
+		r = use_grant(db, l, row, grants, n, false);
+	return r;
+}
+
+int policy_decide(struct connection *db, struct arena *arena, const struct approval_rules *rules,
+		  struct approval_row *row)
+{
+	struct look l = {.arena = arena, .row = row};
+	const struct approval_rule *rule;
+	int r;
+
+	if (row->kind != APPROVAL_FUNCTION)
+		return 0;
+	rule = last_that_fits(rules, &l);
+	if (rule && rule->verdict != VERDICT_ASK)
+		r = decide(arena, row, rule->verdict == VERDICT_DENY,
+			   "policy:", text_of(rule->name), text_of(rule->comment));
+	else
+		r = by_grants(db, &l, row);
+	/* What could not be looked into may have been what a rule denies. */
+	return l.err != 0 ? l.err : r;
+}
+
+/* ---- the rules ---- */
+
+enum { RULES_ARENA_MAX = 4 << 20 };
+
+static int copy_text(struct arena *a, const char **at)
+{
+	if (!*at)
+		return 0;
+	*at = arena_copy(a, *at, strlen(*at));
+	return *at ? 0 : -ENOMEM;
+}
+
+static int copy_rule(struct arena *a, struct approval_rule *rule)
+{
+	int r = copy_text(a, &rule->name);
+
+	if (r == 0)
+		r = copy_text(a, &rule->agent);
+	if (r == 0)
+		r = copy_text(a, &rule->tool);
+	if (r == 0)
+		r = copy_text(a, &rule->input);
+	if (r == 0)
+		r = copy_text(a, &rule->comment);
+	return r;
+}
+
+int policy_rules_new(const struct approval_rule *rules, unsigned n,
+		     struct approval_rules **ret_rules)
+{
+	struct approval_rules *set = calloc(1, sizeof(*set));
+	int r = 0;
+
+	if (!set)
+		return -ENOMEM;
+	if (n > APPROVAL_RULES_MAX) {
+		free(set);
+		return -E2BIG;
+	}
+	set->refs = 1;
+	arena_init(&set->arena, RULES_ARENA_MAX);
+	set->list = arena_zalloc(&set->arena, (n + 1) * sizeof(set->list[0]));
+	if (!set->list)
+		r = -ENOMEM;
+	for (set->n = 0; r == 0 && set->n < n; set->n++) {
+		set->list[set->n] = rules[set->n];
+		r = copy_rule(&set->arena, &set->list[set->n]);
+	}
+	if (r == 0)
+		*ret_rules = set;
+	else
+		policy_rules_unref(set);
+	return r;
+}
+
+void policy_rules_unref(struct approval_rules *rules)
+{
+	if (!rules || --rules->refs > 0)
+		return;
+	arena_done(&rules->arena);
+	free(rules);
+}

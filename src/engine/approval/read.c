@@ -1,0 +1,190 @@
+/* Approvals as they are read, and forgotten. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/pack.h"
+#include "engine/approval/inner.h"
+#include "engine/services.h"
+#include "store/store.h"
+
+enum {
+	LIST_BYTES = 8 << 20,
+	SWEEP_AT_ONCE = 100,
+	SWEEP_EVERY_MS = 10 * 60 * 1000,
+};
+
+static const struct value nothing = {.kind = VALUE_OBJECT};
+
+static int unpack(struct arena *a, const struct approval_row *row, struct approval *ret)
+{
+	struct value *input = NULL;
+	int r = row->input.data ? value_unpack(a, row->input, &input) : 0;
+
+	if (r == 0)
+		*ret = (struct approval) {.row = *row, .input = input ? input : &nothing};
+	return r;
+}
+
+struct approval approval_of(struct arena *a, const struct approval_row *row)
+{
+	struct approval approval;
+
+	if (unpack(a, row, &approval) != 0)
+		approval = (struct approval) {.row = *row, .input = &nothing};
+	return approval;
+}
+
+/* Of those that the arena has no room for none is shown: a human must not see less of one than it
+ * is. */
+static int unpack_all(struct arena *a, const struct approval_row *rows, unsigned n,
+		      struct approval **ret_list, unsigned *ret_n)
+{
+	struct approval *list = arena_alloc(a, (n + 1) * sizeof(list[0]));
+	unsigned i = 0;
+	int r = list ? 0 : -ENOMEM;
+
+	while (r == 0 && i < n) {
+		r = unpack(a, &rows[i], &list[i]);
+		i += r == 0;
+	}
+	if (r != 0 && i == 0)
+		return r;
+	*ret_list = list;
+	*ret_n = i;
+	return 0;
+}
+
+int approval_list(struct services *s, int lane, struct arena *a, const struct approval_filter *f,
+		  struct approval **ret_approvals, unsigned *ret_n)
+{
+	const struct store_approval_query q = {
+		.status = f->status,
+		.session = f->session,
+		.oldest_first = f->status == APPROVAL_PENDING,
+		.limit = f->limit > 0 && f->limit < APPROVAL_LIST_MAX ? (unsigned)f->limit
+								      : APPROVAL_LIST_MAX,
+		.max_bytes = LIST_BYTES,
+	};
+	struct approval_row *rows;
+	unsigned n = 0;
+	int r = store_approval_list(store_lane(s->store, lane), &q, a, &rows, &n);
+
+	return r == 0 ? unpack_all(a, rows, n, ret_approvals, ret_n) : r;
+}
+
+/* ---- the beginning of an id ---- */
+
+/* What was typed may be the beginning of these. */
+struct candidates {
+	struct text ids[2];
+	unsigned n; /* 2 for more */
+	bool whole; /* the first is what was typed, to its end */
+};
+
+static int add_beginning(struct connection *db, struct arena *a, const char *word, struct text id,
+			 bool waiting, struct candidates *c)
+{
+	char prefix[APPROVAL_ID_MAX + 8];
+	struct text found[2];
+	unsigned n = 0;
+	int len = snprintf(prefix, sizeof(prefix), "%s%.*s", word, TEXT_ARGS(id));
+	int r = store_approval_find_short(db, (struct text) {.data = prefix, .len = (size_t)len},
+					  waiting, a, found, &n);
+
+	for (unsigned i = 0; r == 0 && i < n && c->n < 2; i++) {
+		c->whole = c->whole || found[i].len == (size_t)len;
+		c->ids[c->n++] = found[i];
+	}
+	return r;
+}
+
+/* What koined makes begins alike, which people are not shown and leave out. */
+static int find_candidates(struct connection *db, struct arena *a, struct text id, bool waiting,
+			   struct candidates *ret)
+{
+	static const char *const words[] = {"", "local-", "rule-"};
+	int r = 0;
+
+	*ret = (struct candidates) {0};
+	for (size_t i = 0; r == 0 && i < sizeof(words) / sizeof(words[0]); i++)
+		r = add_beginning(db, a, words[i], id, waiting, ret);
+	return r;
+}
+
+static int refuse_several(struct text id, const struct candidates *c, struct why *why)
+{
+	enum { TYPED = 36, SHOWN = 60 }; /* of ids that may be longer than a sentence */
+	struct text typed = text_cut(id, TYPED);
+	struct text first = text_cut(c->ids[0], SHOWN);
+	struct text second = text_cut(c->ids[1], SHOWN);
+
+	return refuse_field(why, "id", "several approvals begin with %.*s: %.*s and %.*s",
+			    TEXT_ARGS(typed), TEXT_ARGS(first), TEXT_ARGS(second));
+}
+
+/* One that waits is meant before all that were decided long ago; but a whole id that is the
+ * beginning of another one's may have been meant as either. */
+static int find_short(struct connection *db, struct arena *a, struct text id, struct text *ret_id,
+		      struct why *why)
+{
+	struct candidates all, waiting = {0};
+	int r = find_candidates(db, a, id, false, &all);
+
+	if (r == 0 && all.n > 1 && !all.whole)
+		r = find_candidates(db, a, id, true, &waiting);
+	if (r != 0)
+		return r;
+	if (waiting.n > 0)
+		all = waiting;
+	if (all.n > 1)
+		return refuse_several(id, &all, why);
+	if (all.n == 1)
+		*ret_id = all.ids[0];
+	return 0;
+}
+
+int approval_get(struct services *s, int lane, struct arena *a, struct text id, bool short_id,
+		 struct approval *ret_approval, struct why *why)
+{
+	struct connection *db = store_lane(s->store, lane);
+	struct approval_row row = {0};
+	struct text whole = id;
+	bool found = false;
+	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, why);
+
+	if (r == 0 && short_id && id.len > 0)
+		r = find_short(db, a, id, &whole, why);
+	if (r == 0)
+		r = store_approval_find(db, whole, a, &row, &found);
+	if (r == 0 && !found)
+		r = refuse(why, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(id));
+	return r == 0 ? unpack(a, &row, ret_approval) : r;
+}
+
+/* ---- forgetting ---- */
+
+bool approval_sweeps(struct services *s)
+{
+	struct approvals *a = s->approvals;
+	uint64_t now = clock_steady_ms();
+
+	if (!a || now < a->sweep_ms)
+		return false;
+	a->sweep_ms = now + SWEEP_EVERY_MS;
+	return true;
+}
+
+int approval_sweep(struct services *s, bool *ret_more)
+{
+	struct connection *db = store_writer(s->store);
+	int64_t now = clock_utc_ms();
+	unsigned n = 0;
+	int r = store_grant_sweep(db, now);
+
+	if (r == 0 && s->approvals->keep_ms > 0)
+		r = store_approval_sweep(db, now - s->approvals->keep_ms, SWEEP_AT_ONCE, &n);
+	if (r == 0)
+		*ret_more = n == SWEEP_AT_ONCE;
+	return r;
+}

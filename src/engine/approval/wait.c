@@ -1,0 +1,134 @@
+/*
+ * Whoever waits for an approval. A waiter is freed before it is told: telling may run the
+ * connection's next request at once, and that may do anything here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/approval/inner.h"
+#include "engine/services.h"
+
+struct approval_waiter *waiter_new(approval_fn on_kept, approval_fn fn, void *arg)
+{
+	struct approval_waiter *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	list_init(&w->link);
+	w->on_kept = on_kept;
+	w->fn = fn;
+	w->arg = arg;
+	return w;
+}
+
+void waiter_tell(struct approval_waiter *w, int result, const struct approval *approval,
+		 const struct why *why)
+{
+	approval_fn fn = w->fn;
+	void *arg = w->arg;
+
+	list_remove(&w->link);
+	free(w);
+	fn(arg, result, approval, why);
+}
+
+void waiters_tell(struct list *waiters, int result, const struct approval *approval,
+		  const struct why *why)
+{
+	struct list *first;
+
+	while ((first = list_first(waiters)))
+		waiter_tell(list_entry(first, struct approval_waiter, link), result, approval, why);
+}
+
+void waiter_refuse(struct approvals *a, struct approval_waiter *w, int result,
+		   const struct why *why)
+{
+	w->result = result;
+	w->why = *why;
+	list_append(&a->refused, &w->link);
+	timer_start(a->later, 0);
+}
+
+/* Those who come meanwhile have the next turn. */
+void waiters_on_later(void *approvals)
+{
+	struct approvals *a = approvals;
+	struct list refused;
+	struct list *first;
+
+	list_init(&refused);
+	list_splice(&refused, &a->refused);
+	while ((first = list_first(&refused))) {
+		struct approval_waiter *w = list_entry(first, struct approval_waiter, link);
+		const struct why why = w->why;
+
+		waiter_tell(w, w->result, NULL, &why);
+	}
+}
+
+void waiters_free(struct list *waiters)
+{
+	struct list *first;
+
+	while ((first = list_first(waiters))) {
+		list_remove(first);
+		free(list_entry(first, struct approval_waiter, link));
+	}
+}
+
+int approval_wait(struct services *s, const struct approval_new *in, approval_fn on_kept,
+		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
+{
+	struct approval_waiter *w = waiter_new(on_kept, fn, arg);
+
+	if (!w)
+		return -ENOMEM;
+	*ret_waiter = w;
+	approval_ask(s->approvals, in, NULL, NULL, w);
+	return 0;
+}
+
+void approval_leave(struct approval_waiter *w)
+{
+	if (!w)
+		return;
+	if (w->ask)
+		approval_ask_forget(w->ask);
+	list_remove(&w->link);
+	free(w);
+}
+
+static void on_withdrawn(void *arg, int result, const struct approval *approval,
+			 const struct why *why)
+{
+	(void)arg;
+	(void)result;
+	(void)approval;
+	(void)why;
+}
+
+void approval_withdraw(struct services *s, struct text id, struct text by)
+{
+	const struct approval_decision d = {.id = id,
+					    .status = APPROVAL_SUPERSEDED,
+					    .comment = TEXT("whoever asked has left"),
+					    .by = by};
+
+	approval_decide(s, &d, on_withdrawn, NULL);
+}
+
+int approval_verdict(const struct approval_row *row, struct why *why)
+{
+	struct text words = text_cut(row->comment, 120);
+	const char *colon = words.len > 0 ? ": " : "";
+
+	if (row->status == APPROVAL_APPROVED)
+		return 0;
+	if (row->status == APPROVAL_EXPIRED)
+		return refuse(why, REFUSE_TIMEOUT, "nobody has approved it in time");
+	if (row->status == APPROVAL_SUPERSEDED)
+		return refuse(why, REFUSE_CANCELLED, "the question was withdrawn%s%.*s", colon,
+			      TEXT_ARGS(words));
+	return refuse(why, REFUSE_FORBIDDEN, "it was denied%s%.*s", colon, TEXT_ARGS(words));
+}

@@ -1,0 +1,220 @@
+/*
+ * Rules that are new here learn what the store knows of them: when they fired, whether they were
+ * switched off by hand, which occurrence was the last. Until then they do nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/automation/inner.h"
+#include "store/store.h"
+
+enum { ARM_AGAIN_MS = 1000, ARM_ARENA_MAX = 4 << 20 };
+
+struct armed_rule {
+	struct rule *rule;
+	struct rule_row row;
+	int64_t last_ms;
+};
+
+struct armed_switch {
+	struct text project, key;
+	struct rule_row row;
+};
+
+struct arming {
+	struct list link;
+	struct background_work work;
+	struct automation *automation;
+	struct arena arena;
+	struct armed_rule *rules;
+	unsigned n_rules;
+	struct armed_switch *switches;
+	unsigned n_switches;
+	int64_t now_ms;
+	int result;
+	struct timer *again;
+};
+
+static void arming_free(struct arming *m)
+{
+	for (unsigned i = 0; i < m->n_rules; i++)
+		rule_unref(m->rules[i].rule);
+	list_remove(&m->link);
+	timer_free(m->again);
+	arena_done(&m->arena);
+	free(m);
+}
+
+/* A schedule that is new begins now: from here on its occurrences can be missed. */
+static int read_rule(struct arming *m, struct connection *c, struct armed_rule *r)
+{
+	bool claimed;
+	int e = store_rule_find(c, r->rule->key, &m->arena, &r->row);
+
+	if (e == 0 && r->rule->schedule)
+		e = store_rule_last(c, r->rule->key, &r->last_ms);
+	if (e == 0 && r->rule->schedule && r->last_ms == 0)
+		e = store_rule_claim(c, r->rule->key, m->now_ms, m->now_ms, &claimed);
+	return e;
+}
+
+static void arming_run(struct background_work *w, int lane)
+{
+	struct arming *m = list_entry(w, struct arming, work);
+	struct connection *c = store_writer(m->automation->services->store);
+
+	(void)lane;
+	m->result = 0;
+	for (unsigned i = 0; m->result == 0 && i < m->n_rules; i++)
+		m->result = read_rule(m, c, &m->rules[i]);
+	for (unsigned i = 0; m->result == 0 && i < m->n_switches; i++)
+		m->result = store_rule_find(c, m->switches[i].key, &m->arena, &m->switches[i].row);
+	w->keep = m->result == 0;
+}
+
+static void arm(struct rule *r, const struct armed_rule *from, int64_t now)
+{
+	r->armed = true;
+	if (r->enabled < 0) /* else it was switched since */
+		r->enabled = from->row.enabled;
+	r->fired_ms = from->row.fired_ms;
+	r->n_fired = from->row.n_fired;
+	r->base_ms = from->last_ms > 0 && from->last_ms < now ? from->last_ms : now;
+	rule_watch(r);
+}
+
+static void set_switches(struct arming *m)
+{
+	for (unsigned i = 0; i < m->n_switches; i++) {
+		const struct armed_switch *from = &m->switches[i];
+
+		/* One that is there was thrown since, or read before. */
+		if (from->row.enabled == 0 && !switch_find(m->automation, from->project)) {
+			struct rule_switch *s = switch_get(m->automation, from->project);
+
+			if (s)
+				s->on = false;
+		}
+	}
+}
+
+static void arming_submit(void *arming);
+
+static void arming_finished(struct background_work *w, int result)
+{
+	struct arming *m = list_entry(w, struct arming, work);
+	struct automation *a = m->automation;
+	unsigned n_new = 0;
+
+	if (result == 0)
+		result = m->result;
+	if (a->stopping || result == -ECANCELED) {
+		arming_free(m);
+		return;
+	}
+	if (result != 0) {
+		log_err("rules not ready", "error=%s retry_ms=%d", strerror(-result), ARM_AGAIN_MS);
+		timer_start(m->again, ARM_AGAIN_MS);
+		return;
+	}
+	set_switches(m);
+	for (unsigned i = 0; i < m->n_rules; i++) {
+		struct rule *r = m->rules[i].rule;
+
+		if (r->gone || r->armed)
+			continue;
+		arm(r, &m->rules[i], m->now_ms);
+		n_new++;
+	}
+	if (n_new > 0)
+		log_info("rules ready", "new=%u all=%u", n_new, a->n_rules);
+	arming_free(m);
+	asks_withdraw_old(a);
+	rules_listen(a);
+	schedules_look(a);
+}
+
+static void arming_submit(void *arming)
+{
+	struct arming *m = arming;
+	const struct background *b = &m->automation->opts.background;
+	int r;
+
+	m->now_ms = automation_now(m->automation);
+	m->work = (struct background_work) {.run = arming_run, .finished = arming_finished};
+	r = b->submit(b->arg, &m->work, true);
+	if (r != 0)
+		arming_finished(&m->work, r);
+}
+
+static int add_switch(struct arming *m, struct text project)
+{
+	struct armed_switch *s = &m->switches[m->n_switches];
+	int r;
+
+	if (!project.data)
+		project = TEXT("");
+	for (unsigned i = 0; i < m->n_switches; i++) {
+		if (text_equal(m->switches[i].project, project))
+			return 0;
+	}
+	s->project.data = arena_copy(&m->arena, project.data, project.len);
+	s->project.len = project.len;
+	r = s->project.data ? switch_key(&m->arena, project, &s->key) : -ENOMEM;
+	m->n_switches += r == 0;
+	return r;
+}
+
+static int arming_fill(struct arming *m, struct text origin)
+{
+	struct automation *a = m->automation;
+	int r;
+
+	m->rules = arena_alloc(&m->arena, (a->n_rules + 1) * sizeof(m->rules[0]));
+	m->switches = arena_alloc(&m->arena, (a->n_rules + 2) * sizeof(m->switches[0]));
+	if (!m->rules || !m->switches)
+		return -ENOMEM;
+	r = add_switch(m, TEXT(""));
+	if (r == 0)
+		r = add_switch(m, origin);
+	list_for_each (at, following, &a->rules) {
+		struct rule *rule = list_entry(at, struct rule, link);
+
+		if (r == 0)
+			r = add_switch(m, rule->def.project);
+		if (!rule->armed)
+			m->rules[m->n_rules++] = (struct armed_rule) {.rule = rule_ref(rule)};
+	}
+	return r;
+}
+
+int arm_new_rules(struct automation *a, struct text origin)
+{
+	struct arming *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	m->automation = a;
+	arena_init(&m->arena, ARM_ARENA_MAX);
+	list_append(&a->armings, &m->link);
+	r = timer_new(a->opts.loop, arming_submit, m, &m->again);
+	if (r == 0)
+		r = arming_fill(m, origin);
+	if (r != 0)
+		arming_free(m);
+	else
+		timer_start(m->again,
+			    0); /* whoever starts us may still have the store to himself */
+	return r;
+}
+
+void armings_drop(struct automation *a)
+{
+	struct list *first;
+
+	while ((first = list_first(&a->armings)))
+		arming_free(list_entry(first, struct arming, link));
+}

@@ -1,0 +1,227 @@
+/*
+ * Events of the log, and what others tell, for the rules that wait for them. An event of the log is
+ * {type, source, payload}: the source is its type up to the first dot, the payload its data with seq,
+ * project, session and run added.
+ *
+ * A rule is not woken by what it has done itself: by events of its tasks, that it was executed, or
+ * that it has asked for approval.
+ * One that asks for payload.ruleId in a condition knows what it does, and is.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/record.h"
+#include "engine/automation/inner.h"
+
+enum { EVENT_ARENA_MAX = 4 << 20 };
+
+/* What happened, as rules see it. */
+struct happening {
+	struct text type, source;
+	struct text project; /* {NULL, 0}: of none */
+	struct text task;    /* {NULL, 0}: of none */
+	bool logged;
+	const struct value *payload;
+};
+
+static bool pattern_fits(const struct rule *r, const struct happening *h)
+{
+	struct buf both;
+	bool fits;
+
+	if (!r->pattern)
+		return true;
+	buf_init(&both, PATTERN_TEXT_MAX);
+	buf_add(&both, h->type.data, h->type.len);
+	buf_add_char(&both, ':');
+	buf_add(&both, h->source.data, h->source.len);
+	fits = both.err == 0 &&
+	       pattern_finds(r->pattern, (struct text) {both.data, both.len}, matching_steps(r));
+	buf_done(&both);
+	return fits;
+}
+
+static bool is_own(const struct rule *r, const struct happening *h)
+{
+	struct text by = value_text(value_find(h->payload, "ruleId"));
+	const struct value *metadata = value_find(h->payload, "metadata");
+
+	if (r->sees_own)
+		return false;
+	if (!by.data)
+		by = value_text(value_find(metadata, "ruleId"));
+	if (text_is(h->source, "approval") &&
+	    ask_is_own(r, value_text(value_find(h->payload, "tool_name"))))
+		return true;
+	return (by.data && text_equal(by, r->def.id)) ||
+	       (h->task.data && rule_owns(r, h->project, h->task));
+}
+
+/* What a project has brought along hears of that project alone: neither of others, nor of what
+ * belongs to none. What our own settings say of a project hears of the latter, too. */
+static bool hears(const struct rule *r, const struct happening *h)
+{
+	const struct rule_new *d = &r->def;
+
+	if (d->project.len == 0 || text_equal(d->project, h->project))
+		return true;
+	return h->project.len == 0 && !is_of_project(r);
+}
+
+static bool is_meant(const struct rule *r, const struct happening *h)
+{
+	const struct rule_new *d = &r->def;
+
+	if (d->trigger != TRIGGER_EVENT || !r->armed || (d->not_logged && h->logged))
+		return false;
+	if (!hears(r, h))
+		return false;
+	if (d->type.len > 0 && !glob_fits(d->type, h->type))
+		return false;
+	return (d->source.len == 0 || text_equal(d->source, h->source)) && pattern_fits(r, h) &&
+	       !is_own(r, h);
+}
+
+static void happened(struct automation *a, const struct happening *h)
+{
+	list_for_each (at, following, &a->rules) {
+		struct rule *r = list_entry(at, struct rule, link);
+
+		if (is_meant(r, h))
+			rule_consider(r, h->type, h->source, h->payload);
+	}
+}
+
+void automation_event(struct services *s, struct text project, struct text source, struct text type,
+		      const struct value *payload)
+{
+	const struct happening h = {
+		.type = type, .source = source, .project = project, .payload = payload};
+
+	if (!s->automation || s->automation->stopping)
+		return;
+	matching_begin(s->automation);
+	happened(s->automation, &h);
+	matching_end(s->automation, type);
+}
+
+/* ---- the log ---- */
+
+static bool is_wanted(struct automation *a, const struct event *e)
+{
+	struct text source = e->type;
+	const char *dot = memchr(e->type.data, '.', e->type.len);
+	struct happening h = {
+		.type = e->type, .project = e->project, .payload = e->data, .logged = true};
+
+	if (dot)
+		source.len = (size_t)(dot - e->type.data);
+	h.source = source;
+	list_for_each (at, following, &a->rules) {
+		if (is_meant(list_entry(at, struct rule, link), &h))
+			return true;
+	}
+	return false;
+}
+
+static const char *key_of(struct arena *a, const struct value *v)
+{
+	return arena_copy(a, v->key, v->key_len);
+}
+
+/* Its data, and what else is known of it. */
+static int payload_of(struct arena *a, const struct event *e, struct value **ret_payload)
+{
+	struct record r;
+
+	record_begin(&r, a);
+	value_each (child, e->data) {
+		const char *key = key_of(a, child);
+
+		if (!key)
+			return -1;
+		record_value(&r, key, child);
+	}
+	if (!value_find(r.root, "seq"))
+		record_int(&r, "seq", e->seq);
+	if (e->project.len > 0 && !value_find(r.root, "project"))
+		record_text(&r, "project", e->project);
+	if (e->session.data && !value_find(r.root, "session"))
+		record_text(&r, "session", e->session);
+	if (e->run.data && !value_find(r.root, "run"))
+		record_text(&r, "run", e->run);
+	*ret_payload = r.root;
+	return r.err;
+}
+
+/* What happens while rules are being armed waits for them: they count from when they were set. */
+static bool is_ready(void *arg)
+{
+	const struct automation *a = arg;
+
+	return list_empty(&a->armings);
+}
+
+static int on_event(void *arg, const struct event *e)
+{
+	struct automation *a = arg;
+	const char *dot = memchr(e->type.data, '.', e->type.len);
+	struct happening h = {
+		.type = e->type, .source = e->type, .project = e->project, .logged = true};
+	struct value *payload = NULL;
+	struct arena arena;
+
+	if (!is_ready(a))
+		return -ENOBUFS;
+	matching_begin(a);
+	/* Most events are nobody's business: nothing is copied for them. */
+	if (a->stopping || !e->data || !is_wanted(a, e))
+		return 0;
+	arena_init(&arena, EVENT_ARENA_MAX);
+	if (dot)
+		h.source.len = (size_t)(dot - e->type.data);
+	if (text_is(h.source, "task"))
+		h.task = e->run;
+	if (payload_of(&arena, e, &payload) == 0) {
+		h.payload = payload;
+		happened(a, &h);
+	}
+	matching_end(a, e->type);
+	arena_done(&arena);
+	return 0;
+}
+
+static int on_gone(void *arg, int64_t n)
+{
+	(void)arg;
+	log_warn("events missed by rules", "n=%lld", (long long)n);
+	return 0;
+}
+
+void rules_listen(struct automation *a)
+{
+	const struct event_sink sink = {
+		.on_event = on_event,
+		.on_gone = on_gone,
+		.ready = is_ready,
+		.arg = a,
+	};
+	const struct event_filter all = {.n_types = 0};
+	bool wanted = false;
+
+	list_for_each (at, following, &a->rules) {
+		const struct rule *r = list_entry(at, struct rule, link);
+
+		wanted = wanted || (r->def.trigger == TRIGGER_EVENT && !r->def.not_logged);
+	}
+	if (!wanted || a->stopping) {
+		event_unsubscribe(a->subscriber);
+		a->subscriber = NULL;
+	} else if (!a->subscriber && a->services->events &&
+		   event_subscribe(a->services, &all, -1, &sink, &a->subscriber) != 0) {
+		log_err("rules do not hear events", "why=not subscribed");
+	}
+}

@@ -1,0 +1,590 @@
+#include "engine/automation/job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/pack.h"
+#include "base/record.h"
+#include "engine/automation/automation.h"
+#include "engine/chat/chat.h"
+#include "engine/services.h"
+#include "store/job.h"
+#include "store/store.h"
+
+/* Which set of rules they are; their names are among those of no project. */
+#define ORIGIN TEXT("\njobs")
+
+struct job {
+	struct list link;
+	struct arena arena;
+	const struct value *data;
+	int64_t created_ms;
+	int64_t updated_ms;
+	char id[JOB_ID_LEN];
+};
+
+struct jobs {
+	struct services *services;
+	struct background background;
+	struct list list;
+	unsigned n;
+};
+
+/* A change on its way to the store. */
+struct job_change {
+	struct background_work work;
+	struct jobs *jobs;
+	struct job *job; /* as it shall be; NULL: to be removed */
+	char id[JOB_ID_LEN];
+	struct buf packed;
+	int result;
+	job_fn fn;
+	void *arg;
+};
+
+/* ---- jobs ---- */
+
+static void job_free(struct job *j)
+{
+	if (!j)
+		return;
+	arena_done(&j->arena);
+	free(j);
+}
+
+static int job_new(const char *id, const struct value *data, struct job **ret_job)
+{
+	struct job *j = calloc(1, sizeof(*j));
+	int r;
+
+	if (!j)
+		return -ENOMEM;
+	list_init(&j->link);
+	arena_init(&j->arena, 4 * JOB_BYTES_MAX);
+	snprintf(j->id, sizeof(j->id), "%s", id);
+	r = value_copy(&j->arena, data, &j->data);
+	if (r != 0) {
+		job_free(j);
+		return r;
+	}
+	*ret_job = j;
+	return 0;
+}
+
+static struct job *find(const struct jobs *jobs, struct text id)
+{
+	list_for_each (at, following, &jobs->list) {
+		struct job *j = list_entry(at, struct job, link);
+
+		if (text_is(id, j->id))
+			return j;
+	}
+	return NULL;
+}
+
+static struct text member(const struct value *v, const char *key)
+{
+	return value_text(value_find(v, key));
+}
+
+/* ---- as a rule ---- */
+
+static int read_schedule(const struct value *v, struct rule_new *rule, struct why *why)
+{
+	struct text kind = member(v, "kind");
+
+	if (v && v->kind == VALUE_STRING) {
+		rule->cron = value_text(v);
+		return 0;
+	}
+	if (text_is(kind, "cron")) {
+		rule->cron = member(v, "expr");
+		if (member(v, "tz").len > 0)
+			rule->zone = member(v, "tz");
+		return 0;
+	}
+	if (!text_is(kind, "every"))
+		return refuse_field(why, "schedule", "schedule.kind must be cron or every");
+	rule->trigger = TRIGGER_EVERY;
+	if (!value_int(value_find(v, "everyMs"), &rule->every_ms))
+		return refuse_field(why, "schedule", "schedule.everyMs must be an integer");
+	return 0;
+}
+
+/* What has a session of its own can only be an agent's turn. */
+static bool is_agent_turn(const struct value *data, const struct value *payload)
+{
+	struct text kind = member(payload, "kind");
+
+	return text_is(kind, "agentTurn") ||
+	       (kind.len == 0 && text_is(member(data, "sessionTarget"), "isolated"));
+}
+
+static int read_payload(struct services *s, const struct value *data, struct rule_new *rule,
+			struct why *why)
+{
+	const struct value *v = value_find(data, "payload");
+	struct text model = member(v, "model");
+
+	if (!is_agent_turn(data, v))
+		return refuse_field(why, "payload", "payload.kind must be agentTurn");
+	rule->prompt = member(v, "message");
+	if (rule->prompt.len == 0)
+		return refuse_field(why, "payload", "payload.message is required");
+	if (model.len > 0 && chat_agent(s, model))
+		rule->agent = model;
+	return 0;
+}
+
+/* A rule's keys are not the client's: what is wrong with a schedule is said so. */
+static int check_rule(struct rule_new *rule, struct why *why)
+{
+	int r = automation_check_rule(rule, why);
+	struct why no;
+
+	if (r <= 0 || (strcmp(why->field, "cron") != 0 && strcmp(why->field, "every") != 0 &&
+		       strcmp(why->field, "zone") != 0))
+		return r;
+	no = *why;
+	return refuse_field(why, "schedule", "schedule: %.180s", no.text);
+}
+
+static int make_rule(struct services *s, const struct job *j, struct rule_new *ret, struct why *why)
+{
+	const struct value *enabled = value_find(j->data, "enabled");
+	int r;
+
+	*ret = (struct rule_new) {
+		.id = text_of(j->id),
+		.disabled = enabled && enabled->kind == VALUE_FALSE,
+		.description = member(j->data, "name"),
+		.trigger = TRIGGER_CRON,
+		.action = ACTION_TASK,
+	};
+	r = read_schedule(value_find(j->data, "schedule"), ret, why);
+	if (r == 0)
+		r = read_payload(s, j->data, ret, why);
+	return r != 0 ? r : check_rule(ret, why);
+}
+
+static int set_rules(struct jobs *jobs)
+{
+	CLEANUP(freep) struct rule_new *rules = calloc(jobs->n + 1, sizeof(rules[0]));
+	struct why why;
+	unsigned n = 0;
+
+	if (!rules)
+		return -ENOMEM;
+	list_for_each (at, following, &jobs->list) {
+		const struct job *j = list_entry(at, struct job, link);
+
+		if (make_rule(jobs->services, j, &rules[n], &why) == 0)
+			n++;
+	}
+	return automation_set_rules(jobs->services, ORIGIN, rules, n, NULL, NULL);
+}
+
+/* ---- shown ---- */
+
+static void show(struct services *s, const struct job *j, struct job_info *ret)
+{
+	const struct rule_info *rules;
+	bool enabled;
+	unsigned n;
+
+	*ret = (struct job_info) {.id = j->id,
+				  .data = j->data,
+				  .created_ms = j->created_ms,
+				  .updated_ms = j->updated_ms};
+	automation_rules(s, (struct text) {NULL, 0}, &rules, &n, &enabled);
+	for (unsigned i = 0; i < n; i++) {
+		if (rules[i].project.len > 0 || !text_is(rules[i].id, j->id))
+			continue;
+		ret->enabled = rules[i].enabled;
+		ret->next_ms = rules[i].next_ms;
+		ret->fired_ms = rules[i].fired_ms;
+		ret->n_fired = rules[i].n_fired;
+	}
+}
+
+bool job_at(struct services *s, unsigned i, struct job_info *ret_info)
+{
+	if (!s->jobs)
+		return false;
+	list_for_each (at, following, &s->jobs->list) {
+		if (i-- > 0)
+			continue;
+		show(s, list_entry(at, struct job, link), ret_info);
+		return true;
+	}
+	return false;
+}
+
+/* ---- changes ---- */
+
+static void change_free(struct job_change *c)
+{
+	job_free(c->job);
+	buf_done(&c->packed);
+	free(c);
+}
+
+static void change_run(struct background_work *w, int lane)
+{
+	struct job_change *c = list_entry(w, struct job_change, work);
+	struct connection *db = store_lane(c->jobs->services->store, lane);
+	bool found;
+
+	if (c->job) {
+		const struct job_row row = {.id = text_of(c->id),
+					    .data = {.data = c->packed.data, .len = c->packed.len},
+					    .created_ms = c->job->created_ms,
+					    .updated_ms = c->job->updated_ms};
+
+		c->result = store_job_put(db, &row);
+	} else {
+		c->result = store_job_delete(db, text_of(c->id), &found);
+	}
+	w->keep = c->result == 0;
+}
+
+/* It is kept: so it is from now on. */
+static int take(struct job_change *c, struct job **ret_job)
+{
+	struct jobs *jobs = c->jobs;
+	struct job *old = find(jobs, text_of(c->id));
+
+	*ret_job = c->job;
+	if (c->job && old)
+		list_append(&old->link, &c->job->link); /* in its place */
+	else if (c->job)
+		list_append(&jobs->list, &c->job->link);
+	jobs->n += c->job != NULL;
+	if (old) {
+		list_remove(&old->link);
+		jobs->n--;
+		job_free(old);
+	}
+	c->job = NULL;
+	return set_rules(jobs);
+}
+
+static void change_finished(struct background_work *w, int result)
+{
+	struct job_change *c = list_entry(w, struct job_change, work);
+	struct services *s = c->jobs->services;
+	struct job_info info = {.id = c->id};
+	job_fn fn = c->fn;
+	void *arg = c->arg;
+	struct job *job = NULL;
+
+	if (result == 0)
+		result = c->result;
+	if (result == 0)
+		result = take(c, &job);
+	if (job)
+		show(s, job, &info);
+	if (fn)
+		fn(arg, result, &info, NULL);
+	change_free(c);
+}
+
+/* Takes the job. */
+static void submit(struct jobs *jobs, const char *id, struct job *job, job_fn fn, void *arg)
+{
+	struct job_change *c = calloc(1, sizeof(*c));
+	int r = c ? 0 : -ENOMEM;
+
+	if (r != 0) {
+		job_free(job);
+		fn(arg, r, NULL, NULL);
+		return;
+	}
+	c->work = (struct background_work) {.run = change_run, .finished = change_finished};
+	c->jobs = jobs;
+	c->job = job;
+	c->fn = fn;
+	c->arg = arg;
+	snprintf(c->id, sizeof(c->id), "%s", id);
+	buf_init(&c->packed, 2 * JOB_BYTES_MAX);
+	if (job) {
+		value_pack(&c->packed, job->data);
+		r = c->packed.err;
+	}
+	if (r == 0)
+		r = jobs->background.submit(jobs->background.arg, &c->work, true);
+	if (r != 0) {
+		change_free(c);
+		fn(arg, r, NULL, NULL);
+	}
+}
+
+/* A time in milliseconds, as its clients know ids; the next one that is free. */
+static void new_id(const struct jobs *jobs, char out[JOB_ID_LEN])
+{
+	int64_t ms = clock_utc_ms();
+
+	do
+		snprintf(out, JOB_ID_LEN, "job-%lld", (long long)ms++);
+	while (find(jobs, text_of(out)));
+}
+
+static int check_data(const struct value *data, struct why *why)
+{
+	struct buf packed;
+	int r;
+
+	if (!data || data->kind != VALUE_OBJECT)
+		return refuse(why, REFUSE_PARAMS, "a job is an object");
+	buf_init(&packed, JOB_BYTES_MAX);
+	value_pack(&packed, data);
+	r = packed.err;
+	buf_done(&packed);
+	return r == -EMSGSIZE
+		       ? refuse(why, REFUSE_TOO_LARGE, "a job has at most %d bytes", JOB_BYTES_MAX)
+		       : r;
+}
+
+static int make(struct services *s, const char *id, const struct value *data, struct job **ret_job,
+		struct why *why)
+{
+	struct rule_new rule;
+	struct job *j = NULL;
+	int r = check_data(data, why);
+
+	if (r == 0)
+		r = job_new(id, data, &j);
+	if (r == 0)
+		r = make_rule(s, j, &rule, why);
+	if (r != 0) {
+		job_free(j);
+		return r;
+	}
+	j->created_ms = j->updated_ms = clock_utc_ms();
+	*ret_job = j;
+	return 0;
+}
+
+static int check_service(const struct services *s, struct why *why)
+{
+	if (!s->jobs || !s->automation)
+		return refuse(why, REFUSE_UNAVAILABLE, "there is no automation");
+	return 0;
+}
+
+void job_add(struct services *s, const struct value *data, job_fn fn, void *arg)
+{
+	struct why why = {0};
+	char id[JOB_ID_LEN];
+	struct job *job;
+	int r = check_service(s, &why);
+
+	if (r == 0 && s->jobs->n >= JOBS_MAX)
+		r = refuse(&why, REFUSE_LIMIT, "there are %d jobs already", JOBS_MAX);
+	if (r == 0) {
+		new_id(s->jobs, id);
+		r = make(s, id, data, &job, &why);
+	}
+	if (r != 0)
+		fn(arg, r, NULL, &why);
+	else
+		submit(s->jobs, id, job, fn, arg);
+}
+
+static int get(const struct services *s, struct text id, struct job **ret_job, struct why *why)
+{
+	int r = check_service(s, why);
+
+	if (r != 0)
+		return r;
+	*ret_job = find(s->jobs, id);
+	if (*ret_job)
+		return 0;
+	return refuse(why, REFUSE_NOT_FOUND, "job not found: %.*s", TEXT_ARGS(text_cut(id, 100)));
+}
+
+/* The member of v that is called as `key` is. */
+static const struct value *namesake(const struct value *v, const struct value *key)
+{
+	value_each (m, v) {
+		if (m->key_len == key->key_len && memcmp(m->key, key->key, m->key_len) == 0)
+			return m;
+	}
+	return NULL;
+}
+
+static int put(struct record *w, const struct value *name, const struct value *v)
+{
+	char *key = arena_copy(w->arena, name->key, name->key_len);
+
+	if (!key)
+		return -ENOMEM;
+	record_value(w, key, v);
+	return w->err;
+}
+
+/* deep: an object's members are merged with those of the one it would replace. */
+static int merge(struct arena *a, const struct value *old, const struct value *patch, bool deep,
+		 const struct value **ret)
+{
+	struct record w;
+	int r = 0;
+
+	record_begin(&w, a);
+	value_each (m, old) {
+		if (r == 0 && !namesake(patch, m))
+			r = put(&w, m, m);
+	}
+	value_each (m, patch) {
+		const struct value *was = deep ? namesake(old, m) : NULL;
+		const struct value *to = m;
+
+		if (r == 0 && was && was->kind == VALUE_OBJECT && m->kind == VALUE_OBJECT)
+			r = merge(a, was, m, false, &to);
+		if (r == 0 && m->kind != VALUE_NULL)
+			r = put(&w, m, to);
+	}
+	*ret = w.root;
+	return r != 0 ? r : w.err;
+}
+
+void job_update(struct services *s, struct text id, const struct value *patch, job_fn fn, void *arg)
+{
+	const struct value *data = NULL;
+	struct job *old, *fresh = NULL;
+	struct why why = {0};
+	struct arena a;
+	int r = get(s, id, &old, &why);
+
+	arena_init(&a, 4 * JOB_BYTES_MAX);
+	if (r == 0)
+		r = check_data(patch, &why);
+	if (r == 0)
+		r = merge(&a, old->data, patch, true, &data);
+	if (r == 0)
+		r = make(s, old->id, data, &fresh, &why);
+	arena_done(&a);
+	if (r != 0) {
+		fn(arg, r, NULL, &why);
+		return;
+	}
+	fresh->created_ms = old->created_ms;
+	submit(s->jobs, old->id, fresh, fn, arg);
+}
+
+void job_remove(struct services *s, struct text id, job_fn fn, void *arg)
+{
+	struct why why = {0};
+	struct job *j;
+	int r = get(s, id, &j, &why);
+
+	if (r != 0)
+		fn(arg, r, NULL, &why);
+	else
+		submit(s->jobs, j->id, NULL, fn, arg);
+}
+
+/* ---- now ---- */
+
+struct job_now {
+	struct services *services;
+	job_fn fn;
+	void *arg;
+	char id[JOB_ID_LEN];
+};
+
+static void on_run(void *arg, int result, const struct why *why)
+{
+	struct job_now *n = arg;
+	const struct job *j = find(n->services->jobs, text_of(n->id));
+	struct job_info info = {.id = n->id};
+
+	if (j)
+		show(n->services, j, &info);
+	n->fn(n->arg, result, &info, why);
+	free(n);
+}
+
+void job_run(struct services *s, struct text id, job_fn fn, void *arg)
+{
+	struct job_now *n = calloc(1, sizeof(*n));
+	struct why why = {0};
+	struct job *j;
+	int r = n ? get(s, id, &j, &why) : -ENOMEM;
+
+	if (r != 0) {
+		free(n);
+		fn(arg, r, NULL, &why);
+		return;
+	}
+	n->services = s;
+	n->fn = fn;
+	n->arg = arg;
+	memcpy(n->id, j->id, sizeof(n->id));
+	automation_run(s, (struct text) {NULL, 0}, text_of(n->id), on_run, n);
+}
+
+/* ---- all of them ---- */
+
+static int load(struct jobs *jobs)
+{
+	struct job_row *rows;
+	struct arena a;
+	unsigned n;
+	int r;
+
+	arena_init(&a, 2 * JOBS_MAX * JOB_BYTES_MAX);
+	r = store_job_list(store_writer(jobs->services->store), &a, &rows, &n);
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		struct value *data;
+		char id[JOB_ID_LEN];
+		struct job *j = NULL;
+
+		snprintf(id, sizeof(id), "%.*s", TEXT_ARGS(text_cut(rows[i].id, JOB_ID_LEN - 1)));
+		r = value_unpack(&a, rows[i].data, &data);
+		if (r == 0)
+			r = job_new(id, data, &j);
+		if (r != 0)
+			break;
+		j->created_ms = rows[i].created_ms;
+		j->updated_ms = rows[i].updated_ms;
+		list_append(&jobs->list, &j->link);
+		jobs->n++;
+	}
+	arena_done(&a);
+	return r;
+}
+
+int jobs_start(struct services *s, const struct background *background)
+{
+	struct jobs *jobs = calloc(1, sizeof(*jobs));
+	int r;
+
+	if (!jobs)
+		return -ENOMEM;
+	jobs->services = s;
+	jobs->background = *background;
+	list_init(&jobs->list);
+	s->jobs = jobs;
+	r = load(jobs);
+	return r != 0 ? r : set_rules(jobs);
+}
+
+void jobs_free(struct jobs *jobs)
+{
+	struct list *first;
+
+	if (!jobs)
+		return;
+	while ((first = list_first(&jobs->list))) {
+		list_remove(first);
+		job_free(list_entry(first, struct job, link));
+	}
+	free(jobs);
+}

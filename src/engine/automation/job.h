@@ -1,0 +1,62 @@
+/*
+ * Jobs: schedules that a client makes while we run. Each is a rule of the automation, which has an
+ * agent do a task; unlike the rules of the settings it is kept in the store.
+ *
+ * A job is what its client said, an object:
+ *	{name, enabled, schedule: {kind: "cron", expr, tz} or {kind: "every", everyMs},
+ *	 payload: {kind: "agentTurn", message, model}}
+ * where a kind that is missing is agentTurn with {sessionTarget: "isolated"}.
+ * What else is in it is kept and shown.
+ *
+ * All on the loop's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "base/text.h"
+#include "base/value.h"
+#include "base/why.h"
+#include "io/background.h"
+
+struct services;
+struct jobs;
+
+enum { JOBS_MAX = 100, JOB_ID_LEN = 48, JOB_BYTES_MAX = 256 << 10 };
+
+struct job_info {
+	const char *id;
+	const struct value *data;
+	bool enabled;
+	int64_t created_ms;
+	int64_t updated_ms;
+	int64_t next_ms;  /* 0: none */
+	int64_t fired_ms; /* 0: never */
+	int64_t n_fired;
+};
+
+/* Sets s->jobs. Before the threads, after automation_start. */
+int jobs_start(struct services *s, const struct background *background);
+void jobs_free(struct jobs *j); /* accepts NULL */
+
+/* The oldest first; valid until the loop turns. False: there is none. */
+bool job_at(struct services *s, unsigned i, struct job_info *ret_info);
+
+typedef void (*job_fn)(void *arg, int result, const struct job_info *job, const struct why *why);
+
+/*
+ * fn comes once, when the change is kept, maybe before this returns when it is refused. REFUSE_PARAMS:
+ * a schedule or a payload that cannot be; REFUSE_LIMIT: there are JOBS_MAX; REFUSE_NOT_FOUND.
+ */
+void job_add(struct services *s, const struct value *data, job_fn fn, void *arg);
+/* Members of the patch take the place of the job's own, and so do those of an object in it; null
+ * removes one. */
+void job_update(struct services *s, struct text id, const struct value *patch, job_fn fn,
+		void *arg);
+void job_remove(struct services *s, struct text id, job_fn fn, void *arg);
+
+/* Now. fn comes when the task is submitted, as automation_run says. */
+void job_run(struct services *s, struct text id, job_fn fn, void *arg);

@@ -1,0 +1,203 @@
+#include "engine/automation/pattern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "engine/automation/pattern_code.h"
+
+/* Places of the program, each once. */
+struct places {
+	unsigned n;
+	uint16_t at[PATTERN_CODE_MAX];
+};
+
+struct pattern {
+	struct pattern_step *steps;
+	struct pattern_set *sets;
+	unsigned n_steps;
+	uint32_t turn;  /* of the byte that is looked at */
+	uint32_t *seen; /* of each place: in which turn it was last */
+	struct places now, next;
+	struct places open; /* of the walk from one place to those that take a byte */
+};
+
+static void *copy_of(const void *data, size_t n)
+{
+	void *copy = malloc(n ? n : 1);
+
+	return copy && n > 0 ? memcpy(copy, data, n) : copy;
+}
+
+static int make(const struct pattern_code *code, struct pattern **ret_pattern)
+{
+	struct pattern *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->n_steps = code->n;
+	p->steps = copy_of(code->steps, code->n * sizeof(code->steps[0]));
+	p->sets = copy_of(code->sets, code->n_sets * sizeof(code->sets[0]));
+	p->seen = calloc(code->n, sizeof(p->seen[0]));
+	if (!p->steps || !p->sets || !p->seen) {
+		pattern_free(p);
+		return -ENOMEM;
+	}
+	*ret_pattern = p;
+	return 0;
+}
+
+int pattern_new(struct text expression, struct pattern **ret_pattern, struct why *why)
+{
+	CLEANUP(freep) struct pattern_code *code = calloc(1, sizeof(*code));
+	int r = code ? pattern_parse(expression, code, why) : -ENOMEM;
+
+	return r == 0 ? make(code, ret_pattern) : r;
+}
+
+void pattern_free(struct pattern *p)
+{
+	if (!p)
+		return;
+	free(p->steps);
+	free(p->sets);
+	free(p->seen);
+	free(p);
+}
+
+/* ---- finding ---- */
+
+static bool is_word_at(struct text t, size_t i)
+{
+	return i < t.len && is_word_byte((unsigned char)t.data[i]);
+}
+
+/* Between the byte before i and that at i. */
+static bool holds(enum pattern_op op, struct text t, size_t i)
+{
+	bool edge = (i > 0 && is_word_at(t, i - 1)) != is_word_at(t, i);
+
+	if (op == OP_BEGIN)
+		return i == 0;
+	if (op == OP_END)
+		return i == t.len;
+	return op == OP_WORD ? edge : !edge;
+}
+
+static void open_place(struct pattern *p, unsigned at)
+{
+	if (p->seen[at] == p->turn)
+		return;
+	p->seen[at] = p->turn;
+	p->open.at[p->open.n++] = (uint16_t)at;
+}
+
+/* From there to all places that take a byte, without taking one. True: the end is among them. */
+static bool follow(struct pattern *p, unsigned from, struct text t, size_t i, struct places *to,
+		   uint64_t *steps)
+{
+	open_place(p, from);
+	while (p->open.n > 0) {
+		unsigned at = p->open.at[--p->open.n];
+		const struct pattern_step *s = &p->steps[at];
+
+		*steps -= *steps > 0;
+		switch ((enum pattern_op)s->op) {
+		case OP_BYTE:
+		case OP_SET:
+			to->at[to->n++] = (uint16_t)at;
+			break;
+		case OP_BEGIN:
+		case OP_END:
+		case OP_WORD:
+		case OP_NOT_WORD:
+			if (holds((enum pattern_op)s->op, t, i))
+				open_place(p, at + 1);
+			break;
+		case OP_SPLIT:
+			open_place(p, (unsigned)((int)at + s->or_to));
+			open_place(p, (unsigned)((int)at + s->to));
+			break;
+		case OP_JUMP:
+			open_place(p, (unsigned)((int)at + s->to));
+			break;
+		case OP_FOUND:
+			p->open.n = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool takes(const struct pattern *p, unsigned at, unsigned char c)
+{
+	const struct pattern_step *s = &p->steps[at];
+
+	return s->op == OP_BYTE ? s->byte == c : set_has(&p->sets[s->set], c);
+}
+
+/* No two turns are alike, but after four billion of them. */
+static void next_turn(struct pattern *p)
+{
+	if (++p->turn == 0) {
+		memset(p->seen, 0, p->n_steps * sizeof(p->seen[0]));
+		p->turn = 1;
+	}
+}
+
+bool pattern_finds(struct pattern *p, struct text t, uint64_t *steps)
+{
+	struct places *now = &p->now, *next = &p->next;
+
+	if (t.len > PATTERN_TEXT_MAX)
+		t.len = PATTERN_TEXT_MAX;
+	now->n = 0;
+	next_turn(p);
+	for (size_t i = 0; *steps > 0; i++) {
+		struct places *gone = now;
+
+		/* It may begin anywhere. */
+		if (follow(p, 0, t, i, now, steps))
+			return true;
+		if (i == t.len)
+			return false;
+		next->n = 0;
+		next_turn(p);
+		for (unsigned k = 0; k<now->n && * steps> 0; k++) {
+			--*steps;
+			if (takes(p, now->at[k], (unsigned char)t.data[i]) &&
+			    follow(p, now->at[k] + 1, t, i + 1, next, steps))
+				return true;
+		}
+		now = next;
+		next = gone;
+	}
+	return false;
+}
+
+/* Back to the last star, one byte further, whenever the rest does not fit. */
+bool glob_fits(struct text glob, struct text t)
+{
+	size_t star = SIZE_MAX;
+	size_t mark = 0;
+	size_t g = 0;
+
+	for (size_t i = 0; i < t.len;) {
+		if (g < glob.len && glob.data[g] == '*') {
+			star = g++;
+			mark = i;
+		} else if (g < glob.len && (glob.data[g] == '?' || glob.data[g] == t.data[i])) {
+			g++;
+			i++;
+		} else if (star != SIZE_MAX) {
+			g = star + 1;
+			i = ++mark;
+		} else {
+			return false;
+		}
+	}
+	while (g < glob.len && glob.data[g] == '*')
+		g++;
+	return g == glob.len;
+}

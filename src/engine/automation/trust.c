@@ -1,0 +1,241 @@
+#include "engine/automation/trust.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/record.h"
+#include "engine/event/event.h"
+#include "engine/services.h"
+#include "store/store.h"
+#include "store/trust.h"
+
+enum { KEPT_ARENA_MAX = 16 << 20, EVENT_ARENA_MAX = 64 << 10 };
+
+/* What was trusted once; a folder that nobody serves now may come back. */
+struct kept {
+	char *folder;
+	char digest[TRUST_DIGEST_LEN + 1]; /* "": taken back */
+	int64_t trusted_ms;
+};
+
+struct trust {
+	struct kept *kept;
+	unsigned n_kept;
+	struct trust_offer **offers;
+	unsigned n_offers;
+};
+
+const char *trust_state_name(enum trust_state state)
+{
+	static const char *const names[] = {
+		[TRUST_NOTHING] = "nothing",
+		[TRUST_WANTED] = "untrusted",
+		[TRUST_CHANGED] = "changed",
+		[TRUST_GIVEN] = "trusted",
+	};
+
+	return names[state];
+}
+
+/* ---- what is kept ---- */
+
+static struct kept *find_kept(const struct trust *t, struct text folder)
+{
+	for (unsigned i = 0; i < t->n_kept; i++) {
+		if (text_is(folder, t->kept[i].folder))
+			return &t->kept[i];
+	}
+	return NULL;
+}
+
+static struct kept *get_kept(struct trust *t, struct text folder)
+{
+	struct kept *k = find_kept(t, folder);
+	struct kept *more;
+
+	if (k)
+		return k;
+	more = reallocarray(t->kept, t->n_kept + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	t->kept = more;
+	k = &more[t->n_kept];
+	*k = (struct kept) {.folder = strndup(folder.data, folder.len)};
+	t->n_kept += k->folder != NULL;
+	return k->folder ? k : NULL;
+}
+
+static int keep(struct trust *t, struct text folder, struct text digest, int64_t ms)
+{
+	struct kept *k = get_kept(t, folder);
+
+	if (!k)
+		return -ENOMEM;
+	k->trusted_ms = ms;
+	k->digest[0] = '\0';
+	if (digest.len == TRUST_DIGEST_LEN) {
+		memcpy(k->digest, digest.data, TRUST_DIGEST_LEN);
+		k->digest[TRUST_DIGEST_LEN] = '\0';
+	}
+	return 0;
+}
+
+int trust_start(struct services *s)
+{
+	struct trust *t = calloc(1, sizeof(*t));
+	struct trust_row *rows;
+	struct arena a;
+	unsigned n;
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	s->trust = t;
+	arena_init(&a, KEPT_ARENA_MAX);
+	r = store_trust_list(store_writer(s->store), &a, &rows, &n);
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = keep(t, rows[i].folder, rows[i].digest, rows[i].trusted_ms);
+	arena_done(&a);
+	return r;
+}
+
+void trust_free(struct trust *t)
+{
+	if (!t)
+		return;
+	for (unsigned i = 0; i < t->n_kept; i++)
+		free(t->kept[i].folder);
+	for (unsigned i = 0; i < t->n_offers; i++)
+		free(t->offers[i]);
+	free(t->kept);
+	free(t->offers);
+	free(t);
+}
+
+/* ---- what is offered ---- */
+
+static struct trust_offer *find_offer(const struct trust *t, struct text folder)
+{
+	for (unsigned i = 0; t && i < t->n_offers; i++) {
+		if (text_equal(t->offers[i]->folder, folder))
+			return t->offers[i];
+	}
+	return NULL;
+}
+
+int trust_offer(struct services *s, const struct trust_offer *offer)
+{
+	struct trust *t = s->trust;
+	struct trust_offer *o = find_offer(t, offer->folder);
+	struct trust_offer **more;
+
+	if (o) {
+		*o = *offer;
+		return 0;
+	}
+	more = reallocarray(t->offers, t->n_offers + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	t->offers = more;
+	o = malloc(sizeof(*o));
+	if (!o)
+		return -ENOMEM;
+	*o = *offer;
+	more[t->n_offers++] = o;
+	return 0;
+}
+
+unsigned trust_offers(const struct services *s, const struct trust_offer *const **ret_offers)
+{
+	*ret_offers = s->trust ? (const struct trust_offer *const *)s->trust->offers : NULL;
+	return s->trust ? s->trust->n_offers : 0;
+}
+
+static int refuse_unserved(struct text folder, struct why *why)
+{
+	return refuse(why, REFUSE_NOT_FOUND, "koined does not serve the project %.*s",
+		      folder.len < 150 ? (int)folder.len : 150, folder.data ? folder.data : "");
+}
+
+int trust_find(const struct services *s, struct text folder, const struct trust_offer **ret_offer,
+	       struct why *why)
+{
+	*ret_offer = find_offer(s->trust, folder);
+	return *ret_offer ? 0 : refuse_unserved(folder, why);
+}
+
+int trust_known(const struct services *s, struct text folder, struct why *why)
+{
+	bool known = s->trust && (find_offer(s->trust, folder) || find_kept(s->trust, folder));
+
+	return known ? 0 : refuse_unserved(folder, why);
+}
+
+enum trust_state trust_of(const struct services *s, const struct trust_offer *o, int64_t *ret_ms)
+{
+	const struct kept *k = find_kept(s->trust, o->folder);
+	bool given = k && k->digest[0];
+
+	if (ret_ms)
+		*ret_ms = given ? k->trusted_ms : 0;
+	if (o->n_rules + o->n_watches + o->n_jobs == 0)
+		return TRUST_NOTHING;
+	if (!given)
+		return TRUST_WANTED;
+	return text_is(o->digest, k->digest) ? TRUST_GIVEN : TRUST_CHANGED;
+}
+
+/* ---- giving it ---- */
+
+int trust_check(const struct trust_offer *o, struct text digest, struct why *why)
+{
+	struct text now = o->digest.data ? o->digest : TEXT("");
+
+	if (text_equal(now, digest))
+		return 0;
+	return refuse(why, REFUSE_CONFLICT,
+		      "the project's settings are not those of that digest: "
+		      "look at them again");
+}
+
+int trust_write(struct services *s, struct text folder, struct text digest, int64_t now_ms)
+{
+	struct connection *c = store_writer(s->store);
+	struct event_new e = {.type = digest.data ? "project.trusted" : "project.distrusted",
+			      .project = folder};
+	struct record data;
+	struct arena a;
+	int r;
+
+	arena_init(&a, EVENT_ARENA_MAX);
+	record_begin(&data, &a);
+	if (digest.data)
+		record_text(&data, "digest", digest);
+	e.data = data.root;
+	r = data.err;
+	if (r == 0 && digest.len > 0)
+		r = store_trust_put(c, &(struct trust_row) {folder, digest, now_ms});
+	else if (r == 0)
+		r = store_trust_delete(c, folder);
+	if (r == 0)
+		r = event_add(s, &e);
+	arena_done(&a);
+	return r;
+}
+
+int trust_set(struct services *s, struct text folder, struct text digest, int64_t now_ms)
+{
+	const struct trust_offer *o = find_offer(s->trust, folder);
+	int r = keep(s->trust, folder, digest, now_ms);
+
+	if (r != 0)
+		return r;
+	log_info(digest.data ? "project trusted" : "project distrusted", "project=%.*s digest=%.*s",
+		 TEXT_ARGS(folder), TEXT_ARGS(digest));
+	if (o && o->changed)
+		o->changed(o->arg);
+	return 0;
+}

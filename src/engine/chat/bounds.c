@@ -1,0 +1,477 @@
+/*
+ * What a conversation's programs may do, as create_agent asks for it: looked at once, when it is
+ * made, and kept with it in the form that holds from then on. What a child may write is in what
+ * its parent may write, whatever else was asked for.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "engine/chat/inner.h"
+#include "engine/services.h"
+#include "store/store.h"
+
+enum { TOOL_NAME_MAX = 64, SHOWN = 100 };
+
+/* While it is made: sets of paths as lists, in the arena. */
+struct paths {
+	struct text *list;
+	unsigned n;
+	bool any; /* all there are: the list does not matter */
+};
+
+struct resolver {
+	struct connection *db;
+	struct arena *arena;
+	const struct chat_wish *wish;
+	struct conversation_row parent;
+	struct chat_bounds *bounds;
+	struct why *why;
+};
+
+static int shown(struct text t)
+{
+	return (int)(t.len < SHOWN ? t.len : SHOWN);
+}
+
+/* ---- the parent ---- */
+
+static int find_parent(struct resolver *r, struct text id, struct conversation_row *row)
+{
+	bool found = false;
+	int e = 0;
+
+	*row = (struct conversation_row) {0};
+	if (chat_check_id(id, "parent_agent_id", NULL) == 0)
+		e = store_conversation_find(r->db, id, r->arena, row, &found);
+	/* It is there before anything was said in it. */
+	if (e != 0 || found || text_is(id, CHAT_DEFAULT))
+		return e;
+	return refuse_field(r->why, "parent_agent_id", "Parent agent not found: %.*s", shown(id),
+			    id.data);
+}
+
+/* How many stand above it. One whose own parent was ended is the first. */
+static int check_depth(struct resolver *r)
+{
+	struct conversation_row row = r->parent;
+	unsigned depth = 1;
+	bool found = true;
+	int e = 0;
+
+	while (e == 0 && found && row.parent.data && depth <= CHAT_CHILD_DEPTH) {
+		e = store_conversation_find(r->db, row.parent, r->arena, &row, &found);
+		depth++;
+	}
+	if (e == 0 && depth > CHAT_CHILD_DEPTH)
+		return refuse_field(r->why, "parent_agent_id",
+				    "Cannot create agent: max nesting depth (%d) exceeded",
+				    CHAT_CHILD_DEPTH);
+	return e;
+}
+
+static int resolve_parent(struct resolver *r)
+{
+	struct text id = r->wish->parent;
+	int e;
+
+	if (!id.data)
+		return 0;
+	e = find_parent(r, id, &r->parent);
+	if (e == 0)
+		e = check_depth(r);
+	r->bounds->parent = id;
+	return e;
+}
+
+/* ---- the preset ---- */
+
+static int resolve_preset(struct resolver *r)
+{
+	struct text word = r->wish->preset;
+	enum chat_preset above = (enum chat_preset)r->parent.preset;
+
+	if (!word.data) {
+		r->bounds->preset = above;
+		return 0;
+	}
+	if (text_is(word, "sandboxed")) {
+		r->bounds->preset = CHAT_SANDBOXED;
+		return 0;
+	}
+	if (!text_is(word, "trusted"))
+		return refuse_field(r->why, "preset",
+				    "Invalid preset: %.*s. Valid: ['sandboxed', 'trusted']",
+				    shown(word), word.data);
+	if (above == CHAT_SANDBOXED)
+		return refuse_field(r->why, "preset",
+				    "Requested preset 'trusted' exceeds parent ceiling");
+	r->bounds->preset = CHAT_TRUSTED;
+	return 0;
+}
+
+/* ---- paths ---- */
+
+static bool is_below(struct text path, struct text folder)
+{
+	if (text_is(folder, "/"))
+		return true;
+	return path.len >= folder.len && memcmp(path.data, folder.data, folder.len) == 0 &&
+	       (path.len == folder.len || path.data[folder.len] == '/');
+}
+
+static bool is_below_any(struct text path, const struct paths *p)
+{
+	for (unsigned i = 0; !p->any && i < p->n; i++) {
+		if (is_below(path, p->list[i]))
+			return true;
+	}
+	return p->any;
+}
+
+/* As a string, from `base` where it is relative; {NULL, 0}: there is no base. */
+static int join(struct resolver *r, const char *what, struct text path, struct text base,
+		char out[PATH_MAX])
+{
+	bool relative = path.len == 0 || path.data[0] != '/';
+	size_t room = PATH_MAX - 1;
+
+	if ((path.len > 0 && memchr(path.data, '\0', path.len)) ||
+	    (path.len > 0 && memchr(path.data, '\n', path.len)))
+		return refuse_field(r->why, what, "%s has a character that a path cannot have",
+				    what);
+	if (path.len + (relative ? base.len + 1 : 0) > room)
+		return refuse_field(r->why, what, "%s is longer than %zu bytes", what, room);
+	if (relative && base.data) {
+		memcpy(out, base.data, base.len);
+		out[base.len] = '/';
+		out += base.len + 1;
+	}
+	if (path.len > 0)
+		memcpy(out, path.data, path.len);
+	out[path.len] = '\0';
+	return 0;
+}
+
+/* Without links and dots, in the arena. `path` is for the words. */
+static int find_real(struct resolver *r, const char *what, const char *path, struct text *ret)
+{
+	CLEANUP(freep) char *real = realpath(path, NULL);
+
+	if (!real && errno == ENOMEM)
+		return -ENOMEM;
+	if (!real && (errno == ENOENT || errno == ENOTDIR))
+		return refuse_field(r->why, what, "%s does not exist: %s", what, path);
+	if (!real)
+		return refuse_field(r->why, what, "%s: %s: %s", what, path, strerror(errno));
+	if (strchr(real, '\n'))
+		return refuse_field(r->why, what, "%s has a character that a path cannot have",
+				    what);
+	return arena_copy_text(r->arena, text_of(real), ret);
+}
+
+static int check_folder(struct resolver *r, const char *path)
+{
+	struct stat found;
+
+	if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
+		return refuse_field(r->why, "cwd", "cwd is not a directory: %s", path);
+	if (access(path, X_OK) != 0)
+		return refuse_field(r->why, "cwd", "cwd: %s: %s", path, strerror(errno));
+	return 0;
+}
+
+static int check_cwd_ceiling(struct resolver *r)
+{
+	struct text cwd = r->bounds->cwd, above = r->parent.cwd;
+
+	if (r->parent.preset != CHAT_SANDBOXED || (above.data && is_below(cwd, above)))
+		return 0;
+	return refuse_field(r->why, "cwd", "cwd '%.*s' is outside parent's cwd '%.*s'",
+			    TEXT_ARGS(cwd), TEXT_ARGS(above));
+}
+
+static int resolve_cwd(struct resolver *r)
+{
+	struct text wanted = r->wish->cwd;
+	char path[PATH_MAX];
+	int e;
+
+	if (!wanted.data) {
+		r->bounds->cwd = r->parent.cwd;
+		return 0;
+	}
+	if ((wanted.len == 0 || wanted.data[0] != '/') && !r->parent.cwd.data)
+		return refuse_field(r->why, "cwd", "cwd must be an absolute path: %.*s",
+				    shown(wanted), wanted.data);
+	e = join(r, "cwd", wanted, r->parent.cwd, path);
+	if (e == 0)
+		e = find_real(r, "cwd", path, &r->bounds->cwd);
+	if (e == 0)
+		e = check_folder(r, path);
+	return e != 0 ? e : check_cwd_ceiling(r);
+}
+
+/* ---- what may be written ---- */
+
+static int paths_new(struct arena *a, unsigned n, struct paths *ret)
+{
+	*ret = (struct paths) {.list = arena_zalloc(a, (n + 1) * sizeof(ret->list[0]))};
+	return ret->list ? 0 : -ENOMEM;
+}
+
+/* Of one a line, as it is kept; all there are where nothing was said. */
+static int paths_of(struct arena *a, struct text lines, struct paths *ret)
+{
+	int r = paths_new(a, CHAT_PATHS_MAX, ret);
+
+	ret->any = !lines.data;
+	for (size_t at = 0; r == 0 && at < lines.len && ret->n < CHAT_PATHS_MAX;) {
+		const char *end = memchr(lines.data + at, '\n', lines.len - at);
+		size_t n = end ? (size_t)(end - lines.data) - at : lines.len - at;
+
+		if (n > 0)
+			ret->list[ret->n++] = (struct text) {lines.data + at, n};
+		at += n + 1;
+	}
+	return r;
+}
+
+static int keep_paths(struct arena *a, const struct paths *p, struct text *ret)
+{
+	size_t size = 1;
+	char *out;
+
+	*ret = (struct text) {0};
+	if (p->any)
+		return 0;
+	for (unsigned i = 0; i < p->n; i++)
+		size += p->list[i].len + 1;
+	out = arena_alloc(a, size);
+	if (!out)
+		return -ENOMEM;
+	*ret = (struct text) {.data = out};
+	for (unsigned i = 0; i < p->n; i++) {
+		if (i > 0)
+			*out++ = '\n';
+		out = mempcpy(out, p->list[i].data, p->list[i].len);
+	}
+	ret->len = (size_t)(out - ret->data);
+	return 0;
+}
+
+static int check_write_path(struct resolver *r, struct text path, const struct paths *above)
+{
+	struct text root = r->bounds->cwd;
+
+	if (r->bounds->preset == CHAT_SANDBOXED && !(root.data && is_below(path, root)))
+		return refuse_field(r->why, "allowed_write_paths",
+				    "allowed_write_path '%.*s' is outside sandbox root '%.*s'",
+				    TEXT_ARGS(path), TEXT_ARGS(root));
+	if (!is_below_any(path, above))
+		return refuse_field(r->why, "allowed_write_paths",
+				    "allowed_write_path '%.*s' is outside parent's allowed paths",
+				    TEXT_ARGS(path));
+	return 0;
+}
+
+static int resolve_write_path(struct resolver *r, unsigned i, const struct paths *above,
+			      struct text *ret)
+{
+	struct text wanted = r->wish->write_paths[i];
+	char what[40], path[PATH_MAX];
+	int e;
+
+	snprintf(what, sizeof(what), "allowed_write_paths[%u]", i);
+	if ((wanted.len == 0 || wanted.data[0] != '/') && !r->bounds->cwd.data)
+		return refuse_field(r->why, what,
+				    "%s must be an absolute path where there is no cwd: %.*s", what,
+				    shown(wanted), wanted.data);
+	e = join(r, what, wanted, r->bounds->cwd, path);
+	if (e == 0)
+		e = find_real(r, what, path, ret);
+	return e != 0 ? e : check_write_path(r, *ret, above);
+}
+
+static int take_wished_paths(struct resolver *r, const struct paths *above, struct paths *ret)
+{
+	int e = 0;
+
+	if (r->wish->n_write_paths > CHAT_PATHS_MAX)
+		return refuse_field(r->why, "allowed_write_paths", "more than %d paths",
+				    CHAT_PATHS_MAX);
+	for (unsigned i = 0; e == 0 && i < r->wish->n_write_paths; i++)
+		e = resolve_write_path(r, i, above, &ret->list[ret->n++]);
+	return e;
+}
+
+/* What is in the folder and in what the parent may write: of two, the one in the other. */
+static void take_common_paths(struct text folder, const struct paths *above, struct paths *ret)
+{
+	if (above->any)
+		ret->list[ret->n++] = folder;
+	for (unsigned i = 0; !above->any && i < above->n; i++) {
+		if (is_below(folder, above->list[i]))
+			ret->list[ret->n++] = folder;
+		else if (is_below(above->list[i], folder))
+			ret->list[ret->n++] = above->list[i];
+	}
+}
+
+static int resolve_write_paths(struct resolver *r)
+{
+	struct text folder = r->bounds->cwd;
+	struct paths above, own;
+	int e = paths_of(r->arena, r->parent.write_paths, &above);
+
+	if (e == 0)
+		e = paths_new(r->arena, CHAT_PATHS_MAX, &own);
+	if (e != 0)
+		return e;
+	if (r->wish->has_write_paths)
+		e = take_wished_paths(r, &above, &own);
+	else if (r->bounds->preset != CHAT_SANDBOXED)
+		own = above;
+	else if (folder.data)
+		take_common_paths(folder, &above, &own);
+	return e != 0 ? e : keep_paths(r->arena, &own, &r->bounds->write_paths);
+}
+
+/* ---- tools ---- */
+
+/* It stands in a list with commas, and may become part of a command's word. */
+static bool is_tool_name(struct text t)
+{
+	static const char marks[] = "_-.:/";
+
+	if (t.len == 0 || t.len > TOOL_NAME_MAX || t.data[0] == '-')
+		return false;
+	for (size_t i = 0; i < t.len; i++) {
+		char c = t.data[i];
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+		if (!letter && !(c >= '0' && c <= '9') && (c == '\0' || !strchr(marks, c)))
+			return false;
+	}
+	return true;
+}
+
+bool bounds_disable(struct text tools, struct text name)
+{
+	for (size_t at = 0; at < tools.len;) {
+		const char *end = memchr(tools.data + at, ',', tools.len - at);
+		size_t n = end ? (size_t)(end - tools.data) - at : tools.len - at;
+
+		if (text_equal((struct text) {tools.data + at, n}, name))
+			return true;
+		at += n + 1;
+	}
+	return false;
+}
+
+static int check_tools(struct resolver *r)
+{
+	const struct chat_wish *wish = r->wish;
+
+	if (wish->n_disabled_tools > CHAT_TOOLS_MAX)
+		return refuse_field(r->why, "disable_tools", "disable_tools has more than %d names",
+				    CHAT_TOOLS_MAX);
+	for (unsigned i = 0; i < wish->n_disabled_tools; i++) {
+		if (!is_tool_name(wish->disabled_tools[i]))
+			return refuse_field(r->why, "disable_tools",
+					    "disable_tools[%u] is not the name of a tool: '%.*s'",
+					    i, shown(wish->disabled_tools[i]),
+					    wish->disabled_tools[i].data);
+	}
+	return 0;
+}
+
+/* The parent's, and its own; none twice. */
+static int resolve_tools(struct resolver *r)
+{
+	const struct chat_wish *wish = r->wish;
+	struct text all = r->parent.disabled_tools;
+	size_t room = all.len + (size_t)wish->n_disabled_tools * (TOOL_NAME_MAX + 1) + 1;
+	char *out;
+	int e = check_tools(r);
+
+	if (e != 0)
+		return e;
+	out = arena_alloc(r->arena, room);
+	if (!out)
+		return -ENOMEM;
+	if (all.len > 0)
+		memcpy(out, all.data, all.len);
+	all.data = out;
+	for (unsigned i = 0; i < wish->n_disabled_tools; i++) {
+		struct text name = wish->disabled_tools[i];
+
+		if (bounds_disable(all, name))
+			continue;
+		if (all.len > 0)
+			out[all.len++] = ',';
+		memcpy(out + all.len, name.data, name.len);
+		all.len += name.len;
+	}
+	if (all.len > 0)
+		r->bounds->disabled_tools = all;
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+struct agent_bounds bounds_for_agent(struct text cwd, struct text write_paths, struct text tools)
+{
+	return (struct agent_bounds) {
+		.cwd = cwd,
+		.confined = write_paths.data != NULL,
+		.write_paths = write_paths,
+		.disabled_tools = tools,
+	};
+}
+
+/* An agent that is not there is refused elsewhere. */
+static int check_agent(struct services *s, struct text name, const struct chat_bounds *b,
+		       struct why *why)
+{
+	const struct agent *agent = chat_agent(s, name);
+	const struct agent_bounds bounds =
+		bounds_for_agent(b->cwd, b->write_paths, b->disabled_tools);
+
+	if (!agent || !agent->ops->check_bounds)
+		return 0;
+	return agent->ops->check_bounds(agent, &bounds, why);
+}
+
+int chat_resolve(struct services *s, int lane, struct arena *a, const struct chat_wish *wish,
+		 struct chat_bounds *ret, struct why *why)
+{
+	struct chat_bounds bounds = {0};
+	struct resolver r = {
+		.db = store_lane(s->store, lane),
+		.arena = a,
+		.wish = wish,
+		.bounds = &bounds,
+		.why = why,
+	};
+	int e = resolve_parent(&r);
+
+	if (e == 0)
+		e = resolve_preset(&r);
+	if (e == 0)
+		e = resolve_cwd(&r);
+	if (e == 0)
+		e = resolve_write_paths(&r);
+	if (e == 0)
+		e = resolve_tools(&r);
+	if (e == 0)
+		e = check_agent(s, wish->agent, &bounds, why);
+	if (e == 0)
+		*ret = bounds;
+	return e;
+}

@@ -1,0 +1,422 @@
+/*
+ * Conversations at hand. One is read from the store when somebody first asks for it, and
+ * stays with its counts, so that these cost nothing; of those that nobody uses, the ones
+ * used last are kept.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/chat/inner.h"
+#include "engine/services.h"
+#include "store/store.h"
+
+struct agent *conversation_agent(const struct conversation *c)
+{
+	if (!c->agent_name)
+		return chat_roster(c->chat)->agent;
+	return chat_find_agent(c->chat, text_of(c->agent_name));
+}
+
+/* ---- conversations at hand ---- */
+
+static struct list *bucket(struct chat *chat, struct text id)
+{
+	uint32_t h = 2166136261U;
+
+	for (size_t i = 0; i < id.len; i++)
+		h = (h ^ (unsigned char)id.data[i]) * 16777619U;
+	return &chat->buckets[h % CHAT_BUCKETS];
+}
+
+void conversation_free(struct conversation *c)
+{
+	list_remove(&c->link);
+	if (!list_empty(&c->idle_link)) {
+		list_remove(&c->idle_link);
+		c->chat->n_idle--;
+	}
+	free(c->agent_name);
+	free(c->system);
+	free(c->cwd);
+	free(c->write_paths);
+	free(c->disabled_tools);
+	free(c->turns);
+	free(c);
+}
+
+static struct conversation *conversation_new(struct chat *chat, struct text id)
+{
+	struct conversation *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->chat = chat;
+	memcpy(c->id, id.data, id.len);
+	c->name = (struct text) {.data = c->id, .len = id.len};
+	list_init(&c->idle_link);
+	list_init(&c->waiting);
+	list_init(&c->waits);
+	list_append(bucket(chat, id), &c->link);
+	return c;
+}
+
+struct conversation *conversation_find(struct chat *chat, struct text id)
+{
+	list_for_each (at, following, bucket(chat, id)) {
+		struct conversation *c = list_entry(at, struct conversation, link);
+
+		if (text_equal(c->name, id))
+			return c;
+	}
+	return NULL;
+}
+
+static void stop_resting(struct conversation *c)
+{
+	if (list_empty(&c->idle_link))
+		return;
+	list_remove(&c->idle_link);
+	c->chat->n_idle--;
+}
+
+/* One that was not in the store may have been made there since. */
+static bool outdated(const struct conversation *c)
+{
+	return c->stale || (c->seq == 0 && c->made != atomic_load(&c->chat->made));
+}
+
+struct conversation *conversation_get(struct chat *chat, struct text id)
+{
+	struct conversation *c = conversation_find(chat, id);
+
+	if (c && !list_empty(&c->idle_link) && outdated(c)) {
+		conversation_free(c);
+		c = NULL;
+	}
+	if (c)
+		stop_resting(c);
+	return c ? c : conversation_new(chat, id);
+}
+
+static void rest(struct conversation *c)
+{
+	struct chat *chat = c->chat;
+
+	if (c->held > 0)
+		return;
+	if (c->stale || c->stage != CONVERSATION_READY) {
+		conversation_free(c);
+		return;
+	}
+	if (!list_empty(&c->idle_link))
+		return;
+	list_append(&chat->idle, &c->idle_link);
+	if (++chat->n_idle > CHAT_IDLE_MAX)
+		conversation_free(
+			list_entry(list_first(&chat->idle), struct conversation, idle_link));
+}
+
+/* ---- loading ---- */
+
+struct load {
+	struct background_work work;
+	struct conversation *conversation;
+	struct arena arena;
+	struct conversation_row row;
+	struct turn_weight *weights;
+	unsigned n_weights;
+	int64_t max_tokens;
+	int64_t n_messages;
+	bool answered;
+	bool found;
+	int result;
+};
+
+static int set_string(char **at, struct text t)
+{
+	char *copy = NULL;
+
+	if (t.data) {
+		copy = strndup(t.data, t.len);
+		if (!copy)
+			return -ENOMEM;
+	}
+	free(*at);
+	*at = copy;
+	return 0;
+}
+
+int conversation_set_row(struct conversation *c, const struct conversation_row *row)
+{
+	int r = set_string(&c->agent_name, row->agent);
+
+	if (r == 0)
+		r = set_string(&c->system, row->system);
+	if (r == 0)
+		r = set_string(&c->cwd, row->cwd);
+	if (r == 0)
+		r = set_string(&c->write_paths, row->write_paths);
+	if (r == 0)
+		r = set_string(&c->disabled_tools, row->disabled_tools);
+	if (r != 0)
+		return r;
+	c->own_system_tokens = row->system.len > 0 ? message_tokens(row->system) : 0;
+	c->seq = row->seq;
+	c->summary_turn = row->summary_turn;
+	c->summary_tokens = row->summary_tokens;
+	return 0;
+}
+
+static int load(struct load *l, struct connection *db)
+{
+	int r = store_conversation_find(db, l->conversation->name, &l->arena, &l->row, &l->found);
+
+	if (r != 0 || !l->found)
+		return r;
+	r = store_message_count(db, l->row.seq, &l->n_messages, &l->answered);
+	if (r == 0)
+		r = store_turn_weights(db, l->row.seq, l->row.summary_turn, l->max_tokens,
+				       &l->arena, &l->weights, &l->n_weights);
+	return r;
+}
+
+/* On a reader's thread. Of the conversation only its name is looked at, which never changes. */
+static void load_run(struct background_work *w, int lane)
+{
+	struct load *l = list_entry(w, struct load, work);
+
+	l->result = load(l, store_lane(l->conversation->chat->services->store, lane));
+}
+
+static int take_loaded(struct conversation *c, const struct load *l)
+{
+	static const struct conversation_row none = {0};
+	int r = conversation_set_row(c, l->found ? &l->row : &none);
+
+	if (r != 0)
+		return r;
+	c->n_messages = l->n_messages;
+	c->answered = l->answered;
+	window_set(c, l->weights, l->n_weights);
+	return 0;
+}
+
+static void go_all(struct conversation *c, int result, const struct why *why)
+{
+	struct list *first;
+
+	while ((first = list_first(&c->waits))) {
+		struct chat_wait *w = list_entry(first, struct chat_wait, link);
+
+		list_remove(first);
+		w->go(w, result, why);
+	}
+}
+
+/* Whoever waits for it is told why it cannot be had. Taken first: those who are told may ask anew. */
+static void refuse_all(struct conversation *c, int result)
+{
+	struct why why = {0};
+	struct list turns;
+	struct list *first;
+
+	list_init(&turns);
+	list_splice(&turns, &c->waiting);
+	c->n_waiting = 0;
+	go_all(c, result, &why);
+	while ((first = list_first(&turns))) {
+		list_remove(first);
+		turn_done(list_entry(first, struct chat_turn, link), result, &why);
+	}
+}
+
+static void loaded(struct conversation *c, int result)
+{
+	struct why why = {0};
+
+	conversation_hold(c);
+	if (result != 0) {
+		c->stage = CONVERSATION_NEW;
+		refuse_all(c, result);
+	} else {
+		c->stage = CONVERSATION_READY;
+		go_all(c, 0, &why);
+	}
+	conversation_let_go(c);
+}
+
+static void load_finished(struct background_work *w, int result)
+{
+	struct load *l = list_entry(w, struct load, work);
+	struct conversation *c = l->conversation;
+
+	if (result == 0)
+		result = l->result;
+	if (result == 0)
+		result = take_loaded(c, l);
+	arena_done(&l->arena);
+	free(l);
+	loaded(c, result);
+}
+
+/* That any of them takes. */
+static int64_t most_tokens(const struct chat_roster *roster)
+{
+	int64_t most = 0;
+
+	for (unsigned i = 0; i < roster->n; i++) {
+		int64_t tokens = available_tokens(roster->members[i].agent);
+
+		most = tokens > most ? tokens : most;
+	}
+	return most;
+}
+
+void conversation_load(struct conversation *c)
+{
+	struct chat *chat = c->chat;
+	struct load *l = calloc(1, sizeof(*l));
+	int r = -ENOMEM;
+
+	c->stage = CONVERSATION_LOADING;
+	c->stale = false;
+	c->made = atomic_load(&chat->made);
+	if (l) {
+		l->work = (struct background_work) {.run = load_run, .finished = load_finished};
+		l->conversation = c;
+		l->max_tokens = most_tokens(chat_roster(chat));
+		arena_init(&l->arena, CHAT_ARENA_MAX);
+		r = chat->background.submit(chat->background.arg, &l->work, false);
+	}
+	if (r != 0) {
+		free(l);
+		loaded(c, r);
+	}
+}
+
+void conversation_wait(struct conversation *c, struct chat_wait *w)
+{
+	bool busy = c->running || c->destroy;
+	struct why why = {0};
+
+	if (c->stage == CONVERSATION_READY && (busy || !outdated(c))) {
+		w->go(w, 0, &why);
+		return;
+	}
+	list_append(&c->waits, &w->link);
+	if (c->stage != CONVERSATION_LOADING)
+		conversation_load(c);
+}
+
+/* ---- one after another ---- */
+
+static struct chat_turn *next_turn(struct conversation *c)
+{
+	struct list *first = list_first(&c->waiting);
+
+	if (!first)
+		return NULL;
+	list_remove(first);
+	c->n_waiting--;
+	return list_entry(first, struct chat_turn, link);
+}
+
+void conversation_hold(struct conversation *c)
+{
+	c->held++;
+}
+
+void conversation_let_go(struct conversation *c)
+{
+	c->held--;
+	conversation_go_on(c);
+}
+
+void conversation_go_on(struct conversation *c)
+{
+	if (c->stage == CONVERSATION_LOADING || c->running ||
+	    (c->destroy && destroy_under_way(c->destroy)))
+		return;
+	if (!list_empty(&c->waiting) && (c->stage == CONVERSATION_NEW || c->stale)) {
+		conversation_load(c);
+		return;
+	}
+	/* Those that wait were cancelled with it; they are told first. */
+	if (c->destroy && list_empty(&c->waiting)) {
+		destroy_begin(c->destroy);
+		return;
+	}
+	c->running = next_turn(c);
+	if (c->running)
+		turn_begin(c->running);
+	else
+		rest(c);
+}
+
+/* ---- counts ---- */
+
+struct count {
+	struct chat_wait wait;
+	struct conversation *conversation;
+	bool must_exist;
+	chat_counts_fn fn;
+	void *arg;
+};
+
+static void count_now(const struct conversation *c, bool must_exist, chat_counts_fn fn, void *arg)
+{
+	struct chat_counts counts;
+	struct why why = {0};
+
+	if (must_exist && c->seq == 0) {
+		fn(arg, refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id),
+		   NULL, &why);
+		return;
+	}
+	window_count(c, &counts);
+	fn(arg, 0, &counts, &why);
+}
+
+static void count_go(struct chat_wait *w, int result, const struct why *why)
+{
+	struct count *n = list_entry(w, struct count, wait);
+
+	if (result != 0)
+		n->fn(n->arg, result, NULL, why);
+	else
+		count_now(n->conversation, n->must_exist, n->fn, n->arg);
+	free(n);
+}
+
+void chat_count(struct services *s, struct text conversation, bool must_exist, chat_counts_fn fn,
+		void *arg)
+{
+	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
+	struct conversation *c = conversation_find(s->chat, id);
+	struct why why = {0};
+	struct count *n;
+	int r;
+
+	/* At hand, as it nearly always is: no memory, no other thread. */
+	if (c && c->stage == CONVERSATION_READY && !outdated(c)) {
+		count_now(c, must_exist, fn, arg);
+		return;
+	}
+	r = chat_check_id(id, "agent_id", &why);
+	n = calloc(1, sizeof(*n));
+	c = r == 0 && n ? conversation_get(s->chat, id) : NULL;
+	if (!c) {
+		free(n);
+		fn(arg, r == 0 ? -ENOMEM : r, NULL, &why);
+		return;
+	}
+	*n = (struct count) {.wait.go = count_go,
+			     .conversation = c,
+			     .must_exist = must_exist,
+			     .fn = fn,
+			     .arg = arg};
+	conversation_hold(c);
+	conversation_wait(c, &n->wait);
+	conversation_let_go(c);
+}

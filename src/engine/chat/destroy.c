@@ -1,0 +1,131 @@
+/* Ending a conversation: its turns are cancelled and told, then the store is. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "engine/chat/inner.h"
+#include "engine/services.h"
+#include "store/store.h"
+
+struct destroy {
+	struct chat_wait wait;
+	struct background_work work;
+	struct conversation *conversation;
+	chat_done_fn fn;
+	void *arg;
+	bool under_way;
+	bool found;
+	int result;
+};
+
+static void destroy_done(struct destroy *d, int result, const struct why *why)
+{
+	d->fn(d->arg, result, why);
+	free(d);
+}
+
+static void destroy_run(struct background_work *w, int lane)
+{
+	struct destroy *d = list_entry(w, struct destroy, work);
+	struct services *s = d->conversation->chat->services;
+
+	(void)lane;
+	d->result = store_conversation_end(store_writer(s->store), d->conversation->name,
+					   clock_utc_ms(), &d->found);
+	if (d->result == 0 && d->found)
+		d->result = chat_publish(s, "chat.ended", d->conversation->name);
+	w->keep = d->result == 0;
+}
+
+static void destroy_finished(struct background_work *w, int result)
+{
+	struct destroy *d = list_entry(w, struct destroy, work);
+	struct conversation *c = d->conversation;
+	struct why why = {0};
+
+	if (result == 0)
+		result = d->result;
+	if (result == 0 && !d->found)
+		result = refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
+	c->destroy = NULL;
+	c->stale = true;
+	/* It goes first: whoever is told may ask for it again at once. */
+	conversation_go_on(c);
+	destroy_done(d, result, &why);
+}
+
+void destroy_begin(struct destroy *d)
+{
+	struct chat *chat = d->conversation->chat;
+	int r;
+
+	d->under_way = true;
+	d->work = (struct background_work) {.run = destroy_run, .finished = destroy_finished};
+	r = chat->background.submit(chat->background.arg, &d->work, true);
+	if (r != 0)
+		destroy_finished(&d->work, r);
+}
+
+bool destroy_under_way(const struct destroy *d)
+{
+	return d->under_way;
+}
+
+void conversation_cancel(struct conversation *c)
+{
+	struct list turns;
+	struct list *first;
+
+	conversation_hold(c);
+	list_init(&turns);
+	list_splice(&turns, &c->waiting);
+	c->n_waiting = 0;
+	while ((first = list_first(&turns))) {
+		list_remove(first);
+		turn_cancel_waiting(list_entry(first, struct chat_turn, link));
+	}
+	if (c->running)
+		chat_turn_cancel(c->running);
+	conversation_let_go(c);
+}
+
+static void destroy_go(struct chat_wait *w, int result, const struct why *why)
+{
+	struct destroy *d = list_entry(w, struct destroy, wait);
+	struct conversation *c = d->conversation;
+	struct why no = *why;
+
+	if (result == 0 && (c->seq == 0 || c->destroy))
+		result = refuse(&no, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
+	if (result != 0) {
+		destroy_done(d, result, &no);
+		return;
+	}
+	c->destroy = d;
+	conversation_cancel(c);
+}
+
+void chat_destroy(struct services *s, struct text conversation, chat_done_fn fn, void *arg)
+{
+	struct conversation *c = NULL;
+	struct destroy *d = calloc(1, sizeof(*d));
+	struct why why = {0};
+	int r = -ENOMEM;
+
+	if (d)
+		r = chat_check_id(conversation, "agent_id", &why);
+	if (r == 0)
+		c = conversation_get(s->chat, conversation);
+	if (!c) {
+		free(d);
+		fn(arg, r == 0 ? -ENOMEM : r, &why);
+		return;
+	}
+	d->wait.go = destroy_go;
+	d->conversation = c;
+	d->fn = fn;
+	d->arg = arg;
+	conversation_hold(c);
+	conversation_wait(c, &d->wait);
+	conversation_let_go(c);
+}

@@ -1,0 +1,72 @@
+/* What the log says of conversations: that they begin and end, and so their turns; never what
+ * was said. On the writer's thread. */
+#include "base/record.h"
+#include "engine/chat/inner.h"
+#include "engine/event/event.h"
+#include "engine/services.h"
+
+enum { DATA_MAX = 64 << 10 };
+
+static int add(struct services *s, const char *type, struct text conversation,
+	       const struct record *data)
+{
+	const struct event_new event = {.type = type, .session = conversation, .data = data->root};
+
+	return data->err != 0 ? data->err : event_add(s, &event);
+}
+
+int chat_publish(struct services *s, const char *type, struct text conversation)
+{
+	struct record data;
+	struct arena a;
+	int r;
+
+	if (!s->events)
+		return 0;
+	arena_init(&a, DATA_MAX);
+	record_begin(&data, &a);
+	record_text(&data, "conversation", conversation);
+	r = add(s, type, conversation, &data);
+	arena_done(&a);
+	return r;
+}
+
+static void record_count(struct record *r, const char *key, int64_t n)
+{
+	if (n >= 0)
+		record_int(r, key, n);
+}
+
+static void record_end(struct record *data, const struct chat_turn *t, const char *state)
+{
+	struct record tokens;
+
+	record_begin(&tokens, data->arena);
+	record_count(&tokens, "input", t->usage.input);
+	record_count(&tokens, "output", t->usage.output);
+	record_count(&tokens, "cache_read", t->usage.cache_read);
+	record_count(&tokens, "cache_written", t->usage.cache_written);
+	record_text(data, "state", text_of(state));
+	if (tokens.err == 0)
+		record_value(data, "tokens", tokens.root);
+}
+
+int chat_publish_turn(struct services *s, const struct chat_turn *t, const char *ended)
+{
+	struct record data;
+	struct arena a;
+	int r;
+
+	if (!s->events)
+		return 0;
+	arena_init(&a, DATA_MAX);
+	record_begin(&data, &a);
+	record_text(&data, "conversation", t->name);
+	record_text(&data, "request_id", t->request_name);
+	record_text(&data, "agent", t->job.agent_name);
+	if (ended)
+		record_end(&data, t, ended);
+	r = add(s, ended ? "chat.turn.ended" : "chat.turn.started", t->name, &data);
+	arena_done(&a);
+	return r;
+}

@@ -1,0 +1,209 @@
+/*
+ * What of a conversation is sent to its agent: the summary, and the newest turns that fit
+ * into the budget. Only numbers are held here; the texts are in the store.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/chat/inner.h"
+
+int64_t chat_estimate(struct text t)
+{
+	int64_t characters = 0;
+
+	/* Bytes that begin a character: all but those that continue one. */
+	for (size_t i = 0; i < t.len; i++)
+		characters += ((unsigned char)t.data[i] & 0xc0) != 0x80;
+	return characters < 4 ? 1 : characters / 4;
+}
+
+int64_t message_tokens(struct text t)
+{
+	return chat_estimate(t) + CHAT_MESSAGE_TOKENS;
+}
+
+int64_t system_tokens(const struct conversation *c)
+{
+	return c->system ? c->own_system_tokens : c->chat->system_tokens;
+}
+
+int64_t available_tokens(const struct agent *a)
+{
+	return a ? a->budget - a->reserve : INT64_MAX;
+}
+
+static int64_t fixed_tokens(const struct conversation *c, int64_t tool_tokens)
+{
+	return system_tokens(c) + c->summary_tokens + tool_tokens;
+}
+
+static void drop_oldest(struct conversation *c)
+{
+	c->turn_tokens -= c->turns[c->first].tokens;
+	c->first++;
+	c->n_turns--;
+}
+
+/* The newest turn is always sent: there is nothing else to answer. If it brought results, so are
+ * the turns with their calls, back to the question. */
+static unsigned n_always_sent(const struct conversation *c)
+{
+	int64_t tokens = 0;
+
+	for (unsigned n = 0; n < c->n_turns; n++) {
+		const struct turn_weight *w = &c->turns[c->first + c->n_turns - 1 - n];
+
+		tokens += w->tokens;
+		if (n > 0 && tokens > TURN_CHAIN_TOKENS)
+			return n;
+		if (!w->continues)
+			return n + 1;
+	}
+	return c->n_turns;
+}
+
+static void trim(struct conversation *c)
+{
+	int64_t room = available_tokens(conversation_agent(c)) - fixed_tokens(c, c->tool_tokens);
+	unsigned least = n_always_sent(c);
+
+	while (c->n_turns > least && c->turn_tokens > room)
+		drop_oldest(c);
+}
+
+static int make_room(struct conversation *c)
+{
+	struct turn_weight *turns;
+	unsigned cap;
+
+	if (c->first + c->n_turns < c->cap)
+		return 0;
+	if (c->first > 0) {
+		memmove(c->turns, c->turns + c->first, c->n_turns * sizeof(c->turns[0]));
+		c->first = 0;
+		return 0;
+	}
+	cap = c->cap ? c->cap * 2 : 8;
+	turns = reallocarray(c->turns, cap, sizeof(turns[0]));
+	if (!turns)
+		return -ENOMEM;
+	c->turns = turns;
+	c->cap = cap;
+	return 0;
+}
+
+int window_add(struct conversation *c, const struct turn_weight *w)
+{
+	int r = make_room(c);
+
+	if (r != 0)
+		return r;
+	c->turns[c->first + c->n_turns++] = *w;
+	c->turn_tokens += w->tokens;
+	c->n_messages += w->n_messages;
+	trim(c);
+	return 0;
+}
+
+void window_grow(struct conversation *c, int64_t tokens, int64_t n_messages)
+{
+	struct turn_weight *newest;
+
+	if (c->n_turns == 0)
+		return;
+	newest = &c->turns[c->first + c->n_turns - 1];
+	newest->tokens += tokens;
+	newest->n_messages += n_messages;
+	c->turn_tokens += tokens;
+	c->n_messages += n_messages;
+	trim(c);
+}
+
+void window_set(struct conversation *c, const struct turn_weight *weights, unsigned n)
+{
+	c->first = 0;
+	c->n_turns = 0;
+	c->turn_tokens = 0;
+	for (unsigned i = 0; i < n; i++) {
+		/* What does not fit into memory is as if it did not fit into the budget. */
+		if (make_room(c) != 0)
+			return;
+		c->turns[c->n_turns++] = weights[i];
+		c->turn_tokens += weights[i].tokens;
+	}
+	trim(c);
+}
+
+void window_drop_to(struct conversation *c, int64_t turn)
+{
+	while (c->n_turns > 0 && c->turns[c->first].turn <= turn)
+		drop_oldest(c);
+}
+
+int64_t window_from(const struct conversation *c, const struct agent *a, int64_t tool_tokens,
+		    int64_t *ret_tokens)
+{
+	int64_t room = available_tokens(a) - fixed_tokens(c, tool_tokens);
+	unsigned least = n_always_sent(c);
+	int64_t tokens = 0;
+	int64_t from = 0;
+
+	for (unsigned i = c->n_turns; i > 0; i--) {
+		const struct turn_weight *w = &c->turns[c->first + i - 1];
+
+		if (c->n_turns - i >= least && tokens + w->tokens > room)
+			break;
+		tokens += w->tokens;
+		from = w->turn;
+	}
+	*ret_tokens = tokens;
+	return from;
+}
+
+/* Where what has to be sent begins: the question whose calls the results are of. */
+static unsigned always_sent_from(const struct chat_turn *t)
+{
+	unsigned i = t->n_history;
+
+	if (t->n_results == 0)
+		return i;
+	while (i > 0 && t->history[--i].role != AGENT_USER)
+		;
+	return i;
+}
+
+unsigned window_of_history(const struct chat_turn *t, int64_t *ret_tokens)
+{
+	int64_t room = available_tokens(t->agent) - t->tool_tokens - t->question_tokens -
+		       message_tokens(t->job.system);
+	unsigned always = always_sent_from(t);
+	unsigned from = t->n_history;
+	int64_t tokens = 0;
+
+	while (from > always ||
+	       (from > 0 && tokens + message_tokens(t->history[from - 1].text) <= room))
+		tokens += message_tokens(t->history[--from].text);
+	/* What is left begins with a question, if there is one: some providers want that. */
+	while (from > 0 && from < always && t->history[from].role != AGENT_USER)
+		tokens -= message_tokens(t->history[from++].text);
+	*ret_tokens = tokens;
+	return from;
+}
+
+void window_count(const struct conversation *c, struct chat_counts *ret)
+{
+	const struct agent *a = conversation_agent(c);
+
+	*ret = (struct chat_counts) {
+		.n_messages = c->n_messages,
+		.has_system = system_tokens(c) > 0,
+		.system = system_tokens(c),
+		.tools = c->tool_tokens,
+		.messages = c->turn_tokens + c->summary_tokens,
+		.budget = a ? a->budget : 0,
+		.available = a ? a->budget - a->reserve : 0,
+		.running = c->running != NULL,
+	};
+	ret->total = ret->system + ret->tools + ret->messages;
+}

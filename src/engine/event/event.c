@@ -1,0 +1,285 @@
+/*
+ * The log as the writer keeps it: an event goes to the store with the change that it tells
+ * of, and is noted. Once the batch is committed the notes go to the loop, behind the answers.
+ *
+ * The notes only save reading: where they are missing, those who listen read the store.
+ */
+#include "engine/event/event.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/pack.h"
+#include "engine/event/inner.h"
+#include "engine/services.h"
+#include "store/store.h"
+
+enum { SWEEP_AT_ONCE = 1000 };
+
+/* ---- batches ---- */
+
+static void batch_free(struct event_batch *b)
+{
+	if (!b)
+		return;
+	arena_done(&b->arena);
+	free(b->list);
+	free(b);
+}
+
+static void batch_told(struct background_work *w, int result)
+{
+	struct event_batch *b = list_entry(w, struct event_batch, work);
+
+	(void)result;
+	events_tell(b->events, b);
+	batch_free(b);
+}
+
+static int have_batch(struct events *e)
+{
+	struct event_batch *b;
+
+	if (e->batch)
+		return 0;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->work.finished = batch_told;
+	b->events = e;
+	arena_init(&b->arena, EVENT_NOTES_BYTES);
+	e->batch = b;
+	return 0;
+}
+
+static struct event *batch_room(struct event_batch *b)
+{
+	unsigned cap = b->cap ? 2 * b->cap : 16;
+	struct event *list;
+
+	if (b->n < b->cap)
+		return &b->list[b->n];
+	list = realloc(b->list, cap * sizeof(list[0]));
+	if (!list)
+		return NULL;
+	b->list = list;
+	b->cap = cap;
+	return &b->list[b->n];
+}
+
+/* ---- adding ---- */
+
+static bool note(struct event_batch *b, struct event_row row)
+{
+	struct event *at = batch_room(b);
+
+	if (!at || arena_copy_text(&b->arena, row.type, &row.type) != 0 ||
+	    arena_copy_text(&b->arena, row.project, &row.project) != 0 ||
+	    arena_copy_text(&b->arena, row.session, &row.session) != 0 ||
+	    arena_copy_text(&b->arena, row.run, &row.run) != 0 ||
+	    arena_copy_text(&b->arena, row.data, &row.data) != 0)
+		return false;
+	if (event_from_row(&b->arena, &row, at) != 0)
+		return false;
+	b->n++;
+	return true;
+}
+
+static int pack(struct events *e, const struct value *data, struct text *ret_packed)
+{
+	buf_clear(&e->packed);
+	value_pack(&e->packed, data ? data : &event_no_data);
+	if (e->packed.err != 0)
+		return e->packed.err;
+	*ret_packed = (struct text) {.data = e->packed.data, .len = e->packed.len};
+	return 0;
+}
+
+int event_add_numbered(struct services *s, const struct event_new *new, int64_t *ret_seq)
+{
+	struct events *e = s->events;
+	struct event_row row = {
+		.type = text_of(new->type),
+		.time_ms = clock_utc_ms(),
+		.project = new->project,
+		.session = new->session,
+		.run = new->run,
+	};
+	int r;
+
+	*ret_seq = 0;
+	if (!e)
+		return 0;
+	r = have_batch(e);
+	if (r == 0)
+		r = pack(e, new->data, &row.data);
+	if (r == 0)
+		r = store_event_add(store_writer(s->store), &row, &row.seq);
+	if (r != 0)
+		return r;
+	*ret_seq = row.seq;
+	e->batch->last = row.seq;
+	if (e->batch->incomplete)
+		return 0;
+	/* Whoever comes until the commit finds it in the store. */
+	e->batch->incomplete = atomic_load(&e->n_subscribers) == 0 || !note(e->batch, row);
+	return 0;
+}
+
+int event_add(struct services *s, const struct event_new *new)
+{
+	int64_t seq;
+
+	return event_add_numbered(s, new, &seq);
+}
+
+/* ---- calls and batches of the writer ---- */
+
+void events_mark(struct events *e)
+{
+	if (!e)
+		return;
+	e->mark = e->batch ? e->batch->n : 0;
+	e->mark_last = e->batch ? e->batch->last : 0;
+}
+
+void events_undo(struct events *e)
+{
+	if (!e || !e->batch)
+		return;
+	e->batch->n = e->mark;
+	e->batch->last = e->mark_last;
+}
+
+void events_dropped(struct events *e)
+{
+	struct event_batch *b = e ? e->batch : NULL;
+
+	if (!b)
+		return;
+	b->n = 0;
+	b->last = 0;
+	b->incomplete = false;
+	arena_reset(&b->arena);
+}
+
+void events_committed(struct events *e)
+{
+	struct event_batch *b = e ? e->batch : NULL;
+
+	if (!b || b->last == 0)
+		return;
+	atomic_store(&e->committed, b->last);
+	if (e->ready) {
+		e->ready->incomplete = true;
+		e->ready->last = b->last;
+		return;
+	}
+	e->ready = b;
+	e->batch = NULL;
+}
+
+bool events_ready(const struct events *e)
+{
+	return e && e->ready;
+}
+
+struct background_work *events_trailer(struct events *e)
+{
+	struct event_batch *b = e ? e->ready : NULL;
+
+	if (!b)
+		return NULL;
+	e->ready = NULL;
+	return &b->work;
+}
+
+/* ---- keeping ---- */
+
+void events_set_keep(struct events *e, int64_t keep_ms, int64_t keep)
+{
+	atomic_store(&e->keep_ms, keep_ms);
+	atomic_store(&e->keep, keep);
+}
+
+bool event_sweeps(const struct services *s)
+{
+	struct events *e = s->events;
+
+	return e && atomic_load(&e->committed) > 0 &&
+	       (atomic_load(&e->keep_ms) > 0 || atomic_load(&e->keep) > 0);
+}
+
+int event_sweep(struct services *s, bool *ret_more)
+{
+	int64_t keep_ms = atomic_load(&s->events->keep_ms);
+	int64_t keep = atomic_load(&s->events->keep);
+	unsigned n = 0;
+	int r;
+
+	r = store_event_sweep(store_writer(s->store), keep_ms > 0 ? clock_utc_ms() - keep_ms : 0,
+			      keep, SWEEP_AT_ONCE, &n);
+	if (r == 0)
+		*ret_more = n == SWEEP_AT_ONCE;
+	return r;
+}
+
+int64_t event_last(const struct services *s)
+{
+	return s->events ? atomic_load(&s->events->committed) : 0;
+}
+
+/* ---- the service ---- */
+
+static int set_up(struct events *e, const struct events_opts *opts)
+{
+	struct connection *c = store_writer(e->services->store);
+	int64_t first;
+	int64_t last;
+	int r = store_event_bounds(c, &first, &last);
+
+	if (r != 0)
+		return r;
+	atomic_init(&e->keep_ms, opts->keep_ms);
+	atomic_init(&e->keep, opts->keep);
+	atomic_init(&e->committed, last);
+	atomic_init(&e->n_subscribers, 0);
+	e->told = last;
+	return events_set_up_telling(e);
+}
+
+int events_start(struct services *s, const struct events_opts *opts)
+{
+	struct events *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	e->services = s;
+	e->loop = opts->loop;
+	e->background = opts->background;
+	buf_init(&e->packed, EVENT_DATA_MAX);
+	list_init(&e->subscribers);
+	list_init(&e->waiting);
+	list_init(&e->blocked);
+	r = set_up(e, opts);
+	if (r != 0) {
+		events_free(e);
+		return r;
+	}
+	s->events = e;
+	return 0;
+}
+
+void events_free(struct events *e)
+{
+	if (!e)
+		return;
+	events_drop_telling(e);
+	batch_free(e->batch);
+	batch_free(e->ready);
+	buf_done(&e->packed);
+	free(e);
+}

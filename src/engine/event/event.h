@@ -1,0 +1,136 @@
+/*
+ * The event log: everything that changes says so, once, in the same transaction as the
+ * change. Who listens gets it after the commit, and after the answers of the calls that
+ * caused it; who was away asks for what it missed.
+ *
+ * Events are kept for a time and up to a number. A subscriber that does not keep up is not
+ * waited for: it falls behind and reads on from the store when it can take more. What was
+ * deleted meanwhile is counted and told.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/text.h"
+#include "base/value.h"
+#include "base/why.h"
+#include "io/loop.h"
+#include "io/background.h"
+
+struct services;
+struct events;
+struct event_subscriber;
+
+enum {
+	EVENT_TYPES_MAX = 32,
+	EVENT_PAGE_MAX = 1000,
+	EVENT_PAGE_DEFAULT = 100,
+	EVENT_DATA_MAX = 256 << 10, /* bytes of one event's data, packed */
+};
+
+struct events_opts {
+	struct loop *loop;
+	struct background background;
+	int64_t keep_ms; /* 0: for ever */
+	int64_t keep;    /* events; 0: any number */
+};
+
+/* Sets s->events. Before the first call. */
+int events_start(struct services *s, const struct events_opts *opts);
+void events_free(struct events *e); /* accepts NULL; after the last work has finished */
+
+/* From now on; the loop's thread. */
+void events_set_keep(struct events *e, int64_t keep_ms, int64_t keep);
+
+struct event_new {
+	const char *type;
+	struct text project, session, run; /* {NULL, 0}: of none */
+	const struct value *data;          /* an object; NULL: {} */
+};
+
+/* On the writer's thread, within a call: kept, and told, if the call's change is. -EMSGSIZE for
+ * data that is too large. Where no log was started, nothing happens. */
+int event_add(struct services *s, const struct event_new *e);
+
+/* The same, and its number; 0 where no log was started. */
+int event_add_numbered(struct services *s, const struct event_new *e, int64_t *ret_seq);
+
+struct event {
+	int64_t seq;
+	struct text type;
+	int64_t time_ms;
+	struct text project, session, run;
+	const struct value *data;
+};
+
+struct event_filter {
+	const struct text *types; /* "task.started", "task.*", "*"; none: all */
+	unsigned n_types;
+	struct text project, session, run; /* {NULL, 0}: any */
+};
+
+/* A star in a type stands for anything, also for nothing. */
+bool event_passes(const struct event *e, const struct event_filter *f);
+
+struct event_page {
+	const struct event *events;
+	unsigned n;
+	int64_t last; /* seq to go on from; where nothing was found, that of the whole log */
+	bool more;    /* there may be */
+	int64_t gone; /* how many behind since_seq are not held any more, of whatever type */
+};
+
+/* On a reader's thread. since_seq: those behind it, -1: not asked for; since_ms: of then and
+ * later, 0: any. With neither: the newest `limit` (0: EVENT_PAGE_DEFAULT), oldest of them first. */
+int event_list(struct services *s, int lane, struct arena *a, const struct event_filter *f,
+	       int64_t since_seq, int64_t since_ms, int64_t limit, struct event_page *ret_page);
+
+/* On a reader's thread: how many of a type are held. */
+int event_count(struct services *s, int lane, struct text type, int64_t *ret_n);
+
+/* May subscribe and unsubscribe, themselves too. */
+struct event_sink {
+	/* 0, or -ENOBUFS: not now, again later; after anything else nothing more comes. */
+	int (*on_event)(void *arg, const struct event *e);
+	/* So many were deleted before they could be told. The same results. */
+	int (*on_gone)(void *arg, int64_t n);
+	/* After -ENOBUFS: whether it would take some now. NULL: perhaps. */
+	bool (*ready)(void *arg);
+	/* After the last of some that came together. May be NULL. */
+	void (*flush)(void *arg);
+	void *arg;
+};
+
+/* On the loop. The filter is copied. since_seq: -1: from now on; else first what came behind it.
+ * Nothing is told before this returns. */
+int event_subscribe(struct services *s, const struct event_filter *f, int64_t since_seq,
+		    const struct event_sink *sink, struct event_subscriber **ret_subscriber);
+void event_unsubscribe(struct event_subscriber *s); /* accepts NULL */
+
+/* The number of the last that is kept; any thread. */
+int64_t event_last(const struct services *s);
+
+/*
+ * On the loop: room for what somebody (`by`) makes of an event, so that it is worded once for
+ * all who hear it in the same words. Empty when it is to be filled; valid until the next event.
+ */
+struct buf *event_words(struct services *s, const struct event *e, const void *by);
+
+/* Whether anybody needs to be told of what is only told, not kept. */
+bool event_anybody(const struct services *s);
+
+/* On the writer's thread: deletes some of what is too old or too many. */
+int event_sweep(struct services *s, bool *ret_more);
+/* Whether there may be such; any thread. */
+bool event_sweeps(const struct services *s);
+
+/* ---- for services.c, on the writer's thread; all accept NULL ---- */
+void events_mark(struct events *e);      /* a call begins */
+void events_undo(struct events *e);      /* ... and is undone */
+void events_committed(struct events *e); /* the batch is kept */
+void events_dropped(struct events *e);   /* ... or not */
+bool events_ready(const struct events *e);
+struct background_work *events_trailer(struct events *e);

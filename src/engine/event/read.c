@@ -1,0 +1,285 @@
+/*
+ * Pages of the log. The store knows projects, sessions and runs; types are looked at here. A
+ * page looks through a bounded number of rows and says where to go on.
+ */
+#include <errno.h>
+
+#include "base/pack.h"
+#include "engine/event/inner.h"
+#include "engine/services.h"
+#include "store/store.h"
+
+enum {
+	SCAN_ROWS_MAX = 20000, /* looked at for one page */
+	SCAN_BYTES = 4 << 20,  /* of rows held at once */
+};
+
+const struct value event_no_data = {.kind = VALUE_OBJECT};
+
+/* ---- what passes ---- */
+
+/* Where it does not fit, the last star takes one character more. */
+static bool fits(struct text glob, struct text t)
+{
+	size_t g = 0;
+	size_t i = 0;
+	size_t star = SIZE_MAX;
+	size_t taken = 0;
+
+	while (i < t.len) {
+		if (g < glob.len && glob.data[g] == '*') {
+			star = g++;
+			taken = i;
+		} else if (g < glob.len && glob.data[g] == t.data[i]) {
+			g++;
+			i++;
+		} else if (star != SIZE_MAX) {
+			g = star + 1;
+			i = ++taken;
+		} else {
+			return false;
+		}
+	}
+	while (g < glob.len && glob.data[g] == '*')
+		g++;
+	return g == glob.len;
+}
+
+static bool type_passes(struct text type, const struct event_filter *f)
+{
+	for (unsigned i = 0; i < f->n_types; i++) {
+		if (fits(f->types[i], type))
+			return true;
+	}
+	return f->n_types == 0;
+}
+
+static bool is_or_any(struct text wanted, struct text t)
+{
+	return !wanted.data || (t.data && text_equal(wanted, t));
+}
+
+bool event_passes(const struct event *e, const struct event_filter *f)
+{
+	return type_passes(e->type, f) && is_or_any(f->project, e->project) &&
+	       is_or_any(f->session, e->session) && is_or_any(f->run, e->run);
+}
+
+/* ---- rows ---- */
+
+int event_from_row(struct arena *a, const struct event_row *row, struct event *ret_event)
+{
+	struct value *data;
+	int r = value_unpack(a, row->data, &data);
+
+	*ret_event = (struct event) {
+		.seq = row->seq,
+		.type = row->type,
+		.time_ms = row->time_ms,
+		.project = row->project,
+		.session = row->session,
+		.run = row->run,
+		.data = &event_no_data,
+	};
+	if (r == 0 && data->kind == VALUE_OBJECT)
+		ret_event->data = data;
+	return r == -ENOMEM ? r : 0;
+}
+
+static size_t row_bytes(const struct event_row *row)
+{
+	return row->type.len + row->project.len + row->session.len + row->run.len + row->data.len;
+}
+
+/* From the rows of one query to the page's own memory. */
+static int keep_row(struct arena *a, struct event_row row, struct event *ret_event)
+{
+	if (arena_copy_text(a, row.type, &row.type) != 0 ||
+	    arena_copy_text(a, row.project, &row.project) != 0 ||
+	    arena_copy_text(a, row.session, &row.session) != 0 ||
+	    arena_copy_text(a, row.run, &row.run) != 0 ||
+	    arena_copy_text(a, row.data, &row.data) != 0)
+		return -ENOMEM;
+	return event_from_row(a, &row, ret_event);
+}
+
+/* ---- a page ---- */
+
+struct scan {
+	struct connection *connection;
+	struct arena *arena; /* the page's */
+	struct arena rows;   /* of one query */
+	const struct event_filter *filter;
+	struct store_event_query query;
+	struct event *events;
+	unsigned n;
+	unsigned limit;
+	size_t bytes;
+	unsigned n_looked;
+	int64_t at; /* the last one looked at */
+	bool spent; /* the page's memory is: the rest comes with the next */
+};
+
+static struct store_event_query query_of(const struct event_filter *f)
+{
+	return (struct store_event_query) {
+		.project = f->project,
+		.session = f->session,
+		.run = f->run,
+		.max_bytes = SCAN_BYTES,
+	};
+}
+
+static bool full(const struct scan *s)
+{
+	return s->spent || s->n == s->limit || s->bytes >= EVENT_PAGE_BYTES ||
+	       s->n_looked >= SCAN_ROWS_MAX;
+}
+
+static int take_row(struct scan *s, const struct event_row *row)
+{
+	bool passes = type_passes(row->type, s->filter);
+	int r = passes ? keep_row(s->arena, *row, &s->events[s->n]) : 0;
+
+	if (r == -ENOMEM && s->n > 0) {
+		s->spent = true;
+		return 0;
+	}
+	if (r != 0)
+		return r;
+	s->n += passes;
+	s->bytes += passes ? row_bytes(row) : 0;
+	s->n_looked++;
+	s->at = row->seq;
+	return 0;
+}
+
+/* Onwards from query.after_seq, until the page is full or the log ends. */
+static int scan_on(struct scan *s, bool *ret_end)
+{
+	struct event_row *rows;
+	unsigned n = 1;
+	int r = 0;
+
+	while (r == 0 && n > 0 && !full(s)) {
+		unsigned left = s->limit - s->n;
+
+		arena_reset(&s->rows);
+		s->query.limit = s->filter->n_types == 0 && left < EVENT_SCAN ? left : EVENT_SCAN;
+		r = store_event_list(s->connection, &s->query, &s->rows, &rows, &n);
+		for (unsigned i = 0; r == 0 && i < n && !full(s); i++)
+			r = take_row(s, &rows[i]);
+		s->query.after_seq = s->at;
+	}
+	*ret_end = n == 0;
+	return r;
+}
+
+static void reverse(struct event *events, unsigned n)
+{
+	for (unsigned i = 0; i < n / 2; i++) {
+		struct event e = events[i];
+
+		events[i] = events[n - 1 - i];
+		events[n - 1 - i] = e;
+	}
+}
+
+/* The store begins at its end; with types to look at, as far back as need be. */
+static int scan_newest(struct scan *s)
+{
+	struct event_row *rows;
+	unsigned n;
+	int r;
+
+	s->query.newest_first = true;
+	s->query.limit = s->filter->n_types == 0 ? s->limit : SCAN_ROWS_MAX;
+	r = store_event_list(s->connection, &s->query, &s->rows, &rows, &n);
+	for (unsigned i = 0; r == 0 && i < n && !full(s); i++)
+		r = take_row(s, &rows[i]);
+	reverse(s->events, s->n);
+	return r;
+}
+
+static int64_t missing(int64_t since_seq, int64_t first, int64_t last)
+{
+	int64_t until = first > 0 ? first - 1 : last;
+
+	return since_seq >= 0 && until > since_seq ? until - since_seq : 0;
+}
+
+static int scan_init(struct scan *s)
+{
+	s->events = arena_alloc(s->arena, (s->limit + 1) * sizeof(s->events[0]));
+	return s->events ? 0 : -ENOMEM;
+}
+
+/* The bounds come first: whatever is held up to the last is seen by what follows. */
+static int read_page(struct scan *s, int64_t since_seq, int64_t since_ms, struct event_page *page)
+{
+	bool newest = since_seq < 0 && since_ms == 0;
+	int64_t first;
+	int64_t last;
+	bool end = true;
+	int r = scan_init(s);
+
+	if (r == 0)
+		r = store_event_bounds(s->connection, &first, &last);
+	if (r != 0)
+		return r;
+	/* A number that never was is one of another log. */
+	if (since_seq > last)
+		since_seq = last;
+	s->at = since_seq > 0 ? since_seq : 0;
+	s->query.after_seq = s->at;
+	s->query.after_ms = since_ms;
+	r = newest ? scan_newest(s) : scan_on(s, &end);
+	if (r != 0)
+		return r;
+	*page = (struct event_page) {.events = s->events, .n = s->n, .last = s->at};
+	if (newest && s->n > 0)
+		page->last = s->events[s->n - 1].seq;
+	page->gone = missing(since_seq, first, last);
+	page->more = !end && page->last < last;
+	if (!page->more && page->last < last)
+		page->last = last;
+	return 0;
+}
+
+int event_read_page(struct connection *c, struct arena *a, const struct event_filter *f,
+		    int64_t since_seq, int64_t since_ms, unsigned limit,
+		    struct event_page *ret_page)
+{
+	struct scan s = {
+		.connection = c,
+		.arena = a,
+		.filter = f,
+		.query = query_of(f),
+		.limit = limit,
+	};
+	int r;
+
+	arena_init(&s.rows, 4 * SCAN_BYTES);
+	r = read_page(&s, since_seq, since_ms, ret_page);
+	arena_done(&s.rows);
+	return r;
+}
+
+static unsigned page_limit(int64_t limit)
+{
+	if (limit <= 0)
+		return EVENT_PAGE_DEFAULT;
+	return limit < EVENT_PAGE_MAX ? (unsigned)limit : EVENT_PAGE_MAX;
+}
+
+int event_count(struct services *s, int lane, struct text type, int64_t *ret_n)
+{
+	return store_event_count(store_lane(s->store, lane), type, ret_n);
+}
+
+int event_list(struct services *s, int lane, struct arena *a, const struct event_filter *f,
+	       int64_t since_seq, int64_t since_ms, int64_t limit, struct event_page *ret_page)
+{
+	return event_read_page(store_lane(s->store, lane), a, f, since_seq, since_ms,
+			       page_limit(limit), ret_page);
+}

@@ -1,0 +1,560 @@
+#include "engine/memory/indexes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "engine/memory/change.h"
+#include "engine/memory/subjects.h"
+#include "store/memory.h"
+#include "store/memory_vector.h"
+
+/*
+ * One scope's index and vectors. `lock` guards these two, memory_indexes.lock all else.
+ *
+ * Whoever waits for a scope's lock may hold those of others, in the order of enum
+ * scope_kind; the writer holds none.
+ */
+struct held_index {
+	struct list link; /* in memory_indexes.scopes, the one used last at the end */
+	enum scope_kind kind;
+	struct text name; /* follows the struct */
+	struct search_index *index;
+	struct vector_block *vectors; /* NULL: nobody asked for them yet, or they do not fit */
+	pthread_rwlock_t lock;
+	struct list pending;        /* changes that came while it was built */
+	struct list vector_pending; /* ... while the vectors were */
+	size_t bytes;               /* of both; those of the vectors alone are: */
+	size_t vector_bytes;
+	unsigned refs;
+	unsigned refused_dim; /* vectors of this length do not fit */
+	bool built;
+	bool building_vectors;
+	bool stale; /* a change could not be made: of no use to anybody new */
+};
+
+struct memory_indexes {
+	pthread_mutex_t lock;
+	pthread_cond_t built; /* or given up */
+	struct list scopes;
+	size_t bytes;
+	size_t max_bytes;
+};
+
+int memory_indexes_new(size_t max_bytes, struct memory_indexes **ret_indexes)
+{
+	struct memory_indexes *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->max_bytes = max_bytes;
+	list_init(&m->scopes);
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->built, NULL);
+	*ret_indexes = m;
+	return 0;
+}
+
+static void scope_free(struct memory_indexes *m, struct held_index *h)
+{
+	list_remove(&h->link);
+	m->bytes -= h->bytes;
+	memory_changes_free(&h->pending);
+	memory_changes_free(&h->vector_pending);
+	vector_block_free(h->vectors);
+	search_index_free(h->index);
+	pthread_rwlock_destroy(&h->lock);
+	free(h);
+}
+
+void memory_indexes_free(struct memory_indexes *m)
+{
+	if (!m)
+		return;
+	while (!list_empty(&m->scopes))
+		scope_free(m, list_entry(list_first(&m->scopes), struct held_index, link));
+	pthread_cond_destroy(&m->built);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/*
+ * The C library lets readers in while a writer waits, unless told otherwise: searches
+ * without a gap would keep the writer, and with it every add, waiting. No thread
+ * takes a lock twice, and all take several in one order (user's, chat's, common), so a
+ * writer that goes first ends in no deadlock.
+ */
+static void lock_init(pthread_rwlock_t *lock)
+{
+#ifdef __GLIBC__
+	pthread_rwlockattr_t attr;
+
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
+#else
+	pthread_rwlock_init(lock, NULL);
+#endif
+}
+
+static struct held_index *scope_new(struct memory_indexes *m, enum scope_kind kind,
+				    struct text name)
+{
+	const struct search_index_opts opts = {.max_bytes = m->max_bytes};
+	struct held_index *h = calloc(1, sizeof(*h) + name.len + 1);
+
+	if (!h)
+		return NULL;
+	h->index = search_index_new(&opts);
+	if (!h->index) {
+		free(h);
+		return NULL;
+	}
+	h->kind = kind;
+	if (name.len > 0)
+		memcpy(h + 1, name.data, name.len);
+	h->name = (struct text) {.data = (const char *)(h + 1), .len = name.len};
+	list_init(&h->pending);
+	list_init(&h->vector_pending);
+	lock_init(&h->lock);
+	list_append(&m->scopes, &h->link);
+	return h;
+}
+
+static struct held_index *find(struct memory_indexes *m, enum scope_kind kind, struct text name)
+{
+	list_for_each (at, following, &m->scopes) {
+		struct held_index *h = list_entry(at, struct held_index, link);
+
+		if (h->kind == kind && !h->stale && text_equal(h->name, name))
+			return h;
+	}
+	return NULL;
+}
+
+/* With the lock held: drops what was not used for longest until the rest fits. */
+static void make_room(struct memory_indexes *m)
+{
+	list_for_each (at, following, &m->scopes) {
+		struct held_index *h = list_entry(at, struct held_index, link);
+
+		if (m->bytes <= m->max_bytes)
+			return;
+		if (h->refs == 0 && h->built)
+			scope_free(m, h);
+	}
+}
+
+/* With the lock held; what was measured while the scope's own was. */
+static void count_bytes(struct memory_indexes *m, struct held_index *h, size_t index_bytes,
+			size_t vector_bytes)
+{
+	size_t bytes = index_bytes + vector_bytes;
+
+	m->bytes += bytes - h->bytes;
+	h->bytes = bytes;
+	h->vector_bytes = vector_bytes;
+}
+
+static size_t vector_bytes(const struct held_index *h)
+{
+	return h->vectors ? vector_block_bytes(h->vectors) : 0;
+}
+
+/* What OWNED of the store lets through wherever the asker is. */
+static bool memory_is_open(const struct memory_row *row)
+{
+	return !row->owner.data || (row->chat_type.data && !text_is(row->chat_type, "private"));
+}
+
+static int index_row(struct search_index *index, struct search_scratch *scratch,
+		     const struct memory_row *row)
+{
+	struct text subjects[SEARCH_SUBJECTS_MAX];
+	const struct search_doc doc = {
+		.key = (uint64_t)row->seq,
+		.text = row->content,
+		.subjects = subjects,
+		.n_subjects = memory_subjects_split(row->subjects, subjects, SEARCH_SUBJECTS_MAX),
+		.chat = search_hash(row->chat),
+		.time_ms = row->created_ms,
+		.expires_ms = row->expires_ms == MEMORY_NEVER ? 0 : row->expires_ms,
+		.importance = (float)row->importance,
+		.category = memory_category(row->category),
+		.open = memory_is_open(row),
+	};
+
+	return search_index_add(index, scratch, &doc);
+}
+
+struct build {
+	struct search_index *index;
+	struct search_scratch *scratch;
+};
+
+static int build_row(void *arg, const struct memory_row *row)
+{
+	const struct build *b = arg;
+
+	return index_row(b->index, b->scratch, row);
+}
+
+static struct store_scope store_scope_of(const struct held_index *h)
+{
+	struct store_scope scope = {
+		.without_common = h->kind != SCOPE_COMMON,
+		.everything = h->kind == SCOPE_ALL,
+	};
+
+	if (h->kind == SCOPE_USER)
+		scope.user = h->name;
+	if (h->kind == SCOPE_CHAT)
+		scope.chat = h->name;
+	return scope;
+}
+
+static int apply(struct held_index *h, const struct memory_change *change,
+		 struct search_scratch *scratch)
+{
+	switch (change->kind) {
+	case MEMORY_PUT:
+		return index_row(h->index, scratch, &change->row);
+	case MEMORY_GONE:
+		search_index_remove(h->index, (uint64_t)change->row.seq);
+		break;
+	case MEMORY_VECTOR:
+		break;
+	}
+	return 0;
+}
+
+static int apply_to_vectors(struct held_index *h, const struct memory_change *change)
+{
+	uint64_t key = (uint64_t)change->row.seq;
+
+	if (!h->vectors || change->kind == MEMORY_PUT)
+		return 0;
+	if (change->kind == MEMORY_VECTOR && change->dim == vector_block_dim(h->vectors))
+		return vector_block_put(h->vectors, key, change->vector, change->scale);
+	vector_block_remove(h->vectors, key);
+	return 0;
+}
+
+/*
+ * The scope is among the others already, so whatever is committed from now on comes
+ * to `pending`; what was committed before is in the store that we read. What is in
+ * both does no harm: adding replaces, removing twice is nothing.
+ */
+static int build(struct held_index *h, struct connection *c, struct search_scratch *scratch)
+{
+	struct build b = {.index = h->index, .scratch = scratch};
+	const struct store_scope scope = store_scope_of(h);
+
+	return store_memory_each(c, &scope, build_row, &b);
+}
+
+/* With the lock held, after build. */
+static int finish_build(struct memory_indexes *m, struct held_index *h,
+			struct search_scratch *scratch, int r)
+{
+	list_for_each (at, following, &h->pending) {
+		if (r == 0)
+			r = apply(h, list_entry(at, struct memory_change, link), scratch);
+	}
+	memory_changes_free(&h->pending);
+	h->built = true;
+	h->stale = h->stale || r != 0;
+	count_bytes(m, h, search_index_bytes(h->index), 0);
+	pthread_cond_broadcast(&m->built);
+	return r;
+}
+
+static int explain(int r, const struct memory_indexes *m, struct why *why)
+{
+	if (r == REFUSE_LIMIT)
+		return refuse(why, REFUSE_LIMIT,
+			      "these memories do not fit into an index of %zu bytes", m->max_bytes);
+	return r;
+}
+
+/* With the lock held; comes back with it held. */
+static int find_or_build(struct memory_indexes *m, enum scope_kind kind, struct text name,
+			 struct connection *c, struct search_scratch *scratch,
+			 struct held_index **ret)
+{
+	struct held_index *h;
+	int r;
+
+	while ((h = find(m, kind, name)) && !h->built)
+		pthread_cond_wait(&m->built, &m->lock);
+	if (h) {
+		*ret = h;
+		return 0;
+	}
+	h = scope_new(m, kind, name);
+	if (!h)
+		return -ENOMEM;
+	h->refs++;
+	pthread_mutex_unlock(&m->lock);
+	r = build(h, c, scratch);
+	pthread_mutex_lock(&m->lock);
+	r = finish_build(m, h, scratch, r);
+	h->refs--;
+	if (r != 0 && h->refs == 0)
+		scope_free(m, h);
+	*ret = h;
+	return r;
+}
+
+/* ---- vectors ---- */
+
+static int build_vector(void *arg, int64_t seq, const int8_t *bytes, float scale)
+{
+	return vector_block_put(arg, (uint64_t)seq, bytes, scale);
+}
+
+static int read_vectors(const struct held_index *h, const struct store_model *model,
+			struct connection *c, size_t room, struct vector_block **ret_block)
+{
+	const struct store_scope scope = store_scope_of(h);
+	struct vector_block *block = vector_block_new(model->dim, room);
+	int r = block ? store_memory_each_vector(c, &scope, model, build_vector, block) : -ENOMEM;
+
+	if (r != 0)
+		vector_block_free(block);
+	else
+		*ret_block = block;
+	return r;
+}
+
+static void set_vectors(struct held_index *h, struct vector_block *block)
+{
+	struct vector_block *old;
+
+	pthread_rwlock_wrlock(&h->lock);
+	old = h->vectors;
+	h->vectors = block;
+	pthread_rwlock_unlock(&h->lock);
+	vector_block_free(old);
+}
+
+/* With the lock held, and again at the end: what was committed since the store was read. */
+static int catch_up(struct memory_indexes *m, struct held_index *h, size_t *bytes)
+{
+	int r = 0;
+
+	while (r == 0 && !list_empty(&h->vector_pending)) {
+		struct list changes;
+
+		list_init(&changes);
+		list_splice(&changes, &h->vector_pending);
+		pthread_mutex_unlock(&m->lock);
+		pthread_rwlock_wrlock(&h->lock);
+		list_for_each (at, following, &changes) {
+			if (r == 0)
+				r = apply_to_vectors(h, list_entry(at, struct memory_change, link));
+		}
+		*bytes = vector_bytes(h);
+		pthread_rwlock_unlock(&h->lock);
+		memory_changes_free(&changes);
+		pthread_mutex_lock(&m->lock);
+	}
+	return r;
+}
+
+/* With the lock held; comes back with it held. As with an index: whatever is committed
+ * from now on comes to vector_pending, the rest is in the store. */
+static int build_vectors(struct memory_indexes *m, struct held_index *h,
+			 const struct store_model *model, struct connection *c)
+{
+	size_t index_bytes = h->bytes - h->vector_bytes;
+	size_t room = m->max_bytes > index_bytes ? m->max_bytes - index_bytes : 1;
+	struct vector_block *block = NULL;
+	size_t bytes;
+	int r;
+
+	h->building_vectors = true;
+	pthread_mutex_unlock(&m->lock);
+	r = read_vectors(h, model, c, room, &block);
+	bytes = block ? vector_block_bytes(block) : 0;
+	set_vectors(h, block);
+	pthread_mutex_lock(&m->lock);
+	if (r == 0)
+		r = catch_up(m, h, &bytes);
+	if (r != 0) {
+		memory_changes_free(&h->vector_pending);
+		pthread_mutex_unlock(&m->lock);
+		set_vectors(h, NULL);
+		pthread_mutex_lock(&m->lock);
+		bytes = 0;
+	}
+	count_bytes(m, h, h->bytes - h->vector_bytes, bytes);
+	h->building_vectors = false;
+	pthread_cond_broadcast(&m->built);
+	return r;
+}
+
+/* With the lock held; comes back with it held. The scope is referred to. */
+static int want_vectors(struct memory_indexes *m, struct held_index *h,
+			const struct store_model *model, struct connection *c)
+{
+	bool known;
+	int r;
+
+	while (h->building_vectors)
+		pthread_cond_wait(&m->built, &m->lock);
+	pthread_mutex_unlock(&m->lock);
+	pthread_rwlock_rdlock(&h->lock);
+	known = h->vectors && vector_block_dim(h->vectors) == model->dim;
+	pthread_rwlock_unlock(&h->lock);
+	pthread_mutex_lock(&m->lock);
+	if (known || h->building_vectors || h->refused_dim == model->dim)
+		return 0;
+	r = build_vectors(m, h, model, c);
+	if (r != REFUSE_LIMIT)
+		return r;
+	/* Words alone must do. */
+	h->refused_dim = model->dim;
+	log_warn("vectors do not fit", "dim=%u index_bytes=%zu", model->dim, m->max_bytes);
+	return 0;
+}
+
+const struct vector_block *held_vectors(const struct held_index *h)
+{
+	return h->vectors;
+}
+
+/* ---- for searches ---- */
+
+/* With the lock held: nobody drops it from here on. */
+static int refer(struct memory_indexes *m, struct held_index *h, const struct store_model *model,
+		 struct connection *c)
+{
+	int r = 0;
+
+	h->refs++;
+	list_remove(&h->link);
+	list_append(&m->scopes, &h->link);
+	if (model)
+		r = want_vectors(m, h, model, c);
+	make_room(m);
+	if (r != 0 && --h->refs == 0 && h->stale)
+		scope_free(m, h);
+	return r;
+}
+
+int memory_indexes_hold(struct memory_indexes *m, enum scope_kind kind, struct text name,
+			const struct store_model *model, struct connection *c,
+			struct search_scratch *scratch, struct held_index **ret_held,
+			struct why *why)
+{
+	struct held_index *h;
+	int r;
+
+	pthread_mutex_lock(&m->lock);
+	r = find_or_build(m, kind, name, c, scratch, &h);
+	if (r == 0)
+		r = refer(m, h, model, c);
+	pthread_mutex_unlock(&m->lock);
+	if (r != 0)
+		return explain(r, m, why);
+	pthread_rwlock_rdlock(&h->lock);
+	*ret_held = h;
+	return 0;
+}
+
+const struct search_index *held_index(const struct held_index *h)
+{
+	return h->index;
+}
+
+void memory_indexes_release(struct memory_indexes *m, struct held_index *h)
+{
+	pthread_rwlock_unlock(&h->lock);
+	pthread_mutex_lock(&m->lock);
+	if (--h->refs == 0 && h->stale)
+		scope_free(m, h);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void keep_for_later(struct held_index *h, struct list *list,
+			   const struct memory_change *change)
+{
+	struct memory_change *copy = memory_change_new(change);
+
+	if (copy)
+		list_append(list, &copy->link);
+	else
+		h->stale = true;
+}
+
+/* With the lock held; lets it go while the index itself is changed, so that
+ * searches elsewhere go on. */
+static void change_scope(struct memory_indexes *m, struct held_index *h,
+			 const struct memory_change *change, struct search_scratch *scratch)
+{
+	size_t index_bytes;
+	size_t bytes;
+	int r;
+
+	if (!h->built) {
+		keep_for_later(h, &h->pending, change);
+		return;
+	}
+	if (h->building_vectors)
+		keep_for_later(h, &h->vector_pending, change);
+	h->refs++;
+	pthread_mutex_unlock(&m->lock);
+	pthread_rwlock_wrlock(&h->lock);
+	r = apply(h, change, scratch);
+	if (r == 0)
+		r = apply_to_vectors(h, change);
+	index_bytes = search_index_bytes(h->index);
+	bytes = vector_bytes(h);
+	pthread_rwlock_unlock(&h->lock);
+	pthread_mutex_lock(&m->lock);
+	h->refs--;
+	count_bytes(m, h, index_bytes, bytes);
+	if (r != 0)
+		h->stale = true;
+	if (h->stale && h->refs == 0)
+		scope_free(m, h);
+}
+
+void memory_indexes_change(struct memory_indexes *m, const struct memory_change *change,
+			   struct search_scratch *scratch)
+{
+	const struct memory_row *row = &change->row;
+	const struct text none = {.data = "", .len = 0};
+	enum scope_kind kind = row->owner.data  ? SCOPE_USER
+			       : row->chat.data ? SCOPE_CHAT
+						: SCOPE_COMMON;
+	struct text name = row->owner.data ? row->owner : row->chat.data ? row->chat : none;
+	struct held_index *h;
+
+	pthread_mutex_lock(&m->lock);
+	h = find(m, kind, name);
+	if (h)
+		change_scope(m, h, change, scratch);
+	h = find(m, SCOPE_ALL, none);
+	if (h)
+		change_scope(m, h, change, scratch);
+	make_room(m);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void memory_indexes_count(struct memory_indexes *m, unsigned *ret_n, size_t *ret_bytes)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&m->lock);
+	list_for_each (at, following, &m->scopes)
+		n++;
+	*ret_n = n;
+	*ret_bytes = m->bytes;
+	pthread_mutex_unlock(&m->lock);
+}

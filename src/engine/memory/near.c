@@ -1,0 +1,118 @@
+#include "engine/memory/near.h"
+
+#include <errno.h>
+
+#include "engine/memory/indexes.h"
+#include "engine/services.h"
+#include "store/memory_vector.h"
+#include "store/store.h"
+
+int memory_near_read(struct services *s, struct arena *a, struct text answer,
+		     struct memory_near *ret_near)
+{
+	ret_near->n = 0;
+	return embedding_read(s->embedding, a, answer, &ret_near->question);
+}
+
+struct filter {
+	const struct search_index *index;
+	const struct search_query *query;
+};
+
+static bool accept(void *arg, uint64_t key)
+{
+	const struct filter *f = arg;
+
+	return search_passes(f->index, f->query, key);
+}
+
+void memory_near_scan(struct memory_near *near, const struct held_index *held,
+		      const struct search_query *query)
+{
+	const struct vector_block *block = held_vectors(held);
+	struct filter filter = {.index = held_index(held), .query = query};
+
+	if (block && vector_block_dim(block) == near->question.dim)
+		vector_block_scan(block, near->question.bytes, near->question.scale, accept,
+				  &filter, near->hits, NEAR_MAX, &near->n);
+}
+
+/* Of a memory's vector, by all its digits. `numbers` has room for it. */
+static int cosine_of(struct services *s, int lane, const struct embedding_vector *question,
+		     uint64_t key, float *numbers, float *ret_cosine, bool *ret_found)
+{
+	const struct store_model model = {.name = embedding_model(s->embedding),
+					  .dim = question->dim};
+	int r = store_memory_find_vector(store_lane(s->store, lane), &model, (int64_t)key, numbers,
+					 ret_found);
+
+	if (r == 0 && *ret_found)
+		*ret_cosine = vector_dot(numbers, question->numbers, question->dim);
+	return r;
+}
+
+/* What is gone by now, or points the other way, is no hit. */
+int memory_near_rank(struct services *s, int lane, struct arena *a, struct memory_near *near)
+{
+	float *numbers = arena_alloc(a, near->question.dim * sizeof(float));
+	size_t n = 0;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < near->n; i++) {
+		struct vector_hit hit = near->hits[i];
+		bool found;
+		int r = cosine_of(s, lane, &near->question, hit.key, numbers, &hit.score, &found);
+
+		if (r != 0)
+			return r;
+		if (found && hit.score > 0)
+			near->hits[n++] = hit;
+	}
+	near->n = n;
+	vector_sort(near->hits, n);
+	return 0;
+}
+
+bool memory_near_enough(float score, double least)
+{
+	return score + 0.00005F >= (float)least;
+}
+
+/* What has neither a vector any more nor a word in common is no hit. */
+static bool choose(const struct near_choice *choice, bool has_vector, float cosine,
+		   struct search_hit *hit)
+{
+	if (has_vector) {
+		hit->similarity = cosine < 1 ? cosine : 1;
+		return memory_near_enough(cosine, choice->least);
+	}
+	if (hit->index >= choice->n_words)
+		return false;
+	hit->similarity = choice->words[hit->index].similarity;
+	return !choice->of_words || memory_near_enough(hit->similarity, choice->least);
+}
+
+int memory_near_choose(struct services *s, int lane, struct arena *a,
+		       const struct memory_near *near, const struct near_choice *choice,
+		       struct search_hit *hits, size_t *n)
+{
+	float *numbers = arena_alloc(a, near->question.dim * sizeof(float));
+	size_t n_chosen = 0;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < *n && n_chosen < choice->max; i++) {
+		struct search_hit hit = hits[i];
+		float score = 0;
+		bool found;
+		int r = cosine_of(s, lane, &near->question, hit.key, numbers, &score, &found);
+
+		if (r != 0)
+			return r;
+		if (choose(choice, found, score, &hit))
+			hits[n_chosen++] = hit;
+	}
+	*n = n_chosen;
+	return 0;
+}

@@ -1,0 +1,260 @@
+#include "engine/memory/vectors.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/embeddings.h"
+#include "base/cleanup.h"
+#include "search/hash_embed.h"
+#include "engine/memory/embedding.h"
+#include "engine/services.h"
+
+enum {
+	BATCH_BYTES = 256 << 10, /* of text */
+	BATCH_MS = 60000,        /* for the model */
+	READ_ARENA = 128 << 20,  /* one answer as a tree */
+	ANSWERS_MAX = 64 << 20,  /* bytes of all answers to one ask */
+	NAME_MAX_BYTES = 200,    /* of a model's name in them */
+};
+
+/* One question to the model, and its answer. */
+struct batch {
+	unsigned n;
+	struct text answer;
+};
+
+struct vectors_ask {
+	struct embedding *embedding;
+	struct embeddings *model;
+	struct embeddings_ask *open;
+	struct arena *arena;
+	const struct text *texts;
+	unsigned n;
+	unsigned n_asked; /* texts */
+	unsigned n_batches;
+	struct batch *batches; /* in the arena */
+	size_t n_bytes;        /* of their answers */
+	void (*done)(void *arg, int r, const struct why *why);
+	void *arg;
+};
+
+int vectors_check(const char *name, struct text text, struct why *why)
+{
+	if (text.len == 0)
+		return refuse_field(why, name, "%s is required", name);
+	if (text.len > VECTORS_TEXT_MAX)
+		return refuse_field(why, name, "%s is longer than %d bytes", name,
+				    VECTORS_TEXT_MAX);
+	return 0;
+}
+
+int vectors_check_list(const char *name, const struct text *texts, unsigned n, struct why *why)
+{
+	if (n == 0)
+		return refuse_field(why, name, "%s is required", name);
+	if (n > VECTORS_TEXTS_MAX)
+		return refuse_field(why, name, "%s has more than %d texts", name,
+				    VECTORS_TEXTS_MAX);
+	for (unsigned i = 0; i < n; i++) {
+		if (texts[i].len == 0)
+			return refuse_field(why, name, "%s has an empty text", name);
+		if (texts[i].len > VECTORS_TEXT_MAX)
+			return refuse_field(why, name, "%s has a text of more than %d bytes", name,
+					    VECTORS_TEXT_MAX);
+	}
+	return 0;
+}
+
+struct text vectors_model(const struct services *s)
+{
+	return s->embedding ? embedding_model(s->embedding) : TEXT(HASH_EMBED_NAME);
+}
+
+unsigned vectors_dim(const struct services *s)
+{
+	return s->embedding ? embedding_dim(s->embedding) : HASH_EMBED_DIM;
+}
+
+bool vectors_built_in(const struct services *s)
+{
+	return !s->embedding;
+}
+
+/* ---- asking ---- */
+
+static int ask_next(struct vectors_ask *q);
+
+static int judge(const struct embeddings_answer *a, struct why *why)
+{
+	switch (a->outcome) {
+	case EMBEDDINGS_OK:
+		break;
+	case EMBEDDINGS_REFUSED:
+		return refuse(why, REFUSE_PARAMS, "the model does not take the texts: %s", a->text);
+	case EMBEDDINGS_LATER:
+	case EMBEDDINGS_WRONG:
+		return refuse(why, REFUSE_UNAVAILABLE, "the model does not answer: %s", a->text);
+	}
+	return 0;
+}
+
+static int keep_answer(struct vectors_ask *q, struct text body, struct why *why)
+{
+	struct batch *b = &q->batches[q->n_batches - 1];
+
+	q->n_bytes += body.len;
+	if (q->n_bytes > ANSWERS_MAX)
+		return refuse(why, REFUSE_TOO_LARGE,
+			      "the vectors of so many texts are more than %d bytes", ANSWERS_MAX);
+	b->answer.data = arena_copy(q->arena, body.data, body.len);
+	b->answer.len = body.len;
+	return b->answer.data ? 0 : -ENOMEM;
+}
+
+static void on_answer(void *arg, const struct embeddings_answer *a)
+{
+	struct vectors_ask *q = arg;
+	struct why why = {.text = ""};
+	int r = judge(a, &why);
+
+	q->open = NULL;
+	if (r == 0)
+		r = keep_answer(q, a->body, &why);
+	if (r == 0 && q->n_asked < q->n)
+		r = ask_next(q);
+	if (r != 0 || !q->open)
+		q->done(q->arg, r, &why);
+}
+
+static int ask_next(struct vectors_ask *q)
+{
+	const struct text *first = &q->texts[q->n_asked];
+	size_t bytes = 0;
+	unsigned n = 0;
+
+	while (q->n_asked + n < q->n && n < EMBEDDINGS_BATCH_MAX &&
+	       (n == 0 || bytes + first[n].len <= BATCH_BYTES))
+		bytes += first[n++].len;
+	q->batches[q->n_batches++].n = n;
+	q->n_asked += n;
+	return embeddings_ask(q->model, first, n, BATCH_MS, on_answer, q, &q->open);
+}
+
+int vectors_ask(struct services *s, struct arena *a, const struct text *texts, unsigned n,
+		void (*done)(void *arg, int r, const struct why *why), void *arg,
+		struct vectors_ask **ret_ask, struct why *why)
+{
+	struct vectors_ask *q = arena_zalloc(a, sizeof(*q));
+	int r;
+
+	if (!q)
+		return -ENOMEM;
+	*q = (struct vectors_ask) {
+		.arena = a,
+		.texts = texts,
+		.n = n,
+		.batches = arena_zalloc(a, n * sizeof(*q->batches)),
+		.done = done,
+		.arg = arg,
+	};
+	r = q->batches ? embedding_enter(s->embedding, VECTORS_ASKS_MAX, &q->model, why) : -ENOMEM;
+	if (r == 0) {
+		q->embedding = s->embedding;
+		r = ask_next(q);
+	}
+	if (r != 0) {
+		vectors_end(q);
+		return r;
+	}
+	*ret_ask = q;
+	return 0;
+}
+
+void vectors_end(struct vectors_ask *q)
+{
+	if (!q)
+		return;
+	embeddings_cancel(q->open);
+	q->open = NULL;
+	if (q->embedding)
+		embedding_leave(q->embedding);
+	q->embedding = NULL;
+}
+
+/* ---- vectors ---- */
+
+/* The first that has a name has it for all of them. */
+static int keep_name(struct arena *a, struct text name, struct vectors *v)
+{
+	if (v->model.data || name.len == 0)
+		return 0;
+	name = text_cut(name, NAME_MAX_BYTES);
+	v->model = (struct text) {.data = arena_copy(a, name.data, name.len), .len = name.len};
+	return v->model.data ? 0 : -ENOMEM;
+}
+
+/* The tree of an answer is much larger than its numbers, and soon of no use. */
+static int read_batch(const struct batch *b, struct arena *a, struct vectors *v, unsigned at,
+		      float **numbers, struct why *why)
+{
+	struct embeddings_vectors read;
+	struct arena tree;
+	int r;
+
+	arena_init(&tree, READ_ARENA);
+	r = embeddings_read(&tree, b->answer, b->n, &read, why);
+	if (r == 0 && v->dim != 0 && v->dim != read.dim)
+		r = refuse(why, REFUSE_UNAVAILABLE, "the model's vectors differ in length");
+	if (r == 0 && v->dim == 0) {
+		v->dim = read.dim;
+		*numbers = arena_alloc(a, (size_t)v->n * v->dim * sizeof(float));
+		r = *numbers ? 0 : -ENOMEM;
+	}
+	if (r == 0)
+		r = keep_name(a, read.model, v);
+	if (r == 0)
+		memcpy(*numbers + (size_t)at * v->dim, read.numbers,
+		       (size_t)b->n * v->dim * sizeof(float));
+	arena_done(&tree);
+	/* It is not the client who wrote what cannot be read. */
+	if (r == REFUSE_PARSE)
+		why->code = REFUSE_UNAVAILABLE;
+	return r == REFUSE_PARSE ? REFUSE_UNAVAILABLE : r;
+}
+
+int vectors_read(const struct vectors_ask *q, struct vectors *ret_vectors, struct why *why)
+{
+	struct vectors v = {.n = q->n};
+	float *numbers = NULL;
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < q->n_batches; i++) {
+		int r = read_batch(&q->batches[i], q->arena, &v, at, &numbers, why);
+
+		if (r != 0)
+			return r;
+		at += q->batches[i].n;
+	}
+	v.numbers = numbers;
+	embedding_saw(q->embedding, v.dim);
+	*ret_vectors = v;
+	return 0;
+}
+
+static void words_freep(struct words **w)
+{
+	words_free(*w);
+}
+
+int vectors_hash(struct arena *a, const struct text *texts, unsigned n, struct vectors *ret_vectors)
+{
+	CLEANUP(words_freep) struct words *w = words_new();
+	float *numbers = arena_alloc(a, (size_t)n * HASH_EMBED_DIM * sizeof(float));
+
+	if (!w || !numbers)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		hash_embed(w, texts[i], numbers + (size_t)i * HASH_EMBED_DIM);
+	*ret_vectors = (struct vectors) {.n = n, .dim = HASH_EMBED_DIM, .numbers = numbers};
+	return 0;
+}

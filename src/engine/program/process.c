@@ -1,0 +1,557 @@
+/* The programs that clients have started: the table, one from its start to its end. */
+#include "engine/program/process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/console.h"
+#include "engine/approval/old.h"
+#include "engine/program/process_inner.h"
+#include "engine/services.h"
+#include "io/supervisor.h"
+#include "engine/task/task.h"
+
+enum {
+	GRACE_MS = 250, /* for output under way when the program has ended */
+	KILL_AFTER_MS = 2000,
+	STOP_KILL_MS = 500,
+};
+
+struct process_wait {
+	struct list link;
+	process_fn fn;
+	void *arg;
+};
+
+/* ---- the table ---- */
+
+struct process *process_find(const struct processes *p, struct text id)
+{
+	list_for_each (at, following, &p->all) {
+		struct process *process = list_entry(at, struct process, link);
+
+		if (text_is(id, process->id))
+			return process;
+	}
+	return NULL;
+}
+
+static int not_allowed(struct why *why)
+{
+	return refuse(why, REFUSE_FORBIDDEN,
+		      "processes are not allowed here ([gateway] process = yes does)");
+}
+
+static int get(struct services *s, struct text id, struct process **ret_process, struct why *why)
+{
+	struct process *p;
+
+	if (!s->processes)
+		return not_allowed(why);
+	p = process_find(s->processes, id);
+	if (!p)
+		return refuse(why, REFUSE_NOT_FOUND, "process not found: %.*s",
+			      TEXT_ARGS(text_cut(id, PROCESS_ID_MAX)));
+	*ret_process = p;
+	return 0;
+}
+
+/* Nanoseconds, as the original has it; two in one are told apart. */
+static void make_id(struct processes *p, char out[PROCESS_ID_MAX])
+{
+	struct timespec now;
+	uint64_t id;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	id = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	if (id <= p->last_id)
+		id = p->last_id + 1;
+	p->last_id = id;
+	snprintf(out, PROCESS_ID_MAX, "proc_%llu", (unsigned long long)id);
+}
+
+/* ---- the end ---- */
+
+static void process_free(struct process *p)
+{
+	list_remove(&p->link);
+	p->all->n_all--;
+	supervised_free(p->program);
+	console_free(p->console);
+	timer_free(p->grace);
+	buf_done(&p->output);
+	free(p->command);
+	free(p->workdir);
+	free(p);
+}
+
+static void forget_oldest(struct processes *p)
+{
+	list_for_each (at, following, &p->all) {
+		struct process *process = list_entry(at, struct process, link);
+
+		if (p->n_all < PROCESS_KEPT_MAX)
+			return;
+		if (!process->info.running && list_empty(&process->waits))
+			process_free(process);
+	}
+}
+
+static void check_stopped(struct processes *p)
+{
+	void (*fn)(void *arg) = p->on_stopped;
+
+	if (!p->stopping || p->n_running > 0 || !fn)
+		return;
+	p->on_stopped = NULL;
+	fn(p->stopped_arg);
+}
+
+/* Whoever is told may start another, and that one may forget this. */
+static void tell_waits(struct process *p)
+{
+	struct process_info info = p->info;
+	struct list waits;
+	struct list *first;
+	char id[PROCESS_ID_MAX];
+
+	memcpy(id, p->id, sizeof(id));
+	info.id = id;
+	list_init(&waits);
+	list_splice(&waits, &p->waits);
+	while ((first = list_first(&waits))) {
+		struct process_wait w = *list_entry(first, struct process_wait, link);
+
+		list_remove(first);
+		free(list_entry(first, struct process_wait, link));
+		w.fn(w.arg, 0, &info, NULL);
+	}
+}
+
+static void end(struct process *p)
+{
+	struct processes *all = p->all;
+
+	if (!p->info.running)
+		return;
+	timer_stop(p->grace);
+	p->info.running = false;
+	p->info.ended_ms = clock_utc_ms();
+	all->n_running--;
+	supervised_free(p->program);
+	p->program = NULL;
+	console_free(p->console);
+	p->console = NULL;
+	log_info("process ended", "process=%s status=%d signal=%d", p->id, p->info.status,
+		 p->info.signal);
+	tell_waits(p);
+	check_stopped(all);
+}
+
+static void on_grace(void *arg)
+{
+	struct process *p = arg;
+
+	console_drain(p->console);
+	end(p);
+}
+
+/* The console cannot be freed by what it calls. */
+static void on_output_end(void *arg)
+{
+	struct process *p = arg;
+
+	if (p->exited)
+		timer_start(p->grace, 0);
+}
+
+/* Once its command has ended nobody could end by our means what it has left behind. */
+static bool sweeps(void *arg, int status, int signal)
+{
+	(void)arg;
+	(void)status;
+	(void)signal;
+	return true;
+}
+
+static void on_program_exit(void *arg, int status, int signal)
+{
+	struct process *p = arg;
+
+	p->exited = true;
+	p->info.status = status;
+	p->info.signal = signal;
+	timer_start(p->grace, console_drain(p->console) ? 0 : GRACE_MS);
+}
+
+/* ---- what it prints ---- */
+
+/* Half of it goes when it is full, so that not every byte moves all others. */
+static void on_output(void *arg, const char *data, size_t len)
+{
+	struct process *p = arg;
+	struct buf *b = &p->output;
+
+	p->info.output += len;
+	if (len > b->max / 2) {
+		data += len - b->max / 2;
+		len = b->max / 2;
+	}
+	if (b->len + len > b->max)
+		buf_consume(b, b->len - b->max / 2);
+	if (b->len + len > b->max)
+		buf_consume(b, b->len);
+	buf_add(b, data, len);
+	if (b->err != 0)
+		buf_clear(b);
+	p->begin = p->info.output - b->len;
+}
+
+int process_log(struct services *s, struct text id, int64_t offset, size_t limit,
+		struct process_log *ret_log, struct why *why)
+{
+	struct process *p = NULL;
+	uint64_t at;
+	size_t n;
+	int r = get(s, id, &p, why);
+
+	if (r != 0)
+		return r;
+	at = (uint64_t)offset;
+	if (offset < 0)
+		at = (uint64_t) - (offset + 1) < p->info.output ? p->info.output - (uint64_t)-offset
+								: 0;
+	if (at < p->begin)
+		at = p->begin;
+	if (at > p->info.output)
+		at = p->info.output;
+	n = (size_t)(p->info.output - at);
+	*ret_log = (struct process_log) {
+		.bytes = {.data = n > 0 ? p->output.data + (at - p->begin) : "",
+			  .len = n < limit ? n : limit},
+		.offset = at,
+		.end = p->info.output,
+	};
+	return 0;
+}
+
+/* ---- the start ---- */
+
+static int resolve(const struct processes *p, struct text workdir, char **ret_path, struct why *why)
+{
+	CLEANUP(freep) char *joined = NULL;
+	size_t n = p->folder ? strlen(p->folder) : 0;
+
+	if (!workdir.data || workdir.len == 0)
+		joined = strdup(p->folder ? p->folder : ".");
+	else if (workdir.data[0] == '/' || !p->folder)
+		joined = strndup(workdir.data, workdir.len);
+	else if (asprintf(&joined, "%s/%.*s", p->folder, TEXT_ARGS(workdir)) < 0)
+		joined = NULL;
+	if (!joined)
+		return -ENOMEM;
+	*ret_path = realpath(joined, NULL);
+	if (!*ret_path)
+		return errno == ENOMEM
+			       ? -ENOMEM
+			       : refuse_field(why, "workdir", "no such directory: %.120s", joined);
+	if (n > 1 && (strncmp(*ret_path, p->folder, n) != 0 ||
+		      ((*ret_path)[n] != '/' && (*ret_path)[n] != '\0'))) {
+		free(*ret_path);
+		*ret_path = NULL;
+		return refuse(why, REFUSE_FORBIDDEN, "workdir must be in %.120s", p->folder);
+	}
+	return 0;
+}
+
+static int process_new(struct processes *all, const struct process_new *in,
+		       struct process **ret_process, struct why *why)
+{
+	struct process *p = calloc(1, sizeof(*p));
+	int r = 0;
+
+	if (!p)
+		return -ENOMEM;
+	p->all = all;
+	list_append(&all->all, &p->link);
+	all->n_all++;
+	list_init(&p->waits);
+	buf_init(&p->output, PROCESS_OUTPUT_MAX);
+	make_id(all, p->id);
+	p->command = strndup(in->command.data, in->command.len);
+	if (!p->command)
+		r = -ENOMEM;
+	if (r == 0)
+		r = resolve(all, in->workdir, &p->workdir, why);
+	if (r == 0)
+		r = timer_new(all->loop, on_grace, p, &p->grace);
+	if (r == 0)
+		r = supervisor_mark(tasks_owner(all->services), p->mark);
+	if (r != 0) {
+		process_free(p);
+		return r;
+	}
+	*ret_process = p;
+	return 0;
+}
+
+/* Programs on a terminal ask which. What the client says comes last, and counts. */
+static int make_env(const struct process_new *in, const char ***ret_env)
+{
+	const char **env = calloc(in->n_env + 2, sizeof(*env));
+	unsigned n = 0;
+
+	if (!env)
+		return -ENOMEM;
+	if (in->terminal)
+		env[n++] = "TERM=xterm";
+	for (unsigned i = 0; i < in->n_env; i++)
+		env[n++] = in->env[i].data;
+	*ret_env = env;
+	return 0;
+}
+
+static int launch(struct process *p, const struct process_new *in, const char **env,
+		  struct why *why)
+{
+	const char *const argv[] = {"/bin/sh", "-c", "--", p->command, NULL};
+	const struct supervised_opts opts = {
+		.argv = argv,
+		.base = p->all->env,
+		.env = env,
+		.cwd = p->workdir,
+		.streams = console_streams(p->console),
+		.terminal = in->terminal,
+		.mark = p->mark,
+		.what = p->id,
+		.sweeps = sweeps,
+		.on_exit = on_program_exit,
+		.arg = p,
+	};
+
+	return supervised_start(p->all->loop, &opts, &p->program, why);
+}
+
+static int open_and_launch(struct process *p, const struct process_new *in, struct why *why)
+{
+	const struct console_opts opts = {
+		.terminal = in->terminal,
+		.on_output = on_output,
+		.on_end = on_output_end,
+		.arg = p,
+	};
+	CLEANUP(freep) const char **env = NULL;
+	int r = make_env(in, &env);
+
+	if (r == 0)
+		r = console_new(p->all->loop, &opts, &p->console);
+	if (r == 0)
+		r = launch(p, in, env, why);
+	if (r == 0)
+		console_started(p->console);
+	return r;
+}
+
+int process_run(struct processes *all, const struct process_new *in, struct process **ret_process,
+		struct why *why)
+{
+	struct process *p;
+	int r;
+
+	if (all->stopping)
+		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+	if (all->n_running >= PROCESS_RUNNING_MAX)
+		return refuse(why, REFUSE_LIMIT, "%d processes run already", PROCESS_RUNNING_MAX);
+	forget_oldest(all);
+	r = process_new(all, in, &p, why);
+	if (r != 0)
+		return r;
+	r = open_and_launch(p, in, why);
+	if (r != 0) {
+		process_free(p);
+		return r;
+	}
+	p->info = (struct process_info) {
+		.id = p->id,
+		.command = text_of(p->command),
+		.workdir = text_of(p->workdir),
+		.pid = supervised_pid(p->program),
+		.terminal = in->terminal,
+		.running = true,
+		.started_ms = clock_utc_ms(),
+	};
+	all->n_running++;
+	log_info("process started", "process=%s pid=%d", p->id, (int)p->info.pid);
+	*ret_process = p;
+	return 0;
+}
+
+int process_feed(struct process *p, struct text data, bool eof, struct why *why)
+{
+	int r = p->console ? 0 : -EPIPE;
+
+	if (r == 0 && data.len > 0)
+		r = console_write(p->console, data.data, data.len);
+	if (r == 0 && eof)
+		r = console_end_input(p->console);
+	if (r == -EPIPE)
+		return refuse(why, REFUSE_CONFLICT, "%s reads nothing any more", p->id);
+	if (r == -ENOBUFS)
+		return refuse(why, REFUSE_LIMIT, "%s has not read what was written before", p->id);
+	return r;
+}
+
+/* ---- for all to see ---- */
+
+int process_list(struct services *s, struct process_info out[PROCESS_KEPT_MAX], unsigned *ret_n,
+		 struct why *why)
+{
+	const struct processes *p = s->processes;
+	unsigned n = 0;
+
+	if (!p)
+		return not_allowed(why);
+	for (const struct list *at = p->all.prev; at != &p->all && n < PROCESS_KEPT_MAX;
+	     at = at->prev)
+		out[n++] = list_entry(at, const struct process, link)->info;
+	*ret_n = n;
+	return 0;
+}
+
+int process_get(struct services *s, struct text id, struct process_info *ret_info, struct why *why)
+{
+	struct process *p = NULL;
+	int r = get(s, id, &p, why);
+
+	if (r == 0)
+		*ret_info = p->info;
+	return r;
+}
+
+int process_kill(struct services *s, struct text id, process_fn fn, void *arg,
+		 struct process_wait **ret_wait, struct why *why)
+{
+	struct process_wait *w;
+	struct process *p = NULL;
+	int r = get(s, id, &p, why);
+
+	if (r != 0)
+		return r;
+	if (!p->info.running) {
+		struct process_info info = p->info;
+
+		*ret_wait = NULL;
+		fn(arg, 0, &info, NULL);
+		return 0;
+	}
+	w = malloc(sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	*w = (struct process_wait) {.fn = fn, .arg = arg};
+	list_append(&p->waits, &w->link);
+	*ret_wait = w;
+	p->info.killed = true;
+	supervised_end(p->program, KILL_AFTER_MS);
+	return 0;
+}
+
+void process_wait_leave(struct process_wait *w)
+{
+	if (!w)
+		return;
+	list_remove(&w->link);
+	free(w);
+}
+
+/* ---- all of them ---- */
+
+static bool is_process(struct text tool)
+{
+	return text_is(tool, PROCESS_TOOL);
+}
+
+static void withdraw_old(struct processes *p, const struct background *b)
+{
+	const struct approval_old_opts opts = {.background = *b,
+					       .agent = PROCESS_AGENT,
+					       .is_tool = is_process,
+					       .stopping = &p->stopping,
+					       .place = &p->old};
+
+	approval_withdraw_old(p->services, &opts);
+}
+
+int processes_start(struct services *s, const struct processes_opts *opts, struct why *why)
+{
+	struct processes *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->services = s;
+	p->loop = opts->loop;
+	p->env = opts->env;
+	list_init(&p->all);
+	list_init(&p->asks);
+	if (opts->folder && opts->folder[0]) {
+		p->folder = realpath(opts->folder, NULL);
+		if (!p->folder) {
+			free(p);
+			return refuse(why, REFUSE_PARAMS, "%.120s: %s", opts->folder,
+				      strerror(errno));
+		}
+	}
+	s->processes = p;
+	withdraw_old(p, &opts->background);
+	return 0;
+}
+
+void processes_stop(struct processes *p, unsigned grace_ms, void (*fn)(void *arg), void *arg)
+{
+	if (!p) {
+		if (fn)
+			fn(arg);
+		return;
+	}
+	p->on_stopped = fn;
+	p->stopped_arg = arg;
+	if (p->stopping)
+		grace_ms = 0;
+	p->stopping = true;
+	process_asks_stop(p);
+	list_for_each (at, following, &p->all) {
+		struct process *process = list_entry(at, struct process, link);
+
+		if (process->program) {
+			process->info.killed = true;
+			supervised_end(process->program, grace_ms ? grace_ms : STOP_KILL_MS);
+		}
+	}
+	check_stopped(p);
+}
+
+void processes_free(struct processes *p)
+{
+	struct list *first;
+
+	if (!p)
+		return;
+	process_asks_free(p);
+	approval_old_free(p->old);
+	while ((first = list_first(&p->all))) {
+		struct process *process = list_entry(first, struct process, link);
+
+		while (!list_empty(&process->waits))
+			process_wait_leave(
+				list_entry(list_first(&process->waits), struct process_wait, link));
+		process_free(process);
+	}
+	free(p->folder);
+	free(p);
+}

@@ -1,0 +1,363 @@
+/* What whoever approves is asked: before a command is started, and before something is written
+ * to it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/record.h"
+#include "engine/approval/approval.h"
+#include "engine/program/process_inner.h"
+#include "engine/services.h"
+
+enum { ARENA_MAX = 2 << 20 };
+
+struct process_ask {
+	struct list link;
+	struct processes *processes;
+	struct arena arena;
+	bool writes;
+	struct process_new start; /* unless it writes */
+	struct text id;
+	struct text data;
+	struct peer peer;
+	bool eof;
+	process_fn fn;
+	void *arg;
+	struct approval_waiter *waiter;
+	struct text approval; /* its id while it is pending */
+	bool left;            /* before that was known */
+};
+
+/* ---- the end ---- */
+
+static void ask_free(struct process_ask *a)
+{
+	list_remove(&a->link);
+	a->processes->n_asks--;
+	arena_done(&a->arena);
+	free(a);
+}
+
+static void tell(struct process_ask *a, int result, const struct process_info *info,
+		 const struct why *why)
+{
+	process_fn fn = a->left ? NULL : a->fn;
+	void *arg = a->arg;
+
+	ask_free(a);
+	if (fn)
+		fn(arg, result, info, why);
+}
+
+/* ---- what is done once it was approved ---- */
+
+static int act(struct process_ask *a, struct process **ret_process, struct why *why)
+{
+	if (!a->writes)
+		return process_run(a->processes, &a->start, ret_process, why);
+	/* It may have ended and been forgotten meanwhile. */
+	*ret_process = process_find(a->processes, a->id);
+	if (!*ret_process)
+		return refuse(why, REFUSE_NOT_FOUND, "process not found: %.*s", TEXT_ARGS(a->id));
+	return process_feed(*ret_process, a->data, a->eof, why);
+}
+
+static void withdraw(struct process_ask *a)
+{
+	approval_leave(a->waiter);
+	if (a->approval.data && !a->processes->stopping)
+		approval_withdraw(a->processes->services, a->approval, TEXT(PROCESS_AGENT));
+	ask_free(a);
+}
+
+static void on_kept(void *arg, int result, const struct approval *approval, const struct why *why)
+{
+	struct process_ask *a = arg;
+
+	(void)why;
+	if (result != 0)
+		return;
+	a->approval.data = arena_copy(&a->arena, approval->row.id.data, approval->row.id.len);
+	a->approval.len = a->approval.data ? approval->row.id.len : 0;
+	if (a->left)
+		withdraw(a);
+}
+
+static void on_decided(void *arg, int result, const struct approval *approval,
+		       const struct why *why)
+{
+	struct process_ask *a = arg;
+	struct process *p = NULL;
+	struct why own = {.text = ""};
+
+	a->waiter = NULL;
+	if (result == 0) {
+		why = &own;
+		result = approval_verdict(&approval->row, &own);
+	}
+	if (result == 0 && !a->left)
+		result = act(a, &p, &own);
+	tell(a, result, p && result == 0 ? &p->info : NULL, why);
+}
+
+/* ---- the question ---- */
+
+/* It can change what a command does as much as its words. {NULL, 0}: there is no memory for it. */
+static struct text join_env(struct process_ask *a)
+{
+	struct buf lines;
+	struct text out;
+
+	buf_init(&lines, PROCESS_ENV_BYTES_MAX);
+	for (unsigned i = 0; i < a->start.n_env; i++) {
+		buf_add(&lines, a->start.env[i].data, a->start.env[i].len);
+		buf_add_char(&lines, '\n');
+	}
+	out.data = lines.err == 0 ? arena_copy(&a->arena, lines.data, lines.len) : NULL;
+	out.len = lines.len;
+	buf_done(&lines);
+	return out;
+}
+
+static void put_write(struct record *w, const struct process_ask *a, const struct process *p)
+{
+	record_text(w, "action", TEXT("write"));
+	record_text(w, "data", a->data);
+	record_bool(w, "eof", a->eof);
+	record_text(w, "to", p->info.command);
+	record_text(w, "sessionId", a->id);
+}
+
+static int put_start(struct record *w, struct process_ask *a)
+{
+	struct text env = a->start.n_env > 0 ? join_env(a) : TEXT("");
+
+	if (!env.data)
+		return -ENOMEM;
+	record_text(w, "action", TEXT("start"));
+	if (env.len > 0)
+		record_text(w, "env", env);
+	record_text(w, env.len > 0 ? "run" : "command", a->start.command);
+	record_text(w, "workdir", a->start.workdir);
+	record_bool(w, "pty", a->start.terminal);
+	return 0;
+}
+
+/* Where there is more to it than a command it is not called one: a rule that lets a command pass,
+ * or a list that shows it alone, would not look at the rest. */
+static const struct value *make_input(struct process_ask *a, const struct process *p)
+{
+	struct record w;
+	int r = 0;
+
+	record_begin(&w, &a->arena);
+	if (p)
+		put_write(&w, a, p);
+	else
+		r = put_start(&w, a);
+	return r == 0 && w.err == 0 ? w.root : NULL;
+}
+
+static int ask(struct process_ask *a, const struct process *p, struct why *why)
+{
+	struct services *s = a->processes->services;
+	struct approval_new in = {
+		.kind = APPROVAL_FUNCTION,
+		.agent = TEXT(PROCESS_AGENT),
+		.origin = text_of(a->processes->folder ? a->processes->folder : ""),
+		.tool = TEXT(PROCESS_TOOL),
+		.input = make_input(a, p),
+		.from = {.is = a->peer.known, .peer = a->peer},
+	};
+
+	if (!in.input)
+		return -ENOMEM;
+	if (!s->approvals)
+		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
+	return approval_wait(s, &in, on_kept, on_decided, a, &a->waiter);
+}
+
+static int check_common(struct services *s, struct why *why)
+{
+	const struct processes *p = s->processes;
+
+	if (!p)
+		return refuse(why, REFUSE_FORBIDDEN,
+			      "processes are not allowed here ([gateway] process = yes does)");
+	if (p->stopping)
+		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+	if (p->n_asks >= PROCESS_ASKS_MAX)
+		return refuse(why, REFUSE_LIMIT, "%d wait for approval already", PROCESS_ASKS_MAX);
+	return 0;
+}
+
+static int ask_new(struct processes *p, process_fn fn, void *arg, struct process_ask **ret_ask)
+{
+	struct process_ask *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	a->processes = p;
+	a->fn = fn;
+	a->arg = arg;
+	arena_init(&a->arena, ARENA_MAX);
+	list_append(&p->asks, &a->link);
+	p->n_asks++;
+	*ret_ask = a;
+	return 0;
+}
+
+static int ask_or_free(struct process_ask *a, int r, const struct process *p,
+		       struct process_ask **ret_ask, struct why *why)
+{
+	if (r == 0)
+		r = ask(a, p, why);
+	if (r != 0)
+		ask_free(a);
+	else
+		*ret_ask = a;
+	return r;
+}
+
+/* ---- to start one ---- */
+
+static int check_text(struct text t, const char *field, size_t max, struct why *why)
+{
+	if (t.len > max)
+		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
+	if (t.len > 0 && memchr(t.data, '\0', t.len))
+		return refuse_field(why, field, "%s has a NUL byte", field);
+	return 0;
+}
+
+static int check_env(const struct process_new *in, struct why *why)
+{
+	size_t total = 0;
+
+	if (in->n_env > PROCESS_ENV_MAX)
+		return refuse_field(why, "env", "env has more than %d variables", PROCESS_ENV_MAX);
+	for (unsigned i = 0; i < in->n_env; i++) {
+		const char *is = memchr(in->env[i].data, '=', in->env[i].len);
+		int r = check_text(in->env[i], "env", PROCESS_ENV_BYTES_MAX, why);
+
+		if (r != 0)
+			return r;
+		if (!is || is == in->env[i].data)
+			return refuse_field(why, "env", "a variable in env has no name");
+		total += in->env[i].len + 1;
+		if (total > PROCESS_ENV_BYTES_MAX)
+			return refuse_field(why, "env", "env has more than %d bytes",
+					    PROCESS_ENV_BYTES_MAX);
+	}
+	return 0;
+}
+
+static int check_start(const struct process_new *in, struct why *why)
+{
+	int r;
+
+	if (in->command.len == 0)
+		return refuse_field(why, "command", "command is required");
+	r = check_text(in->command, "command", PROCESS_COMMAND_MAX, why);
+	if (r == 0)
+		r = check_text(in->workdir, "workdir", 4096, why);
+	return r != 0 ? r : check_env(in, why);
+}
+
+static int copy_start(struct process_ask *a, const struct process_new *in)
+{
+	struct text *env = arena_alloc(&a->arena, (in->n_env + 1) * sizeof(*env));
+	int r = env ? 0 : -ENOMEM;
+
+	a->start = *in;
+	a->peer = in->peer;
+	a->start.env = env;
+	if (r == 0)
+		r = arena_copy_text(&a->arena, in->command, &a->start.command);
+	if (r == 0)
+		r = arena_copy_text(&a->arena, in->workdir, &a->start.workdir);
+	for (unsigned i = 0; r == 0 && i < in->n_env; i++)
+		r = arena_copy_text(&a->arena, in->env[i], &env[i]);
+	return r;
+}
+
+int process_start(struct services *s, const struct process_new *in, process_fn fn, void *arg,
+		  struct process_ask **ret_ask, struct why *why)
+{
+	struct process_ask *a = NULL;
+	int r = check_common(s, why);
+
+	if (r == 0)
+		r = check_start(in, why);
+	if (r == 0)
+		r = ask_new(s->processes, fn, arg, &a);
+	return r != 0 ? r : ask_or_free(a, copy_start(a, in), NULL, ret_ask, why);
+}
+
+/* ---- to write to one ---- */
+
+int process_write(struct services *s, struct text id, struct text data, bool eof,
+		  const struct peer *peer, process_fn fn, void *arg, struct process_ask **ret_ask,
+		  struct why *why)
+{
+	const struct process *p;
+	struct process_ask *a = NULL;
+	int r = check_common(s, why);
+
+	if (r != 0)
+		return r;
+	p = process_find(s->processes, id);
+	if (!p)
+		return refuse(why, REFUSE_NOT_FOUND, "process not found: %.*s",
+			      TEXT_ARGS(text_cut(id, PROCESS_ID_MAX)));
+	if (data.len > PROCESS_WRITE_MAX)
+		return refuse_field(why, "data", "data is longer than %d bytes", PROCESS_WRITE_MAX);
+	r = ask_new(s->processes, fn, arg, &a);
+	if (r != 0)
+		return r;
+	a->writes = true;
+	a->peer = *peer;
+	a->eof = eof;
+	r = arena_copy_text(&a->arena, id, &a->id);
+	if (r == 0)
+		r = arena_copy_text(&a->arena, data, &a->data);
+	return ask_or_free(a, r, p, ret_ask, why);
+}
+
+/* ---- nobody waits any more ---- */
+
+/* What is not kept yet is withdrawn once it is. */
+void process_ask_leave(struct process_ask *a)
+{
+	if (!a)
+		return;
+	a->left = true;
+	if (a->approval.data || a->processes->stopping)
+		withdraw(a);
+}
+
+void process_asks_stop(struct processes *p)
+{
+	struct why why;
+	struct list *first;
+
+	refuse(&why, REFUSE_STOPPING, "koined is stopping");
+	while ((first = list_first(&p->asks))) {
+		struct process_ask *a = list_entry(first, struct process_ask, link);
+
+		approval_leave(a->waiter);
+		tell(a, why.code, NULL, &why);
+	}
+}
+
+void process_asks_free(struct processes *p)
+{
+	struct list *first;
+
+	while ((first = list_first(&p->asks))) {
+		struct process_ask *a = list_entry(first, struct process_ask, link);
+
+		approval_leave(a->waiter);
+		ask_free(a);
+	}
+}

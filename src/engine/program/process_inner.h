@@ -1,0 +1,61 @@
+/* Inside service/process*: the table, one process, one ask. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "io/tree.h"
+#include "engine/program/process.h"
+
+#define PROCESS_AGENT "gateway" /* for whoever approves */
+#define PROCESS_TOOL  "process"
+
+struct approval_old;
+struct approval_waiter;
+struct console;
+struct supervised;
+
+struct processes {
+	struct services *services;
+	struct loop *loop;
+	const struct environment *env;
+	char *folder;    /* NULL: ours, and anywhere */
+	struct list all; /* struct process, oldest first */
+	unsigned n_all;
+	unsigned n_running;
+	uint64_t last_id;
+	struct list asks; /* struct process_ask */
+	unsigned n_asks;
+	struct approval_old *old; /* while it looks */
+	bool stopping;
+	void (*on_stopped)(void *arg);
+	void *stopped_arg;
+};
+
+struct process {
+	struct list link;
+	struct processes *all;
+	char id[PROCESS_ID_MAX];
+	char *command;
+	char *workdir;
+	char mark[TREE_MARK_MAX];
+	struct process_info info;
+	struct supervised *program;
+	struct console *console;
+	struct timer *grace; /* the program has ended; its terminal has not */
+	bool exited;
+	struct buf output;
+	uint64_t begin;    /* offset of the first byte that is kept */
+	struct list waits; /* struct process_wait */
+};
+
+struct process *process_find(const struct processes *p, struct text id);
+
+/* The command, the workdir and the variables end in NUL. */
+int process_run(struct processes *p, const struct process_new *in, struct process **ret_process,
+		struct why *why);
+int process_feed(struct process *p, struct text data, bool eof, struct why *why);
+
+/* Those who wait for whoever approves are told REFUSE_STOPPING. */
+void process_asks_stop(struct processes *p);
+void process_asks_free(struct processes *p);

@@ -1,0 +1,468 @@
+/* The tools: which there are, how one is asked for, approved, run and left. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/pack.h"
+#include "engine/approval/approval.h"
+#include "engine/approval/old.h"
+#include "engine/memory/embedding.h"
+#include "engine/services.h"
+#include "io/supervisor.h"
+#include "engine/program/tool_inner.h"
+
+struct tool {
+	const char *name;
+	/* On a reader's thread, then on the writer's if that gave no result. Both NULL: a program. */
+	tool_work_fn work;
+	tool_work_fn write;
+	bool asks; /* whoever approves */
+};
+
+static const struct tool all[N_TOOLS] = {
+	[TOOL_MEMORY_SEARCH] = {"memory_search", .work = tool_memory_search},
+	[TOOL_MEMORY_GET] = {"memory_get", .work = tool_memory_get},
+	[TOOL_MEMORY_STORE] = {"memory_store", tool_memory_known, tool_memory_store},
+	[TOOL_EXEC] = {"exec", .asks = true},
+	[TOOL_READ] = {"read", .work = tool_file_read, .asks = true},
+	[TOOL_WRITE] = {"write", .work = tool_file_write, .asks = true},
+	[TOOL_EDIT] = {"edit", .work = tool_file_edit, .asks = true},
+};
+
+const char *tool_name(enum tool_id id)
+{
+	return all[id].name;
+}
+
+bool tool_allowed(const struct services *s, enum tool_id id)
+{
+	return s->tools && (s->tools->opts.allowed & 1U << id);
+}
+
+bool tool_find(const struct services *s, struct text name, enum tool_id *ret_id)
+{
+	for (unsigned i = 0; i < N_TOOLS; i++) {
+		if (text_is(name, all[i].name) && tool_allowed(s, (enum tool_id)i)) {
+			*ret_id = (enum tool_id)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- input ---- */
+
+int tool_text(const struct tool_run *r, const char *key, bool required, struct text *ret,
+	      struct why *why)
+{
+	const struct value *v = value_find(r->input, key);
+
+	*ret = value_text(v);
+	if (v && v->kind != VALUE_STRING && v->kind != VALUE_NULL)
+		return refuse_field(why, key, "%s must be a string, not %s", key,
+				    value_kind_name(v));
+	if (required && ret->len == 0)
+		return refuse_field(why, key, "%s is required", key);
+	return 0;
+}
+
+int tool_number(const struct tool_run *r, const char *key, double fallback, double *ret,
+		struct why *why)
+{
+	const struct value *v = value_find(r->input, key);
+
+	*ret = fallback;
+	if (!v || v->kind == VALUE_NULL || value_double(v, ret))
+		return 0;
+	return refuse_field(why, key, "%s must be a number, not %s", key, value_kind_name(v));
+}
+
+/* ---- the end ---- */
+
+static void run_free(struct tool_run *r)
+{
+	list_remove(&r->link);
+	r->tools->n_runs--;
+	supervised_free(r->program);
+	timer_free(r->timer);
+	buf_done(&r->out);
+	buf_done(&r->err);
+	arena_done(&r->arena);
+	free(r);
+}
+
+void tool_done(struct tool_run *r, int result, const struct why *why)
+{
+	struct why stopping = {0};
+
+	if (r->ending) {
+		result = refuse(&stopping, REFUSE_STOPPING, "koined is stopping");
+		why = &stopping;
+	}
+	if (r->fn)
+		r->fn(r->arg, result, &r->job.got, why);
+	run_free(r);
+}
+
+/* ---- work on a thread ---- */
+
+static int start_work(struct tool_run *r, bool writes);
+
+static void job_run(struct background_work *w, int lane)
+{
+	struct tool_run *r = list_entry(w, struct tool_run, job.work);
+	tool_work_fn work = r->job.writes ? all[r->id].write : all[r->id].work;
+
+	r->job.result = work(r, lane, &r->job.got, &r->job.why);
+	w->keep = r->job.result == 0;
+}
+
+static void job_finished(struct background_work *w, int result)
+{
+	struct tool_run *r = list_entry(w, struct tool_run, job.work);
+
+	r->job.under_way = false;
+	if (result == 0)
+		result = r->job.result;
+	if (result == 0 && !r->job.got.value && !r->job.got.text.data && !r->ending) {
+		result = start_work(r, true);
+		if (result == 0)
+			return;
+	}
+	tool_done(r, result, &r->job.why);
+}
+
+static int start_work(struct tool_run *r, bool writes)
+{
+	const struct background *b = &r->tools->opts.background;
+	int e;
+
+	r->job.work = (struct background_work) {.run = job_run, .finished = job_finished};
+	r->job.under_way = true;
+	r->job.writes = writes;
+	e = b->submit(b->arg, &r->job.work, writes);
+	if (e != 0)
+		r->job.under_way = false;
+	return e;
+}
+
+static void on_vector(void *arg, struct text answer)
+{
+	struct tool_run *r = arg;
+	int e = 0;
+
+	r->question = NULL;
+	if (answer.data) {
+		r->vector.data = arena_copy(&r->arena, answer.data, answer.len);
+		r->vector.len = r->vector.data ? answer.len : 0;
+	}
+	e = start_work(r, false);
+	if (e != 0)
+		tool_done(r, e, NULL);
+}
+
+static int begin(struct tool_run *r, struct why *why)
+{
+	struct services *s = r->tools->services;
+	struct text query = {NULL, 0};
+
+	if (r->id == TOOL_EXEC)
+		return tool_exec_start(r, why);
+	if (r->id == TOOL_MEMORY_SEARCH)
+		query = value_text(value_find(r->input, "query"));
+	if (query.len > 0 && s->embedding)
+		r->question = embedding_ask(s->embedding, query, on_vector, r);
+	return r->question ? 0 : start_work(r, false);
+}
+
+/* ---- whoever approves ---- */
+
+static void withdraw(struct tool_run *r)
+{
+	approval_leave(r->waiter);
+	r->waiter = NULL;
+	if (r->approval.data && !r->tools->stopping)
+		approval_withdraw(r->tools->services, r->approval, r->agent);
+}
+
+static void end_question(struct tool_run *r)
+{
+	withdraw(r);
+	tool_done(r, 0, NULL);
+}
+
+static void on_kept(void *arg, int result, const struct approval *approval, const struct why *why)
+{
+	struct tool_run *r = arg;
+
+	(void)why;
+	if (result != 0)
+		return;
+	r->approval.data = arena_copy(&r->arena, approval->row.id.data, approval->row.id.len);
+	r->approval.len = r->approval.data ? approval->row.id.len : 0;
+	if (r->ending)
+		end_question(r);
+}
+
+static void on_decided(void *arg, int result, const struct approval *approval,
+		       const struct why *why)
+{
+	struct tool_run *r = arg;
+	struct why own = {0};
+
+	r->waiter = NULL;
+	r->approval = (struct text) {NULL, 0};
+	if (result == 0) {
+		why = &own;
+		result = approval_verdict(&approval->row, &own);
+	}
+	if (result == 0 && !r->ending)
+		result = begin(r, &own);
+	if (result != 0 || r->ending)
+		tool_done(r, result, why);
+}
+
+static int ask_first(struct tool_run *r, struct why *why)
+{
+	struct services *s = r->tools->services;
+	const struct approval_new in = {
+		.kind = APPROVAL_FUNCTION,
+		.session = r->session,
+		.agent = r->agent,
+		.origin = text_of(r->tools->folder),
+		.tool = text_of(all[r->id].name),
+		.tool_use_id = r->call_id,
+		.input = r->input,
+		.from = {.is = r->peer.known, .peer = r->peer},
+	};
+
+	if (!s->approvals)
+		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
+	return approval_wait(s, &in, on_kept, on_decided, r, &r->waiter);
+}
+
+/* ---- one use ---- */
+
+static int copy_ask(struct tool_run *r, const struct tool_ask *ask)
+{
+	int e = value_copy(&r->arena, ask->input, &r->input);
+
+	if (e == 0)
+		e = arena_copy_text(&r->arena, ask->agent, &r->agent);
+	if (e == 0)
+		e = arena_copy_text(&r->arena, ask->session, &r->session);
+	if (e == 0)
+		e = arena_copy_text(&r->arena, ask->call_id, &r->call_id);
+	if (e == 0)
+		e = arena_copy_text(&r->arena, ask->by.user, &r->by.user);
+	if (e == 0)
+		e = arena_copy_text(&r->arena, ask->by.chat, &r->by.chat);
+	return e;
+}
+
+/* Whoever approves shall see one thing, and the same thing shall run. */
+static int check_keys(const struct value *input, struct why *why)
+{
+	struct text key = {0};
+	struct arena scratch;
+	int e;
+
+	arena_init(&scratch, TOOL_ARENA_MAX);
+	e = value_find_twice(&scratch, input, &key);
+	arena_done(&scratch);
+	if (e == 0 && key.data)
+		e = refuse(why, REFUSE_PARAMS, "the input of a tool has '%.*s' twice",
+			   TEXT_ARGS(text_cut(key, 64)));
+	return e;
+}
+
+static int check(const struct services *s, const struct tool_ask *ask, struct why *why)
+{
+	const struct tools *t = s->tools;
+
+	if (!tool_allowed(s, ask->id))
+		return refuse(why, REFUSE_FORBIDDEN, "tool not allowed: %s", all[ask->id].name);
+	if (t->stopping)
+		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+	if (t->n_runs >= TOOL_RUNS_MAX)
+		return refuse(why, REFUSE_LIMIT, "%d tools run already", TOOL_RUNS_MAX);
+	if (!ask->input || ask->input->kind != VALUE_OBJECT)
+		return refuse(why, REFUSE_PARAMS, "the input of a tool is an object");
+	return check_keys(ask->input, why);
+}
+
+/* What begins at once may end at once; that is told when the loop turns. */
+static void on_begin(void *arg)
+{
+	struct tool_run *r = arg;
+	struct why why = {0};
+	int e;
+
+	timer_free(r->timer);
+	r->timer = NULL;
+	e = all[r->id].asks ? ask_first(r, &why) : begin(r, &why);
+	if (e != 0)
+		tool_done(r, e, &why);
+}
+
+int tool_run(struct services *s, const struct tool_ask *ask, tool_fn fn, void *arg,
+	     struct tool_run **ret_run, struct why *why)
+{
+	struct tool_run *r;
+	int e = check(s, ask, why);
+
+	if (e != 0)
+		return e;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->tools = s->tools;
+	r->id = ask->id;
+	r->peer = ask->peer;
+	r->fn = fn;
+	r->arg = arg;
+	arena_init(&r->arena, TOOL_ARENA_MAX);
+	buf_init(&r->out, TOOL_STDOUT_MAX);
+	buf_init(&r->err, TOOL_STDERR_MAX);
+	list_append(&s->tools->runs, &r->link);
+	s->tools->n_runs++;
+	e = copy_ask(r, ask);
+	if (e == 0)
+		e = timer_new(s->tools->opts.loop, on_begin, r, &r->timer);
+	if (e != 0) {
+		run_free(r);
+		return e;
+	}
+	timer_start(r->timer, 0);
+	*ret_run = r;
+	return 0;
+}
+
+static void run_end(struct tool_run *r)
+{
+	r->ending = true;
+	if (r->job.under_way)
+		return;
+	if (r->program) {
+		supervised_end(r->program, 500);
+		return;
+	}
+	if (r->question)
+		embedding_cancel(r->question);
+	r->question = NULL;
+	/* What is not kept yet is withdrawn once it is. */
+	if (!r->waiter || r->approval.data || r->tools->stopping)
+		end_question(r);
+}
+
+void tool_leave(struct tool_run *r)
+{
+	if (!r)
+		return;
+	r->fn = NULL;
+	if (!r->ending)
+		run_end(r);
+}
+
+/* ---- all of them ---- */
+
+static int open_folder(struct tools *t, const char *folder, struct why *why)
+{
+	if (!folder || !folder[0])
+		return 0;
+	t->folder = realpath(folder, NULL);
+	if (t->folder)
+		t->folder_fd = open(t->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (t->folder_fd < 0)
+		return refuse(why, REFUSE_PARAMS, "%.120s: %s", folder, strerror(errno));
+	return 0;
+}
+
+static bool is_ours(struct text tool)
+{
+	for (unsigned i = 0; i < N_TOOLS; i++) {
+		if (all[i].asks && text_is(tool, all[i].name))
+			return true;
+	}
+	return false;
+}
+
+static void withdraw_old(struct tools *t)
+{
+	const struct approval_old_opts opts = {.background = t->opts.background,
+					       .agent = t->opts.agent,
+					       .is_tool = is_ours,
+					       .stopping = &t->stopping,
+					       .place = &t->old};
+
+	if (opts.agent)
+		approval_withdraw_old(t->services, &opts);
+}
+
+int tools_start(struct services *s, const struct tools_opts *opts, struct why *why)
+{
+	const unsigned in_folder =
+		1U << TOOL_EXEC | 1U << TOOL_READ | 1U << TOOL_WRITE | 1U << TOOL_EDIT;
+	struct tools *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	t->services = s;
+	t->opts = *opts;
+	t->folder_fd = -1;
+	list_init(&t->runs);
+	r = open_folder(t, opts->folder, why);
+	if (r == 0 && (opts->allowed & in_folder) && t->folder_fd < 0)
+		r = refuse(why, REFUSE_PARAMS, "exec, read, write and edit need a folder");
+	if (r != 0) {
+		tools_free(t);
+		return r;
+	}
+	s->tools = t;
+	withdraw_old(t);
+	return 0;
+}
+
+static struct tool_run *find_busy(const struct tools *t)
+{
+	list_for_each (at, following, &t->runs) {
+		struct tool_run *r = list_entry(at, struct tool_run, link);
+
+		if (!r->ending || r->waiter)
+			return r;
+	}
+	return NULL;
+}
+
+void tools_stop(struct tools *t)
+{
+	struct tool_run *r;
+
+	if (!t)
+		return;
+	t->stopping = true;
+	/* Whoever is told may leave others, so each is looked for anew. */
+	while ((r = find_busy(t)))
+		run_end(r);
+}
+
+void tools_free(struct tools *t)
+{
+	struct list *first;
+
+	if (!t)
+		return;
+	while ((first = list_first(&t->runs)))
+		run_free(list_entry(first, struct tool_run, link));
+	approval_old_free(t->old);
+	if (t->folder_fd >= 0)
+		close(t->folder_fd);
+	free(t->folder);
+	free(t);
+}

@@ -1,0 +1,139 @@
+/* The tool that runs a command: by the shell, with all that it starts, and not for ever. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "engine/services.h"
+#include "io/supervisor.h"
+#include "engine/task/task.h"
+#include "engine/program/tool_inner.h"
+
+enum { KILL_AFTER_MS = 2000 };
+
+static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
+{
+	struct tool_run *r = arg;
+	struct buf *b = is_stderr ? &r->err : &r->out;
+	size_t room = b->max - b->len;
+
+	/* The rest is read, too, so that it can go on, and forgotten. */
+	buf_add(b, data, len < room ? len : room);
+}
+
+/* Whoever runs a command as a tool does not see what it leaves behind. */
+static bool sweeps(void *arg, int status, int signal)
+{
+	(void)arg;
+	(void)status;
+	(void)signal;
+	return true;
+}
+
+static void write_error(struct record *w, const struct tool_run *r, int status, int number)
+{
+	char text[80];
+
+	if (r->late)
+		snprintf(text, sizeof(text), "timed out after %lld s", (long long)r->seconds);
+	else if (number != 0)
+		snprintf(text, sizeof(text), "ended by signal %d", number);
+	else if (status != 0)
+		snprintf(text, sizeof(text), "exit status %d", status);
+	else
+		return;
+	record_text(w, "error", text_of(text));
+}
+
+/* What was cut off may have been half a character. */
+static struct text kept(const struct buf *b)
+{
+	struct text t = {.data = b->data ? b->data : "", .len = b->len};
+
+	if (t.len == b->max)
+		t.len = utf8_whole(t.data, t.len);
+	return t;
+}
+
+static void on_exit_of(void *arg, int status, int number)
+{
+	struct tool_run *r = arg;
+	struct record w;
+
+	record_begin(&w, &r->arena);
+	record_text(&w, "command", value_text(value_find(r->input, "command")));
+	record_int(&w, "timeout", r->seconds);
+	if (r->workdir.len > 0)
+		record_text(&w, "workdir", r->workdir);
+	record_bool(&w, "success", status == 0 && !r->late);
+	record_int(&w, "exit_code", status);
+	record_text(&w, "stdout", kept(&r->out));
+	record_text(&w, "stderr", kept(&r->err));
+	write_error(&w, r, status, number);
+	r->job.got.value = w.root;
+	tool_done(r, w.err, NULL);
+}
+
+static void on_late(void *arg)
+{
+	struct tool_run *r = arg;
+
+	r->late = true;
+	supervised_end(r->program, KILL_AFTER_MS);
+}
+
+static int read_input(struct tool_run *r, struct text *ret_command, struct why *why)
+{
+	double seconds;
+	int e = tool_text(r, "command", true, ret_command, why);
+
+	if (e == 0)
+		e = tool_text(r, "workdir", false, &r->workdir, why);
+	if (e == 0)
+		e = tool_number(r, "timeout", 0, &seconds, why);
+	if (e != 0)
+		return e;
+	if (memchr(ret_command->data, '\0', ret_command->len))
+		return refuse_field(why, "command", "command has a NUL byte");
+	if (!(seconds >= 1))
+		seconds = TOOL_EXEC_SECONDS;
+	r->seconds = seconds > TOOL_EXEC_SECONDS_MAX ? TOOL_EXEC_SECONDS_MAX : (int64_t)seconds;
+	return 0;
+}
+
+int tool_exec_start(struct tool_run *r, struct why *why)
+{
+	struct tools *t = r->tools;
+	const char *cwd = t->folder;
+	struct supervised_opts opts = {.mark = r->mark,
+				       .what = "tool=exec",
+				       .on_output = on_output,
+				       .sweeps = sweeps,
+				       .on_exit = on_exit_of,
+				       .arg = r};
+	const char *argv[] = {"/bin/sh", "-c", "--", NULL, NULL};
+	struct text command;
+	int e = read_input(r, &command, why);
+
+	if (e == 0 && r->workdir.len > 0)
+		e = tool_file_folder(r, r->workdir, &cwd, why);
+	if (e == 0 && !tasks_owner(t->services))
+		e = refuse(why, REFUSE_UNAVAILABLE, "nobody looks after programs");
+	if (e == 0)
+		e = supervisor_mark(tasks_owner(t->services), r->mark);
+	if (e == 0)
+		e = timer_new(t->opts.loop, on_late, r, &r->timer);
+	if (e != 0)
+		return e;
+	argv[3] = arena_copy(&r->arena, command.data, command.len);
+	if (!argv[3])
+		return -ENOMEM;
+	opts.argv = argv;
+	opts.base = t->opts.env;
+	opts.cwd = cwd;
+	e = supervised_start(t->opts.loop, &opts, &r->program, why);
+	if (e == 0)
+		timer_start(r->timer, (uint64_t)r->seconds * 1000);
+	return e;
+}

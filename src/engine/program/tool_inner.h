@@ -1,0 +1,98 @@
+/* Inside service/tool*: one use of a tool, on its way. All of it is the loop's, except while a job runs. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/record.h"
+#include "io/tree.h"
+#include "engine/program/tool.h"
+
+struct approval_old;
+struct approval_waiter;
+struct embedding_question;
+struct supervised;
+
+enum { TOOL_ARENA_MAX = 64 << 20 }; /* holds the memories of a search, and what is said of them */
+
+struct tools {
+	struct services *services;
+	struct tools_opts opts;
+	char *folder;
+	int folder_fd; /* -1: none */
+	struct list runs;
+	unsigned n_runs;
+	bool stopping;
+	struct approval_old *old; /* while it looks */
+};
+
+struct tool_run {
+	struct list link; /* in tools->runs */
+	struct tools *tools;
+	enum tool_id id;
+	struct arena arena;
+	const struct value *input;
+	struct text agent;
+	struct text session;
+	struct text call_id;
+	struct memory_asker by;
+	struct peer peer;
+	tool_fn fn; /* NULL: nobody listens */
+	void *arg;
+	bool ending; /* left, or we stop */
+	struct timer *timer;
+
+	struct approval_waiter *waiter;
+	struct text approval; /* its id, once it is kept */
+
+	struct embedding_question *question;
+	struct text vector; /* what came of it */
+
+	struct {
+		struct background_work work;
+		bool under_way;
+		bool writes;
+		int result;
+		struct why why;
+		struct tool_result got;
+	} job;
+
+	struct supervised *program;
+	char mark[TREE_MARK_MAX];
+	struct buf out, err;
+	int64_t seconds;
+	struct text workdir; /* as it was given; {NULL, 0}: not */
+	bool late;
+};
+
+/* Tells and frees. */
+void tool_done(struct tool_run *r, int result, const struct why *why);
+
+/* A text of the input. {NULL, 0} when it is not there; `required` refuses that and "". */
+int tool_text(const struct tool_run *r, const char *key, bool required, struct text *ret,
+	      struct why *why);
+/* `fallback` where it is not there. */
+int tool_number(const struct tool_run *r, const char *key, double fallback, double *ret,
+		struct why *why);
+
+/* ---- tool_memory.c, tool_file.c: on a thread ---- */
+
+/* 0 and *ret left alone: to be gone on with on the writer's thread. */
+typedef int (*tool_work_fn)(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+
+int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+/* Whether it is known already; then it is stored. */
+int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+
+int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+
+/* A folder below the tools' own, by a path that was given: whole, in the arena. */
+int tool_file_folder(struct tool_run *r, struct text path, const char **ret, struct why *why);
+
+/* ---- tool_exec.c ---- */
+
+int tool_exec_start(struct tool_run *r, struct why *why);

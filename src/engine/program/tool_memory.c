@@ -1,0 +1,160 @@
+/* The tools of memory, with the defaults that ocg's have; how they are answered is the starter's. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/memory/loose.h"
+#include "engine/services.h"
+#include "engine/program/tool_inner.h"
+
+enum { WORDS_MAX = 8 << 20 };
+
+static int need(const struct tool_run *r, const char *key, struct text *ret, struct why *why)
+{
+	int e = tool_text(r, key, true, ret, why);
+
+	if (r->tools->services->memory_off)
+		return refuse(why, REFUSE_UNAVAILABLE, "memory store not initialized");
+	if (e == 0 && memory_loose_trim(*ret).len == 0)
+		e = refuse_field(why, key, "%s is required", key);
+	return e;
+}
+
+static int say(struct tool_run *r, struct buf *words, struct tool_result *ret, struct why *why)
+{
+	int e = words->err;
+
+	if (e == -EMSGSIZE)
+		e = refuse(why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes",
+			   words->max);
+	if (e == 0) {
+		ret->text.data = arena_copy(&r->arena, words->data, words->len);
+		ret->text.len = words->len;
+		e = ret->text.data ? 0 : -ENOMEM;
+	}
+	buf_done(words);
+	return e;
+}
+
+/* "search failed: …", of what the service says. */
+static int failed(const char *what, int e, struct why *why)
+{
+	const struct why inner = *why;
+
+	return refuse(why, e > 0 ? (enum refusal)e : REFUSE_INTERNAL, "%s: %.150s", what,
+		      e > 0 ? inner.text : strerror(-e));
+}
+
+/* ---- search ---- */
+
+static int read_query(const struct tool_run *r, struct memory_query *q, struct why *why)
+{
+	struct text category;
+	double limit;
+	double least;
+	int e = need(r, "query", &q->text, why);
+
+	if (e == 0)
+		e = tool_text(r, "category", false, &category, why);
+	if (e == 0)
+		e = tool_number(r, "limit", 0, &limit, why);
+	if (e == 0)
+		e = tool_number(r, "minScore", 0, &least, why);
+	if (e != 0)
+		return e;
+	q->category = memory_loose_category(category);
+	/* A double may be more than any integer. */
+	q->limit = limit > MEMORY_LIMIT_MAX ? MEMORY_LIMIT_MAX
+					    : memory_loose_limit(limit >= 1 ? (int64_t)limit : 0);
+	q->by = r->by;
+	q->vector = r->vector;
+	memory_loose_least(least, q);
+	return 0;
+}
+
+int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
+{
+	struct memory_query q = {.limit = 0};
+	struct memory *hits;
+	struct buf words;
+	unsigned n;
+	int e = read_query(r, &q, why);
+
+	if (e != 0)
+		return e;
+	e = memory_search(r->tools->services, lane, &r->arena, &q, &hits, &n, why);
+	if (e != 0)
+		return failed("search failed", e, why);
+	buf_init(&words, WORDS_MAX);
+	r->tools->opts.words.found(&words, q.text, hits, n);
+	e = say(r, &words, ret, why);
+	return e != 0 ? failed("search failed", e, why) : 0;
+}
+
+/* ---- one ---- */
+
+int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
+{
+	struct memory m;
+	struct buf words;
+	struct text id;
+	int e = need(r, "path", &id, why);
+
+	if (e == 0)
+		e = memory_get(r->tools->services, lane, &r->arena, &r->by, memory_loose_trim(id),
+			       &m, why);
+	if (e != 0)
+		return e;
+	buf_init(&words, WORDS_MAX);
+	r->tools->opts.words.entry(&words, &m);
+	return say(r, &words, ret, why);
+}
+
+/* ---- a new one ---- */
+
+int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
+{
+	struct memory known;
+	struct buf words;
+	struct text text;
+	bool is_known;
+	int e = need(r, "text", &text, why);
+
+	if (e != 0)
+		return e;
+	e = memory_loose_known(r->tools->services, lane, &r->arena, text, &r->by, &known, &is_known,
+			       why);
+	if (e != 0)
+		return failed("store failed", e, why);
+	if (!is_known)
+		return 0;
+	buf_init(&words, WORDS_MAX);
+	r->tools->opts.words.duplicate(&words, &known);
+	return say(r, &words, ret, why);
+}
+
+int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
+{
+	struct memory_new in = {.source = TEXT("manual"), .by = r->by};
+	struct memory m;
+	struct buf words;
+	int e = need(r, "text", &in.content, why);
+
+	(void)lane;
+	if (e == 0)
+		e = tool_text(r, "category", false, &in.category, why);
+	if (e == 0)
+		e = tool_number(r, "importance", 0, &in.importance, why);
+	if (e != 0)
+		return e;
+	in.category = memory_loose_category(in.category);
+	in.importance = memory_loose_importance(in.importance);
+	e = memory_add(r->tools->services, &r->arena, &in, &m, why);
+	if (e != 0)
+		return failed("store failed", e, why);
+	buf_init(&words, WORDS_MAX);
+	if (m.repeated)
+		r->tools->opts.words.duplicate(&words, &m);
+	else
+		r->tools->opts.words.stored(&words, &m);
+	return say(r, &words, ret, why);
+}

@@ -1,0 +1,169 @@
+/*
+ * Inside service/session*: sessions that run, and their changes on the way to the store. All of it
+ * is the loop's.
+ */
+#pragma once
+
+#include "agent/transcript.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/uuid.h"
+#include "io/tree.h"
+#include "engine/session/session.h"
+
+struct chat_turn;
+struct supervised;
+
+enum {
+	SESSION_STDERR_MAX = 64 << 10, /* bytes of it that are kept: the last */
+	SESSION_RESULT_MAX = 1 << 20,  /* bytes of what it ended with: the first */
+	SESSION_ARENA_MAX = 64 << 20,
+	SESSION_UNWRITTEN_MAX = 4 << 20, /* bytes on their way to the store; then it is not read */
+	SESSION_TEXT_MAX = 1 << 20,      /* of any text of a configuration */
+	/* Bytes of a path in a refusal: what is wrong with it comes behind, and clients are told more
+	 * before. */
+	SESSION_PATH_SHOWN = 90,
+};
+
+/* Why one that ends was made to. */
+enum session_intent { SESSION_RUNS, SESSION_IS_INTERRUPTED, SESSION_IS_STOPPED };
+
+/* A session that is not at its end, or whose end is not kept yet. */
+struct live_session {
+	struct list link; /* in sessions->live */
+	struct sessions *sessions;
+	struct arena arena; /* of the texts that it began with */
+	struct session_row row;
+	struct buf result;       /* what row.result points to */
+	struct buf error;        /* what row.error points to */
+	char agent_session[256]; /* what row.agent_session points to */
+	char id[UUID_LEN + 1];
+	char run[UUID_LEN + 1];
+	char mark[TREE_MARK_MAX];
+	const struct value *config; /* NULL: none */
+	char *mcp_file;             /* to be removed; NULL: none */
+	struct text resume;         /* {NULL, 0}: it begins anew */
+
+	struct supervised *program; /* or */
+	struct chat_turn *turn;
+	struct transcript transcript;
+	struct buf err; /* the end of its stderr */
+	enum session_intent intent;
+	bool begun;      /* its query is among the events */
+	bool has_result; /* the agent has said how it ended */
+	bool is_error;   /* ... badly */
+	bool exited;
+	bool nobody;        /* can run it */
+	bool starting;      /* chat_send has not returned */
+	bool paused;        /* it is not read */
+	bool full;          /* what it says is not kept any more */
+	unsigned n_waiting; /* approvals that are open */
+	int64_t kept_bytes;
+	struct list enders; /* of those who wait for its end */
+
+	/* launch: who is to be told */
+	session_launched_fn launched;
+	void *launched_arg;
+
+	/* session_write.c */
+	struct session_batch *open; /* being filled; NULL: none */
+	struct session_batch *flying;
+	size_t unwritten;        /* bytes in both */
+	int write_error;         /* of the last try, while in sessions->failed */
+	struct list failed_link; /* in sessions->failed */
+};
+
+struct sessions {
+	struct services *services;
+	struct loop *loop;
+	struct background background;
+	struct sessions_opts opts;
+	char *folder;
+	char *program;
+	char runner[AGENT_NAME_MAX]; /* "": not said */
+	struct list live;
+	unsigned n_live;
+	unsigned n_coming;  /* that the store does not have yet */
+	struct list failed; /* whose changes could not be kept */
+	bool writes_fail;   /* said once */
+	struct timer *again;
+	bool stopping;
+	struct timer *stop_timer;
+	void (*stopped)(void *arg);
+	void *stopped_arg;
+};
+
+/* Somebody who waits for the end of a session. */
+struct session_ender {
+	struct list link;
+	/* row NULL: it will not come, and whoever asked is gone: nobody may be told. */
+	void (*fn)(struct session_ender *e, const struct session_row *row);
+};
+
+/* ---- session.c ---- */
+
+struct live_session *session_live(struct services *s, struct text id); /* NULL: does not run */
+void session_drop(struct live_session *l); /* it is over, or never was */
+void sessions_check_stopped(struct sessions *s);
+
+/* ---- session_run.c ---- */
+
+/* Its row is in the store: starts what answers. Tells l->launched. */
+void session_begin(struct live_session *l);
+
+/* Ends it so. Where it has ended already nothing happens. */
+void session_end_with(struct live_session *l, enum session_intent intent);
+void session_kill(struct live_session *l);
+void session_run_free(struct live_session *l);
+
+/* ---- session_say.c: what was said, into events ---- */
+
+int session_said(void *live, const struct said *said);
+/* The query, if nothing else has begun it. */
+void session_say_query(struct live_session *l);
+void session_say(struct live_session *l, const struct session_event_row *row,
+		 const struct value *tool_input);
+
+/* ---- session_write.c ---- */
+
+struct session_batch;
+
+/* Its row has changed; it goes to the store with the next batch. `old` and the row's status differ:
+ * that is told. */
+void session_write(struct live_session *l);
+void session_set_status(struct live_session *l, enum session_status status);
+
+/* Takes the row's texts; -ENOMEM. */
+int session_write_event(struct live_session *l, const struct session_event_row *row,
+			const struct value *tool_input);
+
+/* fn comes when all that was written so far is kept (0), or is not yet (-errno). -ECANCELED: all is
+ * closing, and nobody may be told any more. */
+int session_when_kept(struct live_session *l, void (*fn)(void *arg, int result), void *arg);
+
+void session_write_again(void *sessions);
+void session_write_drop(struct live_session *l);
+
+/* ---- session_event.c: the log's events; on the writer's thread ---- */
+
+int session_tell_status(struct services *s, struct arena *a, const struct session_row *row,
+			enum session_status old);
+int session_tell_event(struct services *s, struct arena *a, const struct session_row *row,
+		       const struct session_event_row *event);
+
+/* ---- session_config.c ---- */
+
+/* What of `in` is kept for those who continue it, in the arena; *ret_packed in it as well. */
+int session_config_make(struct arena *a, const struct session_new *in,
+			const struct value **ret_config, struct text *ret_packed);
+
+/* What `in` does not say, as the parent had it; in the arena. */
+int session_config_inherit(struct arena *a, const struct session_row *parent,
+			   struct session_new *in);
+
+/* The folder's own file with the servers, each with our run id and hld's socket in its
+ * environment. Nothing where there are none. */
+int session_config_write_mcp(struct live_session *l, struct why *why);
+
+/* Files that a crash has left: nobody reads them, and their servers' environment may have secrets. */
+void session_config_sweep(const char *folder);

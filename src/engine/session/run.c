@@ -1,0 +1,536 @@
+/*
+ * A session while it runs: as a program that prints stream-json, supervised like a task's, or as a
+ * turn of a conversation where there is no such program.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/session_program.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/approval/approval.h"
+#include "engine/chat/chat.h"
+#include "engine/services.h"
+#include "engine/session/inner.h"
+#include "io/supervisor.h"
+#include "engine/task/task.h"
+
+enum { OWN_VARIABLES = 3, VARIABLE_MAX = 128, STOP_MS = 2000 };
+
+static const char stopped_text[] = "daemon stopped while session was active";
+
+void session_run_free(struct live_session *l)
+{
+	supervised_free(l->program);
+	if (l->turn)
+		chat_turn_forget(l->turn);
+	l->program = NULL;
+	l->turn = NULL;
+	transcript_done(&l->transcript);
+	buf_done(&l->err);
+	if (l->mcp_file)
+		unlink(l->mcp_file);
+	free(l->mcp_file);
+	l->mcp_file = NULL;
+}
+
+/* ---- the end ---- */
+
+static void set_error(struct live_session *l, const char *text)
+{
+	buf_clear(&l->error);
+	buf_add(&l->error, text, strlen(text));
+	l->row.error =
+		(struct text) {.data = l->error.data ? l->error.data : "", .len = l->error.len};
+}
+
+static void tell_enders(struct live_session *l)
+{
+	struct list *first;
+
+	while ((first = list_first(&l->enders))) {
+		struct session_ender *e = list_entry(first, struct session_ender, link);
+
+		list_remove(first);
+		e->fn(e, &l->row);
+	}
+}
+
+static void on_end_kept(void *arg, int result)
+{
+	struct live_session *l = arg;
+
+	/* Not kept yet, but it has ended: whoever continues it need not wait for the disk. */
+	if (result != -ECANCELED)
+		tell_enders(l);
+}
+
+/* The last thing that happens to it. */
+static void finish(struct live_session *l, enum session_status status)
+{
+	struct services *s = l->sessions->services;
+	int64_t now = clock_utc_ms();
+
+	session_say_query(l);
+	l->row.ended_ms = now;
+	if (l->row.duration_ms < 0)
+		l->row.duration_ms = now - l->row.created_ms;
+	if (l->mcp_file)
+		unlink(l->mcp_file);
+	l->exited = true;
+	session_set_status(l, status);
+	if (session_when_kept(l, on_end_kept, l) != 0)
+		tell_enders(l);
+	if (s->approvals)
+		approval_session_ended(s, l->row.id);
+}
+
+/* In Go's words, which clients show. */
+static void word_exit(int status, int signal, char out[128])
+{
+	if (signal > 0)
+		snprintf(out, 128, "claude process failed: signal: %s", strsignal(signal));
+	else
+		snprintf(out, 128, "claude process failed: exit status %d", status);
+}
+
+static struct text stderr_of(const struct live_session *l)
+{
+	struct text t = {.data = l->err.data ? l->err.data : "", .len = l->err.len};
+
+	if (t.len > SESSION_STDERR_MAX) {
+		t.data += t.len - SESSION_STDERR_MAX;
+		t.len = SESSION_STDERR_MAX;
+	}
+	while (t.len > 0 && (t.data[t.len - 1] == '\n' || t.data[t.len - 1] == ' '))
+		t.len--;
+	return t;
+}
+
+static void word_failure(struct live_session *l, int status, int signal)
+{
+	struct text said = stderr_of(l);
+	char words[128];
+
+	if (!l->has_result && said.len > 0) {
+		buf_clear(&l->error);
+		buf_add_str(&l->error, "claude process failed: claude error: ");
+		buf_add(&l->error, said.data, said.len);
+		l->row.error = (struct text) {.data = l->error.data, .len = l->error.len};
+		return;
+	}
+	word_exit(status, signal, words);
+	set_error(l, words);
+}
+
+static void on_exit_of(void *arg, int status, int signal)
+{
+	struct live_session *l = arg;
+
+	transcript_finish(&l->transcript);
+	if (l->intent == SESSION_IS_STOPPED) {
+		set_error(l, stopped_text);
+		finish(l, SESSION_FAILED);
+	} else if (l->intent == SESSION_IS_INTERRUPTED) {
+		l->row.error = (struct text) {0};
+		finish(l, SESSION_INTERRUPTED);
+	} else if (status != 0 || signal != 0) {
+		if (!l->row.error.data)
+			word_failure(l, status, signal);
+		finish(l, SESSION_FAILED);
+	} else {
+		finish(l, l->is_error ? SESSION_FAILED : SESSION_COMPLETED);
+	}
+}
+
+static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
+{
+	struct live_session *l = arg;
+
+	if (!is_stderr) {
+		transcript_feed(&l->transcript, data, n);
+		return;
+	}
+	if (n > SESSION_STDERR_MAX) {
+		data += n - SESSION_STDERR_MAX;
+		n = SESSION_STDERR_MAX;
+	}
+	if (l->err.len + n > 2UL * SESSION_STDERR_MAX)
+		buf_consume(&l->err, l->err.len + n - SESSION_STDERR_MAX);
+	buf_add(&l->err, data, n);
+}
+
+void session_end_with(struct live_session *l, enum session_intent intent)
+{
+	const struct sessions_opts *o = &l->sessions->opts;
+
+	if (l->exited || l->intent != SESSION_RUNS)
+		return;
+	l->intent = intent;
+	if (l->program && intent == SESSION_IS_INTERRUPTED)
+		supervised_interrupt(l->program, o->interrupt_ms, o->terminate_ms);
+	else if (l->program)
+		supervised_end(l->program, o->terminate_ms < STOP_MS ? o->terminate_ms : STOP_MS);
+	else if (l->turn)
+		chat_turn_cancel(l->turn);
+	/* It shall not wait in a write that nobody reads. */
+	l->paused = false;
+	if (l->program)
+		supervised_read(l->program, true);
+}
+
+void session_kill(struct live_session *l)
+{
+	session_end_with(l, SESSION_IS_STOPPED);
+	if (l->program)
+		supervised_end(l->program, 0);
+}
+
+/* ---- as a conversation ---- */
+
+static void on_done(void *arg, const struct chat_answer *answer)
+{
+	struct live_session *l = arg;
+	const struct session_event_row row = {
+		.type = SESSION_MESSAGE, .role = TEXT("assistant"), .content = answer->content};
+	bool failed = answer->result != 0;
+
+	l->turn = NULL;
+	session_say_query(l);
+	if (answer->content.len > 0)
+		session_say(l, &row, NULL);
+	buf_clear(&l->result);
+	buf_add(&l->result, answer->content.data,
+		text_cut(answer->content, SESSION_RESULT_MAX).len);
+	l->row.result =
+		(struct text) {.data = l->result.data ? l->result.data : "", .len = l->result.len};
+	l->row.turns = 1;
+	l->row.input_tokens = answer->usage.input;
+	l->row.output_tokens = answer->usage.output;
+	if (answer->result > 0)
+		set_error(l, answer->why->text);
+	else if (answer->result < 0)
+		set_error(l, strerror(-answer->result));
+	if (l->intent == SESSION_IS_STOPPED)
+		set_error(l, stopped_text);
+	if (l->intent == SESSION_IS_INTERRUPTED)
+		l->row.error = (struct text) {0};
+	if (l->intent == SESSION_IS_STOPPED || (failed && l->intent == SESSION_RUNS))
+		finish(l, SESSION_FAILED);
+	else if (l->intent == SESSION_IS_INTERRUPTED || answer->outcome == AGENT_CANCELLED)
+		finish(l, SESSION_INTERRUPTED);
+	else
+		finish(l, SESSION_COMPLETED);
+}
+
+static void on_done_or_starting(void *arg, const struct chat_answer *answer)
+{
+	struct live_session *l = arg;
+
+	/* It runs before it ends. */
+	if (l->starting)
+		session_set_status(l, SESSION_RUNNING);
+	on_done(l, answer);
+}
+
+/* What its configuration has of these, one paragraph each; {NULL, 0} where that is nothing. */
+static int join_config(struct live_session *l, const char *const *keys, unsigned n,
+		       struct text *ret_text)
+{
+	struct text parts[4];
+	size_t len = 0;
+	char *out;
+
+	for (unsigned i = 0; i < n; i++) {
+		parts[i] = value_text(value_find(l->config, keys[i]));
+		len += parts[i].len + 2;
+	}
+	out = arena_alloc(&l->arena, len + 1);
+	if (!out)
+		return -ENOMEM;
+	len = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (parts[i].len == 0)
+			continue;
+		if (len > 0)
+			out[len++] = '\n', out[len++] = '\n';
+		memcpy(out + len, parts[i].data, parts[i].len);
+		len += parts[i].len;
+	}
+	*ret_text = (struct text) {.data = len > 0 ? out : NULL, .len = len};
+	return 0;
+}
+
+/* The prompts: ours, unless there is one in its place, and what follows. */
+static int turn_system(struct live_session *l, struct text *ret_system)
+{
+	static const char *const all[] = {"system_prompt", "append_system_prompt",
+					  "custom_instructions"};
+	bool own = value_find(l->config, all[0]) != NULL;
+	struct text usual = chat_system(l->sessions->services);
+	struct text joined;
+	char *out;
+	int r = join_config(l, all, 3, &joined);
+
+	if (r != 0)
+		return r;
+	*ret_system = joined;
+	if (!joined.data || own || usual.len == 0)
+		return 0;
+	out = arena_alloc(&l->arena, usual.len + joined.len + 3);
+	if (!out)
+		return -ENOMEM;
+	*ret_system = (struct text) {.data = out,
+				     .len = (size_t)sprintf(out, "%.*s\n\n", TEXT_ARGS(usual)) +
+					    joined.len};
+	memcpy(out + usual.len + 2, joined.data, joined.len);
+	return 0;
+}
+
+/* An agent that is no program has a model of its own, and no servers. Who launched it is told. */
+static void say_unused(struct live_session *l)
+{
+	const struct value *servers = value_find(value_find(l->config, "mcp_config"), "mcpServers");
+	bool mcp = servers && servers->len > 0;
+	struct session_event_row row = {.type = SESSION_SYSTEM, .role = TEXT("system")};
+	char text[AGENT_NAME_MAX + 96];
+
+	if (!mcp && !l->row.model.data)
+		return;
+	snprintf(text, sizeof(text),
+		 "koine: the agent '%.*s' is no program and does not use %s%s%s",
+		 TEXT_ARGS(l->row.runner), l->row.model.data ? "model" : "",
+		 mcp && l->row.model.data ? " and " : "", mcp ? "mcp_config" : "");
+	row.content = text_of(text);
+	session_say_query(l);
+	session_say(l, &row, NULL);
+}
+
+static int start_turn(struct live_session *l, struct why *why)
+{
+	const struct chat_sink sink = {.on_done = on_done_or_starting, .arg = l};
+	struct chat_ask ask = {.agent = l->row.runner, .content = l->row.query};
+	int e = turn_system(l, &ask.system);
+
+	if (e != 0)
+		return e;
+	if (l->resume.data)
+		snprintf(l->agent_session, sizeof(l->agent_session), "%.*s", TEXT_ARGS(l->resume));
+	else
+		snprintf(l->agent_session, sizeof(l->agent_session), "session:%s", l->id);
+	l->row.agent_session = text_of(l->agent_session);
+	ask.conversation = l->row.agent_session;
+	say_unused(l);
+	l->starting = true;
+	e = chat_send(l->sessions->services, &ask, &sink, &l->turn, why);
+	l->starting = false;
+	return e;
+}
+
+/* ---- as a program ---- */
+
+static void set_variables(const struct live_session *l, char (*own)[VARIABLE_MAX], const char **env)
+{
+	static const char *const names[OWN_VARIABLES] = {"KOINE_SESSION_ID", "KOINE_RUN_ID",
+							 "HUMANLAYER_RUN_ID"};
+
+	for (unsigned i = 0; i < OWN_VARIABLES; i++) {
+		snprintf(own[i], VARIABLE_MAX, "%s=%s", names[i], i == 0 ? l->id : l->run);
+		env[i] = own[i];
+	}
+	env[OWN_VARIABLES] = NULL;
+}
+
+static int start_supervised(struct live_session *l, const struct session_program *p,
+			    struct why *why)
+{
+	char own[OWN_VARIABLES][VARIABLE_MAX];
+	const char *env[OWN_VARIABLES + 1];
+	char what[UUID_LEN + 16];
+	int r;
+
+	set_variables(l, own, env);
+	snprintf(what, sizeof(what), "session=%s", l->id);
+	r = supervised_start(l->sessions->loop,
+			     &(struct supervised_opts) {
+				     .argv = (const char *const *)p->argv,
+				     .base = l->sessions->opts.env,
+				     .env = env,
+				     .cwd = l->row.working_dir.data,
+				     .input = p->input,
+				     .mark = l->mark,
+				     .what = what,
+				     .on_output = on_output,
+				     .on_exit = on_exit_of,
+				     .arg = l,
+			     },
+			     &l->program, why);
+	if (r > 0)
+		r = refuse(why, REFUSE_UNAVAILABLE,
+			   "exec: \"%.*s\": executable file not found in $PATH", SESSION_PATH_SHOWN,
+			   p->argv[0]);
+	return r;
+}
+
+/* Only texts: the list of a configuration. */
+static int list_of(struct live_session *l, const char *key, const struct text **ret_texts,
+		   unsigned *ret_n)
+{
+	const struct value *list = value_find(l->config, key);
+	struct text *texts;
+	unsigned n = 0;
+
+	if (!list || list->kind != VALUE_ARRAY)
+		return 0;
+	texts = arena_alloc(&l->arena, (list->len + 1) * sizeof(*texts));
+	if (!texts)
+		return -ENOMEM;
+	value_each (child, list)
+		texts[n++] = value_text(child);
+	*ret_texts = texts;
+	*ret_n = n;
+	return 0;
+}
+
+static int make_program(struct live_session *l, struct session_program *ret, struct why *why)
+{
+	static const char *const appended[] = {"append_system_prompt", "custom_instructions"};
+	struct session_program_opts o = {
+		.program = l->sessions->program,
+		.resume = l->resume,
+		.model = l->row.model,
+		.mcp_file = text_of(l->mcp_file),
+		.permission_prompt_tool =
+			value_text(value_find(l->config, "permission_prompt_tool")),
+		.system_prompt = value_text(value_find(l->config, "system_prompt")),
+		.query = l->row.query,
+	};
+	int r = join_config(l, appended, 2, &o.append_system_prompt);
+
+	value_int(value_find(l->config, "max_turns"), &o.max_turns);
+	if (r == 0)
+		r = list_of(l, "allowed_tools", &o.allowed, &o.n_allowed);
+	if (r == 0)
+		r = list_of(l, "disallowed_tools", &o.disallowed, &o.n_disallowed);
+	return r == 0 ? session_program_make(&o, ret, why) : r;
+}
+
+static int start_program(struct live_session *l, struct why *why)
+{
+	struct session_program p;
+	int r = session_config_write_mcp(l, why);
+
+	if (r == 0)
+		r = make_program(l, &p, why);
+	if (r != 0)
+		return r;
+	r = start_supervised(l, &p, why);
+	free(p.argv);
+	return r;
+}
+
+/* ---- the start ---- */
+
+static int check_folder(const struct live_session *l, struct why *why)
+{
+	const char *dir = l->row.working_dir.data;
+	struct text shown = text_cut(l->row.working_dir, SESSION_PATH_SHOWN);
+	struct stat st;
+	int e = 0;
+
+	if (!dir)
+		return 0;
+	if (stat(dir, &st) != 0)
+		e = errno;
+	else if (!S_ISDIR(st.st_mode))
+		e = ENOTDIR;
+	else if (access(dir, X_OK) != 0)
+		e = errno;
+	if (e == 0)
+		return 0;
+	/* In Go's words, which clients show. */
+	return refuse(why, REFUSE_UNAVAILABLE, "chdir %.*s%s: %s", TEXT_ARGS(shown),
+		      shown.len < l->row.working_dir.len ? "..." : "",
+		      e == ENOENT    ? "no such file or directory"
+		      : e == ENOTDIR ? "not a directory"
+		      : e == EACCES  ? "permission denied"
+				     : strerror(e));
+}
+
+static int start(struct live_session *l, struct why *why)
+{
+	int r = check_folder(l, why);
+
+	/* It was stopped while the store was told of it. */
+	if (r == 0 && l->sessions->stopping)
+		r = refuse(why, REFUSE_UNAVAILABLE, "%s", stopped_text);
+	if (r == 0 && l->nobody)
+		r = chat_refuse_work(why, "session");
+	if (r != 0)
+		return r;
+	return text_is(l->row.runner, "claude") ? start_program(l, why) : start_turn(l, why);
+}
+
+static void tell_launched(struct live_session *l, int result, const struct why *why)
+{
+	const struct session_launched launched = {
+		.id = l->row.id, .run = l->row.run, .parent = l->row.parent};
+	session_launched_fn fn = l->launched;
+	void *arg = l->launched_arg;
+
+	l->launched = NULL;
+	if (fn)
+		fn(arg, result, &launched, why);
+}
+
+struct failure {
+	struct live_session *live;
+	struct why why;
+};
+
+static void on_failure_kept(void *arg, int result)
+{
+	struct failure *f = arg;
+
+	if (result != -ECANCELED)
+		tell_launched(f->live, REFUSE_UNAVAILABLE, &f->why);
+	free(f);
+}
+
+static void fail(struct live_session *l, int result, struct why *why)
+{
+	struct failure *f = calloc(1, sizeof(*f));
+
+	if (result < 0)
+		refuse(why, REFUSE_UNAVAILABLE, "%s", strerror(-result));
+	why->code = REFUSE_UNAVAILABLE;
+	l->begun = true;
+	set_error(l, why->text);
+	log_warn("session not started", "session=%s why=\"%s\"", l->id, why->text);
+	finish(l, SESSION_FAILED);
+	if (f)
+		*f = (struct failure) {.live = l, .why = *why};
+	if (!f || session_when_kept(l, on_failure_kept, f) != 0) {
+		free(f);
+		tell_launched(l, REFUSE_UNAVAILABLE, why);
+	}
+}
+
+void session_begin(struct live_session *l)
+{
+	struct why why = {0};
+	int r = start(l, &why);
+
+	if (r != 0) {
+		fail(l, r, &why);
+		return;
+	}
+	/* A conversation may have ended before it began. */
+	if (!l->exited)
+		session_set_status(l, SESSION_RUNNING);
+	tell_launched(l, 0, NULL);
+}

@@ -1,0 +1,189 @@
+/*
+ * What an agent says, as events of its session. The query is the first of them, once the agent has
+ * told its own id: all that follows belongs to that.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/session/inner.h"
+
+enum {
+	ROW_BYTES = 200, /* what a row takes beside its texts, about */
+	NAME_BYTES = 256,
+};
+
+/* About what it takes. */
+static size_t size_of(const struct value *v)
+{
+	size_t n = 0;
+
+	if (!v)
+		return 0;
+	if (v->raw)
+		return v->raw_len;
+	if (v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT)
+		return v->len;
+	value_each (child, v)
+		n += child->key_len + size_of(child) + 2;
+	return n;
+}
+
+/* All that it may say in its life; and once it was told to end, which is when nobody makes it wait
+ * any more, what the store does not keep up with. */
+static bool is_too_much(const struct live_session *l)
+{
+	return l->kept_bytes > l->sessions->opts.keep_bytes ||
+	       (l->intent != SESSION_RUNS && l->unwritten > 4UL * SESSION_UNWRITTEN_MAX);
+}
+
+static bool has_room(struct live_session *l, size_t bytes)
+{
+	struct session_event_row last = {.session = l->row.id,
+					 .agent_session = l->row.agent_session,
+					 .type = SESSION_RAW,
+					 .created_ms = clock_utc_ms(),
+					 .content =
+						 TEXT("koine: what it says further is not kept")};
+
+	if (l->full)
+		return false;
+	l->kept_bytes += (int64_t)bytes;
+	if (!is_too_much(l))
+		return true;
+	l->full = true;
+	log_warn("session says too much", "session=%s bytes=%lld", l->id, (long long)l->kept_bytes);
+	session_write_event(l, &last, NULL);
+	return false;
+}
+
+void session_say(struct live_session *l, const struct session_event_row *from,
+		 const struct value *tool_input)
+{
+	struct session_event_row row = *from;
+	int r;
+
+	row.session = l->row.id;
+	row.agent_session = l->row.agent_session;
+	row.created_ms = clock_utc_ms();
+	/* They are told whole, and an event has a limit. */
+	row.role = text_cut(row.role, NAME_BYTES);
+	row.tool_id = text_cut(row.tool_id, NAME_BYTES);
+	row.parent_tool = text_cut(row.parent_tool, NAME_BYTES);
+	row.tool_name = text_cut(row.tool_name, NAME_BYTES);
+	if (!has_room(l, row.content.len + size_of(tool_input) + ROW_BYTES))
+		return;
+	r = session_write_event(l, &row, tool_input);
+	if (r != 0)
+		log_err("event not kept", "session=%s error=%s", l->id, strerror(-r));
+}
+
+void session_say_query(struct live_session *l)
+{
+	const struct session_event_row row = {
+		.type = SESSION_MESSAGE, .role = TEXT("user"), .content = l->row.query};
+
+	if (l->begun)
+		return;
+	l->begun = true;
+	session_say(l, &row, NULL);
+}
+
+/* The first id that it tells is its own; a resumed one may get another. */
+static void learn_id(struct live_session *l, struct text id)
+{
+	if (l->row.agent_session.data || !id.data || id.len == 0 ||
+	    id.len >= sizeof(l->agent_session))
+		return;
+	memcpy(l->agent_session, id.data, id.len);
+	l->agent_session[id.len] = '\0';
+	l->row.agent_session = (struct text) {.data = l->agent_session, .len = id.len};
+	session_say_query(l);
+}
+
+static void set_text(struct buf *b, size_t max, struct text t, struct text *at)
+{
+	t = text_cut(t, max);
+	buf_clear(b);
+	buf_add(b, t.data, t.len);
+	*at = b->err == 0 && t.data ? (struct text) {.data = b->data ? b->data : "", .len = b->len}
+				    : (struct text) {0};
+}
+
+static void learn_result(struct live_session *l, const struct said *said)
+{
+	struct session_row *row = &l->row;
+
+	l->has_result = true;
+	l->is_error = said->is_error;
+	set_text(&l->result, SESSION_RESULT_MAX, said->text, &row->result);
+	/* The last word counts. */
+	row->error = (struct text) {0};
+	if (said->is_error)
+		set_text(&l->error, SESSION_RESULT_MAX,
+			 said->error.len > 0 ? said->error : said->text, &row->error);
+	row->cost_usd = said->cost_usd;
+	row->duration_ms = said->duration_ms;
+	row->turns = said->turns;
+	row->input_tokens = said->input_tokens;
+	row->output_tokens = said->output_tokens;
+	session_write(l);
+}
+
+static void say_block(struct live_session *l, const struct said *said)
+{
+	struct session_event_row row = {
+		.role = said->role, .content = said->text, .parent_tool = said->parent_tool};
+
+	switch (said->kind) {
+	case SAID_TEXT:
+		row.type = SESSION_MESSAGE;
+		break;
+	case SAID_TOOL_CALL:
+		row.type = SESSION_TOOL_CALL;
+		row.content = (struct text) {0};
+		row.tool_id = said->tool_id;
+		row.tool_name = said->tool_name;
+		break;
+	case SAID_TOOL_RESULT:
+		row.type = SESSION_TOOL_RESULT;
+		row.tool_id = said->tool_id;
+		break;
+	case SAID_SYSTEM:
+		row.type = SESSION_SYSTEM;
+		break;
+	case SAID_RESULT:
+	case SAID_RAW:
+		row.type = SESSION_RAW;
+		row.role = (struct text) {0};
+	}
+	session_say(l, &row, said->kind == SAID_TOOL_CALL ? said->tool_input : NULL);
+}
+
+int session_said(void *live, const struct said *said)
+{
+	struct live_session *l = live;
+
+	learn_id(l, said->session);
+	if (said->kind == SAID_RESULT) {
+		learn_result(l, said);
+		return 0;
+	}
+	/* A beginning tells nothing but the id. */
+	if (said->kind == SAID_SYSTEM && text_is(said->subtype, "init"))
+		return 0;
+	/* Noise may come before the first word. */
+	if (said->kind != SAID_RAW)
+		session_say_query(l);
+	if (said->kind == SAID_SYSTEM && !text_is(said->subtype, "session_created")) {
+		struct said raw = *said;
+
+		raw.kind = SAID_RAW;
+		say_block(l, &raw);
+		return 0;
+	}
+	say_block(l, said);
+	return 0;
+}

@@ -1,0 +1,454 @@
+/* Sessions at hand: their start and stop, what a crash left, what is done to one of them. */
+#include "engine/session/session.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/record.h"
+#include "engine/approval/approval.h"
+#include "engine/event/event.h"
+#include "engine/services.h"
+#include "engine/session/inner.h"
+#include "store/store.h"
+
+enum {
+	PARALLEL = 64,
+	INTERRUPT_MS = 5000,
+	TERMINATE_MS = 5000,
+	SWEEP_AT_ONCE = 10,
+};
+
+static const int64_t keep_bytes = 256LL << 20;
+static const char restarted[] = "daemon restarted while session was active";
+
+/* ---- names ---- */
+
+static const char *const status_names[N_SESSION_STATUSES] = {
+	"starting", "running", "waiting_input", "completing", "completed", "failed", "interrupted"};
+
+const char *session_status_name(enum session_status status)
+{
+	return status_names[status];
+}
+
+bool session_status_parse(struct text t, enum session_status *ret_status)
+{
+	for (unsigned i = 0; i < N_SESSION_STATUSES; i++) {
+		if (text_is(t, status_names[i])) {
+			*ret_status = (enum session_status)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *session_event_type_name(enum session_event_type type)
+{
+	static const char *const names[N_SESSION_EVENT_TYPES] = {"message", "tool_call",
+								 "tool_result", "system", "raw"};
+
+	return names[type];
+}
+
+const char *session_approval_name(enum session_approval approval)
+{
+	static const char *const names[] = {NULL, "pending", "approved", "denied", "resolved"};
+
+	return names[approval];
+}
+
+/* ---- at hand ---- */
+
+struct live_session *session_live(struct services *s, struct text id)
+{
+	if (!s->sessions)
+		return NULL;
+	list_for_each (at, following, &s->sessions->live) {
+		struct live_session *l = list_entry(at, struct live_session, link);
+
+		if (text_equal(l->row.id, id))
+			return l;
+	}
+	return NULL;
+}
+
+static void drop_enders(struct live_session *l)
+{
+	struct list *first;
+
+	while ((first = list_first(&l->enders))) {
+		struct session_ender *e = list_entry(first, struct session_ender, link);
+
+		list_remove(first);
+		e->fn(e, NULL);
+	}
+}
+
+void session_drop(struct live_session *l)
+{
+	struct sessions *s = l->sessions;
+
+	list_remove(&l->link);
+	s->n_live--;
+	drop_enders(l);
+	session_run_free(l);
+	session_write_drop(l);
+	buf_done(&l->result);
+	buf_done(&l->error);
+	arena_done(&l->arena);
+	free(l);
+	sessions_check_stopped(s);
+}
+
+void session_wait(struct services *s, struct text id, int change)
+{
+	struct live_session *l = session_live(s, id);
+
+	if (!l || l->exited)
+		return;
+	if (change > 0)
+		l->n_waiting++;
+	else if (l->n_waiting > 0)
+		l->n_waiting--;
+	if (l->n_waiting > 0 && l->row.status == SESSION_RUNNING)
+		session_set_status(l, SESSION_WAITING);
+	else if (l->n_waiting == 0 && l->row.status == SESSION_WAITING)
+		session_set_status(l, SESSION_RUNNING);
+}
+
+/* ---- interrupted ---- */
+
+struct interruption {
+	struct background_work work;
+	struct sessions *sessions;
+	struct arena arena;
+	struct text id;
+	struct session_row row;
+	bool found;
+	int result;
+	session_done_fn fn;
+	void *arg;
+};
+
+static void interruption_free(struct interruption *i)
+{
+	arena_done(&i->arena);
+	free(i);
+}
+
+static void interruption_end(struct interruption *i, int result, const struct why *why)
+{
+	session_done_fn fn = i->fn;
+	void *arg = i->arg;
+
+	interruption_free(i);
+	fn(arg, result, why);
+}
+
+static int refuse_status(struct why *why, enum session_status status)
+{
+	return refuse(why, REFUSE_CONFLICT,
+		      "cannot interrupt session with status %s (must be running)",
+		      session_status_name(status));
+}
+
+static void on_interrupt_kept(void *arg, int result)
+{
+	if (result == -ECANCELED)
+		interruption_free(arg);
+	else
+		interruption_end(arg, result, NULL);
+}
+
+static void interrupt_live(struct live_session *l, struct interruption *i)
+{
+	struct why why = {0};
+
+	if (l->row.status != SESSION_RUNNING && l->row.status != SESSION_WAITING) {
+		interruption_end(i, refuse_status(&why, l->row.status), &why);
+		return;
+	}
+	session_set_status(l, SESSION_COMPLETING);
+	session_end_with(l, SESSION_IS_INTERRUPTED);
+	if (session_when_kept(l, on_interrupt_kept, i) != 0)
+		interruption_end(i, 0, NULL);
+}
+
+static void interruption_run(struct background_work *w, int lane)
+{
+	struct interruption *i = list_entry(w, struct interruption, work);
+
+	i->result = store_session_find(store_lane(i->sessions->services->store, lane), i->id,
+				       &i->arena, &i->row, &i->found);
+}
+
+/* It does not run here: say why. */
+static void interruption_finished(struct background_work *w, int result)
+{
+	struct interruption *i = list_entry(w, struct interruption, work);
+	struct why why = {0};
+
+	if (result == 0)
+		result = i->result;
+	if (result == 0 && !i->found)
+		result =
+			refuse(&why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(i->id));
+	else if (result == 0)
+		result = refuse_status(&why, i->row.status);
+	interruption_end(i, result, &why);
+}
+
+void session_interrupt(struct services *s, struct text id, session_done_fn fn, void *arg)
+{
+	struct live_session *l = session_live(s, id);
+	struct interruption *i = calloc(1, sizeof(*i));
+	int r = 0;
+
+	if (!i) {
+		fn(arg, -ENOMEM, NULL);
+		return;
+	}
+	arena_init(&i->arena, SESSION_ARENA_MAX);
+	i->sessions = s->sessions;
+	i->fn = fn;
+	i->arg = arg;
+	if (l) {
+		interrupt_live(l, i);
+		return;
+	}
+	i->id.data = arena_copy(&i->arena, id.data, id.len);
+	i->id.len = id.len;
+	i->work = (struct background_work) {.run = interruption_run,
+					    .finished = interruption_finished};
+	r = i->id.data
+		    ? s->sessions->background.submit(s->sessions->background.arg, &i->work, false)
+		    : -ENOMEM;
+	if (r != 0)
+		interruption_end(i, r, NULL);
+}
+
+/* ---- put away, named ---- */
+
+static int tell_changed(struct services *s, struct text id, const struct text *title,
+			const bool *archived)
+{
+	struct event_new e = {.type = "session.changed", .session = id};
+	struct record r;
+	struct arena a;
+	int result;
+
+	arena_init(&a, SESSION_ARENA_MAX);
+	record_begin(&r, &a);
+	record_text(&r, "session_id", id);
+	if (title)
+		record_text(&r, "title", *title);
+	if (archived)
+		record_bool(&r, "archived", *archived);
+	e.data = r.root;
+	result = r.err == 0 ? event_add(s, &e) : r.err;
+	arena_done(&a);
+	return result;
+}
+
+int session_set_archived(struct services *s, struct text id, bool archived, struct why *why)
+{
+	bool found;
+	int r = store_session_set_archived(store_writer(s->store), id, archived, &found);
+
+	if (r == 0 && !found)
+		return refuse(why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
+	return r == 0 ? tell_changed(s, id, NULL, &archived) : r;
+}
+
+int session_set_title(struct services *s, struct text id, struct text title, struct why *why)
+{
+	bool found;
+	int r;
+
+	if (title.len > SESSION_TITLE_MAX)
+		return refuse_field(why, "title", "title is longer than %d bytes",
+				    SESSION_TITLE_MAX);
+	r = store_session_set_title(store_writer(s->store), id, title, &found);
+	if (r == 0 && !found)
+		return refuse(why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
+	return r == 0 ? tell_changed(s, id, &title, NULL) : r;
+}
+
+int session_sweep(struct services *s, bool *ret_more)
+{
+	int64_t keep = s->sessions ? s->sessions->opts.keep_ms : 0;
+	unsigned n = 0;
+	int r = 0;
+
+	if (keep > 0)
+		r = store_session_sweep(store_writer(s->store), clock_utc_ms() - keep,
+					SWEEP_AT_ONCE, &n);
+	*ret_more = n == SWEEP_AT_ONCE;
+	return r;
+}
+
+/* ---- start ---- */
+
+static int settle(struct services *s, struct arena *a, struct session_row *row)
+{
+	enum session_status old = row->status;
+	int r;
+
+	row->status = SESSION_FAILED;
+	row->error = TEXT(restarted);
+	row->ended_ms = clock_utc_ms();
+	row->active_ms = row->ended_ms;
+	r = store_session_update(store_writer(s->store), row);
+	return r == 0 ? session_tell_status(s, a, row, old) : r;
+}
+
+/* The daemon before us died: its programs were ended by tasks_start. */
+static int recover(struct services *s)
+{
+	struct session_row *rows;
+	struct arena a;
+	unsigned n = 0;
+	int r;
+
+	arena_init(&a, 1UL << 30);
+	r = store_session_open(store_writer(s->store), &a, &rows, &n);
+	if (r == 0 && n > 0)
+		r = services_begin(s);
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = settle(s, &a, &rows[i]);
+	if (n > 0 && r == 0)
+		r = services_commit(s);
+	else if (n > 0)
+		store_rollback(s->store);
+	if (r == 0 && n > 0)
+		log_info("sessions were running", "n=%u", n);
+	arena_done(&a);
+	return r;
+}
+
+/* Sessions run in folders of their own: a program that is named by a relative path is found from
+ * here, once. */
+static char *program_words(const char *words)
+{
+	size_t first = strcspn(words, " \t\"'");
+	char cwd[PATH_MAX];
+	char *out;
+
+	if (words[0] == '/' || !memchr(words, '/', first) || !getcwd(cwd, sizeof(cwd)) ||
+	    strchr(cwd, '\''))
+		return strdup(words);
+	return asprintf(&out, "'%s/'%s", cwd, words) < 0 ? NULL : out;
+}
+
+static void set_limits(struct sessions *s)
+{
+	struct sessions_opts *o = &s->opts;
+
+	o->parallel = o->parallel ? o->parallel : PARALLEL;
+	o->interrupt_ms = o->interrupt_ms ? o->interrupt_ms : INTERRUPT_MS;
+	o->terminate_ms = o->terminate_ms ? o->terminate_ms : TERMINATE_MS;
+	o->keep_bytes = o->keep_bytes ? o->keep_bytes : keep_bytes;
+}
+
+int sessions_start(struct services *services, const struct sessions_opts *opts)
+{
+	struct sessions *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	services->sessions = s;
+	s->services = services;
+	s->loop = opts->loop;
+	s->background = opts->background;
+	s->opts = *opts;
+	set_limits(s);
+	list_init(&s->live);
+	list_init(&s->failed);
+	s->folder = strdup(opts->folder);
+	snprintf(s->runner, sizeof(s->runner), "%s", opts->runner ? opts->runner : "");
+	s->program = program_words(opts->program && *opts->program ? opts->program : "claude");
+	r = s->folder && s->program ? 0 : -ENOMEM;
+	if (r == 0)
+		r = timer_new(s->loop, session_write_again, s, &s->again);
+	if (r != 0)
+		return r;
+	session_config_sweep(s->folder);
+	return recover(services);
+}
+
+/* ---- stop ---- */
+
+void sessions_check_stopped(struct sessions *s)
+{
+	void (*fn)(void *arg) = s->stopped;
+	bool busy = false;
+
+	if (!s->stopping || !fn || s->n_coming > 0)
+		return;
+	list_for_each (at, following, &s->live) {
+		const struct live_session *l = list_entry(at, struct live_session, link);
+
+		busy = busy || !l->exited || !s->writes_fail;
+	}
+	if (busy)
+		return;
+	if (s->stop_timer)
+		timer_stop(s->stop_timer);
+	s->stopped = NULL;
+	fn(s->stopped_arg);
+}
+
+static void stop_all(void *arg)
+{
+	struct sessions *s = arg;
+
+	list_for_each (at, following, &s->live)
+		session_end_with(list_entry(at, struct live_session, link), SESSION_IS_STOPPED);
+}
+
+static void kill_all(struct sessions *s)
+{
+	list_for_each (at, following, &s->live)
+		session_kill(list_entry(at, struct live_session, link));
+}
+
+void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg), void *arg)
+{
+	s->stopping = true;
+	s->stopped = fn;
+	s->stopped_arg = arg;
+	if (grace_ms == 0)
+		kill_all(s);
+	else if (s->n_live > 0 && !s->stop_timer &&
+		 timer_new(s->loop, stop_all, s, &s->stop_timer) == 0)
+		timer_start(s->stop_timer, grace_ms);
+	else
+		stop_all(s);
+	sessions_check_stopped(s);
+}
+
+void sessions_free(struct sessions *s)
+{
+	struct list *first;
+
+	if (!s)
+		return;
+	s->stopped = NULL;
+	while ((first = list_first(&s->live)))
+		session_drop(list_entry(first, struct live_session, link));
+	timer_free(s->again);
+	timer_free(s->stop_timer);
+	if (s->folder)
+		(void)rmdir(s->folder); /* nothing of ours is in it any more */
+	free(s->folder);
+	free(s->program);
+	s->services->sessions = NULL;
+	free(s);
+}

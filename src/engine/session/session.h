@@ -1,0 +1,186 @@
+/*
+ * Agent sessions: runs of an agent program over a conversation. (A client's connection is a
+ * call/session, and no relative.)
+ *
+ * The agent is a program that prints stream-json (agent/transcript.h); where there is none, the
+ * daemon's default agent answers, and the session is a conversation of one turn. What it says
+ * is kept as events in order, and told by the event log:
+ *
+ *	session.status {session_id, run_id, old_status, new_status, parent_session_id?, error?}
+ *	session.event {session_id, run_id, claude_session_id, id, sequence, event_type, …}
+ *
+ * What happened is in the store before anybody is told. Sessions that run belong to the loop;
+ * functions that take a lane read on that worker's connection; all others are the loop's. Texts
+ * that go in are copied.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "base/value.h"
+#include "base/why.h"
+#include "io/loop.h"
+#include "io/background.h"
+#include "store/session.h"
+
+struct services;
+struct sessions;
+
+enum {
+	SESSION_QUERY_MAX = 1 << 20,
+	SESSION_TITLE_MAX = 1000,
+	SESSION_TOOLS_MAX = 256,
+	SESSION_LIST_MAX = 1000,
+	SESSION_CHAIN_MAX = 1000,
+	SESSION_EVENTS_MAX = 1000,   /* in a page; by default 200 */
+	SESSION_TIE_MS = 300 * 1000, /* an approval and its call are not further apart */
+	SESSION_EVENT_CONTENT_MAX =
+		64 << 10, /* bytes of a text in what is told; the whole is in the store */
+};
+
+struct sessions_opts {
+	struct loop *loop;
+	struct background background;
+	const char
+		*folder; /* absolute, made 0700 when one is needed: what programs read from files */
+	const char *
+		program; /* words, as for a command agent; NULL: "claude", looked up when one starts */
+	const char
+		*runner; /* of those that name none: an agent, or "claude"; NULL or "": not said */
+	const struct environment *env; /* of the program; NULL: ours */
+	unsigned parallel;             /* that may run side by side; 0: 64 */
+	unsigned interrupt_ms;         /* SIGINT to SIGTERM; 0: 5 s */
+	unsigned terminate_ms;         /* SIGTERM to SIGKILL; 0: 5 s */
+	int64_t keep_bytes;            /* of what one session says; 0: 256 MiB */
+	int64_t keep_ms;               /* ended sessions; 0: for ever */
+	/* Services have no JSON text: a tree as such, in the arena. */
+	int (*to_json)(struct arena *a, const struct value *v, struct text *ret_text);
+};
+
+/* Sets s->sessions. After tasks_start, whose owner's mark its programs carry. What a crash left open
+ * is failed: "daemon restarted while session was active". */
+int sessions_start(struct services *s, const struct sessions_opts *opts);
+
+/* How many run now; 0 for NULL. */
+unsigned sessions_open(const struct sessions *s);
+
+/* Starts nothing new and ends what runs, as tasks_stop does; told as failed "daemon stopped while session was active". */
+void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg), void *arg);
+void sessions_free(struct sessions *s); /* accepts NULL */
+
+struct session_new {
+	struct text query;
+	struct text title; /* {NULL, 0}: none; so with all that follow */
+	struct text model; /* given to the program as it is */
+	const struct value
+		*mcp_config; /* {"mcpServers":{NAME:{"command","args"?,"env"?}}}; NULL: none */
+	struct text permission_prompt_tool;
+	struct text working_dir; /* {NULL, 0}: the daemon's; "~/" is the user's home */
+	int64_t max_turns;       /* 0: not said */
+	struct text system_prompt;
+	struct text append_system_prompt;
+	const struct text *allowed_tools;
+	unsigned n_allowed_tools;
+	const struct text *disallowed_tools;
+	unsigned n_disallowed_tools;
+	struct text custom_instructions; /* follow append_system_prompt */
+	struct text agent; /* an agent of the settings, or "claude"; {NULL, 0}: the default */
+};
+
+struct session_launched {
+	struct text id;
+	struct text run;
+	struct text parent; /* {NULL, 0}: none */
+};
+
+/*
+ * result 0: it runs. REFUSE_PARAMS; REFUSE_LIMIT; REFUSE_STOPPING; REFUSE_UNAVAILABLE when the program
+ * could not be started: then there is a session that says failed, `launched` names it too, and the
+ * sentence is "chdir DIR: no such file or directory" or "exec NAME: …".
+ */
+typedef void (*session_launched_fn)(void *arg, int result, const struct session_launched *launched,
+				    const struct why *why);
+
+void session_launch(struct services *s, const struct session_new *in, session_launched_fn fn,
+		    void *arg);
+
+/*
+ * A new session that goes on where `parent` ended. What `in` does not say is inherited (model, working_dir
+ * and all configuration). One that runs is interrupted first and waited for. REFUSE_NOT_FOUND without a
+ * parent; REFUSE_CONFLICT with the words "cannot continue session with status S (must be completed or
+ * running)", "parent session missing claude_session_id (cannot resume)" or "parent session missing
+ * working_dir (cannot resume session without working directory)".
+ */
+void session_continue(struct services *s, struct text parent, const struct session_new *in,
+		      session_launched_fn fn, void *arg);
+
+typedef void (*session_done_fn)(void *arg, int result, const struct why *why);
+
+/* fn comes when `completing` is kept and the program was told. REFUSE_NOT_FOUND ("session not found: ID"),
+ * REFUSE_CONFLICT: "cannot interrupt session with status S (must be running)". */
+void session_interrupt(struct services *s, struct text id, session_done_fn fn, void *arg);
+
+/* On the writer's thread, within a call. REFUSE_NOT_FOUND: "session not found: ID". Tells session.changed. */
+int session_set_archived(struct services *s, struct text id, bool archived, struct why *why);
+int session_set_title(struct services *s, struct text id, struct text title, struct why *why);
+
+struct session_filter {
+	enum session_archived archived;
+	int status; /* enum session_status, or -1: any */
+	bool leaves;
+	int64_t limit; /* 0: SESSION_LIST_MAX */
+	bool brief;    /* texts cut at 200 characters */
+};
+
+/* The last active first. */
+int session_list(struct services *s, int lane, struct arena *a, const struct session_filter *f,
+		 struct session_row **ret_rows, unsigned *ret_n);
+
+/* REFUSE_NOT_FOUND: "session not found: ID". A beginning of an id that only one has will do where `short_id`. */
+int session_get(struct services *s, int lane, struct arena *a, struct text id, bool short_id,
+		struct session_row *ret_row, struct why *why);
+
+struct session_event {
+	struct session_event_row row;
+	const struct value *tool_input; /* unpacked; NULL: none */
+};
+
+struct session_events_query {
+	struct text session;       /* or */
+	struct text agent_session; /* wins */
+	bool chain;                /* its parents' before, the oldest first */
+	bool raw;                  /* also the lines that nobody understood */
+	int64_t after_id;
+	int64_t limit;    /* 0: all, where max_bytes bounds it */
+	size_t max_bytes; /* of text; 0: 64 MiB */
+};
+
+/* None for a session that is not known. *ret_more: there are further ones behind the last. */
+int session_events(struct services *s, int lane, struct arena *a,
+		   const struct session_events_query *q, struct session_event **ret_events,
+		   unsigned *ret_n, bool *ret_more);
+
+int session_paths(struct services *s, int lane, struct arena *a, int64_t limit,
+		  struct session_path **ret_paths, unsigned *ret_n);
+
+/* The configuration that is packed in row->config, for those who show it; NULL: none. */
+const struct value *session_config(struct arena *a, const struct session_row *row);
+
+/* ---- for service/approval ---- */
+
+/* On the loop: something of this session waits for a human (+1), or does not any more (-1): its status
+ * follows. Nothing happens where it does not run. */
+void session_wait(struct services *s, struct text id, int change);
+
+/* "starting" … "interrupted"; as hld's clients before it knew the last two say is their dialect's. */
+const char *session_status_name(enum session_status status);
+bool session_status_parse(struct text t, enum session_status *ret_status);
+const char *session_event_type_name(enum session_event_type type);
+/* NULL for none. */
+const char *session_approval_name(enum session_approval approval);
+
+/* On the writer's thread: deletes some that ended too long ago. */
+int session_sweep(struct services *s, bool *ret_more);

@@ -1,0 +1,279 @@
+/*
+ * Inside service/task*: tasks at hand, and those that run. All of it is the loop's.
+ *
+ * At hand are all that are not at their end, and of each project the newest; a task with long
+ * texts only without them.
+ */
+#pragma once
+
+#include "agent/agent.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "io/tree.h"
+#include "engine/task/task.h"
+
+struct supervised;
+struct task_change;
+struct chat_turn;
+struct output_file;
+
+enum {
+	TASK_BUCKETS = 1024,
+	TASK_RECENT_MAX = 200,      /* of one project, kept at hand after their end */
+	TASK_LIGHT_MAX = 16 << 10,  /* bytes of text that a task at hand may have */
+	TASK_STDERR_MAX = 64 << 10, /* bytes of it that are kept: the last */
+	TASK_ARENA_MAX = 32 << 20,
+};
+
+struct group {
+	struct list link;
+	char name[TASK_NAME_MAX + 1];
+	unsigned parallel; /* 0: no limit of its own */
+	unsigned n_running;
+	unsigned n_tasks; /* at hand */
+};
+
+struct project {
+	struct list link;
+	struct tasks *tasks;
+	char *folder;
+	struct text name; /* the same */
+	unsigned parallel;
+	int64_t timeout_ms;
+	unsigned queue;    /* of its own tasks; 0: no limit of its own */
+	unsigned n_coming; /* submits on their way to the store */
+	char **program;    /* argv before "-p"; NULL: claude, or the default agent */
+	unsigned n_running;
+	int64_t n[N_TASK_STATES];
+	struct list ready;  /* queued tasks, the next one first */
+	struct list held;   /* queued tasks that wait for a time, for others, to be let go */
+	struct list recent; /* all at hand, the newest first */
+	unsigned n_recent;  /* of those, how many are at their end */
+	int64_t whole_from; /* seq: there may be older ones that only the store has */
+	bool served;        /* its tasks run; else they wait for a daemon that serves it */
+};
+
+/* The error of a running task that shall be cancelled, for the next start to see. */
+#define TASK_CANCEL_WISH "cancel requested"
+
+/* How a run that is to end shall be told. */
+enum task_intent { INTENT_NONE, INTENT_CANCEL, INTENT_TIMEOUT, INTENT_STOP };
+
+/* Who waits until a run has begun: once, with the state that the task has then; gone: the service is
+ * freed, and nobody may be told. */
+struct run_waiter {
+	void (*fn)(void *arg, bool gone, enum task_state state);
+	void *arg;
+};
+
+/* A task while it runs. */
+struct run {
+	struct tasks *tasks;
+	struct live *live;
+	struct supervised *program; /* or */
+	struct chat_turn *turn;
+	struct output_file *output;
+	struct timer *timer;        /* its time limit */
+	struct task_change *begins; /* until it is kept that it runs; nothing has begun before */
+	enum task_intent intent;
+	char mark[TREE_MARK_MAX];
+	struct buf out; /* the end of what it printed */
+	struct buf err;
+	struct run_waiter waiter; /* fn NULL: none */
+	bool exited;
+	bool starting;      /* chat_send has not returned */
+	bool output_failed; /* told once */
+	int status;
+	int signal;
+	char *text; /* what a conversation ended with, or failed by */
+	bool failed;
+};
+
+struct live {
+	struct list link;        /* in project->ready or held, or tasks->running */
+	struct list recent_link; /* in project->recent */
+	struct list bucket_link;
+	struct project *project;
+	struct group *group; /* NULL: none */
+	struct arena arena;  /* for what is behind its own room */
+	struct task task;    /* texts are in both; those that are long are not here */
+	bool light;          /* all of its texts are here */
+	unsigned n_after_open;
+	uint64_t ready_ms;       /* steady; 0: at once */
+	struct run *run;         /* NULL unless it runs */
+	unsigned n_writes;       /* on their way to the store */
+	struct list changes;     /* these, the first of them under way */
+	struct list failed_link; /* in tasks->failed_writes: to be tried again */
+	uint64_t version; /* another whenever anything of it changes; never that of another task */
+	size_t n_left;    /* of its own room, at its end */
+	size_t n_own;
+	char own[]; /* what it was made with: thousands may wait, and few ever need more */
+};
+
+struct tasks {
+	struct services *services;
+	struct loop *loop;
+	struct background background;
+	char *output_folder;
+	const char *owner; /* what our marks begin with: the store's identity */
+	unsigned parallel;
+	unsigned project_parallel;
+	unsigned queue;
+	int64_t timeout_ms;
+	int64_t output_bytes;
+	int64_t keep_ms;
+	unsigned interrupt_ms;
+	const struct environment *env;
+	char runner[AGENT_NAME_MAX]; /* "": not said */
+	struct list projects;
+	struct list groups;
+	struct list running;
+	struct list buckets[TASK_BUCKETS];
+	unsigned n_running;
+	unsigned n_queued;
+	unsigned n_coming;   /* submits on their way to the store */
+	struct timer *timer; /* until one that waits for its time is ready */
+	struct list ended;   /* whose followers are to be looked at */
+	bool ending;
+	uint64_t last_version;
+	struct task_slot *words;   /* NULL: nobody has asked for any */
+	struct list failed_writes; /* tasks whose first change could not be kept */
+	bool writes_fail;          /* said once */
+	unsigned n_changes;        /* of all tasks, on their way to the store */
+	struct timer *again;       /* for these */
+	struct ticker *sweeper;
+	struct timer *first_sweep;
+	bool sweeping;
+	bool stopping;
+	struct timer *stop_timer;
+	void (*stopped)(void *arg);
+	void *stopped_arg;
+};
+
+/* ---- task_table.c: who is at hand ---- */
+
+struct project *project_get(struct tasks *t, struct text name); /* makes it; NULL: no memory */
+struct project *project_find(const struct tasks *t, struct text name);
+struct group *group_get(struct tasks *t, struct text name);
+
+/* Takes a copy of the row and puts it among the recent ones; counts it. NULL: no memory. */
+struct live *live_new(struct tasks *t, struct project *p, const struct task_row *row);
+void live_free(struct live *l);
+
+/* project {NULL, 0}: whichever has it; *ret_n: how many have. */
+struct live *live_find(struct tasks *t, struct text project, struct text id, unsigned *ret_n);
+
+/* What was made of it is of no use any more. After changes that no function here makes. */
+void live_changed(struct live *l);
+
+/* Counts follow. */
+void live_set_state(struct live *l, enum task_state state);
+
+/* A text of a row that changed: copied; what is long makes it heavy. */
+void live_set_text(struct live *l, struct text *at, struct text value);
+
+/* Those at their end that are too many are let go. */
+void project_trim(struct project *p);
+
+/* ---- task_queue.c: who is next ---- */
+
+void queue_add(struct tasks *t, struct live *l);
+void queue_remove(struct tasks *t, struct live *l);
+
+/* Starts what there is room for. */
+void queue_run(struct tasks *t);
+
+void queue_on_time(void *tasks);
+
+/* One is at its end: those that come after it are free, or fail with it. */
+void queue_ended(struct tasks *t, const struct live *l);
+
+/* ---- task_run.c, task_program.c ---- */
+
+void run_start(struct tasks *t, struct live *l);
+
+/* fn comes when its program runs, its turn has begun, or neither will. Right after run_start. */
+void run_when_begun(struct run *r, const struct run_waiter *w);
+void run_end_with(struct run *r, enum task_intent intent);
+void run_drop(struct run *r); /* the service is freed */
+
+struct program {
+	const char **argv; /* one piece of memory */
+	struct text input; /* {NULL, 0}: none */
+	struct text cwd;   /* {NULL, 0}: ours */
+	struct arena arena;
+	const struct environment *base; /* its environment; NULL: ours */
+	const char **env;               /* beside that */
+};
+
+/* Which agent runs it: a program to be filled in (*ret_agent NULL), or an agent of the chat's. Refuses
+ * where there is none. */
+struct agent;
+int program_choose(struct tasks *t, const struct live *l, struct text prompt,
+		   struct program *ret_program, struct agent **ret_agent, struct why *why);
+void program_done(struct program *p);
+
+/* ---- task_write.c: to the store ---- */
+
+/* A change with somebody who waits for it: fn comes once, with 0 when it is on disk, or with the fault
+ * when that takes longer, its own or that of one before it. NULL: no memory. */
+struct task_change *task_change_new(task_done_fn fn, void *arg);
+
+/* Whoever waited for it is not told any more. Accepts NULL. */
+void task_change_forget(struct task_change *c);
+
+/* What may change of the row, as it is now, and an event that tells of it (NULL: none). The change may
+ * be NULL: nobody waits. */
+void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c);
+
+/* With texts that the task at hand does not have. */
+void task_write_row(struct tasks *t, struct live *l, const struct task_row *row, const char *event,
+		    struct task_change *c);
+void task_write_again(void *tasks);
+void task_write_drop(struct live *l); /* tells nobody: who waited may be gone */
+
+/* The event's data, as the row is. */
+int task_event_add(struct services *s, struct arena *a, const char *event,
+		   const struct task_row *row, int64_t queue_size);
+
+/* ---- task_sweep.c: those that ended long ago ---- */
+
+int task_sweep_start(struct tasks *t);
+void task_sweep(void *tasks);
+
+/* ---- task_words.c ---- */
+
+void task_words_free(struct tasks *t);
+
+/* ---- task_recover.c ---- */
+
+int tasks_recover(struct tasks *t, struct why *why);
+
+/* Whoever carries a mark of ours: of a daemon before us, or what outlived its task. Waits for it. */
+void tasks_end_processes(const struct tasks *t);
+
+/* ---- task.c ---- */
+
+/* It is at its end, in memory and on its way to the store. */
+void task_ended(struct tasks *t, struct live *l, enum task_state state, struct text result,
+		struct text error);
+
+/* The same; whoever waits for it to be kept is told by the change (may be NULL). */
+void task_end_then(struct tasks *t, struct live *l, enum task_state state, struct text result,
+		   struct text error, struct task_change *change);
+
+/* Tells whoever waits for the stop, if it is over. */
+void tasks_check_stopped(struct tasks *t);
+
+/* A run is over: there is room. */
+void tasks_run_ended(struct tasks *t);
+
+/* Where what it prints is kept. */
+void task_path(const struct tasks *t, int64_t seq, char *out, size_t size);
+void task_path_in(const char *folder, int64_t seq, char *out, size_t size);
+
+/* ---- task_submit.c ---- */
+
+/* Whether one more may wait. */
+int task_check_room(const struct tasks *t, struct why *why);
+int task_copy(struct arena *a, struct text from, struct text *to);

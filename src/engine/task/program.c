@@ -1,0 +1,217 @@
+/*
+ * What runs a task. Who names an agent of the settings gets that one; else the project's own
+ * program, or claude:
+ *
+ *	claude -p [--agent NAME] -- PROMPT
+ *
+ * A prompt that no argument can hold is read from standard input. Where there is no claude,
+ * the daemon's default agent does it, if it is one that can do anything.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/argv.h"
+#include "agent/command/command.h"
+#include "agent/command/words.h"
+#include "base/clock.h"
+#include "engine/chat/chat.h"
+#include "engine/services.h"
+#include "engine/task/inner.h"
+
+enum { N_OWN_VARIABLES = 2 };
+
+static const char *const claude[] = {"claude", NULL};
+
+void program_done(struct program *p)
+{
+	free((void *)p->argv);
+	p->argv = NULL;
+	arena_done(&p->arena);
+}
+
+/* "NAME=VALUE" */
+static int add_variable(struct program *p, unsigned *n, const char *name, struct text value)
+{
+	size_t length = strlen(name);
+	char *at = arena_alloc(&p->arena, length + value.len + 2);
+
+	if (!at)
+		return -ENOMEM;
+	memcpy(at, name, length);
+	at[length] = '=';
+	memcpy(at + length + 1, value.data, value.len);
+	at[length + 1 + value.len] = '\0';
+	p->env[(*n)++] = at;
+	return 0;
+}
+
+/* The next of "K=V\0K=V\0". A store that somebody else has written may lack the last NUL. */
+static bool next_variable(struct text *env, struct text *ret)
+{
+	if (env->len == 0)
+		return false;
+	*ret = (struct text) {.data = env->data, .len = strnlen(env->data, env->len)};
+	env->data += ret->len;
+	env->len -= ret->len;
+	if (env->len > 0) {
+		env->data++;
+		env->len--;
+	}
+	return true;
+}
+
+static unsigned count_variables(struct text env)
+{
+	struct text variable;
+	unsigned n = 0;
+
+	while (next_variable(&env, &variable))
+		n++;
+	return n;
+}
+
+static int set_env(struct program *p, const struct live *l)
+{
+	const struct task_row *row = &l->task.row;
+	struct text env = row->env;
+	struct text variable;
+	unsigned n = 0;
+	int r;
+
+	p->env = arena_zalloc(&p->arena, (count_variables(row->env) + N_OWN_VARIABLES + 1) *
+						 sizeof(p->env[0]));
+	if (!p->env)
+		return -ENOMEM;
+	while (next_variable(&env, &variable)) {
+		char *copy = arena_copy(&p->arena, variable.data, variable.len);
+
+		if (!copy)
+			return -ENOMEM;
+		p->env[n++] = copy;
+	}
+	/* Ours last: of one name, the last is the only one that the program gets. */
+	r = add_variable(p, &n, "KOINE_TASK", row->id);
+	if (r == 0)
+		r = add_variable(p, &n, "KOINE_PROJECT", l->project->name);
+	return r;
+}
+
+struct layout {
+	const char *const *words; /* of the program */
+	struct text agent;
+	struct text prompt;
+	bool by_stdin;
+};
+
+/* Behind "--" a prompt is a prompt, whatever it begins with: it may be a stranger's text. */
+static void lay_out(struct argv *a, const void *arg)
+{
+	const struct layout *l = arg;
+
+	argv_add_words(a, l->words);
+	argv_add(a, TEXT("-p"));
+	argv_add_flag(a, "--agent", l->agent);
+	if (l->by_stdin)
+		return;
+	argv_add(a, TEXT("--"));
+	argv_add(a, l->prompt);
+}
+
+static int fill_claude(struct program *p, const char *const *words, const struct live *l,
+		       struct text prompt)
+{
+	const struct layout layout = {.words = words,
+				      .agent = l->task.row.agent,
+				      .prompt = prompt,
+				      .by_stdin = prompt.len >= COMMAND_WORD_MAX};
+
+	p->argv = (const char **)argv_make(lay_out, &layout);
+	if (layout.by_stdin)
+		p->input = prompt;
+	return p->argv ? 0 : -ENOMEM;
+}
+
+static int fill_command(struct program *p, const struct agent *agent, struct text prompt,
+			struct why *why)
+{
+	struct command_program command;
+	int r = command_program(agent, prompt, &command, why);
+
+	if (r != 0)
+		return r;
+	p->argv = (const char **)command.argv;
+	if (command.by_stdin)
+		p->input = prompt;
+	if (command.cwd[0])
+		p->cwd = text_of(command.cwd);
+	p->base = command.env;
+	return 0;
+}
+
+static bool in_path(const char *program)
+{
+	char path[4096];
+
+	return command_find(program, "", path, sizeof(path), NULL) == 0;
+}
+
+/* An agent of the settings, by either of the names a client may give; NULL: none of them. */
+static struct agent *named_agent(struct tasks *t, const struct task_row *row)
+{
+	if (row->runner.data && !text_is(row->runner, "claude"))
+		return chat_agent(t->services, row->runner);
+	if (!row->runner.data && row->agent.data)
+		return chat_agent(t->services, row->agent);
+	return NULL;
+}
+
+static int choose(struct tasks *t, const struct live *l, struct text prompt, struct program *p,
+		  struct agent **ret_agent, struct why *why)
+{
+	const struct task_row *row = &l->task.row;
+	struct text runner = row->runner;
+	struct agent *agent = named_agent(t, row);
+
+	if (!agent && l->project->program && (!runner.data || text_is(runner, "claude")))
+		return fill_claude(p, (const char *const *)l->project->program, l, prompt);
+	if (!agent && !runner.data && t->runner[0]) {
+		runner = text_of(t->runner);
+		agent = chat_agent(t->services, runner);
+	}
+	if (!agent && runner.data && !text_is(runner, "claude"))
+		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
+			      TEXT_ARGS(runner));
+	if (!agent && (runner.data || in_path("claude")))
+		return fill_claude(p, claude, l, prompt);
+	if (!agent)
+		agent = chat_worker(t->services);
+	if (!agent)
+		return chat_refuse_work(why, "tasks");
+	if (agent_is_command(agent))
+		return fill_command(p, agent, prompt, why);
+	*ret_agent = agent;
+	return 0;
+}
+
+int program_choose(struct tasks *t, const struct live *l, struct text prompt,
+		   struct program *ret_program, struct agent **ret_agent, struct why *why)
+{
+	int r;
+
+	*ret_program = (struct program) {0};
+	*ret_agent = NULL;
+	ret_program->base = t->env;
+	arena_init(&ret_program->arena, TASK_ARENA_MAX);
+	if (l->project->name.len > 0)
+		ret_program->cwd = l->project->name;
+	r = choose(t, l, prompt, ret_program, ret_agent, why);
+	if (l->task.row.cwd.data)
+		ret_program->cwd = l->task.row.cwd;
+	if (r == 0 && !*ret_agent)
+		r = set_env(ret_program, l);
+	if (r != 0)
+		program_done(ret_program);
+	return r;
+}

@@ -1,0 +1,201 @@
+/*
+ * Which task is next. Each project has its own line, ordered by priority and age; a task that waits
+ * for a time, for others or to be let go stands aside, so that the line holds only those that could
+ * begin.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/task/inner.h"
+
+static bool goes_before(const struct live *a, const struct live *b)
+{
+	if (a->task.row.priority != b->task.row.priority)
+		return a->task.row.priority > b->task.row.priority;
+	return a->task.row.seq < b->task.row.seq;
+}
+
+static void put_in_line(struct live *l)
+{
+	struct list *at = l->project->ready.prev;
+
+	while (at != &l->project->ready && goes_before(l, list_entry(at, struct live, link)))
+		at = at->prev;
+	/* Behind `at`, which is before its successor. */
+	list_append(at->next, &l->link);
+}
+
+static bool must_wait(const struct live *l)
+{
+	return l->task.row.held || l->n_after_open > 0 || l->ready_ms > clock_steady_ms();
+}
+
+static void wait_for_time(struct tasks *t)
+{
+	uint64_t now = clock_steady_ms();
+	uint64_t first = UINT64_MAX;
+
+	list_for_each (at, following, &t->projects) {
+		struct project *p = list_entry(at, struct project, link);
+
+		list_for_each (task, next, &p->held) {
+			const struct live *l = list_entry(task, struct live, link);
+
+			if (!l->task.row.held && l->n_after_open == 0 && l->ready_ms < first)
+				first = l->ready_ms;
+		}
+	}
+	if (first == UINT64_MAX)
+		timer_stop(t->timer);
+	else
+		timer_start(t->timer, first > now ? first - now : 0);
+}
+
+void queue_add(struct tasks *t, struct live *l)
+{
+	t->n_queued++;
+	if (must_wait(l)) {
+		list_append(&l->project->held, &l->link);
+		wait_for_time(t);
+	} else {
+		put_in_line(l);
+	}
+}
+
+void queue_remove(struct tasks *t, struct live *l)
+{
+	list_remove(&l->link);
+	t->n_queued--;
+}
+
+/* Those whose time has come get in line. */
+static void release(struct tasks *t)
+{
+	list_for_each (at, following, &t->projects) {
+		struct project *p = list_entry(at, struct project, link);
+
+		list_for_each (task, next, &p->held) {
+			struct live *l = list_entry(task, struct live, link);
+
+			if (must_wait(l))
+				continue;
+			list_remove(&l->link);
+			put_in_line(l);
+		}
+	}
+}
+
+static unsigned project_limit(const struct tasks *t, const struct project *p)
+{
+	return p->parallel ? p->parallel : t->project_parallel;
+}
+
+/* That it begins could not be kept a moment ago: another try would only wait behind that one. */
+static bool is_unkept(const struct tasks *t, const struct live *l)
+{
+	return t->writes_fail && l->n_writes > 0;
+}
+
+static bool has_room(const struct group *g)
+{
+	return !g || g->parallel == 0 || g->n_running < g->parallel;
+}
+
+/* The first in the project's line whose group has room. */
+static struct live *first_of(const struct tasks *t, struct project *p)
+{
+	if (!p->served || p->n_running >= project_limit(t, p))
+		return NULL;
+	list_for_each (at, following, &p->ready) {
+		struct live *l = list_entry(at, struct live, link);
+
+		if (has_room(l->group) && !is_unkept(t, l))
+			return l;
+	}
+	return NULL;
+}
+
+static struct live *next_task(struct tasks *t)
+{
+	struct live *best = NULL;
+
+	list_for_each (at, following, &t->projects) {
+		struct live *l = first_of(t, list_entry(at, struct project, link));
+
+		if (l && (!best || goes_before(l, best)))
+			best = l;
+	}
+	return best;
+}
+
+void queue_run(struct tasks *t)
+{
+	struct live *l;
+
+	if (t->stopping)
+		return;
+	while (t->n_running < t->parallel && (l = next_task(t))) {
+		queue_remove(t, l);
+		run_start(t, l);
+	}
+}
+
+void queue_on_time(void *arg)
+{
+	struct tasks *t = arg;
+
+	release(t);
+	wait_for_time(t);
+	queue_run(t);
+}
+
+static bool comes_after(const struct live *l, struct text id)
+{
+	for (unsigned i = 0; i < l->task.row.n_after; i++) {
+		if (text_equal(l->task.row.after[i], id))
+			return true;
+	}
+	return false;
+}
+
+static void fail_with(struct tasks *t, struct live *l, const struct live *before)
+{
+	char error[TASK_NAME_MAX + 100];
+
+	snprintf(error, sizeof(error), "%.*s, which it comes after, is %s",
+		 TEXT_ARGS(before->task.row.id), task_state_name(before->task.row.state));
+	queue_remove(t, l);
+	task_ended(t, l, TASK_FAILED, (struct text) {0}, text_of(error));
+}
+
+static struct live *waits_for(struct project *p, struct text id)
+{
+	list_for_each (at, following, &p->held) {
+		struct live *l = list_entry(at, struct live, link);
+
+		if (l->n_after_open > 0 && comes_after(l, id))
+			return l;
+	}
+	return NULL;
+}
+
+void queue_ended(struct tasks *t, const struct live *l)
+{
+	struct project *p = l->project;
+	struct live *waiting;
+
+	/* One that fails has others fail with it, so the line is looked through anew each time. */
+	if (l->task.row.state != TASK_COMPLETED) {
+		while ((waiting = waits_for(p, l->task.row.id)))
+			fail_with(t, waiting, l);
+		return;
+	}
+	list_for_each (at, following, &p->held) {
+		waiting = list_entry(at, struct live, link);
+		if (waiting->n_after_open > 0 && comes_after(waiting, l->task.row.id))
+			waiting->n_after_open--;
+	}
+	release(t);
+	wait_for_time(t);
+}

@@ -1,0 +1,293 @@
+/* Tasks as they are: from what is at hand, or from the store on a reader's thread. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pack.h"
+#include "io/output_file.h"
+#include "engine/services.h"
+#include "engine/task/inner.h"
+#include "store/store.h"
+
+enum { LIST_DEFAULT = 20, LIST_BYTES = 8 << 20, NOW_MAX = 256 };
+
+static unsigned list_limit(int64_t limit)
+{
+	if (limit <= 0)
+		return LIST_DEFAULT;
+	return limit < TASK_LIST_MAX ? (unsigned)limit : TASK_LIST_MAX;
+}
+
+static bool fits(const struct task_filter *f, const struct task_row *row)
+{
+	if (f->state >= 0 && (int)row->state != f->state)
+		return false;
+	return !f->group.data || text_equal(f->group, row->group);
+}
+
+/* False: the store has to be asked. */
+static bool list_project(const struct project *p, const struct task_filter *f, unsigned limit,
+			 const struct task **found, unsigned *n)
+{
+	list_for_each (at, following, (struct list *)&p->recent) {
+		const struct live *l = list_entry(at, struct live, recent_link);
+
+		/* One that is open may be older than others that are not at hand. */
+		if (l->task.row.seq < p->whole_from)
+			return false;
+		if (!fits(f, &l->task.row))
+			continue;
+		if (!l->light)
+			return false;
+		found[(*n)++] = &l->task;
+		if (*n == limit)
+			return true;
+	}
+	return p->whole_from == 0;
+}
+
+bool task_list_now(struct services *s, const struct task_filter *f,
+		   const struct task *const **ret_tasks, unsigned *ret_n)
+{
+	static const struct task *found[NOW_MAX];
+	struct tasks *t = s->tasks;
+	unsigned limit = list_limit(f->limit);
+	const struct project *p;
+
+	*ret_n = 0;
+	*ret_tasks = found;
+	if (limit > NOW_MAX || !f->project.data)
+		return false;
+	p = project_find(t, f->project);
+	return p && list_project(p, f, limit, found, ret_n);
+}
+
+static int unpack(struct arena *a, struct task *task)
+{
+	struct value *v = NULL;
+	int r = 0;
+
+	if (task->row.metadata.data)
+		r = value_unpack(a, task->row.metadata, &v);
+	task->metadata = v;
+	/* What cannot be read is no reason not to show the rest. */
+	return r == -ENOMEM ? r : 0;
+}
+
+int task_list(struct services *s, int lane, struct arena *a, const struct task_filter *f,
+	      struct task **ret_tasks, unsigned *ret_n, struct why *why)
+{
+	const struct store_task_query q = {
+		.project = f->project,
+		.state = f->state,
+		.group = f->group,
+		.limit = list_limit(f->limit),
+		.max_bytes = LIST_BYTES,
+	};
+	struct task_row *rows;
+	struct task *tasks;
+	unsigned n;
+	int r = store_task_list_short(store_lane(s->store, lane), &q,
+				      f->brief ? TASK_BRIEF_TEXT : TASK_LIST_TEXT, f->brief, a,
+				      &rows, &n);
+
+	(void)why;
+	if (r != 0)
+		return r;
+	tasks = arena_zalloc(a, (n + 1) * sizeof(tasks[0]));
+	if (!tasks)
+		return -ENOMEM;
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		tasks[i].row = rows[i];
+		r = unpack(a, &tasks[i]);
+	}
+	*ret_tasks = tasks;
+	*ret_n = n;
+	return r;
+}
+
+static int find(struct services *s, int lane, struct arena *a, struct text project, struct text id,
+		struct task_row *ret_row, struct why *why)
+{
+	struct connection *db = store_lane(s->store, lane);
+	bool found = false;
+	unsigned n = 0;
+	int r;
+
+	if (project.data) {
+		r = store_task_find(db, project, id, a, ret_row, &found);
+		n = found;
+	} else {
+		r = store_task_find_any(db, id, a, ret_row, &n);
+	}
+	if (r != 0)
+		return r;
+	if (n == 0)
+		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s",
+			      (int)(id.len < 100 ? id.len : 100), id.data);
+	if (n > 1)
+		return refuse_field(why, "project", "several projects have it; name one");
+	return 0;
+}
+
+/* It has not begun to print, or just now begins. */
+static bool no_output(int r)
+{
+	return r == -ENOENT || r == -EBADMSG;
+}
+
+static int read_output(struct services *s, struct arena *a, const struct task_row *row,
+		       int64_t offset, size_t max, struct task_output *ret)
+{
+	struct output_range range;
+	char path[4096];
+	char *data = arena_alloc(a, max);
+	int r;
+
+	*ret = (struct task_output) {.running = row->state <= TASK_RUNNING};
+	if (!data)
+		return -ENOMEM;
+	task_path(s->tasks, row->seq, path, sizeof(path));
+	r = output_file_read(path, offset, data, max, &range);
+	if (r != 0)
+		return r;
+	ret->bytes = (struct text) {.data = data, .len = range.len};
+	ret->offset = range.offset;
+	ret->end = range.end;
+	return 0;
+}
+
+int task_get(struct services *s, int lane, struct arena *a, struct text project, struct text id,
+	     size_t output_max, struct task *ret_task, struct why *why)
+{
+	struct task_output output;
+	int r;
+
+	*ret_task = (struct task) {0};
+	r = find(s, lane, a, project, id, &ret_task->row, why);
+	if (r == 0)
+		r = unpack(a, ret_task);
+	if (r != 0 || output_max == 0)
+		return r;
+	r = read_output(s, a, &ret_task->row, -(int64_t)output_max, output_max, &output);
+	ret_task->output = output.bytes;
+	return no_output(r) ? 0 : r;
+}
+
+void task_catch_up(struct services *s, struct task *task)
+{
+	unsigned n;
+	const struct live *l = live_find(s->tasks, task->row.project, task->row.id, &n);
+	const struct task_row *now = l ? &l->task.row : NULL;
+
+	/* Of one at its end whose texts are not here, the store knows more. */
+	if (!now || (now->state > TASK_RUNNING && !l->light))
+		return;
+	task->row.state = now->state;
+	task->row.held = now->held;
+	task->row.started_ms = now->started_ms;
+	task->row.completed_ms = now->completed_ms;
+	task->row.pid = now->pid;
+	task->row.attempts = now->attempts;
+	if (now->state > TASK_RUNNING) {
+		task->row.result = now->result;
+		task->row.error = now->error;
+		task->row.exit_status = now->exit_status;
+		task->row.signal = now->signal;
+		/* It was read while there was more to come. */
+		if (task->output.data && task->output.len < (size_t)now->output_bytes &&
+		    task->output.len < now->result.len)
+			task->output = now->result;
+	}
+}
+
+int task_output(struct services *s, int lane, struct arena *a, struct text project, struct text id,
+		int64_t offset, size_t max, struct task_output *ret_output, struct why *why)
+{
+	struct task_row row;
+	int r = find(s, lane, a, project, id, &row, why);
+
+	if (r != 0)
+		return r;
+	r = read_output(s, a, &row, offset, max, ret_output);
+	return no_output(r) ? 0 : r;
+}
+
+bool task_is_open(struct services *s, struct text project, struct text id)
+{
+	unsigned n;
+	const struct live *l = live_find(s->tasks, project, id, &n);
+
+	return n == 1 && l->task.row.state <= TASK_RUNNING;
+}
+
+int task_groups(struct services *s, int lane, struct arena *a, struct text project,
+		struct store_task_group **ret_groups, unsigned *ret_n)
+{
+	return store_task_groups(store_lane(s->store, lane), project, a, ret_groups, ret_n);
+}
+
+static void add_counts(const struct project *p, struct task_counts *counts)
+{
+	for (unsigned i = 0; i < N_TASK_STATES; i++) {
+		counts->n[i] += p->n[i];
+		counts->total += p->n[i];
+	}
+}
+
+void task_count(struct services *s, struct text project, struct task_counts *ret_counts)
+{
+	struct tasks *t = s->tasks;
+
+	*ret_counts = (struct task_counts) {0};
+	list_for_each (at, following, &t->projects) {
+		const struct project *p = list_entry(at, struct project, link);
+
+		if (!project.data || text_equal(p->name, project))
+			add_counts(p, ret_counts);
+	}
+}
+
+static void add_tasks(struct list *tasks, const struct project *p, const struct task **found,
+		      unsigned *n)
+{
+	list_for_each (at, following, tasks) {
+		const struct live *l = list_entry(at, struct live, link);
+
+		if ((!p || l->project == p) && *n < NOW_MAX)
+			found[(*n)++] = &l->task;
+	}
+}
+
+static void add_load(const struct tasks *t, struct project *p, struct task_load *load,
+		     const struct task **found, unsigned *n)
+{
+	load->n_running += p->n_running;
+	load->n_queued += (unsigned)p->n[TASK_QUEUED];
+	load->parallel = p->parallel ? p->parallel : t->project_parallel;
+	add_tasks(&p->ready, p, found, n);
+	add_tasks(&p->held, p, found, n);
+}
+
+void task_load(struct services *s, struct text project, struct task_load *ret_load,
+	       const struct task *const **ret_tasks, unsigned *ret_n)
+{
+	static const struct task *found[NOW_MAX];
+	struct tasks *t = s->tasks;
+	struct project *p = project.data ? project_find(t, project) : NULL;
+
+	*ret_load = (struct task_load) {0};
+	*ret_tasks = found;
+	*ret_n = 0;
+	if (project.data && !p)
+		return;
+	add_tasks(&t->running, p, found, ret_n);
+	list_for_each (at, following, &t->projects) {
+		struct project *each = list_entry(at, struct project, link);
+
+		if (!p || each == p)
+			add_load(t, each, ret_load, found, ret_n);
+	}
+	if (!p)
+		ret_load->parallel = t->parallel;
+}

@@ -1,0 +1,235 @@
+/*
+ * What the daemon before us left: its tasks' processes are ended, tasks that were running are
+ * failed or queued again, those that were queued are. Before anybody is served, on the loop's
+ * thread.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/cgroup.h"
+#include "io/tree.h"
+#include "engine/services.h"
+#include "engine/task/inner.h"
+#include "store/store.h"
+
+enum { SWEEPS_MAX = 200, SWEEP_PAUSE_MS = 5, RECENT_FIRST = 100 };
+
+static const char restarted[] = "daemon restarted";
+
+/* Whoever carries a mark of ours: the daemon before us has died, and its children with it; this is what
+ * they had started. */
+void tasks_end_processes(const struct tasks *t)
+{
+	const struct timespec pause = {.tv_nsec = SWEEP_PAUSE_MS * 1000000L};
+
+	for (int i = 0; *t->owner && i < SWEEPS_MAX; i++) {
+		unsigned n = tree_signal(t->owner, true, SIGKILL) + cgroup_sweep(t->owner);
+
+		if (n == 0)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static bool is_wish(struct text error)
+{
+	return text_is(error, TASK_CANCEL_WISH);
+}
+
+/* What a task that was running has become. */
+static const char *settle_row(struct task_row *row)
+{
+	row->pid = 0;
+	row->pid_started = 0;
+	if (!is_wish(row->error) && row->attempts < row->max_attempts) {
+		row->state = TASK_QUEUED;
+		row->not_before_ms = 0;
+		return "task.retrying";
+	}
+	row->completed_ms = clock_utc_ms();
+	if (is_wish(row->error)) {
+		row->state = TASK_CANCELLED;
+		row->error = (struct text) {0};
+		return "task.cancelled";
+	}
+	row->state = TASK_FAILED;
+	row->error = TEXT(restarted);
+	return "task.failed";
+}
+
+/* What it comes after, as it stands now: how many are open, or that one did not complete. One that was
+ * forgotten has completed long ago. */
+static int count_after(struct tasks *t, const struct task_row *row, unsigned *ret_open,
+		       bool *ret_failed)
+{
+	*ret_open = 0;
+	*ret_failed = false;
+	for (unsigned i = 0; i < row->n_after; i++) {
+		enum task_state state = TASK_COMPLETED;
+		bool found;
+		int r = store_task_state(store_writer(t->services->store), row->project,
+					 row->after[i], &state, &found);
+
+		if (r != 0)
+			return r;
+		if (state == TASK_FAILED || state == TASK_CANCELLED)
+			*ret_failed = true;
+		else
+			*ret_open += state != TASK_COMPLETED;
+	}
+	return 0;
+}
+
+/* Rows come by age, so those that it comes after are settled already. */
+static int settle_queued(struct tasks *t, struct arena *a, struct task_row *row)
+{
+	unsigned n_open;
+	bool failed;
+	int r = count_after(t, row, &n_open, &failed);
+
+	if (r != 0 || !failed)
+		return r;
+	row->state = TASK_FAILED;
+	row->completed_ms = clock_utc_ms();
+	row->error = TEXT("a task that it comes after did not complete");
+	r = store_task_update(store_writer(t->services->store), row);
+	return r != 0 ? r : task_event_add(t->services, a, "task.failed", row, 0);
+}
+
+static int settle(struct tasks *t, struct arena *a, struct task_row *rows, unsigned n)
+{
+	struct connection *db = store_writer(t->services->store);
+	unsigned n_settled = 0;
+	int r = services_begin(t->services);
+
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		const char *event;
+
+		if (rows[i].state != TASK_RUNNING) {
+			r = settle_queued(t, a, &rows[i]);
+			continue;
+		}
+		event = settle_row(&rows[i]);
+		n_settled++;
+		r = store_task_update(db, &rows[i]);
+		if (r == 0)
+			r = task_event_add(t->services, a, event, &rows[i], 0);
+	}
+	if (r != 0) {
+		store_rollback(t->services->store);
+		return r;
+	}
+	if (n_settled > 0)
+		log_info("tasks were running", "n=%u", n_settled);
+	return services_commit(t->services);
+}
+
+/* Those of one project that are newest, ended ones too. */
+static int load_recent(struct tasks *t, struct project *p, struct arena *a)
+{
+	const struct store_task_query q = {
+		.project = p->name, .state = -1, .limit = RECENT_FIRST, .max_bytes = 4 << 20};
+	struct task_row *rows;
+	unsigned n;
+	int r = store_task_list(store_writer(t->services->store), &q, a, &rows, &n);
+	int64_t total = 0;
+
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned known;
+
+		if (live_find(t, p->name, rows[i].id, &known))
+			continue;
+		if (!live_new(t, p, &rows[i]))
+			return -ENOMEM;
+		p->n_recent += rows[i].state > TASK_RUNNING;
+	}
+	for (unsigned i = 0; i < N_TASK_STATES; i++)
+		total += p->n[i];
+	if (n > 0 && n < total)
+		p->whole_from = rows[n - 1].seq;
+	return 0;
+}
+
+static int load_counts(struct tasks *t, struct arena *a)
+{
+	struct store_task_counts *counts;
+	unsigned n;
+	int r = store_task_count(store_writer(t->services->store), a, &counts, &n);
+
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		struct project *p = project_get(t, counts[i].project);
+
+		if (!p)
+			return -ENOMEM;
+		memcpy(p->n, counts[i].n, sizeof(p->n));
+	}
+	return r;
+}
+
+static int queue_row(struct tasks *t, const struct task_row *row)
+{
+	struct project *p = project_get(t, row->project);
+	struct live *l = p ? live_new(t, p, row) : NULL;
+	int64_t wait = row->not_before_ms - clock_utc_ms();
+	bool failed;
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	/* Set back, a clock does not make it wait longer than it was to. */
+	if (wait > row->not_before_ms - row->created_ms)
+		wait = row->not_before_ms - row->created_ms;
+	r = count_after(t, row, &l->n_after_open, &failed);
+	if (r != 0)
+		return r;
+	l->ready_ms = row->not_before_ms > 0 && wait > 0 ? clock_steady_ms() + (uint64_t)wait : 0;
+	queue_add(t, l);
+	return 0;
+}
+
+static int load_all(struct tasks *t, struct arena *a, const struct task_row *rows, unsigned n)
+{
+	int r = load_counts(t, a);
+
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		if (rows[i].state == TASK_QUEUED)
+			r = queue_row(t, &rows[i]);
+	}
+	list_for_each (at, following, &t->projects) {
+		if (r == 0)
+			r = load_recent(t, list_entry(at, struct project, link), a);
+	}
+	return r;
+}
+
+int tasks_recover(struct tasks *t, struct why *why)
+{
+	struct task_row *rows;
+	struct arena a;
+	unsigned n;
+	int r;
+
+	arena_init(&a, 1UL << 30);
+	/* First of all, and whatever the store says. */
+	tasks_end_processes(t);
+	r = store_task_open(store_writer(t->services->store), &a, &rows, &n);
+	if (r == -EBADMSG)
+		r = refuse(why, REFUSE_UNAVAILABLE, "%.120s has a task that koine did not write",
+			   services_store_path(t->services));
+	if (r == 0)
+		r = settle(t, &a, rows, n);
+	if (r == 0)
+		r = load_all(t, &a, rows, n);
+	arena_done(&a);
+	return r;
+}

@@ -1,0 +1,581 @@
+/*
+ * A task while it runs: as a supervised program, or as a turn of a conversation. It ends when its
+ * program has ended; if it was made to, or is tried again, when no process of it is left.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/output_file.h"
+#include "engine/chat/chat.h"
+#include "engine/services.h"
+#include "io/supervisor.h"
+#include "engine/task/inner.h"
+#include "store/store.h"
+
+enum {
+	RETRY_MAX_MS = 3600 * 1000,
+	AGAIN_MS = 1000, /* after a fault of the store */
+};
+
+static struct tasks *tasks_of(const struct run *r)
+{
+	return r->tasks;
+}
+
+static void run_free(struct run *r)
+{
+	task_change_forget(r->begins);
+	supervised_free(r->program);
+	output_file_close(r->output);
+	timer_free(r->timer);
+	buf_done(&r->out);
+	buf_done(&r->err);
+	free(r->text);
+	free(r);
+}
+
+static struct run_waiter take_waiter(struct run *r)
+{
+	struct run_waiter w = r->waiter;
+
+	r->waiter = (struct run_waiter) {NULL, NULL};
+	return w;
+}
+
+/* The last thing that is done: whoever is told may do anything, with this task too. */
+static void tell_waiter(struct run_waiter w, enum task_state state)
+{
+	if (w.fn)
+		w.fn(w.arg, false, state);
+}
+
+void run_when_begun(struct run *r, const struct run_waiter *w)
+{
+	r->waiter = *w;
+}
+
+void run_drop(struct run *r)
+{
+	if (r->waiter.fn)
+		r->waiter.fn(r->waiter.arg, true, TASK_RUNNING);
+	if (r->turn)
+		chat_turn_forget(r->turn);
+	run_free(r);
+}
+
+/* ---- what it prints ---- */
+
+/* The end is kept: at most twice as much as asked for is held. */
+static void tail_add(struct buf *b, size_t max, const char *data, size_t n)
+{
+	if (n > max) {
+		data += n - max;
+		n = max;
+	}
+	if (b->len + n > 2 * max)
+		buf_consume(b, b->len + n - max);
+	buf_add(b, data, n);
+}
+
+static struct text tail(const struct buf *b, size_t max)
+{
+	size_t from = b->len > max ? b->len - max : 0;
+
+	/* Not in the middle of a character. */
+	while (from > 0 && from < b->len && ((unsigned char)b->data[from] & 0xc0) == 0x80)
+		from++;
+	return (struct text) {.data = b->data ? b->data + from : "", .len = b->len - from};
+}
+
+static void add_output(struct run *r, const char *data, size_t n)
+{
+	int e = r->output ? output_file_add(r->output, data, n) : 0;
+
+	if (e != 0 && !r->output_failed) {
+		r->output_failed = true;
+		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.row.id),
+			 strerror(-e));
+	}
+}
+
+static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
+{
+	struct run *r = arg;
+
+	add_output(r, data, n);
+	if (is_stderr)
+		tail_add(&r->err, TASK_STDERR_MAX, data, n);
+	else
+		tail_add(&r->out, TASK_RESULT_MAX, data, n);
+}
+
+/* ---- the end ---- */
+
+static void release(struct tasks *t, struct live *l)
+{
+	list_remove(&l->link);
+	t->n_running--;
+	l->project->n_running--;
+	if (l->group)
+		l->group->n_running--;
+	l->run = NULL;
+	l->task.row.pid = 0;
+	l->task.row.pid_started = 0;
+}
+
+static uint64_t backoff(const struct task_row *row)
+{
+	uint64_t ms = (uint64_t)row->retry_ms;
+	unsigned char noise = 128;
+
+	for (int64_t i = 1; i < row->attempts && ms < RETRY_MAX_MS; i++)
+		ms *= 2;
+	if (ms > RETRY_MAX_MS)
+		ms = RETRY_MAX_MS;
+	/* A quarter more or less, so that those that failed together do not come together again. */
+	if (getrandom(&noise, 1, GRND_NONBLOCK) != 1)
+		noise = 128;
+	return ms * 3 / 4 + ms * noise / 512;
+}
+
+static void try_again(struct tasks *t, struct live *l, struct text error)
+{
+	struct task_row *row = &l->task.row;
+	uint64_t wait = backoff(row);
+
+	live_set_text(l, &row->error, error);
+	live_set_state(l, TASK_QUEUED);
+	row->not_before_ms = clock_utc_ms() + (int64_t)wait;
+	l->ready_ms = clock_steady_ms() + wait;
+	queue_add(t, l);
+	task_write(t, l, "task.retrying", NULL);
+}
+
+/* Words for how it ended, where it has not said itself. */
+static void word_exit(const struct run *r, char out[128])
+{
+	if (r->signal == 0)
+		snprintf(out, 128, "Process exited with code %d", r->status);
+	else
+		snprintf(out, 128, "Process was ended by signal %d (%s)", r->signal,
+			 strsignal(r->signal));
+}
+
+static struct text error_of(const struct run *r, char words[128])
+{
+	struct text said = tail(&r->err, TASK_STDERR_MAX);
+
+	if (r->intent == INTENT_TIMEOUT) {
+		snprintf(words, 128, "Task timed out after %lldms",
+			 (long long)r->live->task.row.timeout_ms);
+		return text_of(words);
+	}
+	if (r->intent == INTENT_STOP)
+		return TEXT("Killed during shutdown");
+	if (r->text)
+		return text_of(r->text);
+	if (said.len > 0)
+		return said;
+	word_exit(r, words);
+	return text_of(words);
+}
+
+static enum task_state state_of(const struct run *r)
+{
+	if (r->intent == INTENT_CANCEL)
+		return TASK_CANCELLED;
+	if (r->intent != INTENT_NONE || r->failed)
+		return TASK_FAILED;
+	/* Somebody else ended it, as a cancel would. */
+	if (r->signal == SIGTERM || r->signal == SIGKILL)
+		return TASK_CANCELLED;
+	return r->status == 0 && r->signal == 0 ? TASK_COMPLETED : TASK_FAILED;
+}
+
+static bool may_try_again(const struct run *r, enum task_state state)
+{
+	const struct task_row *row = &r->live->task.row;
+
+	if (state == TASK_COMPLETED || r->intent == INTENT_CANCEL || r->intent == INTENT_STOP)
+		return false;
+	return row->attempts < row->max_attempts;
+}
+
+static void finish(struct run *r)
+{
+	struct tasks *t = tasks_of(r);
+	struct live *l = r->live;
+	struct run_waiter waiter = take_waiter(r);
+	enum task_state state = state_of(r);
+	bool again = may_try_again(r, state);
+	struct text result = {0};
+	struct text error = {0};
+	char words[128];
+
+	release(t, l);
+	l->task.row.exit_status = r->program && r->signal == 0 ? r->status : -1;
+	l->task.row.signal = r->signal;
+	l->task.row.output_bytes = r->output ? output_file_end(r->output) : 0;
+	if (state == TASK_COMPLETED || r->out.len > 0)
+		result = tail(&r->out, TASK_RESULT_MAX);
+	if (state == TASK_FAILED || (state == TASK_CANCELLED && r->intent != INTENT_CANCEL))
+		error = error_of(r, words);
+	if (r->intent == INTENT_TIMEOUT)
+		task_write(t, l, "task.timeout", NULL);
+	if (again)
+		try_again(t, l, error);
+	else
+		task_ended(t, l, state, result, error);
+	run_free(r);
+	tasks_run_ended(t);
+	tell_waiter(waiter, again ? TASK_QUEUED : state);
+}
+
+/* Nor does what one attempt left behind go on beside the next. */
+static bool leaves_nobody(void *arg, int status, int signal)
+{
+	struct run *r = arg;
+
+	r->exited = true;
+	r->status = status;
+	r->signal = signal;
+	timer_free(r->timer);
+	r->timer = NULL;
+	return r->intent != INTENT_NONE || may_try_again(r, state_of(r));
+}
+
+static void on_exit_told(void *arg, int status, int signal)
+{
+	(void)status;
+	(void)signal;
+	finish(arg);
+}
+
+static void end_unbegun(struct run *r);
+
+void run_end_with(struct run *r, enum task_intent intent)
+{
+	/* A cancel holds whatever it is ended for, and the processes have been told already. */
+	if (intent == INTENT_CANCEL && (r->intent != INTENT_NONE || r->exited))
+		r->intent = intent;
+	if (r->intent != INTENT_NONE || r->exited)
+		return;
+	r->intent = intent;
+	if (r->begins)
+		end_unbegun(r);
+	else if (r->program)
+		supervised_end(r->program, tasks_of(r)->interrupt_ms);
+	else if (r->turn)
+		chat_turn_cancel(r->turn);
+}
+
+static void on_timeout(void *arg)
+{
+	run_end_with(arg, INTENT_TIMEOUT);
+}
+
+/* ---- as a conversation ---- */
+
+static void on_text(void *arg, struct text whole, size_t from)
+{
+	struct run *r = arg;
+
+	add_output(r, whole.data + from, whole.len - from);
+	tail_add(&r->out, TASK_RESULT_MAX, whole.data + from, whole.len - from);
+}
+
+static void on_done(void *arg, const struct chat_answer *answer)
+{
+	struct run *r = arg;
+
+	r->turn = NULL;
+	r->failed = answer->result != 0 || answer->outcome == AGENT_CANCELLED;
+	if (answer->result > 0)
+		r->text = strdup(answer->why->text);
+	else if (answer->result < 0)
+		r->text = strdup(strerror(-answer->result));
+	else if (r->failed)
+		r->text = strdup("the conversation was cancelled");
+	r->exited = true;
+	if (!r->starting)
+		finish(r);
+}
+
+static int start_turn(struct run *r, const struct agent *agent, struct text prompt, struct why *why)
+{
+	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = r};
+	char id[40];
+	struct chat_ask ask = {.agent = text_of(agent->name), .content = prompt};
+	int e;
+
+	snprintf(id, sizeof(id), "task:%lld", (long long)r->live->task.row.seq);
+	ask.conversation = text_of(id);
+	r->starting = true;
+	e = chat_send(tasks_of(r)->services, &ask, &sink, &r->turn, why);
+	r->starting = false;
+	return e;
+}
+
+/* ---- as a program ---- */
+
+static int start_program(struct run *r, const struct program *p, struct why *why)
+{
+	char *cwd = p->cwd.data ? strndup(p->cwd.data, p->cwd.len) : NULL;
+	char what[TASK_NAME_MAX + 8];
+	const struct supervised_opts opts = {
+		.argv = (const char *const *)p->argv,
+		.base = p->base,
+		.env = p->env,
+		.cwd = cwd,
+		.input = p->input,
+		.mark = r->mark,
+		.what = what,
+		.on_output = on_output,
+		.sweeps = leaves_nobody,
+		.on_exit = on_exit_told,
+		.arg = r,
+	};
+	int e;
+
+	if (p->cwd.data && !cwd)
+		return -ENOMEM;
+	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.row.id));
+	e = supervised_start(tasks_of(r)->loop, &opts, &r->program, why);
+	/* As the original words it, which its clients show. Of a folder, we know better. */
+	if (e == REFUSE_NOT_FOUND && !strchr(p->argv[0], '/') && (!cwd || access(cwd, F_OK) == 0))
+		e = refuse(why, REFUSE_NOT_FOUND, "spawn %.100s ENOENT", p->argv[0]);
+	free(cwd);
+	return e;
+}
+
+/* ---- the start ---- */
+
+static void open_output(struct run *r)
+{
+	const struct tasks *t = tasks_of(r);
+	char path[4096];
+	int e;
+
+	task_path(t, r->live->task.row.seq, path, sizeof(path));
+	e = output_file_open(path, t->output_bytes, &r->output);
+	if (e != 0)
+		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.row.id),
+			 strerror(-e));
+}
+
+static int begin(struct run *r, struct text prompt, struct why *why)
+{
+	struct tasks *t = tasks_of(r);
+	struct agent *agent;
+	struct program program;
+	int e;
+
+	e = program_choose(t, r->live, prompt, &program, &agent, why);
+	if (e != 0)
+		return e;
+	e = agent ? start_turn(r, agent, prompt, why) : start_program(r, &program, why);
+	program_done(&program);
+	return e;
+}
+
+static void tell_started(struct run *r)
+{
+	struct tasks *t = tasks_of(r);
+	struct task_row *row = &r->live->task.row;
+
+	if (r->program) {
+		row->pid = supervised_pid(r->program);
+		row->pid_started = supervised_started(r->program);
+	}
+	if (row->timeout_ms > 0 && timer_new(t->loop, on_timeout, r, &r->timer) == 0)
+		timer_start(r->timer, (uint64_t)row->timeout_ms);
+	task_write(t, r->live, "task.started", NULL);
+}
+
+static void give_up(struct run *r, const char *text)
+{
+	r->text = strdup(text);
+	r->failed = true;
+	r->exited = true;
+	finish(r);
+}
+
+/* With its prompt and its variables at hand, for as long as it takes to start. */
+static void go(struct run *r, struct text prompt, struct text env)
+{
+	struct task_row *row = &r->live->task.row;
+	struct text kept = row->env;
+	struct why why = {0};
+	int e;
+
+	open_output(r);
+	row->env = env;
+	e = begin(r, prompt, &why);
+	row->env = kept;
+	if (e != 0) {
+		give_up(r, e > 0 ? why.text : strerror(-e));
+		return;
+	}
+	tell_started(r);
+	/* A conversation may have ended before it began. */
+	if (!r->program && r->exited)
+		finish(r);
+	else
+		tell_waiter(take_waiter(r), TASK_RUNNING);
+}
+
+struct fetch {
+	struct background_work work;
+	struct run *run;
+	struct tasks *tasks;
+	struct arena arena;
+	struct text project;
+	struct text id;
+	struct task_row row;
+	bool found;
+	int result;
+};
+
+static void fetch_run(struct background_work *w, int lane)
+{
+	struct fetch *f = list_entry(w, struct fetch, work);
+
+	f->result = store_task_find(store_lane(f->tasks->services->store, lane), f->project, f->id,
+				    &f->arena, &f->row, &f->found);
+}
+
+static void fetch_finished(struct background_work *w, int result)
+{
+	struct fetch *f = list_entry(w, struct fetch, work);
+	struct run *r = f->run;
+
+	if (result == 0)
+		result = f->result;
+	if (r->intent == INTENT_NONE && r->tasks->stopping)
+		r->intent = INTENT_STOP;
+	if (r->intent != INTENT_NONE) {
+		end_unbegun(r);
+	} else if (result == 0 && f->found) {
+		go(r, f->row.prompt, f->row.env);
+	} else {
+		give_up(r, result == 0 ? "the task is gone" : strerror(-result));
+	}
+	arena_done(&f->arena);
+	free(f);
+}
+
+/* A long prompt is in the store alone. */
+static int fetch(struct run *r)
+{
+	struct tasks *t = tasks_of(r);
+	struct fetch *f = calloc(1, sizeof(*f));
+	int e;
+
+	if (!f)
+		return -ENOMEM;
+	arena_init(&f->arena, TASK_ARENA_MAX);
+	f->run = r;
+	f->tasks = t;
+	f->project = r->live->project->name;
+	f->id = r->live->task.row.id;
+	f->work = (struct background_work) {.run = fetch_run, .finished = fetch_finished};
+	e = t->background.submit(t->background.arg, &f->work, false);
+	if (e != 0)
+		free(f);
+	return e;
+}
+
+static struct run *run_new(struct tasks *t, struct live *l)
+{
+	struct run *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->tasks = t;
+	r->live = l;
+	buf_init(&r->out, 2 * TASK_RESULT_MAX);
+	buf_init(&r->err, 2 * TASK_STDERR_MAX);
+	if (supervisor_mark(t->owner, r->mark) != 0) {
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+/* It waits in line again: the disk is full, or worse, or we stop and the next daemon has it. */
+static void put_back(struct run *r)
+{
+	struct tasks *t = tasks_of(r);
+	struct live *l = r->live;
+	struct run_waiter waiter = take_waiter(r);
+
+	release(t, l);
+	l->task.row.attempts--;
+	l->task.row.started_ms = 0;
+	live_set_state(l, TASK_QUEUED);
+	l->ready_ms = clock_steady_ms() + AGAIN_MS;
+	queue_add(t, l);
+	task_write(t, l, NULL, NULL);
+	run_free(r);
+	tell_waiter(waiter, TASK_QUEUED);
+}
+
+/* There is nothing to be told to end, and the store need not be waited for. */
+static void end_unbegun(struct run *r)
+{
+	struct tasks *t = tasks_of(r);
+
+	if (r->intent == INTENT_STOP)
+		put_back(r);
+	else
+		give_up(r, "ended before it began");
+	tasks_check_stopped(t);
+}
+
+/* That it runs is on disk. Not earlier may it: a daemon that dies now must know that it did. */
+static void on_kept(void *arg, int result, const struct why *why)
+{
+	struct run *r = arg;
+
+	(void)why;
+	r->begins = NULL;
+	if (result != 0 || r->tasks->stopping)
+		put_back(r);
+	else if (r->live->task.row.prompt.data)
+		go(r, r->live->task.row.prompt, r->live->task.row.env);
+	else if (fetch(r) != 0)
+		give_up(r, "out of memory");
+}
+
+void run_start(struct tasks *t, struct live *l)
+{
+	struct run *r = run_new(t, l);
+	struct task_change *change = r ? task_change_new(on_kept, r) : NULL;
+
+	if (!change) {
+		free(r);
+		task_ended(t, l, TASK_FAILED, (struct text) {0}, TEXT("out of memory"));
+		return;
+	}
+	r->begins = change;
+	l->run = r;
+	list_append(&t->running, &l->link);
+	t->n_running++;
+	l->project->n_running++;
+	if (l->group)
+		l->group->n_running++;
+	live_set_state(l, TASK_RUNNING);
+	l->task.row.started_ms = clock_utc_ms();
+	l->task.row.attempts++;
+	l->task.row.error = (struct text) {0};
+	live_set_text(l, &l->task.row.mark, text_of(r->mark));
+	task_write(t, l, NULL, change);
+}

@@ -1,0 +1,429 @@
+/* Submitting a task: looked through on the loop, kept by the writer, then it waits or runs. */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/pack.h"
+#include "engine/chat/chat.h"
+#include "engine/services.h"
+#include "engine/task/inner.h"
+#include "store/store.h"
+
+static const int64_t LONGEST_MS = 100LL * 366 * 24 * 3600 * 1000;
+
+struct submit {
+	struct background_work work;
+	struct tasks *tasks;
+	struct project *project;
+	struct arena arena;
+	struct task_row row;
+	enum task_state *after_states;
+	int64_t queue_size;
+	int result;
+	bool until_begun;
+	struct why why;
+	task_submitted_fn fn;
+	void *arg;
+};
+
+static int check_text(struct text t, const char *field, size_t max, struct why *why)
+{
+	if (t.len > max)
+		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
+	if (t.data && memchr(t.data, '\0', t.len))
+		return refuse_field(why, field, "%s has a NUL byte", field);
+	return 0;
+}
+
+static int check_env(const struct task_new *in, struct why *why)
+{
+	if (in->n_env > TASK_ENV_MAX)
+		return refuse_field(why, "env", "more than %d variables", TASK_ENV_MAX);
+	for (unsigned i = 0; i < in->n_env; i++) {
+		const char *equals = memchr(in->env[i].data, '=', in->env[i].len);
+
+		if (!equals || equals == in->env[i].data ||
+		    memchr(in->env[i].data, '\0', in->env[i].len))
+			return refuse_field(why, "env", "a variable must be NAME=VALUE");
+	}
+	return 0;
+}
+
+/* A sum with the time of day must have room in 64 bits; nobody waits a hundred years. */
+static bool is_time(int64_t ms)
+{
+	return ms >= 0 && ms <= LONGEST_MS;
+}
+
+static int check_times(const struct task_new *in, struct why *why)
+{
+	if (is_time(in->timeout_ms) && is_time(in->delay_ms) && is_time(in->retry_ms))
+		return 0;
+	return refuse(why, REFUSE_PARAMS,
+		      "timeout, delay and retry must not be negative, nor more than 100 years");
+}
+
+static int check_runner(const struct tasks *t, struct text runner, struct why *why)
+{
+	if (!runner.data || text_is(runner, "claude") || chat_agent(t->services, runner))
+		return 0;
+	return refuse_field(why, "runner", "there is no agent '%.*s'",
+			    (int)(runner.len < 60 ? runner.len : 60), runner.data);
+}
+
+/* Whoever submits may stand on another machine, or see other folders than we do. */
+static int check_folder(struct text cwd, struct why *why)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int e = 0;
+
+	if (cwd.len == 0 || cwd.data[0] != '/')
+		return refuse_field(why, "cwd", "cwd must be an absolute path");
+	snprintf(path, sizeof(path), "%.*s", TEXT_ARGS(cwd));
+	if (stat(path, &st) != 0)
+		e = errno;
+	else if (!S_ISDIR(st.st_mode))
+		e = ENOTDIR;
+	else if (access(path, X_OK) != 0)
+		e = errno;
+	if (e == 0)
+		return 0;
+	return refuse_field(why, "cwd", "cwd %.150s%s: %s", path, cwd.len > 150 ? "..." : "",
+			    strerror(e));
+}
+
+static int check_new(const struct tasks *t, const struct task_new *in, struct why *why)
+{
+	int r = check_text(in->prompt, "prompt", TASK_PROMPT_MAX, why);
+
+	if (r == 0 && in->prompt.len == 0)
+		r = refuse_field(why, "prompt", "prompt is empty");
+	if (r == 0)
+		r = check_text(in->agent, "agent", TASK_NAME_MAX, why);
+	if (r == 0)
+		r = check_text(in->group, "group", TASK_NAME_MAX, why);
+	if (r == 0)
+		r = check_text(in->cwd, "cwd", 4095, why);
+	if (r == 0 && in->cwd.data)
+		r = check_folder(in->cwd, why);
+	if (r == 0 && !isfinite(in->priority))
+		r = refuse_field(why, "priority", "priority must be a number");
+	if (r == 0)
+		r = check_env(in, why);
+	if (r == 0)
+		r = check_runner(t, in->runner, why);
+	if (r == 0 && in->n_after > TASK_AFTER_MAX)
+		r = refuse_field(why, "after", "more than %d tasks to come after", TASK_AFTER_MAX);
+	if (r == 0)
+		r = check_times(in, why);
+	if (r == 0 && (in->retries < 0 || in->retries > 1000))
+		r = refuse_field(why, "retries", "retries must be 0 to 1000");
+	return r;
+}
+
+int task_check_room(const struct tasks *t, struct why *why)
+{
+	if (t->stopping)
+		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+	if (t->n_queued + t->n_coming >= t->queue)
+		return refuse(why, REFUSE_LIMIT, "Queue full: %u/%u", t->n_queued + t->n_coming,
+			      t->queue);
+	return 0;
+}
+
+static int check_project(const struct tasks *t, struct text name, struct why *why)
+{
+	const struct project *p = project_find(t, name);
+	unsigned n;
+
+	if (!p)
+		return refuse_field(why, "project", "there is no project '%.*s' here",
+				    (int)(name.len < 100 ? name.len : 100), name.data);
+	n = (unsigned)p->n[TASK_QUEUED] + p->n_coming;
+	if (p->queue > 0 && n >= p->queue)
+		return refuse(why, REFUSE_LIMIT, "Queue full: %u/%u", n, p->queue);
+	return 0;
+}
+
+int task_copy(struct arena *a, struct text from, struct text *to)
+{
+	*to = from;
+	if (!from.data)
+		return 0;
+	to->data = arena_copy(a, from.data, from.len);
+	return to->data ? 0 : -ENOMEM;
+}
+
+static int copy_env(struct submit *s, const struct task_new *in)
+{
+	size_t n = 0;
+	char *at;
+
+	for (unsigned i = 0; i < in->n_env; i++)
+		n += in->env[i].len + 1;
+	if (n == 0)
+		return 0;
+	at = arena_alloc(&s->arena, n);
+	if (!at)
+		return -ENOMEM;
+	s->row.env = (struct text) {.data = at, .len = n};
+	for (unsigned i = 0; i < in->n_env; i++) {
+		memcpy(at, in->env[i].data, in->env[i].len);
+		at += in->env[i].len;
+		*at++ = '\0';
+	}
+	return 0;
+}
+
+/* Each once. */
+static int copy_after(struct submit *s, const struct task_new *in)
+{
+	struct text *after = arena_alloc(&s->arena, (in->n_after + 1) * sizeof(after[0]));
+	unsigned n = 0;
+
+	if (!after)
+		return -ENOMEM;
+	for (unsigned i = 0; i < in->n_after; i++) {
+		bool again = false;
+
+		for (unsigned k = 0; k < n; k++)
+			again = again || text_equal(after[k], in->after[i]);
+		if (!again && task_copy(&s->arena, in->after[i], &after[n++]) != 0)
+			return -ENOMEM;
+	}
+	s->row.after = after;
+	s->row.n_after = n;
+	return 0;
+}
+
+static int pack_metadata(struct submit *s, const struct value *metadata)
+{
+	struct buf out;
+	int r;
+
+	if (!metadata)
+		return 0;
+	buf_init(&out, 1 << 20);
+	value_pack(&out, metadata);
+	r = out.err;
+	if (r == 0)
+		r = task_copy(&s->arena, (struct text) {.data = out.data, .len = out.len},
+			      &s->row.metadata);
+	buf_done(&out);
+	return r;
+}
+
+static int fill(struct submit *s, const struct task_new *in)
+{
+	const struct tasks *t = s->tasks;
+	int64_t timeout = s->project->timeout_ms ? s->project->timeout_ms : t->timeout_ms;
+	int r;
+
+	s->row = (struct task_row) {
+		.project = s->project->name,
+		.priority = in->priority,
+		.created_ms = clock_utc_ms(),
+		.exit_status = -1,
+		.timeout_ms = in->timeout_ms ? in->timeout_ms : timeout,
+		.max_attempts = in->retries + 1,
+		.retry_ms = in->retry_ms ? in->retry_ms : 1000,
+	};
+	s->row.not_before_ms = in->delay_ms ? s->row.created_ms + in->delay_ms : 0;
+	r = task_copy(&s->arena, in->prompt, &s->row.prompt);
+	if (r == 0)
+		r = task_copy(&s->arena, in->agent, &s->row.agent);
+	if (r == 0)
+		r = task_copy(&s->arena, in->group, &s->row.group);
+	if (r == 0)
+		r = task_copy(&s->arena, in->runner, &s->row.runner);
+	if (r == 0)
+		r = task_copy(&s->arena, in->cwd, &s->row.cwd);
+	if (r == 0)
+		r = copy_env(s, in);
+	if (r == 0)
+		r = copy_after(s, in);
+	if (r == 0)
+		r = pack_metadata(s, in->metadata);
+	return r;
+}
+
+static int check_after(struct submit *s, struct connection *db)
+{
+	s->after_states = arena_zalloc(&s->arena, (s->row.n_after + 1) * sizeof(enum task_state));
+	if (!s->after_states)
+		return -ENOMEM;
+	for (unsigned i = 0; i < s->row.n_after; i++) {
+		enum task_state state;
+		bool found;
+		int r = store_task_state(db, s->row.project, s->row.after[i], &state, &found);
+
+		if (r != 0)
+			return r;
+		if (!found)
+			return refuse_field(
+				&s->why, "after", "Task not found: %.*s",
+				(int)(s->row.after[i].len < 60 ? s->row.after[i].len : 60),
+				s->row.after[i].data);
+		if (state == TASK_FAILED || state == TASK_CANCELLED)
+			return refuse_field(&s->why, "after", "%.*s is %s",
+					    TEXT_ARGS(s->row.after[i]), task_state_name(state));
+		s->after_states[i] = state;
+	}
+	return 0;
+}
+
+static void submit_run(struct background_work *w, int lane)
+{
+	struct submit *s = list_entry(w, struct submit, work);
+	struct services *services = s->tasks->services;
+	struct connection *db = store_writer(services->store);
+
+	(void)lane;
+	s->result = check_after(s, db);
+	if (s->result == 0)
+		s->result = store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
+	if (s->result == 0)
+		s->result =
+			task_event_add(services, &s->arena, "task.queued", &s->row, s->queue_size);
+	w->keep = s->result == 0;
+}
+
+static void submit_free(struct submit *s)
+{
+	arena_done(&s->arena);
+	free(s);
+}
+
+static void submit_done(struct submit *s, int result, const struct task_submitted *told)
+{
+	s->fn(s->arg, result, told, &s->why);
+	submit_free(s);
+}
+
+static void submit_took(struct submit *s, enum task_state state)
+{
+	const struct task_submitted told = {
+		.project = s->project->name, .id = s->row.id, .state = state};
+
+	submit_done(s, 0, &told);
+}
+
+static void on_begun(void *arg, bool gone, enum task_state state)
+{
+	if (gone)
+		submit_free(arg);
+	else
+		submit_took(arg, state);
+}
+
+/* What it comes after may have ended since it was looked at. False: not well, or so long ago that it is
+ * not at hand any more. */
+static bool count_after(struct tasks *t, struct live *l, const enum task_state *states)
+{
+	for (unsigned i = 0; i < l->task.row.n_after; i++) {
+		unsigned n;
+		const struct live *before =
+			live_find(t, l->project->name, l->task.row.after[i], &n);
+		enum task_state state = before ? before->task.row.state : states[i];
+
+		if (state == TASK_FAILED || state == TASK_CANCELLED ||
+		    (!before && state != TASK_COMPLETED))
+			return false;
+		l->n_after_open += state != TASK_COMPLETED;
+	}
+	return true;
+}
+
+static uint64_t steady_of(int64_t utc_ms)
+{
+	int64_t wait = utc_ms - clock_utc_ms();
+
+	return utc_ms > 0 && wait > 0 ? clock_steady_ms() + (uint64_t)wait : 0;
+}
+
+static void take_submitted(struct submit *s, struct live *l)
+{
+	struct tasks *t = s->tasks;
+
+	l->project->n[TASK_QUEUED]++;
+	l->ready_ms = steady_of(l->task.row.not_before_ms);
+	if (count_after(t, l, s->after_states)) {
+		queue_add(t, l);
+		queue_run(t);
+	} else {
+		task_ended(t, l, TASK_FAILED, (struct text) {0},
+			   TEXT("a task that it comes after did not complete"));
+	}
+	/* A program that could not be started has ended it already; it was submitted all the same. */
+	if (s->until_begun && l->run)
+		run_when_begun(l->run, &(struct run_waiter) {.fn = on_begun, .arg = s});
+	else
+		submit_took(s, l->task.row.state);
+}
+
+static void submit_finished(struct background_work *w, int result)
+{
+	struct submit *s = list_entry(w, struct submit, work);
+	struct live *l;
+
+	s->tasks->n_coming--;
+	s->project->n_coming--;
+	if (result == 0)
+		result = s->result;
+	if (result != 0) {
+		submit_done(s, result, NULL);
+		return;
+	}
+	l = live_new(s->tasks, s->project, &s->row);
+	/* It is in the store, and will be found there at the next start. */
+	if (!l)
+		submit_done(s, -ENOMEM, NULL);
+	else
+		take_submitted(s, l);
+}
+
+void task_submit(struct services *services, const struct task_new *in, task_submitted_fn fn,
+		 void *arg)
+{
+	struct tasks *t = services->tasks;
+	struct text project = in->project.data ? in->project : TEXT("");
+	struct why why = {0};
+	struct submit *s = NULL;
+	int r = check_new(t, in, &why);
+
+	if (r == 0)
+		r = task_check_room(t, &why);
+	if (r == 0)
+		r = check_project(t, project, &why);
+	if (r == 0) {
+		s = calloc(1, sizeof(*s));
+		r = s ? 0 : -ENOMEM;
+	}
+	if (r != 0) {
+		fn(arg, r, NULL, &why);
+		return;
+	}
+	s->tasks = t;
+	s->project = project_find(t, project);
+	s->until_begun = in->until_begun;
+	s->fn = fn;
+	s->arg = arg;
+	s->queue_size = s->project->n[TASK_QUEUED] + s->project->n_coming + 1;
+	arena_init(&s->arena, TASK_ARENA_MAX);
+	r = fill(s, in);
+	s->work = (struct background_work) {.run = submit_run, .finished = submit_finished};
+	t->n_coming++;
+	s->project->n_coming++;
+	if (r == 0)
+		r = t->background.submit(t->background.arg, &s->work, true);
+	if (r != 0)
+		submit_finished(&s->work, r);
+}

@@ -1,0 +1,107 @@
+/* Forgets tasks that ended long ago, some at a time, with all that they printed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/output_file.h"
+#include "engine/services.h"
+#include "engine/task/inner.h"
+#include "store/store.h"
+
+enum { SWEEP_EVERY_MS = 10 * 60 * 1000, SWEEP_AT_ONCE = 100 };
+
+struct sweep {
+	struct background_work work;
+	struct tasks *tasks;
+	struct arena arena;
+	int64_t before_ms;
+	struct task_row *rows;
+	unsigned n;
+	int result;
+};
+
+static void sweep_run(struct background_work *w, int lane)
+{
+	struct sweep *s = list_entry(w, struct sweep, work);
+
+	(void)lane;
+	s->result = store_task_sweep(store_writer(s->tasks->services->store), s->before_ms,
+				     SWEEP_AT_ONCE, &s->arena, &s->rows, &s->n);
+	w->keep = s->result == 0;
+}
+
+static void forget(struct tasks *t, const struct task_row *row)
+{
+	struct project *p = project_find(t, row->project);
+	unsigned n;
+	struct live *l = live_find(t, row->project, row->id, &n);
+	char path[4096];
+
+	task_path(t, row->seq, path, sizeof(path));
+	output_file_remove(path);
+	/* One that is tried again just now is counted where it is. */
+	if (!p || (l && l->task.row.state != row->state))
+		return;
+	p->n[row->state]--;
+	if (l && l->n_writes == 0) {
+		p->n_recent--;
+		live_free(l);
+	}
+}
+
+static void sweep_finished(struct background_work *w, int result)
+{
+	struct sweep *s = list_entry(w, struct sweep, work);
+	struct tasks *t = s->tasks;
+	bool more = false;
+
+	if (result == 0)
+		result = s->result;
+	if (result == 0) {
+		for (unsigned i = 0; i < s->n; i++)
+			forget(t, &s->rows[i]);
+		more = s->n == SWEEP_AT_ONCE;
+	} else if (result != -ECANCELED) {
+		log_err("old tasks stay", "error=%s", strerror(-result));
+	}
+	arena_done(&s->arena);
+	free(s);
+	t->sweeping = false;
+	if (more)
+		task_sweep(t);
+}
+
+void task_sweep(void *tasks)
+{
+	struct tasks *t = tasks;
+	struct sweep *s;
+	int r;
+
+	if (t->sweeping || t->stopping || t->keep_ms == 0)
+		return;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return;
+	s->tasks = t;
+	s->before_ms = clock_utc_ms() - t->keep_ms;
+	s->work = (struct background_work) {.run = sweep_run, .finished = sweep_finished};
+	arena_init(&s->arena, TASK_ARENA_MAX);
+	t->sweeping = true;
+	r = t->background.submit(t->background.arg, &s->work, true);
+	if (r != 0)
+		sweep_finished(&s->work, r);
+}
+
+/* The first when the loop turns. */
+int task_sweep_start(struct tasks *t)
+{
+	int r = ticker_new(t->loop, SWEEP_EVERY_MS, task_sweep, t, &t->sweeper);
+
+	if (r == 0)
+		r = timer_new(t->loop, task_sweep, t, &t->first_sweep);
+	if (r == 0 && t->keep_ms > 0)
+		timer_start(t->first_sweep, 0);
+	return r;
+}

@@ -1,0 +1,326 @@
+/* The task service: how it starts and stops, and how a task ends. */
+#include "engine/task/task.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "engine/services.h"
+#include "io/supervisor.h"
+#include "engine/task/inner.h"
+#include "store/store.h"
+
+enum { STOP_INTERRUPT_MS = 5000 };
+
+static const char *const state_names[N_TASK_STATES] = {
+	[TASK_QUEUED] = "queued", [TASK_RUNNING] = "running",     [TASK_COMPLETED] = "completed",
+	[TASK_FAILED] = "failed", [TASK_CANCELLED] = "cancelled",
+};
+
+const char *task_state_name(enum task_state state)
+{
+	return state_names[state];
+}
+
+bool task_state_parse(struct text t, enum task_state *ret_state)
+{
+	for (unsigned i = 0; i < N_TASK_STATES; i++) {
+		if (text_is(t, state_names[i])) {
+			*ret_state = (enum task_state)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+void task_path_in(const char *folder, int64_t seq, char *out, size_t size)
+{
+	snprintf(out, size, "%s/%lld", folder, (long long)seq);
+}
+
+void task_path(const struct tasks *t, int64_t seq, char *out, size_t size)
+{
+	task_path_in(t->output_folder, seq, out, size);
+}
+
+/* ---- the end of one ---- */
+
+static const char *end_event(enum task_state state)
+{
+	return state == TASK_COMPLETED ? "task.completed"
+	       : state == TASK_FAILED  ? "task.failed"
+				       : "task.cancelled";
+}
+
+void task_end_then(struct tasks *t, struct live *l, enum task_state state, struct text result,
+		   struct text error, struct task_change *change)
+{
+	struct task_row *row = &l->task.row;
+	struct task_row whole;
+
+	row->completed_ms = clock_utc_ms();
+	/* A clock that was set back must not have it end before it began. */
+	if (row->completed_ms < row->started_ms)
+		row->completed_ms = row->started_ms;
+	live_set_state(l, state);
+	whole = *row;
+	whole.result = result;
+	whole.error = error;
+	live_set_text(l, &row->result, result);
+	live_set_text(l, &row->error, error);
+	task_write_row(t, l, &whole, end_event(state), change);
+	/* What comes after it may end with it, and others with that: one after another, not one
+	 * inside the other. */
+	list_append(&t->ended, &l->link);
+	if (t->ending)
+		return;
+	t->ending = true;
+	while (!list_empty(&t->ended)) {
+		struct live *first = list_entry(list_first(&t->ended), struct live, link);
+
+		list_remove(&first->link);
+		queue_ended(t, first);
+		project_trim(first->project);
+	}
+	t->ending = false;
+}
+
+void task_ended(struct tasks *t, struct live *l, enum task_state state, struct text result,
+		struct text error)
+{
+	task_end_then(t, l, state, result, error, NULL);
+}
+
+/* ---- the service ---- */
+
+static char **copy_program(const char *const *program)
+{
+	unsigned n = 0;
+	char **copy_of;
+
+	while (program[n])
+		n++;
+	copy_of = calloc(n + 1, sizeof(copy_of[0]));
+	for (unsigned i = 0; copy_of && i < n; i++) {
+		copy_of[i] = strdup(program[i]);
+		if (!copy_of[i]) {
+			for (unsigned k = 0; k < i; k++)
+				free(copy_of[k]);
+			free(copy_of);
+			return NULL;
+		}
+	}
+	return copy_of;
+}
+
+int tasks_add_project(struct services *s, const struct task_project *in)
+{
+	struct project *p = project_get(s->tasks, text_of(in->folder));
+
+	if (!p)
+		return -ENOMEM;
+	p->served = true;
+	p->parallel = in->parallel;
+	p->timeout_ms = in->timeout_ms;
+	p->queue = in->queue;
+	if (in->program && !p->program) {
+		p->program = copy_program(in->program);
+		if (!p->program)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_group(struct tasks *t, const struct task_group_limit *in)
+{
+	struct group *g = group_get(t, text_of(in->name));
+
+	if (!g)
+		return -ENOMEM;
+	g->parallel = in->parallel;
+	return 0;
+}
+
+static int make_folder(const char *path, struct why *why)
+{
+	int r = file_make_folder(path);
+
+	if (r == 0)
+		return 0;
+	return refuse(why, REFUSE_UNAVAILABLE, "cannot use the folder %.120s: %s", path,
+		      strerror(-r));
+}
+
+static int set_up(struct tasks *t, const struct tasks_opts *opts)
+{
+	int r = timer_new(t->loop, queue_on_time, t, &t->timer);
+
+	if (r == 0)
+		r = timer_new(t->loop, task_write_again, t, &t->again);
+	if (r == 0)
+		r = tasks_add_project(t->services, &(struct task_project) {.folder = ""});
+	for (unsigned i = 0; r == 0 && i < opts->n_projects; i++)
+		r = tasks_add_project(t->services, &opts->projects[i]);
+	for (unsigned i = 0; r == 0 && i < opts->n_groups; i++)
+		r = add_group(t, &opts->groups[i]);
+	return r;
+}
+
+static void set_limits(struct tasks *t, const struct tasks_opts *opts)
+{
+	t->parallel = opts->parallel ? opts->parallel : 16;
+	t->project_parallel = opts->project_parallel ? opts->project_parallel : 3;
+	t->queue = opts->queue ? opts->queue : 1000;
+	t->timeout_ms = opts->timeout_ms ? opts->timeout_ms : 120 * 60 * 1000;
+	t->output_bytes = opts->output_bytes ? opts->output_bytes : 16 << 20;
+	t->keep_ms = opts->keep_ms;
+	t->env = opts->env;
+	snprintf(t->runner, sizeof(t->runner), "%s", opts->runner ? opts->runner : "");
+	t->interrupt_ms = opts->interrupt_ms ? opts->interrupt_ms : 5000;
+}
+
+const char *tasks_owner(const struct services *s)
+{
+	return s->tasks ? s->tasks->owner : NULL;
+}
+
+int tasks_start(struct services *s, const struct tasks_opts *opts, struct why *why)
+{
+	struct tasks *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	t->services = s;
+	s->tasks = t;
+	t->loop = opts->loop;
+	t->background = opts->background;
+	list_init(&t->projects);
+	list_init(&t->groups);
+	list_init(&t->running);
+	list_init(&t->ended);
+	list_init(&t->failed_writes);
+	for (unsigned i = 0; i < TASK_BUCKETS; i++)
+		list_init(&t->buckets[i]);
+	set_limits(t, opts);
+	/* Marks of another store's daemon are none of ours, whatever path that store has. */
+	t->owner = store_identity(s->store);
+	t->output_folder = strdup(opts->output_folder);
+	r = t->output_folder ? make_folder(t->output_folder, why) : -ENOMEM;
+	if (r == 0)
+		r = set_up(t, opts);
+	if (r == 0)
+		r = tasks_recover(t, why);
+	if (r == 0)
+		r = task_sweep_start(t);
+	/* When the loop turns: what comes after us may still write without a thread. */
+	if (r == 0)
+		timer_start(t->timer, 0);
+	return r;
+}
+
+/* Nothing runs, and what the tasks have become is kept; or cannot be. */
+void tasks_check_stopped(struct tasks *t)
+{
+	if (!t->stopping || t->n_running > 0 || !t->stopped)
+		return;
+	if (t->n_changes > 0 && !t->writes_fail)
+		return;
+	if (t->stop_timer)
+		timer_stop(t->stop_timer);
+	t->stopped(t->stopped_arg);
+	t->stopped = NULL;
+}
+
+void tasks_run_ended(struct tasks *t)
+{
+	queue_run(t);
+	tasks_check_stopped(t);
+}
+
+static void stop_all(void *arg)
+{
+	struct tasks *t = arg;
+
+	list_for_each (at, following, &t->running)
+		run_end_with(list_entry(at, struct live, link)->run, INTENT_STOP);
+}
+
+/* Nobody waits any more. */
+static void kill_all(struct tasks *t)
+{
+	stop_all(t);
+	list_for_each (at, following, &t->running) {
+		const struct run *r = list_entry(at, struct live, link)->run;
+
+		if (r->program)
+			supervised_end(r->program, 0);
+	}
+}
+
+void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void *arg)
+{
+	t->stopping = true;
+	t->stopped = fn;
+	t->stopped_arg = arg;
+	/* Whoever told us to stop does not wait as long as a cancel may. */
+	if (t->interrupt_ms > STOP_INTERRUPT_MS)
+		t->interrupt_ms = STOP_INTERRUPT_MS;
+	if (grace_ms == 0)
+		t->interrupt_ms = 0;
+	if (t->n_running > 0 && grace_ms == 0)
+		kill_all(t);
+	else if (t->n_running > 0 && !t->stop_timer &&
+		 timer_new(t->loop, stop_all, t, &t->stop_timer) == 0)
+		timer_start(t->stop_timer, grace_ms);
+	else if (t->n_running > 0)
+		stop_all(t);
+	tasks_check_stopped(t);
+}
+
+static void free_project(struct project *p)
+{
+	struct list *first;
+
+	while ((first = list_first(&p->recent))) {
+		struct live *l = list_entry(first, struct live, recent_link);
+
+		if (l->run)
+			run_drop(l->run);
+		live_free(l);
+	}
+	for (char **word = p->program; word && *word; word++)
+		free(*word);
+	free(p->program);
+	free(p->folder);
+	free(p);
+}
+
+void tasks_free(struct tasks *t)
+{
+	struct list *first;
+
+	if (!t)
+		return;
+	task_words_free(t);
+	while ((first = list_first(&t->projects))) {
+		list_remove(first);
+		free_project(list_entry(first, struct project, link));
+	}
+	while ((first = list_first(&t->groups))) {
+		list_remove(first);
+		free(list_entry(first, struct group, link));
+	}
+	tasks_end_processes(t);
+	timer_free(t->timer);
+	timer_free(t->again);
+	ticker_free(t->sweeper);
+	timer_free(t->first_sweep);
+	timer_free(t->stop_timer);
+	free(t->output_folder);
+	t->services->tasks = NULL;
+	free(t);
+}

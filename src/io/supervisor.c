@@ -1,0 +1,293 @@
+/*
+ * A program with everything that it starts.
+ *
+ * Its own end is the child's. What it has started is found by the mark, and in the cgroup where
+ * there is one; both are looked at again and again until nobody is left, since processes are born
+ * while we look. Nothing of that blocks: between two looks the loop turns.
+ */
+#include "io/supervisor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "io/cgroup.h"
+#include "io/child.h"
+#include "io/environment.h"
+
+enum {
+	GRACE_MS = 250,    /* for output that others hold open when the child has ended */
+	SWEEP_MS = 100,    /* between two looks for processes that are left */
+	SWEEP_SOON_MS = 5, /* the first few: mostly they are gone at once */
+	SWEEPS_SOON = 5,
+	SWEEPS_MAX = 50,
+};
+
+/* How far it was told to end. */
+enum step { STEP_NONE, STEP_INTERRUPTED, STEP_TERMINATED, STEP_KILLED };
+
+struct supervised {
+	struct loop *loop;
+	struct child *child;
+	struct cgroup *cgroup; /* NULL: there can be none */
+	struct timer *timer;   /* until the next step; then between two sweeps */
+	enum step step;
+	unsigned terminate_ms; /* of an interrupt: from SIGTERM to SIGKILL */
+	uint64_t kill_at_ms;   /* once terminated */
+	unsigned n_sweeps;
+	bool exited; /* the child has; only sweeps are left */
+	bool told;
+	int status;
+	int signal;
+	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
+	bool (*sweeps)(void *arg, int status, int signal);
+	void (*on_exit)(void *arg, int status, int signal);
+	void *arg;
+	char mark[TREE_MARK_MAX];
+	char what[]; /* for the log */
+};
+
+int supervisor_mark(const char *owner, char out[TREE_MARK_MAX])
+{
+	return tree_mark(owner, out);
+}
+
+/* ---- signals ---- */
+
+static void signal_all(struct supervised *s, int number)
+{
+	/* The group first: it is there even where there is no memory to look around. */
+	child_signal(s->child, number);
+	tree_signal(s->mark, false, number);
+}
+
+/* How many there were. */
+static unsigned kill_all(struct supervised *s)
+{
+	unsigned n = tree_signal(s->mark, false, SIGKILL);
+
+	if (s->cgroup && cgroup_is_populated(s->cgroup)) {
+		cgroup_kill(s->cgroup);
+		n++;
+	}
+	return n;
+}
+
+static void step_kill(struct supervised *s)
+{
+	s->step = STEP_KILLED;
+	timer_stop(s->timer);
+	kill_all(s);
+	child_signal(s->child, SIGKILL);
+}
+
+static void step_terminate(struct supervised *s, unsigned kill_after_ms)
+{
+	s->step = STEP_TERMINATED;
+	s->kill_at_ms = loop_now_ms(s->loop) + kill_after_ms;
+	signal_all(s, SIGTERM);
+	timer_start(s->timer, kill_after_ms);
+}
+
+void supervised_end(struct supervised *s, unsigned kill_after_ms)
+{
+	if (s->exited || s->step == STEP_KILLED)
+		return;
+	if (kill_after_ms == 0) {
+		step_kill(s);
+	} else if (s->step != STEP_TERMINATED) {
+		step_terminate(s, kill_after_ms);
+	} else if (loop_now_ms(s->loop) + kill_after_ms < s->kill_at_ms) {
+		s->kill_at_ms = loop_now_ms(s->loop) + kill_after_ms;
+		timer_start(s->timer, kill_after_ms);
+	}
+}
+
+void supervised_interrupt(struct supervised *s, unsigned interrupt_ms, unsigned terminate_ms)
+{
+	if (s->exited || s->step != STEP_NONE)
+		return;
+	s->step = STEP_INTERRUPTED;
+	s->terminate_ms = terminate_ms;
+	/* Only its group: as a terminal would, whose ^C what has left it does not hear either. */
+	child_signal(s->child, SIGINT);
+	timer_start(s->timer, interrupt_ms);
+}
+
+/* ---- the end ---- */
+
+static void tell_exit(struct supervised *s)
+{
+	s->told = true;
+	if (s->on_exit)
+		s->on_exit(s->arg, s->status, s->signal);
+}
+
+/* Until nobody is left who carries the mark. */
+static void sweep(struct supervised *s)
+{
+	if (kill_all(s) > 0 && ++s->n_sweeps < SWEEPS_MAX) {
+		timer_start(s->timer, s->n_sweeps < SWEEPS_SOON ? SWEEP_SOON_MS : SWEEP_MS);
+		return;
+	}
+	if (s->n_sweeps >= SWEEPS_MAX)
+		log_warn("processes are left", "%s", s->what);
+	tell_exit(s);
+}
+
+static void on_time(void *arg)
+{
+	struct supervised *s = arg;
+
+	if (s->exited)
+		sweep(s);
+	else if (s->step == STEP_INTERRUPTED && s->terminate_ms > 0)
+		step_terminate(s, s->terminate_ms);
+	else
+		step_kill(s);
+}
+
+static void on_child_exit(void *arg, int status, int signal)
+{
+	struct supervised *s = arg;
+	bool sweeps;
+
+	s->exited = true;
+	s->status = status;
+	s->signal = signal;
+	timer_stop(s->timer);
+	sweeps = s->sweeps && s->sweeps(s->arg, status, signal);
+	if (sweeps || s->step != STEP_NONE)
+		sweep(s);
+	else
+		tell_exit(s);
+}
+
+static void on_child_output(void *arg, bool is_stderr, const char *data, size_t len)
+{
+	const struct supervised *s = arg;
+
+	if (s->on_output)
+		s->on_output(s->arg, is_stderr, data, len);
+}
+
+/* ---- the start ---- */
+
+static int start_child(struct supervised *s, const struct supervised_opts *opts,
+		       const char *const *env, struct why *why)
+{
+	/* Where there can be one it holds what would hide from the mark. */
+	bool caged = cgroup_new(s->mark, &s->cgroup) == 0;
+	const struct child_opts child = {
+		.argv = opts->argv,
+		.env = environment_list(opts->base),
+		.more_env = env,
+		.cwd = opts->cwd,
+		.input = opts->input.data,
+		.input_len = opts->input.len,
+		.streams = opts->streams,
+		.terminal = opts->terminal,
+		.on_output = on_child_output,
+		.on_exit = on_child_exit,
+		.grace_ms = GRACE_MS,
+		.die_with_us = true,
+		.cgroup = caged ? s->cgroup : NULL,
+		.arg = s,
+	};
+
+	return child_start(s->loop, &child, &s->child, why);
+}
+
+static int start(struct supervised *s, const struct supervised_opts *opts, struct why *why)
+{
+	char mark[sizeof(TREE_VARIABLE) + TREE_MARK_MAX];
+	const char **env;
+	unsigned n = 0;
+	int r;
+
+	while (opts->env && opts->env[n])
+		n++;
+	env = calloc(n + 2, sizeof(*env));
+	if (!env)
+		return -ENOMEM;
+	if (n > 0)
+		memcpy(env, opts->env, n * sizeof(*env));
+	/* The last: of one name, that is the only one that the program gets. */
+	snprintf(mark, sizeof(mark), TREE_VARIABLE "=%s", s->mark);
+	env[n] = mark;
+	r = start_child(s, opts, env, why);
+	free(env);
+	return r;
+}
+
+static struct supervised *supervised_new(struct loop *l, const struct supervised_opts *opts)
+{
+	const char *what = opts->what ? opts->what : "";
+	struct supervised *s = calloc(1, sizeof(*s) + strlen(what) + 1);
+
+	if (!s)
+		return NULL;
+	s->loop = l;
+	s->on_output = opts->on_output;
+	s->sweeps = opts->sweeps;
+	s->on_exit = opts->on_exit;
+	s->arg = opts->arg;
+	strcpy(s->mark, opts->mark);
+	strcpy(s->what, what);
+	if (timer_new(l, on_time, s, &s->timer) != 0) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+int supervised_start(struct loop *l, const struct supervised_opts *opts,
+		     struct supervised **ret_supervised, struct why *why)
+{
+	struct supervised *s;
+	int r;
+
+	/* Without one nobody would find what it leaves behind. */
+	if (!opts->mark || !*opts->mark || strlen(opts->mark) >= TREE_MARK_MAX)
+		return -EINVAL;
+	s = supervised_new(l, opts);
+	if (!s)
+		return -ENOMEM;
+	r = start(s, opts, why);
+	if (r != 0) {
+		supervised_free(s);
+		return r;
+	}
+	*ret_supervised = s;
+	return 0;
+}
+
+pid_t supervised_pid(const struct supervised *s)
+{
+	return child_pid(s->child);
+}
+
+long long supervised_started(const struct supervised *s)
+{
+	return child_started(s->child);
+}
+
+void supervised_read(struct supervised *s, bool on)
+{
+	child_read(s->child, on);
+}
+
+void supervised_free(struct supervised *s)
+{
+	if (!s)
+		return;
+	if (s->child && !s->told)
+		kill_all(s);
+	child_free(s->child);
+	cgroup_free(s->cgroup);
+	timer_free(s->timer);
+	free(s);
+}

@@ -1,0 +1,415 @@
+#include "io/workers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+
+enum { READERS_DEFAULT = 4, READERS_MAX = 64 };
+
+/*
+ * Jobs that wait for a kind of thread.
+ *
+ * Threads are woken one after another: who wakes up takes a job and wakes the next if
+ * there is one more. So a thread that is quick enough by itself lets the others sleep.
+ */
+struct queue {
+	struct list jobs;
+	pthread_cond_t filled;
+	unsigned n_jobs;
+	unsigned n_enough;  /* jobs that a thread is woken for */
+	unsigned n_waiting; /* threads; with enough jobs there, one of them is on its way */
+	bool waking;
+};
+
+/* What the writer knows of its last batch. */
+struct pace {
+	unsigned n_jobs;
+	int64_t commit_ns;
+};
+
+/* The writer waits for company at most this part of what the last commit took. */
+enum { GATHER_PART = 4, GATHER_MAX_NS = 1000000 };
+
+struct lane {
+	struct workers *workers;
+	pthread_t thread;
+	int number;
+};
+
+struct workers {
+	struct workers_opts opts;
+	pthread_mutex_t lock; /* guards all below */
+	struct queue reads;
+	struct queue writes;
+	struct list finished;
+	bool stopping;
+
+	/* The loop's thread only. */
+	struct wake *wake;
+	unsigned n_open;  /* jobs that were not told yet */
+	unsigned n_lanes; /* threads that were started */
+	struct lane lanes[];
+};
+
+/* While a job is open, the wake alone must keep the loop turning: its client
+ * is not read meanwhile, and nothing else may be there to wait for. */
+static void opened(struct workers *w)
+{
+	if (w->n_open++ == 0)
+		wake_hold(w->wake, true);
+}
+
+static void closed(struct workers *w)
+{
+	if (--w->n_open == 0)
+		wake_hold(w->wake, false);
+}
+
+static void tell(struct workers *w, struct list *jobs)
+{
+	list_for_each (at, following, jobs) {
+		struct job *job = list_entry(at, struct job, link);
+
+		list_remove(at);
+		if (!job->trails)
+			closed(w);
+		job->finished(job, job->result);
+	}
+}
+
+static void on_wake(void *arg)
+{
+	struct workers *w = arg;
+	struct list jobs;
+
+	list_init(&jobs);
+	pthread_mutex_lock(&w->lock);
+	list_splice(&jobs, &w->finished);
+	pthread_mutex_unlock(&w->lock);
+	tell(w, &jobs);
+}
+
+/* With the lock held: one, or all. */
+static void pick(struct queue *q, bool all, struct list *jobs)
+{
+	if (all) {
+		list_splice(jobs, &q->jobs);
+		q->n_jobs = 0;
+	} else if (!list_empty(&q->jobs)) {
+		struct list *first = list_first(&q->jobs);
+
+		list_remove(first);
+		list_append(jobs, first);
+		q->n_jobs--;
+	}
+}
+
+/* Hands back what is done and takes what is waiting, so that a busy thread locks once
+ * for each turn. */
+static void exchange(struct workers *w, struct queue *q, bool all, struct list *jobs)
+{
+	bool done = !list_empty(jobs);
+
+	pthread_mutex_lock(&w->lock);
+	list_splice(&w->finished, jobs);
+	pick(q, all, jobs);
+	pthread_mutex_unlock(&w->lock);
+	if (done)
+		wake_send(w->wake);
+}
+
+/* With the lock held: whether one more thread is to be woken, once the lock is free. */
+static bool wants_thread(struct queue *q)
+{
+	if (q->waking || q->n_waiting == 0 || q->n_jobs < q->n_enough)
+		return false;
+	q->waking = true;
+	return true;
+}
+
+static void await_jobs(struct workers *w, struct queue *q, bool all, struct list *jobs)
+{
+	bool wake;
+
+	pthread_mutex_lock(&w->lock);
+	q->n_waiting++;
+	while (list_empty(&q->jobs) && !w->stopping) {
+		pthread_cond_wait(&q->filled, &w->lock);
+		q->waking = false;
+	}
+	q->n_waiting--;
+	pick(q, all, jobs);
+	wake = wants_thread(q);
+	pthread_mutex_unlock(&w->lock);
+	if (wake)
+		pthread_cond_signal(&q->filled);
+}
+
+static void *reader_main(void *arg)
+{
+	struct lane *lane = arg;
+	struct workers *w = lane->workers;
+	struct list jobs;
+
+	list_init(&jobs);
+	for (;;) {
+		struct job *job;
+
+		exchange(w, &w->reads, false, &jobs);
+		if (list_empty(&jobs))
+			await_jobs(w, &w->reads, false, &jobs);
+		if (list_empty(&jobs))
+			return NULL;
+		job = list_entry(list_first(&jobs), struct job, link);
+		job->result = 0;
+		job->run(job, lane->number);
+	}
+}
+
+static int write_one(struct workers *w, struct job *job)
+{
+	const struct workers_opts *o = &w->opts;
+	int r = o->enter ? o->enter(o->arg) : 0;
+
+	if (r != 0)
+		return r;
+	job->run(job, -1);
+	return o->leave ? o->leave(o->arg, job->keep) : 0;
+}
+
+static int64_t steady_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int commit(struct workers *w, struct pace *pace)
+{
+	int64_t start = steady_ns();
+	int r = w->opts.commit ? w->opts.commit(w->opts.arg) : 0;
+
+	pace->commit_ns = steady_ns() - start;
+	return r;
+}
+
+/* Behind the batch's own, so that whatever it tells comes after their answers. */
+static void add_trailer(struct workers *w, struct list *jobs)
+{
+	struct job *job = w->opts.trailer ? w->opts.trailer(w->opts.trailer_arg) : NULL;
+
+	if (!job)
+		return;
+	job->result = 0;
+	job->trails = true;
+	list_append(jobs, &job->link);
+}
+
+static void write_batch(struct workers *w, struct list *jobs, struct pace *pace)
+{
+	int r = w->opts.begin ? w->opts.begin(w->opts.arg) : 0;
+
+	list_for_each (at, following, jobs) {
+		struct job *job = list_entry(at, struct job, link);
+
+		job->result = r == 0 ? write_one(w, job) : r;
+	}
+	if (r == 0)
+		r = commit(w, pace);
+	list_for_each (at, following, jobs) {
+		struct job *job = list_entry(at, struct job, link);
+
+		if (r != 0)
+			job->result = r;
+	}
+	if (r == 0)
+		add_trailer(w, jobs);
+}
+
+static unsigned count(const struct list *jobs)
+{
+	unsigned n = 0;
+
+	list_for_each (at, following, jobs)
+		n++;
+	return n;
+}
+
+/*
+ * Those who were answered together ask again together, but never at once: the first
+ * of them would have a commit for itself while all others wait for the next. So the
+ * writer gives them a moment, short beside what the commit will take. Who writes
+ * alone is never made to wait.
+ */
+static void gather(struct workers *w, unsigned n_wanted, const struct pace *pace, struct list *jobs)
+{
+	struct queue *q = &w->writes;
+	unsigned n = count(jobs);
+	int64_t wait = pace->commit_ns / GATHER_PART;
+	int64_t until = steady_ns() + (wait < GATHER_MAX_NS ? wait : GATHER_MAX_NS);
+	const struct timespec at = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
+	int r = 0;
+
+	if (n >= n_wanted)
+		return;
+	pthread_mutex_lock(&w->lock);
+	q->n_enough = n_wanted - n;
+	q->n_waiting++;
+	while (q->n_jobs < q->n_enough && !w->stopping && r == 0) {
+		r = pthread_cond_timedwait(&q->filled, &w->lock, &at);
+		q->waking = false;
+	}
+	q->n_waiting--;
+	q->n_enough = 1;
+	pick(q, true, jobs);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void *writer_main(void *arg)
+{
+	struct lane *lane = arg;
+	struct workers *w = lane->workers;
+	struct pace pace = {0};
+	struct list jobs;
+
+	list_init(&jobs);
+	for (;;) {
+		unsigned n_wanted;
+
+		exchange(w, &w->writes, true, &jobs);
+		/* Those that waited already, and those who were just answered. */
+		n_wanted = pace.n_jobs + count(&jobs);
+		if (list_empty(&jobs))
+			await_jobs(w, &w->writes, true, &jobs);
+		if (list_empty(&jobs))
+			return NULL;
+		gather(w, n_wanted, &pace, &jobs);
+		pace.n_jobs = count(&jobs);
+		write_batch(w, &jobs, &pace);
+	}
+}
+
+/* Signals are the loop's business. */
+static int start_thread(struct lane *lane, void *(*entry)(void *))
+{
+	sigset_t all;
+	sigset_t before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&lane->thread, NULL, entry, lane);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
+}
+
+static int start_lanes(struct workers *w)
+{
+	unsigned n = w->opts.n_readers + 1;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct lane *lane = &w->lanes[i];
+		bool writer = i == n - 1;
+		int r;
+
+		lane->workers = w;
+		lane->number = writer ? -1 : (int)i;
+		r = start_thread(lane, writer ? writer_main : reader_main);
+		if (r != 0)
+			return r;
+		w->n_lanes++;
+	}
+	return 0;
+}
+
+static void queue_init(struct queue *q)
+{
+	pthread_condattr_t attr;
+
+	list_init(&q->jobs);
+	q->n_enough = 1;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&q->filled, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+int workers_new(struct loop *l, const struct workers_opts *opts, struct workers **ret_workers)
+{
+	unsigned n = opts->n_readers ? opts->n_readers : READERS_DEFAULT;
+	struct workers *w;
+	int r;
+
+	if (n > READERS_MAX)
+		n = READERS_MAX;
+	w = calloc(1, sizeof(*w) + (n + 1) * sizeof(w->lanes[0]));
+	if (!w)
+		return -ENOMEM;
+	w->opts = *opts;
+	w->opts.n_readers = n;
+	pthread_mutex_init(&w->lock, NULL);
+	queue_init(&w->reads);
+	queue_init(&w->writes);
+	list_init(&w->finished);
+	r = wake_new(l, on_wake, w, &w->wake);
+	if (r == 0) {
+		wake_hold(w->wake, false);
+		r = start_lanes(w);
+	}
+	if (r != 0) {
+		workers_free(w);
+		return r;
+	}
+	*ret_workers = w;
+	return 0;
+}
+
+void workers_free(struct workers *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stopping = true;
+	pthread_cond_broadcast(&w->reads.filled);
+	pthread_cond_broadcast(&w->writes.filled);
+	pthread_mutex_unlock(&w->lock);
+	for (unsigned i = 0; i < w->n_lanes; i++)
+		pthread_join(w->lanes[i].thread, NULL);
+	on_wake(w);
+	wake_free(w->wake);
+	pthread_cond_destroy(&w->reads.filled);
+	pthread_cond_destroy(&w->writes.filled);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static void submit(struct workers *w, struct queue *q, struct job *job)
+{
+	bool wake;
+
+	opened(w);
+	pthread_mutex_lock(&w->lock);
+	list_append(&q->jobs, &job->link);
+	q->n_jobs++;
+	wake = wants_thread(q);
+	pthread_mutex_unlock(&w->lock);
+	/* After the lock is free: who wakes up would only wait for it. */
+	if (wake)
+		pthread_cond_signal(&q->filled);
+}
+
+void workers_read(struct workers *w, struct job *job)
+{
+	submit(w, &w->reads, job);
+}
+
+void workers_write(struct workers *w, struct job *job)
+{
+	submit(w, &w->writes, job);
+}

@@ -1,0 +1,390 @@
+#include "store/db/db_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum { TAIL_MAX = 110, ENDING_MAX = 16 };
+
+/* The first 100 bytes of every SQLite database. */
+enum { HEADER_LEN = 100, HEADER_APPLICATION_ID = 68 };
+
+const char *db_file_tail(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > TAIL_MAX ? path + n - TAIL_MAX : path;
+}
+
+int db_file_cannot(struct why *why, const char *verb, const char *path, int err)
+{
+	const char *tail = db_file_tail(path);
+
+	if (err == EACCES || err == EPERM || err == EROFS)
+		return refuse(why, REFUSE_FORBIDDEN, "cannot %s %s: %s", verb, tail, strerror(err));
+	refuse(why, REFUSE_INTERNAL, "cannot %s %s: %s", verb, tail, strerror(err));
+	return -err;
+}
+
+int db_file_exists(const char *path, const char *ending, int *ret_exists)
+{
+	char full[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(full, sizeof(full), "%s%s", path, ending) >= (int)sizeof(full))
+		return -ENAMETOOLONG;
+	*ret_exists = lstat(full, &st) == 0;
+	return *ret_exists || errno == ENOENT ? 0 : -errno;
+}
+
+static int sync_folder_at(const char *folder)
+{
+	CLEANUP(closep) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* Some file systems cannot sync a folder; then there is nothing to wait for. */
+	if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
+		return -errno;
+	return 0;
+}
+
+int db_file_sync_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+
+	if (!slash)
+		return sync_folder_at(".");
+	if (slash == path)
+		return sync_folder_at("/");
+	if ((size_t)(slash - path) >= sizeof(folder))
+		return -ENAMETOOLONG;
+	memcpy(folder, path, (size_t)(slash - path));
+	folder[slash - path] = '\0';
+	return sync_folder_at(folder);
+}
+
+/* Before any folder is made for it. */
+static int check_name(const char *path, struct why *why)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	if (strlen(path) > DB_PATH_MAX)
+		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
+			      db_file_tail(path));
+	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return refuse(why, REFUSE_PARAMS, "a store needs the name of a file, not '%s'",
+			      db_file_tail(path));
+	return 0;
+}
+
+static int make_folder(const char *path, struct why *why)
+{
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) == 0)
+		return 0;
+	if (mkdir(path, 0700) != 0)
+		return errno == EEXIST ? 0 : db_file_cannot(why, "make directory", path, errno);
+	r = db_file_sync_folder(path);
+	return r != 0 ? db_file_cannot(why, "sync the directory of", path, -r) : 0;
+}
+
+static int make_parents(const char *path, struct why *why)
+{
+	char folder[DB_PATH_MAX + 1];
+	int r;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		r = make_folder(folder, why);
+		if (r != 0)
+			return r;
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* One file has one name here, whatever way its folder was reached: the lock depends on it. */
+static int resolve(const char *path, char out[DB_PATH_MAX + 1], struct why *why)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	char folder[DB_PATH_MAX + 1] = ".";
+	CLEANUP(freep) char *real = NULL;
+
+	if (slash) {
+		memcpy(folder, path, (size_t)(slash - path) + 1);
+		folder[slash - path + 1] = '\0';
+	}
+	real = realpath(folder, NULL);
+	if (!real)
+		return db_file_cannot(why, "resolve", folder, errno);
+	if (snprintf(out, DB_PATH_MAX + 1, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) >
+	    DB_PATH_MAX)
+		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
+			      db_file_tail(out));
+	return 0;
+}
+
+/* As TAKE(), for a descriptor. */
+static int take_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
+static int refuse_busy(const struct db_file *f, struct why *why)
+{
+	if (errno != EWOULDBLOCK)
+		return db_file_cannot(why, "lock", f->path, errno);
+	return refuse(why, REFUSE_CONFLICT, "%s is in use by another koined",
+		      db_file_tail(f->path));
+}
+
+static int lock(const struct db_file *f, int fd, struct why *why)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	return refuse_busy(f, why);
+}
+
+static int refuse_lock(struct why *why, const char *lock)
+{
+	return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
+		      db_file_tail(lock));
+}
+
+static int take_lock(struct db_file *f, struct why *why)
+{
+	/* O_NONBLOCK: a FIFO there must not hold us. */
+	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	char name[DB_PATH_MAX + ENDING_MAX];
+	CLEANUP(closep) int fd = -1;
+	struct stat st;
+	int r;
+
+	snprintf(name, sizeof(name), "%s.lock", f->path);
+	fd = open(name, flags, 0600);
+	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
+		return refuse_lock(why, name);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return db_file_cannot(why, "open", name, errno);
+	if (!S_ISREG(st.st_mode) || st.st_size != 0)
+		return refuse_lock(why, name);
+	r = lock(f, fd, why);
+	if (r == 0)
+		f->lock_fd = take_fd(&fd);
+	return r;
+}
+
+/* SQLite throws a log away that has no database. It may hold what was written last. */
+static int check_no_orphan(const struct db_file *f, struct why *why)
+{
+	int orphan, r;
+
+	r = db_file_exists(f->path, "-wal", &orphan);
+	if (r != 0)
+		return db_file_cannot(why, "look at", f->path, -r);
+	if (orphan)
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s-wal is there without its database; move it away first",
+			      db_file_tail(f->path));
+	return 0;
+}
+
+static int create(struct db_file *f, struct why *why)
+{
+	int r;
+
+	r = check_no_orphan(f, why);
+	if (r != 0)
+		return r;
+	/* The database's other files take their mode from this one. */
+	f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (f->fd < 0)
+		return db_file_cannot(why, "make", f->path, errno);
+	r = lock(f, f->fd, why);
+	if (r != 0)
+		return r;
+	r = db_file_sync_folder(f->path);
+	return r != 0 ? db_file_cannot(why, "sync the directory of", f->path, -r) : 0;
+}
+
+static unsigned read_be32(const unsigned char *p)
+{
+	return (unsigned)p[0] << 24 | (unsigned)p[1] << 16 | (unsigned)p[2] << 8 | p[3];
+}
+
+static int check_header(const struct db_file *f, unsigned application_id, struct why *why)
+{
+	unsigned char header[HEADER_LEN];
+	ssize_t n = pread(f->fd, header, sizeof(header), 0);
+	int journal, r;
+
+	if (n < 0)
+		return db_file_cannot(why, "read", f->path, errno);
+	/* Its very first transaction was cut short: the database undoes it from the
+	 * journal, and says itself what it then sees. */
+	r = db_file_exists(f->path, "-journal", &journal);
+	if (r != 0)
+		return db_file_cannot(why, "look at", f->path, -r);
+	if (journal)
+		return 0;
+	if (n == 0)
+		return check_no_orphan(f, why);
+	if (n < HEADER_LEN || memcmp(header, "SQLite format 3", 16) != 0)
+		return refuse(why, REFUSE_CONFLICT, "%s is not a database; it is left alone",
+			      db_file_tail(f->path));
+	if (read_be32(header + HEADER_APPLICATION_ID) != application_id)
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s is another program's database; it is left alone",
+			      db_file_tail(f->path));
+	return 0;
+}
+
+/* Whoever made it decides what is queued in it, and so what we would run. */
+static int check_owner(const char *path, const struct stat *st, struct why *why)
+{
+	if (st->st_uid == geteuid())
+		return 0;
+	return refuse(why, REFUSE_FORBIDDEN,
+		      "%s belongs to uid %u, not to us; koine store adopt takes it over",
+		      db_file_tail(path), (unsigned)st->st_uid);
+}
+
+/* What others could read of it they can no longer; the log has a copy of what was written last. */
+static int make_private(const struct db_file *f, const char *ending)
+{
+	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	char name[DB_PATH_MAX + ENDING_MAX];
+	CLEANUP(closep) int fd = -1;
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s%s", f->path, ending);
+	fd = open(name, flags);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!(st.st_mode & 077))
+		return 0;
+	return fchmod(fd, st.st_mode & 0700) == 0 ? 0 : -errno;
+}
+
+static int make_all_private(const struct db_file *f, struct why *why)
+{
+	static const char *const endings[] = {"-wal", "-shm"};
+	struct stat st;
+	int r = 0;
+
+	if (fstat(f->fd, &st) != 0 || ((st.st_mode & 077) && fchmod(f->fd, st.st_mode & 0700) != 0))
+		r = -errno;
+	for (size_t i = 0; r == 0 && i < sizeof(endings) / sizeof(endings[0]); i++)
+		r = make_private(f, endings[i]);
+	return r != 0 ? db_file_cannot(why, "make private", f->path, -r) : 0;
+}
+
+static int check(struct db_file *f, unsigned application_id, struct why *why)
+{
+	struct stat st;
+	int r;
+
+	if (lstat(f->path, &st) != 0)
+		return errno == ENOENT ? create(f, why)
+				       : db_file_cannot(why, "look at", f->path, errno);
+	if (!S_ISREG(st.st_mode))
+		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file; it is left alone",
+			      db_file_tail(f->path));
+	r = check_owner(f->path, &st, why);
+	if (r != 0)
+		return r;
+	f->fd = open(f->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (f->fd < 0)
+		return db_file_cannot(why, "open", f->path, errno);
+	if (fstat(f->fd, &st) == 0)
+		r = check_owner(f->path, &st, why);
+	if (r == 0)
+		r = lock(f, f->fd, why);
+	if (r == 0)
+		r = check_header(f, application_id, why);
+	return r != 0 ? r : make_all_private(f, why);
+}
+
+/* A shared lock, for an instant: one that holds the file has it for itself. */
+static int look(struct db_file *f, const char *path, unsigned application_id, struct why *why)
+{
+	int r = resolve(path, f->path, why);
+
+	if (r != 0)
+		return r;
+	f->fd = open(f->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (f->fd < 0)
+		return db_file_cannot(why, "open", f->path, errno);
+	if (flock(f->fd, LOCK_SH | LOCK_NB) != 0)
+		return refuse_busy(f, why);
+	return check_header(f, application_id, why);
+}
+
+int db_file_look(const char *path, unsigned application_id, struct why *why)
+{
+	struct db_file f = {.lock_fd = -1, .fd = -1};
+	struct stat st;
+	int r = check_name(path, why);
+
+	if (r != 0)
+		return r;
+	if (lstat(path, &st) == 0) {
+		r = S_ISREG(st.st_mode) ? check_owner(path, &st, why)
+					: refuse(why, REFUSE_CONFLICT, "%s is not a regular file",
+						 db_file_tail(path));
+		if (r == 0)
+			r = look(&f, path, application_id, why);
+	} else {
+		snprintf(f.path, sizeof(f.path), "%s", path);
+		r = check_no_orphan(&f, why);
+	}
+	db_file_drop(&f);
+	return r;
+}
+
+int db_file_hold(struct db_file *f, const char *path, unsigned application_id, struct why *why)
+{
+	int r;
+
+	f->lock_fd = -1;
+	f->fd = -1;
+	r = check_name(path, why);
+	if (r == 0)
+		r = make_parents(path, why);
+	if (r == 0)
+		r = resolve(path, f->path, why);
+	if (r == 0)
+		r = take_lock(f, why);
+	if (r == 0)
+		r = check(f, application_id, why);
+	if (r != 0)
+		db_file_drop(f);
+	return r;
+}
+
+void db_file_drop(struct db_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	if (f->lock_fd >= 0)
+		close(f->lock_fd);
+	f->fd = -1;
+	f->lock_fd = -1;
+}

@@ -1,0 +1,118 @@
+/*
+ * What a database must be able to do to be a store. One set of queries runs
+ * over it; only the file that fills store_ops knows which database it is.
+ *
+ * Faults are -errno: -ENOSPC no room, -EIO the disk, -EBUSY somebody else,
+ * -EROFS, -EACCES and -EPERM not allowed, -EBADMSG damaged, -EEXIST a key that is
+ * taken, -EINVAL any other rule of a table, -EMSGSIZE too large, -ECANCELED
+ * stopped, -ESTALE moved away, -ENOMEM.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "base/why.h"
+#include "store/db/query.h"
+
+enum { STORE_PLACE_MAX = 48 };
+
+enum connection_kind { CONNECTION_WRITER, CONNECTION_READER };
+
+/* `place` is the database, `db` a connection to it, `st` a prepared statement. */
+struct store_ops {
+	const char *scheme;
+	struct query begin; /* a transaction that will write */
+
+	/* Whether `open` would take it, as far as can be seen; changes nothing. */
+	int (*look)(const char *address, struct why *why);
+	/* Takes hold of the database, and keeps others of our kind away. */
+	int (*open)(const char *address, void **ret_place, struct why *why);
+	void (*close)(void *place);
+	const char *(*path)(const void *place);
+	/* What tells this database from a copy of it. */
+	int (*place_id)(const void *place, char out[STORE_PLACE_MAX]);
+
+	/* Looks and refuses, but changes nothing yet. */
+	int (*connect)(void *place, enum connection_kind kind, void **ret_db, struct why *why);
+	/* The writer's, once the schema's version was found good: from here on it is ours. */
+	int (*claim)(void *db);
+	void (*disconnect)(void *db);
+
+	/* Words a fault of opening or migrating; returns it, or a refusal instead. */
+	int (*explain)(const void *place, const void *db, int fault, struct why *why);
+	const char *(*message)(const void *db);
+
+	int (*version)(void *db, int *ret_version);
+	int (*set_version)(void *db, int version);
+
+	/* One or more statements without parameters and rows. */
+	int (*exec)(void *db, const char *sql);
+	bool (*in_transaction)(void *db);
+	/* Whether what is written now would be found again under the same address:
+	 * -ESTALE where somebody moved or removed it meanwhile. */
+	int (*still_there)(void *db);
+
+	int (*prepare)(void *db, const char *sql, void **ret_st);
+	void (*finalize)(void *st);
+	void (*reset)(void *st); /* forgets what was bound, too */
+
+	/* `name` with its colon. Bytes are not copied: they stay until the reset. */
+	int (*bind_null)(void *st, const char *name);
+	int (*bind_int)(void *st, const char *name, int64_t value);
+	int (*bind_double)(void *st, const char *name, double value);
+	int (*bind_text)(void *st, const char *name, struct text value);
+	int (*bind_blob)(void *st, const char *name, const void *data, size_t n);
+
+	int (*step)(void *st, bool *ret_row);
+
+	/* Of the row at hand; bytes are valid until the next step or reset. */
+	bool (*column_null)(void *st, int i);
+	int64_t (*column_int)(void *st, int i);
+	double (*column_double)(void *st, int i);
+	int (*column_text)(void *st, int i, struct text *ret_text);
+	int (*column_blob)(void *st, int i, struct text *ret_bytes);
+
+	/* The integer key of the row that was inserted last. */
+	int64_t (*inserted)(void *db);
+	/* Rows that this connection has changed in all its life. */
+	int64_t (*changes)(void *db);
+
+	int (*backup)(void *place, const char *path, struct why *why);
+	int (*quick_check)(void *place, void *db, struct why *why);
+
+	/* From any thread: these two end early from now on, and nobody else's lock is waited for. */
+	void (*stop)(void *place);
+};
+
+extern const struct store_ops sqlite_ops;
+
+struct statement {
+	struct connection *conn;
+	const struct query *query;
+	void *handle;
+	uint64_t used; /* when, in uses of the connection */
+	int err;       /* the first fault since it was started */
+	bool busy;
+	bool loose; /* not one of the kept: freed when done */
+};
+
+/* Bounds what stays prepared. A query beyond that drops the one unused for longest. */
+enum { STATEMENTS_MAX = 128 };
+
+struct connection {
+	const struct store_ops *ops;
+	void *db;      /* NULL while it could not be opened again */
+	bool in_batch; /* between store_begin and store_commit */
+	int lost;      /* the fault that undid the batch under way */
+	int trouble;   /* the last fault of the database itself in the batch under way; 0: none */
+	uint64_t uses;
+	unsigned n_statements;
+	const struct query *queries[STATEMENTS_MAX]; /* beside them, for a quick search */
+	struct statement statements[STATEMENTS_MAX];
+};
+
+/* Frees what is prepared; none may be in use. */
+void connection_forget(struct connection *c);

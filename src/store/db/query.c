@@ -1,0 +1,304 @@
+#include "store/db/query.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "store/db/driver.h"
+
+static void stick(struct statement *q, int r)
+{
+	if (q->err == 0)
+		q->err = r;
+}
+
+static struct statement *find_kept(struct connection *c, const struct query *query)
+{
+	for (unsigned i = 0; i < c->n_statements; i++) {
+		if (c->queries[i] == query)
+			return &c->statements[i];
+	}
+	return NULL;
+}
+
+/* A place for one more: a new one, or that of the one unused for longest. */
+static struct statement *make_place(struct connection *c)
+{
+	struct statement *oldest = NULL;
+
+	if (c->n_statements < STATEMENTS_MAX)
+		return &c->statements[c->n_statements++];
+	for (unsigned i = 0; i < STATEMENTS_MAX; i++) {
+		struct statement *s = &c->statements[i];
+
+		if (!s->busy && (!oldest || s->used < oldest->used))
+			oldest = s;
+	}
+	if (oldest) {
+		c->ops->finalize(oldest->handle);
+		c->queries[oldest - c->statements] = NULL;
+	}
+	return oldest;
+}
+
+static int prepare(struct connection *c, const struct query *query, struct statement *ret)
+{
+	void *handle;
+	int r;
+
+	r = c->ops->prepare(c->db, query->sql, &handle);
+	if (r != 0)
+		return r;
+	*ret = (struct statement) {.conn = c, .query = query, .handle = handle};
+	return 0;
+}
+
+static int prepare_kept(struct connection *c, const struct query *query, struct statement **ret)
+{
+	struct statement fresh;
+	struct statement *place;
+	int r;
+
+	r = prepare(c, query, &fresh);
+	if (r != 0)
+		return r;
+	place = make_place(c);
+	if (!place) {
+		c->ops->finalize(fresh.handle);
+		return -ENOBUFS;
+	}
+	*place = fresh;
+	c->queries[place - c->statements] = query;
+	*ret = place;
+	return 0;
+}
+
+/* For a query that runs inside itself: rare, so not kept. */
+static int prepare_loose(struct connection *c, const struct query *query, struct statement **ret)
+{
+	struct statement *q = calloc(1, sizeof(*q));
+	int r;
+
+	if (!q)
+		return -ENOMEM;
+	r = prepare(c, query, q);
+	if (r != 0) {
+		free(q);
+		return r;
+	}
+	q->loose = true;
+	*ret = q;
+	return 0;
+}
+
+int query_start(struct connection *c, const struct query *query, struct statement **ret_statement)
+{
+	struct statement *q;
+	int r = 0;
+
+	if (c->lost != 0)
+		return c->lost;
+	if (!c->db)
+		return -EIO;
+	q = find_kept(c, query);
+	if (!q)
+		r = prepare_kept(c, query, &q);
+	else if (q->busy)
+		r = prepare_loose(c, query, &q);
+	if (r != 0)
+		return r;
+	q->busy = true;
+	q->used = ++c->uses;
+	q->err = 0;
+	*ret_statement = q;
+	return 0;
+}
+
+void query_done(struct statement *q)
+{
+	if (!q)
+		return;
+	if (q->loose) {
+		q->conn->ops->finalize(q->handle);
+		free(q);
+		return;
+	}
+	q->conn->ops->reset(q->handle);
+	q->busy = false;
+}
+
+void connection_forget(struct connection *c)
+{
+	for (unsigned i = 0; i < c->n_statements; i++) {
+		if (c->queries[i])
+			c->ops->finalize(c->statements[i].handle);
+	}
+	c->n_statements = 0;
+}
+
+void query_bind_null(struct statement *q, const char *name)
+{
+	stick(q, q->conn->ops->bind_null(q->handle, name));
+}
+
+void query_bind_int(struct statement *q, const char *name, int64_t value)
+{
+	stick(q, q->conn->ops->bind_int(q->handle, name, value));
+}
+
+void query_bind_double(struct statement *q, const char *name, double value)
+{
+	stick(q, q->conn->ops->bind_double(q->handle, name, value));
+}
+
+void query_bind_text(struct statement *q, const char *name, struct text value)
+{
+	if (value.data)
+		stick(q, q->conn->ops->bind_text(q->handle, name, value));
+	else
+		query_bind_null(q, name);
+}
+
+void query_bind_blob(struct statement *q, const char *name, const void *data, size_t n)
+{
+	if (data)
+		stick(q, q->conn->ops->bind_blob(q->handle, name, data, n));
+	else
+		query_bind_null(q, name);
+}
+
+/* Nothing that one call did, but what the next one will meet as well. */
+static bool is_trouble(int fault)
+{
+	static const int faults[] = {ENOSPC, EIO, EBUSY, EROFS, EACCES, EPERM, EBADMSG, ESTALE};
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		if (fault == -faults[i])
+			return true;
+	}
+	return false;
+}
+
+int query_next(struct statement *q, bool *ret_row)
+{
+	struct connection *c = q->conn;
+
+	if (q->err != 0)
+		return q->err;
+	q->err = c->ops->step(q->handle, ret_row);
+	if (q->err != 0 && is_trouble(q->err))
+		c->trouble = q->err;
+	/* Without this the rest of the batch would be written, call by call,
+	 * outside of any transaction. */
+	if (q->err != 0 && c->in_batch && !c->ops->in_transaction(c->db))
+		c->lost = q->err;
+	return q->err;
+}
+
+int query_run(struct statement *q)
+{
+	bool row;
+	int r;
+
+	do
+		r = query_next(q, &row);
+	while (r == 0 && row);
+	return r;
+}
+
+int query_run_found(struct statement *q, bool *ret_found)
+{
+	bool found;
+	int r;
+
+	r = query_next(q, &found);
+	if (r == 0 && found)
+		r = query_run(q);
+	if (r == 0)
+		*ret_found = found;
+	return r;
+}
+
+int query_simple(struct connection *c, const struct query *query)
+{
+	struct statement *q;
+	int r;
+
+	r = query_start(c, query, &q);
+	if (r != 0)
+		return r;
+	r = query_run(q);
+	query_done(q);
+	return r;
+}
+
+bool query_null(struct statement *q, int column)
+{
+	return q->conn->ops->column_null(q->handle, column);
+}
+
+int64_t query_int(struct statement *q, int column)
+{
+	return q->conn->ops->column_int(q->handle, column);
+}
+
+double query_double(struct statement *q, int column)
+{
+	return q->conn->ops->column_double(q->handle, column);
+}
+
+unsigned query_enum(struct statement *q, int column, unsigned n)
+{
+	int64_t value = query_int(q, column);
+
+	if (value >= 0 && value < n)
+		return (unsigned)value;
+	stick(q, -EBADMSG);
+	return 0;
+}
+
+struct text query_text(struct statement *q, int column)
+{
+	struct text t = {0};
+
+	stick(q, q->conn->ops->column_text(q->handle, column, &t));
+	return t;
+}
+
+struct text query_blob(struct statement *q, int column)
+{
+	struct text t = {0};
+
+	stick(q, q->conn->ops->column_blob(q->handle, column, &t));
+	return t;
+}
+
+int query_fault(const struct statement *q)
+{
+	return q->err;
+}
+
+int64_t query_inserted(const struct statement *q)
+{
+	return q->conn->ops->inserted(q->conn->db);
+}
+
+int query_begin_reads(struct connection *c, bool *ret_begun)
+{
+	static const struct query begin = {"BEGIN"};
+	int r = 0;
+
+	*ret_begun = c->db && !c->ops->in_transaction(c->db);
+	if (*ret_begun)
+		r = query_simple(c, &begin);
+	if (r != 0)
+		*ret_begun = false;
+	return r;
+}
+
+void query_end_reads(struct connection *c, bool begun)
+{
+	static const struct query end = {"ROLLBACK"};
+
+	if (begun && c->ops->in_transaction(c->db))
+		(void)query_simple(c, &end);
+}

@@ -1,0 +1,61 @@
+/* Rows on their way from a query into an arena, for the files of this room. */
+#pragma once
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "store/db/query.h"
+
+/* Moves the text into the arena; NULL stays NULL. */
+static inline int rows_copy_text(struct arena *arena, struct text *t)
+{
+	return arena_copy_text(arena, *t, t);
+}
+
+/*
+ * Room for one more behind n of `size` bytes each: the same array, or one twice as large;
+ * NULL when memory is spent. The arena keeps outgrown ones until it is reset.
+ */
+void *rows_grow(struct arena *arena, void *rows, unsigned n, unsigned *cap, size_t size);
+
+/* What all rows of a struct have in common. */
+struct row_kind {
+	size_t size;
+	/* The row at hand; its texts are still the query's own bytes. */
+	int (*read)(struct statement *q, void *ret_row);
+	const uint16_t *texts; /* where in the struct its texts are */
+	unsigned n_texts;
+};
+
+#define ROW_KIND(type, read_fn, offsets)                                                           \
+	{                                                                                          \
+		.size = sizeof(type), .read = (read_fn), .texts = (offsets),                       \
+		.n_texts = sizeof(offsets) / sizeof((offsets)[0])                                  \
+	}
+
+/* Moves the texts of a row that was read into the arena. */
+int rows_copy(const struct row_kind *kind, struct arena *arena, void *row);
+
+/* The next row, if there is one, in the arena. */
+int rows_take_one(const struct row_kind *kind, struct statement *q, struct arena *arena,
+		  void *ret_row, bool *ret_found);
+
+struct row_list {
+	const struct row_kind *kind;
+	struct arena *arena;
+	size_t max_bytes;                       /* of texts, but at least one row; 0: any */
+	void (*cut)(void *row, unsigned chars); /* NULL, or what is to happen before they count */
+	unsigned chars;
+
+	void *rows;
+	unsigned n;
+	unsigned cap;
+	size_t bytes;
+};
+
+/* What q finds; to the end, or as long as there is room. */
+int rows_take(struct statement *q, struct row_list *list);

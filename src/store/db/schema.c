@@ -1,0 +1,455 @@
+#include "store/db/schema.h"
+
+#include "store/db/db_file.h"
+#include "store/db/driver.h"
+
+/*
+ * A memory's place in time is (created_ms, seq), and lists walk one of the three
+ * indexes by time: its owner's, its chat's (where nobody owns it; chat NULL: the
+ * common ones), or everybody's. An index ends in seq by itself.
+ *
+ * created_ms may be told by an importer; stored_ms is when it came to us, which is what
+ * a repeated add is recognised by.
+ *
+ * What may be long stands last: to read a column, all that is before it is read.
+ */
+static const char first_tables[] =
+	"CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT;"
+	"INSERT INTO meta (key, value) VALUES ('clean', '1');"
+
+	"CREATE TABLE memory ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL UNIQUE,"
+	"	content_hash INTEGER NOT NULL,"
+	"	source TEXT NOT NULL,"
+	"	category TEXT NOT NULL,"
+	"	importance REAL NOT NULL,"
+	"	owner TEXT,"
+	"	chat TEXT,"
+	"	shared INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	updated_ms INTEGER NOT NULL,"
+	"	stored_ms INTEGER NOT NULL,"
+	"	expires_ms INTEGER,"
+	"	subjects TEXT NOT NULL,"
+	"	metadata TEXT NOT NULL,"
+	"	content TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX memory_by_owner ON memory (owner, created_ms) WHERE owner IS NOT NULL;"
+	"CREATE INDEX memory_by_chat ON memory (chat, created_ms) WHERE owner IS NULL;"
+	"CREATE INDEX memory_by_time ON memory (created_ms);"
+	"CREATE INDEX memory_by_content ON memory (content_hash, stored_ms);"
+	"CREATE INDEX memory_by_expiry ON memory (expires_ms) WHERE expires_ms IS NOT NULL;";
+
+/*
+ * A memory has at most one vector: of the model that was asked last. dim is how many
+ * numbers it has; they are kept in a byte each, times scale, which is what searches load,
+ * and as 32-bit floats, least byte first, of which few are read at a time. In tables of
+ * their own: who has a vector is asked of all memories, and should not mean
+ * reading all vectors.
+ */
+static const char vector_tables[] =
+	"CREATE TABLE memory_vector ("
+	"	seq INTEGER PRIMARY KEY REFERENCES memory (seq) ON DELETE CASCADE,"
+	"	model TEXT NOT NULL,"
+	"	dim INTEGER NOT NULL,"
+	"	scale REAL NOT NULL"
+	") STRICT;"
+	"CREATE TABLE memory_vector_bytes ("
+	"	seq INTEGER PRIMARY KEY REFERENCES memory_vector (seq) ON DELETE CASCADE,"
+	"	bytes BLOB NOT NULL"
+	") STRICT;"
+	"CREATE TABLE memory_vector_floats ("
+	"	seq INTEGER PRIMARY KEY REFERENCES memory_vector (seq) ON DELETE CASCADE,"
+	"	floats BLOB NOT NULL"
+	") STRICT;";
+
+/*
+ * A conversation that was ended stays, and its id may be used again. What is asked all the time
+ * is kept beside it: how many messages it has, and whether one is an answer.
+ *
+ * Messages stand in the order of their turns, and within one in that of their seq. All walks
+ * (a page, a few turns, the newest ones) go along one index, which ends in seq by itself;
+ * so a message knows its conversation, though its turn does as well.
+ *
+ * The states and roles are the numbers of store/chat.h; 0 is a turn that runs.
+ */
+static const char conversation_tables[] =
+	"CREATE TABLE conversation ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL,"
+	"	agent TEXT,"
+	"	created_ms INTEGER NOT NULL,"
+	"	updated_ms INTEGER NOT NULL,"
+	"	ended_ms INTEGER,"
+	"	n_messages INTEGER NOT NULL,"
+	"	answered INTEGER NOT NULL,"
+	"	summary_tokens INTEGER NOT NULL,"
+	"	summary_turn INTEGER NOT NULL,"
+	"	system TEXT,"
+	"	summary TEXT"
+	") STRICT;"
+	"CREATE UNIQUE INDEX conversation_by_id ON conversation (id) WHERE ended_ms IS NULL;"
+	"CREATE INDEX conversation_by_time ON conversation (updated_ms) WHERE ended_ms IS NULL;"
+
+	"CREATE TABLE turn ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	conversation INTEGER NOT NULL REFERENCES conversation (seq),"
+	"	request_id TEXT NOT NULL,"
+	"	agent TEXT NOT NULL,"
+	"	state INTEGER NOT NULL,"
+	"	started_ms INTEGER NOT NULL,"
+	"	ended_ms INTEGER,"
+	"	input_tokens INTEGER,"
+	"	output_tokens INTEGER,"
+	"	cache_read_tokens INTEGER,"
+	"	cache_written_tokens INTEGER,"
+	"	error TEXT"
+	") STRICT;"
+	"CREATE INDEX turn_running ON turn (conversation) WHERE state = 0;"
+
+	"CREATE TABLE message ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	conversation INTEGER NOT NULL REFERENCES conversation (seq),"
+	"	turn INTEGER NOT NULL REFERENCES turn (seq),"
+	"	role INTEGER NOT NULL,"
+	"	tokens INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	failed INTEGER NOT NULL,"
+	"	n_calls INTEGER NOT NULL,"
+	"	call_id TEXT,"
+	"	text TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX message_by_turn ON message (conversation, turn);"
+
+	"CREATE TABLE message_call ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	message INTEGER NOT NULL REFERENCES message (seq),"
+	"	id TEXT NOT NULL,"
+	"	name TEXT NOT NULL,"
+	"	arguments TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX message_call_by_message ON message_call (message);";
+
+/*
+ * Events stand in the order of their seq; the index by time is for those who ask since when, and
+ * for what has become too old. meta knows the last number there was, since the rows may go.
+ *
+ * A task's id is unique within its project, whose next number is kept beside, since tasks
+ * are deleted and ids do not come again. 0 and -1 stand for what is none, and states are numbers,
+ * as in store/task.h: below 2 a task is open. Lists go along an index each, which ends in
+ * seq by itself: everybody's, a project's, a group's.
+ *
+ * Which occurrences of a rule were claimed stands in the order of the claims: the clock may
+ * be wrong for a while, and what was claimed just now must not be what is forgotten first.
+ */
+static const char task_tables[] =
+	"CREATE TABLE event ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	type TEXT NOT NULL,"
+	"	time_ms INTEGER NOT NULL,"
+	"	project TEXT,"
+	"	session TEXT,"
+	"	run TEXT,"
+	"	data BLOB"
+	") STRICT;"
+	"CREATE INDEX event_by_time ON event (time_ms);"
+	"INSERT INTO meta (key, value) VALUES ('event_last', '0');"
+
+	"CREATE TABLE task_project (name TEXT PRIMARY KEY NOT NULL, next INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE task ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	project TEXT NOT NULL,"
+	"	id TEXT NOT NULL,"
+	"	state INTEGER NOT NULL,"
+	"	priority REAL NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	started_ms INTEGER NOT NULL,"
+	"	completed_ms INTEGER NOT NULL,"
+	"	pid INTEGER NOT NULL,"
+	"	pid_started INTEGER NOT NULL,"
+	"	exit_status INTEGER NOT NULL,"
+	"	signal INTEGER NOT NULL,"
+	"	output_bytes INTEGER NOT NULL,"
+	"	timeout_ms INTEGER NOT NULL,"
+	"	attempts INTEGER NOT NULL,"
+	"	max_attempts INTEGER NOT NULL,"
+	"	retry_ms INTEGER NOT NULL,"
+	"	not_before_ms INTEGER NOT NULL,"
+	"	n_after INTEGER NOT NULL,"
+	"	group_name TEXT,"
+	"	agent TEXT,"
+	"	runner TEXT,"
+	"	mark TEXT,"
+	"	cwd TEXT,"
+	"	error TEXT,"
+	"	env BLOB,"
+	"	metadata BLOB,"
+	"	result BLOB,"
+	"	prompt TEXT NOT NULL"
+	") STRICT;"
+	"CREATE UNIQUE INDEX task_by_id ON task (id, project);"
+	"CREATE INDEX task_by_project ON task (project);"
+	"CREATE INDEX task_by_state ON task (project, state);"
+	"CREATE INDEX task_open ON task (state) WHERE state < 2;"
+	"CREATE INDEX task_by_group ON task (group_name) WHERE group_name IS NOT NULL;"
+	"CREATE INDEX task_by_end ON task (completed_ms) WHERE state >= 2;"
+	"CREATE TABLE task_after ("
+	"	task INTEGER NOT NULL REFERENCES task (seq) ON DELETE CASCADE,"
+	"	place INTEGER NOT NULL,"
+	"	id TEXT NOT NULL,"
+	"	PRIMARY KEY (task, place)"
+	") STRICT, WITHOUT ROWID;"
+
+	"CREATE TABLE rule ("
+	"	name TEXT PRIMARY KEY NOT NULL,"
+	"	fired_ms INTEGER NOT NULL,"
+	"	enabled INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE TABLE rule_claim ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	rule TEXT NOT NULL,"
+	"	occurrence_ms INTEGER NOT NULL,"
+	"	claimed_ms INTEGER NOT NULL,"
+	"	UNIQUE (rule, occurrence_ms)"
+	") STRICT;"
+	"CREATE INDEX rule_claim_by_rule ON rule_claim (rule);";
+
+/*
+ * A session's row is written anew whenever anything happens in it; what it was told, which may be
+ * long and stays, stands beside it. 0, -1 and NULL stand for what is none, and states are numbers,
+ * as in store/session.h: below 4 a session is not at its end. Its lists go along an index
+ * each, by when it was last active.
+ *
+ * Events stand in the order of their id. The newest of an agent's session knows how many
+ * there are. The last two indexes are for calls of tools: the one that a result
+ * belongs to, and the one that an approval may.
+ *
+ * An approval outlives its session and its event, and names both without a promise. Pending (0)
+ * are few. What is not tied to an event is looked for whenever a tool is called.
+ *
+ * Bytes that come from an agent, and may be anything, are BLOBs.
+ */
+static const char session_tables[] =
+	"CREATE TABLE session ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL UNIQUE,"
+	"	run TEXT NOT NULL UNIQUE,"
+	"	status INTEGER NOT NULL,"
+	"	archived INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	active_ms INTEGER NOT NULL,"
+	"	ended_ms INTEGER NOT NULL,"
+	"	cost_usd REAL NOT NULL,"
+	"	input_tokens INTEGER NOT NULL,"
+	"	output_tokens INTEGER NOT NULL,"
+	"	duration_ms INTEGER NOT NULL,"
+	"	turns INTEGER NOT NULL,"
+	"	parent TEXT,"
+	"	agent_session TEXT,"
+	"	model TEXT,"
+	"	runner TEXT NOT NULL,"
+	"	mark TEXT,"
+	"	working_dir TEXT NOT NULL,"
+	"	title TEXT,"
+	"	summary TEXT NOT NULL,"
+	"	error BLOB,"
+	"	result BLOB"
+	") STRICT;"
+	"CREATE INDEX session_by_active ON session (active_ms);"
+	"CREATE INDEX session_by_archived ON session (archived, active_ms);"
+	"CREATE INDEX session_by_status ON session (status, active_ms);"
+	"CREATE INDEX session_by_parent ON session (parent, active_ms) WHERE parent IS NOT NULL;"
+	"CREATE INDEX session_by_agent ON session (agent_session) WHERE agent_session IS NOT NULL;"
+	"CREATE INDEX session_by_dir ON session (working_dir, active_ms);"
+	"CREATE INDEX session_by_end ON session (ended_ms) WHERE ended_ms > 0;"
+	"CREATE TABLE session_text ("
+	"	seq INTEGER PRIMARY KEY REFERENCES session (seq) ON DELETE CASCADE,"
+	"	config BLOB,"
+	"	query BLOB NOT NULL"
+	") STRICT;"
+
+	"CREATE TABLE session_event ("
+	"	id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	session INTEGER NOT NULL REFERENCES session (seq),"
+	"	sequence INTEGER NOT NULL,"
+	"	type INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	completed INTEGER NOT NULL,"
+	"	approval INTEGER NOT NULL,"
+	"	agent_session TEXT,"
+	"	role TEXT,"
+	"	tool_id TEXT,"
+	"	tool_name TEXT,"
+	"	approval_id TEXT,"
+	"	tool_input BLOB,"
+	"	content BLOB"
+	") STRICT;"
+	"CREATE INDEX session_event_by_session ON session_event (session);"
+	"CREATE INDEX session_event_by_agent ON session_event (agent_session)"
+	"	WHERE agent_session IS NOT NULL;"
+	"CREATE INDEX session_event_by_call ON session_event (session, tool_id) WHERE type = 1;"
+	"CREATE INDEX session_event_open ON session_event (session, tool_name, created_ms)"
+	"	WHERE type = 1 AND completed = 0 AND approval = 0;"
+
+	"CREATE TABLE approval ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL UNIQUE,"
+	"	kind INTEGER NOT NULL,"
+	"	status INTEGER NOT NULL,"
+	"	event_id INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	deadline_ms INTEGER NOT NULL,"
+	"	decided_ms INTEGER NOT NULL,"
+	"	session TEXT,"
+	"	run TEXT,"
+	"	agent TEXT,"
+	"	origin TEXT,"
+	"	tool_use_id TEXT,"
+	"	tool TEXT NOT NULL,"
+	"	decided_by TEXT,"
+	"	comment BLOB,"
+	"	input BLOB"
+	") STRICT;"
+	"CREATE INDEX approval_by_status ON approval (status);"
+	"CREATE INDEX approval_by_session ON approval (session) WHERE session IS NOT NULL;"
+	"CREATE INDEX approval_by_run ON approval (run) WHERE run IS NOT NULL;"
+	"CREATE INDEX approval_untied ON approval (tool, created_ms)"
+	"	WHERE event_id = 0;"
+	"CREATE INDEX approval_by_end ON approval (decided_ms) WHERE status > 0;"
+
+	"CREATE TABLE approval_grant ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL UNIQUE,"
+	"	denies INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	expires_ms INTEGER NOT NULL,"
+	"	uses INTEGER NOT NULL,"
+	"	session TEXT,"
+	"	agent TEXT,"
+	"	tool TEXT,"
+	"	pattern TEXT,"
+	"	comment BLOB"
+	") STRICT;"
+	"CREATE INDEX approval_grant_by_expiry ON approval_grant (expires_ms)"
+	"	WHERE expires_ms > 0;";
+
+/* Schedules that clients make; few, and read as a whole. */
+static const char job_tables[] = "CREATE TABLE job ("
+				 "	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+				 "	id TEXT NOT NULL UNIQUE,"
+				 "	created_ms INTEGER NOT NULL,"
+				 "	updated_ms INTEGER NOT NULL,"
+				 "	data BLOB NOT NULL"
+				 ") STRICT;";
+
+/*
+ * What a conversation was made with: whose child it is, where its programs run, what they may
+ * write (one path a line; NULL: not said), which tools it goes without. wants_end is what its
+ * clients asked for.
+ *
+ * The indexes: ended ones by their end; children; and, for what is deleted with a conversation, the
+ * rows that point at it, which SQLite looks for at each deletion.
+ */
+static const char conversation_bounds[] =
+	"ALTER TABLE conversation ADD COLUMN parent TEXT;"
+	"ALTER TABLE conversation ADD COLUMN cwd TEXT;"
+	"ALTER TABLE conversation ADD COLUMN preset INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE conversation ADD COLUMN write_paths TEXT;"
+	"ALTER TABLE conversation ADD COLUMN disabled_tools TEXT;"
+	"ALTER TABLE conversation ADD COLUMN wants_end INTEGER NOT NULL DEFAULT 0;"
+	"CREATE INDEX conversation_by_end ON conversation (ended_ms) WHERE ended_ms IS NOT NULL;"
+	"CREATE INDEX conversation_by_parent ON conversation (parent) WHERE parent IS NOT NULL;"
+	"CREATE INDEX turn_by_conversation ON turn (conversation);"
+	"CREATE INDEX message_of_turn ON message (turn);";
+
+/* In what kind of chat a memory was learnt, and below which tool an agent below spoke. */
+static const char origin_columns[] = "ALTER TABLE memory ADD COLUMN chat_type TEXT;"
+				     "ALTER TABLE session_event ADD COLUMN parent_tool TEXT;";
+
+/* Tasks that somebody else has queued wait until they are let go; a project's files act once they are
+ * trusted as they were then. */
+static const char trust_tables[] = "ALTER TABLE task ADD COLUMN held INTEGER NOT NULL DEFAULT 0;"
+				   "CREATE TABLE project_trust ("
+				   "	folder TEXT PRIMARY KEY NOT NULL,"
+				   "	digest TEXT NOT NULL,"
+				   "	trusted_ms INTEGER NOT NULL"
+				   ") STRICT;";
+
+/* Which process asks for an approval, and which one has decided it (uid -1: not known). */
+static const char decider_columns[] =
+	"ALTER TABLE approval ADD COLUMN asker_pid INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE approval ADD COLUMN asker_started INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE approval ADD COLUMN decider_uid INTEGER NOT NULL DEFAULT -1;"
+	"ALTER TABLE approval ADD COLUMN decider_pid INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE approval ADD COLUMN decider_program BLOB;"
+	"ALTER TABLE approval ADD COLUMN decider_terminal TEXT;"
+	"CREATE INDEX approval_by_asker ON approval (asker_pid, asker_started)"
+	"	WHERE asker_pid > 0;";
+
+/* How often a rule has fired, beside when it last did; those of before did once at least. */
+static const char rule_counts[] = "ALTER TABLE rule ADD COLUMN n_fired INTEGER NOT NULL DEFAULT 0;"
+				  "UPDATE rule SET n_fired = 1 WHERE fired_ms > 0;";
+
+/* Version n is what the first n steps lead to. A step that was released never changes. */
+static const char *const steps[] = {
+	first_tables,   vector_tables,   conversation_tables, task_tables,
+	session_tables, job_tables,      conversation_bounds, origin_columns,
+	trust_tables,   decider_columns, rule_counts,
+};
+
+int schema_newest(void)
+{
+	return (int)(sizeof(steps) / sizeof(steps[0]));
+}
+
+const char *schema_step(int version)
+{
+	return steps[version - 1];
+}
+
+int schema_check(struct connection *c, const char *path, struct why *why)
+{
+	int version, r;
+
+	r = c->ops->version(c->db, &version);
+	if (r != 0)
+		return r;
+	if (version > schema_newest())
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s was written by a newer koine (schema %d, this one knows %d)",
+			      db_file_tail(path), version, schema_newest());
+	if (version < 0)
+		return refuse(why, REFUSE_CONFLICT, "%s has no schema of ours (%d)",
+			      db_file_tail(path), version);
+	return 0;
+}
+
+static int take_step(struct connection *c, int version)
+{
+	static const struct query commit = {"COMMIT"};
+	static const struct query rollback = {"ROLLBACK"};
+	int r;
+
+	r = query_simple(c, &c->ops->begin);
+	if (r != 0)
+		return r;
+	r = c->ops->exec(c->db, steps[version]);
+	if (r == 0)
+		r = c->ops->set_version(c->db, version + 1);
+	if (r == 0)
+		r = query_simple(c, &commit);
+	if (r != 0 && c->ops->in_transaction(c->db))
+		query_simple(c, &rollback);
+	return r;
+}
+
+int schema_migrate(struct connection *c)
+{
+	int version, r;
+
+	r = c->ops->version(c->db, &version);
+	while (r == 0 && version < schema_newest())
+		r = take_step(c, version++);
+	return r;
+}

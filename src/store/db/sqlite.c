@@ -1,0 +1,515 @@
+/*
+ * SQLite as a store: write-ahead log, every commit synced.
+ *
+ * Until sqlite_claim nothing is written, not even when a connection closes
+ * (which would otherwise copy the log of a file that we refuse into it).
+ */
+#include "store/db/sqlite.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+
+enum {
+	APPLICATION_ID = 0x6b6f696e, /* "koin" */
+	BUSY_STEP_MS = 100,          /* for strangers with the file open: we have one writer */
+	BUSY_TRIES = 56,             /* five seconds in all */
+};
+
+static bool file_is_full(sqlite3_file *file)
+{
+	int err = 0;
+
+	if (!file || !file->pMethods)
+		return false;
+	file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &err);
+	return err == EDQUOT || err == EFBIG;
+}
+
+/* A quota, or a limit on the size of files: no room, though SQLite knows it by one number
+ * only. sqlite3_system_errno() would not do: a failing commit does not set it. */
+static bool out_of_quota(sqlite3 *db)
+{
+	sqlite3_file *file = NULL, *log = NULL;
+
+	sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	return file_is_full(log) || file_is_full(file);
+}
+
+static int fault_of_disk(sqlite3 *db, int rc)
+{
+	if (rc == SQLITE_IOERR_NOMEM)
+		return -ENOMEM;
+	return rc == SQLITE_IOERR_WRITE && out_of_quota(db) ? -ENOSPC : -EIO;
+}
+
+static int fault_of_open(sqlite3 *db)
+{
+	int err = sqlite3_system_errno(db);
+
+	return err > 0 ? -err : -EIO;
+}
+
+static int fault_of_rule(int rc)
+{
+	return rc == SQLITE_CONSTRAINT_PRIMARYKEY || rc == SQLITE_CONSTRAINT_UNIQUE ? -EEXIST
+										    : -EINVAL;
+}
+
+int sqlite_fault(sqlite3 *db, int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_IOERR:
+		return fault_of_disk(db, rc);
+	case SQLITE_CANTOPEN:
+		return fault_of_open(db);
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_PERM:
+		return -EACCES;
+	case SQLITE_AUTH:
+		return -EPERM;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EBADMSG;
+	case SQLITE_CONSTRAINT:
+		return fault_of_rule(rc);
+	case SQLITE_TOOBIG:
+		return -EMSGSIZE;
+	case SQLITE_INTERRUPT:
+		return -ECANCELED;
+	default: /* its other codes say that we called it wrongly */
+		return -EINVAL;
+	}
+}
+
+static int exec(void *db, const char *sql)
+{
+	return sqlite_fault(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
+}
+
+static const char *message(const void *db)
+{
+	return sqlite3_errmsg((sqlite3 *)db);
+}
+
+static int explain(const void *place, const void *db, int fault, struct why *why)
+{
+	const struct sqlite_place *p = place;
+	const char *tail = db_file_tail(p->file.path);
+
+	if (fault == -EBADMSG)
+		return refuse(why, REFUSE_CONFLICT, "%s is damaged (%s); it is left alone", tail,
+			      message(db));
+	if (fault == -EROFS || fault == -EACCES || fault == -EPERM)
+		return refuse(why, REFUSE_FORBIDDEN, "cannot write %s: %s", tail, message(db));
+	if (fault == -EBUSY)
+		return refuse(why, REFUSE_CONFLICT, "another program is using %s", tail);
+	refuse(why, REFUSE_INTERNAL, "cannot use %s: %s", tail, message(db));
+	return fault;
+}
+
+/* The first column of the first row, a number. */
+static int read_number(sqlite3 *db, const char *sql, int *ret)
+{
+	sqlite3_stmt *st;
+	int rc;
+
+	rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+	if (rc != SQLITE_OK)
+		return sqlite_fault(db, rc);
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		*ret = sqlite3_column_int(st, 0);
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -EIO : sqlite_fault(db, rc);
+}
+
+static int sqlite_look(const char *address, struct why *why)
+{
+	return db_file_look(address, APPLICATION_ID, why);
+}
+
+static int sqlite_open(const char *address, void **ret_place, struct why *why)
+{
+	CLEANUP(freep) struct sqlite_place *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	r = db_file_hold(&p->file, address, APPLICATION_ID, why);
+	if (r != 0)
+		return r;
+	*ret_place = TAKE(p);
+	return 0;
+}
+
+static void sqlite_close(void *place)
+{
+	struct sqlite_place *p = place;
+
+	db_file_drop(&p->file);
+	free(p);
+}
+
+static int sqlite_place_id(const void *place, char out[STORE_PLACE_MAX])
+{
+	const struct sqlite_place *p = place;
+	struct stat st;
+
+	if (fstat(p->file.fd, &st) != 0)
+		return -errno;
+	snprintf(out, STORE_PLACE_MAX, "%llx:%llx", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	return 0;
+}
+
+static void sqlite_stop(void *place)
+{
+	atomic_store(&((struct sqlite_place *)place)->stop, true);
+}
+
+static const char *sqlite_path(const void *place)
+{
+	const struct sqlite_place *p = place;
+
+	return p->file.path;
+}
+
+/* Readers would all queue for the counters of memory in use, which nobody looks at. */
+static void configure_once(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+/* Soon at first, most are quick. A stop does not wait for them. */
+static int wait_for_stranger(void *place, int n_tries)
+{
+	const struct sqlite_place *p = place;
+
+	if (n_tries >= BUSY_TRIES || atomic_load(&p->stop))
+		return 0;
+	sqlite3_sleep(n_tries < 7 ? 1 << n_tries : BUSY_STEP_MS);
+	return 1;
+}
+
+static int settle(struct sqlite_place *p, sqlite3 *db, enum connection_kind kind)
+{
+	/* Temporary tables in memory: none of what is kept may appear in another file. */
+	static const char common[] = "PRAGMA foreign_keys = ON;"
+				     "PRAGMA trusted_schema = OFF;"
+				     "PRAGMA cell_size_check = ON;"
+				     "PRAGMA mmap_size = 0;"
+				     "PRAGMA temp_store = MEMORY;";
+	int r;
+
+	sqlite3_extended_result_codes(db, 1);
+	sqlite3_busy_handler(db, wait_for_stranger, p);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	r = exec(db, common);
+	if (r != 0)
+		return r;
+	return exec(db, kind == CONNECTION_WRITER ? "PRAGMA cache_size = -8192"
+						  : "PRAGMA cache_size = -2048");
+}
+
+/* Reads what every later query relies on, so that damage there shows now. */
+static int look(struct sqlite_place *p, sqlite3 *db, struct why *why)
+{
+	int id = 0, n_objects = 0, r;
+
+	r = read_number(db, "PRAGMA application_id", &id);
+	if (r == 0)
+		r = read_number(db, "SELECT count(*) FROM sqlite_schema", &n_objects);
+	if (r != 0)
+		return explain(p, db, r, why);
+	if (id != APPLICATION_ID && (id != 0 || n_objects != 0))
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s is another program's database; it is left alone",
+			      db_file_tail(p->file.path));
+	return 0;
+}
+
+int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct why *why)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct sqlite_place *p = place;
+	const int mode = kind == CONNECTION_WRITER ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+	sqlite3 *db = NULL;
+	int rc, r;
+
+	pthread_once(&once, configure_once);
+	/* No mutex: a connection is one thread's. */
+	rc = sqlite3_open_v2(p->file.path, &db, mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+			     NULL);
+	if (!db)
+		return -ENOMEM;
+	r = sqlite_fault(db, rc);
+	if (r == 0)
+		r = settle(p, db, kind);
+	if (r == 0 && kind == CONNECTION_WRITER && sqlite3_db_readonly(db, "main") == 1)
+		r = -EROFS;
+	r = r != 0 ? explain(p, db, r, why) : look(p, db, why);
+	if (r != 0)
+		sqlite3_close(db);
+	else
+		*ret_db = db;
+	return r;
+}
+
+void sqlite_disconnect(void *db)
+{
+	int rc = sqlite3_close(db);
+
+	assert(rc == SQLITE_OK);
+	(void)rc;
+}
+
+/* The answer to this pragma is the mode that it is in now, which may be the old one. */
+static int use_log(sqlite3 *db)
+{
+	sqlite3_stmt *st;
+	const char *mode = NULL;
+	int rc, r;
+
+	rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &st, NULL);
+	if (rc != SQLITE_OK)
+		return sqlite_fault(db, rc);
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		mode = (const char *)sqlite3_column_text(st, 0);
+	if (mode)
+		r = strcmp(mode, "wal") == 0 ? 0 : -ENOTSUP;
+	else
+		r = rc == SQLITE_ROW ? -ENOMEM : sqlite_fault(db, rc);
+	sqlite3_finalize(st);
+	return r;
+}
+
+static int sqlite_claim(void *db)
+{
+	char claim[64];
+	int id = 0, r;
+
+	/* Before the log is: so that the file itself always says whose it is. */
+	r = read_number(db, "PRAGMA application_id", &id);
+	snprintf(claim, sizeof(claim), "PRAGMA application_id = %d", APPLICATION_ID);
+	if (r == 0 && id != APPLICATION_ID)
+		r = exec(db, claim);
+	if (r == 0)
+		r = use_log(db);
+	if (r != 0)
+		return r;
+	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+	/* The log is copied into the file when it has 16 MB: ids and hashes fall on pages all
+	 * over the file, and the later the copy, the more often one page stands for many. */
+	return exec(db, "PRAGMA synchronous = FULL;"
+			"PRAGMA wal_autocheckpoint = 4000;"
+			"PRAGMA journal_size_limit = 16777216;");
+}
+
+static int version(void *db, int *ret_version)
+{
+	return read_number(db, "PRAGMA user_version", ret_version);
+}
+
+static int set_version(void *db, int number)
+{
+	char sql[48];
+
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", number);
+	return exec(db, sql);
+}
+
+static bool in_transaction(void *db)
+{
+	return !sqlite3_get_autocommit(db);
+}
+
+static int still_there(void *db)
+{
+	int moved = 0;
+
+	sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+	return moved ? -ESTALE : 0;
+}
+
+static int prepare(void *db, const char *sql, void **ret_st)
+{
+	sqlite3_stmt *st;
+	int r;
+
+	r = sqlite_fault(db, sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &st, NULL));
+	if (r == 0)
+		*ret_st = st;
+	return r;
+}
+
+static void finalize(void *st)
+{
+	sqlite3_finalize(st);
+}
+
+static void reset(void *st)
+{
+	sqlite3_reset(st);
+	sqlite3_clear_bindings(st);
+}
+
+static int place_of(void *st, const char *name)
+{
+	int i = sqlite3_bind_parameter_index(st, name);
+
+	assert(i > 0);
+	return i;
+}
+
+static int bound(void *st, int rc)
+{
+	return sqlite_fault(sqlite3_db_handle(st), rc);
+}
+
+static int bind_null(void *st, const char *name)
+{
+	return bound(st, sqlite3_bind_null(st, place_of(st, name)));
+}
+
+static int bind_int(void *st, const char *name, int64_t value)
+{
+	return bound(st, sqlite3_bind_int64(st, place_of(st, name), value));
+}
+
+static int bind_double(void *st, const char *name, double value)
+{
+	return bound(st, sqlite3_bind_double(st, place_of(st, name), value));
+}
+
+static int bind_text(void *st, const char *name, struct text value)
+{
+	return bound(st, sqlite3_bind_text64(st, place_of(st, name), value.data, value.len,
+					     SQLITE_STATIC, SQLITE_UTF8));
+}
+
+static int bind_blob(void *st, const char *name, const void *data, size_t n)
+{
+	return bound(st, sqlite3_bind_blob64(st, place_of(st, name), data, n, SQLITE_STATIC));
+}
+
+static int step(void *st, bool *ret_row)
+{
+	int rc = sqlite3_step(st);
+
+	*ret_row = rc == SQLITE_ROW;
+	return sqlite_fault(sqlite3_db_handle(st), rc);
+}
+
+static bool column_null(void *st, int i)
+{
+	return sqlite3_column_type(st, i) == SQLITE_NULL;
+}
+
+static int64_t column_int(void *st, int i)
+{
+	return sqlite3_column_int64(st, i);
+}
+
+static double column_double(void *st, int i)
+{
+	return sqlite3_column_double(st, i);
+}
+
+static int column_text(void *st, int i, struct text *ret_text)
+{
+	const char *data;
+
+	if (column_null(st, i))
+		return 0;
+	data = (const char *)sqlite3_column_text(st, i);
+	if (!data)
+		return -ENOMEM;
+	*ret_text = (struct text) {.data = data, .len = (size_t)sqlite3_column_bytes(st, i)};
+	return 0;
+}
+
+static int column_blob(void *st, int i, struct text *ret_bytes)
+{
+	const void *data;
+
+	if (column_null(st, i))
+		return 0;
+	data = sqlite3_column_blob(st, i);
+	/* Of no bytes SQLite gives no address, which here would be NULL, not "". */
+	if (!data && sqlite3_column_bytes(st, i) > 0)
+		return -ENOMEM;
+	*ret_bytes = (struct text) {.data = data ? data : "",
+				    .len = (size_t)sqlite3_column_bytes(st, i)};
+	return 0;
+}
+
+static int64_t changes(void *db)
+{
+	return sqlite3_total_changes64(db);
+}
+
+static int64_t inserted(void *db)
+{
+	return sqlite3_last_insert_rowid(db);
+}
+
+const struct store_ops sqlite_ops = {
+	.scheme = "sqlite",
+	.begin = {"BEGIN IMMEDIATE"},
+	.look = sqlite_look,
+	.open = sqlite_open,
+	.close = sqlite_close,
+	.path = sqlite_path,
+	.place_id = sqlite_place_id,
+	.connect = sqlite_connect,
+	.claim = sqlite_claim,
+	.disconnect = sqlite_disconnect,
+	.explain = explain,
+	.message = message,
+	.version = version,
+	.set_version = set_version,
+	.exec = exec,
+	.in_transaction = in_transaction,
+	.still_there = still_there,
+	.prepare = prepare,
+	.finalize = finalize,
+	.reset = reset,
+	.bind_null = bind_null,
+	.bind_int = bind_int,
+	.bind_double = bind_double,
+	.bind_text = bind_text,
+	.bind_blob = bind_blob,
+	.step = step,
+	.column_null = column_null,
+	.column_int = column_int,
+	.column_double = column_double,
+	.column_text = column_text,
+	.column_blob = column_blob,
+	.inserted = inserted,
+	.changes = changes,
+	.backup = sqlite_backup,
+	.quick_check = sqlite_quick_check,
+	.stop = sqlite_stop,
+};

@@ -1,0 +1,22 @@
+/* The SQLite driver's own: what its files share. */
+#pragma once
+
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#include "store/db/db_file.h"
+#include "store/db/driver.h"
+
+struct sqlite_place {
+	struct db_file file;
+	atomic_bool stop;
+};
+
+/* -errno for what SQLite returned. */
+int sqlite_fault(sqlite3 *db, int rc);
+
+int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct why *why);
+void sqlite_disconnect(void *db);
+
+int sqlite_backup(void *place, const char *path, struct why *why);
+int sqlite_quick_check(void *place, void *db, struct why *why);

@@ -1,0 +1,1273 @@
+/*
+ * The chat service as the daemon runs it: a loop, the workers' threads, a real store, the
+ * recall agent; and an agent that does what a test tells it, for what recall never does.
+ */
+#include "stage.h"
+
+#include <errno.h>
+
+#include "agent/recall/recall.h"
+#include "io/workers.h"
+#include "io/loop.h"
+#include "engine/chat/chat.h"
+#include "engine/chat/rank.h"
+
+/* ---- an agent on strings ---- */
+
+struct puppet {
+	struct agent agent;
+	struct loop *loop;
+	struct agent_turn *turns[8]; /* open ones, by when they began */
+	unsigned n_turns;
+	unsigned n_started;
+	unsigned n_messages; /* of the last ask */
+	unsigned n_tools;
+	char system[100];
+	char first_text[100]; /* of its oldest message */
+	char last_text[100];
+	enum agent_role last_role;
+	char seen[1600]; /* of it, each message: "user text|" */
+};
+
+struct agent_turn {
+	struct puppet *puppet;
+	struct agent_sink sink;
+	struct timer *timer;
+};
+
+static void note(char out[100], struct text t)
+{
+	snprintf(out, 100, "%.*s", TEXT_ARGS(t));
+}
+
+static void puppet_forget(struct agent_turn *t)
+{
+	struct puppet *p = t->puppet;
+
+	for (unsigned i = 0; i < p->n_turns; i++) {
+		if (p->turns[i] != t)
+			continue;
+		memmove(&p->turns[i], &p->turns[i + 1], (p->n_turns - i - 1) * sizeof(t));
+		p->n_turns--;
+		break;
+	}
+	timer_free(t->timer);
+	free(t);
+}
+
+static void puppet_end(struct agent_turn *t, struct agent_end end)
+{
+	struct agent_sink sink = t->sink;
+
+	puppet_forget(t);
+	sink.on_end(sink.arg, &end);
+}
+
+static void puppet_cancelled(void *arg)
+{
+	puppet_end(arg, (struct agent_end) {.outcome = AGENT_CANCELLED, .usage = AGENT_NO_USAGE});
+}
+
+static void note_all(char out[1600], const struct agent_ask *ask)
+{
+	static const char *const who[] = {
+		[AGENT_USER] = "user", [AGENT_ASSISTANT] = "assistant", [AGENT_TOOL] = "tool"};
+	size_t n = 0;
+
+	for (unsigned i = 0; i < ask->n_messages && n < 1600; i++)
+		n += (size_t)snprintf(out + n, 1600 - n, "%s %.*s|", who[ask->messages[i].role],
+				      TEXT_ARGS(ask->messages[i].text));
+}
+
+static int puppet_start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
+			struct agent_turn **ret_turn, struct why *why)
+{
+	struct puppet *p = (struct puppet *)a;
+	struct agent_turn *t;
+
+	if (text_is(ask->messages[ask->n_messages - 1].text, "refuse me"))
+		return refuse(why, REFUSE_UNAVAILABLE, "not today");
+	t = calloc(1, sizeof(*t));
+	t->puppet = p;
+	t->sink = *sink;
+	assert_int_equal(timer_new(p->loop, puppet_cancelled, t, &t->timer), 0);
+	p->turns[p->n_turns++] = t;
+	p->n_started++;
+	p->n_messages = ask->n_messages;
+	p->n_tools = ask->n_tools;
+	note(p->system, ask->system);
+	note(p->first_text, ask->messages[0].text);
+	note(p->last_text, ask->messages[ask->n_messages - 1].text);
+	p->last_role = ask->messages[ask->n_messages - 1].role;
+	note_all(p->seen, ask);
+	*ret_turn = t;
+	return 0;
+}
+
+static void puppet_cancel(struct agent_turn *t)
+{
+	timer_start(t->timer, 0);
+}
+
+static int puppet_probe(struct agent *a, agent_health_fn fn, void *arg)
+{
+	return -ENOSYS;
+}
+
+static void puppet_free(struct agent *a)
+{
+	struct puppet *p = (struct puppet *)a;
+
+	while (p->n_turns > 0)
+		puppet_forget(p->turns[0]);
+	free(p);
+}
+
+static const struct agent_ops puppet_ops = {
+	.kind = "puppet",
+	.start = puppet_start,
+	.cancel = puppet_cancel,
+	.probe = puppet_probe,
+	.free = puppet_free,
+};
+
+static void puppet_say(struct agent_turn *t, const char *text)
+{
+	t->sink.on_text(t->sink.arg, text_of(text));
+}
+
+static void puppet_finish(struct agent_turn *t)
+{
+	puppet_end(t, (struct agent_end) {.outcome = AGENT_DONE, .usage = AGENT_NO_USAGE});
+}
+
+/* ---- the world ---- */
+
+struct world {
+	int fail_reads; /* with this */
+	struct fixture *f;
+	struct loop *loop;
+	struct timer *tick;
+	struct workers *workers;
+	struct puppet *puppet;
+};
+
+static int submit(void *arg, struct background_work *work, bool writes)
+{
+	struct world *w = arg;
+
+	if (!writes && w->fail_reads != 0)
+		return w->fail_reads;
+	if (writes)
+		workers_write(w->workers, staged_job(work));
+	else
+		workers_read(w->workers, staged_job(work));
+	return 0;
+}
+
+static void on_tick(void *arg)
+{
+}
+
+static struct agent *new_recall(struct world *w, const char *name, unsigned delay_ms)
+{
+	const struct recall_opts opts = {.name = name,
+					 .word_delay_ms = delay_ms,
+					 .budget = 8000,
+					 .reserve = 2000,
+					 .rank = chat_rank};
+	struct agent *a;
+
+	assert_int_equal(recall_new(w->loop, &opts, &a), 0);
+	return a;
+}
+
+static struct agent *new_puppet(struct world *w)
+{
+	struct puppet *p = calloc(1, sizeof(*p));
+
+	p->agent =
+		(struct agent) {.ops = &puppet_ops, .name = "puppet", .budget = 100, .reserve = 40};
+	p->loop = w->loop;
+	w->puppet = p;
+	return &p->agent;
+}
+
+static void world_open(struct world *w)
+{
+	const struct workers_opts workers = {.n_readers = N_READERS,
+					     .begin = services_begin,
+					     .commit = services_commit,
+					     .enter = services_enter,
+					     .leave = services_leave,
+					     .arg = w->f->services};
+	struct agent *agents[3];
+	const struct chat_opts opts = {
+		.loop = w->loop,
+		.background = {.submit = submit, .arg = w},
+		.agents = agents,
+		.n_agents = 3,
+		.agent = "recall",
+		.system = "Be good.",
+	};
+	struct why why;
+
+	agents[0] = new_recall(w, "recall", 0);
+	agents[1] = new_recall(w, "slow", 30);
+	agents[2] = new_puppet(w);
+	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
+	assert_int_equal(chat_start(w->f->services, &opts, &why), 0);
+}
+
+/* As a crash leaves it: turns that run are not told, nor ended in the store. */
+static void world_reopen(struct world *w)
+{
+	workers_free(w->workers);
+	fixture_reopen(w->f, 64 << 20);
+	world_open(w);
+}
+
+static int world_setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	if (setup((void **)&w->f) != 0)
+		return -1;
+	assert_int_equal(loop_new(&w->loop), 0);
+	assert_int_equal(timer_new(w->loop, on_tick, w, &w->tick), 0);
+	world_open(w);
+	*state = w;
+	return 0;
+}
+
+static int world_teardown(void **state)
+{
+	struct world *w = *state;
+
+	workers_free(w->workers);
+	teardown((void **)&w->f);
+	timer_free(w->tick);
+	loop_free(w->loop);
+	free(w);
+	return 0;
+}
+
+/* Turns the loop until it is so; fails after a minute. */
+#define until(w, condition)                                                                        \
+	do {                                                                                       \
+		uint64_t end_ = loop_now_ms((w)->loop) + 60000;                                    \
+		timer_repeat((w)->tick, 5);                                                        \
+		while (!(condition)) {                                                             \
+			loop_step((w)->loop);                                                      \
+			if (loop_now_ms((w)->loop) > end_)                                         \
+				fail_msg("still not: %s", #condition);                             \
+		}                                                                                  \
+		timer_stop((w)->tick);                                                             \
+	} while (0)
+
+/* ---- asking ---- */
+
+struct told {
+	int n_done;
+	int result;
+	struct why why;
+	char content[4096];
+	char request_id[64];
+	enum agent_outcome outcome;
+	unsigned n_calls;
+	char call_name[32];
+	int64_t input;
+	unsigned n_texts;
+	size_t seen;
+	struct chat_turn *turn;
+};
+
+static void on_text(void *arg, struct text whole, size_t from)
+{
+	struct told *t = arg;
+
+	assert_int_equal(from, t->seen);
+	assert_true(whole.len > from);
+	t->seen = whole.len;
+	t->n_texts++;
+}
+
+static void on_done(void *arg, const struct chat_answer *answer)
+{
+	struct told *t = arg;
+
+	t->n_done++;
+	t->result = answer->result;
+	t->why = *answer->why;
+	snprintf(t->content, sizeof(t->content), "%.*s", TEXT_ARGS(answer->content));
+	snprintf(t->request_id, sizeof(t->request_id), "%.*s", TEXT_ARGS(answer->request_id));
+	t->outcome = answer->outcome;
+	t->n_calls = answer->n_calls;
+	if (answer->n_calls > 0)
+		snprintf(t->call_name, sizeof(t->call_name), "%.*s",
+			 TEXT_ARGS(answer->calls[0].name));
+	t->input = answer->usage.input;
+}
+
+static int ask_with(struct world *w, const struct chat_ask *ask, struct told *told)
+{
+	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = told};
+
+	*told = (struct told) {0};
+	return chat_send(w->f->services, ask, &sink, &told->turn, &told->why);
+}
+
+static void ask(struct world *w, const char *conversation, const char *agent, const char *content,
+		struct told *told)
+{
+	const struct chat_ask in = {.conversation = text_of(conversation),
+				    .agent = text_of(agent),
+				    .content = text_of(content)};
+
+	assert_int_equal(ask_with(w, &in, told), 0);
+}
+
+static void ask_and_wait(struct world *w, const char *conversation, const char *agent,
+			 const char *content, struct told *told)
+{
+	ask(w, conversation, agent, content, told);
+	until(w, told->n_done);
+}
+
+/* Asks the puppet, and has it begin. */
+static struct agent_turn *ask_puppet(struct world *w, const char *conversation, const char *content,
+				     struct told *told)
+{
+	unsigned before = w->puppet->n_started;
+
+	ask(w, conversation, "puppet", content, told);
+	until(w, w->puppet->n_started > before);
+	return w->puppet->turns[w->puppet->n_turns - 1];
+}
+
+static void puppet_answers(struct world *w, const char *content, const char *answer)
+{
+	struct told told;
+	struct agent_turn *t = ask_puppet(w, NULL, content, &told);
+
+	puppet_say(t, answer);
+	puppet_finish(t);
+	until(w, told.n_done);
+	assert_int_equal(told.result, 0);
+}
+
+struct counted {
+	int n;
+	int result;
+	struct chat_counts counts;
+};
+
+static void on_counts(void *arg, int result, const struct chat_counts *counts,
+		      const struct why *why)
+{
+	struct counted *c = arg;
+
+	c->n++;
+	c->result = result;
+	if (counts)
+		c->counts = *counts;
+}
+
+static struct chat_counts count(struct world *w, const char *conversation)
+{
+	struct counted c = {0};
+
+	chat_count(w->f->services, text_of(conversation), false, on_counts, &c);
+	until(w, c.n);
+	assert_int_equal(c.result, 0);
+	return c.counts;
+}
+
+static int count_existing(struct world *w, const char *conversation)
+{
+	struct counted c = {0};
+
+	chat_count(w->f->services, text_of(conversation), true, on_counts, &c);
+	until(w, c.n);
+	return c.result;
+}
+
+/* Lane 1 is asked from here as well: the readers of the test are at rest then. */
+static unsigned messages(struct world *w, const char *conversation, struct chat_message **ret)
+{
+	int64_t total;
+	unsigned n;
+	int r = chat_messages(w->f->services, 1, &w->f->arena, text_of(conversation), false, 0, 0,
+			      ret, &n, &total, &w->f->why);
+
+	assert_int_equal(r, 0);
+	assert_int_equal(n, total);
+	return n;
+}
+
+/* ---- tests ---- */
+
+static void remembers_what_was_said(void **state)
+{
+	struct world *w = *state;
+	struct told told;
+
+	ask_and_wait(w, NULL, NULL, "My name is Alice", &told);
+	assert_int_equal(told.result, 0);
+	assert_non_null(strstr(told.content, "offline"));
+	assert_true(told.n_texts > 3);
+	ask_and_wait(w, NULL, NULL, "What is my name?", &told);
+	assert_non_null(strstr(told.content, "Alice"));
+	assert_null(strstr(told.content, "offline responder"));
+	assert_int_equal(strlen(told.request_id), CHAT_REQUEST_LEN);
+	assert_int_equal(count(w, NULL).n_messages, 4);
+}
+
+/* However often it was said, and however alike all the rest is. */
+static void finds_what_everybody_says(void **state)
+{
+	struct world *w = *state;
+	struct told told;
+
+	ask_and_wait(w, NULL, NULL, "My name is Alice", &told);
+	ask_and_wait(w, NULL, NULL, "My name is Alice", &told);
+	ask_and_wait(w, NULL, NULL, "Tell me about my name", &told);
+	assert_non_null(strstr(told.content, "Alice"));
+	ask_and_wait(w, NULL, NULL, "My dog's name is Rex", &told);
+	ask_and_wait(w, NULL, NULL, "What is the name of my dog?", &told);
+	assert_non_null(strstr(told.content, "Rex"));
+	ask_and_wait(w, NULL, NULL, "xqwzvk?", &told);
+	assert_int_equal(told.result, 0);
+}
+
+static void quotes_memory_too(void **state)
+{
+	struct world *w = *state;
+	struct told told;
+
+	add(w->f, "Bob's boat is called Seagull", NULL);
+	ask_and_wait(w, NULL, NULL, "What is Bob's boat called?", &told);
+	assert_non_null(strstr(told.content, "Seagull"));
+}
+
+static void second_question_waits_its_turn(void **state)
+{
+	struct world *w = *state;
+	struct told first;
+	struct told second;
+	struct agent_turn *t = ask_puppet(w, NULL, "one", &first);
+
+	ask(w, NULL, "puppet", "two", &second);
+	puppet_say(t, "I.");
+	assert_int_equal(w->puppet->n_started, 1);
+	puppet_finish(t);
+	until(w, w->puppet->n_started == 2);
+	assert_int_equal(first.n_done, 1);
+	assert_int_equal(w->puppet->n_messages, 3);
+	assert_string_equal(w->puppet->last_text, "two");
+	puppet_say(w->puppet->turns[0], "II.");
+	puppet_finish(w->puppet->turns[0]);
+	until(w, second.n_done);
+	assert_string_equal(second.content, "II.");
+}
+
+static void conversations_run_side_by_side(void **state)
+{
+	struct world *w = *state;
+	struct told a;
+	struct told b;
+	struct agent_turn *first = ask_puppet(w, "a", "hello", &a);
+	struct agent_turn *second = ask_puppet(w, "b", "hello", &b);
+
+	puppet_say(second, "b's");
+	puppet_finish(second);
+	until(w, b.n_done);
+	assert_int_equal(a.n_done, 0);
+	puppet_say(first, "a's");
+	puppet_finish(first);
+	until(w, a.n_done);
+	assert_string_equal(a.content, "a's");
+	assert_string_equal(b.content, "b's");
+}
+
+static void request_id_in_progress_is_refused(void **state)
+{
+	struct world *w = *state;
+	const struct chat_ask in = {
+		.content = TEXT("hi"), .agent = TEXT("puppet"), .request_id = TEXT("\"same\"")};
+	struct told first;
+	struct told second;
+
+	assert_int_equal(ask_with(w, &in, &first), 0);
+	assert_int_equal(ask_with(w, &in, &second), REFUSE_PARAMS);
+	assert_string_equal(second.why.field, "request_id");
+	until(w, w->puppet->n_started == 1);
+	assert_int_equal(ask_with(w, &in, &second), REFUSE_PARAMS);
+	puppet_finish(w->puppet->turns[0]);
+	until(w, first.n_done);
+	/* It is free again. */
+	assert_int_equal(ask_with(w, &in, &second), 0);
+	until(w, w->puppet->n_started == 2);
+	puppet_finish(w->puppet->turns[0]);
+	until(w, second.n_done);
+}
+
+static void cancelled_turn_keeps_its_text(void **state)
+{
+	struct world *w = *state;
+	struct chat_message *rows;
+	struct told told;
+	struct agent_turn *t = ask_puppet(w, NULL, "an essay", &told);
+
+	puppet_say(t, "Once upon ");
+	assert_false(chat_cancel(w->f->services, (struct text) {0}, TEXT("\"other\"")));
+	assert_true(chat_cancel(w->f->services, (struct text) {0}, chat_turn_request(told.turn)));
+	/* Once more is as good, as long as it is not over. */
+	assert_true(chat_cancel(w->f->services, TEXT(CHAT_DEFAULT), chat_turn_request(told.turn)));
+	until(w, told.n_done);
+	assert_int_equal(told.result, 0);
+	assert_int_equal(told.outcome, AGENT_CANCELLED);
+	assert_string_equal(told.content, "Once upon ");
+	assert_int_equal(messages(w, NULL, &rows), 2);
+	assert_string_equal(rows[1].state, "cancelled");
+	assert_true(text_is(rows[1].text, "Once upon "));
+	assert_int_equal(count(w, NULL).n_messages, 2);
+	assert_false(chat_cancel(w->f->services, (struct text) {0}, text_of(told.request_id)));
+}
+
+static void text_of_one_loop_turn_is_told_at_once(void **state)
+{
+	struct world *w = *state;
+	struct told told;
+	struct agent_turn *t = ask_puppet(w, NULL, "an essay", &told);
+
+	puppet_say(t, "Once ");
+	puppet_say(t, "upon ");
+	assert_int_equal(told.n_texts, 0);
+	until(w, told.n_texts > 0);
+	assert_int_equal(told.n_texts, 1);
+	assert_int_equal(told.seen, strlen("Once upon "));
+	/* What nobody was told before the end comes before the answer. */
+	puppet_say(t, "a time");
+	puppet_finish(t);
+	assert_int_equal(told.n_texts, 2);
+	assert_int_equal(told.n_done, 0);
+	until(w, told.n_done);
+	assert_int_equal(told.n_texts, 2);
+	assert_string_equal(told.content, "Once upon a time");
+}
+
+static void recall_can_be_cancelled(void **state)
+{
+	struct world *w = *state;
+	struct told told;
+
+	ask(w, NULL, "slow", "Write a long essay about the history of computing", &told);
+	until(w, told.n_texts >= 2);
+	chat_turn_cancel(told.turn);
+	until(w, told.n_done);
+	assert_int_equal(told.outcome, AGENT_CANCELLED);
+	assert_true(strlen(told.content) > 0);
+	assert_int_equal(count(w, NULL).n_messages, 2);
+}
+
+static void cancelled_before_it_began_leaves_nothing(void **state)
+{
+	struct world *w = *state;
+	struct told first;
+	struct told second;
+	struct agent_turn *t = ask_puppet(w, NULL, "one", &first);
+
+	ask(w, NULL, "puppet", "two", &second);
+	chat_turn_cancel(second.turn);
+	assert_int_equal(second.n_done, 1);
+	assert_int_equal(second.outcome, AGENT_CANCELLED);
+	assert_string_equal(second.content, "");
+	puppet_finish(t);
+	until(w, first.n_done);
+	assert_int_equal(count(w, NULL).n_messages, 1);
+}
+
+static void cancelled_while_it_begins(void **state)
+{
+	struct world *w = *state;
+	struct told told;
+
+	count(w, NULL); /* at hand: what follows goes to the writer at once */
+	ask(w, NULL, "puppet", "quick", &told);
+	chat_turn_cancel(told.turn);
+	until(w, told.n_done);
+	assert_int_equal(told.outcome, AGENT_CANCELLED);
+	assert_int_equal(w->puppet->n_started, 0);
+	assert_int_equal(count(w, NULL).n_messages, 1);
+}
+
+static void failed_agent_is_told_with_its_words(void **state)
+{
+	struct world *w = *state;
+	struct chat_message *rows;
+	struct told told;
+	struct agent_turn *t = ask_puppet(w, NULL, "go on", &told);
+
+	puppet_say(t, "half");
+	puppet_end(t, (struct agent_end) {.outcome = AGENT_FAILED,
+					  .usage = AGENT_NO_USAGE,
+					  .type = "ProviderError",
+					  .text = "it broke"});
+	until(w, told.n_done);
+	assert_int_equal(told.result, REFUSE_INTERNAL);
+	assert_string_equal(told.why.text, "ProviderError: it broke");
+	assert_string_equal(told.content, "half");
+	assert_int_equal(messages(w, NULL, &rows), 2);
+	assert_string_equal(rows[1].state, "failed");
+	ask_and_wait(w, NULL, "puppet", "refuse me", &told);
+	assert_int_equal(told.result, REFUSE_INTERNAL);
+	assert_non_null(strstr(told.why.text, "not today"));
+	ask_and_wait(w, NULL, NULL, "hello", &told);
+	assert_int_equal(told.result, 0);
+}
+
+static void survives_a_crash(void **state)
+{
+	struct world *w = *state;
+	struct chat_message *rows = NULL;
+	struct told told;
+	struct told after;
+	struct agent_turn *t;
+	unsigned n;
+
+	ask_and_wait(w, NULL, NULL, "My name is Alice", &told);
+	t = ask_puppet(w, NULL, "an essay", &told);
+	puppet_say(t, "Once upon");
+	until(w, (n = messages(w, NULL, &rows)) == 4);
+	assert_string_equal(rows[3].state, "running");
+	world_reopen(w);
+	assert_int_equal(told.n_done, 0);
+	assert_int_equal(messages(w, NULL, &rows), 4);
+	assert_string_equal(rows[3].state, "interrupted");
+	assert_true(text_is(rows[3].text, "Once upon"));
+	assert_string_equal(rows[1].state, "done");
+	assert_int_equal(count(w, NULL).n_messages, 4);
+	assert_false(count(w, NULL).running);
+	ask_and_wait(w, NULL, NULL, "What is my name?", &after);
+	assert_non_null(strstr(after.content, "Alice"));
+}
+
+static void text_goes_to_the_store_while_it_comes(void **state)
+{
+	struct world *w = *state;
+	struct chat_message *rows = NULL;
+	struct told told;
+	struct agent_turn *t = ask_puppet(w, NULL, "an essay", &told);
+
+	puppet_say(t, "one ");
+	until(w, messages(w, NULL, &rows) == 2 && text_is(rows[1].text, "one "));
+	puppet_say(t, "two ");
+	puppet_say(t, "three");
+	until(w, messages(w, NULL, &rows) == 2 && text_is(rows[1].text, "one two three"));
+	puppet_say(t, ".");
+	puppet_finish(t);
+	until(w, told.n_done);
+	assert_int_equal(messages(w, NULL, &rows), 2);
+	assert_true(text_is(rows[1].text, "one two three."));
+	assert_string_equal(rows[1].state, "done");
+}
+
+/* The puppet has room for 60 tokens; the system prompt is 6 of them. */
+static void oldest_turns_leave_what_is_sent(void **state)
+{
+	static const char long_text[] = "0123456789012345678901234567890123456789"; /* 10 tokens */
+	struct world *w = *state;
+	struct chat_new in = {.id = TEXT("default"), .agent = TEXT("puppet")};
+	struct chat_message *rows;
+	struct chat_counts counts;
+	struct text id;
+
+	begin(w->f);
+	assert_int_equal(chat_create(w->f->services, &w->f->arena, &in, &id, &w->f->why), 0);
+	end(w->f);
+	puppet_answers(w, "first", long_text);
+	puppet_answers(w, long_text, long_text);
+	assert_string_equal(w->puppet->first_text, "first");
+	puppet_answers(w, long_text, long_text);
+	assert_string_equal(w->puppet->first_text, long_text);
+	assert_string_equal(w->puppet->system, "Be good.");
+	counts = count(w, NULL);
+	assert_int_equal(counts.n_messages, 6);
+	assert_int_equal(counts.budget, 100);
+	assert_int_equal(counts.available, 60);
+	assert_int_equal(counts.system, 6);
+	assert_int_equal(counts.total, counts.system + counts.tools + counts.messages);
+	assert_true(counts.total <= counts.available);
+	assert_int_equal(messages(w, NULL, &rows), 6);
+	/* The same after it was loaded again. */
+	world_reopen(w);
+	assert_int_equal(count(w, NULL).total, counts.total);
+	assert_int_equal(count(w, NULL).n_messages, 6);
+}
+
+static void provider_counts_win(void **state)
+{
+	struct world *w = *state;
+	struct chat_counts counts;
+	struct told told;
+	struct agent_turn *t = ask_puppet(w, NULL, "how many?", &told);
+
+	puppet_say(t, "many");
+	puppet_end(t, (struct agent_end) {.outcome = AGENT_DONE,
+					  .usage = {.input = 31,
+						    .output = 12,
+						    .cache_read = 5,
+						    .cache_written = -1}});
+	until(w, told.n_done);
+	assert_int_equal(told.input, 31);
+	counts = count(w, NULL);
+	assert_int_equal(counts.total, 31 + 12);
+	world_reopen(w);
+	assert_int_equal(count(w, NULL).total, 31 + 12);
+}
+
+static void tools_and_their_results(void **state)
+{
+	struct world *w = *state;
+	const struct agent_tool tool = {.name = TEXT("clock"), .schema = TEXT("{}")};
+	const struct agent_call call = {
+		.id = TEXT("c1"), .name = TEXT("clock"), .arguments = TEXT("{\"zone\":\"UTC\"}")};
+	const struct chat_result result = {.call_id = TEXT("c1"), .text = TEXT("noon")};
+	struct chat_ask in = {.content = TEXT("what time is it?"),
+			      .agent = TEXT("puppet"),
+			      .tools = &tool,
+			      .n_tools = 1};
+	struct chat_message *rows;
+	struct agent_turn *t;
+	struct told told;
+
+	assert_int_equal(ask_with(w, &in, &told), 0);
+	until(w, w->puppet->n_started == 1);
+	assert_int_equal(w->puppet->n_tools, 1);
+	t = w->puppet->turns[0];
+	t->sink.on_call(t->sink.arg, &call);
+	puppet_end(t, (struct agent_end) {.outcome = AGENT_CALLS, .usage = AGENT_NO_USAGE});
+	until(w, told.n_done);
+	assert_int_equal(told.outcome, AGENT_CALLS);
+	assert_string_equal(told.call_name, "clock");
+	assert_true(count(w, NULL).tools > 0);
+	in.content = (struct text) {0};
+	in.results = &result;
+	in.n_results = 1;
+	assert_int_equal(ask_with(w, &in, &told), 0);
+	until(w, w->puppet->n_started == 2);
+	assert_int_equal(w->puppet->n_messages, 3);
+	assert_int_equal(w->puppet->last_role, AGENT_TOOL);
+	puppet_say(w->puppet->turns[0], "It is noon.");
+	puppet_finish(w->puppet->turns[0]);
+	until(w, told.n_done);
+	assert_int_equal(messages(w, NULL, &rows), 4);
+	assert_int_equal(rows[1].n_calls, 1);
+	assert_true(text_is(rows[1].calls[0].arguments, "{\"zone\":\"UTC\"}"));
+	assert_int_equal(rows[2].role, CHAT_TOOL);
+	assert_true(text_is(rows[2].call_id, "c1"));
+}
+
+/* The puppet is told of each call and what came of it. */
+static void calls_and_results_stay_in_pairs(void **state)
+{
+	struct world *w = *state;
+	const struct agent_call call = {
+		.id = TEXT("c1"), .name = TEXT("clock"), .arguments = TEXT("{}")};
+	const struct chat_result stray = {.call_id = TEXT("c9"), .text = TEXT("half past")};
+	const struct chat_ask in = {.agent = TEXT("puppet"), .results = &stray, .n_results = 1};
+	struct told told;
+	struct agent_turn *t = ask_puppet(w, NULL, "what time is it?", &told);
+
+	t->sink.on_call(t->sink.arg, &call);
+	puppet_end(t, (struct agent_end) {.outcome = AGENT_CALLS, .usage = AGENT_NO_USAGE});
+	until(w, told.n_done);
+	/* Nobody brings a result: question, call, "no result was given", question. */
+	t = ask_puppet(w, NULL, "never mind", &told);
+	assert_int_equal(w->puppet->n_messages, 4);
+	puppet_say(t, "ok");
+	puppet_finish(t);
+	until(w, told.n_done);
+	/* A result of nothing is something said. */
+	assert_int_equal(ask_with(w, &in, &told), 0);
+	until(w, w->puppet->n_started == 3);
+	assert_int_equal(w->puppet->n_messages, 6);
+	assert_int_equal(w->puppet->last_role, AGENT_USER);
+	assert_string_equal(w->puppet->last_text, "half past");
+	chat_turn_cancel(told.turn);
+	until(w, told.n_done);
+}
+
+/* 400 characters, where the puppet has room for 60 tokens. */
+#define TEN(x) x x x x x x x x x x
+#define LONG   TEN(TEN("LONG"))
+
+static const char cut_short[] = "\n[shortened: the first ";
+
+static void a_question_goes_with_the_results_of_its_calls(void **state)
+{
+	struct world *w = *state;
+	const struct agent_call call = {
+		.id = TEXT("c1"), .name = TEXT("clock"), .arguments = TEXT("{}")};
+	const struct agent_call second = {
+		.id = TEXT("c2"), .name = TEXT("clock"), .arguments = TEXT("{}")};
+	const struct agent_message history[] = {
+		{.role = AGENT_USER, .text = TEXT("before")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("and after")},
+		{.role = AGENT_USER, .text = TEXT("use the file")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("I do"), .calls = &call, .n_calls = 1},
+		{.role = AGENT_TOOL, .text = TEXT(LONG), .call_id = TEXT("c1")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("more"), .calls = &second, .n_calls = 1},
+	};
+	const struct chat_result result = {.call_id = TEXT("c2"), .text = TEXT(LONG)};
+	struct chat_ask in = {.agent = TEXT("puppet"),
+			      .own_history = true,
+			      .history = history,
+			      .n_history = 6,
+			      .results = &result,
+			      .n_results = 1};
+	struct told told;
+
+	assert_int_equal(ask_with(w, &in, &told), 0);
+	until(w, w->puppet->n_started == 1);
+	assert_string_equal(
+		w->puppet->seen,
+		"user use the file|assistant I do|tool " TEN(
+			"LONGLONGLONGLONGLONG") "\n[shortened: the first 200 of 400 "
+						"bytes]|assistant more|tool " TEN("LONGLONGLONGLONG"
+										  "LONG") "\n["
+											  "shortene"
+											  "d: the "
+											  "first "
+											  "200 of "
+											  "400 "
+											  "bytes]"
+											  "|");
+	chat_turn_cancel(told.turn);
+	until(w, told.n_done);
+}
+
+static void who_adds_nothing_sends_what_was_said(void **state)
+{
+	struct world *w = *state;
+	const struct agent_message history[] = {
+		{.role = AGENT_USER, .text = TEXT("one")},
+		{.role = AGENT_ASSISTANT, .text = TEXT("two")},
+	};
+	struct chat_ask in = {.agent = TEXT("puppet"),
+			      .content = TEXT(""),
+			      .own_history = true,
+			      .history = history};
+	struct told told;
+
+	for (unsigned n = 0; n < 2; n++) {
+		in.n_history = 2 * n;
+		assert_int_equal(ask_with(w, &in, &told), 0);
+		until(w, w->puppet->n_started == n + 1);
+		assert_string_equal(w->puppet->seen, n == 0 ? "user |" : "user one|assistant two|");
+		chat_turn_cancel(told.turn);
+		until(w, told.n_done);
+	}
+	/* Nor is the responder at a loss. */
+	in.agent = TEXT("recall");
+	assert_int_equal(ask_with(w, &in, &told), 0);
+	until(w, told.n_done);
+	assert_int_equal(told.result, 0);
+}
+
+/* A round of the puppet's tool, in the conversation that there is. */
+static void puppet_calls(struct world *w, struct agent_turn *t, struct told *told)
+{
+	const struct agent_call call = {
+		.id = TEXT("c1"), .name = TEXT("clock"), .arguments = TEXT("{}")};
+
+	t->sink.on_call(t->sink.arg, &call);
+	puppet_end(t, (struct agent_end) {.outcome = AGENT_CALLS, .usage = AGENT_NO_USAGE});
+	until(w, told->n_done);
+}
+
+static void what_is_kept_of_a_question_goes_with_its_results(void **state)
+{
+	struct world *w = *state;
+	const struct chat_result result = {.call_id = TEXT("c1"), .text = TEXT(LONG)};
+	const struct chat_ask in = {.agent = TEXT("puppet"), .results = &result, .n_results = 1};
+	struct told told;
+
+	puppet_answers(w, "before", "and after");
+	puppet_calls(w, ask_puppet(w, NULL, "use the file", &told), &told);
+	for (unsigned n = 3; n < 5; n++) {
+		assert_int_equal(ask_with(w, &in, &told), 0);
+		until(w, w->puppet->n_started == n);
+		assert_memory_equal(w->puppet->seen, "user use the file|assistant |tool LONG", 38);
+		assert_non_null(strstr(w->puppet->seen, cut_short));
+		assert_int_equal(w->puppet->last_role, AGENT_TOOL);
+		puppet_calls(w, w->puppet->turns[0], &told);
+		/* What the store has says the same. */
+		world_reopen(w);
+		w->puppet->n_started = n;
+	}
+	ask_puppet(w, NULL, "next", &told);
+	assert_string_equal(w->puppet->seen, "user next|");
+	chat_turn_cancel(told.turn);
+	until(w, told.n_done);
+}
+
+static void on_destroyed(void *arg, int result, const struct why *why)
+{
+	*(int *)arg = result;
+}
+
+static int destroy(struct world *w, const char *id)
+{
+	int result = -1;
+
+	chat_destroy(w->f->services, text_of(id), on_destroyed, &result);
+	until(w, result != -1);
+	return result;
+}
+
+static void one_that_is_destroyed_begins_anew(void **state)
+{
+	struct world *w = *state;
+	const struct chat_ask strict = {
+		.conversation = TEXT("work"), .must_exist = true, .content = TEXT("hi")};
+	struct told told;
+	struct told waiting;
+	int result = -1;
+
+	assert_int_equal(destroy(w, "work"), REFUSE_NOT_FOUND);
+	assert_int_equal(ask_with(w, &strict, &told), 0);
+	until(w, told.n_done);
+	assert_int_equal(told.result, REFUSE_NOT_FOUND);
+	ask_puppet(w, "work", "hello", &told);
+	ask(w, "work", NULL, "waits", &waiting);
+	puppet_say(w->puppet->turns[0], "par");
+	chat_destroy(w->f->services, TEXT("work"), on_destroyed, &result);
+	assert_int_equal(
+		chat_send(w->f->services, &strict, &(struct chat_sink) {0}, &told.turn, &told.why),
+		REFUSE_CONFLICT);
+	until(w, result != -1);
+	assert_int_equal(result, 0);
+	assert_int_equal(told.outcome, AGENT_CANCELLED);
+	assert_string_equal(told.content, "par");
+	assert_int_equal(waiting.outcome, AGENT_CANCELLED);
+	assert_int_equal(count_existing(w, "work"), REFUSE_NOT_FOUND);
+	ask_and_wait(w, "work", NULL, "hello again", &told);
+	assert_int_equal(count(w, "work").n_messages, 2);
+}
+
+struct compacted {
+	int n;
+	int result;
+	struct chat_compacted done;
+};
+
+static void on_compacted(void *arg, int result, const struct chat_compacted *done,
+			 const struct why *why)
+{
+	struct compacted *c = arg;
+
+	c->n++;
+	c->result = result;
+	if (done)
+		c->done = *done;
+}
+
+struct insister {
+	struct world *world;
+	struct counted counted[2];
+	int n;
+};
+
+/* As the next requests of a connection do, when one is answered. */
+static void on_destroyed_ask_again(void *arg, int result, const struct why *why)
+{
+	struct insister *i = arg;
+
+	i->n++;
+	for (int k = 0; k < 2; k++)
+		chat_count(i->world->f->services, TEXT("work"), true, on_counts, &i->counted[k]);
+}
+
+static void whoever_is_told_may_ask_at_once(void **state)
+{
+	struct world *w = *state;
+	struct insister again = {.world = w};
+	struct told told;
+
+	ask_and_wait(w, "work", NULL, "hello", &told);
+	chat_destroy(w->f->services, TEXT("work"), on_destroyed_ask_again, &again);
+	until(w, again.n && again.counted[0].n && again.counted[1].n);
+	assert_int_equal(again.counted[0].result, REFUSE_NOT_FOUND);
+	assert_int_equal(again.counted[1].result, REFUSE_NOT_FOUND);
+}
+
+static void a_store_that_cannot_be_read_is_told(void **state)
+{
+	struct world *w = *state;
+	struct counted counted = {0};
+	struct compacted compacted = {0};
+	struct told first;
+	struct told second;
+
+	w->fail_reads = -EIO;
+	ask(w, "work", NULL, "one", &first);
+	assert_int_equal(first.n_done, 1);
+	assert_int_equal(first.result, -EIO);
+	chat_count(w->f->services, TEXT("work"), false, on_counts, &counted);
+	assert_int_equal(counted.n, 1);
+	assert_int_equal(counted.result, -EIO);
+	chat_compact(w->f->services, TEXT("work"), false, on_compacted, &compacted);
+	assert_int_equal(compacted.result, -EIO);
+	assert_int_equal(destroy(w, "work"), -EIO);
+	w->fail_reads = 0;
+	ask(w, "work", NULL, "one", &first);
+	ask(w, "work", NULL, "two", &second);
+	until(w, first.n_done && second.n_done);
+	assert_int_equal(second.result, 0);
+}
+
+static void one_made_elsewhere_is_seen(void **state)
+{
+	struct world *w = *state;
+	const struct chat_new in = {.id = TEXT("new"), .system = TEXT("Speak like a sailor.")};
+	struct chat_info *rows;
+	struct text id;
+	int64_t total;
+	unsigned n;
+
+	assert_int_equal(count_existing(w, "new"), REFUSE_NOT_FOUND);
+	begin(w->f);
+	assert_int_equal(chat_create(w->f->services, &w->f->arena, &in, &id, &w->f->why), 0);
+	assert_int_equal(chat_create(w->f->services, &w->f->arena, &in, &id, &w->f->why),
+			 REFUSE_PARAMS);
+	end(w->f);
+	assert_int_equal(count_existing(w, "new"), 0);
+	assert_int_equal(chat_list(w->f->services, 1, &w->f->arena, 0, 0, &rows, &n, &total), 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(total, 2);
+	assert_true(text_is(rows[0].id, "new"));
+	assert_true(rows[0].has_system);
+	assert_true(text_is(rows[0].agent, "recall"));
+	assert_true(text_is(rows[1].id, CHAT_DEFAULT));
+}
+
+static void compacting_keeps_what_the_user_said(void **state)
+{
+	struct world *w = *state;
+	struct compacted c = {0};
+	struct chat_message *rows;
+	struct told told;
+
+	ask_and_wait(w, NULL, NULL, "My name is Alice", &told);
+	chat_compact(w->f->services, (struct text) {0}, false, on_compacted, &c);
+	until(w, c.n);
+	assert_false(c.done.compacted);
+	for (int i = 0; i < 4; i++)
+		ask_and_wait(w, NULL, NULL, "Tell me about the weather on the moon", &told);
+	chat_compact(w->f->services, (struct text) {0}, false, on_compacted, &c);
+	until(w, c.n == 2);
+	assert_int_equal(c.result, 0);
+	assert_true(c.done.compacted);
+	assert_true(c.done.tokens_after < c.done.tokens_before);
+	assert_int_equal(count(w, NULL).total, c.done.tokens_after);
+	assert_int_equal(count(w, NULL).n_messages, 10);
+	assert_int_equal(messages(w, NULL, &rows), 10);
+	ask_and_wait(w, NULL, NULL, "What is my name?", &told);
+	assert_non_null(strstr(told.content, "Alice"));
+	world_reopen(w);
+	ask_and_wait(w, NULL, NULL, "So what is my name?", &told);
+	assert_non_null(strstr(told.content, "Alice"));
+}
+
+static void an_agent_writes_the_summary(void **state)
+{
+	struct world *w = *state;
+	const struct chat_new in = {.id = TEXT("default"), .agent = TEXT("puppet")};
+	struct compacted c = {0};
+	struct told told;
+	struct text id;
+
+	begin(w->f);
+	assert_int_equal(chat_create(w->f->services, &w->f->arena, &in, &id, &w->f->why), 0);
+	end(w->f);
+	for (int i = 0; i < 4; i++)
+		puppet_answers(w, "some words of mine", "k");
+	chat_compact(w->f->services, (struct text) {0}, false, on_compacted, &c);
+	until(w, w->puppet->n_started == 5);
+	assert_int_equal(w->puppet->n_messages, 1);
+	assert_non_null(strstr(w->puppet->first_text, "Summarise"));
+	puppet_say(w->puppet->turns[0], "words");
+	puppet_finish(w->puppet->turns[0]);
+	until(w, c.n);
+	assert_true(c.done.compacted);
+	ask_puppet(w, NULL, "next", &told);
+	assert_string_equal(w->puppet->first_text, "Summary of the conversation so far:\nwords");
+	assert_int_equal(w->puppet->n_messages, 6);
+	chat_turn_cancel(told.turn);
+	until(w, told.n_done);
+}
+
+static void nobody_needs_to_listen(void **state)
+{
+	struct world *w = *state;
+	struct told told;
+	struct agent_turn *t = ask_puppet(w, NULL, "hello", &told);
+
+	chat_turn_forget(told.turn);
+	puppet_say(t, "anybody?");
+	puppet_finish(t);
+	until(w, count(w, NULL).n_messages == 2);
+	assert_int_equal(told.n_done, 0);
+}
+
+static void stopping_ends_what_runs(void **state)
+{
+	struct world *w = *state;
+	struct told running;
+	struct told waiting;
+	struct told late;
+	struct agent_turn *t = ask_puppet(w, NULL, "one", &running);
+	const struct chat_ask in = {.content = TEXT("late")};
+
+	ask(w, NULL, NULL, "two", &waiting);
+	puppet_say(t, "some");
+	chat_stop(w->f->services->chat);
+	until(w, running.n_done && waiting.n_done);
+	assert_int_equal(running.outcome, AGENT_CANCELLED);
+	assert_string_equal(running.content, "some");
+	assert_int_equal(waiting.outcome, AGENT_CANCELLED);
+	assert_int_equal(ask_with(w, &in, &late), REFUSE_STOPPING);
+}
+
+static void bad_asks_are_refused(void **state)
+{
+	static const struct agent_call calls[AGENT_CALLS_MAX + 1];
+	const struct agent_message crowded = {
+		.role = AGENT_ASSISTANT, .calls = calls, .n_calls = AGENT_CALLS_MAX + 1};
+	struct world *w = *state;
+	struct chat_ask in = {.content = TEXT("hi"), .agent = TEXT("nobody")};
+	struct told told;
+
+	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
+	assert_string_equal(told.why.text, "there is no agent 'nobody'");
+	in = (struct chat_ask) {.content = TEXT("hi"), .conversation = TEXT("../etc")};
+	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
+	in.conversation = TEXT("..");
+	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
+	in.conversation = TEXT("");
+	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
+	in = (struct chat_ask) {0};
+	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
+	assert_string_equal(told.why.field, "content");
+	in = (struct chat_ask) {.content = TEXT("and?"), .own_history = true};
+	in.history = &crowded;
+	in.n_history = 1;
+	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
+	assert_string_equal(told.why.field, "history");
+}
+
+static void too_many_that_wait_are_refused(void **state)
+{
+	struct world *w = *state;
+	const struct chat_ask in = {.content = TEXT("more"), .agent = TEXT("puppet")};
+	static struct told told[CHAT_WAITING_MAX + 2];
+	struct agent_turn *t = ask_puppet(w, NULL, "one", &told[0]);
+	int r = 0;
+	int n = 1;
+
+	while (r == 0 && n < CHAT_WAITING_MAX + 2)
+		r = ask_with(w, &in, &told[n++]);
+	assert_int_equal(r, REFUSE_LIMIT);
+	assert_int_equal(n, CHAT_WAITING_MAX + 2);
+	for (int i = 1; i <= CHAT_WAITING_MAX; i++)
+		chat_turn_cancel(told[i].turn);
+	puppet_finish(t);
+	until(w, told[0].n_done);
+}
+
+static void many_conversations_come_and_go(void **state)
+{
+	struct world *w = *state;
+	static struct told told[300];
+	char id[16];
+
+	for (int i = 0; i < 300; i++) {
+		snprintf(id, sizeof(id), "c%d", i);
+		ask(w, id, NULL, "My name is Alice", &told[i]);
+	}
+	for (int i = 0; i < 300; i++)
+		until(w, told[i].n_done);
+	assert_int_equal(count(w, "c0").n_messages, 2);
+	assert_int_equal(count(w, "c299").n_messages, 2);
+}
+
+struct probed {
+	int n;
+	unsigned n_ok;
+};
+
+static void on_agents(void *arg, const struct chat_agent_info *agents, unsigned n)
+{
+	struct probed *p = arg;
+
+	p->n++;
+	assert_int_equal(n, 3);
+	for (unsigned i = 0; i < n; i++)
+		p->n_ok += agents[i].ok;
+	assert_true(agents[0].is_default);
+}
+
+static void tells_which_agents_answer(void **state)
+{
+	struct world *w = *state;
+	struct probed p = {0};
+
+	assert_int_equal(chat_probe(w->f->services, on_agents, &p), 0);
+	until(w, p.n);
+	assert_int_equal(p.n_ok, 2);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(remembers_what_was_said),
+		T(finds_what_everybody_says),
+		T(quotes_memory_too),
+		T(second_question_waits_its_turn),
+		T(conversations_run_side_by_side),
+		T(request_id_in_progress_is_refused),
+		T(cancelled_turn_keeps_its_text),
+		T(text_of_one_loop_turn_is_told_at_once),
+		T(recall_can_be_cancelled),
+		T(cancelled_before_it_began_leaves_nothing),
+		T(cancelled_while_it_begins),
+		T(failed_agent_is_told_with_its_words),
+		T(survives_a_crash),
+		T(text_goes_to_the_store_while_it_comes),
+		T(oldest_turns_leave_what_is_sent),
+		T(provider_counts_win),
+		T(tools_and_their_results),
+		T(calls_and_results_stay_in_pairs),
+		T(a_question_goes_with_the_results_of_its_calls),
+		T(what_is_kept_of_a_question_goes_with_its_results),
+		T(who_adds_nothing_sends_what_was_said),
+		T(one_that_is_destroyed_begins_anew),
+		T(whoever_is_told_may_ask_at_once),
+		T(a_store_that_cannot_be_read_is_told),
+		T(one_made_elsewhere_is_seen),
+		T(compacting_keeps_what_the_user_said),
+		T(an_agent_writes_the_summary),
+		T(nobody_needs_to_listen),
+		T(stopping_ends_what_runs),
+		T(bad_asks_are_refused),
+		T(too_many_that_wait_are_refused),
+		T(many_conversations_come_and_go),
+		T(tells_which_agents_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,960 @@
+/*
+ * The event log as the daemon runs it: a loop, the workers' threads with the trailer behind each
+ * batch, a real store, and subscribers that take what they are told to take.
+ */
+#include "stage.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/record.h"
+#include "io/workers.h"
+#include "io/loop.h"
+#include "engine/event/event.h"
+#include "engine/event/inner.h"
+#include "store/event.h"
+#include "store/store.h"
+
+enum { HEARD_MAX = 20000, WAIT_S = 60 };
+
+/* ---- the world ---- */
+
+struct world {
+	struct fixture *f;
+	struct loop *loop;
+	struct timer *tick;
+	struct workers *workers;
+	atomic_bool holds; /* the writer waits for `go` between a commit and what follows */
+	sem_t go;
+	bool holds_reads;             /* the next is done at once, and told by the test */
+	struct background_work *held; /* that one */
+};
+
+static int submit(void *arg, struct background_work *work, bool writes)
+{
+	struct world *w = arg;
+
+	if (!writes && w->holds_reads) {
+		w->holds_reads = false;
+		w->held = work;
+		work->run(work, N_READERS - 1);
+	} else if (writes)
+		workers_write(w->workers, staged_job(work));
+	else
+		workers_read(w->workers, staged_job(work));
+	return 0;
+}
+
+static struct job *trailer(void *arg)
+{
+	struct world *w = arg;
+
+	if (atomic_load(&w->holds))
+		sem_wait(&w->go);
+	if (!services_trails(w->f->services))
+		return NULL;
+	return staged_job(services_trailer(w->f->services));
+}
+
+static void on_tick(void *arg)
+{
+	(void)arg;
+}
+
+static void world_start(struct world *w)
+{
+	const struct workers_opts workers = {
+		.n_readers = N_READERS,
+		.begin = services_begin,
+		.commit = services_commit,
+		.enter = services_enter,
+		.leave = services_leave,
+		.arg = w->f->services,
+		.trailer = trailer,
+		.trailer_arg = w,
+	};
+	const struct events_opts events = {
+		.loop = w->loop,
+		.background = {.submit = submit, .arg = w},
+	};
+
+	assert_int_equal(events_start(w->f->services, &events), 0);
+	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
+}
+
+static void make(struct world *w, void **state)
+{
+	*w = (struct world) {.f = *state};
+	assert_int_equal(sem_init(&w->go, 0, 0), 0);
+	assert_int_equal(loop_new(&w->loop), 0);
+	assert_int_equal(timer_new(w->loop, on_tick, NULL, &w->tick), 0);
+	timer_repeat(w->tick, 20);
+	world_start(w);
+}
+
+static void world_stop(struct world *w)
+{
+	workers_free(w->workers);
+	services_close(w->f->services);
+	w->f->services = NULL;
+}
+
+static void world_restart(struct world *w)
+{
+	world_stop(w);
+	fixture_open(w->f, 64 << 20);
+	world_start(w);
+}
+
+static void unmake(struct world *w)
+{
+	world_stop(w);
+	timer_free(w->tick);
+	loop_free(w->loop);
+	sem_destroy(&w->go);
+}
+
+static struct text unpacked(const struct event *e, const char *key)
+{
+	return value_text(value_find(e->data, key));
+}
+
+static void turn_once(struct world *w)
+{
+	struct pollfd p = {.fd = loop_fd(w->loop), .events = POLLIN};
+
+	poll(&p, 1, loop_timeout_ms(w->loop));
+	loop_step(w->loop);
+}
+
+/* The loop's thread waits on its own clock: what never comes fails the test. */
+#define turn_until(w, condition)                                                                   \
+	do {                                                                                       \
+		uint64_t until_ = clock_steady_ms() + WAIT_S * 1000;                               \
+		while (!(condition)) {                                                             \
+			if (clock_steady_ms() > until_)                                            \
+				fail_msg("never: %s", #condition);                                 \
+			turn_once(w);                                                              \
+		}                                                                                  \
+	} while (0)
+
+/* ---- publishing ---- */
+
+struct publish {
+	struct background_work work;
+	struct services *services;
+	const char *type;
+	const char *session;
+	int first; /* data: {"n": first}, and so on */
+	unsigned n;
+	bool undo;
+	bool done;
+	int result;
+};
+
+static int publish_n(struct services *s, const struct publish *p, struct arena *a, int n)
+{
+	struct record data;
+	struct event_new new = {.type = p->type, .session = text_of(p->session)};
+
+	record_begin(&data, a);
+	record_int(&data, "n", n);
+	new.data = data.root;
+	return event_add(s, &new);
+}
+
+static void publish_run(struct background_work *work, int lane)
+{
+	struct publish *p = list_entry(work, struct publish, work);
+	struct arena a;
+
+	(void)lane;
+	arena_init(&a, 1 << 20);
+	for (unsigned i = 0; p->result == 0 && i < p->n; i++) {
+		p->result = publish_n(p->services, p, &a, p->first + (int)i);
+		arena_reset(&a);
+	}
+	arena_done(&a);
+	work->keep = !p->undo;
+}
+
+static void publish_finished(struct background_work *work, int result)
+{
+	struct publish *p = list_entry(work, struct publish, work);
+
+	assert_int_equal(result, 0);
+	assert_int_equal(p->result, 0);
+	p->done = true;
+}
+
+static void publish_begin(struct world *w, struct publish *p)
+{
+	p->work = (struct background_work) {.run = publish_run, .finished = publish_finished};
+	p->services = w->f->services;
+	submit(w, &p->work, true);
+}
+
+static void publish(struct world *w, const char *type, int first, unsigned n)
+{
+	struct publish p = {.type = type, .first = first, .n = n};
+
+	publish_begin(w, &p);
+	turn_until(w, p.done);
+}
+
+/* ---- listening ---- */
+
+struct listener {
+	struct event_subscriber *subscriber;
+	struct world *world;
+	struct event_filter filter;
+	int64_t seqs[HEARD_MAX];
+	int ns[HEARD_MAX]; /* data.n */
+	unsigned n;
+	unsigned n_flushes;
+	int64_t gone;
+	unsigned n_gone;
+	unsigned room; /* how many it takes before it wants no more for now */
+	bool limited;
+	bool leaves;                   /* at the next event */
+	const struct publish *callers; /* by data.n, if not NULL: they know already */
+};
+
+static int on_event(void *arg, const struct event *e)
+{
+	struct listener *l = arg;
+	int64_t n = -1;
+
+	if (l->limited && l->room == 0)
+		return -ENOBUFS;
+	l->room--;
+	assert_true(l->n < HEARD_MAX);
+	if (l->n > 0)
+		assert_true(e->seq > l->seqs[l->n - 1]);
+	value_int(value_find(e->data, "n"), &n);
+	if (l->callers)
+		assert_true(l->callers[n].done);
+	l->ns[l->n] = (int)n;
+	l->seqs[l->n++] = e->seq;
+	if (l->leaves) {
+		event_unsubscribe(l->subscriber);
+		l->subscriber = NULL;
+	}
+	return 0;
+}
+
+static int on_gone(void *arg, int64_t n)
+{
+	struct listener *l = arg;
+
+	if (l->limited && l->room == 0)
+		return -ENOBUFS;
+	l->gone += n;
+	l->n_gone++;
+	return 0;
+}
+
+static bool ready(void *arg)
+{
+	const struct listener *l = arg;
+
+	return !l->limited || l->room > 0;
+}
+
+static void flush(void *arg)
+{
+	struct listener *l = arg;
+
+	l->n_flushes++;
+}
+
+static void listen_from(struct world *w, struct listener *l, int64_t since)
+{
+	const struct event_sink sink = {
+		.on_event = on_event, .on_gone = on_gone, .ready = ready, .flush = flush, .arg = l};
+
+	l->world = w;
+	assert_int_equal(event_subscribe(w->f->services, &l->filter, since, &sink, &l->subscriber),
+			 0);
+}
+
+static struct listener *new_listener(void)
+{
+	struct listener *l = calloc(1, sizeof(*l));
+
+	assert_non_null(l);
+	return l;
+}
+
+static void free_listener(struct listener *l)
+{
+	event_unsubscribe(l->subscriber);
+	free(l);
+}
+
+/* 0, 1, 2 ... without gap or double. */
+static void assert_counts_up(const struct listener *l, int from, unsigned n)
+{
+	assert_int_equal(l->n, n);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(l->ns[i], from + (int)i);
+}
+
+/* ---- tests ---- */
+
+static void a_subscriber_hears_what_is_committed(void **state)
+{
+	struct listener *l = new_listener();
+	struct world w;
+
+	make(&w, state);
+	publish(&w, "test.before", 100, 3);
+	listen_from(&w, l, -1);
+	publish(&w, "test.one", 0, 10);
+	turn_until(&w, l->n == 10);
+	publish(&w, "test.two", 10, 1);
+	turn_until(&w, l->n == 11);
+	assert_counts_up(l, 0, 11);
+	assert_int_equal(l->n_flushes, 2);
+	assert_int_equal(l->seqs[10], event_last(w.f->services));
+	free_listener(l);
+	unmake(&w);
+}
+
+static void events_come_after_the_answers_of_their_batch(void **state)
+{
+	enum { N = 500 };
+	static struct publish p[N];
+	struct listener *l = new_listener();
+	struct world w;
+
+	make(&w, state);
+	l->callers = p;
+	listen_from(&w, l, -1);
+	for (int i = 0; i < N; i++) {
+		p[i] = (struct publish) {.type = "t", .first = i, .n = 1};
+		publish_begin(&w, &p[i]);
+		if (i % 7 == 0)
+			turn_once(&w);
+	}
+	turn_until(&w, l->n == N);
+	assert_counts_up(l, 0, N);
+	free_listener(l);
+	unmake(&w);
+}
+
+/* A page that is read between a commit and its answers must not run ahead of them. */
+static void pages_do_not_overtake_answers(void **state)
+{
+	struct listener *l = new_listener();
+	struct publish callers[3] = {{.type = "t", .n = 1}, {.type = "t", .first = 1, .n = 1}};
+	struct world w;
+
+	make(&w, state);
+	l->callers = callers;
+	publish_begin(&w, &callers[0]);
+	turn_until(&w, callers[0].done);
+	atomic_store(&w.holds, true);
+	publish_begin(&w, &callers[1]);
+	turn_until(&w, event_last(w.f->services) == 2);
+	listen_from(&w, l, 0);
+	turn_until(&w, l->n == 1);
+	assert_false(callers[1].done);
+	atomic_store(&w.holds, false);
+	sem_post(&w.go);
+	turn_until(&w, l->n == 2);
+	assert_counts_up(l, 0, 2);
+	free_listener(l);
+	unmake(&w);
+}
+
+/* Who comes between a commit and its answers hears what follows, not what was. */
+static void from_now_on_begins_behind_what_is_committed(void **state)
+{
+	struct listener *l = new_listener();
+	struct publish p = {.type = "t", .first = -1, .n = 1};
+	struct world w;
+
+	make(&w, state);
+	atomic_store(&w.holds, true);
+	publish_begin(&w, &p);
+	turn_until(&w, event_last(w.f->services) == 1);
+	listen_from(&w, l, -1);
+	atomic_store(&w.holds, false);
+	sem_post(&w.go);
+	publish(&w, "t", 0, 1);
+	turn_until(&w, l->n == 1);
+	assert_counts_up(l, 0, 1);
+	free_listener(l);
+	unmake(&w);
+}
+
+static void what_is_undone_is_never_told(void **state)
+{
+	struct listener *l = new_listener();
+	struct publish p[6];
+	struct event_page page;
+	struct world w;
+
+	make(&w, state);
+	listen_from(&w, l, -1);
+	for (int i = 0; i < 6; i++) {
+		p[i] = (struct publish) {
+			.type = "t", .first = i < 3 ? i : 100, .n = 1, .undo = i >= 3};
+		publish_begin(&w, &p[i]);
+	}
+	turn_until(&w, p[5].done);
+	publish(&w, "t", 3, 1);
+	turn_until(&w, l->n == 4);
+	assert_counts_up(l, 0, 4);
+	assert_int_equal(event_list(w.f->services, 0, &w.f->arena, &(struct event_filter) {0}, 0, 0,
+				    100, &page),
+			 0);
+	assert_int_equal(page.n, 4);
+	free_listener(l);
+	unmake(&w);
+}
+
+static void filters_are_by_type_and_ids(void **state)
+{
+	static const struct {
+		const char *glob;
+		const char *type;
+		bool passes;
+	} rows[] = {
+		{"task.started", "task.started", true},
+		{"task.started", "task.start", false},
+		{"task.*", "task.started", true},
+		{"task.*", "task", false},
+		{"*", "anything", true},
+		{"*", "", true},
+		{"*.ended", "chat.turn.ended", true},
+		{"*.ended", "chat.turn.ended.x", false},
+		{"a*b*c", "aXbXbc", true},
+		{"a*b*c", "aXcXb", false},
+		{"", "", true},
+		{"", "x", false},
+		{"**", "x", true},
+		{"x*", "x", true},
+	};
+	struct event e = {.session = TEXT("s1")};
+	struct event_filter f = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct text glob = text_of(rows[i].glob);
+
+		e.type = text_of(rows[i].type);
+		f = (struct event_filter) {.types = &glob, .n_types = 1};
+		if (event_passes(&e, &f) != rows[i].passes)
+			fail_msg("%s against %s", rows[i].type, rows[i].glob);
+	}
+	f = (struct event_filter) {.session = TEXT("s1")};
+	assert_true(event_passes(&e, &f));
+	f.session = TEXT("s2");
+	assert_false(event_passes(&e, &f));
+	f = (struct event_filter) {.run = TEXT("r")};
+	assert_false(event_passes(&e, &f));
+}
+
+static void catching_up_has_neither_gap_nor_double_while_others_publish(void **state)
+{
+	enum { BEFORE = 3000, DURING = 3000, N_LISTENERS = 8 };
+	struct listener *l[N_LISTENERS];
+	static struct publish p[DURING];
+	struct world w;
+
+	make(&w, state);
+	publish(&w, "t", 0, BEFORE);
+	for (unsigned i = 0; i < N_LISTENERS; i++)
+		l[i] = new_listener();
+	for (int i = 0; i < DURING; i++) {
+		p[i] = (struct publish) {.type = "t", .first = BEFORE + i, .n = 1};
+		publish_begin(&w, &p[i]);
+		if (i % 300 == 0 && i / 300 < N_LISTENERS)
+			listen_from(&w, l[i / 300], 0);
+		if (i % 10 == 0)
+			turn_once(&w);
+	}
+	turn_until(&w, p[DURING - 1].done);
+	for (unsigned i = 0; i < N_LISTENERS; i++) {
+		turn_until(&w, l[i]->n == BEFORE + DURING);
+		assert_counts_up(l[i], 0, BEFORE + DURING);
+		assert_int_equal(l[i]->gone, 0);
+		free_listener(l[i]);
+	}
+	unmake(&w);
+}
+
+static void a_slow_subscriber_falls_behind_and_recovers(void **state)
+{
+	struct listener *slow = new_listener();
+	struct listener *quick = new_listener();
+	struct world w;
+
+	make(&w, state);
+	slow->limited = true;
+	slow->room = 5;
+	listen_from(&w, slow, -1);
+	listen_from(&w, quick, -1);
+	publish(&w, "t", 0, 1000);
+	publish(&w, "t", 1000, 1000);
+	turn_until(&w, quick->n == 2000);
+	assert_int_equal(slow->n, 5);
+	slow->room = 700;
+	turn_until(&w, slow->n == 705);
+	slow->limited = false;
+	turn_until(&w, slow->n == 2000);
+	publish(&w, "t", 2000, 3);
+	turn_until(&w, slow->n == 2003);
+	assert_counts_up(slow, 0, 2003);
+	assert_counts_up(quick, 0, 2003);
+	free_listener(slow);
+	free_listener(quick);
+	unmake(&w);
+}
+
+struct sweeping {
+	struct background_work work;
+	struct services *services;
+	bool more;
+	bool done;
+};
+
+static void sweep_run(struct background_work *work, int lane)
+{
+	struct sweeping *s = list_entry(work, struct sweeping, work);
+
+	(void)lane;
+	assert_int_equal(event_sweep(s->services, &s->more), 0);
+	work->keep = true;
+}
+
+static void sweep_finished(struct background_work *work, int result)
+{
+	struct sweeping *s = list_entry(work, struct sweeping, work);
+
+	assert_int_equal(result, 0);
+	s->done = true;
+}
+
+static void sweep_all_but(struct world *w, int64_t keep)
+{
+	struct sweeping s = {.services = w->f->services, .more = true};
+
+	events_set_keep(w->f->services->events, 0, keep);
+	while (s.more) {
+		s.work = (struct background_work) {.run = sweep_run, .finished = sweep_finished};
+		s.done = false;
+		s.more = false;
+		submit(w, &s.work, true);
+		turn_until(w, s.done);
+	}
+}
+
+static void what_was_deleted_is_counted_and_told(void **state)
+{
+	struct listener *late = new_listener();
+	struct listener *slow = new_listener();
+	struct event_page page;
+	struct world w;
+
+	make(&w, state);
+	slow->limited = true;
+	listen_from(&w, slow, -1);
+	publish(&w, "t", 0, 2500);
+	sweep_all_but(&w, 100);
+	listen_from(&w, late, 10);
+	turn_until(&w, late->n == 100);
+	assert_int_equal(late->gone, 2390);
+	assert_int_equal(late->n_gone, 1);
+	assert_int_equal(late->ns[0], 2400);
+	slow->limited = false;
+	turn_until(&w, slow->n == 100);
+	assert_int_equal(slow->gone, 2400);
+	assert_int_equal(slow->n_gone, 1);
+	assert_int_equal(event_list(w.f->services, 0, &w.f->arena, &(struct event_filter) {0}, 2350,
+				    0, 10, &page),
+			 0);
+	assert_int_equal(page.gone, 50);
+	assert_int_equal(page.n, 10);
+	assert_true(page.more);
+	free_listener(late);
+	free_listener(slow);
+	unmake(&w);
+}
+
+static void numbers_go_on_after_a_restart(void **state)
+{
+	struct listener *l = new_listener();
+	struct event_page page;
+	struct world w;
+	int64_t last;
+
+	make(&w, state);
+	publish(&w, "t", 0, 50);
+	last = event_last(w.f->services);
+	sweep_all_but(&w, 1);
+	world_restart(&w);
+	assert_int_equal(event_last(w.f->services), last);
+	listen_from(&w, l, last);
+	publish(&w, "t", 50, 1);
+	turn_until(&w, l->n == 1);
+	assert_int_equal(l->seqs[0], last + 1);
+	assert_int_equal(event_list(w.f->services, 0, &w.f->arena, &(struct event_filter) {0}, last,
+				    0, 10, &page),
+			 0);
+	assert_int_equal(page.n, 1);
+	assert_int_equal(page.last, last + 1);
+	assert_int_equal(page.gone, 0);
+	free_listener(l);
+	unmake(&w);
+}
+
+/* Otherwise it would hear nothing until this log has grown as long as the other. */
+static void a_number_of_another_log_means_now(void **state)
+{
+	struct listener *l = new_listener();
+	struct event_page page;
+	struct world w;
+
+	make(&w, state);
+	publish(&w, "t", 0, 5);
+	listen_from(&w, l, 1000000);
+	publish(&w, "t", 5, 1);
+	turn_until(&w, l->n == 1);
+	assert_counts_up(l, 5, 1);
+	assert_int_equal(event_list(w.f->services, 0, &w.f->arena, &(struct event_filter) {0},
+				    1000000, 0, 10, &page),
+			 0);
+	assert_int_equal(page.n, 0);
+	assert_int_equal(page.last, 6);
+	free_listener(l);
+	unmake(&w);
+}
+
+static void a_subscriber_may_leave_while_it_is_told(void **state)
+{
+	struct listener *l[3];
+	struct listener *pages = new_listener();
+	struct world w;
+
+	make(&w, state);
+	for (unsigned i = 0; i < 3; i++) {
+		l[i] = new_listener();
+		l[i]->leaves = i == 1;
+		listen_from(&w, l[i], -1);
+	}
+	publish(&w, "t", 0, 5);
+	turn_until(&w, l[2]->n == 5);
+	assert_counts_up(l[0], 0, 5);
+	assert_counts_up(l[1], 0, 1);
+	pages->leaves = true;
+	listen_from(&w, pages, 0);
+	turn_until(&w, pages->n == 1);
+	publish(&w, "t", 5, 1);
+	turn_until(&w, l[2]->n == 6);
+	assert_int_equal(pages->n, 1);
+	/* One that leaves while its page is read. */
+	listen_from(&w, l[1], 0);
+	event_unsubscribe(l[1]->subscriber);
+	l[1]->subscriber = NULL;
+	publish(&w, "t", 6, 1);
+	turn_until(&w, l[2]->n == 7);
+	assert_int_equal(l[1]->n, 1);
+	for (unsigned i = 0; i < 3; i++)
+		free_listener(l[i]);
+	free_listener(pages);
+	unmake(&w);
+}
+
+static unsigned n_subscribers(const struct world *w)
+{
+	unsigned n = 0;
+
+	list_for_each (at, following, &w->f->services->events->subscribers)
+		n++;
+	return n;
+}
+
+static void one_that_leaves_while_it_is_read_for_goes_with_its_page(void **state)
+{
+	struct listener *stays = new_listener();
+	struct listener *leaves = new_listener();
+	struct world w;
+
+	make(&w, state);
+	listen_from(&w, stays, -1);
+	publish(&w, "t", 0, 1);
+	turn_until(&w, stays->n == 1);
+	w.holds_reads = true;
+	listen_from(&w, leaves, 0);
+	assert_non_null(w.held);
+	event_unsubscribe(leaves->subscriber);
+	leaves->subscriber = NULL;
+	/* Others are told meanwhile, and the dead are looked for. */
+	publish(&w, "t", 1, 1);
+	turn_until(&w, stays->n == 2);
+	assert_int_equal(n_subscribers(&w), 2);
+	w.held->finished(w.held, 0);
+	assert_int_equal(n_subscribers(&w), 1);
+	assert_int_equal(leaves->n, 0);
+	free_listener(leaves);
+	free_listener(stays);
+	unmake(&w);
+}
+
+static void hundreds_hear_everything(void **state)
+{
+	enum { N = 300 };
+	struct listener *l[N];
+	struct world w;
+
+	make(&w, state);
+	for (unsigned i = 0; i < N; i++) {
+		l[i] = new_listener();
+		listen_from(&w, l[i], -1);
+	}
+	for (int i = 0; i < 50; i++)
+		publish(&w, "t", i * 10, 10);
+	for (unsigned i = 0; i < N; i++) {
+		turn_until(&w, l[i]->n == 500);
+		assert_counts_up(l[i], 0, 500);
+		free_listener(l[i]);
+	}
+	unmake(&w);
+}
+
+/* More than the notes of one commit hold. */
+static void a_commit_too_large_to_be_noted_is_read(void **state)
+{
+	struct listener *l = new_listener();
+	struct world w;
+
+	make(&w, state);
+	listen_from(&w, l, -1);
+	publish(&w, "t", 0, HEARD_MAX - 1);
+	turn_until(&w, l->n == HEARD_MAX - 1);
+	publish(&w, "t", HEARD_MAX - 1, 1);
+	turn_until(&w, l->n == HEARD_MAX);
+	assert_counts_up(l, 0, HEARD_MAX);
+	free_listener(l);
+	unmake(&w);
+}
+
+static void list(struct world *w, const struct event_filter *f, int64_t since_seq, int64_t since_ms,
+		 int64_t limit, struct event_page *page)
+{
+	assert_int_equal(
+		event_list(w->f->services, 0, &w->f->arena, f, since_seq, since_ms, limit, page),
+		0);
+}
+
+static void lists_are_by_number_by_time_or_the_newest(void **state)
+{
+	const struct text rare = TEXT("ra*");
+	const struct event_filter all = {0};
+	const struct event_filter rares = {.types = &rare, .n_types = 1};
+	const struct event_filter ours = {.session = TEXT("s1")};
+	struct publish p = {.type = "common", .session = "s1", .first = 2001, .n = 2};
+	struct event_page page;
+	struct world w;
+	int64_t ms;
+
+	make(&w, state);
+	list(&w, &all, 0, 0, 0, &page);
+	assert_int_equal(page.n, 0);
+	assert_int_equal(page.last, 0);
+	publish(&w, "common", 0, 1000);
+	publish(&w, "rare", 1000, 1);
+	publish(&w, "common", 1001, 1000);
+	publish_begin(&w, &p);
+	turn_until(&w, p.done);
+
+	list(&w, &all, -1, 0, 3, &page);
+	assert_int_equal(page.n, 3);
+	assert_int_equal(page.events[0].seq, 2001);
+	assert_int_equal(page.events[2].seq, 2003);
+	assert_int_equal(page.last, 2003);
+	assert_false(page.more);
+
+	list(&w, &rares, -1, 0, 3, &page);
+	assert_int_equal(page.n, 1);
+	assert_true(text_is(page.events[0].type, "rare"));
+	assert_int_equal(page.last, 2003);
+
+	list(&w, &rares, 0, 0, 3, &page);
+	assert_int_equal(page.n, 1);
+	assert_int_equal(page.last, 2003);
+	assert_false(page.more);
+
+	list(&w, &all, 1990, 0, 5, &page);
+	assert_int_equal(page.n, 5);
+	assert_int_equal(page.events[0].seq, 1991);
+	assert_int_equal(page.last, 1995);
+	assert_true(page.more);
+
+	list(&w, &ours, 0, 0, 1, &page);
+	assert_int_equal(page.n, 1);
+	assert_int_equal(page.events[0].seq, 2002);
+	list(&w, &ours, page.last, 0, 5, &page);
+	assert_int_equal(page.n, 1);
+	assert_int_equal(page.last, 2003);
+
+	list(&w, &all, -1, 0, 1, &page);
+	ms = page.events[0].time_ms;
+	list(&w, &all, -1, ms + 1, 0, &page);
+	assert_int_equal(page.n, 0);
+	assert_int_equal(page.last, 2003);
+	list(&w, &ours, -1, ms, 0, &page);
+	assert_true(page.n >= 1);
+	assert_int_equal(page.events[page.n - 1].seq, 2003);
+
+	list(&w, &all, 0, 0, INT64_MAX, &page);
+	assert_int_equal(page.n, EVENT_PAGE_MAX);
+	list(&w, &all, 0, 0, 0, &page);
+	assert_int_equal(page.n, EVENT_PAGE_DEFAULT);
+	unmake(&w);
+}
+
+static void one_wording_serves_all_who_hear_it(void **state)
+{
+	const int koine = 0, others[6] = {0};
+	struct event e = {.seq = 7};
+	struct buf *words;
+	struct world w;
+
+	make(&w, state);
+	words = event_words(w.f->services, &e, &koine);
+	assert_int_equal(words->len, 0);
+	buf_add_str(words, "seven");
+	assert_int_equal(event_words(w.f->services, &e, &koine)->len, 5);
+	assert_int_equal(event_words(w.f->services, &e, &others[0])->len, 0);
+	assert_int_equal(event_words(w.f->services, &e, &koine)->len, 5);
+	e.seq = 8;
+	assert_int_equal(event_words(w.f->services, &e, &koine)->len, 0);
+	for (unsigned i = 0; i < 6; i++) {
+		words = event_words(w.f->services, &e, &others[i]);
+		assert_int_equal(words->len, 0);
+		buf_add_str(words, "x");
+	}
+	unmake(&w);
+}
+
+static void data_that_is_too_large_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct event_new new = {.type = "t"};
+	struct event_page page;
+	struct record data;
+	struct world w;
+	char *big;
+
+	make(&w, state);
+	big = calloc(1, EVENT_DATA_MAX);
+	memset(big, 'x', EVENT_DATA_MAX);
+	record_begin(&data, &f->arena);
+	record_text(&data, "big", (struct text) {.data = big, .len = EVENT_DATA_MAX});
+	new.data = data.root;
+	begin(f);
+	assert_int_equal(event_add(f->services, &new), -EMSGSIZE);
+	new.data = NULL;
+	assert_int_equal(event_add(f->services, &new), 0);
+	end(f);
+	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);
+	assert_int_equal(page.n, 1);
+	assert_int_equal(page.events[0].data->kind, VALUE_OBJECT);
+	assert_int_equal(page.events[0].data->len, 0);
+	free(big);
+	unmake(&w);
+}
+
+static void memories_say_that_they_change_but_not_what(void **state)
+{
+	static const char *const types[] = {"memory.added", "memory.updated", "memory.deleted"};
+	struct fixture *f = *state;
+	struct memory_change_in change = {.content = TEXT("other secret"), .importance = -1};
+	struct event_page page;
+	struct memory m;
+	bool deleted;
+	struct world w;
+
+	make(&w, state);
+	m = add(f, "a secret", "ann");
+	/* Said again within seconds, it is the same memory and no news. */
+	(void)add(f, "a secret", "ann");
+	begin(f);
+	assert_int_equal(memory_update(f->services, &f->arena, &(struct memory_asker) {0}, m.id,
+				       &change, &m, &f->why),
+			 0);
+	assert_int_equal(memory_delete(f->services, &f->arena, &(struct memory_asker) {0}, m.id,
+				       &deleted, &f->why),
+			 0);
+	end(f);
+	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);
+	assert_int_equal(page.n, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(text_is(page.events[i].type, types[i]));
+		assert_true(text_equal(unpacked(&page.events[i], "id"), m.id));
+		assert_true(text_is(unpacked(&page.events[i], "user"), "ann"));
+		assert_true(text_is(unpacked(&page.events[i], "category"), "other"));
+		assert_int_equal(page.events[i].data->len, 3);
+	}
+	unmake(&w);
+}
+
+static void memories_that_expire_say_so(void **state)
+{
+	struct fixture *f = *state;
+	struct memory_new in = plain("gone soon", "ann");
+	struct event_page page;
+	struct memory m;
+	bool more = true;
+	struct world w;
+
+	make(&w, state);
+	in.expires_ms = 1;
+	assert_int_equal(add_new(f, &in, &m), 0);
+	begin(f);
+	assert_int_equal(memory_sweep(f->services, &more), 0);
+	end(f);
+	assert_false(more);
+	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);
+	assert_int_equal(page.n, 2);
+	assert_true(text_is(page.events[1].type, "memory.expired"));
+	assert_true(text_equal(unpacked(&page.events[1], "id"), m.id));
+	unmake(&w);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_subscriber_hears_what_is_committed),
+		T(events_come_after_the_answers_of_their_batch),
+		T(pages_do_not_overtake_answers),
+		T(from_now_on_begins_behind_what_is_committed),
+		T(what_is_undone_is_never_told),
+		cmocka_unit_test(filters_are_by_type_and_ids),
+		T(catching_up_has_neither_gap_nor_double_while_others_publish),
+		T(a_slow_subscriber_falls_behind_and_recovers),
+		T(what_was_deleted_is_counted_and_told),
+		T(numbers_go_on_after_a_restart),
+		T(a_number_of_another_log_means_now),
+		T(a_subscriber_may_leave_while_it_is_told),
+		T(one_that_leaves_while_it_is_read_for_goes_with_its_page),
+		T(hundreds_hear_everything),
+		T(a_commit_too_large_to_be_noted_is_read),
+		T(lists_are_by_number_by_time_or_the_newest),
+		T(one_wording_serves_all_who_hear_it),
+		T(data_that_is_too_large_is_refused),
+		T(memories_say_that_they_change_but_not_what),
+		T(memories_that_expire_say_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

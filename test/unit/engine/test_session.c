@@ -1,0 +1,912 @@
+/*
+ * Agent sessions as the daemon runs them: a loop, the workers' threads, a real store, real children
+ * (a shell script in the place of claude), and the recall agent.
+ */
+#include "stage.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "agent/recall/recall.h"
+#include "io/tree.h"
+#include "engine/chat/chat.h"
+#include "engine/chat/rank.h"
+#include "engine/event/event.h"
+#include "engine/session/session.h"
+#include "engine/session/inner.h"
+#include "engine/task/task.h"
+#include "store/store.h"
+#include "wire/json.h"
+
+struct world {
+	struct stage stage;
+	struct tree_keeper *keeper;
+	char program[200];
+	char folder[200];
+	char tasks[200];
+	char work[200];
+	const char *words;  /* the program that is set; NULL: the script */
+	const char *runner; /* NULL: not said */
+	int64_t keep_bytes;
+	unsigned interrupt_ms; /* 0: 200 */
+	struct event_subscriber *listener;
+	char told[8192]; /* "old>new" and event types, in order */
+};
+
+/* ---- the world ---- */
+
+/* What it does is in its query, which is its last argument and run by sh. */
+static void write_program(struct world *w)
+{
+	FILE *f;
+
+	snprintf(w->program, sizeof(w->program), "%s/agent", w->stage.f->dir);
+	f = fopen(w->program, "w");
+	assert_non_null(f);
+	fprintf(f,
+		"#!/bin/sh\n"
+		"id() { echo '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"'$1'\"}'; "
+		"}\n"
+		"say() { echo '{\"type\":\"assistant\",\"message\":{\"role\":\"assistant\","
+		"\"content\":[{\"type\":\"text\",\"text\":\"'\"$1\"'\"}]},\"session_id\":\"c1\"}'; "
+		"}\n"
+		"call() { echo '{\"type\":\"assistant\",\"message\":{\"role\":\"assistant\","
+		"\"content\":[{\"type\":\"tool_use\",\"id\":\"'$1'\",\"name\":\"'$2'\",\"input\":"
+		"{\"command\":\"ls\"}}]},\"session_id\":\"c1\"}'; }\n"
+		"back() { echo '{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":"
+		"[{\"type\":\"tool_result\",\"tool_use_id\":\"'$1'\",\"content\":\"'\"$2\"'\"}]},"
+		"\"session_id\":\"c1\"}'; }\n"
+		"end() { echo "
+		"'{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":'${2:-false}',"
+		"\"result\":\"'\"$1\"'\",\"total_cost_usd\":0.25,\"duration_ms\":1200,"
+		"\"num_turns\":3,\"usage\":{\"input_tokens\":10,\"output_tokens\":5},"
+		"\"session_id\":\"c1\"}'; }\n"
+		"all=\"$*\"\n"
+		"for last; do :; done\n"
+		"eval \"$last\"\n");
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(w->program, 0700), 0);
+}
+
+static void start_chat(struct world *w)
+{
+	const struct recall_opts recall = {
+		.name = "recall", .budget = 8000, .reserve = 2000, .rank = chat_rank};
+	struct agent *agents[1];
+	const struct chat_opts opts = {.loop = w->stage.loop,
+				       .background = stage_background(&w->stage),
+				       .agents = agents,
+				       .n_agents = 1,
+				       .agent = "recall",
+				       .system = ""};
+	struct why why;
+
+	assert_int_equal(recall_new(w->stage.loop, &recall, &agents[0]), 0);
+	assert_int_equal(chat_start(w->stage.f->services, &opts, &why), 0);
+}
+
+static int to_json(struct arena *a, const struct value *v, struct text *ret_text)
+{
+	struct buf out;
+	struct json j;
+
+	buf_init(&out, 1 << 20);
+	j = json_writer(&out);
+	json_value(&j, v);
+	ret_text->data = arena_copy(a, out.data, out.len);
+	ret_text->len = out.len;
+	buf_done(&out);
+	return ret_text->data ? 0 : -ENOMEM;
+}
+
+static void note(struct world *w, const char *format, struct text one, struct text two)
+{
+	size_t n = strlen(w->told);
+
+	snprintf(w->told + n, sizeof(w->told) - n, format, TEXT_ARGS(one), TEXT_ARGS(two));
+}
+
+static int on_event(void *arg, const struct event *e)
+{
+	struct world *w = arg;
+
+	assert_non_null(e->session.data);
+	if (text_is(e->type, "session.status"))
+		note(w, "%.*s>%.*s ", value_text(value_find(e->data, "old_status")),
+		     value_text(value_find(e->data, "new_status")));
+	else if (text_is(e->type, "session.event"))
+		note(w, "%.*s%.*s ", value_text(value_find(e->data, "event_type")), TEXT(""));
+	return 0;
+}
+
+static int on_gone(void *arg, int64_t n)
+{
+	(void)arg;
+	(void)n;
+	fail();
+	return 0;
+}
+
+static void world_open(struct world *w)
+{
+	struct services *s = w->stage.f->services;
+	const struct background background = stage_background(&w->stage);
+	const struct events_opts events = {.loop = w->stage.loop, .background = background};
+	const struct tasks_opts tasks = {
+		.loop = w->stage.loop, .background = background, .output_folder = w->tasks};
+	const struct sessions_opts opts = {
+		.loop = w->stage.loop,
+		.background = background,
+		.folder = w->folder,
+		.program = w->words ? w->words : w->program,
+		.runner = w->runner,
+		.parallel = 3,
+		.interrupt_ms = w->interrupt_ms ? w->interrupt_ms : 200,
+		.terminate_ms = 200,
+		.keep_bytes = w->keep_bytes,
+		.to_json = to_json,
+	};
+	const struct event_sink sink = {.on_event = on_event, .on_gone = on_gone, .arg = w};
+	const struct text type = TEXT("session.*");
+	const struct event_filter filter = {.types = &type, .n_types = 1};
+	struct why why = {0};
+
+	assert_int_equal(events_start(s, &events), 0);
+	start_chat(w);
+	assert_int_equal(tasks_start(s, &tasks, &why), 0);
+	assert_int_equal(sessions_start(s, &opts), 0);
+	stage_open(&w->stage);
+	assert_int_equal(event_subscribe(s, &filter, -1, &sink, &w->listener), 0);
+}
+
+static int world_setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct fixture *f;
+
+	if (setup((void **)&f) != 0)
+		return -1;
+	stage_make(&w->stage, f);
+	assert_int_equal(tree_keeper_new(w->stage.loop, &w->keeper), 0);
+	snprintf(w->folder, sizeof(w->folder), "%s/sessions", f->dir);
+	snprintf(w->tasks, sizeof(w->tasks), "%s/tasks", f->dir);
+	snprintf(w->work, sizeof(w->work), "%s/work", f->dir);
+	assert_int_equal(mkdir(w->work, 0700), 0);
+	write_program(w);
+	world_open(w);
+	*state = w;
+	return 0;
+}
+
+static void world_close(struct world *w)
+{
+	stage_close(&w->stage);
+	services_close(w->stage.f->services);
+	w->stage.f->services = NULL;
+}
+
+static int world_teardown(void **state)
+{
+	struct world *w = *state;
+	struct fixture *f = w->stage.f;
+
+	world_close(w);
+	fixture_open(f, 1 << 20);
+	teardown((void **)&f);
+	tree_keeper_free(w->keeper);
+	timer_free(w->stage.tick);
+	loop_free(w->stage.loop);
+	free(w);
+	return 0;
+}
+
+static void world_reopen(struct world *w)
+{
+	world_close(w);
+	fixture_open(w->stage.f, 64 << 20);
+	world_open(w);
+}
+
+/* ---- what tests ask ---- */
+
+struct launched {
+	bool done;
+	int result;
+	char id[64];
+	char run[64];
+	char parent[64];
+	struct why why;
+};
+
+static void on_launched(void *arg, int result, const struct session_launched *l,
+			const struct why *why)
+{
+	struct launched *to = arg;
+
+	assert_false(to->done);
+	to->done = true;
+	to->result = result;
+	if (why)
+		to->why = *why;
+	if (!l)
+		return;
+	snprintf(to->id, sizeof(to->id), "%.*s", TEXT_ARGS(l->id));
+	snprintf(to->run, sizeof(to->run), "%.*s", TEXT_ARGS(l->run));
+	snprintf(to->parent, sizeof(to->parent), "%.*s", TEXT_ARGS(l->parent));
+}
+
+static struct launched try_new(struct world *w, const struct session_new *in)
+{
+	struct launched l = {0};
+
+	session_launch(w->stage.f->services, in, on_launched, &l);
+	stage_until(&w->stage, l.done);
+	return l;
+}
+
+static struct launched launch(struct world *w, const char *query)
+{
+	const struct session_new in = {.query = text_of(query), .working_dir = text_of(w->work)};
+	struct launched l = try_new(w, &in);
+
+	if (l.result != 0)
+		fail_msg("%s", l.why.text);
+	return l;
+}
+
+static struct session_row get(struct world *w, struct arena *a, const char *id)
+{
+	struct session_row row;
+	struct why why;
+
+	if (session_get(w->stage.f->services, N_READERS - 1, a, text_of(id), false, &row, &why))
+		fail_msg("%s", why.text);
+	return row;
+}
+
+static bool has_status(struct world *w, const char *id, enum session_status status)
+{
+	struct arena a;
+	bool has;
+
+	arena_init(&a, 1 << 24);
+	has = get(w, &a, id).status == status;
+	arena_done(&a);
+	return has;
+}
+
+static void until(struct world *w, const char *id, enum session_status status)
+{
+	stage_until(&w->stage, has_status(w, id, status));
+}
+
+/* "message user query|tool_call Bash|…" */
+static void conversation(struct world *w, const char *id, bool chain, char *out, size_t size)
+{
+	const struct session_events_query q = {.session = text_of(id), .chain = chain, .raw = true};
+	struct session_event *e;
+	struct arena a;
+	unsigned n;
+	bool more;
+	size_t at = 0;
+
+	arena_init(&a, 1 << 26);
+	assert_int_equal(session_events(w->stage.f->services, N_READERS - 1, &a, &q, &e, &n, &more),
+			 0);
+	assert_false(more);
+	*out = '\0';
+	for (unsigned i = 0; i < n && at < size; i++)
+		at += (size_t)snprintf(out + at, size - at, "%s%s %.*s%.*s%.30s", i > 0 ? "|" : "",
+				       session_event_type_name(e[i].row.type),
+				       TEXT_ARGS(e[i].row.role), TEXT_ARGS(e[i].row.tool_name),
+				       e[i].row.content.data ? e[i].row.content.data : "");
+	arena_done(&a);
+}
+
+struct asked {
+	bool done;
+	int result;
+	struct why why;
+};
+
+static void on_asked(void *arg, int result, const struct why *why)
+{
+	struct asked *a = arg;
+
+	a->done = true;
+	a->result = result;
+	if (why)
+		a->why = *why;
+}
+
+static struct asked interrupt(struct world *w, const char *id)
+{
+	struct asked a = {0};
+
+	session_interrupt(w->stage.f->services, text_of(id), on_asked, &a);
+	stage_until(&w->stage, a.done);
+	return a;
+}
+
+static struct launched go_on(struct world *w, const char *id, const char *query)
+{
+	const struct session_new in = {.query = text_of(query)};
+	struct launched l = {0};
+
+	session_continue(w->stage.f->services, text_of(id), &in, on_launched, &l);
+	stage_until(&w->stage, l.done);
+	return l;
+}
+
+/* ---- tests ---- */
+
+static void a_session_says_what_its_program_prints(void **state)
+{
+	struct world *w = *state;
+	struct launched l = launch(w, "id c1; say hello; call t1 Bash; back t1 done; end fine");
+	struct session_row row;
+	struct arena a;
+	char said[1000];
+
+	until(w, l.id, SESSION_COMPLETED);
+	conversation(w, l.id, false, said, sizeof(said));
+	assert_string_equal(said,
+			    "message userid c1; say hello; call t1 Bash|message assistanthello|"
+			    "tool_call assistantBash|tool_result userdone");
+	arena_init(&a, 1 << 20);
+	row = get(w, &a, l.id);
+	assert_true(text_is(row.agent_session, "c1"));
+	assert_true(text_is(row.result, "fine"));
+	assert_true(text_is(row.runner, "claude"));
+	assert_true(row.cost_usd == 0.25);
+	assert_int_equal(row.duration_ms, 1200);
+	assert_int_equal(row.turns, 3);
+	assert_int_equal(row.input_tokens + row.output_tokens, 15);
+	assert_true(row.ended_ms >= row.created_ms);
+	arena_done(&a);
+	stage_until(&w->stage, strstr(w->told, "running>completed"));
+	assert_string_equal(w->told, "starting>running message message tool_call tool_result "
+				     "running>completed ");
+}
+
+static void its_flags_are_in_order(void **state)
+{
+	struct world *w = *state;
+	const struct text tools[] = {TEXT("Read"), TEXT("Bash")};
+	struct session_new in = {
+		.query = TEXT("id c1; printf '%s' \"$all\" > args; env > env; pwd > cwd"),
+		.working_dir = text_of(w->work),
+		.model = TEXT("opus"),
+		.max_turns = 7,
+		.system_prompt = TEXT("be brief"),
+		.append_system_prompt = TEXT("-x"),
+		.permission_prompt_tool = TEXT("ask"),
+		.allowed_tools = tools,
+		.n_allowed_tools = 2,
+		.disallowed_tools = tools,
+		.n_disallowed_tools = 1,
+	};
+	struct launched l = try_new(w, &in);
+	char path[300];
+	char text[1000] = "";
+	FILE *f;
+
+	assert_int_equal(l.result, 0);
+	until(w, l.id, SESSION_COMPLETED);
+	snprintf(path, sizeof(path), "%s/args", w->work);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
+	fclose(f);
+	assert_memory_equal(text,
+			    "--model opus --output-format stream-json --verbose "
+			    "--permission-prompt-tool ask --max-turns 7 --system-prompt be brief "
+			    "--append-system-prompt=-x --allowedTools Read,Bash "
+			    "--disallowedTools Read --print -- id c1;",
+			    198);
+}
+
+static void a_folder_that_is_not_there(void **state)
+{
+	struct world *w = *state;
+	const struct session_new in = {.query = TEXT("end x"),
+				       .working_dir = TEXT("/nonexistent/dir")};
+	struct launched l = try_new(w, &in);
+
+	assert_int_equal(l.result, REFUSE_UNAVAILABLE);
+	assert_string_equal(l.why.text, "chdir /nonexistent/dir: no such file or directory");
+	until(w, l.id, SESSION_FAILED);
+	stage_until(&w->stage, strstr(w->told, "starting>failed"));
+}
+
+static void bad_input_is_refused(void **state)
+{
+	struct world *w = *state;
+	const struct text nul = {.data = "a\0b", .len = 3};
+	struct session_new in = {.query = TEXT("")};
+	struct launched l = try_new(w, &in);
+
+	assert_int_equal(l.result, REFUSE_PARAMS);
+	assert_string_equal(l.why.text, "query is required");
+	in.query = nul;
+	l = try_new(w, &in);
+	assert_int_equal(l.result, REFUSE_PARAMS);
+	assert_string_equal(l.why.field, "query");
+	in = (struct session_new) {.query = TEXT("x"), .agent = TEXT("nobody")};
+	l = try_new(w, &in);
+	assert_int_equal(l.result, REFUSE_PARAMS);
+	assert_string_equal(l.why.field, "agent");
+}
+
+static void how_it_fails_is_told(void **state)
+{
+	static const struct {
+		const char *query, *error;
+	} cases[] = {
+		{"id c1; echo oops >&2; exit 3", "claude process failed: claude error: oops"},
+		{"id c1; exit 130", "claude process failed: exit status 130"},
+		{"id c1; end broken true", "broken"},
+		{"id c1; end fine; echo oops >&2; exit 1", "claude process failed: exit status 1"},
+	};
+	struct world *w = *state;
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct launched l = launch(w, cases[i].query);
+		struct arena a;
+		struct text error;
+
+		until(w, l.id, SESSION_FAILED);
+		arena_init(&a, 1 << 20);
+		error = get(w, &a, l.id).error;
+		if (!text_is(error, cases[i].error))
+			fail_msg("%.*s", TEXT_ARGS(error));
+		arena_done(&a);
+	}
+}
+
+static void without_a_result_it_has_completed(void **state)
+{
+	struct world *w = *state;
+	struct launched l = launch(w, "true");
+	char said[300];
+
+	until(w, l.id, SESSION_COMPLETED);
+	conversation(w, l.id, false, said, sizeof(said));
+	assert_string_equal(said, "message usertrue");
+}
+
+static void lines_nobody_understands_are_kept(void **state)
+{
+	struct world *w = *state;
+	struct launched l =
+		launch(w, "echo noise; id c1; printf 'half'; echo; echo '{\"type\":\"new\"}'; "
+			  "printf '\\377\\376'; end fine");
+	char said[1000];
+
+	until(w, l.id, SESSION_COMPLETED);
+	conversation(w, l.id, false, said, sizeof(said));
+	assert_non_null(strstr(said, "raw noise|message user"));
+	assert_non_null(strstr(said, "|raw half|raw {\"type\":\"new\"}|raw "));
+}
+
+static void an_interrupt_is_told_and_ends_it(void **state)
+{
+	struct world *w = *state;
+	struct launched l = launch(w, "trap '' INT TERM; id c1; say ready; "
+				      "while :; do sleep 0.05; done");
+	struct asked a;
+
+	stage_until(&w->stage, strstr(w->told, "message message"));
+	a = interrupt(w, l.id);
+	assert_int_equal(a.result, 0);
+	assert_true(has_status(w, l.id, SESSION_COMPLETING));
+	a = interrupt(w, l.id);
+	assert_int_equal(a.result, REFUSE_CONFLICT);
+	until(w, l.id, SESSION_INTERRUPTED);
+	stage_until(&w->stage, strstr(w->told, "running>completing completing>interrupted"));
+	a = interrupt(w, l.id);
+	assert_string_equal(a.why.text,
+			    "cannot interrupt session with status interrupted (must be running)");
+	a = interrupt(w, "nope");
+	assert_int_equal(a.result, REFUSE_NOT_FOUND);
+	assert_string_equal(a.why.text, "session not found: nope");
+}
+
+static void a_session_goes_on_where_another_ended(void **state)
+{
+	struct world *w = *state;
+	struct session_new in = {.query = TEXT("id c1; end one"),
+				 .working_dir = text_of(w->work),
+				 .model = TEXT("opus"),
+				 .system_prompt = TEXT("be brief")};
+	struct launched first = try_new(w, &in);
+	struct launched second;
+	struct arena a;
+	char said[1000];
+
+	until(w, first.id, SESSION_COMPLETED);
+	second = go_on(w, first.id, "id c2; say \"$(echo \"$all\" | cut -c1-40)\"; end two");
+	assert_int_equal(second.result, 0);
+	assert_string_equal(second.parent, first.id);
+	until(w, second.id, SESSION_COMPLETED);
+	arena_init(&a, 1 << 20);
+	assert_true(text_is(get(w, &a, second.id).model, "opus"));
+	assert_true(text_is(get(w, &a, second.id).working_dir, w->work));
+	arena_done(&a);
+	conversation(w, second.id, true, said, sizeof(said));
+	assert_memory_equal(said, "message userid c1; end one|message userid c2; say", 48);
+	assert_non_null(strstr(said, "--resume c1 --model opus"));
+}
+
+static void one_that_runs_is_interrupted_first(void **state)
+{
+	struct world *w = *state;
+	struct launched first = launch(w, "id c1; say ready; exec sleep 60");
+	struct launched second;
+
+	stage_until(&w->stage, strstr(w->told, "message message"));
+	second = go_on(w, first.id, "id c2; end two");
+	assert_int_equal(second.result, 0);
+	assert_true(has_status(w, first.id, SESSION_INTERRUPTED));
+	until(w, second.id, SESSION_COMPLETED);
+}
+
+static void what_cannot_be_continued(void **state)
+{
+	struct world *w = *state;
+	struct launched failed = launch(w, "id c1; exit 1");
+	struct launched nameless = launch(w, "true");
+	struct launched l;
+
+	until(w, failed.id, SESSION_FAILED);
+	until(w, nameless.id, SESSION_COMPLETED);
+	l = go_on(w, failed.id, "x");
+	assert_int_equal(l.result, REFUSE_CONFLICT);
+	assert_string_equal(
+		l.why.text,
+		"cannot continue session with status failed (must be completed or running)");
+	l = go_on(w, nameless.id, "x");
+	assert_string_equal(l.why.text, "parent session missing claude_session_id (cannot resume)");
+	l = go_on(w, "nope", "x");
+	assert_int_equal(l.result, REFUSE_NOT_FOUND);
+	l = go_on(w, failed.id, "");
+	assert_string_equal(l.why.text, "query is required");
+}
+
+static void approvals_make_it_wait(void **state)
+{
+	struct world *w = *state;
+	struct services *s = w->stage.f->services;
+	struct launched l = launch(w, "id c1; say ready; exec sleep 60");
+
+	stage_until(&w->stage, strstr(w->told, "message message"));
+	session_wait(s, text_of(l.id), 1);
+	session_wait(s, text_of(l.id), 1);
+	until(w, l.id, SESSION_WAITING);
+	session_wait(s, text_of(l.id), -1);
+	session_wait(s, text_of(l.id), -1);
+	until(w, l.id, SESSION_RUNNING);
+	session_wait(s, text_of(l.id), 1);
+	/* One that waits can be interrupted as well. */
+	assert_int_equal(interrupt(w, l.id).result, 0);
+	until(w, l.id, SESSION_INTERRUPTED);
+}
+
+static void without_a_program_nobody_runs_it(void **state)
+{
+	struct world *w = *state;
+	const struct session_new in = {.query = TEXT("x"), .working_dir = text_of(w->work)};
+	struct launched l;
+
+	w->words = "no-such-program-anywhere";
+	world_reopen(w);
+	l = try_new(w, &in);
+	assert_int_equal(l.result, REFUSE_UNAVAILABLE);
+	assert_memory_equal(l.why.text, "no agent is configured: ", 24);
+	assert_true(has_status(w, l.id, SESSION_FAILED));
+}
+
+static void an_agent_that_the_settings_name_answers(void **state)
+{
+	struct world *w = *state;
+	struct launched l;
+	struct launched again;
+	char said[2000];
+
+	w->words = "no-such-program-anywhere";
+	w->runner = "recall";
+	world_reopen(w);
+	l = launch(w, "My name is Alice");
+	until(w, l.id, SESSION_COMPLETED);
+	again = go_on(w, l.id, "What is my name?");
+	if (again.result != 0)
+		fail_msg("%s", again.why.text);
+	until(w, again.id, SESSION_COMPLETED);
+	conversation(w, again.id, true, said, sizeof(said));
+	assert_memory_equal(said, "message userMy name is Alice|message assistant", 45);
+	assert_non_null(strstr(said, "|message userWhat is my name?|message assistant"));
+}
+
+static void a_crash_leaves_none_running(void **state)
+{
+	struct world *w = *state;
+	struct launched l = launch(w, "id c1; say ready; exec sleep 60");
+	struct arena a;
+
+	stage_until(&w->stage, strstr(w->told, "message message"));
+	world_reopen(w);
+	assert_true(has_status(w, l.id, SESSION_FAILED));
+	arena_init(&a, 1 << 20);
+	assert_true(text_is(get(w, &a, l.id).error, "daemon restarted while session was active"));
+	arena_done(&a);
+}
+
+static void on_stopped(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void a_stop_ends_all(void **state)
+{
+	struct world *w = *state;
+	struct services *s = w->stage.f->services;
+	struct launched one = launch(w, "trap '' INT TERM; id c1; say ready; sleep 60; sleep 60");
+	const struct session_new in = {.query = TEXT("x")};
+	struct launched late;
+	bool stopped = false;
+
+	stage_until(&w->stage, strstr(w->told, "message message"));
+	sessions_stop(s->sessions, 1, on_stopped, &stopped);
+	late = try_new(w, &in);
+	assert_int_equal(late.result, REFUSE_STOPPING);
+	stage_until(&w->stage, stopped);
+	assert_true(has_status(w, one.id, SESSION_FAILED));
+}
+
+static void a_stop_catches_what_is_on_its_way(void **state)
+{
+	struct world *w = *state;
+	struct services *s = w->stage.f->services;
+	const struct session_new in = {.query = TEXT("exec sleep 60"),
+				       .working_dir = text_of(w->work)};
+	struct launched l = {0};
+	bool stopped = false;
+
+	session_launch(s, &in, on_launched, &l);
+	sessions_stop(s->sessions, 0, on_stopped, &stopped);
+	stage_until(&w->stage, stopped);
+	assert_true(l.done);
+	assert_int_equal(l.result, REFUSE_UNAVAILABLE);
+	assert_true(has_status(w, l.id, SESSION_FAILED));
+}
+
+static void too_many_are_refused(void **state)
+{
+	struct world *w = *state;
+	const struct session_new in = {.query = TEXT("sleep 60"), .working_dir = text_of(w->work)};
+	struct launched l;
+
+	for (int i = 0; i < 3; i++)
+		launch(w, "exec sleep 60");
+	l = try_new(w, &in);
+	assert_int_equal(l.result, REFUSE_LIMIT);
+}
+
+/* It counts until its end, and that comes before the next begins. */
+static void at_the_limit_one_can_still_be_continued(void **state)
+{
+	struct world *w = *state;
+	struct launched l = launch(w, "id c1; say ready; exec sleep 60");
+
+	stage_until(&w->stage, strstr(w->told, "message message"));
+	for (int i = 0; i < 2; i++)
+		launch(w, "exec sleep 60");
+	l = go_on(w, l.id, "id c2; exec sleep 60");
+	assert_int_equal(l.result, 0);
+	assert_int_equal(try_new(w, &(struct session_new) {.query = TEXT("x")}).result,
+			 REFUSE_LIMIT);
+}
+
+static void one_that_ends_meanwhile_is_continued(void **state)
+{
+	struct world *w = *state;
+	const struct session_new in = {.query = TEXT("id c2; end two")};
+	struct launched next = {0};
+	struct launched l = launch(w, "id c1; say ready; until [ -e go ]; do sleep 0.01; done");
+	char path[300];
+
+	stage_until(&w->stage, strstr(w->told, "message message"));
+	w->stage.hold_reads = true;
+	session_continue(w->stage.f->services, text_of(l.id), &in, on_launched, &next);
+	snprintf(path, sizeof(path), "%s/go", w->work);
+	assert_int_equal(mkdir(path, 0700), 0);
+	stage_until(&w->stage, strstr(w->told, "running>completed"));
+	for (int i = 0; i < 5; i++)
+		stage_turn(&w->stage);
+	/* What was read is not so any more. */
+	w->stage.held->finished(w->stage.held, 0);
+	stage_until(&w->stage, next.done);
+	if (next.result != 0)
+		fail_msg("%s", next.why.text);
+	assert_string_equal(next.parent, l.id);
+	until(w, next.id, SESSION_COMPLETED);
+}
+
+/* A full disk, and a program that does not stop talking when it is told to end. */
+static void a_stop_ends_what_cannot_be_kept(void **state)
+{
+	struct world *w = *state;
+	struct services *s = w->stage.f->services;
+	bool stopped = false;
+	char path[300];
+
+	launch(w, "trap '' INT TERM; id c1; say ready; until [ -e go ]; do sleep 0.01; done; "
+		  "long=$(head -c 100000 /dev/zero | tr '\\0' x); i=0; "
+		  "while [ $i -lt 100 ]; do say $long; i=$((i+1)); done; : > said; sleep 60");
+	stage_until(&w->stage, strstr(w->told, "message message"));
+	w->stage.fail_writes = -ENOSPC;
+	sessions_stop(s->sessions, 1, on_stopped, &stopped);
+	snprintf(path, sizeof(path), "%s/go", w->work);
+	assert_int_equal(mkdir(path, 0700), 0);
+	stage_until(&w->stage, stopped);
+	w->stage.fail_writes = 0;
+}
+
+static void on_a_full_disk_an_interrupt_is_answered(void **state)
+{
+	struct world *w = *state;
+	struct services *s = w->stage.f->services;
+	struct launched l = launch(w, "id c1; say ready; exec sleep 60");
+	struct asked a;
+
+	stage_until(&w->stage, strstr(w->told, "message message"));
+	w->stage.fail_writes = -ENOSPC;
+	session_wait(s, text_of(l.id), 1);
+	a = interrupt(w, l.id);
+	assert_int_equal(a.result, -ENOSPC);
+	stage_until(&w->stage, session_live(s, text_of(l.id))->exited);
+	w->stage.fail_writes = 0;
+	until(w, l.id, SESSION_INTERRUPTED);
+	stage_until(&w->stage, strstr(w->told, "completing>interrupted"));
+	assert_non_null(strstr(w->told, "running>waiting_input waiting_input>completing "
+					"completing>interrupted "));
+}
+
+/* The server has dropped their calls before the services close. */
+static void who_waits_when_all_closes_is_not_told(void **state)
+{
+	struct world *w = *state;
+	const struct session_new in = {.query = TEXT("id c2")};
+	struct launched next = {0};
+	struct launched l;
+
+	/* It ends by nothing but the closing. */
+	w->interrupt_ms = 3600 * 1000;
+	world_reopen(w);
+	l = launch(w, "trap '' INT; id c1; say ready; sleep 60");
+	stage_until(&w->stage, strstr(w->told, "message message"));
+	session_continue(w->stage.f->services, text_of(l.id), &in, on_launched, &next);
+	stage_until(&w->stage, strstr(w->told, "running>completing"));
+	world_reopen(w);
+	assert_false(next.done);
+	assert_true(has_status(w, l.id, SESSION_FAILED));
+}
+
+/* Its servers' environment may have secrets. */
+static void a_crash_leaves_no_file_with_servers(void **state)
+{
+	struct world *w = *state;
+	char path[300];
+	FILE *f;
+
+	(void)mkdir(w->folder, 0700);
+	snprintf(path, sizeof(path), "%s/mcp-0.json", w->folder);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fclose(f), 0);
+	/* As a crash would, the close leaves the folder with what is in it. */
+	world_reopen(w);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void what_is_too_much_is_not_kept(void **state)
+{
+	struct world *w = *state;
+	struct launched l;
+	struct session_event *e;
+	struct arena a;
+	unsigned n;
+	bool more;
+
+	w->keep_bytes = 100 << 10;
+	world_reopen(w);
+	l = launch(w, "id c1; i=0; while [ $i -lt 2000 ]; do say 'a line of some length, to fill'; "
+		      "i=$((i+1)); done; end fine");
+	until(w, l.id, SESSION_COMPLETED);
+	arena_init(&a, 1 << 26);
+	assert_int_equal(session_events(w->stage.f->services, N_READERS - 1, &a,
+					&(struct session_events_query) {.session = text_of(l.id),
+									.raw = true},
+					&e, &n, &more),
+			 0);
+	assert_true(n > 100 && n < 1000);
+	assert_int_equal(e[n - 1].row.type, SESSION_RAW);
+	assert_true(text_is(get(w, &a, l.id).result, "fine"));
+	arena_done(&a);
+}
+
+static void long_lines_come_whole(void **state)
+{
+	struct world *w = *state;
+	struct launched l =
+		launch(w, "id c1; say \"$(head -c 3000000 /dev/zero | tr '\\0' x)\"; end fine");
+	struct session_event *e;
+	struct arena a;
+	unsigned n;
+	bool more;
+
+	until(w, l.id, SESSION_COMPLETED);
+	arena_init(&a, 1 << 26);
+	assert_int_equal(session_events(w->stage.f->services, N_READERS - 1, &a,
+					&(struct session_events_query) {.session = text_of(l.id)},
+					&e, &n, &more),
+			 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(e[1].row.content.len, 3000000);
+	arena_done(&a);
+}
+
+static void summaries_are_short(void **state)
+{
+	struct world *w = *state;
+	struct launched l =
+		launch(w, ": '\n\n  aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'");
+	struct arena a;
+	struct text s;
+
+	until(w, l.id, SESSION_COMPLETED);
+	arena_init(&a, 1 << 20);
+	s = get(w, &a, l.id).summary;
+	assert_int_equal(s.len, 50);
+	assert_memory_equal(s.data, ": ' aaaa", 8);
+	assert_memory_equal(s.data + 46, "a...", 4);
+	arena_done(&a);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_session_says_what_its_program_prints),
+		TEST(its_flags_are_in_order),
+		TEST(a_folder_that_is_not_there),
+		TEST(bad_input_is_refused),
+		TEST(how_it_fails_is_told),
+		TEST(without_a_result_it_has_completed),
+		TEST(lines_nobody_understands_are_kept),
+		TEST(an_interrupt_is_told_and_ends_it),
+		TEST(a_session_goes_on_where_another_ended),
+		TEST(one_that_runs_is_interrupted_first),
+		TEST(what_cannot_be_continued),
+		TEST(approvals_make_it_wait),
+		TEST(without_a_program_nobody_runs_it),
+		TEST(an_agent_that_the_settings_name_answers),
+		TEST(a_crash_leaves_none_running),
+		TEST(a_stop_ends_all),
+		TEST(a_stop_catches_what_is_on_its_way),
+		TEST(too_many_are_refused),
+		TEST(at_the_limit_one_can_still_be_continued),
+		TEST(one_that_ends_meanwhile_is_continued),
+		TEST(a_stop_ends_what_cannot_be_kept),
+		TEST(on_a_full_disk_an_interrupt_is_answered),
+		TEST(who_waits_when_all_closes_is_not_told),
+		TEST(a_crash_leaves_no_file_with_servers),
+		TEST(what_is_too_much_is_not_kept),
+		TEST(long_lines_come_whole),
+		TEST(summaries_are_short),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1296 @@
+/*
+ * Tasks as the daemon runs them: a loop, the workers' threads, a real store, real children (shell
+ * scripts in the place of claude), and the recall agent.
+ */
+#include "stage.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "agent/recall/recall.h"
+#include "base/clock.h"
+#include "base/record.h"
+#include "io/tree.h"
+#include "engine/chat/chat.h"
+#include "engine/chat/rank.h"
+#include "engine/event/event.h"
+#include "io/supervisor.h"
+#include "engine/task/task.h"
+#include "engine/task/inner.h"
+
+struct world {
+	struct stage stage;
+	struct tree_keeper *keeper;
+	char program[200]; /* a script; what it does is in its prompt */
+	char output[200];
+	char project[200];
+	unsigned queue;
+	unsigned parallel;
+	unsigned timeout_ms;
+	unsigned interrupt_ms;
+};
+
+/* The prompt is run by sh: "claude -p -- 'echo hello'". */
+static void write_program(struct world *w)
+{
+	FILE *f;
+
+	snprintf(w->program, sizeof(w->program), "%s/agent", w->stage.f->dir);
+	f = fopen(w->program, "w");
+	assert_non_null(f);
+	fprintf(f, "#!/bin/sh\n"
+		   "[ \"$1\" = -p ] || exit 90\n"
+		   "all=$*\n"
+		   "shift\n"
+		   "[ \"$1\" != --agent ] || shift 2\n"
+		   "[ $# != 0 ] || exec sh -s\n"
+		   "[ \"$1\" = -- ] || exit 91\n"
+		   "exec sh -c \"$2\" agent \"$all\"\n");
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(w->program, 0700), 0);
+}
+
+static struct agent *new_recall(struct world *w)
+{
+	const struct recall_opts opts = {
+		.name = "recall", .budget = 8000, .reserve = 2000, .rank = chat_rank};
+	struct agent *a;
+
+	assert_int_equal(recall_new(w->stage.loop, &opts, &a), 0);
+	return a;
+}
+
+static void start_chat(struct world *w)
+{
+	struct agent *agents[1] = {new_recall(w)};
+	const struct chat_opts opts = {.loop = w->stage.loop,
+				       .background = stage_background(&w->stage),
+				       .agents = agents,
+				       .n_agents = 1,
+				       .agent = "recall",
+				       .system = ""};
+	struct why why;
+
+	assert_int_equal(chat_start(w->stage.f->services, &opts, &why), 0);
+}
+
+static void world_open(struct world *w)
+{
+	const char *const program[] = {w->program, NULL};
+	const struct task_project projects[] = {{.folder = w->project, .program = program},
+						{.folder = w->stage.f->dir}};
+	const struct task_group_limit groups[] = {{.name = "alone", .parallel = 1}};
+	const struct events_opts events = {.loop = w->stage.loop,
+					   .background = stage_background(&w->stage)};
+	const struct tasks_opts opts = {
+		.loop = w->stage.loop,
+		.background = stage_background(&w->stage),
+		.output_folder = w->output,
+		.project_parallel = w->parallel,
+		.queue = w->queue,
+		.timeout_ms = w->timeout_ms,
+		.interrupt_ms = w->interrupt_ms,
+		.groups = groups,
+		.n_groups = 1,
+		.projects = projects,
+		.n_projects = 2,
+	};
+	struct why why = {0};
+
+	assert_int_equal(events_start(w->stage.f->services, &events), 0);
+	start_chat(w);
+	if (tasks_start(w->stage.f->services, &opts, &why) != 0)
+		fail_msg("%s", why.text);
+	stage_open(&w->stage);
+}
+
+static int world_setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct fixture *f;
+
+	if (setup((void **)&f) != 0)
+		return -1;
+	stage_make(&w->stage, f);
+	assert_int_equal(tree_keeper_new(w->stage.loop, &w->keeper), 0);
+	snprintf(w->output, sizeof(w->output), "%s/output", f->dir);
+	snprintf(w->project, sizeof(w->project), "%s/project", f->dir);
+	assert_int_equal(mkdir(w->project, 0700), 0);
+	w->parallel = 2;
+	w->queue = 50;
+	w->interrupt_ms = 200;
+	write_program(w);
+	world_open(w);
+	*state = w;
+	return 0;
+}
+
+static void world_close(struct world *w)
+{
+	stage_close(&w->stage);
+	services_close(w->stage.f->services);
+	w->stage.f->services = NULL;
+}
+
+static int world_teardown(void **state)
+{
+	struct world *w = *state;
+	struct fixture *f = w->stage.f;
+
+	world_close(w);
+	fixture_open(f, 1 << 20);
+	teardown((void **)&f);
+	tree_keeper_free(w->keeper);
+	timer_free(w->stage.tick);
+	loop_free(w->stage.loop);
+	free(w);
+	return 0;
+}
+
+/* As a crash leaves it. */
+static void world_reopen(struct world *w)
+{
+	world_close(w);
+	fixture_open(w->stage.f, 64 << 20);
+	world_open(w);
+}
+
+/* ---- asking ---- */
+
+struct told {
+	int n;
+	int result;
+	struct why why;
+	char id[40];
+	enum task_state state;
+};
+
+static void on_submitted(void *arg, int result, const struct task_submitted *task,
+			 const struct why *why)
+{
+	struct told *t = arg;
+
+	t->n++;
+	t->result = result;
+	t->why = *why;
+	if (task) {
+		snprintf(t->id, sizeof(t->id), "%.*s", TEXT_ARGS(task->id));
+		t->state = task->state;
+	}
+}
+
+static void on_done(void *arg, int result, const struct why *why)
+{
+	struct told *t = arg;
+
+	t->n++;
+	t->result = result;
+	t->why = *why;
+}
+
+static struct told submit(struct world *w, const struct task_new *in)
+{
+	struct told told = {0};
+
+	task_submit(w->stage.f->services, in, on_submitted, &told);
+	stage_until(&w->stage, told.n);
+	return told;
+}
+
+static struct task_new plain_task(struct world *w, const char *prompt)
+{
+	return (struct task_new) {.project = text_of(w->project), .prompt = text_of(prompt)};
+}
+
+static struct told run(struct world *w, const char *prompt)
+{
+	const struct task_new in = plain_task(w, prompt);
+	struct told told = submit(w, &in);
+
+	if (told.result != 0)
+		fail_msg("%s", told.why.text);
+	return told;
+}
+
+static struct told cancel(struct world *w, const char *id)
+{
+	struct told told = {0};
+
+	task_cancel(w->stage.f->services, text_of(w->project), text_of(id), on_done, &told);
+	stage_until(&w->stage, told.n);
+	return told;
+}
+
+static struct told retry(struct world *w, const char *id)
+{
+	struct told told = {0};
+
+	task_retry(w->stage.f->services, text_of(w->project), text_of(id), on_done, &told);
+	stage_until(&w->stage, told.n);
+	return told;
+}
+
+static struct task get(struct world *w, const char *id)
+{
+	struct task task;
+	int r = task_get(w->stage.f->services, 1, &w->stage.f->arena, text_of(w->project),
+			 text_of(id), 4096, &task, &w->stage.f->why);
+
+	assert_int_equal(r, 0);
+	return task;
+}
+
+/* Asked thousands of times on a slow machine: what it reads is given back at once. */
+static bool is(struct world *w, const char *id, enum task_state state)
+{
+	struct arena arena;
+	struct task task;
+
+	arena_init(&arena, 64 << 20);
+	assert_int_equal(task_get(w->stage.f->services, 1, &arena, text_of(w->project), text_of(id),
+				  4096, &task, &w->stage.f->why),
+			 0);
+	arena_reset(&arena);
+	return task.row.state == state;
+}
+
+static struct task wait_for(struct world *w, const char *id, enum task_state state)
+{
+	stage_until(&w->stage, is(w, id, state));
+	return get(w, id);
+}
+
+static struct task_counts counts(struct world *w)
+{
+	struct task_counts n;
+
+	task_count(w->stage.f->services, text_of(w->project), &n);
+	return n;
+}
+
+/* A program's sign that it has come so far. */
+static bool file_there(struct world *w, const char *name)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", w->project, name);
+	return access(path, F_OK) == 0;
+}
+
+static void make_file(struct world *w, const char *name)
+{
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", w->project, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fclose(f);
+}
+
+static bool text_has(struct text t, const char *part)
+{
+	return t.data && memmem(t.data, t.len, part, strlen(part));
+}
+
+/* ---- tests ---- */
+
+static void runs_and_completes(void **state)
+{
+	struct world *w = *state;
+	struct told told = run(w, "pwd; echo \"$KOINE_TASK\"");
+	struct task task;
+
+	assert_string_equal(told.id, "task-0000");
+	assert_int_equal(told.state, TASK_RUNNING);
+	task = wait_for(w, told.id, TASK_COMPLETED);
+	assert_true(text_has(task.row.result, w->project));
+	assert_true(text_has(task.row.result, "task-0000"));
+	assert_true(text_has(task.output, "task-0000"));
+	assert_int_equal(task.row.exit_status, 0);
+	assert_int_equal(task.row.attempts, 1);
+	assert_true(task.row.started_ms > 0 && task.row.completed_ms >= task.row.started_ms);
+	assert_int_equal(counts(w).n[TASK_COMPLETED], 1);
+	assert_int_equal(counts(w).total, 1);
+}
+
+static void fails_with_what_it_said(void **state)
+{
+	struct world *w = *state;
+	struct told told = run(w, "echo out; echo wrong >&2; exit 3");
+	struct task task = wait_for(w, told.id, TASK_FAILED);
+
+	assert_true(text_is(task.row.error, "wrong\n"));
+	assert_int_equal(task.row.exit_status, 3);
+	told = run(w, "exit 4");
+	task = wait_for(w, told.id, TASK_FAILED);
+	assert_true(text_is(task.row.error, "Process exited with code 4"));
+}
+
+static void a_missing_program_fails(void **state)
+{
+	struct world *w = *state;
+	struct task_new in = plain_task(w, "hello");
+	struct told told;
+	struct task task;
+
+	assert_int_equal(unlink(w->program), 0);
+	told = submit(w, &in);
+	assert_int_equal(told.result, 0);
+	task = wait_for(w, told.id, TASK_FAILED);
+	assert_true(task.row.error.len > 0);
+}
+
+static void runs_no_more_than_there_is_room_for(void **state)
+{
+	struct world *w = *state;
+	struct told a = run(w, "sleep 100");
+	struct told b = run(w, "sleep 100");
+	struct told c = run(w, "sleep 100");
+	struct task_load load;
+	const struct task *const *tasks;
+	unsigned n;
+
+	assert_int_equal(a.state, TASK_RUNNING);
+	assert_int_equal(b.state, TASK_RUNNING);
+	assert_int_equal(c.state, TASK_QUEUED);
+	task_load(w->stage.f->services, text_of(w->project), &load, &tasks, &n);
+	assert_int_equal(load.n_running, 2);
+	assert_int_equal(load.n_queued, 1);
+	assert_int_equal(load.parallel, 2);
+	assert_int_equal(n, 3);
+	assert_int_equal(tasks[0]->row.state, TASK_RUNNING);
+	cancel(w, a.id);
+	wait_for(w, a.id, TASK_CANCELLED);
+	wait_for(w, c.id, TASK_RUNNING);
+	cancel(w, b.id);
+	cancel(w, c.id);
+	wait_for(w, b.id, TASK_CANCELLED);
+	wait_for(w, c.id, TASK_CANCELLED);
+}
+
+static void higher_priority_goes_first(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2] = {run(w, "sleep 100"), run(w, "sleep 100")};
+	struct task_new low = plain_task(w, "echo low");
+	struct task_new high = plain_task(w, "echo high");
+	struct told a;
+	struct told b;
+	struct task first;
+	struct task second;
+
+	low.priority = -1.5;
+	high.priority = 7;
+	a = submit(w, &low);
+	b = submit(w, &high);
+	cancel(w, blockers[0].id);
+	first = wait_for(w, b.id, TASK_COMPLETED);
+	second = wait_for(w, a.id, TASK_COMPLETED);
+	assert_true(first.row.started_ms <= second.row.started_ms);
+	assert_true(first.row.seq > second.row.seq);
+	cancel(w, blockers[1].id);
+	wait_for(w, blockers[1].id, TASK_CANCELLED);
+}
+
+static void a_group_has_its_own_limit(void **state)
+{
+	struct world *w = *state;
+	struct task_new in = plain_task(w, "sleep 100");
+	struct told a;
+	struct told b;
+	struct told other;
+
+	in.group = TEXT("alone");
+	a = submit(w, &in);
+	b = submit(w, &in);
+	other = run(w, "echo past");
+	assert_int_equal(a.state, TASK_RUNNING);
+	assert_int_equal(b.state, TASK_QUEUED);
+	wait_for(w, other.id, TASK_COMPLETED);
+	assert_true(is(w, b.id, TASK_QUEUED));
+	cancel(w, a.id);
+	wait_for(w, b.id, TASK_RUNNING);
+	cancel(w, b.id);
+	wait_for(w, b.id, TASK_CANCELLED);
+}
+
+static void comes_after_others(void **state)
+{
+	struct world *w = *state;
+	struct told a = run(w, "sleep 100");
+	struct told ok = run(w, "echo fine");
+	const struct text after[] = {text_of(a.id), text_of(ok.id), text_of(a.id)};
+	const struct text unknown = TEXT("task-9999");
+	struct task_new in = plain_task(w, "echo then");
+	struct told b;
+	struct told c;
+
+	in.after = after;
+	in.n_after = 3;
+	b = submit(w, &in);
+	assert_int_equal(b.state, TASK_QUEUED);
+	in.after = &(struct text) {.data = b.id, .len = strlen(b.id)};
+	in.n_after = 1;
+	c = submit(w, &in);
+	wait_for(w, ok.id, TASK_COMPLETED);
+	assert_true(is(w, b.id, TASK_QUEUED));
+	/* What does not complete takes those with it that come after it. */
+	cancel(w, a.id);
+	assert_true(text_has(wait_for(w, b.id, TASK_FAILED).row.error, a.id));
+	assert_true(text_has(wait_for(w, c.id, TASK_FAILED).row.error, b.id));
+	in.after = &unknown;
+	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
+	in.after = &(struct text) {.data = ok.id, .len = strlen(ok.id)};
+	b = submit(w, &in);
+	wait_for(w, b.id, TASK_COMPLETED);
+}
+
+static void a_delayed_one_waits(void **state)
+{
+	struct world *w = *state;
+	struct task_new in = plain_task(w, "echo late");
+	struct told told;
+	struct task task;
+
+	in.delay_ms = 150;
+	told = submit(w, &in);
+	assert_int_equal(told.state, TASK_QUEUED);
+	task = wait_for(w, told.id, TASK_COMPLETED);
+	assert_true(task.row.started_ms - task.row.created_ms >= 140);
+}
+
+static void one_that_fails_is_tried_again(void **state)
+{
+	struct world *w = *state;
+	struct task_new in =
+		plain_task(w, "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; "
+			      "[ $n -ge 3 ] || exit 1; echo done at $n");
+	struct told told;
+	struct task task;
+
+	in.retries = 5;
+	in.retry_ms = 20;
+	told = submit(w, &in);
+	task = wait_for(w, told.id, TASK_COMPLETED);
+	assert_int_equal(task.row.attempts, 3);
+	assert_true(text_is(task.row.result, "done at 3\n"));
+	in = plain_task(w, "exit 1");
+	in.retries = 1;
+	in.retry_ms = 10;
+	told = submit(w, &in);
+	task = wait_for(w, told.id, TASK_FAILED);
+	assert_int_equal(task.row.attempts, 2);
+	/* By hand, as often as one likes. */
+	assert_int_equal(retry(w, told.id).result, 0);
+	stage_until(&w->stage, get(w, told.id).row.attempts == 2 && is(w, told.id, TASK_FAILED));
+	assert_int_equal(retry(w, "task-0000").result, REFUSE_CONFLICT);
+	assert_int_equal(retry(w, "task-7777").result, REFUSE_NOT_FOUND);
+}
+
+static void takes_too_long(void **state)
+{
+	struct world *w = *state;
+	struct task_new in = plain_task(w, "echo begun; sleep 100");
+	struct told told;
+	struct task task;
+
+	in.timeout_ms = 1500; /* to have begun, on a busy machine too */
+	told = submit(w, &in);
+	task = wait_for(w, told.id, TASK_FAILED);
+	assert_true(text_is(task.row.error, "Task timed out after 1500ms"));
+	assert_true(text_is(task.row.result, "begun\n"));
+}
+
+static void cancelled_leaves_nobody(void **state)
+{
+	struct world *w = *state;
+	struct told told = run(w, "trap '' TERM INT; echo $$; sleep 300 & "
+				  "(setsid sh -c 'trap \"\" TERM; sleep 301' &) ; "
+				  "env -i setsid sleep 302 & wait; sleep 303");
+	struct task task;
+
+	stage_until(&w->stage, text_has(get(w, told.id).output, "\n"));
+	stage_until(&w->stage, get(w, told.id).row.pid > 0);
+	assert_int_equal(cancel(w, told.id).result, 0);
+	task = wait_for(w, told.id, TASK_CANCELLED);
+	assert_int_equal(task.row.pid, 0);
+	assert_null(task.row.error.data);
+	assert_int_equal(cancel(w, told.id).result, REFUSE_CONFLICT);
+	assert_int_equal(cancel(w, "task-4444").result, REFUSE_NOT_FOUND);
+	assert_int_equal(tree_signal_below(0), 0);
+}
+
+static void cancelled_leaves_nobody_whatever_mark_a_client_gives(void **state)
+{
+	struct world *w = *state;
+	const struct text env[] = {TEXT("KOINE_MARK=x"), TEXT("KOINE_MARK=y"), TEXT("KOINE_TASK=z"),
+				   TEXT("KOINE_PROJECT=none")};
+	struct task_new in = plain_task(w, "setsid sh -c 'trap \"\" TERM INT HUP; "
+					   "echo $KOINE_TASK,$KOINE_PROJECT,; exec sleep 300' & "
+					   "sleep 301");
+	struct told told;
+	char said[300];
+
+	in.env = env;
+	in.n_env = 4;
+	told = submit(w, &in);
+	assert_int_equal(told.result, 0);
+	stage_until(&w->stage, text_has(get(w, told.id).output, ",\n"));
+	snprintf(said, sizeof(said), "%s,%s,\n", told.id, w->project);
+	assert_true(text_has(get(w, told.id).output, said));
+	stage_until(&w->stage, get(w, told.id).row.pid > 0);
+	/* By their marks: there may be no cgroup. */
+	snprintf(said, sizeof(said), "%.*s", TEXT_ARGS(get(w, told.id).row.mark));
+	assert_true(tree_signal(said, false, 0) >= 2);
+	assert_int_equal(cancel(w, told.id).result, 0);
+	wait_for(w, told.id, TASK_CANCELLED);
+	assert_int_equal(tree_signal_below(0), 0);
+}
+
+static void exits_well_although_cancelled(void **state)
+{
+	struct world *w = *state;
+	struct told told = run(w, "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done");
+
+	stage_until(&w->stage, text_has(get(w, told.id).output, "up"));
+	cancel(w, told.id);
+	wait_for(w, told.id, TASK_CANCELLED);
+}
+
+static void a_queued_one_is_cancelled_at_once(void **state)
+{
+	struct world *w = *state;
+	struct told a = run(w, "sleep 100");
+	struct told b = run(w, "sleep 100");
+	struct told c = run(w, "echo never");
+
+	assert_int_equal(cancel(w, c.id).result, 0);
+	assert_true(is(w, c.id, TASK_CANCELLED));
+	assert_int_equal(get(w, c.id).row.attempts, 0);
+	cancel(w, a.id);
+	cancel(w, b.id);
+	wait_for(w, a.id, TASK_CANCELLED);
+	wait_for(w, b.id, TASK_CANCELLED);
+}
+
+static void the_queue_has_an_end(void **state)
+{
+	struct world *w = *state;
+	const struct task_new in = plain_task(w, "sleep 100");
+	struct told told = {0};
+	unsigned n = 0;
+
+	while (told.result == 0 && n < 100) {
+		told = submit(w, &in);
+		n++;
+	}
+	assert_int_equal(told.result, REFUSE_LIMIT);
+	assert_int_equal(n, 2 + 50 + 1);
+	assert_string_equal(told.why.text, "Queue full: 50/50");
+}
+
+static void bad_ones_are_refused(void **state)
+{
+	struct world *w = *state;
+	struct task_new in = plain_task(w, "");
+	const struct text bad_env = TEXT("NOVALUE");
+
+	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
+	in.prompt = (struct text) {.data = "a\0b", .len = 3};
+	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
+	in = plain_task(w, "x");
+	in.project = TEXT("/nowhere");
+	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
+	in = plain_task(w, "x");
+	in.runner = TEXT("nobody");
+	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
+	in = plain_task(w, "x");
+	in.env = &bad_env;
+	in.n_env = 1;
+	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
+	in = plain_task(w, "x");
+	in.cwd = TEXT("relative");
+	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
+	assert_int_equal(counts(w).total, 0);
+}
+
+static void a_long_prompt_goes_by_standard_input(void **state)
+{
+	struct world *w = *state;
+	size_t n = 300000;
+	char *prompt = malloc(n + 1);
+	struct told told;
+	struct task task;
+
+	memset(prompt, '#', n);
+	memcpy(prompt, "echo long enough\n", 17);
+	memcpy(prompt + n - 10, "\necho end\n", 10);
+	prompt[n] = '\0';
+	told = run(w, prompt);
+	free(prompt);
+	task = wait_for(w, told.id, TASK_COMPLETED);
+	assert_true(text_is(task.row.result, "long enough\nend\n"));
+	assert_int_equal(task.row.prompt.len, n);
+}
+
+static void env_and_folder_are_its_own(void **state)
+{
+	struct world *w = *state;
+	const struct text env[] = {TEXT("COLOUR=green blue"), TEXT("KOINE_TASK=mine")};
+	struct task_new in = plain_task(w, "echo $COLOUR $KOINE_TASK; pwd");
+	struct told told;
+	struct task task;
+
+	in.env = env;
+	in.n_env = 2;
+	in.cwd = TEXT("/");
+	told = submit(w, &in);
+	task = wait_for(w, told.id, TASK_COMPLETED);
+	assert_true(text_is(task.row.result, "green blue task-0000\n/\n"));
+}
+
+static void recall_may_run_it(void **state)
+{
+	struct world *w = *state;
+	struct task_new in = plain_task(w, "What is the weather on the moon?");
+	struct told told;
+	struct task task;
+
+	in.runner = TEXT("recall");
+	told = submit(w, &in);
+	task = wait_for(w, told.id, TASK_COMPLETED);
+	assert_true(text_has(task.row.result, "offline responder"));
+	assert_true(text_has(task.output, "offline responder"));
+}
+
+static void lists_the_newest_first(void **state)
+{
+	struct world *w = *state;
+	struct task_filter f = {.project = text_of(w->project), .state = -1};
+	const struct task *const *now;
+	struct task *rows;
+	unsigned n;
+	unsigned m;
+
+	for (int i = 0; i < 25; i++)
+		run(w, i % 2 ? "exit 1" : "true");
+	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] + counts(w).n[TASK_FAILED] == 25);
+	wait_for(w, "task-0024", TASK_COMPLETED);
+	wait_for(w, "task-0023", TASK_FAILED);
+	assert_true(task_list_now(w->stage.f->services, &f, &now, &n));
+	assert_int_equal(n, 20);
+	assert_true(text_is(now[0]->row.id, "task-0024"));
+	assert_int_equal(task_list(w->stage.f->services, 1, &w->stage.f->arena, &f, &rows, &m,
+				   &w->stage.f->why),
+			 0);
+	assert_int_equal(m, n);
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(text_equal(rows[i].row.id, now[i]->row.id));
+		assert_true(text_equal(rows[i].row.result, now[i]->row.result));
+	}
+	f.state = TASK_FAILED;
+	f.limit = 3;
+	assert_true(task_list_now(w->stage.f->services, &f, &now, &n));
+	assert_int_equal(n, 3);
+	assert_true(text_is(now[0]->row.id, "task-0023"));
+}
+
+static const struct task *newest_now(struct world *w)
+{
+	struct task_filter f = {.project = text_of(w->project), .state = -1};
+	const struct task *const *now;
+	unsigned n;
+
+	assert_true(task_list_now(w->stage.f->services, &f, &now, &n));
+	assert_true(n > 0);
+	return now[0];
+}
+
+static void words_are_kept_until_it_changes(void **state)
+{
+	struct world *w = *state;
+	struct services *s = w->stage.f->services;
+	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done");
+	static const char me, other;
+	struct buf *words = task_words(s, newest_now(w), &me);
+
+	assert_non_null(words);
+	wait_for(w, told.id, TASK_RUNNING);
+	words = task_words(s, newest_now(w), &me);
+	assert_int_equal(words->len, 0);
+	buf_add_str(words, "it runs");
+	words = task_words(s, newest_now(w), &me);
+	assert_int_equal(words->len, 7);
+	assert_int_equal(task_words(s, newest_now(w), &other)->len, 0);
+	buf_add_str(task_words(s, newest_now(w), &me), "it runs");
+	make_file(w, "go");
+	wait_for(w, told.id, TASK_COMPLETED);
+	assert_int_equal(task_words(s, newest_now(w), &me)->len, 0);
+}
+
+static void words_that_are_long_are_not_kept(void **state)
+{
+	struct world *w = *state;
+	struct services *s = w->stage.f->services;
+	struct told told = run(w, "true");
+	static const char me;
+
+	wait_for(w, told.id, TASK_COMPLETED);
+	for (int i = 0; i < 10000; i++)
+		buf_add_char(task_words(s, newest_now(w), &me), 'x');
+	assert_true(task_words(s, newest_now(w), &me)->err != 0);
+}
+
+static void output_is_there_while_it_runs(void **state)
+{
+	struct world *w = *state;
+	struct told told = run(w, "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two");
+	struct task_output out;
+
+	stage_until(&w->stage, text_is(get(w, told.id).output, "one\n"));
+	make_file(w, "go");
+	wait_for(w, told.id, TASK_COMPLETED);
+	assert_int_equal(task_output(w->stage.f->services, 1, &w->stage.f->arena,
+				     text_of(w->project), text_of(told.id), 4, 100, &out,
+				     &w->stage.f->why),
+			 0);
+	assert_true(text_is(out.bytes, "two\n"));
+	assert_int_equal(out.end, 8);
+	assert_false(out.running);
+}
+
+static void much_output_is_bounded(void **state)
+{
+	struct world *w = *state;
+	struct told told = run(w, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end");
+	struct task task = wait_for(w, told.id, TASK_COMPLETED);
+
+	assert_true(task.row.result.len <= TASK_RESULT_MAX);
+	assert_true(text_has(task.row.result, "the end"));
+}
+
+static void survives_a_crash(void **state)
+{
+	struct world *w = *state;
+	struct task_new again = plain_task(w, "[ -e once ] && exit 0; touch once; sleep 100");
+	struct told running = run(w, "sleep 100");
+	struct told trying;
+	struct told queued;
+	struct told gone;
+
+	again.retries = 1;
+	trying = submit(w, &again);
+	queued = run(w, "echo at last");
+	gone = run(w, "echo never");
+	cancel(w, gone.id);
+	wait_for(w, running.id, TASK_RUNNING);
+	stage_until(&w->stage, file_there(w, "once"));
+	world_reopen(w);
+	assert_true(text_is(wait_for(w, running.id, TASK_FAILED).row.error, "daemon restarted"));
+	wait_for(w, queued.id, TASK_COMPLETED);
+	assert_int_equal(wait_for(w, trying.id, TASK_COMPLETED).row.attempts, 2);
+	assert_true(is(w, gone.id, TASK_CANCELLED));
+	assert_int_equal(counts(w).total, 4);
+	assert_string_equal(run(w, "true").id, "task-0004");
+}
+
+static void on_stopped(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void stopping_ends_what_runs(void **state)
+{
+	struct world *w = *state;
+	const struct task_new late = plain_task(w, "late");
+	struct told running = run(w, "sleep 100");
+	struct told quick = run(w, "touch up; sleep 0.05; echo quick");
+	struct told queued = run(w, "echo queued");
+	bool stopped = false;
+
+	stage_until(&w->stage, file_there(w, "up"));
+	tasks_stop(w->stage.f->services->tasks, 2000, on_stopped, &stopped);
+	assert_int_equal(submit(w, &late).result, REFUSE_STOPPING);
+	stage_until(&w->stage, stopped);
+	assert_true(
+		text_is(wait_for(w, running.id, TASK_FAILED).row.error, "Killed during shutdown"));
+	wait_for(w, quick.id, TASK_COMPLETED);
+	assert_true(is(w, queued.id, TASK_QUEUED));
+	world_reopen(w);
+	wait_for(w, queued.id, TASK_COMPLETED);
+}
+
+static void changes_are_events(void **state)
+{
+	struct world *w = *state;
+	const struct text types[] = {TEXT("task.*")};
+	const struct event_filter f = {.types = types, .n_types = 1};
+	struct told told = run(w, "echo hi");
+	struct event_page page;
+
+	wait_for(w, told.id, TASK_COMPLETED);
+	assert_int_equal(
+		event_list(w->stage.f->services, 1, &w->stage.f->arena, &f, -1, 0, 100, &page), 0);
+	assert_int_equal(page.n, 3);
+	assert_true(text_is(page.events[0].type, "task.queued"));
+	assert_true(text_is(page.events[1].type, "task.started"));
+	assert_true(text_is(page.events[2].type, "task.completed"));
+	assert_true(text_is(page.events[2].project, w->project));
+	assert_true(text_is(page.events[2].run, "task-0000"));
+	assert_true(text_is(value_text(value_find(page.events[2].data, "result")), "hi\n"));
+}
+
+static struct text told_result(struct world *w, const char *id)
+{
+	const struct text types[] = {TEXT("task.completed")};
+	const struct event_filter f = {.types = types, .n_types = 1, .run = text_of(id)};
+	struct event_page page;
+
+	wait_for(w, id, TASK_COMPLETED);
+	assert_int_equal(
+		event_list(w->stage.f->services, 1, &w->stage.f->arena, &f, -1, 0, 100, &page), 0);
+	assert_int_equal(page.n, 1);
+	return value_text(value_find(page.events[0].data, "result"));
+}
+
+static void an_event_has_64_kib_of_a_result_in_whole_characters(void **state)
+{
+	struct world *w = *state;
+	struct told whole = run(w, "printf 'x%.0s' $(seq 65536)");
+	struct told longer = run(w, "printf x; printf 'é%.0s' $(seq 40000)");
+
+	assert_int_equal(told_result(w, whole.id).len, 65536);
+	assert_int_equal(told_result(w, longer.id).len, 65535);
+}
+
+/* Over 200 that ended are not at hand; several ask for one of them at once. */
+static void tried_again_once_however_many_ask(void **state)
+{
+	struct world *w = *state;
+	struct told told[4] = {0};
+	struct told first = run(w, "exit 1");
+
+	wait_for(w, first.id, TASK_FAILED);
+	for (int i = 0; i < 205; i++) {
+		run(w, "true");
+		stage_until(&w->stage, counts(w).n[TASK_QUEUED] < w->queue);
+	}
+	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 205);
+	wait_for(w, "task-0205", TASK_COMPLETED);
+	run(w, "true");
+	for (int i = 0; i < 4; i++)
+		task_retry(w->stage.f->services, text_of(w->project), text_of(first.id), on_done,
+			   &told[i]);
+	stage_until(&w->stage, told[0].n && told[1].n && told[2].n && told[3].n);
+	assert_int_equal((told[0].result == 0) + (told[1].result == 0) + (told[2].result == 0) +
+				 (told[3].result == 0),
+			 1);
+	stage_until(&w->stage, counts(w).n[TASK_FAILED] == 1 && counts(w).n[TASK_QUEUED] == 0 &&
+				       counts(w).n[TASK_RUNNING] == 0);
+}
+
+/* Told to end for its time, it takes long: who cancels it meanwhile is not told of another try. */
+static void cancelled_while_its_time_runs_out(void **state)
+{
+	struct world *w = *state;
+	struct task_new in = plain_task(w, "trap 'touch told' TERM; "
+					   "while [ ! -e go ]; do sleep 0.01; done");
+	struct told told;
+	unsigned tried;
+
+	w->interrupt_ms = 60000;
+	world_reopen(w);
+	in.timeout_ms = 500;
+	in.retries = 9; /* for a machine where a shell is slow to begin */
+	in.retry_ms = 1;
+	told = submit(w, &in);
+	stage_until(&w->stage, file_there(w, "told"));
+	tried = get(w, told.id).row.attempts;
+	assert_int_equal(cancel(w, told.id).result, 0);
+	make_file(w, "go");
+	assert_int_equal(wait_for(w, told.id, TASK_CANCELLED).row.attempts, tried);
+}
+
+/* What it comes after is cancelled while it is on its way to the store. */
+static void what_it_comes_after_ends_meanwhile(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2] = {run(w, "sleep 100"), run(w, "sleep 100")};
+	struct told before = run(w, "true");
+	const struct text after = text_of(before.id);
+	struct task_new in = plain_task(w, "true");
+	struct told behind = {0};
+	struct told gone = {0};
+
+	in.after = &after;
+	in.n_after = 1;
+	task_submit(w->stage.f->services, &in, on_submitted, &behind);
+	task_cancel(w->stage.f->services, text_of(w->project), after, on_done, &gone);
+	stage_until(&w->stage, behind.n && gone.n);
+	assert_int_equal(gone.result, 0);
+	assert_int_equal(behind.result, 0);
+	wait_for(w, behind.id, TASK_FAILED);
+	cancel(w, blockers[0].id);
+	cancel(w, blockers[1].id);
+	wait_for(w, blockers[1].id, TASK_CANCELLED);
+}
+
+static void long_prompts_are_no_burden_at_a_start(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2] = {run(w, "sleep 100"), run(w, "sleep 100")};
+	size_t n = 1 << 20;
+	char *prompt = malloc(n + 1);
+
+	memset(prompt, '#', n);
+	memcpy(prompt, "echo it was long\n", 17);
+	prompt[n] = '\0';
+	for (int i = 0; i < 20; i++)
+		run(w, prompt);
+	free(prompt);
+	assert_int_equal(counts(w).n[TASK_QUEUED], 20);
+	world_reopen(w);
+	assert_true(
+		text_is(wait_for(w, blockers[0].id, TASK_FAILED).row.error, "daemon restarted"));
+	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 20);
+	assert_true(text_is(wait_for(w, "task-0021", TASK_COMPLETED).row.result, "it was long\n"));
+}
+
+static void those_behind_fail_at_a_start(void **state)
+{
+	struct world *w = *state;
+	struct told running = run(w, "sleep 100");
+	struct text after = text_of(running.id);
+	struct task_new in = plain_task(w, "true");
+	struct told first;
+	struct told second;
+
+	in.after = &after;
+	in.n_after = 1;
+	first = submit(w, &in);
+	after = text_of(first.id);
+	second = submit(w, &in);
+	stage_until(&w->stage, get(w, running.id).row.pid > 0);
+	world_reopen(w);
+	wait_for(w, running.id, TASK_FAILED);
+	wait_for(w, first.id, TASK_FAILED);
+	wait_for(w, second.id, TASK_FAILED);
+	assert_int_equal(counts(w).n[TASK_FAILED], 3);
+}
+
+/* While nothing can be kept, nothing is lost and nothing is written in another order. */
+static void a_store_that_fails_for_a_while(void **state)
+{
+	struct world *w = *state;
+	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done; echo done");
+	struct told gone = {0};
+
+	stage_until(&w->stage, get(w, told.id).row.pid > 0);
+	w->stage.fail_writes = -ENOSPC;
+	make_file(w, "go");
+	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 1);
+	assert_true(is(w, told.id, TASK_RUNNING));
+	w->stage.fail_writes = 0;
+	wait_for(w, told.id, TASK_COMPLETED);
+	told = run(w, "sleep 100");
+	stage_until(&w->stage, get(w, told.id).row.pid > 0);
+	w->stage.fail_writes = -ENOSPC;
+	task_cancel(w->stage.f->services, text_of(w->project), text_of(told.id), on_done, &gone);
+	stage_until(&w->stage, gone.n);
+	assert_int_equal(gone.result, -ENOSPC);
+	w->stage.fail_writes = 0;
+	wait_for(w, told.id, TASK_CANCELLED);
+}
+
+/* Failed, and from now on nothing can be kept. */
+static struct told run_then_fail_writes(struct world *w)
+{
+	struct told told = run(w, "exit 1");
+
+	wait_for(w, told.id, TASK_FAILED);
+	stage_until(&w->stage, w->stage.f->services->tasks->n_changes == 0);
+	w->stage.fail_writes = -ENOSPC;
+	return told;
+}
+
+/* In memory of its own: whoever is told when it is gone is seen. */
+static struct told *begin_retry(struct world *w, const char *id)
+{
+	struct told *told = calloc(1, sizeof(*told));
+
+	assert_non_null(told);
+	task_retry(w->stage.f->services, text_of(w->project), text_of(id), on_done, told);
+	return told;
+}
+
+static void begin_cancel(struct world *w, const char *id, struct told *told)
+{
+	task_cancel(w->stage.f->services, text_of(w->project), text_of(id), on_done, told);
+}
+
+static void wishes_behind_a_write_that_failed_are_told(void **state)
+{
+	struct world *w = *state;
+	struct told id = run_then_fail_writes(w);
+	struct told *first = begin_retry(w, id.id);
+	struct told behind[2] = {{0}};
+
+	assert_int_equal(first->n, 1);
+	assert_int_equal(first->result, -ENOSPC);
+	begin_cancel(w, id.id, &behind[0]);
+	assert_int_equal(behind[0].n, 0);
+	task_retry(w->stage.f->services, text_of(w->project), text_of(id.id), on_done, &behind[1]);
+	stage_until(&w->stage, behind[1].n);
+	assert_int_equal(behind[0].n, 1);
+	assert_int_equal(behind[0].result, -ENOSPC);
+	assert_int_equal(behind[1].result, -ENOSPC);
+	w->stage.fail_writes = 0;
+	/* All of it is done in the end, in its order. */
+	wait_for(w, id.id, TASK_FAILED);
+	assert_int_equal(get(w, id.id).row.attempts, 1);
+	free(first);
+}
+
+/* They wait in calls, and those are gone before the tasks are. */
+static void nobody_is_told_who_may_be_gone(void **state)
+{
+	struct world *w = *state;
+	struct told id = run_then_fail_writes(w);
+	struct told *first = begin_retry(w, id.id);
+	struct told *behind = calloc(1, sizeof(*behind));
+
+	assert_non_null(behind);
+	begin_cancel(w, id.id, behind);
+	assert_int_equal(behind->n, 0);
+	free(behind);
+	free(first);
+	world_close(w);
+	fixture_open(w->stage.f, 64 << 20);
+	w->stage.fail_writes = 0;
+	world_open(w);
+	wait_for(w, id.id, TASK_FAILED);
+}
+
+static void a_stop_does_not_wait_for_what_has_not_begun(void **state)
+{
+	struct world *w = *state;
+	struct told id = run_then_fail_writes(w);
+	bool stopped = false;
+
+	free(begin_retry(w, id.id));
+	tasks_stop(w->stage.f->services->tasks, 0, on_stopped, &stopped);
+	assert_true(stopped);
+	w->stage.fail_writes = 0;
+}
+
+/* It is submitted, and that it runs is on its way to the store. */
+static struct told run_until_it_begins(struct world *w)
+{
+	struct told told = {0};
+	const struct task_new in = plain_task(w, "touch begun");
+
+	task_submit(w->stage.f->services, &in, on_submitted, &told);
+	w->stage.hold_writes = true;
+	stage_until(&w->stage, w->stage.held);
+	assert_int_equal(told.n, 1);
+	assert_int_equal(w->stage.f->services->tasks->n_running, 1);
+	return told;
+}
+
+static void tell_held(struct world *w, int result)
+{
+	struct background_work *held = w->stage.held;
+
+	w->stage.held = NULL;
+	held->finished(held, result);
+}
+
+static void one_that_has_not_begun_is_cancelled_at_once(void **state)
+{
+	struct world *w = *state;
+	struct told told = run_until_it_begins(w);
+	struct told gone = {0};
+
+	begin_cancel(w, told.id, &gone);
+	assert_int_equal(counts(w).n[TASK_CANCELLED], 1);
+	tell_held(w, -ENOSPC);
+	/* Not in the store yet, but nobody waits for it any longer. */
+	assert_int_equal(gone.result, -ENOSPC);
+	wait_for(w, told.id, TASK_CANCELLED);
+	assert_false(file_there(w, "begun"));
+}
+
+static void one_that_has_not_begun_waits_for_the_next_start(void **state)
+{
+	struct world *w = *state;
+	struct told told = run_until_it_begins(w);
+	bool stopped = false;
+
+	/* It may come to its end in that time, but it does not begin in it. */
+	tasks_stop(w->stage.f->services->tasks, 60000, on_stopped, &stopped);
+	tell_held(w, 0);
+	stage_until(&w->stage, stopped);
+	assert_true(is(w, told.id, TASK_QUEUED));
+	assert_false(file_there(w, "begun"));
+	world_reopen(w);
+	wait_for(w, told.id, TASK_COMPLETED);
+	assert_true(file_there(w, "begun"));
+}
+
+static void one_that_has_not_begun_is_freed_with_the_rest(void **state)
+{
+	struct world *w = *state;
+	struct told told = run_until_it_begins(w);
+
+	world_reopen(w);
+	w->stage.held = NULL;
+	wait_for(w, told.id, TASK_COMPLETED);
+}
+
+/* Each second it is tried again; what waits does not grow with that. */
+static void a_run_that_is_not_kept_waits_for_the_store(void **state)
+{
+	struct world *w = *state;
+	struct told id = run_then_fail_writes(w);
+	unsigned from = w->stage.n_failed;
+
+	free(begin_retry(w, id.id));
+	stage_until(&w->stage, w->stage.n_failed >= from + 5);
+	assert_in_range(w->stage.f->services->tasks->n_changes, 1, 3);
+	assert_int_equal(w->stage.f->services->tasks->n_running, 0);
+	w->stage.fail_writes = 0;
+	stage_until(&w->stage, w->stage.f->services->tasks->n_changes == 0 &&
+				       get(w, id.id).row.state == TASK_FAILED);
+	assert_int_equal(get(w, id.id).row.attempts, 1);
+}
+
+static void many_short_ones(void **state)
+{
+	struct world *w = *state;
+	struct task_counts n;
+
+	for (int i = 0; i < 40; i++)
+		run(w, "true");
+	stage_until(&w->stage, (n = counts(w)).n[TASK_COMPLETED] == 40);
+	assert_int_equal(n.total, 40);
+	assert_int_equal(n.n[TASK_RUNNING] + n.n[TASK_QUEUED], 0);
+}
+
+struct left_running {
+	struct supervised *program;
+	char mark[TREE_MARK_MAX];
+	bool up;
+	bool exited;
+};
+
+static void left_prints(void *arg, bool is_stderr, const char *data, size_t len)
+{
+	struct left_running *l = arg;
+
+	(void)is_stderr;
+	l->up |= memmem(data, len, "up", 2) != NULL;
+}
+
+static void left_exits(void *arg, int status, int signal)
+{
+	struct left_running *l = arg;
+
+	(void)status;
+	(void)signal;
+	l->exited = true;
+}
+
+/* One that no task knows of, and one that it has started. */
+static void leave_running(struct world *w, const char *owner, struct left_running *l)
+{
+	const char *const argv[] = {"sh", "-c", "setsid sh -c 'echo up; exec sleep 60' & wait",
+				    NULL};
+	const struct supervised_opts opts = {.argv = argv,
+					     .mark = l->mark,
+					     .on_output = left_prints,
+					     .on_exit = left_exits,
+					     .arg = l};
+	struct why why;
+
+	assert_int_equal(supervisor_mark(owner, l->mark), 0);
+	assert_int_equal(supervised_start(w->stage.loop, &opts, &l->program, &why), 0);
+	stage_until(&w->stage, l->up);
+}
+
+static void the_next_start_ends_whoever_carries_our_mark(void **state)
+{
+	struct world *w = *state;
+	struct left_running ours = {0}, others = {0};
+	char owner[TREE_OWNER_MAX + 1];
+
+	snprintf(owner, sizeof(owner), "%s", tasks_owner(w->stage.f->services));
+	world_close(w);
+	/* As a daemon leaves them that was killed: nothing of the store knows them. */
+	leave_running(w, owner, &ours);
+	leave_running(w, "somebody-else", &others);
+	fixture_open(w->stage.f, 64 << 20);
+	assert_null(tasks_owner(w->stage.f->services));
+	world_open(w);
+	assert_string_equal(tasks_owner(w->stage.f->services), owner);
+	assert_int_equal(tree_signal(ours.mark, false, 0), 0);
+	assert_true(tree_signal(others.mark, false, 0) >= 2);
+	stage_until(&w->stage, ours.exited);
+	supervised_free(ours.program);
+	supervised_free(others.program);
+	stage_until(&w->stage, tree_signal_below(0) == 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(runs_and_completes),
+		T(fails_with_what_it_said),
+		T(a_missing_program_fails),
+		T(runs_no_more_than_there_is_room_for),
+		T(higher_priority_goes_first),
+		T(a_group_has_its_own_limit),
+		T(comes_after_others),
+		T(a_delayed_one_waits),
+		T(one_that_fails_is_tried_again),
+		T(takes_too_long),
+		T(cancelled_leaves_nobody),
+		T(cancelled_leaves_nobody_whatever_mark_a_client_gives),
+		T(exits_well_although_cancelled),
+		T(a_queued_one_is_cancelled_at_once),
+		T(the_queue_has_an_end),
+		T(bad_ones_are_refused),
+		T(a_long_prompt_goes_by_standard_input),
+		T(env_and_folder_are_its_own),
+		T(recall_may_run_it),
+		T(lists_the_newest_first),
+		T(words_are_kept_until_it_changes),
+		T(words_that_are_long_are_not_kept),
+		T(output_is_there_while_it_runs),
+		T(much_output_is_bounded),
+		T(survives_a_crash),
+		T(stopping_ends_what_runs),
+		T(changes_are_events),
+		T(an_event_has_64_kib_of_a_result_in_whole_characters),
+		T(tried_again_once_however_many_ask),
+		T(cancelled_while_its_time_runs_out),
+		T(what_it_comes_after_ends_meanwhile),
+		T(long_prompts_are_no_burden_at_a_start),
+		T(those_behind_fail_at_a_start),
+		T(a_store_that_fails_for_a_while),
+		T(wishes_behind_a_write_that_failed_are_told),
+		T(nobody_is_told_who_may_be_gone),
+		T(one_that_has_not_begun_is_cancelled_at_once),
+		T(one_that_has_not_begun_waits_for_the_next_start),
+		T(one_that_has_not_begun_is_freed_with_the_rest),
+		T(a_stop_does_not_wait_for_what_has_not_begun),
+		T(a_run_that_is_not_kept_waits_for_the_store),
+		T(many_short_ones),
+		T(the_next_start_ends_whoever_carries_our_mark),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,459 @@
+/*
+ * Tools as the daemon runs them: a loop, the workers' threads, a real store, real files. A policy
+ * allows them all, unless the test asks a human.
+ */
+#include "stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#include "base/pack.h"
+#include "base/record.h"
+#include "engine/approval/approval.h"
+#include "engine/event/event.h"
+#include "engine/program/tool_inner.h"
+
+struct world {
+	struct stage stage;
+	struct tempdir_holder {
+		char path[TEMPDIR_MAX];
+	} folder, other;
+	struct arena arena;
+	int n_told;
+	int result;
+	char why[200];
+	const struct value *value; /* a copy */
+	char text[256];
+};
+
+static struct services *services(struct world *w)
+{
+	return w->stage.f->services;
+}
+
+/* ---- words ---- */
+
+static void found(struct buf *out, struct text query, const struct memory *hits, unsigned n)
+{
+	(void)hits;
+	buf_printf(out, "%.*s %u", TEXT_ARGS(query), n);
+}
+
+static void one(struct buf *out, const struct memory *m)
+{
+	buf_printf(out, "%.*s [%.*s] %.1f", TEXT_ARGS(m->content), TEXT_ARGS(m->category),
+		   m->importance);
+}
+
+static void duplicate(struct buf *out, const struct memory *m)
+{
+	(void)m;
+	buf_add_str(out, "known");
+}
+
+/* ---- the world ---- */
+
+static int world_make(void **state, bool allow)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	const struct approval_rule rule = {.name = "all", .verdict = VERDICT_ALLOW};
+	struct approvals_opts approvals = {.rules = &rule, .n_rules = allow ? 1 : 0};
+	struct tools_opts tools = {.allowed = ~0U, .words = {found, one, one, duplicate}};
+	struct events_opts events = {0};
+	void *fixture;
+	struct why why = {0};
+
+	if (!w || setup(&fixture) != 0)
+		return -1;
+	tempdir_make(w->folder.path);
+	tempdir_make(w->other.path);
+	stage_make(&w->stage, fixture);
+	events.loop = approvals.loop = tools.loop = w->stage.loop;
+	events.background = approvals.background = tools.background = stage_background(&w->stage);
+	tools.folder = w->folder.path;
+	arena_init(&w->arena, 1 << 20);
+	assert_int_equal(events_start(services(w), &events), 0);
+	if (approvals_start(services(w), &approvals, &why) != 0)
+		fail_msg("%s", why.text);
+	if (tools_start(services(w), &tools, &why) != 0)
+		fail_msg("%s", why.text);
+	stage_open(&w->stage);
+	*state = w;
+	return 0;
+}
+
+static int world_setup(void **state)
+{
+	return world_make(state, true);
+}
+
+static int asking_setup(void **state)
+{
+	return world_make(state, false);
+}
+
+static int world_teardown(void **state)
+{
+	struct world *w = *state;
+	void *fixture = w->stage.f;
+
+	tools_stop(services(w)->tools);
+	stage_close(&w->stage);
+	assert_int_equal(teardown(&fixture), 0);
+	timer_free(w->stage.tick);
+	loop_free(w->stage.loop);
+	arena_done(&w->arena);
+	tempdir_remove(w->folder.path);
+	tempdir_remove(w->other.path);
+	free(w);
+	return 0;
+}
+
+static void on_result(void *arg, int result, const struct tool_result *got, const struct why *why)
+{
+	struct world *w = arg;
+
+	w->n_told++;
+	w->result = result;
+	snprintf(w->why, sizeof(w->why), "%s", result > 0 && why ? why->text : "");
+	if (result != 0)
+		return;
+	if (got->value)
+		assert_int_equal(value_copy(&w->arena, got->value, &w->value), 0);
+	snprintf(w->text, sizeof(w->text), "%.*s", TEXT_ARGS(got->text));
+}
+
+static struct tool_run *start(struct world *w, enum tool_id id, const struct record *input)
+{
+	const struct tool_ask ask = {.id = id, .input = input->root, .agent = TEXT("test")};
+	struct tool_run *run = NULL;
+	struct why why = {0};
+
+	assert_int_equal(input->err, 0);
+	w->n_told = 0;
+	w->value = NULL;
+	w->text[0] = '\0';
+	if (tool_run(services(w), &ask, on_result, w, &run, &why) != 0)
+		fail_msg("%s", why.text);
+	assert_int_equal(w->n_told, 0);
+	return run;
+}
+
+static int run(struct world *w, enum tool_id id, const struct record *input)
+{
+	(void)start(w, id, input);
+	stage_until(&w->stage, w->n_told == 1);
+	return w->result;
+}
+
+/* Of pairs, NULL-ended. */
+static int use(struct world *w, enum tool_id id, ...) __attribute__((sentinel));
+static int use(struct world *w, enum tool_id id, ...)
+{
+	struct record input;
+	const char *key;
+	va_list list;
+
+	record_begin(&input, &w->arena);
+	va_start(list, id);
+	while ((key = va_arg(list, const char *)))
+		record_text(&input, key, text_of(va_arg(list, const char *)));
+	va_end(list);
+	return run(w, id, &input);
+}
+
+static const char *said(struct world *w, const char *key)
+{
+	struct text t = value_text(value_find(w->value, key));
+
+	assert_non_null(t.data);
+	return arena_copy(&w->arena, t.data, t.len);
+}
+
+static void put(const struct tempdir_holder *folder, const char *name, const char *data, size_t n)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder->path, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, n), (ssize_t)n);
+	close(fd);
+}
+
+static struct stat look(const struct tempdir_holder *folder, const char *name)
+{
+	char path[512];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", folder->path, name);
+	assert_int_equal(lstat(path, &st), 0);
+	return st;
+}
+
+static void link_to(const struct world *w, const char *name, const char *target)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", w->folder.path, name);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+/* ---- files ---- */
+
+static void paths_stay_in_the_folder(void **state)
+{
+	struct world *w = *state;
+	char absolute[512], beside[512], long_name[400];
+	const char *const outside[] = {
+		"..",   "../x",     "a/../../x",   "/etc/passwd", "/",    "link",    "away/s",
+		"away", "dangling", "inner/../..", absolute,      beside, long_name, "self/a"};
+
+	put(&w->other, "s", "secret", 6);
+	put(&w->folder, "a", "mine", 4);
+	snprintf(absolute, sizeof(absolute), "%s/s", w->other.path);
+	snprintf(beside, sizeof(beside), "%sx/a", w->folder.path);
+	memset(long_name, 'n', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	link_to(w, "link", absolute);
+	link_to(w, "away", w->other.path);
+	link_to(w, "dangling", "nothing");
+	link_to(w, "self", ".");
+	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
+		if (use(w, TOOL_READ, "path", outside[i], NULL) <= 0 ||
+		    use(w, TOOL_WRITE, "path", outside[i], "content", "x", NULL) <= 0 ||
+		    use(w, TOOL_EDIT, "path", outside[i], "oldText", "s", "newText", "", NULL) <= 0)
+			fail_msg("%s is not refused: %d", outside[i], w->result);
+	}
+	assert_int_equal(look(&w->other, "s").st_size, 6);
+	assert_true(S_ISLNK(look(&w->folder, "dangling").st_mode));
+	/* And these are in it. */
+	snprintf(absolute, sizeof(absolute), "%s//./a", w->folder.path);
+	assert_int_equal(use(w, TOOL_READ, "path", absolute, NULL), 0);
+	assert_string_equal(said(w, "content"), "mine");
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+	struct world *w = *state;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/fifo", w->folder.path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	/* Nobody writes there: it must not wait. */
+	assert_int_equal(use(w, TOOL_READ, "path", "fifo", NULL), REFUSE_FORBIDDEN);
+	assert_int_equal(use(w, TOOL_WRITE, "path", "fifo", "content", "x", NULL),
+			 REFUSE_FORBIDDEN);
+	assert_int_equal(use(w, TOOL_READ, "path", ".", NULL), REFUSE_CONFLICT);
+	assert_int_equal(use(w, TOOL_WRITE, "path", "", "content", "x", NULL), REFUSE_PARAMS);
+	assert_int_equal(use(w, TOOL_READ, "path", "none", NULL), REFUSE_NOT_FOUND);
+	assert_int_equal(use(w, TOOL_WRITE, "path", "x", NULL), REFUSE_PARAMS);
+	assert_string_equal(w->why, "content is required");
+}
+
+static void read_is_bounded_and_knows_text(void **state)
+{
+	struct world *w = *state;
+	char *large = calloc(1, TOOL_READ_MAX + 1);
+	struct record input;
+
+	assert_non_null(large);
+	memset(large, 'x', TOOL_READ_MAX + 1);
+	put(&w->folder, "fits", large, TOOL_READ_MAX);
+	put(&w->folder, "large", large, TOOL_READ_MAX + 1);
+	free(large);
+	assert_int_equal(use(w, TOOL_READ, "path", "fits", NULL), 0);
+	assert_int_equal(use(w, TOOL_READ, "path", "large", NULL), REFUSE_TOO_LARGE);
+	assert_string_equal(w->why, "File too large (>50KB)");
+	put(&w->folder, "binary", "a\0b", 3);
+	assert_int_equal(use(w, TOOL_READ, "path", "binary", NULL), 0);
+	assert_string_equal(said(w, "content"), "[binary file 3 B]");
+	put(&w->folder, "broken", "a\xff", 2);
+	assert_int_equal(use(w, TOOL_READ, "path", "broken", NULL), 0);
+	assert_int_equal(value_find(w->value, "is_binary")->kind, VALUE_TRUE);
+	put(&w->folder, "lines", "one\ntwo\nthree\n", 14);
+	record_begin(&input, &w->arena);
+	record_text(&input, "path", TEXT("lines"));
+	record_int(&input, "offset", 2);
+	record_int(&input, "limit", 1);
+	assert_int_equal(run(w, TOOL_READ, &input), 0);
+	assert_string_equal(said(w, "content"), "two");
+	record_begin(&input, &w->arena);
+	record_text(&input, "path", TEXT("lines"));
+	record_int(&input, "offset", 9);
+	assert_int_equal(run(w, TOOL_READ, &input), 0);
+	assert_string_equal(said(w, "content"), "");
+}
+
+static void write_makes_replaces_and_appends(void **state)
+{
+	struct world *w = *state;
+	struct record input;
+	char path[512];
+
+	assert_int_equal(use(w, TOOL_WRITE, "path", "x/y/z", "content", "1", NULL), 0);
+	assert_int_equal(value_find(w->value, "created")->kind, VALUE_TRUE);
+	snprintf(path, sizeof(path), "%s/x/y/z", w->folder.path);
+	assert_int_equal(chmod(path, 0750), 0);
+	assert_int_equal(use(w, TOOL_WRITE, "path", "x/y/z", "content", "22", NULL), 0);
+	assert_null(value_find(w->value, "created"));
+	assert_int_equal(look(&w->folder, "x/y/z").st_mode & 0777, 0750);
+	record_begin(&input, &w->arena);
+	record_text(&input, "path", TEXT("x/y/z"));
+	record_text(&input, "content", TEXT("33"));
+	record_bool(&input, "append", true);
+	assert_int_equal(run(w, TOOL_WRITE, &input), 0);
+	assert_int_equal(look(&w->folder, "x/y/z").st_size, 4);
+	assert_int_equal(use(w, TOOL_WRITE, "path", "x/y", "content", "1", NULL), REFUSE_CONFLICT);
+	assert_int_equal(use(w, TOOL_WRITE, "path", "x/y/z/in", "content", "1", NULL),
+			 REFUSE_FORBIDDEN);
+}
+
+static void edit_wants_exactly_one(void **state)
+{
+	struct world *w = *state;
+
+	put(&w->folder, "f", "a b a", 5);
+	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", "a", "newText", "c", NULL),
+			 REFUSE_CONFLICT);
+	assert_string_equal(w->why, "oldText appears 2 times; specify more precisely");
+	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", "x", "newText", "c", NULL),
+			 REFUSE_CONFLICT);
+	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", "", "newText", "c", NULL),
+			 REFUSE_PARAMS);
+	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", " b", "newText", "", NULL), 0);
+	assert_int_equal(use(w, TOOL_READ, "path", "f", NULL), 0);
+	assert_string_equal(said(w, "content"), "a a");
+}
+
+/* ---- memory ---- */
+
+static void memory_has_its_defaults(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(
+		use(w, TOOL_MEMORY_STORE, "text", "the cat is Miso", "category", "entities", NULL),
+		0);
+	assert_string_equal(w->text, "the cat is Miso [entity] 0.7");
+	assert_int_equal(use(w, TOOL_MEMORY_STORE, "text", " the cat is Miso ", NULL), 0);
+	assert_string_equal(w->text, "known");
+	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", "cat", "category", "", NULL), 0);
+	assert_string_equal(w->text, "cat 1");
+	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", "cat", "category", "fact", NULL), 0);
+	assert_string_equal(w->text, "cat 0");
+	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", " ", NULL), REFUSE_PARAMS);
+	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", "cat", "limit", "many", NULL),
+			 REFUSE_PARAMS);
+	assert_int_equal(use(w, TOOL_MEMORY_GET, "path", "nope", NULL), REFUSE_NOT_FOUND);
+}
+
+/* ---- who asks ---- */
+
+static void nothing_happens_before_it_is_approved(void **state)
+{
+	struct world *w = *state;
+	struct record input;
+	struct tool_run *waits;
+
+	record_begin(&input, &w->arena);
+	record_text(&input, "path", TEXT("f"));
+	record_text(&input, "content", TEXT("x"));
+	waits = start(w, TOOL_WRITE, &input);
+	stage_until(&w->stage, approval_count(services(w)) == 1);
+	assert_int_equal(w->n_told, 0);
+	/* Who leaves takes the question along. */
+	tool_leave(waits);
+	stage_until(&w->stage, approval_count(services(w)) == 0);
+	assert_int_equal(w->n_told, 0);
+	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", "a", NULL), 0);
+	(void)start(w, TOOL_WRITE, &input);
+	stage_until(&w->stage, approval_count(services(w)) == 1);
+	tools_stop(services(w)->tools);
+	assert_int_equal(w->n_told, 1);
+	assert_int_equal(w->result, REFUSE_STOPPING);
+}
+
+/* The question is on its way to the store, and nobody has its number yet. */
+static void who_leaves_while_it_is_asked_leaves_no_question(void **state)
+{
+	struct world *w = *state;
+	struct tool_run *waits;
+	struct record input;
+
+	record_begin(&input, &w->arena);
+	record_text(&input, "path", TEXT("f"));
+	record_text(&input, "content", TEXT("x"));
+	waits = start(w, TOOL_WRITE, &input);
+	stage_until(&w->stage, waits->waiter);
+	assert_null(waits->approval.data);
+	tool_leave(waits);
+	/* It stays until the question can be withdrawn. */
+	assert_int_equal(services(w)->tools->n_runs, 1);
+	stage_until(&w->stage, services(w)->tools->n_runs == 0);
+	stage_until(&w->stage, approval_count(services(w)) == 0);
+	assert_int_equal(w->n_told, 0);
+}
+
+static void who_leaves_early_is_not_told(void **state)
+{
+	struct world *w = *state;
+	struct record input;
+
+	record_begin(&input, &w->arena);
+	record_text(&input, "text", TEXT("something"));
+	tool_leave(start(w, TOOL_MEMORY_STORE, &input));
+	tool_leave(NULL);
+	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", "something", NULL), 0);
+	assert_string_equal(w->text, "something 0");
+	assert_int_equal(w->n_told, 1);
+}
+
+/* Who approves would read the one, and the other might run. */
+static void an_input_with_a_key_twice_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct tool_ask ask = {.id = TOOL_EXEC, .agent = TEXT("test")};
+	struct tool_run *run = NULL;
+	struct why why = {0};
+	struct record input;
+
+	record_begin(&input, &w->arena);
+	record_text(&input, "command", TEXT("true"));
+	record_text(&input, "command", TEXT("false"));
+	ask.input = input.root;
+	assert_int_equal(tool_run(services(w), &ask, on_result, w, &run, &why), REFUSE_PARAMS);
+	assert_string_equal(why.text, "the input of a tool has 'command' twice");
+	assert_null(run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_input_with_a_key_twice_is_refused, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(paths_stay_in_the_folder, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_file_is_refused, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(read_is_bounded_and_knows_text, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(write_makes_replaces_and_appends, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(edit_wants_exactly_one, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(memory_has_its_defaults, world_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(nothing_happens_before_it_is_approved, asking_setup,
+						world_teardown),
+		cmocka_unit_test_setup_teardown(who_leaves_while_it_is_asked_leaves_no_question,
+						world_setup, world_teardown),
+		cmocka_unit_test_setup_teardown(who_leaves_early_is_not_told, world_setup,
+						world_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,477 @@
+/*
+ * Programs with all that they start, as real children: shells that fork, leave their group, and
+ * do not listen. Each ends by itself after a while, should a test leave it.
+ */
+#include "stage.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "io/tree.h"
+#include "io/supervisor.h"
+
+static const char owner[] = "test-supervisor";
+
+struct world {
+	struct stage stage;
+	struct tree_keeper *keeper;
+	struct supervised *program;
+	char mark[TREE_MARK_MAX];
+	char out[4096]; /* what it printed */
+	size_t n_out;
+	char err[4096];
+	size_t n_err;
+	int n_ended; /* sweeps was asked */
+	bool wants_sweeps;
+	bool frees_at_exit;
+	bool frees_at_output;
+	int n_exits;
+	int n_left; /* when its end was told */
+	int status;
+	int signal;
+	struct why why;
+};
+
+static int world_setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -1;
+	stage_make(&w->stage, NULL);
+	assert_int_equal(tree_keeper_new(w->stage.loop, &w->keeper), 0);
+	assert_int_equal(supervisor_mark(owner, w->mark), 0);
+	*state = w;
+	return 0;
+}
+
+static int world_teardown(void **state)
+{
+	struct world *w = *state;
+
+	supervised_free(w->program);
+	stage_until(&w->stage, tree_signal(owner, true, SIGKILL) == 0);
+	tree_keeper_free(w->keeper);
+	timer_free(w->stage.tick);
+	loop_free(w->stage.loop);
+	free(w);
+	return 0;
+}
+
+static void keep(char *to, size_t *n, const char *data, size_t len)
+{
+	assert_true(*n + len < 4096);
+	memcpy(to + *n, data, len);
+	*n += len;
+}
+
+static void drop(struct world *w)
+{
+	supervised_free(w->program);
+	w->program = NULL;
+}
+
+static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
+{
+	struct world *w = arg;
+
+	if (is_stderr)
+		keep(w->err, &w->n_err, data, len);
+	else
+		keep(w->out, &w->n_out, data, len);
+	if (w->frees_at_output)
+		drop(w);
+}
+
+static bool sweeps(void *arg, int status, int signal)
+{
+	struct world *w = arg;
+
+	(void)status;
+	(void)signal;
+	w->n_ended++;
+	return w->wants_sweeps;
+}
+
+static void on_exited(void *arg, int status, int signal)
+{
+	struct world *w = arg;
+
+	w->n_exits++;
+	w->status = status;
+	w->signal = signal;
+	w->n_left = (int)tree_signal(w->mark, false, 0);
+	if (w->frees_at_exit)
+		drop(w);
+}
+
+static int start_as(struct world *w, struct supervised_opts opts)
+{
+	opts.mark = w->mark;
+	opts.what = "program=test";
+	opts.on_output = on_output;
+	opts.sweeps = sweeps;
+	opts.on_exit = on_exited;
+	opts.arg = w;
+	return supervised_start(w->stage.loop, &opts, &w->program, &w->why);
+}
+
+static void start(struct world *w, const char *script)
+{
+	const char *const argv[] = {"sh", "-c", script, NULL};
+
+	assert_int_equal(start_as(w, (struct supervised_opts) {.argv = argv}), 0);
+}
+
+static bool has_printed(const struct world *w, const char *part)
+{
+	return strstr(w->out, part) != NULL;
+}
+
+/* Up to where it says so. */
+static void start_until_up(struct world *w, const char *script)
+{
+	start(w, script);
+	stage_until(&w->stage, has_printed(w, "up\n"));
+}
+
+static void wait_exit(struct world *w)
+{
+	stage_until(&w->stage, w->n_exits > 0);
+	assert_int_equal(w->n_exits, 1);
+	assert_int_equal(w->n_ended, 1);
+}
+
+static void nobody_is_left(struct world *w)
+{
+	stage_until(&w->stage, tree_signal_below(0) == 0);
+}
+
+/* ---- how it starts ---- */
+
+static void has_its_input_its_folder_and_its_environment(void **state)
+{
+	struct world *w = *state;
+	const char *const argv[] = {"sh", "-c", "cat; pwd; echo $A,$KOINE_MARK >&2; exit 3", NULL};
+	const char *const env[] = {"A=b", "KOINE_MARK=a lie", NULL};
+	char expected[TREE_MARK_MAX + 8];
+
+	assert_int_equal(start_as(w, (struct supervised_opts) {.argv = argv,
+							       .env = env,
+							       .cwd = "/",
+							       .input = TEXT("read\n")}),
+			 0);
+	assert_true(supervised_pid(w->program) > 0);
+	assert_true(supervised_started(w->program) > 0);
+	wait_exit(w);
+	assert_int_equal(w->status, 3);
+	assert_int_equal(w->signal, 0);
+	assert_string_equal(w->out, "read\n/\n");
+	snprintf(expected, sizeof(expected), "b,%s\n", w->mark);
+	assert_string_equal(w->err, expected);
+}
+
+static void leads_a_group_of_its_own(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+
+	start_until_up(w, "echo up; sleep 60");
+	pid = supervised_pid(w->program);
+	assert_int_equal(getpgid(pid), pid);
+	assert_true(tree_signal(w->mark, false, 0) >= 1);
+}
+
+static void a_program_that_is_not_there(void **state)
+{
+	struct world *w = *state;
+	const char *const argv[] = {"no-such-program-anywhere", NULL};
+
+	assert_int_equal(start_as(w, (struct supervised_opts) {.argv = argv}), REFUSE_NOT_FOUND);
+	assert_non_null(strstr(w->why.text, "no-such-program-anywhere"));
+	assert_null(w->program);
+	nobody_is_left(w);
+	assert_int_equal(w->n_exits, 0);
+}
+
+static void a_folder_that_is_not_there(void **state)
+{
+	struct world *w = *state;
+	const char *const argv[] = {"true", NULL};
+
+	assert_int_equal(
+		start_as(w, (struct supervised_opts) {.argv = argv, .cwd = "/no/such/folder"}),
+		REFUSE_NOT_FOUND);
+	assert_non_null(strstr(w->why.text, "/no/such/folder"));
+	assert_null(w->program);
+	nobody_is_left(w);
+	assert_int_equal(w->n_exits, 0);
+}
+
+static void nothing_starts_without_a_mark(void **state)
+{
+	struct world *w = *state;
+	const char *const argv[] = {"true", NULL};
+
+	w->mark[0] = '\0';
+	assert_int_equal(start_as(w, (struct supervised_opts) {.argv = argv}), -EINVAL);
+	assert_null(w->program);
+}
+
+static void callbacks_may_be_missing(void **state)
+{
+	struct world *w = *state;
+	const char *const argv[] = {"echo", "unheard", NULL};
+	const struct supervised_opts opts = {.argv = argv, .mark = w->mark};
+
+	assert_int_equal(supervised_start(w->stage.loop, &opts, &w->program, &w->why), 0);
+	nobody_is_left(w);
+}
+
+static void reading_can_wait(void **state)
+{
+	struct world *w = *state;
+
+	start(w, "echo late");
+	supervised_read(w->program, false);
+	nobody_is_left(w);
+	assert_int_equal(w->n_out, 0);
+	assert_int_equal(w->n_exits, 0);
+	supervised_read(w->program, true);
+	wait_exit(w);
+	assert_string_equal(w->out, "late\n");
+}
+
+/* ---- how it ends ---- */
+
+/* Of all that a shell can do to stay. */
+static const char stubborn[] = "trap '' TERM INT HUP; sleep 60 & "
+			       "(setsid sh -c 'trap \"\" TERM INT; sleep 61' &) ; "
+			       "env -i setsid sleep 62 & "
+			       "echo up; while :; do sleep 60; done";
+
+static void ended_leaves_nobody(void **state)
+{
+	struct world *w = *state;
+
+	start_until_up(w, stubborn);
+	supervised_end(w->program, 50);
+	supervised_end(w->program, 50);
+	wait_exit(w);
+	assert_int_equal(w->signal, SIGKILL);
+	assert_int_equal(w->n_left, 0);
+	assert_int_equal(tree_signal_below(0), 0);
+}
+
+static void ended_is_asked_first(void **state)
+{
+	struct world *w = *state;
+
+	start_until_up(w, "trap 'echo bye; exit 4' TERM; "
+			  "setsid sh -c 'trap \"\" TERM; sleep 61' & "
+			  "echo up; while :; do sleep 0.01; done");
+	supervised_end(w->program, 60000);
+	wait_exit(w);
+	assert_int_equal(w->status, 4);
+	assert_true(has_printed(w, "bye\n"));
+	assert_int_equal(w->n_left, 0);
+}
+
+static void a_sooner_end_counts(void **state)
+{
+	struct world *w = *state;
+
+	start_until_up(w, stubborn);
+	supervised_interrupt(w->program, 600000, 600000);
+	supervised_end(w->program, 600000);
+	supervised_end(w->program, 50);
+	supervised_end(w->program, 600000);
+	supervised_interrupt(w->program, 600000, 600000);
+	wait_exit(w);
+	assert_int_equal(w->signal, SIGKILL);
+	assert_int_equal(w->n_left, 0);
+}
+
+static void without_any_time_it_is_killed(void **state)
+{
+	struct world *w = *state;
+
+	start_until_up(w, "trap 'echo heard' TERM INT; echo up; while :; do sleep 0.01; done");
+	supervised_end(w->program, 0);
+	wait_exit(w);
+	assert_int_equal(w->signal, SIGKILL);
+	assert_false(has_printed(w, "heard"));
+}
+
+static void interrupted_ends_as_it_likes(void **state)
+{
+	struct world *w = *state;
+
+	start_until_up(w, "trap 'echo saved; exit 5' INT; "
+			  "setsid sh -c 'trap \"\" INT TERM; sleep 61' & "
+			  "echo up; while :; do sleep 0.01; done");
+	supervised_interrupt(w->program, 600000, 600000);
+	wait_exit(w);
+	assert_int_equal(w->status, 5);
+	assert_true(has_printed(w, "saved\n"));
+	/* Whom it has left behind did not go on by itself. */
+	assert_int_equal(w->n_left, 0);
+}
+
+static void after_an_interrupt_all_of_it_is_asked(void **state)
+{
+	struct world *w = *state;
+
+	/* The one that has left the group says "up", and hears what goes to the mark alone. */
+	start_until_up(w, "trap : INT TERM; "
+			  "setsid sh -c 'trap \"echo asked\" TERM; echo up; "
+			  "while :; do sleep 0.01; done' & "
+			  "while :; do sleep 0.01; done");
+	supervised_interrupt(w->program, 20, 600000);
+	stage_until(&w->stage, has_printed(w, "asked\n"));
+	assert_int_equal(w->n_exits, 0);
+	supervised_end(w->program, 0);
+	wait_exit(w);
+	assert_int_equal(w->signal, SIGKILL);
+	assert_int_equal(w->n_left, 0);
+}
+
+static void an_interrupt_ends_with_a_kill(void **state)
+{
+	struct world *w = *state;
+
+	start_until_up(w, stubborn);
+	supervised_interrupt(w->program, 20, 20);
+	wait_exit(w);
+	assert_int_equal(w->signal, SIGKILL);
+	assert_int_equal(w->n_left, 0);
+	assert_int_equal(tree_signal_below(0), 0);
+}
+
+static void an_end_after_the_end_is_nothing(void **state)
+{
+	struct world *w = *state;
+
+	start(w, "exit 6");
+	wait_exit(w);
+	supervised_end(w->program, 10);
+	supervised_interrupt(w->program, 0, 0);
+	supervised_read(w->program, false);
+	for (int i = 0; i < 20; i++)
+		stage_turn(&w->stage);
+	assert_int_equal(w->n_exits, 1);
+	assert_int_equal(w->status, 6);
+}
+
+/* ---- what it leaves behind ---- */
+
+/* What stays has left the group when it says so; its parent then ends. */
+static void start_leaver(struct world *w)
+{
+	start_until_up(w, "trap 'exit 7' USR1; setsid sh -c 'echo up; exec sleep 60' & "
+			  "while :; do sleep 0.01; done");
+	kill(supervised_pid(w->program), SIGUSR1);
+	wait_exit(w);
+	assert_int_equal(w->status, 7);
+}
+
+static void what_it_leaves_behind_goes_on(void **state)
+{
+	struct world *w = *state;
+
+	start_leaver(w);
+	assert_int_equal(w->n_left, 1);
+	drop(w);
+	for (int i = 0; i < 20; i++)
+		stage_turn(&w->stage);
+	assert_int_equal(tree_signal(w->mark, false, 0), 1);
+}
+
+static void what_it_leaves_behind_is_swept_if_wanted(void **state)
+{
+	struct world *w = *state;
+
+	w->wants_sweeps = true;
+	start_leaver(w);
+	assert_int_equal(w->n_left, 0);
+	assert_int_equal(tree_signal_below(0), 0);
+}
+
+/* ---- freed ---- */
+
+static void freed_while_it_runs(void **state)
+{
+	struct world *w = *state;
+
+	start_until_up(w, stubborn);
+	drop(w);
+	nobody_is_left(w);
+	assert_int_equal(w->n_exits, 0);
+	assert_int_equal(w->n_ended, 0);
+}
+
+static void freed_while_it_is_told_to_end(void **state)
+{
+	struct world *w = *state;
+
+	start_until_up(w, stubborn);
+	supervised_interrupt(w->program, 600000, 600000);
+	drop(w);
+	nobody_is_left(w);
+	assert_int_equal(w->n_exits, 0);
+}
+
+static void freed_when_it_has_ended(void **state)
+{
+	struct world *w = *state;
+
+	w->frees_at_exit = true;
+	start_until_up(w, stubborn);
+	supervised_end(w->program, 20);
+	wait_exit(w);
+	assert_null(w->program);
+	nobody_is_left(w);
+}
+
+static void freed_when_it_prints(void **state)
+{
+	struct world *w = *state;
+
+	w->frees_at_output = true;
+	start(w, stubborn);
+	stage_until(&w->stage, w->n_out > 0);
+	assert_null(w->program);
+	nobody_is_left(w);
+	assert_int_equal(w->n_exits, 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(has_its_input_its_folder_and_its_environment),
+		T(leads_a_group_of_its_own),
+		T(a_program_that_is_not_there),
+		T(a_folder_that_is_not_there),
+		T(nothing_starts_without_a_mark),
+		T(callbacks_may_be_missing),
+		T(reading_can_wait),
+		T(ended_leaves_nobody),
+		T(ended_is_asked_first),
+		T(a_sooner_end_counts),
+		T(without_any_time_it_is_killed),
+		T(interrupted_ends_as_it_likes),
+		T(after_an_interrupt_all_of_it_is_asked),
+		T(an_interrupt_ends_with_a_kill),
+		T(an_end_after_the_end_is_nothing),
+		T(what_it_leaves_behind_goes_on),
+		T(what_it_leaves_behind_is_swept_if_wanted),
+		T(freed_while_it_runs),
+		T(freed_while_it_is_told_to_end),
+		T(freed_when_it_has_ended),
+		T(freed_when_it_prints),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,406 @@
+/* Threads for the store: who runs beside whom, and when a job may say that it is done. */
+#include "check.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "io/workers.h"
+
+enum { MANY = 100, WAIT_MS = 20000 };
+
+struct test_job {
+	struct job job;
+	void (*then)(struct test_job *t, int lane);
+	struct context *context;
+	int lane;
+	bool ran; /* written by the worker, read after `finished` */
+	bool told;
+	int result;
+	unsigned order; /* of being told */
+};
+
+struct context {
+	struct loop *loop;
+	struct workers *workers;
+	unsigned n_told;
+
+	pthread_barrier_t meeting;
+	sem_t started;
+	sem_t go;
+
+	/* The writer's thread only, until the jobs are told. */
+	unsigned n_begins;
+	unsigned n_commits;
+	int begin_result;
+	int commit_result;
+	struct test_job *trailer;
+	unsigned trail_at; /* the commit that it trails */
+	bool in_transaction;
+};
+
+static void job_run(struct job *job, int lane)
+{
+	struct test_job *t = list_entry(job, struct test_job, job);
+
+	t->ran = true;
+	t->lane = lane;
+	if (t->then)
+		t->then(t, lane);
+}
+
+static void job_finished(struct job *job, int result)
+{
+	struct test_job *t = list_entry(job, struct test_job, job);
+
+	assert_false(t->told);
+	t->told = true;
+	t->result = result;
+	t->order = t->context->n_told++;
+}
+
+static int begin(void *arg)
+{
+	struct context *c = arg;
+
+	c->n_begins++;
+	c->in_transaction = c->begin_result == 0;
+	return c->begin_result;
+}
+
+static int commit(void *arg)
+{
+	struct context *c = arg;
+
+	c->n_commits++;
+	c->in_transaction = false;
+	return c->commit_result;
+}
+
+static struct job *give_trailer(void *arg)
+{
+	const struct context *c = arg;
+
+	return c->trailer && c->n_commits == c->trail_at ? &c->trailer->job : NULL;
+}
+
+static void make(struct context *c, unsigned n_readers)
+{
+	const struct workers_opts opts = {.n_readers = n_readers,
+					  .begin = begin,
+					  .commit = commit,
+					  .arg = c,
+					  .trailer = give_trailer,
+					  .trailer_arg = c};
+
+	*c = (struct context) {0};
+	assert_int_equal(loop_new(&c->loop), 0);
+	assert_int_equal(sem_init(&c->started, 0, 0), 0);
+	assert_int_equal(sem_init(&c->go, 0, 0), 0);
+	assert_int_equal(workers_new(c->loop, &opts, &c->workers), 0);
+}
+
+static void unmake(struct context *c)
+{
+	workers_free(c->workers);
+	loop_free(c->loop);
+	sem_destroy(&c->started);
+	sem_destroy(&c->go);
+}
+
+static void init_jobs(struct context *c, struct test_job *jobs, unsigned n,
+		      void (*then)(struct test_job *t, int lane))
+{
+	for (unsigned i = 0; i < n; i++) {
+		jobs[i] = (struct test_job) {
+			.job = {.run = job_run, .finished = job_finished},
+			.then = then,
+			.context = c,
+			.lane = 99,
+		};
+	}
+}
+
+/* Turns the loop until so many jobs were told. */
+static void turn_until(struct context *c, unsigned n_told)
+{
+	while (c->n_told < n_told) {
+		struct pollfd p = {.fd = loop_fd(c->loop), .events = POLLIN};
+
+		loop_step(c->loop);
+		if (c->n_told < n_told && poll(&p, 1, WAIT_MS) == 0)
+			fail_msg("only %u of %u jobs were told", c->n_told, n_told);
+	}
+}
+
+static void meet(struct test_job *t, int lane)
+{
+	(void)lane;
+	pthread_barrier_wait(&t->context->meeting);
+}
+
+/* Neither can end before the other has begun. */
+static void readers_run_side_by_side(void **state)
+{
+	struct test_job jobs[4];
+	struct context c;
+
+	(void)state;
+	make(&c, 4);
+	pthread_barrier_init(&c.meeting, NULL, 4);
+	init_jobs(&c, jobs, 4, meet);
+	for (int i = 0; i < 4; i++)
+		workers_read(c.workers, &jobs[i].job);
+	turn_until(&c, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(jobs[i].result, 0);
+		assert_in_range(jobs[i].lane, 0, 3);
+		for (int k = 0; k < i; k++)
+			assert_int_not_equal(jobs[i].lane, jobs[k].lane);
+	}
+	assert_int_equal(c.n_begins, 0);
+	unmake(&c);
+	pthread_barrier_destroy(&c.meeting);
+}
+
+static void a_reader_runs_beside_the_writer(void **state)
+{
+	struct test_job jobs[2];
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	pthread_barrier_init(&c.meeting, NULL, 2);
+	init_jobs(&c, jobs, 2, meet);
+	workers_write(c.workers, &jobs[0].job);
+	workers_read(c.workers, &jobs[1].job);
+	turn_until(&c, 2);
+	assert_int_equal(jobs[0].lane, -1);
+	assert_int_equal(jobs[1].lane, 0);
+	unmake(&c);
+	pthread_barrier_destroy(&c.meeting);
+}
+
+static void hold(struct test_job *t, int lane)
+{
+	(void)lane;
+	sem_post(&t->context->started);
+	sem_wait(&t->context->go);
+}
+
+static void check_transaction(struct test_job *t, int lane)
+{
+	(void)lane;
+	if (!t->context->in_transaction)
+		abort();
+}
+
+/* Holds the writer in its first job and queues many behind it. */
+static void queue_behind_first(struct context *c, struct test_job *first, struct test_job *jobs)
+{
+	init_jobs(c, first, 1, hold);
+	init_jobs(c, jobs, MANY, check_transaction);
+	workers_write(c->workers, &first->job);
+	sem_wait(&c->started);
+	for (int i = 0; i < MANY; i++)
+		workers_write(c->workers, &jobs[i].job);
+}
+
+static void the_writer_commits_once_for_all_waiting(void **state)
+{
+	struct test_job first;
+	struct test_job jobs[MANY];
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	queue_behind_first(&c, &first, jobs);
+	sem_post(&c.go);
+	turn_until(&c, MANY + 1);
+	assert_int_equal(c.n_begins, 2);
+	assert_int_equal(c.n_commits, 2);
+	assert_int_equal(first.order, 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_true(jobs[i].ran);
+		assert_int_equal(jobs[i].result, 0);
+		assert_int_equal(jobs[i].lane, -1);
+		assert_int_equal(jobs[i].order, i + 1);
+	}
+	unmake(&c);
+}
+
+static void a_failed_commit_fails_the_whole_batch(void **state)
+{
+	struct test_job first;
+	struct test_job jobs[MANY];
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	c.commit_result = -ENOSPC;
+	queue_behind_first(&c, &first, jobs);
+	sem_post(&c.go);
+	turn_until(&c, MANY + 1);
+	assert_int_equal(first.result, -ENOSPC);
+	for (int i = 0; i < MANY; i++) {
+		assert_true(jobs[i].ran);
+		assert_int_equal(jobs[i].result, -ENOSPC);
+	}
+	unmake(&c);
+}
+
+static void a_failed_begin_runs_no_job(void **state)
+{
+	struct test_job jobs[3];
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	c.begin_result = -EIO;
+	init_jobs(&c, jobs, 3, check_transaction);
+	for (int i = 0; i < 3; i++)
+		workers_write(c.workers, &jobs[i].job);
+	turn_until(&c, 3);
+	assert_int_equal(c.n_commits, 0);
+	for (int i = 0; i < 3; i++) {
+		assert_false(jobs[i].ran);
+		assert_int_equal(jobs[i].result, -EIO);
+	}
+	unmake(&c);
+}
+
+static void the_next_batch_is_not_touched_by_a_failed_one(void **state)
+{
+	struct test_job jobs[2];
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	c.commit_result = -EIO;
+	init_jobs(&c, jobs, 2, NULL);
+	workers_write(c.workers, &jobs[0].job);
+	turn_until(&c, 1);
+	c.commit_result = 0;
+	workers_write(c.workers, &jobs[1].job);
+	turn_until(&c, 2);
+	assert_int_equal(jobs[0].result, -EIO);
+	assert_int_equal(jobs[1].result, 0);
+	unmake(&c);
+}
+
+static void a_job_may_be_sent_again_when_told(void **state)
+{
+	struct test_job job;
+	struct context c;
+
+	(void)state;
+	make(&c, 2);
+	for (unsigned i = 0; i < MANY; i++) {
+		init_jobs(&c, &job, 1, NULL);
+		if (i % 2)
+			workers_read(c.workers, &job.job);
+		else
+			workers_write(c.workers, &job.job);
+		turn_until(&c, i + 1);
+		assert_int_equal(job.result, 0);
+	}
+	unmake(&c);
+}
+
+static void free_runs_and_tells_what_waits(void **state)
+{
+	struct test_job first;
+	struct test_job writes[MANY];
+	struct test_job reads[MANY];
+	struct context c;
+
+	(void)state;
+	make(&c, 2);
+	queue_behind_first(&c, &first, writes);
+	init_jobs(&c, reads, MANY, NULL);
+	for (int i = 0; i < MANY; i++)
+		workers_read(c.workers, &reads[i].job);
+	sem_post(&c.go);
+	workers_free(c.workers);
+	assert_int_equal(c.n_told, 2 * MANY + 1);
+	for (int i = 0; i < MANY; i++) {
+		assert_true(reads[i].ran && reads[i].told);
+		assert_true(writes[i].ran && writes[i].told);
+	}
+	c.workers = NULL;
+	unmake(&c);
+}
+
+static void idle_workers_do_not_hold_the_loop(void **state)
+{
+	struct context c;
+
+	(void)state;
+	make(&c, 2);
+	loop_run(c.loop); /* would not come back */
+	unmake(&c);
+}
+
+static void what_trails_a_batch_is_told_last_and_holds_nobody(void **state)
+{
+	struct test_job first;
+	struct test_job jobs[MANY];
+	struct test_job trailer;
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	init_jobs(&c, &trailer, 1, NULL);
+	c.trailer = &trailer;
+	c.trail_at = 2;
+	queue_behind_first(&c, &first, jobs);
+	sem_post(&c.go);
+	turn_until(&c, MANY + 2);
+	assert_false(trailer.ran);
+	assert_int_equal(trailer.result, 0);
+	assert_int_equal(trailer.order, MANY + 1);
+	/* Nothing is open: the loop ends by itself. */
+	loop_run(c.loop);
+	unmake(&c);
+}
+
+static void nothing_trails_a_commit_that_failed(void **state)
+{
+	struct test_job job;
+	struct test_job trailer;
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	init_jobs(&c, &trailer, 1, NULL);
+	init_jobs(&c, &job, 1, NULL);
+	c.trailer = &trailer;
+	c.trail_at = 1;
+	c.commit_result = -EIO;
+	workers_write(c.workers, &job.job);
+	turn_until(&c, 1);
+	assert_int_equal(job.result, -EIO);
+	assert_false(trailer.told);
+	unmake(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(readers_run_side_by_side),
+		cmocka_unit_test(a_reader_runs_beside_the_writer),
+		cmocka_unit_test(the_writer_commits_once_for_all_waiting),
+		cmocka_unit_test(a_failed_commit_fails_the_whole_batch),
+		cmocka_unit_test(a_failed_begin_runs_no_job),
+		cmocka_unit_test(the_next_batch_is_not_touched_by_a_failed_one),
+		cmocka_unit_test(a_job_may_be_sent_again_when_told),
+		cmocka_unit_test(free_runs_and_tells_what_waits),
+		cmocka_unit_test(idle_workers_do_not_hold_the_loop),
+		cmocka_unit_test(what_trails_a_batch_is_told_last_and_holds_nobody),
+		cmocka_unit_test(nothing_trails_a_commit_that_failed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
