@@ -117,6 +117,14 @@ static bool is_better(const struct search *s, const struct candidate *a, const s
 	return a->index < b->index;
 }
 
+static void swap(struct candidate *a, struct candidate *b)
+{
+	struct candidate was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
 /* The worst is at the top of the heap, to be replaced by what is better. */
 static void sift_down(struct search *s, size_t at)
 {
@@ -124,7 +132,6 @@ static void sift_down(struct search *s, size_t at)
 
 	for (;;) {
 		size_t child = 2 * at + 1;
-		struct candidate swap;
 
 		if (child >= s->n_best)
 			return;
@@ -132,9 +139,7 @@ static void sift_down(struct search *s, size_t at)
 			child++;
 		if (!is_better(s, &heap[at], &heap[child]))
 			return;
-		swap = heap[at];
-		heap[at] = heap[child];
-		heap[child] = swap;
+		swap(&heap[at], &heap[child]);
 		at = child;
 	}
 }
@@ -144,10 +149,7 @@ static void sift_up(struct search *s, size_t at)
 	struct candidate *heap = s->candidates;
 
 	while (at > 0 && is_better(s, &heap[(at - 1) / 2], &heap[at])) {
-		struct candidate swap = heap[at];
-
-		heap[at] = heap[(at - 1) / 2];
-		heap[(at - 1) / 2] = swap;
+		swap(&heap[at], &heap[(at - 1) / 2]);
 		at = (at - 1) / 2;
 	}
 }
@@ -391,19 +393,33 @@ static void rank(struct search *s, size_t max)
 		lift(s, &s->candidates[i]);
 }
 
-/* Best first. A heap of the worst, taken apart: the order needs more than qsort passes on. */
-static void sort_candidates(struct search *s)
+/*
+ * Brings the best to the front, best first; returns how many they are. A heap of them with the
+ * worst on top is taken apart at the end: the order needs more than qsort passes on.
+ */
+static size_t sort_best(struct search *s, size_t limit)
 {
-	s->n_best = s->n_candidates;
-	for (size_t i = s->n_best / 2; i-- > 0;)
-		sift_down(s, i);
-	while (s->n_best > 1) {
-		struct candidate worst = s->candidates[0];
+	struct candidate *heap = s->candidates;
+	size_t n;
 
-		s->candidates[0] = s->candidates[--s->n_best];
-		s->candidates[s->n_best] = worst;
+	s->n_best = 0;
+	for (size_t i = 0; i < s->n_candidates; i++) {
+		if (heap[i].score <= 0)
+			continue;
+		if (s->n_best < limit) {
+			swap(&heap[i], &heap[s->n_best]);
+			sift_up(s, s->n_best++);
+		} else if (is_better(s, &heap[i], &heap[0])) {
+			swap(&heap[i], &heap[0]);
+			sift_down(s, 0);
+		}
+	}
+	n = s->n_best;
+	while (s->n_best > 1) {
+		swap(&heap[0], &heap[--s->n_best]);
 		sift_down(s, 0);
 	}
+	return n;
 }
 
 /* From a score to something between 0 and 1: 0.78 for all the words, once. */
@@ -417,15 +433,12 @@ static float similarity(const struct search *s, float score)
 
 static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit)
 {
-	size_t n = 0;
+	size_t n = sort_best(s, limit);
 
-	sort_candidates(s);
-	for (size_t i = 0; i < s->n_candidates && n < limit; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct candidate *c = &s->candidates[i];
 
-		if (c->score <= 0)
-			continue;
-		hits[n++] = (struct search_hit) {
+		hits[i] = (struct search_hit) {
 			.key = s->plan.indexes[c->index]->keys[c->doc],
 			.index = c->index,
 			.similarity = similarity(s, c->score),
