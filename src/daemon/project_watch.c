@@ -13,7 +13,7 @@
 #include "daemon/settings/paths.h"
 #include "daemon/project_files.h"
 #include "io/watch.h"
-#include "engine/automation/pattern.h"
+#include "base/pattern.h"
 #include "engine/automation/schedule.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include "base/list.h"
 #include "engine/automation/automation.h"
 #include "engine/event/event.h"
-#include "engine/automation/pattern.h"
+#include "base/pattern.h"
 #include "engine/automation/schedule.h"
 #include "engine/services.h"
 #include "store/task.h"

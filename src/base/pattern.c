@@ -1,14 +1,14 @@
-#include "engine/automation/pattern.h"
+#include "base/pattern.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "engine/automation/pattern_code.h"
+#include "base/pattern_code.h"
 
-/* Places of the program, each once. */
-struct places {
+/* Steps that the program may be at, each once. */
+struct states {
 	unsigned n;
 	uint16_t at[PATTERN_CODE_MAX];
 };
@@ -17,10 +17,10 @@ struct pattern {
 	struct pattern_step *steps;
 	struct pattern_set *sets;
 	unsigned n_steps;
-	uint32_t turn;  /* of the byte that is looked at */
-	uint32_t *seen; /* of each place: in which turn it was last */
-	struct places now, next;
-	struct places open; /* of the walk from one place to those that take a byte */
+	uint32_t turn;  /* counts the bytes that were looked at */
+	uint32_t *seen; /* for each step: the turn in which it was last a state */
+	struct states now, next;
+	struct states open; /* of the walk from one state to those that take a byte */
 };
 
 static void *copy_of(const void *data, size_t n)
@@ -73,7 +73,7 @@ static bool is_word_at(struct text t, size_t i)
 	return i < t.len && is_word_byte((unsigned char)t.data[i]);
 }
 
-/* Between the byte before i and that at i. */
+/* Whether the op, which takes no byte, fits between the bytes i - 1 and i. */
 static bool holds(enum pattern_op op, struct text t, size_t i)
 {
 	bool edge = (i > 0 && is_word_at(t, i - 1)) != is_word_at(t, i);
@@ -85,7 +85,7 @@ static bool holds(enum pattern_op op, struct text t, size_t i)
 	return op == OP_WORD ? edge : !edge;
 }
 
-static void open_place(struct pattern *p, unsigned at)
+static void open_state(struct pattern *p, unsigned at)
 {
 	if (p->seen[at] == p->turn)
 		return;
@@ -93,11 +93,11 @@ static void open_place(struct pattern *p, unsigned at)
 	p->open.at[p->open.n++] = (uint16_t)at;
 }
 
-/* From there to all places that take a byte, without taking one. True: the end is among them. */
-static bool follow(struct pattern *p, unsigned from, struct text t, size_t i, struct places *to,
+/* Adds all states that take a byte and can be reached without taking one. True: the end was reached. */
+static bool follow(struct pattern *p, unsigned from, struct text t, size_t i, struct states *to,
 		   uint64_t *steps)
 {
-	open_place(p, from);
+	open_state(p, from);
 	while (p->open.n > 0) {
 		unsigned at = p->open.at[--p->open.n];
 		const struct pattern_step *s = &p->steps[at];
@@ -113,14 +113,14 @@ static bool follow(struct pattern *p, unsigned from, struct text t, size_t i, st
 		case OP_WORD:
 		case OP_NOT_WORD:
 			if (holds((enum pattern_op)s->op, t, i))
-				open_place(p, at + 1);
+				open_state(p, at + 1);
 			break;
 		case OP_SPLIT:
-			open_place(p, (unsigned)((int)at + s->or_to));
-			open_place(p, (unsigned)((int)at + s->to));
+			open_state(p, (unsigned)((int)at + s->or_to));
+			open_state(p, (unsigned)((int)at + s->to));
 			break;
 		case OP_JUMP:
-			open_place(p, (unsigned)((int)at + s->to));
+			open_state(p, (unsigned)((int)at + s->to));
 			break;
 		case OP_FOUND:
 			p->open.n = 0;
@@ -137,7 +137,7 @@ static bool takes(const struct pattern *p, unsigned at, unsigned char c)
 	return s->op == OP_BYTE ? s->byte == c : set_has(&p->sets[s->set], c);
 }
 
-/* No two turns are alike, but after four billion of them. */
+/* Turns are told apart by their number; when that wraps around, what was seen is forgotten. */
 static void next_turn(struct pattern *p)
 {
 	if (++p->turn == 0) {
@@ -148,23 +148,23 @@ static void next_turn(struct pattern *p)
 
 bool pattern_finds(struct pattern *p, struct text t, uint64_t *steps)
 {
-	struct places *now = &p->now, *next = &p->next;
+	struct states *now = &p->now, *next = &p->next;
 
 	if (t.len > PATTERN_TEXT_MAX)
 		t.len = PATTERN_TEXT_MAX;
 	now->n = 0;
 	next_turn(p);
 	for (size_t i = 0; *steps > 0; i++) {
-		struct places *gone = now;
+		struct states *gone = now;
 
-		/* It may begin anywhere. */
+		/* The expression may begin at any byte. */
 		if (follow(p, 0, t, i, now, steps))
 			return true;
 		if (i == t.len)
 			return false;
 		next->n = 0;
 		next_turn(p);
-		for (unsigned k = 0; k<now->n && * steps> 0; k++) {
+		for (unsigned k = 0; *steps > 0 && k < now->n; k++) {
 			--*steps;
 			if (takes(p, now->at[k], (unsigned char)t.data[i]) &&
 			    follow(p, now->at[k] + 1, t, i + 1, next, steps))
@@ -176,7 +176,7 @@ bool pattern_finds(struct pattern *p, struct text t, uint64_t *steps)
 	return false;
 }
 
-/* Back to the last star, one byte further, whenever the rest does not fit. */
+/* Where the rest does not fit, the last star takes one byte more. */
 bool glob_fits(struct text glob, struct text t)
 {
 	size_t star = SIZE_MAX;

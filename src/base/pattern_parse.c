@@ -1,20 +1,20 @@
 /*
- * From an expression to its program, in one walk: what stands there is written behind what was, and what
- * a sign behind it does to it (repeats it, makes it one of two ways) moves or copies it.
+ * Makes an expression's program in one walk: each piece is written behind the one before, and a sign
+ * that follows it ("*", "{2}", "|") moves or copies what was written.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "engine/automation/pattern_code.h"
+#include "base/pattern_code.h"
 
 enum { NO_PIECE = -1, NO_JUMP = -1, FOR_EVER = -1 };
 
-/* A group that is open, and what stands in it so far. */
+/* An open group: where its parts begin in the program. */
 struct level {
 	int start;  /* of the group */
-	int branch; /* of what is behind the last "|" */
-	int piece;  /* of what a sign would repeat; NO_PIECE */
-	int jump;   /* the last that goes to the group's end; its `to` is the one before */
+	int branch; /* of what follows the last "|" */
+	int piece;  /* of what a sign would repeat, or NO_PIECE */
+	int jump;   /* the last one to the group's end; its `to` is the jump before it */
 };
 
 struct reader {
@@ -23,7 +23,7 @@ struct reader {
 	struct pattern_code *code;
 	struct level levels[PATTERN_DEPTH_MAX];
 	unsigned depth;
-	bool repeated; /* the last piece: a "?" only makes it modest */
+	bool repeated; /* the last piece was; a "?" then only makes it lazy */
 	struct why *why;
 };
 
@@ -43,13 +43,13 @@ static int put(struct reader *r, struct pattern_step step)
 {
 	struct pattern_code *c = r->code;
 
-	if (c->n == PATTERN_CODE_MAX - 1) /* one is for the end */
+	if (c->n == PATTERN_CODE_MAX - 1) /* one is left for OP_FOUND */
 		return no(r, "repeats too often");
 	c->steps[c->n++] = step;
 	return 0;
 }
 
-/* Before what was written from `at` on. */
+/* Puts it before what was written from `at` on. */
 static int insert(struct reader *r, int at, struct pattern_step step)
 {
 	struct pattern_code *c = r->code;
@@ -84,7 +84,7 @@ static int put_copy(struct reader *r, const struct pattern_step *steps, int n)
 	return e;
 }
 
-/* So often as it may be, but need not be. */
+/* The piece, up to `times` times. */
 static int put_optional(struct reader *r, const struct pattern_step *steps, int n, int times)
 {
 	int e = 0;
@@ -109,7 +109,7 @@ static int put_star(struct reader *r, int at)
 	return e;
 }
 
-/* most: FOR_EVER has no end. */
+/* most: or FOR_EVER. */
 static int repeat(struct reader *r, int least, int most)
 {
 	struct pattern_step copy[PATTERN_CODE_MAX];
@@ -172,7 +172,7 @@ static int put_op(struct reader *r, enum pattern_op op)
 	return put(r, (struct pattern_step) {.op = (uint8_t)op});
 }
 
-/* What is written is not to be repeated. */
+/* An anchor cannot be repeated. */
 static int put_anchor(struct reader *r, enum pattern_op op)
 {
 	level(r)->piece = NO_PIECE;
@@ -185,7 +185,7 @@ static bool is_class(char c)
 	return c == 'd' || c == 'w' || c == 's';
 }
 
-/* The byte that an escape stands for; 0: none. */
+/* The control character that an escape names; 0: none. */
 static char control_of(char letter)
 {
 	switch (letter) {
@@ -210,7 +210,7 @@ static bool is_alnum(char c)
 
 /* ---- brackets ---- */
 
-/* One member: a class, which is added, or a byte. */
+/* One member: a byte, or a class, which is added; *ret_byte is -1 then. */
 static int bracket_member(struct reader *r, struct pattern_set *s, int *ret_byte)
 {
 	char c = *r->at++;
@@ -333,7 +333,7 @@ static int open_group(struct reader *r)
 	return 0;
 }
 
-/* The ways out of it lead behind it. */
+/* Points the jumps out of the group behind it. */
 static void end_level(struct reader *r)
 {
 	int jump = level(r)->jump;
@@ -360,7 +360,7 @@ static int close_group(struct reader *r)
 	return 0;
 }
 
-/* What was since the last one is a way, and what follows another. */
+/* What stands before it is one alternative, what follows is the next. */
 static int read_or(struct reader *r)
 {
 	struct level *l = level(r);
@@ -410,7 +410,7 @@ static int read_braces(struct reader *r)
 
 static int read_sign(struct reader *r, char c)
 {
-	/* Whether it takes much or little is one, if only the finding counts. */
+	/* Greedy or lazy makes no difference to whether it is found. */
 	if (c == '?' && r->repeated) {
 		r->repeated = false;
 		level(r)->piece = NO_PIECE;

@@ -1,21 +1,21 @@
-/* Inside service/pattern*: what an expression becomes. */
+/* The program that an expression becomes: pattern_parse.c writes it, pattern.c runs it. */
 #pragma once
 
-#include "engine/automation/pattern.h"
+#include "base/pattern.h"
 
 enum pattern_op {
 	OP_BYTE,     /* this one */
 	OP_SET,      /* one of these */
-	OP_BEGIN,    /* nothing: of the text */
-	OP_END,      /* nothing: of the text */
-	OP_WORD,     /* nothing: between a word and what is none */
-	OP_NOT_WORD, /* nothing: not there */
+	OP_BEGIN,    /* at the text's beginning; takes no byte, nor do the next three */
+	OP_END,      /* at its end */
+	OP_WORD,     /* at a word's edge */
+	OP_NOT_WORD, /* anywhere but there */
 	OP_SPLIT,    /* goes on at both */
 	OP_JUMP,
 	OP_FOUND,
 };
 
-/* Ways go from where it stands, so that a piece of code may be moved and copied. */
+/* Jumps are relative, so that a piece of code may be moved and copied. */
 struct pattern_step {
 	uint8_t op;
 	uint8_t byte;

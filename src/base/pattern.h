@@ -1,0 +1,42 @@
+/*
+ * Regular expressions, as rules and policies name them: POSIX's extended ones, with what people are used
+ * to from JavaScript where the meaning is the same (\d \w \s \b, (?:...), escapes in brackets).
+ *
+ * What would need more than one walk over the text is refused: looking ahead and behind, and back
+ * references. So are named groups and \u. Two things differ from JavaScript: "." also matches a line's
+ * end, and a text is bytes, so that "." matches one byte of an "ä".
+ *
+ * An expression becomes a program of at most PATTERN_CODE_MAX steps. A text is walked once, with all
+ * states of the program that it may be in; the time is at most the product of the two, whatever the
+ * expression is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "base/why.h"
+
+struct pattern;
+
+enum {
+	PATTERN_MAX = 512,           /* bytes of an expression */
+	PATTERN_CODE_MAX = 2000,     /* steps, with repetitions written out */
+	PATTERN_DEPTH_MAX = 32,      /* of nested groups */
+	PATTERN_TEXT_MAX = 16 << 10, /* only the first bytes of a text are looked at */
+};
+
+int pattern_new(struct text expression, struct pattern **ret_pattern, struct why *why);
+void pattern_free(struct pattern *p); /* accepts NULL */
+
+/*
+ * Whether it is found anywhere in the text. A pattern is used by one thread at a time.
+ *
+ * *steps is a budget: each state of the program that is looked at takes one, a few nanoseconds. When
+ * none are left, *steps is 0 and the pattern counts as not found.
+ */
+bool pattern_finds(struct pattern *p, struct text t, uint64_t *steps);
+
+/* "*" stands for any text, "?" for any byte, everything else for itself. */
+bool glob_fits(struct text glob, struct text t);
