@@ -310,6 +310,9 @@ int agents_start(const struct settings *s, struct agents *a, struct backstage *s
 		 struct services *services, struct why *why)
 {
 	const struct chat_opts opts = {
+		.store = services->store,
+		.events = services->events,
+		.services = services,
 		.loop = stage->server->loop,
 		.background = backstage(stage),
 		.agents = a->list,
@@ -320,7 +323,7 @@ int agents_start(const struct settings *s, struct agents *a, struct backstage *s
 	};
 
 	a->n = 0;
-	return chat_start(services, &opts, why);
+	return chat_start(&opts, &services->chat, why);
 }
 
 /* As it was, in all that it is made of. */
@@ -359,7 +362,7 @@ static int make_changed(const struct settings *old, const struct settings *fresh
 	for (unsigned i = 0; r == 0 && i < fresh->agents.n; i++) {
 		const struct agent_setting *a = &fresh->agents.list[i];
 
-		list[i] = chat_agent(stage->services, text_of(a->name));
+		list[i] = chat_agent(stage->services->chat, text_of(a->name));
 		if (list[i] && unchanged(old, fresh, a))
 			continue;
 		r = make_or_excuse(fresh, a, stage->server->loop, env, &list[i]);
@@ -391,8 +394,8 @@ int agents_reload(const struct settings *old, const struct settings *fresh,
 	if (r == 0)
 		r = make_changed(old, fresh, &(*renewed)->environments, stage, list, &made);
 	if (r == 0)
-		return chat_set_agents(stage->services, list, fresh->agents.n, default_agent(fresh),
-				       why);
+		return chat_set_agents(stage->services->chat, list, fresh->agents.n,
+				       default_agent(fresh), why);
 	agents_done(&made);
 	return r;
 }

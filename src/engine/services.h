@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include "base/why.h"
-#include "engine/census.h"
 
 struct approvals;
 struct automation;
@@ -46,8 +45,7 @@ struct services {
 	struct trust *trust;           /* see trust.h */
 	struct processes *processes;   /* NULL: not allowed; see process.h */
 	struct store_health health;
-	struct census census; /* see census.h */
-	bool memory_off;      /* nothing is remembered, and nothing found */
+	bool memory_off; /* nothing is remembered, and nothing found */
 };
 
 struct services_opts {

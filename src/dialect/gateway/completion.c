@@ -66,7 +66,7 @@ const char *completion_agent(const struct completion *c)
 
 int gateway_start(struct services *s, struct gateway_known *known)
 {
-	return chat_highest(s, prefix, &known->last_number);
+	return chat_highest(s->chat, prefix, &known->last_number);
 }
 
 static void on_ended(void *arg, int result, const struct why *why)
@@ -87,7 +87,7 @@ static void count_in(struct completion *c)
 	if (c->number <= COMPLETION_KEPT)
 		return;
 	snprintf(old, sizeof(old), "%s%lld", prefix, (long long)(c->number - COMPLETION_KEPT));
-	chat_destroy(c->services, text_of(old), on_ended, NULL);
+	chat_destroy(c->services->chat, text_of(old), on_ended, NULL);
 }
 
 static void know(struct gateway_known *k, uint64_t said, int64_t number)
@@ -420,7 +420,7 @@ static void send_turn(struct completion *c)
 	timer_start(c->timer, c->timeout_ms);
 	c->sending++;
 	if (r == 0)
-		r = chat_send(c->services, &ask, &sink, &turn, &why);
+		r = chat_send(c->services->chat, &ask, &sink, &turn, &why);
 	c->sending--;
 	if (turn)
 		c->turn = turn;
@@ -582,12 +582,12 @@ int completion_start(struct services *s, struct loop *loop, const struct gateway
 		     const struct completion_ask *ask, const struct completion_sink *sink,
 		     struct completion **ret_completion, struct why *why)
 {
-	struct agent *agent = ask->model.len > 0 ? chat_agent(s, ask->model) : NULL;
+	struct agent *agent = ask->model.len > 0 ? chat_agent(s->chat, ask->model) : NULL;
 	struct completion *c;
 	int r;
 
 	if (!agent)
-		agent = chat_agent(s, (struct text) {NULL, 0});
+		agent = chat_agent(s->chat, (struct text) {NULL, 0});
 	if (!agent)
 		return refuse(why, REFUSE_UNAVAILABLE, "agent not initialized");
 	if (settings->known->bytes > COMPLETION_BYTES_MAX)

@@ -1,11 +1,9 @@
 /* What there is: that we are there, how much is kept, who answers. */
-#include <errno.h>
-
 #include "call/server.h"
+#include "dialect/census_wire.h"
+#include "dialect/engine.h"
 #include "dialect/gateway/gateway.h"
-#include "engine/census.h"
 #include "engine/chat/chat.h"
-#include "engine/services.h"
 
 const struct gateway_settings *gateway_settings(const struct call *c)
 {
@@ -43,32 +41,9 @@ static struct done answer(struct call *c, const struct census *n)
 	return call_reply(c);
 }
 
-static int take(struct call *c)
-{
-	return census_take(call_services(c), c->lane, c->state);
-}
-
-static struct done taken(struct call *c, int r)
-{
-	if (r != 0)
-		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE, "storage not initialized"));
-	census_keep(call_services(c), c->state);
-	return answer(c, c->state);
-}
-
 struct done gateway_stats(struct call *c)
 {
-	const struct services *s = call_services(c);
-	struct census n;
-
-	if (!s || !s->store)
-		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE, "storage not initialized"));
-	if (census_at_hand(s, &n))
-		return answer(c, &n);
-	c->state = arena_zalloc(&c->arena, sizeof(n));
-	if (!c->state)
-		return call_fail(c, -ENOMEM);
-	return call_work(c, READER, take, taken);
+	return census_wire(c, answer);
 }
 
 /* ---- who ---- */
@@ -85,7 +60,6 @@ static void write_model(struct json *j, const struct call *c, const struct agent
 
 struct done gateway_models(struct call *c)
 {
-	const struct services *s = call_services(c);
 	struct json *j = call_result(c);
 	const struct agent *a;
 
@@ -93,7 +67,7 @@ struct done gateway_models(struct call *c)
 	json_member_str(j, "object", "list");
 	json_key(j, "data");
 	json_begin_array(j);
-	for (unsigned i = 0; (a = chat_agent_at(s, i)); i++)
+	for (unsigned i = 0; (a = chat_agent_at(call_chat(c), i)); i++)
 		write_model(j, c, a);
 	json_end_array(j);
 	json_end_object(j);
@@ -102,7 +76,7 @@ struct done gateway_models(struct call *c)
 
 struct done gateway_model(struct call *c)
 {
-	const struct agent *a = chat_agent(call_services(c), c->place);
+	const struct agent *a = chat_agent(call_chat(c), c->place);
 
 	if (!a)
 		return call_fail(c, refuse(&c->why, REFUSE_NOT_FOUND, "there is no model '%.*s'",

@@ -13,9 +13,9 @@
 #include "call/call.h"
 #include "call/session.h"
 #include "dialect/chat_wire.h"
+#include "dialect/engine.h"
 #include "dialect/koine/chat_in.h"
 #include "dialect/koine/koine.h"
-#include "engine/services.h"
 
 enum { PIECE_MAX = 64 << 10 }; /* bytes of text in one notification */
 
@@ -208,7 +208,7 @@ static struct done handle_stream(struct call *c)
 		return call_fail(c, r);
 	s->call = c;
 	s->conversation = ask.conversation.data ? ask.conversation : TEXT(CHAT_DEFAULT);
-	r = chat_send(call_services(c), &ask, &sink, &turn, &c->why);
+	r = chat_send(call_chat(c), &ask, &sink, &turn, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	if (s->answered)
@@ -275,7 +275,7 @@ static struct done handle_agents(struct call *c)
 		return call_fail(c, -ENOMEM);
 	p->call = c;
 	c->state = p;
-	r = chat_probe(call_services(c), on_agents, p);
+	r = chat_probe(call_chat(c), on_agents, p);
 	if (r != 0) {
 		free(p);
 		return call_fail(c, r);

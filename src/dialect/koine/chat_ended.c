@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "call/call.h"
 #include "dialect/chat_wire.h"
+#include "dialect/engine.h"
 #include "dialect/koine/koine.h"
-#include "engine/services.h"
 
 struct ended_in {
 	struct text conversation;
@@ -65,8 +65,8 @@ static struct done handle_ended(struct call *c)
 	int r = check_page(c, in->offset, in->limit);
 
 	if (r == 0)
-		r = chat_list_ended(call_services(c), c->lane, &c->arena, in->conversation,
-				    in->offset, in->limit, &rows, &n, &total);
+		r = chat_list_ended(call_chat(c), c->lane, &c->arena, in->conversation, in->offset,
+				    in->limit, &rows, &n, &total);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
@@ -92,8 +92,8 @@ static struct done handle_read(struct call *c)
 	int r = check_page(c, in->offset, in->limit);
 
 	if (r == 0)
-		r = chat_messages_ended(call_services(c), c->lane, &c->arena, in->number,
-					in->offset, in->limit, &id, &rows, &n, &total, &c->why);
+		r = chat_messages_ended(call_chat(c), c->lane, &c->arena, in->number, in->offset,
+					in->limit, &id, &rows, &n, &total, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
@@ -128,7 +128,7 @@ static int take_purge(struct call *c, struct chat_purge *p)
 
 static int purge(struct call *c)
 {
-	return chat_purge(call_services(c), &c->arena, c->state, &c->why);
+	return chat_purge(call_chat(c), &c->arena, c->state, &c->why);
 }
 
 /* A step has gone to the disk. */

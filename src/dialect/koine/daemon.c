@@ -56,7 +56,7 @@ static void write_store(struct json *j, const struct services *services)
 /* What people ask for first: who answers, and what waits for whom. */
 static void write_work(struct json *j, struct services *services)
 {
-	const struct agent *agent = chat_agent(services, (struct text) {0});
+	const struct agent *agent = chat_agent(services->chat, (struct text) {0});
 
 	json_key(j, "agent");
 	if (agent) {

@@ -7,6 +7,7 @@
 #include "call/server.h"
 #include "call/session.h"
 #include "dialect/chat_wire.h"
+#include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
 
 /* Below "/agent/" there is one conversation, and nothing that is about all of them. */
@@ -74,8 +75,8 @@ static int resolve(struct call *c)
 {
 	struct creation *creation = c->state;
 
-	return chat_resolve(call_services(c), c->lane, &c->arena, &creation->wish,
-			    &creation->bounds, &c->why);
+	return chat_resolve(call_chat(c), c->lane, &c->arena, &creation->wish, &creation->bounds,
+			    &c->why);
 }
 
 static int create(struct call *c)
@@ -89,7 +90,7 @@ static int create(struct call *c)
 		.bounds = &creation->bounds,
 	};
 
-	return chat_create(call_services(c), &c->arena, &wanted, &creation->id, &c->why);
+	return chat_create(call_chat(c), &c->arena, &wanted, &creation->id, &c->why);
 }
 
 static void begin_created(struct call *c, const struct creation *creation)
@@ -198,7 +199,7 @@ static struct done send_initial(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, initial_cancelled, creation);
-	r = chat_send(call_services(c), &ask, &sink, &creation->turn, &c->why);
+	r = chat_send(call_chat(c), &ask, &sink, &creation->turn, &c->why);
 	if (r != 0)
 		return nexus_fail(c, creation->id, r, NULL);
 	/* Without a turn it has ended already, and the call was answered. */
@@ -306,8 +307,8 @@ struct done nexus_list_agents(struct call *c)
 	if (r == 0)
 		r = nexus_check_page(c, in->offset, in->limit);
 	if (r == 0)
-		r = chat_list(call_services(c), c->lane, &c->arena, in->offset, in->limit, &rows,
-			      &n, &total);
+		r = chat_list(call_chat(c), c->lane, &c->arena, in->offset, in->limit, &rows, &n,
+			      &total);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
@@ -350,7 +351,7 @@ struct done nexus_destroy_agent(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	chat_destroy(call_services(c), in->agent_id, destroyed, c);
+	chat_destroy(call_chat(c), in->agent_id, destroyed, c);
 	return call_settled(c);
 }
 
@@ -407,7 +408,7 @@ static struct done stop_server(struct call *c, const char *message)
 
 static int want_end(struct call *c)
 {
-	return chat_want_end(call_services(c), c->place, &c->why);
+	return chat_want_end(call_chat(c), c->place, &c->why);
 }
 
 static struct done end_wanted(struct call *c, int r)

@@ -1,5 +1,6 @@
 /* What a conversation holds: how much, what, and less of it. */
 #include "dialect/chat_wire.h"
+#include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
 
 /* ---- counts ---- */
@@ -56,7 +57,7 @@ static struct done count(struct call *c, chat_counts_fn fn)
 	struct nexus_place at = nexus_place(c, in->agent_id);
 
 	(void)call_later(c, NULL, NULL);
-	chat_count(call_services(c), at.conversation, at.must_exist, fn, c);
+	chat_count(call_chat(c), at.conversation, at.must_exist, fn, c);
 	return call_settled(c);
 }
 
@@ -93,8 +94,8 @@ struct done nexus_get_messages(struct call *c)
 	int r = nexus_check_page(c, in->offset, in->limit);
 
 	if (r == 0)
-		r = chat_messages(call_services(c), c->lane, &c->arena, at.conversation,
-				  at.must_exist, in->offset, in->limit, &rows, &n, &total, &c->why);
+		r = chat_messages(call_chat(c), c->lane, &c->arena, at.conversation, at.must_exist,
+				  in->offset, in->limit, &rows, &n, &total, &c->why);
 	if (r != 0)
 		return nexus_fail(c, at.conversation, r, NULL);
 	j = call_result(c);
@@ -142,6 +143,6 @@ struct done nexus_compact(struct call *c)
 	struct nexus_place at = nexus_place(c, in->agent_id);
 
 	(void)call_later(c, NULL, NULL);
-	chat_compact(call_services(c), at.conversation, at.must_exist, compact_done, c);
+	chat_compact(call_chat(c), at.conversation, at.must_exist, compact_done, c);
 	return call_settled(c);
 }

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "call/server.h"
 #include "dialect/chat_wire.h"
+#include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
 
 struct nexus_place nexus_place(const struct call *c, struct text agent_id)
@@ -104,7 +105,7 @@ struct done nexus_send(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, send_cancelled, NULL);
-	r = chat_send(call_services(c), &ask, &sink, &turn, &c->why);
+	r = chat_send(call_chat(c), &ask, &sink, &turn, &c->why);
 	if (r != 0)
 		return nexus_fail(c, at.conversation, r, NULL);
 	c->state = turn;
@@ -158,10 +159,10 @@ struct done nexus_cancel(struct call *c)
 	/* On koine's own socket nobody has a place, and ids are looked for everywhere. */
 	if (!in->agent_id.data && c->dialect != &nexus_dialect)
 		at.conversation = (struct text) {0};
-	if (chat_cancel(call_services(c), at.conversation, *id))
+	if (chat_cancel(call_chat(c), at.conversation, *id))
 		write_cancelled(c, *id, true);
 	else if (at.must_exist)
-		chat_count(call_services(c), at.conversation, true, cancel_counted, c);
+		chat_count(call_chat(c), at.conversation, true, cancel_counted, c);
 	else
 		write_cancelled(c, *id, false);
 	return call_settled(c);

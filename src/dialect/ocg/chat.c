@@ -5,6 +5,7 @@
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/chat_wire.h"
+#include "dialect/engine.h"
 #include "dialect/ocg/ocg.h"
 
 /* What is asked, as long as it is not answered: in the call's arena. */
@@ -101,7 +102,7 @@ static int read_ask(struct call *c, struct chat_ask *ask)
 	struct ocg_peer *p;
 	int r;
 
-	if (!chat_agent(call_services(c), (struct text) {0}))
+	if (!chat_agent(call_chat(c), (struct text) {0}))
 		return refuse(&c->why, REFUSE_UNAVAILABLE, "agent not initialized");
 	p = ocg_peer_of(c);
 	if (!p)
@@ -112,7 +113,7 @@ static int read_ask(struct call *c, struct chat_ask *ask)
 	if (r != 0)
 		return r;
 	ask->by = quoted_to(c);
-	talk = ocg_peer_talk(p, call_services(c), ask->conversation);
+	talk = ocg_peer_talk(p, call_chat(c), ask->conversation);
 	if (!talk)
 		return -ENOMEM;
 	ask->conversation = text_of(talk->name);
@@ -133,7 +134,7 @@ struct done ocg_chat(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, chat_cancelled, NULL);
-	r = chat_send(call_services(c), &asked->ask, &sink, &turn, &c->why);
+	r = chat_send(call_chat(c), &asked->ask, &sink, &turn, &c->why);
 	if (r != 0) {
 		ocg_peer_answered(ocg_peer_of(c), &asked->ask,
 				  &(const struct chat_answer) {.result = r});

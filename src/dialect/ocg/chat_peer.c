@@ -82,7 +82,7 @@ static struct ocg_talk *find_free(const struct ocg_peer *p, struct text name)
 	return first;
 }
 
-struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct services *s, struct text name)
+struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct chat *chat, struct text name)
 {
 	struct ocg_talk *t = find_free(p, name);
 
@@ -90,7 +90,7 @@ struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct services *s, struct te
 		t = calloc(1, sizeof(*t));
 		if (!t)
 			return NULL;
-		chat_new_name(s, t->name);
+		chat_new_name(chat, t->name);
 		list_append(&p->talks, &t->link);
 	}
 	t->busy = true;

@@ -104,7 +104,7 @@ struct ocg_peer *ocg_peer_of(struct call *c);
 const struct list *ocg_peer_chains(const struct ocg_peer *p);
 
 /* One that is free, the named one if it is; busy from now on. NULL without memory. */
-struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct services *s, struct text name);
+struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct chat *chat, struct text name);
 
 /* What was asked is answered: it is remembered if tools are wanted. */
 void ocg_peer_answered(struct ocg_peer *p, const struct chat_ask *ask, const struct chat_answer *a);

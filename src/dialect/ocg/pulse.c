@@ -4,15 +4,15 @@
 #include "base/record.h"
 #include "call/call.h"
 #include "call/server.h"
+#include "dialect/engine.h"
 #include "dialect/ocg/ocg.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
 
 #define PULSE_ADDED "pulse.added"
 
 static int need_agent(struct call *c)
 {
-	if (chat_agent(call_services(c), (struct text) {0}))
+	if (chat_agent(call_chat(c), (struct text) {0}))
 		return 0;
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "agent not initialized");
 }

@@ -1,10 +1,6 @@
 /* Stats: how much there is. */
-#include <errno.h>
-
-#include "call/call.h"
+#include "dialect/census_wire.h"
 #include "dialect/ocg/ocg.h"
-#include "engine/census.h"
-#include "engine/services.h"
 
 static struct done answer(struct call *c, const struct census *n)
 {
@@ -24,32 +20,7 @@ static struct done answer(struct call *c, const struct census *n)
 	return call_reply(c);
 }
 
-static int take(struct call *c)
-{
-	return census_take(call_services(c), c->lane, c->state);
-}
-
-static struct done taken(struct call *c, int r)
-{
-	const struct census *n = c->state;
-
-	if (r != 0)
-		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE, "storage not initialized"));
-	census_keep(call_services(c), n);
-	return answer(c, n);
-}
-
 struct done ocg_stats(struct call *c)
 {
-	const struct services *s = call_services(c);
-	struct census n;
-
-	if (!s || !s->store)
-		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE, "storage not initialized"));
-	if (census_at_hand(s, &n))
-		return answer(c, &n);
-	c->state = arena_zalloc(&c->arena, sizeof(n));
-	if (!c->state)
-		return call_fail(c, -ENOMEM);
-	return call_work(c, READER, take, taken);
+	return census_wire(c, answer);
 }

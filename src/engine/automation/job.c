@@ -137,7 +137,7 @@ static int read_payload(struct services *s, const struct value *data, struct rul
 	rule->prompt = member(v, "message");
 	if (rule->prompt.len == 0)
 		return refuse_field(why, "payload", "payload.message is required");
-	if (model.len > 0 && chat_agent(s, model))
+	if (model.len > 0 && chat_agent(s->chat, model))
 		rule->agent = model;
 	return 0;
 }

@@ -13,7 +13,6 @@
 
 #include "base/cleanup.h"
 #include "engine/chat/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 enum { TOOL_NAME_MAX = 64, SHOWN = 100 };
@@ -436,10 +435,10 @@ struct agent_bounds bounds_for_agent(struct text cwd, struct text write_paths, s
 }
 
 /* An agent that is not there is refused elsewhere. */
-static int check_agent(struct services *s, struct text name, const struct chat_bounds *b,
+static int check_agent(struct chat *chat, struct text name, const struct chat_bounds *b,
 		       struct why *why)
 {
-	const struct agent *agent = chat_agent(s, name);
+	const struct agent *agent = chat_agent(chat, name);
 	const struct agent_bounds bounds =
 		bounds_for_agent(b->cwd, b->write_paths, b->disabled_tools);
 
@@ -448,12 +447,12 @@ static int check_agent(struct services *s, struct text name, const struct chat_b
 	return agent->ops->check_bounds(agent, &bounds, why);
 }
 
-int chat_resolve(struct services *s, int lane, struct arena *a, const struct chat_wish *wish,
+int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat_wish *wish,
 		 struct chat_bounds *ret, struct why *why)
 {
 	struct chat_bounds bounds = {0};
 	struct resolver r = {
-		.db = store_lane(s->store, lane),
+		.db = store_lane(chat->store, lane),
 		.arena = a,
 		.wish = wish,
 		.bounds = &bounds,
@@ -470,7 +469,7 @@ int chat_resolve(struct services *s, int lane, struct arena *a, const struct cha
 	if (e == 0)
 		e = resolve_tools(&r);
 	if (e == 0)
-		e = check_agent(s, wish->agent, &bounds, why);
+		e = check_agent(chat, wish->agent, &bounds, why);
 	if (e == 0)
 		*ret = bounds;
 	return e;

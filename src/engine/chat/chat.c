@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/chat/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 struct agent *chat_find_agent(const struct chat *chat, struct text name)
@@ -23,16 +22,16 @@ struct agent *chat_find_agent(const struct chat *chat, struct text name)
 	return NULL;
 }
 
-struct agent *chat_agent(struct services *s, struct text name)
+struct agent *chat_agent(const struct chat *chat, struct text name)
 {
-	if (!s->chat)
+	if (!chat)
 		return NULL;
-	return name.data ? chat_find_agent(s->chat, name) : chat_roster(s->chat)->agent;
+	return name.data ? chat_find_agent(chat, name) : chat_roster(chat)->agent;
 }
 
-struct agent *chat_worker(struct services *s)
+struct agent *chat_worker(const struct chat *chat)
 {
-	struct agent *agent = chat_agent(s, (struct text) {0});
+	struct agent *agent = chat_agent(chat, (struct text) {0});
 
 	return agent && !agent->ops->quotes_only ? agent : NULL;
 }
@@ -45,9 +44,9 @@ int chat_refuse_work(struct why *why, const char *section)
 		      section);
 }
 
-struct agent *chat_agent_at(const struct services *s, unsigned i)
+struct agent *chat_agent_at(const struct chat *chat, unsigned i)
 {
-	const struct chat_roster *roster = s->chat ? chat_roster(s->chat) : NULL;
+	const struct chat_roster *roster = chat ? chat_roster(chat) : NULL;
 
 	return roster && i < roster->n ? roster->members[i].agent : NULL;
 }
@@ -110,8 +109,8 @@ static int choose_default(struct chat_roster *r, const char *name, struct why *w
 	return 0;
 }
 
-static int set_agents(struct chat *chat, struct agent *const *agents, unsigned n, const char *name,
-		      struct why *why)
+int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, const char *name,
+		    struct why *why)
 {
 	struct chat_roster *roster;
 	int r = make_roster(chat, agents, n, &roster);
@@ -132,12 +131,6 @@ static int set_agents(struct chat *chat, struct agent *const *agents, unsigned n
 	chat->rosters = roster;
 	atomic_store_explicit(&chat->roster, roster, memory_order_release);
 	return 0;
-}
-
-int chat_set_agents(struct services *s, struct agent *const *agents, unsigned n, const char *name,
-		    struct why *why)
-{
-	return set_agents(s->chat, agents, n, name, why);
 }
 
 /* ---- asking ---- */
@@ -259,10 +252,9 @@ static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text 
 	return 0;
 }
 
-int chat_send(struct services *s, const struct chat_ask *ask, const struct chat_sink *sink,
+int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_sink *sink,
 	      struct chat_turn **ret_turn, struct why *why)
 {
-	struct chat *chat = s->chat;
 	struct text id = ask->conversation.data ? ask->conversation : TEXT(CHAT_DEFAULT);
 	struct conversation *c;
 	struct chat_turn *t;
@@ -303,9 +295,8 @@ static bool cancel_in(struct conversation *c, struct text request_id)
 	return true;
 }
 
-bool chat_cancel(struct services *s, struct text conversation, struct text request_id)
+bool chat_cancel(struct chat *chat, struct text conversation, struct text request_id)
 {
-	struct chat *chat = s->chat;
 
 	if (conversation.data) {
 		struct conversation *c = conversation_find(chat, conversation);
@@ -323,43 +314,36 @@ bool chat_cancel(struct services *s, struct text conversation, struct text reque
 
 /* ---- the service ---- */
 
-static int mark_interrupted(struct services *s)
+static int mark_interrupted(struct chat *chat)
 {
 	int64_t n = 0;
-	int r = store_begin(s->store);
+	int r = store_begin(chat->store);
 
 	if (r != 0)
 		return r;
-	r = store_turn_interrupt(store_writer(s->store), 0, clock_utc_ms(), &n);
+	r = store_turn_interrupt(store_writer(chat->store), 0, clock_utc_ms(), &n);
 	if (r != 0) {
-		store_rollback(s->store);
+		store_rollback(chat->store);
 		return r;
 	}
-	r = store_commit(s->store);
+	r = store_commit(chat->store);
 	if (r == 0 && n > 0)
 		log_info("turns were interrupted", "n=%lld", (long long)n);
 	return r;
 }
 
-static int count_names(struct chat *chat)
+int chat_highest(struct chat *chat, const char *prefix, int64_t *ret_n)
 {
-	return store_conversation_highest(store_writer(chat->services->store),
-					  text_of(chat->numbered), &chat->last_number);
+	return store_conversation_highest(store_writer(chat->store), text_of(prefix), ret_n);
 }
 
-int chat_highest(struct services *s, const char *prefix, int64_t *ret_n)
+struct text chat_system(const struct chat *chat)
 {
-	return store_conversation_highest(store_writer(s->store), text_of(prefix), ret_n);
+	return text_of(chat ? chat->system : "");
 }
 
-struct text chat_system(const struct services *s)
+void chat_new_name(struct chat *chat, char out[CHAT_ID_MAX + 1])
 {
-	return text_of(s->chat ? s->chat->system : "");
-}
-
-void chat_new_name(struct services *s, char out[CHAT_ID_MAX + 1])
-{
-	struct chat *chat = s->chat;
 
 	snprintf(out, CHAT_ID_MAX + 1, "%.100s%lld", chat->numbered,
 		 (long long)++chat->last_number);
@@ -376,7 +360,7 @@ static int set_up(struct chat *chat, const struct chat_opts *opts)
 	return 0;
 }
 
-int chat_start(struct services *s, const struct chat_opts *opts, struct why *why)
+int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why *why)
 {
 	struct chat *chat = calloc(1, sizeof(*chat));
 	int r;
@@ -386,7 +370,9 @@ int chat_start(struct services *s, const struct chat_opts *opts, struct why *why
 			agent_free(opts->agents[i]);
 		return -ENOMEM;
 	}
-	chat->services = s;
+	chat->store = opts->store;
+	chat->events = opts->events;
+	chat->services = opts->services;
 	chat->loop = opts->loop;
 	chat->background = opts->background;
 	chat->started_ms = clock_utc_ms();
@@ -395,20 +381,20 @@ int chat_start(struct services *s, const struct chat_opts *opts, struct why *why
 		list_init(&chat->buckets[i]);
 	list_init(&chat->idle);
 	list_init(&chat->telling);
-	r = set_agents(chat, opts->agents, opts->n_agents, opts->agent, why);
+	r = chat_set_agents(chat, opts->agents, opts->n_agents, opts->agent, why);
 	if (r == 0)
 		r = set_up(chat, opts);
 	if (r == 0)
 		r = timer_new(chat->loop, turn_tell_all, chat, &chat->teller);
 	if (r == 0)
-		r = mark_interrupted(s);
+		r = mark_interrupted(chat);
 	if (r == 0)
-		r = count_names(chat);
+		r = chat_highest(chat, chat->numbered, &chat->last_number);
 	if (r != 0) {
 		chat_free(chat);
 		return r;
 	}
-	s->chat = chat;
+	*ret_chat = chat;
 	return 0;
 }
 

@@ -22,9 +22,11 @@
 #include "io/background.h"
 #include "engine/memory/memory.h"
 
-struct services;
 struct chat;
 struct chat_turn;
+struct events;
+struct services;
+struct store;
 
 #define CHAT_DEFAULT "default" /* the conversation of those who name none */
 
@@ -37,6 +39,9 @@ enum {
 };
 
 struct chat_opts {
+	struct store *store;
+	struct events *events;     /* NULL: nobody is told */
+	struct services *services; /* whose memories are quoted */
 	struct loop *loop;
 	struct background background;
 	/* All that there are; become the chat's, on failure too. */
@@ -47,16 +52,16 @@ struct chat_opts {
 	const char *numbered; /* before the number in chat_new_name; NULL: "chat-" */
 };
 
-/* Sets s->chat. Before the first call, and on the loop's thread. What a crash left running is
- * marked. Refuses a default agent that is none of the agents. */
-int chat_start(struct services *s, const struct chat_opts *opts, struct why *why);
+/* Before the first call, and on the loop's thread. What a crash left running is marked. Refuses a
+ * default agent that is none of the agents. */
+int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why *why);
 
 /*
  * These are the agents from now on, and the default among them; on the loop's thread. Those that are
  * the chat's already stay as they are, the others become the chat's, on failure too. Turns under way
  * end with the agent they began with. Refuses as chat_start, and REFUSE_LIMIT after a thousand.
  */
-int chat_set_agents(struct services *s, struct agent *const *agents, unsigned n, const char *agent,
+int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, const char *agent,
 		    struct why *why);
 
 /* Begins nothing new; turns that run are cancelled and end as ever. Accepts NULL. */
@@ -137,7 +142,7 @@ struct chat_sink {
  * agent, too many that wait (REFUSE_LIMIT). A client may leave: the turn goes on, and
  * chat_turn_forget says that nobody listens.
  */
-int chat_send(struct services *s, const struct chat_ask *ask, const struct chat_sink *sink,
+int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_sink *sink,
 	      struct chat_turn **ret_turn, struct why *why);
 
 enum { CHAT_REQUEST_LEN = 16 };
@@ -146,13 +151,13 @@ enum { CHAT_REQUEST_LEN = 16 };
 int chat_new_request(char out[CHAT_REQUEST_LEN + 1]);
 
 /* The prompt of those conversations that have none of their own; "" for none. */
-struct text chat_system(const struct services *s);
+struct text chat_system(const struct chat *chat);
 
 /* A name that no conversation has had, with a number that grows, over restarts too. */
-void chat_new_name(struct services *s, char out[CHAT_ID_MAX + 1]);
+void chat_new_name(struct chat *chat, char out[CHAT_ID_MAX + 1]);
 
 /* The highest N there ever was of conversations named PREFIX and N; 0: none. Before the first call. */
-int chat_highest(struct services *s, const char *prefix, int64_t *ret_n);
+int chat_highest(struct chat *chat, const char *prefix, int64_t *ret_n);
 
 /* The id it has, valid as long as the turn. */
 struct text chat_turn_request(const struct chat_turn *t);
@@ -165,7 +170,7 @@ void chat_turn_forget(struct chat_turn *t);
 
 /* Cancels the turn of that request id, running or waiting; conversation {NULL, 0}: whichever has
  * it. False when there is none. */
-bool chat_cancel(struct services *s, struct text conversation, struct text request_id);
+bool chat_cancel(struct chat *chat, struct text conversation, struct text request_id);
 
 /* ---- conversations ---- */
 
@@ -187,16 +192,16 @@ typedef void (*chat_counts_fn)(void *arg, int result, const struct chat_counts *
 
 /* fn comes once: before this returns if the conversation is at hand, else soon. One that does
  * not exist is all zeroes, unless must_exist: then REFUSE_NOT_FOUND. */
-void chat_count(struct services *s, struct text conversation, bool must_exist, chat_counts_fn fn,
+void chat_count(struct chat *chat, struct text conversation, bool must_exist, chat_counts_fn fn,
 		void *arg);
 
 typedef void (*chat_done_fn)(void *arg, int result, const struct why *why);
 
 /* What it does to turns that run: cancels them, and waits. REFUSE_NOT_FOUND. */
-void chat_destroy(struct services *s, struct text conversation, chat_done_fn fn, void *arg);
+void chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg);
 
 /* On the writer's thread: notes that its clients are done with it. It goes on. REFUSE_NOT_FOUND. */
-int chat_want_end(struct services *s, struct text conversation, struct why *why);
+int chat_want_end(struct chat *chat, struct text conversation, struct why *why);
 
 struct chat_compacted {
 	bool compacted;
@@ -212,7 +217,7 @@ typedef void (*chat_compacted_fn)(void *arg, int result, const struct chat_compa
  * cannot (recall) what the user said, shortened. Waits for its turn as a question does.
  * Too little to gain: not compacted, and no error.
  */
-void chat_compact(struct services *s, struct text conversation, bool must_exist,
+void chat_compact(struct chat *chat, struct text conversation, bool must_exist,
 		  chat_compacted_fn fn, void *arg);
 
 /* Where a conversation's programs run and what they leave alone, as somebody asks for it. */
@@ -246,7 +251,7 @@ enum { CHAT_PATHS_MAX = 32, CHAT_TOOLS_MAX = 128, CHAT_CHILD_DEPTH = 5 };
  * it (REFUSE_PARAMS), what is wrong, what is more than the parent may, and what the agent cannot keep
  * to.
  */
-int chat_resolve(struct services *s, int lane, struct arena *a, const struct chat_wish *wish,
+int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat_wish *wish,
 		 struct chat_bounds *ret, struct why *why);
 
 struct chat_new {
@@ -258,7 +263,7 @@ struct chat_new {
 
 /* On the writer's thread. REFUSE_PARAMS when the id is taken or cannot be, or the agent is not
  * known. */
-int chat_create(struct services *s, struct arena *a, const struct chat_new *in, struct text *ret_id,
+int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, struct text *ret_id,
 		struct why *why);
 
 struct chat_info {
@@ -277,7 +282,7 @@ struct chat_info {
 };
 
 /* The one changed last first. CHAT_DEFAULT is always there: the last, until it is used. */
-int chat_list(struct services *s, int lane, struct arena *a, int64_t offset, int64_t limit,
+int chat_list(struct chat *chat, int lane, struct arena *a, int64_t offset, int64_t limit,
 	      struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total);
 
 enum chat_role { CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL };
@@ -296,7 +301,7 @@ struct chat_message {
 };
 
 /* Oldest first. */
-int chat_messages(struct services *s, int lane, struct arena *a, struct text conversation,
+int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conversation,
 		  bool must_exist, int64_t offset, int64_t limit, struct chat_message **ret_rows,
 		  unsigned *ret_n, int64_t *ret_total, struct why *why);
 
@@ -304,12 +309,12 @@ int chat_messages(struct services *s, int lane, struct arena *a, struct text con
 
 /* What was said in them stays until it is purged. They have a number, since their id may be
  * another's by now. The last ended first; of one id, or {NULL, 0} of all. */
-int chat_list_ended(struct services *s, int lane, struct arena *a, struct text id, int64_t offset,
+int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id, int64_t offset,
 		    int64_t limit, struct chat_info **ret_rows, unsigned *ret_n,
 		    int64_t *ret_total);
 
 /* As chat_messages. REFUSE_NOT_FOUND for a number that no ended conversation has. */
-int chat_messages_ended(struct services *s, int lane, struct arena *a, int64_t number,
+int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
 			int64_t offset, int64_t limit, struct text *ret_id,
 			struct chat_message **ret_rows, unsigned *ret_n, int64_t *ret_total,
 			struct why *why);
@@ -323,20 +328,20 @@ struct chat_purge {
 };
 
 /* On the writer's thread: a step of it, so that others' writes need not wait for all. */
-int chat_purge(struct services *s, struct arena *a, struct chat_purge *p, struct why *why);
+int chat_purge(struct chat *chat, struct arena *a, struct chat_purge *p, struct why *why);
 
 /* ---- agents ---- */
 
-/* By name; {NULL, 0}: the default. NULL: there is none. It stays the chat's. */
-struct agent *chat_agent(struct services *s, struct text name);
+/* By name; {NULL, 0}: the default. NULL: there is none. It stays the chat's. Accepts NULL. */
+struct agent *chat_agent(const struct chat *chat, struct text name);
 
 /* Who works where nobody is named: the default agent, unless it only quotes. NULL: nobody, which is
  * then to be refused; `section` of the settings could name one. */
-struct agent *chat_worker(struct services *s);
+struct agent *chat_worker(const struct chat *chat);
 int chat_refuse_work(struct why *why, const char *section);
 
 /* One after another; NULL: there are no more. */
-struct agent *chat_agent_at(const struct services *s, unsigned i);
+struct agent *chat_agent_at(const struct chat *chat, unsigned i);
 
 struct chat_agent_info {
 	const char *name;
@@ -350,7 +355,7 @@ struct chat_agent_info {
 
 /* Asks all of them at once; fn comes once, when all have answered or 10 s are over. */
 typedef void (*chat_agents_fn)(void *arg, const struct chat_agent_info *agents, unsigned n);
-int chat_probe(struct services *s, chat_agents_fn fn, void *arg);
+int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg);
 
 /* How many tokens a text is taken for: a quarter of its characters, at least one; where no
  * provider has counted. A message counts four more. */

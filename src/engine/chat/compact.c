@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "engine/chat/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 enum {
@@ -33,7 +32,7 @@ static int64_t total_tokens(const struct conversation *c)
 static void keep_run(struct background_work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
-	struct store *store = t->conversation->chat->services->store;
+	struct store *store = t->chat->store;
 
 	t->job.result =
 		store_conversation_set_summary(store_lane(store, lane), t->job.conversation,
@@ -182,7 +181,7 @@ static void read_run(struct background_work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
 
-	t->job.result = context_read(t->conversation->chat->services, lane, t, t->job.summary_turn);
+	t->job.result = context_read(t, lane, t->job.summary_turn);
 	if (t->job.result == 0)
 		t->job.result = compose(t);
 }
@@ -235,10 +234,9 @@ void compact_begin(struct chat_turn *t)
 		turn_done(t, r, NULL);
 }
 
-void chat_compact(struct services *s, struct text conversation, bool must_exist,
+void chat_compact(struct chat *chat, struct text conversation, bool must_exist,
 		  chat_compacted_fn fn, void *arg)
 {
-	struct chat *chat = s->chat;
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 	struct why why = {0};
 	struct conversation *c = NULL;

@@ -5,7 +5,6 @@
 
 #include "engine/chat/inner.h"
 #include "engine/memory/memory.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 enum {
@@ -228,10 +227,10 @@ static int read_given(struct chat_turn *t, struct agent_message **ret_messages, 
 	return 0;
 }
 
-static int read_stored(struct services *s, int lane, struct chat_turn *t, int64_t to_turn,
+static int read_stored(struct chat_turn *t, int lane, int64_t to_turn,
 		       struct agent_message **ret_messages, unsigned *ret_n)
 {
-	struct connection *db = store_lane(s->store, lane);
+	struct connection *db = turn_store(t, lane);
 	struct arena *a = &t->job.context;
 	struct agent_message *messages;
 	struct message_row *rows;
@@ -254,14 +253,14 @@ static int read_stored(struct services *s, int lane, struct chat_turn *t, int64_
 	return r;
 }
 
-int context_read(struct services *s, int lane, struct chat_turn *t, int64_t to_turn)
+int context_read(struct chat_turn *t, int lane, int64_t to_turn)
 {
 	struct agent_message *messages = NULL;
 	unsigned n = 0;
 	int r;
 
 	r = t->own_history ? read_given(t, &messages, &n)
-			   : read_stored(s, lane, t, to_turn, &messages, &n);
+			   : read_stored(t, lane, to_turn, &messages, &n);
 	if (r == 0)
 		r = shorten_results(&t->job.context, messages, n, t->job.excess);
 	if (r == 0)
@@ -279,7 +278,7 @@ int context_read(struct services *s, int lane, struct chat_turn *t, int64_t to_t
 }
 
 /* A memory that cannot be searched is no reason not to answer. */
-static int add_notes(struct services *s, int lane, struct chat_turn *t)
+static int add_notes(struct chat_turn *t, int lane)
 {
 	const struct memory_query q = {.text = t->content, .by = t->by, .limit = NOTES_MAX};
 	struct arena *a = &t->job.context;
@@ -288,7 +287,7 @@ static int add_notes(struct services *s, int lane, struct chat_turn *t)
 	struct why why = {0};
 	unsigned n;
 
-	if (!t->content.data || memory_search(s, lane, a, &q, &hits, &n, &why) != 0)
+	if (!t->content.data || memory_search(t->chat->services, lane, a, &q, &hits, &n, &why) != 0)
 		return 0;
 	notes = arena_alloc(a, (n + 1) * sizeof(notes[0]));
 	if (!notes)
@@ -302,11 +301,11 @@ static int add_notes(struct services *s, int lane, struct chat_turn *t)
 	return 0;
 }
 
-int context_prepare(struct services *s, int lane, struct chat_turn *t)
+int context_prepare(struct chat_turn *t, int lane)
 {
 	const struct agent_ops *ops = t->agent->ops;
 	struct agent_ask *ask = &t->job.ask;
-	int r = ops->wants_notes ? add_notes(s, lane, t) : 0;
+	int r = ops->wants_notes ? add_notes(t, lane) : 0;
 
 	if (r == 0 && ops->prepare)
 		r = ops->prepare(t->agent, &t->job.context, ask, &ask->prepared);

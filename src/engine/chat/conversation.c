@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "engine/chat/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 struct agent *conversation_agent(const struct conversation *c)
@@ -186,7 +185,7 @@ static void load_run(struct background_work *w, int lane)
 {
 	struct load *l = list_entry(w, struct load, work);
 
-	l->result = load(l, store_lane(l->conversation->chat->services->store, lane));
+	l->result = load(l, store_lane(l->conversation->chat->store, lane));
 }
 
 static int take_loaded(struct conversation *c, const struct load *l)
@@ -389,11 +388,11 @@ static void count_go(struct chat_wait *w, int result, const struct why *why)
 	free(n);
 }
 
-void chat_count(struct services *s, struct text conversation, bool must_exist, chat_counts_fn fn,
+void chat_count(struct chat *chat, struct text conversation, bool must_exist, chat_counts_fn fn,
 		void *arg)
 {
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
-	struct conversation *c = conversation_find(s->chat, id);
+	struct conversation *c = conversation_find(chat, id);
 	struct why why = {0};
 	struct count *n;
 	int r;
@@ -405,7 +404,7 @@ void chat_count(struct services *s, struct text conversation, bool must_exist, c
 	}
 	r = chat_check_id(id, "agent_id", &why);
 	n = calloc(1, sizeof(*n));
-	c = r == 0 && n ? conversation_get(s->chat, id) : NULL;
+	c = r == 0 && n ? conversation_get(chat, id) : NULL;
 	if (!c) {
 		free(n);
 		fn(arg, r == 0 ? -ENOMEM : r, NULL, &why);

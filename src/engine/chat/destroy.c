@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "engine/chat/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 struct destroy {
@@ -27,13 +26,13 @@ static void destroy_done(struct destroy *d, int result, const struct why *why)
 static void destroy_run(struct background_work *w, int lane)
 {
 	struct destroy *d = list_entry(w, struct destroy, work);
-	struct services *s = d->conversation->chat->services;
+	struct chat *chat = d->conversation->chat;
 
 	(void)lane;
-	d->result = store_conversation_end(store_writer(s->store), d->conversation->name,
+	d->result = store_conversation_end(store_writer(chat->store), d->conversation->name,
 					   clock_utc_ms(), &d->found);
 	if (d->result == 0 && d->found)
-		d->result = chat_publish(s, "chat.ended", d->conversation->name);
+		d->result = chat_publish(chat, "chat.ended", d->conversation->name);
 	w->keep = d->result == 0;
 }
 
@@ -105,7 +104,7 @@ static void destroy_go(struct chat_wait *w, int result, const struct why *why)
 	conversation_cancel(c);
 }
 
-void chat_destroy(struct services *s, struct text conversation, chat_done_fn fn, void *arg)
+void chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg)
 {
 	struct conversation *c = NULL;
 	struct destroy *d = calloc(1, sizeof(*d));
@@ -115,7 +114,7 @@ void chat_destroy(struct services *s, struct text conversation, chat_done_fn fn,
 	if (d)
 		r = chat_check_id(conversation, "agent_id", &why);
 	if (r == 0)
-		c = conversation_get(s->chat, conversation);
+		c = conversation_get(chat, conversation);
 	if (!c) {
 		free(d);
 		fn(arg, r == 0 ? -ENOMEM : r, &why);

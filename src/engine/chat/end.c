@@ -95,8 +95,7 @@ static int store_end(struct chat_turn *t, struct connection *db)
 	if (r == 0)
 		r = store_turn_end(db, &row);
 	if (r == 0)
-		r = chat_publish_turn(t->conversation->chat->services, t,
-				      turn_state_name(row.state));
+		r = chat_publish_turn(t, turn_state_name(row.state));
 	return r;
 }
 
@@ -229,7 +228,7 @@ void turn_flush_soon(struct chat_turn *t)
 	if (ms > FLUSH_MAX_MS || t->flush_failed)
 		ms = FLUSH_MAX_MS;
 	/* A little earlier, with others: one commit then keeps the text of all that stream. */
-	ms -= (loop_now_ms(t->conversation->chat->loop) + ms) % FIRST_FLUSH_MS;
+	ms -= (loop_now_ms(t->chat->loop) + ms) % FIRST_FLUSH_MS;
 	timer_start(t->timer, ms);
 }
 

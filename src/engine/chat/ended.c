@@ -1,21 +1,20 @@
 /* Conversations that were ended: read as they were, and deleted for good. */
 #include "engine/chat/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 enum { STEP_MESSAGES = 500 }; /* deleted at a time */
 
-int chat_list_ended(struct services *s, int lane, struct arena *a, struct text id, int64_t offset,
+int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id, int64_t offset,
 		    int64_t limit, struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total)
 {
 	struct conversation_row *rows = NULL;
 	unsigned n = 0;
-	int r = store_conversation_list_ended(store_lane(s->store, lane), id,
+	int r = store_conversation_list_ended(store_lane(chat->store, lane), id,
 					      chat_page_start(offset), chat_page_limit(limit), a,
 					      &rows, &n, ret_total);
 
 	if (r == 0)
-		r = chat_copy_infos(s->chat, a, rows, n, ret_rows);
+		r = chat_copy_infos(chat, a, rows, n, ret_rows);
 	if (r == 0)
 		*ret_n = n;
 	return r;
@@ -33,12 +32,12 @@ static int find(struct connection *db, struct arena *a, int64_t number,
 	return r;
 }
 
-int chat_messages_ended(struct services *s, int lane, struct arena *a, int64_t number,
+int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
 			int64_t offset, int64_t limit, struct text *ret_id,
 			struct chat_message **ret_rows, unsigned *ret_n, int64_t *ret_total,
 			struct why *why)
 {
-	struct connection *db = store_lane(s->store, lane);
+	struct connection *db = store_lane(chat->store, lane);
 	struct conversation_row row;
 	int r = find(db, a, number, &row, why);
 
@@ -64,9 +63,9 @@ static int choose(struct connection *db, struct arena *a, const struct chat_purg
 	return r;
 }
 
-int chat_purge(struct services *s, struct arena *a, struct chat_purge *p, struct why *why)
+int chat_purge(struct chat *chat, struct arena *a, struct chat_purge *p, struct why *why)
 {
-	struct connection *db = store_writer(s->store);
+	struct connection *db = store_writer(chat->store);
 	struct conversation_row row;
 	bool more = false;
 	int r = choose(db, a, p, &row, why);
@@ -78,7 +77,7 @@ int chat_purge(struct services *s, struct arena *a, struct chat_purge *p, struct
 		return 0;
 	r = store_conversation_purge(db, row.seq, STEP_MESSAGES, &more);
 	if (r == 0 && !more)
-		r = chat_publish(s, "chat.purged", row.id);
+		r = chat_publish(chat, "chat.purged", row.id);
 	if (r != 0)
 		return r;
 	p->n_purged += !more;

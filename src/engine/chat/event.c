@@ -3,30 +3,27 @@
 #include "base/record.h"
 #include "engine/chat/inner.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
 
 enum { DATA_MAX = 64 << 10 };
 
-static int add(struct services *s, const char *type, struct text conversation,
+static int add(struct chat *chat, const char *type, struct text conversation,
 	       const struct record *data)
 {
 	const struct event_new event = {.type = type, .session = conversation, .data = data->root};
 
-	return data->err != 0 ? data->err : event_add(s, &event);
+	return data->err != 0 ? data->err : event_add(chat->services, &event);
 }
 
-int chat_publish(struct services *s, const char *type, struct text conversation)
+int chat_publish(struct chat *chat, const char *type, struct text conversation)
 {
 	struct record data;
 	struct arena a;
 	int r;
 
-	if (!s->events)
-		return 0;
 	arena_init(&a, DATA_MAX);
 	record_begin(&data, &a);
 	record_text(&data, "conversation", conversation);
-	r = add(s, type, conversation, &data);
+	r = add(chat, type, conversation, &data);
 	arena_done(&a);
 	return r;
 }
@@ -51,14 +48,12 @@ static void record_end(struct record *data, const struct chat_turn *t, const cha
 		record_value(data, "tokens", tokens.root);
 }
 
-int chat_publish_turn(struct services *s, const struct chat_turn *t, const char *ended)
+int chat_publish_turn(const struct chat_turn *t, const char *ended)
 {
 	struct record data;
 	struct arena a;
 	int r;
 
-	if (!s->events)
-		return 0;
 	arena_init(&a, DATA_MAX);
 	record_begin(&data, &a);
 	record_text(&data, "conversation", t->name);
@@ -66,7 +61,7 @@ int chat_publish_turn(struct services *s, const struct chat_turn *t, const char 
 	record_text(&data, "agent", t->job.agent_name);
 	if (ended)
 		record_end(&data, t, ended);
-	r = add(s, ended ? "chat.turn.ended" : "chat.turn.started", t->name, &data);
+	r = add(t->chat, ended ? "chat.turn.ended" : "chat.turn.started", t->name, &data);
 	arena_done(&a);
 	return r;
 }

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "engine/chat/census.h"
 #include "engine/chat/chat.h"
 #include "store/chat.h"
 
@@ -38,6 +39,8 @@ struct chat_roster {
 };
 
 struct chat {
+	struct store *store;
+	struct events *events;
 	struct services *services;
 	struct loop *loop;
 	struct background background;
@@ -57,6 +60,7 @@ struct chat {
 	const char *numbered;
 	int64_t last_number; /* of chat_new_name */
 	int64_t started_ms;
+	struct census census; /* the last that was taken */
 	bool stopping;
 	bool noted;       /* the writer's: a conversation was made, not yet committed */
 	atomic_uint made; /* conversations made on the writer's thread */
@@ -219,10 +223,10 @@ bool bounds_disable(struct text tools, struct text name);
 /* ---- chat_event.c ---- */
 
 /* On the writer's thread; type: "chat.created", "chat.ended". */
-int chat_publish(struct services *s, const char *type, struct text conversation);
+int chat_publish(struct chat *chat, const char *type, struct text conversation);
 
 /* That it has started (ended is NULL), or how it ended. */
-int chat_publish_turn(struct services *s, const struct chat_turn *t, const char *ended);
+int chat_publish_turn(const struct chat_turn *t, const char *ended);
 
 /* ---- chat_read.c ---- */
 
@@ -362,10 +366,10 @@ static inline struct chat_turn *turn_of_work(struct background_work *w)
 
 /* On a reader's thread: the messages of the turns from_turn to `to_turn` as the agent wants them, and
  * the conversation's summary before them. */
-int context_read(struct services *s, int lane, struct chat_turn *t, int64_t to_turn);
+int context_read(struct chat_turn *t, int lane, int64_t to_turn);
 
 /* Beside them what memory knows, if the agent wants to know; then the agent's own preparation. */
-int context_prepare(struct services *s, int lane, struct chat_turn *t);
+int context_prepare(struct chat_turn *t, int lane);
 
 /* In the arena; NULL for none. */
 int chat_copy_calls(struct arena *a, const struct message_row *row,

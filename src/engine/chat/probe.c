@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "engine/chat/inner.h"
-#include "engine/services.h"
 
 enum { PROBE_TEXT_MAX = 200 };
 
@@ -92,9 +91,8 @@ static void describe(struct probe *p, const struct chat_roster *roster, unsigned
 	snprintf(a->text, sizeof(a->text), "no answer within %d s", CHAT_PROBE_MS / 1000);
 }
 
-int chat_probe(struct services *s, chat_agents_fn fn, void *arg)
+int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg)
 {
-	struct chat *chat = s->chat;
 	const struct chat_roster *roster = chat_roster(chat);
 	unsigned n = roster->n;
 	struct probe *p = calloc(1, sizeof(*p) + n * (sizeof(p->agents[0]) + sizeof(p->infos[0])));

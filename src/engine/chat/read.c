@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "engine/chat/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 enum { PAGE_BYTES = 8 << 20, DEFAULT_PAGE = 200 };
@@ -40,7 +39,7 @@ static int check_new(struct chat *chat, const struct chat_new *in, struct why *w
 	return 0;
 }
 
-int chat_create(struct services *s, struct arena *a, const struct chat_new *in, struct text *ret_id,
+int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, struct text *ret_id,
 		struct why *why)
 {
 	static const struct chat_bounds none = {0};
@@ -58,21 +57,21 @@ int chat_create(struct services *s, struct arena *a, const struct chat_new *in, 
 		.created_ms = now,
 		.updated_ms = now,
 	};
-	int r = check_new(s->chat, in, why);
+	int r = check_new(chat, in, why);
 
 	if (r == 0 && !in->id.data)
 		r = make_id(a, &row.id);
 	if (r != 0)
 		return r;
-	r = store_conversation_add(store_writer(s->store), &row, &row.seq);
+	r = store_conversation_add(store_writer(chat->store), &row, &row.seq);
 	if (r == -EEXIST)
 		return refuse_field(why, "agent_id", "Agent already exists: %.*s",
 				    TEXT_ARGS(row.id));
 	if (r == 0)
-		r = chat_publish(s, "chat.created", row.id);
+		r = chat_publish(chat, "chat.created", row.id);
 	if (r != 0)
 		return r;
-	s->chat->noted = true;
+	chat->noted = true;
 	*ret_id = row.id;
 	return 0;
 }
@@ -153,10 +152,10 @@ static struct chat_info unused_default(const struct chat *chat)
 	return info_of(chat, &row);
 }
 
-int chat_list(struct services *s, int lane, struct arena *a, int64_t offset, int64_t limit,
+int chat_list(struct chat *chat, int lane, struct arena *a, int64_t offset, int64_t limit,
 	      struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total)
 {
-	struct connection *db = store_lane(s->store, lane);
+	struct connection *db = store_lane(chat->store, lane);
 	int64_t from = page_offset(offset), total = 0;
 	struct conversation_row *rows = NULL, row;
 	struct chat_info *infos;
@@ -169,20 +168,20 @@ int chat_list(struct services *s, int lane, struct arena *a, int64_t offset, int
 		r = store_conversation_list(db, chat_page_start(from), chat_page_limit(limit), a,
 					    &rows, &n, &total);
 	if (r == 0)
-		r = chat_copy_infos(s->chat, a, rows, n, &infos);
+		r = chat_copy_infos(chat, a, rows, n, &infos);
 	if (r != 0)
 		return r;
 	if (!used && from + n == total && n < chat_page_limit(limit))
-		infos[n++] = unused_default(s->chat);
+		infos[n++] = unused_default(chat);
 	*ret_rows = infos;
 	*ret_n = n;
 	*ret_total = total + !used;
 	return 0;
 }
 
-int chat_want_end(struct services *s, struct text conversation, struct why *why)
+int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
 {
-	struct connection *db = store_writer(s->store);
+	struct connection *db = store_writer(chat->store);
 	int64_t now = clock_utc_ms();
 	const struct conversation_row row = {
 		.id = conversation, .created_ms = now, .updated_ms = now, .wants_end = true};
@@ -199,9 +198,9 @@ int chat_want_end(struct services *s, struct text conversation, struct why *why)
 			      TEXT_ARGS(conversation));
 	r = store_conversation_add(db, &row, &seq);
 	if (r == 0)
-		r = chat_publish(s, "chat.created", conversation);
+		r = chat_publish(chat, "chat.created", conversation);
 	if (r == 0)
-		s->chat->noted = true;
+		chat->noted = true;
 	return r;
 }
 
@@ -268,11 +267,11 @@ int chat_page(struct connection *db, struct arena *a, int64_t seq, int64_t offse
 	return r;
 }
 
-int chat_messages(struct services *s, int lane, struct arena *a, struct text conversation,
+int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conversation,
 		  bool must_exist, int64_t offset, int64_t limit, struct chat_message **ret_rows,
 		  unsigned *ret_n, int64_t *ret_total, struct why *why)
 {
-	struct connection *db = store_lane(s->store, lane);
+	struct connection *db = store_lane(chat->store, lane);
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 	struct conversation_row row;
 	bool found;

@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "engine/chat/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 /* ---- told ---- */
@@ -68,7 +67,7 @@ void turn_done(struct chat_turn *t, int result, const struct why *why)
 int turn_submit(struct chat_turn *t, void (*run)(struct background_work *w, int lane),
 		void (*finished)(struct background_work *w, int result), bool writes)
 {
-	const struct background *b = &t->conversation->chat->background;
+	const struct background *b = &t->chat->background;
 	int r;
 
 	t->job.work = (struct background_work) {.run = run, .finished = finished};
@@ -83,7 +82,7 @@ int turn_submit(struct chat_turn *t, void (*run)(struct background_work *w, int 
 
 struct connection *turn_store(struct chat_turn *t, int lane)
 {
-	return store_lane(t->conversation->chat->services->store, lane);
+	return store_lane(t->chat->store, lane);
 }
 
 /* What a job has come to. */
@@ -124,20 +123,20 @@ static void on_text(void *arg, struct text piece)
 		return;
 	buf_add(&t->text, piece.data, piece.len);
 	turn_weigh(t, piece.len);
-	if (t->text.err != 0 || t->conversation->chat->bytes > CHAT_BYTES_MAX) {
+	if (t->text.err != 0 || t->chat->bytes > CHAT_BYTES_MAX) {
 		t->too_long = true;
 		t->agent->ops->cancel(t->under_way);
 		return;
 	}
 	if (t->compacts)
 		return;
-	if (!t->timer && timer_new(t->conversation->chat->loop, turn_flush, t, &t->timer) != 0)
+	if (!t->timer && timer_new(t->chat->loop, turn_flush, t, &t->timer) != 0)
 		t->timer = NULL;
 	if (t->timer && from == t->stored && !t->job.under_way)
 		turn_flush_soon(t);
 	if (t->sink.on_text && list_empty(&t->telling)) {
-		list_append(&t->conversation->chat->telling, &t->telling);
-		timer_start(t->conversation->chat->teller, 0);
+		list_append(&t->chat->telling, &t->telling);
+		timer_start(t->chat->teller, 0);
 	}
 }
 
@@ -214,11 +213,10 @@ void turn_start_agent(struct chat_turn *t)
 static void prepare_run(struct background_work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
-	struct services *s = t->conversation->chat->services;
 
-	t->job.result = context_read(s, lane, t, t->job.turn);
+	t->job.result = context_read(t, lane, t->job.turn);
 	if (t->job.result == 0)
-		t->job.result = context_prepare(s, lane, t);
+		t->job.result = context_prepare(t, lane);
 }
 
 static void prepare_finished(struct background_work *w, int result)
@@ -253,7 +251,7 @@ static int find_conversation(struct chat_turn *t, struct connection *db)
 			.id = t->name, .created_ms = t->started_ms, .updated_ms = t->started_ms};
 		r = store_conversation_add(db, row, &row->seq);
 		if (r == 0)
-			r = chat_publish(t->conversation->chat->services, "chat.created", t->name);
+			r = chat_publish(t->chat, "chat.created", t->name);
 	}
 	t->job.conversation = row->seq;
 	return r;
@@ -310,7 +308,7 @@ static int store_begin_turn(struct chat_turn *t, struct connection *db)
 	if (r == 0)
 		r = store_question(t, db);
 	if (r == 0)
-		r = chat_publish_turn(t->conversation->chat->services, t, NULL);
+		r = chat_publish_turn(t, NULL);
 	return r;
 }
 

@@ -120,7 +120,7 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 	if (wanted.len == 0)
 		wanted = text_of(s->runner);
 	if (wanted.len > 0 && !text_is(wanted, "claude")) {
-		agent = chat_agent(s->services, wanted);
+		agent = chat_agent(s->services->chat, wanted);
 		if (!agent)
 			return refuse_field(why, "agent", "agent '%.*s' is not configured",
 					    TEXT_ARGS(wanted));
@@ -130,7 +130,7 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 	l->row.runner = TEXT("claude");
 	if (wanted.len > 0 || session_program_is_there(s->program))
 		return 0;
-	agent = chat_worker(s->services);
+	agent = chat_worker(s->services->chat);
 	if (agent)
 		l->row.runner = text_of(agent->name);
 	else

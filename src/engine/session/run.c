@@ -271,7 +271,7 @@ static int turn_system(struct live_session *l, struct text *ret_system)
 	static const char *const all[] = {"system_prompt", "append_system_prompt",
 					  "custom_instructions"};
 	bool own = value_find(l->config, all[0]) != NULL;
-	struct text usual = chat_system(l->sessions->services);
+	struct text usual = chat_system(l->sessions->services->chat);
 	struct text joined;
 	char *out;
 	int r = join_config(l, all, 3, &joined);
@@ -326,7 +326,7 @@ static int start_turn(struct live_session *l, struct why *why)
 	ask.conversation = l->row.agent_session;
 	say_unused(l);
 	l->starting = true;
-	e = chat_send(l->sessions->services, &ask, &sink, &l->turn, why);
+	e = chat_send(l->sessions->services->chat, &ask, &sink, &l->turn, why);
 	l->starting = false;
 	return e;
 }

@@ -161,9 +161,9 @@ static bool in_path(const char *program)
 static struct agent *named_agent(struct tasks *t, const struct task_row *row)
 {
 	if (row->runner.data && !text_is(row->runner, "claude"))
-		return chat_agent(t->services, row->runner);
+		return chat_agent(t->services->chat, row->runner);
 	if (!row->runner.data && row->agent.data)
-		return chat_agent(t->services, row->agent);
+		return chat_agent(t->services->chat, row->agent);
 	return NULL;
 }
 
@@ -178,7 +178,7 @@ static int choose(struct tasks *t, const struct live *l, struct text prompt, str
 		return fill_claude(p, (const char *const *)l->project->program, l, prompt);
 	if (!agent && !runner.data && t->runner[0]) {
 		runner = text_of(t->runner);
-		agent = chat_agent(t->services, runner);
+		agent = chat_agent(t->services->chat, runner);
 	}
 	if (!agent && runner.data && !text_is(runner, "claude"))
 		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
@@ -186,7 +186,7 @@ static int choose(struct tasks *t, const struct live *l, struct text prompt, str
 	if (!agent && (runner.data || in_path("claude")))
 		return fill_claude(p, claude, l, prompt);
 	if (!agent)
-		agent = chat_worker(t->services);
+		agent = chat_worker(t->services->chat);
 	if (!agent)
 		return chat_refuse_work(why, "tasks");
 	if (agent_is_command(agent))

@@ -319,7 +319,7 @@ static int start_turn(struct run *r, const struct agent *agent, struct text prom
 	snprintf(id, sizeof(id), "task:%lld", (long long)r->live->task.row.seq);
 	ask.conversation = text_of(id);
 	r->starting = true;
-	e = chat_send(tasks_of(r)->services, &ask, &sink, &r->turn, why);
+	e = chat_send(tasks_of(r)->services->chat, &ask, &sink, &r->turn, why);
 	r->starting = false;
 	return e;
 }

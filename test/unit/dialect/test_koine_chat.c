@@ -37,7 +37,7 @@ static void end_turn(struct chat_answer a)
 	sink.on_done(sink.arg, &a);
 }
 
-int chat_send(struct services *s, const struct chat_ask *ask, const struct chat_sink *sink,
+int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_sink *sink,
 	      struct chat_turn **ret_turn, struct why *why)
 {
 	if (played.refusal)
@@ -71,7 +71,7 @@ void chat_turn_cancel(struct chat_turn *t)
 	played.n_cancels++;
 }
 
-int chat_probe(struct services *s, chat_agents_fn fn, void *arg)
+int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg)
 {
 	played.agents = fn;
 	played.agents_arg = arg;

@@ -203,6 +203,8 @@ static void world_open(struct world *w)
 					     .arg = w->f->services};
 	struct agent *agents[3];
 	const struct chat_opts opts = {
+		.store = w->f->services->store,
+		.services = w->f->services,
 		.loop = w->loop,
 		.background = {.submit = submit, .arg = w},
 		.agents = agents,
@@ -216,7 +218,7 @@ static void world_open(struct world *w)
 	agents[1] = new_recall(w, "slow", 30);
 	agents[2] = new_puppet(w);
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
-	assert_int_equal(chat_start(w->f->services, &opts, &why), 0);
+	assert_int_equal(chat_start(&opts, &w->f->services->chat, &why), 0);
 }
 
 /* As a crash leaves it: turns that run are not told, nor ended in the store. */
@@ -314,7 +316,7 @@ static int ask_with(struct world *w, const struct chat_ask *ask, struct told *to
 	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = told};
 
 	*told = (struct told) {0};
-	return chat_send(w->f->services, ask, &sink, &told->turn, &told->why);
+	return chat_send(w->f->services->chat, ask, &sink, &told->turn, &told->why);
 }
 
 static void ask(struct world *w, const char *conversation, const char *agent, const char *content,
@@ -377,7 +379,7 @@ static struct chat_counts count(struct world *w, const char *conversation)
 {
 	struct counted c = {0};
 
-	chat_count(w->f->services, text_of(conversation), false, on_counts, &c);
+	chat_count(w->f->services->chat, text_of(conversation), false, on_counts, &c);
 	until(w, c.n);
 	assert_int_equal(c.result, 0);
 	return c.counts;
@@ -387,7 +389,7 @@ static int count_existing(struct world *w, const char *conversation)
 {
 	struct counted c = {0};
 
-	chat_count(w->f->services, text_of(conversation), true, on_counts, &c);
+	chat_count(w->f->services->chat, text_of(conversation), true, on_counts, &c);
 	until(w, c.n);
 	return c.result;
 }
@@ -397,8 +399,8 @@ static unsigned messages(struct world *w, const char *conversation, struct chat_
 {
 	int64_t total;
 	unsigned n;
-	int r = chat_messages(w->f->services, 1, &w->f->arena, text_of(conversation), false, 0, 0,
-			      ret, &n, &total, &w->f->why);
+	int r = chat_messages(w->f->services->chat, 1, &w->f->arena, text_of(conversation), false,
+			      0, 0, ret, &n, &total, &w->f->why);
 
 	assert_int_equal(r, 0);
 	assert_int_equal(n, total);
@@ -520,10 +522,12 @@ static void cancelled_turn_keeps_its_text(void **state)
 	struct agent_turn *t = ask_puppet(w, NULL, "an essay", &told);
 
 	puppet_say(t, "Once upon ");
-	assert_false(chat_cancel(w->f->services, (struct text) {0}, TEXT("\"other\"")));
-	assert_true(chat_cancel(w->f->services, (struct text) {0}, chat_turn_request(told.turn)));
+	assert_false(chat_cancel(w->f->services->chat, (struct text) {0}, TEXT("\"other\"")));
+	assert_true(
+		chat_cancel(w->f->services->chat, (struct text) {0}, chat_turn_request(told.turn)));
 	/* Once more is as good, as long as it is not over. */
-	assert_true(chat_cancel(w->f->services, TEXT(CHAT_DEFAULT), chat_turn_request(told.turn)));
+	assert_true(chat_cancel(w->f->services->chat, TEXT(CHAT_DEFAULT),
+				chat_turn_request(told.turn)));
 	until(w, told.n_done);
 	assert_int_equal(told.result, 0);
 	assert_int_equal(told.outcome, AGENT_CANCELLED);
@@ -532,7 +536,8 @@ static void cancelled_turn_keeps_its_text(void **state)
 	assert_string_equal(rows[1].state, "cancelled");
 	assert_true(text_is(rows[1].text, "Once upon "));
 	assert_int_equal(count(w, NULL).n_messages, 2);
-	assert_false(chat_cancel(w->f->services, (struct text) {0}, text_of(told.request_id)));
+	assert_false(
+		chat_cancel(w->f->services->chat, (struct text) {0}, text_of(told.request_id)));
 }
 
 static void text_of_one_loop_turn_is_told_at_once(void **state)
@@ -684,7 +689,7 @@ static void oldest_turns_leave_what_is_sent(void **state)
 	struct text id;
 
 	begin(w->f);
-	assert_int_equal(chat_create(w->f->services, &w->f->arena, &in, &id, &w->f->why), 0);
+	assert_int_equal(chat_create(w->f->services->chat, &w->f->arena, &in, &id, &w->f->why), 0);
 	end(w->f);
 	puppet_answers(w, "first", long_text);
 	puppet_answers(w, long_text, long_text);
@@ -922,7 +927,7 @@ static int destroy(struct world *w, const char *id)
 {
 	int result = -1;
 
-	chat_destroy(w->f->services, text_of(id), on_destroyed, &result);
+	chat_destroy(w->f->services->chat, text_of(id), on_destroyed, &result);
 	until(w, result != -1);
 	return result;
 }
@@ -943,10 +948,10 @@ static void one_that_is_destroyed_begins_anew(void **state)
 	ask_puppet(w, "work", "hello", &told);
 	ask(w, "work", NULL, "waits", &waiting);
 	puppet_say(w->puppet->turns[0], "par");
-	chat_destroy(w->f->services, TEXT("work"), on_destroyed, &result);
-	assert_int_equal(
-		chat_send(w->f->services, &strict, &(struct chat_sink) {0}, &told.turn, &told.why),
-		REFUSE_CONFLICT);
+	chat_destroy(w->f->services->chat, TEXT("work"), on_destroyed, &result);
+	assert_int_equal(chat_send(w->f->services->chat, &strict, &(struct chat_sink) {0},
+				   &told.turn, &told.why),
+			 REFUSE_CONFLICT);
 	until(w, result != -1);
 	assert_int_equal(result, 0);
 	assert_int_equal(told.outcome, AGENT_CANCELLED);
@@ -987,7 +992,8 @@ static void on_destroyed_ask_again(void *arg, int result, const struct why *why)
 
 	i->n++;
 	for (int k = 0; k < 2; k++)
-		chat_count(i->world->f->services, TEXT("work"), true, on_counts, &i->counted[k]);
+		chat_count(i->world->f->services->chat, TEXT("work"), true, on_counts,
+			   &i->counted[k]);
 }
 
 static void whoever_is_told_may_ask_at_once(void **state)
@@ -997,7 +1003,7 @@ static void whoever_is_told_may_ask_at_once(void **state)
 	struct told told;
 
 	ask_and_wait(w, "work", NULL, "hello", &told);
-	chat_destroy(w->f->services, TEXT("work"), on_destroyed_ask_again, &again);
+	chat_destroy(w->f->services->chat, TEXT("work"), on_destroyed_ask_again, &again);
 	until(w, again.n && again.counted[0].n && again.counted[1].n);
 	assert_int_equal(again.counted[0].result, REFUSE_NOT_FOUND);
 	assert_int_equal(again.counted[1].result, REFUSE_NOT_FOUND);
@@ -1015,10 +1021,10 @@ static void a_store_that_cannot_be_read_is_told(void **state)
 	ask(w, "work", NULL, "one", &first);
 	assert_int_equal(first.n_done, 1);
 	assert_int_equal(first.result, -EIO);
-	chat_count(w->f->services, TEXT("work"), false, on_counts, &counted);
+	chat_count(w->f->services->chat, TEXT("work"), false, on_counts, &counted);
 	assert_int_equal(counted.n, 1);
 	assert_int_equal(counted.result, -EIO);
-	chat_compact(w->f->services, TEXT("work"), false, on_compacted, &compacted);
+	chat_compact(w->f->services->chat, TEXT("work"), false, on_compacted, &compacted);
 	assert_int_equal(compacted.result, -EIO);
 	assert_int_equal(destroy(w, "work"), -EIO);
 	w->fail_reads = 0;
@@ -1039,12 +1045,13 @@ static void one_made_elsewhere_is_seen(void **state)
 
 	assert_int_equal(count_existing(w, "new"), REFUSE_NOT_FOUND);
 	begin(w->f);
-	assert_int_equal(chat_create(w->f->services, &w->f->arena, &in, &id, &w->f->why), 0);
-	assert_int_equal(chat_create(w->f->services, &w->f->arena, &in, &id, &w->f->why),
+	assert_int_equal(chat_create(w->f->services->chat, &w->f->arena, &in, &id, &w->f->why), 0);
+	assert_int_equal(chat_create(w->f->services->chat, &w->f->arena, &in, &id, &w->f->why),
 			 REFUSE_PARAMS);
 	end(w->f);
 	assert_int_equal(count_existing(w, "new"), 0);
-	assert_int_equal(chat_list(w->f->services, 1, &w->f->arena, 0, 0, &rows, &n, &total), 0);
+	assert_int_equal(chat_list(w->f->services->chat, 1, &w->f->arena, 0, 0, &rows, &n, &total),
+			 0);
 	assert_int_equal(n, 2);
 	assert_int_equal(total, 2);
 	assert_true(text_is(rows[0].id, "new"));
@@ -1061,12 +1068,12 @@ static void compacting_keeps_what_the_user_said(void **state)
 	struct told told;
 
 	ask_and_wait(w, NULL, NULL, "My name is Alice", &told);
-	chat_compact(w->f->services, (struct text) {0}, false, on_compacted, &c);
+	chat_compact(w->f->services->chat, (struct text) {0}, false, on_compacted, &c);
 	until(w, c.n);
 	assert_false(c.done.compacted);
 	for (int i = 0; i < 4; i++)
 		ask_and_wait(w, NULL, NULL, "Tell me about the weather on the moon", &told);
-	chat_compact(w->f->services, (struct text) {0}, false, on_compacted, &c);
+	chat_compact(w->f->services->chat, (struct text) {0}, false, on_compacted, &c);
 	until(w, c.n == 2);
 	assert_int_equal(c.result, 0);
 	assert_true(c.done.compacted);
@@ -1090,11 +1097,11 @@ static void an_agent_writes_the_summary(void **state)
 	struct text id;
 
 	begin(w->f);
-	assert_int_equal(chat_create(w->f->services, &w->f->arena, &in, &id, &w->f->why), 0);
+	assert_int_equal(chat_create(w->f->services->chat, &w->f->arena, &in, &id, &w->f->why), 0);
 	end(w->f);
 	for (int i = 0; i < 4; i++)
 		puppet_answers(w, "some words of mine", "k");
-	chat_compact(w->f->services, (struct text) {0}, false, on_compacted, &c);
+	chat_compact(w->f->services->chat, (struct text) {0}, false, on_compacted, &c);
 	until(w, w->puppet->n_started == 5);
 	assert_int_equal(w->puppet->n_messages, 1);
 	assert_non_null(strstr(w->puppet->first_text, "Summarise"));
@@ -1224,7 +1231,7 @@ static void tells_which_agents_answer(void **state)
 	struct world *w = *state;
 	struct probed p = {0};
 
-	assert_int_equal(chat_probe(w->f->services, on_agents, &p), 0);
+	assert_int_equal(chat_probe(w->f->services->chat, on_agents, &p), 0);
 	until(w, p.n);
 	assert_int_equal(p.n_ok, 2);
 }

@@ -74,7 +74,10 @@ static void start_chat(struct world *w)
 	const struct recall_opts recall = {
 		.name = "recall", .budget = 8000, .reserve = 2000, .rank = chat_rank};
 	struct agent *agents[1];
-	const struct chat_opts opts = {.loop = w->stage.loop,
+	const struct chat_opts opts = {.store = w->stage.f->services->store,
+				       .events = w->stage.f->services->events,
+				       .services = w->stage.f->services,
+				       .loop = w->stage.loop,
 				       .background = stage_background(&w->stage),
 				       .agents = agents,
 				       .n_agents = 1,
@@ -83,7 +86,7 @@ static void start_chat(struct world *w)
 	struct why why;
 
 	assert_int_equal(recall_new(w->stage.loop, &recall, &agents[0]), 0);
-	assert_int_equal(chat_start(w->stage.f->services, &opts, &why), 0);
+	assert_int_equal(chat_start(&opts, &w->stage.f->services->chat, &why), 0);
 }
 
 static int to_json(struct arena *a, const struct value *v, struct text *ret_text)

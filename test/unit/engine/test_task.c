@@ -64,7 +64,10 @@ static struct agent *new_recall(struct world *w)
 static void start_chat(struct world *w)
 {
 	struct agent *agents[1] = {new_recall(w)};
-	const struct chat_opts opts = {.loop = w->stage.loop,
+	const struct chat_opts opts = {.store = w->stage.f->services->store,
+				       .events = w->stage.f->services->events,
+				       .services = w->stage.f->services,
+				       .loop = w->stage.loop,
 				       .background = stage_background(&w->stage),
 				       .agents = agents,
 				       .n_agents = 1,
@@ -72,7 +75,7 @@ static void start_chat(struct world *w)
 				       .system = ""};
 	struct why why;
 
-	assert_int_equal(chat_start(w->stage.f->services, &opts, &why), 0);
+	assert_int_equal(chat_start(&opts, &w->stage.f->services->chat, &why), 0);
 }
 
 static void world_open(struct world *w)

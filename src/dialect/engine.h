@@ -1,0 +1,12 @@
+/* The parts of the engine that a call works with; NULL where the engine has none. */
+#pragma once
+
+#include "call/call.h"
+#include "engine/services.h"
+
+static inline struct chat *call_chat(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->chat : NULL;
+}
