@@ -257,23 +257,22 @@ struct done call_after(struct call *c, uint64_t ms, struct done (*then)(struct c
 }
 
 /* On a worker's thread. */
-static void work_run(struct job *job, int lane)
+static int work_run(struct work *work, int lane)
 {
-	struct call *c = list_entry(job, struct call, job);
+	struct call *c = list_entry(work, struct call, work);
 
 	c->lane = lane;
-	c->work_result = c->work(c);
-	job->keep = c->work_result == 0;
+	return c->on_thread(c);
 }
 
-static void work_finished(struct job *job, int result)
+static void work_finished(struct work *work, int result)
 {
-	struct call *c = list_entry(job, struct call, job);
+	struct call *c = list_entry(work, struct call, work);
 
 	c->lane = -1;
 	/* As during a handler: the call stays whole until this has returned. */
 	c->handling = true;
-	(void)c->after_work(c, result != 0 ? result : c->work_result);
+	(void)c->after_work(c, result);
 	c->handling = false;
 	if (c->stage == CALL_ANSWERED)
 		session_answered(c->session, c);
@@ -284,12 +283,12 @@ struct done call_work(struct call *c, enum where where, int (*work)(struct call 
 {
 	int r;
 
-	c->job.run = work_run;
-	c->job.finished = work_finished;
-	c->work = work;
+	c->work.run = work_run;
+	c->work.finished = work_finished;
+	c->on_thread = work;
 	c->after_work = then;
 	(void)call_later(c, NULL, NULL);
-	r = server_submit(c->server, &c->job, where);
+	r = server_submit(c->server, &c->work, where);
 	if (r != 0)
 		return call_fail(c, r);
 	return done;

@@ -42,15 +42,14 @@ struct call {
 
 	/* for call/ */
 	struct list link; /* in its session's running or waiting calls, or the free ones */
-	struct job job;
+	struct work work;
 	struct batch *batch;
 	struct value *tree;
 	struct text source; /* what the tree was read from */
 	struct timer *delay;
 	struct done (*after_delay)(struct call *c);
-	int (*work)(struct call *c);
+	int (*on_thread)(struct call *c);
 	struct done (*after_work)(struct call *c, int r);
-	int work_result;
 	struct buf out;
 	struct json json;
 	void (*on_cancel)(struct call *c, void *arg);

@@ -156,9 +156,9 @@ static void keep_running(struct call *c)
 }
 
 /* On a worker's thread. c->session belongs to the loop and is not touched here. */
-static void job_run(struct job *job, int lane)
+static int handle_run(struct work *work, int lane)
 {
-	struct call *c = list_entry(job, struct call, job);
+	struct call *c = list_entry(work, struct call, work);
 
 	c->lane = lane;
 	/* What is written is not begun again. */
@@ -168,20 +168,21 @@ static void job_run(struct job *job, int lane)
 		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 	else
 		(void)c->method->handle(c);
-	job->keep = !c->failed;
+	return c->failed ? 1 : 0;
 }
 
-static void job_finished(struct job *job, int result)
+static void handle_finished(struct work *work, int result)
 {
-	struct call *c = list_entry(job, struct call, job);
+	struct call *c = list_entry(work, struct call, work);
 	struct server *server = c->server;
 
 	parked_back(c);
-	if (result == 0 && parked_wants(c)) {
+	if (result >= 0 && parked_wants(c)) {
 		parked_add(c);
 		return;
 	}
-	if (result != 0)
+	/* Above 0 it has failed by itself, and said so. */
+	if (result < 0)
 		(void)call_fail(c, result);
 	session_answered(c->session, c);
 	parked_next(server);
@@ -193,15 +194,15 @@ void call_go_on(struct call *c)
 
 	c->waits = false;
 	c->on_cancel = NULL;
-	r = server_submit(c->server, &c->job, c->method->where);
+	r = server_submit(c->server, &c->work, c->method->where);
 	if (r != 0)
-		job_finished(&c->job, r);
+		handle_finished(&c->work, r);
 }
 
 static void run_on_thread(struct call *c)
 {
-	c->job.run = job_run;
-	c->job.finished = job_finished;
+	c->work.run = handle_run;
+	c->work.finished = handle_finished;
 	c->waits = true;
 	keep_running(c);
 	if (c->method->before)

@@ -32,7 +32,7 @@ static void start_over(struct call *c)
 
 static void leave(struct call *c)
 {
-	list_remove(&c->job.link);
+	list_remove(&c->work.link);
 	c->waits = false;
 	c->on_cancel = NULL;
 }
@@ -54,7 +54,7 @@ static struct call *first(const struct server *s)
 {
 	struct list *at = list_first(&s->parked);
 
-	return at ? list_entry(at, struct call, job.link) : NULL;
+	return at ? list_entry(at, struct call, work.link) : NULL;
 }
 
 static void begin(struct server *s, struct call *c)
@@ -64,7 +64,7 @@ static void begin(struct server *s, struct call *c)
 	leave(c);
 	c->sure = true;
 	s->retried = c;
-	r = server_submit(s, &c->job, READER);
+	r = server_submit(s, &c->work, READER);
 	if (r == 0)
 		return;
 	s->retried = NULL;
@@ -102,7 +102,7 @@ void parked_add(struct call *c)
 	c->parked_ms = loop_now_ms(s->loop);
 	if (list_empty(&s->parked))
 		timer_repeat(s->parked_clock, LOOK_MS);
-	list_append(&s->parked, &c->job.link);
+	list_append(&s->parked, &c->work.link);
 	atomic_store(&s->room.closed, true);
 	parked_next(s);
 }

@@ -129,7 +129,7 @@ void server_free_call(struct server *s, struct call *c)
 	s->n_spare_calls++;
 }
 
-int server_submit(struct server *s, struct job *job, enum where where)
+int server_submit(struct server *s, struct work *work, enum where where)
 {
 	if (!s->workers) {
 		int r = workers_new(s->loop, &s->opts.workers, &s->workers);
@@ -138,9 +138,9 @@ int server_submit(struct server *s, struct job *job, enum where where)
 			return r;
 	}
 	if (where == WRITER)
-		workers_write(s->workers, job);
+		workers_write(s->workers, work);
 	else
-		workers_read(s->workers, job);
+		workers_read(s->workers, work);
 	return 0;
 }
 

@@ -158,7 +158,7 @@ int server_accept(struct server *s, struct endpoint *e, int fd, const struct pee
 void server_stop(struct server *s);
 
 /* Hands a call to the thread that its row asks for. */
-int server_submit(struct server *s, struct job *job, enum where where);
+int server_submit(struct server *s, struct work *work, enum where where);
 
 /* Calls are reused. */
 struct call *server_new_call(struct server *s);

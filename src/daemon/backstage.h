@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "call/server.h"
-#include "io/background.h"
+#include "io/work.h"
 
 struct backstage {
 	struct server *server;
@@ -13,7 +13,7 @@ struct backstage {
 };
 
 /* What is told after a commit, for workers_opts; arg is the backstage. */
-struct job *backstage_trailer(void *arg);
+struct work *backstage_trailer(void *arg);
 
 /* For as long as the backstage is there. */
 struct background backstage(struct backstage *b);

@@ -15,13 +15,12 @@ enum { SWEEP_EVERY_MS = 60 * 1000 };
 /* Something that is deleted a little at a time: what is left goes to the end of the writer's
  * queue, and calls come in between. */
 struct sweep {
-	struct job job;
+	struct work work;
 	struct housekeeping *housekeeping;
 	int (*run)(struct services *s, bool *ret_more);
 	const char *failed; /* what the log says */
 	bool under_way;
 	bool more; /* is left to sweep */
-	int result;
 };
 
 struct housekeeping {
@@ -32,18 +31,17 @@ struct housekeeping {
 	struct sweep events;
 	struct sweep sessions;
 	struct sweep approvals;
-	struct job check;
+	struct work check;
 	struct store_health health;
 };
 
-static void sweep_run(struct job *job, int lane)
+static int sweep_run(struct work *w, int lane)
 {
-	struct sweep *s = list_entry(job, struct sweep, job);
+	struct sweep *s = list_entry(w, struct sweep, work);
 
 	(void)lane;
 	s->more = false;
-	s->result = s->run(s->housekeeping->services, &s->more);
-	job->keep = s->result == 0;
+	return s->run(s->housekeeping->services, &s->more);
 }
 
 static void sweep_start(struct sweep *s)
@@ -51,16 +49,14 @@ static void sweep_start(struct sweep *s)
 	struct server *server = s->housekeeping->server;
 
 	if (!s->under_way && !server->stopping)
-		s->under_way = server_submit(server, &s->job, WRITER) == 0;
+		s->under_way = server_submit(server, &s->work, WRITER) == 0;
 }
 
-static void sweep_finished(struct job *job, int result)
+static void sweep_finished(struct work *w, int result)
 {
-	struct sweep *s = list_entry(job, struct sweep, job);
+	struct sweep *s = list_entry(w, struct sweep, work);
 
 	s->under_way = false;
-	if (result == 0)
-		result = s->result;
 	if (result != 0)
 		log_err(s->failed, "error=%s", strerror(-result));
 	else if (s->more)
@@ -70,7 +66,7 @@ static void sweep_finished(struct job *job, int result)
 static void sweep_init(struct housekeeping *h, struct sweep *s,
 		       int (*run)(struct services *s, bool *ret_more), const char *failed)
 {
-	s->job = (struct job) {.run = sweep_run, .finished = sweep_finished};
+	s->work = (struct work) {.run = sweep_run, .finished = sweep_finished};
 	s->housekeeping = h;
 	s->run = run;
 	s->failed = failed;
@@ -89,16 +85,17 @@ static void on_tick(void *arg)
 		sweep_start(&h->approvals);
 }
 
-static void check_run(struct job *job, int lane)
+static int check_run(struct work *w, int lane)
 {
-	struct housekeeping *h = list_entry(job, struct housekeeping, check);
+	struct housekeeping *h = list_entry(w, struct housekeeping, check);
 
 	services_check(h->services, lane, &h->health);
+	return 0;
 }
 
-static void check_finished(struct job *job, int result)
+static void check_finished(struct work *w, int result)
 {
-	struct housekeeping *h = list_entry(job, struct housekeeping, check);
+	struct housekeeping *h = list_entry(w, struct housekeeping, check);
 
 	(void)result;
 	services_set_health(h->services, &h->health);
@@ -122,7 +119,7 @@ int housekeeping_start(struct server *server, struct services *services,
 	sweep_init(h, &h->events, event_sweep, "old events stay");
 	sweep_init(h, &h->sessions, session_sweep, "old sessions stay");
 	sweep_init(h, &h->approvals, approval_sweep, "old approvals stay");
-	h->check = (struct job) {.run = check_run, .finished = check_finished};
+	h->check = (struct work) {.run = check_run, .finished = check_finished};
 	r = ticker_new(server->loop, SWEEP_EVERY_MS, on_tick, h, &h->ticker);
 	if (r == 0 && services_need_check(services))
 		r = server_submit(server, &h->check, READER);

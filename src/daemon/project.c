@@ -354,11 +354,10 @@ int projects_import(struct projects *p, struct services *s, const char *output_f
 
 /* A heartbeat on its way to the disk, on a reader's thread: a slow one must not hold the loop. */
 struct beat {
-	struct background_work work;
+	struct work work;
 	struct place *place;
 	struct buf state;
 	struct buf heartbeat;
-	int result;
 };
 
 static void write_state(const struct place *p, const char *health, struct buf *out)
@@ -421,22 +420,22 @@ static int beat_write(const struct beat *b)
 	return r != 0 ? r : put(b->place, PROJECT_HEARTBEAT, &b->heartbeat);
 }
 
-static void beat_run(struct background_work *w, int lane)
+static int beat_run(struct work *w, int lane)
 {
 	struct beat *b = list_entry(w, struct beat, work);
 
 	(void)lane;
-	b->result = beat_write(b);
+	return beat_write(b);
 }
 
 /* Its folder may be gone, or the disk full: nobody who talks to us minds. */
-static void beat_finished(struct background_work *w, int result)
+static void beat_finished(struct work *w, int result)
 {
 	struct beat *b = list_entry(w, struct beat, work);
 
-	if (result == 0 && b->result != 0)
+	if (result != 0)
 		log_debug("heartbeat not written", "project=%s error=%s", folder_of(b->place),
-			  strerror(-b->result));
+			  strerror(-result));
 	b->place->writing = false;
 	beat_free(b);
 }
@@ -452,7 +451,7 @@ static void on_heartbeat(void *arg)
 	b = beat_new(p, aiwg_health(p->endpoint->server));
 	if (!b)
 		return;
-	b->work = (struct background_work) {.run = beat_run, .finished = beat_finished};
+	b->work = (struct work) {.run = beat_run, .finished = beat_finished};
 	p->writing = background->submit(background->arg, &b->work, false) == 0;
 	if (!p->writing)
 		beat_free(b);

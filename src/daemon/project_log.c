@@ -24,7 +24,7 @@ struct project_log {
 	struct event_subscriber *subscriber;
 	struct buf waiting;
 	struct buf writing; /* a thread's while there is work */
-	struct background_work work;
+	struct work work;
 	bool busy;
 };
 
@@ -34,12 +34,13 @@ static void append(const struct project_log *l, const struct buf *lines)
 				  (struct text) {.data = lines->data, .len = lines->len}, FILE_MAX);
 }
 
-static void on_thread(struct background_work *w, int lane)
+static int on_thread(struct work *w, int lane)
 {
 	const struct project_log *l = list_entry(w, struct project_log, work);
 
 	(void)lane;
 	append(l, &l->writing);
+	return 0;
 }
 
 static void swap(struct project_log *l)
@@ -52,7 +53,7 @@ static void swap(struct project_log *l)
 
 static void write_waiting(void *arg);
 
-static void written(struct background_work *w, int result)
+static void written(struct work *w, int result)
 {
 	struct project_log *l = list_entry(w, struct project_log, work);
 
@@ -70,7 +71,7 @@ static void write_waiting(void *arg)
 	if (l->busy || l->waiting.len == 0)
 		return;
 	swap(l);
-	l->work = (struct background_work) {.run = on_thread, .finished = written};
+	l->work = (struct work) {.run = on_thread, .finished = written};
 	l->busy = l->background.submit(l->background.arg, &l->work, false) == 0;
 	if (!l->busy)
 		swap(l);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "io/background.h"
+#include "io/work.h"
 
 struct project_log;
 struct services;

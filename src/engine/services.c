@@ -109,7 +109,7 @@ bool services_trails(const struct services *s)
 	return events_ready(s->events);
 }
 
-struct background_work *services_trailer(struct services *s)
+struct work *services_trailer(struct services *s)
 {
 	return events_trailer(s->events);
 }

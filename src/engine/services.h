@@ -71,9 +71,9 @@ int services_leave(void *services, bool keep);
  * the loop behind those of the batch's calls; `run` does not come. For the writer's thread, after
  * services_commit. Whoever finds it ready may leave it: it goes with the next.
  */
-struct background_work;
+struct work;
 bool services_trails(const struct services *s);
-struct background_work *services_trailer(struct services *s);
+struct work *services_trailer(struct services *s);
 
 /* Copies the store into a new file, while it is in use. For a reader's thread. */
 int services_backup(struct services *s, const char *path, struct why *why);

@@ -14,21 +14,21 @@ enum { READERS_DEFAULT = 4, READERS_MAX = 64 };
 /*
  * Jobs that wait for a kind of thread.
  *
- * Threads are woken one after another: who wakes up takes a job and wakes the next if
+ * Threads are woken one after another: who wakes up takes a work and wakes the next if
  * there is one more. So a thread that is quick enough by itself lets the others sleep.
  */
 struct queue {
-	struct list jobs;
+	struct list works;
 	pthread_cond_t filled;
-	unsigned n_jobs;
-	unsigned n_enough;  /* jobs that a thread is woken for */
-	unsigned n_waiting; /* threads; with enough jobs there, one of them is on its way */
+	unsigned n_works;
+	unsigned n_enough;  /* work that a thread is woken for */
+	unsigned n_waiting; /* threads; with enough work there, one of them is on its way */
 	bool waking;
 };
 
 /* What the writer knows of its last batch. */
 struct pace {
-	unsigned n_jobs;
+	unsigned n_works;
 	int64_t commit_ns;
 };
 
@@ -51,12 +51,12 @@ struct workers {
 
 	/* The loop's thread only. */
 	struct wake *wake;
-	unsigned n_open;  /* jobs that were not told yet */
+	unsigned n_open;  /* pieces of work that were not told yet */
 	unsigned n_lanes; /* threads that were started */
 	struct lane lanes[];
 };
 
-/* While a job is open, the wake alone must keep the loop turning: its client
+/* While a work is open, the wake alone must keep the loop turning: its client
  * is not read meanwhile, and nothing else may be there to wait for. */
 static void opened(struct workers *w)
 {
@@ -70,54 +70,54 @@ static void closed(struct workers *w)
 		wake_hold(w->wake, false);
 }
 
-static void tell(struct workers *w, struct list *jobs)
+static void tell(struct workers *w, struct list *works)
 {
-	list_for_each (at, following, jobs) {
-		struct job *job = list_entry(at, struct job, link);
+	list_for_each (at, following, works) {
+		struct work *work = list_entry(at, struct work, link);
 
 		list_remove(at);
-		if (!job->trails)
+		if (!work->trails)
 			closed(w);
-		job->finished(job, job->result);
+		work->finished(work, work->result);
 	}
 }
 
 static void on_wake(void *arg)
 {
 	struct workers *w = arg;
-	struct list jobs;
+	struct list works;
 
-	list_init(&jobs);
+	list_init(&works);
 	pthread_mutex_lock(&w->lock);
-	list_splice(&jobs, &w->finished);
+	list_splice(&works, &w->finished);
 	pthread_mutex_unlock(&w->lock);
-	tell(w, &jobs);
+	tell(w, &works);
 }
 
 /* With the lock held: one, or all. */
-static void pick(struct queue *q, bool all, struct list *jobs)
+static void pick(struct queue *q, bool all, struct list *works)
 {
 	if (all) {
-		list_splice(jobs, &q->jobs);
-		q->n_jobs = 0;
-	} else if (!list_empty(&q->jobs)) {
-		struct list *first = list_first(&q->jobs);
+		list_splice(works, &q->works);
+		q->n_works = 0;
+	} else if (!list_empty(&q->works)) {
+		struct list *first = list_first(&q->works);
 
 		list_remove(first);
-		list_append(jobs, first);
-		q->n_jobs--;
+		list_append(works, first);
+		q->n_works--;
 	}
 }
 
 /* Hands back what is done and takes what is waiting, so that a busy thread locks once
  * for each turn. */
-static void exchange(struct workers *w, struct queue *q, bool all, struct list *jobs)
+static void exchange(struct workers *w, struct queue *q, bool all, struct list *works)
 {
-	bool done = !list_empty(jobs);
+	bool done = !list_empty(works);
 
 	pthread_mutex_lock(&w->lock);
-	list_splice(&w->finished, jobs);
-	pick(q, all, jobs);
+	list_splice(&w->finished, works);
+	pick(q, all, works);
 	pthread_mutex_unlock(&w->lock);
 	if (done)
 		wake_send(w->wake);
@@ -126,24 +126,24 @@ static void exchange(struct workers *w, struct queue *q, bool all, struct list *
 /* With the lock held: whether one more thread is to be woken, once the lock is free. */
 static bool wants_thread(struct queue *q)
 {
-	if (q->waking || q->n_waiting == 0 || q->n_jobs < q->n_enough)
+	if (q->waking || q->n_waiting == 0 || q->n_works < q->n_enough)
 		return false;
 	q->waking = true;
 	return true;
 }
 
-static void await_jobs(struct workers *w, struct queue *q, bool all, struct list *jobs)
+static void await_work(struct workers *w, struct queue *q, bool all, struct list *works)
 {
 	bool wake;
 
 	pthread_mutex_lock(&w->lock);
 	q->n_waiting++;
-	while (list_empty(&q->jobs) && !w->stopping) {
+	while (list_empty(&q->works) && !w->stopping) {
 		pthread_cond_wait(&q->filled, &w->lock);
 		q->waking = false;
 	}
 	q->n_waiting--;
-	pick(q, all, jobs);
+	pick(q, all, works);
 	wake = wants_thread(q);
 	pthread_mutex_unlock(&w->lock);
 	if (wake)
@@ -154,32 +154,33 @@ static void *reader_main(void *arg)
 {
 	struct lane *lane = arg;
 	struct workers *w = lane->workers;
-	struct list jobs;
+	struct list works;
 
-	list_init(&jobs);
+	list_init(&works);
 	for (;;) {
-		struct job *job;
+		struct work *work;
 
-		exchange(w, &w->reads, false, &jobs);
-		if (list_empty(&jobs))
-			await_jobs(w, &w->reads, false, &jobs);
-		if (list_empty(&jobs))
+		exchange(w, &w->reads, false, &works);
+		if (list_empty(&works))
+			await_work(w, &w->reads, false, &works);
+		if (list_empty(&works))
 			return NULL;
-		job = list_entry(list_first(&jobs), struct job, link);
-		job->result = 0;
-		job->run(job, lane->number);
+		work = list_entry(list_first(&works), struct work, link);
+		work->result = work->run(work, lane->number);
 	}
 }
 
-static int write_one(struct workers *w, struct job *job)
+static int write_one(struct workers *w, struct work *work)
 {
 	const struct workers_opts *o = &w->opts;
 	int r = o->enter ? o->enter(o->arg) : 0;
+	int done;
 
 	if (r != 0)
 		return r;
-	job->run(job, -1);
-	return o->leave ? o->leave(o->arg, job->keep) : 0;
+	done = work->run(work, -1);
+	r = o->leave ? o->leave(o->arg, done == 0) : 0;
+	return r != 0 ? r : done;
 }
 
 static int64_t steady_ns(void)
@@ -200,43 +201,43 @@ static int commit(struct workers *w, struct pace *pace)
 }
 
 /* Behind the batch's own, so that whatever it tells comes after their answers. */
-static void add_trailer(struct workers *w, struct list *jobs)
+static void add_trailer(struct workers *w, struct list *works)
 {
-	struct job *job = w->opts.trailer ? w->opts.trailer(w->opts.trailer_arg) : NULL;
+	struct work *work = w->opts.trailer ? w->opts.trailer(w->opts.trailer_arg) : NULL;
 
-	if (!job)
+	if (!work)
 		return;
-	job->result = 0;
-	job->trails = true;
-	list_append(jobs, &job->link);
+	work->result = 0;
+	work->trails = true;
+	list_append(works, &work->link);
 }
 
-static void write_batch(struct workers *w, struct list *jobs, struct pace *pace)
+static void write_batch(struct workers *w, struct list *works, struct pace *pace)
 {
 	int r = w->opts.begin ? w->opts.begin(w->opts.arg) : 0;
 
-	list_for_each (at, following, jobs) {
-		struct job *job = list_entry(at, struct job, link);
+	list_for_each (at, following, works) {
+		struct work *work = list_entry(at, struct work, link);
 
-		job->result = r == 0 ? write_one(w, job) : r;
+		work->result = r == 0 ? write_one(w, work) : r;
 	}
 	if (r == 0)
 		r = commit(w, pace);
-	list_for_each (at, following, jobs) {
-		struct job *job = list_entry(at, struct job, link);
+	list_for_each (at, following, works) {
+		struct work *work = list_entry(at, struct work, link);
 
 		if (r != 0)
-			job->result = r;
+			work->result = r;
 	}
 	if (r == 0)
-		add_trailer(w, jobs);
+		add_trailer(w, works);
 }
 
-static unsigned count(const struct list *jobs)
+static unsigned count(const struct list *works)
 {
 	unsigned n = 0;
 
-	list_for_each (at, following, jobs)
+	list_for_each (at, following, works)
 		n++;
 	return n;
 }
@@ -247,10 +248,11 @@ static unsigned count(const struct list *jobs)
  * writer gives them a moment, short beside what the commit will take. Who writes
  * alone is never made to wait.
  */
-static void gather(struct workers *w, unsigned n_wanted, const struct pace *pace, struct list *jobs)
+static void gather(struct workers *w, unsigned n_wanted, const struct pace *pace,
+		   struct list *works)
 {
 	struct queue *q = &w->writes;
-	unsigned n = count(jobs);
+	unsigned n = count(works);
 	int64_t wait = pace->commit_ns / GATHER_PART;
 	int64_t until = steady_ns() + (wait < GATHER_MAX_NS ? wait : GATHER_MAX_NS);
 	const struct timespec at = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
@@ -261,13 +263,13 @@ static void gather(struct workers *w, unsigned n_wanted, const struct pace *pace
 	pthread_mutex_lock(&w->lock);
 	q->n_enough = n_wanted - n;
 	q->n_waiting++;
-	while (q->n_jobs < q->n_enough && !w->stopping && r == 0) {
+	while (q->n_works < q->n_enough && !w->stopping && r == 0) {
 		r = pthread_cond_timedwait(&q->filled, &w->lock, &at);
 		q->waking = false;
 	}
 	q->n_waiting--;
 	q->n_enough = 1;
-	pick(q, true, jobs);
+	pick(q, true, works);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -276,22 +278,22 @@ static void *writer_main(void *arg)
 	struct lane *lane = arg;
 	struct workers *w = lane->workers;
 	struct pace pace = {0};
-	struct list jobs;
+	struct list works;
 
-	list_init(&jobs);
+	list_init(&works);
 	for (;;) {
 		unsigned n_wanted;
 
-		exchange(w, &w->writes, true, &jobs);
+		exchange(w, &w->writes, true, &works);
 		/* Those that waited already, and those who were just answered. */
-		n_wanted = pace.n_jobs + count(&jobs);
-		if (list_empty(&jobs))
-			await_jobs(w, &w->writes, true, &jobs);
-		if (list_empty(&jobs))
+		n_wanted = pace.n_works + count(&works);
+		if (list_empty(&works))
+			await_work(w, &w->writes, true, &works);
+		if (list_empty(&works))
 			return NULL;
-		gather(w, n_wanted, &pace, &jobs);
-		pace.n_jobs = count(&jobs);
-		write_batch(w, &jobs, &pace);
+		gather(w, n_wanted, &pace, &works);
+		pace.n_works = count(&works);
+		write_batch(w, &works, &pace);
 	}
 }
 
@@ -332,7 +334,7 @@ static void queue_init(struct queue *q)
 {
 	pthread_condattr_t attr;
 
-	list_init(&q->jobs);
+	list_init(&q->works);
 	q->n_enough = 1;
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -389,14 +391,14 @@ void workers_free(struct workers *w)
 	free(w);
 }
 
-static void submit(struct workers *w, struct queue *q, struct job *job)
+static void submit(struct workers *w, struct queue *q, struct work *work)
 {
 	bool wake;
 
 	opened(w);
 	pthread_mutex_lock(&w->lock);
-	list_append(&q->jobs, &job->link);
-	q->n_jobs++;
+	list_append(&q->works, &work->link);
+	q->n_works++;
 	wake = wants_thread(q);
 	pthread_mutex_unlock(&w->lock);
 	/* After the lock is free: who wakes up would only wait for it. */
@@ -404,12 +406,12 @@ static void submit(struct workers *w, struct queue *q, struct job *job)
 		pthread_cond_signal(&q->filled);
 }
 
-void workers_read(struct workers *w, struct job *job)
+void workers_read(struct workers *w, struct work *work)
 {
-	submit(w, &w->reads, job);
+	submit(w, &w->reads, work);
 }
 
-void workers_write(struct workers *w, struct job *job)
+void workers_write(struct workers *w, struct work *work)
 {
-	submit(w, &w->writes, job);
+	submit(w, &w->writes, work);
 }

@@ -8,7 +8,7 @@
 
 #include "io/workers.h"
 #include "io/loop.h"
-#include "io/background.h"
+#include "io/work.h"
 
 struct stage {
 	struct fixture *f;
@@ -19,43 +19,11 @@ struct stage {
 	unsigned n_failed;
 	bool hold_reads;  /* the next is done at once, and told by the test */
 	bool hold_writes; /* the next is not done, and told by the test */
-	struct background_work *held;
+	struct work *held;
 	bool closed; /* the threads end: they take nothing any more */
 };
 
-struct staged {
-	struct job job;
-	struct background_work *work;
-};
-
-static inline void staged_run(struct job *job, int lane)
-{
-	struct background_work *work = list_entry(job, struct staged, job)->work;
-
-	work->run(work, lane);
-	job->keep = work->keep;
-}
-
-static inline void staged_finished(struct job *job, int result)
-{
-	struct staged *s = list_entry(job, struct staged, job);
-	struct background_work *work = s->work;
-
-	free(s);
-	work->finished(work, result);
-}
-
-static inline struct job *staged_job(struct background_work *work)
-{
-	struct staged *s = calloc(1, sizeof(*s));
-
-	assert_non_null(s);
-	s->job = (struct job) {.run = staged_run, .finished = staged_finished};
-	s->work = work;
-	return &s->job;
-}
-
-static inline int stage_submit(void *arg, struct background_work *work, bool writes)
+static inline int stage_submit(void *arg, struct work *work, bool writes)
 {
 	struct stage *s = arg;
 
@@ -71,21 +39,20 @@ static inline int stage_submit(void *arg, struct background_work *work, bool wri
 	} else if (!writes && s->hold_reads) {
 		s->hold_reads = false;
 		s->held = work;
-		work->run(work, N_READERS - 1);
+		work->result = work->run(work, N_READERS - 1);
 	} else if (writes) {
-		workers_write(s->workers, staged_job(work));
+		workers_write(s->workers, work);
 	} else {
-		workers_read(s->workers, staged_job(work));
+		workers_read(s->workers, work);
 	}
 	return 0;
 }
 
-static inline struct job *stage_trailer(void *arg)
+static inline struct work *stage_trailer(void *arg)
 {
 	const struct stage *s = arg;
 
-	return services_trails(s->f->services) ? staged_job(services_trailer(s->f->services))
-					       : NULL;
+	return services_trails(s->f->services) ? services_trailer(s->f->services) : NULL;
 }
 
 static inline struct background stage_background(struct stage *s)

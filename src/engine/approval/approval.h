@@ -27,7 +27,7 @@
 #include "base/why.h"
 #include "io/loop.h"
 #include "io/peer.h"
-#include "io/background.h"
+#include "io/work.h"
 #include "store/approval.h"
 #include "store/session.h"
 

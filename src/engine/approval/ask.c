@@ -19,7 +19,7 @@
 static const int64_t LONGEST_MS = 100LL * 366 * 24 * 3600 * 1000;
 
 struct approval_ask {
-	struct background_work work;
+	struct work work;
 	struct approvals *approvals;
 	struct approval_rules *rules;
 	struct arena arena;
@@ -32,7 +32,6 @@ struct approval_ask {
 	size_t n_bytes;
 	struct approval_client from;
 	uint64_t serial;
-	int result;
 	struct why why;
 	struct approval_waiter *waiter; /* NULL: none, or it has left */
 	approval_fn fn;                 /* NULL: there was a waiter */
@@ -288,7 +287,7 @@ static int take_there(struct approval_ask *ask, const struct approval_row *there
 	return 0;
 }
 
-static void ask_run(struct background_work *w, int lane)
+static int ask_run(struct work *w, int lane)
 {
 	struct approval_ask *ask = list_entry(w, struct approval_ask, work);
 	struct connection *db = store_writer(ask->approvals->services->store);
@@ -305,9 +304,8 @@ static void ask_run(struct background_work *w, int lane)
 		r = take_there(ask, &there);
 	else if (r == 0)
 		r = keep_new(ask, db, &scratch);
-	ask->result = r;
-	w->keep = r == 0 && !found;
 	arena_done(&scratch);
+	return r;
 }
 
 /* ---- on the loop again ---- */
@@ -383,15 +381,13 @@ static void take_kept(struct approval_ask *ask)
 	arena_done(&arena);
 }
 
-static void ask_finished(struct background_work *w, int result)
+static void ask_finished(struct work *w, int result)
 {
 	struct approval_ask *ask = list_entry(w, struct approval_ask, work);
 	struct approvals *a = ask->approvals;
 
 	a->n_coming--;
 	a->n_coming_bytes -= ask->n_bytes;
-	if (result == 0)
-		result = ask->result;
 	if (result == 0)
 		take_kept(ask);
 	else
@@ -407,7 +403,7 @@ static void ask_submit(struct approval_ask *ask)
 	struct approval_waiter *waiter = ask->waiter;
 	int r;
 
-	ask->work = (struct background_work) {.run = ask_run, .finished = ask_finished};
+	ask->work = (struct work) {.run = ask_run, .finished = ask_finished};
 	ask->serial = ++a->n_asked;
 	ask->total = a->n_pending + a->n_coming + 1;
 	ask->full = a->n_pending + a->n_coming >= a->max_pending;

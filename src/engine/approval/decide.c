@@ -14,13 +14,12 @@
 #include "store/store.h"
 
 struct decide {
-	struct background_work work;
+	struct work work;
 	struct approvals *approvals;
 	struct arena arena;
 	struct approval_decision in; /* copied */
 	struct approval_row row;     /* as it is */
 	bool found;
-	int result;
 	struct why why;
 	approval_fn fn; /* NULL: nobody asked for it */
 	void *arg;
@@ -182,13 +181,12 @@ static int decide_on(struct decide *d, struct connection *db)
 	return r == 0 ? change(d, db) : r;
 }
 
-static void decide_run(struct background_work *w, int lane)
+static int decide_run(struct work *w, int lane)
 {
 	struct decide *d = list_entry(w, struct decide, work);
 
 	(void)lane;
-	d->result = decide_on(d, store_writer(d->approvals->services->store));
-	w->keep = d->result == 0;
+	return decide_on(d, store_writer(d->approvals->services->store));
 }
 
 /* ---- on the loop ---- */
@@ -241,14 +239,12 @@ static void lose(struct decide *d, int result, struct pending *p)
 	waiters_tell(&waiters, result, NULL, &d->why);
 }
 
-static void decide_finished(struct background_work *w, int result)
+static void decide_finished(struct work *w, int result)
 {
 	struct decide *d = list_entry(w, struct decide, work);
 	struct approvals *a = d->approvals;
 	struct pending *p = pending_find(a, d->in.id);
 
-	if (result == 0)
-		result = d->result;
 	if (result == 0)
 		a->ends_fail = false;
 	if (result == 0 || result == REFUSE_CONFLICT) {
@@ -279,7 +275,7 @@ static int decide_new(struct approvals *a, const struct approval_decision *in,
 		r = approval_copy(&d->arena, in->comment, &d->in.comment);
 	if (r == 0)
 		r = approval_copy(&d->arena, in->by.data ? in->by : TEXT("human"), &d->in.by);
-	d->work = (struct background_work) {.run = decide_run, .finished = decide_finished};
+	d->work = (struct work) {.run = decide_run, .finished = decide_finished};
 	if (r == 0)
 		*ret_decide = d;
 	else

@@ -30,13 +30,12 @@ int grant_list(struct services *s, int lane, struct arena *a, struct grant_row *
 /* ---- changes ---- */
 
 struct grant_change {
-	struct background_work work;
+	struct work work;
 	struct approvals *approvals;
 	struct arena arena;
 	struct grant_row row;
 	struct approval_client from;
 	bool removes;
-	int result;
 	struct why why;
 	approval_fn fn;
 	void *arg;
@@ -53,28 +52,26 @@ static int remove_grant(struct grant_change *c, struct connection *db)
 	return r;
 }
 
-static void grant_run(struct background_work *w, int lane)
+static int grant_run(struct work *w, int lane)
 {
 	struct grant_change *c = list_entry(w, struct grant_change, work);
 	struct connection *db = store_writer(c->approvals->services->store);
+	int r;
 
 	(void)lane;
-	c->result = decider_check(c->approvals, &c->arena, &c->from, NULL, NULL, &c->why);
-	if (c->result == 0)
-		c->result = c->removes ? remove_grant(c, db)
-				       : grant_keep(db, &c->arena, &c->row, &c->why);
-	if (c->result == -EEXIST)
-		c->result = refuse(&c->why, REFUSE_CONFLICT, "there is a grant '%.*s'",
-				   TEXT_ARGS(c->row.id));
-	w->keep = c->result == 0;
+	r = decider_check(c->approvals, &c->arena, &c->from, NULL, NULL, &c->why);
+	if (r == 0)
+		r = c->removes ? remove_grant(c, db) : grant_keep(db, &c->arena, &c->row, &c->why);
+	if (r == -EEXIST)
+		r = refuse(&c->why, REFUSE_CONFLICT, "there is a grant '%.*s'",
+			   TEXT_ARGS(c->row.id));
+	return r;
 }
 
-static void grant_finished(struct background_work *w, int result)
+static void grant_finished(struct work *w, int result)
 {
 	struct grant_change *c = list_entry(w, struct grant_change, work);
 
-	if (result == 0)
-		result = c->result;
 	c->fn(c->arg, result, NULL, &c->why);
 	arena_done(&c->arena);
 	free(c);
@@ -115,7 +112,7 @@ static void submit(struct services *s, const struct grant_row *row, bool removes
 		c->from = *from;
 	c->fn = fn;
 	c->arg = arg;
-	c->work = (struct background_work) {.run = grant_run, .finished = grant_finished};
+	c->work = (struct work) {.run = grant_run, .finished = grant_finished};
 	arena_init(&c->arena, APPROVAL_ARENA_MAX);
 	r = copy_row(c);
 	if (r == 0)

@@ -13,14 +13,13 @@
 enum { ARENA_MAX = 64 << 20 };
 
 struct approval_old {
-	struct background_work work;
+	struct work work;
 	struct services *services;
 	struct approval_old_opts opts;
 	int64_t started_ms;
 	struct arena arena;
 	struct approval *list;
 	unsigned n;
-	int result;
 };
 
 void approval_old_free(struct approval_old *o)
@@ -31,12 +30,12 @@ void approval_old_free(struct approval_old *o)
 	free(o);
 }
 
-static void run(struct background_work *w, int lane)
+static int run(struct work *w, int lane)
 {
 	struct approval_old *o = list_entry(w, struct approval_old, work);
 	const struct approval_filter pending = {.status = APPROVAL_PENDING};
 
-	o->result = approval_list(o->services, lane, &o->arena, &pending, &o->list, &o->n);
+	return approval_list(o->services, lane, &o->arena, &pending, &o->list, &o->n);
 }
 
 /* What was asked since is waited for. */
@@ -56,12 +55,10 @@ static void on_withdrawn(void *arg, int result, const struct approval *approval,
 			 result > 0 ? why->text : strerror(-result));
 }
 
-static void finished(struct background_work *w, int result)
+static void finished(struct work *w, int result)
 {
 	struct approval_old *o = list_entry(w, struct approval_old, work);
 
-	if (result == 0)
-		result = o->result;
 	for (unsigned i = 0; result == 0 && !*o->opts.stopping && i < o->n; i++) {
 		const struct approval_decision d = {.id = o->list[i].row.id,
 						    .status = APPROVAL_SUPERSEDED,
@@ -93,7 +90,7 @@ void approval_withdraw_old(struct services *s, const struct approval_old_opts *o
 	o->services = s;
 	o->opts = *opts;
 	o->started_ms = clock_utc_ms();
-	o->work = (struct background_work) {.run = run, .finished = finished};
+	o->work = (struct work) {.run = run, .finished = finished};
 	arena_init(&o->arena, ARENA_MAX);
 	r = b->submit(b->arg, &o->work, false);
 	if (r != 0)

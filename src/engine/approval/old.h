@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "io/background.h"
+#include "io/work.h"
 
 struct approval_old;
 struct services;

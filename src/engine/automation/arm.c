@@ -25,7 +25,7 @@ struct armed_switch {
 
 struct arming {
 	struct list link;
-	struct background_work work;
+	struct work work;
 	struct automation *automation;
 	struct arena arena;
 	struct armed_rule *rules;
@@ -33,7 +33,6 @@ struct arming {
 	struct armed_switch *switches;
 	unsigned n_switches;
 	int64_t now_ms;
-	int result;
 	struct timer *again;
 };
 
@@ -60,18 +59,19 @@ static int read_rule(struct arming *m, struct connection *c, struct armed_rule *
 	return e;
 }
 
-static void arming_run(struct background_work *w, int lane)
+static int arming_run(struct work *w, int lane)
 {
 	struct arming *m = list_entry(w, struct arming, work);
 	struct connection *c = store_writer(m->automation->services->store);
+	int r;
 
 	(void)lane;
-	m->result = 0;
-	for (unsigned i = 0; m->result == 0 && i < m->n_rules; i++)
-		m->result = read_rule(m, c, &m->rules[i]);
-	for (unsigned i = 0; m->result == 0 && i < m->n_switches; i++)
-		m->result = store_rule_find(c, m->switches[i].key, &m->arena, &m->switches[i].row);
-	w->keep = m->result == 0;
+	r = 0;
+	for (unsigned i = 0; r == 0 && i < m->n_rules; i++)
+		r = read_rule(m, c, &m->rules[i]);
+	for (unsigned i = 0; r == 0 && i < m->n_switches; i++)
+		r = store_rule_find(c, m->switches[i].key, &m->arena, &m->switches[i].row);
+	return r;
 }
 
 static void arm(struct rule *r, const struct armed_rule *from, int64_t now)
@@ -102,14 +102,12 @@ static void set_switches(struct arming *m)
 
 static void arming_submit(void *arming);
 
-static void arming_finished(struct background_work *w, int result)
+static void arming_finished(struct work *w, int result)
 {
 	struct arming *m = list_entry(w, struct arming, work);
 	struct automation *a = m->automation;
 	unsigned n_new = 0;
 
-	if (result == 0)
-		result = m->result;
 	if (a->stopping || result == -ECANCELED) {
 		arming_free(m);
 		return;
@@ -143,7 +141,7 @@ static void arming_submit(void *arming)
 	int r;
 
 	m->now_ms = automation_now(m->automation);
-	m->work = (struct background_work) {.run = arming_run, .finished = arming_finished};
+	m->work = (struct work) {.run = arming_run, .finished = arming_finished};
 	r = b->submit(b->arg, &m->work, true);
 	if (r != 0)
 		arming_finished(&m->work, r);

@@ -271,21 +271,19 @@ bool ask_is_own(const struct rule *r, struct text tool)
 /* ---- what a life before us has asked ---- */
 
 struct old_asks {
-	struct background_work work;
+	struct work work;
 	struct automation *automation;
 	struct arena arena;
 	struct approval *list;
 	unsigned n;
-	int result;
 };
 
-static void old_run(struct background_work *w, int lane)
+static int old_run(struct work *w, int lane)
 {
 	struct old_asks *o = list_entry(w, struct old_asks, work);
 	const struct approval_filter pending = {.status = APPROVAL_PENDING};
 
-	o->result =
-		approval_list(o->automation->services, lane, &o->arena, &pending, &o->list, &o->n);
+	return approval_list(o->automation->services, lane, &o->arena, &pending, &o->list, &o->n);
 }
 
 static bool is_waited_for(const struct automation *a, struct text id)
@@ -317,13 +315,11 @@ static void on_withdrawn(void *arg, int result, const struct approval *approval,
 			 result > 0 ? why->text : strerror(-result));
 }
 
-static void old_finished(struct background_work *w, int result)
+static void old_finished(struct work *w, int result)
 {
 	struct old_asks *o = list_entry(w, struct old_asks, work);
 	struct automation *a = o->automation;
 
-	if (result == 0)
-		result = o->result;
 	if (result != 0 && result != -ECANCELED)
 		log_warn("rules' questions stay", "error=%s",
 			 result > 0 ? "refused" : strerror(-result));
@@ -355,7 +351,7 @@ void asks_withdraw_old(struct automation *a)
 	a->withdrew = true;
 	a->old_asks = o;
 	o->automation = a;
-	o->work = (struct background_work) {.run = old_run, .finished = old_finished};
+	o->work = (struct work) {.run = old_run, .finished = old_finished};
 	arena_init(&o->arena, OLD_ARENA_MAX);
 	r = b->submit(b->arg, &o->work, false);
 	if (r != 0)

@@ -261,42 +261,40 @@ void automation_log(struct services *s, struct text project, const struct rule_e
 /* ---- switching, and by hand ---- */
 
 struct toggle {
-	struct background_work work;
+	struct work work;
 	struct automation *automation;
 	struct arena arena;
 	struct rule *rule; /* NULL: a project's switch */
 	struct text project;
 	struct rule_row row;
 	int before;
-	int result;
 	automation_done_fn fn;
 	void *arg;
 };
 
-static void toggle_run(struct background_work *w, int lane)
+static int toggle_run(struct work *w, int lane)
 {
 	struct toggle *t = list_entry(w, struct toggle, work);
 	struct connection *c = store_writer(t->automation->services->store);
 	struct rule_row row;
+	int r;
 
 	(void)lane;
 	/* When it fired, the store knows: the rule may not be armed yet. */
-	t->result = store_rule_find(c, t->row.rule, &t->arena, &row);
-	if (t->result == 0) {
+	r = store_rule_find(c, t->row.rule, &t->arena, &row);
+	if (r == 0) {
 		row.enabled = t->row.enabled;
-		t->result = store_rule_put(c, &row);
+		r = store_rule_put(c, &row);
 	}
-	w->keep = t->result == 0;
+	return r;
 }
 
-static void toggle_finished(struct background_work *w, int result)
+static void toggle_finished(struct work *w, int result)
 {
 	struct toggle *t = list_entry(w, struct toggle, work);
 	struct rule_switch *s = t->rule ? NULL : switch_find(t->automation, t->project);
 	struct why why = {.text = ""};
 
-	if (result == 0)
-		result = t->result;
 	if (result != 0 && t->rule)
 		t->rule->enabled = t->before;
 	else if (result != 0 && s)
@@ -365,7 +363,7 @@ static void toggle_submit(struct toggle *t)
 	const struct background *b = &t->automation->opts.background;
 	int r;
 
-	t->work = (struct background_work) {.run = toggle_run, .finished = toggle_finished};
+	t->work = (struct work) {.run = toggle_run, .finished = toggle_finished};
 	r = b->submit(b->arg, &t->work, true);
 	if (r != 0)
 		toggle_finished(&t->work, r);

@@ -17,7 +17,7 @@
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"
-#include "io/background.h"
+#include "io/work.h"
 
 struct services;
 struct automation;

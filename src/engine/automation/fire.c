@@ -204,7 +204,7 @@ static bool has_failed(const struct firing *f)
 	return strcmp(f->status, "error") == 0;
 }
 
-static void tell_run(struct background_work *w, int lane)
+static int tell_run(struct work *w, int lane)
 {
 	struct firing *f = list_entry(w, struct firing, work);
 	struct event_new e = {.type = has_failed(f) ? "rule.failed" : "rule.executed",
@@ -223,10 +223,10 @@ static void tell_run(struct background_work *w, int lane)
 	if (f->error.data)
 		record_text(&r, "error", f->error);
 	e.data = r.root;
-	w->keep = r.err == 0 && event_add(f->rule->automation->services, &e) == 0;
+	return r.err != 0 ? r.err : event_add(f->rule->automation->services, &e);
 }
 
-static void tell_finished(struct background_work *w, int result)
+static void tell_finished(struct work *w, int result)
 {
 	struct firing *f = list_entry(w, struct firing, work);
 
@@ -241,7 +241,7 @@ static void tell(struct firing *f)
 	const struct background *b = &f->rule->automation->opts.background;
 	int r;
 
-	f->work = (struct background_work) {.run = tell_run, .finished = tell_finished};
+	f->work = (struct work) {.run = tell_run, .finished = tell_finished};
 	r = b->submit(b->arg, &f->work, true);
 	if (r != 0)
 		tell_finished(&f->work, r);
@@ -319,16 +319,16 @@ void firing_done(struct firing *f, const char *status, const char *error)
 
 /* ---- a claim that cannot be kept ---- */
 
-static void give_back_run(struct background_work *w, int lane)
+static int give_back_run(struct work *w, int lane)
 {
 	struct firing *f = list_entry(w, struct firing, work);
 
 	(void)lane;
-	w->keep = store_rule_unclaim(store_writer(f->rule->automation->services->store),
-				     f->rule->key, f->occurrence_ms) == 0;
+	return store_rule_unclaim(store_writer(f->rule->automation->services->store), f->rule->key,
+				  f->occurrence_ms);
 }
 
-static void give_back_finished(struct background_work *w, int result)
+static void give_back_finished(struct work *w, int result)
 {
 	struct firing *f = list_entry(w, struct firing, work);
 
@@ -346,7 +346,7 @@ void firing_give_back(struct firing *f)
 		firing_done(f, "error", "koined is stopping");
 		return;
 	}
-	f->work = (struct background_work) {.run = give_back_run, .finished = give_back_finished};
+	f->work = (struct work) {.run = give_back_run, .finished = give_back_finished};
 	r = b->submit(b->arg, &f->work, true);
 	if (r != 0)
 		give_back_finished(&f->work, r);
@@ -369,20 +369,20 @@ static void act(struct firing *f)
 		action_start(f);
 }
 
-static void begin_run(struct background_work *w, int lane)
+static int begin_run(struct work *w, int lane)
 {
 	struct firing *f = list_entry(w, struct firing, work);
 	struct connection *c = store_writer(f->rule->automation->services->store);
+	int r;
 
 	(void)lane;
 	f->claimed = f->occurrence_ms == 0;
-	f->result = 0;
+	r = 0;
 	if (!f->claimed)
-		f->result =
-			store_rule_claim(c, f->rule->key, f->occurrence_ms, f->now_ms, &f->claimed);
-	if (f->result == 0 && f->claimed && !f->silent)
-		f->result = store_rule_put(c, &f->row);
-	w->keep = f->result == 0;
+		r = store_rule_claim(c, f->rule->key, f->occurrence_ms, f->now_ms, &f->claimed);
+	if (r == 0 && f->claimed && !f->silent)
+		r = store_rule_put(c, &f->row);
+	return r;
 }
 
 static void on_again(void *arg)
@@ -406,12 +406,10 @@ static bool try_again(struct firing *f, int fault)
 	return true;
 }
 
-static void begin_finished(struct background_work *w, int result)
+static void begin_finished(struct work *w, int result)
 {
 	struct firing *f = list_entry(w, struct firing, work);
 
-	if (result == 0)
-		result = f->result;
 	if (result == 0 && f->claimed && !f->silent)
 		act(f);
 	else if (result == 0 || result == -ECANCELED)
@@ -425,7 +423,7 @@ static void begin(struct firing *f)
 	const struct background *b = &f->rule->automation->opts.background;
 	int r;
 
-	f->work = (struct background_work) {.run = begin_run, .finished = begin_finished};
+	f->work = (struct work) {.run = begin_run, .finished = begin_finished};
 	r = b->submit(b->arg, &f->work, true);
 	if (r != 0)
 		begin_finished(&f->work, r);

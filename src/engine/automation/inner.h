@@ -186,7 +186,7 @@ int event_tree(struct arena *a, struct text type, struct text source, const stru
 
 struct firing {
 	struct list link; /* in automation->firings */
-	struct background_work work;
+	struct work work;
 	struct rule *rule;
 	struct arena arena;
 	const struct value *event;
@@ -196,8 +196,7 @@ struct firing {
 	struct rule_row row; /* as the store shall have it */
 	bool silent;         /* only claimed: the rule is switched off */
 	bool claimed;
-	unsigned n_faults; /* of the store */
-	int result;
+	unsigned n_faults;     /* of the store */
 	automation_done_fn fn; /* of automation_run; NULL: nobody waits */
 	void *arg;
 

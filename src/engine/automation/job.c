@@ -38,12 +38,11 @@ struct jobs {
 
 /* A change on its way to the store. */
 struct job_change {
-	struct background_work work;
+	struct work work;
 	struct jobs *jobs;
 	struct job *job; /* as it shall be; NULL: to be removed */
 	char id[JOB_ID_LEN];
 	struct buf packed;
-	int result;
 	job_fn fn;
 	void *arg;
 };
@@ -235,11 +234,12 @@ static void change_free(struct job_change *c)
 	free(c);
 }
 
-static void change_run(struct background_work *w, int lane)
+static int change_run(struct work *w, int lane)
 {
 	struct job_change *c = list_entry(w, struct job_change, work);
 	struct connection *db = store_lane(c->jobs->services->store, lane);
 	bool found;
+	int r;
 
 	if (c->job) {
 		const struct job_row row = {.id = text_of(c->id),
@@ -247,11 +247,11 @@ static void change_run(struct background_work *w, int lane)
 					    .created_ms = c->job->created_ms,
 					    .updated_ms = c->job->updated_ms};
 
-		c->result = store_job_put(db, &row);
+		r = store_job_put(db, &row);
 	} else {
-		c->result = store_job_delete(db, text_of(c->id), &found);
+		r = store_job_delete(db, text_of(c->id), &found);
 	}
-	w->keep = c->result == 0;
+	return r;
 }
 
 /* It is kept: so it is from now on. */
@@ -275,7 +275,7 @@ static int take(struct job_change *c, struct job **ret_job)
 	return set_rules(jobs);
 }
 
-static void change_finished(struct background_work *w, int result)
+static void change_finished(struct work *w, int result)
 {
 	struct job_change *c = list_entry(w, struct job_change, work);
 	struct services *s = c->jobs->services;
@@ -284,8 +284,6 @@ static void change_finished(struct background_work *w, int result)
 	void *arg = c->arg;
 	struct job *job = NULL;
 
-	if (result == 0)
-		result = c->result;
 	if (result == 0)
 		result = take(c, &job);
 	if (job)
@@ -306,7 +304,7 @@ static void submit(struct jobs *jobs, const char *id, struct job *job, job_fn fn
 		fn(arg, r, NULL, NULL);
 		return;
 	}
-	c->work = (struct background_work) {.run = change_run, .finished = change_finished};
+	c->work = (struct work) {.run = change_run, .finished = change_finished};
 	c->jobs = jobs;
 	c->job = job;
 	c->fn = fn;

@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "base/why.h"
-#include "io/background.h"
+#include "io/work.h"
 
 struct services;
 struct jobs;

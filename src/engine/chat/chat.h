@@ -19,7 +19,7 @@
 
 #include "agent/agent.h"
 #include "io/loop.h"
-#include "io/background.h"
+#include "io/work.h"
 #include "engine/memory/memory.h"
 
 struct chat;

@@ -29,25 +29,21 @@ static int64_t total_tokens(const struct conversation *c)
 
 /* ---- kept ---- */
 
-static void keep_run(struct background_work *w, int lane)
+static int keep_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
 	struct store *store = t->chat->store;
 
-	t->job.result =
-		store_conversation_set_summary(store_lane(store, lane), t->job.conversation,
-					       t->job.summary, t->job.tokens, t->job.summary_turn);
-	w->keep = t->job.result == 0;
+	return store_conversation_set_summary(store_lane(store, lane), t->job.conversation,
+					      t->job.summary, t->job.tokens, t->job.summary_turn);
 }
 
-static void keep_finished(struct background_work *w, int result)
+static void keep_finished(struct work *w, int result)
 {
 	struct chat_turn *t = turn_of_work(w);
 	struct conversation *c = t->conversation;
 
 	t->job.under_way = false;
-	if (result == 0)
-		result = t->job.result;
 	if (result == 0) {
 		window_drop_to(c, t->job.summary_turn);
 		c->summary_turn = t->job.summary_turn;
@@ -177,13 +173,15 @@ static int compose(struct chat_turn *t)
 	return r;
 }
 
-static void read_run(struct background_work *w, int lane)
+static int read_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
+	int r;
 
-	t->job.result = context_read(t, lane, t->job.summary_turn);
-	if (t->job.result == 0)
-		t->job.result = compose(t);
+	r = context_read(t, lane, t->job.summary_turn);
+	if (r == 0)
+		r = compose(t);
+	return r;
 }
 
 static void ask_agent(struct chat_turn *t)
@@ -195,14 +193,12 @@ static void ask_agent(struct chat_turn *t)
 	turn_start_agent(t);
 }
 
-static void read_finished(struct background_work *w, int result)
+static void read_finished(struct work *w, int result)
 {
 	struct chat_turn *t = turn_of_work(w);
 	struct why why = {0};
 
 	t->job.under_way = false;
-	if (result == 0)
-		result = t->job.result;
 	if (result != 0)
 		turn_done(t, result, NULL);
 	else if (t->cancelled)

@@ -119,7 +119,7 @@ static void rest(struct conversation *c)
 /* ---- loading ---- */
 
 struct load {
-	struct background_work work;
+	struct work work;
 	struct conversation *conversation;
 	struct arena arena;
 	struct conversation_row row;
@@ -129,7 +129,6 @@ struct load {
 	int64_t n_messages;
 	bool answered;
 	bool found;
-	int result;
 };
 
 static int set_string(char **at, struct text t)
@@ -181,11 +180,11 @@ static int load(struct load *l, struct connection *db)
 }
 
 /* On a reader's thread. Of the conversation only its name is looked at, which never changes. */
-static void load_run(struct background_work *w, int lane)
+static int load_run(struct work *w, int lane)
 {
 	struct load *l = list_entry(w, struct load, work);
 
-	l->result = load(l, store_lane(l->conversation->chat->store, lane));
+	return load(l, store_lane(l->conversation->chat->store, lane));
 }
 
 static int take_loaded(struct conversation *c, const struct load *l)
@@ -245,13 +244,11 @@ static void loaded(struct conversation *c, int result)
 	conversation_let_go(c);
 }
 
-static void load_finished(struct background_work *w, int result)
+static void load_finished(struct work *w, int result)
 {
 	struct load *l = list_entry(w, struct load, work);
 	struct conversation *c = l->conversation;
 
-	if (result == 0)
-		result = l->result;
 	if (result == 0)
 		result = take_loaded(c, l);
 	arena_done(&l->arena);
@@ -282,7 +279,7 @@ void conversation_load(struct conversation *c)
 	c->stale = false;
 	c->made = atomic_load(&chat->made);
 	if (l) {
-		l->work = (struct background_work) {.run = load_run, .finished = load_finished};
+		l->work = (struct work) {.run = load_run, .finished = load_finished};
 		l->conversation = c;
 		l->max_tokens = most_tokens(chat_roster(chat));
 		arena_init(&l->arena, CHAT_ARENA_MAX);

@@ -8,13 +8,12 @@
 
 struct destroy {
 	struct chat_wait wait;
-	struct background_work work;
+	struct work work;
 	struct conversation *conversation;
 	chat_done_fn fn;
 	void *arg;
 	bool under_way;
 	bool found;
-	int result;
 };
 
 static void destroy_done(struct destroy *d, int result, const struct why *why)
@@ -23,27 +22,26 @@ static void destroy_done(struct destroy *d, int result, const struct why *why)
 	free(d);
 }
 
-static void destroy_run(struct background_work *w, int lane)
+static int destroy_run(struct work *w, int lane)
 {
 	struct destroy *d = list_entry(w, struct destroy, work);
 	struct chat *chat = d->conversation->chat;
+	int r;
 
 	(void)lane;
-	d->result = store_conversation_end(store_writer(chat->store), d->conversation->name,
-					   clock_utc_ms(), &d->found);
-	if (d->result == 0 && d->found)
-		d->result = chat_publish(chat, "chat.ended", d->conversation->name);
-	w->keep = d->result == 0;
+	r = store_conversation_end(store_writer(chat->store), d->conversation->name, clock_utc_ms(),
+				   &d->found);
+	if (r == 0 && d->found)
+		r = chat_publish(chat, "chat.ended", d->conversation->name);
+	return r;
 }
 
-static void destroy_finished(struct background_work *w, int result)
+static void destroy_finished(struct work *w, int result)
 {
 	struct destroy *d = list_entry(w, struct destroy, work);
 	struct conversation *c = d->conversation;
 	struct why why = {0};
 
-	if (result == 0)
-		result = d->result;
 	if (result == 0 && !d->found)
 		result = refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
 	c->destroy = NULL;
@@ -59,7 +57,7 @@ void destroy_begin(struct destroy *d)
 	int r;
 
 	d->under_way = true;
-	d->work = (struct background_work) {.run = destroy_run, .finished = destroy_finished};
+	d->work = (struct work) {.run = destroy_run, .finished = destroy_finished};
 	r = chat->background.submit(chat->background.arg, &d->work, true);
 	if (r != 0)
 		destroy_finished(&d->work, r);

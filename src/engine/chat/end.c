@@ -99,12 +99,11 @@ static int store_end(struct chat_turn *t, struct connection *db)
 	return r;
 }
 
-static void end_run(struct background_work *w, int lane)
+static int end_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
 
-	t->job.result = store_end(t, turn_store(t, lane));
-	w->keep = t->job.result == 0;
+	return store_end(t, turn_store(t, lane));
 }
 
 /* What the answer is told as: a failed agent is a refusal with its words. */
@@ -117,23 +116,23 @@ static int end_result(const struct chat_turn *t, struct why *why)
 	return refuse(why, REFUSE_INTERNAL, "%s: %s", t->error_type, t->error_text);
 }
 
-static void end_finished(struct background_work *w, int result)
+static void end_finished(struct work *w, int result)
 {
 	struct chat_turn *t = turn_of_work(w);
 	struct conversation *c = t->conversation;
 	struct why why = {0};
-	int r = turn_job_result(t, result);
 
-	if (r != 0) {
+	t->job.under_way = false;
+	if (result != 0) {
 		c->stale = true;
-		log_err("turn not kept", "conversation=%s error=%s", c->id, strerror(-r));
-		turn_done(t, r, &why);
+		log_err("turn not kept", "conversation=%s error=%s", c->id, strerror(-result));
+		turn_done(t, result, &why);
 		return;
 	}
 	window_grow(c, (has_answer(t) ? t->job.tokens : 0) + t->question_correction, has_answer(t));
 	c->answered = c->answered || has_answer(t);
-	r = end_result(t, &why);
-	turn_done(t, r, &why);
+	result = end_result(t, &why);
+	turn_done(t, result, &why);
 }
 
 /* The provider counts what it was sent as a whole; what stood there before is known, so
@@ -211,12 +210,11 @@ void turn_end_with_fault(struct chat_turn *t, int r)
 
 /* ---- now and then ---- */
 
-static void flush_run(struct background_work *w, int lane)
+static int flush_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
 
-	t->job.result = store_piece(t, turn_store(t, lane));
-	w->keep = t->job.result == 0;
+	return store_piece(t, turn_store(t, lane));
 }
 
 void turn_flush_soon(struct chat_turn *t)
@@ -232,19 +230,19 @@ void turn_flush_soon(struct chat_turn *t)
 	timer_start(t->timer, ms);
 }
 
-static void flush_finished(struct background_work *w, int result)
+static void flush_finished(struct work *w, int result)
 {
 	struct chat_turn *t = turn_of_work(w);
 	int64_t answer = t->job.answer;
-	int r = turn_job_result(t, result);
 
-	if (r == 0) {
+	t->job.under_way = false;
+	if (result == 0) {
 		t->stored += t->job.piece_len;
 	} else {
 		/* The whole is tried again; a message that was only just made is undone. */
 		if (!t->flush_failed)
 			log_err("text not kept yet", "conversation=%s error=%s",
-				t->conversation->id, strerror(-r));
+				t->conversation->id, strerror(-result));
 		t->flush_failed = true;
 		t->job.answer = t->stored > 0 ? answer : 0;
 	}

@@ -174,9 +174,8 @@ struct chat_turn {
 	size_t stored;               /* bytes of text */
 
 	struct {
-		struct background_work work;
+		struct work work;
 		bool under_way;
-		int result;
 		struct why why;
 		int64_t conversation; /* seq; 0: to be found or made */
 		struct conversation_row
@@ -343,13 +342,10 @@ void turn_begin(struct chat_turn *t);
 void turn_cancel_waiting(struct chat_turn *t);
 
 /* The next step of its life is work for a thread. */
-int turn_submit(struct chat_turn *t, void (*run)(struct background_work *w, int lane),
-		void (*finished)(struct background_work *w, int result), bool writes);
+int turn_submit(struct chat_turn *t, int (*run)(struct work *w, int lane),
+		void (*finished)(struct work *w, int result), bool writes);
 
 struct connection *turn_store(struct chat_turn *t, int lane);
-
-/* What a job has come to: the batch's fault, or its own result. */
-int turn_job_result(struct chat_turn *t, int result);
 
 /* Tells, frees, and lets the next one come. */
 void turn_done(struct chat_turn *t, int result, const struct why *why);
@@ -357,7 +353,7 @@ void turn_done(struct chat_turn *t, int result, const struct why *why);
 /* Starts the agent over job.ask. */
 void turn_start_agent(struct chat_turn *t);
 
-static inline struct chat_turn *turn_of_work(struct background_work *w)
+static inline struct chat_turn *turn_of_work(struct work *w)
 {
 	return list_entry(w, struct chat_turn, job.work);
 }

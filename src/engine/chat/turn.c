@@ -64,15 +64,14 @@ void turn_done(struct chat_turn *t, int result, const struct why *why)
 
 /* ---- work on threads ---- */
 
-int turn_submit(struct chat_turn *t, void (*run)(struct background_work *w, int lane),
-		void (*finished)(struct background_work *w, int result), bool writes)
+int turn_submit(struct chat_turn *t, int (*run)(struct work *w, int lane),
+		void (*finished)(struct work *w, int result), bool writes)
 {
 	const struct background *b = &t->chat->background;
 	int r;
 
-	t->job.work = (struct background_work) {.run = run, .finished = finished};
+	t->job.work = (struct work) {.run = run, .finished = finished};
 	t->job.under_way = true;
-	t->job.result = 0;
 	t->job.why = (struct why) {0};
 	r = b->submit(b->arg, &t->job.work, writes);
 	if (r != 0)
@@ -83,13 +82,6 @@ int turn_submit(struct chat_turn *t, void (*run)(struct background_work *w, int 
 struct connection *turn_store(struct chat_turn *t, int lane)
 {
 	return store_lane(t->chat->store, lane);
-}
-
-/* What a job has come to. */
-int turn_job_result(struct chat_turn *t, int result)
-{
-	t->job.under_way = false;
-	return result != 0 ? result : t->job.result;
 }
 
 /* ---- runs ---- */
@@ -210,22 +202,24 @@ void turn_start_agent(struct chat_turn *t)
 
 /* ---- prepares ---- */
 
-static void prepare_run(struct background_work *w, int lane)
+static int prepare_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
+	int r;
 
-	t->job.result = context_read(t, lane, t->job.turn);
-	if (t->job.result == 0)
-		t->job.result = context_prepare(t, lane);
+	r = context_read(t, lane, t->job.turn);
+	if (r == 0)
+		r = context_prepare(t, lane);
+	return r;
 }
 
-static void prepare_finished(struct background_work *w, int result)
+static void prepare_finished(struct work *w, int result)
 {
 	struct chat_turn *t = turn_of_work(w);
-	int r = turn_job_result(t, result);
 
-	if (r != 0) {
-		turn_end_with_fault(t, r);
+	t->job.under_way = false;
+	if (result != 0) {
+		turn_end_with_fault(t, result);
 	} else if (t->cancelled) {
 		t->outcome = AGENT_CANCELLED;
 		turn_end(t);
@@ -312,12 +306,11 @@ static int store_begin_turn(struct chat_turn *t, struct connection *db)
 	return r;
 }
 
-static void begin_run(struct background_work *w, int lane)
+static int begin_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
 
-	t->job.result = store_begin_turn(t, turn_store(t, lane));
-	w->keep = t->job.result == 0;
+	return store_begin_turn(t, turn_store(t, lane));
 }
 
 static unsigned n_question_messages(const struct chat_turn *t)
@@ -397,17 +390,17 @@ static int take_begun(struct chat_turn *t)
 	return 0;
 }
 
-static void begin_finished(struct background_work *w, int result)
+static void begin_finished(struct work *w, int result)
 {
 	struct chat_turn *t = turn_of_work(w);
-	int r = turn_job_result(t, result);
 
-	if (r != 0) {
-		turn_done(t, r, &t->job.why);
+	t->job.under_way = false;
+	if (result != 0) {
+		turn_done(t, result, &t->job.why);
 		return;
 	}
-	r = take_begun(t);
-	if (r == 0 && t->cancelled) {
+	result = take_begun(t);
+	if (result == 0 && t->cancelled) {
 		t->outcome = AGENT_CANCELLED;
 		turn_end(t);
 		return;
@@ -415,10 +408,10 @@ static void begin_finished(struct background_work *w, int result)
 	/* What the agent is sent is held for a while, too. */
 	turn_weigh(t, 4 * (size_t)(t->sent_before + t->question_tokens));
 	t->stage = STAGE_PREPARES;
-	if (r == 0)
-		r = turn_submit(t, prepare_run, prepare_finished, false);
-	if (r != 0)
-		turn_end_with_fault(t, r);
+	if (result == 0)
+		result = turn_submit(t, prepare_run, prepare_finished, false);
+	if (result != 0)
+		turn_end_with_fault(t, result);
 }
 
 static void weigh_question(struct chat_turn *t)

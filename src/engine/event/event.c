@@ -29,7 +29,7 @@ static void batch_free(struct event_batch *b)
 	free(b);
 }
 
-static void batch_told(struct background_work *w, int result)
+static void batch_told(struct work *w, int result)
 {
 	struct event_batch *b = list_entry(w, struct event_batch, work);
 
@@ -186,7 +186,7 @@ bool events_ready(const struct events *e)
 	return e && e->ready;
 }
 
-struct background_work *events_trailer(struct events *e)
+struct work *events_trailer(struct events *e)
 {
 	struct event_batch *b = e ? e->ready : NULL;
 

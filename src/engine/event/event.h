@@ -18,7 +18,7 @@
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"
-#include "io/background.h"
+#include "io/work.h"
 
 struct services;
 struct events;
@@ -133,4 +133,4 @@ void events_undo(struct events *e);      /* ... and is undone */
 void events_committed(struct events *e); /* the batch is kept */
 void events_dropped(struct events *e);   /* ... or not */
 bool events_ready(const struct events *e);
-struct background_work *events_trailer(struct events *e);
+struct work *events_trailer(struct events *e);

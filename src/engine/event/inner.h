@@ -21,7 +21,7 @@ enum {
 
 /* The events of one commit on their way to the loop. */
 struct event_batch {
-	struct background_work work;
+	struct work work;
 	struct events *events;
 	struct arena arena;
 	struct event *list;

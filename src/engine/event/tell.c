@@ -38,10 +38,9 @@ struct event_subscriber {
 	bool reading;
 	struct event_filter filter; /* its texts stand in `own`; never changes */
 	struct arena own;
-	struct background_work work;
+	struct work work;
 	struct arena arena;
 	struct event_page page;
-	int result;
 };
 
 static void subscriber_free(struct event_subscriber *s)
@@ -55,16 +54,16 @@ static void subscriber_free(struct event_subscriber *s)
 
 /* ---- behind ---- */
 
-static void read_run(struct background_work *w, int lane)
+static int read_run(struct work *w, int lane)
 {
 	struct event_subscriber *s = list_entry(w, struct event_subscriber, work);
 	struct store *store = s->events->services->store;
 
-	s->result = event_read_page(store_lane(store, lane), &s->arena, &s->filter, s->seq, 0,
-				    CATCH_UP_ROWS, &s->page);
+	return event_read_page(store_lane(store, lane), &s->arena, &s->filter, s->seq, 0,
+			       CATCH_UP_ROWS, &s->page);
 }
 
-static void read_finished(struct background_work *w, int result);
+static void read_finished(struct work *w, int result);
 
 static void block(struct event_subscriber *s)
 {
@@ -80,7 +79,7 @@ static void start_read(struct event_subscriber *s)
 {
 	struct events *e = s->events;
 
-	s->work = (struct background_work) {.run = read_run, .finished = read_finished};
+	s->work = (struct work) {.run = read_run, .finished = read_finished};
 	s->reading = true;
 	if (e->background.submit(e->background.arg, &s->work, false) == 0) {
 		e->n_reading++;
@@ -262,7 +261,7 @@ static void use_page(struct event_subscriber *s, int result)
 		fall_behind(s, false);
 }
 
-static void read_finished(struct background_work *w, int result)
+static void read_finished(struct work *w, int result)
 {
 	struct event_subscriber *s = list_entry(w, struct event_subscriber, work);
 	struct events *e = s->events;
@@ -271,7 +270,7 @@ static void read_finished(struct background_work *w, int result)
 	e->n_reading--;
 	e->telling++;
 	if (!s->dead)
-		use_page(s, result != 0 ? result : s->result);
+		use_page(s, result);
 	flush(s);
 	/* Between pages it holds no memory: there may be many who are behind. */
 	arena_done(&s->arena);

@@ -75,7 +75,7 @@ struct embedding {
 struct batch {
 	struct list link;
 	struct embedding *embedding;
-	struct background_work work;
+	struct work work;
 	struct embeddings_ask *ask;
 	struct arena arena;
 	struct store_bare_memory *memories;
@@ -89,7 +89,6 @@ struct batch {
 	float *scales;
 	bool *usable;
 	bool is_first; /* of vectors of this length: others may have to be made anew */
-	int result;
 	struct why why;
 };
 
@@ -208,22 +207,20 @@ static void refused(struct batch *b, const char *what)
 	}
 }
 
-static int submit(struct batch *b, void (*run)(struct background_work *w, int lane),
-		  void (*finished)(struct background_work *w, int result), bool writes)
+static int submit(struct batch *b, int (*run)(struct work *w, int lane),
+		  void (*finished)(struct work *w, int result), bool writes)
 {
 	const struct background *bg = &b->embedding->background;
 
-	b->work = (struct background_work) {.run = run, .finished = finished};
+	b->work = (struct work) {.run = run, .finished = finished};
 	return bg->submit(bg->arg, &b->work, writes);
 }
 
 /* Work that comes back: the batch, unless everything is over or it went wrong. */
-static struct batch *batch_back(struct background_work *w, int result)
+static struct batch *batch_back(struct work *w, int result)
 {
 	struct batch *b = list_entry(w, struct batch, work);
 
-	if (result == 0)
-		result = b->result;
 	if (b->embedding->stopping) {
 		batch_free(b);
 		return NULL;
@@ -237,7 +234,7 @@ static struct batch *batch_back(struct background_work *w, int result)
 
 /* ---- third: into the store ---- */
 
-static void put_run(struct background_work *w, int lane)
+static int put_run(struct work *w, int lane)
 {
 	struct batch *b = list_entry(w, struct batch, work);
 	struct services *s = b->embedding->services;
@@ -260,11 +257,10 @@ static void put_run(struct background_work *w, int lane)
 		if (r == 0 && found)
 			r = memory_changes_vector(s->memory, m, v.bytes, b->dim, v.scale);
 	}
-	b->result = r;
-	w->keep = r == 0;
+	return r;
 }
 
-static void put_finished(struct background_work *w, int result)
+static void put_finished(struct work *w, int result)
 {
 	struct batch *b = batch_back(w, result);
 
@@ -294,15 +290,17 @@ static int make_vectors(struct batch *b, const struct embeddings_vectors *v)
 	return 0;
 }
 
-static void read_run(struct background_work *w, int lane)
+static int read_run(struct work *w, int lane)
 {
 	struct batch *b = list_entry(w, struct batch, work);
 	struct embeddings_vectors v;
+	int r;
 
 	(void)lane;
-	b->result = embeddings_read(&b->arena, b->answer, b->n, &v, &b->why);
-	if (b->result == 0)
-		b->result = make_vectors(b, &v);
+	r = embeddings_read(&b->arena, b->answer, b->n, &v, &b->why);
+	if (r == 0)
+		r = make_vectors(b, &v);
+	return r;
 }
 
 /*
@@ -329,7 +327,7 @@ static int check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct wh
 	return 0;
 }
 
-static void read_finished(struct background_work *w, int result)
+static void read_finished(struct work *w, int result)
 {
 	struct batch *b = batch_back(w, result);
 	int r;
@@ -383,7 +381,7 @@ static int ask_model(struct batch *b)
 
 /* ---- before that: which memories ---- */
 
-static void find_run(struct background_work *w, int lane)
+static int find_run(struct work *w, int lane)
 {
 	struct batch *b = list_entry(w, struct batch, work);
 	const struct embedding *e = b->embedding;
@@ -397,11 +395,11 @@ static void find_run(struct background_work *w, int lane)
 	};
 
 	b->n = 0;
-	b->result = store_memory_find_bare(store_lane(e->services->store, lane), &opts, &b->arena,
-					   &b->memories, &b->n, &b->after, &b->end);
+	return store_memory_find_bare(store_lane(e->services->store, lane), &opts, &b->arena,
+				      &b->memories, &b->n, &b->after, &b->end);
 }
 
-static void find_finished(struct background_work *w, int result)
+static void find_finished(struct work *w, int result)
 {
 	struct embedding *e = list_entry(w, struct batch, work)->embedding;
 	struct batch *b = batch_back(w, result);

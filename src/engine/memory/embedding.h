@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "base/why.h"
 #include "io/loop.h"
-#include "io/background.h"
+#include "io/work.h"
 
 struct services;
 struct embedding;

@@ -22,7 +22,7 @@
 #include "base/why.h"
 #include "io/loop.h"
 #include "io/peer.h"
-#include "io/background.h"
+#include "io/work.h"
 
 struct environment;
 struct services;

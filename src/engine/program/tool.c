@@ -113,22 +113,19 @@ void tool_done(struct tool_run *r, int result, const struct why *why)
 
 static int start_work(struct tool_run *r, bool writes);
 
-static void job_run(struct background_work *w, int lane)
+static int job_run(struct work *w, int lane)
 {
 	struct tool_run *r = list_entry(w, struct tool_run, job.work);
 	tool_work_fn work = r->job.writes ? all[r->id].write : all[r->id].work;
 
-	r->job.result = work(r, lane, &r->job.got, &r->job.why);
-	w->keep = r->job.result == 0;
+	return work(r, lane, &r->job.got, &r->job.why);
 }
 
-static void job_finished(struct background_work *w, int result)
+static void job_finished(struct work *w, int result)
 {
 	struct tool_run *r = list_entry(w, struct tool_run, job.work);
 
 	r->job.under_way = false;
-	if (result == 0)
-		result = r->job.result;
 	if (result == 0 && !r->job.got.value && !r->job.got.text.data && !r->ending) {
 		result = start_work(r, true);
 		if (result == 0)
@@ -142,7 +139,7 @@ static int start_work(struct tool_run *r, bool writes)
 	const struct background *b = &r->tools->opts.background;
 	int e;
 
-	r->job.work = (struct background_work) {.run = job_run, .finished = job_finished};
+	r->job.work = (struct work) {.run = job_run, .finished = job_finished};
 	r->job.under_way = true;
 	r->job.writes = writes;
 	e = b->submit(b->arg, &r->job.work, writes);

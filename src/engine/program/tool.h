@@ -25,7 +25,7 @@
 #include "base/why.h"
 #include "io/loop.h"
 #include "io/peer.h"
-#include "io/background.h"
+#include "io/work.h"
 #include "engine/memory/memory.h"
 
 struct services;

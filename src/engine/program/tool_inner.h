@@ -49,10 +49,9 @@ struct tool_run {
 	struct text vector; /* what came of it */
 
 	struct {
-		struct background_work work;
+		struct work work;
 		bool under_way;
 		bool writes;
-		int result;
 		struct why why;
 		struct tool_result got;
 	} job;

@@ -310,19 +310,18 @@ static int make(struct sessions *s, const struct session_new *in, struct text pa
 /* ---- into the store ---- */
 
 struct adding {
-	struct background_work work;
+	struct work work;
 	struct live_session *live;
 	int result;
 };
 
-static void adding_run(struct background_work *w, int lane)
+static int adding_run(struct work *w, int lane)
 {
 	struct adding *a = list_entry(w, struct adding, work);
 
 	(void)lane;
-	a->result = store_session_add(store_writer(a->live->sessions->services->store),
-				      &a->live->row, &a->live->row.seq);
-	w->keep = a->result == 0;
+	return store_session_add(store_writer(a->live->sessions->services->store), &a->live->row,
+				 &a->live->row.seq);
 }
 
 static void give_up(struct live_session *l, int result, const struct why *why)
@@ -334,13 +333,11 @@ static void give_up(struct live_session *l, int result, const struct why *why)
 	fn(arg, result, NULL, why);
 }
 
-static void adding_finished(struct background_work *w, int result)
+static void adding_finished(struct work *w, int result)
 {
 	struct adding *a = list_entry(w, struct adding, work);
 	struct live_session *l = a->live;
 
-	if (result == 0)
-		result = a->result;
 	free(a);
 	l->sessions->n_coming--;
 	if (result == 0)
@@ -357,7 +354,7 @@ static void keep(struct live_session *l)
 
 	if (a) {
 		a->live = l;
-		a->work = (struct background_work) {.run = adding_run, .finished = adding_finished};
+		a->work = (struct work) {.run = adding_run, .finished = adding_finished};
 		s->n_coming++;
 		r = s->background.submit(s->background.arg, &a->work, true);
 	}
@@ -394,7 +391,7 @@ void session_launch(struct services *s, const struct session_new *in, session_la
 /* ---- going on where another ended ---- */
 
 struct continuation {
-	struct background_work work;
+	struct work work;
 	struct session_ender ender;
 	struct sessions *sessions;
 	struct arena arena;
@@ -524,21 +521,19 @@ static void parent_found(struct continuation *c)
 	}
 }
 
-static void continuation_run(struct background_work *w, int lane)
+static int continuation_run(struct work *w, int lane)
 {
 	struct continuation *c = list_entry(w, struct continuation, work);
 
-	c->result = store_session_find(store_lane(c->sessions->services->store, lane), c->parent,
-				       &c->arena, &c->row, &c->found);
+	return store_session_find(store_lane(c->sessions->services->store, lane), c->parent,
+				  &c->arena, &c->row, &c->found);
 }
 
-static void continuation_finished(struct background_work *w, int result)
+static void continuation_finished(struct work *w, int result)
 {
 	struct continuation *c = list_entry(w, struct continuation, work);
 	struct why why = {0};
 
-	if (result == 0)
-		result = c->result;
 	if (result == 0 && !c->found)
 		result = refuse(&why, REFUSE_NOT_FOUND, "session not found: %.*s",
 				TEXT_ARGS(c->parent));
@@ -621,8 +616,7 @@ void session_continue(struct services *s, struct text parent, const struct sessi
 	c->sessions = all;
 	c->fn = fn;
 	c->arg = arg;
-	c->work = (struct background_work) {.run = continuation_run,
-					    .finished = continuation_finished};
+	c->work = (struct work) {.run = continuation_run, .finished = continuation_finished};
 	r = keep_text(&c->arena, parent, &c->parent);
 	if (r == 0)
 		r = copy_new(c, in);

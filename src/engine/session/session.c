@@ -125,7 +125,7 @@ void session_wait(struct services *s, struct text id, int change)
 /* ---- interrupted ---- */
 
 struct interruption {
-	struct background_work work;
+	struct work work;
 	struct sessions *sessions;
 	struct arena arena;
 	struct text id;
@@ -180,22 +180,20 @@ static void interrupt_live(struct live_session *l, struct interruption *i)
 		interruption_end(i, 0, NULL);
 }
 
-static void interruption_run(struct background_work *w, int lane)
+static int interruption_run(struct work *w, int lane)
 {
 	struct interruption *i = list_entry(w, struct interruption, work);
 
-	i->result = store_session_find(store_lane(i->sessions->services->store, lane), i->id,
-				       &i->arena, &i->row, &i->found);
+	return store_session_find(store_lane(i->sessions->services->store, lane), i->id, &i->arena,
+				  &i->row, &i->found);
 }
 
 /* It does not run here: say why. */
-static void interruption_finished(struct background_work *w, int result)
+static void interruption_finished(struct work *w, int result)
 {
 	struct interruption *i = list_entry(w, struct interruption, work);
 	struct why why = {0};
 
-	if (result == 0)
-		result = i->result;
 	if (result == 0 && !i->found)
 		result =
 			refuse(&why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(i->id));
@@ -224,8 +222,7 @@ void session_interrupt(struct services *s, struct text id, session_done_fn fn, v
 	}
 	i->id.data = arena_copy(&i->arena, id.data, id.len);
 	i->id.len = id.len;
-	i->work = (struct background_work) {.run = interruption_run,
-					    .finished = interruption_finished};
+	i->work = (struct work) {.run = interruption_run, .finished = interruption_finished};
 	r = i->id.data
 		    ? s->sessions->background.submit(s->sessions->background.arg, &i->work, false)
 		    : -ENOMEM;

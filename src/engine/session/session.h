@@ -23,7 +23,7 @@
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"
-#include "io/background.h"
+#include "io/work.h"
 #include "store/session.h"
 
 struct services;

@@ -34,7 +34,7 @@ struct waiter {
 };
 
 struct session_batch {
-	struct background_work work;
+	struct work work;
 	struct live_session *live;
 	struct arena arena;
 	struct arena scratch; /* of one try */
@@ -43,7 +43,6 @@ struct session_batch {
 	struct item **last;
 	struct waiter *waiters;
 	size_t bytes;
-	int result;
 };
 
 static void submit(struct live_session *l);
@@ -80,17 +79,18 @@ static int keep_item(struct session_batch *b, struct item *i)
 	return session_tell_status(b->live->sessions->services, &b->scratch, &row, i->old);
 }
 
-static void batch_run(struct background_work *w, int lane)
+static int batch_run(struct work *w, int lane)
 {
 	struct session_batch *b = list_entry(w, struct session_batch, work);
+	int r;
 
 	(void)lane;
-	b->result = store_session_update(store_writer(b->live->sessions->services->store), &b->row);
-	for (struct item *i = b->first; b->result == 0 && i; i = i->next) {
+	r = store_session_update(store_writer(b->live->sessions->services->store), &b->row);
+	for (struct item *i = b->first; r == 0 && i; i = i->next) {
 		arena_reset(&b->scratch);
-		b->result = keep_item(b, i);
+		r = keep_item(b, i);
 	}
-	w->keep = b->result == 0;
+	return r;
 }
 
 /* ---- on the loop ---- */
@@ -178,14 +178,12 @@ static void let_it_speak(struct live_session *l)
 		supervised_read(l->program, !pause);
 }
 
-static void batch_finished(struct background_work *w, int result)
+static void batch_finished(struct work *w, int result)
 {
 	struct session_batch *b = list_entry(w, struct session_batch, work);
 	struct live_session *l = b->live;
 	struct waiter *waiters;
 
-	if (result == 0)
-		result = b->result;
 	if (result != 0 && result != -ENOENT) {
 		batch_failed(b, result);
 		return;
@@ -229,7 +227,7 @@ static void try(struct session_batch *b)
 	const struct background *to = &b->live->sessions->background;
 	int r;
 
-	b->work = (struct background_work) {.run = batch_run, .finished = batch_finished};
+	b->work = (struct work) {.run = batch_run, .finished = batch_finished};
 	r = to->submit(to->arg, &b->work, true);
 	if (r != 0)
 		batch_failed(b, r);

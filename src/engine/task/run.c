@@ -433,7 +433,7 @@ static void go(struct run *r, struct text prompt, struct text env)
 }
 
 struct fetch {
-	struct background_work work;
+	struct work work;
 	struct run *run;
 	struct tasks *tasks;
 	struct arena arena;
@@ -444,21 +444,19 @@ struct fetch {
 	int result;
 };
 
-static void fetch_run(struct background_work *w, int lane)
+static int fetch_run(struct work *w, int lane)
 {
 	struct fetch *f = list_entry(w, struct fetch, work);
 
-	f->result = store_task_find(store_lane(f->tasks->services->store, lane), f->project, f->id,
-				    &f->arena, &f->row, &f->found);
+	return store_task_find(store_lane(f->tasks->services->store, lane), f->project, f->id,
+			       &f->arena, &f->row, &f->found);
 }
 
-static void fetch_finished(struct background_work *w, int result)
+static void fetch_finished(struct work *w, int result)
 {
 	struct fetch *f = list_entry(w, struct fetch, work);
 	struct run *r = f->run;
 
-	if (result == 0)
-		result = f->result;
 	if (r->intent == INTENT_NONE && r->tasks->stopping)
 		r->intent = INTENT_STOP;
 	if (r->intent != INTENT_NONE) {
@@ -486,7 +484,7 @@ static int fetch(struct run *r)
 	f->tasks = t;
 	f->project = r->live->project->name;
 	f->id = r->live->task.row.id;
-	f->work = (struct background_work) {.run = fetch_run, .finished = fetch_finished};
+	f->work = (struct work) {.run = fetch_run, .finished = fetch_finished};
 	e = t->background.submit(t->background.arg, &f->work, false);
 	if (e != 0)
 		free(f);

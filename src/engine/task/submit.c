@@ -19,14 +19,13 @@
 static const int64_t LONGEST_MS = 100LL * 366 * 24 * 3600 * 1000;
 
 struct submit {
-	struct background_work work;
+	struct work work;
 	struct tasks *tasks;
 	struct project *project;
 	struct arena arena;
 	struct task_row row;
 	enum task_state *after_states;
 	int64_t queue_size;
-	int result;
 	bool until_begun;
 	struct why why;
 	task_submitted_fn fn;
@@ -280,20 +279,20 @@ static int check_after(struct submit *s, struct connection *db)
 	return 0;
 }
 
-static void submit_run(struct background_work *w, int lane)
+static int submit_run(struct work *w, int lane)
 {
 	struct submit *s = list_entry(w, struct submit, work);
 	struct services *services = s->tasks->services;
 	struct connection *db = store_writer(services->store);
+	int r;
 
 	(void)lane;
-	s->result = check_after(s, db);
-	if (s->result == 0)
-		s->result = store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
-	if (s->result == 0)
-		s->result =
-			task_event_add(services, &s->arena, "task.queued", &s->row, s->queue_size);
-	w->keep = s->result == 0;
+	r = check_after(s, db);
+	if (r == 0)
+		r = store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
+	if (r == 0)
+		r = task_event_add(services, &s->arena, "task.queued", &s->row, s->queue_size);
+	return r;
 }
 
 static void submit_free(struct submit *s)
@@ -369,15 +368,13 @@ static void take_submitted(struct submit *s, struct live *l)
 		submit_took(s, l->task.row.state);
 }
 
-static void submit_finished(struct background_work *w, int result)
+static void submit_finished(struct work *w, int result)
 {
 	struct submit *s = list_entry(w, struct submit, work);
 	struct live *l;
 
 	s->tasks->n_coming--;
 	s->project->n_coming--;
-	if (result == 0)
-		result = s->result;
 	if (result != 0) {
 		submit_done(s, result, NULL);
 		return;
@@ -419,7 +416,7 @@ void task_submit(struct services *services, const struct task_new *in, task_subm
 	s->queue_size = s->project->n[TASK_QUEUED] + s->project->n_coming + 1;
 	arena_init(&s->arena, TASK_ARENA_MAX);
 	r = fill(s, in);
-	s->work = (struct background_work) {.run = submit_run, .finished = submit_finished};
+	s->work = (struct work) {.run = submit_run, .finished = submit_finished};
 	t->n_coming++;
 	s->project->n_coming++;
 	if (r == 0)

@@ -13,23 +13,21 @@
 enum { SWEEP_EVERY_MS = 10 * 60 * 1000, SWEEP_AT_ONCE = 100 };
 
 struct sweep {
-	struct background_work work;
+	struct work work;
 	struct tasks *tasks;
 	struct arena arena;
 	int64_t before_ms;
 	struct task_row *rows;
 	unsigned n;
-	int result;
 };
 
-static void sweep_run(struct background_work *w, int lane)
+static int sweep_run(struct work *w, int lane)
 {
 	struct sweep *s = list_entry(w, struct sweep, work);
 
 	(void)lane;
-	s->result = store_task_sweep(store_writer(s->tasks->services->store), s->before_ms,
-				     SWEEP_AT_ONCE, &s->arena, &s->rows, &s->n);
-	w->keep = s->result == 0;
+	return store_task_sweep(store_writer(s->tasks->services->store), s->before_ms,
+				SWEEP_AT_ONCE, &s->arena, &s->rows, &s->n);
 }
 
 static void forget(struct tasks *t, const struct task_row *row)
@@ -51,14 +49,12 @@ static void forget(struct tasks *t, const struct task_row *row)
 	}
 }
 
-static void sweep_finished(struct background_work *w, int result)
+static void sweep_finished(struct work *w, int result)
 {
 	struct sweep *s = list_entry(w, struct sweep, work);
 	struct tasks *t = s->tasks;
 	bool more = false;
 
-	if (result == 0)
-		result = s->result;
 	if (result == 0) {
 		for (unsigned i = 0; i < s->n; i++)
 			forget(t, &s->rows[i]);
@@ -86,7 +82,7 @@ void task_sweep(void *tasks)
 		return;
 	s->tasks = t;
 	s->before_ms = clock_utc_ms() - t->keep_ms;
-	s->work = (struct background_work) {.run = sweep_run, .finished = sweep_finished};
+	s->work = (struct work) {.run = sweep_run, .finished = sweep_finished};
 	arena_init(&s->arena, TASK_ARENA_MAX);
 	t->sweeping = true;
 	r = t->background.submit(t->background.arg, &s->work, true);

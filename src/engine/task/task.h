@@ -25,7 +25,7 @@
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"
-#include "io/background.h"
+#include "io/work.h"
 #include "store/task.h"
 
 struct environment;

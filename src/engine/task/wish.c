@@ -10,7 +10,7 @@
 
 /* One that is not at hand has ended, or never was. */
 struct lookup {
-	struct background_work work;
+	struct work work;
 	struct tasks *tasks;
 	struct arena arena;
 	struct text project;
@@ -24,29 +24,29 @@ struct lookup {
 	void *arg;
 };
 
-static void lookup_run(struct background_work *w, int lane)
+static int lookup_run(struct work *w, int lane)
 {
 	struct lookup *l = list_entry(w, struct lookup, work);
 	struct connection *db = store_lane(l->tasks->services->store, lane);
 	bool found = false;
+	int r;
 
 	if (!l->project.data) {
-		l->result = store_task_find_any(db, l->id, &l->arena, &l->row, &l->n);
-		return;
+		r = store_task_find_any(db, l->id, &l->arena, &l->row, &l->n);
+		return r;
 	}
-	l->result = store_task_find(db, l->project, l->id, &l->arena, &l->row, &found);
+	r = store_task_find(db, l->project, l->id, &l->arena, &l->row, &found);
 	l->n = found;
+	return r;
 }
 
 static void retry_row(struct tasks *t, const struct task_row *row, task_done_fn fn, void *arg);
 
-static void lookup_finished(struct background_work *w, int result)
+static void lookup_finished(struct work *w, int result)
 {
 	struct lookup *l = list_entry(w, struct lookup, work);
 	struct why why = {0};
 
-	if (result == 0)
-		result = l->result;
 	if (result == 0 && l->n == 0)
 		result = refuse(&why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(l->id));
 	else if (result == 0 && l->n > 1)
@@ -76,7 +76,7 @@ static void look_up(struct tasks *t, struct text project, struct text id, bool r
 		l->retry = retry;
 		l->fn = fn;
 		l->arg = arg;
-		l->work = (struct background_work) {.run = lookup_run, .finished = lookup_finished};
+		l->work = (struct work) {.run = lookup_run, .finished = lookup_finished};
 		r = task_copy(&l->arena, project, &l->project);
 		if (r == 0)
 			r = task_copy(&l->arena, id, &l->id);

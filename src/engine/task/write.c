@@ -24,7 +24,7 @@ enum { AGAIN_MS = 1000 };
 /* One change; those of a task go one after another, in the order they were made. */
 struct task_change {
 	struct list link; /* in live->changes */
-	struct background_work work;
+	struct work work;
 	struct tasks *tasks;
 	struct live *live;
 	struct arena arena;   /* of the texts */
@@ -91,17 +91,18 @@ int task_event_add(struct services *s, struct arena *a, const char *event,
 
 /* ---- the change ---- */
 
-static void change_run(struct background_work *w, int lane)
+static int change_run(struct work *w, int lane)
 {
 	struct task_change *c = list_entry(w, struct task_change, work);
 	struct services *s = c->tasks->services;
+	int r;
 
 	(void)lane;
 	arena_reset(&c->scratch);
-	c->result = store_task_update(store_writer(s->store), &c->row);
-	if (c->result == 0 && c->event)
-		c->result = task_event_add(s, &c->scratch, c->event, &c->row, c->queue_size);
-	w->keep = c->result == 0;
+	r = store_task_update(store_writer(s->store), &c->row);
+	if (r == 0 && c->event)
+		r = task_event_add(s, &c->scratch, c->event, &c->row, c->queue_size);
+	return r;
 }
 
 static void change_free(struct task_change *c)
@@ -153,7 +154,7 @@ static void change_failed(struct task_change *c, int result)
 	tasks_check_stopped(t);
 }
 
-static void change_finished(struct background_work *w, int result)
+static void change_finished(struct work *w, int result)
 {
 	struct task_change *c = list_entry(w, struct task_change, work);
 	struct live *l = c->live;
@@ -161,8 +162,6 @@ static void change_finished(struct background_work *w, int result)
 	struct tasks *t = c->tasks;
 	bool failed = t->writes_fail;
 
-	if (result == 0)
-		result = c->result;
 	/* One that is not in the store any more has nothing to be kept. */
 	if (result != 0 && result != -ENOENT) {
 		change_failed(c, result);
@@ -187,7 +186,7 @@ static void change_submit(struct task_change *c)
 	const struct background *b = &c->tasks->background;
 	int r;
 
-	c->work = (struct background_work) {.run = change_run, .finished = change_finished};
+	c->work = (struct work) {.run = change_run, .finished = change_finished};
 	r = b->submit(b->arg, &c->work, true);
 	if (r != 0)
 		change_failed(c, r);

@@ -19,13 +19,13 @@ struct place {
 	bool closed; /* the threads end: they take nothing any more */
 };
 
-static int submit(void *arg, struct background_work *work, bool writes)
+static int submit(void *arg, struct work *work, bool writes)
 {
 	const struct place *p = arg;
 
 	if (p->closed)
 		return -ECANCELED;
-	return server_submit(p->world.server, staged_job(work), writes ? WRITER : READER);
+	return server_submit(p->world.server, work, writes ? WRITER : READER);
 }
 
 static void open_place(struct place *p, void **state, unsigned heartbeat_ms)
@@ -69,7 +69,7 @@ static void close_place(struct place *p)
 
 /* Some that come in one batch. */
 struct burst {
-	struct background_work work;
+	struct work work;
 	struct services *services;
 	const char *type;
 	struct text session;
@@ -98,17 +98,17 @@ static void add_one(const struct burst *b, int number)
 	arena_done(&a);
 }
 
-static void burst_run(struct background_work *work, int lane)
+static int burst_run(struct work *work, int lane)
 {
 	const struct burst *b = list_entry(work, struct burst, work);
 
 	(void)lane;
 	for (int i = 0; i < b->n; i++)
 		add_one(b, b->first + i);
-	work->keep = true;
+	return 0;
 }
 
-static void burst_finished(struct background_work *work, int result)
+static void burst_finished(struct work *work, int result)
 {
 	assert_int_equal(result, 0);
 	list_entry(work, struct burst, work)->done = true;

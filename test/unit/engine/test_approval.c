@@ -990,23 +990,23 @@ static void a_run_that_must_be_known_is(void **state)
 
 /* Something on the writer's thread. */
 struct written {
-	struct background_work work;
+	struct work work;
 	struct world *world;
 	void (*run)(struct world *w, void *arg);
 	void *arg;
 	bool done;
 };
 
-static void written_run(struct background_work *work, int lane)
+static int written_run(struct work *work, int lane)
 {
 	struct written *x = list_entry(work, struct written, work);
 
 	(void)lane;
 	x->run(x->world, x->arg);
-	work->keep = true;
+	return 0;
 }
 
-static void written_finished(struct background_work *work, int result)
+static void written_finished(struct work *work, int result)
 {
 	assert_int_equal(result, 0);
 	list_entry(work, struct written, work)->done = true;

@@ -78,26 +78,26 @@ struct world {
 
 static struct world *the_world;
 
-static int submit(void *arg, struct background_work *work, bool writes)
+static int submit(void *arg, struct work *work, bool writes)
 {
 	struct world *w = arg;
 
 	if (w->closed)
 		return -ECANCELED;
 	if (writes)
-		workers_write(w->workers, staged_job(work));
+		workers_write(w->workers, work);
 	else
-		workers_read(w->workers, staged_job(work));
+		workers_read(w->workers, work);
 	return 0;
 }
 
-static struct job *trailer(void *arg)
+static struct work *trailer(void *arg)
 {
 	struct world *w = arg;
 
 	if (!services_trails(w->f->services))
 		return NULL;
-	return staged_job(services_trailer(w->f->services));
+	return services_trailer(w->f->services);
 }
 
 static int64_t now_of(void *arg)
@@ -369,17 +369,18 @@ static int world_teardown(void **state)
 /* Everything that was begun by now has come to its end, and so has what its events have begun: the
  * writer keeps its order. */
 struct marker {
-	struct background_work work;
+	struct work work;
 	bool done;
 };
 
-static void marker_run(struct background_work *w, int lane)
+static int marker_run(struct work *w, int lane)
 {
+	(void)w;
 	(void)lane;
-	w->keep = true;
+	return 0;
 }
 
-static void marker_finished(struct background_work *w, int result)
+static void marker_finished(struct work *w, int result)
 {
 	assert_int_equal(result, 0);
 	list_entry(w, struct marker, work)->done = true;
@@ -828,29 +829,31 @@ static void conditions_are_those_of_javascript(void **state)
 }
 
 struct publish {
-	struct background_work work;
+	struct work work;
 	struct services *services;
 	const char *type, *run;
 	bool done;
 };
 
-static void publish_run(struct background_work *work, int lane)
+static int publish_run(struct work *work, int lane)
 {
 	struct publish *p = list_entry(work, struct publish, work);
 	struct event_new e = {.type = p->type, .run = text_of(p->run)};
 	struct record r;
 	struct arena a;
+	int result;
 
 	(void)lane;
 	arena_init(&a, 1 << 16);
 	record_begin(&r, &a);
 	record_text(&r, "taskId", text_of(p->run));
 	e.data = r.root;
-	work->keep = event_add(p->services, &e) == 0;
+	result = event_add(p->services, &e);
 	arena_done(&a);
+	return result;
 }
 
-static void publish_finished(struct background_work *work, int result)
+static void publish_finished(struct work *work, int result)
 {
 	assert_int_equal(result, 0);
 	list_entry(work, struct publish, work)->done = true;

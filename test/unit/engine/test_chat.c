@@ -152,16 +152,16 @@ struct world {
 	struct puppet *puppet;
 };
 
-static int submit(void *arg, struct background_work *work, bool writes)
+static int submit(void *arg, struct work *work, bool writes)
 {
 	struct world *w = arg;
 
 	if (!writes && w->fail_reads != 0)
 		return w->fail_reads;
 	if (writes)
-		workers_write(w->workers, staged_job(work));
+		workers_write(w->workers, work);
 	else
-		workers_read(w->workers, staged_job(work));
+		workers_read(w->workers, work);
 	return 0;
 }
 

@@ -29,11 +29,11 @@ struct world {
 	struct workers *workers;
 	atomic_bool holds; /* the writer waits for `go` between a commit and what follows */
 	sem_t go;
-	bool holds_reads;             /* the next is done at once, and told by the test */
-	struct background_work *held; /* that one */
+	bool holds_reads;  /* the next is done at once, and told by the test */
+	struct work *held; /* that one */
 };
 
-static int submit(void *arg, struct background_work *work, bool writes)
+static int submit(void *arg, struct work *work, bool writes)
 {
 	struct world *w = arg;
 
@@ -42,13 +42,13 @@ static int submit(void *arg, struct background_work *work, bool writes)
 		w->held = work;
 		work->run(work, N_READERS - 1);
 	} else if (writes)
-		workers_write(w->workers, staged_job(work));
+		workers_write(w->workers, work);
 	else
-		workers_read(w->workers, staged_job(work));
+		workers_read(w->workers, work);
 	return 0;
 }
 
-static struct job *trailer(void *arg)
+static struct work *trailer(void *arg)
 {
 	struct world *w = arg;
 
@@ -56,7 +56,7 @@ static struct job *trailer(void *arg)
 		sem_wait(&w->go);
 	if (!services_trails(w->f->services))
 		return NULL;
-	return staged_job(services_trailer(w->f->services));
+	return services_trailer(w->f->services);
 }
 
 static void on_tick(void *arg)
@@ -144,7 +144,7 @@ static void turn_once(struct world *w)
 /* ---- publishing ---- */
 
 struct publish {
-	struct background_work work;
+	struct work work;
 	struct services *services;
 	const char *type;
 	const char *session;
@@ -166,7 +166,7 @@ static int publish_n(struct services *s, const struct publish *p, struct arena *
 	return event_add(s, &new);
 }
 
-static void publish_run(struct background_work *work, int lane)
+static int publish_run(struct work *work, int lane)
 {
 	struct publish *p = list_entry(work, struct publish, work);
 	struct arena a;
@@ -178,21 +178,21 @@ static void publish_run(struct background_work *work, int lane)
 		arena_reset(&a);
 	}
 	arena_done(&a);
-	work->keep = !p->undo;
+	return p->undo ? -ECANCELED : 0;
 }
 
-static void publish_finished(struct background_work *work, int result)
+static void publish_finished(struct work *work, int result)
 {
 	struct publish *p = list_entry(work, struct publish, work);
 
-	assert_int_equal(result, 0);
+	assert_int_equal(result, p->undo ? -ECANCELED : 0);
 	assert_int_equal(p->result, 0);
 	p->done = true;
 }
 
 static void publish_begin(struct world *w, struct publish *p)
 {
-	p->work = (struct background_work) {.run = publish_run, .finished = publish_finished};
+	p->work = (struct work) {.run = publish_run, .finished = publish_finished};
 	p->services = w->f->services;
 	submit(w, &p->work, true);
 }
@@ -518,22 +518,22 @@ static void a_slow_subscriber_falls_behind_and_recovers(void **state)
 }
 
 struct sweeping {
-	struct background_work work;
+	struct work work;
 	struct services *services;
 	bool more;
 	bool done;
 };
 
-static void sweep_run(struct background_work *work, int lane)
+static int sweep_run(struct work *work, int lane)
 {
 	struct sweeping *s = list_entry(work, struct sweeping, work);
 
 	(void)lane;
 	assert_int_equal(event_sweep(s->services, &s->more), 0);
-	work->keep = true;
+	return 0;
 }
 
-static void sweep_finished(struct background_work *work, int result)
+static void sweep_finished(struct work *work, int result)
 {
 	struct sweeping *s = list_entry(work, struct sweeping, work);
 
@@ -547,7 +547,7 @@ static void sweep_all_but(struct world *w, int64_t keep)
 
 	events_set_keep(w->f->services->events, 0, keep);
 	while (s.more) {
-		s.work = (struct background_work) {.run = sweep_run, .finished = sweep_finished};
+		s.work = (struct work) {.run = sweep_run, .finished = sweep_finished};
 		s.done = false;
 		s.more = false;
 		submit(w, &s.work, true);
@@ -699,7 +699,7 @@ static void one_that_leaves_while_it_is_read_for_goes_with_its_page(void **state
 	publish(&w, "t", 1, 1);
 	turn_until(&w, stays->n == 2);
 	assert_int_equal(n_subscribers(&w), 2);
-	w.held->finished(w.held, 0);
+	w.held->finished(w.held, w.held->result);
 	assert_int_equal(n_subscribers(&w), 1);
 	assert_int_equal(leaves->n, 0);
 	free_listener(leaves);

@@ -1104,7 +1104,7 @@ static struct told run_until_it_begins(struct world *w)
 
 static void tell_held(struct world *w, int result)
 {
-	struct background_work *held = w->stage.held;
+	struct work *held = w->stage.held;
 
 	w->stage.held = NULL;
 	held->finished(held, result);

@@ -12,7 +12,7 @@
 enum { MANY = 100, WAIT_MS = 20000 };
 
 struct test_job {
-	struct job job;
+	struct work work;
 	void (*then)(struct test_job *t, int lane);
 	struct context *context;
 	int lane;
@@ -41,19 +41,20 @@ struct context {
 	bool in_transaction;
 };
 
-static void job_run(struct job *job, int lane)
+static int job_run(struct work *work, int lane)
 {
-	struct test_job *t = list_entry(job, struct test_job, job);
+	struct test_job *t = list_entry(work, struct test_job, work);
 
 	t->ran = true;
 	t->lane = lane;
 	if (t->then)
 		t->then(t, lane);
+	return 0;
 }
 
-static void job_finished(struct job *job, int result)
+static void job_finished(struct work *work, int result)
 {
-	struct test_job *t = list_entry(job, struct test_job, job);
+	struct test_job *t = list_entry(work, struct test_job, work);
 
 	assert_false(t->told);
 	t->told = true;
@@ -79,11 +80,11 @@ static int commit(void *arg)
 	return c->commit_result;
 }
 
-static struct job *give_trailer(void *arg)
+static struct work *give_trailer(void *arg)
 {
 	const struct context *c = arg;
 
-	return c->trailer && c->n_commits == c->trail_at ? &c->trailer->job : NULL;
+	return c->trailer && c->n_commits == c->trail_at ? &c->trailer->work : NULL;
 }
 
 static void make(struct context *c, unsigned n_readers)
@@ -115,7 +116,7 @@ static void init_jobs(struct context *c, struct test_job *jobs, unsigned n,
 {
 	for (unsigned i = 0; i < n; i++) {
 		jobs[i] = (struct test_job) {
-			.job = {.run = job_run, .finished = job_finished},
+			.work = {.run = job_run, .finished = job_finished},
 			.then = then,
 			.context = c,
 			.lane = 99,
@@ -152,7 +153,7 @@ static void readers_run_side_by_side(void **state)
 	pthread_barrier_init(&c.meeting, NULL, 4);
 	init_jobs(&c, jobs, 4, meet);
 	for (int i = 0; i < 4; i++)
-		workers_read(c.workers, &jobs[i].job);
+		workers_read(c.workers, &jobs[i].work);
 	turn_until(&c, 4);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(jobs[i].result, 0);
@@ -174,8 +175,8 @@ static void a_reader_runs_beside_the_writer(void **state)
 	make(&c, 1);
 	pthread_barrier_init(&c.meeting, NULL, 2);
 	init_jobs(&c, jobs, 2, meet);
-	workers_write(c.workers, &jobs[0].job);
-	workers_read(c.workers, &jobs[1].job);
+	workers_write(c.workers, &jobs[0].work);
+	workers_read(c.workers, &jobs[1].work);
 	turn_until(&c, 2);
 	assert_int_equal(jobs[0].lane, -1);
 	assert_int_equal(jobs[1].lane, 0);
@@ -202,10 +203,10 @@ static void queue_behind_first(struct context *c, struct test_job *first, struct
 {
 	init_jobs(c, first, 1, hold);
 	init_jobs(c, jobs, MANY, check_transaction);
-	workers_write(c->workers, &first->job);
+	workers_write(c->workers, &first->work);
 	sem_wait(&c->started);
 	for (int i = 0; i < MANY; i++)
-		workers_write(c->workers, &jobs[i].job);
+		workers_write(c->workers, &jobs[i].work);
 }
 
 static void the_writer_commits_once_for_all_waiting(void **state)
@@ -261,7 +262,7 @@ static void a_failed_begin_runs_no_job(void **state)
 	c.begin_result = -EIO;
 	init_jobs(&c, jobs, 3, check_transaction);
 	for (int i = 0; i < 3; i++)
-		workers_write(c.workers, &jobs[i].job);
+		workers_write(c.workers, &jobs[i].work);
 	turn_until(&c, 3);
 	assert_int_equal(c.n_commits, 0);
 	for (int i = 0; i < 3; i++) {
@@ -280,10 +281,10 @@ static void the_next_batch_is_not_touched_by_a_failed_one(void **state)
 	make(&c, 1);
 	c.commit_result = -EIO;
 	init_jobs(&c, jobs, 2, NULL);
-	workers_write(c.workers, &jobs[0].job);
+	workers_write(c.workers, &jobs[0].work);
 	turn_until(&c, 1);
 	c.commit_result = 0;
-	workers_write(c.workers, &jobs[1].job);
+	workers_write(c.workers, &jobs[1].work);
 	turn_until(&c, 2);
 	assert_int_equal(jobs[0].result, -EIO);
 	assert_int_equal(jobs[1].result, 0);
@@ -300,9 +301,9 @@ static void a_job_may_be_sent_again_when_told(void **state)
 	for (unsigned i = 0; i < MANY; i++) {
 		init_jobs(&c, &job, 1, NULL);
 		if (i % 2)
-			workers_read(c.workers, &job.job);
+			workers_read(c.workers, &job.work);
 		else
-			workers_write(c.workers, &job.job);
+			workers_write(c.workers, &job.work);
 		turn_until(&c, i + 1);
 		assert_int_equal(job.result, 0);
 	}
@@ -321,7 +322,7 @@ static void free_runs_and_tells_what_waits(void **state)
 	queue_behind_first(&c, &first, writes);
 	init_jobs(&c, reads, MANY, NULL);
 	for (int i = 0; i < MANY; i++)
-		workers_read(c.workers, &reads[i].job);
+		workers_read(c.workers, &reads[i].work);
 	sem_post(&c.go);
 	workers_free(c.workers);
 	assert_int_equal(c.n_told, 2 * MANY + 1);
@@ -379,7 +380,7 @@ static void nothing_trails_a_commit_that_failed(void **state)
 	c.trailer = &trailer;
 	c.trail_at = 1;
 	c.commit_result = -EIO;
-	workers_write(c.workers, &job.job);
+	workers_write(c.workers, &job.work);
 	turn_until(&c, 1);
 	assert_int_equal(job.result, -EIO);
 	assert_false(trailer.told);
