@@ -512,13 +512,14 @@ static int open_services(struct daemon *d, struct why *why)
 static int start_events(struct daemon *d)
 {
 	const struct events_opts opts = {
+		.store = d->services->store,
 		.loop = d->loop,
 		.background = backstage(&d->stage),
 		.keep_ms = d->settings->events_keep_days * day_ms,
 		.keep = d->settings->events_keep,
 	};
 
-	return events_start(d->services, &opts);
+	return events_start(&opts, &d->services->events);
 }
 
 /* What an agent needs that is kept from writing: to ask for approval, to remember. None of it starts a

@@ -8,6 +8,7 @@
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/memory/memory.h"
+#include "engine/services.h"
 #include "engine/session/session.h"
 
 enum { SWEEP_EVERY_MS = 60 * 1000 };
@@ -63,6 +64,11 @@ static void sweep_finished(struct work *w, int result)
 		sweep_start(s);
 }
 
+static int sweep_events(struct services *s, bool *ret_more)
+{
+	return event_sweep(s->events, ret_more);
+}
+
 static void sweep_init(struct housekeeping *h, struct sweep *s,
 		       int (*run)(struct services *s, bool *ret_more), const char *failed)
 {
@@ -78,7 +84,7 @@ static void on_tick(void *arg)
 
 	if (memory_expires(h->services))
 		sweep_start(&h->memories);
-	if (event_sweeps(h->services))
+	if (event_sweeps(h->services->events))
 		sweep_start(&h->events);
 	sweep_start(&h->sessions);
 	if (approval_sweeps(h->services))
@@ -116,7 +122,7 @@ int housekeeping_start(struct server *server, struct services *services,
 	h->server = server;
 	h->services = services;
 	sweep_init(h, &h->memories, memory_sweep, "expired memories stay");
-	sweep_init(h, &h->events, event_sweep, "old events stay");
+	sweep_init(h, &h->events, sweep_events, "old events stay");
 	sweep_init(h, &h->sessions, session_sweep, "old sessions stay");
 	sweep_init(h, &h->approvals, approval_sweep, "old approvals stay");
 	h->check = (struct work) {.run = check_run, .finished = check_finished};

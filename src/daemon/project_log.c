@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "daemon/project_files.h"
 #include "engine/event/event.h"
+#include "engine/services.h"
 
 enum {
 	DETAIL_MAX = 200,       /* bytes of a prompt, of an error */
@@ -146,7 +147,7 @@ int project_log_start(struct services *s, struct background b, struct text folde
 
 	if (!l)
 		return -ENOMEM;
-	r = event_subscribe(s, &filter, -1, &sink, &l->subscriber);
+	r = event_subscribe(s->events, &filter, -1, &sink, &l->subscriber);
 	if (r != 0) {
 		free(l);
 		return r;

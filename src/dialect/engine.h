@@ -10,3 +10,10 @@ static inline struct chat *call_chat(const struct call *c)
 
 	return s ? s->chat : NULL;
 }
+
+static inline struct events *call_events(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->events : NULL;
+}

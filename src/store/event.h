@@ -8,19 +8,10 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/noun/event.h"
 #include "base/text.h"
 
 struct connection;
-
-struct event_row {
-	int64_t seq;
-	struct text type; /* "task.started" */
-	int64_t time_ms;
-	struct text project; /* {NULL, 0}: of none */
-	struct text session;
-	struct text run;
-	struct text data; /* packed; not looked into */
-};
 
 int store_event_add(struct connection *c, const struct event_row *row, int64_t *ret_seq);
 

@@ -13,6 +13,7 @@
 #include "call/server.h"
 #include "call/session.h"
 #include "dialect/aiwg/aiwg.h"
+#include "dialect/engine.h"
 #include "engine/event/event.h"
 
 enum { MEMBERS_MAX = 6, EVENT_BYTES_MAX = 1 << 20 };
@@ -156,7 +157,7 @@ int aiwg_teller_start(struct endpoint *e, struct aiwg_teller **ret_teller)
 	for (unsigned i = 0; i < N_TOLD; i++)
 		types[i] = text_of(table[i].type);
 	t->endpoint = e;
-	r = event_subscribe(e->server->opts.services, &filter, -1, &sink, &t->subscriber);
+	r = event_subscribe(e->server->opts.services->events, &filter, -1, &sink, &t->subscriber);
 	if (r != 0) {
 		free(t);
 		return r;

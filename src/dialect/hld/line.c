@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/services.h"
-
 enum {
 	PIECE_BYTES = 64 << 10, /* that are given to a connection at once, or one event */
 	HELD_BYTES = 64 << 20,  /* held for those who are not so far */
@@ -25,7 +23,6 @@ struct hld_words {
 
 struct hld_line {
 	struct endpoint *endpoint;
-	struct services *services;
 	struct event_subscriber *subscriber;
 	struct list hearers;
 	struct timer *look;
@@ -354,7 +351,7 @@ static void line_free(struct hld_line *l)
 	free(l);
 }
 
-static int line_new(struct endpoint *e, struct services *s, struct hld_line **ret)
+static int line_new(struct endpoint *e, struct events *events, struct hld_line **ret)
 {
 	struct hld_line *l = calloc(1, sizeof(*l));
 	const struct event_sink sink = {
@@ -368,13 +365,12 @@ static int line_new(struct endpoint *e, struct services *s, struct hld_line **re
 	for (unsigned i = 0; i < HLD_N_TOLD; i++)
 		types[i] = text_of(hld_told(i));
 	l->endpoint = e;
-	l->services = s;
 	list_init(&l->hearers);
 	/* Escaped, a byte is at most six. */
 	buf_init(&l->words, 8 * EVENT_DATA_MAX);
 	r = timer_new(e->server->loop, on_look, l, &l->look);
 	if (r == 0)
-		r = event_subscribe(s, &filter, -1, &sink, &l->subscriber);
+		r = event_subscribe(events, &filter, -1, &sink, &l->subscriber);
 	if (r != 0) {
 		line_free(l);
 		return r;
@@ -383,17 +379,17 @@ static int line_new(struct endpoint *e, struct services *s, struct hld_line **re
 	return 0;
 }
 
-int hld_line_join(struct endpoint *e, struct services *s, struct hld_hearer *h)
+int hld_line_join(struct endpoint *e, struct events *events, struct hld_hearer *h)
 {
 	struct hld_line *l = e->state;
-	int r = l ? 0 : line_new(e, s, &l);
+	int r = l ? 0 : line_new(e, events, &l);
 
 	if (r != 0)
 		return r;
 	e->state = l;
 	h->line = l;
 	h->at = l->end;
-	h->after = event_last(s);
+	h->after = event_last(events);
 	h->sent = session_sent(h->session);
 	h->told_ms = h->took_ms = now_ms(l);
 	list_append(&l->hearers, &h->link);

@@ -47,7 +47,7 @@ struct hld_hearer {
 };
 
 /* All but line and link are set, or 0. From now on; the endpoint has a line while anybody hears. */
-int hld_line_join(struct endpoint *e, struct services *s, struct hld_hearer *h);
+int hld_line_join(struct endpoint *e, struct events *events, struct hld_hearer *h);
 void hld_line_leave(struct hld_hearer *h);
 
 /* The client took some. */

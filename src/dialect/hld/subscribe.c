@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/uuid.h"
+#include "dialect/engine.h"
 #include "dialect/hld/line.h"
-#include "engine/services.h"
 
 enum { HEARTBEAT_MS = 30 * 1000 };
 
@@ -131,7 +131,7 @@ static int open_subscription(struct call *c, struct subscription *s)
 	if (r == 0)
 		r = timer_new(c->server->loop, on_heartbeat, s, &s->heartbeat);
 	if (r == 0)
-		r = hld_line_join(c->session->endpoint, call_services(c), h);
+		r = hld_line_join(c->session->endpoint, call_events(c), h);
 	return r;
 }
 

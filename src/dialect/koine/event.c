@@ -12,9 +12,9 @@
 #include "base/list.h"
 #include "call/call.h"
 #include "call/session.h"
+#include "dialect/engine.h"
 #include "dialect/koine/event_in.h"
 #include "dialect/koine/koine.h"
-#include "engine/services.h"
 
 enum {
 	SUBSCRIPTIONS_MAX = 64, /* on one connection */
@@ -27,7 +27,7 @@ enum {
 struct watch {
 	struct session_hook hook;
 	struct session *session;
-	struct services *services;
+	struct events *events;
 	struct list subscriptions;
 	unsigned n;
 	int64_t last_number;
@@ -61,10 +61,10 @@ static void end_notification(struct json *j)
 }
 
 /* Worded once, however many hear it: only the number before differs, for which there is room. */
-static struct buf *words_of(struct services *s, const struct event *e)
+static struct buf *words_of(struct events *events, const struct event *e)
 {
 	static const char ours;
-	struct buf *words = event_words(s, e, &ours);
+	struct buf *words = event_words(events, e, &ours);
 
 	if (words->len == 0 && words->err == 0) {
 		/* Another member stands before. */
@@ -87,7 +87,7 @@ static int on_event(void *arg, const struct event *e)
 
 	if (!session_takes(w->session, UNREAD_MAX))
 		return -ENOBUFS;
-	words = words_of(w->services, e);
+	words = words_of(w->events, e);
 	if (words->err != 0)
 		return -ENOBUFS;
 	memcpy(words->data + unused, s->head, s->head_len);
@@ -167,7 +167,7 @@ static struct watch *have_watch(struct call *c)
 		return NULL;
 	w->hook.closed = on_closed;
 	w->session = c->session;
-	w->services = call_services(c);
+	w->events = call_events(c);
 	list_init(&w->subscriptions);
 	session_add_hook(c->session, &w->hook);
 	return w;
@@ -213,7 +213,7 @@ static int subscribe(struct call *c, const struct event_filter *f, int64_t since
 	sink.arg = s;
 	r = word_head(s);
 	if (r == 0)
-		r = event_subscribe(w->services, f, since, &sink, &s->subscriber);
+		r = event_subscribe(w->events, f, since, &sink, &s->subscriber);
 	if (r != 0) {
 		free(s);
 		return r;
@@ -237,8 +237,7 @@ static int find_start(struct call *c)
 	static const struct event_filter all = {0};
 	struct asked *asked = c->state;
 	struct event_page page;
-	int r = event_list(call_services(c), c->lane, &c->arena, &all, -1, asked->since.ms, 1,
-			   &page);
+	int r = event_list(call_events(c), c->lane, &c->arena, &all, -1, asked->since.ms, 1, &page);
 
 	if (r == 0)
 		asked->since.seq = page.n > 0 ? page.events[0].seq - 1 : page.last;
@@ -248,7 +247,7 @@ static int find_start(struct call *c)
 static struct done subscribe_now(struct call *c, int r)
 {
 	const struct asked *asked = c->state;
-	int64_t last = event_last(call_services(c));
+	int64_t last = event_last(call_events(c));
 	int64_t since = asked->since.seq < 0 ? last : asked->since.seq;
 	int64_t number = 0;
 	struct json *j;
@@ -348,7 +347,7 @@ static struct done handle_list(struct call *c)
 	if (r == 0 && in->limit < 0)
 		r = refuse_field(&c->why, "limit", "limit must not be negative");
 	if (r == 0)
-		r = event_list(call_services(c), c->lane, &c->arena, &filter, since.seq, since.ms,
+		r = event_list(call_events(c), c->lane, &c->arena, &filter, since.seq, since.ms,
 			       in->limit, &page);
 	if (r != 0)
 		return call_fail(c, r);

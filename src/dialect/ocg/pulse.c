@@ -36,7 +36,7 @@ static int publish(struct call *c, const struct ocg_pulse_in *in, int64_t *ret_s
 	if (data.err != 0)
 		return data.err;
 	event.data = data.root;
-	return event_add_numbered(call_services(c), &event, ret_seq);
+	return event_add_numbered(call_events(c), &event, ret_seq);
 }
 
 static struct done reply(struct call *c, struct text result, int64_t id, const char *status)
@@ -77,12 +77,12 @@ static int look(struct call *c, struct pulses *ret)
 {
 	const struct text type = TEXT(PULSE_ADDED);
 	const struct event_filter filter = {.types = &type, .n_types = 1};
-	struct services *s = call_services(c);
+	struct events *events = call_events(c);
 	struct event_page page = {.n = 0};
-	int r = event_count(s, c->lane, type, &ret->n);
+	int r = event_count(events, c->lane, type, &ret->n);
 
 	if (r == 0)
-		r = event_list(s, c->lane, &c->arena, &filter, -1, 0, 1, &page);
+		r = event_list(events, c->lane, &c->arena, &filter, -1, 0, 1, &page);
 	ret->newest = r == 0 && page.n > 0 ? &page.events[page.n - 1] : NULL;
 	return r;
 }
@@ -137,7 +137,7 @@ struct done ocg_pulse_status(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	buf_init(&text, 4 * EVENT_DATA_MAX + 4096);
-	write_status(&j, &pulses, event_last(call_services(c)));
+	write_status(&j, &pulses, event_last(call_events(c)));
 	if (text.err == 0)
 		done = reply(c, (struct text) {.data = text.data, .len = text.len}, 0, "running");
 	else

@@ -36,7 +36,7 @@ static int add(struct services *s, const char *type, const struct approval_row *
 	const struct event_new e = {
 		.type = type, .session = row->session, .run = row->run, .data = r->root};
 
-	return r->err != 0 ? r->err : event_add(s, &e);
+	return r->err != 0 ? r->err : event_add(s->events, &e);
 }
 
 /* Whoever wants a large one asks for it. */

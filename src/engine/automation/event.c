@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/record.h"
 #include "engine/automation/inner.h"
+#include "engine/services.h"
 
 enum { EVENT_ARENA_MAX = 4 << 20 };
 
@@ -221,7 +222,7 @@ void rules_listen(struct automation *a)
 		event_unsubscribe(a->subscriber);
 		a->subscriber = NULL;
 	} else if (!a->subscriber && a->services->events &&
-		   event_subscribe(a->services, &all, -1, &sink, &a->subscriber) != 0) {
+		   event_subscribe(a->services->events, &all, -1, &sink, &a->subscriber) != 0) {
 		log_err("rules do not hear events", "why=not subscribed");
 	}
 }

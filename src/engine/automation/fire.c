@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/record.h"
 #include "engine/automation/inner.h"
+#include "engine/services.h"
 #include "store/store.h"
 #include "store/task.h"
 
@@ -223,7 +224,7 @@ static int tell_run(struct work *w, int lane)
 	if (f->error.data)
 		record_text(&r, "error", f->error);
 	e.data = r.root;
-	return r.err != 0 ? r.err : event_add(f->rule->automation->services, &e);
+	return r.err != 0 ? r.err : event_add(f->rule->automation->services->events, &e);
 }
 
 static void tell_finished(struct work *w, int result)

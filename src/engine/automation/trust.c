@@ -221,7 +221,7 @@ int trust_write(struct services *s, struct text folder, struct text digest, int6
 	else if (r == 0)
 		r = store_trust_delete(c, folder);
 	if (r == 0)
-		r = event_add(s, &e);
+		r = event_add(s->events, &e);
 	arena_done(&a);
 	return r;
 }

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "engine/event/inner.h"
-#include "engine/services.h"
+#include "store/event.h"
 #include "store/store.h"
 
 enum { SWEEP_AT_ONCE = 1000 };
@@ -97,9 +97,8 @@ static int pack(struct events *e, const struct value *data, struct text *ret_pac
 	return 0;
 }
 
-int event_add_numbered(struct services *s, const struct event_new *new, int64_t *ret_seq)
+int event_add_numbered(struct events *e, const struct event_new *new, int64_t *ret_seq)
 {
-	struct events *e = s->events;
 	struct event_row row = {
 		.type = text_of(new->type),
 		.time_ms = clock_utc_ms(),
@@ -116,7 +115,7 @@ int event_add_numbered(struct services *s, const struct event_new *new, int64_t 
 	if (r == 0)
 		r = pack(e, new->data, &row.data);
 	if (r == 0)
-		r = store_event_add(store_writer(s->store), &row, &row.seq);
+		r = store_event_add(store_writer(e->store), &row, &row.seq);
 	if (r != 0)
 		return r;
 	*ret_seq = row.seq;
@@ -128,11 +127,11 @@ int event_add_numbered(struct services *s, const struct event_new *new, int64_t 
 	return 0;
 }
 
-int event_add(struct services *s, const struct event_new *new)
+int event_add(struct events *e, const struct event_new *new)
 {
 	int64_t seq;
 
-	return event_add_numbered(s, new, &seq);
+	return event_add_numbered(e, new, &seq);
 }
 
 /* ---- calls and batches of the writer ---- */
@@ -204,38 +203,36 @@ void events_set_keep(struct events *e, int64_t keep_ms, int64_t keep)
 	atomic_store(&e->keep, keep);
 }
 
-bool event_sweeps(const struct services *s)
+bool event_sweeps(const struct events *e)
 {
-	struct events *e = s->events;
-
 	return e && atomic_load(&e->committed) > 0 &&
 	       (atomic_load(&e->keep_ms) > 0 || atomic_load(&e->keep) > 0);
 }
 
-int event_sweep(struct services *s, bool *ret_more)
+int event_sweep(struct events *e, bool *ret_more)
 {
-	int64_t keep_ms = atomic_load(&s->events->keep_ms);
-	int64_t keep = atomic_load(&s->events->keep);
+	int64_t keep_ms = atomic_load(&e->keep_ms);
+	int64_t keep = atomic_load(&e->keep);
 	unsigned n = 0;
 	int r;
 
-	r = store_event_sweep(store_writer(s->store), keep_ms > 0 ? clock_utc_ms() - keep_ms : 0,
+	r = store_event_sweep(store_writer(e->store), keep_ms > 0 ? clock_utc_ms() - keep_ms : 0,
 			      keep, SWEEP_AT_ONCE, &n);
 	if (r == 0)
 		*ret_more = n == SWEEP_AT_ONCE;
 	return r;
 }
 
-int64_t event_last(const struct services *s)
+int64_t event_last(const struct events *e)
 {
-	return s->events ? atomic_load(&s->events->committed) : 0;
+	return e ? atomic_load(&e->committed) : 0;
 }
 
 /* ---- the service ---- */
 
 static int set_up(struct events *e, const struct events_opts *opts)
 {
-	struct connection *c = store_writer(e->services->store);
+	struct connection *c = store_writer(e->store);
 	int64_t first;
 	int64_t last;
 	int r = store_event_bounds(c, &first, &last);
@@ -250,14 +247,14 @@ static int set_up(struct events *e, const struct events_opts *opts)
 	return events_set_up_telling(e);
 }
 
-int events_start(struct services *s, const struct events_opts *opts)
+int events_start(const struct events_opts *opts, struct events **ret_events)
 {
 	struct events *e = calloc(1, sizeof(*e));
 	int r;
 
 	if (!e)
 		return -ENOMEM;
-	e->services = s;
+	e->store = opts->store;
 	e->loop = opts->loop;
 	e->background = opts->background;
 	buf_init(&e->packed, EVENT_DATA_MAX);
@@ -269,7 +266,7 @@ int events_start(struct services *s, const struct events_opts *opts)
 		events_free(e);
 		return r;
 	}
-	s->events = e;
+	*ret_events = e;
 	return 0;
 }
 

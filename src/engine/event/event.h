@@ -20,9 +20,9 @@
 #include "io/loop.h"
 #include "io/work.h"
 
-struct services;
 struct events;
 struct event_subscriber;
+struct store;
 
 enum {
 	EVENT_TYPES_MAX = 32,
@@ -32,14 +32,15 @@ enum {
 };
 
 struct events_opts {
+	struct store *store;
 	struct loop *loop;
 	struct background background;
 	int64_t keep_ms; /* 0: for ever */
 	int64_t keep;    /* events; 0: any number */
 };
 
-/* Sets s->events. Before the first call. */
-int events_start(struct services *s, const struct events_opts *opts);
+/* Before the first call. */
+int events_start(const struct events_opts *opts, struct events **ret_events);
 void events_free(struct events *e); /* accepts NULL; after the last work has finished */
 
 /* From now on; the loop's thread. */
@@ -52,11 +53,11 @@ struct event_new {
 };
 
 /* On the writer's thread, within a call: kept, and told, if the call's change is. -EMSGSIZE for
- * data that is too large. Where no log was started, nothing happens. */
-int event_add(struct services *s, const struct event_new *e);
+ * data that is too large. Where no log was started (NULL), nothing happens. */
+int event_add(struct events *e, const struct event_new *new);
 
 /* The same, and its number; 0 where no log was started. */
-int event_add_numbered(struct services *s, const struct event_new *e, int64_t *ret_seq);
+int event_add_numbered(struct events *e, const struct event_new *new, int64_t *ret_seq);
 
 struct event {
 	int64_t seq;
@@ -85,11 +86,11 @@ struct event_page {
 
 /* On a reader's thread. since_seq: those behind it, -1: not asked for; since_ms: of then and
  * later, 0: any. With neither: the newest `limit` (0: EVENT_PAGE_DEFAULT), oldest of them first. */
-int event_list(struct services *s, int lane, struct arena *a, const struct event_filter *f,
+int event_list(struct events *e, int lane, struct arena *a, const struct event_filter *f,
 	       int64_t since_seq, int64_t since_ms, int64_t limit, struct event_page *ret_page);
 
 /* On a reader's thread: how many of a type are held. */
-int event_count(struct services *s, int lane, struct text type, int64_t *ret_n);
+int event_count(struct events *e, int lane, struct text type, int64_t *ret_n);
 
 /* May subscribe and unsubscribe, themselves too. */
 struct event_sink {
@@ -106,26 +107,23 @@ struct event_sink {
 
 /* On the loop. The filter is copied. since_seq: -1: from now on; else first what came behind it.
  * Nothing is told before this returns. */
-int event_subscribe(struct services *s, const struct event_filter *f, int64_t since_seq,
+int event_subscribe(struct events *e, const struct event_filter *f, int64_t since_seq,
 		    const struct event_sink *sink, struct event_subscriber **ret_subscriber);
 void event_unsubscribe(struct event_subscriber *s); /* accepts NULL */
 
-/* The number of the last that is kept; any thread. */
-int64_t event_last(const struct services *s);
+/* The number of the last that is kept; 0 where no log was started. Any thread. */
+int64_t event_last(const struct events *e);
 
 /*
  * On the loop: room for what somebody (`by`) makes of an event, so that it is worded once for
  * all who hear it in the same words. Empty when it is to be filled; valid until the next event.
  */
-struct buf *event_words(struct services *s, const struct event *e, const void *by);
-
-/* Whether anybody needs to be told of what is only told, not kept. */
-bool event_anybody(const struct services *s);
+struct buf *event_words(struct events *e, const struct event *event, const void *by);
 
 /* On the writer's thread: deletes some of what is too old or too many. */
-int event_sweep(struct services *s, bool *ret_more);
-/* Whether there may be such; any thread. */
-bool event_sweeps(const struct services *s);
+int event_sweep(struct events *e, bool *ret_more);
+/* Whether there may be such; any thread. Accepts NULL. */
+bool event_sweeps(const struct events *e);
 
 /* ---- for services.c, on the writer's thread; all accept NULL ---- */
 void events_mark(struct events *e);      /* a call begins */

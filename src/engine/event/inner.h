@@ -1,5 +1,5 @@
 /*
- * Inside service/event*: what the writer notes until its commit, and who is told then.
+ * Inside engine/event: what the writer notes until its commit, and who is told then.
  * What stands under one thread's name is touched by that thread only.
  */
 #pragma once
@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "base/noun/event.h"
 #include "engine/event/event.h"
-#include "store/event.h"
 
 struct connection;
 
@@ -38,7 +38,7 @@ struct event_wording {
 };
 
 struct events {
-	struct services *services;
+	struct store *store;
 	struct loop *loop;
 	struct background background;
 	atomic_llong keep_ms;
@@ -66,7 +66,7 @@ struct events {
 	unsigned next_wording;
 };
 
-/* ---- event_read.c ---- */
+/* ---- read.c ---- */
 
 extern const struct value event_no_data;
 
@@ -77,7 +77,7 @@ int event_read_page(struct connection *c, struct arena *a, const struct event_fi
 		    int64_t since_seq, int64_t since_ms, unsigned limit,
 		    struct event_page *ret_page);
 
-/* ---- event_tell.c ---- */
+/* ---- tell.c ---- */
 
 /* On the loop: the calls of the commit were answered. */
 void events_tell(struct events *e, const struct event_batch *b);

@@ -6,7 +6,7 @@
 
 #include "base/pack.h"
 #include "engine/event/inner.h"
-#include "engine/services.h"
+#include "store/event.h"
 #include "store/store.h"
 
 enum {
@@ -272,14 +272,14 @@ static unsigned page_limit(int64_t limit)
 	return limit < EVENT_PAGE_MAX ? (unsigned)limit : EVENT_PAGE_MAX;
 }
 
-int event_count(struct services *s, int lane, struct text type, int64_t *ret_n)
+int event_count(struct events *e, int lane, struct text type, int64_t *ret_n)
 {
-	return store_event_count(store_lane(s->store, lane), type, ret_n);
+	return store_event_count(store_lane(e->store, lane), type, ret_n);
 }
 
-int event_list(struct services *s, int lane, struct arena *a, const struct event_filter *f,
+int event_list(struct events *e, int lane, struct arena *a, const struct event_filter *f,
 	       int64_t since_seq, int64_t since_ms, int64_t limit, struct event_page *ret_page)
 {
-	return event_read_page(store_lane(s->store, lane), a, f, since_seq, since_ms,
+	return event_read_page(store_lane(e->store, lane), a, f, since_seq, since_ms,
 			       page_limit(limit), ret_page);
 }

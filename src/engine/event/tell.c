@@ -14,7 +14,6 @@
 
 #include "base/log.h"
 #include "engine/event/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 enum {
@@ -57,9 +56,8 @@ static void subscriber_free(struct event_subscriber *s)
 static int read_run(struct work *w, int lane)
 {
 	struct event_subscriber *s = list_entry(w, struct event_subscriber, work);
-	struct store *store = s->events->services->store;
 
-	return event_read_page(store_lane(store, lane), &s->arena, &s->filter, s->seq, 0,
+	return event_read_page(store_lane(s->events->store, lane), &s->arena, &s->filter, s->seq, 0,
 			       CATCH_UP_ROWS, &s->page);
 }
 
@@ -300,10 +298,9 @@ static int copy_filter(struct event_subscriber *s, const struct event_filter *fr
 	return r;
 }
 
-int event_subscribe(struct services *services, const struct event_filter *f, int64_t since_seq,
+int event_subscribe(struct events *e, const struct event_filter *f, int64_t since_seq,
 		    const struct event_sink *sink, struct event_subscriber **ret_subscriber)
 {
-	struct events *e = services->events;
 	int64_t last = atomic_load(&e->committed);
 	struct event_subscriber *s = calloc(1, sizeof(*s));
 	int r;
@@ -349,14 +346,8 @@ void event_unsubscribe(struct event_subscriber *s)
 		subscriber_free(s);
 }
 
-bool event_anybody(const struct services *s)
+struct buf *event_words(struct events *e, const struct event *event, const void *by)
 {
-	return s->events && atomic_load(&s->events->n_subscribers) > 0;
-}
-
-struct buf *event_words(struct services *s, const struct event *event, const void *by)
-{
-	struct events *e = s->events;
 	struct event_wording *w = NULL;
 
 	for (unsigned i = 0; i < EVENT_WORDINGS && !w; i++) {

@@ -23,5 +23,5 @@ int memory_publish(struct services *s, struct arena *a, const char *type,
 	if (data.err != 0)
 		return data.err;
 	event.data = data.root;
-	return event_add(s, &event);
+	return event_add(s->events, &event);
 }

@@ -4,6 +4,7 @@
 #include "base/pack.h"
 #include "base/record.h"
 #include "engine/event/event.h"
+#include "engine/services.h"
 #include "engine/session/inner.h"
 
 int session_tell_status(struct services *s, struct arena *a, const struct session_row *row,
@@ -24,7 +25,7 @@ int session_tell_status(struct services *s, struct arena *a, const struct sessio
 	if (r.err != 0)
 		return r.err;
 	e.data = r.root;
-	return event_add(s, &e);
+	return event_add(s->events, &e);
 }
 
 /* What is too long is cut, and that is said. */
@@ -109,5 +110,5 @@ int session_tell_event(struct services *s, struct arena *a, const struct session
 	if (result == 0)
 		result = r.err;
 	e.data = r.root;
-	return result == 0 ? event_add(s, &e) : result;
+	return result == 0 ? event_add(s->events, &e) : result;
 }

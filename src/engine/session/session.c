@@ -248,7 +248,7 @@ static int tell_changed(struct services *s, struct text id, const struct text *t
 	if (archived)
 		record_bool(&r, "archived", *archived);
 	e.data = r.root;
-	result = r.err == 0 ? event_add(s, &e) : r.err;
+	result = r.err == 0 ? event_add(s->events, &e) : r.err;
 	arena_done(&a);
 	return result;
 }

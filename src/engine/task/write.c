@@ -86,7 +86,7 @@ int task_event_add(struct services *s, struct arena *a, const char *event,
 	if (r.err != 0)
 		return r.err;
 	e.data = r.root;
-	return event_add(s, &e);
+	return event_add(s->events, &e);
 }
 
 /* ---- the change ---- */

@@ -49,9 +49,10 @@ static void open_place(struct place *p, void **state, unsigned heartbeat_ms)
 	opts.workers.arg = p->f->services;
 	assert_int_equal(world_init(&p->world, &hld_dialect, &opts), 0);
 	p->world.endpoint->settings = &p->settings;
-	events = (struct events_opts) {.loop = p->world.loop,
+	events = (struct events_opts) {.store = p->f->services->store,
+				       .loop = p->world.loop,
 				       .background = {.submit = submit, .arg = p}};
-	assert_int_equal(events_start(p->f->services, &events), 0);
+	assert_int_equal(events_start(&events, &p->f->services->events), 0);
 }
 
 /* The log has timers on the loop, and subscribers leave it when their sessions close. */
@@ -94,7 +95,7 @@ static void add_one(const struct burst *b, int number)
 	record_int(&data, "number", number);
 	record_text(&data, "text", (struct text) {.data = more, .len = b->bytes});
 	e.data = data.root;
-	assert_int_equal(event_add(b->services, &e), 0);
+	assert_int_equal(event_add(b->services->events, &e), 0);
 	arena_done(&a);
 }
 

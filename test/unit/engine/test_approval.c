@@ -43,7 +43,8 @@ static struct services *services(struct world *w)
 
 static void world_open(struct world *w)
 {
-	const struct events_opts events = {.loop = w->stage.loop,
+	const struct events_opts events = {.store = services(w)->store,
+					   .loop = w->stage.loop,
 					   .background = stage_background(&w->stage)};
 	const struct approvals_opts opts = {
 		.loop = w->stage.loop,
@@ -56,7 +57,7 @@ static void world_open(struct world *w)
 	};
 	struct why why = {0};
 
-	assert_int_equal(events_start(services(w), &events), 0);
+	assert_int_equal(events_start(&events, &services(w)->events), 0);
 	/* Somebody is there; who it is only session_wait would ask. */
 	services(w)->sessions = (struct sessions *)(void *)w;
 	if (approvals_start(services(w), &opts, &why) != 0)
@@ -290,7 +291,8 @@ static const struct value *event_of(struct world *w, const char *type)
 	const struct event_filter f = {.types = types, .n_types = 1};
 	struct event_page page;
 
-	assert_int_equal(event_list(services(w), 1, &w->stage.f->arena, &f, 0, 0, 100, &page), 0);
+	assert_int_equal(
+		event_list(services(w)->events, 1, &w->stage.f->arena, &f, 0, 0, 100, &page), 0);
 	return page.n ? page.events[page.n - 1].data : NULL;
 }
 

@@ -266,7 +266,8 @@ static void listen_to_rules(struct world *w)
 	const struct event_filter filter = {.types = types, .n_types = 1};
 	const struct event_sink sink = {.on_event = on_rule_event, .arg = w};
 
-	assert_int_equal(event_subscribe(w->f->services, &filter, -1, &sink, &w->listener), 0);
+	assert_int_equal(event_subscribe(w->f->services->events, &filter, -1, &sink, &w->listener),
+			 0);
 }
 
 static void world_start(struct world *w)
@@ -282,7 +283,8 @@ static void world_start(struct world *w)
 		.trailer_arg = w,
 	};
 	const struct background background = {.submit = submit, .arg = w};
-	const struct events_opts events = {.loop = w->loop, .background = background};
+	const struct events_opts events = {
+		.store = w->f->services->store, .loop = w->loop, .background = background};
 	const struct automation_opts opts = {
 		.loop = w->loop,
 		.background = background,
@@ -294,7 +296,7 @@ static void world_start(struct world *w)
 
 	w->closed = false;
 	w->f->services->tasks = (struct tasks *)w;
-	assert_int_equal(events_start(w->f->services, &events), 0);
+	assert_int_equal(events_start(&events, &w->f->services->events), 0);
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
 	assert_int_equal(automation_start(w->f->services, &opts, &why), 0);
 	listen_to_rules(w);
@@ -848,7 +850,7 @@ static int publish_run(struct work *work, int lane)
 	record_begin(&r, &a);
 	record_text(&r, "taskId", text_of(p->run));
 	e.data = r.root;
-	result = event_add(p->services, &e);
+	result = event_add(p->services->events, &e);
 	arena_done(&a);
 	return result;
 }

@@ -77,11 +77,12 @@ static void world_start(struct world *w)
 		.trailer_arg = w,
 	};
 	const struct events_opts events = {
+		.store = w->f->services->store,
 		.loop = w->loop,
 		.background = {.submit = submit, .arg = w},
 	};
 
-	assert_int_equal(events_start(w->f->services, &events), 0);
+	assert_int_equal(events_start(&events, &w->f->services->events), 0);
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
 }
 
@@ -163,7 +164,7 @@ static int publish_n(struct services *s, const struct publish *p, struct arena *
 	record_begin(&data, a);
 	record_int(&data, "n", n);
 	new.data = data.root;
-	return event_add(s, &new);
+	return event_add(s->events, &new);
 }
 
 static int publish_run(struct work *work, int lane)
@@ -277,8 +278,9 @@ static void listen_from(struct world *w, struct listener *l, int64_t since)
 		.on_event = on_event, .on_gone = on_gone, .ready = ready, .flush = flush, .arg = l};
 
 	l->world = w;
-	assert_int_equal(event_subscribe(w->f->services, &l->filter, since, &sink, &l->subscriber),
-			 0);
+	assert_int_equal(
+		event_subscribe(w->f->services->events, &l->filter, since, &sink, &l->subscriber),
+		0);
 }
 
 static struct listener *new_listener(void)
@@ -319,7 +321,7 @@ static void a_subscriber_hears_what_is_committed(void **state)
 	turn_until(&w, l->n == 11);
 	assert_counts_up(l, 0, 11);
 	assert_int_equal(l->n_flushes, 2);
-	assert_int_equal(l->seqs[10], event_last(w.f->services));
+	assert_int_equal(l->seqs[10], event_last(w.f->services->events));
 	free_listener(l);
 	unmake(&w);
 }
@@ -359,7 +361,7 @@ static void pages_do_not_overtake_answers(void **state)
 	turn_until(&w, callers[0].done);
 	atomic_store(&w.holds, true);
 	publish_begin(&w, &callers[1]);
-	turn_until(&w, event_last(w.f->services) == 2);
+	turn_until(&w, event_last(w.f->services->events) == 2);
 	listen_from(&w, l, 0);
 	turn_until(&w, l->n == 1);
 	assert_false(callers[1].done);
@@ -381,7 +383,7 @@ static void from_now_on_begins_behind_what_is_committed(void **state)
 	make(&w, state);
 	atomic_store(&w.holds, true);
 	publish_begin(&w, &p);
-	turn_until(&w, event_last(w.f->services) == 1);
+	turn_until(&w, event_last(w.f->services->events) == 1);
 	listen_from(&w, l, -1);
 	atomic_store(&w.holds, false);
 	sem_post(&w.go);
@@ -410,8 +412,8 @@ static void what_is_undone_is_never_told(void **state)
 	publish(&w, "t", 3, 1);
 	turn_until(&w, l->n == 4);
 	assert_counts_up(l, 0, 4);
-	assert_int_equal(event_list(w.f->services, 0, &w.f->arena, &(struct event_filter) {0}, 0, 0,
-				    100, &page),
+	assert_int_equal(event_list(w.f->services->events, 0, &w.f->arena,
+				    &(struct event_filter) {0}, 0, 0, 100, &page),
 			 0);
 	assert_int_equal(page.n, 4);
 	free_listener(l);
@@ -529,7 +531,7 @@ static int sweep_run(struct work *work, int lane)
 	struct sweeping *s = list_entry(work, struct sweeping, work);
 
 	(void)lane;
-	assert_int_equal(event_sweep(s->services, &s->more), 0);
+	assert_int_equal(event_sweep(s->services->events, &s->more), 0);
 	return 0;
 }
 
@@ -576,8 +578,8 @@ static void what_was_deleted_is_counted_and_told(void **state)
 	turn_until(&w, slow->n == 100);
 	assert_int_equal(slow->gone, 2400);
 	assert_int_equal(slow->n_gone, 1);
-	assert_int_equal(event_list(w.f->services, 0, &w.f->arena, &(struct event_filter) {0}, 2350,
-				    0, 10, &page),
+	assert_int_equal(event_list(w.f->services->events, 0, &w.f->arena,
+				    &(struct event_filter) {0}, 2350, 0, 10, &page),
 			 0);
 	assert_int_equal(page.gone, 50);
 	assert_int_equal(page.n, 10);
@@ -596,16 +598,16 @@ static void numbers_go_on_after_a_restart(void **state)
 
 	make(&w, state);
 	publish(&w, "t", 0, 50);
-	last = event_last(w.f->services);
+	last = event_last(w.f->services->events);
 	sweep_all_but(&w, 1);
 	world_restart(&w);
-	assert_int_equal(event_last(w.f->services), last);
+	assert_int_equal(event_last(w.f->services->events), last);
 	listen_from(&w, l, last);
 	publish(&w, "t", 50, 1);
 	turn_until(&w, l->n == 1);
 	assert_int_equal(l->seqs[0], last + 1);
-	assert_int_equal(event_list(w.f->services, 0, &w.f->arena, &(struct event_filter) {0}, last,
-				    0, 10, &page),
+	assert_int_equal(event_list(w.f->services->events, 0, &w.f->arena,
+				    &(struct event_filter) {0}, last, 0, 10, &page),
 			 0);
 	assert_int_equal(page.n, 1);
 	assert_int_equal(page.last, last + 1);
@@ -627,8 +629,8 @@ static void a_number_of_another_log_means_now(void **state)
 	publish(&w, "t", 5, 1);
 	turn_until(&w, l->n == 1);
 	assert_counts_up(l, 5, 1);
-	assert_int_equal(event_list(w.f->services, 0, &w.f->arena, &(struct event_filter) {0},
-				    1000000, 0, 10, &page),
+	assert_int_equal(event_list(w.f->services->events, 0, &w.f->arena,
+				    &(struct event_filter) {0}, 1000000, 0, 10, &page),
 			 0);
 	assert_int_equal(page.n, 0);
 	assert_int_equal(page.last, 6);
@@ -748,9 +750,9 @@ static void a_commit_too_large_to_be_noted_is_read(void **state)
 static void list(struct world *w, const struct event_filter *f, int64_t since_seq, int64_t since_ms,
 		 int64_t limit, struct event_page *page)
 {
-	assert_int_equal(
-		event_list(w->f->services, 0, &w->f->arena, f, since_seq, since_ms, limit, page),
-		0);
+	assert_int_equal(event_list(w->f->services->events, 0, &w->f->arena, f, since_seq, since_ms,
+				    limit, page),
+			 0);
 }
 
 static void lists_are_by_number_by_time_or_the_newest(void **state)
@@ -828,16 +830,16 @@ static void one_wording_serves_all_who_hear_it(void **state)
 	struct world w;
 
 	make(&w, state);
-	words = event_words(w.f->services, &e, &koine);
+	words = event_words(w.f->services->events, &e, &koine);
 	assert_int_equal(words->len, 0);
 	buf_add_str(words, "seven");
-	assert_int_equal(event_words(w.f->services, &e, &koine)->len, 5);
-	assert_int_equal(event_words(w.f->services, &e, &others[0])->len, 0);
-	assert_int_equal(event_words(w.f->services, &e, &koine)->len, 5);
+	assert_int_equal(event_words(w.f->services->events, &e, &koine)->len, 5);
+	assert_int_equal(event_words(w.f->services->events, &e, &others[0])->len, 0);
+	assert_int_equal(event_words(w.f->services->events, &e, &koine)->len, 5);
 	e.seq = 8;
-	assert_int_equal(event_words(w.f->services, &e, &koine)->len, 0);
+	assert_int_equal(event_words(w.f->services->events, &e, &koine)->len, 0);
 	for (unsigned i = 0; i < 6; i++) {
-		words = event_words(w.f->services, &e, &others[i]);
+		words = event_words(w.f->services->events, &e, &others[i]);
 		assert_int_equal(words->len, 0);
 		buf_add_str(words, "x");
 	}
@@ -860,9 +862,9 @@ static void data_that_is_too_large_is_refused(void **state)
 	record_text(&data, "big", (struct text) {.data = big, .len = EVENT_DATA_MAX});
 	new.data = data.root;
 	begin(f);
-	assert_int_equal(event_add(f->services, &new), -EMSGSIZE);
+	assert_int_equal(event_add(f->services->events, &new), -EMSGSIZE);
 	new.data = NULL;
-	assert_int_equal(event_add(f->services, &new), 0);
+	assert_int_equal(event_add(f->services->events, &new), 0);
 	end(f);
 	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);
 	assert_int_equal(page.n, 1);

@@ -135,7 +135,8 @@ static void world_open(struct world *w)
 {
 	struct services *s = w->stage.f->services;
 	const struct background background = stage_background(&w->stage);
-	const struct events_opts events = {.loop = w->stage.loop, .background = background};
+	const struct events_opts events = {
+		.store = s->store, .loop = w->stage.loop, .background = background};
 	const struct tasks_opts tasks = {
 		.loop = w->stage.loop, .background = background, .output_folder = w->tasks};
 	const struct sessions_opts opts = {
@@ -155,12 +156,12 @@ static void world_open(struct world *w)
 	const struct event_filter filter = {.types = &type, .n_types = 1};
 	struct why why = {0};
 
-	assert_int_equal(events_start(s, &events), 0);
+	assert_int_equal(events_start(&events, &s->events), 0);
 	start_chat(w);
 	assert_int_equal(tasks_start(s, &tasks, &why), 0);
 	assert_int_equal(sessions_start(s, &opts), 0);
 	stage_open(&w->stage);
-	assert_int_equal(event_subscribe(s, &filter, -1, &sink, &w->listener), 0);
+	assert_int_equal(event_subscribe(s->events, &filter, -1, &sink, &w->listener), 0);
 }
 
 static int world_setup(void **state)

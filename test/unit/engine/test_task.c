@@ -84,7 +84,8 @@ static void world_open(struct world *w)
 	const struct task_project projects[] = {{.folder = w->project, .program = program},
 						{.folder = w->stage.f->dir}};
 	const struct task_group_limit groups[] = {{.name = "alone", .parallel = 1}};
-	const struct events_opts events = {.loop = w->stage.loop,
+	const struct events_opts events = {.store = w->stage.f->services->store,
+					   .loop = w->stage.loop,
 					   .background = stage_background(&w->stage)};
 	const struct tasks_opts opts = {
 		.loop = w->stage.loop,
@@ -101,7 +102,7 @@ static void world_open(struct world *w)
 	};
 	struct why why = {0};
 
-	assert_int_equal(events_start(w->stage.f->services, &events), 0);
+	assert_int_equal(events_start(&events, &w->stage.f->services->events), 0);
 	start_chat(w);
 	if (tasks_start(w->stage.f->services, &opts, &why) != 0)
 		fail_msg("%s", why.text);
@@ -834,8 +835,9 @@ static void changes_are_events(void **state)
 	struct event_page page;
 
 	wait_for(w, told.id, TASK_COMPLETED);
-	assert_int_equal(
-		event_list(w->stage.f->services, 1, &w->stage.f->arena, &f, -1, 0, 100, &page), 0);
+	assert_int_equal(event_list(w->stage.f->services->events, 1, &w->stage.f->arena, &f, -1, 0,
+				    100, &page),
+			 0);
 	assert_int_equal(page.n, 3);
 	assert_true(text_is(page.events[0].type, "task.queued"));
 	assert_true(text_is(page.events[1].type, "task.started"));
@@ -852,8 +854,9 @@ static struct text told_result(struct world *w, const char *id)
 	struct event_page page;
 
 	wait_for(w, id, TASK_COMPLETED);
-	assert_int_equal(
-		event_list(w->stage.f->services, 1, &w->stage.f->arena, &f, -1, 0, 100, &page), 0);
+	assert_int_equal(event_list(w->stage.f->services->events, 1, &w->stage.f->arena, &f, -1, 0,
+				    100, &page),
+			 0);
 	assert_int_equal(page.n, 1);
 	return value_text(value_find(page.events[0].data, "result"));
 }

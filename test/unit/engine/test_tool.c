@@ -70,11 +70,12 @@ static int world_make(void **state, bool allow)
 	tempdir_make(w->folder.path);
 	tempdir_make(w->other.path);
 	stage_make(&w->stage, fixture);
+	events.store = services(w)->store;
 	events.loop = approvals.loop = tools.loop = w->stage.loop;
 	events.background = approvals.background = tools.background = stage_background(&w->stage);
 	tools.folder = w->folder.path;
 	arena_init(&w->arena, 1 << 20);
-	assert_int_equal(events_start(services(w), &events), 0);
+	assert_int_equal(events_start(&events, &services(w)->events), 0);
 	if (approvals_start(services(w), &approvals, &why) != 0)
 		fail_msg("%s", why.text);
 	if (tools_start(services(w), &tools, &why) != 0)
