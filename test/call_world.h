@@ -19,7 +19,7 @@
 #include "call/call.h"
 #include "call/rpc.h"
 #include "call/server.h"
-#include "call/session.h"
+#include "call/client.h"
 
 enum { WORLD_WAIT_MS = 20000 };
 
@@ -31,7 +31,7 @@ struct world {
 	struct wake *hold; /* in the place of a listener: the loop has something to wait for */
 };
 
-struct client {
+struct dialer {
 	int fd;
 	bool eof;
 	struct buf in; /* what came and was not looked at */
@@ -92,13 +92,13 @@ static inline int world_init(struct world *w, const struct dialect *d,
 	return r;
 }
 
-static inline int client_init(struct client *c, struct world *w)
+static inline int dialer_init(struct dialer *c, struct world *w)
 {
 	const struct peer peer = {.local = true, .pid = getpid(), .uid = getuid(), .gid = getgid()};
 	int pair[2];
 	int r;
 
-	*c = (struct client) {.fd = -1};
+	*c = (struct dialer) {.fd = -1};
 	buf_init(&c->in, 64 << 20);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
 		return -errno;
@@ -111,7 +111,7 @@ static inline int client_init(struct client *c, struct world *w)
 	return 0;
 }
 
-static inline void client_done(struct client *c)
+static inline void dialer_done(struct dialer *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
@@ -120,7 +120,7 @@ static inline void client_done(struct client *c)
 }
 
 /* Takes what has come. */
-static inline void client_read(struct client *c)
+static inline void dialer_read(struct dialer *c)
 {
 	char part[16384];
 	ssize_t n;
@@ -136,7 +136,7 @@ static inline void client_read(struct client *c)
 
 /* One turn of the loop, after waiting for it or for the client; false when
  * nothing came for far too long. */
-static inline bool world_turn(struct world *w, const struct client *c)
+static inline bool world_turn(struct world *w, const struct dialer *c)
 {
 	struct pollfd p[2] = {{.fd = loop_fd(w->loop), .events = POLLIN},
 			      {.fd = c && !c->eof ? c->fd : -1, .events = POLLIN}};
@@ -159,7 +159,7 @@ static inline void world_settle(struct world *w)
 }
 
 /* Sends all of it, letting the server take it meanwhile; false when it does not. */
-static inline bool client_send_n(struct client *c, struct world *w, const char *data, size_t len)
+static inline bool dialer_send_n(struct dialer *c, struct world *w, const char *data, size_t len)
 {
 	while (len > 0) {
 		ssize_t n = send(c->fd, data, len, MSG_NOSIGNAL);
@@ -177,24 +177,24 @@ static inline bool client_send_n(struct client *c, struct world *w, const char *
 }
 
 /* Waits until n bytes have come; false at the end of the stream or of patience. */
-static inline bool client_wait(struct client *c, struct world *w, size_t n)
+static inline bool dialer_wait(struct dialer *c, struct world *w, size_t n)
 {
-	client_read(c);
+	dialer_read(c);
 	while (c->in.len < n && !c->eof) {
 		if (!world_turn(w, c))
 			return false;
-		client_read(c);
+		dialer_read(c);
 	}
 	return c->in.len >= n;
 }
 
-static inline bool client_wait_eof(struct client *c, struct world *w)
+static inline bool dialer_wait_eof(struct dialer *c, struct world *w)
 {
-	client_read(c);
+	dialer_read(c);
 	while (!c->eof) {
 		if (!world_turn(w, c))
 			return false;
-		client_read(c);
+		dialer_read(c);
 	}
 	return true;
 }

@@ -1,4 +1,4 @@
-/* How a call answers. What happens to the answer is the session's business. */
+/* How a call answers. What happens to the answer is the client's business. */
 #include "call/call.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 #include "call/http_route.h"
 #include "call/parked.h"
 #include "call/server.h"
-#include "call/session.h"
+#include "call/client.h"
 
 static const struct done done = {0};
 
@@ -45,7 +45,7 @@ static struct done answered(struct call *c)
 
 	c->stage = CALL_ANSWERED;
 	if (later)
-		session_answered(c->session, c);
+		client_answered(c->client, c);
 	return done;
 }
 
@@ -275,7 +275,7 @@ static void work_finished(struct work *work, int result)
 	(void)c->after_work(c, result);
 	c->handling = false;
 	if (c->stage == CALL_ANSWERED)
-		session_answered(c->session, c);
+		client_answered(c->client, c);
 }
 
 struct done call_work(struct call *c, enum where where, int (*work)(struct call *c),

@@ -1,7 +1,7 @@
 /*
  * One call: from its parameters to its answer.
  *
- * A call may outlive its connection: when a session closes, it lets go of its
+ * A call may outlive its connection: when a client closes, it lets go of its
  * calls, and what they answer goes nowhere. A handler that answers later keeps
  * the call; everything in its arena stays until it has answered.
  */
@@ -15,7 +15,7 @@
 #include "io/peer.h"
 
 struct server;
-struct session;
+struct client;
 struct endpoint;
 struct batch;
 struct http_route;
@@ -27,7 +27,7 @@ struct call {
 	struct arena arena;
 	struct why why; /* of a refusal */
 	struct server *server;
-	struct session *session;         /* NULL: the client has left */
+	struct client *client;           /* NULL: the client has left */
 	struct peer peer;                /* who calls; stays when the client has left */
 	const struct endpoint *endpoint; /* where it came in */
 	const struct dialect *dialect;
@@ -41,7 +41,7 @@ struct call {
 	void *state;                /* the handler's own, between call_later and the answer */
 
 	/* for call/ */
-	struct list link; /* in its session's running or waiting calls, or the free ones */
+	struct list link; /* in its client's running or waiting calls, or the free ones */
 	struct work work;
 	struct batch *batch;
 	struct value *tree;
@@ -64,7 +64,7 @@ struct call {
 	bool sure;              /* it has waited, and has room in any case */
 	bool netrpc;            /* of Go's net/rpc: out has no envelope, or is an error's words */
 	bool pinned;            /* the source is in the arena, not in a buffer that moves */
-	bool linked;            /* among its session's running calls, or the detached ones */
+	bool linked;            /* among its client's running calls, or the detached ones */
 	bool handling;          /* the handler is at work on the loop */
 	bool waits;             /* its row's `before` has not ended; the loop's */
 	bool begun;             /* the result has been started in out */

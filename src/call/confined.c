@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "call/server.h"
-#include "call/session.h"
+#include "call/client.h"
 
 enum { PIDS_MAX = 64 };
 
@@ -18,7 +18,7 @@ static bool may_hide(const struct peer *peer)
 	return !peer->known || geteuid() == 0 || peer->uid == geteuid();
 }
 
-static bool is_confined(const struct session *s)
+static bool is_confined(const struct client *s)
 {
 	pid_t pids[PIDS_MAX];
 	unsigned n = peer_pids(&s->peer, pids, PIDS_MAX);
@@ -44,7 +44,7 @@ static bool is_named(const char *const *names, const char *method)
 	return false;
 }
 
-bool confined_allows(struct session *s, const char *method)
+bool confined_allows(struct client *s, const char *method)
 {
 	const char *const *names = s->server->opts.confined_methods;
 

@@ -8,14 +8,14 @@
 
 #include "io/confine.h"
 
-struct session;
+struct client;
 
 /* For confined_may: somebody was kept from writing. */
-bool confined_allows(struct session *s, const char *method);
+bool confined_allows(struct client *s, const char *method);
 
 /* Whether a client may call it. Who it is is looked at once for a connection, and only where
  * anybody was ever kept from writing; who cannot be told may as little as they. */
-static inline bool confined_may(struct session *s, const char *method)
+static inline bool confined_may(struct client *s, const char *method)
 {
 	return !confine_used() || confined_allows(s, method);
 }

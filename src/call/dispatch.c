@@ -36,20 +36,20 @@ static int pin(struct call *c)
 	return 0;
 }
 
-struct call *dispatch_new_call(struct session *s)
+struct call *dispatch_new_call(struct client *s)
 {
 	struct call *c = server_new_call(s->server);
 
 	if (!c)
 		return NULL;
-	c->session = s;
+	c->client = s;
 	c->peer = s->peer;
 	c->endpoint = s->endpoint;
 	c->dialect = s->endpoint->dialect;
 	return c;
 }
 
-struct call *dispatch_read(struct session *s, const char *data, size_t len, bool keep)
+struct call *dispatch_read(struct client *s, const char *data, size_t len, bool keep)
 {
 	const struct limits *l = &s->server->opts.limits;
 	const struct json_limits limits = {.depth = l->json_depth, .values = l->json_values};
@@ -78,13 +78,13 @@ bool dispatch_overtakes(struct call *c)
 		return false;
 	if (jsonrpc_read(&c->dialect->rules, c->tree, &c->request, NULL) != 0)
 		return false;
-	m = registry_find(c->session->endpoint->registry, c->request.method);
+	m = registry_find(c->client->endpoint->registry, c->request.method);
 	return m && (m->flags & METHOD_OVERTAKES);
 }
 
 static int find_method(struct call *c)
 {
-	c->method = registry_find(c->session->endpoint->registry, c->request.method);
+	c->method = registry_find(c->client->endpoint->registry, c->request.method);
 	if (!c->method)
 		return refuse_name(&c->why, REFUSE_METHOD, "", c->request.method);
 	return 0;
@@ -146,7 +146,7 @@ static int prepare(struct call *c)
 
 static void keep_running(struct call *c)
 {
-	struct session *s = c->session;
+	struct client *s = c->client;
 
 	c->linked = true;
 	list_append(&s->running, &c->link);
@@ -155,7 +155,7 @@ static void keep_running(struct call *c)
 	c->server->others.calls += c->peer.other;
 }
 
-/* On a worker's thread. c->session belongs to the loop and is not touched here. */
+/* On a worker's thread. c->client belongs to the loop and is not touched here. */
 static int handle_run(struct work *work, int lane)
 {
 	struct call *c = list_entry(work, struct call, work);
@@ -184,7 +184,7 @@ static void handle_finished(struct work *work, int result)
 	/* Above 0 it has failed by itself, and said so. */
 	if (result < 0)
 		(void)call_fail(c, result);
-	session_answered(c->session, c);
+	client_answered(c->client, c);
 	parked_next(server);
 }
 
@@ -214,12 +214,12 @@ static void run_on_thread(struct call *c)
 static void refuse_now(struct call *c, int r)
 {
 	(void)call_fail(c, r);
-	session_answered(c->session, c);
+	client_answered(c->client, c);
 }
 
 static void run(struct call *c)
 {
-	if (!confined_may(c->session, c->method->name)) {
+	if (!confined_may(c->client, c->method->name)) {
 		refuse_now(c, refuse(&c->why, REFUSE_FORBIDDEN,
 				     "an agent that is kept from writing may not call %s",
 				     c->method->name));
@@ -234,7 +234,7 @@ static void run(struct call *c)
 	(void)c->method->handle(c);
 	c->handling = false;
 	if (c->stage == CALL_ANSWERED)
-		session_answered(c->session, c);
+		client_answered(c->client, c);
 	else
 		keep_running(c);
 }
@@ -243,7 +243,7 @@ static void run_one(struct call *c)
 {
 	int r;
 
-	c->session->endpoint->n_calls++;
+	c->client->endpoint->n_calls++;
 	if (log_enabled(LOG_LEVEL_DEBUG))
 		c->started_ms = loop_now_ms(c->server->loop);
 	r = c->netrpc ? prepare_netrpc(c) : prepare(c);
@@ -270,7 +270,7 @@ void dispatch_go(struct call *c, int r)
 /* The call's tree and text become the batch's. */
 static int begin_batch(struct call *c)
 {
-	struct session *s = c->session;
+	struct client *s = c->client;
 	struct batch *b;
 	size_t max;
 	int r = pin(c);
@@ -314,7 +314,7 @@ void dispatch_run(struct call *c)
 	int r;
 
 	if (!c->tree) {
-		c->session->endpoint->n_calls++;
+		c->client->endpoint->n_calls++;
 		refuse_now(c, c->why.code);
 		return;
 	}
@@ -329,7 +329,7 @@ void dispatch_run(struct call *c)
 		refuse_now(c, r);
 }
 
-void dispatch_batch(struct session *s)
+void dispatch_batch(struct client *s)
 {
 	struct batch *b = s->batch;
 	struct call *c = dispatch_new_call(s);
@@ -338,7 +338,7 @@ void dispatch_batch(struct session *s)
 		/* Nothing can be answered without memory; the client must not wait. */
 		s->batch = NULL;
 		batch_unref(b);
-		session_end(s);
+		client_end(s);
 		return;
 	}
 	c->batch = b;

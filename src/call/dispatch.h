@@ -3,11 +3,11 @@
 
 #include "base/piece.h"
 #include "call/call.h"
-#include "call/session.h"
+#include "call/client.h"
 
 /* Calls of one JSON-RPC batch run one after another; their answers leave together. */
 struct batch {
-	unsigned refs; /* its session, and the call that runs */
+	unsigned refs; /* its client, and the call that runs */
 	struct arena arena;
 	const struct value *next; /* the element that is not begun yet */
 	struct text place;        /* of all of them */
@@ -19,15 +19,15 @@ struct batch {
 
 void batch_unref(struct batch *b);
 
-/* One for this session; NULL when memory is short. */
-struct call *dispatch_new_call(struct session *s);
+/* One for this client; NULL when memory is short. */
+struct call *dispatch_new_call(struct client *s);
 
 /*
  * Reads one message into a call; NULL when memory is short. What is no JSON is
  * refused when the call is dispatched. With `keep` the text is copied, because
  * the call will wait.
  */
-struct call *dispatch_read(struct session *s, const char *data, size_t len, bool keep);
+struct call *dispatch_read(struct client *s, const char *data, size_t len, bool keep);
 
 /* Whether it acts when it is read, ahead of its connection's queue. */
 bool dispatch_overtakes(struct call *c);
@@ -38,5 +38,5 @@ void dispatch_run(struct call *c);
 /* Runs a call whose method and parameters stand in it already, or fails it with r. */
 void dispatch_go(struct call *c, int r);
 
-/* Goes on with the session's batch: its next element, or its answer. */
-void dispatch_batch(struct session *s);
+/* Goes on with the client's batch: its next element, or its answer. */
+void dispatch_batch(struct client *s);

@@ -210,7 +210,7 @@ static bool host_passes(const struct http_request *r)
 	       (!header.data || http_host_is_loopback(header));
 }
 
-bool gate_check(const struct session *s, const struct http_request *r,
+bool gate_check(const struct client *s, const struct http_request *r,
 		const struct route_found *found, struct place *ret_place, struct gate_refusal *ret)
 {
 	const struct endpoint *e = s->endpoint;

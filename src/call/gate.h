@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "call/session.h"
+#include "call/client.h"
 #include "wire/http/http1.h"
 
 struct gate_refusal {
@@ -26,5 +26,5 @@ struct route_found;
 
 /* In this order: Host and Origin (403), token (401, 403), method (405), path (404).
  * True: come in. */
-bool gate_check(const struct session *s, const struct http_request *r,
+bool gate_check(const struct client *s, const struct http_request *r,
 		const struct route_found *found, struct place *ret_place, struct gate_refusal *ret);

@@ -5,7 +5,7 @@
 
 enum { PATH_LOGGED = 200 };
 
-static void send_response(struct session *s, struct http_response response, const char *body,
+static void send_response(struct client *s, struct http_response response, const char *body,
 			  size_t len)
 {
 	response.keep_alive = s->http_keep_alive && !s->closing;
@@ -14,7 +14,7 @@ static void send_response(struct session *s, struct http_response response, cons
 		s->closing = true;
 }
 
-void http_send(struct session *s, int status, const char *extra, const char *body, size_t len)
+void http_send(struct client *s, int status, const char *extra, const char *body, size_t len)
 {
 	const struct http_response response = {
 		.status = status ? status : 200, .head_only = s->http_head, .extra = extra};
@@ -22,7 +22,7 @@ void http_send(struct session *s, int status, const char *extra, const char *bod
 	send_response(s, response, body, len);
 }
 
-bool http_send_head(struct session *s, int status, size_t len)
+bool http_send_head(struct client *s, int status, size_t len)
 {
 	const struct http_response response = {.status = status ? status : 200, .head_only = true};
 
@@ -67,7 +67,7 @@ bool http_refusal_below(const struct http_refusal *no, const char *path)
 	return asked.len >= n && memcmp(asked.data, path, n) == 0;
 }
 
-void http_send_refusal(struct session *s, const char *extra, const struct http_refusal *no)
+void http_send_refusal(struct client *s, const char *extra, const struct http_refusal *no)
 {
 	struct buf body;
 
@@ -78,7 +78,7 @@ void http_send_refusal(struct session *s, const char *extra, const struct http_r
 	buf_done(&body);
 }
 
-void http_send_error(struct session *s, int status, const char *extra, const char *text,
+void http_send_error(struct client *s, int status, const char *extra, const char *text,
 		     const struct http_route *route)
 {
 	const struct http_refusal no = {.status = status, .message = text_of(text), .route = route};
@@ -96,7 +96,7 @@ static size_t path_length(struct text target)
 	return n;
 }
 
-static void turn_away(struct session *s, const struct gate_refusal *no,
+static void turn_away(struct client *s, const struct gate_refusal *no,
 		      const struct http_route *route, struct text target)
 {
 	const struct http_refusal refusal = {.status = no->status,
@@ -113,7 +113,7 @@ static void turn_away(struct session *s, const struct gate_refusal *no,
 	http_send_refusal(s, no->extra, &refusal);
 }
 
-static bool pass_gate(struct session *s, const struct http_request *r, bool keep_alive,
+static bool pass_gate(struct client *s, const struct http_request *r, bool keep_alive,
 		      struct route_found *ret_found, struct place *ret_place)
 {
 	struct gate_refusal no;
@@ -128,7 +128,7 @@ static bool pass_gate(struct session *s, const struct http_request *r, bool keep
 	return false;
 }
 
-bool http_admit_head(struct session *s, const struct frame *frame)
+bool http_admit_head(struct client *s, const struct frame *frame)
 {
 	struct route_found found;
 	struct place place;
@@ -138,7 +138,7 @@ bool http_admit_head(struct session *s, const struct frame *frame)
 	       (!found.route || route_takes(s, frame->http, found.route, true));
 }
 
-bool http_admit(struct session *s, const struct frame *frame, struct place *ret_place)
+bool http_admit(struct client *s, const struct frame *frame, struct place *ret_place)
 {
 	struct route_found found;
 

@@ -1,24 +1,24 @@
-/* What a session says over HTTP: answers, errors, the end of a stream; and what it lets in. */
+/* What a client says over HTTP: answers, errors, the end of a stream; and what it lets in. */
 #pragma once
 
 #include "call/gate.h"
-#include "call/session.h"
+#include "call/client.h"
 
 struct frame;
 struct http_route;
 
 /* One whole response to the request at hand. status 0: 200. */
-void http_send(struct session *s, int status, const char *extra, const char *body, size_t len);
+void http_send(struct client *s, int status, const char *extra, const char *body, size_t len);
 
 /* The same without its body, which is to follow. True: it is wanted. */
-bool http_send_head(struct session *s, int status, size_t len);
+bool http_send_head(struct client *s, int status, size_t len);
 
 /* An error outside JSON-RPC. extra and route may be NULL. */
-void http_send_error(struct session *s, int status, const char *extra, const char *text,
+void http_send_error(struct client *s, int status, const char *extra, const char *text,
 		     const struct http_route *route);
 
 /* The same for what has no route, or may have none. */
-void http_send_refusal(struct session *s, const char *extra, const struct http_refusal *no);
+void http_send_refusal(struct client *s, const char *extra, const struct http_refusal *no);
 
 /* Whether what was asked for is below a path, "/v1/". */
 bool http_refusal_below(const struct http_refusal *no, const char *path);
@@ -27,11 +27,11 @@ bool http_refusal_below(const struct http_refusal *no, const char *path);
 void http_write_refusal(const struct dialect *d, struct buf *body, const struct http_refusal *no);
 
 /* True: it is a JSON-RPC message. Otherwise it was refused, or has gone to its route. */
-bool http_admit(struct session *s, const struct frame *frame, struct place *ret_place);
+bool http_admit(struct client *s, const struct frame *frame, struct place *ret_place);
 
 /* The same for a head whose body has not come. False: it was refused, and nothing more is read:
  * the body goes unkept. */
-bool http_admit_head(struct session *s, const struct frame *frame);
+bool http_admit_head(struct client *s, const struct frame *frame);
 
 /* A streamed answer has ended, well or not. */
-void http_stream_finish(struct session *s, const struct call *c);
+void http_stream_finish(struct client *s, const struct call *c);

@@ -258,7 +258,7 @@ static bool is_json(const struct http_request *r)
 
 /* Forms and plain text are what any web page may send without being asked; but none has the
  * token, which whoever came to such a route has shown. */
-static bool type_will_do(const struct session *s, const struct http_request *r,
+static bool type_will_do(const struct client *s, const struct http_request *r,
 			 const struct http_route *route)
 {
 	bool shown = s->endpoint->token[0] && !(route->flags & ROUTE_OPEN);
@@ -288,7 +288,7 @@ static bool asks_websocket(const struct http_request *r)
 	       http_has_token(http_header_find(r, "Upgrade"), "websocket");
 }
 
-bool route_takes(struct session *s, const struct http_request *r, const struct http_route *route,
+bool route_takes(struct client *s, const struct http_request *r, const struct http_route *route,
 		 bool has_body)
 {
 	if ((route->flags & ROUTE_UPGRADE) && asks_websocket(r))
@@ -303,7 +303,7 @@ bool route_takes(struct session *s, const struct http_request *r, const struct h
 	return false;
 }
 
-static void upgrade(struct session *s, const struct http_request *http,
+static void upgrade(struct client *s, const struct http_request *http,
 		    const struct route_found *found)
 {
 	const struct upgrade_request request = {
@@ -323,14 +323,14 @@ static void upgrade(struct session *s, const struct http_request *http,
 			found->route);
 }
 
-static void run(struct session *s, const struct frame *frame, const struct route_found *found)
+static void run(struct client *s, const struct frame *frame, const struct route_found *found)
 {
 	struct call *c = frame->len > 0 ? dispatch_read(s, frame->data, frame->len, false)
 					: dispatch_new_call(s);
 	int r;
 
 	if (!c) {
-		session_end(s);
+		client_end(s);
 		return;
 	}
 	if (frame->len == 0)
@@ -349,12 +349,12 @@ static void run(struct session *s, const struct frame *frame, const struct route
 	dispatch_go(c, r);
 }
 
-void route_start(struct session *s, const struct frame *frame, const struct route_found *found)
+void route_start(struct client *s, const struct frame *frame, const struct route_found *found)
 {
 	const struct http_route *route = found->route;
 
 	if (s->server->opts.log_messages)
-		session_log(s, "in", frame->data, frame->len);
+		client_log(s, "in", frame->data, frame->len);
 	if (!route_takes(s, frame->http, route, frame->len > 0))
 		return;
 	if ((route->flags & ROUTE_UPGRADE) && asks_websocket(frame->http) &&

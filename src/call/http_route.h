@@ -41,11 +41,11 @@ struct route_found {
 void route_find(const struct dialect *d, const struct http_request *r, struct route_found *ret);
 
 /* Whether a route takes what stands in the head; otherwise it was refused. */
-bool route_takes(struct session *s, const struct http_request *r, const struct http_route *route,
+bool route_takes(struct client *s, const struct http_request *r, const struct http_route *route,
 		 bool has_body);
 
 /* Runs, upgrades or refuses a request that has passed the gate. */
-void route_start(struct session *s, const struct frame *frame, const struct route_found *found);
+void route_start(struct client *s, const struct frame *frame, const struct route_found *found);
 
 /* The status of a refusal at a route: the dialect's, or the usual one. */
 int route_status(const struct dialect *d, enum refusal code);

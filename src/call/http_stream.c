@@ -7,12 +7,12 @@
 #include <errno.h>
 
 #include "call/http_answer.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "wire/http/http1.h"
 
 int call_stream_begin(struct call *c, int status, const char *content_type)
 {
-	struct session *s = c->session;
+	struct client *s = c->client;
 	struct http_response head = {
 		.status = status,
 		.content_type = content_type,
@@ -30,13 +30,13 @@ int call_stream_begin(struct call *c, int status, const char *content_type)
 	s->http_keep_alive &= !s->http_old && !s->closing;
 	head.keep_alive = s->http_keep_alive;
 	http_write_stream_head(conn_out(s->conn), &head, !s->http_old);
-	session_flush(s);
+	client_flush(s);
 	return 0;
 }
 
 int call_stream(struct call *c, const char *data, size_t len)
 {
-	struct session *s = c->session;
+	struct client *s = c->client;
 	size_t before;
 
 	assert(c->streaming);
@@ -44,19 +44,19 @@ int call_stream(struct call *c, const char *data, size_t len)
 		return -ENOTCONN;
 	if (len == 0 || s->http_head)
 		return 0;
-	if (!session_takes(s, s->server->opts.limits.queue_bytes)) {
+	if (!client_takes(s, s->server->opts.limits.queue_bytes)) {
 		s->endpoint->n_dropped++;
 		return -ENOBUFS;
 	}
 	if (s->server->opts.log_messages)
-		session_log(s, "out", data, len);
+		client_log(s, "out", data, len);
 	before = conn_pending(s->conn);
 	if (s->http_old)
 		buf_add(conn_out(s->conn), data, len);
 	else
 		http_write_chunk(conn_out(s->conn), data, len);
 	s->endpoint->bytes_out += conn_pending(s->conn) - before;
-	session_flush(s);
+	client_flush(s);
 	return 0;
 }
 
@@ -66,7 +66,7 @@ struct done call_stream_end(struct call *c)
 	return call_reply(c);
 }
 
-void http_stream_finish(struct session *s, const struct call *c)
+void http_stream_finish(struct client *s, const struct call *c)
 {
 	if (c->failed) {
 		/* The missing last chunk tells that it is not whole. */

@@ -2,36 +2,36 @@
 
 #include <errno.h>
 
-#include "call/session.h"
+#include "call/client.h"
 #include "wire/http/http1.h"
 
-void session_upgrade(struct session *s, struct upgraded *u, const struct upgraded_ops *ops,
-		     const char *protocol, const char *extra)
+void client_upgrade(struct client *s, struct upgraded *u, const struct upgraded_ops *ops,
+		    const char *protocol, const char *extra)
 {
-	*u = (struct upgraded) {.session = s, .ops = ops};
+	*u = (struct upgraded) {.client = s, .ops = ops};
 	s->upgraded = u;
 	http_write_switch(conn_out(s->conn), protocol, extra);
 }
 
 int upgraded_write(struct upgraded *u, const void *data, size_t len)
 {
-	struct session *s = u->session;
+	struct client *s = u->client;
 
 	if (!s || s->closing || s->eof)
 		return -ENOTCONN;
-	if (!session_takes(s, s->server->opts.limits.queue_bytes)) {
+	if (!client_takes(s, s->server->opts.limits.queue_bytes)) {
 		u->blocked = true;
 		return -ENOBUFS;
 	}
 	buf_add(conn_out(s->conn), data, len);
 	s->endpoint->bytes_out += len;
-	session_flush(s);
+	client_flush(s);
 	return 0;
 }
 
 void upgraded_end(struct upgraded *u)
 {
-	struct session *s = u->session;
+	struct client *s = u->client;
 
 	if (!s || s->closing)
 		return;
@@ -39,11 +39,11 @@ void upgraded_end(struct upgraded *u)
 	conn_finish(s->conn, s->server->opts.limits.linger_ms);
 }
 
-void upgraded_bytes(struct session *s, struct text bytes)
+void upgraded_bytes(struct client *s, struct text bytes)
 {
 	struct upgraded *u = s->upgraded;
 
-	/* The session asks only while there is room. */
+	/* The client asks only while there is room. */
 	if (u->blocked) {
 		u->blocked = false;
 		if (u->ops->on_drained)
@@ -58,7 +58,7 @@ size_t upgraded_held(const struct upgraded *u)
 	return u->ops->held ? u->ops->held(u) : 0;
 }
 
-void upgraded_leave(struct session *s, const char *why)
+void upgraded_leave(struct client *s, const char *why)
 {
 	struct upgraded *u = s->upgraded;
 
@@ -71,6 +71,6 @@ void upgraded_gone(struct upgraded *u)
 {
 	if (!u)
 		return;
-	u->session = NULL;
+	u->client = NULL;
 	u->ops->on_closed(u);
 }

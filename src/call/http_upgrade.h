@@ -14,7 +14,7 @@
 #include "base/why.h"
 
 struct http_request;
-struct session;
+struct client;
 struct upgraded;
 
 /* A request to be taken over; valid during the call. */
@@ -25,10 +25,10 @@ struct upgrade_request {
 };
 
 /*
- * Takes the connection over with session_upgrade and returns 0, or refuses; then the client gets
+ * Takes the connection over with client_upgrade and returns 0, or refuses; then the client gets
  * an HTTP error. The gate was passed: Host, Origin and token are checked.
  */
-typedef int (*upgrade_fn)(struct session *s, const struct upgrade_request *r, struct why *why);
+typedef int (*upgrade_fn)(struct client *s, const struct upgrade_request *r, struct why *why);
 
 struct upgraded_ops {
 	/* data is valid during the call only. May write and end. */
@@ -40,20 +40,20 @@ struct upgraded_ops {
 	/* The server stops, or closes its listener, or the client is cut: the last chance to write.
 	 * May be NULL. */
 	void (*on_end)(struct upgraded *u, const char *why);
-	/* The connection is gone, u->session is NULL. The last call: u may be freed. */
+	/* The connection is gone, u->client is NULL. The last call: u may be freed. */
 	void (*on_closed)(struct upgraded *u);
 };
 
 /* In what the taker keeps for the connection. */
 struct upgraded {
-	struct session *session; /* NULL: closed */
+	struct client *client; /* NULL: closed */
 	const struct upgraded_ops *ops;
 	bool blocked; /* for call/: a write did not fit */
 };
 
 /* Answers 101; protocol is "websocket", extra whole header lines or NULL. */
-void session_upgrade(struct session *s, struct upgraded *u, const struct upgraded_ops *ops,
-		     const char *protocol, const char *extra);
+void client_upgrade(struct client *s, struct upgraded *u, const struct upgraded_ops *ops,
+		    const char *protocol, const char *extra);
 
 /* -ENOBUFS when limits.queue_bytes wait already (nothing was written, on_drained follows);
  * -ENOTCONN when it is closed or ended. */
@@ -62,8 +62,8 @@ int upgraded_write(struct upgraded *u, const void *data, size_t len);
 /* Reads nothing more, sends what waits and closes; on_closed follows later. */
 void upgraded_end(struct upgraded *u);
 
-/* For session.c. */
-void upgraded_bytes(struct session *s, struct text bytes);
+/* For client.c. */
+void upgraded_bytes(struct client *s, struct text bytes);
 size_t upgraded_held(const struct upgraded *u);
-void upgraded_leave(struct session *s, const char *why);
+void upgraded_leave(struct client *s, const char *why);
 void upgraded_gone(struct upgraded *u); /* accepts NULL */

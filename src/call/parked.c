@@ -1,7 +1,7 @@
 #include "call/parked.h"
 
 #include "call/server.h"
-#include "call/session.h"
+#include "call/client.h"
 
 enum { LOOK_MS = 500 };
 
@@ -41,7 +41,7 @@ static void end(struct call *c, int r)
 {
 	leave(c);
 	(void)call_fail(c, r);
-	session_answered(c->session, c);
+	client_answered(c->client, c);
 }
 
 static void cancelled(struct call *c, void *arg)
@@ -69,7 +69,7 @@ static void begin(struct server *s, struct call *c)
 		return;
 	s->retried = NULL;
 	(void)call_fail(c, r);
-	session_answered(c->session, c);
+	client_answered(c->client, c);
 }
 
 void parked_next(struct server *s)
@@ -80,7 +80,7 @@ void parked_next(struct server *s)
 		return;
 	while (!s->retried && (c = first(s)) && room_used(&s->room) <= s->room.max / 2) {
 		/* Nobody is left who would hear the answer. */
-		if (!c->session)
+		if (!c->client)
 			cancelled(c, NULL);
 		else
 			begin(s, c);
@@ -123,7 +123,7 @@ static void look(void *arg)
 	struct call *c;
 
 	conn_pool_cut_stalled(s->pool);
-	while ((c = first(s)) && (!c->session || now - c->parked_ms >= s->opts.limits.room_wait_ms))
+	while ((c = first(s)) && (!c->client || now - c->parked_ms >= s->opts.limits.room_wait_ms))
 		end(c, refuse(&c->why, REFUSE_LIMIT,
 			      "%zu bytes of answers wait for clients already: try again later",
 			      room_used(&s->room)));

@@ -6,7 +6,7 @@
 
 #include "call/call.h"
 #include "call/server.h"
-#include "call/session.h"
+#include "call/client.h"
 
 static void write_schema(struct json *j, const struct field *f)
 {
@@ -75,7 +75,7 @@ static void write_method(struct json *j, const struct method *m)
 
 static struct done handle_discover(struct call *c)
 {
-	const struct registry *r = c->session->endpoint->registry;
+	const struct registry *r = c->client->endpoint->registry;
 	struct json *j = call_result(c);
 
 	json_begin_object(j);
@@ -102,7 +102,7 @@ static struct done handle_cancel(struct call *c)
 {
 	const struct cancel_in *in = c->in;
 	const struct text id = {.data = in->id->raw, .len = in->id->raw_len};
-	bool cancelled = session_cancel(c->session, id);
+	bool cancelled = client_cancel(c->client, id);
 	struct json *j = call_result(c);
 
 	json_begin_object(j);

@@ -10,7 +10,7 @@
 #include "call/call.h"
 #include "call/dispatch.h"
 #include "call/parked.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "wire/framing.h"
 
 enum {
@@ -93,7 +93,7 @@ static void wipe_call(struct call *c)
 	c->in = NULL;
 	c->why.text[0] = '\0';
 	c->why.field[0] = '\0';
-	c->session = NULL;
+	c->client = NULL;
 	c->method = NULL;
 	c->route = NULL;
 	c->request = (struct jsonrpc_request) {0};
@@ -166,11 +166,11 @@ static void pause_listeners(struct server *s, bool pause)
 static void check_connections(struct server *s)
 {
 	unsigned limit = s->opts.limits.connections;
-	bool full = s->n_sessions >= limit;
+	bool full = s->n_clients >= limit;
 
 	if (full && !s->paused)
 		log_warn("too many connections", "limit=%u", limit);
-	if (full || s->n_sessions <= limit - limit / 16)
+	if (full || s->n_clients <= limit - limit / 16)
 		pause_listeners(s, full);
 }
 
@@ -210,7 +210,7 @@ static void on_accept(void *arg, int fd, const struct peer *peer)
 
 int server_accept(struct server *s, struct endpoint *e, int fd, const struct peer *peer)
 {
-	int r = session_new(s, e, fd, peer);
+	int r = client_new(s, e, fd, peer);
 
 	check_connections(s);
 	return r;
@@ -274,14 +274,14 @@ bool server_unlisten(struct server *s, struct endpoint *e)
 	e->closed = true;
 	listener_close(e->listener);
 	e->listener = NULL;
-	/* Its calls may outlive its sessions, so it stays until the end, out of sight. */
+	/* Its calls may outlive its clients, so it stays until the end, out of sight. */
 	list_remove(&e->link);
 	list_append(&s->closed_endpoints, &e->link);
-	list_for_each (at, following, &s->sessions) {
-		struct session *session = list_entry(at, struct session, link);
+	list_for_each (at, following, &s->clients) {
+		struct client *client = list_entry(at, struct client, link);
 
-		if (session->endpoint == e)
-			session_end(session);
+		if (client->endpoint == e)
+			client_end(client);
 	}
 	return true;
 }
@@ -306,25 +306,25 @@ static void check_deadlines(void *arg)
 
 	/* All have the same time to live, so the first is the next to end. */
 	while ((first = list_first(&s->deadlines))) {
-		struct session *session = list_entry(first, struct session, deadline_link);
+		struct client *client = list_entry(first, struct client, deadline_link);
 
-		if (session->deadline_ms > now)
+		if (client->deadline_ms > now)
 			return;
-		session_timed_out(session);
+		client_timed_out(client);
 	}
 	timer_stop(s->clock);
 }
 
 /* Of half-sent messages, by their bytes and the time since they were begun; those of other users
  * before our own. Nobody is cut whose turn it is: its message may just be in use. */
-static struct session *worst_sender(const struct server *s)
+static struct client *worst_sender(const struct server *s)
 {
 	uint64_t now = loop_now_ms(s->loop);
-	struct session *worst = NULL;
+	struct client *worst = NULL;
 	uint64_t most = 0;
 
 	list_for_each (at, following, &s->inputs) {
-		struct session *one = list_entry(at, struct session, input_link);
+		struct client *one = list_entry(at, struct client, input_link);
 		uint64_t weight = one->input_held * (now - one->input_since_ms + 1);
 
 		if (one->pumping || one->closing ||
@@ -340,14 +340,14 @@ static struct session *worst_sender(const struct server *s)
 
 static void cut_senders(struct server *s)
 {
-	struct session *worst;
+	struct client *worst;
 	struct frame no = {.status = 503};
 
 	refuse(&no.why, REFUSE_LIMIT, "more than %zu bytes of messages wait for their rest",
 	       s->opts.limits.total_input_bytes);
 	s->cutting = true;
 	while (s->input_held > s->opts.limits.total_input_bytes && (worst = worst_sender(s)))
-		session_cut(worst, &no);
+		client_cut(worst, &no);
 	s->cutting = false;
 }
 
@@ -359,16 +359,16 @@ void server_check_input(struct server *s)
 
 static void check_stopped(struct server *s)
 {
-	if (!s->stopping || s->n_sessions > 0)
+	if (!s->stopping || s->n_clients > 0)
 		return;
 	timer_stop(s->stop_timer);
 	if (s->opts.on_stopped)
 		s->opts.on_stopped(s->opts.arg);
 }
 
-void server_session_gone(struct server *s, const struct peer *peer)
+void server_client_gone(struct server *s, const struct peer *peer)
 {
-	s->n_sessions--;
+	s->n_clients--;
 	others_remove(&s->others, peer);
 	parked_next(s);
 	if (!s->stopping)
@@ -376,12 +376,12 @@ void server_session_gone(struct server *s, const struct peer *peer)
 	check_stopped(s);
 }
 
-static void close_sessions(struct server *s)
+static void close_clients(struct server *s)
 {
 	struct list *first;
 
-	while ((first = list_first(&s->sessions)))
-		session_close(list_entry(first, struct session, link));
+	while ((first = list_first(&s->clients)))
+		client_close(list_entry(first, struct client, link));
 }
 
 static void cancel_calls(struct list *calls)
@@ -405,11 +405,10 @@ static void stop_over(void *arg)
 	struct server *s = arg;
 
 	if (s->opts.limits.stop_ms > 0 && !s->hurried)
-		log_warn("stop took too long", "connections=%u calls=%u", s->n_sessions,
-			 s->n_calls);
-	list_for_each (at, following, &s->sessions)
-		cancel_calls(&list_entry(at, struct session, link)->running);
-	close_sessions(s);
+		log_warn("stop took too long", "connections=%u calls=%u", s->n_clients, s->n_calls);
+	list_for_each (at, following, &s->clients)
+		cancel_calls(&list_entry(at, struct client, link)->running);
+	close_clients(s);
 }
 
 void server_stop(struct server *s)
@@ -417,7 +416,7 @@ void server_stop(struct server *s)
 	if (s->stopping) {
 		/* Not now: the handler of one of their calls may be what asks. */
 		s->hurried = true;
-		if (s->n_sessions > 0)
+		if (s->n_clients > 0)
 			timer_start(s->stop_timer, 0);
 		return;
 	}
@@ -427,8 +426,8 @@ void server_stop(struct server *s)
 	close_listeners(s);
 	parked_refuse_all(s);
 	timer_start(s->stop_timer, s->opts.limits.stop_ms);
-	list_for_each (at, following, &s->sessions)
-		session_end(list_entry(at, struct session, link));
+	list_for_each (at, following, &s->clients)
+		client_end(list_entry(at, struct client, link));
 	check_stopped(s);
 }
 
@@ -445,7 +444,7 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 	s->started_utc_ms = clock_utc_ms();
 	list_init(&s->endpoints);
 	list_init(&s->closed_endpoints);
-	list_init(&s->sessions);
+	list_init(&s->clients);
 	list_init(&s->deadlines);
 	list_init(&s->inputs);
 	list_init(&s->detached);
@@ -505,7 +504,7 @@ void server_close(struct server *s)
 	s->stopping = true;
 	s->opts.on_stopped = NULL;
 	close_listeners(s);
-	close_sessions(s);
+	close_clients(s);
 	cancel_calls(&s->detached);
 }
 
@@ -539,20 +538,20 @@ int server_notify_all(struct server *s, struct text method, struct text params, 
 	jsonrpc_write_request(&j, method, params, (struct text) {0});
 	if (out.err != 0)
 		return out.err;
-	list_for_each (at, following, &s->sessions)
-		n += session_notify(list_entry(at, struct session, link), out.data, out.len) == 0;
+	list_for_each (at, following, &s->clients)
+		n += client_notify(list_entry(at, struct client, link), out.data, out.len) == 0;
 	if (ret_n)
 		*ret_n = n;
 	return 0;
 }
 
-struct session *server_find_session(struct server *s, uint64_t number)
+struct client *server_find_client(struct server *s, uint64_t number)
 {
-	list_for_each (at, following, &s->sessions) {
-		struct session *session = list_entry(at, struct session, link);
+	list_for_each (at, following, &s->clients) {
+		struct client *client = list_entry(at, struct client, link);
 
-		if (session->number == number)
-			return session;
+		if (client->number == number)
+			return client;
 	}
 	return NULL;
 }

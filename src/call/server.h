@@ -1,5 +1,5 @@
 /*
- * A server: listeners, their sessions, the calls in flight, and the limits
+ * A server: listeners, their clients, the calls in flight, and the limits
  * that hold for all of them. Everything here belongs to the loop's thread.
  */
 #pragma once
@@ -90,9 +90,9 @@ struct server {
 	struct workers *workers; /* made when first needed */
 	struct list endpoints;
 	struct list closed_endpoints; /* by server_unlisten */
-	struct list sessions;
-	struct list deadlines; /* sessions that have begun to send a message */
-	struct list inputs;    /* sessions that have sent what is not whole */
+	struct list clients;
+	struct list deadlines; /* clients that have begun to send a message */
+	struct list inputs;    /* clients that have sent what is not whole */
 	size_t input_held;     /* by all of them */
 	struct room room;      /* for answers; see call/parked.h */
 	struct list parked;    /* calls that wait for some of it */
@@ -101,16 +101,16 @@ struct server {
 	struct list detached; /* running calls whose client has left */
 	struct list spare_calls;
 	unsigned n_spare_calls;
-	unsigned n_sessions;
+	unsigned n_clients;
 	struct others others;
 	unsigned n_calls; /* in flight */
-	uint64_t last_session;
+	uint64_t last_client;
 	uint64_t started_ms;
 	int64_t started_utc_ms;
 	struct timer *clock; /* checks deadlines while there are any */
 	struct timer *stop_timer;
 	bool stopping;
-	bool cutting; /* sessions that have sent too much */
+	bool cutting; /* clients that have sent too much */
 	bool hurried; /* by a second server_stop */
 	bool paused;  /* listeners wait for a connection to end */
 };
@@ -141,7 +141,7 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 		  struct endpoint **ret_endpoint, struct why *why);
 
 /*
- * Closes one listener, and its sessions when they have been answered; the others go on.
+ * Closes one listener, and its clients when they have been answered; the others go on.
  * False, and nothing happens, when there is no other.
  */
 bool server_unlisten(struct server *s, struct endpoint *e);
@@ -167,15 +167,15 @@ void server_free_call(struct server *s, struct call *c);
 /* Cuts the largest and slowest of half-sent messages, as long as there is too much of them. */
 void server_check_input(struct server *s);
 
-/* A session of this peer's has closed; called by session.c. */
-void server_session_gone(struct server *s, const struct peer *peer);
+/* A client of this peer's has closed; called by client.c. */
+void server_client_gone(struct server *s, const struct peer *peer);
 
 /* A notification, wrapped for each client's framing. HTTP clients get none. params is JSON
  * or {NULL, 0}; ret_n, the count of those reached, may be NULL. -ENOMEM or -EMSGSIZE when
  * it could not be written: nobody got it. */
 int server_notify_all(struct server *s, struct text method, struct text params, unsigned *ret_n);
 
-struct session *server_find_session(struct server *s, uint64_t number);
+struct client *server_find_client(struct server *s, uint64_t number);
 
 /* Writes the members of one endpoint for daemon.status. */
 void endpoint_write(const struct endpoint *e, struct json *j);

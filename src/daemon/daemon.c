@@ -194,7 +194,7 @@ static void begin_stop(struct daemon *d)
 		hurry(d);
 	} else {
 		notify_send("STOPPING=1");
-		log_info("stopping", "connections=%u calls=%u", d->server->n_sessions,
+		log_info("stopping", "connections=%u calls=%u", d->server->n_clients,
 			 d->server->n_calls);
 		embedding_stop(d->services->embedding);
 		timer_start(d->last_words,

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "call/session.h"
+#include "call/client.h"
 #include "lib/host.h"
 
 static struct host_call *host_state(struct call *c)
@@ -57,14 +57,14 @@ const char *koine_call_dialect(const struct koine_call *c)
 
 const char *koine_call_framing(const struct koine_call *c)
 {
-	const struct session *s = inner_const(c)->session;
+	const struct client *s = inner_const(c)->client;
 
-	return s ? session_framing_name(s) : "none";
+	return s ? client_framing_name(s) : "none";
 }
 
 uint64_t koine_call_connection(const struct koine_call *c)
 {
-	const struct session *s = inner_const(c)->session;
+	const struct client *s = inner_const(c)->client;
 
 	return s ? s->number : 0;
 }

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "call/rpc.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "lib/host.h"
 #include "lib/host_method.h"
 
@@ -302,25 +302,25 @@ int koine_server_notify_all(struct koine_server *s, const char *method, const ch
 int koine_server_notify(struct koine_server *s, uint64_t connection, const char *method,
 			const char *params)
 {
-	struct session *session = server_find_session(s->server, connection);
+	struct client *client = server_find_client(s->server, connection);
 	CLEANUP(buf_donep) struct buf out;
 	struct json j;
 	int r;
 
 	buf_init(&out, default_limits.reply_bytes);
-	if (!session)
+	if (!client)
 		return -ENOTCONN;
 	r = check_params(s, params);
 	if (r != 0)
 		return r;
 	j = json_writer(&out);
 	jsonrpc_write_request(&j, text_of(method), text_of(params), (struct text) {0});
-	return out.err != 0 ? out.err : session_notify(session, out.data, out.len);
+	return out.err != 0 ? out.err : client_notify(client, out.data, out.len);
 }
 
 size_t koine_server_clients(const struct koine_server *s)
 {
-	return s->server->n_sessions;
+	return s->server->n_clients;
 }
 
 static void (*host_log)(void *arg, int level, const char *line);

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "call/server.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/engine.h"
 #include "engine/event/event.h"
@@ -110,11 +110,11 @@ static int on_event(void *arg, const struct event *e)
 		return 0;
 	/* FIXME: looks at the clients of all endpoints. Fine for some thousands; give each
 	 * endpoint a list of its own before a machine has more. */
-	list_for_each (at, following, &t->endpoint->server->sessions) {
-		struct session *s = list_entry(at, struct session, link);
+	list_for_each (at, following, &t->endpoint->server->clients) {
+		struct client *s = list_entry(at, struct client, link);
 
 		if (s->endpoint == t->endpoint)
-			(void)session_post(s, out.data, out.len);
+			(void)client_post(s, out.data, out.len);
 	}
 	return 0;
 }
@@ -125,11 +125,11 @@ static void flush(void *arg)
 
 	if (t->endpoint->n_connections == 0)
 		return;
-	list_for_each (at, following, &t->endpoint->server->sessions) {
-		struct session *s = list_entry(at, struct session, link);
+	list_for_each (at, following, &t->endpoint->server->clients) {
+		struct client *s = list_entry(at, struct client, link);
 
 		if (s->endpoint == t->endpoint)
-			session_flush(s);
+			client_flush(s);
 	}
 }
 
@@ -182,11 +182,11 @@ void aiwg_tell_stopping(struct server *s)
 		"{\"jsonrpc\":\"2.0\",\"method\":\"event.daemonStopping\",\"params\":{\"pid\":%d}}",
 		(int)getpid());
 
-	list_for_each (at, following, &s->sessions) {
-		struct session *session = list_entry(at, struct session, link);
+	list_for_each (at, following, &s->clients) {
+		struct client *client = list_entry(at, struct client, link);
 
 		/* Who asked for it learns it from its answer, which comes first. */
-		if (session->endpoint->dialect == &aiwg_dialect && !session->pumping)
-			(void)session_notify(session, text, (size_t)n);
+		if (client->endpoint->dialect == &aiwg_dialect && !client->pumping)
+			(void)client_notify(client, text, (size_t)n);
 	}
 }

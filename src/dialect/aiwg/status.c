@@ -213,7 +213,7 @@ static unsigned count_clients(const struct server *s, struct text folder)
 	unsigned n = 0;
 
 	if (!folder.data)
-		return s->n_sessions;
+		return s->n_clients;
 	list_for_each (at, following, (struct list *)&s->endpoints) {
 		const struct endpoint *e = list_entry(at, struct endpoint, link);
 

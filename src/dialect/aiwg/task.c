@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/record.h"
 #include "base/utf8.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/aiwg/aiwg.h"
 #include "engine/services.h"
 
@@ -144,7 +144,7 @@ struct done aiwg_task_submit(struct call *c)
 	int r = need_text(c, in->prompt, 0);
 
 	if (r == 0 && task.until_begun)
-		session_hold_for(c);
+		client_hold_for(c);
 	return r != 0 ? call_fail(c, r) : submit(c, &task);
 }
 

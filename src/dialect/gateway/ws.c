@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "call/http_answer.h"
 #include "call/server.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/gateway/completion.h"
 #include "dialect/gateway/more.h"
 #include "wire/json.h"
@@ -459,7 +459,7 @@ static void on_pulse(void *arg)
 
 	if (!w->heard) {
 		log_debug("websocket silent", "connection=%llu", (unsigned long long)w->number);
-		session_close(w->upgraded.session);
+		client_close(w->upgraded.client);
 		return;
 	}
 	w->heard = false;
@@ -473,15 +473,15 @@ static unsigned count(const struct server *server)
 {
 	unsigned n = 0;
 
-	list_for_each (at, following, &server->sessions) {
-		const struct session *s = list_entry(at, struct session, link);
+	list_for_each (at, following, &server->clients) {
+		const struct client *s = list_entry(at, struct client, link);
 
 		n += s->upgraded && s->upgraded->ops == &ops && !s->closing;
 	}
 	return n;
 }
 
-static int ws_new(struct session *s, struct ws **ret_ws)
+static int ws_new(struct client *s, struct ws **ret_ws)
 {
 	struct ws *w = calloc(1, sizeof(*w));
 	int r;
@@ -506,7 +506,7 @@ static int ws_new(struct session *s, struct ws **ret_ws)
 	return 0;
 }
 
-int gateway_ws(struct session *s, const struct upgrade_request *r, struct why *why)
+int gateway_ws(struct client *s, const struct upgrade_request *r, struct why *why)
 {
 	char accept[WEBSOCKET_ACCEPT_LEN + 1];
 	char extra[WEBSOCKET_ACCEPT_LEN + 40];
@@ -525,7 +525,7 @@ int gateway_ws(struct session *s, const struct upgrade_request *r, struct why *w
 	if (e != 0)
 		return e;
 	snprintf(extra, sizeof(extra), "Sec-WebSocket-Accept: %s\r\n", accept);
-	session_upgrade(s, &w->upgraded, &ops, "websocket", extra);
+	client_upgrade(s, &w->upgraded, &ops, "websocket", extra);
 	timer_repeat(w->pulse, w->settings->ping_ms);
 	return 0;
 }

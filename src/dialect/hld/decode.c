@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/hld/hld.h"
 #include "wire/json.h"
 
@@ -292,8 +292,8 @@ int hld_decode(struct call *c)
 
 	/* Whoever asks for events and gets none is not answered anything else either. */
 	if (r != 0 && c->method->handle == hld_subscribe) {
-		session_deafen(c->session);
-		session_end(c->session);
+		client_deafen(c->client);
+		client_end(c->client);
 	}
 	return r;
 }

@@ -57,12 +57,12 @@ static bool passes(const struct hld_hearer *h, const struct hld_words *t)
 
 static size_t unsent(const struct hld_hearer *h)
 {
-	return (size_t)(session_written(h->session) - session_sent(h->session));
+	return (size_t)(client_written(h->client) - client_sent(h->client));
 }
 
 static void forget_sent(struct hld_hearer *h)
 {
-	uint64_t sent = session_sent(h->session);
+	uint64_t sent = client_sent(h->client);
 
 	while (h->n_waiting > 0 && h->ends[h->first] <= sent) {
 		h->first = (h->first + 1) % HLD_QUEUE;
@@ -85,11 +85,11 @@ static void drop(struct hld_hearer *h, int64_t n)
 
 static void give(struct hld_hearer *h, const struct hld_words *t)
 {
-	if (session_append(h->session, t->words, t->len) != 0) {
+	if (client_append(h->client, t->words, t->len) != 0) {
 		h->over = true;
 		return;
 	}
-	h->ends[(h->first + h->n_waiting++) % HLD_QUEUE] = session_written(h->session);
+	h->ends[(h->first + h->n_waiting++) % HLD_QUEUE] = client_written(h->client);
 	h->told++;
 	h->told_ms = now_ms(h->line);
 }
@@ -205,7 +205,7 @@ static void make_room(struct hld_line *l)
 
 			forget_sent(h);
 			(void)give_piece(h);
-			session_flush(h->session);
+			client_flush(h->client);
 			if (is_behind(h) && h->at - first < (l->end - first) / 2 + 1)
 				cut(h);
 		}
@@ -261,7 +261,7 @@ static void pump(struct hld_hearer *h)
 		forget_sent(h);
 		if (!give_piece(h))
 			break;
-		session_flush(h->session);
+		client_flush(h->client);
 	} while (unsent(h) == 0);
 	if (is_behind(h) && h->stalled)
 		cut(h);
@@ -291,7 +291,7 @@ static void on_look(void *arg)
 		if (!is_behind(h))
 			continue;
 		/* We may have been busy ourselves: the kernel knows better what it took. */
-		session_flush(h->session);
+		client_flush(h->client);
 		pump(h);
 		if (is_behind(h) && now - h->took_ms >= STALL_MS)
 			cut(h);
@@ -390,7 +390,7 @@ int hld_line_join(struct endpoint *e, struct events *events, struct hld_hearer *
 	h->line = l;
 	h->at = l->end;
 	h->after = event_last(events);
-	h->sent = session_sent(h->session);
+	h->sent = client_sent(h->client);
 	h->told_ms = h->took_ms = now_ms(l);
 	list_append(&l->hearers, &h->link);
 	return 0;

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "call/server.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/hld/hld.h"
 
 struct hld_line;
@@ -25,7 +25,7 @@ struct hld_filter {
 struct hld_hearer {
 	struct list link;
 	struct hld_line *line;
-	struct session *session;
+	struct client *client;
 	struct hld_filter filter;
 	int64_t after; /* only what is behind it in the log */
 	uint64_t at;   /* the next in the line */

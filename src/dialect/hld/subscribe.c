@@ -14,7 +14,7 @@
 enum { HEARTBEAT_MS = 30 * 1000 };
 
 struct subscription {
-	struct session_hook hook;
+	struct client_hook hook;
 	struct hld_hearer hearer;
 	struct timer *heartbeat;
 	unsigned heartbeat_ms;
@@ -31,8 +31,8 @@ static const char alive[] = "{\"jsonrpc\":\"2.0\",\"result\":{\"type\":\"heartbe
 static void on_heartbeat(void *arg)
 {
 	struct subscription *s = arg;
-	struct session *session = s->hearer.session;
-	uint64_t now = loop_now_ms(session->server->loop);
+	struct client *client = s->hearer.client;
+	uint64_t now = loop_now_ms(client->server->loop);
 	uint64_t last = s->hearer.told_ms > s->beat_ms ? s->hearer.told_ms : s->beat_ms;
 
 	/* An event moves no timer: that would cost more than the event. */
@@ -43,8 +43,8 @@ static void on_heartbeat(void *arg)
 	s->beat_ms = now;
 	timer_start(s->heartbeat, s->heartbeat_ms);
 	/* Who has not read what there was needs no more of it. */
-	if (session_written(session) == session_sent(session))
-		(void)session_notify(session, alive, sizeof(alive) - 1);
+	if (client_written(client) == client_sent(client))
+		(void)client_notify(client, alive, sizeof(alive) - 1);
 }
 
 /* ---- its life ---- */
@@ -54,10 +54,10 @@ static void on_drop(struct hld_hearer *h)
 	const struct subscription *s = list_entry(h, struct subscription, hearer);
 
 	log_caused(LOG_LEVEL_INFO, "events dropped", "connection=%llu subscription=%s why=%s",
-		   (unsigned long long)h->session->number, s->id, "the client does not keep up");
+		   (unsigned long long)h->client->number, s->id, "the client does not keep up");
 }
 
-static void on_drained(struct session_hook *hook)
+static void on_drained(struct client_hook *hook)
 {
 	hld_line_pump(&list_entry(hook, struct subscription, hook)->hearer);
 }
@@ -69,7 +69,7 @@ static void subscription_free(struct subscription *s)
 	free(s);
 }
 
-static void on_closed(struct session_hook *hook)
+static void on_closed(struct client_hook *hook)
 {
 	struct subscription *s = list_entry(hook, struct subscription, hook);
 	const struct hld_hearer *h = &s->hearer;
@@ -77,7 +77,7 @@ static void on_closed(struct session_hook *hook)
 	if (h->dropped > 0)
 		log_caused(LOG_LEVEL_INFO, "subscription ended",
 			   "connection=%llu subscription=%s told=%llu dropped=%llu",
-			   (unsigned long long)h->session->number, s->id,
+			   (unsigned long long)h->client->number, s->id,
 			   (unsigned long long)h->told, (unsigned long long)h->dropped);
 	hld_line_leave(&s->hearer);
 	subscription_free(s);
@@ -116,10 +116,10 @@ static int open_subscription(struct call *c, struct subscription *s)
 	struct hld_hearer *h = &s->hearer;
 	int r;
 
-	s->hook = (struct session_hook) {.closed = on_closed, .drained = on_drained};
+	s->hook = (struct client_hook) {.closed = on_closed, .drained = on_drained};
 	s->heartbeat_ms = heartbeat_of(c);
 	arena_init(&s->arena, 2 * HLD_MESSAGE_MAX);
-	h->session = c->session;
+	h->client = c->client;
 	h->on_drop = on_drop;
 	h->filter.kinds = read_kinds(in->event_types);
 	memcpy(s->id, "sub_", 4);
@@ -131,7 +131,7 @@ static int open_subscription(struct call *c, struct subscription *s)
 	if (r == 0)
 		r = timer_new(c->server->loop, on_heartbeat, s, &s->heartbeat);
 	if (r == 0)
-		r = hld_line_join(c->session->endpoint, call_events(c), h);
+		r = hld_line_join(c->client->endpoint, call_events(c), h);
 	return r;
 }
 
@@ -148,8 +148,8 @@ static int subscribe(struct call *c, struct subscription **ret)
 		return r;
 	}
 	timer_start(s->heartbeat, s->heartbeat_ms);
-	session_add_hook(c->session, &s->hook);
-	session_deafen(c->session);
+	client_add_hook(c->client, &s->hook);
+	client_deafen(c->client);
 	*ret = s;
 	return 0;
 }

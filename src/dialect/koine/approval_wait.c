@@ -9,13 +9,13 @@
 
 #include "base/list.h"
 #include "call/server.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/koine/approval.h"
 #include "engine/services.h"
 
 /* Those of a connection who wait; goes with its session. */
 struct waiting {
-	struct session_hook hook;
+	struct client_hook hook;
 	struct list waits;
 };
 
@@ -38,7 +38,7 @@ static struct done fail_left(struct call *c)
 }
 
 /* The session is still being taken apart: its calls are answered in the next turn. */
-static void on_closed(struct session_hook *h)
+static void on_closed(struct client_hook *h)
 {
 	struct waiting *all = list_entry(h, struct waiting, hook);
 	struct list *first;
@@ -52,9 +52,9 @@ static void on_closed(struct session_hook *h)
 	free(all);
 }
 
-static struct waiting *have_waiting(struct session *s)
+static struct waiting *have_waiting(struct client *s)
 {
-	struct session_hook *h = session_find_hook(s, on_closed);
+	struct client_hook *h = client_find_hook(s, on_closed);
 	struct waiting *all;
 
 	if (h)
@@ -64,7 +64,7 @@ static struct waiting *have_waiting(struct session *s)
 		return NULL;
 	all->hook.closed = on_closed;
 	list_init(&all->waits);
-	session_add_hook(s, &all->hook);
+	client_add_hook(s, &all->hook);
 	return all;
 }
 
@@ -99,7 +99,7 @@ struct done koine_approval_request(struct call *c)
 		r = koine_read_approval(c, &new);
 	if (r != 0)
 		return call_fail(c, r);
-	all = w ? have_waiting(c->session) : NULL;
+	all = w ? have_waiting(c->client) : NULL;
 	if (!all)
 		return call_fail(c, -ENOMEM);
 	w->call = c;

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "call/call.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/chat_wire.h"
 #include "dialect/engine.h"
 #include "dialect/koine/chat_in.h"
@@ -55,7 +55,7 @@ static int send_piece(struct stream *s, struct text piece)
 
 	buf_init(&out, 8 * PIECE_MAX);
 	write_piece(&out, s, piece);
-	r = out.err ? out.err : session_notify(s->call->session, out.data, out.len);
+	r = out.err ? out.err : client_notify(s->call->client, out.data, out.len);
 	buf_done(&out);
 	return r;
 }
@@ -66,7 +66,7 @@ static void on_text(void *arg, struct text whole, size_t from)
 	struct stream *s = arg;
 
 	(void)from;
-	while (s->turn && s->call->session && !s->call->request.silent) {
+	while (s->turn && s->call->client && !s->call->request.silent) {
 		struct text piece = {.data = whole.data + s->sent, .len = whole.len - s->sent};
 
 		if (piece.len > PIECE_MAX)

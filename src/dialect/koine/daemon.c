@@ -84,7 +84,7 @@ struct done koine_daemon_status(struct call *c)
 	json_member_uint(j, "uptime_seconds", (clock_steady_ms() - s->started_ms) / 1000);
 	json_member_str(j, "started_at", started);
 	json_member_str(j, "health", aiwg_health(s));
-	json_member_uint(j, "connections", s->n_sessions);
+	json_member_uint(j, "connections", s->n_clients);
 	json_member_uint(j, "calls_in_flight", s->n_calls);
 	write_store(j, call_services(c));
 	write_work(j, call_services(c));

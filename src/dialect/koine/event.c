@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "call/call.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/engine.h"
 #include "dialect/koine/event_in.h"
 #include "dialect/koine/koine.h"
@@ -25,8 +25,8 @@ enum {
 
 /* What a connection listens to; goes with its session. */
 struct watch {
-	struct session_hook hook;
-	struct session *session;
+	struct client_hook hook;
+	struct client *client;
 	struct events *events;
 	struct list subscriptions;
 	unsigned n;
@@ -85,13 +85,13 @@ static int on_event(void *arg, const struct event *e)
 	struct buf *words;
 	size_t unused = HEAD_BYTES - s->head_len;
 
-	if (!session_takes(w->session, UNREAD_MAX))
+	if (!client_takes(w->client, UNREAD_MAX))
 		return -ENOBUFS;
 	words = words_of(w->events, e);
 	if (words->err != 0)
 		return -ENOBUFS;
 	memcpy(words->data + unused, s->head, s->head_len);
-	return session_append(w->session, words->data + unused, words->len - unused);
+	return client_append(w->client, words->data + unused, words->len - unused);
 }
 
 static int on_gone(void *arg, int64_t n)
@@ -101,7 +101,7 @@ static int on_gone(void *arg, int64_t n)
 	struct json j;
 	int r;
 
-	if (!session_takes(s->watch->session, UNREAD_MAX))
+	if (!client_takes(s->watch->client, UNREAD_MAX))
 		return -ENOBUFS;
 	buf_init(&message, GONE_BYTES);
 	j = json_writer(&message);
@@ -109,7 +109,7 @@ static int on_gone(void *arg, int64_t n)
 	json_member_int(&j, "count", n);
 	end_notification(&j);
 	r = message.err != 0 ? -ENOBUFS
-			     : session_append(s->watch->session, message.data, message.len);
+			     : client_append(s->watch->client, message.data, message.len);
 	buf_done(&message);
 	return r;
 }
@@ -119,14 +119,14 @@ static bool ready(void *arg)
 	const struct subscription *s = arg;
 
 	/* Not for a few bytes only. */
-	return session_takes(s->watch->session, UNREAD_MAX / 2);
+	return client_takes(s->watch->client, UNREAD_MAX / 2);
 }
 
 static void flush(void *arg)
 {
 	const struct subscription *s = arg;
 
-	session_flush(s->watch->session);
+	client_flush(s->watch->client);
 }
 
 /* ---- what a connection listens to ---- */
@@ -139,7 +139,7 @@ static void subscription_free(struct subscription *s)
 	free(s);
 }
 
-static void on_closed(struct session_hook *h)
+static void on_closed(struct client_hook *h)
 {
 	struct watch *w = list_entry(h, struct watch, hook);
 	struct list *first;
@@ -149,16 +149,16 @@ static void on_closed(struct session_hook *h)
 	free(w);
 }
 
-static struct watch *find_watch(const struct session *s)
+static struct watch *find_watch(const struct client *s)
 {
-	struct session_hook *h = session_find_hook(s, on_closed);
+	struct client_hook *h = client_find_hook(s, on_closed);
 
 	return h ? list_entry(h, struct watch, hook) : NULL;
 }
 
 static struct watch *have_watch(struct call *c)
 {
-	struct watch *w = find_watch(c->session);
+	struct watch *w = find_watch(c->client);
 
 	if (w)
 		return w;
@@ -166,10 +166,10 @@ static struct watch *have_watch(struct call *c)
 	if (!w)
 		return NULL;
 	w->hook.closed = on_closed;
-	w->session = c->session;
+	w->client = c->client;
 	w->events = call_events(c);
 	list_init(&w->subscriptions);
-	session_add_hook(c->session, &w->hook);
+	client_add_hook(c->client, &w->hook);
 	return w;
 }
 
@@ -252,7 +252,7 @@ static struct done subscribe_now(struct call *c, int r)
 	int64_t number = 0;
 	struct json *j;
 
-	if (r == 0 && !c->session)
+	if (r == 0 && !c->client)
 		r = -ECANCELED;
 	if (r == 0)
 		r = subscribe(c, &asked->filter, since, &number);
@@ -271,7 +271,7 @@ static struct done handle_subscribe(struct call *c)
 	struct asked *asked = arena_alloc(&c->arena, sizeof(*asked));
 	int r = asked ? 0 : -ENOMEM;
 
-	if (r == 0 && !session_hears(c->session))
+	if (r == 0 && !client_hears(c->client))
 		r = refuse(&c->why, REFUSE_UNAVAILABLE,
 			   "events cannot come over HTTP; ask for them with event.list");
 	if (r == 0)
@@ -306,7 +306,7 @@ static struct subscription *find_subscription(const struct watch *w, int64_t num
 static struct done handle_unsubscribe(struct call *c)
 {
 	const struct unsubscribe_in *in = c->in;
-	struct subscription *s = find_subscription(find_watch(c->session), in->subscription);
+	struct subscription *s = find_subscription(find_watch(c->client), in->subscription);
 	struct json *j = call_result(c);
 
 	json_begin_object(j);

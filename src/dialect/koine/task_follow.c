@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 #include "call/call.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/koine/task.h"
 #include "dialect/koine/task_json.h"
 #include "engine/services.h"
@@ -87,7 +87,7 @@ struct follow {
 /* Nobody waits any more. */
 static bool is_over(const struct call *c)
 {
-	return atomic_load(&c->cancelled) || !c->session;
+	return atomic_load(&c->cancelled) || !c->client;
 }
 
 /* The state first: an end that is seen has all its output on disk. */
@@ -124,14 +124,14 @@ static void write_notification(struct buf *out, const struct follow *f)
 	json_end_object(&j);
 }
 
-static int notify(struct session *s, const struct follow *f)
+static int notify(struct client *s, const struct follow *f)
 {
 	struct buf out;
 	int r;
 
 	buf_init(&out, 8 * TASK_PIECE);
 	write_notification(&out, f);
-	r = out.err ? out.err : session_notify(s, out.data, out.len);
+	r = out.err ? out.err : client_notify(s, out.data, out.len);
 	buf_done(&out);
 	return r;
 }
@@ -153,7 +153,7 @@ static int tell(struct call *c, struct follow *f, enum next *ret_next)
 	f->inside = false;
 	if (o->bytes.len == 0)
 		return 0;
-	r = notify(c->session, f);
+	r = notify(c->client, f);
 	/* The client does not read: the same again later. */
 	if (r == -ENOBUFS) {
 		*ret_next = LOOK_LATER;

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "call/server.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/chat_wire.h"
 #include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
@@ -401,7 +401,7 @@ static struct done stop_server(struct call *c, const char *message)
 	if (r != 0)
 		return call_fail(c, r);
 	/* The last listener takes the daemon with it. */
-	if (ending_of(c) != SHUTDOWN_LISTENER || !server_unlisten(c->server, c->session->endpoint))
+	if (ending_of(c) != SHUTDOWN_LISTENER || !server_unlisten(c->server, c->client->endpoint))
 		opts->on_stop_asked(opts->arg, false);
 	return reply_success(c, message);
 }

@@ -65,7 +65,7 @@ static void chat_done(void *arg, const struct chat_answer *a)
 {
 	const struct asked *asked = arg;
 	struct call *c = asked->call;
-	struct ocg_peer *p = c->session ? ocg_peer_of(c) : NULL;
+	struct ocg_peer *p = c->client ? ocg_peer_of(c) : NULL;
 
 	if (p)
 		ocg_peer_answered(p, &asked->ask, a);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "call/call.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "dialect/ocg/ocg.h"
 
 enum {
@@ -17,7 +17,7 @@ enum {
 };
 
 struct ocg_peer {
-	struct session_hook hook;
+	struct client_hook hook;
 	struct list talks;
 	struct list chains;
 	unsigned n_chains;
@@ -30,7 +30,7 @@ static void chain_free(struct ocg_chain *chain)
 	free(chain);
 }
 
-static void peer_gone(struct session_hook *h)
+static void peer_gone(struct client_hook *h)
 {
 	struct ocg_peer *p = list_entry(h, struct ocg_peer, hook);
 
@@ -43,7 +43,7 @@ static void peer_gone(struct session_hook *h)
 
 struct ocg_peer *ocg_peer_of(struct call *c)
 {
-	struct session_hook *found = session_find_hook(c->session, peer_gone);
+	struct client_hook *found = client_find_hook(c->client, peer_gone);
 	struct ocg_peer *p;
 
 	if (found)
@@ -54,7 +54,7 @@ struct ocg_peer *ocg_peer_of(struct call *c)
 	list_init(&p->talks);
 	list_init(&p->chains);
 	p->hook.closed = peer_gone;
-	session_add_hook(c->session, &p->hook);
+	client_add_hook(c->client, &p->hook);
 	return p;
 }
 

@@ -90,44 +90,44 @@ static void start(struct world *w, const struct limits *limits)
 	assert_int_equal(world_init(w, &any, &opts), 0);
 }
 
-static void join(struct world *w, struct client *c)
+static void join(struct world *w, struct dialer *c)
 {
-	assert_int_equal(client_init(c, w), 0);
+	assert_int_equal(dialer_init(c, w), 0);
 }
 
-static void say(struct world *w, struct client *c, const char *text)
+static void say(struct world *w, struct dialer *c, const char *text)
 {
-	assert_true(client_send_n(c, w, text, strlen(text)));
+	assert_true(dialer_send_n(c, w, text, strlen(text)));
 	world_settle(w);
 }
 
-static void say_blanks(struct world *w, struct client *c, size_t n)
+static void say_blanks(struct world *w, struct dialer *c, size_t n)
 {
 	char *blanks = malloc(n);
 
 	memset(blanks, ' ', n);
-	assert_true(client_send_n(c, w, blanks, n));
+	assert_true(dialer_send_n(c, w, blanks, n));
 	free(blanks);
 	world_settle(w);
 }
 
-static struct session *last_session(const struct world *w)
+static struct client *last_client(const struct world *w)
 {
-	return list_entry(w->server->sessions.prev, struct session, link);
+	return list_entry(w->server->clients.prev, struct client, link);
 }
 
-static void expect_pong(struct world *w, struct client *c)
+static void expect_pong(struct world *w, struct dialer *c)
 {
 	static const char pong[] = "{\"jsonrpc\":\"2.0\",\"result\":\"pong\",\"id\":1}\n";
 
-	assert_true(client_wait(c, w, sizeof(pong) - 1));
+	assert_true(dialer_wait(c, w, sizeof(pong) - 1));
 	assert_memory_equal(c->in.data, pong, sizeof(pong) - 1);
 	buf_consume(&c->in, sizeof(pong) - 1);
 }
 
-static void expect_cut(struct world *w, struct client *c, const char *word)
+static void expect_cut(struct world *w, struct dialer *c, const char *word)
 {
-	assert_true(client_wait_eof(c, w));
+	assert_true(dialer_wait_eof(c, w));
 	assert_non_null(memmem(c->in.data, c->in.len, word, strlen(word)));
 }
 
@@ -146,15 +146,15 @@ static const struct {
 
 enum { N_BEGUN = sizeof(begun) / sizeof(begun[0]) };
 
-static void begin(struct world *w, struct client *c, unsigned how)
+static void begin(struct world *w, struct dialer *c, unsigned how)
 {
-	assert_true(client_send_n(c, w, begun[how].head, begun[how].len));
+	assert_true(dialer_send_n(c, w, begun[how].head, begun[how].len));
 	world_settle(w);
 }
 
 static void what_is_half_sent_is_counted_while_it_is(void **state)
 {
-	struct client c[N_BEGUN];
+	struct dialer c[N_BEGUN];
 	struct world w;
 
 	(void)state;
@@ -170,7 +170,7 @@ static void what_is_half_sent_is_counted_while_it_is(void **state)
 	say(&w, &c[0], "\"}\n");
 	assert_in_range(w.server->input_held, 900000, 900600);
 	for (unsigned i = 0; i < N_BEGUN; i++)
-		client_done(&c[i]);
+		dialer_done(&c[i]);
 	world_settle(&w);
 	assert_int_equal(w.server->input_held, 0);
 	assert_true(list_empty(&w.server->inputs));
@@ -180,7 +180,7 @@ static void what_is_half_sent_is_counted_while_it_is(void **state)
 static void the_largest_and_slowest_are_cut_first(void **state)
 {
 	struct limits limits = default_limits;
-	struct client large, small, next;
+	struct dialer large, small, next;
 	struct world w;
 
 	(void)state;
@@ -200,9 +200,9 @@ static void the_largest_and_slowest_are_cut_first(void **state)
 		assert_in_range(w.server->input_held, 500000, 500200);
 		say(&w, &small, ",\"id\":1}\n");
 		expect_pong(&w, &small);
-		client_done(&large);
-		client_done(&small);
-		client_done(&next);
+		dialer_done(&large);
+		dialer_done(&small);
+		dialer_done(&next);
 		world_done(&w);
 	}
 }
@@ -210,7 +210,7 @@ static void the_largest_and_slowest_are_cut_first(void **state)
 static void what_is_cut_while_a_call_runs_ends_behind_its_answer(void **state)
 {
 	struct limits limits = default_limits;
-	struct client c;
+	struct dialer c;
 	struct world w;
 
 	(void)state;
@@ -220,13 +220,13 @@ static void what_is_cut_while_a_call_runs_ends_behind_its_answer(void **state)
 	say(&w, &c, "{\"jsonrpc\":\"2.0\",\"method\":\"later\",\"id\":1}\n{\"a\":\"");
 	say_blanks(&w, &c, 200);
 	assert_int_equal(w.server->input_held, 0);
-	client_read(&c);
+	dialer_read(&c);
 	assert_int_equal(c.in.len, 0);
 	json_str(call_result(waiting), "pong");
 	(void)call_reply(waiting);
 	expect_pong(&w, &c);
-	assert_true(client_wait_eof(&c, &w));
-	client_done(&c);
+	assert_true(dialer_wait_eof(&c, &w));
+	dialer_done(&c);
 	world_done(&w);
 }
 
@@ -234,16 +234,16 @@ static void what_is_cut_while_a_call_runs_ends_behind_its_answer(void **state)
 
 static void a_message_that_does_not_go_on_is_cut(void **state)
 {
-	struct client c;
+	struct dialer c;
 	struct world w;
 
 	(void)state;
 	start(&w, &default_limits);
 	for (unsigned i = 0; i < 2; i++) {
-		struct session *s;
+		struct client *s;
 
 		join(&w, &c);
-		s = last_session(&w);
+		s = last_client(&w);
 		begin(&w, &c, i);
 		assert_false(list_empty(&s->deadline_link));
 		/* It has its time again for as many bytes as must come ... */
@@ -256,21 +256,21 @@ static void a_message_that_does_not_go_on_is_cut(void **state)
 		say_blanks(&w, &c, (16 << 10) - 1);
 		s->deadline_ms = 0;
 		expect_cut(&w, &c, "16384 bytes of a message");
-		client_done(&c);
+		dialer_done(&c);
 	}
 	world_done(&w);
 }
 
 static void time_runs_for_one_message_not_for_two(void **state)
 {
-	struct session *s;
-	struct client c;
+	struct client *s;
+	struct dialer c;
 	struct world w;
 
 	(void)state;
 	start(&w, &default_limits);
 	join(&w, &c);
-	s = last_session(&w);
+	s = last_client(&w);
 	say(&w, &c, "{\"jsonrpc\":\"2.0\",\"method\":\"ping\"");
 	s->deadline_ms = 1;
 	/* The first is done and the next begun: that has a time of its own. */
@@ -280,7 +280,7 @@ static void time_runs_for_one_message_not_for_two(void **state)
 	say(&w, &c, ":\"2.0\",\"method\":\"ping\",\"id\":1}\n");
 	expect_pong(&w, &c);
 	assert_true(list_empty(&s->deadline_link));
-	client_done(&c);
+	dialer_done(&c);
 	world_done(&w);
 }
 
@@ -327,7 +327,7 @@ static unsigned n_parked(const struct world *w)
 enum { WHOLE = LARGE + sizeof("{\"jsonrpc\":\"2.0\",\"result\":[\"\",\"\",\n1],\"id\":1}") - 1 };
 
 /* A line, in which no other newline stands. */
-static void check_large(struct client *c)
+static void check_large(struct dialer *c)
 {
 	assert_int_equal(c->in.len, WHOLE + 1);
 	assert_ptr_equal(memchr(c->in.data, '\n', c->in.len), c->in.data + WHOLE);
@@ -335,7 +335,7 @@ static void check_large(struct client *c)
 }
 
 /* All of them read, so that nobody holds up the others. */
-static void read_all(struct world *w, struct client *c)
+static void read_all(struct world *w, struct dialer *c)
 {
 	unsigned n = 0;
 
@@ -343,7 +343,7 @@ static void read_all(struct world *w, struct client *c)
 		world_settle(w);
 		n = 0;
 		for (unsigned i = 0; i < N_GREEDY; i++) {
-			client_read(&c[i]);
+			dialer_read(&c[i]);
 			n += c[i].in.len > WHOLE;
 			assert_false(c[i].eof);
 		}
@@ -352,7 +352,7 @@ static void read_all(struct world *w, struct client *c)
 	}
 }
 
-static void greed(struct world *w, struct client *c)
+static void greed(struct world *w, struct dialer *c)
 {
 	const struct limits limits = tight();
 
@@ -366,7 +366,7 @@ static void greed(struct world *w, struct client *c)
 
 static void answers_that_nobody_reads_are_bounded_before_they_are_made(void **state)
 {
-	struct client c[N_GREEDY], other;
+	struct dialer c[N_GREEDY], other;
 	struct world w;
 
 	(void)state;
@@ -378,10 +378,10 @@ static void answers_that_nobody_reads_are_bounded_before_they_are_made(void **st
 	say(&w, &other,
 	    "{\"jsonrpc\":\"2.0\",\"method\":\"large\",\"params\":{\"n\":100000},"
 	    "\"id\":1}\n");
-	assert_true(client_wait(&other, &w, 100000));
+	assert_true(dialer_wait(&other, &w, 100000));
 	for (unsigned i = 0; i < N_GREEDY; i++)
-		client_done(&c[i]);
-	client_done(&other);
+		dialer_done(&c[i]);
+	dialer_done(&other);
 	wait_quiet(&w);
 	assert_int_equal(n_parked(&w), 0);
 	assert_int_equal(room_used(&w.server->room), 0);
@@ -390,7 +390,7 @@ static void answers_that_nobody_reads_are_bounded_before_they_are_made(void **st
 
 static void who_waits_for_room_is_served_when_others_read(void **state)
 {
-	struct client c[N_GREEDY];
+	struct dialer c[N_GREEDY];
 	struct world w;
 
 	(void)state;
@@ -402,13 +402,13 @@ static void who_waits_for_room_is_served_when_others_read(void **state)
 	assert_int_equal(room_used(&w.server->room), 0);
 	assert_false(atomic_load(&w.server->room.closed));
 	for (unsigned i = 0; i < N_GREEDY; i++)
-		client_done(&c[i]);
+		dialer_done(&c[i]);
 	world_done(&w);
 }
 
 static void who_waits_for_room_is_refused_in_the_end(void **state)
 {
-	struct client c[N_GREEDY];
+	struct dialer c[N_GREEDY];
 	struct world w;
 
 	(void)state;
@@ -416,19 +416,19 @@ static void who_waits_for_room_is_refused_in_the_end(void **state)
 	w.server->opts.limits.room_wait_ms = 0;
 	timer_repeat(w.server->parked_clock, 1);
 	/* The last has waited for least. */
-	assert_true(client_wait(&c[N_GREEDY - 1], &w, 20));
+	assert_true(dialer_wait(&c[N_GREEDY - 1], &w, 20));
 	assert_non_null(
 		memmem(c[N_GREEDY - 1].in.data, c[N_GREEDY - 1].in.len, "try again later", 15));
 	assert_int_equal(n_parked(&w), 0);
 	say(&w, &c[N_GREEDY - 1], "{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":1}\n");
 	for (unsigned i = 0; i < N_GREEDY; i++)
-		client_done(&c[i]);
+		dialer_done(&c[i]);
 	world_done(&w);
 }
 
 static void a_stop_does_not_wait_for_room(void **state)
 {
-	struct client c[N_GREEDY];
+	struct dialer c[N_GREEDY];
 	struct world w;
 
 	(void)state;
@@ -437,7 +437,7 @@ static void a_stop_does_not_wait_for_room(void **state)
 	server_stop(w.server);
 	assert_int_equal(n_parked(&w), 0);
 	for (unsigned i = 0; i < N_GREEDY; i++)
-		client_done(&c[i]);
+		dialer_done(&c[i]);
 	world_settle(&w);
 	world_done(&w);
 }
@@ -450,7 +450,7 @@ static void long_answers_are_whole_in_every_framing(void **state)
 		const char *text;
 		size_t len;
 	} asks[] = {{ask, 1}, {batch, 2}};
-	struct client c;
+	struct dialer c;
 	struct world w;
 
 	(void)state;
@@ -462,15 +462,15 @@ static void long_answers_are_whole_in_every_framing(void **state)
 
 		/* a frame */
 		join(&w, &c);
-		assert_true(client_send_n(&c, &w, (char *)head, 4));
+		assert_true(dialer_send_n(&c, &w, (char *)head, 4));
 		say(&w, &c, asks[i].text);
-		assert_true(client_wait(&c, &w, n + 4));
+		assert_true(dialer_wait(&c, &w, n + 4));
 		assert_int_equal(c.in.len, n + 4);
 		assert_int_equal((unsigned char)c.in.data[1] << 16 |
 					 (unsigned char)c.in.data[2] << 8 |
 					 (unsigned char)c.in.data[3],
 				 n);
-		client_done(&c);
+		dialer_done(&c);
 		/* a response */
 		join(&w, &c);
 		snprintf(line, sizeof(line),
@@ -478,12 +478,12 @@ static void long_answers_are_whole_in_every_framing(void **state)
 			 strlen(asks[i].text));
 		say(&w, &c, line);
 		say(&w, &c, asks[i].text);
-		assert_true(client_wait(&c, &w, n));
+		assert_true(dialer_wait(&c, &w, n));
 		snprintf(line, sizeof(line), "Content-Length: %zu\r\n", n);
 		assert_non_null(memmem(c.in.data, 300, line, strlen(line)));
 		while (!memmem(c.in.data + c.in.len - 3, 3, i == 0 ? "}" : "}]", i + 1))
-			assert_true(client_wait(&c, &w, c.in.len + 1));
-		client_done(&c);
+			assert_true(dialer_wait(&c, &w, c.in.len + 1));
+		dialer_done(&c);
 	}
 	world_done(&w);
 }

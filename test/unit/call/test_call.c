@@ -248,7 +248,7 @@ static struct done handle_work_reader(struct call *c)
 
 static struct done handle_unlisten(struct call *c)
 {
-	json_bool(call_result(c), server_unlisten(c->server, c->session->endpoint));
+	json_bool(call_result(c), server_unlisten(c->server, c->client->endpoint));
 	return call_reply(c);
 }
 
@@ -366,7 +366,7 @@ static const struct dialect places = {
 
 struct fixture {
 	struct world world;
-	struct client client;
+	struct dialer client;
 	bool stopped;
 };
 
@@ -400,7 +400,7 @@ static void start_with(struct fixture *f, const struct dialect *d, const struct 
 	assert_int_equal(sem_init(&held, 0, 0), 0);
 	assert_int_equal(sem_init(&go, 0, 0), 0);
 	assert_int_equal(world_init(&f->world, d, &opts), 0);
-	assert_int_equal(client_init(&f->client, &f->world), 0);
+	assert_int_equal(dialer_init(&f->client, &f->world), 0);
 }
 
 static void start(struct fixture *f, const struct dialect *d)
@@ -410,7 +410,7 @@ static void start(struct fixture *f, const struct dialect *d)
 
 static void finish(struct fixture *f)
 {
-	client_done(&f->client);
+	dialer_done(&f->client);
 	world_done(&f->world);
 	sem_destroy(&held);
 	sem_destroy(&go);
@@ -429,20 +429,20 @@ static const char *quoted(const char *text)
 	return out;
 }
 
-static void say_to(struct fixture *f, struct client *c, const char *text)
+static void say_to(struct fixture *f, struct dialer *c, const char *text)
 {
 	const char *bytes = quoted(text);
 
-	if (!client_send_n(c, &f->world, bytes, strlen(bytes)))
+	if (!dialer_send_n(c, &f->world, bytes, strlen(bytes)))
 		fail_msg("the server does not take: %s", text);
 }
 
-static void hear_from(struct fixture *f, struct client *c, const char *expected)
+static void hear_from(struct fixture *f, struct dialer *c, const char *expected)
 {
 	const char *bytes = quoted(expected);
 	size_t n = strlen(bytes);
 
-	if (!client_wait(c, &f->world, n) || memcmp(c->in.data, bytes, n) != 0)
+	if (!dialer_wait(c, &f->world, n) || memcmp(c->in.data, bytes, n) != 0)
 		fail_msg("expected %s\n     got %.*s", bytes,
 			 (int)(c->in.len < 600 ? c->in.len : 600), c->in.data ? c->in.data : "");
 	buf_consume(&c->in, n);
@@ -458,17 +458,17 @@ static void hear(struct fixture *f, const char *expected)
 	hear_from(f, &f->client, expected);
 }
 
-static void hear_nothing(struct fixture *f, struct client *c)
+static void hear_nothing(struct fixture *f, struct dialer *c)
 {
 	world_settle(&f->world);
-	client_read(c);
+	dialer_read(c);
 	assert_int_equal(c->in.len, 0);
 	assert_false(c->eof);
 }
 
 static void hear_end(struct fixture *f)
 {
-	assert_true(client_wait_eof(&f->client, &f->world));
+	assert_true(dialer_wait_eof(&f->client, &f->world));
 	assert_int_equal(f->client.in.len, 0);
 }
 
@@ -488,9 +488,9 @@ static void exchange(struct fixture *f, const char *text, const char *expected)
 	hear(f, expected);
 }
 
-static const struct session *only_session(const struct fixture *f)
+static const struct client *only_client(const struct fixture *f)
 {
-	return list_entry(list_first(&f->world.server->sessions), struct session, link);
+	return list_entry(list_first(&f->world.server->clients), struct client, link);
 }
 
 /* ---- parameters ---- */
@@ -654,7 +654,7 @@ static void a_long_sentence_is_cut_between_characters(void **state)
 	start(&f, &sequential);
 	say(&f, text);
 	hear(&f, "{'jsonrpc':'2.0','error':{'code':-32001,'message':'\xc3\xa9");
-	assert_true(client_wait(&f.client, &f.world, 160));
+	assert_true(dialer_wait(&f.client, &f.world, 160));
 	assert_non_null(memmem(f.client.in.data, f.client.in.len, "\xc3\xa9\"}", 4));
 	finish(&f);
 }
@@ -747,19 +747,19 @@ static void a_concurrent_dialect_answers_as_they_finish(void **state)
 
 static void two_clients_do_not_wait_for_each_other(void **state)
 {
-	struct client other;
+	struct dialer other;
 	struct fixture f;
 
 	(void)state;
 	start(&f, &sequential);
-	assert_int_equal(client_init(&other, &f.world), 0);
+	assert_int_equal(dialer_init(&other, &f.world), 0);
 	say(&f, CALL("hold", "{}", "1"));
 	world_settle(&f.world);
 	say_to(&f, &other, CALL("read", "[7]", "2"));
 	hear_from(&f, &other, RESULT("7", "2"));
 	sem_post(&go);
 	hear(&f, RESULT("'let go'", "1"));
-	client_done(&other);
+	dialer_done(&other);
 	finish(&f);
 }
 
@@ -828,14 +828,14 @@ static void cancel_reaches_a_delay_and_a_waiting_call(void **state)
 
 static void a_call_that_was_cancelled_before_its_thread_does_not_run(void **state)
 {
-	struct client others[2];
+	struct dialer others[2];
 	struct fixture f;
 
 	(void)state;
 	start(&f, &sequential);
 	/* both readers are held, so the third call waits in the queue */
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(client_init(&others[i], &f.world), 0);
+		assert_int_equal(dialer_init(&others[i], &f.world), 0);
 		say_to(&f, &others[i], CALL("hold", "{}", "1"));
 		world_settle(&f.world);
 		sem_wait(&held);
@@ -847,7 +847,7 @@ static void a_call_that_was_cancelled_before_its_thread_does_not_run(void **stat
 	hear(&f, ERROR("-32800", "Cancelled", "1"));
 	for (int i = 0; i < 2; i++) {
 		hear_from(&f, &others[i], RESULT("'let go'", "1"));
-		client_done(&others[i]);
+		dialer_done(&others[i]);
 	}
 	finish(&f);
 }
@@ -862,12 +862,12 @@ static void a_call_outlives_its_client(void **state)
 	start(&f, &sequential);
 	say(&f, CALL("later", "{}", "1") CALL("ping", "{}", "2"));
 	world_settle(&f.world);
-	client_done(&f.client);
+	dialer_done(&f.client);
 	world_settle(&f.world);
 	assert_non_null(waiting_call);
 	/* half-closed and unread is not gone: what waits is for its end */
-	session_close((struct session *)only_session(&f));
-	assert_null(waiting_call->session);
+	client_close((struct client *)only_client(&f));
+	assert_null(waiting_call->client);
 	assert_int_equal(f.world.server->n_calls, 1);
 	json_str(call_result(waiting_call), "to nobody");
 	(void)call_reply(waiting_call);
@@ -884,7 +884,7 @@ static void a_thread_outlives_its_client(void **state)
 	say(&f, CALL("hold_writer", "{}", "1"));
 	world_settle(&f.world);
 	sem_wait(&held);
-	session_close((struct session *)only_session(&f));
+	client_close((struct client *)only_client(&f));
 	assert_int_equal(f.world.server->n_calls, 1);
 	commit_result = -EIO;
 	sem_post(&go);
@@ -903,8 +903,8 @@ static void a_batch_outlives_its_client(void **state)
 	say(&f, "[" REQUEST("ping", "{}", "1") "," REQUEST("later", "{}", "2") "," REQUEST(
 			"ping", "{}", "3") "]\n");
 	world_settle(&f.world);
-	session_close((struct session *)only_session(&f));
-	assert_null(waiting_call->session);
+	client_close((struct client *)only_client(&f));
+	assert_null(waiting_call->client);
 	json_str(call_result(waiting_call), "to nobody");
 	(void)call_reply(waiting_call);
 	/* What stood behind it in the batch is not begun for nobody. */
@@ -916,13 +916,13 @@ static void a_batch_outlives_its_client(void **state)
 
 static void free_cancels_what_is_open(void **state)
 {
-	struct client others[3];
+	struct dialer others[3];
 	struct fixture f;
 
 	(void)state;
 	start(&f, &sequential);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(client_init(&others[i], &f.world), 0);
+		assert_int_equal(dialer_init(&others[i], &f.world), 0);
 	say(&f, CALL("later", "{}", "1") CALL("ping", "{}", "2"));
 	say_to(&f, &others[0], CALL("sleep", "[100000]", "1"));
 	say_to(&f, &others[1], "[" REQUEST("hold", "{}", "1") "," REQUEST("ping", "{}", "1") "]\n");
@@ -935,28 +935,28 @@ static void free_cancels_what_is_open(void **state)
 	finish(&f);
 	assert_int_equal(n_cancels, 1);
 	for (int i = 0; i < 3; i++)
-		client_done(&others[i]);
+		dialer_done(&others[i]);
 }
 
 static void stop_lets_running_calls_answer(void **state)
 {
-	struct client idle;
+	struct dialer idle;
 	struct fixture f;
 
 	(void)state;
 	start(&f, &sequential);
-	assert_int_equal(client_init(&idle, &f.world), 0);
+	assert_int_equal(dialer_init(&idle, &f.world), 0);
 	say(&f, CALL("hold", "{}", "1"));
 	world_settle(&f.world);
 	sem_wait(&held);
 	server_stop(f.world.server);
 	assert_false(f.stopped);
-	assert_true(client_wait_eof(&idle, &f.world));
-	client_done(&idle);
+	assert_true(dialer_wait_eof(&idle, &f.world));
+	dialer_done(&idle);
 	sem_post(&go);
 	hear(&f, RESULT("'let go'", "1"));
 	hear_end(&f);
-	client_done(&f.client);
+	dialer_done(&f.client);
 	while (!f.stopped)
 		assert_true(world_turn(&f.world, NULL));
 	finish(&f);
@@ -1001,12 +1001,12 @@ static void a_second_stop_ends_it_at_once(void **state)
 
 static void a_batch_that_stops_twice_is_answered(void **state)
 {
-	struct client other;
+	struct dialer other;
 	struct fixture f;
 
 	(void)state;
 	start(&f, &sequential);
-	assert_int_equal(client_init(&other, &f.world), 0);
+	assert_int_equal(dialer_init(&other, &f.world), 0);
 	say_to(&f, &other, CALL("later", "{}", "1"));
 	world_settle(&f.world);
 	exchange(&f, "[" REQUEST("stop", "{}", "1") "," REQUEST("stop", "{}", "2") "]\n",
@@ -1017,7 +1017,7 @@ static void a_batch_that_stops_twice_is_answered(void **state)
 		assert_true(world_turn(&f.world, NULL));
 	/* The second one cut what still ran elsewhere. */
 	assert_int_equal(n_cancels, 1);
-	client_done(&other);
+	dialer_done(&other);
 	finish(&f);
 }
 
@@ -1039,13 +1039,13 @@ static void stops_that_were_read_ahead_are_answered(void **state)
 static void a_stop_while_calls_are_cancelled_changes_nothing(void **state)
 {
 	struct limits limits = default_limits;
-	struct client other;
+	struct dialer other;
 	struct fixture f;
 
 	(void)state;
 	limits.stop_ms = 1;
 	start_with(&f, &sequential, &limits);
-	assert_int_equal(client_init(&other, &f.world), 0);
+	assert_int_equal(dialer_init(&other, &f.world), 0);
 	say(&f, CALL("later", "{}", "1") CALL("stop", "{}", "2") CALL("stop", "{}", "3"));
 	say_to(&f, &other, CALL("stop_if_cancelled", "{}", "1"));
 	world_settle(&f.world);
@@ -1053,7 +1053,7 @@ static void a_stop_while_calls_are_cancelled_changes_nothing(void **state)
 	while (!f.stopped)
 		assert_true(world_turn(&f.world, NULL));
 	assert_int_equal(n_cancels, 2);
-	client_done(&other);
+	dialer_done(&other);
 	finish(&f);
 }
 
@@ -1090,13 +1090,13 @@ static void a_half_closed_client_still_gets_its_answers(void **state)
 static void calls_over_the_limit_are_refused(void **state)
 {
 	struct limits limits = default_limits;
-	struct client other;
+	struct dialer other;
 	struct fixture f;
 
 	(void)state;
 	limits.calls = 1;
 	start_with(&f, &sequential, &limits);
-	assert_int_equal(client_init(&other, &f.world), 0);
+	assert_int_equal(dialer_init(&other, &f.world), 0);
 	say(&f, CALL("later", "{}", "1"));
 	world_settle(&f.world);
 	say_to(&f, &other, CALL("read", "[1]", "1") CALL("ping", "{}", "2"));
@@ -1106,7 +1106,7 @@ static void calls_over_the_limit_are_refused(void **state)
 	hear(&f, RESULT("null", "1"));
 	say_to(&f, &other, CALL("read", "[1]", "3"));
 	hear_from(&f, &other, RESULT("1", "3"));
-	client_done(&other);
+	dialer_done(&other);
 	finish(&f);
 }
 
@@ -1122,8 +1122,8 @@ static void reading_ahead_stops_at_its_limit(void **state)
 	for (int i = 0; i < 20; i++)
 		say(&f, CALL("ping", "{}", "1"));
 	world_settle(&f.world);
-	assert_int_equal(only_session(&f)->n_waiting, 3);
-	assert_true(only_session(&f)->read_ahead_full);
+	assert_int_equal(only_client(&f)->n_waiting, 3);
+	assert_true(only_client(&f)->read_ahead_full);
 	(void)call_reply(waiting_call);
 	hear(&f, RESULT("null", "0"));
 	for (int i = 0; i < 20; i++)
@@ -1142,8 +1142,8 @@ static void a_concurrent_client_runs_so_many_side_by_side(void **state)
 	for (int i = 0; i < 10; i++)
 		say(&f, CALL("sleep", "[1000000]", "1"));
 	world_settle(&f.world);
-	assert_int_equal(only_session(&f)->n_running, 2);
-	assert_int_equal(only_session(&f)->n_waiting, 2);
+	assert_int_equal(only_client(&f)->n_running, 2);
+	assert_int_equal(only_client(&f)->n_waiting, 2);
 	finish(&f);
 }
 
@@ -1207,7 +1207,7 @@ static void a_message_over_the_limit_is_refused_and_ends_it(void **state)
 	(void)state;
 	memset(large, 'x', sizeof(large));
 	start(&f, &sequential);
-	assert_true(client_send_n(&f.client, &f.world, large, sizeof(large)));
+	assert_true(dialer_send_n(&f.client, &f.world, large, sizeof(large)));
 	hear(&f, ERROR("-32004", "message of more than 1048576 bytes", "null"));
 	hear_end(&f);
 	finish(&f);
@@ -1224,7 +1224,7 @@ static void a_refused_stream_behind_a_running_call_is_told(void **state)
 	limits.queue_bytes = 4 << 20;
 	start_with(&f, &sequential, &limits);
 	say(&f, CALL("later", "{}", "1"));
-	assert_true(client_send_n(&f.client, &f.world, large, sizeof(large)));
+	assert_true(dialer_send_n(&f.client, &f.world, large, sizeof(large)));
 	world_settle(&f.world);
 	(void)call_reply(waiting_call);
 	hear(&f, RESULT("null", "1") ERROR("-32004", "message of more than 1048576 bytes", "null"));
@@ -1244,9 +1244,9 @@ static void a_client_that_does_not_read_is_not_read(void **state)
 		say(&f, CALL("big", "[20000]", "1"));
 	world_settle(&f.world);
 	/* one answer more than the limit at most */
-	assert_true(conn_pending(only_session(&f)->conn) <= (64 << 10) + 41000);
+	assert_true(conn_pending(only_client(&f)->conn) <= (64 << 10) + 41000);
 	for (int i = 0; i < 100; i++) {
-		assert_true(client_wait(&f.client, &f.world, 40036));
+		assert_true(dialer_wait(&f.client, &f.world, 40036));
 		assert_int_equal(f.client.in.data[40035], '\n');
 		buf_consume(&f.client.in, 40036);
 	}
@@ -1259,7 +1259,7 @@ static void connections_over_the_limit_wait(void **state)
 	struct limits limits = default_limits;
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	struct endpoint_opts opts = {.dialect = &sequential, .framing = SPEAKS_LINE, .fd = -1};
-	struct client other = {0};
+	struct dialer other = {0};
 	struct endpoint *e = NULL;
 	char dir[TEMPDIR_MAX];
 	struct why why = {0};
@@ -1269,9 +1269,9 @@ static void connections_over_the_limit_wait(void **state)
 	tempdir_make(dir);
 	limits.connections = 1;
 	start_with(&f, &sequential, &limits);
-	session_close((struct session *)only_session(&f));
+	client_close((struct client *)only_client(&f));
 	world_settle(&f.world);
-	client_done(&f.client);
+	dialer_done(&f.client);
 	opts.registry = f.world.registry;
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s/s", dir);
 	snprintf(opts.address.path, sizeof(opts.address.path), "%s/s", dir);
@@ -1285,10 +1285,10 @@ static void connections_over_the_limit_wait(void **state)
 	assert_int_equal(connect(other.fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	say_to(&f, &other, CALL("ping", "{}", "2"));
 	hear_nothing(&f, &other);
-	assert_int_equal(f.world.server->n_sessions, 1);
-	client_done(&f.client);
+	assert_int_equal(f.world.server->n_clients, 1);
+	dialer_done(&f.client);
 	hear_from(&f, &other, RESULT("'pong'", "2"));
-	client_done(&other);
+	dialer_done(&other);
 	finish(&f);
 	tempdir_remove(dir);
 }
@@ -1371,35 +1371,35 @@ static void batches_have_a_limit_and_can_be_forbidden(void **state)
 
 static void a_framing_is_recognised(void **state)
 {
-	struct client c;
+	struct dialer c;
 	struct fixture f;
 	char text[200];
 
 	(void)state;
 	start(&f, &any);
 	exchange(&f, CALL("ping", "{}", "1"), RESULT("'pong'", "1"));
-	assert_string_equal(session_framing_name(only_session(&f)), "line");
+	assert_string_equal(client_framing_name(only_client(&f)), "line");
 
-	assert_int_equal(client_init(&c, &f.world), 0);
+	assert_int_equal(dialer_init(&c, &f.world), 0);
 	snprintf(text, sizeof(text), "%s", quoted(CALL("ping", "{}", "1")));
-	assert_true(client_send_n(&c, &f.world, "\0\0\0\x35", 4));
+	assert_true(dialer_send_n(&c, &f.world, "\0\0\0\x35", 4));
 	assert_int_equal(strlen(text), 0x35);
-	assert_true(client_send_n(&c, &f.world, text, 0x35));
-	assert_true(client_wait(&c, &f.world, 4));
+	assert_true(dialer_send_n(&c, &f.world, text, 0x35));
+	assert_true(dialer_wait(&c, &f.world, 4));
 	assert_memory_equal(c.in.data, "\0\0\0\x28", 4);
 	buf_consume(&c.in, 4);
 	hear_from(&f, &c, "{'jsonrpc':'2.0','result':'pong','id':1}");
-	client_done(&c);
+	dialer_done(&c);
 
 	/* a Go client */
-	assert_int_equal(client_init(&c, &f.world), 0);
-	assert_true(client_send_n(&c, &f.world, "\x0f\x7f\x03\x01\x01", 5));
+	assert_int_equal(dialer_init(&c, &f.world), 0);
+	assert_true(dialer_send_n(&c, &f.world, "\x0f\x7f\x03\x01\x01", 5));
 	world_settle(&f.world);
-	assert_int_equal(f.world.server->n_sessions, 2);
+	assert_int_equal(f.world.server->n_clients, 2);
 	shutdown(c.fd, SHUT_WR);
-	assert_true(client_wait_eof(&c, &f.world));
+	assert_true(dialer_wait_eof(&c, &f.world));
 	assert_int_equal(c.in.len, 0);
-	client_done(&c);
+	dialer_done(&c);
 	finish(&f);
 }
 
@@ -1443,7 +1443,7 @@ static void http_errors_can_be_worded_by_the_dialect(void **state)
 		 ANSWER("404 Not Found", "keep-alive", "50",
 			"{'error':'Not found. Use / or /rpc.','status':404}"));
 	exchange(&f, "nonsense\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n");
-	assert_true(client_wait_eof(&f.client, &f.world));
+	assert_true(dialer_wait_eof(&f.client, &f.world));
 	finish(&f);
 }
 
@@ -1491,14 +1491,14 @@ static void http_turns_strangers_away(void **state)
 	f.world.endpoint->tcp = true;
 	strcpy(f.world.endpoint->token, "secret");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct client c;
+		struct dialer c;
 
-		assert_int_equal(client_init(&c, &f.world), 0);
+		assert_int_equal(dialer_init(&c, &f.world), 0);
 		say_to(&f, &c, cases[i].request);
-		assert_true(client_wait(&c, &f.world, 40));
+		assert_true(dialer_wait(&c, &f.world, 40));
 		if (memcmp(c.in.data + 9, cases[i].answer, 3) != 0)
 			fail_msg("%s\n%.*s", cases[i].request, (int)c.in.len, c.in.data);
-		client_done(&c);
+		dialer_done(&c);
 	}
 	finish(&f);
 }
@@ -1513,7 +1513,7 @@ static void http_requests_have_a_time_to_come_in(void **state)
 	start_with(&f, &http, &limits);
 	say(&f, "POST / HTTP/1.1\r\n");
 	hear(&f, "HTTP/1.1 408 Request Timeout\r\n");
-	assert_true(client_wait_eof(&f.client, &f.world));
+	assert_true(dialer_wait_eof(&f.client, &f.world));
 	finish(&f);
 }
 
@@ -1550,7 +1550,7 @@ static void a_path_can_have_a_place(void **state)
 		"/place/a%20b", "/rpc",    "/place/a*",  "/place/*",   "/place/.",     "//",
 		"/placed",      "/Place/", "/place/a,b", "/place/~a",
 	};
-	struct client other;
+	struct dialer other;
 	struct fixture f;
 
 	(void)state;
@@ -1562,10 +1562,10 @@ static void a_path_can_have_a_place(void **state)
 	post_to(&f, "/place/..b", "hold_place");
 	world_settle(&f.world);
 	sem_wait(&held);
-	assert_int_equal(client_init(&other, &f.world), 0);
+	assert_int_equal(dialer_init(&other, &f.world), 0);
 	say_to(&f, &other, POST("/place/other", "{'jsonrpc':'2.0','method':'place','id':1}", "41"));
-	assert_true(client_wait(&other, &f.world, 40));
-	client_done(&other);
+	assert_true(dialer_wait(&other, &f.world, 40));
+	dialer_done(&other);
 	sem_post(&go);
 	hear(&f, ANSWER("200 OK", "keep-alive", "39", "{'jsonrpc':'2.0','result':'..b','id':1}"));
 	post_to(&f, "/", "place");
@@ -1633,7 +1633,7 @@ static void work_goes_on_when_its_client_leaves(void **state)
 	start(&f, &sequential);
 	work_at = 77;
 	say(&f, CALL("work", "[0]", "1"));
-	client_done(&f.client);
+	dialer_done(&f.client);
 	while (work_at == 77 || f.world.server->n_calls > 0)
 		assert_true(world_turn(&f.world, NULL));
 	assert_int_equal(work_at, -1);
@@ -1644,7 +1644,7 @@ static void work_goes_on_when_its_client_leaves(void **state)
 
 static void a_listener_can_be_closed_alone(void **state)
 {
-	struct client idle, other;
+	struct dialer idle, other;
 	struct endpoint *first;
 	struct fixture f;
 
@@ -1652,9 +1652,9 @@ static void a_listener_can_be_closed_alone(void **state)
 	start(&f, &sequential);
 	first = f.world.endpoint;
 	exchange(&f, CALL("unlisten", "{}", "1"), RESULT("false", "1"));
-	assert_int_equal(client_init(&idle, &f.world), 0);
+	assert_int_equal(dialer_init(&idle, &f.world), 0);
 	assert_int_equal(world_add_endpoint(&f.world, &sequential), 0);
-	assert_int_equal(client_init(&other, &f.world), 0);
+	assert_int_equal(dialer_init(&other, &f.world), 0);
 
 	/* what runs at it is answered, then its clients are closed */
 	say_to(&f, &idle, CALL("hold", "{}", "2"));
@@ -1665,7 +1665,7 @@ static void a_listener_can_be_closed_alone(void **state)
 	hear_nothing(&f, &idle);
 	sem_post(&go);
 	hear_from(&f, &idle, RESULT("'let go'", "2"));
-	assert_true(client_wait_eof(&idle, &f.world));
+	assert_true(dialer_wait_eof(&idle, &f.world));
 	assert_true(first->closed);
 
 	say_to(&f, &other, CALL("ping", "{}", "4"));
@@ -1673,8 +1673,8 @@ static void a_listener_can_be_closed_alone(void **state)
 	say_to(&f, &other, CALL("unlisten", "{}", "5"));
 	hear_from(&f, &other, RESULT("false", "5"));
 	assert_false(f.stopped);
-	client_done(&idle);
-	client_done(&other);
+	dialer_done(&idle);
+	dialer_done(&other);
 	finish(&f);
 }
 
@@ -1690,14 +1690,14 @@ static unsigned notify_all(struct fixture *f, struct text method, struct text pa
 
 static void notifications_reach_one_or_all(void **state)
 {
-	struct client others[2];
+	struct dialer others[2];
 	struct fixture f;
-	struct session *s;
+	struct client *s;
 
 	(void)state;
 	start(&f, &any);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(client_init(&others[i], &f.world), 0);
+		assert_int_equal(dialer_init(&others[i], &f.world), 0);
 	exchange(&f, CALL("ping", "{}", "1"), RESULT("'pong'", "1"));
 	say_to(&f, &others[0], CALL("ping", "{}", "1"));
 	hear_from(&f, &others[0], RESULT("'pong'", "1"));
@@ -1707,19 +1707,19 @@ static void notifications_reach_one_or_all(void **state)
 	hear_from(&f, &others[0], "{'jsonrpc':'2.0','method':'tick','params':{'n':1}}\n");
 	hear_nothing(&f, &others[1]);
 
-	s = server_find_session(f.world.server, 2);
+	s = server_find_client(f.world.server, 2);
 	assert_non_null(s);
-	assert_int_equal(session_notify(s, "{}", 2), 0);
+	assert_int_equal(client_notify(s, "{}", 2), 0);
 	hear_from(&f, &others[0], "{}\n");
 	hear_nothing(&f, &f.client);
-	assert_null(server_find_session(f.world.server, 77));
-	assert_int_equal(session_notify(server_find_session(f.world.server, 3), "{}", 2), -ENOTSUP);
+	assert_null(server_find_client(f.world.server, 77));
+	assert_int_equal(client_notify(server_find_client(f.world.server, 3), "{}", 2), -ENOTSUP);
 
 	/* from within a call: before its own answer */
 	exchange(&f, CALL("shout", "{}", "2"),
 		 "{'jsonrpc':'2.0','method':'shout','params':[1]}\n" RESULT("'shouted'", "2"));
 	for (int i = 0; i < 2; i++)
-		client_done(&others[i]);
+		dialer_done(&others[i]);
 	finish(&f);
 }
 
@@ -1758,10 +1758,10 @@ static void what_a_slow_client_misses_is_counted(void **state)
 	}
 	assert_int_equal(f.world.endpoint->n_dropped, 5);
 	assert_int_equal(n, n_sent + 5);
-	assert_true(conn_pending(only_session(&f)->conn) <= 300000 + sizeof(large) + 100);
+	assert_true(conn_pending(only_client(&f)->conn) <= 300000 + sizeof(large) + 100);
 	/* every one that was not dropped is whole */
 	for (unsigned i = 0; i < n_sent; i++) {
-		assert_true(client_wait(&f.client, &f.world, sizeof(large) + 41));
+		assert_true(dialer_wait(&f.client, &f.world, sizeof(large) + 41));
 		assert_memory_equal(f.client.in.data, "{\"jsonrpc\":\"2.0\",\"method\":\"m\"", 29);
 		assert_int_equal(f.client.in.data[sizeof(large) + 40], '\n');
 		buf_consume(&f.client.in, sizeof(large) + 41);
@@ -1804,7 +1804,7 @@ static void discover_describes_every_method(void **state)
 	start(&f, &sequential);
 	say(&f, CALL("rpc.discover", "{}", "1"));
 	while (n == 0) {
-		assert_true(client_wait(&f.client, &f.world, f.client.in.len + 1));
+		assert_true(dialer_wait(&f.client, &f.world, f.client.in.len + 1));
 		n = f.client.in.data[f.client.in.len - 1] == '\n' ? f.client.in.len : 0;
 	}
 	arena_init(&a, 1 << 20);

@@ -137,7 +137,7 @@ static void echo_end(struct upgraded *u, const char *why)
 
 static void echo_closed(struct upgraded *u)
 {
-	assert_null(u->session);
+	assert_null(u->client);
 	echo_open = false;
 }
 
@@ -148,11 +148,11 @@ static const struct upgraded_ops echo_ops = {
 	.on_closed = echo_closed,
 };
 
-static int take_over(struct session *s, const struct upgrade_request *r, struct why *why)
+static int take_over(struct client *s, const struct upgrade_request *r, struct why *why)
 {
 	if (text_is(http_header_find(r->http, "Sec-WebSocket-Version"), "12"))
 		return refuse(why, REFUSE_REQUEST, "too old");
-	session_upgrade(s, &echo, &echo_ops, "websocket", "X-Asked: yes\r\n");
+	client_upgrade(s, &echo, &echo_ops, "websocket", "X-Asked: yes\r\n");
 	echo_open = true;
 	return 0;
 }
@@ -232,7 +232,7 @@ static const struct dialect tokens = {DIALECT, .http_refusal = word, .http_token
 
 struct fixture {
 	struct world world;
-	struct client client;
+	struct dialer client;
 	bool stopped;
 };
 
@@ -258,7 +258,7 @@ static void start_with(struct fixture *f, const struct dialect *d, const struct 
 	n_cancels = 0;
 	n_drained = 0;
 	assert_int_equal(world_init(&f->world, d, &opts), 0);
-	assert_int_equal(client_init(&f->client, &f->world), 0);
+	assert_int_equal(dialer_init(&f->client, &f->world), 0);
 }
 
 static void start(struct fixture *f, const struct dialect *d)
@@ -268,7 +268,7 @@ static void start(struct fixture *f, const struct dialect *d)
 
 static void finish(struct fixture *f)
 {
-	client_done(&f->client);
+	dialer_done(&f->client);
 	world_done(&f->world);
 }
 
@@ -288,17 +288,17 @@ static void say(struct fixture *f, const char *text)
 {
 	const char *bytes = quoted(text);
 
-	if (!client_send_n(&f->client, &f->world, bytes, strlen(bytes)))
+	if (!dialer_send_n(&f->client, &f->world, bytes, strlen(bytes)))
 		fail_msg("the server does not take: %s", text);
 }
 
 static void hear(struct fixture *f, const char *expected)
 {
 	const char *bytes = quoted(expected);
-	struct client *c = &f->client;
+	struct dialer *c = &f->client;
 	size_t n = strlen(bytes);
 
-	if (!client_wait(c, &f->world, n) || memcmp(c->in.data, bytes, n) != 0)
+	if (!dialer_wait(c, &f->world, n) || memcmp(c->in.data, bytes, n) != 0)
 		fail_msg("expected %s\n     got %.*s", bytes,
 			 (int)(c->in.len < 600 ? c->in.len : 600), c->in.data ? c->in.data : "");
 	buf_consume(&c->in, n);
@@ -307,14 +307,14 @@ static void hear(struct fixture *f, const char *expected)
 static void hear_nothing(struct fixture *f)
 {
 	world_settle(&f->world);
-	client_read(&f->client);
+	dialer_read(&f->client);
 	assert_int_equal(f->client.in.len, 0);
 	assert_false(f->client.eof);
 }
 
 static void hear_end(struct fixture *f)
 {
-	assert_true(client_wait_eof(&f->client, &f->world));
+	assert_true(dialer_wait_eof(&f->client, &f->world));
 	assert_int_equal(f->client.in.len, 0);
 }
 
@@ -506,7 +506,7 @@ static void a_body_too_large_is_refused(void **state)
 	start(&f, &worded);
 	say(&f, "POST /need HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100001\r\n\r\n");
 	hear(&f, "HTTP/1.1 413 Content Too Large\r\n");
-	assert_true(client_wait_eof(&f.client, &f.world));
+	assert_true(dialer_wait_eof(&f.client, &f.world));
 	finish(&f);
 }
 
@@ -603,15 +603,15 @@ static void the_token_comes_in_several_ways(void **state)
 	f.world.endpoint->tcp = true;
 	strcpy(f.world.endpoint->token, "secret");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct client c;
+		struct dialer c;
 
-		assert_int_equal(client_init(&c, &f.world), 0);
+		assert_int_equal(dialer_init(&c, &f.world), 0);
 		assert_true(
-			client_send_n(&c, &f.world, cases[i].request, strlen(cases[i].request)));
-		assert_true(client_wait(&c, &f.world, 40));
+			dialer_send_n(&c, &f.world, cases[i].request, strlen(cases[i].request)));
+		assert_true(dialer_wait(&c, &f.world, 40));
 		if (memcmp(c.in.data + 9, cases[i].status, 3) != 0)
 			fail_msg("%s\n%.*s", cases[i].request, (int)c.in.len, c.in.data);
-		client_done(&c);
+		dialer_done(&c);
 	}
 	finish(&f);
 }
@@ -626,7 +626,7 @@ static void without_a_token_nobody_comes_in_where_one_is_needed(void **state)
 			     "Authorization: Bearer \r\n\r\n");
 	hear(&f, answer("201 Created", "", "null"));
 	hear(&f, "HTTP/1.1 401 Unauthorized\r\n");
-	assert_true(client_wait_eof(&f.client, &f.world));
+	assert_true(dialer_wait_eof(&f.client, &f.world));
 	assert_non_null(
 		memmem(f.client.in.data, f.client.in.len, "401 no token is set [-] /all", 28));
 	finish(&f);
@@ -709,7 +709,7 @@ static void who_leaves_a_stream_cancels_it(void **state)
 	start(&f, &plain);
 	say(&f, GET("/stream"));
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
-	client_done(&f.client);
+	dialer_done(&f.client);
 	turn_until_cancelled(&f);
 	assert_int_equal(n_cancels, 1);
 	finish(&f);
@@ -740,8 +740,8 @@ static void pieces_for_nobody_are_refused(void **state)
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
 	c = waiting;
 	c->on_cancel = NULL; /* one that does not care */
-	client_done(&f.client);
-	while (c->session)
+	dialer_done(&f.client);
+	while (c->client)
 		assert_true(world_turn(&f.world, NULL));
 	assert_int_equal(call_stream(c, "x", 1), -ENOTCONN);
 	(void)call_stream_end(c);
@@ -768,13 +768,13 @@ static void who_does_not_read_a_stream_is_told_of(void **state)
 	/* it reads again */
 	while (call_stream(waiting, "y", 1) != 0) {
 		assert_true(world_turn(&f.world, &f.client));
-		client_read(&f.client);
+		dialer_read(&f.client);
 	}
 	(void)call_stream_end(waiting);
 	say(&f, GET("/open"));
 	while (f.client.in.len < 12 ||
 	       memcmp(f.client.in.data + f.client.in.len - 8, "\r\n\r\nnull", 8) != 0)
-		assert_true(client_wait(&f.client, &f.world, f.client.in.len + 1));
+		assert_true(dialer_wait(&f.client, &f.world, f.client.in.len + 1));
 	finish(&f);
 }
 
@@ -793,7 +793,7 @@ static void a_stalled_stream_does_not_outlive_its_failure(void **state)
 	while (call_stream(waiting, piece, sizeof(piece)) == 0)
 		continue;
 	(void)call_fail(waiting, refuse(&waiting->why, REFUSE_LIMIT, "not read"));
-	while (f.world.server->n_sessions > 0)
+	while (f.world.server->n_clients > 0)
 		assert_true(world_turn(&f.world, NULL));
 	finish(&f);
 }
@@ -811,7 +811,7 @@ static void a_watched_call_is_cancelled_when_its_client_leaves(void **state)
 	say(&f, GET("/open"));
 	hear_nothing(&f);
 	assert_int_equal(n_cancels, 0);
-	client_done(&f.client);
+	dialer_done(&f.client);
 	turn_until_cancelled(&f);
 	finish(&f);
 }
@@ -825,8 +825,8 @@ static void other_calls_go_on_when_their_client_leaves(void **state)
 	say(&f, GET("/later"));
 	while (!waiting)
 		assert_true(world_turn(&f.world, NULL));
-	client_done(&f.client);
-	while (f.world.server->n_sessions > 0)
+	dialer_done(&f.client);
+	while (f.world.server->n_clients > 0)
 		assert_true(world_turn(&f.world, NULL));
 	assert_int_equal(n_cancels, 0);
 	(void)call_reply(waiting);
@@ -872,7 +872,7 @@ static void a_route_can_take_the_connection_over(void **state)
 	say(&f, "end");
 	hear(&f, "so be it");
 	hear_end(&f);
-	client_done(&f.client);
+	dialer_done(&f.client);
 	while (echo_open)
 		assert_true(world_turn(&f.world, NULL));
 	assert_int_equal(upgraded_write(&echo, "x", 1), -ENOTCONN);
@@ -909,7 +909,7 @@ static void who_took_over_hears_that_its_client_left(void **state)
 	say(&f, UPGRADE);
 	hear(&f, SWITCH);
 	assert_true(echo_open);
-	client_done(&f.client);
+	dialer_done(&f.client);
 	while (echo_open)
 		assert_true(world_turn(&f.world, NULL));
 	finish(&f);
@@ -926,7 +926,7 @@ static void who_took_over_says_goodbye_when_the_server_stops(void **state)
 	server_stop(f.world.server);
 	hear(&f, "goodbye");
 	hear_end(&f);
-	client_done(&f.client);
+	dialer_done(&f.client);
 	while (!f.stopped)
 		assert_true(world_turn(&f.world, NULL));
 	assert_false(echo_open);
@@ -948,7 +948,7 @@ static void who_took_over_is_told_when_there_is_room_again(void **state)
 		continue;
 	assert_int_equal(n_drained, 0);
 	while (n_drained == 0) {
-		client_read(&f.client);
+		dialer_read(&f.client);
 		assert_true(world_turn(&f.world, &f.client));
 	}
 	assert_int_equal(upgraded_write(&echo, "x", 1), 0);

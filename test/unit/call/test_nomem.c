@@ -195,7 +195,7 @@ static void check_json(const char *text, size_t len)
 	ours = false;
 }
 
-static unsigned check_lines(const struct client *c)
+static unsigned check_lines(const struct dialer *c)
 {
 	size_t at = 0;
 	unsigned n = 0;
@@ -213,7 +213,7 @@ static unsigned check_lines(const struct client *c)
 	return n;
 }
 
-static unsigned check_lengths(const struct client *c)
+static unsigned check_lengths(const struct dialer *c)
 {
 	const unsigned char *p = (const unsigned char *)c->in.data;
 	size_t at = 0;
@@ -234,29 +234,29 @@ static unsigned check_lengths(const struct client *c)
 }
 
 /* Reads with memory of its own: the client is not what is tested. */
-static void read_all(struct client *c, struct world *w)
+static void read_all(struct dialer *c, struct world *w)
 {
 	while (!c->eof) {
 		if (!world_turn(w, c))
 			fail_msg("allocation %ld: the server neither answers nor closes", fail_at);
 		ours = true;
-		client_read(c);
+		dialer_read(c);
 		ours = false;
 	}
 }
 
 /* Says it all, then that nothing follows; takes what comes until the end. */
-static bool say(struct world *w, struct client *c, const void *text, size_t len)
+static bool say(struct world *w, struct dialer *c, const void *text, size_t len)
 {
 	const char *data = text;
 	size_t half = len / 2;
 
 	/* in two pieces, so that one must be kept */
-	if (client_init(c, w) != 0)
+	if (dialer_init(c, w) != 0)
 		return false;
-	if (client_send_n(c, w, data, half)) {
+	if (dialer_send_n(c, w, data, half)) {
 		world_settle(w);
-		client_send_n(c, w, data + half, len - half);
+		dialer_send_n(c, w, data + half, len - half);
 	}
 	shutdown(c->fd, SHUT_WR);
 	read_all(c, w);
@@ -265,12 +265,12 @@ static bool say(struct world *w, struct client *c, const void *text, size_t len)
 
 static unsigned talk_line(struct world *w)
 {
-	struct client c;
+	struct dialer c;
 	unsigned n = 0;
 
 	if (say(w, &c, line_text, sizeof(line_text) - 1))
 		n = check_lines(&c);
-	client_done(&c);
+	dialer_done(&c);
 	return n;
 }
 
@@ -278,19 +278,19 @@ static unsigned talk_length(struct world *w)
 {
 	static const char first[] = CALL("read", "1");
 	char text[200] = {0, 0, 0, sizeof(first) - 1};
-	struct client c;
+	struct dialer c;
 	unsigned n = 0;
 
 	memcpy(text + 4, first, sizeof(first) - 1);
 	if (say(w, &c, text, 4 + sizeof(first) - 1))
 		n = check_lengths(&c);
-	client_done(&c);
+	dialer_done(&c);
 	return n;
 }
 
 static unsigned talk_http(struct world *w)
 {
-	struct client c;
+	struct dialer c;
 	unsigned n = 0;
 
 	if (say(w, &c, http_text, sizeof(http_text) - 1)) {
@@ -300,7 +300,7 @@ static unsigned talk_http(struct world *w)
 		     at++)
 			n++;
 	}
-	client_done(&c);
+	dialer_done(&c);
 	return n;
 }
 
@@ -311,7 +311,7 @@ static unsigned talk_socket(struct world *w, const char *dir)
 		.dialect = &dialect, .registry = w->registry, .framing = SPEAKS_LINE, .fd = -1};
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	struct endpoint *e = NULL;
-	struct client c = {0};
+	struct dialer c = {0};
 	unsigned n = 0;
 
 	snprintf(opts.address.path, sizeof(opts.address.path), "%s/s", dir);
@@ -325,7 +325,7 @@ static unsigned talk_socket(struct world *w, const char *dir)
 	shutdown(c.fd, SHUT_WR);
 	read_all(&c, w);
 	n = check_lines(&c);
-	client_done(&c);
+	dialer_done(&c);
 	return n;
 }
 

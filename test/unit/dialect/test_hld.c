@@ -127,7 +127,7 @@ static void tell(struct place *p, const char *type, struct text session, int fir
 		.n = n,
 		.bytes = bytes,
 	};
-	struct client nobody = {.fd = -1};
+	struct dialer nobody = {.fd = -1};
 
 	assert_int_equal(submit(p, &b.work, true), 0);
 	while (!b.done)
@@ -137,13 +137,13 @@ static void tell(struct place *p, const char *type, struct text session, int fir
 
 /* ---- clients ---- */
 
-static void say(struct place *p, struct client *c, const char *line)
+static void say(struct place *p, struct dialer *c, const char *line)
 {
-	assert_true(client_send_n(c, &p->world, line, strlen(line)));
+	assert_true(dialer_send_n(c, &p->world, line, strlen(line)));
 }
 
 /* The next line, in `out`; false at the end. */
-static bool next_line(struct place *p, struct client *c, char *out, size_t size)
+static bool next_line(struct place *p, struct dialer *c, char *out, size_t size)
 {
 	const char *end;
 	size_t n;
@@ -152,7 +152,7 @@ static bool next_line(struct place *p, struct client *c, char *out, size_t size)
 		end = c->in.len > 0 ? memchr(c->in.data, '\n', c->in.len) : NULL;
 		if (end)
 			break;
-		if (!client_wait(c, &p->world, c->in.len + 1))
+		if (!dialer_wait(c, &p->world, c->in.len + 1))
 			return false;
 	}
 	n = (size_t)(end - c->in.data);
@@ -161,11 +161,11 @@ static bool next_line(struct place *p, struct client *c, char *out, size_t size)
 	return true;
 }
 
-static void subscribe(struct place *p, struct client *c, const char *params)
+static void subscribe(struct place *p, struct dialer *c, const char *params)
 {
 	char line[300];
 
-	assert_int_equal(client_init(c, &p->world), 0);
+	assert_int_equal(dialer_init(c, &p->world), 0);
 	snprintf(line, sizeof(line),
 		 "{\"jsonrpc\":\"2.0\",\"method\":\"Subscribe\",\"params\":%s,\"id\":\"s\"}\n",
 		 params);
@@ -185,7 +185,7 @@ static int number_in(const char *line)
 	return atoi(at + strlen("\"number\":"));
 }
 
-static int next_number(struct place *p, struct client *c)
+static int next_number(struct place *p, struct dialer *c)
 {
 	char line[400];
 
@@ -193,10 +193,10 @@ static int next_number(struct place *p, struct client *c)
 	return number_in(line);
 }
 
-static void assert_quiet(struct place *p, struct client *c)
+static void assert_quiet(struct place *p, struct dialer *c)
 {
 	world_settle(&p->world);
-	client_read(c);
+	dialer_read(c);
 	assert_int_equal(c->in.len, 0);
 	assert_false(c->eof);
 }
@@ -276,7 +276,7 @@ static void time_is_as_go_writes_it(void **state)
 static void filters_hold_together(void **state)
 {
 	struct place p;
-	struct client all, one, approvals, none;
+	struct dialer all, one, approvals, none;
 
 	open_place(&p, state, 60000);
 	subscribe(&p, &all, "null");
@@ -303,17 +303,17 @@ static void filters_hold_together(void **state)
 	assert_quiet(&p, &one);
 	assert_quiet(&p, &approvals);
 	assert_quiet(&p, &none);
-	client_done(&all);
-	client_done(&one);
-	client_done(&approvals);
-	client_done(&none);
+	dialer_done(&all);
+	dialer_done(&one);
+	dialer_done(&approvals);
+	dialer_done(&none);
 	close_place(&p);
 }
 
 static void a_connection_that_subscribed_is_the_servers_alone(void **state)
 {
 	struct place p;
-	struct client c;
+	struct dialer c;
 
 	open_place(&p, state, 60000);
 	subscribe(&p, &c, "{}");
@@ -323,21 +323,21 @@ static void a_connection_that_subscribed_is_the_servers_alone(void **state)
 		char many[64 << 10];
 
 		memset(many, 'y', sizeof(many));
-		assert_true(client_send_n(&c, &p.world, many, sizeof(many)));
+		assert_true(dialer_send_n(&c, &p.world, many, sizeof(many)));
 	}
 	tell(&p, "session.status", TEXT("s"), 7, 1, 0);
 	assert_int_equal(next_number(&p, &c), 7);
 	assert_int_equal(shutdown(c.fd, SHUT_WR), 0);
-	assert_true(client_wait_eof(&c, &p.world));
+	assert_true(dialer_wait_eof(&c, &p.world));
 	assert_int_equal(c.in.len, 0);
-	client_done(&c);
+	dialer_done(&c);
 	close_place(&p);
 }
 
 static void silence_is_broken_by_a_heartbeat(void **state)
 {
 	struct place p;
-	struct client c;
+	struct dialer c;
 	char line[200];
 
 	open_place(&p, state, 20);
@@ -347,13 +347,13 @@ static void silence_is_broken_by_a_heartbeat(void **state)
 		assert_string_equal(line, "{\"jsonrpc\":\"2.0\",\"result\":{\"type\":\"heartbeat\","
 					  "\"message\":\"Connection alive\"}}");
 	}
-	client_done(&c);
+	dialer_done(&c);
 	close_place(&p);
 }
 
 /* ---- the queue ---- */
 
-static void read_numbers(struct place *p, struct client *c, int first, int n)
+static void read_numbers(struct place *p, struct dialer *c, int first, int n)
 {
 	for (int i = 0; i < n; i++)
 		assert_int_equal(next_number(p, c), first + i);
@@ -363,7 +363,7 @@ static void of_one_that_does_not_read_the_newest_are_dropped_and_counted(void **
 {
 	enum { N = 600 };
 	struct place p;
-	struct client stalled, busy, nobody = {.fd = -1};
+	struct dialer stalled, busy, nobody = {.fd = -1};
 	const struct endpoint *e;
 	int got;
 
@@ -389,8 +389,8 @@ static void of_one_that_does_not_read_the_newest_are_dropped_and_counted(void **
 	tell(&p, "session.event", TEXT("s"), N + 5, 3, 2000);
 	read_numbers(&p, &stalled, N + 5, 3);
 	assert_int_equal(e->n_dropped, N - got + 5);
-	client_done(&stalled);
-	client_done(&busy);
+	dialer_done(&stalled);
+	dialer_done(&busy);
 	close_place(&p);
 }
 
@@ -398,7 +398,7 @@ static void who_reads_loses_nothing_of_a_burst(void **state)
 {
 	enum { N = 60 * HLD_QUEUE };
 	struct place p;
-	struct client c, filtered;
+	struct dialer c, filtered;
 
 	open_place(&p, state, 60000);
 	subscribe(&p, &c, "{}");
@@ -411,8 +411,8 @@ static void who_reads_loses_nothing_of_a_burst(void **state)
 	assert_int_equal(next_number(&p, &filtered), -1);
 	assert_int_equal(next_number(&p, &filtered), N);
 	assert_int_equal(p.world.endpoint->n_dropped, 0);
-	client_done(&c);
-	client_done(&filtered);
+	dialer_done(&c);
+	dialer_done(&filtered);
 	close_place(&p);
 }
 
@@ -420,7 +420,7 @@ static void more_than_is_held_for_anybody_does_no_harm(void **state)
 {
 	enum { N = 400, BYTES = 60000, PIECE = 100 };
 	struct place p;
-	struct client stalled, nobody = {.fd = -1};
+	struct dialer stalled, nobody = {.fd = -1};
 
 	open_place(&p, state, 60000);
 	subscribe(&p, &stalled, "{}");
@@ -430,7 +430,7 @@ static void more_than_is_held_for_anybody_does_no_harm(void **state)
 		assert_true(world_turn(&p.world, &nobody));
 	assert_in_range(p.world.endpoint->n_dropped, 1, N - HLD_QUEUE);
 	read_numbers(&p, &stalled, 0, HLD_QUEUE);
-	client_done(&stalled);
+	dialer_done(&stalled);
 	close_place(&p);
 }
 

@@ -239,7 +239,7 @@ static struct services services;
 
 struct fixture {
 	struct world world;
-	struct client client;
+	struct dialer client;
 };
 
 static void start(struct fixture *f)
@@ -252,12 +252,12 @@ static void start(struct fixture *f)
 	services.approvals = (struct approvals *)&played;
 	dialect.n_methods = koine_n_approval_methods;
 	assert_int_equal(world_init(&f->world, &dialect, &opts), 0);
-	assert_int_equal(client_init(&f->client, &f->world), 0);
+	assert_int_equal(dialer_init(&f->client, &f->world), 0);
 }
 
 static void finish(struct fixture *f)
 {
-	client_done(&f->client);
+	dialer_done(&f->client);
 	world_done(&f->world);
 }
 
@@ -275,7 +275,7 @@ static void say(struct fixture *f, const char *text)
 {
 	const char *bytes = quoted(text);
 
-	assert_true(client_send_n(&f->client, &f->world, bytes, strlen(bytes)));
+	assert_true(dialer_send_n(&f->client, &f->world, bytes, strlen(bytes)));
 	world_settle(&f->world);
 }
 
@@ -284,7 +284,7 @@ static void hear(struct fixture *f, const char *expected)
 	const char *bytes = quoted(expected);
 	size_t n = strlen(bytes);
 
-	if (!client_wait(&f->client, &f->world, n) || memcmp(f->client.in.data, bytes, n) != 0)
+	if (!dialer_wait(&f->client, &f->world, n) || memcmp(f->client.in.data, bytes, n) != 0)
 		fail_msg("expected %s\n     got %.*s", bytes, (int)f->client.in.len,
 			 f->client.in.data ? f->client.in.data : "");
 	buf_consume(&f->client.in, n);
@@ -358,7 +358,7 @@ static void a_client_that_leaves_waits_no_longer(void **state)
 	start(&f);
 	say(&f, BASH);
 	assert_int_equal(played.n_waits, 1);
-	client_done(&f.client);
+	dialer_done(&f.client);
 	world_settle(&f.world);
 	assert_int_equal(played.n_left, 1);
 	assert_int_equal(f.world.server->n_calls, 0);
@@ -570,7 +570,7 @@ static void a_large_input_is_left_out_of_lists_alone(void **state)
 	say(&f, CALL("approval.list", "{}"));
 	hear(&f, RESULT("{'approvals':[" WHOLE("null,'input_omitted':true") "],'pending':7}"));
 	say(&f, CALL("approval.get", "{'id':'local'}"));
-	assert_true(client_wait(&f.client, &f.world, BIG + 300));
+	assert_true(dialer_wait(&f.client, &f.world, BIG + 300));
 	assert_non_null(memmem(f.client.in.data, f.client.in.len, "xxxxx\"},\"session_id\"", 20));
 	finish(&f);
 }
@@ -588,7 +588,7 @@ static void grants_come_and_go(void **state)
 			"'pattern':null,'session_id':null,'agent':null,'comment':null,"
 			"'created_at':null,'expires_at':'1970-01-01T00:00:03.000Z','uses':3}]}"));
 	say(&f, CALL("approval.grant", "{'tool':'Edit','verdict':'deny','for':2,'uses':4}"));
-	assert_true(client_wait(&f.client, &f.world, 200));
+	assert_true(dialer_wait(&f.client, &f.world, 200));
 	buf_clear(&f.client.in);
 	assert_string_equal(played.grant_tool, "Edit");
 	assert_true(played.grant.denies);

@@ -106,7 +106,7 @@ static struct dialect dialect = {
 
 struct fixture {
 	struct world world;
-	struct client client;
+	struct dialer client;
 };
 
 static void start(struct fixture *f)
@@ -117,12 +117,12 @@ static void start(struct fixture *f)
 	buf_init(&played.text, 64 << 20);
 	dialect.n_methods = koine_n_chat_methods;
 	assert_int_equal(world_init(&f->world, &dialect, &opts), 0);
-	assert_int_equal(client_init(&f->client, &f->world), 0);
+	assert_int_equal(dialer_init(&f->client, &f->world), 0);
 }
 
 static void finish(struct fixture *f)
 {
-	client_done(&f->client);
+	dialer_done(&f->client);
 	world_done(&f->world);
 	buf_done(&played.text);
 }
@@ -141,7 +141,7 @@ static void say(struct fixture *f, const char *text)
 {
 	const char *bytes = quoted(text);
 
-	assert_true(client_send_n(&f->client, &f->world, bytes, strlen(bytes)));
+	assert_true(dialer_send_n(&f->client, &f->world, bytes, strlen(bytes)));
 	world_settle(&f->world);
 }
 
@@ -150,7 +150,7 @@ static void hear(struct fixture *f, const char *expected)
 	const char *bytes = quoted(expected);
 	size_t n = strlen(bytes);
 
-	if (!client_wait(&f->client, &f->world, n) || memcmp(f->client.in.data, bytes, n) != 0)
+	if (!dialer_wait(&f->client, &f->world, n) || memcmp(f->client.in.data, bytes, n) != 0)
 		fail_msg("expected %s\n     got %.*s", bytes, (int)f->client.in.len,
 			 f->client.in.data ? f->client.in.data : "");
 	buf_consume(&f->client.in, n);
@@ -159,7 +159,7 @@ static void hear(struct fixture *f, const char *expected)
 static void hear_nothing(struct fixture *f)
 {
 	world_settle(&f->world);
-	client_read(&f->client);
+	dialer_read(&f->client);
 	assert_int_equal(f->client.in.len, 0);
 }
 
@@ -220,7 +220,7 @@ static size_t follow_pieces(struct fixture *f, size_t at)
 	do {
 		before = f->client.in.len;
 		world_settle(&f->world);
-		client_read(&f->client);
+		dialer_read(&f->client);
 	} while (f->client.in.len != before);
 	while (f->client.in.len > 0) {
 		const char *line = f->client.in.data;
@@ -258,7 +258,7 @@ static void who_does_not_read_is_not_flooded_and_loses_nothing(void **state)
 	text_comes("x", 1);
 	assert_true(follow_pieces(&f, first) > first + LEN);
 	end_turn((struct chat_answer) {0});
-	assert_true(client_wait(&f.client, &f.world, N * LEN + 1));
+	assert_true(dialer_wait(&f.client, &f.world, N * LEN + 1));
 	assert_memory_equal(f.client.in.data, begin, strlen(begin));
 	finish(&f);
 }
@@ -272,7 +272,7 @@ static void a_client_that_left_is_not_spoken_to(void **state)
 	say(&f, ASK(R1));
 	text_comes("a", 1);
 	hear(&f, PIECE("0", "a"));
-	client_done(&f.client);
+	dialer_done(&f.client);
 	world_settle(&f.world);
 	text_comes("b", 1);
 	assert_int_equal(played.n_cancels, 0);

@@ -291,28 +291,28 @@ static void each_part_that_is_missing_is_named(void **state)
 					 .workers = {.n_readers = 1},
 					 .version = "1"};
 	struct world w;
-	struct client c;
+	struct dialer c;
 
 	(void)state;
 	lines.framing = SPEAKS_LINE;
 	log_set_level(LOG_LEVEL_ERR);
 	assert_int_equal(world_init(&w, &lines, &opts), 0);
 	w.endpoint->settings = &settings;
-	assert_int_equal(client_init(&c, &w), 0);
+	assert_int_equal(dialer_init(&c, &w), 0);
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		char text[200];
 		int n = snprintf(text, sizeof(text),
 				 "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"id\":1}\n",
 				 calls[i].method);
 
-		assert_true(client_send_n(&c, &w, text, (size_t)n));
+		assert_true(dialer_send_n(&c, &w, text, (size_t)n));
 		while (!c.in.len || c.in.data[c.in.len - 1] != '\n')
-			assert_true(client_wait(&c, &w, c.in.len + 1));
+			assert_true(dialer_wait(&c, &w, c.in.len + 1));
 		buf_add_char(&c.in, '\0');
 		assert_non_null(strstr(c.in.data, calls[i].words));
 		buf_clear(&c.in);
 	}
-	client_done(&c);
+	dialer_done(&c);
 	world_done(&w);
 }
 

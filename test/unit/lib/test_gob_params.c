@@ -2,11 +2,11 @@
 #include "check.h"
 
 #include "base/buf.h"
-#include "lib/client_gob.h"
+#include "lib/caller_gob.h"
 #include "wire/json.h"
 
 struct world {
-	struct client_gob *gob;
+	struct caller_gob *gob;
 	struct gob_call call;
 	struct why why;
 };
@@ -15,7 +15,7 @@ static int make(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	if (!w || client_gob_new(1 << 20, &w->gob) != 0)
+	if (!w || caller_gob_new(1 << 20, &w->gob) != 0)
 		return -1;
 	*state = w;
 	return 0;
@@ -25,7 +25,7 @@ static int unmake(void **state)
 {
 	struct world *w = *state;
 
-	client_gob_free(w->gob);
+	caller_gob_free(w->gob);
 	free(w);
 	return 0;
 }
@@ -76,8 +76,8 @@ static void assert_read(struct world *w, const char *params, const char *type, c
 	buf_add_char(&out, '\0');
 	assert_string_equal(out.data, type);
 	buf_clear(&out);
-	client_gob_restart(w->gob);
-	assert_int_equal(client_gob_write(w->gob, "A.B", 7, &w->call, &out), 0);
+	caller_gob_restart(w->gob);
+	assert_int_equal(caller_gob_write(w->gob, "A.B", 7, &w->call, &out), 0);
 	netrpc_reader_init(&reader, NETRPC_SERVER, &gob_default_limits);
 	arena_init(&arena, 1 << 20);
 	assert_int_equal(netrpc_next(&reader, &arena, out.data, out.len, true, &used, &m),
@@ -220,7 +220,7 @@ static void types_are_bounded(void **state)
 	assert_int_equal(r, REFUSE_LIMIT);
 	/* What is known already goes on. */
 	assert_read(w, "{\"F3\":7}", "Args{F3 int}", "{\"F3\":7}");
-	client_gob_forget(w->gob);
+	caller_gob_forget(w->gob);
 	assert_read(w, params, "Args{F512 int}", "{\"F512\":1}");
 }
 

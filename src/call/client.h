@@ -17,17 +17,17 @@ struct frame;
 /* An answer of so many bytes is handed over to the connection instead of copied. */
 enum { HANDED_OVER = 64 << 10 };
 
-/* Somebody who wants to know when a session closes, or takes more; in what they keep for it. */
-struct session_hook {
-	struct session_hook *next;
-	/* The session may still be looked at, and nothing can be sent. */
-	void (*closed)(struct session_hook *h);
+/* Somebody who wants to know when a client closes, or takes more; in what they keep for it. */
+struct client_hook {
+	struct client_hook *next;
+	/* The client may still be looked at, and nothing can be sent. */
+	void (*closed)(struct client_hook *h);
 	/* The client took some of what waited for it, and not much is left. May be NULL. */
-	void (*drained)(struct session_hook *h);
+	void (*drained)(struct client_hook *h);
 };
 
-struct session {
-	struct list link;          /* in server.sessions */
+struct client {
+	struct list link;          /* in server.clients */
 	struct list deadline_link; /* in server.deadlines */
 	struct list input_link;    /* in server.inputs */
 	struct server *server;
@@ -57,7 +57,7 @@ struct session {
 	struct buf *
 		held; /* notifications behind the answer of a batch, or of a call that holds them */
 	unsigned n_holding; /* such calls */
-	struct session_hook *hooks;
+	struct client_hook *hooks;
 	struct upgraded *upgraded; /* who has taken the connection over, or NULL */
 
 	uint64_t deadline_ms;
@@ -79,79 +79,78 @@ struct session {
 };
 
 /* Takes fd, on failure too. */
-int session_new(struct server *s, struct endpoint *e, int fd, const struct peer *peer);
+int client_new(struct server *s, struct endpoint *e, int fd, const struct peer *peer);
 
 /* Goes on with what waits: after a call was answered, or the client read some. */
-void session_pump(struct session *s);
+void client_pump(struct client *s);
 
-/* A call of this session has answered; called by call.c, on the loop. */
-void session_answered(struct session *s, struct call *c);
+/* A call of this client has answered; called by call.c, on the loop. */
+void client_answered(struct client *s, struct call *c);
 
 /* Cancels the running or waiting call with this id. False if there is none. */
-bool session_cancel(struct session *s, struct text id);
+bool client_cancel(struct client *s, struct text id);
 
 /* Sends a message that answers nothing, behind the answer of a batch that is under way. -ENOBUFS when
  * the client does not read (the message is dropped and counted), -ENOTSUP over HTTP. */
-int session_notify(struct session *s, const char *data, size_t len);
+int client_notify(struct client *s, const char *data, size_t len);
 
-/* The same, but session_flush must follow in the same turn: for several. */
-int session_post(struct session *s, const char *data, size_t len);
+/* The same, but client_flush must follow in the same turn: for several. */
+int client_post(struct client *s, const char *data, size_t len);
 
 /* What posts and notes come while this call runs go out behind its answer: it goes on after the commit
  * that told of what it did. */
-void session_hold_for(struct call *c);
+void client_hold_for(struct call *c);
 
 /* Whether it can be sent what answers nothing: it speaks, and not HTTP. */
-bool session_hears(const struct session *s);
+bool client_hears(const struct client *s);
 
 /* Whether it would take some now that can also come later: at most max bytes wait for the client,
  * and no batch of answers is held back, which what its calls have caused must not overtake. */
-bool session_takes(struct session *s, size_t max);
+bool client_takes(struct client *s, size_t max);
 
-/* As session_notify, whatever waits; session_flush must follow in the same turn. */
-int session_append(struct session *s, const char *data, size_t len);
-void session_flush(struct session *s);
+/* As client_notify, whatever waits; client_flush must follow in the same turn. */
+int client_append(struct client *s, const char *data, size_t len);
+void client_flush(struct client *s);
 
 /* From now on the client is only told: what it sends, and has sent behind the call that runs, is
  * thrown away, and when it stops sending, the connection is closed. */
-void session_deafen(struct session *s);
+void client_deafen(struct client *s);
 
 /* Bytes for the client, in all: that were written for it, and that have left. */
-uint64_t session_written(const struct session *s);
-uint64_t session_sent(const struct session *s);
+uint64_t client_written(const struct client *s);
+uint64_t client_sent(const struct client *s);
 
-void session_add_hook(struct session *s, struct session_hook *h);
+void client_add_hook(struct client *s, struct client_hook *h);
 /* The one with this function, or NULL. */
-struct session_hook *session_find_hook(const struct session *s,
-				       void (*closed)(struct session_hook *h));
-void session_tell_hooks(struct session *s); /* for session.c: it closes */
-void session_tell_drained(struct session *s);
+struct client_hook *client_find_hook(const struct client *s, void (*closed)(struct client_hook *h));
+void client_tell_hooks(struct client *s); /* for client.c: it closes */
+void client_tell_drained(struct client *s);
 
 /* Reads nothing more; closes when what runs has been answered. */
-void session_end(struct session *s);
+void client_end(struct client *s);
 
 /* An answer could not be written: half of one would be worse than none. */
-void session_give_up(struct session *s);
+void client_give_up(struct client *s);
 
 /* Closes now; calls go on without it. */
-void session_close(struct session *s);
+void client_close(struct client *s);
 
 /* Reads nothing more of it, now, and holds nothing of it; says why if it can. */
-void session_cut(struct session *s, const struct frame *no);
+void client_cut(struct client *s, const struct frame *no);
 
 /* The time for its request is over. */
-void session_timed_out(struct session *s);
+void client_timed_out(struct client *s);
 
-const char *session_framing_name(const struct session *s);
+const char *client_framing_name(const struct client *s);
 
 /* One message at debug, where opts.log_messages wants it. */
-void session_log(const struct session *s, const char *way, const char *data, size_t len);
+void client_log(const struct client *s, const char *way, const char *data, size_t len);
 
-/* For session.c: whether a stream may begin with these bytes, and then with this message; if not,
+/* For client.c: whether a stream may begin with these bytes, and then with this message; if not,
  * ret_no says why. */
-bool session_may_open(const struct session *s, struct text first, struct frame *ret_no);
-bool session_may_go_on(const struct session *s, const struct call *first, struct frame *ret_no);
+bool client_may_open(const struct client *s, struct text first, struct frame *ret_no);
+bool client_may_go_on(const struct client *s, const struct call *first, struct frame *ret_no);
 
-/* For session.c: what was held back goes out behind the answers of the batch, or is forgotten. */
-void session_release_held(struct session *s);
-void session_forget_held(struct session *s);
+/* For client.c: what was held back goes out behind the answers of the batch, or is forgotten. */
+void client_release_held(struct client *s);
+void client_forget_held(struct client *s);

@@ -1,4 +1,4 @@
-/* Go's net/rpc as a framing of a session: what is found, what fits, what is answered and when. */
+/* Go's net/rpc as a framing of a client: what is found, what fits, what is answered and when. */
 #include "check.h"
 
 #include "../call_world.h"
@@ -102,7 +102,7 @@ static const struct dialect any_dialect = {DIALECT, .framing = SPEAKS_ANY};
 
 struct fixture {
 	struct world world;
-	struct client client;
+	struct dialer client;
 	struct netrpc_reader reader;
 	struct netrpc_writer writer;
 	struct buf out;
@@ -116,7 +116,7 @@ static void start_with(struct fixture *f, const struct dialect *d, const struct 
 
 	n_later = 0;
 	assert_int_equal(world_init(&f->world, d, &opts), 0);
-	assert_int_equal(client_init(&f->client, &f->world), 0);
+	assert_int_equal(dialer_init(&f->client, &f->world), 0);
 	netrpc_reader_init(&f->reader, NETRPC_CLIENT, &gob_default_limits);
 	netrpc_writer_init(&f->writer, GOB_MESSAGE_MAX);
 	buf_init(&f->out, 64 << 20);
@@ -130,7 +130,7 @@ static void start(struct fixture *f, const struct dialect *d)
 
 static void finish(struct fixture *f)
 {
-	client_done(&f->client);
+	dialer_done(&f->client);
 	world_done(&f->world);
 	netrpc_reader_done(&f->reader);
 	netrpc_writer_done(&f->writer);
@@ -152,7 +152,7 @@ static void ask(struct fixture *f, const char *method, uint64_t seq, const struc
 
 static void flush(struct fixture *f)
 {
-	assert_true(client_send_n(&f->client, &f->world, f->out.data, f->out.len));
+	assert_true(dialer_send_n(&f->client, &f->world, f->out.data, f->out.len));
 	buf_clear(&f->out);
 }
 
@@ -162,7 +162,7 @@ static void next_answer(struct fixture *f, struct netrpc_message *ret)
 		size_t used = 0;
 		enum netrpc_kind kind;
 
-		client_read(&f->client);
+		dialer_read(&f->client);
 		kind = netrpc_next(&f->reader, &f->arena, f->client.in.data, f->client.in.len,
 				   f->client.eof, &used, ret);
 		buf_consume(&f->client.in, used);
@@ -341,7 +341,7 @@ static void what_runs_is_answered_after_a_half_close(void **state)
 	assert_string_equal(answer(&f, 2), "{\"N\":2}");
 	finish_later(0);
 	assert_string_equal(answer(&f, 1), "{\"N\":1}");
-	assert_true(client_wait_eof(&f.client, &f.world));
+	assert_true(dialer_wait_eof(&f.client, &f.world));
 	finish(&f);
 }
 
@@ -357,7 +357,7 @@ static void a_client_may_leave_while_its_calls_run(void **state)
 	wait_for_later(&f, 2);
 	close(f.client.fd);
 	f.client.fd = -1;
-	while (f.world.server->n_sessions > 0)
+	while (f.world.server->n_clients > 0)
 		assert_true(world_turn(&f.world, NULL));
 	finish_later(0);
 	finish_later(1);
@@ -381,9 +381,9 @@ static void what_is_no_stream_is_closed_without_an_answer(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
 		start(&f, &gob_dialect);
-		assert_true(client_send_n(&f.client, &f.world, garbage[i].data, garbage[i].len));
+		assert_true(dialer_send_n(&f.client, &f.world, garbage[i].data, garbage[i].len));
 		shutdown(f.client.fd, SHUT_WR);
-		assert_true(client_wait_eof(&f.client, &f.world));
+		assert_true(dialer_wait_eof(&f.client, &f.world));
 		assert_int_equal(f.client.in.len, 0);
 		finish(&f);
 	}
@@ -440,8 +440,8 @@ static void the_same_row_answers_json(void **state)
 
 	(void)state;
 	start(&f, &any_dialect);
-	assert_true(client_send_n(&f.client, &f.world, request, sizeof(request) - 1));
-	assert_true(client_wait(&f.client, &f.world, sizeof(want) - 1));
+	assert_true(dialer_send_n(&f.client, &f.world, request, sizeof(request) - 1));
+	assert_true(dialer_wait(&f.client, &f.world, sizeof(want) - 1));
 	assert_memory_equal(f.client.in.data, want, sizeof(want) - 1);
 	finish(&f);
 }

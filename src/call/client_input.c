@@ -1,9 +1,9 @@
-#include "call/session_input.h"
+#include "call/client_input.h"
 
 #include "call/http_upgrade.h"
 #include "wire/framing.h"
 
-void input_keep(struct session *s)
+void input_keep(struct client *s)
 {
 	struct text fresh;
 
@@ -20,7 +20,7 @@ void input_keep(struct session *s)
 	}
 }
 
-void input_take(struct session *s, const char *data, size_t len)
+void input_take(struct client *s, const char *data, size_t len)
 {
 	s->bytes_in += len;
 	if (s->in.len == s->in_start) {
@@ -38,7 +38,7 @@ void input_take(struct session *s, const char *data, size_t len)
 
 /* ---- time ---- */
 
-void input_arm(struct session *s)
+void input_arm(struct client *s)
 {
 	struct server *server = s->server;
 
@@ -51,7 +51,7 @@ void input_arm(struct session *s)
 	list_append(&server->deadlines, &s->deadline_link);
 }
 
-bool input_went_on(struct session *s)
+bool input_went_on(struct client *s)
 {
 	const struct limits *l = &s->server->opts.limits;
 	bool enough = s->bytes_in - s->deadline_bytes >= l->progress_bytes;
@@ -67,7 +67,7 @@ bool input_went_on(struct session *s)
 /* ---- size ---- */
 
 /* Beside what stands in s->in. */
-static size_t held_inside(const struct session *s)
+static size_t held_inside(const struct client *s)
 {
 	if (s->upgraded)
 		return upgraded_held(s->upgraded);
@@ -75,7 +75,7 @@ static size_t held_inside(const struct session *s)
 }
 
 /* True: some of what was held has become a message. */
-static bool count(struct session *s)
+static bool count(struct client *s)
 {
 	size_t held = s->in.len - s->in_start + held_inside(s);
 	bool used = held < s->input_held;
@@ -93,7 +93,7 @@ static bool count(struct session *s)
 	return used;
 }
 
-void input_settle(struct session *s, bool reads)
+void input_settle(struct client *s, bool reads)
 {
 	bool used = count(s);
 	bool begun;
@@ -107,7 +107,7 @@ void input_settle(struct session *s, bool reads)
 		input_arm(s);
 }
 
-void input_drop(struct session *s)
+void input_drop(struct client *s)
 {
 	input_advance(s, input_window(s).len);
 	if (s->framing && s->framing->drop)

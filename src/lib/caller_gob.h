@@ -20,7 +20,7 @@
  */
 extern const struct framing framing_gob_answer;
 
-struct client_gob {
+struct caller_gob {
 	struct netrpc_writer writer; /* of the connection at hand */
 	struct gob_shapes shapes;
 	size_t max;
@@ -33,21 +33,21 @@ struct gob_call {
 };
 
 /* max: bytes of one call. */
-int client_gob_new(size_t max, struct client_gob **ret_gob);
-void client_gob_free(struct client_gob *g);
+int caller_gob_new(size_t max, struct caller_gob **ret_gob);
+void caller_gob_free(struct caller_gob *g);
 
 /* For a new connection, which was told of no types yet. */
-void client_gob_restart(struct client_gob *g);
+void caller_gob_restart(struct caller_gob *g);
 
 /* Forgets every shape; there must be no call that has one, and the next connection is new. */
-void client_gob_forget(struct client_gob *g);
+void caller_gob_forget(struct caller_gob *g);
 
 /* Reads parameters, which may be NULL. Refuses as gob_params_read and doc_read do. On
  * any result but 0 there is nothing to undo. */
-int gob_call_read(struct client_gob *g, const char *params, struct gob_call *ret_call,
+int gob_call_read(struct caller_gob *g, const char *params, struct gob_call *ret_call,
 		  struct why *why);
 void gob_call_done(struct gob_call *call);
 
 /* Appends the call, and on failure nothing. */
-int client_gob_write(struct client_gob *g, const char *method, uint64_t seq,
+int caller_gob_write(struct caller_gob *g, const char *method, uint64_t seq,
 		     const struct gob_call *call, struct buf *out);

@@ -1,4 +1,4 @@
-#include "call/session_gob.h"
+#include "call/client_gob.h"
 
 #include <errno.h>
 
@@ -135,7 +135,7 @@ const struct framing framing_gob = {
 
 /* ---- what came ---- */
 
-static void log_way(const struct session *s, const char *way, size_t bytes, struct text method,
+static void log_way(const struct client *s, const char *way, size_t bytes, struct text method,
 		    uint64_t seq, struct text said)
 {
 	log_debug("message",
@@ -146,7 +146,7 @@ static void log_way(const struct session *s, const char *way, size_t bytes, stru
 }
 
 /* As JSON, as far as there is room for it. */
-static void log_in(const struct session *s, const struct gob_side *g)
+static void log_in(const struct client *s, const struct gob_side *g)
 {
 	const struct netrpc_message *m = &g->message;
 	char words[LOGGED_BYTES];
@@ -267,7 +267,7 @@ static void take_message(struct call *c, struct gob_side *g, size_t len)
 	};
 }
 
-struct call *session_gob_read(struct session *s, const struct frame *frame)
+struct call *client_gob_read(struct client *s, const struct frame *frame)
 {
 	struct gob_side *g = s->framing_state;
 	struct call *c;
@@ -357,7 +357,7 @@ static int put_error(struct netrpc_writer *w, struct buf *out, const struct call
 	return netrpc_error(w, out, c->request.method, c->seq, words);
 }
 
-static int send_said(struct session *s, struct call *c, struct buf *out)
+static int send_said(struct client *s, struct call *c, struct buf *out)
 {
 	struct gob_side *g = s->framing_state;
 	size_t before = out->len;
@@ -380,7 +380,7 @@ static int send_said(struct session *s, struct call *c, struct buf *out)
 	return 0;
 }
 
-void session_gob_answer(struct session *s, struct call *c)
+void client_gob_answer(struct client *s, struct call *c)
 {
 	struct buf own;
 	int r;
@@ -396,5 +396,5 @@ void session_gob_answer(struct session *s, struct call *c)
 		buf_done(&own);
 	}
 	if (r != 0)
-		session_give_up(s);
+		client_give_up(s);
 }

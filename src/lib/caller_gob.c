@@ -1,4 +1,4 @@
-#include "lib/client_gob.h"
+#include "lib/caller_gob.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -202,9 +202,9 @@ const struct framing framing_gob_answer = {
 
 /* ---- out ---- */
 
-int client_gob_new(size_t max, struct client_gob **ret_gob)
+int caller_gob_new(size_t max, struct caller_gob **ret_gob)
 {
-	struct client_gob *g = calloc(1, sizeof(*g));
+	struct caller_gob *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return -ENOMEM;
@@ -215,7 +215,7 @@ int client_gob_new(size_t max, struct client_gob **ret_gob)
 	return 0;
 }
 
-void client_gob_free(struct client_gob *g)
+void caller_gob_free(struct caller_gob *g)
 {
 	if (!g)
 		return;
@@ -224,15 +224,15 @@ void client_gob_free(struct client_gob *g)
 	free(g);
 }
 
-void client_gob_restart(struct client_gob *g)
+void caller_gob_restart(struct caller_gob *g)
 {
 	netrpc_writer_done(&g->writer);
 	netrpc_writer_init(&g->writer, g->max);
 }
 
-void client_gob_forget(struct client_gob *g)
+void caller_gob_forget(struct caller_gob *g)
 {
-	client_gob_restart(g);
+	caller_gob_restart(g);
 	gob_shapes_done(&g->shapes);
 }
 
@@ -241,7 +241,7 @@ void gob_call_done(struct gob_call *call)
 	doc_done(&call->doc);
 }
 
-int gob_call_read(struct client_gob *g, const char *params, struct gob_call *ret_call,
+int gob_call_read(struct caller_gob *g, const char *params, struct gob_call *ret_call,
 		  struct why *why)
 {
 	struct gob_call call = {.shape = &gob_shape_empty_struct};
@@ -259,7 +259,7 @@ int gob_call_read(struct client_gob *g, const char *params, struct gob_call *ret
 	return 0;
 }
 
-int client_gob_write(struct client_gob *g, const char *method, uint64_t seq,
+int caller_gob_write(struct caller_gob *g, const char *method, uint64_t seq,
 		     const struct gob_call *call, struct buf *out)
 {
 	struct gob_encoder *e;

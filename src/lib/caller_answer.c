@@ -1,5 +1,5 @@
 /* One message from the server: an answer, or a notification. */
-#include "lib/client.h"
+#include "lib/caller.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Calls on their way: put together, queued, matched with what comes back, and
  * given up when their time is over.
  */
-#include "lib/client.h"
+#include "lib/caller.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -60,13 +60,13 @@ static int write_body(struct koine_client *c, const struct pending *p, const cha
 	if (params) {
 		r = doc_read(&doc, params, strlen(params), &why);
 		if (r > 0)
-			client_set_error(c, "params: %s", why.text);
+			caller_set_error(c, "params: %s", why.text);
 		if (r != 0)
 			return r;
 	}
 	if (params && doc.root->kind != VALUE_OBJECT && doc.root->kind != VALUE_ARRAY) {
 		doc_done(&doc);
-		client_set_error(c, "params must be an object or an array");
+		caller_set_error(c, "params must be an object or an array");
 		return KOINE_PARAMS;
 	}
 	buf_trim(&c->scratch, SCRATCH_KEEP);
@@ -110,12 +110,12 @@ static int read_gob_call(struct koine_client *c, struct pending *p, const char *
 
 	/* Every other kind of parameters is a new type, and a connection has a limit of them. */
 	if (r == REFUSE_LIMIT && c->n_pending == 0) {
-		client_drop(c);
-		client_gob_forget(c->gob);
+		caller_drop(c);
+		caller_gob_forget(c->gob);
 		r = gob_call_read(c->gob, params, &p->gob, &why);
 	}
 	if (r > 0)
-		client_set_error(c, "params: %s", why.text);
+		caller_set_error(c, "params: %s", why.text);
 	p->bytes = r == 0 ? p->gob.doc.arena.used : 0;
 	return r;
 }
@@ -128,7 +128,7 @@ static int write_request(struct koine_client *c, struct pending *p, const char *
 		return read_gob_call(c, p, params);
 	r = write_body(c, p, params);
 	if (r == -EMSGSIZE)
-		client_set_error(c, "the call of '%.100s' is too large", p->method);
+		caller_set_error(c, "the call of '%.100s' is too large", p->method);
 	if (r != 0)
 		return r;
 	if (c->is_http) {
@@ -169,9 +169,9 @@ static int pending_new(struct koine_client *c, const char *method, const char *p
 static int ensure_open(struct koine_client *c)
 {
 	if (c->state == CLIENT_OPEN && list_empty(&c->sent) && c->out.len == 0 &&
-	    client_peer_left(c))
-		client_drop(c);
-	return client_open(c);
+	    caller_peer_left(c))
+		caller_drop(c);
+	return caller_open(c);
 }
 
 /* Without waiting for a step. A fault is met again by the next one, which is where
@@ -179,22 +179,22 @@ static int ensure_open(struct koine_client *c)
 static void send_what_waits(struct koine_client *c)
 {
 	if (c->state == CLIENT_OPEN)
-		client_flush(c);
+		caller_flush(c);
 }
 
-int client_submit(struct koine_client *c, const char *method, const char *params, bool wants_answer,
+int caller_submit(struct koine_client *c, const char *method, const char *params, bool wants_answer,
 		  koine_answer_cb cb, void *arg, struct waiter *waiter, int64_t *ret_id)
 {
 	CLEANUP(pending_freep) struct pending *p = NULL;
 	int r;
 
 	if (c->n_pending >= PENDING_MAX || c->waiting_bytes > WAITING_BYTES_MAX) {
-		client_set_error(c, "too many calls are waiting");
+		caller_set_error(c, "too many calls are waiting");
 		return -ENOBUFS;
 	}
 	r = pending_new(c, method, params, wants_answer, &p);
 	if (r == -ENOMEM)
-		client_set_error(c, "out of memory");
+		caller_set_error(c, "out of memory");
 	if (r != 0)
 		return r;
 	r = ensure_open(c);
@@ -254,7 +254,7 @@ static bool take_request(struct buf *out, struct buf *request)
 /* What is too large for an empty queue always will be. */
 static bool take_gob_call(struct koine_client *c, struct pending *p)
 {
-	int r = client_gob_write(c->gob, p->method, (uint64_t)p->id, &p->gob, &c->out);
+	int r = caller_gob_write(c->gob, p->method, (uint64_t)p->id, &p->gob, &c->out);
 
 	if (r != 0 && c->out.len > 0)
 		return false;
@@ -263,7 +263,7 @@ static bool take_gob_call(struct koine_client *c, struct pending *p)
 	return true;
 }
 
-/* What could not be sent comes first there, where client_expire finds it: callbacks run
+/* What could not be sent comes first there, where caller_expire finds it: callbacks run
  * within a step, not here. */
 static void move_to_sent(struct koine_client *c, struct pending *p)
 {
@@ -275,7 +275,7 @@ static void move_to_sent(struct koine_client *c, struct pending *p)
 		p->deadline_ms = 0;
 }
 
-void client_pump(struct koine_client *c)
+void caller_pump(struct koine_client *c)
 {
 	struct list *first;
 
@@ -292,7 +292,7 @@ void client_pump(struct koine_client *c)
 
 /* ---- in ---- */
 
-void client_fail(struct koine_client *c, struct list *calls, int fault)
+void caller_fail(struct koine_client *c, struct list *calls, int fault)
 {
 	struct list failed;
 	struct list *first;
@@ -311,17 +311,17 @@ static int reopen_if_needed(struct koine_client *c)
 
 	if (c->state != CLIENT_CLOSED || list_empty(&c->waiting))
 		return 0;
-	r = client_open(c);
+	r = caller_open(c);
 	if (r != 0)
-		client_fail(c, &c->waiting, r);
+		caller_fail(c, &c->waiting, r);
 	send_what_waits(c);
 	return r;
 }
 
-int client_lost(struct koine_client *c, int fault)
+int caller_lost(struct koine_client *c, int fault)
 {
-	client_drop(c);
-	client_fail(c, &c->sent, fault);
+	caller_drop(c);
+	caller_fail(c, &c->sent, fault);
 	reopen_if_needed(c);
 	return fault;
 }
@@ -343,13 +343,13 @@ static int settle_answer(struct koine_client *c, struct pending *p, struct koine
 	if (r == KOINE_ERROR_ANSWER) {
 		struct text message = cut(value_text(value_find(a->error, "message")));
 
-		client_set_error(c, "%.*s (code %lld)", TEXT_ARGS(message), (long long)a->code);
+		caller_set_error(c, "%.*s (code %lld)", TEXT_ARGS(message), (long long)a->code);
 	}
 	if (r < 0) {
-		client_set_error(c, "the answer to '%.100s' is neither a result nor an error",
+		caller_set_error(c, "the answer to '%.100s' is neither a result nor an error",
 				 p->method);
 		if (c->gob)
-			client_set_error(c, "the answer to '%.100s' is no use: %.*s", p->method,
+			caller_set_error(c, "the answer to '%.100s' is no use: %.*s", p->method,
 					 TEXT_ARGS(value_text(value_find(a->error, "message"))));
 		koine_answer_free(TAKE(a));
 	}
@@ -407,13 +407,13 @@ static int dispatch(struct koine_client *c, struct koine_answer *a)
 static int bad_message(struct koine_client *c, int r, const struct why *why, bool eof)
 {
 	if (r > 0 && eof)
-		client_set_error(c, "%s closed the connection in the middle of an answer",
+		caller_set_error(c, "%s closed the connection in the middle of an answer",
 				 c->target.shown);
 	else if (r > 0)
-		client_set_error(c, "the answer from %s is not JSON-RPC: %s", c->target.shown,
+		caller_set_error(c, "the answer from %s is not JSON-RPC: %s", c->target.shown,
 				 why->text);
 	else
-		client_set_error(c, "cannot read an answer: %s", strerror(-r));
+		caller_set_error(c, "cannot read an answer: %s", strerror(-r));
 	if (r == REFUSE_TOO_LARGE)
 		return -EMSGSIZE;
 	return r < 0 ? r : eof ? -ECONNRESET : -EBADMSG;
@@ -439,7 +439,7 @@ static int take_stream_message(struct koine_client *c, const struct frame *frame
 		r = refuse(&why, REFUSE_REQUEST, "it is no object");
 	}
 	if (r != 0)
-		return client_lost(c, bad_message(c, r, &why, eof));
+		return caller_lost(c, bad_message(c, r, &why, eof));
 	return dispatch(c, a);
 }
 
@@ -478,11 +478,11 @@ static int http_fault(struct koine_client *c, const struct pending *p, int statu
 	struct text why = said_why(a);
 
 	if (status < 400) {
-		client_set_error(c, "%s did not answer '%.100s' with JSON-RPC (HTTP %d)",
+		caller_set_error(c, "%s did not answer '%.100s' with JSON-RPC (HTTP %d)",
 				 c->target.shown, p->method, status);
 		return -EBADMSG;
 	}
-	client_set_error(c, "%s refused '%.100s': HTTP %d%s%s%s%.*s", c->target.shown, p->method,
+	caller_set_error(c, "%s refused '%.100s': HTTP %d%s%s%s%.*s", c->target.shown, p->method,
 			 status, reason[0] ? " " : "", reason, why.len > 0 ? ": " : "",
 			 TEXT_ARGS(why));
 	return status == 401 || status == 403 ? -EACCES : -EPROTO;
@@ -502,8 +502,8 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 	int r;
 
 	if (!p) {
-		client_set_error(c, "%s answered without being asked", c->target.shown);
-		return client_lost(c, -EBADMSG);
+		caller_set_error(c, "%s answered without being asked", c->target.shown);
+		return caller_lost(c, -EBADMSG);
 	}
 	memcpy(reason, http->reason, sizeof(reason));
 	r = answer_read(frame->data, frame->len, &a, &why);
@@ -511,7 +511,7 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 	c->in_used += used;
 	/* Answered before it was all sent: the rest would be taken for a request. */
 	if (!http->keep_alive || c->out.len > 0)
-		client_drop(c);
+		caller_drop(c);
 	if (p->id == 0)
 		settle(c, p, status < 400 ? 0 : http_fault(c, p, status, reason, a), NULL);
 	else if (is_answer)
@@ -531,14 +531,14 @@ static int closed_by_peer(struct koine_client *c)
 
 	/* An idle http connection is closed by any server after a while. */
 	if (c->is_http && !half && list_empty(&c->sent)) {
-		client_drop(c);
+		caller_drop(c);
 		return 0;
 	}
-	client_set_error(c, "%s closed the connection%s", c->target.shown,
+	caller_set_error(c, "%s closed the connection%s", c->target.shown,
 			 half                   ? " in the middle of an answer"
 			 : list_empty(&c->sent) ? ""
 						: " without an answer");
-	return client_lost(c, -ECONNRESET);
+	return caller_lost(c, -ECONNRESET);
 }
 
 static int refused_stream(struct koine_client *c, const struct why *why)
@@ -549,11 +549,11 @@ static int refused_stream(struct koine_client *c, const struct why *why)
 		fault = -EMSGSIZE;
 	if (why->code == REFUSE_INTERNAL)
 		fault = -ENOMEM;
-	client_set_error(c, "the answer from %s is no use: %s", c->target.shown, why->text);
-	return client_lost(c, fault);
+	caller_set_error(c, "the answer from %s is no use: %s", c->target.shown, why->text);
+	return caller_lost(c, fault);
 }
 
-int client_take_messages(struct koine_client *c, bool eof)
+int caller_take_messages(struct koine_client *c, bool eof)
 {
 	unsigned connection = c->connection;
 	int r = 0;
@@ -591,7 +591,7 @@ static struct pending *oldest(const struct list *calls)
 	return first ? list_entry(first, struct pending, link) : NULL;
 }
 
-uint64_t client_deadline(const struct koine_client *c)
+uint64_t caller_deadline(const struct koine_client *c)
 {
 	const struct pending *sent = oldest(&c->sent);
 	const struct pending *waiting = oldest(&c->waiting);
@@ -610,19 +610,19 @@ static void expire_list(struct koine_client *c, struct list *calls, uint64_t now
 
 	while ((p = oldest(calls)) && p->deadline_ms <= now) {
 		if (p->fault != 0)
-			client_set_error(c, "the call of '%.100s' could not be sent: %s", p->method,
+			caller_set_error(c, "the call of '%.100s' could not be sent: %s", p->method,
 					 strerror(-p->fault));
 		else
-			client_set_error(c, "no answer to '%.100s' within %u ms", p->method,
+			caller_set_error(c, "no answer to '%.100s' within %u ms", p->method,
 					 (unsigned)c->timeout_ms);
 		/* Over http the late answer would be taken for the next one's. */
 		if (c->is_http && calls == &c->sent)
-			client_drop(c);
+			caller_drop(c);
 		settle(c, p, p->fault != 0 ? p->fault : -ETIMEDOUT, NULL);
 	}
 }
 
-void client_expire(struct koine_client *c)
+void caller_expire(struct koine_client *c)
 {
 	uint64_t now = clock_steady_ms();
 

@@ -1,4 +1,4 @@
-#include "call/session_answer.h"
+#include "call/client_answer.h"
 
 #include <errno.h>
 
@@ -6,20 +6,20 @@
 #include "call/http_answer.h"
 #include "wire/framing.h"
 
-void session_log(const struct session *s, const char *way, const char *data, size_t len)
+void client_log(const struct client *s, const char *way, const char *data, size_t len)
 {
 	log_debug("message", "connection=%llu dialect=%s way=%s bytes=%zu text=%.*s",
 		  (unsigned long long)s->number, s->endpoint->dialect->name, way, len,
 		  (int)(len > 800 ? 800 : len), data);
 }
 
-void answer_send_text(struct session *s, int status, const char *data, size_t len)
+void answer_send_text(struct client *s, int status, const char *data, size_t len)
 {
 	struct buf *out = conn_out(s->conn);
 	size_t before = out->len;
 
 	if (s->server->opts.log_messages)
-		session_log(s, "out", data, len);
+		client_log(s, "out", data, len);
 	if (s->framing == &framing_http)
 		http_send(s, status, NULL, data, len);
 	else
@@ -28,7 +28,7 @@ void answer_send_text(struct session *s, int status, const char *data, size_t le
 }
 
 /* What is long is handed over, and not copied. */
-static void give(struct session *s, struct buf *b)
+static void give(struct client *s, struct buf *b)
 {
 	if (s->framing->flatten && b->len > 0)
 		s->framing->flatten(b->data, b->len);
@@ -37,7 +37,7 @@ static void give(struct session *s, struct buf *b)
 }
 
 /* What goes before a message of that length; false: nothing of it is wanted. */
-static bool send_lead(struct session *s, int status, size_t len)
+static bool send_lead(struct client *s, int status, size_t len)
 {
 	if (s->framing == &framing_http)
 		return http_send_head(s, status, len);
@@ -46,18 +46,18 @@ static bool send_lead(struct session *s, int status, size_t len)
 	return true;
 }
 
-static void send_trail(struct session *s)
+static void send_trail(struct client *s)
 {
 	if (s->framing->trail)
 		s->framing->trail(conn_out(s->conn));
 }
 
-static void send_large(struct session *s, int status, struct buf *out)
+static void send_large(struct client *s, int status, struct buf *out)
 {
 	size_t before = conn_pending(s->conn);
 
 	if (s->server->opts.log_messages)
-		session_log(s, "out", out->data, out->len);
+		client_log(s, "out", out->data, out->len);
 	if (send_lead(s, status, out->len)) {
 		give(s, out);
 		send_trail(s);
@@ -66,7 +66,7 @@ static void send_large(struct session *s, int status, struct buf *out)
 }
 
 /* A notification needs no answer, but an HTTP request needs a response. */
-void answer_send_silence(struct session *s)
+void answer_send_silence(struct client *s)
 {
 	if (s->framing == &framing_http)
 		http_send(s, s->endpoint->dialect->http_silent_status, NULL, "", 0);
@@ -74,10 +74,10 @@ void answer_send_silence(struct session *s)
 
 /* Half an answer would be worse than none: there was no memory for it, or the
  * id alone is larger than an answer may be. */
-void answer_send(struct session *s, int status, struct buf *out)
+void answer_send(struct client *s, int status, struct buf *out)
 {
 	if (out->err != 0)
-		session_give_up(s);
+		client_give_up(s);
 	else if (out->len >= HANDED_OVER)
 		send_large(s, status, out);
 	else
@@ -120,7 +120,7 @@ void answer_batch(struct batch *b, struct call *c)
 		buf_add(&b->out, c->out.data, c->out.len);
 }
 
-static void send_batch(struct session *s, struct batch *b)
+static void send_batch(struct client *s, struct batch *b)
 {
 	size_t len = b->n_in_pieces + b->out.len;
 	size_t before = conn_pending(s->conn);
@@ -141,7 +141,7 @@ static void send_batch(struct session *s, struct batch *b)
 	s->endpoint->bytes_out += conn_pending(s->conn) - before;
 }
 
-static void refuse_batch(struct session *s, struct batch *b)
+static void refuse_batch(struct client *s, struct batch *b)
 {
 	bool full = b->out.err == -ENOBUFS;
 	enum refusal code = full ? REFUSE_LIMIT : REFUSE_TOO_LARGE;
@@ -156,7 +156,7 @@ static void refuse_batch(struct session *s, struct batch *b)
 	answer_send(s, 0, &b->out);
 }
 
-void answer_finish_batch(struct session *s)
+void answer_finish_batch(struct client *s)
 {
 	struct batch *b = s->batch;
 
@@ -170,5 +170,5 @@ void answer_finish_batch(struct session *s)
 		refuse_batch(s, b);
 	}
 	batch_unref(b);
-	session_release_held(s);
+	client_release_held(s);
 }

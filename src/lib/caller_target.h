@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-struct client_target {
+struct caller_target {
 	struct {
 		struct sockaddr_storage addr;
 		socklen_t len;
@@ -18,6 +18,6 @@ struct client_target {
 };
 
 /* -EINVAL for what is no address, -ENAMETOOLONG for a path that no socket can
- * have. Whatever it returns, client_target_done must follow. */
-int client_target_parse(const char *address, struct client_target *ret_target);
-void client_target_done(struct client_target *t);
+ * have. Whatever it returns, caller_target_done must follow. */
+int caller_target_parse(const char *address, struct caller_target *ret_target);
+void caller_target_done(struct caller_target *t);

@@ -1,4 +1,4 @@
-#include "call/session.h"
+#include "call/client.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "call/http_answer.h"
 #include "call/http_upgrade.h"
 #include "call/parked.h"
-#include "call/session_answer.h"
-#include "call/session_gob.h"
-#include "call/session_input.h"
+#include "call/client_answer.h"
+#include "call/client_gob.h"
+#include "call/client_input.h"
 #include "wire/http/http1.h"
 
 static void on_bytes(void *owner, const char *data, size_t len);
@@ -37,22 +37,22 @@ static const struct framing *const framings[] = {
 	[SPEAKS_GOB] = &framing_gob,
 };
 
-static inline bool is_http(const struct session *s)
+static inline bool is_http(const struct client *s)
 {
 	return s->framing == &framing_http;
 }
 
-static inline bool is_gob(const struct session *s)
+static inline bool is_gob(const struct client *s)
 {
 	return s->framing == &framing_gob;
 }
 
-const char *session_framing_name(const struct session *s)
+const char *client_framing_name(const struct client *s)
 {
 	return s->framing ? s->framing->name : "unknown";
 }
 
-static int speak(struct session *s, enum framing_choice choice)
+static int speak(struct client *s, enum framing_choice choice)
 {
 	const struct framing *f = framings[choice];
 	const struct framing_limits limits = {
@@ -73,7 +73,7 @@ static int speak(struct session *s, enum framing_choice choice)
 	return 0;
 }
 
-static void forget_framing(struct session *s)
+static void forget_framing(struct client *s)
 {
 	if (!s->framing)
 		return;
@@ -85,7 +85,7 @@ static void forget_framing(struct session *s)
 /* ---- answers ---- */
 
 /* The stream is of no use any more: say why, then close. */
-static void refuse_stream(struct session *s, const struct frame *frame)
+static void refuse_stream(struct client *s, const struct frame *frame)
 {
 	const struct dialect *d = s->endpoint->dialect;
 	const struct error_row *row = &d->errors[frame->why.code];
@@ -94,7 +94,7 @@ static void refuse_stream(struct session *s, const struct frame *frame)
 
 	log_caused(LOG_LEVEL_INFO, "connection refused",
 		   "connection=%llu dialect=%s framing=%s why=%s", (unsigned long long)s->number,
-		   d->name, session_framing_name(s), frame->why.text);
+		   d->name, client_framing_name(s), frame->why.text);
 	s->closing = true;
 	if (is_http(s)) {
 		s->http_keep_alive = false;
@@ -117,7 +117,7 @@ static void refuse_stream(struct session *s, const struct frame *frame)
 	buf_done(&body);
 }
 
-void session_give_up(struct session *s)
+void client_give_up(struct client *s)
 {
 	log_caused(LOG_LEVEL_INFO, "connection given up", "connection=%llu why=%s",
 		   (unsigned long long)s->number, "an answer could not be written");
@@ -139,11 +139,11 @@ static void unlink_call(struct call *c)
 	c->linked = false;
 	c->server->n_calls--;
 	c->server->others.calls -= c->peer.other;
-	if (c->session)
-		c->session->n_running--;
+	if (c->client)
+		c->client->n_running--;
 }
 
-void session_answered(struct session *s, struct call *c)
+void client_answered(struct client *s, struct call *c)
 {
 	unlink_call(c);
 	if (log_enabled(LOG_LEVEL_DEBUG))
@@ -154,7 +154,7 @@ void session_answered(struct session *s, struct call *c)
 		if (c->batch)
 			answer_batch(c->batch, c);
 		else if (c->netrpc)
-			session_gob_answer(s, c);
+			client_gob_answer(s, c);
 		else if (c->request.silent)
 			answer_send_silence(s);
 		else if (c->streaming)
@@ -162,30 +162,30 @@ void session_answered(struct session *s, struct call *c)
 		else
 			answer_send(s, c->http_status, &c->out);
 		if (c->holds && s->n_holding == 0 && !s->batch)
-			session_release_held(s);
+			client_release_held(s);
 	}
 	server_free_call(c->server, c);
 	if (s && !s->pumping)
-		session_pump(s);
+		client_pump(s);
 }
 
 /* ---- messages ---- */
 
-static struct call *read_call(struct session *s, const struct frame *frame, bool keep)
+static struct call *read_call(struct client *s, const struct frame *frame, bool keep)
 {
 	if (is_gob(s))
-		return session_gob_read(s, frame);
+		return client_gob_read(s, frame);
 	if (s->server->opts.log_messages)
-		session_log(s, "in", frame->data, frame->len);
+		client_log(s, "in", frame->data, frame->len);
 	return dispatch_read(s, frame->data, frame->len, keep);
 }
 
 /* False: it is the last, and is not run. */
-static bool hear_first(struct session *s, struct call *c)
+static bool hear_first(struct client *s, struct call *c)
 {
 	struct frame no = {0};
 
-	s->heard = session_may_go_on(s, c, &no);
+	s->heard = client_may_go_on(s, c, &no);
 	if (s->heard)
 		return true;
 	server_free_call(s->server, c);
@@ -193,7 +193,7 @@ static bool hear_first(struct session *s, struct call *c)
 	return false;
 }
 
-static void start_message(struct session *s, const struct frame *frame)
+static void start_message(struct client *s, const struct frame *frame)
 {
 	struct place place;
 	struct call *c;
@@ -204,7 +204,7 @@ static void start_message(struct session *s, const struct frame *frame)
 		return;
 	c = read_call(s, frame, false);
 	if (!c) {
-		session_end(s);
+		client_end(s);
 		return;
 	}
 	if (!s->heard && !hear_first(s, c))
@@ -215,7 +215,7 @@ static void start_message(struct session *s, const struct frame *frame)
 }
 
 /* Only HTTP carries a token, and on TCP nothing else tells who comes. */
-static bool lacks_token(struct session *s)
+static bool lacks_token(struct client *s)
 {
 	struct frame no = {0};
 
@@ -226,11 +226,11 @@ static bool lacks_token(struct session *s)
 	return true;
 }
 
-static bool opens_well(struct session *s)
+static bool opens_well(struct client *s)
 {
 	struct frame no = {0};
 
-	if (session_may_open(s, input_window(s), &no))
+	if (client_may_open(s, input_window(s), &no))
 		return true;
 	input_disarm(s);
 	if (s->framing || speak(s, SPEAKS_HTTP) == 0)
@@ -239,7 +239,7 @@ static bool opens_well(struct session *s)
 	return false;
 }
 
-static bool recognise(struct session *s)
+static bool recognise(struct client *s)
 {
 	static const enum framing_choice choices[] = {
 		[SNIFF_LINE] = SPEAKS_LINE,
@@ -263,7 +263,7 @@ static bool recognise(struct session *s)
 	return true;
 }
 
-static enum frame_kind next_frame(struct session *s, struct frame *frame)
+static enum frame_kind next_frame(struct client *s, struct frame *frame)
 {
 	struct text w = input_window(s);
 	size_t used = 0;
@@ -275,7 +275,7 @@ static enum frame_kind next_frame(struct session *s, struct frame *frame)
 }
 
 /* Nothing runs: begins the next message, if there is a whole one. */
-static bool next_message(struct session *s)
+static bool next_message(struct client *s)
 {
 	struct frame frame;
 
@@ -311,7 +311,7 @@ static bool next_message(struct session *s)
 }
 
 /* Something runs: reads one message ahead, so that a cancel can overtake. */
-static bool read_ahead(struct session *s)
+static bool read_ahead(struct client *s)
 {
 	const struct limits *limits = &s->server->opts.limits;
 	enum frame_kind kind;
@@ -332,7 +332,7 @@ static bool read_ahead(struct session *s)
 	input_disarm(s);
 	c = read_call(s, &frame, true);
 	if (!c) {
-		session_end(s);
+		client_end(s);
 		return false;
 	}
 	if (dispatch_overtakes(c)) {
@@ -345,7 +345,7 @@ static bool read_ahead(struct session *s)
 	return true;
 }
 
-static struct call *take_waiting(struct session *s)
+static struct call *take_waiting(struct client *s)
 {
 	struct list *first = list_first(&s->waiting);
 	struct call *c = first ? list_entry(first, struct call, link) : NULL;
@@ -358,7 +358,7 @@ static struct call *take_waiting(struct session *s)
 	return c;
 }
 
-static bool busy(const struct session *s)
+static bool busy(const struct client *s)
 {
 	/* The calls of a batch are never side by side. */
 	if (s->batch && s->batch->refs > 1)
@@ -369,7 +369,7 @@ static bool busy(const struct session *s)
 }
 
 /* The client does not read its answers. */
-static bool choked(struct session *s)
+static bool choked(struct client *s)
 {
 	size_t limit = s->server->opts.limits.queue_bytes;
 
@@ -380,7 +380,7 @@ static bool choked(struct session *s)
 }
 
 /* All that came is for whoever has taken the connection over. */
-static bool hand_over(struct session *s)
+static bool hand_over(struct client *s)
 {
 	struct text w = input_window(s);
 
@@ -389,7 +389,7 @@ static bool hand_over(struct session *s)
 	return false;
 }
 
-static void drop_waiting(struct session *s)
+static void drop_waiting(struct client *s)
 {
 	struct call *c;
 
@@ -398,7 +398,7 @@ static void drop_waiting(struct session *s)
 }
 
 /* Nobody answers what was sent to one that is only told. */
-static void drop_input(struct session *s)
+static void drop_input(struct client *s)
 {
 	drop_waiting(s);
 	input_advance(s, input_window(s).len);
@@ -407,7 +407,7 @@ static void drop_input(struct session *s)
 }
 
 /* One step on; false when there is nothing to do, or no room to do it in. */
-static bool step(struct session *s)
+static bool step(struct client *s)
 {
 	struct call *c;
 
@@ -438,7 +438,7 @@ static bool step(struct session *s)
 	return next_message(s);
 }
 
-static bool idle(const struct session *s)
+static bool idle(const struct client *s)
 {
 	return s->n_running == 0 && s->n_waiting == 0 && !s->batch;
 }
@@ -446,7 +446,7 @@ static bool idle(const struct session *s)
 /* Nobody hears what runs, and nothing else was asked for. What waits may be
  * notifications, which ask for no answer: it is done first. Over HTTP everything is
  * answered, and so the first answer would end the connection. */
-static bool abandoned(const struct session *s)
+static bool abandoned(const struct client *s)
 {
 	if (!s->gone || s->n_waiting > 0 || s->batch)
 		return false;
@@ -454,7 +454,7 @@ static bool abandoned(const struct session *s)
 }
 
 /* The call that wants to know when its client leaves. Over HTTP there is but one. */
-static struct call *watched_call(const struct session *s)
+static struct call *watched_call(const struct client *s)
 {
 	struct list *first = is_http(s) ? list_first(&s->running) : NULL;
 	struct call *c = first ? list_entry(first, struct call, link) : NULL;
@@ -463,7 +463,7 @@ static struct call *watched_call(const struct session *s)
 }
 
 /* Only who reads learns that a client leaves; what comes meanwhile is kept, up to a limit. */
-static bool http_full(const struct session *s)
+static bool http_full(const struct client *s)
 {
 	enum { KEPT_MAX = 64 << 10 };
 
@@ -472,7 +472,7 @@ static bool http_full(const struct session *s)
 	return !watched_call(s) || input_window(s).len >= KEPT_MAX;
 }
 
-static bool wants_input(struct session *s)
+static bool wants_input(struct client *s)
 {
 	bool full = s->read_ahead_full || s->refused_ahead || http_full(s);
 
@@ -480,7 +480,7 @@ static bool wants_input(struct session *s)
 }
 
 /* After all steps: send, keep what is left, and decide whether to read on. */
-static void settle(struct session *s)
+static void settle(struct client *s)
 {
 	bool reads;
 
@@ -501,7 +501,7 @@ static void settle(struct session *s)
 	conn_read(s->conn, reads);
 }
 
-void session_pump(struct session *s)
+void client_pump(struct client *s)
 {
 	if (s->pumping)
 		return;
@@ -519,20 +519,20 @@ void session_pump(struct session *s)
 
 static void on_bytes(void *owner, const char *data, size_t len)
 {
-	struct session *s = owner;
+	struct client *s = owner;
 
 	s->endpoint->bytes_in += len;
 	input_take(s, data, len);
-	session_pump(s);
+	client_pump(s);
 }
 
 static void on_eof(void *owner)
 {
-	struct session *s = owner;
+	struct client *s = owner;
 	struct call *watched = watched_call(s);
 
 	s->eof = true;
-	session_pump(s);
+	client_pump(s);
 	/* It may only have said that it sends no more; but most that do so have left. */
 	if (watched)
 		call_cancel(watched);
@@ -540,25 +540,25 @@ static void on_eof(void *owner)
 
 static void on_drained(void *owner)
 {
-	session_tell_drained(owner);
-	session_pump(owner);
+	client_tell_drained(owner);
+	client_pump(owner);
 }
 
 static void on_gone(void *owner)
 {
-	struct session *s = owner;
+	struct client *s = owner;
 
 	s->gone = true;
 	settle(s);
 }
 
 /* The client is gone, not wrong; its calls go on, and nobody hears the answer. */
-static void detach_calls(struct session *s)
+static void detach_calls(struct client *s)
 {
 	list_for_each (at, following, &s->running) {
 		struct call *c = list_entry(at, struct call, link);
 
-		c->session = NULL;
+		c->client = NULL;
 		list_remove(at);
 		list_append(&s->server->detached, at);
 	}
@@ -566,13 +566,13 @@ static void detach_calls(struct session *s)
 
 static void on_closed(void *owner)
 {
-	struct session *s = owner;
+	struct client *s = owner;
 	struct server *server = s->server;
 	struct upgraded *upgraded = s->upgraded;
 	struct call *watched = watched_call(s);
 	const struct peer peer = s->peer;
 
-	session_tell_hooks(s);
+	client_tell_hooks(s);
 	detach_calls(s);
 	drop_waiting(s);
 	batch_unref(s->batch);
@@ -581,21 +581,21 @@ static void on_closed(void *owner)
 	s->closing = true;
 	input_drop(s);
 	forget_framing(s);
-	session_forget_held(s);
+	client_forget_held(s);
 	list_remove(&s->link);
 	s->endpoint->n_connections--;
 	free(s);
 	if (watched)
 		call_cancel(watched);
 	upgraded_gone(upgraded);
-	server_session_gone(server, &peer);
+	server_client_gone(server, &peer);
 }
 
 /* ---- from outside ---- */
 
-int session_new(struct server *server, struct endpoint *e, int fd, const struct peer *peer)
+int client_new(struct server *server, struct endpoint *e, int fd, const struct peer *peer)
 {
-	struct session *s = calloc(1, sizeof(*s));
+	struct client *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s) {
@@ -605,7 +605,7 @@ int session_new(struct server *server, struct endpoint *e, int fd, const struct 
 	s->server = server;
 	s->endpoint = e;
 	s->peer = *peer;
-	s->number = ++server->last_session;
+	s->number = ++server->last_client;
 	buf_init(&s->in, e->dialect->message_max + (256 << 10));
 	list_init(&s->running);
 	list_init(&s->waiting);
@@ -616,13 +616,13 @@ int session_new(struct server *server, struct endpoint *e, int fd, const struct 
 		free(s);
 		return r;
 	}
-	list_append(&server->sessions, &s->link);
-	server->n_sessions++;
+	list_append(&server->clients, &s->link);
+	server->n_clients++;
 	others_add(&server->others, peer);
 	e->n_connections++;
 	e->n_accepted++;
 	if (e->framing != SPEAKS_ANY && speak(s, e->framing) != 0) {
-		session_close(s);
+		client_close(s);
 		return -ENOMEM;
 	}
 	if (e->framing == SPEAKS_HTTP)
@@ -631,7 +631,7 @@ int session_new(struct server *server, struct endpoint *e, int fd, const struct 
 	return 0;
 }
 
-static bool cancel_waiting(struct session *s, struct text id)
+static bool cancel_waiting(struct client *s, struct text id)
 {
 	list_for_each (at, following, &s->waiting) {
 		struct call *c = list_entry(at, struct call, link);
@@ -648,13 +648,13 @@ static bool cancel_waiting(struct session *s, struct text id)
 		c->request = r;
 		s->endpoint->n_calls++;
 		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
-		session_answered(s, c);
+		client_answered(s, c);
 		return true;
 	}
 	return false;
 }
 
-bool session_cancel(struct session *s, struct text id)
+bool client_cancel(struct client *s, struct text id)
 {
 	list_for_each (at, following, &s->running) {
 		struct call *c = list_entry(at, struct call, link);
@@ -667,14 +667,14 @@ bool session_cancel(struct session *s, struct text id)
 	return cancel_waiting(s, id);
 }
 
-bool session_hears(const struct session *s)
+bool client_hears(const struct client *s)
 {
 	return s->framing && s->framing->wrap;
 }
 
-int session_append(struct session *s, const char *data, size_t len)
+int client_append(struct client *s, const char *data, size_t len)
 {
-	if (!session_hears(s))
+	if (!client_hears(s))
 		return -ENOTSUP;
 	if (s->closing || s->eof)
 		return -ENOTCONN;
@@ -682,21 +682,21 @@ int session_append(struct session *s, const char *data, size_t len)
 	return 0;
 }
 
-void session_end(struct session *s)
+void client_end(struct client *s)
 {
 	if (s->upgraded)
 		upgraded_leave(s, "koined is stopping");
 	s->closing = true;
 	if (!s->pumping)
-		session_pump(s);
+		client_pump(s);
 }
 
-void session_close(struct session *s)
+void client_close(struct client *s)
 {
 	conn_close(s->conn);
 }
 
-void session_cut(struct session *s, const struct frame *no)
+void client_cut(struct client *s, const struct frame *no)
 {
 	input_disarm(s);
 	if (s->upgraded)
@@ -706,21 +706,21 @@ void session_cut(struct session *s, const struct frame *no)
 		refuse_stream(s, no);
 	s->closing = true;
 	input_drop(s);
-	session_pump(s);
+	client_pump(s);
 }
 
 /* Of a message that did not go on. */
-static void time_over(struct session *s)
+static void time_over(struct client *s)
 {
 	const struct limits *l = &s->server->opts.limits;
 	struct frame no = {0};
 
 	refuse(&no.why, REFUSE_TIMEOUT, "less than %zu bytes of a message came in %u s",
 	       l->progress_bytes, l->read_timeout_ms / 1000);
-	session_cut(s, &no);
+	client_cut(s, &no);
 }
 
-void session_timed_out(struct session *s)
+void client_timed_out(struct client *s)
 {
 	int status = s->endpoint->dialect->http_timeout_status;
 
@@ -731,7 +731,7 @@ void session_timed_out(struct session *s)
 		return;
 	}
 	if (!s->framing && speak(s, SPEAKS_HTTP) != 0) {
-		session_close(s);
+		client_close(s);
 		return;
 	}
 	s->http_keep_alive = false;
@@ -740,5 +740,5 @@ void session_timed_out(struct session *s)
 	if (is_http(s))
 		http_send_error(s, status ? status : 408, NULL, http_late_words(s->framing_state),
 				NULL);
-	session_pump(s);
+	client_pump(s);
 }

@@ -4,13 +4,13 @@
  * request is a line too, and whose body it could fill with lines of its own.
  */
 #include "call/call.h"
-#include "call/session.h"
+#include "call/client.h"
 #include "wire/framing.h"
 
 enum { TLS_HANDSHAKE = 0x16, TLS_MAJOR = 3 };
 
 /* The others have refused that by themselves: it is a length that is too large, and no gob. */
-static bool is_tls(const struct session *s, struct text first)
+static bool is_tls(const struct client *s, struct text first)
 {
 	const struct framing *f = s->framing;
 
@@ -24,12 +24,12 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static bool takes_batches(const struct session *s)
+static bool takes_batches(const struct client *s)
 {
 	return !(s->endpoint->dialect->rules.flags & JSONRPC_NO_BATCH);
 }
 
-static bool begins_object(const struct session *s, struct text first)
+static bool begins_object(const struct client *s, struct text first)
 {
 	size_t i = 0;
 
@@ -38,7 +38,7 @@ static bool begins_object(const struct session *s, struct text first)
 	return i == first.len || first.data[i] == '{' || (first.data[i] == '[' && takes_batches(s));
 }
 
-static bool lines_on_tcp(const struct session *s)
+static bool lines_on_tcp(const struct client *s)
 {
 	return s->framing == &framing_line && s->endpoint->tcp;
 }
@@ -49,7 +49,7 @@ static bool no_object(struct frame *ret_no)
 	return false;
 }
 
-bool session_may_open(const struct session *s, struct text first, struct frame *ret_no)
+bool client_may_open(const struct client *s, struct text first, struct frame *ret_no)
 {
 	if (is_tls(s, first)) {
 		ret_no->status = 400;
@@ -59,7 +59,7 @@ bool session_may_open(const struct session *s, struct text first, struct frame *
 	return !lines_on_tcp(s) || begins_object(s, first) || no_object(ret_no);
 }
 
-bool session_may_go_on(const struct session *s, const struct call *first, struct frame *ret_no)
+bool client_may_go_on(const struct client *s, const struct call *first, struct frame *ret_no)
 {
 	const struct value *v = first->tree;
 

@@ -8,11 +8,11 @@
  * then on. When the connection is lost, what was sent fails, because the server
  * may have seen it; what was not goes out on the next connection.
  *
- *	client_target.c   addresses
+ *	caller_target.c   addresses
  *	client_conn.c     connecting, retrying, bytes in and out
  *	client_call.c     requests, answers, time-outs
  *	client_answer.c   what came back
- *	client_gob.c      what is different with a Go server
+ *	caller_gob.c      what is different with a Go server
  *	client.c          the public functions
  *
  * Answer callbacks may use the client, so nobody here holds on to a call or to
@@ -23,15 +23,15 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "koine/koine.h"
-#include "lib/client_gob.h"
-#include "lib/client_target.h"
+#include "lib/caller_gob.h"
+#include "lib/caller_target.h"
 #include "lib/value_api.h"
 #include "wire/framing.h"
 
 enum client_state { CLIENT_CLOSED, CLIENT_BACKOFF, CLIENT_CONNECTING, CLIENT_OPEN };
 
 struct koine_client {
-	struct client_target target;
+	struct caller_target target;
 	uint32_t timeout_ms;
 	uint32_t retries;
 	uint32_t retry_delay_ms;
@@ -45,7 +45,7 @@ struct koine_client {
 	const struct framing *framing; /* of what comes in */
 	void *framing_state;
 	struct framing_limits limits;
-	struct client_gob *gob; /* NULL unless that is the framing */
+	struct caller_gob *gob; /* NULL unless that is the framing */
 
 	enum client_state state;
 	int fd;              /* -1 unless connecting or open */
@@ -93,53 +93,53 @@ struct koine_answer {
 /* ---- client_conn.c ---- */
 
 /* Begins to connect, if closed. A fault here is final: nothing was begun. */
-int client_open(struct koine_client *c);
+int caller_open(struct koine_client *c);
 
 /* Moves connecting and backing off on. When the last retry has failed, every
  * waiting call fails with what it returns. */
-int client_advance(struct koine_client *c);
+int caller_advance(struct koine_client *c);
 
 /* True when the peer of an open connection has left, seen without reading. */
-bool client_peer_left(const struct koine_client *c);
+bool caller_peer_left(const struct koine_client *c);
 
 /* Closes the connection and forgets its bytes; calls are not touched. */
-void client_drop(struct koine_client *c);
+void caller_drop(struct koine_client *c);
 
 /* Sends what is queued, as far as the socket takes it. After a fault, of this as
- * of the next, client_lost is the caller's. */
-int client_flush(struct koine_client *c);
+ * of the next, caller_lost is the caller's. */
+int caller_flush(struct koine_client *c);
 
 /* Reads once. *ret_eof: the peer has finished. 0 also when there was nothing. */
-int client_read(struct koine_client *c, bool *ret_eof);
+int caller_read(struct koine_client *c, bool *ret_eof);
 
-void client_set_error(struct koine_client *c, const char *format, ...)
+void caller_set_error(struct koine_client *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* ---- client_call.c ---- */
 
 /* Queues a request (a notification if !wants_answer) and sends what can be sent.
  * Either cb or waiter hears of the result, unless this returns one itself. */
-int client_submit(struct koine_client *c, const char *method, const char *params, bool wants_answer,
+int caller_submit(struct koine_client *c, const char *method, const char *params, bool wants_answer,
 		  koine_answer_cb cb, void *arg, struct waiter *waiter, int64_t *ret_id);
 
 /* Hands waiting requests to the connection, as far as it may take them. */
-void client_pump(struct koine_client *c);
+void caller_pump(struct koine_client *c);
 
 /* Deals with every whole message that has come in. */
-int client_take_messages(struct koine_client *c, bool eof);
+int caller_take_messages(struct koine_client *c, bool eof);
 
 /* Fails every call of the list. c->error has its sentence already. */
-void client_fail(struct koine_client *c, struct list *calls, int fault);
+void caller_fail(struct koine_client *c, struct list *calls, int fault);
 
 /* The connection is of no use any more: drops it, fails what was sent on it and
  * dials again if something still waits. Returns the fault. */
-int client_lost(struct koine_client *c, int fault);
+int caller_lost(struct koine_client *c, int fault);
 
 /* Fails the calls whose time is over. */
-void client_expire(struct koine_client *c);
+void caller_expire(struct koine_client *c);
 
 /* When the oldest call's time is over; UINT64_MAX: there is none. */
-uint64_t client_deadline(const struct koine_client *c);
+uint64_t caller_deadline(const struct koine_client *c);
 
 /* ---- client_answer.c ---- */
 

@@ -2,7 +2,7 @@
  * The connection: dialled without blocking, retried with growing pauses, and
  * read and written as far as the socket goes.
  */
-#include "lib/client.h"
+#include "lib/caller.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -29,7 +29,7 @@ enum {
 	KEEP_BYTES = 256 * 1024, /* of an emptied buffer */
 };
 
-void client_set_error(struct koine_client *c, const char *format, ...)
+void caller_set_error(struct koine_client *c, const char *format, ...)
 {
 	va_list args;
 
@@ -38,7 +38,7 @@ void client_set_error(struct koine_client *c, const char *format, ...)
 	va_end(args);
 }
 
-void client_drop(struct koine_client *c)
+void caller_drop(struct koine_client *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
@@ -59,7 +59,7 @@ static void opened(struct koine_client *c)
 	memset(c->framing_state, 0, c->framing->state_size);
 	c->framing->init(c->framing_state, &c->limits);
 	if (c->gob)
-		client_gob_restart(c->gob);
+		caller_gob_restart(c->gob);
 	c->state = CLIENT_OPEN;
 }
 
@@ -88,7 +88,7 @@ static int connect_unix(int fd, const char *path)
 	return connect(fd, (struct sockaddr *)&name.addr, sizeof(name.addr)) == 0 ? 0 : -errno;
 }
 
-static int connect_at(int fd, const struct client_target *t, unsigned at)
+static int connect_at(int fd, const struct caller_target *t, unsigned at)
 {
 	if (t->socket)
 		return connect_unix(fd, t->socket);
@@ -110,7 +110,7 @@ static int check_server(struct koine_client *c, int fd)
 	if (cred.uid == 0 || cred.uid == geteuid() ||
 	    (c->server_uid > 0 && cred.uid == (uint64_t)c->server_uid))
 		return 0;
-	client_set_error(c, "the server at %s runs as uid %u, which is neither ours nor root's",
+	caller_set_error(c, "the server at %s runs as uid %u, which is neither ours nor root's",
 			 c->target.shown, (unsigned)cred.uid);
 	return KOINE_FORBIDDEN;
 }
@@ -171,7 +171,7 @@ static int wait_for_server(struct koine_client *c)
 		return 0;
 	}
 	c->state = CLIENT_CLOSED;
-	client_set_error(c, "timeout waiting for %s at %s", c->gob ? "agent" : "the server",
+	caller_set_error(c, "timeout waiting for %s at %s", c->gob ? "agent" : "the server",
 			 strncmp(shown, "unix:", 5) == 0 ? shown + 5 : shown);
 	return -ETIMEDOUT;
 }
@@ -192,7 +192,7 @@ static int connect_failed(struct koine_client *c, int fault)
 		return 0;
 	}
 	c->state = CLIENT_CLOSED;
-	client_set_error(c, "cannot connect to %s: %s", c->target.shown, strerror(-fault));
+	caller_set_error(c, "cannot connect to %s: %s", c->target.shown, strerror(-fault));
 	return fault;
 }
 
@@ -208,7 +208,7 @@ static int try_connect(struct koine_client *c)
 	return r == 0 ? 0 : connect_failed(c, r);
 }
 
-int client_open(struct koine_client *c)
+int caller_open(struct koine_client *c)
 {
 	if (c->state != CLIENT_CLOSED)
 		return 0;
@@ -236,14 +236,14 @@ static int arrived(const struct koine_client *c)
 
 static int try_next_address(struct koine_client *c, int fault)
 {
-	client_drop(c);
+	caller_drop(c);
 	if (c->at + 1 == c->target.n_at)
 		return connect_failed(c, fault);
 	c->at++;
 	return try_connect(c);
 }
 
-int client_advance(struct koine_client *c)
+int caller_advance(struct koine_client *c)
 {
 	int r = 0;
 
@@ -256,11 +256,11 @@ int client_advance(struct koine_client *c)
 		r = r < 0 ? try_next_address(c, r) : 0;
 	}
 	if (r != 0)
-		client_fail(c, &c->waiting, r);
+		caller_fail(c, &c->waiting, r);
 	return r;
 }
 
-bool client_peer_left(const struct koine_client *c)
+bool caller_peer_left(const struct koine_client *c)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLIN | POLLRDHUP};
 
@@ -269,7 +269,7 @@ bool client_peer_left(const struct koine_client *c)
 
 static int broken_while(struct koine_client *c, const char *doing, int fault)
 {
-	client_set_error(c, "lost the connection to %s while %s: %s", c->target.shown, doing,
+	caller_set_error(c, "lost the connection to %s while %s: %s", c->target.shown, doing,
 			 strerror(-fault));
 	return fault;
 }
@@ -287,9 +287,9 @@ static int send_once(struct koine_client *c)
 	return 0;
 }
 
-int client_flush(struct koine_client *c)
+int caller_flush(struct koine_client *c)
 {
-	client_pump(c);
+	caller_pump(c);
 	while (c->out_sent < c->out.len) {
 		int r = send_once(c);
 
@@ -300,13 +300,13 @@ int client_flush(struct koine_client *c)
 		if (c->out_sent == c->out.len) {
 			buf_trim(&c->out, KEEP_BYTES);
 			c->out_sent = 0;
-			client_pump(c);
+			caller_pump(c);
 		}
 	}
 	return 0;
 }
 
-int client_read(struct koine_client *c, bool *ret_eof)
+int caller_read(struct koine_client *c, bool *ret_eof)
 {
 	ssize_t n;
 

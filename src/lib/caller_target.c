@@ -1,4 +1,4 @@
-#include "lib/client_target.h"
+#include "lib/caller_target.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,13 +10,13 @@
 
 #include "base/unix_name.h"
 
-void client_target_done(struct client_target *t)
+void caller_target_done(struct caller_target *t)
 {
 	free(t->socket);
 	free(t->shown);
 	free(t->host);
 	free(t->path);
-	*t = (struct client_target) {0};
+	*t = (struct caller_target) {0};
 }
 
 static int set_text(char **field, const char *text, size_t len)
@@ -26,7 +26,7 @@ static int set_text(char **field, const char *text, size_t len)
 	return *field ? 0 : -ENOMEM;
 }
 
-static int add_unix(struct client_target *t, const char *path)
+static int add_unix(struct caller_target *t, const char *path)
 {
 	int r;
 
@@ -39,7 +39,7 @@ static int add_unix(struct client_target *t, const char *path)
 	return r != 0 ? r : set_text(&t->host, "localhost", strlen("localhost"));
 }
 
-static int add_ipv4(struct client_target *t, const char *host, uint16_t port)
+static int add_ipv4(struct caller_target *t, const char *host, uint16_t port)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
 
@@ -50,7 +50,7 @@ static int add_ipv4(struct client_target *t, const char *host, uint16_t port)
 	return 0;
 }
 
-static int add_ipv6(struct client_target *t, const char *host, uint16_t port)
+static int add_ipv6(struct caller_target *t, const char *host, uint16_t port)
 {
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 
@@ -78,7 +78,7 @@ static int parse_port(const char *text, size_t len, uint16_t *ret_port)
 	return 0;
 }
 
-static int add_host(struct client_target *t, const char *host, uint16_t port)
+static int add_host(struct caller_target *t, const char *host, uint16_t port)
 {
 	int r;
 
@@ -89,7 +89,7 @@ static int add_host(struct client_target *t, const char *host, uint16_t port)
 }
 
 /* "HOST:PORT" or "[V6]:PORT"; without a port, default_port (0: there must be one). */
-static int add_authority(struct client_target *t, const char *text, size_t len,
+static int add_authority(struct caller_target *t, const char *text, size_t len,
 			 uint16_t default_port)
 {
 	bool bracket = len > 0 && text[0] == '[';
@@ -123,7 +123,7 @@ static bool is_path(const char *path)
 }
 
 /* `text` is what follows "http:"; the slashes of a URL may be missing. */
-static int parse_http(struct client_target *t, const char *text)
+static int parse_http(struct caller_target *t, const char *text)
 {
 	size_t len;
 	int r;
@@ -143,7 +143,7 @@ static int parse_http(struct client_target *t, const char *text)
 	return r != 0 ? r : add_authority(t, text, len, 80);
 }
 
-static int parse_tcp(struct client_target *t, const char *text)
+static int parse_tcp(struct caller_target *t, const char *text)
 {
 	int r = set_text(&t->host, text, strlen(text));
 
@@ -158,13 +158,13 @@ static bool is_foreign_url(const char *address)
 	return n > 0 && strncmp(address + n, "://", 3) == 0;
 }
 
-int client_target_parse(const char *address, struct client_target *ret_target)
+int caller_target_parse(const char *address, struct caller_target *ret_target)
 {
 	bool plain = strncmp(address, "unix:", 5) != 0 && strncmp(address, "tcp:", 4) != 0 &&
 		     strncmp(address, "http:", 5) != 0;
 	int r;
 
-	*ret_target = (struct client_target) {0};
+	*ret_target = (struct caller_target) {0};
 	if (plain && (!strchr(address, '/') || is_foreign_url(address)))
 		return -EINVAL;
 	if (asprintf(&ret_target->shown, "%s%s", plain ? "unix:" : "", address) < 0) {

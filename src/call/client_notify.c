@@ -1,13 +1,13 @@
 /*
- * What a session is sent that answers nothing, and who wants to know when it closes.
+ * What a client is sent that answers nothing, and who wants to know when it closes.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "call/dispatch.h"
-#include "call/session.h"
+#include "call/client.h"
 
-bool session_takes(struct session *s, size_t max)
+bool client_takes(struct client *s, size_t max)
 {
 	if (s->batch)
 		return false;
@@ -16,38 +16,38 @@ bool session_takes(struct session *s, size_t max)
 	return conn_pending(s->conn) <= max;
 }
 
-void session_flush(struct session *s)
+void client_flush(struct client *s)
 {
 	if (!s->pumping)
 		conn_flush(s->conn);
 }
 
-void session_deafen(struct session *s)
+void client_deafen(struct client *s)
 {
 	s->deaf = true;
 }
 
-uint64_t session_sent(const struct session *s)
+uint64_t client_sent(const struct client *s)
 {
 	return conn_sent(s->conn);
 }
 
-uint64_t session_written(const struct session *s)
+uint64_t client_written(const struct client *s)
 {
 	return conn_sent(s->conn) + conn_pending(s->conn);
 }
 
 /* ---- while a batch runs, or a call that holds ---- */
 
-void session_hold_for(struct call *c)
+void client_hold_for(struct call *c)
 {
-	if (!c->session || c->holds)
+	if (!c->client || c->holds)
 		return;
 	c->holds = true;
-	c->session->n_holding++;
+	c->client->n_holding++;
 }
 
-void session_forget_held(struct session *s)
+void client_forget_held(struct client *s)
 {
 	if (s->held)
 		buf_done(s->held);
@@ -56,7 +56,7 @@ void session_forget_held(struct session *s)
 }
 
 /* Some of what a batch caused may be told before all of it is answered. */
-static int hold(struct session *s, const char *data, size_t len)
+static int hold(struct client *s, const char *data, size_t len)
 {
 	size_t limit = s->server->opts.limits.queue_bytes;
 
@@ -74,7 +74,7 @@ static int hold(struct session *s, const char *data, size_t len)
 	return s->held->err;
 }
 
-void session_release_held(struct session *s)
+void client_release_held(struct client *s)
 {
 	if (!s->held)
 		return;
@@ -82,14 +82,14 @@ void session_release_held(struct session *s)
 		buf_add(conn_out(s->conn), s->held->data, s->held->len);
 		s->endpoint->bytes_out += s->held->len;
 	}
-	session_forget_held(s);
+	client_forget_held(s);
 }
 
 /* ---- notifications ---- */
 
-int session_post(struct session *s, const char *data, size_t len)
+int client_post(struct client *s, const char *data, size_t len)
 {
-	bool open = session_hears(s) && !s->closing && !s->eof;
+	bool open = client_hears(s) && !s->closing && !s->eof;
 
 	if (open && (s->batch || s->n_holding > 0))
 		return hold(s, data, len);
@@ -97,47 +97,46 @@ int session_post(struct session *s, const char *data, size_t len)
 		s->endpoint->n_dropped++;
 		return -ENOBUFS;
 	}
-	return session_append(s, data, len);
+	return client_append(s, data, len);
 }
 
-int session_notify(struct session *s, const char *data, size_t len)
+int client_notify(struct client *s, const char *data, size_t len)
 {
-	int r = session_post(s, data, len);
+	int r = client_post(s, data, len);
 
 	if (r == 0)
-		session_flush(s);
+		client_flush(s);
 	return r;
 }
 
 /* ---- who keeps something for it ---- */
 
-void session_add_hook(struct session *s, struct session_hook *h)
+void client_add_hook(struct client *s, struct client_hook *h)
 {
 	h->next = s->hooks;
 	s->hooks = h;
 }
 
-struct session_hook *session_find_hook(const struct session *s,
-				       void (*closed)(struct session_hook *h))
+struct client_hook *client_find_hook(const struct client *s, void (*closed)(struct client_hook *h))
 {
-	struct session_hook *h = s->hooks;
+	struct client_hook *h = s->hooks;
 
 	while (h && h->closed != closed)
 		h = h->next;
 	return h;
 }
 
-void session_tell_drained(struct session *s)
+void client_tell_drained(struct client *s)
 {
-	for (struct session_hook *h = s->hooks; h; h = h->next) {
+	for (struct client_hook *h = s->hooks; h; h = h->next) {
 		if (h->drained)
 			h->drained(h);
 	}
 }
 
-void session_tell_hooks(struct session *s)
+void client_tell_hooks(struct client *s)
 {
-	struct session_hook *h;
+	struct client_hook *h;
 
 	while ((h = s->hooks)) {
 		s->hooks = h->next;

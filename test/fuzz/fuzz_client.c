@@ -105,7 +105,7 @@ static void echo_closed(struct upgraded *u)
 	free(u);
 }
 
-static int take_over(struct session *s, const struct upgrade_request *r, struct why *why)
+static int take_over(struct client *s, const struct upgrade_request *r, struct why *why)
 {
 	static const struct upgraded_ops ops = {.on_bytes = echo_bytes, .on_closed = echo_closed};
 	struct upgraded *u;
@@ -115,7 +115,7 @@ static int take_over(struct session *s, const struct upgrade_request *r, struct 
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return -ENOMEM;
-	session_upgrade(s, u, &ops, "websocket", NULL);
+	client_upgrade(s, u, &ops, "websocket", NULL);
 	return 0;
 }
 
@@ -198,7 +198,7 @@ static void check_lines(const struct buf *in)
 	}
 }
 
-static void feed_pieces(struct client *c, struct world *w, const uint8_t *sizes, size_t n_sizes,
+static void feed_pieces(struct dialer *c, struct world *w, const uint8_t *sizes, size_t n_sizes,
 			const uint8_t *data, size_t size)
 {
 	size_t at = 0;
@@ -216,26 +216,26 @@ static void feed_pieces(struct client *c, struct world *w, const uint8_t *sizes,
 	}
 }
 
-static void come_to_rest(struct client *c, struct world *w, bool read)
+static void come_to_rest(struct dialer *c, struct world *w, bool read)
 {
 	world_settle(w);
 	while (w->server->n_calls > 0) {
 		FEED_CHECK(world_turn(w, NULL));
 		if (read)
-			client_read(c);
+			dialer_read(c);
 	}
 	world_settle(w);
 	if (read) {
-		client_read(c);
+		dialer_read(c);
 		world_settle(w);
-		client_read(c);
+		dialer_read(c);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct world *w = the_world();
-	struct client c;
+	struct dialer c;
 	size_t n_sizes;
 
 	if (size == 0 || size < 1 + (size_t)(data[0] >> 5))
@@ -243,16 +243,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n_sizes = data[0] >> 5;
 	w->endpoint->dialect = &dialects[data[0] & 0x04 ? 1 : 0];
 	w->endpoint->framing = (enum framing_choice)(data[0] & 3);
-	FEED_CHECK(client_init(&c, w) == 0);
+	FEED_CHECK(dialer_init(&c, w) == 0);
 	feed_pieces(&c, w, data + 1, n_sizes, data + 1 + n_sizes, size - 1 - n_sizes);
 	if (data[0] & 0x08)
 		shutdown(c.fd, SHUT_WR);
 	come_to_rest(&c, w, !(data[0] & 0x10));
 	if ((data[0] & 3) == SPEAKS_LINE)
 		check_lines(&c.in);
-	client_done(&c);
+	dialer_done(&c);
 	come_to_rest(&c, w, false);
-	while (w->server->n_sessions > 0)
+	while (w->server->n_clients > 0)
 		FEED_CHECK(world_turn(w, NULL));
 	FEED_CHECK(w->server->n_calls == 0 && list_empty(&w->server->detached));
 	return 0;

@@ -1,7 +1,7 @@
 /*
  * The public functions of a client. See lib/client.h for how it lives.
  */
-#include "lib/client.h"
+#include "lib/caller.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -37,15 +37,15 @@ void koine_client_free(struct koine_client *c)
 {
 	if (!c)
 		return;
-	client_drop(c);
-	client_set_error(c, "the client was freed");
-	client_fail(c, &c->sent, -ECANCELED);
-	client_fail(c, &c->waiting, -ECANCELED);
+	caller_drop(c);
+	caller_set_error(c, "the client was freed");
+	caller_fail(c, &c->sent, -ECANCELED);
+	caller_fail(c, &c->waiting, -ECANCELED);
 	if (c->framing_state)
 		c->framing->done(c->framing_state);
 	free(c->framing_state);
-	client_gob_free(c->gob);
-	client_target_done(&c->target);
+	caller_gob_free(c->gob);
+	caller_target_done(&c->target);
 	buf_done(&c->in);
 	buf_done(&c->out);
 	buf_done(&c->scratch);
@@ -77,7 +77,7 @@ static int set_framing(struct koine_client *c, const char *name)
 	if (!c->framing_state)
 		return -ENOMEM;
 	c->framing->init(c->framing_state, &c->limits);
-	return c->framing == &framing_gob_answer ? client_gob_new(REQUEST_MAX, &c->gob) : 0;
+	return c->framing == &framing_gob_answer ? caller_gob_new(REQUEST_MAX, &c->gob) : 0;
 }
 
 /* It becomes part of a header, so it must not end one. */
@@ -114,7 +114,7 @@ static int client_new(const char *address, const struct koine_dial_opts *opts,
 	buf_init(&c->in, c->limits.message + HEAD_ROOM);
 	buf_init(&c->out, REQUEST_MAX + HEAD_ROOM);
 	buf_init(&c->scratch, REQUEST_MAX);
-	r = client_target_parse(address, &c->target);
+	r = caller_target_parse(address, &c->target);
 	if (r == 0)
 		r = set_framing(c, opts->framing);
 	if (r == 0)
@@ -147,7 +147,7 @@ int koine_dial(const char *address, const struct koine_dial_opts *opts,
 		memcpy(&ours, opts, opts->size < sizeof(ours) ? opts->size : sizeof(ours));
 	r = client_new(address, &ours, &c);
 	if (r == 0)
-		r = client_open(c);
+		r = caller_open(c);
 	while (r == 0 && c->state != CLIENT_OPEN)
 		r = koine_client_wait(c, -1);
 	if (r != 0 && ours.error && ours.error_size > 0)
@@ -176,7 +176,7 @@ static int check_method(struct koine_client *c, const char *method)
 {
 	if (method && method[0])
 		return 0;
-	client_set_error(c, "a call needs the name of a method");
+	caller_set_error(c, "a call needs the name of a method");
 	return -EINVAL;
 }
 
@@ -185,7 +185,7 @@ int koine_client_call_async(struct koine_client *c, const char *method, const ch
 {
 	int r = check_method(c, method);
 
-	return r != 0 ? r : client_submit(c, method, params, true, cb, arg, NULL, ret_id);
+	return r != 0 ? r : caller_submit(c, method, params, true, cb, arg, NULL, ret_id);
 }
 
 /* Ends for certain: the call has a deadline, and every step looks at it. */
@@ -202,7 +202,7 @@ int koine_client_call(struct koine_client *c, const char *method, const char *pa
 	int r = check_method(c, method);
 
 	if (r == 0)
-		r = client_submit(c, method, params, true, NULL, NULL, &w, NULL);
+		r = caller_submit(c, method, params, true, NULL, NULL, &w, NULL);
 	if (r != 0)
 		return r;
 	wait_for(c, &w);
@@ -222,7 +222,7 @@ int koine_client_notify(struct koine_client *c, const char *method, const char *
 	int r = check_method(c, method);
 
 	if (r == 0)
-		r = client_submit(c, method, params, false, NULL, NULL, &w, NULL);
+		r = caller_submit(c, method, params, false, NULL, NULL, &w, NULL);
 	if (r != 0)
 		return r;
 	wait_for(c, &w);
@@ -230,7 +230,7 @@ int koine_client_notify(struct koine_client *c, const char *method, const char *
 		uint64_t now = clock_steady_ms();
 
 		if (now >= deadline_ms) {
-			client_set_error(c, "'%.100s' could not be sent within %u ms", method,
+			caller_set_error(c, "'%.100s' could not be sent within %u ms", method,
 					 (unsigned)c->timeout_ms);
 			return -ETIMEDOUT;
 		}
@@ -264,7 +264,7 @@ short koine_client_events(const struct koine_client *c)
 
 int koine_client_timeout_ms(const struct koine_client *c)
 {
-	uint64_t earliest = client_deadline(c);
+	uint64_t earliest = caller_deadline(c);
 	uint64_t now = clock_steady_ms();
 
 	if ((c->state == CLIENT_BACKOFF || c->state == CLIENT_CONNECTING) && c->alarm_ms < earliest)
@@ -281,18 +281,18 @@ int koine_client_timeout_ms(const struct koine_client *c)
 static int exchange(struct koine_client *c)
 {
 	unsigned connection = c->connection;
-	int broken = client_flush(c);
+	int broken = caller_flush(c);
 	bool eof = false;
-	int r = client_read(c, &eof);
+	int r = caller_read(c, &eof);
 
 	if (r != 0)
-		return client_lost(c, r);
-	r = client_take_messages(c, eof);
+		return caller_lost(c, r);
+	r = caller_take_messages(c, eof);
 	if (c->connection != connection || c->state != CLIENT_OPEN)
 		return r;
 	if (broken == 0)
-		broken = client_flush(c);
-	return broken != 0 ? client_lost(c, broken) : r;
+		broken = caller_flush(c);
+	return broken != 0 ? caller_lost(c, broken) : r;
 }
 
 int koine_client_step(struct koine_client *c)
@@ -300,13 +300,13 @@ int koine_client_step(struct koine_client *c)
 	int r = 0;
 
 	if (c->state == CLIENT_CLOSED && !c->is_http) {
-		client_set_error(c, "not connected to %s", c->target.shown);
+		caller_set_error(c, "not connected to %s", c->target.shown);
 		return -ENOTCONN;
 	}
-	r = client_advance(c);
+	r = caller_advance(c);
 	if (c->state == CLIENT_OPEN)
 		r = exchange(c);
-	client_expire(c);
+	caller_expire(c);
 	return r;
 }
 
@@ -316,7 +316,7 @@ int koine_client_wait(struct koine_client *c, int timeout_ms)
 	int ours = koine_client_timeout_ms(c);
 
 	if (c->state == CLIENT_CLOSED) {
-		client_set_error(c, "not connected to %s", c->target.shown);
+		caller_set_error(c, "not connected to %s", c->target.shown);
 		return -ENOTCONN;
 	}
 	if (timeout_ms < 0 || (ours >= 0 && ours < timeout_ms))
