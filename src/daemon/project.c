@@ -13,6 +13,7 @@
 #include "daemon/project_trust.h"
 #include "daemon/project_watch.h"
 #include "dialect/aiwg/import.h"
+#include "dialect/daemon.h"
 #include "engine/services.h"
 #include "store/store.h"
 #include "wire/digest.h"
@@ -448,7 +449,7 @@ static void on_heartbeat(void *arg)
 
 	if (p->writing || p->endpoint->server->stopping)
 		return;
-	b = beat_new(p, aiwg_health(p->endpoint->server));
+	b = beat_new(p, dialect_health(p->endpoint->server));
 	if (!b)
 		return;
 	b->work = (struct work) {.run = beat_run, .finished = beat_finished};

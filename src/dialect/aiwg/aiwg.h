@@ -64,9 +64,6 @@ void aiwg_write_time(struct json *j, const char *key, int64_t ms);
 void aiwg_write_subsystems(struct json *j, const struct server *server, struct text folder);
 
 /* state.json as the original keeps it, for those who read it while nobody answers. */
-/* How the daemon is, in a word: healthy, degraded (nothing can be written), stopping. */
-const char *aiwg_health(const struct server *s);
-
 void aiwg_write_state(struct json *j, const struct endpoint *e, const char *health);
 
 /* The object that automation.status answers. */

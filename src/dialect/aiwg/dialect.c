@@ -1,7 +1,7 @@
 /* The portrait of aiwg. */
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
-#include "dialect/koine/koine.h"
+#include "dialect/daemon.h"
 
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 0},
@@ -123,7 +123,7 @@ static const struct method methods[] = {
 	 .doc = "Answers at once",
 	 .result = "{\"type\":\"object\",\"properties\":{\"pong\":{\"const\":true},"
 		   "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}",
-	 .handle = koine_ping},
+	 .handle = dialect_ping},
 	{.name = "daemon.status",
 	 .doc = "Process, uptime, and how its parts are",
 	 .result = OBJECT,
@@ -133,7 +133,7 @@ static const struct method methods[] = {
 	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",
 	 FIELDS(stop_fields),
 	 .in_size = sizeof(struct stop_in),
-	 .handle = koine_daemon_stop},
+	 .handle = dialect_stop},
 	{.name = "task.submit",
 	 .doc = "Queues a task; it begins when there is room",
 	 .result = SUBMITTED,

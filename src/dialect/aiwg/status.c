@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
+#include "dialect/daemon.h"
 #include "engine/automation/automation.h"
 #include "engine/services.h"
 
@@ -379,13 +380,6 @@ void aiwg_write_subsystems(struct json *j, const struct server *server, struct t
 	json_end_object(j);
 }
 
-const char *aiwg_health(const struct server *s)
-{
-	if (s->stopping)
-		return "stopping";
-	return services_failing(s->opts.services) != 0 ? "degraded" : "healthy";
-}
-
 struct done aiwg_daemon_status(struct call *c)
 {
 	const struct server *s = c->server;
@@ -395,7 +389,7 @@ struct done aiwg_daemon_status(struct call *c)
 	json_member_int(j, "pid", getpid());
 	json_member_uint(j, "uptime_seconds", (clock_steady_ms() - s->started_ms) / 1000);
 	aiwg_write_time(j, "started_at", s->started_utc_ms);
-	json_member_str(j, "health", aiwg_health(s));
+	json_member_str(j, "health", dialect_health(s));
 	json_key(j, "subsystems");
 	aiwg_write_subsystems(j, s, aiwg_folder(c, NULL));
 	json_end_object(j);

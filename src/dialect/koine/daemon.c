@@ -1,4 +1,4 @@
-/* The daemon itself: is it there, how is it, stop it. */
+/* The daemon itself: how it is, its log, its settings. */
 #include <string.h>
 #include <unistd.h>
 
@@ -7,23 +7,12 @@
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
+#include "dialect/daemon.h"
 #include "dialect/koine/koine.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
 #include "engine/services.h"
 #include "engine/session/session.h"
-
-/* Written by hand: this is the one answer whose cost is that of the daemon. */
-struct done koine_ping(struct call *c)
-{
-	static const char before[] = "{\"pong\":true,\"timestamp\":\"";
-	struct json *j = call_result(c);
-
-	buf_add(j->out, before, sizeof(before) - 1);
-	buf_add(j->out, clock_iso_now(), ISO_LEN);
-	buf_add(j->out, "\"}", 2);
-	return call_reply(c);
-}
 
 struct done koine_health(struct call *c)
 {
@@ -83,7 +72,7 @@ struct done koine_daemon_status(struct call *c)
 	json_member_str(j, "version", s->opts.version);
 	json_member_uint(j, "uptime_seconds", (clock_steady_ms() - s->started_ms) / 1000);
 	json_member_str(j, "started_at", started);
-	json_member_str(j, "health", aiwg_health(s));
+	json_member_str(j, "health", dialect_health(s));
 	json_member_uint(j, "connections", s->n_clients);
 	json_member_uint(j, "calls_in_flight", s->n_calls);
 	write_store(j, call_services(c));
@@ -150,23 +139,6 @@ struct done koine_daemon_reload(struct call *c)
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_bool(j, "reloaded", true);
-	json_end_object(j);
-	return call_reply(c);
-}
-
-struct done koine_daemon_stop(struct call *c)
-{
-	const struct stop_in *in = c->in;
-	const struct server_opts *opts = &c->server->opts;
-	struct json *j;
-
-	if (!opts->on_stop_asked)
-		return call_fail(
-			c, refuse(&c->why, REFUSE_FORBIDDEN, "this server cannot be stopped"));
-	opts->on_stop_asked(opts->arg, in->force);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_bool(j, "stopping", true);
 	json_end_object(j);
 	return call_reply(c);
 }

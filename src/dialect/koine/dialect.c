@@ -2,6 +2,7 @@
 #include "dialect/koine/koine.h"
 
 #include "base/log_tail.h"
+#include "dialect/daemon.h"
 
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 400},
@@ -44,7 +45,7 @@ static const struct method methods[] = {
 	 .doc = "Answers at once",
 	 .result = "{\"type\":\"object\",\"properties\":{\"pong\":{\"const\":true},"
 		   "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}",
-	 .handle = koine_ping},
+	 .handle = dialect_ping},
 	{.name = "health",
 	 .doc = "Says that the daemon is well, and its version",
 	 .result = "{\"type\":\"object\",\"properties\":{\"status\":{\"const\":\"ok\"},"
@@ -78,7 +79,7 @@ static const struct method methods[] = {
 	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",
 	 FIELDS(stop_fields),
 	 .in_size = sizeof(struct stop_in),
-	 .handle = koine_daemon_stop},
+	 .handle = dialect_stop},
 };
 
 static const char *const paths[] = {"/", "/rpc", NULL};

@@ -46,18 +46,12 @@ extern const struct method koine_approval_methods[];
 extern const unsigned koine_n_approval_methods;
 
 /* Handlers, by file. */
-struct done koine_ping(struct call *c);
 struct done koine_health(struct call *c);
 struct done koine_daemon_status(struct call *c);
 struct done koine_daemon_log(struct call *c);
 struct done koine_daemon_reload(struct call *c);
-struct done koine_daemon_stop(struct call *c);
 
 struct daemon_log_in {
 	int64_t after;
 	int64_t limit;
-};
-
-struct stop_in {
-	bool force;
 };

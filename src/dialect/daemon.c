@@ -1,0 +1,41 @@
+#include "dialect/daemon.h"
+
+#include "base/clock.h"
+#include "call/server.h"
+#include "engine/services.h"
+
+/* Written by hand: this is the one answer whose cost is that of the daemon. */
+struct done dialect_ping(struct call *c)
+{
+	static const char before[] = "{\"pong\":true,\"timestamp\":\"";
+	struct json *j = call_result(c);
+
+	buf_add(j->out, before, sizeof(before) - 1);
+	buf_add(j->out, clock_iso_now(), ISO_LEN);
+	buf_add(j->out, "\"}", 2);
+	return call_reply(c);
+}
+
+struct done dialect_stop(struct call *c)
+{
+	const struct stop_in *in = c->in;
+	const struct server_opts *opts = &c->server->opts;
+	struct json *j;
+
+	if (!opts->on_stop_asked)
+		return call_fail(
+			c, refuse(&c->why, REFUSE_FORBIDDEN, "this server cannot be stopped"));
+	opts->on_stop_asked(opts->arg, in->force);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "stopping", true);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+const char *dialect_health(const struct server *s)
+{
+	if (s->stopping)
+		return "stopping";
+	return services_failing(s->opts.services) != 0 ? "degraded" : "healthy";
+}
