@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/approval/approval.h"
+#include "engine/session/session.h"
 
 _Static_assert((int)POLICIES_MAX <= (int)APPROVAL_RULES_MAX, "room for all policies");
 
@@ -33,11 +34,20 @@ static unsigned make_rules(const struct approval_settings *a, struct approval_ru
 	return a->n_policies;
 }
 
+static void on_wait(void *arg, struct text session, int change)
+{
+	struct services *services = arg;
+
+	session_wait(services->sessions, session, change);
+}
+
 int approvals_begin(const struct settings *s, struct backstage *stage, struct services *services,
 		    struct why *why)
 {
 	struct approval_rule rules[POLICIES_MAX];
 	const struct approvals_opts opts = {
+		.store = services->store,
+		.events = services->events,
 		.loop = stage->server->loop,
 		.background = backstage(stage),
 		.pending = s->approvals.pending,
@@ -46,9 +56,11 @@ int approvals_begin(const struct settings *s, struct backstage *stage, struct se
 		.agents_decide = s->approvals.agents_decide,
 		.rules = rules,
 		.n_rules = make_rules(&s->approvals, rules),
+		.on_wait = on_wait,
+		.arg = services,
 	};
 
-	return approvals_start(services, &opts, why);
+	return approvals_start(&opts, &services->approvals, why);
 }
 
 void approvals_reload(const struct settings *s, struct services *services)

@@ -645,10 +645,10 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 		r = tasks_begin(d->settings, &d->stage, d->services, d->projects, &d->environments,
 				why);
 	if (r == 0)
+		r = approvals_begin(d->settings, &d->stage, d->services, why);
+	if (r == 0)
 		r = sessions_begin(d->settings, &d->stage, d->services, &d->environments.sessions,
 				   why);
-	if (r == 0)
-		r = approvals_begin(d->settings, &d->stage, d->services, why);
 	if (r == 0)
 		r = gateway_begin(d->settings, &d->stage, d->services, &d->environments.tools,
 				  &d->gateway, why);

@@ -78,6 +78,16 @@ static void sweep_init(struct housekeeping *h, struct sweep *s,
 	s->failed = failed;
 }
 
+static int sweep_sessions(struct services *s, bool *ret_more)
+{
+	return session_sweep(s->sessions, ret_more);
+}
+
+static int sweep_approvals(struct services *s, bool *ret_more)
+{
+	return approval_sweep(s->approvals, ret_more);
+}
+
 static void on_tick(void *arg)
 {
 	struct housekeeping *h = arg;
@@ -87,7 +97,7 @@ static void on_tick(void *arg)
 	if (event_sweeps(h->services->events))
 		sweep_start(&h->events);
 	sweep_start(&h->sessions);
-	if (approval_sweeps(h->services))
+	if (approval_sweeps(h->services->approvals))
 		sweep_start(&h->approvals);
 }
 
@@ -123,8 +133,8 @@ int housekeeping_start(struct server *server, struct services *services,
 	h->services = services;
 	sweep_init(h, &h->memories, memory_sweep, "expired memories stay");
 	sweep_init(h, &h->events, sweep_events, "old events stay");
-	sweep_init(h, &h->sessions, session_sweep, "old sessions stay");
-	sweep_init(h, &h->approvals, approval_sweep, "old approvals stay");
+	sweep_init(h, &h->sessions, sweep_sessions, "old sessions stay");
+	sweep_init(h, &h->approvals, sweep_approvals, "old approvals stay");
 	h->check = (struct work) {.run = check_run, .finished = check_finished};
 	r = ticker_new(server->loop, SWEEP_EVERY_MS, on_tick, h, &h->ticker);
 	if (r == 0 && services_need_check(services))

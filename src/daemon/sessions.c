@@ -30,6 +30,10 @@ int sessions_begin(const struct settings *s, struct backstage *stage, struct ser
 {
 	char folder[PATH_MAX];
 	const struct sessions_opts opts = {
+		.store = services->store,
+		.events = services->events,
+		.chat = services->chat,
+		.approvals = services->approvals,
 		.loop = stage->server->loop,
 		.background = backstage(stage),
 		.folder = folder,
@@ -45,5 +49,5 @@ int sessions_begin(const struct settings *s, struct backstage *stage, struct ser
 	};
 	int r = own_folder(services, folder);
 
-	return r != 0 ? r : sessions_start(services, &opts);
+	return r != 0 ? r : sessions_start(&opts, &services->sessions);
 }

@@ -4,6 +4,13 @@
 #include "call/call.h"
 #include "engine/services.h"
 
+static inline struct approvals *call_approvals(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->approvals : NULL;
+}
+
 static inline struct chat *call_chat(const struct call *c)
 {
 	const struct services *s = call_services(c);
@@ -16,4 +23,11 @@ static inline struct events *call_events(const struct call *c)
 	const struct services *s = call_services(c);
 
 	return s ? s->events : NULL;
+}
+
+static inline struct sessions *call_sessions(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->sessions : NULL;
 }

@@ -48,8 +48,8 @@ void services_close(struct services *s)
 	trust_free(s->trust);
 	tools_free(s->tools);
 	processes_free(s->processes);
-	approvals_free(s->approvals);
 	sessions_free(s->sessions);
+	approvals_free(s->approvals);
 	tasks_free(s->tasks);
 	chat_free(s->chat);
 	events_free(s->events);

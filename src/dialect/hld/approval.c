@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "dialect/hld/hld.h"
-#include "engine/services.h"
+#include "dialect/engine.h"
 
 int hld_need_approvals(struct call *c)
 {
-	if (call_services(c) && call_services(c)->approvals)
+	if (call_approvals(c))
 		return 0;
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "approval features not available");
 }
@@ -191,7 +191,7 @@ static int check_session(struct call *c, struct text id)
 		return 0;
 	r = hld_need_sessions(c);
 	if (r == 0)
-		r = session_get(call_services(c), c->lane, &c->arena, id, false, &row, &c->why);
+		r = session_get(call_sessions(c), c->lane, &c->arena, id, false, &row, &c->why);
 	if (r == REFUSE_NOT_FOUND)
 		r = refuse(&c->why, REFUSE_NOT_FOUND,
 			   "session not found: session not found: session not found: %.*s",
@@ -224,7 +224,7 @@ struct done hld_fetch_approvals(struct call *c)
 	int r = hld_need_approvals(c);
 
 	if (r == 0)
-		r = approval_list(call_services(c), c->lane, &c->arena, &f, &approvals, &n);
+		r = approval_list(call_approvals(c), c->lane, &c->arena, &f, &approvals, &n);
 	if (r == 0 && n == 0)
 		r = check_session(c, in->session_id);
 	if (r != 0)
@@ -246,7 +246,7 @@ struct done hld_get_approval(struct call *c)
 	if (r == 0)
 		r = hld_need_approvals(c);
 	if (r == 0)
-		r = approval_get(call_services(c), c->lane, &c->arena, in->approval_id, false,
+		r = approval_get(call_approvals(c), c->lane, &c->arena, in->approval_id, false,
 				 &approval, &c->why);
 	if (r == REFUSE_NOT_FOUND)
 		r = refuse(&c->why, REFUSE_NOT_FOUND,
@@ -322,7 +322,7 @@ struct done hld_create_approval(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	approval_request(call_services(c), &approval, created, c);
+	approval_request(call_approvals(c), &approval, created, c);
 	return call_settled(c);
 }
 
@@ -459,6 +459,6 @@ struct done hld_send_decision(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	approval_decide(call_services(c), &d, decided, c);
+	approval_decide(call_approvals(c), &d, decided, c);
 	return call_settled(c);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "dialect/hld/hld.h"
-#include "engine/services.h"
+#include "dialect/engine.h"
 
 enum {
 	PATHS_DEFAULT = 20,
@@ -21,7 +21,7 @@ int hld_need(struct call *c, struct text t, const char *name)
 
 int hld_need_sessions(struct call *c)
 {
-	if (call_services(c) && call_services(c)->sessions)
+	if (call_sessions(c))
 		return 0;
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not available");
 }
@@ -183,7 +183,7 @@ struct done hld_launch(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	session_launch(call_services(c), &session, launched, c);
+	session_launch(call_sessions(c), &session, launched, c);
 	return call_settled(c);
 }
 
@@ -226,7 +226,7 @@ struct done hld_continue(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	session_continue(call_services(c), in->session_id, &session, continued, c);
+	session_continue(call_sessions(c), in->session_id, &session, continued, c);
 	return call_settled(c);
 }
 
@@ -264,7 +264,7 @@ struct done hld_interrupt(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	session_interrupt(call_services(c), in->session_id, interrupted, c);
+	session_interrupt(call_sessions(c), in->session_id, interrupted, c);
 	return call_settled(c);
 }
 
@@ -339,7 +339,7 @@ static struct done reply_list(struct call *c, const struct session_filter *f)
 	int r = hld_need_sessions(c);
 
 	if (r == 0)
-		r = session_list(call_services(c), c->lane, &c->arena, f, &rows, &n);
+		r = session_list(call_sessions(c), c->lane, &c->arena, f, &rows, &n);
 	if (r != 0)
 		return call_fail(c, r);
 	fit = hld_fit_begin(c, true);
@@ -415,7 +415,7 @@ struct done hld_state(struct call *c)
 	if (r == 0)
 		r = hld_need_sessions(c);
 	if (r == 0)
-		r = session_get(call_services(c), c->lane, &c->arena, in->session_id, false, &row,
+		r = session_get(call_sessions(c), c->lane, &c->arena, in->session_id, false, &row,
 				&c->why);
 	if (r == REFUSE_NOT_FOUND)
 		r = fail_at(c, r, "failed to get session", &c->why);
@@ -523,7 +523,7 @@ struct done hld_conversation(struct call *c)
 		r = refuse_field(&c->why, "session_id",
 				 "either session_id or claude_session_id is required");
 	if (r == 0)
-		r = session_events(call_services(c), c->lane, &c->arena, &q, &events, &n, &more);
+		r = session_events(call_sessions(c), c->lane, &c->arena, &q, &events, &n, &more);
 	if (r != 0)
 		return call_fail(c, r);
 	fit = hld_fit_begin(c, true);
@@ -553,7 +553,7 @@ struct done hld_archive(struct call *c)
 	if (r == 0)
 		r = hld_need_sessions(c);
 	if (r == 0)
-		r = session_set_archived(call_services(c), in->session_id, in->archived, &c->why);
+		r = session_set_archived(call_sessions(c), in->session_id, in->archived, &c->why);
 	if (r == REFUSE_NOT_FOUND)
 		r = fail_at(c, r, "failed to archive session", &c->why);
 	return r != 0 ? call_fail(c, r) : reply_success(c);
@@ -567,7 +567,7 @@ struct done hld_title(struct call *c)
 	if (r == 0)
 		r = hld_need_sessions(c);
 	if (r == 0)
-		r = session_set_title(call_services(c), in->session_id, some(in->title), &c->why);
+		r = session_set_title(call_sessions(c), in->session_id, some(in->title), &c->why);
 	if (r == REFUSE_NOT_FOUND)
 		r = fail_at(c, r, "failed to update session", &c->why);
 	return r != 0 ? call_fail(c, r) : reply_success(c);
@@ -584,7 +584,7 @@ struct done hld_paths(struct call *c)
 	int r = hld_need_sessions(c);
 
 	if (r == 0)
-		r = session_paths(call_services(c), c->lane, &c->arena,
+		r = session_paths(call_sessions(c), c->lane, &c->arena,
 				  in->limit > 0 ? in->limit : PATHS_DEFAULT, &paths, &n);
 	if (r != 0)
 		return call_fail(c, r);

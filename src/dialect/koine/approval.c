@@ -5,7 +5,7 @@
 
 #include "dialect/koine/approval_json.h"
 #include "dialect/koine/koine.h"
-#include "engine/services.h"
+#include "dialect/engine.h"
 
 enum { SECONDS_MAX = 10 * 366 * 24 * 3600 }; /* ten years */
 
@@ -25,7 +25,7 @@ struct list_in {
 
 int koine_need_approvals(struct call *c)
 {
-	if (call_services(c)->approvals)
+	if (call_approvals(c))
 		return 0;
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not running");
 }
@@ -111,7 +111,7 @@ static struct done handle_create(struct call *c)
 		return call_fail(c, r);
 	/* It is a matter of one commit: nothing to cancel. */
 	(void)call_later(c, NULL, NULL);
-	approval_request(call_services(c), &new, koine_approval_told, c);
+	approval_request(call_approvals(c), &new, koine_approval_told, c);
 	return call_settled(c);
 }
 
@@ -133,7 +133,7 @@ static int get_work(struct call *c)
 	l->found = arena_zalloc(&c->arena, sizeof(l->found[0]));
 	if (!l->found)
 		return -ENOMEM;
-	return approval_get(call_services(c), c->lane, &c->arena, in->id, !in->exact, l->found,
+	return approval_get(call_approvals(c), c->lane, &c->arena, in->id, !in->exact, l->found,
 			    &c->why);
 }
 
@@ -169,7 +169,7 @@ static int list_work(struct call *c)
 {
 	struct looking *l = c->state;
 
-	return approval_list(call_services(c), c->lane, &c->arena, &l->filter, &l->found, &l->n);
+	return approval_list(call_approvals(c), c->lane, &c->arena, &l->filter, &l->found, &l->n);
 }
 
 static struct done list_then(struct call *c, int r)
@@ -221,7 +221,7 @@ static struct done handle_list(struct call *c)
 		r = read_filter(c->in, &l->filter, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
-	l->n_pending = approval_count(call_services(c));
+	l->n_pending = approvals_pending(call_approvals(c));
 	return call_work(c, READER, list_work, list_then);
 }
 
@@ -288,7 +288,7 @@ static struct done decide_then(struct call *c, int r)
 	l->decision.id = l->found->row.id;
 	l->decision.from = (struct approval_client) {.is = true, .peer = c->peer};
 	(void)call_later(c, NULL, NULL);
-	approval_decide(call_services(c), &l->decision, koine_approval_told, c);
+	approval_decide(call_approvals(c), &l->decision, koine_approval_told, c);
 	return call_settled(c);
 }
 

@@ -5,7 +5,7 @@
 #include "base/uuid.h"
 #include "dialect/koine/approval.h"
 #include "dialect/koine/approval_json.h"
-#include "engine/services.h"
+#include "dialect/engine.h"
 
 struct done koine_grant_list(struct call *c)
 {
@@ -15,7 +15,7 @@ struct done koine_grant_list(struct call *c)
 	int r = koine_need_approvals(c);
 
 	if (r == 0)
-		r = grant_list(call_services(c), c->lane, &c->arena, &rows, &n);
+		r = grant_list(call_approvals(c), c->lane, &c->arena, &rows, &n);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
@@ -90,7 +90,7 @@ struct done koine_grant_add(struct call *c)
 		return call_fail(c, r);
 	c->state = row;
 	(void)call_later(c, NULL, NULL);
-	grant_add(call_services(c), row, &(struct approval_client) {.is = true, .peer = c->peer},
+	grant_add(call_approvals(c), row, &(struct approval_client) {.is = true, .peer = c->peer},
 		  on_added, c);
 	return call_settled(c);
 }
@@ -104,7 +104,7 @@ static int find_work(struct call *c)
 	struct grant_row *rows = NULL;
 	const struct grant_row *found = NULL;
 	unsigned n = 0;
-	int r = grant_list(call_services(c), c->lane, &c->arena, &rows, &n);
+	int r = grant_list(call_approvals(c), c->lane, &c->arena, &rows, &n);
 
 	for (unsigned i = 0; r == 0 && i < n; i++) {
 		if (in->id.len == 0 || rows[i].id.len < in->id.len ||
@@ -151,7 +151,7 @@ static struct done find_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	grant_remove(call_services(c), row->id,
+	grant_remove(call_approvals(c), row->id,
 		     &(struct approval_client) {.is = true, .peer = c->peer}, on_removed, c);
 	return call_settled(c);
 }

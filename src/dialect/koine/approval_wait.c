@@ -11,7 +11,7 @@
 #include "call/server.h"
 #include "call/client.h"
 #include "dialect/koine/approval.h"
-#include "engine/services.h"
+#include "dialect/engine.h"
 
 /* Those of a connection who wait; goes with its session. */
 struct waiting {
@@ -103,7 +103,7 @@ struct done koine_approval_request(struct call *c)
 	if (!all)
 		return call_fail(c, -ENOMEM);
 	w->call = c;
-	r = approval_wait(call_services(c), &new, NULL, on_decided, w, &w->waiter);
+	r = approval_wait(call_approvals(c), &new, NULL, on_decided, w, &w->waiter);
 	if (r != 0)
 		return call_fail(c, r);
 	list_append(&all->waits, &w->link);

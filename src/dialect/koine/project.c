@@ -6,7 +6,7 @@
 #include "dialect/koine/koine.h"
 #include "dialect/koine/rule_json.h"
 #include "engine/approval/approval.h"
-#include "engine/services.h"
+#include "dialect/engine.h"
 #include "engine/task/task.h"
 #include "engine/automation/trust.h"
 
@@ -169,7 +169,7 @@ static int trust_work(struct call *c)
 	int r = 0;
 
 	if (in->digest.data)
-		r = approval_may_decide(call_services(c), &c->arena, &from, &c->why);
+		r = approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
 	return r != 0 ? r : trust_write(call_services(c), in->folder, in->digest, clock_utc_ms());
 }
 

@@ -6,7 +6,7 @@
 #include "dialect/koine/member.h"
 #include "dialect/koine/session_in.h"
 #include "dialect/koine/session_json.h"
-#include "engine/services.h"
+#include "dialect/engine.h"
 
 enum { PATHS_MAX = 1000 };
 
@@ -34,7 +34,7 @@ struct paths_in {
 
 static int need_sessions(struct call *c)
 {
-	if (call_services(c)->sessions)
+	if (call_sessions(c))
 		return 0;
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not running");
 }
@@ -48,7 +48,7 @@ struct found {
 
 static int find(struct call *c, struct text id, struct session_row *ret_row)
 {
-	return session_get(call_services(c), c->lane, &c->arena, id, true, ret_row, &c->why);
+	return session_get(call_sessions(c), c->lane, &c->arena, id, true, ret_row, &c->why);
 }
 
 static int begin(struct call *c, struct found **ret)
@@ -135,7 +135,7 @@ static struct done handle_launch(struct call *c)
 		return call_fail(c, r);
 	/* Once it runs, there is session.interrupt. */
 	(void)call_later(c, NULL, NULL);
-	session_launch(call_services(c), &new, on_launched, c);
+	session_launch(call_sessions(c), &new, on_launched, c);
 	return call_settled(c);
 }
 
@@ -146,7 +146,7 @@ static struct done continue_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	session_continue(call_services(c), f->row.id, &f->new, on_launched, c);
+	session_continue(call_sessions(c), f->row.id, &f->new, on_launched, c);
 	return call_settled(c);
 }
 
@@ -189,7 +189,7 @@ static struct done interrupt_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	session_interrupt(call_services(c), f->row.id, on_interrupted, c);
+	session_interrupt(call_sessions(c), f->row.id, on_interrupted, c);
 	return call_settled(c);
 }
 
@@ -208,7 +208,7 @@ static int archive_work(struct call *c)
 	const struct one_in *in = c->in;
 	const struct found *f = c->state;
 
-	return session_set_archived(call_services(c), f->row.id, in->archived, &c->why);
+	return session_set_archived(call_sessions(c), f->row.id, in->archived, &c->why);
 }
 
 static struct done archived(struct call *c, int r)
@@ -245,7 +245,7 @@ static int rename_work(struct call *c)
 	const struct one_in *in = c->in;
 	const struct found *f = c->state;
 
-	return session_set_title(call_services(c), f->row.id, in->title, &c->why);
+	return session_set_title(call_sessions(c), f->row.id, in->title, &c->why);
 }
 
 static struct done renamed(struct call *c, int r)
@@ -321,7 +321,7 @@ static struct done handle_list(struct call *c)
 	if (r == 0)
 		r = read_filter(c->in, &filter, &c->why);
 	if (r == 0)
-		r = session_list(call_services(c), c->lane, &c->arena, &filter, &rows, &n);
+		r = session_list(call_sessions(c), c->lane, &c->arena, &filter, &rows, &n);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
@@ -389,7 +389,7 @@ static struct done handle_events(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	q.session = row.id;
-	r = session_events(call_services(c), c->lane, &c->arena, &q, &events, &n, &more);
+	r = session_events(call_sessions(c), c->lane, &c->arena, &q, &events, &n, &more);
 	if (r != 0)
 		return call_fail(c, r);
 	write_page(call_result(c), events, n, in->after, more);
@@ -407,7 +407,7 @@ static struct done handle_paths(struct call *c)
 	if (r == 0 && (in->limit < 1 || in->limit > PATHS_MAX))
 		r = refuse_field(&c->why, "limit", "limit must be between 1 and %d", PATHS_MAX);
 	if (r == 0)
-		r = session_paths(call_services(c), c->lane, &c->arena, in->limit, &paths, &n);
+		r = session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths, &n);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);

@@ -7,7 +7,7 @@
 #include "dialect/koine/koine.h"
 #include "dialect/koine/task_json.h"
 #include "engine/approval/approval.h"
-#include "engine/services.h"
+#include "dialect/engine.h"
 
 enum { LINE_BYTES = 512 }; /* of output that are looked through for its last line */
 
@@ -206,7 +206,7 @@ static int release_work(struct call *c)
 {
 	const struct approval_client from = {.is = true, .peer = c->peer};
 
-	return approval_may_decide(call_services(c), &c->arena, &from, &c->why);
+	return approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
 }
 
 static struct done release_then(struct call *c, int r)

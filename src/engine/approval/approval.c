@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "engine/approval/inner.h"
-#include "engine/services.h"
 
 static const char *const kind_names[] = {
 	[APPROVAL_FUNCTION] = "function_call", [APPROVAL_CONTACT] = "human_contact"};
@@ -68,11 +67,6 @@ int approval_copy(struct arena *a, struct text from, struct text *to)
 	return to->data ? 0 : -ENOMEM;
 }
 
-unsigned approval_count(const struct services *s)
-{
-	return s->approvals->n_pending;
-}
-
 /* ---- the service ---- */
 
 static int set_up(struct approvals *a, const struct approvals_opts *opts)
@@ -88,29 +82,37 @@ static int set_up(struct approvals *a, const struct approvals_opts *opts)
 	return r;
 }
 
-int approvals_start(struct services *s, const struct approvals_opts *opts, struct why *why)
+int approvals_start(const struct approvals_opts *opts, struct approvals **ret_approvals,
+		    struct why *why)
 {
 	struct approvals *a = calloc(1, sizeof(*a));
 	int r;
 
 	if (!a)
 		return -ENOMEM;
-	s->approvals = a;
-	a->services = s;
+	a->store = opts->store;
+	a->events = opts->events;
 	a->loop = opts->loop;
 	a->background = opts->background;
 	a->max_pending = opts->pending ? opts->pending : 1000;
 	a->timeout_ms = opts->timeout_ms;
 	a->keep_ms = opts->keep_ms;
 	a->agents_decide = opts->agents_decide;
+	a->on_wait = opts->on_wait;
+	a->wait_arg = opts->arg;
 	list_init(&a->pending);
 	list_init(&a->ended);
 	list_init(&a->refused);
 	for (unsigned i = 0; i < APPROVAL_BUCKETS; i++)
 		list_init(&a->buckets[i]);
 	r = set_up(a, opts);
+	if (r == 0) {
+		*ret_approvals = a;
+		return 0;
+	}
 	if (r < 0)
 		refuse(why, REFUSE_UNAVAILABLE, "approvals cannot be read: %s", strerror(-r));
+	approvals_free(a);
 	return r;
 }
 
@@ -158,6 +160,5 @@ void approvals_free(struct approvals *a)
 	policy_rules_unref(a->rules);
 	timer_free(a->due);
 	timer_free(a->later);
-	a->services->approvals = NULL;
 	free(a);
 }

@@ -31,9 +31,10 @@
 #include "store/approval.h"
 #include "store/session.h"
 
-struct services;
 struct approvals;
 struct approval_waiter;
+struct events;
+struct store;
 
 enum {
 	APPROVAL_ID_MAX = 128,
@@ -73,6 +74,8 @@ struct approval_rule {
 };
 
 struct approvals_opts {
+	struct store *store;
+	struct events *events; /* NULL: nothing is told */
 	struct loop *loop;
 	struct background background;
 	unsigned pending;   /* that may wait for a human; 0: 1000 */
@@ -81,10 +84,15 @@ struct approvals_opts {
 	bool agents_decide; /* what they have asked themselves, too */
 	const struct approval_rule *rules;
 	unsigned n_rules;
+	/* On the loop: something of this session waits for a human (+1), or does not any more (-1).
+	 * May be NULL. */
+	void (*on_wait)(void *arg, struct text session, int change);
+	void *arg;
 };
 
-/* Sets s->approvals. After sessions_start. What is pending in the store waits on. */
-int approvals_start(struct services *s, const struct approvals_opts *opts, struct why *why);
+/* What is pending in the store waits on. */
+int approvals_start(const struct approvals_opts *opts, struct approvals **ret_approvals,
+		    struct why *why);
 void approvals_set_rules(struct approvals *a, const struct approval_rule *rules, unsigned n);
 /* How many wait for a human; 0 for NULL. */
 unsigned approvals_pending(const struct approvals *a);
@@ -122,7 +130,8 @@ typedef void (*approval_fn)(void *arg, int result, const struct approval *approv
  * a rule or a grant decides is told by approval.resolved alone. REFUSE_PARAMS, REFUSE_LIMIT,
  * REFUSE_NOT_FOUND ("session not found: …"), REFUSE_STOPPING.
  */
-void approval_request(struct services *s, const struct approval_new *in, approval_fn fn, void *arg);
+void approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn,
+		      void *arg);
 
 /*
  * The same, but fn comes when it is decided, whatever the outcome. REFUSE_STOPPING: ask again. One
@@ -130,7 +139,7 @@ void approval_request(struct services *s, const struct approval_new *in, approva
  * refusals come to fn: what is returned is 0, or -ENOMEM and fn does not come.
  * on_kept, which may be NULL, comes before, once, when it is kept and pending.
  */
-int approval_wait(struct services *s, const struct approval_new *in, approval_fn on_kept,
+int approval_wait(struct approvals *a, const struct approval_new *in, approval_fn on_kept,
 		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
 void approval_leave(struct approval_waiter *w); /* accepts NULL */
 
@@ -154,18 +163,18 @@ struct approval_decision {
  * responded to, with a comment; both can be superseded), a grant that cannot be; REFUSE_FORBIDDEN:
  * a client that belongs to the agent which asks, or that koined has started, or that cannot be told.
  * Such a one may withdraw what was asked. */
-void approval_decide(struct services *s, const struct approval_decision *d, approval_fn fn,
+void approval_decide(struct approvals *a, const struct approval_decision *d, approval_fn fn,
 		     void *arg);
 
 /* Whoever asked has left: it is superseded, unless it is decided. Nobody is told. */
-void approval_withdraw(struct services *s, struct text id, struct text by);
+void approval_withdraw(struct approvals *a, struct text id, struct text by);
 
 /* What a decision means to a program that has asked whether it may: 0, or why not. "Nobody has
  * answered" is never "denied". */
 int approval_verdict(const struct approval_row *row, struct why *why);
 
-/* On the loop: a session has ended; what it asked is of no use any more. */
-void approval_session_ended(struct services *s, struct text session);
+/* On the loop: a session has ended; what it asked is of no use any more. Accepts NULL. */
+void approval_session_ended(struct approvals *a, struct text session);
 
 struct approval_filter {
 	int status;          /* enum approval_status, or -1: any */
@@ -175,32 +184,30 @@ struct approval_filter {
 
 /* Pending ones oldest first, others newest first; up to 8 MiB of them, and what the arena has room
  * for. */
-int approval_list(struct services *s, int lane, struct arena *a, const struct approval_filter *f,
-		  struct approval **ret_approvals, unsigned *ret_n);
+int approval_list(struct approvals *approvals, int lane, struct arena *a,
+		  const struct approval_filter *f, struct approval **ret_approvals,
+		  unsigned *ret_n);
 
 /* REFUSE_NOT_FOUND: "approval not found: ID". A beginning that only one has will do where
  * `short_id`; what begins several is refused with their ids (REFUSE_PARAMS), even if it is one
  * itself. */
-int approval_get(struct services *s, int lane, struct arena *a, struct text id, bool short_id,
-		 struct approval *ret_approval, struct why *why);
+int approval_get(struct approvals *approvals, int lane, struct arena *a, struct text id,
+		 bool short_id, struct approval *ret_approval, struct why *why);
 
-/* How many wait for a human. */
-unsigned approval_count(const struct services *s);
-
-int grant_list(struct services *s, int lane, struct arena *a, struct grant_row **ret_rows,
+int grant_list(struct approvals *approvals, int lane, struct arena *a, struct grant_row **ret_rows,
 	       unsigned *ret_n);
 /* fn's approval is NULL. Without an id one is made; uses 0 is any number. It names what it is for:
  * at least one of session, agent (as it is), tool and pattern (as a rule's input). Who belongs to an
  * agent that has ever asked is refused (REFUSE_FORBIDDEN); `from` may be NULL. */
-void grant_add(struct services *s, const struct grant_row *row, const struct approval_client *from,
+void grant_add(struct approvals *a, const struct grant_row *row, const struct approval_client *from,
 	       approval_fn fn, void *arg);
-void grant_remove(struct services *s, struct text id, const struct approval_client *from,
+void grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
 		  approval_fn fn, void *arg);
 
 /* On the writer's thread: whether the other end may let things act. Not what koined itself runs, nor who
- * belongs to an agent that has ever asked: REFUSE_FORBIDDEN. */
-int approval_may_decide(struct services *s, struct arena *a, const struct approval_client *client,
-			struct why *why);
+ * belongs to an agent that has ever asked: REFUSE_FORBIDDEN. Accepts NULL. */
+int approval_may_decide(struct approvals *approvals, struct arena *a,
+			const struct approval_client *client, struct why *why);
 
 /* "function_call", "human_contact" */
 const char *approval_kind_name(enum approval_kind kind);
@@ -210,14 +217,14 @@ const char *approval_status_name(enum approval_status status);
 bool approval_status_parse(struct text t, enum approval_status *ret_status);
 
 /*
- * For service/session, on the writer's thread within a batch: a call of a tool has come; the
+ * For sessions, on the writer's thread within a batch: a call of a tool has come; the
  * approval that asked for it before is tied to it, and the event, which was added, says pending.
  * *ret_id {NULL, 0}: none did.
  */
-int approval_tie(struct services *s, struct arena *a, const struct session_event_row *event,
-		 struct text run, struct text *ret_id);
+int approval_tie(struct approvals *approvals, struct arena *a,
+		 const struct session_event_row *event, struct text run, struct text *ret_id);
 
 /* On the writer's thread: deletes some that were decided too long ago. */
-int approval_sweep(struct services *s, bool *ret_more);
+int approval_sweep(struct approvals *a, bool *ret_more);
 /* On the loop: whether it is time to. */
-bool approval_sweeps(struct services *s);
+bool approval_sweeps(struct approvals *a); /* accepts NULL */

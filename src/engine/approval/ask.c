@@ -12,8 +12,7 @@
 #include "base/pack.h"
 #include "base/uuid.h"
 #include "engine/approval/inner.h"
-#include "engine/services.h"
-#include "engine/session/session.h"
+#include "store/session.h"
 #include "store/store.h"
 
 static const int64_t LONGEST_MS = 100LL * 366 * 24 * 3600 * 1000;
@@ -231,7 +230,7 @@ static int tie_to_call(struct approval_ask *ask, struct connection *db)
 	if (!row->session.data || row->kind != APPROVAL_FUNCTION)
 		return 0;
 	r = store_session_open_call(db, row->session, row->tool, row->tool_use_id,
-				    row->created_ms - SESSION_TIE_MS, &row->event_id, &found);
+				    row->created_ms - APPROVAL_TIE_MS, &row->event_id, &found);
 	if (r != 0 || !found) {
 		row->event_id = 0;
 		return r;
@@ -242,7 +241,7 @@ static int tie_to_call(struct approval_ask *ask, struct connection *db)
 
 static int keep_new(struct approval_ask *ask, struct connection *db, struct arena *scratch)
 {
-	struct services *s = ask->approvals->services;
+	struct events *events = ask->approvals->events;
 	int r = set_session(ask, db);
 
 	if (ask->from.is)
@@ -261,9 +260,9 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 	if (r == 0)
 		r = store_approval_add(db, &ask->row, &ask->row.seq);
 	if (r == 0 && ask->row.status == APPROVAL_PENDING)
-		r = approval_tell_requested(s, scratch, &ask->row, ask->total);
+		r = approval_tell_requested(events, scratch, &ask->row, ask->total);
 	else if (r == 0)
-		r = approval_tell_resolved(s, scratch, &ask->row);
+		r = approval_tell_resolved(events, scratch, &ask->row);
 	return r;
 }
 
@@ -290,7 +289,7 @@ static int take_there(struct approval_ask *ask, const struct approval_row *there
 static int ask_run(struct work *w, int lane)
 {
 	struct approval_ask *ask = list_entry(w, struct approval_ask, work);
-	struct connection *db = store_writer(ask->approvals->services->store);
+	struct connection *db = store_writer(ask->approvals->store);
 	struct approval_row there = {0};
 	struct arena scratch;
 	bool found = false;
@@ -467,7 +466,7 @@ void approval_ask(struct approvals *a, const struct approval_new *in, approval_f
 	}
 }
 
-void approval_request(struct services *s, const struct approval_new *in, approval_fn fn, void *arg)
+void approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg)
 {
-	approval_ask(s->approvals, in, fn, arg, NULL);
+	approval_ask(a, in, fn, arg, NULL);
 }

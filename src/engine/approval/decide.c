@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/uuid.h"
 #include "engine/approval/inner.h"
-#include "engine/services.h"
+#include "store/session.h"
 #include "store/store.h"
 
 struct decide {
@@ -163,7 +163,7 @@ static int change(struct decide *d, struct connection *db)
 		r = decider_check(d->approvals, &d->arena, &d->in.from, NULL, NULL, &d->why);
 	if (r == 0 && d->in.grants)
 		r = add_grant(d, db);
-	return r == 0 ? approval_tell_resolved(d->approvals->services, &d->arena, &row) : r;
+	return r == 0 ? approval_tell_resolved(d->approvals->events, &d->arena, &row) : r;
 }
 
 static int decide_on(struct decide *d, struct connection *db)
@@ -186,7 +186,7 @@ static int decide_run(struct work *w, int lane)
 	struct decide *d = list_entry(w, struct decide, work);
 
 	(void)lane;
-	return decide_on(d, store_writer(d->approvals->services->store));
+	return decide_on(d, store_writer(d->approvals->store));
 }
 
 /* ---- on the loop ---- */
@@ -283,10 +283,9 @@ static int decide_new(struct approvals *a, const struct approval_decision *in,
 	return r;
 }
 
-void approval_decide(struct services *s, const struct approval_decision *in, approval_fn fn,
+void approval_decide(struct approvals *a, const struct approval_decision *in, approval_fn fn,
 		     void *arg)
 {
-	struct approvals *a = s->approvals;
 	struct why why = {0};
 	struct decide *d;
 	int r = check_decision(in, &why);

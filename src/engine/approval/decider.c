@@ -11,7 +11,6 @@
 #include "io/lineage.h"
 #include "io/tree.h"
 #include "engine/approval/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 enum { HOLDERS_MAX = 16 };
@@ -124,11 +123,10 @@ static int record(struct arena *arena, const struct peer *peer, const struct pro
 int decider_check(struct approvals *a, struct arena *arena, const struct approval_client *client,
 		  const struct approval_row *row, struct approval_row *ret_by, struct why *why)
 {
-	struct services *s = a->services;
 	const struct look l = {
-		.db = store_writer(s->store),
+		.db = store_writer(a->store),
 		.row = row,
-		.owner = store_identity(s->store),
+		.owner = store_identity(a->store),
 		.why = why,
 	};
 	struct process_seen who = {0};
@@ -151,8 +149,8 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 	return record(arena, &client->peer, &who, ret_by);
 }
 
-int approval_may_decide(struct services *s, struct arena *a, const struct approval_client *client,
-			struct why *why)
+int approval_may_decide(struct approvals *approvals, struct arena *a,
+			const struct approval_client *client, struct why *why)
 {
-	return s->approvals ? decider_check(s->approvals, a, client, NULL, NULL, why) : 0;
+	return approvals ? decider_check(approvals, a, client, NULL, NULL, why) : 0;
 }

@@ -6,7 +6,6 @@
 #include "base/record.h"
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
 
 /* Never null: some clients' types have no room for it. */
 static struct text some(struct text t)
@@ -30,13 +29,13 @@ static void say_some(struct record *r, const char *key, struct text t)
 		record_text(r, key, t);
 }
 
-static int add(struct services *s, const char *type, const struct approval_row *row,
+static int add(struct events *events, const char *type, const struct approval_row *row,
 	       const struct record *r)
 {
 	const struct event_new e = {
 		.type = type, .session = row->session, .run = row->run, .data = r->root};
 
-	return r->err != 0 ? r->err : event_add(s->events, &e);
+	return r->err != 0 ? r->err : event_add(events, &e);
 }
 
 /* Whoever wants a large one asks for it. */
@@ -53,7 +52,7 @@ static int say_input(struct record *r, struct arena *a, const struct approval_ro
 	return e;
 }
 
-int approval_tell_requested(struct services *s, struct arena *a, const struct approval_row *row,
+int approval_tell_requested(struct events *events, struct arena *a, const struct approval_row *row,
 			    unsigned total)
 {
 	char deadline[ISO_LEN + 1];
@@ -73,7 +72,7 @@ int approval_tell_requested(struct services *s, struct arena *a, const struct ap
 		clock_format_iso(row->deadline_ms, deadline);
 		record_text(&r, "deadline", text_of(deadline));
 	}
-	return add(s, "approval.requested", row, &r);
+	return add(events, "approval.requested", row, &r);
 }
 
 /* The first generation of clients knows the comment by what it is. */
@@ -100,7 +99,7 @@ static void say_decider(struct record *r, const struct approval_row *row)
 		record_value(r, "decided_from", from.root);
 }
 
-int approval_tell_resolved(struct services *s, struct arena *a, const struct approval_row *row)
+int approval_tell_resolved(struct events *events, struct arena *a, const struct approval_row *row)
 {
 	struct text status = text_of(approval_status_name(row->status));
 	struct record r;
@@ -117,5 +116,5 @@ int approval_tell_resolved(struct services *s, struct arena *a, const struct app
 		say_decider(&r, row);
 	if (row->status == APPROVAL_EXPIRED || row->status == APPROVAL_SUPERSEDED)
 		record_bool(&r, "resolved_externally", true);
-	return add(s, "approval.resolved", row, &r);
+	return add(events, "approval.resolved", row, &r);
 }

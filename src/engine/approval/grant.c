@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "engine/approval/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 int grant_keep(struct connection *db, struct arena *arena, const struct grant_row *row,
@@ -21,10 +20,11 @@ int grant_keep(struct connection *db, struct arena *arena, const struct grant_ro
 	return r == 0 ? store_grant_add(db, row) : r;
 }
 
-int grant_list(struct services *s, int lane, struct arena *a, struct grant_row **ret_rows,
+int grant_list(struct approvals *approvals, int lane, struct arena *a, struct grant_row **ret_rows,
 	       unsigned *ret_n)
 {
-	return store_grant_list(store_lane(s->store, lane), clock_utc_ms(), a, ret_rows, ret_n);
+	return store_grant_list(store_lane(approvals->store, lane), clock_utc_ms(), a, ret_rows,
+				ret_n);
 }
 
 /* ---- changes ---- */
@@ -55,7 +55,7 @@ static int remove_grant(struct grant_change *c, struct connection *db)
 static int grant_run(struct work *w, int lane)
 {
 	struct grant_change *c = list_entry(w, struct grant_change, work);
-	struct connection *db = store_writer(c->approvals->services->store);
+	struct connection *db = store_writer(c->approvals->store);
 	int r;
 
 	(void)lane;
@@ -95,10 +95,9 @@ static int copy_row(struct grant_change *c)
 	return r;
 }
 
-static void submit(struct services *s, const struct grant_row *row, bool removes,
+static void submit(struct approvals *a, const struct grant_row *row, bool removes,
 		   const struct approval_client *from, approval_fn fn, void *arg)
 {
-	struct approvals *a = s->approvals;
 	struct grant_change *c = calloc(1, sizeof(*c));
 	struct why why = {0};
 	int r;
@@ -144,7 +143,7 @@ static int check_grant(const struct grant_row *row, struct why *why)
 	return r;
 }
 
-void grant_add(struct services *s, const struct grant_row *in, const struct approval_client *from,
+void grant_add(struct approvals *a, const struct grant_row *in, const struct approval_client *from,
 	       approval_fn fn, void *arg)
 {
 	struct grant_row row = *in;
@@ -161,19 +160,19 @@ void grant_add(struct services *s, const struct grant_row *in, const struct appr
 	if (row.uses <= 0)
 		row.uses = -1;
 	if (r == 0)
-		submit(s, &row, false, from, fn, arg);
+		submit(a, &row, false, from, fn, arg);
 	else
 		fn(arg, r, NULL, &why);
 }
 
-void grant_remove(struct services *s, struct text id, const struct approval_client *from,
+void grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
 		  approval_fn fn, void *arg)
 {
 	struct why why = {0};
 	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, &why);
 
 	if (r == 0)
-		submit(s, &(struct grant_row) {.id = id}, true, from, fn, arg);
+		submit(a, &(struct grant_row) {.id = id}, true, from, fn, arg);
 	else
 		fn(arg, r, NULL, &why);
 }

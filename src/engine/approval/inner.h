@@ -21,7 +21,8 @@ enum {
 	APPROVAL_NAME_MAX = 256,              /* of sessions, runs, agents, tool uses */
 	APPROVAL_ORIGIN_MAX = 4096,
 	APPROVAL_PATTERN_MAX = 1024,
-	APPROVAL_AGAIN_MS = 1000, /* until an end that could not be kept is tried again */
+	APPROVAL_TIE_MS = 300 * 1000, /* a call and its approval are not further apart */
+	APPROVAL_AGAIN_MS = 1000,     /* until an end that could not be kept is tried again */
 };
 
 /* The rules, as long as somebody reads them. Counted on the loop alone. */
@@ -33,13 +34,16 @@ struct approval_rules {
 };
 
 struct approvals {
-	struct services *services;
+	struct store *store;
+	struct events *events;
 	struct loop *loop;
 	struct background background;
 	unsigned max_pending;
 	int64_t timeout_ms;
 	int64_t keep_ms;
 	bool agents_decide;
+	void (*on_wait)(void *arg, struct text session, int change);
+	void *wait_arg;
 	struct approval_rules *rules;
 	struct list pending; /* oldest first */
 	struct list buckets[APPROVAL_BUCKETS];
@@ -164,9 +168,9 @@ int grant_keep(struct connection *db, struct arena *arena, const struct grant_ro
 
 /* ---- approval_event.c: on the writer's thread ---- */
 
-int approval_tell_requested(struct services *s, struct arena *a, const struct approval_row *row,
+int approval_tell_requested(struct events *events, struct arena *a, const struct approval_row *row,
 			    unsigned total);
-int approval_tell_resolved(struct services *s, struct arena *a, const struct approval_row *row);
+int approval_tell_resolved(struct events *events, struct arena *a, const struct approval_row *row);
 
 /* ---- approval_read.c ---- */
 

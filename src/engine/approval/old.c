@@ -8,13 +8,12 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "engine/approval/approval.h"
-#include "engine/services.h"
 
 enum { ARENA_MAX = 64 << 20 };
 
 struct approval_old {
 	struct work work;
-	struct services *services;
+	struct approvals *approvals;
 	struct approval_old_opts opts;
 	int64_t started_ms;
 	struct arena arena;
@@ -35,7 +34,7 @@ static int run(struct work *w, int lane)
 	struct approval_old *o = list_entry(w, struct approval_old, work);
 	const struct approval_filter pending = {.status = APPROVAL_PENDING};
 
-	return approval_list(o->services, lane, &o->arena, &pending, &o->list, &o->n);
+	return approval_list(o->approvals, lane, &o->arena, &pending, &o->list, &o->n);
 }
 
 /* What was asked since is waited for. */
@@ -66,7 +65,7 @@ static void finished(struct work *w, int result)
 						    .by = text_of(o->opts.agent)};
 
 		if (is_old(o, &o->list[i].row))
-			approval_decide(o->services, &d, on_withdrawn, NULL);
+			approval_decide(o->approvals, &d, on_withdrawn, NULL);
 	}
 	if (result != 0 && result != -ECANCELED)
 		log_warn("questions of an earlier life stay", "error=%s",
@@ -75,19 +74,19 @@ static void finished(struct work *w, int result)
 	approval_old_free(o);
 }
 
-void approval_withdraw_old(struct services *s, const struct approval_old_opts *opts)
+void approval_withdraw_old(struct approvals *a, const struct approval_old_opts *opts)
 {
 	const struct background *b = &opts->background;
 	struct approval_old *o;
 	int r;
 
-	if (!b->submit || !s->approvals)
+	if (!b->submit || !a)
 		return;
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return;
 	*opts->place = o;
-	o->services = s;
+	o->approvals = a;
 	o->opts = *opts;
 	o->started_ms = clock_utc_ms();
 	o->work = (struct work) {.run = run, .finished = finished};

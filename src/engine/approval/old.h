@@ -11,7 +11,7 @@
 #include "io/work.h"
 
 struct approval_old;
-struct services;
+struct approvals;
 
 /* What is asked by this agent for one of these tools; all of it must live as long as the asker. */
 struct approval_old_opts {
@@ -22,5 +22,5 @@ struct approval_old_opts {
 	struct approval_old **place; /* of the asker, for approval_old_free: set while it looks */
 };
 
-void approval_withdraw_old(struct services *s, const struct approval_old_opts *opts);
+void approval_withdraw_old(struct approvals *a, const struct approval_old_opts *opts);
 void approval_old_free(struct approval_old *o); /* accepts NULL */

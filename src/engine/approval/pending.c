@@ -8,8 +8,7 @@
 
 #include "base/clock.h"
 #include "engine/approval/inner.h"
-#include "engine/services.h"
-#include "engine/session/session.h"
+#include "store/session.h"
 #include "store/store.h"
 
 enum { LOAD_PAGE = 100, LOAD_BYTES = 4 << 20, LOAD_ARENA_MAX = 16 << 20 };
@@ -110,6 +109,12 @@ static struct pending *pending_new(const struct approval_row *row)
 	return p;
 }
 
+static void tell_session(struct approvals *a, const struct pending *p, int change)
+{
+	if (p->session.data && a->on_wait)
+		a->on_wait(a->wait_arg, p->session, change);
+}
+
 struct pending *pending_get(struct approvals *a, const struct approval_row *row)
 {
 	struct pending *p = pending_find(a, row->id);
@@ -124,8 +129,7 @@ struct pending *pending_get(struct approvals *a, const struct approval_row *row)
 	a->n_pending++;
 	if (row->deadline_ms > 0)
 		set_due(a, p, steady_of(row->deadline_ms));
-	if (p->session.data && a->services->sessions)
-		session_wait(a->services, p->session, 1);
+	tell_session(a, p, 1);
 	return p;
 }
 
@@ -145,8 +149,7 @@ void pending_take(struct approvals *a, struct pending *p, struct list *ret_waite
 {
 	remove_pending(a, p);
 	list_splice(ret_waiters, &p->waiters);
-	if (p->session.data && a->services->sessions)
-		session_wait(a->services, p->session, -1);
+	tell_session(a, p, -1);
 	free(p);
 }
 
@@ -176,8 +179,8 @@ static int is_left(struct approvals *a, struct arena *arena, const struct approv
 
 	*ret_left = false;
 	if (row->session.data)
-		r = store_session_find(store_writer(a->services->store), row->session, arena,
-				       &session, &found);
+		r = store_session_find(store_writer(a->store), row->session, arena, &session,
+				       &found);
 	if (r == 0 && found)
 		*ret_left = session.ended_ms > 0 && session.ended_ms >= row->created_ms;
 	return r;
@@ -215,7 +218,7 @@ int pending_load(struct approvals *a)
 	do {
 		arena_reset(&arena);
 		n = 0;
-		r = store_approval_list(store_writer(a->services->store), &q, &arena, &rows, &n);
+		r = store_approval_list(store_writer(a->store), &q, &arena, &rows, &n);
 		for (unsigned i = 0; r == 0 && i < n; i++)
 			r = load_row(a, &arena, &rows[i]);
 		if (r == 0 && n > 0)

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "engine/approval/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 
 enum {
@@ -55,8 +54,8 @@ static int unpack_all(struct arena *a, const struct approval_row *rows, unsigned
 	return 0;
 }
 
-int approval_list(struct services *s, int lane, struct arena *a, const struct approval_filter *f,
-		  struct approval **ret_approvals, unsigned *ret_n)
+int approval_list(struct approvals *approvals, int lane, struct arena *a,
+		  const struct approval_filter *f, struct approval **ret_approvals, unsigned *ret_n)
 {
 	const struct store_approval_query q = {
 		.status = f->status,
@@ -68,7 +67,7 @@ int approval_list(struct services *s, int lane, struct arena *a, const struct ap
 	};
 	struct approval_row *rows;
 	unsigned n = 0;
-	int r = store_approval_list(store_lane(s->store, lane), &q, a, &rows, &n);
+	int r = store_approval_list(store_lane(approvals->store, lane), &q, a, &rows, &n);
 
 	return r == 0 ? unpack_all(a, rows, n, ret_approvals, ret_n) : r;
 }
@@ -144,10 +143,10 @@ static int find_short(struct connection *db, struct arena *a, struct text id, st
 	return 0;
 }
 
-int approval_get(struct services *s, int lane, struct arena *a, struct text id, bool short_id,
-		 struct approval *ret_approval, struct why *why)
+int approval_get(struct approvals *approvals, int lane, struct arena *a, struct text id,
+		 bool short_id, struct approval *ret_approval, struct why *why)
 {
-	struct connection *db = store_lane(s->store, lane);
+	struct connection *db = store_lane(approvals->store, lane);
 	struct approval_row row = {0};
 	struct text whole = id;
 	bool found = false;
@@ -164,9 +163,8 @@ int approval_get(struct services *s, int lane, struct arena *a, struct text id, 
 
 /* ---- forgetting ---- */
 
-bool approval_sweeps(struct services *s)
+bool approval_sweeps(struct approvals *a)
 {
-	struct approvals *a = s->approvals;
 	uint64_t now = clock_steady_ms();
 
 	if (!a || now < a->sweep_ms)
@@ -175,15 +173,15 @@ bool approval_sweeps(struct services *s)
 	return true;
 }
 
-int approval_sweep(struct services *s, bool *ret_more)
+int approval_sweep(struct approvals *a, bool *ret_more)
 {
-	struct connection *db = store_writer(s->store);
+	struct connection *db = store_writer(a->store);
 	int64_t now = clock_utc_ms();
 	unsigned n = 0;
 	int r = store_grant_sweep(db, now);
 
-	if (r == 0 && s->approvals->keep_ms > 0)
-		r = store_approval_sweep(db, now - s->approvals->keep_ms, SWEEP_AT_ONCE, &n);
+	if (r == 0 && a->keep_ms > 0)
+		r = store_approval_sweep(db, now - a->keep_ms, SWEEP_AT_ONCE, &n);
 	if (r == 0)
 		*ret_more = n == SWEEP_AT_ONCE;
 	return r;

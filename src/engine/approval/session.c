@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "engine/approval/inner.h"
-#include "engine/services.h"
-#include "engine/session/session.h"
+#include "store/session.h"
 #include "store/store.h"
 
 enum { ENDED_MAX = 256 };
@@ -63,10 +62,8 @@ bool approval_ended_after(const struct approvals *a, uint64_t serial, struct tex
 	return false;
 }
 
-void approval_session_ended(struct services *s, struct text session)
+void approval_session_ended(struct approvals *a, struct text session)
 {
-	struct approvals *a = s->approvals;
-
 	if (!a)
 		return;
 	list_for_each (at, following, &a->pending) {
@@ -80,14 +77,14 @@ void approval_session_ended(struct services *s, struct text session)
 
 /* ---- its calls ---- */
 
-int approval_tie(struct services *s, struct arena *a, const struct session_event_row *event,
-		 struct text run, struct text *ret_id)
+int approval_tie(struct approvals *approvals, struct arena *a,
+		 const struct session_event_row *event, struct text run, struct text *ret_id)
 {
-	struct connection *db = store_writer(s->store);
+	struct connection *db = store_writer(approvals->store);
 	struct approval_row row;
 	bool found = false;
 	int r = store_approval_untied(db, run, event->tool_name, event->tool_id,
-				      event->created_ms - SESSION_TIE_MS, a, &row, &found);
+				      event->created_ms - APPROVAL_TIE_MS, a, &row, &found);
 
 	if (r == 0 && found)
 		r = store_approval_tie(db, row.seq, event->session, event->id);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "engine/approval/inner.h"
-#include "engine/services.h"
 
 struct approval_waiter *waiter_new(approval_fn on_kept, approval_fn fn, void *arg)
 {
@@ -77,7 +76,7 @@ void waiters_free(struct list *waiters)
 	}
 }
 
-int approval_wait(struct services *s, const struct approval_new *in, approval_fn on_kept,
+int approval_wait(struct approvals *a, const struct approval_new *in, approval_fn on_kept,
 		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
 {
 	struct approval_waiter *w = waiter_new(on_kept, fn, arg);
@@ -85,7 +84,7 @@ int approval_wait(struct services *s, const struct approval_new *in, approval_fn
 	if (!w)
 		return -ENOMEM;
 	*ret_waiter = w;
-	approval_ask(s->approvals, in, NULL, NULL, w);
+	approval_ask(a, in, NULL, NULL, w);
 	return 0;
 }
 
@@ -108,14 +107,14 @@ static void on_withdrawn(void *arg, int result, const struct approval *approval,
 	(void)why;
 }
 
-void approval_withdraw(struct services *s, struct text id, struct text by)
+void approval_withdraw(struct approvals *a, struct text id, struct text by)
 {
 	const struct approval_decision d = {.id = id,
 					    .status = APPROVAL_SUPERSEDED,
 					    .comment = TEXT("whoever asked has left"),
 					    .by = by};
 
-	approval_decide(s, &d, on_withdrawn, NULL);
+	approval_decide(a, &d, on_withdrawn, NULL);
 }
 
 int approval_verdict(const struct approval_row *row, struct why *why)

@@ -232,7 +232,7 @@ static int ask(struct firing *f)
 	snprintf(tool, sizeof(tool), "%s:%.*s", asker, TEXT_ARGS(d->id));
 	in.tool = text_of(tool);
 	wait_begins(f);
-	return approval_wait(f->rule->automation->services, &in, on_kept, on_decided, f,
+	return approval_wait(f->rule->automation->services->approvals, &in, on_kept, on_decided, f,
 			     &f->waiter);
 }
 
@@ -283,7 +283,8 @@ static int old_run(struct work *w, int lane)
 	struct old_asks *o = list_entry(w, struct old_asks, work);
 	const struct approval_filter pending = {.status = APPROVAL_PENDING};
 
-	return approval_list(o->automation->services, lane, &o->arena, &pending, &o->list, &o->n);
+	return approval_list(o->automation->services->approvals, lane, &o->arena, &pending,
+			     &o->list, &o->n);
 }
 
 static bool is_waited_for(const struct automation *a, struct text id)
@@ -330,7 +331,7 @@ static void old_finished(struct work *w, int result)
 						    .by = TEXT(asker)};
 
 		if (is_old(a, &o->list[i].row))
-			approval_decide(a->services, &d, on_withdrawn, NULL);
+			approval_decide(a->services->approvals, &d, on_withdrawn, NULL);
 	}
 	a->old_asks = NULL;
 	arena_done(&o->arena);

@@ -485,7 +485,7 @@ static void withdraw_old(struct processes *p, const struct background *b)
 					       .stopping = &p->stopping,
 					       .place = &p->old};
 
-	approval_withdraw_old(p->services, &opts);
+	approval_withdraw_old(p->services->approvals, &opts);
 }
 
 int processes_start(struct services *s, const struct processes_opts *opts, struct why *why)

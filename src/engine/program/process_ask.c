@@ -66,7 +66,8 @@ static void withdraw(struct process_ask *a)
 {
 	approval_leave(a->waiter);
 	if (a->approval.data && !a->processes->stopping)
-		approval_withdraw(a->processes->services, a->approval, TEXT(PROCESS_AGENT));
+		approval_withdraw(a->processes->services->approvals, a->approval,
+				  TEXT(PROCESS_AGENT));
 	ask_free(a);
 }
 
@@ -174,7 +175,7 @@ static int ask(struct process_ask *a, const struct process *p, struct why *why)
 		return -ENOMEM;
 	if (!s->approvals)
 		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
-	return approval_wait(s, &in, on_kept, on_decided, a, &a->waiter);
+	return approval_wait(s->approvals, &in, on_kept, on_decided, a, &a->waiter);
 }
 
 static int check_common(struct services *s, struct why *why)

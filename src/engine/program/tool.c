@@ -184,7 +184,7 @@ static void withdraw(struct tool_run *r)
 	approval_leave(r->waiter);
 	r->waiter = NULL;
 	if (r->approval.data && !r->tools->stopping)
-		approval_withdraw(r->tools->services, r->approval, r->agent);
+		approval_withdraw(r->tools->services->approvals, r->approval, r->agent);
 }
 
 static void end_question(struct tool_run *r)
@@ -240,7 +240,7 @@ static int ask_first(struct tool_run *r, struct why *why)
 
 	if (!s->approvals)
 		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
-	return approval_wait(s, &in, on_kept, on_decided, r, &r->waiter);
+	return approval_wait(s->approvals, &in, on_kept, on_decided, r, &r->waiter);
 }
 
 /* ---- one use ---- */
@@ -398,7 +398,7 @@ static void withdraw_old(struct tools *t)
 					       .place = &t->old};
 
 	if (opts.agent)
-		approval_withdraw_old(t->services, &opts);
+		approval_withdraw_old(t->services->approvals, &opts);
 }
 
 int tools_start(struct services *s, const struct tools_opts *opts, struct why *why)

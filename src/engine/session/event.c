@@ -4,10 +4,9 @@
 #include "base/pack.h"
 #include "base/record.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
 #include "engine/session/inner.h"
 
-int session_tell_status(struct services *s, struct arena *a, const struct session_row *row,
+int session_tell_status(struct events *events, struct arena *a, const struct session_row *row,
 			enum session_status old)
 {
 	struct event_new e = {.type = "session.status", .session = row->id, .run = row->run};
@@ -25,7 +24,7 @@ int session_tell_status(struct services *s, struct arena *a, const struct sessio
 	if (r.err != 0)
 		return r.err;
 	e.data = r.root;
-	return event_add(s->events, &e);
+	return event_add(events, &e);
 }
 
 /* What is too long is cut, and that is said. */
@@ -84,7 +83,7 @@ static int say_content(struct record *r, const struct session_event_row *event, 
 	return 0;
 }
 
-int session_tell_event(struct services *s, struct arena *a, const struct session_row *row,
+int session_tell_event(struct events *events, struct arena *a, const struct session_row *row,
 		       const struct session_event_row *event)
 {
 	struct event_new e = {.type = "session.event", .session = row->id, .run = row->run};
@@ -110,5 +109,5 @@ int session_tell_event(struct services *s, struct arena *a, const struct session
 	if (result == 0)
 		result = r.err;
 	e.data = r.root;
-	return result == 0 ? event_add(s->events, &e) : result;
+	return result == 0 ? event_add(events, &e) : result;
 }

@@ -74,9 +74,6 @@ struct live_session {
 };
 
 struct sessions {
-	struct services *services;
-	struct loop *loop;
-	struct background background;
 	struct sessions_opts opts;
 	char *folder;
 	char *program;
@@ -102,7 +99,8 @@ struct session_ender {
 
 /* ---- session.c ---- */
 
-struct live_session *session_live(struct services *s, struct text id); /* NULL: does not run */
+/* NULL: it does not run. */
+struct live_session *session_live(struct sessions *s, struct text id);
 void session_drop(struct live_session *l); /* it is over, or never was */
 void sessions_check_stopped(struct sessions *s);
 
@@ -146,9 +144,9 @@ void session_write_drop(struct live_session *l);
 
 /* ---- session_event.c: the log's events; on the writer's thread ---- */
 
-int session_tell_status(struct services *s, struct arena *a, const struct session_row *row,
+int session_tell_status(struct events *events, struct arena *a, const struct session_row *row,
 			enum session_status old);
-int session_tell_event(struct services *s, struct arena *a, const struct session_row *row,
+int session_tell_event(struct events *events, struct arena *a, const struct session_row *row,
 		       const struct session_event_row *event);
 
 /* ---- session_config.c ---- */

@@ -14,10 +14,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/chat/chat.h"
-#include "engine/services.h"
 #include "engine/session/inner.h"
 #include "io/supervisor.h"
-#include "engine/task/task.h"
 #include "store/store.h"
 
 enum { SUMMARY_MAX = 50, SUMMARY_KEPT = 47 }; /* characters */
@@ -120,7 +118,7 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 	if (wanted.len == 0)
 		wanted = text_of(s->runner);
 	if (wanted.len > 0 && !text_is(wanted, "claude")) {
-		agent = chat_agent(s->services->chat, wanted);
+		agent = chat_agent(s->opts.chat, wanted);
 		if (!agent)
 			return refuse_field(why, "agent", "agent '%.*s' is not configured",
 					    TEXT_ARGS(wanted));
@@ -130,7 +128,7 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 	l->row.runner = TEXT("claude");
 	if (wanted.len > 0 || session_program_is_there(s->program))
 		return 0;
-	agent = chat_worker(s->services->chat);
+	agent = chat_worker(s->opts.chat);
 	if (agent)
 		l->row.runner = text_of(agent->name);
 	else
@@ -257,7 +255,7 @@ static int set_ids(struct live_session *l)
 
 	if (r == 0)
 		r = uuid4(l->run);
-	return r == 0 ? supervisor_mark(tasks_owner(l->sessions->services), l->mark) : r;
+	return r == 0 ? supervisor_mark(store_identity(l->sessions->opts.store), l->mark) : r;
 }
 
 static struct live_session *live_new(struct sessions *s)
@@ -320,7 +318,7 @@ static int adding_run(struct work *w, int lane)
 	struct adding *a = list_entry(w, struct adding, work);
 
 	(void)lane;
-	return store_session_add(store_writer(a->live->sessions->services->store), &a->live->row,
+	return store_session_add(store_writer(a->live->sessions->opts.store), &a->live->row,
 				 &a->live->row.seq);
 }
 
@@ -356,7 +354,7 @@ static void keep(struct live_session *l)
 		a->live = l;
 		a->work = (struct work) {.run = adding_run, .finished = adding_finished};
 		s->n_coming++;
-		r = s->background.submit(s->background.arg, &a->work, true);
+		r = s->opts.background.submit(s->opts.background.arg, &a->work, true);
 	}
 	if (r == 0)
 		return;
@@ -382,10 +380,10 @@ static void launch(struct sessions *s, const struct session_new *in, struct text
 	keep(l);
 }
 
-void session_launch(struct services *s, const struct session_new *in, session_launched_fn fn,
+void session_launch(struct sessions *s, const struct session_new *in, session_launched_fn fn,
 		    void *arg)
 {
-	launch(s->sessions, in, (struct text) {0}, (struct text) {0}, fn, arg);
+	launch(s, in, (struct text) {0}, (struct text) {0}, fn, arg);
 }
 
 /* ---- going on where another ended ---- */
@@ -475,7 +473,7 @@ static bool has_ended(enum session_status status)
 
 static void look_for_parent(struct continuation *c)
 {
-	const struct background *b = &c->sessions->background;
+	const struct background *b = &c->sessions->opts.background;
 	int r = b->submit(b->arg, &c->work, false);
 
 	if (r != 0)
@@ -484,7 +482,7 @@ static void look_for_parent(struct continuation *c)
 
 static void parent_found(struct continuation *c)
 {
-	struct live_session *l = session_live(c->sessions->services, c->row.id);
+	struct live_session *l = session_live(c->sessions, c->row.id);
 	bool is_open = l && !l->exited;
 	struct why why = {0};
 	int r;
@@ -525,8 +523,8 @@ static int continuation_run(struct work *w, int lane)
 {
 	struct continuation *c = list_entry(w, struct continuation, work);
 
-	return store_session_find(store_lane(c->sessions->services->store, lane), c->parent,
-				  &c->arena, &c->row, &c->found);
+	return store_session_find(store_lane(c->sessions->opts.store, lane), c->parent, &c->arena,
+				  &c->row, &c->found);
 }
 
 static void continuation_finished(struct work *w, int result)
@@ -594,10 +592,9 @@ static int copy_new(struct continuation *c, const struct session_new *from)
 	return r;
 }
 
-void session_continue(struct services *s, struct text parent, const struct session_new *in,
+void session_continue(struct sessions *s, struct text parent, const struct session_new *in,
 		      session_launched_fn fn, void *arg)
 {
-	struct sessions *all = s->sessions;
 	struct continuation *c;
 	struct why why = {0};
 	int r = check(in, &why);
@@ -613,7 +610,7 @@ void session_continue(struct services *s, struct text parent, const struct sessi
 	}
 	arena_init(&c->arena, SESSION_ARENA_MAX);
 	list_init(&c->ender.link);
-	c->sessions = all;
+	c->sessions = s;
 	c->fn = fn;
 	c->arg = arg;
 	c->work = (struct work) {.run = continuation_run, .finished = continuation_finished};

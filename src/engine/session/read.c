@@ -3,13 +3,12 @@
 #include <string.h>
 
 #include "base/pack.h"
-#include "engine/services.h"
-#include "engine/session/session.h"
+#include "engine/session/inner.h"
 #include "store/store.h"
 
 enum { BRIEF = 200, EVENTS_DEFAULT_BYTES = 64 << 20, LIST_BYTES = 64 << 20 };
 
-int session_list(struct services *s, int lane, struct arena *a, const struct session_filter *f,
+int session_list(struct sessions *s, int lane, struct arena *a, const struct session_filter *f,
 		 struct session_row **ret_rows, unsigned *ret_n)
 {
 	const struct store_session_query q = {
@@ -22,7 +21,7 @@ int session_list(struct services *s, int lane, struct arena *a, const struct ses
 		.max_bytes = LIST_BYTES,
 	};
 
-	return store_session_list(store_lane(s->store, lane), &q, a, ret_rows, ret_n);
+	return store_session_list(store_lane(s->opts.store, lane), &q, a, ret_rows, ret_n);
 }
 
 static int not_found(struct text id, struct why *why)
@@ -30,10 +29,10 @@ static int not_found(struct text id, struct why *why)
 	return refuse(why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
 }
 
-int session_get(struct services *s, int lane, struct arena *a, struct text id, bool short_id,
+int session_get(struct sessions *s, int lane, struct arena *a, struct text id, bool short_id,
 		struct session_row *ret_row, struct why *why)
 {
-	struct connection *c = store_lane(s->store, lane);
+	struct connection *c = store_lane(s->opts.store, lane);
 	struct text ids[2];
 	unsigned n = 0;
 	bool found = false;
@@ -138,12 +137,12 @@ static int read_chain(struct page *p)
 	return r;
 }
 
-int session_events(struct services *s, int lane, struct arena *a,
+int session_events(struct sessions *s, int lane, struct arena *a,
 		   const struct session_events_query *q, struct session_event **ret_events,
 		   unsigned *ret_n, bool *ret_more)
 {
 	struct page p = {
-		.connection = store_lane(s->store, lane),
+		.connection = store_lane(s->opts.store, lane),
 		.arena = a,
 		.query = q,
 		.max_bytes = q->max_bytes ? q->max_bytes : EVENTS_DEFAULT_BYTES,
@@ -162,10 +161,10 @@ int session_events(struct services *s, int lane, struct arena *a,
 	return r;
 }
 
-int session_paths(struct services *s, int lane, struct arena *a, int64_t limit,
+int session_paths(struct sessions *s, int lane, struct arena *a, int64_t limit,
 		  struct session_path **ret_paths, unsigned *ret_n)
 {
 	unsigned n = limit > 0 && limit < SESSION_LIST_MAX ? (unsigned)limit : 20;
 
-	return store_session_paths(store_lane(s->store, lane), n, a, ret_paths, ret_n);
+	return store_session_paths(store_lane(s->opts.store, lane), n, a, ret_paths, ret_n);
 }

@@ -14,10 +14,8 @@
 #include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
-#include "engine/services.h"
 #include "engine/session/inner.h"
 #include "io/supervisor.h"
-#include "engine/task/task.h"
 
 enum { OWN_VARIABLES = 3, VARIABLE_MAX = 128, STOP_MS = 2000 };
 
@@ -72,7 +70,6 @@ static void on_end_kept(void *arg, int result)
 /* The last thing that happens to it. */
 static void finish(struct live_session *l, enum session_status status)
 {
-	struct services *s = l->sessions->services;
 	int64_t now = clock_utc_ms();
 
 	session_say_query(l);
@@ -85,8 +82,7 @@ static void finish(struct live_session *l, enum session_status status)
 	session_set_status(l, status);
 	if (session_when_kept(l, on_end_kept, l) != 0)
 		tell_enders(l);
-	if (s->approvals)
-		approval_session_ended(s, l->row.id);
+	approval_session_ended(l->sessions->opts.approvals, l->row.id);
 }
 
 /* In Go's words, which clients show. */
@@ -271,7 +267,7 @@ static int turn_system(struct live_session *l, struct text *ret_system)
 	static const char *const all[] = {"system_prompt", "append_system_prompt",
 					  "custom_instructions"};
 	bool own = value_find(l->config, all[0]) != NULL;
-	struct text usual = chat_system(l->sessions->services->chat);
+	struct text usual = chat_system(l->sessions->opts.chat);
 	struct text joined;
 	char *out;
 	int r = join_config(l, all, 3, &joined);
@@ -326,7 +322,7 @@ static int start_turn(struct live_session *l, struct why *why)
 	ask.conversation = l->row.agent_session;
 	say_unused(l);
 	l->starting = true;
-	e = chat_send(l->sessions->services->chat, &ask, &sink, &l->turn, why);
+	e = chat_send(l->sessions->opts.chat, &ask, &sink, &l->turn, why);
 	l->starting = false;
 	return e;
 }
@@ -355,7 +351,7 @@ static int start_supervised(struct live_session *l, const struct session_program
 
 	set_variables(l, own, env);
 	snprintf(what, sizeof(what), "session=%s", l->id);
-	r = supervised_start(l->sessions->loop,
+	r = supervised_start(l->sessions->opts.loop,
 			     &(struct supervised_opts) {
 				     .argv = (const char *const *)p->argv,
 				     .base = l->sessions->opts.env,

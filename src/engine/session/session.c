@@ -13,7 +13,6 @@
 #include "base/record.h"
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
 #include "engine/session/inner.h"
 #include "store/store.h"
 
@@ -65,11 +64,9 @@ const char *session_approval_name(enum session_approval approval)
 
 /* ---- at hand ---- */
 
-struct live_session *session_live(struct services *s, struct text id)
+struct live_session *session_live(struct sessions *s, struct text id)
 {
-	if (!s->sessions)
-		return NULL;
-	list_for_each (at, following, &s->sessions->live) {
+	list_for_each (at, following, &s->live) {
 		struct live_session *l = list_entry(at, struct live_session, link);
 
 		if (text_equal(l->row.id, id))
@@ -106,9 +103,9 @@ void session_drop(struct live_session *l)
 	sessions_check_stopped(s);
 }
 
-void session_wait(struct services *s, struct text id, int change)
+void session_wait(struct sessions *s, struct text id, int change)
 {
-	struct live_session *l = session_live(s, id);
+	struct live_session *l = s ? session_live(s, id) : NULL;
 
 	if (!l || l->exited)
 		return;
@@ -184,7 +181,7 @@ static int interruption_run(struct work *w, int lane)
 {
 	struct interruption *i = list_entry(w, struct interruption, work);
 
-	return store_session_find(store_lane(i->sessions->services->store, lane), i->id, &i->arena,
+	return store_session_find(store_lane(i->sessions->opts.store, lane), i->id, &i->arena,
 				  &i->row, &i->found);
 }
 
@@ -202,7 +199,7 @@ static void interruption_finished(struct work *w, int result)
 	interruption_end(i, result, &why);
 }
 
-void session_interrupt(struct services *s, struct text id, session_done_fn fn, void *arg)
+void session_interrupt(struct sessions *s, struct text id, session_done_fn fn, void *arg)
 {
 	struct live_session *l = session_live(s, id);
 	struct interruption *i = calloc(1, sizeof(*i));
@@ -213,7 +210,7 @@ void session_interrupt(struct services *s, struct text id, session_done_fn fn, v
 		return;
 	}
 	arena_init(&i->arena, SESSION_ARENA_MAX);
-	i->sessions = s->sessions;
+	i->sessions = s;
 	i->fn = fn;
 	i->arg = arg;
 	if (l) {
@@ -223,16 +220,15 @@ void session_interrupt(struct services *s, struct text id, session_done_fn fn, v
 	i->id.data = arena_copy(&i->arena, id.data, id.len);
 	i->id.len = id.len;
 	i->work = (struct work) {.run = interruption_run, .finished = interruption_finished};
-	r = i->id.data
-		    ? s->sessions->background.submit(s->sessions->background.arg, &i->work, false)
-		    : -ENOMEM;
+	r = i->id.data ? s->opts.background.submit(s->opts.background.arg, &i->work, false)
+		       : -ENOMEM;
 	if (r != 0)
 		interruption_end(i, r, NULL);
 }
 
 /* ---- put away, named ---- */
 
-static int tell_changed(struct services *s, struct text id, const struct text *title,
+static int tell_changed(struct sessions *s, struct text id, const struct text *title,
 			const bool *archived)
 {
 	struct event_new e = {.type = "session.changed", .session = id};
@@ -248,22 +244,22 @@ static int tell_changed(struct services *s, struct text id, const struct text *t
 	if (archived)
 		record_bool(&r, "archived", *archived);
 	e.data = r.root;
-	result = r.err == 0 ? event_add(s->events, &e) : r.err;
+	result = r.err == 0 ? event_add(s->opts.events, &e) : r.err;
 	arena_done(&a);
 	return result;
 }
 
-int session_set_archived(struct services *s, struct text id, bool archived, struct why *why)
+int session_set_archived(struct sessions *s, struct text id, bool archived, struct why *why)
 {
 	bool found;
-	int r = store_session_set_archived(store_writer(s->store), id, archived, &found);
+	int r = store_session_set_archived(store_writer(s->opts.store), id, archived, &found);
 
 	if (r == 0 && !found)
 		return refuse(why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
 	return r == 0 ? tell_changed(s, id, NULL, &archived) : r;
 }
 
-int session_set_title(struct services *s, struct text id, struct text title, struct why *why)
+int session_set_title(struct sessions *s, struct text id, struct text title, struct why *why)
 {
 	bool found;
 	int r;
@@ -271,20 +267,20 @@ int session_set_title(struct services *s, struct text id, struct text title, str
 	if (title.len > SESSION_TITLE_MAX)
 		return refuse_field(why, "title", "title is longer than %d bytes",
 				    SESSION_TITLE_MAX);
-	r = store_session_set_title(store_writer(s->store), id, title, &found);
+	r = store_session_set_title(store_writer(s->opts.store), id, title, &found);
 	if (r == 0 && !found)
 		return refuse(why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
 	return r == 0 ? tell_changed(s, id, &title, NULL) : r;
 }
 
-int session_sweep(struct services *s, bool *ret_more)
+int session_sweep(struct sessions *s, bool *ret_more)
 {
-	int64_t keep = s->sessions ? s->sessions->opts.keep_ms : 0;
+	int64_t keep = s ? s->opts.keep_ms : 0;
 	unsigned n = 0;
 	int r = 0;
 
 	if (keep > 0)
-		r = store_session_sweep(store_writer(s->store), clock_utc_ms() - keep,
+		r = store_session_sweep(store_writer(s->opts.store), clock_utc_ms() - keep,
 					SWEEP_AT_ONCE, &n);
 	*ret_more = n == SWEEP_AT_ONCE;
 	return r;
@@ -292,7 +288,7 @@ int session_sweep(struct services *s, bool *ret_more)
 
 /* ---- start ---- */
 
-static int settle(struct services *s, struct arena *a, struct session_row *row)
+static int settle(struct sessions *s, struct arena *a, struct session_row *row)
 {
 	enum session_status old = row->status;
 	int r;
@@ -301,12 +297,30 @@ static int settle(struct services *s, struct arena *a, struct session_row *row)
 	row->error = TEXT(restarted);
 	row->ended_ms = clock_utc_ms();
 	row->active_ms = row->ended_ms;
-	r = store_session_update(store_writer(s->store), row);
-	return r == 0 ? session_tell_status(s, a, row, old) : r;
+	r = store_session_update(store_writer(s->opts.store), row);
+	return r == 0 ? session_tell_status(s->opts.events, a, row, old) : r;
+}
+
+static int settle_all(struct sessions *s, struct arena *a, struct session_row *rows, unsigned n)
+{
+	int r = store_begin(s->opts.store);
+
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = settle(s, a, &rows[i]);
+	if (r == 0)
+		r = store_commit(s->opts.store);
+	else
+		store_rollback(s->opts.store);
+	if (r == 0)
+		events_committed(s->opts.events);
+	events_dropped(s->opts.events);
+	return r;
 }
 
 /* The daemon before us died: its programs were ended by tasks_start. */
-static int recover(struct services *s)
+static int recover(struct sessions *s)
 {
 	struct session_row *rows;
 	struct arena a;
@@ -314,15 +328,11 @@ static int recover(struct services *s)
 	int r;
 
 	arena_init(&a, 1UL << 30);
-	r = store_session_open(store_writer(s->store), &a, &rows, &n);
+	r = store_session_open(store_writer(s->opts.store), &a, &rows, &n);
 	if (r == 0 && n > 0)
-		r = services_begin(s);
+		r = settle_all(s, &a, rows, n);
 	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = settle(s, &a, &rows[i]);
-	if (n > 0 && r == 0)
-		r = services_commit(s);
-	else if (n > 0)
-		store_rollback(s->store);
+		approval_session_ended(s->opts.approvals, rows[i].id);
 	if (r == 0 && n > 0)
 		log_info("sessions were running", "n=%u", n);
 	arena_done(&a);
@@ -353,17 +363,25 @@ static void set_limits(struct sessions *s)
 	o->keep_bytes = o->keep_bytes ? o->keep_bytes : keep_bytes;
 }
 
-int sessions_start(struct services *services, const struct sessions_opts *opts)
+static int set_up(struct sessions *s)
+{
+	int r = s->folder && s->program ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = timer_new(s->opts.loop, session_write_again, s, &s->again);
+	if (r != 0)
+		return r;
+	session_config_sweep(s->folder);
+	return recover(s);
+}
+
+int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessions)
 {
 	struct sessions *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s)
 		return -ENOMEM;
-	services->sessions = s;
-	s->services = services;
-	s->loop = opts->loop;
-	s->background = opts->background;
 	s->opts = *opts;
 	set_limits(s);
 	list_init(&s->live);
@@ -371,13 +389,12 @@ int sessions_start(struct services *services, const struct sessions_opts *opts)
 	s->folder = strdup(opts->folder);
 	snprintf(s->runner, sizeof(s->runner), "%s", opts->runner ? opts->runner : "");
 	s->program = program_words(opts->program && *opts->program ? opts->program : "claude");
-	r = s->folder && s->program ? 0 : -ENOMEM;
+	r = set_up(s);
 	if (r == 0)
-		r = timer_new(s->loop, session_write_again, s, &s->again);
-	if (r != 0)
-		return r;
-	session_config_sweep(s->folder);
-	return recover(services);
+		*ret_sessions = s;
+	else
+		sessions_free(s);
+	return r;
 }
 
 /* ---- stop ---- */
@@ -424,7 +441,7 @@ void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg),
 	if (grace_ms == 0)
 		kill_all(s);
 	else if (s->n_live > 0 && !s->stop_timer &&
-		 timer_new(s->loop, stop_all, s, &s->stop_timer) == 0)
+		 timer_new(s->opts.loop, stop_all, s, &s->stop_timer) == 0)
 		timer_start(s->stop_timer, grace_ms);
 	else
 		stop_all(s);
@@ -446,6 +463,5 @@ void sessions_free(struct sessions *s)
 		(void)rmdir(s->folder); /* nothing of ours is in it any more */
 	free(s->folder);
 	free(s->program);
-	s->services->sessions = NULL;
 	free(s);
 }

@@ -26,8 +26,12 @@
 #include "io/work.h"
 #include "store/session.h"
 
-struct services;
+struct approvals;
+struct chat;
+struct environment;
+struct events;
 struct sessions;
+struct store;
 
 enum {
 	SESSION_QUERY_MAX = 1 << 20,
@@ -35,13 +39,16 @@ enum {
 	SESSION_TOOLS_MAX = 256,
 	SESSION_LIST_MAX = 1000,
 	SESSION_CHAIN_MAX = 1000,
-	SESSION_EVENTS_MAX = 1000,   /* in a page; by default 200 */
-	SESSION_TIE_MS = 300 * 1000, /* an approval and its call are not further apart */
+	SESSION_EVENTS_MAX = 1000, /* in a page; by default 200 */
 	SESSION_EVENT_CONTENT_MAX =
 		64 << 10, /* bytes of a text in what is told; the whole is in the store */
 };
 
 struct sessions_opts {
+	struct store *store;
+	struct events *events;       /* NULL: nothing is told */
+	struct chat *chat;           /* whose agents answer where there is no program */
+	struct approvals *approvals; /* NULL: nobody asks */
 	struct loop *loop;
 	struct background background;
 	const char
@@ -60,9 +67,9 @@ struct sessions_opts {
 	int (*to_json)(struct arena *a, const struct value *v, struct text *ret_text);
 };
 
-/* Sets s->sessions. After tasks_start, whose owner's mark its programs carry. What a crash left open
- * is failed: "daemon restarted while session was active". */
-int sessions_start(struct services *s, const struct sessions_opts *opts);
+/* After tasks_start, which ends the programs that a crash has left. The sessions that it left open
+ * are failed: "daemon restarted while session was active". */
+int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessions);
 
 /* How many run now; 0 for NULL. */
 unsigned sessions_open(const struct sessions *s);
@@ -104,7 +111,7 @@ struct session_launched {
 typedef void (*session_launched_fn)(void *arg, int result, const struct session_launched *launched,
 				    const struct why *why);
 
-void session_launch(struct services *s, const struct session_new *in, session_launched_fn fn,
+void session_launch(struct sessions *s, const struct session_new *in, session_launched_fn fn,
 		    void *arg);
 
 /*
@@ -114,18 +121,18 @@ void session_launch(struct services *s, const struct session_new *in, session_la
  * running)", "parent session missing claude_session_id (cannot resume)" or "parent session missing
  * working_dir (cannot resume session without working directory)".
  */
-void session_continue(struct services *s, struct text parent, const struct session_new *in,
+void session_continue(struct sessions *s, struct text parent, const struct session_new *in,
 		      session_launched_fn fn, void *arg);
 
 typedef void (*session_done_fn)(void *arg, int result, const struct why *why);
 
 /* fn comes when `completing` is kept and the program was told. REFUSE_NOT_FOUND ("session not found: ID"),
  * REFUSE_CONFLICT: "cannot interrupt session with status S (must be running)". */
-void session_interrupt(struct services *s, struct text id, session_done_fn fn, void *arg);
+void session_interrupt(struct sessions *s, struct text id, session_done_fn fn, void *arg);
 
 /* On the writer's thread, within a call. REFUSE_NOT_FOUND: "session not found: ID". Tells session.changed. */
-int session_set_archived(struct services *s, struct text id, bool archived, struct why *why);
-int session_set_title(struct services *s, struct text id, struct text title, struct why *why);
+int session_set_archived(struct sessions *s, struct text id, bool archived, struct why *why);
+int session_set_title(struct sessions *s, struct text id, struct text title, struct why *why);
 
 struct session_filter {
 	enum session_archived archived;
@@ -136,11 +143,11 @@ struct session_filter {
 };
 
 /* The last active first. */
-int session_list(struct services *s, int lane, struct arena *a, const struct session_filter *f,
+int session_list(struct sessions *s, int lane, struct arena *a, const struct session_filter *f,
 		 struct session_row **ret_rows, unsigned *ret_n);
 
 /* REFUSE_NOT_FOUND: "session not found: ID". A beginning of an id that only one has will do where `short_id`. */
-int session_get(struct services *s, int lane, struct arena *a, struct text id, bool short_id,
+int session_get(struct sessions *s, int lane, struct arena *a, struct text id, bool short_id,
 		struct session_row *ret_row, struct why *why);
 
 struct session_event {
@@ -159,21 +166,19 @@ struct session_events_query {
 };
 
 /* None for a session that is not known. *ret_more: there are further ones behind the last. */
-int session_events(struct services *s, int lane, struct arena *a,
+int session_events(struct sessions *s, int lane, struct arena *a,
 		   const struct session_events_query *q, struct session_event **ret_events,
 		   unsigned *ret_n, bool *ret_more);
 
-int session_paths(struct services *s, int lane, struct arena *a, int64_t limit,
+int session_paths(struct sessions *s, int lane, struct arena *a, int64_t limit,
 		  struct session_path **ret_paths, unsigned *ret_n);
 
 /* The configuration that is packed in row->config, for those who show it; NULL: none. */
 const struct value *session_config(struct arena *a, const struct session_row *row);
 
-/* ---- for service/approval ---- */
-
-/* On the loop: something of this session waits for a human (+1), or does not any more (-1): its status
- * follows. Nothing happens where it does not run. */
-void session_wait(struct services *s, struct text id, int change);
+/* On the loop, for approvals: something of this session waits for a human (+1), or does not any more (-1): its status
+ * follows. Nothing happens where it does not run. Accepts NULL. */
+void session_wait(struct sessions *s, struct text id, int change);
 
 /* "starting" … "interrupted"; as hld's clients before it knew the last two say is their dialect's. */
 const char *session_status_name(enum session_status status);
@@ -182,5 +187,5 @@ const char *session_event_type_name(enum session_event_type type);
 /* NULL for none. */
 const char *session_approval_name(enum session_approval approval);
 
-/* On the writer's thread: deletes some that ended too long ago. */
-int session_sweep(struct services *s, bool *ret_more);
+/* On the writer's thread: deletes some that ended too long ago. Accepts NULL. */
+int session_sweep(struct sessions *s, bool *ret_more);

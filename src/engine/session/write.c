@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/pack.h"
 #include "engine/approval/approval.h"
-#include "engine/services.h"
 #include "engine/session/inner.h"
 #include "io/supervisor.h"
 #include "store/store.h"
@@ -51,18 +50,18 @@ static void submit(struct live_session *l);
 
 static int keep_event(struct session_batch *b, struct session_event_row *event)
 {
-	struct services *s = b->live->sessions->services;
-	struct connection *c = store_writer(s->store);
+	const struct sessions_opts *o = &b->live->sessions->opts;
+	struct connection *c = store_writer(o->store);
 	int r;
 
 	/* What was asked for before it came is tied to it now. */
 	if (event->type == SESSION_TOOL_CALL && !event->approval_id.data)
 		event->approval = SESSION_APPROVAL_NONE;
 	r = store_session_event_add(c, event, &event->id, &event->sequence);
-	if (r == 0 && event->type == SESSION_TOOL_CALL && s->approvals)
-		r = approval_tie(s, &b->scratch, event, b->row.run, &event->approval_id);
+	if (r == 0 && event->type == SESSION_TOOL_CALL && o->approvals)
+		r = approval_tie(o->approvals, &b->scratch, event, b->row.run, &event->approval_id);
 	if (r == 0)
-		r = session_tell_event(s, &b->scratch, &b->row, event);
+		r = session_tell_event(o->events, &b->scratch, &b->row, event);
 	/* It may have to be done once more. */
 	event->approval_id = (struct text) {0};
 	return r;
@@ -76,7 +75,7 @@ static int keep_item(struct session_batch *b, struct item *i)
 		return keep_event(b, &i->event);
 	row.status = i->status;
 	row.error = i->error;
-	return session_tell_status(b->live->sessions->services, &b->scratch, &row, i->old);
+	return session_tell_status(b->live->sessions->opts.events, &b->scratch, &row, i->old);
 }
 
 static int batch_run(struct work *w, int lane)
@@ -85,7 +84,7 @@ static int batch_run(struct work *w, int lane)
 	int r;
 
 	(void)lane;
-	r = store_session_update(store_writer(b->live->sessions->services->store), &b->row);
+	r = store_session_update(store_writer(b->live->sessions->opts.store), &b->row);
 	for (struct item *i = b->first; r == 0 && i; i = i->next) {
 		arena_reset(&b->scratch);
 		r = keep_item(b, i);
@@ -224,7 +223,7 @@ static void snapshot(struct session_batch *b)
 
 static void try(struct session_batch *b)
 {
-	const struct background *to = &b->live->sessions->background;
+	const struct background *to = &b->live->sessions->opts.background;
 	int r;
 
 	b->work = (struct work) {.run = batch_run, .finished = batch_finished};

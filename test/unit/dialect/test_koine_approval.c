@@ -76,13 +76,13 @@ static void take(const struct approval_new *in, approval_fn fn, void *arg)
 	played.arg = arg;
 }
 
-void approval_request(struct services *s, const struct approval_new *in, approval_fn fn, void *arg)
+void approval_request(struct approvals *s, const struct approval_new *in, approval_fn fn, void *arg)
 {
 	take(in, fn, arg);
 	tell(played.refusal, APPROVAL_PENDING, (struct text) {0});
 }
 
-int approval_wait(struct services *s, const struct approval_new *in, approval_fn on_kept,
+int approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
 {
 	if (played.refusal < 0)
@@ -102,7 +102,7 @@ void approval_leave(struct approval_waiter *w)
 	played.n_left++;
 }
 
-void approval_decide(struct services *s, const struct approval_decision *d, approval_fn fn,
+void approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
 		     void *arg)
 {
 	played.decision = *d;
@@ -125,7 +125,7 @@ static const struct value *big_input(struct arena *a)
 	return v;
 }
 
-int approval_list(struct services *s, int lane, struct arena *a, const struct approval_filter *f,
+int approval_list(struct approvals *s, int lane, struct arena *a, const struct approval_filter *f,
 		  struct approval **ret_approvals, unsigned *ret_n)
 {
 	struct approval *all = arena_zalloc(a, (played.n_listed + 1) * sizeof(all[0]));
@@ -140,7 +140,7 @@ int approval_list(struct services *s, int lane, struct arena *a, const struct ap
 	return 0;
 }
 
-int approval_get(struct services *s, int lane, struct arena *a, struct text id, bool short_id,
+int approval_get(struct approvals *s, int lane, struct arena *a, struct text id, bool short_id,
 		 struct approval *ret_approval, struct why *why)
 {
 	assert_true(short_id);
@@ -151,12 +151,12 @@ int approval_get(struct services *s, int lane, struct arena *a, struct text id, 
 	return 0;
 }
 
-unsigned approval_count(const struct services *s)
+unsigned approvals_pending(const struct approvals *s)
 {
 	return 7;
 }
 
-int grant_list(struct services *s, int lane, struct arena *a, struct grant_row **ret_rows,
+int grant_list(struct approvals *s, int lane, struct arena *a, struct grant_row **ret_rows,
 	       unsigned *ret_n)
 {
 	struct grant_row *rows = arena_zalloc(a, 2 * sizeof(rows[0]));
@@ -169,7 +169,7 @@ int grant_list(struct services *s, int lane, struct arena *a, struct grant_row *
 	return 0;
 }
 
-void grant_add(struct services *s, const struct grant_row *row, const struct approval_client *from,
+void grant_add(struct approvals *s, const struct grant_row *row, const struct approval_client *from,
 	       approval_fn fn, void *arg)
 {
 	played.grant = *row;
@@ -177,7 +177,7 @@ void grant_add(struct services *s, const struct grant_row *row, const struct app
 	fn(arg, 0, NULL, NULL);
 }
 
-void grant_remove(struct services *s, struct text id, const struct approval_client *from,
+void grant_remove(struct approvals *s, struct text id, const struct approval_client *from,
 		  approval_fn fn, void *arg)
 {
 	keep(played.revoked, id);

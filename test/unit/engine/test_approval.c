@@ -21,19 +21,16 @@ struct world {
 	unsigned pending;
 	int64_t timeout_ms;
 	int64_t keep_ms;
-	int n_waits; /* what session_wait was told, in all */
-	struct sessions *played;
+	int n_waits; /* what sessions were told, in all */
 };
 
-static struct world *the_world;
-
-void __wrap_session_wait(struct services *s, struct text id, int change);
-void __wrap_session_wait(struct services *s, struct text id, int change)
+static void on_wait(void *arg, struct text id, int change)
 {
-	(void)s;
+	struct world *w = arg;
+
 	/* Those that are not ours are nothing to it. */
 	if (text_is(id, "s1"))
-		the_world->n_waits += change;
+		w->n_waits += change;
 }
 
 static struct services *services(struct world *w)
@@ -41,12 +38,18 @@ static struct services *services(struct world *w)
 	return w->stage.f->services;
 }
 
+static struct approvals *approvals(struct world *w)
+{
+	return services(w)->approvals;
+}
+
 static void world_open(struct world *w)
 {
 	const struct events_opts events = {.store = services(w)->store,
 					   .loop = w->stage.loop,
 					   .background = stage_background(&w->stage)};
-	const struct approvals_opts opts = {
+	struct approvals_opts opts = {
+		.store = services(w)->store,
 		.loop = w->stage.loop,
 		.background = stage_background(&w->stage),
 		.pending = w->pending,
@@ -54,13 +57,14 @@ static void world_open(struct world *w)
 		.keep_ms = w->keep_ms,
 		.rules = w->rules,
 		.n_rules = w->n_rules,
+		.on_wait = on_wait,
+		.arg = w,
 	};
 	struct why why = {0};
 
 	assert_int_equal(events_start(&events, &services(w)->events), 0);
-	/* Somebody is there; who it is only session_wait would ask. */
-	services(w)->sessions = (struct sessions *)(void *)w;
-	if (approvals_start(services(w), &opts, &why) != 0)
+	opts.events = services(w)->events;
+	if (approvals_start(&opts, &services(w)->approvals, &why) != 0)
 		fail_msg("%s", why.text);
 	stage_open(&w->stage);
 }
@@ -68,7 +72,6 @@ static void world_open(struct world *w)
 static void world_close(struct world *w)
 {
 	stage_close(&w->stage);
-	services(w)->sessions = NULL;
 	services_close(services(w));
 	w->stage.f->services = NULL;
 }
@@ -112,7 +115,6 @@ static int world_setup(void **state)
 
 	if (setup((void **)&f) != 0)
 		return -1;
-	the_world = w;
 	stage_make(&w->stage, f);
 	add_session(w);
 	world_open(w);
@@ -136,7 +138,7 @@ static int world_teardown(void **state)
 
 static void set_rules(struct world *w)
 {
-	approvals_set_rules(services(w)->approvals, w->rules, w->n_rules);
+	approvals_set_rules(approvals(w), w->rules, w->n_rules);
 }
 
 static void add_rule(struct world *w, enum approval_verdict verdict, const char *tool,
@@ -209,7 +211,7 @@ static struct told request(struct world *w, const struct approval_new *in)
 {
 	struct told t = {0};
 
-	approval_request(services(w), in, on_told, &t);
+	approval_request(approvals(w), in, on_told, &t);
 	stage_until(&w->stage, t.n);
 	return t;
 }
@@ -246,7 +248,7 @@ static struct told ask_with(struct world *w, const char *tool, const char *text)
 static void start_wait(struct world *w, const struct approval_new *in, struct told *t)
 {
 	*t = (struct told) {0};
-	assert_int_equal(approval_wait(services(w), in, on_kept, on_told, t, &t->waiter), 0);
+	assert_int_equal(approval_wait(approvals(w), in, on_kept, on_told, t, &t->waiter), 0);
 	assert_int_equal(t->n, 0);
 }
 
@@ -262,7 +264,7 @@ static struct told decide_as(struct world *w, const struct approval_decision *d)
 {
 	struct told t = {0};
 
-	approval_decide(services(w), d, on_told, &t);
+	approval_decide(approvals(w), d, on_told, &t);
 	stage_until(&w->stage, t.n);
 	return t;
 }
@@ -278,7 +280,7 @@ static struct approval get(struct world *w, const char *id)
 {
 	struct approval a;
 
-	assert_int_equal(approval_get(services(w), 1, &w->stage.f->arena, text_of(id), true, &a,
+	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, text_of(id), true, &a,
 				      &w->stage.f->why),
 			 0);
 	return a;
@@ -320,7 +322,7 @@ static void the_last_rule_that_matches_wins(void **state)
 	assert_int_equal(ask_with(w, "Bash", "git push -f").status, APPROVAL_PENDING);
 	/* As a whole, not somewhere in it. */
 	assert_int_equal(ask_with(w, "Bash", "x git push").status, APPROVAL_DENIED);
-	assert_int_equal(approval_count(services(w)), 1);
+	assert_int_equal(approvals_pending(approvals(w)), 1);
 }
 
 static void a_rule_knows_who_asks(void **state)
@@ -591,7 +593,7 @@ static void grant(struct world *w, const struct grant_row *row)
 {
 	struct told t = {0};
 
-	grant_add(services(w), row, NULL, on_told, &t);
+	grant_add(approvals(w), row, NULL, on_told, &t);
 	stage_until(&w->stage, t.n);
 	if (t.result != 0)
 		fail_msg("%s", t.why.text);
@@ -608,7 +610,7 @@ static void a_grant_has_its_uses(void **state)
 	assert_int_equal(ask(w, "Read").status, APPROVAL_PENDING);
 	assert_int_equal(ask(w, "Bash").status, APPROVAL_APPROVED);
 	assert_int_equal(ask(w, "Bash").status, APPROVAL_PENDING);
-	assert_int_equal(grant_list(services(w), 1, &w->stage.f->arena, &rows, &n), 0);
+	assert_int_equal(grant_list(approvals(w), 1, &w->stage.f->arena, &rows, &n), 0);
 	assert_int_equal(n, 0);
 }
 
@@ -639,11 +641,11 @@ static void a_grant_that_denies_wins_and_a_rule_comes_first(void **state)
 	assert_int_equal(ask(w, "Read").status, APPROVAL_APPROVED);
 	add_rule(w, VERDICT_DENY, "Read", NULL);
 	assert_string_equal(ask(w, "Read").by, "policy:b");
-	grant_remove(services(w), TEXT("no"), NULL, on_told, &t);
+	grant_remove(approvals(w), TEXT("no"), NULL, on_told, &t);
 	stage_until(&w->stage, t.n);
 	assert_int_equal(t.result, 0);
 	assert_int_equal(ask(w, "Bash").status, APPROVAL_APPROVED);
-	grant_remove(services(w), TEXT("no"), NULL, on_told, &t);
+	grant_remove(approvals(w), TEXT("no"), NULL, on_told, &t);
 	stage_until(&w->stage, t.n == 2);
 	assert_int_equal(t.result, REFUSE_NOT_FOUND);
 }
@@ -718,7 +720,7 @@ static void who_waits_is_told_once_what_was_decided(void **state)
 	assert_true(says(data, "approval_id", "mine") && says(data, "run_id", "r1"));
 	/* The same id and the same question are the same approval. */
 	wait_kept(w, &in, &b);
-	assert_int_equal(approval_count(services(w)), 1);
+	assert_int_equal(approvals_pending(approvals(w)), 1);
 	t = decide_as(w, &(struct approval_decision) {.id = TEXT("mine"),
 						      .status = APPROVAL_DENIED,
 						      .comment = TEXT("no"),
@@ -729,7 +731,7 @@ static void who_waits_is_told_once_what_was_decided(void **state)
 	assert_string_equal(b.comment, "no");
 	assert_string_equal(b.by, "anna");
 	assert_int_equal(w->n_waits, 0);
-	assert_int_equal(approval_count(services(w)), 0);
+	assert_int_equal(approvals_pending(approvals(w)), 0);
 	assert_true(says(event_of(w, "approval.resolved"), "reason", "no"));
 	assert_int_equal(decide(w, "mine", APPROVAL_APPROVED).result, REFUSE_CONFLICT);
 	assert_int_equal(a.n + b.n, 2);
@@ -746,9 +748,9 @@ static void the_first_of_two_decisions_wins(void **state)
 
 	wait_kept(w, &in, &waiting);
 	d.id = text_of(waiting.id);
-	approval_decide(services(w), &d, on_told, &one);
+	approval_decide(approvals(w), &d, on_told, &one);
 	d.status = APPROVAL_DENIED;
-	approval_decide(services(w), &d, on_told, &two);
+	approval_decide(approvals(w), &d, on_told, &two);
 	stage_until(&w->stage, one.n && two.n);
 	assert_int_equal(one.result, 0);
 	assert_int_equal(two.result, REFUSE_CONFLICT);
@@ -773,7 +775,7 @@ static void decisions_that_cannot_be_are_refused(void **state)
 						      .status = APPROVAL_RESPONDED,
 						      .comment = TEXT("x")});
 	assert_string_equal(t.why.field, "decision");
-	assert_int_equal(approval_count(services(w)), 1);
+	assert_int_equal(approvals_pending(approvals(w)), 1);
 }
 
 /* ---- time ---- */
@@ -825,9 +827,9 @@ static void a_restart_is_survived_by_asking_again(void **state)
 	wait_kept(w, &in, &before);
 	world_reopen(w);
 	assert_int_equal(before.n, 0);
-	assert_int_equal(approval_count(services(w)), 1);
+	assert_int_equal(approvals_pending(approvals(w)), 1);
 	wait_kept(w, &in, &after);
-	assert_int_equal(approval_count(services(w)), 1);
+	assert_int_equal(approvals_pending(approvals(w)), 1);
 	assert_int_equal(decide(w, "mine", APPROVAL_APPROVED).result, 0);
 	stage_until(&w->stage, after.n);
 	assert_int_equal(after.status, APPROVAL_APPROVED);
@@ -861,7 +863,7 @@ static void what_expired_meanwhile_expires_at_the_start(void **state)
 	stage_open(&w->stage);
 	world_reopen(w);
 	stage_until(&w->stage, is(w, "mine", APPROVAL_EXPIRED));
-	stage_until(&w->stage, approval_count(services(w)) == 0);
+	stage_until(&w->stage, approvals_pending(approvals(w)) == 0);
 }
 
 static void a_stop_sends_those_who_wait_away(void **state)
@@ -874,7 +876,7 @@ static void a_stop_sends_those_who_wait_away(void **state)
 
 	wait_kept(w, &in, &kept);
 	start_wait(w, &in, &coming);
-	approvals_stop(services(w)->approvals);
+	approvals_stop(approvals(w));
 	start_wait(w, &in, &late);
 	stage_until(&w->stage, kept.n && coming.n && late.n);
 	assert_int_equal(kept.result, REFUSE_STOPPING);
@@ -924,8 +926,8 @@ static void on_busy(void *arg, int result, const struct approval *a, const struc
 
 	on_told(&b->told, result, a, why);
 	approval_leave(b->other->waiter);
-	approval_decide(services(b->world), &d, on_told, &b->again);
-	approval_request(services(b->world), &in, on_told, &b->asked);
+	approval_decide(approvals(b->world), &d, on_told, &b->again);
+	approval_request(approvals(b->world), &in, on_told, &b->asked);
 	note(&b->told, result, a, why);
 }
 
@@ -938,7 +940,7 @@ static void who_is_told_may_do_anything(void **state)
 	struct approval_waiter *waiter;
 
 	in.id = TEXT("mine");
-	assert_int_equal(approval_wait(services(w), &in, NULL, on_busy, &b, &waiter), 0);
+	assert_int_equal(approval_wait(approvals(w), &in, NULL, on_busy, &b, &waiter), 0);
 	wait_kept(w, &in, &other);
 	assert_int_equal(decide(w, "mine", APPROVAL_APPROVED).result, 0);
 	stage_until(&w->stage, b.told.n && b.again.n && b.asked.n);
@@ -962,7 +964,7 @@ static void what_an_ended_session_asked_is_superseded(void **state)
 	in.run = TEXT("r1");
 	wait_kept(w, &in, &kept);
 	start_wait(w, &in, &coming);
-	approval_session_ended(services(w), TEXT("s1"));
+	approval_session_ended(approvals(w), TEXT("s1"));
 	stage_until(&w->stage, kept.n && coming.n);
 	assert_int_equal(kept.status, APPROVAL_SUPERSEDED);
 	assert_int_equal(coming.status, APPROVAL_SUPERSEDED);
@@ -1048,7 +1050,7 @@ static void add_call(struct world *w, void *arg)
 	arena_init(&a, 1 << 20);
 	if (store_session_event_add(store_writer(services(w)->store), &row, &row.id, &sequence) ==
 		    0 &&
-	    approval_tie(services(w), &a, &row, TEXT("r1"), &tied) == 0)
+	    approval_tie(approvals(w), &a, &row, TEXT("r1"), &tied) == 0)
 		snprintf(call->tied, sizeof(call->tied), "%.*s", TEXT_ARGS(tied));
 	call->id = row.id;
 	arena_done(&a);
@@ -1192,7 +1194,7 @@ static void bad_requests_name_their_field(void **state)
 	in = plain_new("Bash");
 	in.timeout_ms = INT64_MAX;
 	assert_string_equal(field_of(w, &in), "timeout");
-	assert_int_equal(approval_count(services(w)), 0);
+	assert_int_equal(approvals_pending(approvals(w)), 0);
 }
 
 /* ---- reading ---- */
@@ -1201,7 +1203,7 @@ static int find(struct world *w, struct text id, bool may_be_short)
 {
 	struct approval a;
 
-	return approval_get(services(w), 1, &w->stage.f->arena, id, may_be_short, &a,
+	return approval_get(approvals(w), 1, &w->stage.f->arena, id, may_be_short, &a,
 			    &w->stage.f->why);
 }
 
@@ -1220,19 +1222,20 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 	request(w, &in);
 	in.id = TEXT("abc2");
 	request(w, &in);
-	assert_int_equal(approval_list(services(w), 1, &w->stage.f->arena, &waiting, &list, &n), 0);
+	assert_int_equal(approval_list(approvals(w), 1, &w->stage.f->arena, &waiting, &list, &n),
+			 0);
 	assert_int_equal(n, 3);
 	assert_true(text_is(list[0].row.id, made.id));
 	assert_true(text_is(value_text(value_find(value_find(list[0].input, "deep"), "command")),
 			    "ls"));
-	assert_int_equal(approval_list(services(w), 1, &w->stage.f->arena, &all, &list, &n), 0);
+	assert_int_equal(approval_list(approvals(w), 1, &w->stage.f->arena, &all, &list, &n), 0);
 	assert_int_equal(n, 2);
 	assert_true(text_is(list[0].row.id, "abc2"));
 	/* Without what all that we make begin with. */
 	made.id[strlen("local-") + 8] = '\0';
 	in.id = text_of(made.id + strlen("local-"));
 	assert_true(text_is(get(w, made.id + strlen("local-")).row.tool, "Bash"));
-	assert_int_equal(approval_get(services(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
+	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
 				      &w->stage.f->why),
 			 REFUSE_PARAMS);
 	assert_string_equal(w->stage.f->why.text,
@@ -1257,10 +1260,10 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 	assert_true(text_is(get(w, "abc").row.id, "abc2"));
 	assert_true(text_is(get(w, "abc1").row.id, "abc1"));
 	decide(w, "abc2", APPROVAL_APPROVED);
-	assert_int_equal(approval_get(services(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
+	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
 				      &w->stage.f->why),
 			 REFUSE_PARAMS);
-	assert_int_equal(approval_get(services(w), 1, &w->stage.f->arena, TEXT("ab"), false, &one,
+	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, TEXT("ab"), false, &one,
 				      &w->stage.f->why),
 			 REFUSE_NOT_FOUND);
 	assert_string_equal(w->stage.f->why.text, "approval not found: ab");
@@ -1268,7 +1271,7 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 
 static void sweep(struct world *w, void *arg)
 {
-	(void)approval_sweep(services(w), arg);
+	(void)approval_sweep(approvals(w), arg);
 }
 
 static void old_ones_are_forgotten_but_not_those_that_wait(void **state)
@@ -1290,7 +1293,7 @@ static void old_ones_are_forgotten_but_not_those_that_wait(void **state)
 	stage_until(&w->stage, clock_utc_ms() > then + 5);
 	write_with(w, sweep, &more);
 	assert_false(more);
-	assert_int_equal(approval_list(services(w), 1, &w->stage.f->arena, &all, &list, &n), 0);
+	assert_int_equal(approval_list(approvals(w), 1, &w->stage.f->arena, &all, &list, &n), 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(list[0].row.status, APPROVAL_PENDING);
 }

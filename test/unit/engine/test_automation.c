@@ -158,16 +158,16 @@ static int to_json(struct arena *a, const struct value *v, struct text *ret_text
 	return 0;
 }
 
-int __wrap_approval_wait(struct services *s, const struct approval_new *in, approval_fn on_kept,
+int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
 void __wrap_approval_leave(struct approval_waiter *w);
-int __wrap_approval_list(struct services *s, int lane, struct arena *a,
+int __wrap_approval_list(struct approvals *s, int lane, struct arena *a,
 			 const struct approval_filter *f, struct approval **ret_approvals,
 			 unsigned *ret_n);
-void __wrap_approval_decide(struct services *s, const struct approval_decision *d, approval_fn fn,
+void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
 			    void *arg);
 
-int __wrap_approval_wait(struct services *s, const struct approval_new *in, approval_fn on_kept,
+int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
 {
 	struct world *w = the_world;
@@ -202,7 +202,7 @@ void __wrap_approval_leave(struct approval_waiter *q)
 	the_world->n_left++;
 }
 
-int __wrap_approval_list(struct services *s, int lane, struct arena *a,
+int __wrap_approval_list(struct approvals *s, int lane, struct arena *a,
 			 const struct approval_filter *f, struct approval **ret_approvals,
 			 unsigned *ret_n)
 {
@@ -217,7 +217,7 @@ int __wrap_approval_list(struct services *s, int lane, struct arena *a,
 	return 0;
 }
 
-void __wrap_approval_decide(struct services *s, const struct approval_decision *d, approval_fn fn,
+void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
 			    void *arg)
 {
 	struct world *w = the_world;

@@ -53,10 +53,10 @@ static struct world *the_world;
 /* ---- whoever approves ---- */
 
 const char *__wrap_tasks_owner(const struct services *s);
-int __wrap_approval_wait(struct services *s, const struct approval_new *in, approval_fn on_kept,
+int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
 void __wrap_approval_leave(struct approval_waiter *w);
-void __wrap_approval_decide(struct services *s, const struct approval_decision *d, approval_fn fn,
+void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
 			    void *arg);
 
 const char *__wrap_tasks_owner(const struct services *s)
@@ -70,7 +70,7 @@ static void note(char *to, size_t size, struct text t)
 	snprintf(to, size, "%.*s", TEXT_ARGS(t));
 }
 
-int __wrap_approval_wait(struct services *s, const struct approval_new *in, approval_fn on_kept,
+int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
 {
 	const struct approval kept = {.row = {.id = TEXT("local-1"), .status = APPROVAL_PENDING}};
@@ -103,7 +103,7 @@ void __wrap_approval_leave(struct approval_waiter *w)
 	the_world->n_left++;
 }
 
-void __wrap_approval_decide(struct services *s, const struct approval_decision *d, approval_fn fn,
+void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
 			    void *arg)
 {
 	(void)s;

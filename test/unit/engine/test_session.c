@@ -139,7 +139,8 @@ static void world_open(struct world *w)
 		.store = s->store, .loop = w->stage.loop, .background = background};
 	const struct tasks_opts tasks = {
 		.loop = w->stage.loop, .background = background, .output_folder = w->tasks};
-	const struct sessions_opts opts = {
+	struct sessions_opts opts = {
+		.store = s->store,
 		.loop = w->stage.loop,
 		.background = background,
 		.folder = w->folder,
@@ -159,7 +160,9 @@ static void world_open(struct world *w)
 	assert_int_equal(events_start(&events, &s->events), 0);
 	start_chat(w);
 	assert_int_equal(tasks_start(s, &tasks, &why), 0);
-	assert_int_equal(sessions_start(s, &opts), 0);
+	opts.events = s->events;
+	opts.chat = s->chat;
+	assert_int_equal(sessions_start(&opts, &s->sessions), 0);
 	stage_open(&w->stage);
 	assert_int_equal(event_subscribe(s->events, &filter, -1, &sink, &w->listener), 0);
 }
@@ -244,7 +247,7 @@ static struct launched try_new(struct world *w, const struct session_new *in)
 {
 	struct launched l = {0};
 
-	session_launch(w->stage.f->services, in, on_launched, &l);
+	session_launch(w->stage.f->services->sessions, in, on_launched, &l);
 	stage_until(&w->stage, l.done);
 	return l;
 }
@@ -264,7 +267,8 @@ static struct session_row get(struct world *w, struct arena *a, const char *id)
 	struct session_row row;
 	struct why why;
 
-	if (session_get(w->stage.f->services, N_READERS - 1, a, text_of(id), false, &row, &why))
+	if (session_get(w->stage.f->services->sessions, N_READERS - 1, a, text_of(id), false, &row,
+			&why))
 		fail_msg("%s", why.text);
 	return row;
 }
@@ -296,7 +300,8 @@ static void conversation(struct world *w, const char *id, bool chain, char *out,
 	size_t at = 0;
 
 	arena_init(&a, 1 << 26);
-	assert_int_equal(session_events(w->stage.f->services, N_READERS - 1, &a, &q, &e, &n, &more),
+	assert_int_equal(session_events(w->stage.f->services->sessions, N_READERS - 1, &a, &q, &e,
+					&n, &more),
 			 0);
 	assert_false(more);
 	*out = '\0';
@@ -328,7 +333,7 @@ static struct asked interrupt(struct world *w, const char *id)
 {
 	struct asked a = {0};
 
-	session_interrupt(w->stage.f->services, text_of(id), on_asked, &a);
+	session_interrupt(w->stage.f->services->sessions, text_of(id), on_asked, &a);
 	stage_until(&w->stage, a.done);
 	return a;
 }
@@ -338,7 +343,7 @@ static struct launched go_on(struct world *w, const char *id, const char *query)
 	const struct session_new in = {.query = text_of(query)};
 	struct launched l = {0};
 
-	session_continue(w->stage.f->services, text_of(id), &in, on_launched, &l);
+	session_continue(w->stage.f->services->sessions, text_of(id), &in, on_launched, &l);
 	stage_until(&w->stage, l.done);
 	return l;
 }
@@ -585,13 +590,13 @@ static void approvals_make_it_wait(void **state)
 	struct launched l = launch(w, "id c1; say ready; exec sleep 60");
 
 	stage_until(&w->stage, strstr(w->told, "message message"));
-	session_wait(s, text_of(l.id), 1);
-	session_wait(s, text_of(l.id), 1);
+	session_wait(s->sessions, text_of(l.id), 1);
+	session_wait(s->sessions, text_of(l.id), 1);
 	until(w, l.id, SESSION_WAITING);
-	session_wait(s, text_of(l.id), -1);
-	session_wait(s, text_of(l.id), -1);
+	session_wait(s->sessions, text_of(l.id), -1);
+	session_wait(s->sessions, text_of(l.id), -1);
 	until(w, l.id, SESSION_RUNNING);
-	session_wait(s, text_of(l.id), 1);
+	session_wait(s->sessions, text_of(l.id), 1);
 	/* One that waits can be interrupted as well. */
 	assert_int_equal(interrupt(w, l.id).result, 0);
 	until(w, l.id, SESSION_INTERRUPTED);
@@ -677,7 +682,7 @@ static void a_stop_catches_what_is_on_its_way(void **state)
 	struct launched l = {0};
 	bool stopped = false;
 
-	session_launch(s, &in, on_launched, &l);
+	session_launch(s->sessions, &in, on_launched, &l);
 	sessions_stop(s->sessions, 0, on_stopped, &stopped);
 	stage_until(&w->stage, stopped);
 	assert_true(l.done);
@@ -722,7 +727,7 @@ static void one_that_ends_meanwhile_is_continued(void **state)
 
 	stage_until(&w->stage, strstr(w->told, "message message"));
 	w->stage.hold_reads = true;
-	session_continue(w->stage.f->services, text_of(l.id), &in, on_launched, &next);
+	session_continue(w->stage.f->services->sessions, text_of(l.id), &in, on_launched, &next);
 	snprintf(path, sizeof(path), "%s/go", w->work);
 	assert_int_equal(mkdir(path, 0700), 0);
 	stage_until(&w->stage, strstr(w->told, "running>completed"));
@@ -766,10 +771,10 @@ static void on_a_full_disk_an_interrupt_is_answered(void **state)
 
 	stage_until(&w->stage, strstr(w->told, "message message"));
 	w->stage.fail_writes = -ENOSPC;
-	session_wait(s, text_of(l.id), 1);
+	session_wait(s->sessions, text_of(l.id), 1);
 	a = interrupt(w, l.id);
 	assert_int_equal(a.result, -ENOSPC);
-	stage_until(&w->stage, session_live(s, text_of(l.id))->exited);
+	stage_until(&w->stage, session_live(s->sessions, text_of(l.id))->exited);
 	w->stage.fail_writes = 0;
 	until(w, l.id, SESSION_INTERRUPTED);
 	stage_until(&w->stage, strstr(w->told, "completing>interrupted"));
@@ -790,7 +795,7 @@ static void who_waits_when_all_closes_is_not_told(void **state)
 	world_reopen(w);
 	l = launch(w, "trap '' INT; id c1; say ready; sleep 60");
 	stage_until(&w->stage, strstr(w->told, "message message"));
-	session_continue(w->stage.f->services, text_of(l.id), &in, on_launched, &next);
+	session_continue(w->stage.f->services->sessions, text_of(l.id), &in, on_launched, &next);
 	stage_until(&w->stage, strstr(w->told, "running>completing"));
 	world_reopen(w);
 	assert_false(next.done);
@@ -829,7 +834,7 @@ static void what_is_too_much_is_not_kept(void **state)
 		      "i=$((i+1)); done; end fine");
 	until(w, l.id, SESSION_COMPLETED);
 	arena_init(&a, 1 << 26);
-	assert_int_equal(session_events(w->stage.f->services, N_READERS - 1, &a,
+	assert_int_equal(session_events(w->stage.f->services->sessions, N_READERS - 1, &a,
 					&(struct session_events_query) {.session = text_of(l.id),
 									.raw = true},
 					&e, &n, &more),
@@ -852,7 +857,7 @@ static void long_lines_come_whole(void **state)
 
 	until(w, l.id, SESSION_COMPLETED);
 	arena_init(&a, 1 << 26);
-	assert_int_equal(session_events(w->stage.f->services, N_READERS - 1, &a,
+	assert_int_equal(session_events(w->stage.f->services->sessions, N_READERS - 1, &a,
 					&(struct session_events_query) {.session = text_of(l.id)},
 					&e, &n, &more),
 			 0);

@@ -76,7 +76,9 @@ static int world_make(void **state, bool allow)
 	tools.folder = w->folder.path;
 	arena_init(&w->arena, 1 << 20);
 	assert_int_equal(events_start(&events, &services(w)->events), 0);
-	if (approvals_start(services(w), &approvals, &why) != 0)
+	approvals.store = services(w)->store;
+	approvals.events = services(w)->events;
+	if (approvals_start(&approvals, &services(w)->approvals, &why) != 0)
 		fail_msg("%s", why.text);
 	if (tools_start(services(w), &tools, &why) != 0)
 		fail_msg("%s", why.text);
@@ -364,15 +366,15 @@ static void nothing_happens_before_it_is_approved(void **state)
 	record_text(&input, "path", TEXT("f"));
 	record_text(&input, "content", TEXT("x"));
 	waits = start(w, TOOL_WRITE, &input);
-	stage_until(&w->stage, approval_count(services(w)) == 1);
+	stage_until(&w->stage, approvals_pending(services(w)->approvals) == 1);
 	assert_int_equal(w->n_told, 0);
 	/* Who leaves takes the question along. */
 	tool_leave(waits);
-	stage_until(&w->stage, approval_count(services(w)) == 0);
+	stage_until(&w->stage, approvals_pending(services(w)->approvals) == 0);
 	assert_int_equal(w->n_told, 0);
 	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", "a", NULL), 0);
 	(void)start(w, TOOL_WRITE, &input);
-	stage_until(&w->stage, approval_count(services(w)) == 1);
+	stage_until(&w->stage, approvals_pending(services(w)->approvals) == 1);
 	tools_stop(services(w)->tools);
 	assert_int_equal(w->n_told, 1);
 	assert_int_equal(w->result, REFUSE_STOPPING);
@@ -395,7 +397,7 @@ static void who_leaves_while_it_is_asked_leaves_no_question(void **state)
 	/* It stays until the question can be withdrawn. */
 	assert_int_equal(services(w)->tools->n_runs, 1);
 	stage_until(&w->stage, services(w)->tools->n_runs == 0);
-	stage_until(&w->stage, approval_count(services(w)) == 0);
+	stage_until(&w->stage, approvals_pending(services(w)->approvals) == 0);
 	assert_int_equal(w->n_told, 0);
 }
 
