@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/uuid.h"
+#include "engine/keep/keeper.h"
 #include "io/tree.h"
 #include "engine/session/session.h"
 
@@ -65,12 +66,10 @@ struct live_session {
 	session_launched_fn launched;
 	void *launched_arg;
 
-	/* session_write.c */
-	struct session_batch *open; /* being filled; NULL: none */
-	struct session_batch *flying;
-	size_t unwritten;        /* bytes in both */
-	int write_error;         /* of the last try, while in sessions->failed */
-	struct list failed_link; /* in sessions->failed */
+	/* write.c */
+	struct changes changes;
+	size_t unwritten; /* bytes in them */
+	struct change_waiter end_waiter;
 };
 
 struct sessions {
@@ -80,10 +79,8 @@ struct sessions {
 	char runner[AGENT_NAME_MAX]; /* "": not said */
 	struct list live;
 	unsigned n_live;
-	unsigned n_coming;  /* that the store does not have yet */
-	struct list failed; /* whose changes could not be kept */
-	bool writes_fail;   /* said once */
-	struct timer *again;
+	unsigned n_coming; /* that the store does not have yet */
+	struct keeper keeper;
 	bool stopping;
 	struct timer *stop_timer;
 	void (*stopped)(void *arg);
@@ -124,8 +121,6 @@ void session_say(struct live_session *l, const struct session_event_row *row,
 
 /* ---- session_write.c ---- */
 
-struct session_batch;
-
 /* Its row has changed; it goes to the store with the next batch. `old` and the row's status differ:
  * that is told. */
 void session_write(struct live_session *l);
@@ -135,12 +130,11 @@ void session_set_status(struct live_session *l, enum session_status status);
 int session_write_event(struct live_session *l, const struct session_event_row *row,
 			const struct value *tool_input);
 
-/* fn comes when all that was written so far is kept (0), or is not yet (-errno). -ECANCELED: all is
- * closing, and nobody may be told any more. */
-int session_when_kept(struct live_session *l, void (*fn)(void *arg, int result), void *arg);
+/* The waiter is told when all that was written so far is kept (0), or is not yet (-errno).
+ * -ECANCELED: all is closing, and nobody may be told any more. */
+int session_when_kept(struct live_session *l, struct change_waiter *w);
 
-void session_write_again(void *sessions);
-void session_write_drop(struct live_session *l);
+int session_write_init(struct sessions *s);
 
 /* ---- session_event.c: the log's events; on the writer's thread ---- */
 

@@ -58,9 +58,9 @@ static void tell_enders(struct live_session *l)
 	}
 }
 
-static void on_end_kept(void *arg, int result)
+static void on_end_kept(struct change_waiter *w, int result)
 {
-	struct live_session *l = arg;
+	struct live_session *l = list_entry(w, struct live_session, end_waiter);
 
 	/* Not kept yet, but it has ended: whoever continues it need not wait for the disk. */
 	if (result != -ECANCELED)
@@ -80,7 +80,8 @@ static void finish(struct live_session *l, enum session_status status)
 		unlink(l->mcp_file);
 	l->exited = true;
 	session_set_status(l, status);
-	if (session_when_kept(l, on_end_kept, l) != 0)
+	l->end_waiter.fn = on_end_kept;
+	if (session_when_kept(l, &l->end_waiter) != 0)
 		tell_enders(l);
 	approval_session_ended(l->sessions->opts.approvals, l->row.id);
 }
@@ -484,13 +485,14 @@ static void tell_launched(struct live_session *l, int result, const struct why *
 }
 
 struct failure {
+	struct change_waiter waiter;
 	struct live_session *live;
 	struct why why;
 };
 
-static void on_failure_kept(void *arg, int result)
+static void on_failure_kept(struct change_waiter *w, int result)
 {
-	struct failure *f = arg;
+	struct failure *f = list_entry(w, struct failure, waiter);
 
 	if (result != -ECANCELED)
 		tell_launched(f->live, REFUSE_UNAVAILABLE, &f->why);
@@ -509,8 +511,8 @@ static void fail(struct live_session *l, int result, struct why *why)
 	log_warn("session not started", "session=%s why=\"%s\"", l->id, why->text);
 	finish(l, SESSION_FAILED);
 	if (f)
-		*f = (struct failure) {.live = l, .why = *why};
-	if (!f || session_when_kept(l, on_failure_kept, f) != 0) {
+		*f = (struct failure) {.waiter.fn = on_failure_kept, .live = l, .why = *why};
+	if (!f || session_when_kept(l, &f->waiter) != 0) {
 		free(f);
 		tell_launched(l, REFUSE_UNAVAILABLE, why);
 	}

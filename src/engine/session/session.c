@@ -95,7 +95,7 @@ void session_drop(struct live_session *l)
 	s->n_live--;
 	drop_enders(l);
 	session_run_free(l);
-	session_write_drop(l);
+	changes_drop(&l->changes);
 	buf_done(&l->result);
 	buf_done(&l->error);
 	arena_done(&l->arena);
@@ -123,6 +123,7 @@ void session_wait(struct sessions *s, struct text id, int change)
 
 struct interruption {
 	struct work work;
+	struct change_waiter waiter;
 	struct sessions *sessions;
 	struct arena arena;
 	struct text id;
@@ -155,12 +156,14 @@ static int refuse_status(struct why *why, enum session_status status)
 		      session_status_name(status));
 }
 
-static void on_interrupt_kept(void *arg, int result)
+static void on_interrupt_kept(struct change_waiter *w, int result)
 {
+	struct interruption *i = list_entry(w, struct interruption, waiter);
+
 	if (result == -ECANCELED)
-		interruption_free(arg);
+		interruption_free(i);
 	else
-		interruption_end(arg, result, NULL);
+		interruption_end(i, result, NULL);
 }
 
 static void interrupt_live(struct live_session *l, struct interruption *i)
@@ -173,7 +176,8 @@ static void interrupt_live(struct live_session *l, struct interruption *i)
 	}
 	session_set_status(l, SESSION_COMPLETING);
 	session_end_with(l, SESSION_IS_INTERRUPTED);
-	if (session_when_kept(l, on_interrupt_kept, i) != 0)
+	i->waiter.fn = on_interrupt_kept;
+	if (session_when_kept(l, &i->waiter) != 0)
 		interruption_end(i, 0, NULL);
 }
 
@@ -368,7 +372,7 @@ static int set_up(struct sessions *s)
 	int r = s->folder && s->program ? 0 : -ENOMEM;
 
 	if (r == 0)
-		r = timer_new(s->opts.loop, session_write_again, s, &s->again);
+		r = session_write_init(s);
 	if (r != 0)
 		return r;
 	session_config_sweep(s->folder);
@@ -385,7 +389,6 @@ int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessi
 	s->opts = *opts;
 	set_limits(s);
 	list_init(&s->live);
-	list_init(&s->failed);
 	s->folder = strdup(opts->folder);
 	snprintf(s->runner, sizeof(s->runner), "%s", opts->runner ? opts->runner : "");
 	s->program = program_words(opts->program && *opts->program ? opts->program : "claude");
@@ -409,7 +412,7 @@ void sessions_check_stopped(struct sessions *s)
 	list_for_each (at, following, &s->live) {
 		const struct live_session *l = list_entry(at, struct live_session, link);
 
-		busy = busy || !l->exited || !s->writes_fail;
+		busy = busy || !l->exited || !s->keeper.failing;
 	}
 	if (busy)
 		return;
@@ -457,7 +460,7 @@ void sessions_free(struct sessions *s)
 	s->stopped = NULL;
 	while ((first = list_first(&s->live)))
 		session_drop(list_entry(first, struct live_session, link));
-	timer_free(s->again);
+	keeper_done(&s->keeper);
 	timer_free(s->stop_timer);
 	if (s->folder)
 		(void)rmdir(s->folder); /* nothing of ours is in it any more */

@@ -1,7 +1,6 @@
 /*
- * A session's changes on their way to the store: in batches, one after another. While one is under way
- * the next is filled. One that fails (a full disk) is tried again, and what follows waits: what a
- * session has said and become must not be lost, nor come in another order.
+ * A session's changes on their way to the store: in batches. While one is under way the next is
+ * filled, so that what a session says is kept in the order it came.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +14,6 @@
 #include "io/supervisor.h"
 #include "store/store.h"
 
-enum { AGAIN_MS = 1000 };
-
 /* An event, or a change of the status. */
 struct item {
 	struct item *next;
@@ -26,29 +23,25 @@ struct item {
 	struct text error;
 };
 
-struct waiter {
-	struct waiter *next;
-	void (*fn)(void *arg, int result);
-	void *arg;
-};
-
-struct session_batch {
-	struct work work;
+struct batch {
+	struct change change;
 	struct live_session *live;
 	struct arena arena;
 	struct arena scratch; /* of one try */
 	struct session_row row;
 	struct item *first;
 	struct item **last;
-	struct waiter *waiters;
 	size_t bytes;
 };
 
-static void submit(struct live_session *l);
+static struct batch *batch_of(struct change *c)
+{
+	return list_entry(c, struct batch, change);
+}
 
 /* ---- on the writer's thread ---- */
 
-static int keep_event(struct session_batch *b, struct session_event_row *event)
+static int keep_event(struct batch *b, struct session_event_row *event)
 {
 	const struct sessions_opts *o = &b->live->sessions->opts;
 	struct connection *c = store_writer(o->store);
@@ -67,7 +60,7 @@ static int keep_event(struct session_batch *b, struct session_event_row *event)
 	return r;
 }
 
-static int keep_item(struct session_batch *b, struct item *i)
+static int keep_item(struct batch *b, struct item *i)
 {
 	struct session_row row = b->row;
 
@@ -78,13 +71,14 @@ static int keep_item(struct session_batch *b, struct item *i)
 	return session_tell_status(b->live->sessions->opts.events, &b->scratch, &row, i->old);
 }
 
-static int batch_run(struct work *w, int lane)
+static int batch_keep(struct change *c)
 {
-	struct session_batch *b = list_entry(w, struct session_batch, work);
-	int r;
+	struct batch *b = batch_of(c);
+	int r = store_session_update(store_writer(b->live->sessions->opts.store), &b->row);
 
-	(void)lane;
-	r = store_session_update(store_writer(b->live->sessions->opts.store), &b->row);
+	/* One that is not in the store any more has nothing to be kept. */
+	if (r == -ENOENT)
+		return 0;
 	for (struct item *i = b->first; r == 0 && i; i = i->next) {
 		arena_reset(&b->scratch);
 		r = keep_item(b, i);
@@ -94,79 +88,38 @@ static int batch_run(struct work *w, int lane)
 
 /* ---- on the loop ---- */
 
-static void batch_free(struct session_batch *b)
+static void batch_free(struct change *c)
 {
-	if (!b)
-		return;
+	struct batch *b = batch_of(c);
+
 	arena_done(&b->arena);
 	arena_done(&b->scratch);
 	free(b);
 }
 
 /* The one that is being filled. NULL: no memory. */
-static struct session_batch *open_batch(struct live_session *l)
+static struct batch *open_batch(struct live_session *l)
 {
-	struct session_batch *b = l->open;
+	struct change *open = changes_open(&l->changes);
+	struct batch *b;
 
-	if (b)
-		return b;
+	if (open)
+		return batch_of(open);
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return NULL;
+	change_init(&b->change);
 	b->live = l;
 	b->last = &b->first;
 	arena_init(&b->arena, 2UL * SESSION_ARENA_MAX);
 	arena_init(&b->scratch, SESSION_ARENA_MAX);
-	l->open = b;
+	changes_add(&l->changes, &b->change);
 	return b;
-}
-
-static void tell(struct waiter *w, int result)
-{
-	while (w) {
-		struct waiter *next = w->next;
-
-		w->fn(w->arg, result);
-		free(w);
-		w = next;
-	}
-}
-
-static struct waiter *take_waiters(struct session_batch *b)
-{
-	struct waiter *w = b ? b->waiters : NULL;
-
-	if (w)
-		b->waiters = NULL;
-	return w;
-}
-
-static void batch_failed(struct session_batch *b, int result)
-{
-	struct live_session *l = b->live;
-	struct sessions *s = l->sessions;
-	struct waiter *waiters;
-	struct waiter *behind;
-
-	if (!s->writes_fail && result != -ECANCELED)
-		log_err("sessions are not kept yet", "session=%s error=%s", l->id,
-			strerror(-result));
-	s->writes_fail = true;
-	l->write_error = result;
-	if (list_empty(&l->failed_link))
-		list_append(&s->failed, &l->failed_link);
-	timer_start(s->again, AGAIN_MS);
-	/* What waits behind it is not kept either. */
-	waiters = take_waiters(b);
-	behind = take_waiters(l->open);
-	tell(waiters, result);
-	tell(behind, result);
-	sessions_check_stopped(s);
 }
 
 /* It waits in its own write while what it said is on the way. One that was told to end is heard out:
  * its end would not be told else. */
-static void let_it_speak(struct live_session *l)
+static void pause_or_read(struct live_session *l)
 {
 	bool pause = l->unwritten > SESSION_UNWRITTEN_MAX && l->intent == SESSION_RUNS;
 
@@ -177,26 +130,16 @@ static void let_it_speak(struct live_session *l)
 		supervised_read(l->program, !pause);
 }
 
-static void batch_finished(struct work *w, int result)
+/* Only here is a session forgotten. */
+static void batch_kept(struct change *c, bool recovered)
 {
-	struct session_batch *b = list_entry(w, struct session_batch, work);
-	struct live_session *l = b->live;
-	struct waiter *waiters;
+	struct live_session *l = batch_of(c)->live;
 
-	if (result != 0 && result != -ENOENT) {
-		batch_failed(b, result);
-		return;
-	}
-	l->sessions->writes_fail = false;
-	l->unwritten -= b->bytes;
-	l->flying = NULL;
-	waiters = take_waiters(b);
-	batch_free(b);
-	submit(l);
-	let_it_speak(l);
-	/* Whoever is told may do anything; only here is a session forgotten. */
-	tell(waiters, 0);
-	if (l->exited && !l->flying && !l->open)
+	(void)recovered;
+	l->unwritten -= batch_of(c)->bytes;
+	batch_free(c);
+	pause_or_read(l);
+	if (l->exited && !changes_pending(&l->changes))
 		session_drop(l);
 }
 
@@ -213,63 +156,40 @@ static bool copy(struct arena *a, struct text *t)
 }
 
 /* What of the row may change while it is on its way; what cannot change is not written either. */
-static void snapshot(struct session_batch *b)
+static void snapshot(struct change *c)
 {
+	struct batch *b = batch_of(c);
+
 	b->row = b->live->row;
 	(void)copy(&b->arena, &b->row.agent_session);
 	(void)copy(&b->arena, &b->row.result);
 	(void)copy(&b->arena, &b->row.error);
 }
 
-static void try(struct session_batch *b)
+static void on_not_kept(void *sessions)
 {
-	const struct background *to = &b->live->sessions->opts.background;
-	int r;
-
-	b->work = (struct work) {.run = batch_run, .finished = batch_finished};
-	r = to->submit(to->arg, &b->work, true);
-	if (r != 0)
-		batch_failed(b, r);
+	sessions_check_stopped(sessions);
 }
 
-static void submit(struct live_session *l)
+int session_write_init(struct sessions *s)
 {
-	if (l->flying || !l->open)
-		return;
-	l->flying = l->open;
-	l->open = NULL;
-	snapshot(l->flying);
-	try(l->flying);
+	const struct keeper_opts opts = {
+		.loop = s->opts.loop,
+		.background = s->opts.background,
+		.failed = "sessions are not kept yet",
+		.name = "session",
+		.begin = snapshot,
+		.keep = batch_keep,
+		.kept = batch_kept,
+		.not_kept = on_not_kept,
+		.free = batch_free,
+		.arg = s,
+	};
+
+	return keeper_init(&s->keeper, &opts);
 }
 
-void session_write_again(void *sessions)
-{
-	struct sessions *s = sessions;
-	struct list failed;
-	struct list *first;
-
-	list_init(&failed);
-	list_splice(&failed, &s->failed);
-	while ((first = list_first(&failed))) {
-		struct live_session *l = list_entry(first, struct live_session, failed_link);
-
-		list_remove(first);
-		try(l->flying);
-	}
-}
-
-void session_write_drop(struct live_session *l)
-{
-	list_remove(&l->failed_link);
-	tell(take_waiters(l->flying), -ECANCELED);
-	tell(take_waiters(l->open), -ECANCELED);
-	batch_free(l->flying);
-	batch_free(l->open);
-	l->flying = NULL;
-	l->open = NULL;
-}
-
-static void add(struct session_batch *b, struct item *i, size_t bytes)
+static void add(struct batch *b, struct item *i, size_t bytes)
 {
 	*b->last = i;
 	b->last = &i->next;
@@ -286,14 +206,14 @@ void session_write(struct live_session *l)
 {
 	l->row.active_ms = clock_utc_ms();
 	if (open_batch(l))
-		submit(l);
+		changes_submit(&l->changes);
 	else
 		not_kept(l);
 }
 
 void session_set_status(struct live_session *l, enum session_status status)
 {
-	struct session_batch *b = open_batch(l);
+	struct batch *b = open_batch(l);
 	struct item *i = b ? arena_zalloc(&b->arena, sizeof(*i)) : NULL;
 	enum session_status old = l->row.status;
 
@@ -333,7 +253,7 @@ static int pack_into(struct arena *a, const struct value *v, struct text *ret_pa
 int session_write_event(struct live_session *l, const struct session_event_row *row,
 			const struct value *tool_input)
 {
-	struct session_batch *b = open_batch(l);
+	struct batch *b = open_batch(l);
 	struct item *i = b ? arena_zalloc(&b->arena, sizeof(*i)) : NULL;
 	struct session_event_row *e;
 
@@ -349,26 +269,23 @@ int session_write_event(struct live_session *l, const struct session_event_row *
 		return -ENOMEM;
 	add(b, i, sizeof(*i) + e->content.len + e->tool_input.len + 64);
 	session_write(l);
-	let_it_speak(l);
+	pause_or_read(l);
 	return 0;
 }
 
-int session_when_kept(struct live_session *l, void (*fn)(void *arg, int result), void *arg)
+int session_when_kept(struct live_session *l, struct change_waiter *w)
 {
-	struct session_batch *b;
-	struct waiter *w;
+	struct batch *b;
 
 	/* It is tried again in a while; that is too long to wait for. */
-	if (!list_empty(&l->failed_link)) {
-		fn(arg, l->write_error);
+	if (!list_empty(&l->changes.failed_link)) {
+		w->fn(w, l->changes.error);
 		return 0;
 	}
 	b = open_batch(l);
-	w = b ? malloc(sizeof(*w)) : NULL;
-	if (!w)
+	if (!b)
 		return -ENOMEM;
-	*w = (struct waiter) {.next = b->waiters, .fn = fn, .arg = arg};
-	b->waiters = w;
-	submit(l);
+	change_wait(&b->change, w);
+	changes_submit(&l->changes);
 	return 0;
 }

@@ -1,0 +1,170 @@
+#include "engine/keep/keeper.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+
+enum { AGAIN_MS = 1000 };
+
+static struct change *first_of(struct changes *all)
+{
+	return list_entry(list_first(&all->list), struct change, link);
+}
+
+static void tell(struct change *c, int result)
+{
+	struct list *first;
+
+	while ((first = list_first(&c->waiters))) {
+		struct change_waiter *w = list_entry(first, struct change_waiter, link);
+
+		list_remove(first);
+		w->fn(w, result);
+	}
+}
+
+/* Whoever waits for a change behind it is told, too: nobody knows how long it takes, and a stop does
+ * not last as long. More may be added meanwhile, but none goes. */
+static void fail(struct change *c, int result)
+{
+	struct changes *all = c->all;
+	struct keeper *k = all->keeper;
+
+	if (!k->failing && result != -ECANCELED)
+		log_err(k->opts.failed, "%s=%.*s error=%s", k->opts.name, TEXT_ARGS(all->id),
+			strerror(-result));
+	k->failing = true;
+	all->error = result;
+	if (list_empty(&all->failed_link))
+		list_append(&k->failed, &all->failed_link);
+	timer_start(k->again, AGAIN_MS);
+	list_for_each (at, following, &all->list)
+		tell(list_entry(at, struct change, link), result);
+	k->opts.not_kept(k->opts.arg);
+}
+
+static int run(struct work *w, int lane)
+{
+	struct change *c = list_entry(w, struct change, work);
+
+	(void)lane;
+	return c->all->keeper->opts.keep(c);
+}
+
+static void finished(struct work *w, int result)
+{
+	struct change *c = list_entry(w, struct change, work);
+	struct changes *all = c->all;
+	struct keeper *k = all->keeper;
+	bool recovered = k->failing;
+
+	if (result != 0 && result != -ENOENT) {
+		fail(c, result);
+		return;
+	}
+	k->failing = false;
+	tell(c, result);
+	list_remove(&c->link);
+	k->n_changes--;
+	changes_submit(all);
+	/* The last: the thing may be dropped by it. */
+	k->opts.kept(c, recovered);
+}
+
+static void try(struct change *c)
+{
+	const struct background *b = &c->all->keeper->opts.background;
+	int r;
+
+	c->work = (struct work) {.run = run, .finished = finished};
+	r = b->submit(b->arg, &c->work, true);
+	if (r != 0)
+		fail(c, r);
+}
+
+void changes_submit(struct changes *all)
+{
+	struct change *c = list_empty(&all->list) ? NULL : first_of(all);
+
+	if (!c || c->begun)
+		return;
+	c->begun = true;
+	if (all->keeper->opts.begin)
+		all->keeper->opts.begin(c);
+	try(c);
+}
+
+static void on_again(void *keeper)
+{
+	struct keeper *k = keeper;
+	struct list failed;
+	struct list *first;
+
+	list_init(&failed);
+	list_splice(&failed, &k->failed);
+	while ((first = list_first(&failed))) {
+		list_remove(first);
+		try(first_of(list_entry(first, struct changes, failed_link)));
+	}
+}
+
+int keeper_init(struct keeper *k, const struct keeper_opts *opts)
+{
+	*k = (struct keeper) {.opts = *opts};
+	list_init(&k->failed);
+	return timer_new(opts->loop, on_again, k, &k->again);
+}
+
+void keeper_done(struct keeper *k)
+{
+	timer_free(k->again);
+}
+
+void changes_init(struct changes *all, struct keeper *k, struct text id)
+{
+	*all = (struct changes) {.keeper = k, .id = id};
+	list_init(&all->list);
+	list_init(&all->failed_link);
+}
+
+void changes_drop(struct changes *all)
+{
+	list_remove(&all->failed_link);
+	while (!list_empty(&all->list)) {
+		struct change *c = first_of(all);
+
+		list_remove(&c->link);
+		all->keeper->n_changes--;
+		tell(c, -ECANCELED);
+		all->keeper->opts.free(c);
+	}
+}
+
+struct change *changes_open(struct changes *all)
+{
+	struct change *last;
+
+	if (list_empty(&all->list))
+		return NULL;
+	last = list_entry(all->list.prev, struct change, link);
+	return last->begun ? NULL : last;
+}
+
+void change_init(struct change *c)
+{
+	list_init(&c->link);
+	list_init(&c->waiters);
+}
+
+void changes_add(struct changes *all, struct change *c)
+{
+	c->all = all;
+	list_append(&all->list, &c->link);
+	all->keeper->n_changes++;
+}
+
+void change_wait(struct change *c, struct change_waiter *w)
+{
+	list_append(&c->waiters, &w->link);
+}
