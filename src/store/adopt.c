@@ -128,12 +128,12 @@ static int swap(const struct store_adopted *a, const char *copy, struct why *why
 
 static int run(struct connection *c, const struct query *sql, int64_t *ret_n)
 {
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
 	bool more;
-	int r = query_start(c, sql, &q);
+	int r;
 
 	*ret_n = 0;
-	while (r == 0 && (r = query_next(q, &more)) == 0 && more)
+	while ((r = query_next(q, &more)) == 0 && more)
 		(*ret_n)++;
 	return r;
 }

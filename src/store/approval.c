@@ -18,12 +18,9 @@ int store_approval_add(struct connection *c, const struct approval_row *row, int
 		":created,"
 		" :deadline, :decided, :session, :run, :agent, :origin, :tool_use_id, :tool, :by,"
 		" :comment, :input, :asker_pid, :asker_started)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", row->id);
 	query_bind_int(q, ":kind", row->kind);
 	query_bind_int(q, ":status", row->status);
@@ -55,12 +52,8 @@ int store_approval_decide(struct connection *c, const struct approval_row *row, 
 		" decided_ms = :decided, decider_uid = :uid, decider_pid = :pid,"
 		" decider_program = :program, decider_terminal = :terminal"
 		" WHERE id = :id AND status = 0 RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", row->id);
 	query_bind_int(q, ":status", row->status);
 	query_bind_blob(q, ":comment", row->comment.data, row->comment.len);
@@ -78,12 +71,8 @@ int store_approval_tie(struct connection *c, int64_t seq, struct text session, i
 	static const struct query sql = {
 		"UPDATE approval SET session = coalesce(:session, session), event_id = :event_id"
 		" WHERE seq = :seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	query_bind_text(q, ":session", session);
 	query_bind_int(q, ":event_id", event_id);
@@ -95,12 +84,8 @@ int store_approval_has_asked(struct connection *c, int64_t pid, int64_t started,
 	static const struct query sql = {
 		"SELECT seq FROM approval WHERE asker_pid = :pid AND asker_started = :started"
 		" AND asker_pid > 0 LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":pid", pid);
 	query_bind_int(q, ":started", started);
 	return query_run_found(q, ret_has);
@@ -111,14 +96,11 @@ int store_approval_sweep(struct connection *c, int64_t before_ms, unsigned limit
 	static const struct query sql = {
 		"DELETE FROM approval WHERE seq IN (SELECT seq FROM approval WHERE status > 0"
 		" AND decided_ms < :before ORDER BY decided_ms, seq LIMIT :limit) RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	unsigned n = 0;
 	bool more;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":before", before_ms);
 	query_bind_int(q, ":limit", limit);
 	while ((r = query_next(q, &more)) == 0 && more)
@@ -218,12 +200,8 @@ int store_approval_find(struct connection *c, struct text id, struct arena *aren
 			struct approval_row *ret_row, bool *ret_found)
 {
 	static const struct query sql = {"SELECT " COLUMNS " FROM approval WHERE id = :id"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	return rows_take_one(&approval_kind, q, arena, ret_row, ret_found);
 }
@@ -251,12 +229,8 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 		" AND (tool_use_id IS NULL OR :tool_use_id IS NULL OR tool_use_id = :tool_use_id)"
 		" ORDER BY CASE WHEN tool_use_id = :tool_use_id THEN 0 ELSE 1 END,"
 		" created_ms DESC, seq DESC LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":run", run);
 	query_bind_text(q, ":tool", tool);
 	query_bind_text(q, ":tool_use_id", tool_use_id);
@@ -308,9 +282,7 @@ int store_approval_list(struct connection *c, const struct store_approval_query 
 
 	if (after == 0 && !query->oldest_first)
 		after = INT64_MAX;
-	r = query_start(c, &lists[list_of(query)][query->oldest_first], &q);
-	if (r != 0)
-		return r;
+	q = query_open(c, &lists[list_of(query)][query->oldest_first]);
 	query_bind_int(q, ":after", after);
 	query_bind_int(q, ":status", query->status);
 	query_bind_text(q, ":session", query->session);

@@ -15,12 +15,8 @@ int store_grant_add(struct connection *c, const struct grant_row *row)
 		"INSERT INTO approval_grant (id, denies, created_ms, expires_ms, uses, session,"
 		" agent, tool, pattern, comment) VALUES (:id, :denies, :created, :expires, :uses,"
 		" :session, :agent, :tool, :pattern, :comment)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", row->id);
 	query_bind_int(q, ":denies", row->denies);
 	query_bind_int(q, ":created", row->created_ms);
@@ -40,13 +36,10 @@ static int take_use(struct connection *c, struct text id, int64_t *ret_left, boo
 	static const struct query sql = {
 		"UPDATE approval_grant SET uses = CASE WHEN uses > 0 THEN uses - 1 ELSE uses END"
 		" WHERE id = :id AND uses <> 0 RETURNING uses"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool found;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	r = query_next(q, &found);
 	if (r != 0)
@@ -73,12 +66,8 @@ int store_grant_use(struct connection *c, struct text id, bool *ret_found)
 int store_grant_remove(struct connection *c, struct text id, bool *ret_found)
 {
 	static const struct query sql = {"DELETE FROM approval_grant WHERE id = :id RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	return query_run_found(q, ret_found);
 }
@@ -115,13 +104,10 @@ int store_grant_list(struct connection *c, int64_t now_ms, struct arena *arena,
 		"SELECT id, denies, created_ms, expires_ms, uses, session, agent, tool, pattern,"
 		" comment FROM approval_grant WHERE expires_ms = 0 OR expires_ms > :now"
 		" ORDER BY seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &grant_kind, .arena = arena};
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":now", now_ms);
 	r = rows_take(q, &list);
 	if (r != 0)
@@ -136,12 +122,8 @@ int store_grant_sweep(struct connection *c, int64_t now_ms)
 	static const struct query sql = {
 		"DELETE FROM approval_grant WHERE seq IN (SELECT seq FROM approval_grant"
 		" WHERE expires_ms > 0 AND expires_ms <= :now ORDER BY expires_ms LIMIT :limit)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":now", now_ms);
 	query_bind_int(q, ":limit", SWEEP_GRANTS);
 	return query_run(q);

@@ -87,12 +87,9 @@ int store_conversation_add(struct connection *c, const struct conversation_row *
 		" disabled_tools, wants_end) VALUES (:id, :agent, :created, :updated, 0, 0,"
 		" :summary_tokens, :summary_turn, :system, :summary, :parent, :cwd, :preset,"
 		" :write_paths, :disabled_tools, :wants_end)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", row->id);
 	query_bind_text(q, ":agent", row->agent);
 	query_bind_int(q, ":created", row->created_ms);
@@ -119,12 +116,8 @@ int store_conversation_find(struct connection *c, struct text id, struct arena *
 	static const struct query sql = {"SELECT " CONVERSATION_COLUMNS(
 		"c.system",
 		"c.summary") " FROM conversation AS c WHERE c.id = :id AND c.ended_ms IS NULL"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	return rows_take_one(&store_conversation_kind, q, arena, ret_row, ret_found);
 }
@@ -134,12 +127,8 @@ int store_conversation_update(struct connection *c, const struct conversation_ro
 	static const struct query sql = {
 		"UPDATE conversation SET agent = :agent, system = :system, updated_ms = :updated"
 		" WHERE seq = :seq RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", row->seq);
 	query_bind_text(q, ":agent", row->agent);
 	query_bind_text(q, ":system", row->system);
@@ -153,12 +142,8 @@ int store_conversation_set_summary(struct connection *c, int64_t seq, struct tex
 	static const struct query sql = {
 		"UPDATE conversation SET summary = :summary, summary_tokens = :tokens,"
 		" summary_turn = :turn WHERE seq = :seq RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	query_bind_text(q, ":summary", summary);
 	query_bind_int(q, ":tokens", tokens);
@@ -171,12 +156,8 @@ int store_conversation_want_end(struct connection *c, struct text id, bool *ret_
 	static const struct query sql = {
 		"UPDATE conversation SET wants_end = 1 WHERE id = :id AND ended_ms IS NULL"
 		" RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	return query_run_found(q, ret_found);
 }
@@ -186,12 +167,8 @@ int store_conversation_end(struct connection *c, struct text id, int64_t now_ms,
 	static const struct query sql = {
 		"UPDATE conversation SET ended_ms = :now WHERE id = :id AND ended_ms IS NULL"
 		" RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	query_bind_int(q, ":now", now_ms);
 	return query_run_found(q, ret_found);
@@ -201,13 +178,11 @@ static int count_conversations(struct connection *c, int64_t *ret_n)
 {
 	static const struct query sql = {
 		"SELECT count(*) FROM conversation WHERE ended_ms IS NULL"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r == 0)
-		r = query_next(q, &row);
+	r = query_next(q, &row);
 	if (r == 0)
 		*ret_n = query_int(q, 0);
 	return r;
@@ -221,13 +196,10 @@ static int list_conversations(struct connection *c, unsigned offset, unsigned li
 		"SELECT " CONVERSATION_COLUMNS_SHORT " FROM conversation AS c"
 		" WHERE c.ended_ms IS NULL"
 		" ORDER BY c.updated_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &store_conversation_kind, .arena = arena};
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":limit", limit);
 	query_bind_int(q, ":offset", offset);
 	r = rows_take(q, &list);
@@ -270,13 +242,10 @@ int store_conversation_highest(struct connection *c, struct text prefix, int64_t
 		" FROM conversation WHERE substr(id, 1, length(:prefix)) = :prefix"
 		" AND length(id) <= length(:prefix) + 15"
 		" AND substr(id, length(:prefix) + 1) NOT GLOB '*[^0-9]*'"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":prefix", prefix);
 	r = query_next(q, &row);
 	if (r == 0)
@@ -289,13 +258,11 @@ int store_chat_totals(struct connection *c, struct store_chat_totals *ret)
 	static const struct query sql = {
 		"SELECT count(*), coalesce(sum(n_messages), 0),"
 		" (SELECT count(*) FROM message_call) FROM conversation WHERE ended_ms IS NULL"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r == 0)
-		r = query_next(q, &row);
+	r = query_next(q, &row);
 	if (r != 0)
 		return r;
 	*ret = (struct store_chat_totals) {
@@ -332,12 +299,8 @@ static int touch_conversation(struct connection *c, int64_t seq, int64_t now_ms)
 {
 	static const struct query sql = {
 		"UPDATE conversation SET updated_ms = :now WHERE seq = :seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	query_bind_int(q, ":now", now_ms);
 	return query_run(q);
@@ -350,13 +313,10 @@ int store_turn_add(struct connection *c, const struct turn_row *row, int64_t *re
 		" input_tokens, output_tokens, cache_read_tokens, cache_written_tokens, error)"
 		" VALUES (:conversation, :request, :agent, :state, :started, :ended, :input,"
 		" :output, :cache_read, :cache_written, :error)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t seq;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":conversation", row->conversation);
 	query_bind_text(q, ":request", store_chat_text(row->request_id));
 	query_bind_text(q, ":agent", store_chat_text(row->agent));
@@ -379,12 +339,8 @@ int store_turn_end(struct connection *c, const struct turn_row *row)
 		" output_tokens = :output, cache_read_tokens = :cache_read,"
 		" cache_written_tokens = :cache_written, error = :error"
 		" WHERE seq = :seq RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", row->seq);
 	bind_outcome(q, row);
 	return store_chat_change(q);
@@ -397,14 +353,11 @@ int store_turn_interrupt(struct connection *c, int64_t conversation, int64_t now
 		"UPDATE turn SET state = :interrupted, ended_ms = :now"
 		" WHERE state = 0 AND (:conversation = 0 OR conversation = :conversation)"
 		" RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t n = 0;
 	bool more;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":interrupted", TURN_INTERRUPTED);
 	query_bind_int(q, ":conversation", conversation);
 	query_bind_int(q, ":now", now_ms);

@@ -10,13 +10,10 @@ static int count_ended(struct connection *c, struct text id, int64_t *ret_n)
 	static const struct query sql = {
 		"SELECT count(*) FROM conversation"
 		" WHERE ended_ms IS NOT NULL AND (:id IS NULL OR id = :id)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	r = query_next(q, &row);
 	if (r == 0)
@@ -31,12 +28,8 @@ static int list_ended(struct connection *c, struct text id, unsigned offset, uns
 		"SELECT " CONVERSATION_COLUMNS_SHORT " FROM conversation AS c"
 		" WHERE c.ended_ms IS NOT NULL AND (:id IS NULL OR c.id = :id)"
 		" ORDER BY c.ended_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	query_bind_int(q, ":limit", limit);
 	query_bind_int(q, ":offset", offset);
@@ -73,12 +66,8 @@ int store_conversation_find_ended(struct connection *c, int64_t seq, struct aren
 	static const struct query sql = {"SELECT " CONVERSATION_COLUMNS_SHORT
 					 " FROM conversation AS c"
 					 " WHERE c.seq = :seq AND c.ended_ms IS NOT NULL"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	return rows_take_one(&store_conversation_kind, q, arena, ret_row, ret_found);
 }
@@ -88,13 +77,10 @@ int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int
 	static const struct query sql = {
 		"SELECT seq FROM conversation WHERE ended_ms IS NOT NULL AND ended_ms < :before"
 		" ORDER BY ended_ms LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool found;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":before", before_ms);
 	r = query_next(q, &found);
 	if (r == 0)
@@ -106,12 +92,8 @@ int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int
 
 static int run_for(struct connection *c, const struct query *sql, int64_t seq, unsigned limit)
 {
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
 
-	r = query_start(c, sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	if (limit > 0)
 		query_bind_int(q, ":limit", limit);
@@ -135,12 +117,8 @@ static int delete_messages(struct connection *c, int64_t seq, unsigned limit)
 static int has_messages(struct connection *c, int64_t seq, bool *ret_has)
 {
 	static const struct query sql = {"SELECT 1 FROM message WHERE conversation = :seq LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	return query_next(q, ret_has);
 }

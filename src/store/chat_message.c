@@ -11,12 +11,8 @@ static int add_call(struct connection *c, int64_t message, const struct message_
 {
 	static const struct query sql = {"INSERT INTO message_call (message, id, name, arguments)"
 					 " VALUES (:message, :id, :name, :arguments)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":message", message);
 	query_bind_text(q, ":id", store_chat_text(call->id));
 	query_bind_text(q, ":name", store_chat_text(call->name));
@@ -63,9 +59,7 @@ static int find_calls(struct connection *c, struct arena *arena, struct message_
 	calls = arena_alloc(arena, row->n_calls * sizeof(*calls));
 	if (!calls)
 		return -ENOMEM;
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
+	q = query_open(c, &sql);
 	query_bind_int(q, ":message", row->seq);
 	query_bind_int(q, ":limit", row->n_calls);
 	while ((r = query_next(q, &more)) == 0 && more) {
@@ -88,12 +82,8 @@ static int count_in(struct connection *c, const struct message_row *row)
 		"UPDATE conversation SET n_messages = n_messages + 1,"
 		" answered = CASE WHEN :answer THEN 1 ELSE answered END"
 		" WHERE seq = (SELECT conversation FROM turn WHERE seq = :turn)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":answer", row->role == MESSAGE_ASSISTANT);
 	query_bind_int(q, ":turn", row->turn);
 	return query_run(q);
@@ -106,12 +96,9 @@ static int insert(struct connection *c, const struct message_row *row, int64_t *
 		"n_calls,"
 		" call_id, text) VALUES ((SELECT conversation FROM turn WHERE seq = :turn), :turn,"
 		" :role, :tokens, :created, :failed, :n_calls, :call_id, :text)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":turn", row->turn);
 	query_bind_int(q, ":role", row->role);
 	query_bind_int(q, ":tokens", row->tokens);
@@ -146,12 +133,8 @@ int store_message_append(struct connection *c, int64_t seq, struct text more, in
 	static const struct query sql = {
 		"UPDATE message SET tokens = :tokens, text = text || :more WHERE seq = :seq"
 		" RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	query_bind_int(q, ":tokens", tokens);
 	query_bind_text(q, ":more", store_chat_text(more));
@@ -163,12 +146,8 @@ static int set_tokens(struct connection *c, int64_t seq, int64_t tokens, unsigne
 	static const struct query sql = {
 		"UPDATE message SET tokens = :tokens, n_calls = n_calls + :more WHERE seq = :seq"
 		" RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	query_bind_int(q, ":tokens", tokens);
 	query_bind_int(q, ":more", n_more_calls);
@@ -194,13 +173,10 @@ int store_message_count(struct connection *c, int64_t conversation, int64_t *ret
 {
 	static const struct query sql = {
 		"SELECT n_messages, answered FROM conversation WHERE seq = :seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool found;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", conversation);
 	r = query_next(q, &found);
 	if (r != 0)
@@ -234,7 +210,7 @@ int store_turn_weights(struct connection *c, int64_t conversation, int64_t after
 		"SELECT turn, sum(tokens), count(*), sum(CASE role WHEN :tool THEN 1 ELSE 0 END)"
 		" FROM message WHERE conversation = :conversation AND turn > :after"
 		" GROUP BY turn ORDER BY turn DESC"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct turn_weight *weights = NULL;
 	unsigned n = 0, cap = 0;
 	int64_t total = 0;
@@ -242,9 +218,6 @@ int store_turn_weights(struct connection *c, int64_t conversation, int64_t after
 	bool more;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":conversation", conversation);
 	query_bind_int(q, ":after", after_turn);
 	query_bind_int(q, ":tool", MESSAGE_TOOL);
@@ -368,12 +341,8 @@ static int find_window(struct connection *c, int64_t conversation, int64_t from_
 	static const struct query sql = {
 		"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
 		" AND m.turn >= :from AND m.turn <= :to ORDER BY m.turn, m.seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":conversation", conversation);
 	query_bind_int(q, ":from", from_turn);
 	query_bind_int(q, ":to", to_turn);
@@ -389,12 +358,8 @@ static int find_page(struct connection *c, int64_t conversation, int64_t offset,
 		" AND (m.turn, m.seq) >= (SELECT turn, seq FROM message"
 		" WHERE conversation = :conversation ORDER BY turn, seq LIMIT 1 OFFSET :offset)"
 		" ORDER BY m.turn, m.seq LIMIT :limit"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":conversation", conversation);
 	query_bind_int(q, ":offset", offset);
 	query_bind_int(q, ":limit", limit);

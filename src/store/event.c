@@ -11,12 +11,9 @@ int store_event_add(struct connection *c, const struct event_row *row, int64_t *
 	static const struct query sql = {
 		"INSERT INTO event (type, time_ms, project, session, run, data)"
 		" VALUES (:type, :time, :project, :session, :run, :data)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":type", row->type);
 	query_bind_int(q, ":time", row->time_ms);
 	query_bind_text(q, ":project", row->project);
@@ -77,13 +74,10 @@ int store_event_list(struct connection *c, const struct store_event_query *query
 		{{LIST(SINCE, "")}, {LIST(SINCE, " DESC")}},
 	};
 	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
-	CLEANUP(query_donep) struct statement *q = NULL;
 	bool since = query->after_ms > 0;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql[since][query->newest_first]);
 	int r;
 
-	r = query_start(c, &sql[since][query->newest_first], &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":after", query->after_seq);
 	if (since)
 		query_bind_int(q, ":since", query->after_ms);
@@ -105,14 +99,12 @@ int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_la
 	static const struct query sql = {
 		"SELECT (SELECT min(seq) FROM event), (SELECT max(seq) FROM event),"
 		" (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_last')"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t held, kept;
 	bool row;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r == 0)
-		r = query_next(q, &row);
+	r = query_next(q, &row);
 	if (r != 0)
 		return r;
 	held = query_null(q, 1) ? 0 : query_int(q, 1);
@@ -125,13 +117,10 @@ int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_la
 int store_event_count(struct connection *c, struct text type, int64_t *ret_n)
 {
 	static const struct query sql = {"SELECT count(*) FROM event WHERE type = :type"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":type", type);
 	r = query_next(q, &row);
 	if (r == 0)
@@ -158,12 +147,8 @@ static int delete_up_to(struct connection *c, int64_t seq, unsigned limit, unsig
 	static const struct query sql = {
 		"DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= :seq"
 		" ORDER BY seq LIMIT :limit) RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	return count_deleted(q, limit, n);
 }
@@ -173,12 +158,8 @@ static int delete_older(struct connection *c, int64_t before_ms, unsigned limit,
 	static const struct query sql = {
 		"DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE time_ms < :before"
 		" ORDER BY time_ms, seq LIMIT :limit) RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":before", before_ms);
 	return count_deleted(q, limit, n);
 }
@@ -188,12 +169,8 @@ static int remember_last(struct connection *c, int64_t last)
 {
 	static const struct query sql = {
 		"UPDATE meta SET value = CAST(:last AS TEXT) WHERE key = 'event_last'"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":last", last);
 	return query_run(q);
 }

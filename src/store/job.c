@@ -10,12 +10,8 @@ int store_job_put(struct connection *c, const struct job_row *row)
 					 " VALUES (:id, :data, :created, :updated)"
 					 " ON CONFLICT (id) DO UPDATE SET data = excluded.data,"
 					 " updated_ms = excluded.updated_ms"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", row->id);
 	query_bind_blob(q, ":data", row->data.data, row->data.len);
 	query_bind_int(q, ":created", row->created_ms);
@@ -26,12 +22,8 @@ int store_job_put(struct connection *c, const struct job_row *row)
 int store_job_delete(struct connection *c, struct text id, bool *ret_found)
 {
 	static const struct query sql = {"DELETE FROM job WHERE id = :id RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	return query_run_found(q, ret_found);
 }
@@ -60,12 +52,10 @@ int store_job_list(struct connection *c, struct arena *arena, struct job_row **r
 	static const struct query sql = {
 		"SELECT id, data, created_ms, updated_ms FROM job ORDER BY seq"};
 	struct row_list list = {.kind = &job_kind, .arena = arena};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r == 0)
-		r = rows_take(q, &list);
+	r = rows_take(q, &list);
 	if (r != 0)
 		return r;
 	*ret_rows = list.rows;

@@ -53,15 +53,14 @@ static void bind_in_scope(struct statement *q, const struct store_scope *scope)
 	bind_scope(q, scope);
 }
 
-int store_memory_start_walk(struct connection *c, const struct query *some, const struct query *all,
-			    const struct store_scope *scope, struct statement **ret_q)
+struct statement *store_memory_walk(struct connection *c, const struct query *some,
+				    const struct query *all, const struct store_scope *scope)
 {
-	int r;
+	struct statement *q = query_open(c, scope->everything ? all : some);
 
-	r = query_start(c, scope->everything ? all : some, ret_q);
-	if (r == 0 && !scope->everything)
-		bind_scope(*ret_q, scope);
-	return r;
+	if (!scope->everything)
+		bind_scope(q, scope);
+	return q;
 }
 
 /*
@@ -160,12 +159,9 @@ int store_memory_add(struct connection *c, const struct memory_row *row, int64_t
 		" expires_ms, metadata) VALUES (:id, :content, :hash, :source, :category,"
 		" :importance, :subjects, :owner, :chat, :chat_type, :shared, :created, :updated,"
 		" :stored, :expires, :metadata)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	bind_changeable(q, row);
 	query_bind_text(q, ":owner", row->owner);
 	query_bind_text(q, ":chat", row->chat);
@@ -186,12 +182,8 @@ int store_memory_update(struct connection *c, const struct memory_row *row, bool
 		" category = :category, importance = :importance, subjects = :subjects,"
 		" updated_ms = :updated, expires_ms = :expires, metadata = :metadata"
 		" WHERE id = :id RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	bind_changeable(q, row);
 	return query_run_found(q, ret_found);
 }
@@ -201,12 +193,8 @@ int store_memory_delete(struct connection *c, const struct store_scope *scope, s
 {
 	static const struct query sql = {"DELETE FROM memory WHERE id = :id AND " IN_SCOPE
 					 " RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	bind_in_scope(q, scope);
 	return query_run_found(q, ret_found);
@@ -217,12 +205,8 @@ int store_memory_find(struct connection *c, const struct store_scope *scope, str
 {
 	static const struct query sql = {"SELECT " COLUMNS
 					 " FROM memory WHERE id = :id AND " IN_SCOPE};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	bind_in_scope(q, scope);
 	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
@@ -233,12 +217,8 @@ int store_memory_find_seq(struct connection *c, const struct store_scope *scope,
 {
 	static const struct query sql = {"SELECT " COLUMNS
 					 " FROM memory WHERE seq = :seq AND " IN_SCOPE};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	bind_in_scope(q, scope);
 	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
@@ -305,9 +285,7 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 	*ret_n = 0;
 	if (!end_of_prefix(prefix, end))
 		return 0;
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
+	q = query_open(c, &sql);
 	query_bind_text(q, ":start", prefix);
 	query_bind_text(q, ":end", (struct text) {.data = end, .len = prefix.len});
 	bind_in_scope(q, scope);
@@ -334,12 +312,8 @@ int store_memory_find_same(struct connection *c, const struct memory_row *like, 
 		" OR expires_ms - stored_ms = :expires - :stored)"
 		" AND (expires_ms IS NULL OR expires_ms > :stored)"
 		" AND content = :content ORDER BY stored_ms, seq LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":hash", hash_content(like->content));
 	query_bind_int(q, ":since", since_ms);
 	query_bind_text(q, ":owner", like->owner);
@@ -363,17 +337,11 @@ int store_memory_find_same(struct connection *c, const struct memory_row *like, 
 static const struct query list_scope = {WALK(COLUMNS, LIST_FILTER) LIST_ORDER};
 static const struct query list_all = {WALK_ALL(COLUMNS, LIST_FILTER) LIST_ORDER};
 
-static int start_list(struct connection *c, const struct store_memory_list_opts *opts,
-		      struct statement **ret_q)
+static struct statement *open_list(struct connection *c, const struct store_memory_list_opts *opts)
 {
 	bool first_page = opts->before_ms == 0 && opts->before_seq == 0;
-	struct statement *q;
-	int r;
+	struct statement *q = store_memory_walk(c, &list_scope, &list_all, &opts->scope);
 
-	r = store_memory_start_walk(c, &list_scope, &list_all, &opts->scope, ret_q);
-	if (r != 0)
-		return r;
-	q = *ret_q;
 	query_bind_int(q, ":before_ms", first_page ? INT64_MAX : opts->before_ms);
 	query_bind_int(q, ":before_seq", first_page ? INT64_MAX : opts->before_seq);
 	query_bind_int(q, ":expired", opts->include_expired);
@@ -381,19 +349,16 @@ static int start_list(struct connection *c, const struct store_memory_list_opts 
 	query_bind_int(q, ":any_category", !opts->category.data);
 	query_bind_text(q, ":category", opts->category);
 	query_bind_int(q, ":limit", opts->limit);
-	return 0;
+	return q;
 }
 
 int store_memory_list(struct connection *c, const struct store_memory_list_opts *opts,
 		      struct arena *arena, struct memory_row **ret_rows, unsigned *ret_n)
 {
 	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = opts->max_bytes};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = open_list(c, opts);
+	int r = rows_take(q, &list);
 
-	r = start_list(c, opts, &q);
-	if (r == 0)
-		r = rows_take(q, &list);
 	if (r != 0)
 		return r;
 	*ret_rows = list.rows;
@@ -424,12 +389,8 @@ int store_memory_each(struct connection *c, const struct store_scope *scope, mem
 {
 	static const struct query some = {WALK(COLUMNS, "") " ORDER BY created_ms, seq"};
 	static const struct query all = {WALK_ALL(COLUMNS, "") " ORDER BY created_ms, seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
 
-	r = store_memory_start_walk(c, &some, &all, scope, &q);
-	if (r != 0)
-		return r;
 	return hand_out(q, fn, arg);
 }
 
@@ -437,10 +398,9 @@ int store_memory_any_expires(struct connection *c, bool *ret_any)
 {
 	static const struct query sql = {
 		"SELECT 1 FROM memory WHERE expires_ms IS NOT NULL LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r = query_start(c, &sql, &q);
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return r != 0 ? r : query_next(q, ret_any);
+	return query_next(q, ret_any);
 }
 
 int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
@@ -449,13 +409,10 @@ int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, mem
 	static const struct query sql = {
 		"DELETE FROM memory WHERE seq IN (SELECT seq FROM memory WHERE expires_ms <= :now"
 		" ORDER BY expires_ms LIMIT :limit) RETURNING seq, id, owner, chat, shared"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool more;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":now", now_ms);
 	query_bind_int(q, ":limit", limit);
 	for (;;) {
@@ -487,13 +444,10 @@ int store_memory_count(struct connection *c, const struct store_scope *scope, in
 {
 	static const struct query some = {COUNT " FROM (" WALK(COUNTED, "") ") AS seen"};
 	static const struct query all = {COUNT " FROM memory"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
 	bool row;
 	int r;
 
-	r = store_memory_start_walk(c, &some, &all, scope, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":now", now_ms);
 	r = query_next(q, &row);
 	if (r != 0)

@@ -20,5 +20,5 @@
 #define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter
 
 /* The walk that suits the scope, with what the scope needs bound. */
-int store_memory_start_walk(struct connection *c, const struct query *some, const struct query *all,
-			    const struct store_scope *scope, struct statement **ret_q);
+struct statement *store_memory_walk(struct connection *c, const struct query *some,
+				    const struct query *all, const struct store_scope *scope);

@@ -45,20 +45,18 @@ static void bind_model(struct statement *q, const struct store_model *model)
 static int last_seq(struct connection *c, int64_t *ret_seq)
 {
 	static const struct query sql = {"SELECT coalesce(max(seq), 0) FROM memory"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r == 0)
-		r = query_next(q, &row);
+	r = query_next(q, &row);
 	if (r == 0)
 		*ret_seq = row ? query_int(q, 0) : 0;
 	return r;
 }
 
-static int start_bare(struct connection *c, const struct store_bare_opts *opts, int64_t to,
-		      struct statement **ret_q)
+static struct statement *open_bare(struct connection *c, const struct store_bare_opts *opts,
+				   int64_t to)
 {
 	static const struct query sql = {
 		"SELECT m.seq, m.content_hash, m.owner, m.chat, substr(m.content, 1, :chars)"
@@ -67,17 +65,15 @@ static int start_bare(struct connection *c, const struct store_bare_opts *opts, 
 		" AND (m.expires_ms IS NULL OR m.expires_ms > :now)"
 		" AND (v.seq IS NULL OR v.model <> :model OR (:dim <> 0 AND v.dim <> :dim))"
 		" ORDER BY m.seq LIMIT :limit"};
-	int r = query_start(c, &sql, ret_q);
+	struct statement *q = query_open(c, &sql);
 
-	if (r != 0)
-		return r;
-	query_bind_int(*ret_q, ":chars", opts->max_chars);
-	query_bind_int(*ret_q, ":after", opts->after);
-	query_bind_int(*ret_q, ":to", to);
-	query_bind_int(*ret_q, ":now", opts->now_ms);
-	query_bind_int(*ret_q, ":limit", opts->limit);
-	bind_model(*ret_q, &opts->model);
-	return 0;
+	query_bind_int(q, ":chars", opts->max_chars);
+	query_bind_int(q, ":after", opts->after);
+	query_bind_int(q, ":to", to);
+	query_bind_int(q, ":now", opts->now_ms);
+	query_bind_int(q, ":limit", opts->limit);
+	bind_model(q, &opts->model);
+	return q;
 }
 
 static int read_bare_memory(struct statement *q, void *ret)
@@ -137,9 +133,8 @@ int store_memory_find_bare(struct connection *c, const struct store_bare_opts *o
 	if (r != 0)
 		return r;
 	to = last - opts->after > LOOK_AT ? opts->after + LOOK_AT : last;
-	r = start_bare(c, opts, to, &q);
-	if (r == 0)
-		r = read_bare(q, opts, arena, bare, ret_n, &full);
+	q = open_bare(c, opts, to);
+	r = read_bare(q, opts, arena, bare, ret_n, &full);
 	if (r != 0)
 		return r;
 	*ret_bare = bare;
@@ -162,12 +157,8 @@ static int put_head(struct connection *c, const struct store_model *model,
 		" WHERE seq = :seq AND content_hash = :hash"
 		" ON CONFLICT (seq) DO UPDATE SET model = excluded.model, dim = excluded.dim,"
 		" scale = excluded.scale RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	bind_model(q, model);
 	query_bind_int(q, ":seq", v->seq);
 	query_bind_int(q, ":hash", v->hash);
@@ -178,12 +169,8 @@ static int put_head(struct connection *c, const struct store_model *model,
 static int put_blob(struct connection *c, const struct query *sql, int64_t seq, const void *data,
 		    size_t n)
 {
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
 
-	r = query_start(c, sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	query_bind_blob(q, ":data", data, n);
 	return query_run(q);
@@ -218,12 +205,8 @@ int store_memory_put_vector(struct connection *c, const struct store_model *mode
 int store_memory_drop_vector(struct connection *c, int64_t seq)
 {
 	static const struct query sql = {"DELETE FROM memory_vector WHERE seq = :seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	return query_run(q);
 }
@@ -259,12 +242,8 @@ int store_memory_each_vector(struct connection *c, const struct store_scope *sco
 	static const struct query some = {
 		"SELECT v.seq, v.scale, b.bytes FROM (" WALK("seq", "") ")" OF_MODEL};
 	static const struct query all = {"SELECT v.seq, v.scale, b.bytes FROM memory" OF_MODEL};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
 
-	r = store_memory_start_walk(c, &some, &all, scope, &q);
-	if (r != 0)
-		return r;
 	bind_model(q, model);
 	return hand_out(q, model->dim, fn, arg);
 }
@@ -275,14 +254,11 @@ int store_memory_find_vector(struct connection *c, const struct store_model *mod
 	static const struct query sql = {
 		"SELECT f.floats FROM memory_vector AS v JOIN memory_vector_floats AS f ON"
 		" f.seq = v.seq WHERE v.seq = :seq AND v.model = :model AND v.dim = :dim"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct text numbers = {0};
 	bool found;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	bind_model(q, model);
 	query_bind_int(q, ":seq", seq);
 	r = query_next(q, &found);
@@ -312,13 +288,10 @@ int store_memory_count_vectors(struct connection *c, const struct store_scope *s
 	static const struct query some = {COUNT_VECTORS
 					  "(" WALK("seq, expires_ms", "") ")" WITH_OR_WITHOUT};
 	static const struct query all = {COUNT_VECTORS "memory" WITH_OR_WITHOUT};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
 	bool row;
 	int r;
 
-	r = store_memory_start_walk(c, &some, &all, scope, &q);
-	if (r != 0)
-		return r;
 	bind_model(q, model);
 	query_bind_int(q, ":now", now_ms);
 	r = query_next(q, &row);

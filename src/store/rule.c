@@ -19,12 +19,8 @@ static int drop_old_claims(struct connection *c, struct text rule, int64_t now_m
 		" (SELECT seq FROM rule_claim WHERE rule = :rule AND seq <="
 		" (SELECT seq FROM rule_claim WHERE rule = :rule"
 		" ORDER BY seq DESC LIMIT 1 OFFSET :kept) ORDER BY seq LIMIT :limit)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":rule", rule);
 	query_bind_int(q, ":before", now_ms - CLAIMS_KEPT_MS);
 	query_bind_int(q, ":kept", CLAIMS_KEPT);
@@ -39,12 +35,8 @@ static int claim(struct connection *c, struct text rule, int64_t occurrence_ms, 
 		"INSERT INTO rule_claim (rule, occurrence_ms, claimed_ms)"
 		" VALUES (:rule, :occurrence, :now)"
 		" ON CONFLICT (rule, occurrence_ms) DO NOTHING RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":rule", rule);
 	query_bind_int(q, ":occurrence", occurrence_ms);
 	query_bind_int(q, ":now", now_ms);
@@ -69,12 +61,8 @@ int store_rule_unclaim(struct connection *c, struct text rule, int64_t occurrenc
 {
 	static const struct query sql = {
 		"DELETE FROM rule_claim WHERE rule = :rule AND occurrence_ms = :occurrence"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":rule", rule);
 	query_bind_int(q, ":occurrence", occurrence_ms);
 	return query_run(q);
@@ -84,13 +72,10 @@ int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurre
 {
 	static const struct query sql = {
 		"SELECT max(occurrence_ms) FROM rule_claim WHERE rule = :rule"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":rule", rule);
 	r = query_next(q, &row);
 	if (r == 0)
@@ -103,14 +88,11 @@ int store_rule_find(struct connection *c, struct text rule, struct arena *arena,
 {
 	static const struct query sql = {
 		"SELECT fired_ms, enabled, n_fired FROM rule WHERE name = :name"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct rule_row row = {.rule = rule, .enabled = -1};
 	bool found;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":name", rule);
 	r = query_next(q, &found);
 	if (r == 0)
@@ -133,12 +115,8 @@ int store_rule_put(struct connection *c, const struct rule_row *row)
 		" VALUES (:name, :fired, :enabled, :more)"
 		" ON CONFLICT (name) DO UPDATE SET fired_ms = excluded.fired_ms,"
 		" enabled = excluded.enabled, n_fired = rule.n_fired + :more"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":name", row->rule);
 	query_bind_int(q, ":fired", row->fired_ms);
 	query_bind_int(q, ":enabled", row->enabled);

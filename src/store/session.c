@@ -45,12 +45,9 @@ static int insert(struct connection *c, const struct session_row *row, int64_t *
 		" :cost, :input_tokens, :output_tokens, :duration, :turns, :parent,"
 		" :agent_session, :model, :runner, :mark, :dir, :title, :summary, :error, "
 		":result)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", row->id);
 	query_bind_text(q, ":run", row->run);
 	query_bind_int(q, ":created", row->created_ms);
@@ -70,13 +67,9 @@ static int insert_text(struct connection *c, const struct session_row *row, int6
 {
 	static const struct query sql = {
 		"INSERT INTO session_text (seq, config, query) VALUES (:seq, :config, :query)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct text query = or_empty(row->query);
-	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	query_bind_blob(q, ":config", row->config.data, row->config.len);
 	query_bind_blob(q, ":query", query.data, query.len);
@@ -106,13 +99,10 @@ int store_session_update(struct connection *c, const struct session_row *row)
 		" agent_session = :agent_session, model = :model, runner = :runner, mark = :mark,"
 		" error = :error, result = :result"
 		" WHERE seq = :seq RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool found;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", row->seq);
 	bind_progress(q, row);
 	r = query_run_found(q, &found);
@@ -123,12 +113,8 @@ int store_session_set_archived(struct connection *c, struct text id, bool archiv
 {
 	static const struct query sql = {
 		"UPDATE session SET archived = :archived WHERE id = :id RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	query_bind_int(q, ":archived", archived);
 	return query_run_found(q, ret_found);
@@ -139,12 +125,8 @@ int store_session_set_title(struct connection *c, struct text id, struct text ti
 {
 	static const struct query sql = {
 		"UPDATE session SET title = :title WHERE id = :id RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	query_bind_text(q, ":title", title);
 	return query_run_found(q, ret_found);
@@ -157,12 +139,9 @@ static int find_ended(struct connection *c, int64_t before_ms, int64_t *ret_seq,
 	static const struct query sql = {
 		"SELECT seq FROM session WHERE ended_ms > 0 AND ended_ms < :before"
 		" ORDER BY ended_ms, seq LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":before", before_ms);
 	r = query_next(q, ret_found);
 	if (r == 0 && *ret_found)
@@ -176,14 +155,11 @@ static int delete_events(struct connection *c, int64_t session, unsigned *left)
 	static const struct query sql = {
 		"DELETE FROM session_event WHERE id IN (SELECT id FROM session_event"
 		" WHERE session = :session ORDER BY id LIMIT :limit) RETURNING id"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	unsigned n = 0;
 	bool more;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":session", session);
 	query_bind_int(q, ":limit", *left);
 	while ((r = query_next(q, &more)) == 0 && more)
@@ -195,12 +171,8 @@ static int delete_events(struct connection *c, int64_t session, unsigned *left)
 static int delete_session(struct connection *c, int64_t seq)
 {
 	static const struct query sql = {"DELETE FROM session WHERE seq = :seq"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":seq", seq);
 	return query_run(q);
 }

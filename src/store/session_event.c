@@ -21,13 +21,11 @@ static int find_place(struct connection *c, const struct session_event_row *row,
 		"SELECT seq, (SELECT sequence FROM session_event"
 		" WHERE session = session.seq ORDER BY session_event.id DESC LIMIT 1)"
 		" FROM session WHERE id = :session"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, row->agent_session.data ? &of_agent : &of_session);
 	bool found;
 	int r;
 
-	r = query_start(c, row->agent_session.data ? &of_agent : &of_session, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":session", row->session);
 	if (row->agent_session.data)
 		query_bind_text(q, ":agent_session", row->agent_session);
@@ -50,12 +48,9 @@ static int insert(struct connection *c, const struct session_event_row *row, int
 		" tool_input, content) VALUES (:session, :sequence, :type, :created, :completed,"
 		" :approval, :agent_session, :role, :tool_id, :tool_name, :parent_tool,"
 		" :approval_id, :tool_input, :content)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":session", session);
 	query_bind_int(q, ":sequence", sequence);
 	query_bind_int(q, ":type", row->type);
@@ -83,12 +78,8 @@ static int complete_call(struct connection *c, int64_t session, struct text tool
 		"UPDATE session_event SET completed = 1 WHERE id = (SELECT id FROM session_event"
 		" WHERE session = :session AND tool_id = :tool_id AND type = 1"
 		" ORDER BY id DESC LIMIT 1)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":session", session);
 	query_bind_text(q, ":tool_id", tool_id);
 	return query_run(q);
@@ -190,12 +181,10 @@ int store_session_events(struct connection *c, const struct store_session_events
 	static const struct query of_agent = {LIST("agent_session = :name")};
 	bool by_agent = query->agent_session.data != NULL;
 	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, by_agent ? &of_agent : &of_session);
 	int r;
 
-	r = query_start(c, by_agent ? &of_agent : &of_session, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":name", by_agent ? query->agent_session : query->session);
 	query_bind_int(q, ":after", query->after_id);
 	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
@@ -225,12 +214,9 @@ int store_session_open_call(struct connection *c, struct text session, struct te
 	static const struct query that = {OPEN_CALL
 					  " AND tool_id = :tool_id AND +tool_name = :tool_name"
 					  " AND +created_ms >= :since ORDER BY id DESC LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, tool_id.data ? &that : &newest);
 	int r;
 
-	r = query_start(c, tool_id.data ? &that : &newest, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":session", session);
 	query_bind_text(q, ":tool_name", tool_name);
 	query_bind_int(q, ":since", since_ms);
@@ -248,12 +234,8 @@ int store_session_event_approval(struct connection *c, int64_t id, enum session_
 	static const struct query sql = {
 		"UPDATE session_event SET approval = :approval,"
 		" approval_id = coalesce(:approval_id, approval_id) WHERE id = :id"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":id", id);
 	query_bind_int(q, ":approval", approval);
 	query_bind_text(q, ":approval_id", approval_id);

@@ -144,12 +144,8 @@ static void cut_row(void *session, unsigned cut)
 static int find(struct connection *c, const struct query *sql, struct text name,
 		struct arena *arena, struct session_row *ret_row, bool *ret_found)
 {
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
 
-	r = query_start(c, sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":name", name);
 	return rows_take_one(&session_kind, q, arena, ret_row, ret_found);
 }
@@ -223,12 +219,9 @@ int store_session_list(struct connection *c, const struct store_session_query *q
 				.max_bytes = query->max_bytes,
 				.cut = query->cut > 0 ? cut_row : NULL,
 				.chars = query->cut};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, list_of(query));
 	int r;
 
-	r = query_start(c, list_of(query), &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":bytes", bytes_of(query->cut));
 	query_bind_int(q, ":archived", archived[query->archived]);
 	query_bind_int(q, ":status", query->status);
@@ -252,12 +245,9 @@ int store_session_open(struct connection *c, struct arena *arena, struct session
 		"SELECT " OPEN_COLUMNS " FROM session WHERE seq IN"
 		" (SELECT seq FROM session WHERE status < 4) ORDER BY seq"};
 	struct row_list list = {.kind = &session_kind, .arena = arena};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":bytes", OPEN_BYTES);
 	r = rows_take(q, &list);
 	if (r != 0)
@@ -292,12 +282,8 @@ static int find_link(struct connection *c, struct text id, struct arena *arena,
 		     struct link *ret_link, bool *ret_found)
 {
 	static const struct query sql = {"SELECT seq, id, parent FROM session WHERE id = :id"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	return rows_take_one(&link_kind, q, arena, ret_link, ret_found);
 }
@@ -399,13 +385,10 @@ int store_session_paths(struct connection *c, unsigned limit, struct arena *aren
 		" SELECT path, used_ms,"
 		" (SELECT count(*) FROM session WHERE working_dir = used.path)"
 		" FROM used ORDER BY used_ms DESC, path"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &path_kind, .arena = arena};
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":limit", limit > 0 ? limit : INT64_MAX);
 	r = rows_take(q, &list);
 	if (r != 0)

@@ -82,13 +82,10 @@ static int connect_writer(struct store *s, struct why *why)
 static int read_meta(struct store *s, struct text key, char *out, size_t size)
 {
 	static const struct query sql = {"SELECT value FROM meta WHERE key = :key"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(&s->writer, &sql);
 	bool row;
 	int r;
 
-	r = query_start(&s->writer, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":key", key);
 	r = query_next(q, &row);
 	if (r == 0)
@@ -101,12 +98,8 @@ static int write_meta(struct store *s, struct text key, struct text value)
 {
 	static const struct query sql = {"INSERT INTO meta (key, value) VALUES (:key, :value)"
 					 " ON CONFLICT (key) DO UPDATE SET value = excluded.value"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(&s->writer, &sql);
 
-	r = query_start(&s->writer, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":key", key);
 	query_bind_text(q, ":value", value);
 	return query_run(q);

@@ -10,12 +10,8 @@ int store_trust_put(struct connection *c, const struct trust_row *row)
 		"INSERT INTO project_trust (folder, digest, trusted_ms)"
 		" VALUES (:folder, :digest, :trusted) ON CONFLICT (folder) DO UPDATE"
 		" SET digest = excluded.digest, trusted_ms = excluded.trusted_ms"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":folder", row->folder);
 	query_bind_text(q, ":digest", row->digest);
 	query_bind_int(q, ":trusted", row->trusted_ms);
@@ -25,12 +21,8 @@ int store_trust_put(struct connection *c, const struct trust_row *row)
 int store_trust_delete(struct connection *c, struct text folder)
 {
 	static const struct query sql = {"DELETE FROM project_trust WHERE folder = :folder"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":folder", folder);
 	return query_run(q);
 }
@@ -58,12 +50,10 @@ int store_trust_list(struct connection *c, struct arena *arena, struct trust_row
 	static const struct query sql = {
 		"SELECT folder, digest, trusted_ms FROM project_trust ORDER BY folder"};
 	struct row_list list = {.kind = &trust_kind, .arena = arena};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r == 0)
-		r = rows_take(q, &list);
+	r = rows_take(q, &list);
 	if (r != 0)
 		return r;
 	*ret_rows = list.rows;

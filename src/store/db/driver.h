@@ -112,6 +112,7 @@ struct connection {
 	unsigned n_statements;
 	const struct query *queries[STATEMENTS_MAX]; /* beside them, for a quick search */
 	struct statement statements[STATEMENTS_MAX];
+	struct statement failed; /* stands for one that could not be opened */
 };
 
 /* Frees what is prepared; none may be in use. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "store/db/driver.h"
 
 static void stick(struct statement *q, int r)
@@ -113,9 +114,20 @@ int query_start(struct connection *c, const struct query *query, struct statemen
 	return 0;
 }
 
+struct statement *query_open(struct connection *c, const struct query *query)
+{
+	struct statement *q;
+	int r = query_start(c, query, &q);
+
+	if (r == 0)
+		return q;
+	c->failed = (struct statement) {.conn = c, .err = r};
+	return &c->failed;
+}
+
 void query_done(struct statement *q)
 {
-	if (!q)
+	if (!q || !q->handle)
 		return;
 	if (q->loose) {
 		q->conn->ops->finalize(q->handle);
@@ -137,33 +149,36 @@ void connection_forget(struct connection *c)
 
 void query_bind_null(struct statement *q, const char *name)
 {
-	stick(q, q->conn->ops->bind_null(q->handle, name));
+	if (q->err == 0)
+		q->err = q->conn->ops->bind_null(q->handle, name);
 }
 
 void query_bind_int(struct statement *q, const char *name, int64_t value)
 {
-	stick(q, q->conn->ops->bind_int(q->handle, name, value));
+	if (q->err == 0)
+		q->err = q->conn->ops->bind_int(q->handle, name, value);
 }
 
 void query_bind_double(struct statement *q, const char *name, double value)
 {
-	stick(q, q->conn->ops->bind_double(q->handle, name, value));
+	if (q->err == 0)
+		q->err = q->conn->ops->bind_double(q->handle, name, value);
 }
 
 void query_bind_text(struct statement *q, const char *name, struct text value)
 {
-	if (value.data)
-		stick(q, q->conn->ops->bind_text(q->handle, name, value));
-	else
+	if (!value.data)
 		query_bind_null(q, name);
+	else if (q->err == 0)
+		q->err = q->conn->ops->bind_text(q->handle, name, value);
 }
 
 void query_bind_blob(struct statement *q, const char *name, const void *data, size_t n)
 {
-	if (data)
-		stick(q, q->conn->ops->bind_blob(q->handle, name, data, n));
-	else
+	if (!data)
 		query_bind_null(q, name);
+	else if (q->err == 0)
+		q->err = q->conn->ops->bind_blob(q->handle, name, data, n);
 }
 
 /* Nothing that one call did, but what the next one will meet as well. */
@@ -220,15 +235,9 @@ int query_run_found(struct statement *q, bool *ret_found)
 
 int query_simple(struct connection *c, const struct query *query)
 {
-	struct statement *q;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, query);
 
-	r = query_start(c, query, &q);
-	if (r != 0)
-		return r;
-	r = query_run(q);
-	query_done(q);
-	return r;
+	return query_run(q);
 }
 
 bool query_null(struct statement *q, int column)

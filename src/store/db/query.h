@@ -3,15 +3,13 @@
  *
  *	static const struct query by_id = {"SELECT content FROM memory WHERE id = :id"};
  *
- *	CLEANUP(query_donep) struct statement *q = NULL;
- *	r = query_start(c, &by_id, &q);
- *	if (r != 0)
- *		return r;
+ *	CLEANUP(query_donep) struct statement *q = query_open(c, &by_id);
+ *
  *	query_bind_text(q, ":id", id);
  *	r = query_next(q, &row);
  *
  * A query is prepared once per connection and found again by its address.
- * Faults stick: binding and reading need no look, the next step returns them.
+ * Faults stick: opening, binding and reading need no look, the next step returns them.
  */
 #pragma once
 
@@ -29,6 +27,8 @@ struct query {
 	const char *sql;
 };
 
+/* Never NULL: what could not be opened has the fault that its steps return. */
+struct statement *query_open(struct connection *c, const struct query *query);
 int query_start(struct connection *c, const struct query *query, struct statement **ret_statement);
 
 /* Makes it ready for its next use. Accepts NULL. */
