@@ -11,9 +11,6 @@
 
 #include <errno.h>
 
-/* What JSON text may nest, and what is put around it. */
-enum { DEPTH_MAX = 1100 };
-
 static const char marks[] = {
 	[VALUE_NULL] = 'n',   [VALUE_FALSE] = 'f', [VALUE_TRUE] = 't',   [VALUE_NUMBER] = '#',
 	[VALUE_STRING] = '"', [VALUE_ARRAY] = '[', [VALUE_OBJECT] = '{',
@@ -30,7 +27,7 @@ static void add_length(struct buf *out, uint32_t n)
 
 static void pack(struct buf *out, const struct value *v, unsigned depth)
 {
-	if (depth > DEPTH_MAX && out->err == 0)
+	if (depth > PACKED_DEPTH_MAX && out->err == 0)
 		out->err = -EMSGSIZE;
 	if (out->err != 0)
 		return;
@@ -58,25 +55,19 @@ void value_pack(struct buf *out, const struct value *v)
 	pack(out, v ? v : &null, 0);
 }
 
-/* ---- unpacking ---- */
+/* ---- reading ---- */
 
-struct unpacker {
-	struct arena *arena;
-	const char *at;
-	const char *end;
-};
-
-static size_t left(const struct unpacker *u)
+static size_t left(const struct packed_reader *r)
 {
-	return (size_t)(u->end - u->at);
+	return (size_t)(r->end - r->at);
 }
 
-static int take_length(struct unpacker *u, uint32_t *ret)
+static int take_length(struct packed_reader *r, uint32_t *ret)
 {
 	uint64_t n = 0;
 
-	for (unsigned shift = 0; shift < 35 && u->at < u->end; shift += 7) {
-		unsigned char byte = (unsigned char)*u->at++;
+	for (unsigned shift = 0; shift < 35 && r->at < r->end; shift += 7) {
+		unsigned char byte = (unsigned char)*r->at++;
 
 		n |= (uint64_t)(byte & 0x7f) << shift;
 		if (byte & 0x80)
@@ -90,19 +81,14 @@ static int take_length(struct unpacker *u, uint32_t *ret)
 	return -EBADMSG;
 }
 
-static int take_bytes(struct unpacker *u, const char **ret_data, uint32_t *ret_len)
+int packed_take_text(struct packed_reader *r, struct text *ret)
 {
 	uint32_t n;
-	int r;
 
-	r = take_length(u, &n);
-	if (r != 0)
-		return r;
-	if (n > left(u))
+	if (take_length(r, &n) != 0 || n > left(r))
 		return -EBADMSG;
-	*ret_data = u->at;
-	*ret_len = n;
-	u->at += n;
+	*ret = (struct text) {.data = r->at, .len = n};
+	r->at += n;
 	return 0;
 }
 
@@ -141,110 +127,136 @@ static bool is_number(const char *p, size_t len)
 	return p == end;
 }
 
-static int unpack(struct unpacker *u, unsigned depth, struct value **ret);
-
-/* A member or an element. */
-static int unpack_child(struct unpacker *u, bool keyed, unsigned depth, struct value **ret)
+int packed_take(struct packed_reader *r, struct packed_item *ret)
 {
-	const char *key = NULL;
-	uint32_t key_len = 0;
-	struct value *v;
-	int r = 0;
+	const char *mark = left(r) > 0 ? memchr(marks, *r->at++, sizeof(marks)) : NULL;
 
-	if (keyed)
-		r = take_bytes(u, &key, &key_len);
-	if (r == 0)
-		r = unpack(u, depth, &v);
-	if (r != 0)
-		return r;
-	v->key = key;
-	v->key_len = key_len;
-	*ret = v;
+	if (!mark)
+		return -EBADMSG;
+	*ret = (struct packed_item) {.kind = (enum value_kind)(mark - marks)};
+	if (ret->kind < VALUE_NUMBER)
+		return 0;
+	if (ret->kind >= VALUE_ARRAY) {
+		/* Each child takes a byte at least. */
+		return take_length(r, &ret->n) != 0 || ret->n > left(r) ? -EBADMSG : 0;
+	}
+	if (packed_take_text(r, &ret->text) != 0)
+		return -EBADMSG;
+	return ret->kind == VALUE_STRING || is_number(ret->text.data, ret->text.len) ? 0 : -EBADMSG;
+}
+
+static int pass_over(struct packed_reader *r, unsigned depth)
+{
+	struct packed_item item;
+	struct text key;
+
+	if (depth > PACKED_DEPTH_MAX || packed_take(r, &item) != 0)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < item.n; i++) {
+		if (item.kind == VALUE_OBJECT && packed_take_text(r, &key) != 0)
+			return -EBADMSG;
+		if (pass_over(r, depth + 1) != 0)
+			return -EBADMSG;
+	}
 	return 0;
 }
 
-static int unpack_children(struct unpacker *u, struct value *parent, unsigned depth)
+bool packed_is_object(struct text packed)
+{
+	struct packed_reader r = packed_reader(packed);
+
+	return packed.len > 0 && packed.data[0] == marks[VALUE_OBJECT] && pass_over(&r, 0) == 0 &&
+	       r.at == r.end;
+}
+
+struct text packed_find(struct text packed, const char *key)
+{
+	struct packed_reader r = packed_reader(packed);
+	struct text found = {0};
+	struct packed_item object;
+
+	if (packed_take(&r, &object) != 0 || object.kind != VALUE_OBJECT)
+		return found;
+	for (uint32_t i = 0; i < object.n; i++) {
+		struct text name;
+		const char *begin;
+
+		if (packed_take_text(&r, &name) != 0)
+			return (struct text) {0};
+		begin = r.at;
+		if (pass_over(&r, 1) != 0)
+			return (struct text) {0};
+		if (text_is(name, key))
+			found = (struct text) {.data = begin, .len = (size_t)(r.at - begin)};
+	}
+	return found;
+}
+
+struct text packed_text(struct text packed)
+{
+	struct packed_reader r = packed_reader(packed);
+	struct packed_item item;
+
+	return packed_take(&r, &item) == 0 && item.kind == VALUE_STRING ? item.text
+									: (struct text) {0};
+}
+
+/* ---- unpacking ---- */
+
+static int unpack(struct arena *a, struct packed_reader *r, unsigned depth, struct value **ret);
+
+static int unpack_children(struct arena *a, struct packed_reader *r, struct value *parent,
+			   unsigned depth)
 {
 	struct value **link = &parent->first;
-	int r;
 
-	r = take_length(u, &parent->len);
-	if (r != 0)
-		return r;
-	if (parent->len > left(u)) /* each takes a byte at least */
-		return -EBADMSG;
-	for (uint32_t i = 0; i < parent->len && r == 0; i++) {
-		r = unpack_child(u, parent->kind == VALUE_OBJECT, depth + 1, link);
-		if (r == 0)
-			link = &(*link)->next;
+	for (uint32_t i = 0; i < parent->len; i++) {
+		struct text key = {0};
+		int e = parent->kind == VALUE_OBJECT ? packed_take_text(r, &key) : 0;
+
+		if (e == 0)
+			e = unpack(a, r, depth + 1, link);
+		if (e != 0)
+			return e;
+		(*link)->key = key.data;
+		(*link)->key_len = (uint32_t)key.len;
+		link = &(*link)->next;
 	}
-	return r;
+	return 0;
 }
 
-static bool kind_of(char mark, uint8_t *ret)
+static int unpack(struct arena *a, struct packed_reader *r, unsigned depth, struct value **ret)
 {
-	const char *found = memchr(marks, mark, sizeof(marks));
-
-	if (found)
-		*ret = (uint8_t)(found - marks);
-	return found != NULL;
-}
-
-static int unpack_rest(struct unpacker *u, struct value *v, unsigned depth)
-{
-	int r;
-
-	switch ((enum value_kind)v->kind) {
-	case VALUE_NULL:
-	case VALUE_FALSE:
-	case VALUE_TRUE:
-		return 0;
-	case VALUE_NUMBER:
-	case VALUE_STRING:
-		r = take_bytes(u, &v->text, &v->len);
-		if (r == 0 && v->kind == VALUE_NUMBER && !is_number(v->text, v->len))
-			r = -EBADMSG;
-		return r;
-	case VALUE_ARRAY:
-	case VALUE_OBJECT:
-		return unpack_children(u, v, depth);
-	}
-	return -EBADMSG;
-}
-
-static int unpack(struct unpacker *u, unsigned depth, struct value **ret)
-{
+	struct packed_item item;
 	struct value *v;
-	uint8_t kind;
-	int r;
 
-	if (depth > DEPTH_MAX || left(u) == 0 || !kind_of(*u->at++, &kind))
+	if (depth > PACKED_DEPTH_MAX || packed_take(r, &item) != 0)
 		return -EBADMSG;
-	v = arena_zalloc(u->arena, sizeof(*v));
+	v = arena_zalloc(a, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
-	v->kind = kind;
-	r = unpack_rest(u, v, depth);
-	if (r == 0)
-		*ret = v;
-	return r;
+	v->kind = (uint8_t)item.kind;
+	*ret = v;
+	if (item.kind >= VALUE_ARRAY) {
+		v->len = item.n;
+		return unpack_children(a, r, v, depth);
+	}
+	v->text = item.text.data;
+	v->len = (uint32_t)item.text.len;
+	return 0;
 }
 
 int value_unpack(struct arena *a, struct text bytes, struct value **ret_value)
 {
-	struct unpacker u = {a, bytes.data, bytes.data + bytes.len};
+	struct packed_reader reader = packed_reader(bytes);
 	struct value *v;
-	int r;
+	int r = unpack(a, &reader, 0, &v);
 
-	if (!bytes.data)
-		return -EBADMSG;
-	r = unpack(&u, 0, &v);
-	if (r != 0)
-		return r;
-	if (u.at != u.end)
-		return -EBADMSG;
-	*ret_value = v;
-	return 0;
+	if (r == 0 && reader.at != reader.end)
+		r = -EBADMSG;
+	if (r == 0)
+		*ret_value = v;
+	return r;
 }
 
 int value_copy(struct arena *a, const struct value *v, const struct value **ret_copy)

@@ -9,6 +9,9 @@
 #include "base/buf.h"
 #include "base/value.h"
 
+/* What JSON text may nest, and what is put around it. */
+enum { PACKED_DEPTH_MAX = 1100 };
+
 /* NULL packs as null. Failures stick to out->err. */
 void value_pack(struct buf *out, const struct value *v);
 
@@ -19,3 +22,37 @@ int value_unpack(struct arena *a, struct text bytes, struct value **ret_value);
 
 /* A tree of its own, in the arena. */
 int value_copy(struct arena *a, const struct value *v, const struct value **ret_copy);
+
+/* ---- without a tree ---- */
+
+/* Goes over the bytes in the order in which they were packed. -EBADMSG as with value_unpack. */
+struct packed_reader {
+	const char *at;
+	const char *end;
+};
+
+static inline struct packed_reader packed_reader(struct text packed)
+{
+	const char *begin = packed.data ? packed.data : "";
+
+	return (struct packed_reader) {.at = begin, .end = begin + packed.len};
+}
+
+struct packed_item {
+	enum value_kind kind;
+	struct text text; /* a number's source, or a string's bytes */
+	uint32_t n;       /* children of an array or object, which follow; those of an object are
+			   * a key and a value each */
+};
+
+int packed_take(struct packed_reader *r, struct packed_item *ret);
+int packed_take_text(struct packed_reader *r, struct text *ret); /* a key */
+
+/* Whether value_pack could have made it of an object. */
+bool packed_is_object(struct text packed);
+
+/* The last member of that name, packed; {NULL, 0}: there is none, or it is no object. */
+struct text packed_find(struct text packed, const char *key);
+
+/* The text of a string; {NULL, 0} for anything else. */
+struct text packed_text(struct text packed);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/pack.h"
 #include "base/utf8.h"
 #include "daemon/project_files.h"
 #include "engine/event/event.h"
@@ -106,11 +107,11 @@ static void say(struct project_log *l, int64_t time_ms, const char *words, struc
 /* "task.failed" and its error: "Task ID failed: ERROR". */
 static int on_event(void *arg, const struct event *e)
 {
-	struct text detail = value_text(value_find(e->data, "prompt"));
+	struct text detail = packed_text(packed_find(e->data, "prompt"));
 	char words[160];
 
 	if (!detail.data)
-		detail = value_text(value_find(e->data, "error"));
+		detail = packed_text(packed_find(e->data, "error"));
 	snprintf(words, sizeof(words), "Task %.*s %.*s%s", TEXT_ARGS(e->run), (int)e->type.len - 5,
 		 e->type.data + 5, detail.len > 0 ? ": " : "");
 	say(arg, e->time_ms, words, detail);

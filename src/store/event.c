@@ -6,7 +6,7 @@
 #include "store/db/query.h"
 #include "store/db/rows.h"
 
-int store_event_add(struct connection *c, const struct event_row *row, int64_t *ret_seq)
+int store_event_add(struct connection *c, const struct event *row, int64_t *ret_seq)
 {
 	static const struct query sql = {
 		"INSERT INTO event (type, time_ms, project, session, run, data)"
@@ -31,7 +31,7 @@ int store_event_add(struct connection *c, const struct event_row *row, int64_t *
 /* Still the query's own bytes. */
 static int read_event(struct statement *q, void *ret)
 {
-	*(struct event_row *)ret = (struct event_row) {
+	*(struct event *)ret = (struct event) {
 		.seq = query_int(q, 0),
 		.type = query_text(q, 1),
 		.time_ms = query_int(q, 2),
@@ -44,12 +44,12 @@ static int read_event(struct statement *q, void *ret)
 }
 
 static const uint16_t event_texts[] = {
-	offsetof(struct event_row, type),    offsetof(struct event_row, project),
-	offsetof(struct event_row, session), offsetof(struct event_row, run),
-	offsetof(struct event_row, data),
+	offsetof(struct event, type),    offsetof(struct event, project),
+	offsetof(struct event, session), offsetof(struct event, run),
+	offsetof(struct event, data),
 };
 
-static const struct row_kind event_kind = ROW_KIND(struct event_row, read_event, event_texts);
+static const struct row_kind event_kind = ROW_KIND(struct event, read_event, event_texts);
 
 /*
  * A walk along seq, from one place on. Where a time is asked for, the place is the first of
@@ -67,7 +67,7 @@ static const struct row_kind event_kind = ROW_KIND(struct event_row, read_event,
 	" AND time_ms + 0 >= :since"
 
 int store_event_list(struct connection *c, const struct store_event_query *query,
-		     struct arena *arena, struct event_row **ret_rows, unsigned *ret_n)
+		     struct arena *arena, struct event **ret_rows, unsigned *ret_n)
 {
 	static const struct query sql[2][2] = {
 		{{LIST(BEHIND, "")}, {LIST(BEHIND, " DESC")}},

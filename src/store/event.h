@@ -13,7 +13,7 @@
 
 struct connection;
 
-int store_event_add(struct connection *c, const struct event_row *row, int64_t *ret_seq);
+int store_event_add(struct connection *c, const struct event *row, int64_t *ret_seq);
 
 struct store_event_query {
 	int64_t after_seq;                 /* those behind it */
@@ -26,7 +26,7 @@ struct store_event_query {
 
 /* Copied into the arena. */
 int store_event_list(struct connection *c, const struct store_event_query *q, struct arena *arena,
-		     struct event_row **ret_rows, unsigned *ret_n);
+		     struct event **ret_rows, unsigned *ret_n);
 
 /* The first that is held and the last that ever was; 0: none. */
 int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last);

@@ -54,6 +54,7 @@ void json_end_array(struct json *j);
 
 /* The next value belongs to this key. */
 void json_key(struct json *j, const char *key);
+void json_key_text(struct json *j, struct text key);
 
 void json_null(struct json *j);
 void json_bool(struct json *j, bool b);
@@ -64,6 +65,8 @@ void json_text(struct json *j, struct text t);
 void json_str(struct json *j, const char *s);                /* NULL writes null */
 void json_raw(struct json *j, const char *text, size_t len); /* is JSON already */
 void json_value(struct json *j, const struct value *v);
+/* What value_pack made; null for anything else. */
+void json_packed(struct json *j, struct text packed);
 
 /* The value as text on one line without white space, in the arena. */
 int json_compact(struct arena *a, const struct value *v, struct text *ret_text);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/pack.h"
 #include "base/utf8.h"
 
 static inline void separate(struct json *j)
@@ -91,12 +92,22 @@ static void add_quoted(struct buf *out, const char *p, size_t len)
 	buf_add_char(out, '"');
 }
 
-void json_key(struct json *j, const char *key)
+static inline void add_key(struct json *j, const char *key, size_t len)
 {
 	separate(j);
-	add_quoted(j->out, key, strlen(key));
+	add_quoted(j->out, key, len);
 	buf_add_char(j->out, ':');
 	j->comma = false;
+}
+
+void json_key(struct json *j, const char *key)
+{
+	add_key(j, key, strlen(key));
+}
+
+void json_key_text(struct json *j, struct text key)
+{
+	add_key(j, key.data, key.len);
 }
 
 void json_null(struct json *j)
@@ -168,12 +179,8 @@ void json_raw(struct json *j, const char *text, size_t len)
 
 static void write_key(struct json *j, const struct value *v)
 {
-	if (!v->key)
-		return;
-	separate(j);
-	add_quoted(j->out, v->key, v->key_len);
-	buf_add_char(j->out, ':');
-	j->comma = false;
+	if (v->key)
+		add_key(j, v->key, v->key_len);
 }
 
 /* As deep as the reader's limit let the tree become. */
@@ -217,6 +224,73 @@ void json_value(struct json *j, const struct value *v)
 		write_tree(j, v);
 	else
 		json_null(j);
+}
+
+static int write_packed(struct json *j, struct packed_reader *r, unsigned depth);
+
+static int write_children(struct json *j, struct packed_reader *r, const struct packed_item *parent,
+			  unsigned depth)
+{
+	for (uint32_t i = 0; i < parent->n; i++) {
+		struct text key;
+
+		if (parent->kind == VALUE_OBJECT) {
+			if (packed_take_text(r, &key) != 0)
+				return -EBADMSG;
+			add_key(j, key.data, key.len);
+		}
+		if (write_packed(j, r, depth + 1) != 0)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static int write_packed(struct json *j, struct packed_reader *r, unsigned depth)
+{
+	struct packed_item item;
+	int e;
+
+	if (depth > PACKED_DEPTH_MAX || packed_take(r, &item) != 0)
+		return -EBADMSG;
+	switch (item.kind) {
+	case VALUE_NULL:
+		json_null(j);
+		return 0;
+	case VALUE_FALSE:
+	case VALUE_TRUE:
+		json_bool(j, item.kind == VALUE_TRUE);
+		return 0;
+	case VALUE_NUMBER:
+		json_raw(j, item.text.data, item.text.len);
+		return 0;
+	case VALUE_STRING:
+		json_text(j, item.text);
+		return 0;
+	case VALUE_ARRAY:
+		json_begin_array(j);
+		e = write_children(j, r, &item, depth);
+		json_end_array(j);
+		return e;
+	case VALUE_OBJECT:
+		json_begin_object(j);
+		e = write_children(j, r, &item, depth);
+		json_end_object(j);
+		return e;
+	}
+	return -EBADMSG;
+}
+
+void json_packed(struct json *j, struct text packed)
+{
+	struct packed_reader r = packed_reader(packed);
+	const struct json before = *j;
+	size_t len = j->out->len;
+
+	if (write_packed(j, &r, 0) == 0 && r.at == r.end)
+		return;
+	*j = before;
+	j->out->len = len;
+	json_null(j);
 }
 
 int json_compact(struct arena *a, const struct value *v, struct text *ret_text)

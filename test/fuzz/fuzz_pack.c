@@ -1,6 +1,6 @@
 /*
  * Any bytes as a packed tree: what is accepted packs to the same bytes again, and can be
- * written as JSON that reads.
+ * written as JSON that reads, the same from the bytes as from the tree; what is not is null.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -14,7 +14,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ARENA = 8 << 20 };
 
-static void check_json(struct arena *a, const struct value *v)
+static void check_packed(struct text packed, const char *json, size_t len)
+{
+	struct buf out;
+	struct json j;
+
+	buf_init(&out, ARENA);
+	j = json_writer(&out);
+	json_packed(&j, packed);
+	FEED_CHECK(out.err == 0 && out.len == len && memcmp(out.data, json, len) == 0);
+	buf_done(&out);
+}
+
+static void check_json(struct arena *a, const struct value *v, struct text packed)
 {
 	static const struct json_limits wide = {.depth = JSON_DEPTH_MAX,
 						.values = JSON_VALUES_DEFAULT};
@@ -27,6 +39,8 @@ static void check_json(struct arena *a, const struct value *v)
 	j = json_writer(&out);
 	json_value(&j, v);
 	FEED_CHECK(out.err == 0);
+	check_packed(packed, out.data, out.len);
+	FEED_CHECK(packed_is_object(packed) == (v->kind == VALUE_OBJECT));
 	r = json_read(a, out.data, out.len, &wide, &root, NULL);
 	FEED_CHECK(r == 0 || r == REFUSE_TOO_LARGE); /* deeper than JSON may be */
 	buf_done(&out);
@@ -52,7 +66,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		value_pack(&out, root);
 		FEED_CHECK(out.err == 0 && out.len == size);
 		FEED_CHECK(memcmp(out.data, bytes, size) == 0);
-		check_json(&a, root);
+		check_json(&a, root, (struct text) {bytes, size});
+	}
+	if (r == -EBADMSG) {
+		check_packed((struct text) {bytes, size}, "null", 4);
+		FEED_CHECK(!packed_is_object((struct text) {bytes, size}));
 	}
 	buf_done(&out);
 	arena_done(&a);

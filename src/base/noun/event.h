@@ -1,16 +1,14 @@
-/* An event as it is kept: what happened, when, and to whom. */
+/* An event: what happened, when, and to whom. */
 #pragma once
 
 #include <stdint.h>
 
 #include "base/text.h"
 
-struct event_row {
-	int64_t seq;
+struct event {
+	int64_t seq;      /* its number in the log */
 	struct text type; /* "task.started" */
 	int64_t time_ms;
-	struct text project; /* {NULL, 0}: of none */
-	struct text session;
-	struct text run;
-	struct text data; /* packed; not looked into */
+	struct text project, session, run; /* {NULL, 0}: of none */
+	struct text data;                  /* a packed object (base/pack) */
 };

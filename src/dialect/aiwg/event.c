@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/pack.h"
 #include "call/server.h"
 #include "call/client.h"
 #include "dialect/aiwg/aiwg.h"
@@ -67,16 +68,16 @@ static void write_member(struct json *j, const struct told_member *m, const stru
 {
 	bool optional = m->name[0] == '?';
 	const char *name = m->name + optional;
-	const struct value *v = value_find(e->data, m->from ? m->from : name);
+	struct text v = packed_find(e->data, m->from ? m->from : name);
 
-	if (!v && strcmp(name, "timestamp") == 0) {
+	if (!v.data && strcmp(name, "timestamp") == 0) {
 		aiwg_write_time(j, name, e->time_ms);
 		return;
 	}
-	if (!v && optional)
+	if (!v.data && optional)
 		return;
 	json_key(j, name);
-	json_value(j, v);
+	json_packed(j, v);
 }
 
 static void write_notification(struct json *j, const struct told *t, const struct event *e)

@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/pack.h"
 #include "dialect/hld/hld.h"
+
+/* A byte of packed data may be a value of its own. */
+enum { DATA_ARENA_MAX = 80 * EVENT_DATA_MAX };
 
 /* ---- members ---- */
 
@@ -180,9 +184,23 @@ void hld_write_sorted(struct json *j, const struct value *v)
 /* A line that nobody understood is no event here. */
 static bool is_told(const struct event *e)
 {
-	struct text type = value_text(value_find(e->data, "event_type"));
+	struct text type = packed_text(packed_find(e->data, "event_type"));
 
 	return hld_type(e->type) && !text_is(type, session_event_type_name(SESSION_RAW));
+}
+
+/* Its names are put in order, which needs the tree. */
+static void write_data(struct json *j, struct text packed)
+{
+	struct arena a;
+	struct value *data;
+
+	arena_init(&a, DATA_ARENA_MAX);
+	if (value_unpack(&a, packed, &data) == 0)
+		write_members(j, data, true);
+	else
+		j->out->err = -ENOMEM;
+	arena_done(&a);
 }
 
 void hld_word_event(struct buf *out, const struct event *e)
@@ -200,10 +218,7 @@ void hld_word_event(struct buf *out, const struct event *e)
 	json_member_str(&j, "type", hld_type(e->type));
 	hld_write_time(&j, "timestamp", e->time_ms);
 	json_key(&j, "data");
-	if (e->data && e->data->kind == VALUE_OBJECT)
-		write_members(&j, e->data, true);
-	else
-		json_raw(&j, "{}", 2);
+	write_data(&j, e->data);
 	json_end_object(&j);
 	json_end_object(&j);
 	json_end_object(&j);

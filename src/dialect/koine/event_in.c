@@ -121,5 +121,5 @@ void event_write_members(struct json *j, const struct event *e)
 	if (e->run.data)
 		json_member_text(j, "run_id", e->run);
 	json_key(j, "data");
-	json_value(j, e->data);
+	json_packed(j, e->data);
 }

@@ -1,6 +1,7 @@
 /* Pulses: what somebody wants done becomes an event, for whoever listens. */
 #include <errno.h>
 
+#include "base/pack.h"
 #include "base/record.h"
 #include "call/call.h"
 #include "call/server.h"
@@ -95,7 +96,7 @@ static void write_pulse(struct json *j, const struct event *e)
 	json_member_int(j, "id", e->seq);
 	for (unsigned i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		json_key(j, members[i]);
-		json_value(j, value_find(e->data, members[i]));
+		json_packed(j, packed_find(e->data, members[i]));
 	}
 	json_member_str(j, "status", "pending");
 	json_end_object(j);

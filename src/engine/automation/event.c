@@ -13,11 +13,12 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/pack.h"
 #include "base/record.h"
 #include "engine/automation/inner.h"
 #include "engine/services.h"
 
-enum { EVENT_ARENA_MAX = 4 << 20 };
+enum { EVENT_ARENA_MAX = 32 << 20 }; /* a byte of packed data may be a value of its own */
 
 /* What happened, as rules see it. */
 struct happening {
@@ -72,7 +73,8 @@ static bool hears(const struct rule *r, const struct happening *h)
 	return h->project.len == 0 && !is_of_project(r);
 }
 
-static bool is_meant(const struct rule *r, const struct happening *h)
+/* As far as its type and source tell. */
+static bool may_be_meant(const struct rule *r, const struct happening *h)
 {
 	const struct rule_new *d = &r->def;
 
@@ -82,8 +84,7 @@ static bool is_meant(const struct rule *r, const struct happening *h)
 		return false;
 	if (d->type.len > 0 && !glob_fits(d->type, h->type))
 		return false;
-	return (d->source.len == 0 || text_equal(d->source, h->source)) && pattern_fits(r, h) &&
-	       !is_own(r, h);
+	return (d->source.len == 0 || text_equal(d->source, h->source)) && pattern_fits(r, h);
 }
 
 static void happened(struct automation *a, const struct happening *h)
@@ -91,7 +92,7 @@ static void happened(struct automation *a, const struct happening *h)
 	list_for_each (at, following, &a->rules) {
 		struct rule *r = list_entry(at, struct rule, link);
 
-		if (is_meant(r, h))
+		if (may_be_meant(r, h) && !is_own(r, h))
 			rule_consider(r, h->type, h->source, h->payload);
 	}
 }
@@ -111,18 +112,10 @@ void automation_event(struct services *s, struct text project, struct text sourc
 
 /* ---- the log ---- */
 
-static bool is_wanted(struct automation *a, const struct event *e)
+static bool is_wanted(struct automation *a, const struct happening *h)
 {
-	struct text source = e->type;
-	const char *dot = memchr(e->type.data, '.', e->type.len);
-	struct happening h = {
-		.type = e->type, .project = e->project, .payload = e->data, .logged = true};
-
-	if (dot)
-		source.len = (size_t)(dot - e->type.data);
-	h.source = source;
 	list_for_each (at, following, &a->rules) {
-		if (is_meant(list_entry(at, struct rule, link), &h))
+		if (may_be_meant(list_entry(at, struct rule, link), h))
 			return true;
 	}
 	return false;
@@ -137,9 +130,12 @@ static const char *key_of(struct arena *a, const struct value *v)
 static int payload_of(struct arena *a, const struct event *e, struct value **ret_payload)
 {
 	struct record r;
+	struct value *data;
 
+	if (value_unpack(a, e->data, &data) != 0)
+		return -1;
 	record_begin(&r, a);
-	value_each (child, e->data) {
+	value_each (child, data) {
 		const char *key = key_of(a, child);
 
 		if (!key)
@@ -177,15 +173,15 @@ static int on_event(void *arg, const struct event *e)
 
 	if (!is_ready(a))
 		return -ENOBUFS;
-	matching_begin(a);
-	/* Most events are nobody's business: nothing is copied for them. */
-	if (a->stopping || !e->data || !is_wanted(a, e))
-		return 0;
-	arena_init(&arena, EVENT_ARENA_MAX);
 	if (dot)
 		h.source.len = (size_t)(dot - e->type.data);
 	if (text_is(h.source, "task"))
 		h.task = e->run;
+	matching_begin(a);
+	/* Most events are nobody's business: nothing is unpacked for them. */
+	if (a->stopping || !is_wanted(a, &h))
+		return 0;
+	arena_init(&arena, EVENT_ARENA_MAX);
 	if (payload_of(&arena, e, &payload) == 0) {
 		h.payload = payload;
 		happened(a, &h);

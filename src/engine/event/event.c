@@ -71,26 +71,22 @@ static struct event *batch_room(struct event_batch *b)
 
 /* ---- adding ---- */
 
-static bool note(struct event_batch *b, struct event_row row)
+static int note(struct event_batch *b, const struct event *event)
 {
 	struct event *at = batch_room(b);
 
-	if (!at || arena_copy_text(&b->arena, row.type, &row.type) != 0 ||
-	    arena_copy_text(&b->arena, row.project, &row.project) != 0 ||
-	    arena_copy_text(&b->arena, row.session, &row.session) != 0 ||
-	    arena_copy_text(&b->arena, row.run, &row.run) != 0 ||
-	    arena_copy_text(&b->arena, row.data, &row.data) != 0)
-		return false;
-	if (event_from_row(&b->arena, &row, at) != 0)
-		return false;
+	if (!at || event_copy(&b->arena, event, at) != 0)
+		return -ENOMEM;
 	b->n++;
-	return true;
+	return 0;
 }
 
 static int pack(struct events *e, const struct value *data, struct text *ret_packed)
 {
+	static const struct value no_data = {.kind = VALUE_OBJECT};
+
 	buf_clear(&e->packed);
-	value_pack(&e->packed, data ? data : &event_no_data);
+	value_pack(&e->packed, data ? data : &no_data);
 	if (e->packed.err != 0)
 		return e->packed.err;
 	*ret_packed = (struct text) {.data = e->packed.data, .len = e->packed.len};
@@ -99,7 +95,7 @@ static int pack(struct events *e, const struct value *data, struct text *ret_pac
 
 int event_add_numbered(struct events *e, const struct event_new *new, int64_t *ret_seq)
 {
-	struct event_row row = {
+	struct event event = {
 		.type = text_of(new->type),
 		.time_ms = clock_utc_ms(),
 		.project = new->project,
@@ -113,17 +109,17 @@ int event_add_numbered(struct events *e, const struct event_new *new, int64_t *r
 		return 0;
 	r = have_batch(e);
 	if (r == 0)
-		r = pack(e, new->data, &row.data);
+		r = pack(e, new->data, &event.data);
 	if (r == 0)
-		r = store_event_add(store_writer(e->store), &row, &row.seq);
+		r = store_event_add(store_writer(e->store), &event, &event.seq);
 	if (r != 0)
 		return r;
-	*ret_seq = row.seq;
-	e->batch->last = row.seq;
+	*ret_seq = event.seq;
+	e->batch->last = event.seq;
 	if (e->batch->incomplete)
 		return 0;
 	/* Whoever comes until the commit finds it in the store. */
-	e->batch->incomplete = atomic_load(&e->n_subscribers) == 0 || !note(e->batch, row);
+	e->batch->incomplete = atomic_load(&e->n_subscribers) == 0 || note(e->batch, &event) != 0;
 	return 0;
 }
 

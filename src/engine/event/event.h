@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/noun/event.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "base/why.h"
@@ -58,14 +59,6 @@ int event_add(struct events *e, const struct event_new *new);
 
 /* The same, and its number; 0 where no log was started. */
 int event_add_numbered(struct events *e, const struct event_new *new, int64_t *ret_seq);
-
-struct event {
-	int64_t seq;
-	struct text type;
-	int64_t time_ms;
-	struct text project, session, run;
-	const struct value *data;
-};
 
 struct event_filter {
 	const struct text *types; /* "task.started", "task.*", "*"; none: all */

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
-#include "base/noun/event.h"
 #include "engine/event/event.h"
 
 struct connection;
@@ -68,10 +67,8 @@ struct events {
 
 /* ---- read.c ---- */
 
-extern const struct value event_no_data;
-
-/* What is not data of ours becomes none. The row's texts must live as long. 0 or -ENOMEM. */
-int event_from_row(struct arena *a, const struct event_row *row, struct event *ret_event);
+/* Into the arena: 0 or -ENOMEM. */
+int event_copy(struct arena *a, const struct event *from, struct event *ret_event);
 
 int event_read_page(struct connection *c, struct arena *a, const struct event_filter *f,
 		    int64_t since_seq, int64_t since_ms, unsigned limit,

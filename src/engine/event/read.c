@@ -14,8 +14,6 @@ enum {
 	SCAN_BYTES = 4 << 20,  /* of rows held at once */
 };
 
-const struct value event_no_data = {.kind = VALUE_OBJECT};
-
 /* ---- what passes ---- */
 
 /* Where it does not fit, the last star takes one character more. */
@@ -67,40 +65,32 @@ bool event_passes(const struct event *e, const struct event_filter *f)
 
 /* ---- rows ---- */
 
-int event_from_row(struct arena *a, const struct event_row *row, struct event *ret_event)
+int event_copy(struct arena *a, const struct event *from, struct event *ret_event)
 {
-	struct value *data;
-	int r = value_unpack(a, row->data, &data);
+	struct event e = *from;
 
-	*ret_event = (struct event) {
-		.seq = row->seq,
-		.type = row->type,
-		.time_ms = row->time_ms,
-		.project = row->project,
-		.session = row->session,
-		.run = row->run,
-		.data = &event_no_data,
-	};
-	if (r == 0 && data->kind == VALUE_OBJECT)
-		ret_event->data = data;
-	return r == -ENOMEM ? r : 0;
+	if (arena_copy_text(a, e.type, &e.type) != 0 ||
+	    arena_copy_text(a, e.project, &e.project) != 0 ||
+	    arena_copy_text(a, e.session, &e.session) != 0 ||
+	    arena_copy_text(a, e.run, &e.run) != 0 || arena_copy_text(a, e.data, &e.data) != 0)
+		return -ENOMEM;
+	*ret_event = e;
+	return 0;
 }
 
-static size_t row_bytes(const struct event_row *row)
+static size_t row_bytes(const struct event *row)
 {
 	return row->type.len + row->project.len + row->session.len + row->run.len + row->data.len;
 }
 
-/* From the rows of one query to the page's own memory. */
-static int keep_row(struct arena *a, struct event_row row, struct event *ret_event)
+/* From the rows of one query to the page's own memory. What is not data of ours becomes none. */
+static int keep_row(struct arena *a, const struct event *row, struct event *ret_event)
 {
-	if (arena_copy_text(a, row.type, &row.type) != 0 ||
-	    arena_copy_text(a, row.project, &row.project) != 0 ||
-	    arena_copy_text(a, row.session, &row.session) != 0 ||
-	    arena_copy_text(a, row.run, &row.run) != 0 ||
-	    arena_copy_text(a, row.data, &row.data) != 0)
-		return -ENOMEM;
-	return event_from_row(a, &row, ret_event);
+	int r = event_copy(a, row, ret_event);
+
+	if (r == 0 && !packed_is_object(ret_event->data))
+		ret_event->data = (struct text) {.data = "{\0", .len = 2};
+	return r;
 }
 
 /* ---- a page ---- */
@@ -136,10 +126,10 @@ static bool full(const struct scan *s)
 	       s->n_looked >= SCAN_ROWS_MAX;
 }
 
-static int take_row(struct scan *s, const struct event_row *row)
+static int take_row(struct scan *s, const struct event *row)
 {
 	bool passes = type_passes(row->type, s->filter);
-	int r = passes ? keep_row(s->arena, *row, &s->events[s->n]) : 0;
+	int r = passes ? keep_row(s->arena, row, &s->events[s->n]) : 0;
 
 	if (r == -ENOMEM && s->n > 0) {
 		s->spent = true;
@@ -157,7 +147,7 @@ static int take_row(struct scan *s, const struct event_row *row)
 /* Onwards from query.after_seq, until the page is full or the log ends. */
 static int scan_on(struct scan *s, bool *ret_end)
 {
-	struct event_row *rows;
+	struct event *rows;
 	unsigned n = 1;
 	int r = 0;
 
@@ -188,7 +178,7 @@ static void reverse(struct event *events, unsigned n)
 /* The store begins at its end; with types to look at, as far back as need be. */
 static int scan_newest(struct scan *s)
 {
-	struct event_row *rows;
+	struct event *rows;
 	unsigned n;
 	int r;
 

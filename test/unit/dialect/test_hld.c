@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "../call_world.h"
+#include "base/pack.h"
 #include "base/record.h"
 #include "dialect/hld/hld.h"
 #include "engine/event/event.h"
@@ -203,6 +204,19 @@ static void assert_quiet(struct place *p, struct dialer *c)
 
 /* ---- words ---- */
 
+static struct text packed(struct fixture *f, const struct value *v)
+{
+	struct buf out;
+	struct text t;
+
+	buf_init(&out, 4096);
+	value_pack(&out, v);
+	t = (struct text) {.data = arena_copy(&f->arena, out.data, out.len), .len = out.len};
+	buf_done(&out);
+	assert_non_null(t.data);
+	return t;
+}
+
 static void an_event_is_worded_with_its_names_in_order(void **state)
 {
 	struct fixture *f = *state;
@@ -219,8 +233,8 @@ static void an_event_is_worded_with_its_names_in_order(void **state)
 	record_null(&data, "session_id");
 	record_value(&data, "tool_input", inner.root);
 	record_int(&data, "count", 1);
-	e.data = data.root;
 	buf_init(&out, 4096);
+	e.data = packed(f, data.root);
 	hld_word_event(&out, &e);
 	buf_add_char(&out, '\0');
 	assert_string_equal(out.data,
@@ -243,7 +257,7 @@ static void what_hld_does_not_know_is_not_told(void **state)
 	assert_int_equal(out.len, 0);
 	record_begin(&data, &f->arena);
 	record_text(&data, "event_type", text_of(session_event_type_name(SESSION_RAW)));
-	e = (struct event) {.type = TEXT("session.event"), .data = data.root};
+	e = (struct event) {.type = TEXT("session.event"), .data = packed(f, data.root)};
 	if (session_event_type_name(SESSION_RAW))
 		hld_word_event(&out, &e);
 	assert_int_equal(out.len, 0);

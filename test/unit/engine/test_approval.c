@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/pack.h"
 #include "base/record.h"
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
@@ -292,10 +293,14 @@ static const struct value *event_of(struct world *w, const char *type)
 	const struct text types[] = {text_of(type)};
 	const struct event_filter f = {.types = types, .n_types = 1};
 	struct event_page page;
+	struct value *data;
 
 	assert_int_equal(
 		event_list(services(w)->events, 1, &w->stage.f->arena, &f, 0, 0, 100, &page), 0);
-	return page.n ? page.events[page.n - 1].data : NULL;
+	if (page.n == 0)
+		return NULL;
+	assert_int_equal(value_unpack(&w->stage.f->arena, page.events[page.n - 1].data, &data), 0);
+	return data;
 }
 
 static bool says(const struct value *data, const char *key, const char *want)

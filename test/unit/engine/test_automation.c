@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/pack.h"
 #include "base/record.h"
 #include "io/workers.h"
 #include "http_server.h"
@@ -250,10 +251,12 @@ static int on_rule_event(void *arg, const struct event *e)
 {
 	struct world *w = arg;
 	struct arena a;
+	struct value *data;
 	struct text json;
 
 	arena_init(&a, 1 << 20);
-	assert_int_equal(to_json(&a, e->data, &json), 0);
+	assert_int_equal(value_unpack(&a, e->data, &data), 0);
+	assert_int_equal(to_json(&a, data, &json), 0);
 	snprintf(w->heard, sizeof(w->heard), "%.*s %.*s", TEXT_ARGS(e->type), TEXT_ARGS(json));
 	w->n_heard++;
 	arena_done(&a);

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "base/pack.h"
 #include "base/record.h"
 #include "io/workers.h"
 #include "io/loop.h"
@@ -118,9 +119,28 @@ static void unmake(struct world *w)
 	sem_destroy(&w->go);
 }
 
+static struct value *tree_of(struct arena *a, const struct event *e)
+{
+	struct value *v = NULL;
+
+	assert_int_equal(value_unpack(a, e->data, &v), 0);
+	return v;
+}
+
+static int64_t number_in(const struct event *e)
+{
+	struct arena a;
+	int64_t n = 0;
+
+	arena_init(&a, 1 << 20);
+	value_int(value_find(tree_of(&a, e), "n"), &n);
+	arena_done(&a);
+	return n;
+}
+
 static struct text unpacked(const struct event *e, const char *key)
 {
-	return value_text(value_find(e->data, key));
+	return packed_text(packed_find(e->data, key));
 }
 
 static void turn_once(struct world *w)
@@ -235,7 +255,7 @@ static int on_event(void *arg, const struct event *e)
 	assert_true(l->n < HEARD_MAX);
 	if (l->n > 0)
 		assert_true(e->seq > l->seqs[l->n - 1]);
-	value_int(value_find(e->data, "n"), &n);
+	n = number_in(e);
 	if (l->callers)
 		assert_true(l->callers[n].done);
 	l->ns[l->n] = (int)n;
@@ -868,8 +888,8 @@ static void data_that_is_too_large_is_refused(void **state)
 	end(f);
 	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);
 	assert_int_equal(page.n, 1);
-	assert_int_equal(page.events[0].data->kind, VALUE_OBJECT);
-	assert_int_equal(page.events[0].data->len, 0);
+	assert_int_equal(tree_of(&f->arena, &page.events[0])->kind, VALUE_OBJECT);
+	assert_int_equal(tree_of(&f->arena, &page.events[0])->len, 0);
 	free(big);
 	unmake(&w);
 }
@@ -903,7 +923,7 @@ static void memories_say_that_they_change_but_not_what(void **state)
 		assert_true(text_equal(unpacked(&page.events[i], "id"), m.id));
 		assert_true(text_is(unpacked(&page.events[i], "user"), "ann"));
 		assert_true(text_is(unpacked(&page.events[i], "category"), "other"));
-		assert_int_equal(page.events[i].data->len, 3);
+		assert_int_equal(tree_of(&f->arena, &page.events[i])->len, 3);
 	}
 	unmake(&w);
 }

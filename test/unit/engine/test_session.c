@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "agent/recall/recall.h"
+#include "base/pack.h"
 #include "io/tree.h"
 #include "engine/chat/chat.h"
 #include "engine/chat/rank.h"
@@ -116,10 +117,10 @@ static int on_event(void *arg, const struct event *e)
 
 	assert_non_null(e->session.data);
 	if (text_is(e->type, "session.status"))
-		note(w, "%.*s>%.*s ", value_text(value_find(e->data, "old_status")),
-		     value_text(value_find(e->data, "new_status")));
+		note(w, "%.*s>%.*s ", packed_text(packed_find(e->data, "old_status")),
+		     packed_text(packed_find(e->data, "new_status")));
 	else if (text_is(e->type, "session.event"))
-		note(w, "%.*s%.*s ", value_text(value_find(e->data, "event_type")), TEXT(""));
+		note(w, "%.*s%.*s ", packed_text(packed_find(e->data, "event_type")), TEXT(""));
 	return 0;
 }
 

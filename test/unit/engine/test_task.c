@@ -10,6 +10,7 @@
 
 #include "agent/recall/recall.h"
 #include "base/clock.h"
+#include "base/pack.h"
 #include "base/record.h"
 #include "io/tree.h"
 #include "engine/chat/chat.h"
@@ -844,7 +845,7 @@ static void changes_are_events(void **state)
 	assert_true(text_is(page.events[2].type, "task.completed"));
 	assert_true(text_is(page.events[2].project, w->project));
 	assert_true(text_is(page.events[2].run, "task-0000"));
-	assert_true(text_is(value_text(value_find(page.events[2].data, "result")), "hi\n"));
+	assert_true(text_is(packed_text(packed_find(page.events[2].data, "result")), "hi\n"));
 }
 
 static struct text told_result(struct world *w, const char *id)
@@ -858,7 +859,7 @@ static struct text told_result(struct world *w, const char *id)
 				    100, &page),
 			 0);
 	assert_int_equal(page.n, 1);
-	return value_text(value_find(page.events[0].data, "result"));
+	return packed_text(packed_find(page.events[0].data, "result"));
 }
 
 static void an_event_has_64_kib_of_a_result_in_whole_characters(void **state)

@@ -7,7 +7,7 @@
 
 #define NONE ((struct text) {0})
 
-static int64_t add_row(struct fixture *f, const struct event_row *row)
+static int64_t add_row(struct fixture *f, const struct event *row)
 {
 	int64_t seq = 0;
 
@@ -18,14 +18,14 @@ static int64_t add_row(struct fixture *f, const struct event_row *row)
 
 static int64_t add(struct fixture *f, const char *type, int64_t time_ms)
 {
-	return add_row(f, &(struct event_row) {.type = text_of(type), .time_ms = time_ms});
+	return add_row(f, &(struct event) {.type = text_of(type), .time_ms = time_ms});
 }
 
 /* The types of what is found, one letter each. */
 static void assert_list(struct fixture *f, struct store_event_query q, const char *want)
 {
 	char got[64] = "";
-	struct event_row *rows;
+	struct event *rows;
 	unsigned n;
 
 	if (q.limit == 0)
@@ -62,7 +62,7 @@ static void an_event_comes_back_as_it_was_added(void **state)
 {
 	static const char bytes[] = "{\0\xff";
 	struct fixture *f = *state;
-	const struct event_row in = {
+	const struct event in = {
 		.type = TEXT("task.started"),
 		.time_ms = 1234567890123,
 		.project = TEXT(""),
@@ -70,7 +70,7 @@ static void an_event_comes_back_as_it_was_added(void **state)
 		.run = NONE,
 		.data = {bytes, 3},
 	};
-	struct event_row *rows;
+	struct event *rows;
 	int64_t seq;
 	unsigned n;
 
@@ -119,7 +119,7 @@ static void lists_go_on_behind_a_number_either_way(void **state)
 
 static void a_list_may_want_one_project_session_or_run(void **state)
 {
-	static const struct event_row rows[] = {
+	static const struct event rows[] = {
 		{.type = TEXT("a"), .project = TEXT("p"), .session = TEXT("s"), .run = TEXT("r")},
 		{.type = TEXT("b"), .project = TEXT("p"), .session = TEXT("t")},
 		{.type = TEXT("c"), .project = TEXT("q"), .session = TEXT("s")},
@@ -165,7 +165,7 @@ static void a_page_ends_at_its_bytes(void **state)
 {
 	static char long_data[1000];
 	struct fixture *f = *state;
-	struct event_row row = {.data = {long_data, sizeof(long_data)}};
+	struct event row = {.data = {long_data, sizeof(long_data)}};
 
 	begin(f);
 	row.type = TEXT("a");
@@ -276,7 +276,7 @@ static void what_is_rolled_back_leaves_nothing(void **state)
 static void a_small_arena_is_told(void **state)
 {
 	struct fixture *f = *state;
-	struct event_row *rows = NULL;
+	struct event *rows = NULL;
 	struct arena small;
 	unsigned n = 7;
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "base/pack.h"
 #include "wire/json.h"
 
 enum { BIG = 64 << 20 };
@@ -354,6 +355,55 @@ static void writer_makes_json_of_anything(void **state)
 	buf_done(&out);
 }
 
+static void check_packed(struct text packed, const char *want)
+{
+	struct buf out;
+	struct json j;
+
+	buf_init(&out, 1 << 16);
+	j = json_writer(&out);
+	json_begin_array(&j);
+	json_null(&j);
+	json_packed(&j, packed);
+	json_end_array(&j);
+	buf_add_char(&out, '\0');
+	assert_int_equal(out.err, 0);
+	assert_string_equal(out.data, want);
+	buf_done(&out);
+}
+
+static void what_is_packed_is_written_without_a_tree(void **state)
+{
+	static const char text[] = "{\"a\":[1,-2.5e3,[],{}],\"b\\n\":{\"c\":null,\"d\":true},"
+				   "\"e\":\"\\u0001\\\"\",\"\":false,\"a\":\"last\"}";
+	char want[sizeof(text) + 8];
+	struct value *v;
+	struct arena a;
+	struct buf packed;
+	struct text t;
+
+	(void)state;
+	arena_init(&a, 1 << 20);
+	buf_init(&packed, 1 << 16);
+	assert_int_equal(json_read(&a, text, strlen(text), &json_default_limits, &v, NULL), 0);
+	value_pack(&packed, v);
+	t = (struct text) {.data = packed.data, .len = packed.len};
+	snprintf(want, sizeof(want), "[null,%s]", text);
+	check_packed(t, want);
+	assert_true(packed_is_object(t));
+	assert_true(text_is(packed_text(packed_find(t, "a")), "last"));
+	check_packed(packed_find(t, "b\n"), "[null,{\"c\":null,\"d\":true}]");
+	assert_null(packed_find(t, "f").data);
+	assert_null(packed_text(packed_find(t, "b\n")).data);
+	/* Any part of it is nothing that was packed. */
+	for (size_t n = 0; n < packed.len; n++) {
+		check_packed((struct text) {.data = packed.data, .len = n}, "[null,null]");
+		assert_false(packed_is_object((struct text) {.data = packed.data, .len = n}));
+	}
+	buf_done(&packed);
+	arena_done(&a);
+}
+
 static void escaped_is(const char *text, const char *expected)
 {
 	struct buf out;
@@ -452,6 +502,7 @@ int main(void)
 		cmocka_unit_test(full_arena_is_a_fault),
 		cmocka_unit_test(tree_follows_a_copied_message),
 		cmocka_unit_test(writer_makes_json_of_anything),
+		cmocka_unit_test(what_is_packed_is_written_without_a_tree),
 		cmocka_unit_test(what_a_page_would_take_for_its_own_is_escaped),
 		cmocka_unit_test(bounded_buffer_refuses_to_grow),
 		cmocka_unit_test(public_parsing_cases),
