@@ -1,4 +1,4 @@
-/* How a call answers. What happens to the answer is the client's business. */
+/* How a call answers. The client decides what becomes of the answer. */
 #include "call/call.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ struct services *call_services(const struct call *c)
 	return c->server->opts.services;
 }
 
-/* What it says has no envelope of JSON-RPC. */
+/* The body has no JSON-RPC envelope. */
 static bool bare(const struct call *c)
 {
 	return c->route || c->netrpc;
@@ -37,8 +37,8 @@ struct json *call_result(struct call *c)
 	return &c->json;
 }
 
-/* The answer stands in c->out. During the handler nobody else may know yet:
- * whoever ran it looks at the stage afterwards. */
+/* The answer stands in c->out. While the handler runs nobody else may learn of it: whoever ran
+ * the handler looks at the stage afterwards. */
 static struct done answered(struct call *c)
 {
 	bool later = c->stage == CALL_LATER && !c->handling;
@@ -70,7 +70,7 @@ enum { MESSAGE_MAX = sizeof(((struct why *)NULL)->text) + 64 };
 static void word_message(char message[MESSAGE_MAX], const struct error_row *row,
 			 const struct why *why, bool netrpc)
 {
-	/* Go's clients have the sentence alone, whatever dialect the socket speaks otherwise. */
+	/* Go's clients get the sentence alone, whatever else the socket's dialect would say. */
 	enum wording said = netrpc ? WORDS_TEXT : row->wording;
 	enum wording wording = why->text[0] ? said : WORDS_ONLY;
 
@@ -121,7 +121,7 @@ static void write_words(struct call *c, const struct error_row *row, const struc
 		(struct text) {.data = field.len && !field.err ? data : NULL, .len = field.len});
 }
 
-/* Of an unknown method the sentence is only its name, which stands there already. */
+/* For an unknown method the sentence is just its name, which is already there. */
 static void log_refusal(const struct call *c, const struct why *why)
 {
 	log_caused(LOG_LEVEL_INFO, "call refused", "dialect=%s method=%.*s why=%s",
@@ -146,7 +146,7 @@ struct done call_fail(struct call *c, int r)
 	if (r < 0) {
 		explain_fault(c, r);
 	} else {
-		/* A refusal without a sentence leaves why as another call had it. */
+		/* A refusal without a sentence would leave another call's in `why`. */
 		if ((int)c->why.code != r)
 			refuse(&c->why, (enum refusal)r, "%s", "");
 		log_refusal(c, &c->why);
@@ -158,7 +158,7 @@ struct done call_fail(struct call *c, int r)
 	return answered(c);
 }
 
-/* A NUL must follow the message, for hooks that want it so. */
+/* A NUL must follow the message: some hooks want a C string. */
 static void route_fail_with(struct call *c, int64_t status, struct text message)
 {
 	char *copy = arena_copy(&c->arena, message.data, message.len);
@@ -270,7 +270,7 @@ static void work_finished(struct work *work, int result)
 	struct call *c = list_entry(work, struct call, work);
 
 	c->lane = -1;
-	/* As during a handler: the call stays whole until this has returned. */
+	/* As during a handler, the call stays whole until this returns. */
 	c->handling = true;
 	(void)c->after_work(c, result);
 	c->handling = false;
@@ -298,7 +298,7 @@ void call_cancel(struct call *c)
 {
 	if (atomic_exchange(&c->cancelled, true))
 		return;
-	/* The stage of a call on a thread belongs to that thread. */
+	/* While a call is on a thread, its stage belongs to that thread. */
 	if ((c->waits || (c->method->where == ON_LOOP && c->stage == CALL_LATER)) && c->on_cancel)
 		c->on_cancel(c, c->cancel_arg);
 }

@@ -1,9 +1,9 @@
 /*
- * One call: from its parameters to its answer.
+ * One call, from its parameters to its answer.
  *
- * A call may outlive its connection: when a client closes, it lets go of its
- * calls, and what they answer goes nowhere. A handler that answers later keeps
- * the call; everything in its arena stays until it has answered.
+ * A call may outlive its connection. When a client closes it lets go of its calls, and their
+ * answers go nowhere. A handler that answers later keeps the call; everything in the call's
+ * arena stays until it has answered.
  */
 #pragma once
 
@@ -25,18 +25,18 @@ struct call {
 	/* for handlers */
 	const void *in; /* decoded parameters: the row's struct */
 	struct arena arena;
-	struct why why; /* of a refusal */
+	struct why why; /* the sentence of a refusal */
 	struct server *server;
 	struct client *client;           /* NULL: the client has left */
 	struct peer peer;                /* who calls; stays when the client has left */
-	const struct endpoint *endpoint; /* where it came in */
+	const struct endpoint *endpoint; /* the listener it came in at */
 	const struct dialect *dialect;
 	const struct method *method;
-	const struct http_route *route; /* HTTP that is no JSON-RPC; else NULL */
+	const struct http_route *route; /* an HTTP request that is not JSON-RPC; else NULL */
 	struct jsonrpc_request request;
-	const struct value **given; /* by field, NULL where not given */
-	struct text place;          /* HTTP: what the "*" of its path stands for; else {NULL, 0} */
-	atomic_bool cancelled;      /* asked to stop; a slow handler looks now and then */
+	const struct value **given; /* by field; NULL where none was given */
+	struct text place;          /* HTTP: what the "*" of the path stands for; else {NULL, 0} */
+	atomic_bool cancelled;      /* asked to stop; a slow handler checks now and then */
 	int lane;                   /* of the worker it runs on; -1: the writer, or the loop */
 	void *state;                /* the handler's own, between call_later and the answer */
 
@@ -45,7 +45,7 @@ struct call {
 	struct work work;
 	struct batch *batch;
 	struct value *tree;
-	struct text source; /* what the tree was read from */
+	struct text source; /* the text that the tree was read from */
 	struct timer *delay;
 	struct done (*after_delay)(struct call *c);
 	int (*on_thread)(struct call *c);
@@ -54,43 +54,43 @@ struct call {
 	struct json json;
 	void (*on_cancel)(struct call *c, void *arg);
 	void *cancel_arg;
-	size_t result_at;    /* where in out the result begins */
+	size_t result_at;    /* where the result begins in out */
 	uint64_t started_ms; /* only when debug lines are wanted */
 	int http_status;
-	uint64_t seq; /* netrpc: what its answer is known by */
+	uint64_t seq; /* netrpc: identifies its answer */
 	enum { CALL_NEW, CALL_RUNNING, CALL_LATER, CALL_ANSWERED } stage;
-	struct arena_mark mark; /* where its handler began, on a reader's thread */
-	uint64_t parked_ms;     /* since when it waits for room; see call/parked.h */
-	bool sure;              /* it has waited, and has room in any case */
-	bool netrpc;            /* of Go's net/rpc: out has no envelope, or is an error's words */
-	bool pinned;            /* the source is in the arena, not in a buffer that moves */
+	struct arena_mark mark; /* where the handler began, on a reader's thread */
+	uint64_t parked_ms;     /* since when it has waited for room; see call/parked.h */
+	bool sure;              /* it has waited, and now gets room in any case */
+	bool netrpc;            /* Go's net/rpc: out holds no envelope, or an error's words */
+	bool pinned;            /* the source is in the arena, not in a buffer that may move */
 	bool linked;            /* among its client's running calls, or the detached ones */
-	bool handling;          /* the handler is at work on the loop */
-	bool waits;             /* its row's `before` has not ended; the loop's */
+	bool handling;          /* the handler is running on the loop */
+	bool waits;             /* its row's `before` has not ended; the loop's own flag */
 	bool begun;             /* the result has been started in out */
 	bool failed;            /* the answer is an error */
 	bool streaming;         /* the answer has begun to be sent */
 	bool watched;           /* cancelled when its client leaves */
-	bool holds;             /* what its client is told meanwhile */
+	bool holds;             /* notifications to its client wait behind its answer */
 };
 
 /* What handlers work with. */
 struct services *call_services(const struct call *c);
 
-/* The writer that the result goes to. Write exactly one value, then call_reply. */
+/* The writer for the result. Write exactly one value, then call_reply. */
 struct json *call_result(struct call *c);
 
-/* Answers with what call_result got; null if it got nothing. */
+/* Answers with what was written to call_result, or null. */
 struct done call_reply(struct call *c);
 
 /* Answers with a refusal (r > 0, explained by c->why) or a fault (r < 0). */
 struct done call_fail(struct call *c, int r);
 
-/* At an HTTP route: the status of the answer, in the place of 200. */
+/* At an HTTP route: the status of the answer instead of 200. */
 void call_status(struct call *c, int status);
 
-/* Answers with a code and words outside the dialect's table. data is JSON or {NULL, 0}.
- * At an HTTP route the code is the status, and data is not sent. */
+/* Answers with a code and words outside the dialect's table. data is JSON or {NULL, 0}. At an
+ * HTTP route the code is the status, and data is not sent. */
 struct done call_fail_with(struct call *c, int64_t code, struct text message, struct text data);
 
 /*
@@ -107,40 +107,41 @@ struct done call_later(struct call *c, void (*on_cancel)(struct call *c, void *a
  */
 void call_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg);
 
-/* Ends a row's `before`, once, at once or later: the call goes to its thread. */
+/* Ends a row's `before`, once, now or later: the call goes to its thread. */
 void call_go_on(struct call *c);
 
-/* For a handler that had somebody else answer, or wait, in its place. */
+/* For a handler that let somebody else answer or wait in its place. */
 struct done call_settled(const struct call *c);
 
-/* Answers after ms by calling `then`, unless it is cancelled before. For rows
- * with METHOD_LATER. */
+/* Calls `then` after ms to answer, unless the call is cancelled first. For rows with
+ * METHOD_LATER. */
 struct done call_after(struct call *c, uint64_t ms, struct done (*then)(struct call *c));
 
 /*
  * For an ON_LOOP row with METHOD_LATER that needs the store on the way: `work` runs on the
- * thread that `where` says and touches the call's own memory only; then `then` goes on, on
- * the loop, with what it returned. What a writer's work changed stays only if that is 0.
+ * thread that `where` names and touches only the call's own memory; then `then` continues on
+ * the loop with what it returned. A writer's changes stay only if that is 0.
  */
 struct done call_work(struct call *c, enum where where, int (*work)(struct call *c),
 		      struct done (*then)(struct call *c, int r));
 
 /*
  * An answer in pieces, at an HTTP route: for ON_LOOP rows with METHOD_LATER, on the loop's
- * thread. The head is sent at once, every piece as it comes, and call_stream_end (or call_reply)
- * answers. call_fail after the beginning cuts the connection, so that the client sees that the
- * answer is not whole. Requests behind it wait. When the client leaves, on_cancel of call_later
- * is called; until the call has answered, pieces go nowhere.
+ * thread. The head is sent at once, each piece as it comes, and call_stream_end (or
+ * call_reply) ends the answer. call_fail after the start cuts the connection, so that the
+ * client sees the answer is not whole. Later requests wait. When the client leaves, on_cancel
+ * of call_later is called; until the call has answered, its pieces go nowhere.
  *
- * -ENOTCONN: the client has left. -ENOBUFS: it does not read, limits.queue_bytes wait for it and
- * this piece was not taken; whoever cannot wait fails the call. -ENOTSUP: not at a route.
+ * -ENOTCONN: the client has left. -ENOBUFS: the client does not read, limits.queue_bytes are
+ * waiting for it and this piece was not taken; a caller that cannot wait fails the call.
+ * -ENOTSUP: not at a route.
  */
 int call_stream_begin(struct call *c, int status, const char *content_type);
 int call_stream(struct call *c, const char *data, size_t len);
 struct done call_stream_end(struct call *c);
 
-/* Asks a call to stop. It answers by itself, soon or at its next look. */
+/* Asks a call to stop. The call answers by itself, soon or when it next checks. */
 void call_cancel(struct call *c);
 
-/* Fills c->in and c->given from the request's params, or refuses with the field's name. */
+/* Fills c->in and c->given from the request's params, or refuses and names the field. */
 int call_decode(struct call *c);

@@ -84,7 +84,7 @@ static void forget_framing(struct client *s)
 
 /* ---- answers ---- */
 
-/* The stream is of no use any more: say why, then close. */
+/* The stream cannot be used any more: say why, then close. */
 static void refuse_stream(struct client *s, const struct frame *frame)
 {
 	const struct dialect *d = s->endpoint->dialect;
@@ -106,7 +106,7 @@ static void refuse_stream(struct client *s, const struct frame *frame)
 		return;
 	}
 	s->endpoint->n_errors++;
-	/* Go would not know whose answer it is, and closes in silence too. */
+	/* Go's client could not tell whose answer it is; Go's own server closes in silence, too. */
 	if (is_gob(s))
 		return;
 	buf_init(&body, 4096);
@@ -180,7 +180,7 @@ static struct call *read_call(struct client *s, const struct frame *frame, bool 
 	return dispatch_read(s, frame->data, frame->len, keep);
 }
 
-/* False: it is the last, and is not run. */
+/* False: this message is the last, and is not run. */
 static bool hear_first(struct client *s, struct call *c)
 {
 	struct frame no = {0};
@@ -209,12 +209,13 @@ static void start_message(struct client *s, const struct frame *frame)
 	}
 	if (!s->heard && !hear_first(s, c))
 		return;
-	/* Ours until this returns, as the message is: what goes on has its own copy. */
+	/* Valid until this returns, like the message itself; a call that goes on has its own
+	 * copy. */
 	c->place = (struct text) {.data = place.len > 0 ? place.text : NULL, .len = place.len};
 	dispatch_run(c);
 }
 
-/* Only HTTP carries a token, and on TCP nothing else tells who comes. */
+/* Only HTTP carries a token, and on TCP nothing else tells who is calling. */
 static bool lacks_token(struct client *s)
 {
 	struct frame no = {0};
@@ -274,7 +275,7 @@ static enum frame_kind next_frame(struct client *s, struct frame *frame)
 	return kind;
 }
 
-/* Nothing runs: begins the next message, if there is a whole one. */
+/* Nothing is running: begin the next message, if there is a whole one. */
 static bool next_message(struct client *s)
 {
 	struct frame frame;
@@ -310,7 +311,7 @@ static bool next_message(struct client *s)
 	return false;
 }
 
-/* Something runs: reads one message ahead, so that a cancel can overtake. */
+/* Something is running: read one message ahead, so that a cancel can overtake it. */
 static bool read_ahead(struct client *s)
 {
 	const struct limits *limits = &s->server->opts.limits;
@@ -325,7 +326,7 @@ static bool read_ahead(struct client *s)
 	if (s->read_ahead_full)
 		return false;
 	kind = next_frame(s, &frame);
-	/* A stream that is refused is refused again, when its turn comes; its bytes are gone. */
+	/* A stream that was refused is refused again when its turn comes; its bytes are gone. */
 	s->refused_ahead = kind == FRAME_REFUSED;
 	if (kind != FRAME_MESSAGE)
 		return false;
@@ -360,7 +361,7 @@ static struct call *take_waiting(struct client *s)
 
 static bool busy(const struct client *s)
 {
-	/* The calls of a batch are never side by side. */
+	/* Calls of a batch never run side by side. */
 	if (s->batch && s->batch->refs > 1)
 		return true;
 	if ((s->endpoint->dialect->concurrent && !is_http(s)) || is_gob(s))
@@ -379,7 +380,7 @@ static bool choked(struct client *s)
 	return conn_pending(s->conn) > limit;
 }
 
-/* All that came is for whoever has taken the connection over. */
+/* All bytes belong to whoever has taken the connection over. */
 static bool hand_over(struct client *s)
 {
 	struct text w = input_window(s);
@@ -397,7 +398,7 @@ static void drop_waiting(struct client *s)
 		server_free_call(s->server, c);
 }
 
-/* Nobody answers what was sent to one that is only told. */
+/* What a listening client sends is not answered. */
 static void drop_input(struct client *s)
 {
 	drop_waiting(s);
@@ -406,7 +407,7 @@ static void drop_input(struct client *s)
 	s->refused_ahead = false;
 }
 
-/* One step on; false when there is nothing to do, or no room to do it in. */
+/* Takes one step; false when there is nothing to do, or no room to do it. */
 static bool step(struct client *s)
 {
 	struct call *c;
@@ -443,9 +444,9 @@ static bool idle(const struct client *s)
 	return s->n_running == 0 && s->n_waiting == 0 && !s->batch;
 }
 
-/* Nobody hears what runs, and nothing else was asked for. What waits may be
- * notifications, which ask for no answer: it is done first. Over HTTP everything is
- * answered, and so the first answer would end the connection. */
+/* Nobody will hear the running call's answer, and nothing else was asked for. Waiting messages
+ * may be notifications, which need no answer: those are done first. Over HTTP everything is
+ * answered, so the first answer would end the connection. */
 static bool abandoned(const struct client *s)
 {
 	if (!s->gone || s->n_waiting > 0 || s->batch)
@@ -453,7 +454,7 @@ static bool abandoned(const struct client *s)
 	return is_http(s) || (s->eof && input_window(s).len == 0);
 }
 
-/* The call that wants to know when its client leaves. Over HTTP there is but one. */
+/* The call that wants to know when its client leaves. Over HTTP there is only one. */
 static struct call *watched_call(const struct client *s)
 {
 	struct list *first = is_http(s) ? list_first(&s->running) : NULL;
@@ -462,7 +463,7 @@ static struct call *watched_call(const struct client *s)
 	return c && c->watched ? c : NULL;
 }
 
-/* Only who reads learns that a client leaves; what comes meanwhile is kept, up to a limit. */
+/* Only reading tells that a client has left; what comes meanwhile is kept, up to a limit. */
 static bool http_full(const struct client *s)
 {
 	enum { KEPT_MAX = 64 << 10 };
@@ -515,7 +516,7 @@ void client_pump(struct client *s)
 		parked_next(s->server);
 }
 
-/* ---- what the connection tells ---- */
+/* ---- what the connection tells us ---- */
 
 static void on_bytes(void *owner, const char *data, size_t len)
 {
@@ -533,7 +534,8 @@ static void on_eof(void *owner)
 
 	s->eof = true;
 	client_pump(s);
-	/* It may only have said that it sends no more; but most that do so have left. */
+	/* The client may only have said that it will send no more; but most that do so have
+	 * left. */
 	if (watched)
 		call_cancel(watched);
 }
@@ -552,7 +554,7 @@ static void on_gone(void *owner)
 	settle(s);
 }
 
-/* The client is gone, not wrong; its calls go on, and nobody hears the answer. */
+/* The client is gone, not wrong; its calls go on, and nobody hears the answers. */
 static void detach_calls(struct client *s)
 {
 	list_for_each (at, following, &s->running) {
@@ -701,7 +703,7 @@ void client_cut(struct client *s, const struct frame *no)
 	input_disarm(s);
 	if (s->upgraded)
 		upgraded_leave(s, no->why.text);
-	/* What still runs is answered, and an answer to it is no reason. */
+	/* Running calls are still answered; a late answer is no reason to stay open. */
 	else if (idle(s))
 		refuse_stream(s, no);
 	s->closing = true;
@@ -709,7 +711,7 @@ void client_cut(struct client *s, const struct frame *no)
 	client_pump(s);
 }
 
-/* Of a message that did not go on. */
+/* From a message that stopped half way. */
 static void time_over(struct client *s)
 {
 	const struct limits *l = &s->server->opts.limits;

@@ -27,7 +27,7 @@ void answer_send_text(struct client *s, int status, const char *data, size_t len
 	s->endpoint->bytes_out += out->len - before;
 }
 
-/* What is long is handed over, and not copied. */
+/* Long answers are handed over, not copied. */
 static void give(struct client *s, struct buf *b)
 {
 	if (s->framing->flatten && b->len > 0)
@@ -36,7 +36,7 @@ static void give(struct client *s, struct buf *b)
 	conn_give(s->conn, b);
 }
 
-/* What goes before a message of that length; false: nothing of it is wanted. */
+/* What precedes a message of this length; false: none of it is wanted. */
 static bool send_lead(struct client *s, int status, size_t len)
 {
 	if (s->framing == &framing_http)
@@ -72,8 +72,8 @@ void answer_send_silence(struct client *s)
 		http_send(s, s->endpoint->dialect->http_silent_status, NULL, "", 0);
 }
 
-/* Half an answer would be worse than none: there was no memory for it, or the
- * id alone is larger than an answer may be. */
+/* Half an answer would be worse than none: there was no memory for it, or the id alone is larger
+ * than an answer may be. */
 void answer_send(struct client *s, int status, struct buf *out)
 {
 	if (out->err != 0)
@@ -130,7 +130,7 @@ static void send_batch(struct client *s, struct batch *b)
 		answer_send(s, 0, &b->out);
 		return;
 	}
-	/* Whoever asks for a batch posts it, and wants to hear. */
+	/* A client that posts a batch over HTTP wants a response. */
 	(void)send_lead(s, 0, len);
 	while ((p = piece_first(&b->pieces))) {
 		give(s, &p->buf);

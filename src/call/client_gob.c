@@ -12,12 +12,12 @@ enum { ARENA_MAX = 128 << 20, LOGGED_BYTES = 800, KEPT_BYTES = 512, OWN_MAX = 64
 struct gob_side {
 	struct netrpc_reader reader;
 	struct netrpc_writer writer;
-	struct arena arena; /* of the message that is being read */
+	struct arena arena; /* for the message being read */
 	struct netrpc_message message;
 	size_t bytes; /* of it */
-	bool opened;  /* the first bytes are those of a stream */
-	/* The last answer that was short, as it was said and as it went out: who asks for the
-	 * same again and again, as monitors do, has it encoded once. */
+	bool opened;  /* the first bytes were those of a gob stream */
+	/* The last short answer, as text and as sent: a client that asks the same again and
+	 * again, as monitors do, has it encoded once. */
 	const struct gob_shape *shape;
 	struct buf said;
 	struct buf body;
@@ -50,8 +50,8 @@ static void side_done(void *state)
 }
 
 /*
- * Text that came to the wrong socket is told from a stream by its first bytes: as a message's
- * count, "{" would mean 123 bytes to wait for, which a short request never has.
+ * Text that came to the wrong socket is recognised by its first bytes: read as a count, "{"
+ * would mean 123 bytes to wait for, which a short request never has.
  */
 static enum frame_kind open_stream(struct gob_side *g, const char *in, size_t len,
 				   struct frame *ret)
@@ -85,12 +85,12 @@ static enum frame_kind side_next(void *state, const char *in, size_t len, bool e
 	g->bytes += *ret_used;
 	switch (kind) {
 	case NETRPC_MORE:
-		/* A client that says nothing holds no memory. */
+		/* A silent client holds no memory. */
 		if (!netrpc_in_message(&g->reader))
 			arena_done(&g->arena);
 		return FRAME_MORE;
 	case NETRPC_MESSAGE:
-		/* What it holds while it waits is its tree. */
+		/* While it waits it holds its tree. */
 		*ret = (struct frame) {.len = g->arena.used, .netrpc = &g->message};
 		return FRAME_MESSAGE;
 	case NETRPC_REFUSED:
@@ -145,7 +145,7 @@ static void log_way(const struct client *s, const char *way, size_t bytes, struc
 		  (int)(said.len > LOGGED_BYTES ? LOGGED_BYTES : said.len), said.data);
 }
 
-/* As JSON, as far as there is room for it. */
+/* As JSON, as far as there is room. */
 static void log_in(const struct client *s, const struct gob_side *g)
 {
 	const struct netrpc_message *m = &g->message;
@@ -174,7 +174,8 @@ static const char *skip_whole(const char *p, const char *end)
 	return p;
 }
 
-/* Go's strings are any bytes, and ours are UTF-8: as Go prints them, what is none is U+FFFD. */
+/* Go's strings are any bytes, ours are UTF-8: like Go's own printing, invalid bytes become
+ * U+FFFD. */
 static int clean_text(struct arena *a, const char **text, uint32_t *len)
 {
 	const char *p = *text;
@@ -249,7 +250,8 @@ static int find_row(struct call *c)
 				      : netrpc_no_service(c->request.method, &c->why);
 }
 
-/* The call takes the arena that the message was read into, and its own is the next one's. */
+/* The call takes the arena that the message was read into and gives its own for the next
+ * message. */
 static void take_message(struct call *c, struct gob_side *g, size_t len)
 {
 	struct arena own = c->arena;
@@ -282,7 +284,7 @@ struct call *client_gob_read(struct client *s, const struct frame *frame)
 	r = find_row(c);
 	if (r == 0)
 		r = netrpc_fit(&g->reader, frame->netrpc, c->method->gob_args, &c->why);
-	/* The types that it is of are the connection's: what follows needs the tree alone. */
+	/* The types belong to the connection; from here on only the tree is needed. */
 	c->tree = r == 0 ? (struct value *)frame->netrpc->body : NULL;
 	if (c->tree && clean(&c->arena, c->tree) != 0) {
 		refuse(&c->why, REFUSE_TOO_LARGE, "a message needs more memory than %zu bytes",
@@ -292,7 +294,7 @@ struct call *client_gob_read(struct client *s, const struct frame *frame)
 	return c;
 }
 
-/* ---- what is said ---- */
+/* ---- answers ---- */
 
 static struct text said_by(const struct call *c)
 {
@@ -336,7 +338,7 @@ static int put_reply(struct gob_side *g, struct buf *out, struct call *c)
 	at = out->len;
 	r = gob_put(e, c->method->gob_reply, v, &c->why);
 	defines = e->definitions.len > 0;
-	/* After a refusal the value is not whole, and ending it takes it back. */
+	/* After a refusal the value is incomplete; ending it removes it. */
 	end = netrpc_end(w, out);
 	if (r != 0)
 		return r;
@@ -351,7 +353,7 @@ static int put_reply(struct gob_side *g, struct buf *out, struct call *c)
 static int put_error(struct netrpc_writer *w, struct buf *out, const struct call *c,
 		     struct text words)
 {
-	/* To Go, no words are no error. */
+	/* To Go, an error without words is no error. */
 	if (words.len == 0)
 		words = TEXT("error");
 	return netrpc_error(w, out, c->request.method, c->seq, words);

@@ -7,7 +7,7 @@ void input_keep(struct client *s)
 {
 	struct text fresh;
 
-	/* Who reads nothing more needs nothing of it. */
+	/* A client that reads nothing more needs no input. */
 	if (s->closing)
 		input_advance(s, input_window(s).len);
 	fresh = s->fresh;
@@ -57,7 +57,7 @@ bool input_went_on(struct client *s)
 	bool enough = s->bytes_in - s->deadline_bytes >= l->progress_bytes;
 
 	input_disarm(s);
-	/* A request has one time for all of it. */
+	/* An HTTP request has one deadline for all of it. */
 	if (!s->framing || (s->framing == &framing_http && !s->upgraded) || !enough)
 		return false;
 	input_arm(s);
@@ -66,7 +66,7 @@ bool input_went_on(struct client *s)
 
 /* ---- size ---- */
 
-/* Beside what stands in s->in. */
+/* Apart from what stands in s->in. */
 static size_t held_inside(const struct client *s)
 {
 	if (s->upgraded)

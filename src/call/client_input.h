@@ -1,7 +1,8 @@
 /*
- * For client.c: bytes that came and were not used, and what they may cost. What waits for its
- * rest is counted over all clients (limits.total_input_bytes), and must go on: HTTP has
- * limits.read_timeout for a request in all, the others limits.progress_bytes in each such time.
+ * For client.c: bytes that came and were not used yet, and what they may cost. Incomplete
+ * input is counted over all clients (limits.total_input_bytes) and must make progress: HTTP
+ * has limits.read_timeout for a whole request, the others must bring limits.progress_bytes in
+ * each such time.
  */
 #pragma once
 
@@ -26,7 +27,7 @@ static inline void input_advance(struct client *s, size_t n)
 	}
 }
 
-/* Takes what came; keeps, at the end of a turn, what was not used of it. */
+/* input_take takes what came; input_keep, at the end of a turn, keeps what was not used. */
 void input_take(struct client *s, const char *data, size_t len);
 void input_keep(struct client *s);
 
@@ -36,12 +37,12 @@ static inline void input_disarm(struct client *s)
 	list_remove(&s->deadline_link);
 }
 
-/* At the end of a turn, behind input_keep: counts what is held, and whether time runs for it.
- * `reads`: more could come, and is waited for. */
+/* At the end of a turn, after input_keep: counts what is held, and starts or stops its clock.
+ * `reads`: more input could come and is waited for. */
 void input_settle(struct client *s, bool reads);
 
-/* Its time is over: true if enough came meanwhile, and it has as long again. */
+/* Its time is over: true if enough came meanwhile; then it has as long again. */
 bool input_went_on(struct client *s);
 
-/* All that is held, for a client that reads nothing more. */
+/* Drops all that is held, for a client that reads nothing more. */
 void input_drop(struct client *s);

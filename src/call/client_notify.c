@@ -1,5 +1,5 @@
 /*
- * What a client is sent that answers nothing, and who wants to know when it closes.
+ * What a client is sent that is not an answer, and who wants to know when it closes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ void client_forget_held(struct client *s)
 	s->held = NULL;
 }
 
-/* Some of what a batch caused may be told before all of it is answered. */
+/* Some of what a batch caused may be told before the whole batch is answered. */
 static int hold(struct client *s, const char *data, size_t len)
 {
 	size_t limit = s->server->opts.limits.queue_bytes;
@@ -109,7 +109,7 @@ int client_notify(struct client *s, const char *data, size_t len)
 	return r;
 }
 
-/* ---- who keeps something for it ---- */
+/* ---- hooks ---- */
 
 void client_add_hook(struct client *s, struct client_hook *h)
 {

@@ -1,7 +1,7 @@
 /*
- * How a stream may begin. What comes first tells who has the wrong door: a client of TLS, which
- * would wait for an answer that never comes, and, where lines are spoken on TCP, a web page, whose
- * request is a line too, and whose body it could fill with lines of its own.
+ * How a stream may begin. The first bytes show who came to the wrong door: a TLS client, which
+ * would wait for an answer that never comes, and, where lines are spoken on TCP, a web page,
+ * whose request is a line, too, and whose body it could fill with lines of its own.
  */
 #include "call/call.h"
 #include "call/client.h"
@@ -9,7 +9,7 @@
 
 enum { TLS_HANDSHAKE = 0x16, TLS_MAJOR = 3 };
 
-/* The others have refused that by themselves: it is a length that is too large, and no gob. */
+/* The other framings refuse that by themselves: it is a length that is too large, or not gob. */
 static bool is_tls(const struct client *s, struct text first)
 {
 	const struct framing *f = s->framing;

@@ -8,9 +8,9 @@
 
 enum { PIDS_MAX = 64 };
 
-/* Nobody is seen at the other end: a process that hides itself, or has its socket on the way
- * through another, may be one of ours. Only those of other users are none, where ours cannot
- * become others. */
+/* Nobody is visible at the other end. It may be one of ours: a process that hides itself, or one
+ * whose socket came through another. Only processes of other users are certainly not, where ours
+ * cannot become other users. */
 static bool may_hide(const struct peer *peer)
 {
 	if (peer->local)
@@ -32,7 +32,7 @@ static bool is_confined(const struct client *s)
 	return false;
 }
 
-/* "memory." stands for all that begin so. */
+/* "memory." stands for every name that begins so. */
 static bool is_named(const char *const *names, const char *method)
 {
 	for (; *names; names++) {

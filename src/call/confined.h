@@ -1,6 +1,6 @@
 /*
- * Agents that are kept from writing (io/confine) can reach us all the same, and must not have
- * others write for them: of what we do for clients they get only what the server's options name.
+ * Agents that must not write (io/confine) can still reach us, and must not make others write
+ * for them: they get only the methods that the server's options name.
  */
 #pragma once
 
@@ -10,11 +10,11 @@
 
 struct client;
 
-/* For confined_may: somebody was kept from writing. */
+/* For confined_may: somebody is confined. */
 bool confined_allows(struct client *s, const char *method);
 
-/* Whether a client may call it. Who it is is looked at once for a connection, and only where
- * anybody was ever kept from writing; who cannot be told may as little as they. */
+/* Whether a client may call this method. A connection is examined once, and only if anybody was
+ * ever confined; a client that cannot be identified is treated as confined. */
 static inline bool confined_may(struct client *s, const char *method)
 {
 	return !confine_used() || confined_allows(s, method);

@@ -1,4 +1,4 @@
-/* Parameters, by the fields of a row: decoded once, refused with the field's name. */
+/* Parameters by the fields of a row: decoded once, refused with the field's name. */
 #include <errno.h>
 
 #include "base/arena.h"
@@ -44,9 +44,9 @@ static int wrong_type(struct call *c, const struct field *f, const struct value 
 			    field_type_name(f->type), value_kind_name(v));
 }
 
-enum { NUMBER_SHOWN = 40 }; /* characters of a number that is refused */
+enum { NUMBER_SHOWN = 40 }; /* characters shown of a number that is refused */
 
-/* Or an exponent: it is no row of digits that is too long. */
+/* Or it has an exponent: then it is not just too many digits. */
 static bool has_fraction(const struct value *v)
 {
 	for (uint32_t i = 0; i < v->len; i++) {
@@ -140,7 +140,7 @@ static int match_positional(struct call *c, const struct method *m)
 
 static int decode_field(struct call *c, const struct field *f, const struct value **given, void *in)
 {
-	/* null says "not given", except where anything goes. */
+	/* null means "not given", except where any value is allowed. */
 	if (*given && (*given)->kind == VALUE_NULL && f->type != FIELD_ANY)
 		*given = NULL;
 	if (*given)

@@ -1,7 +1,6 @@
 /*
- * A dialect is const data: how its clients frame and shape messages, which
- * methods they know, and the words for every refusal. Dialects translate,
- * services decide.
+ * A dialect is const data: how its clients frame and shape messages, which methods they know,
+ * and the words for every refusal. Dialects translate, the engine decides.
  */
 #pragma once
 
@@ -17,7 +16,7 @@ enum framing_choice {
 	SPEAKS_GOB, /* Go's net/rpc */
 };
 
-/* How an error's message is made of the table's words and the refusal's sentence. */
+/* How an error's message is made from the table's words and the refusal's sentence. */
 enum wording {
 	WORDS_TEXT, /* the sentence alone; the words where there is none */
 	WORDS_ONLY,
@@ -38,51 +37,51 @@ struct http_route_table {
 	unsigned n;
 };
 
-/* What is answered to an HTTP request that is refused. */
+/* A refused HTTP request. */
 struct http_refusal {
 	int status;
-	struct text message;            /* by the table's words; a NUL follows it */
-	const struct why *why;          /* of a call; NULL: it did not come so far */
+	struct text message;            /* by the table's words; followed by a NUL */
+	const struct why *why;          /* of a call; NULL: it did not get that far */
 	const struct http_route *route; /* NULL: there is none */
-	struct text target;             /* asked for, where there is none; {NULL, 0}: not read */
+	struct text
+		target; /* the method that was asked for and does not exist; {NULL, 0}: not read */
 };
 
 struct dialect {
 	const char *name;
 	enum framing_choice framing;
 	size_t message_max;
-	bool concurrent; /* calls of one connection side by side, answered as they finish */
+	bool concurrent; /* calls of one connection run side by side and are answered as they finish */
 	struct jsonrpc_rules rules;
 	const struct error_row *errors; /* indexed by enum refusal */
 	bool plain_errors;              /* errors never carry data */
-	/* Words a parameter that is missing (v is NULL) or of another type. May be NULL. */
+	/* Words a parameter that is missing (v is NULL) or of the wrong type. May be NULL. */
 	int (*explain_field)(const struct field *f, const struct value *v, struct why *why);
-	/* In place of call_decode, where parameters are read by rules of their own. May be NULL. */
+	/* Instead of call_decode, where parameters are read by other rules. May be NULL. */
 	int (*decode)(struct call *c);
 
 	const struct method *methods;
 	unsigned n_methods;
 
-	/* HTTP: the paths that take calls, NULL-ended, where a last '*' stands for any name
-	 * (the call's `place`); what answers a notification; what answers a request that does
-	 * not come in time (0: 408); and the body of an error outside JSON-RPC (NULL: a
-	 * JSON-RPC error). */
+	/* HTTP: the paths that take calls, NULL-ended, where a final '*' stands for any name
+	 * (the call's `place`); the status for a notification; the status for a request that is
+	 * too slow (0: 408); and the body of an error outside JSON-RPC (NULL: a JSON-RPC error). */
 	const char *const *http_paths;
 	int http_silent_status;
 	int http_timeout_status;
 	void (*http_error)(struct buf *body, int status, const char *text);
 
-	/* HTTP endpoints that are no JSON-RPC (see http_route.h), looked at before http_paths;
-	 * the body of their errors, and then of all others in the place of http_error
-	 * (NULL: {"error":{"message":…}}); and other ways to bring the token. */
+	/* HTTP endpoints that are not JSON-RPC (see http_route.h), tried before http_paths; the
+	 * body of their errors, and then of all others instead of http_error (NULL:
+	 * {"error":{"message":…}}); and other ways to bring the token. */
 	const struct http_route *http_routes;
 	unsigned n_http_routes;
-	bool http_token_bare; /* "Authorization: TOKEN" will do */
+	bool http_token_bare; /* "Authorization: TOKEN" is accepted */
 	void (*http_refusal)(struct buf *body, const struct http_refusal *no);
-	/* What is said while no token is set; NULL: then none is needed. */
+	/* What is answered while no token is set; NULL: then none is needed. */
 	const char *http_token_unset;
-	const char *http_token_header; /* a header that may hold it; or NULL */
-	const char *http_token_wrong;  /* the words for one that is missing or wrong, both 401 */
-	/* More of them, made elsewhere; or NULL. */
+	const char *http_token_header; /* a header that may hold it, or NULL */
+	const char *http_token_wrong;  /* the words for a missing or wrong token, both 401 */
+	/* More routes, made elsewhere; or NULL. */
 	const struct http_route_table *http_more_routes;
 };

@@ -17,7 +17,7 @@ void batch_unref(struct batch *b)
 	free(b);
 }
 
-/* Copies the message into the call's arena, and lets the tree follow. */
+/* Copies the message into the call's arena and moves the tree along. */
 static int pin(struct call *c)
 {
 	char *copy;
@@ -90,7 +90,7 @@ static int find_method(struct call *c)
 	return 0;
 }
 
-/* Of other users at most half, so that there is always some for our own. */
+/* Other users get at most half, so that some is always left for our own. */
 static int check_room(struct call *c)
 {
 	const struct server *s = c->server;
@@ -116,7 +116,7 @@ static int keep_message(struct call *c)
 	return r != 0 ? r : pin(c);
 }
 
-/* The row is found and the message is the call's own already. */
+/* The row is found and the call owns the message already. */
 static int prepare_netrpc(struct call *c)
 {
 	int r = outlives_message(c) ? check_room(c) : 0;
@@ -138,7 +138,7 @@ static int prepare(struct call *c)
 		r = keep_message(c);
 		if (r != 0)
 			return r;
-		/* The request's texts stand in the tree, which may just have moved. */
+		/* The request's texts are in the tree, which may just have moved. */
 		jsonrpc_read(rules, c->tree, &c->request, &c->why);
 	}
 	return c->dialect->decode ? c->dialect->decode(c) : call_decode(c);
@@ -161,7 +161,7 @@ static int handle_run(struct work *work, int lane)
 	struct call *c = list_entry(work, struct call, work);
 
 	c->lane = lane;
-	/* What is written is not begun again. */
+	/* A write is never begun again. */
 	if (lane >= 0)
 		parked_count(c);
 	if (atomic_load(&c->cancelled))
@@ -181,7 +181,7 @@ static void handle_finished(struct work *work, int result)
 		parked_add(c);
 		return;
 	}
-	/* Above 0 it has failed by itself, and said so. */
+	/* Above 0 the handler has failed and has already said so. */
 	if (result < 0)
 		(void)call_fail(c, result);
 	client_answered(c->client, c);
@@ -267,7 +267,7 @@ void dispatch_go(struct call *c, int r)
 		run(c);
 }
 
-/* The call's tree and text become the batch's. */
+/* The batch takes over the call's tree and text. */
 static int begin_batch(struct call *c)
 {
 	struct client *s = c->client;
@@ -285,7 +285,7 @@ static int begin_batch(struct call *c)
 	b->place = c->place;
 	b->arena = c->arena;
 	arena_init(&c->arena, c->arena.max);
-	/* No longer than a message that the client would be allowed. */
+	/* No longer than a message the client would be allowed to send. */
 	max = s->server->opts.limits.reply_bytes;
 	if (max > s->endpoint->dialect->message_max)
 		max = s->endpoint->dialect->message_max;
@@ -301,7 +301,7 @@ static int check_batch(struct call *c)
 {
 	unsigned limit = c->server->opts.limits.batch;
 
-	/* An empty array is not a batch but a request of no shape. */
+	/* An empty array is not a batch but an invalid request. */
 	if ((c->dialect->rules.flags & JSONRPC_NO_BATCH) || c->tree->len == 0)
 		return jsonrpc_read(&c->dialect->rules, c->tree, &c->request, &c->why);
 	if (c->tree->len > limit)
@@ -335,7 +335,7 @@ void dispatch_batch(struct client *s)
 	struct call *c = dispatch_new_call(s);
 
 	if (!c) {
-		/* Nothing can be answered without memory; the client must not wait. */
+		/* Without memory nothing can be answered; the client must not wait. */
 		s->batch = NULL;
 		batch_unref(b);
 		client_end(s);

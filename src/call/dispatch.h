@@ -7,35 +7,34 @@
 
 /* Calls of one JSON-RPC batch run one after another; their answers leave together. */
 struct batch {
-	unsigned refs; /* its client, and the call that runs */
+	unsigned refs; /* held by its client and the running call */
 	struct arena arena;
-	const struct value *next; /* the element that is not begun yet */
-	struct text place;        /* of all of them */
+	const struct value *next; /* the next element to begin */
+	struct text place;        /* of all elements */
 	struct list pieces;       /* answers that were handed over, before out */
 	size_t n_in_pieces;
 	struct buf out;
-	bool any; /* something is to be answered */
+	bool any; /* there is something to answer */
 };
 
 void batch_unref(struct batch *b);
 
-/* One for this client; NULL when memory is short. */
+/* A call for this client; NULL when memory is short. */
 struct call *dispatch_new_call(struct client *s);
 
 /*
- * Reads one message into a call; NULL when memory is short. What is no JSON is
- * refused when the call is dispatched. With `keep` the text is copied, because
- * the call will wait.
+ * Reads one message into a call; NULL when memory is short. Invalid JSON is refused when the
+ * call is dispatched. With `keep` the text is copied, because the call will wait.
  */
 struct call *dispatch_read(struct client *s, const char *data, size_t len, bool keep);
 
-/* Whether it acts when it is read, ahead of its connection's queue. */
+/* Whether it acts as soon as it is read, ahead of its connection's queue. */
 bool dispatch_overtakes(struct call *c);
 
-/* Runs a call that dispatch_read made: answers it, starts it, or begins its batch. */
+/* Runs a call made by dispatch_read: answers it, starts it, or begins its batch. */
 void dispatch_run(struct call *c);
 
-/* Runs a call whose method and parameters stand in it already, or fails it with r. */
+/* Runs a call whose method and parameters are already set, or fails it with r. */
 void dispatch_go(struct call *c, int r);
 
 /* Goes on with the client's batch: its next element, or its answer. */

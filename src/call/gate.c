@@ -16,7 +16,7 @@ static bool same_text(struct text t, const char *s)
 	return t.len == strlen(s) && strncasecmp(t.data, s, t.len) == 0;
 }
 
-/* Ours is only the page that we ourselves served: its authority is our Host. */
+/* A page is ours only if we served it: its authority is our Host. */
 static bool origin_is_ours(struct text origin, struct text host)
 {
 	static const char scheme[] = "http://";
@@ -49,7 +49,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The character at *at, which may be written as %40; moves behind it. -1: none. */
+/* The character at *at, which may be written as %40; moves past it. -1: none. */
 static int read_char(const char **at, const char *end)
 {
 	const char *p = *at;
@@ -64,7 +64,7 @@ static int read_char(const char **at, const char *end)
 	return low >= 0 ? high << 4 | low : -1;
 }
 
-/* What an id may be made of, and nothing that could mean something in a path. */
+/* What an id may consist of: nothing that could mean something in a path. */
 static bool read_place(struct text t, struct place *ret)
 {
 	const char *end = t.data + t.len;
@@ -118,7 +118,7 @@ static enum token judge(struct text given, struct text want)
 	return text_equal_secret(given, want) ? TOKEN_RIGHT : TOKEN_WRONG;
 }
 
-/* What is behind "Bearer", whose case does not matter; {NULL, 0} where something else stands. */
+/* What follows "Bearer", in any case; {NULL, 0} where something else stands. */
 static struct text bearer_token(struct text header)
 {
 	static const char scheme[] = "Bearer ";
@@ -140,7 +140,7 @@ static enum token better(enum token a, enum token b)
 	return a > b ? a : b;
 }
 
-/* The query's `token`, for those who cannot set headers. */
+/* The query's `token`, for clients that cannot set headers. */
 static enum token judge_query(struct text query, struct text want)
 {
 	struct http_pair pair;
@@ -200,8 +200,8 @@ static bool token_passes(const struct endpoint *e, const struct http_request *r,
 	return true;
 }
 
-/* Where the target names a host, that is the one asked for; but no page may bring another Host
- * along, whoever is asked for. */
+/* Where the target names a host, that one counts; but no page may bring another Host along,
+ * whichever host is asked for. */
 static bool host_passes(const struct http_request *r)
 {
 	struct text header = http_header_find(r, "Host");

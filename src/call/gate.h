@@ -1,6 +1,6 @@
 /*
- * Who may come in over HTTP. A page in the user's browser can reach a loopback
- * port; what it cannot do is choose its Host, Origin and Sec-Fetch-Site.
+ * Who may come in over HTTP. A page in the user's browser can reach a loopback port; but it
+ * cannot choose its Host, Origin and Sec-Fetch-Site.
  */
 #pragma once
 
@@ -13,18 +13,18 @@ struct gate_refusal {
 	const char *extra; /* header lines, or NULL */
 };
 
-/* What a path's "*" stands for, its %40 read as '@'; nothing where there is none. */
+/* What a path's "*" stands for, with %40 read as '@'; empty where there is none. */
 struct place {
 	char text[256];
 	size_t len;
 };
 
-/* Whether a path of a table, where a last '*' stands for a name, is the one asked for. */
+/* Whether a path of a table, where a final '*' stands for a name, is the one asked for. */
 bool gate_path_fits(const char *path, struct text asked, struct place *ret_place);
 
 struct route_found;
 
-/* In this order: Host and Origin (403), token (401, 403), method (405), path (404).
- * True: come in. */
+/* In this order: Host and Origin (403), token (401, 403), method (405), path (404). True: come
+ * in. */
 bool gate_check(const struct client *s, const struct http_request *r,
 		const struct route_found *found, struct place *ret_place, struct gate_refusal *ret);

@@ -133,7 +133,7 @@ bool http_admit_head(struct client *s, const struct frame *frame)
 	struct route_found found;
 	struct place place;
 
-	/* An answer to it would be the last: its body is not read. */
+	/* Our answer ends the connection: the body is not read. */
 	return pass_gate(s, frame->http, false, &found, &place) &&
 	       (!found.route || route_takes(s, frame->http, found.route, true));
 }

@@ -28,7 +28,7 @@ static void allow(struct route_found *f, const struct http_route *route)
 		 strcmp(route->method, "GET") == 0 ? ", HEAD" : "");
 }
 
-/* True: it is among these. */
+/* True: it is one of these. */
 static bool find_in(const struct http_route *rows, unsigned n, struct text path, struct text method,
 		    struct route_found *f)
 {
@@ -90,7 +90,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* ".3" and "05" are numbers to most who write them, and none to JSON. */
+/* People write ".3" and "05" as numbers; JSON does not know them. */
 static bool write_number(struct call *c, struct text *t)
 {
 	size_t sign = t->len > 0 && t->data[0] == '-';
@@ -112,7 +112,7 @@ static bool write_number(struct call *c, struct text *t)
 	return true;
 }
 
-/* Numbers and booleans, where the field is one; "limit=" gives none. What does not read as one
+/* Numbers and booleans, where the field is one; "limit=" gives none. What cannot be read as one
  * stays text, and is refused as such. */
 static bool read_plain(struct call *c, const struct field *f, struct text t, struct value **ret)
 {
@@ -129,7 +129,7 @@ static bool read_plain(struct call *c, const struct field *f, struct text t, str
 		return false;
 	if (json_read(&c->arena, t.data, t.len, &limits, ret, &why) != 0)
 		return false;
-	/* White space is for JSON. */
+	/* Only JSON allows white space here. */
 	return (*ret)->raw_len == t.len && (*ret)->kind != VALUE_STRING;
 }
 
@@ -238,7 +238,7 @@ static int check_body(struct call *c)
 	return 0;
 }
 
-/* None at all will do, as many programs send none. */
+/* No type at all is fine: many programs send none. */
 static bool is_json(const struct http_request *r)
 {
 	struct text type = http_header_find(r, "Content-Type");
@@ -256,8 +256,8 @@ static bool is_json(const struct http_request *r)
 	return type.len > 5 && strncasecmp(type.data + type.len - 5, "+json", 5) == 0;
 }
 
-/* Forms and plain text are what any web page may send without being asked; but none has the
- * token, which whoever came to such a route has shown. */
+/* Any web page may send forms and plain text without being asked; but no page has the token,
+ * which a request to such a route must show. */
 static bool type_will_do(const struct client *s, const struct http_request *r,
 			 const struct http_route *route)
 {
@@ -266,7 +266,7 @@ static bool type_will_do(const struct client *s, const struct http_request *r,
 	return shown || is_json(r);
 }
 
-/* ---- what becomes of it ---- */
+/* ---- running a route ---- */
 
 int route_status(const struct dialect *d, enum refusal code)
 {
@@ -339,7 +339,7 @@ static void run(struct client *s, const struct frame *frame, const struct route_
 	c->method = &found->route->row;
 	c->watched = found->route->flags & ROUTE_WATCH;
 	c->request.method = text_of(found->route->path);
-	/* Ours until this returns, as the message is: what goes on has its own copy. */
+	/* Valid until this returns, like the message; a call that goes on has its own copy. */
 	c->place = (struct text) {.data = found->place.len > 0 ? found->place.text : NULL,
 				  .len = found->place.len};
 	s->endpoint->n_calls++;

@@ -1,10 +1,11 @@
 /*
- * HTTP endpoints that are no JSON-RPC: a dialect's table of methods and paths.
+ * HTTP endpoints that are not JSON-RPC: a dialect's table of methods and paths.
  *
  * A route's parameters are the members of the JSON object in the body and the pairs of the
- * query, where numbers and booleans are text; they are decoded by the fields of its row as any
- * call's. What the handler writes with call_result is the body itself, of status 200 unless
- * call_status said otherwise. A refusal becomes an error through the dialect's http_refusal.
+ * query, where numbers and booleans are text; they are decoded by the fields of its row like
+ * any call's. What the handler writes with call_result is the body itself, with status 200
+ * unless call_status said otherwise. A refusal becomes an error through the dialect's
+ * http_refusal.
  */
 #pragma once
 
@@ -14,19 +15,20 @@
 #include "wire/framing.h"
 
 enum route_flags {
-	ROUTE_OPEN = 1 << 0,        /* needs no token */
-	ROUTE_TOKEN_QUERY = 1 << 1, /* the token may be the query's `token`: a page cannot set
-				     * the headers of a WebSocket */
-	ROUTE_WATCH = 1 << 2,       /* the call is cancelled when its client leaves */
-	ROUTE_UPGRADE = 1 << 3,     /* GET with "Upgrade: websocket" goes to `upgrade` */
+	ROUTE_OPEN = 1 << 0, /* needs no token */
+	ROUTE_TOKEN_QUERY =
+		1
+		<< 1, /* the token may be the query's `token`: a page cannot set a WebSocket's headers */
+	ROUTE_WATCH = 1 << 2,   /* the call is cancelled when its client leaves */
+	ROUTE_UPGRADE = 1 << 3, /* GET with "Upgrade: websocket" goes to `upgrade` */
 };
 
 struct http_route {
 	const char *method; /* "GET", which answers HEAD too, "POST" … */
-	const char *path;   /* without query; a last '*' stands for a name, the call's `place` */
+	const char *path;   /* without query; a final '*' stands for a name, the call's `place` */
 	struct method row;
 	unsigned flags; /* enum route_flags */
-	/* See http_upgrade.h. Without a handler in the row, nothing else can be asked there. */
+	/* See http_upgrade.h. Without a handler in the row, only an upgrade is possible there. */
 	upgrade_fn upgrade;
 };
 
@@ -35,12 +37,13 @@ struct route_found {
 	const struct http_route *route; /* NULL: there is none */
 	struct text query;              /* {NULL, 0}: none */
 	struct place place;
-	char allow[80]; /* the path is known, its method is not: a header line; else "" */
+	char allow
+		[80]; /* the path is known but not for this method: the Allow header line; else "" */
 };
 
 void route_find(const struct dialect *d, const struct http_request *r, struct route_found *ret);
 
-/* Whether a route takes what stands in the head; otherwise it was refused. */
+/* Whether a route takes this head; if not, it was refused. */
 bool route_takes(struct client *s, const struct http_request *r, const struct http_route *route,
 		 bool has_body);
 

@@ -1,7 +1,7 @@
 /*
- * Answers that come in pieces: chunks, or, for a client of HTTP/1.0, all up to the end of the
- * connection. A client that does not read is told of to whoever makes the pieces; one that
- * leaves cancels the call.
+ * Answers that come in pieces: as chunks, or, for an HTTP/1.0 client, everything up to the end
+ * of the connection. Whoever makes the pieces is told when the client does not read; a client
+ * that leaves cancels the call.
  */
 #include <assert.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ int call_stream_begin(struct call *c, int status, const char *content_type)
 	c->watched = true;
 	if (!s)
 		return -ENOTCONN;
-	/* How it ends is said now: the last piece of the last answer may come while we stop. */
+	/* The Connection header must be decided now: the server may stop before the last piece. */
 	s->http_keep_alive &= !s->http_old && !s->closing;
 	head.keep_alive = s->http_keep_alive;
 	http_write_stream_head(conn_out(s->conn), &head, !s->http_old);
@@ -69,7 +69,7 @@ struct done call_stream_end(struct call *c)
 void http_stream_finish(struct client *s, const struct call *c)
 {
 	if (c->failed) {
-		/* The missing last chunk tells that it is not whole. */
+		/* The missing last chunk tells the client that the answer is not whole. */
 		s->closing = true;
 		conn_finish(s->conn, s->server->opts.limits.linger_ms);
 		return;

@@ -43,7 +43,7 @@ void upgraded_bytes(struct client *s, struct text bytes)
 {
 	struct upgraded *u = s->upgraded;
 
-	/* The client asks only while there is room. */
+	/* The client is only asked while there is room. */
 	if (u->blocked) {
 		u->blocked = false;
 		if (u->ops->on_drained)

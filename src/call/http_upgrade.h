@@ -1,9 +1,9 @@
 /*
  * A connection that a route has taken over: HTTP ends with "101 Switching Protocols", and from
- * then on the bytes are the taker's, both ways. All on the loop's thread.
+ * then on the bytes belong to the taker, both ways. All on the loop's thread.
  *
- * Limits hold on: who does not read what is written is told of by -ENOBUFS and is not read any
- * more until it does.
+ * Limits still hold: writing to a client that does not read returns -ENOBUFS, and the client
+ * is not read until it does.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct upgrade_request {
 };
 
 /*
- * Takes the connection over with client_upgrade and returns 0, or refuses; then the client gets
- * an HTTP error. The gate was passed: Host, Origin and token are checked.
+ * Takes the connection over with client_upgrade and returns 0, or refuses; then the client
+ * gets an HTTP error. The request has passed the gate: Host, Origin and token were checked.
  */
 typedef int (*upgrade_fn)(struct client *s, const struct upgrade_request *r, struct why *why);
 
@@ -35,16 +35,16 @@ struct upgraded_ops {
 	void (*on_bytes)(struct upgraded *u, const char *data, size_t len);
 	/* After a write that did not fit: there is room again. May be NULL. */
 	void (*on_drained)(struct upgraded *u);
-	/* Bytes of a message whose rest has not come, which on_end gives up. May be NULL. */
+	/* Bytes of an incomplete message, which on_end drops. May be NULL. */
 	size_t (*held)(const struct upgraded *u);
-	/* The server stops, or closes its listener, or the client is cut: the last chance to write.
-	 * May be NULL. */
+	/* The server stops, or closes its listener, or the client is cut off: the last chance to
+	 * write. May be NULL. */
 	void (*on_end)(struct upgraded *u, const char *why);
-	/* The connection is gone, u->client is NULL. The last call: u may be freed. */
+	/* The connection is gone and u->client is NULL. The last call: u may be freed. */
 	void (*on_closed)(struct upgraded *u);
 };
 
-/* In what the taker keeps for the connection. */
+/* Lives in what the taker keeps for the connection. */
 struct upgraded {
 	struct client *client; /* NULL: closed */
 	const struct upgraded_ops *ops;
@@ -55,11 +55,11 @@ struct upgraded {
 void client_upgrade(struct client *s, struct upgraded *u, const struct upgraded_ops *ops,
 		    const char *protocol, const char *extra);
 
-/* -ENOBUFS when limits.queue_bytes wait already (nothing was written, on_drained follows);
+/* -ENOBUFS when limits.queue_bytes wait already (nothing was written; on_drained follows).
  * -ENOTCONN when it is closed or ended. */
 int upgraded_write(struct upgraded *u, const void *data, size_t len);
 
-/* Reads nothing more, sends what waits and closes; on_closed follows later. */
+/* Reads nothing more, sends what waits, and closes; on_closed follows later. */
 void upgraded_end(struct upgraded *u);
 
 /* For client.c. */

@@ -1,6 +1,6 @@
 /*
- * A method is a row in a table. The row decodes parameters, refuses bad ones
- * with the field's name, answers rpc.discover and says where the handler runs.
+ * A method is a row in a table. The row decodes parameters, refuses bad ones by the field's
+ * name, answers rpc.discover and says where the handler runs.
  */
 #pragma once
 
@@ -15,14 +15,14 @@ struct gob_shape;
 struct value;
 struct why;
 
-/* What a handler returns. Only call_reply, call_fail and call_later make one,
- * so a path that forgets to answer does not compile. */
+/* What a handler returns. Only call_reply, call_fail and call_later make one, so that a path
+ * which forgets to answer does not compile. */
 struct done {
 	int made_by_call_c;
 };
 
 enum where {
-	ON_LOOP, /* touches no store: answered in the same turn as its bytes came */
+	ON_LOOP, /* touches no store: answered in the turn in which its bytes came */
 	READER,  /* reads the store, on one of a few threads */
 	WRITER,  /* changes the store, on the one thread that commits for all waiting */
 };
@@ -42,7 +42,7 @@ struct field {
 	const char *name;
 	enum field_type type;
 	bool required;
-	/* When it is not given, or null. A string without default is {NULL, 0}. */
+	/* When it is not given, or null. A string without a default is {NULL, 0}. */
 	const char *default_text;
 	int64_t default_number;
 	const char *doc; /* one line */
@@ -51,7 +51,7 @@ struct field {
 
 enum method_flags {
 	METHOD_LATER = 1 << 0,     /* the handler may return call_later */
-	METHOD_OVERTAKES = 1 << 1, /* acts when it is read, ahead of its connection's queue */
+	METHOD_OVERTAKES = 1 << 1, /* acts as soon as it is read, ahead of its connection's queue */
 };
 
 struct method {
@@ -62,14 +62,14 @@ struct method {
 	size_t in_size;     /* of the struct that c->in points to */
 	const char *result; /* a JSON schema */
 	struct done (*handle)(struct call *c);
-	/* NULL, or what a READER or WRITER row does on the loop before it goes to its
-	 * thread: it may wait for what must not hold one. It ends with call_go_on. */
+	/* NULL, or what a READER or WRITER row does on the loop before it goes to its thread:
+	 * there it may wait for what must not hold a thread. It ends with call_go_on. */
 	void (*before)(struct call *c);
 	enum where where;
 	unsigned flags;
-	const void *arg; /* the host's own */
-	/* For Go's clients: what the parameters must fit and the result is made into. NULL: they
-	 * do not find it. */
+	const void *arg; /* the host's own data */
+	/* For Go's clients: the shapes of the parameters and of the result. NULL: Go's clients
+	 * do not find the method. */
 	const struct gob_shape *gob_args;
 	const struct gob_shape *gob_reply;
 };
@@ -94,6 +94,6 @@ const struct method *registry_at(const struct registry *r, unsigned i);
 
 const char *field_type_name(enum field_type type);
 
-/* Reads a field that was given and must be an integer; refuses what is none in words that a
- * person understands. For fields that a table cannot decode. */
+/* Reads a field that was given and must be an integer; refuses anything else in words a person
+ * understands. For fields that a table cannot decode. */
 int field_whole(const char *name, const struct value *v, int64_t *ret, struct why *why);

@@ -1,6 +1,7 @@
 /*
- * How many connections other users have, and calls in flight: a listener may be opened to them
- * (allow_uids), and none of them, nor all together, may use up what our own user and root need.
+ * How many connections and calls in flight other users have. A listener may be opened to them
+ * (allow_uids), but neither one of them nor all together may use up what our own user and root
+ * need.
  */
 #pragma once
 
@@ -21,9 +22,9 @@ struct others {
 	unsigned calls;
 };
 
-/* Whether one more of this peer's fits: `each` for a user, half of what there may be at all,
- * `connections` or descriptors, for all of them. Always for our own and root, and for one of whom
- * nothing is known, whom a token lets in. */
+/* Whether one more from this peer fits: `each` for one user, and for all of them half of what
+ * there may be at all (`connections`, or descriptors). Always for our own user and root, and for
+ * a peer of whom nothing is known, whom a token lets in. */
 bool others_fit(const struct others *o, const struct peer *peer, unsigned each,
 		unsigned connections);
 

@@ -17,7 +17,7 @@ void parked_count(struct call *c)
 
 /* ---- on the loop ---- */
 
-/* As it was before its handler was begun. */
+/* Resets it to what it was before its handler began. */
 static void start_over(struct call *c)
 {
 	arena_rewind(&c->arena, &c->mark);
@@ -79,7 +79,7 @@ void parked_next(struct server *s)
 	if (list_empty(&s->parked) || s->retried)
 		return;
 	while (!s->retried && (c = first(s)) && room_used(&s->room) <= s->room.max / 2) {
-		/* Nobody is left who would hear the answer. */
+		/* Nobody is left to hear the answer. */
 		if (!c->client)
 			cancelled(c, NULL);
 		else
@@ -111,11 +111,11 @@ void parked_back(struct call *c)
 {
 	if (c->server->retried == c)
 		c->server->retried = NULL;
-	/* What its answer still needs on the loop is not asked for. */
+	/* What the answer still needs on the loop is not asked for. */
 	c->arena.sure = c->out.sure = true;
 }
 
-/* They all have the same time, so the first is the next whose it is. */
+/* All wait equally long, so the first is the next to time out. */
 static void look(void *arg)
 {
 	struct server *s = arg;

@@ -37,8 +37,8 @@ void registry_free(struct registry *r)
 	free(r);
 }
 
-/* The length and three characters tell method names apart well enough, and
- * cost nothing; what collides is compared anyway. */
+/* The length and three characters tell method names apart well enough and cost nothing; names
+ * that collide are compared anyway. */
 static unsigned hash(const char *name, size_t len)
 {
 	unsigned h = (unsigned)len * 31;

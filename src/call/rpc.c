@@ -17,7 +17,7 @@ static void write_schema(struct json *j, const struct field *f)
 		json_member_str(j, "default", f->default_text);
 	else if (f->default_number != 0 && f->type == FIELD_BOOL)
 		json_member_bool(j, "default", true);
-	/* A negative one stands for "not given" and is no news to a client. */
+	/* A negative default stands for "not given", which tells a client nothing. */
 	else if (f->default_number > 0)
 		json_member_int(j, "default", f->default_number);
 	json_end_object(j);
@@ -35,7 +35,7 @@ static void write_field(struct json *j, const struct field *f)
 	json_end_object(j);
 }
 
-/* OpenRPC wants those first that must be given. */
+/* OpenRPC wants required parameters first. */
 static bool required_come_first(const struct method *m)
 {
 	for (unsigned i = 1; i < m->n_fields; i++)
@@ -57,7 +57,7 @@ static void write_method(struct json *j, const struct method *m)
 	json_member_str(j, "name", m->name);
 	if (m->doc)
 		json_member_str(j, "summary", m->doc);
-	/* Out of the order of the row, a place says nothing. */
+	/* Out of the row's order, a position means nothing. */
 	json_member_str(j, "paramStructure", required_come_first(m) ? "either" : "by-name");
 	json_key(j, "params");
 	json_begin_array(j);

@@ -1,4 +1,4 @@
-/* The methods about calls themselves, for any server: the "rpc." names that JSON-RPC reserves. */
+/* Methods about calls themselves, for any server: the "rpc." names that JSON-RPC reserves. */
 #pragma once
 
 #include "call/method.h"

@@ -24,8 +24,8 @@ const struct limits default_limits = {
 	.connections_per_uid = 256,
 	.calls = 10000,
 	.waiting = 64,
-	/* Room for a client that writes 10,000 pings before it reads the first answer: what
-	 * the sockets do not hold. */
+	/* Room for a client that writes 10,000 pings before it reads the first answer, beyond
+	 * what the sockets hold. */
 	.queue_bytes = 640 << 10,
 	.total_queue_bytes = 64 << 20,
 	.reply_bytes = 16 << 20,
@@ -82,7 +82,7 @@ static void drop_call(struct call *c)
 	free(c);
 }
 
-/* Everything that a call carries back to how it was made, memory apart. */
+/* Resets everything a call carries, except its memory. */
 static void wipe_call(struct call *c)
 {
 	arena_reset(&c->arena);
@@ -124,7 +124,7 @@ void server_free_call(struct server *s, struct call *c)
 		return;
 	}
 	wipe_call(c);
-	/* To the front: the one used last is the one in the cache. */
+	/* To the front: the call used last is the one in the cache. */
 	list_append(s->spare_calls.next, &c->link);
 	s->n_spare_calls++;
 }
@@ -247,7 +247,7 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 	r = listener_open(s->loop, &opts->address, &listen, &e->listener, why);
 	if (r != 0)
 		return r;
-	/* A socket that was handed over may be of another kind than it was named. */
+	/* A socket that was handed over may be of another kind than its name says. */
 	e->tcp = listener_address(e->listener)->kind != ADDRESS_UNIX;
 	address_format(listener_address(e->listener), e->address);
 	list_append(&s->endpoints, &e->link);
@@ -274,7 +274,7 @@ bool server_unlisten(struct server *s, struct endpoint *e)
 	e->closed = true;
 	listener_close(e->listener);
 	e->listener = NULL;
-	/* Its calls may outlive its clients, so it stays until the end, out of sight. */
+	/* Calls may outlive their clients, so the listener stays until the end, out of sight. */
 	list_remove(&e->link);
 	list_append(&s->closed_endpoints, &e->link);
 	list_for_each (at, following, &s->clients) {
@@ -315,8 +315,8 @@ static void check_deadlines(void *arg)
 	timer_stop(s->clock);
 }
 
-/* Of half-sent messages, by their bytes and the time since they were begun; those of other users
- * before our own. Nobody is cut whose turn it is: its message may just be in use. */
+/* Which half-sent message to cut: by its bytes and the time since it began; those of other users
+ * before our own. Never the client whose turn it is: its message may be in use. */
 static struct client *worst_sender(const struct server *s)
 {
 	uint64_t now = loop_now_ms(s->loop);
@@ -414,14 +414,14 @@ static void stop_over(void *arg)
 void server_stop(struct server *s)
 {
 	if (s->stopping) {
-		/* Not now: the handler of one of their calls may be what asks. */
+		/* Not now: the caller may be the handler of one of their calls. */
 		s->hurried = true;
 		if (s->n_clients > 0)
 			timer_start(s->stop_timer, 0);
 		return;
 	}
 	s->stopping = true;
-	/* A client that does not take its last bytes must not hold the stop up. */
+	/* A client that does not take its last bytes must not delay the stop. */
 	s->opts.limits.linger_ms = 500;
 	close_listeners(s);
 	parked_refuse_all(s);
@@ -465,7 +465,7 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 	return 0;
 }
 
-/* Calls that did not answer when they were asked to stop: nobody may any more. */
+/* Calls that did not answer when they were asked to stop: now none may answer. */
 static void drop_detached(struct server *s)
 {
 	struct list *first;

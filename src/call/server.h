@@ -17,11 +17,11 @@
 #include "io/loop.h"
 
 struct server;
-struct services; /* what handlers work with; the owner's business */
+struct services; /* what handlers work with; the owner knows it */
 
 struct limits {
 	unsigned connections;         /* in all; more wait in the backlog */
-	unsigned connections_per_uid; /* of one other user who is let in; more are closed */
+	unsigned connections_per_uid; /* for one other user who is let in; more are closed */
 	unsigned calls;               /* in flight, in all; more are refused */
 	unsigned waiting;             /* calls that one connection may queue behind a running one */
 	size_t queue_bytes; /* answers waiting for one client, before it is not read any more */
@@ -33,9 +33,9 @@ struct limits {
 	unsigned json_depth;
 	unsigned json_values;
 	unsigned batch;           /* requests in one batch */
-	unsigned read_timeout_ms; /* HTTP: for one request, in all; else for progress_bytes */
+	unsigned read_timeout_ms; /* HTTP: for one whole request; else for progress_bytes */
 	unsigned linger_ms;       /* to let a client read a last error */
-	unsigned stop_ms;         /* for what runs when the server stops */
+	unsigned stop_ms;         /* for running calls when the server stops */
 };
 
 extern const struct limits default_limits;
@@ -44,21 +44,22 @@ struct server_opts {
 	struct limits limits;
 	struct services *services;
 	struct workers_opts workers;
-	/* A client asked the daemon to stop. May be NULL: refused. */
+	/* A client asked the daemon to stop. NULL: such a request is refused. */
 	void (*on_stop_asked)(void *arg, bool force);
-	/* A client of this dialect's listener asked for the settings to be read again. May be NULL. */
+	/* A client of this dialect's listener asked to have the settings read again. May be
+	 * NULL. */
 	int (*on_reload_asked)(void *arg, const struct dialect *by, struct why *why);
 	/* After server_stop: everything is closed. */
 	void (*on_stopped)(void *arg);
 	void *arg;
-	/* What those may call who are kept from writing (call/confined): names, or beginnings with a
-	 * dot at their end; NULL-ended. NULL: all there is. */
+	/* What confined clients may call (call/confined): names, or prefixes that end with a
+	 * dot; NULL-ended. NULL: everything. */
 	const char *const *confined_methods;
 	const char *version;
 	bool log_messages; /* every message both ways, at debug */
 };
 
-/* One place that a dialect is spoken at. */
+/* One place where a dialect is spoken. */
 struct endpoint {
 	struct list link;
 	struct server *server;
@@ -70,14 +71,14 @@ struct endpoint {
 	bool tcp;
 	unsigned n_connections;
 	uint64_t n_accepted;
-	uint64_t n_refused; /* foreign uids, and their connections that are too many */
+	uint64_t n_refused; /* foreign uids, and their connections beyond the limit */
 	uint64_t n_calls;
 	uint64_t n_errors;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
 	uint64_t n_dropped;   /* notifications that a slow client did not get */
 	const void *settings; /* the dialect's own */
-	void *state;          /* ... and what it keeps here, which it frees itself */
+	void *state;          /* what the dialect keeps here, and frees itself */
 	bool closed;          /* by server_unlisten */
 	/* HTTP: "Bearer " and the token that calls must carry; "" for none. */
 	char token[256];
@@ -92,11 +93,11 @@ struct server {
 	struct list closed_endpoints; /* by server_unlisten */
 	struct list clients;
 	struct list deadlines; /* clients that have begun to send a message */
-	struct list inputs;    /* clients that have sent what is not whole */
-	size_t input_held;     /* by all of them */
+	struct list inputs;    /* clients that have sent incomplete messages */
+	size_t input_held;     /* bytes of all of them */
 	struct room room;      /* for answers; see call/parked.h */
 	struct list parked;    /* calls that wait for some of it */
-	struct call *retried;  /* the one of them that is at work */
+	struct call *retried;  /* the waiting call that is at work */
 	struct timer *parked_clock;
 	struct list detached; /* running calls whose client has left */
 	struct list spare_calls;
@@ -117,11 +118,11 @@ struct server {
 
 int server_new(struct loop *l, const struct server_opts *opts, struct server **ret_server);
 
-/* Closes what is open, at once, and asks the calls that answer later to stop.
- * They may answer until server_free. */
+/* Closes everything that is open, at once, and asks calls that answer later to stop. They may
+ * answer until server_free. */
 void server_close(struct server *s);
 
-/* Closes too. A call that has not answered when this returns is gone. */
+/* Closes, too. A call that has not answered when this returns is gone. */
 void server_free(struct server *s);
 
 struct endpoint_opts {
@@ -132,7 +133,7 @@ struct endpoint_opts {
 	int fd;                      /* already listening, or -1 */
 	const uid_t *allow_uids;
 	unsigned n_allow_uids;
-	bool anybody;         /* whoever it is */
+	bool anybody;         /* anybody may connect */
 	const char *token;    /* HTTP bearer token, or NULL */
 	const void *settings; /* the dialect's own; outlives the server */
 };
@@ -141,8 +142,8 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 		  struct endpoint **ret_endpoint, struct why *why);
 
 /*
- * Closes one listener, and its clients when they have been answered; the others go on.
- * False, and nothing happens, when there is no other.
+ * Closes one listener, and its clients once they have been answered; other listeners go on.
+ * False, and nothing happens, when it is the only one.
  */
 bool server_unlisten(struct server *s, struct endpoint *e);
 
@@ -150,29 +151,29 @@ bool server_unlisten(struct server *s, struct endpoint *e);
 int server_accept(struct server *s, struct endpoint *e, int fd, const struct peer *peer);
 
 /*
- * Stops in good order: no more connections, no more reading; what runs is
- * finished within limits.stop_ms, then cancelled; clients are closed; then
- * on_stopped. A second call ends it in the next turn of the loop, and no connection closes before
- * that: a handler may call this, and its answer is still sent.
+ * Stops in good order: no more connections, no more reading; running calls finish within
+ * limits.stop_ms, then are cancelled; clients are closed; then on_stopped. A second call ends
+ * it in the next turn of the loop, and no connection closes before that: a handler may call
+ * this, and its answer is still sent.
  */
 void server_stop(struct server *s);
 
-/* Hands a call to the thread that its row asks for. */
+/* Hands work to the thread that `where` names. */
 int server_submit(struct server *s, struct work *work, enum where where);
 
 /* Calls are reused. */
 struct call *server_new_call(struct server *s);
 void server_free_call(struct server *s, struct call *c);
 
-/* Cuts the largest and slowest of half-sent messages, as long as there is too much of them. */
+/* Cuts the largest and slowest half-sent messages while there are too many bytes of them. */
 void server_check_input(struct server *s);
 
 /* A client of this peer's has closed; called by client.c. */
 void server_client_gone(struct server *s, const struct peer *peer);
 
-/* A notification, wrapped for each client's framing. HTTP clients get none. params is JSON
- * or {NULL, 0}; ret_n, the count of those reached, may be NULL. -ENOMEM or -EMSGSIZE when
- * it could not be written: nobody got it. */
+/* A notification, wrapped for each client's framing. HTTP clients get none. params is JSON or
+ * {NULL, 0}; ret_n, the number of clients reached, may be NULL. -ENOMEM or -EMSGSIZE when it
+ * could not be written: nobody got it. */
 int server_notify_all(struct server *s, struct text method, struct text params, unsigned *ret_n);
 
 struct client *server_find_client(struct server *s, uint64_t number);
