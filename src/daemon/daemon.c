@@ -650,6 +650,10 @@ static int start(struct daemon *d, const struct plan *plan, struct why *why)
 		r = sessions_begin(d->settings, &d->stage, d->services, &d->environments.sessions,
 				   why);
 	if (r == 0)
+		r = rules_start(d->settings, &d->stage, d->services, &d->environments.plain);
+	if (r == 0)
+		r = projects_start(d->projects, &d->stage, d->services);
+	if (r == 0)
 		r = gateway_begin(d->settings, &d->stage, d->services, &d->environments.tools,
 				  &d->gateway, why);
 	if (r == 0)

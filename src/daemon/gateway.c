@@ -47,11 +47,13 @@ static int start_processes(const struct settings *s, struct backstage *stage,
 	const struct processes_opts opts = {
 		.loop = stage->server->loop,
 		.background = backstage(stage),
+		.services = services,
+		.approvals = services->approvals,
 		.folder = s->gateway_folder,
 		.env = env,
 	};
 
-	return s->gateway_process ? processes_start(services, &opts, why) : 0;
+	return s->gateway_process ? processes_new(&opts, &services->processes, why) : 0;
 }
 
 int gateway_begin(const struct settings *s, struct backstage *stage, struct services *services,
@@ -61,10 +63,18 @@ int gateway_begin(const struct settings *s, struct backstage *stage, struct serv
 	struct tools_opts opts = {
 		.loop = stage->server->loop,
 		.background = backstage(stage),
+		.services = services,
+		.approvals = services->approvals,
 		.agent = "gateway",
 		.folder = s->gateway_folder,
 		.env = env,
 		.words = {ocg_words_found, ocg_words_entry, ocg_words_stored, ocg_words_duplicate},
+	};
+	const struct jobs_opts jobs = {
+		.background = opts.background,
+		.store = services->store,
+		.automation = services->automation,
+		.chat = services->chat,
 	};
 	int r = settings_gateway_tools(s, &ret_settings->tools, why);
 
@@ -72,9 +82,9 @@ int gateway_begin(const struct settings *s, struct backstage *stage, struct serv
 	opts.allowed = ret_settings->tools | 1U << TOOL_MEMORY_SEARCH | 1U << TOOL_MEMORY_GET |
 		       1U << TOOL_MEMORY_STORE;
 	if (r == 0)
-		r = tools_start(services, &opts, why);
+		r = tools_new(&opts, &services->tools, why);
 	if (r == 0)
-		r = jobs_start(services, &opts.background);
+		r = jobs_new(&jobs, &services->jobs);
 	if (r == 0)
 		r = start_processes(s, stage, services, env, why);
 	if (r == 0)

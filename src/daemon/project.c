@@ -517,16 +517,16 @@ static int start_rules(struct place *p)
 {
 	struct services *s = p->projects->services;
 	const struct aiwg_config *config = &p->config->config;
-	int r = trust_offer(s, &p->config->offer);
+	int r = trust_offer(s->trust, &p->config->offer);
 	enum trust_state state;
 
 	if (r != 0)
 		return r;
 	p->unused = false;
-	state = trust_of(s, &p->config->offer, NULL);
+	state = trust_of(s->trust, &p->config->offer, NULL);
 	tell_untrusted(p, state);
 	if (s->automation)
-		r = automation_set_rules(s, p->shown.folder, config->rules,
+		r = automation_set_rules(s->automation, p->shown.folder, config->rules,
 					 state == TRUST_GIVEN ? config->n_rules : 0, NULL, NULL);
 	if (r == 0 && state == TRUST_GIVEN)
 		r = project_watch_start(p->projects->loop, s, config, &p->shown, &p->watch);

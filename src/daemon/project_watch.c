@@ -15,6 +15,7 @@
 #include "io/watch.h"
 #include "base/pattern.h"
 #include "engine/automation/schedule.h"
+#include "engine/services.h"
 
 enum {
 	PENDING_MAX = 4096,           /* changed files that are not told yet */
@@ -164,8 +165,8 @@ static void tell_change(struct project_watch *w, const struct pending *p)
 	record_text(&payload, "event_type", text_of(change_name(p->event)));
 	snprintf(type, sizeof(type), "file.%s", change_name(p->event));
 	if (payload.err == 0)
-		automation_event(w->services, w->shown->folder, TEXT("watch"), text_of(type),
-				 payload.root);
+		automation_event(w->services->automation, w->shown->folder, TEXT("watch"),
+				 text_of(type), payload.root);
 	arena_done(&arena);
 }
 
@@ -352,7 +353,7 @@ static void tell_due(struct project_watch *w, unsigned i)
 	}
 	w->jobs[i].fired_ms = clock_utc_ms();
 	if (payload.err == 0)
-		automation_event(w->services, w->shown->folder, TEXT("schedule"),
+		automation_event(w->services->automation, w->shown->folder, TEXT("schedule"),
 				 TEXT("cron.fired"), payload.root);
 	arena_done(&arena);
 }

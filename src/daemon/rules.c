@@ -59,22 +59,28 @@ static int set_rules(const struct settings *s, struct services *services)
 		else
 			left_out(&s->rules.list[i], r, &why);
 	}
-	r = automation_set_rules(services, (struct text) {NULL, 0}, rules, n, NULL, NULL);
+	r = automation_set_rules(services->automation, (struct text) {NULL, 0}, rules, n, NULL,
+				 NULL);
 	arena_done(&a);
 	return r;
 }
 
 int rules_start(const struct settings *s, struct backstage *stage, struct services *services,
-		const struct environment *env, struct why *why)
+		const struct environment *env)
 {
 	const struct automation_opts opts = {
 		.loop = stage->server->loop,
 		.background = backstage(stage),
+		.services = services,
+		.store = services->store,
+		.events = services->events,
+		.tasks = services->tasks,
+		.approvals = services->approvals,
 		.now_ms = is_clock_shifted(s) ? shifted_now : NULL,
 		.to_json = tree_json,
 		.env = env,
 	};
-	int r = automation_start(services, &opts, why);
+	int r = automation_new(&opts, &services->automation);
 
 	return r == 0 ? set_rules(s, services) : r;
 }

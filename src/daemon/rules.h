@@ -6,9 +6,9 @@
 #include "io/environment.h"
 #include "engine/services.h"
 
-/* After the tasks were started. A rule that cannot be is told in the log and left out. */
+/* After tasks and approvals were started. A rule that cannot be is told in the log and left out. */
 int rules_start(const struct settings *s, struct backstage *stage, struct services *services,
-		const struct environment *env, struct why *why);
+		const struct environment *env);
 
 /* The settings were read again. */
 void rules_reload(const struct settings *s, struct services *services);

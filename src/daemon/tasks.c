@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/rules.h"
 #include "engine/task/task.h"
 #include "engine/automation/trust.h"
 
@@ -68,16 +67,12 @@ int tasks_begin(const struct settings *s, struct backstage *stage, struct servic
 	int r = output_folder(services, folder);
 
 	if (r == 0)
-		r = trust_start(services);
+		r = trust_new(services->store, services->events, &services->trust);
 	if (r == 0)
 		r = projects_read(projects);
 	if (r == 0)
 		r = projects_import(projects, services, folder, (int64_t)s->tasks.output_bytes);
 	if (r == 0)
 		r = start_tasks(s, stage, services, projects, &env->tasks, folder, why);
-	if (r == 0)
-		r = rules_start(s, stage, services, &env->plain, why);
-	if (r == 0)
-		r = projects_start(projects, stage, services);
 	return r;
 }

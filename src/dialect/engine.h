@@ -11,6 +11,13 @@ static inline struct approvals *call_approvals(const struct call *c)
 	return s ? s->approvals : NULL;
 }
 
+static inline struct automation *call_automation(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->automation : NULL;
+}
+
 static inline struct chat *call_chat(const struct call *c)
 {
 	const struct services *s = call_services(c);
@@ -30,4 +37,32 @@ static inline struct sessions *call_sessions(const struct call *c)
 	const struct services *s = call_services(c);
 
 	return s ? s->sessions : NULL;
+}
+
+static inline struct jobs *call_jobs(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->jobs : NULL;
+}
+
+static inline struct processes *call_processes(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->processes : NULL;
+}
+
+static inline struct tools *call_tools(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->tools : NULL;
+}
+
+static inline struct trust *call_trust(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->trust : NULL;
 }

@@ -1,13 +1,13 @@
 /* A project's rules: shown, and switched on and off. */
 #include "dialect/aiwg/aiwg.h"
+#include "dialect/engine.h"
 #include "engine/automation/automation.h"
-#include "engine/services.h"
 
 struct done aiwg_automation_status(struct call *c)
 {
 	const struct aiwg_place_in *in = c->in;
 
-	if (!call_services(c)->automation)
+	if (!call_automation(c))
 		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE,
 					   "Automation engine not initialized"));
 	aiwg_write_automation(call_result(c), call_services(c), aiwg_folder(c, in->project));
@@ -43,11 +43,11 @@ static struct done set_enabled(struct call *c, bool on)
 	const struct aiwg_rule_in *in = c->in;
 	struct text rule = in->id.len > 0 ? in->id : (struct text) {0};
 
-	if (!call_services(c)->automation)
+	if (!call_automation(c))
 		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE,
 					   "Automation engine not initialized"));
 	(void)call_later(c, NULL, NULL);
-	automation_enable(call_services(c), aiwg_folder(c, in->project), rule, on, switched, c);
+	automation_enable(call_automation(c), aiwg_folder(c, in->project), rule, on, switched, c);
 	return call_settled(c);
 }
 

@@ -338,8 +338,8 @@ void aiwg_write_automation(struct json *j, struct services *s, struct text folde
 	unsigned n_log = 0;
 
 	if (s->automation) {
-		automation_rules(s, folder, &rules, &n, &enabled);
-		automation_log(s, folder, &log, &n_log);
+		automation_rules(s->automation, folder, &rules, &n, &enabled);
+		automation_log(s->automation, folder, &log, &n_log);
 	}
 	json_begin_object(j);
 	json_member_bool(j, "enabled", enabled);
@@ -417,7 +417,7 @@ static void write_rule_count(struct json *j, struct services *s, struct text fol
 	unsigned n = 0;
 
 	if (s->automation)
-		automation_rules(s, folder, &rules, &n, &enabled);
+		automation_rules(s->automation, folder, &rules, &n, &enabled);
 	json_key(j, "automation");
 	json_begin_object(j);
 	json_member_bool(j, "enabled", enabled);

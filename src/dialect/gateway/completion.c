@@ -489,14 +489,14 @@ static int start_tool(struct completion *c, const struct agent_call *call, struc
 	struct value *v;
 	int r;
 
-	if (!tool_find(c->services, call->name, &ask.id) || !(c->tools & 1U << ask.id))
+	if (!tool_find(c->services->tools, call->name, &ask.id) || !(c->tools & 1U << ask.id))
 		return refuse(why, REFUSE_NOT_FOUND, "tool not found: %.*s",
 			      TEXT_ARGS(text_cut(call->name, 100)));
 	r = json_read(&c->arena, input.data, input.len, &limits, &v, why);
 	if (r != 0)
 		return r;
 	ask.input = v;
-	return tool_run(c->services, &ask, on_tool, c, &c->run, why);
+	return tool_run(c->services->tools, &ask, on_tool, c, &c->run, why);
 }
 
 static void run_next(struct completion *c)

@@ -1,5 +1,6 @@
 /* Jobs at /cron: in the shapes of the original. */
 #include "base/clock.h"
+#include "dialect/engine.h"
 #include "dialect/gateway/gateway.h"
 #include "engine/automation/job.h"
 
@@ -72,12 +73,12 @@ static void write_job(struct call *c, struct json *j, const struct job_info *job
 
 struct done gateway_cron_list(struct call *c)
 {
-	struct services *s = call_services(c);
+	struct jobs *jobs = call_jobs(c);
 	struct json *j = call_result(c);
 	struct job_info job;
 
 	json_begin_array(j);
-	for (unsigned i = 0; job_at(s, i, &job); i++)
+	for (unsigned i = 0; job_at(jobs, i, &job); i++)
 		write_job(c, j, &job);
 	json_end_array(j);
 	return call_reply(c);
@@ -85,14 +86,14 @@ struct done gateway_cron_list(struct call *c)
 
 struct done gateway_cron_status(struct call *c)
 {
-	struct services *s = call_services(c);
+	struct jobs *jobs = call_jobs(c);
 	unsigned n = 0, enabled = 0, due = 0;
 	int64_t now = clock_utc_ms();
 	int64_t next = 0;
 	struct job_info job;
 	struct json *j = call_result(c);
 
-	for (; job_at(s, n, &job); n++) {
+	for (; job_at(jobs, n, &job); n++) {
 		enabled += job.enabled;
 		if (!job.enabled || job.next_ms == 0)
 			continue;
@@ -171,7 +172,7 @@ static const struct value *job_in(const struct value *params)
 struct done gateway_cron_add(struct call *c)
 {
 	(void)call_later(c, on_cancel, NULL);
-	job_add(call_services(c), job_in(c->request.params), on_done, c);
+	job_add(call_jobs(c), job_in(c->request.params), on_done, c);
 	return call_settled(c);
 }
 
@@ -186,7 +187,7 @@ struct done gateway_cron_update(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, on_cancel, NULL);
-	job_update(call_services(c), id, in->patch, on_done, c);
+	job_update(call_jobs(c), id, in->patch, on_done, c);
 	return call_settled(c);
 }
 
@@ -198,7 +199,7 @@ struct done gateway_cron_remove(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, on_cancel, NULL);
-	job_remove(call_services(c), id, on_done, c);
+	job_remove(call_jobs(c), id, on_done, c);
 	return call_settled(c);
 }
 
@@ -210,6 +211,6 @@ struct done gateway_cron_run(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, on_cancel, NULL);
-	job_run(call_services(c), id, on_done, c);
+	job_run(call_jobs(c), id, on_done, c);
 	return call_settled(c);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/record.h"
+#include "dialect/engine.h"
 #include "dialect/gateway/gateway.h"
 #include "engine/program/tool.h"
 
@@ -41,7 +42,7 @@ static struct done run(struct call *c, enum tool_id id, const struct record *inp
 	int r = input->err;
 
 	if (r == 0)
-		r = tool_run(call_services(c), &ask, on_result, c, &run, &c->why);
+		r = tool_run(call_tools(c), &ask, on_result, c, &run, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = run;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "call/server.h"
+#include "dialect/engine.h"
 #include "dialect/gateway/more.h"
 #include "engine/program/process.h"
 
@@ -147,7 +148,7 @@ struct done gateway_process_start(struct call *c)
 	int r = read_env(c, in->env, &new);
 
 	if (r == 0)
-		r = process_start(call_services(c), &new, started, c, &ask, &c->why);
+		r = process_start(call_processes(c), &new, started, c, &ask, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = ask;
@@ -180,7 +181,7 @@ struct done gateway_process_list(struct call *c)
 		arena_alloc(&c->arena, PROCESS_KEPT_MAX * sizeof(struct process_info));
 	struct json *j;
 	unsigned n;
-	int r = list ? process_list(call_services(c), list, &n, &c->why) : -ENOMEM;
+	int r = list ? process_list(call_processes(c), list, &n, &c->why) : -ENOMEM;
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -202,17 +203,17 @@ struct done gateway_process_list(struct call *c)
 struct done gateway_process_log(struct call *c)
 {
 	const struct gateway_process_log_in *in = c->in;
-	struct services *s = call_services(c);
+	struct processes *all = call_processes(c);
 	size_t limit = in->limit > 0 ? (size_t)in->limit : SIZE_MAX;
 	struct process_info info;
 	struct process_log log;
 	struct json *j;
 	size_t whole;
-	int r = process_log(s, in->session_id, in->offset > 0 ? in->offset : 0, limit, &log,
+	int r = process_log(all, in->session_id, in->offset > 0 ? in->offset : 0, limit, &log,
 			    &c->why);
 
 	if (r == 0)
-		r = process_get(s, in->session_id, &info, &c->why);
+		r = process_get(all, in->session_id, &info, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	whole = utf8_whole(log.bytes.data, log.bytes.len);
@@ -263,7 +264,7 @@ struct done gateway_process_write(struct call *c)
 	if (in->data.len == 0 && !in->eof)
 		r = refuse_field(&c->why, "data", "data is required");
 	if (r == 0)
-		r = process_write(call_services(c), in->session_id, in->data, in->eof, &c->peer,
+		r = process_write(call_processes(c), in->session_id, in->data, in->eof, &c->peer,
 				  written, c, &ask, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
@@ -307,7 +308,7 @@ struct done gateway_process_kill(struct call *c)
 	int r;
 
 	(void)call_later(c, kill_cancelled, NULL);
-	r = process_kill(call_services(c), in->session_id, killed, c, &wait, &c->why);
+	r = process_kill(call_processes(c), in->session_id, killed, c, &wait, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	if (wait)

@@ -1,10 +1,10 @@
 /* Rules: which there are, what they did, and acting on one by hand. */
 #include "base/clock.h"
 #include "call/call.h"
+#include "dialect/engine.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/rule_json.h"
 #include "engine/automation/automation.h"
-#include "engine/services.h"
 
 struct place_in {
 	struct text project;
@@ -18,7 +18,7 @@ struct run_in {
 
 static int need_automation(struct call *c)
 {
-	if (call_services(c)->automation)
+	if (call_automation(c))
 		return 0;
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "automation is not running");
 }
@@ -137,7 +137,7 @@ static struct done handle_rules(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
-	automation_rules(call_services(c), in->project, &rules, &n, &enabled);
+	automation_rules(call_automation(c), in->project, &rules, &n, &enabled);
 	json_begin_object(j);
 	json_member_bool(j, "enabled", enabled);
 	json_key(j, "rules");
@@ -176,7 +176,7 @@ static struct done handle_log(struct call *c)
 		r = refuse_field(&c->why, "limit", "limit must be at least 1");
 	if (r != 0)
 		return call_fail(c, r);
-	automation_log(call_services(c), in->project, &log, &n);
+	automation_log(call_automation(c), in->project, &log, &n);
 	first = (int64_t)n > in->limit ? n - (unsigned)in->limit : 0;
 	j = call_result(c);
 	json_begin_object(j);
@@ -220,7 +220,7 @@ static struct done handle_run(struct call *c)
 		return call_fail(c, r);
 	/* What it acts with is not waited for: nothing to cancel. */
 	(void)call_later(c, NULL, NULL);
-	automation_run(call_services(c), in->project, in->rule, on_run, c);
+	automation_run(call_automation(c), in->project, in->rule, on_run, c);
 	return call_settled(c);
 }
 

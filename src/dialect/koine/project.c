@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 #include "call/call.h"
+#include "dialect/engine.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/rule_json.h"
 #include "engine/approval/approval.h"
-#include "dialect/engine.h"
 #include "engine/task/task.h"
 #include "engine/automation/trust.h"
 
@@ -31,13 +31,13 @@ static void write_id(void *json, struct text id)
 
 /* ---- which there are ---- */
 
-static void write_head(struct json *j, struct services *s, const struct trust_offer *o)
+static void write_head(struct json *j, const struct trust *t, const struct trust_offer *o)
 {
 	char text[ISO_LEN + 1];
 	int64_t ms;
 
 	json_member_text(j, "folder", o->folder);
-	json_member_str(j, "state", trust_state_name(trust_of(s, o, &ms)));
+	json_member_str(j, "state", trust_state_name(trust_of(t, o, &ms)));
 	json_key(j, "trusted_at");
 	if (ms > 0) {
 		clock_format_iso(ms, text);
@@ -47,13 +47,13 @@ static void write_head(struct json *j, struct services *s, const struct trust_of
 	}
 }
 
-static void write_short(struct json *j, struct services *s, const struct trust_offer *o)
+static void write_short(struct call *c, struct json *j, const struct trust_offer *o)
 {
 	unsigned n_held = 0;
 
-	tasks_each_held(s, o->folder, count_id, &n_held);
+	tasks_each_held(call_services(c), o->folder, count_id, &n_held);
 	json_begin_object(j);
-	write_head(j, s, o);
+	write_head(j, call_trust(c), o);
 	json_member_uint(j, "rules", o->n_rules);
 	json_member_uint(j, "watches", o->n_watches);
 	json_member_uint(j, "jobs", o->n_jobs);
@@ -64,14 +64,14 @@ static void write_short(struct json *j, struct services *s, const struct trust_o
 static struct done handle_list(struct call *c)
 {
 	const struct trust_offer *const *offers;
-	unsigned n = trust_offers(call_services(c), &offers);
+	unsigned n = trust_offers(call_trust(c), &offers);
 	struct json *j = call_result(c);
 
 	json_begin_object(j);
 	json_key(j, "projects");
 	json_begin_array(j);
 	for (unsigned i = 0; i < n; i++)
-		write_short(j, call_services(c), offers[i]);
+		write_short(c, j, offers[i]);
 	json_end_array(j);
 	json_end_object(j);
 	return call_reply(c);
@@ -119,14 +119,14 @@ static struct done handle_show(struct call *c)
 {
 	const struct project_in *in = c->in;
 	const struct trust_offer *o = NULL;
-	int r = trust_find(call_services(c), in->folder, &o, &c->why);
+	int r = trust_find(call_trust(c), in->folder, &o, &c->why);
 	struct json *j;
 
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
 	json_begin_object(j);
-	write_head(j, call_services(c), o);
+	write_head(j, call_trust(c), o);
 	json_member_text(j, "digest", o->digest.data ? o->digest : TEXT(""));
 	write_rules(j, o);
 	write_times(j, o);
@@ -170,7 +170,7 @@ static int trust_work(struct call *c)
 
 	if (in->digest.data)
 		r = approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
-	return r != 0 ? r : trust_write(call_services(c), in->folder, in->digest, clock_utc_ms());
+	return r != 0 ? r : trust_write(call_trust(c), in->folder, in->digest, clock_utc_ms());
 }
 
 static struct done trust_then(struct call *c, int r)
@@ -179,7 +179,7 @@ static struct done trust_then(struct call *c, int r)
 	struct json *j;
 
 	if (r == 0)
-		r = trust_set(call_services(c), in->folder, in->digest, clock_utc_ms());
+		r = trust_set(call_trust(c), in->folder, in->digest, clock_utc_ms());
 	if (r != 0)
 		return call_fail(c, r);
 	for (const struct value *id = in->tasks ? in->tasks->first : NULL; id; id = id->next)
@@ -196,7 +196,7 @@ static struct done handle_trust(struct call *c)
 {
 	const struct project_in *in = c->in;
 	const struct trust_offer *o = NULL;
-	int r = trust_find(call_services(c), in->folder, &o, &c->why);
+	int r = trust_find(call_trust(c), in->folder, &o, &c->why);
 
 	if (r == 0)
 		r = trust_check(o, in->digest, &c->why);
@@ -209,7 +209,7 @@ static struct done handle_trust(struct call *c)
 static struct done handle_distrust(struct call *c)
 {
 	const struct project_in *in = c->in;
-	int r = trust_known(call_services(c), in->folder, &c->why);
+	int r = trust_known(call_trust(c), in->folder, &c->why);
 
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, trust_work, trust_then);
 }

@@ -106,12 +106,12 @@ static void submit_task(struct firing *f)
 	in.metadata = metadata.root;
 	if (r == 0)
 		r = metadata.err;
-	if (r == 0 && !f->rule->automation->services->tasks)
+	if (r == 0 && !f->rule->automation->opts.tasks)
 		r = -ENOSYS;
 	if (r != 0)
 		fail(f, r, NULL);
 	else
-		task_submit(f->rule->automation->services, &in, on_submitted, f);
+		task_submit(f->rule->automation->opts.services, &in, on_submitted, f);
 }
 
 /* ---- a program ---- */

@@ -62,7 +62,7 @@ static int read_rule(struct arming *m, struct connection *c, struct armed_rule *
 static int arming_run(struct work *w, int lane)
 {
 	struct arming *m = list_entry(w, struct arming, work);
-	struct connection *c = store_writer(m->automation->services->store);
+	struct connection *c = store_writer(m->automation->opts.store);
 	int r;
 
 	(void)lane;

@@ -232,7 +232,7 @@ static int ask(struct firing *f)
 	snprintf(tool, sizeof(tool), "%s:%.*s", asker, TEXT_ARGS(d->id));
 	in.tool = text_of(tool);
 	wait_begins(f);
-	return approval_wait(f->rule->automation->services->approvals, &in, on_kept, on_decided, f,
+	return approval_wait(f->rule->automation->opts.approvals, &in, on_kept, on_decided, f,
 			     &f->waiter);
 }
 
@@ -241,7 +241,7 @@ void ask_start(struct firing *f)
 	const struct automation *a = f->rule->automation;
 	int r;
 
-	if (!a->services->approvals) {
+	if (!a->opts.approvals) {
 		firing_done(f, "skipped_no_approver",
 			    "it needs approval, and there is nobody to give it");
 		return;
@@ -283,7 +283,7 @@ static int old_run(struct work *w, int lane)
 	struct old_asks *o = list_entry(w, struct old_asks, work);
 	const struct approval_filter pending = {.status = APPROVAL_PENDING};
 
-	return approval_list(o->automation->services->approvals, lane, &o->arena, &pending,
+	return approval_list(o->automation->opts.approvals, lane, &o->arena, &pending,
 			     &o->list, &o->n);
 }
 
@@ -331,7 +331,7 @@ static void old_finished(struct work *w, int result)
 						    .by = TEXT(asker)};
 
 		if (is_old(a, &o->list[i].row))
-			approval_decide(a->services->approvals, &d, on_withdrawn, NULL);
+			approval_decide(a->opts.approvals, &d, on_withdrawn, NULL);
 	}
 	a->old_asks = NULL;
 	arena_done(&o->arena);
@@ -344,7 +344,7 @@ void asks_withdraw_old(struct automation *a)
 	struct old_asks *o;
 	int r;
 
-	if (a->withdrew || !a->services->approvals)
+	if (a->withdrew || !a->opts.approvals)
 		return;
 	o = calloc(1, sizeof(*o));
 	if (!o)

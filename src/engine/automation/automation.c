@@ -158,11 +158,10 @@ static void drop_old(struct automation *a, struct list *old)
 	}
 }
 
-int automation_set_rules(struct services *s, struct text project, const struct rule_new *rules,
+int automation_set_rules(struct automation *a, struct text project, const struct rule_new *rules,
 			 unsigned n, void (*fn)(void *arg, const char *sentence), void *arg)
 {
 	const struct complaints c = {.fn = fn, .arg = arg};
-	struct automation *a = s->automation;
 	struct list old;
 	int r = 0;
 
@@ -206,10 +205,9 @@ static bool is_of(struct text project, struct text wanted)
 	return !wanted.data || text_equal(project, wanted);
 }
 
-void automation_rules(struct services *s, struct text project, const struct rule_info **ret_rules,
+void automation_rules(struct automation *a, struct text project, const struct rule_info **ret_rules,
 		      unsigned *ret_n, bool *ret_enabled)
 {
-	struct automation *a = s->automation;
 	unsigned n = 0;
 
 	*ret_rules = a ? a->infos : NULL;
@@ -242,10 +240,9 @@ void automation_rules(struct services *s, struct text project, const struct rule
 	}
 }
 
-void automation_log(struct services *s, struct text project, const struct rule_execution **ret_log,
-		    unsigned *ret_n)
+void automation_log(struct automation *a, struct text project,
+		    const struct rule_execution **ret_log, unsigned *ret_n)
 {
-	struct automation *a = s->automation;
 	unsigned n = 0;
 
 	for (unsigned i = 0; a && i < a->n_log; i++) {
@@ -275,7 +272,7 @@ struct toggle {
 static int toggle_run(struct work *w, int lane)
 {
 	struct toggle *t = list_entry(w, struct toggle, work);
-	struct connection *c = store_writer(t->automation->services->store);
+	struct connection *c = store_writer(t->automation->opts.store);
 	struct rule_row row;
 	int r;
 
@@ -378,22 +375,22 @@ static int check_running(const struct automation *a, struct why *why)
 	return 0;
 }
 
-void automation_enable(struct services *s, struct text project, struct text rule, bool on,
+void automation_enable(struct automation *a, struct text project, struct text rule, bool on,
 		       automation_done_fn fn, void *arg)
 {
 	struct why why = {.text = ""};
 	struct toggle *t = NULL;
 	struct rule *r = NULL;
-	int e = check_running(s->automation, &why);
+	int e = check_running(a, &why);
 
 	if (e == 0 && rule.data)
-		e = find_rule(s->automation, project, rule, &r, &why);
+		e = find_rule(a, project, rule, &r, &why);
 	if (e == 0) {
 		t = calloc(1, sizeof(*t));
 		e = t ? 0 : -ENOMEM;
 	}
 	if (e == 0) {
-		*t = (struct toggle) {.automation = s->automation, .fn = fn, .arg = arg};
+		*t = (struct toggle) {.automation = a, .fn = fn, .arg = arg};
 		arena_init(&t->arena, 64 << 10);
 		e = r ? toggle_rule(t, r, on) : toggle_switch(t, project, on, &why);
 	}
@@ -409,15 +406,15 @@ void automation_enable(struct services *s, struct text project, struct text rule
 	fn(arg, e, &why);
 }
 
-void automation_run(struct services *s, struct text project, struct text rule,
+void automation_run(struct automation *a, struct text project, struct text rule,
 		    automation_done_fn fn, void *arg)
 {
 	struct why why = {.text = ""};
 	struct rule *r = NULL;
-	int e = check_running(s->automation, &why);
+	int e = check_running(a, &why);
 
 	if (e == 0)
-		e = find_rule(s->automation, project, rule, &r, &why);
+		e = find_rule(a, project, rule, &r, &why);
 	if (e == 0 && !r->armed)
 		e = refuse(&why, REFUSE_UNAVAILABLE, "the rule is not ready yet");
 	if (e == 0)
@@ -426,29 +423,27 @@ void automation_run(struct services *s, struct text project, struct text rule,
 		fn(arg, e, &why);
 }
 
-void automation_look(struct services *s)
+void automation_look(struct automation *a)
 {
-	if (s->automation)
-		schedules_look(s->automation);
+	if (a)
+		schedules_look(a);
 }
 
 /* ---- the service ---- */
 
-int automation_start(struct services *s, const struct automation_opts *opts, struct why *why)
+int automation_new(const struct automation_opts *opts, struct automation **ret_automation)
 {
 	struct automation *a = calloc(1, sizeof(*a));
 
-	(void)why;
 	if (!a)
 		return -ENOMEM;
-	a->services = s;
 	a->opts = *opts;
 	a->drift_ms = automation_now(a) - (int64_t)clock_steady_ms();
 	list_init(&a->rules);
 	list_init(&a->switches);
 	list_init(&a->armings);
 	list_init(&a->firings);
-	s->automation = a;
+	*ret_automation = a;
 	return 0;
 }
 
@@ -496,6 +491,5 @@ void automation_free(struct automation *a)
 	for (unsigned i = 0; i < RULE_LOG_MAX; i++)
 		execution_done(&a->log[i]);
 	http_client_free(a->http);
-	a->services->automation = NULL;
 	free(a);
 }

@@ -19,8 +19,13 @@
 #include "io/loop.h"
 #include "io/work.h"
 
-struct services;
+struct approvals;
 struct automation;
+struct environment;
+struct events;
+struct services;
+struct store;
+struct tasks;
 
 enum { RULES_MAX = 256, RULE_CONDITIONS_MAX = 32, RULE_LOG_MAX = 100 };
 
@@ -81,6 +86,11 @@ struct rule_new {
 struct automation_opts {
 	struct loop *loop;
 	struct background background;
+	struct services *services;
+	struct store *store;
+	struct events *events;
+	struct tasks *tasks;         /* NULL: rules that submit tasks fail */
+	struct approvals *approvals; /* NULL: rules that need approval do nothing */
 	/* Milliseconds since 1970; NULL: the real clock. So that a test can turn it. */
 	int64_t (*now_ms)(void *arg);
 	/* A tree as JSON text, in the arena: for webhooks and a command's environment. */
@@ -89,23 +99,22 @@ struct automation_opts {
 	const struct environment *env; /* of commands; NULL: ours */
 };
 
-/* Sets s->automation. After tasks_start. */
-int automation_start(struct services *s, const struct automation_opts *opts, struct why *why);
+int automation_new(const struct automation_opts *opts, struct automation **ret_automation);
 
 /* Takes them all, in place of those of the same project there were; complaints go to the log and to
  * `complain` (may be NULL), one each, and those rules are left out. */
-int automation_set_rules(struct services *s, struct text project, const struct rule_new *rules,
+int automation_set_rules(struct automation *a, struct text project, const struct rule_new *rules,
 			 unsigned n, void (*complain)(void *arg, const char *sentence), void *arg);
 
 /* Whether it could be, as automation_set_rules would find; refuses with the reason. */
 int automation_check_rule(const struct rule_new *rule, struct why *why);
 
 /* Something happened outside the log: a project's file watcher, its schedule. */
-void automation_event(struct services *s, struct text project, struct text source, struct text type,
-		      const struct value *payload);
+void automation_event(struct automation *a, struct text project, struct text source,
+		      struct text type, const struct value *payload);
 
 /* Looks at the clock now, as it does by itself when something is due and once a minute. */
-void automation_look(struct services *s);
+void automation_look(struct automation *a);
 
 /* Fires nothing any more, and ends commands and calls under way. Before tasks_stop: an occurrence that
  * was claimed and cannot be acted on any more is given back to the store. Accepts NULL. */
@@ -126,7 +135,7 @@ struct rule_info {
 };
 
 /* Those of a project, or {NULL, 0}: all. Valid until the loop turns. */
-void automation_rules(struct services *s, struct text project, const struct rule_info **ret_rules,
+void automation_rules(struct automation *a, struct text project, const struct rule_info **ret_rules,
 		      unsigned *ret_n, bool *ret_enabled);
 
 struct rule_execution {
@@ -143,20 +152,20 @@ struct rule_execution {
 };
 
 /* The newest last. */
-void automation_log(struct services *s, struct text project, const struct rule_execution **ret_log,
-		    unsigned *ret_n);
+void automation_log(struct automation *a, struct text project,
+		    const struct rule_execution **ret_log, unsigned *ret_n);
 
 typedef void (*automation_done_fn)(void *arg, int result, const struct why *why);
 
 /* rule {NULL, 0}: the whole engine (of that project; {NULL, 0}: everybody's, and a project's rules act
  * where both are on). Kept over restarts. REFUSE_NOT_FOUND. A rule's project {NULL, 0}: whichever has
  * it; REFUSE_PARAMS where two have. */
-void automation_enable(struct services *s, struct text project, struct text rule, bool on,
+void automation_enable(struct automation *a, struct text project, struct text rule, bool on,
 		       automation_done_fn fn, void *arg);
 
 /* Acts now, whatever trigger, conditions and cooldown say; where it needs approval, once that is there.
  * fn comes when it is done. REFUSE_FORBIDDEN: it was denied, or there is nobody to ask; REFUSE_TIMEOUT:
  * nobody decided in time; REFUSE_CANCELLED: the question was withdrawn; REFUSE_LIMIT: too many wait;
  * REFUSE_UNAVAILABLE: it failed. */
-void automation_run(struct services *s, struct text project, struct text rule,
+void automation_run(struct automation *a, struct text project, struct text rule,
 		    automation_done_fn fn, void *arg);

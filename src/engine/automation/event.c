@@ -16,7 +16,6 @@
 #include "base/pack.h"
 #include "base/record.h"
 #include "engine/automation/inner.h"
-#include "engine/services.h"
 
 enum { EVENT_ARENA_MAX = 32 << 20 }; /* a byte of packed data may be a value of its own */
 
@@ -97,17 +96,17 @@ static void happened(struct automation *a, const struct happening *h)
 	}
 }
 
-void automation_event(struct services *s, struct text project, struct text source, struct text type,
-		      const struct value *payload)
+void automation_event(struct automation *a, struct text project, struct text source,
+		      struct text type, const struct value *payload)
 {
 	const struct happening h = {
 		.type = type, .source = source, .project = project, .payload = payload};
 
-	if (!s->automation || s->automation->stopping)
+	if (!a || a->stopping)
 		return;
-	matching_begin(s->automation);
-	happened(s->automation, &h);
-	matching_end(s->automation, type);
+	matching_begin(a);
+	happened(a, &h);
+	matching_end(a, type);
 }
 
 /* ---- the log ---- */
@@ -217,8 +216,8 @@ void rules_listen(struct automation *a)
 	if (!wanted || a->stopping) {
 		event_unsubscribe(a->subscriber);
 		a->subscriber = NULL;
-	} else if (!a->subscriber && a->services->events &&
-		   event_subscribe(a->services->events, &all, -1, &sink, &a->subscriber) != 0) {
+	} else if (!a->subscriber && a->opts.events &&
+		   event_subscribe(a->opts.events, &all, -1, &sink, &a->subscriber) != 0) {
 		log_err("rules do not hear events", "why=not subscribed");
 	}
 }

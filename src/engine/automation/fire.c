@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/record.h"
 #include "engine/automation/inner.h"
-#include "engine/services.h"
 #include "store/store.h"
 #include "store/task.h"
 
@@ -224,7 +223,7 @@ static int tell_run(struct work *w, int lane)
 	if (f->error.data)
 		record_text(&r, "error", f->error);
 	e.data = r.root;
-	return r.err != 0 ? r.err : event_add(f->rule->automation->services->events, &e);
+	return r.err != 0 ? r.err : event_add(f->rule->automation->opts.events, &e);
 }
 
 static void tell_finished(struct work *w, int result)
@@ -325,7 +324,7 @@ static int give_back_run(struct work *w, int lane)
 	struct firing *f = list_entry(w, struct firing, work);
 
 	(void)lane;
-	return store_rule_unclaim(store_writer(f->rule->automation->services->store), f->rule->key,
+	return store_rule_unclaim(store_writer(f->rule->automation->opts.store), f->rule->key,
 				  f->occurrence_ms);
 }
 
@@ -373,7 +372,7 @@ static void act(struct firing *f)
 static int begin_run(struct work *w, int lane)
 {
 	struct firing *f = list_entry(w, struct firing, work);
-	struct connection *c = store_writer(f->rule->automation->services->store);
+	struct connection *c = store_writer(f->rule->automation->opts.store);
 	int r;
 
 	(void)lane;

@@ -16,7 +16,6 @@
 #include "engine/event/event.h"
 #include "base/pattern.h"
 #include "engine/automation/schedule.h"
-#include "engine/services.h"
 #include "store/task.h"
 
 struct approval_waiter;
@@ -94,7 +93,6 @@ struct own_task {
 };
 
 struct automation {
-	struct services *services;
 	struct automation_opts opts;
 	struct list rules;
 	unsigned n_rules;

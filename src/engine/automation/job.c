@@ -13,7 +13,6 @@
 #include "base/record.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
-#include "engine/services.h"
 #include "store/job.h"
 #include "store/store.h"
 
@@ -30,8 +29,7 @@ struct job {
 };
 
 struct jobs {
-	struct services *services;
-	struct background background;
+	struct jobs_opts opts;
 	struct list list;
 	unsigned n;
 };
@@ -125,7 +123,7 @@ static bool is_agent_turn(const struct value *data, const struct value *payload)
 	       (kind.len == 0 && text_is(member(data, "sessionTarget"), "isolated"));
 }
 
-static int read_payload(struct services *s, const struct value *data, struct rule_new *rule,
+static int read_payload(struct jobs *jobs, const struct value *data, struct rule_new *rule,
 			struct why *why)
 {
 	const struct value *v = value_find(data, "payload");
@@ -136,7 +134,7 @@ static int read_payload(struct services *s, const struct value *data, struct rul
 	rule->prompt = member(v, "message");
 	if (rule->prompt.len == 0)
 		return refuse_field(why, "payload", "payload.message is required");
-	if (model.len > 0 && chat_agent(s->chat, model))
+	if (model.len > 0 && chat_agent(jobs->opts.chat, model))
 		rule->agent = model;
 	return 0;
 }
@@ -154,7 +152,7 @@ static int check_rule(struct rule_new *rule, struct why *why)
 	return refuse_field(why, "schedule", "schedule: %.180s", no.text);
 }
 
-static int make_rule(struct services *s, const struct job *j, struct rule_new *ret, struct why *why)
+static int make_rule(struct jobs *jobs, const struct job *j, struct rule_new *ret, struct why *why)
 {
 	const struct value *enabled = value_find(j->data, "enabled");
 	int r;
@@ -168,7 +166,7 @@ static int make_rule(struct services *s, const struct job *j, struct rule_new *r
 	};
 	r = read_schedule(value_find(j->data, "schedule"), ret, why);
 	if (r == 0)
-		r = read_payload(s, j->data, ret, why);
+		r = read_payload(jobs, j->data, ret, why);
 	return r != 0 ? r : check_rule(ret, why);
 }
 
@@ -183,15 +181,15 @@ static int set_rules(struct jobs *jobs)
 	list_for_each (at, following, &jobs->list) {
 		const struct job *j = list_entry(at, struct job, link);
 
-		if (make_rule(jobs->services, j, &rules[n], &why) == 0)
+		if (make_rule(jobs, j, &rules[n], &why) == 0)
 			n++;
 	}
-	return automation_set_rules(jobs->services, ORIGIN, rules, n, NULL, NULL);
+	return automation_set_rules(jobs->opts.automation, ORIGIN, rules, n, NULL, NULL);
 }
 
 /* ---- shown ---- */
 
-static void show(struct services *s, const struct job *j, struct job_info *ret)
+static void show(struct jobs *jobs, const struct job *j, struct job_info *ret)
 {
 	const struct rule_info *rules;
 	bool enabled;
@@ -201,7 +199,7 @@ static void show(struct services *s, const struct job *j, struct job_info *ret)
 				  .data = j->data,
 				  .created_ms = j->created_ms,
 				  .updated_ms = j->updated_ms};
-	automation_rules(s, (struct text) {NULL, 0}, &rules, &n, &enabled);
+	automation_rules(jobs->opts.automation, (struct text) {NULL, 0}, &rules, &n, &enabled);
 	for (unsigned i = 0; i < n; i++) {
 		if (rules[i].project.len > 0 || !text_is(rules[i].id, j->id))
 			continue;
@@ -212,14 +210,14 @@ static void show(struct services *s, const struct job *j, struct job_info *ret)
 	}
 }
 
-bool job_at(struct services *s, unsigned i, struct job_info *ret_info)
+bool job_at(struct jobs *jobs, unsigned i, struct job_info *ret_info)
 {
-	if (!s->jobs)
+	if (!jobs)
 		return false;
-	list_for_each (at, following, &s->jobs->list) {
+	list_for_each (at, following, &jobs->list) {
 		if (i-- > 0)
 			continue;
-		show(s, list_entry(at, struct job, link), ret_info);
+		show(jobs, list_entry(at, struct job, link), ret_info);
 		return true;
 	}
 	return false;
@@ -237,7 +235,7 @@ static void change_free(struct job_change *c)
 static int change_run(struct work *w, int lane)
 {
 	struct job_change *c = list_entry(w, struct job_change, work);
-	struct connection *db = store_lane(c->jobs->services->store, lane);
+	struct connection *db = store_lane(c->jobs->opts.store, lane);
 	bool found;
 	int r;
 
@@ -278,7 +276,7 @@ static int take(struct job_change *c, struct job **ret_job)
 static void change_finished(struct work *w, int result)
 {
 	struct job_change *c = list_entry(w, struct job_change, work);
-	struct services *s = c->jobs->services;
+	struct jobs *jobs = c->jobs;
 	struct job_info info = {.id = c->id};
 	job_fn fn = c->fn;
 	void *arg = c->arg;
@@ -287,7 +285,7 @@ static void change_finished(struct work *w, int result)
 	if (result == 0)
 		result = take(c, &job);
 	if (job)
-		show(s, job, &info);
+		show(jobs, job, &info);
 	if (fn)
 		fn(arg, result, &info, NULL);
 	change_free(c);
@@ -316,7 +314,7 @@ static void submit(struct jobs *jobs, const char *id, struct job *job, job_fn fn
 		r = c->packed.err;
 	}
 	if (r == 0)
-		r = jobs->background.submit(jobs->background.arg, &c->work, true);
+		r = jobs->opts.background.submit(jobs->opts.background.arg, &c->work, true);
 	if (r != 0) {
 		change_free(c);
 		fn(arg, r, NULL, NULL);
@@ -349,7 +347,7 @@ static int check_data(const struct value *data, struct why *why)
 		       : r;
 }
 
-static int make(struct services *s, const char *id, const struct value *data, struct job **ret_job,
+static int make(struct jobs *jobs, const char *id, const struct value *data, struct job **ret_job,
 		struct why *why)
 {
 	struct rule_new rule;
@@ -359,7 +357,7 @@ static int make(struct services *s, const char *id, const struct value *data, st
 	if (r == 0)
 		r = job_new(id, data, &j);
 	if (r == 0)
-		r = make_rule(s, j, &rule, why);
+		r = make_rule(jobs, j, &rule, why);
 	if (r != 0) {
 		job_free(j);
 		return r;
@@ -369,39 +367,39 @@ static int make(struct services *s, const char *id, const struct value *data, st
 	return 0;
 }
 
-static int check_service(const struct services *s, struct why *why)
+static int check_service(const struct jobs *jobs, struct why *why)
 {
-	if (!s->jobs || !s->automation)
+	if (!jobs || !jobs->opts.automation)
 		return refuse(why, REFUSE_UNAVAILABLE, "there is no automation");
 	return 0;
 }
 
-void job_add(struct services *s, const struct value *data, job_fn fn, void *arg)
+void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg)
 {
 	struct why why = {0};
 	char id[JOB_ID_LEN];
 	struct job *job;
-	int r = check_service(s, &why);
+	int r = check_service(jobs, &why);
 
-	if (r == 0 && s->jobs->n >= JOBS_MAX)
+	if (r == 0 && jobs->n >= JOBS_MAX)
 		r = refuse(&why, REFUSE_LIMIT, "there are %d jobs already", JOBS_MAX);
 	if (r == 0) {
-		new_id(s->jobs, id);
-		r = make(s, id, data, &job, &why);
+		new_id(jobs, id);
+		r = make(jobs, id, data, &job, &why);
 	}
 	if (r != 0)
 		fn(arg, r, NULL, &why);
 	else
-		submit(s->jobs, id, job, fn, arg);
+		submit(jobs, id, job, fn, arg);
 }
 
-static int get(const struct services *s, struct text id, struct job **ret_job, struct why *why)
+static int get(const struct jobs *jobs, struct text id, struct job **ret_job, struct why *why)
 {
-	int r = check_service(s, why);
+	int r = check_service(jobs, why);
 
 	if (r != 0)
 		return r;
-	*ret_job = find(s->jobs, id);
+	*ret_job = find(jobs, id);
 	if (*ret_job)
 		return 0;
 	return refuse(why, REFUSE_NOT_FOUND, "job not found: %.*s", TEXT_ARGS(text_cut(id, 100)));
@@ -452,13 +450,13 @@ static int merge(struct arena *a, const struct value *old, const struct value *p
 	return r != 0 ? r : w.err;
 }
 
-void job_update(struct services *s, struct text id, const struct value *patch, job_fn fn, void *arg)
+void job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg)
 {
 	const struct value *data = NULL;
 	struct job *old, *fresh = NULL;
 	struct why why = {0};
 	struct arena a;
-	int r = get(s, id, &old, &why);
+	int r = get(jobs, id, &old, &why);
 
 	arena_init(&a, 4 * JOB_BYTES_MAX);
 	if (r == 0)
@@ -466,32 +464,32 @@ void job_update(struct services *s, struct text id, const struct value *patch, j
 	if (r == 0)
 		r = merge(&a, old->data, patch, true, &data);
 	if (r == 0)
-		r = make(s, old->id, data, &fresh, &why);
+		r = make(jobs, old->id, data, &fresh, &why);
 	arena_done(&a);
 	if (r != 0) {
 		fn(arg, r, NULL, &why);
 		return;
 	}
 	fresh->created_ms = old->created_ms;
-	submit(s->jobs, old->id, fresh, fn, arg);
+	submit(jobs, old->id, fresh, fn, arg);
 }
 
-void job_remove(struct services *s, struct text id, job_fn fn, void *arg)
+void job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg)
 {
 	struct why why = {0};
 	struct job *j;
-	int r = get(s, id, &j, &why);
+	int r = get(jobs, id, &j, &why);
 
 	if (r != 0)
 		fn(arg, r, NULL, &why);
 	else
-		submit(s->jobs, j->id, NULL, fn, arg);
+		submit(jobs, j->id, NULL, fn, arg);
 }
 
 /* ---- now ---- */
 
 struct job_now {
-	struct services *services;
+	struct jobs *jobs;
 	job_fn fn;
 	void *arg;
 	char id[JOB_ID_LEN];
@@ -500,32 +498,32 @@ struct job_now {
 static void on_run(void *arg, int result, const struct why *why)
 {
 	struct job_now *n = arg;
-	const struct job *j = find(n->services->jobs, text_of(n->id));
+	const struct job *j = find(n->jobs, text_of(n->id));
 	struct job_info info = {.id = n->id};
 
 	if (j)
-		show(n->services, j, &info);
+		show(n->jobs, j, &info);
 	n->fn(n->arg, result, &info, why);
 	free(n);
 }
 
-void job_run(struct services *s, struct text id, job_fn fn, void *arg)
+void job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg)
 {
 	struct job_now *n = calloc(1, sizeof(*n));
 	struct why why = {0};
 	struct job *j;
-	int r = n ? get(s, id, &j, &why) : -ENOMEM;
+	int r = n ? get(jobs, id, &j, &why) : -ENOMEM;
 
 	if (r != 0) {
 		free(n);
 		fn(arg, r, NULL, &why);
 		return;
 	}
-	n->services = s;
+	n->jobs = jobs;
 	n->fn = fn;
 	n->arg = arg;
 	memcpy(n->id, j->id, sizeof(n->id));
-	automation_run(s, (struct text) {NULL, 0}, text_of(n->id), on_run, n);
+	automation_run(jobs->opts.automation, (struct text) {NULL, 0}, text_of(n->id), on_run, n);
 }
 
 /* ---- all of them ---- */
@@ -538,7 +536,7 @@ static int load(struct jobs *jobs)
 	int r;
 
 	arena_init(&a, 2 * JOBS_MAX * JOB_BYTES_MAX);
-	r = store_job_list(store_writer(jobs->services->store), &a, &rows, &n);
+	r = store_job_list(store_writer(jobs->opts.store), &a, &rows, &n);
 	for (unsigned i = 0; r == 0 && i < n; i++) {
 		struct value *data;
 		char id[JOB_ID_LEN];
@@ -559,19 +557,24 @@ static int load(struct jobs *jobs)
 	return r;
 }
 
-int jobs_start(struct services *s, const struct background *background)
+int jobs_new(const struct jobs_opts *opts, struct jobs **ret_jobs)
 {
 	struct jobs *jobs = calloc(1, sizeof(*jobs));
 	int r;
 
 	if (!jobs)
 		return -ENOMEM;
-	jobs->services = s;
-	jobs->background = *background;
+	jobs->opts = *opts;
 	list_init(&jobs->list);
-	s->jobs = jobs;
 	r = load(jobs);
-	return r != 0 ? r : set_rules(jobs);
+	if (r == 0)
+		r = set_rules(jobs);
+	if (r != 0) {
+		jobs_free(jobs);
+		return r;
+	}
+	*ret_jobs = jobs;
+	return 0;
 }
 
 void jobs_free(struct jobs *jobs)

@@ -22,8 +22,10 @@
 #include "base/why.h"
 #include "io/work.h"
 
-struct services;
+struct automation;
+struct chat;
 struct jobs;
+struct store;
 
 enum { JOBS_MAX = 100, JOB_ID_LEN = 48, JOB_BYTES_MAX = 256 << 10 };
 
@@ -38,12 +40,19 @@ struct job_info {
 	int64_t n_fired;
 };
 
-/* Sets s->jobs. Before the threads, after automation_start. */
-int jobs_start(struct services *s, const struct background *background);
+struct jobs_opts {
+	struct background background;
+	struct store *store;
+	struct automation *automation;
+	struct chat *chat;
+};
+
+/* Reads them from the store. Before the threads. */
+int jobs_new(const struct jobs_opts *opts, struct jobs **ret_jobs);
 void jobs_free(struct jobs *j); /* accepts NULL */
 
 /* The oldest first; valid until the loop turns. False: there is none. */
-bool job_at(struct services *s, unsigned i, struct job_info *ret_info);
+bool job_at(struct jobs *jobs, unsigned i, struct job_info *ret_info);
 
 typedef void (*job_fn)(void *arg, int result, const struct job_info *job, const struct why *why);
 
@@ -51,12 +60,11 @@ typedef void (*job_fn)(void *arg, int result, const struct job_info *job, const 
  * fn comes once, when the change is kept, maybe before this returns when it is refused. REFUSE_PARAMS:
  * a schedule or a payload that cannot be; REFUSE_LIMIT: there are JOBS_MAX; REFUSE_NOT_FOUND.
  */
-void job_add(struct services *s, const struct value *data, job_fn fn, void *arg);
+void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg);
 /* Members of the patch take the place of the job's own, and so do those of an object in it; null
  * removes one. */
-void job_update(struct services *s, struct text id, const struct value *patch, job_fn fn,
-		void *arg);
-void job_remove(struct services *s, struct text id, job_fn fn, void *arg);
+void job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg);
+void job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg);
 
 /* Now. fn comes when the task is submitted, as automation_run says. */
-void job_run(struct services *s, struct text id, job_fn fn, void *arg);
+void job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg);

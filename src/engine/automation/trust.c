@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/record.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
 #include "store/store.h"
 #include "store/trust.h"
 
@@ -22,6 +21,8 @@ struct kept {
 };
 
 struct trust {
+	struct store *store;
+	struct events *events;
 	struct kept *kept;
 	unsigned n_kept;
 	struct trust_offer **offers;
@@ -83,7 +84,7 @@ static int keep(struct trust *t, struct text folder, struct text digest, int64_t
 	return 0;
 }
 
-int trust_start(struct services *s)
+int trust_new(struct store *store, struct events *events, struct trust **ret_trust)
 {
 	struct trust *t = calloc(1, sizeof(*t));
 	struct trust_row *rows;
@@ -93,12 +94,17 @@ int trust_start(struct services *s)
 
 	if (!t)
 		return -ENOMEM;
-	s->trust = t;
+	t->store = store;
+	t->events = events;
 	arena_init(&a, KEPT_ARENA_MAX);
-	r = store_trust_list(store_writer(s->store), &a, &rows, &n);
+	r = store_trust_list(store_writer(store), &a, &rows, &n);
 	for (unsigned i = 0; r == 0 && i < n; i++)
 		r = keep(t, rows[i].folder, rows[i].digest, rows[i].trusted_ms);
 	arena_done(&a);
+	if (r != 0)
+		trust_free(t);
+	else
+		*ret_trust = t;
 	return r;
 }
 
@@ -126,9 +132,8 @@ static struct trust_offer *find_offer(const struct trust *t, struct text folder)
 	return NULL;
 }
 
-int trust_offer(struct services *s, const struct trust_offer *offer)
+int trust_offer(struct trust *t, const struct trust_offer *offer)
 {
-	struct trust *t = s->trust;
 	struct trust_offer *o = find_offer(t, offer->folder);
 	struct trust_offer **more;
 
@@ -148,10 +153,10 @@ int trust_offer(struct services *s, const struct trust_offer *offer)
 	return 0;
 }
 
-unsigned trust_offers(const struct services *s, const struct trust_offer *const **ret_offers)
+unsigned trust_offers(const struct trust *t, const struct trust_offer *const **ret_offers)
 {
-	*ret_offers = s->trust ? (const struct trust_offer *const *)s->trust->offers : NULL;
-	return s->trust ? s->trust->n_offers : 0;
+	*ret_offers = t ? (const struct trust_offer *const *)t->offers : NULL;
+	return t ? t->n_offers : 0;
 }
 
 static int refuse_unserved(struct text folder, struct why *why)
@@ -160,23 +165,23 @@ static int refuse_unserved(struct text folder, struct why *why)
 		      folder.len < 150 ? (int)folder.len : 150, folder.data ? folder.data : "");
 }
 
-int trust_find(const struct services *s, struct text folder, const struct trust_offer **ret_offer,
+int trust_find(const struct trust *t, struct text folder, const struct trust_offer **ret_offer,
 	       struct why *why)
 {
-	*ret_offer = find_offer(s->trust, folder);
+	*ret_offer = find_offer(t, folder);
 	return *ret_offer ? 0 : refuse_unserved(folder, why);
 }
 
-int trust_known(const struct services *s, struct text folder, struct why *why)
+int trust_known(const struct trust *t, struct text folder, struct why *why)
 {
-	bool known = s->trust && (find_offer(s->trust, folder) || find_kept(s->trust, folder));
+	bool known = t && (find_offer(t, folder) || find_kept(t, folder));
 
 	return known ? 0 : refuse_unserved(folder, why);
 }
 
-enum trust_state trust_of(const struct services *s, const struct trust_offer *o, int64_t *ret_ms)
+enum trust_state trust_of(const struct trust *t, const struct trust_offer *o, int64_t *ret_ms)
 {
-	const struct kept *k = find_kept(s->trust, o->folder);
+	const struct kept *k = find_kept(t, o->folder);
 	bool given = k && k->digest[0];
 
 	if (ret_ms)
@@ -201,9 +206,9 @@ int trust_check(const struct trust_offer *o, struct text digest, struct why *why
 		      "look at them again");
 }
 
-int trust_write(struct services *s, struct text folder, struct text digest, int64_t now_ms)
+int trust_write(struct trust *t, struct text folder, struct text digest, int64_t now_ms)
 {
-	struct connection *c = store_writer(s->store);
+	struct connection *c = store_writer(t->store);
 	struct event_new e = {.type = digest.data ? "project.trusted" : "project.distrusted",
 			      .project = folder};
 	struct record data;
@@ -221,15 +226,15 @@ int trust_write(struct services *s, struct text folder, struct text digest, int6
 	else if (r == 0)
 		r = store_trust_delete(c, folder);
 	if (r == 0)
-		r = event_add(s->events, &e);
+		r = event_add(t->events, &e);
 	arena_done(&a);
 	return r;
 }
 
-int trust_set(struct services *s, struct text folder, struct text digest, int64_t now_ms)
+int trust_set(struct trust *t, struct text folder, struct text digest, int64_t now_ms)
 {
-	const struct trust_offer *o = find_offer(s->trust, folder);
-	int r = keep(s->trust, folder, digest, now_ms);
+	const struct trust_offer *o = find_offer(t, folder);
+	int r = keep(t, folder, digest, now_ms);
 
 	if (r != 0)
 		return r;

@@ -13,7 +13,8 @@
 #include "base/text.h"
 #include "base/why.h"
 
-struct services;
+struct events;
+struct store;
 struct trust;
 struct rule_new;
 
@@ -49,27 +50,27 @@ enum trust_state {
 
 const char *trust_state_name(enum trust_state state);
 
-/* Sets s->trust, and reads what was kept. Before the threads. */
-int trust_start(struct services *s);
+/* Reads what was kept. Before the threads. */
+int trust_new(struct store *store, struct events *events, struct trust **ret_trust);
 void trust_free(struct trust *t); /* accepts NULL */
 
 /* In place of what was offered for that folder. */
-int trust_offer(struct services *s, const struct trust_offer *offer);
+int trust_offer(struct trust *t, const struct trust_offer *offer);
 
 /* Those that are served; valid until the loop turns. */
-unsigned trust_offers(const struct services *s, const struct trust_offer *const **ret_offers);
+unsigned trust_offers(const struct trust *t, const struct trust_offer *const **ret_offers);
 /* REFUSE_NOT_FOUND for one that is not. */
-int trust_find(const struct services *s, struct text folder, const struct trust_offer **ret_offer,
+int trust_find(const struct trust *t, struct text folder, const struct trust_offer **ret_offer,
 	       struct why *why);
 /* REFUSE_NOT_FOUND for one that is not, and never was trusted. */
-int trust_known(const struct services *s, struct text folder, struct why *why);
+int trust_known(const struct trust *t, struct text folder, struct why *why);
 /* *ret_ms: when what is kept was; 0: never. May be NULL. */
-enum trust_state trust_of(const struct services *s, const struct trust_offer *o, int64_t *ret_ms);
+enum trust_state trust_of(const struct trust *t, const struct trust_offer *o, int64_t *ret_ms);
 
 /* REFUSE_CONFLICT where the file is not the one that was looked at. */
 int trust_check(const struct trust_offer *o, struct text digest, struct why *why);
 
 /* On the writer's thread: as it shall be kept, with its event. digest {NULL, 0}: taken back. */
-int trust_write(struct services *s, struct text folder, struct text digest, int64_t now_ms);
+int trust_write(struct trust *t, struct text folder, struct text digest, int64_t now_ms);
 /* On the loop, once that is done. */
-int trust_set(struct services *s, struct text folder, struct text digest, int64_t now_ms);
+int trust_set(struct trust *t, struct text folder, struct text digest, int64_t now_ms);

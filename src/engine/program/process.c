@@ -14,7 +14,6 @@
 #include "io/console.h"
 #include "engine/approval/old.h"
 #include "engine/program/process_inner.h"
-#include "engine/services.h"
 #include "io/supervisor.h"
 #include "engine/task/task.h"
 
@@ -49,13 +48,13 @@ static int not_allowed(struct why *why)
 		      "processes are not allowed here ([gateway] process = yes does)");
 }
 
-static int get(struct services *s, struct text id, struct process **ret_process, struct why *why)
+static int get(struct processes *all, struct text id, struct process **ret_process, struct why *why)
 {
 	struct process *p;
 
-	if (!s->processes)
+	if (!all)
 		return not_allowed(why);
-	p = process_find(s->processes, id);
+	p = process_find(all, id);
 	if (!p)
 		return refuse(why, REFUSE_NOT_FOUND, "process not found: %.*s",
 			      TEXT_ARGS(text_cut(id, PROCESS_ID_MAX)));
@@ -214,13 +213,13 @@ static void on_output(void *arg, const char *data, size_t len)
 	p->begin = p->info.output - b->len;
 }
 
-int process_log(struct services *s, struct text id, int64_t offset, size_t limit,
+int process_log(struct processes *all, struct text id, int64_t offset, size_t limit,
 		struct process_log *ret_log, struct why *why)
 {
 	struct process *p = NULL;
 	uint64_t at;
 	size_t n;
-	int r = get(s, id, &p, why);
+	int r = get(all, id, &p, why);
 
 	if (r != 0)
 		return r;
@@ -410,37 +409,37 @@ int process_feed(struct process *p, struct text data, bool eof, struct why *why)
 
 /* ---- for all to see ---- */
 
-int process_list(struct services *s, struct process_info out[PROCESS_KEPT_MAX], unsigned *ret_n,
+int process_list(struct processes *all, struct process_info out[PROCESS_KEPT_MAX], unsigned *ret_n,
 		 struct why *why)
 {
-	const struct processes *p = s->processes;
 	unsigned n = 0;
 
-	if (!p)
+	if (!all)
 		return not_allowed(why);
-	for (const struct list *at = p->all.prev; at != &p->all && n < PROCESS_KEPT_MAX;
+	for (const struct list *at = all->all.prev; at != &all->all && n < PROCESS_KEPT_MAX;
 	     at = at->prev)
 		out[n++] = list_entry(at, const struct process, link)->info;
 	*ret_n = n;
 	return 0;
 }
 
-int process_get(struct services *s, struct text id, struct process_info *ret_info, struct why *why)
+int process_get(struct processes *all, struct text id, struct process_info *ret_info,
+		struct why *why)
 {
 	struct process *p = NULL;
-	int r = get(s, id, &p, why);
+	int r = get(all, id, &p, why);
 
 	if (r == 0)
 		*ret_info = p->info;
 	return r;
 }
 
-int process_kill(struct services *s, struct text id, process_fn fn, void *arg,
+int process_kill(struct processes *all, struct text id, process_fn fn, void *arg,
 		 struct process_wait **ret_wait, struct why *why)
 {
 	struct process_wait *w;
 	struct process *p = NULL;
-	int r = get(s, id, &p, why);
+	int r = get(all, id, &p, why);
 
 	if (r != 0)
 		return r;
@@ -485,16 +484,18 @@ static void withdraw_old(struct processes *p, const struct background *b)
 					       .stopping = &p->stopping,
 					       .place = &p->old};
 
-	approval_withdraw_old(p->services->approvals, &opts);
+	approval_withdraw_old(p->approvals, &opts);
 }
 
-int processes_start(struct services *s, const struct processes_opts *opts, struct why *why)
+int processes_new(const struct processes_opts *opts, struct processes **ret_processes,
+		  struct why *why)
 {
 	struct processes *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
-	p->services = s;
+	p->services = opts->services;
+	p->approvals = opts->approvals;
 	p->loop = opts->loop;
 	p->env = opts->env;
 	list_init(&p->all);
@@ -507,8 +508,8 @@ int processes_start(struct services *s, const struct processes_opts *opts, struc
 				      strerror(errno));
 		}
 	}
-	s->processes = p;
 	withdraw_old(p, &opts->background);
+	*ret_processes = p;
 	return 0;
 }
 

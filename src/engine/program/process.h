@@ -24,9 +24,10 @@
 #include "io/peer.h"
 #include "io/work.h"
 
+struct approvals;
 struct environment;
-struct services;
 struct processes;
+struct services;
 struct process_ask;
 struct process_wait;
 
@@ -44,15 +45,18 @@ enum {
 
 struct processes_opts {
 	struct loop *loop;
+	struct services *services;
+	struct approvals *approvals;  /* NULL: nothing is allowed */
 	struct background background; /* to withdraw what an earlier life has asked; none: not */
 	/* Where commands run; a workdir must be there or below. NULL or "": ours, and anywhere. */
 	const char *folder;
 	const struct environment *env; /* of commands; NULL: ours */
 };
 
-/* Sets s->processes; without it all is REFUSE_FORBIDDEN. After approvals_start, and
- * tasks_start, which ends what a crash has left. Refuses a folder that is none. */
-int processes_start(struct services *s, const struct processes_opts *opts, struct why *why);
+/* After tasks_start, which ends what a crash has left. Refuses a folder that is none. The
+ * functions below take NULL for it, too, and refuse everything: REFUSE_FORBIDDEN. */
+int processes_new(const struct processes_opts *opts, struct processes **ret_processes,
+		  struct why *why);
 
 /* Begins nothing more, ends all that runs; fn when none is left, perhaps at once. Called
  * again, without grace. Accepts NULL. */
@@ -94,9 +98,9 @@ typedef void (*process_fn)(void *arg, int result, const struct process_info *inf
  * REFUSE_NOT_FOUND, REFUSE_CONFLICT (it reads nothing any more), REFUSE_STOPPING. What is
  * wrong with the ask itself is returned instead, and fn does not come. Texts are copied.
  */
-int process_start(struct services *s, const struct process_new *in, process_fn fn, void *arg,
+int process_start(struct processes *all, const struct process_new *in, process_fn fn, void *arg,
 		  struct process_ask **ret_ask, struct why *why);
-int process_write(struct services *s, struct text id, struct text data, bool eof,
+int process_write(struct processes *all, struct text id, struct text data, bool eof,
 		  const struct peer *peer, process_fn fn, void *arg, struct process_ask **ret_ask,
 		  struct why *why);
 
@@ -104,9 +108,10 @@ int process_write(struct services *s, struct text id, struct text data, bool eof
 void process_ask_leave(struct process_ask *a);
 
 /* Newest first. */
-int process_list(struct services *s, struct process_info out[PROCESS_KEPT_MAX], unsigned *ret_n,
+int process_list(struct processes *all, struct process_info out[PROCESS_KEPT_MAX], unsigned *ret_n,
 		 struct why *why);
-int process_get(struct services *s, struct text id, struct process_info *ret_info, struct why *why);
+int process_get(struct processes *all, struct text id, struct process_info *ret_info,
+		struct why *why);
 
 struct process_log {
 	struct text bytes; /* valid until the loop turns */
@@ -115,10 +120,10 @@ struct process_log {
 };
 
 /* At most limit bytes from offset on; negative: that many before the end. */
-int process_log(struct services *s, struct text id, int64_t offset, size_t limit,
+int process_log(struct processes *all, struct text id, int64_t offset, size_t limit,
 		struct process_log *ret_log, struct why *why);
 
 /* Ends it with all that it has started; fn comes when nobody is left, perhaps at once. */
-int process_kill(struct services *s, struct text id, process_fn fn, void *arg,
+int process_kill(struct processes *all, struct text id, process_fn fn, void *arg,
 		 struct process_wait **ret_wait, struct why *why);
 void process_wait_leave(struct process_wait *w); /* accepts NULL */

@@ -7,7 +7,6 @@
 #include "base/record.h"
 #include "engine/approval/approval.h"
 #include "engine/program/process_inner.h"
-#include "engine/services.h"
 
 enum { ARENA_MAX = 2 << 20 };
 
@@ -66,7 +65,7 @@ static void withdraw(struct process_ask *a)
 {
 	approval_leave(a->waiter);
 	if (a->approval.data && !a->processes->stopping)
-		approval_withdraw(a->processes->services->approvals, a->approval,
+		approval_withdraw(a->processes->approvals, a->approval,
 				  TEXT(PROCESS_AGENT));
 	ask_free(a);
 }
@@ -161,7 +160,6 @@ static const struct value *make_input(struct process_ask *a, const struct proces
 
 static int ask(struct process_ask *a, const struct process *p, struct why *why)
 {
-	struct services *s = a->processes->services;
 	struct approval_new in = {
 		.kind = APPROVAL_FUNCTION,
 		.agent = TEXT(PROCESS_AGENT),
@@ -173,15 +171,13 @@ static int ask(struct process_ask *a, const struct process *p, struct why *why)
 
 	if (!in.input)
 		return -ENOMEM;
-	if (!s->approvals)
+	if (!a->processes->approvals)
 		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
-	return approval_wait(s->approvals, &in, on_kept, on_decided, a, &a->waiter);
+	return approval_wait(a->processes->approvals, &in, on_kept, on_decided, a, &a->waiter);
 }
 
-static int check_common(struct services *s, struct why *why)
+static int check_common(const struct processes *p, struct why *why)
 {
-	const struct processes *p = s->processes;
-
 	if (!p)
 		return refuse(why, REFUSE_FORBIDDEN,
 			      "processes are not allowed here ([gateway] process = yes does)");
@@ -282,38 +278,38 @@ static int copy_start(struct process_ask *a, const struct process_new *in)
 	return r;
 }
 
-int process_start(struct services *s, const struct process_new *in, process_fn fn, void *arg,
+int process_start(struct processes *all, const struct process_new *in, process_fn fn, void *arg,
 		  struct process_ask **ret_ask, struct why *why)
 {
 	struct process_ask *a = NULL;
-	int r = check_common(s, why);
+	int r = check_common(all, why);
 
 	if (r == 0)
 		r = check_start(in, why);
 	if (r == 0)
-		r = ask_new(s->processes, fn, arg, &a);
+		r = ask_new(all, fn, arg, &a);
 	return r != 0 ? r : ask_or_free(a, copy_start(a, in), NULL, ret_ask, why);
 }
 
 /* ---- to write to one ---- */
 
-int process_write(struct services *s, struct text id, struct text data, bool eof,
+int process_write(struct processes *all, struct text id, struct text data, bool eof,
 		  const struct peer *peer, process_fn fn, void *arg, struct process_ask **ret_ask,
 		  struct why *why)
 {
 	const struct process *p;
 	struct process_ask *a = NULL;
-	int r = check_common(s, why);
+	int r = check_common(all, why);
 
 	if (r != 0)
 		return r;
-	p = process_find(s->processes, id);
+	p = process_find(all, id);
 	if (!p)
 		return refuse(why, REFUSE_NOT_FOUND, "process not found: %.*s",
 			      TEXT_ARGS(text_cut(id, PROCESS_ID_MAX)));
 	if (data.len > PROCESS_WRITE_MAX)
 		return refuse_field(why, "data", "data is longer than %d bytes", PROCESS_WRITE_MAX);
-	r = ask_new(s->processes, fn, arg, &a);
+	r = ask_new(all, fn, arg, &a);
 	if (r != 0)
 		return r;
 	a->writes = true;

@@ -17,6 +17,7 @@ struct supervised;
 
 struct processes {
 	struct services *services;
+	struct approvals *approvals;
 	struct loop *loop;
 	const struct environment *env;
 	char *folder;    /* NULL: ours, and anywhere */

@@ -39,15 +39,15 @@ const char *tool_name(enum tool_id id)
 	return all[id].name;
 }
 
-bool tool_allowed(const struct services *s, enum tool_id id)
+bool tool_allowed(const struct tools *t, enum tool_id id)
 {
-	return s->tools && (s->tools->opts.allowed & 1U << id);
+	return t && (t->opts.allowed & 1U << id);
 }
 
-bool tool_find(const struct services *s, struct text name, enum tool_id *ret_id)
+bool tool_find(const struct tools *t, struct text name, enum tool_id *ret_id)
 {
 	for (unsigned i = 0; i < N_TOOLS; i++) {
-		if (text_is(name, all[i].name) && tool_allowed(s, (enum tool_id)i)) {
+		if (text_is(name, all[i].name) && tool_allowed(t, (enum tool_id)i)) {
 			*ret_id = (enum tool_id)i;
 			return true;
 		}
@@ -165,7 +165,7 @@ static void on_vector(void *arg, struct text answer)
 
 static int begin(struct tool_run *r, struct why *why)
 {
-	struct services *s = r->tools->services;
+	struct services *s = r->tools->opts.services;
 	struct text query = {NULL, 0};
 
 	if (r->id == TOOL_EXEC)
@@ -184,7 +184,7 @@ static void withdraw(struct tool_run *r)
 	approval_leave(r->waiter);
 	r->waiter = NULL;
 	if (r->approval.data && !r->tools->stopping)
-		approval_withdraw(r->tools->services->approvals, r->approval, r->agent);
+		approval_withdraw(r->tools->opts.approvals, r->approval, r->agent);
 }
 
 static void end_question(struct tool_run *r)
@@ -226,7 +226,6 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 
 static int ask_first(struct tool_run *r, struct why *why)
 {
-	struct services *s = r->tools->services;
 	const struct approval_new in = {
 		.kind = APPROVAL_FUNCTION,
 		.session = r->session,
@@ -238,9 +237,9 @@ static int ask_first(struct tool_run *r, struct why *why)
 		.from = {.is = r->peer.known, .peer = r->peer},
 	};
 
-	if (!s->approvals)
+	if (!r->tools->opts.approvals)
 		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
-	return approval_wait(s->approvals, &in, on_kept, on_decided, r, &r->waiter);
+	return approval_wait(r->tools->opts.approvals, &in, on_kept, on_decided, r, &r->waiter);
 }
 
 /* ---- one use ---- */
@@ -278,11 +277,9 @@ static int check_keys(const struct value *input, struct why *why)
 	return e;
 }
 
-static int check(const struct services *s, const struct tool_ask *ask, struct why *why)
+static int check(const struct tools *t, const struct tool_ask *ask, struct why *why)
 {
-	const struct tools *t = s->tools;
-
-	if (!tool_allowed(s, ask->id))
+	if (!tool_allowed(t, ask->id))
 		return refuse(why, REFUSE_FORBIDDEN, "tool not allowed: %s", all[ask->id].name);
 	if (t->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
@@ -307,18 +304,18 @@ static void on_begin(void *arg)
 		tool_done(r, e, &why);
 }
 
-int tool_run(struct services *s, const struct tool_ask *ask, tool_fn fn, void *arg,
+int tool_run(struct tools *t, const struct tool_ask *ask, tool_fn fn, void *arg,
 	     struct tool_run **ret_run, struct why *why)
 {
 	struct tool_run *r;
-	int e = check(s, ask, why);
+	int e = check(t, ask, why);
 
 	if (e != 0)
 		return e;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
-	r->tools = s->tools;
+	r->tools = t;
 	r->id = ask->id;
 	r->peer = ask->peer;
 	r->fn = fn;
@@ -326,11 +323,11 @@ int tool_run(struct services *s, const struct tool_ask *ask, tool_fn fn, void *a
 	arena_init(&r->arena, TOOL_ARENA_MAX);
 	buf_init(&r->out, TOOL_STDOUT_MAX);
 	buf_init(&r->err, TOOL_STDERR_MAX);
-	list_append(&s->tools->runs, &r->link);
-	s->tools->n_runs++;
+	list_append(&t->runs, &r->link);
+	t->n_runs++;
 	e = copy_ask(r, ask);
 	if (e == 0)
-		e = timer_new(s->tools->opts.loop, on_begin, r, &r->timer);
+		e = timer_new(t->opts.loop, on_begin, r, &r->timer);
 	if (e != 0) {
 		run_free(r);
 		return e;
@@ -398,10 +395,10 @@ static void withdraw_old(struct tools *t)
 					       .place = &t->old};
 
 	if (opts.agent)
-		approval_withdraw_old(t->services->approvals, &opts);
+		approval_withdraw_old(t->opts.approvals, &opts);
 }
 
-int tools_start(struct services *s, const struct tools_opts *opts, struct why *why)
+int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct why *why)
 {
 	const unsigned in_folder =
 		1U << TOOL_EXEC | 1U << TOOL_READ | 1U << TOOL_WRITE | 1U << TOOL_EDIT;
@@ -410,7 +407,6 @@ int tools_start(struct services *s, const struct tools_opts *opts, struct why *w
 
 	if (!t)
 		return -ENOMEM;
-	t->services = s;
 	t->opts = *opts;
 	t->folder_fd = -1;
 	list_init(&t->runs);
@@ -421,8 +417,8 @@ int tools_start(struct services *s, const struct tools_opts *opts, struct why *w
 		tools_free(t);
 		return r;
 	}
-	s->tools = t;
 	withdraw_old(t);
+	*ret_tools = t;
 	return 0;
 }
 

@@ -28,6 +28,8 @@
 #include "io/work.h"
 #include "engine/memory/memory.h"
 
+struct approvals;
+struct environment;
 struct services;
 struct tools;
 struct tool_run;
@@ -64,16 +66,17 @@ struct tool_words {
 struct tools_opts {
 	struct loop *loop;
 	struct background background;
-	unsigned allowed;   /* bits: 1 << enum tool_id */
+	struct services *services;
+	struct approvals *approvals; /* NULL: what needs approval is refused */
+	unsigned allowed;            /* bits: 1 << enum tool_id */
 	const char *agent;  /* that those who run tools are, to whoever approves; NULL: several */
 	const char *folder; /* of programs and files; "" where none of these is allowed */
 	const struct environment *env; /* of programs; NULL: ours */
 	struct tool_words words;
 };
 
-/* Sets s->tools. After tasks_start, whose owner's mark its programs carry, and approvals_start.
- * Refuses a folder that is none. */
-int tools_start(struct services *s, const struct tools_opts *opts, struct why *why);
+/* After tasks_start, whose owner's mark its programs carry. Refuses a folder that is none. */
+int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct why *why);
 
 /* What runs is ended, and told REFUSE_STOPPING. Accepts NULL. */
 void tools_stop(struct tools *t);
@@ -82,8 +85,8 @@ void tools_free(struct tools *t); /* after the last work has finished; accepts N
 const char *tool_name(enum tool_id id);
 
 /* One that is allowed. */
-bool tool_find(const struct services *s, struct text name, enum tool_id *ret_id);
-bool tool_allowed(const struct services *s, enum tool_id id);
+bool tool_find(const struct tools *t, struct text name, enum tool_id *ret_id);
+bool tool_allowed(const struct tools *t, enum tool_id id);
 
 struct tool_ask {
 	enum tool_id id;
@@ -105,7 +108,7 @@ typedef void (*tool_fn)(void *arg, int result, const struct tool_result *got,
 
 /* fn comes once, never before this has returned; what it is given is valid meanwhile. REFUSE_FORBIDDEN:
  * it was denied; REFUSE_TIMEOUT: nobody decided in time. */
-int tool_run(struct services *s, const struct tool_ask *ask, tool_fn fn, void *arg,
+int tool_run(struct tools *t, const struct tool_ask *ask, tool_fn fn, void *arg,
 	     struct tool_run **ret_run, struct why *why);
 
 /* fn does not come any more, and what runs is ended. Until fn came. Accepts NULL. */

@@ -16,7 +16,6 @@ struct supervised;
 enum { TOOL_ARENA_MAX = 64 << 20 }; /* holds the memories of a search, and what is said of them */
 
 struct tools {
-	struct services *services;
 	struct tools_opts opts;
 	char *folder;
 	int folder_fd; /* -1: none */

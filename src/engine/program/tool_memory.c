@@ -12,7 +12,7 @@ static int need(const struct tool_run *r, const char *key, struct text *ret, str
 {
 	int e = tool_text(r, key, true, ret, why);
 
-	if (r->tools->services->memory_off)
+	if (r->tools->opts.services->memory_off)
 		return refuse(why, REFUSE_UNAVAILABLE, "memory store not initialized");
 	if (e == 0 && memory_loose_trim(*ret).len == 0)
 		e = refuse_field(why, key, "%s is required", key);
@@ -81,7 +81,7 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 
 	if (e != 0)
 		return e;
-	e = memory_search(r->tools->services, lane, &r->arena, &q, &hits, &n, why);
+	e = memory_search(r->tools->opts.services, lane, &r->arena, &q, &hits, &n, why);
 	if (e != 0)
 		return failed("search failed", e, why);
 	buf_init(&words, WORDS_MAX);
@@ -100,8 +100,8 @@ int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struc
 	int e = need(r, "path", &id, why);
 
 	if (e == 0)
-		e = memory_get(r->tools->services, lane, &r->arena, &r->by, memory_loose_trim(id),
-			       &m, why);
+		e = memory_get(r->tools->opts.services, lane, &r->arena, &r->by,
+			       memory_loose_trim(id), &m, why);
 	if (e != 0)
 		return e;
 	buf_init(&words, WORDS_MAX);
@@ -121,8 +121,8 @@ int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, str
 
 	if (e != 0)
 		return e;
-	e = memory_loose_known(r->tools->services, lane, &r->arena, text, &r->by, &known, &is_known,
-			       why);
+	e = memory_loose_known(r->tools->opts.services, lane, &r->arena, text, &r->by, &known,
+			       &is_known, why);
 	if (e != 0)
 		return failed("store failed", e, why);
 	if (!is_known)
@@ -148,7 +148,7 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 		return e;
 	in.category = memory_loose_category(in.category);
 	in.importance = memory_loose_importance(in.importance);
-	e = memory_add(r->tools->services, &r->arena, &in, &m, why);
+	e = memory_add(r->tools->opts.services, &r->arena, &in, &m, why);
 	if (e != 0)
 		return failed("store failed", e, why);
 	buf_init(&words, WORDS_MAX);

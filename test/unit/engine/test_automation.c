@@ -53,6 +53,7 @@ struct approval_waiter {
 
 struct world {
 	struct fixture *f;
+	struct automation *automation;
 	struct approval_waiter asked[ASKED_MAX];
 	unsigned n_asked;
 	unsigned n_left;
@@ -288,20 +289,22 @@ static void world_start(struct world *w)
 	const struct background background = {.submit = submit, .arg = w};
 	const struct events_opts events = {
 		.store = w->f->services->store, .loop = w->loop, .background = background};
-	const struct automation_opts opts = {
+	struct automation_opts opts = {
 		.loop = w->loop,
 		.background = background,
+		.services = w->f->services,
+		.store = w->f->services->store,
+		.tasks = (struct tasks *)w,
 		.now_ms = now_of,
 		.to_json = to_json,
 		.arg = w,
 	};
-	struct why why;
 
 	w->closed = false;
-	w->f->services->tasks = (struct tasks *)w;
 	assert_int_equal(events_start(&events, &w->f->services->events), 0);
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
-	assert_int_equal(automation_start(w->f->services, &opts, &why), 0);
+	opts.events = w->f->services->events;
+	assert_int_equal(automation_new(&opts, &w->automation), 0);
 	listen_to_rules(w);
 }
 
@@ -326,13 +329,12 @@ static void turn_once(struct world *w)
 /* As a stop in good order does it. */
 static void world_stop(struct world *w)
 {
-	automation_stop(w->f->services->automation);
-	turn_until(w, automation_idle(w->f->services->automation));
+	automation_stop(w->automation);
+	turn_until(w, automation_idle(w->automation));
 	event_unsubscribe(w->listener);
 	workers_free(w->workers);
 	w->closed = true;
-	w->f->services->tasks = NULL;
-	w->f->services->approvals = NULL;
+	automation_free(w->automation);
 	services_close(w->f->services);
 	w->f->services = NULL;
 }
@@ -398,7 +400,7 @@ static void settle(struct world *w)
 
 		assert_int_equal(submit(w, &m.work, true), 0);
 		turn_until(w, m.done);
-		turn_until(w, automation_idle(w->f->services->automation) || w->long_actions);
+		turn_until(w, automation_idle(w->automation) || w->long_actions);
 	}
 }
 
@@ -414,7 +416,7 @@ static void on_complaint(void *arg, const char *sentence)
 
 static void set_rules(struct world *w, const struct rule_new *rules, unsigned n)
 {
-	assert_int_equal(automation_set_rules(w->f->services, TEXT(""), rules, n, on_complaint, w),
+	assert_int_equal(automation_set_rules(w->automation, TEXT(""), rules, n, on_complaint, w),
 			 0);
 	settle(w);
 }
@@ -457,7 +459,7 @@ static int64_t ms(const char *iso)
 static void clock_to(struct world *w, int64_t now_ms)
 {
 	w->now_ms = now_ms;
-	automation_look(w->f->services);
+	automation_look(w->automation);
 	settle(w);
 }
 
@@ -470,7 +472,7 @@ static void happen(struct world *w, const char *type, const char *source, const 
 	if (payload)
 		assert_int_equal(
 			json_read(&a, payload, strlen(payload), &json_default_limits, &v, NULL), 0);
-	automation_event(w->f->services, TEXT(""), text_of(source), text_of(type), v);
+	automation_event(w->automation, TEXT(""), text_of(source), text_of(type), v);
 	arena_done(&a);
 	settle(w);
 }
@@ -480,7 +482,7 @@ static const struct rule_execution *last_execution(struct world *w)
 	const struct rule_execution *log;
 	unsigned n;
 
-	automation_log(w->f->services, (struct text) {NULL, 0}, &log, &n);
+	automation_log(w->automation, (struct text) {NULL, 0}, &log, &n);
 	assert_true(n > 0);
 	return &log[n - 1];
 }
@@ -490,7 +492,7 @@ static unsigned n_executions(struct world *w)
 	const struct rule_execution *log;
 	unsigned n;
 
-	automation_log(w->f->services, (struct text) {NULL, 0}, &log, &n);
+	automation_log(w->automation, (struct text) {NULL, 0}, &log, &n);
 	return n;
 }
 
@@ -500,7 +502,7 @@ static const struct rule_info *info(struct world *w, const char *id)
 	bool enabled;
 	unsigned n;
 
-	automation_rules(w->f->services, (struct text) {NULL, 0}, &rules, &n, &enabled);
+	automation_rules(w->automation, (struct text) {NULL, 0}, &rules, &n, &enabled);
 	for (unsigned i = 0; i < n; i++) {
 		if (text_is(rules[i].id, id))
 			return &rules[i];
@@ -574,8 +576,8 @@ static void through_the_night(struct world *w, const char *from, const char *con
 			world_restart(w);
 			set_rules(w, &r, 1);
 		}
-		automation_look(w->f->services);
-		turn_until(w, automation_idle(w->f->services->automation));
+		automation_look(w->automation);
+		turn_until(w, automation_idle(w->automation));
 	}
 	for (; expected[n]; n++) {
 		int64_t late = w->tasks[n].now_ms - ms(expected[n]);
@@ -911,7 +913,7 @@ static void rules_hear_from_when_they_were_set(void **state)
 	struct world *w = *state;
 	struct rule_new r = by_event("early", "memory.added");
 
-	assert_int_equal(automation_set_rules(w->f->services, TEXT(""), &r, 1, NULL, NULL), 0);
+	assert_int_equal(automation_set_rules(w->automation, TEXT(""), &r, 1, NULL, NULL), 0);
 	publish(w, "memory.added", "m");
 	turn_until(w, w->n_tasks == 1);
 }
@@ -997,7 +999,7 @@ static struct rule_new careful(struct world *w, const char *type)
 {
 	struct rule_new r = by_event("careful", type);
 
-	w->f->services->approvals = (struct approvals *)w;
+	w->automation->opts.approvals = (struct approvals *)w;
 	w->long_actions = true;
 	r.needs_approval = true;
 	return r;
@@ -1139,7 +1141,7 @@ static void a_stop_does_not_wait_for_humans(void **state)
 	assert_int_equal(w->n_left, 1);
 	assert_null(w->asked[0].fn);
 	/* It was claimed: nobody is asked twice about one occurrence. */
-	w->f->services->approvals = (struct approvals *)w;
+	w->automation->opts.approvals = (struct approvals *)w;
 	set_rules(w, &r, 1);
 	assert_int_equal(w->n_asked, 1);
 	w->long_actions = true;
@@ -1174,7 +1176,7 @@ static bool comes_back(struct world *w, bool was_kept)
 	tell_stopping(w, 0);
 	w->long_actions = false;
 	world_restart(w);
-	w->f->services->approvals = (struct approvals *)w;
+	w->automation->opts.approvals = (struct approvals *)w;
 	w->long_actions = true;
 	set_rules(w, &r, 1);
 	clock_to(w, ms("2026-01-01T14:00Z"));
@@ -1284,7 +1286,7 @@ static int enable(struct world *w, const char *project, const char *rule, bool o
 {
 	struct told t = {0};
 
-	automation_enable(w->f->services, text_of(project), text_of(rule), on, on_told, &t);
+	automation_enable(w->automation, text_of(project), text_of(rule), on, on_told, &t);
 	turn_until(w, t.n == 1);
 	return t.result;
 }
@@ -1292,7 +1294,7 @@ static int enable(struct world *w, const char *project, const char *rule, bool o
 static int run(struct world *w, const char *rule, struct told *t)
 {
 	*t = (struct told) {0};
-	automation_run(w->f->services, (struct text) {NULL, 0}, text_of(rule), on_told, t);
+	automation_run(w->automation, (struct text) {NULL, 0}, text_of(rule), on_told, t);
 	turn_until(w, t->n == 1);
 	settle(w);
 	return t->result;
@@ -1337,7 +1339,7 @@ static void a_switch_counts_before_the_rule_is_ready(void **state)
 	set_rules(w, &r, 1);
 	happen(w, "x", "y", NULL);
 	world_restart(w);
-	assert_int_equal(automation_set_rules(w->f->services, TEXT(""), &r, 1, NULL, NULL), 0);
+	assert_int_equal(automation_set_rules(w->automation, TEXT(""), &r, 1, NULL, NULL), 0);
 	assert_int_equal(enable(w, NULL, "a", false), 0);
 	settle(w);
 	assert_false(info(w, "a")->enabled);
@@ -1363,13 +1365,13 @@ static void a_projects_switch_is_its_own(void **state)
 	happen(w, "x", "y", NULL);
 	assert_int_equal(w->n_tasks, 1);
 	assert_string_equal(w->tasks[0].project, "/q");
-	automation_rules(w->f->services, TEXT("/p"), &rules, &n, &on);
+	automation_rules(w->automation, TEXT("/p"), &rules, &n, &on);
 	assert_int_equal(n, 1);
 	assert_false(on);
-	automation_rules(w->f->services, TEXT("/q"), &rules, &n, &on);
+	automation_rules(w->automation, TEXT("/q"), &rules, &n, &on);
 	assert_true(on);
 	/* An event of one project is not the other's. */
-	automation_event(w->f->services, TEXT("/p"), TEXT("y"), TEXT("x"), NULL);
+	automation_event(w->automation, TEXT("/p"), TEXT("y"), TEXT("x"), NULL);
 	settle(w);
 	assert_int_equal(w->n_tasks, 1);
 }
@@ -1663,7 +1665,7 @@ static void a_stop_ends_commands(void **state)
 	set_rules(w, &r, 1);
 	happen(w, "x", "y", NULL);
 	assert_int_equal(n_executions(w), 0);
-	automation_stop(w->f->services->automation);
+	automation_stop(w->automation);
 	assert_true(text_is(last_execution(w)->error, "koined is stopping"));
 }
 
@@ -1783,11 +1785,11 @@ static void the_log_keeps_the_last_hundred(void **state)
 	set_rules(w, &r, 1);
 	for (int i = 0; i < 103; i++)
 		assert_int_equal(run(w, "r", &t), 0);
-	automation_log(w->f->services, (struct text) {NULL, 0}, &log, &n);
+	automation_log(w->automation, (struct text) {NULL, 0}, &log, &n);
 	assert_int_equal(n, 100);
 	assert_true(text_is(log[0].task, "task-0003"));
 	assert_true(text_is(log[99].task, "task-0102"));
-	automation_log(w->f->services, TEXT("/elsewhere"), &log, &n);
+	automation_log(w->automation, TEXT("/elsewhere"), &log, &n);
 	assert_int_equal(n, 0);
 }
 
@@ -1795,7 +1797,7 @@ static void the_log_keeps_the_last_hundred(void **state)
 static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
 {
 	struct world *w = *state;
-	const uint64_t *steps = w->f->services->automation->steps;
+	const uint64_t *steps = w->automation->steps;
 	static char text[PATTERN_TEXT_MAX];
 	struct value costly = {.kind = VALUE_STRING, .text = "(a?){60}a{60}c", .len = 14};
 	struct value cheap = {.kind = VALUE_STRING, .text = "a$", .len = 2};
@@ -1816,14 +1818,14 @@ static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
 	}
 	ours.conditions = &c[1];
 	ours.n_conditions = 1;
-	assert_int_equal(automation_set_rules(w->f->services, TEXT("/p"), theirs, 20, NULL, NULL),
+	assert_int_equal(automation_set_rules(w->automation, TEXT("/p"), theirs, 20, NULL, NULL),
 			 0);
 	set_rules(w, &ours, 1);
 	memset(text, 'a', sizeof(text));
 	arena_init(&a, 1 << 20);
 	record_begin(&payload, &a);
 	record_text(&payload, "s", (struct text) {text, sizeof(text)});
-	automation_event(w->f->services, TEXT("/p"), TEXT("y"), TEXT("x"), payload.root);
+	automation_event(w->automation, TEXT("/p"), TEXT("y"), TEXT("x"), payload.root);
 	/* Before anything else happens. */
 	assert_int_equal(steps[1], 0);
 	assert_in_range(steps[0], 1, EVENT_STEPS - 1);
@@ -1834,7 +1836,7 @@ static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
 	/* The next event has as many again. */
 	record_begin(&payload, &a);
 	record_text(&payload, "s", TEXT("aa"));
-	automation_event(w->f->services, TEXT("/p"), TEXT("y"), TEXT("x"), payload.root);
+	automation_event(w->automation, TEXT("/p"), TEXT("y"), TEXT("x"), payload.root);
 	settle(w);
 	assert_int_equal(w->n_tasks, 3);
 	arena_done(&a);

@@ -24,6 +24,7 @@ struct approval_waiter {
 struct world {
 	struct stage stage;
 	struct services services;
+	struct processes *processes;
 	struct tree_keeper *keeper;
 	char dir[64];
 
@@ -159,7 +160,9 @@ static int world_setup(void **state)
 	w->verdict = APPROVAL_APPROVED;
 	opts.loop = w->stage.loop;
 	opts.folder = w->dir;
-	assert_int_equal(processes_start(&w->services, &opts, &why), 0);
+	opts.services = &w->services;
+	opts.approvals = w->services.approvals;
+	assert_int_equal(processes_new(&opts, &w->processes, &why), 0);
 	*state = w;
 	return 0;
 }
@@ -169,7 +172,7 @@ static int world_teardown(void **state)
 	struct world *w = *state;
 	char path[128];
 
-	processes_free(w->services.processes);
+	processes_free(w->processes);
 	stage_until(&w->stage, tree_signal(owner, true, SIGKILL) == 0);
 	tree_keeper_free(w->keeper);
 	timer_free(w->stage.tick);
@@ -192,7 +195,7 @@ static void settle(struct world *w, int before)
 static int start_as(struct world *w, const struct process_new *in)
 {
 	int before = w->n_told;
-	int r = process_start(&w->services, in, on_told, w, &w->ask, &w->why);
+	int r = process_start(w->processes, in, on_told, w, &w->ask, &w->why);
 
 	if (r == 0)
 		settle(w, before);
@@ -209,7 +212,7 @@ static void start(struct world *w, const char *command, bool terminal)
 static int write_to(struct world *w, const char *data, bool eof)
 {
 	int before = w->n_told;
-	int r = process_write(&w->services, text_of(w->id), text_of(data), eof, &(struct peer) {0},
+	int r = process_write(w->processes, text_of(w->id), text_of(data), eof, &(struct peer) {0},
 			      on_told, w, &w->ask, &w->why);
 
 	if (r == 0)
@@ -222,7 +225,7 @@ static const char *printed(struct world *w)
 	static char out[PROCESS_OUTPUT_MAX + 1];
 	struct process_log log;
 
-	assert_int_equal(process_log(&w->services, text_of(w->id), 0, sizeof(out), &log, &w->why),
+	assert_int_equal(process_log(w->processes, text_of(w->id), 0, sizeof(out), &log, &w->why),
 			 0);
 	memcpy(out, log.bytes.data, log.bytes.len);
 	out[log.bytes.len] = '\0';
@@ -234,7 +237,7 @@ static unsigned count(struct world *w, struct process_info *ret_newest)
 	static struct process_info list[PROCESS_KEPT_MAX];
 	unsigned n;
 
-	assert_int_equal(process_list(&w->services, list, &n, &w->why), 0);
+	assert_int_equal(process_list(w->processes, list, &n, &w->why), 0);
 	if (ret_newest && n > 0)
 		*ret_newest = list[0];
 	return n;
@@ -244,7 +247,7 @@ static bool runs(struct world *w)
 {
 	struct process_info info;
 
-	assert_int_equal(process_get(&w->services, text_of(w->id), &info, &w->why), 0);
+	assert_int_equal(process_get(w->processes, text_of(w->id), &info, &w->why), 0);
 	w->info = info;
 	return info.running;
 }
@@ -392,7 +395,7 @@ static void the_last_of_much_output_is_kept_by_its_offset(void **state)
 	start(w, "seq 1 100000", false);
 	until_ended(w);
 	assert_int_equal(w->info.output, total);
-	assert_int_equal(process_log(&w->services, text_of(w->id), 0, 1 << 20, &log, &w->why), 0);
+	assert_int_equal(process_log(w->processes, text_of(w->id), 0, 1 << 20, &log, &w->why), 0);
 	assert_true(log.offset > 0);
 	assert_int_equal(log.offset + log.bytes.len, total);
 	assert_int_equal(log.end, total);
@@ -401,17 +404,17 @@ static void the_last_of_much_output_is_kept_by_its_offset(void **state)
 	assert_memory_equal(log.bytes.data + log.bytes.len - 13, "99999\n100000\n", 13);
 
 	assert_int_equal(
-		process_log(&w->services, text_of(w->id), (int64_t)total - 7, 3, &log, &w->why), 0);
+		process_log(w->processes, text_of(w->id), (int64_t)total - 7, 3, &log, &w->why), 0);
 	assert_int_equal(log.offset, total - 7);
 	assert_int_equal(log.bytes.len, 3);
 	assert_memory_equal(log.bytes.data, "100", 3);
-	assert_int_equal(process_log(&w->services, text_of(w->id), -7, 100, &log, &w->why), 0);
+	assert_int_equal(process_log(w->processes, text_of(w->id), -7, 100, &log, &w->why), 0);
 	assert_int_equal(log.bytes.len, 7);
-	assert_int_equal(process_log(&w->services, text_of(w->id), INT64_MAX, 100, &log, &w->why),
+	assert_int_equal(process_log(w->processes, text_of(w->id), INT64_MAX, 100, &log, &w->why),
 			 0);
 	assert_int_equal(log.offset, total);
 	assert_int_equal(log.bytes.len, 0);
-	assert_int_equal(process_log(&w->services, text_of(w->id), INT64_MIN, 10, &log, &w->why),
+	assert_int_equal(process_log(w->processes, text_of(w->id), INT64_MIN, 10, &log, &w->why),
 			 0);
 	assert_int_equal(log.bytes.len, 10);
 }
@@ -427,14 +430,14 @@ static void a_kill_ends_all_that_it_has_started(void **state)
 	start(w, "trap '' TERM; setsid sleep 60 & sleep 60 & echo up; wait; sleep 60", false);
 	until_printed(w, "up");
 	before = w->n_told;
-	assert_int_equal(process_kill(&w->services, text_of(w->id), on_told, w, &wait, &w->why), 0);
+	assert_int_equal(process_kill(w->processes, text_of(w->id), on_told, w, &wait, &w->why), 0);
 	assert_int_equal(w->n_told, before);
 	stage_until(&w->stage, w->n_told > before);
 	assert_false(w->info.running);
 	assert_true(w->info.killed);
 	assert_int_equal(tree_signal(owner, true, 0), 0);
 	/* Once more is fine. */
-	assert_int_equal(process_kill(&w->services, text_of(w->id), on_told, w, &wait, &w->why), 0);
+	assert_int_equal(process_kill(w->processes, text_of(w->id), on_told, w, &wait, &w->why), 0);
 	assert_int_equal(w->n_told, before + 2);
 }
 
@@ -455,7 +458,7 @@ static void whoever_waits_for_an_end_may_leave(void **state)
 	struct process_wait *wait;
 
 	start(w, "sleep 60", false);
-	assert_int_equal(process_kill(&w->services, text_of(w->id), on_told, w, &wait, &w->why), 0);
+	assert_int_equal(process_kill(w->processes, text_of(w->id), on_told, w, &wait, &w->why), 0);
 	process_wait_leave(wait);
 	until_ended(w);
 	assert_int_equal(w->n_told, 1);
@@ -476,7 +479,7 @@ static void a_stop_ends_all_and_begins_none(void **state)
 	start(w, "sleep 60", true);
 	w->lets_wait = true;
 	assert_int_equal(start_as(w, &in), 0);
-	processes_stop(w->services.processes, 200, on_stopped, w);
+	processes_stop(w->processes, 200, on_stopped, w);
 	assert_int_equal(w->result, REFUSE_STOPPING);
 	assert_int_equal(w->n_stopped, 0);
 	assert_int_equal(start_as(w, &in), REFUSE_STOPPING);
@@ -558,26 +561,29 @@ static void what_was_written_to_waits_for_its_own_approval(void **state)
 static void without_the_setting_nothing_is_allowed(void **state)
 {
 	struct world *w = *state;
-	struct services none = {.approvals = w->services.approvals};
+	struct processes *with = w->processes;
+	const struct processes_opts alone = {.loop = w->stage.loop, .services = &w->services};
 	const struct process_new in = {.command = TEXT("true")};
 	struct process_info list[PROCESS_KEPT_MAX];
 	struct process_log log;
 	struct process_wait *wait;
 	unsigned n;
 
-	assert_int_equal(process_list(&none, list, &n, &w->why), REFUSE_FORBIDDEN);
-	assert_int_equal(process_start(&none, &in, on_told, w, &w->ask, &w->why), REFUSE_FORBIDDEN);
-	assert_int_equal(process_write(&none, TEXT("x"), TEXT("x"), false, &(struct peer) {0},
+	assert_int_equal(process_list(NULL, list, &n, &w->why), REFUSE_FORBIDDEN);
+	assert_int_equal(process_start(NULL, &in, on_told, w, &w->ask, &w->why), REFUSE_FORBIDDEN);
+	assert_int_equal(process_write(NULL, TEXT("x"), TEXT("x"), false, &(struct peer) {0},
 				       on_told, w, &w->ask, &w->why),
 			 REFUSE_FORBIDDEN);
-	assert_int_equal(process_kill(&none, TEXT("x"), on_told, w, &wait, &w->why),
+	assert_int_equal(process_kill(NULL, TEXT("x"), on_told, w, &wait, &w->why),
 			 REFUSE_FORBIDDEN);
-	assert_int_equal(process_log(&none, TEXT("x"), 0, 1, &log, &w->why), REFUSE_FORBIDDEN);
+	assert_int_equal(process_log(NULL, TEXT("x"), 0, 1, &log, &w->why), REFUSE_FORBIDDEN);
 	assert_non_null(strstr(w->why.text, "[gateway] process = yes"));
 	assert_int_equal(w->n_asked, 0);
-	none = (struct services) {.processes = w->services.processes};
-	the_world->services.approvals = NULL;
+	w->services.approvals = NULL;
+	assert_int_equal(processes_new(&alone, &w->processes, &w->why), 0);
 	assert_int_equal(start_as(w, &in), REFUSE_FORBIDDEN);
+	processes_free(w->processes);
+	w->processes = with;
 }
 
 static void what_cannot_be_started_is_refused_with_its_field(void **state)
@@ -643,7 +649,7 @@ static void there_is_a_bound_to_those_that_run_and_to_those_kept(void **state)
 		memcpy(w->id, ids[i], sizeof(w->id));
 		until_ended(w);
 	}
-	while (process_get(&w->services, text_of(first), &newest, &w->why) == 0) {
+	while (process_get(w->processes, text_of(first), &newest, &w->why) == 0) {
 		start(w, "true", false);
 		until_ended(w);
 		assert_true(count(w, &newest) <= PROCESS_KEPT_MAX);

@@ -80,7 +80,9 @@ static int world_make(void **state, bool allow)
 	approvals.events = services(w)->events;
 	if (approvals_start(&approvals, &services(w)->approvals, &why) != 0)
 		fail_msg("%s", why.text);
-	if (tools_start(services(w), &tools, &why) != 0)
+	tools.services = services(w);
+	tools.approvals = services(w)->approvals;
+	if (tools_new(&tools, &services(w)->tools, &why) != 0)
 		fail_msg("%s", why.text);
 	stage_open(&w->stage);
 	*state = w;
@@ -138,7 +140,7 @@ static struct tool_run *start(struct world *w, enum tool_id id, const struct rec
 	w->n_told = 0;
 	w->value = NULL;
 	w->text[0] = '\0';
-	if (tool_run(services(w), &ask, on_result, w, &run, &why) != 0)
+	if (tool_run(services(w)->tools, &ask, on_result, w, &run, &why) != 0)
 		fail_msg("%s", why.text);
 	assert_int_equal(w->n_told, 0);
 	return run;
@@ -428,7 +430,8 @@ static void an_input_with_a_key_twice_is_refused(void **state)
 	record_text(&input, "command", TEXT("true"));
 	record_text(&input, "command", TEXT("false"));
 	ask.input = input.root;
-	assert_int_equal(tool_run(services(w), &ask, on_result, w, &run, &why), REFUSE_PARAMS);
+	assert_int_equal(tool_run(services(w)->tools, &ask, on_result, w, &run, &why),
+			 REFUSE_PARAMS);
 	assert_string_equal(why.text, "the input of a tool has 'command' twice");
 	assert_null(run);
 }
