@@ -10,6 +10,9 @@
 #include "base/pack.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 static const char marks[] = {
 	[VALUE_NULL] = 'n',   [VALUE_FALSE] = 'f', [VALUE_TRUE] = 't',   [VALUE_NUMBER] = '#',
@@ -53,6 +56,74 @@ void value_pack(struct buf *out, const struct value *v)
 	static const struct value null = {.kind = VALUE_NULL};
 
 	pack(out, v ? v : &null, 0);
+}
+
+/* ---- packing member by member ---- */
+
+enum { MEMBERS_MAX = 127 }; /* a length of one byte */
+
+void packer_begin(struct packer *p, struct buf *out)
+{
+	buf_add_char(out, marks[VALUE_OBJECT]);
+	*p = (struct packer) {.out = out, .at = out->len};
+	buf_add_char(out, 0);
+}
+
+void packer_end(struct packer *p)
+{
+	if (p->n > MEMBERS_MAX && p->out->err == 0)
+		p->out->err = -EMSGSIZE;
+	if (p->out->err == 0)
+		p->out->data[p->at] = (char)p->n;
+}
+
+void packer_key(struct packer *p, const char *key)
+{
+	size_t len = strlen(key);
+
+	p->n++;
+	add_length(p->out, (uint32_t)len);
+	buf_add(p->out, key, len);
+}
+
+static void add_bytes(struct buf *out, enum value_kind kind, const char *data, size_t len)
+{
+	if (len > UINT32_MAX) {
+		out->err = -EMSGSIZE;
+		return;
+	}
+	buf_add_char(out, marks[kind]);
+	add_length(out, (uint32_t)len);
+	buf_add(out, data, len);
+}
+
+void packer_text(struct packer *p, const char *key, struct text t)
+{
+	packer_key(p, key);
+	if (t.data)
+		add_bytes(p->out, VALUE_STRING, t.data, t.len);
+	else
+		buf_add_char(p->out, marks[VALUE_NULL]);
+}
+
+void packer_int(struct packer *p, const char *key, int64_t n)
+{
+	char text[24];
+
+	packer_key(p, key);
+	add_bytes(p->out, VALUE_NUMBER, text, (size_t)snprintf(text, sizeof(text), "%" PRId64, n));
+}
+
+void packer_bool(struct packer *p, const char *key, bool b)
+{
+	packer_key(p, key);
+	buf_add_char(p->out, marks[b ? VALUE_TRUE : VALUE_FALSE]);
+}
+
+void packer_packed(struct packer *p, const char *key, struct text packed)
+{
+	packer_key(p, key);
+	buf_add(p->out, packed.data, packed.len);
 }
 
 /* ---- reading ---- */

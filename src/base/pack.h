@@ -25,6 +25,23 @@ int value_copy(struct arena *a, const struct value *v, const struct value **ret_
 
 /* ---- without a tree ---- */
 
+/* Packs an object of up to 127 members, one by one. Failures stick to out->err. */
+struct packer {
+	struct buf *out;
+	size_t at; /* where their number stands */
+	unsigned n;
+};
+
+void packer_begin(struct packer *p, struct buf *out);
+void packer_end(struct packer *p);
+
+/* What follows is the value of this member: it may be an object that is packed into the same buffer. */
+void packer_key(struct packer *p, const char *key);
+void packer_text(struct packer *p, const char *key, struct text t); /* {NULL, 0} is null */
+void packer_int(struct packer *p, const char *key, int64_t n);
+void packer_bool(struct packer *p, const char *key, bool b);
+void packer_packed(struct packer *p, const char *key, struct text packed); /* is so already */
+
 /* Goes over the bytes in the order in which they were packed. -EBADMSG as with value_unpack. */
 struct packed_reader {
 	const char *at;

@@ -58,8 +58,8 @@ const char *hld_told(unsigned i);
 /* 1 << i for the type that hld has for it; 0: none. */
 unsigned hld_kind(struct text type);
 
-/* As Go writes a map: names in order, at any depth. */
-void hld_write_sorted(struct json *j, const struct value *v);
+/* What is packed, as Go writes a map: names in order, at any depth. */
+void hld_write_sorted(struct json *j, struct text packed);
 
 /* The line for a subscriber, without its newline; nothing for what hld does not tell. */
 void hld_word_event(struct buf *out, const struct event *e);

@@ -432,13 +432,12 @@ struct done hld_state(struct call *c)
 /* ---- conversation ---- */
 
 /* A text that is JSON, as Go made it. A part of it would be none. */
-static void write_input(struct json *j, const struct value *input, const struct hld_fit *fit,
-			bool *ret_cut)
+static void write_input(struct json *j, struct text input, const struct hld_fit *fit, bool *ret_cut)
 {
 	struct buf text;
 	struct json inner;
 
-	if (!input)
+	if (!input.data)
 		return;
 	buf_init(&text, INPUT_TEXT_MAX);
 	inner = json_writer(&text);
@@ -477,7 +476,7 @@ static void write_event(struct json *j, const struct session_event *e, const str
 		hld_write_some(j, "tool_id", row->tool_id);
 	}
 	hld_write_some(j, "tool_name", row->tool_name);
-	write_input(j, e->tool_input, fit, &is_cut);
+	write_input(j, row->tool_input, fit, &is_cut);
 	hld_write_some(j, "parent_tool_use_id", row->parent_tool);
 	if (result) {
 		hld_write_some(j, "tool_result_for_id", row->tool_id);

@@ -7,8 +7,7 @@
 #include "base/pack.h"
 #include "dialect/hld/hld.h"
 
-/* A byte of packed data may be a value of its own. */
-enum { DATA_ARENA_MAX = 80 * EVENT_DATA_MAX };
+enum { TREE_MAX = 256 << 20 }; /* bytes; a byte of what is packed may be a value of its own */
 
 /* ---- members ---- */
 
@@ -115,13 +114,6 @@ static struct text key_of(const struct value *v)
 	return (struct text) {.data = v->key, .len = v->key_len};
 }
 
-static void write_key(struct json *j, const struct value *v)
-{
-	json_text(j, key_of(v));
-	buf_add_char(j->out, ':');
-	j->comma = false;
-}
-
 /* An approval's, in the words of lists. */
 static void write_status(struct json *j, const struct value *v)
 {
@@ -138,6 +130,8 @@ static bool is_left_out(const struct value *member)
 {
 	return member->kind == VALUE_NULL || text_is(key_of(member), "decided_from");
 }
+
+static void write_sorted(struct json *j, const struct value *v);
 
 /* Of an event some is left out, and a status is an approval's. */
 static void write_members(struct json *j, const struct value *v, bool is_event)
@@ -156,29 +150,52 @@ static void write_members(struct json *j, const struct value *v, bool is_event)
 	qsort(members, n, sizeof(*members), by_key);
 	json_begin_object(j);
 	for (unsigned i = 0; i < n; i++) {
-		write_key(j, members[i]);
+		json_key_text(j, key_of(members[i]));
 		if (is_event && text_is(key_of(members[i]), "status"))
 			write_status(j, members[i]);
 		else
-			hld_write_sorted(j, members[i]);
+			write_sorted(j, members[i]);
 	}
 	json_end_object(j);
 	free(members);
 }
 
-/* As deep as the reader's limit let the tree become. */
-void hld_write_sorted(struct json *j, const struct value *v)
+/* As deep as the unpacker let the tree become. */
+static void write_sorted(struct json *j, const struct value *v)
 {
 	if (v->kind == VALUE_OBJECT) {
 		write_members(j, v, false);
 	} else if (v->kind == VALUE_ARRAY) {
 		json_begin_array(j);
 		value_each (child, v)
-			hld_write_sorted(j, child);
+			write_sorted(j, child);
 		json_end_array(j);
 	} else {
 		json_value(j, v);
 	}
+}
+
+/* Names are put in order, which needs the tree. */
+static void write_unpacked(struct json *j, struct text packed, bool is_event)
+{
+	struct arena a;
+	struct value *v;
+	int r;
+
+	arena_init(&a, TREE_MAX);
+	r = value_unpack(&a, packed, &v);
+	if (r != 0)
+		j->out->err = r;
+	else if (is_event)
+		write_members(j, v, true);
+	else
+		write_sorted(j, v);
+	arena_done(&a);
+}
+
+void hld_write_sorted(struct json *j, struct text packed)
+{
+	write_unpacked(j, packed, false);
 }
 
 /* A line that nobody understood is no event here. */
@@ -187,20 +204,6 @@ static bool is_told(const struct event *e)
 	struct text type = packed_text(packed_find(e->data, "event_type"));
 
 	return hld_type(e->type) && !text_is(type, session_event_type_name(SESSION_RAW));
-}
-
-/* Its names are put in order, which needs the tree. */
-static void write_data(struct json *j, struct text packed)
-{
-	struct arena a;
-	struct value *data;
-
-	arena_init(&a, DATA_ARENA_MAX);
-	if (value_unpack(&a, packed, &data) == 0)
-		write_members(j, data, true);
-	else
-		j->out->err = -ENOMEM;
-	arena_done(&a);
 }
 
 void hld_word_event(struct buf *out, const struct event *e)
@@ -218,7 +221,7 @@ void hld_word_event(struct buf *out, const struct event *e)
 	json_member_str(&j, "type", hld_type(e->type));
 	hld_write_time(&j, "timestamp", e->time_ms);
 	json_key(&j, "data");
-	write_data(&j, e->data);
+	write_unpacked(&j, e->data, true);
 	json_end_object(&j);
 	json_end_object(&j);
 	json_end_object(&j);

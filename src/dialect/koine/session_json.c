@@ -165,15 +165,15 @@ static bool write_text(struct json *j, const char *key, struct text t)
 }
 
 /* It is written to see how long it is. True when it had to be taken back. */
-static bool write_input(struct json *j, const struct value *input)
+static bool write_input(struct json *j, struct text input)
 {
 	struct json before = *j;
 	size_t at = j->out->len;
 
-	if (!input)
+	if (!input.data)
 		return false;
 	json_key(j, "tool_input");
-	json_value(j, input);
+	json_packed(j, input);
 	if (j->out->err != 0 || j->out->len - at <= SESSION_TEXT_MAX)
 		return false;
 	*j = before;
@@ -192,7 +192,7 @@ static bool write_tool(struct json *j, const struct session_event *e)
 	}
 	write_given(j, "tool_id", row->tool_id);
 	write_given(j, "tool_name", row->tool_name);
-	return write_input(j, e->tool_input);
+	return write_input(j, row->tool_input);
 }
 
 void session_json_write_event(struct json *j, const struct session_event *e)

@@ -260,9 +260,9 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 	if (r == 0)
 		r = store_approval_add(db, &ask->row, &ask->row.seq);
 	if (r == 0 && ask->row.status == APPROVAL_PENDING)
-		r = approval_tell_requested(events, scratch, &ask->row, ask->total);
+		r = approval_tell_requested(events, &ask->row, ask->total);
 	else if (r == 0)
-		r = approval_tell_resolved(events, scratch, &ask->row);
+		r = approval_tell_resolved(events, &ask->row);
 	return r;
 }
 

@@ -163,7 +163,7 @@ static int change(struct decide *d, struct connection *db)
 		r = decider_check(d->approvals, &d->arena, &d->in.from, NULL, NULL, &d->why);
 	if (r == 0 && d->in.grants)
 		r = add_grant(d, db);
-	return r == 0 ? approval_tell_resolved(d->approvals->events, &d->arena, &row) : r;
+	return r == 0 ? approval_tell_resolved(d->approvals->events, &row) : r;
 }
 
 static int decide_on(struct decide *d, struct connection *db)

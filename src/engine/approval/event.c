@@ -1,9 +1,9 @@
 /* What the event log tells of approvals, worded for all who ever asked for them. */
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/pack.h"
-#include "base/record.h"
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
 
@@ -13,66 +13,56 @@ static struct text some(struct text t)
 	return t.data ? t : TEXT("");
 }
 
-static void say_what(struct record *r, const struct approval_row *row)
+static void say_what(struct packer *p, const struct approval_row *row)
 {
-	record_text(r, "approval_id", row->id);
-	record_text(r, "call_id", row->id);
-	record_text(r, "session_id", some(row->session));
-	record_text(r, "run_id", some(row->run));
-	record_text(r, "type", text_of(approval_kind_name(row->kind)));
-	record_text(r, "tool_name", some(row->tool));
+	packer_text(p, "approval_id", row->id);
+	packer_text(p, "call_id", row->id);
+	packer_text(p, "session_id", some(row->session));
+	packer_text(p, "run_id", some(row->run));
+	packer_text(p, "type", text_of(approval_kind_name(row->kind)));
+	packer_text(p, "tool_name", some(row->tool));
 }
 
-static void say_some(struct record *r, const char *key, struct text t)
+static void say_some(struct packer *p, const char *key, struct text t)
 {
 	if (t.data)
-		record_text(r, key, t);
+		packer_text(p, key, t);
 }
 
 static int add(struct events *events, const char *type, const struct approval_row *row,
-	       const struct record *r)
+	       struct packer *p)
 {
-	const struct event_new e = {
-		.type = type, .session = row->session, .run = row->run, .data = r->root};
+	const struct buf *data = p->out;
+	struct event_new e = {.type = type, .session = row->session, .run = row->run};
 
-	return r->err != 0 ? r->err : event_add(events, &e);
+	packer_end(p);
+	if (data->err != 0)
+		return data->err;
+	e.packed = (struct text) {.data = data->data, .len = data->len};
+	return event_add(events, &e);
 }
 
-/* Whoever wants a large one asks for it. */
-static int say_input(struct record *r, struct arena *a, const struct approval_row *row)
+int approval_tell_requested(struct events *events, const struct approval_row *row, unsigned total)
 {
-	struct value *input;
-	int e;
-
-	if (row->input.len > APPROVAL_SHOWN_INPUT_MAX)
-		return 0;
-	e = value_unpack(a, row->input, &input);
-	if (e == 0)
-		record_value(r, "tool_input", input);
-	return e;
-}
-
-int approval_tell_requested(struct events *events, struct arena *a, const struct approval_row *row,
-			    unsigned total)
-{
+	CLEANUP(buf_donep) struct buf data;
 	char deadline[ISO_LEN + 1];
-	struct record r;
-	int e;
+	struct packer p;
 
-	record_begin(&r, a);
-	say_what(&r, row);
-	e = say_input(&r, a, row);
-	if (e != 0)
-		return e;
-	say_some(&r, "tool_use_id", row->tool_use_id);
-	record_int(&r, "count", 1);
-	record_int(&r, "total", total);
-	say_some(&r, "agent", row->agent);
+	buf_init(&data, EVENT_DATA_MAX);
+	packer_begin(&p, &data);
+	say_what(&p, row);
+	/* Whoever wants a large one asks for it. */
+	if (row->input.len <= APPROVAL_SHOWN_INPUT_MAX)
+		packer_packed(&p, "tool_input", row->input);
+	say_some(&p, "tool_use_id", row->tool_use_id);
+	packer_int(&p, "count", 1);
+	packer_int(&p, "total", total);
+	say_some(&p, "agent", row->agent);
 	if (row->deadline_ms > 0) {
 		clock_format_iso(row->deadline_ms, deadline);
-		record_text(&r, "deadline", text_of(deadline));
+		packer_text(&p, "deadline", text_of(deadline));
 	}
-	return add(events, "approval.requested", row, &r);
+	return add(events, "approval.requested", row, &p);
 }
 
 /* The first generation of clients knows the comment by what it is. */
@@ -83,38 +73,38 @@ static const char *comment_key(enum approval_status status)
 					      : "comment";
 }
 
-static void say_decider(struct record *r, const struct approval_row *row)
+static void say_decider(struct packer *p, const struct approval_row *row)
 {
-	struct record from;
+	struct packer from;
 
-	record_begin(&from, r->arena);
-	record_int(&from, "uid", row->decider_uid);
+	packer_key(p, "decided_from");
+	packer_begin(&from, p->out);
+	packer_int(&from, "uid", row->decider_uid);
 	if (row->decider_pid > 0)
-		record_int(&from, "pid", row->decider_pid);
+		packer_int(&from, "pid", row->decider_pid);
 	say_some(&from, "program", row->decider_program);
 	say_some(&from, "terminal", row->decider_terminal);
-	if (from.err != 0)
-		r->err = from.err;
-	else
-		record_value(r, "decided_from", from.root);
+	packer_end(&from);
 }
 
-int approval_tell_resolved(struct events *events, struct arena *a, const struct approval_row *row)
+int approval_tell_resolved(struct events *events, const struct approval_row *row)
 {
+	CLEANUP(buf_donep) struct buf data;
 	struct text status = text_of(approval_status_name(row->status));
-	struct record r;
+	struct packer p;
 
-	record_begin(&r, a);
-	say_what(&r, row);
-	record_text(&r, "status", status);
-	record_text(&r, "decision", status);
-	record_bool(&r, "approved", row->status == APPROVAL_APPROVED);
-	record_text(&r, "response_text", some(row->comment));
-	say_some(&r, comment_key(row->status), row->comment);
-	record_text(&r, "decided_by", some(row->decided_by));
+	buf_init(&data, EVENT_DATA_MAX);
+	packer_begin(&p, &data);
+	say_what(&p, row);
+	packer_text(&p, "status", status);
+	packer_text(&p, "decision", status);
+	packer_bool(&p, "approved", row->status == APPROVAL_APPROVED);
+	packer_text(&p, "response_text", some(row->comment));
+	say_some(&p, comment_key(row->status), row->comment);
+	packer_text(&p, "decided_by", some(row->decided_by));
 	if (row->decider_known)
-		say_decider(&r, row);
+		say_decider(&p, row);
 	if (row->status == APPROVAL_EXPIRED || row->status == APPROVAL_SUPERSEDED)
-		record_bool(&r, "resolved_externally", true);
-	return add(events, "approval.resolved", row, &r);
+		packer_bool(&p, "resolved_externally", true);
+	return add(events, "approval.resolved", row, &p);
 }

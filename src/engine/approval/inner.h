@@ -168,9 +168,8 @@ int grant_keep(struct connection *db, struct arena *arena, const struct grant_ro
 
 /* ---- approval_event.c: on the writer's thread ---- */
 
-int approval_tell_requested(struct events *events, struct arena *a, const struct approval_row *row,
-			    unsigned total);
-int approval_tell_resolved(struct events *events, struct arena *a, const struct approval_row *row);
+int approval_tell_requested(struct events *events, const struct approval_row *row, unsigned total);
+int approval_tell_resolved(struct events *events, const struct approval_row *row);
 
 /* ---- approval_read.c ---- */
 

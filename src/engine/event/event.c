@@ -81,12 +81,16 @@ static int note(struct event_batch *b, const struct event *event)
 	return 0;
 }
 
-static int pack(struct events *e, const struct value *data, struct text *ret_packed)
+static int pack(struct events *e, const struct event_new *new, struct text *ret_packed)
 {
 	static const struct value no_data = {.kind = VALUE_OBJECT};
 
+	if (new->packed.data) {
+		*ret_packed = new->packed;
+		return new->packed.len <= EVENT_DATA_MAX ? 0 : -EMSGSIZE;
+	}
 	buf_clear(&e->packed);
-	value_pack(&e->packed, data ? data : &no_data);
+	value_pack(&e->packed, new->data ? new->data : &no_data);
 	if (e->packed.err != 0)
 		return e->packed.err;
 	*ret_packed = (struct text) {.data = e->packed.data, .len = e->packed.len};
@@ -109,7 +113,7 @@ int event_add_numbered(struct events *e, const struct event_new *new, int64_t *r
 		return 0;
 	r = have_batch(e);
 	if (r == 0)
-		r = pack(e, new->data, &event.data);
+		r = pack(e, new, &event.data);
 	if (r == 0)
 		r = store_event_add(store_writer(e->store), &event, &event.seq);
 	if (r != 0)

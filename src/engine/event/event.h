@@ -51,6 +51,7 @@ struct event_new {
 	const char *type;
 	struct text project, session, run; /* {NULL, 0}: of none */
 	const struct value *data;          /* an object; NULL: {} */
+	struct text packed;                /* ... or that, instead */
 };
 
 /* On the writer's thread, within a call: kept, and told, if the call's change is. -EMSGSIZE for

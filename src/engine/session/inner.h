@@ -140,7 +140,7 @@ int session_write_init(struct sessions *s);
 
 int session_tell_status(struct events *events, struct arena *a, const struct session_row *row,
 			enum session_status old);
-int session_tell_event(struct events *events, struct arena *a, const struct session_row *row,
+int session_tell_event(struct events *events, const struct session_row *row,
 		       const struct session_event_row *event);
 
 /* ---- session_config.c ---- */

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/pack.h"
 #include "engine/session/inner.h"
 #include "store/store.h"
 
@@ -67,8 +66,6 @@ static size_t size_of(const struct session_event_row *row)
 static int take(struct page *p, const struct session_event_row *row)
 {
 	struct session_event *e;
-	struct value *input = NULL;
-	int r;
 
 	if (p->n == p->room) {
 		unsigned room = p->room ? 2 * p->room : 64;
@@ -81,11 +78,8 @@ static int take(struct page *p, const struct session_event_row *row)
 		p->events = grown;
 		p->room = room;
 	}
-	r = row->tool_input.data ? value_unpack(p->arena, row->tool_input, &input) : 0;
-	if (r != 0)
-		return r;
 	e = &p->events[p->n++];
-	*e = (struct session_event) {.row = *row, .tool_input = input};
+	*e = (struct session_event) {.row = *row};
 	p->bytes += size_of(row);
 	return 0;
 }

@@ -152,7 +152,6 @@ int session_get(struct sessions *s, int lane, struct arena *a, struct text id, b
 
 struct session_event {
 	struct session_event_row row;
-	const struct value *tool_input; /* unpacked; NULL: none */
 };
 
 struct session_events_query {

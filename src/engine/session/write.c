@@ -54,7 +54,7 @@ static int keep_event(struct batch *b, struct session_event_row *event)
 	if (r == 0 && event->type == SESSION_TOOL_CALL && o->approvals)
 		r = approval_tie(o->approvals, &b->scratch, event, b->row.run, &event->approval_id);
 	if (r == 0)
-		r = session_tell_event(o->events, &b->scratch, &b->row, event);
+		r = session_tell_event(o->events, &b->row, event);
 	/* It may have to be done once more. */
 	event->approval_id = (struct text) {0};
 	return r;

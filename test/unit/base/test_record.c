@@ -223,6 +223,46 @@ static void the_bytes_are_these(void **state)
 			      "0");
 }
 
+static void members_pack_one_by_one_as_their_tree_does(void **state)
+{
+	struct fixture *f = *state;
+	struct record r, inner;
+	struct packer p, q;
+	struct buf tree;
+
+	record_begin(&inner, &f->arena);
+	record_int(&inner, "n", -7);
+	record_begin(&r, &f->arena);
+	record_text(&r, "t", TEXT("text"));
+	record_text(&r, "none", (struct text) {0});
+	record_value(&r, "inner", inner.root);
+	record_value(&r, "again", inner.root);
+	record_bool(&r, "yes", true);
+	buf_init(&tree, 1 << 16);
+	value_pack(&tree, r.root);
+
+	packer_begin(&p, &f->out);
+	packer_text(&p, "t", TEXT("text"));
+	packer_text(&p, "none", (struct text) {0});
+	packer_key(&p, "inner");
+	packer_begin(&q, &f->out);
+	packer_int(&q, "n", -7);
+	packer_end(&q);
+	packer_packed(&p, "again", TEXT("{\x01\x01n#\x02-7"));
+	packer_bool(&p, "yes", true);
+	packer_end(&p);
+	assert_int_equal(f->out.err, 0);
+	assert_bytes(&f->out, tree.data, tree.len);
+	buf_done(&tree);
+
+	buf_clear(&f->out);
+	packer_begin(&p, &f->out);
+	for (unsigned i = 0; i < 128; i++)
+		packer_bool(&p, "b", false);
+	packer_end(&p);
+	assert_int_equal(f->out.err, -EMSGSIZE);
+}
+
 static int unpack(struct fixture *f, const char *bytes, size_t len, struct value **ret)
 {
 	/* In memory of exactly that size, so that one byte too far is seen. */
@@ -383,6 +423,7 @@ int main(void)
 		WITH(a_tree_is_shared_but_not_changed),
 		WITH(want_of_memory_sticks),
 		WITH(the_bytes_are_these),
+		WITH(members_pack_one_by_one_as_their_tree_does),
 		WITH(a_tree_comes_back),
 		WITH(what_was_not_packed_is_refused),
 		WITH(a_number_that_json_would_not_write_is_refused),
