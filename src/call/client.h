@@ -55,8 +55,8 @@ struct client {
 	unsigned n_waiting;
 	size_t waiting_bytes;
 	struct batch *batch;
-	struct buf *
-		held; /* notifications waiting behind the answer of a batch, or of a call that holds them */
+	/* Notifications waiting behind the answer of a batch, or of a call that holds them. */
+	struct buf *held;
 	unsigned n_holding; /* how many such calls there are */
 	struct client_hook *hooks;
 	struct upgraded *upgraded; /* who has taken the connection over, or NULL */

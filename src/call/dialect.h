@@ -43,8 +43,8 @@ struct http_refusal {
 	struct text message;            /* by the table's words; followed by a NUL */
 	const struct why *why;          /* of a call; NULL: it did not get that far */
 	const struct http_route *route; /* NULL: there is none */
-	struct text
-		target; /* the method that was asked for and does not exist; {NULL, 0}: not read */
+	/* The method that was asked for and does not exist; {NULL, 0}: not read. */
+	struct text target;
 };
 
 struct dialect {

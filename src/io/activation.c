@@ -1,7 +1,7 @@
 /*
- * The service manager's two protocols: sockets handed over as descriptors from
- * 3 on, and state sent as datagrams. Both are driven by environment variables,
- * which may lie, so nothing is used that was not looked at.
+ * The service manager's two protocols: sockets handed over as descriptors from 3 on, and state
+ * sent as datagrams. Both are driven by environment variables, which may lie, so everything is
+ * checked before it is used.
  */
 #include "io/activation.h"
 
@@ -33,7 +33,7 @@ static bool env_number(const char *name, uint64_t *ret)
 	return errno == 0 && *end == '\0';
 }
 
-/* The next of the names between colons; *at is NULL behind the last. */
+/* The next of the names between colons; *at is NULL after the last. */
 static void next_name(const char **at, char *out, size_t size)
 {
 	size_t n = *at ? strcspn(*at, ":") : 0;
@@ -78,7 +78,7 @@ static void take(struct activation *ret)
 			log_warn("handed-over socket is missing", "fd=%d name=%s", fd, name);
 			return;
 		}
-		/* Those beyond our room are not used, but not handed on either. */
+		/* Those beyond our room are not used, but not passed on to children either. */
 		if (ret->n == ACTIVATION_MAX)
 			continue;
 		ret->sockets[ret->n].fd = fd;

@@ -1,7 +1,7 @@
 /*
- * What a service manager gives and wants, by its documented protocols and
- * without its library: listening sockets handed over at start (LISTEN_FDS,
- * LISTEN_FDNAMES) and word of our state (NOTIFY_SOCKET).
+ * What a service manager gives and wants, by its documented protocols and without its library:
+ * listening sockets handed over at start (LISTEN_FDS, LISTEN_FDNAMES) and reports of our state
+ * (NOTIFY_SOCKET).
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct activation {
 	unsigned n;
 	struct {
 		int fd;
-		char name[64]; /* from LISTEN_FDNAMES; "unknown" without */
+		char name[64]; /* from LISTEN_FDNAMES; "unknown" without it */
 	} sockets[ACTIVATION_MAX];
 };
 
@@ -22,8 +22,8 @@ struct activation {
  * children do not think they are theirs. n is 0 when there are none. */
 void activation_take(struct activation *ret);
 
-/* "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=…"; silently nothing without
- * NOTIFY_SOCKET (a path, or an abstract name after '@'). */
+/* "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=…". Does nothing without NOTIFY_SOCKET (a path,
+ * or an abstract name after '@'). */
 void notify_send(const char *state);
 
 /* How often WATCHDOG=1 is due in ms (half of WATCHDOG_USEC, if WATCHDOG_PID is

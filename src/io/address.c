@@ -1,7 +1,7 @@
 /*
- * The text of an address and back. What is not loopback is refused here,
- * before any socket exists, and names are never looked up: what a resolver
- * answers for "localhost" is not ours to trust.
+ * The text of an address and back. Hosts other than loopback are refused here, before any
+ * socket exists, and names are never looked up: what a resolver answers for "localhost" cannot
+ * be trusted.
  */
 #include "io/listener.h"
 
@@ -51,7 +51,7 @@ bool address_inet(const char *host, uint16_t port, struct sockaddr_storage *ret,
 
 int address_refuse_host(const char *host, struct why *why)
 {
-	/* Cut, so that what is allowed is always told. */
+	/* Cut short, so that the sentence always says what is allowed. */
 	return refuse(why, REFUSE_FORBIDDEN,
 		      "refusing to listen on %.100s: only loopback addresses "
 		      "(127.0.0.1, localhost, ::1) are allowed",
@@ -96,7 +96,7 @@ static bool parse_port(const char *s, uint16_t *ret_port)
 	return true;
 }
 
-/* host is what stands before the last colon, without the brackets of an IPv6 one. */
+/* host is what precedes the last colon, without the brackets of an IPv6 address. */
 static bool split_host(const char *text, const char *colon, char *host, size_t size)
 {
 	size_t len = (size_t)(colon - text);
@@ -122,7 +122,7 @@ static int parse_inet(const char *text, struct address *a, struct why *why)
 
 	if (!colon)
 		return refuse(why, REFUSE_PARAMS, "'%.100s' is not HOST:PORT", text);
-	/* No host at all would mean every address, so it is told as one. */
+	/* No host at all would mean every address, so it is reported as such. */
 	if (!split_host(text, colon, a->host, sizeof(a->host)))
 		return address_refuse_host(text, why);
 	if (!address_inet(a->host, 0, &unused, &unused_len))

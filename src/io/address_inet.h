@@ -11,5 +11,5 @@
 bool address_inet(const char *host, uint16_t port, struct sockaddr_storage *ret,
 		  socklen_t *ret_len);
 
-/* The one sentence for such a host. */
+/* The sentence for such a host. */
 int address_refuse_host(const char *host, struct why *why);

@@ -1,6 +1,6 @@
 /*
  * Folders of the cgroup2 file system. No controller is switched on, so our own group may keep
- * processes of its own beside those below it.
+ * processes of its own beside its child groups.
  */
 #include "io/cgroup.h"
 
@@ -22,7 +22,7 @@
 enum { DEPTH_MAX = 16 };
 
 struct cgroup {
-	int own;   /* our own group's folder, which this one is in */
+	int own;   /* our own group's folder, the parent of this one */
 	int dir;   /* -1: not made */
 	int procs; /* -1: not open */
 	bool made;
@@ -51,7 +51,7 @@ static bool read_own_path(char out[PATH_MAX])
 		if (strncmp(line, "0::/", 4) != 0)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		/* Outside of what we may see. */
+		/* Outside of what we can see. */
 		if (strncmp(line + 3, "/..", 3) == 0)
 			return false;
 		memcpy(out, line + 3, strlen(line + 3) + 1);
@@ -74,7 +74,7 @@ static bool read_mount(char root[PATH_MAX], char point[PATH_MAX])
 	return false;
 }
 
-/* The folder of the group that we are in. */
+/* The folder of the group we are in. */
 static int open_own(int *ret_fd)
 {
 	char path[PATH_MAX], root[PATH_MAX], point[PATH_MAX], folder[2 * PATH_MAX];
@@ -112,7 +112,7 @@ static int make(struct cgroup *g)
 
 	if (r != 0)
 		return r;
-	/* Who may not move processes out of our own group cannot fill another. */
+	/* A process that may not move others out of our own group cannot fill another group. */
 	if (faccessat(g->own, "cgroup.procs", W_OK, AT_EACCESS) != 0)
 		return -EOPNOTSUPP;
 	if (mkdirat(g->own, g->name, 0755) != 0)
@@ -208,7 +208,7 @@ static void signal_one(int parent, const char *name, unsigned depth)
 	each_below(dir, depth, signal_one);
 }
 
-/* Before Linux 5.14: frozen, nobody in it can be born, nor can a number become another's. */
+/* Before Linux 5.14: nothing can be born in a frozen group, and no pid can be reused. */
 static int kill_frozen(int dir)
 {
 	int r = write_file(dir, "cgroup.freeze", "1");
@@ -230,7 +230,7 @@ int cgroup_kill(struct cgroup *g)
 	return kill_all(g->dir);
 }
 
-/* With those below it, which what ran in it may have made. */
+/* With its child groups, which programs inside may have made. */
 static void remove_one(int parent, const char *name, unsigned depth)
 {
 	CLEANUP(closep) int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

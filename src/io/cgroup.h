@@ -1,9 +1,9 @@
 /*
- * A control group (version 2) below our own: whatever a child in it starts stays in it, and all of
- * it can be ended at once. Only where our own group is ours to divide: as root, or delegated by
- * the service manager.
+ * A control group (version 2) below our own: whatever a child in it starts stays in it, and
+ * all of it can be ended at once. Only where our own group is ours to divide: as root, or
+ * delegated by the service manager.
  *
- * Files in a memory file system only, so fit for the loop; any thread may call.
+ * All files are in memory, so the loop may use them; so may any thread.
  */
 #pragma once
 
@@ -11,24 +11,25 @@
 
 struct cgroup;
 
-/* -EOPNOTSUPP where there is no such thing for us, -EINVAL for a name that is no file's name,
- * -EEXIST. */
+/* -EOPNOTSUPP where cgroups cannot be used, -EINVAL for a name that is not a file name, -EEXIST. */
 int cgroup_new(const char *name, struct cgroup **ret_cgroup);
 
-/* What a child writes "0" to, to enter. */
+/* A child enters by writing "0" to this. */
 int cgroup_fd(const struct cgroup *g);
 
 /* Whether any process is in it; zombies are not. */
 bool cgroup_is_populated(const struct cgroup *g);
 
-/* SIGKILL to all in it, those too that are being born. They end soon, not at once. */
+/* SIGKILL to everything in it, including what is just being born. Processes end soon, not at
+ * once. */
 int cgroup_kill(struct cgroup *g);
 
-/* Removes it, if nobody is in it any more; otherwise it stays until a sweep. Accepts NULL. */
+/* Removes it, if it is empty; otherwise it stays until a sweep. Accepts NULL. */
 void cgroup_free(struct cgroup *g);
 
 /*
- * Ends and removes those below our own group whose names begin with `prefix`, as a crash leaves
- * them. Others may share that group, so the prefix must be nobody else's. How many are still there: their processes take a moment, so call again until there are none.
+ * Ends and removes groups below our own whose names begin with `prefix`, as a crash leaves
+ * them. Others may share our group, so the prefix must be unique to us. Returns how many are
+ * left: their processes take a moment to end, so call again until there are none.
  */
 unsigned cgroup_sweep(const char *prefix);

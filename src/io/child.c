@@ -36,9 +36,9 @@
 
 enum {
 	READ_SIZE = 32 * 1024,
-	/* A program that makes its end non-blocking (Node does) and exits loses what the pipe had
-	 * no room for. This is more than the sockets hold that it is used to, and leaves room for a
-	 * hundred children before the kernel makes all pipes of the user small. */
+	/* A program that makes its end non-blocking (Node does) and exits loses what the pipe
+	 * had no room for. This is more than the sockets it is used to hold, and leaves room for
+	 * a hundred children before the kernel shrinks all of the user's pipes. */
 	PIPE_SIZE = 256 * 1024,
 };
 
@@ -75,7 +75,7 @@ struct child {
 	char buffer[READ_SIZE]; /* filled and handed on within one callback */
 };
 
-/* The child's ends of its standard streams, and ours of its outputs. */
+/* The child's ends of its standard streams, and our ends of its outputs. */
 struct streams {
 	int in;
 	int out[2];
@@ -114,7 +114,7 @@ static int open_null(int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-/* Where 0, 1 or 2 were closed, one of ours may have got that number, which is the child's. */
+/* Where 0, 1 or 2 were closed, one of ours may have got that number, which belongs to the child. */
 static int lift(int *fd)
 {
 	int above;
@@ -129,12 +129,12 @@ static int lift(int *fd)
 	return 0;
 }
 
-/* Blocking: only our own end will not be. */
+/* Blocking: only our own end is made non-blocking. */
 static int open_pipe(int ends[2])
 {
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return -errno;
-	/* Where so much is not allowed, it stays as it is. */
+	/* Where that size is not allowed, the pipe stays as it is. */
 	(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE);
 	return 0;
 }
@@ -171,7 +171,7 @@ static void tell_exit(struct child *c)
 	c->on_exit(c->arg, c->process.status, c->process.signal);
 }
 
-/* Tells of the end when there is nothing left to wait for. */
+/* Reports the end when there is nothing left to wait for. */
 static void check_end(struct child *c)
 {
 	if (c->running || c->told || c->freed)
@@ -206,8 +206,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 }
 
 /*
- * What the child wrote before it ended is still in the pipe, and at its front;
- * so one pipe's worth is enough, whoever else goes on writing behind it.
+ * What the child wrote before it ended is still in the pipe, at its front; so one pipe's worth
+ * is enough, however much others go on writing behind it.
  */
 static void drain(struct child *c, struct output *o)
 {
@@ -363,7 +363,7 @@ static struct spawn_opts spawn_opts(const struct child_opts *opts, const struct 
 }
 
 /* A folder of PATH that is closed to us makes every missing program look forbidden, so
- * what was forbidden must be there to be believed. */
+ * "forbidden" counts only if the program is really there. */
 static bool is_there(const struct spawn_opts *opts)
 {
 	const char *name = opts->argv[0], *at = spawn_path(opts);
@@ -577,7 +577,7 @@ void child_free(struct child *c)
 	timer_free(c->escalation);
 	close_handle(&c->outputs[0].pipe);
 	close_handle(&c->outputs[1].pipe);
-	/* The one that waits for the end, if it was started at all. */
+	/* The handle that waits for the end, if it was started at all. */
 	if (c->n_handles == 3 && !c->running)
 		close_handle(&c->end);
 }

@@ -1,5 +1,5 @@
 /*
- * A child process in its own session and process group, with its output as it comes.
+ * A child process in its own session and process group. Its output is delivered as it comes.
  */
 #pragma once
 
@@ -16,35 +16,33 @@ struct child;
 struct child_opts {
 	const char *const *argv; /* NULL-ended; argv[0] is looked up in PATH (of env) */
 	const char *const *env;  /* NULL-ended "K=V"; NULL: ours */
-	/* NULL-ended; added to env, or in place of what has the same name there. With TREE_VARIABLE
-	 * in it the child is marked so that io/tree finds all that comes of it. */
+	/* NULL-ended; added to env, or replaces what has the same name there. With TREE_VARIABLE
+	 * in it the child is marked so that io/tree finds everything that it starts. */
 	const char *const *more_env;
 	const char *cwd;   /* NULL: ours; else also its PWD, unless more_env has one */
 	const char *input; /* what it reads from its stdin; copied */
 	size_t input_len;  /* with input NULL, stdin is /dev/null */
-	/* Its 0, 1 and 2, which stay the caller's, instead of an input and outputs of its own (io/console):
-	 * then on_output does not come. NULL: its own. */
+	/* Its 0, 1 and 2, which remain the caller's, instead of an input and outputs of its own
+	 * (io/console); on_output is then not called. NULL: its own. */
 	const int *streams;
-	bool terminal; /* of these, the first is one */
+	bool terminal; /* the first of them is a terminal */
 	/*
-	 * Killed by the kernel when we end, even by SIGKILL; what it has started itself is not.
-	 * For the kernel "we" are the thread that calls child_start: it must live as long as
-	 * the process.
-	 */
+ * Killed by the kernel when we end, even by SIGKILL; what it has started itself is not. For
+ * the kernel "we" are the thread that calls child_start: it must live as long as the process.
+ */
 	bool die_with_us;
-	int confine;           /* a ruleset of io/confine that it is put under; 0: none */
-	struct cgroup *cgroup; /* that it begins in; NULL: ours */
+	int confine;           /* a ruleset of io/confine to put it under; 0: none */
+	struct cgroup *cgroup; /* the cgroup it begins in; NULL: ours */
 
 	/* Bytes of its stdout, or of its stderr. */
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	/*
-	 * It has ended (status is the exit code, or -1 with the signal; with 0 if
-	 * somebody else has waited for it) and both
-	 * outputs are at their end, or grace_ms passed since it ended: grandchildren
-	 * may hold them open for ever. What it wrote itself has come by then, even with
-	 * a grace of 0; while reading is paused the time does not count. The last call;
-	 * the child is still to be freed.
-	 */
+ * It has ended (status is the exit code, or -1 with the signal; with 0 if somebody else has
+ * waited for it) and both outputs are at their end, or grace_ms have passed since it ended:
+ * grandchildren may hold them open for ever. Everything it wrote itself has been delivered by
+ * then, even with a grace of 0; while reading is paused the time does not count. The last
+ * call; the child must still be freed.
+ */
 	void (*on_exit)(void *arg, int status, int signal);
 	unsigned grace_ms;
 	void *arg;
@@ -56,24 +54,23 @@ int child_start(struct loop *l, const struct child_opts *opts, struct child **re
 
 pid_t child_pid(const struct child *c);
 
-/* When it began, as tree_started counts; 0 once it was reaped, so to be asked right after
- * child_start. */
+/* When it began, as tree_started counts; 0 once it was reaped, so ask right after child_start. */
 long long child_started(const struct child *c);
 
-/* Pauses or resumes reading of its output: a child that prints faster than we
- * can keep waits in its own write. */
+/* Pauses or resumes reading its output: a child that prints faster than we can keep waits in its
+ * own write. */
 void child_read(struct child *c, bool on);
 
 /* To its whole process group. */
 void child_signal(struct child *c, int number);
 
-/* SIGINT now, SIGTERM after interrupt_ms, SIGKILL after another terminate_ms,
- * each to the whole group, until nobody is left in it. on_exit comes as ever. */
+/* SIGINT now, SIGTERM after interrupt_ms, SIGKILL after another terminate_ms, each to the whole
+ * group, until nobody is left in it. on_exit comes as usual. */
 void child_stop(struct child *c, unsigned interrupt_ms, unsigned terminate_ms);
 
-/* The same, but SIGTERM now and SIGKILL after kill_after_ms. Of both, the first call counts. */
+/* The same, but SIGTERM now and SIGKILL after kill_after_ms. The first call of either counts. */
 void child_terminate(struct child *c, unsigned kill_after_ms);
 
-/* Kills what still runs of its group; callbacks do not come any more. May be called
- * from a callback. The loop must turn until the child was reaped. Accepts NULL. */
+/* Kills what is left of its group; no callback comes any more. May be called from a callback.
+ * The loop must turn until the child was reaped. Accepts NULL. */
 void child_free(struct child *c);

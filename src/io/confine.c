@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 
-/* Younger than some systems' headers. */
+/* Newer than some systems' headers. */
 #define ACCESS_REFER          (1ULL << 13)
 #define ACCESS_TRUNCATE       (1ULL << 14)
 #define SCOPE_ABSTRACT_SOCKET (1ULL << 0)
@@ -33,10 +33,10 @@ static const uint64_t accesses = LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE
 				 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
 				 LANDLOCK_ACCESS_FS_MAKE_SYM;
 
-/* Through a disk's device all could be written: nobody makes one anywhere. */
+/* Through a disk's device everything could be written: no device may be made anywhere. */
 static const uint64_t devices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK;
 
-/* As the kernel has it since ABI 6; those before take the first member alone. */
+/* As the kernel has it since ABI 6; older kernels take the first member alone. */
 struct ruleset {
 	uint64_t accesses;
 	uint64_t net;
@@ -80,7 +80,7 @@ static int add_rule(int ruleset, int fd)
 	return 0;
 }
 
-/* No link, and nowhere else than the kernel says it is now. */
+/* No link, and still where the kernel says it is. */
 static bool is_at(int fd, const char *path)
 {
 	char link[40], name[PATH_MAX + 1];
@@ -108,7 +108,7 @@ static int allow(int ruleset, const char *path, struct why *why)
 	return add_rule(ruleset, fd);
 }
 
-/* Where there is none, nobody needs it. */
+/* Where it does not exist, nobody needs it. */
 static int allow_device(int ruleset, const char *path)
 {
 	CLEANUP(closep) int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -171,9 +171,7 @@ static long status_of(pid_t pid, const char *name)
 	return value;
 }
 
-enum {
-	ABOVE_MAX = 4096
-}; /* more than a process can have above it, unless numbers are given anew */
+enum { ABOVE_MAX = 4096 }; /* more than a process can have above it, unless pids are reused */
 
 bool confine_holds(pid_t pid)
 {

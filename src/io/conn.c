@@ -1,8 +1,7 @@
 /*
- * A connection polls its descriptor and reads and sends by itself: one recv
- * for each time it is readable (so that a fast sender gets one turn like
- * everybody else), one send for all that a turn has written. Nothing is
- * queued with libuv, and SIGPIPE is never raised.
+ * A connection polls its descriptor and reads and sends by itself: one recv each time it is
+ * readable (so that a fast sender gets one turn like everybody else), one send for everything
+ * that a turn has written. Nothing is queued with libuv, and SIGPIPE is never raised.
  */
 #include "io/conn.h"
 
@@ -24,21 +23,22 @@ enum {
 	N_SPARE = 8,
 	SPARE_BYTES = 128 << 10, /* a larger write buffer is not kept */
 	OUT_MAX = 64 << 20,
-	OUT_MOVED = 64 << 10, /* of it are moved to its front at most */
-	TURN_BYTES = 1 << 20, /* that one turn sends to one peer, of what was handed over */
+	OUT_MOVED = 64 << 10, /* at most so many bytes are moved to its front */
+	TURN_BYTES = 1 << 20, /* bytes that one turn sends to one peer from buffers handed over */
 	N_VECTORS = 8,
-	LARGE_BYTES = 256 << 10, /* waiting for one peer: it counts among the slow */
-	STALL_MS = 5000,         /* nobody who reads takes nothing for that long */
-	BURST = 4,               /* times held_max for answers to those who may still read */
+	LARGE_BYTES = 256 << 10, /* bytes waiting for one peer: it counts as slow */
+	STALL_MS = 5000,         /* a peer that reads always takes something within this time */
+	BURST = 4,               /* times held_max, for answers to peers that may still read */
 };
 
 struct conn_pool {
 	struct loop *loop;
 	size_t low_mark;
 	size_t held_max;
-	size_t held;      /* by the write buffers of all connections */
-	size_t held_out;  /* of that, not in pieces */
-	struct list slow; /* those that hold much, the one that took nothing for longest first */
+	size_t held;     /* bytes in the write buffers of all connections */
+	size_t held_out; /* of these, the bytes not in pieces */
+	/* Connections that hold much; the one that took nothing for longest comes first. */
+	struct list slow;
 	unsigned n_spare;
 	struct buf spare[N_SPARE];
 	char read[READ_BYTES];
@@ -50,14 +50,14 @@ struct conn {
 	const struct conn_ops *ops;
 	void *owner;
 	struct timer *linger; /* only while finishing */
-	struct list pieces;   /* what goes before out */
-	size_t n_in_pieces;   /* bytes of them all */
+	struct list pieces;   /* sent before out */
+	size_t n_in_pieces;   /* bytes of all pieces */
 	struct buf out;
-	size_t sent; /* of the first piece, or of out, from its front */
-	size_t held; /* as counted in the pool's */
+	size_t sent; /* already sent of the first piece, or of out */
+	size_t held; /* as counted in the pool */
 	size_t held_out;
 	struct list slow_link;
-	uint64_t took_ms; /* when the peer took some, while it is among the slow */
+	uint64_t took_ms; /* when the peer last took some, while it counts as slow */
 	uint64_t bytes_out;
 	int fd;
 	int events; /* what is polled for */
@@ -66,7 +66,7 @@ struct conn {
 	bool broken : 1;    /* noticed while flushing; closed when polled */
 	bool gone : 1;      /* the peer has closed both ways, and the owner knows */
 	bool finishing : 1; /* conn_finish was called */
-	bool shut : 1;      /* we have said that nothing follows */
+	bool shut : 1;      /* we have shut down our side */
 	bool closed : 1;
 };
 
@@ -96,7 +96,7 @@ void conn_pool_free(struct conn_pool *p)
 	free(p);
 }
 
-/* The write buffer goes from hand to hand: whoever has nothing to send has none. */
+/* The write buffer is passed around: a connection with nothing to send has none. */
 static void take_spare(struct conn *c)
 {
 	struct conn_pool *p = c->pool;
@@ -154,8 +154,8 @@ static void update_events(struct conn *c)
 		events |= UV_READABLE;
 	if (conn_pending(c) > 0 || c->broken)
 		events |= UV_WRITABLE;
-	/* Whatever is polled for, a peer that has left is told of too; of the
-	 * things to poll for this is the one that otherwise never comes. */
+	/* Whatever is polled for, a peer that has left is reported, too; this is the event to
+	 * ask for that otherwise never comes. */
 	if (events == 0 && !c->gone)
 		events = UV_PRIORITIZED;
 	if (events == c->events)
@@ -193,7 +193,7 @@ static bool would_block(int error)
 	return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-/* The bytes that stand before out, and those of it, as far as a turn goes. */
+/* The pieces before out, then out itself, as far as a turn goes. */
 static unsigned gather(struct conn *c, struct iovec *vectors)
 {
 	size_t room = TURN_BYTES;
@@ -227,7 +227,7 @@ static void drop_sent(struct conn *c, size_t n)
 	}
 }
 
-/* One system call a turn: who takes much shall not be all that a turn does. */
+/* One system call a turn: a peer that takes much must not use up the turn. */
 static void send_pieces(struct conn *c)
 {
 	struct iovec vectors[N_VECTORS];
@@ -280,7 +280,7 @@ static bool stalled(const struct conn *slow)
 	return loop_now_ms(slow->pool->loop) >= slow->took_ms + STALL_MS;
 }
 
-/* Each peer has its limit; this one is for many peers that do not read. */
+/* Each peer has its own limit; this one is for many peers that do not read. */
 static void cut_slow(struct conn *c)
 {
 	struct conn_pool *p = c->pool;
@@ -291,7 +291,7 @@ static void cut_slow(struct conn *c)
 		struct conn *slow = list_entry(first, struct conn, slow_link);
 		bool much = p->held > BURST * p->held_max || p->held_out > p->held_max / 2;
 
-		/* An answer that is alone too large is no reason. */
+		/* One answer that is too large by itself is no reason. */
 		if (slow == c || (!much && !stalled(slow)))
 			return;
 		cut(slow);
@@ -306,7 +306,7 @@ void conn_pool_cut_stalled(struct conn_pool *p)
 		cut(list_entry(first, struct conn, slow_link));
 }
 
-/* Nothing is left to send while finishing: say so, and wait for the peer's end. */
+/* Nothing is left to send while finishing: shut down, and wait for the peer's end. */
 static void say_end(struct conn *c)
 {
 	if (c->finishing && !c->shut && conn_pending(c) == 0) {
@@ -334,7 +334,7 @@ void conn_flush(struct conn *c)
 	update_events(c);
 }
 
-/* What stands in out goes before whatever comes. */
+/* What stands in out goes first. */
 static void close_out(struct conn *c)
 {
 	size_t len = c->out.len;
@@ -347,7 +347,7 @@ static void close_out(struct conn *c)
 		c->n_in_pieces += len;
 }
 
-/* Many bytes are not moved, but passed. */
+/* Many bytes are not moved but skipped. */
 static void make_room(struct conn *c)
 {
 	if (c->sent == 0 || !list_empty(&c->pieces) || c->sent < c->out.len / 2)
@@ -432,8 +432,8 @@ static bool has_left(const struct conn *c)
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
 }
 
-/* Nothing was to be read or sent: the peer has left, or sent what is called
- * urgent and is of no interest. Either way there is nothing more to poll for. */
+/* There was nothing to read or send: the peer has left, or sent urgent data, which we ignore.
+ * Either way there is nothing more to poll for. */
 static void on_quiet(struct conn *c)
 {
 	c->gone = true;

@@ -19,50 +19,49 @@ struct conn;
 struct conn_ops {
 	/* data is valid during the call only. */
 	void (*on_bytes)(void *owner, const char *data, size_t len);
-	/* The peer has finished sending; we may still send. Comes once. */
+	/* The peer has finished sending; we may still send. Called once. */
 	void (*on_eof)(void *owner);
-	/* The kernel took some of what was waiting, and no more than the pool's
-	 * low mark is left. */
+	/* The kernel took some of what was waiting, and at most the pool's low mark is left. */
 	void (*on_drained)(void *owner);
-	/* While we neither read nor send: the peer has closed both ways, and nothing
-	 * we send will be read. At most once. Over TCP only a reset tells. */
+	/* While we neither read nor send: the peer has closed both ways and will read nothing we
+	 * send. At most once. Over TCP only a reset shows this. */
 	void (*on_gone)(void *owner);
-	/* The connection failed or was closed. The last call; conn is gone after it. */
+	/* The connection failed or was closed. The last call; afterwards conn is gone. */
 	void (*on_closed)(void *owner);
 };
 
-/* What the connections of one loop share: the read buffer and spare write
- * buffers. One per loop, freed after the last of its connections. When more than
- * held_max bytes wait to be sent in all, the peers that took nothing for five seconds
- * are cut, the longest first; those that did too, when it is more than four times as many, or half
- * as many in answers that were too short to be handed over. */
+/* What the connections of one loop share: the read buffer and spare write buffers. One per loop,
+ * freed after the last of its connections. When more than held_max bytes wait to be sent in all,
+ * peers that took nothing for five seconds are cut, the longest-waiting first. Those that did
+ * take something are cut, too, when it is four times as many, or half as many in answers that
+ * were too short to be handed over. */
 struct conn_pool;
-/* Cuts those that took nothing for five seconds, however little it is in all: somebody waits for
+/* Cuts peers that took nothing for five seconds, however little it is in all: somebody waits for
  * the room. */
 void conn_pool_cut_stalled(struct conn_pool *p);
 
 int conn_pool_new(struct loop *l, size_t low_mark, size_t held_max, struct conn_pool **ret_pool);
 void conn_pool_free(struct conn_pool *p);
 
-/* Takes fd, on failure too. Reading starts with conn_read. No callback comes
- * before this has returned. */
+/* Takes fd, also on failure. Reading starts with conn_read. No callback comes before this has
+ * returned. */
 int conn_new(struct conn_pool *p, int fd, const struct conn_ops *ops, void *owner,
 	     struct conn **ret_conn);
 
 /* Whether to read. Pausing makes the kernel hold the sender back. */
 void conn_read(struct conn *c, bool on);
 
-/* Where to append what shall be sent; conn_flush must follow in the same turn.
- * Flushing never calls back: a connection found broken is closed next turn. */
+/* Where to append what is to be sent; conn_flush must follow in the same turn. Flushing never
+ * calls back: a connection found broken is closed in the next turn. */
 struct buf *conn_out(struct conn *c);
 void conn_flush(struct conn *c);
 
-/* The same for a buffer that is not copied: its memory is the connection's, on failure too. */
+/* The same for a buffer that is not copied: the connection takes its memory, also on failure. */
 void conn_give(struct conn *c, struct buf *b);
 
 /* Bytes not yet taken by the kernel. */
 size_t conn_pending(const struct conn *c);
-/* Bytes that it took, in all. */
+/* Bytes that the kernel took, in all. */
 uint64_t conn_sent(const struct conn *c);
 
 /*

@@ -1,9 +1,9 @@
 /*
  * Two polled descriptors: one that the program's output comes from, one that its input goes
- * to. Of a terminal both are its master's side.
+ * to. For a terminal both are its master side.
  *
- * A descriptor is closed after its handle, never before: libuv would take the number out of
- * its poll, when it may be somebody else's already.
+ * A descriptor is closed after its handle, never before: libuv would remove the number from
+ * its poll when it may already be somebody else's.
  */
 #include "io/console.h"
 
@@ -21,7 +21,7 @@
 enum {
 	READ_SIZE = 16 * 1024,
 	DRAIN_MAX = 1 << 20, /* others may go on printing for ever */
-	END_OF_FILE = 4,     /* ^D, what a terminal takes for it unless told otherwise */
+	END_OF_FILE = 4,     /* ^D, the end of file of a terminal unless it was told otherwise */
 };
 
 struct side {
@@ -37,8 +37,8 @@ struct console {
 	int streams[3];  /* the program's ends */
 	unsigned n_handles;
 	bool terminal;
-	bool ends; /* when all of the queue is written */
-	char last; /* byte that was written */
+	bool ends; /* close when the whole queue is written */
+	char last; /* the last byte that was written */
 	bool freed;
 	struct buf queue;
 	void (*on_output)(void *arg, const char *data, size_t len);
@@ -117,7 +117,7 @@ bool console_drain(struct console *c)
 
 static void on_writable(uv_poll_t *poll, int status, int events);
 
-/* A line that is not ended yet is handed over by the first ^D; the second is its end. */
+/* The first ^D hands over a line that is not ended yet; the second is the end of file. */
 static void add_end_of_file(struct console *c)
 {
 	const char end[] = {END_OF_FILE, END_OF_FILE};
@@ -171,7 +171,7 @@ int console_write(struct console *c, const char *data, size_t len)
 	if (c->queue.err != 0) {
 		int r = c->queue.err;
 
-		/* What was there before still is. */
+		/* What was there before is still there. */
 		c->queue.err = 0;
 		return r;
 	}
@@ -250,7 +250,8 @@ static int make_pipes(struct console *c)
 	if (r != 0)
 		return r;
 	c->streams[2] = fcntl(c->streams[1], F_DUPFD_CLOEXEC, 3);
-	/* Each end of a pipe has flags of its own: the program's stay as programs know them. */
+	/* Each end of a pipe has flags of its own: the program's end stays as programs expect
+	 * it. */
 	if (c->streams[2] < 0 || fcntl(c->in.fd, F_SETFL, O_NONBLOCK) != 0 ||
 	    fcntl(c->out.fd, F_SETFL, O_NONBLOCK) != 0)
 		return -errno;
@@ -283,7 +284,7 @@ int console_new(struct loop *l, const struct console_opts *opts, struct console 
 	c->on_output = opts->on_output;
 	c->on_end = opts->on_end;
 	c->arg = opts->arg;
-	/* Two more, for the end of a terminal's. */
+	/* Two more, for a terminal's end of file. */
 	buf_init(&c->queue, CONSOLE_QUEUE_MAX + 2);
 	r = c->terminal ? make_terminal(c) : make_pipes(c);
 	if (r == 0)
@@ -323,7 +324,7 @@ void console_free(struct console *c)
 		return;
 	close_streams(c);
 	c->freed = true;
-	/* What has no handle has nobody to close it later. */
+	/* Without a handle nobody would close it later. */
 	if (!c->in.open && c->in.fd >= 0 && !uv_is_closing((uv_handle_t *)&c->in.poll))
 		closep(&c->in.fd);
 	if (!c->out.open && c->out.fd >= 0 && !uv_is_closing((uv_handle_t *)&c->out.poll))

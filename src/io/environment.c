@@ -5,13 +5,13 @@
 
 #include "io/tree.h"
 
-/* Without these few a shell is no shell. None is anybody's secret. */
+/* Without these few a shell does not work. None of them is a secret. */
 static const char *const brief[] = {"PATH", "HOME", "USER",  "LOGNAME", "SHELL",    "LANG", "TZ",
 				    "TERM", "LC_*", "XDG_*", "TMPDIR",  "LANGUAGE", NULL};
 
 static const char ours[] = "KOINE_";
 
-/* "NAME=…" is called NAME, or as NAME* says. */
+/* "NAME=…" is called NAME, or matches NAME*. */
 static bool fits(const char *entry, const char *word)
 {
 	size_t n = strlen(word);
@@ -40,7 +40,7 @@ static bool is_named(const char *entry, const char *const *given)
 	return false;
 }
 
-/* The mark stays: somebody else may look for us, and for all that we start, by it. */
+/* The mark stays: somebody else may look for us, and for everything we start, by it. */
 static bool is_ours(const char *entry)
 {
 	return strncmp(entry, ours, sizeof(ours) - 1) == 0 && !fits(entry, TREE_VARIABLE);
@@ -76,7 +76,7 @@ int environment_make(struct arena *a, const struct environment_opts *o, struct e
 		if (is_passed(*at, o))
 			*list++ = *at;
 	}
-	/* Of one name the last counts. */
+	/* Of several with one name the last counts. */
 	for (const char *const *at = o->own; at && *at; at++)
 		*list++ = *at;
 	for (const char *const *at = o->given; at && *at; at++) {

@@ -1,9 +1,10 @@
 /*
  * The environment of a program that we start.
  *
- * What is of our own house (an agent, a rule's command) has what we have. What a client or a model
- * asked for has a short list of it. Neither has the secrets of our settings, nor our settings at all
- * (KOINE_…), unless the settings give them to that program by their names.
+ * Programs of our own house (an agent, a rule's command) get what we have. Programs that a
+ * client or a model asked for get a short list of it. Neither gets the secrets of our
+ * settings, nor our settings at all (KOINE_…), unless the settings give them to that program
+ * by name.
  */
 #pragma once
 
@@ -17,20 +18,20 @@ struct environment {
 };
 
 struct environment_opts {
-	const char *const *from;    /* ours; its texts stay where they are */
+	const char *const *from;    /* our own; its texts are not copied */
 	bool brief;                 /* the short list */
 	const char *const *secrets; /* NULL-ended names of variables */
-	const char *const *own;     /* NULL-ended "NAME=VALUE" that all have: where we are */
-	/* Words of the settings, NULL-ended: NAME, or NAME* which gives no secret, or NAME=VALUE. NULL:
-	 * none. */
+	const char *const *own; /* NULL-ended "NAME=VALUE" that every program gets: where we are */
+	/* Words of the settings, NULL-ended: NAME, or NAME* which gives no secret, or
+	 * NAME=VALUE. NULL: none. */
 	const char *const *given;
 };
 
-/* As large as it is, from the arena, with the texts where they were; 0 or -ENOMEM. */
+/* Allocated from the arena, with the texts left where they were; 0 or -ENOMEM. */
 int environment_make(struct arena *a, const struct environment_opts *o,
 		     struct environment *ret_environment);
 
-/* Whether it is such a word of the settings. */
+/* Whether this is such a word of the settings. */
 bool environment_is_word(const char *word);
 
 /* The value of a variable, or NULL. */

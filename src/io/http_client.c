@@ -1,10 +1,9 @@
 /*
- * libcurl's multi interface over libuv: curl says which sockets it wants to hear of
- * and when it wants to be called again; we poll, keep its one timer, and tell.
+ * libcurl's multi interface over libuv: curl says which sockets it wants to hear of and when
+ * it wants to be called again; we poll, keep its one timer, and report.
  *
- * curl may not be asked to add or remove a transfer from inside one of its own
- * callbacks. `inside` knows when that is; what is asked for meanwhile is done
- * right after.
+ * curl must not be asked to add or remove a transfer from inside one of its own callbacks.
+ * `inside` knows when that is; what is asked for meanwhile is done right after.
  */
 #include "io/http_client.h"
 
@@ -29,7 +28,7 @@ enum {
 	HEAD_MAX = 256 << 10,
 	RETRY_MAX_S = 24 * 3600,
 	UPLOAD_BUFFER = 16 << 10,
-	LATE_MS = 20, /* after curl should have noticed itself */
+	LATE_MS = 20, /* later than curl itself should notice */
 };
 
 struct http_client {
@@ -55,14 +54,14 @@ struct http_fetch {
 	size_t max;
 	curl_off_t moved; /* bytes of both directions, at the last look */
 	struct timer *idle;
-	struct timer *total; /* NULL: it may take as long as it takes */
+	struct timer *total; /* NULL: no time limit */
 	unsigned idle_ms;
 	int (*on_data)(void *arg, int status, const char *data, size_t n);
 	void (*on_done)(void *arg, const struct http_answer *answer);
 	void *arg;
-	int error; /* ours: it ends with this, whatever curl says */
+	int error; /* our own result: it ends with this, whatever curl says */
 	bool added;
-	bool dead; /* cancelled: no callback any more */
+	bool dead; /* cancelled: no more callbacks */
 	char words[CURL_ERROR_SIZE];
 };
 
@@ -98,7 +97,7 @@ static void fetch_freep(struct http_fetch **f)
 
 static int error_of(CURLcode code)
 {
-	/* Only what a caller tells apart; the words say the rest. */
+	/* Only what callers tell apart; the words say the rest. */
 	if (code == CURLE_OK)
 		return 0;
 	if (code == CURLE_OPERATION_TIMEDOUT)
@@ -146,8 +145,7 @@ static int status_of(CURL *easy)
 	return (int)status;
 }
 
-/* This time is set when name, connection and TLS are done with, also on a connection that was
- * kept. */
+/* This time is set once name lookup, connection and TLS are done, also on a kept connection. */
 static bool was_connected(CURL *easy)
 {
 	curl_off_t us = 0;
@@ -281,8 +279,8 @@ static struct watched *watch(struct http_client *c, curl_socket_t fd)
 }
 
 /*
- * Nobody would ever tell this fetch that its socket is ready, so it ends. curl must not
- * hear of it: it would take every other transfer of the client for dead too.
+ * Nobody would ever tell this fetch that its socket is ready, so it ends. curl must not hear
+ * of it: it would take every other transfer of the client for dead, too.
  */
 static void give_up(CURL *easy)
 {
@@ -383,8 +381,7 @@ static void on_idle(void *arg)
 	finish(f, CURLE_OPERATION_TIMEDOUT);
 }
 
-/* curl knows how far one came that is under way; of those that wait for a connection it knows
- * no time. */
+/* curl knows how far a running transfer came; for those waiting for a connection it has no time. */
 static void on_total(void *arg)
 {
 	struct http_fetch *f = arg;
@@ -404,7 +401,7 @@ static int limit_total(struct http_fetch *f, unsigned ms)
 	return r;
 }
 
-/* curl's own are inherited by every program we start. */
+/* curl's own sockets would be inherited by every program we start. */
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	(void)arg;
@@ -416,7 +413,7 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
 
 static int add_headers(struct http_fetch *f, const char *const *headers)
 {
-	/* Without the first curl would wait for leave to send a large body. */
+	/* Without the first curl would wait for permission to send a large body. */
 	struct curl_slist *list = curl_slist_append(NULL, "Expect:");
 
 	f->headers = list;
@@ -464,7 +461,7 @@ static int set_options(struct http_fetch *f, const struct http_fetch_opts *opts)
 	CURLcode r = curl_easy_setopt(e, CURLOPT_URL, opts->url);
 
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-	/* A stream may last for an hour and keeps this; 64 KiB by default. */
+	/* A stream may last for an hour and keeps this buffer; curl's default is 64 KiB. */
 	curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
 	if (r == CURLE_OK)
 		r = curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -585,8 +582,8 @@ int http_client_new(struct loop *l, const struct http_client_opts *opts,
 		http_client_free(c);
 		return r;
 	}
-	/* curl has opened a pair of sockets that our children would inherit, and does not
-	 * say which. Nothing that we have is meant for them. */
+	/* curl has opened a pair of sockets that our children would inherit, and does not say
+	 * which. Nothing of ours is meant for them. */
 	(void)close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 	curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, want_socket);
 	curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
@@ -613,7 +610,7 @@ void http_client_free(struct http_client *c)
 	free_all(&c->open);
 	free_all(&c->waiting);
 	free_all(&c->dropped);
-	/* Takes its sockets back through want_socket, so the timer must still be there. */
+	/* curl gives its sockets back through want_socket, so the timer must still exist. */
 	if (c->multi)
 		curl_multi_cleanup(c->multi);
 	timer_free(c->timer);

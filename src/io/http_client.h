@@ -1,7 +1,7 @@
 /*
- * HTTP requests to elsewhere: libcurl, known by that name only in here, on the
- * loop. Nothing blocks, nothing signals, no redirect is followed, and no proxy
- * is used. Connections are kept for the next request.
+ * HTTP requests to other machines: libcurl, known only in here, on the loop. Nothing blocks,
+ * nothing signals, no redirect is followed, and no proxy is used. Connections are kept for the
+ * next request.
  *
  * All of it belongs to the loop's thread.
  */
@@ -27,12 +27,12 @@ int http_client_new(struct loop *l, const struct http_client_opts *opts,
 void http_client_free(struct http_client *c);
 
 struct http_answer {
-	int error; /* 0, or -errno: nobody there, cut, late, too large, cancelled by on_data */
+	int error; /* 0, or -errno: unreachable, cut, late, too large, cancelled by on_data */
 	const char *text;  /* what went wrong, or "" */
 	int status;        /* of HTTP; 0 when none came */
-	bool connected;    /* the request could be sent; unless so, nobody has seen it */
+	bool connected;    /* the request could be sent; if not, nobody has seen it */
 	bool idle;         /* idle_timeout_ms ended it */
-	unsigned retry_ms; /* as Retry-After says; 0: it does not */
+	unsigned retry_ms; /* from Retry-After; 0: not given */
 	struct text body;  /* unless there was on_data; valid during on_done */
 };
 
@@ -42,26 +42,27 @@ struct http_fetch_opts {
 	const char *method;          /* NULL: GET, or POST with a body */
 	const char *const *headers;  /* "Name: value", ended by NULL; may be NULL */
 	struct text body;            /* copied unless lent; data NULL for none */
-	bool lent;                   /* body stays where it is: see http_fetch_is_sent */
+	bool lent;                   /* body is not copied: see http_fetch_is_sent */
 	unsigned connect_timeout_ms; /* 0: 10 s */
 	unsigned total_timeout_ms;   /* 0: none; a stream may last */
 	unsigned idle_timeout_ms;    /* without a byte in either direction; 0: none */
 	size_t response_max;         /* bytes of body; 0: 1 MiB */
 
-	/* Each piece of the body as it comes; NULL: collected for on_done. Anything but 0
-	 * ends the request, and on_done gets it as error. May start and cancel others. */
+	/* Each piece of the body as it comes; NULL: collected for on_done. Anything but 0 ends
+	 * the request, and on_done gets it as error. May start and cancel others. */
 	int (*on_data)(void *arg, int status, const char *data, size_t n);
 	/* Once, and never before http_client_fetch has returned. The fetch is gone afterwards. */
 	void (*on_done)(void *arg, const struct http_answer *answer);
 	void *arg;
 };
 
-/* *ret_fetch, which may be left NULL by passing NULL, is valid until on_done. */
+/* *ret_fetch is valid until on_done; ret_fetch may be NULL. */
 int http_client_fetch(struct http_client *c, const struct http_fetch_opts *opts,
 		      struct http_fetch **ret_fetch);
 
-/* Whether all of the body has gone, and what was lent may go too; after on_done and a cancel it
- * may as well. For on_data: before the answer has begun it may have to be sent again. */
+/* Whether the whole body was sent, so that a lent one may be freed; after on_done and after a
+ * cancel it may be freed as well. For on_data: before the answer has begun the body may have to
+ * be sent again. */
 bool http_fetch_is_sent(const struct http_fetch *f);
 
 /* No callback comes any more. Accepts NULL. */

@@ -57,7 +57,7 @@ bool process_see(pid_t pid, struct process_seen *ret)
 	return true;
 }
 
-/* A parent that began later is another process, which has got its number. */
+/* A parent that began later is another process that got its pid. */
 static bool see_parent(const struct process_seen *child, struct process_seen *ret)
 {
 	return process_see(child->parent, ret) && ret->started <= child->started;
@@ -68,7 +68,7 @@ unsigned lineage_read(pid_t pid, struct process_seen ret[LINEAGE_MAX])
 	enum { TRIES = 3 };
 	unsigned n = 0;
 
-	/* One that dies while we look leaves its children to another. */
+	/* A process that dies while we look leaves its children to another. */
 	for (int i = 0; i < TRIES; i++) {
 		n = process_see(pid, &ret[0]);
 		while (n > 0 && n < LINEAGE_MAX && see_parent(&ret[n - 1], &ret[n]))
@@ -88,7 +88,7 @@ bool lineage_has(const struct process_seen *lineage, unsigned n, pid_t pid, long
 	return false;
 }
 
-/* ---- who speaks ---- */
+/* ---- who is speaking ---- */
 
 static bool is_pipe(const char *link)
 {
@@ -117,7 +117,7 @@ static bool is_shell_process(const struct process_seen *p)
 	return is_shell(program);
 }
 
-/* One without a script or a command to run. */
+/* A shell without a script or a command to run. */
 static bool is_typed_into(const struct process_seen *p)
 {
 	char words[WORDS_MAX];
@@ -139,7 +139,7 @@ static bool is_script(const struct process_seen *p)
 	return is_shell_process(p) && !is_typed_into(p);
 }
 
-/* Whose children are everybody's. */
+/* Init: its children are everybody's. */
 static bool is_nobody(const struct process_seen *p)
 {
 	return p->pid == 1 || p->pid == getpid() || strcmp(p->name, "systemd") == 0 ||
@@ -158,12 +158,12 @@ bool lineage_speaker(pid_t pid, struct process_seen *ret)
 	if (!link_of(pid, "fd/0", own, sizeof(own)) || !is_pipe(own))
 		return true;
 	for (unsigned i = 1; i < n; i++) {
-		/* One that we may not look into is no agent of ours. */
+		/* A process that we may not look into is no agent of ours. */
 		if (!link_of(lineage[i].pid, "fd/0", other, sizeof(other)))
 			return true;
 		if (is_pipe(own) && strcmp(own, other) == 0)
 			continue;
-		/* A line or a script of a shell's, with pipes of its own: for whom it runs. */
+		/* A shell's command line or script, with pipes of its own: whom it runs for. */
 		if (is_script(&lineage[i])) {
 			strcpy(own, other);
 			continue;

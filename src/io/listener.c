@@ -1,10 +1,9 @@
 /*
  * A listening socket on the loop.
  *
- * Accepting is level-triggered and takes a bounded number each turn. When the
- * process is out of descriptors the socket would stay readable and the loop
- * would spin, so then it is not polled at all but tried again by a timer;
- * connections wait in the backlog meanwhile.
+ * Accepting is level-triggered and takes a bounded number each turn. When the process is out
+ * of descriptors the socket would stay readable and the loop would spin; so it is then not
+ * polled but retried by a timer, and connections wait in the backlog.
  */
 #include "io/listener.h"
 
@@ -37,13 +36,13 @@ struct listener {
 	uv_poll_t poll;
 	int fd;
 	bool is_unix;
-	bool paused;  /* by the owner */
-	bool starved; /* accept failed for want of something; the timer runs */
+	bool paused;  /* paused by the owner */
+	bool starved; /* accept failed for lack of something; the timer runs */
 	bool closed;
-	int ask; /* who connects to a port; -1: nobody is asked for */
+	int ask; /* asks who connects to a port; -1: nobody is asked */
 	struct timer *retry;
 	struct address address;
-	struct sockaddr_storage name; /* of a port: its address, as the kernel says it */
+	struct sockaddr_storage name; /* a port's own address, as the kernel gives it */
 	struct socket_file file;
 	uid_t *allow_uids;
 	unsigned n_allow_uids;
@@ -76,7 +75,7 @@ static bool uid_allowed(const struct listener *l, uid_t uid)
 	return false;
 }
 
-/* False: whoever it is stays outside. */
+/* False: the peer is turned away. */
 static bool may_enter(const struct listener *l, int fd, const struct sockaddr_storage *from,
 		      struct peer *ret_peer)
 {
@@ -106,7 +105,7 @@ static void welcome(struct listener *l, int fd, const struct sockaddr_storage *f
 	l->on_accept(l->arg, fd, &peer);
 }
 
-/* What says something about one connection only, which is lost; accept(2) lists them. */
+/* Faults that concern only one connection, which is lost; accept(2) lists them. */
 static bool concerns_one(int err)
 {
 	static const int errors[] = {
@@ -121,7 +120,7 @@ static bool concerns_one(int err)
 	return false;
 }
 
-/* 0 when the backlog was emptied or the turn is over, else what was lacking. */
+/* 0 when the backlog is empty or the turn is over, else what was lacking. */
 static int accept_some(struct listener *l)
 {
 	for (int i = 0; i < ACCEPTS_PER_TURN && !l->closed && !l->paused; i++) {
@@ -180,8 +179,8 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 		starve(l, -r);
 }
 
-/* Recovered is only who got through the backlog: one descriptor that came free and was
- * taken at once is no news. */
+/* We have recovered only once the backlog is empty: one descriptor that came free and was taken
+ * at once means nothing. */
 static void on_retry(void *arg)
 {
 	struct listener *l = arg;
@@ -232,7 +231,7 @@ static int start_listening(struct listener *l, int backlog, struct why *why)
 		return 0;
 	if (errno != EADDRINUSE)
 		return -errno;
-	/* Two may bind one port with SO_REUSEADDR; only one may listen. */
+	/* Two sockets may bind one port with SO_REUSEADDR; only one may listen. */
 	address_format(&l->address, text);
 	return refuse(why, REFUSE_CONFLICT, "something already listens at %s", text);
 }
@@ -249,7 +248,7 @@ static void read_unix_name(struct listener *l, const struct sockaddr_un *un, soc
 		n = sizeof(un->sun_path) - 1;
 	memcpy(l->address.path, un->sun_path, n);
 	l->address.path[n] = '\0';
-	/* A name outside the file system begins with NUL; people write '@'. */
+	/* An abstract name begins with NUL; people write '@'. */
 	if (n > 1 && l->address.path[0] == '\0')
 		l->address.path[0] = '@';
 }
@@ -309,8 +308,8 @@ static int adopt(struct listener *l, struct why *why)
 	return 0;
 }
 
-/* "localhost" stays as it was written; only the port is news. It lies at the same place
- * in both kinds of name. */
+/* "localhost" stays as it was written; only the port is new. It is at the same offset in both
+ * kinds of address. */
 static int read_port(struct listener *l)
 {
 	socklen_t len = sizeof(l->name);
@@ -321,7 +320,7 @@ static int read_port(struct listener *l)
 	return 0;
 }
 
-/* A port has no file mode: without the kernel's word every user of the machine could come in. */
+/* A port has no file mode: without the kernel's answer every user of the machine could come in. */
 static int know_peers(struct listener *l, bool guarded, struct why *why)
 {
 	char text[ADDRESS_TEXT_MAX];
@@ -355,7 +354,7 @@ static int bind_own(struct listener *l, int backlog, struct why *why)
 	return start_listening(l, backlog, why);
 }
 
-/* The file goes while the descriptor is open; see socket_file_remove. */
+/* The file is removed while the descriptor is open; see socket_file_remove. */
 static void let_go(struct listener *l)
 {
 	socket_file_remove(&l->file);
@@ -471,6 +470,6 @@ void listener_close(struct listener *l)
 	l->closed = true;
 	timer_stop(l->retry);
 	uv_close((uv_handle_t *)&l->poll, on_closed);
-	/* Not in the close callback: who calls this at exit may never turn the loop again. */
+	/* Not in the close callback: at exit the loop may never turn again. */
 	let_go(l);
 }

@@ -14,7 +14,7 @@
 
 enum address_kind { ADDRESS_UNIX, ADDRESS_TCP, ADDRESS_HTTP };
 
-/* Less than any buffer for a path has, so that one which was cut is refused. */
+/* Less than any path buffer, so that a path that was cut is refused. */
 enum { UNIX_PATH_MAX = 510, ADDRESS_TEXT_MAX = UNIX_PATH_MAX + 16 };
 
 struct address {
@@ -24,9 +24,9 @@ struct address {
 	uint16_t port;                /* 0: a free one */
 };
 
-/* "unix:PATH", "tcp:HOST:PORT" or "http:HOST:PORT" ([::1] in brackets). Refuses a
- * path that no socket can have or that is over UNIX_PATH_MAX bytes, and any host that is not
- * loopback, naming it. */
+/* "unix:PATH", "tcp:HOST:PORT" or "http:HOST:PORT" ([::1] in brackets). Refuses a path that no
+ * socket can have or that is over UNIX_PATH_MAX bytes, and any host that is not loopback, naming
+ * it. */
 int address_parse(const char *text, struct address *ret_address, struct why *why);
 
 /* The same form back, with the port that was really taken. */
@@ -37,16 +37,16 @@ struct listener;
 struct listener_opts {
 	const uid_t *allow_uids; /* beside our own and root; copied */
 	unsigned n_allow_uids;
-	bool anybody; /* whoever it is, known or not */
-	/* Whoever comes is asked for something else, too: a port is opened even where the kernel
-	 * cannot say who connects, and peers are then not known. */
+	bool anybody; /* anybody, known or not */
+	/* Peers must also show something else (a token): the port is opened even where the
+	 * kernel cannot say who connects; peers are then unknown. */
 	bool guarded;
 	int fd;      /* already listening (socket activation), or -1; taken, on failure too */
 	int backlog; /* 0: 4096 */
 
 	/* The owner takes fd (non-blocking, close-on-exec). */
 	void (*on_accept)(void *arg, int fd, const struct peer *peer);
-	/* Somebody with a foreign uid was turned away, or of whom it is not known. May be NULL. */
+	/* A peer with a foreign or unknown uid was turned away. May be NULL. */
 	void (*on_refused)(void *arg, const struct peer *peer);
 	void *arg;
 };
@@ -54,18 +54,17 @@ struct listener_opts {
 /*
  * Binds and listens.
  *
- * A path that exists: not a socket, refused and left alone; something answers
- * (or its backlog is full), refused with REFUSE_CONFLICT; dead, removed while
- * holding a lock file beside it, and only if it is still the one we looked at.
- * Missing directories are made 0700. The socket is 0600 from the moment it exists; with
- * allow_uids or anybody it is 0666, and the peer's uid alone decides.
+ * If the path exists and is no socket, it is refused and left alone; if something answers
+ * there (or its backlog is full), it is refused with REFUSE_CONFLICT; a dead socket is removed
+ * while holding a lock file beside it, and only if it is still the one we looked at. Missing
+ * directories are made 0700. The socket is 0600 from the moment it exists; with allow_uids or
+ * anybody it is 0666, and the peer's uid alone decides.
  *
- * A port has no mode: whoever connects is asked for by the kernel's tables, and the same uids
- * are let in. Where these cannot be read, a port that is not guarded is refused with
- * REFUSE_UNAVAILABLE.
+ * A port has no mode: the kernel's tables tell who connects, and the same uids are let in.
+ * Where these cannot be read, a port that is not guarded is refused with REFUSE_UNAVAILABLE.
  *
- * May wait two seconds for somebody who is about to start or stop at the path.
- * A path that this user may not use is refused with REFUSE_FORBIDDEN.
+ * May wait two seconds for somebody who is about to start or stop at the path. A path that
+ * this user may not use is refused with REFUSE_FORBIDDEN.
  */
 int listener_open(struct loop *l, const struct address *address, const struct listener_opts *opts,
 		  struct listener **ret_listener, struct why *why);

@@ -67,7 +67,7 @@ void loop_free(struct loop *l)
 {
 	if (!l)
 		return;
-	/* Handles that were freed still wait for their close callbacks. */
+	/* Freed handles still wait for their close callbacks. */
 	while (uv_loop_close(&l->uv) == UV_EBUSY)
 		uv_run(&l->uv, UV_RUN_NOWAIT);
 	free(l);
@@ -103,7 +103,7 @@ void loop_turn(struct loop *l, int max_ms)
 	struct pollfd p = {.fd = loop_fd(l), .events = POLLIN};
 	int wait;
 
-	/* A step first: what was added since the last one is not in the descriptor. */
+	/* One step first: what was added since the last one is not in the descriptor yet. */
 	loop_step(l);
 	wait = loop_timeout_ms(l);
 	poll(&p, 1, wait < 0 || wait > max_ms ? max_ms : wait);
@@ -114,7 +114,7 @@ uint64_t loop_now_ms(const struct loop *l)
 	return uv_now(&l->uv);
 }
 
-/* The handle is the first member of its owner, so its data pointer is kept for us. */
+/* The handle is the first member of its owner, so its data pointer is free for us. */
 static void free_owner(uv_handle_t *handle)
 {
 	free(handle->data);

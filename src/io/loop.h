@@ -13,7 +13,7 @@ struct wake;
 
 int loop_new(struct loop **ret_loop);
 
-/* Closes what is still open on it; owners must have let go before. */
+/* Closes what is still open on it; owners must have freed theirs before. */
 void loop_free(struct loop *l);
 
 /* Turns until loop_stop, or until nothing is left that could wake it. */
@@ -26,8 +26,8 @@ int loop_fd(const struct loop *l);
 int loop_timeout_ms(const struct loop *l);
 void loop_step(struct loop *l);
 
-/* One turn for whoever waits for something of ours: does what there is, then waits at most max_ms
- * for more. */
+/* One turn for whoever waits for something: does what there is, then waits at most max_ms for
+ * more. */
 void loop_turn(struct loop *l, int max_ms);
 
 /* A steady clock, read once per turn. */
@@ -43,9 +43,9 @@ void timer_repeat(struct timer *t, uint64_t every_ms);
 void timer_stop(struct timer *t);
 
 /*
- * cb every so often, for what is never urgent. Unlike a timer that runs, it gives the
- * kernel's wait no time limit, which would cost every request a tenth of its time. It
- * does not keep the loop alive.
+ * Calls cb every so often, for what is never urgent. Unlike a running timer, it gives the
+ * kernel's wait no time limit, which would cost every request a tenth of its time. It does not
+ * keep the loop alive.
  */
 struct ticker;
 int ticker_new(struct loop *l, uint64_t every_ms, loop_cb cb, void *arg,

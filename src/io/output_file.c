@@ -1,11 +1,11 @@
 /*
- * Each file begins with a line that says which offset its first byte has; that is all there is
+ * Each file begins with a line that gives the offset of its first byte; that is all there is
  * to recover after a crash. A new file is made under a third name and moved in place once its
- * first line is written, so PATH is either whole or not there. Between the two moves of a rotation
- * PATH is missing, and PATH.1 holds all there is up to the end.
+ * first line is written, so PATH is either whole or missing. Between the two moves of a
+ * rotation PATH is missing, and PATH.1 holds everything up to the end.
  *
- * A reader opens PATH first and PATH.1 then. Whatever is rotated in between, it then has one or
- * two pieces that were true, and tells them apart by their first lines.
+ * A reader opens PATH first and then PATH.1. Whatever is rotated in between, it then has one
+ * or two pieces that were true at some time, and tells them apart by their first lines.
  */
 #include "io/output_file.h"
 
@@ -46,7 +46,7 @@ static void donep(struct piece *p)
 	closep(&p->fd);
 }
 
-/* Refuses what is cut off within its first line, which a crash may leave. */
+/* Refuses a file that ends within its first line, which a crash may leave. */
 static int piece_check(struct piece *p)
 {
 	char head[HEAD_LEN + 1] = "", again[HEAD_LEN + 1];
@@ -80,12 +80,12 @@ static int piece_open(const char *path, const char *suffix, int flags, struct pi
 
 	if (r != 0)
 		return r;
-	/* Not to wait for a writer, if somebody has put a pipe there. */
+	/* Must not wait for a writer, if somebody has put a pipe there. */
 	ret->fd = open(name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	return ret->fd < 0 ? -errno : piece_check(ret);
 }
 
-/* Not there, or nothing to be read: a crash may leave both. */
+/* Missing or empty: a crash may leave both. */
 static bool is_missing(int r)
 {
 	return r == -ENOENT || r == -EBADMSG;
@@ -111,7 +111,7 @@ static int make_file(const char *name, int64_t base)
 	return made;
 }
 
-/* A new PATH for what comes at f->end. With `keep`, the old one becomes PATH.1. */
+/* Makes a new PATH for what comes at f->end. With `keep`, the old one becomes PATH.1. */
 static int begin_file(struct output_file *f, bool keep)
 {
 	char fresh[PATH_MAX], older[PATH_MAX];
@@ -137,7 +137,7 @@ static int begin_file(struct output_file *f, bool keep)
 	return 0;
 }
 
-/* One that is there; where it is missing or cut off, only the end of the one before is known. */
+/* An existing file; where it is missing or cut off, only the end of the one before is known. */
 static int recover(struct output_file *f)
 {
 	CLEANUP(donep) struct piece newer = {.fd = -1}, older = {.fd = -1};
@@ -185,7 +185,7 @@ void output_file_close(struct output_file *f)
 	free(f);
 }
 
-/* As much as this file still takes; its length, or -errno. */
+/* Writes as much as this file still takes; returns that length, or -errno. */
 static ssize_t add_some(struct output_file *f, const char *data, size_t len)
 {
 	int64_t room = f->max - (f->end - f->base);
@@ -300,8 +300,8 @@ int output_file_read(const char *path, int64_t offset, void *data, size_t size,
 		return rb;
 	if (ra != 0)
 		return read_pieces(&b, &b, offset, data, size, ret_range);
-	/* Rotated in between, the second is the same file; twice, a later one; more often, they do
-	 * not touch, and the later is all there is. */
+	/* If it was rotated in between, the second is the same file; twice, a later one; more
+	 * often, they do not touch, and the later is all there is. */
 	if (rb != 0)
 		return read_pieces(&a, &a, offset, data, size, ret_range);
 	if (b.base == a.base)

@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "io/lineage.h"
 
-/* Told once, so that it costs no call of ours a system call. */
+/* Computed once, so that our calls cost no system call. */
 static bool is_other(uid_t uid)
 {
 	return uid != 0 && uid != geteuid();
@@ -61,7 +61,7 @@ struct question {
 
 union answer {
 	struct nlmsghdr head;
-	char bytes[1024]; /* more than a row without extensions has */
+	char bytes[1024]; /* more than a row without extensions needs */
 };
 
 /* An end of a connection, its address as the kernel writes it. */
@@ -71,7 +71,7 @@ struct end {
 	__be32 address[4];
 };
 
-/* An IPv4 address in the clothes of IPv6 is the IPv4 one: so the kernel looks it up. */
+/* An IPv4-mapped IPv6 address is the IPv4 one: that is how the kernel looks it up. */
 static struct end unmapped(struct end e)
 {
 	if (e.family == AF_INET6 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)e.address))
@@ -125,8 +125,8 @@ static int send_question(int ask, const struct end *src, const struct end *dst, 
 	return 0;
 }
 
-/* The kernel has answered before the question's send returned. What answers an earlier question,
- * or comes from somebody else, is passed over. */
+/* The kernel has answered before the question's send returned. Answers to an earlier question,
+ * or from somebody else, are skipped. */
 static int read_answer(int ask, uint32_t number, union answer *ret)
 {
 	for (;;) {
@@ -184,7 +184,7 @@ int peer_ask_open(int listening, int *ret_ask)
 	here = end_of(&name);
 	nobody = (struct end) {.family = here.family};
 	r = find_row(ask, &here, &nobody, &row);
-	/* Without the module for TCP the kernel finds nothing, ever. */
+	/* Without the module for TCP the kernel never finds anything. */
 	if (r != 0)
 		return r == -ENOENT ? -EOPNOTSUPP : r;
 	*ret_ask = ask;
@@ -193,9 +193,9 @@ int peer_ask_open(int listening, int *ret_ask)
 }
 
 /*
- * A row tells who is there if it is the very connection's, and a process holds it: a socket that
- * was closed has neither owner nor inode, and shows as root's. States are those that our side
- * allows: a socket that only begins to connect from the same port is another.
+ * A row identifies the peer if it is this very connection's and a process holds it: a closed
+ * socket has neither owner nor inode, and shows as root's. The states are those that our side
+ * allows: a socket that is only beginning to connect from the same port is another one.
  */
 static bool tells(const struct inet_diag_msg *row, const struct end *src, const struct end *dst)
 {
@@ -222,8 +222,8 @@ bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
 	*ret_peer = (struct peer) {.known = false};
 	if (find_row(ask, &src, &dst, &row) != 0 || !tells(&row, &src, &dst))
 		return false;
-	/* As long as our end is connected, nobody else can have the same names. Had it been reset
-	 * before the question, the row could be that of the next one at that port. */
+	/* As long as our end is connected, nobody else can have the same names. If it had been
+	 * reset before the question, the row could belong to the next one at that port. */
 	if (getpeername(fd, (struct sockaddr *)&still, &len) != 0)
 		return false;
 	*ret_peer = (struct peer) {.known = true,
@@ -290,7 +290,7 @@ unsigned peer_pids(const struct peer *peer, pid_t *ret_pids, unsigned max)
 		return 0;
 	if (!peer->local)
 		return find_holders(peer->inode, ret_pids, max);
-	/* One that began after it was accepted has only got its number. */
+	/* A process that began after the connection was accepted has only got the same pid. */
 	if (process_see(peer->pid, &seen) && seen.started > peer->since)
 		return 0;
 	ret_pids[0] = peer->pid;

@@ -1,8 +1,8 @@
 /*
  * Who is on the other side of an accepted connection.
  *
- * A Unix socket says so itself (SO_PEERCRED). Of a connection over loopback the other end is a
- * socket of this machine as well, and the kernel knows whose: one question by netlink
+ * A Unix socket says so itself (SO_PEERCRED). Of a loopback connection the other end is a
+ * socket of this machine, too, and the kernel knows whose: one question by netlink
  * (sock_diag), asked when the connection is accepted and before anything is read from it.
  */
 #pragma once
@@ -20,7 +20,7 @@ struct peer {
 	gid_t gid;
 	pid_t pid; /* who connected; may have ended since */
 	long long
-		since; /* Unix sockets: when it was accepted, as processes' beginnings are counted */
+		since; /* Unix sockets: when it was accepted, in the ticks in which processes' starts are counted */
 	uint32_t inode; /* loopback: of the other end's socket, for peer_pids */
 };
 
@@ -29,15 +29,15 @@ bool peer_of_unix(int fd, struct peer *ret_peer);
 
 /* ---- loopback ---- */
 
-/* What peer_of_inet asks with: a netlink socket, close-on-exec. -errno where this process may not,
- * or where the kernel cannot tell, which is tried on `listening`, a socket that listens. */
+/* What peer_of_inet asks with: a netlink socket, close-on-exec. -errno where this process may
+ * not ask, or where the kernel cannot tell, which is tried on `listening`, a listening socket. */
 int peer_ask_open(int listening, int *ret_ask);
 
 /*
  * Of `fd`, which was accepted from a listener at `our` name and came from `their`.
  *
- * False for whoever cannot be identified: who has closed already, who is not on this machine, or
- * where the kernel does not answer. One who has only stopped sending is known.
+ * False for a peer that cannot be identified: it has closed already, it is not on this
+ * machine, or the kernel does not answer. A peer that has only stopped sending is identified.
  */
 bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
 		  const struct sockaddr_storage *their, struct peer *ret_peer);
@@ -45,10 +45,11 @@ bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
 /* ---- its processes ---- */
 
 /*
- * The processes at the other end, at most max: who connected to a Unix socket, or all that hold
- * a loopback peer's socket now. How many; 0: none that this process may see, or the one who
- * connected has ended and its number is another's.
+ * The processes at the other end, at most max: the one that connected to a Unix socket, or all
+ * that hold a loopback peer's socket now. Returns how many; 0: none that this process may see,
+ * or the one that connected has ended and its pid was reused.
  *
- * Reads all of /proc for a loopback peer, which takes milliseconds: only where it must be known.
+ * Reads all of /proc for a loopback peer, which takes milliseconds: only where it must be
+ * known.
  */
 unsigned peer_pids(const struct peer *peer, pid_t *ret_pids, unsigned max);

@@ -1,7 +1,7 @@
 /*
- * A private folder goes without recursion: folders in a folder are moved up beside it first, so that
- * neither our stack nor our descriptors depend on how deep a program has nested them. No link is
- * followed on the way.
+ * A private folder is removed without recursion: nested folders are first moved up beside it,
+ * so that neither our stack nor our descriptors depend on how deep a program has nested them.
+ * No link is followed on the way.
  */
 #include "io/private_folder.h"
 
@@ -18,10 +18,10 @@
 #include "base/file.h"
 #include "io/loop_uv.h"
 
-/* Who still makes files while we remove them is not waited for. */
+/* A program that still makes files while we remove them is not waited for. */
 enum { ROUNDS_MAX = 100000 };
 
-/* Those who allow it by its name want the one the kernel has for it. */
+/* Those who allow it by its name need the name that the kernel uses. */
 static int without_links(const char *path, char out[PRIVATE_FOLDER_LEN])
 {
 	CLEANUP(freep) char *real = realpath(path, NULL);
@@ -69,7 +69,7 @@ static DIR *open_below(int dir, const char *name)
 		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	/* Without these nothing in it can be removed. */
+	/* Without these permissions nothing in it can be removed. */
 	(void)fchmod(fd, 0700);
 	d = fdopendir(fd);
 	if (!d)
@@ -82,13 +82,13 @@ static void move_up(struct removal *r, int from, const char *name, int top)
 	char fresh[40];
 
 	snprintf(fresh, sizeof(fresh), ".koine-gone-%u", r->moved++);
-	/* One that is closed may not be moved: its own entry ".." would change. */
+	/* A folder that is closed to us cannot be moved: its own entry ".." would change. */
 	if (renameat(from, name, top, fresh) != 0 && errno == EACCES &&
 	    fchmodat(from, name, 0700, 0) == 0)
 		(void)renameat(from, name, top, fresh);
 }
 
-/* Files of one folder go, and what is in it moves up. */
+/* Removes the files of one folder and moves its folders up. */
 static void empty(struct removal *r, int top, const char *name)
 {
 	DIR *d = open_below(top, name);
@@ -103,7 +103,7 @@ static void empty(struct removal *r, int top, const char *name)
 	closedir(d);
 }
 
-/* One look at all that stands there now; false when it is empty. */
+/* Goes once through everything that is there now; false when it is empty. */
 static bool remove_round(struct removal *r, DIR *top)
 {
 	const struct dirent *e;

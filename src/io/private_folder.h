@@ -1,6 +1,6 @@
 /*
- * A folder of one child's own, for what it needs while it runs: 0700, below TMPDIR or /tmp. It is
- * removed with all that is in it, whatever a program has made there.
+ * A folder of one child's own, for what it needs while it runs: 0700, below TMPDIR or /tmp. It
+ * is removed with everything in it, whatever a program has made there.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 enum { PRIVATE_FOLDER_LEN = 512 };
 
-/* -ENAMETOOLONG below a TMPDIR that is too long. */
+/* -ENAMETOOLONG when TMPDIR is too long. */
 int private_folder_new(char out[PRIVATE_FOLDER_LEN]);
 
 /* On another thread, since it may take long; loop_free waits for that. */

@@ -1,15 +1,13 @@
 /*
  * A Unix socket's file, claimed by a lock file beside it.
  *
- * The lock (flock on PATH.lock) is taken before anything is looked at and kept
- * until the socket is gone, so whoever holds it may trust what it saw: another
- * starter can neither bind nor remove in between. flock ends with its process,
- * so a lock file left by a crash binds nobody.
+ * The lock (flock on PATH.lock) is taken before anything is looked at and kept until the
+ * socket is gone, so its holder may trust what it saw: another starter can neither bind nor
+ * remove in between. flock ends with its process, so a lock file left by a crash binds nobody.
  *
- * The lock file is removed by its holder. Those who opened it before and get
- * the flock afterwards hold a lock on a file that is not there any more; they
- * notice by comparing what they locked with what the path names now, and start
- * over.
+ * The lock file is removed by its holder. Those who opened it before and get the flock
+ * afterwards hold a lock on a file that no longer exists; they notice by comparing what they
+ * locked with what the path names now, and start over.
  */
 #include "io/socket_file.h"
 
@@ -34,10 +32,10 @@ enum {
 	LOCK_PATH_MAX = UNIX_PATH_MAX + sizeof(".lock"),
 };
 
-/* Dying: whoever began to listen is dead, and somebody still has its socket. */
+/* Dying: whoever listened is dead, but somebody still has its socket. */
 enum probe { PROBE_ABSENT, PROBE_DEAD, PROBE_DYING, PROBE_ALIVE };
 
-/* A fault, or a refusal where somebody may want to try another path; worded in both cases. */
+/* A fault, or a refusal where the user may want to try another path; worded in both cases. */
 static int cannot(struct why *why, const char *verb, const char *path, int err)
 {
 	if (err == EACCES || err == EPERM || err == EROFS)
@@ -57,7 +55,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Inode numbers are given out again at once; a new file has a new time. */
+/* Inode numbers are reused at once; a new file has a new time. */
 static bool same_and_untouched(const struct stat *a, const struct stat *b)
 {
 	return same_file(a, b) && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
@@ -84,8 +82,8 @@ static int make_parents(const char *path, struct why *why)
 	return 0;
 }
 
-/* A daemon that is killed while it starts a program leaves a child with all that it had open, until
- * that child is killed, too, or becomes the program. */
+/* A daemon that is killed while it starts a program leaves a child that has everything open,
+ * until that child is killed, too, or becomes the program. */
 static bool owner_is_dead(int fd)
 {
 	struct ucred owner = {0};
@@ -95,8 +93,8 @@ static bool owner_is_dead(int fd)
 	       kill(owner.pid, 0) != 0 && errno == ESRCH;
 }
 
-/* Only a refused connection means death. A full backlog (EAGAIN) is a busy server, and
- * whatever else goes wrong is no proof. */
+/* Only a refused connection means the server is dead. A full backlog (EAGAIN) is a busy server,
+ * and any other failure proves nothing. */
 static int probe(const char *path, enum probe *ret_probe)
 {
 	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -124,7 +122,8 @@ static void pause_a_little(void)
 	nanosleep(&pause, NULL);
 }
 
-/* The same, when what is dying is dead. Who lives on so serves: daemons of old leave their parent. */
+/* The same, once what is dying is dead. A child that lives on may be serving: old daemons leave
+ * their parent. */
 static int probe_patiently(const char *path, enum probe *ret_probe)
 {
 	uint64_t deadline = clock_steady_ms() + LOCK_WAIT_MS;
@@ -144,7 +143,8 @@ static int refuse_anothers(struct why *why, const char *path, uid_t uid)
 		      (unsigned)uid);
 }
 
-/* A file that is not empty, or not our own, is somebody's; it is not for us to lock and remove. */
+/* A file that is not empty, or not ours, belongs to somebody; it is not for us to lock and
+ * remove. */
 static int check_lock(const struct stat *st, const char *lock, struct why *why)
 {
 	if (!S_ISREG(st->st_mode) || st->st_size != 0)
@@ -163,7 +163,8 @@ static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct 
 	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
 		return refuse(why, REFUSE_CONFLICT, "%.120s is not a lock file; it is left alone",
 			      lock);
-	/* In a folder that is everybody's, the kernel lets nobody open what is another's. */
+	/* In a folder that is open to everybody, the kernel lets nobody open another user's
+	 * file. */
 	if (fd < 0 && errno == EACCES && lstat(lock, ret_st) == 0 && ret_st->st_uid != geteuid())
 		return refuse_anothers(why, lock, ret_st->st_uid);
 	if (fd < 0 || fstat(fd, ret_st) != 0)
@@ -211,7 +212,7 @@ static int take_lock(const char *path, int *ret_fd, struct why *why)
 			return r;
 		if (fd >= 0)
 			break;
-		/* No need to wait for one who is up already. */
+		/* No need to wait for a server that is already up. */
 		if (probe(path, &there) == 0 && there == PROBE_ALIVE)
 			return refuse_alive(why, path);
 		if (clock_steady_ms() >= deadline)

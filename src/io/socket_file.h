@@ -17,19 +17,17 @@ struct socket_file {
 };
 
 /*
- * Claims the path and binds a socket there that does not listen yet: 0600, or 0666
- * where others are let in by their uid.
+ * Claims the path and binds a socket there that does not listen yet: 0600, or 0666 where
+ * others are let in by their uid.
  *
- * Refuses as listener_open promises, and then leaves nothing behind. Waits up to
- * two seconds for somebody else who is about to start or to stop there. Faults
- * are worded in why too.
+ * Refuses as listener_open promises, and then leaves nothing behind. Waits up to two seconds
+ * for somebody else who is about to start or stop there. Faults are worded in why, too.
  */
 int socket_file_bind(struct socket_file *f, const char *path, bool for_others, int *ret_fd,
 		     struct why *why);
 
 /*
- * Removes the socket, if it is still the one we bound, and gives the path up.
- * To be called while the bound descriptor is open: that is what keeps the number
- * of its inode from meaning another file.
+ * Removes the socket, if it is still the one we bound, and gives up the path. Call it while
+ * the bound descriptor is open: that keeps its inode number from meaning another file.
  */
 void socket_file_remove(struct socket_file *f);

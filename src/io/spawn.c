@@ -1,12 +1,12 @@
 /*
  * How a program is started: by a child that shares our memory, while the thread that made it
- * waits (as vfork does). A plain fork copies our page tables, which takes the longer the more
- * memory we hold (47 ms at 500 MB, against less than one), and every other thread pays again for
- * the pages it touches afterwards.
+ * waits (as vfork does). A plain fork copies our page tables, which takes longer the more
+ * memory we hold (47 ms at 500 MB, against less than one), and every other thread pays again
+ * for the pages it touches afterwards.
  *
- * Sharing has its price: until the program runs, the child must not change what is ours. So
- * everything is made ready before, no signal handler of ours can run in it, and it does nothing
- * but system calls. Its errors it leaves in our memory.
+ * Sharing has its price: until the program runs, the child must not change our memory. So
+ * everything is prepared before, no signal handler of ours can run in it, and it does nothing
+ * but system calls. It leaves its errors in our memory.
  */
 #include "io/spawn.h"
 
@@ -35,24 +35,24 @@ enum {
 	/* Only for kernels without close_range; what we open ourselves is closed by exec. */
 	CLOSE_MAX = 65536,
 	REAP_MAX = 4096,
-	PWD_SIZE = PATH_MAX + 4, /* what is longer nobody can go to */
+	PWD_SIZE = PATH_MAX + 4, /* longer than any directory one can change to */
 };
 
-/* All that the child needs, made ready. */
+/* Everything the child needs, prepared in advance. */
 struct start {
 	const struct spawn_opts *opts;
 	char **argv;
 	char **env;
 	char **files;         /* where the program may be, NULL-ended */
-	char **script_argv;   /* for a script without "#!": the shell's */
+	char **script_argv;   /* for a script without "#!": the shell's arguments */
 	struct rlimit *limit; /* the mark, or NULL */
 	pid_t parent;
 	enum spawn_step step;
 	int error; /* -errno */
 };
 
-/* clone() by the name that no sanitizer stands in for: the thread sanitizer takes it for a fork,
- * and loses its way when the memory is still shared. */
+/* clone() by the name that no sanitizer intercepts: the thread sanitizer takes it for a fork and
+ * gets lost while the memory is still shared. */
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
 /* Those that are not reaped yet. */
@@ -91,8 +91,8 @@ static const char *const *base_env(const struct spawn_opts *opts)
 	return opts->env ? opts->env : (const char *const *)environ;
 }
 
-/* What has the same name further back counts: of two, some programs see the one and some the
- * other, and what is ours (the mark) must be the same to all. */
+/* The last of several with one name counts: some programs would see one and some the other, and
+ * ours (the mark) must be the same for all. */
 static size_t add_last(const char **env, size_t n, const char *const *list,
 		       const char *const *behind)
 {
@@ -113,7 +113,7 @@ static size_t add_or_replace(const char **env, size_t n, const char *entry)
 	return i < n ? n : n + 1;
 }
 
-/* Our own PWD would be another folder's name, which some programs believe. */
+/* Our own PWD would name another folder, and some programs believe it. */
 static const char **make_env(const struct spawn_opts *opts, char pwd[PWD_SIZE])
 {
 	const char *const *base = base_env(opts), *const *more = opts->more_env;
@@ -168,7 +168,7 @@ static char **make_files(const char *name, const char *path)
 		size_t k = strcspn(path, ":");
 
 		files[i] = at;
-		/* An empty place in PATH is the working directory. */
+		/* An empty entry in PATH is the working directory. */
 		if (k > 0) {
 			at = mempcpy(at, path, k);
 			*at++ = '/';
@@ -210,8 +210,8 @@ static int fail(struct start *s, enum spawn_step step)
 	return -errno;
 }
 
-/* By the bare system call: what stands around sigaction() in some builds (sanitizers) would note
- * it down as ours. All zero is the default in every layout. */
+/* By the bare system call: wrappers around sigaction() in some builds (sanitizers) would record
+ * it as ours. All zero is the default in every layout. */
 static void reset_signals(void)
 {
 	static const unsigned long zero[8];
@@ -241,7 +241,7 @@ static int try_file(struct start *s, char *file)
 	return errno;
 }
 
-/* Like execvp: goes on past places where it is not, or is forbidden. */
+/* Like execvp: goes on past entries where the program is missing or forbidden. */
 static int run_program(struct start *s)
 {
 	bool forbidden = false;
@@ -275,7 +275,7 @@ static int become(struct start *s)
 	}
 	if (setsid() < 0)
 		return fail(s, SPAWN_PREPARE);
-	/* These two only help to find it again: it runs without them, too. */
+	/* These two only help to find it again: it also runs without them. */
 	if (o->cgroup >= 0 && write(o->cgroup, "0", 1) != 1)
 		errno = 0;
 	if (s->limit)
@@ -286,7 +286,7 @@ static int become(struct start *s)
 	}
 	if (o->terminal && ioctl(0, TIOCSCTTY, 0) != 0)
 		return fail(s, SPAWN_PREPARE);
-	/* From here on it can get no more rights by what it runs, which the kernel asks for. */
+	/* From here on it can gain no privileges by what it runs, which the kernel requires. */
 	if (o->confine > 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 			       syscall(SYS_landlock_restrict_self, o->confine, 0) != 0))
 		return fail(s, SPAWN_CONFINE);
@@ -305,7 +305,7 @@ static int child_main(void *arg)
 	return 127;
 }
 
-/* ---- and we ---- */
+/* ---- and the parent ---- */
 
 static int waitid_again(idtype_t type, pid_t pid, siginfo_t *info, int flags)
 {
@@ -393,7 +393,7 @@ static void note_end(struct spawned *s, const siginfo_t *info)
 	s->reaped = true;
 	s->status = exited ? info->si_status : -1;
 	s->signal = info && !exited ? info->si_status : 0;
-	/* Asked at once, before the number can be anybody else's. */
+	/* Asked at once, before the pid can be reused. */
 	s->group_gone = kill(-s->pid, 0) != 0 && errno == ESRCH;
 	list_remove(&s->link);
 }
@@ -475,7 +475,7 @@ static struct spawned *find_known(pid_t pid)
 	return NULL;
 }
 
-/* One that has ended is shown first without being taken, to see whose it is. */
+/* A child that has ended is first looked at without being reaped, to see whose it is. */
 static bool reap_next(void)
 {
 	siginfo_t info = {0};

@@ -1,8 +1,8 @@
 /*
- * A program started, up to its first instruction, and its end as the kernel tells it. Under
+ * A program started, up to its first instruction, and its end as the kernel reports it. Below
  * io/child, which puts both on the loop.
  *
- * Every process that was started here is known until it was reaped, so that whoever reaps the
+ * Every process that was started here is known until it is reaped, so that whoever reaps the
  * others (io/tree) does not take its exit status away. Any thread may call.
  */
 #pragma once
@@ -24,8 +24,8 @@ struct spawn_opts {
 	bool terminal; /* streams[0] is one, and becomes its own (io/console) */
 };
 
-/* Memory of the caller's until it was reaped. What stands in it is changed by whoever reaps it first,
- * so it is to be read after spawn_reap said true. */
+/* The caller's memory until it was reaped. Whoever reaps it first changes it, so read it only
+ * after spawn_reap has returned true. */
 struct spawned {
 	struct list link;
 	pid_t pid;
@@ -38,12 +38,12 @@ struct spawned {
 enum spawn_step { SPAWN_PREPARE, SPAWN_CONFINE, SPAWN_DIRECTORY, SPAWN_PROGRAM };
 
 /*
- * Back when the program runs, or with -errno and the step that failed. It leads a session and a
- * group of its own, has default signals, and no descriptor but its streams.
+ * Returns when the program runs, or with -errno and the step that failed. The program leads a
+ * session and a group of its own, has default signals, and no descriptors but its streams.
  */
 int spawn(const struct spawn_opts *opts, struct spawned *s, enum spawn_step *ret_step);
 
-/* Whether it has ended; then it is reaped, and what is said of its end above holds. */
+/* Whether it has ended; if so it is reaped, and the members above are set. */
 bool spawn_reap(struct spawned *s);
 
 /* To its whole group, if that is still its own. */
@@ -58,11 +58,11 @@ long long spawn_started(const struct spawned *s);
 /* Kills its group, waits until it has ended, and forgets it. */
 void spawn_kill(struct spawned *s);
 
-/* Forgets one that was never started, or reaped, or that nobody will wait for any more. */
+/* Forgets one that was never started, or was reaped, or that nobody will wait for any more. */
 void spawn_forget(struct spawned *s);
 
-/* Reaps whatever of our children has ended, known or not. True: there may be more, but for now it
- * was enough. */
+/* Reaps whichever of our children has ended, known or not. True: there may be more, but this was
+ * enough for one turn. */
 bool spawn_reap_all(void);
 
 /* The PATH of such an environment, or NULL. */

@@ -1,9 +1,9 @@
 /*
  * A program with everything that it starts.
  *
- * Its own end is the child's. What it has started is found by the mark, and in the cgroup where
- * there is one; both are looked at again and again until nobody is left, since processes are born
- * while we look. Nothing of that blocks: between two looks the loop turns.
+ * The child reports its own end. What it has started is found by the mark, and in the cgroup
+ * where there is one; both are searched again and again until nobody is left, since processes
+ * are born while we look. None of that blocks: between two searches the loop turns.
  */
 #include "io/supervisor.h"
 
@@ -20,25 +20,25 @@
 
 enum {
 	GRACE_MS = 250,    /* for output that others hold open when the child has ended */
-	SWEEP_MS = 100,    /* between two looks for processes that are left */
-	SWEEP_SOON_MS = 5, /* the first few: mostly they are gone at once */
+	SWEEP_MS = 100,    /* between two searches for processes that are left */
+	SWEEP_SOON_MS = 5, /* between the first few: mostly they are gone at once */
 	SWEEPS_SOON = 5,
 	SWEEPS_MAX = 50,
 };
 
-/* How far it was told to end. */
+/* How far its end has got. */
 enum step { STEP_NONE, STEP_INTERRUPTED, STEP_TERMINATED, STEP_KILLED };
 
 struct supervised {
 	struct loop *loop;
 	struct child *child;
 	struct cgroup *cgroup; /* NULL: there can be none */
-	struct timer *timer;   /* until the next step; then between two sweeps */
+	struct timer *timer;   /* until the next step; later between two sweeps */
 	enum step step;
 	unsigned terminate_ms; /* of an interrupt: from SIGTERM to SIGKILL */
 	uint64_t kill_at_ms;   /* once terminated */
 	unsigned n_sweeps;
-	bool exited; /* the child has; only sweeps are left */
+	bool exited; /* the child has ended; only sweeps are left */
 	bool told;
 	int status;
 	int signal;
@@ -59,7 +59,7 @@ int supervisor_mark(const char *owner, char out[TREE_MARK_MAX])
 
 static void signal_all(struct supervised *s, int number)
 {
-	/* The group first: it is there even where there is no memory to look around. */
+	/* The group first: that works even where there is no memory to search. */
 	child_signal(s->child, number);
 	tree_signal(s->mark, false, number);
 }
@@ -112,7 +112,8 @@ void supervised_interrupt(struct supervised *s, unsigned interrupt_ms, unsigned 
 		return;
 	s->step = STEP_INTERRUPTED;
 	s->terminate_ms = terminate_ms;
-	/* Only its group: as a terminal would, whose ^C what has left it does not hear either. */
+	/* Only its group, as a terminal's ^C would: what has left the group does not hear that
+	 * either. */
 	child_signal(s->child, SIGINT);
 	timer_start(s->timer, interrupt_ms);
 }
@@ -126,7 +127,7 @@ static void tell_exit(struct supervised *s)
 		s->on_exit(s->arg, s->status, s->signal);
 }
 
-/* Until nobody is left who carries the mark. */
+/* Repeated until nobody carries the mark. */
 static void sweep(struct supervised *s)
 {
 	if (kill_all(s) > 0 && ++s->n_sweeps < SWEEPS_MAX) {
@@ -179,7 +180,7 @@ static void on_child_output(void *arg, bool is_stderr, const char *data, size_t 
 static int start_child(struct supervised *s, const struct supervised_opts *opts,
 		       const char *const *env, struct why *why)
 {
-	/* Where there can be one it holds what would hide from the mark. */
+	/* Where there can be one, it holds what would hide from the mark. */
 	bool caged = cgroup_new(s->mark, &s->cgroup) == 0;
 	const struct child_opts child = {
 		.argv = opts->argv,
@@ -215,7 +216,7 @@ static int start(struct supervised *s, const struct supervised_opts *opts, struc
 		return -ENOMEM;
 	if (n > 0)
 		memcpy(env, opts->env, n * sizeof(*env));
-	/* The last: of one name, that is the only one that the program gets. */
+	/* The last, since of several with one name a program gets the last one. */
 	snprintf(mark, sizeof(mark), TREE_VARIABLE "=%s", s->mark);
 	env[n] = mark;
 	r = start_child(s, opts, env, why);
@@ -250,7 +251,7 @@ int supervised_start(struct loop *l, const struct supervised_opts *opts,
 	struct supervised *s;
 	int r;
 
-	/* Without one nobody would find what it leaves behind. */
+	/* Without a mark nobody would find what it leaves behind. */
 	if (!opts->mark || !*opts->mark || strlen(opts->mark) >= TREE_MARK_MAX)
 		return -EINVAL;
 	s = supervised_new(l, opts);

@@ -1,7 +1,7 @@
 /*
- * A program with everything that it starts: in a process group of its own, with a mark that its
- * descendants carry, in a cgroup where there can be one. Killed by the kernel when we are.
- * Once it was told to end, nobody who carries its mark is left when its end is told.
+ * A program with everything that it starts: in a process group of its own, with a mark that
+ * its descendants carry, in a cgroup where there can be one. The kernel kills it when we die.
+ * Once it was told to end, nobody who carries its mark is left when its end is reported.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct supervised;
 
 struct supervised_opts {
 	const char *const *argv;        /* NULL-ended */
-	const struct environment *base; /* that it begins with; NULL: ours */
+	const struct environment *base; /* what its environment begins with; NULL: ours */
 	const char *const *env; /* NULL-ended "K=V", added to that; the mark is added by itself */
 	const char *cwd;        /* NULL: ours */
 	struct text input;      /* what it reads; {NULL, 0}: nothing */
@@ -30,11 +30,12 @@ struct supervised_opts {
 
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	/*
-	 * It has ended. True: everything it has left behind shall be ended too, which is then waited
-	 * for; so it is anyway when supervised_end or supervised_interrupt came first. NULL: false.
-	 */
+ * It has ended. True: everything it has left behind is ended, too, which is then waited for;
+ * that happens in any case after supervised_end or supervised_interrupt. NULL: false.
+ */
 	bool (*sweeps)(void *arg, int status, int signal);
-	/* Once, the last: status is the exit code, or -1 with the signal. To be freed. */
+	/* Once, as the last call: status is the exit code, or -1 with the signal. Free it
+	 * afterwards. */
 	void (*on_exit)(void *arg, int status, int signal);
 	void *arg;
 };
@@ -49,20 +50,21 @@ int supervised_start(struct loop *l, const struct supervised_opts *opts,
 pid_t supervised_pid(const struct supervised *s);
 long long supervised_started(const struct supervised *s); /* right after the start */
 
-/* SIGTERM to all of it, SIGKILL after kill_after_ms; at once with 0. Called again, also after an
- * interrupt, what ends it sooner counts. */
+/* SIGTERM to all of it, SIGKILL after kill_after_ms; at once with 0. If called again, also after
+ * an interrupt, the sooner end counts. */
 void supervised_end(struct supervised *s, unsigned kill_after_ms);
 
-/* SIGINT to its group, SIGTERM to all of it after interrupt_ms, SIGKILL after another terminate_ms.
- * The first call counts; nothing once it was told to end. */
+/* SIGINT to its group, SIGTERM to all of it after interrupt_ms, SIGKILL after another
+ * terminate_ms. The first call counts; does nothing once it was told to end. */
 void supervised_interrupt(struct supervised *s, unsigned interrupt_ms, unsigned terminate_ms);
 
-/* Pauses or resumes reading of what it prints. While paused, its end is not told. */
+/* Pauses or resumes reading what it prints. While paused, its end is not reported. */
 void supervised_read(struct supervised *s, bool on);
 
 /*
- * Nothing is told any more. Before its end was told: kills all of it, without waiting. After that,
- * what is left in its group; others that nobody wanted swept go on. May be called from on_output
- * and on_exit. The loop must turn until the program was reaped. Accepts NULL.
+ * No more callbacks. Before its end was reported: kills all of it, without waiting. After
+ * that, kills what is left in its group; other processes that nobody wanted swept go on. May
+ * be called from on_output and on_exit. The loop must turn until the program was reaped.
+ * Accepts NULL.
  */
 void supervised_free(struct supervised *s);

@@ -1,10 +1,10 @@
 /*
- * Processes by their marks. Nothing is kept of them between two looks: the truth is in /proc.
+ * Processes by their marks. Nothing is remembered between two searches: the truth is in /proc.
  *
- * The second mark is the soft limit RLIMIT_RTTIME, which the kernel asks only for realtime
- * threads. Ours is above 2^62 microseconds, so it limits nobody, and its lower bits name the
- * mark: 31 bits for the owner, 31 for the rest. It is read with one system call, from any
- * process of ours, while the environment may be unreadable, huge, or on a page that does not come.
+ * The second mark is the soft limit RLIMIT_RTTIME, which matters only for realtime threads.
+ * Ours is above 2^62 microseconds, so it limits nobody, and its lower bits name the mark: 31
+ * bits for the owner, 31 for the rest. It is read with one system call, from any process of
+ * ours, while the environment may be unreadable, huge, or on a page that cannot be loaded.
  */
 #include "io/tree.h"
 
@@ -48,7 +48,7 @@ struct process {
 	pid_t pid;
 	pid_t parent;
 	long long started;
-	bool dead;  /* a zombie, and no thread of it runs */
+	bool dead;  /* a zombie, and none of its threads runs */
 	bool below; /* us */
 	bool belongs;
 };
@@ -57,15 +57,15 @@ struct processes {
 	struct process *list; /* by pid */
 	size_t n;
 	size_t cap;
-	/* The highest number of one that carried the mark and ended, but that we did not reap yet;
+	/* The highest pid of a process that carried the mark and ended, but is not reaped yet;
 	 * 0: none. */
 	pid_t last_ended;
 };
 
-/* What is looked for. */
+/* What is searched for. */
 struct wanted {
 	bool all_below;
-	bool below_only; /* of this life, which the keeper holds together */
+	bool below_only; /* of this run of the daemon, which the keeper holds together */
 	bool prefix;
 	uint64_t limit;
 	uint64_t limit_mask;
@@ -277,7 +277,7 @@ static bool is_shortage(int r)
 static bool environ_has(pid_t pid, const struct wanted *w)
 {
 	CLEANUP(closep) int fd = open_of(pid, "environ");
-	/* The end of one piece stays before the next; at first, the NUL that a name follows. */
+	/* The end of one piece stays before the next; at first, the NUL that precedes a name. */
 	char data[ENVIRON_CHUNK + sizeof(w->needle)];
 	size_t kept = 1;
 	ssize_t n;
@@ -315,7 +315,7 @@ static bool carries(pid_t pid, const struct wanted *w)
 
 	if ((limit & w->limit_mask) == w->limit)
 		return true;
-	/* It is another mark's; only a prefix may be less than the owner. */
+	/* It is another mark's; only a prefix may be shorter than the owner. */
 	if (limit != 0 && !w->prefix)
 		return false;
 	return environ_has(pid, w);
@@ -385,7 +385,7 @@ static int read_all(struct processes *all)
 	return r;
 }
 
-/* From parents to children. Mostly one round, since children have higher numbers. */
+/* From parents to children. Mostly one round, since children have higher pids. */
 static void spread(struct processes *all, pid_t self, bool belongs)
 {
 	bool changed = true;
@@ -410,8 +410,8 @@ static void spread(struct processes *all, pid_t self, bool belongs)
 }
 
 /*
- * One that forks and leaves, again and again, has another number whenever we look, and is never
- * there. But its former selves came to us, and are not reaped while we look.
+ * A process that forks and exits, again and again, has another pid whenever we look, and is
+ * never there. But its former selves came to us, and are not reaped while we look.
  */
 static void note_ended(struct processes *all, const struct process *p, const struct wanted *w)
 {
@@ -419,7 +419,7 @@ static void note_ended(struct processes *all, const struct process *p, const str
 		all->last_ended = p->pid;
 }
 
-/* Leaves only those that belong; after a failure, none. */
+/* Keeps only those that belong; after a failure, none. */
 static int look(const struct wanted *w, struct processes *ret)
 {
 	pid_t self = getpid();
@@ -454,8 +454,8 @@ static int look(const struct wanted *w, struct processes *ret)
 
 /* ---- signals ---- */
 
-/* A pidfd holds on to whoever has the number now; if that is still the one we saw, the signal
- * can reach nobody else. */
+/* A pidfd holds whoever has the pid now; if that is still the process we saw, the signal can
+ * reach nobody else. */
 static void send_signal(const struct process *p, int number)
 {
 	CLEANUP(closep) int fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
@@ -468,7 +468,7 @@ static void send_signal(const struct process *p, int number)
 		kill(p->pid, number);
 }
 
-/* Numbers go upwards, so it is just ahead; and to ask for a limit takes less time than a fork. */
+/* Pids go upwards, so it is just ahead; and asking for a limit takes less time than a fork. */
 static void chase(const struct wanted *w, pid_t last)
 {
 	for (pid_t pid = last + 1; pid <= last + N_CHASED; pid++) {
@@ -508,7 +508,8 @@ static unsigned signal_wanted(const struct wanted *w, int number)
 	if (atomic_load(&keeping))
 		spawn_reap_all();
 	r = look(w, &now);
-	/* A child of one that is killed first would be nobody's, and may carry no mark itself. */
+	/* A child of a process that is killed first would become an orphan, and may carry no
+	 * mark itself. */
 	for (unsigned i = 0; r == 0 && number == SIGKILL && i < N_FREEZE_ROUNDS; i++) {
 		if (!send_to_new(&now, &before, SIGSTOP))
 			break;

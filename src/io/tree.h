@@ -3,15 +3,15 @@
  * that left it, those whose parent has died.
  *
  * A child that is started with TREE_VARIABLE in its environment carries the mark twice: there,
- * and in a resource limit that nobody else uses, since daemons often clear their environment but
- * hardly ever touch that. Both pass on to all that it starts. A process belongs to a mark when it
- * carries it, or when its parent belongs.
+ * and in a resource limit that nobody else uses, since daemons often clear their environment
+ * but hardly ever touch that. Everything it starts inherits both. A process belongs to a mark
+ * when it carries it, or when its parent belongs.
  *
- * What this cannot find is a program that hides on purpose: that clears its environment, resets
- * the limit, and lets its parent die. While we live such a one is still below us (the keeper
- * makes it so) and tree_signal_below reaches it, though nobody can say whose it was. What it left
+ * This cannot find a program that hides on purpose: one that clears its environment, resets
+ * the limit, and lets its parent die. While we live it is still below us (the keeper makes it
+ * so) and tree_signal_below reaches it, though nobody can say whose it was. What it left
  * behind when we died as well, nobody finds. Only a cgroup (io/cgroup) holds it for certain.
- * Nor can we signal what has become another user, unless we are root.
+ * Nor can we signal a process that has become another user, unless we are root.
  *
  * Any thread may call what needs no keeper.
  */
@@ -30,8 +30,9 @@ enum { TREE_MARK_MAX = 80, TREE_OWNER_MAX = 40 };
 struct tree_keeper;
 
 /*
- * From now on orphans come to us, and are reaped. One for the process (-EBUSY), which then must
- * start children by io/child only: the exit status of any other is taken from whoever waits.
+ * From now on orphans come to us and are reaped. One for the process (-EBUSY), which then must
+ * start children only by io/child: the exit status of any other is taken from whoever waits
+ * for it.
  */
 int tree_keeper_new(struct loop *l, struct tree_keeper **ret_keeper);
 void tree_keeper_free(struct tree_keeper *k); /* accepts NULL */
@@ -41,26 +42,27 @@ void tree_keeper_free(struct tree_keeper *k); /* accepts NULL */
 int tree_mark(const char *owner, char out[TREE_MARK_MAX]);
 
 /*
- * Signals every process of ours that belongs to the mark (or, with `prefix`, to one that begins so;
- * to find the limit too, it must be the whole owner), but ourselves. How many there were: zombies
- * do not count. Signal 0 only counts. 1 too when none was seen, but one ended while we looked (and
- * may have left a child), or when memory or descriptors were too short to look.
+ * Signals every process of ours that belongs to the mark (or, with `prefix`, to one that
+ * begins so; to search the limit, too, it must be the whole owner), except ourselves. Returns
+ * how many there were; zombies do not count. Signal 0 only counts. Returns 1 also when none
+ * was seen but one ended while we looked (and may have left a child), or when memory or
+ * descriptors were too short to look.
  *
- * Processes are born while we look: who wants them gone calls again until there are none. With
- * SIGKILL they are all stopped first, so that none is born of those that we have seen. A number
- * that was given to another process meanwhile is not hit (on kernels without pidfd: hardly).
+ * Processes are born while we look: to end them all, call again until there are none. With
+ * SIGKILL they are all stopped first, so that those we have seen start nothing. A pid that was
+ * reused meanwhile is not hit (on kernels without pidfd: hardly ever).
  *
  * Looks at every process of the machine, about 10 us each.
  */
 unsigned tree_signal(const char *mark, bool prefix, int signal);
 
-/* The same for everything below us, marked or not: before the end. */
+/* The same for everything below us, marked or not: for the end of the daemon. */
 unsigned tree_signal_below(int signal);
 
-/* Whether this process carries a mark of the owner; those above it are not looked at. */
+/* Whether this process carries a mark of the owner; its ancestors are not looked at. */
 bool tree_is_marked(pid_t pid, const char *owner);
 
-/* When a process began, in the kernel's own count; 0: there is none. */
+/* When a process began, in the kernel's own ticks; 0: there is none. */
 long long tree_started(pid_t pid);
 
 /* The limit (RLIMIT_RTTIME) that carries this mark; false: none can. For io/spawn. */

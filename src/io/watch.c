@@ -1,14 +1,12 @@
 /*
  * One inotify descriptor, and one watch for each folder below the root.
  *
- * A folder that appears is watched first and then looked through, so that what
- * was put there before the watch is not missed. What was put there in between
- * comes twice, which is the lesser evil.
+ * A new folder is watched first and then searched, so that what was put there before the watch
+ * is not missed. What was put there in between is reported twice, which is the lesser evil.
  *
- * A folder that is moved keeps its inotify watch under its old name, so its
- * watches are dropped when it leaves and made anew where it arrives. Events
- * that are still queued for a dropped watch are of no folder we know, and are
- * passed over.
+ * A folder that is moved keeps its inotify watch under its old name, so its watches are
+ * dropped when it leaves and made anew where it arrives. Events that are still queued for a
+ * dropped watch name no folder we know, and are skipped.
  */
 #include "io/watch.h"
 
@@ -41,9 +39,9 @@ enum {
 
 struct folder {
 	struct list by_wd;  /* in a bucket */
-	struct list unseen; /* to be looked through, or a loose end */
+	struct list unseen; /* on the list to be searched, or unlinked */
 	int wd;
-	unsigned round; /* of the last rescan that saw it */
+	unsigned round; /* the last rescan that saw it */
 	char path[];
 };
 
@@ -52,7 +50,7 @@ struct watch {
 	int fd;
 	bool closed;
 	bool started;
-	bool full; /* told that not all folders are watched */
+	bool full; /* it was logged that not all folders are watched */
 	unsigned round;
 	unsigned n_folders;
 	unsigned max_folders;
@@ -64,7 +62,7 @@ struct watch {
 	void *arg;
 };
 
-/* Whether what is found while looking through a folder is news. */
+/* Whether what is found while searching a folder is reported. */
 enum scan { SCAN_SILENT, SCAN_REPORT };
 
 static void tell(struct watch *w, enum watch_event event, const char *path)
@@ -97,7 +95,7 @@ static void folder_drop(struct watch *w, struct folder *f)
 	free(f);
 }
 
-/* Calls off the watch, which may be gone already. */
+/* Removes the watch, which may be gone already. */
 static void folder_unwatch(struct watch *w, struct folder *f)
 {
 	inotify_rm_watch(w->fd, f->wd);
@@ -108,8 +106,8 @@ static int folder_add(struct watch *w, int wd, const char *path, struct list *un
 {
 	struct folder *f = folder_find(w, wd);
 
-	/* The kernel knows folders, not names: one that was moved comes back with its old
-	 * number before we have read that it left. */
+	/* The kernel knows folders, not names: one that was moved comes back with its old number
+	 * before we have read that it left. */
 	if (f && strcmp(f->path, path) != 0)
 		folder_drop(w, TAKE(f));
 	if (!f) {
@@ -128,7 +126,7 @@ static int folder_add(struct watch *w, int wd, const char *path, struct list *un
 	return 0;
 }
 
-/* After the start nobody can be refused any more, but somebody can be told, once. */
+/* After the start nothing can be refused any more, but it can be logged, once. */
 static int cope(struct watch *w, int r)
 {
 	if (!w->started || r == 0)
@@ -140,8 +138,8 @@ static int cope(struct watch *w, int r)
 	return 0;
 }
 
-/* Watches one folder and puts it on the list of those to look through. A folder that is
- * gone again, or closed to us, is passed over. */
+/* Watches one folder and puts it on the list to be searched. A folder that is gone again, or
+ * closed to us, is skipped. */
 static int enter(struct watch *w, const char *path, struct list *unseen)
 {
 	int wd = inotify_add_watch(w->fd, path, FOLDER_EVENTS | IN_DONT_FOLLOW);
@@ -183,7 +181,7 @@ static void closedirp(DIR **d)
 		closedir(*d);
 }
 
-/* Only the root may be reached by a link. */
+/* Only the root may be a link. */
 static DIR *open_folder(const struct watch *w, const char *path)
 {
 	int follow = strcmp(path, w->root) == 0 ? 0 : O_NOFOLLOW;
@@ -215,7 +213,7 @@ static int scan_folder(struct watch *w, const char *folder, enum scan scan, stru
 	return r;
 }
 
-/* Looks through all on the list and what is found below. Not recursive: depth costs no stack. */
+/* Searches everything on the list and what is found below. Not recursive: depth costs no stack. */
 static int scan_all(struct watch *w, struct list *unseen, enum scan scan)
 {
 	char path[PATH_MAX];
@@ -302,7 +300,7 @@ static void rescan(struct watch *w)
 	tell(w, WATCH_OVERFLOW, w->root);
 }
 
-/* The root itself is gone or elsewhere; what its watches see is not below it any more. */
+/* The root itself is gone or elsewhere; what its watches see is no longer below it. */
 static void root_left(struct watch *w)
 {
 	folder_left(w, w->root);

@@ -15,22 +15,22 @@ enum watch_event {
 	WATCH_CREATE,
 	WATCH_MODIFY,
 	WATCH_DELETE,
-	WATCH_OVERFLOW, /* the kernel dropped events: look for yourself; path is the root */
+	WATCH_OVERFLOW, /* the kernel dropped events: search for yourself; path is the root */
 };
 
 struct watch_opts {
 	/*
-	 * path is the watched root joined with what lies below it. A move is a
-	 * WATCH_DELETE where it was and a WATCH_CREATE where it is. With a folder that
-	 * arrives, all in it is created too, some of it perhaps twice; one that
-	 * leaves is deleted as a whole. After a WATCH_DELETE of the root nothing comes.
-	 */
+ * path is the watched root joined with what lies below it. A move is a WATCH_DELETE where it
+ * was and a WATCH_CREATE where it is now. When a folder arrives, everything in it is created,
+ * too, some of it perhaps twice; one that leaves is deleted as a whole. After a WATCH_DELETE
+ * of the root nothing follows.
+ */
 	void (*on_change)(void *arg, enum watch_event event, const char *path);
 	/* Folders not to enter (".git", "node_modules"). May be NULL. */
 	bool (*skip)(void *arg, const char *name);
 	void *arg;
-	/* 0: 8192. More below the root is refused with REFUSE_LIMIT; more that come later
-	 * are not watched, which is logged once. */
+	/* 0: 8192. More below the root is refused with REFUSE_LIMIT; folders that come later are
+	 * not watched, which is logged once. */
 	unsigned max_folders;
 };
 

@@ -12,17 +12,18 @@
 enum { READERS_DEFAULT = 4, READERS_MAX = 64 };
 
 /*
- * Jobs that wait for a kind of thread.
+ * Work that waits for one kind of thread.
  *
- * Threads are woken one after another: who wakes up takes a work and wakes the next if
- * there is one more. So a thread that is quick enough by itself lets the others sleep.
+ * Threads are woken one after another: a thread that wakes takes one piece of work and wakes
+ * the next thread if there is more. So a thread that is quick enough by itself lets the others
+ * sleep.
  */
 struct queue {
 	struct list works;
 	pthread_cond_t filled;
 	unsigned n_works;
-	unsigned n_enough;  /* work that a thread is woken for */
-	unsigned n_waiting; /* threads; with enough work there, one of them is on its way */
+	unsigned n_enough;  /* pieces of work before a thread is woken */
+	unsigned n_waiting; /* sleeping threads; with enough work, one of them is being woken */
 	bool waking;
 };
 
@@ -32,7 +33,7 @@ struct pace {
 	int64_t commit_ns;
 };
 
-/* The writer waits for company at most this part of what the last commit took. */
+/* The writer waits for company at most this fraction of the last commit's time. */
 enum { GATHER_PART = 4, GATHER_MAX_NS = 1000000 };
 
 struct lane {
@@ -51,13 +52,13 @@ struct workers {
 
 	/* The loop's thread only. */
 	struct wake *wake;
-	unsigned n_open;  /* pieces of work that were not told yet */
+	unsigned n_open;  /* pieces of work whose end was not reported yet */
 	unsigned n_lanes; /* threads that were started */
 	struct lane lanes[];
 };
 
-/* While a work is open, the wake alone must keep the loop turning: its client
- * is not read meanwhile, and nothing else may be there to wait for. */
+/* While work is open, the wake alone must keep the loop turning: its client is not read
+ * meanwhile, and there may be nothing else to wait for. */
 static void opened(struct workers *w)
 {
 	if (w->n_open++ == 0)
@@ -123,7 +124,7 @@ static void exchange(struct workers *w, struct queue *q, bool all, struct list *
 		wake_send(w->wake);
 }
 
-/* With the lock held: whether one more thread is to be woken, once the lock is free. */
+/* With the lock held: whether one more thread should be woken once the lock is free. */
 static bool wants_thread(struct queue *q)
 {
 	if (q->waking || q->n_waiting == 0 || q->n_works < q->n_enough)
@@ -200,7 +201,7 @@ static int commit(struct workers *w, struct pace *pace)
 	return r;
 }
 
-/* Behind the batch's own, so that whatever it tells comes after their answers. */
+/* Behind the batch's own work, so that what it reports comes after their answers. */
 static void add_trailer(struct workers *w, struct list *works)
 {
 	struct work *work = w->opts.trailer ? w->opts.trailer(w->opts.trailer_arg) : NULL;
@@ -243,10 +244,10 @@ static unsigned count(const struct list *works)
 }
 
 /*
- * Those who were answered together ask again together, but never at once: the first
- * of them would have a commit for itself while all others wait for the next. So the
- * writer gives them a moment, short beside what the commit will take. Who writes
- * alone is never made to wait.
+ * Clients that were answered together ask again together, but not at the same instant: the
+ * first of them would get a commit for itself while all others wait for the next. So the
+ * writer gives them a moment, short beside the time of the commit. A lone writer is never made
+ * to wait.
  */
 static void gather(struct workers *w, unsigned n_wanted, const struct pace *pace,
 		   struct list *works)
@@ -285,7 +286,7 @@ static void *writer_main(void *arg)
 		unsigned n_wanted;
 
 		exchange(w, &w->writes, true, &works);
-		/* Those that waited already, and those who were just answered. */
+		/* Those that already waited, and those that were just answered. */
 		n_wanted = pace.n_works + count(&works);
 		if (list_empty(&works))
 			await_work(w, &w->writes, true, &works);
@@ -297,7 +298,7 @@ static void *writer_main(void *arg)
 	}
 }
 
-/* Signals are the loop's business. */
+/* Signals belong to the loop. */
 static int start_thread(struct lane *lane, void *(*entry)(void *))
 {
 	sigset_t all;
@@ -401,7 +402,7 @@ static void submit(struct workers *w, struct queue *q, struct work *work)
 	q->n_works++;
 	wake = wants_thread(q);
 	pthread_mutex_unlock(&w->lock);
-	/* After the lock is free: who wakes up would only wait for it. */
+	/* After the lock is free: a woken thread would only wait for it. */
 	if (wake)
 		pthread_cond_signal(&q->filled);
 }

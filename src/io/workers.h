@@ -12,8 +12,8 @@ struct workers;
 
 struct workers_opts {
 	unsigned n_readers; /* 0: 4 */
-	/* Around a batch of the writer, on its thread. May be NULL. A commit that
-	 * fails undoes the whole batch: none of its work is told as done. */
+	/* Around a batch of the writer, on its thread. May be NULL. A commit that fails undoes
+	 * the whole batch: none of its work succeeds. */
 	int (*begin)(void *arg);
 	int (*commit)(void *arg);
 	/* Around each piece of it, so that one which fails does not undo the others.
@@ -29,8 +29,8 @@ struct workers_opts {
 
 int workers_new(struct loop *l, const struct workers_opts *opts, struct workers **ret_workers);
 
-/* Runs what is waiting, then ends the threads. What is finished is still told,
- * before this returns. Accepts NULL. */
+/* Runs what is waiting, then ends the threads. Finished work is still reported before this
+ * returns. Accepts NULL. */
 void workers_free(struct workers *w);
 
 void workers_read(struct workers *w, struct work *work);

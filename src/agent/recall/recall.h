@@ -10,8 +10,8 @@
 
 struct recall_opts {
 	const char *name;
-	unsigned
-		word_delay_ms; /* between two words, so that streaming and cancelling can be seen */
+	/* Between two words, so that streaming and cancelling can be seen. */
+	unsigned word_delay_ms;
 	int64_t budget;
 	int64_t reserve;
 	/*
