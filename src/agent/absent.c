@@ -9,7 +9,7 @@
 
 struct absent {
 	struct agent agent;
-	struct agent_ops ops; /* its own: they have the kind that it would be of */
+	struct agent_ops ops; /* its own copy: the kind that the agent would have had */
 	struct loop *loop;
 	struct list probes;
 	char reason[ABSENT_REASON_MAX];
@@ -28,7 +28,7 @@ static int absent_start(struct agent *a, const struct agent_ask *ask, const stru
 		      absent_of(a)->reason);
 }
 
-/* It has no turns. */
+/* Such an agent has no turns. */
 static void absent_cancel(struct agent_turn *t)
 {
 	(void)t;

@@ -1,6 +1,6 @@
 /*
- * The agent that the settings name and that cannot be had: its key cannot be read, its command
- * is not one. It has its name and says what is wrong with it, whoever asks.
+ * Stands for an agent that the settings name but that cannot work: its key cannot be read, or
+ * its command is not one. It has its name and tells whoever asks what is wrong.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
- * An agent answers a conversation: a model elsewhere, a program, or koine's own
- * responder. One vtable for all of them.
+ * An agent answers a conversation: a model elsewhere, a program, or koine's own responder. One
+ * vtable for all of them.
  *
- * A turn is started over the conversation so far; its text comes in pieces, then the
- * tool calls it wants made, then its end. Everything belongs to the loop's thread,
- * except `prepare`.
+ * A turn is started with the conversation so far; its text comes in pieces, then the tool
+ * calls it wants made, then its end. Everything belongs to the loop's thread, except
+ * `prepare`.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ enum agent_role { AGENT_USER, AGENT_ASSISTANT, AGENT_TOOL };
 struct agent_call {
 	struct text id;
 	struct text name;
-	struct text arguments; /* JSON; an object, as far as the model kept to it */
+	struct text arguments; /* JSON; an object, if the model kept to the rules */
 };
 
 struct agent_message {
@@ -31,7 +31,7 @@ struct agent_message {
 	struct text text;
 	const struct agent_call *calls; /* AGENT_ASSISTANT */
 	unsigned n_calls;
-	struct text call_id; /* AGENT_TOOL: which call this is the result of */
+	struct text call_id; /* AGENT_TOOL: the call that this is the result of */
 	bool failed;         /* AGENT_TOOL: the tool did not work */
 };
 
@@ -41,25 +41,26 @@ struct agent_tool {
 	struct text schema;      /* of its arguments: JSON; {NULL, 0}: any object */
 };
 
-/* What the answer is to be like, in OpenAI's JSON, for those who speak it; {NULL, 0}: any. */
+/* What the answer should look like, in OpenAI's JSON, for those who speak it; {NULL, 0}:
+ * anything. */
 struct agent_shape {
 	struct text tool_choice; /* only with tools */
 	struct text response_format;
 };
 
-/* Something from the memory that may bear on the question. */
+/* Something from memory that may help with the question. */
 struct agent_note {
 	struct text text;
 	struct text source; /* where it was learnt */
 	int64_t created_ms;
 };
 
-/* What was said of a conversation's programs: where they run, and what they must leave alone. */
+/* What a conversation's programs may do: where they run, and what they must not touch. */
 struct agent_bounds {
 	struct text cwd;            /* {NULL, 0}: the agent's own */
-	bool confined;              /* they write nowhere but below write_paths */
+	bool confined;              /* they may write only below write_paths */
 	struct text write_paths;    /* absolute, without links, one a line; "": none */
-	struct text disabled_tools; /* names with commas between; {NULL, 0}: none */
+	struct text disabled_tools; /* names, separated by commas; {NULL, 0}: none */
 };
 
 /* What a turn is started with. All of it is valid only until start has returned. */
@@ -80,7 +81,7 @@ struct agent_ask {
 
 /* -1: not known. */
 struct agent_usage {
-	int64_t input; /* all that the model read, cached or not */
+	int64_t input; /* everything the model read, cached or not */
 	int64_t output;
 	int64_t cache_read;
 	int64_t cache_written;
@@ -91,17 +92,17 @@ struct agent_usage {
 
 enum agent_outcome {
 	AGENT_DONE,
-	AGENT_CALLS,     /* it waits for the results of the calls it made */
-	AGENT_LENGTH,    /* it ran into its own limit of length */
+	AGENT_CALLS,     /* it waits for the results of its tool calls */
+	AGENT_LENGTH,    /* it reached its own limit of length */
 	AGENT_CANCELLED, /* agent_cancel did it */
-	AGENT_FAILED,    /* type and text say how; what came before counts */
+	AGENT_FAILED,    /* type and text say how; what came before still counts */
 };
 
-/* Whether another try of the same may help, for those who are asked by others again. */
+/* Whether another try may help. */
 enum agent_cause {
 	AGENT_CAUSE_OTHER,
-	AGENT_CAUSE_ASKED,  /* the provider does not take what it was sent */
-	AGENT_CAUSE_LIMIT,  /* it was asked too much */
+	AGENT_CAUSE_ASKED,  /* the provider does not accept what it was sent */
+	AGENT_CAUSE_LIMIT,  /* it was asked too often or too much */
 	AGENT_CAUSE_FILTER, /* its filter stopped the answer */
 };
 
@@ -109,7 +110,7 @@ struct agent_end {
 	enum agent_outcome outcome;
 	enum agent_cause cause; /* of AGENT_FAILED */
 	struct agent_usage usage;
-	/* Of AGENT_FAILED: one word for programs ("ProviderError", "CommandError" …) and a
+	/* For AGENT_FAILED: one word for programs ("ProviderError", "CommandError" …) and a
 	 * sentence for people, without any secret. Valid during on_end. */
 	const char *type;
 	const char *text;
@@ -120,7 +121,7 @@ struct agent_sink {
 	void (*on_text)(void *arg, struct text piece);
 	void (*on_call)(void *arg, const struct agent_call *call); /* whole, never in fragments */
 	void (*on_end)(void *arg,
-		       const struct agent_end *end); /* once, the last; the turn is gone */
+		       const struct agent_end *end); /* once, as the last; the turn is gone */
 	void *arg;
 };
 
@@ -141,17 +142,17 @@ struct agent_ops {
 	bool quotes_only; /* it writes nothing of its own, such as a summary */
 
 	/*
-	 * NULL, or what takes too long for the loop: on a reader's thread, before start, with
-	 * the same ask. Whatever it makes for start goes into the arena. It must not touch
-	 * what start and cancel change.
-	 */
+ * NULL, or what takes too long for the loop: runs on a reader's thread, before start, with the
+ * same ask. What it makes for start goes into the arena. It must not touch what start and
+ * cancel change.
+ */
 	int (*prepare)(const struct agent *a, struct arena *arena, const struct agent_ask *ask,
 		       struct text *ret_prepared);
 
 	/*
-	 * NULL for agents without programs, to whom no bound makes a difference. Refuses those that
-	 * this one cannot keep to: a field of "create_agent" and why (REFUSE_PARAMS).
-	 */
+ * NULL for agents without programs, which no bounds concern. Refuses bounds that this agent
+ * cannot keep, naming a field of "create_agent" (REFUSE_PARAMS).
+ */
 	int (*check_bounds)(const struct agent *a, const struct agent_bounds *b, struct why *why);
 
 	/* Refuses what is wrong with the agent (no such program, no key) as far as it is known
@@ -159,16 +160,16 @@ struct agent_ops {
 	int (*start)(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
 		     struct agent_turn **ret_turn, struct why *why);
 
-	/* on_end comes soon, not from within, with AGENT_CANCELLED; no more text comes. Twice is
-	 * as good as once. */
+	/* on_end comes soon, not from within, with AGENT_CANCELLED; no more text comes. A second
+	 * call does nothing. */
 	void (*cancel)(struct agent_turn *t);
 
-	/* fn comes once and never before this has returned. One that is open when the agent is
-	 * freed is told so. */
+	/* fn comes once and never before this has returned. If the agent is freed first, fn is
+	 * told so. */
 	int (*probe)(struct agent *a, agent_health_fn fn, void *arg);
 
-	/* Turns that are open end without another word. The loop may have to turn afterwards
-	 * until children are reaped. */
+	/* Open turns end silently. The loop may have to turn afterwards until children are
+	 * reaped. */
 	void (*free)(struct agent *a);
 };
 
@@ -177,7 +178,7 @@ struct agent {
 	const struct agent_ops *ops;
 	char name[AGENT_NAME_MAX];
 	char model[128]; /* or program; "" */
-	int64_t budget;  /* tokens that a conversation may have with it */
+	int64_t budget;  /* tokens that a conversation with it may have */
 	int64_t reserve; /* of those, kept free for the answer */
 };
 

@@ -108,7 +108,7 @@ static enum embeddings_outcome outcome_of(const struct http_answer *a)
 	switch (a->status) {
 	case 200:
 		return EMBEDDINGS_OK;
-	case 400: /* and what else says that the texts are at fault */
+	case 400: /* and whatever else says that the texts are at fault */
 	case 413:
 	case 422:
 		return EMBEDDINGS_REFUSED;
@@ -215,7 +215,7 @@ static int garbage(struct why *why, const char *what)
 	return refuse(why, REFUSE_PARSE, "the answer is no list of vectors: %s", what);
 }
 
-/* Where the entry belongs: as it says, or where it stands. */
+/* Where the entry belongs: by its index, or by its position. */
 static bool place_of(const struct value *entry, unsigned position, unsigned n, unsigned *ret)
 {
 	const struct value *index = value_find(entry, "index");
@@ -234,7 +234,7 @@ static bool read_numbers(const struct value *list, float *out)
 	value_each (item, list) {
 		double d;
 
-		/* Too large for a float is as bad as no number. */
+		/* Too large for a float is as bad as not a number. */
 		if (!value_double(item, &d) || !(d >= -1e30 && d <= 1e30))
 			return false;
 		*out++ = (float)d;

@@ -22,13 +22,13 @@ struct embeddings_ask;
 
 struct embeddings_opts {
 	const char *url; /* "http://…", "https://…", or "unix:PATH"; see embeddings_check_url */
-	const char *model; /* "" where the server has but one */
+	const char *model; /* "" where the server has only one */
 	const char *key;   /* sent as bearer token; NULL or "" for none; never logged */
 };
 
 /*
- * Refuses what is no URL of ours. One without a path means /v1/embeddings there, one
- * that ends in /v1 what follows it; any other path is taken as it is.
+ * Refuses a URL that we do not support. Without a path it means /v1/embeddings there; one that
+ * ends in /v1 is completed; any other path is used as it is.
  */
 int embeddings_check_url(const char *url, struct why *why);
 
@@ -40,9 +40,9 @@ void embeddings_free(struct embeddings *e);
 
 enum embeddings_outcome {
 	EMBEDDINGS_OK,
-	EMBEDDINGS_LATER,   /* nobody there, too slow, overloaded: again, in a while */
-	EMBEDDINGS_REFUSED, /* it does not want these texts; others, perhaps */
-	EMBEDDINGS_WRONG,   /* it does not want us: key, address or model */
+	EMBEDDINGS_LATER,   /* unreachable, too slow, overloaded: try again later */
+	EMBEDDINGS_REFUSED, /* it does not accept these texts; perhaps others */
+	EMBEDDINGS_WRONG,   /* it does not accept us: key, address or model */
 };
 
 struct embeddings_answer {
@@ -67,13 +67,13 @@ void embeddings_cancel(struct embeddings_ask *a);
 struct embeddings_vectors {
 	unsigned n;
 	unsigned dim;
-	struct text model; /* as the answer names it, until arena and body go; {NULL, 0} */
+	struct text model; /* as the answer names it, valid as long as arena and body; {NULL, 0} */
 	float *numbers;    /* n times dim, in the order of the texts; finite, as they came */
 };
 
 /*
- * Reads the answer to n texts. Refuses (REFUSE_PARSE) whatever is not exactly one vector
- * for each, all of one length.
+ * Reads the answer to n texts. Refuses (REFUSE_PARSE) anything but exactly one vector for
+ * each, all of one length.
  */
 int embeddings_read(struct arena *a, struct text body, unsigned n,
 		    struct embeddings_vectors *ret_vectors, struct why *why);

@@ -56,7 +56,7 @@ int endpoint_parse(const char *url, const char *what, const char *usual,
 		version = "v1";
 	else
 		version = "";
-	/* "/v1/" is "/v1" with the slash that people put behind a folder. */
+	/* "/v1/" is "/v1" with the slash that people put after a folder. */
 	if (path && ends_with(path, "/v1/"))
 		len--;
 	else if (path && path[1] && !ends_with(path, "/v1"))

@@ -1,5 +1,5 @@
 /*
- * Where a model is: a URL, or a Unix socket behind which its server has the usual paths.
+ * Where a model is: a URL, or a Unix socket whose server has the usual paths.
  */
 #pragma once
 
@@ -15,17 +15,17 @@ struct endpoint {
 };
 
 /*
- * Takes http://HOST[:PORT][/PATH], https://… and unix:PATH. One without a path means
- * /v1 and then `usual` ("/embeddings") there, one that ends in /v1 what follows it; any
- * other path is taken as it is. Refuses the rest, without repeating it: it may hold a
- * password. `what` is what the URL is of ("an embedding").
+ * Takes http://HOST[:PORT][/PATH], https://… and unix:PATH. Without a path it means /v1
+ * followed by `usual` ("/embeddings"); one that ends in /v1 is completed; any other path is
+ * used as it is. Refuses the rest, without repeating it: it may hold a password. `what` says
+ * what the URL is for ("an embedding").
  */
 int endpoint_parse(const char *url, const char *what, const char *usual,
 		   struct endpoint *ret_endpoint, struct why *why);
 
-/* Another usual path of the same server. One whose path is not the usual stays as it is. */
+/* Another usual path of the same server. An unusual path stays as it is. */
 void endpoint_beside(const struct endpoint *e, const char *usual, const char *other,
 		     struct endpoint *ret_endpoint);
 
-/* Whether a key can stand in a header: a line end in it would start a header of its own. */
+/* Whether a key can stand in a header: a newline in it would start a header of its own. */
 bool endpoint_key_fits(const char *key);

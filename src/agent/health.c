@@ -1,4 +1,4 @@
-/* A health told later; see health.h. */
+/* A health that is reported later; see health.h. */
 #include "agent/health.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 
 enum {
 	VALUES_MAX = 200000,
-	/* More than a line within these limits can take, so that only memory itself runs out. */
+	/* More than a line within these limits can need, so that only memory itself runs out. */
 	ARENA_MAX = 128 << 20,
 	KEEP = 64 << 10, /* of a long line's memory */
 };
@@ -46,7 +46,7 @@ static int tell(struct json_lines *l, struct text line, bool is_long, json_line_
 	return r;
 }
 
-/* Of what is held and what comes now, only the beginning stays. */
+/* Only the beginning of what is held and what comes now is kept. */
 static int hold_head(struct json_lines *l, const char *data, size_t len)
 {
 	size_t max = l->line.max < JSON_LINES_HEAD ? l->line.max : JSON_LINES_HEAD;
@@ -62,7 +62,7 @@ static int hold_head(struct json_lines *l, const char *data, size_t len)
 	return head.err;
 }
 
-/* Adds to the line that is not whole yet. */
+/* Adds to the incomplete line. */
 static int hold(struct json_lines *l, const char *data, size_t len)
 {
 	if (l->skipping)

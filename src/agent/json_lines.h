@@ -19,27 +19,28 @@ enum {
 };
 
 struct json_lines {
-	struct buf line; /* what came of one that is not whole yet; of a long one its beginning */
-	struct arena arena; /* of the line at hand; empty before each */
+	struct buf line;    /* the incomplete line; of a long one its beginning */
+	struct arena arena; /* for the current line; emptied before each */
 	bool skipping;      /* until the end of a line that is too long */
 };
 
 /*
- * One line without its end. One of more than the maximum is told when it ends, as its first
- * JSON_LINES_HEAD bytes (or all, if the maximum is less). Blank ones are not told. What it
- * returns but 0 ends the feed.
+ * One line without its newline. A line over the maximum is passed on when it ends, as its
+ * first JSON_LINES_HEAD bytes (or all, if the maximum is less). Blank ones are skipped. Any
+ * result but 0 ends the feed.
  */
 typedef int (*json_line_fn)(void *arg, struct text line, bool is_long);
 
 void json_lines_init(struct json_lines *l, size_t max);
 void json_lines_done(struct json_lines *l);
 
-/* 0, -ENOMEM, or what fn returned: the rest of the bytes is then forgotten. */
+/* 0, -ENOMEM, or what fn returned: then the rest of the bytes is dropped. */
 int json_lines_feed(struct json_lines *l, const char *data, size_t len, json_line_fn fn, void *arg);
-/* What is left is a line. */
+/* What is left counts as a line. */
 int json_lines_finish(struct json_lines *l, json_line_fn fn, void *arg);
 
-/* An object, in the arena of the lines. Refuses what is none, or passes the reader's limits. */
+/* An object, in the arena of the lines. Refuses anything else, and what exceeds the reader's
+ * limits. */
 int json_lines_read(struct json_lines *l, struct text line, struct value **ret_value);
 
 /* A member that is a whole number from 0 to 2^53; else -1. */
@@ -47,8 +48,8 @@ int64_t json_lines_count(const struct value *object, const char *key);
 
 /* ---- claude's ---- */
 
-/* A "usage" (NULL: none came, and *ret stays as it is). Its input is what was not cached, ours
- * all. */
+/* A "usage" (NULL: none came, and *ret stays as it is). Claude's input excludes cached tokens;
+ * ours includes them. */
 void claude_usage(const struct value *usage, struct agent_usage *ret_usage);
 
 /* Whether a result says that the run has failed. */

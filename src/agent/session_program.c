@@ -1,4 +1,4 @@
-/* The words of a session's program; see session_program.h. */
+/* The arguments of a session's program; see session_program.h. */
 #include "agent/session_program.h"
 
 #include <errno.h>

@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "base/why.h"
 
-/* What is empty is left out; the query is not. */
+/* Empty values are left out, except the query. */
 struct session_program_opts {
 	const char *program; /* words, quoted as for a shell */
 	struct text resume;  /* the agent's own id of the session to go on with */
@@ -37,15 +37,15 @@ struct session_program_opts {
 
 struct session_program {
 	char **argv;       /* NULL-ended; one piece, for free() */
-	struct text input; /* the query of the opts; {NULL, 0}: it is an argument */
+	struct text input; /* the query, to be written to stdin; {NULL, 0}: it is an argument */
 };
 
 /*
- * Refuses with REFUSE_PARAMS, naming the field, what holds a NUL or is longer than an argument
- * can be; and a program that is no words.
+ * Refuses with REFUSE_PARAMS, naming the field, what contains a NUL or is longer than an
+ * argument can be, and a program without words.
  */
 int session_program_make(const struct session_program_opts *o, struct session_program *ret,
 			 struct why *why);
 
-/* Whether its program is to be found: in PATH now, or by path. */
+/* Whether its program can be found: in PATH now, or by path. */
 bool session_program_is_there(const char *program);

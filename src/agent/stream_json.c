@@ -57,7 +57,7 @@ static void on_assistant(struct stream_json *s, const struct value *v, struct bu
 	const struct value *content = value_find(message, "content");
 	struct text id = value_text(value_find(message, "id"));
 
-	/* It came in deltas already. */
+	/* It already came in deltas. */
 	if (s->has_delta && (s->delta_id[0] == '\0' || text_is(id, s->delta_id)))
 		return;
 	s->block_begins = true;
@@ -135,7 +135,7 @@ static void on_turn_failed(struct stream_json *s, const struct value *v, struct 
 	note_error(s, value_text(value_find(value_find(v, "error"), "message")));
 }
 
-/* It may go on after one, so it has not failed for that. */
+/* The run may go on after this, so it has not failed. */
 static void on_error(struct stream_json *s, const struct value *v, struct buf *out)
 {
 	(void)out;
@@ -181,7 +181,7 @@ static int take_line(void *arg, struct text line, bool is_long)
 		return 0;
 	}
 	s->n_known++;
-	/* Said by an agent below this one. */
+	/* Said by a subagent. */
 	if (value_text(value_find(v, "parent_tool_use_id")).data)
 		return 0;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

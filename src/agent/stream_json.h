@@ -19,15 +19,15 @@
 #include "agent/json_lines.h"
 #include "base/buf.h"
 
-enum { STREAM_JSON_LINE_MAX = 16 << 20 }; /* bytes; longer ones are passed over, and counted */
+enum { STREAM_JSON_LINE_MAX = 16 << 20 }; /* bytes; longer ones are skipped and counted */
 
 struct stream_json {
 	struct json_lines lines;
 	bool has_text;
-	bool block_begins; /* what comes next is set apart from what came before */
+	bool block_begins; /* what comes next is separated from what came before */
 	char last;         /* byte of text */
 	bool has_delta;
-	char delta_id[128]; /* of the message that came in deltas; "" if it did not say */
+	char delta_id[128]; /* of the message that came in deltas; "" if it had none */
 	unsigned n_known;   /* lines that are JSON */
 	unsigned n_bad;
 	unsigned n_long;
@@ -39,6 +39,6 @@ struct stream_json {
 void stream_json_init(struct stream_json *s);
 void stream_json_done(struct stream_json *s);
 
-/* Both append the text that came; finish takes what is left for a line. 0 or -ENOMEM. */
+/* Both append the text that came; finish takes the remaining bytes as a line. 0 or -ENOMEM. */
 int stream_json_feed(struct stream_json *s, const char *data, size_t len, struct buf *out);
 int stream_json_finish(struct stream_json *s, struct buf *out);

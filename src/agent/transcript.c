@@ -60,7 +60,7 @@ static int tell(struct transcript *t, const struct said *s)
 	return t->fn(t->arg, s);
 }
 
-/* ---- as it is ---- */
+/* ---- passed on as it is ---- */
 
 static struct text cut(struct text t)
 {
@@ -154,7 +154,7 @@ static int tell_text(struct transcript *t, struct said *s, struct text text)
 	return tell(t, s);
 }
 
-/* Nobody is promised a tool's input that is no object. */
+/* A tool's input that is not an object is promised to nobody. */
 static bool is_tool_call(const struct value *block)
 {
 	const struct value *input = value_find(block, "input");
@@ -273,7 +273,7 @@ static int tell_result(struct transcript *t, struct said *s, const struct value 
 	return r != 0 ? r : tell(t, s);
 }
 
-/* The message comes whole when all of it has come. */
+/* The message comes whole once it is complete. */
 static int pass_over(struct transcript *t, struct said *s, const struct value *v)
 {
 	(void)t;
@@ -294,7 +294,7 @@ static const struct {
 	{"stream_event", NULL, pass_over},
 };
 
-/* Reads it as it is or, if that cannot be and mending changes anything, mended. */
+/* Reads the line as it is or, if that fails and mending changes anything, mended. */
 static int read_line(struct transcript *t, struct text line, struct buf *mended,
 		     struct value **ret_value)
 {

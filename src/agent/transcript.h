@@ -25,15 +25,15 @@
 
 enum {
 	TRANSCRIPT_LINE_MAX =
-		16 << 20, /* bytes; of a longer line only the beginning is told, as SAID_RAW */
-	TRANSCRIPT_RAW_MAX = 64 << 10, /* bytes of a line that is told as it is */
+		16 << 20, /* bytes; of a longer line only the beginning is passed on, as SAID_RAW */
+	TRANSCRIPT_RAW_MAX = 64 << 10, /* bytes of a line that is passed on as it is */
 };
 
 enum said_kind {
 	SAID_TEXT,
 	SAID_TOOL_CALL,
 	SAID_TOOL_RESULT,
-	SAID_SYSTEM, /* any system line; init too */
+	SAID_SYSTEM, /* any system line, also init */
 	SAID_RESULT, /* the end, as the agent sees it */
 	SAID_RAW,    /* a line, or a block of one, that is not understood */
 };
@@ -42,7 +42,7 @@ enum said_kind {
 struct said {
 	enum said_kind kind;
 	struct text session;     /* the agent's own id, if the line has one; {NULL, 0} */
-	struct text parent_tool; /* the call that an agent below speaks for; {NULL, 0} */
+	struct text parent_tool; /* the call that a subagent speaks for; {NULL, 0} */
 	struct text model;       /* of an init, or a message; {NULL, 0} */
 	struct text role;        /* "assistant", "user"; of SAID_SYSTEM "system" */
 	struct text text; /* a block's, never empty; a tool's result, arrays joined by newlines; a
@@ -53,7 +53,7 @@ struct said {
 	bool is_error;                  /* a tool's result, or the end, says so */
 	struct text subtype;            /* SAID_SYSTEM, SAID_RESULT */
 	/* SAID_RESULT; -1 (cost: < 0) where it does not say */
-	struct text error; /* why, if it says or is_error; {NULL, 0} */
+	struct text error; /* why, if it says so or is_error; {NULL, 0} */
 	double cost_usd;
 	int64_t duration_ms;
 	int64_t turns;
@@ -61,7 +61,8 @@ struct said {
 	int64_t output_tokens;
 };
 
-/* The member functions below return what it returned if that was not 0, and tell nothing more of these bytes. */
+/* The functions below return what it returned if that was not 0, and pass on nothing more of
+ * these bytes. */
 typedef int (*said_fn)(void *arg, const struct said *said);
 
 struct transcript {
@@ -69,11 +70,11 @@ struct transcript {
 	said_fn fn;
 	void *arg;
 	uint64_t n_lines; /* that are not blank */
-	uint64_t n_bad;   /* lines told as SAID_RAW */
+	uint64_t n_bad;   /* lines passed on as SAID_RAW */
 };
 
 void transcript_init(struct transcript *t, said_fn fn, void *arg);
 void transcript_done(struct transcript *t);
 int transcript_feed(struct transcript *t, const char *data, size_t len);
-/* What is left is a line. */
+/* What is left counts as a line. */
 int transcript_finish(struct transcript *t);

@@ -19,7 +19,7 @@ struct done host_handle(struct call *c)
 {
 	const struct host_method *h = c->method->arg;
 
-	/* Made now, so that answering cannot fail for want of memory. */
+	/* Made now, so that answering cannot fail for lack of memory. */
 	if (!host_state(c))
 		return call_fail(c, -ENOMEM);
 	h->handler((struct koine_call *)c, h->arg);

@@ -1,5 +1,5 @@
 /*
- * The public functions of a client. See lib/client.h for how it lives.
+ * The public functions of a client. See lib/caller.h for how it lives.
  */
 #include "lib/caller.h"
 
@@ -188,7 +188,7 @@ int koine_client_call_async(struct koine_client *c, const char *method, const ch
 	return r != 0 ? r : caller_submit(c, method, params, true, cb, arg, NULL, ret_id);
 }
 
-/* Ends for certain: the call has a deadline, and every step looks at it. */
+/* Certain to end: the call has a deadline, and every step checks it. */
 static void wait_for(struct koine_client *c, const struct waiter *w)
 {
 	while (!w->is_done)
@@ -213,8 +213,8 @@ int koine_client_call(struct koine_client *c, const char *method, const char *pa
 	return w.result;
 }
 
-/* Over http a notification is answered, if only with a status; on a stream it is
- * done when the socket has taken it. */
+/* Over http a notification is answered, if only with a status; on a stream it is done when the
+ * socket has taken it. */
 int koine_client_notify(struct koine_client *c, const char *method, const char *params)
 {
 	uint64_t deadline_ms = clock_steady_ms() + c->timeout_ms;
@@ -276,8 +276,8 @@ int koine_client_timeout_ms(const struct koine_client *c)
 	return earliest - now > INT_MAX ? INT_MAX : (int)(earliest - now);
 }
 
-/* Sends, then reads. A server that refuses a request in the middle closes while
- * we still send: what it said is read before the broken pipe counts. */
+/* Sends, then reads. A server that refuses a request half way closes while we still send: what
+ * it said is read before the broken pipe counts. */
 static int exchange(struct koine_client *c)
 {
 	unsigned connection = c->connection;

@@ -14,8 +14,8 @@ void koine_answer_free(struct koine_answer *a)
 	free(a);
 }
 
-/* A member that is null counts as absent: some servers always send both
- * "result" and "error". A result is the exception, null may be one. */
+/* A member that is null counts as absent: some servers always send both "result" and "error". A
+ * result is the exception: it may be null. */
 static const struct value *find_member(const struct value *v, const char *key)
 {
 	const struct value *found = value_find(v, key);

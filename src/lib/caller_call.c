@@ -1,6 +1,6 @@
 /*
- * Calls on their way: put together, queued, matched with what comes back, and
- * given up when their time is over.
+ * Calls on their way: composed, queued, matched with what comes back, and given up when their
+ * time is over.
  */
 #include "lib/caller.h"
 
@@ -25,8 +25,8 @@ struct pending {
 	uint64_t deadline_ms;
 	struct buf request;  /* with its framing; empty once it was sent */
 	struct gob_call gob; /* instead of it, for a Go server */
-	size_t bytes;        /* that it takes while it waits */
-	int fault;           /* it could not be sent, and is to be told so; 0: none */
+	size_t bytes;        /* bytes that it takes while it waits */
+	int fault;           /* it could not be sent, which must be reported; 0: none */
 	koine_answer_cb cb;
 	void *arg;
 	struct waiter *waiter;
@@ -48,8 +48,8 @@ static void pending_freep(struct pending **p)
 
 /* ---- out ---- */
 
-/* What the server gets to see. Parameters are written anew from what was read:
- * so they are JSON for certain, and hold no newline. */
+/* What the server gets to see. Parameters are written anew from what was read, so they are
+ * certainly JSON and contain no newline. */
 static int write_body(struct koine_client *c, const struct pending *p, const char *params)
 {
 	struct koine_doc doc = {0};
@@ -102,13 +102,13 @@ static void write_http_head(const struct koine_client *c, struct buf *out)
 	buf_add_str(out, "\r\n\r\n");
 }
 
-/* Kept as a tree, which becomes bytes when it is known on which connection. */
+/* Kept as a tree, which becomes bytes when the connection is known. */
 static int read_gob_call(struct koine_client *c, struct pending *p, const char *params)
 {
 	struct why why = {0};
 	int r = gob_call_read(c->gob, params, &p->gob, &why);
 
-	/* Every other kind of parameters is a new type, and a connection has a limit of them. */
+	/* Every other kind of parameters is a new type, and a connection has a limit on them. */
 	if (r == REFUSE_LIMIT && c->n_pending == 0) {
 		caller_drop(c);
 		caller_gob_forget(c->gob);
@@ -163,9 +163,9 @@ static int pending_new(struct koine_client *c, const char *method, const char *p
 	return 0;
 }
 
-/* Dials unless there is a connection that will carry a request. One that the
- * server has left while nothing was under way is replaced here, before anything
- * is written to it: afterwards nobody could tell how much the server saw. */
+/* Dials unless there is a connection that will carry a request. A connection that the server has
+ * left while idle is replaced here, before anything is written to it: afterwards nobody could
+ * tell how much the server saw. */
 static int ensure_open(struct koine_client *c)
 {
 	if (c->state == CLIENT_OPEN && list_empty(&c->sent) && c->out.len == 0 &&
@@ -174,8 +174,7 @@ static int ensure_open(struct koine_client *c)
 	return caller_open(c);
 }
 
-/* Without waiting for a step. A fault is met again by the next one, which is where
- * callbacks may run. */
+/* Without waiting for a step. The next step meets the fault again, and there callbacks may run. */
 static void send_what_waits(struct koine_client *c)
 {
 	if (c->state == CLIENT_OPEN)
@@ -230,8 +229,8 @@ static void settle(struct koine_client *c, struct pending *p, int result,
 	pending_free(p);
 }
 
-/* An empty queue takes the request's own memory, so that a call always gets out,
- * however short memory is. Otherwise it waits until something has been sent. */
+/* An empty queue takes the request's own memory, so that a call always gets out, however short
+ * memory is. Otherwise it waits until something has been sent. */
 static bool take_request(struct buf *out, struct buf *request)
 {
 	if (out->len == 0) {
@@ -263,8 +262,8 @@ static bool take_gob_call(struct koine_client *c, struct pending *p)
 	return true;
 }
 
-/* What could not be sent comes first there, where caller_expire finds it: callbacks run
- * within a step, not here. */
+/* Requests that could not be sent come first in this list, where caller_expire finds them:
+ * callbacks run within a step, not here. */
 static void move_to_sent(struct koine_client *c, struct pending *p)
 {
 	c->waiting_bytes -= p->bytes;
@@ -297,14 +296,14 @@ void caller_fail(struct koine_client *c, struct list *calls, int fault)
 	struct list failed;
 	struct list *first;
 
-	/* Apart, because a callback may call again. */
+	/* Separate, because a callback may call again. */
 	list_init(&failed);
 	list_splice(&failed, calls);
 	while ((first = list_first(&failed)))
 		settle(c, list_entry(first, struct pending, link), fault, NULL);
 }
 
-/* What never left goes out on a new connection. */
+/* What was never sent goes out on a new connection. */
 static int reopen_if_needed(struct koine_client *c)
 {
 	int r;
@@ -326,7 +325,7 @@ int caller_lost(struct koine_client *c, int fault)
 	return fault;
 }
 
-/* As much of a server's words as has a place in ours; between two characters. */
+/* As much of a server's words as fits into ours, cut between characters. */
 static struct text cut(struct text t)
 {
 	if (t.len <= WORDS_MAX)
@@ -368,8 +367,8 @@ static struct pending *find_sent(struct koine_client *c, int64_t id)
 	return NULL;
 }
 
-/* The one call an error without id can be about: a server that could not make
- * out the id says null. With more than one under way nobody knows. */
+/* The one call that an error without id can be about: a server that could not read the id says
+ * null. With more than one under way nobody knows. */
 static struct pending *find_only(struct koine_client *c)
 {
 	struct list *first = list_first(&c->sent);
@@ -386,7 +385,7 @@ static void tell_notification(struct koine_client *c, const struct koine_answer 
 				   value_public(a->doc.root));
 }
 
-/* Takes the message. Answers nobody waits for any more are dropped. */
+/* Takes the message. Answers that nobody waits for any more are dropped. */
 static int dispatch(struct koine_client *c, struct koine_answer *a)
 {
 	struct pending *p = NULL;
@@ -428,7 +427,7 @@ static int take_stream_message(struct koine_client *c, const struct frame *frame
 
 	r = answer_read(frame->data, frame->len, &a, &why);
 	c->in_used += used;
-	/* What a server of the other framing says of a line, before it hangs up. */
+	/* What a server of another framing says about a line before it hangs up. */
 	if (r > 0 && c->framing == &framing_line && frame->len > 0 && frame->data[0] == '\0') {
 		eof = false;
 		r = refuse(&why, REFUSE_REQUEST, "it begins with a length; try framing 'length'");
@@ -452,15 +451,15 @@ static bool is_answer_to(const struct koine_answer *a, const struct pending *p)
 	return a->id ? value_int(a->id, &id) && id == p->id : a->error != NULL;
 }
 
-/* True for a response that is no answer but a door that stays shut: whatever its body says,
- * there the status counts. So it does where the body has no error of JSON-RPC. */
+/* True for a response that is no answer but a closed door: then the status counts, whatever its
+ * body says. The status also counts where the body has no JSON-RPC error. */
 static bool is_refusal(struct koine_answer *a, int status)
 {
 	return status == 401 || status == 403 || (status >= 400 && answer_sort(a) < 0);
 }
 
-/* What the body says of it: an error's message, or {"error": "..."} as servers write it that
- * did not get as far as JSON-RPC. */
+/* What the body says: an error's message, or {"error": "..."} as servers write it that did not
+ * get as far as JSON-RPC. */
 static struct text said_why(const struct koine_answer *a)
 {
 	struct text why = {0};
@@ -488,7 +487,7 @@ static int http_fault(struct koine_client *c, const struct pending *p, int statu
 	return status == 401 || status == 403 ? -EACCES : -EPROTO;
 }
 
-/* A response always settles the one request under way, whatever is in it. */
+/* A response always settles the one request under way, whatever it contains. */
 static int take_http_message(struct koine_client *c, const struct frame *frame, size_t used)
 {
 	const struct http1_response *http = c->framing_state;
@@ -529,7 +528,7 @@ static int closed_by_peer(struct koine_client *c)
 {
 	bool half = c->in_used < c->in.len || c->framing->in_message(c->framing_state);
 
-	/* An idle http connection is closed by any server after a while. */
+	/* Any server closes an idle http connection after a while. */
 	if (c->is_http && !half && list_empty(&c->sent)) {
 		caller_drop(c);
 		return 0;

@@ -1,6 +1,6 @@
 /*
- * The connection: dialled without blocking, retried with growing pauses, and
- * read and written as far as the socket goes.
+ * The connection: dialled without blocking, retried with growing pauses, and read and written
+ * as far as the socket allows.
  */
 #include "lib/caller.h"
 
@@ -97,7 +97,7 @@ static int connect_at(int fd, const struct caller_target *t, unsigned at)
 }
 
 /* Anybody may have been first to make a socket in a folder like /tmp. A Unix socket says who
- * listens there; it is asked before anything is sent. */
+ * listens there; we ask before anything is sent. */
 static int check_server(struct koine_client *c, int fd)
 {
 	struct ucred cred;
@@ -176,8 +176,8 @@ static int wait_for_server(struct koine_client *c)
 	return -ETIMEDOUT;
 }
 
-/* No address works. It is tried again later, or this was the last try. One who may not serve is not
- * waited for to leave. */
+/* No address works. Either we try again later, or this was the last try. We do not wait for a
+ * server that may not serve us to go away. */
 static int connect_failed(struct koine_client *c, int fault)
 {
 	c->at = 0;
@@ -196,7 +196,7 @@ static int connect_failed(struct koine_client *c, int fault)
 	return fault;
 }
 
-/* Goes through the addresses that are left. */
+/* Tries the remaining addresses. */
 static int try_connect(struct koine_client *c)
 {
 	int r = attempt(c);

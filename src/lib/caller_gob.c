@@ -6,10 +6,10 @@
 #include "wire/json.h"
 
 enum {
-	DEPTH = 120, /* so that what wraps it is still in JSON's limit */
+	DEPTH = 120, /* so that what wraps it still fits JSON's limit */
 	ARENA_SLACK = 1 << 20,
 	KEEP_BYTES = 64 * 1024,
-	GROWS = 6, /* JSON says the names of fields every time, and escapes */
+	GROWS = 6, /* JSON repeats field names every time, and escapes */
 
 	CODE_METHOD = -32601,
 	CODE_PARAMS = -32602,
@@ -132,7 +132,7 @@ static void write_answer(struct answers *s, const struct netrpc_message *m)
 	}
 	json_key(&j, "error");
 	json_begin_object(&j);
-	/* Without a code it is no answer of the server, and will be taken for none. */
+	/* Without a code it is no answer of the server and is not taken for one. */
 	if (m->error.len > 0)
 		json_member_int(&j, "code", code_of(m->error));
 	json_member_text(&j, "message", m->error.len > 0 ? m->error : text_of(m->why.text));
@@ -140,8 +140,8 @@ static void write_answer(struct answers *s, const struct netrpc_message *m)
 	json_end_object(&j);
 }
 
-/* A JSON-RPC server complains of what we said; as gob that is the beginning of something
- * longer, and we would wait for the rest. */
+/* A JSON-RPC server complains about what we said; as gob that looks like the beginning of
+ * something longer, and we would wait for the rest. */
 static bool is_json(struct answers *s, const char *in, size_t len)
 {
 	if (s->is_gob || len < 2)
@@ -150,7 +150,7 @@ static bool is_json(struct answers *s, const char *in, size_t len)
 	return !s->is_gob;
 }
 
-/* eof is for those who see that an answer has begun: they have the words for it. */
+/* Leave eof to those who see that an answer has begun: they have the words for it. */
 static enum frame_kind answers_next(void *state, const char *in, size_t len, bool eof,
 				    size_t *ret_used, struct frame *ret)
 {
@@ -266,7 +266,7 @@ int caller_gob_write(struct caller_gob *g, const char *method, uint64_t seq,
 	int r;
 
 	e = netrpc_call(&g->writer, out, text_of(method), seq, call->shape);
-	/* What it puts fits, as the shape was made for it. */
+	/* What it puts fits, since the shape was made for it. */
 	gob_put(e, call->shape, call->doc.root, NULL);
 	r = netrpc_end(&g->writer, out);
 	out->err = 0;

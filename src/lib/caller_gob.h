@@ -36,14 +36,14 @@ struct gob_call {
 int caller_gob_new(size_t max, struct caller_gob **ret_gob);
 void caller_gob_free(struct caller_gob *g);
 
-/* For a new connection, which was told of no types yet. */
+/* For a new connection, which has been told no types yet. */
 void caller_gob_restart(struct caller_gob *g);
 
-/* Forgets every shape; there must be no call that has one, and the next connection is new. */
+/* Forgets every shape; no call may have one, and the next connection is new. */
 void caller_gob_forget(struct caller_gob *g);
 
-/* Reads parameters, which may be NULL. Refuses as gob_params_read and doc_read do. On
- * any result but 0 there is nothing to undo. */
+/* Reads parameters, which may be NULL. Refuses as gob_params_read and doc_read do. After any
+ * result but 0 there is nothing to undo. */
 int gob_call_read(struct caller_gob *g, const char *params, struct gob_call *ret_call,
 		  struct why *why);
 void gob_call_done(struct gob_call *call);

@@ -88,7 +88,7 @@ static int add_host(struct caller_target *t, const char *host, uint16_t port)
 	return r != 0 ? r : add_ipv6(t, "::1", port);
 }
 
-/* "HOST:PORT" or "[V6]:PORT"; without a port, default_port (0: there must be one). */
+/* "HOST:PORT" or "[V6]:PORT"; without a port, default_port (0: a port is required). */
 static int add_authority(struct caller_target *t, const char *text, size_t len,
 			 uint16_t default_port)
 {

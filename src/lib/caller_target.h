@@ -1,4 +1,4 @@
-/* Where a client connects to: an address of koine_dial, taken apart. */
+/* Where a client connects to: an address of koine_dial, parsed. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct caller_target {
 	char *path;   /* what the request line asks for */
 };
 
-/* -EINVAL for what is no address, -ENAMETOOLONG for a path that no socket can
- * have. Whatever it returns, caller_target_done must follow. */
+/* -EINVAL for what is no address, -ENAMETOOLONG for a path that no socket can have. Whatever it
+ * returns, caller_target_done must follow. */
 int caller_target_parse(const char *address, struct caller_target *ret_target);
 void caller_target_done(struct caller_target *t);

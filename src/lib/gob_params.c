@@ -43,7 +43,7 @@ struct drafting {
 	int err;
 };
 
-/* Remembers the first failure; NULL, for those who draft. */
+/* Remembers the first failure; returns NULL, for the drafting functions. */
 static const struct draft *fail(struct drafting *d, int err)
 {
 	if (d->err == 0)
@@ -98,11 +98,11 @@ static void add_field(struct drafting *d, struct draft *to, const char *name, si
 	to->n_fields++;
 }
 
-/* A struct with the fields of both. Where nothing is new, the first is it. */
+/* A struct with the fields of both. Where nothing is new, it is the first. */
 static const struct draft *merge_structs(struct drafting *d, const struct draft *a,
 					 const struct draft *b)
 {
-	/* Each was made for one value, and this is the only way to get at it again. */
+	/* Each was made for one value, and this is the only way to reach it again. */
 	struct draft *both = (struct draft *)a;
 	struct draft_field *expected = both->first;
 
@@ -194,7 +194,7 @@ static bool is_digits(const struct value *v)
 	return v->len > 0;
 }
 
-/* What a text says, or a number, as a number. */
+/* A text or a number as a number. */
 static bool is_number(const struct value *told, struct value *ret)
 {
 	*ret = *told;
@@ -223,7 +223,7 @@ static const struct draft *take_uint(struct drafting *d, struct value *v, const 
 	return &draft_uint;
 }
 
-/* With a point in it, so that it is a float for those who see the number alone. */
+/* With a point in it, so that it is a float for those who see only the number. */
 static const struct draft *take_float(struct drafting *d, struct value *v, const struct value *told)
 {
 	struct value number = *told;
@@ -349,7 +349,7 @@ static const struct draft *draft_struct(struct drafting *d, struct value *v)
 		const struct draft *type = draft_of(d, child);
 		struct draft_field *before = find_field(draft, child->key, child->key_len);
 
-		/* Of two members with one name the last counts, as for all who look one up. */
+		/* Of two members with one name the last counts, as in every lookup. */
 		if (before)
 			before->draft = type;
 		else if (type)
@@ -465,7 +465,7 @@ static const struct gob_shape *keep(struct drafting *d, struct gob_shapes *s,
 static const struct gob_shape *shape_of(struct drafting *d, struct gob_shapes *s, const char *name,
 					const struct draft *draft);
 
-/* Nothing is known of its type, and nothing is to be sent either. */
+/* Nothing is known of its type, and there is nothing to send either. */
 static bool is_nothing(const struct draft *draft)
 {
 	return draft->kind == 0 ||
@@ -511,7 +511,7 @@ static const struct gob_shape *list_shape(struct drafting *d, struct gob_shapes 
 	return d->err == 0 ? keep(d, s, &made) : NULL;
 }
 
-/* name: of a struct; Go says it when something is wrong with a field. */
+/* name: of a struct; Go mentions it when a field is wrong. */
 static const struct gob_shape *shape_of(struct drafting *d, struct gob_shapes *s, const char *name,
 					const struct draft *draft)
 {
@@ -551,7 +551,7 @@ int gob_params_read(struct gob_shapes *s, struct arena *a, struct value *v,
 	const struct draft *draft = draft_of(&d, v);
 	const struct gob_shape *shape;
 
-	/* Go has no value for it, on the outside. */
+	/* Go has no value for it at the top level. */
 	if (d.err == 0 && (draft->kind == 0 || draft->kind == GOB_INTERFACE))
 		fail(&d,
 		     refuse(why, REFUSE_PARAMS, "null and $any stand for no value of their own"));

@@ -26,7 +26,7 @@
 enum { GOB_SHAPES_MAX = 512 };
 
 /* Shapes that were made up. They are kept, because encoders know them by their address; equal
- * ones are one. */
+ * ones are shared. */
 struct gob_shapes {
 	struct arena arena;
 	unsigned n;

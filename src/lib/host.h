@@ -36,7 +36,7 @@ struct koine_server {
 	pthread_mutex_t lock; /* guards posted */
 	struct list posted;
 	bool stopped;
-	uid_t allow_uids[KOINE_ALLOW_MAX]; /* at what is listened at from now on */
+	uid_t allow_uids[KOINE_ALLOW_MAX]; /* for everything listened at from now on */
 	unsigned n_allow_uids;
 	bool anybody;
 	struct why why;
@@ -59,5 +59,5 @@ static inline const struct call *inner_const(const struct koine_call *c)
 	return (const struct call *)c;
 }
 
-/* The row's handler: asks the host, and sees to it that the call is answered. */
+/* The row's handler: asks the host, and makes sure that the call is answered. */
 struct done host_handle(struct call *c);

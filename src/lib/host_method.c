@@ -1,4 +1,4 @@
-/* Methods that a host adds: copied, so that the host may forget them. */
+/* Methods that a host adds: copied, so that the host may free its own. */
 #include "lib/host_method.h"
 
 #include <errno.h>

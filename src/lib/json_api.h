@@ -1,6 +1,5 @@
 /*
- * A JSON writer of the public API. It writes into its own buffer, or into
- * somebody else's: a call's.
+ * A JSON writer of the public API. It writes into its own buffer, or into another: a call's.
  */
 #pragma once
 

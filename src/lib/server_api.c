@@ -123,8 +123,8 @@ void koine_server_free(struct koine_server *s)
 {
 	if (!s)
 		return;
-	/* Twice, because what is posted may answer a call, and a call that is
-	 * asked to stop may post its answer. */
+	/* Twice, because what is posted may answer a call, and a call that is asked to stop may
+	 * post its answer. */
 	run_posted(s);
 	if (s->server)
 		server_close(s->server);
@@ -146,7 +146,7 @@ const char *koine_server_error(const struct koine_server *s)
 
 static int explain(struct koine_server *s, int r)
 {
-	/* Whoever knew more has said it. */
+	/* Unless somebody who knew more has already said it. */
 	if (r < 0 && !s->why.text[0])
 		refuse(&s->why, REFUSE_INTERNAL, "%s", strerror(-r));
 	return r;

@@ -22,13 +22,13 @@ _Static_assert((int)KOINE_NULL == (int)VALUE_NULL && (int)KOINE_FALSE == (int)VA
 _Static_assert((int)KOINE_PARSE == (int)REFUSE_PARSE && (int)KOINE_STOPPING == (int)REFUSE_STOPPING,
 	       "refusals are passed through unchanged");
 
-/* Answers wrap what others were let send: deeper than any one of them may be. */
+/* Answers wrap what others were allowed to send: deeper than any one of them may be. */
 static const struct json_limits limits = {
 	.depth = JSON_DEPTH_MAX,
 	.values = JSON_VALUES_DEFAULT,
 };
 
-/* The arena's own steps, and texts that had to be unescaped. */
+/* The arena's own blocks, and texts that had to be unescaped. */
 enum { ARENA_SLACK = 4 << 20 };
 
 int doc_read(struct koine_doc *doc, const char *text, size_t len, struct why *why)

@@ -11,7 +11,7 @@ struct koine_doc {
 	struct value *root;
 };
 
-/* Fills a zeroed document. On any result but 0 there is nothing to undo. */
+/* Fills a zeroed document. After any result but 0 there is nothing to undo. */
 int doc_read(struct koine_doc *doc, const char *text, size_t len, struct why *why);
 void doc_done(struct koine_doc *doc);
 

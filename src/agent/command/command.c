@@ -1,8 +1,8 @@
 /*
  * A program as an agent; see command.h.
  *
- * A turn is its child: it ends when the child has ended and was reaped, whatever it was
- * ended by. What the sink does with its text may free the agent, and this turn with it.
+ * A turn is its child: it ends when the child has ended and was reaped, whatever ended it.
+ * What the sink does with its text may free the agent, and this turn with it.
  */
 #include "agent/command/command.h"
 
@@ -29,7 +29,7 @@
 enum {
 	SOON_MS = 100,    /* that a cancelled turn waits for its program */
 	GRACE_MS = 250,   /* for output that others hold open when the program has ended */
-	STDERR_MAX = 400, /* bytes of its end */
+	STDERR_MAX = 400, /* bytes kept of its end */
 	OUT_MAX = 2 * STREAM_JSON_LINE_MAX,
 	OUT_KEEP = 64 * 1024,
 };
@@ -59,12 +59,12 @@ struct agent_turn {
 	struct child *child;
 	char private_folder[PRIVATE_FOLDER_LEN]; /* "": none */
 	struct timer *timeout;                   /* NULL: none */
-	struct timer *soon;                      /* of one that is cancelled */
+	struct timer *soon;                      /* of a cancelled turn */
 	bool cancelled;
-	bool told; /* its end; it stays until its program is gone */
+	bool told; /* its end is known; it stays until its program is gone */
 	bool timed_out;
 	int fault;
-	bool telling; /* within a callback of its text, which may free it */
+	bool telling; /* inside a callback of its text, which may free it */
 	bool freed;
 	struct command_text text;
 	struct stream_json lines;
@@ -217,7 +217,7 @@ static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
 
 /* ---- its end ---- */
 
-/* The last lines of stderr on one, whole ones if there are any. */
+/* The last lines of stderr joined into one, whole lines if there are any. */
 static void add_stderr(struct agent_turn *t, struct buf *out)
 {
 	struct command_text text = {0};
@@ -347,7 +347,7 @@ static int spawn(struct agent_turn *t, const char *const *argv, struct text prom
 	return r;
 }
 
-/* Where it is to be, for as long as it takes to start it there. */
+/* Where it runs; needed only until it has started. */
 static int spawn_at(struct agent_turn *t, const struct agent_ask *ask, const char *const *argv,
 		    struct text prompt, struct why *why)
 {
@@ -361,7 +361,7 @@ static int spawn_at(struct agent_turn *t, const struct agent_ask *ask, const cha
 	return spawn(t, argv, prompt, &place, why);
 }
 
-/* Another folder must not make another program of it. */
+/* Another working directory must not turn it into another program. */
 static bool is_relative(const char *program)
 {
 	return program[0] != '/' && strchr(program, '/');
@@ -390,7 +390,7 @@ static int check_bounds(const struct agent *a, const struct agent_bounds *b, str
 	return 0;
 }
 
-/* The words for this conversation; *ret_own is to be freed. */
+/* The arguments for this conversation; *ret_own must be freed. */
 static int choose_words(const struct command *c, const struct agent_bounds *b, char ***ret_own,
 			char *const **ret_words)
 {
@@ -559,7 +559,7 @@ bool agent_is_command(const struct agent *a)
 	return a->ops == &command_ops;
 }
 
-/* A prompt that goes by stdin leaves the words as they are. */
+/* A prompt that goes by stdin leaves the arguments as they are. */
 static int copy_words(const struct command *c, char ***ret_argv)
 {
 	size_t size = (c->n_words + 1) * sizeof(char *);

@@ -39,7 +39,7 @@ enum command_input {
 };
 
 enum command_output {
-	COMMAND_TEXT,        /* without the last line's end; what is no UTF-8 becomes U+FFFD */
+	COMMAND_TEXT,        /* without the final newline; invalid UTF-8 becomes U+FFFD */
 	COMMAND_STREAM_JSON, /* see stream_json.h */
 };
 
@@ -49,8 +49,8 @@ struct command_opts {
 	enum command_input input;
 	enum command_output output;
 	const char *cwd; /* "" or NULL: ours */
-	/* What it keeps between its turns, which it may write however it is confined; it is made when
-	 * it is needed. "" or NULL: nothing. */
+	/* What it keeps between its turns, and may write however it is confined; made when
+	 * needed. "" or NULL: nothing. */
 	const char *state;
 	unsigned interrupt_ms;     /* from SIGINT to SIGTERM */
 	unsigned terminate_ms;     /* from SIGTERM to SIGKILL */
@@ -60,15 +60,15 @@ struct command_opts {
 	const struct environment *env; /* looked at when a turn starts; NULL: ours */
 };
 
-/* Refuses a command that has no word or an open quote. Whether the program is there is
- * looked at when a turn starts. */
+/* Refuses a command without words or with an open quote. Whether the program exists is checked
+ * when a turn starts. */
 int command_new(struct loop *l, const struct command_opts *opts, struct agent **ret_agent,
 		struct why *why);
 
 /* A command for those who run it themselves, as tasks do. */
 struct command_program {
 	char **argv;     /* NULL-ended; one piece of memory, for free() */
-	bool by_stdin;   /* the prompt is not among them, it is to be read */
+	bool by_stdin;   /* the prompt is not among the arguments but to be read from stdin */
 	const char *cwd; /* the agent's own; "": none */
 	const struct environment *env;
 };

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "io/confine.h"
 
-/* The last two folders of it are made if they are not there. */
+/* Its last two folders are made if they are missing. */
 static int open_state(const char *state, char out[PATH_MAX], struct why *why)
 {
 	char above[PATH_MAX];
@@ -29,7 +29,7 @@ static int open_state(const char *state, char out[PATH_MAX], struct why *why)
 	return 0;
 }
 
-/* One a line becomes one a string, in `lines`, which is cut for it. */
+/* Lines become strings, in `lines` itself, which is cut for it. */
 static int split(char *lines, const char **paths, unsigned *n, struct why *why)
 {
 	for (char *rest = lines, *at; (at = strsep(&rest, "\n"));) {

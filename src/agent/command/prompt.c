@@ -33,7 +33,7 @@ static size_t written_len(struct text t)
 	return n;
 }
 
-/* The oldest message from which on all fit: a user's, or the last. */
+/* The oldest message from which everything fits: a user's, or the last. */
 static unsigned first_that_fits(const struct agent_ask *ask, size_t room)
 {
 	size_t used = written_len(ask->system) + strlen("\n\n");

@@ -1,4 +1,4 @@
-/* Bytes into text; see command_text.h. */
+/* Bytes into text; see text.h. */
 #include "agent/command/text.h"
 
 #include <string.h>
@@ -7,8 +7,7 @@
 
 static const char replacement[] = "\xef\xbf\xbd";
 
-/* Whether n bytes (1 to 3) begin a character and are not all of it: completed with what may
- * follow they are one. */
+/* Whether n bytes (1 to 3) begin a character but are not all of it. */
 static bool is_beginning(const char *p, size_t n)
 {
 	char whole[4] = {p[0], (char)0x80, (char)0x80, (char)0x80};
@@ -24,7 +23,7 @@ static bool is_beginning(const char *p, size_t n)
 	return utf8_sequence(whole, whole + 4) > n;
 }
 
-/* Bytes of what is well-formed from p on. */
+/* How many bytes from p on are well-formed. */
 static size_t good_run(const char *p, const char *end)
 {
 	const char *at = p;
@@ -39,7 +38,7 @@ static size_t good_run(const char *p, const char *end)
 	return (size_t)(at - p);
 }
 
-/* One character was begun before: gives it the bytes it lacks. */
+/* Completes the character that was begun before with the bytes it lacks. */
 static const char *complete(struct command_text *t, const char *p, const char *end, struct buf *out)
 {
 	while (p < end && t->n_held > 0) {
@@ -80,7 +79,7 @@ void command_text_feed(struct command_text *t, const char *data, size_t len, str
 			break;
 		while (n < 4 && (size_t)(end - p) >= n && is_beginning(p, n))
 			n++;
-		/* n - 1 bytes begin a character; if they are the last, the rest may come. */
+		/* n - 1 bytes begin a character; if they are the last, the rest may still come. */
 		if (n > 1 && (size_t)(end - p) == n - 1) {
 			memcpy(t->held, p, n - 1);
 			t->n_held = n - 1;

@@ -1,6 +1,6 @@
 /*
- * Words as a shell would take them: blanks part them, '…' is literal, "…" knows \" \\ \$ \`,
- * and a backslash elsewhere makes the next character literal. Nothing is expanded.
+ * Splits a command as a shell would: blanks separate words, '…' is literal, "…" knows \" \\ \$
+ * \`, and a backslash elsewhere makes the next character literal. Nothing is expanded.
  */
 #include "agent/command/words.h"
 
@@ -20,7 +20,7 @@ static bool is_blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Behind the closing quote; NULL if there is none. */
+/* After the closing quote; NULL if there is none. */
 static const char *read_double(const char *p, char **out)
 {
 	for (; *p != '"'; p++) {
@@ -105,9 +105,9 @@ int command_split(const char *command, char ***ret_words, unsigned *ret_n, struc
 /* ---- the prompt ---- */
 
 /*
- * What begins with a dash would be an option of the program, unless "--" stands right before it (one
- * further ahead may be a wrapper's own): with a blank before it, it is text. The word behind the
- * last, NULL, is the prompt's, too.
+ * A prompt that begins with a dash would be an option of the program, unless "--" stands right
+ * before it (an earlier one may be a wrapper's own): with a blank before it, it is text. The
+ * position after the last word, NULL, is also the prompt's.
  */
 static bool needs_blank(char *const *words, unsigned i, struct text prompt)
 {

@@ -1,4 +1,4 @@
-/* A command's words, and where its program is. */
+/* A command's arguments, and where its program is. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,28 +12,29 @@
 
 enum {
 	COMMAND_WORDS_MAX = 256,
-	COMMAND_WORD_MAX = 128 * 1024, /* bytes of one, its NUL included: the kernel's own limit */
+	COMMAND_WORD_MAX =
+		128 * 1024, /* bytes of one argument with its NUL: the kernel's own limit */
 };
 
 /* NULL-ended; one piece of memory, for free(). */
 int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct why *why);
 
-/* Whether a word has a place for the tools that are disabled. */
+/* Whether an argument has a place for the disabled tools. */
 bool command_has_tools(char *const *words);
 
-/* The words with these tools in their place, or ({NULL, 0}) without the words that have one.
- * NULL-ended; one piece of memory, for free(). */
+/* The arguments with these tools in their place, or ({NULL, 0}) without the arguments that have
+ * such a place. NULL-ended, one piece of memory, for free(). */
 int command_with_tools(char *const *words, struct text tools, char ***ret_words);
 
-/* How long a prompt may be to fit into each word. */
+/* How long a prompt may be to fit into each argument. */
 size_t command_room(char *const *words);
 
 /*
- * The words with the prompt in them, as the last if no word has a place for it. NULL-ended;
+ * The arguments with the prompt in them, as the last if none has a place for it. NULL-ended,
  * one piece of memory, for free(). Refuses a prompt that no argument can hold.
  */
 int command_fill(char *const *words, struct text prompt, char ***ret_argv, struct why *why);
 
-/* The program as a path: looked up in PATH, or from cwd ("": ours) if it has a slash.
+/* The program as a path: looked up in PATH, or relative to cwd ("": ours) if it has a slash.
  * REFUSE_UNAVAILABLE. */
 int command_find(const char *program, const char *cwd, char *out, size_t size, struct why *why);

@@ -1,7 +1,7 @@
 /*
- * The bytes of an answer. Most are a stream of events; a server that does not stream
- * sends one JSON object instead, whatever its content type says, and is told by its
- * first byte. The buffers of either are small or given back between events.
+ * The bytes of an answer. Most are a stream of events; a server that does not stream sends one
+ * JSON object instead, whatever its content type says; the first byte tells which. The buffers
+ * of either are small or given back between events.
  */
 #include <errno.h>
 #include <string.h>
@@ -140,7 +140,7 @@ static void fail_cut(struct agent_turn *t, const struct http_answer *a)
 
 void answer_end(struct agent_turn *t, const struct http_answer *a)
 {
-	/* Who has said why it stopped need not close politely. */
+	/* A server that has said why it stopped need not close properly. */
 	if (t->body == BODY_WHOLE && a->error == 0)
 		read_whole(t);
 	else if (t->reply.stopped)

@@ -1,7 +1,6 @@
 /*
- * Anthropic's messages. A message is a list of blocks; those of one role that follow each
- * other are one message there, results of tools are the user's, and a block of text must
- * not be empty.
+ * Anthropic's messages. A message is a list of blocks; consecutive ones of one role become one
+ * message there, results of tools count as the user's, and a block of text must not be empty.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@ static void write_text(struct json *j, struct text text)
 	json_end_object(j);
 }
 
-/* It must be an object, which a model may have failed to write: then it is shown what it wrote. */
+/* It must be an object. A model may have failed to write one: then it is shown what it wrote. */
 static void write_arguments(struct json *j, struct text arguments)
 {
 	struct arena arena;
@@ -176,7 +175,7 @@ static void write_request(struct buf *out, const struct model *m, const struct a
 
 /* ---- counts ---- */
 
-/* What it counts as input is without what came from its cache or went there. */
+/* Its input count excludes what came from its cache or went there. */
 static void read_usage(struct agent_usage *u, const struct value *usage)
 {
 	int64_t fresh;
@@ -227,7 +226,7 @@ static int read_block(struct agent_turn *t, int64_t index, const struct value *b
 		return reply_text(t, value_text(value_find(block, "text")));
 	if (text_is(type, "tool_use"))
 		return start_tool(t, index, block);
-	return 0; /* thinking, and what is new */
+	return 0; /* thinking, and anything new */
 }
 
 static int read_delta(struct agent_turn *t, int64_t index, const struct value *delta)
@@ -247,7 +246,7 @@ static int read_delta(struct agent_turn *t, int64_t index, const struct value *d
 		return 0;
 	piece = value_text(value_find(delta, "partial_json"));
 	d = reply_find_draft(&t->reply, index);
-	/* Tools that the provider runs itself have input too, and are none of ours. */
+	/* Tools that the provider runs itself have input, too, but are not ours. */
 	return d && piece.len > 0 ? reply_arguments(t, d, piece) : 0;
 }
 
@@ -275,7 +274,7 @@ static int on_event(struct agent_turn *t, const struct value *event)
 		t->reply.stopped = true;
 		turn_conclude(t);
 	}
-	return 0; /* ping, content_block_stop, and what is new */
+	return 0; /* ping, content_block_stop, and anything new */
 }
 
 static int on_whole(struct agent_turn *t, const struct value *answer)
@@ -293,7 +292,7 @@ static int on_whole(struct agent_turn *t, const struct value *answer)
 	return r;
 }
 
-/* An empty list of messages would be refused there, and what was said last is the question. */
+/* An empty list of messages would be refused, and what was said last is the question. */
 static int start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
 		 struct agent_turn **ret_turn, struct why *why)
 {

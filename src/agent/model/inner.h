@@ -4,11 +4,11 @@
  *
  *	openai.c, anthropic.c   the request's text, and what an event means
  *	model.c                 the agent: made, freed, who may have a connection
- *	model_turn.c            a turn: key, request, retries, cancel, end
- *	model_answer.c          an answer's bytes: events, a whole answer, or an error
- *	model_reply.c           what an answer has brought so far
- *	model_words.c           what went wrong, as a sentence without secrets
- *	model_probe.c           whether it would answer
+ *	turn.c                  a turn: key, request, retries, cancel, end
+ *	answer.c                an answer's bytes: events, a whole answer, or an error
+ *	reply.c                 what an answer has brought so far
+ *	words.c                 what went wrong, as a sentence without secrets
+ *	probe.c                 whether it would answer
  */
 #pragma once
 
@@ -26,7 +26,7 @@ enum {
 	MODEL_REQUEST_MAX = 32 << 20,
 	MODEL_ANSWER_MAX = 64 << 20,   /* bytes of a whole stream */
 	MODEL_WHOLE_MAX = 8 << 20,     /* of an answer that is no stream */
-	MODEL_ERROR_MAX = 16 << 10,    /* of an error's body; the rest is not looked at */
+	MODEL_ERROR_MAX = 16 << 10,    /* of an error's body; the rest is ignored */
 	MODEL_ARGUMENTS_MAX = 4 << 20, /* of all calls of one answer */
 	MODEL_ID_MAX = 256,            /* of a call's id, and of its name */
 	MODEL_TEXT_MAX = 400,          /* of an error's sentence */
@@ -34,9 +34,9 @@ enum {
 
 struct model;
 
-/* One spelling. */
+/* One provider's spelling. */
 struct provider {
-	struct agent_ops ops;       /* kind is all in which they differ */
+	struct agent_ops ops;       /* they differ only in `kind` */
 	const char *usual;          /* its path behind /v1 */
 	const char *key_header;     /* up to the key */
 	const char *version_header; /* or NULL */
@@ -55,7 +55,7 @@ struct model {
 	struct http_client *http;
 	struct model_keys *keys;
 	struct endpoint at;
-	struct arena arena; /* for the event at hand */
+	struct arena arena; /* for the current event */
 	int64_t max_tokens;
 	double temperature;
 	unsigned connect_timeout_ms;
@@ -69,7 +69,7 @@ struct model {
 	struct list probes;
 };
 
-/* A tool call of which not all has come. */
+/* A tool call that is incomplete so far. */
 struct draft {
 	int64_t index;
 	char *id; /* NULL: it has none yet */
@@ -83,13 +83,13 @@ struct reply {
 	unsigned n_drafts;
 	size_t n_arguments; /* bytes */
 	struct agent_usage usage;
-	enum agent_outcome outcome; /* as the provider says why it stopped */
-	bool stopped;               /* it has said so */
-	bool filtered;              /* and that it was not allowed to go on */
+	enum agent_outcome outcome; /* the provider's reason for stopping */
+	bool stopped;               /* it has given one */
+	bool filtered;              /* and it was not allowed to go on */
 };
 
 enum body {
-	BODY_UNKNOWN, /* nothing but white space yet */
+	BODY_UNKNOWN, /* only white space so far */
 	BODY_EVENTS,
 	BODY_WHOLE,
 };
@@ -103,7 +103,7 @@ struct agent_turn {
 	void (*next)(struct agent_turn *t); /* what the timer does */
 	struct model_key_wait key_wait;
 	char *key;
-	bool key_is_fresh; /* the command has printed it for us */
+	bool key_is_fresh; /* the command printed the key for us */
 
 	struct buf request; /* until the answer has begun */
 	struct http_fetch *fetch;
@@ -117,7 +117,7 @@ struct agent_turn {
 
 	bool began;     /* a byte of an answer has come: no retry any more */
 	bool over;      /* the end below is decided */
-	bool cancelled; /* and counts more than it */
+	bool cancelled; /* and takes precedence over it */
 	enum agent_outcome outcome;
 	enum agent_cause cause;
 	const char *type;
@@ -131,7 +131,7 @@ int model_new(struct loop *l, const struct provider *provider, const struct mode
 
 void model_free(struct agent *a);
 
-/* Of any request to it. */
+/* For any request to it. */
 struct model_headers {
 	const char *lines[6]; /* ended by NULL */
 	char *key_line;
@@ -140,40 +140,40 @@ struct model_headers {
 int model_headers_make(const struct model *m, const char *key, struct model_headers *ret_headers);
 void model_headers_done(struct model_headers *h);
 
-/* turn_send, now or when there is a connection for it; and another's turn, after that. */
+/* turn_send, now or when a connection is free; then the next turn's. */
 void model_queue(struct agent_turn *t);
 void model_release(struct model *m);
 
-/* ---- model_turn.c ---- */
+/* ---- turn.c ---- */
 
 int turn_start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
 	       struct agent_turn **ret_turn, struct why *why);
 void turn_cancel(struct agent_turn *t);
 
-/* Without a word. */
+/* Silently. */
 void turn_drop(struct agent_turn *t);
 
 /* A connection is free for it. */
 void turn_send(struct agent_turn *t);
 
-/* Decides the end, unless that has happened. */
+/* Decides the end, unless it was decided already. */
 void turn_conclude(struct agent_turn *t);
 
-/* ---- model_answer.c ---- */
+/* ---- answer.c ---- */
 
-/* Bytes of a 2xx answer. What is wrong with them ends the turn. */
+/* Bytes of a 2xx answer. If they are wrong the turn ends. */
 void answer_push(struct agent_turn *t, const char *data, size_t n);
 
-/* The answer is at its end, as far as HTTP knows; not all of it needs to have come. */
+/* The answer has ended as far as HTTP knows; it may be incomplete. */
 void answer_end(struct agent_turn *t, const struct http_answer *a);
 
-/* ---- model_reply.c ---- */
+/* ---- reply.c ---- */
 
 void reply_init(struct reply *r);
 void reply_done(struct reply *r);
 
-/* Each returns 0, or anything else when the turn is over. Ids and names that are known
- * already stay. */
+/* Each returns 0, or anything else when the turn is over. Ids and names that are already known
+ * stay. */
 int reply_text(struct agent_turn *t, struct text piece);
 int reply_draft(struct agent_turn *t, int64_t index, struct text id, struct text name,
 		struct draft **ret_draft);
@@ -182,20 +182,20 @@ int reply_arguments(struct agent_turn *t, struct draft *d, struct text piece);
 
 struct draft *reply_find_draft(const struct reply *r, int64_t index);
 
-/* A number of tokens, if it is one that can be. */
+/* A number of tokens, if it is a plausible one. */
 bool reply_count(const struct value *v, int64_t *ret_count);
 
-/* Makes the calls whole: ids that are missing, arguments that are empty. */
+/* Completes the calls: missing ids, empty arguments. */
 int reply_finish_drafts(struct agent_turn *t);
 
-/* ---- model_words.c ---- */
+/* ---- words.c ---- */
 
-/* The turn failed: the agent's name, then the words. Returns -ECANCELED, for whoever is in
- * the middle of its answer. */
+/* The turn failed: the agent's name, then the words. Returns -ECANCELED, for a caller in the
+ * middle of the answer. */
 int turn_fail(struct agent_turn *t, const char *type, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* It sent what makes no sense. */
+/* The server sent something that makes no sense. */
 int turn_fail_garbage(struct agent_turn *t, const char *what);
 
 /* What the provider says is wrong; {NULL, 0} where it does not. May point into the body. */
@@ -215,7 +215,7 @@ struct words words_after_colon(struct text said, const char *key);
 /* "120 s", or "1500 ms". */
 struct words words_of_ms(unsigned ms);
 
-/* ---- model_probe.c ---- */
+/* ---- probe.c ---- */
 
 int probe_start(struct agent *a, agent_health_fn fn, void *arg);
 void probe_drop_all(struct model *m);

@@ -16,7 +16,7 @@ enum { COMMAND_MS = 30000, KEPT_MS = 3600 * 1000 };
 struct model_keys {
 	struct loop *loop;
 	char agent[AGENT_NAME_MAX];
-	char *environment; /* "" for none, as the others */
+	char *environment; /* "" for none, like the others */
 	const struct environment *env;
 	char *file;
 	char *command;
@@ -91,7 +91,7 @@ int model_keys_new(struct loop *l, const char *agent, const struct model_key *fr
 
 /* ---- at once ---- */
 
-/* None, too long, or what no header can hold. */
+/* Empty, too long, or impossible in a header. */
 static int no_key(const struct model_keys *k, struct why *why, const char *where, const char *name)
 {
 	return refuse(why, REFUSE_UNAVAILABLE,
@@ -155,7 +155,7 @@ static void end_command(struct model_keys *k)
 	buf_clear(&k->printed);
 }
 
-/* Its first line, without the white space at its end. */
+/* Its first line, without trailing white space. */
 static bool take_printed(struct model_keys *k)
 {
 	size_t n = 0;
@@ -179,7 +179,7 @@ static void on_printed(void *arg, bool is_stderr, const char *data, size_t len)
 	struct model_keys *k = arg;
 	size_t room = MODEL_KEY_MAX - k->printed.len;
 
-	/* A first line that fills it all is no key; what comes after one does not matter. */
+	/* A first line that fills it all is no key; what follows the first line does not matter. */
 	if (!is_stderr)
 		buf_add(&k->printed, data, len < room ? len : room);
 }
@@ -275,7 +275,7 @@ bool model_keys_forget(struct model_keys *k, const char *key)
 {
 	if (!k->command[0])
 		return false;
-	/* Another may have been refused with it, and the next one be here already. */
+	/* Another key may have been refused with it, and the next one may be here already. */
 	if (strcmp(k->key, key) == 0)
 		explicit_bzero(k->key, sizeof(k->key));
 	return true;

@@ -1,4 +1,4 @@
-/* The agent of a model behind HTTP, and who of its turns may have a connection. */
+/* The agent of a model behind HTTP, and which of its turns may have a connection. */
 #include "agent/model/model.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ void model_free(struct agent *a)
 	struct model *m = (struct model *)a;
 	struct list *first;
 
-	/* Else every turn that goes would start one that waits. */
+	/* Otherwise every turn that ends would start one that waits. */
 	m->connections = 0;
 	while ((first = list_first(&m->waiting)))
 		list_remove(first);

@@ -1,14 +1,13 @@
 /*
- * Models behind HTTP that answer as a stream of server-sent events: any
- * OpenAI-compatible /v1/chat/completions (Ollama, llama.cpp, vLLM, OpenAI), and
- * Anthropic's /v1/messages.
+ * Models behind HTTP that answer with a stream of server-sent events: any OpenAI-compatible
+ * /v1/chat/completions (Ollama, llama.cpp, vLLM, OpenAI), and Anthropic's /v1/messages.
  *
- * A request that fails before the first byte of its answer is tried again, with
- * growing, jittered pauses or as Retry-After says; after that byte never.
+ * A request that fails before the first byte of its answer is tried again, with growing,
+ * jittered pauses or as Retry-After says; after that byte never.
  *
- * The types of AGENT_FAILED: "ProviderUnavailable" (nobody there, or overloaded: later,
- * perhaps), "ProviderTimeout", "ProviderError" (it said no, or made no sense), "KeyError"
- * (the key's command). The text begins with the agent's name.
+ * The types of AGENT_FAILED: "ProviderUnavailable" (unreachable or overloaded: perhaps later),
+ * "ProviderTimeout", "ProviderError" (it said no, or made no sense), "KeyError" (the key's
+ * command). The text begins with the agent's name.
  */
 #pragma once
 
@@ -23,7 +22,7 @@ struct environment;
  * logged, never in an error's text. */
 struct model_key {
 	const char *environment; /* the name of a variable; "" for none */
-	const char *file;        /* must be ours and private: no other may read it */
+	const char *file;        /* must be ours and private: nobody else may read it */
 	const char *command;     /* run by /bin/sh; the first line of its output, kept for an hour
 				  * or until the provider refuses it */
 	const struct environment *env; /* of the command; NULL: ours */
@@ -46,9 +45,9 @@ struct model_opts {
 };
 
 /*
- * Refuses what is no URL of ours. One without a path means the usual path there
- * (/v1/chat/completions, /v1/messages), one that ends in /v1 what follows it; any other
- * path is taken as it is.
+ * Refuses a URL that we do not support. Without a path it means the usual path
+ * (/v1/chat/completions, /v1/messages); one that ends in /v1 is completed; any other path is
+ * used as it is.
  */
 int model_check_url(const char *url, struct why *why);
 

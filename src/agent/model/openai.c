@@ -1,8 +1,8 @@
 /*
- * OpenAI's chat completions, as its many imitators speak them too. Where they differ we
- * take what each sends: content may be null or a list of parts, a tool call may come
- * whole or in fragments, with or without an index and an id, and the counts of tokens in
- * the last chunk, in every one, or never.
+ * OpenAI's chat completions, as its many imitators speak them, too. Where they differ we
+ * accept what each sends: content may be null or a list of parts, a tool call may come whole
+ * or in fragments, with or without an index and an id, and the token counts in the last chunk,
+ * in every one, or never.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +60,9 @@ static void write_one(struct json *j, const struct agent_message *m)
 }
 
 /*
- * One behind the other: a question whose turn failed stays, and another follows it. The
- * templates of some models refuse two of the same role in a row. How many were written.
+ * Consecutive questions are joined: a question whose turn failed stays, and another follows
+ * it. The templates of some models refuse two messages of one role in a row. Returns how many
+ * were written.
  */
 static unsigned write_questions(struct json *j, const struct agent_message *m, unsigned n)
 {
@@ -184,8 +185,8 @@ static int read_content(struct agent_turn *t, const struct value *content)
 }
 
 /*
- * Which call a fragment belongs to: the one of its index, or the last one. A second id
- * and name under one index is a second call all the same (Ollama numbers them all 0).
+ * Which call a fragment belongs to: the one with its index, or the last one. A second id and
+ * name under one index is still a second call (Ollama numbers them all 0).
  */
 static struct draft *draft_of(const struct reply *r, const struct value *index, struct text id,
 			      struct text name)
@@ -220,7 +221,7 @@ static int read_call(struct agent_turn *t, const struct value *call)
 		return r;
 	if (arguments->kind == VALUE_STRING)
 		return reply_arguments(t, d, value_text(arguments));
-	/* as an object, where the imitation is not perfect */
+	/* an object, where the imitation is not perfect */
 	return reply_arguments(t, d,
 			       (struct text) {.data = arguments->raw, .len = arguments->raw_len});
 }
@@ -280,7 +281,7 @@ static int read_choice(struct agent_turn *t, const struct value *choice, const c
 	return r;
 }
 
-/* We ask for one. Where there are more, the one that is numbered 0, wherever it stands. */
+/* We ask for one choice. If there are more, use the one with index 0, wherever it stands. */
 static const struct value *first_choice(const struct value *choices)
 {
 	const struct value *choice = choices->first;

@@ -1,6 +1,6 @@
 /*
- * Whether a model would answer: its list of models is asked for, which costs nothing. A
- * server that has no such list is there all the same.
+ * Whether a model would answer: we ask for its list of models, which costs nothing. A server
+ * without such a list is there all the same.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ enum { PROBE_MS = 5000 };
 struct probe {
 	struct list link;
 	struct model *model;
-	struct timer *timer; /* tells the result: never from within */
+	struct timer *timer; /* reports the result: never from within */
 	struct model_key_wait key_wait;
 	struct http_fetch *fetch;
 	char *key;
@@ -48,7 +48,7 @@ static void tell(void *arg)
 	struct probe *p = arg;
 	const struct agent_health health = {.ok = p->ok, .text = p->text};
 
-	/* The agent may be freed by fn. */
+	/* fn may free the agent. */
 	list_remove(&p->link);
 	p->fn(p->arg, &health);
 	probe_free(p);

@@ -1,4 +1,5 @@
-/* What an answer has brought so far: text goes on at once, tool calls are kept until whole. */
+/* What an answer has brought so far: text is passed on at once, tool calls are kept until
+ * complete. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,8 +21,8 @@ enum {
 	PAUSE_FIRST_MS = 500,
 	PAUSE_MAX_MS = 8000,
 	RETRY_AFTER_MAX_MS = 60 * 1000,
-	/* A server that has said all may leave its connection open: we wait so long for it to
-	 * be fit for the next request. */
+	/* A server that has said everything may leave its connection open: we wait this long for
+	 * it to become usable for the next request. */
 	LINGER_MS = 200,
 };
 
@@ -47,7 +47,7 @@ static void turn_freep(struct agent_turn **t)
 		turn_free(*t);
 }
 
-/* Lets go of all that could still call it. */
+/* Cancels everything that could still call it. */
 static void stop(struct agent_turn *t)
 {
 	timer_stop(t->timer);
@@ -96,7 +96,7 @@ static void tell_calls(struct agent_turn *t)
 	}
 }
 
-/* Nothing of the model is touched after on_end, which may free it. */
+/* After on_end, which may free the model, nothing of it is touched. */
 static void tell_end(struct agent_turn *t)
 {
 	struct agent_end end = {.usage = t->reply.usage};
@@ -153,7 +153,7 @@ static bool may_pass(int status)
 	       (status >= 500 && status != 501 && status != 505);
 }
 
-/* Half of it is chance, so that many who failed together do not come back together. */
+/* Half of it is random, so that many that failed together do not come back together. */
 static unsigned pause_ms(unsigned n_tries, unsigned retry_after_ms)
 {
 	unsigned shift = n_tries < 6 ? n_tries - 1 : 5;
@@ -175,7 +175,7 @@ static bool worth_another_try(const struct agent_turn *t, const struct http_answ
 		return false;
 	if (a->error == 0)
 		return may_pass(a->status);
-	/* Who was reached and only thinks for too long would think as long again. */
+	/* A server that was reached but thought for too long would think as long again. */
 	return a->error != -EMSGSIZE && !(a->error == -ETIMEDOUT && a->connected);
 }
 
@@ -383,7 +383,7 @@ static void on_key(void *arg, const char *key, const struct why *why)
 		no_key(t, "no memory is left for the key");
 }
 
-/* A newer one, after the first was refused. */
+/* A newer key, after the first was refused. */
 static void ask_for_key(struct agent_turn *t)
 {
 	const char *key;

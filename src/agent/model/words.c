@@ -1,6 +1,6 @@
 /*
- * What went wrong, as a sentence: the agent's name, what happened, and what the provider
- * said about it, on one line, bounded, and without the key, which some providers repeat.
+ * What went wrong, as a sentence: the agent's name, what happened, and what the provider said
+ * about it; on one line, bounded, and without the key, which some providers repeat.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "agent/model/inner.h"
 #include "base/utf8.h"
 
-/* A key that is shorter than this is no secret, and may be a part of any word. */
+/* A key shorter than this is no secret, and may be part of any word. */
 enum { KEY_LEAST = 4 };
 
 /* What one character of the input becomes, and how long it was. */
@@ -105,8 +105,8 @@ int turn_fail_garbage(struct agent_turn *t, const char *what)
 /* ---- what the provider says ---- */
 
 /*
- * {"error": {"message": …}} is how most do it; a bare string, "message" and "detail" are
- * the others'.
+ * {"error": {"message": …}} is what most send; others send a bare string, "message" or
+ * "detail".
  */
 struct text words_of_error(const struct value *answer)
 {
@@ -119,7 +119,7 @@ struct text words_of_error(const struct value *answer)
 		said = value_text(value_find(answer, "message"));
 	if (!said.data)
 		said = value_text(value_find(answer, "detail"));
-	/* Anthropic's overload has a name and no more. */
+	/* Anthropic's overload has a name and nothing else. */
 	if (!said.len && value_text(value_find(error, "type")).data)
 		said = value_text(value_find(error, "type"));
 	return said;

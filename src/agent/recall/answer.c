@@ -1,10 +1,9 @@
 /*
- * What the recall agent says; see recall_answer.h.
+ * What the recall agent says; see answer.h.
  *
- * Sources are what the user said, what tools answered, and the notes from the memory,
- * sentence by sentence. What the agent itself said is none: that would quote quotes. What
- * asks is none either, since it holds no answer; what wants something is one only where
- * no statement is.
+ * Its sources are what the user said, what tools answered, and the notes from memory, sentence
+ * by sentence. Not what the agent itself said: that would quote quotes. Not questions either,
+ * since they hold no answer; a request is a source only where there is no statement.
  */
 #include "agent/recall/answer.h"
 
@@ -17,7 +16,7 @@
 
 enum {
 	QUOTES_MAX = 3,
-	RANKED_MAX = 12, /* more than are quoted, for some may say the same */
+	RANKED_MAX = 12, /* more than are quoted, since some may say the same */
 	QUESTION_MAX = 4096,
 	SOURCES_MAX = 8192,
 	SOURCE_BYTES_MAX = 1 << 20, /* of the conversation, the newest */
@@ -34,7 +33,7 @@ static const char about[] =
 struct source {
 	struct text text;
 	enum sentence_kind kind;
-	const struct agent_note *note; /* or else it is of a message */
+	const struct agent_note *note; /* or else it comes from a message */
 	unsigned message;
 	bool repeated; /* it is said again later, or a later note has it */
 };
@@ -48,7 +47,7 @@ struct composer {
 	struct buf question;
 	struct source *sources; /* the newest last */
 	unsigned n_sources;
-	struct text *ranked; /* what is handed to rank, and which source each of them is */
+	struct text *ranked; /* what is handed to rank, and which source each one is */
 	unsigned *ranked_source;
 	const struct source *quotes[QUOTES_MAX];
 	unsigned n_quotes;
@@ -85,7 +84,7 @@ static struct text tail(struct text t, size_t max)
 	return (struct text) {t.data + over, t.len - over};
 }
 
-/* Only what asks, where something does: the rest of the message is a source like others. */
+/* Only the questions, if there are any: the rest of the message is a source like others. */
 static int read_question(struct composer *c)
 {
 	struct text whole = tail(c->ask->messages[c->last].text, QUESTION_MAX);
@@ -275,7 +274,7 @@ static int find_quotes(struct composer *c)
 	return r;
 }
 
-/* ---- the words ---- */
+/* ---- the wording ---- */
 
 static void write_note_origin(struct buf *out, const struct agent_note *note)
 {

@@ -1,9 +1,9 @@
 /*
- * The recall agent: recall_answer.c composes, this streams.
+ * The recall agent: answer.c composes, this streams.
  *
- * One word a turn of the loop, so that a cancel can come between two and nobody else
- * waits. A wake does that where there is no delay: a timer of 0 ms that starts itself
- * again would be run to its end within one turn (libuv 1.44).
+ * One word per turn of the loop, so that a cancel can come between two and nobody else waits.
+ * Without a delay a wake does that: a timer of 0 ms that restarts itself would run to its end
+ * within one turn (libuv 1.44).
  */
 #include "agent/recall/recall.h"
 
@@ -78,7 +78,7 @@ static bool is_space(char c)
 	return c == ' ' || c == '\n';
 }
 
-/* A word and the white space behind it. */
+/* A word and the white space after it. */
 static struct text next_piece(const struct agent_turn *t)
 {
 	size_t at = t->told;
@@ -101,7 +101,7 @@ static void step(void *arg)
 	}
 	piece = next_piece(t);
 	t->told += piece.len;
-	/* Before the word, which may cancel, or free the agent with this turn. */
+	/* Before the word: the sink may cancel, or free the agent with this turn. */
 	if (t->timer && t->told < t->len)
 		timer_start(t->timer, t->delay_ms);
 	else

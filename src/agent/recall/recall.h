@@ -1,7 +1,7 @@
 /*
- * koine's own responder: no network, no model. It quotes the sentences of the
- * conversation and of the memory that match the question best, and says where they
- * came from. The same conversation always gets the same answer.
+ * koine's own responder: no network, no model. It quotes the sentences of the conversation and
+ * of memory that match the question best, and says where they came from. The same conversation
+ * always gets the same answer.
  */
 #pragma once
 
@@ -15,9 +15,9 @@ struct recall_opts {
 	int64_t budget;
 	int64_t reserve;
 	/*
-	 * Orders sentences by how well they answer the question: writes the numbers of at most
-	 * `max` of them, best first, none that has nothing to do with it. On a reader's thread.
-	 */
+ * Orders sentences by how well they answer the question: writes the numbers of at most `max`
+ * of them, best first, and none that is unrelated. On a reader's thread.
+ */
 	int (*rank)(void *arg, const struct text *sentences, unsigned n, struct text question,
 		    unsigned *ret_best, unsigned max, unsigned *ret_n);
 	void *arg;

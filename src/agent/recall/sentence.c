@@ -1,4 +1,4 @@
-/* Text into sentences; see recall_sentence.h. */
+/* Text into sentences; see sentence.h. */
 #include "agent/recall/sentence.h"
 
 #include <strings.h>
@@ -23,7 +23,7 @@ static bool is_lower(char c)
 	return c >= 'a' && c <= 'z';
 }
 
-/* Of a word, as far as ASCII goes; what lies beyond is taken for letters. */
+/* Part of a word, in ASCII; everything beyond counts as letters. */
 static bool is_wordly(char c)
 {
 	return is_upper(c) || is_lower(c) || is_digit(c) || (unsigned char)c >= 0x80;
@@ -54,7 +54,7 @@ static bool ends_with(struct text t, const char *end)
 	return t.len >= n && memcmp(t.data + t.len - n, end, n) == 0;
 }
 
-/* Whether the word is in the list: words with one blank between them, and around them. */
+/* Whether the word is in the list: words with one blank between and around them. */
 static bool is_among(struct text word, const char *list)
 {
 	for (const char *at = list; *at;) {
@@ -68,7 +68,7 @@ static bool is_among(struct text word, const char *list)
 	return false;
 }
 
-/* ---- where one ends ---- */
+/* ---- where a sentence ends ---- */
 
 /* What precedes a full stop: "Dr", the "g" of "e.g", the "2" of a numbered line. */
 static bool is_short_form(struct text before)
@@ -97,7 +97,7 @@ static size_t skip_closing(struct text t, size_t at)
 	return at;
 }
 
-/* Where the sentence ends whose stop is at `at`; 0 if that is no stop. */
+/* The end of the sentence whose stop is at `at`; 0 if that is no stop. */
 static size_t end_at_stop(struct text t, size_t at)
 {
 	size_t end = at + 1;
@@ -111,7 +111,7 @@ static size_t end_at_stop(struct text t, size_t at)
 		return end;
 	if (is_short_form((struct text) {t.data, at}))
 		return 0;
-	/* Nobody begins a sentence with a small letter, or else it hardly matters. */
+	/* Hardly any sentence begins with a small letter. */
 	for (size_t next = end; next < t.len && t.data[next] != '\n'; next++) {
 		if (!is_space(t.data[next]))
 			return is_lower(t.data[next]) ? 0 : end;
@@ -119,7 +119,7 @@ static size_t end_at_stop(struct text t, size_t at)
 	return end;
 }
 
-/* The full stops of scripts without spaces stand right before the next sentence. */
+/* In scripts without spaces, the full stop stands right before the next sentence. */
 static size_t wide_stop(struct text t)
 {
 	static const char *const stops[] = {"。", "！", "？", "｡"};
@@ -148,8 +148,8 @@ static size_t cut(struct text t)
 
 static size_t sentence_end(struct text whole)
 {
-	/* A little more than may count, so that a line of nothing but stops is not looked
-	 * through again and again. */
+	/* A little more than may count, so that a line of nothing but stops is not searched
+	 * again and again. */
 	struct text t = {whole.data, whole.len < SENTENCE_MAX + 8 ? whole.len : SENTENCE_MAX + 8};
 
 	for (size_t i = 0; i < t.len; i++) {
@@ -187,7 +187,7 @@ bool sentence_next(struct text *rest, struct text *ret_sentence)
 	return true;
 }
 
-/* ---- what it does ---- */
+/* ---- what a sentence does ---- */
 
 /* The next word, without what follows an apostrophe: "what" of "what's". */
 static struct text take_word(struct text *t)
@@ -212,7 +212,7 @@ static bool is_asking_mark(struct text s)
 	return ends_with(s, "?") || ends_with(s, "？") || ends_with(s, "؟");
 }
 
-/* What may stand behind the last word: quotes, brackets, more marks. */
+/* What may stand after the last word: quotes, brackets, more marks. */
 static struct text without_closing(struct text s)
 {
 	while (s.len > 0 && memchr("\"')]*_`!", s.data[s.len - 1], 8))
@@ -220,7 +220,7 @@ static struct text without_closing(struct text s)
 	return s;
 }
 
-/* "Hi, I am Alice" is more than that. */
+/* "Hi, I am Alice" is more than a greeting. */
 static bool is_greeting(struct text s)
 {
 	struct text hello = take_word(&s);
@@ -251,7 +251,7 @@ enum sentence_kind sentence_kind(struct text s)
 		word = take_word(&rest);
 	if (word.len > 0 && is_among(word, wanting))
 		return SENTENCE_WANTS;
-	/* "Will Smith is here." tells, for all that it begins as a question does. */
+	/* "Will Smith is here." is a statement, although it begins like a question. */
 	if (word.len > 0 && is_among(word, asking) && !memchr(".!", s.data[s.len - 1], 2) &&
 	    !ends_with(s, "。"))
 		return SENTENCE_ASKS;

@@ -1,4 +1,4 @@
-/* Text into sentences, and what each of them does; by looks alone, which is cheap. */
+/* Text into sentences, and what each of them does; judged by looks alone, which is cheap. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,13 +15,13 @@ enum sentence_kind {
 };
 
 /*
- * Takes the next sentence off the front of *rest, without white space around it. A line's end
- * ends a sentence; a full stop does unless it is of an abbreviation, a number or an address.
- * False when nothing is left.
+ * Takes the next sentence off the front of *rest, without white space around it. A newline
+ * ends a sentence; a full stop does unless it belongs to an abbreviation, a number or an
+ * address. False when nothing is left.
  */
 bool sentence_next(struct text *rest, struct text *ret_sentence);
 
 enum sentence_kind sentence_kind(struct text s);
 
-/* Whether two are the same but for case and what stands around their words. */
+/* Whether two are the same apart from case and what surrounds their words. */
 bool sentence_same(struct text a, struct text b);
