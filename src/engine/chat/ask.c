@@ -1,4 +1,4 @@
-/* A question on its way: a turn with a copy of all that was asked. */
+/* What is asked: whether it may be, a turn with a copy of it, and its end from outside. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,86 +7,125 @@
 
 #include "engine/chat/inner.h"
 
-struct chat_turn *turn_new(struct chat *chat, struct text conversation)
+/* ---- may it be asked ---- */
+
+int chat_check_room(struct chat *chat, struct text id, struct why *why)
 {
-	struct chat_turn *t = calloc(1, sizeof(*t));
+	const struct conversation *c = conversation_find(chat, id);
 
-	if (!t)
-		return NULL;
-	list_init(&t->link);
-	arena_init(&t->arena, CHAT_ARENA_MAX);
-	arena_init(&t->job.context, CHAT_ARENA_MAX);
-	buf_init(&t->text, CHAT_TEXT_MAX);
-	t->usage = AGENT_NO_USAGE;
-	list_init(&t->telling);
-	t->name.data = arena_copy(&t->arena, conversation.data, conversation.len);
-	t->name.len = conversation.len;
-	if (!t->name.data) {
-		free(t);
-		return NULL;
-	}
-	t->chat = chat;
-	chat->n_turns++;
-	return t;
-}
-
-void turn_free(struct chat *chat, struct chat_turn *t)
-{
-	chat->n_turns--;
-	chat->bytes -= t->bytes;
-	timer_free(t->timer);
-	list_remove(&t->telling);
-	arena_done(&t->arena);
-	arena_done(&t->job.context);
-	buf_done(&t->text);
-	free(t->job.piece);
-	free(t);
-}
-
-int64_t tool_tokens(const struct agent_tool *tool)
-{
-	return message_tokens(tool->name) + chat_estimate(tool->description) +
-	       chat_estimate(tool->schema);
-}
-
-static int copy_tools(struct chat_turn *t, const struct chat_ask *ask)
-{
-	struct agent_tool *tools = arena_zalloc(&t->arena, ask->n_tools * sizeof(tools[0]));
-
-	if (!tools)
-		return -ENOMEM;
-	for (unsigned i = 0; i < ask->n_tools; i++) {
-		const struct agent_tool *from = &ask->tools[i];
-
-		if (arena_copy_text(&t->arena, from->name, &tools[i].name) != 0 ||
-		    arena_copy_text(&t->arena, from->description, &tools[i].description) != 0 ||
-		    arena_copy_text(&t->arena, from->schema, &tools[i].schema) != 0)
-			return -ENOMEM;
-		t->tool_tokens += tool_tokens(from);
-	}
-	t->tools = tools;
-	t->n_tools = ask->n_tools;
+	if (chat->stopping)
+		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+	if (chat->n_errands >= CHAT_TURNS_MAX)
+		return refuse(why, REFUSE_LIMIT, "%d turns are under way already", CHAT_TURNS_MAX);
+	if (chat->bytes >= CHAT_BYTES_MAX)
+		return refuse(why, REFUSE_LIMIT, "the turns under way hold %zu bytes already",
+			      chat->bytes);
+	if (c && c->destroy)
+		return refuse(why, REFUSE_CONFLICT, "'%s' is being ended", c->id);
+	if (c && c->n_waiting >= CHAT_WAITING_MAX)
+		return refuse(why, REFUSE_LIMIT, "%d turns wait in this conversation already",
+			      CHAT_WAITING_MAX);
 	return 0;
 }
 
-static int copy_results(struct chat_turn *t, const struct chat_ask *ask)
+/* A provider takes one result for a call. */
+static int check_results(const struct chat_ask *ask, struct why *why)
 {
-	struct chat_result *results = arena_zalloc(&t->arena, ask->n_results * sizeof(results[0]));
-
-	if (!results)
-		return -ENOMEM;
-	for (unsigned i = 0; i < ask->n_results; i++) {
-		results[i].failed = ask->results[i].failed;
-		if (arena_copy_text(&t->arena, ask->results[i].call_id, &results[i].call_id) != 0 ||
-		    arena_copy_text(&t->arena, ask->results[i].text, &results[i].text) != 0)
-			return -ENOMEM;
+	if (ask->n_results > AGENT_CALLS_MAX)
+		return refuse_field(why, "tool_results", "more than %d results", AGENT_CALLS_MAX);
+	for (unsigned i = 1; i < ask->n_results; i++) {
+		for (unsigned k = 0; k < i; k++) {
+			if (text_equal(ask->results[i].call_id, ask->results[k].call_id))
+				return refuse_field(why, "tool_results",
+						    "two results for one call");
+		}
 	}
-	t->results = results;
-	t->n_results = ask->n_results;
 	return 0;
 }
 
-static int copy_message_calls(struct arena *a, struct agent_message *m)
+/* What no agent of ours has called for: each call is looked for among the results. */
+static int check_history(const struct chat_ask *ask, struct why *why)
+{
+	for (unsigned i = 0; i < ask->n_history; i++) {
+		if (ask->history[i].n_calls > AGENT_CALLS_MAX)
+			return refuse_field(why, "history", "more than %d calls in one message",
+					    AGENT_CALLS_MAX);
+	}
+	return 0;
+}
+
+static int check_content(const struct chat_ask *ask, struct why *why)
+{
+	int r;
+
+	if (ask->request_id.len > CHAT_ID_MAX)
+		return refuse_field(why, "request_id", "request_id is longer than %d bytes",
+				    CHAT_ID_MAX);
+	if (!ask->content.data && ask->n_results == 0)
+		return refuse_field(why, "content", "content is required");
+	if (ask->content.len > CHAT_TEXT_MAX)
+		return refuse(why, REFUSE_TOO_LARGE, "content is larger than %d bytes",
+			      CHAT_TEXT_MAX);
+	r = check_results(ask, why);
+	if (r == 0)
+		r = check_history(ask, why);
+	if (r == 0 && ask->n_tools > AGENT_TOOLS_MAX)
+		return refuse_field(why, "tools", "more than %d tools", AGENT_TOOLS_MAX);
+	return r;
+}
+
+/* NULL for a compaction, which nobody has an id for. */
+static struct chat_turn *as_turn(struct errand *e)
+{
+	return e->ops == &turn_ops ? turn_of(e) : NULL;
+}
+
+static struct chat_turn *find_turn(const struct conversation *c, struct text request_id)
+{
+	struct chat_turn *t = c->running ? as_turn(c->running) : NULL;
+
+	if (t && text_equal(t->ask.request_id, request_id))
+		return t;
+	list_for_each (at, following, &c->waiting) {
+		t = as_turn(list_entry(at, struct errand, link));
+		if (t && text_equal(t->ask.request_id, request_id))
+			return t;
+	}
+	return NULL;
+}
+
+static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text id, struct why *why)
+{
+	const struct conversation *c;
+	int r = chat_check_id(id, "conversation", why);
+
+	if (r == 0)
+		r = check_content(ask, why);
+	if (r == 0 && ask->agent.data)
+		r = chat_check_agent(chat, ask->agent, "agent", why);
+	if (r == 0)
+		r = chat_check_room(chat, id, why);
+	if (r != 0)
+		return r;
+	c = conversation_find(chat, id);
+	if (c && ask->request_id.data && find_turn(c, ask->request_id))
+		return refuse_field(why, "request_id", "request_id is in progress already: %.*s",
+				    TEXT_ARGS(ask->request_id));
+	return 0;
+}
+
+/* ---- a copy ---- */
+
+int copy_call(struct arena *a, const struct agent_call *from, struct agent_call *to)
+{
+	if (arena_copy_text(a, from->id, &to->id) != 0 ||
+	    arena_copy_text(a, from->name, &to->name) != 0 ||
+	    arena_copy_text(a, from->arguments, &to->arguments) != 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int copy_calls(struct arena *a, struct agent_message *m)
 {
 	struct agent_call *calls;
 
@@ -96,33 +135,60 @@ static int copy_message_calls(struct arena *a, struct agent_message *m)
 	if (!calls)
 		return -ENOMEM;
 	for (unsigned i = 0; i < m->n_calls; i++) {
-		if (arena_copy_text(a, m->calls[i].id, &calls[i].id) != 0 ||
-		    arena_copy_text(a, m->calls[i].name, &calls[i].name) != 0 ||
-		    arena_copy_text(a, m->calls[i].arguments, &calls[i].arguments) != 0)
+		if (copy_call(a, &m->calls[i], &calls[i]) != 0)
 			return -ENOMEM;
 	}
 	m->calls = calls;
 	return 0;
 }
 
-static int copy_history(struct chat_turn *t, const struct chat_ask *ask)
+static int copy_tools(struct arena *a, struct chat_ask *ask)
 {
-	struct agent_message *history =
-		arena_zalloc(&t->arena, (ask->n_history + 1) * sizeof(history[0]));
+	struct agent_tool *tools = arena_zalloc(a, ask->n_tools * sizeof(tools[0]));
+
+	if (!tools)
+		return -ENOMEM;
+	for (unsigned i = 0; i < ask->n_tools; i++) {
+		if (arena_copy_text(a, ask->tools[i].name, &tools[i].name) != 0 ||
+		    arena_copy_text(a, ask->tools[i].description, &tools[i].description) != 0 ||
+		    arena_copy_text(a, ask->tools[i].schema, &tools[i].schema) != 0)
+			return -ENOMEM;
+	}
+	ask->tools = tools;
+	return 0;
+}
+
+static int copy_results(struct arena *a, struct chat_ask *ask)
+{
+	struct chat_result *results = arena_zalloc(a, ask->n_results * sizeof(results[0]));
+
+	if (!results)
+		return -ENOMEM;
+	for (unsigned i = 0; i < ask->n_results; i++) {
+		results[i].failed = ask->results[i].failed;
+		if (arena_copy_text(a, ask->results[i].call_id, &results[i].call_id) != 0 ||
+		    arena_copy_text(a, ask->results[i].text, &results[i].text) != 0)
+			return -ENOMEM;
+	}
+	ask->results = results;
+	return 0;
+}
+
+static int copy_history(struct arena *a, struct chat_ask *ask)
+{
+	struct agent_message *history = arena_zalloc(a, ask->n_history * sizeof(history[0]));
 
 	if (!history)
 		return -ENOMEM;
 	for (unsigned i = 0; i < ask->n_history; i++) {
 		history[i] = ask->history[i];
-		if (arena_copy_text(&t->arena, history[i].text, &history[i].text) != 0 ||
-		    arena_copy_text(&t->arena, history[i].call_id, &history[i].call_id) != 0 ||
-		    copy_message_calls(&t->arena, &history[i]) != 0)
+		if (arena_copy_text(a, history[i].text, &history[i].text) != 0 ||
+		    arena_copy_text(a, history[i].call_id, &history[i].call_id) != 0 ||
+		    copy_calls(a, &history[i]) != 0)
 			return -ENOMEM;
 	}
-	t->own_history = true;
-	t->history = history;
-	t->n_history = ask->n_history;
-	return arena_copy_text(&t->arena, ask->system, &t->system);
+	ask->history = history;
+	return 0;
 }
 
 int chat_new_request(char out[CHAT_REQUEST_LEN + 1])
@@ -135,75 +201,145 @@ int chat_new_request(char out[CHAT_REQUEST_LEN + 1])
 	return 0;
 }
 
-static int make_request_id(struct chat_turn *t)
+static int copy_texts(struct arena *a, struct chat_ask *ask)
 {
-	char text[CHAT_REQUEST_LEN + 1];
-	int r = chat_new_request(text);
+	struct text *const texts[] = {
+		&ask->conversation,
+		&ask->request_id,
+		&ask->request_name,
+		&ask->agent,
+		&ask->content,
+		&ask->shape.tool_choice,
+		&ask->shape.response_format,
+		&ask->by.user,
+		&ask->by.chat,
+		&ask->by.chat_type,
+		&ask->system,
+	};
 
-	return r != 0 ? r : arena_copy_text(&t->arena, text_of(text), &t->request_id);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (arena_copy_text(a, *texts[i], texts[i]) != 0)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
-static int copy_ask(struct chat_turn *t, const struct chat_ask *ask)
+/* Points to nothing of the asker's afterwards. */
+static int copy_ask(struct arena *a, struct chat_ask *ask)
 {
-	int r = arena_copy_text(&t->arena, ask->request_id, &t->request_id);
+	char made[CHAT_REQUEST_LEN + 1];
+	int r = 0;
 
-	if (r == 0 && !ask->request_id.data)
-		r = make_request_id(t);
+	if (!ask->request_id.data) {
+		r = chat_new_request(made);
+		ask->request_id = text_of(made);
+	}
+	if (!ask->request_name.data)
+		ask->request_name = ask->request_id;
 	if (r == 0)
-		r = arena_copy_text(&t->arena,
-				    ask->request_name.data ? ask->request_name : t->request_id,
-				    &t->request_name);
+		r = copy_texts(a, ask);
 	if (r == 0)
-		r = arena_copy_text(&t->arena, ask->content, &t->content);
+		r = copy_tools(a, ask);
 	if (r == 0)
-		r = arena_copy_text(&t->arena, ask->by.user, &t->by.user);
+		r = copy_results(a, ask);
 	if (r == 0)
-		r = arena_copy_text(&t->arena, ask->by.chat, &t->by.chat);
-	if (r == 0 && ask->n_tools > 0)
-		r = copy_tools(t, ask);
-	if (r == 0)
-		r = arena_copy_text(&t->arena, ask->shape.tool_choice, &t->shape.tool_choice);
-	if (r == 0)
-		r = arena_copy_text(&t->arena, ask->shape.response_format,
-				    &t->shape.response_format);
-	if (r == 0 && ask->n_results > 0)
-		r = copy_results(t, ask);
-	if (r == 0 && ask->own_history)
-		r = copy_history(t, ask);
+		r = copy_history(a, ask);
 	return r;
 }
 
-void turn_weigh(struct chat_turn *t, size_t bytes)
+static int new_turn(struct chat *chat, const struct chat_ask *ask, struct text id,
+		    const struct chat_sink *sink, struct chat_turn **ret_turn)
 {
-	t->bytes += bytes;
-	t->chat->bytes += bytes;
-}
-
-int turn_new_ask(struct chat *chat, struct text conversation, const struct chat_ask *ask,
-		 const struct chat_sink *sink, struct chat_turn **ret_turn)
-{
-	struct chat_turn *t = turn_new(chat, conversation);
+	struct chat_turn *t = calloc(1, sizeof(*t));
 	int r;
 
 	if (!t)
 		return -ENOMEM;
-	r = copy_ask(t, ask);
+	errand_init(&t->errand, chat, &turn_ops);
+	list_init(&t->telling);
+	t->sink = *sink;
+	t->ask = *ask;
+	t->ask.conversation = id;
+	r = copy_ask(&t->errand.arena, &t->ask);
 	if (r != 0) {
-		turn_free(chat, t);
+		turn_free(t);
 		return r;
 	}
 	/* The call that asks holds it as well. */
-	turn_weigh(t, 2 * t->arena.used);
-	t->sink = *sink;
-	t->must_exist = ask->must_exist;
-	t->agent = ask->agent.data ? chat_find_agent(chat, ask->agent) : NULL;
+	errand_weigh(&t->errand, 2 * t->errand.arena.used);
+	t->errand.agent = ask->agent.data ? chat_find_agent(chat, ask->agent) : NULL;
 	*ret_turn = t;
 	return 0;
 }
 
-void turn_queue(struct chat_turn *t, struct conversation *c)
+/* ---- from outside ---- */
+
+int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_sink *sink,
+	      struct chat_turn **ret_turn, struct why *why)
 {
-	t->conversation = c;
-	list_append(&c->waiting, &t->link);
-	c->n_waiting++;
+	struct text id = ask->conversation.data ? ask->conversation : TEXT(CHAT_DEFAULT);
+	struct conversation *c;
+	struct chat_turn *t;
+	int r = check_ask(chat, ask, id, why);
+
+	if (r == 0)
+		r = new_turn(chat, ask, id, sink, &t);
+	if (r != 0)
+		return r;
+	c = conversation_get(chat, id);
+	if (!c) {
+		turn_free(t);
+		return -ENOMEM;
+	}
+	t->in_send = true;
+	errand_queue(&t->errand, c);
+	t->in_send = false;
+	/* One that has ended already is freed here, where its owner learns of it. */
+	if (t->ended)
+		turn_free(t);
+	else
+		*ret_turn = t;
+	return 0;
+}
+
+struct text chat_turn_request(const struct chat_turn *t)
+{
+	return t->ask.request_id;
+}
+
+void chat_turn_forget(struct chat_turn *t)
+{
+	t->sink = (struct chat_sink) {0};
+}
+
+void chat_turn_cancel(struct chat_turn *t)
+{
+	errand_cancel(&t->errand);
+}
+
+static bool cancel_in(struct conversation *c, struct text request_id)
+{
+	struct chat_turn *t = find_turn(c, request_id);
+
+	/* All has come; it is only on its way to the store. */
+	if (!t || t->ending)
+		return false;
+	errand_cancel(&t->errand);
+	return true;
+}
+
+bool chat_cancel(struct chat *chat, struct text conversation, struct text request_id)
+{
+	if (conversation.data) {
+		struct conversation *c = conversation_find(chat, conversation);
+
+		return c && cancel_in(c, request_id);
+	}
+	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
+		list_for_each (at, following, &chat->buckets[i]) {
+			if (cancel_in(list_entry(at, struct conversation, link), request_id))
+				return true;
+		}
+	}
+	return false;
 }

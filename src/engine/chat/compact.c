@@ -1,11 +1,10 @@
 /*
- * Compacting: a summary takes the place of all but the newest turns. It waits in line as a
- * question does, reads what shall go, has the agent write the summary, and keeps it.
+ * Compacting: a summary takes the place of all but the newest turns. It is queued as a
+ * question is, reads what shall go, has the agent write the summary, and keeps it.
  */
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
-#include "base/log.h"
 #include "engine/chat/inner.h"
 #include "store/store.h"
 
@@ -19,6 +18,48 @@ static const char wish[] =
 	"it. Keep names, numbers, decisions, open questions and what the user prefers; leave out "
 	"pleasantries. Answer with the summary alone.\n\n";
 
+struct compaction {
+	struct errand errand;
+	bool must_exist;
+	chat_compacted_fn fn;
+	void *arg;
+	struct chat_compacted counts;
+	int64_t up_to; /* the newest turn that goes */
+	struct text summary;
+	int64_t summary_tokens;
+};
+
+static struct compaction *compaction_of(struct errand *e)
+{
+	return list_entry(e, struct compaction, errand);
+}
+
+static struct compaction *compaction_of_work(struct work *w)
+{
+	return list_entry(w, struct compaction, errand.work);
+}
+
+static void free_compaction(struct errand *e)
+{
+	errand_done(e);
+	free(compaction_of(e));
+}
+
+static void finish(struct errand *e, int result, const struct why *why)
+{
+	struct compaction *k = compaction_of(e);
+
+	k->fn(k->arg, result, &k->counts, why);
+	free_compaction(e);
+}
+
+static void on_cancelled(struct errand *e)
+{
+	struct why why = {0};
+
+	errand_finish(e, refuse(&why, REFUSE_CANCELLED, "cancelled"), &why);
+}
+
 static int64_t total_tokens(const struct conversation *c)
 {
 	struct chat_counts counts;
@@ -31,72 +72,70 @@ static int64_t total_tokens(const struct conversation *c)
 
 static int keep_run(struct work *w, int lane)
 {
-	struct chat_turn *t = turn_of_work(w);
-	struct store *store = t->chat->store;
+	const struct compaction *k = compaction_of_work(w);
 
-	return store_conversation_set_summary(store_lane(store, lane), t->job.conversation,
-					      t->job.summary, t->job.tokens, t->job.summary_turn);
+	return store_conversation_set_summary(store_lane(k->errand.chat->store, lane),
+					      k->errand.conversation->seq, k->summary,
+					      k->summary_tokens, k->up_to);
 }
 
 static void keep_finished(struct work *w, int result)
 {
-	struct chat_turn *t = turn_of_work(w);
-	struct conversation *c = t->conversation;
+	struct compaction *k = compaction_of_work(w);
+	struct conversation *c = k->errand.conversation;
 
-	t->job.under_way = false;
 	if (result == 0) {
-		window_drop_to(c, t->job.summary_turn);
-		c->summary_turn = t->job.summary_turn;
-		c->summary_tokens = t->job.tokens;
-		t->counts.compacted = true;
-		t->counts.tokens_after = total_tokens(c);
+		window_drop_to(c, k->up_to);
+		c->summary_turn = k->up_to;
+		c->summary_tokens = k->summary_tokens;
+		k->counts.compacted = true;
+		k->counts.tokens_after = total_tokens(c);
 	}
-	turn_done(t, result, NULL);
+	errand_finish(&k->errand, result, NULL);
 }
 
-/* Tokens that the turns up to summary_turn cost now, with the summary before them. */
-static int64_t tokens_to_go(const struct chat_turn *t)
+/* Tokens that the turns up to there cost now, with the summary before them. */
+static int64_t tokens_to_go(const struct conversation *c, int64_t up_to)
 {
-	const struct conversation *c = t->conversation;
 	int64_t n = c->summary_tokens;
 
 	for (unsigned i = 0; i < c->n_turns; i++) {
-		if (c->turns[c->first + i].turn <= t->job.summary_turn)
+		if (c->turns[c->first + i].turn <= up_to)
 			n += c->turns[c->first + i].tokens;
 	}
 	return n;
 }
 
-static void keep(struct chat_turn *t)
+/* A summary that saves nothing is left. */
+static void keep(struct compaction *k, struct text summary)
 {
-	int r;
+	int r = 0;
 
-	t->job.tokens = message_tokens(t->job.summary);
-	if (t->job.tokens >= tokens_to_go(t)) {
-		turn_done(t, 0, NULL);
-		return;
+	k->summary = summary;
+	k->summary_tokens = message_tokens(summary);
+	if (k->summary_tokens < tokens_to_go(k->errand.conversation, k->up_to)) {
+		r = errand_submit(&k->errand, keep_run, keep_finished, true);
+		if (r == 0)
+			return;
 	}
-	t->stage = STAGE_ENDS;
-	r = turn_submit(t, keep_run, keep_finished, true);
-	if (r != 0)
-		turn_done(t, r, NULL);
+	errand_finish(&k->errand, r, NULL);
 }
 
-void compact_agent_ended(struct chat_turn *t)
+static void on_end(struct errand *e)
 {
 	struct why why = {0};
+	int r = 0;
 
-	if (t->outcome == AGENT_CANCELLED)
-		turn_done(t, refuse(&why, REFUSE_CANCELLED, "cancelled"), &why);
-	else if (t->outcome == AGENT_FAILED)
-		turn_done(t, refuse(&why, REFUSE_INTERNAL, "%s: %s", t->error_type, t->error_text),
-			  &why);
-	else if (t->text.len == 0)
-		turn_done(t, refuse(&why, REFUSE_INTERNAL, "the agent's summary is empty"), &why);
-	else {
-		t->job.summary = (struct text) {.data = t->text.data, .len = t->text.len};
-		keep(t);
-	}
+	if (e->end.outcome == AGENT_CANCELLED)
+		r = refuse(&why, REFUSE_CANCELLED, "cancelled");
+	else if (e->end.outcome == AGENT_FAILED)
+		r = refuse(&why, REFUSE_INTERNAL, "%s: %s", e->error_type, e->error_text);
+	else if (e->text.len == 0)
+		r = refuse(&why, REFUSE_INTERNAL, "the agent's summary is empty");
+	if (r != 0)
+		errand_finish(e, r, &why);
+	else
+		keep(compaction_of(e), (struct text) {.data = e->text.data, .len = e->text.len});
 }
 
 /* ---- read ---- */
@@ -113,10 +152,10 @@ static struct text shortened(struct text t)
 
 /* For an agent that writes nothing of its own: the user's own words, the newest that fit into
  * a quarter of the budget. */
-static void quote(struct chat_turn *t, struct buf *out)
+static void quote(const struct errand *e, struct buf *out)
 {
-	const struct agent_ask *ask = &t->job.ask;
-	int64_t room = t->agent->budget / 4;
+	const struct agent_ask *ask = &e->context.ask;
+	int64_t room = e->agent->budget / 4;
 	unsigned from = ask->n_messages;
 
 	while (from > 0) {
@@ -139,11 +178,11 @@ static void quote(struct chat_turn *t, struct buf *out)
 	}
 }
 
-static void transcribe(const struct chat_turn *t, struct buf *out)
+static void transcribe(const struct errand *e, struct buf *out)
 {
 	static const char *const who[] = {
 		[AGENT_USER] = "User", [AGENT_ASSISTANT] = "Assistant", [AGENT_TOOL] = "Tool"};
-	const struct agent_ask *ask = &t->job.ask;
+	const struct agent_ask *ask = &e->context.ask;
 
 	buf_add(out, wish, sizeof(wish) - 1);
 	for (unsigned i = 0; i < ask->n_messages; i++) {
@@ -155,79 +194,118 @@ static void transcribe(const struct chat_turn *t, struct buf *out)
 	}
 }
 
-static int compose(struct chat_turn *t)
+/* The summary itself, or what asks the agent for it. */
+static int compose(struct errand *e, struct text *ret)
 {
 	struct buf out;
-	const char *text;
 	int r;
 
 	buf_init(&out, TRANSCRIPT_MAX);
-	if (t->agent->ops->quotes_only)
-		quote(t, &out);
+	if (e->agent->ops->quotes_only)
+		quote(e, &out);
 	else
-		transcribe(t, &out);
-	text = arena_copy(&t->arena, out.data ? out.data : "", out.len);
-	t->job.summary = (struct text) {.data = text, .len = out.len};
-	r = out.err != 0 ? out.err : text ? 0 : -ENOMEM;
+		transcribe(e, &out);
+	r = out.err;
+	if (r == 0)
+		r = arena_copy_text(&e->arena, (struct text) {out.data ? out.data : "", out.len},
+				    ret);
 	buf_done(&out);
 	return r;
 }
 
 static int read_run(struct work *w, int lane)
 {
-	struct chat_turn *t = turn_of_work(w);
-	int r;
+	struct compaction *k = compaction_of_work(w);
+	struct errand *e = &k->errand;
+	int r = context_read(e, store_lane(e->chat->store, lane), e->conversation->seq, k->up_to);
 
-	r = context_read(t, lane, t->job.summary_turn);
-	if (r == 0)
-		r = compose(t);
-	return r;
+	return r != 0 ? r : compose(e, &k->summary);
 }
 
-static void ask_agent(struct chat_turn *t)
+static void ask_agent(struct compaction *k)
 {
-	const struct agent_message wanted = {.role = AGENT_USER, .text = t->job.summary};
+	const struct agent_message wanted = {.role = AGENT_USER, .text = k->summary};
 
-	t->job.ask =
-		(struct agent_ask) {.conversation = t->name, .messages = &wanted, .n_messages = 1};
-	turn_start_agent(t);
+	k->errand.context.ask = (struct agent_ask) {
+		.conversation = k->errand.conversation->name, .messages = &wanted, .n_messages = 1};
+	errand_start_agent(&k->errand);
 }
 
 static void read_finished(struct work *w, int result)
 {
-	struct chat_turn *t = turn_of_work(w);
-	struct why why = {0};
+	struct compaction *k = compaction_of_work(w);
 
-	t->job.under_way = false;
 	if (result != 0)
-		turn_done(t, result, NULL);
-	else if (t->cancelled)
-		turn_done(t, refuse(&why, REFUSE_CANCELLED, "cancelled"), &why);
-	else if (t->agent->ops->quotes_only)
-		keep(t);
+		errand_finish(&k->errand, result, NULL);
+	else if (k->errand.cancelled)
+		on_cancelled(&k->errand);
+	else if (k->errand.agent->ops->quotes_only)
+		keep(k, k->summary);
 	else
-		ask_agent(t);
+		ask_agent(k);
 }
 
-void compact_begin(struct chat_turn *t)
-{
-	const struct conversation *c = t->conversation;
-	int r;
+/* ---- begins ---- */
 
-	t->counts.tokens_before = total_tokens(c);
-	t->counts.tokens_after = t->counts.tokens_before;
-	if (c->n_turns <= CHAT_KEEP_TURNS) {
-		turn_done(t, 0, NULL);
-		return;
+static int start_reading(struct compaction *k)
+{
+	struct errand *e = &k->errand;
+	const struct conversation *c = e->conversation;
+
+	e->context.ask.conversation = c->name;
+	e->context.from_turn = c->turns[c->first].turn;
+	e->context.has_summary = c->summary_turn != 0;
+	k->up_to = c->turns[c->first + c->n_turns - 1 - CHAT_KEEP_TURNS].turn;
+	return errand_submit(e, read_run, read_finished, false);
+}
+
+static void begin(struct errand *e)
+{
+	struct compaction *k = compaction_of(e);
+	const struct conversation *c = e->conversation;
+	struct why why = {0};
+	int r = 0;
+
+	if (k->must_exist && c->seq == 0)
+		r = refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
+	if (r == 0)
+		r = errand_choose_agent(e, &why);
+	if (r == 0) {
+		k->counts.tokens_before = total_tokens(c);
+		k->counts.tokens_after = k->counts.tokens_before;
 	}
-	t->stage = STAGE_PREPARES;
-	t->job.conversation = c->seq;
-	t->job.from_turn = c->turns[c->first].turn;
-	t->job.summary_turn = c->turns[c->first + c->n_turns - 1 - CHAT_KEEP_TURNS].turn;
-	t->job.has_summary = c->summary_turn != 0;
-	r = turn_submit(t, read_run, read_finished, false);
-	if (r != 0)
-		turn_done(t, r, NULL);
+	if (r == 0 && c->n_turns > CHAT_KEEP_TURNS) {
+		r = start_reading(k);
+		if (r == 0)
+			return;
+	}
+	errand_finish(e, r, &why);
+}
+
+static const struct errand_ops compaction_ops = {
+	.begin = begin,
+	.on_end = on_end,
+	.on_cancelled = on_cancelled,
+	.finish = finish,
+	.free = free_compaction,
+};
+
+static int queue(struct chat *chat, struct text id, bool must_exist, chat_compacted_fn fn,
+		 void *arg)
+{
+	struct compaction *k = calloc(1, sizeof(*k));
+	struct conversation *c = k ? conversation_get(chat, id) : NULL;
+
+	if (!c) {
+		free(k);
+		return -ENOMEM;
+	}
+	errand_init(&k->errand, chat, &compaction_ops);
+	k->must_exist = must_exist;
+	k->fn = fn;
+	k->arg = arg;
+	errand_queue(&k->errand, c);
+	return 0;
 }
 
 void chat_compact(struct chat *chat, struct text conversation, bool must_exist,
@@ -235,27 +313,12 @@ void chat_compact(struct chat *chat, struct text conversation, bool must_exist,
 {
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 	struct why why = {0};
-	struct conversation *c = NULL;
-	struct chat_turn *t = NULL;
 	int r = chat_check_id(id, "agent_id", &why);
 
 	if (r == 0)
 		r = chat_check_room(chat, id, &why);
 	if (r == 0)
-		t = turn_new(chat, id);
-	if (t)
-		c = conversation_get(chat, id);
-	if (!c) {
-		if (t)
-			turn_free(chat, t);
-		fn(arg, r == 0 ? -ENOMEM : r, NULL, &why);
-		return;
-	}
-	t->compacts = true;
-	t->compacted = fn;
-	t->sink.arg = arg;
-	t->must_exist = must_exist;
-	conversation_hold(c);
-	turn_queue(t, c);
-	conversation_let_go(c);
+		r = queue(chat, id, must_exist, fn, arg);
+	if (r != 0)
+		fn(arg, r, NULL, &why);
 }

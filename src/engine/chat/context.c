@@ -13,7 +13,7 @@ enum {
 	NOTICE_TOKENS = 15, /* that it is */
 };
 
-static const char summary_words[] = "Summary of the conversation so far:\n";
+static const char summary_intro[] = "Summary of the conversation so far:\n";
 
 static enum agent_role agent_role(enum message_role role)
 {
@@ -60,25 +60,25 @@ static int copy_message(struct arena *a, const struct message_row *row, struct a
 }
 
 /* Stands for the turns that are not sent any more. */
-static int read_summary(struct connection *db, struct chat_turn *t, struct agent_message *to,
+static int read_summary(struct connection *db, struct errand *e, struct agent_message *to,
 			bool *ret_found)
 {
-	struct arena *a = &t->job.context;
-	size_t words = sizeof(summary_words) - 1;
+	struct arena *a = &e->context.arena;
+	size_t n_intro = sizeof(summary_intro) - 1;
 	struct conversation_row row;
 	char *text;
-	int r = store_conversation_find(db, t->name, a, &row, ret_found);
+	int r = store_conversation_find(db, e->context.ask.conversation, a, &row, ret_found);
 
 	*ret_found = r == 0 && *ret_found && row.summary.len > 0;
 	if (!*ret_found)
 		return r;
-	text = arena_alloc(a, words + row.summary.len);
+	text = arena_alloc(a, n_intro + row.summary.len);
 	if (!text)
 		return -ENOMEM;
-	memcpy(text, summary_words, words);
-	memcpy(text + words, row.summary.data, row.summary.len);
+	memcpy(text, summary_intro, n_intro);
+	memcpy(text + n_intro, row.summary.data, row.summary.len);
 	*to = (struct agent_message) {.role = AGENT_USER,
-				      .text = {.data = text, .len = words + row.summary.len}};
+				      .text = {.data = text, .len = n_intro + row.summary.len}};
 	return 0;
 }
 
@@ -201,93 +201,77 @@ static int shorten_results(struct arena *a, struct agent_message *messages, unsi
 	return r;
 }
 
-/* What came with the question, as far as there is room, and the question. */
-static int read_given(struct chat_turn *t, struct agent_message **ret_messages, unsigned *ret_n)
+/* As providers take them, and with room for the answer. */
+static int send_messages(struct errand *e, struct agent_message *messages, unsigned n)
 {
-	unsigned n = t->n_history - t->history_from;
-	struct agent_message *messages =
-		arena_zalloc(&t->job.context, (n + t->n_results + 1) * sizeof(messages[0]));
+	struct arena *a = &e->context.arena;
+	int r = shorten_results(a, messages, n, e->context.excess);
 
-	if (!messages)
-		return -ENOMEM;
-	if (n > 0)
-		memcpy(messages, t->history + t->history_from, n * sizeof(messages[0]));
-	for (unsigned i = 0; i < t->n_results; i++)
-		messages[n++] = (struct agent_message) {
-			.role = AGENT_TOOL,
-			.text = t->results[i].text,
-			.call_id = t->results[i].call_id,
-			.failed = t->results[i].failed,
-		};
-	/* Who says nothing adds nothing; but something has to be sent. */
-	if (t->content.len > 0 || n == 0)
-		messages[n++] = (struct agent_message) {.role = AGENT_USER, .text = t->content};
-	*ret_messages = messages;
-	*ret_n = n;
-	return 0;
+	if (r == 0)
+		r = pair_calls(a, &messages, &n);
+	e->context.ask.messages = messages;
+	e->context.ask.n_messages = n;
+	return r;
 }
 
-static int read_stored(struct chat_turn *t, int lane, int64_t to_turn,
-		       struct agent_message **ret_messages, unsigned *ret_n)
+int context_read(struct errand *e, struct connection *db, int64_t conversation, int64_t to_turn)
 {
-	struct connection *db = turn_store(t, lane);
-	struct arena *a = &t->job.context;
+	struct arena *a = &e->context.arena;
 	struct agent_message *messages;
 	struct message_row *rows;
 	bool summary = false;
 	unsigned n;
 	int r;
 
-	r = store_message_window(db, t->job.conversation, t->job.from_turn, to_turn, a, &rows, &n);
+	r = store_message_window(db, conversation, e->context.from_turn, to_turn, a, &rows, &n);
 	if (r != 0)
 		return r;
 	messages = arena_zalloc(a, (n + 1) * sizeof(messages[0]));
 	if (!messages)
 		return -ENOMEM;
-	if (t->job.has_summary)
-		r = read_summary(db, t, &messages[0], &summary);
+	if (e->context.has_summary)
+		r = read_summary(db, e, &messages[0], &summary);
 	for (unsigned i = 0; r == 0 && i < n; i++)
 		r = copy_message(a, &rows[i], &messages[i + summary]);
-	*ret_messages = messages;
-	*ret_n = n + summary;
-	return r;
+	return r != 0 ? r : send_messages(e, messages, n + summary);
 }
 
-int context_read(struct chat_turn *t, int lane, int64_t to_turn)
+/* The history that came with the question, and the question. */
+static int take_given(struct errand *e, const struct chat_ask *ask)
 {
-	struct agent_message *messages = NULL;
-	unsigned n = 0;
-	int r;
+	unsigned n = ask->n_history;
+	struct agent_message *messages =
+		arena_zalloc(&e->context.arena, (n + ask->n_results + 1) * sizeof(messages[0]));
 
-	r = t->own_history ? read_given(t, &messages, &n)
-			   : read_stored(t, lane, to_turn, &messages, &n);
-	if (r == 0)
-		r = shorten_results(&t->job.context, messages, n, t->job.excess);
-	if (r == 0)
-		r = pair_calls(&t->job.context, &messages, &n);
-	t->job.ask = (struct agent_ask) {
-		.conversation = t->name,
-		.system = t->job.system,
-		.messages = messages,
-		.n_messages = n,
-		.tools = t->tools,
-		.n_tools = t->n_tools,
-		.first = t->job.first,
-	};
-	return r;
+	if (!messages)
+		return -ENOMEM;
+	if (n > 0)
+		memcpy(messages, ask->history, n * sizeof(messages[0]));
+	for (unsigned i = 0; i < ask->n_results; i++)
+		messages[n++] = (struct agent_message) {
+			.role = AGENT_TOOL,
+			.text = ask->results[i].text,
+			.call_id = ask->results[i].call_id,
+			.failed = ask->results[i].failed,
+		};
+	/* Who says nothing adds nothing; but something has to be sent. */
+	if (ask->content.len > 0 || n == 0)
+		messages[n++] = (struct agent_message) {.role = AGENT_USER, .text = ask->content};
+	return send_messages(e, messages, n);
 }
 
 /* A memory that cannot be searched is no reason not to answer. */
-static int add_notes(struct chat_turn *t, int lane)
+static int add_notes(struct errand *e, int lane, const struct chat_ask *ask)
 {
-	const struct memory_query q = {.text = t->content, .by = t->by, .limit = NOTES_MAX};
-	struct arena *a = &t->job.context;
+	const struct memory_query q = {.text = ask->content, .by = ask->by, .limit = NOTES_MAX};
+	struct arena *a = &e->context.arena;
 	struct agent_note *notes;
 	struct memory *hits;
 	struct why why = {0};
 	unsigned n;
 
-	if (!t->content.data || memory_search(t->chat->services, lane, a, &q, &hits, &n, &why) != 0)
+	if (!ask->content.data ||
+	    memory_search(e->chat->services, lane, a, &q, &hits, &n, &why) != 0)
 		return 0;
 	notes = arena_alloc(a, (n + 1) * sizeof(notes[0]));
 	if (!notes)
@@ -296,18 +280,26 @@ static int add_notes(struct chat_turn *t, int lane)
 		notes[i] = (struct agent_note) {.text = hits[i].content,
 						.source = hits[i].source,
 						.created_ms = hits[i].created_ms};
-	t->job.ask.notes = notes;
-	t->job.ask.n_notes = n;
+	e->context.ask.notes = notes;
+	e->context.ask.n_notes = n;
 	return 0;
 }
 
 int context_prepare(struct chat_turn *t, int lane)
 {
-	const struct agent_ops *ops = t->agent->ops;
-	struct agent_ask *ask = &t->job.ask;
-	int r = ops->wants_notes ? add_notes(t, lane) : 0;
+	struct errand *e = &t->errand;
+	const struct agent_ops *ops = e->agent->ops;
+	struct agent_ask *ask = &e->context.ask;
+	int r;
 
+	if (t->ask.own_history)
+		r = take_given(e, &t->ask);
+	else
+		r = context_read(e, store_lane(e->chat->store, lane), t->record.conversation,
+				 t->record.seq);
+	if (r == 0 && ops->wants_notes)
+		r = add_notes(e, lane, &t->ask);
 	if (r == 0 && ops->prepare)
-		r = ops->prepare(t->agent, &t->job.context, ask, &ask->prepared);
+		r = ops->prepare(e->agent, &e->context.arena, ask, &ask->prepared);
 	return r;
 }

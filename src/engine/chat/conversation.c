@@ -98,12 +98,11 @@ struct conversation *conversation_get(struct chat *chat, struct text id)
 	return c ? c : conversation_new(chat, id);
 }
 
+/* Kept at hand for the next who asks, if what is here holds. */
 static void rest(struct conversation *c)
 {
 	struct chat *chat = c->chat;
 
-	if (c->held > 0)
-		return;
 	if (c->stale || c->stage != CONVERSATION_READY) {
 		conversation_free(c);
 		return;
@@ -166,8 +165,11 @@ int conversation_set_row(struct conversation *c, const struct conversation_row *
 	return 0;
 }
 
-static int load(struct load *l, struct connection *db)
+/* Of the conversation only its name is looked at, which never changes. */
+static int load_run(struct work *w, int lane)
 {
+	struct load *l = list_entry(w, struct load, work);
+	struct connection *db = store_lane(l->conversation->chat->store, lane);
 	int r = store_conversation_find(db, l->conversation->name, &l->arena, &l->row, &l->found);
 
 	if (r != 0 || !l->found)
@@ -177,14 +179,6 @@ static int load(struct load *l, struct connection *db)
 		r = store_turn_weights(db, l->row.seq, l->row.summary_turn, l->max_tokens,
 				       &l->arena, &l->weights, &l->n_weights);
 	return r;
-}
-
-/* On a reader's thread. Of the conversation only its name is looked at, which never changes. */
-static int load_run(struct work *w, int lane)
-{
-	struct load *l = list_entry(w, struct load, work);
-
-	return load(l, store_lane(l->conversation->chat->store, lane));
 }
 
 static int take_loaded(struct conversation *c, const struct load *l)
@@ -212,20 +206,23 @@ static void go_all(struct conversation *c, int result, const struct why *why)
 	}
 }
 
-/* Whoever waits for it is told why it cannot be had. Taken first: those who are told may ask anew. */
+/* Whoever waits for it is told why it cannot be had. They are taken out first: those who are told
+ * may ask anew. */
 static void refuse_all(struct conversation *c, int result)
 {
 	struct why why = {0};
-	struct list turns;
+	struct list errands;
 	struct list *first;
 
-	list_init(&turns);
-	list_splice(&turns, &c->waiting);
+	list_init(&errands);
+	list_splice(&errands, &c->waiting);
 	c->n_waiting = 0;
+	list_for_each (at, following, &errands)
+		list_entry(at, struct errand, link)->stage = ERRAND_OVER;
 	go_all(c, result, &why);
-	while ((first = list_first(&turns))) {
+	while ((first = list_first(&errands))) {
 		list_remove(first);
-		turn_done(list_entry(first, struct chat_turn, link), result, &why);
+		errand_finish(list_entry(first, struct errand, link), result, &why);
 	}
 }
 
@@ -241,7 +238,7 @@ static void loaded(struct conversation *c, int result)
 		c->stage = CONVERSATION_READY;
 		go_all(c, 0, &why);
 	}
-	conversation_let_go(c);
+	conversation_resume(c);
 }
 
 static void load_finished(struct work *w, int result)
@@ -269,7 +266,7 @@ static int64_t most_tokens(const struct chat_roster *roster)
 	return most;
 }
 
-void conversation_load(struct conversation *c)
+static void load(struct conversation *c)
 {
 	struct chat *chat = c->chat;
 	struct load *l = calloc(1, sizeof(*l));
@@ -302,52 +299,58 @@ void conversation_wait(struct conversation *c, struct chat_wait *w)
 	}
 	list_append(&c->waits, &w->link);
 	if (c->stage != CONVERSATION_LOADING)
-		conversation_load(c);
+		load(c);
 }
 
 /* ---- one after another ---- */
-
-static struct chat_turn *next_turn(struct conversation *c)
-{
-	struct list *first = list_first(&c->waiting);
-
-	if (!first)
-		return NULL;
-	list_remove(first);
-	c->n_waiting--;
-	return list_entry(first, struct chat_turn, link);
-}
 
 void conversation_hold(struct conversation *c)
 {
 	c->held++;
 }
 
-void conversation_let_go(struct conversation *c)
+void conversation_resume(struct conversation *c)
 {
 	c->held--;
-	conversation_go_on(c);
+	conversation_start_next(c);
 }
 
-void conversation_go_on(struct conversation *c)
+static void start(struct conversation *c, struct errand *e)
 {
-	if (c->stage == CONVERSATION_LOADING || c->running ||
+	list_remove(&e->link);
+	c->n_waiting--;
+	c->running = e;
+	e->stage = ERRAND_RUNS;
+	e->ops->begin(e);
+}
+
+void conversation_start_next(struct conversation *c)
+{
+	struct list *first = list_first(&c->waiting);
+
+	if (c->held > 0 || c->stage == CONVERSATION_LOADING || c->running ||
 	    (c->destroy && destroy_under_way(c->destroy)))
 		return;
-	if (!list_empty(&c->waiting) && (c->stage == CONVERSATION_NEW || c->stale)) {
-		conversation_load(c);
-		return;
-	}
-	/* Those that wait were cancelled with it; they are told first. */
-	if (c->destroy && list_empty(&c->waiting)) {
+	if (first && (c->stage == CONVERSATION_NEW || c->stale))
+		load(c);
+	else if (first)
+		start(c, list_entry(first, struct errand, link));
+	else if (c->destroy)
 		destroy_begin(c->destroy);
-		return;
-	}
-	c->running = next_turn(c);
-	if (c->running)
-		turn_begin(c->running);
 	else
 		rest(c);
+}
+
+void conversation_cancel(struct conversation *c)
+{
+	struct list *first;
+
+	conversation_hold(c);
+	while ((first = list_first(&c->waiting)))
+		errand_cancel(list_entry(first, struct errand, link));
+	if (c->running)
+		errand_cancel(c->running);
+	conversation_resume(c);
 }
 
 /* ---- counts ---- */
@@ -414,5 +417,5 @@ void chat_count(struct chat *chat, struct text conversation, bool must_exist, ch
 			     .arg = arg};
 	conversation_hold(c);
 	conversation_wait(c, &n->wait);
-	conversation_let_go(c);
+	conversation_resume(c);
 }

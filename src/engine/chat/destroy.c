@@ -47,7 +47,7 @@ static void destroy_finished(struct work *w, int result)
 	c->destroy = NULL;
 	c->stale = true;
 	/* It goes first: whoever is told may ask for it again at once. */
-	conversation_go_on(c);
+	conversation_start_next(c);
 	destroy_done(d, result, &why);
 }
 
@@ -66,24 +66,6 @@ void destroy_begin(struct destroy *d)
 bool destroy_under_way(const struct destroy *d)
 {
 	return d->under_way;
-}
-
-void conversation_cancel(struct conversation *c)
-{
-	struct list turns;
-	struct list *first;
-
-	conversation_hold(c);
-	list_init(&turns);
-	list_splice(&turns, &c->waiting);
-	c->n_waiting = 0;
-	while ((first = list_first(&turns))) {
-		list_remove(first);
-		turn_cancel_waiting(list_entry(first, struct chat_turn, link));
-	}
-	if (c->running)
-		chat_turn_cancel(c->running);
-	conversation_let_go(c);
 }
 
 static void destroy_go(struct chat_wait *w, int result, const struct why *why)
@@ -124,5 +106,5 @@ void chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, 
 	d->arg = arg;
 	conversation_hold(c);
 	conversation_wait(c, &d->wait);
-	conversation_let_go(c);
+	conversation_resume(c);
 }

@@ -18,11 +18,54 @@ enum {
 	FLUSH_MAX_MS = 2000,
 };
 
+/* ---- pieces of the answer ---- */
+
+static bool has_answer(const struct chat_turn *t)
+{
+	return t->errand.text.len > 0 || t->errand.n_calls > 0;
+}
+
+static int64_t answer_tokens(const struct errand *e)
+{
+	int64_t n = message_tokens((struct text) {.data = e->text.data, .len = e->text.len});
+
+	if (e->end.usage.output > n / 8)
+		return e->end.usage.output;
+	for (unsigned i = 0; i < e->n_calls; i++)
+		n += chat_estimate(e->calls[i].name) + chat_estimate(e->calls[i].arguments);
+	return n;
+}
+
+static int store_piece(struct chat_turn *t, struct connection *db)
+{
+	struct turn_record *rec = &t->record;
+	const struct message_row row = {
+		.turn = rec->seq,
+		.role = MESSAGE_ASSISTANT,
+		.text = rec->piece,
+		.tokens = rec->answer_tokens,
+		.created_ms = clock_utc_ms(),
+	};
+
+	if (rec->answer != 0)
+		return store_message_append(db, rec->answer, row.text, row.tokens);
+	return store_message_add(db, &row, &rec->answer);
+}
+
+/* What is not kept yet; the agent may write on, and so move it. */
+static struct text rest_of(const struct chat_turn *t)
+{
+	const struct buf *text = &t->errand.text;
+
+	return (struct text) {.data = text->data ? text->data + t->stored : "",
+			      .len = text->len - t->stored};
+}
+
 /* ---- the end ---- */
 
-static enum turn_state end_state(const struct chat_turn *t)
+static enum turn_state end_state(enum agent_outcome outcome)
 {
-	switch (t->outcome) {
+	switch (outcome) {
 	case AGENT_DONE:
 	case AGENT_CALLS:
 	case AGENT_LENGTH:
@@ -35,176 +78,135 @@ static enum turn_state end_state(const struct chat_turn *t)
 	return TURN_FAILED;
 }
 
-static bool has_answer(const struct chat_turn *t)
+static int store_calls(const struct chat_turn *t, struct connection *db)
 {
-	return t->text.len > 0 || t->n_calls > 0;
-}
-
-static int store_piece(struct chat_turn *t, struct connection *db)
-{
-	const struct message_row row = {
-		.turn = t->job.turn,
-		.role = MESSAGE_ASSISTANT,
-		.text = {.data = t->job.piece ? t->job.piece : "", .len = t->job.piece_len},
-		.tokens = t->job.tokens,
-		.created_ms = clock_utc_ms(),
-	};
-
-	if (t->job.answer != 0)
-		return store_message_append(db, t->job.answer, row.text, row.tokens);
-	return store_message_add(db, &row, &t->job.answer);
-}
-
-static int store_calls(struct chat_turn *t, struct connection *db)
-{
+	const struct errand *e = &t->errand;
 	struct message_call calls[AGENT_CALLS_MAX];
 	const struct message_row row = {
-		.seq = t->job.answer,
-		.tokens = t->job.tokens,
+		.seq = t->record.answer,
+		.tokens = t->record.answer_tokens,
 		.calls = calls,
-		.n_calls = t->n_calls,
+		.n_calls = e->n_calls,
 	};
 
-	for (unsigned i = 0; i < t->n_calls; i++)
-		calls[i] = (struct message_call) {.id = t->calls[i].id,
-						  .name = t->calls[i].name,
-						  .arguments = t->calls[i].arguments};
+	for (unsigned i = 0; i < e->n_calls; i++)
+		calls[i] = (struct message_call) {.id = e->calls[i].id,
+						  .name = e->calls[i].name,
+						  .arguments = e->calls[i].arguments};
 	return store_message_finish(db, &row);
-}
-
-static int store_end(struct chat_turn *t, struct connection *db)
-{
-	const struct turn_row row = {
-		.seq = t->job.turn,
-		.state = end_state(t),
-		.ended_ms = clock_utc_ms(),
-		.input_tokens = t->usage.input,
-		.output_tokens = t->usage.output,
-		.cache_read_tokens = t->usage.cache_read,
-		.cache_written_tokens = t->usage.cache_written,
-		.error = text_of(t->error_text[0] ? t->error_text : NULL),
-	};
-	int r = 0;
-
-	if (has_answer(t))
-		r = store_piece(t, db);
-	if (r == 0 && t->n_calls > 0)
-		r = store_calls(t, db);
-	if (r == 0)
-		r = store_message_set_tokens(db, t->job.last_message, t->last_tokens);
-	if (r == 0)
-		r = store_turn_end(db, &row);
-	if (r == 0)
-		r = chat_publish_turn(t, turn_state_name(row.state));
-	return r;
 }
 
 static int end_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
+	const struct agent_end *end = &t->errand.end;
+	struct connection *db = store_lane(t->errand.chat->store, lane);
+	const struct turn_row row = {
+		.seq = t->record.seq,
+		.state = end_state(end->outcome),
+		.ended_ms = clock_utc_ms(),
+		.input_tokens = end->usage.input,
+		.output_tokens = end->usage.output,
+		.cache_read_tokens = end->usage.cache_read,
+		.cache_written_tokens = end->usage.cache_written,
+		.error = text_of(t->errand.error_text[0] ? t->errand.error_text : NULL),
+	};
+	int r = has_answer(t) ? store_piece(t, db) : 0;
 
-	return store_end(t, turn_store(t, lane));
+	if (r == 0 && t->errand.n_calls > 0)
+		r = store_calls(t, db);
+	if (r == 0)
+		r = store_message_set_tokens(db, t->record.last_message, t->tokens.last);
+	if (r == 0)
+		r = store_turn_end(db, &row);
+	return r != 0 ? r : chat_publish_turn(t, turn_state_name(row.state));
 }
 
-/* What the answer is told as: a failed agent is a refusal with its words. */
+/* What the answer is told as: a failed agent is a refusal with what it says. */
 static int end_result(const struct chat_turn *t, struct why *why)
 {
 	if (t->fault != 0)
 		return t->fault;
-	if (t->outcome != AGENT_FAILED)
+	if (t->errand.end.outcome != AGENT_FAILED)
 		return 0;
-	return refuse(why, REFUSE_INTERNAL, "%s: %s", t->error_type, t->error_text);
+	return refuse(why, REFUSE_INTERNAL, "%s: %s", t->errand.error_type, t->errand.error_text);
+}
+
+static void not_kept(struct chat_turn *t, int r)
+{
+	t->errand.conversation->stale = true;
+	errand_finish(&t->errand, r, NULL);
 }
 
 static void end_finished(struct work *w, int result)
 {
 	struct chat_turn *t = turn_of_work(w);
-	struct conversation *c = t->conversation;
+	struct conversation *c = t->errand.conversation;
 	struct why why = {0};
 
-	t->job.under_way = false;
 	if (result != 0) {
-		c->stale = true;
 		log_err("turn not kept", "conversation=%s error=%s", c->id, strerror(-result));
-		turn_done(t, result, &why);
+		not_kept(t, result);
 		return;
 	}
-	window_grow(c, (has_answer(t) ? t->job.tokens : 0) + t->question_correction, has_answer(t));
+	window_grow(c, (has_answer(t) ? t->record.answer_tokens : 0) + t->tokens.correction,
+		    has_answer(t));
 	c->answered = c->answered || has_answer(t);
 	result = end_result(t, &why);
-	turn_done(t, result, &why);
+	errand_finish(&t->errand, result, &why);
 }
 
 /* The provider counts what it was sent as a whole; what stood there before is known, so
  * the rest is the question. */
 static void count_question(struct chat_turn *t)
 {
-	int64_t question = t->usage.input - t->sent_before;
-	int64_t others = t->question_tokens - t->last_tokens;
+	struct turn_tokens *n = &t->tokens;
+	int64_t question = t->errand.end.usage.input - n->before;
+	int64_t others = n->question - n->last;
 
 	/* What was shortened for the agent is kept whole, and weighs what we took it for. */
-	if (t->usage.input < 0 || t->job.excess > 0)
+	if (t->errand.end.usage.input < 0 || t->errand.context.excess > 0)
 		return;
 	/* Nor is a provider believed that counts next to nothing: the budget would mean nothing. */
-	if (question < others + 1 + t->last_tokens / 8)
-		question = others + 1 + t->last_tokens / 8;
-	t->question_correction = question - t->question_tokens;
-	t->last_tokens = question - others;
-}
-
-static int64_t answer_tokens(const struct chat_turn *t)
-{
-	int64_t n = message_tokens((struct text) {.data = t->text.data, .len = t->text.len});
-
-	if (t->usage.output > n / 8)
-		return t->usage.output;
-	for (unsigned i = 0; i < t->n_calls; i++)
-		n += chat_estimate(t->calls[i].name) + chat_estimate(t->calls[i].arguments);
-	return n;
-}
-
-static int take_piece(struct chat_turn *t)
-{
-	size_t n = t->text.len - t->stored;
-
-	t->job.piece = malloc(n > 0 ? n : 1);
-	if (!t->job.piece)
-		return -ENOMEM;
-	if (n > 0)
-		memcpy(t->job.piece, t->text.data + t->stored, n);
-	t->job.piece_len = n;
-	return 0;
+	if (question < others + 1 + n->last / 8)
+		question = others + 1 + n->last / 8;
+	n->correction = question - n->question;
+	n->last = question - others;
 }
 
 void turn_end(struct chat_turn *t)
 {
-	struct why why = {0};
+	struct errand *e = &t->errand;
 	int r;
 
-	t->stage = STAGE_ENDS;
+	t->ending = true;
+	/* Then it ends when the piece that is on its way is kept. */
+	if (t->flushing)
+		return;
 	if (t->timer)
 		timer_stop(t->timer);
-	arena_done(&t->job.context);
+	arena_done(&e->context.arena);
 	count_question(t);
-	t->job.tokens = answer_tokens(t);
-	if (t->outcome == AGENT_FAILED)
-		log_info("turn failed", "conversation=%s agent=%s type=%s", t->conversation->id,
-			 t->agent->name, t->error_type);
-	r = take_piece(t);
-	if (r == 0)
-		r = turn_submit(t, end_run, end_finished, true);
-	if (r != 0) {
-		t->conversation->stale = true;
-		turn_done(t, r, &why);
-	}
+	t->record.answer_tokens = answer_tokens(e);
+	t->record.piece = rest_of(t);
+	if (e->end.outcome == AGENT_FAILED)
+		log_info("turn failed", "conversation=%s agent=%s type=%s", e->conversation->id,
+			 e->agent->name, e->error_type);
+	r = errand_submit(e, end_run, end_finished, true);
+	if (r != 0)
+		not_kept(t, r);
+}
+
+void turn_end_cancelled(struct chat_turn *t)
+{
+	t->errand.end.outcome = AGENT_CANCELLED;
+	turn_end(t);
 }
 
 void turn_end_with_fault(struct chat_turn *t, int r)
 {
 	t->fault = r;
-	t->outcome = AGENT_FAILED;
-	snprintf(t->error_type, sizeof(t->error_type), "%s", "Fault");
-	snprintf(t->error_text, sizeof(t->error_text), "%s", strerror(-r));
+	errand_fail(&t->errand, "Fault", strerror(-r));
 	turn_end(t);
 }
 
@@ -214,56 +216,78 @@ static int flush_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
 
-	return store_piece(t, turn_store(t, lane));
+	return store_piece(t, store_lane(t->errand.chat->store, lane));
 }
 
-void turn_flush_soon(struct chat_turn *t)
+static void start_timer(struct chat_turn *t)
 {
-	uint64_t ms = FLUSH_MS + t->text.len / 1024;
+	uint64_t ms = FLUSH_MS + t->errand.text.len / 1024;
 
 	if (t->stored == 0)
 		ms = FIRST_FLUSH_MS;
 	if (ms > FLUSH_MAX_MS || t->flush_failed)
 		ms = FLUSH_MAX_MS;
 	/* A little earlier, with others: one commit then keeps the text of all that stream. */
-	ms -= (loop_now_ms(t->chat->loop) + ms) % FIRST_FLUSH_MS;
+	ms -= (loop_now_ms(t->errand.chat->loop) + ms) % FIRST_FLUSH_MS;
 	timer_start(t->timer, ms);
+}
+
+static void drop_piece(struct chat_turn *t)
+{
+	free((char *)t->record.piece.data);
+	t->record.piece = (struct text) {0};
+	t->flushing = false;
 }
 
 static void flush_finished(struct work *w, int result)
 {
 	struct chat_turn *t = turn_of_work(w);
-	int64_t answer = t->job.answer;
 
-	t->job.under_way = false;
 	if (result == 0) {
-		t->stored += t->job.piece_len;
+		t->stored += t->record.piece.len;
 	} else {
-		/* The whole is tried again; a message that was only just made is undone. */
 		if (!t->flush_failed)
 			log_err("text not kept yet", "conversation=%s error=%s",
-				t->conversation->id, strerror(-result));
+				t->errand.conversation->id, strerror(-result));
 		t->flush_failed = true;
-		t->job.answer = t->stored > 0 ? answer : 0;
+		/* The whole is tried again; a message that was only just made is undone. */
+		if (t->stored == 0)
+			t->record.answer = 0;
 	}
-	free(t->job.piece);
-	t->job.piece = NULL;
-	if (t->stage == STAGE_ENDS)
+	drop_piece(t);
+	if (t->ending)
 		turn_end(t);
-	else if (t->text.len > t->stored)
-		turn_flush_soon(t);
+	else if (t->errand.text.len > t->stored)
+		start_timer(t);
 }
 
-void turn_flush(void *arg)
+static void flush(void *arg)
 {
 	struct chat_turn *t = arg;
+	struct text rest = rest_of(t);
+	char *copy;
 
-	if (t->job.under_way || t->text.len == t->stored)
+	if (t->flushing || rest.len == 0)
 		return;
-	t->job.tokens = answer_tokens(t);
-	if (take_piece(t) != 0 || turn_submit(t, flush_run, flush_finished, true) != 0) {
-		free(t->job.piece);
-		t->job.piece = NULL;
-		turn_flush_soon(t);
+	copy = malloc(rest.len);
+	if (!copy) {
+		start_timer(t);
+		return;
 	}
+	t->record.piece =
+		(struct text) {.data = memcpy(copy, rest.data, rest.len), .len = rest.len};
+	t->record.answer_tokens = answer_tokens(&t->errand);
+	t->flushing = true;
+	if (errand_submit(&t->errand, flush_run, flush_finished, true) != 0) {
+		drop_piece(t);
+		start_timer(t);
+	}
+}
+
+void turn_flush_soon(struct chat_turn *t, size_t from)
+{
+	if (!t->timer && timer_new(t->errand.chat->loop, flush, t, &t->timer) != 0)
+		t->timer = NULL;
+	if (t->timer && from == t->stored && !t->flushing)
+		start_timer(t);
 }

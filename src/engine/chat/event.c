@@ -35,15 +35,15 @@ static void record_count(struct record *r, const char *key, int64_t n)
 		record_int(r, key, n);
 }
 
-static void record_end(struct record *data, const struct chat_turn *t, const char *state)
+static void record_end(struct record *data, const struct agent_usage *n, const char *state)
 {
 	struct record tokens;
 
 	record_begin(&tokens, data->arena);
-	record_count(&tokens, "input", t->usage.input);
-	record_count(&tokens, "output", t->usage.output);
-	record_count(&tokens, "cache_read", t->usage.cache_read);
-	record_count(&tokens, "cache_written", t->usage.cache_written);
+	record_count(&tokens, "input", n->input);
+	record_count(&tokens, "output", n->output);
+	record_count(&tokens, "cache_read", n->cache_read);
+	record_count(&tokens, "cache_written", n->cache_written);
 	record_text(data, "state", text_of(state));
 	if (tokens.err == 0)
 		record_value(data, "tokens", tokens.root);
@@ -57,12 +57,13 @@ int chat_publish_turn(const struct chat_turn *t, const char *ended)
 
 	arena_init(&a, DATA_MAX);
 	record_begin(&data, &a);
-	record_text(&data, "conversation", t->name);
-	record_text(&data, "request_id", t->request_name);
-	record_text(&data, "agent", t->job.agent_name);
+	record_text(&data, "conversation", t->ask.conversation);
+	record_text(&data, "request_id", t->ask.request_name);
+	record_text(&data, "agent", text_of(t->errand.agent->name));
 	if (ended)
-		record_end(&data, t, ended);
-	r = add(t->chat, ended ? "chat.turn.ended" : "chat.turn.started", t->name, &data);
+		record_end(&data, &t->errand.end.usage, ended);
+	r = add(t->errand.chat, ended ? "chat.turn.ended" : "chat.turn.started",
+		t->ask.conversation, &data);
 	arena_done(&a);
 	return r;
 }

@@ -1,7 +1,7 @@
 /*
- * Inside service/chat*: conversations that are at hand, and turns on their way.
- * All of it is the loop's, except what a job works on: a turn has at most one under way,
- * and meanwhile the loop leaves alone what stands under `job`.
+ * Inside engine/chat: conversations that are at hand, and what agents are asked to do in them. All
+ * of it is the loop's, except what a thread is at work on: an errand has at most one piece of work
+ * under way.
  */
 #pragma once
 
@@ -53,8 +53,8 @@ struct chat {
 	struct list buckets[CHAT_BUCKETS]; /* conversations at hand, by id */
 	struct list idle;                  /* those nobody uses, the longest first */
 	unsigned n_idle;
-	unsigned n_turns;
-	size_t bytes;         /* that all turns hold, about */
+	unsigned n_errands;
+	size_t bytes;         /* that all of them hold, about */
 	struct list telling;  /* turns with text that their asker has not been told */
 	struct timer *teller; /* they are told it when the loop's turn is over */
 	const char *numbered;
@@ -66,7 +66,7 @@ struct chat {
 	atomic_uint made; /* conversations made on the writer's thread */
 };
 
-/* Something that goes on when its conversation is loaded. */
+/* Something that continues when its conversation is loaded. */
 struct chat_wait {
 	struct list link;
 	void (*go)(struct chat_wait *w, int result, const struct why *why);
@@ -100,126 +100,143 @@ struct conversation {
 	int64_t turn_tokens;
 	int64_t tool_tokens; /* of the last question */
 
-	struct list waiting; /* turns */
+	struct list waiting; /* errands */
 	struct list waits;   /* chat_wait */
 	unsigned n_waiting;
-	struct chat_turn *running;
+	struct errand *running;
 	struct destroy *destroy; /* under way */
-	unsigned held;           /* somebody is at work on it, and it is not freed meanwhile */
+	unsigned held;           /* callbacks run: nothing is started, nor is it freed */
 	bool answered;
 	bool stale; /* what is here may not be so: to be loaded again */
 	char id[CHAT_ID_MAX + 1];
 };
 
-enum turn_stage { STAGE_WAITS, STAGE_BEGINS, STAGE_PREPARES, STAGE_RUNS, STAGE_ENDS };
-
-struct chat_turn {
-	struct list link; /* in conversation->waiting */
+/*
+ * What an agent is asked to do in a conversation: to answer (a turn), or to sum it up (a
+ * compaction). An errand waits in the conversation's queue, and has the conversation for itself
+ * while it runs.
+ */
+struct errand {
+	const struct errand_ops *ops;
 	struct chat *chat;
 	struct conversation *conversation;
-	struct text name; /* the conversation's, for the answer */
-	enum turn_stage stage;
-	struct arena arena; /* of the question, and the calls */
-	struct text request_id;
-	struct text request_name;
-	struct text content; /* {NULL, 0}: there are only results */
-	const struct chat_result *results;
-	unsigned n_results;
-	struct agent_tool *tools;
-	unsigned n_tools;
-	struct agent_shape shape;
-	int64_t tool_tokens;
-	bool own_history;
-	const struct agent_message *history;
-	unsigned n_history;
-	unsigned history_from; /* the ones before it do not fit */
-	struct text system;    /* {NULL, 0}: the conversation's */
-	struct memory_asker by;
-	struct agent *agent; /* NULL: the conversation's */
-	bool must_exist;
-	bool cancelled;
-	bool in_send; /* chat_send has not returned ... */
-	bool ended;   /* ... and will free it */
-	struct chat_sink sink;
+	struct list link; /* in conversation->waiting */
+	enum { ERRAND_WAITS, ERRAND_RUNS, ERRAND_OVER } stage;
+	bool cancelled; /* while it runs */
+	struct arena arena;
+	size_t bytes;     /* of chat->bytes, its part */
+	struct work work; /* one piece at a time */
 
-	/* instead of a question: */
-	bool compacts;
-	chat_compacted_fn compacted;
-	struct chat_compacted counts;
+	/* What the agent is sent: the loop fills in what it knows, a reader's thread the rest. */
+	struct {
+		struct arena arena;
+		int64_t from_turn;
+		bool has_summary;
+		int64_t excess; /* tokens that results have to give up */
+		struct agent_ask ask;
+	} context;
 
-	/* the agent at work */
+	/* The agent at work, and what came of it. */
+	struct agent *agent;
 	struct agent_turn *under_way;
 	struct buf text;
 	bool too_long;
-	bool flush_failed; /* told once */
-	int fault;         /* of ours, on the way */
 	struct agent_call *calls;
 	unsigned n_calls;
-	enum agent_outcome outcome;
-	enum agent_cause cause;
-	struct agent_usage usage;
+	struct agent_end end;
 	char error_type[40];
 	char error_text[400];
-	struct timer *timer; /* until the next piece goes to the store */
-	struct list telling; /* in chat->telling */
-	size_t told;         /* bytes of text */
-
-	/* what goes to the store */
-	size_t bytes; /* of chat->bytes, its part */
-	int64_t started_ms;
-	int64_t question_tokens;     /* of the question and results */
-	int64_t last_tokens;         /* of the last of these */
-	int64_t question_correction; /* when the provider has counted */
-	int64_t sent_before;         /* tokens that stand before the question */
-	size_t stored;               /* bytes of text */
-
-	struct {
-		struct work work;
-		bool under_way;
-		struct why why;
-		int64_t conversation; /* seq; 0: to be found or made */
-		struct conversation_row
-			row; /* of one that was found or made, in the turn's arena */
-		bool found;
-		int64_t turn;
-		int64_t last_message; /* of the question */
-		int64_t answer;       /* the message with the answer; 0: not yet */
-		int64_t from_turn;
-		bool first;
-		bool has_summary;
-		int64_t excess; /* tokens that results have to give up */
-		struct text system;
-		struct arena context;
-		struct agent_ask ask;
-		char *piece; /* of the text */
-		size_t piece_len;
-		int64_t tokens; /* of the answer so far */
-		struct text agent_name;
-		struct text summary;
-		int64_t summary_turn;
-	} job;
 };
 
-/* ---- chat.c ---- */
+struct errand_ops {
+	/* Its time has come: it is conversation->running. */
+	void (*begin)(struct errand *e);
+	/* More text came, from there on. NULL: nobody looks at it before the end. */
+	void (*on_text)(struct errand *e, size_t from);
+	/* The agent has ended, or would not start. */
+	void (*on_end)(struct errand *e);
+	/* It was cancelled while it waited. */
+	void (*on_cancelled)(struct errand *e);
+	/* Tells whoever asked, and frees it; the conversation may be gone. */
+	void (*finish)(struct errand *e, int result, const struct why *why);
+	/* Nobody is told. */
+	void (*free)(struct errand *e);
+};
+
+/* Tokens of a turn. */
+struct turn_tokens {
+	int64_t tools;
+	int64_t question;   /* of the question and results */
+	int64_t last;       /* of the last of these */
+	int64_t correction; /* of the question, when the provider has counted */
+	int64_t before;     /* that stand before the question */
+};
+
+/* A turn in the store. A thread's while it works on it. */
+struct turn_record {
+	struct why why;
+	int64_t conversation;        /* seq; 0: to be found or made */
+	struct conversation_row row; /* of one that was found or made, in the errand's arena */
+	bool found;
+	int64_t started_ms;
+	int64_t seq;
+	int64_t last_message;  /* of the question */
+	int64_t answer;        /* the message with the answer; 0: not yet */
+	int64_t answer_tokens; /* so far */
+	struct text piece;     /* of the answer, the next to be kept */
+};
+
+/* A question, and all that follows from it. */
+struct chat_turn {
+	struct errand errand;
+	struct chat_ask ask; /* a copy in the errand's arena */
+	struct chat_sink sink;
+	struct list telling; /* in chat->telling */
+	size_t told;         /* bytes of text */
+	bool in_send;        /* chat_send has not returned ... */
+	bool ended;          /* ... and will free it */
+	struct turn_tokens tokens;
+	struct turn_record record;
+	size_t stored;       /* bytes of text */
+	struct timer *timer; /* until the next piece goes to the store */
+	bool flushing;       /* a piece is on its way there */
+	bool flush_failed;   /* told once */
+	bool ending;         /* the agent has ended */
+	int fault;           /* of ours, on the way */
+};
+
+static inline struct chat_turn *turn_of(struct errand *e)
+{
+	return list_entry(e, struct chat_turn, errand);
+}
+
+static inline struct chat_turn *turn_of_work(struct work *w)
+{
+	return list_entry(w, struct chat_turn, errand.work);
+}
+
+/* ---- agents.c ---- */
 
 struct agent *chat_find_agent(const struct chat *chat, struct text name);
+
+/* Refuses one that is not there, as a fault of that field. */
+int chat_check_agent(const struct chat *chat, struct text name, const char *field, struct why *why);
 
 static inline const struct chat_roster *chat_roster(const struct chat *chat)
 {
 	return atomic_load_explicit(&chat->roster, memory_order_acquire);
 }
 
-/* Whether one more turn may wait there. */
-int chat_check_room(struct chat *chat, struct text id, struct why *why);
+void rosters_free(struct chat *chat);
 
-/* ---- chat_bounds.c ---- */
+/* ---- bounds.c ---- */
 
 struct agent_bounds bounds_for_agent(struct text cwd, struct text write_paths, struct text tools);
 
 /* Whether that tool is among them. */
 bool bounds_disable(struct text tools, struct text name);
 
-/* ---- chat_event.c ---- */
+/* ---- event.c ---- */
 
 /* On the writer's thread; type: "chat.created", "chat.ended". */
 int chat_publish(struct chat *chat, const char *type, struct text conversation);
@@ -227,7 +244,7 @@ int chat_publish(struct chat *chat, const char *type, struct text conversation);
 /* That it has started (ended is NULL), or how it ended. */
 int chat_publish_turn(const struct chat_turn *t, const char *ended);
 
-/* ---- chat_read.c ---- */
+/* ---- read.c ---- */
 
 const char *turn_state_name(enum turn_state state);
 
@@ -243,24 +260,24 @@ int chat_page(struct connection *db, struct arena *a, int64_t seq, int64_t offse
 unsigned chat_page_start(int64_t offset);
 unsigned chat_page_limit(int64_t limit);
 
-/* ---- chat_conversation.c ---- */
+/* ---- conversation.c ---- */
 
 /* At hand or about to be; NULL without memory. */
 struct conversation *conversation_get(struct chat *chat, struct text id);
 struct conversation *conversation_find(struct chat *chat, struct text id);
 
-/* Goes on when it is loaded: at once if it is. */
+/* Calls w->go when it is loaded: at once if it is. */
 void conversation_wait(struct conversation *c, struct chat_wait *w);
 
-/* The next turn, if it can; or rest. May free the conversation, unless somebody holds it. */
-void conversation_go_on(struct conversation *c);
+/* Starts the next errand, if it may; or lets the conversation rest, which may free it. */
+void conversation_start_next(struct conversation *c);
 
-/* Whoever tells others, who may do anything, holds it until it is done with it; letting go goes on. */
+/* Hold it while callbacks run; resuming it starts the next errand. */
 void conversation_hold(struct conversation *c);
-void conversation_let_go(struct conversation *c);
+void conversation_resume(struct conversation *c);
 
-/* Reads it from the store. */
-void conversation_load(struct conversation *c);
+/* Cancels what runs, and what waits; nothing new may be queued meanwhile. */
+void conversation_cancel(struct conversation *c);
 
 /* NULL: there is none by that name, or none at all. */
 struct agent *conversation_agent(const struct conversation *c);
@@ -270,18 +287,16 @@ int conversation_set_row(struct conversation *c, const struct conversation_row *
 
 void conversation_free(struct conversation *c);
 
-/* ---- chat_destroy.c ---- */
+/* ---- destroy.c ---- */
 
 /* Nothing runs in the conversation any more. */
 void destroy_begin(struct destroy *d);
 bool destroy_under_way(const struct destroy *d);
 
-/* Cancels what runs, and what waits. */
-void conversation_cancel(struct conversation *c);
-
-/* ---- chat_window.c ---- */
+/* ---- window.c ---- */
 
 int64_t message_tokens(struct text t);
+int64_t tool_tokens(const struct agent_tool *tool);
 int64_t system_tokens(const struct conversation *c);
 int64_t available_tokens(const struct agent *a);
 
@@ -296,82 +311,77 @@ void window_drop_to(struct conversation *c, int64_t turn);
 int64_t window_from(const struct conversation *c, const struct agent *a, int64_t tool_tokens,
 		    int64_t *ret_tokens);
 
-/* Of a history that came with the question: from which message on there is room for it, or it has
- * to be sent. *ret_tokens: of those. */
-unsigned window_of_history(const struct chat_turn *t, int64_t *ret_tokens);
+/* Of a history that came with the question, leaves what there is room for, or has to be sent.
+ * *ret_tokens: of that. */
+void window_cut_history(struct chat_ask *ask, int64_t room, int64_t *ret_tokens);
 
 void window_count(const struct conversation *c, struct chat_counts *ret);
 
-/* ---- chat_ask.c ---- */
+/* ---- errand.c ---- */
 
-struct chat_turn *turn_new(struct chat *chat, struct text conversation);
-
-/* With a copy of what is asked. */
-int turn_new_ask(struct chat *chat, struct text conversation, const struct chat_ask *ask,
-		 const struct chat_sink *sink, struct chat_turn **ret_turn);
-void turn_free(struct chat *chat, struct chat_turn *t);
-
-/* What a tool counts that the agent is told of. */
-int64_t tool_tokens(const struct agent_tool *tool);
-
-/* Puts the turn into its conversation's line. */
-void turn_queue(struct chat_turn *t, struct conversation *c);
+/* For the loop's thread. Not yet in a queue. */
+void errand_init(struct errand *e, struct chat *chat, const struct errand_ops *ops);
+void errand_done(struct errand *e);
 
 /* It holds so many bytes more. */
-void turn_weigh(struct chat_turn *t, size_t bytes);
+void errand_weigh(struct errand *e, size_t bytes);
 
-/* ---- chat_end.c ---- */
+/* Queues it, and starts it if it is the next. */
+void errand_queue(struct errand *e, struct conversation *c);
 
-/* Whatever came goes to the store; then it is told. */
-void turn_end(struct chat_turn *t);
-void turn_end_with_fault(struct chat_turn *t, int r);
+void errand_cancel(struct errand *e);
+
+/* Starts the conversation's next errand, then tells whoever asked for this one and frees it. */
+void errand_finish(struct errand *e, int result, const struct why *why);
+
+/* Its own agent, or the conversation's; refuses where there is none. */
+int errand_choose_agent(struct errand *e, struct why *why);
+
+/* Starts it over context.ask; ops->on_end comes, whatever happens. */
+void errand_start_agent(struct errand *e);
+
+/* The agent has failed so. */
+void errand_fail(struct errand *e, const char *type, const char *text);
+
+int errand_submit(struct errand *e, int (*run)(struct work *w, int lane),
+		  void (*finished)(struct work *w, int result), bool writes);
+
+/* ---- ask.c ---- */
+
+/* Whether one more errand may wait there. */
+int chat_check_room(struct chat *chat, struct text id, struct why *why);
+
+int copy_call(struct arena *a, const struct agent_call *from, struct agent_call *to);
+
+/* ---- turn.c ---- */
+
+extern const struct errand_ops turn_ops;
+
+void turn_free(struct chat_turn *t);
 
 /* Of the chat's timer: whoever waits for text is told what came. */
 void turn_tell_all(void *chat);
 
-/* What came so far goes to the store, soon or now. */
-void turn_flush_soon(struct chat_turn *t);
-void turn_flush(void *turn);
+/* ---- end.c ---- */
 
-/* ---- chat_turn.c ---- */
+/* Whatever came goes to the store; then it is told. */
+void turn_end(struct chat_turn *t);
+void turn_end_cancelled(struct chat_turn *t);
+void turn_end_with_fault(struct chat_turn *t, int r);
 
-/* Its time has come: it is conversation->running. */
-void turn_begin(struct chat_turn *t);
+/* More text came, from there on: it goes to the store soon. */
+void turn_flush_soon(struct chat_turn *t, size_t from);
 
-/* One that is in no line any more: it is told. */
-void turn_cancel_waiting(struct chat_turn *t);
+/* ---- context.c: on a reader's thread ---- */
 
-/* The next step of its life is work for a thread. */
-int turn_submit(struct chat_turn *t, int (*run)(struct work *w, int lane),
-		void (*finished)(struct work *w, int result), bool writes);
+/* The messages of the turns context.from_turn to to_turn as the agent wants them, and the
+ * conversation's summary before them. */
+int context_read(struct errand *e, struct connection *db, int64_t conversation, int64_t to_turn);
 
-struct connection *turn_store(struct chat_turn *t, int lane);
-
-/* Tells, frees, and lets the next one come. */
-void turn_done(struct chat_turn *t, int result, const struct why *why);
-
-/* Starts the agent over job.ask. */
-void turn_start_agent(struct chat_turn *t);
-
-static inline struct chat_turn *turn_of_work(struct work *w)
-{
-	return list_entry(w, struct chat_turn, job.work);
-}
-
-/* ---- chat_context.c ---- */
-
-/* On a reader's thread: the messages of the turns from_turn to `to_turn` as the agent wants them, and
- * the conversation's summary before them. */
-int context_read(struct chat_turn *t, int lane, int64_t to_turn);
-
-/* Beside them what memory knows, if the agent wants to know; then the agent's own preparation. */
+/* All that the agent is sent: messages, what memory knows if the agent wants to know, and what the
+ * agent itself prepares. */
 int context_prepare(struct chat_turn *t, int lane);
 
 /* In the arena; NULL for none. */
 int chat_copy_calls(struct arena *a, const struct message_row *row,
 		    const struct agent_call **ret_calls);
-
-/* ---- chat_compact.c ---- */
-
-void compact_begin(struct chat_turn *t);
-void compact_agent_ended(struct chat_turn *t);

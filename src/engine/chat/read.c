@@ -33,10 +33,7 @@ static int check_new(struct chat *chat, const struct chat_new *in, struct why *w
 			      CHAT_TEXT_MAX);
 	if (in->system.len > 0 && memchr(in->system.data, '\0', in->system.len))
 		return refuse_field(why, "system_prompt", "system_prompt has a NUL character");
-	if (in->agent.data && !chat_find_agent(chat, in->agent))
-		return refuse_field(why, "model", "there is no agent '%.*s'",
-				    (int)(in->agent.len < 60 ? in->agent.len : 60), in->agent.data);
-	return 0;
+	return in->agent.data ? chat_check_agent(chat, in->agent, "model", why) : 0;
 }
 
 int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, struct text *ret_id,

@@ -23,6 +23,12 @@ int64_t message_tokens(struct text t)
 	return chat_estimate(t) + CHAT_MESSAGE_TOKENS;
 }
 
+int64_t tool_tokens(const struct agent_tool *tool)
+{
+	return message_tokens(tool->name) + chat_estimate(tool->description) +
+	       chat_estimate(tool->schema);
+}
+
 int64_t system_tokens(const struct conversation *c)
 {
 	return c->system ? c->own_system_tokens : c->chat->system_tokens;
@@ -162,33 +168,33 @@ int64_t window_from(const struct conversation *c, const struct agent *a, int64_t
 }
 
 /* Where what has to be sent begins: the question whose calls the results are of. */
-static unsigned always_sent_from(const struct chat_turn *t)
+static unsigned always_sent_from(const struct chat_ask *ask)
 {
-	unsigned i = t->n_history;
+	unsigned i = ask->n_history;
 
-	if (t->n_results == 0)
+	if (ask->n_results == 0)
 		return i;
-	while (i > 0 && t->history[--i].role != AGENT_USER)
+	while (i > 0 && ask->history[--i].role != AGENT_USER)
 		;
 	return i;
 }
 
-unsigned window_of_history(const struct chat_turn *t, int64_t *ret_tokens)
+void window_cut_history(struct chat_ask *ask, int64_t room, int64_t *ret_tokens)
 {
-	int64_t room = available_tokens(t->agent) - t->tool_tokens - t->question_tokens -
-		       message_tokens(t->job.system);
-	unsigned always = always_sent_from(t);
-	unsigned from = t->n_history;
+	const struct agent_message *history = ask->history;
+	unsigned always = always_sent_from(ask);
+	unsigned from = ask->n_history;
 	int64_t tokens = 0;
 
 	while (from > always ||
-	       (from > 0 && tokens + message_tokens(t->history[from - 1].text) <= room))
-		tokens += message_tokens(t->history[--from].text);
+	       (from > 0 && tokens + message_tokens(history[from - 1].text) <= room))
+		tokens += message_tokens(history[--from].text);
 	/* What is left begins with a question, if there is one: some providers want that. */
-	while (from > 0 && from < always && t->history[from].role != AGENT_USER)
-		tokens -= message_tokens(t->history[from++].text);
+	while (from > 0 && from < always && history[from].role != AGENT_USER)
+		tokens -= message_tokens(history[from++].text);
+	ask->history += from;
+	ask->n_history -= from;
 	*ret_tokens = tokens;
-	return from;
 }
 
 void window_count(const struct conversation *c, struct chat_counts *ret)
