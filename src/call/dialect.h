@@ -1,6 +1,7 @@
 /*
- * A dialect is const data: how its clients frame and shape messages, which methods they know,
- * and the words for every refusal. Dialects translate, the engine decides.
+ * A dialect is const data: how its clients frame and shape messages, which
+ * methods they know, the words for every refusal, where they look for the daemon. Dialects
+ * translate, the engine decides.
  */
 #pragma once
 
@@ -30,7 +31,29 @@ struct error_row {
 	int http_status; /* 0: 200 */
 };
 
+struct dialect_life;
+struct dialect_section;
 struct http_route;
+
+/* Where it listens, unless the settings say otherwise. */
+struct dialect_home {
+	const char *socket;       /* its name under --root and in the runtime folder */
+	const char *variable;     /* of the environment, that names its socket; or NULL */
+	const char *old_variable; /* that does where the first does not; or NULL */
+	const char *path; /* where its clients look, "~/" is the user's; NULL: the runtime folder */
+	const char *address; /* of one that has a port instead of a socket; or NULL */
+	bool optional;       /* listens only where it is named */
+	bool in_project;     /* its socket lies in a project's folder */
+	/* The variable that tells programs of ours where it listens; or NULL. */
+	const char *told_by;
+	bool told_sessions; /* ... only those that run a session, and only of a Unix socket */
+};
+
+/* Methods that stand in a file of their own. */
+struct method_table {
+	const struct method *rows; /* NULL ends a list of tables */
+	const unsigned *n;
+};
 
 struct http_route_table {
 	const struct http_route *rows;
@@ -62,6 +85,15 @@ struct dialect {
 
 	const struct method *methods;
 	unsigned n_methods;
+	const struct method_table *more_methods;  /* or NULL */
+	const struct method_table *debug_methods; /* only where the settings offer them; or NULL */
+	bool speaks_all; /* has the methods of all others, too, but for names of its own */
+
+	struct dialect_home home;
+	bool sandboxed; /* who asks for a reload may not cause one: the settings are only read */
+	bool makes_vectors;                    /* a model that we ask there is ourselves */
+	const struct dialect_section *section; /* see dialect/life.h; or NULL */
+	const struct dialect_life *life;       /* likewise */
 
 	/* HTTP: the paths that take calls, NULL-ended, where a final '*' stands for any name
 	 * (the call's `place`); the status for a notification; the status for a request that is

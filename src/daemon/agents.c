@@ -18,8 +18,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/utf8.h"
-#include "daemon/daemon.h"
-#include "dialect/ocg/ocg.h"
+#include "daemon/dialects.h"
 #include "engine/chat/chat.h"
 #include "engine/chat/rank.h"
 
@@ -306,6 +305,17 @@ static const char *default_agent(const struct settings *s)
 	return s->chat_agent[0] && strcmp(s->chat_agent, "none") != 0 ? s->chat_agent : NULL;
 }
 
+static const char *numbered(void)
+{
+	const char *found = NULL;
+
+	for (unsigned i = 0; i < n_dialects; i++) {
+		if (dialects[i]->life && dialects[i]->life->numbered)
+			found = dialects[i]->life->numbered;
+	}
+	return found;
+}
+
 int agents_start(const struct settings *s, struct agents *a, struct backstage *stage,
 		 struct services *services, struct why *why)
 {
@@ -319,7 +329,7 @@ int agents_start(const struct settings *s, struct agents *a, struct backstage *s
 		.n_agents = a->n,
 		.agent = default_agent(s),
 		.system = a->system.data,
-		.numbered = OCG_CONVERSATION,
+		.numbered = numbered(),
 	};
 
 	a->n = 0;
@@ -330,7 +340,7 @@ int agents_start(const struct settings *s, struct agents *a, struct backstage *s
 static bool unchanged(const struct settings *old, const struct settings *fresh,
 		      const struct agent_setting *now)
 {
-	const struct agent_setting *was = agent_settings_find(&old->agents, now->name);
+	const struct agent_setting *was = section_find(&agent_section, old, now->name);
 
 	return was && agent_setting_equal(was, now) &&
 	       settings_budget(old, was) == settings_budget(fresh, now) &&

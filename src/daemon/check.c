@@ -12,15 +12,10 @@
 #include "base/unix_name.h"
 #include "daemon/agents.h"
 #include "daemon/daemon.h"
-#include "daemon/gateway.h"
 #include "daemon/model.h"
-#include "daemon/project_files.h"
 #include "daemon/rules.h"
 #include "daemon/running.h"
-#include "dialect/embedding/embedding.h"
-#include "dialect/gateway/gateway.h"
-#include "dialect/koine/koine.h"
-#include "dialect/nexus/nexus.h"
+#include "daemon/token.h"
 #include "io/address_inet.h"
 #include "io/peer.h"
 #include "store/store.h"
@@ -54,11 +49,18 @@ static bool check_unix(const char *path, struct why *why)
 	return true;
 }
 
+static const struct dialect_token *token_of(const struct dialect *d)
+{
+	return d->life ? d->life->token : NULL;
+}
+
 static bool has_token(const struct settings *s, const struct dialect *d)
 {
-	if (d == &gateway_dialect)
+	const struct dialect_token *token = token_of(d);
+
+	if (token && token->only)
 		return true; /* or it serves nobody */
-	return s->token_file[0] || (d == &nexus_dialect && s->nexus_token_file[0]);
+	return s->token_file[0] || (token && ((const char *)settings_of(s, d))[token->file]);
 }
 
 /* At a port of nobody's: whether the kernel says who connects. */
@@ -108,11 +110,11 @@ static bool check_port(const struct address *a, struct why *why)
 /* A project that is passed over keeps nobody from starting. */
 static bool is_broken(const struct plan_row *row, struct why *why)
 {
-	if (!row->spoken->in_project || row->fd >= 0)
+	if (!row->dialect->home.in_project || row->fd >= 0)
 		return false;
-	if (project_check(row->project, why) != 0)
+	if (row->dialect->life->check_folder(row->project, why) != 0)
 		return true;
-	return project_socket_broken(row->address.path) &&
+	return row->dialect->life->socket_broken(row->address.path) &&
 	       refuse(why, REFUSE_CONFLICT, "something else stands where its socket should be");
 }
 
@@ -125,7 +127,7 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 
 	address_format(&row->address, address);
 	if (is_broken(row, &why)) {
-		printf("would skip    %s %s  %s\n", row->spoken->dialect->name, address, why.text);
+		printf("would skip    %s %s  %s\n", row->dialect->name, address, why.text);
 		return true;
 	}
 	if (row->fd >= 0) {
@@ -138,10 +140,10 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 	} else {
 		snprintf(why.text, sizeof(why.text), "loopback");
 		ok = check_port(&row->address, &why) &&
-		     (has_token(s, row->spoken->dialect) || check_peers(&why));
+		     (has_token(s, row->dialect) || check_peers(&why));
 	}
-	printf("would listen  %s %s  %s: %s\n", row->spoken->dialect->name, address,
-	       ok ? "ok" : "NO", why.text);
+	printf("would listen  %s %s  %s: %s\n", row->dialect->name, address, ok ? "ok" : "NO",
+	       why.text);
 	if (row->address.kind == ADDRESS_UNIX && paths_open_to_all(row->address.path))
 		printf("note          anybody can put another socket in the place of %s: its "
 		       "folder "
@@ -193,35 +195,49 @@ static bool check_store(const struct settings *s, const struct running *running)
 	return ok;
 }
 
-static bool check_token(const char *what, const char *file)
+static bool listens(const struct plan *plan, const struct dialect *d)
 {
-	char token[256];
-	struct why why;
-
-	if (!file[0] || token_read(file, token, sizeof(token), &why) == 0)
-		return true;
-	printf("%sNO: %s\n", what, why.text);
+	for (unsigned i = 0; i < plan->n; i++) {
+		if (plan->rows[i].dialect == d)
+			return true;
+	}
 	return false;
 }
 
-/* A gateway without a token is no fault, but of no use either. */
-static bool check_gateway(const struct settings *s, const struct plan *plan)
+/* One that has no token where it needs its own is no fault, but of no use either. */
+static bool check_token(const struct settings *s, const struct plan *plan, const struct dialect *d)
 {
-	char token[256];
+	char what[32];
+	char value[256];
 	struct why why;
-	bool listens = false;
 
-	if (gateway_token(s, token, sizeof(token), &why) != 0) {
-		printf("gateway token NO: %s\n", why.text);
+	snprintf(what, sizeof(what), "%s token", d->name);
+	if (token_read_own(s, d, value, sizeof(value), &why) != 0) {
+		printf("%-13s NO: %s\n", what, why.text);
 		return false;
 	}
-	for (unsigned i = 0; i < plan->n; i++)
-		listens |= plan->rows[i].spoken->dialect == &gateway_dialect;
-	if (listens && !token[0])
-		printf("note          gateway refuses every call: there is neither"
-		       " OPENCLAW_UI_TOKEN nor gateway.token_file\n");
-	explicit_bzero(token, sizeof(token));
+	if (token_of(d)->only && !value[0] && listens(plan, d))
+		printf("note          %s refuses every call: there is neither %s nor "
+		       "%s.token_file\n",
+		       d->name, token_of(d)->variable, d->name);
+	explicit_bzero(value, sizeof(value));
 	return true;
+}
+
+static bool check_tokens(const struct settings *s, const struct plan *plan)
+{
+	char value[256];
+	struct why why;
+	bool ok = token_read_common(s, value, sizeof(value), &why) == 0;
+
+	explicit_bzero(value, sizeof(value));
+	if (!ok)
+		printf("token         NO: %s\n", why.text);
+	for (unsigned i = 0; i < n_dialects; i++) {
+		if (token_of(dialects[i]))
+			ok &= check_token(s, plan, dialects[i]);
+	}
+	return ok;
 }
 
 /* Where each listens, as a file would have it; a second place is --listen's. */
@@ -236,15 +252,14 @@ static void write_listens(const struct plan *plan)
 		for (unsigned k = 0; k < plan->n; k++) {
 			const struct plan_row *row = &plan->rows[k];
 
-			if (row->spoken != &dialects[i])
+			if (row->dialect != dialects[i])
 				continue;
 			address_format(&row->address, address);
-			printf("%s%s = %s\n", n++ || row->fd >= 0 ? "; " : "",
-			       row->spoken->dialect->name,
+			printf("%s%s = %s\n", n++ || row->fd >= 0 ? "; " : "", row->dialect->name,
 			       row->fd >= 0 ? "handed over by the service manager" : address);
 		}
 		if (n == 0)
-			printf("%s = off\n", dialects[i].dialect->name);
+			printf("%s = off\n", dialects[i]->name);
 	}
 	printf("\n");
 }
@@ -272,7 +287,7 @@ static void note_model(const struct settings *s, const struct plan *plan)
 	for (unsigned i = 0; i < plan->n; i++) {
 		const struct plan_row *row = &plan->rows[i];
 
-		if (row->spoken->dialect != &embedding_dialect || !s->embedding_url[0] ||
+		if (!row->dialect->makes_vectors || !s->embedding_url[0] ||
 		    !model_is_at(s->embedding_url, &row->address))
 			continue;
 		address_format(&row->address, address);
@@ -290,8 +305,7 @@ static void look_for_running(const struct plan *plan, struct running *ret)
 	for (unsigned i = 0; i < plan->n; i++) {
 		const struct plan_row *row = &plan->rows[i];
 
-		if (row->spoken->dialect == &koine_dialect && row->address.kind == ADDRESS_UNIX &&
-		    row->fd < 0)
+		if (row->dialect == dialects[0] && row->address.kind == ADDRESS_UNIX && row->fd < 0)
 			path = row->address.path;
 	}
 	running_ask(ret, path);
@@ -319,9 +333,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 	for (unsigned i = 0; i < plan->n; i++)
 		ok &= check_row(s, &plan->rows[i], &running);
 	ok &= check_store(s, &running);
-	ok &= check_token("token         ", s->token_file);
-	ok &= check_token("nexus token   ", s->nexus_token_file);
-	ok &= check_gateway(s, plan);
+	ok &= check_tokens(s, plan);
 	ok &= agents_check(s);
 	rules_check(s);
 	if (model_check(s, &why) != 0) {

@@ -1,43 +1,46 @@
+#include "daemon/dialects.h"
+
 #include <string.h>
 
-#include "daemon/daemon.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/ash/ash.h"
 #include "dialect/embedding/embedding.h"
-#include "dialect/hld/hld.h"
 #include "dialect/gateway/gateway.h"
+#include "dialect/hld/hld.h"
 #include "dialect/koine/koine.h"
 #include "dialect/nexus/nexus.h"
 #include "dialect/ocg/ocg.h"
 
-const struct spoken dialects[] = {
-	{.dialect = &koine_dialect, .socket = "koine.sock"},
-	{.dialect = &ash_dialect,
-	 .socket = "ash.sock",
-	 .variable = "ASH_RPC_SOCKET",
-	 .place = "/run/ash/rpc.sock"},
-	{.dialect = &hld_dialect,
-	 .socket = "hld.sock",
-	 .variable = "HUMANLAYER_SOCKET_PATH",
-	 .old_variable = "HUMANLAYER_DAEMON_SOCKET",
-	 .place = "~/.humanlayer/daemon.sock"},
-	{.dialect = &ocg_dialect,
-	 .socket = "ocg.sock",
-	 .variable = "OPENCLAW_AGENT_SOCK",
-	 .place = "/tmp/ocg-agent.sock"},
-	{.dialect = &nexus_dialect, .address = "http:127.0.0.1:8765"},
-	{.dialect = &aiwg_dialect, .socket = ".aiwg/daemon/daemon.sock", .in_project = true},
-	{.dialect = &gateway_dialect, .address = "http:127.0.0.1:55003", .optional = true},
-	{.dialect = &embedding_dialect, .address = "http:127.0.0.1:50001", .optional = true},
+const struct dialect *const dialects[] = {
+	&koine_dialect, &ash_dialect,  &hld_dialect,     &ocg_dialect,
+	&nexus_dialect, &aiwg_dialect, &gateway_dialect, &embedding_dialect,
 };
 
 const unsigned n_dialects = sizeof(dialects) / sizeof(dialects[0]);
 
-const struct spoken *dialect_find(const char *name)
+const struct dialect *dialect_find(const char *name)
 {
 	for (unsigned i = 0; i < n_dialects; i++) {
-		if (strcmp(dialects[i].dialect->name, name) == 0)
-			return &dialects[i];
+		if (strcmp(dialects[i]->name, name) == 0)
+			return dialects[i];
+	}
+	return NULL;
+}
+
+unsigned dialect_index(const struct dialect *d)
+{
+	unsigned i = 0;
+
+	while (dialects[i] != d)
+		i++;
+	return i;
+}
+
+const struct setting *dialect_variables(const struct dialect *d)
+{
+	for (unsigned i = 0; d->section && i < d->section->n_rows; i++) {
+		if (d->section->rows[i].type == SET_VARIABLES)
+			return &d->section->rows[i];
 	}
 	return NULL;
 }

@@ -9,13 +9,14 @@
 
 #include "agent/command/words.h"
 #include "base/cleanup.h"
+#include "daemon/dialects.h"
 #include "io/listener.h"
 
 enum { VARIABLE_MAX = ADDRESS_TEXT_MAX + PATH_MAX + 40 };
 
 /* ---- where we are ---- */
 
-static const char *address_of(const struct server *server, const char *dialect, bool only_unix)
+static const char *address_of(const struct server *server, const struct dialect *d)
 {
 	const char *found = NULL;
 
@@ -23,7 +24,7 @@ static const char *address_of(const struct server *server, const char *dialect, 
 		const struct endpoint *e = list_entry(at, struct endpoint, link);
 		bool is_unix = strncmp(e->address, "unix:", 5) == 0;
 
-		if (strcmp(e->dialect->name, dialect) != 0 || (only_unix && !is_unix))
+		if (e->dialect != d || (d->home.told_sessions && !is_unix))
 			continue;
 		if (is_unix)
 			return e->address;
@@ -48,24 +49,31 @@ static int say_where(struct arena *a, const char *name, const char *address, con
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* What a program asks us by; NULL where nobody listens. */
-struct places {
-	const char *koine;
-	const char *hld; /* for the clients that sessions start */
+/* What a program asks us by, NULL-ended. */
+struct told {
+	const char *all[DIALECTS_MAX + 1];
+	const char
+		*sessions[2 * DIALECTS_MAX + 1]; /* what is theirs alone goes before the others */
 };
 
-static int find_us(const struct server *server, struct arena *a, struct places *ret)
+static int find_us(const struct server *server, struct arena *a, struct told *ret)
 {
-	const char *koine = address_of(server, "koine", false);
-	const char *hld = address_of(server, "hld", true);
-	int r = 0;
+	unsigned n = 0, n_sessions = 0;
 
-	*ret = (struct places) {NULL, NULL};
-	if (koine)
-		r = say_where(a, "KOINE_SOCKET", koine, &ret->koine);
-	if (r == 0 && hld)
-		r = say_where(a, "HUMANLAYER_DAEMON_SOCKET", hld, &ret->hld);
-	return r;
+	*ret = (struct told) {{NULL}, {NULL}};
+	for (unsigned i = 0; i < n_dialects; i++) {
+		const struct dialect_home *home = &dialects[i]->home;
+		const char *address = home->told_by ? address_of(server, dialects[i]) : NULL;
+		const char **at = home->told_sessions ? &ret->sessions[n_sessions] : &ret->all[n];
+		int r = address ? say_where(a, home->told_by, address, at) : 0;
+
+		if (r != 0)
+			return r;
+		n_sessions += *at && home->told_sessions;
+		n += *at && !home->told_sessions;
+	}
+	memcpy(&ret->sessions[n_sessions], ret->all, n * sizeof(ret->all[0]));
+	return 0;
 }
 
 /* ---- each of them ---- */
@@ -106,39 +114,43 @@ static int make(struct arena *a, const struct environment_opts *like, const char
 	return r == 0 ? environment_make(a, &o, ret) : r;
 }
 
-static int make_all(const struct settings *s, const struct places *places, struct arena *a,
-		    struct environments *ret)
+static int make_dialects(const struct settings *s, const struct environment_opts *like,
+			 struct arena *a, struct environments *ret)
 {
-	const char *const own[] = {places->koine, NULL};
-	const char *const of_session[] = {places->hld ? places->hld : places->koine, places->koine,
-					  NULL};
-	const char *secrets[SECRETS_MAX + 1];
-	const struct environment_opts whole = {
-		.from = (const char *const *)environ, .secrets = secrets, .own = own};
-	struct environment_opts session = whole;
-	struct environment_opts brief = whole;
-	int r;
+	int r = 0;
 
-	settings_secrets(s, secrets);
-	session.own = of_session;
-	brief.brief = true;
-	r = make(a, &whole, "", &ret->plain);
-	if (r == 0)
-		r = make(a, &brief, s->gateway_environment, &ret->tools);
-	if (r == 0)
-		r = make(a, &whole, s->tasks.environment, &ret->tasks);
-	if (r == 0)
-		r = make(a, &session, s->sessions.environment, &ret->sessions);
-	for (unsigned i = 0; r == 0 && i < s->agents.n; i++)
-		r = make(a, &whole, s->agents.list[i].environment, &ret->agents[i]);
+	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
+		const struct setting *row = dialect_variables(dialects[i]);
+
+		if (row)
+			r = make(a, like, (const char *)settings_of(s, dialects[i]) + row->offset,
+				 &ret->dialects[i]);
+	}
 	return r;
 }
 
 int environments_make(const struct settings *s, const struct server *server, struct arena *a,
 		      struct environments *ret)
 {
-	struct places places;
-	int r = find_us(server, a, &places);
+	const char *secrets[SECRETS_MAX + 1];
+	struct told told;
+	const struct environment_opts whole = {
+		.from = (const char *const *)environ, .secrets = secrets, .own = told.all};
+	struct environment_opts session = whole;
+	struct environment_opts brief = whole;
+	int r = find_us(server, a, &told);
 
-	return r == 0 ? make_all(s, &places, a, ret) : r;
+	if (r != 0)
+		return r;
+	settings_secrets(s, secrets);
+	session.own = told.sessions;
+	brief.brief = true;
+	r = make(a, &whole, "", &ret->plain);
+	if (r == 0)
+		r = make(a, &whole, s->tasks.environment, &ret->tasks);
+	if (r == 0)
+		r = make(a, &session, s->sessions.environment, &ret->sessions);
+	for (unsigned i = 0; r == 0 && i < s->agents.n; i++)
+		r = make(a, &whole, s->agents.list[i].environment, &ret->agents[i]);
+	return r != 0 ? r : make_dialects(s, &brief, a, ret);
 }

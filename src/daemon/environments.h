@@ -11,10 +11,11 @@
 
 struct environments {
 	struct environment plain; /* commands of rules, and those that print keys */
-	struct environment tools; /* what clients and models ask for: a short list */
 	struct environment tasks;
 	struct environment sessions;
 	struct environment agents[AGENTS_MAX]; /* as they stand in the settings */
+	struct environment
+		dialects[DIALECTS_MAX]; /* what clients and models ask for: a short list */
 };
 
 /*

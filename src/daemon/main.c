@@ -211,8 +211,6 @@ static int read_settings(struct settings *s, struct why *why)
 	r = read_config(s, why);
 	if (r == 0)
 		r = settings_read_environment(s, why);
-	for (unsigned i = 0; r == 0 && i < n_dialects; i++)
-		r = settings_read_listen(s, dialects[i].dialect->name, why);
 	if (r == 0)
 		r = apply_flags(s, why);
 	if (r == 0)

@@ -10,8 +10,6 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "call/server.h"
-#include "daemon/daemon.h"
-#include "dialect/embedding/embedding.h"
 #include "engine/memory/embedding.h"
 
 enum { KEY_MAX = 4096 };
@@ -137,8 +135,7 @@ static bool is_ourselves(const struct settings *s, const struct server *server)
 		struct address address;
 		struct why why;
 
-		if (e->dialect != &embedding_dialect ||
-		    address_parse(e->address, &address, &why) != 0 ||
+		if (!e->dialect->makes_vectors || address_parse(e->address, &address, &why) != 0 ||
 		    !model_is_at(s->embedding_url, &address))
 			continue;
 		log_warn("no vectors",

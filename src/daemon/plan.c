@@ -1,15 +1,11 @@
-/*
- * Which dialect listens where: handed over by the service manager, or by
- * --listen alone, or each at its place from the settings or by default.
- */
+#include "daemon/plan.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "daemon/daemon.h"
 
 /* ---- whose socket it is, where a project has one ---- */
 
@@ -27,7 +23,7 @@ static bool current_folder(char out[PATH_LEN])
 static int set_project(struct plan_row *row, const struct settings *s, struct why *why)
 {
 	const char *path = row->address.path;
-	const char *socket = row->spoken->socket;
+	const char *socket = row->dialect->home.socket;
 	size_t n = strlen(path);
 	size_t tail = strlen(socket) + 1;
 	char folder[PATH_LEN];
@@ -45,46 +41,44 @@ static int set_project(struct plan_row *row, const struct settings *s, struct wh
 	return 0;
 }
 
-static int add_row(struct plan *p, const struct spoken *spoken, const char *address,
-		   struct why *why)
+static int add_row(struct plan *p, const struct dialect *d, const char *address, struct why *why)
 {
 	struct plan_row *row = &p->rows[p->n];
 	int r;
 
-	*row = (struct plan_row) {.spoken = spoken, .fd = -1};
+	*row = (struct plan_row) {.dialect = d, .fd = -1};
 	r = address_parse(address, &row->address, why);
 	if (r != 0)
 		return r;
-	if (row->address.kind == ADDRESS_HTTP && !spoken->dialect->http_paths &&
-	    !spoken->dialect->http_routes)
+	if (row->address.kind == ADDRESS_HTTP && !d->http_paths && !d->http_routes)
 		return refuse(why, REFUSE_PARAMS, "%s does not speak HTTP; tcp:HOST:PORT will do",
-			      spoken->dialect->name);
+			      d->name);
 	p->n++;
 	return 0;
 }
 
-static int add_in_project(struct plan *p, const struct settings *s, const struct spoken *spoken,
+static int add_in_project(struct plan *p, const struct settings *s, const struct dialect *d,
 			  const char *folder, struct why *why)
 {
 	char address[PATH_LEN + 64];
 	struct why inner;
 	int r;
 
-	snprintf(address, sizeof(address), "unix:%s/%s", folder, spoken->socket);
+	snprintf(address, sizeof(address), "unix:%s/%s", folder, d->home.socket);
 	for (unsigned i = 0; i < p->n; i++) {
 		if (strcmp(p->rows[i].address.path, address + strlen("unix:")) == 0)
 			return 0;
 	}
-	r = add_row(p, spoken, address, &inner);
+	r = add_row(p, d, address, &inner);
 	if (r != 0)
 		return refuse(why, r, "project %.60s: %.120s", folder, inner.text);
 	return set_project(&p->rows[p->n - 1], s, why);
 }
 
-static int add_default(struct plan *p, const struct settings *s, const struct spoken *spoken,
+static int add_default(struct plan *p, const struct settings *s, const struct dialect *d,
 		       struct why *why);
 
-static int find_spoken(const char *name, const struct spoken **ret, struct why *why)
+static int find_dialect(const char *name, const struct dialect **ret, struct why *why)
 {
 	*ret = dialect_find(name);
 	if (!*ret)
@@ -98,15 +92,15 @@ static int add_given(struct plan *p, const struct settings *s, const struct acti
 		     struct why *why)
 {
 	for (unsigned i = 0; i < given->n; i++) {
-		const struct spoken *spoken = dialect_find(given->sockets[i].name);
+		const struct dialect *d = dialect_find(given->sockets[i].name);
 		struct plan_row *row = &p->rows[p->n++];
 
 		*row = (struct plan_row) {
-			.spoken = spoken ? spoken : dialect_find("koine"),
+			.dialect = d ? d : dialects[0],
 			.address = {.kind = ADDRESS_UNIX},
 			.fd = given->sockets[i].fd,
 		};
-		if (row->spoken->in_project && set_project(row, s, why) != 0)
+		if (row->dialect->home.in_project && set_project(row, s, why) != 0)
 			return REFUSE_UNAVAILABLE;
 	}
 	return 0;
@@ -114,11 +108,11 @@ static int add_given(struct plan *p, const struct settings *s, const struct acti
 
 static int check_listeners(const struct settings *s, struct why *why)
 {
-	const struct spoken *unused;
+	const struct dialect *unused;
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < s->listeners.n; i++)
-		r = find_spoken(s->listeners.list[i].dialect, &unused, why);
+		r = find_dialect(s->listeners.list[i].dialect, &unused, why);
 	return r;
 }
 
@@ -126,14 +120,14 @@ static int add_named(struct plan *p, const struct settings *s, struct why *why)
 {
 	for (unsigned i = 0; i < s->n_listens; i++) {
 		const struct listen_setting *l = &s->listens[i];
-		const struct spoken *spoken;
-		int r = find_spoken(l->dialect, &spoken, why);
+		const struct dialect *d;
+		int r = find_dialect(l->dialect, &d, why);
 
 		if (r == 0 && strcmp(l->address, "on") == 0) {
-			r = add_default(p, s, spoken, why);
+			r = add_default(p, s, d, why);
 		} else if (r == 0 && strcmp(l->address, "off") != 0) {
-			r = add_row(p, spoken, l->address, why);
-			if (r == 0 && spoken->in_project)
+			r = add_row(p, d, l->address, why);
+			if (r == 0 && d->home.in_project)
 				r = set_project(&p->rows[p->n - 1], s, why);
 		}
 		if (r != 0)
@@ -152,10 +146,10 @@ static bool is_named(const struct settings *s, const char *dialect)
 }
 
 /* One with a port of its own; under --root any that is free. */
-static int add_port(struct plan *p, const struct settings *s, const struct spoken *spoken,
+static int add_port(struct plan *p, const struct settings *s, const struct dialect *d,
 		    struct why *why)
 {
-	int r = add_row(p, spoken, spoken->address, why);
+	int r = add_row(p, d, d->home.address, why);
 
 	if (r == 0 && s->root[0])
 		p->rows[p->n - 1].address.port = 0;
@@ -163,33 +157,36 @@ static int add_port(struct plan *p, const struct settings *s, const struct spoke
 }
 
 /* Under --root there always is one; else where the current folder is one. */
-static int add_current_project(struct plan *p, const struct settings *s,
-			       const struct spoken *spoken, struct why *why)
+static int add_current_project(struct plan *p, const struct settings *s, const struct dialect *d,
+			       struct why *why)
 {
 	char folder[PATH_LEN];
 	struct stat st;
 
 	if (s->root[0]) {
 		paths_resolve(s->root, folder);
-		return add_in_project(p, s, spoken, folder, why);
+		return add_in_project(p, s, d, folder, why);
 	}
 	if (stat(".aiwg", &st) != 0 || !S_ISDIR(st.st_mode) || !current_folder(folder))
 		return 0;
-	return add_in_project(p, s, spoken, folder, why);
+	return add_in_project(p, s, d, folder, why);
 }
 
 static int add_projects(struct plan *p, const struct settings *s, struct why *why)
 {
+	const struct dialect *d = NULL;
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < s->n_projects; i++)
-		r = add_in_project(p, s, dialect_find("aiwg"), s->projects[i], why);
+	for (unsigned i = 0; i < n_dialects; i++)
+		d = dialects[i]->home.in_project ? dialects[i] : d;
+	for (unsigned i = 0; r == 0 && d && i < s->n_projects; i++)
+		r = add_in_project(p, s, d, s->projects[i], why);
 	return r;
 }
 
-static const char *named_by_variable(const struct spoken *spoken)
+static const char *named_by_variable(const struct dialect *d)
 {
-	const char *names[] = {spoken->variable, spoken->old_variable};
+	const char *names[] = {d->home.variable, d->home.old_variable};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *value = names[i] ? getenv(names[i]) : NULL;
@@ -214,34 +211,34 @@ static bool is_anothers(const char *path)
 
 /* By variable; under --root; where its clients look; or, where this user cannot
  * go, in the runtime folder. */
-static int add_default(struct plan *p, const struct settings *s, const struct spoken *spoken,
+static int add_default(struct plan *p, const struct settings *s, const struct dialect *d,
 		       struct why *why)
 {
 	char folder[PATH_LEN];
 	char address[PATH_LEN + 64];
 	char path[PATH_LEN];
-	const char *variable = named_by_variable(spoken);
+	const char *variable = named_by_variable(d);
 	bool runtime = false;
 	int r;
 
-	if (spoken->address)
-		return add_port(p, s, spoken, why);
-	if (spoken->in_project)
-		return add_current_project(p, s, spoken, why);
+	if (d->home.address)
+		return add_port(p, s, d, why);
+	if (d->home.in_project)
+		return add_current_project(p, s, d, why);
 	paths_runtime(folder);
 	if (variable) {
 		(void)paths_expand(variable, path);
 		snprintf(address, sizeof(address), "unix:%s", path);
 	} else if (s->root[0]) {
-		snprintf(address, sizeof(address), "unix:%s/%s", s->root, spoken->socket);
-	} else if (spoken->place && paths_expand(spoken->place, path) && paths_usable(path, NULL) &&
+		snprintf(address, sizeof(address), "unix:%s/%s", s->root, d->home.socket);
+	} else if (d->home.path && paths_expand(d->home.path, path) && paths_usable(path, NULL) &&
 		   !is_anothers(path)) {
 		snprintf(address, sizeof(address), "unix:%s", path);
 	} else {
-		snprintf(address, sizeof(address), "unix:%s/%s", folder, spoken->socket);
+		snprintf(address, sizeof(address), "unix:%s/%s", folder, d->home.socket);
 		runtime = true;
 	}
-	r = add_row(p, spoken, address, why);
+	r = add_row(p, d, address, why);
 	if (r == 0)
 		p->rows[p->n - 1].runtime = runtime;
 	return r;
@@ -261,8 +258,8 @@ int plan_make(const struct settings *s, const struct activation *given, struct p
 	}
 	r = add_named(ret_plan, s, why);
 	for (unsigned i = 0; r == 0 && !s->listen_only && i < n_dialects; i++) {
-		if (!dialects[i].optional && !is_named(s, dialects[i].dialect->name))
-			r = add_default(ret_plan, s, &dialects[i], why);
+		if (!dialects[i]->home.optional && !is_named(s, dialects[i]->name))
+			r = add_default(ret_plan, s, dialects[i], why);
 	}
 	if (r == 0)
 		r = add_projects(ret_plan, s, why);

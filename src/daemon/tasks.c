@@ -9,8 +9,6 @@
 #include "engine/task/task.h"
 #include "engine/automation/trust.h"
 
-enum { ALL_PROJECTS = PROJECTS_MAX + LISTENS_MAX };
-
 static const int64_t day_ms = 24 * 3600 * 1000LL;
 
 /* Beside the store, and named for it: two stores in one folder do not share it. */
@@ -33,11 +31,9 @@ static unsigned group_limits(const struct task_settings *t, struct task_group_li
 }
 
 static int start_tasks(const struct settings *s, struct backstage *stage, struct services *services,
-		       const struct projects *projects, const struct environment *env,
-		       const char *folder, struct why *why)
+		       const struct environment *env, const char *folder, struct why *why)
 {
 	struct task_group_limit groups[GROUPS_MAX];
-	struct task_project places[ALL_PROJECTS];
 	const struct tasks_opts opts = {
 		.loop = stage->server->loop,
 		.background = backstage(stage),
@@ -53,26 +49,23 @@ static int start_tasks(const struct settings *s, struct backstage *stage, struct
 		.env = env,
 		.groups = groups,
 		.n_groups = group_limits(&s->tasks, groups),
-		.projects = places,
-		.n_projects = projects_limits(projects, places, ALL_PROJECTS),
 	};
 
 	return tasks_start(services, &opts, why);
 }
 
 int tasks_begin(const struct settings *s, struct backstage *stage, struct services *services,
-		struct projects *projects, const struct environments *env, struct why *why)
+		struct hosts *hosts, const struct environments *env, struct why *why)
 {
 	char folder[PATH_MAX];
 	int r = output_folder(services, folder);
 
 	if (r == 0)
 		r = trust_new(services->store, services->events, &services->trust);
+	hosts->means.task_folder = folder;
+	hosts->means.task_bytes = (int64_t)s->tasks.output_bytes;
 	if (r == 0)
-		r = projects_read(projects);
-	if (r == 0)
-		r = projects_import(projects, services, folder, (int64_t)s->tasks.output_bytes);
-	if (r == 0)
-		r = start_tasks(s, stage, services, projects, &env->tasks, folder, why);
-	return r;
+		r = hosts_open(hosts);
+	hosts->means.task_folder = NULL;
+	return r != 0 ? r : start_tasks(s, stage, services, &env->tasks, folder, why);
 }

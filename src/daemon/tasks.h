@@ -3,11 +3,11 @@
 
 #include "daemon/backstage.h"
 #include "daemon/environments.h"
-#include "daemon/project.h"
+#include "daemon/hosts.h"
 #include "daemon/settings/settings.h"
 #include "engine/services.h"
 
 /* After agents_start: ends what a crash has left, and goes on with what waited. Before the
  * threads. */
 int tasks_begin(const struct settings *s, struct backstage *stage, struct services *services,
-		struct projects *projects, const struct environments *env, struct why *why);
+		struct hosts *hosts, const struct environments *env, struct why *why);

@@ -1,11 +1,10 @@
 #include "daemon/settings/agent.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "agent/command/command.h"
 #include "agent/model/model.h"
-#include "daemon/settings/setting.h"
+#include "daemon/settings/settings.h"
 
 static const char *const kind_words[] = {"recall", "openai", "anthropic", "command", NULL};
 static const char *const input_words[] = {
@@ -79,8 +78,6 @@ static const struct agent_row table[] = {
 	    "of these, kept free for the answer; 0: chat.reserve"),
 };
 
-static const struct section_kind agent_section;
-
 enum { N_ROWS = sizeof(table) / sizeof(table[0]) };
 
 _Static_assert(N_ROWS <= 32, "a bit of `given` for each");
@@ -110,20 +107,6 @@ static int check_name(const char *name, struct why *why)
 	return section_check_name(&agent_section, name, why);
 }
 
-static struct agent_setting *find(struct agent_settings *a, const char *name)
-{
-	for (unsigned i = 0; i < a->n; i++) {
-		if (strcmp(a->list[i].name, name) == 0)
-			return &a->list[i];
-	}
-	return NULL;
-}
-
-const struct agent_setting *agent_settings_find(const struct agent_settings *a, const char *name)
-{
-	return find((struct agent_settings *)a, name);
-}
-
 void agent_settings_names(const struct agent_settings *a, char *out, size_t size)
 {
 	size_t at = 0;
@@ -137,13 +120,17 @@ void agent_settings_names(const struct agent_settings *a, char *out, size_t size
 				       a->list[i].name);
 }
 
-/* ---- in ---- */
+/* ---- as a section ---- */
 
-static struct agent_setting *add(struct agent_settings *a, const char *name)
+static const char *key_name(unsigned i)
 {
-	struct agent_setting *s = &a->list[a->n++];
+	return table[i].setting.key;
+}
 
-	*s = (struct agent_setting) {
+static void init(void *section, const char *where)
+{
+	(void)where;
+	*(struct agent_setting *)section = (struct agent_setting) {
 		.said = AGENT_UNSAID,
 		.temperature = -1,
 		.connect_timeout_ms = 10 * 1000,
@@ -152,90 +139,50 @@ static struct agent_setting *add(struct agent_settings *a, const char *name)
 		.interrupt_ms = 5 * 1000,
 		.terminate_ms = 5 * 1000,
 	};
-	snprintf(s->name, sizeof(s->name), "%s", name);
-	return s;
 }
 
-void agent_settings_init(struct agent_settings *a)
+static int put(void *section, unsigned key, const char *value, struct why *why)
 {
-	a->n = 0;
-	add(a, "recall");
-}
-
-static int apply(struct agent_setting *s, const struct agent_row *row, const char *value,
-		 struct why *why)
-{
-	char section[SECTION_NAME_MAX + 8];
+	struct agent_setting *s = section;
+	char name[SECTION_NAME_MAX + 8];
 	int r;
 
-	snprintf(section, sizeof(section), "agent.%s", s->name);
-	r = setting_apply(&row->setting, s, section, value, why);
+	snprintf(name, sizeof(name), "agent.%s", s->name);
+	r = setting_apply(&table[key].setting, s, name, value, why);
 	if (r != 0)
 		return r;
-	s->given |= UINT32_C(1) << (row - table);
+	s->given |= UINT32_C(1) << key;
 	return 0;
 }
 
-int agent_settings_add(struct agent_settings *a, const char *name, struct why *why)
+/* What fits its kind, and whatever else was set. */
+static void write_keys(const void *section, FILE *out)
 {
-	int r = check_name(name, why);
+	struct agent_setting shown = *(const struct agent_setting *)section;
 
-	if (r != 0 || find(a, name))
-		return r;
-	if (a->n == AGENTS_MAX)
-		return refuse(why, REFUSE_LIMIT, "[agent %s]: more than %d agents", name,
-			      AGENTS_MAX);
-	add(a, name);
-	return 0;
+	shown.said = agent_setting_kind(&shown);
+	for (unsigned i = 0; i < N_ROWS; i++) {
+		if ((shown.given >> i & 1) ||
+		    (shown.said != AGENT_UNSAID && (table[i].kinds & 1U << shown.said)))
+			setting_write(&table[i].setting, &shown, out);
+	}
 }
 
-int agent_settings_set(struct agent_settings *a, const char *name, const char *key,
-		       const char *value, struct why *why)
-{
-	const unsigned i = section_find_key(&agent_section, key);
-	int r = check_name(name, why);
-
-	if (r == 0 && i == N_ROWS)
-		r = refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [agent %s]", key, name);
-	if (r == 0)
-		r = agent_settings_add(a, name, why);
-	return r != 0 ? r : apply(find(a, name), &table[i], value, why);
-}
-
-/* ---- as a section ---- */
-
-static const char *key_name(unsigned i)
-{
-	return table[i].setting.key;
-}
-
-static const char *agent_name(const void *settings, unsigned i)
-{
-	const struct agent_settings *a = settings;
-
-	return i < a->n ? a->list[i].name : NULL;
-}
-
-static int set_from_environment(void *settings, const char *name, const char *key,
-				const char *value, struct why *why)
-{
-	return agent_settings_set(settings, name, key, value, why);
-}
-
-static const struct section_kind agent_section = {
+const struct section_kind agent_section = {
 	.word = "agent",
 	.its = "an agent's",
-	.env = "KOINE_AGENT_",
+	.several = "agents",
+	.list = offsetof(struct settings, agents.list),
+	.n = offsetof(struct settings, agents.n),
+	.size = sizeof(struct agent_setting),
+	.max = AGENTS_MAX,
 	.n_keys = N_ROWS,
 	.key = key_name,
-	.name = agent_name,
-	.set = set_from_environment,
+	.check_name = check_name,
+	.init = init,
+	.put = put,
+	.write = write_keys,
 };
-
-int agent_settings_read_environment(struct agent_settings *a, struct why *why)
-{
-	return section_read_environment(&agent_section, a, why);
-}
 
 /* ---- what was read, as a whole ---- */
 
@@ -315,26 +262,4 @@ bool agent_setting_equal(const struct agent_setting *a, const struct agent_setti
 	for (unsigned i = 0; equal && i < N_ROWS; i++)
 		equal = setting_equal(&table[i].setting, a, b);
 	return equal;
-}
-
-/* ---- out ---- */
-
-/* What fits its kind, and whatever else was set. */
-static void write_agent(const struct agent_setting *s, FILE *out)
-{
-	struct agent_setting shown = *s;
-
-	shown.said = agent_setting_kind(s);
-	fprintf(out, "\n[agent %s]\n", s->name);
-	for (unsigned i = 0; i < N_ROWS; i++) {
-		if ((s->given >> i & 1) ||
-		    (shown.said != AGENT_UNSAID && (table[i].kinds & 1U << shown.said)))
-			setting_write(&table[i].setting, &shown, out);
-	}
-}
-
-void agent_settings_write(const struct agent_settings *a, FILE *out)
-{
-	for (unsigned i = 0; i < a->n; i++)
-		write_agent(&a->list[i], out);
 }

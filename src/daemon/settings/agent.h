@@ -3,9 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "base/why.h"
 #include "daemon/settings/named_section.h"
 #include "daemon/settings/paths.h"
 #include "daemon/settings/setting.h"
@@ -44,32 +42,17 @@ struct agent_setting {
 };
 
 struct agent_settings {
-	struct agent_setting list[AGENTS_MAX]; /* the first is recall */
+	struct agent_setting list[AGENTS_MAX]; /* the first is recall, which is always there */
 	unsigned n;
 };
 
-/* Only recall, which is always there. */
-void agent_settings_init(struct agent_settings *a);
-
-/* An agent of that name, without any setting yet, unless there is one. */
-int agent_settings_add(struct agent_settings *a, const char *name, struct why *why);
-
-/* Makes the agent if there is none by that name. Refuses a name, key or value that cannot be. */
-int agent_settings_set(struct agent_settings *a, const char *name, const char *key,
-		       const char *value, struct why *why);
-
-/* Every KOINE_AGENT_NAME_KEY in the environment. */
-int agent_settings_read_environment(struct agent_settings *a, struct why *why);
+extern const struct section_kind agent_section;
 
 /* When all was read: whether each agent has what it needs, and nothing that does not fit it. */
 int agent_settings_check(const struct agent_settings *a, struct why *why);
 
 /* The names of variables that hold keys of theirs; how many. */
 unsigned agent_settings_secrets(const struct agent_settings *a, const char **out, unsigned max);
-
-void agent_settings_write(const struct agent_settings *a, FILE *out);
-
-const struct agent_setting *agent_settings_find(const struct agent_settings *a, const char *name);
 
 /* In all that makes them what they are. */
 bool agent_setting_equal(const struct agent_setting *a, const struct agent_setting *b);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "daemon/settings/named_section.h"
+#include "daemon/settings/settings.h"
 
 static const struct setting row = {
 	"listen",
@@ -14,88 +14,56 @@ static const struct setting row = {
 	"users beside our own and root who may connect there",
 };
 
-static struct listener_setting *find(const struct listener_settings *l, const char *dialect)
-{
-	for (unsigned i = 0; i < l->n; i++) {
-		if (strcmp(l->list[i].dialect, dialect) == 0)
-			return (struct listener_setting *)&l->list[i];
-	}
-	return NULL;
-}
-
-int listener_settings_set(struct listener_settings *l, const char *dialect, const char *key,
-			  const char *value, struct why *why)
-{
-	struct listener_setting *s = find(l, dialect);
-	char section[DIALECT_NAME_MAX + 8];
-
-	if (!dialect[0] || strlen(dialect) > DIALECT_NAME_MAX)
-		return refuse(why, REFUSE_PARAMS, "no dialect '%.40s' to listen for", dialect);
-	if (strcmp(key, row.key) != 0)
-		return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [listen %s]", key,
-			      dialect);
-	if (!s && l->n == LISTENERS_MAX)
-		return refuse(why, REFUSE_LIMIT, "more than %d [listen DIALECT]", LISTENERS_MAX);
-	if (!s) {
-		s = &l->list[l->n++];
-		*s = (struct listener_setting) {0};
-		memcpy(s->dialect, dialect, strlen(dialect) + 1);
-	}
-	snprintf(section, sizeof(section), "listen.%s", dialect);
-	return setting_apply(&row, s, section, value, why);
-}
-
-/* ---- as a section ---- */
-
 static const char *key_name(unsigned i)
 {
 	(void)i;
 	return row.key;
 }
 
-static const char *dialect_name(const void *settings, unsigned i)
+static int check_name(const char *dialect, struct why *why)
 {
-	const struct listener_settings *l = settings;
-
-	return i < l->n ? l->list[i].dialect : NULL;
+	if (!dialect[0] || strlen(dialect) > DIALECT_NAME_MAX)
+		return refuse(why, REFUSE_PARAMS, "no dialect '%.40s' to listen for", dialect);
+	return 0;
 }
 
-static int set_from_environment(void *settings, const char *name, const char *key,
-				const char *value, struct why *why)
+static int put(void *section, unsigned key, const char *value, struct why *why)
 {
-	return listener_settings_set(settings, name, key, value, why);
+	struct listener_setting *l = section;
+	char name[DIALECT_NAME_MAX + 8];
+
+	(void)key;
+	snprintf(name, sizeof(name), "listen.%s", l->dialect);
+	return setting_apply(&row, l, name, value, why);
 }
 
-int listener_settings_read_environment(struct listener_settings *l, struct why *why)
+static void write_keys(const void *section, FILE *out)
 {
-	static const struct section_kind listen_section = {
-		.word = "listen",
-		.its = "a dialect's",
-		.env = "KOINE_LISTEN_",
-		.bare = true,
-		.n_keys = 1,
-		.key = key_name,
-		.name = dialect_name,
-		.set = set_from_environment,
-	};
-
-	return section_read_environment(&listen_section, l, why);
+	setting_write(&row, section, out);
 }
 
-/* ---- out ---- */
+const struct section_kind listen_section = {
+	.word = "listen",
+	.its = "a dialect's",
+	.several = "[listen DIALECT]",
+	.short_limit = true,
+	.keys_make_it = true,
+	.bare = true,
+	.list = offsetof(struct settings, listeners.list),
+	.n = offsetof(struct settings, listeners.n),
+	.size = sizeof(struct listener_setting),
+	.max = LISTENERS_MAX,
+	.n_keys = 1,
+	.key = key_name,
+	.check_name = check_name,
+	.put = put,
+	.write = write_keys,
+};
 
-void listener_settings_write(const struct listener_settings *l, FILE *out)
-{
-	for (unsigned i = 0; i < l->n; i++) {
-		fprintf(out, "\n[listen %s]\n", l->list[i].dialect);
-		setting_write(&row, &l->list[i], out);
-	}
-}
-
-const struct uids *listener_settings_uids(const struct listener_settings *l, const char *dialect)
+const struct uids *settings_uids(const struct settings *s, const char *dialect)
 {
 	static const struct uids nobody = {.n = 0};
-	const struct listener_setting *s = find(l, dialect);
+	const struct listener_setting *l = section_find(&listen_section, s, dialect);
 
-	return s ? &s->allow_uids : &nobody;
+	return l ? &l->allow_uids : &nobody;
 }

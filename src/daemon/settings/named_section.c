@@ -4,6 +4,49 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/settings/settings.h"
+
+const struct section_kind *const section_kinds[] = {
+	&listen_section, &agent_section, &rule_section, &group_section, &policy_section,
+};
+
+_Static_assert(sizeof(section_kinds) / sizeof(section_kinds[0]) == N_SECTION_KINDS, "all of them");
+
+const struct section_kind *section_kind_of(const char *section, const char **ret_name)
+{
+	for (unsigned i = 0; i < N_SECTION_KINDS; i++) {
+		size_t n = strlen(section_kinds[i]->word);
+
+		if (strncmp(section, section_kinds[i]->word, n) == 0 && section[n] == ' ') {
+			*ret_name = section + n + 1;
+			return section_kinds[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- those that there are ---- */
+
+static unsigned *count_of(const struct section_kind *kind, const struct settings *s)
+{
+	return (unsigned *)((char *)s + kind->n);
+}
+
+/* It begins with its name. */
+static char *section_at(const struct section_kind *kind, const struct settings *s, unsigned i)
+{
+	return (char *)s + kind->list + i * kind->size;
+}
+
+void *section_find(const struct section_kind *kind, const struct settings *s, const char *name)
+{
+	for (unsigned i = 0; i < *count_of(kind, s); i++) {
+		if (strcmp(section_at(kind, s, i), name) == 0)
+			return section_at(kind, s, i);
+	}
+	return NULL;
+}
+
 int section_check_name(const struct section_kind *kind, const char *name, struct why *why)
 {
 	size_t n = strlen(name);
@@ -16,16 +59,66 @@ int section_check_name(const struct section_kind *kind, const char *name, struct
 		      kind->word, name, kind->its, SECTION_NAME_MAX);
 }
 
-unsigned section_find_key(const struct section_kind *kind, const char *key)
+static int check_name(const struct section_kind *kind, const char *name, struct why *why)
 {
+	return kind->check_name ? kind->check_name(name, why) : section_check_name(kind, name, why);
+}
+
+static int refuse_more(const struct section_kind *kind, const char *name, struct why *why)
+{
+	if (kind->short_limit)
+		return refuse(why, REFUSE_LIMIT, "more than %u %s", kind->max, kind->several);
+	return refuse(why, REFUSE_LIMIT, "[%s %s]: more than %u %s", kind->word, name, kind->max,
+		      kind->several);
+}
+
+int section_add(const struct section_kind *kind, struct settings *s, const char *name,
+		const char *where, struct why *why)
+{
+	unsigned *n = count_of(kind, s);
+	int r = check_name(kind, name, why);
+	char *section;
+
+	if (r != 0 || section_find(kind, s, name))
+		return r;
+	if (*n == kind->max)
+		return refuse_more(kind, name, why);
+	section = section_at(kind, s, (*n)++);
+	memset(section, 0, kind->size);
+	if (kind->init)
+		kind->init(section, where);
+	memcpy(section, name, strlen(name) + 1);
+	return 0;
+}
+
+int section_set(const struct section_kind *kind, struct settings *s, const char *name,
+		const char *key, const char *value, const char *where, struct why *why)
+{
+	int r = check_name(kind, name, why);
 	unsigned i = 0;
 
+	if (r != 0)
+		return r;
 	while (i < kind->n_keys && strcmp(kind->key(i), key) != 0)
 		i++;
-	return i;
+	if (i == kind->n_keys)
+		return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%s %s]", key,
+			      kind->word, name);
+	r = section_add(kind, s, name, where, why);
+	return r != 0 ? r : kind->put(section_find(kind, s, name), i, value, why);
+}
+
+void section_write(const struct section_kind *kind, const struct settings *s, FILE *out)
+{
+	for (unsigned i = 0; i < *count_of(kind, s); i++) {
+		fprintf(out, "\n[%s %s]\n", kind->word, section_at(kind, s, i));
+		kind->write(section_at(kind, s, i), out);
+	}
 }
 
 /* ---- the environment ---- */
+
+enum { PREFIX_MAX = 32 };
 
 static char env_char(char c)
 {
@@ -42,6 +135,16 @@ static bool env_same(const char *name, const char *text, size_t n)
 			return false;
 	}
 	return true;
+}
+
+/* "KOINE_WORD_", and how long that is. */
+static size_t env_prefix(const struct section_kind *kind, char out[PREFIX_MAX])
+{
+	int n = snprintf(out, PREFIX_MAX, "KOINE_%s_", kind->word);
+
+	for (char *p = out; *p; p++)
+		*p = env_char(*p);
+	return (size_t)n;
 }
 
 /* "NAME_KEY": the longest key that fits the end, so that NAME_KEY_COMMAND is no `command`. */
@@ -65,39 +168,44 @@ static const char *env_key(const struct section_kind *kind, const char *text, si
 	return best;
 }
 
-/* The one that is meant: one that there is, or a new one in lower case. */
-static int env_name(const struct section_kind *kind, const void *settings, const char *text,
+/* The one that is meant: one that there is, or a new one in lower case. `entry` is what stands
+ * behind the prefix, of which the name is n bytes. */
+static int env_name(const struct section_kind *kind, const struct settings *s, const char *entry,
 		    size_t n, char out[SECTION_NAME_MAX + 1], struct why *why)
 {
 	const char *found = NULL;
-	const char *name;
+	char prefix[PREFIX_MAX];
 
-	for (unsigned i = 0; (name = kind->name(settings, i)); i++) {
-		if (!env_same(name, text, n))
+	env_prefix(kind, prefix);
+	for (unsigned i = 0; i < *count_of(kind, s); i++) {
+		const char *name = section_at(kind, s, i);
+
+		if (!env_same(name, entry, n))
 			continue;
 		if (found)
 			return refuse(why, REFUSE_PARAMS, "environment: %s%.*s may be %s %s or %s",
-				      kind->env, (int)n, text, kind->word, found, name);
+				      prefix, (int)n, entry, kind->word, found, name);
 		found = name;
 	}
 	if (n > SECTION_NAME_MAX)
 		return refuse(why, REFUSE_PARAMS,
-			      "environment: %s%.60s: a name has at most %d characters", kind->env,
-			      text, SECTION_NAME_MAX);
+			      "environment: %s%.60s: a name has at most %d characters", prefix,
+			      entry, SECTION_NAME_MAX);
 	for (size_t i = 0; i < n; i++)
-		out[i] = (char)tolower((unsigned char)text[i]);
+		out[i] = (char)tolower((unsigned char)entry[i]);
 	out[n] = '\0';
 	if (found)
 		memcpy(out, found, n);
 	return 0;
 }
 
-static int read_variable(const struct section_kind *kind, void *settings, const char *text,
-			 struct why *why)
+static int read_variable(const struct section_kind *kind, struct settings *s, const char *variable,
+			 size_t prefix, struct why *why)
 {
-	size_t n = strcspn(text, "=");
+	const char *entry = variable + prefix;
+	size_t n = strcspn(entry, "=");
 	size_t name_len;
-	const char *key = env_key(kind, text, n, &name_len);
+	const char *key = env_key(kind, entry, n, &name_len);
 	char name[SECTION_NAME_MAX + 1];
 	struct why inner;
 	int r;
@@ -105,25 +213,25 @@ static int read_variable(const struct section_kind *kind, void *settings, const 
 	if (!key && kind->bare)
 		return 0;
 	if (!key)
-		return refuse(why, REFUSE_PARAMS, "environment: %s%.*s names no setting", kind->env,
-			      (int)(n < 100 ? n : 100), text);
-	r = env_name(kind, settings, text, name_len, name, why);
+		return refuse(why, REFUSE_PARAMS, "environment: %.*s names no setting",
+			      (int)(prefix + (n < 100 ? n : 100)), variable);
+	r = env_name(kind, s, entry, name_len, name, why);
 	if (r != 0)
 		return r;
-	if (kind->set(settings, name, key, text[n] ? text + n + 1 : "", &inner) == 0)
-		return 0;
-	return refuse(why, REFUSE_PARAMS, "environment: %s", inner.text);
+	r = section_set(kind, s, name, key, entry[n] ? entry + n + 1 : "", "environment", &inner);
+	return r == 0 ? 0 : refuse(why, REFUSE_PARAMS, "environment: %s", inner.text);
 }
 
-int section_read_environment(const struct section_kind *kind, void *settings, struct why *why)
+int section_read_environment(const struct section_kind *kind, struct settings *s, struct why *why)
 {
-	const size_t prefix = strlen(kind->env);
+	char prefix[PREFIX_MAX];
+	const size_t n = env_prefix(kind, prefix);
 
 	for (char **entry = environ; entry && *entry; entry++) {
 		int r = 0;
 
-		if (strncmp(*entry, kind->env, prefix) == 0)
-			r = read_variable(kind, settings, *entry + prefix, why);
+		if (strncmp(*entry, prefix, n) == 0)
+			r = read_variable(kind, s, *entry, n, why);
 		if (r != 0)
 			return r;
 	}

@@ -3,9 +3,8 @@
 
 #include <stdbool.h>
 
+#include "base/setting.h"
 #include "base/why.h"
-
-enum { PATH_LEN = 512 };
 
 /* The runtime folder: $XDG_RUNTIME_DIR/koine; without that variable /run/koine
  * for root, else /tmp/koine-UID. */

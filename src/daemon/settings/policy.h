@@ -6,9 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "base/why.h"
 #include "daemon/settings/named_section.h"
 
 enum { POLICIES_MAX = 128, POLICY_TEXT_MAX = 1024 };
@@ -38,22 +36,10 @@ struct approval_settings {
 	unsigned n_policies;
 };
 
-void approval_settings_init(struct approval_settings *a);
-
-/* Makes the policy if there is none by that name. Refuses a name that cannot be. */
-int policy_settings_add(struct approval_settings *a, const char *name, struct why *why);
-
-/* The same, and sets one of its keys. Refuses a name, key or verdict that cannot be. */
-int policy_settings_set(struct approval_settings *a, const char *name, const char *key,
-			const char *value, struct why *why);
-
-/* Every KOINE_POLICY_NAME_KEY in the environment. */
-int policy_settings_read_environment(struct approval_settings *a, struct why *why);
+extern const struct section_kind policy_section;
 
 /* When all was read: each must have a verdict. */
 int policy_settings_check(const struct approval_settings *a, struct why *why);
-
-void policy_settings_write(const struct approval_settings *a, FILE *out);
 
 /* NULL: it was not given, or is empty. */
 const char *policy_setting_get(const struct policy_setting *p, enum policy_key key);

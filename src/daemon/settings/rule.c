@@ -1,14 +1,8 @@
 #include "daemon/settings/rule.h"
 
-#include <stdbool.h>
-#include <string.h>
+#include "daemon/settings/settings.h"
 
-#include "daemon/settings/setting.h"
-
-static const struct {
-	const char *name;
-	const char *doc;
-} keys[N_RULE_KEYS] = {
+static const struct section_key keys[N_RULE_KEYS] = {
 	[RULE_PROJECT] = {"project", "the folder whose tasks and events it is for; empty: any"},
 	[RULE_DESCRIPTION] = {"description", "for people"},
 	[RULE_ENABLED] = {"enabled", "no: it is there, but does nothing until it is switched on"},
@@ -44,8 +38,6 @@ static const struct {
 	[RULE_APPROVAL] = {"approval", "yes: somebody must allow it first"},
 };
 
-static const struct section_kind rule_section;
-
 const char *rule_key_name(enum rule_key key)
 {
 	return keys[key].name;
@@ -56,64 +48,6 @@ const char *rule_setting_get(const struct rule_setting *r, enum rule_key key)
 	return r->at[key] ? r->text + r->at[key] : NULL;
 }
 
-/* ---- in ---- */
-
-static struct rule_setting *find(struct rule_settings *r, const char *name)
-{
-	for (unsigned i = 0; i < r->n; i++) {
-		if (strcmp(r->list[i].name, name) == 0)
-			return &r->list[i];
-	}
-	return NULL;
-}
-
-static void add(struct rule_settings *r, const char *name, const char *where)
-{
-	struct rule_setting *s = &r->list[r->n++];
-
-	memset(s, 0, sizeof(*s));
-	snprintf(s->name, sizeof(s->name), "%s", name);
-	snprintf(s->where, sizeof(s->where), "%s", where);
-}
-
-static int put(struct rule_setting *s, unsigned key, const char *value, struct why *why)
-{
-	const struct section_text t = {s->text, sizeof(s->text), &s->used};
-
-	if (section_keep(t, &s->at[key], value))
-		return 0;
-	return refuse(why, REFUSE_TOO_LARGE, "[rule %s]: more than %d bytes", s->name,
-		      RULE_TEXT_MAX);
-}
-
-int rule_settings_add(struct rule_settings *r, const char *name, const char *where, struct why *why)
-{
-	int e = section_check_name(&rule_section, name, why);
-
-	if (e != 0 || find(r, name))
-		return e;
-	if (r->n == RULE_SETTINGS_MAX)
-		return refuse(why, REFUSE_LIMIT, "[rule %s]: more than %d rules", name,
-			      RULE_SETTINGS_MAX);
-	add(r, name, where);
-	return 0;
-}
-
-int rule_settings_set(struct rule_settings *r, const char *name, const char *key, const char *value,
-		      const char *where, struct why *why)
-{
-	unsigned k = section_find_key(&rule_section, key);
-	int e = section_check_name(&rule_section, name, why);
-
-	if (e != 0)
-		return e;
-	if (k == N_RULE_KEYS)
-		return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [rule %s]", key,
-			      name);
-	e = rule_settings_add(r, name, where, why);
-	return e != 0 ? e : put(find(r, name), k, value, why);
-}
-
 /* ---- as a section ---- */
 
 static const char *key_name(unsigned i)
@@ -121,45 +55,45 @@ static const char *key_name(unsigned i)
 	return keys[i].name;
 }
 
-static const char *rule_name(const void *settings, unsigned i)
+static void init(void *section, const char *where)
 {
-	const struct rule_settings *r = settings;
+	struct rule_setting *r = section;
 
-	return i < r->n ? r->list[i].name : NULL;
+	snprintf(r->where, sizeof(r->where), "%s", where);
 }
 
-static int set_from_environment(void *settings, const char *name, const char *key,
-				const char *value, struct why *why)
+static int put(void *section, unsigned key, const char *value, struct why *why)
 {
-	return rule_settings_set(settings, name, key, value, "environment", why);
+	struct rule_setting *r = section;
+	const struct section_text t = {r->text, sizeof(r->text), &r->used};
+
+	if (section_keep(t, &r->at[key], value))
+		return 0;
+	return refuse(why, REFUSE_TOO_LARGE, "[rule %s]: more than %d bytes", r->name,
+		      RULE_TEXT_MAX);
 }
 
-static const struct section_kind rule_section = {
-	.word = "rule",
-	.its = "a rule's",
-	.env = "KOINE_RULE_",
-	.n_keys = N_RULE_KEYS,
-	.key = key_name,
-	.name = rule_name,
-	.set = set_from_environment,
-};
-
-int rule_settings_read_environment(struct rule_settings *r, struct why *why)
+static void write_keys(const void *section, FILE *out)
 {
-	return section_read_environment(&rule_section, r, why);
-}
+	for (unsigned k = 0; k < N_RULE_KEYS; k++) {
+		const char *value = rule_setting_get(section, (enum rule_key)k);
 
-/* ---- out ---- */
-
-void rule_settings_write(const struct rule_settings *r, FILE *out)
-{
-	for (unsigned i = 0; i < r->n; i++) {
-		fprintf(out, "\n[rule %s]\n", r->list[i].name);
-		for (unsigned k = 0; k < N_RULE_KEYS; k++) {
-			const char *value = rule_setting_get(&r->list[i], (enum rule_key)k);
-
-			if (value)
-				setting_write_text(keys[k].name, keys[k].doc, value, out);
-		}
+		if (value)
+			setting_write_text(keys[k].name, keys[k].doc, value, out);
 	}
 }
+
+const struct section_kind rule_section = {
+	.word = "rule",
+	.its = "a rule's",
+	.several = "rules",
+	.list = offsetof(struct settings, rules.list),
+	.n = offsetof(struct settings, rules.n),
+	.size = sizeof(struct rule_setting),
+	.max = RULE_SETTINGS_MAX,
+	.n_keys = N_RULE_KEYS,
+	.key = key_name,
+	.init = init,
+	.put = put,
+	.write = write_keys,
+};

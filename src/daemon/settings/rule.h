@@ -1,14 +1,12 @@
 /*
  * [rule NAME]: what the settings say of rules, key by key and as text. What it means is found out
- * when all was read (daemon/rules.h): a rule that cannot be is left out, and does not
+ * when all was read (rule_make.h): a rule that cannot be is left out, and does not
  * keep koined from starting.
  */
 #pragma once
 
 #include <stdint.h>
-#include <stdio.h>
 
-#include "base/why.h"
 #include "daemon/settings/named_section.h"
 
 enum { RULE_SETTINGS_MAX = 64, RULE_TEXT_MAX = 4096 };
@@ -55,18 +53,7 @@ struct rule_settings {
 	unsigned n;
 };
 
-/* Makes the rule if there is none by that name. Refuses a name that cannot be. */
-int rule_settings_add(struct rule_settings *r, const char *name, const char *where,
-		      struct why *why);
-
-/* The same, and sets one of its keys. Refuses a name or key that cannot be. */
-int rule_settings_set(struct rule_settings *r, const char *name, const char *key, const char *value,
-		      const char *where, struct why *why);
-
-/* Every KOINE_RULE_NAME_KEY in the environment. */
-int rule_settings_read_environment(struct rule_settings *r, struct why *why);
-
-void rule_settings_write(const struct rule_settings *r, FILE *out);
+extern const struct section_kind rule_section;
 
 /* NULL: it was not given. */
 const char *rule_setting_get(const struct rule_setting *r, enum rule_key key);

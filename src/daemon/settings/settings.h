@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -20,7 +21,13 @@
 #include "daemon/settings/setting.h"
 #include "daemon/settings/task.h"
 
-enum { LISTENS_MAX = 32, PROJECTS_MAX = 32, SECRETS_MAX = AGENTS_MAX + 16 };
+enum {
+	LISTENS_MAX = 32,
+	PROJECTS_MAX = 32,
+	SECRETS_MAX = AGENTS_MAX + 16,
+	DIALECTS_MAX = 16,
+	DIALECT_SETTINGS_MAX = 4096, /* bytes of one's section */
+};
 
 struct listen_setting {
 	char dialect[16];
@@ -47,26 +54,13 @@ struct settings {
 	struct limits limits;
 	struct listener_settings listeners;
 	char token_file[PATH_LEN];
-	char store[PATH_LEN];            /* "sqlite:PATH"; "" for the default place */
-	char context_secret[PATH_LEN];   /* ash */
-	char project_webhooks[PATH_LEN]; /* where rules of projects may call; "" for nowhere */
+	char store[PATH_LEN]; /* "sqlite:PATH"; "" for the default place */
 	bool memory_enabled;
 	size_t index_bytes;
 	char embedding_url[PATH_LEN]; /* "" for no model */
 	char embedding_model[PATH_LEN];
 	char embedding_key_file[PATH_LEN];
 	unsigned embedding_timeout_ms;
-	char nexus_token_file[PATH_LEN]; /* "" for token_file */
-	unsigned nexus_shutdown;         /* enum nexus_ending of dialect/nexus/nexus.h */
-	unsigned hld_heartbeat_ms;
-	char ocg_user[128];                /* "" for nobody */
-	char gateway_token_file[PATH_LEN]; /* "" for OPENCLAW_UI_TOKEN */
-	char gateway_tools[128];
-	char gateway_folder[PATH_LEN]; /* "" for none */
-	unsigned gateway_timeout_ms;
-	unsigned gateway_ping_ms;
-	bool gateway_process;
-	char gateway_environment[VARIABLES_MAX];
 	char chat_agent[64]; /* "none" or "" for none */
 	char chat_system[PATH_LEN];
 	char chat_system_file[PATH_LEN]; /* instead; "" for none */
@@ -87,15 +81,24 @@ struct settings {
 	unsigned n_listens;
 	bool listen_only;
 
+	/* Sections of the dialects, as they stand in their array: see settings_of. */
+	max_align_t dialects[DIALECTS_MAX][DIALECT_SETTINGS_MAX / sizeof(max_align_t)];
+
 	char projects[PROJECTS_MAX][PATH_LEN]; /* --project: absolute, each once */
 	unsigned n_projects;
 };
 
 void settings_init(struct settings *s);
 
+/* A dialect's own section. */
+void *settings_of(const struct settings *s, const struct dialect *d);
+
 /* One setting by name, as the file has it. Refuses an unknown name or a bad value. */
 int settings_set(struct settings *s, const char *section, const char *key, const char *value,
 		 struct why *why);
+
+/* A section as the file begins it: one that people name is there from then on. */
+int settings_add_section(struct settings *s, const char *section, struct why *why);
 
 /* "SECTION.KEY=VALUE"; REFUSE_PARSE when it is no such thing. */
 int settings_set_pair(struct settings *s, const char *pair, struct why *why);
@@ -113,18 +116,12 @@ int settings_read_text(struct settings *s, const char *file, const char *text, s
 /* Reads the file. -ENOENT when there is none. */
 int settings_read_file(struct settings *s, const char *file, struct why *why);
 
-/* KOINE_SECTION_KEY for every setting, KOINE_DEBUG, and what the dialects' own programs
- * read: ASH_CONTEXT_TOKEN_SECRET, AIWG_IPC_DEBUG. */
+/* KOINE_SECTION_KEY for every setting, KOINE_LISTEN_DIALECT, KOINE_DEBUG, and what the dialects'
+ * own programs read. */
 int settings_read_environment(struct settings *s, struct why *why);
-
-/* KOINE_LISTEN_DIALECT: where that one listens. */
-int settings_read_listen(struct settings *s, const char *dialect, struct why *why);
 
 /* When all was read: whether it fits together, agents and their default above all. */
 int settings_check(const struct settings *s, struct why *why);
-
-/* Which tools its agents are offered, as bits of enum tool_id. */
-int settings_gateway_tools(const struct settings *s, unsigned *ret_bits, struct why *why);
 
 /* In tokens: the agent's own, or [chat]'s. */
 unsigned settings_budget(const struct settings *s, const struct agent_setting *a);

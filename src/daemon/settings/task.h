@@ -2,16 +2,14 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdio.h>
 
-#include "base/why.h"
+#include "daemon/settings/named_section.h"
 #include "daemon/settings/setting.h"
 
-/* inih cuts a section's name at 49 bytes, "group " included. */
-enum { GROUPS_MAX = 64, GROUP_LABEL_MAX = 40 };
+enum { GROUPS_MAX = 64 };
 
 struct group_setting {
-	char name[GROUP_LABEL_MAX + 1];
+	char name[SECTION_NAME_MAX + 1];
 	unsigned parallel; /* 0: no limit of its own */
 };
 
@@ -29,13 +27,4 @@ struct task_settings {
 	unsigned n_groups;
 };
 
-void task_settings_init(struct task_settings *t);
-
-/* Of [group NAME], which is made if there is none by that name. */
-int group_settings_set(struct task_settings *t, const char *name, const char *key,
-		       const char *value, struct why *why);
-
-/* Every KOINE_GROUP_NAME_PARALLEL in the environment. */
-int group_settings_read_environment(struct task_settings *t, struct why *why);
-
-void group_settings_write(const struct task_settings *t, FILE *out);
+extern const struct section_kind group_section;

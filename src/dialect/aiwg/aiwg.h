@@ -8,16 +8,27 @@
  */
 #pragma once
 
+#include "base/setting.h"
 #include "call/call.h"
 #include "call/dialect.h"
 #include "engine/task/task.h"
 
 struct automation;
+struct dialect_life;
+struct dialect_section;
 struct endpoint;
 struct server;
 struct services;
 
 extern const struct dialect aiwg_dialect;
+
+/* project.c: [project] of the settings, and its part in the daemon's life. */
+extern const struct dialect_section aiwg_section;
+extern const struct dialect_life aiwg_life;
+
+struct aiwg_settings {
+	char webhooks[PATH_LEN]; /* where rules of projects may call; "" for nowhere */
+};
 
 /* A job of the project's schedule. */
 struct aiwg_job {

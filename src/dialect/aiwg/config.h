@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "engine/automation/automation.h"
+#include "engine/automation/changes.h"
 
 enum {
 	AIWG_CONFIG_MAX = 1 << 20, /* bytes of the file */
@@ -14,11 +15,9 @@ enum {
 	AIWG_JOBS_MAX = 256,
 };
 
-enum aiwg_change { CHANGE_CREATE = 1, CHANGE_MODIFY = 2, CHANGE_DELETE = 4, CHANGE_ANY = 7 };
-
 struct aiwg_watched {
 	struct text path;          /* as it is written: below the project, or absolute */
-	unsigned changes;          /* enum aiwg_change */
+	unsigned changes;          /* bits of enum change */
 	const struct text *ignore; /* parts of what is below it, with "*" for anything */
 	unsigned n_ignore;
 	const struct text *extensions; /* how its files end; none: any */

@@ -212,4 +212,7 @@ const struct dialect aiwg_dialect = {
 	.explain_field = aiwg_explain_field,
 	.methods = methods,
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
+	.home = {.socket = ".aiwg/daemon/daemon.sock", .in_project = true},
+	.section = &aiwg_section,
+	.life = &aiwg_life,
 };

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/setting.h"
 #include "call/dialect.h"
 #include "engine/memory/memory.h"
 #include "wire/context_token.h"
@@ -11,6 +12,7 @@
 extern const struct dialect ash_dialect;
 
 struct ash_settings {
+	char context_secret[PATH_LEN]; /* as it was set */
 	struct context_secret secret;
 };
 

@@ -1,5 +1,6 @@
 /* The portrait of ash. */
 #include "dialect/ash/ash.h"
+#include "dialect/life.h"
 #include "dialect/memory_who.h"
 
 static const struct error_row errors[N_REFUSALS] = {
@@ -166,6 +167,39 @@ static const struct method methods[] = {
 	 .handle = ash_reload},
 };
 
+/* ---- in a daemon ---- */
+
+static const struct setting rows[] = {
+	{"ash", "context_secret", SET_SECRET, SETTING_TEXT(struct ash_settings, context_secret),
+	 "calls must carry a token signed with it; empty for none",
+	 .secret = "ASH_CONTEXT_TOKEN_SECRET"},
+};
+
+static const struct ash_settings defaults;
+
+static const struct dialect_section section = {
+	.rows = rows,
+	.n_rows = sizeof(rows) / sizeof(rows[0]),
+	.defaults = &defaults,
+	.size = sizeof(defaults),
+};
+
+static int prepare(struct dialect_host *h, struct why *why)
+{
+	struct ash_settings *s = h->settings;
+	int r;
+
+	if (!s->context_secret[0])
+		return 0;
+	r = context_secret_read(h->daemon->arena, text_of(s->context_secret), &s->secret);
+	/* Whoever sets one wants tokens. */
+	if (r == 0 && s->secret.n == 0)
+		return refuse(why, REFUSE_PARAMS, "ash.context_secret is blank");
+	return r;
+}
+
+static const struct dialect_life life = {.prepare = prepare};
+
 const struct dialect ash_dialect = {
 	.name = "ash",
 	.framing = SPEAKS_LENGTH,
@@ -177,4 +211,10 @@ const struct dialect ash_dialect = {
 	.methods = methods,
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
 	.http_silent_status = 200,
+	.home = {.socket = "ash.sock", .variable = "ASH_RPC_SOCKET", .path = "/run/ash/rpc.sock"},
+	/* A sandbox may have written the files of projects that a reload would read, and of ash's own
+	 * settings none changes while we run. */
+	.sandboxed = true,
+	.section = &section,
+	.life = &life,
 };

@@ -116,4 +116,6 @@ const struct dialect embedding_dialect = {
 	.http_routes = routes,
 	.n_http_routes = sizeof(routes) / sizeof(routes[0]),
 	.http_refusal = write_refusal,
+	.home = {.address = "http:127.0.0.1:50001", .optional = true},
+	.makes_vectors = true,
 };

@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "call/server.h"
 #include "dialect/embedding/embedding.h"
+#include "engine/memory/embedding.h"
 #include "engine/memory/vectors.h"
+#include "engine/services.h"
 
 enum shape {
 	SHAPE_ONE,
@@ -297,9 +299,9 @@ static int64_t port_of(const struct call *c)
 
 static const char *url_of(const struct call *c)
 {
-	const struct embedding_settings *settings = c->endpoint->settings;
+	const struct services *s = call_services(c);
 
-	return settings ? settings->url : "";
+	return embedding_url(s->embedding);
 }
 
 struct done embedding_health(struct call *c)

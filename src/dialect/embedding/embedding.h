@@ -9,10 +9,6 @@
 
 extern const struct dialect embedding_dialect;
 
-struct embedding_settings {
-	const char *url; /* of the model; "" for the built-in one */
-};
-
 struct embed_in {
 	struct text text;
 };

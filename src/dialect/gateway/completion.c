@@ -64,9 +64,9 @@ const char *completion_agent(const struct completion *c)
 
 /* ---- which conversation ---- */
 
-int gateway_start(struct services *s, struct gateway_known *known)
+int gateway_count(struct chat *chat, struct gateway_known *known)
 {
-	return chat_highest(s->chat, prefix, &known->last_number);
+	return chat_highest(chat, prefix, &known->last_number);
 }
 
 static void on_ended(void *arg, int result, const struct why *why)

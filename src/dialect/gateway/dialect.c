@@ -158,4 +158,7 @@ const struct dialect gateway_dialect = {
 	.http_token_unset = "unauthorized (ui token not set)",
 	.http_token_wrong = "unauthorized",
 	.http_more_routes = &gateway_more_routes,
+	.home = {.address = "http:127.0.0.1:55003", .optional = true},
+	.section = &gateway_section,
+	.life = &gateway_life,
 };

@@ -6,9 +6,14 @@
  */
 #pragma once
 
+#include "base/setting.h"
 #include "call/call.h"
 #include "call/http_route.h"
 #include "engine/memory/memory.h"
+
+struct chat;
+struct dialect_life;
+struct dialect_section;
 
 extern const struct dialect gateway_dialect;
 
@@ -26,15 +31,25 @@ struct gateway_known {
 };
 
 struct gateway_settings {
-	unsigned tools;      /* that agents are offered: bits of enum tool_id */
+	char token_file[PATH_LEN]; /* "" for OPENCLAW_UI_TOKEN */
+	char tool_names[128];      /* as they were set */
+	char folder[PATH_LEN];     /* "" for none */
+	bool process;              /* its clients may start programs */
+	char environment[VARIABLES_MAX];
 	unsigned timeout_ms; /* that an agent may be silent */
 	unsigned ping_ms;    /* between two looks whether a WebSocket's client is there */
-	struct text user;    /* whose memories; {NULL, 0}: everybody's */
+	/* Made of these. */
+	unsigned tools;   /* that agents are offered: bits of enum tool_id */
+	struct text user; /* whose memories; {NULL, 0}: everybody's */
 	struct gateway_known *known;
 };
 
-/* Before the first call, after the chat was started. */
-int gateway_start(struct services *s, struct gateway_known *known);
+/* start.c: its section of the settings, and its part in the daemon's life. */
+extern const struct dialect_section gateway_section;
+extern const struct dialect_life gateway_life;
+
+/* Finds the last number of its conversations; before the first call. */
+int gateway_count(struct chat *chat, struct gateway_known *known);
 
 const struct gateway_settings *gateway_settings(const struct call *c);
 

@@ -1,5 +1,6 @@
 /* The portrait of hld. */
 #include "dialect/hld/hld.h"
+#include "dialect/life.h"
 
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 0},
@@ -273,6 +274,21 @@ static const struct method methods[] = {
 	 .handle = hld_subscribe},
 };
 
+static const struct setting rows[] = {
+	{"hld", "heartbeat", SET_SECONDS, offsetof(struct hld_settings, heartbeat_ms), 1, 86400,
+	 "seconds of silence, before its subscribers are told that the daemon is there"},
+};
+
+static const struct hld_settings defaults = {.heartbeat_ms = 30000};
+
+static const struct dialect_section section = {
+	.rows = rows,
+	.n_rows = sizeof(rows) / sizeof(rows[0]),
+	.defaults = &defaults,
+	.size = sizeof(defaults),
+	.renewed = true,
+};
+
 const struct dialect hld_dialect = {
 	.name = "hld",
 	.framing = SPEAKS_LINE,
@@ -285,4 +301,11 @@ const struct dialect hld_dialect = {
 	.decode = hld_decode,
 	.methods = methods,
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
+	.home = {.socket = "hld.sock",
+		 .variable = "HUMANLAYER_SOCKET_PATH",
+		 .old_variable = "HUMANLAYER_DAEMON_SOCKET",
+		 .path = "~/.humanlayer/daemon.sock",
+		 .told_by = "HUMANLAYER_DAEMON_SOCKET",
+		 .told_sessions = true},
+	.section = &section,
 };

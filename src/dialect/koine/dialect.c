@@ -2,6 +2,7 @@
 #include "dialect/koine/koine.h"
 
 #include "base/log_tail.h"
+#include "call/rpc.h"
 #include "dialect/daemon.h"
 
 static const struct error_row errors[N_REFUSALS] = {
@@ -84,6 +85,25 @@ static const struct method methods[] = {
 
 static const char *const paths[] = {"/", "/rpc", NULL};
 
+static const struct method_table more_methods[] = {
+	{rpc_methods, &rpc_n_methods},
+	{koine_memory_methods, &koine_n_memory_methods},
+	{koine_chat_methods, &koine_n_chat_methods},
+	{koine_chat_ended_methods, &koine_n_chat_ended_methods},
+	{koine_event_methods, &koine_n_event_methods},
+	{koine_task_methods, &koine_n_task_methods},
+	{koine_automation_methods, &koine_n_automation_methods},
+	{koine_project_methods, &koine_n_project_methods},
+	{koine_session_methods, &koine_n_session_methods},
+	{koine_approval_methods, &koine_n_approval_methods},
+	{NULL, NULL},
+};
+
+static const struct method_table debug_methods[] = {
+	{koine_debug_methods, &koine_n_debug_methods},
+	{NULL, NULL},
+};
+
 const struct dialect koine_dialect = {
 	.name = "koine",
 	.framing = SPEAKS_ANY,
@@ -91,6 +111,10 @@ const struct dialect koine_dialect = {
 	.errors = errors,
 	.methods = methods,
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
+	.more_methods = more_methods,
+	.debug_methods = debug_methods,
+	.speaks_all = true,
+	.home = {.socket = "koine.sock", .told_by = "KOINE_SOCKET"},
 	.http_paths = paths,
 	.http_silent_status = 200,
 };

@@ -1,4 +1,8 @@
 /* The portrait of nexus. */
+#include <string.h>
+#include <strings.h>
+
+#include "dialect/life.h"
 #include "dialect/nexus/nexus.h"
 
 static const struct error_row errors[N_REFUSALS] = {
@@ -215,6 +219,48 @@ static const struct method methods[] = {
 
 static const char *const paths[] = {"/", "/rpc", "/agent/*", NULL};
 
+/* ---- in a daemon ---- */
+
+static const char *const shutdown_words[] = {"daemon", "listener", "off", NULL};
+
+static const struct setting rows[] = {
+	{"nexus", "token_file", SET_PATH, SETTING_TEXT(struct nexus_settings, token_file),
+	 "a file (0600) with the token that its calls must carry; empty for koine.token_file"},
+	{"nexus", "shutdown", SET_WORD, offsetof(struct nexus_settings, shutdown), 0, 0,
+	 "what its shutdown stops: daemon or listener; or off", .words = shutdown_words},
+};
+
+static const struct nexus_settings defaults;
+
+static const struct dialect_section section = {
+	.rows = rows,
+	.n_rows = sizeof(rows) / sizeof(rows[0]),
+	.defaults = &defaults,
+	.size = sizeof(defaults),
+};
+
+/* The words that its users know. */
+static int check_address(const char *address, struct why *why)
+{
+	static const char *const hosts[] = {"127.0.0.1:", "localhost:", "[::1]:", "::1:"};
+	const char *host = strchr(address, ':');
+	const char *port = strrchr(address, ':');
+
+	if (!host || port == host || strncmp(address, "unix:", 5) == 0)
+		return 0;
+	host++;
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		if (strncasecmp(host, hosts[i], strlen(hosts[i])) == 0)
+			return 0;
+	}
+	return refuse(why, REFUSE_FORBIDDEN,
+		      "Security: HTTP server must bind to localhost only, not '%.*s'",
+		      (int)(port - host), host);
+}
+
+static const struct dialect_token token = {.file = offsetof(struct nexus_settings, token_file)};
+static const struct dialect_life life = {.check_address = check_address, .token = &token};
+
 const struct dialect nexus_dialect = {
 	.name = "nexus",
 	.framing = SPEAKS_HTTP,
@@ -231,4 +277,7 @@ const struct dialect nexus_dialect = {
 	.http_silent_status = 200,
 	.http_timeout_status = 400,
 	.http_error = nexus_http_error,
+	.home = {.address = "http:127.0.0.1:8765"},
+	.section = &section,
+	.life = &life,
 };

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/setting.h"
 #include "call/call.h"
 #include "call/dialect.h"
 #include "engine/chat/chat.h"
@@ -17,7 +18,8 @@ extern const struct dialect nexus_dialect;
 enum nexus_ending { SHUTDOWN_DAEMON, SHUTDOWN_LISTENER, SHUTDOWN_OFF };
 
 struct nexus_settings {
-	unsigned shutdown; /* enum nexus_ending */
+	char token_file[PATH_LEN]; /* "": koine.token_file */
+	unsigned shutdown;         /* enum nexus_ending */
 };
 
 /* ---- words.c: what is wrong, as the original's clients know it ---- */

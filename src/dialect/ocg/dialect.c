@@ -1,6 +1,7 @@
 /* The portrait of ocg. */
 #include "call/call.h"
 #include "call/server.h"
+#include "dialect/life.h"
 #include "dialect/ocg/ocg.h"
 
 /* To Go an error is its sentence; the codes are for nobody. */
@@ -186,6 +187,22 @@ static const struct field pulse_fields[] = {
 
 static const struct method methods[] = {SERVICE("RPCService"), SERVICE("Agent")};
 
+static const struct setting rows[] = {
+	{"ocg", "user", SET_TEXT, SETTING_TEXT(struct ocg_settings, user),
+	 "whose memories its clients store and find; empty for common ones"},
+};
+
+static const struct ocg_settings defaults;
+
+static const struct dialect_section section = {
+	.rows = rows,
+	.n_rows = sizeof(rows) / sizeof(rows[0]),
+	.defaults = &defaults,
+	.size = sizeof(defaults),
+};
+
+static const struct dialect_life life = {.numbered = OCG_CONVERSATION};
+
 const struct dialect ocg_dialect = {
 	.name = "ocg",
 	.framing = SPEAKS_GOB,
@@ -196,12 +213,22 @@ const struct dialect ocg_dialect = {
 	.methods = methods,
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
 	.http_silent_status = 200,
+	.home = {.socket = "ocg.sock",
+		 .variable = "OPENCLAW_AGENT_SOCK",
+		 .path = "/tmp/ocg-agent.sock"},
+	.section = &section,
+	.life = &life,
 };
+
+struct text ocg_user(const struct ocg_settings *s)
+{
+	return s && s->user[0] ? text_of(s->user) : (struct text) {0};
+}
 
 struct memory_asker ocg_asker(const struct call *c)
 {
 	const struct ocg_settings *settings =
 		c->dialect == &ocg_dialect ? c->endpoint->settings : NULL;
 
-	return (struct memory_asker) {.user = settings ? settings->user : (struct text) {0}};
+	return (struct memory_asker) {.user = ocg_user(settings)};
 }

@@ -17,8 +17,11 @@ extern const struct dialect ocg_dialect;
 #define OCG_CONVERSATION "ocg-" /* and a number: what is said over one connection, in order */
 
 struct ocg_settings {
-	struct text user; /* whose memories; {NULL, 0}: nobody's, which are common */
+	char user[128]; /* whose memories; "": nobody's, which are common */
 };
+
+/* {NULL, 0}: nobody's. */
+struct text ocg_user(const struct ocg_settings *s);
 
 struct memory_asker ocg_asker(const struct call *c);
 

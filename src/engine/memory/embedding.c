@@ -38,6 +38,7 @@ struct embedding {
 	struct embeddings *model;
 	struct background background;
 	char *name;
+	char *url;
 	unsigned timeout_ms;
 	struct wake *wake;   /* from the other threads, for the atomics below */
 	struct timer *timer; /* until the next try */
@@ -525,6 +526,11 @@ struct text embedding_model(const struct embedding *e)
 	return text_of(e->name);
 }
 
+const char *embedding_url(const struct embedding *e)
+{
+	return e ? e->url : "";
+}
+
 unsigned embedding_dim(const struct embedding *e)
 {
 	return atomic_load(&e->dim);
@@ -700,7 +706,8 @@ static int open_model(struct embedding *e, const struct embedding_opts *opts, st
 	int r;
 
 	e->name = strdup(opts->model);
-	r = e->name ? embeddings_new(e->loop, &model, &e->model, why) : -ENOMEM;
+	e->url = strdup(opts->url);
+	r = e->name && e->url ? embeddings_new(e->loop, &model, &e->model, why) : -ENOMEM;
 	if (r == 0)
 		r = timer_new(e->loop, on_timer, e, &e->timer);
 	if (r == 0)
@@ -763,5 +770,6 @@ void embedding_free(struct embedding *e)
 	timer_free(e->timer);
 	wake_free(e->wake);
 	free(e->name);
+	free(e->url);
 	free(e);
 }

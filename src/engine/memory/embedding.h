@@ -74,6 +74,9 @@ void embedding_leave(struct embedding *e);
 /* The model's name; on any thread. */
 struct text embedding_model(const struct embedding *e);
 
+/* Where it is; "" without one. */
+const char *embedding_url(const struct embedding *e);
+
 /* The length of its vectors as far as known; 0: not yet. On any thread. */
 unsigned embedding_dim(const struct embedding *e);
 

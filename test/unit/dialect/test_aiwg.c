@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/pack.h"
-#include "daemon/project_files.h"
+#include "dialect/aiwg/files.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/aiwg/config.h"
 #include "dialect/aiwg/import.h"

@@ -1,4 +1,4 @@
-#include "daemon/project_trust.h"
+#include "dialect/aiwg/trust.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "daemon/project_watch.h"
+#include "dialect/aiwg/watch.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -7,37 +7,24 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/list.h"
 #include "base/log.h"
 #include "base/record.h"
-#include "daemon/settings/paths.h"
-#include "daemon/project_files.h"
-#include "io/watch.h"
+#include "base/setting.h"
+#include "dialect/aiwg/files.h"
 #include "base/pattern.h"
 #include "engine/automation/schedule.h"
 #include "engine/services.h"
 
 enum {
-	PENDING_MAX = 4096,           /* changed files that are not told yet */
 	LOOK_AT_LEAST_MS = 60 * 1000, /* at the clock, which people set */
 	IGNORE_MAX = 256,             /* bytes of a pattern */
 };
 
 /* A folder that is watched. */
-struct spot {
+struct watched {
 	struct project_watch *owner;
 	const struct aiwg_watched *config;
-	struct watch *watch;
-	size_t root_len; /* of the watched folder's path */
-	char *real;      /* that path without links and ".."; NULL: not known */
-};
-
-/* A file that changed: told when it has been quiet for a while. */
-struct pending {
-	struct list link; /* in project_watch.pending, the first due first */
-	enum watch_event event;
-	uint64_t due_ms;
-	char path[];
+	char *real; /* its path without links and ".."; NULL: not known */
 };
 
 /* A job of the schedule. */
@@ -52,11 +39,9 @@ struct project_watch {
 	struct services *services;
 	const struct aiwg_config *config;
 	struct aiwg_project *shown;
-	struct spot *spots;
-	unsigned n_spots;
-	struct list pending;
-	unsigned n_pending;
-	struct timer *quiet; /* until the first of these is due */
+	struct changes *changes;
+	struct watched *watched;
+	unsigned n_watched;
 	struct due *dues;
 	struct aiwg_job *jobs; /* what shown->jobs points to; as many */
 	unsigned n_dues;
@@ -65,18 +50,6 @@ struct project_watch {
 };
 
 /* ---- files ---- */
-
-static const char *change_name(enum watch_event event)
-{
-	return event == WATCH_CREATE ? "create" : event == WATCH_MODIFY ? "modify" : "delete";
-}
-
-static unsigned change_bit(enum watch_event event)
-{
-	return event == WATCH_CREATE   ? CHANGE_CREATE
-	       : event == WATCH_MODIFY ? CHANGE_MODIFY
-				       : CHANGE_DELETE;
-}
 
 /* Anywhere in the path, as the original does. */
 static bool fits_pattern(struct text pattern, struct text path)
@@ -99,14 +72,14 @@ static bool is_ignored(const struct aiwg_watched *w, const char *path)
 }
 
 /* A pattern that is found in "NAME/" is found in all that is below. */
-static bool on_skip(void *arg, const char *name)
+static bool skips(void *arg, const char *name)
 {
-	const struct spot *s = arg;
+	const struct watched *w = arg;
 	char folder[NAME_MAX + 2];
 
 	snprintf(folder, sizeof(folder), "%s/", name);
 	return strcmp(name, ".git") == 0 || strcmp(name, "node_modules") == 0 ||
-	       is_ignored(s->config, folder);
+	       is_ignored(w->config, folder);
 }
 
 static bool has_extension(const struct aiwg_watched *w, const char *path)
@@ -140,128 +113,46 @@ static bool is_at_or_below(const char *path, const char *folder)
 }
 
 /* What we, and those who work here, write over and over; by whatever way it is watched. */
-static bool is_ours(const struct spot *s, const char *below)
+static bool is_ours(const struct watched *w, const char *below)
 {
 	char whole[2 * PATH_MAX];
 	const char *path;
 
-	if (!s->real)
+	if (!w->real)
 		return false;
-	snprintf(whole, sizeof(whole), "%s/%s", strcmp(s->real, "/") == 0 ? "" : s->real, below);
-	path = relative(s->owner, whole);
+	snprintf(whole, sizeof(whole), "%s/%s", strcmp(w->real, "/") == 0 ? "" : w->real, below);
+	path = relative(w->owner, whole);
 	return is_at_or_below(path, ".aiwg/daemon") || is_at_or_below(path, ".aiwg/working") ||
 	       strncmp(path, PROJECT_PID, strlen(PROJECT_PID)) == 0;
 }
 
-static void tell_change(struct project_watch *w, const struct pending *p)
+static bool take(void *arg, enum change change, const char *below)
 {
+	const struct watched *w = arg;
+
+	if (!(w->config->changes & change) || is_ours(w, below) || is_ignored(w->config, below) ||
+	    !has_extension(w->config, below))
+		return false;
+	w->owner->shown->n_changes++;
+	return true;
+}
+
+static void tell_change(void *arg, enum change change, const char *path)
+{
+	const struct project_watch *w = arg;
 	struct arena arena;
 	struct record payload;
 	char type[32];
 
 	arena_init(&arena, 1 << 20);
 	record_begin(&payload, &arena);
-	record_text(&payload, "path", text_of(p->path));
-	record_text(&payload, "event_type", text_of(change_name(p->event)));
-	snprintf(type, sizeof(type), "file.%s", change_name(p->event));
+	record_text(&payload, "path", text_of(relative(w, path)));
+	record_text(&payload, "event_type", text_of(change_name(change)));
+	snprintf(type, sizeof(type), "file.%s", change_name(change));
 	if (payload.err == 0)
 		automation_event(w->services->automation, w->shown->folder, TEXT("watch"),
 				 text_of(type), payload.root);
 	arena_done(&arena);
-}
-
-static struct pending *first_pending(const struct project_watch *w)
-{
-	struct list *first = list_first(&w->pending);
-
-	return first ? list_entry(first, struct pending, link) : NULL;
-}
-
-static void drop_pending(struct project_watch *w, struct pending *p)
-{
-	list_remove(&p->link);
-	w->n_pending--;
-	free(p);
-}
-
-static void arm_quiet(struct project_watch *w)
-{
-	const struct pending *p = first_pending(w);
-	uint64_t now = loop_now_ms(w->loop);
-
-	if (p)
-		timer_start(w->quiet, p->due_ms > now ? p->due_ms - now : 1);
-}
-
-static void on_quiet(void *arg)
-{
-	struct project_watch *w = arg;
-	uint64_t now = loop_now_ms(w->loop);
-	struct pending *p;
-
-	while ((p = first_pending(w)) && p->due_ms <= now) {
-		tell_change(w, p);
-		drop_pending(w, p);
-	}
-	arm_quiet(w);
-}
-
-/* Linear in the files that changed within the debounce time: fine for a checkout of thousands. */
-static struct pending *find_pending(const struct project_watch *w, const char *path)
-{
-	list_for_each (at, following, (struct list *)&w->pending) {
-		struct pending *p = list_entry(at, struct pending, link);
-
-		if (strcmp(p->path, path) == 0)
-			return p;
-	}
-	return NULL;
-}
-
-static void add_pending(struct project_watch *w, enum watch_event event, const char *path)
-{
-	struct pending *p = find_pending(w, path);
-	size_t n = strlen(path) + 1;
-
-	if (p) {
-		/* Made and then written is still made. */
-		if (p->event != WATCH_CREATE || event == WATCH_DELETE)
-			p->event = event;
-		list_remove(&p->link);
-	} else {
-		if (w->n_pending == PENDING_MAX) {
-			tell_change(w, first_pending(w));
-			drop_pending(w, first_pending(w));
-		}
-		p = malloc(sizeof(*p) + n);
-		if (!p)
-			return;
-		p->event = event;
-		memcpy(p->path, path, n);
-		w->n_pending++;
-	}
-	p->due_ms = loop_now_ms(w->loop) + (uint64_t)w->config->debounce_ms;
-	list_append(&w->pending, &p->link);
-	arm_quiet(w);
-}
-
-static void on_change(void *arg, enum watch_event event, const char *path)
-{
-	const struct spot *s = arg;
-	struct project_watch *w = s->owner;
-	const char *below = path + s->root_len;
-
-	if (event == WATCH_OVERFLOW) {
-		log_warn("changes were missed", "folder=%s", path);
-		return;
-	}
-	below += *below == '/';
-	path = relative(w, path);
-	if (!(s->config->changes & change_bit(event)) || is_ours(s, below) ||
-	    is_ignored(s->config, below) || !has_extension(s->config, below))
-		return;
-	w->shown->n_changes++;
-	add_pending(w, event, path);
 }
 
 /* Without what says nothing: "//", "/./", and a slash or "/." at the end. */
@@ -286,10 +177,9 @@ static void simplify(char *path)
 	*to = '\0';
 }
 
-static void open_spot(struct project_watch *w, struct spot *s)
+static void watch_folder(struct project_watch *p, struct watched *w)
 {
-	const struct watch_opts opts = {.on_change = on_change, .skip = on_skip, .arg = s};
-	struct text path = s->config->path;
+	struct text path = w->config->path;
 	struct why why = {.text = ""};
 	char folder[2 * PATH_LEN];
 	int r;
@@ -297,37 +187,49 @@ static void open_spot(struct project_watch *w, struct spot *s)
 	if (path.data[0] == '/')
 		snprintf(folder, sizeof(folder), "%.*s", TEXT_ARGS(path));
 	else
-		snprintf(folder, sizeof(folder), "%s/%.*s", w->shown->folder.data, TEXT_ARGS(path));
+		snprintf(folder, sizeof(folder), "%s/%.*s", p->shown->folder.data, TEXT_ARGS(path));
 	simplify(folder);
-	s->root_len = strlen(folder);
-	s->real = realpath(folder, NULL);
-	/* However it is written, and wherever links lead: what is not the project's is not its to watch. */
-	if (s->real && !is_at_or_below(s->real, w->shown->folder.data)) {
+	w->real = realpath(folder, NULL);
+	/* However it is written, and wherever links lead: what is not the project's is not its to
+	 * watch. */
+	if (w->real && !is_at_or_below(w->real, p->shown->folder.data)) {
 		log_warn("not watched", "folder=%s why=outside of the project %s", folder,
-			 w->shown->folder.data);
+			 p->shown->folder.data);
 		return;
 	}
-	r = watch_open(w->loop, folder, &opts, &s->watch, &why);
+	r = changes_watch(p->changes, folder, w, &why);
 	if (r != 0)
 		log_info("not watched", "folder=%s why=%s", folder,
 			 r > 0 ? why.text : strerror(-r));
 }
 
-static int start_watching(struct project_watch *w)
+static int start_watching(struct project_watch *p)
 {
-	const struct aiwg_config *config = w->config;
+	const struct aiwg_config *config = p->config;
+	const struct changes_opts opts = {
+		.loop = p->loop,
+		.quiet_ms = config->debounce_ms,
+		.skips = skips,
+		.take = take,
+		.tell = tell_change,
+		.arg = p,
+	};
+	int r;
 
 	if (!config->watch)
 		return 0;
-	w->spots = calloc(config->n_watched + 1, sizeof(w->spots[0]));
-	w->paths = calloc(config->n_watched + 1, sizeof(w->paths[0]));
-	if (!w->spots || !w->paths)
+	p->watched = calloc(config->n_watched + 1, sizeof(p->watched[0]));
+	p->paths = calloc(config->n_watched + 1, sizeof(p->paths[0]));
+	if (!p->watched || !p->paths)
 		return -ENOMEM;
+	r = changes_new(&opts, &p->changes);
+	if (r != 0)
+		return r;
 	for (unsigned i = 0; i < config->n_watched; i++) {
-		w->spots[i] = (struct spot) {.owner = w, .config = &config->watched[i]};
-		w->paths[i] = config->watched[i].path;
-		open_spot(w, &w->spots[i]);
-		w->n_spots++;
+		p->watched[i] = (struct watched) {.owner = p, .config = &config->watched[i]};
+		p->paths[i] = config->watched[i].path;
+		watch_folder(p, &p->watched[i]);
+		p->n_watched++;
 	}
 	return 0;
 }
@@ -419,7 +321,7 @@ static void show(struct project_watch *w)
 
 	shown->watches = w->config->watch;
 	shown->paths = w->paths;
-	shown->n_paths = w->n_spots;
+	shown->n_paths = w->n_watched;
 	shown->schedules = w->config->schedule;
 	shown->jobs = w->jobs;
 	shown->n_jobs = w->n_dues;
@@ -437,10 +339,7 @@ int project_watch_start(struct loop *l, struct services *s, const struct aiwg_co
 	w->services = s;
 	w->config = config;
 	w->shown = shown;
-	list_init(&w->pending);
-	r = timer_new(l, on_quiet, w, &w->quiet);
-	if (r == 0)
-		r = timer_new(l, on_clock, w, &w->clock);
+	r = timer_new(l, on_clock, w, &w->clock);
 	if (r == 0)
 		r = start_watching(w);
 	if (r == 0)
@@ -456,25 +355,19 @@ int project_watch_start(struct loop *l, struct services *s, const struct aiwg_co
 
 void project_watch_free(struct project_watch *w)
 {
-	struct pending *p;
-
 	if (!w)
 		return;
 	w->shown->watches = false;
 	w->shown->schedules = false;
 	w->shown->n_paths = 0;
 	w->shown->n_jobs = 0;
-	for (unsigned i = 0; i < w->n_spots; i++) {
-		watch_close(w->spots[i].watch);
-		free(w->spots[i].real);
-	}
-	while ((p = first_pending(w)))
-		drop_pending(w, p);
+	changes_free(w->changes);
+	for (unsigned i = 0; i < w->n_watched; i++)
+		free(w->watched[i].real);
 	for (unsigned i = 0; i < w->n_dues; i++)
 		schedule_free(w->dues[i].schedule);
-	timer_free(w->quiet);
 	timer_free(w->clock);
-	free(w->spots);
+	free(w->watched);
 	free(w->paths);
 	free(w->dues);
 	free(w->jobs);

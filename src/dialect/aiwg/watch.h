@@ -7,7 +7,6 @@
 
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/aiwg/config.h"
-#include "io/loop.h"
 
 struct project_watch;
 

@@ -1,4 +1,4 @@
-#include "daemon/project_files.h"
+#include "dialect/aiwg/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "daemon/project_log.h"
+#include "dialect/aiwg/log.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/list.h"
 #include "base/pack.h"
 #include "base/utf8.h"
-#include "daemon/project_files.h"
+#include "dialect/aiwg/files.h"
 #include "engine/event/event.h"
 #include "engine/services.h"
 

@@ -1,0 +1,47 @@
+/*
+ * One setting: a row that says its name, its type and where its value is kept. Tables of
+ * such rows are what the file, the environment, --set and --check go through.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct why;
+
+enum { PATH_LEN = 512, VARIABLES_MAX = 1024 };
+
+enum setting_type {
+	SET_LEVEL,    /* enum log_level */
+	SET_BOOL,     /* bool */
+	SET_UNSIGNED, /* unsigned */
+	SET_SIZE,     /* size_t; k, m or g may follow */
+	SET_SECONDS,  /* unsigned, in milliseconds */
+	SET_DECIMAL,  /* double, or -1 for none: written as nothing */
+	SET_WORD,     /* unsigned: which of the words */
+	SET_UIDS,     /* struct uids */
+	SET_TEXT,     /* char[max], one line */
+	SET_PATH,     /* char[max] */
+	SET_URL,      /* char[max], by the row's check */
+	SET_SECRET,   /* char[max], never shown */
+	SET_VARIABLE, /* char[max], the name of a variable of ours that holds a secret */
+	SET_VARIABLES /* char[max], what a program gets: NAME, NAME* and NAME=VALUE; no value is shown */
+};
+
+struct setting {
+	const char *section;
+	const char *key;
+	enum setting_type type;
+	size_t offset; /* in what the table is about */
+	uint64_t min;
+	uint64_t max;
+	const char *doc;
+	const char *const *words;                         /* SET_WORD: NULL-ended */
+	int (*check)(const char *value, struct why *why); /* SET_URL */
+	/* A variable of ours that holds a secret: the value itself (SET_SECRET), or what stands in its
+	 * place. As with SET_VARIABLE, no program that we start gets it. NULL: there is none. */
+	const char *secret;
+};
+
+/* For a row of text: its place in the struct, and how many bytes it has there. */
+#define SETTING_TEXT(in, member) offsetof(in, member), 0, sizeof(((in *)0)->member)

@@ -1,0 +1,128 @@
+#include "daemon/hosts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "call/server.h"
+#include "daemon/token.h"
+
+static const struct dialect_life *life_of(const struct dialect_host *h)
+{
+	static const struct dialect_life none;
+
+	return h->dialect->life ? h->dialect->life : &none;
+}
+
+/* A copy: the settings may be read again. */
+static int copy_settings(struct dialect_host *h, const struct settings *s)
+{
+	const struct dialect_section *section = h->dialect->section;
+
+	if (!section)
+		return 0;
+	h->settings = arena_alloc(h->daemon->arena, section->size);
+	if (!h->settings)
+		return -ENOMEM;
+	memcpy(h->settings, settings_of(s, h->dialect), section->size);
+	return 0;
+}
+
+int hosts_prepare(struct hosts *h, const struct settings *s, struct environments *env,
+		  struct why *why)
+{
+	int r = 0;
+
+	h->means.hosts = h->list;
+	h->means.n_hosts = n_dialects;
+	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
+		h->list[i] = (struct dialect_host) {
+			.dialect = dialects[i],
+			.daemon = &h->means,
+			.env = dialect_variables(dialects[i]) ? &env->dialects[i] : NULL,
+		};
+		r = copy_settings(&h->list[i], s);
+		if (r == 0)
+			r = token_read(s, dialects[i], h->tokens[i], TOKEN_MAX, why);
+	}
+	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
+		if (life_of(&h->list[i])->prepare)
+			r = life_of(&h->list[i])->prepare(&h->list[i], why);
+	}
+	return r;
+}
+
+const char *hosts_token(const struct hosts *h, const struct dialect *d)
+{
+	const char *token = h->tokens[dialect_index(d)];
+
+	return token[0] ? token : NULL;
+}
+
+int hosts_listening(struct hosts *h, const char *project, struct endpoint *e)
+{
+	struct dialect_host *host = &h->list[dialect_index(e->dialect)];
+
+	return life_of(host)->listening ? life_of(host)->listening(host, project, e) : 0;
+}
+
+int hosts_open(struct hosts *h)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
+		if (life_of(&h->list[i])->open)
+			r = life_of(&h->list[i])->open(&h->list[i]);
+	}
+	return r;
+}
+
+int hosts_start(struct hosts *h, struct why *why)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
+		if (life_of(&h->list[i])->start)
+			r = life_of(&h->list[i])->start(&h->list[i], why);
+	}
+	return r;
+}
+
+void hosts_reload(struct hosts *h, const struct settings *fresh)
+{
+	for (unsigned i = 0; i < n_dialects; i++) {
+		struct dialect_host *host = &h->list[i];
+		const struct dialect_section *section = host->dialect->section;
+
+		if (section && section->renewed)
+			memcpy(host->settings, settings_of(fresh, host->dialect), section->size);
+		if (life_of(host)->reload)
+			life_of(host)->reload(host);
+	}
+}
+
+void hosts_stopping(struct hosts *h)
+{
+	for (unsigned i = 0; i < n_dialects; i++) {
+		if (life_of(&h->list[i])->stopping)
+			life_of(&h->list[i])->stopping(&h->list[i]);
+	}
+}
+
+void hosts_stopped(struct hosts *h)
+{
+	for (unsigned i = 0; i < n_dialects; i++) {
+		if (life_of(&h->list[i])->stopped)
+			life_of(&h->list[i])->stopped(&h->list[i]);
+	}
+}
+
+void hosts_free(struct hosts *h)
+{
+	for (unsigned i = 0; i < n_dialects; i++) {
+		struct dialect_host *host = &h->list[i];
+
+		/* A start may have failed before this one was prepared. */
+		if (host->dialect && host->state && life_of(host)->free)
+			life_of(host)->free(host);
+	}
+}

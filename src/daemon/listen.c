@@ -1,0 +1,181 @@
+/* Which methods each dialect has, and where it listens. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "call/server.h"
+#include "daemon/life.h"
+
+/* ---- methods ---- */
+
+/* Names that are there already are koine's own: it answers the members of all. */
+static int add_new_methods(struct registry *r, const struct dialect *d)
+{
+	for (unsigned i = 0; i < d->n_methods; i++) {
+		const struct method *m = &d->methods[i];
+		int e = registry_find(r, text_of(m->name)) ? 0 : registry_add(r, m, 1);
+
+		if (e != 0)
+			return e;
+	}
+	return 0;
+}
+
+static int add_tables(struct registry *r, const struct method_table *tables)
+{
+	int e = 0;
+
+	for (; e == 0 && tables && tables->rows; tables++)
+		e = registry_add(r, tables->rows, *tables->n);
+	return e;
+}
+
+static int add_methods(struct registry *r, const struct dialect *d, bool debug)
+{
+	int e = registry_add(r, d->methods, d->n_methods);
+
+	if (e == 0)
+		e = add_tables(r, d->more_methods);
+	if (e == 0 && debug)
+		e = add_tables(r, d->debug_methods);
+	for (unsigned i = 0; e == 0 && d->speaks_all && i < n_dialects; i++)
+		e = add_new_methods(r, dialects[i]);
+	return e;
+}
+
+int registries_make(struct daemon *d)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
+		r = registry_new(&d->registries[i]);
+		if (r == 0)
+			r = add_methods(d->registries[i], dialects[i], d->settings->debug_methods);
+	}
+	return r;
+}
+
+void registries_free(struct daemon *d)
+{
+	for (unsigned i = 0; i < n_dialects; i++)
+		registry_free(d->registries[i]);
+}
+
+/* ---- listeners ---- */
+
+/* A port is anybody's: somebody else may have it for good, as the original may its socket. Else a
+ * socket is most often that of a koined that runs already. */
+static int say_how_without(const struct daemon *d, const struct plan_row *row, struct why *why)
+{
+	const char *name = row->dialect->name;
+	const struct why inner = *why;
+
+	if (row->address.kind == ADDRESS_UNIX && !row->dialect->home.path)
+		return refuse(why, REFUSE_CONFLICT, "%.140s%s", inner.text,
+			      d->settings->root[0] ? "" : "; --root DIR starts another elsewhere");
+	return refuse(why, REFUSE_CONFLICT,
+		      "%.120s; without %s: [listen] %s = off, or --set listen.%s=off", inner.text,
+		      name, name, name);
+}
+
+/* What whoever listens so should know, as --check notes it. */
+static void note_listener(const struct daemon *d, const struct plan_row *row)
+{
+	const struct dialect *dialect = row->dialect;
+	const struct dialect_token *token = dialect->life ? dialect->life->token : NULL;
+	char refuses[64];
+
+	if (row->fd < 0 && row->address.kind == ADDRESS_UNIX &&
+	    paths_open_to_all(row->address.path))
+		log_warn("socket folder is open to all",
+			 "dialect=%s address=%s why=\"anybody can put another socket there; chmod "
+			 "o-w or chmod +t its folder\"",
+			 dialect->name, row->address.path);
+	if (!token || !token->only || hosts_token(&d->hosts, dialect))
+		return;
+	snprintf(refuses, sizeof(refuses), "%s refuses every call", dialect->name);
+	log_info(refuses, "why=\"there is neither %s nor %s.token_file\"", token->variable,
+		 dialect->name);
+}
+
+static int check_runtime(const struct plan_row *row, struct why *why)
+{
+	char folder[PATH_LEN];
+
+	if (!row->runtime)
+		return 0;
+	paths_runtime(folder);
+	return paths_check_runtime(folder, why);
+}
+
+static int listen_at(struct daemon *d, const struct plan_row *row, struct why *why)
+{
+	const struct dialect *dialect = row->dialect;
+	const unsigned i = dialect_index(dialect);
+	const struct uids *allowed = settings_uids(d->settings, dialect->name);
+	const struct endpoint_opts opts = {
+		.dialect = dialect,
+		.registry = d->registries[i],
+		.address = row->address,
+		.framing = dialect->framing,
+		.fd = row->fd,
+		.allow_uids = allowed->list,
+		.n_allow_uids = allowed->n,
+		.token = hosts_token(&d->hosts, dialect),
+		.settings = d->hosts.list[i].settings,
+	};
+	struct endpoint *e;
+	int r = check_runtime(row, why);
+
+	if (r != 0)
+		return r;
+	r = server_listen(d->server, &opts, &e, why);
+	if (r == REFUSE_CONFLICT)
+		return say_how_without(d, row, why);
+	if (r == 0)
+		r = hosts_listening(&d->hosts, row->project, e);
+	if (r == 0)
+		note_listener(d, row);
+	return r;
+}
+
+/* A project of which nothing can be served is none, for whoever has the others. */
+static int listen_in_project(struct daemon *d, const struct plan_row *row, struct why *why)
+{
+	const struct dialect_life *life = row->dialect->life;
+	int r = life->check_folder(row->project, why);
+	bool skipped = r != 0;
+
+	if (r == 0)
+		r = listen_at(d, row, why);
+	if (r > 0 && !skipped)
+		skipped = row->fd < 0 && life->socket_broken(row->address.path);
+	if (!skipped)
+		return r;
+	log_warn("project not served", "why=%s", why->text);
+	return 0;
+}
+
+int listen_everywhere(struct daemon *d, const struct plan *plan, struct why *why)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < plan->n; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		r = row->dialect->home.in_project ? listen_in_project(d, row, why)
+						  : listen_at(d, row, why);
+	}
+	if (r == 0 && list_empty(&d->server->endpoints))
+		return refuse(why, REFUSE_UNAVAILABLE,
+			      "no project can be served, and nothing else is");
+	return r;
+}
+
+void listen_say(const struct daemon *d)
+{
+	list_for_each (at, following, &d->server->endpoints) {
+		const struct endpoint *e = list_entry(at, struct endpoint, link);
+
+		printf("listening %s %s\n", e->dialect->name, e->address);
+	}
+}

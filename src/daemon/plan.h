@@ -1,0 +1,26 @@
+/*
+ * Which dialect listens where: handed over by the service manager, or by
+ * --listen alone, or each at its place from the settings or by default.
+ */
+#pragma once
+
+#include "daemon/dialects.h"
+#include "daemon/settings/settings.h"
+#include "io/activation.h"
+
+struct plan_row {
+	const struct dialect *dialect;
+	struct address address;
+	int fd;       /* handed over by the service manager, or -1 */
+	bool runtime; /* lies in the runtime folder, which must be ours */
+	char project
+		[PATH_LEN]; /* whose folder it is for, where the dialect has sockets in projects */
+};
+
+struct plan {
+	struct plan_row rows[LISTENS_MAX + ACTIVATION_MAX + PROJECTS_MAX];
+	unsigned n;
+};
+
+int plan_make(const struct settings *s, const struct activation *given, struct plan *ret_plan,
+	      struct why *why);

@@ -1,0 +1,144 @@
+/* A stop in good order: nobody new is served, what runs has its time, then it is over. */
+#include "base/log.h"
+#include "call/server.h"
+#include "daemon/life.h"
+#include "engine/approval/approval.h"
+#include "engine/automation/automation.h"
+#include "engine/chat/chat.h"
+#include "engine/memory/embedding.h"
+#include "engine/program/process.h"
+#include "engine/program/tool.h"
+#include "engine/session/session.h"
+#include "engine/task/task.h"
+#include "io/activation.h"
+
+enum {
+	/* Turns are cancelled so long before the time of a stop is over: what they have said so far
+	 * still reaches those who wait for it. */
+	LAST_WORDS_MS = 1000,
+	/* Tasks that run may end by themselves for so long. With interrupt_time after it a stop
+	 * stays below the ten seconds after which the original's command line kills. */
+	TASKS_GRACE_MS = 3000,
+	TASKS_MS = TASKS_GRACE_MS + 5000,
+	/* Then it is over, whatever is left: a store that cannot be written, a process that cannot be
+	 * ended. A second signal has less patience. */
+	STOP_MARGIN_MS = 7000,
+	HURRY_MS = 5000,
+};
+
+static void check_stopped(const struct daemon *d)
+{
+	if (d->server_stopped && d->tasks_stopped && d->sessions_stopped && d->processes_stopped)
+		loop_stop(d->loop);
+}
+
+void stop_server_closed(void *daemon)
+{
+	struct daemon *d = daemon;
+
+	d->server_stopped = true;
+	check_stopped(d);
+}
+
+static void on_tasks_stopped(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->tasks_stopped = true;
+	check_stopped(d);
+}
+
+static void on_sessions_stopped(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->sessions_stopped = true;
+	check_stopped(d);
+}
+
+static void on_processes_stopped(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->processes_stopped = true;
+	check_stopped(d);
+}
+
+/* A second time, at once. */
+static void stop_tasks(struct daemon *d, bool at_once)
+{
+	unsigned stop_ms = d->server->opts.limits.stop_ms;
+	unsigned grace_ms = stop_ms < TASKS_GRACE_MS ? stop_ms : TASKS_GRACE_MS;
+
+	if (at_once)
+		grace_ms = 0;
+	automation_stop(d->services->automation);
+	if (!d->tasks_stopped)
+		tasks_stop(d->services->tasks, grace_ms, on_tasks_stopped, d);
+	if (!d->sessions_stopped)
+		sessions_stop(d->services->sessions, grace_ms, on_sessions_stopped, d);
+	if (!d->processes_stopped)
+		processes_stop(d->services->processes, grace_ms, on_processes_stopped, d);
+}
+
+static void on_last_words(void *arg)
+{
+	const struct daemon *d = arg;
+
+	chat_stop(d->services->chat);
+	tools_stop(d->services->tools);
+}
+
+static void on_out_of_patience(void *arg)
+{
+	struct daemon *d = arg;
+
+	log_warn("stop took too long", "calls=%d tasks=%d sessions=%d processes=%d",
+		 !d->server_stopped, !d->tasks_stopped, !d->sessions_stopped,
+		 !d->processes_stopped);
+	d->hurried = true;
+	loop_stop(d->loop);
+}
+
+/* Whoever asks a third time does not give it more time. */
+static void hurry(struct daemon *d)
+{
+	if (d->hurried)
+		return;
+	d->hurried = true;
+	services_stop(d->services);
+	timer_start(d->patience, HURRY_MS);
+}
+
+void stop_begin(struct daemon *d, bool force)
+{
+	unsigned stop_ms;
+
+	if (force)
+		d->server->opts.limits.stop_ms = 0;
+	stop_ms = d->server->opts.limits.stop_ms;
+	if (d->server->stopping) {
+		hurry(d);
+	} else {
+		notify_send("STOPPING=1");
+		log_info("stopping", "connections=%u calls=%u", d->server->n_clients,
+			 d->server->n_calls);
+		embedding_stop(d->services->embedding);
+		timer_start(d->last_words,
+			    stop_ms > 2 * LAST_WORDS_MS ? stop_ms - LAST_WORDS_MS : stop_ms / 2);
+		timer_start(d->patience,
+			    (stop_ms > TASKS_MS ? stop_ms : TASKS_MS) + STOP_MARGIN_MS);
+		hosts_stopping(&d->hosts);
+		approvals_stop(d->services->approvals);
+		tools_stop(d->services->tools);
+	}
+	stop_tasks(d, d->server->stopping);
+	server_stop(d->server);
+}
+
+int stop_prepare(struct daemon *d)
+{
+	int r = timer_new(d->loop, on_last_words, d, &d->last_words);
+
+	return r != 0 ? r : timer_new(d->loop, on_out_of_patience, d, &d->patience);
+}

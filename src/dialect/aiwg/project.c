@@ -1,0 +1,442 @@
+/*
+ * The projects that koined serves: each has a socket in its folder, settings of its own there
+ * (.aiwg/daemon.json), files that say that a daemon runs, and rules.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "call/server.h"
+#include "dialect/aiwg/aiwg.h"
+#include "dialect/aiwg/files.h"
+#include "dialect/aiwg/heartbeat.h"
+#include "dialect/aiwg/import.h"
+#include "dialect/aiwg/log.h"
+#include "dialect/aiwg/trust.h"
+#include "dialect/aiwg/watch.h"
+#include "dialect/life.h"
+#include "engine/services.h"
+#include "wire/digest.h"
+
+enum {
+	CONFIG_ARENA_MAX = 64 << 20,
+	IMPORT_ARENA_MAX = 1 << 30,
+};
+
+/* What a daemon.json said. Replaced as a whole. */
+struct project_config {
+	struct arena arena;
+	struct buf text; /* which it points into */
+	struct aiwg_config config;
+	char digest[DIGEST_HEX_LEN + 1]; /* "": there is no file */
+	struct trust_offer offer;
+};
+
+/* A socket of a project. */
+struct project {
+	struct list link;
+	const struct dialect_host *host;
+	const char *folder;
+	struct aiwg_project shown;
+	struct endpoint *endpoint;
+	struct aiwg_teller *teller;
+	bool first; /* of its folder: another socket of the same has nothing of what follows */
+	struct project_config *config;
+	struct project_watch *watch;
+	struct project_log *log;
+	struct heartbeat *heartbeat;
+	bool unused; /* its settings are new, and nothing acts by them yet */
+};
+
+static struct list *projects(const struct dialect_host *h)
+{
+	return h->state;
+}
+
+/* ---- sockets ---- */
+
+static int prepare(struct dialect_host *h, struct why *why)
+{
+	struct list *list = arena_alloc(h->daemon->arena, sizeof(*list));
+
+	(void)why;
+	if (!list)
+		return -ENOMEM;
+	list_init(list);
+	h->state = list;
+	return 0;
+}
+
+static bool is_first(const struct dialect_host *h, const char *folder)
+{
+	list_for_each (at, following, projects(h)) {
+		struct project *p = list_entry(at, struct project, link);
+
+		if (strcmp(p->folder, folder) == 0)
+			return false;
+	}
+	return true;
+}
+
+static int listening(struct dialect_host *h, const char *folder, struct endpoint *e)
+{
+	struct project *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->host = h;
+	p->folder = folder;
+	p->first = is_first(h, folder);
+	p->shown.folder = text_of(folder);
+	p->endpoint = e;
+	e->settings = &p->shown;
+	list_append(projects(h), &p->link);
+	return 0;
+}
+
+/* ---- daemon.json ---- */
+
+static void config_free(struct project_config *c)
+{
+	if (!c)
+		return;
+	arena_done(&c->arena);
+	buf_done(&c->text);
+	free(c);
+}
+
+static void complain(void *arg, const char *sentence)
+{
+	(void)arg;
+	log_warn("left out", "why=%s", sentence);
+}
+
+static struct text text_in(const struct buf *b)
+{
+	return (struct text) {.data = b->data, .len = b->len};
+}
+
+static void on_trust_changed(void *project);
+
+static int parse_config(const struct project *p, struct project_config *c, struct why *why)
+{
+	char file[PATH_LEN + 32];
+	int r = project_file_read(p->folder, PROJECT_CONFIG, &c->text);
+
+	/* Without one everything is as ever. */
+	if (r == -ENOENT)
+		return 0;
+	snprintf(file, sizeof(file), "%s/%s", p->folder, PROJECT_CONFIG);
+	if (r != 0)
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot read %.120s: %s", file,
+			      strerror(-r));
+	return aiwg_config_read(&c->arena, file, text_in(&c->text), p->shown.folder, complain, NULL,
+				&c->config, why);
+}
+
+/* What of it would act, and by what it is known again. */
+static int make_offer(const struct project *p, struct project_config *c)
+{
+	const struct aiwg_settings *settings = p->host->settings;
+	int r;
+
+	project_forbid(settings->webhooks, &c->config);
+	r = project_offer(&c->arena, &c->config, &c->offer);
+	if (c->text.len > 0)
+		digest_hex(text_in(&c->text), c->digest);
+	return r;
+}
+
+/* However little is in it: of a file that cannot be read there is nothing. */
+static void sign_offer(struct project *p, struct project_config *c)
+{
+	c->offer.folder = p->shown.folder;
+	c->offer.digest = text_of(c->digest);
+	c->offer.changed = on_trust_changed;
+	c->offer.arg = p;
+}
+
+/* The original would take them before daemon.json. */
+static void tell_unread(const struct project *p)
+{
+	static const char *const names[] = {PROJECT_YAML, PROJECT_YML};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (project_file_exists(p->folder, names[i]))
+			log_warn("project settings not read", "file=%s/%s why=only %s is read",
+				 p->folder, names[i], PROJECT_CONFIG);
+	}
+}
+
+/* A file that cannot be read leaves things as they are; that is told. */
+static int read_config(struct project *p)
+{
+	struct project_config *c = calloc(1, sizeof(*c));
+	struct why why = {.text = ""};
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	arena_init(&c->arena, CONFIG_ARENA_MAX);
+	buf_init(&c->text, AIWG_CONFIG_MAX);
+	tell_unread(p);
+	r = parse_config(p, c, &why);
+	if (r > 0)
+		log_warn("project settings not read", "why=%s", why.text);
+	if (r == 0)
+		r = make_offer(p, c);
+	sign_offer(p, c);
+	if (r != 0 && p->config) {
+		config_free(c);
+		return r < 0 ? r : 0;
+	}
+	project_watch_free(p->watch);
+	p->watch = NULL;
+	config_free(p->config);
+	p->config = c;
+	p->unused = true;
+	return r < 0 ? r : 0;
+}
+
+static int set_limits(const struct project *p)
+{
+	const struct task_project limits = {
+		.folder = p->folder,
+		.parallel = p->config->config.parallel,
+		.timeout_ms = p->config->config.timeout_ms,
+		.queue = p->config->config.queue,
+	};
+
+	return tasks_add_project(p->host->daemon->services, &limits);
+}
+
+/* ---- tasks.json ---- */
+
+static int import_text(const struct project *p, struct text text, struct task_import *in,
+		       struct why *why)
+{
+	struct task *tasks = NULL;
+	struct arena arena;
+	unsigned n = 0;
+	int r;
+
+	arena_init(&arena, IMPORT_ARENA_MAX);
+	r = aiwg_tasks_read(&arena, text, p->shown.folder, p->config->config.timeout_ms, &tasks,
+			    &in->n, why);
+	in->tasks = tasks;
+	if (r == 0)
+		r = tasks_import(p->host->daemon->services, &arena, in, &n);
+	arena_done(&arena);
+	if (r == 0)
+		r = project_file_put_aside(p->folder, PROJECT_TASKS, ".imported");
+	if (r == 0)
+		log_info("tasks imported", "project=%s n=%u", p->folder, n);
+	return r;
+}
+
+/* Takes over, once, what an earlier original has kept. What cannot be read is left where it is, and
+ * the project begins without it. */
+static void import(const struct project *p)
+{
+	struct task_import in = {.output_folder = p->host->daemon->task_folder,
+				 .output_bytes = p->host->daemon->task_bytes};
+	CLEANUP(buf_donep) struct buf text;
+	struct why why = {.text = ""};
+	int r;
+
+	buf_init(&text, AIWG_IMPORT_BYTES);
+	r = project_file_read(p->folder, PROJECT_TASKS, &text);
+	if (r == -ENOENT)
+		return;
+	if (r == 0)
+		r = import_text(p, text_in(&text), &in, &why);
+	if (r != 0)
+		log_warn("tasks not imported", "file=%s/%s why=%s", p->folder, PROJECT_TASKS,
+			 r > 0 ? why.text : strerror(-r));
+}
+
+static int open_all(struct dialect_host *h)
+{
+	list_for_each (at, following, projects(h)) {
+		struct project *p = list_entry(at, struct project, link);
+		int r = p->first ? read_config(p) : 0;
+
+		if (r != 0)
+			return r;
+		if (p->first)
+			import(p);
+	}
+	return 0;
+}
+
+/* ---- rules ---- */
+
+static void count_held(void *n, struct text id)
+{
+	(void)id;
+	(*(unsigned *)n)++;
+}
+
+/* Once for each time that its files are read: whoever wants them to act has to look at them. */
+static void tell_untrusted(const struct project *p, enum trust_state state)
+{
+	const struct trust_offer *o = &p->config->offer;
+	unsigned n_held = 0;
+
+	tasks_each_held(p->host->daemon->services, p->shown.folder, count_held, &n_held);
+	if (state != TRUST_WANTED && state != TRUST_CHANGED && n_held == 0)
+		return;
+	log_info("project does not act",
+		 "project=%s is=%s rules=%u watches=%u jobs=%u held=%u how=\"koine project trust\"",
+		 p->folder, trust_state_name(state), o->n_rules, o->n_watches, o->n_jobs, n_held);
+}
+
+/* Its rules act, and its files and times are watched, only as they are trusted. */
+static int start_rules(struct project *p)
+{
+	struct services *s = p->host->daemon->services;
+	const struct aiwg_config *config = &p->config->config;
+	int r = trust_offer(s->trust, &p->config->offer);
+	enum trust_state state;
+
+	if (r != 0)
+		return r;
+	p->unused = false;
+	state = trust_of(s->trust, &p->config->offer, NULL);
+	tell_untrusted(p, state);
+	r = automation_set_rules(s->automation, p->shown.folder, config->rules,
+				 state == TRUST_GIVEN ? config->n_rules : 0, NULL, NULL);
+	if (r != 0 || state != TRUST_GIVEN)
+		return r;
+	return project_watch_start(p->host->daemon->loop, s, config, &p->shown, &p->watch);
+}
+
+static void tell_failed(const struct project *p, int r)
+{
+	if (r != 0)
+		log_err("project not read again", "project=%s error=%s", p->folder, strerror(-r));
+}
+
+static void on_trust_changed(void *project)
+{
+	struct project *p = project;
+
+	project_watch_free(p->watch);
+	p->watch = NULL;
+	tell_failed(p, start_rules(p));
+}
+
+/* ---- start, reload, stop ---- */
+
+static int start_project(struct project *p)
+{
+	const struct dialect_means *daemon = p->host->daemon;
+	int r = aiwg_teller_start(p->endpoint, &p->teller);
+
+	if (r != 0 || !p->first)
+		return r;
+	r = set_limits(p);
+	if (r == 0)
+		r = start_rules(p);
+	if (r == 0)
+		r = heartbeat_start(daemon, p->folder, p->endpoint, p->config->config.heartbeat_ms,
+				    &p->heartbeat);
+	if (r == 0)
+		r = project_log_start(daemon->services, *daemon->background, p->shown.folder,
+				      &p->log);
+	return r;
+}
+
+static int start(struct dialect_host *h, struct why *why)
+{
+	(void)why;
+	list_for_each (at, following, projects(h)) {
+		struct project *p = list_entry(at, struct project, link);
+		int r = start_project(p);
+
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static int reload_project(struct project *p)
+{
+	int r = read_config(p);
+
+	/* Where nothing new was read, what was there goes on. First of all: what was offered before
+	 * is gone. */
+	if (r == 0 && p->unused)
+		r = start_rules(p);
+	return r != 0 ? r : set_limits(p);
+}
+
+static void reload(struct dialect_host *h)
+{
+	list_for_each (at, following, projects(h)) {
+		struct project *p = list_entry(at, struct project, link);
+
+		if (p->heartbeat)
+			tell_failed(p, reload_project(p));
+	}
+}
+
+static void stopping(struct dialect_host *h)
+{
+	aiwg_tell_stopping(h->daemon->server);
+}
+
+static void stopped(struct dialect_host *h)
+{
+	list_for_each (at, following, projects(h))
+		heartbeat_stop(list_entry(at, struct project, link)->heartbeat);
+}
+
+static void free_all(struct dialect_host *h)
+{
+	list_for_each (at, following, projects(h)) {
+		struct project *p = list_entry(at, struct project, link);
+
+		heartbeat_free(p->heartbeat);
+		aiwg_teller_free(p->teller);
+		project_log_free(p->log);
+		project_watch_free(p->watch);
+		config_free(p->config);
+		list_remove(&p->link);
+		free(p);
+	}
+}
+
+/* ---- its part in the daemon's life ---- */
+
+static const struct setting rows[] = {
+	{"project", "webhooks", SET_TEXT, SETTING_TEXT(struct aiwg_settings, webhooks),
+	 "where webhooks of projects may go: beginnings of addresses; empty for nowhere"},
+};
+
+static const struct aiwg_settings defaults;
+
+const struct dialect_section aiwg_section = {
+	.rows = rows,
+	.n_rows = sizeof(rows) / sizeof(rows[0]),
+	.defaults = &defaults,
+	.size = sizeof(defaults),
+	.renewed = true,
+};
+
+const struct dialect_life aiwg_life = {
+	.prepare = prepare,
+	.check_folder = project_check,
+	.socket_broken = project_socket_broken,
+	.listening = listening,
+	.open = open_all,
+	.start = start,
+	.reload = reload,
+	.stopping = stopping,
+	.stopped = stopped,
+	.free = free_all,
+	.debug_variable = "AIWG_IPC_DEBUG",
+};

@@ -1,0 +1,171 @@
+/* [gateway] of the settings, and what of the engine is started by it: tools, jobs, processes. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "dialect/gateway/gateway.h"
+#include "dialect/life.h"
+#include "dialect/ocg/memory_words.h"
+#include "dialect/ocg/ocg.h"
+#include "engine/automation/job.h"
+#include "engine/program/process.h"
+#include "engine/program/tool.h"
+#include "engine/services.h"
+
+#define AT(member)      offsetof(struct gateway_settings, member)
+#define TEXT_AT(member) SETTING_TEXT(struct gateway_settings, member)
+
+static const struct setting rows[] = {
+	{"gateway", "token_file", SET_PATH, TEXT_AT(token_file),
+	 "a file (0600) with the token that its calls must carry; empty for OPENCLAW_UI_TOKEN",
+	 .secret = "OPENCLAW_UI_TOKEN"},
+	{"gateway", "tools", SET_TEXT, TEXT_AT(tool_names),
+	 "what its agents may use: memory, exec, read, write, edit, with commas; or none"},
+	{"gateway", "folder", SET_PATH, TEXT_AT(folder),
+	 "where exec, read, write and edit work, and nowhere else"},
+	{"gateway", "timeout", SET_SECONDS, AT(timeout_ms), 1, 86400,
+	 "seconds that an agent may say nothing"},
+	{"gateway", "ping", SET_SECONDS, AT(ping_ms), 1, 86400,
+	 "seconds of silence after which a WebSocket's client is asked whether it is there"},
+	{"gateway", "process", SET_BOOL, AT(process), 0, 0,
+	 "let its clients start programs, each after it was approved"},
+	{"gateway", "environment", SET_VARIABLES, TEXT_AT(environment),
+	 "what exec and its programs get beside a short list: NAME, NAME* or NAME=VALUE each"},
+};
+
+static const struct gateway_settings defaults = {
+	.tool_names = "memory",
+	.timeout_ms = 120000,
+	.ping_ms = 30000,
+};
+
+/* ---- which tools ---- */
+
+static const unsigned memory_bits =
+	1U << TOOL_MEMORY_SEARCH | 1U << TOOL_MEMORY_GET | 1U << TOOL_MEMORY_STORE;
+
+static bool add_tool(struct text name, unsigned *bits)
+{
+	if (text_is(name, "none") || name.len == 0)
+		return true;
+	if (text_is(name, "memory")) {
+		*bits |= memory_bits;
+		return true;
+	}
+	for (unsigned i = TOOL_EXEC; i < N_TOOLS; i++) {
+		if (text_is(name, tool_name((enum tool_id)i))) {
+			*bits |= 1U << i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int read_tools(const char *at, unsigned *ret_bits, struct why *why)
+{
+	*ret_bits = 0;
+	while (*at) {
+		struct text name = {.data = at, .len = strcspn(at, ", ")};
+
+		if (!add_tool(name, ret_bits))
+			return refuse(why, REFUSE_PARAMS,
+				      "gateway.tools: there is no '%.*s'; there are memory, exec, "
+				      "read, write, edit and none",
+				      TEXT_ARGS(text_cut(name, 40)));
+		at += name.len;
+		at += strspn(at, ", ");
+	}
+	return 0;
+}
+
+static int check(const void *settings, struct why *why)
+{
+	const struct gateway_settings *s = settings;
+	unsigned bits;
+	int r = read_tools(s->tool_names, &bits, why);
+
+	if (r != 0)
+		return r;
+	if ((bits & ~memory_bits) && !s->folder[0])
+		return refuse(why, REFUSE_PARAMS,
+			      "gateway.tools has more than memory: gateway.folder must say where");
+	if (s->process && !s->folder[0])
+		return refuse(why, REFUSE_PARAMS,
+			      "gateway.process is on: gateway.folder must say where");
+	return 0;
+}
+
+const struct dialect_section gateway_section = {
+	.rows = rows,
+	.n_rows = sizeof(rows) / sizeof(rows[0]),
+	.defaults = &defaults,
+	.size = sizeof(defaults),
+	.check = check,
+};
+
+/* ---- start ---- */
+
+/* Memory is one with ocg's. */
+static int prepare(struct dialect_host *h, struct why *why)
+{
+	struct gateway_settings *s = h->settings;
+
+	s->user = ocg_user(dialect_settings(h, &ocg_dialect));
+	s->known = arena_zalloc(h->daemon->arena, sizeof(*s->known));
+	return s->known ? read_tools(s->tool_names, &s->tools, why) : -ENOMEM;
+}
+
+static int start_processes(const struct dialect_host *h, struct why *why)
+{
+	const struct gateway_settings *s = h->settings;
+	struct services *services = h->daemon->services;
+	const struct processes_opts opts = {
+		.loop = h->daemon->loop,
+		.background = *h->daemon->background,
+		.services = services,
+		.approvals = services->approvals,
+		.folder = s->folder,
+		.env = h->env,
+	};
+
+	return s->process ? processes_new(&opts, &services->processes, why) : 0;
+}
+
+static int start(struct dialect_host *h, struct why *why)
+{
+	struct services *services = h->daemon->services;
+	const struct gateway_settings *s = h->settings;
+	const struct tools_opts opts = {
+		.loop = h->daemon->loop,
+		.background = *h->daemon->background,
+		.services = services,
+		.approvals = services->approvals,
+		/* Memory over HTTP is by the same. */
+		.allowed = s->tools | memory_bits,
+		.agent = "gateway",
+		.folder = s->folder,
+		.env = h->env,
+		.words = {ocg_words_found, ocg_words_entry, ocg_words_stored, ocg_words_duplicate},
+	};
+	const struct jobs_opts jobs = {
+		.background = opts.background,
+		.store = services->store,
+		.automation = services->automation,
+		.chat = services->chat,
+	};
+	int r = tools_new(&opts, &services->tools, why);
+
+	if (r == 0)
+		r = jobs_new(&jobs, &services->jobs);
+	if (r == 0)
+		r = start_processes(h, why);
+	return r != 0 ? r : gateway_count(services->chat, s->known);
+}
+
+static const struct dialect_token token = {
+	.file = AT(token_file),
+	.variable = "OPENCLAW_UI_TOKEN",
+	.only = true,
+};
+
+const struct dialect_life gateway_life = {.prepare = prepare, .start = start, .token = &token};

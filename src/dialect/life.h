@@ -1,0 +1,102 @@
+/*
+ * What koined does for a dialect beside listening: its section of the settings, and its part in
+ * a start, a reload and a stop. All of it on the loop's thread; every member may be missing.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/setting.h"
+#include "call/dialect.h"
+
+struct arena;
+struct background;
+struct endpoint;
+struct environment;
+struct loop;
+struct server;
+struct services;
+struct why;
+
+/* A section of the settings that is the dialect's own. */
+struct dialect_section {
+	const struct setting *rows;
+	unsigned n_rows;
+	const void *defaults; /* a struct that the rows are about */
+	size_t size;
+	bool renewed; /* follows a reload; else it stays as it was at the start */
+	/* When all was read: whether it fits together. */
+	int (*check)(const void *settings, struct why *why);
+};
+
+/* The token that HTTP's clients of a dialect show. */
+struct dialect_token {
+	size_t file;          /* in its settings: the name of the token's file, or "" */
+	const char *variable; /* that holds the token where there is no file; or NULL */
+	bool only; /* koine.token_file is not for it: without its own, nobody is served */
+};
+
+/* What all dialects have of the daemon. */
+struct dialect_means {
+	struct arena *arena; /* of what lives as long as the daemon */
+	struct loop *loop;
+	struct server *server;
+	struct services *services; /* from `open` on */
+	const struct background *background;
+	const char *task_folder; /* where tasks' output goes, and how much of each */
+	int64_t task_bytes;
+	const struct dialect_host *hosts;
+	unsigned n_hosts;
+};
+
+/* A dialect in a daemon that runs. */
+struct dialect_host {
+	const struct dialect *dialect;
+	const struct dialect_means *daemon;
+	void *settings; /* its section; what its endpoints have, unless it gives them another */
+	void *state;    /* its own */
+	struct environment
+		*env; /* of programs that its clients start; NULL without such a setting */
+};
+
+/* In the order in which they are called. */
+struct dialect_life {
+	/* Refuses an address of the settings that its clients' words forbid. */
+	int (*check_address)(const char *address, struct why *why);
+	/* Before anything is opened: a refusal is of a setting. */
+	int (*prepare)(struct dialect_host *h, struct why *why);
+	/* For sockets in projects. Refuses a folder that cannot be served: it is passed over. */
+	int (*check_folder)(const char *folder, struct why *why);
+	/* ... and says whether something else stands where its socket, or that one's lock, should be. */
+	bool (*socket_broken)(const char *path);
+	/* An endpoint of its own is there; `project` is the folder it is for, or "". */
+	int (*listening)(struct dialect_host *h, const char *project, struct endpoint *e);
+	/* The store is open; there are neither tasks nor threads yet. */
+	int (*open)(struct dialect_host *h);
+	/* The engine has started. */
+	int (*start)(struct dialect_host *h, struct why *why);
+	void (*reload)(struct dialect_host *h);
+	/* A stop begins. */
+	void (*stopping)(struct dialect_host *h);
+	/* The loop has ended. */
+	void (*stopped)(struct dialect_host *h);
+	/* The threads have ended, the engine is still there. Also after a start that failed. */
+	void (*free)(struct dialect_host *h);
+
+	const char
+		*debug_variable; /* of its clients' own, that asks for every message in the log */
+	const char *numbered;    /* its conversations' names: this, and a number */
+	const struct dialect_token *token;
+};
+
+/* That of another dialect, which must be one of ours. */
+static inline const void *dialect_settings(const struct dialect_host *h, const struct dialect *of)
+{
+	const struct dialect_host *other = h->daemon->hosts;
+
+	while (other->dialect != of)
+		other++;
+	return other->settings;
+}
