@@ -25,3 +25,12 @@ struct background {
 	int (*submit)(void *arg, struct work *w, bool writes);
 	void *arg;
 };
+
+/* Hands it over. Where that fails, `finished` comes at once with the fault. */
+static inline void background_start(const struct background *b, struct work *w, bool writes)
+{
+	int r = b->submit(b->arg, w, writes);
+
+	if (r != 0)
+		w->finished(w, r);
+}

@@ -1,10 +1,8 @@
-/* What rules need of the store: who acts on an occurrence, and what a restart must not forget. */
-#include <errno.h>
+#include "store/rule.h"
 
 #include "base/cleanup.h"
 #include "store/db/query.h"
 #include "store/db/rows.h"
-#include "store/task.h"
 
 /*
  * How long claims are remembered: the newest so many of a rule, and all that are younger.

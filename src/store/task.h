@@ -119,28 +119,3 @@ int store_task_groups(struct connection *c, struct text project, struct arena *a
 /* Deletes up to `limit` that ended before then; tells their rows' project, id, seq and state. */
 int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, struct arena *arena,
 		     struct task_row **ret_rows, unsigned *ret_n);
-
-/* ---- what rules need ---- */
-
-/* True in *ret_claimed for the one who is first to claim this occurrence of a rule's schedule. */
-int store_rule_claim(struct connection *c, struct text rule, int64_t occurrence_ms, int64_t now_ms,
-		     bool *ret_claimed);
-
-/* What was claimed and could not be acted on is free again. */
-int store_rule_unclaim(struct connection *c, struct text rule, int64_t occurrence_ms);
-
-/* The newest claimed; 0: none yet. */
-int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurrence_ms);
-
-/* When a rule last fired, for its cooldown; and whether it was switched off by hand. */
-struct rule_row {
-	struct text rule;
-	int64_t fired_ms;
-	int enabled;     /* 1, 0, or -1: as the settings say */
-	int64_t n_fired; /* found; not put */
-	bool fires_now;  /* put: once more than before */
-};
-/* One that was never put has fired at 0 and is as the settings say. */
-int store_rule_find(struct connection *c, struct text rule, struct arena *arena,
-		    struct rule_row *ret_row);
-int store_rule_put(struct connection *c, const struct rule_row *row);

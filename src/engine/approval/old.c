@@ -40,7 +40,7 @@ static int run(struct work *w, int lane)
 /* What was asked since is waited for. */
 static bool is_old(const struct approval_old *o, const struct approval_row *row)
 {
-	return text_is(row->agent, o->opts.agent) && o->opts.is_tool(row->tool) &&
+	return text_is(row->agent, o->opts.agent) && o->opts.is_own(row) &&
 	       row->created_ms < o->started_ms;
 }
 

@@ -11,13 +11,14 @@
 #include "io/work.h"
 
 struct approval_old;
+struct approval_row;
 struct approvals;
 
-/* What is asked by this agent for one of these tools; all of it must live as long as the asker. */
+/* What this agent has asked and the asker knows as its own; all of it must live as long as the asker. */
 struct approval_old_opts {
 	struct background background;
 	const char *agent;
-	bool (*is_tool)(struct text name);
+	bool (*is_own)(const struct approval_row *row);
 	const bool *stopping;
 	struct approval_old **place; /* of the asker, for approval_old_free: set while it looks */
 };

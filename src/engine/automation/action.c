@@ -1,25 +1,26 @@
 /* What a rule does: submits a task, runs a command, calls a webhook, tells the desktop. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/log.h"
 #include "base/record.h"
+#include "engine/automation/inner.h"
+#include "engine/task/task.h"
 #include "io/child.h"
 #include "io/environment.h"
 #include "io/http_client.h"
-#include "engine/automation/inner.h"
-#include "engine/task/task.h"
 
 enum {
-	ENV_JSON_MAX = 100 << 10, /* the kernel takes 128 KiB for one variable */
+	ENV_JSON_MAX = 100 << 10,    /* the kernel takes 128 KiB for one variable */
+	COMMAND_MS = 10 * 60 * 1000, /* that a command may take */
+	NOTIFY_MS = 10 * 1000,
 	GRACE_MS = 2000,
 	TERMINATE_MS = 5000,
-	NOTIFY_MS = 10 * 1000,
+	WEBHOOK_MS = 10 * 1000,
+	WEBHOOK_TRIES = 3,
 };
 
 void action_drop(struct firing *f)
@@ -32,37 +33,11 @@ void action_drop(struct firing *f)
 	f->timer = NULL;
 }
 
-static void fail(struct firing *f, int result, const struct why *why)
-{
-	firing_done(f, "error", result > 0 && why ? why->text : strerror(-result));
-}
-
-/* Filled in, in the arena. */
-int firing_fill(struct firing *f, struct text from, struct text *ret_text)
-{
-	struct buf out;
-	const char *copy;
-	int r;
-
-	buf_init(&out, PROMPT_MAX);
-	template_fill(f->rule->automation, &f->arena, from, f->event, &out);
-	r = out.err;
-	copy = r == 0 ? arena_copy(&f->arena, out.data ? out.data : "", out.len) : NULL;
-	if (r == 0 && !copy)
-		r = -ENOMEM;
-	if (r == 0)
-		*ret_text = (struct text) {.data = copy, .len = out.len};
-	buf_done(&out);
-	return r;
-}
-
-static int to_json(struct firing *f, struct text *ret_json)
+static int to_json(struct firing *f, const struct value *v, struct text *ret_json)
 {
 	const struct automation_opts *opts = &f->rule->automation->opts;
 
-	if (!opts->to_json)
-		return -ENOSYS;
-	return opts->to_json(&f->arena, f->event, ret_json);
+	return opts->to_json ? opts->to_json(&f->arena, v, ret_json) : -ENOSYS;
 }
 
 /* ---- a task ---- */
@@ -71,24 +46,22 @@ static void on_submitted(void *arg, int result, const struct task_submitted *tas
 			 const struct why *why)
 {
 	struct firing *f = arg;
-	const char *id;
 
 	if (result == REFUSE_STOPPING) {
 		firing_give_back(f);
 		return;
 	}
 	if (result != 0) {
-		fail(f, result, why);
+		firing_fail(f, result, why);
 		return;
 	}
-	id = arena_copy(&f->arena, task->id.data, task->id.len);
-	if (id)
-		f->task = (struct text) {.data = id, .len = task->id.len};
-	firing_done(f, "submitted", NULL);
+	(void)arena_copy_text(&f->arena, task->id, &f->task);
+	firing_done(f, OUTCOME_SUBMITTED, NULL);
 }
 
-static void submit_task(struct firing *f)
+static int submit_task(struct firing *f, struct why *why)
 {
+	const struct automation_opts *opts = &f->rule->automation->opts;
 	const struct rule_new *d = &f->rule->def;
 	struct task_new in = {
 		.project = d->project,
@@ -98,20 +71,22 @@ static void submit_task(struct firing *f)
 		.priority = d->priority,
 	};
 	struct record metadata;
-	int r = firing_fill(f, d->prompt, &in.prompt);
+	const char *name;
+	int r = action_text(f, &name, &in.prompt);
 
+	(void)why;
+	if (r != 0)
+		return r;
 	record_begin(&metadata, &f->arena);
 	record_text(&metadata, "ruleId", d->id);
 	record_text(&metadata, "eventType", f->type);
+	if (metadata.err != 0)
+		return metadata.err;
+	if (!opts->tasks)
+		return -ENOSYS;
 	in.metadata = metadata.root;
-	if (r == 0)
-		r = metadata.err;
-	if (r == 0 && !f->rule->automation->opts.tasks)
-		r = -ENOSYS;
-	if (r != 0)
-		fail(f, r, NULL);
-	else
-		task_submit(f->rule->automation->opts.services, &in, on_submitted, f);
+	task_submit(opts->services, &in, on_submitted, f);
+	return 0;
 }
 
 /* ---- a program ---- */
@@ -129,42 +104,40 @@ static void on_exit_of(void *arg, int status, int signal)
 {
 	struct firing *f = arg;
 	bool notifies = f->rule->def.action == ACTION_DESKTOP;
-	bool late = f->n_tries > 0;
 	char text[80];
 
 	log_debug("rule's command", "rule=%.*s status=%d signal=%d output=\"%.*s\"",
 		  TEXT_ARGS(f->rule->def.id), status, signal, (int)f->output.len,
 		  f->output.data ? f->output.data : "");
-	action_drop(f);
-	if (status == 0 && !late) {
-		firing_done(f, notifies ? "notified" : "command_run", NULL);
+	if (status == 0 && !f->late) {
+		firing_done(f, notifies ? OUTCOME_NOTIFIED : OUTCOME_COMMAND_RUN, NULL);
 		return;
 	}
-	if (late)
+	if (f->late)
 		snprintf(text, sizeof(text), "the command took too long");
 	else if (signal)
 		snprintf(text, sizeof(text), "the command was ended by signal %d", signal);
 	else
 		snprintf(text, sizeof(text), "the command failed with status %d", status);
-	firing_done(f, "error", text);
+	firing_done(f, OUTCOME_ERROR, text);
 }
 
 static void on_too_long(void *arg)
 {
 	struct firing *f = arg;
 
-	f->n_tries = 1;
+	f->late = true;
 	child_stop(f->child, 0, TERMINATE_MS);
 }
 
-static void start_program(struct firing *f, const char *const *argv, const char *const *more_env,
-			  unsigned limit_ms)
+static int start_program(struct firing *f, const char *const *argv, const char *const *more_env,
+			 unsigned limit_ms, struct why *why)
 {
-	struct loop *loop = f->rule->automation->opts.loop;
+	const struct automation_opts *automation = &f->rule->automation->opts;
 	struct text project = f->rule->def.project;
 	const struct child_opts opts = {
 		.argv = argv,
-		.env = environment_list(f->rule->automation->opts.env),
+		.env = environment_list(automation->env),
 		.more_env = more_env,
 		.cwd = project.len > 0 ? project.data : NULL,
 		.on_output = on_output,
@@ -172,17 +145,14 @@ static void start_program(struct firing *f, const char *const *argv, const char 
 		.grace_ms = GRACE_MS,
 		.arg = f,
 	};
-	struct why why = {.text = ""};
-	int r = 0;
+	int r = timer_new(automation->loop, on_too_long, f, &f->timer);
 
-	r = timer_new(loop, on_too_long, f, &f->timer);
+	if (r != 0)
+		return r;
+	r = child_start(automation->loop, &opts, &f->child, why);
 	if (r == 0)
-		r = child_start(loop, &opts, &f->child, &why);
-	if (r != 0) {
-		fail(f, r, &why);
-		return;
-	}
-	timer_start(f->timer, limit_ms);
+		timer_start(f->timer, limit_ms);
+	return r;
 }
 
 /* ---- a command: the event is in its environment ---- */
@@ -204,45 +174,34 @@ static const char *variable(struct firing *f, const char *name, struct text valu
 	return out;
 }
 
-/* One that is too long for the environment goes without its payload. */
-static struct text event_json(struct firing *f)
+/* An event that is too long for the environment goes without its payload. */
+static struct text event_json(struct firing *f, struct text source)
 {
-	const struct value *whole = f->event;
-	struct text json = TEXT("");
-	int r = to_json(f, &json);
+	const struct value *alone;
+	struct text json;
+	int r = to_json(f, f->event, &json);
 
 	if (r == 0 && json.len > ENV_JSON_MAX &&
-	    event_tree(&f->arena, f->type, value_text(value_find(whole, "source")), NULL,
-		       &f->event) == 0)
-		r = to_json(f, &json);
-	f->event = whole;
+	    event_tree(&f->arena, f->type, source, NULL, &alone) == 0)
+		r = to_json(f, alone, &json);
 	return r == 0 ? json : TEXT("");
 }
 
-enum { N_VARIABLES = 4 };
-
-static int make_variables(struct firing *f, const char *env[N_VARIABLES + 1])
-{
-	unsigned n = 0;
-
-	env[n++] = variable(f, "KOINE_EVENT_TYPE=", f->type);
-	env[n++] = variable(f, "KOINE_EVENT_SOURCE=", value_text(value_find(f->event, "source")));
-	env[n++] = variable(f, "KOINE_EVENT_JSON=", event_json(f));
-	env[n++] = variable(f, "KOINE_RULE=", f->rule->def.id);
-	env[n] = NULL;
-	return env[0] && env[1] && env[2] && env[3] ? 0 : -ENOMEM;
-}
-
-static void run_command(struct firing *f)
+static int run_command(struct firing *f, struct why *why)
 {
 	const char *const argv[] = {"/bin/sh", "-c", "--", f->rule->def.command.data, NULL};
-	const char *env[N_VARIABLES + 1];
-	int r = make_variables(f, env);
+	struct text source = value_text(value_find(f->event, "source"));
+	const char *const env[] = {
+		variable(f, "KOINE_EVENT_TYPE=", f->type),
+		variable(f, "KOINE_EVENT_SOURCE=", source),
+		variable(f, "KOINE_EVENT_JSON=", event_json(f, source)),
+		variable(f, "KOINE_RULE=", f->rule->def.id),
+		NULL,
+	};
 
-	if (r != 0)
-		fail(f, r, NULL);
-	else
-		start_program(f, argv, env, COMMAND_MS);
+	if (!env[0] || !env[1] || !env[2] || !env[3])
+		return -ENOMEM;
+	return start_program(f, argv, env, COMMAND_MS, why);
 }
 
 /* ---- the desktop ---- */
@@ -263,30 +222,29 @@ static bool has_program(const char *name)
 	return false;
 }
 
-static void notify(struct firing *f)
+static int notify(struct firing *f, struct why *why)
 {
 	char title[RULE_ID_MAX + 16];
 	const char *argv[] = {"notify-send", "--app-name=koine", "--", title, NULL, NULL};
-	int r = firing_fill(f, f->rule->def.message, &f->message);
+	const char *name;
+	int r = action_text(f, &name, &f->message);
 
-	if (r != 0 || memchr(f->message.data, '\0', f->message.len)) {
-		fail(f, r ? r : -EINVAL, NULL);
-		return;
-	}
+	if (r != 0)
+		return r;
+	if (memchr(f->message.data, '\0', f->message.len))
+		return -EINVAL;
 	if (!has_program("notify-send")) {
-		firing_done(f, "skipped_no_desktop", "there is no notify-send here");
-		return;
+		firing_done(f, OUTCOME_NO_DESKTOP, "there is no notify-send here");
+		return 0;
 	}
 	snprintf(title, sizeof(title), "koine: %.*s", TEXT_ARGS(f->rule->def.id));
 	argv[4] = f->message.data;
-	start_program(f, argv, NULL, NOTIFY_MS);
+	return start_program(f, argv, NULL, NOTIFY_MS, why);
 }
 
 /* ---- a webhook ---- */
 
-static void post(void *firing);
-
-/* Whether it may be otherwise the next time. */
+/* Whether the next try may go better. */
 static bool is_passing(const struct http_answer *answer)
 {
 	return answer->error != 0 || answer->status >= 500 || answer->status == 408 ||
@@ -301,7 +259,7 @@ static void on_answer(void *arg, const struct http_answer *answer)
 
 	f->fetch = NULL;
 	if (answer->error == 0 && answer->status >= 200 && answer->status < 300) {
-		firing_done(f, "webhook_sent", NULL);
+		firing_done(f, OUTCOME_WEBHOOK_SENT, NULL);
 		return;
 	}
 	if (++f->n_tries < WEBHOOK_TRIES && is_passing(answer)) {
@@ -315,10 +273,10 @@ static void on_answer(void *arg, const struct http_answer *answer)
 			 answer->text[0] ? answer->text : strerror(-answer->error));
 	else
 		snprintf(text, sizeof(text), "the webhook answered %d", answer->status);
-	firing_done(f, "error", text);
+	firing_done(f, OUTCOME_ERROR, text);
 }
 
-static int fetch(struct firing *f)
+static int post(struct firing *f)
 {
 	static const char *const headers[] = {"Content-Type: application/json", NULL};
 	struct automation *a = f->rule->automation;
@@ -338,41 +296,57 @@ static int fetch(struct firing *f)
 	return r == 0 ? http_client_fetch(a->http, &opts, &f->fetch) : r;
 }
 
-static void post(void *firing)
+static void on_again(void *firing)
 {
 	struct firing *f = firing;
-	int r = fetch(f);
+	int r = post(f);
 
 	if (r != 0)
-		fail(f, r, NULL);
+		firing_fail(f, r, NULL);
 }
 
-static void call_webhook(struct firing *f)
+static int call_webhook(struct firing *f, struct why *why)
 {
-	int r = to_json(f, &f->body);
+	int r = to_json(f, f->event, &f->body);
 
+	(void)why;
 	if (r == 0)
-		r = timer_new(f->rule->automation->opts.loop, post, f, &f->timer);
-	if (r != 0)
-		fail(f, r, NULL);
-	else
-		post(f);
+		r = timer_new(f->rule->automation->opts.loop, on_again, f, &f->timer);
+	return r == 0 ? post(f) : r;
+}
+
+/* ---- which ---- */
+
+static const struct {
+	const char *name; /* of what it does it with */
+	size_t text;
+	bool filled; /* a template */
+	/* 0: it is done, or firing_done comes; else it could not begin. */
+	int (*start)(struct firing *f, struct why *why);
+} actions[] = {
+	[ACTION_TASK] = {"prompt", offsetof(struct rule_new, prompt), true, submit_task},
+	[ACTION_COMMAND] = {"command", offsetof(struct rule_new, command), false, run_command},
+	[ACTION_WEBHOOK] = {"url", offsetof(struct rule_new, url), false, call_webhook},
+	[ACTION_DESKTOP] = {"message", offsetof(struct rule_new, message), true, notify},
+};
+
+int action_text(struct firing *f, const char **ret_name, struct text *ret_text)
+{
+	const struct rule_new *d = &f->rule->def;
+	struct text t = *(const struct text *)((const char *)d + actions[d->action].text);
+
+	*ret_name = actions[d->action].name;
+	if (actions[d->action].filled)
+		return template_fill(f->rule->automation, &f->arena, t, f->event, ret_text);
+	*ret_text = t;
+	return 0;
 }
 
 void action_start(struct firing *f)
 {
-	switch (f->rule->def.action) {
-	case ACTION_TASK:
-		submit_task(f);
-		break;
-	case ACTION_COMMAND:
-		run_command(f);
-		break;
-	case ACTION_WEBHOOK:
-		call_webhook(f);
-		break;
-	case ACTION_DESKTOP:
-		notify(f);
-		break;
-	}
+	struct why why = {.text = ""};
+	int r = actions[f->rule->def.action].start(f, &why);
+
+	if (r != 0)
+		firing_fail(f, r, &why);
 }

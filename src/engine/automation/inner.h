@@ -1,49 +1,40 @@
 /*
- * Inside service/automation*: rules, and what they are doing. All of it is the loop's.
+ * Inside engine/automation: rules, and what they are doing. All of it is the loop's.
  *
- *	schedule, watch, events      automation_schedule.c, automation_watch.c, automation_event.c
- *	  → rule_consider            enabled, conditions, cooldown    automation_fire.c
- *	    → the store              claimed, and when it fired
- *	    → whoever approves       if it needs that                 automation_ask.c
- *	      → the action           automation_action.c
- *	        → the log            in memory, and as an event
+ *	a time, a file, an event     trigger_time.c, trigger_files.c, trigger_event.c
+ *	  → rule_consider            switched on, conditions, cooldown     condition.c, firing.c
+ *	    → the store              the occurrence is claimed, and when the rule fired is noted
+ *	    → whoever approves       if the rule needs that                approval.c
+ *	      → the action           action.c, template.c
+ *	        → the outcome        in the log, and as an event           outcome.c
  */
 #pragma once
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "engine/automation/automation.h"
-#include "engine/event/event.h"
 #include "base/pattern.h"
+#include "engine/automation/automation.h"
 #include "engine/automation/schedule.h"
-#include "store/task.h"
+#include "engine/event/event.h"
+#include "store/rule.h"
 
+struct approval_old;
 struct approval_waiter;
 struct child;
 struct http_client;
 struct http_fetch;
-struct old_asks;
-struct watch;
 
 enum {
 	RULE_ID_MAX = 128,
 	RULE_PATHS_MAX = 16,
-	RULE_WORDS_MAX = 64, /* names to ignore, extensions */
+	RULE_NAMES_MAX = 64, /* to ignore, or extensions */
 	RULE_ARENA_MAX = 9 << 20,
 	FIRING_ARENA_MAX = 16 << 20,
-	FIRINGS_MAX = 64,            /* under way, by events and files */
-	FIRINGS_DUE_MAX = 1024,      /* with those of schedules, which may have to catch up */
-	FIRINGS_A_MINUTE = 100,      /* by events and files */
-	CATCH_UP_MAX = 100,          /* occurrences */
-	PROMPT_MAX = 1 << 20,        /* bytes, filled in */
-	COMMAND_MS = 10 * 60 * 1000, /* that a command may take */
-	WEBHOOK_MS = 10 * 1000,
-	WEBHOOK_TRIES = 3,
-	PENDING_MAX = 1024, /* changed files that wait for their time, of one rule */
+	FIRINGS_MAX = 64,       /* under way, by events and files */
+	FIRINGS_DUE_MAX = 1024, /* with those of schedules, which may have to catch up */
+	PROMPT_MAX = 1 << 20,   /* bytes, filled in */
 	OWN_TASKS_MAX = 1024,
 	EVENT_STEPS = 1 << 20, /* that expressions may take over one event: some milliseconds */
-	WAITING_MAX = 64,      /* for approval, beside those under way */
-	WAITING_BYTES_MAX = 64 << 20,
 };
 
 struct rule {
@@ -56,7 +47,7 @@ struct rule {
 	struct text origin; /* which set of rules it came with */
 	struct pattern *pattern;
 	struct pattern **matches; /* of its conditions; NULL where there is none */
-	bool sees_own;            /* it asks for payload.ruleId, and knows what it does */
+	bool sees_own;            /* it asks for payload.ruleId: what it did itself wakes it, too */
 	bool gone;
 	bool armed;  /* what the store knows of it is here */
 	int enabled; /* by hand: 1, 0; -1: as it was given */
@@ -102,8 +93,8 @@ struct automation {
 	unsigned n_firings; /* under way; the others wait for approval */
 	unsigned n_waiting;
 	size_t waiting_bytes;
-	struct old_asks *old_asks; /* NULL: not being looked for */
-	bool withdrew;             /* they have been */
+	struct approval_old *old_asks; /* while it looks for them */
+	bool withdrew;                 /* it has begun to */
 	bool stopping;
 
 	struct ticker *clock; /* until the next occurrence, a minute at most */
@@ -115,10 +106,9 @@ struct automation {
 	/* Of EVENT_STEPS that are left: for our own rules, and for those that the event's project has
 	 * brought along, which must not use up ours. */
 	uint64_t steps[2];
-	uint64_t steps_told_ms; /* when that there are none was last said */
-	uint64_t window_ms;     /* of FIRINGS_A_MINUTE: when it began */
-	unsigned n_window;
-	bool window_told;
+	uint64_t steps_told_ms; /* when it was last said that there are none */
+	uint64_t minute_ms;     /* when the minute began in which firings are counted */
+	unsigned n_this_minute;
 
 	struct own_task own[OWN_TASKS_MAX];
 	unsigned own_next;
@@ -128,34 +118,26 @@ struct automation {
 	struct rule_execution shown[RULE_LOG_MAX];
 };
 
-int64_t automation_now(const struct automation *a);
-
 /* ---- automation.c ---- */
 
-/* The switch of a project, which is made: on. NULL: no memory. */
-struct rule_switch *switch_get(struct automation *a, struct text project);
-struct rule_switch *switch_find(const struct automation *a, struct text project);
-/* What the store has it under. */
-int switch_key(struct arena *a, struct text project, struct text *ret_key);
+int64_t automation_now(const struct automation *a);
+/* Refuses where it is not (NULL), or not any more. */
+int check_running(const struct automation *a, struct why *why);
+/* project {NULL, 0}: any; refused where two have a rule of that id. */
+int rule_find(struct automation *a, struct text project, struct text id, struct rule **ret_rule,
+	      struct why *why);
 
-/* ---- automation_arm.c: what the store knows of rules that are new here ---- */
-
-struct arming;
-int arm_new_rules(struct automation *a, struct text origin);
-void armings_drop(struct automation *a);
-
-/* ---- automation_rule.c ---- */
+/* ---- rule.c ---- */
 
 /* A copy, checked; refuses with the reason. One reference is the caller's. */
 int rule_new(struct automation *a, struct text origin, const struct rule_new *in,
 	     struct rule **ret_rule, struct why *why);
-void rule_unref(struct rule *r); /* accepts NULL */
 struct rule *rule_ref(struct rule *r);
+void rule_unref(struct rule *r); /* accepts NULL */
 
-/* ---- automation_match.c ---- */
-
-/* Of the event's tree; NULL: it is not there. */
-const struct value *event_field(const struct value *event, struct text path);
+/* "PROJECT\nID": what the store knows a rule by. No rule has an empty id, so that "PROJECT\n" is
+ * the project's switch. */
+int rule_key(struct arena *a, struct text project, struct text id, struct text *ret_key);
 
 /* Whether it came with the project that it is of, not with our settings. */
 static inline bool is_of_project(const struct rule *r)
@@ -163,24 +145,63 @@ static inline bool is_of_project(const struct rule *r)
 	return r->def.project.len > 0 && text_equal(r->origin, r->def.project);
 }
 
-/* Around all that is matched for one event: rules that come when its steps are used up are not woken,
- * which is told. */
-uint64_t *matching_steps(const struct rule *r);
-void matching_begin(struct automation *a);
-void matching_end(struct automation *a, struct text type);
+/* ---- switch.c ---- */
 
-bool condition_known(struct text operator);
-bool conditions_hold(const struct rule *r, const struct value *event);
+/* By hand, or as it was given; whatever its project's switch says. */
+bool rule_is_enabled(const struct rule *r);
+bool rule_is_on(const struct rule *r);
+/* Neither everybody's nor that project's is off. */
+bool switches_are_on(const struct automation *a, struct text project);
+struct rule_switch *switch_find(const struct automation *a, struct text project);
+/* The switch of a project, which is made: on. NULL: no memory. */
+struct rule_switch *switch_get(struct automation *a, struct text project);
 
-/* {{a.b}} as the event has it; what it does not have stays. */
-void template_fill(struct automation *a, struct arena *arena, struct text from,
-		   const struct value *event, struct buf *out);
+/* ---- arming.c: what the store knows of rules that are new here ---- */
+
+int arm_new_rules(struct automation *a, struct text origin);
+void armings_drop(struct automation *a);
+
+/* ---- condition.c ---- */
 
 /* {type, source, payload} */
 int event_tree(struct arena *a, struct text type, struct text source, const struct value *payload,
 	       const struct value **ret_event);
+/* Of the event's tree, by its dotted path; NULL: it is not there. */
+const struct value *event_field(const struct value *event, struct text path);
+/* The text of what is neither array nor object; {NULL, 0} for these. */
+struct text event_scalar(const struct value *v);
 
-/* ---- automation_fire.c ---- */
+/* Around all that is matched for one event: rules that come when its steps are used up are not woken,
+ * which is told. */
+void matching_begin(struct automation *a);
+uint64_t *matching_steps(const struct rule *r);
+void matching_end(struct automation *a, struct text type);
+
+/* Refuses what is none; makes the pattern that it needs. */
+int condition_check(const struct rule_condition *c, struct pattern **ret_pattern, struct why *why);
+bool conditions_hold(const struct rule *r, const struct value *event);
+
+/* ---- template.c ---- */
+
+/* {{a.b}} as the event has it, in the arena; what it does not have stays. */
+int template_fill(const struct automation *a, struct arena *arena, struct text from,
+		  const struct value *event, struct text *ret_text);
+
+/* ---- firing.c ---- */
+
+enum outcome {
+	OUTCOME_SUBMITTED,
+	OUTCOME_COMMAND_RUN,
+	OUTCOME_WEBHOOK_SENT,
+	OUTCOME_NOTIFIED,
+	OUTCOME_NO_DESKTOP,
+	OUTCOME_DENIED,
+	OUTCOME_EXPIRED,
+	OUTCOME_SUPERSEDED,
+	OUTCOME_NO_APPROVER,
+	OUTCOME_TOO_MANY_WAITING,
+	OUTCOME_ERROR,
+};
 
 struct firing {
 	struct list link; /* in automation->firings */
@@ -203,24 +224,23 @@ struct firing {
 	struct approval_waiter *waiter;
 	bool waits;
 	bool asked;  /* the question is kept, for humans to see */
-	size_t held; /* bytes that count while it does */
+	size_t held; /* bytes that count while it waits */
 
 	/* the action */
 	struct child *child;
 	struct http_fetch *fetch;
 	struct timer *timer;
 	unsigned n_tries;
+	bool late;
 	struct text body;
 	struct buf output;
 
 	/* how it ended */
-	const char *status;
+	enum outcome outcome;
 	struct text task;
 	struct text error;
 	struct text message;
 };
-
-bool rule_is_on(const struct rule *r);
 
 /* By an event or a file: fires if all fits. */
 void rule_consider(struct rule *r, struct text type, struct text source,
@@ -230,47 +250,51 @@ void rule_due(struct rule *r, int64_t occurrence_ms);
 /* By hand. */
 void rule_run(struct rule *r, automation_done_fn fn, void *arg);
 
-/* The action is over. error may be NULL. */
-void firing_done(struct firing *f, const char *status, const char *error);
-/* The action could not even begin, since we are stopping: the next start may have it. */
+/* It cannot act, since we are stopping: the next start may have its occurrence. */
 void firing_give_back(struct firing *f);
 void firing_free(struct firing *f);
+
+/* ---- outcome.c ---- */
+
+/* The action is over: it is logged and told, and freed. error may be NULL. */
+void firing_done(struct firing *f, enum outcome outcome, const char *error);
+/* The same, for a fault, or a refusal with its reason. */
+void firing_fail(struct firing *f, int result, const struct why *why);
 void execution_done(struct execution *e);
 
 /* Whether the task with that id is one that the rule has submitted. */
 bool rule_owns(const struct rule *r, struct text project, struct text task);
 
-/* ---- automation_action.c ---- */
+/* ---- action.c ---- */
 
 void action_start(struct firing *f);
-/* A template filled in by its event, in its arena. */
-int firing_fill(struct firing *f, struct text from, struct text *ret_text);
+/* What it would do, as it would be used: the prompt, command, address or message. */
+int action_text(struct firing *f, const char **ret_name, struct text *ret_text);
 /* Ends what runs for it, without a word. */
 void action_drop(struct firing *f);
 
-/* ---- automation_ask.c ---- */
+/* ---- approval.c ---- */
 
 /* Acts once somebody has approved. */
-void ask_start(struct firing *f);
+void firing_ask(struct firing *f);
 /* It does not wait any more, if it did. */
-void ask_ends(struct firing *f);
+void firing_stop_waiting(struct firing *f);
 /* Whether an approval for that tool is what the rule has asked for itself. */
-bool ask_is_own(const struct rule *r, struct text tool);
+bool rule_asked_for(const struct rule *r, struct text tool);
 /* Once: what the daemon before us has asked, nobody waits for. */
 void asks_withdraw_old(struct automation *a);
 
-/* ---- automation_schedule.c ---- */
+/* ---- trigger_time.c ---- */
 
 void schedules_look(struct automation *a);
 void schedules_set(struct automation *a); /* the clock, for the next of all */
 
-/* ---- automation_watch.c ---- */
+/* ---- trigger_files.c ---- */
 
 void rule_watch(struct rule *r);
 void rule_unwatch(struct rule *r);
-void watches_retry(void *automation);
 
-/* ---- automation_event.c ---- */
+/* ---- trigger_event.c ---- */
 
 /* Listens to the log if any rule wants to. */
 void rules_listen(struct automation *a);

@@ -12,7 +12,7 @@
 #include "base/civil.h"
 #include "base/cleanup.h"
 #include "base/zone.h"
-#include "engine/automation/schedule_cron.h"
+#include "engine/automation/cron.h"
 
 struct schedule {
 	int64_t every_ms; /* 0: by the fields */

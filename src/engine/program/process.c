@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/console.h"
+#include "engine/approval/approval.h"
 #include "engine/approval/old.h"
 #include "engine/program/process_inner.h"
 #include "io/supervisor.h"
@@ -471,16 +472,16 @@ void process_wait_leave(struct process_wait *w)
 
 /* ---- all of them ---- */
 
-static bool is_process(struct text tool)
+static bool is_own(const struct approval_row *row)
 {
-	return text_is(tool, PROCESS_TOOL);
+	return text_is(row->tool, PROCESS_TOOL);
 }
 
 static void withdraw_old(struct processes *p, const struct background *b)
 {
 	const struct approval_old_opts opts = {.background = *b,
 					       .agent = PROCESS_AGENT,
-					       .is_tool = is_process,
+					       .is_own = is_own,
 					       .stopping = &p->stopping,
 					       .place = &p->old};
 

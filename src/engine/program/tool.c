@@ -377,10 +377,10 @@ static int open_folder(struct tools *t, const char *folder, struct why *why)
 	return 0;
 }
 
-static bool is_ours(struct text tool)
+static bool is_own(const struct approval_row *row)
 {
 	for (unsigned i = 0; i < N_TOOLS; i++) {
-		if (all[i].asks && text_is(tool, all[i].name))
+		if (all[i].asks && text_is(row->tool, all[i].name))
 			return true;
 	}
 	return false;
@@ -390,7 +390,7 @@ static void withdraw_old(struct tools *t)
 {
 	const struct approval_old_opts opts = {.background = t->opts.background,
 					       .agent = t->opts.agent,
-					       .is_tool = is_ours,
+					       .is_own = is_own,
 					       .stopping = &t->stopping,
 					       .place = &t->old};
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 
+#include "store/rule.h"
 #include "store/task.h"
 
 #define NONE ((struct text) {0})

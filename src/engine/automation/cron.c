@@ -1,4 +1,4 @@
-#include "engine/automation/schedule_cron.h"
+#include "engine/automation/cron.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,11 +1,10 @@
 /*
- * Events of the log, and what others tell, for the rules that wait for them. An event of the log is
- * {type, source, payload}: the source is its type up to the first dot, the payload its data with seq,
- * project, session and run added.
+ * Events of the log, and what others tell, for the rules that wait for them. To a rule an event of the
+ * log is {type, source, payload}: the source is its type up to the first dot, the payload its data with
+ * seq, project, session and run added.
  *
- * A rule is not woken by what it has done itself: by events of its tasks, that it was executed, or
- * that it has asked for approval.
- * One that asks for payload.ruleId in a condition knows what it does, and is.
+ * A rule is not woken by what it has done itself: by events of its tasks, by its own execution, or by
+ * its question for approval. One with a condition on payload.ruleId asks for these, and is woken.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,14 +54,14 @@ static bool is_own(const struct rule *r, const struct happening *h)
 	if (!by.data)
 		by = value_text(value_find(metadata, "ruleId"));
 	if (text_is(h->source, "approval") &&
-	    ask_is_own(r, value_text(value_find(h->payload, "tool_name"))))
+	    rule_asked_for(r, value_text(value_find(h->payload, "tool_name"))))
 		return true;
 	return (by.data && text_equal(by, r->def.id)) ||
 	       (h->task.data && rule_owns(r, h->project, h->task));
 }
 
-/* What a project has brought along hears of that project alone: neither of others, nor of what
- * belongs to none. What our own settings say of a project hears of the latter, too. */
+/* A rule that a project has brought along hears of that project alone: neither of others, nor of
+ * what belongs to none. A rule of our own settings for a project hears of the latter, too. */
 static bool hears(const struct rule *r, const struct happening *h)
 {
 	const struct rule_new *d = &r->def;
@@ -120,11 +119,6 @@ static bool is_wanted(struct automation *a, const struct happening *h)
 	return false;
 }
 
-static const char *key_of(struct arena *a, const struct value *v)
-{
-	return arena_copy(a, v->key, v->key_len);
-}
-
 /* Its data, and what else is known of it. */
 static int payload_of(struct arena *a, const struct event *e, struct value **ret_payload)
 {
@@ -132,13 +126,13 @@ static int payload_of(struct arena *a, const struct event *e, struct value **ret
 	struct value *data;
 
 	if (value_unpack(a, e->data, &data) != 0)
-		return -1;
+		return -ENOMEM;
 	record_begin(&r, a);
 	value_each (child, data) {
-		const char *key = key_of(a, child);
+		const char *key = arena_copy(a, child->key, child->key_len);
 
 		if (!key)
-			return -1;
+			return -ENOMEM;
 		record_value(&r, key, child);
 	}
 	if (!value_find(r.root, "seq"))
@@ -161,21 +155,28 @@ static bool is_ready(void *arg)
 	return list_empty(&a->armings);
 }
 
-static int on_event(void *arg, const struct event *e)
+static struct happening happening_of(const struct event *e)
 {
-	struct automation *a = arg;
 	const char *dot = memchr(e->type.data, '.', e->type.len);
 	struct happening h = {
 		.type = e->type, .source = e->type, .project = e->project, .logged = true};
+
+	if (dot)
+		h.source.len = (size_t)(dot - e->type.data);
+	if (text_is(h.source, "task"))
+		h.task = e->run;
+	return h;
+}
+
+static int on_event(void *arg, const struct event *e)
+{
+	struct automation *a = arg;
+	struct happening h = happening_of(e);
 	struct value *payload = NULL;
 	struct arena arena;
 
 	if (!is_ready(a))
 		return -ENOBUFS;
-	if (dot)
-		h.source.len = (size_t)(dot - e->type.data);
-	if (text_is(h.source, "task"))
-		h.task = e->run;
 	matching_begin(a);
 	/* Most events are nobody's business: nothing is unpacked for them. */
 	if (a->stopping || !is_wanted(a, &h))

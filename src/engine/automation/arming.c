@@ -1,6 +1,6 @@
 /*
- * Rules that are new here learn what the store knows of them: when they fired, whether they were
- * switched off by hand, which occurrence was the last. Until then they do nothing.
+ * Rules that are new here are armed with what the store knows of them: when they fired, whether they
+ * were switched off by hand, which occurrence was the last. Until then they do nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,24 +49,24 @@ static void arming_free(struct arming *m)
 /* A schedule that is new begins now: from here on its occurrences can be missed. */
 static int read_rule(struct arming *m, struct connection *c, struct armed_rule *r)
 {
+	struct text key = r->rule->key;
 	bool claimed;
-	int e = store_rule_find(c, r->rule->key, &m->arena, &r->row);
+	int e = store_rule_find(c, key, &m->arena, &r->row);
 
-	if (e == 0 && r->rule->schedule)
-		e = store_rule_last(c, r->rule->key, &r->last_ms);
-	if (e == 0 && r->rule->schedule && r->last_ms == 0)
-		e = store_rule_claim(c, r->rule->key, m->now_ms, m->now_ms, &claimed);
-	return e;
+	if (e != 0 || !r->rule->schedule)
+		return e;
+	e = store_rule_last(c, key, &r->last_ms);
+	if (e != 0 || r->last_ms != 0)
+		return e;
+	return store_rule_claim(c, key, m->now_ms, m->now_ms, &claimed);
 }
 
 static int arming_run(struct work *w, int lane)
 {
 	struct arming *m = list_entry(w, struct arming, work);
-	struct connection *c = store_writer(m->automation->opts.store);
-	int r;
+	struct connection *c = store_lane(m->automation->opts.store, lane);
+	int r = 0;
 
-	(void)lane;
-	r = 0;
 	for (unsigned i = 0; r == 0 && i < m->n_rules; i++)
 		r = read_rule(m, c, &m->rules[i]);
 	for (unsigned i = 0; r == 0 && i < m->n_switches; i++)
@@ -77,7 +77,7 @@ static int arming_run(struct work *w, int lane)
 static void arm(struct rule *r, const struct armed_rule *from, int64_t now)
 {
 	r->armed = true;
-	if (r->enabled < 0) /* else it was switched since */
+	if (r->enabled < 0) /* else it was switched meanwhile */
 		r->enabled = from->row.enabled;
 	r->fired_ms = from->row.fired_ms;
 	r->n_fired = from->row.n_fired;
@@ -90,7 +90,7 @@ static void set_switches(struct arming *m)
 	for (unsigned i = 0; i < m->n_switches; i++) {
 		const struct armed_switch *from = &m->switches[i];
 
-		/* One that is there was thrown since, or read before. */
+		/* A switch that is there was thrown meanwhile, or read before. */
 		if (from->row.enabled == 0 && !switch_find(m->automation, from->project)) {
 			struct rule_switch *s = switch_get(m->automation, from->project);
 
@@ -137,14 +137,10 @@ static void arming_finished(struct work *w, int result)
 static void arming_submit(void *arming)
 {
 	struct arming *m = arming;
-	const struct background *b = &m->automation->opts.background;
-	int r;
 
 	m->now_ms = automation_now(m->automation);
 	m->work = (struct work) {.run = arming_run, .finished = arming_finished};
-	r = b->submit(b->arg, &m->work, true);
-	if (r != 0)
-		arming_finished(&m->work, r);
+	background_start(&m->automation->opts.background, &m->work, true);
 }
 
 static int add_switch(struct arming *m, struct text project)
@@ -158,11 +154,12 @@ static int add_switch(struct arming *m, struct text project)
 		if (text_equal(m->switches[i].project, project))
 			return 0;
 	}
-	s->project.data = arena_copy(&m->arena, project.data, project.len);
-	s->project.len = project.len;
-	r = s->project.data ? switch_key(&m->arena, project, &s->key) : -ENOMEM;
-	m->n_switches += r == 0;
-	return r;
+	r = rule_key(&m->arena, project, TEXT(""), &s->key);
+	if (r != 0)
+		return r;
+	s->project = (struct text) {.data = s->key.data, .len = project.len};
+	m->n_switches++;
+	return 0;
 }
 
 static int arming_fill(struct arming *m, struct text origin)
@@ -201,12 +198,13 @@ int arm_new_rules(struct automation *a, struct text origin)
 	r = timer_new(a->opts.loop, arming_submit, m, &m->again);
 	if (r == 0)
 		r = arming_fill(m, origin);
-	if (r != 0)
+	if (r != 0) {
 		arming_free(m);
-	else
-		timer_start(m->again,
-			    0); /* whoever starts us may still have the store to himself */
-	return r;
+		return r;
+	}
+	/* Not at once: whoever starts us may still have the store to himself. */
+	timer_start(m->again, 0);
+	return 0;
 }
 
 void armings_drop(struct automation *a)

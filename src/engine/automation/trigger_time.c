@@ -1,7 +1,7 @@
 /*
- * Schedules: one clock for the next occurrence of all rules. It is looked at once a minute at least,
- * since the wall's clock may be set: forward, what it leaped over was missed; back, what is
- * claimed in the store is not done again.
+ * Schedules: one clock waits for the next occurrence of all rules. It is looked at once a minute at
+ * least, since the wall's clock may be set. Set forward, what it leaped over was missed; set back, what
+ * is claimed in the store is not done again.
  */
 #include <stdlib.h>
 
@@ -10,12 +10,13 @@
 #include "engine/automation/inner.h"
 
 enum {
+	CATCH_UP_MAX = 100,  /* occurrences */
 	LOOK_MS = 60 * 1000, /* at the latest */
-	JUMP_MS = 2000,      /* more is not the loop being late */
+	JUMP_MS = 2000,      /* more than the loop can be late */
 	ON_TIME_MS = 60 * 1000,
 };
 
-/* Not further back than this: looking takes time. */
+/* No further back than this, since looking takes time. */
 static const int64_t look_back_ms = INT64_C(366) * 86400 * 1000;
 
 /* ---- one rule ---- */
@@ -38,7 +39,7 @@ static void collect(struct rule *r, int64_t now, struct due *d)
 	if (from < now - look_back_ms)
 		from = now - look_back_ms;
 	if (r->def.trigger == TRIGGER_EVERY && (now - from) / r->def.every_ms > CATCH_UP_MAX) {
-		/* Those before are only counted. */
+		/* Earlier ones are only counted. */
 		d->n = (uint64_t)((now - from) / r->def.every_ms) - CATCH_UP_MAX;
 		from = now - CATCH_UP_MAX * r->def.every_ms;
 	}
@@ -49,7 +50,7 @@ static void collect(struct rule *r, int64_t now, struct due *d)
 	r->base_ms = now;
 }
 
-/* A restart that took a moment has not missed it: until half-way to the next one. */
+/* After a short restart an occurrence is not missed until half-way to the next one. */
 static bool is_on_time(const struct rule *r, int64_t occurrence, int64_t now)
 {
 	int64_t most = r->next_ms ? (r->next_ms - occurrence) / 2 : ON_TIME_MS;
@@ -57,7 +58,7 @@ static bool is_on_time(const struct rule *r, int64_t occurrence, int64_t now)
 	return now - occurrence <= (most < ON_TIME_MS ? most : ON_TIME_MS);
 }
 
-/* How many of them, from the newest on, are done. */
+/* How many of them are done, counted from the newest. */
 static uint64_t count_wanted(const struct rule *r, const struct due *d, bool missed, int64_t now)
 {
 	uint64_t most = d->n < CATCH_UP_MAX ? d->n : CATCH_UP_MAX;
@@ -91,20 +92,13 @@ static void look(struct rule *r, int64_t now, bool jumped)
 
 /* ---- all of them ---- */
 
-static bool has_jumped(struct automation *a, int64_t now)
-{
-	int64_t drift = now - (int64_t)clock_steady_ms();
-	int64_t by = drift - a->drift_ms;
-
-	a->drift_ms = drift;
-	return by > JUMP_MS || by < -JUMP_MS;
-}
-
 void schedules_look(struct automation *a)
 {
 	int64_t now = automation_now(a);
-	bool jumped = has_jumped(a, now);
+	int64_t drift = now - (int64_t)clock_steady_ms();
+	bool jumped = drift - a->drift_ms > JUMP_MS || drift - a->drift_ms < -JUMP_MS;
 
+	a->drift_ms = drift;
 	if (a->stopping)
 		return;
 	list_for_each (at, following, &a->rules) {
@@ -121,6 +115,7 @@ static void on_clock(void *arg)
 	schedules_look(arg);
 }
 
+/* -1: for nothing. */
 static int64_t wait_ms(const struct automation *a, int64_t now)
 {
 	int64_t wait = -1;
@@ -144,7 +139,7 @@ void schedules_set(struct automation *a)
 
 	ticker_free(a->clock);
 	a->clock = NULL;
-	/* Not a timer: one that runs would cost every request. */
+	/* A ticker, not a timer: a running timer would cost every request. */
 	if (wait > 0 && ticker_new(a->opts.loop, (uint64_t)wait, on_clock, a, &a->clock) != 0)
 		log_err("schedules stand still", "why=no timer");
 }

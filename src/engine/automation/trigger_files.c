@@ -1,10 +1,10 @@
 /*
- * Files that change below a rule's folders. What happens to one path within the debounce time
- * is one change: made and written is made, gone and back is written, made and gone is nothing.
+ * Files that change below a rule's folders. What happens to one path within the debounce time is one
+ * change: made and written is made, gone and back is written, made and gone is nothing.
  *
  * When the kernel lost count, or more changes wait than we hold, there is one "file.modify" of the
- * folder itself: who wants to know looks for himself. A folder that is not there suspends the rule, and is
- * looked for every few seconds.
+ * folder itself; whoever wants to know more looks there. A folder that is not there suspends the rule,
+ * and is looked for every few seconds.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,11 @@
 #include "io/watch.h"
 #include "engine/automation/inner.h"
 
-enum { SLOW_MS = 2000, CHANGE_ARENA_MAX = 64 << 10 };
+enum {
+	SLOW_MS = 2000,
+	CHANGE_ARENA_MAX = 64 << 10,
+	PENDING_MAX = 1024, /* changed files of one rule that wait for their time */
+};
 
 struct folder_watch {
 	struct list link;
@@ -85,7 +89,7 @@ static bool is_wanted(const struct folder_watch *w, const char *path)
 	return has_extension(w->rule, text_of(path));
 }
 
-/* ---- one change a path and time ---- */
+/* ---- one change for each path ---- */
 
 static void pending_free(struct rule *r, struct pending *p)
 {
@@ -189,17 +193,18 @@ static void tell(struct rule *r, const struct pending *p)
 	struct record payload;
 	struct arena a;
 
-	/* Folders are not files; only that one of ours changed as a whole is news. */
+	/* A folder counts only where it is the rule's own, which changed as a whole. */
 	if (p->kind != WATCH_DELETE && is_folder(p->path) && !is_root(r, p->path))
 		return;
 	arena_init(&a, CHANGE_ARENA_MAX);
 	record_begin(&payload, &a);
 	record_text(&payload, "path", text_of(p->path));
 	record_text(&payload, "event_type", text_of(type + strlen("file.")));
-	if (payload.err == 0)
+	if (payload.err == 0) {
 		matching_begin(r->automation);
-	rule_consider(r, text_of(type), TEXT("watch"), payload.root);
-	matching_end(r->automation, text_of(type));
+		rule_consider(r, text_of(type), TEXT("watch"), payload.root);
+		matching_end(r->automation, text_of(type));
+	}
 	arena_done(&a);
 }
 
@@ -295,6 +300,22 @@ static void folder_add(struct rule *r, struct text path)
 	folder_open(w);
 }
 
+static void on_slow(void *automation)
+{
+	struct automation *a = automation;
+
+	list_for_each (at, following, &a->rules) {
+		struct rule *r = list_entry(at, struct rule, link);
+
+		list_for_each (link, next, &r->watches) {
+			struct folder_watch *w = list_entry(link, struct folder_watch, link);
+
+			if (!w->watch)
+				folder_open(w);
+		}
+	}
+}
+
 void rule_watch(struct rule *r)
 {
 	struct automation *a = r->automation;
@@ -304,7 +325,7 @@ void rule_watch(struct rule *r)
 	if (!r->debounce && timer_new(a->opts.loop, on_debounce, r, &r->debounce) != 0)
 		return;
 	if (!a->slow)
-		ticker_new(a->opts.loop, SLOW_MS, watches_retry, a, &a->slow);
+		ticker_new(a->opts.loop, SLOW_MS, on_slow, a, &a->slow);
 	for (unsigned i = 0; i < r->def.n_paths; i++)
 		folder_add(r, r->def.paths[i]);
 }
@@ -324,20 +345,4 @@ void rule_unwatch(struct rule *r)
 		pending_free(r, list_entry(first, struct pending, link));
 	timer_free(r->debounce);
 	r->debounce = NULL;
-}
-
-void watches_retry(void *automation)
-{
-	struct automation *a = automation;
-
-	list_for_each (at, following, &a->rules) {
-		struct rule *r = list_entry(at, struct rule, link);
-
-		list_for_each (link, next, &r->watches) {
-			struct folder_watch *w = list_entry(link, struct folder_watch, link);
-
-			if (!w->watch)
-				folder_open(w);
-		}
-	}
 }

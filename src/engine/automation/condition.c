@@ -1,0 +1,291 @@
+/*
+ * What a rule sees of an event, {type, source, payload}: its fields, and conditions over them. They
+ * mean what they mean to the rules that people already have, which were written for JavaScript: equal
+ * means of the same kind, and only what is there can be compared.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/pack.h"
+#include "base/record.h"
+#include "engine/automation/inner.h"
+
+enum { STEPS_TOLD_MS = 60 * 1000 };
+
+/* ---- the event ---- */
+
+int event_tree(struct arena *a, struct text type, struct text source, const struct value *payload,
+	       const struct value **ret_event)
+{
+	const struct value *copy = NULL;
+	struct record r;
+	int e = payload ? value_copy(a, payload, &copy) : 0;
+
+	if (e != 0)
+		return e;
+	record_begin(&r, a);
+	record_text(&r, "type", type);
+	record_text(&r, "source", source);
+	if (copy)
+		record_value(&r, "payload", copy);
+	if (r.err == 0)
+		*ret_event = r.root;
+	return r.err;
+}
+
+static const struct value *item(const struct value *array, struct text index)
+{
+	unsigned long n = 0;
+
+	if (index.len == 0 || index.len > 9)
+		return NULL;
+	for (size_t i = 0; i < index.len; i++) {
+		if (index.data[i] < '0' || index.data[i] > '9')
+			return NULL;
+		n = n * 10 + (unsigned long)(index.data[i] - '0');
+	}
+	value_each (child, array) {
+		if (n-- == 0)
+			return child;
+	}
+	return NULL;
+}
+
+static const struct value *member(const struct value *object, struct text name)
+{
+	const struct value *found = NULL;
+
+	value_each (child, object) {
+		if (text_equal((struct text) {child->key, child->key_len}, name))
+			found = child;
+	}
+	return found;
+}
+
+const struct value *event_field(const struct value *event, struct text path)
+{
+	const struct value *v = event;
+
+	while (v && path.data) {
+		const char *dot = path.len > 0 ? memchr(path.data, '.', path.len) : NULL;
+		struct text name = path;
+
+		if (dot)
+			name.len = (size_t)(dot - path.data);
+		v = v->kind == VALUE_OBJECT  ? member(v, name)
+		    : v->kind == VALUE_ARRAY ? item(v, name)
+					     : NULL;
+		if (!dot)
+			break;
+		path.data += name.len + 1;
+		path.len -= name.len + 1;
+	}
+	return v;
+}
+
+struct text event_scalar(const struct value *v)
+{
+	switch (v ? (enum value_kind)v->kind : VALUE_OBJECT) {
+	case VALUE_NULL:
+		return TEXT("null");
+	case VALUE_FALSE:
+		return TEXT("false");
+	case VALUE_TRUE:
+		return TEXT("true");
+	case VALUE_NUMBER:
+	case VALUE_STRING:
+		return (struct text) {.data = v->text, .len = v->len};
+	case VALUE_ARRAY:
+	case VALUE_OBJECT:
+		break;
+	}
+	return (struct text) {.data = NULL};
+}
+
+/* ---- operators ---- */
+
+/* How the field may stand to a number. */
+enum { LESS = 1, EQUAL = 2, GREATER = 4 };
+
+/* What one looks at: the field, NULL where it is not there; and what the condition names. */
+struct operands {
+	const struct value *field;
+	const struct value *value;
+	unsigned orders;
+	struct pattern *pattern;
+	uint64_t *steps;
+};
+
+/* Two arrays or objects are never equal. */
+static bool are_equal(const struct value *a, const struct value *b)
+{
+	double x, y;
+
+	if (!a || !b)
+		return a == b;
+	if (value_double(a, &x) && value_double(b, &y))
+		return x == y;
+	if (a->kind != b->kind)
+		return false;
+	return a->kind == VALUE_STRING ? text_equal(value_text(a), value_text(b))
+				       : a->kind < VALUE_NUMBER;
+}
+
+static bool is_equal(const struct operands *o)
+{
+	return are_equal(o->field, o->value);
+}
+
+static bool is_unequal(const struct operands *o)
+{
+	return !is_equal(o);
+}
+
+static bool contains(const struct operands *o)
+{
+	const struct value *field = o->field;
+	struct text part = event_scalar(o->value);
+
+	if (field && field->kind == VALUE_ARRAY) {
+		value_each (child, field) {
+			if (are_equal(child, o->value))
+				return true;
+		}
+		return false;
+	}
+	return field && field->kind == VALUE_STRING && part.data &&
+	       (part.len == 0 || memmem(field->text, field->len, part.data, part.len));
+}
+
+static bool matches(const struct operands *o)
+{
+	return o->field && o->field->kind == VALUE_STRING && o->pattern &&
+	       pattern_finds(o->pattern, value_text(o->field), o->steps);
+}
+
+/* A rule may have its number in quotes. */
+static bool read_number(const struct value *v, double *ret)
+{
+	struct value as_number;
+
+	if (!v || v->kind != VALUE_STRING)
+		return value_double(v, ret);
+	as_number = *v;
+	as_number.kind = VALUE_NUMBER;
+	return v->len > 0 && v->len < 64 && value_double(&as_number, ret);
+}
+
+static bool compares(const struct operands *o)
+{
+	double field, value = 0;
+
+	if (!o->field || o->field->kind != VALUE_NUMBER || !value_double(o->field, &field))
+		return false;
+	(void)read_number(o->value, &value);
+	return o->orders & (field < value ? LESS : field > value ? GREATER : EQUAL);
+}
+
+static bool exists(const struct operands *o)
+{
+	return o->field && o->field->kind != VALUE_NULL;
+}
+
+static bool is_missing(const struct operands *o)
+{
+	return !exists(o);
+}
+
+static const struct operator
+{
+	const char *name;
+	bool (*holds)(const struct operands *o);
+	unsigned orders; /* of `compares` */
+}
+operators[] = {
+	{"eq", is_equal},
+	{"equals", is_equal},
+	{"neq", is_unequal},
+	{"not_equals", is_unequal},
+	{"contains", contains},
+	{"matches", matches},
+	{"gt", compares, GREATER},
+	{"lt", compares, LESS},
+	{"gte", compares, GREATER | EQUAL},
+	{"lte", compares, LESS | EQUAL},
+	{"exists", exists},
+	{"not_exists", is_missing},
+};
+
+static const struct operator* operator_find(struct text name)
+{
+	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
+		if (text_is(name, operators[i].name))
+			return &operators[i];
+	}
+	return NULL;
+}
+
+/* ---- conditions ---- */
+
+int condition_check(const struct rule_condition *c, struct pattern **ret_pattern, struct why *why)
+{
+	const struct operator* op = operator_find(c->operator);
+	double number;
+
+	if (c->field.len == 0)
+		return refuse_field(why, "conditions", "a condition names no field");
+	if (!op)
+		return refuse_field(why, "conditions",
+				    "unknown operator '%.*s'; there are eq, neq, contains, "
+				    "matches, gt, lt, gte, lte, exists and not_exists",
+				    TEXT_ARGS(text_cut(c->operator, 40)));
+	if (op->holds == matches)
+		return pattern_new(value_text(c->value), ret_pattern, why);
+	if (op->holds == compares && !read_number(c->value, &number))
+		return refuse_field(why, "conditions", "'%s' compares with a number", op->name);
+	return 0;
+}
+
+bool conditions_hold(const struct rule *r, const struct value *event)
+{
+	for (unsigned i = 0; i < r->def.n_conditions; i++) {
+		const struct rule_condition *c = &r->def.conditions[i];
+		const struct operator* op = operator_find(c->operator);
+		const struct operands o = {.field = event_field(event, c->field),
+					   .value = c->value,
+					   .orders = op->orders,
+					   .pattern = r->matches[i],
+					   .steps = matching_steps(r)};
+
+		if (!op->holds(&o))
+			return false;
+	}
+	return true;
+}
+
+/* ---- what expressions may take ---- */
+
+void matching_begin(struct automation *a)
+{
+	a->steps[0] = EVENT_STEPS;
+	a->steps[1] = EVENT_STEPS;
+}
+
+uint64_t *matching_steps(const struct rule *r)
+{
+	return &r->automation->steps[is_of_project(r)];
+}
+
+void matching_end(struct automation *a, struct text type)
+{
+	uint64_t now = clock_steady_ms();
+
+	if ((a->steps[0] > 0 && a->steps[1] > 0) ||
+	    (a->steps_told_ms > 0 && now < a->steps_told_ms + STEPS_TOLD_MS))
+		return;
+	a->steps_told_ms = now;
+	log_warn("rules not matched", "event=%.*s why=their expressions take too long",
+		 TEXT_ARGS(type));
+}

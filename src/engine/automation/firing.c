@@ -1,0 +1,277 @@
+/*
+ * A rule fires: whether it may, what the store notes of it, and then what it does. An occurrence of
+ * a schedule is claimed in the same step that notes when the rule fired, before anything is done.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/record.h"
+#include "engine/automation/inner.h"
+#include "store/store.h"
+
+enum {
+	MINUTE_MS = 60 * 1000,
+	FIRINGS_A_MINUTE = 100, /* by events and files */
+	AGAIN_MS = 1000,        /* when the store cannot */
+	FAULTS_MAX = 60,
+};
+
+static const struct value no_payload = {.kind = VALUE_OBJECT};
+
+/* ---- one firing ---- */
+
+static struct firing *firing_new(struct rule *r, unsigned most)
+{
+	struct automation *a = r->automation;
+	struct firing *f = a->n_firings < most ? calloc(1, sizeof(*f)) : NULL;
+
+	if (!f) {
+		log_caused(LOG_LEVEL_WARN, "rule not fired", "rule=%.*s why=%s",
+			   TEXT_ARGS(r->def.id),
+			   a->n_firings < most ? "no memory" : "too many under way");
+		return NULL;
+	}
+	arena_init(&f->arena, FIRING_ARENA_MAX);
+	buf_init(&f->output, 64 << 10);
+	f->rule = rule_ref(r);
+	f->now_ms = automation_now(a);
+	list_append(&a->firings, &f->link);
+	a->n_firings++;
+	return f;
+}
+
+void firing_free(struct firing *f)
+{
+	firing_stop_waiting(f);
+	action_drop(f);
+	list_remove(&f->link);
+	f->rule->automation->n_firings--;
+	rule_unref(f->rule);
+	buf_done(&f->output);
+	arena_done(&f->arena);
+	free(f);
+}
+
+static int set_event(struct firing *f, struct text type, struct text source,
+		     const struct value *payload)
+{
+	int r = event_tree(&f->arena, type, source, payload, &f->event);
+
+	if (r == 0)
+		f->type = value_text(value_find(f->event, "type"));
+	return r;
+}
+
+/* ---- a claim that cannot be kept ---- */
+
+static int give_back_run(struct work *w, int lane)
+{
+	struct firing *f = list_entry(w, struct firing, work);
+
+	return store_rule_unclaim(store_lane(f->rule->automation->opts.store, lane), f->rule->key,
+				  f->occurrence_ms);
+}
+
+static void give_back_finished(struct work *w, int result)
+{
+	struct firing *f = list_entry(w, struct firing, work);
+
+	if (result != 0)
+		log_warn("occurrence lost", "rule=%.*s why=stopping", TEXT_ARGS(f->rule->def.id));
+	firing_free(f);
+}
+
+void firing_give_back(struct firing *f)
+{
+	if (f->occurrence_ms == 0) {
+		firing_done(f, OUTCOME_ERROR, "koined is stopping");
+		return;
+	}
+	f->work = (struct work) {.run = give_back_run, .finished = give_back_finished};
+	background_start(&f->rule->automation->opts.background, &f->work, true);
+}
+
+/* ---- the claim ---- */
+
+static int claim_run(struct work *w, int lane)
+{
+	struct firing *f = list_entry(w, struct firing, work);
+	struct connection *c = store_lane(f->rule->automation->opts.store, lane);
+	int r;
+
+	f->claimed = true;
+	if (f->occurrence_ms != 0) {
+		r = store_rule_claim(c, f->rule->key, f->occurrence_ms, f->now_ms, &f->claimed);
+		if (r != 0)
+			return r;
+	}
+	return f->claimed && !f->silent ? store_rule_put(c, &f->row) : 0;
+}
+
+static void act(struct firing *f)
+{
+	struct rule *r = f->rule;
+
+	r->n_fired++;
+	if (r->automation->stopping)
+		firing_give_back(f);
+	else if (r->def.needs_approval)
+		firing_ask(f);
+	else
+		action_start(f);
+}
+
+static void claim_finished(struct work *w, int result);
+
+static void claim(struct firing *f)
+{
+	f->work = (struct work) {.run = claim_run, .finished = claim_finished};
+	background_start(&f->rule->automation->opts.background, &f->work, true);
+}
+
+static void on_again(void *arg)
+{
+	struct firing *f = arg;
+
+	/* A firing with a timer waits for it, and for nothing else. */
+	timer_free(f->timer);
+	f->timer = NULL;
+	claim(f);
+}
+
+/* An occurrence is not given up because a disk is full for a while. */
+static int claim_again(struct firing *f, int fault)
+{
+	int r;
+
+	if (f->occurrence_ms == 0 || f->n_faults++ >= FAULTS_MAX)
+		return fault;
+	r = timer_new(f->rule->automation->opts.loop, on_again, f, &f->timer);
+	if (r == 0)
+		timer_start(f->timer, AGAIN_MS);
+	return r == 0 ? 0 : fault;
+}
+
+static void claim_finished(struct work *w, int result)
+{
+	struct firing *f = list_entry(w, struct firing, work);
+
+	if (result == 0 && f->claimed && !f->silent) {
+		act(f);
+	} else if (result == 0 || result == -ECANCELED) {
+		firing_free(f);
+	} else {
+		result = claim_again(f, result);
+		if (result != 0)
+			firing_fail(f, result, NULL);
+	}
+}
+
+/* From here on it counts as fired: the next event sees its cooldown. */
+static void fire(struct firing *f)
+{
+	struct rule *r = f->rule;
+
+	if (!f->silent)
+		r->fired_ms = f->now_ms;
+	f->row = (struct rule_row) {.rule = r->key,
+				    .fired_ms = r->fired_ms,
+				    .enabled = r->enabled,
+				    .fires_now = !f->silent};
+	claim(f);
+}
+
+/* ---- why it fires ---- */
+
+static bool is_cooling(const struct rule *r, int64_t now)
+{
+	/* A clock that was set back must not make it wait for longer than that. */
+	return r->def.cooldown_ms > 0 && r->fired_ms > 0 && now >= r->fired_ms &&
+	       now - r->fired_ms < r->def.cooldown_ms;
+}
+
+static bool may_fire(const struct rule *r, const struct firing *f)
+{
+	return conditions_hold(r, f->event) && !is_cooling(r, f->now_ms);
+}
+
+/* Rules that wake each other would go on for ever. False: there were too many in this minute. */
+static bool count_firing(struct automation *a)
+{
+	uint64_t now = clock_steady_ms();
+
+	if (now - a->minute_ms >= MINUTE_MS) {
+		a->minute_ms = now;
+		a->n_this_minute = 0;
+	}
+	if (a->n_this_minute == FIRINGS_A_MINUTE)
+		log_warn("rules fire too often", "limit=%d per=minute", FIRINGS_A_MINUTE);
+	return a->n_this_minute++ < FIRINGS_A_MINUTE;
+}
+
+void rule_consider(struct rule *r, struct text type, struct text source,
+		   const struct value *payload)
+{
+	struct firing *f;
+
+	if (r->automation->stopping || !r->armed || r->gone || !rule_is_on(r))
+		return;
+	f = firing_new(r, FIRINGS_MAX);
+	if (!f)
+		return;
+	if (set_event(f, type, source, payload) == 0 && may_fire(r, f) &&
+	    count_firing(r->automation))
+		fire(f);
+	else
+		firing_free(f);
+}
+
+static int set_occurrence(struct firing *f)
+{
+	char iso[ISO_LEN + 1];
+	struct record r;
+
+	clock_format_iso(f->occurrence_ms, iso);
+	record_begin(&r, &f->arena);
+	record_text(&r, "job_id", f->rule->def.id);
+	record_text(&r, "time", text_of(iso));
+	if (r.err != 0)
+		return r.err;
+	return set_event(f, TEXT("cron.fired"), TEXT("schedule"), r.root);
+}
+
+void rule_due(struct rule *r, int64_t occurrence_ms)
+{
+	struct firing *f = firing_new(r, FIRINGS_DUE_MAX);
+
+	if (!f)
+		return;
+	f->occurrence_ms = occurrence_ms;
+	if (set_occurrence(f) != 0) {
+		firing_free(f);
+		return;
+	}
+	/* Switched off it is claimed all the same, so that nobody catches up on it later. */
+	f->silent = !rule_is_on(r) || !may_fire(r, f);
+	fire(f);
+}
+
+void rule_run(struct rule *r, automation_done_fn fn, void *arg)
+{
+	struct firing *f = firing_new(r, FIRINGS_DUE_MAX);
+	struct why why = {.text = ""};
+
+	if (!f) {
+		fn(arg, refuse(&why, REFUSE_LIMIT, "too many rules are at work"), &why);
+		return;
+	}
+	f->fn = fn;
+	f->arg = arg;
+	if (set_event(f, TEXT("rule.run"), TEXT("manual"), &no_payload) == 0)
+		fire(f);
+	else
+		firing_fail(f, -ENOMEM, NULL);
+}

@@ -1,0 +1,197 @@
+/* How a firing ended: logged, remembered, told to whoever waits and as an event. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/record.h"
+#include "engine/automation/inner.h"
+
+enum { ERROR_SHOWN = 500 };
+
+/* What it is called, and what it is to whoever runs the rule by hand: 0 or a refusal. */
+static const struct {
+	const char *status;
+	int result;
+} outcomes[] = {
+	[OUTCOME_SUBMITTED] = {"submitted"},
+	[OUTCOME_COMMAND_RUN] = {"command_run"},
+	[OUTCOME_WEBHOOK_SENT] = {"webhook_sent"},
+	[OUTCOME_NOTIFIED] = {"notified"},
+	[OUTCOME_NO_DESKTOP] = {"skipped_no_desktop"},
+	[OUTCOME_DENIED] = {"denied_by_approver", REFUSE_FORBIDDEN},
+	[OUTCOME_EXPIRED] = {"approval_expired", REFUSE_TIMEOUT},
+	[OUTCOME_SUPERSEDED] = {"approval_superseded", REFUSE_CANCELLED},
+	[OUTCOME_NO_APPROVER] = {"skipped_no_approver", REFUSE_FORBIDDEN},
+	[OUTCOME_TOO_MANY_WAITING] = {"skipped_too_many_waiting", REFUSE_LIMIT},
+	[OUTCOME_ERROR] = {"error", REFUSE_UNAVAILABLE},
+};
+
+/* ---- tasks that rules have submitted ---- */
+
+static uint64_t hash(uint64_t h, struct text t)
+{
+	for (size_t i = 0; i < t.len; i++)
+		h = (h ^ (unsigned char)t.data[i]) * UINT64_C(0x100000001b3);
+	return (h ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+static struct own_task own_task(const struct rule *r, struct text project, struct text task)
+{
+	const uint64_t start = UINT64_C(0xcbf29ce484222325);
+
+	return (struct own_task) {.task = hash(hash(start, project), task),
+				  .rule = hash(start, r->key)};
+}
+
+bool rule_owns(const struct rule *r, struct text project, struct text task)
+{
+	const struct own_task wanted = own_task(r, project, task);
+	const struct automation *a = r->automation;
+
+	for (unsigned i = 0; i < OWN_TASKS_MAX; i++) {
+		if (a->own[i].task == wanted.task && a->own[i].rule == wanted.rule)
+			return true;
+	}
+	return false;
+}
+
+static void note_own(const struct firing *f)
+{
+	struct automation *a = f->rule->automation;
+
+	a->own[a->own_next] = own_task(f->rule, f->rule->def.project, f->task);
+	a->own_next = (a->own_next + 1) % OWN_TASKS_MAX;
+}
+
+/* ---- the log in memory ---- */
+
+void execution_done(struct execution *e)
+{
+	free(e->texts);
+	*e = (struct execution) {.texts = NULL};
+}
+
+static struct text put(char **at, struct text t)
+{
+	struct text copy = {.data = *at, .len = t.len};
+
+	if (!t.data)
+		return t;
+	memcpy(*at, t.data, t.len);
+	*at += t.len;
+	return copy;
+}
+
+static void remember(const struct firing *f)
+{
+	struct automation *a = f->rule->automation;
+	struct execution *e = &a->log[a->log_next];
+	const struct rule_new *d = &f->rule->def;
+	char *at;
+
+	execution_done(e);
+	e->texts =
+		malloc(d->id.len + d->project.len + f->type.len + f->task.len + f->error.len + 1);
+	at = e->texts;
+	if (!at)
+		return;
+	e->told = (struct rule_execution) {
+		.rule = put(&at, d->id),
+		.project = put(&at, d->project),
+		.event_type = put(&at, f->type),
+		.status = text_of(outcomes[f->outcome].status),
+		.time_ms = f->now_ms,
+		.task = put(&at, f->task),
+		.error = put(&at, f->error),
+	};
+	a->log_next = (a->log_next + 1) % RULE_LOG_MAX;
+	a->n_log += a->n_log < RULE_LOG_MAX;
+}
+
+/* ---- the event ---- */
+
+static int tell_run(struct work *w, int lane)
+{
+	struct firing *f = list_entry(w, struct firing, work);
+	struct event_new e = {.type = f->outcome == OUTCOME_ERROR ? "rule.failed" : "rule.executed",
+			      .project = f->rule->def.project};
+	struct record r;
+
+	(void)lane;
+	record_begin(&r, &f->arena);
+	record_text(&r, "ruleId", f->rule->def.id);
+	record_text(&r, "eventType", f->type);
+	record_text(&r, "status", text_of(outcomes[f->outcome].status));
+	if (f->task.data)
+		record_text(&r, "taskId", f->task);
+	if (f->message.data)
+		record_text(&r, "message", f->message);
+	if (f->error.data)
+		record_text(&r, "error", f->error);
+	e.data = r.root;
+	return r.err != 0 ? r.err : event_add(f->rule->automation->opts.events, &e);
+}
+
+static void tell_finished(struct work *w, int result)
+{
+	struct firing *f = list_entry(w, struct firing, work);
+
+	if (result != 0 && result != -ECANCELED)
+		log_warn("rule's event not kept", "rule=%.*s error=%s", TEXT_ARGS(f->rule->def.id),
+			 strerror(-result));
+	firing_free(f);
+}
+
+/* ---- all of it ---- */
+
+static void answer(struct firing *f)
+{
+	struct why why = {.text = ""};
+	automation_done_fn fn = f->fn;
+	int result = outcomes[f->outcome].result;
+
+	if (!fn)
+		return;
+	f->fn = NULL;
+	if (result != 0)
+		refuse(&why, (enum refusal)result, "%.*s", TEXT_ARGS(text_cut(f->error, 190)));
+	fn(f->arg, result, &why);
+}
+
+static void log_end(const struct firing *f)
+{
+	enum log_level level = f->outcome == OUTCOME_ERROR ? LOG_LEVEL_WARN : LOG_LEVEL_INFO;
+	const char *status = outcomes[f->outcome].status;
+
+	if (f->error.data)
+		log_caused(level, "rule fired", "rule=%.*s event=%.*s status=%s why=\"%.*s\"",
+			   TEXT_ARGS(f->rule->def.id), TEXT_ARGS(f->type), status,
+			   TEXT_ARGS(f->error));
+	else
+		log_caused(level, "rule fired", "rule=%.*s event=%.*s status=%s task=%.*s",
+			   TEXT_ARGS(f->rule->def.id), TEXT_ARGS(f->type), status,
+			   TEXT_ARGS(f->task));
+}
+
+void firing_done(struct firing *f, enum outcome outcome, const char *error)
+{
+	firing_stop_waiting(f);
+	action_drop(f);
+	f->outcome = outcome;
+	if (error && arena_copy_text(&f->arena, (struct text) {error, strnlen(error, ERROR_SHOWN)},
+				     &f->error) != 0)
+		f->error = TEXT("out of memory");
+	if (f->task.data)
+		note_own(f);
+	log_end(f);
+	remember(f);
+	answer(f);
+	f->work = (struct work) {.run = tell_run, .finished = tell_finished};
+	background_start(&f->rule->automation->opts.background, &f->work, true);
+}
+
+void firing_fail(struct firing *f, int result, const struct why *why)
+{
+	firing_done(f, OUTCOME_ERROR, result > 0 && why ? why->text : strerror(-result));
+}

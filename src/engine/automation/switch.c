@@ -1,0 +1,180 @@
+/* Rules, and all rules of a project, are switched on and off by hand. Restarts do not forget it. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/automation/inner.h"
+#include "store/store.h"
+
+struct rule_switch *switch_find(const struct automation *a, struct text project)
+{
+	list_for_each (at, following, &a->switches) {
+		struct rule_switch *s = list_entry(at, struct rule_switch, link);
+
+		if (text_is(project, s->project))
+			return s;
+	}
+	return NULL;
+}
+
+struct rule_switch *switch_get(struct automation *a, struct text project)
+{
+	struct rule_switch *s = switch_find(a, project);
+
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s) + project.len + 1);
+	if (!s)
+		return NULL;
+	if (project.len > 0)
+		memcpy(s->project, project.data, project.len);
+	s->on = true;
+	list_append(&a->switches, &s->link);
+	return s;
+}
+
+bool switches_are_on(const struct automation *a, struct text project)
+{
+	list_for_each (at, following, &a->switches) {
+		const struct rule_switch *s = list_entry(at, struct rule_switch, link);
+
+		if (!s->on && (!s->project[0] || text_is(project, s->project)))
+			return false;
+	}
+	return true;
+}
+
+bool rule_is_enabled(const struct rule *r)
+{
+	return r->enabled >= 0 ? r->enabled == 1 : !r->def.disabled;
+}
+
+bool rule_is_on(const struct rule *r)
+{
+	return rule_is_enabled(r) && switches_are_on(r->automation, r->def.project);
+}
+
+/* ---- a switch on its way to the store ---- */
+
+struct toggle {
+	struct work work;
+	struct automation *automation;
+	struct arena arena;
+	struct rule *rule; /* NULL: a project's switch */
+	struct text project;
+	struct text key;
+	bool on;
+	int before;
+	automation_done_fn fn;
+	void *arg;
+};
+
+static void toggle_free(struct toggle *t)
+{
+	rule_unref(t->rule);
+	arena_done(&t->arena);
+	free(t);
+}
+
+static int toggle_run(struct work *w, int lane)
+{
+	struct toggle *t = list_entry(w, struct toggle, work);
+	struct connection *c = store_lane(t->automation->opts.store, lane);
+	struct rule_row row;
+	/* When it fired, the store knows: the rule may not be armed yet. */
+	int r = store_rule_find(c, t->key, &t->arena, &row);
+
+	if (r != 0)
+		return r;
+	row.enabled = t->on;
+	return store_rule_put(c, &row);
+}
+
+static void toggle_finished(struct work *w, int result)
+{
+	struct toggle *t = list_entry(w, struct toggle, work);
+	struct rule_switch *s = t->rule ? NULL : switch_find(t->automation, t->project);
+	struct why why = {.text = ""};
+
+	if (result != 0 && t->rule)
+		t->rule->enabled = t->before;
+	else if (result != 0 && s)
+		s->on = t->before;
+	t->fn(t->arg, result, &why);
+	toggle_free(t);
+}
+
+static int throw_switch(struct toggle *t, struct text project, struct why *why)
+{
+	struct rule_switch *s;
+
+	if (!project.data)
+		project = TEXT("");
+	if (project.len >= PATH_MAX)
+		return refuse_field(why, "project", "a project is a folder of at most %d bytes",
+				    PATH_MAX - 1);
+	s = switch_get(t->automation, project);
+	if (!s || rule_key(&t->arena, project, TEXT(""), &t->key) != 0)
+		return -ENOMEM;
+	t->project = (struct text) {.data = t->key.data, .len = project.len};
+	t->before = s->on;
+	s->on = t->on;
+	return 0;
+}
+
+/* At once in memory, so that whatever else is written for the rule says the same. */
+static void throw_rule(struct toggle *t, struct rule *r)
+{
+	t->rule = rule_ref(r);
+	t->key = r->key;
+	t->before = r->enabled;
+	r->enabled = t->on;
+}
+
+static int toggle_start(struct automation *a, struct text project, struct text rule, bool on,
+			automation_done_fn fn, void *arg, struct why *why)
+{
+	struct toggle *t;
+	struct rule *r = NULL;
+	int e = check_running(a, why);
+
+	if (e == 0 && rule.data)
+		e = rule_find(a, project, rule, &r, why);
+	if (e != 0)
+		return e;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	*t = (struct toggle) {
+		.work = {.run = toggle_run, .finished = toggle_finished},
+		.automation = a,
+		.on = on,
+		.fn = fn,
+		.arg = arg,
+	};
+	arena_init(&t->arena, 64 << 10);
+	if (r)
+		throw_rule(t, r);
+	else
+		e = throw_switch(t, project, why);
+	if (e != 0) {
+		toggle_free(t);
+		return e;
+	}
+	log_info("rule switched", "rule=%.*s project=%.*s on=%d", TEXT_ARGS(rule),
+		 TEXT_ARGS(project), on);
+	background_start(&a->opts.background, &t->work, true);
+	return 0;
+}
+
+void automation_enable(struct automation *a, struct text project, struct text rule, bool on,
+		       automation_done_fn fn, void *arg)
+{
+	struct why why = {.text = ""};
+	int e = toggle_start(a, project, rule, on, fn, arg, &why);
+
+	if (e != 0)
+		fn(arg, e, &why);
+}
