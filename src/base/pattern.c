@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/pattern_code.h"
 
-/* Steps that the program may be at, each once. */
+/* States that the program may be in, each once. */
 struct states {
 	unsigned n;
 	uint16_t at[PATTERN_CODE_MAX];
@@ -93,7 +93,8 @@ static void open_state(struct pattern *p, unsigned at)
 	p->open.at[p->open.n++] = (uint16_t)at;
 }
 
-/* Adds all states that take a byte and can be reached without taking one. True: the end was reached. */
+/* Adds all states that take a byte and can be reached without taking one. True: the end was
+ * reached. */
 static bool follow(struct pattern *p, unsigned from, struct text t, size_t i, struct states *to,
 		   uint64_t *steps)
 {
@@ -137,7 +138,7 @@ static bool takes(const struct pattern *p, unsigned at, unsigned char c)
 	return s->op == OP_BYTE ? s->byte == c : set_has(&p->sets[s->set], c);
 }
 
-/* Turns are told apart by their number; when that wraps around, what was seen is forgotten. */
+/* Turns are told apart by their number; when that wraps around, everything seen is forgotten. */
 static void next_turn(struct pattern *p)
 {
 	if (++p->turn == 0) {
@@ -176,7 +177,7 @@ bool pattern_finds(struct pattern *p, struct text t, uint64_t *steps)
 	return false;
 }
 
-/* Where the rest does not fit, the last star takes one byte more. */
+/* Where the rest does not fit, the last star takes one more byte. */
 bool glob_fits(struct text glob, struct text t)
 {
 	size_t star = SIZE_MAX;

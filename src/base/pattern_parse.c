@@ -1,6 +1,6 @@
 /*
- * Makes an expression's program in one walk: each piece is written behind the one before, and a sign
- * that follows it ("*", "{2}", "|") moves or copies what was written.
+ * Makes an expression's program in one walk: each piece is appended, and a sign that follows
+ * it ("*", "{2}", "|") moves or copies what was written.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct level {
 	int start;  /* of the group */
 	int branch; /* of what follows the last "|" */
 	int piece;  /* of what a sign would repeat, or NO_PIECE */
-	int jump;   /* the last one to the group's end; its `to` is the jump before it */
+	int jump;   /* the last jump to the group's end; its `to` is the jump before it */
 };
 
 struct reader {
@@ -23,7 +23,7 @@ struct reader {
 	struct pattern_code *code;
 	struct level levels[PATTERN_DEPTH_MAX];
 	unsigned depth;
-	bool repeated; /* the last piece was; a "?" then only makes it lazy */
+	bool repeated; /* the last piece was repeated; a "?" then only makes it lazy */
 	struct why *why;
 };
 
@@ -333,7 +333,7 @@ static int open_group(struct reader *r)
 	return 0;
 }
 
-/* Points the jumps out of the group behind it. */
+/* Makes the jumps out of the group point behind it. */
 static void end_level(struct reader *r)
 {
 	int jump = level(r)->jump;
@@ -360,7 +360,7 @@ static int close_group(struct reader *r)
 	return 0;
 }
 
-/* What stands before it is one alternative, what follows is the next. */
+/* What precedes it is one alternative, what follows is the next. */
 static int read_or(struct reader *r)
 {
 	struct level *l = level(r);

@@ -74,7 +74,7 @@ void record_int(struct record *r, const char *key, int64_t n)
 	add_bytes(r, key, VALUE_NUMBER, text, (size_t)len);
 }
 
-/* The shortest decimal that reads back as the same. */
+/* The shortest decimal that reads back as the same number. */
 void record_double(struct record *r, const char *key, double d)
 {
 	char text[40];

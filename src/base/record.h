@@ -1,7 +1,7 @@
 /*
- * Builds a tree of structured data (base/value) in an arena, for those who have no JSON
- * text: what an event says, what a rule looks at. An object, member by member; a fault sticks.
- * Nothing in it has a source (raw is NULL).
+ * Builds a tree of structured data (base/value) in an arena, for code without JSON text: what
+ * an event says, what a rule looks at. An object, member by member; faults stick. Nothing in
+ * it has a source (raw is NULL).
  */
 #pragma once
 
@@ -25,5 +25,5 @@ void record_int(struct record *r, const char *key, int64_t n);
 void record_double(struct record *r, const char *key, double d);
 void record_bool(struct record *r, const char *key, bool b);
 void record_null(struct record *r, const char *key);
-/* A tree that lives as long. */
+/* A tree that lives at least as long. */
 void record_value(struct record *r, const char *key, const struct value *v);

@@ -1,6 +1,6 @@
 /*
- * A sum of memory that many share, on any thread: what is larger than a little asks for its part
- * before it grows (struct buf, struct arena), and gives it back when it goes.
+ * An amount of memory that many share, on any thread: anything larger than a little asks for
+ * its part before it grows (struct buf, struct arena), and gives it back when it is freed.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct room {
 	atomic_bool closed; /* somebody waits already: only those who are sure get any */
 };
 
-/* sure: whatever is left, since it is counted in any case. */
+/* sure: always granted, since it is counted in any case. */
 static inline bool room_take(struct room *r, size_t n, bool sure)
 {
 	size_t before = atomic_fetch_add_explicit(&r->used, n, memory_order_relaxed);

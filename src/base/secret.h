@@ -7,6 +7,6 @@
 
 /*
  * The first word of a file, which must be a regular one, ours or root's, and closed to all
- * others. `what` is what the file is for. It blocks no longer than a disk does.
+ * others. `what` says what the file is for. It blocks no longer than a disk does.
  */
 int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why);

@@ -1,7 +1,7 @@
-/* Half a surrogate pair in JSON, as programs print it that cut a text between the two. */
+/* Half a surrogate pair in JSON, as printed by programs that cut a text between the two halves. */
 #pragma once
 
 #include <stddef.h>
 
-/* Each becomes \ufffd, in place: it is as long. */
+/* Each becomes \ufffd, in place: that has the same length. */
 void mend_surrogates(char *json, size_t len);

@@ -32,7 +32,7 @@ static inline bool text_equal(struct text a, struct text b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-/* Looks at every byte of what is wanted whatever was given, so that time tells nothing. */
+/* Looks at every byte of `wanted` whatever was given, so that the time reveals nothing. */
 static inline bool text_equal_secret(struct text given, struct text want)
 {
 	unsigned char differs = given.len != want.len;
@@ -42,7 +42,7 @@ static inline bool text_equal_secret(struct text given, struct text want)
 	return !differs;
 }
 
-/* Its first bytes, at most max, without a part of a character at the end. */
+/* Its first bytes, at most max, without a partial character at the end. */
 static inline struct text text_cut(struct text t, size_t max)
 {
 	if (t.len <= max)

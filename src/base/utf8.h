@@ -17,7 +17,7 @@ static inline size_t utf8_sequence(const char *at, const char *end)
 	if (p[0] < 0xc2 || p[0] > 0xf4)
 		return 0;
 	n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-	/* The second byte is where overlong forms, surrogates and too large ones show. */
+	/* Overlong forms, surrogates and code points that are too large show in the second byte. */
 	if (p[0] == 0xe0)
 		low = 0xa0;
 	else if (p[0] == 0xed)
@@ -35,7 +35,7 @@ static inline size_t utf8_sequence(const char *at, const char *end)
 	return n;
 }
 
-/* How many of the bytes are whole characters: of the last one a part may be missing. */
+/* How many of the bytes are whole characters: part of the last one may be missing. */
 static inline size_t utf8_whole(const char *text, size_t len)
 {
 	for (size_t back = 1; back <= 3 && back <= len; back++) {

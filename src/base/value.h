@@ -1,9 +1,9 @@
 /*
- * A tree of structured data: what wire/json reads into, and how such data
- * reaches a service. It lives in an arena and never changes after it was read.
+ * A tree of structured data: what wire/json reads into, and the form in which such data
+ * reaches the engine. It lives in an arena and never changes after it was read.
  *
- * Text, keys and numbers may point into the message they were read from.
- * Whoever keeps the tree longer than the message moves it with value_rebase.
+ * Text, keys and numbers may point into the message they were read from. Whoever keeps the
+ * tree longer than the message moves it with value_rebase.
  */
 #pragma once
 
@@ -46,10 +46,11 @@ const char *value_kind_name(const struct value *v);
 /* The last member of that name, or NULL; NULL too when v is NULL or no object. */
 const struct value *value_find(const struct value *v, const char *key);
 
-/* Whether some readers take one for the other: they are not all strict about upper and lower case. */
+/* Whether some readers would take one for the other: not all of them distinguish upper and lower
+ * case. */
 bool value_same_key(struct text a, struct text b);
 
-/* A key that stands twice in one object, at any depth; {NULL, 0}: none does. 0 or -ENOMEM. */
+/* A key that occurs twice in one object, at any depth; {NULL, 0}: none does. 0 or -ENOMEM. */
 int value_find_twice(struct arena *a, const struct value *v, struct text *ret_key);
 
 /* False unless v is a number without fraction or exponent that fits. */

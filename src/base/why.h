@@ -35,8 +35,8 @@ struct why {
 int refuse(struct why *why, enum refusal code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* A sentence and a name that somebody sent, which may hold NULs: they are shown as U+FFFD, and
- * what follows them is not lost. */
+/* A sentence and a name that somebody sent, which may contain NULs: they are shown as U+FFFD,
+ * and what follows them is not lost. */
 int refuse_name(struct why *why, enum refusal code, const char *words, struct text name);
 
 /* The same as refuse, naming the parameter at fault. */

@@ -1,6 +1,6 @@
 /*
- * TZif: a header and a block with 32-bit times, then, from version 2 on, the same again with 64 bits and
- * a line with the rule for the time after. Only the widest block there is is read.
+ * TZif: a header and a block with 32-bit times, then, from version 2 on, the same again with
+ * 64 bits and a line with the rule for later times. Only the widest block is read.
  */
 #include "base/zone.h"
 
@@ -25,8 +25,9 @@ enum {
 };
 
 struct zone {
-	int64_t *times;   /* when the offset changes */
-	int32_t *offsets; /* to that; one more than times, the first for what was before all */
+	int64_t *times; /* when the offset changes */
+	/* The offset from then on; one more than times, the first for everything before. */
+	int32_t *offsets;
 	unsigned n;
 	bool has_rule;
 	struct zone_rule rule;
@@ -107,7 +108,7 @@ static bool read_times(const struct block *b, struct zone *z)
 {
 	const unsigned char *types = b->at + b->n_times * b->time_size;
 
-	/* Leap seconds ("right/...") would make every time another than ours. */
+	/* Leap seconds ("right/...") would make every time different from ours. */
 	if (b->n_leaps > 0 || !read_offset(b, 0, &z->offsets[0]))
 		return false;
 	for (unsigned i = 0; i < b->n_times; i++) {
@@ -176,7 +177,7 @@ int zone_read(struct text bytes, struct zone **ret_zone)
 
 static const char folder[] = "/usr/share/zoneinfo";
 
-/* Parts of letters, digits, '+', '-' and '_', so that no name leads out of the folder. */
+/* Letters, digits, '+', '-' and '_', so that no name leads out of the folder. */
 static bool is_name(const char *name)
 {
 	size_t n = strlen(name);
@@ -243,7 +244,7 @@ static int64_t year_of(int64_t utc_s)
 	return civil_of_days(civil_floor_div(utc_s, DAY_SECONDS)).year;
 }
 
-/* Beyond it nobody has a calendar, and sums would not fit. */
+/* Beyond that nobody has a calendar, and sums would overflow. */
 static const int64_t far_s = INT64_C(1) << 55;
 
 struct change {
@@ -261,7 +262,7 @@ static void insert(struct change *list, unsigned n, int64_t time, int32_t offset
 	list[n] = (struct change) {.time = time, .offset = offset};
 }
 
-/* By the rule: between which two of the changes in the years around it. */
+/* By the rule: between which two changes of the surrounding years it falls. */
 static struct zone_period rule_period(const struct zone_rule *r, int64_t utc_s)
 {
 	struct change list[10];

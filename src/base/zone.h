@@ -1,6 +1,6 @@
 /*
- * A time zone: how far its clocks are from UTC, and when that changes. Read from the tz
- * database by ourselves (TZif, RFC 8536), since libc's way is one zone for the whole process.
+ * A time zone: how far its clocks are from UTC, and when that changes. We read the tz database
+ * ourselves (TZif, RFC 8536), since libc has one zone for the whole process.
  */
 #pragma once
 
@@ -22,8 +22,8 @@ int zone_read(struct text bytes, struct zone **ret_zone);
 
 void zone_free(struct zone *z); /* accepts NULL */
 
-/* The time with one offset around a moment: from it on, and before `until`, in seconds since 1970.
- * INT64_MIN and INT64_MAX where it has no end. */
+/* The period with one offset around a moment: from `from` on, and before `until`, in seconds
+ * since 1970. INT64_MIN and INT64_MAX where it has no end. */
 struct zone_period {
 	int64_t from;
 	int64_t until;

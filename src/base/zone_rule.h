@@ -1,6 +1,6 @@
 /*
- * When clocks change in every year, as POSIX writes it in TZ: "CET-1CEST,M3.5.0,M10.5.0/3".
- * A TZif file ends with it, for the years that its table does not reach.
+ * When clocks change every year, as POSIX writes it in TZ: "CET-1CEST,M3.5.0,M10.5.0/3". A
+ * TZif file ends with it, for years that its table does not cover.
  */
 #pragma once
 

@@ -25,7 +25,7 @@ static bool has_space(struct text t)
 	return false;
 }
 
-/* base64url with or without padding. -EINVAL when it is none. */
+/* base64url with or without padding. -EINVAL for anything else. */
 static int decode64(struct arena *a, struct text in, struct text *ret)
 {
 	struct base64_decode_ctx ctx;
@@ -37,7 +37,7 @@ static int decode64(struct arena *a, struct text in, struct text *ret)
 	while (in.len > 0 && in.data[in.len - 1] == '=')
 		in.len--;
 	base64url_decode_init(&ctx);
-	/* The library would leave out white space. */
+	/* The library would skip white space. */
 	if (in.len % 4 == 1 || has_space(in) ||
 	    !base64_decode_update(&ctx, &len, out, in.len, in.data))
 		return -EINVAL;
@@ -132,7 +132,7 @@ static bool signed_by(const struct context_secret *secret, struct text what, str
 	return false;
 }
 
-/* Cuts off what stands before the next dot. */
+/* Takes the part before the next dot. */
 static bool cut_part(struct text *rest, struct text *ret)
 {
 	const char *dot = rest->len ? memchr(rest->data, '.', rest->len) : NULL;
@@ -148,7 +148,7 @@ struct parts {
 	struct text header;
 	struct text claims;
 	struct text signature;
-	struct text signed_text; /* header and claims as they stand */
+	struct text signed_text; /* header and claims as received */
 };
 
 static bool split(struct text token, struct parts *p)

@@ -1,6 +1,6 @@
 /*
- * ash's signed context: three base64url parts like a JSON Web Token, HS256,
- * type ASH_CONTEXT. It tells who a sandbox acts for.
+ * ash's signed context: three base64url parts like a JSON Web Token, HS256, type ASH_CONTEXT.
+ * It says whom a sandbox acts for.
  */
 #pragma once
 
@@ -17,16 +17,16 @@ struct context_claims {
 enum { CONTEXT_LEEWAY_S = 30 };
 
 /*
- * A secret as people write it: hex, base64url or plain text. What is hex or base64url
- * can be meant as text as well, so a token that is signed by any reading of it is
- * valid; whoever knows one knows them all.
+ * A secret as people write it: hex, base64url or plain text. Hex or base64url may be meant as
+ * plain text, too, so a token signed by any reading of it is valid; whoever knows one reading
+ * knows them all.
  */
 struct context_secret {
 	struct text readings[3];
 	unsigned n; /* 0: no tokens */
 };
 
-/* White space around it does not count; of nothing else there is no reading. */
+/* Surrounding white space does not count; nothing but white space has no reading. */
 int context_secret_read(struct arena *a, struct text written, struct context_secret *ret_secret);
 
 /*

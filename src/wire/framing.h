@@ -21,14 +21,11 @@ struct http_request;
 struct netrpc_message;
 
 enum frame_kind {
-	FRAME_MORE,     /* no whole message yet */
-	FRAME_MESSAGE,  /* frame.data, until the next call or until the input moves */
-	FRAME_HEAD,     /* http: the head is there and its body is not; frame.http may be judged.
-			 * Comes before FRAME_CONTINUE and before a body that is too large is
-			 * refused, at most once for a request; ask again to go on. */
+	FRAME_MORE,    /* no whole message yet */
+	FRAME_MESSAGE, /* frame.data is valid until the next call or until the input moves */
+	FRAME_HEAD, /* http: the head is there and its body is not; frame.http may be judged. Comes before FRAME_CONTINUE and before a body that is too large is refused, at most once per request; call again to go on. */
 	FRAME_CONTINUE, /* http: the client waits for "100 Continue" before its body */
-	FRAME_REFUSED,  /* frame.why and frame.status; the stream is of no use any more:
-			 * answer and close. Every later call says the same. */
+	FRAME_REFUSED, /* frame.why and frame.status; the stream cannot be used any more: answer and close. Every later call says the same. */
 };
 
 struct frame {
@@ -38,8 +35,9 @@ struct frame {
 	const struct netrpc_message *netrpc; /* FRAME_MESSAGE of gob only, in place of data */
 	struct why why;                      /* FRAME_REFUSED: REFUSE_TOO_LARGE or REFUSE_PARSE; or
 					  * REFUSE_INTERNAL when memory ran out */
-	struct text target; /* FRAME_REFUSED of http1: its beginning; {NULL, 0}: not read so far */
-	int status;         /* FRAME_REFUSED of http1: 400, 413, 414, 417, 431, 500, 501, 505 */
+	/* FRAME_REFUSED of http1: the beginning of the target; {NULL, 0}: not read so far. */
+	struct text target;
+	int status; /* FRAME_REFUSED of http1: 400, 413, 414, 417, 431, 500, 501, 505 */
 };
 
 struct framing_limits {
@@ -64,8 +62,8 @@ struct framing {
 	/* Appends one message, which is JSON, wrapped. NULL where a reply needs to know its request (http). */
 	void (*wrap)(struct buf *out, const char *data, size_t len);
 
-	/* The same for a message that is not copied: what goes before it, what of it (or of a part
-	 * of it) must change, and what goes behind it. NULL where there is nothing. */
+	/* The same for a message that is not copied: what precedes it, what of it (or of a part
+	 * of it) must change, and what follows it. NULL where there is nothing. */
 	void (*lead)(struct buf *out, size_t len);
 	void (*flatten)(char *data, size_t len);
 	void (*trail)(struct buf *out);
@@ -73,8 +71,8 @@ struct framing {
 	/* True while a message has begun and not ended. */
 	bool (*in_message)(const void *state);
 
-	/* Bytes of such a message that it holds itself, beside the caller's input; and gives them
-	 * up: next is not called any more. NULL where it holds none. */
+	/* Bytes of such a message that the framing holds itself, beside the caller's input; the
+	 * second function drops them: next is not called any more. NULL where it holds none. */
 	size_t (*held)(const void *state);
 	void (*drop)(void *state);
 };
@@ -100,8 +98,8 @@ enum sniffed {
 };
 
 /*
- * Tells from its first bytes what a client speaks. `max` is the longest
- * message of this listener. What fits nothing is a line: it is answered with a
- * parse error there. With eof it always decides.
+ * Recognises what a client speaks by its first bytes. `max` is the longest message of this
+ * listener. What fits nothing is a line: there it is answered with a parse error. With eof it
+ * always decides.
  */
 enum sniffed sniff(const char *in, size_t len, bool eof, size_t max);

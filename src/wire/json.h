@@ -34,8 +34,8 @@ int json_read(struct arena *a, const char *text, size_t len, const struct json_l
 	      struct value **ret_value, struct why *why);
 
 /*
- * A writer. Commas are its business, matching begin and end the caller's.
- * Failures stick to out->err.
+ * A writer. It takes care of commas; the caller of matching begin and end. Failures stick to
+ * out->err.
  */
 struct json {
 	struct buf *out;
@@ -71,8 +71,8 @@ void json_packed(struct json *j, struct text packed);
 /* The value as text on one line without white space, in the arena. */
 int json_compact(struct arena *a, const struct value *v, struct text *ret_text);
 
-/* JSON text as Go writes it, for what is put into a page: '<', '>', '&', U+2028 and U+2029, which
- * can only stand in texts, become \u003c and so on. */
+/* JSON text as Go writes it, safe inside a page: '<', '>', '&', U+2028 and U+2029, which can
+ * only occur in texts, become \u003c and so on. */
 void json_escape_html(struct buf *text);
 
 /* key and value in one. */

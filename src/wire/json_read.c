@@ -43,7 +43,7 @@ static void skip_spaces(struct reader *r)
 		r->p++;
 }
 
-/* Between the parts of a message there is nearly always none. */
+/* Between the parts of a message there is hardly ever any. */
 static inline void skip_space(struct reader *r)
 {
 	if (r->p < r->end && (unsigned char)*r->p <= ' ')
@@ -68,7 +68,7 @@ static int hex4(const char *p)
 	return n;
 }
 
-/* Checks one escape; r->p stands on the backslash and is moved behind it. */
+/* Checks one escape; r->p is at the backslash and is moved past it. */
 static int check_escape(struct reader *r)
 {
 	size_t left = (size_t)(r->end - r->p);
@@ -98,7 +98,7 @@ static int check_escape(struct reader *r)
 	return 0;
 }
 
-/* Finds the end of the string in which r->p stands. */
+/* Finds the end of the string that r->p is in. */
 static int scan_string(struct reader *r, bool *ret_escaped)
 {
 	bool escaped = false;
@@ -275,7 +275,7 @@ static int read_word(struct reader *r, struct value *v)
 
 static int open_container(struct reader *r, struct value *v)
 {
-	/* Whether the rest is JSON is not known: a parse error, not a size. */
+	/* Whether the rest is JSON is unknown: a parse error, not a size. */
 	if (r->depth >= r->limits->depth || r->depth >= JSON_DEPTH_MAX)
 		return refuse(r->why, REFUSE_PARSE, "nested deeper than %u levels at byte %zu",
 			      r->limits->depth, (size_t)(r->p - r->start));
@@ -287,7 +287,7 @@ static int open_container(struct reader *r, struct value *v)
 	return 0;
 }
 
-/* Reads what stands at r->p into v; of a container only its opening. */
+/* Reads what is at r->p into v; of a container only its opening. */
 static int read_one(struct reader *r, struct value *v)
 {
 	struct text text;

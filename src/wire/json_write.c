@@ -1,4 +1,4 @@
-/* The writer. Whatever it is given, what it writes is JSON. */
+/* The writer. Whatever it is given, it writes JSON. */
 #include "wire/json.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void add_escaped(struct buf *out, unsigned char c)
 	}
 }
 
-/* The bytes after a run of plain ones: an escape, a sequence, or what is neither. */
+/* The bytes after a run of plain ones: an escape, a sequence, or neither. */
 static const char *add_special(struct buf *out, const char *p, const char *end)
 {
 	size_t n;
@@ -146,8 +146,8 @@ void json_double(struct json *j, double d)
 		if (strtod(text, NULL) == d)
 			break;
 	}
-	/* A host program may have set a locale with a decimal comma, or with a
-	 * point of several bytes. */
+	/* A host program may have set a locale with a decimal comma, or with a point of several
+	 * bytes. */
 	for (const char *p = text; *p; p++) {
 		if (memchr("+-0123456789e", *p, 13))
 			*to++ = *p;
@@ -300,7 +300,7 @@ int json_compact(struct arena *a, const struct value *v, struct text *ret_text)
 	char *copy;
 	int r;
 
-	/* No character is written with more bytes than six, and none from nothing. */
+	/* No character takes more than six bytes when written, and none comes from nothing. */
 	buf_init(&out, 6 * (size_t)v->raw_len + 8);
 	j = json_writer(&out);
 	json_value(&j, v);
@@ -363,7 +363,7 @@ void json_escape_html(struct buf *text)
 	}
 	if (more == 0 || buf_reserve(text, more) != 0)
 		return;
-	/* Behind itself, then forward: no byte is written before it was read. */
+	/* Backwards to make room, then forward: no byte is written before it was read. */
 	memmove(text->data + more, text->data, len);
 	copy_escaped(text->data, text->data + more, len);
 	text->len = len + more;

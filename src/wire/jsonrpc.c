@@ -48,7 +48,7 @@ static inline bool key_is(const struct value *v, const char *key, size_t len, bo
 	return memcmp(v->key, key, len) == 0 || (any_case && strncasecmp(v->key, key, len) == 0);
 }
 
-/* One look at each member; the last of equal names wins. */
+/* Each member is looked at once; of equal names the last wins. */
 static void open_envelope(const struct jsonrpc_rules *rules, const struct value *v,
 			  struct envelope *e)
 {
@@ -141,8 +141,7 @@ int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,
 	if (e.id && id_allowed(rules, e.id))
 		ret->id = (struct text) {.data = e.id->raw, .len = e.id->raw_len};
 	r = check_envelope(rules, &e, ret, why);
-	/* Only what is a request can be a notification: anything less is
-	 * answered, with id null. */
+	/* Only a valid request can be a notification: anything else is answered, with id null. */
 	ret->silent = r != REFUSE_REQUEST && r != REFUSE_PARSE && is_silent(rules, e.id);
 	if (r == REFUSE_PARSE || (r == REFUSE_REQUEST && (rules->flags & JSONRPC_FAULT_NULL_ID)))
 		ret->id = (struct text) {0};

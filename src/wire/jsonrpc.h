@@ -1,7 +1,6 @@
 /*
- * JSON-RPC 2.0 envelopes: what a request is, and how answers are put together.
- * No I/O, no methods: only the shape. Where dialects differ, struct
- * jsonrpc_rules says how.
+ * JSON-RPC 2.0 envelopes: what a request is, and how answers are composed. No I/O, no methods:
+ * only the shape. Where dialects differ, struct jsonrpc_rules says how.
  */
 #pragma once
 
@@ -15,17 +14,17 @@ enum jsonrpc_flags {
 	JSONRPC_NULL_ID_SILENT = 1 << 2, /* "id": null is a notification too */
 	JSONRPC_NO_SILENCE = 1 << 3,     /* a missing id is answered, with null */
 	JSONRPC_ANY_ID = 1 << 4,         /* arrays, objects and booleans are ids too */
-	JSONRPC_PARAMS_WRONG = 1 << 6, /* params of another kind are wrong params, not no request */
-	JSONRPC_ID_SECOND = 1 << 5,    /* answers are written jsonrpc, id, result */
-	JSONRPC_FAULT_NULL_ID = 1 << 7, /* what is no request is answered with null, not its id */
-	JSONRPC_PARAMS_LOOSE = 1 << 8,  /* params that are no object are taken for none */
-	JSONRPC_PARAMS_ANY =
-		1 << 9,             /* params of any kind are the method's business; null is kept */
-	JSONRPC_ANY_CASE = 1 << 10, /* members of the envelope are found in any case */
+	JSONRPC_PARAMS_WRONG =
+		1 << 6, /* params of another kind are invalid params, not an invalid request */
+	JSONRPC_ID_SECOND = 1 << 5,     /* answers are written jsonrpc, id, result */
+	JSONRPC_FAULT_NULL_ID = 1 << 7, /* an invalid request is answered with null, not its id */
+	JSONRPC_PARAMS_LOOSE = 1 << 8,  /* params that are not an object count as none */
+	JSONRPC_PARAMS_ANY = 1 << 9, /* params of any kind are left to the method; null is kept */
+	JSONRPC_ANY_CASE = 1 << 10,  /* members of the envelope are found in upper or lower case */
 	JSONRPC_HTML_SAFE = 1 << 11, /* answers are written as json_escape_html does */
 };
 
-/* What can be wrong with an envelope, in the order it is looked at. */
+/* What can be wrong with an envelope, in the order in which it is checked. */
 enum jsonrpc_fault {
 	JSONRPC_NOT_OBJECT, /* nor a batch */
 	JSONRPC_NO_VERSION, /* jsonrpc is missing or not "2.0" */
@@ -43,31 +42,31 @@ struct jsonrpc_rules {
 	const char *bad_params; /* params is neither object nor array */
 	const char *bad_id;
 	const char *not_object; /* not an object, nor a batch */
-	/* Words it in place of all these, with the value at fault (NULL: it is missing), and
-	 * says which refusal it is. May be NULL. */
+	/* Words it instead of all these, with the value at fault (NULL: it is missing), and says
+	 * which refusal it is. May be NULL. */
 	int (*explain)(enum jsonrpc_fault fault, const struct value *v, struct why *why);
 };
 
 struct jsonrpc_request {
 	struct text method;
 	const struct value *params; /* NULL: none, or null */
-	struct text id;             /* its source, to be echoed; {NULL, 0}: none is known */
+	struct text id;             /* its source, to be echoed; {NULL, 0}: unknown */
 	bool silent;                /* a notification: nothing is answered */
 };
 
 /*
- * Looks at one request object.
+ * Examines one request object.
  *
- * Refuses with REFUSE_REQUEST, or REFUSE_PARAMS for positional parameters
- * where there are none, unless rules->explain says otherwise. ret->id and ret->silent are set in any case, as far as
- * they are known, because the refusal must carry the id. What is refused with REFUSE_PARSE has none.
+ * Refuses with REFUSE_REQUEST, or REFUSE_PARAMS for positional parameters where there are
+ * none, unless rules->explain says otherwise. ret->id and ret->silent are set in any case, as
+ * far as they are known, because the refusal must carry the id. What is refused with
+ * REFUSE_PARSE has none.
  */
 int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,
 		 struct jsonrpc_request *ret, struct why *why);
 
 /*
- * An answer is begun, then its result (or error) is written with the writer,
- * then it is ended.
+ * An answer is begun, then its result (or error) is written with the writer, then it is ended.
  */
 void jsonrpc_begin_result(const struct jsonrpc_rules *rules, struct json *j, struct text id);
 void jsonrpc_end_result(const struct jsonrpc_rules *rules, struct json *j, struct text id);

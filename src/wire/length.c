@@ -1,9 +1,8 @@
 /*
  * A 4-byte big-endian length, then that many bytes.
  *
- * Nothing is set aside for an announced length: the caller's input grows only
- * with the bytes that arrive, and a length over the limit is refused from the
- * header alone.
+ * Nothing is allocated for an announced length: the caller's input grows only with the bytes
+ * that arrive, and a length over the limit is refused from the header alone.
  */
 #include "wire/framing.h"
 
@@ -51,7 +50,7 @@ static enum frame_kind length_next(void *state, const char *in, size_t len, bool
 	struct length *l = state;
 	uint32_t n;
 
-	(void)eof; /* half a frame is of no use to anyone */
+	(void)eof; /* half a frame is of no use */
 	if (l->refused_len > 0)
 		return too_large(l, len, ret_used, ret);
 	*ret_used = 0;

@@ -1,10 +1,10 @@
 /*
  * Newline-delimited messages.
  *
- * Only the newline is looked for; what a line holds is its reader's business.
- * The limit counts the line without its newline and without a CR before it, so
- * the longest input without newline that may still become a message is one
- * byte longer than the limit, and then that byte is a CR.
+ * Only the newline is searched for; what a line contains is up to its reader. The limit counts
+ * the line without its newline and without a CR before it, so the longest input without
+ * newline that may still become a message is one byte longer than the limit, and then that
+ * byte is a CR.
  */
 #include "wire/framing.h"
 
@@ -86,8 +86,8 @@ static enum frame_kind line_next(void *state, const char *in, size_t len, bool e
 	return FRAME_MORE;
 }
 
-/* In JSON a bare newline is white space: a space says the same, and does not
- * cut a message that somebody has indented in two. */
+/* In JSON a bare newline is white space: a space means the same, and does not cut an indented
+ * message in two. */
 static void flatten(char *at, size_t len)
 {
 	const char *end = at + len;

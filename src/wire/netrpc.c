@@ -5,7 +5,7 @@
 #include "wire/gob/define.h"
 #include "wire/gob/fit.h"
 
-enum { PLAIN_MAX = 1024 }; /* bytes of a text in a header that is written in short */
+enum { PLAIN_MAX = 1024 }; /* bytes of a text in a short header */
 
 #define FIELDS(list) .fields = (list), .n_fields = sizeof(list) / sizeof((list)[0])
 
@@ -47,7 +47,7 @@ static struct text text_or_empty(const struct value *v)
 	return v ? value_text(v) : TEXT("");
 }
 
-/* It fits, so a number here is one of at most 64 bits without a sign. */
+/* It fits, so a number here is an unsigned one of at most 64 bits. */
 static uint64_t read_seq(const struct value *v)
 {
 	uint64_t n = 0;
@@ -57,8 +57,8 @@ static uint64_t read_seq(const struct value *v)
 	return n;
 }
 
-/* Every header but the first of a connection has a type that is known, and Go's own is always
- * laid out alike: those are read without a tree. */
+/* Every header but the first of a connection has a known type, and Go's own always has the same
+ * layout: those are read without a tree. */
 static bool is_plain(const struct gob_type *type, const struct gob_shape *shape)
 {
 	if (type->kind != GOB_STRUCT || type->n_fields != shape->n_fields)
@@ -109,7 +109,7 @@ static bool keep_text(struct arena *a, struct text *t)
 	return t->data != NULL;
 }
 
-/* False, and no header is there, unless it is whole and right: the rest is for gob_next. */
+/* False, with no header, unless it is complete and valid: the rest is for gob_next. */
 static bool take_plain_header(struct netrpc_reader *r, struct arena *a, const char *bytes,
 			      size_t len, size_t *ret_used)
 {
@@ -175,7 +175,7 @@ static enum netrpc_kind end_message(struct netrpc_reader *r, const struct gob_va
 	return NETRPC_MESSAGE;
 }
 
-/* True: a message is there, or a reason why none will be. */
+/* True: a message is there, or a reason why there will be none. */
 static bool take(struct netrpc_reader *r, enum gob_said said, const struct gob_value *value)
 {
 	if (said == GOB_BROKEN || (said == GOB_REFUSED && !r->has_header)) {
@@ -269,7 +269,7 @@ void netrpc_writer_done(struct netrpc_writer *w)
 	gob_encoder_done(&w->gob);
 }
 
-/* What write_header writes when its type is known: most of them. */
+/* What write_header writes when its type is known: most headers. */
 static void write_plain_header(struct netrpc_writer *w, struct buf *out, struct text method,
 			       uint64_t seq, struct text error)
 {
@@ -305,7 +305,7 @@ static void write_header(struct netrpc_writer *w, struct buf *out, const struct 
 	gob_give_up(&w->gob);
 	w->start = out->len;
 	w->before = w->gob.known;
-	/* What is zero is left out, and what is too large refused: not there. */
+	/* Zeros are left out, and what is too large is refused elsewhere. */
 	if (w->header == shape && w->header_id != 0 && method.len > 0 && seq > 0 &&
 	    method.len < PLAIN_MAX && error.len < PLAIN_MAX) {
 		write_plain_header(w, out, method, seq, error);

@@ -8,9 +8,9 @@
  * One reader and one writer for each connection, on both sides: types are defined once for
  * a connection and direction, so what was written must be sent, and in that order.
  *
- * As a framing of call/session: netrpc_next is its `next` (the reader is the state, eof and
+ * As a framing of call/client: netrpc_next is its `next` (the reader is the state, eof and
  * *ret_used mean the same, netrpc_in_message is `in_message`). A message is a tree
- * instead of text: give it an arena of the session's, and hand that on to the call by value
+ * instead of text: give it an arena of the client, and hand that on to the call by value
  * (struct arena may be copied) when NETRPC_MESSAGE came; then nothing is parsed again. There
  * is no `wrap` of text: the dialect's row names the shapes of its arguments, for netrpc_fit,
  * and of its reply, for netrpc_answer. Write into the connection's buffer on the loop, in the
@@ -26,15 +26,14 @@ enum netrpc_side { NETRPC_SERVER, NETRPC_CLIENT };
 enum netrpc_kind {
 	NETRPC_MORE,    /* no whole message yet */
 	NETRPC_MESSAGE, /* a header with its body */
-	NETRPC_REFUSED, /* why says it; the stream is of no use any more: close, without an
-			 * answer, as Go does. Every later call says the same. */
+	NETRPC_REFUSED, /* why says it; the stream cannot be used any more: close without an answer, as Go does. Every later call says the same. */
 };
 
 struct netrpc_message {
 	struct text method; /* all of it: "Agent.Chat" */
 	uint64_t seq;
 	struct text error;        /* a client's; "": the call went well */
-	const struct value *body; /* NULL: not to be had, and why says it; a server answers that */
+	const struct value *body; /* NULL: cannot be had, and why says it; a server answers that */
 	const struct gob_type *body_type;
 	struct why why; /* of NETRPC_REFUSED, and where there is no body */
 };
@@ -43,7 +42,7 @@ struct netrpc_reader {
 	struct gob_decoder gob;
 	enum netrpc_side side;
 	bool has_header; /* and its body is to come */
-	int32_t plain;   /* the type of headers that are laid out as Go's; 0: none came yet */
+	int32_t plain;   /* the type of headers laid out like Go's; 0: none came yet */
 	struct netrpc_message message;
 	struct why broken; /* code 0: not yet */
 };
@@ -68,8 +67,8 @@ int netrpc_fit(struct netrpc_reader *r, const struct netrpc_message *m,
 	       const struct gob_shape *shape, struct why *why);
 
 /*
- * "Agent" and "Chat" of "Agent.Chat": the last dot counts. Refuses with REFUSE_METHOD what
- * has none. The other two words are for whoever finds no such service, or no such method.
+ * "Agent" and "Chat" of "Agent.Chat": the last dot counts. Refuses with REFUSE_METHOD a name
+ * without one. The other two functions word that there is no such service, or no such method.
  */
 int netrpc_split(struct text method, struct text *ret_service, struct text *ret_name,
 		 struct why *why);
@@ -81,7 +80,7 @@ struct netrpc_writer {
 	size_t start;           /* where the message begins in the output */
 	struct gob_mark before; /* what was known then */
 	const struct gob_shape *header;
-	int32_t header_id; /* of its type; 0: not sent yet */
+	int32_t header_id; /* the id of its type; 0: not sent yet */
 	int err;           /* of the header */
 };
 
@@ -90,9 +89,9 @@ void netrpc_writer_init(struct netrpc_writer *w, size_t max);
 void netrpc_writer_done(struct netrpc_writer *w);
 
 /*
- * A request, or an answer that went well: the header, then the body is pushed to the
- * encoder that is returned, then netrpc_end. On failure out is as it was before the header,
- * and the writer can go on.
+ * A request, or a successful answer: the header, then the body is pushed to the encoder that
+ * is returned, then netrpc_end. On failure out is as it was before the header, and the writer
+ * can go on.
  */
 struct gob_encoder *netrpc_call(struct netrpc_writer *w, struct buf *out, struct text method,
 				uint64_t seq, const struct gob_shape *args);
@@ -104,6 +103,6 @@ int netrpc_end(struct netrpc_writer *w, struct buf *out);
 int netrpc_answer_again(struct netrpc_writer *w, struct buf *out, struct text method, uint64_t seq,
 			struct text body);
 
-/* An answer that did not go well; its body is an empty struct, as Go's is. */
+/* An error answer; its body is an empty struct, as Go's is. */
 int netrpc_error(struct netrpc_writer *w, struct buf *out, struct text method, uint64_t seq,
 		 struct text error);

@@ -52,8 +52,8 @@ static enum fit fits_gob(const unsigned char *in, size_t len, size_t max)
 	size_t at = 0;
 	enum fit fit;
 
-	/* The largest length there is. As gob it would be the 64th type of a process in
-	 * a definition of 255 bytes; waiting for a fifth byte would leave it unanswered. */
+	/* The largest length there is. As gob it would be the 64th type of a process in a
+	 * definition of 255 bytes; waiting for a fifth byte would leave it unanswered. */
 	if (len >= 4 && in[0] == 0xff && in[1] == 0xff && in[2] == 0xff && in[3] == 0xff)
 		return FIT_NO;
 	fit = gob_uint(in, len, &at, &count);
@@ -104,7 +104,7 @@ static enum fit fits_length(const unsigned char *in, size_t len)
 {
 	if (starts_no_text(in[0]))
 		return FIT_YES;
-	/* a broken JSON text is still one: it is to be told so */
+	/* broken JSON is still JSON: its sender must be told so */
 	if (in[0] == '{' || in[0] == '[' || in[0] == '"')
 		return FIT_NO;
 	if (len == 1)

@@ -1,4 +1,4 @@
-/* The stream: messages are cut from it, and go to the value that is being read. */
+/* The stream: messages are cut from it and go to the value being read. */
 #include "wire/gob/decode.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static enum gob_said broken(struct gob_decoder *d, size_t len, size_t *ret_used,
 	return GOB_BROKEN;
 }
 
-/* Whether a whole message is there; then d->in is it. */
+/* Whether a whole message is there; if so, it is d->in. */
 static int cut_message(struct gob_decoder *d, const char *in, size_t len, bool *ret_whole)
 {
 	struct gob_in all = {.p = (const unsigned char *)in,

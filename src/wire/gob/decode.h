@@ -35,7 +35,7 @@ struct gob_node {
 	struct value value;
 	int32_t type; /* an id for gob_type_find; 0 for an interface that holds nothing */
 	uint32_t interface_len;
-	const char *interface; /* the name by which an interface held it; NULL: none did */
+	const char *interface; /* the name under which an interface held it; NULL: none did */
 };
 
 static inline const struct gob_node *gob_node_of(const struct value *v)
@@ -62,7 +62,7 @@ struct gob_reading {
 	struct gob_open *open; /* the structs, lists and maps around the next value */
 	unsigned n_open;
 	unsigned cap_open;
-	bool in_interface; /* one has begun, and its type is awaited */
+	bool in_interface; /* an interface has begun, and its type is awaited */
 	struct text interface;
 	uint32_t n_values;
 };
@@ -72,9 +72,9 @@ struct gob_decoder {
 	struct gob_types types;
 	struct gob_in in; /* the message in hand */
 	struct gob_reading value;
-	struct gob_reading definition; /* which may come in the middle of a value */
+	struct gob_reading definition; /* a definition may come in the middle of a value */
 	struct arena scratch;          /* for that one */
-	size_t bytes;                  /* of all messages of the value that is being read */
+	size_t bytes;                  /* of all messages of the value being read */
 	bool begun;                    /* a message has begun, or a value */
 	struct why broken;             /* code 0: not yet */
 };
@@ -82,9 +82,8 @@ struct gob_decoder {
 enum gob_said {
 	GOB_MORE,    /* no whole value yet */
 	GOB_VALUE,   /* here is one */
-	GOB_REFUSED, /* this value is not to be had; its message is over, the stream goes on.
-		      * If it would have gone on in more messages, those are no values. */
-	GOB_BROKEN,  /* the stream is of no use any more; every later call says the same */
+	GOB_REFUSED, /* this value cannot be had; its message is over, the stream goes on. If the value would have continued in more messages, those are no values. */
+	GOB_BROKEN,  /* the stream cannot be used any more; every later call says the same */
 };
 
 struct gob_value {
@@ -99,8 +98,8 @@ void gob_decoder_done(struct gob_decoder *d);
 /*
  * The next value, into the arena, which must be the same until a value has ended.
  *
- * eof: nothing follows the bytes offered. A stream that ends inside something is broken
- * then ("unexpected EOF"); one that ends between values says GOB_MORE.
+ * eof: nothing follows the bytes offered. A stream that ends inside something is then broken
+ * ("unexpected EOF"); one that ends between values gives GOB_MORE.
  */
 enum gob_said gob_next(struct gob_decoder *d, struct arena *a, const char *in, size_t len, bool eof,
 		       size_t *ret_used, struct gob_value *ret);

@@ -1,4 +1,4 @@
-/* Types, as messages that define them: each once for an encoder, before what needs it. */
+/* Types as the messages that define them: each once per encoder, before it is needed. */
 #include "wire/gob/define.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void give_id(struct gob_encoder *e, const struct gob_shape *shape)
 }
 
 /* In the order in which Go numbers types: a struct before its fields, the rest after their
- * elements. Any order would do, but so our bytes are Go's. */
+ * elements. Any order would do, but this one makes our bytes Go's. */
 static void number_types(struct gob_encoder *e, const struct gob_shape *shape)
 {
 	if (is_basic(shape) || find_sent(e, shape) || e->err != 0)

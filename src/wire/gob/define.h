@@ -1,4 +1,4 @@
-/* What gob_encode.c and gob_define.c share: how a type is told to the other side. */
+/* What encode.c and define.c share: how a type is described to the other side. */
 #pragma once
 
 #include "wire/gob/encode.h"
@@ -11,7 +11,7 @@ static inline void gob_fail(struct gob_encoder *e, int err)
 		e->err = err;
 }
 
-/* Puts the count of the bytes from `start` on before them. */
+/* Puts the number of bytes from `start` on in front of them. */
 static inline void gob_count_from(struct buf *b, size_t start)
 {
 	unsigned char count[GOB_UINT_MAX];

@@ -1,7 +1,6 @@
 /*
- * Definitions and the value grow apart, so that the first can stand before the second
- * however late they are found to be needed. Counts are put before what they count when it
- * has ended.
+ * Definitions and the value grow separately, so that definitions can precede the value however
+ * late they are needed. Counts are inserted before what they count when it has ended.
  */
 #include "wire/gob/encode.h"
 
@@ -13,11 +12,11 @@
 enum { KEEP = 1024, FIRST_LEVELS = 8, LEVELS_MAX = 4 * GOB_DEPTH_MAX };
 
 struct gob_level {
-	const struct gob_shape *shape; /* GOB_INTERFACE: of what it holds */
+	const struct gob_shape *shape; /* GOB_INTERFACE: the shape of what it holds */
 	enum gob_kind kind;
-	uint32_t next_field; /* of a struct: the lowest that may come */
-	uint32_t field;      /* of a struct: the one that comes, and 1; 0: none */
-	uint64_t left;       /* values that are to come */
+	uint32_t next_field; /* of a struct: the lowest field that may come */
+	uint32_t field;      /* of a struct: the field that comes, plus 1; 0: none */
+	uint64_t left;       /* values still to come */
 	size_t start;        /* of an interface: where its value begins */
 };
 
@@ -117,7 +116,7 @@ static const struct gob_shape *shape_of_next(const struct gob_encoder *e, const 
 	return l->kind == GOB_MAP && l->left % 2 == 0 ? l->shape->key : l->shape->elem;
 }
 
-/* The place of the next value is taken. False: nothing is to be written for it. */
+/* Takes the place of the next value. False: nothing is to be written for it. */
 static bool take_place(struct gob_encoder *e, struct gob_level *l, bool is_zero)
 {
 	if (!l) {
@@ -141,7 +140,7 @@ static bool is_one_of(const struct gob_shape *shape, unsigned kinds)
 	return shape && (kinds >> shape->kind & 1);
 }
 
-/* The shape of what comes next, if it is one of the kinds and is to be written. */
+/* The shape of what comes next, if it is one of these kinds and is to be written. */
 static const struct gob_shape *place(struct gob_encoder *e, unsigned kinds, bool is_zero)
 {
 	struct gob_level *l = innermost(e);
@@ -226,7 +225,7 @@ static struct gob_level *push(struct gob_encoder *e, const struct gob_shape *sha
 	return &e->levels[e->n_levels++];
 }
 
-/* The level that ends, if it is whole; NULL if it is not of these kinds. */
+/* The level that ends, if it is complete; NULL if it is not of these kinds. */
 static struct gob_level *pop(struct gob_encoder *e, unsigned kinds)
 {
 	struct gob_level *l = innermost(e);

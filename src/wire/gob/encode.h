@@ -29,7 +29,7 @@
 struct gob_sent;
 struct gob_level;
 
-/* How much the other side has been told of types. */
+/* What the other side has been told about types. */
 struct gob_mark {
 	unsigned n_sent;
 	int32_t last_id;
@@ -40,7 +40,7 @@ struct gob_encoder {
 	struct gob_sent *sent; /* types that this side has defined, with their ids */
 	unsigned cap_sent;
 	struct gob_mark known;
-	struct gob_mark kept; /* what stays if the value in hand is given up */
+	struct gob_mark kept; /* what remains if the current value is dropped */
 	struct buf definitions;
 	struct buf value;
 	const struct gob_shape *top;
@@ -49,23 +49,23 @@ struct gob_encoder {
 	struct gob_level *levels; /* what has begun and not ended */
 	unsigned n_levels;
 	unsigned cap_levels;
-	int err; /* sticks: -ENOMEM, -EMSGSIZE, or -EINVAL for what does not agree with the shape */
+	int err; /* sticks: -ENOMEM, -EMSGSIZE, or -EINVAL for what does not match the shape */
 };
 
 void gob_encoder_init(struct gob_encoder *e, size_t max);
 void gob_encoder_done(struct gob_encoder *e);
 
-/* One value of this shape follows. Shapes are told apart by address, and must stay. */
+/* One value of this shape follows. Shapes are told apart by address, and must stay in place. */
 void gob_begin(struct gob_encoder *e, const struct gob_shape *shape);
 
-/* Appends the definitions that are new and the value. On failure out is as it was, and what
- * this value would have defined counts as not sent. */
+/* Appends the new definitions and the value. On failure out is unchanged, and what this value
+ * would have defined counts as not sent. */
 int gob_end(struct gob_encoder *e, struct buf *out);
 
 /* What was written since is not sent after all. */
 void gob_take_back(struct gob_encoder *e, struct gob_mark since);
 
-/* Forgets the value that has begun, if one has; gob_begin does so by itself. */
+/* Drops the value that has begun, if any; gob_begin does so by itself. */
 void gob_give_up(struct gob_encoder *e);
 
 void gob_bool(struct gob_encoder *e, bool b);
@@ -76,7 +76,7 @@ void gob_complex(struct gob_encoder *e, double re, double im);
 void gob_text(struct gob_encoder *e, struct text t); /* string, []byte, opaque */
 
 void gob_begin_struct(struct gob_encoder *e);
-/* What comes next is field number i; they come in ascending order, and none must. */
+/* What comes next is field number i; fields come in ascending order, and may be skipped. */
 void gob_field(struct gob_encoder *e, unsigned i);
 void gob_end_struct(struct gob_encoder *e);
 
@@ -88,19 +88,19 @@ void gob_end_list(struct gob_encoder *e);
 void gob_begin_map(struct gob_encoder *e, uint64_t n);
 void gob_end_map(struct gob_encoder *e);
 
-/* What an interface holds: one value of the shape, known to the receiver by this name. Those
- * that every Go program knows are "string", "int", "float64", "bool", "[]uint8" ...; net/rpc
- * programs have mostly registered "map[string]interface {}" and "[]interface {}". */
+/* What an interface holds: one value of the shape, known to the receiver by this name. Every Go
+ * program knows "string", "int", "float64", "bool", "[]uint8" ...; net/rpc programs have mostly
+ * registered "map[string]interface {}" and "[]interface {}". */
 void gob_nil(struct gob_encoder *e);
 void gob_begin_interface(struct gob_encoder *e, const char *name, const struct gob_shape *shape);
 void gob_end_interface(struct gob_encoder *e);
 
 /*
- * A tree in one go, as the shape wants it. Members that the shape does not know are left
- * out, null and what is missing is zero. Refuses with REFUSE_PARAMS what does not fit.
+ * A whole tree, as the shape wants it. Members that the shape does not know are left out; null
+ * and missing ones are zero. Refuses with REFUSE_PARAMS what does not fit.
  */
 int gob_put(struct gob_encoder *e, const struct gob_shape *shape, const struct value *v,
 	    struct why *why);
 
-/* Whatever it is, where the shape has an interface: as one of the names above. */
+/* Any value, where the shape has an interface: under one of the names above. */
 void gob_put_any(struct gob_encoder *e, const struct value *v);

@@ -1,9 +1,9 @@
 /*
- * Types first, as Go compiles a decoder for a pair of types before it looks at a byte;
- * then the values, for numbers that are too large for a narrow type.
+ * Types first, as Go compiles a decoder for a pair of types before it looks at a byte; then
+ * the values, for numbers that are too large for a narrow type.
  *
- * The sender chooses its types, and they may be recursive, as may shapes: the walk counts
- * its steps. A pair that fits is remembered, since a client's calls are mostly alike.
+ * The sender chooses its types, and they may be recursive, as may shapes: the walk counts its
+ * steps. A pair that fits is remembered, since a client's calls are mostly alike.
  */
 #include "wire/gob/fit.h"
 
@@ -27,7 +27,7 @@ static bool is_worn_out(struct fitting *f)
 
 /* ---- types ---- */
 
-/* Of a struct only that it may be one: its fields are looked at by fit_struct. */
+/* For a struct only whether it may be one: fit_struct looks at its fields. */
 static bool is_compatible(struct fitting *f, const struct gob_shape *shape, int64_t id)
 {
 	const struct gob_type *type = gob_type_find(f->types, id);
@@ -118,7 +118,7 @@ static int fit_struct(struct fitting *f, int64_t id, const struct gob_shape *sha
 	return r;
 }
 
-/* Structs below what is known to be compatible. */
+/* Structs inside what is known to be compatible. */
 static int fit_below(struct fitting *f, int64_t id, const struct gob_shape *shape)
 {
 	const struct gob_type *type;
@@ -199,7 +199,7 @@ static bool float_fits(const struct value *v, unsigned bits)
 {
 	double d = 0;
 
-	/* what is not finite is so in any width */
+	/* a number that is not finite is so in any width */
 	if (bits != 32 || v->kind != VALUE_NUMBER)
 		return true;
 	return value_double(v, &d) && fabs(d) <= FLT_MAX;
@@ -214,7 +214,7 @@ static bool number_fits(const struct value *v, const struct gob_shape *shape)
 	return shape->kind != GOB_FLOAT || float_fits(v, shape->bits);
 }
 
-/* "Limit", or "element of Limit": words as Go has them. */
+/* "Limit", or "element of Limit": Go's words. */
 static int out_of_range(struct why *why, const char *of, struct text name)
 {
 	char field[64];

@@ -33,13 +33,13 @@ enum {
 	GOB_FIRST_ID = 64, /* of types that are defined on a stream */
 
 	GOB_MESSAGE_MAX = 10 << 20,   /* bytes of one message, and of all that make up one value */
-	GOB_TYPES_MAX = 1024,         /* that one side may define on one connection */
-	GOB_TYPE_BYTES_MAX = 1 << 20, /* for what is kept of them */
+	GOB_TYPES_MAX = 1024,         /* types that one side may define on one connection */
+	GOB_TYPE_BYTES_MAX = 1 << 20, /* bytes kept of them */
 	GOB_FIELDS_MAX = 1024,        /* of one struct */
-	GOB_DEPTH_MAX = 128,          /* structs, lists and maps in one another */
+	GOB_DEPTH_MAX = 128,          /* nesting of structs, lists and maps */
 	GOB_VALUES_MAX = 1000000,     /* in one message */
 	GOB_NAME_MAX = 1024,          /* bytes of the name of an interface's type; Go's own limit */
-	GOB_KEY_MAX = 4096,           /* bytes of a map's key that had to be put into words */
+	GOB_KEY_MAX = 4096,           /* bytes of a map's key that had to be written as text */
 };
 
 struct gob_limits {

@@ -156,7 +156,7 @@ static int put_list(struct gob_encoder *e, const struct gob_shape *shape, const 
 	return r;
 }
 
-/* Keys are strings in a tree; other keys than strings are for those who push. */
+/* Keys are strings in a tree; other kinds of keys are for those who push. */
 static int put_map(struct gob_encoder *e, const struct gob_shape *shape, const struct value *v,
 		   struct why *why)
 {
@@ -173,7 +173,7 @@ static int put_map(struct gob_encoder *e, const struct gob_shape *shape, const s
 	return r;
 }
 
-/* The zero of a leaf is what null stands for in a list, where nothing can be left out. */
+/* null in a list is the zero of a leaf: in a list nothing can be left out. */
 static const struct value *or_zero(const struct gob_shape *shape, const struct value *v)
 {
 	static const struct value zero_number = {.kind = VALUE_NUMBER, .text = "0", .len = 1};

@@ -1,12 +1,12 @@
 /*
- * One value, read without recursion: what is open stands on a stack that grows with it,
- * and the walk can rest wherever a message ends inside a value.
+ * One value, read without recursion: what is open stands on a stack that grows with it, and
+ * the walk can pause wherever a message ends inside a value.
  *
- * That is in one place only: where an interface names a type that its sender has not
- * defined yet, the message ends, definitions follow as messages of their own, and the
- * value goes on behind them. Inside another interface the same pieces come in-line, each
- * behind its count. The byte count of what an interface holds is of no use for
- * skipping, since it is that of the first piece only; so everything is read.
+ * That happens in one place only: where an interface names a type that its sender has not
+ * defined yet, the message ends, definitions follow as messages of their own, and then the
+ * value goes on. Inside another interface the same pieces come inline, each after its count.
+ * The byte count of what an interface holds cannot be used for skipping, since it covers only
+ * the first piece; so everything is read.
  */
 #include "wire/gob/read.h"
 
@@ -23,11 +23,11 @@ struct gob_open {
 	struct gob_node *node;
 	const struct gob_type *type;
 	struct value *last;   /* child */
-	uint64_t left;        /* of a list or map: members that are to come */
-	uint64_t n;           /* of a list: how many there are to be */
+	uint64_t left;        /* of a list or map: members still to come */
+	uint64_t n;           /* of a list: how many there should be */
 	uint32_t next_field;  /* of a struct: the lowest that may come */
 	bool awaits_key;      /* of a map */
-	struct gob_node *key; /* of a map: it is read, and its value is to come */
+	struct gob_node *key; /* of a map: the key is read, and its value is to come */
 };
 
 /* One value that is read, and where. */
@@ -84,7 +84,7 @@ static int get_type(struct reader *w, int64_t id, const struct gob_type **ret)
 	return 0;
 }
 
-/* A count and so many bytes, which stay where they are. */
+/* A count and that many bytes, which stay where they are. */
 static int get_bytes(struct reader *w, const char *what, struct text *ret)
 {
 	uint64_t n = 0;
@@ -101,7 +101,7 @@ static int get_bytes(struct reader *w, const char *what, struct text *ret)
 	return 0;
 }
 
-/* No memory: is it the arena that is full, or the machine? */
+/* No memory: is the arena full, or the machine? */
 static int no_memory(const struct reader *w, size_t n)
 {
 	const struct arena *a = w->r->arena;
@@ -139,7 +139,7 @@ static int new_node(struct reader *w, const struct gob_type *type, enum value_ki
 	return 0;
 }
 
-/* ---- numbers and words ---- */
+/* ---- numbers and texts ---- */
 
 static int set_number(struct reader *w, struct gob_node *node, const char *text, size_t len)
 {
@@ -260,7 +260,7 @@ static void append(struct gob_open *o, struct value *child)
 	o->node->value.len++;
 }
 
-/* Hangs it where it belongs; a map's or struct's children may still be to come. */
+/* Attaches it where it belongs; a map's or struct's children may still be to come. */
 static int attach(struct reader *w, struct gob_node *node)
 {
 	struct gob_open *o = innermost(w->r);
@@ -366,7 +366,7 @@ static int read_definition(struct reader *w, int64_t id)
 	return e;
 }
 
-/* Of a definition: what may follow it in the same message. */
+/* Which messages may follow a definition in the same message. */
 static int behind_definition(struct reader *w)
 {
 	uint64_t count_of_next;
@@ -469,7 +469,7 @@ static int step_struct(struct reader *w, struct gob_open *o)
 	uint64_t delta = 0;
 	int e;
 
-	/* Go's decoder forgives a last message that ends without the end of its structs. */
+	/* Go's decoder forgives a last message that lacks the end of its structs. */
 	if (gob_left(w->in) == 0)
 		return close_container(w);
 	e = get_uint(w, &delta);
@@ -483,7 +483,7 @@ static int step_struct(struct reader *w, struct gob_open *o)
 	return want(w, o->type->fields[o->next_field - 1].id);
 }
 
-/* Whatever a member is, it takes a byte: a count beyond what is there ends here at the latest. */
+/* Every member takes at least a byte: a count beyond what is there ends here at the latest. */
 static int next_member(struct reader *w, struct gob_open *o)
 {
 	if (gob_left(w->in) == 0)
@@ -505,7 +505,7 @@ static int step_list(struct reader *w, struct gob_open *o)
 	return e != 0 ? e : want(w, o->type->elem);
 }
 
-/* A key that is no string: as JSON would write it, without quotes. */
+/* A key that is not a string: as JSON would write it, without quotes. */
 static int word_key(struct reader *w, struct gob_node *key)
 {
 	struct value *v = &key->value;

@@ -161,7 +161,7 @@ static int keep_text(struct gob_types *t, struct text text, struct text *ret, st
 	return 0;
 }
 
-/* 0 where it is missing; an id that no type can have is one that is never found. */
+/* 0 where it is missing; an id that no type can have is never found. */
 static int32_t member_id(const struct value *v, const char *key)
 {
 	int64_t id = 0;
@@ -325,7 +325,7 @@ void gob_type_describe(const struct gob_types *t, int64_t id, char *ret_text, si
 	struct buf out;
 	size_t n;
 
-	/* What passes the maximum stops the walk, so that a wide or deep type costs little. */
+	/* Exceeding the maximum stops the walk, so that a wide or deep type costs little. */
 	buf_init(&out, 2 * size);
 	describe(t, id, &out, DESCRIBE_DEPTH);
 	n = out.len < size ? out.len : size - 1;

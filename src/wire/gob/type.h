@@ -1,8 +1,8 @@
 /*
- * The types of one stream: those that every stream has, and those that were defined on it.
+ * The types of one stream: those that every stream has, and those defined on it.
  *
- * Ids are the sender's choice and refer to types that may be defined later, so they are
- * looked up when a value needs them. A type is never changed and never taken back.
+ * The sender chooses ids, and they may refer to types defined later, so they are looked up
+ * when a value needs them. A type is never changed or withdrawn.
  */
 #pragma once
 
@@ -54,8 +54,8 @@ const struct gob_type *gob_type_find(const struct gob_types *t, int64_t id);
 /*
  * Learns a type from a value of GOB_WIRE_TYPE.
  *
- * Refuses ids that are taken or not to be defined, and what defines nothing or two
- * things, with REFUSE_PARSE, and what passes the limits with REFUSE_TOO_LARGE.
+ * Refuses ids that are taken or reserved, and what defines nothing or two things, with
+ * REFUSE_PARSE; what exceeds the limits with REFUSE_TOO_LARGE.
  */
 int gob_type_define(struct gob_types *t, int64_t id, const struct value *wire, struct why *why);
 

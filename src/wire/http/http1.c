@@ -35,8 +35,8 @@ enum {
 	BLANK_LINES = 2, /* tolerated before a request (RFC 9112, 2.2) */
 	CHUNK_LINE = 16 + 256,
 	CHUNK_DIGITS = 16,
-	TARGET_KEPT = 64, /* bytes of the target of what was refused */
-	KEPT = 1024,      /* bytes of each buffer that a quiet connection may hold */
+	TARGET_KEPT = 64, /* bytes of a refused request's target that are kept */
+	KEPT = 1024,      /* bytes of each buffer that a quiet connection may keep */
 };
 
 struct http {
@@ -50,7 +50,7 @@ struct http {
 
 	/* offsets from the first unused byte */
 	size_t at;           /* of the line being read */
-	size_t seen;         /* no newline between at and here */
+	size_t seen;         /* no newline between `at` and here */
 	size_t headers_at;   /* where the first header line starts */
 	const char *offered; /* where the first unused byte was when texts were taken */
 
@@ -118,7 +118,7 @@ static enum frame_kind begin_refusal(struct http *h, int status, size_t len, siz
 	h->phase = IN_REFUSAL;
 	h->status = status;
 	h->code = ret->why.code;
-	h->refusal_text = strdup(ret->why.text); /* without memory the later answer is vaguer */
+	h->refusal_text = strdup(ret->why.text); /* without memory the later answer is less exact */
 	*ret_used = len;
 	ret->status = status;
 	ret->target = text_of(h->refusal_target);
@@ -138,7 +138,7 @@ static void begin_request(struct http *h)
 	h->n_trailers = 0;
 }
 
-/* Returns how many bytes of blank lines stand before the request. */
+/* Returns how many bytes of blank lines precede the request. */
 static size_t skip_blank_lines(struct http *h, const char *in, size_t len)
 {
 	size_t n = 0;
@@ -173,7 +173,7 @@ static int check_head_limits(const struct http *h, const char *line, size_t raw,
 
 static int read_request_line(struct http *h, const char *line, size_t raw, struct why *why)
 {
-	/* without its CR the line is read as it stands, and a stray CR is no version */
+	/* without its CR the line is read as it is, and a stray CR is no version */
 	size_t n = raw > 0 && line[raw - 1] == '\r' ? raw - 1 : raw;
 	int status = http_head_request_line(&h->head, line, n, why);
 
@@ -229,7 +229,7 @@ static int too_large(const struct http *h, uint64_t n, struct why *why)
 			   h->limits.message);
 }
 
-/* The chunks behind it will be taken away, so the head moves to a place of its own. */
+/* The chunks after it will be removed, so the head moves to a place of its own. */
 static int begin_chunks(struct http *h, const char *in, size_t *used, struct why *why)
 {
 	buf_add(&h->head_copy, in, h->at);
@@ -420,7 +420,7 @@ static enum frame_kind show_head(const struct http *h, struct frame *ret)
 	return FRAME_HEAD;
 }
 
-/* The head is whole, the body is not: does the client wait for a word? */
+/* The head is whole, the body is not: does the client wait for "100 Continue"? */
 static enum frame_kind wait_for_body(struct http *h)
 {
 	if (!h->head.expects_continue || h->continued || h->head.request.minor == 0)
@@ -429,8 +429,8 @@ static enum frame_kind wait_for_body(struct http *h)
 	return FRAME_CONTINUE;
 }
 
-/* Whether the caller shall see the head before any more of the body is taken. What came whole
- * at once has taken its room already. */
+/* Whether the caller should see the head before more of the body is taken. A body that came at
+ * once has its room already. */
 static bool shows_head(struct http *h, size_t len)
 {
 	bool whole = !h->head.chunked && len - h->at >= h->head.length;

@@ -1,9 +1,9 @@
 /*
- * HTTP/1.1 for a JSON-RPC endpoint: a strict push parser of requests and a
- * writer of responses. framing_http (wire/framing.h) is its parser half.
+ * HTTP/1.1 for a JSON-RPC endpoint: a strict push parser of requests and a writer of
+ * responses. framing_http (wire/framing.h) is its parser half.
  *
- * Strict: whatever two parsers could read differently is refused, because a
- * message that ends elsewhere for somebody else is how requests are smuggled.
+ * Strict: whatever two parsers could read differently is refused, because a message that ends
+ * elsewhere for somebody else is how requests are smuggled.
  */
 #pragma once
 
@@ -30,11 +30,11 @@ struct http_request {
 	unsigned n_headers;
 };
 
-/* The value of the one header of that name (any case), or {NULL, 0}; a header
- * that came twice is joined as the RFC says only for lists, so here the first wins. */
+/* The value of the header of that name (any case), or {NULL, 0}; of a header that came twice the
+ * first wins, since the RFC joins only lists. */
 struct text http_header_find(const struct http_request *r, const char *name);
 
-/* Whom the client means to speak to: the target's authority, or else the Host header. */
+/* Whom the client wants to speak to: the target's authority, or else the Host header. */
 struct text http_host(const struct http_request *r);
 
 /* How often it came: Host must come exactly once. */
@@ -43,8 +43,8 @@ unsigned http_header_count(const struct http_request *r, const char *name);
 /* True if `token` stands in the comma-separated value, in any case. */
 bool http_has_token(struct text value, const char *token);
 
-/* What to tell a client whose request did not come in time, by the part that is missing.
- * `state` is framing_http's. */
+/* What to tell a client whose request was too slow, by the part that is missing. `state` is
+ * framing_http's. */
 const char *http_late_words(const void *state);
 
 /* "OK", "Bad Request" … for every status that koine sends. */
@@ -59,8 +59,8 @@ struct http_response {
 };
 
 /*
- * Appends a whole response. Always Content-Type, Content-Length and Connection,
- * in that order (then `extra`), which is what clients of old servers look for.
+ * Appends a whole response. Always Content-Type, Content-Length and Connection, in that order
+ * (then `extra`), which clients of old servers look for.
  */
 void http_write_response(struct buf *out, const struct http_response *r, const char *body,
 			 size_t len);
@@ -69,8 +69,8 @@ void http_write_response(struct buf *out, const struct http_response *r, const c
 void http_write_continue(struct buf *out);
 
 /*
- * The head of a response whose body comes in pieces: as chunks, or, for a client of HTTP/1.0,
- * up to the end of the connection. keep_alive needs chunks.
+ * The head of a response whose body comes in pieces: as chunks, or, for an HTTP/1.0 client, up
+ * to the end of the connection. keep_alive needs chunks.
  */
 void http_write_stream_head(struct buf *out, const struct http_response *r, bool chunked);
 void http_write_chunk(struct buf *out, const char *data, size_t len); /* len > 0 */

@@ -132,8 +132,8 @@ static int parse_version(const char *p, size_t n, int *ret_minor)
 }
 
 /*
- * "http://HOST/rpc" (RFC 9112, 3.2.2), as whoever believes to speak to a proxy sends it. Without a
- * path it is "/", which is to be found before HOST.
+ * "http://HOST/rpc" (RFC 9112, 3.2.2), as a client sends it that believes it speaks to a
+ * proxy. Without a path it is "/", which is found before HOST.
  */
 static void split_absolute(struct http_request *r)
 {
@@ -206,8 +206,8 @@ int http_header_parse(const char *line, size_t n, struct http_header *ret, struc
 	return 0;
 }
 
-/* `lower` holds letters and dashes only, so that setting the case bit of a token
- * character makes it equal to nothing but the same letter. */
+/* `lower` holds only letters and dashes, so that setting the case bit of a token character makes
+ * it equal to nothing but the same letter. */
 static bool same_word(struct text t, const char *lower)
 {
 	for (size_t i = 0; i < t.len; i++)
@@ -245,7 +245,7 @@ static int take_transfer_encoding(struct http_head *h, struct text value, struct
 		h->chunked = true;
 		return 0;
 	}
-	/* A list around "chunked" ends elsewhere for a reader that takes only a part of it. */
+	/* A list around "chunked" ends elsewhere for a reader that takes only part of it. */
 	if (value.len == 0 || http_has_token(value, "chunked"))
 		return refuse_quoting(why, 400, "Invalid Transfer-Encoding", value.data, value.len);
 	return refuse_quoting(why, 501, "Transfer-Encoding not supported", value.data, value.len);

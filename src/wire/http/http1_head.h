@@ -33,13 +33,13 @@ void http_head_reset(struct http_head *h);
 int http_head_request_line(struct http_head *h, const char *line, size_t n, struct why *why);
 int http_head_header(struct http_head *h, const char *line, size_t n, struct why *why);
 
-/* Behind the last line: is it a request that makes sense? */
+/* After the last line: is this a valid request? */
 int http_head_finish(struct http_head *h, struct why *why);
 
 /* The lines read so far were moved from `from` to `to`. */
 void http_head_rebase(struct http_head *h, const char *from, const char *to);
 
-/* One header line, of a head or of a trailer; 400 if it is none. */
+/* One header line, of a head or of a trailer; 400 if it is invalid. */
 int http_header_parse(const char *line, size_t n, struct http_header *ret, struct why *why);
 
 /* False if it holds a control character other than a tab. */

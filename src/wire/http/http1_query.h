@@ -1,6 +1,6 @@
 /*
  * The target of a request: its path, and the name=value pairs of its query. Decoding is
- * strict: a '%' that no two hex digits follow, and what is no UTF-8, is refused.
+ * strict: a '%' that is not followed by two hex digits, and invalid UTF-8, are refused.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 /* At the first '?'. Without one the query is {NULL, 0}. */
 void http_target_split(struct text target, struct text *ret_path, struct text *ret_query);
 
-/* As they stand in the query, not decoded. One without '=' has the value "". */
+/* As they are in the query, not decoded. One without '=' has the value "". */
 struct http_pair {
 	struct text name;
 	struct text value;

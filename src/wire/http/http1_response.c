@@ -36,7 +36,7 @@ static void response_done(void *state)
 	buf_done(&p->body);
 }
 
-/* Back to the start, for the response that follows. */
+/* Back to the start, for the next response. */
 static void response_reset(struct http1_response *p)
 {
 	p->part = RESPONSE_STATUS;
@@ -48,9 +48,9 @@ static void response_reset(struct http1_response *p)
 }
 
 /*
- * The line at the front of the input, without its CRLF. *ret_used stays 0 while
- * it is not whole. A newline without a CR before it is refused: some parsers
- * end a line there and some do not.
+ * The line at the front of the input, without its CRLF. *ret_used stays 0 while it is
+ * incomplete. A newline without a CR before it is refused: some parsers end a line there and
+ * some do not.
  */
 static int take_line(struct http1_response *p, const char *in, size_t len, size_t max,
 		     struct text *ret_line, size_t *ret_used)
@@ -171,7 +171,7 @@ static void read_connection(struct http1_response *p, struct text value)
 	}
 }
 
-/* A field is checked in full even where its value means nothing to us. */
+/* A field is checked completely even where its value means nothing to us. */
 static int read_field(struct http1_response *p, struct text line, bool trailer)
 {
 	const char *colon = memchr(line.data, ':', line.len);

@@ -1,8 +1,8 @@
 /*
- * HTTP responses, and questions that are asked of a request's headers.
+ * HTTP responses, and questions about a request's headers.
  *
- * The usual answer is put together from pieces made at compile time; only the
- * digits of its length are worked out.
+ * The usual answer is composed of pieces made at compile time; only the digits of its length
+ * are computed.
  */
 #include "wire/http/http1.h"
 
@@ -213,8 +213,8 @@ static size_t number_len(const char *p, const char *end, size_t max_digits, unsi
 	return value <= max ? n : 0;
 }
 
-/* "127." and three more numbers. "127.1", "0177.0.0.1" and "127.0.0.01" mean loopback
- * to some resolvers and something else to others, so they mean nothing here. */
+/* "127." and three more numbers. "127.1", "0177.0.0.1" and "127.0.0.01" mean loopback to some
+ * resolvers and something else to others, so they mean nothing here. */
 static size_t dotted_loopback_len(const char *p, const char *end)
 {
 	const char *at = p + 3;

@@ -1,7 +1,6 @@
 /*
- * A line that comes whole is read where it lies; only one that is cut is kept. Both
- * buffers are given back after an event that was large, since a stream may then rest
- * for minutes.
+ * A line that comes whole is read in place; only one that is cut is kept. Both buffers are
+ * freed after a large event, since a stream may then be quiet for minutes.
  */
 #include "wire/http/sse.h"
 
@@ -13,7 +12,7 @@ void sse_init(struct sse *s, size_t max)
 {
 	*s = (struct sse) {.max = max};
 	buf_init(&s->line, max);
-	buf_init(&s->data, max + 1); /* one newline more than is ever told */
+	buf_init(&s->data, max + 1); /* one newline more than is ever passed on */
 }
 
 void sse_done(struct sse *s)

@@ -1,9 +1,9 @@
 /*
  * Server-sent events: a stream of text lines in, events out. No I/O.
  *
- * Bytes are pushed as they come, cut anywhere. Lines end in LF, CR or CRLF; data lines
- * of one event are joined by a newline; comments, ids and retry times are passed over.
- * What a stream ends in the middle of is no event.
+ * Bytes are pushed as they come, cut anywhere. Lines end in LF, CR or CRLF; data lines of one
+ * event are joined by a newline; comments, ids and retry times are skipped. An incomplete
+ * event at the end of the stream is dropped.
  */
 #pragma once
 
@@ -21,22 +21,22 @@ enum {
 
 struct sse_event {
 	struct text name; /* "" where the stream does not say; cut to SSE_NAME_MAX */
-	struct text data; /* never empty of lines, but a line may be */
+	struct text data; /* has at least one line, which may be empty */
 };
 
-/* Anything but 0 stops: sse_push returns it and forgets the rest of its bytes. The event is
- * valid until then. */
+/* Anything but 0 stops: sse_push returns it and drops the rest of its bytes. The event is valid
+ * until then. */
 typedef int (*sse_fn)(void *arg, const struct sse_event *event);
 
 struct sse {
 	size_t max;
-	struct buf line; /* what has come of a line that was cut */
+	struct buf line; /* the beginning of a line that was cut */
 	struct buf data; /* of the event that is coming */
 	char name[SSE_NAME_MAX];
 	size_t name_len;
 	bool has_data;
-	bool past_start;     /* a byte order mark may open the stream, and nothing else */
-	bool after_cr;       /* a LF that comes first belongs to it */
+	bool past_start;     /* a byte order mark may only open the stream */
+	bool after_cr;       /* a LF that follows belongs to it */
 	const char *refused; /* what was too large; NULL: nothing yet */
 };
 
@@ -44,7 +44,7 @@ void sse_init(struct sse *s, size_t max);
 void sse_done(struct sse *s);
 
 /*
- * Refuses with REFUSE_TOO_LARGE what passes the limit; the stream is of no use after that,
+ * Refuses with REFUSE_TOO_LARGE what exceeds the limit; the stream cannot be used after that,
  * and every later push says the same.
  */
 int sse_push(struct sse *s, const char *data, size_t n, sse_fn fn, void *arg, struct why *why);

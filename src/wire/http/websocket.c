@@ -17,11 +17,11 @@ struct websocket {
 	bool in_frame; /* its head was looked at */
 	uint64_t left; /* of the frame at hand */
 
-	/* Where the next head is, as far as its length: wslay shows one with what it carries only,
-	 * and what is too large shall not be waited for. */
+	/* Where the next head is, up to its length: wslay reveals one only together with its
+	 * payload, and we do not wait for one that is too large. */
 	unsigned char head[HEAD_MAX];
 	unsigned n_head;
-	uint64_t skip; /* bytes before it: the mask and what is carried */
+	uint64_t skip; /* bytes before it: the mask and the payload */
 
 	char control[WEBSOCKET_CONTROL_MAX];
 	size_t control_len;
@@ -120,7 +120,7 @@ static int write_frame(struct websocket *w, struct buf *out, unsigned opcode, st
 		.data = (const uint8_t *)data.data,
 		.data_length = data.len,
 	};
-	/* So that it cannot fail in the middle. */
+	/* So that it cannot fail half way. */
 	int r = buf_reserve(out, data.len + WEBSOCKET_FRAME_MAX);
 
 	if (r != 0)
@@ -184,7 +184,7 @@ static bool is_utf8(struct text t)
 	return true;
 }
 
-/* Of those that may stand in a frame: registered ones, and what programs agree on. */
+/* Codes that may stand in a frame: registered ones, and those that programs agree on. */
 static bool is_close_code(unsigned code)
 {
 	return (code >= 1000 && code <= 1014 && code != 1004 && is_sent(code)) ||
@@ -253,7 +253,7 @@ static const char *wrong_head(const struct websocket *w, const struct wslay_fram
 		return "a reserved bit is set";
 	if (is_control ? f->opcode > WSLAY_PONG : f->opcode > WSLAY_BINARY_FRAME)
 		return "an unknown kind of frame";
-	/* wslay has looked already; our buffers rely on it. */
+	/* wslay has checked it already; our buffers rely on it. */
 	if (is_control && (!f->fin || f->payload_length > WEBSOCKET_CONTROL_MAX))
 		return "a control frame is cut, or too long";
 	if (!is_control && (f->opcode == WSLAY_CONTINUATION_FRAME) != w->in_message)
@@ -336,7 +336,7 @@ static uint64_t announced(const struct websocket *w)
 	return n;
 }
 
-/* wslay has seen it as well, and has refused what is no head. */
+/* wslay has seen it, too, and has refused invalid heads. */
 static void judge_head(struct websocket *w, struct buf *out)
 {
 	const struct wslay_frame_iocb f = {
@@ -374,7 +374,7 @@ static void read_frames(struct websocket *w, struct text in, websocket_fn fn, vo
 	w->in = (struct text) {0};
 }
 
-/* As much of a head as is there, or of what is behind it. */
+/* As much of a head as is there, or of what follows it. */
 static size_t next_piece(struct websocket *w, const char *data, size_t len)
 {
 	uint64_t want = w->skip > 0 ? w->skip : head_len(w) - w->n_head;

@@ -1,4 +1,4 @@
-/* How a WebSocket begins: the key of a request, and the answer that shows we have read it. */
+/* How a WebSocket begins: the key of a request, and the answer that proves we have read it. */
 #include <nettle/base64.h>
 #include <nettle/sha1.h>
 
@@ -17,7 +17,7 @@ static bool is_key(struct text t)
 
 	if (t.len != KEY_LEN)
 		return false;
-	/* The library would leave out white space. */
+	/* The library would skip white space. */
 	for (size_t i = 0; i < t.len; i++) {
 		if (t.data[i] <= ' ')
 			return false;
