@@ -10,6 +10,12 @@ struct text {
 	size_t len;
 };
 
+/* Some of them. */
+struct texts {
+	const struct text *items;
+	unsigned n;
+};
+
 #define TEXT(literal) ((struct text) {.data = (literal), .len = sizeof(literal) - 1})
 
 /* printf("%.*s", TEXT_ARGS(t)) */

@@ -37,6 +37,12 @@ struct value {
 	const char *raw;    /* the source of this value, quotes and brackets included */
 };
 
+/* A tree as it is kept (base/pack.h) and, once it was unpacked, as one walks it. */
+struct packed {
+	struct text bytes;         /* {NULL, 0}: none */
+	const struct value *value; /* NULL: none, or not unpacked */
+};
+
 #define value_each(child, parent)                                                                  \
 	for (const struct value *child = (parent)->first; child; child = child->next)
 

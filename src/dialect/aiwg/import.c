@@ -51,7 +51,7 @@ static bool usable(struct text t, size_t max)
 	return t.len > 0 && t.len <= max && !memchr(t.data, '\0', t.len);
 }
 
-static int read_texts(struct arena *a, const struct value *v, struct task_row *row)
+static int read_texts(struct arena *a, const struct value *v, struct task *row)
 {
 	int r = words_in(a, v, "prompt", &row->prompt);
 
@@ -60,7 +60,7 @@ static int read_texts(struct arena *a, const struct value *v, struct task_row *r
 	if (r == 0)
 		r = words_in(a, v, "error", &row->error);
 	if (r == 0)
-		r = read_metadata(a, v, &row->metadata);
+		r = read_metadata(a, v, &row->metadata.bytes);
 	row->agent = value_text(value_find(v, "agent"));
 	if (row->agent.data && !usable(row->agent, TASK_NAME_MAX))
 		row->agent = (struct text) {0};
@@ -70,7 +70,7 @@ static int read_texts(struct arena *a, const struct value *v, struct task_row *r
 }
 
 /* Its daemon is gone, and it with it. */
-static void settle(struct task_row *row, int64_t now_ms)
+static void settle(struct task *row, int64_t now_ms)
 {
 	if (row->state == TASK_QUEUED && !usable(row->prompt, TASK_PROMPT_MAX)) {
 		row->state = TASK_FAILED;
@@ -87,10 +87,10 @@ static void settle(struct task_row *row, int64_t now_ms)
 }
 
 /* True in *ret_found for one that can be kept. */
-static int read_task(struct arena *a, const struct value *v, int64_t now_ms, struct task *task,
-		     bool *ret_found)
+static int read_task(struct arena *a, const struct value *v, int64_t now_ms,
+		     struct printed_task *task, bool *ret_found)
 {
-	struct task_row *row = &task->row;
+	struct task *row = &task->task;
 	int r;
 
 	row->id = value_text(value_find(v, "id"));
@@ -114,8 +114,8 @@ static int read_task(struct arena *a, const struct value *v, int64_t now_ms, str
 /* Within one instant as they stood; seq holds their place until the store gives them another. */
 static int by_age(const void *a, const void *b)
 {
-	const struct task_row *left = &((const struct task *)a)->row;
-	const struct task_row *right = &((const struct task *)b)->row;
+	const struct task *left = &((const struct printed_task *)a)->task;
+	const struct task *right = &((const struct printed_task *)b)->task;
 
 	if (left->created_ms != right->created_ms)
 		return left->created_ms < right->created_ms ? -1 : 1;
@@ -123,11 +123,11 @@ static int by_age(const void *a, const void *b)
 }
 
 int aiwg_tasks_read(struct arena *a, struct text text, struct text project, int64_t timeout_ms,
-		    struct task **ret_tasks, unsigned *ret_n, struct why *why)
+		    struct printed_task **ret_tasks, unsigned *ret_n, struct why *why)
 {
 	int64_t now_ms = clock_utc_ms();
 	const struct value *list;
-	struct task *tasks;
+	struct printed_task *tasks;
 	struct value *root;
 	unsigned n = 0;
 	int r = json_read(a, text.data, text.len, &json_default_limits, &root, why);
@@ -144,12 +144,12 @@ int aiwg_tasks_read(struct arena *a, struct text text, struct text project, int6
 	value_each (item, list) {
 		bool found;
 
-		tasks[n].row = (struct task_row) {.project = project,
-						  .seq = n,
-						  .exit_status = -1,
-						  .timeout_ms = timeout_ms,
-						  .max_attempts = 1,
-						  .retry_ms = 1000};
+		tasks[n].task = (struct task) {.project = project,
+					       .seq = n,
+					       .exit_status = -1,
+					       .timeout_ms = timeout_ms,
+					       .max_attempts = 1,
+					       .retry_ms = 1000};
 		r = read_task(a, item, now_ms, &tasks[n], &found);
 		if (r != 0)
 			return r;

@@ -13,4 +13,4 @@ enum { AIWG_IMPORT_BYTES = 64 << 20, AIWG_IMPORT_MAX = 100000 };
  * the arena, or point into `text`.
  */
 int aiwg_tasks_read(struct arena *a, struct text text, struct text project, int64_t timeout_ms,
-		    struct task **ret_tasks, unsigned *ret_n, struct why *why);
+		    struct printed_task **ret_tasks, unsigned *ret_n, struct why *why);

@@ -218,7 +218,7 @@ static int set_limits(const struct project *p)
 static int import_text(const struct project *p, struct text text, struct task_import *in,
 		       struct why *why)
 {
-	struct task *tasks = NULL;
+	struct printed_task *tasks = NULL;
 	struct arena arena;
 	unsigned n = 0;
 	int r;

@@ -34,7 +34,7 @@ static struct text shown(struct text t)
 
 /* ---- tasks ---- */
 
-static void write_running(struct json *j, const struct task_row *row)
+static void write_running(struct json *j, const struct task *row)
 {
 	json_begin_object(j);
 	json_member_text(j, "id", row->id);
@@ -49,7 +49,7 @@ static void write_running(struct json *j, const struct task_row *row)
 	json_end_object(j);
 }
 
-static void write_queued(struct json *j, const struct task_row *row)
+static void write_queued(struct json *j, const struct task *row)
 {
 	json_begin_object(j);
 	json_member_text(j, "id", row->id);
@@ -65,7 +65,7 @@ static void write_tasks(struct json *j, const struct task *const *tasks, unsigne
 	json_key(j, running ? "running" : "queued");
 	json_begin_array(j);
 	for (unsigned i = 0; i < n; i++) {
-		const struct task_row *row = &tasks[i]->row;
+		const struct task *row = tasks[i];
 
 		if (running && row->state == TASK_RUNNING)
 			write_running(j, row);

@@ -65,10 +65,9 @@ static void write_metadata(struct json *j, const struct value *metadata)
 		json_raw(j, "{}", 2);
 }
 
-static void write_task(const struct call *c, struct json *j, const struct task *t)
+static void write_task(const struct call *c, struct json *j, const struct task *row,
+		       struct text output)
 {
-	const struct task_row *row = &t->row;
-
 	json_begin_object(j);
 	write_text(j, "id", row->id);
 	write_text(j, "prompt", row->prompt);
@@ -83,8 +82,8 @@ static void write_task(const struct call *c, struct json *j, const struct task *
 	/* Of the others, koine's own task.show has it. */
 	write_text(j, "result", row->state == TASK_COMPLETED ? row->result : (struct text) {0});
 	write_text(j, "error", row->error);
-	write_text(j, "output", whole_characters(t->output));
-	write_metadata(j, t->metadata);
+	write_text(j, "output", whole_characters(output));
+	write_metadata(j, row->metadata.value);
 	/* The original's clients know these thirteen. */
 	if (c->dialect != &aiwg_dialect) {
 		json_member_text(j, "project", row->project);
@@ -227,21 +226,21 @@ static void write_task_now(const struct call *c, struct json *j, const struct ta
 	struct json own = {.out = words};
 
 	if (words && words->len == 0 && words->err == 0)
-		write_task(c, &own, t);
+		write_task(c, &own, t, (struct text) {0});
 	if (words && words->err == 0)
 		json_raw(j, words->data, words->len);
 	else
-		write_task(c, j, t);
+		write_task(c, j, t, (struct text) {0});
 }
 
 static void write_task_read(const struct call *c, struct json *j, const struct task *t)
 {
 	struct task cut = *t;
 
-	cut.row.prompt = list_text(cut.row.prompt);
-	cut.row.result = list_text(cut.row.result);
-	cut.row.error = list_text(cut.row.error);
-	write_task(c, j, &cut);
+	cut.prompt = list_text(cut.prompt);
+	cut.result = list_text(cut.result);
+	cut.error = list_text(cut.error);
+	write_task(c, j, &cut, (struct text) {0});
 }
 
 static struct done reply_tasks(struct call *c, const struct task *const *now,
@@ -311,18 +310,18 @@ static int get_read(struct call *c)
 {
 	const struct aiwg_task_in *in = c->in;
 
-	return task_get(call_services(c), c->lane, &c->arena, aiwg_folder(c, in->project), in->id,
-			OUTPUT_SHOWN, c->state, &c->why);
+	return task_get_printed(call_services(c), c->lane, &c->arena, aiwg_folder(c, in->project),
+				in->id, OUTPUT_SHOWN, c->state, &c->why);
 }
 
 static struct done get_was_read(struct call *c, int r)
 {
-	struct task *t = c->state;
+	struct printed_task *t = c->state;
 
 	if (r != 0)
 		return call_fail(c, r);
-	task_catch_up(call_services(c), t);
-	write_task(c, call_result(c), t);
+	task_catch_up_printed(call_services(c), t);
+	write_task(c, call_result(c), &t->task, t->output);
 	return call_reply(c);
 }
 
@@ -331,7 +330,7 @@ struct done aiwg_task_get(struct call *c)
 	const struct aiwg_task_in *in = c->in;
 	int r = need_text(c, in->id, 0);
 
-	c->state = arena_zalloc(&c->arena, sizeof(struct task));
+	c->state = arena_zalloc(&c->arena, sizeof(struct printed_task));
 	if (r == 0 && !c->state)
 		r = -ENOMEM;
 	if (r != 0)

@@ -239,7 +239,7 @@ static int show_work(struct call *c)
 {
 	const struct task_in *in = c->in;
 
-	return task_get(call_services(c), c->lane, &c->arena, in->project, in->id, 0, c->state,
+	return task_get(call_services(c), c->lane, &c->arena, in->project, in->id, c->state,
 			&c->why);
 }
 
@@ -292,7 +292,7 @@ static int find_lines(struct call *c, struct finding *f)
 	if (!f->lines)
 		return -ENOMEM;
 	for (unsigned i = 0; i < f->n; i++) {
-		const struct task_row *row = &f->tasks[i].row;
+		const struct task *row = &f->tasks[i];
 		struct task_output output = {0};
 		int r;
 

@@ -100,11 +100,11 @@ static int look_work(struct call *c)
 
 	arena_init(&f->arena, TASK_LOOK_MAX);
 	f->output = (struct task_output) {0};
-	r = task_get(s, c->lane, &f->arena, in->project, in->id, 0, &f->task, &c->why);
+	r = task_get(s, c->lane, &f->arena, in->project, in->id, &f->task, &c->why);
 	if (r == 0 && f->with_output)
-		r = task_output(s, c->lane, &f->arena, f->task.row.project, f->task.row.id, f->at,
+		r = task_output(s, c->lane, &f->arena, f->task.project, f->task.id, f->at,
 				TASK_PIECE, &f->output, &c->why);
-	f->output.running = f->task.row.state <= TASK_RUNNING;
+	f->output.running = f->task.state <= TASK_RUNNING;
 	return r;
 }
 
@@ -117,8 +117,8 @@ static void write_notification(struct buf *out, const struct follow *f)
 	json_member_str(&j, "method", "task.output");
 	json_key(&j, "params");
 	json_begin_object(&j);
-	json_member_text(&j, "project", f->task.row.project);
-	json_member_text(&j, "id", f->task.row.id);
+	json_member_text(&j, "project", f->task.project);
+	json_member_text(&j, "id", f->task.id);
 	write_piece(&j, &f->output);
 	json_end_object(&j);
 	json_end_object(&j);

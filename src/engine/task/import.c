@@ -22,7 +22,7 @@ static int write_output(const char *path, int64_t max, struct text output)
 }
 
 /* Without it a task is still one. */
-static void keep_output(const struct task_import *in, const struct task *t, int64_t seq)
+static void keep_output(const struct task_import *in, const struct printed_task *t, int64_t seq)
 {
 	char path[4096];
 	int r;
@@ -32,7 +32,7 @@ static void keep_output(const struct task_import *in, const struct task *t, int6
 	task_path_in(in->output_folder, seq, path, sizeof(path));
 	r = write_output(path, in->output_bytes, t->output);
 	if (r != 0)
-		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(t->row.id),
+		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(t->task.id),
 			 strerror(-r));
 }
 
@@ -40,7 +40,7 @@ static void keep_output(const struct task_import *in, const struct task *t, int6
 static int keep(struct services *s, struct arena *a, const struct task_import *in, int64_t *seqs)
 {
 	for (unsigned i = 0; i < in->n; i++) {
-		struct task_row row = in->tasks[i].row;
+		struct task row = in->tasks[i].task;
 		struct text id;
 		int r;
 

@@ -157,7 +157,7 @@ struct project *project_find(const struct tasks *t, struct text name);
 struct group *group_get(struct tasks *t, struct text name);
 
 /* Takes a copy of the row and puts it among the recent ones; counts it. NULL: no memory. */
-struct live *live_new(struct tasks *t, struct project *p, const struct task_row *row);
+struct live *live_new(struct tasks *t, struct project *p, const struct task *row);
 void live_free(struct live *l);
 
 /* project {NULL, 0}: whichever has it; *ret_n: how many have. */
@@ -227,14 +227,14 @@ void task_change_forget(struct task_change *c);
 void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c);
 
 /* With texts that the task at hand does not have. */
-void task_write_row(struct tasks *t, struct live *l, const struct task_row *row, const char *event,
+void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c);
 void task_write_again(void *tasks);
 void task_write_drop(struct live *l); /* tells nobody: who waited may be gone */
 
 /* The event's data, as the row is. */
-int task_event_add(struct services *s, struct arena *a, const char *event,
-		   const struct task_row *row, int64_t queue_size);
+int task_event_add(struct services *s, struct arena *a, const char *event, const struct task *row,
+		   int64_t queue_size);
 
 /* ---- task_sweep.c: those that ended long ago ---- */
 

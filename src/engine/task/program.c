@@ -47,34 +47,19 @@ static int add_variable(struct program *p, unsigned *n, const char *name, struct
 	return 0;
 }
 
-/* The next of "K=V\0K=V\0". A store that somebody else has written may lack the last NUL. */
-static bool next_variable(struct text *env, struct text *ret)
-{
-	if (env->len == 0)
-		return false;
-	*ret = (struct text) {.data = env->data, .len = strnlen(env->data, env->len)};
-	env->data += ret->len;
-	env->len -= ret->len;
-	if (env->len > 0) {
-		env->data++;
-		env->len--;
-	}
-	return true;
-}
-
 static unsigned count_variables(struct text env)
 {
 	struct text variable;
 	unsigned n = 0;
 
-	while (next_variable(&env, &variable))
+	while (member_next_variable(&env, &variable))
 		n++;
 	return n;
 }
 
 static int set_env(struct program *p, const struct live *l)
 {
-	const struct task_row *row = &l->task.row;
+	const struct task *row = &l->task;
 	struct text env = row->env;
 	struct text variable;
 	unsigned n = 0;
@@ -84,7 +69,7 @@ static int set_env(struct program *p, const struct live *l)
 						 sizeof(p->env[0]));
 	if (!p->env)
 		return -ENOMEM;
-	while (next_variable(&env, &variable)) {
+	while (member_next_variable(&env, &variable)) {
 		char *copy = arena_copy(&p->arena, variable.data, variable.len);
 
 		if (!copy)
@@ -123,7 +108,7 @@ static int fill_claude(struct program *p, const char *const *words, const struct
 		       struct text prompt)
 {
 	const struct layout layout = {.words = words,
-				      .agent = l->task.row.agent,
+				      .agent = l->task.agent,
 				      .prompt = prompt,
 				      .by_stdin = prompt.len >= COMMAND_WORD_MAX};
 
@@ -158,7 +143,7 @@ static bool in_path(const char *program)
 }
 
 /* An agent of the settings, by either of the names a client may give; NULL: none of them. */
-static struct agent *named_agent(struct tasks *t, const struct task_row *row)
+static struct agent *named_agent(struct tasks *t, const struct task *row)
 {
 	if (row->runner.data && !text_is(row->runner, "claude"))
 		return chat_agent(t->services->chat, row->runner);
@@ -170,7 +155,7 @@ static struct agent *named_agent(struct tasks *t, const struct task_row *row)
 static int choose(struct tasks *t, const struct live *l, struct text prompt, struct program *p,
 		  struct agent **ret_agent, struct why *why)
 {
-	const struct task_row *row = &l->task.row;
+	const struct task *row = &l->task;
 	struct text runner = row->runner;
 	struct agent *agent = named_agent(t, row);
 
@@ -207,8 +192,8 @@ int program_choose(struct tasks *t, const struct live *l, struct text prompt,
 	if (l->project->name.len > 0)
 		ret_program->cwd = l->project->name;
 	r = choose(t, l, prompt, ret_program, ret_agent, why);
-	if (l->task.row.cwd.data)
-		ret_program->cwd = l->task.row.cwd;
+	if (l->task.cwd.data)
+		ret_program->cwd = l->task.cwd;
 	if (r == 0 && !*ret_agent)
 		r = set_env(ret_program, l);
 	if (r != 0)

@@ -11,9 +11,9 @@
 
 static bool goes_before(const struct live *a, const struct live *b)
 {
-	if (a->task.row.priority != b->task.row.priority)
-		return a->task.row.priority > b->task.row.priority;
-	return a->task.row.seq < b->task.row.seq;
+	if (a->task.priority != b->task.priority)
+		return a->task.priority > b->task.priority;
+	return a->task.seq < b->task.seq;
 }
 
 static void put_in_line(struct live *l)
@@ -28,7 +28,7 @@ static void put_in_line(struct live *l)
 
 static bool must_wait(const struct live *l)
 {
-	return l->task.row.held || l->n_after_open > 0 || l->ready_ms > clock_steady_ms();
+	return l->task.held || l->n_after_open > 0 || l->ready_ms > clock_steady_ms();
 }
 
 static void wait_for_time(struct tasks *t)
@@ -42,7 +42,7 @@ static void wait_for_time(struct tasks *t)
 		list_for_each (task, next, &p->held) {
 			const struct live *l = list_entry(task, struct live, link);
 
-			if (!l->task.row.held && l->n_after_open == 0 && l->ready_ms < first)
+			if (!l->task.held && l->n_after_open == 0 && l->ready_ms < first)
 				first = l->ready_ms;
 		}
 	}
@@ -152,8 +152,8 @@ void queue_on_time(void *arg)
 
 static bool comes_after(const struct live *l, struct text id)
 {
-	for (unsigned i = 0; i < l->task.row.n_after; i++) {
-		if (text_equal(l->task.row.after[i], id))
+	for (unsigned i = 0; i < l->task.after.n; i++) {
+		if (text_equal(l->task.after.items[i], id))
 			return true;
 	}
 	return false;
@@ -164,7 +164,7 @@ static void fail_with(struct tasks *t, struct live *l, const struct live *before
 	char error[TASK_NAME_MAX + 100];
 
 	snprintf(error, sizeof(error), "%.*s, which it comes after, is %s",
-		 TEXT_ARGS(before->task.row.id), task_state_name(before->task.row.state));
+		 TEXT_ARGS(before->task.id), task_state_name(before->task.state));
 	queue_remove(t, l);
 	task_ended(t, l, TASK_FAILED, (struct text) {0}, text_of(error));
 }
@@ -186,14 +186,14 @@ void queue_ended(struct tasks *t, const struct live *l)
 	struct live *waiting;
 
 	/* One that fails has others fail with it, so the line is looked through anew each time. */
-	if (l->task.row.state != TASK_COMPLETED) {
-		while ((waiting = waits_for(p, l->task.row.id)))
+	if (l->task.state != TASK_COMPLETED) {
+		while ((waiting = waits_for(p, l->task.id)))
 			fail_with(t, waiting, l);
 		return;
 	}
 	list_for_each (at, following, &p->held) {
 		waiting = list_entry(at, struct live, link);
-		if (waiting->n_after_open > 0 && comes_after(waiting, l->task.row.id))
+		if (waiting->n_after_open > 0 && comes_after(waiting, l->task.id))
 			waiting->n_after_open--;
 	}
 	release(t);

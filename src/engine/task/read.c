@@ -18,7 +18,7 @@ static unsigned list_limit(int64_t limit)
 	return limit < TASK_LIST_MAX ? (unsigned)limit : TASK_LIST_MAX;
 }
 
-static bool fits(const struct task_filter *f, const struct task_row *row)
+static bool fits(const struct task_filter *f, const struct task *row)
 {
 	if (f->state >= 0 && (int)row->state != f->state)
 		return false;
@@ -33,9 +33,9 @@ static bool list_project(const struct project *p, const struct task_filter *f, u
 		const struct live *l = list_entry(at, struct live, recent_link);
 
 		/* One that is open may be older than others that are not at hand. */
-		if (l->task.row.seq < p->whole_from)
+		if (l->task.seq < p->whole_from)
 			return false;
-		if (!fits(f, &l->task.row))
+		if (!fits(f, &l->task))
 			continue;
 		if (!l->light)
 			return false;
@@ -67,9 +67,9 @@ static int unpack(struct arena *a, struct task *task)
 	struct value *v = NULL;
 	int r = 0;
 
-	if (task->row.metadata.data)
-		r = value_unpack(a, task->row.metadata, &v);
-	task->metadata = v;
+	if (task->metadata.bytes.data)
+		r = value_unpack(a, task->metadata.bytes, &v);
+	task->metadata.value = v;
 	/* What cannot be read is no reason not to show the rest. */
 	return r == -ENOMEM ? r : 0;
 }
@@ -84,30 +84,24 @@ int task_list(struct services *s, int lane, struct arena *a, const struct task_f
 		.limit = list_limit(f->limit),
 		.max_bytes = LIST_BYTES,
 	};
-	struct task_row *rows;
 	struct task *tasks;
 	unsigned n;
 	int r = store_task_list_short(store_lane(s->store, lane), &q,
 				      f->brief ? TASK_BRIEF_TEXT : TASK_LIST_TEXT, f->brief, a,
-				      &rows, &n);
+				      &tasks, &n);
 
 	(void)why;
 	if (r != 0)
 		return r;
-	tasks = arena_zalloc(a, (n + 1) * sizeof(tasks[0]));
-	if (!tasks)
-		return -ENOMEM;
-	for (unsigned i = 0; r == 0 && i < n; i++) {
-		tasks[i].row = rows[i];
+	for (unsigned i = 0; r == 0 && i < n; i++)
 		r = unpack(a, &tasks[i]);
-	}
 	*ret_tasks = tasks;
 	*ret_n = n;
 	return r;
 }
 
 static int find(struct services *s, int lane, struct arena *a, struct text project, struct text id,
-		struct task_row *ret_row, struct why *why)
+		struct task *ret_row, struct why *why)
 {
 	struct connection *db = store_lane(s->store, lane);
 	bool found = false;
@@ -136,8 +130,8 @@ static bool no_output(int r)
 	return r == -ENOENT || r == -EBADMSG;
 }
 
-static int read_output(struct services *s, struct arena *a, const struct task_row *row,
-		       int64_t offset, size_t max, struct task_output *ret)
+static int read_output(struct services *s, struct arena *a, const struct task *row, int64_t offset,
+		       size_t max, struct task_output *ret)
 {
 	struct output_range range;
 	char path[4096];
@@ -158,53 +152,71 @@ static int read_output(struct services *s, struct arena *a, const struct task_ro
 }
 
 int task_get(struct services *s, int lane, struct arena *a, struct text project, struct text id,
-	     size_t output_max, struct task *ret_task, struct why *why)
+	     struct task *ret_task, struct why *why)
+{
+	int r = find(s, lane, a, project, id, ret_task, why);
+
+	return r != 0 ? r : unpack(a, ret_task);
+}
+
+int task_get_printed(struct services *s, int lane, struct arena *a, struct text project,
+		     struct text id, size_t max, struct printed_task *ret_task, struct why *why)
 {
 	struct task_output output;
-	int r;
+	int r = task_get(s, lane, a, project, id, &ret_task->task, why);
 
-	*ret_task = (struct task) {0};
-	r = find(s, lane, a, project, id, &ret_task->row, why);
-	if (r == 0)
-		r = unpack(a, ret_task);
-	if (r != 0 || output_max == 0)
+	if (r != 0)
 		return r;
-	r = read_output(s, a, &ret_task->row, -(int64_t)output_max, output_max, &output);
+	r = read_output(s, a, &ret_task->task, -(int64_t)max, max, &output);
 	ret_task->output = output.bytes;
 	return no_output(r) ? 0 : r;
 }
 
-void task_catch_up(struct services *s, struct task *task)
+/* NULL: what was read is the newest. */
+static const struct task *newer_than(struct services *s, const struct task *task)
 {
 	unsigned n;
-	const struct live *l = live_find(s->tasks, task->row.project, task->row.id, &n);
-	const struct task_row *now = l ? &l->task.row : NULL;
+	const struct live *l = live_find(s->tasks, task->project, task->id, &n);
 
 	/* Of one at its end whose texts are not here, the store knows more. */
-	if (!now || (now->state > TASK_RUNNING && !l->light))
+	return l && (l->task.state <= TASK_RUNNING || l->light) ? &l->task : NULL;
+}
+
+void task_catch_up(struct services *s, struct task *task)
+{
+	const struct task *now = newer_than(s, task);
+
+	if (!now)
 		return;
-	task->row.state = now->state;
-	task->row.held = now->held;
-	task->row.started_ms = now->started_ms;
-	task->row.completed_ms = now->completed_ms;
-	task->row.pid = now->pid;
-	task->row.attempts = now->attempts;
+	task->state = now->state;
+	task->held = now->held;
+	task->started_ms = now->started_ms;
+	task->completed_ms = now->completed_ms;
+	task->pid = now->pid;
+	task->attempts = now->attempts;
 	if (now->state > TASK_RUNNING) {
-		task->row.result = now->result;
-		task->row.error = now->error;
-		task->row.exit_status = now->exit_status;
-		task->row.signal = now->signal;
-		/* It was read while there was more to come. */
-		if (task->output.data && task->output.len < (size_t)now->output_bytes &&
-		    task->output.len < now->result.len)
-			task->output = now->result;
+		task->result = now->result;
+		task->error = now->error;
+		task->exit_status = now->exit_status;
+		task->signal = now->signal;
 	}
+}
+
+void task_catch_up_printed(struct services *s, struct printed_task *task)
+{
+	const struct task *now = newer_than(s, &task->task);
+
+	task_catch_up(s, &task->task);
+	/* It may have been read while there was more to come. */
+	if (now && now->state > TASK_RUNNING && task->output.data &&
+	    task->output.len < (size_t)now->output_bytes && task->output.len < now->result.len)
+		task->output = now->result;
 }
 
 int task_output(struct services *s, int lane, struct arena *a, struct text project, struct text id,
 		int64_t offset, size_t max, struct task_output *ret_output, struct why *why)
 {
-	struct task_row row;
+	struct task row;
 	int r = find(s, lane, a, project, id, &row, why);
 
 	if (r != 0)
@@ -218,7 +230,7 @@ bool task_is_open(struct services *s, struct text project, struct text id)
 	unsigned n;
 	const struct live *l = live_find(s->tasks, project, id, &n);
 
-	return n == 1 && l->task.row.state <= TASK_RUNNING;
+	return n == 1 && l->task.state <= TASK_RUNNING;
 }
 
 int task_groups(struct services *s, int lane, struct arena *a, struct text project,

@@ -43,7 +43,7 @@ static bool is_wish(struct text error)
 }
 
 /* What a task that was running has become. */
-static const char *settle_row(struct task_row *row)
+static const char *settle_row(struct task *row)
 {
 	row->pid = 0;
 	row->pid_started = 0;
@@ -65,16 +65,16 @@ static const char *settle_row(struct task_row *row)
 
 /* What it comes after, as it stands now: how many are open, or that one did not complete. One that was
  * forgotten has completed long ago. */
-static int count_after(struct tasks *t, const struct task_row *row, unsigned *ret_open,
+static int count_after(struct tasks *t, const struct task *row, unsigned *ret_open,
 		       bool *ret_failed)
 {
 	*ret_open = 0;
 	*ret_failed = false;
-	for (unsigned i = 0; i < row->n_after; i++) {
+	for (unsigned i = 0; i < row->after.n; i++) {
 		enum task_state state = TASK_COMPLETED;
 		bool found;
 		int r = store_task_state(store_writer(t->services->store), row->project,
-					 row->after[i], &state, &found);
+					 row->after.items[i], &state, &found);
 
 		if (r != 0)
 			return r;
@@ -87,7 +87,7 @@ static int count_after(struct tasks *t, const struct task_row *row, unsigned *re
 }
 
 /* Rows come by age, so those that it comes after are settled already. */
-static int settle_queued(struct tasks *t, struct arena *a, struct task_row *row)
+static int settle_queued(struct tasks *t, struct arena *a, struct task *row)
 {
 	unsigned n_open;
 	bool failed;
@@ -102,7 +102,7 @@ static int settle_queued(struct tasks *t, struct arena *a, struct task_row *row)
 	return r != 0 ? r : task_event_add(t->services, a, "task.failed", row, 0);
 }
 
-static int settle(struct tasks *t, struct arena *a, struct task_row *rows, unsigned n)
+static int settle(struct tasks *t, struct arena *a, struct task *rows, unsigned n)
 {
 	struct connection *db = store_writer(t->services->store);
 	unsigned n_settled = 0;
@@ -137,7 +137,7 @@ static int load_recent(struct tasks *t, struct project *p, struct arena *a)
 {
 	const struct store_task_query q = {
 		.project = p->name, .state = -1, .limit = RECENT_FIRST, .max_bytes = 4 << 20};
-	struct task_row *rows;
+	struct task *rows;
 	unsigned n;
 	int r = store_task_list(store_writer(t->services->store), &q, a, &rows, &n);
 	int64_t total = 0;
@@ -176,7 +176,7 @@ static int load_counts(struct tasks *t, struct arena *a)
 	return r;
 }
 
-static int queue_row(struct tasks *t, const struct task_row *row)
+static int queue_row(struct tasks *t, const struct task *row)
 {
 	struct project *p = project_get(t, row->project);
 	struct live *l = p ? live_new(t, p, row) : NULL;
@@ -197,7 +197,7 @@ static int queue_row(struct tasks *t, const struct task_row *row)
 	return 0;
 }
 
-static int load_all(struct tasks *t, struct arena *a, const struct task_row *rows, unsigned n)
+static int load_all(struct tasks *t, struct arena *a, const struct task *rows, unsigned n)
 {
 	int r = load_counts(t, a);
 
@@ -214,7 +214,7 @@ static int load_all(struct tasks *t, struct arena *a, const struct task_row *row
 
 int tasks_recover(struct tasks *t, struct why *why)
 {
-	struct task_row *rows;
+	struct task *rows;
 	struct arena a;
 	unsigned n;
 	int r;

@@ -101,7 +101,7 @@ static void add_output(struct run *r, const char *data, size_t n)
 
 	if (e != 0 && !r->output_failed) {
 		r->output_failed = true;
-		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.row.id),
+		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.id),
 			 strerror(-e));
 	}
 }
@@ -127,11 +127,11 @@ static void release(struct tasks *t, struct live *l)
 	if (l->group)
 		l->group->n_running--;
 	l->run = NULL;
-	l->task.row.pid = 0;
-	l->task.row.pid_started = 0;
+	l->task.pid = 0;
+	l->task.pid_started = 0;
 }
 
-static uint64_t backoff(const struct task_row *row)
+static uint64_t backoff(const struct task *row)
 {
 	uint64_t ms = (uint64_t)row->retry_ms;
 	unsigned char noise = 128;
@@ -148,7 +148,7 @@ static uint64_t backoff(const struct task_row *row)
 
 static void try_again(struct tasks *t, struct live *l, struct text error)
 {
-	struct task_row *row = &l->task.row;
+	struct task *row = &l->task;
 	uint64_t wait = backoff(row);
 
 	live_set_text(l, &row->error, error);
@@ -175,7 +175,7 @@ static struct text error_of(const struct run *r, char words[128])
 
 	if (r->intent == INTENT_TIMEOUT) {
 		snprintf(words, 128, "Task timed out after %lldms",
-			 (long long)r->live->task.row.timeout_ms);
+			 (long long)r->live->task.timeout_ms);
 		return text_of(words);
 	}
 	if (r->intent == INTENT_STOP)
@@ -202,7 +202,7 @@ static enum task_state state_of(const struct run *r)
 
 static bool may_try_again(const struct run *r, enum task_state state)
 {
-	const struct task_row *row = &r->live->task.row;
+	const struct task *row = &r->live->task;
 
 	if (state == TASK_COMPLETED || r->intent == INTENT_CANCEL || r->intent == INTENT_STOP)
 		return false;
@@ -221,9 +221,9 @@ static void finish(struct run *r)
 	char words[128];
 
 	release(t, l);
-	l->task.row.exit_status = r->program && r->signal == 0 ? r->status : -1;
-	l->task.row.signal = r->signal;
-	l->task.row.output_bytes = r->output ? output_file_end(r->output) : 0;
+	l->task.exit_status = r->program && r->signal == 0 ? r->status : -1;
+	l->task.signal = r->signal;
+	l->task.output_bytes = r->output ? output_file_end(r->output) : 0;
 	if (state == TASK_COMPLETED || r->out.len > 0)
 		result = tail(&r->out, TASK_RESULT_MAX);
 	if (state == TASK_FAILED || (state == TASK_CANCELLED && r->intent != INTENT_CANCEL))
@@ -316,7 +316,7 @@ static int start_turn(struct run *r, const struct agent *agent, struct text prom
 	struct chat_ask ask = {.agent = text_of(agent->name), .content = prompt};
 	int e;
 
-	snprintf(id, sizeof(id), "task:%lld", (long long)r->live->task.row.seq);
+	snprintf(id, sizeof(id), "task:%lld", (long long)r->live->task.seq);
 	ask.conversation = text_of(id);
 	r->starting = true;
 	e = chat_send(tasks_of(r)->services->chat, &ask, &sink, &r->turn, why);
@@ -347,7 +347,7 @@ static int start_program(struct run *r, const struct program *p, struct why *why
 
 	if (p->cwd.data && !cwd)
 		return -ENOMEM;
-	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.row.id));
+	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.id));
 	e = supervised_start(tasks_of(r)->loop, &opts, &r->program, why);
 	/* As the original words it, which its clients show. Of a folder, we know better. */
 	if (e == REFUSE_NOT_FOUND && !strchr(p->argv[0], '/') && (!cwd || access(cwd, F_OK) == 0))
@@ -364,10 +364,10 @@ static void open_output(struct run *r)
 	char path[4096];
 	int e;
 
-	task_path(t, r->live->task.row.seq, path, sizeof(path));
+	task_path(t, r->live->task.seq, path, sizeof(path));
 	e = output_file_open(path, t->output_bytes, &r->output);
 	if (e != 0)
-		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.row.id),
+		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.id),
 			 strerror(-e));
 }
 
@@ -389,7 +389,7 @@ static int begin(struct run *r, struct text prompt, struct why *why)
 static void tell_started(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
-	struct task_row *row = &r->live->task.row;
+	struct task *row = &r->live->task;
 
 	if (r->program) {
 		row->pid = supervised_pid(r->program);
@@ -411,7 +411,7 @@ static void give_up(struct run *r, const char *text)
 /* With its prompt and its variables at hand, for as long as it takes to start. */
 static void go(struct run *r, struct text prompt, struct text env)
 {
-	struct task_row *row = &r->live->task.row;
+	struct task *row = &r->live->task;
 	struct text kept = row->env;
 	struct why why = {0};
 	int e;
@@ -439,7 +439,7 @@ struct fetch {
 	struct arena arena;
 	struct text project;
 	struct text id;
-	struct task_row row;
+	struct task row;
 	bool found;
 	int result;
 };
@@ -483,7 +483,7 @@ static int fetch(struct run *r)
 	f->run = r;
 	f->tasks = t;
 	f->project = r->live->project->name;
-	f->id = r->live->task.row.id;
+	f->id = r->live->task.id;
 	f->work = (struct work) {.run = fetch_run, .finished = fetch_finished};
 	e = t->background.submit(t->background.arg, &f->work, false);
 	if (e != 0)
@@ -516,8 +516,8 @@ static void put_back(struct run *r)
 	struct run_waiter waiter = take_waiter(r);
 
 	release(t, l);
-	l->task.row.attempts--;
-	l->task.row.started_ms = 0;
+	l->task.attempts--;
+	l->task.started_ms = 0;
 	live_set_state(l, TASK_QUEUED);
 	l->ready_ms = clock_steady_ms() + AGAIN_MS;
 	queue_add(t, l);
@@ -547,8 +547,8 @@ static void on_kept(void *arg, int result, const struct why *why)
 	r->begins = NULL;
 	if (result != 0 || r->tasks->stopping)
 		put_back(r);
-	else if (r->live->task.row.prompt.data)
-		go(r, r->live->task.row.prompt, r->live->task.row.env);
+	else if (r->live->task.prompt.data)
+		go(r, r->live->task.prompt, r->live->task.env);
 	else if (fetch(r) != 0)
 		give_up(r, "out of memory");
 }
@@ -571,9 +571,9 @@ void run_start(struct tasks *t, struct live *l)
 	if (l->group)
 		l->group->n_running++;
 	live_set_state(l, TASK_RUNNING);
-	l->task.row.started_ms = clock_utc_ms();
-	l->task.row.attempts++;
-	l->task.row.error = (struct text) {0};
-	live_set_text(l, &l->task.row.mark, text_of(r->mark));
+	l->task.started_ms = clock_utc_ms();
+	l->task.attempts++;
+	l->task.error = (struct text) {0};
+	live_set_text(l, &l->task.mark, text_of(r->mark));
 	task_write(t, l, NULL, change);
 }

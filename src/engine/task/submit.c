@@ -23,7 +23,7 @@ struct submit {
 	struct tasks *tasks;
 	struct project *project;
 	struct arena arena;
-	struct task_row row;
+	struct task row;
 	enum task_state *after_states;
 	int64_t queue_size;
 	bool until_begun;
@@ -198,8 +198,7 @@ static int copy_after(struct submit *s, const struct task_new *in)
 		if (!again && task_copy(&s->arena, in->after[i], &after[n++]) != 0)
 			return -ENOMEM;
 	}
-	s->row.after = after;
-	s->row.n_after = n;
+	s->row.after = (struct texts) {.items = after, .n = n};
 	return 0;
 }
 
@@ -215,7 +214,7 @@ static int pack_metadata(struct submit *s, const struct value *metadata)
 	r = out.err;
 	if (r == 0)
 		r = task_copy(&s->arena, (struct text) {.data = out.data, .len = out.len},
-			      &s->row.metadata);
+			      &s->row.metadata.bytes);
 	buf_done(&out);
 	return r;
 }
@@ -226,7 +225,7 @@ static int fill(struct submit *s, const struct task_new *in)
 	int64_t timeout = s->project->timeout_ms ? s->project->timeout_ms : t->timeout_ms;
 	int r;
 
-	s->row = (struct task_row) {
+	s->row = (struct task) {
 		.project = s->project->name,
 		.priority = in->priority,
 		.created_ms = clock_utc_ms(),
@@ -256,24 +255,26 @@ static int fill(struct submit *s, const struct task_new *in)
 
 static int check_after(struct submit *s, struct connection *db)
 {
-	s->after_states = arena_zalloc(&s->arena, (s->row.n_after + 1) * sizeof(enum task_state));
+	s->after_states = arena_zalloc(&s->arena, (s->row.after.n + 1) * sizeof(enum task_state));
 	if (!s->after_states)
 		return -ENOMEM;
-	for (unsigned i = 0; i < s->row.n_after; i++) {
+	for (unsigned i = 0; i < s->row.after.n; i++) {
 		enum task_state state;
 		bool found;
-		int r = store_task_state(db, s->row.project, s->row.after[i], &state, &found);
+		int r = store_task_state(db, s->row.project, s->row.after.items[i], &state, &found);
 
 		if (r != 0)
 			return r;
 		if (!found)
-			return refuse_field(
-				&s->why, "after", "Task not found: %.*s",
-				(int)(s->row.after[i].len < 60 ? s->row.after[i].len : 60),
-				s->row.after[i].data);
+			return refuse_field(&s->why, "after", "Task not found: %.*s",
+					    (int)(s->row.after.items[i].len < 60
+							  ? s->row.after.items[i].len
+							  : 60),
+					    s->row.after.items[i].data);
 		if (state == TASK_FAILED || state == TASK_CANCELLED)
 			return refuse_field(&s->why, "after", "%.*s is %s",
-					    TEXT_ARGS(s->row.after[i]), task_state_name(state));
+					    TEXT_ARGS(s->row.after.items[i]),
+					    task_state_name(state));
 		s->after_states[i] = state;
 	}
 	return 0;
@@ -327,11 +328,11 @@ static void on_begun(void *arg, bool gone, enum task_state state)
  * not at hand any more. */
 static bool count_after(struct tasks *t, struct live *l, const enum task_state *states)
 {
-	for (unsigned i = 0; i < l->task.row.n_after; i++) {
+	for (unsigned i = 0; i < l->task.after.n; i++) {
 		unsigned n;
 		const struct live *before =
-			live_find(t, l->project->name, l->task.row.after[i], &n);
-		enum task_state state = before ? before->task.row.state : states[i];
+			live_find(t, l->project->name, l->task.after.items[i], &n);
+		enum task_state state = before ? before->task.state : states[i];
 
 		if (state == TASK_FAILED || state == TASK_CANCELLED ||
 		    (!before && state != TASK_COMPLETED))
@@ -353,7 +354,7 @@ static void take_submitted(struct submit *s, struct live *l)
 	struct tasks *t = s->tasks;
 
 	l->project->n[TASK_QUEUED]++;
-	l->ready_ms = steady_of(l->task.row.not_before_ms);
+	l->ready_ms = steady_of(l->task.not_before_ms);
 	if (count_after(t, l, s->after_states)) {
 		queue_add(t, l);
 		queue_run(t);
@@ -365,7 +366,7 @@ static void take_submitted(struct submit *s, struct live *l)
 	if (s->until_begun && l->run)
 		run_when_begun(l->run, &(struct run_waiter) {.fn = on_begun, .arg = s});
 	else
-		submit_took(s, l->task.row.state);
+		submit_took(s, l->task.state);
 }
 
 static void submit_finished(struct work *w, int result)

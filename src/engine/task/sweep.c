@@ -17,7 +17,7 @@ struct sweep {
 	struct tasks *tasks;
 	struct arena arena;
 	int64_t before_ms;
-	struct task_row *rows;
+	struct task *rows;
 	unsigned n;
 };
 
@@ -30,7 +30,7 @@ static int sweep_run(struct work *w, int lane)
 				SWEEP_AT_ONCE, &s->arena, &s->rows, &s->n);
 }
 
-static void forget(struct tasks *t, const struct task_row *row)
+static void forget(struct tasks *t, const struct task *row)
 {
 	struct project *p = project_find(t, row->project);
 	unsigned n;
@@ -40,7 +40,7 @@ static void forget(struct tasks *t, const struct task_row *row)
 	task_path(t, row->seq, path, sizeof(path));
 	output_file_remove(path);
 	/* One that is tried again just now is counted where it is. */
-	if (!p || (l && l->task.row.state != row->state))
+	if (!p || (l && l->task.state != row->state))
 		return;
 	p->n[row->state]--;
 	if (l && l->n_writes == 0) {

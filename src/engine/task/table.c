@@ -68,16 +68,6 @@ struct group *group_get(struct tasks *t, struct text name)
 
 /* ---- texts ---- */
 
-static size_t text_bytes(const struct task_row *row)
-{
-	size_t n = row->prompt.len + row->agent.len + row->result.len + row->error.len +
-		   row->metadata.len + row->cwd.len + row->env.len;
-
-	for (unsigned i = 0; i < row->n_after; i++)
-		n += row->after[i].len;
-	return n;
-}
-
 /* In its own room as long as there is some. */
 static int keep(struct live *l, struct text *t)
 {
@@ -98,85 +88,63 @@ static int keep(struct live *l, struct text *t)
 
 static int keep_after(struct live *l)
 {
-	struct task_row *row = &l->task.row;
-	struct text *after = NULL;
+	struct texts *after = &l->task.after;
+	struct text *items;
 
-	if (row->n_after > 0)
-		after = arena_alloc(&l->arena, row->n_after * sizeof(after[0]));
-	if (!after && row->n_after > 0)
+	if (after->n == 0)
+		return 0;
+	items = arena_alloc(&l->arena, after->n * sizeof(items[0]));
+	if (!items)
 		return -ENOMEM;
-	for (unsigned i = 0; i < row->n_after; i++) {
-		after[i] = row->after[i];
-		if (keep(l, &after[i]) != 0)
+	for (unsigned i = 0; i < after->n; i++) {
+		items[i] = after->items[i];
+		if (keep(l, &items[i]) != 0)
 			return -ENOMEM;
 	}
-	row->after = after;
+	after->items = items;
 	return 0;
 }
 
-enum { N_SHORT = 7, N_LONG = 4 };
-
-static void short_texts(struct task_row *row, struct text *ret[N_SHORT])
+static int keep_texts(struct live *l)
 {
-	ret[0] = &row->id;
-	ret[1] = &row->agent;
-	ret[2] = &row->mark;
-	ret[3] = &row->error;
-	ret[4] = &row->group;
-	ret[5] = &row->runner;
-	ret[6] = &row->cwd;
+	struct task *task = &l->task;
+	struct value *metadata = NULL;
+
+	portrait_each (m, &task_portrait) {
+		struct text *t = member_bytes(m, task);
+
+		if (t && keep(l, t) != 0)
+			return -ENOMEM;
+	}
+	if (task->metadata.bytes.data &&
+	    value_unpack(&l->arena, task->metadata.bytes, &metadata) == 0)
+		task->metadata.value = metadata;
+	return keep_after(l);
 }
 
-static void long_texts(struct task_row *row, struct text *ret[N_LONG])
+static void forget_long(struct task *task)
 {
-	ret[0] = &row->prompt;
-	ret[1] = &row->result;
-	ret[2] = &row->metadata;
-	ret[3] = &row->env;
+	portrait_each (m, &task_portrait) {
+		if (m->flags & TASK_LONG)
+			*member_bytes(m, task) = (struct text) {0};
+	}
+	task->metadata.value = NULL;
 }
 
-static size_t room_for(struct text *const *texts, unsigned n)
+/* Bytes of its texts, each with a NUL behind it. */
+static size_t room_for(struct task *task)
 {
 	size_t room = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		room += texts[i]->data ? texts[i]->len + 1 : 0;
+	portrait_each (m, &task_portrait) {
+		const struct text *t = member_bytes(m, task);
+
+		if (t && t->data)
+			room += t->len + 1;
+	}
+	for (unsigned i = 0; i < task->after.n; i++)
+		room += task->after.items[i].len + 1;
 	return room;
-}
-
-static int keep_short(struct live *l)
-{
-	struct text *texts[N_SHORT];
-	int r = keep_after(l);
-
-	short_texts(&l->task.row, texts);
-	for (unsigned i = 0; r == 0 && i < N_SHORT; i++)
-		r = keep(l, texts[i]);
-	return r;
-}
-
-static int keep_long(struct live *l)
-{
-	const struct task_row *row = &l->task.row;
-	struct text *texts[N_LONG];
-	struct value *metadata = NULL;
-	int r = 0;
-
-	long_texts(&l->task.row, texts);
-	for (unsigned i = 0; r == 0 && i < N_LONG; i++)
-		r = keep(l, texts[i]);
-	if (r == 0 && row->metadata.data && value_unpack(&l->arena, row->metadata, &metadata) == 0)
-		l->task.metadata = metadata;
-	return r;
-}
-
-static void forget_long(struct task_row *row)
-{
-	struct text *texts[N_LONG];
-
-	long_texts(row, texts);
-	for (unsigned i = 0; i < N_LONG; i++)
-		*texts[i] = (struct text) {0};
 }
 
 /* ---- made and freed ---- */
@@ -186,8 +154,7 @@ static void put_recent(struct project *p, struct live *l)
 	/* Nearly always the newest of all; an import may bring older ones. */
 	struct list *at = p->recent.next;
 
-	while (at != &p->recent &&
-	       list_entry(at, struct live, recent_link)->task.row.seq > l->task.row.seq)
+	while (at != &p->recent && list_entry(at, struct live, recent_link)->task.seq > l->task.seq)
 		at = at->next;
 	/* Before `at`: a list's end is its head. */
 	list_append(at, &l->recent_link);
@@ -195,46 +162,43 @@ static void put_recent(struct project *p, struct live *l)
 
 static int fill(struct tasks *t, struct live *l)
 {
-	const struct task_row *row = &l->task.row;
-	int r = keep_short(l);
+	int r = keep_texts(l);
 
-	if (r == 0 && l->light)
-		r = keep_long(l);
-	if (r == 0 && row->group.data) {
-		l->group = group_get(t, row->group);
-		r = l->group ? 0 : -ENOMEM;
-		if (l->group)
-			l->group->n_tasks++;
-	}
-	l->task.row.project = l->project->name;
-	return r;
+	l->task.project = l->project->name;
+	if (r != 0 || !l->task.group.data)
+		return r;
+	l->group = group_get(t, l->task.group);
+	if (!l->group)
+		return -ENOMEM;
+	l->group->n_tasks++;
+	return 0;
 }
 
-static struct live *live_alloc(struct task_row row)
+static struct live *live_alloc(struct task task)
 {
-	/* Where the store left its prompt out, it is long. */
-	bool light = row.prompt.data && text_bytes(&row) <= TASK_LIGHT_MAX;
-	struct text *texts[N_SHORT + N_LONG];
 	struct live *l;
+	bool light;
 	size_t n;
 
-	if (!light)
-		forget_long(&row);
-	short_texts(&row, texts);
-	long_texts(&row, texts + N_SHORT);
-	n = room_for(texts, N_SHORT + N_LONG);
-	for (unsigned i = 0; i < row.n_after; i++)
-		n += row.after[i].len + 1;
+	/* Its project has that name already. */
+	task.project = (struct text) {0};
+	n = room_for(&task);
+	/* Where the store left its prompt out, it is long. */
+	light = task.prompt.data && n <= TASK_LIGHT_MAX;
+	if (!light) {
+		forget_long(&task);
+		n = room_for(&task);
+	}
 	l = calloc(1, sizeof(*l) + n);
 	if (!l)
 		return NULL;
 	l->n_own = l->n_left = n;
-	l->task.row = row;
+	l->task = task;
 	l->light = light;
 	return l;
 }
 
-struct live *live_new(struct tasks *t, struct project *p, const struct task_row *row)
+struct live *live_new(struct tasks *t, struct project *p, const struct task *row)
 {
 	struct live *l = live_alloc(*row);
 
@@ -252,7 +216,7 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task_row 
 	}
 	live_changed(l);
 	put_recent(p, l);
-	list_append(bucket(t, l->task.row.id), &l->bucket_link);
+	list_append(bucket(t, l->task.id), &l->bucket_link);
 	return l;
 }
 
@@ -281,7 +245,7 @@ void live_free(struct live *l)
 
 static bool at_end(const struct live *l)
 {
-	return l->task.row.state > TASK_RUNNING;
+	return l->task.state > TASK_RUNNING;
 }
 
 struct live *live_find(struct tasks *t, struct text project, struct text id, unsigned *ret_n)
@@ -292,7 +256,7 @@ struct live *live_find(struct tasks *t, struct text project, struct text id, uns
 	list_for_each (at, following, bucket(t, id)) {
 		struct live *l = list_entry(at, struct live, bucket_link);
 
-		if (!text_equal(l->task.row.id, id) ||
+		if (!text_equal(l->task.id, id) ||
 		    (project.data && !text_equal(l->project->name, project)))
 			continue;
 		found = l;
@@ -308,13 +272,13 @@ void live_changed(struct live *l)
 
 void live_set_state(struct live *l, enum task_state state)
 {
-	l->project->n[l->task.row.state]--;
+	l->project->n[l->task.state]--;
 	l->project->n[state]++;
 	if (!at_end(l) && state > TASK_RUNNING)
 		l->project->n_recent++;
 	else if (at_end(l) && state <= TASK_RUNNING)
 		l->project->n_recent--;
-	l->task.row.state = state;
+	l->task.state = state;
 	live_changed(l);
 }
 
@@ -347,8 +311,8 @@ void project_trim(struct project *p)
 		if (l->n_writes > 0)
 			return;
 		p->n_recent--;
-		if (p->whole_from <= l->task.row.seq)
-			p->whole_from = l->task.row.seq + 1;
+		if (p->whole_from <= l->task.seq)
+			p->whole_from = l->task.seq + 1;
 		live_free(l);
 	}
 }

@@ -15,27 +15,6 @@
 
 enum { STOP_INTERRUPT_MS = 5000 };
 
-static const char *const state_names[N_TASK_STATES] = {
-	[TASK_QUEUED] = "queued", [TASK_RUNNING] = "running",     [TASK_COMPLETED] = "completed",
-	[TASK_FAILED] = "failed", [TASK_CANCELLED] = "cancelled",
-};
-
-const char *task_state_name(enum task_state state)
-{
-	return state_names[state];
-}
-
-bool task_state_parse(struct text t, enum task_state *ret_state)
-{
-	for (unsigned i = 0; i < N_TASK_STATES; i++) {
-		if (text_is(t, state_names[i])) {
-			*ret_state = (enum task_state)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 void task_path_in(const char *folder, int64_t seq, char *out, size_t size)
 {
 	snprintf(out, size, "%s/%lld", folder, (long long)seq);
@@ -58,8 +37,8 @@ static const char *end_event(enum task_state state)
 void task_end_then(struct tasks *t, struct live *l, enum task_state state, struct text result,
 		   struct text error, struct task_change *change)
 {
-	struct task_row *row = &l->task.row;
-	struct task_row whole;
+	struct task *row = &l->task;
+	struct task whole;
 
 	row->completed_ms = clock_utc_ms();
 	/* A clock that was set back must not have it end before it began. */

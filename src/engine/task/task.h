@@ -21,6 +21,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/noun/task.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "base/why.h"
@@ -156,17 +157,17 @@ void tasks_each_held(struct services *s, struct text project, void (*fn)(void *a
 void task_retry(struct services *s, struct text project, struct text id, task_done_fn fn,
 		void *arg);
 
-struct task {
-	struct task_row row;
-	const struct value *metadata; /* unpacked */
-	struct text output;           /* what of its file was asked for */
+/* One with the end of what it has printed. */
+struct printed_task {
+	struct task task;
+	struct text output;
 };
 
-/* Tasks that another daemon has kept; their metadata is in the rows. */
+/* Tasks that another daemon has kept. */
 struct task_import {
 	const char *output_folder; /* these two as in tasks_opts, but not 0 */
 	int64_t output_bytes;
-	const struct task *tasks;
+	const struct printed_task *tasks;
 	unsigned n;
 };
 
@@ -200,12 +201,16 @@ struct buf *task_words(struct services *s, const struct task *task, const void *
 int task_list(struct services *s, int lane, struct arena *a, const struct task_filter *f,
 	      struct task **ret_tasks, unsigned *ret_n, struct why *why);
 
-/* REFUSE_NOT_FOUND. With output_max > 0 also the last so many bytes of its output. */
+/* REFUSE_NOT_FOUND. */
 int task_get(struct services *s, int lane, struct arena *a, struct text project, struct text id,
-	     size_t output_max, struct task *ret_task, struct why *why);
+	     struct task *ret_task, struct why *why);
+/* With the last `max` bytes of its output. */
+int task_get_printed(struct services *s, int lane, struct arena *a, struct text project,
+		     struct text id, size_t max, struct printed_task *ret_task, struct why *why);
 
-/* On the loop, after task_get: what has happened to it that the store does not have yet. */
+/* On the loop, after it was read: what has happened to it that the store does not have yet. */
 void task_catch_up(struct services *s, struct task *task);
+void task_catch_up_printed(struct services *s, struct printed_task *task);
 
 struct task_output {
 	struct text bytes;
@@ -243,6 +248,3 @@ struct task_load {
  * until the loop turns. */
 void task_load(struct services *s, struct text project, struct task_load *ret_load,
 	       const struct task *const **ret_tasks, unsigned *ret_n);
-
-const char *task_state_name(enum task_state state);
-bool task_state_parse(struct text t, enum task_state *ret_state);

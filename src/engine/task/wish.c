@@ -15,7 +15,7 @@ struct lookup {
 	struct arena arena;
 	struct text project;
 	struct text id;
-	struct task_row row;
+	struct task row;
 	unsigned n;
 	int result;
 	struct why why;
@@ -40,7 +40,7 @@ static int lookup_run(struct work *w, int lane)
 	return r;
 }
 
-static void retry_row(struct tasks *t, const struct task_row *row, task_done_fn fn, void *arg);
+static void retry_row(struct tasks *t, const struct task *row, task_done_fn fn, void *arg);
 
 static void lookup_finished(struct work *w, int result)
 {
@@ -100,7 +100,7 @@ static void cancel_queued(struct tasks *t, struct live *l, struct task_change *c
 /* Kept as a wish first: a daemon that dies now does not try it again. */
 static void cancel_running(struct tasks *t, struct live *l, struct task_change *c)
 {
-	live_set_text(l, &l->task.row.error, TEXT(TASK_CANCEL_WISH));
+	live_set_text(l, &l->task.error, TEXT(TASK_CANCEL_WISH));
 	task_write(t, l, NULL, c);
 	/* Whoever was told at once that it cannot be kept may have ended it. */
 	if (l->run)
@@ -124,10 +124,10 @@ void task_cancel(struct services *s, struct text project, struct text id, task_d
 		fn(arg, refuse_field(&why, "project", "several projects have it; name one"), &why);
 		return;
 	}
-	if (l->task.row.state > TASK_RUNNING) {
+	if (l->task.state > TASK_RUNNING) {
 		fn(arg,
-		   refuse(&why, REFUSE_CONFLICT, "Task %.*s is %s already",
-			  TEXT_ARGS(l->task.row.id), task_state_name(l->task.row.state)),
+		   refuse(&why, REFUSE_CONFLICT, "Task %.*s is %s already", TEXT_ARGS(l->task.id),
+			  task_state_name(l->task.state)),
 		   &why);
 		return;
 	}
@@ -145,7 +145,7 @@ void task_cancel(struct services *s, struct text project, struct text id, task_d
 static void let_go(struct tasks *t, struct live *l, struct task_change *c)
 {
 	queue_remove(t, l);
-	l->task.row.held = false;
+	l->task.held = false;
 	live_changed(l);
 	queue_add(t, l);
 	task_write(t, l, "task.released", c);
@@ -165,7 +165,7 @@ void task_release(struct services *s, struct text project, struct text id, task_
 		r = refuse(&why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(id));
 	else if (n > 1)
 		r = refuse_field(&why, "project", "several projects have it; name one");
-	else if (l->task.row.state != TASK_QUEUED || !l->task.row.held)
+	else if (l->task.state != TASK_QUEUED || !l->task.held)
 		r = refuse(&why, REFUSE_CONFLICT, "Task %.*s is not held", TEXT_ARGS(id));
 	else if (!(c = task_change_new(fn, arg)))
 		r = -ENOMEM;
@@ -187,8 +187,8 @@ void tasks_each_held(struct services *s, struct text project, void (*fn)(void *a
 	list_for_each (at, following, &p->held) {
 		const struct live *l = list_entry(at, struct live, link);
 
-		if (l->task.row.held)
-			fn(arg, l->task.row.id);
+		if (l->task.held)
+			fn(arg, l->task.id);
 	}
 }
 
@@ -196,7 +196,7 @@ void tasks_each_held(struct services *s, struct text project, void (*fn)(void *a
 
 static void queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *arg)
 {
-	struct task_row *row = &l->task.row;
+	struct task *row = &l->task;
 	struct task_change *c = task_change_new(fn, arg);
 	struct why why = {0};
 
@@ -220,7 +220,7 @@ static void queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *
 	queue_run(t);
 }
 
-static int check_retry(const struct tasks *t, const struct task_row *row, struct why *why)
+static int check_retry(const struct tasks *t, const struct task *row, struct why *why)
 {
 	if (row->state != TASK_FAILED && row->state != TASK_CANCELLED)
 		return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(row->id),
@@ -228,13 +228,13 @@ static int check_retry(const struct tasks *t, const struct task_row *row, struct
 	return task_check_room(t, why);
 }
 
-static void retry_row(struct tasks *t, const struct task_row *row, task_done_fn fn, void *arg)
+static void retry_row(struct tasks *t, const struct task *row, task_done_fn fn, void *arg)
 {
 	struct why why = {0};
 	unsigned n;
 	/* Others may have asked for it while it was looked up. */
 	struct live *l = live_find(t, row->project, row->id, &n);
-	int r = check_retry(t, l ? &l->task.row : row, &why);
+	int r = check_retry(t, l ? &l->task : row, &why);
 	struct project *p = r == 0 ? project_get(t, row->project) : NULL;
 
 	if (p && !l) {
@@ -260,7 +260,7 @@ void task_retry(struct services *s, struct text project, struct text id, task_do
 		return;
 	}
 	r = n > 1 ? refuse_field(&why, "project", "several projects have it; name one")
-		  : check_retry(t, &l->task.row, &why);
+		  : check_retry(t, &l->task, &why);
 	if (r != 0)
 		fn(arg, r, &why);
 	else

@@ -28,7 +28,7 @@ struct buf *task_words(struct services *s, const struct task *task, const void *
 		t->words = calloc(SLOTS, sizeof(t->words[0]));
 	if (!t->words)
 		return NULL;
-	slot = &t->words[(uint64_t)task->row.seq % SLOTS];
+	slot = &t->words[(uint64_t)task->seq % SLOTS];
 	if (slot->version == 0)
 		buf_init(&slot->text, WORDS_MAX);
 	if (slot->version != l->version || slot->by != by)

@@ -29,7 +29,7 @@ struct task_change {
 	struct live *live;
 	struct arena arena;   /* of the texts */
 	struct arena scratch; /* of one try */
-	struct task_row row;
+	struct task row;
 	const char *event;
 	int64_t queue_size;
 	int result;
@@ -46,7 +46,7 @@ static struct text begin_of(struct text t, size_t max)
 	return t;
 }
 
-static void say_end(struct record *r, const struct task_row *row)
+static void say_end(struct record *r, const struct task *row)
 {
 	if (row->error.data)
 		record_text(r, "error", row->error);
@@ -58,7 +58,7 @@ static void say_end(struct record *r, const struct task_row *row)
 		record_int(r, "duration", row->completed_ms - row->started_ms);
 }
 
-static void say(struct record *r, const char *event, const struct task_row *row, int64_t queue_size)
+static void say(struct record *r, const char *event, const struct task *row, int64_t queue_size)
 {
 	record_text(r, "taskId", row->id);
 	if (strcmp(event, "task.queued") == 0) {
@@ -75,8 +75,8 @@ static void say(struct record *r, const char *event, const struct task_row *row,
 	}
 }
 
-int task_event_add(struct services *s, struct arena *a, const char *event,
-		   const struct task_row *row, int64_t queue_size)
+int task_event_add(struct services *s, struct arena *a, const char *event, const struct task *row,
+		   int64_t queue_size)
 {
 	struct event_new e = {.type = event, .project = row->project, .run = row->id};
 	struct record r;
@@ -246,7 +246,7 @@ struct task_change *task_change_new(task_done_fn fn, void *arg)
 	return c;
 }
 
-void task_write_row(struct tasks *t, struct live *l, const struct task_row *row, const char *event,
+void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c)
 {
 	live_changed(l);
@@ -262,7 +262,7 @@ void task_write_row(struct tasks *t, struct live *l, const struct task_row *row,
 	c->row = *row;
 	/* These stay as long as the task; the rest may change meanwhile. */
 	c->row.project = l->project->name;
-	c->row.id = l->task.row.id;
+	c->row.id = l->task.id;
 	copy(&c->arena, &c->row.mark);
 	copy(&c->arena, &c->row.error);
 	copy(&c->arena, &c->row.result);
@@ -280,5 +280,5 @@ void task_write_row(struct tasks *t, struct live *l, const struct task_row *row,
 
 void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c)
 {
-	task_write_row(t, l, &l->task.row, event, c);
+	task_write_row(t, l, &l->task, event, c);
 }

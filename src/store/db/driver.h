@@ -59,12 +59,14 @@ struct store_ops {
 	void (*finalize)(void *st);
 	void (*reset)(void *st); /* forgets what was bound, too */
 
-	/* `name` with its colon. Bytes are not copied: they stay until the reset. */
-	int (*bind_null)(void *st, const char *name);
-	int (*bind_int)(void *st, const char *name, int64_t value);
-	int (*bind_double)(void *st, const char *name, double value);
-	int (*bind_text)(void *st, const char *name, struct text value);
-	int (*bind_blob)(void *st, const char *name, const void *data, size_t n);
+	/* Of a parameter, `name` with its colon: 1 for the first in the text. */
+	int (*place_of)(void *st, const char *name);
+	/* Bytes are not copied: they stay until the reset. */
+	int (*bind_null)(void *st, int place);
+	int (*bind_int)(void *st, int place, int64_t value);
+	int (*bind_double)(void *st, int place, double value);
+	int (*bind_text)(void *st, int place, struct text value);
+	int (*bind_blob)(void *st, int place, const void *data, size_t n);
 
 	int (*step)(void *st, bool *ret_row);
 
@@ -98,6 +100,13 @@ struct statement {
 	bool busy;
 	bool loose; /* not one of the kept: freed when done */
 };
+
+/* Keeps the first fault. */
+static inline void query_stick(struct statement *q, int r)
+{
+	if (q->err == 0)
+		q->err = r;
+}
 
 /* Bounds what stays prepared. A query beyond that drops the one unused for longest. */
 enum { STATEMENTS_MAX = 128 };

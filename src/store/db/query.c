@@ -3,14 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "store/db/driver.h"
+#include "store/db/members.h"
 
-static void stick(struct statement *q, int r)
-{
-	if (q->err == 0)
-		q->err = r;
-}
+enum { SQL_MAX = 16 << 10 };
 
 static struct statement *find_kept(struct connection *c, const struct query *query)
 {
@@ -41,12 +39,26 @@ static struct statement *make_place(struct connection *c)
 	return oldest;
 }
 
+static int prepare_text(struct connection *c, const struct query *query, void **ret_handle)
+{
+	struct buf text;
+	int r;
+
+	if (!query->of)
+		return c->ops->prepare(c->db, query->sql, ret_handle);
+	buf_init(&text, SQL_MAX);
+	members_spell(&text, query);
+	r = text.err != 0 ? text.err : c->ops->prepare(c->db, text.data, ret_handle);
+	buf_done(&text);
+	return r;
+}
+
 static int prepare(struct connection *c, const struct query *query, struct statement *ret)
 {
 	void *handle;
 	int r;
 
-	r = c->ops->prepare(c->db, query->sql, &handle);
+	r = prepare_text(c, query, &handle);
 	if (r != 0)
 		return r;
 	*ret = (struct statement) {.conn = c, .query = query, .handle = handle};
@@ -147,22 +159,27 @@ void connection_forget(struct connection *c)
 	c->n_statements = 0;
 }
 
+static int place_of(struct statement *q, const char *name)
+{
+	return q->conn->ops->place_of(q->handle, name);
+}
+
 void query_bind_null(struct statement *q, const char *name)
 {
 	if (q->err == 0)
-		q->err = q->conn->ops->bind_null(q->handle, name);
+		q->err = q->conn->ops->bind_null(q->handle, place_of(q, name));
 }
 
 void query_bind_int(struct statement *q, const char *name, int64_t value)
 {
 	if (q->err == 0)
-		q->err = q->conn->ops->bind_int(q->handle, name, value);
+		q->err = q->conn->ops->bind_int(q->handle, place_of(q, name), value);
 }
 
 void query_bind_double(struct statement *q, const char *name, double value)
 {
 	if (q->err == 0)
-		q->err = q->conn->ops->bind_double(q->handle, name, value);
+		q->err = q->conn->ops->bind_double(q->handle, place_of(q, name), value);
 }
 
 void query_bind_text(struct statement *q, const char *name, struct text value)
@@ -170,7 +187,7 @@ void query_bind_text(struct statement *q, const char *name, struct text value)
 	if (!value.data)
 		query_bind_null(q, name);
 	else if (q->err == 0)
-		q->err = q->conn->ops->bind_text(q->handle, name, value);
+		q->err = q->conn->ops->bind_text(q->handle, place_of(q, name), value);
 }
 
 void query_bind_blob(struct statement *q, const char *name, const void *data, size_t n)
@@ -178,7 +195,7 @@ void query_bind_blob(struct statement *q, const char *name, const void *data, si
 	if (!data)
 		query_bind_null(q, name);
 	else if (q->err == 0)
-		q->err = q->conn->ops->bind_blob(q->handle, name, data, n);
+		q->err = q->conn->ops->bind_blob(q->handle, place_of(q, name), data, n);
 }
 
 /* Nothing that one call did, but what the next one will meet as well. */
@@ -261,7 +278,7 @@ unsigned query_enum(struct statement *q, int column, unsigned n)
 
 	if (value >= 0 && value < n)
 		return (unsigned)value;
-	stick(q, -EBADMSG);
+	query_stick(q, -EBADMSG);
 	return 0;
 }
 
@@ -269,7 +286,7 @@ struct text query_text(struct statement *q, int column)
 {
 	struct text t = {0};
 
-	stick(q, q->conn->ops->column_text(q->handle, column, &t));
+	query_stick(q, q->conn->ops->column_text(q->handle, column, &t));
 	return t;
 }
 
@@ -277,7 +294,7 @@ struct text query_blob(struct statement *q, int column)
 {
 	struct text t = {0};
 
-	stick(q, q->conn->ops->column_blob(q->handle, column, &t));
+	query_stick(q, q->conn->ops->column_blob(q->handle, column, &t));
 	return t;
 }
 

@@ -17,14 +17,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/portrait.h"
 #include "base/text.h"
 
 struct connection;
 struct statement;
 
-/* Lives for ever, at one address. */
+/*
+ * Lives for ever, at one address.
+ *
+ * With a portrait, these stand in its text for the selected members that have a column:
+ *	{columns}	a, b, c
+ *	{values}	:a, :b, :c
+ *	{changes}	a = :a, b = :b, c = :c
+ * query_bind_members binds the latter two, so nothing else with a parameter stands before them.
+ * A {columns} that is read (rows.h) comes first.
+ */
 struct query {
 	const char *sql;
+	const struct portrait *of;
+	struct selection members;
+	uint32_t special; /* {columns} with this flag are read as `as`, */
+	const char *as;   /* in which % stands for the column */
 };
 
 /* Never NULL: what could not be opened has the fault that its steps return. */
@@ -46,6 +60,9 @@ void query_bind_double(struct statement *q, const char *name, double value);
 void query_bind_text(struct statement *q, const char *name, struct text value);
 void query_bind_blob(struct statement *q, const char *name, const void *data, size_t n);
 
+/* The members that the query selects, of this noun. */
+void query_bind_members(struct statement *q, const void *noun);
+
 /* *ret_row: whether there is one. */
 int query_next(struct statement *q, bool *ret_row);
 
@@ -66,6 +83,10 @@ struct text query_text(struct statement *q, int column); /* {NULL, 0} for NULL *
 /* A number below `n`; else the row is not one of ours, which is a fault of the statement's. */
 unsigned query_enum(struct statement *q, int column, unsigned n);
 struct text query_blob(struct statement *q, int column); /* bytes; {NULL, 0} for NULL */
+
+/* The columns that the query selects, into this noun; its other members become 0. Returns how many
+ * columns there were: what the query reads beside them begins there. */
+int query_read_members(struct statement *q, void *noun);
 
 /* The fault that stuck, for whoever reads columns and does not step on. */
 int query_fault(const struct statement *q);

@@ -27,12 +27,19 @@ static size_t bytes_of(const struct row_kind *kind, void *row)
 
 	for (unsigned i = 0; i < kind->n_texts; i++)
 		n += text_at(kind, row, i)->len;
-	return n;
+	return kind->of ? n + portrait_bytes(kind->of, row) : n;
+}
+
+static int read(const struct row_kind *kind, struct statement *q, void *row)
+{
+	if (kind->of)
+		query_read_members(q, row);
+	return kind->read ? kind->read(q, row) : query_fault(q);
 }
 
 int rows_copy(const struct row_kind *kind, struct arena *arena, void *row)
 {
-	int r = 0;
+	int r = kind->of ? portrait_copy(kind->of, arena, row) : 0;
 
 	for (unsigned i = 0; i < kind->n_texts && r == 0; i++)
 		r = rows_copy_text(arena, text_at(kind, row, i));
@@ -47,7 +54,7 @@ int rows_take_one(const struct row_kind *kind, struct statement *q, struct arena
 
 	r = query_next(q, &found);
 	if (r == 0 && found)
-		r = kind->read(q, ret_row);
+		r = read(kind, q, ret_row);
 	if (r == 0 && found)
 		r = rows_copy(kind, arena, ret_row);
 	if (r == 0)
@@ -64,7 +71,7 @@ static int add(struct statement *q, struct row_list *l, bool *ret_full)
 	if (!l->rows)
 		return -ENOMEM;
 	row = (char *)l->rows + l->n * l->kind->size;
-	r = l->kind->read(q, row);
+	r = read(l->kind, q, row);
 	if (r != 0)
 		return r;
 	if (l->cut)

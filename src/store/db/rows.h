@@ -25,11 +25,19 @@ void *rows_grow(struct arena *arena, void *rows, unsigned n, unsigned *cap, size
 /* What all rows of a struct have in common. */
 struct row_kind {
 	size_t size;
-	/* The row at hand; its texts are still the query's own bytes. */
+	/* A noun's: its members are read and copied. */
+	const struct portrait *of;
+	/* The row at hand, or the columns that it has beside its members (NULL: none); its texts are
+	 * still the query's own bytes. */
 	int (*read)(struct statement *q, void *ret_row);
 	const uint16_t *texts; /* where in the struct its texts are */
 	unsigned n_texts;
 };
+
+#define NOUN_KIND(type, portrait)                                                                  \
+	{                                                                                          \
+		.size = sizeof(type), .of = (portrait)                                             \
+	}
 
 #define ROW_KIND(type, read_fn, offsets)                                                           \
 	{                                                                                          \

@@ -388,30 +388,30 @@ static int bound(void *st, int rc)
 	return sqlite_fault(sqlite3_db_handle(st), rc);
 }
 
-static int bind_null(void *st, const char *name)
+static int bind_null(void *st, int place)
 {
-	return bound(st, sqlite3_bind_null(st, place_of(st, name)));
+	return bound(st, sqlite3_bind_null(st, place));
 }
 
-static int bind_int(void *st, const char *name, int64_t value)
+static int bind_int(void *st, int place, int64_t value)
 {
-	return bound(st, sqlite3_bind_int64(st, place_of(st, name), value));
+	return bound(st, sqlite3_bind_int64(st, place, value));
 }
 
-static int bind_double(void *st, const char *name, double value)
+static int bind_double(void *st, int place, double value)
 {
-	return bound(st, sqlite3_bind_double(st, place_of(st, name), value));
+	return bound(st, sqlite3_bind_double(st, place, value));
 }
 
-static int bind_text(void *st, const char *name, struct text value)
+static int bind_text(void *st, int place, struct text value)
 {
-	return bound(st, sqlite3_bind_text64(st, place_of(st, name), value.data, value.len,
-					     SQLITE_STATIC, SQLITE_UTF8));
+	return bound(st, sqlite3_bind_text64(st, place, value.data, value.len, SQLITE_STATIC,
+					     SQLITE_UTF8));
 }
 
-static int bind_blob(void *st, const char *name, const void *data, size_t n)
+static int bind_blob(void *st, int place, const void *data, size_t n)
 {
-	return bound(st, sqlite3_bind_blob64(st, place_of(st, name), data, n, SQLITE_STATIC));
+	return bound(st, sqlite3_bind_blob64(st, place, data, n, SQLITE_STATIC));
 }
 
 static int step(void *st, bool *ret_row)
@@ -496,6 +496,7 @@ const struct store_ops sqlite_ops = {
 	.prepare = prepare,
 	.finalize = finalize,
 	.reset = reset,
+	.place_of = place_of,
 	.bind_null = bind_null,
 	.bind_int = bind_int,
 	.bind_double = bind_double,

@@ -238,9 +238,9 @@ static void what_is_no_json_is_refused_with_its_line(void **state)
 
 /* ---- tasks.json ---- */
 
-static struct task *import(struct fixture *f, const char *text, unsigned *n)
+static struct printed_task *import(struct fixture *f, const char *text, unsigned *n)
 {
-	struct task *tasks = NULL;
+	struct printed_task *tasks = NULL;
 
 	assert_int_equal(
 		aiwg_tasks_read(&f->arena, text_of(text), TEXT("/p"), 1000, &tasks, n, &f->why), 0);
@@ -252,7 +252,7 @@ static void tasks_come_back_oldest_first_and_none_runs(void **state)
 	struct fixture *f = *state;
 	struct value *metadata;
 	unsigned n;
-	struct task *r = import(
+	struct printed_task *r = import(
 		f,
 		"{\"version\":1,\"updatedAt\":\"2026-02-09T10:00:00.000Z\",\"tasks\":["
 		"{\"id\":\"task-0002\",\"prompt\":\"c\",\"agent\":null,\"priority\":0,"
@@ -273,21 +273,21 @@ static void tasks_come_back_oldest_first_and_none_runs(void **state)
 		&n);
 
 	assert_int_equal(n, 3);
-	assert_text(r[0].row.id, "task-0000");
-	assert_int_equal(r[0].row.state, TASK_COMPLETED);
-	assert_text(r[0].row.agent, "rev");
-	assert_text(r[0].row.result, "done");
+	assert_text(r[0].task.id, "task-0000");
+	assert_int_equal(r[0].task.state, TASK_COMPLETED);
+	assert_text(r[0].task.agent, "rev");
+	assert_text(r[0].task.result, "done");
 	assert_text(r[0].output, "done");
-	assert_true(r[0].row.priority == 3);
-	assert_int_equal(value_unpack(&f->arena, r[0].row.metadata, &metadata), 0);
+	assert_true(r[0].task.priority == 3);
+	assert_int_equal(value_unpack(&f->arena, r[0].task.metadata.bytes, &metadata), 0);
 	assert_text(value_text(value_find(metadata, "source")), "ipc-chat");
-	assert_text(r[1].row.id, "task-0001");
-	assert_int_equal(r[1].row.state, TASK_QUEUED);
-	assert_int_equal(r[1].row.completed_ms, 0);
+	assert_text(r[1].task.id, "task-0001");
+	assert_int_equal(r[1].task.state, TASK_QUEUED);
+	assert_int_equal(r[1].task.completed_ms, 0);
 	assert_text(r[1].output, NULL);
-	assert_int_equal(r[2].row.state, TASK_FAILED);
-	assert_text(r[2].row.error, "daemon restarted");
-	assert_true(r[2].row.completed_ms > 0);
+	assert_int_equal(r[2].task.state, TASK_FAILED);
+	assert_text(r[2].task.error, "daemon restarted");
+	assert_true(r[2].task.completed_ms > 0);
 	assert_text(r[2].output, "so far");
 }
 
@@ -295,23 +295,23 @@ static void a_queued_task_whose_prompt_cannot_be_used_has_failed(void **state)
 {
 	struct fixture *f = *state;
 	unsigned n;
-	struct task *r =
+	struct printed_task *r =
 		import(f,
 		       "{\"tasks\":[{\"id\":\"a\",\"state\":\"queued\",\"prompt\":\"x\\u0000\"},"
 		       "{\"id\":\"b\",\"state\":\"queued\",\"prompt\":5}]}",
 		       &n);
 
 	assert_int_equal(n, 2);
-	assert_int_equal(r[0].row.state, TASK_FAILED);
-	assert_int_equal(r[1].row.state, TASK_QUEUED);
-	assert_text(r[1].row.prompt, "5");
+	assert_int_equal(r[0].task.state, TASK_FAILED);
+	assert_int_equal(r[1].task.state, TASK_QUEUED);
+	assert_text(r[1].task.prompt, "5");
 }
 
 static void what_holds_no_tasks_is_refused(void **state)
 {
 	static const char *const texts[] = {"", "{", "[]", "{\"tasks\":{}}", "null"};
 	struct fixture *f = *state;
-	struct task *tasks;
+	struct printed_task *tasks;
 	unsigned n;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)

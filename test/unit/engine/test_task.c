@@ -236,14 +236,24 @@ static struct told retry(struct world *w, const char *id)
 	return told;
 }
 
-static struct task get(struct world *w, const char *id)
+static struct printed_task get_printed(struct world *w, const char *id)
 {
-	struct task task;
-	int r = task_get(w->stage.f->services, 1, &w->stage.f->arena, text_of(w->project),
-			 text_of(id), 4096, &task, &w->stage.f->why);
+	struct printed_task task;
+	int r = task_get_printed(w->stage.f->services, 1, &w->stage.f->arena, text_of(w->project),
+				 text_of(id), 4096, &task, &w->stage.f->why);
 
 	assert_int_equal(r, 0);
 	return task;
+}
+
+static struct text printed(struct world *w, const char *id)
+{
+	return get_printed(w, id).output;
+}
+
+static struct task get(struct world *w, const char *id)
+{
+	return get_printed(w, id).task;
 }
 
 /* Asked thousands of times on a slow machine: what it reads is given back at once. */
@@ -254,10 +264,10 @@ static bool is(struct world *w, const char *id, enum task_state state)
 
 	arena_init(&arena, 64 << 20);
 	assert_int_equal(task_get(w->stage.f->services, 1, &arena, text_of(w->project), text_of(id),
-				  4096, &task, &w->stage.f->why),
+				  &task, &w->stage.f->why),
 			 0);
 	arena_reset(&arena);
-	return task.row.state == state;
+	return task.state == state;
 }
 
 static struct task wait_for(struct world *w, const char *id, enum task_state state)
@@ -310,12 +320,12 @@ static void runs_and_completes(void **state)
 	assert_string_equal(told.id, "task-0000");
 	assert_int_equal(told.state, TASK_RUNNING);
 	task = wait_for(w, told.id, TASK_COMPLETED);
-	assert_true(text_has(task.row.result, w->project));
-	assert_true(text_has(task.row.result, "task-0000"));
-	assert_true(text_has(task.output, "task-0000"));
-	assert_int_equal(task.row.exit_status, 0);
-	assert_int_equal(task.row.attempts, 1);
-	assert_true(task.row.started_ms > 0 && task.row.completed_ms >= task.row.started_ms);
+	assert_true(text_has(task.result, w->project));
+	assert_true(text_has(task.result, "task-0000"));
+	assert_true(text_has(printed(w, told.id), "task-0000"));
+	assert_int_equal(task.exit_status, 0);
+	assert_int_equal(task.attempts, 1);
+	assert_true(task.started_ms > 0 && task.completed_ms >= task.started_ms);
 	assert_int_equal(counts(w).n[TASK_COMPLETED], 1);
 	assert_int_equal(counts(w).total, 1);
 }
@@ -326,11 +336,11 @@ static void fails_with_what_it_said(void **state)
 	struct told told = run(w, "echo out; echo wrong >&2; exit 3");
 	struct task task = wait_for(w, told.id, TASK_FAILED);
 
-	assert_true(text_is(task.row.error, "wrong\n"));
-	assert_int_equal(task.row.exit_status, 3);
+	assert_true(text_is(task.error, "wrong\n"));
+	assert_int_equal(task.exit_status, 3);
 	told = run(w, "exit 4");
 	task = wait_for(w, told.id, TASK_FAILED);
-	assert_true(text_is(task.row.error, "Process exited with code 4"));
+	assert_true(text_is(task.error, "Process exited with code 4"));
 }
 
 static void a_missing_program_fails(void **state)
@@ -344,7 +354,7 @@ static void a_missing_program_fails(void **state)
 	told = submit(w, &in);
 	assert_int_equal(told.result, 0);
 	task = wait_for(w, told.id, TASK_FAILED);
-	assert_true(task.row.error.len > 0);
+	assert_true(task.error.len > 0);
 }
 
 static void runs_no_more_than_there_is_room_for(void **state)
@@ -365,7 +375,7 @@ static void runs_no_more_than_there_is_room_for(void **state)
 	assert_int_equal(load.n_queued, 1);
 	assert_int_equal(load.parallel, 2);
 	assert_int_equal(n, 3);
-	assert_int_equal(tasks[0]->row.state, TASK_RUNNING);
+	assert_int_equal(tasks[0]->state, TASK_RUNNING);
 	cancel(w, a.id);
 	wait_for(w, a.id, TASK_CANCELLED);
 	wait_for(w, c.id, TASK_RUNNING);
@@ -393,8 +403,8 @@ static void higher_priority_goes_first(void **state)
 	cancel(w, blockers[0].id);
 	first = wait_for(w, b.id, TASK_COMPLETED);
 	second = wait_for(w, a.id, TASK_COMPLETED);
-	assert_true(first.row.started_ms <= second.row.started_ms);
-	assert_true(first.row.seq > second.row.seq);
+	assert_true(first.started_ms <= second.started_ms);
+	assert_true(first.seq > second.seq);
 	cancel(w, blockers[1].id);
 	wait_for(w, blockers[1].id, TASK_CANCELLED);
 }
@@ -443,8 +453,8 @@ static void comes_after_others(void **state)
 	assert_true(is(w, b.id, TASK_QUEUED));
 	/* What does not complete takes those with it that come after it. */
 	cancel(w, a.id);
-	assert_true(text_has(wait_for(w, b.id, TASK_FAILED).row.error, a.id));
-	assert_true(text_has(wait_for(w, c.id, TASK_FAILED).row.error, b.id));
+	assert_true(text_has(wait_for(w, b.id, TASK_FAILED).error, a.id));
+	assert_true(text_has(wait_for(w, c.id, TASK_FAILED).error, b.id));
 	in.after = &unknown;
 	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
 	in.after = &(struct text) {.data = ok.id, .len = strlen(ok.id)};
@@ -463,7 +473,7 @@ static void a_delayed_one_waits(void **state)
 	told = submit(w, &in);
 	assert_int_equal(told.state, TASK_QUEUED);
 	task = wait_for(w, told.id, TASK_COMPLETED);
-	assert_true(task.row.started_ms - task.row.created_ms >= 140);
+	assert_true(task.started_ms - task.created_ms >= 140);
 }
 
 static void one_that_fails_is_tried_again(void **state)
@@ -479,17 +489,17 @@ static void one_that_fails_is_tried_again(void **state)
 	in.retry_ms = 20;
 	told = submit(w, &in);
 	task = wait_for(w, told.id, TASK_COMPLETED);
-	assert_int_equal(task.row.attempts, 3);
-	assert_true(text_is(task.row.result, "done at 3\n"));
+	assert_int_equal(task.attempts, 3);
+	assert_true(text_is(task.result, "done at 3\n"));
 	in = plain_task(w, "exit 1");
 	in.retries = 1;
 	in.retry_ms = 10;
 	told = submit(w, &in);
 	task = wait_for(w, told.id, TASK_FAILED);
-	assert_int_equal(task.row.attempts, 2);
+	assert_int_equal(task.attempts, 2);
 	/* By hand, as often as one likes. */
 	assert_int_equal(retry(w, told.id).result, 0);
-	stage_until(&w->stage, get(w, told.id).row.attempts == 2 && is(w, told.id, TASK_FAILED));
+	stage_until(&w->stage, get(w, told.id).attempts == 2 && is(w, told.id, TASK_FAILED));
 	assert_int_equal(retry(w, "task-0000").result, REFUSE_CONFLICT);
 	assert_int_equal(retry(w, "task-7777").result, REFUSE_NOT_FOUND);
 }
@@ -504,8 +514,8 @@ static void takes_too_long(void **state)
 	in.timeout_ms = 1500; /* to have begun, on a busy machine too */
 	told = submit(w, &in);
 	task = wait_for(w, told.id, TASK_FAILED);
-	assert_true(text_is(task.row.error, "Task timed out after 1500ms"));
-	assert_true(text_is(task.row.result, "begun\n"));
+	assert_true(text_is(task.error, "Task timed out after 1500ms"));
+	assert_true(text_is(task.result, "begun\n"));
 }
 
 static void cancelled_leaves_nobody(void **state)
@@ -516,12 +526,12 @@ static void cancelled_leaves_nobody(void **state)
 				  "env -i setsid sleep 302 & wait; sleep 303");
 	struct task task;
 
-	stage_until(&w->stage, text_has(get(w, told.id).output, "\n"));
-	stage_until(&w->stage, get(w, told.id).row.pid > 0);
+	stage_until(&w->stage, text_has(printed(w, told.id), "\n"));
+	stage_until(&w->stage, get(w, told.id).pid > 0);
 	assert_int_equal(cancel(w, told.id).result, 0);
 	task = wait_for(w, told.id, TASK_CANCELLED);
-	assert_int_equal(task.row.pid, 0);
-	assert_null(task.row.error.data);
+	assert_int_equal(task.pid, 0);
+	assert_null(task.error.data);
 	assert_int_equal(cancel(w, told.id).result, REFUSE_CONFLICT);
 	assert_int_equal(cancel(w, "task-4444").result, REFUSE_NOT_FOUND);
 	assert_int_equal(tree_signal_below(0), 0);
@@ -542,12 +552,12 @@ static void cancelled_leaves_nobody_whatever_mark_a_client_gives(void **state)
 	in.n_env = 4;
 	told = submit(w, &in);
 	assert_int_equal(told.result, 0);
-	stage_until(&w->stage, text_has(get(w, told.id).output, ",\n"));
+	stage_until(&w->stage, text_has(printed(w, told.id), ",\n"));
 	snprintf(said, sizeof(said), "%s,%s,\n", told.id, w->project);
-	assert_true(text_has(get(w, told.id).output, said));
-	stage_until(&w->stage, get(w, told.id).row.pid > 0);
+	assert_true(text_has(printed(w, told.id), said));
+	stage_until(&w->stage, get(w, told.id).pid > 0);
 	/* By their marks: there may be no cgroup. */
-	snprintf(said, sizeof(said), "%.*s", TEXT_ARGS(get(w, told.id).row.mark));
+	snprintf(said, sizeof(said), "%.*s", TEXT_ARGS(get(w, told.id).mark));
 	assert_true(tree_signal(said, false, 0) >= 2);
 	assert_int_equal(cancel(w, told.id).result, 0);
 	wait_for(w, told.id, TASK_CANCELLED);
@@ -559,7 +569,7 @@ static void exits_well_although_cancelled(void **state)
 	struct world *w = *state;
 	struct told told = run(w, "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done");
 
-	stage_until(&w->stage, text_has(get(w, told.id).output, "up"));
+	stage_until(&w->stage, text_has(printed(w, told.id), "up"));
 	cancel(w, told.id);
 	wait_for(w, told.id, TASK_CANCELLED);
 }
@@ -573,7 +583,7 @@ static void a_queued_one_is_cancelled_at_once(void **state)
 
 	assert_int_equal(cancel(w, c.id).result, 0);
 	assert_true(is(w, c.id, TASK_CANCELLED));
-	assert_int_equal(get(w, c.id).row.attempts, 0);
+	assert_int_equal(get(w, c.id).attempts, 0);
 	cancel(w, a.id);
 	cancel(w, b.id);
 	wait_for(w, a.id, TASK_CANCELLED);
@@ -636,8 +646,8 @@ static void a_long_prompt_goes_by_standard_input(void **state)
 	told = run(w, prompt);
 	free(prompt);
 	task = wait_for(w, told.id, TASK_COMPLETED);
-	assert_true(text_is(task.row.result, "long enough\nend\n"));
-	assert_int_equal(task.row.prompt.len, n);
+	assert_true(text_is(task.result, "long enough\nend\n"));
+	assert_int_equal(task.prompt.len, n);
 }
 
 static void env_and_folder_are_its_own(void **state)
@@ -653,7 +663,7 @@ static void env_and_folder_are_its_own(void **state)
 	in.cwd = TEXT("/");
 	told = submit(w, &in);
 	task = wait_for(w, told.id, TASK_COMPLETED);
-	assert_true(text_is(task.row.result, "green blue task-0000\n/\n"));
+	assert_true(text_is(task.result, "green blue task-0000\n/\n"));
 }
 
 static void recall_may_run_it(void **state)
@@ -666,8 +676,8 @@ static void recall_may_run_it(void **state)
 	in.runner = TEXT("recall");
 	told = submit(w, &in);
 	task = wait_for(w, told.id, TASK_COMPLETED);
-	assert_true(text_has(task.row.result, "offline responder"));
-	assert_true(text_has(task.output, "offline responder"));
+	assert_true(text_has(task.result, "offline responder"));
+	assert_true(text_has(printed(w, told.id), "offline responder"));
 }
 
 static void lists_the_newest_first(void **state)
@@ -686,20 +696,20 @@ static void lists_the_newest_first(void **state)
 	wait_for(w, "task-0023", TASK_FAILED);
 	assert_true(task_list_now(w->stage.f->services, &f, &now, &n));
 	assert_int_equal(n, 20);
-	assert_true(text_is(now[0]->row.id, "task-0024"));
+	assert_true(text_is(now[0]->id, "task-0024"));
 	assert_int_equal(task_list(w->stage.f->services, 1, &w->stage.f->arena, &f, &rows, &m,
 				   &w->stage.f->why),
 			 0);
 	assert_int_equal(m, n);
 	for (unsigned i = 0; i < n; i++) {
-		assert_true(text_equal(rows[i].row.id, now[i]->row.id));
-		assert_true(text_equal(rows[i].row.result, now[i]->row.result));
+		assert_true(text_equal(rows[i].id, now[i]->id));
+		assert_true(text_equal(rows[i].result, now[i]->result));
 	}
 	f.state = TASK_FAILED;
 	f.limit = 3;
 	assert_true(task_list_now(w->stage.f->services, &f, &now, &n));
 	assert_int_equal(n, 3);
-	assert_true(text_is(now[0]->row.id, "task-0023"));
+	assert_true(text_is(now[0]->id, "task-0023"));
 }
 
 static const struct task *newest_now(struct world *w)
@@ -754,7 +764,7 @@ static void output_is_there_while_it_runs(void **state)
 	struct told told = run(w, "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two");
 	struct task_output out;
 
-	stage_until(&w->stage, text_is(get(w, told.id).output, "one\n"));
+	stage_until(&w->stage, text_is(printed(w, told.id), "one\n"));
 	make_file(w, "go");
 	wait_for(w, told.id, TASK_COMPLETED);
 	assert_int_equal(task_output(w->stage.f->services, 1, &w->stage.f->arena,
@@ -772,8 +782,8 @@ static void much_output_is_bounded(void **state)
 	struct told told = run(w, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end");
 	struct task task = wait_for(w, told.id, TASK_COMPLETED);
 
-	assert_true(task.row.result.len <= TASK_RESULT_MAX);
-	assert_true(text_has(task.row.result, "the end"));
+	assert_true(task.result.len <= TASK_RESULT_MAX);
+	assert_true(text_has(task.result, "the end"));
 }
 
 static void survives_a_crash(void **state)
@@ -793,9 +803,9 @@ static void survives_a_crash(void **state)
 	wait_for(w, running.id, TASK_RUNNING);
 	stage_until(&w->stage, file_there(w, "once"));
 	world_reopen(w);
-	assert_true(text_is(wait_for(w, running.id, TASK_FAILED).row.error, "daemon restarted"));
+	assert_true(text_is(wait_for(w, running.id, TASK_FAILED).error, "daemon restarted"));
 	wait_for(w, queued.id, TASK_COMPLETED);
-	assert_int_equal(wait_for(w, trying.id, TASK_COMPLETED).row.attempts, 2);
+	assert_int_equal(wait_for(w, trying.id, TASK_COMPLETED).attempts, 2);
 	assert_true(is(w, gone.id, TASK_CANCELLED));
 	assert_int_equal(counts(w).total, 4);
 	assert_string_equal(run(w, "true").id, "task-0004");
@@ -819,8 +829,7 @@ static void stopping_ends_what_runs(void **state)
 	tasks_stop(w->stage.f->services->tasks, 2000, on_stopped, &stopped);
 	assert_int_equal(submit(w, &late).result, REFUSE_STOPPING);
 	stage_until(&w->stage, stopped);
-	assert_true(
-		text_is(wait_for(w, running.id, TASK_FAILED).row.error, "Killed during shutdown"));
+	assert_true(text_is(wait_for(w, running.id, TASK_FAILED).error, "Killed during shutdown"));
 	wait_for(w, quick.id, TASK_COMPLETED);
 	assert_true(is(w, queued.id, TASK_QUEUED));
 	world_reopen(w);
@@ -914,10 +923,10 @@ static void cancelled_while_its_time_runs_out(void **state)
 	in.retry_ms = 1;
 	told = submit(w, &in);
 	stage_until(&w->stage, file_there(w, "told"));
-	tried = get(w, told.id).row.attempts;
+	tried = get(w, told.id).attempts;
 	assert_int_equal(cancel(w, told.id).result, 0);
 	make_file(w, "go");
-	assert_int_equal(wait_for(w, told.id, TASK_CANCELLED).row.attempts, tried);
+	assert_int_equal(wait_for(w, told.id, TASK_CANCELLED).attempts, tried);
 }
 
 /* What it comes after is cancelled while it is on its way to the store. */
@@ -959,10 +968,9 @@ static void long_prompts_are_no_burden_at_a_start(void **state)
 	free(prompt);
 	assert_int_equal(counts(w).n[TASK_QUEUED], 20);
 	world_reopen(w);
-	assert_true(
-		text_is(wait_for(w, blockers[0].id, TASK_FAILED).row.error, "daemon restarted"));
+	assert_true(text_is(wait_for(w, blockers[0].id, TASK_FAILED).error, "daemon restarted"));
 	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 20);
-	assert_true(text_is(wait_for(w, "task-0021", TASK_COMPLETED).row.result, "it was long\n"));
+	assert_true(text_is(wait_for(w, "task-0021", TASK_COMPLETED).result, "it was long\n"));
 }
 
 static void those_behind_fail_at_a_start(void **state)
@@ -979,7 +987,7 @@ static void those_behind_fail_at_a_start(void **state)
 	first = submit(w, &in);
 	after = text_of(first.id);
 	second = submit(w, &in);
-	stage_until(&w->stage, get(w, running.id).row.pid > 0);
+	stage_until(&w->stage, get(w, running.id).pid > 0);
 	world_reopen(w);
 	wait_for(w, running.id, TASK_FAILED);
 	wait_for(w, first.id, TASK_FAILED);
@@ -994,7 +1002,7 @@ static void a_store_that_fails_for_a_while(void **state)
 	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done; echo done");
 	struct told gone = {0};
 
-	stage_until(&w->stage, get(w, told.id).row.pid > 0);
+	stage_until(&w->stage, get(w, told.id).pid > 0);
 	w->stage.fail_writes = -ENOSPC;
 	make_file(w, "go");
 	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 1);
@@ -1002,7 +1010,7 @@ static void a_store_that_fails_for_a_while(void **state)
 	w->stage.fail_writes = 0;
 	wait_for(w, told.id, TASK_COMPLETED);
 	told = run(w, "sleep 100");
-	stage_until(&w->stage, get(w, told.id).row.pid > 0);
+	stage_until(&w->stage, get(w, told.id).pid > 0);
 	w->stage.fail_writes = -ENOSPC;
 	task_cancel(w->stage.f->services, text_of(w->project), text_of(told.id), on_done, &gone);
 	stage_until(&w->stage, gone.n);
@@ -1056,7 +1064,7 @@ static void wishes_behind_a_write_that_failed_are_told(void **state)
 	w->stage.fail_writes = 0;
 	/* All of it is done in the end, in its order. */
 	wait_for(w, id.id, TASK_FAILED);
-	assert_int_equal(get(w, id.id).row.attempts, 1);
+	assert_int_equal(get(w, id.id).attempts, 1);
 	free(first);
 }
 
@@ -1169,8 +1177,8 @@ static void a_run_that_is_not_kept_waits_for_the_store(void **state)
 	assert_int_equal(w->stage.f->services->tasks->n_running, 0);
 	w->stage.fail_writes = 0;
 	stage_until(&w->stage, w->stage.f->services->tasks->n_changes == 0 &&
-				       get(w, id.id).row.state == TASK_FAILED);
-	assert_int_equal(get(w, id.id).row.attempts, 1);
+				       get(w, id.id).state == TASK_FAILED);
+	assert_int_equal(get(w, id.id).attempts, 1);
 }
 
 static void many_short_ones(void **state)

@@ -14,7 +14,7 @@ struct added {
 	struct text id;
 };
 
-static struct added add_row(struct fixture *f, const struct task_row *row)
+static struct added add_row(struct fixture *f, const struct task *row)
 {
 	struct added a = {0};
 
@@ -28,16 +28,16 @@ static struct added add_row(struct fixture *f, const struct task_row *row)
 static struct added add(struct fixture *f, const char *project, const char *prompt,
 			enum task_state state, const char *group)
 {
-	return add_row(f, &(struct task_row) {.project = text_of(project),
-					      .prompt = text_of(prompt),
-					      .state = state,
-					      .group = text_of(group),
-					      .exit_status = -1});
+	return add_row(f, &(struct task) {.project = text_of(project),
+					  .prompt = text_of(prompt),
+					  .state = state,
+					  .group = text_of(group),
+					  .exit_status = -1});
 }
 
-static struct task_row find(struct fixture *f, const char *project, struct text id)
+static struct task find(struct fixture *f, const char *project, struct text id)
 {
-	struct task_row row = {0};
+	struct task row = {0};
 	bool found = false;
 
 	assert_int_equal(store_task_find(reader(f), text_of(project), id, &f->arena, &row, &found),
@@ -46,7 +46,7 @@ static struct task_row find(struct fixture *f, const char *project, struct text 
 	return row;
 }
 
-static void assert_letters(const struct task_row *rows, unsigned n, const char *want)
+static void assert_letters(const struct task *rows, unsigned n, const char *want)
 {
 	char got[64] = "";
 
@@ -59,7 +59,7 @@ static void assert_letters(const struct task_row *rows, unsigned n, const char *
 
 static void assert_list(struct fixture *f, struct store_task_query q, const char *want)
 {
-	struct task_row *rows;
+	struct task *rows;
 	unsigned n;
 
 	if (q.limit == 0)
@@ -72,7 +72,7 @@ static void assert_list(struct fixture *f, struct store_task_query q, const char
 
 static void assert_open(struct fixture *f, const char *want)
 {
-	struct task_row *rows;
+	struct task *rows;
 	unsigned n;
 
 	assert_int_equal(store_task_open(reader(f), &f->arena, &rows, &n), 0);
@@ -83,7 +83,7 @@ static void assert_open(struct fixture *f, const char *want)
 
 static const struct text after[] = {TEXT("task-0007"), TEXT("task-0003")};
 
-static const struct task_row full = {
+static const struct task full = {
 	.project = TEXT("/a/b"),
 	.id = TEXT("task-0041"),
 	.prompt = TEXT("do \xc3\xa9 it"),
@@ -101,7 +101,7 @@ static const struct task_row full = {
 	.exit_status = 5,
 	.signal = 6,
 	.output_bytes = 7,
-	.metadata = {"{\0\xff", 3},
+	.metadata.bytes = {"{\0\xff", 3},
 	.group = TEXT("g"),
 	.runner = TEXT("r"),
 	.cwd = TEXT("/c"),
@@ -111,8 +111,7 @@ static const struct task_row full = {
 	.max_attempts = 10,
 	.retry_ms = 11,
 	.not_before_ms = 12,
-	.after = after,
-	.n_after = 2,
+	.after = {after, 2},
 };
 
 static void assert_bytes(struct text got, struct text want)
@@ -121,7 +120,7 @@ static void assert_bytes(struct text got, struct text want)
 	assert_memory_equal(got.data, want.data, want.len);
 }
 
-static void assert_progress(const struct task_row *got, const struct task_row *want)
+static void assert_progress(const struct task *got, const struct task *want)
 {
 	assert_int_equal(got->state, want->state);
 	assert_int_equal(got->started_ms, want->started_ms);
@@ -139,7 +138,7 @@ static void assert_progress(const struct task_row *got, const struct task_row *w
 	assert_int_equal(got->not_before_ms, want->not_before_ms);
 }
 
-static void assert_given(const struct task_row *got, const struct task_row *want)
+static void assert_given(const struct task *got, const struct task *want)
 {
 	assert_text(got->project, want->project.data);
 	assert_text(got->id, want->id.data);
@@ -147,22 +146,22 @@ static void assert_given(const struct task_row *got, const struct task_row *want
 	assert_text(got->agent, want->agent.data);
 	assert_true(got->priority == want->priority);
 	assert_int_equal(got->created_ms, want->created_ms);
-	assert_bytes(got->metadata, want->metadata);
+	assert_bytes(got->metadata.bytes, want->metadata.bytes);
 	assert_text(got->group, want->group.data);
 	assert_text(got->cwd, want->cwd.data);
 	assert_bytes(got->env, want->env);
 	assert_int_equal(got->timeout_ms, want->timeout_ms);
 	assert_int_equal(got->max_attempts, want->max_attempts);
 	assert_int_equal(got->retry_ms, want->retry_ms);
-	assert_int_equal(got->n_after, 2);
-	assert_text(got->after[0], "task-0007");
-	assert_text(got->after[1], "task-0003");
+	assert_int_equal(got->after.n, 2);
+	assert_text(got->after.items[0], "task-0007");
+	assert_text(got->after.items[1], "task-0003");
 }
 
 static void a_task_comes_back_as_it_was_added(void **state)
 {
 	struct fixture *f = *state;
-	struct task_row row;
+	struct task row;
 	struct added a;
 
 	begin(f);
@@ -178,11 +177,11 @@ static void a_task_comes_back_as_it_was_added(void **state)
 static void what_is_none_stays_none(void **state)
 {
 	struct fixture *f = *state;
-	struct task_row row;
+	struct task row;
 	struct added a;
 
 	begin(f);
-	a = add_row(f, &(struct task_row) {.prompt = TEXT("x"), .exit_status = -1});
+	a = add_row(f, &(struct task) {.prompt = TEXT("x"), .exit_status = -1});
 	commit(f);
 	row = find(f, "", a.id);
 	assert_text(row.project, "");
@@ -190,42 +189,41 @@ static void what_is_none_stays_none(void **state)
 	assert_text(row.mark, NULL);
 	assert_text(row.result, NULL);
 	assert_text(row.error, NULL);
-	assert_text(row.metadata, NULL);
+	assert_text(row.metadata.bytes, NULL);
 	assert_text(row.group, NULL);
 	assert_text(row.runner, NULL);
 	assert_text(row.cwd, NULL);
 	assert_text(row.env, NULL);
 	assert_int_equal(row.exit_status, -1);
 	assert_int_equal(row.started_ms, 0);
-	assert_int_equal(row.n_after, 0);
-	assert_null(row.after);
+	assert_int_equal(row.after.n, 0);
+	assert_null(row.after.items);
 }
 
 static void an_update_rewrites_what_may_change(void **state)
 {
 	static const struct text other_after[] = {TEXT("x")};
 	struct fixture *f = *state;
-	struct task_row row, changed = {
-				     .project = TEXT("other"),
-				     .id = TEXT("other"),
-				     .prompt = TEXT("other"),
-				     .priority = 99,
-				     .state = TASK_FAILED,
-				     .created_ms = 99,
-				     .started_ms = 102,
-				     .completed_ms = 103,
-				     .mark = TEXT("m2"),
-				     .result = TEXT("r2"),
-				     .error = TEXT("e2"),
-				     .exit_status = -1,
-				     .signal = 9,
-				     .output_bytes = 107,
-				     .runner = TEXT("r3"),
-				     .attempts = 109,
-				     .not_before_ms = 112,
-				     .after = other_after,
-				     .n_after = 1,
-			     };
+	struct task row, changed = {
+				 .project = TEXT("other"),
+				 .id = TEXT("other"),
+				 .prompt = TEXT("other"),
+				 .priority = 99,
+				 .state = TASK_FAILED,
+				 .created_ms = 99,
+				 .started_ms = 102,
+				 .completed_ms = 103,
+				 .mark = TEXT("m2"),
+				 .result = TEXT("r2"),
+				 .error = TEXT("e2"),
+				 .exit_status = -1,
+				 .signal = 9,
+				 .output_bytes = 107,
+				 .runner = TEXT("r3"),
+				 .attempts = 109,
+				 .not_before_ms = 112,
+				 .after = {other_after, 1},
+			 };
 
 	begin(f);
 	changed.seq = add_row(f, &full).seq;
@@ -260,7 +258,7 @@ static void ids_count_up_in_each_project(void **state)
 
 static int add_id(struct fixture *f, const char *id)
 {
-	const struct task_row row = {.project = TEXT("p"), .id = text_of(id), .prompt = TEXT("x")};
+	const struct task row = {.project = TEXT("p"), .id = text_of(id), .prompt = TEXT("x")};
 	struct text got;
 	int64_t seq;
 
@@ -309,7 +307,7 @@ static void an_id_that_is_taken_is_told(void **state)
 static void sweep(struct fixture *f, int64_t before_ms, unsigned limit, const char *want)
 {
 	char got[200] = "";
-	struct task_row *rows;
+	struct task *rows;
 	unsigned n;
 
 	begin(f);
@@ -339,7 +337,7 @@ static void numbers_never_come_again(void **state)
 	commit(f);
 }
 
-static unsigned find_any(struct fixture *f, const char *id, struct task_row *ret_row)
+static unsigned find_any(struct fixture *f, const char *id, struct task *ret_row)
 {
 	unsigned n = 99;
 
@@ -350,7 +348,7 @@ static unsigned find_any(struct fixture *f, const char *id, struct task_row *ret
 static void an_id_alone_finds_the_one_that_has_it(void **state)
 {
 	struct fixture *f = *state;
-	struct task_row row = {.seq = 77};
+	struct task row = {.seq = 77};
 	bool found = true;
 
 	begin(f);
@@ -427,7 +425,7 @@ static void a_page_ends_at_its_bytes(void **state)
 {
 	static char prompt[1000] = "abc";
 	struct fixture *f = *state;
-	struct task_row row = {.project = TEXT("p"), .prompt = {prompt, sizeof(prompt)}};
+	struct task row = {.project = TEXT("p"), .prompt = {prompt, sizeof(prompt)}};
 
 	begin(f);
 	for (unsigned i = 0; i < 3; i++)
@@ -445,12 +443,12 @@ static void in_short_only_the_beginnings_are_read(void **state)
 	const struct store_task_query q = {
 		.project = TEXT("/a/b"), .state = -1, .limit = 9, .max_bytes = 200};
 	struct fixture *f = *state;
-	struct task_row row = full;
-	struct task_row *rows;
+	struct task row = full;
+	struct task *rows;
 	unsigned n;
 
 	row.prompt = (struct text) {prompt, strlen(prompt)};
-	row.metadata = (struct text) {prompt, sizeof(prompt)};
+	row.metadata.bytes = (struct text) {prompt, sizeof(prompt)};
 	row.id = (struct text) {0};
 	begin(f);
 	for (unsigned i = 0; i < 3; i++)
@@ -465,21 +463,21 @@ static void in_short_only_the_beginnings_are_read(void **state)
 		assert_int_equal(rows[i].error.len, 2);
 		assert_null(rows[i].result.data);
 		assert_null(rows[i].env.data);
-		assert_null(rows[i].metadata.data);
+		assert_null(rows[i].metadata.bytes.data);
 		assert_text(rows[i].group, full.group.data);
-		assert_int_equal(rows[i].n_after, full.n_after);
+		assert_int_equal(rows[i].after.n, full.after.n);
 	}
 	assert_int_equal(store_task_list_short(reader(f), &q, 2, false, &f->arena, &rows, &n), 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(rows[0].result.len, 2);
-	assert_int_equal(rows[0].metadata.len, sizeof(prompt));
+	assert_int_equal(rows[0].metadata.bytes.len, sizeof(prompt));
 	assert_null(rows[0].env.data);
 }
 
 static void what_is_open_comes_oldest_first(void **state)
 {
 	struct fixture *f = *state;
-	struct task_row *rows;
+	struct task *rows;
 	unsigned n;
 
 	assert_open(f, "");
@@ -547,7 +545,7 @@ static void groups_are_counted_by_state(void **state)
 static void a_sweep_takes_what_ended_before(void **state)
 {
 	struct fixture *f = *state;
-	struct task_row row = full;
+	struct task row = full;
 
 	begin(f);
 	row.id = NONE;
@@ -578,7 +576,7 @@ static void a_sweep_takes_what_ended_before(void **state)
 static void what_is_rolled_back_leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
-	struct task_row *rows;
+	struct task *rows;
 	unsigned n;
 
 	add_some(f);
@@ -600,7 +598,7 @@ static void a_small_arena_is_told(void **state)
 {
 	struct fixture *f = *state;
 	struct store_task_query q = {.state = -1, .limit = 500};
-	struct task_row *rows = NULL;
+	struct task *rows = NULL;
 	struct arena small;
 	unsigned n = 7;
 

@@ -1,0 +1,59 @@
+/* A task: a prompt that an agent works on. Its portrait says how its members are kept and shown. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/portrait.h"
+
+/* From TASK_COMPLETED on it is at its end. The store keeps the numbers. */
+enum task_state { TASK_QUEUED, TASK_RUNNING, TASK_COMPLETED, TASK_FAILED, TASK_CANCELLED };
+
+enum { N_TASK_STATES = 5 };
+
+struct task {
+	int64_t seq;         /* orders all tasks; given by the store */
+	struct text project; /* a folder; "": of none */
+	struct text id;      /* its own within its project */
+	struct text prompt;
+	struct text agent; /* as the client named it */
+	double priority;
+	enum task_state state;
+	int64_t created_ms;
+	int64_t started_ms;
+	int64_t completed_ms;
+	int64_t pid;
+	int64_t pid_started; /* when that process began, as the kernel counts; so that it is not
+			      * taken for another */
+	struct text mark;    /* what its processes carry in their environment */
+	struct text result;
+	struct text error;
+	int64_t exit_status;
+	int64_t signal;
+	int64_t output_bytes; /* in its file */
+	struct packed metadata;
+	struct text group;
+	struct text runner; /* the agent of the settings that runs it; none: the default */
+	struct text cwd;    /* none: the project's folder */
+	struct text env;    /* "NAME=VALUE" each ended by a NUL */
+	int64_t timeout_ms; /* of one attempt */
+	int64_t attempts;   /* that were begun */
+	int64_t max_attempts;
+	int64_t retry_ms;      /* before the second attempt; then twice as long each time */
+	int64_t not_before_ms; /* 0: at once */
+	bool held;             /* somebody else brought it: it begins once it is released */
+	struct texts after;    /* ids in the same project that must be completed first */
+};
+
+/* Flags of its members beside those that all nouns share. */
+enum {
+	TASK_LONG = MEMBER_OWN,          /* may be long; only light tasks have it at hand */
+	TASK_ENDS = MEMBER_OWN << 1,     /* how it stands or ended */
+	TASK_UNLISTED = MEMBER_OWN << 2, /* not read for lists */
+	TASK_BULKY = MEMBER_OWN << 3,    /* not read for brief lists */
+};
+
+extern const struct portrait task_portrait;
+
+const char *task_state_name(enum task_state state);
+bool task_state_parse(struct text t, enum task_state *ret_state);

@@ -1,0 +1,207 @@
+#include "store/db/members.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "store/db/driver.h"
+
+/* That a task comes after, say. More were never written by us. */
+enum { TEXTS_MAX = 1 << 16 };
+
+static bool is_selected(const struct query *query, const struct member *m)
+{
+	return m->column && member_is_in(m, query->members);
+}
+
+#define query_each(m, query)                                                                       \
+	portrait_each (m, (query)->of)                                                             \
+		if (is_selected(query, m))
+
+/* ---- the text ---- */
+
+/* `form` with '%' for the column. */
+static void spell(struct buf *out, const char *form, const char *column)
+{
+	for (; *form; form++) {
+		if (*form == '%')
+			buf_add_str(out, column);
+		else
+			buf_add(out, form, 1);
+	}
+}
+
+static void spell_all(struct buf *out, const struct query *query, const char *form, bool reads)
+{
+	const char *between = "";
+
+	query_each (m, query) {
+		bool is_special = reads && (m->flags & query->special);
+
+		buf_add_str(out, between);
+		spell(out, is_special ? query->as : form, m->column);
+		between = ", ";
+	}
+}
+
+struct mark {
+	struct text text;
+	const char *form;
+	bool reads; /* nothing is bound for it */
+};
+
+static const struct mark marks[] = {
+	{TEXT("{columns}"), "%", true},
+	{TEXT("{values}"), ":%", false},
+	{TEXT("{changes}"), "% = :%", false},
+};
+
+static const struct mark *mark_at(const char *at)
+{
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		if (strncmp(at, marks[i].text.data, marks[i].text.len) == 0)
+			return &marks[i];
+	}
+	return NULL;
+}
+
+void members_spell(struct buf *out, const struct query *query)
+{
+	const char *at = query->sql;
+
+	while (*at) {
+		const struct mark *mark = *at == '{' ? mark_at(at) : NULL;
+
+		if (mark) {
+			assert(mark->reads || !memchr(out->data, ':', out->len));
+			spell_all(out, query, mark->form, mark->reads);
+			at += mark->text.len;
+		} else {
+			buf_add(out, at++, 1);
+		}
+	}
+	buf_add(out, "", 1);
+}
+
+/* ---- what is bound ---- */
+
+static int bind_bytes(struct statement *q, int place, const struct member *m, struct text t)
+{
+	const struct store_ops *ops = q->conn->ops;
+
+	if (!t.data && (m->flags & MEMBER_NOT_NULL))
+		t = TEXT("");
+	if (!t.data)
+		return ops->bind_null(q->handle, place);
+	if (m->kind == MEMBER_TEXT)
+		return ops->bind_text(q->handle, place, t);
+	return ops->bind_blob(q->handle, place, t.data, t.len);
+}
+
+static int bind_int(struct statement *q, int place, const struct member *m, int64_t n)
+{
+	if ((m->flags & MEMBER_NULLABLE) && member_int_is_none(m, n))
+		return q->conn->ops->bind_null(q->handle, place);
+	return q->conn->ops->bind_int(q->handle, place, n);
+}
+
+static int bind_real(struct statement *q, int place, const struct member *m, double d)
+{
+	if ((m->flags & MEMBER_NULLABLE) && member_real_is_none(m, d))
+		return q->conn->ops->bind_null(q->handle, place);
+	return q->conn->ops->bind_double(q->handle, place, d);
+}
+
+static int bind_member(struct statement *q, int place, const struct member *m, const void *noun)
+{
+	const void *at = member_at(m, noun);
+
+	switch ((enum member_kind)m->kind) {
+	case MEMBER_TEXT:
+	case MEMBER_BLOB:
+	case MEMBER_ENV:
+		return bind_bytes(q, place, m, *(const struct text *)at);
+	case MEMBER_PACKED:
+		return bind_bytes(q, place, m, ((const struct packed *)at)->bytes);
+	case MEMBER_TEXTS:
+		return bind_int(q, place, m, ((const struct texts *)at)->n);
+	case MEMBER_INT:
+	case MEMBER_TIME:
+		return bind_int(q, place, m, *(const int64_t *)at);
+	case MEMBER_REAL:
+		return bind_real(q, place, m, *(const double *)at);
+	case MEMBER_BOOL:
+		return bind_int(q, place, m, *(const bool *)at);
+	case MEMBER_ENUM:
+		return bind_int(q, place, m, *(const unsigned *)at);
+	}
+	return -EINVAL;
+}
+
+void query_bind_members(struct statement *q, const void *noun)
+{
+	int place = 1;
+
+	if (q->err != 0)
+		return;
+	query_each (m, q->query)
+		query_stick(q, bind_member(q, place++, m, noun));
+}
+
+/* ---- what a row has ---- */
+
+static int64_t read_int(struct statement *q, int column, const struct member *m)
+{
+	if ((m->flags & MEMBER_NULLABLE) && query_null(q, column))
+		return member_none_int(m);
+	return query_int(q, column);
+}
+
+static double read_real(struct statement *q, int column, const struct member *m)
+{
+	if ((m->flags & MEMBER_NULLABLE) && query_null(q, column))
+		return (double)member_none_int(m);
+	return query_double(q, column);
+}
+
+static void read_member(struct statement *q, int column, const struct member *m, void *at)
+{
+	switch ((enum member_kind)m->kind) {
+	case MEMBER_TEXT:
+		*(struct text *)at = query_text(q, column);
+		break;
+	case MEMBER_BLOB:
+	case MEMBER_ENV:
+		*(struct text *)at = query_blob(q, column);
+		break;
+	case MEMBER_PACKED:
+		((struct packed *)at)->bytes = query_blob(q, column);
+		break;
+	case MEMBER_TEXTS:
+		((struct texts *)at)->n = query_enum(q, column, TEXTS_MAX + 1);
+		break;
+	case MEMBER_INT:
+	case MEMBER_TIME:
+		*(int64_t *)at = read_int(q, column, m);
+		break;
+	case MEMBER_REAL:
+		*(double *)at = read_real(q, column, m);
+		break;
+	case MEMBER_BOOL:
+		*(bool *)at = query_int(q, column) != 0;
+		break;
+	case MEMBER_ENUM:
+		*(unsigned *)at = query_enum(q, column, m->n_names);
+		break;
+	}
+}
+
+int query_read_members(struct statement *q, void *noun)
+{
+	int column = 0;
+
+	memset(noun, 0, q->query->of->size);
+	query_each (m, q->query)
+		read_member(q, column++, m, (char *)noun + m->offset);
+	return column;
+}

@@ -1,0 +1,119 @@
+#include "wire/json_members.h"
+
+#include "base/clock.h"
+
+static void write_absent(struct json *j, const struct member *m, struct text empty)
+{
+	if (m->absent == ABSENT_LEFT_OUT)
+		return;
+	json_key(j, m->name);
+	if (m->absent == ABSENT_EMPTY)
+		json_raw(j, empty.data, empty.len);
+	else
+		json_null(j);
+}
+
+static void write_text(struct json *j, const struct member *m, struct text t)
+{
+	if (t.data)
+		json_member_text(j, m->name, t);
+	else
+		write_absent(j, m, TEXT("\"\""));
+}
+
+static void write_number(struct json *j, const struct member *m, int64_t n)
+{
+	char iso[ISO_LEN + 1];
+
+	if (member_int_is_none(m, n)) {
+		write_absent(j, m, TEXT("0"));
+	} else if (m->kind == MEMBER_TIME) {
+		clock_format_iso(n, iso);
+		json_member_str(j, m->name, iso);
+	} else {
+		json_member_int(j, m->name, n);
+	}
+}
+
+static void write_real(struct json *j, const struct member *m, double d)
+{
+	if (member_real_is_none(m, d)) {
+		write_absent(j, m, TEXT("0"));
+		return;
+	}
+	json_key(j, m->name);
+	json_double(j, d);
+}
+
+static void write_tree(struct json *j, const struct member *m, const struct value *v)
+{
+	if (!v) {
+		write_absent(j, m, TEXT("{}"));
+		return;
+	}
+	json_key(j, m->name);
+	json_value(j, v);
+}
+
+static void write_texts(struct json *j, const struct member *m, const struct texts *t)
+{
+	json_key(j, m->name);
+	json_begin_array(j);
+	for (unsigned i = 0; i < t->n; i++)
+		json_text(j, t->items[i]);
+	json_end_array(j);
+}
+
+static void write_env(struct json *j, const struct member *m, struct text env)
+{
+	struct text variable;
+
+	json_key(j, m->name);
+	json_begin_array(j);
+	while (member_next_variable(&env, &variable))
+		json_text(j, member_variable_name(variable));
+	json_end_array(j);
+}
+
+static void write_member(struct json *j, const struct member *m, const void *noun, size_t cut)
+{
+	const void *at = member_at(m, noun);
+
+	switch ((enum member_kind)m->kind) {
+	case MEMBER_TEXT:
+	case MEMBER_BLOB:
+		write_text(j, m, member_shown(m, *(const struct text *)at, cut));
+		break;
+	case MEMBER_ENV:
+		write_env(j, m, *(const struct text *)at);
+		break;
+	case MEMBER_TEXTS:
+		write_texts(j, m, at);
+		break;
+	case MEMBER_PACKED:
+		write_tree(j, m, ((const struct packed *)at)->value);
+		break;
+	case MEMBER_INT:
+	case MEMBER_TIME:
+		write_number(j, m, *(const int64_t *)at);
+		break;
+	case MEMBER_REAL:
+		write_real(j, m, *(const double *)at);
+		break;
+	case MEMBER_BOOL:
+		json_member_bool(j, m->name, *(const bool *)at);
+		break;
+	case MEMBER_ENUM:
+		write_text(j, m, text_of(member_word(m, noun)));
+		break;
+	}
+}
+
+void json_members(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+		  size_t cut)
+{
+	portrait_each (m, p) {
+		if (m->name && member_is_in(m, s))
+			write_member(j, m, noun, cut);
+	}
+}

@@ -1,0 +1,184 @@
+/* A noun's members, from its portrait: as JSON, as a record, moved to an arena. */
+#include "check.h"
+
+#include "base/cleanup.h"
+#include "base/noun/task.h"
+#include "base/record.h"
+#include "wire/json_members.h"
+
+enum mood { MOOD_NONE, MOOD_GOOD };
+
+static const char *const moods[] = {NULL, "good"};
+
+struct thing {
+	int64_t seq;
+	struct text name;
+	struct text bytes;
+	struct text env;
+	struct texts after;
+	struct packed tree;
+	int64_t count;
+	int64_t at_ms;
+	double cost;
+	bool held;
+	enum mood mood;
+};
+
+#define MEMBER(kind, field) MEMBER_OF(struct thing, kind, field)
+
+static const struct member members[] = {
+	{NULL, "seq", MEMBER(INT, seq)},
+	{"name", "name", MEMBER(TEXT, name), MEMBER_LISTED | MEMBER_CUT},
+	{"bytes", "bytes", MEMBER(BLOB, bytes), .absent = ABSENT_EMPTY},
+	{"env", "env", MEMBER(ENV, env)},
+	{"after", "n_after", MEMBER(TEXTS, after)},
+	{"tree", "tree", MEMBER(PACKED, tree), .absent = ABSENT_EMPTY},
+	{"count", "count", MEMBER(INT, count), MEMBER_LISTED, NONE_IS_NEGATIVE},
+	{"at", "at_ms", MEMBER(TIME, at_ms), 0, NONE_IS_ZERO, ABSENT_LEFT_OUT},
+	{"cost", "cost", MEMBER(REAL, cost), 0, NONE_IS_NEGATIVE},
+	{"held", "held", MEMBER(BOOL, held)},
+	{"mood", "mood", MEMBER(ENUM, mood), MEMBER_NAMES(moods)},
+};
+
+static const struct portrait portrait = PORTRAIT(struct thing, members);
+
+static const struct thing nothing = {.count = -1, .cost = -0.5};
+
+static const struct text ids[] = {TEXT("a"), TEXT("b")};
+
+static const struct thing full = {
+	.seq = 7,
+	.name = TEXT("caf\xc3\xa9"),
+	.bytes = TEXT("x\0y"),
+	.env = TEXT("A=1\0B\0C=secret=2"),
+	.after = {ids, 2},
+	.count = 0,
+	.at_ms = 1000,
+	.cost = 0.5,
+	.held = true,
+	.mood = MOOD_GOOD,
+};
+
+static void assert_json(const struct thing *thing, struct selection s, size_t cut, const char *want)
+{
+	CLEANUP(buf_donep) struct buf out;
+	struct json j = json_writer(&out);
+
+	buf_init(&out, 4096);
+	json_begin_object(&j);
+	json_members(&j, &portrait, s, thing, cut);
+	json_end_object(&j);
+	buf_add(&out, "", 1);
+	assert_int_equal(out.err, 0);
+	assert_string_equal(out.data, want);
+}
+
+static void members_are_written_in_their_order(void **state)
+{
+	(void)state;
+	assert_json(&full, (struct selection) {0}, 0,
+		    "{\"name\":\"caf\xc3\xa9\",\"bytes\":\"x\\u0000y\",\"env\":[\"A\",\"B\",\"C\"],"
+		    "\"after\":[\"a\",\"b\"],\"tree\":{},\"count\":0,"
+		    "\"at\":\"1970-01-01T00:00:01.000Z\",\"cost\":0.5,\"held\":true,"
+		    "\"mood\":\"good\"}");
+}
+
+static void what_is_none_is_written_as_it_says(void **state)
+{
+	(void)state;
+	assert_json(&nothing, (struct selection) {0}, 0,
+		    "{\"name\":null,\"bytes\":\"\",\"env\":[],\"after\":[],\"tree\":{},"
+		    "\"count\":null,\"cost\":null,\"held\":false,\"mood\":null}");
+}
+
+static void a_selection_has_some_of_them(void **state)
+{
+	(void)state;
+	assert_json(&full, (struct selection) {.with = MEMBER_LISTED}, 4,
+		    "{\"name\":\"caf\",\"count\":0}");
+	assert_json(&full, (struct selection) {.with = MEMBER_LISTED, .without = MEMBER_CUT}, 4,
+		    "{\"count\":0}");
+}
+
+static void a_record_has_the_same(void **state)
+{
+	struct arena arena;
+	struct record r;
+
+	(void)state;
+	arena_init(&arena, 1 << 20);
+	record_begin(&r, &arena);
+	record_members(&r, &portrait, (struct selection) {0}, &full, 4);
+	assert_int_equal(r.err, 0);
+	assert_true(text_is(value_text(value_find(r.root, "name")), "caf"));
+	assert_true(text_is(value_text(value_find(r.root, "count")), ""));
+	assert_int_equal(value_find(r.root, "count")->kind, VALUE_NUMBER);
+	assert_true(text_is(value_text(value_find(r.root, "mood")), "good"));
+	assert_true(text_is(value_text(value_find(r.root, "at")), "1970-01-01T00:00:01.000Z"));
+	record_begin(&r, &arena);
+	record_members(&r, &portrait, (struct selection) {0}, &nothing, 0);
+	assert_null(value_find(r.root, "at"));
+	assert_int_equal(value_find(r.root, "count")->kind, VALUE_NULL);
+	assert_int_equal(value_find(r.root, "name")->kind, VALUE_NULL);
+	assert_null(value_find(r.root, "env"));
+	arena_done(&arena);
+}
+
+static void bytes_move_to_an_arena(void **state)
+{
+	struct thing copy = full;
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 1 << 20);
+	assert_int_equal(portrait_bytes(&portrait, &full),
+			 full.name.len + full.bytes.len + full.env.len);
+	assert_int_equal(portrait_copy(&portrait, &arena, &copy), 0);
+	assert_ptr_not_equal(copy.name.data, full.name.data);
+	assert_true(text_equal(copy.env, full.env));
+	assert_null(copy.tree.bytes.data);
+	arena_done(&arena);
+}
+
+/* What is kept or shown twice under one name would be found only in one place. */
+static void names_and_columns_are_unique(void **state)
+{
+	(void)state;
+	portrait_each (a, &task_portrait) {
+		assert_true(a->name || a->column);
+		assert_true(a->offset < task_portrait.size);
+		for (const struct member *b = task_portrait.members; b < a; b++) {
+			assert_int_not_equal(a->offset, b->offset);
+			assert_true(!a->name || !b->name || strcmp(a->name, b->name) != 0);
+			assert_true(!a->column || !b->column || strcmp(a->column, b->column) != 0);
+		}
+	}
+}
+
+static void states_have_names(void **state)
+{
+	enum task_state found;
+
+	(void)state;
+	for (unsigned i = 0; i < N_TASK_STATES; i++) {
+		assert_true(task_state_parse(text_of(task_state_name((enum task_state)i)), &found));
+		assert_int_equal(found, i);
+	}
+	assert_false(task_state_parse(TEXT("nosuch"), &found));
+	assert_false(task_state_parse((struct text) {0}, &found));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(members_are_written_in_their_order),
+		cmocka_unit_test(what_is_none_is_written_as_it_says),
+		cmocka_unit_test(a_selection_has_some_of_them),
+		cmocka_unit_test(a_record_has_the_same),
+		cmocka_unit_test(bytes_move_to_an_arena),
+		cmocka_unit_test(names_and_columns_are_unique),
+		cmocka_unit_test(states_have_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
