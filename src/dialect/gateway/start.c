@@ -145,7 +145,7 @@ static int start(struct dialect_host *h, struct why *why)
 		.agent = "gateway",
 		.folder = s->folder,
 		.env = h->env,
-		.words = {ocg_words_found, ocg_words_entry, ocg_words_stored, ocg_words_duplicate},
+		.answers = {ocg_words_found, ocg_words_entry, ocg_words_stored, ocg_words_duplicate},
 	};
 	const struct jobs_opts jobs = {
 		.background = opts.background,

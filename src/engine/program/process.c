@@ -43,10 +43,16 @@ struct process *process_find(const struct processes *p, struct text id)
 	return NULL;
 }
 
-static int not_allowed(struct why *why)
+int process_forbidden(struct why *why)
 {
 	return refuse(why, REFUSE_FORBIDDEN,
 		      "processes are not allowed here ([gateway] process = yes does)");
+}
+
+int process_unknown(struct text id, struct why *why)
+{
+	return refuse(why, REFUSE_NOT_FOUND, "process not found: %.*s",
+		      TEXT_ARGS(text_cut(id, PROCESS_ID_MAX)));
 }
 
 static int get(struct processes *all, struct text id, struct process **ret_process, struct why *why)
@@ -54,11 +60,10 @@ static int get(struct processes *all, struct text id, struct process **ret_proce
 	struct process *p;
 
 	if (!all)
-		return not_allowed(why);
+		return process_forbidden(why);
 	p = process_find(all, id);
 	if (!p)
-		return refuse(why, REFUSE_NOT_FOUND, "process not found: %.*s",
-			      TEXT_ARGS(text_cut(id, PROCESS_ID_MAX)));
+		return process_unknown(id, why);
 	*ret_process = p;
 	return 0;
 }
@@ -416,7 +421,7 @@ int process_list(struct processes *all, struct process_info out[PROCESS_KEPT_MAX
 	unsigned n = 0;
 
 	if (!all)
-		return not_allowed(why);
+		return process_forbidden(why);
 	for (const struct list *at = all->all.prev; at != &all->all && n < PROCESS_KEPT_MAX;
 	     at = at->prev)
 		out[n++] = list_entry(at, const struct process, link)->info;
@@ -516,6 +521,8 @@ int processes_new(const struct processes_opts *opts, struct processes **ret_proc
 
 void processes_stop(struct processes *p, unsigned grace_ms, void (*fn)(void *arg), void *arg)
 {
+	struct why why;
+
 	if (!p) {
 		if (fn)
 			fn(arg);
@@ -526,7 +533,7 @@ void processes_stop(struct processes *p, unsigned grace_ms, void (*fn)(void *arg
 	if (p->stopping)
 		grace_ms = 0;
 	p->stopping = true;
-	process_asks_stop(p);
+	process_asks_end(p, refuse(&why, REFUSE_STOPPING, "koined is stopping"), &why);
 	list_for_each (at, following, &p->all) {
 		struct process *process = list_entry(at, struct process, link);
 
@@ -544,7 +551,7 @@ void processes_free(struct processes *p)
 
 	if (!p)
 		return;
-	process_asks_free(p);
+	process_asks_end(p, 0, NULL);
 	approval_old_free(p->old);
 	while ((first = list_first(&p->all))) {
 		struct process *process = list_entry(first, struct process, link);

@@ -1,11 +1,10 @@
-/* What whoever approves is asked: before a command is started, and before something is written
- * to it. */
+/* Whoever approves is asked before a command is started, and before something is written to it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/record.h"
-#include "engine/approval/approval.h"
+#include "engine/program/consent.h"
 #include "engine/program/process_inner.h"
 
 enum { ARENA_MAX = 2 << 20 };
@@ -20,11 +19,9 @@ struct process_ask {
 	struct text data;
 	struct peer peer;
 	bool eof;
-	process_fn fn;
+	process_fn fn; /* NULL: nobody waits any more */
 	void *arg;
-	struct approval_waiter *waiter;
-	struct text approval; /* its id while it is pending */
-	bool left;            /* before that was known */
+	struct consent consent;
 };
 
 /* ---- the end ---- */
@@ -40,7 +37,7 @@ static void ask_free(struct process_ask *a)
 static void tell(struct process_ask *a, int result, const struct process_info *info,
 		 const struct why *why)
 {
-	process_fn fn = a->left ? NULL : a->fn;
+	process_fn fn = a->fn;
 	void *arg = a->arg;
 
 	ask_free(a);
@@ -57,52 +54,26 @@ static int act(struct process_ask *a, struct process **ret_process, struct why *
 	/* It may have ended and been forgotten meanwhile. */
 	*ret_process = process_find(a->processes, a->id);
 	if (!*ret_process)
-		return refuse(why, REFUSE_NOT_FOUND, "process not found: %.*s", TEXT_ARGS(a->id));
+		return process_unknown(a->id, why);
 	return process_feed(*ret_process, a->data, a->eof, why);
 }
 
-static void withdraw(struct process_ask *a)
-{
-	approval_leave(a->waiter);
-	if (a->approval.data && !a->processes->stopping)
-		approval_withdraw(a->processes->approvals, a->approval,
-				  TEXT(PROCESS_AGENT));
-	ask_free(a);
-}
-
-static void on_kept(void *arg, int result, const struct approval *approval, const struct why *why)
-{
-	struct process_ask *a = arg;
-
-	(void)why;
-	if (result != 0)
-		return;
-	a->approval.data = arena_copy(&a->arena, approval->row.id.data, approval->row.id.len);
-	a->approval.len = a->approval.data ? approval->row.id.len : 0;
-	if (a->left)
-		withdraw(a);
-}
-
-static void on_decided(void *arg, int result, const struct approval *approval,
-		       const struct why *why)
+static void on_consent(void *arg, int result, const struct why *why)
 {
 	struct process_ask *a = arg;
 	struct process *p = NULL;
 	struct why own = {.text = ""};
 
-	a->waiter = NULL;
 	if (result == 0) {
 		why = &own;
-		result = approval_verdict(&approval->row, &own);
-	}
-	if (result == 0 && !a->left)
 		result = act(a, &p, &own);
-	tell(a, result, p && result == 0 ? &p->info : NULL, why);
+	}
+	tell(a, result, result == 0 ? &p->info : NULL, why);
 }
 
 /* ---- the question ---- */
 
-/* It can change what a command does as much as its words. {NULL, 0}: there is no memory for it. */
+/* The environment can change what a command does as much as its text. {NULL, 0}: no memory. */
 static struct text join_env(struct process_ask *a)
 {
 	struct buf lines;
@@ -143,7 +114,7 @@ static int put_start(struct record *w, struct process_ask *a)
 	return 0;
 }
 
-/* Where there is more to it than a command it is not called one: a rule that lets a command pass,
+/* Where an environment comes with it, the command is not called one: a rule that lets a command pass,
  * or a list that shows it alone, would not look at the rest. */
 static const struct value *make_input(struct process_ask *a, const struct process *p)
 {
@@ -160,7 +131,7 @@ static const struct value *make_input(struct process_ask *a, const struct proces
 
 static int ask(struct process_ask *a, const struct process *p, struct why *why)
 {
-	struct approval_new in = {
+	const struct approval_new in = {
 		.kind = APPROVAL_FUNCTION,
 		.agent = TEXT(PROCESS_AGENT),
 		.origin = text_of(a->processes->folder ? a->processes->folder : ""),
@@ -169,18 +140,13 @@ static int ask(struct process_ask *a, const struct process *p, struct why *why)
 		.from = {.is = a->peer.known, .peer = a->peer},
 	};
 
-	if (!in.input)
-		return -ENOMEM;
-	if (!a->processes->approvals)
-		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
-	return approval_wait(a->processes->approvals, &in, on_kept, on_decided, a, &a->waiter);
+	return in.input ? consent_ask(&a->consent, &in, why) : -ENOMEM;
 }
 
 static int check_common(const struct processes *p, struct why *why)
 {
 	if (!p)
-		return refuse(why, REFUSE_FORBIDDEN,
-			      "processes are not allowed here ([gateway] process = yes does)");
+		return process_forbidden(why);
 	if (p->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (p->n_asks >= PROCESS_ASKS_MAX)
@@ -197,6 +163,11 @@ static int ask_new(struct processes *p, process_fn fn, void *arg, struct process
 	a->processes = p;
 	a->fn = fn;
 	a->arg = arg;
+	a->consent = (struct consent) {.approvals = p->approvals,
+				       .stopping = &p->stopping,
+				       .by = TEXT(PROCESS_AGENT),
+				       .fn = on_consent,
+				       .arg = a};
 	arena_init(&a->arena, ARENA_MAX);
 	list_append(&p->asks, &a->link);
 	p->n_asks++;
@@ -305,8 +276,7 @@ int process_write(struct processes *all, struct text id, struct text data, bool 
 		return r;
 	p = process_find(all, id);
 	if (!p)
-		return refuse(why, REFUSE_NOT_FOUND, "process not found: %.*s",
-			      TEXT_ARGS(text_cut(id, PROCESS_ID_MAX)));
+		return process_unknown(id, why);
 	if (data.len > PROCESS_WRITE_MAX)
 		return refuse_field(why, "data", "data is longer than %d bytes", PROCESS_WRITE_MAX);
 	r = ask_new(all, fn, arg, &a);
@@ -323,38 +293,24 @@ int process_write(struct processes *all, struct text id, struct text data, bool 
 
 /* ---- nobody waits any more ---- */
 
-/* What is not kept yet is withdrawn once it is. */
 void process_ask_leave(struct process_ask *a)
 {
 	if (!a)
 		return;
-	a->left = true;
-	if (a->approval.data || a->processes->stopping)
-		withdraw(a);
+	a->fn = NULL;
+	consent_leave(&a->consent);
 }
 
-void process_asks_stop(struct processes *p)
-{
-	struct why why;
-	struct list *first;
-
-	refuse(&why, REFUSE_STOPPING, "koined is stopping");
-	while ((first = list_first(&p->asks))) {
-		struct process_ask *a = list_entry(first, struct process_ask, link);
-
-		approval_leave(a->waiter);
-		tell(a, why.code, NULL, &why);
-	}
-}
-
-void process_asks_free(struct processes *p)
+void process_asks_end(struct processes *p, int result, const struct why *why)
 {
 	struct list *first;
 
 	while ((first = list_first(&p->asks))) {
 		struct process_ask *a = list_entry(first, struct process_ask, link);
 
-		approval_leave(a->waiter);
-		ask_free(a);
+		consent_drop(&a->consent);
+		if (!why)
+			a->fn = NULL;
+		tell(a, result, NULL, why);
 	}
 }

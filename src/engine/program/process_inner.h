@@ -1,4 +1,4 @@
-/* Inside service/process*: the table, one process, one ask. */
+/* Inside process*.c: the table, one process, one ask. */
 #pragma once
 
 #include "base/arena.h"
@@ -11,7 +11,6 @@
 #define PROCESS_TOOL  "process"
 
 struct approval_old;
-struct approval_waiter;
 struct console;
 struct supervised;
 
@@ -57,6 +56,9 @@ int process_run(struct processes *p, const struct process_new *in, struct proces
 		struct why *why);
 int process_feed(struct process *p, struct text data, bool eof, struct why *why);
 
-/* Those who wait for whoever approves are told REFUSE_STOPPING. */
-void process_asks_stop(struct processes *p);
-void process_asks_free(struct processes *p);
+/* Those who wait for whoever approves are told this; why NULL: nothing. */
+void process_asks_end(struct processes *p, int result, const struct why *why);
+
+/* Refusals. */
+int process_forbidden(struct why *why);
+int process_unknown(struct text id, struct why *why);

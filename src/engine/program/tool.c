@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/pack.h"
-#include "engine/approval/approval.h"
 #include "engine/approval/old.h"
 #include "engine/memory/embedding.h"
 #include "engine/services.h"
@@ -105,7 +104,7 @@ void tool_done(struct tool_run *r, int result, const struct why *why)
 		why = &stopping;
 	}
 	if (r->fn)
-		r->fn(r->arg, result, &r->job.got, why);
+		r->fn(r->arg, result, &r->got, why);
 	run_free(r);
 }
 
@@ -113,25 +112,25 @@ void tool_done(struct tool_run *r, int result, const struct why *why)
 
 static int start_work(struct tool_run *r, bool writes);
 
-static int job_run(struct work *w, int lane)
+static int work_run(struct work *w, int lane)
 {
-	struct tool_run *r = list_entry(w, struct tool_run, job.work);
-	tool_work_fn work = r->job.writes ? all[r->id].write : all[r->id].work;
+	struct tool_run *r = list_entry(w, struct tool_run, work);
+	tool_work_fn work = r->writes ? all[r->id].write : all[r->id].work;
 
-	return work(r, lane, &r->job.got, &r->job.why);
+	return work(r, lane, &r->got, &r->why);
 }
 
-static void job_finished(struct work *w, int result)
+static void work_finished(struct work *w, int result)
 {
-	struct tool_run *r = list_entry(w, struct tool_run, job.work);
+	struct tool_run *r = list_entry(w, struct tool_run, work);
 
-	r->job.under_way = false;
-	if (result == 0 && !r->job.got.value && !r->job.got.text.data && !r->ending) {
+	r->under_way = false;
+	if (result == 0 && !r->got.value && !r->got.text.data && !r->ending) {
 		result = start_work(r, true);
 		if (result == 0)
 			return;
 	}
-	tool_done(r, result, &r->job.why);
+	tool_done(r, result, &r->why);
 }
 
 static int start_work(struct tool_run *r, bool writes)
@@ -139,25 +138,21 @@ static int start_work(struct tool_run *r, bool writes)
 	const struct background *b = &r->tools->opts.background;
 	int e;
 
-	r->job.work = (struct work) {.run = job_run, .finished = job_finished};
-	r->job.under_way = true;
-	r->job.writes = writes;
-	e = b->submit(b->arg, &r->job.work, writes);
-	if (e != 0)
-		r->job.under_way = false;
+	r->work = (struct work) {.run = work_run, .finished = work_finished};
+	r->writes = writes;
+	e = b->submit(b->arg, &r->work, writes);
+	r->under_way = e == 0;
 	return e;
 }
 
 static void on_vector(void *arg, struct text answer)
 {
 	struct tool_run *r = arg;
-	int e = 0;
+	int e;
 
 	r->question = NULL;
-	if (answer.data) {
-		r->vector.data = arena_copy(&r->arena, answer.data, answer.len);
-		r->vector.len = r->vector.data ? answer.len : 0;
-	}
+	/* Without memory for it, words alone are looked for. */
+	(void)arena_copy_text(&r->arena, answer, &r->vector);
 	e = start_work(r, false);
 	if (e != 0)
 		tool_done(r, e, NULL);
@@ -179,48 +174,16 @@ static int begin(struct tool_run *r, struct why *why)
 
 /* ---- whoever approves ---- */
 
-static void withdraw(struct tool_run *r)
-{
-	approval_leave(r->waiter);
-	r->waiter = NULL;
-	if (r->approval.data && !r->tools->stopping)
-		approval_withdraw(r->tools->opts.approvals, r->approval, r->agent);
-}
-
-static void end_question(struct tool_run *r)
-{
-	withdraw(r);
-	tool_done(r, 0, NULL);
-}
-
-static void on_kept(void *arg, int result, const struct approval *approval, const struct why *why)
-{
-	struct tool_run *r = arg;
-
-	(void)why;
-	if (result != 0)
-		return;
-	r->approval.data = arena_copy(&r->arena, approval->row.id.data, approval->row.id.len);
-	r->approval.len = r->approval.data ? approval->row.id.len : 0;
-	if (r->ending)
-		end_question(r);
-}
-
-static void on_decided(void *arg, int result, const struct approval *approval,
-		       const struct why *why)
+static void on_consent(void *arg, int result, const struct why *why)
 {
 	struct tool_run *r = arg;
 	struct why own = {0};
 
-	r->waiter = NULL;
-	r->approval = (struct text) {NULL, 0};
 	if (result == 0) {
 		why = &own;
-		result = approval_verdict(&approval->row, &own);
-	}
-	if (result == 0 && !r->ending)
 		result = begin(r, &own);
-	if (result != 0 || r->ending)
+	}
+	if (result != 0)
 		tool_done(r, result, why);
 }
 
@@ -237,28 +200,27 @@ static int ask_first(struct tool_run *r, struct why *why)
 		.from = {.is = r->peer.known, .peer = r->peer},
 	};
 
-	if (!r->tools->opts.approvals)
-		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
-	return approval_wait(r->tools->opts.approvals, &in, on_kept, on_decided, r, &r->waiter);
+	r->consent = (struct consent) {.approvals = r->tools->opts.approvals,
+				       .stopping = &r->tools->stopping,
+				       .by = r->agent,
+				       .fn = on_consent,
+				       .arg = r};
+	return consent_ask(&r->consent, &in, why);
 }
 
 /* ---- one use ---- */
 
 static int copy_ask(struct tool_run *r, const struct tool_ask *ask)
 {
-	int e = value_copy(&r->arena, ask->input, &r->input);
+	struct arena *a = &r->arena;
 
-	if (e == 0)
-		e = arena_copy_text(&r->arena, ask->agent, &r->agent);
-	if (e == 0)
-		e = arena_copy_text(&r->arena, ask->session, &r->session);
-	if (e == 0)
-		e = arena_copy_text(&r->arena, ask->call_id, &r->call_id);
-	if (e == 0)
-		e = arena_copy_text(&r->arena, ask->by.user, &r->by.user);
-	if (e == 0)
-		e = arena_copy_text(&r->arena, ask->by.chat, &r->by.chat);
-	return e;
+	if (arena_copy_text(a, ask->agent, &r->agent) != 0 ||
+	    arena_copy_text(a, ask->session, &r->session) != 0 ||
+	    arena_copy_text(a, ask->call_id, &r->call_id) != 0 ||
+	    arena_copy_text(a, ask->by.user, &r->by.user) != 0 ||
+	    arena_copy_text(a, ask->by.chat, &r->by.chat) != 0)
+		return -ENOMEM;
+	return value_copy(a, ask->input, &r->input);
 }
 
 /* Whoever approves shall see one thing, and the same thing shall run. */
@@ -340,7 +302,7 @@ int tool_run(struct tools *t, const struct tool_ask *ask, tool_fn fn, void *arg,
 static void run_end(struct tool_run *r)
 {
 	r->ending = true;
-	if (r->job.under_way)
+	if (r->under_way)
 		return;
 	if (r->program) {
 		supervised_end(r->program, 500);
@@ -349,9 +311,10 @@ static void run_end(struct tool_run *r)
 	if (r->question)
 		embedding_cancel(r->question);
 	r->question = NULL;
-	/* What is not kept yet is withdrawn once it is. */
-	if (!r->waiter || r->approval.data || r->tools->stopping)
-		end_question(r);
+	if (r->consent.waiter)
+		consent_leave(&r->consent);
+	else
+		tool_done(r, 0, NULL);
 }
 
 void tool_leave(struct tool_run *r)
@@ -427,7 +390,7 @@ static struct tool_run *find_busy(const struct tools *t)
 	list_for_each (at, following, &t->runs) {
 		struct tool_run *r = list_entry(at, struct tool_run, link);
 
-		if (!r->ending || r->waiter)
+		if (!r->ending || r->consent.waiter)
 			return r;
 	}
 	return NULL;

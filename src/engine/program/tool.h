@@ -3,8 +3,8 @@
  * settings allow them, after whoever approves has been asked, and in one folder only.
  *
  * All on the loop's thread; what touches a disk runs on others. Inputs and results are trees of
- * base/value, except that whoever starts them words what memory knows. What is wrong with the input,
- * or went wrong, is a refusal with a sentence.
+ * base/value, except that the answers of memory's tools are written by whoever made the tools. What is
+ * wrong with the input, or went wrong, is a refusal with a sentence.
  *
  *	memory_search {query, category, limit, minScore}
  *	memory_get {path}
@@ -55,8 +55,8 @@ enum {
 	TOOL_EXEC_SECONDS_MAX = 300,
 };
 
-/* How memories are told: the same for tools and for those who ask without one. */
-struct tool_words {
+/* How the tools of memory answer, which is also how memory answers those who ask without a tool. */
+struct tool_answers {
 	void (*found)(struct buf *out, struct text query, const struct memory *hits, unsigned n);
 	void (*entry)(struct buf *out, const struct memory *m);
 	void (*stored)(struct buf *out, const struct memory *m);
@@ -69,10 +69,10 @@ struct tools_opts {
 	struct services *services;
 	struct approvals *approvals; /* NULL: what needs approval is refused */
 	unsigned allowed;            /* bits: 1 << enum tool_id */
-	const char *agent;  /* that those who run tools are, to whoever approves; NULL: several */
-	const char *folder; /* of programs and files; "" where none of these is allowed */
+	const char *agent;           /* who runs tools, to whoever approves; NULL: several do */
+	const char *folder;          /* of programs and files; "" where none of these is allowed */
 	const struct environment *env; /* of programs; NULL: ours */
-	struct tool_words words;
+	struct tool_answers answers;
 };
 
 /* After tasks_start, whose owner's mark its programs carry. Refuses a folder that is none. */
@@ -100,7 +100,7 @@ struct tool_ask {
 
 struct tool_result {
 	const struct value *value; /* or NULL, and */
-	struct text text;          /* by the words that it was started with */
+	struct text text;          /* as the answers of struct tools_opts write it */
 };
 
 typedef void (*tool_fn)(void *arg, int result, const struct tool_result *got,

@@ -8,6 +8,7 @@
 #include "io/supervisor.h"
 #include "engine/task/task.h"
 #include "engine/program/tool_inner.h"
+#include "engine/program/tool_path.h"
 
 enum { KILL_AFTER_MS = 2000 };
 
@@ -70,7 +71,7 @@ static void on_exit_of(void *arg, int status, int number)
 	record_text(&w, "stdout", kept(&r->out));
 	record_text(&w, "stderr", kept(&r->err));
 	write_error(&w, r, status, number);
-	r->job.got.value = w.root;
+	r->got.value = w.root;
 	tool_done(r, w.err, NULL);
 }
 
@@ -116,7 +117,7 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 	int e = read_input(r, &command, why);
 
 	if (e == 0 && r->workdir.len > 0)
-		e = tool_file_folder(r, r->workdir, &cwd, why);
+		e = tool_path_folder(r, r->workdir, &cwd, why);
 	if (e == 0 && !tasks_owner(t->opts.services))
 		e = refuse(why, REFUSE_UNAVAILABLE, "nobody looks after programs");
 	if (e == 0)

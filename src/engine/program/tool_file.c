@@ -1,8 +1,6 @@
 /*
  * The tools of files, in one folder. A path is walked folder by folder from a descriptor of that
- * one, and no link is followed on the way: what is outside cannot be named.
- *
- * On readers' threads: a disk may be slow.
+ * one (tool_path.c). On readers' threads, since a disk may be slow.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,164 +15,11 @@
 #include "base/utf8.h"
 #include "base/uuid.h"
 #include "engine/program/tool_inner.h"
-
-enum { OPEN_FOLDER = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
-
-/* A file by the folder that it is in, which is open. */
-struct place {
-	int at;
-	char name[NAME_MAX + 1]; /* "" for the tools' folder itself */
-	const char *path;        /* whole */
-};
-
-static void place_done(struct place *p)
-{
-	if (p->at >= 0)
-		close(p->at);
-}
-
-/* ---- the way to it ---- */
-
-/* What is below the folder, without it. */
-static int relative(const struct tools *t, struct text path, struct text *ret, struct why *why)
-{
-	size_t n = strlen(t->folder);
-
-	if (path.len > PATH_MAX || memchr(path.data, '\0', path.len))
-		return refuse_field(why, "path", "that is no path");
-	if (path.data[0] == '/') {
-		bool below = path.len >= n && memcmp(path.data, t->folder, n) == 0 &&
-			     (path.len == n || path.data[n] == '/' || n == 1);
-
-		if (!below)
-			return refuse(why, REFUSE_FORBIDDEN, "path is outside the working folder");
-		path = (struct text) {.data = path.data + n, .len = path.len - n};
-	}
-	*ret = path;
-	return 0;
-}
-
-/* The next name of a path; false: there is none. */
-static bool next_name(struct text *path, struct text *ret)
-{
-	const char *slash;
-
-	do {
-		while (path->len > 0 && path->data[0] == '/')
-			*path = (struct text) {.data = path->data + 1, .len = path->len - 1};
-		slash = path->len > 0 ? memchr(path->data, '/', path->len) : NULL;
-		ret->data = path->data;
-		ret->len = slash ? (size_t)(slash - path->data) : path->len;
-		*path = (struct text) {.data = path->data + ret->len, .len = path->len - ret->len};
-	} while (text_is(*ret, ".") && ret->len > 0);
-	return ret->len > 0;
-}
-
-static int cannot(int error, const char *path, struct why *why)
-{
-	switch (error) {
-	case ENOENT:
-		return refuse(why, REFUSE_NOT_FOUND, "file does not exist: %.150s", path);
-	case ELOOP:
-		return refuse(why, REFUSE_FORBIDDEN, "a symbolic link is not followed: %.140s",
-			      path);
-	case ENOTDIR:
-		return refuse(why, REFUSE_FORBIDDEN, "not a folder, or a symbolic link: %.140s",
-			      path);
-	case EISDIR:
-		return refuse(why, REFUSE_CONFLICT, "path is a directory: %.150s", path);
-	case EACCES:
-	case EPERM:
-	case EROFS:
-		return refuse(why, REFUSE_FORBIDDEN, "%s: %.140s", strerror(error), path);
-	default:
-		return -error;
-	}
-}
-
-/* Goes one folder further down. */
-static int step(struct place *p, bool makes, struct why *why)
-{
-	int fd;
-
-	if (makes && mkdirat(p->at, p->name, 0755) != 0 && errno != EEXIST)
-		return cannot(errno, p->path, why);
-	fd = openat(p->at, p->name, OPEN_FOLDER);
-	if (fd < 0)
-		return cannot(errno, p->path, why);
-	close(p->at);
-	p->at = fd;
-	p->name[0] = '\0';
-	return 0;
-}
-
-static int take_name(struct place *p, struct text name, struct why *why)
-{
-	if (text_is(name, ".."))
-		return refuse(why, REFUSE_FORBIDDEN, "path is outside the working folder");
-	if (name.len > NAME_MAX)
-		return refuse_field(why, "path", "a name in it is longer than %d bytes", NAME_MAX);
-	memcpy(p->name, name.data, name.len);
-	p->name[name.len] = '\0';
-	return 0;
-}
-
-static int whole_path(struct tool_run *r, struct text below, const char **ret)
-{
-	struct text name;
-	struct buf path;
-	int e;
-
-	buf_init(&path, 2 * PATH_MAX);
-	buf_add_str(&path, r->tools->folder);
-	while (next_name(&below, &name)) {
-		if (path.len > 1)
-			buf_add_char(&path, '/');
-		buf_add(&path, name.data, name.len);
-	}
-	*ret = path.err == 0 ? arena_copy(&r->arena, path.data, path.len) : NULL;
-	e = *ret ? 0 : -ENOMEM;
-	buf_done(&path);
-	return e;
-}
-
-/* With `makes`, folders on the way are made. */
-static int find_place(struct tool_run *r, struct text path, bool makes, struct place *ret,
-		      struct why *why)
-{
-	struct text name;
-	int e = relative(r->tools, path, &path, why);
-
-	if (e == 0)
-		e = whole_path(r, path, &ret->path);
-	if (e == 0) {
-		ret->at = fcntl(r->tools->folder_fd, F_DUPFD_CLOEXEC, 3);
-		e = ret->at < 0 ? -errno : 0;
-	}
-	while (e == 0 && next_name(&path, &name)) {
-		if (ret->name[0])
-			e = step(ret, makes, why);
-		if (e == 0)
-			e = take_name(ret, name, why);
-	}
-	return e;
-}
-
-int tool_file_folder(struct tool_run *r, struct text path, const char **ret, struct why *why)
-{
-	CLEANUP(place_done) struct place p = {.at = -1};
-	int e = find_place(r, path, false, &p, why);
-
-	if (e == 0 && p.name[0])
-		e = step(&p, false, why);
-	if (e == 0)
-		*ret = p.path;
-	return e;
-}
+#include "engine/program/tool_path.h"
 
 /* ---- what is in it ---- */
 
-static int open_file(const struct place *p, int flags, mode_t mode, struct stat *ret_st,
+static int open_file(const struct tool_path *p, int flags, mode_t mode, struct stat *ret_st,
 		     int *ret_fd, struct why *why)
 {
 	int fd = p->name[0] ? openat(p->at, p->name,
@@ -182,12 +27,12 @@ static int open_file(const struct place *p, int flags, mode_t mode, struct stat 
 			    : -1;
 
 	if (fd < 0)
-		return cannot(p->name[0] ? errno : EISDIR, p->path, why);
+		return tool_path_cannot(p->name[0] ? errno : EISDIR, p->path, why);
 	if (fstat(fd, ret_st) != 0 || !S_ISREG(ret_st->st_mode)) {
 		bool folder = S_ISDIR(ret_st->st_mode);
 
 		close(fd);
-		return folder ? cannot(EISDIR, p->path, why)
+		return folder ? tool_path_cannot(EISDIR, p->path, why)
 			      : refuse(why, REFUSE_FORBIDDEN, "not a file: %.150s", p->path);
 	}
 	*ret_fd = fd;
@@ -218,7 +63,7 @@ static int read_all(struct tool_run *r, int fd, size_t max, struct text *ret, st
 	return 0;
 }
 
-static int read_file(struct tool_run *r, const struct place *p, size_t max, struct text *ret,
+static int read_file(struct tool_run *r, const struct tool_path *p, size_t max, struct text *ret,
 		     mode_t *ret_mode, struct why *why)
 {
 	struct stat st = {0};
@@ -260,7 +105,7 @@ static int write_new(int fd, mode_t mode, struct text t)
 }
 
 /* All of it or nothing: beside it first, then in its place. mode 0: it is new. */
-static int replace(const struct place *p, mode_t mode, struct text t, struct why *why)
+static int replace(const struct tool_path *p, mode_t mode, struct text t, struct why *why)
 {
 	char id[UUID_LEN + 1];
 	char fresh[64];
@@ -273,10 +118,10 @@ static int replace(const struct place *p, mode_t mode, struct text t, struct why
 	fd = openat(p->at, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		    mode != 0 ? 0600 : 0644);
 	if (fd < 0)
-		return cannot(errno, p->path, why);
+		return tool_path_cannot(errno, p->path, why);
 	e = write_new(fd, mode, t);
 	if (e == 0 && renameat(p->at, fresh, p->at, p->name) != 0)
-		e = cannot(errno, p->path, why);
+		e = tool_path_cannot(errno, p->path, why);
 	if (e != 0)
 		unlinkat(p->at, fresh, 0);
 	return e;
@@ -343,7 +188,7 @@ static void put_content(struct record *w, struct text t, int64_t offset, int64_t
 
 int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
 {
-	CLEANUP(place_done) struct place p = {.at = -1};
+	CLEANUP(tool_path_done) struct tool_path p = {.at = -1};
 	double offset = 1, limit = 0;
 	struct text path, content;
 	struct record w;
@@ -356,7 +201,7 @@ int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct
 	if (e == 0)
 		e = tool_number(r, "limit", 0, &limit, why);
 	if (e == 0)
-		e = find_place(r, path, false, &p, why);
+		e = tool_path_find(r, path, false, &p, why);
 	if (e == 0)
 		e = read_file(r, &p, TOOL_READ_MAX, &content, &mode, why);
 	if (e != 0)
@@ -371,7 +216,7 @@ int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct
 
 /* ---- write ---- */
 
-static int append(const struct place *p, struct text t, struct why *why)
+static int append(const struct tool_path *p, struct text t, struct why *why)
 {
 	struct stat st = {0};
 	int fd = -1;
@@ -381,19 +226,19 @@ static int append(const struct place *p, struct text t, struct why *why)
 }
 
 /* What stands there; *ret_mode 0: nothing. */
-static int look(const struct place *p, mode_t *ret_mode, struct why *why)
+static int look(const struct tool_path *p, mode_t *ret_mode, struct why *why)
 {
 	struct stat st;
 
 	*ret_mode = 0;
 	if (!p->name[0])
-		return cannot(EISDIR, p->path, why);
+		return tool_path_cannot(EISDIR, p->path, why);
 	if (fstatat(p->at, p->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? 0 : cannot(errno, p->path, why);
+		return errno == ENOENT ? 0 : tool_path_cannot(errno, p->path, why);
 	if (S_ISLNK(st.st_mode))
-		return cannot(ELOOP, p->path, why);
+		return tool_path_cannot(ELOOP, p->path, why);
 	if (S_ISDIR(st.st_mode))
-		return cannot(EISDIR, p->path, why);
+		return tool_path_cannot(EISDIR, p->path, why);
 	if (!S_ISREG(st.st_mode))
 		return refuse(why, REFUSE_FORBIDDEN, "not a file: %.150s", p->path);
 	*ret_mode = st.st_mode;
@@ -402,7 +247,7 @@ static int look(const struct place *p, mode_t *ret_mode, struct why *why)
 
 int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
 {
-	CLEANUP(place_done) struct place p = {.at = -1};
+	CLEANUP(tool_path_done) struct tool_path p = {.at = -1};
 	const struct value *appends = value_find(r->input, "append");
 	bool at_end = appends && appends->kind == VALUE_TRUE;
 	struct text path, content;
@@ -416,7 +261,7 @@ int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struc
 	if (e == 0 && !content.data)
 		e = refuse_field(why, "content", "content is required");
 	if (e == 0)
-		e = find_place(r, path, true, &p, why);
+		e = tool_path_find(r, path, true, &p, why);
 	if (e == 0)
 		e = look(&p, &mode, why);
 	if (e == 0)
@@ -476,7 +321,7 @@ static int change(struct tool_run *r, struct text in, struct text from, struct t
 
 int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
 {
-	CLEANUP(place_done) struct place p = {.at = -1};
+	CLEANUP(tool_path_done) struct tool_path p = {.at = -1};
 	struct text path, from, to, content;
 	struct record w;
 	mode_t mode;
@@ -488,7 +333,7 @@ int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct
 	if (e == 0)
 		e = tool_text(r, "newText", false, &to, why);
 	if (e == 0)
-		e = find_place(r, path, false, &p, why);
+		e = tool_path_find(r, path, false, &p, why);
 	if (e == 0)
 		e = read_file(r, &p, TOOL_EDIT_MAX, &content, &mode, why);
 	if (e == 0)

@@ -1,4 +1,5 @@
-/* Inside service/tool*: one use of a tool, on its way. All of it is the loop's, except while a job runs. */
+/* Inside tool*.c: one use of a tool, on its way. All of it is the loop's, except while its work is
+ * under way. */
 #pragma once
 
 #include "base/arena.h"
@@ -6,10 +7,10 @@
 #include "base/list.h"
 #include "base/record.h"
 #include "io/tree.h"
+#include "engine/program/consent.h"
 #include "engine/program/tool.h"
 
 struct approval_old;
-struct approval_waiter;
 struct embedding_question;
 struct supervised;
 
@@ -41,19 +42,16 @@ struct tool_run {
 	bool ending; /* left, or we stop */
 	struct timer *timer;
 
-	struct approval_waiter *waiter;
-	struct text approval; /* its id, once it is kept */
+	struct consent consent;
 
 	struct embedding_question *question;
 	struct text vector; /* what came of it */
 
-	struct {
-		struct work work;
-		bool under_way;
-		bool writes;
-		struct why why;
-		struct tool_result got;
-	} job;
+	struct work work;
+	bool under_way; /* with a thread */
+	bool writes;
+	struct why why;
+	struct tool_result got;
 
 	struct supervised *program;
 	char mark[TREE_MARK_MAX];
@@ -87,9 +85,6 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
 int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
 int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
-
-/* A folder below the tools' own, by a path that was given: whole, in the arena. */
-int tool_file_folder(struct tool_run *r, struct text path, const char **ret, struct why *why);
 
 /* ---- tool_exec.c ---- */
 

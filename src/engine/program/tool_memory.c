@@ -1,4 +1,4 @@
-/* The tools of memory, with the defaults that ocg's have; how they are answered is the starter's. */
+/* The tools of memory. Their defaults are ocg's; how they answer is for whoever made the tools. */
 #include <errno.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "engine/services.h"
 #include "engine/program/tool_inner.h"
 
-enum { WORDS_MAX = 8 << 20 };
+enum { ANSWER_MAX = 8 << 20 };
 
 static int need(const struct tool_run *r, const char *key, struct text *ret, struct why *why)
 {
@@ -19,19 +19,18 @@ static int need(const struct tool_run *r, const char *key, struct text *ret, str
 	return e;
 }
 
-static int say(struct tool_run *r, struct buf *words, struct tool_result *ret, struct why *why)
+static int say(struct tool_run *r, struct buf *answer, struct tool_result *ret, struct why *why)
 {
-	int e = words->err;
+	int e = answer->err;
 
 	if (e == -EMSGSIZE)
 		e = refuse(why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes",
-			   words->max);
-	if (e == 0) {
-		ret->text.data = arena_copy(&r->arena, words->data, words->len);
-		ret->text.len = words->len;
-		e = ret->text.data ? 0 : -ENOMEM;
-	}
-	buf_done(words);
+			   answer->max);
+	if (e == 0)
+		e = arena_copy_text(&r->arena,
+				    (struct text) {answer->data ? answer->data : "", answer->len},
+				    &ret->text);
+	buf_done(answer);
 	return e;
 }
 
@@ -75,7 +74,7 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 {
 	struct memory_query q = {.limit = 0};
 	struct memory *hits;
-	struct buf words;
+	struct buf answer;
 	unsigned n;
 	int e = read_query(r, &q, why);
 
@@ -84,9 +83,9 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 	e = memory_search(r->tools->opts.services, lane, &r->arena, &q, &hits, &n, why);
 	if (e != 0)
 		return failed("search failed", e, why);
-	buf_init(&words, WORDS_MAX);
-	r->tools->opts.words.found(&words, q.text, hits, n);
-	e = say(r, &words, ret, why);
+	buf_init(&answer, ANSWER_MAX);
+	r->tools->opts.answers.found(&answer, q.text, hits, n);
+	e = say(r, &answer, ret, why);
 	return e != 0 ? failed("search failed", e, why) : 0;
 }
 
@@ -95,7 +94,7 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
 {
 	struct memory m;
-	struct buf words;
+	struct buf answer;
 	struct text id;
 	int e = need(r, "path", &id, why);
 
@@ -104,9 +103,9 @@ int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struc
 			       memory_loose_trim(id), &m, why);
 	if (e != 0)
 		return e;
-	buf_init(&words, WORDS_MAX);
-	r->tools->opts.words.entry(&words, &m);
-	return say(r, &words, ret, why);
+	buf_init(&answer, ANSWER_MAX);
+	r->tools->opts.answers.entry(&answer, &m);
+	return say(r, &answer, ret, why);
 }
 
 /* ---- a new one ---- */
@@ -114,7 +113,7 @@ int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struc
 int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
 {
 	struct memory known;
-	struct buf words;
+	struct buf answer;
 	struct text text;
 	bool is_known;
 	int e = need(r, "text", &text, why);
@@ -127,16 +126,16 @@ int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, str
 		return failed("store failed", e, why);
 	if (!is_known)
 		return 0;
-	buf_init(&words, WORDS_MAX);
-	r->tools->opts.words.duplicate(&words, &known);
-	return say(r, &words, ret, why);
+	buf_init(&answer, ANSWER_MAX);
+	r->tools->opts.answers.duplicate(&answer, &known);
+	return say(r, &answer, ret, why);
 }
 
 int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
 {
 	struct memory_new in = {.source = TEXT("manual"), .by = r->by};
 	struct memory m;
-	struct buf words;
+	struct buf answer;
 	int e = need(r, "text", &in.content, why);
 
 	(void)lane;
@@ -151,10 +150,10 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 	e = memory_add(r->tools->opts.services, &r->arena, &in, &m, why);
 	if (e != 0)
 		return failed("store failed", e, why);
-	buf_init(&words, WORDS_MAX);
+	buf_init(&answer, ANSWER_MAX);
 	if (m.repeated)
-		r->tools->opts.words.duplicate(&words, &m);
+		r->tools->opts.answers.duplicate(&answer, &m);
 	else
-		r->tools->opts.words.stored(&words, &m);
-	return say(r, &words, ret, why);
+		r->tools->opts.answers.stored(&answer, &m);
+	return say(r, &answer, ret, why);
 }

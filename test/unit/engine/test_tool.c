@@ -60,7 +60,7 @@ static int world_make(void **state, bool allow)
 	struct world *w = calloc(1, sizeof(*w));
 	const struct approval_rule rule = {.name = "all", .verdict = VERDICT_ALLOW};
 	struct approvals_opts approvals = {.rules = &rule, .n_rules = allow ? 1 : 0};
-	struct tools_opts tools = {.allowed = ~0U, .words = {found, one, one, duplicate}};
+	struct tools_opts tools = {.allowed = ~0U, .answers = {found, one, one, duplicate}};
 	struct events_opts events = {0};
 	void *fixture;
 	struct why why = {0};
@@ -393,8 +393,8 @@ static void who_leaves_while_it_is_asked_leaves_no_question(void **state)
 	record_text(&input, "path", TEXT("f"));
 	record_text(&input, "content", TEXT("x"));
 	waits = start(w, TOOL_WRITE, &input);
-	stage_until(&w->stage, waits->waiter);
-	assert_null(waits->approval.data);
+	stage_until(&w->stage, waits->consent.waiter);
+	assert_string_equal(waits->consent.id, "");
 	tool_leave(waits);
 	/* It stays until the question can be withdrawn. */
 	assert_int_equal(services(w)->tools->n_runs, 1);

@@ -1,0 +1,69 @@
+#include "engine/program/consent.h"
+
+#include <stdio.h>
+
+static void end(struct consent *c, int result, const struct why *why)
+{
+	struct why cancelled = {.text = ""};
+
+	if (c->left) {
+		result = refuse(&cancelled, REFUSE_CANCELLED, "cancelled");
+		why = &cancelled;
+	}
+	c->fn(c->arg, result, why);
+}
+
+static void withdraw(struct consent *c)
+{
+	consent_drop(c);
+	if (c->id[0] && !*c->stopping)
+		approval_withdraw(c->approvals, text_of(c->id), c->by);
+	end(c, 0, NULL);
+}
+
+static void on_kept(void *arg, int result, const struct approval *approval, const struct why *why)
+{
+	struct consent *c = arg;
+
+	(void)why;
+	if (result != 0)
+		return;
+	snprintf(c->id, sizeof(c->id), "%.*s", TEXT_ARGS(approval->row.id));
+	if (c->left)
+		withdraw(c);
+}
+
+static void on_decided(void *arg, int result, const struct approval *approval,
+		       const struct why *why)
+{
+	struct consent *c = arg;
+	struct why own = {.text = ""};
+
+	c->waiter = NULL;
+	c->id[0] = '\0';
+	if (result == 0) {
+		why = &own;
+		result = approval_verdict(&approval->row, &own);
+	}
+	end(c, result, why);
+}
+
+int consent_ask(struct consent *c, const struct approval_new *in, struct why *why)
+{
+	if (!c->approvals)
+		return refuse(why, REFUSE_FORBIDDEN, "there is nobody to approve it");
+	return approval_wait(c->approvals, in, on_kept, on_decided, c, &c->waiter);
+}
+
+void consent_leave(struct consent *c)
+{
+	c->left = true;
+	if (c->id[0] || *c->stopping)
+		withdraw(c);
+}
+
+void consent_drop(struct consent *c)
+{
+	approval_leave(c->waiter);
+	c->waiter = NULL;
+}
