@@ -11,6 +11,7 @@
 #include "engine/program/process.h"
 #include "engine/program/tool.h"
 #include "engine/services.h"
+#include "engine/task/task.h"
 
 #define AT(member)      offsetof(struct gateway_settings, member)
 #define TEXT_AT(member) SETTING_TEXT(struct gateway_settings, member)
@@ -122,7 +123,7 @@ static int start_processes(const struct dialect_host *h, struct why *why)
 	const struct processes_opts opts = {
 		.loop = h->daemon->loop,
 		.background = *h->daemon->background,
-		.services = services,
+		.owner = tasks_owner(services),
 		.approvals = services->approvals,
 		.folder = s->folder,
 		.env = h->env,
@@ -139,13 +140,15 @@ static int start(struct dialect_host *h, struct why *why)
 		.loop = h->daemon->loop,
 		.background = *h->daemon->background,
 		.services = services,
+		.owner = tasks_owner(services),
 		.approvals = services->approvals,
 		/* Memory over HTTP is by the same. */
 		.allowed = s->tools | memory_bits,
 		.agent = "gateway",
 		.folder = s->folder,
 		.env = h->env,
-		.answers = {ocg_words_found, ocg_words_entry, ocg_words_stored, ocg_words_duplicate},
+		.answers = {ocg_words_found, ocg_words_entry, ocg_words_stored,
+			    ocg_words_duplicate},
 	};
 	const struct jobs_opts jobs = {
 		.background = opts.background,

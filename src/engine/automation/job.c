@@ -16,7 +16,7 @@
 #include "store/job.h"
 #include "store/store.h"
 
-/* Which set of rules they are; their names are among those of no project. */
+/* The set of rules that they are. Jobs are rules of no project. */
 #define ORIGIN TEXT("\njobs")
 
 struct job {
@@ -114,7 +114,7 @@ static int read_schedule(const struct value *v, struct rule_new *rule, struct wh
 	return 0;
 }
 
-/* What has a session of its own can only be an agent's turn. */
+/* What runs in a session of its own can only be an agent's turn. */
 static bool is_agent_turn(const struct value *data, const struct value *payload)
 {
 	struct text kind = member(payload, "kind");
@@ -139,17 +139,20 @@ static int read_payload(struct jobs *jobs, const struct value *data, struct rule
 	return 0;
 }
 
-/* A rule's keys are not the client's: what is wrong with a schedule is said so. */
+/* A rule's keys are not the client's: to him all of these are his schedule. */
 static int check_rule(struct rule_new *rule, struct why *why)
 {
+	static const char *const of_schedule[] = {"cron", "every", "zone"};
 	int r = automation_check_rule(rule, why);
 	struct why no;
 
-	if (r <= 0 || (strcmp(why->field, "cron") != 0 && strcmp(why->field, "every") != 0 &&
-		       strcmp(why->field, "zone") != 0))
-		return r;
-	no = *why;
-	return refuse_field(why, "schedule", "schedule: %.180s", no.text);
+	for (unsigned i = 0; r > 0 && i < 3; i++) {
+		if (strcmp(why->field, of_schedule[i]) == 0) {
+			no = *why;
+			return refuse_field(why, "schedule", "schedule: %.180s", no.text);
+		}
+	}
+	return r;
 }
 
 static int make_rule(struct jobs *jobs, const struct job *j, struct rule_new *ret, struct why *why)
@@ -225,34 +228,22 @@ bool job_at(struct jobs *jobs, unsigned i, struct job_info *ret_info)
 
 /* ---- changes ---- */
 
-static void change_free(struct job_change *c)
-{
-	job_free(c->job);
-	buf_done(&c->packed);
-	free(c);
-}
-
 static int change_run(struct work *w, int lane)
 {
-	struct job_change *c = list_entry(w, struct job_change, work);
+	const struct job_change *c = list_entry(w, struct job_change, work);
 	struct connection *db = store_lane(c->jobs->opts.store, lane);
+	struct job_row row = {.id = text_of(c->id)};
 	bool found;
-	int r;
 
-	if (c->job) {
-		const struct job_row row = {.id = text_of(c->id),
-					    .data = {.data = c->packed.data, .len = c->packed.len},
-					    .created_ms = c->job->created_ms,
-					    .updated_ms = c->job->updated_ms};
-
-		r = store_job_put(db, &row);
-	} else {
-		r = store_job_delete(db, text_of(c->id), &found);
-	}
-	return r;
+	if (!c->job)
+		return store_job_delete(db, row.id, &found);
+	row.data = (struct text) {.data = c->packed.data, .len = c->packed.len};
+	row.created_ms = c->job->created_ms;
+	row.updated_ms = c->job->updated_ms;
+	return store_job_put(db, &row);
 }
 
-/* It is kept: so it is from now on. */
+/* It is kept: from now on it is so here, too. */
 static int take(struct job_change *c, struct job **ret_job)
 {
 	struct jobs *jobs = c->jobs;
@@ -276,52 +267,47 @@ static int take(struct job_change *c, struct job **ret_job)
 static void change_finished(struct work *w, int result)
 {
 	struct job_change *c = list_entry(w, struct job_change, work);
-	struct jobs *jobs = c->jobs;
 	struct job_info info = {.id = c->id};
-	job_fn fn = c->fn;
-	void *arg = c->arg;
 	struct job *job = NULL;
 
 	if (result == 0)
 		result = take(c, &job);
 	if (job)
-		show(jobs, job, &info);
-	if (fn)
-		fn(arg, result, &info, NULL);
-	change_free(c);
+		show(c->jobs, job, &info);
+	c->fn(c->arg, result, &info, NULL);
+	job_free(c->job);
+	buf_done(&c->packed);
+	free(c);
 }
 
 /* Takes the job. */
 static void submit(struct jobs *jobs, const char *id, struct job *job, job_fn fn, void *arg)
 {
 	struct job_change *c = calloc(1, sizeof(*c));
-	int r = c ? 0 : -ENOMEM;
 
-	if (r != 0) {
+	if (!c) {
 		job_free(job);
-		fn(arg, r, NULL, NULL);
+		fn(arg, -ENOMEM, NULL, NULL);
 		return;
 	}
-	c->work = (struct work) {.run = change_run, .finished = change_finished};
-	c->jobs = jobs;
-	c->job = job;
-	c->fn = fn;
-	c->arg = arg;
+	*c = (struct job_change) {
+		.work = {.run = change_run, .finished = change_finished},
+		.jobs = jobs,
+		.job = job,
+		.fn = fn,
+		.arg = arg,
+	};
 	snprintf(c->id, sizeof(c->id), "%s", id);
 	buf_init(&c->packed, 2 * JOB_BYTES_MAX);
-	if (job) {
+	if (job)
 		value_pack(&c->packed, job->data);
-		r = c->packed.err;
-	}
-	if (r == 0)
-		r = jobs->opts.background.submit(jobs->opts.background.arg, &c->work, true);
-	if (r != 0) {
-		change_free(c);
-		fn(arg, r, NULL, NULL);
-	}
+	if (c->packed.err != 0)
+		change_finished(&c->work, c->packed.err);
+	else
+		background_start(&jobs->opts.background, &c->work, true);
 }
 
-/* A time in milliseconds, as its clients know ids; the next one that is free. */
+/* The time in milliseconds, as clients know ids; the next one that is free. */
 static void new_id(const struct jobs *jobs, char out[JOB_ID_LEN])
 {
 	int64_t ms = clock_utc_ms();
@@ -354,10 +340,12 @@ static int make(struct jobs *jobs, const char *id, const struct value *data, str
 	struct job *j = NULL;
 	int r = check_data(data, why);
 
-	if (r == 0)
-		r = job_new(id, data, &j);
-	if (r == 0)
-		r = make_rule(jobs, j, &rule, why);
+	if (r != 0)
+		return r;
+	r = job_new(id, data, &j);
+	if (r != 0)
+		return r;
+	r = make_rule(jobs, j, &rule, why);
 	if (r != 0) {
 		job_free(j);
 		return r;
@@ -415,14 +403,14 @@ static const struct value *namesake(const struct value *v, const struct value *k
 	return NULL;
 }
 
-static int put(struct record *w, const struct value *name, const struct value *v)
+static void put(struct record *w, const struct value *name, const struct value *v)
 {
 	char *key = arena_copy(w->arena, name->key, name->key_len);
 
-	if (!key)
-		return -ENOMEM;
-	record_value(w, key, v);
-	return w->err;
+	if (key)
+		record_value(w, key, v);
+	else
+		w->err = -ENOMEM;
 }
 
 /* deep: an object's members are merged with those of the one it would replace. */
@@ -430,24 +418,27 @@ static int merge(struct arena *a, const struct value *old, const struct value *p
 		 const struct value **ret)
 {
 	struct record w;
-	int r = 0;
 
 	record_begin(&w, a);
 	value_each (m, old) {
-		if (r == 0 && !namesake(patch, m))
-			r = put(&w, m, m);
+		if (!namesake(patch, m))
+			put(&w, m, m);
 	}
 	value_each (m, patch) {
 		const struct value *was = deep ? namesake(old, m) : NULL;
 		const struct value *to = m;
 
-		if (r == 0 && was && was->kind == VALUE_OBJECT && m->kind == VALUE_OBJECT)
-			r = merge(a, was, m, false, &to);
-		if (r == 0 && m->kind != VALUE_NULL)
-			r = put(&w, m, to);
+		if (was && was->kind == VALUE_OBJECT && m->kind == VALUE_OBJECT) {
+			int r = merge(a, was, m, false, &to);
+
+			if (r != 0)
+				return r;
+		}
+		if (m->kind != VALUE_NULL)
+			put(&w, m, to);
 	}
 	*ret = w.root;
-	return r != 0 ? r : w.err;
+	return w.err;
 }
 
 void job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg)

@@ -16,7 +16,6 @@
 #include "engine/approval/old.h"
 #include "engine/program/process_inner.h"
 #include "io/supervisor.h"
-#include "engine/task/task.h"
 
 enum {
 	GRACE_MS = 250, /* for output under way when the program has ended */
@@ -298,7 +297,7 @@ static int process_new(struct processes *all, const struct process_new *in,
 	if (r == 0)
 		r = timer_new(all->loop, on_grace, p, &p->grace);
 	if (r == 0)
-		r = supervisor_mark(tasks_owner(all->services), p->mark);
+		r = supervisor_mark(all->owner, p->mark);
 	if (r != 0) {
 		process_free(p);
 		return r;
@@ -500,7 +499,7 @@ int processes_new(const struct processes_opts *opts, struct processes **ret_proc
 
 	if (!p)
 		return -ENOMEM;
-	p->services = opts->services;
+	p->owner = opts->owner;
 	p->approvals = opts->approvals;
 	p->loop = opts->loop;
 	p->env = opts->env;

@@ -27,7 +27,6 @@
 struct approvals;
 struct environment;
 struct processes;
-struct services;
 struct process_ask;
 struct process_wait;
 
@@ -45,7 +44,7 @@ enum {
 
 struct processes_opts {
 	struct loop *loop;
-	struct services *services;
+	const char *owner;            /* whose mark programs carry; see io/tree.h */
 	struct approvals *approvals;  /* NULL: nothing is allowed */
 	struct background background; /* to withdraw what an earlier life has asked; none: not */
 	/* Where commands run; a workdir must be there or below. NULL or "": ours, and anywhere. */
@@ -53,8 +52,8 @@ struct processes_opts {
 	const struct environment *env; /* of commands; NULL: ours */
 };
 
-/* After tasks_start, which ends what a crash has left. Refuses a folder that is none. The
- * functions below take NULL for it, too, and refuse everything: REFUSE_FORBIDDEN. */
+/* Refuses a folder that is none. The functions below take NULL for it, too, and refuse everything:
+ * REFUSE_FORBIDDEN. */
 int processes_new(const struct processes_opts *opts, struct processes **ret_processes,
 		  struct why *why);
 

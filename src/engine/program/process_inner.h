@@ -15,7 +15,7 @@ struct console;
 struct supervised;
 
 struct processes {
-	struct services *services;
+	const char *owner;
 	struct approvals *approvals;
 	struct loop *loop;
 	const struct environment *env;

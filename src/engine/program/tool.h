@@ -67,6 +67,7 @@ struct tools_opts {
 	struct loop *loop;
 	struct background background;
 	struct services *services;
+	const char *owner; /* whose mark programs carry; see io/tree.h. NULL: none are run */
 	struct approvals *approvals; /* NULL: what needs approval is refused */
 	unsigned allowed;            /* bits: 1 << enum tool_id */
 	const char *agent;           /* who runs tools, to whoever approves; NULL: several do */
@@ -75,7 +76,7 @@ struct tools_opts {
 	struct tool_answers answers;
 };
 
-/* After tasks_start, whose owner's mark its programs carry. Refuses a folder that is none. */
+/* Refuses a folder that is none. */
 int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct why *why);
 
 /* What runs is ended, and told REFUSE_STOPPING. Accepts NULL. */

@@ -6,7 +6,6 @@
 
 #include "base/utf8.h"
 #include "io/supervisor.h"
-#include "engine/task/task.h"
 #include "engine/program/tool_inner.h"
 #include "engine/program/tool_path.h"
 
@@ -118,10 +117,10 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 
 	if (e == 0 && r->workdir.len > 0)
 		e = tool_path_folder(r, r->workdir, &cwd, why);
-	if (e == 0 && !tasks_owner(t->opts.services))
+	if (e == 0 && !t->opts.owner)
 		e = refuse(why, REFUSE_UNAVAILABLE, "nobody looks after programs");
 	if (e == 0)
-		e = supervisor_mark(tasks_owner(t->opts.services), r->mark);
+		e = supervisor_mark(t->opts.owner, r->mark);
 	if (e == 0)
 		e = timer_new(t->opts.loop, on_late, r, &r->timer);
 	if (e != 0)

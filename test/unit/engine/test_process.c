@@ -23,7 +23,6 @@ struct approval_waiter {
 
 struct world {
 	struct stage stage;
-	struct services services;
 	struct processes *processes;
 	struct tree_keeper *keeper;
 	char dir[64];
@@ -53,18 +52,11 @@ static struct world *the_world;
 
 /* ---- whoever approves ---- */
 
-const char *__wrap_tasks_owner(const struct services *s);
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
 void __wrap_approval_leave(struct approval_waiter *w);
 void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
 			    void *arg);
-
-const char *__wrap_tasks_owner(const struct services *s)
-{
-	(void)s;
-	return owner;
-}
 
 static void note(char *to, size_t size, struct text t)
 {
@@ -155,13 +147,12 @@ static int world_setup(void **state)
 	strcpy(w->dir, "/tmp/koine-process-XXXXXX");
 	assert_non_null(mkdtemp(w->dir));
 	assert_int_equal(tree_keeper_new(w->stage.loop, &w->keeper), 0);
-	/* Only that it is there is looked at. */
-	w->services.approvals = (struct approvals *)w;
 	w->verdict = APPROVAL_APPROVED;
 	opts.loop = w->stage.loop;
 	opts.folder = w->dir;
-	opts.services = &w->services;
-	opts.approvals = w->services.approvals;
+	opts.owner = owner;
+	/* Only that it is there is looked at. */
+	opts.approvals = (struct approvals *)w;
 	assert_int_equal(processes_new(&opts, &w->processes, &why), 0);
 	*state = w;
 	return 0;
@@ -562,7 +553,7 @@ static void without_the_setting_nothing_is_allowed(void **state)
 {
 	struct world *w = *state;
 	struct processes *with = w->processes;
-	const struct processes_opts alone = {.loop = w->stage.loop, .services = &w->services};
+	const struct processes_opts alone = {.loop = w->stage.loop, .owner = owner};
 	const struct process_new in = {.command = TEXT("true")};
 	struct process_info list[PROCESS_KEPT_MAX];
 	struct process_log log;
@@ -579,7 +570,6 @@ static void without_the_setting_nothing_is_allowed(void **state)
 	assert_int_equal(process_log(NULL, TEXT("x"), 0, 1, &log, &w->why), REFUSE_FORBIDDEN);
 	assert_non_null(strstr(w->why.text, "[gateway] process = yes"));
 	assert_int_equal(w->n_asked, 0);
-	w->services.approvals = NULL;
 	assert_int_equal(processes_new(&alone, &w->processes, &w->why), 0);
 	assert_int_equal(start_as(w, &in), REFUSE_FORBIDDEN);
 	processes_free(w->processes);
