@@ -4,106 +4,78 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/approval/watch.h"
+#include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/list.h"
+#include "cli/kit/tool_gist.h"
+#include "cli/kit/value.h"
 
-enum { NARROW = 60, WIDE = 100, SESSION_SHOWN = 8 };
+enum { NARROW = 60, WIDE = 100 };
 
-struct row {
-	unsigned room; /* columns left */
-};
-
-/* What was there goes first: behind a full row the cursor still stands on its last character. */
-static void begin_row(void)
+static struct screen_row begin_row(unsigned columns)
 {
-	fputs("\033[0m\033[K", stdout);
-}
-
-static void end_row(void)
-{
-	fputs("\033[0m\n", stdout);
-}
-
-/* In so many columns, and a space behind. */
-static void put(struct row *r, struct text t, unsigned width)
-{
-	unsigned most = width < r->room ? width : r->room;
-	size_t used;
-
-	if (most == 0)
-		return;
-	used = print_fitting_exact(stdout, t, most);
-	r->room -= most;
-	for (; used < most; used++)
-		fputc(' ', stdout);
-	if (r->room > 0) {
-		fputc(' ', stdout);
-		r->room--;
-	}
+	screen_begin_row();
+	return (struct screen_row) {.room = columns, .print = print_fitting_exact};
 }
 
 /* ---- the list ---- */
 
 static void draw_head(const struct approval_watch *w, unsigned columns)
 {
-	struct row r = {.room = columns};
-	char words[96];
+	const struct approval_options *o = w->cli->own;
+	struct screen_row r;
+	char head[96];
 	size_t n = koine_value_count(watch_list(w));
 	int64_t all = (int64_t)n;
 
 	/* Of all sessions, and some may not have been sent. */
-	if (!w->cli->options.approval.session)
+	if (!o->session)
 		koine_value_int(koine_value_get(koine_doc_root(w->doc), "pending"), &all);
 	if (!w->subscribed)
-		snprintf(words, sizeof(words), "koined is away; waiting for it");
+		snprintf(head, sizeof(head), "koined is away; waiting for it");
 	else if (n == 0)
-		snprintf(words, sizeof(words), "nobody asks for anything");
+		snprintf(head, sizeof(head), "nobody asks for anything");
 	else if (all > (int64_t)n)
-		snprintf(words, sizeof(words), "%lld wait, the oldest %zu of them here",
+		snprintf(head, sizeof(head), "%lld wait, the oldest %zu of them here",
 			 (long long)all, n);
 	else
-		snprintf(words, sizeof(words), "%zu %s", n, n == 1 ? "waits" : "wait");
-	begin_row();
-	fputs(w->cli->color ? "\033[1m" : "", stdout);
-	put(&r, text_of(words), columns);
-	end_row();
+		snprintf(head, sizeof(head), "%zu %s", n, n == 1 ? "waits" : "wait");
+	r = begin_row(columns);
+	print_style(w->cli, style_bold);
+	screen_put(&r, text_of(head), columns);
+	screen_end_row();
 }
 
-static struct text beginning(struct text id)
-{
-	if (id.len > SESSION_SHOWN)
-		id.len = SESSION_SHOWN;
-	return id;
-}
-
-static void put_gist(struct row *r, const struct koine_value *a)
+static void put_gist(struct screen_row *r, const struct koine_value *a)
 {
 	CLEANUP(buf_donep) struct buf gist;
 
 	buf_init(&gist, GIST_MAX);
 	approval_gist(&gist, a);
-	put(r, (struct text) {.data = gist.data, .len = gist.len}, r->room);
+	screen_put(r, buf_text(&gist), r->room);
 }
 
-static void draw_row(const struct approval_watch *w, const struct koine_value *a, size_t id_width,
-		     bool selected, unsigned columns)
+static void draw_row(const struct koine_value *a, size_t id_width, bool selected, unsigned columns)
 {
-	struct row r = {.room = columns};
-	char age[16];
+	struct screen_row r = begin_row(columns);
+	struct text session = member_string(a, "session_id");
+	char age[SPAN_SHOWN];
 
-	approval_age(a, age, sizeof(age));
-	begin_row();
+	duration_format_age(clock_utc_ms() - member_time(a, "created_at"), age);
+	if (session.len > SHORT_ID)
+		session.len = SHORT_ID;
 	fputs(selected ? "\033[7m" : "", stdout);
-	put(&r, text_of(selected ? ">" : " "), 1);
-	put(&r, approval_short_id(a, id_width), (unsigned)id_width);
+	screen_put(&r, text_of(selected ? ">" : " "), 1);
+	screen_put(&r, approval_short_id(a, id_width), (unsigned)id_width);
 	if (columns >= NARROW) {
-		put(&r, text_of(age), 4);
-		put(&r, approval_member(a, "agent"), 8);
+		screen_put(&r, text_of(age), 4);
+		screen_put(&r, member_string(a, "agent"), 8);
 	}
 	if (columns >= WIDE)
-		put(&r, beginning(approval_member(a, "session_id")), SESSION_SHOWN);
-	put(&r, approval_member(a, "tool"), columns >= NARROW ? 12 : 8);
+		screen_put(&r, session, SHORT_ID);
+	screen_put(&r, member_string(a, "tool"), columns >= NARROW ? 12 : 8);
 	put_gist(&r, a);
-	end_row();
+	screen_end_row();
 }
 
 /* The selected one is always among those shown. */
@@ -125,7 +97,7 @@ static void draw_list(struct approval_watch *w, unsigned columns, unsigned rows)
 	draw_head(w, columns);
 	scroll(w, n, rows - 1);
 	for (size_t i = w->top; i < n && i - w->top < rows - 1; i++)
-		draw_row(w, watch_row(w, i), id_width, w->selected[0] && i == w->at, columns);
+		draw_row(watch_row(w, i), id_width, w->selected[0] && i == w->at, columns);
 }
 
 /* ---- all of one ---- */
@@ -141,15 +113,15 @@ static void draw_view(struct approval_watch *w, unsigned columns, unsigned rows)
 		w->view_top = n > rows ? n - rows : 0;
 	w->n_below = n - w->view_top > rows ? n - w->view_top - rows : 0;
 	for (size_t i = w->view_top; i < n && i - w->view_top < rows; i++) {
-		begin_row();
+		screen_begin_row();
 		view_print_row(&w->view, i, stdout, w->cli->color);
-		end_row();
+		screen_end_row();
 	}
 }
 
 /* ---- the last row ---- */
 
-/* The end of it is what is being typed. */
+/* Its end is shown: that is what is being typed. */
 static void draw_line(const struct approval_watch *w, unsigned columns)
 {
 	static const char prompts[][10] = {"Why? ", "Answer: "};
@@ -157,8 +129,8 @@ static void draw_line(const struct approval_watch *w, unsigned columns)
 	struct text t = {.data = w->line, .len = w->line_len};
 	size_t room = columns > strlen(prompt) + 1 ? columns - strlen(prompt) - 1 : 1;
 
-	begin_row();
-	while (t.len > 0 && text_columns(t.data, t.len) > room) {
+	screen_begin_row();
+	while (t.len > 0 && text_columns(t) > room) {
 		struct glyph g;
 
 		glyph_read(&g, t.data, t.data + t.len);
@@ -167,7 +139,7 @@ static void draw_line(const struct approval_watch *w, unsigned columns)
 	}
 	if (columns > strlen(prompt))
 		fputs(prompt, stdout);
-	print_fitting(stdout, t.data, t.len, NULL, room);
+	print_fitting(stdout, t, room);
 	fputs("\033[?25h", stdout);
 }
 
@@ -181,22 +153,25 @@ static const char *keys_of(const struct approval_watch *w)
 
 static void draw_foot(const struct approval_watch *w, unsigned columns)
 {
-	struct row r = {.room = columns};
-	const char *words = w->note[0] ? w->note : keys_of(w);
-	char line[sizeof(w->note) + 64];
+	struct screen_row r;
+	const char *keys = keys_of(w);
+	char foot[sizeof(w->note)];
 
 	if (w->mode == WATCH_LINE) {
 		draw_line(w, columns);
 		return;
 	}
+	if (w->note[0])
+		snprintf(foot, sizeof(foot), "%s", w->note);
+	else if (w->mode == WATCH_VIEW && w->n_below > 0)
+		snprintf(foot, sizeof(foot), "… %zu rows below  %s", w->n_below, keys);
+	else
+		snprintf(foot, sizeof(foot), "%s", keys);
 	fputs("\033[?25l", stdout);
-	begin_row();
-	fputs(w->cli->color && !w->note[0] ? color_begin(CELL_GREY) : "", stdout);
-	if (w->mode == WATCH_VIEW && w->n_below > 0 && !w->note[0]) {
-		snprintf(line, sizeof(line), "… %zu rows below  %s", w->n_below, words);
-		words = line;
-	}
-	put(&r, text_of(words), columns);
+	r = begin_row(columns);
+	if (!w->note[0])
+		print_style(w->cli, color_begin(COLOR_GREY));
+	screen_put(&r, text_of(foot), columns);
 	fputs("\033[0m", stdout);
 }
 

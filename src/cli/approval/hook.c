@@ -3,18 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/kit/value.h"
+
 /* Bytes that koined takes of names by which nothing is decided. */
 enum { ID_MAX = 256, FOLDER_MAX = 4096 };
-
-static struct text member(const struct koine_value *v, const char *key)
-{
-	const struct koine_value *m = koine_value_get(v, key);
-	struct text t = {0};
-
-	if (koine_value_kind(m) == KOINE_STRING)
-		t.data = koine_value_text(m, &t.len);
-	return t;
-}
 
 /* ---- in ---- */
 
@@ -29,7 +21,7 @@ static const struct {
 /* Without an event's name it is the one that the agent has this for. */
 static int find_form(struct hook *h, const char *format, char *error, size_t size)
 {
-	struct text event = member(koine_doc_root(h->doc), "hook_event_name");
+	struct text event = member_string(koine_doc_root(h->doc), "hook_event_name");
 	bool named = strcmp(format, "claude") == 0 || h->is_codex;
 
 	if (strcmp(format, "plain") == 0 || (!event.data && !named)) {
@@ -54,7 +46,8 @@ static int find_form(struct hook *h, const char *format, char *error, size_t siz
 static bool is_codex(const struct koine_value *in, const char *format)
 {
 	if (strcmp(format, "auto") == 0)
-		return member(in, "hook_event_name").data && member(in, "turn_id").data;
+		return member_string(in, "hook_event_name").data &&
+		       member_string(in, "turn_id").data;
 	return strcmp(format, "codex") == 0;
 }
 
@@ -67,8 +60,8 @@ static const char *agent_of(const struct hook *h, const char *given)
 	return h->form == HOOK_PLAIN ? NULL : "claude";
 }
 
-/* What cannot be read may be what the agent wants to do, and to print nothing would let it. One that
- * wants another form passes over this one. */
+/* What cannot be read may be what the agent wants to do, and to print nothing would let it. An agent
+ * that wants another form ignores this one. */
 static enum hook_form guess_form(const char *text, size_t len, const char *format)
 {
 	struct text event = TEXT("\"PreToolUse\"");
@@ -82,18 +75,14 @@ static enum hook_form guess_form(const char *text, size_t len, const char *forma
 	return HOOK_NONE;
 }
 
-/* Of two, nobody knows which one the agent means. */
+/* Where a key stands twice, nobody knows which one the agent means. */
 static bool is_twice(const struct koine_value *in, const char *key)
 {
 	const struct koine_value *m = koine_value_first(in);
 	unsigned n = 0;
 
-	for (; m; m = koine_value_next(m)) {
-		struct text name = {0};
-
-		name.data = koine_value_key(m, &name.len);
-		n += text_is(name, key);
-	}
+	for (; m; m = koine_value_next(m))
+		n += text_is(text_of_key(m), key);
 	return n > 1;
 }
 
@@ -113,7 +102,7 @@ int hook_read(struct hook *h, const char *text, size_t len, const char *format, 
 	}
 	in = koine_doc_root(h->doc);
 	h->is_codex = is_codex(in, format);
-	h->tool = member(in, "tool_name");
+	h->tool = member_string(in, "tool_name");
 	r = find_form(h, format, error, error_size);
 	h->agent = agent_of(h, agent);
 	if (r == 0 && (is_twice(in, "tool_name") || is_twice(in, "tool_input"))) {
@@ -165,24 +154,24 @@ static bool is_given(const char *text)
 	return text && text[0];
 }
 
-/* Where our own names are known, the agent's is only told where there is nothing better. */
-static void add_place(const struct hook *h, const struct hook_place *place, struct koine_json *j)
+/* The agent's own name for its session is told only where there is nothing better. */
+static void add_run(const struct hook *h, const struct hook_run *run, struct koine_json *j)
 {
 	const struct koine_value *in = koine_doc_root(h->doc);
-	struct text own = text_cut(member(in, "session_id"), ID_MAX);
-	struct text folder = text_cut(member(in, "cwd"), FOLDER_MAX);
-	bool ours = is_given(place->session);
+	struct text own = text_cut(member_string(in, "session_id"), ID_MAX);
+	struct text folder = text_cut(member_string(in, "cwd"), FOLDER_MAX);
+	bool ours = is_given(run->session);
 
-	add_text(j, "session_id", ours ? text_of(place->session) : own);
-	if (is_given(place->run))
-		add_text(j, "run_id", text_of(place->run));
+	add_text(j, "session_id", ours ? text_of(run->session) : own);
+	if (is_given(run->id))
+		add_text(j, "run_id", text_of(run->id));
 	if (folder.len > 0)
 		add_text(j, "origin", folder);
 	else if (ours)
 		add_text(j, "origin", own);
 }
 
-void hook_write_request(const struct hook *h, const struct hook_place *place, const char *id,
+void hook_write_request(const struct hook *h, const struct hook_run *run, const char *id,
 			int64_t timeout_ms, struct koine_json *j)
 {
 	const struct koine_value *in = koine_doc_root(h->doc);
@@ -190,15 +179,15 @@ void hook_write_request(const struct hook *h, const struct hook_place *place, co
 	koine_json_begin_object(j);
 	koine_json_key(j, "id");
 	koine_json_string(j, id);
-	/* Only who asks in the plain form may want words, and not leave to do something. */
+	/* Only in the plain form may it be a question, and not leave to do something. */
 	if (h->form == HOOK_PLAIN)
-		add_text(j, "kind", member(in, "kind"));
+		add_text(j, "kind", member_string(in, "kind"));
 	add_text(j, "tool", h->tool);
 	add_input(j, koine_value_get(in, "tool_input"));
-	add_place(h, place, j);
+	add_run(h, run, j);
 	if (h->agent)
 		add_text(j, "agent", text_of(h->agent));
-	add_text(j, "tool_use_id", text_cut(member(in, "tool_use_id"), ID_MAX));
+	add_text(j, "tool_use_id", text_cut(member_string(in, "tool_use_id"), ID_MAX));
 	if (timeout_ms > 0) {
 		koine_json_key(j, "timeout");
 		koine_json_double(j, (double)timeout_ms / 1000);

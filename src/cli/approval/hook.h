@@ -35,14 +35,14 @@ int hook_read(struct hook *h, const char *text, size_t len, const char *format, 
 	      char *error, size_t error_size);
 void hook_done(struct hook *h);
 
-/* Who runs the agent, where koined does; NULL: not known. */
-struct hook_place {
+/* What the agent is a part of, where koined runs it; NULL: not known. */
+struct hook_run {
 	const char *session;
-	const char *run;
+	const char *id;
 };
 
 /* The params of approval.request. timeout_ms 0: as the daemon has it. */
-void hook_write_request(const struct hook *h, const struct hook_place *place, const char *id,
+void hook_write_request(const struct hook *h, const struct hook_run *run, const char *id,
 			int64_t timeout_ms, struct koine_json *j);
 
 struct hook_outcome {

@@ -3,33 +3,47 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/approval/approval.h"
 #include "cli/approval/view.h"
-#include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/list.h"
 #include "cli/kit/tool_gist.h"
+#include "cli/kit/value.h"
 
 enum {
 	NARROW = 60, /* columns; below it id, tool and input are all there is room for */
 	WIDE = 100,  /* from here on the session, too */
-	ID_SHOWN = 8,
 	ID_SHOWN_MAX = 36,
 };
 
-static int out_of_memory(void)
+/* ---- parts ---- */
+
+bool approval_is_question(const struct koine_value *approval)
 {
-	complain("out of memory");
-	return EX_SOFTWARE;
+	return text_is(member_string(approval, "kind"), "human_contact");
 }
 
-/* ---- parts ---- */
+/* Ids that koined makes begin with a word that is not shown. */
+static struct text bare_id(const struct koine_value *approval)
+{
+	static const struct text begins[] = {TEXT("local-"), TEXT("rule-")};
+	struct text id = member_string(approval, "id");
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		size_t n = begins[i].len;
+
+		if (id.len > n && memcmp(id.data, begins[i].data, n) == 0)
+			return (struct text) {.data = id.data + n, .len = id.len - n};
+	}
+	return id;
+}
 
 struct text approval_short_id(const struct koine_value *approval, size_t width)
 {
 	if (width == ID_WHOLE)
-		return approval_member(approval, "id");
-	return text_cut(approval_bare_id(approval), width);
+		return member_string(approval, "id");
+	return text_cut(bare_id(approval), width);
 }
 
 static bool collides(const struct koine_value *approval, size_t width)
@@ -47,12 +61,12 @@ static bool collides(const struct koine_value *approval, size_t width)
 size_t approval_id_width(const struct koine_value *approvals)
 {
 	const struct koine_value *a = koine_value_first(approvals);
-	size_t width = ID_SHOWN;
+	size_t width = SHORT_ID;
 
 	for (; a; a = koine_value_next(a)) {
 		while (width < ID_SHOWN_MAX && collides(a, width))
 			width += 4;
-		/* Only by the word that is left out, or far behind. */
+		/* They differ only in what is left out. */
 		if (collides(a, width))
 			return ID_WHOLE;
 	}
@@ -61,128 +75,113 @@ size_t approval_id_width(const struct koine_value *approvals)
 
 void approval_gist(struct buf *out, const struct koine_value *approval)
 {
-	bool question = text_is(approval_member(approval, "kind"), "human_contact");
 	const struct koine_value *input = koine_value_get(approval, "input");
-	struct text words = approval_member(input, "msg");
+	struct text message = member_string(input, "msg");
 
 	if (koine_value_kind(koine_value_get(approval, "input_omitted")) == KOINE_TRUE)
 		buf_add_str(out, "(large)");
-	else if (question && words.len > 0)
-		text_add_exact(out, words);
+	else if (approval_is_question(approval) && message.len > 0)
+		text_add_exact(out, message);
 	else
-		tool_gist(out, approval_member(approval, "tool"), input);
+		tool_gist(out, member_string(approval, "tool"), input);
 }
 
-static int64_t time_of(const struct koine_value *approval, const char *member)
+void approval_say_end(const struct koine_value *approval, char *out, size_t size)
 {
-	int64_t ms;
+	struct text status = member_string(approval, "status");
+	struct text by = member_string(approval, "decided_by");
+	struct text comment = member_string(approval, "comment");
+	int n;
 
-	return clock_parse_iso(approval_member(approval, member), &ms) ? ms : 0;
+	/* Events call it so, whatever the decision was. */
+	if (!comment.data)
+		comment = member_string(approval, "response_text");
+	n = snprintf(out, size, "%.*s%s%.*s%s%.*s", TEXT_ARGS(status), by.len > 0 ? " by " : "",
+		     TEXT_ARGS(by), comment.len > 0 ? ": " : "", TEXT_ARGS(comment));
+	/* No half character at the end. */
+	if (n > 0 && (size_t)n >= size)
+		out[utf8_whole(out, size - 1)] = '\0';
 }
 
-void approval_age(const struct koine_value *approval, char *out, size_t size)
+static enum color color_of(const struct koine_value *approval)
 {
-	char shown[SPAN_SHOWN];
-
-	duration_format_age(clock_utc_ms() - time_of(approval, "created_at"), shown);
-	snprintf(out, size, "%s", shown);
-}
-
-enum cell_color approval_color(const struct koine_value *approval)
-{
-	static const struct {
-		const char *status;
-		enum cell_color color;
-	} rows[] = {
-		{"pending", CELL_YELLOW},  {"approved", CELL_GREEN}, {"denied", CELL_RED},
-		{"responded", CELL_GREEN}, {"expired", CELL_GREY},   {"superseded", CELL_GREY},
+	static const struct word_color rows[] = {
+		{"pending", COLOR_YELLOW},
+		{"approved", COLOR_GREEN},
+		{"denied", COLOR_RED},
+		{"responded", COLOR_GREEN},
+		{"expired", COLOR_GREY},
+		{"superseded", COLOR_GREY},
+		{NULL},
 	};
-	struct text status = approval_member(approval, "status");
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (text_is(status, rows[i].status))
-			return rows[i].color;
-	}
-	return CELL_PLAIN;
+	return color_of_word(rows, member_string(approval, "status"));
 }
 
 /* ---- the table ---- */
 
-static void cell_text(struct table *t, struct text text)
+static void cell_exact(const struct cell *c, struct text text)
 {
 	CLEANUP(buf_donep) struct buf shown;
 
 	buf_init(&shown, GIST_MAX);
 	text_add_exact(&shown, text);
-	table_cell(t, shown.len > 0 ? shown.data : "-", shown.len > 0 ? shown.len : 1);
+	cell_text(c, buf_text(&shown));
 }
 
-static void cell_gist(struct table *t, const struct koine_value *a)
+static void cell_id(const struct cell *c)
+{
+	const size_t *width = c->arg;
+
+	cell_exact(c, approval_short_id(c->row, *width));
+}
+
+static void cell_status(const struct cell *c)
+{
+	table_cell_color(c->table, member_string(c->row, c->member), color_of(c->row));
+}
+
+static void cell_member(const struct cell *c)
+{
+	cell_exact(c, member_string(c->row, c->member));
+}
+
+static void cell_session(const struct cell *c)
+{
+	struct text id = member_string(c->row, c->member);
+
+	if (id.len > SHORT_ID)
+		id.len = SHORT_ID;
+	cell_exact(c, id);
+}
+
+static void cell_gist(const struct cell *c)
 {
 	CLEANUP(buf_donep) struct buf gist;
 
 	buf_init(&gist, GIST_MAX);
-	approval_gist(&gist, a);
-	table_cell(t, gist.len > 0 ? gist.data : "-", gist.len > 0 ? gist.len : 1);
-}
-
-static void cell_session(struct table *t, const struct koine_value *a)
-{
-	struct text id = approval_member(a, "session_id");
-
-	if (id.len > ID_SHOWN)
-		id.len = ID_SHOWN;
-	cell_text(t, id);
-}
-
-static void add_row(struct table *t, const struct cli *cli, const struct koine_value *a,
-		    size_t width, unsigned room)
-{
-	struct text status = approval_member(a, "status");
-	char age[SPAN_SHOWN];
-
-	cell_text(t, approval_short_id(a, width));
-	if (cli->options.approval.all)
-		table_cell_color(t, status.len > 0 ? status.data : "-", status.len,
-				 approval_color(a));
-	if (room >= NARROW) {
-		approval_age(a, age, sizeof(age));
-		table_cell_str(t, age);
-		cell_text(t, approval_member(a, "agent"));
-	}
-	if (room >= WIDE)
-		cell_session(t, a);
-	cell_text(t, approval_member(a, "tool"));
-	cell_gist(t, a);
+	approval_gist(&gist, c->row);
+	cell_text(c, buf_text(&gist));
 }
 
 int approval_print_list(const struct cli *cli, const struct koine_value *approvals)
 {
-	unsigned room = cli->terminal ? terminal_columns() : 1000;
-	const struct koine_value *a = koine_value_first(approvals);
+	static const struct column columns[] = {
+		{"ID", NULL, cell_id},
+		{"STATUS", "status", cell_status},
+		{"AGE", "created_at", cell_age, 'r', NARROW},
+		{"AGENT", "agent", cell_member, 'n', NARROW},
+		{"SESSION", "session_id", cell_session, 'l', WIDE},
+		{"TOOL", "tool", cell_member, 'n'},
+		{"INPUT", NULL, cell_gist},
+		{NULL},
+	};
+	const struct approval_options *o = cli->own;
 	size_t width = approval_id_width(approvals);
-	bool all = cli->options.approval.all;
-	const char *align = room < NARROW ? "llnl" : room < WIDE ? "llrnnl" : "llrnlnl";
-	CLEANUP(table_freep) struct table *t = table_new(all ? align : align + 1);
+	const struct list list = {
+		.columns = columns, .without = o->all ? NULL : "STATUS", .arg = &width};
 
-	if (!t)
-		return out_of_memory();
-	table_cell_str(t, "ID");
-	if (all)
-		table_cell_str(t, "STATUS");
-	if (room >= NARROW) {
-		table_cell_str(t, "AGE");
-		table_cell_str(t, "AGENT");
-	}
-	if (room >= WIDE)
-		table_cell_str(t, "SESSION");
-	table_cell_str(t, "TOOL");
-	table_cell_str(t, "INPUT");
-	for (; a; a = koine_value_next(a))
-		add_row(t, cli, a, width, room);
-	if (cli->terminal)
-		table_fit(t, room);
-	return table_print(t, stdout, cli->color);
+	return list_print(cli, &list, approvals);
 }
 
 /* ---- all of one ---- */
@@ -218,7 +217,7 @@ static void print_part(struct text t, size_t width)
 void approval_print_change(const struct cli *cli, const struct koine_value *approval)
 {
 	CLEANUP(buf_donep) struct buf gist;
-	struct text end = approval_member(approval, "comment");
+	struct text end = member_string(approval, "comment");
 	char at[16] = "-";
 	time_t now = time(NULL);
 	struct tm tm;
@@ -232,13 +231,13 @@ void approval_print_change(const struct cli *cli, const struct koine_value *appr
 	if (localtime_r(&now, &tm))
 		strftime(at, sizeof(at), "%H:%M:%S", &tm);
 	printf("%s ", at);
-	print_part(approval_short_id(approval, ID_SHOWN), ID_SHOWN);
-	fputs(cli->color ? color_begin(approval_color(approval)) : "", stdout);
-	print_part(approval_member(approval, "status"), 10);
-	fputs(cli->color ? "\033[0m" : "", stdout);
-	print_part(approval_member(approval, "agent"), 6);
-	print_part(approval_member(approval, "tool"), 6);
-	print_fitting_exact(stdout, (struct text) {.data = gist.data, .len = gist.len}, 400);
+	print_part(approval_short_id(approval, SHORT_ID), SHORT_ID);
+	print_style(cli, color_begin(color_of(approval)));
+	print_part(member_string(approval, "status"), 10);
+	print_plain(cli);
+	print_part(member_string(approval, "agent"), 6);
+	print_part(member_string(approval, "tool"), 6);
+	print_fitting_exact(stdout, buf_text(&gist), 400);
 	if (end.len > 0) {
 		fputs(" -- ", stdout);
 		print_fitting_exact(stdout, end, 400);

@@ -3,21 +3,16 @@
 #include <string.h>
 
 #include "cli/approval/diff.h"
-#include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/value.h"
 
 enum { TEXT_MAX = 64 << 20, TAB_WIDTH = 4 };
 
-struct view_line {
+/* A line, or a row of one. */
+struct piece {
 	size_t at; /* in text */
 	size_t len;
-	enum cell_color color;
-};
-
-struct view_row {
-	size_t at;
-	size_t len;
-	enum cell_color color;
+	enum color color;
 };
 
 void view_init(struct view *v)
@@ -44,9 +39,9 @@ static int fault_of(const struct view *v)
 /* ---- lines ---- */
 
 /* Ends what was put into text since `at`. */
-static void end_line(struct view *v, size_t at, enum cell_color color)
+static void end_line(struct view *v, size_t at, enum color color)
 {
-	const struct view_line line = {.at = at, .len = v->text.len - at, .color = color};
+	const struct piece line = {.at = at, .len = v->text.len - at, .color = color};
 
 	buf_add(&v->lines, &line, sizeof(line));
 }
@@ -70,7 +65,7 @@ static void add_expanded(struct view *v, struct text t)
 	}
 }
 
-static void add_line(struct view *v, const char *before, struct text t, enum cell_color color)
+static void add_line(struct view *v, const char *before, struct text t, enum color color)
 {
 	size_t at = v->text.len;
 
@@ -79,7 +74,7 @@ static void add_line(struct view *v, const char *before, struct text t, enum cel
 	end_line(v, at, color);
 }
 
-static void add_lines(struct view *v, const char *before, struct text t, enum cell_color color)
+static void add_lines(struct view *v, const char *before, struct text t, enum color color)
 {
 	struct text line;
 
@@ -94,7 +89,7 @@ static void add_named(struct view *v, const char *name, struct text t)
 	if (t.len == 0)
 		return;
 	snprintf(before, sizeof(before), "%-10s ", name);
-	add_line(v, before, t, CELL_PLAIN);
+	add_line(v, before, t, COLOR_NONE);
 }
 
 /* ---- edits ---- */
@@ -103,7 +98,10 @@ static void on_diff(void *arg, char sign, struct text line)
 {
 	const char before[] = {sign, ' ', '\0'};
 
-	add_line(arg, before, line, sign == '-' ? CELL_RED : sign == '+' ? CELL_GREEN : CELL_PLAIN);
+	add_line(arg, before, line,
+		 sign == '-'   ? COLOR_RED
+		 : sign == '+' ? COLOR_GREEN
+			       : COLOR_NONE);
 }
 
 static bool is_string(const struct koine_value *v)
@@ -111,15 +109,7 @@ static bool is_string(const struct koine_value *v)
 	return koine_value_kind(v) == KOINE_STRING;
 }
 
-static struct text key_of(const struct koine_value *member)
-{
-	struct text key = {0};
-
-	key.data = koine_value_key(member, &key.len);
-	return key;
-}
-
-/* Nobody's input has more members; then it is shown as it came. */
+/* No tool's input has more members; one that does is shown as it came. */
 enum { MEMBERS_MAX = 64 };
 
 /* Whether each of its members has a name of its own, so that none stands in another's place. */
@@ -133,7 +123,7 @@ static bool is_plain(const struct koine_value *object)
 		const struct koine_value *other = koine_value_next(m);
 
 		for (; other; other = koine_value_next(other)) {
-			if (text_equal(key_of(m), key_of(other)))
+			if (text_equal(text_of_key(m), text_of_key(other)))
 				return false;
 		}
 	}
@@ -158,8 +148,8 @@ static bool is_bare_edit(const struct koine_value *v)
 
 static void add_edit(struct view *v, const struct koine_value *edit)
 {
-	diff_lines(approval_member(edit, "old_string"), approval_member(edit, "new_string"),
-		   on_diff, v);
+	diff_lines(member_string(edit, "old_string"), member_string(edit, "new_string"), on_diff,
+		   v);
 }
 
 /* A patch brings its signs along; a line without one must not look like a member. */
@@ -171,10 +161,10 @@ static void add_patch(struct view *v, struct text patch)
 		char first = line.len > 0 ? line.data[0] : ' ';
 
 		add_line(v, strchr("+-@* ", first) ? "" : "  ", line,
-			 first == '-'   ? CELL_RED
-			 : first == '+' ? CELL_GREEN
-			 : first == '@' ? CELL_BLUE
-					: CELL_PLAIN);
+			 first == '-'   ? COLOR_RED
+			 : first == '+' ? COLOR_GREEN
+			 : first == '@' ? COLOR_BLUE
+					: COLOR_NONE);
 	}
 }
 
@@ -196,10 +186,10 @@ static void add_key(struct view *v, const struct koine_value *member, struct tex
 {
 	size_t at = v->text.len;
 
-	add_expanded(v, key_of(member));
+	add_expanded(v, text_of_key(member));
 	buf_add_str(&v->text, value.len > 0 ? ": " : ":");
 	add_expanded(v, value);
-	end_line(v, at, CELL_PLAIN);
+	end_line(v, at, COLOR_NONE);
 }
 
 static void add_string(struct view *v, const struct koine_value *member, struct text t)
@@ -214,12 +204,12 @@ static void add_string(struct view *v, const struct koine_value *member, struct 
 	if (is_patch(t))
 		add_patch(v, t);
 	else
-		add_lines(v, "  ", t, CELL_PLAIN);
+		add_lines(v, "  ", t, COLOR_NONE);
 }
 
 static bool is_named(const struct koine_value *member, const char *name)
 {
-	return text_is(key_of(member), name);
+	return text_is(text_of_key(member), name);
 }
 
 /* Each of the list is an edit, or has members like any other input. */
@@ -232,10 +222,8 @@ static bool add_edits(struct view *v, const struct koine_value *list)
 			return false;
 	}
 	for (edit = koine_value_first(list); edit; edit = koine_value_next(edit)) {
-		bool everywhere = false;
-
-		koine_value_bool(koine_value_get(edit, "replace_all"), &everywhere);
-		add_line(v, everywhere ? "@@ everywhere @@" : "@@ @@", TEXT(""), CELL_BLUE);
+		add_line(v, member_flag(edit, "replace_all") ? "@@ everywhere @@" : "@@ @@",
+			 TEXT(""), COLOR_BLUE);
 		add_edit(v, edit);
 	}
 	return koine_value_first(list) != NULL;
@@ -258,7 +246,7 @@ static void add_member(struct view *v, const struct koine_value *input,
 		raw.data = koine_value_text(member, &raw.len);
 		if (raw.len > 0 && is_named(member, "content") &&
 		    is_string(koine_value_get(input, "file_path")))
-			add_lines(v, "+ ", raw, CELL_GREEN);
+			add_lines(v, "+ ", raw, COLOR_GREEN);
 		else
 			add_string(v, member, raw);
 		return;
@@ -267,54 +255,62 @@ static void add_member(struct view *v, const struct koine_value *input,
 	add_key(v, member, raw);
 }
 
-static void add_time_left(struct view *v, const struct koine_value *approval)
+/* ---- who asks ---- */
+
+static void add_time(struct view *v, const char *name, const struct koine_value *time)
 {
 	char shown[TIME_SHOWN];
 
-	if (approval_member(approval, "deadline").len == 0)
-		return;
-	format_time(koine_value_get(approval, "deadline"), shown);
-	add_named(v, "until", text_of(shown));
+	format_time(time, shown);
+	add_named(v, name, text_of(shown));
 }
 
 /* "/usr/bin/koine, pid 4211, uid 1000, pts/3" */
 static void add_decider(struct view *v, const struct koine_value *from)
 {
-	struct text program = approval_member(from, "program");
-	struct text terminal = approval_member(from, "terminal");
-	int64_t pid = 0, uid = 0;
-	char words[512];
+	struct text program = member_string(from, "program");
+	struct text terminal = member_string(from, "terminal");
+	int64_t uid;
+	char who[512];
 
 	if (!koine_value_int(koine_value_get(from, "uid"), &uid))
 		return;
-	koine_value_int(koine_value_get(from, "pid"), &pid);
-	snprintf(words, sizeof(words), "%.*s, pid %lld, uid %lld%s%.*s",
+	snprintf(who, sizeof(who), "%.*s, pid %lld, uid %lld%s%.*s",
 		 TEXT_ARGS(program.len > 0 ? text_cut(program, 256) : TEXT("unknown")),
-		 (long long)pid, (long long)uid, terminal.len > 0 ? ", " : "",
+		 (long long)member_int(from, "pid"), (long long)uid, terminal.len > 0 ? ", " : "",
 		 TEXT_ARGS(text_cut(terminal, 64)));
-	add_named(v, "from", text_of(words));
+	add_named(v, "from", text_of(who));
 }
 
 static void add_head(struct view *v, const struct koine_value *approval)
 {
-	char shown[TIME_SHOWN];
+	static const struct {
+		const char *name;
+		const char *member;
+		bool is_time;
+	} rows[] = {
+		{"id", "id"},
+		{"tool", "tool"},
+		{"status", "status"},
+		{"agent", "agent"},
+		{"session", "session_id"},
+		{"run", "run_id"},
+		{"where", "origin"},
+		{"asked", "created_at", true},
+		{"until", "deadline", true},
+		{"decided", "decided_at", true},
+		{"decided by", "decided_by"},
+		{"comment", "comment"},
+	};
 
-	add_named(v, "id", approval_member(approval, "id"));
-	add_named(v, "tool", approval_member(approval, "tool"));
-	add_named(v, "status", approval_member(approval, "status"));
-	add_named(v, "agent", approval_member(approval, "agent"));
-	add_named(v, "session", approval_member(approval, "session_id"));
-	add_named(v, "run", approval_member(approval, "run_id"));
-	add_named(v, "where", approval_member(approval, "origin"));
-	format_time(koine_value_get(approval, "created_at"), shown);
-	add_named(v, "asked", text_of(shown));
-	add_time_left(v, approval);
-	if (approval_member(approval, "decided_at").len > 0) {
-		format_time(koine_value_get(approval, "decided_at"), shown);
-		add_named(v, "decided", text_of(shown));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct text t = member_string(approval, rows[i].member);
+
+		if (rows[i].is_time && t.len > 0)
+			add_time(v, rows[i].name, koine_value_get(approval, rows[i].member));
+		else
+			add_named(v, rows[i].name, t);
 	}
-	add_named(v, "decided by", approval_member(approval, "decided_by"));
-	add_named(v, "comment", approval_member(approval, "comment"));
 	add_decider(v, koine_value_get(approval, "decided_from"));
 }
 
@@ -328,7 +324,7 @@ int view_fill(struct view *v, const struct koine_value *approval)
 	buf_clear(&v->rows);
 	add_head(v, approval);
 	if (member)
-		add_line(v, "", TEXT(""), CELL_PLAIN);
+		add_line(v, "", TEXT(""), COLOR_NONE);
 	for (; member; member = koine_value_next(member))
 		add_member(v, input, member);
 	return fault_of(v);
@@ -354,14 +350,13 @@ static size_t take_row(const struct view *v, size_t at, size_t len, unsigned col
 	return used;
 }
 
-static void wrap_line(struct view *v, const struct view_line *line, unsigned columns)
+static void wrap_line(struct view *v, const struct piece *line, unsigned columns)
 {
 	size_t from = 0;
 
 	do {
 		size_t used = take_row(v, line->at + from, line->len - from, columns);
-		const struct view_row row = {
-			.at = line->at + from, .len = used, .color = line->color};
+		const struct piece row = {.at = line->at + from, .len = used, .color = line->color};
 
 		buf_add(&v->rows, &row, sizeof(row));
 		from += used;
@@ -370,11 +365,11 @@ static void wrap_line(struct view *v, const struct view_line *line, unsigned col
 
 int view_wrap(struct view *v, unsigned columns)
 {
-	size_t n = v->lines.len / sizeof(struct view_line);
+	size_t n = v->lines.len / sizeof(struct piece);
 
 	buf_clear(&v->rows);
 	for (size_t i = 0; i < n; i++) {
-		struct view_line line;
+		struct piece line;
 
 		memcpy(&line, v->lines.data + i * sizeof(line), sizeof(line));
 		wrap_line(v, &line, columns > 0 ? columns : 1);
@@ -384,15 +379,15 @@ int view_wrap(struct view *v, unsigned columns)
 
 size_t view_n_rows(const struct view *v)
 {
-	return v->rows.len / sizeof(struct view_row);
+	return v->rows.len / sizeof(struct piece);
 }
 
 void view_print_row(const struct view *v, size_t row, FILE *out, bool color)
 {
-	struct view_row r;
+	struct piece r;
 
 	memcpy(&r, v->rows.data + row * sizeof(r), sizeof(r));
 	fputs(color ? color_begin(r.color) : "", out);
 	print_exact(out, (struct text) {.data = v->text.data + r.at, .len = r.len});
-	fputs(color && r.color != CELL_PLAIN ? "\033[0m" : "", out);
+	fputs(color && r.color != COLOR_NONE ? "\033[0m" : "", out);
 }

@@ -12,8 +12,8 @@
 
 struct view {
 	struct buf text;
-	struct buf lines; /* of struct view_line */
-	struct buf rows;  /* of struct view_row */
+	struct buf lines; /* of struct piece */
+	struct buf rows;  /* of struct piece */
 };
 
 void view_init(struct view *v);

@@ -8,7 +8,7 @@
 
 #include "cli/approval/approval.h"
 #include "cli/approval/view.h"
-#include "cli/kit/keys.h"
+#include "cli/approval/keys.h"
 #include "cli/kit/screen.h"
 
 enum watch_mode {
@@ -19,7 +19,6 @@ enum watch_mode {
 
 struct approval_watch {
 	struct cli *cli;
-	struct koine_client *client;
 	struct screen screen;
 	enum watch_mode mode;
 	enum watch_mode mode_before; /* the line was begun in */
@@ -53,10 +52,10 @@ struct approval_watch {
 	struct keys keys;
 };
 
-/* The approvals that are listed, and the one of that place; NULL: none. */
+/* The approvals that are listed, and one of them by its number; NULL: none. */
 const struct koine_value *watch_list(const struct approval_watch *w);
 const struct koine_value *watch_row(const struct approval_watch *w, size_t at);
 
-/* ---- approval_draw.c ---- */
+/* ---- draw.c ---- */
 
 void watch_draw(struct approval_watch *w);

@@ -1,68 +1,21 @@
 /* The options of the chat commands. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/chat/chat.h"
-#include "cli/memory/memory.h"
 
-static bool set_conversation(struct cli_options *o, const char *value)
-{
-	o->chat.conversation = value;
-	return value[0] != '\0';
-}
+#define AT(member) offsetof(struct chat_options, member)
 
-static bool set_agent(struct cli_options *o, const char *value)
+void chat_options_init(void *own)
 {
-	o->chat.agent = value;
-	return value[0] != '\0';
-}
+	struct chat_options *o = own;
 
-static bool set_request_id(struct cli_options *o, const char *value)
-{
-	o->chat.request_id = value;
-	return value[0] != '\0';
-}
-
-static bool set_no_stream(struct cli_options *o, const char *value)
-{
-	o->chat.no_stream = true;
-	return true;
-}
-
-static bool set_limit(struct cli_options *o, const char *value)
-{
-	return chat_read_count(value, &o->chat.limit);
-}
-
-static bool set_number(struct cli_options *o, const char *value)
-{
-	return chat_read_count(value, &o->chat.number);
-}
-
-static bool set_ended(struct cli_options *o, const char *value)
-{
-	o->chat.ended = true;
-	return true;
-}
-
-static bool set_all(struct cli_options *o, const char *value)
-{
-	o->chat.all = true;
-	return true;
+	o->user = option_from_environment("ASH_USER_ID");
+	o->chat = option_from_environment("ASH_CHAT_ID");
 }
 
 bool chat_read_count(const char *text, int64_t *ret_n)
 {
-	char *end;
-	long long n;
-
-	errno = 0;
-	n = strtoll(text, &end, 10);
-	if (end == text || *end != '\0' || errno != 0 || n < 1)
-		return false;
-	*ret_n = n;
-	return true;
+	return option_read_int(text, ret_n) && *ret_n >= 1;
 }
 
 bool chat_is_blank(struct text t)
@@ -88,51 +41,56 @@ bool chat_check_name(const char *name)
 	return false;
 }
 
-#define CONVERSATION                                                                               \
+#define CONVERSATION(help)                                                                         \
 	{                                                                                          \
-		"--conversation", "-c", "NAME", "which one; default", set_conversation             \
+		"--conversation", "-c", "NAME", help, option_word, AT(conversation)                \
 	}
 #define AGENT                                                                                      \
 	{                                                                                          \
-		"--agent", "-a", "NAME", "who answers; else the conversation's own", set_agent     \
+		"--agent", "-a", "NAME", "who answers; else the conversation's own", option_word,  \
+			AT(agent)                                                                  \
 	}
 #define WHO                                                                                        \
-	{"--user", NULL, "USER", "whose memories may be quoted; else ASH_USER_ID",                 \
-	 memory_set_user},                                                                         \
+	{"--user",    NULL,    "USER", "whose memories may be quoted; else ASH_USER_ID",           \
+	 option_name, AT(user)},                                                                   \
 	{                                                                                          \
 		"--chat", NULL, "CHAT", "the chat whose memories may be, too; else ASH_CHAT_ID",   \
-			memory_set_chat                                                            \
+			option_name, AT(chat)                                                      \
+	}
+#define LIMIT(help)                                                                                \
+	{                                                                                          \
+		"--limit", "-n", "N", help, option_number, AT(limit), "a number from 1 on", 1      \
 	}
 
-const struct option chat_options[] = {CONVERSATION, AGENT, WHO, {NULL}};
+const struct option chat_options[] = {CONVERSATION("which one; default"), AGENT, WHO, {NULL}};
 
 const struct option send_options[] = {
-	CONVERSATION,
+	CONVERSATION("which one; default"),
 	AGENT,
-	{"--request-id", "-r", "ID", "a name to cancel it by; else one is made", set_request_id},
-	{"--no-stream", NULL, NULL, "print the answer when it is whole", set_no_stream},
+	{"--request-id", "-r", "ID", "a name to cancel it by; else one is made", option_word,
+	 AT(request_id)},
+	{"--no-stream", NULL, NULL, "print the answer when it is whole", option_flag,
+	 AT(no_stream)},
 	WHO,
 	{NULL},
 };
 
-const struct option conversation_options[] = {CONVERSATION, {NULL}};
+const struct option tokens_options[] = {CONVERSATION("which one; default"), {NULL}};
 
-const struct option cancel_options[] = {
-	{"--conversation", "-c", "NAME", "only in this one; else in any", set_conversation},
-	{NULL},
-};
+const struct option cancel_options[] = {CONVERSATION("only in this one; else in any"), {NULL}};
 
 const struct option messages_options[] = {
-	CONVERSATION,
-	{"--limit", "-n", "N", "how many of the newest; 20", set_limit, "a number from 1 on"},
+	CONVERSATION("which one; default"),
+	LIMIT("how many of the newest; 20"),
 	{"--ended", NULL, "NUMBER", "of one that was ended, as conversations --ended numbers it",
-	 set_number, "a number from 1 on"},
+	 option_number, AT(number), "a number from 1 on", 1},
 	{NULL},
 };
 
 const struct option conversations_options[] = {
-	{"--limit", "-n", "N", "how many at most; 20", set_limit, "a number from 1 on"},
-	{"--ended", NULL, NULL, "those that were ended, the last one first", set_ended},
-	{"--all", NULL, NULL, "for purge: all that were ended", set_all},
+	LIMIT("how many at most; 20"),
+	{"--ended", NULL, NULL, "those that were ended, the last one first", option_flag,
+	 AT(ended)},
+	{"--all", NULL, NULL, "for purge: all that were ended", option_flag, AT(all)},
 	{NULL},
 };

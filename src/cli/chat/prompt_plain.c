@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/kit/lines.h"
 #include "cli/chat/prompt.h"
+#include "cli/kit/lines.h"
 
 enum { LINE_MAX_BYTES = 1 << 20 };
 

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "cli/chat/chat.h"
+#include "cli/kit/nearest.h"
 
 enum { MESSAGES = 20 };
 
@@ -20,33 +21,34 @@ static int slash_help(struct turn *t, const char *arg);
 
 static int slash_tokens(struct turn *t, const char *arg)
 {
-	return look_tokens(t->cli, t->client, t->conversation);
+	return chat_print_tokens(t->cli, t->conversation);
 }
 
 static int slash_messages(struct turn *t, const char *arg)
 {
+	const struct conversation which = {.name = t->conversation};
 	int64_t n = MESSAGES;
 
 	if (arg[0] != '\0' && !chat_read_count(arg, &n)) {
 		complain("/messages wants a number, not '%s'", arg);
 		return 0;
 	}
-	return look_messages(t->cli, t->client, t->conversation, n);
+	return chat_print_messages(t->cli, &which, n);
 }
 
 static int slash_conversations(struct turn *t, const char *arg)
 {
-	return look_conversations(t->cli, t->client, MESSAGES);
+	return chat_print_conversations(t->cli, MESSAGES);
 }
 
 static int slash_agents(struct turn *t, const char *arg)
 {
-	return look_agents(t->cli, t->client);
+	return chat_print_agents(t->cli);
 }
 
 static int slash_compact(struct turn *t, const char *arg)
 {
-	return look_compact(t->cli, t->client, t->conversation);
+	return chat_compact(t->cli, t->conversation);
 }
 
 static int slash_agent(struct turn *t, const char *arg)
@@ -62,7 +64,7 @@ static int slash_agent(struct turn *t, const char *arg)
 		complain("an agent's name has at most %d bytes", CHAT_NAME_BYTES);
 		return 0;
 	}
-	r = look_find_agent(t->client, arg);
+	r = chat_find_agent(t->cli, arg);
 	if (r != 0)
 		return r;
 	memcpy(t->agent_name, arg, strlen(arg) + 1);
@@ -125,7 +127,7 @@ static void suggest(const char *name)
 
 	nearest_init(&n, name);
 	for (const struct slash *s = slashes; s->name; s++)
-		nearest_offer(&n, s->name, strlen(s->name));
+		nearest_offer(&n, text_of(s->name));
 	if (n.name[0])
 		complain("there is no /%s; did you mean /%s?", name, n.name);
 	else

@@ -1,7 +1,5 @@
 /* One question to an agent: asked, shown while it is answered, cancelled by Ctrl-C. */
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -9,40 +7,40 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "cli/chat/chat.h"
+#include "cli/kit/call.h"
+#include "cli/kit/follow.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
 
-static void json_freep(struct koine_json **j)
+static const struct chat_options *options_of(const struct turn *t)
 {
-	koine_json_free(*j);
+	return t->cli->own;
 }
 
-/* An agent may think for as long as it likes; 49 days are no limit. */
-int turn_dial(struct turn *t, struct cli *cli)
+int turn_begin(struct turn *t, struct cli *cli)
 {
-	*t = (struct turn) {
-		.cli = cli,
-		.conversation = cli->options.chat.conversation,
-		.agent = cli->options.chat.agent,
-	};
-	if (cli->options.timeout_ms == 0)
-		cli->options.timeout_ms = UINT32_MAX;
-	return talk_dial(cli, NULL, NULL, &t->client);
+	*t = (struct turn) {.cli = cli};
+	t->conversation = options_of(t)->conversation;
+	t->agent = options_of(t)->agent;
+	talk_be_patient(cli);
+	return talk_connect(cli);
 }
 
-void turn_done(struct turn *t)
+void turn_end(struct turn *t)
 {
-	koine_client_free(t->client);
+	talk_hang_up(t->cli);
 }
 
 /* ---- what is shown ---- */
 
-static void show(struct turn *t, const char *text, size_t len)
+static void show(struct turn *t, struct text text)
 {
-	if (len == 0)
+	if (text.len == 0)
 		return;
-	print_text(stdout, text, len);
+	print_text(stdout, text);
 	fflush(stdout);
-	t->shown += len;
-	t->mid_line = text[len - 1] != '\n';
+	t->shown += text.len;
+	t->mid_line = text.data[text.len - 1] != '\n';
 }
 
 static void end_line(struct turn *t)
@@ -53,51 +51,36 @@ static void end_line(struct turn *t)
 	t->mid_line = false;
 }
 
-static bool is_ours(const struct turn *t, const struct koine_value *params)
-{
-	size_t len;
-	const char *id = koine_value_text(koine_value_get(params, "request_id"), &len);
-
-	return id && len == strlen(t->request_id) && memcmp(id, t->request_id, len) == 0;
-}
-
-/* Whatever does not follow what was shown stands in the answer too. */
+/* A piece that does not follow what was shown is left out: it stands in the answer, too. */
 static void on_notification(void *arg, const char *method, size_t method_len,
 			    const struct koine_value *whole)
 {
 	const struct koine_value *params = koine_value_get(whole, "params");
 	struct turn *t = arg;
-	const char *text;
 	int64_t offset;
-	size_t len;
 
-	if (method_len != 9 || memcmp(method, "chat.text", 9) != 0 || t->is_done)
+	if (!text_is((struct text) {.data = method, .len = method_len}, "chat.text") || t->is_done)
 		return;
-	text = koine_value_text(koine_value_get(params, "text"), &len);
-	if (text && is_ours(t, params) &&
+	if (member_is(params, "request_id", t->request_id) &&
 	    koine_value_int(koine_value_get(params, "offset"), &offset) &&
 	    (uint64_t)offset == t->shown)
-		show(t, text, len);
+		show(t, member_text(params, "text"));
 }
 
-/* What people should know of its end; not part of the answer. */
+/* How it ended, for people: not part of the answer. */
 static void show_stop(const struct turn *t, const struct koine_value *result)
 {
-	size_t len;
-	const char *stop = koine_value_text(koine_value_get(result, "stop"), &len);
-
 	if (t->cancelled)
 		fputs("(cancelled)\n", stderr);
-	else if (stop && len == 6 && memcmp(stop, "length", 6) == 0)
+	else if (member_is(result, "stop", "length"))
 		fputs("(cut: the agent ran into its limit of length)\n", stderr);
-	else if (koine_value_first(koine_value_get(result, "tool_calls")))
+	else if (member_first(result, "tool_calls"))
 		fputs("(the agent wants tools, which there are none of here)\n", stderr);
 }
 
 static void show_result(struct turn *t, const struct koine_value *result)
 {
-	size_t len = 0;
-	const char *content = koine_value_text(koine_value_get(result, "content"), &len);
+	struct text content = member_text(result, "content");
 
 	koine_value_bool(koine_value_get(result, "cancelled"), &t->cancelled);
 	if (t->cli->options.json) {
@@ -105,8 +88,9 @@ static void show_result(struct turn *t, const struct koine_value *result)
 		fflush(stdout);
 		return;
 	}
-	if (content && len > t->shown)
-		show(t, content + t->shown, len - t->shown);
+	if (content.len > t->shown)
+		show(t, (struct text) {.data = content.data + t->shown,
+				       .len = content.len - t->shown});
 	end_line(t);
 	show_stop(t, result);
 }
@@ -138,8 +122,8 @@ static void meet_plain(struct turn *t)
 		turn_tell_plain(t);
 	else
 		complain("this server does not let you choose who answers");
-	t->conversation = t->cli->options.chat.conversation;
-	t->agent = t->cli->options.chat.agent;
+	t->conversation = options_of(t)->conversation;
+	t->agent = options_of(t)->agent;
 }
 
 static void on_answer(void *arg, int result, const struct koine_answer *a)
@@ -155,70 +139,46 @@ static void on_answer(void *arg, int result, const struct koine_answer *a)
 	end_line(t);
 	if (result != KOINE_ERROR_ANSWER)
 		return;
-	if (koine_answer_error_code(a) == METHOD_NOT_FOUND && strcmp(t->method, "chat.stream") == 0)
+	if (koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND &&
+	    strcmp(t->method, "chat.stream") == 0)
 		meet_plain(t);
-	else if (!look_tell_missing(a, t->conversation))
+	else if (!chat_tell_missing(a, t->conversation))
 		talk_print_error(t->method, a);
 }
 
 /* ---- what is sent ---- */
 
-static void add_text(struct koine_json *j, const char *key, const char *text)
-{
-	if (!text)
-		return;
-	koine_json_key(j, key);
-	koine_json_string(j, text);
-}
-
-static void write_params(const struct turn *t, struct koine_json *j)
-{
-	koine_json_begin_object(j);
-	koine_json_key(j, "content");
-	koine_json_text_n(j, t->content.data, t->content.len);
-	add_text(j, "request_id", t->request_id);
-	add_text(j, "conversation", t->conversation);
-	add_text(j, "agent", t->agent);
-	add_text(j, "user_id", t->cli->options.memory.user);
-	add_text(j, "chat_id", t->cli->options.memory.chat);
-	koine_json_end_object(j);
-}
-
 static int submit(struct turn *t)
 {
-	CLEANUP(json_freep) struct koine_json *j = NULL;
-	const char *params;
+	const struct chat_options *o = options_of(t);
+	struct koine_json *j = params_new();
 
-	if (koine_json_new(&j) != 0)
-		return -ENOMEM;
-	write_params(t, j);
-	params = koine_json_text(j, NULL);
-	if (!params)
-		return -ENOMEM;
-	return koine_client_call_async(t->client, t->method, params, on_answer, t, &t->call);
+	params_add_text(j, "content", t->content);
+	params_add(j, "request_id", t->request_id);
+	params_add(j, "conversation", t->conversation);
+	params_add(j, "agent", t->agent);
+	params_add(j, "user_id", o->user);
+	params_add(j, "chat_id", o->chat);
+	return call_async(t->cli->client, t->method, j, on_answer, t, &t->call);
 }
 
 /* On a connection that answers in order, a cancel goes by another one. */
 static void cancel_elsewhere(const struct turn *t)
 {
-	CLEANUP(json_freep) struct koine_json *j = NULL;
-	struct koine_client *c = NULL;
+	CLEANUP(json_freep) struct koine_json *j = params_new();
+	CLEANUP(client_freep) struct koine_client *c = NULL;
 	const char *params;
 
-	if (koine_json_new(&j) != 0)
-		return;
-	koine_json_begin_object(j);
-	add_text(j, "request_id", t->request_id);
-	add_text(j, "agent_id", t->conversation);
-	koine_json_end_object(j);
-	params = koine_json_text(j, NULL);
+	params_add(j, "request_id", t->request_id);
+	params_add(j, "agent_id", t->conversation);
+	params = params_end(j);
 	if (params && talk_dial(t->cli, NULL, NULL, &c) == 0)
 		(void)koine_client_call(c, "cancel", params, NULL);
-	koine_client_free(c);
 }
 
-static void cancel(const struct turn *t)
+static void cancel(void *arg)
 {
+	const struct turn *t = arg;
 	char params[64];
 
 	if (talk_is_http(t->cli)) {
@@ -226,75 +186,12 @@ static void cancel(const struct turn *t)
 		return;
 	}
 	snprintf(params, sizeof(params), "{\"id\":%lld}", (long long)t->call);
-	(void)koine_client_notify(t->client, "rpc.cancel", params);
-}
-
-/* ---- Ctrl-C ---- */
-
-static volatile sig_atomic_t interrupts;
-
-static void on_interrupt(int number)
-{
-	(void)number;
-	interrupts++;
-}
-
-/* How SIGINT was before; it comes only while we poll. */
-struct guard {
-	struct sigaction action;
-	sigset_t mask;
-};
-
-static void guard_begin(struct guard *g)
-{
-	struct sigaction ours = {.sa_handler = on_interrupt};
-	sigset_t set;
-
-	interrupts = 0;
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, &g->mask);
-	sigaction(SIGINT, &ours, &g->action);
-}
-
-static void guard_end(const struct guard *g)
-{
-	sigaction(SIGINT, &g->action, NULL);
-	sigprocmask(SIG_SETMASK, &g->mask, NULL);
-}
-
-static void wait_a_moment(const struct turn *t, const struct guard *g)
-{
-	struct pollfd p = {.fd = koine_client_fd(t->client),
-			   .events = koine_client_events(t->client)};
-	int ms = koine_client_timeout_ms(t->client);
-	struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-
-	/* Interrupted or not, a step finds out for itself. */
-	(void)ppoll(&p, 1, ms < 0 ? NULL : &limit, &g->mask);
-}
-
-/* False when the user would not wait for the answer any more. */
-static bool wait_for_answer(struct turn *t)
-{
-	struct guard g;
-	int seen = 0;
-
-	guard_begin(&g);
-	while (!t->is_done && seen < 2) {
-		wait_a_moment(t, &g);
-		if (interrupts > seen && ++seen == 1)
-			cancel(t);
-		else if (seen < 2)
-			(void)koine_client_step(t->client);
-	}
-	guard_end(&g);
-	return t->is_done;
+	(void)koine_client_notify(t->cli->client, "rpc.cancel", params);
 }
 
 /* ---- a turn ---- */
 
-/* Nobody would hear the rest of it. */
+/* Nobody would read the rest of it. */
 static int late(struct turn *t)
 {
 	int r = EX_TEMPFAIL;
@@ -303,7 +200,7 @@ static int late(struct turn *t)
 		complain("the answer did not end within %g s; it is cancelled",
 			 t->cli->options.timeout_ms / 1000.0);
 	else
-		r = talk_failed(t->client, t->method, t->result, NULL);
+		r = talk_failed(t->cli->client, t->method, t->result, NULL);
 	cancel(t);
 	return r;
 }
@@ -317,30 +214,28 @@ static int ask(struct turn *t, const char *method)
 	t->is_done = t->cancelled = t->mid_line = t->unknown_method = false;
 	r = submit(t);
 	if (r == -ENOMEM)
-		complain("out of memory");
-	if (r == -ENOMEM)
-		return EX_SOFTWARE;
+		return out_of_memory();
 	if (r != 0)
-		return talk_failed(t->client, method, r, NULL);
-	if (!wait_for_answer(t)) {
+		return talk_failed(t->cli->client, method, r, NULL);
+	if (!follow_answer(t->cli->client, &t->is_done, cancel, t)) {
 		t->left = true;
 		end_line(t);
 		fputs("(left; the answer goes on without us)\n", stderr);
-		return EXIT_CANCELLED;
+		return EXIT_INTERRUPTED;
 	}
 	if (t->result == KOINE_ERROR_ANSWER)
 		return EXIT_ERROR_ANSWER;
 	if (t->result == -ETIMEDOUT)
 		return late(t);
 	if (t->result != 0)
-		return talk_failed(t->client, method, t->result, NULL);
-	return t->cancelled ? EXIT_CANCELLED : 0;
+		return talk_failed(t->cli->client, method, t->result, NULL);
+	return t->cancelled ? EXIT_INTERRUPTED : 0;
 }
 
 static void make_request_id(struct turn *t)
 {
 	unsigned char random[8] = {0};
-	const char *given = t->cli->options.chat.request_id;
+	const char *given = options_of(t)->request_id;
 
 	if (given) {
 		snprintf(t->request_id, sizeof(t->request_id), "%s", given);
@@ -367,7 +262,7 @@ static size_t find_bad_byte(struct text text)
 int turn_ask(struct turn *t, struct text content)
 {
 	size_t bad = find_bad_byte(content);
-	bool streams = !t->cli->options.json && !t->cli->options.chat.no_stream;
+	bool streams = !t->cli->options.json && !options_of(t)->no_stream;
 	int r;
 
 	if (bad < content.len) {
@@ -377,7 +272,7 @@ int turn_ask(struct turn *t, struct text content)
 	}
 	t->content = content;
 	make_request_id(t);
-	koine_client_on_notification(t->client, streams ? on_notification : NULL, t);
+	koine_client_on_notification(t->cli->client, streams ? on_notification : NULL, t);
 	r = ask(t, "chat.stream");
 	/* A server of the dialect that has no streams. */
 	if (t->unknown_method)

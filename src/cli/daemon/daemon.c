@@ -7,14 +7,30 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/task/task.h"
+#include "cli/daemon/commands.h"
+#include "cli/daemon/daemon.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
 
 enum { STOP_MS = 60000, FOLLOW_MS = 300, LINES = 50, LINES_MAX = 1000 };
 
+struct daemon_options {
+	bool follow;
+	bool force;
+	int64_t limit; /* 0: not given */
+};
+
+/* ---- stopping ---- */
+
 /*
  * A descriptor of the daemon's process, which is ready when that is gone; -1 where there is no
- * way to know. Who listens may be a manager that handed the socket over, and a number alone may be
- * somebody else's, in another container: only where both say the same it is the daemon.
+ * way to know. The process that listens may be a manager that handed the socket over, and the number
+ * may mean another process here, when the daemon is in a container: only where both say the same it
+ * is the daemon.
  */
 static int process_of(const struct koine_client *c, int64_t pid)
 {
@@ -27,22 +43,18 @@ static int process_of(const struct koine_client *c, int64_t pid)
 	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 }
 
-static int find_process(struct koine_client *c, int *ret_fd)
+static int find_process(struct cli *cli, int *ret_fd)
 {
-	struct koine_answer *a = NULL;
-	int64_t pid = 0;
-	int r = talk_call(c, "daemon.status", NULL, &a);
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = call_plain(cli, "daemon.status", NULL, &a);
 
-	if (r != 0)
-		return r;
-	koine_value_int(koine_value_get(koine_answer_result(a), "pid"), &pid);
-	koine_answer_free(a);
-	*ret_fd = process_of(c, pid);
-	return 0;
+	if (r == 0)
+		*ret_fd = process_of(cli->client, member_int(koine_answer_result(a), "pid"));
+	return r;
 }
 
 /* First our connection is closed, when all that ran has ended; then it is gone. */
-static int wait_for_end(struct cli *cli, struct koine_client *c, int process)
+static int wait_for_end(struct cli *cli, int process)
 {
 	uint64_t end =
 		clock_steady_ms() + (cli->options.timeout_ms ? cli->options.timeout_ms : STOP_MS);
@@ -54,7 +66,7 @@ static int wait_for_end(struct cli *cli, struct koine_client *c, int process)
 		int left = (int)(end - now);
 
 		if (!closed)
-			closed = koine_client_wait(c, left) < 0;
+			closed = koine_client_wait(cli->client, left) < 0;
 		else if (process < 0 || poll(&p, 1, left) == 1)
 			return 0;
 	}
@@ -62,40 +74,21 @@ static int wait_for_end(struct cli *cli, struct koine_client *c, int process)
 	return EX_TEMPFAIL;
 }
 
-static int stop(struct cli *cli, struct koine_client *c)
-{
-	struct koine_answer *a = NULL;
-	int process = -1;
-	int r = find_process(c, &process);
-
-	if (r == 0)
-		r = talk_call(c, "daemon.stop", cli->options.task.force ? "{\"force\":true}" : NULL,
-			      &a);
-	if (r == 0)
-		r = wait_for_end(cli, c, process);
-	if (r == 0 && cli->options.json)
-		print_json_compact(stdout, koine_answer_result(a));
-	else if (r == 0)
-		printf("koined has stopped\n");
-	if (process >= 0)
-		close(process);
-	koine_answer_free(a);
-	return r;
-}
-
 static int cmd_stop(struct cli *cli)
 {
-	struct koine_client *c = NULL;
-	int r;
+	const struct daemon_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	CLEANUP(closep) int process = -1;
+	int r = args_need(cli, 0, 0, "takes no arguments");
 
-	if (cli->n_args > 0) {
-		complain("daemon stop takes no arguments");
-		return EX_USAGE;
-	}
-	r = talk_dial(cli, NULL, NULL, &c);
 	if (r == 0)
-		r = stop(cli, c);
-	koine_client_free(c);
+		r = find_process(cli, &process);
+	if (r == 0)
+		r = call_plain(cli, "daemon.stop", o->force ? "{\"force\":true}" : NULL, &a);
+	if (r == 0)
+		r = wait_for_end(cli, process);
+	if (r == 0)
+		call_say(cli, a, TEXT("koined"), "has stopped");
 	return r;
 }
 
@@ -104,34 +97,31 @@ static int cmd_stop(struct cli *cli)
 static void print_line(const struct cli *cli, const struct koine_value *line)
 {
 	char shown[TIME_SHOWN];
-	size_t len;
-	const char *text = koine_value_text(koine_value_get(line, "level"), &len);
 
 	if (cli->options.json) {
 		print_json_compact(stdout, line);
 		return;
 	}
 	format_time(koine_value_get(line, "time"), shown);
-	printf("%s  %-5.*s  ", shown, text ? (int)len : 0, text ? text : "");
-	text = koine_value_text(koine_value_get(line, "text"), &len);
-	print_text(stdout, text ? text : "", text ? len : 0);
+	printf("%s  %-5.*s  ", shown, TEXT_ARGS(member_text(line, "level")));
+	print_text(stdout, member_text(line, "text"));
 	fputc('\n', stdout);
 }
 
 /* Prints what came after number *last, and counts it on. */
-static int print_lines(const struct cli *cli, struct koine_client *c, int64_t limit, int64_t *last)
+static int print_lines(struct cli *cli, int64_t limit, int64_t *last)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *line;
-	char params[80];
+	struct koine_json *j = params_new();
 	int r;
 
-	snprintf(params, sizeof(params), "{\"after\":%lld,\"limit\":%lld}", (long long)*last,
-		 (long long)limit);
-	r = talk_call(c, "daemon.log", params, &a);
+	params_add_int(j, "after", *last);
+	params_add_int(j, "limit", limit);
+	r = call_send(cli, "daemon.log", j, &a);
 	if (r != 0)
 		return r;
-	line = koine_value_first(koine_value_get(koine_answer_result(a), "lines"));
+	line = member_first(koine_answer_result(a), "lines");
 	for (; line; line = koine_value_next(line)) {
 		koine_value_int(koine_value_get(line, "number"), last);
 		print_line(cli, line);
@@ -142,48 +132,53 @@ static int print_lines(const struct cli *cli, struct koine_client *c, int64_t li
 static int cmd_log(struct cli *cli)
 {
 	const struct timespec pause = {.tv_nsec = FOLLOW_MS * 1000000L};
-	int64_t limit = cli->options.task.limit ? cli->options.task.limit : LINES;
-	struct koine_client *c = NULL;
+	const struct daemon_options *o = cli->own;
+	int64_t limit = o->limit ? o->limit : LINES;
 	int64_t last = 0;
-	int r;
+	int r = args_need(cli, 0, 0, "takes no arguments");
 
-	if (cli->n_args > 0) {
-		complain("daemon log takes no arguments");
-		return EX_USAGE;
-	}
-	r = talk_dial(cli, NULL, NULL, &c);
 	if (r == 0)
-		r = print_lines(cli, c, limit < LINES_MAX ? limit : LINES_MAX, &last);
-	while (r == 0 && cli->options.task.follow) {
+		r = print_lines(cli, limit < LINES_MAX ? limit : LINES_MAX, &last);
+	while (r == 0 && o->follow) {
 		nanosleep(&pause, NULL);
-		r = print_lines(cli, c, LINES_MAX, &last);
+		r = print_lines(cli, LINES_MAX, &last);
 	}
-	koine_client_free(c);
 	return r;
 }
+
+/* ---- the table ---- */
 
 static int cmd_reload(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r;
+	int r = args_need(cli, 0, 0, "takes no arguments");
 
-	if (cli->n_args > 0) {
-		complain("daemon reload takes no arguments");
-		return EX_USAGE;
-	}
-	r = talk_once(cli, "daemon.reload", NULL, &a);
-	if (r == 0 && cli->options.json)
-		print_json_compact(stdout, koine_answer_result(a));
-	else if (r == 0)
-		printf("koined has read its settings again\n");
+	if (r == 0)
+		r = call_plain(cli, "daemon.reload", NULL, &a);
+	if (r == 0)
+		call_say(cli, a, TEXT("koined"), "has read its settings again");
 	return r;
 }
 
-const struct command daemon_commands[] = {
+#define AT(member) offsetof(struct daemon_options, member)
+
+static const struct option log_options[] = {
+	{"--lines", "-n", "N", "the last so many; 50, at most 1000", option_number, AT(limit),
+	 .min = 1},
+	{"--follow", "-f", NULL, "go on as more comes", option_flag, AT(follow)},
+	{NULL},
+};
+
+static const struct option stop_options[] = {
+	{"--force", NULL, NULL, "do not wait for what runs", option_flag, AT(force)},
+	{NULL},
+};
+
+static const struct command subs[] = {
 	{"log", "", "show what the daemon has logged lately",
 	 "Koined keeps the last thousand lines; all of them are where its stderr goes: the\n"
 	 "terminal, or journalctl -u koined.\n",
-	 cmd_log, NULL, daemon_log_options},
+	 cmd_log, NULL, log_options},
 	{"reload", "", "let the daemon read its settings again",
 	 "Agents, rules, policies and limits are taken as they are now; listeners, the store and\n"
 	 "all else at the next start. Answers under way end with the agent they began with.\n",
@@ -192,6 +187,17 @@ const struct command daemon_commands[] = {
 	 "The same as koine status.\n", cmd_status},
 	{"stop", "", "stop the daemon, and wait until it has gone",
 	 "What runs may come to its end first; --timeout says how long to wait for it, 60 s.\n",
-	 cmd_stop, NULL, daemon_stop_options},
+	 cmd_stop, NULL, stop_options},
+	{NULL},
+};
+
+const struct command daemon_commands[] = {
+	{"daemon", "COMMAND", "the daemon itself: its state, log and settings, and stopping it",
+	 NULL, NULL, subs, NULL, sizeof(struct daemon_options)},
+	{"backup", "FILE", "copy the daemon's store into a new file while it is in use",
+	 "The daemon writes the file, as its own user; one that exists is left alone.\n",
+	 cmd_backup},
+	{"store", "COMMAND", "take over a store that somebody else has made", NULL, NULL,
+	 store_subs},
 	{NULL},
 };

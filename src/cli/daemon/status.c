@@ -1,22 +1,11 @@
 /* koine status: daemon.status for people. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
-#include "cli/kit/cli.h"
-#include "cli/kit/glyph.h"
-#include "cli/task/task.h"
-
-/* The members of a listener, in the order of the table: what may have to be cut stands last. */
-static const struct {
-	const char *title;
-	const char *member;
-} columns[] = {
-	{"DIALECT", "dialect"}, {"CLIENTS", "connections"}, {"CALLS", "calls"},
-	{"ERRORS", "errors"},   {"DROPPED", "dropped"},     {"ADDRESS", "address"},
-};
-
-enum { N_COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+#include "cli/daemon/commands.h"
+#include "cli/daemon/daemon.h"
+#include "cli/kit/call.h"
+#include "cli/kit/list.h"
+#include "cli/kit/show.h"
+#include "cli/kit/value.h"
 
 static void print_uptime(int64_t seconds)
 {
@@ -34,142 +23,144 @@ static void print_uptime(int64_t seconds)
 		printf("%lld s", (long long)seconds);
 }
 
-static void print_member(const char *before, const struct koine_value *v)
+static void print_member(const char *before, const struct koine_value *v, const char *key)
 {
-	size_t len;
-	const char *text = koine_value_text(v, &len);
+	struct text text = member_text(v, key);
 
-	if (!text)
+	if (!text.data)
 		return;
 	fputs(before, stdout);
-	print_text(stdout, text, len);
+	print_text(stdout, text);
 }
 
 static void print_daemon(const struct koine_value *status)
 {
 	int64_t seconds;
 
-	print_member("koined ", koine_value_get(status, "version"));
-	print_member(", pid ", koine_value_get(status, "pid"));
+	print_member("koined ", status, "version");
+	print_member(", pid ", status, "pid");
 	if (koine_value_int(koine_value_get(status, "uptime_seconds"), &seconds)) {
 		fputs(", up ", stdout);
 		print_uptime(seconds);
 	}
-	print_member(", ", koine_value_get(status, "health"));
+	print_member(", ", status, "health");
 	fputc('\n', stdout);
 }
 
 /* ---- what people ask for ---- */
 
-static int64_t number_of(const struct koine_value *v, const char *member)
+static void show_agent(const struct show *s, const struct show_row *row)
 {
-	int64_t n = 0;
+	const struct koine_value *agent = koine_value_get(s->thing, row->member);
 
-	koine_value_int(koine_value_get(v, member), &n);
-	return n;
-}
-
-static void print_label(const struct cli *cli, const char *label)
-{
-	printf("%s%-9s%s  ", cli->color ? "\033[1m" : "", label, cli->color ? "\033[0m" : "");
-}
-
-static void print_agent(const struct cli *cli, const struct koine_value *agent)
-{
-	print_label(cli, "agent");
+	show_label(s, row->label);
 	if (koine_value_kind(agent) != KOINE_OBJECT) {
-		printf("none: conversations are not answered\n");
+		puts("none: conversations are not answered");
 		return;
 	}
-	print_member("", koine_value_get(agent, "name"));
-	if (value_is(koine_value_get(agent, "kind"), "recall"))
-		printf(", which only quotes: no model is configured\n");
-	else {
-		print_member(" (", koine_value_get(agent, "kind"));
-		printf(")\n");
+	print_member("", agent, "name");
+	if (member_is(agent, "kind", "recall")) {
+		puts(", which only quotes: no model is configured");
+		return;
 	}
+	print_member(" (", agent, "kind");
+	puts(")");
 }
 
-static void print_store(const struct cli *cli, const struct koine_value *store)
-{
-	const struct koine_value *writes = koine_value_get(store, "writes");
-	const struct koine_value *check = koine_value_get(store, "check");
-	bool failing = koine_value_kind(writes) == KOINE_STRING && !value_is(writes, "ok");
-
-	print_label(cli, "store");
-	print_member("", koine_value_get(store, "path"));
-	if (failing)
-		print_member(": cannot be written: ", writes);
-	if (value_is(check, "under way"))
-		printf(", being checked");
-	else if (!value_is(check, "ok") && !value_is(check, "not needed"))
-		print_member(": ", check);
-	fputc('\n', stdout);
-}
-
-static void print_work(const struct cli *cli, const struct koine_value *status)
+static void show_tasks(const struct show *s, const struct show_row *row)
 {
 	const struct koine_value *tasks =
-		koine_value_get(koine_value_get(status, "subsystems"), "supervisor");
-	int64_t approvals = number_of(status, "approvals_pending");
+		koine_value_get(koine_value_get(s->thing, row->member), "supervisor");
 
-	print_agent(cli, koine_value_get(status, "agent"));
-	print_label(cli, "tasks");
-	printf("%lld running, %lld waiting\n", (long long)number_of(tasks, "running"),
-	       (long long)number_of(tasks, "queued"));
-	print_label(cli, "sessions");
-	printf("%lld running\n", (long long)number_of(status, "sessions_running"));
-	print_label(cli, "approvals");
-	printf("%lld open%s\n", (long long)approvals, approvals > 0 ? ": koine approvals" : "");
-	print_store(cli, koine_value_get(status, "store"));
+	show_label(s, row->label);
+	printf("%lld running, %lld waiting\n", (long long)member_int(tasks, "running"),
+	       (long long)member_int(tasks, "queued"));
+}
+
+static void show_sessions(const struct show *s, const struct show_row *row)
+{
+	show_label(s, row->label);
+	printf("%lld running\n", (long long)member_int(s->thing, row->member));
+}
+
+static void show_approvals(const struct show *s, const struct show_row *row)
+{
+	int64_t n = member_int(s->thing, row->member);
+
+	show_label(s, row->label);
+	printf("%lld open%s\n", (long long)n, n > 0 ? ": koine approvals" : "");
+}
+
+static void show_store(const struct show *s, const struct show_row *row)
+{
+	const struct koine_value *store = koine_value_get(s->thing, row->member);
+	struct text writes = member_string(store, "writes");
+
+	show_label(s, row->label);
+	print_member("", store, "path");
+	if (writes.data && !text_is(writes, "ok"))
+		print_member(": cannot be written: ", store, "writes");
+	if (member_is(store, "check", "under way"))
+		printf(", being checked");
+	else if (!member_is(store, "check", "ok") && !member_is(store, "check", "not needed"))
+		print_member(": ", store, "check");
+	fputc('\n', stdout);
 }
 
 /* ---- where it listens ---- */
 
+/* What may have to be cut stands last. */
 static int print_listeners(const struct cli *cli, const struct koine_value *listeners)
 {
-	CLEANUP(table_freep) struct table *t = table_new("lrrrrl");
-	const struct koine_value *row = koine_value_first(listeners);
+	static const struct column columns[] = {
+		{"DIALECT", "dialect"},
+		{"CLIENTS", "connections", NULL, 'r'},
+		{"CALLS", "calls", NULL, 'r'},
+		{"ERRORS", "errors", NULL, 'r'},
+		{"DROPPED", "dropped", NULL, 'r'},
+		{"ADDRESS", "address"},
+		{NULL},
+	};
+	const struct list list = {.columns = columns};
 
-	if (!row)
+	if (!koine_value_first(listeners))
 		return 0;
-	if (!t) {
-		complain("out of memory");
-		return EX_SOFTWARE;
-	}
-	for (int i = 0; i < N_COLUMNS; i++)
-		table_cell_str(t, columns[i].title);
-	for (; row; row = koine_value_next(row)) {
-		for (int i = 0; i < N_COLUMNS; i++)
-			table_cell_value(t, koine_value_get(row, columns[i].member));
-	}
-	if (cli->terminal)
-		table_fit(t, terminal_columns());
 	fputc('\n', stdout);
-	return table_print(t, stdout, cli->color);
+	return list_print(cli, &list, listeners);
+}
+
+static int print_status(const struct cli *cli, const struct koine_value *status)
+{
+	static const struct show_row rows[] = {
+		{"agent", "agent", show_agent},
+		{"tasks", "subsystems", show_tasks},
+		{"sessions", "sessions_running", show_sessions},
+		{"approvals", "approvals_pending", show_approvals},
+		{"store", "store", show_store},
+		{NULL},
+	};
+	const struct show s = {.cli = cli, .thing = status, .width = 9, .bold = true};
+
+	print_daemon(status);
+	show_print(&s, rows);
+	return print_listeners(cli, koine_value_get(status, "listeners"));
 }
 
 int cmd_status(struct cli *cli)
 {
-	const struct koine_value *status;
-	struct koine_answer *a = NULL;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int r;
 
 	if (cli->n_args > 0) {
 		complain("status takes no arguments");
 		return EX_USAGE;
 	}
-	r = talk_once(cli, "daemon.status", NULL, &a);
-	if (r != 0)
-		return r;
-	status = koine_answer_result(a);
-	if (cli->options.json) {
-		print_json_compact(stdout, status);
-	} else {
-		print_daemon(status);
-		print_work(cli, status);
-		r = print_listeners(cli, koine_value_get(status, "listeners"));
-	}
-	koine_answer_free(a);
-	return r;
+	r = call_plain(cli, "daemon.status", NULL, &a);
+	return r != 0 ? r : call_print_result(cli, a, NULL, print_status);
 }
+
+const struct command status_commands[] = {
+	{"status", "", "show the daemon, its listeners and their counts",
+	 "Koined tells it at its own socket only, not at that of another dialect.\n", cmd_status},
+	{NULL},
+};

@@ -1,11 +1,69 @@
-/* koine store: what is done to a store that no daemon has open. koined does it: it has the database. */
+/* koine backup, koine store: what is done to the daemon's store. koined does it: it has the database. */
 #include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/kit/cli.h"
+#include "cli/daemon/daemon.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/print.h"
+
+enum { HOUR_MS = 60 * 60 * 1000 };
+
+/* Its path from the root: the daemon stands in another folder. 0 or an exit code; *ret_fits: it is
+ * not too long. */
+static int make_absolute(const char *file, char path[PATH_MAX], bool *ret_fits)
+{
+	char folder[PATH_MAX] = "";
+
+	if (file[0] != '/' && !getcwd(folder, sizeof(folder))) {
+		complain("cannot tell the current folder: %s", strerror(errno));
+		return EX_OSERR;
+	}
+	*ret_fits =
+		snprintf(path, PATH_MAX, "%s%s%s", folder, folder[0] ? "/" : "", file) < PATH_MAX;
+	return 0;
+}
+
+/* ---- backup ---- */
+
+static int print_backup(const struct cli *cli, const struct koine_value *result)
+{
+	char path[PATH_MAX];
+	bool fits;
+	int r = make_absolute(cli->args[0], path, &fits);
+
+	(void)result;
+	fputs("Store copied to ", stdout);
+	print_text(stdout, text_of(path));
+	fputc('\n', stdout);
+	return r;
+}
+
+int cmd_backup(struct cli *cli)
+{
+	struct koine_json *j;
+	char path[PATH_MAX];
+	bool fits = false;
+	int r = args_need(cli, 1, 1, "wants one FILE");
+
+	if (r == 0)
+		r = make_absolute(cli->args[0], path, &fits);
+	if (r != 0)
+		return r;
+	if (!fits || cli->args[0][0] == '\0') {
+		complain("'%s' is no path", cli->args[0]);
+		return EX_USAGE;
+	}
+	/* A large store takes its time. */
+	if (cli->options.timeout_ms == 0)
+		cli->options.timeout_ms = HOUR_MS;
+	j = params_new();
+	params_add(j, "path", path);
+	return call_print(cli, "store.backup", j, NULL, print_backup);
+}
+
+/* ---- adopting one ---- */
 
 /* The koined beside us, which is of our version; false: none there. */
 static bool find_beside(char path[PATH_MAX])
@@ -25,23 +83,21 @@ static bool find_beside(char path[PATH_MAX])
 
 static int cmd_adopt(struct cli *cli)
 {
-	char url[PATH_MAX + 8], beside[PATH_MAX], folder[PATH_MAX] = "";
+	char url[PATH_MAX + 8], beside[PATH_MAX], path[PATH_MAX] = "";
 	const char *file = cli->n_args == 1 ? cli->args[0] : NULL;
 	const char *argv[] = {"koined", "--adopt", file ? "--store" : NULL, url, NULL};
+	bool fits = true;
+	int r = args_need(cli, 0, file && !file[0] ? 0 : 1, "wants one FILE, or none");
 
-	if (cli->n_args > 1 || (file && !file[0])) {
-		complain("store adopt wants one FILE, or none");
-		return EX_USAGE;
-	}
-	if (file && file[0] != '/' && !getcwd(folder, sizeof(folder))) {
-		complain("cannot tell the current folder: %s", strerror(errno));
-		return EX_OSERR;
-	}
-	if (snprintf(url, sizeof(url), "sqlite:%s%s%s", folder, folder[0] ? "/" : "",
-		     file ? file : "") >= (int)sizeof(url)) {
+	if (r == 0 && file)
+		r = make_absolute(file, path, &fits);
+	if (r != 0)
+		return r;
+	if (!fits) {
 		complain("the file's path is too long");
 		return EX_USAGE;
 	}
+	snprintf(url, sizeof(url), "sqlite:%s", path);
 	fflush(stdout);
 	if (find_beside(beside))
 		execv(beside, (char *const *)argv);
@@ -50,7 +106,7 @@ static int cmd_adopt(struct cli *cli)
 	return EX_UNAVAILABLE;
 }
 
-const struct command store_commands[] = {
+const struct command store_subs[] = {
 	{"adopt", "[FILE]", "take over a store that somebody else has made",
 	 "koined refuses a store whose file belongs to another user: who made it decides what is\n"
 	 "queued in it. This makes a copy that is ours, and holds what was queued: its tasks wait\n"

@@ -3,8 +3,6 @@
 
 #include "cli/kit/cli.h"
 
-extern const struct option event_options[];
-
 /* Where to begin: a number of the log, a time, or neither. */
 struct event_start {
 	int64_t seq;   /* -1: none */
@@ -19,5 +17,3 @@ void event_print(const struct cli *cli, const struct koine_value *event);
 
 /* That so many are not held any more. */
 void event_print_gone(const struct cli *cli, int64_t n);
-
-int cmd_events(struct cli *cli);

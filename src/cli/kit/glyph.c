@@ -180,14 +180,13 @@ size_t print_fitting_exact(FILE *out, struct text t, size_t columns)
 
 /* ---- texts ---- */
 
-size_t text_columns(const char *text, size_t len)
+size_t text_columns(struct text t)
 {
-	const char *end = text + len;
 	struct glyph g;
 	size_t columns = 0;
 
-	for (const char *p = text; p < end; p += g.used) {
-		glyph_read(&g, p, end);
+	for (size_t i = 0; i < t.len; i += g.used) {
+		glyph_read(&g, t.data + i, t.data + t.len);
 		columns += g.width;
 	}
 	return columns;
@@ -238,18 +237,29 @@ static size_t fitting(const char *text, size_t from, size_t len, size_t columns)
 	return i;
 }
 
-size_t print_fitting(FILE *out, const char *text, size_t len, const char *marks, size_t columns)
+size_t text_fitting(struct text t, size_t columns)
 {
-	size_t end = fitting(text, 0, len, columns);
+	return fitting(t.data, 0, t.len, columns);
+}
 
-	if (end < len)
-		end = fitting(text, 0, len, columns > 0 ? columns - 1 : 0);
-	print_part(out, text, 0, end, marks);
-	if (end == len)
-		return text_columns(text, len);
+static size_t print_line(FILE *out, struct text t, const char *marks, size_t columns)
+{
+	size_t end = fitting(t.data, 0, t.len, columns);
+
+	if (end < t.len)
+		end = fitting(t.data, 0, t.len, columns > 0 ? columns - 1 : 0);
+	print_part(out, t.data, 0, end, marks);
+	if (end == t.len)
+		return text_columns(t);
 	if (columns > 0)
 		fputs("…", out);
-	return text_columns(text, end) + (columns > 0);
+	t.len = end;
+	return text_columns(t) + (columns > 0);
+}
+
+size_t print_fitting(FILE *out, struct text t, size_t columns)
+{
+	return print_line(out, t, NULL, columns);
 }
 
 /* Where a line of the text that begins at `from` ends: at its newline, before the last
@@ -282,26 +292,27 @@ static size_t line_end(const char *text, size_t from, size_t len, size_t columns
 	return last;
 }
 
-void print_wrapped(FILE *out, const char *text, size_t len, const char *marks, size_t columns,
-		   unsigned indent, unsigned lines)
+void print_wrapped(FILE *out, struct text t, const char *marks, size_t columns, unsigned indent,
+		   unsigned lines)
 {
 	size_t at = 0;
 	unsigned n = 0;
 
 	do {
-		size_t next = len;
-		size_t end = len > 0 ? line_end(text, at, len, columns, &next) : 0;
+		size_t next = t.len;
+		size_t end = t.len > 0 ? line_end(t.data, at, t.len, columns, &next) : 0;
 
 		if (n > 0)
 			fprintf(out, "%*s", (int)indent, "");
 		n++;
-		if (lines > 0 && n == lines && next < len) {
-			print_fitting(out, text + at, len - at, marks ? marks + at : NULL, columns);
-			next = len;
+		if (lines > 0 && n == lines && next < t.len) {
+			print_line(out, (struct text) {.data = t.data + at, .len = t.len - at},
+				   marks ? marks + at : NULL, columns);
+			next = t.len;
 		} else {
-			print_part(out, text, at, end, marks);
+			print_part(out, t.data, at, end, marks);
 		}
 		fputc('\n', out);
 		at = next;
-	} while (at < len);
+	} while (at < t.len);
 }

@@ -38,16 +38,19 @@ void print_exact(FILE *out, struct text t);
 size_t print_fitting_exact(FILE *out, struct text t, size_t columns);
 
 /* Columns of the text on one line. */
-size_t text_columns(const char *text, size_t len);
+size_t text_columns(struct text t);
+
+/* How many bytes of it fit into so many columns. */
+size_t text_fitting(struct text t, size_t columns);
 
 /* Columns of stdout's terminal: as COLUMNS or the terminal says, else 80. */
 unsigned terminal_columns(void);
 
-/* Prints on one line what fits, and "…" when that is not all. `marks` (may be NULL) has a
- * byte for each of text's; those that are not 0 are bold. Returns the columns used. */
-size_t print_fitting(FILE *out, const char *text, size_t len, const char *marks, size_t columns);
+/* Prints on one line what fits, and "…" when that is not all. Returns the columns used. */
+size_t print_fitting(FILE *out, struct text t, size_t columns);
 
-/* Prints on as many lines as it takes, but for the last `lines` (0: no limit); lines after
- * the first begin with `indent` spaces. Ends with a newline. */
-void print_wrapped(FILE *out, const char *text, size_t len, const char *marks, size_t columns,
-		   unsigned indent, unsigned lines);
+/* Prints on as many lines as it takes, at most on `lines` (0: no limit); lines after the first
+ * begin with `indent` spaces. Ends with a newline. `marks` (may be NULL) has a byte for each of the
+ * text's; those that are not 0 are bold. */
+void print_wrapped(FILE *out, struct text t, const char *marks, size_t columns, unsigned indent,
+		   unsigned lines);

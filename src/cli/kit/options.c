@@ -1,131 +1,68 @@
-/* The options, which every command has, and which may stand anywhere. */
+#include "cli/kit/options.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/kit/cli.h"
+#include "cli/kit/command.h"
+#include "cli/kit/nearest.h"
+#include "cli/kit/print.h"
 
-static bool set_socket(struct cli_options *o, const char *value)
-{
-	o->socket = value;
-	return value[0] != '\0';
-}
+/* ---- those of all ---- */
 
-static bool set_url(struct cli_options *o, const char *value)
-{
-	o->url = value;
-	return value[0] != '\0';
-}
-
-static bool set_framing(struct cli_options *o, const char *value)
-{
-	o->framing = value;
-	return strcmp(value, "line") == 0 || strcmp(value, "length") == 0 ||
-	       strcmp(value, "http") == 0 || strcmp(value, "gob") == 0;
-}
-
-static bool set_seconds(uint32_t *ms, const char *value)
+static bool set_seconds(const struct option *o, void *member, const char *value)
 {
 	char *end;
 	double seconds = strtod(value, &end);
 
+	(void)o;
 	/* Also false for what is not a number. */
 	if (end == value || *end != '\0' || !(seconds >= 0.001 && seconds <= 1000000))
 		return false;
-	*ms = (uint32_t)(seconds * 1000 + 0.5);
+	*(uint32_t *)member = (uint32_t)(seconds * 1000 + 0.5);
 	return true;
 }
 
-static bool set_timeout(struct cli_options *o, const char *value)
-{
-	return set_seconds(&o->timeout_ms, value);
-}
-
-static bool set_wait(struct cli_options *o, const char *value)
-{
-	return set_seconds(&o->wait_ms, value);
-}
-
-static bool set_retries(struct cli_options *o, const char *value)
+static bool set_uid(const struct option *o, void *member, const char *value)
 {
 	char *end;
 	unsigned long n = strtoul(value, &end, 10);
 
-	if (value[0] < '0' || value[0] > '9' || *end != '\0' || n > 1000)
-		return false;
-	o->retries = (uint32_t)n;
-	o->retries_given = true;
-	return true;
-}
-
-static bool set_color(struct cli_options *o, const char *value)
-{
-	o->color = value;
-	return strcmp(value, "auto") == 0 || strcmp(value, "always") == 0 ||
-	       strcmp(value, "never") == 0;
-}
-
-static bool set_token_file(struct cli_options *o, const char *value)
-{
-	o->token_file = value;
-	return value[0] != '\0';
-}
-
-static bool set_server_uid(struct cli_options *o, const char *value)
-{
-	char *end;
-	unsigned long n = strtoul(value, &end, 10);
-
+	(void)o;
 	/* Root is trusted anyway. */
-	o->server_uid = n > 0 ? (int64_t)n : KOINE_OURSELVES;
+	*(int64_t *)member = n > 0 ? (int64_t)n : KOINE_OURSELVES;
 	return value[0] >= '0' && value[0] <= '9' && *end == '\0' && n < UINT32_MAX;
 }
 
-static bool set_json(struct cli_options *o, const char *value)
-{
-	o->json = true;
-	return true;
-}
-
-static bool set_help(struct cli_options *o, const char *value)
-{
-	o->help = true;
-	return true;
-}
-
-static bool set_version(struct cli_options *o, const char *value)
-{
-	o->version = true;
-	return true;
-}
+#define AT(member) offsetof(struct cli_options, member)
 
 const struct option options_of_all[] = {
-	{"--socket", "-s", "PATH", "the server's Unix socket", set_socket},
-	{"--url", "-u", "URL", "http://HOST[:PORT][/PATH], tcp:HOST:PORT or unix:PATH", set_url},
+	{"--socket", "-s", "PATH", "the server's Unix socket", option_word, AT(socket)},
+	{"--url", "-u", "URL", "http://HOST[:PORT][/PATH], tcp:HOST:PORT or unix:PATH", option_word,
+	 AT(url)},
 	{"--framing", NULL, "line|length|http|gob", "how messages are wrapped; gob: Go's net/rpc",
-	 set_framing},
+	 option_choice, AT(framing)},
 	{"--timeout", "-t", "SECONDS", "for the whole call; 30, over http 60; chat and send: none",
-	 set_timeout, "from 0.001 to 1000000"},
-	{"--retries", NULL, "N", "try again this often to connect; 0", set_retries,
-	 "from 0 to 1000"},
-	{"--wait", NULL, "SECONDS", "wait this long for the server to be there", set_wait,
-	 "from 0.001 to 1000000"},
-	{"--token-file", NULL, "FILE", "send its first line as bearer token (http)",
-	 set_token_file},
-	{"--server-uid", NULL, "UID", "a Unix socket may be this user's, too", set_server_uid,
-	 "a number"},
-	{"--json", "-j", NULL, "the bare result on one line", set_json},
+	 set_seconds, AT(timeout_ms), "from 0.001 to 1000000"},
+	{"--retries", NULL, "N", "try again this often to connect; 0", option_number, AT(retries),
+	 "from 0 to 1000", 0, 1000},
+	{"--wait", NULL, "SECONDS", "wait this long for the server to be there", set_seconds,
+	 AT(wait_ms), "from 0.001 to 1000000"},
+	{"--token-file", NULL, "FILE", "send its first line as bearer token (http)", option_word,
+	 AT(token_file)},
+	{"--server-uid", NULL, "UID", "a Unix socket may be this user's, too", set_uid,
+	 AT(server_uid), "a number"},
+	{"--json", "-j", NULL, "the bare result on one line", option_flag, AT(json)},
 	{"--color", NULL, "auto|always|never", "auto: on a terminal, unless NO_COLOR is set",
-	 set_color},
-	{"--version", "-V", NULL, "show the version", set_version},
-	{"--help", "-h", NULL, "show help; of a command, if one is named", set_help},
+	 option_choice, AT(color)},
+	{"--version", "-V", NULL, "show the version", option_flag, AT(version)},
+	{"--help", "-h", NULL, "show help; of a command, if one is named", option_flag, AT(help)},
 	{NULL},
 };
 
-static bool is_named(const char *name, const char *arg, size_t len)
-{
-	return name && strlen(name) == len && memcmp(name, arg, len) == 0;
-}
+#undef AT
+
+/* ---- finding one ---- */
 
 enum { N_TABLES = 3 };
 
@@ -139,18 +76,33 @@ static void list_tables(const struct cli *cli, const struct option *tables[N_TAB
 	tables[2] = options_of_all;
 }
 
-static const struct option *find_option(const struct cli *cli, const char *arg, size_t len)
+static bool is_named(const char *name, const char *arg, size_t len)
 {
-	const struct option *tables[N_TABLES];
+	return name && strlen(name) == len && memcmp(name, arg, len) == 0;
+}
 
-	list_tables(cli, tables);
-	for (int i = 0; i < N_TABLES; i++) {
-		for (const struct option *o = tables[i]; o->name; o++) {
-			if (is_named(o->name, arg, len) || is_named(o->short_name, arg, len))
-				return o;
-		}
+static const struct option *find_row(const struct option *rows, const char *arg, size_t len)
+{
+	for (const struct option *o = rows; o->name; o++) {
+		if (is_named(o->name, arg, len) || is_named(o->short_name, arg, len))
+			return o;
 	}
 	return NULL;
+}
+
+/* *ret_into: the struct that it sets a member of. */
+static const struct option *find_option(struct cli *cli, const char *arg, size_t len,
+					void **ret_into)
+{
+	const struct option *tables[N_TABLES];
+	const struct option *o = NULL;
+
+	list_tables(cli, tables);
+	for (int i = 0; i < N_TABLES && !o; i++) {
+		o = find_row(tables[i], arg, len);
+		*ret_into = tables[i] == options_of_all ? &cli->options : cli->own;
+	}
+	return o;
 }
 
 static int unknown_option(const struct cli *cli, const char *arg, size_t len)
@@ -164,7 +116,7 @@ static int unknown_option(const struct cli *cli, const char *arg, size_t len)
 	list_tables(cli, tables);
 	for (int i = 0; i < N_TABLES; i++) {
 		for (const struct option *o = tables[i]; o->name; o++)
-			nearest_offer(&n, o->name, strlen(o->name));
+			nearest_offer(&n, text_of(o->name));
 	}
 	if (n.name[0])
 		complain("there is no option %s; did you mean %s?", name, n.name);
@@ -173,21 +125,21 @@ static int unknown_option(const struct cli *cli, const char *arg, size_t len)
 	return EX_USAGE;
 }
 
+/* ---- taking one ---- */
+
 /* "--name=value", "--name", or "-nvalue" when -n wants one. */
-static const struct option *split_option(const struct cli *cli, const char *arg,
-					 const char **ret_value)
+static const struct option *split_option(struct cli *cli, const char *arg, const char **ret_value,
+					 void **ret_into)
 {
 	size_t len = strcspn(arg, "=");
-	const struct option *o = find_option(cli, arg, len);
+	const struct option *o = find_option(cli, arg, len, ret_into);
 
 	*ret_value = arg[len] == '=' ? arg + len + 1 : NULL;
-	if (!o && arg[1] != '-') {
-		o = find_option(cli, arg, 2);
-		*ret_value = arg + 2;
-		if (o && !o->value)
-			o = NULL;
-	}
-	return o;
+	if (o || arg[1] == '-')
+		return o;
+	*ret_value = arg + 2;
+	o = find_option(cli, arg, 2, ret_into);
+	return o && o->value ? o : NULL;
 }
 
 /* Handles argv[*at] and perhaps the one behind it, which is its value. */
@@ -195,7 +147,8 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 {
 	const char *arg = argv[*at];
 	const char *value;
-	const struct option *o = split_option(cli, arg, &value);
+	void *into;
+	const struct option *o = split_option(cli, arg, &value, &into);
 
 	if (!o)
 		return unknown_option(cli, arg, strcspn(arg, "="));
@@ -210,24 +163,42 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 		}
 		value = argv[++*at];
 	}
-	if (!o->set(&cli->options, value)) {
-		complain("%s wants %s%s%s, not '%s'", o->name, o->value, o->must ? ", " : "",
-			 o->must ? o->must : "", value);
-		return EX_USAGE;
-	}
+	if (o->set(o, (char *)into + o->at, value))
+		return 0;
+	complain("%s wants %s%s%s, not '%s'", o->name, o->value, o->must ? ", " : "",
+		 o->must ? o->must : "", value);
+	return EX_USAGE;
+}
+
+static int begin_own(struct cli *cli)
+{
+	const struct command *c = cli->command;
+
+	if (!c || c->own_size == 0)
+		return 0;
+	cli->own = calloc(1, c->own_size);
+	if (!cli->own)
+		return out_of_memory();
+	if (c->own_init)
+		c->own_init(cli->own);
 	return 0;
 }
 
 /* The words that name a command decide which options there are from here on. */
-static void take_word(struct cli *cli, char *word)
+static int take_word(struct cli *cli, char *word)
 {
 	/* argv is used again: what was read is never behind what is written. */
 	cli->args[cli->n_args++] = word;
-	if (cli->n_args == 1)
-		cli->command = command_find(commands, word);
-	else if (cli->n_args == 2 && cli->command && cli->command->subs)
-		cli->sub = command_find(cli->command->subs, word);
+	if (cli->n_args == 1) {
+		cli->command = command_find(cli->groups, word);
+		return begin_own(cli);
+	}
+	if (cli->n_args == 2 && cli->command && cli->command->subs)
+		cli->sub = command_find_sub(cli->command, word);
+	return 0;
 }
+
+/* ---- what follows from them ---- */
 
 /* koined tells its children a port where it has no Unix socket. */
 static bool has_kind(const char *address)
@@ -238,7 +209,7 @@ static bool has_kind(const char *address)
 
 static void find_address(struct cli *cli)
 {
-	const char *env = getenv("KOINE_SOCKET");
+	const char *env = option_from_environment("KOINE_SOCKET");
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	size_t size = sizeof(cli->address);
 	char *out = cli->address;
@@ -247,7 +218,7 @@ static void find_address(struct cli *cli)
 		snprintf(out, size, "%s", cli->options.url);
 	else if (cli->options.socket)
 		snprintf(out, size, "unix:%s", cli->options.socket);
-	else if (env && env[0])
+	else if (env)
 		snprintf(out, size, "%s%s", has_kind(env) ? "" : "unix:", env);
 	else if (runtime && runtime[0] == '/')
 		snprintf(out, size, "unix:%s/koine/koine.sock", runtime);
@@ -259,21 +230,21 @@ static void find_address(struct cli *cli)
 
 static bool wants_color(const char *when, bool terminal)
 {
-	const char *no_color = getenv("NO_COLOR");
 	const char *term = getenv("TERM");
 
 	if (strcmp(when, "auto") != 0)
 		return strcmp(when, "always") == 0;
-	return terminal && !(no_color && no_color[0]) && !(term && strcmp(term, "dumb") == 0);
+	return terminal && !option_from_environment("NO_COLOR") &&
+	       !(term && strcmp(term, "dumb") == 0);
 }
 
-/* A flag wins over it. */
+/* An option wins over it. */
 static int read_server_uid(struct cli_options *o)
 {
-	const char *env = getenv("KOINE_SERVER_UID");
+	const char *env = option_from_environment("KOINE_SERVER_UID");
 
 	o->server_uid = KOINE_OURSELVES;
-	if (!env || !env[0] || set_server_uid(o, env))
+	if (!env || set_uid(NULL, &o->server_uid, env))
 		return 0;
 	complain("KOINE_SERVER_UID must be a number, not '%s'", env);
 	return EX_USAGE;
@@ -282,27 +253,23 @@ static int read_server_uid(struct cli_options *o)
 int options_parse(struct cli *cli, int argc, char **argv)
 {
 	bool only_args = false;
-	int bad = read_server_uid(&cli->options);
+	int r = read_server_uid(&cli->options);
 
-	if (bad != 0)
-		return bad;
 	cli->options.color = "auto";
-	memory_options_init(&cli->options.memory);
+	cli->options.retries = -1;
 	cli->args = argv;
-	for (int i = 1; i < argc; i++) {
+	for (int i = 1; i < argc && r == 0; i++) {
 		bool is_option = !only_args && argv[i][0] == '-' && argv[i][1] != '\0';
-		int r;
 
-		if (is_option && strcmp(argv[i], "--") == 0) {
+		if (is_option && strcmp(argv[i], "--") == 0)
 			only_args = true;
-		} else if (is_option) {
+		else if (is_option)
 			r = take_option(cli, argc, argv, &i);
-			if (r != 0)
-				return r;
-		} else {
-			take_word(cli, argv[i]);
-		}
+		else
+			r = take_word(cli, argv[i]);
 	}
+	if (r != 0)
+		return r;
 	cli->terminal = isatty(STDOUT_FILENO);
 	cli->color = wants_color(cli->options.color, cli->terminal);
 	find_address(cli);

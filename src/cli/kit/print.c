@@ -1,31 +1,40 @@
-/* What people and programs get to see: words, and JSON in two forms. */
+#include "cli/kit/print.h"
+
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "cli/kit/cli.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/value.h"
 
 enum { COMPLAINT_MAX = 4096 };
 
+const char style_bold[] = "\033[1m";
+const char style_faint[] = "\033[2m";
+
 void complain(const char *format, ...)
 {
-	char words[COMPLAINT_MAX];
-	struct text all = {.data = words};
+	char sentence[COMPLAINT_MAX];
+	struct text all = {.data = sentence};
 	va_list args;
 	int n;
 
 	va_start(args, format);
-	n = vsnprintf(words, sizeof(words), format, args);
+	n = vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
-	all.len = n < 0 ? 0 : (size_t)n < sizeof(words) ? (size_t)n : sizeof(words) - 1;
+	all.len = n < 0 ? 0 : (size_t)n < sizeof(sentence) ? (size_t)n : sizeof(sentence) - 1;
 	fputs("koine: ", stderr);
-	/* What others have named is in it, too. */
-	print_exact(stderr, text_cut(all, utf8_whole(words, all.len)));
-	fputs(n >= (int)sizeof(words) ? "…\n" : "\n", stderr);
+	/* It may quote names that others have chosen. */
+	print_exact(stderr, text_cut(all, utf8_whole(sentence, all.len)));
+	fputs(n >= (int)sizeof(sentence) ? "…\n" : "\n", stderr);
+}
+
+int out_of_memory(void)
+{
+	complain("out of memory");
+	return EX_SOFTWARE;
 }
 
 /* Controls of ASCII and DEL, and the second set that hides in UTF-8 as C2 80 … C2 9F:
@@ -39,17 +48,18 @@ static bool is_control(const char *text, size_t left)
 	return c == 0xc2 && left > 1 && (unsigned char)text[1] < 0xa0;
 }
 
-void print_text(FILE *out, const char *text, size_t len)
+void print_text(FILE *out, struct text t)
 {
+	const char *text = t.data;
 	struct glyph g;
 
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; i < t.len; i++) {
 		if (text[i] == '\n' || text[i] == '\t') {
 			fputc(text[i], out);
 			continue;
 		}
-		if (!is_control(text + i, len - i)) {
-			glyph_read(&g, text + i, text + len);
+		if (!is_control(text + i, t.len - i)) {
+			glyph_read(&g, text + i, text + t.len);
 			fwrite(g.shown, 1, g.len, out);
 			i += g.used - 1;
 			continue;
@@ -60,21 +70,64 @@ void print_text(FILE *out, const char *text, size_t len)
 	}
 }
 
-void format_time(const struct koine_value *v, char shown[TIME_SHOWN])
+static void format_as(const char *format, const struct koine_value *v, char shown[TIME_SHOWN])
 {
-	struct text iso = {0};
-	int64_t ms;
+	struct text iso = text_of_value(v);
 	time_t seconds;
 	struct tm tm;
+	int64_t ms;
 
 	snprintf(shown, TIME_SHOWN, "-");
-	iso.data = koine_value_text(v, &iso.len);
 	if (!iso.data || !clock_parse_iso(iso, &ms))
 		return;
 	seconds = (time_t)(ms / 1000);
 	if (localtime_r(&seconds, &tm))
-		strftime(shown, TIME_SHOWN, "%Y-%m-%d %H:%M", &tm);
+		strftime(shown, TIME_SHOWN, format, &tm);
 }
+
+void format_time(const struct koine_value *v, char shown[TIME_SHOWN])
+{
+	format_as("%Y-%m-%d %H:%M", v, shown);
+}
+
+void format_second(const struct koine_value *v, char shown[TIME_SHOWN])
+{
+	format_as("%Y-%m-%d %H:%M:%S", v, shown);
+}
+
+/* ---- colours ---- */
+
+const char *color_begin(enum color color)
+{
+	static const char *const begins[] = {
+		[COLOR_NONE] = "",           [COLOR_RED] = "\033[31m",  [COLOR_GREEN] = "\033[32m",
+		[COLOR_YELLOW] = "\033[33m", [COLOR_BLUE] = "\033[36m", [COLOR_GREY] = "\033[90m",
+	};
+
+	return begins[color];
+}
+
+enum color color_of_word(const struct word_color *rows, struct text word)
+{
+	for (; rows->word; rows++) {
+		if (text_is(word, rows->word))
+			return rows->color;
+	}
+	return COLOR_NONE;
+}
+
+void print_style(const struct cli *cli, const char *begin)
+{
+	if (cli->color)
+		fputs(begin, stdout);
+}
+
+void print_plain(const struct cli *cli)
+{
+	print_style(cli, "\033[0m");
+}
+
+/* ---- JSON ---- */
 
 struct printer {
 	FILE *out;
@@ -118,17 +171,21 @@ static void write_source(const struct printer *p, const char *raw, size_t len)
 	}
 }
 
-static void write_key(const struct printer *p, const char *key, size_t len)
+static void write_key(const struct printer *p, struct text key)
 {
 	begin_color(p, "34");
 	fputc('"', p->out);
-	for (size_t i = 0; i < len; i++) {
-		if (key[i] == '"' || key[i] == '\\')
+	for (size_t i = 0; i < key.len; i++) {
+		const char *at = key.data + i;
+
+		if (*at == '"' || *at == '\\')
 			fputc('\\', p->out);
-		if (is_control(key + i, len - i) && (unsigned char)key[i] == 0xc2)
-			write_source(p, key + i++, 2);
-		else
-			write_source(p, key + i, 1);
+		if (is_control(at, key.len - i) && (unsigned char)*at == 0xc2) {
+			write_source(p, at, 2);
+			i++;
+		} else {
+			write_source(p, at, 1);
+		}
 	}
 	fputc('"', p->out);
 	end_color(p);
@@ -145,12 +202,11 @@ static void write_children(struct printer *p, const struct koine_value *v, const
 	fputc(brackets[0], p->out);
 	p->depth++;
 	for (; child; child = koine_value_next(child)) {
-		size_t len;
-		const char *key = koine_value_key(child, &len);
+		struct text key = text_of_key(child);
 
 		new_line(p);
-		if (key)
-			write_key(p, key, len);
+		if (key.data)
+			write_key(p, key);
 		write_value(p, child);
 		if (koine_value_next(child))
 			fputc(',', p->out);
@@ -203,14 +259,13 @@ void print_json_without(FILE *out, const struct koine_value *v, const char *with
 
 	fputc('{', out);
 	for (; child; child = koine_value_next(child)) {
-		size_t len;
-		const char *key = koine_value_key(child, &len);
+		struct text key = text_of_key(child);
 
-		if (!key || (len == strlen(without) && memcmp(key, without, len) == 0))
+		if (!key.data || text_is(key, without))
 			continue;
 		if (any)
 			fputc(',', out);
-		write_key(&p, key, len);
+		write_key(&p, key);
 		write_value(&p, child);
 		any = true;
 	}
@@ -231,12 +286,4 @@ void print_json_pretty(FILE *out, const struct koine_value *v, bool color)
 
 	write_value(&p, v);
 	fputc('\n', out);
-}
-
-void print_result(const struct cli *cli, const struct koine_value *v)
-{
-	if (cli->options.json)
-		print_json_compact(stdout, v);
-	else
-		print_json_pretty(stdout, v, cli->color);
 }

@@ -1,19 +1,10 @@
 #include "cli/kit/screen.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
-/* Blocked but while we wait, so that none comes between a look and a wait. */
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT};
-
-enum { N_SIGNALS = sizeof(signals) / sizeof(signals[0]) };
-
-_Static_assert(N_SIGNALS == sizeof(((struct screen *)0)->actions) / sizeof(struct sigaction),
-	       "room for what each did before");
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT};
 
 static volatile sig_atomic_t wants_leave;
 static volatile sig_atomic_t wants_stop;
@@ -51,20 +42,16 @@ static void leave(const struct screen *s)
 
 int screen_begin(struct screen *s)
 {
-	struct sigaction ours = {.sa_handler = on_signal};
-	sigset_t set;
+	static char frame[64 << 10];
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return -ENOTTY;
 	if (tcgetattr(STDIN_FILENO, &s->before) != 0)
 		return -errno;
-	sigemptyset(&set);
-	for (int i = 0; i < N_SIGNALS; i++)
-		sigaddset(&set, signals[i]);
-	sigprocmask(SIG_BLOCK, &set, &s->mask);
-	for (int i = 0; i < N_SIGNALS; i++)
-		sigaction(signals[i], &ours, &s->actions[i]);
 	wants_leave = wants_stop = has_changed = 0;
+	signals_catch(&s->signals, numbers, sizeof(numbers) / sizeof(numbers[0]), on_signal);
+	/* A frame that is written in pieces would flicker. */
+	setvbuf(stdout, frame, _IOFBF, sizeof(frame));
 	enter(s);
 	return 0;
 }
@@ -72,9 +59,7 @@ int screen_begin(struct screen *s)
 void screen_end(struct screen *s)
 {
 	leave(s);
-	for (int i = 0; i < N_SIGNALS; i++)
-		sigaction(signals[i], &s->actions[i], NULL);
-	sigprocmask(SIG_SETMASK, &s->mask, NULL);
+	signals_restore(&s->signals);
 }
 
 void screen_forget_keys(void)
@@ -99,34 +84,69 @@ static void stop(const struct screen *s)
 	enter(s);
 }
 
-static enum screen_event take_key(char *ret_key)
+static bool take_key(struct screen *s)
 {
-	ssize_t n = read(STDIN_FILENO, ret_key, 1);
+	char byte;
+	ssize_t n = read(STDIN_FILENO, &byte, 1);
 
 	if (n == 1)
-		return SCREEN_KEY;
-	return n < 0 && errno == EINTR ? SCREEN_IDLE : SCREEN_LEAVE;
+		s->key(s->arg, byte);
+	return n == 1 || (n < 0 && errno == EINTR);
 }
 
-enum screen_event screen_wait(struct screen *s, int fd, short events, int ms, char *ret_key)
+static int shorter(int a, int b)
+{
+	return a >= 0 && a < b ? a : b;
+}
+
+bool screen_wait(struct screen *s, const struct koine_client *c, int ms)
 {
 	struct pollfd p[] = {
 		{.fd = STDIN_FILENO, .events = POLLIN},
-		{.fd = fd, .events = events},
+		{.fd = c ? koine_client_fd(c) : -1, .events = c ? koine_client_events(c) : 0},
 	};
-	struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-	int n = ppoll(p, 2, ms < 0 ? NULL : &limit, &s->mask);
+	int n = signals_poll(&s->signals, p, 2, c ? shorter(koine_client_timeout_ms(c), ms) : ms);
 
 	if (wants_leave)
-		return SCREEN_LEAVE;
-	if (wants_stop) {
-		wants_stop = 0;
+		return false;
+	if (!wants_stop && !has_changed)
+		return n <= 0 || !p[0].revents || take_key(s);
+	if (wants_stop)
 		stop(s);
-		return SCREEN_RESIZED;
-	}
-	if (has_changed) {
+	else
 		has_changed = 0;
-		return SCREEN_RESIZED;
+	wants_stop = 0;
+	fputs("\033[2J", stdout);
+	s->redraw(s->arg);
+	return true;
+}
+
+/* ---- a row of it ---- */
+
+/* What was there goes first: behind a full row the cursor still stands on its last character. */
+void screen_begin_row(void)
+{
+	fputs("\033[0m\033[K", stdout);
+}
+
+void screen_end_row(void)
+{
+	fputs("\033[0m\n", stdout);
+}
+
+void screen_put(struct screen_row *r, struct text t, unsigned width)
+{
+	unsigned most = width < r->room ? width : r->room;
+	size_t used;
+
+	if (most == 0)
+		return;
+	used = r->print(stdout, t, most);
+	r->room -= most;
+	for (; used < most; used++)
+		fputc(' ', stdout);
+	if (r->room > 0) {
+		fputc(' ', stdout);
+		r->room--;
 	}
-	return n > 0 && p[0].revents ? take_key(ret_key) : SCREEN_IDLE;
 }

@@ -4,19 +4,31 @@
  */
 #pragma once
 
-#include <signal.h>
+#include <koine/koine.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <termios.h>
+
+#include "base/text.h"
+#include "cli/kit/signals.h"
 
 struct screen {
 	struct termios before;
-	struct sigaction actions[6];
-	sigset_t mask;
+	struct signals signals;
+	void *arg;
+	void (*key)(void *arg, char byte); /* what is pasted stands between ESC [ 200 ~ and 201 ~ */
+	void (*redraw)(void *arg);         /* the screen is empty */
 };
 
-/* 0, or -errno: stdin and stdout are not both a terminal. */
+/* The callbacks are the caller's to set. A frame is written at once from here on: flush it.
+ * 0, or -errno: stdin and stdout are not both a terminal. */
 int screen_begin(struct screen *s);
 void screen_end(struct screen *s);
+
+/* Waits for a key, a signal, what the client waits for (NULL: nothing), or so many milliseconds;
+ * and lets the callbacks act on it. False: it is time to leave, for Ctrl-C or a terminal that is
+ * gone. */
+bool screen_wait(struct screen *s, const struct koine_client *c, int ms);
 
 /* What was typed and not taken yet was meant for something else. */
 void screen_forget_keys(void);
@@ -24,12 +36,15 @@ void screen_forget_keys(void);
 /* As it is now; it may change at any time. */
 void screen_size(unsigned *ret_columns, unsigned *ret_rows);
 
-enum screen_event {
-	SCREEN_IDLE,    /* the time is over, or the descriptor is ready */
-	SCREEN_KEY,     /* *ret_key; what is pasted stands between ESC [ 200 ~ and ESC [ 201 ~ */
-	SCREEN_RESIZED, /* or shown again: all is to be drawn */
-	SCREEN_LEAVE,   /* Ctrl-C, or the terminal is gone */
+/* ---- a row of it ---- */
+
+struct screen_row {
+	unsigned room;                                             /* columns left */
+	size_t (*print)(FILE *out, struct text t, size_t columns); /* print_fitting, or exact */
 };
 
-/* Waits for a key, a signal, `events` on fd (-1: none), or so many milliseconds. */
-enum screen_event screen_wait(struct screen *s, int fd, short events, int ms, char *ret_key);
+void screen_begin_row(void);
+void screen_end_row(void);
+
+/* In so many columns, and a space behind. */
+void screen_put(struct screen_row *r, struct text t, unsigned width);

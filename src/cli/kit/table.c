@@ -1,11 +1,12 @@
-/* A table in text: cells are gathered first, so that columns can be as wide as they must. */
+#include "cli/kit/table.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "cli/kit/cli.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/value.h"
 
 enum { COLUMNS_MAX = 16, TABLE_BYTES_MAX = 64 << 20, COLUMN_MIN = 4, LAST_COLUMN_MIN = 8 };
 
@@ -42,28 +43,18 @@ void table_freep(struct table **t)
 	table_free(*t);
 }
 
-const char *color_begin(enum cell_color color)
-{
-	static const char *const begins[] = {
-		[CELL_PLAIN] = "",          [CELL_RED] = "\033[31m",  [CELL_GREEN] = "\033[32m",
-		[CELL_YELLOW] = "\033[33m", [CELL_BLUE] = "\033[36m", [CELL_GREY] = "\033[90m",
-	};
-
-	return begins[color];
-}
-
 /* A cell is one line, and must not steer the terminal. Its colour stands before it: no text has
  * such a byte by then. */
-void table_cell_color(struct table *t, const char *text, size_t len, enum cell_color color)
+void table_cell_color(struct table *t, struct text text, enum color color)
 {
 	size_t column = t->n_cells++ % strlen(t->align);
 	size_t width = 0;
 	struct glyph g;
 
-	if (color != CELL_PLAIN)
+	if (color != COLOR_NONE)
 		buf_add_char(&t->text, (char)color);
-	for (size_t i = 0; i < len; i += g.used) {
-		glyph_read(&g, text + i, text + len);
+	for (size_t i = 0; i < text.len; i += g.used) {
+		glyph_read(&g, text.data + i, text.data + text.len);
 		buf_add(&t->text, g.shown, g.len);
 		width += g.width;
 	}
@@ -72,37 +63,19 @@ void table_cell_color(struct table *t, const char *text, size_t len, enum cell_c
 		t->widths[column] = width;
 }
 
-void table_cell(struct table *t, const char *text, size_t len)
+void table_cell(struct table *t, struct text text)
 {
-	table_cell_color(t, text, len, CELL_PLAIN);
+	table_cell_color(t, text, COLOR_NONE);
 }
 
 void table_cell_str(struct table *t, const char *text)
 {
-	table_cell(t, text, strlen(text));
+	table_cell(t, text_of(text));
 }
 
 void table_cell_value(struct table *t, const struct koine_value *v)
 {
-	const char *text;
-	size_t len;
-
-	if (koine_value_kind(v) == KOINE_NULL) {
-		table_cell_str(t, "-");
-		return;
-	}
-	text = koine_value_text(v, &len);
-	if (!text)
-		text = koine_value_raw(v, &len);
-	table_cell(t, text, len);
-}
-
-void table_cell_time(struct table *t, const struct koine_value *v)
-{
-	char shown[TIME_SHOWN];
-
-	format_time(v, shown);
-	table_cell_str(t, shown);
+	table_cell(t, koine_value_kind(v) == KOINE_NULL ? TEXT("-") : text_of_any(v));
 }
 
 static void pad(FILE *out, size_t n)
@@ -162,31 +135,31 @@ static size_t room_for_last(const struct table *t)
 static void print_cell(const struct table *t, FILE *out, const char *cell, size_t column)
 {
 	bool is_last = t->align[column + 1] == '\0';
-	size_t len = strlen(cell);
-	size_t width = text_columns(cell, len);
+	struct text text = text_of(cell);
+	size_t width = text_columns(text);
 	size_t room = is_last ? room_for_last(t) : t->widths[column];
 	size_t spare = width < t->widths[column] ? t->widths[column] - width : 0;
 
 	if (is_last && t->wraps) {
-		print_wrapped(out, cell, len, NULL, room, (unsigned)columns_used(t), 0);
+		print_wrapped(out, text, NULL, room, (unsigned)columns_used(t), 0);
 		return;
 	}
 	if (t->align[column] == 'r')
 		pad(out, spare);
-	width = print_fitting(out, cell, len, NULL, room);
+	width = print_fitting(out, text, room);
 	if (t->align[column] != 'r' && !is_last)
 		pad(out, t->widths[column] - width);
 }
 
 /* Takes the colour off the cell. */
-static enum cell_color take_color(const char **cell)
+static enum color take_color(const char **cell)
 {
 	unsigned char first = (unsigned char)**cell;
 
-	if (first == 0 || first > CELL_GREY)
-		return CELL_PLAIN;
+	if (first == 0 || first > COLOR_GREY)
+		return COLOR_NONE;
 	++*cell;
-	return (enum cell_color)first;
+	return (enum color)first;
 }
 
 int table_print(struct table *t, FILE *out, bool color)
@@ -194,13 +167,11 @@ int table_print(struct table *t, FILE *out, bool color)
 	const char *cell = t->text.data;
 	size_t column = 0;
 
-	if (t->text.err != 0) {
-		complain("out of memory");
-		return EX_SOFTWARE;
-	}
+	if (t->text.err != 0)
+		return out_of_memory();
 	narrow(t);
 	for (size_t i = 0; i < t->n_cells; i++, cell += strlen(cell) + 1) {
-		enum cell_color own = take_color(&cell);
+		enum color own = take_color(&cell);
 		const char *begin = i == column ? "\033[1m" : color_begin(own);
 		bool is_last = t->align[column + 1] == '\0';
 

@@ -1,4 +1,5 @@
-/* Reaching the server, and turning what goes wrong into words and an exit code. */
+#include "cli/kit/talk.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -6,8 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/kit/cli.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/print.h"
+#include "cli/kit/value.h"
 
 enum { TOKEN_MAX = 4096 };
 
@@ -108,7 +110,7 @@ static int dial_failed(const struct cli *cli, int fault)
 	return fault == -ETIMEDOUT || fault == -ENOMEM ? exit_code(fault) : EX_UNAVAILABLE;
 }
 
-/* Where there is no XDG_RUNTIME_DIR, anybody may have been first to make our folder. */
+/* Without XDG_RUNTIME_DIR our folder is in /tmp, where another user may have made it first. */
 static int check_folder(const struct cli *cli)
 {
 	char folder[64];
@@ -144,7 +146,7 @@ int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client
 	opts.error_size = sizeof(error);
 	opts.framing = cli->options.framing;
 	opts.timeout_ms = cli->options.timeout_ms;
-	opts.retries = cli->options.retries;
+	opts.retries = cli->options.retries > 0 ? (uint32_t)cli->options.retries : 0;
 	opts.wait_ms = cli->options.wait_ms;
 	opts.on_bytes = on_bytes;
 	opts.on_bytes_arg = arg;
@@ -163,7 +165,34 @@ int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client
 	return r == 0 ? 0 : dial_failed(cli, r);
 }
 
-/* The method was the user's own word: then its name, the code and the data are, too. */
+int talk_connect(struct cli *cli)
+{
+	return cli->client ? 0 : talk_dial(cli, NULL, NULL, &cli->client);
+}
+
+void talk_hang_up(struct cli *cli)
+{
+	koine_client_free(cli->client);
+	cli->client = NULL;
+}
+
+void talk_be_patient(struct cli *cli)
+{
+	if (cli->options.timeout_ms == 0)
+		cli->options.timeout_ms = UINT32_MAX;
+}
+
+bool talk_may_come_back(int result, const struct koine_answer *a)
+{
+	if (result == KOINE_ERROR_ANSWER)
+		return koine_answer_error_code(a) == CODE_STOPPING;
+	return result < 0 && result != -ENOMEM && result != -EACCES && result != -EBADMSG &&
+	       result != -EMSGSIZE;
+}
+
+/* ---- what went wrong ---- */
+
+/* A user who names the method gets the code and the data of an error, too. */
 static bool is_exact;
 
 void talk_be_exact(void)
@@ -172,57 +201,77 @@ void talk_be_exact(void)
 }
 
 /* "AgentError: ", "ProviderUnavailable: ": a word for programs. */
-static size_t type_length(const char *text, size_t len)
+static size_t type_length(struct text t)
 {
 	static const struct text ends[] = {TEXT("Error: "), TEXT("Unavailable: ")};
 	size_t n = 0;
 
-	while (n < len &&
-	       ((text[n] >= 'A' && text[n] <= 'Z') || (text[n] >= 'a' && text[n] <= 'z')))
+	while (n < t.len &&
+	       ((t.data[n] >= 'A' && t.data[n] <= 'Z') || (t.data[n] >= 'a' && t.data[n] <= 'z')))
 		n++;
 	n += 2;
-	for (size_t i = 0; n <= len && i < sizeof(ends) / sizeof(ends[0]); i++) {
+	for (size_t i = 0; n <= t.len && i < sizeof(ends) / sizeof(ends[0]); i++) {
 		if (n > ends[i].len &&
-		    memcmp(text + n - ends[i].len, ends[i].data, ends[i].len) == 0)
+		    memcmp(t.data + n - ends[i].len, ends[i].data, ends[i].len) == 0)
 			return n;
 	}
 	return 0;
 }
 
-/* What stands before the sentence: the kind of error, which only programs want. */
-static size_t preface_length(const char *text, size_t len)
+static struct text skip(struct text t, size_t n)
 {
-	static const char *const kinds[] = {"Internal error: ", "Invalid params: ", "Too large: "};
-	size_t skip = 0;
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		size_t n = strlen(kinds[i]);
-
-		if (len > n && memcmp(text, kinds[i], n) == 0)
-			skip = n;
-	}
-	return skip + type_length(text + skip, len - skip);
+	return n == 0 ? t : (struct text) {.data = t.data + n, .len = t.len - n};
 }
 
-void talk_print_why(const char *text, size_t len)
+/* The sentence alone. Before it may stand the kind of error, which only programs want. */
+static struct text sentence_of(struct text t)
 {
-	size_t skip = preface_length(text, len);
+	static const struct text kinds[] = {TEXT("Internal error: "), TEXT("Invalid params: "),
+					    TEXT("Too large: ")};
 
-	print_text(stderr, text + skip, len - skip);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (t.len > kinds[i].len && memcmp(t.data, kinds[i].data, kinds[i].len) == 0) {
+			t = skip(t, kinds[i].len);
+			break;
+		}
+	}
+	return skip(t, type_length(t));
+}
+
+void talk_print_why(struct text error)
+{
+	print_text(stderr, sentence_of(error));
+}
+
+void talk_print_reason(struct text error)
+{
+	error = text_without_newlines(error);
+	if (error.len > 0) {
+		fputs(": ", stderr);
+		talk_print_why(error);
+	}
+	fputc('\n', stderr);
+}
+
+struct text talk_error(const struct koine_answer *a)
+{
+	struct text t = {0};
+
+	t.data = koine_answer_error_message(a, &t.len);
+	return t.data ? t : (struct text) {0};
 }
 
 static void print_sentence(const char *method, const struct koine_answer *a)
 {
-	size_t len = 0;
-	const char *message = koine_answer_error_message(a, &len);
+	struct text sentence = sentence_of(talk_error(a));
 
-	if (koine_answer_error_code(a) == METHOD_NOT_FOUND) {
+	if (koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND) {
 		complain("this server does not know %s: it is of another kind, or older", method);
 		return;
 	}
 	fputs("koine: ", stderr);
-	if (message && len > preface_length(message, len))
-		talk_print_why(message, len);
+	if (sentence.len > 0)
+		print_text(stderr, sentence);
 	else
 		fprintf(stderr, "%s failed; koine daemon log may say why", method);
 	fputc('\n', stderr);
@@ -231,15 +280,14 @@ static void print_sentence(const char *method, const struct koine_answer *a)
 void talk_print_error(const char *method, const struct koine_answer *a)
 {
 	const struct koine_value *data = koine_answer_error_data(a);
-	size_t len;
-	const char *message = koine_answer_error_message(a, &len);
+	struct text message = talk_error(a);
 
 	if (!is_exact) {
 		print_sentence(method, a);
 		return;
 	}
 	fprintf(stderr, "koine: %s: ", method);
-	print_exact(stderr, message ? (struct text) {.data = message, .len = len} : TEXT("error"));
+	print_exact(stderr, message.data ? message : TEXT("error"));
 	fprintf(stderr, " (code %lld)\n", (long long)koine_answer_error_code(a));
 	if (data && koine_value_kind(data) != KOINE_NULL)
 		print_json_compact(stderr, data);
@@ -254,34 +302,10 @@ int talk_failed(const struct koine_client *c, const char *method, int result,
 		return EXIT_ERROR_ANSWER;
 	}
 	fputs("koine: ", stderr);
-	print_text(stderr, koine_client_error(c), strlen(koine_client_error(c)));
+	print_text(stderr, text_of(koine_client_error(c)));
 	/* A socket may be shut as well; there no token helps. */
 	if (result == -EACCES && strstr(koine_client_error(c), ": HTTP 40"))
 		fputs(" (--token-file FILE sends a token)", stderr);
 	fputc('\n', stderr);
 	return exit_code(result);
-}
-
-int talk_call(struct koine_client *c, const char *method, const char *params,
-	      struct koine_answer **ret_answer)
-{
-	struct koine_answer *a = NULL;
-	int r = koine_client_call(c, method, params, &a);
-
-	if (r != 0)
-		return talk_failed(c, method, r, a);
-	*ret_answer = a;
-	return 0;
-}
-
-int talk_once(struct cli *cli, const char *method, const char *params,
-	      struct koine_answer **ret_answer)
-{
-	struct koine_client *c = NULL;
-	int r = talk_dial(cli, NULL, NULL, &c);
-
-	if (r == 0)
-		r = talk_call(c, method, params, ret_answer);
-	koine_client_free(c);
-	return r;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/kit/glyph.h"
+#include "cli/kit/value.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
@@ -36,14 +37,6 @@ static const struct {
 static const char *const plain[] = {"command", "file_path", "path",    "url",    "pattern",
 				    "query",   "msg",       "message", "prompt", "question"};
 
-static struct text key_of(const struct koine_value *member)
-{
-	struct text key = {0};
-
-	key.data = koine_value_key(member, &key.len);
-	return key;
-}
-
 static const char *main_member(struct text tool, const struct koine_value *input)
 {
 	const struct koine_value *first = koine_value_first(input);
@@ -53,7 +46,7 @@ static const char *main_member(struct text tool, const struct koine_value *input
 			return tools[i].member;
 	}
 	for (size_t i = 0; first && !koine_value_next(first) && i < COUNT(plain); i++) {
-		if (text_is(key_of(first), plain[i]))
+		if (text_is(text_of_key(first), plain[i]))
 			return plain[i];
 	}
 	return NULL;
@@ -66,7 +59,7 @@ static const struct koine_value *find_only(const struct koine_value *input, cons
 	const struct koine_value *m = name ? koine_value_first(input) : NULL;
 
 	for (; m; m = koine_value_next(m)) {
-		if (!text_is(key_of(m), name))
+		if (!text_is(text_of_key(m), name))
 			continue;
 		if (found || koine_value_kind(m) != KOINE_STRING)
 			return NULL;
@@ -89,7 +82,7 @@ static void add_others(struct buf *out, const struct koine_value *input,
 		if (m == shown)
 			continue;
 		buf_add_str(out, before);
-		text_add_exact(out, key_of(m));
+		text_add_exact(out, text_of_key(m));
 		before = ", ";
 	}
 }
@@ -97,10 +90,8 @@ static void add_others(struct buf *out, const struct koine_value *input,
 void tool_gist(struct buf *out, struct text tool, const struct koine_value *input)
 {
 	const struct koine_value *m = find_only(input, main_member(tool, input));
-	struct text t = {0};
+	struct text t = text_of_value(m);
 
-	if (m)
-		t.data = koine_value_text(m, &t.len);
 	if (t.len > 0) {
 		text_add_exact(out, t);
 		add_others(out, input, m);

@@ -1,10 +1,12 @@
-/* What a call of a tool is about, on one line: for people who decide on it, or look on. */
+/* What a call of a tool is about, on one line: for people who decide on it, or watch it. */
 #pragma once
 
 #include <koine/koine.h>
 
 #include "base/buf.h"
 #include "base/text.h"
+
+enum { GIST_MAX = 8 << 20 }; /* bytes */
 
 /*
  * Adds what counts for this tool, then the names of all else that its input has: "make  +1 more:

@@ -1,10 +1,10 @@
 /* Where the memory commands find a server, and what every call of theirs says. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/kit/call.h"
 #include "cli/memory/memory.h"
 
 enum { RETRIES = 3 };
@@ -21,14 +21,13 @@ static bool is_missing(const char *path)
 /* Nobody said where koine is: ash's socket, if one is named, or is all there is. */
 static const char *find_ash(const struct cli *cli)
 {
-	const char *koine = getenv("KOINE_SOCKET");
-	const char *ash = getenv("ASH_RPC_SOCKET");
+	const char *ash = option_from_environment("ASH_RPC_SOCKET");
 
-	if (cli->options.url || cli->options.socket || (koine && koine[0]))
+	if (cli->options.url || cli->options.socket || option_from_environment("KOINE_SOCKET"))
 		return NULL;
-	if (ash && ash[0])
+	if (ash)
 		return ash;
-	/* One that belongs to somebody else is none. */
+	/* A socket that we may not use does not count. */
 	return is_missing(cli->address + strlen("unix:")) && access(ash_socket, W_OK) == 0
 		       ? ash_socket
 		       : NULL;
@@ -43,7 +42,7 @@ static uint32_t default_retries(const struct cli *cli)
 	return is_unix && access(cli->address + 5, W_OK) != 0 ? 0 : RETRIES;
 }
 
-int memory_target(struct cli *cli, enum memory_needs needs)
+int memory_find_server(struct cli *cli, enum memory_needs needs)
 {
 	const char *ash = find_ash(cli);
 
@@ -58,66 +57,35 @@ int memory_target(struct cli *cli, enum memory_needs needs)
 		if (!cli->options.framing)
 			cli->options.framing = "length";
 	}
-	if (!cli->options.retries_given)
+	if (cli->options.retries < 0)
 		cli->options.retries = default_retries(cli);
 	return 0;
 }
 
-int memory_begin(struct memory_call *c, struct cli *cli, const char *method)
+static void add_or_null(struct koine_json *j, const char *key, const char *text)
 {
-	*c = (struct memory_call) {.cli = cli, .method = method};
-	if (koine_json_new(&c->params) != 0) {
-		complain("out of memory");
-		return EX_SOFTWARE;
-	}
-	koine_json_begin_object(c->params);
-	return 0;
-}
-
-void memory_done(struct memory_call *c)
-{
-	koine_json_free(c->params);
-}
-
-static void add_text_or_null(struct koine_json *j, const char *key, const char *text)
-{
+	params_add(j, key, text);
+	if (text || !j)
+		return;
 	koine_json_key(j, key);
-	if (text)
-		koine_json_string(j, text);
-	else
-		koine_json_null(j);
+	koine_json_null(j);
 }
 
-void memory_add_who(struct memory_call *c)
+void memory_add_who(const struct cli *cli, struct koine_json *params)
 {
-	add_text_or_null(c->params, "user_id", c->cli->options.memory.user);
-	add_text_or_null(c->params, "chat_id", c->cli->options.memory.chat);
-	memory_add_text(c, "chat_type", c->cli->options.memory.chat_type);
+	const struct memory_options *o = cli->own;
+
+	add_or_null(params, "user_id", o->user);
+	add_or_null(params, "chat_id", o->chat);
+	params_add(params, "chat_type", o->chat_type);
+	params_add(params, "context_token", option_from_environment("ASH_CONTEXT_TOKEN"));
 }
 
-void memory_add_text(struct memory_call *c, const char *key, const char *text)
+struct koine_json *memory_id_params(const struct cli *cli, struct text id)
 {
-	if (text)
-		add_text_or_null(c->params, key, text);
-}
+	struct koine_json *j = params_new();
 
-const char *memory_params(struct memory_call *c)
-{
-	const char *token = getenv("ASH_CONTEXT_TOKEN");
-	const char *text;
-
-	if (token && token[0])
-		memory_add_text(c, "context_token", token);
-	koine_json_end_object(c->params);
-	text = koine_json_text(c->params, NULL);
-	if (!text)
-		complain("out of memory");
-	return text;
-}
-
-int memory_send(struct memory_call *c, struct koine_answer **ret_answer)
-{
-	const char *params = memory_params(c);
-
-	return params ? talk_once(c->cli, c->method, params, ret_answer) : EX_SOFTWARE;
+	params_add_text(j, "memory_id", id);
+	memory_add_who(cli, j);
+	return j;
 }

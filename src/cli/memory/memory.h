@@ -1,72 +1,71 @@
 /*
  * koine memory: what its commands share.
  *
- * They speak to koine's own socket, or to ash's, where only the four of ash's
- * methods exist; so the command line can take the place of ash's client.
+ * They speak to koine's own socket, or to ash's, where only the four of ash's methods exist; so the
+ * command line can take the place of ash's client.
  */
 #pragma once
 
-#include "cli/kit/cli.h"
+#include "base/text.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
 
-extern const struct command memory_commands[];
+struct memory_options {
+	const char *query;
+	int64_t limit; /* 0: the command's own */
+	const char *user;
+	const char *chat;
+	const char *chat_type;
+	const char *source;
+	const char *category;
+	struct option_list subjects;
+	double importance;    /* negative: not given */
+	int64_t expires_days; /* INT64_MIN: not given */
+	bool shared;
+	bool all;
+	bool this_chat;
+};
+
 extern const struct option memory_options[];
-
-int cmd_backup(struct cli *cli);
-
-/* ---- memory_options.c ---- */
-
 extern const struct option search_options[];
 extern const struct option add_options[];
 extern const struct option list_options[];
 
-bool memory_set_user(struct cli_options *o, const char *value);
-bool memory_set_chat(struct cli_options *o, const char *value);
+/* What is not given is what the environment says. */
+void memory_options_init(void *own);
 
-/* ---- memory_call.c ---- */
-
-/* One call to be made. */
-struct memory_call {
-	struct cli *cli;
-	const char *method;
-	struct koine_json *params;
-};
+/* ---- call.c ---- */
 
 /* Whose methods a command needs. */
 enum memory_needs { NEEDS_ASH, NEEDS_KOINE };
 
-/* Finds the server: 0, or an exit code after words of why not. */
-int memory_target(struct cli *cli, enum memory_needs needs);
+/* Finds the server. 0, or an exit code after words of why not. */
+int memory_find_server(struct cli *cli, enum memory_needs needs);
 
-/* Begins the parameters; members are added to c->params. */
-int memory_begin(struct memory_call *c, struct cli *cli, const char *method);
-void memory_done(struct memory_call *c);
+/* Whose memories: "user_id" and "chat_id", null where nobody is named, and with them the token that
+ * ash gives its agents. They are in every call. */
+void memory_add_who(const struct cli *cli, struct koine_json *params);
 
-/* "user_id" and "chat_id": null where nobody is named. */
-void memory_add_who(struct memory_call *c);
+/* The params of a call about the memory of that id. */
+struct koine_json *memory_id_params(const struct cli *cli, struct text id);
 
-/* A member that is left out when text is NULL. */
-void memory_add_text(struct memory_call *c, const char *key, const char *text);
+/* ---- print.c ---- */
 
-/* Ends the parameters; NULL when memory ran out, and that was said. Valid until
- * memory_done. */
-const char *memory_params(struct memory_call *c);
+/* As many characters of text as `most`, on one line; fewer are padded to `pad`. Returns whether some
+ * were left out. */
+bool memory_print_cut(FILE *out, struct text text, unsigned most, unsigned pad);
 
-/* Ends the parameters, dials, calls and leaves. On 0 the caller owns *ret_answer. */
-int memory_send(struct memory_call *c, struct koine_answer **ret_answer);
-
-/* ---- memory_print.c ---- */
-
-/* As many characters of text as `most`, on one line; fewer are padded to `pad`. Returns
- * whether some were left out. */
-bool print_cut(FILE *out, const char *text, size_t len, unsigned most, unsigned pad);
+/* "WHAT: ID", of an id its beginning. */
+void memory_say(FILE *out, const char *what, struct text id);
 
 /* 0, or EX_PROTOCOL when it is no list of memories. */
-int memory_print_hits(const struct cli *cli, const struct koine_value *hits, const char *query);
+int memory_print_hits(const struct cli *cli, const struct koine_value *hits);
 int memory_print_list(const struct cli *cli, const struct koine_value *rows);
 int memory_print_one(const struct cli *cli, const struct koine_value *memory);
 int memory_print_stats(const struct cli *cli, const struct koine_value *stats);
+int memory_refuse_answer(void);
 
-/* ---- cmd_memory_*.c ---- */
+/* ---- the commands that have a file of their own ---- */
 
 int cmd_memory_edit(struct cli *cli);
 int cmd_memory_export(struct cli *cli);

@@ -1,156 +1,75 @@
-/* The options of the memory commands. */
-#include <errno.h>
-#include <stdlib.h>
-
+/* The options of koine memory. */
 #include "cli/memory/memory.h"
 
-static const char *from_environment(const char *name)
-{
-	const char *value = getenv(name);
+#define AT(member) offsetof(struct memory_options, member)
 
-	return value && value[0] ? value : NULL;
-}
-
-void memory_options_init(struct memory_options *o)
+void memory_options_init(void *own)
 {
-	o->user = from_environment("ASH_USER_ID");
-	o->chat = from_environment("ASH_CHAT_ID");
-	o->chat_type = from_environment("ASH_CHAT_TYPE");
+	struct memory_options *o = own;
+
+	o->user = option_from_environment("ASH_USER_ID");
+	o->chat = option_from_environment("ASH_CHAT_ID");
+	o->chat_type = option_from_environment("ASH_CHAT_TYPE");
 	o->source = "agent";
 	o->importance = -1;
+	o->expires_days = INT64_MIN;
 }
 
-static bool read_int(const char *value, int64_t *ret)
+/* Any text, also "". */
+static bool add_subject(const struct option *o, void *member, const char *value)
 {
-	char *end;
-	long long n;
+	struct option_list *list = member;
 
-	errno = 0;
-	n = strtoll(value, &end, 10);
-	if (end == value || *end != '\0' || errno != 0)
+	if (list->n == (unsigned)o->max)
 		return false;
-	*ret = n;
+	list->words[list->n++] = value;
 	return true;
 }
-
-bool memory_set_user(struct cli_options *o, const char *value)
-{
-	o->memory.user = value[0] ? value : NULL;
-	return true;
-}
-
-bool memory_set_chat(struct cli_options *o, const char *value)
-{
-	o->memory.chat = value[0] ? value : NULL;
-	return true;
-}
-
-static bool set_chat_type(struct cli_options *o, const char *value)
-{
-	o->memory.chat_type = value[0] ? value : NULL;
-	return true;
-}
-
-static bool set_this_chat(struct cli_options *o, const char *value)
-{
-	o->memory.this_chat = true;
-	return true;
-}
-
-static bool set_query(struct cli_options *o, const char *value)
-{
-	o->memory.query = value;
-	return true;
-}
-
-static bool set_limit(struct cli_options *o, const char *value)
-{
-	return read_int(value, &o->memory.limit);
-}
-
-static bool set_expires(struct cli_options *o, const char *value)
-{
-	o->memory.expires = true;
-	return read_int(value, &o->memory.expires_days);
-}
-
-static bool set_subject(struct cli_options *o, const char *value)
-{
-	if (o->memory.n_subjects == SUBJECTS_MAX)
-		return false;
-	o->memory.subjects[o->memory.n_subjects++] = value;
-	return true;
-}
-
-static bool set_shared(struct cli_options *o, const char *value)
-{
-	o->memory.shared = true;
-	return true;
-}
-
-static bool set_source(struct cli_options *o, const char *value)
-{
-	o->memory.source = value;
-	return true;
-}
-
-static bool set_category(struct cli_options *o, const char *value)
-{
-	o->memory.category = value;
-	return true;
-}
-
-static bool set_importance(struct cli_options *o, const char *value)
-{
-	char *end;
-	double x = strtod(value, &end);
-
-	o->memory.importance = x;
-	/* Also false for what is not a number. */
-	return end != value && *end == '\0' && x >= 0 && x <= 1;
-}
-
-static bool set_all(struct cli_options *o, const char *value)
-{
-	o->memory.all = true;
-	return true;
-}
-
-const struct option memory_options[] = {
-	{"--user", NULL, "USER", "whose memories; else ASH_USER_ID", memory_set_user},
-	{"--chat", NULL, "CHAT", "the chat whose memories count, too; else ASH_CHAT_ID",
-	 memory_set_chat},
-	{"--chat-type", NULL, "TYPE",
-	 "private, group, ...: what a group may hear; else ASH_CHAT_TYPE", set_chat_type},
-	{NULL},
-};
 
 #define THIS_CHAT                                                                                  \
 	{                                                                                          \
-		"--this-chat", NULL, NULL, "only what was learnt in the chat", set_this_chat       \
+		"--this-chat", NULL, NULL, "only what was learnt in the chat", option_flag,        \
+			AT(this_chat)                                                              \
+	}
+#define LIMIT(help)                                                                                \
+	{                                                                                          \
+		"--limit", "-n", "N", help, option_number, AT(limit), "a whole number", INT64_MIN  \
 	}
 
+const struct option memory_options[] = {
+	{"--user", NULL, "USER", "whose memories; else ASH_USER_ID", option_name, AT(user)},
+	{"--chat", NULL, "CHAT", "the chat whose memories count, too; else ASH_CHAT_ID",
+	 option_name, AT(chat)},
+	{"--chat-type", NULL, "TYPE",
+	 "private, group, ...: what a group may hear; else ASH_CHAT_TYPE", option_name,
+	 AT(chat_type)},
+	{NULL},
+};
+
 const struct option search_options[] = {
-	{"--query", "-q", "QUERY", "what to look for, instead of an argument", set_query},
-	{"--limit", "-n", "N", "how many at most; 10", set_limit, "a whole number"},
+	{"--query", "-q", "QUERY", "what to look for, instead of an argument", option_text,
+	 AT(query)},
+	LIMIT("how many at most; 10"),
 	THIS_CHAT,
 	{NULL},
 };
 
 const struct option add_options[] = {
-	{"--expires", "-e", "DAYS", "forget it after so many days", set_expires},
-	{"--subject", "-S", "NAME", "whom or what it is about; up to 64 of them", set_subject},
-	{"--shared", NULL, NULL, "belongs to the chat, not to the user", set_shared},
-	{"--source", "-s", "SOURCE", "where it comes from; agent", set_source},
-	{"--category", NULL, "CATEGORY", "preference, decision, fact, entity or other",
-	 set_category},
-	{"--importance", NULL, "X", "0 to 1; 0.5", set_importance},
+	{"--expires", "-e", "DAYS", "forget it after so many days", option_number, AT(expires_days),
+	 .min = INT64_MIN},
+	{"--subject", "-S", "NAME", "whom or what it is about; up to 64 of them", add_subject,
+	 AT(subjects), .max = 64},
+	{"--shared", NULL, NULL, "belongs to the chat, not to the user", option_flag, AT(shared)},
+	{"--source", "-s", "SOURCE", "where it comes from; agent", option_text, AT(source)},
+	{"--category", NULL, "CATEGORY", "preference, decision, fact, entity or other", option_text,
+	 AT(category)},
+	{"--importance", NULL, "X", "0 to 1; 0.5", option_decimal, AT(importance), NULL, 0, 1},
 	{NULL},
 };
 
 const struct option list_options[] = {
-	{"--limit", "-n", "N", "how many at most; 20", set_limit, "a whole number"},
-	{"--all", NULL, NULL, "expired ones, too", set_all},
+	LIMIT("how many at most; 20"),
+	{"--all", NULL, NULL, "expired ones, too", option_flag, AT(all)},
 	THIS_CHAT,
 	{NULL},
 };

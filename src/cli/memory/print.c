@@ -3,34 +3,24 @@
  * client, which scripts and models read; a terminal gets tables that fit it.
  */
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/cleanup.h"
 #include "cli/kit/glyph.h"
-#include "cli/kit/match.h"
+#include "cli/kit/list.h"
+#include "cli/kit/show.h"
+#include "cli/kit/value.h"
+#include "cli/memory/match.h"
 #include "cli/memory/memory.h"
 
 enum {
-	ID_SHOWN = 8,
 	HIT_LINES_MAX = 6,
 	NARROW = 40, /* columns; below it only the content is worth showing */
 	MIDDLING = 64,
 };
 
-static int out_of_memory(void)
+int memory_refuse_answer(void)
 {
-	complain("out of memory");
-	return EX_SOFTWARE;
-}
-
-/* Of a string or number; "" for anything else. */
-static const char *member_text(const struct koine_value *v, const char *key, size_t *ret_len)
-{
-	const char *text = koine_value_text(koine_value_get(v, key), ret_len);
-
-	if (!text)
-		*ret_len = 0;
-	return text ? text : "";
+	complain("the answer is no memory");
+	return EX_PROTOCOL;
 }
 
 static int need_array(const struct koine_value *v)
@@ -41,65 +31,74 @@ static int need_array(const struct koine_value *v)
 	return EX_PROTOCOL;
 }
 
-bool print_cut(FILE *out, const char *text, size_t len, unsigned most, unsigned pad)
+bool memory_print_cut(FILE *out, struct text text, unsigned most, unsigned pad)
 {
-	const char *end = text + len;
 	unsigned n = 0;
+	size_t at = 0;
 	struct glyph g;
 
-	for (; text < end && n < most; text += g.used, n++) {
-		glyph_read(&g, text, end);
+	for (; at < text.len && n < most; at += g.used, n++) {
+		glyph_read(&g, text.data + at, text.data + text.len);
 		fwrite(g.shown, 1, g.len, out);
 	}
 	if (n < pad)
 		fprintf(out, "%*s", (int)(pad - n), "");
-	return text < end;
+	return at < text.len;
+}
+
+void memory_say(FILE *out, const char *what, struct text id)
+{
+	fprintf(out, "%s: ", what);
+	memory_print_cut(out, id, SHORT_ID, 0);
+	fputc('\n', out);
 }
 
 /* ---- search ---- */
 
-static void print_hit_plain(const struct koine_value *hit, const char *marks)
+static double similarity_of(const struct koine_value *hit)
 {
 	double similarity = 0;
-	size_t len;
-	const char *content = member_text(hit, "content", &len);
 
 	koine_value_double(koine_value_get(hit, "similarity"), &similarity);
-	printf("[%.2f] ", similarity);
-	if (marks)
-		print_wrapped(stdout, content, len, marks, SIZE_MAX, 0, 0);
-	else
-		print_text(stdout, content, len);
-	if (!marks)
-		fputc('\n', stdout);
+	return similarity;
+}
+
+static void print_hit_plain(const struct koine_value *hit, const char *marks)
+{
+	struct text content = member_text(hit, "content");
+
+	printf("[%.2f] ", similarity_of(hit));
+	if (marks) {
+		print_wrapped(stdout, content, marks, SIZE_MAX, 0, 0);
+		return;
+	}
+	print_text(stdout, content);
+	fputc('\n', stdout);
 }
 
 static void print_hit_row(const struct koine_value *hit, const char *marks, size_t columns)
 {
 	bool narrow = columns < NARROW;
-	unsigned indent = narrow ? 7 : 7 + ID_SHOWN + 2;
-	double similarity = 0;
-	size_t len;
-	const char *text = member_text(hit, "id", &len);
+	unsigned indent = narrow ? 7 : 7 + SHORT_ID + 2;
 
-	koine_value_double(koine_value_get(hit, "similarity"), &similarity);
-	printf("%5.2f  ", similarity);
+	printf("%5.2f  ", similarity_of(hit));
 	if (!narrow)
-		print_cut(stdout, text, len, ID_SHOWN, ID_SHOWN + 2);
-	text = member_text(hit, "content", &len);
-	print_wrapped(stdout, text, len, marks, columns > indent + 8 ? columns - indent : 8, indent,
-		      HIT_LINES_MAX);
+		memory_print_cut(stdout, member_text(hit, "id"), SHORT_ID, SHORT_ID + 2);
+	print_wrapped(stdout, member_text(hit, "content"), marks,
+		      columns > indent + 8 ? columns - indent : 8, indent, HIT_LINES_MAX);
 }
 
 static void print_hits_title(const struct cli *cli, size_t columns)
 {
-	printf("%s%s%s\n", cli->color ? "\033[1m" : "",
-	       columns < NARROW ? "SCORE  MEMORY" : "SCORE  ID        MEMORY",
-	       cli->color ? "\033[0m" : "");
+	print_style(cli, style_bold);
+	fputs(columns < NARROW ? "SCORE  MEMORY" : "SCORE  ID        MEMORY", stdout);
+	print_plain(cli);
+	fputc('\n', stdout);
 }
 
-int memory_print_hits(const struct cli *cli, const struct koine_value *hits, const char *query)
+int memory_print_hits(const struct cli *cli, const struct koine_value *hits)
 {
+	const struct memory_options *o = cli->own;
 	const struct koine_value *hit = koine_value_first(hits);
 	size_t columns = terminal_columns();
 	int r = need_array(hits);
@@ -111,9 +110,8 @@ int memory_print_hits(const struct cli *cli, const struct koine_value *hits, con
 	else if (cli->terminal)
 		print_hits_title(cli, columns);
 	for (; hit; hit = koine_value_next(hit)) {
-		size_t len;
-		const char *content = member_text(hit, "content", &len);
-		char *marks = cli->color ? match_words(query, content, len) : NULL;
+		struct text content = member_text(hit, "content");
+		char *marks = cli->color ? match_words(o->query, content) : NULL;
 
 		if (cli->terminal)
 			print_hit_row(hit, marks, columns);
@@ -128,16 +126,11 @@ int memory_print_hits(const struct cli *cli, const struct koine_value *hits, con
 
 static void print_row_plain(const struct koine_value *row)
 {
-	size_t len;
-	const char *text = member_text(row, "id", &len);
-
-	print_cut(stdout, text, len, ID_SHOWN, 10);
+	memory_print_cut(stdout, member_text(row, "id"), SHORT_ID, 10);
 	fputc(' ', stdout);
-	text = member_text(row, "source", &len);
-	print_cut(stdout, text, len, 10, 12);
+	memory_print_cut(stdout, member_text(row, "source"), 10, 12);
 	fputc(' ', stdout);
-	text = member_text(row, "content", &len);
-	fputs(print_cut(stdout, text, len, 45, 0) ? "...\n" : "\n", stdout);
+	puts(memory_print_cut(stdout, member_text(row, "content"), 45, 0) ? "..." : "");
 }
 
 static void print_list_plain(const struct koine_value *rows)
@@ -150,81 +143,21 @@ static void print_list_plain(const struct koine_value *rows)
 	fputc('\n', stdout);
 	for (; row; row = koine_value_next(row))
 		print_row_plain(row);
-	printf("\nTotal: %zu memory(ies)\n", koine_value_count(rows));
-}
-
-static void id_cell(struct table *t, const struct koine_value *v)
-{
-	size_t len;
-	const char *text = koine_value_text(v, &len);
-
-	if (text)
-		table_cell(t, text, len < ID_SHOWN ? len : ID_SHOWN);
-	else
-		table_cell_str(t, "-");
-}
-
-static const struct column {
-	const char *title;
-	const char *member;
-	size_t from; /* columns that a terminal must have for it */
-	void (*cell)(struct table *t, const struct koine_value *v);
-} columns_of_list[] = {
-	{"ID", "id", 0, id_cell},
-	{"CREATED", "created_at", NARROW, table_cell_time},
-	{"EXPIRES", "expires_at", MIDDLING, table_cell_time},
-	{"SOURCE", "source", MIDDLING, table_cell_value},
-	{"MEMORY", "content", 0, table_cell_value},
-};
-
-enum { N_LIST_COLUMNS = sizeof(columns_of_list) / sizeof(columns_of_list[0]) };
-
-static bool some_expire(const struct koine_value *rows)
-{
-	const struct koine_value *row = koine_value_first(rows);
-
-	for (; row; row = koine_value_next(row)) {
-		if (koine_value_kind(koine_value_get(row, "expires_at")) == KOINE_STRING)
-			return true;
-	}
-	return false;
-}
-
-static unsigned choose_columns(const struct koine_value *rows, size_t columns,
-			       const struct column *chosen[N_LIST_COLUMNS])
-{
-	bool expiry = some_expire(rows);
-	unsigned n = 0;
-
-	for (int i = 0; i < N_LIST_COLUMNS; i++) {
-		const struct column *c = &columns_of_list[i];
-
-		if (columns >= c->from && (expiry || strcmp(c->member, "expires_at") != 0))
-			chosen[n++] = c;
-	}
-	return n;
 }
 
 static int print_list_table(const struct cli *cli, const struct koine_value *rows)
 {
-	const struct column *chosen[N_LIST_COLUMNS];
-	unsigned n = choose_columns(rows, terminal_columns(), chosen);
-	CLEANUP(table_freep) struct table *t = table_new(&"lllll"[N_LIST_COLUMNS - n]);
-	const struct koine_value *row = koine_value_first(rows);
-	int r;
+	static const struct column columns[] = {
+		{"ID", "id", cell_short_id},
+		{"CREATED", "created_at", cell_time, 'l', NARROW},
+		{"EXPIRES", "expires_at", cell_time, 'l', MIDDLING, .if_any = true},
+		{"SOURCE", "source", NULL, 'l', MIDDLING},
+		{"MEMORY", "content"},
+		{NULL},
+	};
+	const struct list list = {.columns = columns};
 
-	if (!t)
-		return out_of_memory();
-	table_fit(t, terminal_columns());
-	for (unsigned i = 0; i < n; i++)
-		table_cell_str(t, chosen[i]->title);
-	for (; row; row = koine_value_next(row)) {
-		for (unsigned i = 0; i < n; i++)
-			chosen[i]->cell(t, koine_value_get(row, chosen[i]->member));
-	}
-	r = table_print(t, stdout, cli->color);
-	printf("\nTotal: %zu memory(ies)\n", koine_value_count(rows));
-	return r;
+	return list_print(cli, &list, rows);
 }
 
 int memory_print_list(const struct cli *cli, const struct koine_value *rows)
@@ -233,114 +166,87 @@ int memory_print_list(const struct cli *cli, const struct koine_value *rows)
 
 	if (r != 0)
 		return r;
-	if (cli->terminal && koine_value_count(rows) > 0)
-		return print_list_table(cli, rows);
-	if (cli->terminal)
+	if (cli->terminal && koine_value_count(rows) == 0) {
 		puts("No memories found.");
+		return 0;
+	}
+	if (cli->terminal)
+		r = print_list_table(cli, rows);
 	else
 		print_list_plain(rows);
-	return 0;
+	printf("\nTotal: %zu memory(ies)\n", koine_value_count(rows));
+	return r;
 }
 
 /* ---- show, stats ---- */
 
-static const struct {
-	const char *title;
-	const char *member;
-} members[] = {
-	{"id", "id"},
-	{"source", "source"},
-	{"category", "category"},
-	{"importance", "importance"},
-	{"user", "user_id"},
-	{"chat", "chat_id"},
-	{"shared", "shared"},
-	{"created", "created_at"},
-	{"updated", "updated_at"},
-	{"expires", "expires_at"},
-};
-
-enum { N_MEMBERS = sizeof(members) / sizeof(members[0]) };
-
-static void print_title(const struct cli *cli, const char *title)
+static void show_subjects(const struct show *s, const struct show_row *row)
 {
-	printf("%s%-10s%s  ", cli->color ? "\033[1m" : "", title, cli->color ? "\033[0m" : "");
-}
+	const struct koine_value *v = member_first(s->thing, row->member);
 
-static void print_member(const struct cli *cli, const char *title, const struct koine_value *v)
-{
-	size_t len;
-	const char *text = koine_value_text(v, &len);
-
-	if (koine_value_kind(v) == KOINE_NULL)
+	if (!v)
 		return;
-	print_title(cli, title);
-	if (!text)
-		text = koine_value_raw(v, &len);
-	print_fitting(stdout, text, len, NULL, SIZE_MAX);
-	fputc('\n', stdout);
-}
-
-static void print_subjects(const struct cli *cli, const struct koine_value *subjects)
-{
-	const struct koine_value *s = koine_value_first(subjects);
-
-	if (!s)
-		return;
-	print_title(cli, "subjects");
-	for (; s; s = koine_value_next(s)) {
-		size_t len;
-		const char *text = koine_value_text(s, &len);
-
-		print_fitting(stdout, text ? text : "", text ? len : 0, NULL, SIZE_MAX);
-		fputs(koine_value_next(s) ? ", " : "\n", stdout);
+	show_label(s, row->label);
+	for (; v; v = koine_value_next(v)) {
+		print_fitting(stdout, text_of_value(v), SIZE_MAX);
+		fputs(koine_value_next(v) ? ", " : "\n", stdout);
 	}
+}
+
+static void show_metadata(const struct show *s, const struct show_row *row)
+{
+	const struct koine_value *metadata = koine_value_get(s->thing, row->member);
+
+	if (koine_value_count(metadata) == 0)
+		return;
+	show_label(s, row->label);
+	print_json_compact(stdout, metadata);
+}
+
+static void show_content(const struct show *s, const struct show_row *row)
+{
+	struct text content = member_text(s->thing, row->member);
+
+	fputc('\n', stdout);
+	if (s->cli->terminal) {
+		print_wrapped(stdout, content, NULL, terminal_columns(), 0, 0);
+		return;
+	}
+	print_text(stdout, content);
+	fputc('\n', stdout);
 }
 
 int memory_print_one(const struct cli *cli, const struct koine_value *memory)
 {
-	const struct koine_value *metadata = koine_value_get(memory, "metadata");
-	size_t len;
-	const char *content = member_text(memory, "content", &len);
+	static const struct show_row rows[] = {
+		{"id", "id", show_value},
+		{"source", "source", show_value},
+		{"category", "category", show_value},
+		{"importance", "importance", show_value},
+		{"user", "user_id", show_value},
+		{"chat", "chat_id", show_value},
+		{"shared", "shared", show_value},
+		{"created", "created_at", show_value},
+		{"updated", "updated_at", show_value},
+		{"expires", "expires_at", show_value},
+		{"subjects", "subjects", show_subjects},
+		{"metadata", "metadata", show_metadata},
+		{"content", "content", show_content},
+		{NULL},
+	};
+	const struct show s = {.cli = cli, .thing = memory, .width = 10, .bold = true};
 
-	if (koine_value_kind(memory) != KOINE_OBJECT) {
-		complain("the answer is no memory");
-		return EX_PROTOCOL;
-	}
-	for (int i = 0; i < N_MEMBERS; i++)
-		print_member(cli, members[i].title, koine_value_get(memory, members[i].member));
-	print_subjects(cli, koine_value_get(memory, "subjects"));
-	if (koine_value_count(metadata) > 0) {
-		print_title(cli, "metadata");
-		print_json_compact(stdout, metadata);
-	}
-	fputc('\n', stdout);
-	if (cli->terminal) {
-		print_wrapped(stdout, content, len, NULL, terminal_columns(), 0, 0);
-	} else {
-		print_text(stdout, content, len);
-		fputc('\n', stdout);
-	}
+	if (koine_value_kind(memory) != KOINE_OBJECT)
+		return memory_refuse_answer();
+	show_print(&s, rows);
 	return 0;
 }
 
 int memory_print_stats(const struct cli *cli, const struct koine_value *stats)
 {
-	CLEANUP(table_freep) struct table *t = table_new("lr");
-	const struct koine_value *v = koine_value_first(stats);
-
-	if (koine_value_kind(stats) != KOINE_OBJECT) {
-		complain("the answer holds no counts");
-		return EX_PROTOCOL;
-	}
-	if (!t)
-		return out_of_memory();
-	for (; v; v = koine_value_next(v)) {
-		size_t len;
-		const char *key = koine_value_key(v, &len);
-
-		table_cell(t, key, len);
-		table_cell_value(t, v);
-	}
-	return table_print(t, stdout, false);
+	(void)cli;
+	if (koine_value_kind(stats) == KOINE_OBJECT)
+		return list_print_counts(stats, NULL);
+	complain("the answer holds no counts");
+	return EX_PROTOCOL;
 }

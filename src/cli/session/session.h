@@ -1,9 +1,30 @@
-/* koine session and its kin: what they share. */
+/* koine session: what its commands share. */
 #pragma once
 
-#include "cli/kit/cli.h"
+#include "base/text.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
 
-extern const struct command session_commands[];
+enum { SESSION_ID_MAX = 256 };
+
+struct session_options {
+	bool follow;
+	const char *model;
+	const char *folder;
+	const char *agent;
+	const char *title;
+	const char *system_prompt;
+	const char *append_system_prompt;
+	int64_t max_turns; /* 0: not given */
+	struct option_list allow;
+	struct option_list deny;
+	bool all;
+	bool raw;
+	bool full;
+	bool chain;
+	const char *status;
+	int64_t limit; /* 0: not given */
+};
 
 extern const struct option session_run_options[];
 extern const struct option session_continue_options[];
@@ -11,40 +32,19 @@ extern const struct option session_list_options[];
 extern const struct option session_log_options[];
 extern const struct option session_tree_options[];
 
-enum { SESSION_ID_MAX = 256, SESSION_ID_SHOWN = 8, EXIT_SESSION_INTERRUPTED = 130 };
+/* ---- print.c ---- */
 
-/* ---- session_call.c ---- */
-
-/* An object to be filled; NULL after saying so. */
-struct koine_json *session_params(void);
-void session_add_text(struct koine_json *j, const char *key, const char *text); /* NULL: not */
-
-/* As koine_client_call, for those who word what goes wrong themselves. Takes the params. */
-int session_ask(struct koine_client *c, const char *method, struct koine_json *params,
-		struct koine_answer **ret_answer);
-
-/* The same, worded. 0 or an exit code. */
-int session_send(struct koine_client *c, const char *method, struct koine_json *params,
-		 struct koine_answer **ret_answer);
-
-/* A method that wants an id alone. */
-int session_send_id(struct koine_client *c, const char *method, const char *id,
-		    struct koine_answer **ret_answer);
-
-/* The text of a member in a buffer, cut where it is too small; "" for none. */
-void session_member(const struct koine_value *v, const char *key, char *out, size_t size);
-
-/* ---- session_print.c ---- */
-
-enum cell_color session_color(const struct koine_value *session);
+enum color session_color(const struct koine_value *session);
 /* What people call it: its title, else its summary, else its query. */
-const char *session_name(const struct cli *cli, const struct koine_value *session, size_t *ret_len);
-/* For people, where a list would be empty. */
-void session_say_none(bool of_all);
+struct text session_name(const struct cli *cli, const struct koine_value *session);
 int session_print_list(const struct cli *cli, const struct koine_value *sessions);
-void session_print_one(const struct cli *cli, const struct koine_value *session);
+int session_print_one(const struct cli *cli, const struct koine_value *session);
+/* With --json, or else what `print` does; where there are none a terminal is told so. `of_all`: also
+ * archived ones were asked for. */
+int session_print_found(const struct cli *cli, const struct koine_value *sessions, bool of_all,
+			int (*print)(const struct cli *cli, const struct koine_value *sessions));
 
-/* ---- session_say.c: what was said ---- */
+/* ---- event.c: what was said ---- */
 
 void session_print_event(const struct cli *cli, const struct koine_value *event);
 
@@ -53,25 +53,23 @@ void session_print_pending(const struct cli *cli, const struct koine_value *appr
 /* `data` of approval.resolved. */
 void session_print_resolved(const struct cli *cli, const struct koine_value *data);
 
-/* ---- session_follow.c ---- */
+/* ---- follow.c ---- */
 
-/* Prints what was said behind the event `last`; goes on until there is no more. */
-int session_print_events(const struct cli *cli, struct koine_client *c, const char *id,
-			 int64_t *last);
+/* Prints what was said, and the approvals that wait where it waits for one. */
+int session_print_log(struct cli *cli, const struct koine_value *session);
 
 /* The approvals of this session that wait. */
-int session_print_approvals(const struct cli *cli, struct koine_client *c, const char *id);
+int session_print_approvals(struct cli *cli, const char *id);
 
 /*
  * All that was said, and what is, until the session ends; *ret_status is how we shall exit: 0
- * completed, 1 failed, EXIT_SESSION_INTERRUPTED. Ctrl-C leaves, and the session goes on: then it
- * is what this returns.
+ * completed, 1 failed, EXIT_INTERRUPTED. Ctrl-C leaves, and the session goes on: then
+ * EXIT_INTERRUPTED is what this returns.
  */
-int session_follow(struct cli *cli, struct koine_client *c, const char *id, int *ret_status);
+int session_follow(struct cli *cli, const char *id, int *ret_status);
 
-/* ---- cmd_session_*.c ---- */
+/* ---- the commands that have a file of their own ---- */
 
 int cmd_session_run(struct cli *cli);
 int cmd_session_continue(struct cli *cli);
-int cmd_session_log(struct cli *cli);
 int cmd_session_tree(struct cli *cli);

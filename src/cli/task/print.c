@@ -1,417 +1,193 @@
 /* Tasks for people: a table that fits the terminal, all of one, and what one printed. */
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/kit/duration.h"
-#include "cli/kit/glyph.h"
+#include "cli/kit/list.h"
+#include "cli/kit/show.h"
+#include "cli/kit/value.h"
 #include "cli/task/task.h"
 
 enum {
 	NARROW = 48, /* columns; below it id, state and prompt are all there is room for */
 	MIDDLING = 76,
-	NAME_WIDTH = 16, /* of the last part of a project's folder, a group, an agent */
 };
-
-static int out_of_memory(void)
-{
-	complain("out of memory");
-	return EX_SOFTWARE;
-}
-
-/* Of a string or number; "" for anything else. */
-static const char *member_text(const struct koine_value *v, const char *key, size_t *ret_len)
-{
-	const char *text = koine_value_text(koine_value_get(v, key), ret_len);
-
-	if (!text)
-		*ret_len = 0;
-	return text ? text : "";
-}
-
-bool value_is(const struct koine_value *v, const char *text)
-{
-	size_t len;
-	const char *found = koine_value_text(v, &len);
-
-	return found && len == strlen(text) && memcmp(found, text, len) == 0;
-}
-
-static bool is_state(const struct koine_value *task, const char *state)
-{
-	return value_is(koine_value_get(task, "state"), state);
-}
-
-int64_t task_time(const struct koine_value *task, const char *member)
-{
-	struct text iso = {0};
-	int64_t ms = 0;
-
-	iso.data = koine_value_text(koine_value_get(task, member), &iso.len);
-	return iso.data && clock_parse_iso(iso, &ms) ? ms : 0;
-}
 
 bool task_is_held(const struct koine_value *task)
 {
-	bool held = false;
-
-	return koine_value_bool(koine_value_get(task, "held"), &held) && held;
+	return member_flag(task, "held");
 }
 
-/* As people are told: one that is held is queued, but not in line. */
-static const char *state_of(const struct koine_value *task, size_t *ret_len)
+struct text task_state(const struct koine_value *task)
 {
-	if (!task_is_held(task))
-		return member_text(task, "state", ret_len);
-	*ret_len = strlen("held");
-	return "held";
+	return task_is_held(task) ? TEXT("held") : member_text(task, "state");
 }
 
-enum cell_color task_color(const struct koine_value *task)
+enum color task_color(const struct koine_value *task)
 {
-	static const struct {
-		const char *state;
-		enum cell_color color;
-	} rows[] = {
-		{"queued", CELL_YELLOW}, {"running", CELL_BLUE},   {"completed", CELL_GREEN},
-		{"failed", CELL_RED},    {"cancelled", CELL_GREY},
+	static const struct word_color rows[] = {
+		{"queued", COLOR_YELLOW}, {"running", COLOR_BLUE},   {"completed", COLOR_GREEN},
+		{"failed", COLOR_RED},    {"cancelled", COLOR_GREY}, {NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (is_state(task, rows[i].state))
-			return rows[i].color;
-	}
-	return CELL_PLAIN;
+	return color_of_word(rows, member_text(task, "state"));
 }
 
 void task_span(const struct koine_value *task, char shown[SPAN_SHOWN])
 {
-	int64_t from = task_time(task, "started_at");
-	int64_t to = task_time(task, "completed_at");
+	int64_t from = member_time(task, "started_at");
+	int64_t to = member_time(task, "completed_at");
 
 	snprintf(shown, SPAN_SHOWN, "-");
-	if (from > 0 && !is_state(task, "queued"))
+	if (from > 0 && !member_is(task, "state", "queued"))
 		duration_format((to > 0 ? to : clock_utc_ms()) - from, shown);
 }
 
-/* ---- columns ---- */
+/* ---- a list ---- */
 
-static void cell_short(struct table *t, const char *text, size_t len)
+struct attempts {
+	int64_t n;
+	int64_t of;
+};
+
+static struct attempts attempts_of(const struct koine_value *task)
 {
-	char cut[4 * NAME_WIDTH + 4];
-	size_t n = 0;
-	size_t columns = 0;
-	struct glyph g;
+	struct attempts a = {.n = member_int(task, "attempts"), .of = 1};
 
-	for (size_t i = 0; i < len; i += g.used) {
-		glyph_read(&g, text + i, text + len);
-		columns += g.width;
-		if (columns > NAME_WIDTH || n + g.len > sizeof(cut) - 4)
-			break;
-		memcpy(cut + n, text + i, g.used);
-		n += g.used;
-	}
-	table_cell(t, len > 0 ? cut : "-", len > 0 ? n : 1);
-}
-
-/* The last part of its folder; "-" for none. */
-static void cell_project(struct table *t, const struct koine_value *task)
-{
-	size_t len;
-	const char *text = member_text(task, "project", &len);
-	size_t from = len;
-
-	while (from > 0 && text[from - 1] != '/')
-		from--;
-	cell_short(t, text + from, len - from);
-}
-
-static void cell_id(struct table *t, const struct koine_value *task)
-{
-	table_cell_value(t, koine_value_get(task, "id"));
+	koine_value_int(koine_value_get(task, "max_attempts"), &a.of);
+	return a;
 }
 
 /* "running 2/3": which attempt, where there was more than one. */
-static void cell_state(struct table *t, const struct koine_value *task)
+static void cell_state(const struct cell *c)
 {
+	struct text state = text_cut(task_state(c->row), 20);
+	struct attempts a = attempts_of(c->row);
 	char shown[64];
-	size_t len;
-	const char *state = state_of(task, &len);
-	int64_t n = 0;
-	int64_t of = 1;
+	int n = snprintf(shown, sizeof(shown), "%.*s", TEXT_ARGS(state));
 
-	koine_value_int(koine_value_get(task, "attempts"), &n);
-	koine_value_int(koine_value_get(task, "max_attempts"), &of);
-	if (n > 1 || (n == 1 && is_state(task, "queued")))
-		snprintf(shown, sizeof(shown), "%.*s %lld/%lld", len < 20 ? (int)len : 20, state,
-			 (long long)n, (long long)of);
-	else
-		snprintf(shown, sizeof(shown), "%.*s", len < 20 ? (int)len : 20, state);
-	table_cell_color(t, shown, strlen(shown), task_color(task));
+	if (a.n > 1 || (a.n == 1 && member_is(c->row, "state", "queued")))
+		snprintf(shown + n, sizeof(shown) - (size_t)n, " %lld/%lld", (long long)a.n,
+			 (long long)a.of);
+	table_cell_color(c->table, text_of(shown), task_color(c->row));
 }
 
-static void cell_priority(struct table *t, const struct koine_value *task)
-{
-	table_cell_value(t, koine_value_get(task, "priority"));
-}
-
-static void cell_age(struct table *t, const struct koine_value *task)
+static void cell_span(const struct cell *c)
 {
 	char shown[SPAN_SHOWN];
 
-	duration_format_age(clock_utc_ms() - task_time(task, "created_at"), shown);
-	table_cell_str(t, shown);
+	task_span(c->row, shown);
+	table_cell_str(c->table, shown);
 }
 
-static void cell_time(struct table *t, const struct koine_value *task)
+static void cell_prompt(const struct cell *c)
 {
-	char shown[SPAN_SHOWN];
-
-	task_span(task, shown);
-	table_cell_str(t, shown);
+	table_cell(c->table, member_text(c->row, c->member));
 }
 
-static void cell_group(struct table *t, const struct koine_value *task)
-{
-	size_t len;
-	const char *text = member_text(task, "group", &len);
-
-	cell_short(t, text, len);
-}
-
-static void cell_agent(struct table *t, const struct koine_value *task)
-{
-	size_t len;
-	const char *text = member_text(task, "agent", &len);
-
-	cell_short(t, text, len);
-}
-
-static void cell_prompt(struct table *t, const struct koine_value *task)
-{
-	size_t len;
-	const char *text = member_text(task, "prompt", &len);
-
-	table_cell(t, text, len);
-}
-
-static const struct column {
-	const char *title;
-	char align;
-	unsigned room;      /* columns the terminal must have */
-	const char *member; /* shown only if one of the tasks has it; NULL: always */
-	void (*cell)(struct table *t, const struct koine_value *task);
-} columns[] = {
-	{"PROJECT", 'l', NARROW, NULL, cell_project},
-	{"ID", 'l', 0, NULL, cell_id},
-	{"STATE", 'l', 0, NULL, cell_state},
-	{"PRI", 'r', MIDDLING, "priority", cell_priority},
-	{"AGE", 'r', NARROW, NULL, cell_age},
-	{"TIME", 'r', NARROW, NULL, cell_time},
-	{"GROUP", 'l', MIDDLING, "group", cell_group},
-	{"AGENT", 'l', MIDDLING, "agent", cell_agent},
-	{"PROMPT", 'l', 0, NULL, cell_prompt},
+static const struct column columns[] = {
+	{"PROJECT", "project", cell_folder, 'l', NARROW},
+	{"ID", "id"},
+	{"STATE", NULL, cell_state},
+	{"PRI", "priority", NULL, 'r', MIDDLING, .if_any = true},
+	{"AGE", "created_at", cell_age, 'r', NARROW},
+	{"TIME", NULL, cell_span, 'r', NARROW},
+	{"GROUP", "group", cell_name, 'l', MIDDLING, .if_any = true},
+	{"AGENT", "agent", cell_name, 'l', MIDDLING, .if_any = true},
+	{"PROMPT", "prompt", cell_prompt},
+	{NULL},
 };
 
-enum { N_COLUMNS = sizeof(columns) / sizeof(columns[0]) };
-
-/* A priority of 0 is none. */
-static bool any_has(const struct koine_value *tasks, const char *member)
+int task_print_list(const struct cli *cli, const struct koine_value *tasks)
 {
-	const struct koine_value *task = koine_value_first(tasks);
+	const struct task_options *o = cli->own;
+	const struct list list = {.columns = columns,
+				  .without = o->all_projects ? NULL : "PROJECT"};
 
-	for (; task; task = koine_value_next(task)) {
-		const struct koine_value *v = koine_value_get(task, member);
-
-		if (koine_value_kind(v) != KOINE_NULL && !value_is(v, "0"))
-			return true;
-	}
-	return false;
+	return list_print(cli, &list, tasks);
 }
 
-static bool is_shown(const struct task_call *t, const struct column *c, unsigned room,
-		     const struct koine_value *tasks)
+/* ---- counts ---- */
+
+int task_print_groups(const struct cli *cli, const struct koine_value *groups)
 {
-	if (c->cell == cell_project && !t->all_projects)
-		return false;
-	return room >= c->room && (!c->member || any_has(tasks, c->member));
+	static const struct column rows[] = {
+		{"GROUP", "group"},
+		{"QUEUED", "queued", NULL, 'r'},
+		{"RUNNING", "running", NULL, 'r'},
+		{"COMPLETED", "completed", NULL, 'r'},
+		{"FAILED", "failed", NULL, 'r'},
+		{"CANCELLED", "cancelled", NULL, 'r'},
+		{NULL},
+	};
+	const struct list list = {.columns = rows};
+
+	return list_print(cli, &list, groups);
 }
 
-int task_print_list(const struct task_call *t, const struct koine_value *tasks)
+int task_print_counts(const struct cli *cli, const struct koine_value *counts)
 {
-	unsigned room = t->cli->terminal ? terminal_columns() : 1000;
-	const struct koine_value *task = koine_value_first(tasks);
-	const struct column *shown[N_COLUMNS];
-	CLEANUP(table_freep) struct table *table = NULL;
-	char align[N_COLUMNS + 1] = "";
-	int n = 0;
+	static const char *const states[] = {"queued",    "running", "completed", "failed",
+					     "cancelled", "total",   NULL};
 
-	for (int i = 0; i < N_COLUMNS; i++) {
-		if (!is_shown(t, &columns[i], room, tasks))
-			continue;
-		align[n] = columns[i].align;
-		shown[n++] = &columns[i];
-	}
-	table = table_new(align);
-	if (!table)
-		return out_of_memory();
-	for (int i = 0; i < n; i++)
-		table_cell_str(table, shown[i]->title);
-	for (; task; task = koine_value_next(task)) {
-		for (int i = 0; i < n; i++)
-			shown[i]->cell(table, task);
-	}
-	if (t->cli->terminal)
-		table_fit(table, room);
-	return table_print(table, stdout, t->cli->color);
-}
-
-int task_print_groups(const struct task_call *t, const struct koine_value *groups)
-{
-	static const char *const members[] = {"group",     "queued", "running",
-					      "completed", "failed", "cancelled"};
-	static const char *const titles[] = {"GROUP",     "QUEUED", "RUNNING",
-					     "COMPLETED", "FAILED", "CANCELLED"};
-	CLEANUP(table_freep) struct table *table = table_new("lrrrrr");
-	const struct koine_value *group = koine_value_first(groups);
-
-	if (!table)
-		return out_of_memory();
-	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		table_cell_str(table, titles[i]);
-	for (; group; group = koine_value_next(group)) {
-		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-			table_cell_value(table, koine_value_get(group, members[i]));
-	}
-	return table_print(table, stdout, t->cli->color);
+	(void)cli;
+	return list_print_counts(counts, states);
 }
 
 /* ---- all of one ---- */
 
-static void print_name(const char *name)
+static void show_state(const struct show *s, const struct show_row *row)
 {
-	printf("%-13s ", name);
-}
-
-/* Nothing for what is not given. */
-static void print_member(const struct koine_value *task, const char *name, const char *member)
-{
-	size_t len;
-	const char *text = member_text(task, member, &len);
-
-	if (len == 0)
-		return;
-	print_name(name);
-	print_text(stdout, text, len);
-	fputc('\n', stdout);
-}
-
-static void print_when(const struct koine_value *task, const char *name, const char *member)
-{
-	char shown[TIME_SHOWN];
-
-	if (task_time(task, member) == 0)
-		return;
-	format_time(koine_value_get(task, member), shown);
-	print_name(name);
-	printf("%s\n", shown);
-}
-
-static void print_span(const struct koine_value *task, const char *name, const char *member)
-{
-	char shown[SPAN_SHOWN];
-	int64_t ms = 0;
-
-	if (!koine_value_int(koine_value_get(task, member), &ms) || ms == 0)
-		return;
-	duration_format(ms, shown);
-	print_name(name);
-	printf("%s\n", shown);
-}
-
-static void print_names(const struct koine_value *task, const char *name, const char *member)
-{
-	const struct koine_value *v = koine_value_first(koine_value_get(task, member));
-
-	if (!v)
-		return;
-	print_name(name);
-	for (; v; v = koine_value_next(v)) {
-		size_t len;
-		const char *text = koine_value_text(v, &len);
-
-		print_text(stdout, text ? text : "", text ? len : 0);
-		fputs(koine_value_next(v) ? " " : "\n", stdout);
-	}
-}
-
-static void print_state(const struct cli *cli, const struct koine_value *task)
-{
-	size_t len;
-	const char *state = state_of(task, &len);
 	char span[SPAN_SHOWN];
 
-	task_span(task, span);
-	print_name("state");
-	fputs(cli->color ? color_begin(task_color(task)) : "", stdout);
-	print_text(stdout, state, len);
-	fputs(cli->color ? "\033[0m" : "", stdout);
+	task_span(s->thing, span);
+	show_label(s, row->label);
+	print_style(s->cli, color_begin(task_color(s->thing)));
+	print_text(stdout, task_state(s->thing));
+	print_plain(s->cli);
 	printf(span[0] == '-' ? "\n" : " (%s)\n", span);
 }
 
-static void print_attempts(const struct koine_value *task)
+static void show_attempts(const struct show *s, const struct show_row *row)
 {
-	int64_t n = 0;
-	int64_t of = 1;
+	struct attempts a = attempts_of(s->thing);
 
-	koine_value_int(koine_value_get(task, "attempts"), &n);
-	koine_value_int(koine_value_get(task, "max_attempts"), &of);
-	if (of < 2 && n < 2)
+	if (a.of < 2 && a.n < 2)
 		return;
-	print_name("attempts");
-	printf("%lld of %lld\n", (long long)n, (long long)of);
-}
-
-static void print_long(const struct koine_value *task, const char *title, const char *member)
-{
-	size_t len;
-	const char *text = member_text(task, member, &len);
-
-	while (len > 0 && text[len - 1] == '\n')
-		len--;
-	if (len == 0)
-		return;
-	printf("\n%s\n", title);
-	print_text(stdout, text, len);
-	fputc('\n', stdout);
+	show_label(s, row->label);
+	printf("%lld of %lld\n", (long long)a.n, (long long)a.of);
 }
 
 int task_print_one(const struct cli *cli, const struct koine_value *task)
 {
-	print_member(task, "id", "id");
-	print_state(cli, task);
-	print_member(task, "project", "project");
-	print_member(task, "agent", "agent");
-	print_member(task, "runner", "runner");
-	print_member(task, "group", "group");
-	if (!value_is(koine_value_get(task, "priority"), "0"))
-		print_member(task, "priority", "priority");
-	print_names(task, "after", "after");
-	print_member(task, "directory", "cwd");
-	print_names(task, "environment", "env");
-	print_attempts(task);
-	print_span(task, "timeout", "timeout");
-	print_when(task, "created", "created_at");
-	print_when(task, "not before", "not_before");
-	print_when(task, "started", "started_at");
-	print_when(task, "ended", "completed_at");
-	print_member(task, "pid", "pid");
-	print_member(task, "exit status", "exit_status");
-	print_member(task, "signal", "signal");
-	print_member(task, "output bytes", "output_bytes");
-	print_long(task, "Prompt:", "prompt");
-	print_long(task, "Error:", "error");
-	print_long(task, "Result:", "result");
+	static const struct show_row rows[] = {
+		{"id", "id"},
+		{"state", "state", show_state},
+		{"project", "project"},
+		{"agent", "agent"},
+		{"runner", "runner"},
+		{"group", "group"},
+		{"priority", "priority", show_number},
+		{"after", "after", show_names},
+		{"directory", "cwd"},
+		{"environment", "env", show_names},
+		{"attempts", "attempts", show_attempts},
+		{"timeout", "timeout", show_span},
+		{"created", "created_at", show_time},
+		{"not before", "not_before", show_time},
+		{"started", "started_at", show_time},
+		{"ended", "completed_at", show_time},
+		{"pid", "pid"},
+		{"exit status", "exit_status"},
+		{"signal", "signal"},
+		{"output bytes", "output_bytes"},
+		{"Prompt:", "prompt", show_long},
+		{"Error:", "error", show_long},
+		{"Result:", "result", show_long},
+		{NULL},
+	};
+	const struct show s = {.cli = cli, .thing = task, .width = 13};
+
+	show_print(&s, rows);
 	return 0;
 }
 
@@ -429,12 +205,15 @@ static size_t color_length(const char *text, size_t len)
 	return n < len && text[n] == 'm' ? n + 1 : 0;
 }
 
-void task_print_output(const struct cli *cli, const char *text, size_t len)
+void task_print_output(const struct cli *cli, struct text output)
 {
-	const char *end = text + len;
+	const char *text = output.data;
+	const char *end = text + output.len;
 
+	if (output.len == 0)
+		return;
 	if (!cli->terminal) {
-		fwrite(text, 1, len, stdout);
+		fwrite(text, 1, output.len, stdout);
 		return;
 	}
 	while (text < end) {
@@ -442,7 +221,7 @@ void task_print_output(const struct cli *cli, const char *text, size_t len)
 		size_t color = escape ? color_length(escape, (size_t)(end - escape)) : 0;
 		const char *until = escape ? escape + (color == 0) : end;
 
-		print_text(stdout, text, (size_t)(until - text));
+		print_text(stdout, (struct text) {.data = text, .len = (size_t)(until - text)});
 		if (cli->color)
 			fwrite(until, 1, color, stdout);
 		text = until + color;

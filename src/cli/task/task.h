@@ -1,5 +1,5 @@
 /*
- * koine task and its kin: what they share.
+ * koine task: what its commands share.
  *
  * A task belongs to a project: the one of --project, else the nearest folder above the current
  * one that has a .aiwg in it, else none.
@@ -8,15 +8,35 @@
 
 #include <limits.h>
 
-#include "cli/kit/cli.h"
+#include "base/text.h"
 #include "cli/kit/duration.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
 
-extern const struct command task_commands[];
-extern const struct command automation_commands[];
-extern const struct command daemon_commands[];
-extern const struct command store_commands[];
-extern const struct command project_commands[];
-int cmd_projects(struct cli *cli);
+enum { TASK_ID_MAX = 128 };
+
+struct task_options {
+	const char *project; /* NULL: the one we stand in; "": none */
+	bool all_projects;
+	double priority; /* NAN: not given */
+	const char *group;
+	const char *agent;
+	const char *runner;
+	const char *folder; /* where it runs */
+	struct option_list after;
+	struct option_list env;
+	int64_t timeout_ms; /* 0: not given, for all of these */
+	int64_t delay_ms;
+	int64_t retries;
+	int64_t retry_delay_ms;
+	bool wait;
+	bool follow;
+	const char *status; /* "any", or "success" */
+	const char *state;
+	int64_t limit;
+	/* Not an option: the path of the project, by task_find_project; "": none. */
+	char project_path[PATH_MAX];
+};
 
 extern const struct option task_options[];
 extern const struct option task_add_options[];
@@ -26,14 +46,10 @@ extern const struct option task_follow_options[];
 extern const struct option task_wait_options[];
 extern const struct option task_watch_options[];
 extern const struct option task_count_options[];
-extern const struct option automation_options[];
-extern const struct option automation_log_options[];
-extern const struct option daemon_log_options[];
-extern const struct option daemon_stop_options[];
 
-enum { TASK_ID_MAX = 128, EXIT_TASK_CANCELLED = 130 };
+void task_options_init(void *own);
 
-/* ---- task_place.c: no server is needed for these ---- */
+/* ---- project.c: no server is needed for these ---- */
 
 /* "3" is "task-0003"; anything else stays as it is. False for what is no id. */
 bool task_id(const char *typed, char id[TASK_ID_MAX]);
@@ -41,62 +57,54 @@ bool task_id(const char *typed, char id[TASK_ID_MAX]);
 /* The nearest folder from `folder` upward that has a .aiwg in it. False: there is none. */
 bool task_project_above(const char *folder, char project[PATH_MAX]);
 
-/* ---- task_call.c ---- */
+/* ---- call.c ---- */
 
-struct task_call {
-	struct cli *cli;
-	struct koine_client *client;
-	bool all_projects;
-	char project[PATH_MAX]; /* "": none */
-};
+/* Finds the project that all calls are about. 0 or an exit code. */
+int task_find_project(struct cli *cli);
 
-/* Finds the project and dials. `patient`: an answer may take as long as a task. */
-int task_open(struct task_call *t, struct cli *cli, bool patient);
-void task_close(struct task_call *t);
+/* The project is in them. */
+struct koine_json *task_params(const struct cli *cli);
 
-/* An object with the project in it, to be filled; NULL after saying so. */
-struct koine_json *task_params(const struct task_call *t);
-
-/* Ends the object and calls. Takes the params. */
-int task_send(struct task_call *t, const char *method, struct koine_json *params,
+/* As call_send, with a word about projects that the daemon does not serve. */
+int task_send(struct cli *cli, const char *method, struct koine_json *params,
 	      struct koine_answer **ret_answer);
 
-/* A method about one task, by what was typed; `key` is what the method calls its id. */
-int task_send_id(struct task_call *t, const char *method, const char *key, const char *typed,
+/* The params of a method about one task, by what was typed; `key` is what the method calls its id.
+ * 0 or an exit code. */
+int task_params_id(const struct cli *cli, const char *key, const char *typed,
+		   struct koine_json **ret_params);
+int task_send_id(struct cli *cli, const char *method, const char *key, const char *typed,
 		 struct koine_answer **ret_answer);
 
-void answer_freep(struct koine_answer **a);
+/* ---- print.c ---- */
 
-/* ---- task_print.c ---- */
-
-/* Milliseconds of a member that is a time; 0: none. */
 bool task_is_held(const struct koine_value *task);
-int64_t task_time(const struct koine_value *task, const char *member);
-bool value_is(const struct koine_value *v, const char *text);
 
-/* How long it has run, or waited where it does not run yet: "1m04s". */
+/* "running", or "held", which is queued and does not begin. */
+struct text task_state(const struct koine_value *task);
+enum color task_color(const struct koine_value *task);
+
+/* How long it has run: "1m04s"; "-" before it does. */
 void task_span(const struct koine_value *task, char shown[SPAN_SHOWN]);
-enum cell_color task_color(const struct koine_value *task);
 
-int task_print_list(const struct task_call *t, const struct koine_value *tasks);
-int task_print_groups(const struct task_call *t, const struct koine_value *groups);
+int task_print_list(const struct cli *cli, const struct koine_value *tasks);
+int task_print_groups(const struct cli *cli, const struct koine_value *groups);
+int task_print_counts(const struct cli *cli, const struct koine_value *counts);
 int task_print_one(const struct cli *cli, const struct koine_value *task);
 
 /* What a task has printed. On a terminal only colours may steer it. */
-void task_print_output(const struct cli *cli, const char *text, size_t len);
+void task_print_output(const struct cli *cli, struct text output);
 
-/* ---- task_end.c ---- */
+/* ---- log.c ---- */
 
-/* Prints what comes from `offset` on until the task ends. *ret_status is how we shall exit. */
-int task_follow(struct task_call *t, const char *typed, int64_t offset, int *ret_status);
+/* Prints what comes from `offset` on until the task ends. *ret_status is how we shall exit: 0, the
+ * task's own exit status, EXIT_ERROR_ANSWER, or EXIT_INTERRUPTED for one that was cancelled. */
+int task_follow(struct cli *cli, const char *typed, int64_t offset, int *ret_status);
 
 /* Waits for its end. */
-int task_wait(struct task_call *t, const char *typed, int *ret_status);
+int task_wait(struct cli *cli, const char *typed, int *ret_status);
 
-/* As the task ended: 0, its own exit status, 1, or EXIT_TASK_CANCELLED. */
-int task_exit_status(const struct koine_value *end);
-
-/* ---- cmd_task_*.c ---- */
+/* ---- the commands that have a file of their own ---- */
 
 int cmd_task_add(struct cli *cli);
 int cmd_task_log(struct cli *cli);

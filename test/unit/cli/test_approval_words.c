@@ -12,6 +12,7 @@
 #include "cli/approval/diff.h"
 #include "cli/approval/hook.h"
 #include "cli/approval/view.h"
+#include "cli/kit/value.h"
 
 #define T(name) cmocka_unit_test(name)
 
@@ -73,7 +74,7 @@ enum { WORD = 128 };
 /* NULL: there is none. */
 static const char *word(const struct koine_value *v, const char *key, char out[WORD])
 {
-	struct text t = approval_member(v, key);
+	struct text t = member_string(v, key);
 
 	if (!t.data)
 		return NULL;
@@ -100,16 +101,16 @@ static void check_request(const struct hook *h, const struct koine_value *row, c
 {
 	char session[WORD];
 	char run[WORD];
-	const struct hook_place place = {
+	const struct hook_run part_of = {
 		.session = word(row, "session", session),
-		.run = word(row, "run", run),
+		.id = word(row, "run", run),
 	};
 	struct koine_json *j = NULL;
 	int64_t seconds = 55;
 
 	koine_value_int(koine_value_get(row, "timeout"), &seconds);
 	assert_int_equal(koine_json_new(&j), 0);
-	hook_write_request(h, &place, "ID", seconds * 1000, j);
+	hook_write_request(h, &part_of, "ID", seconds * 1000, j);
 	expect(j, koine_value_get(row, "request"), name);
 	koine_json_free(j);
 }
@@ -119,9 +120,9 @@ static void check_answer(const struct hook *h, const struct koine_value *pair, c
 	const struct koine_value *end = koine_value_first(pair);
 	const struct koine_value *want = koine_value_next(end);
 	const struct hook_outcome o = {
-		.status = approval_member(end, "status"),
-		.comment = approval_member(end, "comment"),
-		.decided_by = approval_member(end, "decided_by"),
+		.status = member_string(end, "status"),
+		.comment = member_string(end, "comment"),
+		.decided_by = member_string(end, "decided_by"),
 		.id = "ID",
 		.refused = koine_value_kind(koine_value_get(end, "refused")) == KOINE_TRUE,
 	};
@@ -266,11 +267,11 @@ static void long_names_are_cut_between_characters(void **state)
 	assert_int_equal(hook_read(&h, text, strlen(text), "claude", NULL, error, sizeof(error)),
 			 0);
 	assert_int_equal(koine_json_new(&j), 0);
-	hook_write_request(&h, &(struct hook_place) {0}, "ID", 0, j);
+	hook_write_request(&h, &(struct hook_run) {0}, "ID", 0, j);
 	request = koine_json_text(j, &len);
 	doc = parse(request, len);
-	assert_int_equal(approval_member(koine_doc_root(doc), "session_id").len, 254);
-	assert_int_equal(approval_member(koine_doc_root(doc), "tool_use_id").len, 254);
+	assert_int_equal(member_string(koine_doc_root(doc), "session_id").len, 254);
+	assert_int_equal(member_string(koine_doc_root(doc), "tool_use_id").len, 254);
 	koine_doc_free(doc);
 	koine_json_free(j);
 	hook_done(&h);

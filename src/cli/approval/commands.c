@@ -1,0 +1,249 @@
+/* koine approvals, approve, deny and respond: what agents want to do, and whether they may. */
+#include "cli/approval/commands.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/approval/approval.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/glyph.h"
+#include "cli/kit/lines.h"
+#include "cli/kit/list.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+enum { ROWS = 100, ANSWER_MAX = 256 << 10 }; /* koined takes less, and says so */
+
+/* ---- looking ---- */
+
+static int print_list(const struct cli *cli, const struct koine_value *approvals)
+{
+	if (koine_value_first(approvals) || !cli->terminal)
+		return approval_print_list(cli, approvals);
+	fputs("nobody asks for anything\n", stderr);
+	return 0;
+}
+
+static int list(struct cli *cli)
+{
+	const struct approval_options *o = cli->own;
+
+	return call_print(cli, "approval.list",
+			  approval_list_params(cli, o->all, o->limit > 0 ? o->limit : ROWS),
+			  "approvals", print_list);
+}
+
+static int show(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = approval_find(cli, cli->args[0], &a);
+
+	return r != 0 ? r : call_print_result(cli, a, NULL, approval_print_one);
+}
+
+static int cmd_approvals(struct cli *cli)
+{
+	const struct approval_options *o = cli->own;
+	int r = args_need(cli, 0, o->watch ? 0 : 1, "takes one ID at most, and none with -w");
+
+	if (r == 0)
+		r = approval_find_session(cli);
+	if (r != 0)
+		return r;
+	if (o->watch && !cli->options.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		return approvals_watch(cli);
+	if (o->watch)
+		return approvals_follow(cli);
+	return cli->n_args == 1 ? show(cli) : list(cli);
+}
+
+/* ---- deciding ---- */
+
+/* Somebody was quicker. */
+static int too_late(const struct koine_value *end)
+{
+	char said[APPROVAL_COMMENT_SIZE];
+
+	approval_say_end(end, said, sizeof(said));
+	fputs("koine: it is decided already: ", stderr);
+	print_exact(stderr, text_of(said));
+	fputc('\n', stderr);
+	return EXIT_ERROR_ANSWER;
+}
+
+static const char *did(const char *decision)
+{
+	if (strcmp(decision, "approve") == 0)
+		return "approved";
+	return strcmp(decision, "deny") == 0 ? "denied" : "answered";
+}
+
+static int send_choice(struct cli *cli, struct approval_choice *choice,
+		       const struct koine_value *approval)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct text id = approval_short_id(approval, SHORT_ID);
+	int r;
+
+	choice->id = member_string(approval, "id");
+	r = call_ask(cli, "approval.decide", approval_choice_params(choice), &a);
+	if (r == KOINE_ERROR_ANSWER && approval_quicker(a))
+		return too_late(approval_quicker(a));
+	if (r != 0)
+		return talk_failed(cli->client, "approval.decide", r, TAKE(a));
+	if (cli->options.json) {
+		print_json_compact(stdout, koine_answer_result(a));
+		return 0;
+	}
+	print_exact(stdout, id.data ? id : TEXT("-"));
+	printf(" %s\n", did(choice->decision));
+	return 0;
+}
+
+/* Says what to do instead of what cannot be. Of what is decided already, the daemon tells more. */
+static bool is_other_kind(const struct koine_value *approval, const char *decision)
+{
+	bool question = approval_is_question(approval);
+	bool answers = strcmp(decision, "respond") == 0;
+
+	if (question == answers || !text_is(member_string(approval, "status"), "pending"))
+		return false;
+	complain(question ? "it is a question: koine respond answers it"
+			  : "it is no question: koine approve or koine deny decides it");
+	return true;
+}
+
+static int decide(struct cli *cli, const char *typed, struct approval_choice *choice)
+{
+	CLEANUP(answer_freep) struct koine_answer *found = NULL;
+	int r = approval_find(cli, typed, &found);
+
+	if (r != 0)
+		return r;
+	if (is_other_kind(koine_answer_result(found), choice->decision))
+		return EXIT_ERROR_ANSWER;
+	return send_choice(cli, choice, koine_answer_result(found));
+}
+
+/* What the options say of it. */
+static int read_choice(const struct cli *cli, struct approval_choice *choice)
+{
+	const struct approval_options *o = cli->own;
+
+	if (!o->grant && (o->for_ms > 0 || o->uses > 0)) {
+		complain("--for and --uses belong to --grant");
+		return EX_USAGE;
+	}
+	if (o->grant)
+		choice->grant = strcmp(o->grant, "session") == 0 ? "session" : "all";
+	choice->comment = text_of(o->comment);
+	choice->for_ms = o->for_ms;
+	choice->uses = o->uses;
+	return 0;
+}
+
+static int cmd_approve(struct cli *cli)
+{
+	struct approval_choice choice = {.decision = "approve"};
+	int r = args_need(cli, 1, 1, "wants one ID; see koine approvals");
+
+	if (r == 0)
+		r = read_choice(cli, &choice);
+	return r != 0 ? r : decide(cli, cli->args[0], &choice);
+}
+
+/* An agent that is denied something is told why. */
+static int ask_why(struct lines *in, struct text *ret)
+{
+	int r;
+
+	if (!isatty(STDIN_FILENO)) {
+		complain("deny wants --comment TEXT");
+		return EX_USAGE;
+	}
+	fputs("Why? ", stderr);
+	r = lines_next(in, ret);
+	if (r == 0 && ret->len > 0)
+		return 0;
+	complain("without a comment it is not denied");
+	return EX_USAGE;
+}
+
+static int cmd_deny(struct cli *cli)
+{
+	struct approval_choice choice = {.decision = "deny"};
+	struct lines in;
+	int r = args_need(cli, 1, 1, "wants one ID and --comment TEXT; see koine approvals");
+
+	if (r == 0)
+		r = read_choice(cli, &choice);
+	if (r != 0)
+		return r;
+	lines_init(&in, STDIN_FILENO, ANSWER_MAX);
+	if (choice.comment.len == 0)
+		r = ask_why(&in, &choice.comment);
+	if (r == 0)
+		r = decide(cli, cli->args[0], &choice);
+	lines_done(&in);
+	return r;
+}
+
+static int cmd_respond(struct cli *cli)
+{
+	struct approval_choice choice = {.decision = "respond"};
+	CLEANUP(buf_donep) struct buf answer;
+	const char *typed;
+	int r = args_need(cli, 2, INT_MAX, "wants an ID and a TEXT; see koine approvals");
+
+	buf_init(&answer, ANSWER_MAX);
+	if (r != 0)
+		return r;
+	typed = args_take(cli);
+	r = args_text(cli, &answer);
+	if (r != 0)
+		return r;
+	if (answer.err != 0) {
+		complain("the text is too much: %s", strerror(-answer.err));
+		return EX_DATAERR;
+	}
+	choice.comment = buf_text(&answer);
+	return decide(cli, typed, &choice);
+}
+
+/* ---- the table ---- */
+
+#define OWN sizeof(struct approval_options)
+#define FIRST                                                                                      \
+	"The first answer counts; whoever comes later is told which it was, and exits with 1.\n"
+
+const struct command approval_commands[] = {
+	{"approvals", "[ID]", "show what agents ask leave for, or all of one",
+	 "ID may be its first characters. With -w on a terminal it is a list that updates: arrows, "
+	 "j\n"
+	 "and k move, a approves, d denies with a comment, r answers a question, v shows all of "
+	 "it,\n"
+	 "g approves for the rest of the session, q leaves. Into a pipe, or with --json, it is a "
+	 "line\n"
+	 "for each that waits, comes or is decided.\n",
+	 cmd_approvals, NULL, approvals_options, OWN},
+	{"approve", "ID", "let an agent do what it asks leave for", FIRST, cmd_approve, NULL,
+	 approve_options, OWN},
+	{"deny", "ID --comment TEXT", "do not let it, and tell it why", FIRST, cmd_deny, NULL,
+	 deny_options, OWN},
+	{"respond", "ID TEXT... | ID -", "answer an agent's question", "- reads it from stdin.\n",
+	 cmd_respond, NULL, respond_options, OWN},
+	{"grants", "[revoke ID]", "show what is allowed without asking, or end it", NULL,
+	 cmd_grants},
+	{"hook", "", "ask a human from an agent's own hook",
+	 "Reads the hook's JSON from stdin (Claude Code's PreToolUse and PermissionRequest, "
+	 "Codex's\n"
+	 "PermissionRequest, or {\"tool_name\", \"tool_input\"}), waits until somebody decides, "
+	 "and\n"
+	 "prints the decision as that agent wants it. If koined cannot be reached, or nobody "
+	 "answers\n"
+	 "in time, the agent asks by itself. The exit status is 0. See koine-hook(1).\n",
+	 cmd_hook, NULL, hook_options, OWN},
+	{NULL},
+};

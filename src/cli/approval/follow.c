@@ -1,0 +1,99 @@
+/*
+ * koine approvals -w into a pipe: those that wait for a human, then a line for each that comes and
+ * each that is decided. What came while the daemon was away is told, too.
+ */
+#include "base/cleanup.h"
+#include "cli/approval/approval.h"
+#include "cli/kit/call.h"
+#include "cli/kit/follow.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+struct viewer {
+	struct follow follow;
+	struct koine_answer *before; /* what was there when we came */
+	int64_t seq;                 /* of the last event that was told */
+};
+
+static void on_found(void *arg, int result, const struct koine_answer *a)
+{
+	struct viewer *v = arg;
+
+	if (result == 0)
+		approval_print_change(v->follow.cli, koine_answer_result(a));
+}
+
+static bool was_there(const struct viewer *v, struct text id)
+{
+	const struct koine_value *a = member_first(koine_answer_result(v->before), "approvals");
+
+	for (; a; a = koine_value_next(a)) {
+		if (text_equal(member_string(a, "id"), id))
+			return true;
+	}
+	return false;
+}
+
+static void on_told(void *arg, struct text method, const struct koine_value *params)
+{
+	struct viewer *v = arg;
+	struct text id = member_string(koine_value_get(params, "data"), "approval_id");
+
+	if (!text_is(method, "event"))
+		return;
+	koine_value_int(koine_value_get(params, "seq"), &v->seq);
+	if (id.len == 0 || (member_is(params, "type", "approval.requested") && was_there(v, id)))
+		return;
+	(void)call_async(v->follow.cli->client, "approval.get", approval_id_params(id, true),
+			 on_found, v, NULL);
+}
+
+static struct koine_json *subscribe_params(void *arg)
+{
+	const struct viewer *v = arg;
+	const struct approval_options *o = v->follow.cli->own;
+
+	return approval_event_params(o->session, v->seq);
+}
+
+/* Where the log is now: what comes behind it is told. */
+static int find_seq(struct viewer *v)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j = params_new();
+	int r;
+
+	params_add_int(j, "limit", 1);
+	r = call_send(v->follow.cli, "event.list", j, &a);
+	v->seq = member_int(koine_answer_result(a), "last");
+	return r;
+}
+
+static int print_before(struct viewer *v)
+{
+	struct cli *cli = v->follow.cli;
+	const struct koine_value *a;
+	int r = call_send(cli, "approval.list", approval_list_params(cli, false, APPROVALS_MAX),
+			  &v->before);
+
+	a = member_first(koine_answer_result(v->before), "approvals");
+	for (; a; a = koine_value_next(a))
+		approval_print_change(cli, a);
+	return r;
+}
+
+int approvals_follow(struct cli *cli)
+{
+	struct viewer v = {
+		.follow = {.cli = cli, .arg = &v, .params = subscribe_params, .told = on_told}};
+	int r = find_seq(&v);
+
+	if (r == 0)
+		r = print_before(&v);
+	if (r == 0)
+		r = follow_events(&v.follow);
+	/* Calls may be under way whose callback knows v. */
+	talk_hang_up(cli);
+	koine_answer_free(v.before);
+	return r;
+}

@@ -1,0 +1,246 @@
+/* koine automation: the rules, what they did, and switching them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/automation/commands.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/duration.h"
+#include "cli/kit/list.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+struct automation_options {
+	const char *project; /* NULL: rules of everywhere; "": of the settings */
+	int64_t limit;       /* 0: not given */
+};
+
+/* ---- calling ---- */
+
+/* Rules of everywhere, unless a project is named: there are few, and their names differ. */
+static int begin_params(const struct cli *cli, struct koine_json **ret_params)
+{
+	const struct automation_options *o = cli->own;
+	char path[PATH_MAX] = "";
+
+	if (o->project && o->project[0] && !realpath(o->project, path)) {
+		complain("--project %s: %s", o->project, strerror(errno));
+		return EX_NOINPUT;
+	}
+	*ret_params = params_new();
+	params_add(*ret_params, "project", o->project ? path : NULL);
+	return 0;
+}
+
+/* rule NULL: all of them; `key` is what the method calls it. */
+static int call_rule(struct cli *cli, const char *method, const char *key, const char *rule,
+		     struct koine_answer **ret_answer)
+{
+	struct koine_json *j = NULL;
+	int r = begin_params(cli, &j);
+
+	if (r != 0)
+		return r;
+	params_add(j, key, rule);
+	return call_send(cli, method, j, ret_answer);
+}
+
+/* ---- printing ---- */
+
+/* "cron 0 9 * * 1", "every 1h00m", "files /src": its first member and that one's value. */
+static void cell_first(const struct cell *c)
+{
+	const struct koine_value *first = member_first(c->row, c->member);
+	const struct koine_value *v =
+		koine_value_kind(first) == KOINE_ARRAY ? koine_value_first(first) : first;
+	struct text key = text_of_key(first);
+	struct text value = text_of_value(v);
+	char shown[512];
+	char span[SPAN_SHOWN];
+	int64_t ms;
+
+	if (text_is(key, "every") && koine_value_int(v, &ms)) {
+		duration_format(ms, span);
+		value = text_of(span);
+	}
+	if (value.len > 400)
+		value.len = 400;
+	snprintf(shown, sizeof(shown), "%.*s %.*s", TEXT_ARGS(key.data ? key : TEXT("-")),
+		 TEXT_ARGS(value));
+	table_cell_str(c->table, shown);
+}
+
+/* How long ago, or how soon. */
+static void cell_when(const struct cell *c)
+{
+	int64_t at = member_time(c->row, c->member);
+	int64_t ms = at - clock_utc_ms();
+	char span[SPAN_SHOWN];
+	char shown[SPAN_SHOWN + 8];
+
+	duration_format_age(ms < 0 ? -ms : ms, span);
+	snprintf(shown, sizeof(shown), ms < 0 ? "%s ago" : "in %s", span);
+	table_cell_str(c->table, at > 0 ? shown : "-");
+}
+
+static void cell_enabled(const struct cell *c)
+{
+	if (member_flag(c->row, c->member))
+		table_cell_color(c->table, TEXT("on"), COLOR_GREEN);
+	else
+		table_cell_color(c->table, TEXT("off"), COLOR_GREY);
+}
+
+static int print_rules(const struct cli *cli, const struct koine_value *result)
+{
+	static const struct column columns[] = {
+		{"RULE", "rule"},
+		{"STATE", "enabled", cell_enabled},
+		{"FIRED", "fired", NULL, 'r'},
+		{"LAST", "fired_at", cell_when},
+		{"NEXT", "next_at", cell_when},
+		{"WHEN", "trigger", cell_first},
+		{"DOES", "action", cell_first},
+		{NULL},
+	};
+	const struct list list = {.columns = columns};
+	bool enabled = true;
+
+	koine_value_bool(koine_value_get(result, "enabled"), &enabled);
+	if (!enabled)
+		fputs("automation is off\n", stderr);
+	return list_print(cli, &list, koine_value_get(result, "rules"));
+}
+
+static int print_log(const struct cli *cli, const struct koine_value *log)
+{
+	static const struct column columns[] = {
+		{"TIME", "time", cell_time},
+		{"RULE", "rule"},
+		{"EVENT", "event"},
+		{"STATUS", "status"},
+		{"TASK", "task"},
+		{"ERROR", "error"},
+		{NULL},
+	};
+	const struct list list = {.columns = columns};
+
+	return list_print(cli, &list, log);
+}
+
+/* ---- the commands ---- */
+
+static int cmd_list(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = args_need(cli, 0, 0, "takes no arguments");
+
+	if (r == 0)
+		r = call_rule(cli, "automation.rules", NULL, NULL, &a);
+	if (r != 0)
+		return r;
+	if (!cli->options.json)
+		return print_rules(cli, koine_answer_result(a));
+	print_json_compact(stdout, koine_value_get(koine_answer_result(a), "rules"));
+	return 0;
+}
+
+static int cmd_log(struct cli *cli)
+{
+	const struct automation_options *o = cli->own;
+	struct koine_json *j = NULL;
+	int r = args_need(cli, 0, 0, "takes no arguments");
+
+	if (r == 0)
+		r = begin_params(cli, &j);
+	if (r != 0)
+		return r;
+	params_add_int(j, "limit", o->limit ? o->limit : 20);
+	return call_print(cli, "automation.log", j, "log", print_log);
+}
+
+static int change(struct cli *cli, const char *method, const char *key, int least, const char *did)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const char *rule = cli->n_args > 0 ? cli->args[0] : NULL;
+	int r = args_need(cli, least, 1, "wants one RULE");
+
+	if (r == 0)
+		r = call_rule(cli, method, key, rule, &a);
+	if (r == 0)
+		call_say(cli, a, text_of(rule ? rule : "automation"), did);
+	return r;
+}
+
+static int cmd_enable(struct cli *cli)
+{
+	return change(cli, "automation.enable", "ruleId", 0, "is on");
+}
+
+static int cmd_disable(struct cli *cli)
+{
+	return change(cli, "automation.disable", "ruleId", 0, "is off");
+}
+
+/* Whether any rule of that name asks first. Where there is none, the call itself will say so. */
+static int needs_approval(struct cli *cli, const char *name, bool *ret)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *rule;
+	int r = call_rule(cli, "automation.rules", NULL, NULL, &a);
+
+	rule = member_first(koine_answer_result(a), "rules");
+	for (; rule && !*ret; rule = koine_value_next(rule))
+		*ret = member_is(rule, "rule", name) && member_flag(rule, "needs_approval");
+	return r;
+}
+
+static int cmd_run(struct cli *cli)
+{
+	bool asks = false;
+	int r = cli->n_args == 1 ? needs_approval(cli, cli->args[0], &asks) : 0;
+
+	if (r != 0)
+		return r;
+	if (asks) {
+		complain("it asks for approval first; koine approvals shows it");
+		/* A human takes longer than a call does. */
+		talk_hang_up(cli);
+		talk_be_patient(cli);
+	}
+	return change(cli, "automation.run", "rule", 1, "was run");
+}
+
+#define AT(member) offsetof(struct automation_options, member)
+
+static const struct option options[] = {
+	{"--project", NULL, "DIR", "those of one folder; \"\": of the settings", option_text,
+	 AT(project)},
+	{NULL},
+};
+
+static const struct option log_options[] = {
+	{"--limit", "-n", "N", "how many of the newest; 20", option_number, AT(limit), .min = 1},
+	{NULL},
+};
+
+static const struct command subs[] = {
+	{"list", "", "list the rules, and when they last did something", NULL, cmd_list},
+	{"enable", "[RULE]", "switch a rule on, or all of automation", NULL, cmd_enable},
+	{"disable", "[RULE]", "switch a rule off, or all of automation",
+	 "It stays so over a restart.\n", cmd_disable},
+	{"run", "RULE", "do now what a rule does",
+	 "Whatever its trigger and cooldown say. One that asks for approval waits for it.\n",
+	 cmd_run},
+	{"log", "", "show what rules did, newest last", NULL, cmd_log, NULL, log_options},
+	{NULL},
+};
+
+const struct command automation_commands[] = {
+	{"automation", "COMMAND [ARGUMENT]...", "rules: what happens when", NULL, NULL, subs,
+	 options, sizeof(struct automation_options)},
+	{NULL},
+};

@@ -1,0 +1,93 @@
+/* Which agents a server has, and whether they answer. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/chat/chat.h"
+#include "cli/kit/call.h"
+#include "cli/kit/list.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+/* What it says, without what stands in the row already: "agent 'NAME': " before it, or the
+ * program of a command, which is its model. */
+static void cell_says(const struct cell *c)
+{
+	struct text says = member_text(c->row, "text");
+	struct text model = member_text(c->row, "model");
+	char before[CHAT_NAME_BYTES + 16];
+	size_t n = (size_t)snprintf(before, sizeof(before),
+				    "agent '%.*s': ", TEXT_ARGS(member_text(c->row, "name")));
+
+	if (model.data && text_equal(says, model))
+		says.len = 0;
+	else if (n < sizeof(before) && n < says.len && memcmp(says.data, before, n) == 0)
+		says = (struct text) {.data = says.data + n, .len = says.len - n};
+	table_cell(c->table, says);
+}
+
+static void cell_default(const struct cell *c)
+{
+	table_cell_str(c->table, member_flag(c->row, c->member) ? "*" : "");
+}
+
+static void cell_ok(const struct cell *c)
+{
+	table_cell_str(c->table, member_flag(c->row, c->member) ? "ok" : "no");
+}
+
+static int print_agents(const struct cli *cli, const struct koine_value *result)
+{
+	static const struct column columns[] = {
+		{"", "default", cell_default}, {"NAME", "name", NULL, 'n'},
+		{"KIND", "kind", NULL, 'n'},   {"MODEL", "model", NULL, 'n'},
+		{"MS", "ms", NULL, 'r'},       {"OK", "ok", cell_ok},
+		{"SAYS", NULL, cell_says},     {NULL},
+	};
+	const struct list list = {.columns = columns};
+
+	return list_print(cli, &list, koine_value_get(result, "agents"));
+}
+
+static int call_agents(struct cli *cli, struct koine_answer **ret_answer)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = talk_connect(cli);
+
+	if (r != 0)
+		return r;
+	r = koine_client_call(cli->client, "chat.agents", NULL, &a);
+	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND) {
+		complain("this server does not say which agents it has; koined does at its own "
+			 "socket");
+		return EXIT_ERROR_ANSWER;
+	}
+	if (r != 0)
+		return talk_failed(cli->client, "chat.agents", r, TAKE(a));
+	*ret_answer = TAKE(a);
+	return 0;
+}
+
+int chat_find_agent(struct cli *cli, const char *name)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *agent;
+	int r = call_agents(cli, &a);
+
+	if (r != 0)
+		return r;
+	agent = member_first(koine_answer_result(a), "agents");
+	for (; agent; agent = koine_value_next(agent)) {
+		if (member_is(agent, "name", name))
+			return 0;
+	}
+	complain("there is no agent '%s'; /agents shows those there are", name);
+	return EXIT_ERROR_ANSWER;
+}
+
+int chat_print_agents(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = call_agents(cli, &a);
+
+	return r != 0 ? r : call_print_result(cli, a, NULL, print_agents);
+}

@@ -1,0 +1,157 @@
+/* Conversations: those that there are, those that were ended, and what one counts. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/chat/chat.h"
+#include "cli/kit/call.h"
+#include "cli/kit/list.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+/* ---- calls ---- */
+
+bool chat_tell_missing(const struct koine_answer *a, const char *conversation)
+{
+	struct text message = talk_error(a);
+	struct text missing = TEXT("Agent not found");
+
+	if (message.len < missing.len || memcmp(message.data, missing.data, missing.len) != 0)
+		return false;
+	if (conversation)
+		complain("there is no conversation '%s' yet", conversation);
+	else
+		complain("there is no conversation at this address yet");
+	return true;
+}
+
+int chat_call(struct cli *cli, const char *method, const struct conversation *which, int64_t offset,
+	      int64_t limit, struct koine_answer **ret_answer)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j;
+	int r = talk_connect(cli);
+
+	if (r != 0)
+		return r;
+	j = params_new();
+	params_add(j, "agent_id", which->name);
+	if (which->number > 0)
+		params_add_int(j, "number", which->number);
+	if (limit > 0) {
+		params_add_int(j, "offset", offset);
+		params_add_int(j, "limit", limit);
+	}
+	r = call_ask(cli, method, j, &a);
+	if (r == KOINE_ERROR_ANSWER && which->number == 0 && chat_tell_missing(a, which->name))
+		return EXIT_ERROR_ANSWER;
+	if (r != 0)
+		return talk_failed(cli->client, method, r, TAKE(a));
+	*ret_answer = TAKE(a);
+	return 0;
+}
+
+/* ---- what one counts ---- */
+
+static int print_tokens(const struct cli *cli, const struct koine_value *tokens)
+{
+	static const char *const rows[] = {"system", "tools",     "messages", "total",
+					   "budget", "available", NULL};
+
+	(void)cli;
+	return list_print_counts(tokens, rows);
+}
+
+int chat_print_tokens(struct cli *cli, const char *conversation)
+{
+	const struct conversation which = {.name = conversation};
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = chat_call(cli, "get_tokens", &which, 0, 0, &a);
+
+	return r != 0 ? r : call_print_result(cli, a, NULL, print_tokens);
+}
+
+int chat_compact(struct cli *cli, const char *conversation)
+{
+	const struct conversation which = {.name = conversation};
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *result;
+	int r = chat_call(cli, "compact", &which, 0, 0, &a);
+
+	if (r != 0)
+		return r;
+	result = koine_answer_result(a);
+	if (member_flag(result, "compacted"))
+		printf("%" PRId64 " tokens before, %" PRId64 " now\n",
+		       member_int(result, "tokens_before"), member_int(result, "tokens_after"));
+	else
+		puts("there is too little to gain");
+	return 0;
+}
+
+/* ---- lists ---- */
+
+/* With --json the whole answer is printed, else a member of it as a list. */
+static int print_answer(const struct cli *cli, const struct koine_answer *a, const char *member,
+			const struct list *list)
+{
+	if (!cli->options.json)
+		return list_print(cli, list, koine_value_get(koine_answer_result(a), member));
+	print_json_compact(stdout, koine_answer_result(a));
+	return 0;
+}
+
+int chat_print_conversations(struct cli *cli, int64_t n)
+{
+	static const struct column columns[] = {
+		{"MESSAGES", "message_count", NULL, 'r'},
+		{"AGENT", "model"},
+		{"CHANGED", "last_action_at", cell_time},
+		{"NAME", "agent_id"},
+		{NULL},
+	};
+	const struct list list = {.columns = columns, .most = n};
+	const struct conversation any = {0};
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = chat_call(cli, "list_agents", &any, 0, 0, &a);
+
+	return r != 0 ? r : print_answer(cli, a, "agents", &list);
+}
+
+int chat_print_ended(struct cli *cli, int64_t n)
+{
+	static const struct column columns[] = {
+		{"NUMBER", "number", NULL, 'r'},
+		{"MESSAGES", "messages", NULL, 'r'},
+		{"AGENT", "agent"},
+		{"ENDED", "ended_at", cell_time},
+		{"NAME", "conversation"},
+		{NULL},
+	};
+	const struct list list = {.columns = columns};
+	const struct conversation any = {0};
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = chat_call(cli, "chat.past", &any, 0, n < CHAT_PAGE_MAX ? n : CHAT_PAGE_MAX, &a);
+
+	return r != 0 ? r : print_answer(cli, a, "conversations", &list);
+}
+
+static int print_purged(const struct cli *cli, const struct koine_value *result)
+{
+	int64_t n = member_int(result, "purged");
+
+	(void)cli;
+	printf("%" PRId64 " conversation%s purged\n", n, n == 1 ? "" : "s");
+	return 0;
+}
+
+int chat_purge(struct cli *cli, int64_t number)
+{
+	struct koine_json *j = params_new();
+
+	if (number > 0)
+		params_add_int(j, "number", number);
+	else
+		params_add_bool(j, "all", true);
+	return call_print(cli, "chat.purge", j, NULL, print_purged);
+}

@@ -1,0 +1,221 @@
+/* koine events: what has happened, and with -f what happens. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/event/commands.h"
+#include "cli/event/event.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/follow.h"
+#include "cli/kit/print.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+enum {
+	ROWS = 20,
+	ROWS_BEFORE = 10, /* that -f begins with */
+	PAGE_MAX = 1000,
+};
+
+struct event_options {
+	bool follow;
+	const char *since; /* as typed; NULL: not given */
+	struct option_list types;
+	const char *session;
+	const char *run;
+	const char *project;
+	int64_t limit; /* negative: not given */
+};
+
+struct tail {
+	struct follow follow;
+	const struct event_options *options;
+	struct event_start start; /* where to go on */
+};
+
+/* limit 0: none. */
+static struct koine_json *params_of(const struct tail *t, int64_t limit)
+{
+	const struct event_options *o = t->options;
+	struct koine_json *j = params_new();
+
+	params_add_list(j, "types", &o->types);
+	params_add(j, "session_id", o->session);
+	params_add(j, "run_id", o->run);
+	params_add(j, "project", o->project);
+	params_add(j, "since", t->start.time[0] ? t->start.time : NULL);
+	if (t->start.seq >= 0)
+		params_add_int(j, "since", t->start.seq);
+	if (limit > 0)
+		params_add_int(j, "limit", limit);
+	return j;
+}
+
+static void go_on_from(struct tail *t, int64_t seq)
+{
+	t->start = (struct event_start) {.seq = seq};
+}
+
+/* ---- what has happened ---- */
+
+/* Returns how many it printed. */
+static int64_t print_page(struct tail *t, const struct koine_value *page)
+{
+	const struct koine_value *e = member_first(page, "events");
+	int64_t last = t->start.seq;
+	int64_t n = 0;
+
+	event_print_gone(t->follow.cli, member_int(page, "gone"));
+	for (; e; e = koine_value_next(e), n++)
+		event_print(t->follow.cli, e);
+	koine_value_int(koine_value_get(page, "last"), &last);
+	go_on_from(t, last);
+	return n;
+}
+
+/* Up to `limit` in all; negative: as many as there are. */
+static int list(struct tail *t, int64_t limit)
+{
+	bool more = limit != 0;
+
+	while (more) {
+		CLEANUP(answer_freep) struct koine_answer *a = NULL;
+		int64_t n = limit < 0 || limit > PAGE_MAX ? PAGE_MAX : limit;
+		int r = call_send(t->follow.cli, "event.list", params_of(t, n), &a);
+
+		if (r != 0)
+			return r;
+		n = print_page(t, koine_answer_result(a));
+		if (limit > 0)
+			limit -= n;
+		more = member_flag(koine_answer_result(a), "more") && limit != 0;
+	}
+	return 0;
+}
+
+/* ---- what happens ---- */
+
+static struct koine_json *subscribe_params(void *arg)
+{
+	return params_of(arg, 0);
+}
+
+static void on_subscribed(void *arg, const struct koine_value *result)
+{
+	struct tail *t = arg;
+	int64_t since = t->start.seq;
+	int64_t last;
+
+	if (!koine_value_int(koine_value_get(result, "last"), &last))
+		return;
+	if (since > last)
+		complain("the log has only %lld events; going on from there", (long long)last);
+	/* Until something comes, that is where we are; unless a time has to be found first. */
+	if (since > last || (since < 0 && !t->start.time[0]))
+		go_on_from(t, last);
+}
+
+static void on_told(void *arg, struct text method, const struct koine_value *params)
+{
+	struct tail *t = arg;
+	int64_t n;
+
+	if (text_is(method, "event")) {
+		event_print(t->follow.cli, params);
+		if (koine_value_int(koine_value_get(params, "seq"), &n))
+			go_on_from(t, n);
+	} else if (text_is(method, "event.gone")) {
+		event_print_gone(t->follow.cli, member_int(params, "count"));
+	}
+}
+
+/* ---- the command ---- */
+
+static int check(const struct cli *cli, const struct event_options *o)
+{
+	if (cli->n_args > 0) {
+		complain("events takes no arguments; for types: --type '%s'", cli->args[0]);
+		return EX_USAGE;
+	}
+	if (!o->since && o->limit > PAGE_MAX) {
+		complain("at most %d of the newest; with --since any number", PAGE_MAX);
+		return EX_USAGE;
+	}
+	return 0;
+}
+
+static int64_t limit_of(const struct event_options *o)
+{
+	if (o->limit >= 0)
+		return o->limit;
+	if (o->since)
+		return -1;
+	return o->follow ? ROWS_BEFORE : ROWS;
+}
+
+static int cmd_events(struct cli *cli)
+{
+	const struct event_options *o = cli->own;
+	struct tail t = {
+		.follow = {.cli = cli,
+			   .arg = &t,
+			   .params = subscribe_params,
+			   .subscribed = on_subscribed,
+			   .told = on_told},
+		.options = o,
+		.start = {.seq = -1},
+	};
+	int r = check(cli, o);
+
+	if (r == 0)
+		r = talk_connect(cli);
+	if (r != 0)
+		return r;
+	if (o->since)
+		(void)event_start_read(o->since, &t.start);
+	/* With a time to begin at, -f has all of it in one go. */
+	if (!o->follow || !o->since)
+		r = list(&t, limit_of(o));
+	return r == 0 && o->follow ? follow_events(&t.follow) : r;
+}
+
+static bool set_since(const struct option *o, void *member, const char *value)
+{
+	struct event_start start;
+
+	return option_text(o, member, value) && event_start_read(value, &start);
+}
+
+static void options_init(void *own)
+{
+	struct event_options *o = own;
+
+	o->limit = -1;
+}
+
+#define AT(member) offsetof(struct event_options, member)
+
+static const struct option options[] = {
+	{"--follow", "-f", NULL, "go on with what comes", option_flag, AT(follow)},
+	{"--since", NULL, "10m|SEQ|TIME", "from so long ago, behind a number, or from a time on",
+	 set_since, AT(since)},
+	{"--type", NULL, "TYPE", "only these, * is anything: 'task.*'; may be repeated",
+	 option_list, AT(types), .max = 32},
+	{"--session", NULL, "ID", "only of this session, or conversation", option_word,
+	 AT(session)},
+	{"--run", NULL, "ID", "only of this run", option_word, AT(run)},
+	{"--project", NULL, "PROJECT", "only of this project", option_word, AT(project)},
+	{"--limit", "-n", "N", "at most so many; the newest 20, with -f 10, without --since",
+	 option_number, AT(limit)},
+	{NULL},
+};
+
+const struct command event_commands[] = {
+	{"events", "", "show what has happened, and with -f what happens",
+	 "Without --since the newest are shown. With -f a daemon that goes away is waited for, "
+	 "and\n"
+	 "the log is read on from where it was. With --json every event is an object on a line\n"
+	 "of its own, and {\"gone\":N} stands for those that are not kept any more.\n",
+	 cmd_events, NULL, options, sizeof(struct event_options), options_init},
+	{NULL},
+};

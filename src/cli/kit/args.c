@@ -1,0 +1,195 @@
+/*
+ * Parameters as people type them:
+ *
+ *	key=value    a string
+ *	key:=JSON    anything
+ *	{...} [...]  all of them at once; for Go any JSON, which may be a number alone
+ *	-            the same, from stdin
+ */
+#include "cli/kit/args.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/kit/call.h"
+#include "cli/kit/print.h"
+#include "cli/kit/value.h"
+
+enum { STDIN_MAX = 64 << 20, READ_SIZE = 65536 };
+
+int args_need(const struct cli *cli, int least, int most, const char *wants)
+{
+	if (cli->n_args >= least && cli->n_args <= most)
+		return 0;
+	complain("%s%s%s %s", cli->command->name, cli->sub ? " " : "",
+		 cli->sub ? cli->sub->name : "", wants);
+	return EX_USAGE;
+}
+
+const char *args_take(struct cli *cli)
+{
+	cli->n_args--;
+	return *cli->args++;
+}
+
+/* Says what is wrong with it, and where. */
+static int check_json(const char *what, struct text json, enum koine_kind *ret_kind)
+{
+	struct koine_doc *doc = NULL;
+	char error[256];
+	int r = koine_doc_parse(json.data, json.len, &doc, error, sizeof(error));
+
+	if (r < 0)
+		return out_of_memory();
+	if (r > 0) {
+		complain("%s is not JSON: %s", what, error);
+		return EX_DATAERR;
+	}
+	*ret_kind = koine_value_kind(koine_doc_root(doc));
+	koine_doc_free(doc);
+	return 0;
+}
+
+static int whole(const char *what, struct text json, bool is_any, char **ret_params)
+{
+	enum koine_kind kind;
+	int r = check_json(what, json, &kind);
+
+	if (r != 0)
+		return r;
+	if (!is_any && kind != KOINE_OBJECT && kind != KOINE_ARRAY) {
+		complain("%s must be an object or an array", what);
+		return EX_DATAERR;
+	}
+	*ret_params = strndup(json.data, json.len);
+	return *ret_params ? 0 : out_of_memory();
+}
+
+int args_read_stdin(struct buf *all)
+{
+	ssize_t n = 1;
+
+	while (n > 0 && buf_reserve(all, READ_SIZE) == 0) {
+		n = read(STDIN_FILENO, all->data + all->len, READ_SIZE);
+		all->len += n > 0 ? (size_t)n : 0;
+	}
+	return n < 0 ? -errno : all->err;
+}
+
+/* What is too much for the buffer shows in its err. */
+static int read_stdin(struct buf *all)
+{
+	int r = args_read_stdin(all);
+
+	if (r == 0 || r == all->err)
+		return 0;
+	complain("cannot read stdin: %s", strerror(-r));
+	return EX_NOINPUT;
+}
+
+void args_join(const struct cli *cli, struct buf *all)
+{
+	for (int i = 0; i < cli->n_args; i++) {
+		buf_add_str(all, i > 0 ? " " : "");
+		buf_add_str(all, cli->args[i]);
+	}
+}
+
+int args_text(const struct cli *cli, struct buf *all)
+{
+	if (cli->n_args == 1 && strcmp(cli->args[0], "-") == 0)
+		return read_stdin(all);
+	args_join(cli, all);
+	return 0;
+}
+
+static int from_stdin(bool is_any, char **ret_params)
+{
+	CLEANUP(buf_donep) struct buf all;
+	int r;
+
+	buf_init(&all, STDIN_MAX);
+	r = read_stdin(&all);
+	if (r != 0)
+		return r;
+	if (all.err != 0) {
+		complain("cannot read stdin: %s", strerror(-all.err));
+		return EX_DATAERR;
+	}
+	return whole("stdin", buf_text(&all), is_any, ret_params);
+}
+
+static int add_pair(struct koine_json *j, const char *arg)
+{
+	const char *equals = strchr(arg, '=');
+	bool is_json = equals && equals > arg && equals[-1] == ':';
+	size_t key_len = equals ? (size_t)(equals - arg) - is_json : 0;
+	CLEANUP(freep) char *key = NULL;
+	enum koine_kind kind;
+	int r;
+
+	if (key_len == 0) {
+		complain("'%s' is neither key=value nor key:=JSON", arg);
+		return EX_USAGE;
+	}
+	key = strndup(arg, key_len);
+	if (!key)
+		return out_of_memory();
+	koine_json_key(j, key);
+	if (!is_json) {
+		koine_json_string(j, equals + 1);
+		return 0;
+	}
+	r = check_json(key, text_of(equals + 1), &kind);
+	if (r == 0)
+		koine_json_raw(j, equals + 1, strlen(equals + 1));
+	return r;
+}
+
+/* One argument that is all parameters, and not one of them. */
+static bool is_whole(const char *arg, bool is_any)
+{
+	return arg[0] != '\0' &&
+	       (strchr("{[", arg[0]) || (is_any && !strchr(arg, '=')) || (is_any && arg[0] == '"'));
+}
+
+int args_params(const struct cli *cli, bool is_any, char **ret_params)
+{
+	CLEANUP(json_freep) struct koine_json *j = NULL;
+	const char *text;
+
+	*ret_params = NULL;
+	if (cli->n_args == 0)
+		return 0;
+	if (cli->n_args == 1 && strcmp(cli->args[0], "-") == 0)
+		return from_stdin(is_any, ret_params);
+	if (cli->n_args == 1 && is_whole(cli->args[0], is_any))
+		return whole("the text of parameters", text_of(cli->args[0]), is_any, ret_params);
+	if (koine_json_new(&j) != 0)
+		return out_of_memory();
+	koine_json_begin_object(j);
+	for (int i = 0; i < cli->n_args; i++) {
+		int r = add_pair(j, cli->args[i]);
+
+		if (r != 0)
+			return r;
+	}
+	koine_json_end_object(j);
+	text = koine_json_text(j, NULL);
+	*ret_params = text ? strdup(text) : NULL;
+	return *ret_params ? 0 : out_of_memory();
+}
+
+int args_folder(const struct cli *cli, const char *option, const char *given, char path[PATH_MAX])
+{
+	path[0] = '\0';
+	if (!given && cli->options.url)
+		return 0;
+	if (realpath(given ? given : ".", path))
+		return 0;
+	complain("%s %s: %s", option, given ? given : ".", strerror(errno));
+	return EX_NOINPUT;
+}

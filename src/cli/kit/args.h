@@ -1,0 +1,34 @@
+/* The arguments: how many there are, and what they say. */
+#pragma once
+
+#include <limits.h>
+
+#include "base/buf.h"
+#include "cli/kit/cli.h"
+
+/* 0, or EX_USAGE after "NAME WANTS": "task get wants one ID". */
+int args_need(const struct cli *cli, int least, int most, const char *wants);
+
+/* Takes the first one off. */
+const char *args_take(struct cli *cli);
+
+/* Makes JSON of parameters as they are typed; NULL for none. The caller frees it. It is an object
+ * or an array, or with is_any any JSON. */
+int args_params(const struct cli *cli, bool is_any, char **ret_params);
+
+/* Adds the arguments with a space between them. */
+void args_join(const struct cli *cli, struct buf *all);
+
+/* The same, or for "-" all of stdin. What is too much shows in
+ * all->err. */
+int args_text(const struct cli *cli, struct buf *all);
+
+/* Adds all of stdin. 0 or a fault, which is all->err for what is too much. */
+int args_read_stdin(struct buf *all);
+
+/*
+ * Where something is to run: the folder that was given, else the one we stand in, since the daemon
+ * stands somewhere else. "" where a URL names the server: on another machine our folder means
+ * nothing. Complains by the option's name, and returns an exit code.
+ */
+int args_folder(const struct cli *cli, const char *option, const char *given, char path[PATH_MAX]);

@@ -1,0 +1,70 @@
+/*
+ * A call: its parameters, its answer, and what a user is told.
+ *
+ * The connection is cli->client, which is dialled by the first call. What goes wrong has been said
+ * when a function here returns an exit code.
+ */
+#pragma once
+
+#include "base/text.h"
+#include "cli/kit/cli.h"
+#include "cli/kit/options.h"
+
+/* For CLEANUP. */
+void answer_freep(struct koine_answer **a);
+void json_freep(struct koine_json **j);
+void client_freep(struct koine_client **c);
+
+/* ---- parameters: NULL is taken for memory that ran out, and shows when they are sent ---- */
+
+struct koine_json *params_new(void);
+/* A member that is left out for NULL, or a list without words. */
+void params_add(struct koine_json *j, const char *key, const char *text);
+void params_add_text(struct koine_json *j, const char *key, struct text text);
+void params_add_list(struct koine_json *j, const char *key, const struct option_list *list);
+/* Never left out. */
+void params_add_int(struct koine_json *j, const char *key, int64_t n);
+void params_add_bool(struct koine_json *j, const char *key, bool b);
+/* Ends them. NULL: out of memory. Valid until the params are freed. */
+const char *params_end(struct koine_json *j);
+
+/* ---- calls; all of them take the params ---- */
+
+/* As koine_client_call on cli->client, which must be there: nothing is said. */
+int call_ask(struct cli *cli, const char *method, struct koine_json *params,
+	     struct koine_answer **ret_answer);
+
+/* As koine_client_call_async. */
+int call_async(struct koine_client *c, const char *method, struct koine_json *params,
+	       koine_answer_cb cb, void *arg, int64_t *ret_id);
+
+/* Dials where it has to. On 0 the caller owns *ret_answer. */
+int call_send(struct cli *cli, const char *method, struct koine_json *params,
+	      struct koine_answer **ret_answer);
+
+/* The same with the text of the params; NULL: without. */
+int call_plain(struct cli *cli, const char *method, const char *params,
+	       struct koine_answer **ret_answer);
+
+/* A method whose only parameter is a text. */
+int call_with(struct cli *cli, const char *method, const char *key, const char *value,
+	      struct koine_answer **ret_answer);
+
+/* Prints a result, as call_print is told to. */
+typedef int (*print_fn)(const struct cli *cli, const struct koine_value *result);
+
+/* Prints the result, or that member of it: bare with --json, else as `print` does. */
+int call_print_result(const struct cli *cli, const struct koine_answer *a, const char *member,
+		      print_fn print);
+
+/* Sends, and prints the same. */
+int call_print(struct cli *cli, const char *method, struct koine_json *params, const char *member,
+	       print_fn print);
+
+/* Prints the bare result with --json, else "NAME DID". */
+void call_say(const struct cli *cli, const struct koine_answer *a, struct text name,
+	      const char *did);
+
+/* One argument after another; one that fails does not keep the others, unless the server is gone.
+ * Returns the first exit code that is not 0. */
+int call_each(struct cli *cli, int (*one)(struct cli *cli, const char *arg));

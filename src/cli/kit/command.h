@@ -1,0 +1,21 @@
+/* The commands there are, and finding the one that was typed. */
+#pragma once
+
+#include "cli/kit/cli.h"
+
+enum { GROUP_TABLES_MAX = 5 };
+
+/* Commands as `koine --help` shows them. A table ends with a row that has no name, the groups with
+ * one that has no title. */
+struct command_group {
+	const char *title;
+	const struct command *tables[GROUP_TABLES_MAX];
+};
+
+/* NULL when there is none. What a shell calls it is understood, too. */
+const struct command *command_find(const struct command_group *groups, const char *name);
+const struct command *command_find_sub(const struct command *of, const char *name);
+
+/* Complains when there is none. `of` is the command whose sub it is, or NULL. */
+const struct command *command_need(const struct command_group *groups, const struct command *of,
+				   const char *name);

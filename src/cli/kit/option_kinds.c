@@ -1,0 +1,110 @@
+/* What values options take. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/kit/duration.h"
+#include "cli/kit/options.h"
+
+static bool is_within(const struct option *o, int64_t n)
+{
+	return n >= o->min && (o->max == 0 || n <= o->max);
+}
+
+bool option_flag(const struct option *o, void *member, const char *value)
+{
+	(void)o;
+	(void)value;
+	*(bool *)member = true;
+	return true;
+}
+
+bool option_text(const struct option *o, void *member, const char *value)
+{
+	(void)o;
+	*(const char **)member = value;
+	return true;
+}
+
+bool option_word(const struct option *o, void *member, const char *value)
+{
+	return option_text(o, member, value) && value[0] != '\0';
+}
+
+bool option_name(const struct option *o, void *member, const char *value)
+{
+	return option_text(o, member, value[0] ? value : NULL);
+}
+
+bool option_choice(const struct option *o, void *member, const char *value)
+{
+	const char *choice = o->choices ? o->choices : o->value;
+	size_t len = strlen(value);
+
+	*(const char **)member = value;
+	while (choice) {
+		if (strcspn(choice, "|") == len && memcmp(choice, value, len) == 0)
+			return true;
+		choice = strchr(choice, '|');
+		choice += choice != NULL;
+	}
+	return false;
+}
+
+bool option_read_int(const char *text, int64_t *ret_n)
+{
+	char *end;
+	long long n;
+
+	errno = 0;
+	n = strtoll(text, &end, 10);
+	if (end == text || *end != '\0' || errno != 0)
+		return false;
+	*ret_n = n;
+	return true;
+}
+
+bool option_number(const struct option *o, void *member, const char *value)
+{
+	int64_t *n = member;
+
+	return option_read_int(value, n) && is_within(o, *n);
+}
+
+/* Also false for what is not a number. */
+bool option_decimal(const struct option *o, void *member, const char *value)
+{
+	double *x = member;
+	char *end;
+
+	*x = strtod(value, &end);
+	if (end == value || *end != '\0' || !isfinite(*x))
+		return false;
+	return o->max == 0 || (*x >= (double)o->min && *x <= (double)o->max);
+}
+
+bool option_span(const struct option *o, void *member, const char *value)
+{
+	int64_t *ms = member;
+
+	return duration_parse(value, ms) && is_within(o, *ms);
+}
+
+bool option_list(const struct option *o, void *member, const char *value)
+{
+	struct option_list *list = member;
+	unsigned max = sizeof(list->words) / sizeof(list->words[0]);
+
+	if (value[0] == '\0' || list->n == (o->max > 0 ? (unsigned)o->max : max))
+		return false;
+	list->words[list->n++] = value;
+	return true;
+}
+
+const char *option_from_environment(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] ? value : NULL;
+}

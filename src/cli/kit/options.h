@@ -1,0 +1,54 @@
+/*
+ * Options: a row each. What kind of value it takes is the function that sets it, and where the value
+ * goes is a member of a struct: of struct cli_options for the options of all, else of the command's
+ * own. Options may stand anywhere.
+ */
+#pragma once
+
+#include "cli/kit/cli.h"
+
+struct option {
+	const char *name;
+	const char *short_name; /* or NULL */
+	const char *value;      /* what it wants, or NULL */
+	const char *help;
+	/* False: the value is not what it must be. */
+	bool (*set)(const struct option *o, void *member, const char *value);
+	size_t at;           /* where the member is: offsetof */
+	const char *must;    /* what the value has to be, where `value` does not say; or NULL */
+	int64_t min;         /* of a number, or a span of time */
+	int64_t max;         /* the same, and how many a list takes; 0: any */
+	const char *choices; /* "one|another"; NULL: those of `value` */
+};
+
+/* ---- kinds ---- */
+
+bool option_flag(const struct option *o, void *member, const char *value);    /* bool */
+bool option_text(const struct option *o, void *member, const char *value);    /* const char * */
+bool option_word(const struct option *o, void *member, const char *value);    /* not "" */
+bool option_name(const struct option *o, void *member, const char *value);    /* "" is NULL */
+bool option_choice(const struct option *o, void *member, const char *value);  /* const char * */
+bool option_number(const struct option *o, void *member, const char *value);  /* int64_t */
+bool option_decimal(const struct option *o, void *member, const char *value); /* double */
+bool option_span(const struct option *o, void *member, const char *value);    /* int64_t, ms */
+bool option_list(const struct option *o, void *member, const char *value);
+
+/* An option that may be given often; option_list takes no "". */
+struct option_list {
+	const char *words[256];
+	unsigned n;
+};
+
+/* A whole number, and nothing else. */
+bool option_read_int(const char *text, int64_t *ret_n);
+
+/* NULL for what is not set, or empty. */
+const char *option_from_environment(const char *name);
+
+/* ---- all of them ---- */
+
+/* Those that every command has; the last has no name. */
+extern const struct option options_of_all[];
+
+/* Takes the options out of argv; what is left is in cli->args. 0 or an exit code. */
+int options_parse(struct cli *cli, int argc, char **argv);

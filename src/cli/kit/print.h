@@ -1,0 +1,50 @@
+/* What people and programs get to see: text, and JSON in two forms. */
+#pragma once
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "cli/kit/cli.h"
+
+/* "koine: ..." on stderr. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Complains, and is the exit code. */
+int out_of_memory(void);
+
+/* Text from elsewhere: what could steer a terminal is shown as \xNN. */
+void print_text(FILE *out, struct text t);
+
+enum { TIME_SHOWN = 32 };
+
+/* A time of the server in the user's own, to the minute or the second; "-" for what is none. */
+void format_time(const struct koine_value *v, char shown[TIME_SHOWN]);
+void format_second(const struct koine_value *v, char shown[TIME_SHOWN]);
+
+enum color { COLOR_NONE, COLOR_RED, COLOR_GREEN, COLOR_YELLOW, COLOR_BLUE, COLOR_GREY };
+
+/* What begins that colour on a terminal; "" for none. */
+const char *color_begin(enum color color);
+
+/* The colour of a word: of a row of such a table, whose last has no word; or none. */
+struct word_color {
+	const char *word;
+	enum color color;
+};
+
+enum color color_of_word(const struct word_color *rows, struct text word);
+
+/* On stdout, if the options want colours: any sequence, and the one that ends them all. */
+void print_style(const struct cli *cli, const char *begin);
+void print_plain(const struct cli *cli);
+extern const char style_bold[];
+extern const char style_faint[];
+
+/* On one line, without a space. */
+void print_json_compact(FILE *out, const struct koine_value *v);
+
+/* The same of an object, without that member. */
+void print_json_without(FILE *out, const struct koine_value *v, const char *without);
+
+/* Indented; in colour if asked for. */
+void print_json_pretty(FILE *out, const struct koine_value *v, bool color);

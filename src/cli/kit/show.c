@@ -1,0 +1,106 @@
+#include "cli/kit/show.h"
+
+#include "cli/kit/duration.h"
+#include "cli/kit/glyph.h"
+#include "cli/kit/value.h"
+
+void show_label(const struct show *s, const char *label)
+{
+	if (!s->bold) {
+		printf("%-*s ", s->width, label);
+		return;
+	}
+	print_style(s->cli, style_bold);
+	printf("%-*s", s->width, label);
+	print_plain(s->cli);
+	fputs("  ", stdout);
+}
+
+void show_print(const struct show *s, const struct show_row *rows)
+{
+	for (; rows->label; rows++) {
+		if (rows->print)
+			rows->print(s, rows);
+		else
+			show_text(s, rows);
+	}
+}
+
+/* ---- kinds ---- */
+
+static void print_line(const struct show *s, const char *label, struct text text)
+{
+	show_label(s, label);
+	print_text(stdout, text);
+	fputc('\n', stdout);
+}
+
+void show_text(const struct show *s, const struct show_row *row)
+{
+	struct text text = member_text(s->thing, row->member);
+
+	if (text.len > 0)
+		print_line(s, row->label, text);
+}
+
+void show_value(const struct show *s, const struct show_row *row)
+{
+	const struct koine_value *v = koine_value_get(s->thing, row->member);
+
+	if (koine_value_kind(v) == KOINE_NULL)
+		return;
+	show_label(s, row->label);
+	print_fitting(stdout, text_of_any(v), SIZE_MAX);
+	fputc('\n', stdout);
+}
+
+void show_number(const struct show *s, const struct show_row *row)
+{
+	if (!member_is(s->thing, row->member, "0"))
+		show_text(s, row);
+}
+
+void show_time(const struct show *s, const struct show_row *row)
+{
+	char shown[TIME_SHOWN];
+
+	if (member_time(s->thing, row->member) == 0)
+		return;
+	format_time(koine_value_get(s->thing, row->member), shown);
+	print_line(s, row->label, text_of(shown));
+}
+
+void show_span(const struct show *s, const struct show_row *row)
+{
+	int64_t ms = member_int(s->thing, row->member);
+	char shown[SPAN_SHOWN];
+
+	if (ms == 0)
+		return;
+	duration_format(ms, shown);
+	print_line(s, row->label, text_of(shown));
+}
+
+void show_names(const struct show *s, const struct show_row *row)
+{
+	const struct koine_value *v = member_first(s->thing, row->member);
+
+	if (!v)
+		return;
+	show_label(s, row->label);
+	for (; v; v = koine_value_next(v)) {
+		print_text(stdout, text_of_value(v));
+		fputs(koine_value_next(v) ? " " : "\n", stdout);
+	}
+}
+
+void show_long(const struct show *s, const struct show_row *row)
+{
+	struct text text = text_without_newlines(member_text(s->thing, row->member));
+
+	if (text.len == 0)
+		return;
+	printf("\n%s\n", row->label);
+	print_text(stdout, text);
+	fputc('\n', stdout);
+}

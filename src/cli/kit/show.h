@@ -1,0 +1,41 @@
+/*
+ * All of one thing: a line for each member that it has, by a description of them, and long texts
+ * below.
+ */
+#pragma once
+
+#include "cli/kit/print.h"
+
+struct show;
+
+/* A member, and how it is shown; nothing is printed for one that there is none of. */
+struct show_row {
+	const char *label;
+	const char *member;
+	void (*print)(const struct show *s, const struct show_row *row); /* NULL: show_text */
+};
+
+struct show {
+	const struct cli *cli;
+	const struct koine_value *thing;
+	int width; /* of the labels */
+	bool bold; /* labels on a terminal, which then stand two columns away */
+};
+
+/* The last row has no label. */
+void show_print(const struct show *s, const struct show_row *rows);
+
+/* For rows of a noun's own: what begins a line. */
+void show_label(const struct show *s, const char *label);
+
+/* ---- kinds ---- */
+
+void show_text(const struct show *s, const struct show_row *row);
+/* On one line; what is no text as JSON. */
+void show_value(const struct show *s, const struct show_row *row);
+void show_number(const struct show *s, const struct show_row *row); /* not 0 */
+void show_time(const struct show *s, const struct show_row *row);
+void show_span(const struct show *s, const struct show_row *row); /* of milliseconds; not 0 */
+void show_names(const struct show *s, const struct show_row *row);
+/* The label on a line of its own, and the text below it. */
+void show_long(const struct show *s, const struct show_row *row);

@@ -1,0 +1,32 @@
+/* A table in text: cells are gathered first, so that columns can be as wide as they must. */
+#pragma once
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "cli/kit/print.h"
+
+struct table;
+
+/* Columns whose letter in `align` is 'r' stand at the right, and 'n' marks those that may be
+ * narrowed. Errors stick and show in table_print. The caller keeps `align`. */
+struct table *table_new(const char *align);
+void table_free(struct table *t);
+void table_freep(struct table **t);
+
+/* Rows fill from left to right. */
+void table_cell(struct table *t, struct text text);
+void table_cell_str(struct table *t, const char *text);
+/* Coloured, if the table is printed so. */
+void table_cell_color(struct table *t, struct text text, enum color color);
+/* A string's text, a number's digits, "-" for nothing, JSON for anything else. */
+void table_cell_value(struct table *t, const struct koine_value *v);
+
+/* Makes the last column as narrow as it must be for so many columns in all, and where that is
+ * not enough, the ones marked so. */
+void table_fit(struct table *t, size_t columns);
+/* The same, but what does not fit into the last column goes on below it. */
+void table_wrap(struct table *t, size_t columns);
+
+/* In colour the first row is bold. 0, or EX_SOFTWARE when memory ran out. */
+int table_print(struct table *t, FILE *out, bool color);

@@ -1,0 +1,58 @@
+/* Reaching the server, and turning what goes wrong into a sentence and an exit code. */
+#pragma once
+
+#include "base/text.h"
+#include "cli/kit/cli.h"
+
+/* Codes that JSON-RPC and koined give to errors. */
+enum {
+	CODE_METHOD_NOT_FOUND = -32601,
+	CODE_BAD_PARAMS = -32602,
+	CODE_NOT_FOUND = -32001,
+	CODE_CONFLICT = -32002,
+	CODE_TOO_LARGE = -32004,
+	CODE_STOPPING = -32008,
+};
+
+typedef void (*bytes_cb)(void *arg, bool out, const char *data, size_t len);
+
+/* Dials the server of the options, for one connection more. on_bytes may be NULL. */
+int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client);
+
+/* The connection that most commands need: cli->client. Nothing happens where it is there. */
+int talk_connect(struct cli *cli);
+void talk_hang_up(struct cli *cli);
+
+/* An answer may take as long as people or agents do, unless the options set a limit. For the
+ * connection that is dialled next. */
+void talk_be_patient(struct cli *cli);
+
+/* Whether requests and answers go one by one, with nothing in between. */
+bool talk_is_http(const struct cli *cli);
+
+/* Whether the server is one of Go's net/rpc, which takes any value as parameters. */
+bool talk_is_gob(const struct cli *cli);
+
+/* Whether waiting for the daemon may help after this end of a call. */
+bool talk_may_come_back(int result, const struct koine_answer *a);
+
+/* ---- what went wrong ---- */
+
+/* For commands whose user names the method: errors are shown whole, with method, code and data. */
+void talk_be_exact(void);
+
+/* The message of an error; {NULL, 0} where there is none. */
+struct text talk_error(const struct koine_answer *a);
+
+/* Why something failed, to stderr, without the kind of error before it that only programs want. */
+void talk_print_why(struct text error);
+
+/* The same behind ": ", where there is a reason, and the end of the line. */
+void talk_print_reason(struct text error);
+
+/* "koine: SENTENCE" on stderr; or all of it, see talk_be_exact. */
+void talk_print_error(const char *method, const struct koine_answer *answer);
+
+/* Says why a call failed, for any result but 0, and returns the exit code. Takes the answer. */
+int talk_failed(const struct koine_client *c, const char *method, int result,
+		struct koine_answer *answer);

@@ -1,0 +1,38 @@
+/* What a server's answer says: its members, by their names. */
+#pragma once
+
+#include <koine/koine.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+
+/* Of a string or a number; {NULL, 0} for anything else. */
+struct text text_of_value(const struct koine_value *v);
+/* The same, but all else as JSON. */
+struct text text_of_any(const struct koine_value *v);
+struct text text_of_key(const struct koine_value *v);
+bool value_is(const struct koine_value *v, const char *text);
+/* The JSON of it as a document of its own, which outlives the answer. NULL: out of memory. */
+struct koine_doc *doc_of_value(const struct koine_value *v);
+
+struct text member_text(const struct koine_value *v, const char *key);
+/* Of a string alone. */
+struct text member_string(const struct koine_value *v, const char *key);
+bool member_is(const struct koine_value *v, const char *key, const char *text);
+bool member_flag(const struct koine_value *v, const char *key);   /* false where there is none */
+int64_t member_int(const struct koine_value *v, const char *key); /* 0, too */
+/* Milliseconds since 1970 of a time in words; 0: none. */
+int64_t member_time(const struct koine_value *v, const char *key);
+const struct koine_value *member_first(const struct koine_value *v, const char *key);
+/* Into a buffer, cut where that is too small; "" for none. */
+void member_copy(const struct koine_value *v, const char *key, char *out, size_t size);
+
+/* What is in it; "" of one that is empty. */
+struct text buf_text(const struct buf *b);
+
+/* Without the ends of lines behind it. */
+struct text text_without_newlines(struct text t);
+/* Behind its last slash. */
+struct text text_base_name(struct text path);

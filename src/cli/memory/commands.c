@@ -1,0 +1,245 @@
+/* koine memory: its table, and the commands that are one call each. */
+#include "cli/memory/commands.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/value.h"
+#include "cli/memory/memory.h"
+
+enum { TEXT_MAX = 8 << 20 };
+
+/* What `koine help` says that it takes, as an error. */
+static int wrong_args(const struct cli *cli)
+{
+	complain("memory %s %s%s", cli->sub->name,
+		 cli->sub->args[0] ? "wants " : "takes nothing more", cli->sub->args);
+	return EX_USAGE;
+}
+
+/* The arguments as one text, ended by NUL: whoever types need not quote them. */
+static int need_text(const struct cli *cli, struct buf *all)
+{
+	int r = cli->n_args > 0 ? args_text(cli, all) : wrong_args(cli);
+
+	buf_add_char(all, '\0');
+	if (r != 0 || all->err == 0)
+		return r;
+	complain("the text is too large: %s", strerror(-all->err));
+	return EX_DATAERR;
+}
+
+static void add_limits(struct koine_json *j, const struct memory_options *o, int64_t usual)
+{
+	params_add_int(j, "limit", o->limit != 0 ? o->limit : usual);
+	if (o->this_chat)
+		params_add_bool(j, "this_chat", true);
+}
+
+static int cmd_search(struct cli *cli)
+{
+	struct memory_options *o = cli->own;
+	CLEANUP(buf_donep) struct buf query;
+	struct koine_json *j;
+	int r = 0;
+
+	buf_init(&query, TEXT_MAX);
+	if (!o->query) {
+		r = need_text(cli, &query);
+		o->query = query.data;
+	} else if (cli->n_args > 0) {
+		complain("memory search takes nothing more");
+		r = EX_USAGE;
+	}
+	if (r == 0)
+		r = memory_find_server(cli, NEEDS_ASH);
+	if (r != 0)
+		return r;
+	j = params_new();
+	params_add(j, "query", o->query);
+	add_limits(j, o, 10);
+	memory_add_who(cli, j);
+	return call_print(cli, "memory.search", j, NULL, memory_print_hits);
+}
+
+/* ---- adding ---- */
+
+/* As ash's own client words it. A server that does not say takes what was sent: a token names
+ * a user. */
+static const char *scope_of(const struct cli *cli, const struct koine_value *memory)
+{
+	const struct memory_options *o = cli->own;
+	bool user = o->user || option_from_environment("ASH_CONTEXT_TOKEN");
+	bool group = o->chat && (o->shared || !user);
+	struct text told = member_text(memory, "scope");
+
+	if (told.data) {
+		group = text_is(told, "group");
+		user = text_is(told, "personal");
+	}
+	return group ? "shared" : user ? "personal" : "common";
+}
+
+static int print_added(const struct cli *cli, const struct koine_value *memory)
+{
+	struct text id = member_text(memory, "id");
+	char what[64];
+
+	if (!id.data)
+		return memory_refuse_answer();
+	snprintf(what, sizeof(what), "Memory added (%s)", scope_of(cli, memory));
+	memory_say(stdout, what, id);
+	return 0;
+}
+
+/* What ash's client leaves out unless it is given is left out here, too. */
+static void add_details(struct koine_json *j, const struct memory_options *o)
+{
+	if (o->expires_days != INT64_MIN)
+		params_add_int(j, "expires_days", o->expires_days);
+	params_add_list(j, "subjects", &o->subjects);
+	params_add(j, "category", o->category);
+	if (o->importance >= 0 && j) {
+		koine_json_key(j, "importance");
+		koine_json_double(j, o->importance);
+	}
+}
+
+static int cmd_add(struct cli *cli)
+{
+	const struct memory_options *o = cli->own;
+	CLEANUP(buf_donep) struct buf content;
+	struct koine_json *j;
+	int r;
+
+	buf_init(&content, TEXT_MAX);
+	r = need_text(cli, &content);
+	if (r == 0)
+		r = memory_find_server(cli, NEEDS_ASH);
+	if (r != 0)
+		return r;
+	j = params_new();
+	params_add(j, "content", content.data);
+	params_add(j, "source", o->source);
+	params_add_bool(j, "shared", o->shared);
+	memory_add_who(cli, j);
+	add_details(j, o);
+	return call_print(cli, "memory.add", j, NULL, print_added);
+}
+
+/* ---- the others ---- */
+
+static int begin(struct cli *cli, int n_args, enum memory_needs needs)
+{
+	return cli->n_args == n_args ? memory_find_server(cli, needs) : wrong_args(cli);
+}
+
+static int cmd_list(struct cli *cli)
+{
+	const struct memory_options *o = cli->own;
+	struct koine_json *j;
+	int r = begin(cli, 0, NEEDS_ASH);
+
+	if (r != 0)
+		return r;
+	j = params_new();
+	add_limits(j, o, 20);
+	memory_add_who(cli, j);
+	if (o->all)
+		params_add_bool(j, "include_expired", true);
+	return call_print(cli, "memory.list", j, NULL, memory_print_list);
+}
+
+static int print_deleted(const struct cli *cli, const struct koine_value *result)
+{
+	struct text id = text_of(cli->args[0]);
+
+	if (!member_flag(result, "deleted")) {
+		memory_say(stderr, "Memory not found or not owned by you", id);
+		return EXIT_ERROR_ANSWER;
+	}
+	if (!cli->options.json)
+		memory_say(stdout, "Memory deleted", id);
+	return EX_OK;
+}
+
+static int cmd_delete(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = begin(cli, 1, NEEDS_ASH);
+
+	if (r == 0)
+		r = call_send(cli, "memory.delete", memory_id_params(cli, text_of(cli->args[0])),
+			      &a);
+	if (r == 0 && cli->options.json)
+		print_json_compact(stdout, koine_answer_result(a));
+	return r != 0 ? r : print_deleted(cli, koine_answer_result(a));
+}
+
+static int cmd_show(struct cli *cli)
+{
+	int r = begin(cli, 1, NEEDS_KOINE);
+
+	return r != 0 ? r
+		      : call_print(cli, "memory.get", memory_id_params(cli, text_of(cli->args[0])),
+				   NULL, memory_print_one);
+}
+
+static int cmd_stats(struct cli *cli)
+{
+	struct koine_json *j;
+	int r = begin(cli, 0, NEEDS_KOINE);
+
+	if (r != 0)
+		return r;
+	j = params_new();
+	memory_add_who(cli, j);
+	return call_print(cli, "memory.stats", j, NULL, memory_print_stats);
+}
+
+/* ---- the table ---- */
+
+#define BY_ID "ID may be the beginning of it, as list shows it, if it fits only one.\n"
+
+static const struct command subs[] = {
+	{"search", "QUERY... | - | --query QUERY", "find memories, best first",
+	 "Plain words, quoted or not, or - for stdin; the best match first, with how like the\n"
+	 "question it is, from 0 to 1. Into a pipe each hit is \"[0.83] content\"; on a\n"
+	 "terminal the words that match are bold, and long ones are cut: see memory show.\n",
+	 cmd_search, NULL, search_options},
+	{"add", "CONTENT... | -", "remember something",
+	 "- reads it from stdin. Behind `memory add` -s is --source; the socket is --socket "
+	 "there.\n",
+	 cmd_add, NULL, add_options},
+	{"list", "", "list memories, newest first", NULL, cmd_list, NULL, list_options},
+	{"delete", "ID", "forget a memory", BY_ID, cmd_delete},
+	{"show", "ID", "show all of one memory", BY_ID, cmd_show},
+	{"edit", "ID", "change the content of a memory in your editor",
+	 BY_ID "The editor is that of VISUAL, else of EDITOR, else vi. Content that comes back as\n"
+	       "it was is not sent.\n",
+	 cmd_memory_edit},
+	{"export", "[FILE]", "write memories as JSON, one in a line",
+	 "To stdout, or to FILE, which appears whole or not at all and which only you can read.\n",
+	 cmd_memory_export},
+	{"import", "FILE | -", "take in what was exported",
+	 "One JSON object in a line: memories as `memory export` writes them, or entities and\n"
+	 "relations as the memory server of MCP keeps them. A bad line ends it: those before it\n"
+	 "are kept, those after it are not sent.\n",
+	 cmd_memory_import},
+	{"stats", "", "count memories", NULL, cmd_stats},
+	{NULL},
+};
+
+const struct command memory_commands[] = {
+	{"memory", "COMMAND [ARGUMENT]...", "keep, find and change memories",
+	 "The server is that of --url or --socket, else of KOINE_SOCKET, else of ASH_RPC_SOCKET\n"
+	 "(ash's own socket, which has search, add, list and delete), else as koine --help says;\n"
+	 "where that is missing, /run/ash/rpc.sock. One that refuses a connection is tried\n"
+	 "again after 0.5, 1 and 2 seconds.\n\n"
+	 "Whose memories: --user and --chat, else ASH_USER_ID and ASH_CHAT_ID; with neither,\n"
+	 "everybody's. ASH_CONTEXT_TOKEN is sent along when it is set.\n",
+	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init},
+	{NULL},
+};

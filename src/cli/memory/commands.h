@@ -1,0 +1,6 @@
+/* koine memory. */
+#pragma once
+
+#include "cli/kit/cli.h"
+
+extern const struct command memory_commands[];

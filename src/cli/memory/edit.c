@@ -1,0 +1,196 @@
+/* koine memory edit: a memory's content, through the user's editor. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+#include "cli/memory/memory.h"
+
+enum { CONTENT_MAX = 16 << 20 };
+
+static const char *find_editor(void)
+{
+	const char *visual = option_from_environment("VISUAL");
+	const char *editor = option_from_environment("EDITOR");
+
+	if (visual)
+		return visual;
+	return editor ? editor : "vi";
+}
+
+/* mkstemp makes it 0600: memories are private. On 0 the caller removes *path. */
+static int write_file(char *path, size_t size, struct text content)
+{
+	const char *folder = option_from_environment("TMPDIR");
+	int fd;
+	int r;
+
+	snprintf(path, size, "%s/koine-memory-XXXXXX", folder ? folder : "/tmp");
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0) {
+		complain("cannot make %s: %s", path, strerror(errno));
+		return EX_CANTCREAT;
+	}
+	r = file_write_all(fd, content.data, content.len);
+	if (close(fd) != 0 && r == 0)
+		r = -errno;
+	if (r == 0)
+		return 0;
+	complain("cannot write %s: %s", path, strerror(-r));
+	unlink(path);
+	return EX_IOERR;
+}
+
+static int read_file(const char *path, struct buf *out)
+{
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd < 0 ? -1 : 1;
+
+	while (n > 0 && buf_reserve(out, 65536) == 0) {
+		n = read(fd, out->data + out->len, 65536);
+		if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n > 0)
+			out->len += (size_t)n;
+	}
+	if (n == 0)
+		return 0;
+	complain("cannot read %s: %s", path, strerror(out->err ? -out->err : errno));
+	return EX_NOINPUT;
+}
+
+/* A plain name is run as it is, so that no shell is needed; anything else is the
+ * shell's to take apart. */
+static void become_editor(const char *editor, const char *path)
+{
+	char command[4096];
+
+	if (!strpbrk(editor, " \t\n|&;<>()$`\\\"'*?[#~=%")) {
+		execlp(editor, editor, path, (char *)NULL);
+	} else if (snprintf(command, sizeof(command), "%s \"$@\"", editor) < (int)sizeof(command)) {
+		execl("/bin/sh", "sh", "-c", command, editor, path, (char *)NULL);
+	}
+	complain("cannot run the editor '%s': %s", editor, strerror(errno));
+	_exit(127);
+}
+
+/* Ctrl-C is the editor's business while it runs. */
+static int run_editor(const char *editor, const char *path)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct sigaction interrupt;
+	struct sigaction quit;
+	int status = -1;
+	pid_t pid;
+
+	sigaction(SIGINT, &ignore, &interrupt);
+	sigaction(SIGQUIT, &ignore, &quit);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		sigaction(SIGINT, &interrupt, NULL);
+		sigaction(SIGQUIT, &quit, NULL);
+		become_editor(editor, path);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	sigaction(SIGINT, &interrupt, NULL);
+	sigaction(SIGQUIT, &quit, NULL);
+	if (status == 0)
+		return 0;
+	complain("the editor did not end well; nothing was changed");
+	return EX_SOFTWARE;
+}
+
+static int update_memory(struct cli *cli, struct text id, struct text content)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j = memory_id_params(cli, id);
+	int r;
+
+	params_add_text(j, "content", content);
+	r = call_send(cli, "memory.update", j, &a);
+	if (r == 0 && cli->options.json)
+		print_json_compact(stdout, koine_answer_result(a));
+	else if (r == 0)
+		memory_say(stdout, "Memory changed", id);
+	return r;
+}
+
+/* Editors end the last line, which the content may not have done. */
+static void drop_added_newline(struct buf *edited, struct text before)
+{
+	bool had = before.len > 0 && before.data[before.len - 1] == '\n';
+
+	if (!had && edited->len > 0 && edited->data[edited->len - 1] == '\n')
+		edited->len--;
+}
+
+static int send_edited(struct cli *cli, struct text id, struct text before, const char *path)
+{
+	CLEANUP(buf_donep) struct buf edited;
+	int r;
+
+	buf_init(&edited, CONTENT_MAX);
+	r = read_file(path, &edited);
+	if (r != 0)
+		return r;
+	drop_added_newline(&edited, before);
+	if (!text_equal(before, buf_text(&edited)))
+		return update_memory(cli, id, buf_text(&edited));
+	complain("nothing was changed");
+	return EX_OK;
+}
+
+/* A text that was typed is never thrown away: the file stays when it cannot be sent. */
+static int edit(struct cli *cli, const struct koine_value *memory)
+{
+	struct text id = member_text(memory, "id");
+	struct text content = member_text(memory, "content");
+	char path[4096];
+	int r;
+
+	if (!id.data || !content.data)
+		return memory_refuse_answer();
+	r = write_file(path, sizeof(path), content);
+	if (r != 0)
+		return r;
+	r = run_editor(find_editor(), path);
+	if (r != 0) {
+		unlink(path);
+		return r;
+	}
+	r = send_edited(cli, id, content, path);
+	if (r == 0)
+		unlink(path);
+	else
+		complain("your text is in %s", path);
+	return r;
+}
+
+int cmd_memory_edit(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = args_need(cli, 1, 1, "wants one ID");
+
+	if (r == 0)
+		r = memory_find_server(cli, NEEDS_KOINE);
+	if (r == 0)
+		r = call_send(cli, "memory.get", memory_id_params(cli, text_of(cli->args[0])), &a);
+	if (r != 0)
+		return r;
+	/* An editor may take longer than a server keeps an idle connection. */
+	talk_hang_up(cli);
+	return edit(cli, koine_answer_result(a));
+}

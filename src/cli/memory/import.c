@@ -1,0 +1,271 @@
+/*
+ * koine memory import: lines of JSON, sent in batches.
+ *
+ * A batch is taken in whole or not at all. When a line is bad, those before it are
+ * sent, and nothing behind it, so that the user can go on from that line.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+#include "cli/memory/memory.h"
+#include "cli/memory/progress.h"
+
+enum {
+	ENTRIES_MAX = 500,
+	BYTES_MAX = 1 << 20,
+	LINE_MAX_BYTES = 15 << 20, /* alone in a message of 16 MiB */
+};
+
+struct import {
+	struct cli *cli;
+	const char *name; /* of the file */
+	FILE *in;
+	int64_t read;   /* bytes */
+	long long line; /* the number of the last one read */
+	struct buf text;
+	/* The batch: its entries one behind the other, and where each ends. */
+	struct buf batch;
+	size_t ends[ENTRIES_MAX];
+	long long lines[ENTRIES_MAX];
+	unsigned n;
+	int64_t n_imported;
+	struct progress progress;
+};
+
+static size_t begin_of(const struct import *m, unsigned i)
+{
+	return i == 0 ? 0 : m->ends[i - 1];
+}
+
+/* 0, or an exit code after words; *ret_end: there was none left. */
+static int read_line(struct import *m, bool *ret_end)
+{
+	int c;
+
+	buf_clear(&m->text);
+	while ((c = getc_unlocked(m->in)) != EOF) {
+		m->read++;
+		if (c == '\n')
+			break;
+		buf_add_char(&m->text, (char)c);
+		if (m->text.err != 0)
+			break;
+	}
+	*ret_end = c == EOF && m->text.len == 0;
+	m->line += !*ret_end;
+	if (ferror(m->in)) {
+		complain("cannot read %s: %s", m->name, strerror(errno));
+		return EX_NOINPUT;
+	}
+	if (m->text.err == 0)
+		return 0;
+	complain("%s:%lld: %s", m->name, m->line,
+		 m->text.err == -EMSGSIZE ? "the line is too long" : "out of memory");
+	return m->text.err == -EMSGSIZE ? EX_DATAERR : EX_SOFTWARE;
+}
+
+/* Without the mark that some editors put in front of a file, and spaces around. */
+static struct text trimmed(const struct import *m)
+{
+	struct text t = buf_text(&m->text);
+
+	if (m->line == 1 && t.len >= 3 && memcmp(t.data, "\xef\xbb\xbf", 3) == 0) {
+		t.data += 3;
+		t.len -= 3;
+	}
+	while (t.len > 0 && strchr(" \t\r", t.data[t.len - 1]) && t.data[t.len - 1])
+		t.len--;
+	while (t.len > 0 && strchr(" \t\r", t.data[0]) && t.data[0]) {
+		t.data++;
+		t.len--;
+	}
+	return t;
+}
+
+static int check_line(const struct import *m, struct text t)
+{
+	struct koine_doc *doc = NULL;
+	char error[256];
+	int r = koine_doc_parse(t.data, t.len, &doc, error, sizeof(error));
+	enum koine_kind kind = r == 0 ? koine_value_kind(koine_doc_root(doc)) : KOINE_NULL;
+
+	koine_doc_free(doc);
+	if (r < 0)
+		return out_of_memory();
+	if (r == 0 && kind == KOINE_OBJECT)
+		return 0;
+	complain("%s:%lld: %s%s", m->name, m->line,
+		 r == 0 ? "a line must be an object" : "not JSON: ", r == 0 ? "" : error);
+	return EX_DATAERR;
+}
+
+/* "entry N" in the refusal says which one it was; -1 when it does not. */
+static long find_culprit(const struct koine_answer *a, unsigned n)
+{
+	struct text message = talk_error(a);
+	CLEANUP(freep) char *copy = message.data ? strndup(message.data, message.len) : NULL;
+	const char *at = copy ? strstr(copy, "entry ") : NULL;
+	long i = -1;
+
+	if (koine_answer_error_code(a) != CODE_BAD_PARAMS || !at ||
+	    sscanf(at, "entry %ld", &i) != 1)
+		return -1;
+	return i >= 0 && i < (long)n ? i : -1;
+}
+
+static void blame_line(const struct import *m, long i, const struct koine_answer *a)
+{
+	struct text message = talk_error(a);
+
+	fprintf(stderr, "koine: %s:%lld: ", m->name, m->lines[i]);
+	print_text(stderr, message.data ? message : TEXT("refused"));
+	fputc('\n', stderr);
+}
+
+static int send_batch(struct import *m, unsigned n, struct koine_answer **ret_answer)
+{
+	struct koine_json *j = params_new();
+
+	if (!j)
+		return -ENOMEM;
+	koine_json_key(j, "entries");
+	koine_json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		koine_json_raw(j, m->batch.data + begin_of(m, i), m->ends[i] - begin_of(m, i));
+	koine_json_end_array(j);
+	memory_add_who(m->cli, j);
+	return call_ask(m->cli, "memory.import", j, ret_answer);
+}
+
+/* Sends the first n of the batch; a bad one among them ends it, but those before it
+ * go out alone. */
+static int send_first(struct import *m, unsigned n)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	long culprit;
+	int r = n > 0 ? send_batch(m, n, &a) : 0;
+
+	if (r == 0) {
+		m->n_imported += member_int(koine_answer_result(a), "imported");
+		return 0;
+	}
+	progress_done(&m->progress);
+	culprit = r == KOINE_ERROR_ANSWER ? find_culprit(a, n) : -1;
+	if (culprit < 0)
+		return talk_failed(m->cli->client, "memory.import", r, TAKE(a));
+	blame_line(m, culprit, a);
+	r = send_first(m, (unsigned)culprit);
+	return r != 0 ? r : EX_DATAERR;
+}
+
+static int flush_batch(struct import *m)
+{
+	int r = send_first(m, m->n);
+
+	m->n = 0;
+	buf_clear(&m->batch);
+	if (r == 0)
+		progress_set(&m->progress, m->read, m->n_imported);
+	return r;
+}
+
+static int add_to_batch(struct import *m, struct text t)
+{
+	int r = 0;
+
+	if (m->n == ENTRIES_MAX || (m->n > 0 && m->batch.len + t.len > BYTES_MAX))
+		r = flush_batch(m);
+	if (r != 0)
+		return r;
+	buf_add(&m->batch, t.data, t.len);
+	if (m->batch.err != 0)
+		return out_of_memory();
+	m->lines[m->n] = m->line;
+	m->ends[m->n++] = m->batch.len;
+	return 0;
+}
+
+static int import_lines(struct import *m)
+{
+	bool end = false;
+	int after;
+	int r = 0;
+
+	while (r == 0) {
+		struct text t;
+
+		r = read_line(m, &end);
+		if (end || r != 0)
+			break;
+		t = trimmed(m);
+		if (t.len == 0)
+			continue;
+		r = check_line(m, t);
+		if (r == 0) {
+			r = add_to_batch(m, t);
+			if (r != 0)
+				return r;
+		}
+	}
+	after = flush_batch(m);
+	return r != 0 ? r : after;
+}
+
+static int open_file(struct import *m, const char *path)
+{
+	struct stat st;
+	bool is_stdin = strcmp(path, "-") == 0;
+
+	m->name = is_stdin ? "stdin" : path;
+	m->in = is_stdin ? stdin : fopen(path, "re");
+	if (!m->in || fstat(fileno(m->in), &st) != 0 || S_ISDIR(st.st_mode)) {
+		complain("cannot read %s: %s", path, strerror(m->in ? EISDIR : errno));
+		return EX_NOINPUT;
+	}
+	progress_init(&m->progress, S_ISREG(st.st_mode) ? st.st_size : 0);
+	return 0;
+}
+
+static int import_file(struct import *m, const char *path)
+{
+	int r = open_file(m, path);
+
+	if (r == 0)
+		r = talk_connect(m->cli);
+	if (r != 0)
+		return r;
+	r = import_lines(m);
+	progress_done(&m->progress);
+	if (m->cli->options.json)
+		printf("{\"imported\":%lld}\n", (long long)m->n_imported);
+	else
+		printf("Memories imported: %lld\n", (long long)m->n_imported);
+	return r;
+}
+
+int cmd_memory_import(struct cli *cli)
+{
+	struct import m = {.cli = cli};
+	int r = args_need(cli, 1, 1, "wants one FILE, or - for stdin");
+
+	if (r == 0)
+		r = memory_find_server(cli, NEEDS_KOINE);
+	if (r != 0)
+		return r;
+	buf_init(&m.text, LINE_MAX_BYTES);
+	buf_init(&m.batch, LINE_MAX_BYTES);
+	r = import_file(&m, cli->args[0]);
+	if (m.in && m.in != stdin)
+		fclose(m.in);
+	buf_done(&m.text);
+	buf_done(&m.batch);
+	return r;
+}

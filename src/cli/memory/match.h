@@ -1,0 +1,11 @@
+/*
+ * Which words of a memory a query is about: to show, not to find. The daemon knows
+ * languages better; here it is enough that an ending more or less does not matter.
+ */
+#pragma once
+
+#include "base/text.h"
+
+/* One byte for each of the text's, not 0 where it belongs to a word of the query. The caller frees
+ * it. NULL when nothing matches, or memory ran out. */
+char *match_words(const char *query, struct text text);

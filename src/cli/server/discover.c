@@ -1,0 +1,177 @@
+/* koine discover: what a server says of its methods (rpc.discover, an OpenRPC document). */
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/glyph.h"
+#include "cli/kit/nearest.h"
+#include "cli/kit/print.h"
+#include "cli/kit/table.h"
+#include "cli/kit/value.h"
+#include "cli/server/server.h"
+
+enum { INDENT = 4 };
+
+static const struct koine_value *doc_line(const struct koine_value *v)
+{
+	const struct koine_value *summary = koine_value_get(v, "summary");
+
+	return summary ? summary : koine_value_get(v, "description");
+}
+
+static bool is_required(const struct koine_value *param)
+{
+	return member_flag(param, "required");
+}
+
+/* "content [tags] [limit]", behind `at` columns of `columns`. */
+static void print_params(const struct koine_value *params, size_t at, size_t columns)
+{
+	const struct koine_value *p = koine_value_first(params);
+
+	for (; p; p = koine_value_next(p)) {
+		struct text name = member_text(p, "name");
+
+		if (!name.data)
+			continue;
+		at += name.len + 3;
+		if (at > columns) {
+			printf("\n%*s", INDENT - 1, "");
+			at = INDENT + name.len + 2;
+		}
+		fputs(is_required(p) ? " " : " [", stdout);
+		print_text(stdout, name);
+		fputs(is_required(p) ? "" : "]", stdout);
+	}
+}
+
+static void add_doc_cell(struct table *t, const struct koine_value *v)
+{
+	if (doc_line(v))
+		table_cell_value(t, doc_line(v));
+	else
+		table_cell_str(t, "");
+}
+
+static void print_doc(const struct koine_value *doc, size_t columns)
+{
+	printf("%*s", INDENT, "");
+	print_wrapped(stdout, text_of_value(doc), NULL, columns - INDENT, INDENT, 0);
+}
+
+/* Two lines for each: some have more parameters than a table has room for. */
+static int list_methods(const struct cli *cli, const struct koine_value *methods)
+{
+	size_t columns = cli->terminal ? terminal_columns() : SIZE_MAX;
+	const struct koine_value *m = koine_value_first(methods);
+
+	for (; m; m = koine_value_next(m)) {
+		struct text name = member_text(m, "name");
+
+		print_style(cli, style_bold);
+		print_text(stdout, name);
+		print_plain(cli);
+		print_params(koine_value_get(m, "params"), name.len, columns);
+		fputc('\n', stdout);
+		if (doc_line(m))
+			print_doc(doc_line(m), columns);
+	}
+	return EX_OK;
+}
+
+static const struct koine_value *find_method(const struct koine_value *methods, const char *wanted)
+{
+	const struct koine_value *m = koine_value_first(methods);
+	struct nearest n;
+
+	nearest_init(&n, wanted);
+	for (; m; m = koine_value_next(m)) {
+		struct text name = member_text(m, "name");
+
+		if (!name.data)
+			continue;
+		if (text_is(name, wanted))
+			return m;
+		nearest_offer(&n, name);
+	}
+	fprintf(stderr, "koine: the server has no method '%s'", wanted);
+	if (n.name[0]) {
+		fputs("; did you mean '", stderr);
+		print_text(stderr, text_of(n.name));
+		fputs("'?", stderr);
+	}
+	fputc('\n', stderr);
+	return NULL;
+}
+
+static void add_field_row(struct table *t, const struct koine_value *param)
+{
+	const struct koine_value *schema = koine_value_get(param, "schema");
+	const struct koine_value *type = koine_value_get(schema, "type");
+
+	table_cell_value(t, koine_value_get(param, "name"));
+	if (type)
+		table_cell_value(t, type);
+	else
+		table_cell_str(t, "any");
+	table_cell_str(t, is_required(param) ? "required" : "optional");
+	table_cell_value(t, koine_value_get(schema, "default"));
+	add_doc_cell(t, param);
+}
+
+static int show_method(const struct cli *cli, const struct koine_value *method)
+{
+	CLEANUP(table_freep) struct table *t = table_new("lllll");
+	const struct koine_value *p = member_first(method, "params");
+
+	if (!t)
+		return out_of_memory();
+	print_text(stdout, member_text(method, "name"));
+	fputs(doc_line(method) ? ": " : "", stdout);
+	print_text(stdout, text_of_value(doc_line(method)));
+	fputs(p ? "\n\n" : "\n\nIt takes no parameters.\n", stdout);
+	if (!p)
+		return 0;
+	table_cell_str(t, "PARAMETER");
+	table_cell_str(t, "TYPE");
+	table_cell_str(t, "");
+	table_cell_str(t, "DEFAULT");
+	table_cell_str(t, "WHAT IT IS");
+	for (; p; p = koine_value_next(p))
+		add_field_row(t, p);
+	if (cli->terminal)
+		table_wrap(t, terminal_columns());
+	return table_print(t, stdout, cli->color);
+}
+
+static int show(const struct cli *cli, const struct koine_value *doc)
+{
+	const struct koine_value *methods = koine_value_get(doc, "methods");
+	const struct koine_value *method = NULL;
+
+	if (koine_value_kind(methods) != KOINE_ARRAY) {
+		complain("rpc.discover did not answer with an OpenRPC document");
+		return EX_PROTOCOL;
+	}
+	if (cli->n_args == 1) {
+		method = find_method(methods, cli->args[0]);
+		if (!method)
+			return EXIT_ERROR_ANSWER;
+	}
+	if (cli->options.json) {
+		print_json_compact(stdout, method ? method : doc);
+		return EX_OK;
+	}
+	return method ? show_method(cli, method) : list_methods(cli, methods);
+}
+
+int cmd_discover(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = args_need(cli, 0, 1, "takes one method at most");
+
+	if (r == 0)
+		r = call_plain(cli, "rpc.discover", NULL, &a);
+	return r != 0 ? r : show(cli, koine_answer_result(a));
+}

@@ -1,0 +1,7 @@
+/* The commands for any server that have a file of their own. */
+#pragma once
+
+#include "cli/kit/cli.h"
+
+int cmd_discover(struct cli *cli);
+int cmd_wire(struct cli *cli);

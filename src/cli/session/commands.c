@@ -1,0 +1,196 @@
+/* koine session: its table, and the commands that are a call or two each. */
+#include "cli/session/commands.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/value.h"
+#include "cli/session/session.h"
+
+enum { ROWS = 20, TITLE_MAX = 4000 };
+
+static int cmd_list(struct cli *cli)
+{
+	const struct session_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j;
+	int r = args_need(cli, 0, 0, "wants no arguments");
+
+	if (r != 0)
+		return r;
+	j = params_new();
+	params_add(j, "archived", o->all ? "any" : "no");
+	params_add(j, "status", o->status);
+	params_add_int(j, "limit", o->limit ? o->limit : ROWS);
+	r = call_send(cli, "session.list", j, &a);
+	if (r != 0)
+		return r;
+	return session_print_found(cli, koine_value_get(koine_answer_result(a), "sessions"),
+				   o->all || o->status, session_print_list);
+}
+
+/* The session that was typed. */
+static int get_session(struct cli *cli, struct koine_answer **ret_answer)
+{
+	int r = args_need(cli, 1, 1, "wants one ID");
+
+	return r != 0 ? r : call_with(cli, "session.get", "id", cli->args[0], ret_answer);
+}
+
+static int cmd_show(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *session;
+	char id[SESSION_ID_MAX];
+	int r = get_session(cli, &a);
+
+	if (r == 0)
+		r = call_print_result(cli, a, NULL, session_print_one);
+	session = koine_answer_result(a);
+	if (r != 0 || cli->options.json || !member_is(session, "status", "waiting_input"))
+		return r;
+	fputc('\n', stdout);
+	member_copy(session, "id", id, sizeof(id));
+	return session_print_approvals(cli, id);
+}
+
+/* However it ended, its log was printed. */
+static int cmd_log(struct cli *cli)
+{
+	const struct session_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	char id[SESSION_ID_MAX];
+	int status;
+	int r = get_session(cli, &a);
+
+	if (r != 0)
+		return r;
+	if (!o->follow)
+		return session_print_log(cli, koine_answer_result(a));
+	member_copy(koine_answer_result(a), "id", id, sizeof(id));
+	return session_follow(cli, id, &status);
+}
+
+/* ---- changing one ---- */
+
+static int change(struct cli *cli, const char *method, struct koine_json *params, const char *did)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = call_send(cli, method, params, &a);
+
+	if (r == 0)
+		call_say(cli, a, member_text(koine_answer_result(a), "id"), did);
+	return r;
+}
+
+static struct koine_json *params_of(const char *id)
+{
+	struct koine_json *j = params_new();
+
+	params_add(j, "id", id);
+	return j;
+}
+
+static int cmd_interrupt(struct cli *cli)
+{
+	int r = args_need(cli, 1, 1, "wants one ID");
+
+	return r != 0 ? r
+		      : change(cli, "session.interrupt", params_of(cli->args[0]),
+			       "was told to end");
+}
+
+static int archive(struct cli *cli, const char *id, bool archived)
+{
+	struct koine_json *j = params_of(id);
+
+	params_add_bool(j, "archived", archived);
+	return change(cli, "session.archive", j, archived ? "archived" : "is back");
+}
+
+static int archive_one(struct cli *cli, const char *id)
+{
+	return archive(cli, id, true);
+}
+
+static int unarchive_one(struct cli *cli, const char *id)
+{
+	return archive(cli, id, false);
+}
+
+static int cmd_archive(struct cli *cli)
+{
+	int r = args_need(cli, 1, INT_MAX, "wants one ID or more");
+
+	return r != 0 ? r : call_each(cli, archive_one);
+}
+
+static int cmd_unarchive(struct cli *cli)
+{
+	int r = args_need(cli, 1, INT_MAX, "wants one ID or more");
+
+	return r != 0 ? r : call_each(cli, unarchive_one);
+}
+
+static int cmd_rename(struct cli *cli)
+{
+	CLEANUP(buf_donep) struct buf title;
+	struct koine_json *j;
+	const char *id;
+	int r = args_need(cli, 2, INT_MAX, "wants an ID and a TITLE");
+
+	buf_init(&title, TITLE_MAX);
+	if (r != 0)
+		return r;
+	id = args_take(cli);
+	args_join(cli, &title);
+	if (title.err != 0) {
+		complain("the title is longer than %d bytes", TITLE_MAX);
+		return EX_DATAERR;
+	}
+	j = params_of(id);
+	params_add_text(j, "title", buf_text(&title));
+	return change(cli, "session.rename", j, "renamed");
+}
+
+/* ---- the table ---- */
+
+#define BY_ID "ID is a session's id, or a beginning that only one has.\n"
+#define EXITS                                                                                      \
+	"With --follow the exit status follows the session: 0 completed, 1 failed, 130\n"          \
+	"interrupted. Ctrl-C leaves (130) and says how to come back; the session goes on.\n"
+
+static const struct command subs[] = {
+	{"run", "[OPTION]... [--] QUERY... | -", "start an agent on a query, and print its id",
+	 "- reads the query from stdin.\n" EXITS, cmd_session_run, NULL, session_run_options},
+	{"list", "", "list sessions, the last active first", NULL, cmd_list, NULL,
+	 session_list_options},
+	{"show", "ID", "show all of one session", BY_ID, cmd_show},
+	{"log", "ID", "print what was said in a session",
+	 BY_ID "A call of a tool is one line (*), its result another (=); --full shows all of\n"
+	       "them. With -f Ctrl-C leaves, and the session goes on. With --json every event is\n"
+	       "an object on a line of its own; behind the last, -f prints the session.\n",
+	 cmd_log, NULL, session_log_options},
+	{"continue", "ID [OPTION]... [--] QUERY... | -", "go on where a session ended",
+	 BY_ID "One that runs is interrupted first. What is not said is as it was.\n" EXITS,
+	 cmd_session_continue, NULL, session_continue_options},
+	{"interrupt", "ID", "tell a session that runs to end", BY_ID, cmd_interrupt},
+	{"archive", "ID...", "put sessions out of the way", BY_ID, cmd_archive},
+	{"unarchive", "ID...", "put sessions back among the others", BY_ID, cmd_unarchive},
+	{"rename", "ID TITLE...", "give a session a title", BY_ID "\"\" takes it away.\n",
+	 cmd_rename},
+	{"tree", "[ID]", "show which session goes on from which",
+	 BY_ID "With it only the tree that it is in.\n", cmd_session_tree, NULL,
+	 session_tree_options},
+	{NULL},
+};
+
+const struct command session_commands[] = {
+	{"session", "COMMAND [ARGUMENT]...", "run agents, and see what they say and do",
+	 "What a session asks permission for waits among the approvals: see koine approvals.\n",
+	 NULL, subs, NULL, sizeof(struct session_options)},
+	{NULL},
+};

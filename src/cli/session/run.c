@@ -1,0 +1,116 @@
+/* koine session run and continue. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/value.h"
+#include "cli/session/session.h"
+
+enum { QUERY_MAX = 16 << 20 };
+
+static int gather(const struct cli *cli, struct buf *all)
+{
+	int r = args_need(cli, 1, INT_MAX, "wants a QUERY, or - for stdin");
+
+	if (r == 0)
+		r = args_text(cli, all);
+	if (r != 0 || (all->err == 0 && all->len > 0))
+		return r;
+	if (all->err != 0)
+		complain("the query is longer than %d bytes", QUERY_MAX);
+	else
+		complain("the query is empty");
+	return EX_DATAERR;
+}
+
+/* One that is continued stays where it was. */
+static int add_folder(const struct cli *cli, struct koine_json *j, bool is_new)
+{
+	const struct session_options *o = cli->own;
+	char path[PATH_MAX] = "";
+	int r = o->folder || is_new ? args_folder(cli, "--cwd", o->folder, path) : 0;
+
+	params_add(j, "working_dir", path[0] ? path : NULL);
+	return r;
+}
+
+static void add_options(struct koine_json *j, const struct session_options *o)
+{
+	params_add(j, "model", o->model);
+	params_add(j, "agent", o->agent);
+	params_add(j, "title", o->title);
+	params_add(j, "system_prompt", o->system_prompt);
+	params_add(j, "append_system_prompt", o->append_system_prompt);
+	if (o->max_turns > 0)
+		params_add_int(j, "max_turns", o->max_turns);
+	params_add_list(j, "allowed_tools", &o->allow);
+	params_add_list(j, "disallowed_tools", &o->deny);
+}
+
+/* With --follow stdout is for what is said. */
+static void say_launched(const struct cli *cli, const struct koine_value *launched, const char *id)
+{
+	const struct session_options *o = cli->own;
+	FILE *out = o->follow ? stderr : stdout;
+
+	if (cli->options.json && !o->follow) {
+		print_json_compact(stdout, launched);
+	} else {
+		fputs(o->follow ? "koine: session " : "", out);
+		print_text(out, text_of(id));
+		fputc('\n', out);
+	}
+	fflush(out);
+}
+
+/* parent NULL: a new one. */
+static int launch(struct cli *cli, const char *parent, const struct buf *query)
+{
+	const struct session_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j = params_new();
+	char id[SESSION_ID_MAX];
+	int status = 0;
+	int r = add_folder(cli, j, !parent);
+
+	if (r != 0) {
+		koine_json_free(j);
+		return r;
+	}
+	params_add(j, "id", parent);
+	params_add_text(j, "query", buf_text(query));
+	add_options(j, o);
+	r = call_send(cli, parent ? "session.continue" : "session.launch", j, &a);
+	if (r != 0)
+		return r;
+	member_copy(koine_answer_result(a), "id", id, sizeof(id));
+	say_launched(cli, koine_answer_result(a), id);
+	if (o->follow)
+		r = session_follow(cli, id, &status);
+	return r == 0 ? status : r;
+}
+
+int cmd_session_run(struct cli *cli)
+{
+	CLEANUP(buf_donep) struct buf query;
+	int r;
+
+	buf_init(&query, QUERY_MAX);
+	r = gather(cli, &query);
+	return r == 0 ? launch(cli, NULL, &query) : r;
+}
+
+int cmd_session_continue(struct cli *cli)
+{
+	CLEANUP(buf_donep) struct buf query;
+	const char *parent;
+	int r = args_need(cli, 2, INT_MAX, "wants an ID and a QUERY, or - for stdin");
+
+	buf_init(&query, QUERY_MAX);
+	if (r != 0)
+		return r;
+	parent = args_take(cli);
+	r = gather(cli, &query);
+	return r == 0 ? launch(cli, parent, &query) : r;
+}

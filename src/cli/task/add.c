@@ -1,0 +1,165 @@
+/* koine task add. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+#include "cli/task/task.h"
+
+enum { PROMPT_MAX = 16 << 20 };
+
+static int gather(const struct cli *cli, struct buf *all)
+{
+	int r = args_need(cli, 1, INT_MAX, "wants a PROMPT, or - for stdin");
+
+	if (r == 0)
+		r = args_text(cli, all);
+	if (r != 0 || all->err == 0)
+		return r;
+	complain("the prompt is longer than %d bytes", PROMPT_MAX);
+	return EX_DATAERR;
+}
+
+/* With a project and no folder it runs in the project's. */
+static int add_folder(struct koine_json *j, const struct cli *cli)
+{
+	const struct task_options *o = cli->own;
+	bool named = o->project && o->project[0];
+	char path[PATH_MAX] = "";
+	int r = o->folder || !named ? args_folder(cli, "--directory", o->folder, path) : 0;
+
+	params_add(j, "cwd", path[0] ? path : NULL);
+	return r;
+}
+
+static int add_after(struct koine_json *j, const struct option_list *after)
+{
+	char id[TASK_ID_MAX];
+
+	if (after->n == 0 || !j)
+		return 0;
+	koine_json_key(j, "after");
+	koine_json_begin_array(j);
+	for (unsigned i = 0; i < after->n; i++) {
+		if (!task_id(after->words[i], id)) {
+			complain("'%s' is no task's id", after->words[i]);
+			return EX_USAGE;
+		}
+		koine_json_string(j, id);
+	}
+	koine_json_end_array(j);
+	return 0;
+}
+
+static int add_env(struct koine_json *j, const struct option_list *env)
+{
+	if (env->n == 0 || !j)
+		return 0;
+	koine_json_key(j, "env");
+	koine_json_begin_object(j);
+	for (unsigned i = 0; i < env->n; i++) {
+		const char *equals = strchr(env->words[i], '=');
+		CLEANUP(freep)
+		char *name = strndup(env->words[i], (size_t)(equals - env->words[i]));
+
+		if (!name)
+			return out_of_memory();
+		koine_json_key(j, name);
+		koine_json_string(j, equals + 1);
+	}
+	koine_json_end_object(j);
+	return 0;
+}
+
+/* 0 is not given. */
+static void add_number(struct koine_json *j, const char *key, int64_t n)
+{
+	if (n != 0)
+		params_add_int(j, key, n);
+}
+
+static int add_options(struct koine_json *j, const struct cli *cli)
+{
+	const struct task_options *o = cli->own;
+	int r = add_folder(j, cli);
+
+	if (r == 0)
+		r = add_after(j, &o->after);
+	if (r == 0)
+		r = add_env(j, &o->env);
+	if (r != 0)
+		return r;
+	if (!isnan(o->priority) && j) {
+		koine_json_key(j, "priority");
+		koine_json_double(j, o->priority);
+	}
+	params_add(j, "group", o->group);
+	params_add(j, "agent", o->agent);
+	params_add(j, "runner", o->runner);
+	add_number(j, "timeout", o->timeout_ms);
+	add_number(j, "delay", o->delay_ms);
+	add_number(j, "retries", o->retries);
+	add_number(j, "retry_delay", o->retry_delay_ms);
+	return 0;
+}
+
+static int send_task(struct cli *cli, const struct buf *prompt, struct koine_answer **ret_answer)
+{
+	struct koine_json *j = task_params(cli);
+	int r;
+
+	params_add_text(j, "prompt", buf_text(prompt));
+	r = add_options(j, cli);
+	if (r == 0)
+		return task_send(cli, "task.add", j, ret_answer);
+	koine_json_free(j);
+	return r;
+}
+
+/* With --follow stdout is for what the task prints. */
+static void say_added(const struct cli *cli, const struct koine_value *task, char id[TASK_ID_MAX])
+{
+	const struct task_options *o = cli->own;
+	FILE *out = o->follow ? stderr : stdout;
+
+	member_copy(task, "id", id, TASK_ID_MAX);
+	if (cli->options.json) {
+		print_json_compact(stdout, task);
+	} else {
+		print_text(out, text_of(id));
+		fputc('\n', out);
+	}
+	fflush(stdout);
+}
+
+int cmd_task_add(struct cli *cli)
+{
+	const struct task_options *o = cli->own;
+	CLEANUP(buf_donep) struct buf prompt;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	char id[TASK_ID_MAX];
+	int status = 0;
+	int r;
+
+	buf_init(&prompt, PROMPT_MAX);
+	r = gather(cli, &prompt);
+	if (r == 0)
+		r = task_find_project(cli);
+	if (r != 0)
+		return r;
+	if (o->wait || o->follow)
+		talk_be_patient(cli);
+	r = send_task(cli, &prompt, &a);
+	if (r != 0)
+		return r;
+	say_added(cli, koine_answer_result(a), id);
+	if (o->follow)
+		r = task_follow(cli, id, 0, &status);
+	else if (o->wait)
+		r = task_wait(cli, id, &status);
+	return r == 0 ? status : r;
+}
