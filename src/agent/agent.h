@@ -12,28 +12,11 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/noun/message.h"
 #include "base/text.h"
 #include "base/why.h"
 
 enum { AGENT_NAME_MAX = 64, AGENT_TOOLS_MAX = 128, AGENT_CALLS_MAX = 64 };
-
-enum agent_role { AGENT_USER, AGENT_ASSISTANT, AGENT_TOOL };
-
-/* A call of a tool that the agent wants made. */
-struct agent_call {
-	struct text id;
-	struct text name;
-	struct text arguments; /* JSON; an object, if the model kept to the rules */
-};
-
-struct agent_message {
-	enum agent_role role;
-	struct text text;
-	const struct agent_call *calls; /* AGENT_ASSISTANT */
-	unsigned n_calls;
-	struct text call_id; /* AGENT_TOOL: the call that this is the result of */
-	bool failed;         /* AGENT_TOOL: the tool did not work */
-};
 
 struct agent_tool {
 	struct text name;
@@ -67,8 +50,8 @@ struct agent_bounds {
 struct agent_ask {
 	struct text conversation;
 	struct agent_bounds bounds;
-	struct text system;                   /* {NULL, 0}: none */
-	const struct agent_message *messages; /* oldest first; at least one */
+	struct text system;             /* {NULL, 0}: none */
+	const struct message *messages; /* oldest first; at least one */
 	unsigned n_messages;
 	const struct agent_tool *tools;
 	unsigned n_tools;
@@ -119,7 +102,7 @@ struct agent_end {
 /* None of these comes before start has returned. They may cancel the turn. */
 struct agent_sink {
 	void (*on_text)(void *arg, struct text piece);
-	void (*on_call)(void *arg, const struct agent_call *call); /* whole, never in fragments */
+	void (*on_call)(void *arg, const struct tool_call *call); /* whole, never in fragments */
 	void (*on_end)(void *arg,
 		       const struct agent_end *end); /* once, as the last; the turn is gone */
 	void *arg;

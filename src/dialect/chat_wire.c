@@ -86,7 +86,7 @@ int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text m
 	return 0;
 }
 
-static void write_calls(struct json *j, const struct chat_message *m)
+static void write_calls(struct json *j, const struct message *m)
 {
 	json_key(j, "tool_calls");
 	json_begin_array(j);
@@ -101,12 +101,12 @@ static void write_calls(struct json *j, const struct chat_message *m)
 	json_end_array(j);
 }
 
-void chat_wire_message(struct json *j, const struct chat_message *m, int64_t index)
+void chat_wire_message(struct json *j, const struct message *m, int64_t index)
 {
 	static const char *const roles[] = {
-		[CHAT_USER] = "user",
-		[CHAT_ASSISTANT] = "assistant",
-		[CHAT_TOOL] = "tool",
+		[MESSAGE_USER] = "user",
+		[MESSAGE_ASSISTANT] = "assistant",
+		[MESSAGE_TOOL] = "tool",
 	};
 	char created[ISO_OFFSET_LEN + 1];
 
@@ -120,6 +120,6 @@ void chat_wire_message(struct json *j, const struct chat_message *m, int64_t ind
 		write_calls(j, m);
 	json_member_int(j, "tokens", m->tokens);
 	json_member_str(j, "created_at", created);
-	json_member_str(j, "state", m->state);
+	json_member_str(j, "state", turn_state_name(m->turn_state));
 	json_end_object(j);
 }

@@ -27,4 +27,4 @@ int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text m
 bool chat_wire_agent_words(const struct chat_answer *a, struct buf *ret_words);
 
 /* One of a conversation's messages, with its place in it. */
-void chat_wire_message(struct json *j, const struct chat_message *m, int64_t index);
+void chat_wire_message(struct json *j, const struct message *m, int64_t index);

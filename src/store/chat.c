@@ -40,7 +40,7 @@ enum column {
 
 static int read_conversation(struct statement *q, void *ret)
 {
-	*(struct conversation_row *)ret = (struct conversation_row) {
+	*(struct conversation *)ret = (struct conversation) {
 		.seq = query_int(q, COLUMN_SEQ),
 		.id = query_text(q, COLUMN_ID),
 		.agent = query_text(q, COLUMN_AGENT),
@@ -50,11 +50,11 @@ static int read_conversation(struct statement *q, void *ret)
 		.summary = query_text(q, COLUMN_SUMMARY),
 		.summary_tokens = query_int(q, COLUMN_SUMMARY_TOKENS),
 		.summary_turn = query_int(q, COLUMN_SUMMARY_TURN),
-		.parent = query_text(q, COLUMN_PARENT),
-		.cwd = query_text(q, COLUMN_CWD),
-		.preset = (int)query_int(q, COLUMN_PRESET),
-		.write_paths = query_text(q, COLUMN_WRITE_PATHS),
-		.disabled_tools = query_text(q, COLUMN_DISABLED_TOOLS),
+		.bounds.parent = query_text(q, COLUMN_PARENT),
+		.bounds.cwd = query_text(q, COLUMN_CWD),
+		.bounds.preset = (enum preset)query_enum(q, COLUMN_PRESET, PRESET_SANDBOXED + 1),
+		.bounds.write_paths = query_text(q, COLUMN_WRITE_PATHS),
+		.bounds.disabled_tools = query_text(q, COLUMN_DISABLED_TOOLS),
 		.wants_end = query_int(q, COLUMN_WANTS_END) != 0,
 		.n_messages = query_int(q, COLUMN_MESSAGES),
 		.n_children = query_int(q, COLUMN_CHILDREN),
@@ -65,21 +65,20 @@ static int read_conversation(struct statement *q, void *ret)
 }
 
 static const uint16_t conversation_texts[] = {
-	offsetof(struct conversation_row, id),
-	offsetof(struct conversation_row, agent),
-	offsetof(struct conversation_row, system),
-	offsetof(struct conversation_row, summary),
-	offsetof(struct conversation_row, parent),
-	offsetof(struct conversation_row, cwd),
-	offsetof(struct conversation_row, write_paths),
-	offsetof(struct conversation_row, disabled_tools),
+	offsetof(struct conversation, id),
+	offsetof(struct conversation, agent),
+	offsetof(struct conversation, system),
+	offsetof(struct conversation, summary),
+	offsetof(struct conversation, bounds.parent),
+	offsetof(struct conversation, bounds.cwd),
+	offsetof(struct conversation, bounds.write_paths),
+	offsetof(struct conversation, bounds.disabled_tools),
 };
 
 const struct row_kind store_conversation_kind =
-	ROW_KIND(struct conversation_row, read_conversation, conversation_texts);
+	ROW_KIND(struct conversation, read_conversation, conversation_texts);
 
-int store_conversation_add(struct connection *c, const struct conversation_row *row,
-			   int64_t *ret_seq)
+int store_conversation_add(struct connection *c, const struct conversation *row, int64_t *ret_seq)
 {
 	static const struct query sql = {
 		"INSERT INTO conversation (id, agent, created_ms, updated_ms, n_messages, answered,"
@@ -98,11 +97,11 @@ int store_conversation_add(struct connection *c, const struct conversation_row *
 	query_bind_int(q, ":summary_turn", row->summary_turn);
 	query_bind_text(q, ":system", row->system);
 	query_bind_text(q, ":summary", row->summary);
-	query_bind_text(q, ":parent", row->parent);
-	query_bind_text(q, ":cwd", row->cwd);
-	query_bind_int(q, ":preset", row->preset);
-	query_bind_text(q, ":write_paths", row->write_paths);
-	query_bind_text(q, ":disabled_tools", row->disabled_tools);
+	query_bind_text(q, ":parent", row->bounds.parent);
+	query_bind_text(q, ":cwd", row->bounds.cwd);
+	query_bind_int(q, ":preset", row->bounds.preset);
+	query_bind_text(q, ":write_paths", row->bounds.write_paths);
+	query_bind_text(q, ":disabled_tools", row->bounds.disabled_tools);
 	query_bind_int(q, ":wants_end", row->wants_end);
 	r = query_run(q);
 	if (r == 0)
@@ -111,7 +110,7 @@ int store_conversation_add(struct connection *c, const struct conversation_row *
 }
 
 int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
-			    struct conversation_row *ret_row, bool *ret_found)
+			    struct conversation *ret_row, bool *ret_found)
 {
 	static const struct query sql = {"SELECT " CONVERSATION_COLUMNS(
 		"c.system",
@@ -122,7 +121,7 @@ int store_conversation_find(struct connection *c, struct text id, struct arena *
 	return rows_take_one(&store_conversation_kind, q, arena, ret_row, ret_found);
 }
 
-int store_conversation_update(struct connection *c, const struct conversation_row *row)
+int store_conversation_update(struct connection *c, const struct conversation *row)
 {
 	static const struct query sql = {
 		"UPDATE conversation SET agent = :agent, system = :system, updated_ms = :updated"
@@ -189,8 +188,7 @@ static int count_conversations(struct connection *c, int64_t *ret_n)
 }
 
 static int list_conversations(struct connection *c, unsigned offset, unsigned limit,
-			      struct arena *arena, struct conversation_row **ret_rows,
-			      unsigned *ret_n)
+			      struct arena *arena, struct conversation **ret_rows, unsigned *ret_n)
 {
 	static const struct query sql = {
 		"SELECT " CONVERSATION_COLUMNS_SHORT " FROM conversation AS c"
@@ -211,10 +209,10 @@ static int list_conversations(struct connection *c, unsigned offset, unsigned li
 }
 
 int store_conversation_list(struct connection *c, unsigned offset, unsigned limit,
-			    struct arena *arena, struct conversation_row **ret_rows,
-			    unsigned *ret_n, int64_t *ret_total)
+			    struct arena *arena, struct conversation **ret_rows, unsigned *ret_n,
+			    int64_t *ret_total)
 {
-	struct conversation_row *rows = NULL;
+	struct conversation *rows = NULL;
 	int64_t total = 0;
 	unsigned n = 0;
 	bool begun;
@@ -284,7 +282,7 @@ static void bind_unless(struct statement *q, const char *name, int64_t value, in
 }
 
 /* What add and end have in common. */
-static void bind_outcome(struct statement *q, const struct turn_row *row)
+static void bind_outcome(struct statement *q, const struct turn *row)
 {
 	query_bind_int(q, ":state", row->state);
 	bind_unless(q, ":ended", row->ended_ms, 0);
@@ -306,7 +304,7 @@ static int touch_conversation(struct connection *c, int64_t seq, int64_t now_ms)
 	return query_run(q);
 }
 
-int store_turn_add(struct connection *c, const struct turn_row *row, int64_t *ret_seq)
+int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_seq)
 {
 	static const struct query sql = {
 		"INSERT INTO turn (conversation, request_id, agent, state, started_ms, ended_ms,"
@@ -332,7 +330,7 @@ int store_turn_add(struct connection *c, const struct turn_row *row, int64_t *re
 	return r;
 }
 
-int store_turn_end(struct connection *c, const struct turn_row *row)
+int store_turn_end(struct connection *c, const struct turn *row)
 {
 	static const struct query sql = {
 		"UPDATE turn SET state = :state, ended_ms = :ended, input_tokens = :input,"

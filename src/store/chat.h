@@ -16,84 +16,22 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/noun/conversation.h"
+#include "base/noun/message.h"
+#include "base/noun/turn.h"
 #include "base/text.h"
 
 struct connection;
 
-struct conversation_row {
-	int64_t seq;
-	struct text id;
-	struct text agent;  /* the name of the one that answers it; {NULL, 0}: the default */
-	struct text system; /* {NULL, 0}: the default */
-	int64_t created_ms;
-	int64_t updated_ms;
-	/* What stands for the turns up to summary_turn, which are not sent any more. */
-	struct text summary; /* {NULL, 0}: none */
-	int64_t summary_tokens;
-	int64_t summary_turn; /* 0: none */
-	/* What it was made with. */
-	struct text parent;         /* the id of the one it is a child of; {NULL, 0}: none */
-	struct text cwd;            /* where its programs run; {NULL, 0}: not said */
-	int preset;                 /* not looked into; 0: not said */
-	struct text write_paths;    /* one a line; {NULL, 0}: not said */
-	struct text disabled_tools; /* with commas between; {NULL, 0}: none */
-	bool wants_end;             /* its clients said so */
-	/* Found, not kept. */
-	int64_t n_messages;
-	int64_t n_children; /* that were not ended */
-	int64_t ended_ms;   /* 0: it was not */
-	bool running;       /* a turn is under way */
-};
-
-enum turn_state { TURN_RUNNING, TURN_DONE, TURN_CANCELLED, TURN_FAILED, TURN_INTERRUPTED };
-
-struct turn_row {
-	int64_t seq; /* given by the store: grows, and never comes again */
-	int64_t conversation;
-	struct text request_id; /* not looked into */
-	struct text agent;      /* the one that answered */
-	enum turn_state state;
-	int64_t started_ms;
-	int64_t ended_ms;     /* 0: not yet */
-	int64_t input_tokens; /* as the provider counted; -1: it did not */
-	int64_t output_tokens;
-	int64_t cache_read_tokens;
-	int64_t cache_written_tokens;
-	struct text error; /* {NULL, 0}: none */
-};
-
-enum message_role { MESSAGE_USER, MESSAGE_ASSISTANT, MESSAGE_TOOL };
-
-struct message_call {
-	struct text id;
-	struct text name;
-	struct text arguments; /* not looked into */
-};
-
-struct message_row {
-	int64_t seq;
-	int64_t turn;
-	enum message_role role;
-	struct text text;
-	struct text call_id; /* MESSAGE_TOOL; else {NULL, 0} */
-	bool failed;         /* MESSAGE_TOOL */
-	int64_t tokens;
-	int64_t created_ms;
-	const struct message_call *calls; /* in order */
-	unsigned n_calls;
-	enum turn_state turn_state; /* found, not kept */
-};
-
 /* -EEXIST when a conversation that was not ended has the id. */
-int store_conversation_add(struct connection *c, const struct conversation_row *row,
-			   int64_t *ret_seq);
+int store_conversation_add(struct connection *c, const struct conversation *row, int64_t *ret_seq);
 
 /* Of those that were not ended. */
 int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
-			    struct conversation_row *ret_row, bool *ret_found);
+			    struct conversation *ret_row, bool *ret_found);
 
 /* Rewrites agent, system and updated_ms of row->seq. */
-int store_conversation_update(struct connection *c, const struct conversation_row *row);
+int store_conversation_update(struct connection *c, const struct conversation *row);
 
 int store_conversation_set_summary(struct connection *c, int64_t seq, struct text summary,
 				   int64_t tokens, int64_t turn);
@@ -109,8 +47,8 @@ int store_conversation_end(struct connection *c, struct text id, int64_t now_ms,
  * system and summary, which may be long, only whether there is one: "" if so.
  */
 int store_conversation_list(struct connection *c, unsigned offset, unsigned limit,
-			    struct arena *arena, struct conversation_row **ret_rows,
-			    unsigned *ret_n, int64_t *ret_total);
+			    struct arena *arena, struct conversation **ret_rows, unsigned *ret_n,
+			    int64_t *ret_total);
 
 /*
  * The same of those that were ended, the last ended first; of one id or (NULL) of all. They are told
@@ -118,11 +56,11 @@ int store_conversation_list(struct connection *c, unsigned offset, unsigned limi
  */
 int store_conversation_list_ended(struct connection *c, struct text id, unsigned offset,
 				  unsigned limit, struct arena *arena,
-				  struct conversation_row **ret_rows, unsigned *ret_n,
+				  struct conversation **ret_rows, unsigned *ret_n,
 				  int64_t *ret_total);
 
 int store_conversation_find_ended(struct connection *c, int64_t seq, struct arena *arena,
-				  struct conversation_row *ret_row, bool *ret_found);
+				  struct conversation *ret_row, bool *ret_found);
 
 /* The one that was ended first, before that time; 0: there is none. */
 int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int64_t *ret_seq);
@@ -145,41 +83,29 @@ struct store_chat_totals {
 int store_chat_totals(struct connection *c, struct store_chat_totals *ret);
 
 /* All of `row` but seq, which is returned; touches the conversation's updated_ms. */
-int store_turn_add(struct connection *c, const struct turn_row *row, int64_t *ret_seq);
+int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_seq);
 
 /* Rewrites state, ended_ms, the tokens and error of row->seq. */
-int store_turn_end(struct connection *c, const struct turn_row *row);
+int store_turn_end(struct connection *c, const struct turn *row);
 
 /* What is running, in one conversation or (0) in all, as a crash leaves it, is TURN_INTERRUPTED. */
 int store_turn_interrupt(struct connection *c, int64_t conversation, int64_t now_ms,
 			 int64_t *ret_n);
 
 /* All of `row` but seq, with its calls. */
-int store_message_add(struct connection *c, const struct message_row *row, int64_t *ret_seq);
+int store_message_add(struct connection *c, const struct message *row, int64_t *ret_seq);
 
 /* More text at its end, and what it counts now. Writes all of the text again: the longer it is,
  * the larger the pieces should be. */
 int store_message_append(struct connection *c, int64_t seq, struct text more, int64_t tokens);
 
 /* Of row->seq: what it counts now; adds row->calls behind those it has. */
-int store_message_finish(struct connection *c, const struct message_row *row);
+int store_message_finish(struct connection *c, const struct message *row);
 int store_message_set_tokens(struct connection *c, int64_t seq, int64_t tokens);
 
 /* How many messages the conversation has; and whether one of them is an assistant's. */
 int store_message_count(struct connection *c, int64_t conversation, int64_t *ret_n,
 			bool *ret_answered);
-
-/* How heavy a turn is. */
-struct turn_weight {
-	int64_t turn;
-	int64_t tokens; /* of its messages */
-	int64_t n_messages;
-	bool continues; /* it brought results of calls that the one before it ended with */
-};
-
-/* What may be heavier than the room for it, because it belongs together: a question, and the turns
- * that continue it. */
-enum { TURN_CHAIN_TOKENS = 1 << 20 };
 
 /*
  * The newest turns after `after_turn` whose tokens together do not pass max_tokens, and always
@@ -192,7 +118,7 @@ int store_turn_weights(struct connection *c, int64_t conversation, int64_t after
 /* The messages of the turns from_turn to to_turn, both included, with their calls, oldest
  * first. */
 int store_message_window(struct connection *c, int64_t conversation, int64_t from_turn,
-			 int64_t to_turn, struct arena *arena, struct message_row **ret_rows,
+			 int64_t to_turn, struct arena *arena, struct message **ret_rows,
 			 unsigned *ret_n);
 
 /*
@@ -201,5 +127,5 @@ int store_message_window(struct connection *c, int64_t conversation, int64_t fro
  * are at that moment.
  */
 int store_message_list(struct connection *c, int64_t conversation, int64_t offset, unsigned limit,
-		       size_t max_bytes, struct arena *arena, struct message_row **ret_rows,
+		       size_t max_bytes, struct arena *arena, struct message **ret_rows,
 		       unsigned *ret_n, int64_t *ret_total);

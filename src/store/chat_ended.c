@@ -38,7 +38,7 @@ static int list_ended(struct connection *c, struct text id, unsigned offset, uns
 
 int store_conversation_list_ended(struct connection *c, struct text id, unsigned offset,
 				  unsigned limit, struct arena *arena,
-				  struct conversation_row **ret_rows, unsigned *ret_n,
+				  struct conversation **ret_rows, unsigned *ret_n,
 				  int64_t *ret_total)
 {
 	struct row_list list = {.kind = &store_conversation_kind, .arena = arena};
@@ -61,7 +61,7 @@ int store_conversation_list_ended(struct connection *c, struct text id, unsigned
 }
 
 int store_conversation_find_ended(struct connection *c, int64_t seq, struct arena *arena,
-				  struct conversation_row *ret_row, bool *ret_found)
+				  struct conversation *ret_row, bool *ret_found)
 {
 	static const struct query sql = {"SELECT " CONVERSATION_COLUMNS_SHORT
 					 " FROM conversation AS c"

@@ -7,7 +7,7 @@
 
 /* ---- calls ---- */
 
-static int add_call(struct connection *c, int64_t message, const struct message_call *call)
+static int add_call(struct connection *c, int64_t message, const struct tool_call *call)
 {
 	static const struct query sql = {"INSERT INTO message_call (message, id, name, arguments)"
 					 " VALUES (:message, :id, :name, :arguments)"};
@@ -20,7 +20,7 @@ static int add_call(struct connection *c, int64_t message, const struct message_
 	return query_run(q);
 }
 
-static int add_calls(struct connection *c, int64_t message, const struct message_row *row)
+static int add_calls(struct connection *c, int64_t message, const struct message *row)
 {
 	int r = 0;
 
@@ -29,11 +29,11 @@ static int add_calls(struct connection *c, int64_t message, const struct message
 	return r;
 }
 
-static int take_call(struct statement *q, struct arena *arena, struct message_call *ret)
+static int take_call(struct statement *q, struct arena *arena, struct tool_call *ret)
 {
 	int r;
 
-	*ret = (struct message_call) {query_text(q, 0), query_text(q, 1), query_text(q, 2)};
+	*ret = (struct tool_call) {query_text(q, 0), query_text(q, 1), query_text(q, 2)};
 	r = query_fault(q);
 	if (r == 0)
 		r = rows_copy_text(arena, &ret->id);
@@ -45,13 +45,13 @@ static int take_call(struct statement *q, struct arena *arena, struct message_ca
 }
 
 /* The calls of row->seq, of which there are at most row->n_calls. */
-static int find_calls(struct connection *c, struct arena *arena, struct message_row *row)
+static int find_calls(struct connection *c, struct arena *arena, struct message *row)
 {
 	static const struct query sql = {
 		"SELECT id, name, arguments FROM message_call WHERE message = :message"
 		" ORDER BY seq LIMIT :limit"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct message_call *calls;
+	struct tool_call *calls;
 	unsigned n = 0;
 	bool more;
 	int r;
@@ -76,7 +76,7 @@ static int find_calls(struct connection *c, struct arena *arena, struct message_
 /* ---- changes ---- */
 
 /* What its conversation keeps about its messages. */
-static int count_in(struct connection *c, const struct message_row *row)
+static int count_in(struct connection *c, const struct message *row)
 {
 	static const struct query sql = {
 		"UPDATE conversation SET n_messages = n_messages + 1,"
@@ -89,7 +89,7 @@ static int count_in(struct connection *c, const struct message_row *row)
 	return query_run(q);
 }
 
-static int insert(struct connection *c, const struct message_row *row, int64_t *ret_seq)
+static int insert(struct connection *c, const struct message *row, int64_t *ret_seq)
 {
 	static const struct query sql = {
 		"INSERT INTO message (conversation, turn, role, tokens, created_ms, failed, "
@@ -113,7 +113,7 @@ static int insert(struct connection *c, const struct message_row *row, int64_t *
 	return r;
 }
 
-int store_message_add(struct connection *c, const struct message_row *row, int64_t *ret_seq)
+int store_message_add(struct connection *c, const struct message *row, int64_t *ret_seq)
 {
 	int64_t seq;
 	int r;
@@ -154,7 +154,7 @@ static int set_tokens(struct connection *c, int64_t seq, int64_t tokens, unsigne
 	return store_chat_change(q);
 }
 
-int store_message_finish(struct connection *c, const struct message_row *row)
+int store_message_finish(struct connection *c, const struct message *row)
 {
 	int r = set_tokens(c, row->seq, row->tokens, row->n_calls);
 
@@ -260,9 +260,9 @@ enum column {
 	COLUMN_STATE,
 };
 
-static int read_message(struct statement *q, struct message_row *ret)
+static int read_message(struct statement *q, struct message *ret)
 {
-	*ret = (struct message_row) {
+	*ret = (struct message) {
 		.seq = query_int(q, COLUMN_SEQ),
 		.turn = query_int(q, COLUMN_TURN),
 		.role = (enum message_role)query_enum(q, COLUMN_ROLE, MESSAGE_TOOL + 1),
@@ -279,14 +279,14 @@ static int read_message(struct statement *q, struct message_row *ret)
 
 struct message_array {
 	struct arena *arena;
-	struct message_row *rows;
+	struct message *rows;
 	unsigned n;
 	unsigned cap;
 	size_t bytes;
 	size_t max_bytes; /* 0: any */
 };
 
-static size_t call_bytes(const struct message_row *row)
+static size_t call_bytes(const struct message *row)
 {
 	size_t n = 0;
 
@@ -295,9 +295,9 @@ static size_t call_bytes(const struct message_row *row)
 	return n;
 }
 
-static int array_add(struct connection *c, struct message_array *a, struct message_row *row)
+static int array_add(struct connection *c, struct message_array *a, struct message *row)
 {
-	struct message_row *rows = rows_grow(a->arena, a->rows, a->n, &a->cap, sizeof(*rows));
+	struct message *rows = rows_grow(a->arena, a->rows, a->n, &a->cap, sizeof(*rows));
 	int r;
 
 	if (!rows)
@@ -318,7 +318,7 @@ static int array_add(struct connection *c, struct message_array *a, struct messa
 /* What q finds; to the end, or as long as there is room. */
 static int take_messages(struct connection *c, struct statement *q, struct message_array *a)
 {
-	struct message_row row;
+	struct message row;
 	bool more;
 	int r;
 
@@ -367,7 +367,7 @@ static int find_page(struct connection *c, int64_t conversation, int64_t offset,
 }
 
 int store_message_window(struct connection *c, int64_t conversation, int64_t from_turn,
-			 int64_t to_turn, struct arena *arena, struct message_row **ret_rows,
+			 int64_t to_turn, struct arena *arena, struct message **ret_rows,
 			 unsigned *ret_n)
 {
 	struct message_array a = {.arena = arena};
@@ -386,7 +386,7 @@ int store_message_window(struct connection *c, int64_t conversation, int64_t fro
 }
 
 int store_message_list(struct connection *c, int64_t conversation, int64_t offset, unsigned limit,
-		       size_t max_bytes, struct arena *arena, struct message_row **ret_rows,
+		       size_t max_bytes, struct arena *arena, struct message **ret_rows,
 		       unsigned *ret_n, int64_t *ret_total)
 {
 	struct message_array a = {.arena = arena, .max_bytes = max_bytes};

@@ -181,7 +181,7 @@ static inline void on_text(void *arg, struct text piece)
 		cancel_now(f);
 }
 
-static inline void on_call(void *arg, const struct agent_call *call)
+static inline void on_call(void *arg, const struct tool_call *call)
 {
 	struct fixture *f = arg;
 	struct taken_call *c = &f->calls[f->n_calls];
@@ -244,7 +244,7 @@ static inline int start(struct fixture *f, const struct agent_ask *ask)
 
 static inline const struct agent_ask *hello(void)
 {
-	static const struct agent_message message = {.role = AGENT_USER, .text = TEXT("hello")};
+	static const struct message message = {.role = MESSAGE_USER, .text = TEXT("hello")};
 	static const struct agent_ask ask = {
 		.conversation = TEXT("c"), .messages = &message, .n_messages = 1, .first = true};
 

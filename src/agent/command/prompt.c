@@ -5,23 +5,23 @@
 
 static const char REPLACEMENT[] = "\xef\xbf\xbd";
 
-static const char *speaker(enum agent_role role)
+static const char *speaker(enum message_role role)
 {
 	switch (role) {
-	case AGENT_USER:
+	case MESSAGE_USER:
 		return "User: ";
-	case AGENT_ASSISTANT:
+	case MESSAGE_ASSISTANT:
 		return "Assistant: ";
-	case AGENT_TOOL:
+	case MESSAGE_TOOL:
 		return "Tool: ";
 	}
 	return "";
 }
 
 /* An answer that was only calls, or was cut before its first word. */
-static bool is_silent(const struct agent_message *m)
+static bool is_silent(const struct message *m)
 {
-	return m->role == AGENT_ASSISTANT && m->text.len == 0;
+	return m->role == MESSAGE_ASSISTANT && m->text.len == 0;
 }
 
 static size_t written_len(struct text t)
@@ -40,12 +40,12 @@ static unsigned first_that_fits(const struct agent_ask *ask, size_t room)
 	unsigned first = ask->n_messages - 1;
 
 	for (unsigned i = ask->n_messages; i-- > 0;) {
-		const struct agent_message *m = &ask->messages[i];
+		const struct message *m = &ask->messages[i];
 
 		used += strlen("\n\n") + strlen(speaker(m->role)) + written_len(m->text);
 		if (used > room)
 			break;
-		if (i == 0 || m->role == AGENT_USER)
+		if (i == 0 || m->role == MESSAGE_USER)
 			first = i;
 	}
 	return first;
@@ -73,7 +73,7 @@ void command_prompt(const struct agent_ask *ask, size_t room, struct buf *out)
 		buf_add_str(out, "\n\n");
 	}
 	for (unsigned i = first; i < ask->n_messages; i++) {
-		const struct agent_message *m = &ask->messages[i];
+		const struct message *m = &ask->messages[i];
 
 		if (is_silent(m))
 			continue;

@@ -53,7 +53,7 @@ static void write_arguments(struct json *j, struct text arguments)
 	arena_done(&arena);
 }
 
-static void write_call(struct json *j, const struct agent_call *call)
+static void write_call(struct json *j, const struct tool_call *call)
 {
 	json_begin_object(j);
 	json_member_str(j, "type", "tool_use");
@@ -63,7 +63,7 @@ static void write_call(struct json *j, const struct agent_call *call)
 	json_end_object(j);
 }
 
-static void write_result(struct json *j, const struct agent_message *m)
+static void write_result(struct json *j, const struct message *m)
 {
 	json_begin_object(j);
 	json_member_str(j, "type", "tool_result");
@@ -75,42 +75,42 @@ static void write_result(struct json *j, const struct agent_message *m)
 	json_end_object(j);
 }
 
-static void write_blocks(struct json *j, const struct agent_message *m)
+static void write_blocks(struct json *j, const struct message *m)
 {
 	switch (m->role) {
-	case AGENT_USER:
+	case MESSAGE_USER:
 		write_text(j, m->text);
 		break;
-	case AGENT_ASSISTANT:
+	case MESSAGE_ASSISTANT:
 		write_text(j, m->text);
 		for (unsigned i = 0; i < m->n_calls; i++)
 			write_call(j, &m->calls[i]);
 		break;
-	case AGENT_TOOL:
+	case MESSAGE_TOOL:
 		write_result(j, m);
 		break;
 	}
 }
 
-static bool has_blocks(const struct agent_message *m)
+static bool has_blocks(const struct message *m)
 {
-	return m->role == AGENT_TOOL || !is_blank(m->text) ||
-	       (m->role == AGENT_ASSISTANT && m->n_calls > 0);
+	return m->role == MESSAGE_TOOL || !is_blank(m->text) ||
+	       (m->role == MESSAGE_ASSISTANT && m->n_calls > 0);
 }
 
-static bool is_ours(const struct agent_message *m)
+static bool is_ours(const struct message *m)
 {
-	return m->role == AGENT_ASSISTANT;
+	return m->role == MESSAGE_ASSISTANT;
 }
 
 static void write_messages(struct json *j, const struct agent_ask *ask)
 {
-	const struct agent_message *before = NULL;
+	const struct message *before = NULL;
 
 	json_key(j, "messages");
 	json_begin_array(j);
 	for (unsigned i = 0; i < ask->n_messages; i++) {
-		const struct agent_message *m = &ask->messages[i];
+		const struct message *m = &ask->messages[i];
 
 		if (!has_blocks(m))
 			continue;

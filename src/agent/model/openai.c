@@ -12,7 +12,7 @@
 
 /* ---- the request ---- */
 
-static void write_calls(struct json *j, const struct agent_message *m)
+static void write_calls(struct json *j, const struct message *m)
 {
 	json_key(j, "tool_calls");
 	json_begin_array(j);
@@ -40,18 +40,18 @@ static void write_message(struct json *j, const char *role, struct text text)
 	json_text(j, text.data ? text : TEXT(""));
 }
 
-static void write_one(struct json *j, const struct agent_message *m)
+static void write_one(struct json *j, const struct message *m)
 {
 	json_begin_object(j);
 	switch (m->role) {
-	case AGENT_USER: /* write_questions */
+	case MESSAGE_USER: /* write_questions */
 		break;
-	case AGENT_ASSISTANT:
+	case MESSAGE_ASSISTANT:
 		write_message(j, "assistant", m->text);
 		if (m->n_calls > 0)
 			write_calls(j, m);
 		break;
-	case AGENT_TOOL:
+	case MESSAGE_TOOL:
 		write_message(j, "tool", m->text);
 		json_member_text(j, "tool_call_id", m->call_id);
 		break;
@@ -64,13 +64,13 @@ static void write_one(struct json *j, const struct agent_message *m)
  * it. The templates of some models refuse two messages of one role in a row. Returns how many
  * were written.
  */
-static unsigned write_questions(struct json *j, const struct agent_message *m, unsigned n)
+static unsigned write_questions(struct json *j, const struct message *m, unsigned n)
 {
 	CLEANUP(buf_donep) struct buf all;
 	unsigned i = 0;
 
 	buf_init(&all, MODEL_REQUEST_MAX);
-	for (; i < n && m[i].role == AGENT_USER; i++) {
+	for (; i < n && m[i].role == MESSAGE_USER; i++) {
 		if (i > 0)
 			buf_add_str(&all, "\n\n");
 		buf_add(&all, m[i].text.data, m[i].text.len);
@@ -95,7 +95,7 @@ static void write_messages(struct json *j, const struct agent_ask *ask)
 		json_end_object(j);
 	}
 	while (i < ask->n_messages) {
-		if (ask->messages[i].role == AGENT_USER)
+		if (ask->messages[i].role == MESSAGE_USER)
 			i += write_questions(j, &ask->messages[i], ask->n_messages - i);
 		else
 			write_one(j, &ask->messages[i++]);

@@ -86,7 +86,7 @@ static void tell_calls(struct agent_turn *t)
 {
 	for (unsigned i = 0; i < t->reply.n_drafts && !t->cancelled; i++) {
 		const struct draft *d = &t->reply.drafts[i];
-		const struct agent_call call = {
+		const struct tool_call call = {
 			.id = text_of(d->id),
 			.name = text_of(d->name),
 			.arguments = {.data = d->arguments.data, .len = d->arguments.len},

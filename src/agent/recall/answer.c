@@ -66,7 +66,7 @@ static void composer_done(struct composer *c)
 static unsigned last_of_user(const struct agent_ask *ask)
 {
 	for (unsigned i = ask->n_messages; i-- > 0;) {
-		if (ask->messages[i].role == AGENT_USER)
+		if (ask->messages[i].role == MESSAGE_USER)
 			return i;
 	}
 	return ask->n_messages > 0 ? ask->n_messages - 1 : 0;
@@ -163,14 +163,14 @@ static void add_notes(struct composer *c)
 		add_sources(c, c->ask->notes[n].text, &c->ask->notes[n], 0);
 }
 
-static bool is_source(const struct agent_message *m)
+static bool is_source(const struct message *m)
 {
-	return m->role == AGENT_USER || m->role == AGENT_TOOL;
+	return m->role == MESSAGE_USER || m->role == MESSAGE_TOOL;
 }
 
 static void add_messages(struct composer *c)
 {
-	const struct agent_message *m = c->ask->messages;
+	const struct message *m = c->ask->messages;
 	size_t left = SOURCE_BYTES_MAX;
 	unsigned first = c->ask->n_messages;
 
@@ -296,7 +296,7 @@ static void write_quote(struct buf *out, const struct composer *c, const struct 
 {
 	if (s->note)
 		write_note_origin(out, s->note);
-	else if (c->ask->messages[s->message].role == AGENT_TOOL)
+	else if (c->ask->messages[s->message].role == MESSAGE_TOOL)
 		buf_printf(out, "A tool answered (message %u)", s->message + 1);
 	else
 		buf_printf(out, "You said (message %u)", s->message + 1);

@@ -45,7 +45,7 @@ struct completion {
 
 	/* tools of ours */
 	struct tool_run *run;
-	const struct agent_call *calls;
+	const struct tool_call *calls;
 	unsigned n_calls;
 	unsigned at;
 	struct chat_result *results;
@@ -135,10 +135,10 @@ static struct text text_so_far(const struct completion *c)
 /* As the client will send it back. */
 static void remember(struct completion *c, const struct completion_answer *a)
 {
-	const struct agent_message last = {.role = AGENT_ASSISTANT,
-					   .text = a->content,
-					   .calls = a->calls,
-					   .n_calls = a->n_calls};
+	const struct message last = {.role = MESSAGE_ASSISTANT,
+				     .text = a->content,
+				     .calls = a->calls,
+				     .n_calls = a->n_calls};
 
 	know(c->known, completion_hash(c->in.said, &last), c->number);
 }
@@ -246,17 +246,17 @@ static void count(struct completion *c, const struct chat_answer *a)
 static int make_room(struct completion *c)
 {
 	unsigned n = c->in.n_messages;
-	struct agent_message *messages =
+	struct message *messages =
 		arena_zalloc(&c->arena, (n + c->n_calls + 1) * sizeof(messages[0]));
 
 	if (!messages)
 		return -ENOMEM;
 	memcpy(messages, c->in.messages, n * sizeof(messages[0]));
 	for (unsigned i = 0; i < c->n_calls; i++)
-		messages[n++] = (struct agent_message) {.role = AGENT_TOOL,
-							.text = c->results[i].text,
-							.call_id = c->results[i].call_id,
-							.failed = c->results[i].failed};
+		messages[n++] = (struct message) {.role = MESSAGE_TOOL,
+						  .text = c->results[i].text,
+						  .call_id = c->results[i].call_id,
+						  .failed = c->results[i].failed};
 	c->in.messages = messages;
 	c->in.n_messages = n;
 	return 0;
@@ -264,13 +264,13 @@ static int make_room(struct completion *c)
 
 static int copy_calls(struct completion *c, const struct chat_answer *a)
 {
-	struct agent_call *calls = arena_zalloc(&c->arena, a->n_calls * sizeof(calls[0]));
+	struct tool_call *calls = arena_zalloc(&c->arena, a->n_calls * sizeof(calls[0]));
 
 	c->results = arena_zalloc(&c->arena, a->n_calls * sizeof(c->results[0]));
 	if (!calls || !c->results)
 		return -ENOMEM;
 	for (unsigned i = 0; i < a->n_calls; i++) {
-		const struct agent_call *from = &a->calls[i];
+		const struct tool_call *from = &a->calls[i];
 
 		calls[i] = *from;
 		calls[i].id.data = arena_copy(&c->arena, from->id.data, from->id.len);
@@ -293,10 +293,10 @@ static int add_answer(struct completion *c, struct text content)
 	if (!text)
 		return -ENOMEM;
 	c->in.messages[c->in.n_messages++] =
-		(struct agent_message) {.role = AGENT_ASSISTANT,
-					.text = {.data = text, .len = content.len},
-					.calls = c->calls,
-					.n_calls = c->n_calls};
+		(struct message) {.role = MESSAGE_ASSISTANT,
+				  .text = {.data = text, .len = content.len},
+				  .calls = c->calls,
+				  .n_calls = c->n_calls};
 	c->in.n_history = c->in.n_messages;
 	return 0;
 }
@@ -375,7 +375,7 @@ static int fill_results(struct completion *c, struct chat_ask *ask)
 	if (!results)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++) {
-		const struct agent_message *m = &c->in.messages[c->in.n_history + i];
+		const struct message *m = &c->in.messages[c->in.n_history + i];
 
 		results[i] = (struct chat_result) {
 			.call_id = m->call_id, .text = m->text, .failed = m->failed};
@@ -387,7 +387,7 @@ static int fill_results(struct completion *c, struct chat_ask *ask)
 
 static int fill(struct completion *c, struct chat_ask *ask)
 {
-	const struct agent_message *question = &c->in.messages[c->in.n_history];
+	const struct message *question = &c->in.messages[c->in.n_history];
 
 	*ask = (struct chat_ask) {
 		.conversation = text_of(c->name),
@@ -401,7 +401,7 @@ static int fill(struct completion *c, struct chat_ask *ask)
 		.n_history = c->in.n_history,
 		.system = c->in.system,
 	};
-	if (c->n_calls == 0 && question->role == AGENT_USER) {
+	if (c->n_calls == 0 && question->role == MESSAGE_USER) {
 		ask->content = question->text;
 		return 0;
 	}
@@ -438,7 +438,7 @@ static void send_turn(struct completion *c)
 
 static void keep_result(struct completion *c, const char *error, const struct tool_result *got)
 {
-	const struct agent_call *call = &c->calls[c->at];
+	const struct tool_call *call = &c->calls[c->at];
 	struct chat_result *to = &c->results[c->at];
 	struct buf out;
 
@@ -477,7 +477,7 @@ static void on_tool(void *arg, int result, const struct tool_result *got, const 
 	run_next(c);
 }
 
-static int start_tool(struct completion *c, const struct agent_call *call, struct why *why)
+static int start_tool(struct completion *c, const struct tool_call *call, struct why *why)
 {
 	const struct json_limits limits = {.depth = 64, .values = 10000};
 	struct tool_ask ask = {.agent = TEXT("gateway"),
@@ -534,7 +534,7 @@ void completion_cancel(struct completion *c)
 /* The messages may end with calls of our tools, which nobody has made. */
 static void begin(struct completion *c)
 {
-	const struct agent_message *last = &c->in.messages[c->in.n_messages - 1];
+	const struct message *last = &c->in.messages[c->in.n_messages - 1];
 
 	c->begun = true;
 	if (c->in.n_history < c->in.n_messages) {

@@ -35,11 +35,11 @@ struct completion_ask {
 struct completion_answer {
 	int result; /* 0; else a refusal in why, or a fault */
 	const struct why *why;
-	struct text error;              /* of an agent that failed: its words, whole; {NULL, 0} */
-	enum agent_cause cause;         /* the same */
-	struct text content;            /* all of it, whatever the result */
-	const char *finish;             /* "stop", "length", "tool_calls" or "content_filter" */
-	const struct agent_call *calls; /* that the client is to make */
+	struct text error;             /* of an agent that failed: its words, whole; {NULL, 0} */
+	enum agent_cause cause;        /* the same */
+	struct text content;           /* all of it, whatever the result */
+	const char *finish;            /* "stop", "length", "tool_calls" or "content_filter" */
+	const struct tool_call *calls; /* that the client is to make */
 	unsigned n_calls;
 	int64_t prompt_tokens;
 	int64_t completion_tokens;

@@ -75,10 +75,9 @@ static bool has_content(const struct value *message)
 
 /* ---- messages ---- */
 
-static int read_calls(struct arena *a, const struct value *list, struct agent_message *m,
-		      struct why *why)
+static int read_calls(struct arena *a, const struct value *list, struct message *m, struct why *why)
 {
-	struct agent_call *calls;
+	struct tool_call *calls;
 	unsigned n = 0;
 	int r = 0;
 
@@ -124,7 +123,7 @@ static int read_results(struct arena *a, const struct value *list, struct comple
 {
 	value_each (item, list) {
 		const struct value *result = value_find(item, "result");
-		struct agent_message *m = &in->messages[in->n_messages];
+		struct message *m = &in->messages[in->n_messages];
 		int r = copy(a, member(item, "id"), &m->call_id);
 
 		if (r == 0 && m->call_id.len == 0)
@@ -135,7 +134,7 @@ static int read_results(struct arena *a, const struct value *list, struct comple
 			r = json_compact(a, result, &m->text);
 		if (r != 0)
 			return r;
-		m->role = AGENT_TOOL;
+		m->role = MESSAGE_TOOL;
 		m->failed = is_failure(result);
 		in->n_messages++;
 	}
@@ -145,7 +144,7 @@ static int read_results(struct arena *a, const struct value *list, struct comple
 static int read_said(struct arena *a, const struct value *v, struct completion_in *in,
 		     struct why *why)
 {
-	struct agent_message *m = &in->messages[in->n_messages];
+	struct message *m = &in->messages[in->n_messages];
 	struct text role = member(v, "role");
 	int r = read_content(a, v, &m->text, why);
 
@@ -154,12 +153,12 @@ static int read_said(struct arena *a, const struct value *v, struct completion_i
 	if (text_is(role, "system") || text_is(role, "developer"))
 		return chat_wire_join(a, &in->system, &in->system_room, m->text);
 	if (text_is(role, "user")) {
-		m->role = AGENT_USER;
+		m->role = MESSAGE_USER;
 	} else if (text_is(role, "assistant")) {
-		m->role = AGENT_ASSISTANT;
+		m->role = MESSAGE_ASSISTANT;
 		r = read_calls(a, value_find(v, "tool_calls"), m, why);
 	} else if (text_is(role, "tool")) {
-		m->role = AGENT_TOOL;
+		m->role = MESSAGE_TOOL;
 		r = copy(a, member(v, "tool_call_id"), &m->call_id);
 		if (r == 0 && m->call_id.len == 0)
 			r = refuse_field(why, "messages", "a tool's message has a tool_call_id");
@@ -175,10 +174,10 @@ static int read_said(struct arena *a, const struct value *v, struct completion_i
 static int read_beside(struct arena *a, const struct value *v, struct completion_in *in,
 		       struct why *why)
 {
-	struct agent_message *m = &in->messages[in->n_messages];
+	struct message *m = &in->messages[in->n_messages];
 	int r = read_content(a, v, &m->text, why);
 
-	m->role = AGENT_USER;
+	m->role = MESSAGE_USER;
 	in->n_messages += r == 0;
 	return r;
 }
@@ -211,21 +210,21 @@ static int find_question(struct completion_in *in, struct why *why)
 
 	/* Instructions alone: who says nothing is answered all the same. */
 	if (n == 0) {
-		in->messages[0] = (struct agent_message) {.role = AGENT_USER, .text = TEXT("")};
+		in->messages[0] = (struct message) {.role = MESSAGE_USER, .text = TEXT("")};
 		in->n_messages = 1;
 		return 0;
 	}
 	in->n_history = n;
 	if (in->messages[n - 1].n_calls > 0 && !in->own_tools)
 		return 0;
-	if (in->messages[n - 1].role == AGENT_ASSISTANT)
+	if (in->messages[n - 1].role == MESSAGE_ASSISTANT)
 		return refuse_field(why, "messages",
 				    "the last message must be the user's, or a tool's");
-	if (in->messages[n - 1].role == AGENT_USER) {
+	if (in->messages[n - 1].role == MESSAGE_USER) {
 		in->n_history = n - 1;
 		return 0;
 	}
-	while (n > 0 && in->messages[n - 1].role == AGENT_TOOL)
+	while (n > 0 && in->messages[n - 1].role == MESSAGE_TOOL)
 		n--;
 	if (in->n_messages - n > AGENT_CALLS_MAX)
 		return refuse_field(why, "messages", "more than %d results", AGENT_CALLS_MAX);
@@ -242,7 +241,7 @@ static uint64_t hash_text(uint64_t h, struct text t)
 	return h;
 }
 
-uint64_t completion_hash(uint64_t h, const struct agent_message *m)
+uint64_t completion_hash(uint64_t h, const struct message *m)
 {
 	h = ((h ? h : 0xcbf29ce484222325U) ^ m->role) * 0x100000001b3U;
 	h = hash_text(h, m->text);
@@ -282,7 +281,7 @@ static int read_messages(struct arena *a, const struct value *list, struct compl
 	}
 	for (unsigned i = 0; i < in->n_messages; i++) {
 		in->said = completion_hash(in->said, &in->messages[i]);
-		if (in->messages[i].role == AGENT_ASSISTANT)
+		if (in->messages[i].role == MESSAGE_ASSISTANT)
 			in->before = in->said;
 	}
 	return 0;

@@ -7,7 +7,7 @@
 struct completion_in {
 	struct text system; /* {NULL, 0}: the default */
 	size_t system_room; /* behind it */
-	struct agent_message *messages;
+	struct message *messages;
 	unsigned n_messages;
 	unsigned n_history; /* of these, those before the question */
 	struct agent_tool *tools;
@@ -22,4 +22,4 @@ int completion_read(struct arena *a, const struct completion_ask *ask, struct co
 		    struct why *why);
 
 /* Goes on with a hash. */
-uint64_t completion_hash(uint64_t hash, const struct agent_message *m);
+uint64_t completion_hash(uint64_t hash, const struct message *m);

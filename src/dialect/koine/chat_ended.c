@@ -42,10 +42,10 @@ static void write_time(struct json *j, const char *key, int64_t ms)
 	json_member_str(j, key, text);
 }
 
-static void write_ended(struct json *j, const struct chat_info *info)
+static void write_ended(struct json *j, const struct conversation *info)
 {
 	json_begin_object(j);
-	json_member_int(j, "number", info->number);
+	json_member_int(j, "number", info->seq);
 	json_member_text(j, "conversation", info->id);
 	json_member_text(j, "agent", info->agent);
 	json_member_int(j, "messages", info->n_messages);
@@ -58,7 +58,7 @@ static void write_ended(struct json *j, const struct chat_info *info)
 static struct done handle_ended(struct call *c)
 {
 	const struct ended_in *in = c->in;
-	struct chat_info *rows = NULL;
+	struct conversation *rows = NULL;
 	int64_t total = 0;
 	unsigned n = 0;
 	struct json *j;
@@ -84,7 +84,7 @@ static struct done handle_ended(struct call *c)
 static struct done handle_read(struct call *c)
 {
 	const struct read_in *in = c->in;
-	struct chat_message *rows = NULL;
+	struct message *rows = NULL;
 	struct text id = {0};
 	int64_t total = 0;
 	unsigned n = 0;

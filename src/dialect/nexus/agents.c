@@ -23,7 +23,7 @@ static int check_root(struct call *c)
 /* Between the writer's work and the answer: c->state. */
 struct creation {
 	struct chat_wish wish;
-	struct chat_bounds bounds;
+	struct bounds bounds;
 	struct text id;
 	struct chat_turn *turn; /* of its first message, while somebody waits for it */
 };
@@ -263,10 +263,11 @@ static void write_paths(struct json *j, struct text lines)
 	json_end_array(j);
 }
 
-static void write_bounds(struct json *j, const struct chat_bounds *b)
+static void write_bounds(struct json *j, const struct bounds *b)
 {
-	static const char *const levels[] = {
-		[CHAT_UNSAID] = NULL, [CHAT_TRUSTED] = "TRUSTED", [CHAT_SANDBOXED] = "SANDBOXED"};
+	static const char *const levels[] = {[PRESET_UNSAID] = NULL,
+					     [PRESET_TRUSTED] = "TRUSTED",
+					     [PRESET_SANDBOXED] = "SANDBOXED"};
 
 	json_member_text(j, "permission_level", text_of(levels[b->preset]));
 	json_member_text(j, "cwd", b->cwd);
@@ -278,7 +279,7 @@ static void write_bounds(struct json *j, const struct chat_bounds *b)
 }
 
 /* What the original's tools show of one. */
-static void write_agent(struct json *j, const struct chat_info *info)
+static void write_agent(struct json *j, const struct conversation *info)
 {
 	json_begin_object(j);
 	json_member_text(j, "agent_id", info->id);
@@ -298,7 +299,7 @@ static void write_agent(struct json *j, const struct chat_info *info)
 struct done nexus_list_agents(struct call *c)
 {
 	const struct agents_in *in = c->in;
-	struct chat_info *rows = NULL;
+	struct conversation *rows = NULL;
 	int64_t total = 0;
 	unsigned n = 0;
 	struct json *j;

@@ -87,7 +87,7 @@ struct done nexus_get_messages(struct call *c)
 {
 	const struct messages_in *in = c->in;
 	struct nexus_place at = nexus_place(c, in->agent_id);
-	struct chat_message *rows = NULL;
+	struct message *rows = NULL;
 	int64_t total = 0;
 	unsigned n = 0;
 	struct json *j;

@@ -19,11 +19,11 @@ _Static_assert(AGENT_CALLS_MAX <= 64, "a bit for each");
 
 struct history {
 	struct arena *arena;
-	struct agent_message *list;
+	struct message *list;
 	unsigned n;
-	const struct agent_message *caller; /* whose calls the results that follow belong to */
-	uint64_t answered;                  /* a bit for each of these that has its result */
-	unsigned n_numbered;                /* calls and results that came without an id */
+	const struct message *caller; /* whose calls the results that follow belong to */
+	uint64_t answered;            /* a bit for each of these that has its result */
+	unsigned n_numbered;          /* calls and results that came without an id */
 };
 
 static struct text text_in(const struct value *v, const char *key)
@@ -127,14 +127,14 @@ static struct text call_of(const struct history *h, struct text given)
 }
 
 /* The result of that call, if it came before; else a new one. No answer has more calls. */
-static struct agent_message *place_of(struct history *h, struct text id)
+static struct message *place_of(struct history *h, struct text id)
 {
 	for (unsigned i = h->n; i > 0 && h->n - i < AGENT_CALLS_MAX; i--) {
-		struct agent_message *m = &h->list[i - 1];
+		struct message *m = &h->list[i - 1];
 
-		if (m->role == AGENT_ASSISTANT || (m->role == AGENT_USER && !has_calls(h)))
+		if (m->role == MESSAGE_ASSISTANT || (m->role == MESSAGE_USER && !has_calls(h)))
 			break;
-		if (m->role == AGENT_TOOL && id.len > 0 && text_equal(m->call_id, id))
+		if (m->role == MESSAGE_TOOL && id.len > 0 && text_equal(m->call_id, id))
 			return m;
 	}
 	return &h->list[h->n++];
@@ -144,8 +144,8 @@ static void add_result(struct history *h, struct text id, struct text text, bool
 {
 	struct text call = call_of(h, id);
 
-	*place_of(h, call) = (struct agent_message) {
-		.role = AGENT_TOOL,
+	*place_of(h, call) = (struct message) {
+		.role = MESSAGE_TOOL,
 		.call_id = call,
 		.text = text,
 		.failed = failed,
@@ -169,9 +169,9 @@ static int add_results(struct history *h, const struct value *results)
 	return 0;
 }
 
-static int read_calls(struct history *h, const struct value *list, struct agent_message *m)
+static int read_calls(struct history *h, const struct value *list, struct message *m)
 {
-	struct agent_call *calls;
+	struct tool_call *calls;
 
 	if (count_of(list) == 0)
 		return 0;
@@ -180,9 +180,9 @@ static int read_calls(struct history *h, const struct value *list, struct agent_
 		return -ENOMEM;
 	value_each (item, list) {
 		const struct value *function = value_find(item, "Function");
-		struct agent_call *call = &calls[m->n_calls++];
+		struct tool_call *call = &calls[m->n_calls++];
 
-		*call = (struct agent_call) {
+		*call = (struct tool_call) {
 			.id = text_in(item, "ID"),
 			.name = text_in(function, "Name"),
 			.arguments = text_in(function, "Arguments"),
@@ -196,10 +196,10 @@ static int read_calls(struct history *h, const struct value *list, struct agent_
 
 static int add_answer(struct history *h, const struct value *m)
 {
-	struct agent_message *at = &h->list[h->n++];
+	struct message *at = &h->list[h->n++];
 	int r;
 
-	*at = (struct agent_message) {.role = AGENT_ASSISTANT, .text = text_in(m, "Content")};
+	*at = (struct message) {.role = MESSAGE_ASSISTANT, .text = text_in(m, "Content")};
 	r = read_calls(h, value_find(m, "ToolCalls"), at);
 	h->caller = at;
 	h->answered = 0;
@@ -227,7 +227,7 @@ static int add_message(struct history *h, const struct value *m)
 	if (is_tool && count_of(results) == 0 && open_call(h).data)
 		add_result(h, TEXT(""), content, false);
 	else
-		h->list[h->n++] = (struct agent_message) {.role = AGENT_USER, .text = content};
+		h->list[h->n++] = (struct message) {.role = MESSAGE_USER, .text = content};
 	return results_first ? 0 : add_results(h, results);
 }
 
@@ -258,16 +258,16 @@ static unsigned orphans_at(const struct history *h)
 
 	if (has_calls(h))
 		return h->n;
-	while (i > 0 && h->list[i - 1].role == AGENT_USER)
+	while (i > 0 && h->list[i - 1].role == MESSAGE_USER)
 		i--;
-	if (i == 0 || h->list[i - 1].role != AGENT_TOOL)
+	if (i == 0 || h->list[i - 1].role != MESSAGE_TOOL)
 		return h->n;
-	while (i > 0 && h->list[i - 1].role == AGENT_TOOL)
+	while (i > 0 && h->list[i - 1].role == MESSAGE_TOOL)
 		i--;
 	return i;
 }
 
-static bool has_call(const struct agent_message *caller, struct text id)
+static bool has_call(const struct message *caller, struct text id)
 {
 	for (unsigned i = 0; i < caller->n_calls; i++) {
 		if (text_equal(caller->calls[i].id, id))
@@ -279,7 +279,7 @@ static bool has_call(const struct agent_message *caller, struct text id)
 static bool had_result(const struct ocg_chain *chain, struct text id)
 {
 	for (unsigned i = 0; i < chain->n_said; i++) {
-		if (chain->said[i].role == AGENT_TOOL && text_equal(chain->said[i].call_id, id))
+		if (chain->said[i].role == MESSAGE_TOOL && text_equal(chain->said[i].call_id, id))
 			return true;
 	}
 	return false;
@@ -288,10 +288,10 @@ static bool had_result(const struct ocg_chain *chain, struct text id)
 /* Whether the results can be of its calls. They may come with those of the calls before. */
 static bool fits(const struct ocg_chain *chain, const struct history *h, unsigned at)
 {
-	const struct agent_message *caller = &chain->said[chain->n_said - 1];
+	const struct message *caller = &chain->said[chain->n_said - 1];
 	unsigned n = 0;
 
-	for (unsigned i = at; i < h->n && h->list[i].role == AGENT_TOOL; i++) {
+	for (unsigned i = at; i < h->n && h->list[i].role == MESSAGE_TOOL; i++) {
 		struct text id = h->list[i].call_id;
 
 		if (id.len == 0 || has_call(caller, id))
@@ -307,7 +307,7 @@ static bool fits(const struct ocg_chain *chain, const struct history *h, unsigne
 
 static bool follows_question(const struct history *h, unsigned at)
 {
-	return at > 0 && h->list[at - 1].role == AGENT_USER;
+	return at > 0 && h->list[at - 1].role == MESSAGE_USER;
 }
 
 /* The newest that fits. Several people may ask over one connection: where a question came, too, it
@@ -330,9 +330,9 @@ static const struct ocg_chain *find_chain(const struct list *chains, const struc
 /* Puts it before the results at *at, without its question if that has come. */
 static int put_chain(struct history *h, const struct ocg_chain *chain, unsigned *at)
 {
-	unsigned skip = follows_question(h, *at) && chain->said[0].role == AGENT_USER;
+	unsigned skip = follows_question(h, *at) && chain->said[0].role == MESSAGE_USER;
 	unsigned n = chain->n_said - skip;
-	const struct agent_message *given = h->list;
+	const struct message *given = h->list;
 	unsigned n_given = h->n;
 	unsigned i = *at;
 
@@ -344,7 +344,7 @@ static int put_chain(struct history *h, const struct ocg_chain *chain, unsigned 
 	h->n = *at;
 	h->caller = &h->list[*at - 1];
 	h->answered = 0;
-	for (; i < n_given && given[i].role == AGENT_TOOL; i++) {
+	for (; i < n_given && given[i].role == MESSAGE_TOOL; i++) {
 		if (given[i].call_id.len == 0 || has_call(h->caller, given[i].call_id))
 			add_result(h, given[i].call_id, given[i].text, given[i].failed);
 	}
@@ -359,7 +359,7 @@ static int number_results(struct history *h)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < h->n; i++) {
-		if (h->list[i].role == AGENT_TOOL)
+		if (h->list[i].role == MESSAGE_TOOL)
 			r = make_id(h, &h->list[i].call_id);
 	}
 	return r;
@@ -369,7 +369,7 @@ static unsigned after_last_answer(const struct history *h)
 {
 	unsigned i = h->n;
 
-	while (i > 0 && h->list[i - 1].role != AGENT_ASSISTANT)
+	while (i > 0 && h->list[i - 1].role != MESSAGE_ASSISTANT)
 		i--;
 	return i;
 }
@@ -384,9 +384,9 @@ static int read_question(const struct history *h, unsigned from, struct chat_ask
 	if (!results)
 		return -ENOMEM;
 	for (unsigned i = from; r == 0 && i < h->n; i++) {
-		const struct agent_message *m = &h->list[i];
+		const struct message *m = &h->list[i];
 
-		if (m->role == AGENT_TOOL)
+		if (m->role == MESSAGE_TOOL)
 			results[ask->n_results++] = (struct chat_result) {
 				.call_id = m->call_id, .text = m->text, .failed = m->failed};
 		else

@@ -99,34 +99,11 @@ struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct chat *chat, struct tex
 
 /* ---- what led to calls ---- */
 
-static int copy_calls(struct arena *a, struct agent_message *m)
-{
-	struct agent_call *calls;
-
-	if (m->n_calls == 0)
-		return 0;
-	calls = arena_alloc(a, m->n_calls * sizeof(calls[0]));
-	if (!calls)
-		return -ENOMEM;
-	for (unsigned i = 0; i < m->n_calls; i++) {
-		calls[i] = m->calls[i];
-		if (arena_copy_text(a, calls[i].id, &calls[i].id) != 0 ||
-		    arena_copy_text(a, calls[i].name, &calls[i].name) != 0 ||
-		    arena_copy_text(a, calls[i].arguments, &calls[i].arguments) != 0)
-			return -ENOMEM;
-	}
-	m->calls = calls;
-	return 0;
-}
-
-int ocg_copy_messages(struct arena *a, const struct agent_message *from, unsigned n,
-		      struct agent_message *to)
+int ocg_copy_messages(struct arena *a, const struct message *from, unsigned n, struct message *to)
 {
 	for (unsigned i = 0; i < n; i++) {
 		to[i] = from[i];
-		if (arena_copy_text(a, to[i].text, &to[i].text) != 0 ||
-		    arena_copy_text(a, to[i].call_id, &to[i].call_id) != 0 ||
-		    copy_calls(a, &to[i]) != 0)
+		if (message_copy(a, &to[i]) != 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -139,34 +116,34 @@ static unsigned question_at(const struct chat_ask *ask)
 
 	if (ask->n_results == 0)
 		return i;
-	while (i > 0 && ask->history[--i].role != AGENT_USER)
+	while (i > 0 && ask->history[--i].role != MESSAGE_USER)
 		;
 	return i;
 }
 
 /* All since the question, as it was sent and answered; to has room for it. */
 static unsigned list_chain(const struct chat_ask *ask, const struct chat_answer *answer,
-			   struct agent_message *to)
+			   struct message *to)
 {
 	unsigned n = 0;
 
 	for (unsigned i = question_at(ask); i < ask->n_history; i++)
 		to[n++] = ask->history[i];
 	for (unsigned i = 0; i < ask->n_results; i++)
-		to[n++] = (struct agent_message) {.role = AGENT_TOOL,
-						  .text = ask->results[i].text,
-						  .call_id = ask->results[i].call_id,
-						  .failed = ask->results[i].failed};
+		to[n++] = (struct message) {.role = MESSAGE_TOOL,
+					    .text = ask->results[i].text,
+					    .call_id = ask->results[i].call_id,
+					    .failed = ask->results[i].failed};
 	if (ask->content.data)
-		to[n++] = (struct agent_message) {.role = AGENT_USER, .text = ask->content};
-	to[n++] = (struct agent_message) {.role = AGENT_ASSISTANT,
-					  .text = answer->content,
-					  .calls = answer->calls,
-					  .n_calls = answer->n_calls};
+		to[n++] = (struct message) {.role = MESSAGE_USER, .text = ask->content};
+	to[n++] = (struct message) {.role = MESSAGE_ASSISTANT,
+				    .text = answer->content,
+				    .calls = answer->calls,
+				    .n_calls = answer->n_calls};
 	return n;
 }
 
-static int fill_chain(struct ocg_chain *chain, const struct agent_message *said, unsigned n,
+static int fill_chain(struct ocg_chain *chain, const struct message *said, unsigned n,
 		      struct text conversation)
 {
 	arena_init(&chain->arena, CHAIN_BYTES_MAX);
@@ -180,7 +157,7 @@ static int fill_chain(struct ocg_chain *chain, const struct agent_message *said,
 }
 
 /* If it is too much, only the question and the answer; else nothing. */
-static struct ocg_chain *chain_new(struct agent_message *said, unsigned n, struct text conversation)
+static struct ocg_chain *chain_new(struct message *said, unsigned n, struct text conversation)
 {
 	struct ocg_chain *chain = calloc(1, sizeof(*chain));
 	int r;
@@ -202,7 +179,7 @@ static struct ocg_chain *chain_new(struct agent_message *said, unsigned n, struc
 
 static void remember(struct ocg_peer *p, const struct chat_ask *ask, const struct chat_answer *a)
 {
-	struct agent_message *said = calloc(ask->n_history + ask->n_results + 2, sizeof(*said));
+	struct message *said = calloc(ask->n_history + ask->n_results + 2, sizeof(*said));
 	struct ocg_chain *chain =
 		said ? chain_new(said, list_chain(ask, a, said), ask->conversation) : NULL;
 

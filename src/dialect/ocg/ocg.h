@@ -93,7 +93,7 @@ struct ocg_talk {
 struct ocg_chain {
 	struct list link;
 	struct text conversation;
-	struct agent_message *said;
+	struct message *said;
 	unsigned n_said;
 	struct arena arena;
 };
@@ -113,8 +113,7 @@ struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct chat *chat, struct tex
 void ocg_peer_answered(struct ocg_peer *p, const struct chat_ask *ask, const struct chat_answer *a);
 
 /* With all that they point at. -ENOMEM also when the arena is full. */
-int ocg_copy_messages(struct arena *a, const struct agent_message *from, unsigned n,
-		      struct agent_message *to);
+int ocg_copy_messages(struct arena *a, const struct message *from, unsigned n, struct message *to);
 
 /* ---- chat_in.c ---- */
 

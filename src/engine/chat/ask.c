@@ -11,7 +11,7 @@
 
 int chat_check_room(struct chat *chat, struct text id, struct why *why)
 {
-	const struct conversation *c = conversation_find(chat, id);
+	const struct live_conversation *c = conversation_find(chat, id);
 
 	if (chat->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
@@ -80,7 +80,7 @@ static struct chat_turn *as_turn(struct errand *e)
 	return e->ops == &turn_ops ? turn_of(e) : NULL;
 }
 
-static struct chat_turn *find_turn(const struct conversation *c, struct text request_id)
+static struct chat_turn *find_turn(const struct live_conversation *c, struct text request_id)
 {
 	struct chat_turn *t = c->running ? as_turn(c->running) : NULL;
 
@@ -96,7 +96,7 @@ static struct chat_turn *find_turn(const struct conversation *c, struct text req
 
 static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text id, struct why *why)
 {
-	const struct conversation *c;
+	const struct live_conversation *c;
 	int r = chat_check_id(id, "conversation", why);
 
 	if (r == 0)
@@ -115,32 +115,6 @@ static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text 
 }
 
 /* ---- a copy ---- */
-
-int copy_call(struct arena *a, const struct agent_call *from, struct agent_call *to)
-{
-	if (arena_copy_text(a, from->id, &to->id) != 0 ||
-	    arena_copy_text(a, from->name, &to->name) != 0 ||
-	    arena_copy_text(a, from->arguments, &to->arguments) != 0)
-		return -ENOMEM;
-	return 0;
-}
-
-static int copy_calls(struct arena *a, struct agent_message *m)
-{
-	struct agent_call *calls;
-
-	if (m->n_calls == 0)
-		return 0;
-	calls = arena_zalloc(a, m->n_calls * sizeof(calls[0]));
-	if (!calls)
-		return -ENOMEM;
-	for (unsigned i = 0; i < m->n_calls; i++) {
-		if (copy_call(a, &m->calls[i], &calls[i]) != 0)
-			return -ENOMEM;
-	}
-	m->calls = calls;
-	return 0;
-}
 
 static int copy_tools(struct arena *a, struct chat_ask *ask)
 {
@@ -176,15 +150,13 @@ static int copy_results(struct arena *a, struct chat_ask *ask)
 
 static int copy_history(struct arena *a, struct chat_ask *ask)
 {
-	struct agent_message *history = arena_zalloc(a, ask->n_history * sizeof(history[0]));
+	struct message *history = arena_zalloc(a, ask->n_history * sizeof(history[0]));
 
 	if (!history)
 		return -ENOMEM;
 	for (unsigned i = 0; i < ask->n_history; i++) {
 		history[i] = ask->history[i];
-		if (arena_copy_text(a, history[i].text, &history[i].text) != 0 ||
-		    arena_copy_text(a, history[i].call_id, &history[i].call_id) != 0 ||
-		    copy_calls(a, &history[i]) != 0)
+		if (message_copy(a, &history[i]) != 0)
 			return -ENOMEM;
 	}
 	ask->history = history;
@@ -278,7 +250,7 @@ int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_s
 	      struct chat_turn **ret_turn, struct why *why)
 {
 	struct text id = ask->conversation.data ? ask->conversation : TEXT(CHAT_DEFAULT);
-	struct conversation *c;
+	struct live_conversation *c;
 	struct chat_turn *t;
 	int r = check_ask(chat, ask, id, why);
 
@@ -317,7 +289,7 @@ void chat_turn_cancel(struct chat_turn *t)
 	errand_cancel(&t->errand);
 }
 
-static bool cancel_in(struct conversation *c, struct text request_id)
+static bool cancel_in(struct live_conversation *c, struct text request_id)
 {
 	struct chat_turn *t = find_turn(c, request_id);
 
@@ -331,13 +303,13 @@ static bool cancel_in(struct conversation *c, struct text request_id)
 bool chat_cancel(struct chat *chat, struct text conversation, struct text request_id)
 {
 	if (conversation.data) {
-		struct conversation *c = conversation_find(chat, conversation);
+		struct live_conversation *c = conversation_find(chat, conversation);
 
 		return c && cancel_in(c, request_id);
 	}
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
 		list_for_each (at, following, &chat->buckets[i]) {
-			if (cancel_in(list_entry(at, struct conversation, link), request_id))
+			if (cancel_in(list_entry(at, struct live_conversation, link), request_id))
 				return true;
 		}
 	}

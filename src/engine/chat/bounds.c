@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "engine/chat/inner.h"
+#include "store/chat.h"
 #include "store/store.h"
 
 enum { TOOL_NAME_MAX = 64, SHOWN = 100 };
@@ -28,8 +29,8 @@ struct resolver {
 	struct connection *db;
 	struct arena *arena;
 	const struct chat_wish *wish;
-	struct conversation_row parent;
-	struct chat_bounds *bounds;
+	struct conversation parent;
+	struct bounds *bounds;
 	struct why *why;
 };
 
@@ -40,12 +41,12 @@ static int shown(struct text t)
 
 /* ---- the parent ---- */
 
-static int find_parent(struct resolver *r, struct text id, struct conversation_row *row)
+static int find_parent(struct resolver *r, struct text id, struct conversation *row)
 {
 	bool found = false;
 	int e = 0;
 
-	*row = (struct conversation_row) {0};
+	*row = (struct conversation) {0};
 	if (chat_check_id(id, "parent_agent_id", NULL) == 0)
 		e = store_conversation_find(r->db, id, r->arena, row, &found);
 	/* It is there before anything was said in it. */
@@ -58,13 +59,13 @@ static int find_parent(struct resolver *r, struct text id, struct conversation_r
 /* How many stand above it. One whose own parent was ended is the first. */
 static int check_depth(struct resolver *r)
 {
-	struct conversation_row row = r->parent;
+	struct conversation row = r->parent;
 	unsigned depth = 1;
 	bool found = true;
 	int e = 0;
 
-	while (e == 0 && found && row.parent.data && depth <= CHAT_CHILD_DEPTH) {
-		e = store_conversation_find(r->db, row.parent, r->arena, &row, &found);
+	while (e == 0 && found && row.bounds.parent.data && depth <= CHAT_CHILD_DEPTH) {
+		e = store_conversation_find(r->db, row.bounds.parent, r->arena, &row, &found);
 		depth++;
 	}
 	if (e == 0 && depth > CHAT_CHILD_DEPTH)
@@ -93,24 +94,24 @@ static int resolve_parent(struct resolver *r)
 static int resolve_preset(struct resolver *r)
 {
 	struct text word = r->wish->preset;
-	enum chat_preset above = (enum chat_preset)r->parent.preset;
+	enum preset above = r->parent.bounds.preset;
 
 	if (!word.data) {
 		r->bounds->preset = above;
 		return 0;
 	}
 	if (text_is(word, "sandboxed")) {
-		r->bounds->preset = CHAT_SANDBOXED;
+		r->bounds->preset = PRESET_SANDBOXED;
 		return 0;
 	}
 	if (!text_is(word, "trusted"))
 		return refuse_field(r->why, "preset",
 				    "Invalid preset: %.*s. Valid: ['sandboxed', 'trusted']",
 				    shown(word), word.data);
-	if (above == CHAT_SANDBOXED)
+	if (above == PRESET_SANDBOXED)
 		return refuse_field(r->why, "preset",
 				    "Requested preset 'trusted' exceeds parent ceiling");
-	r->bounds->preset = CHAT_TRUSTED;
+	r->bounds->preset = PRESET_TRUSTED;
 	return 0;
 }
 
@@ -187,9 +188,9 @@ static int check_folder(struct resolver *r, const char *path)
 
 static int check_cwd_ceiling(struct resolver *r)
 {
-	struct text cwd = r->bounds->cwd, above = r->parent.cwd;
+	struct text cwd = r->bounds->cwd, above = r->parent.bounds.cwd;
 
-	if (r->parent.preset != CHAT_SANDBOXED || (above.data && is_below(cwd, above)))
+	if (r->parent.bounds.preset != PRESET_SANDBOXED || (above.data && is_below(cwd, above)))
 		return 0;
 	return refuse_field(r->why, "cwd", "cwd '%.*s' is outside parent's cwd '%.*s'",
 			    TEXT_ARGS(cwd), TEXT_ARGS(above));
@@ -202,13 +203,13 @@ static int resolve_cwd(struct resolver *r)
 	int e;
 
 	if (!wanted.data) {
-		r->bounds->cwd = r->parent.cwd;
+		r->bounds->cwd = r->parent.bounds.cwd;
 		return 0;
 	}
-	if ((wanted.len == 0 || wanted.data[0] != '/') && !r->parent.cwd.data)
+	if ((wanted.len == 0 || wanted.data[0] != '/') && !r->parent.bounds.cwd.data)
 		return refuse_field(r->why, "cwd", "cwd must be an absolute path: %.*s",
 				    shown(wanted), wanted.data);
-	e = join(r, "cwd", wanted, r->parent.cwd, path);
+	e = join(r, "cwd", wanted, r->parent.bounds.cwd, path);
 	if (e == 0)
 		e = find_real(r, "cwd", path, &r->bounds->cwd);
 	if (e == 0)
@@ -268,7 +269,7 @@ static int check_write_path(struct resolver *r, struct text path, const struct p
 {
 	struct text root = r->bounds->cwd;
 
-	if (r->bounds->preset == CHAT_SANDBOXED && !(root.data && is_below(path, root)))
+	if (r->bounds->preset == PRESET_SANDBOXED && !(root.data && is_below(path, root)))
 		return refuse_field(r->why, "allowed_write_paths",
 				    "allowed_write_path '%.*s' is outside sandbox root '%.*s'",
 				    TEXT_ARGS(path), TEXT_ARGS(root));
@@ -326,7 +327,7 @@ static int resolve_write_paths(struct resolver *r)
 {
 	struct text folder = r->bounds->cwd;
 	struct paths above, own;
-	int e = paths_of(r->arena, r->parent.write_paths, &above);
+	int e = paths_of(r->arena, r->parent.bounds.write_paths, &above);
 
 	if (e == 0)
 		e = paths_new(r->arena, CHAT_PATHS_MAX, &own);
@@ -334,7 +335,7 @@ static int resolve_write_paths(struct resolver *r)
 		return e;
 	if (r->wish->has_write_paths)
 		e = take_wished_paths(r, &above, &own);
-	else if (r->bounds->preset != CHAT_SANDBOXED)
+	else if (r->bounds->preset != PRESET_SANDBOXED)
 		own = above;
 	else if (folder.data)
 		take_common_paths(folder, &above, &own);
@@ -394,7 +395,7 @@ static int check_tools(struct resolver *r)
 static int resolve_tools(struct resolver *r)
 {
 	const struct chat_wish *wish = r->wish;
-	struct text all = r->parent.disabled_tools;
+	struct text all = r->parent.bounds.disabled_tools;
 	size_t room = all.len + (size_t)wish->n_disabled_tools * (TOOL_NAME_MAX + 1) + 1;
 	char *out;
 	int e = check_tools(r);
@@ -435,8 +436,7 @@ struct agent_bounds bounds_for_agent(struct text cwd, struct text write_paths, s
 }
 
 /* An agent that is not there is refused elsewhere. */
-static int check_agent(struct chat *chat, struct text name, const struct chat_bounds *b,
-		       struct why *why)
+static int check_agent(struct chat *chat, struct text name, const struct bounds *b, struct why *why)
 {
 	const struct agent *agent = chat_agent(chat, name);
 	const struct agent_bounds bounds =
@@ -448,9 +448,9 @@ static int check_agent(struct chat *chat, struct text name, const struct chat_bo
 }
 
 int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat_wish *wish,
-		 struct chat_bounds *ret, struct why *why)
+		 struct bounds *ret, struct why *why)
 {
-	struct chat_bounds bounds = {0};
+	struct bounds bounds = {0};
 	struct resolver r = {
 		.db = store_lane(chat->store, lane),
 		.arena = a,

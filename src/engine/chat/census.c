@@ -4,6 +4,7 @@
 #include "engine/event/event.h"
 #include "engine/services.h"
 #include "store/memory.h"
+#include "store/chat.h"
 #include "store/store.h"
 
 bool census_at_hand(const struct chat *chat, struct census *ret)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/chat/inner.h"
+#include "store/chat.h"
 #include "store/store.h"
 
 int chat_check_id(struct text id, const char *field, struct why *why)
@@ -126,10 +127,10 @@ bool chat_idle(const struct chat *chat)
 }
 
 /* In a bucket; NULL: none. */
-static struct conversation *find_busy(struct list *bucket)
+static struct live_conversation *find_busy(struct list *bucket)
 {
 	list_for_each (at, following, bucket) {
-		struct conversation *c = list_entry(at, struct conversation, link);
+		struct live_conversation *c = list_entry(at, struct live_conversation, link);
 
 		if (c->n_waiting > 0 || (c->running && !c->running->cancelled))
 			return c;
@@ -139,7 +140,7 @@ static struct conversation *find_busy(struct list *bucket)
 
 void chat_stop(struct chat *chat)
 {
-	struct conversation *c;
+	struct live_conversation *c;
 
 	if (!chat)
 		return;
@@ -151,7 +152,7 @@ void chat_stop(struct chat *chat)
 	}
 }
 
-static void drop_conversation(struct conversation *c)
+static void drop_conversation(struct live_conversation *c)
 {
 	struct list *first;
 
@@ -177,7 +178,7 @@ void chat_free(struct chat *chat)
 	rosters_free(chat);
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
 		while ((first = list_first(&chat->buckets[i])))
-			drop_conversation(list_entry(first, struct conversation, link));
+			drop_conversation(list_entry(first, struct live_conversation, link));
 	}
 	timer_free(chat->teller);
 	free(chat->system);

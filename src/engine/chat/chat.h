@@ -18,6 +18,8 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
+#include "base/noun/conversation.h"
+#include "base/noun/message.h"
 #include "io/loop.h"
 #include "io/work.h"
 #include "engine/memory/memory.h"
@@ -106,7 +108,7 @@ struct chat_ask {
 	 * not what the conversation has, and of it only what the budget has room for. It is not
 	 * kept; the question and the answer are. */
 	bool own_history;
-	const struct agent_message *history;
+	const struct message *history;
 	unsigned n_history;
 	struct text system; /* in place of the conversation's; {NULL, 0}: as it is */
 };
@@ -119,7 +121,7 @@ struct chat_answer {
 	struct text content; /* what came, whatever the outcome */
 	enum agent_outcome outcome;
 	enum agent_cause cause; /* of a failed agent */
-	const struct agent_call *calls;
+	const struct tool_call *calls;
 	unsigned n_calls;
 	struct agent_usage usage;
 	const char *error_type; /* of a failed agent: its type and words (REFUSE_INTERNAL) */
@@ -233,17 +235,6 @@ struct chat_wish {
 	unsigned n_disabled_tools;
 };
 
-enum chat_preset { CHAT_UNSAID, CHAT_TRUSTED, CHAT_SANDBOXED };
-
-/* The same as it holds: paths are absolute and without links, what a parent has is in it. */
-struct chat_bounds {
-	enum chat_preset preset;
-	struct text parent;         /* {NULL, 0}: none */
-	struct text cwd;            /* {NULL, 0}: the agent's own */
-	struct text write_paths;    /* one a line; {NULL, 0}: anywhere */
-	struct text disabled_tools; /* with commas between; {NULL, 0}: none */
-};
-
 enum { CHAT_PATHS_MAX = 32, CHAT_TOOLS_MAX = 128, CHAT_CHILD_DEPTH = 5 };
 
 /*
@@ -252,13 +243,13 @@ enum { CHAT_PATHS_MAX = 32, CHAT_TOOLS_MAX = 128, CHAT_CHILD_DEPTH = 5 };
  * to.
  */
 int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat_wish *wish,
-		 struct chat_bounds *ret, struct why *why);
+		 struct bounds *ret, struct why *why);
 
 struct chat_new {
-	struct text id;                   /* {NULL, 0}: one is made */
-	struct text agent;                /* {NULL, 0}: the default */
-	struct text system;               /* {NULL, 0}: the default */
-	const struct chat_bounds *bounds; /* NULL: none */
+	struct text id;              /* {NULL, 0}: one is made */
+	struct text agent;           /* {NULL, 0}: the default */
+	struct text system;          /* {NULL, 0}: the default */
+	const struct bounds *bounds; /* NULL: none */
 };
 
 /* On the writer's thread. REFUSE_PARAMS when the id is taken or cannot be, or the agent is not
@@ -266,43 +257,13 @@ struct chat_new {
 int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, struct text *ret_id,
 		struct why *why);
 
-struct chat_info {
-	int64_t number; /* tells it from others that had its id; 0: nothing was said in it yet */
-	struct text id;
-	struct text agent; /* as it is now: its own or the default's */
-	bool has_system;
-	int64_t n_messages;
-	int64_t created_ms;
-	int64_t updated_ms;
-	int64_t ended_ms; /* 0: it was not */
-	bool running;
-	bool wants_end; /* see chat_want_end */
-	struct chat_bounds bounds;
-	int64_t n_children; /* that were not ended */
-};
-
-/* The one changed last first. CHAT_DEFAULT is always there: the last, until it is used. */
+/* Each with the agent that it has now, its own or the default. The one changed last first. CHAT_DEFAULT is always there: the last, until it is used. */
 int chat_list(struct chat *chat, int lane, struct arena *a, int64_t offset, int64_t limit,
-	      struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total);
-
-enum chat_role { CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL };
-
-struct chat_message {
-	enum chat_role role;
-	struct text text;
-	struct text call_id; /* CHAT_TOOL */
-	bool failed;
-	const struct agent_call *calls;
-	unsigned n_calls;
-	int64_t tokens;
-	int64_t created_ms;
-	const char
-		*state; /* of its turn: "running", "done", "cancelled", "failed", "interrupted" */
-};
+	      struct conversation **ret_rows, unsigned *ret_n, int64_t *ret_total);
 
 /* Oldest first. */
 int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conversation,
-		  bool must_exist, int64_t offset, int64_t limit, struct chat_message **ret_rows,
+		  bool must_exist, int64_t offset, int64_t limit, struct message **ret_rows,
 		  unsigned *ret_n, int64_t *ret_total, struct why *why);
 
 /* ---- those that were ended ---- */
@@ -310,13 +271,13 @@ int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conv
 /* What was said in them stays until it is purged. They have a number, since their id may be
  * another's by now. The last ended first; of one id, or {NULL, 0} of all. */
 int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id, int64_t offset,
-		    int64_t limit, struct chat_info **ret_rows, unsigned *ret_n,
+		    int64_t limit, struct conversation **ret_rows, unsigned *ret_n,
 		    int64_t *ret_total);
 
 /* As chat_messages. REFUSE_NOT_FOUND for a number that no ended conversation has. */
 int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
 			int64_t offset, int64_t limit, struct text *ret_id,
-			struct chat_message **ret_rows, unsigned *ret_n, int64_t *ret_total,
+			struct message **ret_rows, unsigned *ret_n, int64_t *ret_total,
 			struct why *why);
 
 /* Which are to be deleted for good, and how far that is. */

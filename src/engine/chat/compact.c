@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "engine/chat/inner.h"
+#include "store/chat.h"
 #include "store/store.h"
 
 enum {
@@ -60,7 +61,7 @@ static void on_cancelled(struct errand *e)
 	errand_finish(e, refuse(&why, REFUSE_CANCELLED, "cancelled"), &why);
 }
 
-static int64_t total_tokens(const struct conversation *c)
+static int64_t total_tokens(const struct live_conversation *c)
 {
 	struct chat_counts counts;
 
@@ -82,7 +83,7 @@ static int keep_run(struct work *w, int lane)
 static void keep_finished(struct work *w, int result)
 {
 	struct compaction *k = compaction_of_work(w);
-	struct conversation *c = k->errand.conversation;
+	struct live_conversation *c = k->errand.conversation;
 
 	if (result == 0) {
 		window_drop_to(c, k->up_to);
@@ -95,7 +96,7 @@ static void keep_finished(struct work *w, int result)
 }
 
 /* Tokens that the turns up to there cost now, with the summary before them. */
-static int64_t tokens_to_go(const struct conversation *c, int64_t up_to)
+static int64_t tokens_to_go(const struct live_conversation *c, int64_t up_to)
 {
 	int64_t n = c->summary_tokens;
 
@@ -159,9 +160,9 @@ static void quote(const struct errand *e, struct buf *out)
 	unsigned from = ask->n_messages;
 
 	while (from > 0) {
-		const struct agent_message *m = &ask->messages[from - 1];
+		const struct message *m = &ask->messages[from - 1];
 
-		if (m->role == AGENT_USER) {
+		if (m->role == MESSAGE_USER) {
 			room -= chat_estimate(shortened(m->text));
 			if (room < 0)
 				break;
@@ -171,7 +172,7 @@ static void quote(const struct errand *e, struct buf *out)
 	for (unsigned i = from; i < ask->n_messages; i++) {
 		struct text said = shortened(ask->messages[i].text);
 
-		if (ask->messages[i].role != AGENT_USER)
+		if (ask->messages[i].role != MESSAGE_USER)
 			continue;
 		buf_add(out, said.data, said.len);
 		buf_add_char(out, '\n');
@@ -180,13 +181,14 @@ static void quote(const struct errand *e, struct buf *out)
 
 static void transcribe(const struct errand *e, struct buf *out)
 {
-	static const char *const who[] = {
-		[AGENT_USER] = "User", [AGENT_ASSISTANT] = "Assistant", [AGENT_TOOL] = "Tool"};
+	static const char *const who[] = {[MESSAGE_USER] = "User",
+					  [MESSAGE_ASSISTANT] = "Assistant",
+					  [MESSAGE_TOOL] = "Tool"};
 	const struct agent_ask *ask = &e->context.ask;
 
 	buf_add(out, wish, sizeof(wish) - 1);
 	for (unsigned i = 0; i < ask->n_messages; i++) {
-		const struct agent_message *m = &ask->messages[i];
+		const struct message *m = &ask->messages[i];
 
 		buf_printf(out, "%s: ", who[m->role]);
 		buf_add(out, m->text.data, m->text.len);
@@ -224,7 +226,7 @@ static int read_run(struct work *w, int lane)
 
 static void ask_agent(struct compaction *k)
 {
-	const struct agent_message wanted = {.role = AGENT_USER, .text = k->summary};
+	const struct message wanted = {.role = MESSAGE_USER, .text = k->summary};
 
 	k->errand.context.ask = (struct agent_ask) {
 		.conversation = k->errand.conversation->name, .messages = &wanted, .n_messages = 1};
@@ -250,7 +252,7 @@ static void read_finished(struct work *w, int result)
 static int start_reading(struct compaction *k)
 {
 	struct errand *e = &k->errand;
-	const struct conversation *c = e->conversation;
+	const struct live_conversation *c = e->conversation;
 
 	e->context.ask.conversation = c->name;
 	e->context.from_turn = c->turns[c->first].turn;
@@ -262,7 +264,7 @@ static int start_reading(struct compaction *k)
 static void begin(struct errand *e)
 {
 	struct compaction *k = compaction_of(e);
-	const struct conversation *c = e->conversation;
+	const struct live_conversation *c = e->conversation;
 	struct why why = {0};
 	int r = 0;
 
@@ -294,7 +296,7 @@ static int queue(struct chat *chat, struct text id, bool must_exist, chat_compac
 		 void *arg)
 {
 	struct compaction *k = calloc(1, sizeof(*k));
-	struct conversation *c = k ? conversation_get(chat, id) : NULL;
+	struct live_conversation *c = k ? conversation_get(chat, id) : NULL;
 
 	if (!c) {
 		free(k);

@@ -5,6 +5,7 @@
 
 #include "engine/chat/inner.h"
 #include "engine/memory/memory.h"
+#include "store/chat.h"
 #include "store/store.h"
 
 enum {
@@ -15,57 +16,13 @@ enum {
 
 static const char summary_intro[] = "Summary of the conversation so far:\n";
 
-static enum agent_role agent_role(enum message_role role)
-{
-	switch (role) {
-	case MESSAGE_USER:
-		return AGENT_USER;
-	case MESSAGE_ASSISTANT:
-		return AGENT_ASSISTANT;
-	case MESSAGE_TOOL:
-		return AGENT_TOOL;
-	}
-	return AGENT_USER;
-}
-
-int chat_copy_calls(struct arena *a, const struct message_row *row,
-		    const struct agent_call **ret_calls)
-{
-	struct agent_call *calls;
-
-	*ret_calls = NULL;
-	if (row->n_calls == 0)
-		return 0;
-	calls = arena_alloc(a, row->n_calls * sizeof(calls[0]));
-	if (!calls)
-		return -ENOMEM;
-	for (unsigned i = 0; i < row->n_calls; i++)
-		calls[i] = (struct agent_call) {.id = row->calls[i].id,
-						.name = row->calls[i].name,
-						.arguments = row->calls[i].arguments};
-	*ret_calls = calls;
-	return 0;
-}
-
-static int copy_message(struct arena *a, const struct message_row *row, struct agent_message *to)
-{
-	*to = (struct agent_message) {
-		.role = agent_role(row->role),
-		.text = row->text,
-		.n_calls = row->n_calls,
-		.call_id = row->call_id,
-		.failed = row->failed,
-	};
-	return chat_copy_calls(a, row, &to->calls);
-}
-
 /* Stands for the turns that are not sent any more. */
-static int read_summary(struct connection *db, struct errand *e, struct agent_message *to,
+static int read_summary(struct connection *db, struct errand *e, struct message *to,
 			bool *ret_found)
 {
 	struct arena *a = &e->context.arena;
 	size_t n_intro = sizeof(summary_intro) - 1;
-	struct conversation_row row;
+	struct conversation row;
 	char *text;
 	int r = store_conversation_find(db, e->context.ask.conversation, a, &row, ret_found);
 
@@ -77,12 +34,12 @@ static int read_summary(struct connection *db, struct errand *e, struct agent_me
 		return -ENOMEM;
 	memcpy(text, summary_intro, n_intro);
 	memcpy(text + n_intro, row.summary.data, row.summary.len);
-	*to = (struct agent_message) {.role = AGENT_USER,
-				      .text = {.data = text, .len = n_intro + row.summary.len}};
+	*to = (struct message) {.role = MESSAGE_USER,
+				.text = {.data = text, .len = n_intro + row.summary.len}};
 	return 0;
 }
 
-static bool has_call(const struct agent_message *m, struct text id)
+static bool has_call(const struct message *m, struct text id)
 {
 	for (unsigned i = 0; i < m->n_calls; i++) {
 		if (text_equal(m->calls[i].id, id))
@@ -91,16 +48,16 @@ static bool has_call(const struct agent_message *m, struct text id)
 	return false;
 }
 
-static bool has_result(const struct agent_message *m, unsigned n, struct text id)
+static bool has_result(const struct message *m, unsigned n, struct text id)
 {
-	for (unsigned i = 0; i < n && m[i].role == AGENT_TOOL; i++) {
+	for (unsigned i = 0; i < n && m[i].role == MESSAGE_TOOL; i++) {
 		if (text_equal(m[i].call_id, id))
 			return true;
 	}
 	return false;
 }
 
-static unsigned count_calls(const struct agent_message *messages, unsigned n)
+static unsigned count_calls(const struct message *messages, unsigned n)
 {
 	unsigned n_calls = 0;
 
@@ -114,32 +71,31 @@ static unsigned count_calls(const struct agent_message *messages, unsigned n)
  * have brought the one, and the other may be too old to be sent: a call gets a result that says so,
  * and such a result is just something that was said.
  */
-static int pair_calls(struct arena *a, struct agent_message **messages, unsigned *n)
+static int pair_calls(struct arena *a, struct message **messages, unsigned *n)
 {
-	const struct agent_message *from = *messages;
-	const struct agent_message *caller = NULL; /* whose results follow */
+	const struct message *from = *messages;
+	const struct message *caller = NULL; /* whose results follow */
 	unsigned n_calls = count_calls(from, *n);
-	struct agent_message *to = arena_alloc(a, (*n + n_calls + 1) * sizeof(to[0]));
+	struct message *to = arena_alloc(a, (*n + n_calls + 1) * sizeof(to[0]));
 	unsigned k = 0;
 
 	if (!to)
 		return -ENOMEM;
 	for (unsigned i = 0; i < *n; i++) {
 		to[k] = from[i];
-		if (from[i].role != AGENT_TOOL)
-			caller = from[i].role == AGENT_ASSISTANT ? &from[i] : NULL;
-		if (from[i].role == AGENT_TOOL && (!caller || !has_call(caller, from[i].call_id)))
-			to[k] = (struct agent_message) {.role = AGENT_USER, .text = from[i].text};
+		if (from[i].role != MESSAGE_TOOL)
+			caller = from[i].role == MESSAGE_ASSISTANT ? &from[i] : NULL;
+		if (from[i].role == MESSAGE_TOOL && (!caller || !has_call(caller, from[i].call_id)))
+			to[k] = (struct message) {.role = MESSAGE_USER, .text = from[i].text};
 		k++;
 		for (unsigned c = 0; c < from[i].n_calls; c++) {
 			struct text id = from[i].calls[c].id;
 
 			if (!has_result(&from[i + 1], *n - i - 1, id))
-				to[k++] =
-					(struct agent_message) {.role = AGENT_TOOL,
-								.text = TEXT("no result was given"),
-								.call_id = id,
-								.failed = true};
+				to[k++] = (struct message) {.role = MESSAGE_TOOL,
+							    .text = TEXT("no result was given"),
+							    .call_id = id,
+							    .failed = true};
 		}
 	}
 	*messages = to;
@@ -189,20 +145,19 @@ static int shorten(struct arena *a, struct text *t, int64_t *excess)
 
 /* A question and its calls are sent whatever the budget says; room is made by what the calls
  * gave, the oldest first. */
-static int shorten_results(struct arena *a, struct agent_message *messages, unsigned n,
-			   int64_t excess)
+static int shorten_results(struct arena *a, struct message *messages, unsigned n, int64_t excess)
 {
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < n && excess > 0; i++) {
-		if (messages[i].role == AGENT_TOOL)
+		if (messages[i].role == MESSAGE_TOOL)
 			r = shorten(a, &messages[i].text, &excess);
 	}
 	return r;
 }
 
 /* As providers take them, and with room for the answer. */
-static int send_messages(struct errand *e, struct agent_message *messages, unsigned n)
+static int send_messages(struct errand *e, struct message *messages, unsigned n)
 {
 	struct arena *a = &e->context.arena;
 	int r = shorten_results(a, messages, n, e->context.excess);
@@ -217,8 +172,8 @@ static int send_messages(struct errand *e, struct agent_message *messages, unsig
 int context_read(struct errand *e, struct connection *db, int64_t conversation, int64_t to_turn)
 {
 	struct arena *a = &e->context.arena;
-	struct agent_message *messages;
-	struct message_row *rows;
+	struct message *messages;
+	struct message *rows;
 	bool summary = false;
 	unsigned n;
 	int r;
@@ -226,13 +181,13 @@ int context_read(struct errand *e, struct connection *db, int64_t conversation, 
 	r = store_message_window(db, conversation, e->context.from_turn, to_turn, a, &rows, &n);
 	if (r != 0)
 		return r;
-	messages = arena_zalloc(a, (n + 1) * sizeof(messages[0]));
+	messages = arena_alloc(a, (n + 1) * sizeof(messages[0]));
 	if (!messages)
 		return -ENOMEM;
 	if (e->context.has_summary)
 		r = read_summary(db, e, &messages[0], &summary);
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = copy_message(a, &rows[i], &messages[i + summary]);
+	if (n > 0)
+		memcpy(messages + summary, rows, n * sizeof(rows[0]));
 	return r != 0 ? r : send_messages(e, messages, n + summary);
 }
 
@@ -240,7 +195,7 @@ int context_read(struct errand *e, struct connection *db, int64_t conversation, 
 static int take_given(struct errand *e, const struct chat_ask *ask)
 {
 	unsigned n = ask->n_history;
-	struct agent_message *messages =
+	struct message *messages =
 		arena_zalloc(&e->context.arena, (n + ask->n_results + 1) * sizeof(messages[0]));
 
 	if (!messages)
@@ -248,15 +203,15 @@ static int take_given(struct errand *e, const struct chat_ask *ask)
 	if (n > 0)
 		memcpy(messages, ask->history, n * sizeof(messages[0]));
 	for (unsigned i = 0; i < ask->n_results; i++)
-		messages[n++] = (struct agent_message) {
-			.role = AGENT_TOOL,
+		messages[n++] = (struct message) {
+			.role = MESSAGE_TOOL,
 			.text = ask->results[i].text,
 			.call_id = ask->results[i].call_id,
 			.failed = ask->results[i].failed,
 		};
 	/* Who says nothing adds nothing; but something has to be sent. */
 	if (ask->content.len > 0 || n == 0)
-		messages[n++] = (struct agent_message) {.role = AGENT_USER, .text = ask->content};
+		messages[n++] = (struct message) {.role = MESSAGE_USER, .text = ask->content};
 	return send_messages(e, messages, n);
 }
 

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "engine/chat/inner.h"
+#include "store/chat.h"
 #include "store/store.h"
 
-struct agent *conversation_agent(const struct conversation *c)
+struct agent *conversation_agent(const struct live_conversation *c)
 {
 	if (!c->agent_name)
 		return chat_roster(c->chat)->agent;
@@ -28,7 +29,7 @@ static struct list *bucket(struct chat *chat, struct text id)
 	return &chat->buckets[h % CHAT_BUCKETS];
 }
 
-void conversation_free(struct conversation *c)
+void conversation_free(struct live_conversation *c)
 {
 	list_remove(&c->link);
 	if (!list_empty(&c->idle_link)) {
@@ -44,9 +45,9 @@ void conversation_free(struct conversation *c)
 	free(c);
 }
 
-static struct conversation *conversation_new(struct chat *chat, struct text id)
+static struct live_conversation *conversation_new(struct chat *chat, struct text id)
 {
-	struct conversation *c = calloc(1, sizeof(*c));
+	struct live_conversation *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -60,10 +61,10 @@ static struct conversation *conversation_new(struct chat *chat, struct text id)
 	return c;
 }
 
-struct conversation *conversation_find(struct chat *chat, struct text id)
+struct live_conversation *conversation_find(struct chat *chat, struct text id)
 {
 	list_for_each (at, following, bucket(chat, id)) {
-		struct conversation *c = list_entry(at, struct conversation, link);
+		struct live_conversation *c = list_entry(at, struct live_conversation, link);
 
 		if (text_equal(c->name, id))
 			return c;
@@ -71,7 +72,7 @@ struct conversation *conversation_find(struct chat *chat, struct text id)
 	return NULL;
 }
 
-static void stop_resting(struct conversation *c)
+static void stop_resting(struct live_conversation *c)
 {
 	if (list_empty(&c->idle_link))
 		return;
@@ -80,14 +81,14 @@ static void stop_resting(struct conversation *c)
 }
 
 /* One that was not in the store may have been made there since. */
-static bool outdated(const struct conversation *c)
+static bool outdated(const struct live_conversation *c)
 {
 	return c->stale || (c->seq == 0 && c->made != atomic_load(&c->chat->made));
 }
 
-struct conversation *conversation_get(struct chat *chat, struct text id)
+struct live_conversation *conversation_get(struct chat *chat, struct text id)
 {
-	struct conversation *c = conversation_find(chat, id);
+	struct live_conversation *c = conversation_find(chat, id);
 
 	if (c && !list_empty(&c->idle_link) && outdated(c)) {
 		conversation_free(c);
@@ -99,7 +100,7 @@ struct conversation *conversation_get(struct chat *chat, struct text id)
 }
 
 /* Kept at hand for the next who asks, if what is here holds. */
-static void rest(struct conversation *c)
+static void rest(struct live_conversation *c)
 {
 	struct chat *chat = c->chat;
 
@@ -112,16 +113,16 @@ static void rest(struct conversation *c)
 	list_append(&chat->idle, &c->idle_link);
 	if (++chat->n_idle > CHAT_IDLE_MAX)
 		conversation_free(
-			list_entry(list_first(&chat->idle), struct conversation, idle_link));
+			list_entry(list_first(&chat->idle), struct live_conversation, idle_link));
 }
 
 /* ---- loading ---- */
 
 struct load {
 	struct work work;
-	struct conversation *conversation;
+	struct live_conversation *conversation;
 	struct arena arena;
-	struct conversation_row row;
+	struct conversation row;
 	struct turn_weight *weights;
 	unsigned n_weights;
 	int64_t max_tokens;
@@ -144,18 +145,18 @@ static int set_string(char **at, struct text t)
 	return 0;
 }
 
-int conversation_set_row(struct conversation *c, const struct conversation_row *row)
+int conversation_set_row(struct live_conversation *c, const struct conversation *row)
 {
 	int r = set_string(&c->agent_name, row->agent);
 
 	if (r == 0)
 		r = set_string(&c->system, row->system);
 	if (r == 0)
-		r = set_string(&c->cwd, row->cwd);
+		r = set_string(&c->cwd, row->bounds.cwd);
 	if (r == 0)
-		r = set_string(&c->write_paths, row->write_paths);
+		r = set_string(&c->write_paths, row->bounds.write_paths);
 	if (r == 0)
-		r = set_string(&c->disabled_tools, row->disabled_tools);
+		r = set_string(&c->disabled_tools, row->bounds.disabled_tools);
 	if (r != 0)
 		return r;
 	c->own_system_tokens = row->system.len > 0 ? message_tokens(row->system) : 0;
@@ -181,9 +182,9 @@ static int load_run(struct work *w, int lane)
 	return r;
 }
 
-static int take_loaded(struct conversation *c, const struct load *l)
+static int take_loaded(struct live_conversation *c, const struct load *l)
 {
-	static const struct conversation_row none = {0};
+	static const struct conversation none = {0};
 	int r = conversation_set_row(c, l->found ? &l->row : &none);
 
 	if (r != 0)
@@ -194,7 +195,7 @@ static int take_loaded(struct conversation *c, const struct load *l)
 	return 0;
 }
 
-static void go_all(struct conversation *c, int result, const struct why *why)
+static void go_all(struct live_conversation *c, int result, const struct why *why)
 {
 	struct list *first;
 
@@ -208,7 +209,7 @@ static void go_all(struct conversation *c, int result, const struct why *why)
 
 /* Whoever waits for it is told why it cannot be had. They are taken out first: those who are told
  * may ask anew. */
-static void refuse_all(struct conversation *c, int result)
+static void refuse_all(struct live_conversation *c, int result)
 {
 	struct why why = {0};
 	struct list errands;
@@ -226,7 +227,7 @@ static void refuse_all(struct conversation *c, int result)
 	}
 }
 
-static void loaded(struct conversation *c, int result)
+static void loaded(struct live_conversation *c, int result)
 {
 	struct why why = {0};
 
@@ -244,7 +245,7 @@ static void loaded(struct conversation *c, int result)
 static void load_finished(struct work *w, int result)
 {
 	struct load *l = list_entry(w, struct load, work);
-	struct conversation *c = l->conversation;
+	struct live_conversation *c = l->conversation;
 
 	if (result == 0)
 		result = take_loaded(c, l);
@@ -266,7 +267,7 @@ static int64_t most_tokens(const struct chat_roster *roster)
 	return most;
 }
 
-static void load(struct conversation *c)
+static void load(struct live_conversation *c)
 {
 	struct chat *chat = c->chat;
 	struct load *l = calloc(1, sizeof(*l));
@@ -288,7 +289,7 @@ static void load(struct conversation *c)
 	}
 }
 
-void conversation_wait(struct conversation *c, struct chat_wait *w)
+void conversation_wait(struct live_conversation *c, struct chat_wait *w)
 {
 	bool busy = c->running || c->destroy;
 	struct why why = {0};
@@ -304,18 +305,18 @@ void conversation_wait(struct conversation *c, struct chat_wait *w)
 
 /* ---- one after another ---- */
 
-void conversation_hold(struct conversation *c)
+void conversation_hold(struct live_conversation *c)
 {
 	c->held++;
 }
 
-void conversation_resume(struct conversation *c)
+void conversation_resume(struct live_conversation *c)
 {
 	c->held--;
 	conversation_start_next(c);
 }
 
-static void start(struct conversation *c, struct errand *e)
+static void start(struct live_conversation *c, struct errand *e)
 {
 	list_remove(&e->link);
 	c->n_waiting--;
@@ -324,7 +325,7 @@ static void start(struct conversation *c, struct errand *e)
 	e->ops->begin(e);
 }
 
-void conversation_start_next(struct conversation *c)
+void conversation_start_next(struct live_conversation *c)
 {
 	struct list *first = list_first(&c->waiting);
 
@@ -341,7 +342,7 @@ void conversation_start_next(struct conversation *c)
 		rest(c);
 }
 
-void conversation_cancel(struct conversation *c)
+void conversation_cancel(struct live_conversation *c)
 {
 	struct list *first;
 
@@ -357,13 +358,14 @@ void conversation_cancel(struct conversation *c)
 
 struct count {
 	struct chat_wait wait;
-	struct conversation *conversation;
+	struct live_conversation *conversation;
 	bool must_exist;
 	chat_counts_fn fn;
 	void *arg;
 };
 
-static void count_now(const struct conversation *c, bool must_exist, chat_counts_fn fn, void *arg)
+static void count_now(const struct live_conversation *c, bool must_exist, chat_counts_fn fn,
+		      void *arg)
 {
 	struct chat_counts counts;
 	struct why why = {0};
@@ -392,7 +394,7 @@ void chat_count(struct chat *chat, struct text conversation, bool must_exist, ch
 		void *arg)
 {
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
-	struct conversation *c = conversation_find(chat, id);
+	struct live_conversation *c = conversation_find(chat, id);
 	struct why why = {0};
 	struct count *n;
 	int r;

@@ -4,12 +4,13 @@
 
 #include "base/clock.h"
 #include "engine/chat/inner.h"
+#include "store/chat.h"
 #include "store/store.h"
 
 struct destroy {
 	struct chat_wait wait;
 	struct work work;
-	struct conversation *conversation;
+	struct live_conversation *conversation;
 	chat_done_fn fn;
 	void *arg;
 	bool under_way;
@@ -39,7 +40,7 @@ static int destroy_run(struct work *w, int lane)
 static void destroy_finished(struct work *w, int result)
 {
 	struct destroy *d = list_entry(w, struct destroy, work);
-	struct conversation *c = d->conversation;
+	struct live_conversation *c = d->conversation;
 	struct why why = {0};
 
 	if (result == 0 && !d->found)
@@ -71,7 +72,7 @@ bool destroy_under_way(const struct destroy *d)
 static void destroy_go(struct chat_wait *w, int result, const struct why *why)
 {
 	struct destroy *d = list_entry(w, struct destroy, wait);
-	struct conversation *c = d->conversation;
+	struct live_conversation *c = d->conversation;
 	struct why no = *why;
 
 	if (result == 0 && (c->seq == 0 || c->destroy))
@@ -86,7 +87,7 @@ static void destroy_go(struct chat_wait *w, int result, const struct why *why)
 
 void chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg)
 {
-	struct conversation *c = NULL;
+	struct live_conversation *c = NULL;
 	struct destroy *d = calloc(1, sizeof(*d));
 	struct why why = {0};
 	int r = -ENOMEM;

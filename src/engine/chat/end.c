@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/chat/inner.h"
+#include "store/chat.h"
 #include "store/store.h"
 
 enum {
@@ -39,7 +40,7 @@ static int64_t answer_tokens(const struct errand *e)
 static int store_piece(struct chat_turn *t, struct connection *db)
 {
 	struct turn_record *rec = &t->record;
-	const struct message_row row = {
+	const struct message row = {
 		.turn = rec->seq,
 		.role = MESSAGE_ASSISTANT,
 		.text = rec->piece,
@@ -80,19 +81,13 @@ static enum turn_state end_state(enum agent_outcome outcome)
 
 static int store_calls(const struct chat_turn *t, struct connection *db)
 {
-	const struct errand *e = &t->errand;
-	struct message_call calls[AGENT_CALLS_MAX];
-	const struct message_row row = {
+	const struct message row = {
 		.seq = t->record.answer,
 		.tokens = t->record.answer_tokens,
-		.calls = calls,
-		.n_calls = e->n_calls,
+		.calls = t->errand.calls,
+		.n_calls = t->errand.n_calls,
 	};
 
-	for (unsigned i = 0; i < e->n_calls; i++)
-		calls[i] = (struct message_call) {.id = e->calls[i].id,
-						  .name = e->calls[i].name,
-						  .arguments = e->calls[i].arguments};
 	return store_message_finish(db, &row);
 }
 
@@ -101,7 +96,7 @@ static int end_run(struct work *w, int lane)
 	struct chat_turn *t = turn_of_work(w);
 	const struct agent_end *end = &t->errand.end;
 	struct connection *db = store_lane(t->errand.chat->store, lane);
-	const struct turn_row row = {
+	const struct turn row = {
 		.seq = t->record.seq,
 		.state = end_state(end->outcome),
 		.ended_ms = clock_utc_ms(),
@@ -141,7 +136,7 @@ static void not_kept(struct chat_turn *t, int r)
 static void end_finished(struct work *w, int result)
 {
 	struct chat_turn *t = turn_of_work(w);
-	struct conversation *c = t->errand.conversation;
+	struct live_conversation *c = t->errand.conversation;
 	struct why why = {0};
 
 	if (result != 0) {

@@ -1,27 +1,25 @@
 /* Conversations that were ended: read as they were, and deleted for good. */
 #include "engine/chat/inner.h"
+#include "store/chat.h"
 #include "store/store.h"
 
 enum { STEP_MESSAGES = 500 }; /* deleted at a time */
 
 int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id, int64_t offset,
-		    int64_t limit, struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total)
+		    int64_t limit, struct conversation **ret_rows, unsigned *ret_n,
+		    int64_t *ret_total)
 {
-	struct conversation_row *rows = NULL;
-	unsigned n = 0;
 	int r = store_conversation_list_ended(store_lane(chat->store, lane), id,
 					      chat_page_start(offset), chat_page_limit(limit), a,
-					      &rows, &n, ret_total);
+					      ret_rows, ret_n, ret_total);
 
 	if (r == 0)
-		r = chat_copy_infos(chat, a, rows, n, ret_rows);
-	if (r == 0)
-		*ret_n = n;
+		chat_name_agents(chat, *ret_rows, *ret_n);
 	return r;
 }
 
 static int find(struct connection *db, struct arena *a, int64_t number,
-		struct conversation_row *ret_row, struct why *why)
+		struct conversation *ret_row, struct why *why)
 {
 	bool found = false;
 	int r = store_conversation_find_ended(db, number, a, ret_row, &found);
@@ -34,11 +32,11 @@ static int find(struct connection *db, struct arena *a, int64_t number,
 
 int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
 			int64_t offset, int64_t limit, struct text *ret_id,
-			struct chat_message **ret_rows, unsigned *ret_n, int64_t *ret_total,
+			struct message **ret_rows, unsigned *ret_n, int64_t *ret_total,
 			struct why *why)
 {
 	struct connection *db = store_lane(chat->store, lane);
-	struct conversation_row row;
+	struct conversation row;
 	int r = find(db, a, number, &row, why);
 
 	if (r == 0)
@@ -50,12 +48,12 @@ int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t nu
 
 /* The one of which something is deleted now; 0: there is none left. */
 static int choose(struct connection *db, struct arena *a, const struct chat_purge *p,
-		  struct conversation_row *row, struct why *why)
+		  struct conversation *row, struct why *why)
 {
 	int64_t number = p->number;
 	int r = 0;
 
-	*row = (struct conversation_row) {0};
+	*row = (struct conversation) {0};
 	if (number == 0)
 		r = store_conversation_oldest_ended(db, p->before_ms, &number);
 	if (r == 0 && number != 0)
@@ -66,7 +64,7 @@ static int choose(struct connection *db, struct arena *a, const struct chat_purg
 int chat_purge(struct chat *chat, struct arena *a, struct chat_purge *p, struct why *why)
 {
 	struct connection *db = store_writer(chat->store);
-	struct conversation_row row;
+	struct conversation row;
 	bool more = false;
 	int r = choose(db, a, p, &row, why);
 

@@ -44,7 +44,7 @@ int errand_submit(struct errand *e, int (*run)(struct work *w, int lane),
 
 /* ---- in the queue ---- */
 
-void errand_queue(struct errand *e, struct conversation *c)
+void errand_queue(struct errand *e, struct live_conversation *c)
 {
 	e->conversation = c;
 	list_append(&c->waiting, &e->link);
@@ -73,7 +73,7 @@ void errand_cancel(struct errand *e)
 void errand_finish(struct errand *e, int result, const struct why *why)
 {
 	static const struct why none = {0};
-	struct conversation *c = e->conversation;
+	struct live_conversation *c = e->conversation;
 
 	e->stage = ERRAND_OVER;
 	if (c->running == e)
@@ -87,7 +87,7 @@ void errand_finish(struct errand *e, int result, const struct why *why)
 
 int errand_choose_agent(struct errand *e, struct why *why)
 {
-	const struct conversation *c = e->conversation;
+	const struct live_conversation *c = e->conversation;
 
 	if (!e->agent)
 		e->agent = conversation_agent(c);
@@ -117,7 +117,7 @@ static void on_text(void *arg, struct text piece)
 		e->ops->on_text(e, from);
 }
 
-static void on_call(void *arg, const struct agent_call *call)
+static void on_call(void *arg, const struct tool_call *call)
 {
 	struct errand *e = arg;
 
@@ -125,7 +125,8 @@ static void on_call(void *arg, const struct agent_call *call)
 		e->calls = arena_zalloc(&e->arena, AGENT_CALLS_MAX * sizeof(e->calls[0]));
 	if (!e->calls || e->n_calls == AGENT_CALLS_MAX)
 		return;
-	if (copy_call(&e->arena, call, &e->calls[e->n_calls]) == 0)
+	e->calls[e->n_calls] = *call;
+	if (tool_call_copy(&e->arena, &e->calls[e->n_calls]) == 0)
 		e->n_calls++;
 }
 
@@ -154,7 +155,7 @@ void errand_start_agent(struct errand *e)
 {
 	const struct agent_sink sink = {
 		.on_text = on_text, .on_call = on_call, .on_end = on_end, .arg = e};
-	const struct conversation *c = e->conversation;
+	const struct live_conversation *c = e->conversation;
 	struct agent_ask *ask = &e->context.ask;
 	struct why why = {0};
 	int r;

@@ -11,7 +11,9 @@
 #include "base/list.h"
 #include "engine/chat/census.h"
 #include "engine/chat/chat.h"
-#include "store/chat.h"
+
+struct connection;
+struct store;
 
 enum {
 	CHAT_BUCKETS = 256,
@@ -72,7 +74,7 @@ struct chat_wait {
 	void (*go)(struct chat_wait *w, int result, const struct why *why);
 };
 
-struct conversation {
+struct live_conversation {
 	struct list link;      /* in its bucket */
 	struct list idle_link; /* in chat->idle */
 	struct chat *chat;
@@ -119,7 +121,7 @@ struct conversation {
 struct errand {
 	const struct errand_ops *ops;
 	struct chat *chat;
-	struct conversation *conversation;
+	struct live_conversation *conversation;
 	struct list link; /* in conversation->waiting */
 	enum { ERRAND_WAITS, ERRAND_RUNS, ERRAND_OVER } stage;
 	bool cancelled; /* while it runs */
@@ -141,7 +143,7 @@ struct errand {
 	struct agent_turn *under_way;
 	struct buf text;
 	bool too_long;
-	struct agent_call *calls;
+	struct tool_call *calls;
 	unsigned n_calls;
 	struct agent_end end;
 	char error_type[40];
@@ -175,8 +177,8 @@ struct turn_tokens {
 /* A turn in the store. A thread's while it works on it. */
 struct turn_record {
 	struct why why;
-	int64_t conversation;        /* seq; 0: to be found or made */
-	struct conversation_row row; /* of one that was found or made, in the errand's arena */
+	int64_t conversation;    /* seq; 0: to be found or made */
+	struct conversation row; /* of one that was found or made, in the errand's arena */
 	bool found;
 	int64_t started_ms;
 	int64_t seq;
@@ -246,15 +248,12 @@ int chat_publish_turn(const struct chat_turn *t, const char *ended);
 
 /* ---- read.c ---- */
 
-const char *turn_state_name(enum turn_state state);
-
-/* With room for one more. */
-int chat_copy_infos(const struct chat *chat, struct arena *a, const struct conversation_row *rows,
-		    unsigned n, struct chat_info **ret_infos);
+/* Those that have no agent of their own have the default's name. */
+void chat_name_agents(const struct chat *chat, struct conversation *rows, unsigned n);
 
 /* The messages of a conversation that was found, and how many there are. */
 int chat_page(struct connection *db, struct arena *a, int64_t seq, int64_t offset, int64_t limit,
-	      struct chat_message **ret_rows, unsigned *ret_n, int64_t *ret_total);
+	      struct message **ret_rows, unsigned *ret_n, int64_t *ret_total);
 
 /* What a page begins with, and how many it has, as somebody asks for it. */
 unsigned chat_page_start(int64_t offset);
@@ -263,29 +262,29 @@ unsigned chat_page_limit(int64_t limit);
 /* ---- conversation.c ---- */
 
 /* At hand or about to be; NULL without memory. */
-struct conversation *conversation_get(struct chat *chat, struct text id);
-struct conversation *conversation_find(struct chat *chat, struct text id);
+struct live_conversation *conversation_get(struct chat *chat, struct text id);
+struct live_conversation *conversation_find(struct chat *chat, struct text id);
 
 /* Calls w->go when it is loaded: at once if it is. */
-void conversation_wait(struct conversation *c, struct chat_wait *w);
+void conversation_wait(struct live_conversation *c, struct chat_wait *w);
 
 /* Starts the next errand, if it may; or lets the conversation rest, which may free it. */
-void conversation_start_next(struct conversation *c);
+void conversation_start_next(struct live_conversation *c);
 
 /* Hold it while callbacks run; resuming it starts the next errand. */
-void conversation_hold(struct conversation *c);
-void conversation_resume(struct conversation *c);
+void conversation_hold(struct live_conversation *c);
+void conversation_resume(struct live_conversation *c);
 
 /* Cancels what runs, and what waits; nothing new may be queued meanwhile. */
-void conversation_cancel(struct conversation *c);
+void conversation_cancel(struct live_conversation *c);
 
 /* NULL: there is none by that name, or none at all. */
-struct agent *conversation_agent(const struct conversation *c);
+struct agent *conversation_agent(const struct live_conversation *c);
 
 /* Copies what the store has of it. */
-int conversation_set_row(struct conversation *c, const struct conversation_row *row);
+int conversation_set_row(struct live_conversation *c, const struct conversation *row);
 
-void conversation_free(struct conversation *c);
+void conversation_free(struct live_conversation *c);
 
 /* ---- destroy.c ---- */
 
@@ -297,25 +296,25 @@ bool destroy_under_way(const struct destroy *d);
 
 int64_t message_tokens(struct text t);
 int64_t tool_tokens(const struct agent_tool *tool);
-int64_t system_tokens(const struct conversation *c);
+int64_t system_tokens(const struct live_conversation *c);
 int64_t available_tokens(const struct agent *a);
 
 /* Adds a turn, or tokens and messages to the newest; drops from the window what does not fit. */
-int window_add(struct conversation *c, const struct turn_weight *w);
-void window_grow(struct conversation *c, int64_t tokens, int64_t n_messages);
-void window_set(struct conversation *c, const struct turn_weight *weights, unsigned n);
-void window_drop_to(struct conversation *c, int64_t turn);
+int window_add(struct live_conversation *c, const struct turn_weight *w);
+void window_grow(struct live_conversation *c, int64_t tokens, int64_t n_messages);
+void window_set(struct live_conversation *c, const struct turn_weight *weights, unsigned n);
+void window_drop_to(struct live_conversation *c, int64_t turn);
 
 /* The oldest turn that this agent is sent; 0: there is none. *ret_tokens: of those from there on,
  * which may be more than there is room for: a question goes with the results of its calls. */
-int64_t window_from(const struct conversation *c, const struct agent *a, int64_t tool_tokens,
+int64_t window_from(const struct live_conversation *c, const struct agent *a, int64_t tool_tokens,
 		    int64_t *ret_tokens);
 
 /* Of a history that came with the question, leaves what there is room for, or has to be sent.
  * *ret_tokens: of that. */
 void window_cut_history(struct chat_ask *ask, int64_t room, int64_t *ret_tokens);
 
-void window_count(const struct conversation *c, struct chat_counts *ret);
+void window_count(const struct live_conversation *c, struct chat_counts *ret);
 
 /* ---- errand.c ---- */
 
@@ -327,7 +326,7 @@ void errand_done(struct errand *e);
 void errand_weigh(struct errand *e, size_t bytes);
 
 /* Queues it, and starts it if it is the next. */
-void errand_queue(struct errand *e, struct conversation *c);
+void errand_queue(struct errand *e, struct live_conversation *c);
 
 void errand_cancel(struct errand *e);
 
@@ -350,8 +349,6 @@ int errand_submit(struct errand *e, int (*run)(struct work *w, int lane),
 
 /* Whether one more errand may wait there. */
 int chat_check_room(struct chat *chat, struct text id, struct why *why);
-
-int copy_call(struct arena *a, const struct agent_call *from, struct agent_call *to);
 
 /* ---- turn.c ---- */
 
@@ -381,7 +378,3 @@ int context_read(struct errand *e, struct connection *db, int64_t conversation, 
 /* All that the agent is sent: messages, what memory knows if the agent wants to know, and what the
  * agent itself prepares. */
 int context_prepare(struct chat_turn *t, int lane);
-
-/* In the arena; NULL for none. */
-int chat_copy_calls(struct arena *a, const struct message_row *row,
-		    const struct agent_call **ret_calls);

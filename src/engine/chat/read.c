@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "engine/chat/inner.h"
+#include "store/chat.h"
 #include "store/store.h"
 
 enum { PAGE_BYTES = 8 << 20, DEFAULT_PAGE = 200 };
@@ -39,18 +40,12 @@ static int check_new(struct chat *chat, const struct chat_new *in, struct why *w
 int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, struct text *ret_id,
 		struct why *why)
 {
-	static const struct chat_bounds none = {0};
-	const struct chat_bounds *b = in->bounds ? in->bounds : &none;
 	int64_t now = clock_utc_ms();
-	struct conversation_row row = {
+	struct conversation row = {
 		.id = in->id,
 		.agent = in->agent,
 		.system = in->system,
-		.parent = b->parent,
-		.cwd = b->cwd,
-		.preset = b->preset,
-		.write_paths = b->write_paths,
-		.disabled_tools = b->disabled_tools,
+		.bounds = in->bounds ? *in->bounds : (struct bounds) {0},
 		.created_ms = now,
 		.updated_ms = now,
 	};
@@ -100,62 +95,41 @@ unsigned chat_page_start(int64_t offset)
 	return from < UINT32_MAX ? (unsigned)from : UINT32_MAX;
 }
 
-static struct chat_info info_of(const struct chat *chat, const struct conversation_row *row)
+void chat_name_agents(const struct chat *chat, struct conversation *rows, unsigned n)
 {
 	const struct agent *agent = chat_roster(chat)->agent;
 
-	return (struct chat_info) {
-		.number = row->seq,
-		.id = row->id,
-		.agent = row->agent.data ? row->agent : text_of(agent ? agent->name : NULL),
-		.has_system = row->system.data || chat->system[0] != '\0',
-		.n_messages = row->n_messages,
-		.created_ms = row->created_ms,
-		.updated_ms = row->updated_ms,
-		.ended_ms = row->ended_ms,
-		.running = row->running,
-		.wants_end = row->wants_end,
-		.bounds = {.preset = (enum chat_preset)row->preset,
-			   .parent = row->parent,
-			   .cwd = row->cwd,
-			   .write_paths = row->write_paths,
-			   .disabled_tools = row->disabled_tools},
-		.n_children = row->n_children,
-	};
+	for (unsigned i = 0; agent && i < n; i++) {
+		if (!rows[i].agent.data)
+			rows[i].agent = text_of(agent->name);
+	}
 }
 
-int chat_copy_infos(const struct chat *chat, struct arena *a, const struct conversation_row *rows,
-		    unsigned n, struct chat_info **ret_infos)
+/* The one of those who name none, before anything was said in it, behind the others. */
+static int add_default(const struct chat *chat, struct arena *a, struct conversation **rows,
+		       unsigned *n)
 {
-	struct chat_info *infos = arena_alloc(a, (n + 1) * sizeof(infos[0]));
+	struct conversation *all = arena_alloc(a, (*n + 1) * sizeof(all[0]));
 
-	if (!infos)
+	if (!all)
 		return -ENOMEM;
-	for (unsigned i = 0; i < n; i++)
-		infos[i] = info_of(chat, &rows[i]);
-	*ret_infos = infos;
-	return 0;
-}
-
-/* The one of those who name none, before anything was said in it. */
-static struct chat_info unused_default(const struct chat *chat)
-{
-	const struct conversation_row row = {
+	if (*n > 0)
+		memcpy(all, *rows, *n * sizeof(all[0]));
+	all[(*n)++] = (struct conversation) {
 		.id = TEXT(CHAT_DEFAULT),
 		.created_ms = chat->started_ms,
 		.updated_ms = chat->started_ms,
 	};
-
-	return info_of(chat, &row);
+	*rows = all;
+	return 0;
 }
 
 int chat_list(struct chat *chat, int lane, struct arena *a, int64_t offset, int64_t limit,
-	      struct chat_info **ret_rows, unsigned *ret_n, int64_t *ret_total)
+	      struct conversation **ret_rows, unsigned *ret_n, int64_t *ret_total)
 {
 	struct connection *db = store_lane(chat->store, lane);
 	int64_t from = page_offset(offset), total = 0;
-	struct conversation_row *rows = NULL, row;
-	struct chat_info *infos;
+	struct conversation *rows = NULL, row;
 	bool used = false;
 	unsigned n = 0;
 	int r;
@@ -164,13 +138,12 @@ int chat_list(struct chat *chat, int lane, struct arena *a, int64_t offset, int6
 	if (r == 0)
 		r = store_conversation_list(db, chat_page_start(from), chat_page_limit(limit), a,
 					    &rows, &n, &total);
-	if (r == 0)
-		r = chat_copy_infos(chat, a, rows, n, &infos);
+	if (r == 0 && !used && from + n == total && n < chat_page_limit(limit))
+		r = add_default(chat, a, &rows, &n);
 	if (r != 0)
 		return r;
-	if (!used && from + n == total && n < chat_page_limit(limit))
-		infos[n++] = unused_default(chat);
-	*ret_rows = infos;
+	chat_name_agents(chat, rows, n);
+	*ret_rows = rows;
 	*ret_n = n;
 	*ret_total = total + !used;
 	return 0;
@@ -180,7 +153,7 @@ int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
 {
 	struct connection *db = store_writer(chat->store);
 	int64_t now = clock_utc_ms();
-	const struct conversation_row row = {
+	const struct conversation row = {
 		.id = conversation, .created_ms = now, .updated_ms = now, .wants_end = true};
 	int64_t seq;
 	bool found;
@@ -201,76 +174,20 @@ int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
 	return r;
 }
 
-const char *turn_state_name(enum turn_state state)
-{
-	static const char *const names[] = {
-		[TURN_RUNNING] = "running",         [TURN_DONE] = "done",
-		[TURN_CANCELLED] = "cancelled",     [TURN_FAILED] = "failed",
-		[TURN_INTERRUPTED] = "interrupted",
-	};
-
-	return names[state];
-}
-
-static enum chat_role chat_role(enum message_role role)
-{
-	switch (role) {
-	case MESSAGE_USER:
-		return CHAT_USER;
-	case MESSAGE_ASSISTANT:
-		return CHAT_ASSISTANT;
-	case MESSAGE_TOOL:
-		return CHAT_TOOL;
-	}
-	return CHAT_USER;
-}
-
-static int copy_messages(struct arena *a, const struct message_row *rows, unsigned n,
-			 struct chat_message **ret_rows)
-{
-	struct chat_message *messages = arena_alloc(a, (n + 1) * sizeof(messages[0]));
-	int r = messages ? 0 : -ENOMEM;
-
-	for (unsigned i = 0; r == 0 && i < n; i++) {
-		messages[i] = (struct chat_message) {
-			.role = chat_role(rows[i].role),
-			.text = rows[i].text,
-			.call_id = rows[i].call_id,
-			.failed = rows[i].failed,
-			.n_calls = rows[i].n_calls,
-			.tokens = rows[i].tokens,
-			.created_ms = rows[i].created_ms,
-			.state = turn_state_name(rows[i].turn_state),
-		};
-		r = chat_copy_calls(a, &rows[i], &messages[i].calls);
-	}
-	if (r == 0)
-		*ret_rows = messages;
-	return r;
-}
-
 int chat_page(struct connection *db, struct arena *a, int64_t seq, int64_t offset, int64_t limit,
-	      struct chat_message **ret_rows, unsigned *ret_n, int64_t *ret_total)
+	      struct message **ret_rows, unsigned *ret_n, int64_t *ret_total)
 {
-	struct message_row *rows = NULL;
-	unsigned n = 0;
-	int r = store_message_list(db, seq, page_offset(offset), chat_page_limit(limit), PAGE_BYTES,
-				   a, &rows, &n, ret_total);
-
-	if (r == 0)
-		r = copy_messages(a, rows, n, ret_rows);
-	if (r == 0)
-		*ret_n = n;
-	return r;
+	return store_message_list(db, seq, page_offset(offset), chat_page_limit(limit), PAGE_BYTES,
+				  a, ret_rows, ret_n, ret_total);
 }
 
 int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conversation,
-		  bool must_exist, int64_t offset, int64_t limit, struct chat_message **ret_rows,
+		  bool must_exist, int64_t offset, int64_t limit, struct message **ret_rows,
 		  unsigned *ret_n, int64_t *ret_total, struct why *why)
 {
 	struct connection *db = store_lane(chat->store, lane);
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
-	struct conversation_row row;
+	struct conversation row;
 	bool found;
 	int r = chat_check_id(id, "agent_id", why);
 

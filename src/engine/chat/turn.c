@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "engine/chat/inner.h"
+#include "store/chat.h"
 #include "store/store.h"
 
 void turn_free(struct chat_turn *t)
@@ -140,7 +141,7 @@ static int find_conversation(struct chat_turn *t, struct connection *db)
 		return refuse(&rec->why, REFUSE_NOT_FOUND, "there is no conversation '%.*s'",
 			      TEXT_ARGS(id));
 	if (!rec->found) {
-		rec->row = (struct conversation_row) {
+		rec->row = (struct conversation) {
 			.id = id, .created_ms = rec->started_ms, .updated_ms = rec->started_ms};
 		r = store_conversation_add(db, &rec->row, &rec->row.seq);
 		if (r == 0)
@@ -157,7 +158,7 @@ static int store_question(struct chat_turn *t, struct connection *db)
 
 	for (unsigned i = 0; r == 0 && i < t->ask.n_results; i++) {
 		const struct chat_result *result = &t->ask.results[i];
-		const struct message_row row = {
+		const struct message row = {
 			.turn = rec->seq,
 			.role = MESSAGE_TOOL,
 			.text = result->text,
@@ -170,7 +171,7 @@ static int store_question(struct chat_turn *t, struct connection *db)
 		r = store_message_add(db, &row, &rec->last_message);
 	}
 	if (r == 0 && t->ask.content.data) {
-		const struct message_row row = {
+		const struct message row = {
 			.turn = rec->seq,
 			.role = MESSAGE_USER,
 			.text = t->ask.content,
@@ -188,7 +189,7 @@ static int begin_run(struct work *w, int lane)
 	struct chat_turn *t = turn_of_work(w);
 	struct turn_record *rec = &t->record;
 	struct connection *db = store_lane(t->errand.chat->store, lane);
-	struct turn_row row = {
+	struct turn row = {
 		.request_id = t->ask.request_id,
 		.agent = text_of(t->errand.agent->name),
 		.state = TURN_RUNNING,
@@ -242,7 +243,7 @@ static int offer_tools(struct chat_turn *t)
 static void choose_context(struct chat_turn *t)
 {
 	struct errand *e = &t->errand;
-	const struct conversation *c = e->conversation;
+	const struct live_conversation *c = e->conversation;
 	struct agent_ask *ask = &e->context.ask;
 	int64_t available = available_tokens(e->agent);
 	int64_t tokens;
@@ -277,7 +278,7 @@ static int take_begun(struct chat_turn *t)
 		.n_messages = t->ask.n_results + (t->ask.content.data != NULL),
 		.continues = t->ask.n_results > 0,
 	};
-	struct conversation *c = t->errand.conversation;
+	struct live_conversation *c = t->errand.conversation;
 	int r = 0;
 
 	if (c->seq == 0) {

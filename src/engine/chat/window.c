@@ -29,7 +29,7 @@ int64_t tool_tokens(const struct agent_tool *tool)
 	       chat_estimate(tool->schema);
 }
 
-int64_t system_tokens(const struct conversation *c)
+int64_t system_tokens(const struct live_conversation *c)
 {
 	return c->system ? c->own_system_tokens : c->chat->system_tokens;
 }
@@ -39,12 +39,12 @@ int64_t available_tokens(const struct agent *a)
 	return a ? a->budget - a->reserve : INT64_MAX;
 }
 
-static int64_t fixed_tokens(const struct conversation *c, int64_t tool_tokens)
+static int64_t fixed_tokens(const struct live_conversation *c, int64_t tool_tokens)
 {
 	return system_tokens(c) + c->summary_tokens + tool_tokens;
 }
 
-static void drop_oldest(struct conversation *c)
+static void drop_oldest(struct live_conversation *c)
 {
 	c->turn_tokens -= c->turns[c->first].tokens;
 	c->first++;
@@ -53,7 +53,7 @@ static void drop_oldest(struct conversation *c)
 
 /* The newest turn is always sent: there is nothing else to answer. If it brought results, so are
  * the turns with their calls, back to the question. */
-static unsigned n_always_sent(const struct conversation *c)
+static unsigned n_always_sent(const struct live_conversation *c)
 {
 	int64_t tokens = 0;
 
@@ -69,7 +69,7 @@ static unsigned n_always_sent(const struct conversation *c)
 	return c->n_turns;
 }
 
-static void trim(struct conversation *c)
+static void trim(struct live_conversation *c)
 {
 	int64_t room = available_tokens(conversation_agent(c)) - fixed_tokens(c, c->tool_tokens);
 	unsigned least = n_always_sent(c);
@@ -78,7 +78,7 @@ static void trim(struct conversation *c)
 		drop_oldest(c);
 }
 
-static int make_room(struct conversation *c)
+static int make_room(struct live_conversation *c)
 {
 	struct turn_weight *turns;
 	unsigned cap;
@@ -99,7 +99,7 @@ static int make_room(struct conversation *c)
 	return 0;
 }
 
-int window_add(struct conversation *c, const struct turn_weight *w)
+int window_add(struct live_conversation *c, const struct turn_weight *w)
 {
 	int r = make_room(c);
 
@@ -112,7 +112,7 @@ int window_add(struct conversation *c, const struct turn_weight *w)
 	return 0;
 }
 
-void window_grow(struct conversation *c, int64_t tokens, int64_t n_messages)
+void window_grow(struct live_conversation *c, int64_t tokens, int64_t n_messages)
 {
 	struct turn_weight *newest;
 
@@ -126,7 +126,7 @@ void window_grow(struct conversation *c, int64_t tokens, int64_t n_messages)
 	trim(c);
 }
 
-void window_set(struct conversation *c, const struct turn_weight *weights, unsigned n)
+void window_set(struct live_conversation *c, const struct turn_weight *weights, unsigned n)
 {
 	c->first = 0;
 	c->n_turns = 0;
@@ -141,13 +141,13 @@ void window_set(struct conversation *c, const struct turn_weight *weights, unsig
 	trim(c);
 }
 
-void window_drop_to(struct conversation *c, int64_t turn)
+void window_drop_to(struct live_conversation *c, int64_t turn)
 {
 	while (c->n_turns > 0 && c->turns[c->first].turn <= turn)
 		drop_oldest(c);
 }
 
-int64_t window_from(const struct conversation *c, const struct agent *a, int64_t tool_tokens,
+int64_t window_from(const struct live_conversation *c, const struct agent *a, int64_t tool_tokens,
 		    int64_t *ret_tokens)
 {
 	int64_t room = available_tokens(a) - fixed_tokens(c, tool_tokens);
@@ -174,14 +174,14 @@ static unsigned always_sent_from(const struct chat_ask *ask)
 
 	if (ask->n_results == 0)
 		return i;
-	while (i > 0 && ask->history[--i].role != AGENT_USER)
+	while (i > 0 && ask->history[--i].role != MESSAGE_USER)
 		;
 	return i;
 }
 
 void window_cut_history(struct chat_ask *ask, int64_t room, int64_t *ret_tokens)
 {
-	const struct agent_message *history = ask->history;
+	const struct message *history = ask->history;
 	unsigned always = always_sent_from(ask);
 	unsigned from = ask->n_history;
 	int64_t tokens = 0;
@@ -190,14 +190,14 @@ void window_cut_history(struct chat_ask *ask, int64_t room, int64_t *ret_tokens)
 	       (from > 0 && tokens + message_tokens(history[from - 1].text) <= room))
 		tokens += message_tokens(history[--from].text);
 	/* What is left begins with a question, if there is one: some providers want that. */
-	while (from > 0 && from < always && history[from].role != AGENT_USER)
+	while (from > 0 && from < always && history[from].role != MESSAGE_USER)
 		tokens -= message_tokens(history[from++].text);
 	ask->history += from;
 	ask->n_history -= from;
 	*ret_tokens = tokens;
 }
 
-void window_count(const struct conversation *c, struct chat_counts *ret)
+void window_count(const struct live_conversation *c, struct chat_counts *ret)
 {
 	const struct agent *a = conversation_agent(c);
 

@@ -22,7 +22,7 @@ struct fixture {
 	struct agent *agent;
 	struct agent_turn *turn;
 	struct command_opts opts;
-	struct agent_message messages[8];
+	struct message messages[8];
 	struct agent_ask ask;
 	struct why why;
 	struct buf out;
@@ -120,10 +120,9 @@ static void write_script(struct fixture *f, const char *text)
 	close(fd);
 }
 
-static void say(struct fixture *f, enum agent_role role, const char *text)
+static void say(struct fixture *f, enum message_role role, const char *text)
 {
-	f->messages[f->ask.n_messages++] =
-		(struct agent_message) {.role = role, .text = text_of(text)};
+	f->messages[f->ask.n_messages++] = (struct message) {.role = role, .text = text_of(text)};
 }
 
 static int try_start(struct fixture *f)
@@ -134,7 +133,7 @@ static int try_start(struct fixture *f)
 	if (!f->agent)
 		assert_int_equal(command_new(f->loop, &f->opts, &f->agent, &f->why), 0);
 	if (f->ask.n_messages == 0)
-		say(f, AGENT_USER, "Hello");
+		say(f, MESSAGE_USER, "Hello");
 	buf_clear(&f->out);
 	f->n_pieces = 0;
 	f->n_ends = 0;
@@ -219,7 +218,7 @@ static void prompt_is_the_last_argument_as_it_is(void **state)
 	struct fixture *f = *state;
 	char want[200];
 
-	say(f, AGENT_USER, prompt);
+	say(f, MESSAGE_USER, prompt);
 	run(f, "printf '%s|%s|' $# \"$1\"");
 	snprintf(want, sizeof(want), "1|%s|", prompt);
 	expect_done(f, want);
@@ -232,7 +231,7 @@ static void prompt_goes_where_the_command_says(void **state)
 
 	snprintf(command, sizeof(command), "%s -a --say={prompt}! -- {prompt} z", f->script);
 	f->opts.command = command;
-	say(f, AGENT_USER, "-x y");
+	say(f, MESSAGE_USER, "-x y");
 	run(f, "for a; do printf '[%s]' \"$a\"; done");
 	expect_done(f, "[-a][--say=-x y!][--][-x y][z]");
 }
@@ -242,7 +241,7 @@ static void prompt_comes_by_stdin_whatever_it_holds(void **state)
 	struct fixture *f = *state;
 
 	f->opts.input = COMMAND_STDIN;
-	say(f, AGENT_USER, "");
+	say(f, MESSAGE_USER, "");
 	f->messages[0].text = TEXT("a\0b");
 	run(f, "echo $#; od -An -c | tr -d ' '");
 	expect_done(f, "0\na\\0b");
@@ -258,7 +257,7 @@ static void a_long_prompt_comes_by_stdin_only(void **state)
 
 	memset(prompt, 'p', 200000);
 	prompt[200000] = '\0';
-	say(f, AGENT_USER, prompt);
+	say(f, MESSAGE_USER, prompt);
 	write_script(f, "wc -c");
 	assert_int_equal(try_start(f), REFUSE_TOO_LARGE);
 	assert_non_null(strstr(f->why.text, "set input = stdin"));
@@ -277,7 +276,7 @@ static void the_longest_argument_is_taken(void **state)
 
 	memset(prompt, 'p', COMMAND_WORD_MAX);
 	prompt[COMMAND_WORD_MAX - 1] = '\0';
-	say(f, AGENT_USER, prompt);
+	say(f, MESSAGE_USER, prompt);
 	run(f, "echo ${#1}");
 	expect_done(f, "131071");
 	memset(prompt, 'p', COMMAND_WORD_MAX);
@@ -291,7 +290,7 @@ static void nul_is_written_as_an_argument_can_hold_it(void **state)
 {
 	struct fixture *f = *state;
 
-	say(f, AGENT_USER, "");
+	say(f, MESSAGE_USER, "");
 	f->messages[0].text = TEXT("a\0b\0");
 	run(f, "printf %s \"$1\"");
 	expect_done(f, "a\xef\xbf\xbd"
@@ -303,7 +302,7 @@ static void a_dash_begins_no_option(void **state)
 {
 	struct fixture *f = *state;
 
-	say(f, AGENT_USER, "--dangerously");
+	say(f, MESSAGE_USER, "--dangerously");
 	run(f, "printf '%s|' \"$@\"");
 	expect_done(f, " --dangerously|");
 }
@@ -315,7 +314,7 @@ static void a_wrapper_may_end_its_options(void **state)
 
 	snprintf(command, sizeof(command), "%s -- x", f->script);
 	f->opts.command = command;
-	say(f, AGENT_USER, "--dangerously");
+	say(f, MESSAGE_USER, "--dangerously");
 	run(f, "printf '%s|' \"$@\"");
 	expect_done(f, "--|x| --dangerously|");
 }
@@ -328,11 +327,11 @@ static void the_oldest_are_left_out_of_an_argument(void **state)
 	memset(old, 'o', COMMAND_WORD_MAX);
 	old[COMMAND_WORD_MAX] = '\0';
 	f->ask.system = TEXT("Be brief.");
-	say(f, AGENT_USER, old);
-	say(f, AGENT_ASSISTANT, "Too long.");
-	say(f, AGENT_USER, "Hello");
-	say(f, AGENT_ASSISTANT, "Hello.");
-	say(f, AGENT_USER, "And now?");
+	say(f, MESSAGE_USER, old);
+	say(f, MESSAGE_ASSISTANT, "Too long.");
+	say(f, MESSAGE_USER, "Hello");
+	say(f, MESSAGE_ASSISTANT, "Hello.");
+	say(f, MESSAGE_USER, "And now?");
 	run(f, "printf %s \"$1\"");
 	expect_done(f, "Be brief.\n\nUser: Hello\n\nAssistant: Hello.\n\nUser: And now?");
 	free(old);
@@ -343,11 +342,11 @@ static void a_longer_conversation_is_a_transcript(void **state)
 	struct fixture *f = *state;
 
 	f->ask.system = TEXT("Be brief.");
-	say(f, AGENT_USER, "My name is Alice");
-	say(f, AGENT_ASSISTANT, "Hello\nAlice");
-	say(f, AGENT_ASSISTANT, "");
-	say(f, AGENT_TOOL, "21 degrees");
-	say(f, AGENT_USER, "What is my name?");
+	say(f, MESSAGE_USER, "My name is Alice");
+	say(f, MESSAGE_ASSISTANT, "Hello\nAlice");
+	say(f, MESSAGE_ASSISTANT, "");
+	say(f, MESSAGE_TOOL, "21 degrees");
+	say(f, MESSAGE_USER, "What is my name?");
 	run(f, "printf %s \"$1\"");
 	expect_done(f, "Be brief.\n\nUser: My name is Alice\n\nAssistant: Hello\nAlice\n\n"
 		       "Tool: 21 degrees\n\nUser: What is my name?");

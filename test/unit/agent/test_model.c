@@ -11,19 +11,19 @@
 
 /* ---- what is asked ---- */
 
-static const struct agent_call calls[] = {
+static const struct tool_call calls[] = {
 	{TEXT("call_1"), TEXT("weather"), TEXT("{\"city\": \"Oslo\"}")},
 	{TEXT("call_2"), TEXT("time"), TEXT("")},
 };
 
-static const struct agent_message messages[] = {
-	{.role = AGENT_USER, .text = TEXT("say \"hi\"")},
-	{.role = AGENT_USER, .text = TEXT("and more")},
-	{.role = AGENT_ASSISTANT, .text = {NULL, 0}, .calls = calls, .n_calls = 2},
-	{.role = AGENT_TOOL, .text = TEXT("rain"), .call_id = TEXT("call_1")},
-	{.role = AGENT_TOOL, .text = TEXT("broken"), .call_id = TEXT("call_2"), .failed = true},
-	{.role = AGENT_ASSISTANT, .text = TEXT(" \n")},
-	{.role = AGENT_USER, .text = TEXT("so?")},
+static const struct message messages[] = {
+	{.role = MESSAGE_USER, .text = TEXT("say \"hi\"")},
+	{.role = MESSAGE_USER, .text = TEXT("and more")},
+	{.role = MESSAGE_ASSISTANT, .text = {NULL, 0}, .calls = calls, .n_calls = 2},
+	{.role = MESSAGE_TOOL, .text = TEXT("rain"), .call_id = TEXT("call_1")},
+	{.role = MESSAGE_TOOL, .text = TEXT("broken"), .call_id = TEXT("call_2"), .failed = true},
+	{.role = MESSAGE_ASSISTANT, .text = TEXT(" \n")},
+	{.role = MESSAGE_USER, .text = TEXT("so?")},
 };
 
 static const struct agent_tool tools[] = {
@@ -112,12 +112,12 @@ static void anthropic_is_asked_as_the_protocol_says(void **state)
 
 static void arguments_that_are_no_object_still_make_a_request(void **state)
 {
-	static const struct agent_call odd[] = {
+	static const struct tool_call odd[] = {
 		{TEXT("1"), TEXT("t"), TEXT("{\"cut")},
 		{TEXT("2"), TEXT("t"), TEXT("[1]")},
 	};
-	static const struct agent_message message = {
-		.role = AGENT_ASSISTANT, .calls = odd, .n_calls = 2};
+	static const struct message message = {
+		.role = MESSAGE_ASSISTANT, .calls = odd, .n_calls = 2};
 	static const struct agent_ask ask = {.messages = &message, .n_messages = 1};
 	struct fixture *f = *state;
 

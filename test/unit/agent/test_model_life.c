@@ -552,7 +552,7 @@ static bool has_begun(const struct agent_turn *t)
 static void a_stream_holds_little(void **state)
 {
 	static char large[300000];
-	const struct agent_message message = {.role = AGENT_USER, .text = {large, sizeof(large)}};
+	const struct message message = {.role = MESSAGE_USER, .text = {large, sizeof(large)}};
 	const struct agent_ask ask = {.messages = &message, .n_messages = 1};
 	struct fixture *f = *state;
 

@@ -12,7 +12,7 @@ struct fixture {
 	struct loop *loop;
 	struct agent *agent;
 	struct agent_turn *turn;
-	struct agent_message messages[MESSAGES_MAX];
+	struct message messages[MESSAGES_MAX];
 	struct agent_note notes[8];
 	struct agent_ask ask;
 	struct buf out;
@@ -97,11 +97,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void say(struct fixture *f, enum agent_role role, const char *text)
+static void say(struct fixture *f, enum message_role role, const char *text)
 {
 	assert_true(f->ask.n_messages < MESSAGES_MAX);
-	f->messages[f->ask.n_messages++] =
-		(struct agent_message) {.role = role, .text = text_of(text)};
+	f->messages[f->ask.n_messages++] = (struct message) {.role = role, .text = text_of(text)};
 }
 
 static void note(struct fixture *f, const char *text)
@@ -140,7 +139,7 @@ static const char *answer(struct fixture *f)
 
 static const char *ask(struct fixture *f, const char *question)
 {
-	say(f, AGENT_USER, question);
+	say(f, MESSAGE_USER, question);
 	return answer(f);
 }
 
@@ -153,8 +152,8 @@ static void the_name_comes_back(void **state)
 {
 	struct fixture *f = *state;
 
-	say(f, AGENT_USER, "My name is Alice");
-	say(f, AGENT_ASSISTANT, "Noted.");
+	say(f, MESSAGE_USER, "My name is Alice");
+	say(f, MESSAGE_ASSISTANT, "Noted.");
 	assert_string_equal(ask(f, "What is my name?"),
 			    "You said (message 1): \"My name is Alice\"");
 }
@@ -166,10 +165,11 @@ static void the_name_comes_back_after_much_else(void **state)
 
 	note(f, "The build server is called kestrel.");
 	note(f, "Deployments happen on Fridays.");
-	say(f, AGENT_USER, "Hello there. My name is Alice. I live in Lisbon, near the river.");
+	say(f, MESSAGE_USER, "Hello there. My name is Alice. I live in Lisbon, near the river.");
 	for (int i = 0; i < 250; i++) {
-		say(f, AGENT_ASSISTANT, "You said (message 1): \"My name is Mallory.\"");
-		say(f, AGENT_USER, "The cat is on the roof again, and it is raining in my street.");
+		say(f, MESSAGE_ASSISTANT, "You said (message 1): \"My name is Mallory.\"");
+		say(f, MESSAGE_USER,
+		    "The cat is on the roof again, and it is raining in my street.");
 	}
 	text = ask(f, "What is my name?");
 	HAS(text, "You said (message 1): \"My name is Alice.\"");
@@ -183,12 +183,12 @@ static void questions_asked_before_are_not_quoted(void **state)
 	struct fixture *f = *state;
 	const char *text;
 
-	say(f, AGENT_USER, "What is my name?");
-	say(f, AGENT_USER, "what's my name");
-	say(f, AGENT_USER, "Do you know my name?");
+	say(f, MESSAGE_USER, "What is my name?");
+	say(f, MESSAGE_USER, "what's my name");
+	say(f, MESSAGE_USER, "Do you know my name?");
 	text = ask(f, "What is my name?");
 	HAS(text, "I found nothing about that in this conversation (4 messages)");
-	say(f, AGENT_USER, "My name is Alice.");
+	say(f, MESSAGE_USER, "My name is Alice.");
 	text = ask(f, "Tell me my name.");
 	assert_string_equal(text, "You said (message 5): \"My name is Alice.\"");
 	text = ask(f, "What is my name?");
@@ -209,8 +209,8 @@ static void tool_results_are_quoted_as_such(void **state)
 {
 	struct fixture *f = *state;
 
-	say(f, AGENT_USER, "Look at the weather");
-	say(f, AGENT_TOOL, "Temperature: 21 degrees in Porto");
+	say(f, MESSAGE_USER, "Look at the weather");
+	say(f, MESSAGE_TOOL, "Temperature: 21 degrees in Porto");
 	assert_string_equal(ask(f, "Which temperature is it?"),
 			    "A tool answered (message 2): \"Temperature: 21 degrees in Porto\"");
 }
@@ -227,8 +227,8 @@ static void a_sentence_said_twice_is_quoted_once(void **state)
 {
 	struct fixture *f = *state;
 
-	say(f, AGENT_USER, "My name is Alice.");
-	say(f, AGENT_USER, "my name is Alice");
+	say(f, MESSAGE_USER, "My name is Alice.");
+	say(f, MESSAGE_USER, "my name is Alice");
 	assert_string_equal(ask(f, "What is my name?"),
 			    "You said (message 2): \"my name is Alice\"");
 }
@@ -240,8 +240,8 @@ static void at_most_three_are_quoted(void **state)
 	unsigned n = 0;
 
 	for (int i = 0; i < 3; i++) {
-		say(f, AGENT_USER, "Apples are red. Apples are green. Apples are yellow.");
-		say(f, AGENT_USER, "Apples are sweet. Apples are sour.");
+		say(f, MESSAGE_USER, "Apples are red. Apples are green. Apples are yellow.");
+		say(f, MESSAGE_USER, "Apples are sweet. Apples are sour.");
 	}
 	text = ask(f, "What are apples?");
 	for (const char *at = text; (at = strstr(at, "You said")); at++)
@@ -298,7 +298,7 @@ static void the_same_conversation_gets_the_same_answer(void **state)
 	char *before;
 
 	note(f, "Tea is hot.");
-	say(f, AGENT_USER, "Tea is green. Tea is black. Tea is cold. Tea is dear.");
+	say(f, MESSAGE_USER, "Tea is green. Tea is black. Tea is cold. Tea is dear.");
 	before = strdup(ask(f, "What is tea?"));
 	assert_string_equal(answer(f), before);
 	free(before);
@@ -311,9 +311,9 @@ static void odd_messages_do_no_harm(void **state)
 
 	memset(stops, '.', 299999);
 	stops[299999] = '\0';
-	say(f, AGENT_USER, "");
+	say(f, MESSAGE_USER, "");
 	answer(f);
-	say(f, AGENT_USER, " \n\t\r ");
+	say(f, MESSAGE_USER, " \n\t\r ");
 	answer(f);
 	ask(f, stops);
 	memset(stops, 0xe3, 299999);
@@ -355,7 +355,7 @@ static void words_come_one_by_one_and_others_have_their_turn(void **state)
 	struct fixture *f = *state;
 	struct other o = {.f = f};
 
-	say(f, AGENT_USER, "Write an essay");
+	say(f, MESSAGE_USER, "Write an essay");
 	assert_int_equal(wake_new(f->loop, on_other, &o, &o.wake), 0);
 	start(f);
 	assert_int_equal(f->n_pieces, 0);
@@ -371,7 +371,7 @@ static void a_delay_streams_all_the_same(void **state)
 	struct fixture *f = *state;
 	char *quick;
 
-	say(f, AGENT_USER, "My name is Alice");
+	say(f, MESSAGE_USER, "My name is Alice");
 	quick = strdup(ask(f, "What is my name?"));
 	new_agent(f, 1);
 	assert_string_equal(answer(f), quick);
@@ -383,7 +383,7 @@ static void a_cancel_ends_the_words(void **state)
 {
 	struct fixture *f = *state;
 
-	say(f, AGENT_USER, "Write an essay");
+	say(f, MESSAGE_USER, "Write an essay");
 	for (unsigned delay = 0; delay < 2; delay++) {
 		new_agent(f, delay * 2);
 		f->cancel_at = 5;
@@ -406,7 +406,7 @@ static void a_cancel_does_not_wait_for_the_delay(void **state)
 {
 	struct fixture *f = *state;
 
-	say(f, AGENT_USER, "Write an essay");
+	say(f, MESSAGE_USER, "Write an essay");
 	new_agent(f, 3600000);
 	f->cancel_at = 1;
 	start(f);
@@ -418,7 +418,7 @@ static void freeing_the_agent_ends_turns_silently(void **state)
 {
 	struct fixture *f = *state;
 
-	say(f, AGENT_USER, "Write an essay");
+	say(f, MESSAGE_USER, "Write an essay");
 	f->free_on_text = true;
 	start(f);
 	loop_run(f->loop);
@@ -433,7 +433,7 @@ static void what_was_prepared_is_streamed(void **state)
 	char *direct;
 
 	arena_init(&arena, 1 << 20);
-	say(f, AGENT_USER, "My name is Alice");
+	say(f, MESSAGE_USER, "My name is Alice");
 	direct = strdup(ask(f, "What is my name?"));
 	assert_int_equal(f->agent->ops->prepare(f->agent, &arena, &f->ask, &f->ask.prepared), 0);
 	assert_int_equal(f->ask.prepared.len, strlen(direct));

@@ -328,7 +328,7 @@ static void cancelled_is_an_answer_with_what_came(void **state)
 
 static void calls_of_tools_are_json_as_far_as_they_are(void **state)
 {
-	const struct agent_call calls[] = {
+	const struct tool_call calls[] = {
 		{TEXT("t1"), TEXT("look"), TEXT("{\"at\":\n[1, 2]}")},
 		{TEXT("t2"), TEXT("go"), TEXT("{\"to\":")},
 	};

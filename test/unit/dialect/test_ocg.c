@@ -38,12 +38,12 @@ static const char *read_as(const char *messages)
 		n += (size_t)snprintf(out + n, sizeof(out) - n, "system %.*s|",
 				      TEXT_ARGS(ask.system));
 	for (unsigned i = 0; i < ask.n_history; i++) {
-		const struct agent_message *m = &ask.history[i];
+		const struct message *m = &ask.history[i];
 
 		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s%.*s %.*s|",
-				      m->role == AGENT_USER        ? "user"
-				      : m->role == AGENT_ASSISTANT ? "assistant"
-								   : "tool ",
+				      m->role == MESSAGE_USER        ? "user"
+				      : m->role == MESSAGE_ASSISTANT ? "assistant"
+								     : "tool ",
 				      TEXT_ARGS(m->call_id), TEXT_ARGS(m->text));
 	}
 	for (unsigned i = 0; i < ask.n_results; i++)
@@ -190,17 +190,17 @@ static void without_the_answer_results_follow_what_was_said(void **state)
 
 static void results_find_the_answer_that_wanted_them(void **state)
 {
-	static struct agent_call calls[] = {{.id = TEXT("a")}, {.id = TEXT("b")}};
-	static struct agent_call other = {.id = TEXT("a")};
-	struct agent_message said[] = {
-		{.role = AGENT_USER, .text = TEXT("one")},
-		{.role = AGENT_ASSISTANT, .text = TEXT("now"), .calls = &other, .n_calls = 1},
-		{.role = AGENT_TOOL, .text = TEXT("0"), .call_id = TEXT("o")},
-		{.role = AGENT_ASSISTANT, .text = TEXT("more"), .calls = calls, .n_calls = 2},
+	static struct tool_call calls[] = {{.id = TEXT("a")}, {.id = TEXT("b")}};
+	static struct tool_call other = {.id = TEXT("a")};
+	struct message said[] = {
+		{.role = MESSAGE_USER, .text = TEXT("one")},
+		{.role = MESSAGE_ASSISTANT, .text = TEXT("now"), .calls = &other, .n_calls = 1},
+		{.role = MESSAGE_TOOL, .text = TEXT("0"), .call_id = TEXT("o")},
+		{.role = MESSAGE_ASSISTANT, .text = TEXT("more"), .calls = calls, .n_calls = 2},
 	};
-	struct agent_message since[] = {
-		{.role = AGENT_USER, .text = TEXT("two")},
-		{.role = AGENT_ASSISTANT, .text = TEXT("yes"), .calls = &other, .n_calls = 1},
+	struct message since[] = {
+		{.role = MESSAGE_USER, .text = TEXT("two")},
+		{.role = MESSAGE_ASSISTANT, .text = TEXT("yes"), .calls = &other, .n_calls = 1},
 	};
 	struct ocg_chain newer = {.said = since, .n_said = 2, .conversation = TEXT("ocg-2")};
 	struct ocg_chain older = {.said = said, .n_said = 4, .conversation = TEXT("ocg-1")};

@@ -25,7 +25,7 @@ struct puppet {
 	char system[100];
 	char first_text[100]; /* of its oldest message */
 	char last_text[100];
-	enum agent_role last_role;
+	enum message_role last_role;
 	char seen[1600]; /* of it, each message: "user text|" */
 };
 
@@ -70,8 +70,9 @@ static void puppet_cancelled(void *arg)
 
 static void note_all(char out[1600], const struct agent_ask *ask)
 {
-	static const char *const who[] = {
-		[AGENT_USER] = "user", [AGENT_ASSISTANT] = "assistant", [AGENT_TOOL] = "tool"};
+	static const char *const who[] = {[MESSAGE_USER] = "user",
+					  [MESSAGE_ASSISTANT] = "assistant",
+					  [MESSAGE_TOOL] = "tool"};
 	size_t n = 0;
 
 	for (unsigned i = 0; i < ask->n_messages && n < 1600; i++)
@@ -395,7 +396,7 @@ static int count_existing(struct world *w, const char *conversation)
 }
 
 /* Lane 1 is asked from here as well: the readers of the test are at rest then. */
-static unsigned messages(struct world *w, const char *conversation, struct chat_message **ret)
+static unsigned messages(struct world *w, const char *conversation, struct message **ret)
 {
 	int64_t total;
 	unsigned n;
@@ -517,7 +518,7 @@ static void request_id_in_progress_is_refused(void **state)
 static void cancelled_turn_keeps_its_text(void **state)
 {
 	struct world *w = *state;
-	struct chat_message *rows;
+	struct message *rows;
 	struct told told;
 	struct agent_turn *t = ask_puppet(w, NULL, "an essay", &told);
 
@@ -533,7 +534,7 @@ static void cancelled_turn_keeps_its_text(void **state)
 	assert_int_equal(told.outcome, AGENT_CANCELLED);
 	assert_string_equal(told.content, "Once upon ");
 	assert_int_equal(messages(w, NULL, &rows), 2);
-	assert_string_equal(rows[1].state, "cancelled");
+	assert_int_equal(rows[1].turn_state, TURN_CANCELLED);
 	assert_true(text_is(rows[1].text, "Once upon "));
 	assert_int_equal(count(w, NULL).n_messages, 2);
 	assert_false(
@@ -610,7 +611,7 @@ static void cancelled_while_it_begins(void **state)
 static void failed_agent_is_told_with_its_words(void **state)
 {
 	struct world *w = *state;
-	struct chat_message *rows;
+	struct message *rows;
 	struct told told;
 	struct agent_turn *t = ask_puppet(w, NULL, "go on", &told);
 
@@ -624,7 +625,7 @@ static void failed_agent_is_told_with_its_words(void **state)
 	assert_string_equal(told.why.text, "ProviderError: it broke");
 	assert_string_equal(told.content, "half");
 	assert_int_equal(messages(w, NULL, &rows), 2);
-	assert_string_equal(rows[1].state, "failed");
+	assert_int_equal(rows[1].turn_state, TURN_FAILED);
 	ask_and_wait(w, NULL, "puppet", "refuse me", &told);
 	assert_int_equal(told.result, REFUSE_INTERNAL);
 	assert_non_null(strstr(told.why.text, "not today"));
@@ -635,7 +636,7 @@ static void failed_agent_is_told_with_its_words(void **state)
 static void survives_a_crash(void **state)
 {
 	struct world *w = *state;
-	struct chat_message *rows = NULL;
+	struct message *rows = NULL;
 	struct told told;
 	struct told after;
 	struct agent_turn *t;
@@ -645,13 +646,13 @@ static void survives_a_crash(void **state)
 	t = ask_puppet(w, NULL, "an essay", &told);
 	puppet_say(t, "Once upon");
 	until(w, (n = messages(w, NULL, &rows)) == 4);
-	assert_string_equal(rows[3].state, "running");
+	assert_int_equal(rows[3].turn_state, TURN_RUNNING);
 	world_reopen(w);
 	assert_int_equal(told.n_done, 0);
 	assert_int_equal(messages(w, NULL, &rows), 4);
-	assert_string_equal(rows[3].state, "interrupted");
+	assert_int_equal(rows[3].turn_state, TURN_INTERRUPTED);
 	assert_true(text_is(rows[3].text, "Once upon"));
-	assert_string_equal(rows[1].state, "done");
+	assert_int_equal(rows[1].turn_state, TURN_DONE);
 	assert_int_equal(count(w, NULL).n_messages, 4);
 	assert_false(count(w, NULL).running);
 	ask_and_wait(w, NULL, NULL, "What is my name?", &after);
@@ -661,7 +662,7 @@ static void survives_a_crash(void **state)
 static void text_goes_to_the_store_while_it_comes(void **state)
 {
 	struct world *w = *state;
-	struct chat_message *rows = NULL;
+	struct message *rows = NULL;
 	struct told told;
 	struct agent_turn *t = ask_puppet(w, NULL, "an essay", &told);
 
@@ -675,7 +676,7 @@ static void text_goes_to_the_store_while_it_comes(void **state)
 	until(w, told.n_done);
 	assert_int_equal(messages(w, NULL, &rows), 2);
 	assert_true(text_is(rows[1].text, "one two three."));
-	assert_string_equal(rows[1].state, "done");
+	assert_int_equal(rows[1].turn_state, TURN_DONE);
 }
 
 /* The puppet has room for 60 tokens; the system prompt is 6 of them. */
@@ -684,7 +685,7 @@ static void oldest_turns_leave_what_is_sent(void **state)
 	static const char long_text[] = "0123456789012345678901234567890123456789"; /* 10 tokens */
 	struct world *w = *state;
 	struct chat_new in = {.id = TEXT("default"), .agent = TEXT("puppet")};
-	struct chat_message *rows;
+	struct message *rows;
 	struct chat_counts counts;
 	struct text id;
 
@@ -736,14 +737,14 @@ static void tools_and_their_results(void **state)
 {
 	struct world *w = *state;
 	const struct agent_tool tool = {.name = TEXT("clock"), .schema = TEXT("{}")};
-	const struct agent_call call = {
+	const struct tool_call call = {
 		.id = TEXT("c1"), .name = TEXT("clock"), .arguments = TEXT("{\"zone\":\"UTC\"}")};
 	const struct chat_result result = {.call_id = TEXT("c1"), .text = TEXT("noon")};
 	struct chat_ask in = {.content = TEXT("what time is it?"),
 			      .agent = TEXT("puppet"),
 			      .tools = &tool,
 			      .n_tools = 1};
-	struct chat_message *rows;
+	struct message *rows;
 	struct agent_turn *t;
 	struct told told;
 
@@ -763,14 +764,14 @@ static void tools_and_their_results(void **state)
 	assert_int_equal(ask_with(w, &in, &told), 0);
 	until(w, w->puppet->n_started == 2);
 	assert_int_equal(w->puppet->n_messages, 3);
-	assert_int_equal(w->puppet->last_role, AGENT_TOOL);
+	assert_int_equal(w->puppet->last_role, MESSAGE_TOOL);
 	puppet_say(w->puppet->turns[0], "It is noon.");
 	puppet_finish(w->puppet->turns[0]);
 	until(w, told.n_done);
 	assert_int_equal(messages(w, NULL, &rows), 4);
 	assert_int_equal(rows[1].n_calls, 1);
 	assert_true(text_is(rows[1].calls[0].arguments, "{\"zone\":\"UTC\"}"));
-	assert_int_equal(rows[2].role, CHAT_TOOL);
+	assert_int_equal(rows[2].role, MESSAGE_TOOL);
 	assert_true(text_is(rows[2].call_id, "c1"));
 }
 
@@ -778,7 +779,7 @@ static void tools_and_their_results(void **state)
 static void calls_and_results_stay_in_pairs(void **state)
 {
 	struct world *w = *state;
-	const struct agent_call call = {
+	const struct tool_call call = {
 		.id = TEXT("c1"), .name = TEXT("clock"), .arguments = TEXT("{}")};
 	const struct chat_result stray = {.call_id = TEXT("c9"), .text = TEXT("half past")};
 	const struct chat_ask in = {.agent = TEXT("puppet"), .results = &stray, .n_results = 1};
@@ -798,7 +799,7 @@ static void calls_and_results_stay_in_pairs(void **state)
 	assert_int_equal(ask_with(w, &in, &told), 0);
 	until(w, w->puppet->n_started == 3);
 	assert_int_equal(w->puppet->n_messages, 6);
-	assert_int_equal(w->puppet->last_role, AGENT_USER);
+	assert_int_equal(w->puppet->last_role, MESSAGE_USER);
 	assert_string_equal(w->puppet->last_text, "half past");
 	chat_turn_cancel(told.turn);
 	until(w, told.n_done);
@@ -813,17 +814,17 @@ static const char cut_short[] = "\n[shortened: the first ";
 static void a_question_goes_with_the_results_of_its_calls(void **state)
 {
 	struct world *w = *state;
-	const struct agent_call call = {
+	const struct tool_call call = {
 		.id = TEXT("c1"), .name = TEXT("clock"), .arguments = TEXT("{}")};
-	const struct agent_call second = {
+	const struct tool_call second = {
 		.id = TEXT("c2"), .name = TEXT("clock"), .arguments = TEXT("{}")};
-	const struct agent_message history[] = {
-		{.role = AGENT_USER, .text = TEXT("before")},
-		{.role = AGENT_ASSISTANT, .text = TEXT("and after")},
-		{.role = AGENT_USER, .text = TEXT("use the file")},
-		{.role = AGENT_ASSISTANT, .text = TEXT("I do"), .calls = &call, .n_calls = 1},
-		{.role = AGENT_TOOL, .text = TEXT(LONG), .call_id = TEXT("c1")},
-		{.role = AGENT_ASSISTANT, .text = TEXT("more"), .calls = &second, .n_calls = 1},
+	const struct message history[] = {
+		{.role = MESSAGE_USER, .text = TEXT("before")},
+		{.role = MESSAGE_ASSISTANT, .text = TEXT("and after")},
+		{.role = MESSAGE_USER, .text = TEXT("use the file")},
+		{.role = MESSAGE_ASSISTANT, .text = TEXT("I do"), .calls = &call, .n_calls = 1},
+		{.role = MESSAGE_TOOL, .text = TEXT(LONG), .call_id = TEXT("c1")},
+		{.role = MESSAGE_ASSISTANT, .text = TEXT("more"), .calls = &second, .n_calls = 1},
 	};
 	const struct chat_result result = {.call_id = TEXT("c2"), .text = TEXT(LONG)};
 	struct chat_ask in = {.agent = TEXT("puppet"),
@@ -856,9 +857,9 @@ static void a_question_goes_with_the_results_of_its_calls(void **state)
 static void who_adds_nothing_sends_what_was_said(void **state)
 {
 	struct world *w = *state;
-	const struct agent_message history[] = {
-		{.role = AGENT_USER, .text = TEXT("one")},
-		{.role = AGENT_ASSISTANT, .text = TEXT("two")},
+	const struct message history[] = {
+		{.role = MESSAGE_USER, .text = TEXT("one")},
+		{.role = MESSAGE_ASSISTANT, .text = TEXT("two")},
 	};
 	struct chat_ask in = {.agent = TEXT("puppet"),
 			      .content = TEXT(""),
@@ -884,7 +885,7 @@ static void who_adds_nothing_sends_what_was_said(void **state)
 /* A round of the puppet's tool, in the conversation that there is. */
 static void puppet_calls(struct world *w, struct agent_turn *t, struct told *told)
 {
-	const struct agent_call call = {
+	const struct tool_call call = {
 		.id = TEXT("c1"), .name = TEXT("clock"), .arguments = TEXT("{}")};
 
 	t->sink.on_call(t->sink.arg, &call);
@@ -906,7 +907,7 @@ static void what_is_kept_of_a_question_goes_with_its_results(void **state)
 		until(w, w->puppet->n_started == n);
 		assert_memory_equal(w->puppet->seen, "user use the file|assistant |tool LONG", 38);
 		assert_non_null(strstr(w->puppet->seen, cut_short));
-		assert_int_equal(w->puppet->last_role, AGENT_TOOL);
+		assert_int_equal(w->puppet->last_role, MESSAGE_TOOL);
 		puppet_calls(w, w->puppet->turns[0], &told);
 		/* What the store has says the same. */
 		world_reopen(w);
@@ -1038,7 +1039,7 @@ static void one_made_elsewhere_is_seen(void **state)
 {
 	struct world *w = *state;
 	const struct chat_new in = {.id = TEXT("new"), .system = TEXT("Speak like a sailor.")};
-	struct chat_info *rows;
+	struct conversation *rows;
 	struct text id;
 	int64_t total;
 	unsigned n;
@@ -1055,7 +1056,7 @@ static void one_made_elsewhere_is_seen(void **state)
 	assert_int_equal(n, 2);
 	assert_int_equal(total, 2);
 	assert_true(text_is(rows[0].id, "new"));
-	assert_true(rows[0].has_system);
+	assert_true(rows[0].system.data || chat_system(w->f->services->chat).len > 0);
 	assert_true(text_is(rows[0].agent, "recall"));
 	assert_true(text_is(rows[1].id, CHAT_DEFAULT));
 }
@@ -1064,7 +1065,7 @@ static void compacting_keeps_what_the_user_said(void **state)
 {
 	struct world *w = *state;
 	struct compacted c = {0};
-	struct chat_message *rows;
+	struct message *rows;
 	struct told told;
 
 	ask_and_wait(w, NULL, NULL, "My name is Alice", &told);
@@ -1150,9 +1151,9 @@ static void stopping_ends_what_runs(void **state)
 
 static void bad_asks_are_refused(void **state)
 {
-	static const struct agent_call calls[AGENT_CALLS_MAX + 1];
-	const struct agent_message crowded = {
-		.role = AGENT_ASSISTANT, .calls = calls, .n_calls = AGENT_CALLS_MAX + 1};
+	static const struct tool_call calls[AGENT_CALLS_MAX + 1];
+	const struct message crowded = {
+		.role = MESSAGE_ASSISTANT, .calls = calls, .n_calls = AGENT_CALLS_MAX + 1};
 	struct world *w = *state;
 	struct chat_ask in = {.content = TEXT("hi"), .agent = TEXT("nobody")};
 	struct told told;

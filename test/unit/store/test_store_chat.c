@@ -11,7 +11,7 @@
 
 static int64_t add_conversation(struct fixture *f, const char *id, int64_t now_ms)
 {
-	const struct conversation_row row = {
+	const struct conversation row = {
 		.id = text_of(id), .created_ms = now_ms, .updated_ms = now_ms};
 	int64_t seq = 0;
 
@@ -22,7 +22,7 @@ static int64_t add_conversation(struct fixture *f, const char *id, int64_t now_m
 
 static int64_t add_turn(struct fixture *f, int64_t conversation, int64_t now_ms)
 {
-	const struct turn_row row = {
+	const struct turn row = {
 		.conversation = conversation,
 		.request_id = TEXT("\"q\""),
 		.agent = TEXT("recall"),
@@ -41,7 +41,7 @@ static int64_t add_turn(struct fixture *f, int64_t conversation, int64_t now_ms)
 static int64_t say(struct fixture *f, int64_t turn, enum message_role role, const char *text,
 		   int64_t tokens)
 {
-	const struct message_row row = {
+	const struct message row = {
 		.turn = turn,
 		.role = role,
 		.text = text_of(text),
@@ -56,14 +56,14 @@ static int64_t say(struct fixture *f, int64_t turn, enum message_role role, cons
 
 static int end_turn(struct fixture *f, int64_t turn, enum turn_state state)
 {
-	const struct turn_row row = {.seq = turn, .state = state, .ended_ms = 99};
+	const struct turn row = {.seq = turn, .state = state, .ended_ms = 99};
 
 	return store_turn_end(writer(f), &row);
 }
 
-static struct conversation_row find(struct fixture *f, const char *id)
+static struct conversation find(struct fixture *f, const char *id)
 {
-	struct conversation_row row = {0};
+	struct conversation row = {0};
 	bool found = false;
 
 	assert_int_equal(store_conversation_find(reader(f), text_of(id), &f->arena, &row, &found),
@@ -74,7 +74,7 @@ static struct conversation_row find(struct fixture *f, const char *id)
 
 static bool exists(struct fixture *f, const char *id)
 {
-	struct conversation_row row = {0};
+	struct conversation row = {0};
 	bool found = true;
 
 	assert_int_equal(store_conversation_find(reader(f), text_of(id), &f->arena, &row, &found),
@@ -83,7 +83,7 @@ static bool exists(struct fixture *f, const char *id)
 }
 
 struct page {
-	struct message_row *rows;
+	struct message *rows;
 	unsigned n;
 	int64_t total; /* of a list */
 };
@@ -122,7 +122,7 @@ static struct page window(struct fixture *f, int64_t conversation, int64_t from,
 static void a_conversation_comes_back_as_it_was_made(void **state)
 {
 	struct fixture *f = *state;
-	const struct conversation_row made = {
+	const struct conversation made = {
 		.id = TEXT("work"),
 		.agent = TEXT("local"),
 		.system = TEXT("Be brief.\0Really."),
@@ -132,7 +132,7 @@ static void a_conversation_comes_back_as_it_was_made(void **state)
 		.summary_tokens = 5,
 		.summary_turn = 3,
 	};
-	struct conversation_row row;
+	struct conversation row;
 	int64_t seq;
 
 	begin(f);
@@ -158,7 +158,7 @@ static void a_conversation_comes_back_as_it_was_made(void **state)
 static void no_text_is_not_the_empty_text(void **state)
 {
 	struct fixture *f = *state;
-	struct conversation_row row = {.id = TEXT("a")};
+	struct conversation row = {.id = TEXT("a")};
 	int64_t seq;
 
 	begin(f);
@@ -183,7 +183,7 @@ static void no_text_is_not_the_empty_text(void **state)
 static void an_id_names_one_conversation_at_a_time(void **state)
 {
 	struct fixture *f = *state;
-	const struct conversation_row again = {.id = TEXT("a")};
+	const struct conversation again = {.id = TEXT("a")};
 	int64_t first, second, seq = -1;
 	bool found;
 
@@ -222,7 +222,7 @@ static void an_id_names_one_conversation_at_a_time(void **state)
 static void update_and_summary_rewrite_their_columns_only(void **state)
 {
 	struct fixture *f = *state;
-	struct conversation_row row = {.agent = TEXT("b"), .system = TEXT("s"), .updated_ms = 50};
+	struct conversation row = {.agent = TEXT("b"), .system = TEXT("s"), .updated_ms = 50};
 
 	begin(f);
 	row.seq = add_conversation(f, "a", 1);
@@ -250,7 +250,7 @@ static void update_and_summary_rewrite_their_columns_only(void **state)
 
 static void assert_list(struct fixture *f, unsigned offset, unsigned limit, const char *want)
 {
-	struct conversation_row *rows;
+	struct conversation *rows;
 	int64_t total = -1;
 	char ids[64] = "";
 	unsigned n;
@@ -290,9 +290,9 @@ static void the_list_has_the_one_changed_last_first(void **state)
 static void the_list_says_what_there_is_but_not_long_texts(void **state)
 {
 	struct fixture *f = *state;
-	const struct conversation_row with = {
+	const struct conversation with = {
 		.id = TEXT("with"), .system = TEXT("long"), .summary = TEXT("longer")};
-	struct conversation_row *rows;
+	struct conversation *rows;
 	int64_t seq, total;
 	unsigned n;
 
@@ -319,7 +319,7 @@ static void the_list_says_what_there_is_but_not_long_texts(void **state)
 static void a_turn_runs_until_it_is_ended(void **state)
 {
 	struct fixture *f = *state;
-	const struct turn_row done = {
+	const struct turn done = {
 		.state = TURN_FAILED,
 		.ended_ms = 30,
 		.input_tokens = 0,
@@ -328,7 +328,7 @@ static void a_turn_runs_until_it_is_ended(void **state)
 		.cache_written_tokens = 4,
 		.error = TEXT("cut"),
 	};
-	struct turn_row row = done;
+	struct turn row = done;
 	int64_t a;
 
 	begin(f);
@@ -418,11 +418,11 @@ static void a_seq_never_comes_again(void **state)
 static void messages_come_back_in_order_with_their_calls(void **state)
 {
 	struct fixture *f = *state;
-	const struct message_call calls[] = {
+	const struct tool_call calls[] = {
 		{TEXT("c2"), TEXT("read"), TEXT("{\"z\":1}")},
 		{TEXT("c1"), TEXT("list"), TEXT("")},
 	};
-	struct message_row row = {.role = MESSAGE_ASSISTANT, .calls = calls, .n_calls = 2};
+	struct message row = {.role = MESSAGE_ASSISTANT, .calls = calls, .n_calls = 2};
 	int64_t a, b, turn, other, seq;
 	struct page p;
 
@@ -434,7 +434,7 @@ static void messages_come_back_in_order_with_their_calls(void **state)
 	say(f, turn, MESSAGE_USER, "look", 3);
 	say(f, other, MESSAGE_USER, "not this", 3);
 	assert_int_equal(store_message_add(writer(f), &row, &seq), 0);
-	row = (struct message_row) {
+	row = (struct message) {
 		.turn = turn,
 		.role = MESSAGE_TOOL,
 		.text = TEXT("no such file"),
@@ -473,9 +473,9 @@ static void messages_come_back_in_order_with_their_calls(void **state)
 static void text_grows_at_its_end(void **state)
 {
 	struct fixture *f = *state;
-	const struct message_call calls[] = {{TEXT("1"), TEXT("x"), TEXT("{}")},
-					     {TEXT("2"), TEXT("y"), TEXT("{}")}};
-	struct message_row row = {.tokens = 20, .calls = calls, .n_calls = 1};
+	const struct tool_call calls[] = {{TEXT("1"), TEXT("x"), TEXT("{}")},
+					  {TEXT("2"), TEXT("y"), TEXT("{}")}};
+	struct message row = {.tokens = 20, .calls = calls, .n_calls = 1};
 	int64_t a, turn;
 	struct page p;
 
@@ -548,8 +548,8 @@ static void the_count_knows_whether_anybody_answered(void **state)
 static void a_page_ends_at_its_limit_or_its_bytes(void **state)
 {
 	struct fixture *f = *state;
-	const struct message_call call = {TEXT("i"), TEXT("n"), TEXT("1234567890")};
-	struct message_row row = {
+	const struct tool_call call = {TEXT("i"), TEXT("n"), TEXT("1234567890")};
+	struct message row = {
 		.role = MESSAGE_ASSISTANT, .text = TEXT("5555"), .calls = &call, .n_calls = 1};
 	int64_t a, b, turn, seq;
 	struct page p;
@@ -749,10 +749,10 @@ static void a_window_has_the_turns_it_names(void **state)
 static void a_seq_that_is_not_there_is_told(void **state)
 {
 	struct fixture *f = *state;
-	const struct message_call call = {TEXT("1"), TEXT("x"), TEXT("{}")};
-	const struct conversation_row conversation = {.seq = 404};
-	const struct turn_row turn = {.conversation = 404};
-	const struct message_row message = {.seq = 404, .turn = 404, .calls = &call, .n_calls = 1};
+	const struct tool_call call = {TEXT("1"), TEXT("x"), TEXT("{}")};
+	const struct conversation conversation = {.seq = 404};
+	const struct turn turn = {.conversation = 404};
+	const struct message message = {.seq = 404, .turn = 404, .calls = &call, .n_calls = 1};
 	struct connection *c = writer(f);
 	int64_t seq = -1;
 
@@ -775,8 +775,8 @@ static void a_seq_that_is_not_there_is_told(void **state)
 static void what_is_rolled_back_leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
-	const struct message_call call = {TEXT("1"), TEXT("x"), TEXT("{}")};
-	struct message_row row = {.role = MESSAGE_ASSISTANT, .calls = &call, .n_calls = 1};
+	const struct tool_call call = {TEXT("1"), TEXT("x"), TEXT("{}")};
+	struct message row = {.role = MESSAGE_ASSISTANT, .calls = &call, .n_calls = 1};
 	int64_t a, kept, seq;
 
 	begin(f);
@@ -811,8 +811,8 @@ static void a_small_arena_is_told(void **state)
 {
 	struct fixture *f = *state;
 	int64_t turns[TURNS], a = talk(f, turns), total;
-	struct conversation_row *rows;
-	struct message_row *messages;
+	struct conversation *rows;
+	struct message *messages;
 	struct turn_weight *weights;
 	struct arena small;
 	unsigned n;
@@ -854,15 +854,15 @@ static void a_file_without_conversations_gets_their_tables(void **state)
 static void what_it_was_made_with_comes_back(void **state)
 {
 	struct fixture *f = *state;
-	const struct conversation_row made = {
+	const struct conversation made = {
 		.id = TEXT("child"),
-		.parent = TEXT("a"),
-		.cwd = TEXT("/srv/work"),
-		.preset = 2,
-		.write_paths = TEXT("/srv/work/out\n/srv/work/log"),
-		.disabled_tools = TEXT("Bash,Edit"),
+		.bounds.parent = TEXT("a"),
+		.bounds.cwd = TEXT("/srv/work"),
+		.bounds.preset = PRESET_SANDBOXED,
+		.bounds.write_paths = TEXT("/srv/work/out\n/srv/work/log"),
+		.bounds.disabled_tools = TEXT("Bash,Edit"),
 	};
-	struct conversation_row row;
+	struct conversation row;
 	bool found;
 	int64_t seq;
 
@@ -875,17 +875,17 @@ static void what_it_was_made_with_comes_back(void **state)
 	assert_false(found);
 	commit(f);
 	row = find(f, "child");
-	assert_true(text_equal(row.parent, made.parent));
-	assert_true(text_equal(row.cwd, made.cwd));
-	assert_int_equal(row.preset, 2);
-	assert_true(text_equal(row.write_paths, made.write_paths));
-	assert_true(text_equal(row.disabled_tools, made.disabled_tools));
+	assert_true(text_equal(row.bounds.parent, made.bounds.parent));
+	assert_true(text_equal(row.bounds.cwd, made.bounds.cwd));
+	assert_int_equal(row.bounds.preset, PRESET_SANDBOXED);
+	assert_true(text_equal(row.bounds.write_paths, made.bounds.write_paths));
+	assert_true(text_equal(row.bounds.disabled_tools, made.bounds.disabled_tools));
 	assert_true(row.wants_end);
 	assert_int_equal(row.n_children, 0);
 	row = find(f, "a");
 	assert_int_equal(row.n_children, 1);
-	assert_null(row.parent.data);
-	assert_null(row.write_paths.data);
+	assert_null(row.bounds.parent.data);
+	assert_null(row.bounds.write_paths.data);
 	assert_false(row.wants_end);
 	begin(f);
 	assert_int_equal(store_conversation_end(writer(f), TEXT("child"), 9, &found), 0);
@@ -893,7 +893,7 @@ static void what_it_was_made_with_comes_back(void **state)
 	assert_int_equal(find(f, "a").n_children, 0);
 }
 
-static unsigned ended(struct fixture *f, struct text id, struct conversation_row **ret_rows)
+static unsigned ended(struct fixture *f, struct text id, struct conversation **ret_rows)
 {
 	int64_t total;
 	unsigned n;
@@ -916,7 +916,7 @@ static void end_conversation(struct fixture *f, const char *id, int64_t now_ms)
 static void those_that_were_ended_are_told_apart(void **state)
 {
 	struct fixture *f = *state;
-	struct conversation_row *rows, row;
+	struct conversation *rows, row;
 	int64_t first, second, oldest;
 	bool found;
 
@@ -971,8 +971,8 @@ static unsigned rows_of(struct fixture *f, const char *table)
 static void what_is_purged_goes_in_steps_and_leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
-	const struct message_call call = {TEXT("c"), TEXT("t"), TEXT("{}")};
-	struct conversation_row *rows;
+	const struct tool_call call = {TEXT("c"), TEXT("t"), TEXT("{}")};
+	struct conversation *rows;
 	unsigned steps = 0;
 	int64_t gone, kept;
 	bool more = true;
@@ -981,7 +981,7 @@ static void what_is_purged_goes_in_steps_and_leaves_nothing(void **state)
 	gone = add_conversation(f, "a", 1);
 	for (int i = 0; i < 5; i++) {
 		int64_t turn = add_turn(f, gone, 2);
-		const struct message_row row = {
+		const struct message row = {
 			.turn = turn, .role = MESSAGE_ASSISTANT, .calls = &call, .n_calls = 1};
 		int64_t seq;
 

@@ -1,0 +1,38 @@
+/* A turn: one question in a conversation, with all that follows from it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+enum turn_state { TURN_RUNNING, TURN_DONE, TURN_CANCELLED, TURN_FAILED, TURN_INTERRUPTED };
+
+const char *turn_state_name(enum turn_state state);
+
+struct turn {
+	int64_t seq; /* given by the store: grows, and never comes again */
+	int64_t conversation;
+	struct text request_id; /* opaque */
+	struct text agent;      /* the one that answered */
+	enum turn_state state;
+	int64_t started_ms;
+	int64_t ended_ms;     /* 0: not yet */
+	int64_t input_tokens; /* as the provider counted; -1: it did not */
+	int64_t output_tokens;
+	int64_t cache_read_tokens;
+	int64_t cache_written_tokens;
+	struct text error; /* {NULL, 0}: none */
+};
+
+/* How heavy a turn is. */
+struct turn_weight {
+	int64_t turn;
+	int64_t tokens; /* of its messages */
+	int64_t n_messages;
+	bool continues; /* it brought results of calls that the one before it ended with */
+};
+
+/* What may be heavier than the room for it, because it belongs together: a question, and the turns
+ * that continue it. */
+enum { TURN_CHAIN_TOKENS = 1 << 20 };
