@@ -322,7 +322,7 @@ int agents_start(const struct settings *s, struct agents *a, struct backstage *s
 	const struct chat_opts opts = {
 		.store = services->store,
 		.events = services->events,
-		.services = services,
+		.memories = services->memories,
 		.loop = stage->server->loop,
 		.background = backstage(stage),
 		.agents = a->list,

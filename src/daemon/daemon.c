@@ -19,7 +19,7 @@
 #include "daemon/tasks.h"
 #include "engine/automation/trust.h"
 #include "engine/event/event.h"
-#include "engine/memory/embedding.h"
+#include "engine/memory/memory.h"
 #include "engine/program/tool.h"
 #include "engine/services.h"
 #include "io/tree.h"
@@ -151,8 +151,6 @@ static int open_services(struct daemon *d, struct why *why)
 	const struct services_opts opts = {
 		.store = url,
 		.n_readers = N_READERS,
-		.index_bytes = d->settings->index_bytes,
-		.memory_off = !d->settings->memory_enabled,
 	};
 	int r;
 
@@ -270,6 +268,8 @@ static int start_engine(struct daemon *d, struct why *why)
 		r = open_services(d, why);
 	if (r == 0)
 		r = start_events(d);
+	if (r == 0)
+		r = memories_begin(s, N_READERS, &d->stage, d->services, why);
 	/* Before the threads: it marks in the store what a crash has left. */
 	if (r == 0)
 		r = agents_start(s, &d->agents, &d->stage, d->services, why);
@@ -284,8 +284,6 @@ static int start_engine(struct daemon *d, struct why *why)
 		r = sessions_begin(s, &d->stage, d->services, &d->environments.sessions, why);
 	if (r == 0)
 		r = rules_start(s, &d->stage, d->services, &d->environments.plain);
-	if (r == 0)
-		r = model_start(s, &d->stage, d->services, why);
 	if (r == 0)
 		r = hosts_start(&d->hosts, why);
 	if (r == 0)
@@ -307,7 +305,7 @@ static void end_engine(struct daemon *d)
 	rules_end(d->loop, d->services, end_ms);
 	agents_end_turns(d->loop, d->services, end_ms);
 	d->stage.closed = true;
-	embedding_stop(d->services->embedding);
+	memories_stop(d->services->memories);
 	services_stop(d->services);
 }
 

@@ -64,6 +64,11 @@ static void sweep_finished(struct work *w, int result)
 		sweep_start(s);
 }
 
+static int sweep_memories(struct services *s, bool *ret_more)
+{
+	return memory_sweep(s->memories, ret_more);
+}
+
 static int sweep_events(struct services *s, bool *ret_more)
 {
 	return event_sweep(s->events, ret_more);
@@ -92,7 +97,7 @@ static void on_tick(void *arg)
 {
 	struct housekeeping *h = arg;
 
-	if (memory_expires(h->services))
+	if (memory_expires(h->services->memories))
 		sweep_start(&h->memories);
 	if (event_sweeps(h->services->events))
 		sweep_start(&h->events);
@@ -131,7 +136,7 @@ int housekeeping_start(struct server *server, struct services *services,
 		return -ENOMEM;
 	h->server = server;
 	h->services = services;
-	sweep_init(h, &h->memories, memory_sweep, "expired memories stay");
+	sweep_init(h, &h->memories, sweep_memories, "expired memories stay");
 	sweep_init(h, &h->events, sweep_events, "old events stay");
 	sweep_init(h, &h->sessions, sweep_sessions, "old sessions stay");
 	sweep_init(h, &h->approvals, sweep_approvals, "old approvals stay");

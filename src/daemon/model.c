@@ -11,6 +11,7 @@
 #include "base/secret.h"
 #include "call/server.h"
 #include "engine/memory/embedding.h"
+#include "engine/memory/memory.h"
 
 enum { KEY_MAX = 4096 };
 
@@ -147,11 +148,11 @@ static bool is_ourselves(const struct settings *s, const struct server *server)
 	return false;
 }
 
-int model_start(const struct settings *s, struct backstage *stage, struct services *services,
-		struct why *why)
+int memories_begin(const struct settings *s, unsigned n_readers, struct backstage *stage,
+		   struct services *services, struct why *why)
 {
 	char key[KEY_MAX];
-	const struct embedding_opts opts = {
+	const struct embedding_opts model = {
 		.loop = stage->server->loop,
 		.background = backstage(stage),
 		.url = s->embedding_url,
@@ -159,13 +160,21 @@ int model_start(const struct settings *s, struct backstage *stage, struct servic
 		.key = key,
 		.timeout_ms = s->embedding_timeout_ms,
 	};
-	int r;
+	struct memories_opts opts = {
+		.store = services->store,
+		.events = services->events,
+		.n_readers = n_readers,
+		.index_bytes = s->index_bytes,
+		.off = !s->memory_enabled,
+	};
+	int r = 0;
 
-	if (!s->embedding_url[0] || is_ourselves(s, stage->server))
-		return 0;
-	r = read_key(s, key, why);
+	if (s->embedding_url[0] && !is_ourselves(s, stage->server)) {
+		opts.model = &model;
+		r = read_key(s, key, why);
+	}
 	if (r == 0)
-		r = embedding_start(services, &opts, why);
+		r = memories_start(&opts, &services->memories, why);
 	explicit_bzero(key, sizeof(key));
 	return r;
 }

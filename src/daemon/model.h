@@ -1,4 +1,4 @@
-/* The model that makes vectors, as the settings name it. */
+/* Memory and the model that makes its vectors, as the settings say. */
 #pragma once
 
 #include "daemon/backstage.h"
@@ -10,10 +10,10 @@
  * not looked up: those of this machine are known. */
 bool model_is_at(const char *url, const struct address *listener);
 
-/* Nothing where the settings name none, or our own embedding listener, which is told. After the
- * server listens. */
-int model_start(const struct settings *s, struct backstage *stage, struct services *services,
-		struct why *why);
+/* Starts memory, with the model unless the settings name none, or our own embedding listener, which
+ * is logged. After the server listens. */
+int memories_begin(const struct settings *s, unsigned n_readers, struct backstage *stage,
+		   struct services *services, struct why *why);
 
 /* Whether its key can be read. */
 int model_check(const struct settings *s, struct why *why);

@@ -5,7 +5,7 @@
 #include "engine/approval/approval.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
-#include "engine/memory/embedding.h"
+#include "engine/memory/memory.h"
 #include "engine/program/process.h"
 #include "engine/program/tool.h"
 #include "engine/session/session.h"
@@ -123,7 +123,7 @@ void stop_begin(struct daemon *d, bool force)
 		notify_send("STOPPING=1");
 		log_info("stopping", "connections=%u calls=%u", d->server->n_clients,
 			 d->server->n_calls);
-		embedding_stop(d->services->embedding);
+		memories_stop(d->services->memories);
 		timer_start(d->last_words,
 			    stop_ms > 2 * LAST_WORDS_MS ? stop_ms - LAST_WORDS_MS : stop_ms / 2);
 		timer_start(d->patience,

@@ -32,6 +32,13 @@ static inline struct events *call_events(const struct call *c)
 	return s ? s->events : NULL;
 }
 
+static inline struct memories *call_memories(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->memories : NULL;
+}
+
 static inline struct sessions *call_sessions(const struct call *c)
 {
 	const struct services *s = call_services(c);

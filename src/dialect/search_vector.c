@@ -1,7 +1,8 @@
 #include "dialect/search_vector.h"
 
+#include "dialect/engine.h"
 #include "engine/memory/embedding.h"
-#include "engine/services.h"
+#include "engine/memory/memory.h"
 
 /* Between before and handler: c->state. */
 struct search_state {
@@ -31,7 +32,7 @@ static void on_cancel(struct call *c, void *arg)
 
 void search_vector_ask(struct call *c, struct text query)
 {
-	struct embedding *model = call_services(c)->embedding;
+	struct embedding *model = memories_embedding(call_memories(c));
 	struct search_state *s = model ? arena_zalloc(&c->arena, sizeof(*s)) : NULL;
 
 	if (s)

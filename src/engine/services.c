@@ -8,10 +8,9 @@
 #include "engine/approval/approval.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
-#include "engine/memory/embedding.h"
 #include "engine/event/event.h"
 #include "engine/automation/job.h"
-#include "engine/memory/service.h"
+#include "engine/memory/memory.h"
 #include "engine/program/process.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
@@ -27,10 +26,7 @@ int services_open(const struct services_opts *opts, struct services **ret_servic
 
 	if (!s)
 		return -ENOMEM;
-	s->memory_off = opts->memory_off;
 	r = store_open(opts->store, &store_opts, &s->store, why);
-	if (r == 0)
-		r = memory_service_new(s->store, opts->n_readers, opts->index_bytes, &s->memory);
 	if (r != 0) {
 		services_close(s);
 		return r;
@@ -53,8 +49,7 @@ void services_close(struct services *s)
 	tasks_free(s->tasks);
 	chat_free(s->chat);
 	events_free(s->events);
-	embedding_free(s->embedding);
-	memory_service_free(s->memory);
+	memories_free(s->memories);
 	store_close(s->store);
 	free(s);
 }
@@ -63,7 +58,7 @@ int services_begin(void *services)
 {
 	struct services *s = services;
 
-	memory_changes_drop(s->memory);
+	memories_dropped(s->memories);
 	events_dropped(s->events);
 	return store_begin(s->store);
 }
@@ -74,12 +69,11 @@ int services_commit(void *services)
 	int r = store_commit(s->store);
 
 	if (r == 0) {
-		memory_changes_apply(s->memory);
-		embedding_committed(s->embedding);
+		memories_committed(s->memories);
 		chat_committed(s->chat);
 		events_committed(s->events);
 	}
-	memory_changes_drop(s->memory);
+	memories_dropped(s->memories);
 	events_dropped(s->events);
 	return r;
 }
@@ -88,7 +82,7 @@ int services_enter(void *services)
 {
 	struct services *s = services;
 
-	memory_changes_mark(s->memory);
+	memories_mark(s->memories);
 	events_mark(s->events);
 	return store_savepoint(s->store);
 }
@@ -99,7 +93,7 @@ int services_leave(void *services, bool keep)
 
 	if (keep)
 		return store_release(s->store);
-	memory_changes_undo(s->memory);
+	memories_undo(s->memories);
 	events_undo(s->events);
 	return store_rollback_to(s->store);
 }

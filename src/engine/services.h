@@ -12,10 +12,9 @@
 struct approvals;
 struct automation;
 struct chat;
-struct embedding;
 struct events;
 struct jobs;
-struct memory_service;
+struct memories;
 struct processes;
 struct sessions;
 struct store;
@@ -32,8 +31,7 @@ struct store_health {
 
 struct services {
 	struct store *store;
-	struct memory_service *memory;
-	struct embedding *embedding;   /* NULL: there is no model; see embedding.h */
+	struct memories *memories;     /* see memory.h */
 	struct chat *chat;             /* NULL: not started; see chat.h */
 	struct events *events;         /* see event.h */
 	struct tasks *tasks;           /* see task.h */
@@ -45,14 +43,11 @@ struct services {
 	struct trust *trust;           /* see trust.h */
 	struct processes *processes;   /* NULL: not allowed; see process.h */
 	struct store_health health;
-	bool memory_off; /* nothing is remembered, and nothing found */
 };
 
 struct services_opts {
 	const char *store;  /* "sqlite:PATH" */
 	unsigned n_readers; /* as many as there are reader threads */
-	size_t index_bytes; /* for all search indexes together */
-	bool memory_off;    /* see struct services */
 };
 
 int services_open(const struct services_opts *opts, struct services **ret_services,

@@ -18,13 +18,25 @@ struct fixture {
 	struct why why;
 };
 
+/* Anew, so that it knows the event log that was started meanwhile. */
+static inline void fixture_memories(struct fixture *f, size_t index_bytes)
+{
+	const struct memories_opts opts = {.store = f->services->store,
+					   .events = f->services->events,
+					   .n_readers = N_READERS,
+					   .index_bytes = index_bytes};
+
+	memories_free(f->services->memories);
+	assert_int_equal(memories_start(&opts, &f->services->memories, &f->why), 0);
+}
+
 static inline void fixture_open(struct fixture *f, size_t index_bytes)
 {
-	const struct services_opts opts = {
-		.store = f->url, .n_readers = N_READERS, .index_bytes = index_bytes};
+	const struct services_opts opts = {.store = f->url, .n_readers = N_READERS};
 
 	if (services_open(&opts, &f->services, &f->why) != 0)
 		fail_msg("%s", f->why.text);
+	fixture_memories(f, index_bytes);
 }
 
 static inline void fixture_reopen(struct fixture *f, size_t index_bytes)
@@ -82,7 +94,7 @@ static inline int add_new(struct fixture *f, const struct memory_new *in, struct
 
 	f->why = (struct why) {0};
 	begin(f);
-	r = memory_add(f->services, &f->arena, in, ret, &f->why);
+	r = memory_add(f->services->memories, &f->arena, in, ret, &f->why);
 	end(f);
 	return r;
 }
@@ -109,7 +121,7 @@ static inline int search(struct fixture *f, const char *query, const char *user,
 		.text = text_of(query), .by = asker(user, NULL), .limit = 1000};
 
 	f->why = (struct why) {0};
-	return memory_search(f->services, 0, &f->arena, &q, ret_hits, ret_n, &f->why);
+	return memory_search(f->services->memories, 0, &f->arena, &q, ret_hits, ret_n, &f->why);
 }
 
 static inline unsigned n_found(struct fixture *f, const char *query, const char *user)

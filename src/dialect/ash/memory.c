@@ -5,8 +5,8 @@
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/ash/ash.h"
+#include "dialect/engine.h"
 #include "dialect/search_vector.h"
-#include "engine/services.h"
 
 static void write_common(struct json *j, const struct memory *m)
 {
@@ -159,7 +159,7 @@ static bool may_ask(struct call *c, const struct search_in *in)
 {
 	struct memory_asker by;
 
-	return call_services(c)->embedding && ash_asker(c, &in->who, &by) == 0;
+	return memories_embedding(call_memories(c)) && ash_asker(c, &in->who, &by) == 0;
 }
 
 void ash_before_search(struct call *c)
@@ -182,7 +182,7 @@ struct done ash_search(struct call *c)
 
 	q.by.this_chat = in->this_chat;
 	if (r == 0)
-		r = memory_search(call_services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	write_rows(c, hits, n, write_hit);
@@ -260,7 +260,7 @@ struct done ash_add(struct call *c)
 	int r = read_new(c, c->in, &new);
 
 	if (r == 0)
-		r = memory_add(call_services(c), &c->arena, &new, &memory, &c->why);
+		r = memory_add(call_memories(c), &c->arena, &new, &memory, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	write_added(c, &memory);
@@ -277,7 +277,7 @@ struct done ash_list(struct call *c)
 
 	f.by.this_chat = in->this_chat;
 	if (r == 0)
-		r = memory_list(call_services(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
+		r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	write_rows(c, rows, n, write_entry);
@@ -293,7 +293,7 @@ struct done ash_delete(struct call *c)
 	int r = ash_asker(c, &in->who, &by);
 
 	if (r == 0)
-		r = memory_delete(call_services(c), &c->arena, &by, in->memory_id, &deleted,
+		r = memory_delete(call_memories(c), &c->arena, &by, in->memory_id, &deleted,
 				  &c->why);
 	if (r != 0)
 		return call_fail(c, r);

@@ -9,8 +9,9 @@
 #include "call/server.h"
 #include "dialect/embedding/embedding.h"
 #include "engine/memory/embedding.h"
+#include "dialect/engine.h"
+#include "engine/memory/memory.h"
 #include "engine/memory/vectors.h"
-#include "engine/services.h"
 
 enum shape {
 	SHAPE_ONE,
@@ -26,12 +27,18 @@ struct embed {
 	struct vectors_ask *ask; /* NULL: koine-hash makes them */
 };
 
+/* NULL: koine-hash. */
+static struct embedding *model_of(const struct call *c)
+{
+	return memories_embedding(call_memories(c));
+}
+
 /* ---- the answer; on a reader's thread ---- */
 
 /* Where the settings name none, as the model's answer does. */
 static struct text name_of(const struct call *c, const struct vectors *v)
 {
-	struct text ours = vectors_model(call_services(c));
+	struct text ours = vectors_model(model_of(c));
 
 	return ours.len > 0 || !v->model.data ? ours : v->model;
 }
@@ -174,13 +181,13 @@ static void on_cancel(struct call *c, void *arg)
 
 static struct done start(struct call *c, struct embed *e)
 {
-	struct services *s = call_services(c);
+	struct embedding *model = model_of(c);
 	int r;
 
 	c->state = e;
-	if (vectors_built_in(s))
+	if (!model)
 		return call_work(c, READER, make, made);
-	r = vectors_ask(s, &c->arena, e->texts, e->n, on_answer, c, &e->ask, &c->why);
+	r = vectors_ask(model, &c->arena, e->texts, e->n, on_answer, c, &e->ask, &c->why);
 	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, NULL);
 }
 
@@ -254,7 +261,7 @@ struct done embedding_batch(struct call *c)
 /* Vectors of one model must not pass for those of another. */
 static int check_model(struct call *c, struct text asked)
 {
-	struct text ours = vectors_model(call_services(c));
+	struct text ours = vectors_model(model_of(c));
 
 	if (asked.len == 0 || ours.len == 0 || text_equal(asked, ours))
 		return 0;
@@ -297,13 +304,6 @@ static int64_t port_of(const struct call *c)
 	return port;
 }
 
-static const char *url_of(const struct call *c)
-{
-	const struct services *s = call_services(c);
-
-	return embedding_url(s->embedding);
-}
-
 struct done embedding_health(struct call *c)
 {
 	struct json *j = call_result(c);
@@ -311,8 +311,8 @@ struct done embedding_health(struct call *c)
 	json_begin_object(j);
 	json_member_str(j, "status", "ok");
 	json_member_int(j, "serverPort", port_of(c));
-	json_member_str(j, "llmServer", url_of(c));
-	json_member_text(j, "model", vectors_model(call_services(c)));
+	json_member_str(j, "llmServer", embedding_url(model_of(c)));
+	json_member_text(j, "model", vectors_model(model_of(c)));
 	json_member_int(j, "timestamp", clock_utc_ms() / 1000);
 	json_end_object(j);
 	return call_reply(c);
@@ -332,26 +332,26 @@ static const char built_in_words[] =
 
 struct done embedding_info(struct call *c)
 {
-	const struct services *s = call_services(c);
-	unsigned dim = vectors_dim(s);
+	const struct embedding *model = model_of(c);
+	unsigned dim = vectors_dim(model);
 	struct json *j = call_result(c);
 
 	json_begin_object(j);
 	json_member_str(j, "service", "koine");
 	json_member_str(j, "version", c->server->opts.version);
-	json_member_text(j, "model", vectors_model(s));
+	json_member_text(j, "model", vectors_model(model));
 	json_key(j, "dim");
 	if (dim > 0)
 		json_uint(j, dim);
 	else
 		json_null(j); /* until it was asked for the first time */
-	json_member_bool(j, "builtin", vectors_built_in(s));
+	json_member_bool(j, "builtin", !model);
 	json_member_str(j, "description",
-			vectors_built_in(s) ? built_in_words : "the model of memory.embedding_url");
+			model ? "the model of memory.embedding_url" : built_in_words);
 	json_member_int(j, "maxTexts", VECTORS_TEXTS_MAX);
 	json_member_int(j, "maxTextBytes", VECTORS_TEXT_MAX);
 	json_member_int(j, "serverPort", port_of(c));
-	json_member_str(j, "llmServer", url_of(c));
+	json_member_str(j, "llmServer", embedding_url(model_of(c)));
 	write_endpoints(j, c->dialect);
 	json_end_object(j);
 	return call_reply(c);
@@ -367,7 +367,7 @@ struct done embedding_models(struct call *c)
 	json_key(j, "data");
 	json_begin_array(j);
 	json_begin_object(j);
-	json_member_text(j, "id", vectors_model(call_services(c)));
+	json_member_text(j, "id", vectors_model(model_of(c)));
 	json_member_str(j, "object", "model");
 	json_member_int(j, "created", c->server->started_utc_ms / 1000);
 	json_member_str(j, "owned_by", "koine");

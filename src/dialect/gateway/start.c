@@ -139,8 +139,8 @@ static int start(struct dialect_host *h, struct why *why)
 	const struct tools_opts opts = {
 		.loop = h->daemon->loop,
 		.background = *h->daemon->background,
-		.services = services,
 		.owner = tasks_owner(services),
+		.memories = services->memories,
 		.approvals = services->approvals,
 		/* Memory over HTTP is by the same. */
 		.allowed = s->tools | memory_bits,

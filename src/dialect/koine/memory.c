@@ -3,11 +3,11 @@
 #include <stdio.h>
 
 #include "call/call.h"
+#include "dialect/engine.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/memory_entry.h"
 #include "dialect/memory_who.h"
 #include "engine/memory/memory.h"
-#include "engine/services.h"
 
 struct asker_in {
 	struct text user_id;
@@ -57,7 +57,7 @@ static struct done handle_get(struct call *c)
 	const struct get_in *in = c->in;
 	const struct memory_asker by = asker(&in->who);
 	struct memory memory;
-	int r = memory_get(call_services(c), c->lane, &c->arena, &by, in->memory_id, &memory,
+	int r = memory_get(call_memories(c), c->lane, &c->arena, &by, in->memory_id, &memory,
 			   &c->why);
 
 	if (r != 0)
@@ -79,7 +79,7 @@ static struct done handle_update(struct call *c)
 	int r = in->metadata ? json_compact(&c->arena, in->metadata, &change.metadata) : 0;
 
 	if (r == 0)
-		r = memory_update(call_services(c), &c->arena, &by, in->memory_id, &change, &memory,
+		r = memory_update(call_memories(c), &c->arena, &by, in->memory_id, &change, &memory,
 				  &c->why);
 	if (r != 0)
 		return call_fail(c, r);
@@ -93,7 +93,7 @@ static struct done handle_stats(struct call *c)
 	const struct memory_asker by = asker(&in->who);
 	struct memory_counts n;
 	struct json *j;
-	int r = memory_stats(call_services(c), c->lane, &by, &n);
+	int r = memory_stats(call_memories(c), c->lane, &by, &n);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -171,7 +171,7 @@ static struct done handle_export(struct call *c)
 	if (!read_cursor(in->cursor, &page))
 		r = refuse_field(&c->why, "cursor", "cursor is not one of ours");
 	if (r == 0)
-		r = memory_export(call_services(c), c->lane, &c->arena, &by, &page, &rows, &n,
+		r = memory_export(call_memories(c), c->lane, &c->arena, &by, &page, &rows, &n,
 				  &next);
 	if (r != 0)
 		return call_fail(c, r);
@@ -189,7 +189,7 @@ static struct done handle_import(struct call *c)
 	struct json *j;
 
 	value_each (entry, in->entries) {
-		int r = memory_entry_import(call_services(c), &c->arena, entry, &by, &n, &c->why);
+		int r = memory_entry_import(call_memories(c), &c->arena, entry, &by, &n, &c->why);
 
 		if (r > 0) {
 			struct why inner = c->why;

@@ -104,11 +104,11 @@ static int read_time(const struct value *entry, const char *member, int64_t *ret
 	return r;
 }
 
-static int add(struct services *s, struct arena *a, const struct memory_new *new, int64_t *n_added,
+static int add(struct memories *m, struct arena *a, const struct memory_new *new, int64_t *n_added,
 	       struct why *why)
 {
 	struct memory memory;
-	int r = memory_add(s, a, new, &memory, why);
+	int r = memory_add(m, a, new, &memory, why);
 
 	if (r == 0)
 		(*n_added)++;
@@ -137,7 +137,7 @@ static int read_details(struct arena *a, const struct value *entry, struct memor
 	return r;
 }
 
-static int import_memory(struct services *s, struct arena *a, const struct value *entry,
+static int import_memory(struct memories *m, struct arena *a, const struct value *entry,
 			 const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
 	struct memory_new new = {0};
@@ -163,7 +163,7 @@ static int import_memory(struct services *s, struct arena *a, const struct value
 	new.subjects = subjects;
 	if (!new.by.user.data && !new.by.chat.data)
 		new.by = *by;
-	return add(s, a, &new, n_added, why);
+	return add(m, a, &new, n_added, why);
 }
 
 static struct text join3(struct arena *a, struct text one, struct text two, struct text three)
@@ -190,7 +190,7 @@ static int read_name(const struct value *entry, const char *member, struct text 
 }
 
 /* {"type":"entity","name":…,"entityType":…,"observations":[…]} */
-static int import_entity(struct services *s, struct arena *a, const struct value *entry,
+static int import_entity(struct memories *m, struct arena *a, const struct value *entry,
 			 const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
 	struct memory_new new = {
@@ -207,13 +207,13 @@ static int import_entity(struct services *s, struct arena *a, const struct value
 	new.n_subjects = 1;
 	for (unsigned i = 0; r == 0 && i < n; i++) {
 		new.content = observations[i];
-		r = add(s, a, &new, n_added, why);
+		r = add(m, a, &new, n_added, why);
 	}
 	return r;
 }
 
 /* {"type":"relation","from":…,"to":…,"relationType":…} */
-static int import_relation(struct services *s, struct arena *a, const struct value *entry,
+static int import_relation(struct memories *m, struct arena *a, const struct value *entry,
 			   const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
 	struct memory_new new = {.source = TEXT("mcp"), .category = TEXT("fact"), .importance = -1};
@@ -231,10 +231,10 @@ static int import_relation(struct services *s, struct arena *a, const struct val
 	new.subjects = ends;
 	new.n_subjects = 2;
 	new.content = join3(a, ends[0], relation, ends[1]);
-	return new.content.data ? add(s, a, &new, n_added, why) : -ENOMEM;
+	return new.content.data ? add(m, a, &new, n_added, why) : -ENOMEM;
 }
 
-int memory_entry_import(struct services *s, struct arena *a, const struct value *entry,
+int memory_entry_import(struct memories *m, struct arena *a, const struct value *entry,
 			const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
 	struct text type = value_text(value_find(entry, "type"));
@@ -242,8 +242,8 @@ int memory_entry_import(struct services *s, struct arena *a, const struct value 
 	if (entry->kind != VALUE_OBJECT)
 		return wrong(why, "an entry", "an object");
 	if (text_is(type, "entity"))
-		return import_entity(s, a, entry, by, n_added, why);
+		return import_entity(m, a, entry, by, n_added, why);
 	if (text_is(type, "relation"))
-		return import_relation(s, a, entry, by, n_added, why);
-	return import_memory(s, a, entry, by, n_added, why);
+		return import_relation(m, a, entry, by, n_added, why);
+	return import_memory(m, a, entry, by, n_added, why);
 }

@@ -11,5 +11,5 @@ void memory_entry_write(struct json *j, const struct memory *m);
  * server's file, an entity (a memory for each observation) or a relation (one).
  * `by` owns what does not say whose it is.
  */
-int memory_entry_import(struct services *s, struct arena *a, const struct value *entry,
+int memory_entry_import(struct memories *m, struct arena *a, const struct value *entry,
 			const struct memory_asker *by, int64_t *n_added, struct why *why);

@@ -4,19 +4,19 @@
 
 #include "call/call.h"
 #include "call/server.h"
+#include "dialect/engine.h"
 #include "dialect/ocg/memory_words.h"
 #include "dialect/ocg/ocg.h"
 #include "dialect/search_vector.h"
-#include "engine/memory/loose.h"
-#include "engine/services.h"
+#include "engine/memory/lenient.h"
 
 enum { ENVELOPE_BYTES = 512 }; /* of an answer, around its text */
 
 static int need_memory(struct call *c)
 {
-	const struct services *s = call_services(c);
+	const struct memories *m = call_memories(c);
 
-	if (s && s->store && !s->memory_off)
+	if (m && !memories_off(m))
 		return 0;
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "memory store not initialized");
 }
@@ -61,7 +61,7 @@ static int check_search(struct call *c)
 	const struct ocg_search_in *in = c->in;
 	int r = need_memory(c);
 
-	if (r == 0 && memory_loose_trim(in->query).len == 0)
+	if (r == 0 && memory_lenient_trim(in->query).len == 0)
 		r = refuse(&c->why, REFUSE_PARAMS, "query is required");
 	return r;
 }
@@ -89,8 +89,8 @@ struct done ocg_search(struct call *c)
 	const struct ocg_search_in *in = c->in;
 	struct memory_query q = {
 		.text = in->query,
-		.limit = memory_loose_limit(in->limit),
-		.category = memory_loose_category(in->category),
+		.limit = memory_lenient_limit(in->limit),
+		.category = memory_lenient_category(in->category),
 		.by = ocg_asker(c),
 		.vector = search_vector(c),
 	};
@@ -101,8 +101,8 @@ struct done ocg_search(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	memory_loose_least(in->min_score, &q);
-	r = memory_search(call_services(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+	memory_lenient_least(in->min_score, &q);
+	r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)
 		return fail_as(c, "search failed", r);
 	buf_init(&text, room_for_hits(c));
@@ -120,11 +120,11 @@ struct done ocg_get(struct call *c)
 	struct buf text;
 	int r = need_memory(c);
 
-	if (r == 0 && memory_loose_trim(in->path).len == 0)
+	if (r == 0 && memory_lenient_trim(in->path).len == 0)
 		r = refuse(&c->why, REFUSE_PARAMS, "path is required");
 	if (r == 0)
-		r = memory_get(call_services(c), c->lane, &c->arena, &by,
-			       memory_loose_trim(in->path), &memory, &c->why);
+		r = memory_get(call_memories(c), c->lane, &c->arena, &by,
+			       memory_lenient_trim(in->path), &memory, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	begin_text(c, &text);
@@ -147,8 +147,8 @@ static int find_same(struct call *c)
 	const struct memory_asker by = ocg_asker(c);
 	struct storing *s = c->state;
 
-	return memory_loose_known(call_services(c), c->lane, &c->arena, in->text, &by, &s->memory,
-				  &s->duplicate, &c->why);
+	return memory_lenient_known(call_memories(c), c->lane, &c->arena, in->text, &by, &s->memory,
+				    &s->duplicate, &c->why);
 }
 
 /* On the writer's. */
@@ -158,12 +158,12 @@ static int add(struct call *c)
 	const struct memory_new new = {
 		.content = in->text,
 		.source = TEXT("manual"),
-		.category = memory_loose_category(in->category),
-		.importance = memory_loose_importance(in->importance),
+		.category = memory_lenient_category(in->category),
+		.importance = memory_lenient_importance(in->importance),
 		.by = ocg_asker(c),
 	};
 	struct storing *s = c->state;
-	int r = memory_add(call_services(c), &c->arena, &new, &s->memory, &c->why);
+	int r = memory_add(call_memories(c), &c->arena, &new, &s->memory, &c->why);
 
 	s->duplicate = r == 0 && s->memory.repeated;
 	return r;
@@ -198,7 +198,7 @@ struct done ocg_store(struct call *c)
 	const struct ocg_store_in *in = c->in;
 	int r = need_memory(c);
 
-	if (r == 0 && memory_loose_trim(in->text).len == 0)
+	if (r == 0 && memory_lenient_trim(in->text).len == 0)
 		r = refuse(&c->why, REFUSE_PARAMS, "text is required");
 	if (r != 0)
 		return call_fail(c, r);

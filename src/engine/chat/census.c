@@ -2,14 +2,13 @@
 
 #include "engine/chat/inner.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
 #include "store/memory.h"
 #include "store/chat.h"
 #include "store/store.h"
 
 bool census_at_hand(const struct chat *chat, struct census *ret)
 {
-	if (!chat->census.taken || chat->census.as_of != event_last(chat->services->events))
+	if (!chat->census.taken || chat->census.as_of != event_last(chat->events))
 		return false;
 	*ret = chat->census;
 	return true;
@@ -20,7 +19,7 @@ int census_take(struct chat *chat, int lane, struct census *ret)
 	struct connection *db = store_lane(chat->store, lane);
 	const struct store_scope everything = {.everything = true};
 	/* Before the counts: what comes meanwhile makes them old. */
-	int64_t as_of = event_last(chat->services->events);
+	int64_t as_of = event_last(chat->events);
 	struct store_memory_stats memories;
 	struct store_chat_totals said;
 	int r = store_chat_totals(db, &said);

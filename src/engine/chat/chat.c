@@ -95,7 +95,7 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
 	}
 	chat->store = opts->store;
 	chat->events = opts->events;
-	chat->services = opts->services;
+	chat->memories = opts->memories;
 	chat->loop = opts->loop;
 	chat->background = opts->background;
 	chat->started_ms = clock_utc_ms();

@@ -27,7 +27,6 @@
 struct chat;
 struct chat_turn;
 struct events;
-struct services;
 struct store;
 
 #define CHAT_DEFAULT "default" /* the conversation of those who name none */
@@ -43,7 +42,7 @@ enum {
 struct chat_opts {
 	struct store *store;
 	struct events *events;     /* NULL: nobody is told */
-	struct services *services; /* whose memories are quoted */
+	struct memories *memories; /* that are quoted */
 	struct loop *loop;
 	struct background background;
 	/* All that there are; become the chat's, on failure too. */

@@ -226,7 +226,7 @@ static int add_notes(struct errand *e, int lane, const struct chat_ask *ask)
 	unsigned n;
 
 	if (!ask->content.data ||
-	    memory_search(e->chat->services, lane, a, &q, &hits, &n, &why) != 0)
+	    memory_search(e->chat->memories, lane, a, &q, &hits, &n, &why) != 0)
 		return 0;
 	notes = arena_alloc(a, (n + 1) * sizeof(notes[0]));
 	if (!notes)

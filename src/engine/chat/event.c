@@ -3,7 +3,6 @@
 #include "base/record.h"
 #include "engine/chat/inner.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
 
 enum { DATA_MAX = 64 << 10 };
 
@@ -12,7 +11,7 @@ static int add(struct chat *chat, const char *type, struct text conversation,
 {
 	const struct event_new event = {.type = type, .session = conversation, .data = data->root};
 
-	return data->err != 0 ? data->err : event_add(chat->services->events, &event);
+	return data->err != 0 ? data->err : event_add(chat->events, &event);
 }
 
 int chat_publish(struct chat *chat, const char *type, struct text conversation)

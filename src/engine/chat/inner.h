@@ -43,7 +43,7 @@ struct chat_roster {
 struct chat {
 	struct store *store;
 	struct events *events;
-	struct services *services;
+	struct memories *memories;
 	struct loop *loop;
 	struct background background;
 	/* Who answers now. Changed on the loop, read on every thread. */

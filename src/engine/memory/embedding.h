@@ -16,9 +16,10 @@
 #include "io/loop.h"
 #include "io/work.h"
 
-struct services;
 struct embedding;
 struct embedding_question;
+struct memory_changes;
+struct store;
 
 struct embedding_opts {
 	struct loop *loop;
@@ -32,8 +33,11 @@ struct embedding_opts {
 /* Refuses a URL that cannot be. */
 int embedding_check(const char *url, struct why *why);
 
-/* Sets s->embedding and begins. Before the first call. Refuses a URL or key that cannot be. */
-int embedding_start(struct services *s, const struct embedding_opts *opts, struct why *why);
+/* Before the first call. `changes` are those of the writer's batch. Refuses a URL or key that
+ * cannot be. */
+int embedding_start(const struct embedding_opts *opts, struct store *store,
+		    struct memory_changes *changes, struct embedding **ret_embedding,
+		    struct why *why);
 
 /* Begins nothing new. Questions that are open go on. Accepts NULL. */
 void embedding_stop(struct embedding *e);

@@ -1,17 +1,14 @@
-#include "engine/memory/event.h"
-
 #include "base/record.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
-#include "store/memory.h"
+#include "engine/memory/inner.h"
 
-int memory_publish(struct services *s, struct arena *a, const char *type,
+int memory_publish(struct memories *m, struct arena *a, const char *type,
 		   const struct memory_row *row)
 {
 	struct event_new event = {.type = type};
 	struct record data;
 
-	if (!s->events)
+	if (!m->events)
 		return 0;
 	record_begin(&data, a);
 	record_text(&data, "id", row->id);
@@ -23,5 +20,5 @@ int memory_publish(struct services *s, struct arena *a, const char *type,
 	if (data.err != 0)
 		return data.err;
 	event.data = data.root;
-	return event_add(s->events, &event);
+	return event_add(m->events, &event);
 }

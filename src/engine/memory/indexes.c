@@ -7,7 +7,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
-#include "engine/memory/change.h"
+#include "engine/memory/changes.h"
 #include "engine/memory/subjects.h"
 #include "store/memory.h"
 #include "store/memory_vector.h"
@@ -62,8 +62,8 @@ static void scope_free(struct memory_indexes *m, struct held_index *h)
 {
 	list_remove(&h->link);
 	m->bytes -= h->bytes;
-	memory_changes_free(&h->pending);
-	memory_changes_free(&h->vector_pending);
+	memory_change_free_all(&h->pending);
+	memory_change_free_all(&h->vector_pending);
 	vector_block_free(h->vectors);
 	search_index_free(h->index);
 	pthread_rwlock_destroy(&h->lock);
@@ -265,7 +265,7 @@ static int finish_build(struct memory_indexes *m, struct held_index *h,
 		if (r == 0)
 			r = apply(h, list_entry(at, struct memory_change, link), scratch);
 	}
-	memory_changes_free(&h->pending);
+	memory_change_free_all(&h->pending);
 	h->built = true;
 	h->stale = h->stale || r != 0;
 	count_bytes(m, h, search_index_bytes(h->index), 0);
@@ -360,7 +360,7 @@ static int catch_up(struct memory_indexes *m, struct held_index *h, size_t *byte
 		}
 		*bytes = vector_bytes(h);
 		pthread_rwlock_unlock(&h->lock);
-		memory_changes_free(&changes);
+		memory_change_free_all(&changes);
 		pthread_mutex_lock(&m->lock);
 	}
 	return r;
@@ -386,7 +386,7 @@ static int build_vectors(struct memory_indexes *m, struct held_index *h,
 	if (r == 0)
 		r = catch_up(m, h, &bytes);
 	if (r != 0) {
-		memory_changes_free(&h->vector_pending);
+		memory_change_free_all(&h->vector_pending);
 		pthread_mutex_unlock(&m->lock);
 		set_vectors(h, NULL);
 		pthread_mutex_lock(&m->lock);
@@ -484,11 +484,7 @@ void memory_indexes_release(struct memory_indexes *m, struct held_index *h)
 static void keep_for_later(struct held_index *h, struct list *list,
 			   const struct memory_change *change)
 {
-	struct memory_change *copy = memory_change_new(change);
-
-	if (copy)
-		list_append(list, &copy->link);
-	else
+	if (memory_change_keep(list, change) != 0)
 		h->stale = true;
 }
 

@@ -1,35 +1,140 @@
-/* The rules of memory: what may be kept, who sees it, who may delete it. */
+/* The rules of memory: what may be kept, and how it is found by its id, changed and deleted. */
 #include "engine/memory/memory.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "search/fuse.h"
-#include "search/query.h"
+#include "engine/memory/access.h"
 #include "engine/memory/embedding.h"
-#include "engine/memory/event.h"
 #include "engine/memory/indexes.h"
-#include "engine/memory/near.h"
-#include "engine/memory/service.h"
+#include "engine/memory/inner.h"
 #include "engine/memory/subjects.h"
-#include "engine/services.h"
 #include "store/memory.h"
 #include "store/memory_vector.h"
 #include "store/store.h"
 
 enum {
 	SAME_WITHIN_MS = 10000,
-	SEARCH_DEFAULT = 10,
 	LIST_DEFAULT = 20,
 	SWEEP_AT_ONCE = 500,
-	ROWS_BYTES_MAX = 32 << 20, /* of text in one answer */
 	/* Of a page, which must fit into an answer whatever has to be escaped: an answer
 	 * has 16 MiB, an escape six bytes. */
 	PAGE_BYTES_MAX = 2 << 20,
 };
 
 static const int64_t day_ms = 24 * 3600 * 1000LL;
+
+/* ---- life ---- */
+
+static void memories_freep(struct memories **m)
+{
+	memories_free(*m);
+}
+
+int memories_start(const struct memories_opts *opts, struct memories **ret_memories,
+		   struct why *why)
+{
+	CLEANUP(memories_freep) struct memories *m = NULL;
+	bool expires;
+	int r;
+
+	m = calloc(1, sizeof(*m) + (opts->n_readers + 1) * sizeof(m->scratches[0]));
+	if (!m)
+		return -ENOMEM;
+	m->store = opts->store;
+	m->events = opts->events;
+	m->off = opts->off;
+	m->n_readers = opts->n_readers;
+	memory_changes_init(&m->changes);
+	for (unsigned i = 0; i <= m->n_readers; i++) {
+		m->scratches[i] = search_scratch_new();
+		if (!m->scratches[i])
+			return -ENOMEM;
+	}
+	r = memory_indexes_new(opts->index_bytes, &m->indexes);
+	if (r != 0)
+		return r;
+	r = store_memory_any_expires(store_writer(m->store), &expires);
+	if (r != 0)
+		return r;
+	atomic_init(&m->expires, expires);
+	if (opts->model) {
+		r = embedding_start(opts->model, m->store, &m->changes, &m->embedding, why);
+		if (r != 0)
+			return r;
+	}
+	*ret_memories = TAKE(m);
+	return 0;
+}
+
+void memories_stop(struct memories *m)
+{
+	if (m)
+		embedding_stop(m->embedding);
+}
+
+void memories_free(struct memories *m)
+{
+	if (!m)
+		return;
+	embedding_free(m->embedding);
+	memory_changes_drop(&m->changes);
+	for (unsigned i = 0; i <= m->n_readers; i++)
+		search_scratch_free(m->scratches[i]);
+	memory_indexes_free(m->indexes);
+	free(m);
+}
+
+bool memories_off(const struct memories *m)
+{
+	return m->off;
+}
+
+struct embedding *memories_embedding(const struct memories *m)
+{
+	return m ? m->embedding : NULL;
+}
+
+struct search_scratch *memories_scratch(struct memories *m, int lane)
+{
+	return m->scratches[lane < 0 ? m->n_readers : (unsigned)lane];
+}
+
+/* ---- the writer's batches ---- */
+
+void memories_mark(struct memories *m)
+{
+	if (m)
+		memory_changes_mark(&m->changes);
+}
+
+void memories_undo(struct memories *m)
+{
+	if (m)
+		memory_changes_undo(&m->changes);
+}
+
+void memories_dropped(struct memories *m)
+{
+	if (m)
+		memory_changes_drop(&m->changes);
+}
+
+void memories_committed(struct memories *m)
+{
+	if (!m)
+		return;
+	list_for_each (at, following, &m->changes.list)
+		memory_indexes_change(m->indexes, list_entry(at, struct memory_change, link),
+				      memories_scratch(m, -1));
+	memory_changes_drop(&m->changes);
+	embedding_committed(m->embedding);
+}
+
+/* ---- what may be kept ---- */
 
 static const char *const categories[] = {"preference", "decision", "fact", "entity", "other"};
 
@@ -46,7 +151,14 @@ unsigned char memory_category(struct text name)
 	return N_CATEGORIES - 1;
 }
 
-static int check_category(struct text given, struct why *why)
+int memory_check_on(const struct memories *m, struct why *why)
+{
+	if (m->off)
+		return refuse(why, REFUSE_UNAVAILABLE, "memory is off ([memory] enabled = no)");
+	return 0;
+}
+
+int memory_check_category(struct text given, struct why *why)
 {
 	if (!given.data || text_is(given, "other") || memory_category(given) < N_CATEGORIES - 1)
 		return 0;
@@ -61,68 +173,16 @@ static int check_importance(double importance, struct why *why)
 	return refuse_field(why, "importance", "importance must be between 0 and 1");
 }
 
-static int check_subjects(unsigned n, struct why *why)
-{
-	if (n <= MEMORY_SUBJECTS_MAX)
-		return 0;
-	return refuse_field(why, "subjects", "subjects are more than %d", MEMORY_SUBJECTS_MAX);
-}
-
-static int need(struct text t, const char *field, struct why *why)
+int memory_need(struct text t, const char *field, struct why *why)
 {
 	return t.len > 0 ? 0 : refuse_field(why, field, "%s is required", field);
 }
 
-/* An empty name is no name. */
-static struct text name_of(struct text t)
+unsigned memory_limit(int64_t given, unsigned fallback)
 {
-	return t.len > 0 ? t : (struct text) {0};
-}
-
-static bool names_somebody(const struct memory_asker *by)
-{
-	return by->user.len > 0 || by->chat.len > 0;
-}
-
-static enum store_learnt learnt(const struct memory_asker *by)
-{
-	if (by->this_chat)
-		return LEARNT_HERE;
-	if (text_is(by->chat_type, "group") || text_is(by->chat_type, "supergroup"))
-		return LEARNT_OPENLY;
-	return LEARNT_ANYWHERE;
-}
-
-static struct store_scope scope_of(const struct memory_asker *by)
-{
-	return (struct store_scope) {
-		.user = name_of(by->user),
-		.chat = name_of(by->chat),
-		.learnt = learnt(by),
-		.without_common = by->this_chat,
-		.everything = !names_somebody(by),
-	};
-}
-
-static int check_asker(const struct memory_asker *by, struct why *why)
-{
-	if (by->this_chat && by->chat.len == 0)
-		return refuse_field(why, "this_chat", "this_chat needs a chat_id");
-	return 0;
-}
-
-static unsigned clamp_limit(int64_t limit, unsigned fallback)
-{
-	if (limit <= 0)
+	if (given <= 0)
 		return fallback;
-	return limit > MEMORY_LIMIT_MAX ? MEMORY_LIMIT_MAX : (unsigned)limit;
-}
-
-static int check_on(const struct services *s, struct why *why)
-{
-	if (s->memory_off)
-		return refuse(why, REFUSE_UNAVAILABLE, "memory is off ([memory] enabled = no)");
-	return 0;
+	return given > MEMORY_LIMIT_MAX ? MEMORY_LIMIT_MAX : (unsigned)given;
 }
 
 /* ---- rows ---- */
@@ -157,7 +217,7 @@ static int from_row(struct arena *a, const struct memory_row *row, struct memory
 	return 0;
 }
 
-static int from_rows(struct arena *a, const struct memory_row *rows, unsigned n,
+int memory_from_rows(struct arena *a, const struct memory_row *rows, unsigned n,
 		     struct memory **ret_memories)
 {
 	struct memory *m = arena_alloc(a, (n + 1) * sizeof(*m));
@@ -167,6 +227,40 @@ static int from_rows(struct arena *a, const struct memory_row *rows, unsigned n,
 		r = from_row(a, &rows[i], &m[i]);
 	if (r == 0)
 		*ret_memories = m;
+	return r;
+}
+
+/* ---- the indexes follow ---- */
+
+static int index_put(struct memories *m, const struct memory_row *row)
+{
+	const struct memory_change put = {.kind = MEMORY_PUT, .row = *row};
+
+	if (row->expires_ms != MEMORY_NEVER)
+		atomic_store(&m->expires, true);
+	return memory_change_keep(&m->changes.list, &put);
+}
+
+static int index_remove(struct memories *m, const struct memory_row *row)
+{
+	const struct memory_change gone = {.kind = MEMORY_GONE, .row = *row};
+
+	return memory_change_keep(&m->changes.list, &gone);
+}
+
+/* The vector is of the text that was. With or without a model: one may come back. */
+static int drop_vector(struct memories *m, const struct memory_row *row)
+{
+	const struct memory_change gone = {
+		.kind = MEMORY_VECTOR,
+		.row = {.seq = row->seq, .owner = row->owner, .chat = row->chat},
+	};
+	int r = store_memory_drop_vector(store_writer(m->store), row->seq);
+
+	if (r == 0)
+		r = memory_change_keep(&m->changes.list, &gone);
+	if (r == 0)
+		embedding_note(m->embedding, row->seq);
 	return r;
 }
 
@@ -184,23 +278,6 @@ static int64_t expiry(const struct memory_new *in, int64_t now)
 	if (in->expires_days < -100000)
 		return 1;
 	return now + in->expires_days * day_ms;
-}
-
-/* Shared with a chat, or of a chat and nobody: the group's. With an owner: theirs, and the chat
- * says only where it was learnt. With neither: common. */
-static void place(const struct memory_new *in, struct memory_row *row)
-{
-	row->chat = name_of(in->by.chat);
-	if (row->chat.data)
-		row->chat_type = name_of(in->by.chat_type);
-	row->shared = row->chat.data && (in->shared || in->by.user.len == 0);
-	if (!row->shared)
-		row->owner = name_of(in->by.user);
-}
-
-enum memory_scope memory_scope_of(const struct memory *m)
-{
-	return m->user.data ? MEMORY_PERSONAL : m->chat.data ? MEMORY_GROUP : MEMORY_COMMON;
 }
 
 static int make_row(struct arena *a, const struct memory_new *in, struct memory_row *row)
@@ -224,25 +301,25 @@ static int make_row(struct arena *a, const struct memory_new *in, struct memory_
 		.expires_ms = expiry(in, now),
 		.metadata = in->metadata.data ? in->metadata : TEXT(""),
 	};
-	place(in, row);
+	memory_give(in, row);
 	return row->subjects.data ? 0 : -ENOMEM;
 }
 
 static int check_new(const struct memory_new *in, struct why *why)
 {
-	int r = need(in->content, "content", why);
+	int r = memory_need(in->content, "content", why);
 
 	if (r == 0)
-		r = check_category(in->category, why);
+		r = memory_check_category(in->category, why);
 	if (r == 0)
 		r = check_importance(in->importance, why);
-	if (r == 0)
-		r = check_subjects(in->n_subjects, why);
+	if (r == 0 && in->n_subjects > MEMORY_SUBJECTS_MAX)
+		r = refuse_field(why, "subjects", "subjects are more than %d", MEMORY_SUBJECTS_MAX);
 	return r;
 }
 
-/* The one that `row` repeats. Those of an import come with their own times, and two that differ
- * in it are two. */
+/* The one that `row` repeats. Imported memories come with their own times: two that differ in
+ * created_ms are two. */
 static int find_first(struct connection *c, const struct memory_new *in,
 		      const struct memory_row *row, struct arena *a, struct memory_row *ret_first,
 		      bool *ret_found)
@@ -254,248 +331,62 @@ static int find_first(struct connection *c, const struct memory_new *in,
 				      ret_found);
 }
 
-int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
+static int keep(struct memories *m, struct arena *a, struct memory_row *row)
+{
+	int r = store_memory_add(store_writer(m->store), row, &row->seq);
+
+	if (r == 0)
+		r = index_put(m, row);
+	if (r == 0)
+		r = memory_publish(m, a, "memory.added", row);
+	if (r == 0)
+		embedding_note(m->embedding, row->seq);
+	return r;
+}
+
+int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 	       struct memory *ret_memory, struct why *why)
 {
-	struct connection *c = store_writer(s->store);
-	struct memory_row row;
 	struct memory_row first;
-	bool found;
-	int r = check_on(s, why);
+	struct memory_row row;
+	bool repeated;
+	int r = memory_check_on(m, why);
 
 	if (r == 0)
 		r = check_new(in, why);
 	if (r == 0)
 		r = make_row(a, in, &row);
 	if (r == 0)
-		r = find_first(c, in, &row, a, &first, &found);
-	if (r != 0)
-		return r;
-	if (found) {
-		r = from_row(a, &first, ret_memory);
-		ret_memory->repeated = true;
-		return r;
-	}
-	r = store_memory_add(c, &row, &row.seq);
+		r = find_first(store_writer(m->store), in, &row, a, &first, &repeated);
+	if (r == 0 && !repeated)
+		r = keep(m, a, &row);
 	if (r == 0)
-		r = memory_changes_add(s->memory, &row);
+		r = from_row(a, repeated ? &first : &row, ret_memory);
 	if (r == 0)
-		r = memory_publish(s, a, "memory.added", &row);
-	if (r == 0)
-		embedding_note(s->embedding, row.seq);
-	return r != 0 ? r : from_row(a, &row, ret_memory);
-}
-
-/* ---- search ---- */
-
-struct held_set {
-	const struct store_model *model; /* NULL: words alone */
-	struct held_index *held[3];
-	const struct search_index *indexes[3];
-	unsigned n;
-};
-
-static int hold(struct services *s, int lane, enum scope_kind kind, struct text name,
-		struct held_set *set, struct why *why)
-{
-	int r = memory_indexes_hold(memory_service_indexes(s->memory), kind, name, set->model,
-				    store_lane(s->store, lane),
-				    memory_service_scratch(s->memory, lane), &set->held[set->n],
-				    why);
-
-	if (r != 0)
-		return r;
-	set->indexes[set->n] = held_index(set->held[set->n]);
-	set->n++;
-	return 0;
-}
-
-static int hold_all(struct services *s, int lane, const struct memory_asker *by,
-		    struct held_set *set, struct why *why)
-{
-	int r = 0;
-
-	if (!names_somebody(by))
-		return hold(s, lane, SCOPE_ALL, TEXT(""), set, why);
-	if (by->user.len > 0)
-		r = hold(s, lane, SCOPE_USER, by->user, set, why);
-	if (r == 0 && by->chat.len > 0)
-		r = hold(s, lane, SCOPE_CHAT, by->chat, set, why);
-	if (r == 0)
-		r = hold(s, lane, SCOPE_COMMON, TEXT(""), set, why);
-	return r;
-}
-
-static void let_go(struct services *s, struct held_set *set)
-{
-	while (set->n > 0)
-		memory_indexes_release(memory_service_indexes(s->memory), set->held[--set->n]);
-}
-
-/* The index gives keys; the store has the text. One that was deleted meanwhile is left
- * out, and so are the last ones when there is more text than an answer holds. */
-static int fetch_hits(struct services *s, int lane, struct arena *a, const struct memory_query *q,
-		      const struct search_hit *hits, size_t n_hits, struct memory **ret,
-		      unsigned *ret_n)
-{
-	const struct store_scope scope = scope_of(&q->by);
-	int64_t *seqs = arena_alloc(a, (n_hits + 1) * sizeof(*seqs));
-	struct memory_row *rows = arena_alloc(a, (n_hits + 1) * sizeof(*rows));
-	size_t hit = 0;
-	int r;
-
-	if (!seqs || !rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < n_hits; i++)
-		seqs[i] = (int64_t)hits[i].key;
-	r = store_memory_find_seqs(store_lane(s->store, lane), &scope, seqs, (unsigned)n_hits,
-				   ROWS_BYTES_MAX, a, rows, ret_n);
-	if (r == 0)
-		r = from_rows(a, rows, *ret_n, ret);
-	for (unsigned i = 0; r == 0 && i < *ret_n; i++) {
-		while (seqs[hit] != rows[i].seq)
-			hit++;
-		(*ret)[i].similarity = hits[hit].similarity;
-	}
-	return r;
-}
-
-/* What both ways of searching find. */
-struct found {
-	struct search_hit *hits;
-	size_t n;
-	struct memory_near near;
-};
-
-static int find_both(struct services *s, int lane, const struct memory_query *q, unsigned limit,
-		     struct found *found, struct why *why)
-{
-	struct search_query query = {.text = q->text, .now_ms = clock_utc_ms()};
-	struct store_model model = {.dim = found->near.question.dim};
-	struct held_set set = {.n = 0};
-	int r;
-
-	if (model.dim > 0) {
-		model.name = embedding_model(s->embedding);
-		set.model = &model;
-	}
-	if (q->category.data)
-		query.categories = 1U << memory_category(q->category);
-	if (learnt(&q->by) != LEARNT_ANYWHERE)
-		query.chat = search_hash(q->by.chat);
-	query.open = learnt(&q->by) == LEARNT_OPENLY;
-	r = hold_all(s, lane, &q->by, &set, why);
-	if (r == 0)
-		r = search_run(memory_service_scratch(s->memory, lane), set.indexes, set.n, &query,
-			       found->hits, limit, &found->n);
-	for (unsigned i = 0; r == 0 && model.dim > 0 && i < set.n; i++)
-		memory_near_scan(&found->near, set.held[i], &query);
-	let_go(s, &set);
-	return r;
-}
-
-/* Places count, not scores, so words rank more than are wanted. */
-static int fuse(struct services *s, int lane, struct arena *a, const struct memory_query *q,
-		unsigned limit, struct found *found)
-{
-	const struct near_choice choice = {
-		.words = found->hits,
-		.n_words = found->n,
-		.least = q->least,
-		.of_words = q->least_of_words,
-		.max = limit,
-	};
-	struct search_hit *fused;
-	int r = memory_near_rank(s, lane, a, &found->near);
-
-	if (r != 0)
-		return r;
-	fused = arena_alloc(a, (found->n + found->near.n) * sizeof(*fused));
-	if (!fused)
-		return -ENOMEM;
-	found->n = search_fuse(&fuse_default_weights, found->hits, found->n, found->near.hits,
-			       found->near.n, fused);
-	found->hits = fused;
-	if (q->least > 0)
-		r = memory_near_choose(s, lane, a, &found->near, &choice, fused, &found->n);
-	if (found->n > limit)
-		found->n = limit;
-	return r;
-}
-
-static int find_hits(struct services *s, int lane, struct arena *a, const struct memory_query *q,
-		     unsigned limit, struct found *found, struct why *why)
-{
-	unsigned wanted = limit;
-	int r = memory_near_read(s, a, q->vector, &found->near);
-
-	if (r != 0)
-		return r;
-	if (found->near.question.dim > 0 && wanted < SEARCH_RERANK)
-		wanted = SEARCH_RERANK;
-	found->hits = arena_alloc(a, wanted * sizeof(*found->hits));
-	if (!found->hits)
-		return -ENOMEM;
-	r = find_both(s, lane, q, wanted, found, why);
-	if (r == 0 && found->near.question.dim > 0)
-		return fuse(s, lane, a, q, limit, found);
-	/* Best first: those behind one that is not near enough are not either. */
-	while (r == 0 && q->least_of_words && found->n > 0 &&
-	       !memory_near_enough(found->hits[found->n - 1].similarity, q->least))
-		found->n--;
-	return r;
-}
-
-int memory_search(struct services *s, int lane, struct arena *a, const struct memory_query *q,
-		  struct memory **ret_hits, unsigned *ret_n, struct why *why)
-{
-	unsigned limit = clamp_limit(q->limit, SEARCH_DEFAULT);
-	struct found found = {.n = 0};
-	int r = check_on(s, why);
-
-	if (r == 0)
-		r = need(q->text, "query", why);
-	if (r == 0)
-		r = check_asker(&q->by, why);
-	if (r == 0)
-		r = check_category(q->category, why);
-	if (r != 0)
-		return r;
-	r = find_hits(s, lane, a, q, limit, &found, why);
-	if (r == 0)
-		r = fetch_hits(s, lane, a, q, found.hits, found.n, ret_hits, ret_n);
+		ret_memory->repeated = repeated;
 	return r;
 }
 
 /* ---- list, get, delete, update ---- */
 
-int memory_list(struct services *s, int lane, struct arena *a, const struct memory_filter *f,
+int memory_list(struct memories *m, int lane, struct arena *a, const struct memory_filter *f,
 		struct memory **ret_rows, unsigned *ret_n, struct why *why)
 {
 	const struct store_memory_list_opts opts = {
-		.scope = scope_of(&f->by),
-		.limit = clamp_limit(f->limit, LIST_DEFAULT),
-		.max_bytes = ROWS_BYTES_MAX,
+		.scope = memory_seen_by(&f->by),
+		.limit = memory_limit(f->limit, LIST_DEFAULT),
+		.max_bytes = MEMORY_ROWS_BYTES,
 		.include_expired = f->include_expired,
 		.now_ms = clock_utc_ms(),
 	};
 	struct memory_row *rows;
-	int r = check_on(s, why);
+	int r = memory_check_on(m, why);
 
 	if (r == 0)
-		r = check_asker(&f->by, why);
+		r = memory_check_asker(&f->by, why);
 	if (r == 0)
-		r = store_memory_list(store_lane(s->store, lane), &opts, a, &rows, ret_n);
-	return r != 0 ? r : from_rows(a, rows, *ret_n, ret_rows);
-}
-
-/* What somebody may change: the common ones belong to nobody who has a name. */
-static struct store_scope own_scope_of(const struct memory_asker *by)
-{
-	struct store_scope scope = scope_of(by);
-
-	scope.without_common = true;
-	return scope;
+		r = store_memory_list(store_lane(m->store, lane), &opts, a, &rows, ret_n);
+	return r != 0 ? r : memory_from_rows(a, rows, *ret_n, ret_rows);
 }
 
 /* By the whole id, else by a beginning that fits only one. */
@@ -515,7 +406,7 @@ static int get_row(struct connection *c, const struct store_scope *scope, struct
 		   struct arena *a, struct memory_row *row, struct why *why)
 {
 	unsigned n;
-	int r = need(id, "memory_id", why);
+	int r = memory_need(id, "memory_id", why);
 
 	if (r == 0)
 		r = find_row(c, scope, id, a, row, &n);
@@ -529,29 +420,29 @@ static int get_row(struct connection *c, const struct store_scope *scope, struct
 	return 0;
 }
 
-int memory_get(struct services *s, int lane, struct arena *a, const struct memory_asker *by,
+int memory_get(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
 	       struct text id, struct memory *ret_memory, struct why *why)
 {
-	const struct store_scope scope = scope_of(by);
+	const struct store_scope scope = memory_seen_by(by);
 	struct memory_row row;
-	int r = check_on(s, why);
+	int r = memory_check_on(m, why);
 
 	if (r == 0)
-		r = get_row(store_lane(s->store, lane), &scope, id, a, &row, why);
+		r = get_row(store_lane(m->store, lane), &scope, id, a, &row, why);
 	return r != 0 ? r : from_row(a, &row, ret_memory);
 }
 
-int memory_delete(struct services *s, struct arena *a, const struct memory_asker *by,
+int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, bool *ret_deleted, struct why *why)
 {
-	struct connection *c = store_writer(s->store);
-	const struct store_scope scope = own_scope_of(by);
+	struct connection *c = store_writer(m->store);
+	const struct store_scope scope = memory_changed_by(by);
 	struct memory_row row;
 	unsigned n;
-	int r = check_on(s, why);
+	int r = memory_check_on(m, why);
 
 	if (r == 0)
-		r = need(id, "memory_id", why);
+		r = memory_need(id, "memory_id", why);
 	if (r == 0)
 		r = find_row(c, &scope, id, a, &row, &n);
 	if (r != 0)
@@ -562,45 +453,46 @@ int memory_delete(struct services *s, struct arena *a, const struct memory_asker
 	}
 	r = store_memory_delete(c, &scope, row.id, ret_deleted);
 	if (r == 0)
-		r = memory_changes_remove(s->memory, &row);
+		r = index_remove(m, &row);
 	if (r == 0 && *ret_deleted)
-		r = memory_publish(s, a, "memory.deleted", &row);
+		r = memory_publish(m, a, "memory.deleted", &row);
 	return r;
 }
 
 static int check_change(const struct memory_change_in *change, struct why *why)
 {
-	int r = change->content.data ? need(change->content, "content", why) : 0;
+	int r = change->content.data ? memory_need(change->content, "content", why) : 0;
 
 	if (r == 0)
-		r = check_category(change->category, why);
+		r = memory_check_category(change->category, why);
 	if (r == 0)
 		r = check_importance(change->importance, why);
 	return r;
 }
 
-/* The vector is of the text that was. With or without a model: one may come back. */
-static int drop_vector(struct services *s, const struct memory_row *row)
+static void change_row(const struct memory_change_in *change, struct memory_row *row)
 {
-	int r = store_memory_drop_vector(store_writer(s->store), row->seq);
-
-	if (r == 0)
-		r = memory_changes_no_vector(s->memory, row);
-	if (r == 0)
-		embedding_note(s->embedding, row->seq);
-	return r;
+	if (change->content.data)
+		row->content = change->content;
+	if (change->category.data)
+		row->category = change->category;
+	if (change->importance >= 0)
+		row->importance = change->importance;
+	if (change->metadata.data)
+		row->metadata = change->metadata;
+	row->updated_ms = clock_utc_ms();
 }
 
-int memory_update(struct services *s, struct arena *a, const struct memory_asker *by,
+int memory_update(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, const struct memory_change_in *change, struct memory *ret_memory,
 		  struct why *why)
 {
-	struct connection *c = store_writer(s->store);
-	const struct store_scope scope = own_scope_of(by);
+	struct connection *c = store_writer(m->store);
+	const struct store_scope scope = memory_changed_by(by);
 	struct memory_row row;
 	bool other_text;
 	bool found;
-	int r = check_on(s, why);
+	int r = memory_check_on(m, why);
 
 	if (r == 0)
 		r = check_change(change, why);
@@ -609,47 +501,39 @@ int memory_update(struct services *s, struct arena *a, const struct memory_asker
 	if (r != 0)
 		return r;
 	other_text = change->content.data && !text_equal(change->content, row.content);
-	if (change->content.data)
-		row.content = change->content;
-	if (change->category.data)
-		row.category = change->category;
-	if (change->importance >= 0)
-		row.importance = change->importance;
-	if (change->metadata.data)
-		row.metadata = change->metadata;
-	row.updated_ms = clock_utc_ms();
+	change_row(change, &row);
 	r = store_memory_update(c, &row, &found);
 	if (r == 0)
-		r = memory_changes_add(s->memory, &row);
+		r = index_put(m, &row);
 	if (r == 0 && other_text)
-		r = drop_vector(s, &row);
+		r = drop_vector(m, &row);
 	if (r == 0)
-		r = memory_publish(s, a, "memory.updated", &row);
+		r = memory_publish(m, a, "memory.updated", &row);
 	return r != 0 ? r : from_row(a, &row, ret_memory);
 }
 
 /* ---- all of them ---- */
 
-static int count_vectors(struct services *s, int lane, const struct store_scope *scope,
+static int count_vectors(struct memories *m, int lane, const struct store_scope *scope,
 			 struct memory_counts *counts)
 {
 	struct store_model model;
 
-	if (!s->embedding)
+	if (!m->embedding)
 		return 0;
-	counts->model = embedding_model(s->embedding);
-	counts->model_fails = embedding_fails(s->embedding);
-	model = (struct store_model) {.name = counts->model, .dim = embedding_dim(s->embedding)};
-	return store_memory_count_vectors(store_lane(s->store, lane), scope, &model, clock_utc_ms(),
+	counts->model = embedding_model(m->embedding);
+	counts->model_fails = embedding_fails(m->embedding);
+	model = (struct store_model) {.name = counts->model, .dim = embedding_dim(m->embedding)};
+	return store_memory_count_vectors(store_lane(m->store, lane), scope, &model, clock_utc_ms(),
 					  &counts->vectors, &counts->pending);
 }
 
-int memory_stats(struct services *s, int lane, const struct memory_asker *by,
+int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 		 struct memory_counts *ret_counts)
 {
-	const struct store_scope scope = scope_of(by);
+	const struct store_scope scope = memory_seen_by(by);
 	struct store_memory_stats stats;
-	int r = store_memory_count(store_lane(s->store, lane), &scope, clock_utc_ms(), &stats);
+	int r = store_memory_count(store_lane(m->store, lane), &scope, clock_utc_ms(), &stats);
 
 	if (r != 0)
 		return r;
@@ -661,25 +545,24 @@ int memory_stats(struct services *s, int lane, const struct memory_asker *by,
 		.common = stats.n_common,
 		.owners = stats.n_owners,
 	};
-	memory_indexes_count(memory_service_indexes(s->memory), &ret_counts->n_indexes,
-			     &ret_counts->index_bytes);
-	return count_vectors(s, lane, &scope, ret_counts);
+	memory_indexes_count(m->indexes, &ret_counts->n_indexes, &ret_counts->index_bytes);
+	return count_vectors(m, lane, &scope, ret_counts);
 }
 
-int memory_export(struct services *s, int lane, struct arena *a, const struct memory_asker *by,
+int memory_export(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
 		  const struct memory_page *page, struct memory **ret_rows, unsigned *ret_n,
 		  struct memory_page *ret_next)
 {
 	const struct store_memory_list_opts opts = {
-		.scope = scope_of(by),
-		.limit = clamp_limit(page->limit, MEMORY_LIMIT_MAX),
+		.scope = memory_seen_by(by),
+		.limit = memory_limit(page->limit, MEMORY_LIMIT_MAX),
 		.max_bytes = PAGE_BYTES_MAX,
 		.include_expired = true,
 		.before_ms = page->before_ms,
 		.before_seq = page->before_seq,
 	};
 	struct memory_row *rows;
-	int r = store_memory_list(store_lane(s->store, lane), &opts, a, &rows, ret_n);
+	int r = store_memory_list(store_lane(m->store, lane), &opts, a, &rows, ret_n);
 
 	if (r != 0)
 		return r;
@@ -688,11 +571,13 @@ int memory_export(struct services *s, int lane, struct arena *a, const struct me
 		ret_next->before_ms = rows[*ret_n - 1].created_ms;
 		ret_next->before_seq = rows[*ret_n - 1].seq;
 	}
-	return from_rows(a, rows, *ret_n, ret_rows);
+	return memory_from_rows(a, rows, *ret_n, ret_rows);
 }
 
+/* ---- what has expired ---- */
+
 struct sweep {
-	struct services *services;
+	struct memories *memories;
 	struct arena arena; /* for one of them */
 	unsigned n;
 };
@@ -700,27 +585,27 @@ struct sweep {
 static int swept(void *arg, const struct memory_row *row)
 {
 	struct sweep *sweep = arg;
-	int r = memory_changes_remove(sweep->services->memory, row);
+	int r = index_remove(sweep->memories, row);
 
 	sweep->n++;
 	if (r == 0)
-		r = memory_publish(sweep->services, &sweep->arena, "memory.expired", row);
+		r = memory_publish(sweep->memories, &sweep->arena, "memory.expired", row);
 	arena_reset(&sweep->arena);
 	return r;
 }
 
-bool memory_expires(struct services *s)
+bool memory_expires(const struct memories *m)
 {
-	return memory_service_expires(s->memory);
+	return atomic_load(&m->expires);
 }
 
-int memory_sweep(struct services *s, bool *ret_more)
+int memory_sweep(struct memories *m, bool *ret_more)
 {
-	struct sweep sweep = {.services = s};
+	struct sweep sweep = {.memories = m};
 	int r;
 
 	arena_init(&sweep.arena, 1 << 20);
-	r = store_memory_sweep(store_writer(s->store), clock_utc_ms(), SWEEP_AT_ONCE, swept,
+	r = store_memory_sweep(store_writer(m->store), clock_utc_ms(), SWEEP_AT_ONCE, swept,
 			       &sweep);
 	arena_done(&sweep.arena);
 	if (r == 0)

@@ -13,13 +13,44 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/arena.h"
 #include "base/text.h"
 #include "base/why.h"
 
-struct services;
+struct embedding;
+struct embedding_opts;
+struct events;
+struct memories;
+struct store;
+
+struct memories_opts {
+	struct store *store;
+	struct events *events;              /* NULL: nobody is told of changes */
+	unsigned n_readers;                 /* as many as there are reader threads */
+	size_t index_bytes;                 /* for all search indexes together */
+	bool off;                           /* nothing is remembered, and nothing found */
+	const struct embedding_opts *model; /* that makes vectors; NULL: there is none */
+};
+
+/* Before the first call. Refuses a model whose URL or key cannot be. */
+int memories_start(const struct memories_opts *opts, struct memories **ret_memories,
+		   struct why *why);
+void memories_stop(struct memories *m); /* asks the model nothing new; accepts NULL */
+void memories_free(struct memories *m); /* accepts NULL; after the last work has finished */
+
+bool memories_off(const struct memories *m);
+
+/* What asks the model; NULL: there is none. Accepts NULL. */
+struct embedding *memories_embedding(const struct memories *m);
+
+/* ---- for services.c, on the writer's thread; all accept NULL ---- */
+void memories_mark(struct memories *m);      /* a call begins */
+void memories_undo(struct memories *m);      /* ... and is undone */
+void memories_committed(struct memories *m); /* the batch is kept: searches see it from now on */
+void memories_dropped(struct memories *m);   /* ... or not */
 
 enum { MEMORY_LIMIT_MAX = 1000, MEMORY_SUBJECTS_MAX = 64 };
 
@@ -76,7 +107,7 @@ struct memory_new {
  * seconds gives the first one again, as `repeated`: clients repeat a call whose answer they did
  * not get. With another created_ms it is another one.
  */
-int memory_add(struct services *s, struct arena *a, const struct memory_new *in,
+int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 	       struct memory *ret_memory, struct why *why);
 
 struct memory_query {
@@ -95,7 +126,7 @@ struct memory_query {
  * what has less is left out; a memory that has no vector yet is judged by its words, and stays
  * unless least_of_words is set. So are all without a vector.
  */
-int memory_search(struct services *s, int lane, struct arena *a, const struct memory_query *q,
+int memory_search(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		  struct memory **ret_hits, unsigned *ret_n, struct why *why);
 
 struct memory_filter {
@@ -105,15 +136,15 @@ struct memory_filter {
 };
 
 /* Newest first. */
-int memory_list(struct services *s, int lane, struct arena *a, const struct memory_filter *f,
+int memory_list(struct memories *m, int lane, struct arena *a, const struct memory_filter *f,
 		struct memory **ret_rows, unsigned *ret_n, struct why *why);
 
 /* By id, or by a prefix that fits exactly one that `by` sees. */
-int memory_get(struct services *s, int lane, struct arena *a, const struct memory_asker *by,
+int memory_get(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
 	       struct text id, struct memory *ret_memory, struct why *why);
 
 /* False when there is none, or two fit, or it is not theirs to delete. */
-int memory_delete(struct services *s, struct arena *a, const struct memory_asker *by,
+int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, bool *ret_deleted, struct why *why);
 
 /* What is {NULL, 0} or -1 stays. */
@@ -124,7 +155,7 @@ struct memory_change_in {
 	struct text metadata;
 };
 
-int memory_update(struct services *s, struct arena *a, const struct memory_asker *by,
+int memory_update(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, const struct memory_change_in *change, struct memory *ret_memory,
 		  struct why *why);
 
@@ -144,7 +175,7 @@ struct memory_counts {
 };
 
 /* Of what `by` sees. */
-int memory_stats(struct services *s, int lane, const struct memory_asker *by,
+int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 		 struct memory_counts *ret_counts);
 
 /* A place in the order of time; zeroes: the newest. */
@@ -156,12 +187,12 @@ struct memory_page {
 
 /* The next ones, newest first, expired ones too: `limit` or, where they are long, less. No
  * rows: that was all. */
-int memory_export(struct services *s, int lane, struct arena *a, const struct memory_asker *by,
+int memory_export(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
 		  const struct memory_page *page, struct memory **ret_rows, unsigned *ret_n,
 		  struct memory_page *ret_next);
 
 /* Whether there is anything that expires, so that sweeping is worth a thread. */
-bool memory_expires(struct services *s);
+bool memory_expires(const struct memories *m);
 
 /* Deletes some of what has expired; *ret_more: there may be more of it. */
-int memory_sweep(struct services *s, bool *ret_more);
+int memory_sweep(struct memories *m, bool *ret_more);

@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "search/hash_embed.h"
 #include "engine/memory/embedding.h"
-#include "engine/services.h"
 
 enum {
 	BATCH_BYTES = 256 << 10, /* of text */
@@ -65,19 +64,14 @@ int vectors_check_list(const char *name, const struct text *texts, unsigned n, s
 	return 0;
 }
 
-struct text vectors_model(const struct services *s)
+struct text vectors_model(const struct embedding *e)
 {
-	return s->embedding ? embedding_model(s->embedding) : TEXT(HASH_EMBED_NAME);
+	return e ? embedding_model(e) : TEXT(HASH_EMBED_NAME);
 }
 
-unsigned vectors_dim(const struct services *s)
+unsigned vectors_dim(const struct embedding *e)
 {
-	return s->embedding ? embedding_dim(s->embedding) : HASH_EMBED_DIM;
-}
-
-bool vectors_built_in(const struct services *s)
-{
-	return !s->embedding;
+	return e ? embedding_dim(e) : HASH_EMBED_DIM;
 }
 
 /* ---- asking ---- */
@@ -140,7 +134,7 @@ static int ask_next(struct vectors_ask *q)
 	return embeddings_ask(q->model, first, n, BATCH_MS, on_answer, q, &q->open);
 }
 
-int vectors_ask(struct services *s, struct arena *a, const struct text *texts, unsigned n,
+int vectors_ask(struct embedding *e, struct arena *a, const struct text *texts, unsigned n,
 		void (*done)(void *arg, int r, const struct why *why), void *arg,
 		struct vectors_ask **ret_ask, struct why *why)
 {
@@ -157,9 +151,9 @@ int vectors_ask(struct services *s, struct arena *a, const struct text *texts, u
 		.done = done,
 		.arg = arg,
 	};
-	r = q->batches ? embedding_enter(s->embedding, VECTORS_ASKS_MAX, &q->model, why) : -ENOMEM;
+	r = q->batches ? embedding_enter(e, VECTORS_ASKS_MAX, &q->model, why) : -ENOMEM;
 	if (r == 0) {
-		q->embedding = s->embedding;
+		q->embedding = e;
 		r = ask_next(q);
 	}
 	if (r != 0) {

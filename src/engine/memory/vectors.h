@@ -4,6 +4,8 @@
  *
  * The model is asked on the loop, for some texts at a time, one batch after another. Making
  * vectors of what it answered costs time that the loop does not have; any thread may do it.
+ *
+ * `e` is the memories' model; NULL stands for koine-hash.
  */
 #pragma once
 
@@ -11,7 +13,7 @@
 #include "base/text.h"
 #include "base/why.h"
 
-struct services;
+struct embedding;
 struct vectors_ask;
 
 enum {
@@ -27,20 +29,17 @@ int vectors_check(const char *name, struct text text, struct why *why);
 int vectors_check_list(const char *name, const struct text *texts, unsigned n, struct why *why);
 
 /* Of which model they are, as answers name it. On any thread. */
-struct text vectors_model(const struct services *s);
+struct text vectors_model(const struct embedding *e);
 
 /* How many numbers one has; 0: the model was not asked yet. On any thread. */
-unsigned vectors_dim(const struct services *s);
-
-/* Whether it is koine-hash. On any thread. */
-bool vectors_built_in(const struct services *s);
+unsigned vectors_dim(const struct embedding *e);
 
 /*
  * Asks the model; only where there is one. `done` comes once and later, with 0, a refusal or a
  * fault; then, or before, vectors_end must follow. Texts and arena must stay until then. Refuses
  * (REFUSE_LIMIT) when too many ask.
  */
-int vectors_ask(struct services *s, struct arena *a, const struct text *texts, unsigned n,
+int vectors_ask(struct embedding *e, struct arena *a, const struct text *texts, unsigned n,
 		void (*done)(void *arg, int r, const struct why *why), void *arg,
 		struct vectors_ask **ret_ask, struct why *why);
 

@@ -11,7 +11,6 @@
 #include "base/pack.h"
 #include "engine/approval/old.h"
 #include "engine/memory/embedding.h"
-#include "engine/services.h"
 #include "io/supervisor.h"
 #include "engine/program/tool_inner.h"
 
@@ -160,15 +159,15 @@ static void on_vector(void *arg, struct text answer)
 
 static int begin(struct tool_run *r, struct why *why)
 {
-	struct services *s = r->tools->opts.services;
+	struct embedding *model = memories_embedding(r->tools->opts.memories);
 	struct text query = {NULL, 0};
 
 	if (r->id == TOOL_EXEC)
 		return tool_exec_start(r, why);
 	if (r->id == TOOL_MEMORY_SEARCH)
 		query = value_text(value_find(r->input, "query"));
-	if (query.len > 0 && s->embedding)
-		r->question = embedding_ask(s->embedding, query, on_vector, r);
+	if (query.len > 0)
+		r->question = embedding_ask(model, query, on_vector, r);
 	return r->question ? 0 : start_work(r, false);
 }
 

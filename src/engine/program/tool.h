@@ -30,7 +30,6 @@
 
 struct approvals;
 struct environment;
-struct services;
 struct tools;
 struct tool_run;
 
@@ -66,8 +65,8 @@ struct tool_answers {
 struct tools_opts {
 	struct loop *loop;
 	struct background background;
-	struct services *services;
 	const char *owner; /* whose mark programs carry; see io/tree.h. NULL: none are run */
+	struct memories *memories;
 	struct approvals *approvals; /* NULL: what needs approval is refused */
 	unsigned allowed;            /* bits: 1 << enum tool_id */
 	const char *agent;           /* who runs tools, to whoever approves; NULL: several do */

@@ -2,8 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/memory/loose.h"
-#include "engine/services.h"
+#include "engine/memory/lenient.h"
 #include "engine/program/tool_inner.h"
 
 enum { ANSWER_MAX = 8 << 20 };
@@ -12,9 +11,9 @@ static int need(const struct tool_run *r, const char *key, struct text *ret, str
 {
 	int e = tool_text(r, key, true, ret, why);
 
-	if (r->tools->opts.services->memory_off)
+	if (memories_off(r->tools->opts.memories))
 		return refuse(why, REFUSE_UNAVAILABLE, "memory store not initialized");
-	if (e == 0 && memory_loose_trim(*ret).len == 0)
+	if (e == 0 && memory_lenient_trim(*ret).len == 0)
 		e = refuse_field(why, key, "%s is required", key);
 	return e;
 }
@@ -60,13 +59,13 @@ static int read_query(const struct tool_run *r, struct memory_query *q, struct w
 		e = tool_number(r, "minScore", 0, &least, why);
 	if (e != 0)
 		return e;
-	q->category = memory_loose_category(category);
+	q->category = memory_lenient_category(category);
 	/* A double may be more than any integer. */
 	q->limit = limit > MEMORY_LIMIT_MAX ? MEMORY_LIMIT_MAX
-					    : memory_loose_limit(limit >= 1 ? (int64_t)limit : 0);
+					    : memory_lenient_limit(limit >= 1 ? (int64_t)limit : 0);
 	q->by = r->by;
 	q->vector = r->vector;
-	memory_loose_least(least, q);
+	memory_lenient_least(least, q);
 	return 0;
 }
 
@@ -80,7 +79,7 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 
 	if (e != 0)
 		return e;
-	e = memory_search(r->tools->opts.services, lane, &r->arena, &q, &hits, &n, why);
+	e = memory_search(r->tools->opts.memories, lane, &r->arena, &q, &hits, &n, why);
 	if (e != 0)
 		return failed("search failed", e, why);
 	buf_init(&answer, ANSWER_MAX);
@@ -99,8 +98,8 @@ int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struc
 	int e = need(r, "path", &id, why);
 
 	if (e == 0)
-		e = memory_get(r->tools->opts.services, lane, &r->arena, &r->by,
-			       memory_loose_trim(id), &m, why);
+		e = memory_get(r->tools->opts.memories, lane, &r->arena, &r->by,
+			       memory_lenient_trim(id), &m, why);
 	if (e != 0)
 		return e;
 	buf_init(&answer, ANSWER_MAX);
@@ -120,8 +119,8 @@ int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, str
 
 	if (e != 0)
 		return e;
-	e = memory_loose_known(r->tools->opts.services, lane, &r->arena, text, &r->by, &known,
-			       &is_known, why);
+	e = memory_lenient_known(r->tools->opts.memories, lane, &r->arena, text, &r->by, &known,
+				 &is_known, why);
 	if (e != 0)
 		return failed("store failed", e, why);
 	if (!is_known)
@@ -145,9 +144,9 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 		e = tool_number(r, "importance", 0, &in.importance, why);
 	if (e != 0)
 		return e;
-	in.category = memory_loose_category(in.category);
-	in.importance = memory_loose_importance(in.importance);
-	e = memory_add(r->tools->opts.services, &r->arena, &in, &m, why);
+	in.category = memory_lenient_category(in.category);
+	in.importance = memory_lenient_importance(in.importance);
+	e = memory_add(r->tools->opts.memories, &r->arena, &in, &m, why);
 	if (e != 0)
 		return failed("store failed", e, why);
 	buf_init(&answer, ANSWER_MAX);

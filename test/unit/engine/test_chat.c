@@ -205,7 +205,7 @@ static void world_open(struct world *w)
 	struct agent *agents[3];
 	const struct chat_opts opts = {
 		.store = w->f->services->store,
-		.services = w->f->services,
+		.memories = w->f->services->memories,
 		.loop = w->loop,
 		.background = {.submit = submit, .arg = w},
 		.agents = agents,

@@ -84,6 +84,7 @@ static void world_start(struct world *w)
 	};
 
 	assert_int_equal(events_start(&events, &w->f->services->events), 0);
+	fixture_memories(w->f, 64 << 20);
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
 }
 
@@ -909,11 +910,11 @@ static void memories_say_that_they_change_but_not_what(void **state)
 	/* Said again within seconds, it is the same memory and no news. */
 	(void)add(f, "a secret", "ann");
 	begin(f);
-	assert_int_equal(memory_update(f->services, &f->arena, &(struct memory_asker) {0}, m.id,
-				       &change, &m, &f->why),
+	assert_int_equal(memory_update(f->services->memories, &f->arena, &(struct memory_asker) {0},
+				       m.id, &change, &m, &f->why),
 			 0);
-	assert_int_equal(memory_delete(f->services, &f->arena, &(struct memory_asker) {0}, m.id,
-				       &deleted, &f->why),
+	assert_int_equal(memory_delete(f->services->memories, &f->arena, &(struct memory_asker) {0},
+				       m.id, &deleted, &f->why),
 			 0);
 	end(f);
 	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);
@@ -941,7 +942,7 @@ static void memories_that_expire_say_so(void **state)
 	in.expires_ms = 1;
 	assert_int_equal(add_new(f, &in, &m), 0);
 	begin(f);
-	assert_int_equal(memory_sweep(f->services, &more), 0);
+	assert_int_equal(memory_sweep(f->services->memories, &more), 0);
 	end(f);
 	assert_false(more);
 	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);

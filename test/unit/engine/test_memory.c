@@ -28,7 +28,9 @@ static void what_is_added_comes_back_in_full(void **state)
 	in.expires_days = 2;
 	in.metadata = TEXT("{\"a\":1}");
 	assert_int_equal(add_new(f, &in, &made), 0);
-	assert_int_equal(memory_get(f->services, 0, &f->arena, &nobody, made.id, &got, &f->why), 0);
+	assert_int_equal(
+		memory_get(f->services->memories, 0, &f->arena, &nobody, made.id, &got, &f->why),
+		0);
 	assert_true(text_is(got.content, "likes tea") && text_is(got.source, "agent"));
 	assert_true(text_is(got.category, "preference") && got.importance == 0.75);
 	assert_int_equal(got.n_subjects, 2);
@@ -75,7 +77,7 @@ static void what_cannot_be_is_refused_with_its_name(void **state)
 	in.subjects = subjects;
 	in.n_subjects = MEMORY_SUBJECTS_MAX + 1;
 	refused(f, &in, "subjects");
-	assert_int_equal(memory_stats(f->services, 0, &nobody, &n), 0);
+	assert_int_equal(memory_stats(f->services->memories, 0, &nobody, &n), 0);
 	assert_int_equal(n.total, 0);
 	for (unsigned i = 0; i < 5; i++) {
 		static const char *const names[] = {"preference", "decision", "fact", "entity",
@@ -92,7 +94,7 @@ static void stats(struct fixture *f, struct memory_counts *ret)
 {
 	const struct memory_asker nobody = asker(NULL, NULL);
 
-	assert_int_equal(memory_stats(f->services, 0, &nobody, ret), 0);
+	assert_int_equal(memory_stats(f->services->memories, 0, &nobody, ret), 0);
 }
 
 static void a_repetition_gives_the_first_again(void **state)
@@ -165,10 +167,10 @@ static void in_one_batch_a_repetition_is_seen_too(void **state)
 
 	assert_int_equal(services_begin(f->services), 0);
 	assert_int_equal(services_enter(f->services), 0);
-	assert_int_equal(memory_add(f->services, &f->arena, &in, &one, &f->why), 0);
+	assert_int_equal(memory_add(f->services->memories, &f->arena, &in, &one, &f->why), 0);
 	assert_int_equal(services_leave(f->services, true), 0);
 	assert_int_equal(services_enter(f->services), 0);
-	assert_int_equal(memory_add(f->services, &f->arena, &in, &two, &f->why), 0);
+	assert_int_equal(memory_add(f->services->memories, &f->arena, &in, &two, &f->why), 0);
 	assert_int_equal(services_leave(f->services, true), 0);
 	assert_int_equal(services_commit(f->services), 0);
 	assert_true(text_equal(one.id, two.id));
@@ -202,7 +204,8 @@ static bool forget(struct fixture *f, struct text id, const char *user)
 	bool deleted;
 
 	begin(f);
-	assert_int_equal(memory_delete(f->services, &f->arena, &by, id, &deleted, &f->why), 0);
+	assert_int_equal(
+		memory_delete(f->services->memories, &f->arena, &by, id, &deleted, &f->why), 0);
 	end(f);
 	return deleted;
 }
@@ -215,7 +218,7 @@ static int update(struct fixture *f, struct text id, const char *user, const cha
 	int r;
 
 	begin(f);
-	r = memory_update(f->services, &f->arena, &by, id, &change, &m, &f->why);
+	r = memory_update(f->services->memories, &f->arena, &by, id, &change, &m, &f->why);
 	end(f);
 	return r;
 }
@@ -252,14 +255,16 @@ static void what_is_gone_takes_no_place_in_the_limit(void **state)
 	add(f, "a long story with a boat somewhere in it", "ann");
 	assert_int_equal(n_found(f, "boat", "ann"), 2);
 	assert_true(forget(f, best.id, "ann"));
-	assert_int_equal(memory_search(f->services, 0, &f->arena, &q, &hits, &n, &f->why), 0);
+	assert_int_equal(memory_search(f->services->memories, 0, &f->arena, &q, &hits, &n, &f->why),
+			 0);
 	assert_int_equal(n, 1);
 	in.expires_ms = 1;
 	assert_int_equal(add_new(f, &in, &m), 0);
 	begin(f);
-	assert_int_equal(memory_sweep(f->services, &more), 0);
+	assert_int_equal(memory_sweep(f->services->memories, &more), 0);
 	end(f);
-	assert_int_equal(memory_search(f->services, 0, &f->arena, &q, &hits, &n, &f->why), 0);
+	assert_int_equal(memory_search(f->services->memories, 0, &f->arena, &q, &hits, &n, &f->why),
+			 0);
 	assert_int_equal(n, 1);
 }
 
@@ -277,12 +282,14 @@ static void the_sweep_takes_what_expired_out_of_store_and_index(void **state)
 	in.expires_days = -1;
 	assert_int_equal(add_new(f, &in, &m), 0);
 	assert_int_equal(n_found(f, "news", "ann"), 1);
-	assert_int_equal(memory_list(f->services, 0, &f->arena, &all, &rows, &n, &f->why), 0);
+	assert_int_equal(memory_list(f->services->memories, 0, &f->arena, &all, &rows, &n, &f->why),
+			 0);
 	assert_int_equal(n, 2);
 	begin(f);
-	assert_int_equal(memory_sweep(f->services, &more), 0);
+	assert_int_equal(memory_sweep(f->services->memories, &more), 0);
 	end(f);
-	assert_int_equal(memory_list(f->services, 0, &f->arena, &all, &rows, &n, &f->why), 0);
+	assert_int_equal(memory_list(f->services->memories, 0, &f->arena, &all, &rows, &n, &f->why),
+			 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(n_found(f, "news", "ann"), 1);
 }
@@ -300,12 +307,13 @@ static void a_call_that_is_undone_leaves_no_trace(void **state)
 	assert_int_equal(n_found(f, "boat", "ann"), 1);
 	assert_int_equal(services_begin(f->services), 0);
 	assert_int_equal(services_enter(f->services), 0);
-	assert_int_equal(memory_add(f->services, &f->arena, &kept, &m, &f->why), 0);
+	assert_int_equal(memory_add(f->services->memories, &f->arena, &kept, &m, &f->why), 0);
 	assert_int_equal(services_leave(f->services, true), 0);
 	assert_int_equal(services_enter(f->services), 0);
-	assert_int_equal(memory_add(f->services, &f->arena, &undone, &m, &f->why), 0);
-	assert_int_equal(memory_delete(f->services, &f->arena, &ann, first.id, &deleted, &f->why),
-			 0);
+	assert_int_equal(memory_add(f->services->memories, &f->arena, &undone, &m, &f->why), 0);
+	assert_int_equal(
+		memory_delete(f->services->memories, &f->arena, &ann, first.id, &deleted, &f->why),
+		0);
 	assert_true(deleted);
 	assert_int_equal(services_leave(f->services, false), 0);
 	/* Nothing is seen before it is committed. */
@@ -339,7 +347,7 @@ static void a_commit_that_fails_leaves_no_trace(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
 	in = plain(big, "ann");
 	begin(f);
-	r = memory_add(f->services, &f->arena, &in, &m, &f->why);
+	r = memory_add(f->services->memories, &f->arena, &in, &m, &f->why);
 	assert_int_equal(services_leave(f->services, r == 0), 0);
 	r = services_commit(f->services);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -367,7 +375,7 @@ static void fill_users(struct fixture *f, int n_users, int each)
 			 i * 13);
 		in = plain(content, user);
 		assert_int_equal(services_enter(f->services), 0);
-		assert_int_equal(memory_add(f->services, &f->arena, &in, &m, &f->why), 0);
+		assert_int_equal(memory_add(f->services->memories, &f->arena, &in, &m, &f->why), 0);
 		assert_int_equal(services_leave(f->services, true), 0);
 	}
 	assert_int_equal(services_commit(f->services), 0);
@@ -459,21 +467,24 @@ static void an_update_changes_only_what_is_given(void **state)
 	struct memory made = add(f, "before", "ann"), got;
 
 	begin(f);
-	assert_int_equal(
-		memory_update(f->services, &f->arena, &ann, made.id, &change, &got, &f->why), 0);
+	assert_int_equal(memory_update(f->services->memories, &f->arena, &ann, made.id, &change,
+				       &got, &f->why),
+			 0);
 	assert_true(text_is(got.content, "before") && got.importance == 0.5);
 	change.importance = 0;
 	change.category = TEXT("decision");
 	change.metadata = TEXT("{\"b\":2}");
-	assert_int_equal(
-		memory_update(f->services, &f->arena, &ann, made.id, &change, &got, &f->why), 0);
+	assert_int_equal(memory_update(f->services->memories, &f->arena, &ann, made.id, &change,
+				       &got, &f->why),
+			 0);
 	change.content = TEXT("");
-	assert_int_equal(
-		memory_update(f->services, &f->arena, &ann, made.id, &change, &got, &f->why),
-		REFUSE_PARAMS);
+	assert_int_equal(memory_update(f->services->memories, &f->arena, &ann, made.id, &change,
+				       &got, &f->why),
+			 REFUSE_PARAMS);
 	assert_string_equal(f->why.field, "content");
 	end(f);
-	assert_int_equal(memory_get(f->services, 1, &f->arena, &ann, made.id, &got, &f->why), 0);
+	assert_int_equal(
+		memory_get(f->services->memories, 1, &f->arena, &ann, made.id, &got, &f->why), 0);
 	assert_true(text_is(got.content, "before") && text_is(got.category, "decision"));
 	assert_true(got.importance == 0 && text_is(got.metadata, "{\"b\":2}"));
 	assert_int_equal(got.created_ms, made.created_ms);
@@ -491,9 +502,9 @@ static void an_export_meets_each_memory_once(void **state)
 
 	fill_users(f, 3, N / 3);
 	for (;;) {
-		assert_int_equal(
-			memory_export(f->services, 0, &f->arena, &nobody, &page, &rows, &n, &next),
-			0);
+		assert_int_equal(memory_export(f->services->memories, 0, &f->arena, &nobody, &page,
+					       &rows, &n, &next),
+				 0);
 		if (n == 0)
 			break;
 		for (unsigned i = 0; i < n; i++) {
@@ -528,11 +539,13 @@ static void limits_have_defaults_and_a_most(void **state)
 		struct memory *got;
 		unsigned n;
 
-		assert_int_equal(memory_list(f->services, 0, &f->arena, &filter, &got, &n, &f->why),
+		assert_int_equal(memory_list(f->services->memories, 0, &f->arena, &filter, &got, &n,
+					     &f->why),
 				 0);
 		assert_int_equal(n, rows[i].listed);
-		assert_int_equal(memory_search(f->services, 1, &f->arena, &q, &got, &n, &f->why),
-				 0);
+		assert_int_equal(
+			memory_search(f->services->memories, 1, &f->arena, &q, &got, &n, &f->why),
+			0);
 		assert_int_equal(n, rows[i].found);
 	}
 }
@@ -549,11 +562,12 @@ static void a_category_filters_before_the_limit(void **state)
 	fill_users(f, 1, 50);
 	in.category = TEXT("decision");
 	assert_int_equal(add_new(f, &in, &m), 0);
-	assert_int_equal(memory_search(f->services, 0, &f->arena, &q, &hits, &n, &f->why), 0);
+	assert_int_equal(memory_search(f->services->memories, 0, &f->arena, &q, &hits, &n, &f->why),
+			 0);
 	assert_int_equal(n, 1);
 	assert_true(text_equal(hits[0].id, m.id));
 	q.category = TEXT("gossip");
-	assert_int_equal(memory_search(f->services, 0, &f->arena, &q, &hits, &n, &f->why),
+	assert_int_equal(memory_search(f->services->memories, 0, &f->arena, &q, &hits, &n, &f->why),
 			 REFUSE_PARAMS);
 	assert_string_equal(f->why.field, "category");
 }
@@ -601,11 +615,13 @@ static void a_model_with_a_wrong_key_is_refused_in_words(void **state)
 	struct fixture *f = *state;
 	struct embedding_opts opts = {
 		.url = "http://127.0.0.1:9", .model = "m", .key = "cl\xc3\xa9", .timeout_ms = 1};
+	const struct memories_opts memories = {.store = f->services->store, .model = &opts};
+	struct memories *m = NULL;
 
 	assert_int_equal(loop_new(&opts.loop), 0);
-	assert_int_equal(embedding_start(f->services, &opts, &f->why), REFUSE_PARAMS);
+	assert_int_equal(memories_start(&memories, &m, &f->why), REFUSE_PARAMS);
 	assert_non_null(strstr(f->why.text, "key"));
-	assert_null(f->services->embedding);
+	assert_null(m);
 	loop_free(opts.loop);
 }
 

@@ -44,7 +44,7 @@ static void write_one(struct crew *crew, struct arena *a, int user, int number, 
 	in.content = text_of(content);
 	in.by = user_of(user);
 	check(crew, services_enter(crew->services) == 0);
-	check(crew, memory_add(crew->services, a, &in, &m, &why) == 0);
+	check(crew, memory_add(crew->services->memories, a, &in, &m, &why) == 0);
 	check(crew, services_leave(crew->services, keep) == 0);
 }
 
@@ -81,11 +81,12 @@ static void look(struct member *me, struct arena *a, int user)
 	struct why why;
 	unsigned n = 0;
 
-	check(crew, memory_search(crew->services, me->lane, a, &q, &hits, &n, &why) == 0);
+	check(crew, memory_search(crew->services->memories, me->lane, a, &q, &hits, &n, &why) == 0);
 	check(crew, (int)n >= before);
 	for (unsigned i = 0; i < n; i++)
 		check(crew, strncmp(hits[i].content.data, "kept", 4) == 0);
-	check(crew, memory_search(crew->services, me->lane, a, &undone, &hits, &n, &why) == 0);
+	check(crew,
+	      memory_search(crew->services->memories, me->lane, a, &undone, &hits, &n, &why) == 0);
 	check(crew, n == 0);
 	me->n_looks++;
 }

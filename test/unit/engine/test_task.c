@@ -67,7 +67,7 @@ static void start_chat(struct world *w)
 	struct agent *agents[1] = {new_recall(w)};
 	const struct chat_opts opts = {.store = w->stage.f->services->store,
 				       .events = w->stage.f->services->events,
-				       .services = w->stage.f->services,
+				       .memories = w->stage.f->services->memories,
 				       .loop = w->stage.loop,
 				       .background = stage_background(&w->stage),
 				       .agents = agents,

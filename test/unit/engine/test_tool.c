@@ -80,7 +80,7 @@ static int world_make(void **state, bool allow)
 	approvals.events = services(w)->events;
 	if (approvals_start(&approvals, &services(w)->approvals, &why) != 0)
 		fail_msg("%s", why.text);
-	tools.services = services(w);
+	tools.memories = services(w)->memories;
 	tools.approvals = services(w)->approvals;
 	if (tools_new(&tools, &services(w)->tools, &why) != 0)
 		fail_msg("%s", why.text);

@@ -1,33 +1,32 @@
-/* Inside service/: the memories whose vectors are nearest to a question's. */
+/* The memories whose vectors are nearest to a question's. */
 #pragma once
 
 #include "search/query.h"
 #include "search/vector.h"
 #include "engine/memory/embedding.h"
 
-struct services;
+struct memories;
 struct held_index;
 
 enum { NEAR_MAX = 40 }; /* compared again in float, and ranked */
 
-struct memory_near {
+struct nearest {
 	struct embedding_vector question; /* dim 0: words alone */
 	struct vector_hit hits[NEAR_MAX];
 	size_t n;
 };
 
 /* From what the model answered. */
-int memory_near_read(struct services *s, struct arena *a, struct text answer,
-		     struct memory_near *ret_near);
+int nearest_read(struct memories *m, struct arena *a, struct text answer, struct nearest *ret_near);
 
 /* Goes on with what one index has. */
-void memory_near_scan(struct memory_near *near, const struct held_index *held,
-		      const struct search_query *query);
+void nearest_scan(struct nearest *near, const struct held_index *held,
+		  const struct search_query *query);
 
 /* Best first, by all their digits. */
-int memory_near_rank(struct services *s, int lane, struct arena *a, struct memory_near *near);
+int nearest_rank(struct memories *m, int lane, struct arena *a, struct nearest *near);
 
-struct near_choice {
+struct nearest_choice {
 	const struct search_hit *words; /* that went into the hits */
 	size_t n_words;
 	double least;
@@ -36,10 +35,9 @@ struct near_choice {
 };
 
 /* A score is told with four decimals: one that is told as the least is not below it. */
-bool memory_near_enough(float score, double least);
+bool nearest_enough(float score, double least);
 
 /* The cosine becomes the similarity of search_fuse's hits, and those with less than the least
  * go. Those without a vector have that of their words. */
-int memory_near_choose(struct services *s, int lane, struct arena *a,
-		       const struct memory_near *near, const struct near_choice *choice,
-		       struct search_hit *hits, size_t *n);
+int nearest_choose(struct memories *m, int lane, struct arena *a, const struct nearest *near,
+		   const struct nearest_choice *choice, struct search_hit *hits, size_t *n);

@@ -1,17 +1,16 @@
-#include "engine/memory/near.h"
+#include "engine/memory/nearest.h"
 
 #include <errno.h>
 
 #include "engine/memory/indexes.h"
-#include "engine/services.h"
+#include "engine/memory/inner.h"
 #include "store/memory_vector.h"
 #include "store/store.h"
 
-int memory_near_read(struct services *s, struct arena *a, struct text answer,
-		     struct memory_near *ret_near)
+int nearest_read(struct memories *m, struct arena *a, struct text answer, struct nearest *ret_near)
 {
 	ret_near->n = 0;
-	return embedding_read(s->embedding, a, answer, &ret_near->question);
+	return embedding_read(m->embedding, a, answer, &ret_near->question);
 }
 
 struct filter {
@@ -26,8 +25,8 @@ static bool accept(void *arg, uint64_t key)
 	return search_passes(f->index, f->query, key);
 }
 
-void memory_near_scan(struct memory_near *near, const struct held_index *held,
-		      const struct search_query *query)
+void nearest_scan(struct nearest *near, const struct held_index *held,
+		  const struct search_query *query)
 {
 	const struct vector_block *block = held_vectors(held);
 	struct filter filter = {.index = held_index(held), .query = query};
@@ -38,12 +37,12 @@ void memory_near_scan(struct memory_near *near, const struct held_index *held,
 }
 
 /* Of a memory's vector, by all its digits. `numbers` has room for it. */
-static int cosine_of(struct services *s, int lane, const struct embedding_vector *question,
+static int cosine_of(struct memories *m, int lane, const struct embedding_vector *question,
 		     uint64_t key, float *numbers, float *ret_cosine, bool *ret_found)
 {
-	const struct store_model model = {.name = embedding_model(s->embedding),
+	const struct store_model model = {.name = embedding_model(m->embedding),
 					  .dim = question->dim};
-	int r = store_memory_find_vector(store_lane(s->store, lane), &model, (int64_t)key, numbers,
+	int r = store_memory_find_vector(store_lane(m->store, lane), &model, (int64_t)key, numbers,
 					 ret_found);
 
 	if (r == 0 && *ret_found)
@@ -52,7 +51,7 @@ static int cosine_of(struct services *s, int lane, const struct embedding_vector
 }
 
 /* What is gone by now, or points the other way, is no hit. */
-int memory_near_rank(struct services *s, int lane, struct arena *a, struct memory_near *near)
+int nearest_rank(struct memories *m, int lane, struct arena *a, struct nearest *near)
 {
 	float *numbers = arena_alloc(a, near->question.dim * sizeof(float));
 	size_t n = 0;
@@ -62,7 +61,7 @@ int memory_near_rank(struct services *s, int lane, struct arena *a, struct memor
 	for (size_t i = 0; i < near->n; i++) {
 		struct vector_hit hit = near->hits[i];
 		bool found;
-		int r = cosine_of(s, lane, &near->question, hit.key, numbers, &hit.score, &found);
+		int r = cosine_of(m, lane, &near->question, hit.key, numbers, &hit.score, &found);
 
 		if (r != 0)
 			return r;
@@ -74,28 +73,27 @@ int memory_near_rank(struct services *s, int lane, struct arena *a, struct memor
 	return 0;
 }
 
-bool memory_near_enough(float score, double least)
+bool nearest_enough(float score, double least)
 {
 	return score + 0.00005F >= (float)least;
 }
 
 /* What has neither a vector any more nor a word in common is no hit. */
-static bool choose(const struct near_choice *choice, bool has_vector, float cosine,
+static bool choose(const struct nearest_choice *choice, bool has_vector, float cosine,
 		   struct search_hit *hit)
 {
 	if (has_vector) {
 		hit->similarity = cosine < 1 ? cosine : 1;
-		return memory_near_enough(cosine, choice->least);
+		return nearest_enough(cosine, choice->least);
 	}
 	if (hit->index >= choice->n_words)
 		return false;
 	hit->similarity = choice->words[hit->index].similarity;
-	return !choice->of_words || memory_near_enough(hit->similarity, choice->least);
+	return !choice->of_words || nearest_enough(hit->similarity, choice->least);
 }
 
-int memory_near_choose(struct services *s, int lane, struct arena *a,
-		       const struct memory_near *near, const struct near_choice *choice,
-		       struct search_hit *hits, size_t *n)
+int nearest_choose(struct memories *m, int lane, struct arena *a, const struct nearest *near,
+		   const struct nearest_choice *choice, struct search_hit *hits, size_t *n)
 {
 	float *numbers = arena_alloc(a, near->question.dim * sizeof(float));
 	size_t n_chosen = 0;
@@ -106,7 +104,7 @@ int memory_near_choose(struct services *s, int lane, struct arena *a,
 		struct search_hit hit = hits[i];
 		float score = 0;
 		bool found;
-		int r = cosine_of(s, lane, &near->question, hit.key, numbers, &score, &found);
+		int r = cosine_of(m, lane, &near->question, hit.key, numbers, &score, &found);
 
 		if (r != 0)
 			return r;

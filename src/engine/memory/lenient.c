@@ -1,4 +1,4 @@
-#include "engine/memory/loose.h"
+#include "engine/memory/lenient.h"
 
 #include <math.h>
 #include <ctype.h>
@@ -8,7 +8,7 @@ enum { USUAL_LIMIT = 5, ALIKE_MAX = 3 };
 static const double usual_score = 0.7;
 static const double usual_importance = 0.7;
 
-struct text memory_loose_trim(struct text t)
+struct text memory_lenient_trim(struct text t)
 {
 	while (t.len > 0 && isspace((unsigned char)t.data[0])) {
 		t.data++;
@@ -19,7 +19,7 @@ struct text memory_loose_trim(struct text t)
 	return t;
 }
 
-struct text memory_loose_category(struct text given)
+struct text memory_lenient_category(struct text given)
 {
 	static const struct {
 		const char *name, *plural;
@@ -37,37 +37,37 @@ struct text memory_loose_category(struct text given)
 	return TEXT("other");
 }
 
-double memory_loose_importance(double given)
+double memory_lenient_importance(double given)
 {
 	if (!(given > 0) || !isfinite(given))
 		return usual_importance;
 	return given < 1 ? given : 1;
 }
 
-int64_t memory_loose_limit(int64_t given)
+int64_t memory_lenient_limit(int64_t given)
 {
 	return given > 0 ? given : USUAL_LIMIT;
 }
 
-void memory_loose_least(double given, struct memory_query *q)
+void memory_lenient_least(double given, struct memory_query *q)
 {
 	q->least_of_words = given > 0 && isfinite(given);
 	q->least = q->least_of_words ? given : usual_score;
 }
 
-int memory_loose_known(struct services *s, int lane, struct arena *a, struct text content,
-		       const struct memory_asker *by, struct memory *ret_memory, bool *ret_known,
-		       struct why *why)
+int memory_lenient_known(struct memories *m, int lane, struct arena *a, struct text content,
+			 const struct memory_asker *by, struct memory *ret_memory, bool *ret_known,
+			 struct why *why)
 {
 	const struct memory_query q = {.text = content, .limit = ALIKE_MAX, .by = *by};
 	struct memory *hits;
 	unsigned n;
-	int r = memory_search(s, lane, a, &q, &hits, &n, why);
+	int r = memory_search(m, lane, a, &q, &hits, &n, why);
 
 	*ret_known = false;
 	for (unsigned i = 0; r == 0 && i < n && !*ret_known; i++) {
-		*ret_known =
-			text_equal(memory_loose_trim(hits[i].content), memory_loose_trim(content));
+		*ret_known = text_equal(memory_lenient_trim(hits[i].content),
+					memory_lenient_trim(content));
 		*ret_memory = hits[i];
 	}
 	return r;

@@ -1,0 +1,383 @@
+/*
+ * Memories get their vectors: some that have none are found, the model makes vectors of their
+ * texts, the answer is read, and the vectors are put into the store.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/memory/changes.h"
+#include "engine/memory/embedding_inner.h"
+#include "search/vector.h"
+#include "store/memory_vector.h"
+#include "store/store.h"
+
+enum {
+	BATCHES_MAX = 2,         /* at once: one is made while the next is looked up */
+	BATCH_BYTES = 256 << 10, /* of text */
+	BATCH_MS = 60000,        /* for the model */
+	BATCH_ARENA = 128 << 20, /* texts, answer, vectors */
+	FIND_AGAIN_MS = 1000,    /* without memory for a batch */
+	BACK_OFF_MAX_MS = 60000,
+	RETRY_MAX_MS = 3600000,  /* if the model asks for it */
+	PASSED_OVER_MS = 600000, /* until those that the model refused are tried again */
+};
+
+/* Some memories on their way to their vectors. */
+struct batch {
+	struct list link;
+	struct embedding *embedding;
+	struct work work;
+	struct embeddings_ask *ask;
+	struct arena arena;
+	struct store_bare_memory *memories;
+	unsigned n;
+	int64_t after;
+	bool end;
+	struct text answer;
+	unsigned dim;
+	float *numbers;
+	int8_t *bytes;
+	float *scales;
+	bool *usable;
+	bool is_first; /* of vectors of this length: others may have to be made anew */
+	struct why why;
+};
+
+static struct batch *batch_new(struct embedding *e)
+{
+	struct batch *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->embedding = e;
+	arena_init(&b->arena, BATCH_ARENA);
+	list_append(&e->batches, &b->link);
+	e->n_batches++;
+	return b;
+}
+
+static void batch_free(struct batch *b)
+{
+	embeddings_cancel(b->ask);
+	list_remove(&b->link);
+	b->embedding->n_batches--;
+	arena_done(&b->arena);
+	free(b);
+}
+
+static void failed(struct batch *b, const char *what, unsigned retry_ms)
+{
+	struct embedding *e = b->embedding;
+	unsigned wait = embedding_back_off(++e->n_failures, BACK_OFF_MAX_MS);
+
+	if (retry_ms > wait)
+		wait = retry_ms < RETRY_MAX_MS ? retry_ms : RETRY_MAX_MS;
+	if (e->n_failures == 1)
+		log_warn("no vectors", "model=%s why=%s retry_ms=%u", e->name, what, wait);
+	atomic_store(&e->fails, true);
+	if (b->memories && b->n > 0)
+		embedding_look_from(e, b->is_first ? 1 : b->memories[0].seq);
+	batch_free(b);
+	embedding_pause(e, wait);
+}
+
+static void succeeded(struct batch *b)
+{
+	struct embedding *e = b->embedding;
+
+	if (e->n_failures > 0)
+		log_info("vectors again", "model=%s", e->name);
+	atomic_store(&e->fails, false);
+	e->n_failures = 0;
+	e->n_refused = 0;
+	/* After one that was halved it may be any number. */
+	e->batch_max =
+		e->batch_max * 2 < EMBEDDINGS_BATCH_MAX ? e->batch_max * 2 : EMBEDDINGS_BATCH_MAX;
+	if (b->is_first)
+		embedding_look_from(e, 1);
+	batch_free(b);
+	embedding_next_batch(e);
+}
+
+/* Some text of a batch is not to the model's taste: smaller batches find out which. */
+static void refused(struct batch *b, const char *what)
+{
+	struct embedding *e = b->embedding;
+	int64_t first = b->memories[0].seq;
+	unsigned n = b->n;
+
+	batch_free(b);
+	if (n > 1) {
+		embedding_look_from(e, first);
+		e->batch_max = n / 2;
+		embedding_next_batch(e);
+		return;
+	}
+	log_info("memory without vector", "seq=%lld why=%s", (long long)first, what);
+	e->n_passed_over++;
+	/* When it refuses one after the other, it is not the text. */
+	if (++e->n_refused >= 3) {
+		atomic_store(&e->fails, true);
+		embedding_pause(e, embedding_back_off(e->n_refused - 2, BACK_OFF_MAX_MS));
+	} else {
+		embedding_next_batch(e);
+	}
+}
+
+static int submit(struct batch *b, int (*run)(struct work *w, int lane),
+		  void (*finished)(struct work *w, int result), bool writes)
+{
+	const struct background *bg = &b->embedding->background;
+
+	b->work = (struct work) {.run = run, .finished = finished};
+	return bg->submit(bg->arg, &b->work, writes);
+}
+
+/* Work that comes back: the batch, unless everything is over or it went wrong. */
+static struct batch *batch_back(struct work *w, int result)
+{
+	struct batch *b = list_entry(w, struct batch, work);
+
+	if (b->embedding->stopping) {
+		batch_free(b);
+		return NULL;
+	}
+	if (result != 0) {
+		failed(b, result > 0 ? b->why.text : strerror(-result), 0);
+		return NULL;
+	}
+	return b;
+}
+
+/* ---- third: into the store ---- */
+
+/* Nothing is kept for a memory that is gone, or whose text is another by now. */
+static int put_one(struct batch *b, unsigned i, struct connection *c)
+{
+	const struct embedding *e = b->embedding;
+	const struct store_model model = {.name = embedding_model(e), .dim = b->dim};
+	const struct store_bare_memory *m = &b->memories[i];
+	const struct store_vector v = {
+		.seq = m->seq,
+		.hash = m->hash,
+		.scale = b->scales[i],
+		.bytes = b->bytes + (size_t)i * b->dim,
+		.numbers = b->numbers + (size_t)i * b->dim,
+	};
+	const struct memory_change change = {
+		.kind = MEMORY_VECTOR,
+		.row = {.seq = m->seq, .owner = m->owner, .chat = m->chat},
+		.vector = v.bytes,
+		.dim = b->dim,
+		.scale = v.scale,
+	};
+	bool found;
+	int r = store_memory_put_vector(c, &model, &v, &found);
+
+	if (r != 0 || !found)
+		return r;
+	return memory_change_keep(&e->changes->list, &change);
+}
+
+static int put_run(struct work *w, int lane)
+{
+	struct batch *b = list_entry(w, struct batch, work);
+	struct connection *c = store_lane(b->embedding->store, lane);
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < b->n; i++) {
+		if (b->usable[i])
+			r = put_one(b, i, c);
+	}
+	return r;
+}
+
+static void put_finished(struct work *w, int result)
+{
+	struct batch *b = batch_back(w, result);
+
+	if (b)
+		succeeded(b);
+}
+
+/* ---- second: from the answer to vectors ---- */
+
+static int make_vectors(struct batch *b, const struct embeddings_vectors *v)
+{
+	b->dim = v->dim;
+	b->numbers = v->numbers;
+	b->bytes = arena_alloc(&b->arena, (size_t)b->n * v->dim);
+	b->scales = arena_alloc(&b->arena, b->n * sizeof(float));
+	b->usable = arena_alloc(&b->arena, b->n * sizeof(bool));
+	if (!b->bytes || !b->scales || !b->usable)
+		return -ENOMEM;
+	for (unsigned i = 0; i < b->n; i++) {
+		float *numbers = v->numbers + (size_t)i * v->dim;
+
+		b->usable[i] = vector_normalise(numbers, v->dim);
+		if (b->usable[i])
+			b->scales[i] =
+				vector_quantise(numbers, v->dim, b->bytes + (size_t)i * v->dim);
+	}
+	return 0;
+}
+
+static int read_run(struct work *w, int lane)
+{
+	struct batch *b = list_entry(w, struct batch, work);
+	struct embeddings_vectors v;
+	int r;
+
+	(void)lane;
+	r = embeddings_read(&b->arena, b->answer, b->n, &v, &b->why);
+	if (r == 0)
+		r = make_vectors(b, &v);
+	return r;
+}
+
+static void read_finished(struct work *w, int result)
+{
+	struct batch *b = batch_back(w, result);
+	int r;
+
+	if (!b)
+		return;
+	for (unsigned i = 0; i < b->n; i++)
+		b->embedding->n_passed_over += !b->usable[i];
+	r = embedding_check_dim(b->embedding, b->dim, &b->is_first, &b->why);
+	if (r == 0)
+		r = submit(b, put_run, put_finished, true);
+	if (r != 0)
+		failed(b, r > 0 ? b->why.text : strerror(-r), 0);
+}
+
+/* ---- first: the model is asked ---- */
+
+static void on_answer(void *arg, const struct embeddings_answer *a)
+{
+	struct batch *b = arg;
+	int r;
+
+	b->ask = NULL;
+	switch (a->outcome) {
+	case EMBEDDINGS_OK:
+		b->answer.len = a->body.len;
+		b->answer.data = arena_copy(&b->arena, a->body.data, a->body.len);
+		r = b->answer.data ? submit(b, read_run, read_finished, false) : -ENOMEM;
+		if (r != 0)
+			failed(b, strerror(-r), 0);
+		break;
+	case EMBEDDINGS_REFUSED:
+		refused(b, a->text);
+		break;
+	case EMBEDDINGS_LATER:
+	case EMBEDDINGS_WRONG:
+		failed(b, a->text, a->retry_ms);
+		break;
+	}
+}
+
+static int ask_model(struct batch *b)
+{
+	struct text texts[EMBEDDINGS_BATCH_MAX];
+
+	/* Models refuse an empty text. */
+	for (unsigned i = 0; i < b->n; i++)
+		texts[i] = b->memories[i].content.len > 0 ? b->memories[i].content : TEXT(" ");
+	return embeddings_ask(b->embedding->model, texts, b->n, BATCH_MS, on_answer, b, &b->ask);
+}
+
+/* ---- before that: which memories ---- */
+
+static int find_run(struct work *w, int lane)
+{
+	struct batch *b = list_entry(w, struct batch, work);
+	const struct embedding *e = b->embedding;
+	const struct store_bare_opts opts = {
+		.model = {.name = embedding_model(e), .dim = embedding_dim(e)},
+		.after = b->after,
+		.now_ms = clock_utc_ms(),
+		.limit = b->n,
+		.max_bytes = BATCH_BYTES,
+		.max_chars = EMBEDDING_TEXT_CHARS,
+	};
+
+	b->n = 0;
+	return store_memory_find_bare(store_lane(e->store, lane), &opts, &b->arena, &b->memories,
+				      &b->n, &b->after, &b->end);
+}
+
+static void find_finished(struct work *w, int result)
+{
+	struct embedding *e = list_entry(w, struct batch, work)->embedding;
+	struct batch *b = batch_back(w, result);
+	int r;
+
+	e->finding = false;
+	if (!b)
+		return;
+	e->after = b->after;
+	/* What was committed while we looked is not in what we saw. */
+	e->at_end = b->end && e->rewind == INT64_MAX;
+	if (b->n == 0) {
+		batch_free(b);
+	} else {
+		r = ask_model(b);
+		if (r != 0) {
+			failed(b, strerror(-r), 0);
+			return;
+		}
+	}
+	embedding_next_batch(e);
+}
+
+static void find_next(struct embedding *e)
+{
+	struct batch *b = batch_new(e);
+	int r;
+
+	if (!b) {
+		embedding_pause(e, FIND_AGAIN_MS);
+		return;
+	}
+	if (e->rewind < e->after)
+		e->after = e->rewind;
+	e->rewind = INT64_MAX;
+	b->after = e->after;
+	b->n = e->batch_max;
+	e->finding = true;
+	r = submit(b, find_run, find_finished, false);
+	if (r != 0) {
+		e->finding = false;
+		failed(b, strerror(-r), 0);
+	}
+}
+
+/* Questions have somebody waiting; the model has one mind. */
+void embedding_next_batch(struct embedding *e)
+{
+	bool alone =
+		e->batch_max < EMBEDDINGS_BATCH_MAX || e->n_questions > 0 || embedding_dim(e) == 0;
+
+	if (e->stopping || e->pausing || e->finding || e->n_batches >= (alone ? 1 : BATCHES_MAX))
+		return;
+	if (!e->at_end) {
+		find_next(e);
+	} else if (e->n_passed_over > 0 && e->n_batches == 0) {
+		e->resting = true;
+		embedding_pause(e, PASSED_OVER_MS);
+	}
+}
+
+void embedding_cancel_batches(struct embedding *e)
+{
+	list_for_each (at, following, &e->batches) {
+		struct batch *b = list_entry(at, struct batch, link);
+
+		if (b->ask)
+			batch_free(b);
+	}
+}

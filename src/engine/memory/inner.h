@@ -1,0 +1,40 @@
+/* Inside memory/: the handle, and what its files share. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "engine/memory/changes.h"
+#include "engine/memory/memory.h"
+#include "search/index.h"
+
+struct memories {
+	struct store *store;
+	struct events *events; /* NULL: nobody is told */
+	struct memory_indexes *indexes;
+	struct memory_changes changes; /* of the writer's batch */
+	struct embedding *embedding;   /* NULL: there is no model */
+	bool off;
+	atomic_bool expires; /* there is something to sweep, now or later */
+	unsigned n_readers;
+	struct search_scratch *scratches[]; /* a reader's each, then the writer's */
+};
+
+enum { MEMORY_ROWS_BYTES = 32 << 20 }; /* of text in one answer */
+
+/* A lane's own room to search in. */
+struct search_scratch *memories_scratch(struct memories *m, int lane);
+
+int memory_check_on(const struct memories *m, struct why *why);
+int memory_check_category(struct text given, struct why *why);
+int memory_need(struct text t, const char *field, struct why *why);
+
+/* As given by clients: 0 and less is the default. */
+unsigned memory_limit(int64_t given, unsigned fallback);
+
+int memory_from_rows(struct arena *a, const struct memory_row *rows, unsigned n,
+		     struct memory **ret_memories);
+
+/* Tells the log of a memory that has changed, but never its text. On the writer's thread; type:
+ * "memory.added" ... */
+int memory_publish(struct memories *m, struct arena *a, const char *type,
+		   const struct memory_row *row);

@@ -1,0 +1,191 @@
+/* Searching memories: by their words, and by their vectors where there is a model. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "engine/memory/access.h"
+#include "engine/memory/indexes.h"
+#include "engine/memory/inner.h"
+#include "engine/memory/nearest.h"
+#include "search/fuse.h"
+#include "search/query.h"
+#include "store/memory_vector.h"
+#include "store/store.h"
+
+enum { SEARCH_DEFAULT = 10 };
+
+struct held_set {
+	const struct store_model *model; /* NULL: words alone */
+	struct held_index *held[3];
+	const struct search_index *indexes[3];
+	unsigned n;
+};
+
+static int hold(struct memories *m, int lane, enum scope_kind kind, struct text name,
+		struct held_set *set, struct why *why)
+{
+	int r = memory_indexes_hold(m->indexes, kind, name, set->model, store_lane(m->store, lane),
+				    memories_scratch(m, lane), &set->held[set->n], why);
+
+	if (r != 0)
+		return r;
+	set->indexes[set->n] = held_index(set->held[set->n]);
+	set->n++;
+	return 0;
+}
+
+static int hold_all(struct memories *m, int lane, const struct memory_asker *by,
+		    struct held_set *set, struct why *why)
+{
+	int r = 0;
+
+	if (!memory_names_somebody(by))
+		return hold(m, lane, SCOPE_ALL, TEXT(""), set, why);
+	if (by->user.len > 0)
+		r = hold(m, lane, SCOPE_USER, by->user, set, why);
+	if (r == 0 && by->chat.len > 0)
+		r = hold(m, lane, SCOPE_CHAT, by->chat, set, why);
+	if (r == 0)
+		r = hold(m, lane, SCOPE_COMMON, TEXT(""), set, why);
+	return r;
+}
+
+static void let_go(struct memories *m, struct held_set *set)
+{
+	while (set->n > 0)
+		memory_indexes_release(m->indexes, set->held[--set->n]);
+}
+
+/* The index gives keys; the store has the text. One that was deleted meanwhile is left
+ * out, and so are the last ones when there is more text than an answer holds. */
+static int fetch_hits(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
+		      const struct search_hit *hits, size_t n_hits, struct memory **ret,
+		      unsigned *ret_n)
+{
+	const struct store_scope scope = memory_seen_by(&q->by);
+	int64_t *seqs = arena_alloc(a, (n_hits + 1) * sizeof(*seqs));
+	struct memory_row *rows = arena_alloc(a, (n_hits + 1) * sizeof(*rows));
+	size_t hit = 0;
+	int r;
+
+	if (!seqs || !rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_hits; i++)
+		seqs[i] = (int64_t)hits[i].key;
+	r = store_memory_find_seqs(store_lane(m->store, lane), &scope, seqs, (unsigned)n_hits,
+				   MEMORY_ROWS_BYTES, a, rows, ret_n);
+	if (r == 0)
+		r = memory_from_rows(a, rows, *ret_n, ret);
+	for (unsigned i = 0; r == 0 && i < *ret_n; i++) {
+		while (seqs[hit] != rows[i].seq)
+			hit++;
+		(*ret)[i].similarity = hits[hit].similarity;
+	}
+	return r;
+}
+
+/* What both ways of searching find. */
+struct found {
+	struct search_hit *hits;
+	size_t n;
+	struct nearest near;
+};
+
+static int find_both(struct memories *m, int lane, const struct memory_query *q, unsigned limit,
+		     struct found *found, struct why *why)
+{
+	struct search_query query = {.text = q->text, .now_ms = clock_utc_ms()};
+	struct store_model model = {.dim = found->near.question.dim};
+	struct held_set set = {.n = 0};
+	int r;
+
+	if (model.dim > 0) {
+		model.name = embedding_model(m->embedding);
+		set.model = &model;
+	}
+	if (q->category.data)
+		query.categories = 1U << memory_category(q->category);
+	if (memory_learnt(&q->by) != LEARNT_ANYWHERE)
+		query.chat = search_hash(q->by.chat);
+	query.open = memory_learnt(&q->by) == LEARNT_OPENLY;
+	r = hold_all(m, lane, &q->by, &set, why);
+	if (r == 0)
+		r = search_run(memories_scratch(m, lane), set.indexes, set.n, &query, found->hits,
+			       limit, &found->n);
+	for (unsigned i = 0; r == 0 && model.dim > 0 && i < set.n; i++)
+		nearest_scan(&found->near, set.held[i], &query);
+	let_go(m, &set);
+	return r;
+}
+
+/* Places count, not scores, so words rank more than are wanted. */
+static int fuse(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
+		unsigned limit, struct found *found)
+{
+	const struct nearest_choice choice = {
+		.words = found->hits,
+		.n_words = found->n,
+		.least = q->least,
+		.of_words = q->least_of_words,
+		.max = limit,
+	};
+	struct search_hit *fused;
+	int r = nearest_rank(m, lane, a, &found->near);
+
+	if (r != 0)
+		return r;
+	fused = arena_alloc(a, (found->n + found->near.n) * sizeof(*fused));
+	if (!fused)
+		return -ENOMEM;
+	found->n = search_fuse(&fuse_default_weights, found->hits, found->n, found->near.hits,
+			       found->near.n, fused);
+	found->hits = fused;
+	if (q->least > 0)
+		r = nearest_choose(m, lane, a, &found->near, &choice, fused, &found->n);
+	if (found->n > limit)
+		found->n = limit;
+	return r;
+}
+
+static int find_hits(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
+		     unsigned limit, struct found *found, struct why *why)
+{
+	unsigned wanted = limit;
+	int r = nearest_read(m, a, q->vector, &found->near);
+
+	if (r != 0)
+		return r;
+	if (found->near.question.dim > 0 && wanted < SEARCH_RERANK)
+		wanted = SEARCH_RERANK;
+	found->hits = arena_alloc(a, wanted * sizeof(*found->hits));
+	if (!found->hits)
+		return -ENOMEM;
+	r = find_both(m, lane, q, wanted, found, why);
+	if (r == 0 && found->near.question.dim > 0)
+		return fuse(m, lane, a, q, limit, found);
+	/* Best first: those behind one that is not near enough are not either. */
+	while (r == 0 && q->least_of_words && found->n > 0 &&
+	       !nearest_enough(found->hits[found->n - 1].similarity, q->least))
+		found->n--;
+	return r;
+}
+
+int memory_search(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
+		  struct memory **ret_hits, unsigned *ret_n, struct why *why)
+{
+	unsigned limit = memory_limit(q->limit, SEARCH_DEFAULT);
+	struct found found = {.n = 0};
+	int r = memory_check_on(m, why);
+
+	if (r == 0)
+		r = memory_need(q->text, "query", why);
+	if (r == 0)
+		r = memory_check_asker(&q->by, why);
+	if (r == 0)
+		r = memory_check_category(q->category, why);
+	if (r != 0)
+		return r;
+	r = find_hits(m, lane, a, q, limit, &found, why);
+	if (r == 0)
+		r = fetch_hits(m, lane, a, q, found.hits, found.n, ret_hits, ret_n);
+	return r;
+}
