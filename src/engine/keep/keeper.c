@@ -32,7 +32,7 @@ static void fail(struct change *c, int result)
 	struct keeper *k = all->keeper;
 
 	if (!k->failing && result != -ECANCELED)
-		log_err(k->opts.failed, "%s=%.*s error=%s", k->opts.name, TEXT_ARGS(all->id),
+		log_err(k->opts.failed, "%s=%.*s error=%s", k->opts.name, TEXT_ARGS(k->opts.id(c)),
 			strerror(-result));
 	k->failing = true;
 	all->error = result;
@@ -121,9 +121,9 @@ void keeper_done(struct keeper *k)
 	timer_free(k->again);
 }
 
-void changes_init(struct changes *all, struct keeper *k, struct text id)
+void changes_init(struct changes *all, struct keeper *k)
 {
-	*all = (struct changes) {.keeper = k, .id = id};
+	*all = (struct changes) {.keeper = k};
 	list_init(&all->list);
 	list_init(&all->failed_link);
 }

@@ -21,7 +21,8 @@ struct keeper_opts {
 	struct loop *loop;
 	struct background background;
 	const char *failed; /* what the log says of the first that is not kept */
-	const char *name;   /* ... and what it calls the thing: "NAME=..." */
+	const char *name;   /* ... and what it calls the thing: "NAME=ID" */
+	struct text (*id)(const struct change *c);
 	/* On the writer's thread: may come more than once. -ENOENT: the thing is not in the store any
 	 * more, and nothing is to be kept. */
 	int (*keep)(struct change *c);
@@ -50,13 +51,12 @@ void keeper_done(struct keeper *k); /* of one that is zero, too; the things are 
 /* The changes of one thing. */
 struct changes {
 	struct keeper *keeper;
-	struct text id; /* for the log */
 	struct list list;
 	struct list failed_link; /* in keeper->failed: it is tried again in a while */
 	int error;               /* of the last try, while it is */
 };
 
-void changes_init(struct changes *all, struct keeper *k, struct text id);
+void changes_init(struct changes *all, struct keeper *k);
 /* Waiters are told -ECANCELED, and nothing may be under way. */
 void changes_drop(struct changes *all);
 

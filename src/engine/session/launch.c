@@ -267,7 +267,7 @@ static struct live_session *live_new(struct sessions *s)
 	l->sessions = s;
 	list_init(&l->link);
 	list_init(&l->enders);
-	changes_init(&l->changes, &s->keeper, (struct text) {.data = l->id, .len = UUID_LEN});
+	changes_init(&l->changes, &s->keeper);
 	arena_init(&l->arena, SESSION_ARENA_MAX);
 	buf_init(&l->result, SESSION_RESULT_MAX);
 	buf_init(&l->error, SESSION_RESULT_MAX + 64);

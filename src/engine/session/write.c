@@ -34,9 +34,14 @@ struct batch {
 	size_t bytes;
 };
 
-static struct batch *batch_of(struct change *c)
+static struct batch *batch_of(const struct change *c)
 {
 	return list_entry(c, struct batch, change);
+}
+
+static struct text batch_id(const struct change *c)
+{
+	return batch_of(c)->live->row.id;
 }
 
 /* ---- on the writer's thread ---- */
@@ -178,6 +183,7 @@ int session_write_init(struct sessions *s)
 		.background = s->opts.background,
 		.failed = "sessions are not kept yet",
 		.name = "session",
+		.id = batch_id,
 		.begin = snapshot,
 		.keep = batch_keep,
 		.kept = batch_kept,

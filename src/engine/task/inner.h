@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "engine/keep/keeper.h"
 #include "io/tree.h"
 #include "engine/task/task.h"
 
@@ -99,11 +100,9 @@ struct live {
 	struct task task;    /* texts are in both; those that are long are not here */
 	bool light;          /* all of its texts are here */
 	unsigned n_after_open;
-	uint64_t ready_ms;       /* steady; 0: at once */
-	struct run *run;         /* NULL unless it runs */
-	unsigned n_writes;       /* on their way to the store */
-	struct list changes;     /* these, the first of them under way */
-	struct list failed_link; /* in tasks->failed_writes: to be tried again */
+	uint64_t ready_ms;      /* steady; 0: at once */
+	struct run *run;        /* NULL unless it runs */
+	struct changes changes; /* on their way to the store */
 	uint64_t version; /* another whenever anything of it changes; never that of another task */
 	size_t n_left;    /* of its own room, at its end */
 	size_t n_own;
@@ -136,11 +135,8 @@ struct tasks {
 	struct list ended;   /* whose followers are to be looked at */
 	bool ending;
 	uint64_t last_version;
-	struct task_slot *words;   /* NULL: nobody has asked for any */
-	struct list failed_writes; /* tasks whose first change could not be kept */
-	bool writes_fail;          /* said once */
-	unsigned n_changes;        /* of all tasks, on their way to the store */
-	struct timer *again;       /* for these */
+	struct task_slot *words; /* NULL: nobody has asked for any */
+	struct keeper keeper;
 	struct ticker *sweeper;
 	struct timer *first_sweep;
 	bool sweeping;
@@ -229,7 +225,7 @@ void task_write(struct tasks *t, struct live *l, const char *event, struct task_
 /* With texts that the task at hand does not have. */
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c);
-void task_write_again(void *tasks);
+int task_write_init(struct tasks *t);
 void task_write_drop(struct live *l); /* tells nobody: who waited may be gone */
 
 /* The event's data, as the row is. */

@@ -94,7 +94,7 @@ static unsigned project_limit(const struct tasks *t, const struct project *p)
 /* That it begins could not be kept a moment ago: another try would only wait behind that one. */
 static bool is_unkept(const struct tasks *t, const struct live *l)
 {
-	return t->writes_fail && l->n_writes > 0;
+	return t->keeper.failing && changes_pending(&l->changes);
 }
 
 static bool has_room(const struct group *g)

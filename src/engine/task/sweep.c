@@ -43,7 +43,7 @@ static void forget(struct tasks *t, const struct task *row)
 	if (!p || (l && l->task.state != row->state))
 		return;
 	p->n[row->state]--;
-	if (l && l->n_writes == 0) {
+	if (l && !changes_pending(&l->changes)) {
 		p->n_recent--;
 		live_free(l);
 	}

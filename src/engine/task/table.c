@@ -206,8 +206,7 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 		return NULL;
 	l->project = p;
 	list_init(&l->link);
-	list_init(&l->changes);
-	list_init(&l->failed_link);
+	changes_init(&l->changes, &t->keeper);
 	arena_init(&l->arena, TASK_ARENA_MAX);
 	if (fill(t, l) != 0) {
 		arena_done(&l->arena);
@@ -235,7 +234,6 @@ void live_free(struct live *l)
 {
 	leave_group(l);
 	task_write_drop(l);
-	list_remove(&l->failed_link);
 	list_remove(&l->link);
 	list_remove(&l->recent_link);
 	list_remove(&l->bucket_link);
@@ -308,7 +306,7 @@ void project_trim(struct project *p)
 		/* Only from the old end: what is at hand of the ended ones has no holes. */
 		if (!at_end(l))
 			continue;
-		if (l->n_writes > 0)
+		if (changes_pending(&l->changes))
 			return;
 		p->n_recent--;
 		if (p->whole_from <= l->task.seq)

@@ -138,7 +138,7 @@ static int set_up(struct tasks *t, const struct tasks_opts *opts)
 	int r = timer_new(t->loop, queue_on_time, t, &t->timer);
 
 	if (r == 0)
-		r = timer_new(t->loop, task_write_again, t, &t->again);
+		r = task_write_init(t);
 	if (r == 0)
 		r = tasks_add_project(t->services, &(struct task_project) {.folder = ""});
 	for (unsigned i = 0; r == 0 && i < opts->n_projects; i++)
@@ -181,7 +181,6 @@ int tasks_start(struct services *s, const struct tasks_opts *opts, struct why *w
 	list_init(&t->groups);
 	list_init(&t->running);
 	list_init(&t->ended);
-	list_init(&t->failed_writes);
 	for (unsigned i = 0; i < TASK_BUCKETS; i++)
 		list_init(&t->buckets[i]);
 	set_limits(t, opts);
@@ -206,7 +205,7 @@ void tasks_check_stopped(struct tasks *t)
 {
 	if (!t->stopping || t->n_running > 0 || !t->stopped)
 		return;
-	if (t->n_changes > 0 && !t->writes_fail)
+	if (t->keeper.n_changes > 0 && !t->keeper.failing)
 		return;
 	if (t->stop_timer)
 		timer_stop(t->stop_timer);
@@ -295,7 +294,7 @@ void tasks_free(struct tasks *t)
 	}
 	tasks_end_processes(t);
 	timer_free(t->timer);
-	timer_free(t->again);
+	keeper_done(&t->keeper);
 	ticker_free(t->sweeper);
 	timer_free(t->first_sweep);
 	timer_free(t->stop_timer);

@@ -1,8 +1,4 @@
-/*
- * A task's changes on their way to the store, one after another. One that fails (a full disk) is tried
- * again, and those behind it wait: what a task has become must not be lost, nor what it was be
- * written over it.
- */
+/* A task's changes on their way to the store, each with the event that tells of it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,21 +15,16 @@
 /* Bytes of them in an event. */
 enum { PROMPT_TOLD = 80, RESULT_TOLD = 64 << 10 };
 
-enum { AGAIN_MS = 1000 };
-
-/* One change; those of a task go one after another, in the order they were made. */
 struct task_change {
-	struct list link; /* in live->changes */
-	struct work work;
+	struct change change;
 	struct tasks *tasks;
-	struct live *live;
 	struct arena arena;   /* of the texts */
 	struct arena scratch; /* of one try */
 	struct task row;
 	const char *event;
 	int64_t queue_size;
-	int result;
-	task_done_fn fn; /* NULL: nobody waits, or they were told that it takes longer */
+	struct change_waiter waiter;
+	task_done_fn fn; /* NULL: nobody waits */
 	void *arg;
 };
 
@@ -91,13 +82,22 @@ int task_event_add(struct services *s, struct arena *a, const char *event, const
 
 /* ---- the change ---- */
 
-static int change_run(struct work *w, int lane)
+static struct task_change *change_of(const struct change *c)
 {
-	struct task_change *c = list_entry(w, struct task_change, work);
+	return list_entry(c, struct task_change, change);
+}
+
+static struct text change_id(const struct change *c)
+{
+	return change_of(c)->row.id;
+}
+
+static int change_keep(struct change *change)
+{
+	struct task_change *c = change_of(change);
 	struct services *s = c->tasks->services;
 	int r;
 
-	(void)lane;
 	arena_reset(&c->scratch);
 	r = store_task_update(store_writer(s->store), &c->row);
 	if (r == 0 && c->event)
@@ -105,115 +105,61 @@ static int change_run(struct work *w, int lane)
 	return r;
 }
 
-static void change_free(struct task_change *c)
+static void change_free(struct change *change)
 {
-	if (c->tasks)
-		c->tasks->n_changes--;
-	list_remove(&c->link);
+	struct task_change *c = change_of(change);
+
 	arena_done(&c->arena);
 	arena_done(&c->scratch);
 	free(c);
 }
 
-static struct task_change *first_change(struct live *l)
+static void change_kept(struct change *change, bool recovered)
 {
-	struct list *first = list_first(&l->changes);
+	struct tasks *t = change_of(change)->tasks;
 
-	return first ? list_entry(first, struct task_change, link) : NULL;
-}
-
-static void change_submit(struct task_change *c);
-
-static void tell(struct task_change *c, int result)
-{
-	const struct why why = {0};
-	task_done_fn fn = c->fn;
-
-	c->fn = NULL;
-	if (fn)
-		fn(c->arg, result, &why);
-}
-
-/* Those behind it wait, too: the last of them is what the task has become. But whoever waits for one
- * of them is told: nobody knows how long it takes, and a stop does not last as long. */
-static void change_failed(struct task_change *c, int result)
-{
-	struct live *l = c->live;
-	struct tasks *t = c->tasks;
-
-	if (!t->writes_fail && result != -ECANCELED)
-		log_err("tasks are not kept yet", "task=%.*s error=%s", TEXT_ARGS(c->row.id),
-			strerror(-result));
-	t->writes_fail = true;
-	if (list_empty(&l->failed_link))
-		list_append(&t->failed_writes, &l->failed_link);
-	timer_start(t->again, AGAIN_MS);
-	/* More may be added meanwhile, but none goes. */
-	list_for_each (at, following, &l->changes)
-		tell(list_entry(at, struct task_change, link), result);
-	tasks_check_stopped(t);
-}
-
-static void change_finished(struct work *w, int result)
-{
-	struct task_change *c = list_entry(w, struct task_change, work);
-	struct live *l = c->live;
-	struct task_change *next;
-	struct tasks *t = c->tasks;
-	bool failed = t->writes_fail;
-
-	/* One that is not in the store any more has nothing to be kept. */
-	if (result != 0 && result != -ENOENT) {
-		change_failed(c, result);
-		return;
-	}
-	t->writes_fail = false;
-	list_remove(&c->link);
-	next = first_change(l);
-	if (next)
-		change_submit(next);
-	/* Only now: whoever is told may do anything, but not free a task with a change on its way. */
-	tell(c, result);
-	l->n_writes--;
-	change_free(c);
-	if (failed)
+	change_free(change);
+	if (recovered)
 		queue_run(t);
 	tasks_check_stopped(t);
 }
 
-static void change_submit(struct task_change *c)
+static void on_not_kept(void *tasks)
 {
-	const struct background *b = &c->tasks->background;
-	int r;
-
-	c->work = (struct work) {.run = change_run, .finished = change_finished};
-	r = b->submit(b->arg, &c->work, true);
-	if (r != 0)
-		change_failed(c, r);
+	tasks_check_stopped(tasks);
 }
 
-void task_write_again(void *tasks)
+static void tell(struct change_waiter *w, int result)
 {
-	struct tasks *t = tasks;
-	struct list lives;
-	struct list *first;
+	struct task_change *c = list_entry(w, struct task_change, waiter);
+	const struct why why = {0};
 
-	list_init(&lives);
-	list_splice(&lives, &t->failed_writes);
-	while ((first = list_first(&lives))) {
-		struct live *l = list_entry(first, struct live, failed_link);
+	c->fn(c->arg, result, &why);
+}
 
-		list_remove(first);
-		change_submit(first_change(l));
-	}
+int task_write_init(struct tasks *t)
+{
+	const struct keeper_opts opts = {
+		.loop = t->loop,
+		.background = t->background,
+		.failed = "tasks are not kept yet",
+		.name = "task",
+		.id = change_id,
+		.keep = change_keep,
+		.kept = change_kept,
+		.not_kept = on_not_kept,
+		.free = change_free,
+		.arg = t,
+	};
+
+	return keeper_init(&t->keeper, &opts);
 }
 
 void task_write_drop(struct live *l)
 {
-	struct task_change *c;
-
-	while ((c = first_change(l)))
-		change_free(c);
+	list_for_each (at, following, &l->changes.list)
+		task_change_forget(change_of(list_entry(at, struct change, link)));
+	changes_drop(&l->changes);
 }
 
 /* Without memory for it a text is left out, not the change. */
@@ -229,7 +175,7 @@ static void copy(struct arena *a, struct text *t)
 void task_change_forget(struct task_change *c)
 {
 	if (c)
-		c->fn = NULL;
+		list_remove(&c->waiter.link);
 }
 
 struct task_change *task_change_new(task_done_fn fn, void *arg)
@@ -238,9 +184,13 @@ struct task_change *task_change_new(task_done_fn fn, void *arg)
 
 	if (!c)
 		return NULL;
-	list_init(&c->link);
+	change_init(&c->change);
+	list_init(&c->waiter.link);
+	if (fn)
+		change_wait(&c->change, &c->waiter);
 	arena_init(&c->arena, TASK_ARENA_MAX);
 	arena_init(&c->scratch, TASK_ARENA_MAX);
+	c->waiter.fn = tell;
 	c->fn = fn;
 	c->arg = arg;
 	return c;
@@ -258,7 +208,6 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 		return;
 	}
 	c->tasks = t;
-	c->live = l;
 	c->row = *row;
 	/* These stay as long as the task; the rest may change meanwhile. */
 	c->row.project = l->project->name;
@@ -271,11 +220,8 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 		copy(&c->arena, &c->row.prompt);
 	c->event = event;
 	c->queue_size = l->project->n[TASK_QUEUED];
-	l->n_writes++;
-	t->n_changes++;
-	list_append(&l->changes, &c->link);
-	if (first_change(l) == c)
-		change_submit(c);
+	changes_add(&l->changes, &c->change);
+	changes_submit(&l->changes);
 }
 
 void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c)

@@ -1025,7 +1025,7 @@ static struct told run_then_fail_writes(struct world *w)
 	struct told told = run(w, "exit 1");
 
 	wait_for(w, told.id, TASK_FAILED);
-	stage_until(&w->stage, w->stage.f->services->tasks->n_changes == 0);
+	stage_until(&w->stage, w->stage.f->services->tasks->keeper.n_changes == 0);
 	w->stage.fail_writes = -ENOSPC;
 	return told;
 }
@@ -1173,10 +1173,10 @@ static void a_run_that_is_not_kept_waits_for_the_store(void **state)
 
 	free(begin_retry(w, id.id));
 	stage_until(&w->stage, w->stage.n_failed >= from + 5);
-	assert_in_range(w->stage.f->services->tasks->n_changes, 1, 3);
+	assert_in_range(w->stage.f->services->tasks->keeper.n_changes, 1, 3);
 	assert_int_equal(w->stage.f->services->tasks->n_running, 0);
 	w->stage.fail_writes = 0;
-	stage_until(&w->stage, w->stage.f->services->tasks->n_changes == 0 &&
+	stage_until(&w->stage, w->stage.f->services->tasks->keeper.n_changes == 0 &&
 				       get(w, id.id).state == TASK_FAILED);
 	assert_int_equal(get(w, id.id).attempts, 1);
 }
