@@ -9,60 +9,37 @@
 
 /* ---- what changes ---- */
 
-int store_approval_add(struct connection *c, const struct approval_row *row, int64_t *ret_seq)
+int store_approval_add(struct connection *c, const struct approval *row, int64_t *ret_seq)
 {
 	static const struct query sql = {
-		"INSERT INTO approval (id, kind, status, event_id, created_ms, deadline_ms,"
-		" decided_ms, session, run, agent, origin, tool_use_id, tool, decided_by, comment,"
-		" input, asker_pid, asker_started) VALUES (:id, :kind, :status, :event_id, "
-		":created,"
-		" :deadline, :decided, :session, :run, :agent, :origin, :tool_use_id, :tool, :by,"
-		" :comment, :input, :asker_pid, :asker_started)"};
+		"INSERT INTO approval ({columns}) VALUES ({values})",
+		.of = &approval_portrait,
+		.members = {.without = MEMBER_MADE | APPROVAL_DECIDER},
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	query_bind_text(q, ":id", row->id);
-	query_bind_int(q, ":kind", row->kind);
-	query_bind_int(q, ":status", row->status);
-	query_bind_int(q, ":event_id", row->event_id);
-	query_bind_int(q, ":created", row->created_ms);
-	query_bind_int(q, ":deadline", row->deadline_ms);
-	query_bind_int(q, ":decided", row->decided_ms);
-	query_bind_text(q, ":session", row->session);
-	query_bind_text(q, ":run", row->run);
-	query_bind_text(q, ":agent", row->agent);
-	query_bind_text(q, ":origin", row->origin);
-	query_bind_text(q, ":tool_use_id", row->tool_use_id);
-	query_bind_text(q, ":tool", row->tool.data ? row->tool : TEXT(""));
-	query_bind_text(q, ":by", row->decided_by);
-	query_bind_blob(q, ":comment", row->comment.data, row->comment.len);
-	query_bind_blob(q, ":input", row->input.data, row->input.len);
-	query_bind_int(q, ":asker_pid", row->asker_pid);
-	query_bind_int(q, ":asker_started", row->asker_started);
+	query_bind_members(q, row);
 	r = query_run(q);
 	if (r == 0)
 		*ret_seq = query_inserted(q);
 	return r;
 }
 
-int store_approval_decide(struct connection *c, const struct approval_row *row, bool *ret_done)
+int store_approval_decide(struct connection *c, const struct approval *decided, bool *ret_done)
 {
 	static const struct query sql = {
-		"UPDATE approval SET status = :status, comment = :comment, decided_by = :by,"
-		" decided_ms = :decided, decider_uid = :uid, decider_pid = :pid,"
-		" decider_program = :program, decider_terminal = :terminal"
-		" WHERE id = :id AND status = 0 RETURNING seq"};
+		"UPDATE approval SET {changes} WHERE id = :id AND status = 0 RETURNING seq",
+		.of = &approval_portrait,
+		.members = {.with = MEMBER_CHANGES},
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct approval row = *decided;
 
-	query_bind_text(q, ":id", row->id);
-	query_bind_int(q, ":status", row->status);
-	query_bind_blob(q, ":comment", row->comment.data, row->comment.len);
-	query_bind_text(q, ":by", row->decided_by);
-	query_bind_int(q, ":decided", row->decided_ms);
-	query_bind_int(q, ":uid", row->decider_known ? row->decider_uid : -1);
-	query_bind_int(q, ":pid", row->decider_pid);
-	query_bind_blob(q, ":program", row->decider_program.data, row->decider_program.len);
-	query_bind_text(q, ":terminal", row->decider_terminal);
+	if (!row.decider_known)
+		row.decider_uid = -1;
+	query_bind_members(q, &row);
+	query_bind_text(q, ":id", row.id);
 	return query_run_found(q, ret_done);
 }
 
@@ -112,94 +89,24 @@ int store_approval_sweep(struct connection *c, int64_t before_ms, unsigned limit
 
 /* ---- rows ---- */
 
-/* In the order of enum column. */
-#define COLUMNS                                                                                    \
-	"seq, id, kind, status, event_id, created_ms, deadline_ms, decided_ms, session, run,"      \
-	" agent, origin, tool_use_id, tool, decided_by, comment, input, asker_pid, asker_started," \
-	" decider_uid, decider_pid, decider_program, decider_terminal"
-
-enum column {
-	COLUMN_SEQ,
-	COLUMN_ID,
-	COLUMN_KIND,
-	COLUMN_STATUS,
-	COLUMN_EVENT_ID,
-	COLUMN_CREATED,
-	COLUMN_DEADLINE,
-	COLUMN_DECIDED,
-	COLUMN_SESSION,
-	COLUMN_RUN,
-	COLUMN_AGENT,
-	COLUMN_ORIGIN,
-	COLUMN_TOOL_USE_ID,
-	COLUMN_TOOL,
-	COLUMN_BY,
-	COLUMN_COMMENT,
-	COLUMN_INPUT,
-	COLUMN_ASKER_PID,
-	COLUMN_ASKER_STARTED,
-	COLUMN_DECIDER_UID,
-	COLUMN_DECIDER_PID,
-	COLUMN_DECIDER_PROGRAM,
-	COLUMN_DECIDER_TERMINAL,
-};
-
-/* Its texts are still the query's own bytes. */
-static int read_approval(struct statement *q, void *ret)
+static int read_decider(struct statement *q, void *ret)
 {
-	*(struct approval_row *)ret = (struct approval_row) {
-		.seq = query_int(q, COLUMN_SEQ),
-		.id = query_text(q, COLUMN_ID),
-		.session = query_text(q, COLUMN_SESSION),
-		.run = query_text(q, COLUMN_RUN),
-		.agent = query_text(q, COLUMN_AGENT),
-		.origin = query_text(q, COLUMN_ORIGIN),
-		.tool_use_id = query_text(q, COLUMN_TOOL_USE_ID),
-		.kind = (enum approval_kind)query_enum(q, COLUMN_KIND, APPROVAL_CONTACT + 1),
-		.tool = query_text(q, COLUMN_TOOL),
-		.input = query_blob(q, COLUMN_INPUT),
-		.event_id = query_int(q, COLUMN_EVENT_ID),
-		.status = (enum approval_status)query_enum(q, COLUMN_STATUS, N_APPROVAL_STATUSES),
-		.comment = query_blob(q, COLUMN_COMMENT),
-		.decided_by = query_text(q, COLUMN_BY),
-		.created_ms = query_int(q, COLUMN_CREATED),
-		.deadline_ms = query_int(q, COLUMN_DEADLINE),
-		.decided_ms = query_int(q, COLUMN_DECIDED),
-		.asker_pid = query_int(q, COLUMN_ASKER_PID),
-		.asker_started = query_int(q, COLUMN_ASKER_STARTED),
-		.decider_known = query_int(q, COLUMN_DECIDER_UID) >= 0,
-		.decider_uid = query_int(q, COLUMN_DECIDER_UID),
-		.decider_pid = query_int(q, COLUMN_DECIDER_PID),
-		.decider_program = query_blob(q, COLUMN_DECIDER_PROGRAM),
-		.decider_terminal = query_text(q, COLUMN_DECIDER_TERMINAL),
-	};
+	struct approval *row = ret;
+
+	row->decider_known = row->decider_uid >= 0;
 	return query_fault(q);
 }
 
-static const uint16_t approval_texts[] = {
-	offsetof(struct approval_row, id),
-	offsetof(struct approval_row, session),
-	offsetof(struct approval_row, run),
-	offsetof(struct approval_row, agent),
-	offsetof(struct approval_row, origin),
-	offsetof(struct approval_row, tool_use_id),
-	offsetof(struct approval_row, tool),
-	offsetof(struct approval_row, input),
-	offsetof(struct approval_row, comment),
-	offsetof(struct approval_row, decided_by),
-	offsetof(struct approval_row, decider_program),
-	offsetof(struct approval_row, decider_terminal),
-};
-
-static const struct row_kind approval_kind =
-	ROW_KIND(struct approval_row, read_approval, approval_texts);
+static const struct row_kind approval_kind = {
+	.size = sizeof(struct approval), .of = &approval_portrait, .read = read_decider};
 
 /* ---- how they are found ---- */
 
 int store_approval_find(struct connection *c, struct text id, struct arena *arena,
-			struct approval_row *ret_row, bool *ret_found)
+			struct approval *ret_row, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " COLUMNS " FROM approval WHERE id = :id"};
+	static const struct query sql = {"SELECT {columns} FROM approval WHERE id = :id",
+					 .of = &approval_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -220,15 +127,17 @@ int store_approval_find_short(struct connection *c, struct text prefix, bool wai
 
 int store_approval_untied(struct connection *c, struct text run, struct text tool,
 			  struct text tool_use_id, int64_t since_ms, struct arena *arena,
-			  struct approval_row *ret_row, bool *ret_found)
+			  struct approval *ret_row, bool *ret_found)
 {
 	/* What is not tied is spelt out as its index has it. */
 	static const struct query sql = {
-		"SELECT " COLUMNS " FROM approval WHERE event_id = 0"
+		"SELECT {columns} FROM approval WHERE event_id = 0"
 		" AND tool = :tool AND created_ms >= :since AND (run = :run OR session = :run)"
 		" AND (tool_use_id IS NULL OR :tool_use_id IS NULL OR tool_use_id = :tool_use_id)"
 		" ORDER BY CASE WHEN tool_use_id = :tool_use_id THEN 0 ELSE 1 END,"
-		" created_ms DESC, seq DESC LIMIT 1"};
+		" created_ms DESC, seq DESC LIMIT 1",
+		.of = &approval_portrait,
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":run", run);
@@ -242,13 +151,14 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 
 /* What is asked for again behind `where` costs little; `where` names the index to walk along. */
 #define LIST(where, place, order)                                                                  \
-	"SELECT " COLUMNS " FROM approval WHERE " where " seq " place                              \
+	"SELECT {columns} FROM approval WHERE " where " seq " place                                \
 	" :after AND (:status < 0 OR +status = :status)"                                           \
 	" AND (:session IS NULL OR session = :session) AND (:run IS NULL OR run = :run)"           \
 	" ORDER BY seq " order " LIMIT :limit"
 #define LISTS(where)                                                                               \
 	{                                                                                          \
-		{LIST(where, "<", "DESC")}, {LIST(where, ">", "ASC")},                             \
+		{LIST(where, "<", "DESC"), .of = &approval_portrait},                              \
+			{LIST(where, ">", "ASC"), .of = &approval_portrait},                       \
 	}
 
 enum list { OF_SESSION, OF_RUN, OF_STATUS, OF_ALL, N_LISTS };
@@ -266,7 +176,7 @@ static enum list list_of(const struct store_approval_query *q)
 }
 
 int store_approval_list(struct connection *c, const struct store_approval_query *query,
-			struct arena *arena, struct approval_row **ret_rows, unsigned *ret_n)
+			struct arena *arena, struct approval **ret_rows, unsigned *ret_n)
 {
 	static const struct query lists[N_LISTS][2] = {
 		[OF_SESSION] = LISTS("session = :session AND"),

@@ -9,24 +9,13 @@
 /* That go in one sweep; the rest has expired all the same. */
 enum { SWEEP_GRANTS = 1000 };
 
-int store_grant_add(struct connection *c, const struct grant_row *row)
+int store_grant_add(struct connection *c, const struct grant *row)
 {
-	static const struct query sql = {
-		"INSERT INTO approval_grant (id, denies, created_ms, expires_ms, uses, session,"
-		" agent, tool, pattern, comment) VALUES (:id, :denies, :created, :expires, :uses,"
-		" :session, :agent, :tool, :pattern, :comment)"};
+	static const struct query sql = {"INSERT INTO approval_grant ({columns}) VALUES ({values})",
+					 .of = &grant_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":id", row->id);
-	query_bind_int(q, ":denies", row->denies);
-	query_bind_int(q, ":created", row->created_ms);
-	query_bind_int(q, ":expires", row->expires_ms);
-	query_bind_int(q, ":uses", row->uses);
-	query_bind_text(q, ":session", row->session);
-	query_bind_text(q, ":agent", row->agent);
-	query_bind_text(q, ":tool", row->tool);
-	query_bind_text(q, ":pattern", row->pattern);
-	query_bind_blob(q, ":comment", row->comment.data, row->comment.len);
+	query_bind_members(q, row);
 	return query_run(q);
 }
 
@@ -72,38 +61,16 @@ int store_grant_remove(struct connection *c, struct text id, bool *ret_found)
 	return query_run_found(q, ret_found);
 }
 
-static int read_grant(struct statement *q, void *ret)
-{
-	*(struct grant_row *)ret = (struct grant_row) {
-		.id = query_text(q, 0),
-		.denies = query_int(q, 1) != 0,
-		.created_ms = query_int(q, 2),
-		.expires_ms = query_int(q, 3),
-		.uses = query_int(q, 4),
-		.session = query_text(q, 5),
-		.agent = query_text(q, 6),
-		.tool = query_text(q, 7),
-		.pattern = query_text(q, 8),
-		.comment = query_blob(q, 9),
-	};
-	return query_fault(q);
-}
-
-static const uint16_t grant_texts[] = {
-	offsetof(struct grant_row, id),      offsetof(struct grant_row, session),
-	offsetof(struct grant_row, agent),   offsetof(struct grant_row, tool),
-	offsetof(struct grant_row, pattern), offsetof(struct grant_row, comment),
-};
-
-static const struct row_kind grant_kind = ROW_KIND(struct grant_row, read_grant, grant_texts);
+static const struct row_kind grant_kind = NOUN_KIND(struct grant, &grant_portrait);
 
 int store_grant_list(struct connection *c, int64_t now_ms, struct arena *arena,
-		     struct grant_row **ret_rows, unsigned *ret_n)
+		     struct grant **ret_rows, unsigned *ret_n)
 {
 	static const struct query sql = {
-		"SELECT id, denies, created_ms, expires_ms, uses, session, agent, tool, pattern,"
-		" comment FROM approval_grant WHERE expires_ms = 0 OR expires_ms > :now"
-		" ORDER BY seq"};
+		"SELECT {columns} FROM approval_grant WHERE expires_ms = 0 OR expires_ms > :now"
+		" ORDER BY seq",
+		.of = &grant_portrait,
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &grant_kind, .arena = arena};
 	int r;

@@ -9,102 +9,66 @@
 /* Events that go in one sweep: a session may have millions. */
 enum { SWEEP_EVENTS = 5000 };
 
-static struct text or_empty(struct text t)
-{
-	return t.data ? t : TEXT("");
-}
-
 /* ---- add and update ---- */
 
-/* What add and update have in common. */
-static void bind_progress(struct statement *q, const struct session_row *row)
-{
-	query_bind_int(q, ":status", row->status);
-	query_bind_int(q, ":active", row->active_ms);
-	query_bind_int(q, ":ended", row->ended_ms);
-	query_bind_double(q, ":cost", row->cost_usd);
-	query_bind_int(q, ":input_tokens", row->input_tokens);
-	query_bind_int(q, ":output_tokens", row->output_tokens);
-	query_bind_int(q, ":duration", row->duration_ms);
-	query_bind_int(q, ":turns", row->turns);
-	query_bind_text(q, ":agent_session", row->agent_session);
-	query_bind_text(q, ":model", row->model);
-	query_bind_text(q, ":runner", or_empty(row->runner));
-	query_bind_text(q, ":mark", row->mark);
-	query_bind_blob(q, ":error", row->error.data, row->error.len);
-	query_bind_blob(q, ":result", row->result.data, row->result.len);
-}
-
-static int insert(struct connection *c, const struct session_row *row, int64_t *ret_seq)
+static int insert(struct connection *c, const struct session *row, int64_t *ret_seq)
 {
 	static const struct query sql = {
-		"INSERT INTO session (id, run, status, archived, created_ms, active_ms, ended_ms,"
-		" cost_usd, input_tokens, output_tokens, duration_ms, turns, parent,"
-		" agent_session, model, runner, mark, working_dir, title, summary, error, result)"
-		" VALUES (:id, :run, :status, :archived, :created, :active, :ended,"
-		" :cost, :input_tokens, :output_tokens, :duration, :turns, :parent,"
-		" :agent_session, :model, :runner, :mark, :dir, :title, :summary, :error, "
-		":result)"};
+		"INSERT INTO session ({columns}) VALUES ({values})",
+		.of = &session_portrait,
+		.members = {.without = MEMBER_MADE | SESSION_BESIDE},
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	query_bind_text(q, ":id", row->id);
-	query_bind_text(q, ":run", row->run);
-	query_bind_int(q, ":created", row->created_ms);
-	query_bind_text(q, ":parent", row->parent);
-	query_bind_text(q, ":dir", or_empty(row->working_dir));
-	query_bind_text(q, ":summary", or_empty(row->summary));
-	query_bind_text(q, ":title", row->title);
-	query_bind_int(q, ":archived", row->archived);
-	bind_progress(q, row);
+	query_bind_members(q, row);
 	r = query_run(q);
 	if (r == 0)
 		*ret_seq = query_inserted(q);
 	return r;
 }
 
-static int insert_text(struct connection *c, const struct session_row *row, int64_t seq)
+static int insert_beside(struct connection *c, const struct session *row, int64_t seq)
 {
 	static const struct query sql = {
-		"INSERT INTO session_text (seq, config, query) VALUES (:seq, :config, :query)"};
+		"INSERT INTO session_text ({columns}, seq) VALUES ({values}, :seq)",
+		.of = &session_portrait,
+		.members = {.with = SESSION_BESIDE},
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct text query = or_empty(row->query);
 
+	query_bind_members(q, row);
 	query_bind_int(q, ":seq", seq);
-	query_bind_blob(q, ":config", row->config.data, row->config.len);
-	query_bind_blob(q, ":query", query.data, query.len);
 	return query_run(q);
 }
 
-int store_session_add(struct connection *c, const struct session_row *row, int64_t *ret_seq)
+int store_session_add(struct connection *c, const struct session *row, int64_t *ret_seq)
 {
 	int64_t seq;
 	int r;
 
 	r = insert(c, row, &seq);
 	if (r == 0)
-		r = insert_text(c, row, seq);
+		r = insert_beside(c, row, seq);
 	if (r == 0)
 		*ret_seq = seq;
 	return r;
 }
 
 /* Not title and archived: these are people's, who may have changed them since the row was read. */
-int store_session_update(struct connection *c, const struct session_row *row)
+int store_session_update(struct connection *c, const struct session *row)
 {
 	static const struct query sql = {
-		"UPDATE session SET status = :status, active_ms = :active,"
-		" ended_ms = :ended, cost_usd = :cost, input_tokens = :input_tokens,"
-		" output_tokens = :output_tokens, duration_ms = :duration, turns = :turns,"
-		" agent_session = :agent_session, model = :model, runner = :runner, mark = :mark,"
-		" error = :error, result = :result"
-		" WHERE seq = :seq RETURNING seq"};
+		"UPDATE session SET {changes} WHERE seq = :seq RETURNING seq",
+		.of = &session_portrait,
+		.members = {.with = MEMBER_CHANGES},
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool found;
 	int r;
 
+	query_bind_members(q, row);
 	query_bind_int(q, ":seq", row->seq);
-	bind_progress(q, row);
 	r = query_run_found(q, &found);
 	return r != 0 ? r : found ? 0 : -ENOENT;
 }

@@ -9,8 +9,8 @@
 /* ---- add ---- */
 
 /* Where an event goes: the session's seq, and the last sequence before it. */
-static int find_place(struct connection *c, const struct session_event_row *row,
-		      int64_t *ret_session, int64_t *ret_last)
+static int find_place(struct connection *c, const struct session_event *row, int64_t *ret_session,
+		      int64_t *ret_last)
 {
 	/* The newest has the largest sequence; it is at the end of an index. */
 	static const struct query of_agent = {
@@ -39,32 +39,21 @@ static int find_place(struct connection *c, const struct session_event_row *row,
 	return 0;
 }
 
-static int insert(struct connection *c, const struct session_event_row *row, int64_t session,
+static int insert(struct connection *c, const struct session_event *event, int64_t session,
 		  int64_t sequence, int64_t *ret_id)
 {
 	static const struct query sql = {
-		"INSERT INTO session_event (session, sequence, type, created_ms, completed,"
-		" approval, agent_session, role, tool_id, tool_name, parent_tool, approval_id,"
-		" tool_input, content) VALUES (:session, :sequence, :type, :created, :completed,"
-		" :approval, :agent_session, :role, :tool_id, :tool_name, :parent_tool,"
-		" :approval_id, :tool_input, :content)"};
+		"INSERT INTO session_event ({columns}, session) VALUES ({values}, :session)",
+		.of = &session_event_portrait,
+		.members = {.without = MEMBER_MADE | SESSION_EVENT_SESSION},
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct session_event row = *event;
 	int r;
 
+	row.sequence = sequence;
+	query_bind_members(q, &row);
 	query_bind_int(q, ":session", session);
-	query_bind_int(q, ":sequence", sequence);
-	query_bind_int(q, ":type", row->type);
-	query_bind_int(q, ":created", row->created_ms);
-	query_bind_int(q, ":completed", row->completed);
-	query_bind_int(q, ":approval", row->approval);
-	query_bind_text(q, ":agent_session", row->agent_session);
-	query_bind_text(q, ":role", row->role);
-	query_bind_text(q, ":tool_id", row->tool_id);
-	query_bind_text(q, ":tool_name", row->tool_name);
-	query_bind_text(q, ":parent_tool", row->parent_tool);
-	query_bind_text(q, ":approval_id", row->approval_id);
-	query_bind_blob(q, ":tool_input", row->tool_input.data, row->tool_input.len);
-	query_bind_blob(q, ":content", row->content.data, row->content.len);
 	r = query_run(q);
 	if (r == 0)
 		*ret_id = query_inserted(q);
@@ -85,8 +74,8 @@ static int complete_call(struct connection *c, int64_t session, struct text tool
 	return query_run(q);
 }
 
-int store_session_event_add(struct connection *c, const struct session_event_row *row,
-			    int64_t *ret_id, int64_t *ret_sequence)
+int store_session_event_add(struct connection *c, const struct session_event *row, int64_t *ret_id,
+			    int64_t *ret_sequence)
 {
 	int64_t session, last, id;
 	int r;
@@ -105,80 +94,24 @@ int store_session_event_add(struct connection *c, const struct session_event_row
 
 /* ---- lists ---- */
 
-/* In the order of enum column. */
-#define COLUMNS                                                                                    \
-	"id, (SELECT session.id FROM session WHERE session.seq = session_event.session), "         \
-	"sequence,"                                                                                \
-	" type, created_ms, completed, approval, agent_session, role, tool_id, tool_name,"         \
-	" parent_tool, approval_id, tool_input, content"
+static const struct row_kind event_kind = NOUN_KIND(struct session_event, &session_event_portrait);
 
-enum column {
-	COLUMN_ID,
-	COLUMN_SESSION,
-	COLUMN_SEQUENCE,
-	COLUMN_TYPE,
-	COLUMN_CREATED,
-	COLUMN_COMPLETED,
-	COLUMN_APPROVAL,
-	COLUMN_AGENT_SESSION,
-	COLUMN_ROLE,
-	COLUMN_TOOL_ID,
-	COLUMN_TOOL_NAME,
-	COLUMN_PARENT_TOOL,
-	COLUMN_APPROVAL_ID,
-	COLUMN_TOOL_INPUT,
-	COLUMN_CONTENT,
-};
-
-/* Its texts are still the query's own bytes. */
-static int read_event(struct statement *q, void *ret)
-{
-	*(struct session_event_row *)ret = (struct session_event_row) {
-		.id = query_int(q, COLUMN_ID),
-		.session = query_text(q, COLUMN_SESSION),
-		.agent_session = query_text(q, COLUMN_AGENT_SESSION),
-		.sequence = query_int(q, COLUMN_SEQUENCE),
-		.type = (enum session_event_type)query_enum(q, COLUMN_TYPE, N_SESSION_EVENT_TYPES),
-		.created_ms = query_int(q, COLUMN_CREATED),
-		.role = query_text(q, COLUMN_ROLE),
-		.content = query_blob(q, COLUMN_CONTENT),
-		.tool_id = query_text(q, COLUMN_TOOL_ID),
-		.tool_name = query_text(q, COLUMN_TOOL_NAME),
-		.parent_tool = query_text(q, COLUMN_PARENT_TOOL),
-		.tool_input = query_blob(q, COLUMN_TOOL_INPUT),
-		.completed = query_int(q, COLUMN_COMPLETED) != 0,
-		.approval = (enum session_approval)query_enum(q, COLUMN_APPROVAL,
-							      SESSION_APPROVAL_RESOLVED + 1),
-		.approval_id = query_text(q, COLUMN_APPROVAL_ID),
-	};
-	return query_fault(q);
-}
-
-static const uint16_t event_texts[] = {
-	offsetof(struct session_event_row, session),
-	offsetof(struct session_event_row, agent_session),
-	offsetof(struct session_event_row, role),
-	offsetof(struct session_event_row, content),
-	offsetof(struct session_event_row, tool_id),
-	offsetof(struct session_event_row, tool_name),
-	offsetof(struct session_event_row, parent_tool),
-	offsetof(struct session_event_row, tool_input),
-	offsetof(struct session_event_row, approval_id),
-};
-
-static const struct row_kind event_kind =
-	ROW_KIND(struct session_event_row, read_event, event_texts);
+/* The id of its session, of which an event has the number. */
+#define LIST_OF                                                                                    \
+	.of = &session_event_portrait, .special = SESSION_EVENT_SESSION,                           \
+	.as = "(SELECT session.id FROM session WHERE session.seq = session_event.%)"
 
 #define LIST(where)                                                                                \
-	"SELECT " COLUMNS " FROM session_event WHERE " where                                       \
+	"SELECT {columns} FROM session_event WHERE " where                                         \
 	" AND id > :after ORDER BY id LIMIT :limit"
 
 int store_session_events(struct connection *c, const struct store_session_events_query *query,
-			 struct arena *arena, struct session_event_row **ret_rows, unsigned *ret_n)
+			 struct arena *arena, struct session_event **ret_rows, unsigned *ret_n)
 {
 	static const struct query of_session = {
-		LIST("session = (SELECT session.seq FROM session WHERE session.id = :name)")};
-	static const struct query of_agent = {LIST("agent_session = :name")};
+		LIST("session = (SELECT session.seq FROM session WHERE session.id = :name)"),
+		LIST_OF};
+	static const struct query of_agent = {LIST("agent_session = :name"), LIST_OF};
 	bool by_agent = query->agent_session.data != NULL;
 	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
 	CLEANUP(query_donep)

@@ -8,51 +8,18 @@
 #include "store/session.h"
 #include "store/short_id.h"
 
-/* In the order of enum column. */
-#define SMALL_COLUMNS                                                                              \
-	"seq, id, run, status, archived, created_ms, active_ms, ended_ms, cost_usd, input_tokens," \
-	" output_tokens, duration_ms, turns, parent, agent_session, model, runner, mark,"          \
-	" working_dir, title, summary"
+/* The members that stand beside it come last, for read_beside. */
+#define SELECT(query, config)                                                                      \
+	"SELECT {columns}, (SELECT " query                                                         \
+	" FROM session_text WHERE session_text.seq = session.seq),"                                \
+	" " config " FROM session"
 
-#define BESIDE(column) "(SELECT " column " FROM session_text WHERE session_text.seq = session.seq)"
+#define WHOLE                                                                                      \
+	SELECT("query", "(SELECT config FROM session_text WHERE session_text.seq = session.seq)")
 
-#define COLUMNS SMALL_COLUMNS ", error, result, " BESIDE("query") ", " BESIDE("config")
+#define BEGINNING SELECT("substr(query, 1, :bytes)", "NULL")
 
-/* The beginnings of texts, for lists. */
-#define SHORT_COLUMNS                                                                              \
-	SMALL_COLUMNS ", substr(error, 1, :bytes), substr(result, 1, :bytes),"                     \
-		      " " BESIDE("substr(query, 1, :bytes)") ", NULL"
-
-/* Whole is what an update writes back. */
-#define OPEN_COLUMNS SMALL_COLUMNS ", error, result, " BESIDE("substr(query, 1, :bytes)") ", NULL"
-
-enum column {
-	COLUMN_SEQ,
-	COLUMN_ID,
-	COLUMN_RUN,
-	COLUMN_STATUS,
-	COLUMN_ARCHIVED,
-	COLUMN_CREATED,
-	COLUMN_ACTIVE,
-	COLUMN_ENDED,
-	COLUMN_COST,
-	COLUMN_INPUT_TOKENS,
-	COLUMN_OUTPUT_TOKENS,
-	COLUMN_DURATION,
-	COLUMN_TURNS,
-	COLUMN_PARENT,
-	COLUMN_AGENT_SESSION,
-	COLUMN_MODEL,
-	COLUMN_RUNNER,
-	COLUMN_MARK,
-	COLUMN_WORKING_DIR,
-	COLUMN_TITLE,
-	COLUMN_SUMMARY,
-	COLUMN_ERROR,
-	COLUMN_RESULT,
-	COLUMN_QUERY,
-	COLUMN_CONFIG,
-};
+#define OF_SESSION .of = &session_portrait, .members = {.without = SESSION_BESIDE}
 
 enum {
 	WHOLE_BYTES = 1 << 30, /* no text is longer */
@@ -61,51 +28,18 @@ enum {
 
 /* ---- rows ---- */
 
-/* Its texts are still the query's own bytes. */
-static int read_session(struct statement *q, void *ret)
+static int read_beside(struct statement *q, void *ret)
 {
-	*(struct session_row *)ret = (struct session_row) {
-		.seq = query_int(q, COLUMN_SEQ),
-		.id = query_text(q, COLUMN_ID),
-		.run = query_text(q, COLUMN_RUN),
-		.parent = query_text(q, COLUMN_PARENT),
-		.agent_session = query_text(q, COLUMN_AGENT_SESSION),
-		.query = query_blob(q, COLUMN_QUERY),
-		.summary = query_text(q, COLUMN_SUMMARY),
-		.title = query_text(q, COLUMN_TITLE),
-		.model = query_text(q, COLUMN_MODEL),
-		.working_dir = query_text(q, COLUMN_WORKING_DIR),
-		.runner = query_text(q, COLUMN_RUNNER),
-		.config = query_blob(q, COLUMN_CONFIG),
-		.mark = query_text(q, COLUMN_MARK),
-		.status = (enum session_status)query_enum(q, COLUMN_STATUS, N_SESSION_STATUSES),
-		.archived = query_int(q, COLUMN_ARCHIVED) != 0,
-		.created_ms = query_int(q, COLUMN_CREATED),
-		.active_ms = query_int(q, COLUMN_ACTIVE),
-		.ended_ms = query_int(q, COLUMN_ENDED),
-		.result = query_blob(q, COLUMN_RESULT),
-		.error = query_blob(q, COLUMN_ERROR),
-		.cost_usd = query_double(q, COLUMN_COST),
-		.input_tokens = query_int(q, COLUMN_INPUT_TOKENS),
-		.output_tokens = query_int(q, COLUMN_OUTPUT_TOKENS),
-		.duration_ms = query_int(q, COLUMN_DURATION),
-		.turns = query_int(q, COLUMN_TURNS),
-	};
+	struct session *row = ret;
+	int column = query_beside(q);
+
+	row->query = query_blob(q, column);
+	row->config.bytes = query_blob(q, column + 1);
 	return query_fault(q);
 }
 
-static const uint16_t session_texts[] = {
-	offsetof(struct session_row, id),     offsetof(struct session_row, run),
-	offsetof(struct session_row, parent), offsetof(struct session_row, agent_session),
-	offsetof(struct session_row, query),  offsetof(struct session_row, title),
-	offsetof(struct session_row, model),  offsetof(struct session_row, working_dir),
-	offsetof(struct session_row, runner), offsetof(struct session_row, config),
-	offsetof(struct session_row, mark),   offsetof(struct session_row, error),
-	offsetof(struct session_row, result), offsetof(struct session_row, summary),
-};
-
-static const struct row_kind session_kind =
-	ROW_KIND(struct session_row, read_session, session_texts);
+static const struct row_kind session_kind = {
+	.size = sizeof(struct session), .of = &session_portrait, .read = read_beside};
 
 /* At most so many characters. What is none in UTF-8 counts one for each byte. */
 static void cut_text(struct text *t, unsigned cut)
@@ -132,7 +66,7 @@ static int64_t bytes_of(unsigned cut)
 
 static void cut_row(void *session, unsigned cut)
 {
-	struct session_row *row = session;
+	struct session *row = session;
 
 	cut_text(&row->query, cut);
 	cut_text(&row->result, cut);
@@ -142,7 +76,7 @@ static void cut_row(void *session, unsigned cut)
 /* ---- by a name ---- */
 
 static int find(struct connection *c, const struct query *sql, struct text name,
-		struct arena *arena, struct session_row *ret_row, bool *ret_found)
+		struct arena *arena, struct session *ret_row, bool *ret_found)
 {
 	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
 
@@ -151,27 +85,26 @@ static int find(struct connection *c, const struct query *sql, struct text name,
 }
 
 int store_session_find(struct connection *c, struct text id, struct arena *arena,
-		       struct session_row *ret_row, bool *ret_found)
+		       struct session *ret_row, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " COLUMNS " FROM session WHERE id = :name"};
+	static const struct query sql = {WHOLE " WHERE id = :name", OF_SESSION};
 
 	return find(c, &sql, id, arena, ret_row, ret_found);
 }
 
 int store_session_find_run(struct connection *c, struct text run, struct arena *arena,
-			   struct session_row *ret_row, bool *ret_found)
+			   struct session *ret_row, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " COLUMNS " FROM session WHERE run = :name"};
+	static const struct query sql = {WHOLE " WHERE run = :name", OF_SESSION};
 
 	return find(c, &sql, run, arena, ret_row, ret_found);
 }
 
 int store_session_find_agent(struct connection *c, struct text agent_session, struct arena *arena,
-			     struct session_row *ret_row, bool *ret_found)
+			     struct session *ret_row, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " COLUMNS
-					 " FROM session WHERE agent_session = :name"
-					 " ORDER BY seq DESC LIMIT 1"};
+	static const struct query sql = {
+		WHOLE " WHERE agent_session = :name ORDER BY seq DESC LIMIT 1", OF_SESSION};
 
 	return find(c, &sql, agent_session, arena, ret_row, ret_found);
 }
@@ -189,19 +122,22 @@ int store_session_find_short(struct connection *c, struct text prefix, struct ar
 
 /* What is asked for again behind `where` costs little; `where` names the index to walk along. */
 #define LIST(where)                                                                                \
-	"SELECT " SHORT_COLUMNS " FROM session WHERE " where                                       \
-	" (:archived < 0 OR archived = :archived) AND (:status < 0 OR status = :status)"           \
-	" AND (:parent IS NULL OR parent = :parent)"                                               \
-	" AND (:leaves = 0 OR NOT EXISTS"                                                          \
-	" (SELECT 1 FROM session AS child WHERE child.parent = session.id))"                       \
-	" ORDER BY active_ms DESC, seq DESC LIMIT :limit"
+	BEGINNING " WHERE " where                                                                  \
+		  " (:archived < 0 OR archived = :archived) AND (:status < 0 OR status = :status)" \
+		  " AND (:parent IS NULL OR parent = :parent)"                                     \
+		  " AND (:leaves = 0 OR NOT EXISTS"                                                \
+		  " (SELECT 1 FROM session AS child WHERE child.parent = session.id))"             \
+		  " ORDER BY active_ms DESC, seq DESC LIMIT :limit"
+
+/* Lists have the beginnings of texts. */
+#define OF_LIST OF_SESSION, .special = SESSION_LONG, .as = "substr(%, 1, :bytes)"
 
 static const struct query *list_of(const struct store_session_query *q)
 {
-	static const struct query of_parent = {LIST("parent = :parent AND")};
-	static const struct query of_status = {LIST("status = :status AND")};
-	static const struct query of_archived = {LIST("archived = :archived AND")};
-	static const struct query of_all = {LIST("")};
+	static const struct query of_parent = {LIST("parent = :parent AND"), OF_LIST};
+	static const struct query of_status = {LIST("status = :status AND"), OF_LIST};
+	static const struct query of_archived = {LIST("archived = :archived AND"), OF_LIST};
+	static const struct query of_all = {LIST(""), OF_LIST};
 
 	if (q->parent.data)
 		return &of_parent;
@@ -211,7 +147,7 @@ static const struct query *list_of(const struct store_session_query *q)
 }
 
 int store_session_list(struct connection *c, const struct store_session_query *query,
-		       struct arena *arena, struct session_row **ret_rows, unsigned *ret_n)
+		       struct arena *arena, struct session **ret_rows, unsigned *ret_n)
 {
 	static const int archived[] = {[ARCHIVED_ANY] = -1, [ARCHIVED_NO] = 0, [ARCHIVED_ONLY] = 1};
 	struct row_list list = {.kind = &session_kind,
@@ -236,14 +172,15 @@ int store_session_list(struct connection *c, const struct store_session_query *q
 	return 0;
 }
 
-int store_session_open(struct connection *c, struct arena *arena, struct session_row **ret_rows,
+int store_session_open(struct connection *c, struct arena *arena, struct session **ret_rows,
 		       unsigned *ret_n)
 {
 	/* The index of states is asked first: ordered by seq alone, the whole table would be
 	 * walked. */
 	static const struct query sql = {
-		"SELECT " OPEN_COLUMNS " FROM session WHERE seq IN"
-		" (SELECT seq FROM session WHERE status < 4) ORDER BY seq"};
+		BEGINNING " WHERE seq IN (SELECT seq FROM session WHERE status < 4) ORDER BY seq",
+		OF_SESSION,
+	};
 	struct row_list list = {.kind = &session_kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;

@@ -26,28 +26,26 @@ static void write_object(struct json *j, const char *key, const struct value *v)
 		json_raw(j, "{}", 2);
 }
 
-static void write_times(struct json *j, const struct approval_row *row)
+static void write_times(struct json *j, const struct approval *a)
 {
-	hld_write_time(j, "requested_at", row->created_ms);
-	if (row->decided_ms > 0)
-		hld_write_time(j, "responded_at", row->decided_ms);
+	hld_write_time(j, "requested_at", a->created_ms);
+	if (a->decided_ms > 0)
+		hld_write_time(j, "responded_at", a->decided_ms);
 }
 
 static void write_function_call(struct json *j, const struct approval *a)
 {
-	const struct approval_row *row = &a->row;
-
 	json_key(j, "spec");
 	json_begin_object(j);
-	hld_write_text(j, "fn", row->tool);
-	write_object(j, "kwargs", a->input);
+	hld_write_text(j, "fn", a->tool);
+	write_object(j, "kwargs", a->input.value);
 	json_end_object(j);
 	json_key(j, "status");
 	json_begin_object(j);
-	write_times(j, row);
-	if (row->status == APPROVAL_APPROVED || row->status == APPROVAL_DENIED)
-		json_member_bool(j, "approved", row->status == APPROVAL_APPROVED);
-	hld_write_some(j, "comment", row->comment);
+	write_times(j, a);
+	if (a->status == APPROVAL_APPROVED || a->status == APPROVAL_DENIED)
+		json_member_bool(j, "approved", a->status == APPROVAL_APPROVED);
+	hld_write_some(j, "comment", a->comment);
 	json_end_object(j);
 }
 
@@ -119,35 +117,33 @@ static void write_state(struct json *j, const struct value *state)
 
 static void write_human_contact(struct json *j, const struct approval *a)
 {
-	const struct approval_row *row = &a->row;
-
 	json_key(j, "spec");
 	json_begin_object(j);
-	hld_write_text(j, "msg", value_text(value_find(a->input, "msg")));
-	hld_write_some(j, "subject", row->tool);
-	write_channel(j, value_find(a->input, "channel"));
-	write_options(j, value_find(a->input, "response_options"));
-	write_state(j, value_find(a->input, "state"));
+	hld_write_text(j, "msg", value_text(value_find(a->input.value, "msg")));
+	hld_write_some(j, "subject", a->tool);
+	write_channel(j, value_find(a->input.value, "channel"));
+	write_options(j, value_find(a->input.value, "response_options"));
+	write_state(j, value_find(a->input.value, "state"));
 	json_end_object(j);
 	json_key(j, "status");
 	json_begin_object(j);
-	write_times(j, row);
-	if (row->status == APPROVAL_RESPONDED)
-		hld_write_some(j, "response", row->comment);
+	write_times(j, a);
+	if (a->status == APPROVAL_RESPONDED)
+		hld_write_some(j, "response", a->comment);
 	json_end_object(j);
 }
 
 /* The first generation's. */
 static void write_pending(struct json *j, const struct approval *a)
 {
-	const char *kind = approval_kind_name(a->row.kind);
+	const char *kind = approval_kind_name(a->kind);
 
 	json_member_str(j, "type", kind);
 	json_key(j, kind);
 	json_begin_object(j);
-	hld_write_text(j, "run_id", a->row.run);
-	json_member_text(j, "call_id", a->row.id);
-	if (a->row.kind == APPROVAL_FUNCTION)
+	hld_write_text(j, "run_id", a->run);
+	json_member_text(j, "call_id", a->id);
+	if (a->kind == APPROVAL_FUNCTION)
 		write_function_call(j, a);
 	else
 		write_human_contact(j, a);
@@ -156,26 +152,24 @@ static void write_pending(struct json *j, const struct approval *a)
 
 static void write_approval(struct json *j, const struct approval *a)
 {
-	const struct approval_row *row = &a->row;
-
 	json_begin_object(j);
 	write_pending(j, a);
-	json_member_text(j, "id", row->id);
-	hld_write_text(j, "run_id", row->run);
-	hld_write_text(j, "session_id", row->session);
-	json_member_str(j, "status", hld_approval_status(row->status));
-	hld_write_time(j, "created_at", row->created_ms);
-	if (row->decided_ms > 0)
-		hld_write_time(j, "responded_at", row->decided_ms);
-	hld_write_text(j, "tool_name", row->tool);
-	if (a->input) {
+	json_member_text(j, "id", a->id);
+	hld_write_text(j, "run_id", a->run);
+	hld_write_text(j, "session_id", a->session);
+	json_member_str(j, "status", hld_approval_status(a->status));
+	hld_write_time(j, "created_at", a->created_ms);
+	if (a->decided_ms > 0)
+		hld_write_time(j, "responded_at", a->decided_ms);
+	hld_write_text(j, "tool_name", a->tool);
+	if (a->input.value) {
 		json_key(j, "tool_input");
-		json_value(j, a->input);
+		json_value(j, a->input.value);
 	} else {
 		write_object(j, "tool_input", NULL);
 	}
-	hld_write_some(j, "comment", row->comment);
-	hld_write_some(j, "tool_use_id", row->tool_use_id);
+	hld_write_some(j, "comment", a->comment);
+	hld_write_some(j, "tool_use_id", a->tool_use_id);
 	json_end_object(j);
 }
 
@@ -184,7 +178,7 @@ static void write_approval(struct json *j, const struct approval *a)
 /* Where nothing of it waits: an agent that koined did not start has only what it asks. */
 static int check_session(struct call *c, struct text id)
 {
-	struct session_row row;
+	struct session row;
 	int r;
 
 	if (id.len == 0)
@@ -283,7 +277,7 @@ static void created(void *arg, int r, const struct approval *approval, const str
 	}
 	j = call_result(c);
 	json_begin_object(j);
-	json_member_text(j, "approval_id", approval->row.id);
+	json_member_text(j, "approval_id", approval->id);
 	json_end_object(j);
 	(void)call_reply(c);
 }

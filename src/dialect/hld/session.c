@@ -275,7 +275,7 @@ static int64_t known(int64_t n)
 	return n > 0 ? n : 0;
 }
 
-static void write_result(struct json *j, const struct session_row *row, const struct hld_fit *fit)
+static void write_result(struct json *j, const struct session *row, const struct hld_fit *fit)
 {
 	if (!row->result.data && row->turns < 0 && row->cost_usd < 0 && row->duration_ms < 0)
 		return;
@@ -295,7 +295,7 @@ static void write_result(struct json *j, const struct session_row *row, const st
 	json_end_object(j);
 }
 
-static void write_info(struct json *j, const struct session_row *row, const struct hld_fit *fit)
+static void write_info(struct json *j, const struct session *row, const struct hld_fit *fit)
 {
 	json_begin_object(j);
 	json_member_text(j, "id", row->id);
@@ -319,7 +319,7 @@ static void write_info(struct json *j, const struct session_row *row, const stru
 	json_end_object(j);
 }
 
-static void write_list(struct json *j, const struct session_row *rows, unsigned n,
+static void write_list(struct json *j, const struct session *rows, unsigned n,
 		       const struct hld_fit *fit)
 {
 	json_begin_object(j);
@@ -333,7 +333,7 @@ static void write_list(struct json *j, const struct session_row *rows, unsigned 
 
 static struct done reply_list(struct call *c, const struct session_filter *f)
 {
-	struct session_row *rows = NULL;
+	struct session *rows = NULL;
 	struct hld_fit fit;
 	unsigned n = 0;
 	int r = hld_need_sessions(c);
@@ -372,7 +372,7 @@ struct done hld_leaves(struct call *c)
 
 /* ---- state ---- */
 
-static void write_state(struct json *j, const struct session_row *row)
+static void write_state(struct json *j, const struct session *row)
 {
 	int64_t tokens = known(row->input_tokens) + known(row->output_tokens);
 
@@ -408,7 +408,7 @@ static void write_state(struct json *j, const struct session_row *row)
 struct done hld_state(struct call *c)
 {
 	const struct hld_session_in *in = c->in;
-	struct session_row row;
+	struct session row;
 	struct json *j;
 	int r = hld_need(c, in->session_id, "session_id");
 
@@ -453,9 +453,8 @@ static void write_input(struct json *j, struct text input, const struct hld_fit 
 	buf_done(&text);
 }
 
-static void write_event(struct json *j, const struct session_event *e, const struct hld_fit *fit)
+static void write_event(struct json *j, const struct session_event *row, const struct hld_fit *fit)
 {
-	const struct session_event_row *row = &e->row;
 	bool result = row->type == SESSION_TOOL_RESULT;
 	bool is_cut = false;
 	struct text content = hld_fit_text(fit, row->content, &is_cut);
@@ -476,7 +475,7 @@ static void write_event(struct json *j, const struct session_event *e, const str
 		hld_write_some(j, "tool_id", row->tool_id);
 	}
 	hld_write_some(j, "tool_name", row->tool_name);
-	write_input(j, row->tool_input, fit, &is_cut);
+	write_input(j, row->tool_input.bytes, fit, &is_cut);
 	hld_write_some(j, "parent_tool_use_id", row->parent_tool);
 	if (result) {
 		hld_write_some(j, "tool_result_for_id", row->tool_id);

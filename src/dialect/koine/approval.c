@@ -285,7 +285,7 @@ static struct done decide_then(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	l->decision.id = l->found->row.id;
+	l->decision.id = l->found->id;
 	l->decision.from = (struct approval_client) {.is = true, .peer = c->peer};
 	(void)call_later(c, NULL, NULL);
 	approval_decide(call_approvals(c), &l->decision, koine_approval_told, c);

@@ -9,7 +9,7 @@
 
 struct done koine_grant_list(struct call *c)
 {
-	struct grant_row *rows = NULL;
+	struct grant *rows = NULL;
 	unsigned n = 0;
 	struct json *j;
 	int r = koine_need_approvals(c);
@@ -31,7 +31,7 @@ struct done koine_grant_list(struct call *c)
 
 /* ---- a new one ---- */
 
-static int read_grant(const struct grant_in *in, struct arena *a, struct grant_row *ret,
+static int read_grant(const struct grant_in *in, struct arena *a, struct grant *ret,
 		      struct why *why)
 {
 	int64_t ms = 0;
@@ -49,13 +49,13 @@ static int read_grant(const struct grant_in *in, struct arena *a, struct grant_r
 	r = koine_read_seconds(in->seconds, "for", &ms, why);
 	if (r != 0)
 		return r;
-	*ret = (struct grant_row) {
+	*ret = (struct grant) {
 		.id = {.data = id, .len = UUID_LEN},
 		.session = in->session_id,
 		.agent = in->agent,
 		.tool = in->tool,
 		.pattern = in->pattern,
-		.denies = text_is(in->verdict, "deny"),
+		.verdict = text_is(in->verdict, "deny") ? GRANT_DENIES : GRANT_ALLOWS,
 		.comment = in->comment,
 		.created_ms = clock_utc_ms(),
 		.uses = in->uses == 0 ? -1 : in->uses,
@@ -81,7 +81,7 @@ static void on_added(void *arg, int r, const struct approval *a, const struct wh
 
 struct done koine_grant_add(struct call *c)
 {
-	struct grant_row *row = arena_zalloc(&c->arena, sizeof(*row));
+	struct grant *row = arena_zalloc(&c->arena, sizeof(*row));
 	int r = koine_need_approvals(c);
 
 	if (r == 0)
@@ -101,8 +101,8 @@ struct done koine_grant_add(struct call *c)
 static int find_work(struct call *c)
 {
 	const struct grant_in *in = c->in;
-	struct grant_row *rows = NULL;
-	const struct grant_row *found = NULL;
+	struct grant *rows = NULL;
+	const struct grant *found = NULL;
 	unsigned n = 0;
 	int r = grant_list(call_approvals(c), c->lane, &c->arena, &rows, &n);
 
@@ -126,7 +126,7 @@ static int find_work(struct call *c)
 static void on_removed(void *arg, int r, const struct approval *a, const struct why *why)
 {
 	struct call *c = arg;
-	const struct grant_row *row = c->state;
+	const struct grant *row = c->state;
 	struct json *j;
 
 	(void)a;
@@ -146,7 +146,7 @@ static void on_removed(void *arg, int r, const struct approval *a, const struct 
 
 static struct done find_then(struct call *c, int r)
 {
-	const struct grant_row *row = c->state;
+	const struct grant *row = c->state;
 
 	if (r != 0)
 		return call_fail(c, r);

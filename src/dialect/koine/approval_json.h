@@ -44,4 +44,4 @@ void approval_json_write_end(struct json *j, const struct approval *a);
 /* All of it. *left is what inputs may take in a list, and becomes less; NULL: it is none. */
 void approval_json_write(struct json *j, const struct approval *a, size_t *left);
 
-void grant_json_write(struct json *j, const struct grant_row *row);
+void grant_json_write(struct json *j, const struct grant *row);

@@ -42,11 +42,11 @@ static int need_sessions(struct call *c)
 /* ---- finding one by what was given ---- */
 
 struct found {
-	struct session_row row;
+	struct session row;
 	struct session_new new;
 };
 
-static int find(struct call *c, struct text id, struct session_row *ret_row)
+static int find(struct call *c, struct text id, struct session *ret_row)
 {
 	return session_get(call_sessions(c), c->lane, &c->arena, id, true, ret_row, &c->why);
 }
@@ -313,7 +313,7 @@ static int read_filter(const struct list_in *in, struct session_filter *ret, str
 static struct done handle_list(struct call *c)
 {
 	struct session_filter filter;
-	struct session_row *rows = NULL;
+	struct session *rows = NULL;
 	unsigned n = 0;
 	struct json *j;
 	int r = need_sessions(c);
@@ -338,7 +338,7 @@ static struct done handle_list(struct call *c)
 static struct done handle_get(struct call *c)
 {
 	const struct one_in *in = c->in;
-	struct session_row row;
+	struct session row;
 	int r = need_sessions(c);
 
 	if (r == 0)
@@ -359,7 +359,7 @@ static void write_page(struct json *j, const struct session_event *events, unsig
 		session_json_write_event(j, &events[i]);
 	json_end_array(j);
 	json_member_bool(j, "more", more);
-	json_member_int(j, "last", n > 0 ? events[n - 1].row.id : after);
+	json_member_int(j, "last", n > 0 ? events[n - 1].id : after);
 	json_end_object(j);
 }
 
@@ -374,7 +374,7 @@ static struct done handle_events(struct call *c)
 		.max_bytes = SESSION_PAGE_BYTES,
 	};
 	struct session_event *events = NULL;
-	struct session_row row;
+	struct session row;
 	bool more = false;
 	unsigned n = 0;
 	int r = need_sessions(c);

@@ -17,9 +17,9 @@ enum {
 };
 
 /* All of it, with its configuration. */
-void session_json_write(struct json *j, struct arena *a, const struct session_row *row);
+void session_json_write(struct json *j, struct arena *a, const struct session *row);
 
 /* For lists: texts are cut, and what it ended with is left out. */
-void session_json_write_short(struct json *j, const struct session_row *row);
+void session_json_write_short(struct json *j, const struct session *row);
 
 void session_json_write_event(struct json *j, const struct session_event *e);

@@ -8,47 +8,6 @@
 #include "base/log.h"
 #include "engine/approval/inner.h"
 
-static const char *const kind_names[] = {
-	[APPROVAL_FUNCTION] = "function_call", [APPROVAL_CONTACT] = "human_contact"};
-
-static const char *const status_names[N_APPROVAL_STATUSES] = {
-	[APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved",
-	[APPROVAL_DENIED] = "denied",   [APPROVAL_RESPONDED] = "responded",
-	[APPROVAL_EXPIRED] = "expired", [APPROVAL_SUPERSEDED] = "superseded",
-};
-
-const char *approval_kind_name(enum approval_kind kind)
-{
-	return kind_names[kind];
-}
-
-bool approval_kind_parse(struct text t, enum approval_kind *ret_kind)
-{
-	for (unsigned i = 0; i < sizeof(kind_names) / sizeof(kind_names[0]); i++) {
-		if (text_is(t, kind_names[i])) {
-			*ret_kind = (enum approval_kind)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-const char *approval_status_name(enum approval_status status)
-{
-	return status_names[status];
-}
-
-bool approval_status_parse(struct text t, enum approval_status *ret_status)
-{
-	for (unsigned i = 0; i < N_APPROVAL_STATUSES; i++) {
-		if (text_is(t, status_names[i])) {
-			*ret_status = (enum approval_status)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 int approval_check_text(struct text t, const char *field, size_t max, struct why *why)
 {
 	if (t.len > max)

@@ -22,14 +22,14 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/noun/approval.h"
+#include "base/noun/session.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"
 #include "io/peer.h"
 #include "io/work.h"
-#include "store/approval.h"
-#include "store/session.h"
 
 struct approvals;
 struct approval_waiter;
@@ -115,12 +115,7 @@ struct approval_new {
 	struct approval_client from;
 };
 
-/* Made or found, and kept. */
-struct approval {
-	struct approval_row row;
-	const struct value *input; /* unpacked */
-};
-
+/* Made or found, and kept; its input unpacked. */
 typedef void (*approval_fn)(void *arg, int result, const struct approval *approval,
 			    const struct why *why);
 
@@ -171,7 +166,7 @@ void approval_withdraw(struct approvals *a, struct text id, struct text by);
 
 /* What a decision means to a program that has asked whether it may: 0, or why not. "Nobody has
  * answered" is never "denied". */
-int approval_verdict(const struct approval_row *row, struct why *why);
+int approval_verdict(const struct approval *row, struct why *why);
 
 /* On the loop: a session has ended; what it asked is of no use any more. Accepts NULL. */
 void approval_session_ended(struct approvals *a, struct text session);
@@ -194,12 +189,12 @@ int approval_list(struct approvals *approvals, int lane, struct arena *a,
 int approval_get(struct approvals *approvals, int lane, struct arena *a, struct text id,
 		 bool short_id, struct approval *ret_approval, struct why *why);
 
-int grant_list(struct approvals *approvals, int lane, struct arena *a, struct grant_row **ret_rows,
+int grant_list(struct approvals *approvals, int lane, struct arena *a, struct grant **ret_rows,
 	       unsigned *ret_n);
 /* fn's approval is NULL. Without an id one is made; uses 0 is any number. It names what it is for:
  * at least one of session, agent (as it is), tool and pattern (as a rule's input). Who belongs to an
  * agent that has ever asked is refused (REFUSE_FORBIDDEN); `from` may be NULL. */
-void grant_add(struct approvals *a, const struct grant_row *row, const struct approval_client *from,
+void grant_add(struct approvals *a, const struct grant *row, const struct approval_client *from,
 	       approval_fn fn, void *arg);
 void grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
 		  approval_fn fn, void *arg);
@@ -209,20 +204,13 @@ void grant_remove(struct approvals *a, struct text id, const struct approval_cli
 int approval_may_decide(struct approvals *approvals, struct arena *a,
 			const struct approval_client *client, struct why *why);
 
-/* "function_call", "human_contact" */
-const char *approval_kind_name(enum approval_kind kind);
-bool approval_kind_parse(struct text t, enum approval_kind *ret_kind);
-/* "pending", "approved", "denied", "responded", "expired", "superseded" */
-const char *approval_status_name(enum approval_status status);
-bool approval_status_parse(struct text t, enum approval_status *ret_status);
-
 /*
  * For sessions, on the writer's thread within a batch: a call of a tool has come; the
  * approval that asked for it before is tied to it, and the event, which was added, says pending.
  * *ret_id {NULL, 0}: none did.
  */
-int approval_tie(struct approvals *approvals, struct arena *a,
-		 const struct session_event_row *event, struct text run, struct text *ret_id);
+int approval_tie(struct approvals *approvals, struct arena *a, const struct session_event *event,
+		 struct text run, struct text *ret_id);
 
 /* On the writer's thread: deletes some that were decided too long ago. */
 int approval_sweep(struct approvals *a, bool *ret_more);

@@ -22,9 +22,9 @@ struct approval_ask {
 	struct approvals *approvals;
 	struct approval_rules *rules;
 	struct arena arena;
-	struct approval_row row; /* as it is asked for, then as it is */
-	struct text session;     /* as it was named */
-	bool named;              /* the id was given, and may be there */
+	struct approval row; /* as it is asked for, then as it is */
+	struct text session; /* as it was named */
+	bool named;          /* the id was given, and may be there */
 	bool must_be_known;
 	bool full;
 	unsigned total;
@@ -123,7 +123,7 @@ static int pack_input(struct approval_ask *ask, const struct value *input, struc
 		r = refuse_field(why, "input", "input is larger than %d bytes", APPROVAL_INPUT_MAX);
 	if (r == 0)
 		r = approval_copy(&ask->arena, (struct text) {.data = out.data, .len = out.len},
-				  &ask->row.input);
+				  &ask->row.input.bytes);
 	ask->n_bytes = out.len;
 	buf_done(&out);
 	return r;
@@ -180,7 +180,7 @@ static int fill(struct approval_ask *ask, const struct approval_new *in, struct 
 
 /* ---- on the writer's thread ---- */
 
-static int find_session(struct approval_ask *ask, struct connection *db, struct session_row *ret,
+static int find_session(struct approval_ask *ask, struct connection *db, struct session *ret,
 			bool *ret_found)
 {
 	int r = 0;
@@ -197,7 +197,7 @@ static int find_session(struct approval_ask *ask, struct connection *db, struct 
 
 static int set_session(struct approval_ask *ask, struct connection *db)
 {
-	struct session_row session;
+	struct session session;
 	struct text asked = ask->row.run.len > 0 ? ask->row.run : ask->session;
 	bool found;
 	int r = find_session(ask, db, &session, &found);
@@ -223,7 +223,7 @@ static int set_session(struct approval_ask *ask, struct connection *db)
  * right one is tied when it comes. */
 static int tie_to_call(struct approval_ask *ask, struct connection *db)
 {
-	struct approval_row *row = &ask->row;
+	struct approval *row = &ask->row;
 	bool found = false;
 	int r;
 
@@ -273,12 +273,12 @@ static bool is_same(struct text a, struct text b)
 
 /* A decision is on what was shown, and on nothing else that is asked for under the same id. One
  * tree has one packed form. */
-static int take_there(struct approval_ask *ask, const struct approval_row *there)
+static int take_there(struct approval_ask *ask, const struct approval *there)
 {
-	const struct approval_row *row = &ask->row;
+	const struct approval *row = &ask->row;
 
 	if (row->kind != there->kind || !is_same(row->tool, there->tool) ||
-	    !is_same(row->agent, there->agent) || !is_same(row->input, there->input))
+	    !is_same(row->agent, there->agent) || !is_same(row->input.bytes, there->input.bytes))
 		return refuse(&ask->why, REFUSE_CONFLICT,
 			      "approval '%.*s' was asked for with another tool or input",
 			      TEXT_ARGS(row->id));
@@ -290,7 +290,7 @@ static int ask_run(struct work *w, int lane)
 {
 	struct approval_ask *ask = list_entry(w, struct approval_ask, work);
 	struct connection *db = store_writer(ask->approvals->store);
-	struct approval_row there = {0};
+	struct approval there = {0};
 	struct arena scratch;
 	bool found = false;
 	int r = 0;

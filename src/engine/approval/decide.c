@@ -18,7 +18,7 @@ struct decide {
 	struct approvals *approvals;
 	struct arena arena;
 	struct approval_decision in; /* copied */
-	struct approval_row row;     /* as it is */
+	struct approval row;         /* as it is */
 	bool found;
 	struct why why;
 	approval_fn fn; /* NULL: nobody asked for it */
@@ -85,11 +85,11 @@ static bool is_pattern(struct text t)
 
 static int add_grant(struct decide *d, struct connection *db)
 {
-	struct grant_row g = {
+	struct grant g = {
 		.session = d->in.grant_session ? d->row.session : (struct text) {0},
 		.agent = d->row.agent,
 		.tool = d->row.tool,
-		.denies = d->in.status == APPROVAL_DENIED,
+		.verdict = d->in.status == APPROVAL_DENIED ? GRANT_DENIES : GRANT_ALLOWS,
 		.comment = d->in.comment,
 		.created_ms = d->row.decided_ms,
 		.expires_ms = d->in.grant_ms > 0 ? d->row.decided_ms + d->in.grant_ms : 0,
@@ -132,7 +132,7 @@ static int refuse_second(struct decide *d)
 }
 
 /* Whoever asked may take it back; to decide it is another's. */
-static int see_decider(struct decide *d, struct approval_row *row)
+static int see_decider(struct decide *d, struct approval *row)
 {
 	if (d->in.status == APPROVAL_SUPERSEDED)
 		return 0;
@@ -141,7 +141,7 @@ static int see_decider(struct decide *d, struct approval_row *row)
 
 static int change(struct decide *d, struct connection *db)
 {
-	struct approval_row row = d->row;
+	struct approval row = d->row;
 	bool done = false;
 	int r;
 

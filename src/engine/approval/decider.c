@@ -17,7 +17,7 @@ enum { HOLDERS_MAX = 16 };
 
 static const char way_out[] = "[approval] agents_decide = yes lets it";
 
-void asker_see(const struct peer *peer, struct approval_row *row)
+void asker_see(const struct peer *peer, struct approval *row)
 {
 	struct process_seen speaker;
 	pid_t pids[HOLDERS_MAX];
@@ -36,8 +36,8 @@ void asker_see(const struct peer *peer, struct approval_row *row)
 
 struct look {
 	struct connection *db;
-	const struct approval_row *row; /* NULL: whatever is asked */
-	const char *owner;              /* of our marks */
+	const struct approval *row; /* NULL: whatever is asked */
+	const char *owner;          /* of our marks */
 	struct why *why;
 };
 
@@ -101,7 +101,7 @@ static int check_process(const struct look *l, pid_t pid, struct process_seen *r
 /* ---- who it was ---- */
 
 static int record(struct arena *arena, const struct peer *peer, const struct process_seen *who,
-		  struct approval_row *ret)
+		  struct approval *ret)
 {
 	char program[PROGRAM_MAX];
 	char terminal[TERMINAL_MAX];
@@ -121,7 +121,7 @@ static int record(struct arena *arena, const struct peer *peer, const struct pro
 }
 
 int decider_check(struct approvals *a, struct arena *arena, const struct approval_client *client,
-		  const struct approval_row *row, struct approval_row *ret_by, struct why *why)
+		  const struct approval *row, struct approval *ret_by, struct why *why)
 {
 	const struct look l = {
 		.db = store_writer(a->store),

@@ -13,7 +13,7 @@ static struct text some(struct text t)
 	return t.data ? t : TEXT("");
 }
 
-static void say_what(struct packer *p, const struct approval_row *row)
+static void say_what(struct packer *p, const struct approval *row)
 {
 	packer_text(p, "approval_id", row->id);
 	packer_text(p, "call_id", row->id);
@@ -29,7 +29,7 @@ static void say_some(struct packer *p, const char *key, struct text t)
 		packer_text(p, key, t);
 }
 
-static int add(struct events *events, const char *type, const struct approval_row *row,
+static int add(struct events *events, const char *type, const struct approval *row,
 	       struct packer *p)
 {
 	const struct buf *data = p->out;
@@ -42,7 +42,7 @@ static int add(struct events *events, const char *type, const struct approval_ro
 	return event_add(events, &e);
 }
 
-int approval_tell_requested(struct events *events, const struct approval_row *row, unsigned total)
+int approval_tell_requested(struct events *events, const struct approval *row, unsigned total)
 {
 	CLEANUP(buf_donep) struct buf data;
 	char deadline[ISO_LEN + 1];
@@ -52,8 +52,8 @@ int approval_tell_requested(struct events *events, const struct approval_row *ro
 	packer_begin(&p, &data);
 	say_what(&p, row);
 	/* Whoever wants a large one asks for it. */
-	if (row->input.len <= APPROVAL_SHOWN_INPUT_MAX)
-		packer_packed(&p, "tool_input", row->input);
+	if (row->input.bytes.len <= APPROVAL_SHOWN_INPUT_MAX)
+		packer_packed(&p, "tool_input", row->input.bytes);
 	say_some(&p, "tool_use_id", row->tool_use_id);
 	packer_int(&p, "count", 1);
 	packer_int(&p, "total", total);
@@ -73,7 +73,7 @@ static const char *comment_key(enum approval_status status)
 					      : "comment";
 }
 
-static void say_decider(struct packer *p, const struct approval_row *row)
+static void say_decider(struct packer *p, const struct approval *row)
 {
 	struct packer from;
 
@@ -87,7 +87,7 @@ static void say_decider(struct packer *p, const struct approval_row *row)
 	packer_end(&from);
 }
 
-int approval_tell_resolved(struct events *events, const struct approval_row *row)
+int approval_tell_resolved(struct events *events, const struct approval *row)
 {
 	CLEANUP(buf_donep) struct buf data;
 	struct text status = text_of(approval_status_name(row->status));

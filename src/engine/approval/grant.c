@@ -8,10 +8,9 @@
 #include "engine/approval/inner.h"
 #include "store/store.h"
 
-int grant_keep(struct connection *db, struct arena *arena, const struct grant_row *row,
-	       struct why *why)
+int grant_keep(struct connection *db, struct arena *arena, const struct grant *row, struct why *why)
 {
-	struct grant_row *grants;
+	struct grant *grants;
 	unsigned n = 0;
 	int r = store_grant_list(db, clock_utc_ms(), arena, &grants, &n);
 
@@ -20,7 +19,7 @@ int grant_keep(struct connection *db, struct arena *arena, const struct grant_ro
 	return r == 0 ? store_grant_add(db, row) : r;
 }
 
-int grant_list(struct approvals *approvals, int lane, struct arena *a, struct grant_row **ret_rows,
+int grant_list(struct approvals *approvals, int lane, struct arena *a, struct grant **ret_rows,
 	       unsigned *ret_n)
 {
 	return store_grant_list(store_lane(approvals->store, lane), clock_utc_ms(), a, ret_rows,
@@ -33,7 +32,7 @@ struct grant_change {
 	struct work work;
 	struct approvals *approvals;
 	struct arena arena;
-	struct grant_row row;
+	struct grant row;
 	struct approval_client from;
 	bool removes;
 	struct why why;
@@ -79,7 +78,7 @@ static void grant_finished(struct work *w, int result)
 
 static int copy_row(struct grant_change *c)
 {
-	struct grant_row *row = &c->row;
+	struct grant *row = &c->row;
 	int r = approval_copy(&c->arena, row->id, &row->id);
 
 	if (r == 0)
@@ -95,7 +94,7 @@ static int copy_row(struct grant_change *c)
 	return r;
 }
 
-static void submit(struct approvals *a, const struct grant_row *row, bool removes,
+static void submit(struct approvals *a, const struct grant *row, bool removes,
 		   const struct approval_client *from, approval_fn fn, void *arg)
 {
 	struct grant_change *c = calloc(1, sizeof(*c));
@@ -120,7 +119,7 @@ static void submit(struct approvals *a, const struct grant_row *row, bool remove
 		grant_finished(&c->work, r);
 }
 
-static int check_grant(const struct grant_row *row, struct why *why)
+static int check_grant(const struct grant *row, struct why *why)
 {
 	int r = approval_check_text(row->id, "id", APPROVAL_ID_MAX, why);
 
@@ -143,10 +142,10 @@ static int check_grant(const struct grant_row *row, struct why *why)
 	return r;
 }
 
-void grant_add(struct approvals *a, const struct grant_row *in, const struct approval_client *from,
+void grant_add(struct approvals *a, const struct grant *in, const struct approval_client *from,
 	       approval_fn fn, void *arg)
 {
-	struct grant_row row = *in;
+	struct grant row = *in;
 	struct why why = {0};
 	char id[UUID_LEN + 1];
 	int r = check_grant(in, &why);
@@ -172,7 +171,7 @@ void grant_remove(struct approvals *a, struct text id, const struct approval_cli
 	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, &why);
 
 	if (r == 0)
-		submit(a, &(struct grant_row) {.id = id}, true, from, fn, arg);
+		submit(a, &(struct grant) {.id = id}, true, from, fn, arg);
 	else
 		fn(arg, r, NULL, &why);
 }

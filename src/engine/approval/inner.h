@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "engine/approval/approval.h"
+#include "store/approval.h"
 
 struct connection;
 
@@ -92,7 +93,7 @@ struct approval_waiter {
 
 struct pending *pending_find(struct approvals *a, struct text id);
 /* Makes it if it is not there; NULL: no memory. */
-struct pending *pending_get(struct approvals *a, const struct approval_row *row);
+struct pending *pending_get(struct approvals *a, const struct approval *row);
 /* It ends so when the loop turns, unless somebody decides before. */
 void pending_end_as(struct approvals *a, struct pending *p, enum approval_status status);
 /* An end that could not be kept: again, a little later. */
@@ -144,18 +145,18 @@ void approval_end(struct approvals *a, struct pending *p);
 /* ---- approval_decider.c: on the writer's thread ---- */
 
 /* Which process asks; row says none where it cannot be told. */
-void asker_see(const struct peer *peer, struct approval_row *row);
+void asker_see(const struct peer *peer, struct approval *row);
 
 /* Whether the client may decide what row asks, or, without a row, hand that out. What is known of it
  * is added to ret_by, which may be NULL. */
 int decider_check(struct approvals *a, struct arena *arena, const struct approval_client *client,
-		  const struct approval_row *row, struct approval_row *ret_by, struct why *why);
+		  const struct approval *row, struct approval *ret_by, struct why *why);
 
 /* ---- approval_policy.c ---- */
 
 /* On the writer's thread: what rules and grants make of it, in row. A grant has one use less. */
 int policy_decide(struct connection *db, struct arena *arena, const struct approval_rules *rules,
-		  struct approval_row *row);
+		  struct approval *row);
 int policy_rules_new(const struct approval_rule *rules, unsigned n,
 		     struct approval_rules **ret_rules);
 void policy_rules_unref(struct approval_rules *rules); /* accepts NULL */
@@ -163,18 +164,18 @@ void policy_rules_unref(struct approval_rules *rules); /* accepts NULL */
 /* ---- approval_grant.c ---- */
 
 /* On the writer's thread. Refuses one too many. */
-int grant_keep(struct connection *db, struct arena *arena, const struct grant_row *row,
+int grant_keep(struct connection *db, struct arena *arena, const struct grant *row,
 	       struct why *why);
 
 /* ---- approval_event.c: on the writer's thread ---- */
 
-int approval_tell_requested(struct events *events, const struct approval_row *row, unsigned total);
-int approval_tell_resolved(struct events *events, const struct approval_row *row);
+int approval_tell_requested(struct events *events, const struct approval *row, unsigned total);
+int approval_tell_resolved(struct events *events, const struct approval *row);
 
 /* ---- approval_read.c ---- */
 
 /* As it is told; without memory for its input that is {}. */
-struct approval approval_of(struct arena *a, const struct approval_row *row);
+struct approval approval_of(struct arena *a, const struct approval *row);
 
 /* ---- approval.c ---- */
 

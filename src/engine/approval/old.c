@@ -38,7 +38,7 @@ static int run(struct work *w, int lane)
 }
 
 /* What was asked since is waited for. */
-static bool is_old(const struct approval_old *o, const struct approval_row *row)
+static bool is_old(const struct approval_old *o, const struct approval *row)
 {
 	return text_is(row->agent, o->opts.agent) && o->opts.is_own(row) &&
 	       row->created_ms < o->started_ms;
@@ -59,12 +59,12 @@ static void finished(struct work *w, int result)
 	struct approval_old *o = list_entry(w, struct approval_old, work);
 
 	for (unsigned i = 0; result == 0 && !*o->opts.stopping && i < o->n; i++) {
-		const struct approval_decision d = {.id = o->list[i].row.id,
+		const struct approval_decision d = {.id = o->list[i].id,
 						    .status = APPROVAL_SUPERSEDED,
 						    .comment = TEXT("koined has been restarted"),
 						    .by = text_of(o->opts.agent)};
 
-		if (is_old(o, &o->list[i].row))
+		if (is_old(o, &o->list[i]))
 			approval_decide(o->approvals, &d, on_withdrawn, NULL);
 	}
 	if (result != 0 && result != -ECANCELED)

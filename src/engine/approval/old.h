@@ -11,14 +11,14 @@
 #include "io/work.h"
 
 struct approval_old;
-struct approval_row;
+struct approval;
 struct approvals;
 
 /* What this agent has asked and the asker knows as its own; all of it must live as long as the asker. */
 struct approval_old_opts {
 	struct background background;
 	const char *agent;
-	bool (*is_own)(const struct approval_row *row);
+	bool (*is_own)(const struct approval *row);
 	const bool *stopping;
 	struct approval_old **place; /* of the asker, for approval_old_free: set while it looks */
 };

@@ -92,7 +92,7 @@ static uint64_t steady_of(int64_t utc_ms)
 
 /* ---- in and out ---- */
 
-static struct pending *pending_new(const struct approval_row *row)
+static struct pending *pending_new(const struct approval *row)
 {
 	struct pending *p = calloc(1, sizeof(*p) + row->id.len + row->session.len);
 
@@ -115,7 +115,7 @@ static void tell_session(struct approvals *a, const struct pending *p, int chang
 		a->on_wait(a->wait_arg, p->session, change);
 }
 
-struct pending *pending_get(struct approvals *a, const struct approval_row *row)
+struct pending *pending_get(struct approvals *a, const struct approval *row)
 {
 	struct pending *p = pending_find(a, row->id);
 
@@ -170,10 +170,10 @@ void pending_free_all(struct approvals *a)
 
 /* A session that ended after it had asked was ended with its program, by a crash of ours or a stop;
  * whoever asks for a session that had ended before lives elsewhere, and asks again. */
-static int is_left(struct approvals *a, struct arena *arena, const struct approval_row *row,
+static int is_left(struct approvals *a, struct arena *arena, const struct approval *row,
 		   bool *ret_left)
 {
-	struct session_row session = {0};
+	struct session session = {0};
 	bool found = false;
 	int r = 0;
 
@@ -186,7 +186,7 @@ static int is_left(struct approvals *a, struct arena *arena, const struct approv
 	return r;
 }
 
-static int load_row(struct approvals *a, struct arena *arena, const struct approval_row *row)
+static int load_row(struct approvals *a, struct arena *arena, const struct approval *row)
 {
 	struct pending *p;
 	bool left;
@@ -209,7 +209,7 @@ int pending_load(struct approvals *a)
 					 .oldest_first = true,
 					 .limit = LOAD_PAGE,
 					 .max_bytes = LOAD_BYTES};
-	struct approval_row *rows;
+	struct approval *rows;
 	struct arena arena;
 	unsigned n;
 	int r;

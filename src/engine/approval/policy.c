@@ -121,7 +121,7 @@ static void see_texts(struct text glob, const struct value *v, struct seen *seen
 /* The input, unpacked when the first needs it. */
 struct look {
 	struct arena *arena;
-	const struct approval_row *row;
+	const struct approval *row;
 	struct value *input;
 	bool looked_twice;
 	bool twice; /* a key stands twice somewhere: who reads it may see the one or the other */
@@ -182,7 +182,7 @@ static enum part any_fits(struct text glob, struct look *l)
 static bool look_at_input(struct look *l)
 {
 	if (!l->input && l->err == 0)
-		l->err = value_unpack(l->arena, l->row->input, &l->input);
+		l->err = value_unpack(l->arena, l->row->input.bytes, &l->input);
 	return l->err == 0;
 }
 
@@ -207,9 +207,9 @@ static enum part rule_fits(const struct approval_rule *rule, struct look *l)
 	return rule->input ? input_fits(l, text_of(rule->input)) : PART_ALL;
 }
 
-static enum part grant_fits(const struct grant_row *g, struct look *l)
+static enum part grant_fits(const struct grant *g, struct look *l)
 {
-	const struct approval_row *row = l->row;
+	const struct approval *row = l->row;
 
 	if ((g->session.data && !(row->session.data && text_equal(g->session, row->session))) ||
 	    (g->agent.data && !text_equal(g->agent, row->agent)) ||
@@ -235,7 +235,7 @@ static bool allows(struct look *l, enum part part)
 
 /* ---- deciding ---- */
 
-static int decide(struct arena *arena, struct approval_row *row, bool denies, const char *who,
+static int decide(struct arena *arena, struct approval *row, bool denies, const char *who,
 		  struct text name, struct text comment)
 {
 	size_t n = strlen(who);
@@ -279,26 +279,26 @@ static const struct approval_rule *last_that_fits(const struct approval_rules *r
 	return asks;
 }
 
-static bool grant_decides(const struct grant_row *g, struct look *l)
+static bool grant_decides(const struct grant *g, struct look *l)
 {
 	enum part part = grant_fits(g, l);
 
-	return g->denies ? part != PART_NONE : allows(l, part);
+	return g->verdict == GRANT_DENIES ? part != PART_NONE : allows(l, part);
 }
 
 /* One that denies comes first. Another may have had the last use. */
-static int use_grant(struct connection *db, struct look *l, struct approval_row *row,
-		     const struct grant_row *grants, unsigned n, bool denies)
+static int use_grant(struct connection *db, struct look *l, struct approval *row,
+		     const struct grant *grants, unsigned n, enum grant_verdict verdict)
 {
 	for (unsigned i = 0; i < n && row->status == APPROVAL_PENDING; i++) {
 		bool found = false;
 		int r;
 
-		if (grants[i].denies != denies || !grant_decides(&grants[i], l))
+		if (grants[i].verdict != verdict || !grant_decides(&grants[i], l))
 			continue;
 		r = store_grant_use(db, grants[i].id, &found);
 		if (r == 0 && found)
-			r = decide(l->arena, row, denies, "grant:", grants[i].id,
+			r = decide(l->arena, row, verdict == GRANT_DENIES, "grant:", grants[i].id,
 				   grants[i].comment);
 		if (r != 0)
 			return r;
@@ -306,21 +306,21 @@ static int use_grant(struct connection *db, struct look *l, struct approval_row 
 	return 0;
 }
 
-static int by_grants(struct connection *db, struct look *l, struct approval_row *row)
+static int by_grants(struct connection *db, struct look *l, struct approval *row)
 {
-	struct grant_row *grants;
+	struct grant *grants;
 	unsigned n = 0;
 	int r = store_grant_list(db, clock_utc_ms(), l->arena, &grants, &n);
 
 	if (r == 0)
-		r = use_grant(db, l, row, grants, n, true);
+		r = use_grant(db, l, row, grants, n, GRANT_DENIES);
 	if (r == 0)
-		r = use_grant(db, l, row, grants, n, false);
+		r = use_grant(db, l, row, grants, n, GRANT_ALLOWS);
 	return r;
 }
 
 int policy_decide(struct connection *db, struct arena *arena, const struct approval_rules *rules,
-		  struct approval_row *row)
+		  struct approval *row)
 {
 	struct look l = {.arena = arena, .row = row};
 	const struct approval_rule *rule;

@@ -15,42 +15,37 @@ enum {
 
 static const struct value nothing = {.kind = VALUE_OBJECT};
 
-static int unpack(struct arena *a, const struct approval_row *row, struct approval *ret)
+static int unpack(struct arena *a, struct approval *row)
 {
 	struct value *input = NULL;
-	int r = row->input.data ? value_unpack(a, row->input, &input) : 0;
+	int r = row->input.bytes.data ? value_unpack(a, row->input.bytes, &input) : 0;
 
 	if (r == 0)
-		*ret = (struct approval) {.row = *row, .input = input ? input : &nothing};
+		row->input.value = input ? input : &nothing;
 	return r;
 }
 
-struct approval approval_of(struct arena *a, const struct approval_row *row)
+struct approval approval_of(struct arena *a, const struct approval *row)
 {
-	struct approval approval;
+	struct approval approval = *row;
 
-	if (unpack(a, row, &approval) != 0)
-		approval = (struct approval) {.row = *row, .input = &nothing};
+	if (unpack(a, &approval) != 0)
+		approval.input.value = &nothing;
 	return approval;
 }
 
 /* Of those that the arena has no room for none is shown: a human must not see less of one than it
  * is. */
-static int unpack_all(struct arena *a, const struct approval_row *rows, unsigned n,
-		      struct approval **ret_list, unsigned *ret_n)
+static int unpack_all(struct arena *a, struct approval *list, unsigned *n)
 {
-	struct approval *list = arena_alloc(a, (n + 1) * sizeof(list[0]));
-	unsigned i = 0;
-	int r = list ? 0 : -ENOMEM;
+	for (unsigned i = 0; i < *n; i++) {
+		int r = unpack(a, &list[i]);
 
-	while (r == 0 && i < n) {
-		r = unpack(a, &rows[i], &list[i]);
-		i += r == 0;
+		if (r != 0 && i == 0)
+			return r;
+		if (r != 0)
+			*n = i;
 	}
-	if (r != 0 && i == 0)
-		return r;
-	*ret_list = list;
-	*ret_n = i;
 	return 0;
 }
 
@@ -65,11 +60,17 @@ int approval_list(struct approvals *approvals, int lane, struct arena *a,
 								      : APPROVAL_LIST_MAX,
 		.max_bytes = LIST_BYTES,
 	};
-	struct approval_row *rows;
+	struct approval *rows;
 	unsigned n = 0;
 	int r = store_approval_list(store_lane(approvals->store, lane), &q, a, &rows, &n);
 
-	return r == 0 ? unpack_all(a, rows, n, ret_approvals, ret_n) : r;
+	if (r == 0)
+		r = unpack_all(a, rows, &n);
+	if (r != 0)
+		return r;
+	*ret_approvals = rows;
+	*ret_n = n;
+	return 0;
 }
 
 /* ---- the beginning of an id ---- */
@@ -147,7 +148,6 @@ int approval_get(struct approvals *approvals, int lane, struct arena *a, struct 
 		 bool short_id, struct approval *ret_approval, struct why *why)
 {
 	struct connection *db = store_lane(approvals->store, lane);
-	struct approval_row row = {0};
 	struct text whole = id;
 	bool found = false;
 	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, why);
@@ -155,10 +155,10 @@ int approval_get(struct approvals *approvals, int lane, struct arena *a, struct 
 	if (r == 0 && short_id && id.len > 0)
 		r = find_short(db, a, id, &whole, why);
 	if (r == 0)
-		r = store_approval_find(db, whole, a, &row, &found);
+		r = store_approval_find(db, whole, a, ret_approval, &found);
 	if (r == 0 && !found)
 		r = refuse(why, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(id));
-	return r == 0 ? unpack(a, &row, ret_approval) : r;
+	return r == 0 ? unpack(a, ret_approval) : r;
 }
 
 /* ---- forgetting ---- */

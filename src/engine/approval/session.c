@@ -77,11 +77,11 @@ void approval_session_ended(struct approvals *a, struct text session)
 
 /* ---- its calls ---- */
 
-int approval_tie(struct approvals *approvals, struct arena *a,
-		 const struct session_event_row *event, struct text run, struct text *ret_id)
+int approval_tie(struct approvals *approvals, struct arena *a, const struct session_event *event,
+		 struct text run, struct text *ret_id)
 {
 	struct connection *db = store_writer(approvals->store);
-	struct approval_row row;
+	struct approval row;
 	bool found = false;
 	int r = store_approval_untied(db, run, event->tool_name, event->tool_id,
 				      event->created_ms - APPROVAL_TIE_MS, a, &row, &found);

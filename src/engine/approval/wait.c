@@ -117,7 +117,7 @@ void approval_withdraw(struct approvals *a, struct text id, struct text by)
 	approval_decide(a, &d, on_withdrawn, NULL);
 }
 
-int approval_verdict(const struct approval_row *row, struct why *why)
+int approval_verdict(const struct approval *row, struct why *why)
 {
 	struct text words = text_cut(row->comment, 120);
 	const char *colon = words.len > 0 ? ": " : "";

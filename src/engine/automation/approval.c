@@ -113,7 +113,7 @@ void firing_stop_waiting(struct firing *f)
 
 /* ---- the answer ---- */
 
-static void decided(struct firing *f, const struct approval_row *row)
+static void decided(struct firing *f, const struct approval *row)
 {
 	static const struct {
 		enum outcome outcome;
@@ -162,7 +162,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 	else if (result != 0)
 		firing_fail(f, result, why);
 	else
-		decided(f, &approval->row);
+		decided(f, approval);
 }
 
 /* ---- the question ---- */
@@ -225,7 +225,7 @@ bool rule_asked_for(const struct rule *r, struct text tool)
 
 /* ---- what a daemon before us has asked ---- */
 
-static bool is_own(const struct approval_row *row)
+static bool is_own(const struct approval *row)
 {
 	const size_t n = sizeof(id_prefix) - 1;
 

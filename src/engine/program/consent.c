@@ -28,7 +28,7 @@ static void on_kept(void *arg, int result, const struct approval *approval, cons
 	(void)why;
 	if (result != 0)
 		return;
-	snprintf(c->id, sizeof(c->id), "%.*s", TEXT_ARGS(approval->row.id));
+	snprintf(c->id, sizeof(c->id), "%.*s", TEXT_ARGS(approval->id));
 	if (c->left)
 		withdraw(c);
 }
@@ -43,7 +43,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 	c->id[0] = '\0';
 	if (result == 0) {
 		why = &own;
-		result = approval_verdict(&approval->row, &own);
+		result = approval_verdict(approval, &own);
 	}
 	end(c, result, why);
 }

@@ -476,7 +476,7 @@ void process_wait_leave(struct process_wait *w)
 
 /* ---- all of them ---- */
 
-static bool is_own(const struct approval_row *row)
+static bool is_own(const struct approval *row)
 {
 	return text_is(row->tool, PROCESS_TOOL);
 }

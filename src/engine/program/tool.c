@@ -339,7 +339,7 @@ static int open_folder(struct tools *t, const char *folder, struct why *why)
 	return 0;
 }
 
-static bool is_own(const struct approval_row *row)
+static bool is_own(const struct approval *row)
 {
 	for (unsigned i = 0; i < N_TOOLS; i++) {
 		if (all[i].asks && text_is(row->tool, all[i].name))

@@ -79,11 +79,11 @@ int session_config_make(struct arena *a, const struct session_new *in,
 	return value_unpack(a, *ret_packed, (struct value **)ret_config);
 }
 
-const struct value *session_config(struct arena *a, const struct session_row *row)
+const struct value *session_config(struct arena *a, const struct session *row)
 {
 	struct value *v;
 
-	if (!row->config.data || value_unpack(a, row->config, &v) != 0)
+	if (!row->config.bytes.data || value_unpack(a, row->config.bytes, &v) != 0)
 		return NULL;
 	return v;
 }
@@ -113,8 +113,7 @@ static int inherit_list(struct arena *a, const struct value *config, const char 
 	return 0;
 }
 
-int session_config_inherit(struct arena *a, const struct session_row *parent,
-			   struct session_new *in)
+int session_config_inherit(struct arena *a, const struct session *parent, struct session_new *in)
 {
 	const struct value *config = session_config(a, parent);
 	int r;

@@ -7,7 +7,7 @@
 #include "engine/event/event.h"
 #include "engine/session/inner.h"
 
-int session_tell_status(struct events *events, struct arena *a, const struct session_row *row,
+int session_tell_status(struct events *events, struct arena *a, const struct session *row,
 			enum session_status old)
 {
 	struct event_new e = {.type = "session.status", .session = row->id, .run = row->run};
@@ -46,7 +46,7 @@ static void say_input(struct packer *p, struct text packed, bool *cut)
 		packer_packed(p, "tool_input", packed);
 }
 
-static void say_content(struct packer *p, const struct session_event_row *event, bool *cut)
+static void say_content(struct packer *p, const struct session_event *event, bool *cut)
 {
 	switch (event->type) {
 	case SESSION_MESSAGE:
@@ -58,7 +58,7 @@ static void say_content(struct packer *p, const struct session_event_row *event,
 		packer_text(p, "tool_id", event->tool_id);
 		packer_text(p, "tool_name", event->tool_name);
 		packer_text(p, "content_type", TEXT("tool_use"));
-		say_input(p, event->tool_input, cut);
+		say_input(p, event->tool_input.bytes, cut);
 		return;
 	case SESSION_TOOL_RESULT:
 		packer_text(p, "tool_result_for_id", event->tool_id);
@@ -78,8 +78,8 @@ static void say_content(struct packer *p, const struct session_event_row *event,
 	packer_text(p, "content_type", TEXT("raw"));
 }
 
-int session_tell_event(struct events *events, const struct session_row *row,
-		       const struct session_event_row *event)
+int session_tell_event(struct events *events, const struct session *row,
+		       const struct session_event *event)
 {
 	struct event_new e = {.type = "session.event", .session = row->id, .run = row->run};
 	CLEANUP(buf_donep) struct buf data;

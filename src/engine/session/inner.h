@@ -11,6 +11,7 @@
 #include "engine/keep/keeper.h"
 #include "io/tree.h"
 #include "engine/session/session.h"
+#include "store/session.h"
 
 struct chat_turn;
 struct supervised;
@@ -34,7 +35,7 @@ struct live_session {
 	struct list link; /* in sessions->live */
 	struct sessions *sessions;
 	struct arena arena; /* of the texts that it began with */
-	struct session_row row;
+	struct session row;
 	struct buf result;       /* what row.result points to */
 	struct buf error;        /* what row.error points to */
 	char agent_session[256]; /* what row.agent_session points to */
@@ -91,7 +92,7 @@ struct sessions {
 struct session_ender {
 	struct list link;
 	/* row NULL: it will not come, and whoever asked is gone: nobody may be told. */
-	void (*fn)(struct session_ender *e, const struct session_row *row);
+	void (*fn)(struct session_ender *e, const struct session *row);
 };
 
 /* ---- session.c ---- */
@@ -116,7 +117,7 @@ void session_run_free(struct live_session *l);
 int session_said(void *live, const struct said *said);
 /* The query, if nothing else has begun it. */
 void session_say_query(struct live_session *l);
-void session_say(struct live_session *l, const struct session_event_row *row,
+void session_say(struct live_session *l, const struct session_event *row,
 		 const struct value *tool_input);
 
 /* ---- session_write.c ---- */
@@ -127,7 +128,7 @@ void session_write(struct live_session *l);
 void session_set_status(struct live_session *l, enum session_status status);
 
 /* Takes the row's texts; -ENOMEM. */
-int session_write_event(struct live_session *l, const struct session_event_row *row,
+int session_write_event(struct live_session *l, const struct session_event *row,
 			const struct value *tool_input);
 
 /* The waiter is told when all that was written so far is kept (0), or is not yet (-errno).
@@ -138,10 +139,10 @@ int session_write_init(struct sessions *s);
 
 /* ---- session_event.c: the log's events; on the writer's thread ---- */
 
-int session_tell_status(struct events *events, struct arena *a, const struct session_row *row,
+int session_tell_status(struct events *events, struct arena *a, const struct session *row,
 			enum session_status old);
-int session_tell_event(struct events *events, const struct session_row *row,
-		       const struct session_event_row *event);
+int session_tell_event(struct events *events, const struct session *row,
+		       const struct session_event *event);
 
 /* ---- session_config.c ---- */
 
@@ -150,8 +151,7 @@ int session_config_make(struct arena *a, const struct session_new *in,
 			const struct value **ret_config, struct text *ret_packed);
 
 /* What `in` does not say, as the parent had it; in the arena. */
-int session_config_inherit(struct arena *a, const struct session_row *parent,
-			   struct session_new *in);
+int session_config_inherit(struct arena *a, const struct session *parent, struct session_new *in);
 
 /* The folder's own file with the servers, each with our run id and hld's socket in its
  * environment. Nothing where there are none. */

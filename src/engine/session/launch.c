@@ -222,7 +222,7 @@ static int keep_text(struct arena *a, struct text from, struct text *at)
 
 static int fill_row(struct live_session *l, const struct session_new *in, struct text parent)
 {
-	struct session_row *row = &l->row;
+	struct session *row = &l->row;
 	struct arena *a = &l->arena;
 	int r = keep_text(a, in->query, &row->query);
 
@@ -246,7 +246,7 @@ static int fill_row(struct live_session *l, const struct session_new *in, struct
 		r = keep_text(a, in->model, &row->model);
 	if (r == 0)
 		r = expand_folder(a, in->working_dir, &row->working_dir);
-	return r == 0 ? session_config_make(a, in, &l->config, &row->config) : r;
+	return r == 0 ? session_config_make(a, in, &l->config, &row->config.bytes) : r;
 }
 
 static int set_ids(struct live_session *l)
@@ -395,7 +395,7 @@ struct continuation {
 	struct arena arena;
 	struct session_new in; /* its texts are in the arena */
 	struct text parent;
-	struct session_row row;
+	struct session row;
 	bool found;
 	bool again; /* it is looked for once more */
 	int result;
@@ -418,7 +418,7 @@ static void refuse_continuation(struct continuation *c, int result, const struct
 	fn(arg, result, NULL, why);
 }
 
-static int check_parent(const struct session_row *row, bool is_open, struct why *why)
+static int check_parent(const struct session *row, bool is_open, struct why *why)
 {
 	bool good = row->status == SESSION_COMPLETED || row->status == SESSION_INTERRUPTED ||
 		    (is_open && row->status != SESSION_STARTING);
@@ -441,7 +441,7 @@ static int check_parent(const struct session_row *row, bool is_open, struct why 
 /* The parent is at its end. */
 static void go_on(struct continuation *c)
 {
-	struct session_row *row = &c->row;
+	struct session *row = &c->row;
 	int r = session_config_inherit(&c->arena, row, &c->in);
 	struct sessions *s = c->sessions;
 	session_launched_fn fn = c->fn;
@@ -456,7 +456,7 @@ static void go_on(struct continuation *c)
 	continuation_free(c);
 }
 
-static void on_parent_ended(struct session_ender *e, const struct session_row *row)
+static void on_parent_ended(struct session_ender *e, const struct session *row)
 {
 	struct continuation *c = list_entry(e, struct continuation, ender);
 

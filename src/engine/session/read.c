@@ -8,7 +8,7 @@
 enum { BRIEF = 200, EVENTS_DEFAULT_BYTES = 64 << 20, LIST_BYTES = 64 << 20 };
 
 int session_list(struct sessions *s, int lane, struct arena *a, const struct session_filter *f,
-		 struct session_row **ret_rows, unsigned *ret_n)
+		 struct session **ret_rows, unsigned *ret_n)
 {
 	const struct store_session_query q = {
 		.archived = f->archived,
@@ -29,7 +29,7 @@ static int not_found(struct text id, struct why *why)
 }
 
 int session_get(struct sessions *s, int lane, struct arena *a, struct text id, bool short_id,
-		struct session_row *ret_row, struct why *why)
+		struct session *ret_row, struct why *why)
 {
 	struct connection *c = store_lane(s->opts.store, lane);
 	struct text ids[2];
@@ -58,15 +58,13 @@ struct page {
 	bool more;
 };
 
-static size_t size_of(const struct session_event_row *row)
+static size_t size_of(const struct session_event *row)
 {
-	return row->content.len + row->tool_input.len;
+	return row->content.len + row->tool_input.bytes.len;
 }
 
-static int take(struct page *p, const struct session_event_row *row)
+static int take(struct page *p, const struct session_event *row)
 {
-	struct session_event *e;
-
 	if (p->n == p->room) {
 		unsigned room = p->room ? 2 * p->room : 64;
 		struct session_event *grown = arena_alloc(p->arena, room * sizeof(*grown));
@@ -78,8 +76,7 @@ static int take(struct page *p, const struct session_event_row *row)
 		p->events = grown;
 		p->room = room;
 	}
-	e = &p->events[p->n++];
-	*e = (struct session_event) {.row = *row};
+	p->events[p->n++] = *row;
 	p->bytes += size_of(row);
 	return 0;
 }
@@ -100,7 +97,7 @@ static int read_events(struct page *p, struct text session, struct text agent_se
 		.limit = SESSION_EVENTS_MAX,
 		.max_bytes = 4 << 20,
 	};
-	struct session_event_row *rows;
+	struct session_event *rows;
 	unsigned n;
 	int r = 0;
 

@@ -192,7 +192,7 @@ void session_kill(struct live_session *l)
 static void on_done(void *arg, const struct chat_answer *answer)
 {
 	struct live_session *l = arg;
-	const struct session_event_row row = {
+	const struct session_event row = {
 		.type = SESSION_MESSAGE, .role = TEXT("assistant"), .content = answer->content};
 	bool failed = answer->result != 0;
 
@@ -293,7 +293,7 @@ static void say_unused(struct live_session *l)
 {
 	const struct value *servers = value_find(value_find(l->config, "mcp_config"), "mcpServers");
 	bool mcp = servers && servers->len > 0;
-	struct session_event_row row = {.type = SESSION_SYSTEM, .role = TEXT("system")};
+	struct session_event row = {.type = SESSION_SYSTEM, .role = TEXT("system")};
 	char text[AGENT_NAME_MAX + 96];
 
 	if (!mcp && !l->row.model.data)

@@ -41,12 +41,11 @@ static bool is_too_much(const struct live_session *l)
 
 static bool has_room(struct live_session *l, size_t bytes)
 {
-	struct session_event_row last = {.session = l->row.id,
-					 .agent_session = l->row.agent_session,
-					 .type = SESSION_RAW,
-					 .created_ms = clock_utc_ms(),
-					 .content =
-						 TEXT("koine: what it says further is not kept")};
+	struct session_event last = {.session = l->row.id,
+				     .agent_session = l->row.agent_session,
+				     .type = SESSION_RAW,
+				     .created_ms = clock_utc_ms(),
+				     .content = TEXT("koine: what it says further is not kept")};
 
 	if (l->full)
 		return false;
@@ -59,10 +58,10 @@ static bool has_room(struct live_session *l, size_t bytes)
 	return false;
 }
 
-void session_say(struct live_session *l, const struct session_event_row *from,
+void session_say(struct live_session *l, const struct session_event *from,
 		 const struct value *tool_input)
 {
-	struct session_event_row row = *from;
+	struct session_event row = *from;
 	int r;
 
 	row.session = l->row.id;
@@ -82,7 +81,7 @@ void session_say(struct live_session *l, const struct session_event_row *from,
 
 void session_say_query(struct live_session *l)
 {
-	const struct session_event_row row = {
+	const struct session_event row = {
 		.type = SESSION_MESSAGE, .role = TEXT("user"), .content = l->row.query};
 
 	if (l->begun)
@@ -114,7 +113,7 @@ static void set_text(struct buf *b, size_t max, struct text t, struct text *at)
 
 static void learn_result(struct live_session *l, const struct said *said)
 {
-	struct session_row *row = &l->row;
+	struct session *row = &l->row;
 
 	l->has_result = true;
 	l->is_error = said->is_error;
@@ -134,7 +133,7 @@ static void learn_result(struct live_session *l, const struct said *said)
 
 static void say_block(struct live_session *l, const struct said *said)
 {
-	struct session_event_row row = {
+	struct session_event row = {
 		.role = said->role, .content = said->text, .parent_tool = said->parent_tool};
 
 	switch (said->kind) {

@@ -26,42 +26,6 @@ enum {
 static const int64_t keep_bytes = 256LL << 20;
 static const char restarted[] = "daemon restarted while session was active";
 
-/* ---- names ---- */
-
-static const char *const status_names[N_SESSION_STATUSES] = {
-	"starting", "running", "waiting_input", "completing", "completed", "failed", "interrupted"};
-
-const char *session_status_name(enum session_status status)
-{
-	return status_names[status];
-}
-
-bool session_status_parse(struct text t, enum session_status *ret_status)
-{
-	for (unsigned i = 0; i < N_SESSION_STATUSES; i++) {
-		if (text_is(t, status_names[i])) {
-			*ret_status = (enum session_status)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-const char *session_event_type_name(enum session_event_type type)
-{
-	static const char *const names[N_SESSION_EVENT_TYPES] = {"message", "tool_call",
-								 "tool_result", "system", "raw"};
-
-	return names[type];
-}
-
-const char *session_approval_name(enum session_approval approval)
-{
-	static const char *const names[] = {NULL, "pending", "approved", "denied", "resolved"};
-
-	return names[approval];
-}
-
 /* ---- at hand ---- */
 
 struct live_session *session_live(struct sessions *s, struct text id)
@@ -127,7 +91,7 @@ struct interruption {
 	struct sessions *sessions;
 	struct arena arena;
 	struct text id;
-	struct session_row row;
+	struct session row;
 	bool found;
 	int result;
 	session_done_fn fn;
@@ -292,7 +256,7 @@ int session_sweep(struct sessions *s, bool *ret_more)
 
 /* ---- start ---- */
 
-static int settle(struct sessions *s, struct arena *a, struct session_row *row)
+static int settle(struct sessions *s, struct arena *a, struct session *row)
 {
 	enum session_status old = row->status;
 	int r;
@@ -305,7 +269,7 @@ static int settle(struct sessions *s, struct arena *a, struct session_row *row)
 	return r == 0 ? session_tell_status(s->opts.events, a, row, old) : r;
 }
 
-static int settle_all(struct sessions *s, struct arena *a, struct session_row *rows, unsigned n)
+static int settle_all(struct sessions *s, struct arena *a, struct session *rows, unsigned n)
 {
 	int r = store_begin(s->opts.store);
 
@@ -326,7 +290,7 @@ static int settle_all(struct sessions *s, struct arena *a, struct session_row *r
 /* The daemon before us died: its programs were ended by tasks_start. */
 static int recover(struct sessions *s)
 {
-	struct session_row *rows;
+	struct session *rows;
 	struct arena a;
 	unsigned n = 0;
 	int r;

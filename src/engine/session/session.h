@@ -19,12 +19,12 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/noun/session.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"
 #include "io/work.h"
-#include "store/session.h"
 
 struct approvals;
 struct chat;
@@ -144,15 +144,11 @@ struct session_filter {
 
 /* The last active first. */
 int session_list(struct sessions *s, int lane, struct arena *a, const struct session_filter *f,
-		 struct session_row **ret_rows, unsigned *ret_n);
+		 struct session **ret_rows, unsigned *ret_n);
 
 /* REFUSE_NOT_FOUND: "session not found: ID". A beginning of an id that only one has will do where `short_id`. */
 int session_get(struct sessions *s, int lane, struct arena *a, struct text id, bool short_id,
-		struct session_row *ret_row, struct why *why);
-
-struct session_event {
-	struct session_event_row row;
-};
+		struct session *ret_row, struct why *why);
 
 struct session_events_query {
 	struct text session;       /* or */
@@ -173,18 +169,11 @@ int session_paths(struct sessions *s, int lane, struct arena *a, int64_t limit,
 		  struct session_path **ret_paths, unsigned *ret_n);
 
 /* The configuration that is packed in row->config, for those who show it; NULL: none. */
-const struct value *session_config(struct arena *a, const struct session_row *row);
+const struct value *session_config(struct arena *a, const struct session *row);
 
 /* On the loop, for approvals: something of this session waits for a human (+1), or does not any more (-1): its status
  * follows. Nothing happens where it does not run. Accepts NULL. */
 void session_wait(struct sessions *s, struct text id, int change);
-
-/* "starting" … "interrupted"; as hld's clients before it knew the last two say is their dialect's. */
-const char *session_status_name(enum session_status status);
-bool session_status_parse(struct text t, enum session_status *ret_status);
-const char *session_event_type_name(enum session_event_type type);
-/* NULL for none. */
-const char *session_approval_name(enum session_approval approval);
 
 /* On the writer's thread: deletes some that ended too long ago. Accepts NULL. */
 int session_sweep(struct sessions *s, bool *ret_more);

@@ -18,7 +18,7 @@
 struct item {
 	struct item *next;
 	bool is_event;
-	struct session_event_row event;
+	struct session_event event;
 	enum session_status old, status;
 	struct text error;
 };
@@ -28,7 +28,7 @@ struct batch {
 	struct live_session *live;
 	struct arena arena;
 	struct arena scratch; /* of one try */
-	struct session_row row;
+	struct session row;
 	struct item *first;
 	struct item **last;
 	size_t bytes;
@@ -46,7 +46,7 @@ static struct text batch_id(const struct change *c)
 
 /* ---- on the writer's thread ---- */
 
-static int keep_event(struct batch *b, struct session_event_row *event)
+static int keep_event(struct batch *b, struct session_event *event)
 {
 	const struct sessions_opts *o = &b->live->sessions->opts;
 	struct connection *c = store_writer(o->store);
@@ -67,7 +67,7 @@ static int keep_event(struct batch *b, struct session_event_row *event)
 
 static int keep_item(struct batch *b, struct item *i)
 {
-	struct session_row row = b->row;
+	struct session row = b->row;
 
 	if (i->is_event)
 		return keep_event(b, &i->event);
@@ -256,12 +256,12 @@ static int pack_into(struct arena *a, const struct value *v, struct text *ret_pa
 	return r;
 }
 
-int session_write_event(struct live_session *l, const struct session_event_row *row,
+int session_write_event(struct live_session *l, const struct session_event *row,
 			const struct value *tool_input)
 {
 	struct batch *b = open_batch(l);
 	struct item *i = b ? arena_zalloc(&b->arena, sizeof(*i)) : NULL;
-	struct session_event_row *e;
+	struct session_event *e;
 
 	if (!i)
 		return -ENOMEM;
@@ -271,9 +271,9 @@ int session_write_event(struct live_session *l, const struct session_event_row *
 	if (!copy(&b->arena, &e->agent_session) || !copy(&b->arena, &e->role) ||
 	    !copy(&b->arena, &e->content) || !copy(&b->arena, &e->tool_id) ||
 	    !copy(&b->arena, &e->tool_name) || !copy(&b->arena, &e->parent_tool) ||
-	    pack_into(&b->arena, tool_input, &e->tool_input) != 0)
+	    pack_into(&b->arena, tool_input, &e->tool_input.bytes) != 0)
 		return -ENOMEM;
-	add(b, i, sizeof(*i) + e->content.len + e->tool_input.len + 64);
+	add(b, i, sizeof(*i) + e->content.len + e->tool_input.bytes.len + 64);
 	session_write(l);
 	pause_or_read(l);
 	return 0;

@@ -99,6 +99,7 @@ struct statement {
 	int err;       /* the first fault since it was started */
 	bool busy;
 	bool loose; /* not one of the kept: freed when done */
+	int beside; /* the first column behind the members that were read */
 };
 
 /* Keeps the first fault. */

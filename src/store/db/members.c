@@ -196,12 +196,17 @@ static void read_member(struct statement *q, int column, const struct member *m,
 	}
 }
 
-int query_read_members(struct statement *q, void *noun)
+void query_read_members(struct statement *q, void *noun)
 {
 	int column = 0;
 
 	memset(noun, 0, q->query->of->size);
 	query_each (m, q->query)
 		read_member(q, column++, m, (char *)noun + m->offset);
-	return column;
+	q->beside = column;
+}
+
+int query_beside(const struct statement *q)
+{
+	return q->beside;
 }

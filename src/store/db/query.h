@@ -84,9 +84,10 @@ struct text query_text(struct statement *q, int column); /* {NULL, 0} for NULL *
 unsigned query_enum(struct statement *q, int column, unsigned n);
 struct text query_blob(struct statement *q, int column); /* bytes; {NULL, 0} for NULL */
 
-/* The columns that the query selects, into this noun; its other members become 0. Returns how many
- * columns there were: what the query reads beside them begins there. */
-int query_read_members(struct statement *q, void *noun);
+/* The columns that the query selects, into this noun; its other members become 0. */
+void query_read_members(struct statement *q, void *noun);
+/* The first column behind them: what the query reads beside. */
+int query_beside(const struct statement *q);
 
 /* The fault that stuck, for whoever reads columns and does not step on. */
 int query_fault(const struct statement *q);

@@ -27,7 +27,7 @@ static struct {
 	char id[64];
 	char comment[64];
 	struct approval_filter filter;
-	struct grant_row grant;
+	struct grant grant;
 	char grant_tool[64];
 	unsigned n_listed;
 	bool big;
@@ -41,14 +41,16 @@ static void keep(char out[64], struct text t)
 
 static struct approval approval_like(enum approval_status status)
 {
-	struct approval a = {.row = {.id = TEXT("local-1"),
-				     .tool = TEXT("Bash"),
-				     .status = status,
-				     .created_ms = 1000}};
+	struct approval a = {
+		.id = TEXT("local-1"),
+		.tool = TEXT("Bash"),
+		.status = status,
+		.created_ms = 1000,
+	};
 
 	if (status != APPROVAL_PENDING) {
-		a.row.decided_by = TEXT("human");
-		a.row.decided_ms = 2000;
+		a.decided_by = TEXT("human");
+		a.decided_ms = 2000;
 	}
 	return a;
 }
@@ -59,7 +61,7 @@ static void tell(int result, enum approval_status status, struct text comment)
 	struct why why = {0};
 	approval_fn fn = played.fn;
 
-	a.row.comment = comment;
+	a.comment = comment;
 	if (result > 0)
 		(void)refuse(&why, (enum refusal)result, "no");
 	assert_non_null(fn);
@@ -133,7 +135,7 @@ int approval_list(struct approvals *s, int lane, struct arena *a, const struct a
 	played.filter = *f;
 	for (unsigned i = 0; i < played.n_listed; i++) {
 		all[i] = approval_like(APPROVAL_PENDING);
-		all[i].input = played.big ? big_input(a) : NULL;
+		all[i].input.value = played.big ? big_input(a) : NULL;
 	}
 	*ret_approvals = all;
 	*ret_n = played.n_listed;
@@ -147,7 +149,7 @@ int approval_get(struct approvals *s, int lane, struct arena *a, struct text id,
 	if (!text_is(id, "local") && !text_is(id, "local-1"))
 		return refuse(why, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(id));
 	*ret_approval = approval_like(APPROVAL_PENDING);
-	ret_approval->input = played.big ? big_input(a) : NULL;
+	ret_approval->input.value = played.big ? big_input(a) : NULL;
 	return 0;
 }
 
@@ -156,20 +158,20 @@ unsigned approvals_pending(const struct approvals *s)
 	return 7;
 }
 
-int grant_list(struct approvals *s, int lane, struct arena *a, struct grant_row **ret_rows,
+int grant_list(struct approvals *s, int lane, struct arena *a, struct grant **ret_rows,
 	       unsigned *ret_n)
 {
-	struct grant_row *rows = arena_zalloc(a, 2 * sizeof(rows[0]));
+	struct grant *rows = arena_zalloc(a, 2 * sizeof(rows[0]));
 
-	rows[0] = (struct grant_row) {.id = TEXT("aa1"), .tool = TEXT("Bash"), .uses = -1};
-	rows[1] = (struct grant_row) {
-		.id = TEXT("aa2"), .denies = true, .uses = 3, .expires_ms = 3000};
+	rows[0] = (struct grant) {.id = TEXT("aa1"), .tool = TEXT("Bash"), .uses = -1};
+	rows[1] = (struct grant) {
+		.id = TEXT("aa2"), .verdict = GRANT_DENIES, .uses = 3, .expires_ms = 3000};
 	*ret_rows = rows;
 	*ret_n = 2;
 	return 0;
 }
 
-void grant_add(struct approvals *s, const struct grant_row *row, const struct approval_client *from,
+void grant_add(struct approvals *s, const struct grant *row, const struct approval_client *from,
 	       approval_fn fn, void *arg)
 {
 	played.grant = *row;
@@ -182,36 +184,6 @@ void grant_remove(struct approvals *s, struct text id, const struct approval_cli
 {
 	keep(played.revoked, id);
 	fn(arg, 0, NULL, NULL);
-}
-
-static const char *const statuses[] = {"pending",   "approved", "denied",
-				       "responded", "expired",  "superseded"};
-
-const char *approval_status_name(enum approval_status status)
-{
-	return statuses[status];
-}
-
-bool approval_status_parse(struct text t, enum approval_status *ret_status)
-{
-	for (unsigned i = 0; i < N_APPROVAL_STATUSES; i++) {
-		if (text_is(t, statuses[i])) {
-			*ret_status = (enum approval_status)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-const char *approval_kind_name(enum approval_kind kind)
-{
-	return kind == APPROVAL_FUNCTION ? "function_call" : "human_contact";
-}
-
-bool approval_kind_parse(struct text t, enum approval_kind *ret_kind)
-{
-	*ret_kind = text_is(t, "human_contact") ? APPROVAL_CONTACT : APPROVAL_FUNCTION;
-	return text_is(t, "human_contact") || text_is(t, "function_call");
 }
 
 /* ---- the world ---- */
@@ -591,7 +563,7 @@ static void grants_come_and_go(void **state)
 	assert_true(dialer_wait(&f.client, &f.world, 200));
 	buf_clear(&f.client.in);
 	assert_string_equal(played.grant_tool, "Edit");
-	assert_true(played.grant.denies);
+	assert_int_equal(played.grant.verdict, GRANT_DENIES);
 	assert_int_equal(played.grant.uses, 4);
 	assert_int_equal(played.grant.expires_ms - played.grant.created_ms, 2000);
 	say(&f, CALL("approval.revoke", "{'id':'aa2'}"));

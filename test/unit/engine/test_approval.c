@@ -12,6 +12,7 @@
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/session/session.h"
+#include "store/session.h"
 #include "store/store.h"
 #include "wire/json.h"
 
@@ -88,20 +89,20 @@ static void world_reopen(struct world *w)
 /* On the writer's connection, while no thread has it. */
 static void add_session(struct world *w)
 {
-	const struct session_row row = {.id = TEXT("s1"),
-					.run = TEXT("r1"),
-					.agent_session = TEXT("c1"),
-					.query = TEXT("q"),
-					.working_dir = TEXT("/"),
-					.runner = TEXT("claude"),
-					.status = SESSION_RUNNING,
-					.created_ms = 1,
-					.active_ms = 1,
-					.cost_usd = -1,
-					.input_tokens = -1,
-					.output_tokens = -1,
-					.duration_ms = -1,
-					.turns = -1};
+	const struct session row = {.id = TEXT("s1"),
+				    .run = TEXT("r1"),
+				    .agent_session = TEXT("c1"),
+				    .query = TEXT("q"),
+				    .working_dir = TEXT("/"),
+				    .runner = TEXT("claude"),
+				    .status = SESSION_RUNNING,
+				    .created_ms = 1,
+				    .active_ms = 1,
+				    .cost_usd = -1,
+				    .input_tokens = -1,
+				    .output_tokens = -1,
+				    .duration_ms = -1,
+				    .turns = -1};
 	int64_t seq;
 
 	begin(w->stage.f);
@@ -175,13 +176,13 @@ static void note(struct told *t, int result, const struct approval *a, const str
 	t->why = *why;
 	if (!a)
 		return;
-	assert_non_null(a->input);
-	t->status = a->row.status;
-	t->event_id = a->row.event_id;
-	snprintf(t->id, sizeof(t->id), "%.*s", TEXT_ARGS(a->row.id));
-	snprintf(t->by, sizeof(t->by), "%.*s", TEXT_ARGS(a->row.decided_by));
-	snprintf(t->comment, sizeof(t->comment), "%.*s", TEXT_ARGS(a->row.comment));
-	snprintf(t->session, sizeof(t->session), "%.*s", TEXT_ARGS(a->row.session));
+	assert_non_null(a->input.value);
+	t->status = a->status;
+	t->event_id = a->event_id;
+	snprintf(t->id, sizeof(t->id), "%.*s", TEXT_ARGS(a->id));
+	snprintf(t->by, sizeof(t->by), "%.*s", TEXT_ARGS(a->decided_by));
+	snprintf(t->comment, sizeof(t->comment), "%.*s", TEXT_ARGS(a->comment));
+	snprintf(t->session, sizeof(t->session), "%.*s", TEXT_ARGS(a->session));
 }
 
 static void on_told(void *arg, int result, const struct approval *a, const struct why *why)
@@ -199,7 +200,7 @@ static void on_kept(void *arg, int result, const struct approval *a, const struc
 
 	t->n_kept++;
 	assert_int_equal(result, 0);
-	assert_int_equal(a->row.status, APPROVAL_PENDING);
+	assert_int_equal(a->status, APPROVAL_PENDING);
 	note(t, result, a, why);
 }
 
@@ -310,7 +311,7 @@ static bool says(const struct value *data, const char *key, const char *want)
 
 /* ---- rules ---- */
 
-static void grant(struct world *w, const struct grant_row *row);
+static void grant(struct world *w, const struct grant *row);
 
 static void the_last_rule_that_matches_wins(void **state)
 {
@@ -356,7 +357,7 @@ static void what_a_rule_answers_is_kept_and_told(void **state)
 
 	add_rule(w, VERDICT_ALLOW, "Read", NULL);
 	t = ask(w, "Read");
-	assert_int_equal(get(w, t.id).row.status, APPROVAL_APPROVED);
+	assert_int_equal(get(w, t.id).status, APPROVAL_APPROVED);
 	data = event_of(w, "approval.resolved");
 	assert_true(says(data, "decision", "approved"));
 	assert_true(says(data, "decided_by", "policy:a"));
@@ -513,7 +514,7 @@ static void no_key_stands_twice_in_what_is_allowed(void **state)
 	};
 	struct world *w = *state;
 
-	grant(w, &(struct grant_row) {.tool = TEXT("Bash")});
+	grant(w, &(struct grant) {.tool = TEXT("Bash")});
 	JUDGE(w, cases);
 	add_rule(w, VERDICT_ALLOW, NULL, NULL);
 	JUDGE(w, cases);
@@ -594,7 +595,7 @@ static void an_id_is_for_what_was_asked_under_it(void **state)
 
 /* ---- grants ---- */
 
-static void grant(struct world *w, const struct grant_row *row)
+static void grant(struct world *w, const struct grant *row)
 {
 	struct told t = {0};
 
@@ -607,10 +608,10 @@ static void grant(struct world *w, const struct grant_row *row)
 static void a_grant_has_its_uses(void **state)
 {
 	struct world *w = *state;
-	struct grant_row *rows;
+	struct grant *rows;
 	unsigned n;
 
-	grant(w, &(struct grant_row) {.id = TEXT("g"), .tool = TEXT("Ba*"), .uses = 2});
+	grant(w, &(struct grant) {.id = TEXT("g"), .tool = TEXT("Ba*"), .uses = 2});
 	assert_string_equal(ask(w, "Bash").by, "grant:g");
 	assert_int_equal(ask(w, "Read").status, APPROVAL_PENDING);
 	assert_int_equal(ask(w, "Bash").status, APPROVAL_APPROVED);
@@ -624,7 +625,7 @@ static void a_grant_is_for_its_session_and_input(void **state)
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
 
-	grant(w, &(struct grant_row) {.session = TEXT("s1"), .pattern = TEXT("ls *")});
+	grant(w, &(struct grant) {.session = TEXT("s1"), .pattern = TEXT("ls *")});
 	in.input = command(w, "ls -l");
 	assert_int_equal(request(w, &in).status, APPROVAL_PENDING);
 	in.run = TEXT("r1");
@@ -638,8 +639,8 @@ static void a_grant_that_denies_wins_and_a_rule_comes_first(void **state)
 	struct world *w = *state;
 	struct told t = {0};
 
-	grant(w, &(struct grant_row) {.tool = TEXT("*")});
-	grant(w, &(struct grant_row) {.id = TEXT("no"), .tool = TEXT("Bash"), .denies = true});
+	grant(w, &(struct grant) {.tool = TEXT("*")});
+	grant(w, &(struct grant) {.id = TEXT("no"), .tool = TEXT("Bash"), .verdict = GRANT_DENIES});
 	assert_int_equal(ask(w, "Bash").status, APPROVAL_DENIED);
 	assert_int_equal(ask(w, "Read").status, APPROVAL_APPROVED);
 	add_rule(w, VERDICT_ASK, NULL, NULL);
@@ -666,7 +667,7 @@ static void a_decision_may_grant_the_same(void **state)
 	d.id = text_of(t.id);
 	d.grant_session = true;
 	assert_string_equal(decide_as(w, &d).why.field, "grant"); /* it has no session */
-	assert_int_equal(get(w, t.id).row.status, APPROVAL_PENDING);
+	assert_int_equal(get(w, t.id).status, APPROVAL_PENDING);
 	d.grant_session = false;
 	assert_int_equal(decide_as(w, &d).result, 0);
 	assert_int_equal(ask(w, "Bash").status, APPROVAL_APPROVED);
@@ -849,7 +850,7 @@ static void a_restart_is_survived_by_asking_again(void **state)
 
 static bool is(struct world *w, const char *id, enum approval_status status)
 {
-	return get(w, id).row.status == status;
+	return get(w, id).status == status;
 }
 
 static void what_expired_meanwhile_expires_at_the_start(void **state)
@@ -927,7 +928,7 @@ static void on_busy(void *arg, int result, const struct approval *a, const struc
 {
 	struct busy *b = arg;
 	const struct approval_new in = plain_new("Next");
-	const struct approval_decision d = {.id = a->row.id, .status = APPROVAL_DENIED};
+	const struct approval_decision d = {.id = a->id, .status = APPROVAL_DENIED};
 
 	on_told(&b->told, result, a, why);
 	approval_leave(b->other->waiter);
@@ -1042,12 +1043,12 @@ struct tool_call {
 static void add_call(struct world *w, void *arg)
 {
 	struct tool_call *call = arg;
-	struct session_event_row row = {.session = TEXT("s1"),
-					.agent_session = TEXT("c1"),
-					.type = SESSION_TOOL_CALL,
-					.created_ms = clock_utc_ms(),
-					.tool_id = text_of(call->tool_id),
-					.tool_name = text_of(call->tool)};
+	struct session_event row = {.session = TEXT("s1"),
+				    .agent_session = TEXT("c1"),
+				    .type = SESSION_TOOL_CALL,
+				    .created_ms = clock_utc_ms(),
+				    .tool_id = text_of(call->tool_id),
+				    .tool_name = text_of(call->tool)};
 	struct text tied = {0};
 	struct arena a;
 	int64_t sequence;
@@ -1061,11 +1062,11 @@ static void add_call(struct world *w, void *arg)
 	arena_done(&a);
 }
 
-static struct session_event_row event_row(struct world *w, int64_t id)
+static struct session_event event_row(struct world *w, int64_t id)
 {
 	const struct store_session_events_query q = {
 		.session = TEXT("s1"), .after_id = id - 1, .limit = 1};
-	struct session_event_row *rows;
+	struct session_event *rows;
 	unsigned n = 0;
 
 	assert_int_equal(store_session_events(store_reader(services(w)->store, 1), &q,
@@ -1081,7 +1082,7 @@ static void an_approval_is_tied_to_its_call(void **state)
 	struct approval_new in = plain_new("Bash");
 	struct tool_call first = {.tool = "Bash", .tool_id = "t1"};
 	struct tool_call second = {.tool = "Bash", .tool_id = "t2"};
-	struct session_event_row row;
+	struct session_event row;
 	struct told t;
 
 	in.run = TEXT("r1");
@@ -1230,16 +1231,16 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 	assert_int_equal(approval_list(approvals(w), 1, &w->stage.f->arena, &waiting, &list, &n),
 			 0);
 	assert_int_equal(n, 3);
-	assert_true(text_is(list[0].row.id, made.id));
-	assert_true(text_is(value_text(value_find(value_find(list[0].input, "deep"), "command")),
-			    "ls"));
+	assert_true(text_is(list[0].id, made.id));
+	assert_true(text_is(
+		value_text(value_find(value_find(list[0].input.value, "deep"), "command")), "ls"));
 	assert_int_equal(approval_list(approvals(w), 1, &w->stage.f->arena, &all, &list, &n), 0);
 	assert_int_equal(n, 2);
-	assert_true(text_is(list[0].row.id, "abc2"));
+	assert_true(text_is(list[0].id, "abc2"));
 	/* Without what all that we make begin with. */
 	made.id[strlen("local-") + 8] = '\0';
 	in.id = text_of(made.id + strlen("local-"));
-	assert_true(text_is(get(w, made.id + strlen("local-")).row.tool, "Bash"));
+	assert_true(text_is(get(w, made.id + strlen("local-")).tool, "Bash"));
 	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
 				      &w->stage.f->why),
 			 REFUSE_PARAMS);
@@ -1262,8 +1263,8 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 	assert_int_equal(find(w, TEXT("abc2"), true), REFUSE_PARAMS);
 	/* One that waits is meant before one that was decided. */
 	decide(w, "abc1", APPROVAL_APPROVED);
-	assert_true(text_is(get(w, "abc").row.id, "abc2"));
-	assert_true(text_is(get(w, "abc1").row.id, "abc1"));
+	assert_true(text_is(get(w, "abc").id, "abc2"));
+	assert_true(text_is(get(w, "abc1").id, "abc1"));
 	decide(w, "abc2", APPROVAL_APPROVED);
 	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
 				      &w->stage.f->why),
@@ -1300,7 +1301,7 @@ static void old_ones_are_forgotten_but_not_those_that_wait(void **state)
 	assert_false(more);
 	assert_int_equal(approval_list(approvals(w), 1, &w->stage.f->arena, &all, &list, &n), 0);
 	assert_int_equal(n, 1);
-	assert_int_equal(list[0].row.status, APPROVAL_PENDING);
+	assert_int_equal(list[0].status, APPROVAL_PENDING);
 }
 
 static void every_word_is_understood(void **state)

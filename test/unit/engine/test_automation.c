@@ -238,9 +238,10 @@ static void decide(struct world *w, unsigned i, enum approval_status status, con
 	struct approval_waiter *q = &w->asked[i];
 	approval_fn fn = q->fn;
 	const struct approval how = {
-		.row = {.id = text_of(q->id),
-			.status = status,
-			.comment = comment ? text_of(comment) : (struct text) {0}}};
+		.id = text_of(q->id),
+		.status = status,
+		.comment = comment ? text_of(comment) : (struct text) {0},
+	};
 	const struct why why = {.text = ""};
 
 	assert_non_null(fn);
@@ -1218,9 +1219,9 @@ static void questions_of_a_life_before_are_withdrawn(void **state)
 	struct world *w = *state;
 	struct rule_new r = careful(w, "x");
 
-	w->old[0].row = (struct approval_row) {.id = TEXT("rule-1"), .agent = TEXT("rule")};
-	w->old[1].row = (struct approval_row) {.id = TEXT("rule-2"), .agent = TEXT("claude")};
-	w->old[2].row = (struct approval_row) {.id = TEXT("local-3"), .agent = TEXT("rule")};
+	w->old[0] = (struct approval) {.id = TEXT("rule-1"), .agent = TEXT("rule")};
+	w->old[1] = (struct approval) {.id = TEXT("rule-2"), .agent = TEXT("claude")};
+	w->old[2] = (struct approval) {.id = TEXT("local-3"), .agent = TEXT("rule")};
 	w->n_old = 3;
 	set_rules(w, &r, 1);
 	turn_until(w, w->n_withdrawn > 0);

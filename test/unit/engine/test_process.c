@@ -66,7 +66,7 @@ static void note(char *to, size_t size, struct text t)
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
 {
-	const struct approval kept = {.row = {.id = TEXT("local-1"), .status = APPROVAL_PENDING}};
+	const struct approval kept = {.id = TEXT("local-1"), .status = APPROVAL_PENDING};
 	struct world *w = the_world;
 
 	(void)s;
@@ -108,7 +108,7 @@ void __wrap_approval_decide(struct approvals *s, const struct approval_decision 
 
 static void decide(struct world *w, enum approval_status status, const char *comment)
 {
-	const struct approval how = {.row = {.status = status, .comment = text_of(comment)}};
+	const struct approval how = {.status = status, .comment = text_of(comment)};
 	approval_fn fn = w->waiter.fn;
 
 	assert_non_null(fn);
@@ -514,7 +514,7 @@ static void whoever_leaves_withdraws_the_question(void **state)
 
 static void one_that_leaves_before_it_is_asked_withdraws_later(void **state)
 {
-	const struct approval kept = {.row = {.id = TEXT("local-2"), .status = APPROVAL_PENDING}};
+	const struct approval kept = {.id = TEXT("local-2"), .status = APPROVAL_PENDING};
 	struct world *w = *state;
 	const struct process_new in = {.command = TEXT("sleep 60")};
 

@@ -263,9 +263,9 @@ static struct launched launch(struct world *w, const char *query)
 	return l;
 }
 
-static struct session_row get(struct world *w, struct arena *a, const char *id)
+static struct session get(struct world *w, struct arena *a, const char *id)
 {
-	struct session_row row;
+	struct session row;
 	struct why why;
 
 	if (session_get(w->stage.f->services->sessions, N_READERS - 1, a, text_of(id), false, &row,
@@ -308,9 +308,9 @@ static void conversation(struct world *w, const char *id, bool chain, char *out,
 	*out = '\0';
 	for (unsigned i = 0; i < n && at < size; i++)
 		at += (size_t)snprintf(out + at, size - at, "%s%s %.*s%.*s%.30s", i > 0 ? "|" : "",
-				       session_event_type_name(e[i].row.type),
-				       TEXT_ARGS(e[i].row.role), TEXT_ARGS(e[i].row.tool_name),
-				       e[i].row.content.data ? e[i].row.content.data : "");
+				       session_event_type_name(e[i].type), TEXT_ARGS(e[i].role),
+				       TEXT_ARGS(e[i].tool_name),
+				       e[i].content.data ? e[i].content.data : "");
 	arena_done(&a);
 }
 
@@ -355,7 +355,7 @@ static void a_session_says_what_its_program_prints(void **state)
 {
 	struct world *w = *state;
 	struct launched l = launch(w, "id c1; say hello; call t1 Bash; back t1 done; end fine");
-	struct session_row row;
+	struct session row;
 	struct arena a;
 	char said[1000];
 
@@ -841,7 +841,7 @@ static void what_is_too_much_is_not_kept(void **state)
 					&e, &n, &more),
 			 0);
 	assert_true(n > 100 && n < 1000);
-	assert_int_equal(e[n - 1].row.type, SESSION_RAW);
+	assert_int_equal(e[n - 1].type, SESSION_RAW);
 	assert_true(text_is(get(w, &a, l.id).result, "fine"));
 	arena_done(&a);
 }
@@ -863,7 +863,7 @@ static void long_lines_come_whole(void **state)
 					&e, &n, &more),
 			 0);
 	assert_int_equal(n, 2);
-	assert_int_equal(e[1].row.content.len, 3000000);
+	assert_int_equal(e[1].content.len, 3000000);
 	arena_done(&a);
 }
 

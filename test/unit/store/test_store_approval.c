@@ -20,7 +20,7 @@ static void assert_bytes(struct text got, struct text want)
 
 /* ---- one approval ---- */
 
-static const struct approval_row full = {
+static const struct approval full = {
 	.id = TEXT("local-full"),
 	.session = TEXT("s"),
 	.run = TEXT("r"),
@@ -29,7 +29,7 @@ static const struct approval_row full = {
 	.tool_use_id = TEXT("toolu_1"),
 	.kind = APPROVAL_CONTACT,
 	.tool = TEXT("Bash"),
-	.input = {"\0{}\xfe", 4},
+	.input.bytes = {"\0{}\xfe", 4},
 	.event_id = 17,
 	.status = APPROVAL_DENIED,
 	.comment = {"no\0\xff", 4},
@@ -39,7 +39,7 @@ static const struct approval_row full = {
 	.decided_ms = 3,
 };
 
-static int64_t add_row(struct fixture *f, const struct approval_row *row)
+static int64_t add_row(struct fixture *f, const struct approval *row)
 {
 	int64_t seq = 0;
 
@@ -49,24 +49,24 @@ static int64_t add_row(struct fixture *f, const struct approval_row *row)
 }
 
 /* Pending. */
-static struct approval_row plain(const char *id, const char *session, const char *run)
+static struct approval plain(const char *id, const char *session, const char *run)
 {
-	return (struct approval_row) {.id = text_of(id),
-				      .session = text_of(session),
-				      .run = text_of(run),
-				      .tool = TEXT("Bash")};
+	return (struct approval) {.id = text_of(id),
+				  .session = text_of(session),
+				  .run = text_of(run),
+				  .tool = TEXT("Bash")};
 }
 
 static int64_t add(struct fixture *f, const char *id, const char *session, const char *run)
 {
-	const struct approval_row row = plain(id, session, run);
+	const struct approval row = plain(id, session, run);
 
 	return add_row(f, &row);
 }
 
-static struct approval_row find(struct fixture *f, const char *id)
+static struct approval find(struct fixture *f, const char *id)
 {
-	struct approval_row row = {0};
+	struct approval row = {0};
 	bool found = false;
 
 	assert_int_equal(store_approval_find(reader(f), text_of(id), &f->arena, &row, &found), 0);
@@ -74,7 +74,7 @@ static struct approval_row find(struct fixture *f, const char *id)
 	return row;
 }
 
-static void assert_row(const struct approval_row *got, const struct approval_row *want)
+static void assert_row(const struct approval *got, const struct approval *want)
 {
 	assert_bytes(got->id, want->id);
 	assert_bytes(got->session, want->session);
@@ -84,7 +84,7 @@ static void assert_row(const struct approval_row *got, const struct approval_row
 	assert_bytes(got->tool_use_id, want->tool_use_id);
 	assert_int_equal(got->kind, want->kind);
 	assert_bytes(got->tool, want->tool);
-	assert_bytes(got->input, want->input);
+	assert_bytes(got->input.bytes, want->input.bytes);
 	assert_int_equal(got->event_id, want->event_id);
 	assert_int_equal(got->status, want->status);
 	assert_bytes(got->comment, want->comment);
@@ -96,9 +96,9 @@ static void assert_row(const struct approval_row *got, const struct approval_row
 
 static void an_approval_comes_back_as_it_was_added(void **state)
 {
-	const struct approval_row none = {.id = TEXT("none"), .tool = TEXT("")};
+	const struct approval none = {.id = TEXT("none"), .tool = TEXT("")};
 	struct fixture *f = *state;
-	struct approval_row row;
+	struct approval row;
 	int64_t seq;
 	bool found;
 
@@ -117,7 +117,7 @@ static void an_approval_comes_back_as_it_was_added(void **state)
 
 static void an_id_that_is_taken_is_told(void **state)
 {
-	const struct approval_row again = plain("a", "other", NULL);
+	const struct approval again = plain("a", "other", NULL);
 	struct fixture *f = *state;
 	int64_t seq = 77;
 
@@ -132,11 +132,11 @@ static void an_id_that_is_taken_is_told(void **state)
 static bool decide(struct fixture *f, const char *id, enum approval_status status,
 		   struct text comment, const char *by)
 {
-	const struct approval_row row = {.id = text_of(id),
-					 .status = status,
-					 .comment = comment,
-					 .decided_by = text_of(by),
-					 .decided_ms = 50};
+	const struct approval row = {.id = text_of(id),
+				     .status = status,
+				     .comment = comment,
+				     .decided_by = text_of(by),
+				     .decided_ms = 50};
 	bool done = false;
 
 	begin(f);
@@ -156,7 +156,7 @@ static bool has_asked(struct fixture *f, int64_t pid, int64_t started)
 static void who_asked_and_who_decided_is_kept(void **state)
 {
 	struct fixture *f = *state;
-	struct approval_row row = plain("a", NULL, NULL);
+	struct approval row = plain("a", NULL, NULL);
 	bool done = false;
 
 	begin(f);
@@ -251,7 +251,7 @@ static void the_beginning_of_an_id_will_do(void **state)
 static int64_t ask(struct fixture *f, const char *id, const char *run, const char *tool_use_id,
 		   int64_t created_ms)
 {
-	struct approval_row row = plain(id, NULL, run);
+	struct approval row = plain(id, NULL, run);
 
 	row.tool_use_id = text_of(tool_use_id);
 	row.created_ms = created_ms;
@@ -262,7 +262,7 @@ static int64_t ask(struct fixture *f, const char *id, const char *run, const cha
 static const char *untied(struct fixture *f, const char *run, const char *tool,
 			  const char *tool_use_id, int64_t since_ms)
 {
-	struct approval_row row;
+	struct approval row;
 	bool found;
 
 	assert_int_equal(store_approval_untied(reader(f), text_of(run), text_of(tool),
@@ -275,7 +275,7 @@ static const char *untied(struct fixture *f, const char *run, const char *tool,
 static void the_newest_untied_one_is_found(void **state)
 {
 	struct fixture *f = *state;
-	struct approval_row row;
+	struct approval row;
 
 	begin(f);
 	ask(f, "a", "r", NULL, 10);
@@ -338,7 +338,7 @@ static void a_tie_may_leave_the_session(void **state)
 /* By the first letters of their ids. */
 static void assert_list(struct fixture *f, const struct store_approval_query *q, const char *want)
 {
-	struct approval_row *rows;
+	struct approval *rows;
 	char got[64] = "";
 	unsigned n;
 
@@ -406,9 +406,9 @@ static void a_list_ends_at_its_bytes(void **state)
 	begin(f);
 	for (unsigned i = 0; i < 5; i++) {
 		char id[] = {(char)('a' + i), '\0'};
-		struct approval_row row = plain(id, NULL, NULL);
+		struct approval row = plain(id, NULL, NULL);
 
-		row.input = (struct text) {input, sizeof(input)};
+		row.input.bytes = (struct text) {input, sizeof(input)};
 		add_row(f, &row);
 	}
 	commit(f);
@@ -431,7 +431,7 @@ static unsigned sweep(struct fixture *f, int64_t before_ms, unsigned limit)
 
 static void a_sweep_takes_what_was_decided_before(void **state)
 {
-	struct approval_row row = plain("x", NULL, NULL);
+	struct approval row = plain("x", NULL, NULL);
 	struct fixture *f = *state;
 
 	add_some(f);
@@ -451,9 +451,9 @@ static void a_sweep_takes_what_was_decided_before(void **state)
 /* It names a session and an event that are gone, and is listed all the same. */
 static void an_approval_outlives_its_session(void **state)
 {
-	const struct session_row session = {
+	const struct session session = {
 		.id = TEXT("s"), .run = TEXT("r"), .status = SESSION_COMPLETED, .ended_ms = 1};
-	const struct session_event_row event = {.session = TEXT("s"), .type = SESSION_TOOL_CALL};
+	const struct session_event event = {.session = TEXT("s"), .type = SESSION_TOOL_CALL};
 	struct fixture *f = *state;
 	int64_t id, seq;
 	unsigned n;
@@ -478,15 +478,15 @@ static void an_approval_outlives_its_session(void **state)
 static void a_small_arena_is_told(void **state)
 {
 	struct store_approval_query q = {.status = -1};
-	struct approval_row *rows = NULL;
-	struct grant_row *grants = NULL;
+	struct approval *rows = NULL;
+	struct grant *grants = NULL;
 	struct fixture *f = *state;
 	struct arena small;
 	unsigned n = 7;
 
 	add_some(f);
 	begin(f);
-	assert_int_equal(store_grant_add(writer(f), &(struct grant_row) {.id = TEXT("g")}), 0);
+	assert_int_equal(store_grant_add(writer(f), &(struct grant) {.id = TEXT("g")}), 0);
 	commit(f);
 	arena_init(&small, 1);
 	assert_int_equal(store_approval_list(reader(f), &q, &small, &rows, &n), -ENOMEM);
@@ -502,14 +502,14 @@ static void a_small_arena_is_told(void **state)
 
 static void grant(struct fixture *f, const char *id, int64_t expires_ms, int64_t uses)
 {
-	const struct grant_row row = {.id = text_of(id), .expires_ms = expires_ms, .uses = uses};
+	const struct grant row = {.id = text_of(id), .expires_ms = expires_ms, .uses = uses};
 
 	assert_int_equal(store_grant_add(writer(f), &row), 0);
 }
 
-static struct grant_row *grants(struct fixture *f, int64_t now_ms, unsigned want_n)
+static struct grant *grants(struct fixture *f, int64_t now_ms, unsigned want_n)
 {
-	struct grant_row *rows = NULL;
+	struct grant *rows = NULL;
 	unsigned n = 99;
 
 	assert_int_equal(store_grant_list(reader(f), now_ms, &f->arena, &rows, &n), 0);
@@ -529,20 +529,20 @@ static bool use(struct fixture *f, const char *id)
 
 static void a_grant_comes_back_as_it_was_added(void **state)
 {
-	const struct grant_row all = {
+	const struct grant all = {
 		.id = TEXT("g1"),
 		.session = TEXT("s"),
 		.agent = TEXT("claude"),
 		.tool = TEXT("mcp__*"),
 		.pattern = {"*\0\xff?", 4},
-		.denies = true,
+		.verdict = GRANT_DENIES,
 		.comment = {"c\0\xff", 3},
 		.created_ms = 1,
 		.expires_ms = 100,
 		.uses = 3,
 	};
 	struct fixture *f = *state;
-	struct grant_row *rows;
+	struct grant *rows;
 
 	begin(f);
 	assert_int_equal(store_grant_add(writer(f), &all), 0);
@@ -555,7 +555,7 @@ static void a_grant_comes_back_as_it_was_added(void **state)
 	assert_bytes(rows[0].agent, all.agent);
 	assert_bytes(rows[0].tool, all.tool);
 	assert_bytes(rows[0].pattern, all.pattern);
-	assert_true(rows[0].denies);
+	assert_true(rows[0].verdict);
 	assert_bytes(rows[0].comment, all.comment);
 	assert_int_equal(rows[0].created_ms, 1);
 	assert_int_equal(rows[0].expires_ms, 100);
@@ -566,7 +566,7 @@ static void a_grant_comes_back_as_it_was_added(void **state)
 	assert_text(rows[1].tool, NULL);
 	assert_text(rows[1].pattern, NULL);
 	assert_text(rows[1].comment, NULL);
-	assert_false(rows[1].denies);
+	assert_false(rows[1].verdict);
 	assert_int_equal(rows[1].uses, -1);
 }
 
@@ -624,8 +624,8 @@ static void grants_are_removed_and_expire(void **state)
 
 static void ask_everything(struct fixture *f, struct connection *c)
 {
-	struct approval_row row, *rows;
-	struct grant_row *grant_rows;
+	struct approval row, *rows;
+	struct grant *grant_rows;
 	struct text ids[2];
 	bool found;
 	unsigned n;
@@ -672,7 +672,7 @@ static void no_query_walks_a_whole_table(void **state)
 static void a_file_of_version_4_gets_the_tables(void **state)
 {
 	struct fixture *f = *state;
-	struct approval_row row;
+	struct approval row;
 
 	become_version(f, 4);
 	fixture_open(f);

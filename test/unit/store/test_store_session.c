@@ -19,7 +19,7 @@ static void assert_bytes(struct text got, struct text want)
 
 /* ---- one session ---- */
 
-static const struct session_row full = {
+static const struct session full = {
 	.id = TEXT("0a1b-full"),
 	.run = TEXT("run-full"),
 	.parent = TEXT("nobody"),
@@ -30,7 +30,7 @@ static const struct session_row full = {
 	.model = TEXT("opus"),
 	.working_dir = TEXT("/work"),
 	.runner = TEXT("claude"),
-	.config = {"{\0\xfe", 3},
+	.config.bytes = {"{\0\xfe", 3},
 	.mark = TEXT("mark"),
 	.status = SESSION_WAITING,
 	.archived = true,
@@ -46,7 +46,7 @@ static const struct session_row full = {
 	.turns = 7,
 };
 
-static int64_t add_row(struct fixture *f, const struct session_row *row)
+static int64_t add_row(struct fixture *f, const struct session *row)
 {
 	int64_t seq = 0;
 
@@ -56,9 +56,9 @@ static int64_t add_row(struct fixture *f, const struct session_row *row)
 }
 
 /* Its run is its id; the query is too. */
-static struct session_row plain(const char *id, const char *parent, int64_t active_ms)
+static struct session plain(const char *id, const char *parent, int64_t active_ms)
 {
-	return (struct session_row) {
+	return (struct session) {
 		.id = text_of(id),
 		.run = text_of(id),
 		.parent = text_of(parent),
@@ -76,14 +76,14 @@ static struct session_row plain(const char *id, const char *parent, int64_t acti
 
 static int64_t add(struct fixture *f, const char *id, const char *parent, int64_t active_ms)
 {
-	const struct session_row row = plain(id, parent, active_ms);
+	const struct session row = plain(id, parent, active_ms);
 
 	return add_row(f, &row);
 }
 
-static struct session_row find(struct fixture *f, const char *id)
+static struct session find(struct fixture *f, const char *id)
 {
-	struct session_row row = {0};
+	struct session row = {0};
 	bool found = false;
 
 	assert_int_equal(store_session_find(reader(f), text_of(id), &f->arena, &row, &found), 0);
@@ -91,7 +91,7 @@ static struct session_row find(struct fixture *f, const char *id)
 	return row;
 }
 
-static void assert_given(const struct session_row *got, const struct session_row *want)
+static void assert_given(const struct session *got, const struct session *want)
 {
 	assert_bytes(got->id, want->id);
 	assert_bytes(got->run, want->run);
@@ -99,13 +99,13 @@ static void assert_given(const struct session_row *got, const struct session_row
 	assert_bytes(got->query, want->query);
 	assert_bytes(got->summary, want->summary);
 	assert_bytes(got->working_dir, want->working_dir);
-	assert_bytes(got->config, want->config);
+	assert_bytes(got->config.bytes, want->config.bytes);
 	assert_bytes(got->title, want->title);
 	assert_int_equal(got->archived, want->archived);
 	assert_int_equal(got->created_ms, want->created_ms);
 }
 
-static void assert_progress(const struct session_row *got, const struct session_row *want)
+static void assert_progress(const struct session *got, const struct session *want)
 {
 	assert_bytes(got->agent_session, want->agent_session);
 	assert_bytes(got->model, want->model);
@@ -126,7 +126,7 @@ static void assert_progress(const struct session_row *got, const struct session_
 static void a_session_comes_back_as_it_was_added(void **state)
 {
 	struct fixture *f = *state;
-	struct session_row row;
+	struct session row;
 	int64_t seq;
 
 	begin(f);
@@ -141,7 +141,7 @@ static void a_session_comes_back_as_it_was_added(void **state)
 static void what_is_none_stays_none(void **state)
 {
 	struct fixture *f = *state;
-	struct session_row row;
+	struct session row;
 
 	begin(f);
 	add(f, "a", NULL, 5);
@@ -151,7 +151,7 @@ static void what_is_none_stays_none(void **state)
 	assert_text(row.agent_session, NULL);
 	assert_text(row.title, NULL);
 	assert_text(row.model, NULL);
-	assert_text(row.config, NULL);
+	assert_text(row.config.bytes, NULL);
 	assert_text(row.mark, NULL);
 	assert_text(row.result, NULL);
 	assert_text(row.error, NULL);
@@ -167,28 +167,28 @@ static void what_is_none_stays_none(void **state)
 static void an_update_rewrites_what_its_run_changes(void **state)
 {
 	struct fixture *f = *state;
-	struct session_row row, changed = {
-					.id = TEXT("other"),
-					.run = TEXT("other"),
-					.parent = TEXT("other"),
-					.query = TEXT("other"),
-					.summary = TEXT("other"),
-					.working_dir = TEXT("other"),
-					.config = TEXT("other"),
-					.title = TEXT("other"),
-					.created_ms = 99,
-					.agent_session = TEXT("agent-2"),
-					.runner = TEXT("recall"),
-					.status = SESSION_FAILED,
-					.active_ms = 102,
-					.ended_ms = 103,
-					.error = TEXT(""),
-					.cost_usd = 1.5,
-					.input_tokens = 105,
-					.output_tokens = 106,
-					.duration_ms = 107,
-					.turns = 108,
-				};
+	struct session row, changed = {
+				    .id = TEXT("other"),
+				    .run = TEXT("other"),
+				    .parent = TEXT("other"),
+				    .query = TEXT("other"),
+				    .summary = TEXT("other"),
+				    .working_dir = TEXT("other"),
+				    .config.bytes = TEXT("other"),
+				    .title = TEXT("other"),
+				    .created_ms = 99,
+				    .agent_session = TEXT("agent-2"),
+				    .runner = TEXT("recall"),
+				    .status = SESSION_FAILED,
+				    .active_ms = 102,
+				    .ended_ms = 103,
+				    .error = TEXT(""),
+				    .cost_usd = 1.5,
+				    .input_tokens = 105,
+				    .output_tokens = 106,
+				    .duration_ms = 107,
+				    .turns = 108,
+			    };
 
 	begin(f);
 	changed.seq = add_row(f, &full);
@@ -206,7 +206,7 @@ static void an_update_rewrites_what_its_run_changes(void **state)
 static void an_id_or_run_that_is_taken_is_told(void **state)
 {
 	struct fixture *f = *state;
-	struct session_row row = plain("a", NULL, 1);
+	struct session row = plain("a", NULL, 1);
 	int64_t seq = 77;
 
 	begin(f);
@@ -254,7 +254,7 @@ static void title_and_archived_are_set_alone(void **state)
 static void a_session_has_three_names(void **state)
 {
 	struct fixture *f = *state;
-	struct session_row row = plain("b", NULL, 1);
+	struct session row = plain("b", NULL, 1);
 	bool found;
 
 	begin(f);
@@ -323,7 +323,7 @@ static void the_beginning_of_an_id_will_do(void **state)
 /* By the first letters of their ids. */
 static void assert_list(struct fixture *f, const struct store_session_query *q, const char *want)
 {
-	struct session_row *rows;
+	struct session *rows;
 	char got[64] = "";
 	unsigned n;
 
@@ -352,7 +352,7 @@ static void add_family(struct fixture *f)
 
 	begin(f);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		struct session_row row = plain(all[i].id, all[i].parent, all[i].active_ms);
+		struct session row = plain(all[i].id, all[i].parent, all[i].active_ms);
 
 		row.archived = all[i].archived;
 		row.status = all[i].status;
@@ -385,7 +385,7 @@ static void lists_have_the_last_active_first(void **state)
 static void assert_cut(struct fixture *f, unsigned cut, struct text want)
 {
 	struct store_session_query q = {.status = -1, .cut = cut};
-	struct session_row *rows;
+	struct session *rows;
 	unsigned n;
 
 	assert_int_equal(store_session_list(reader(f), &q, &f->arena, &rows, &n), 0);
@@ -393,7 +393,7 @@ static void assert_cut(struct fixture *f, unsigned cut, struct text want)
 	assert_bytes(rows[0].query, want);
 	assert_bytes(rows[0].result, want);
 	assert_bytes(rows[0].error, want);
-	assert_text(rows[0].config, NULL);
+	assert_text(rows[0].config.bytes, NULL);
 	assert_text(rows[0].summary, "not cut");
 }
 
@@ -402,12 +402,12 @@ static void texts_are_cut_between_characters(void **state)
 {
 	const struct text t = {"a\0\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\x80\xc3z", 14};
 	static const size_t ends[] = {0, 1, 2, 4, 7, 11, 12, 13, 14};
-	struct session_row row = plain("a", NULL, 1);
+	struct session row = plain("a", NULL, 1);
 	struct fixture *f = *state;
 
 	row.query = row.result = row.error = t;
 	row.summary = TEXT("not cut");
-	row.config = TEXT("c");
+	row.config.bytes = TEXT("c");
 	begin(f);
 	add_row(f, &row);
 	commit(f);
@@ -427,7 +427,7 @@ static void a_list_ends_at_its_bytes(void **state)
 	begin(f);
 	for (unsigned i = 0; i < 5; i++) {
 		char id[] = {(char)('a' + i), '\0'};
-		struct session_row row = plain(id, NULL, 100 - i);
+		struct session row = plain(id, NULL, 100 - i);
 
 		row.query = (struct text) {text, sizeof(text)};
 		add_row(f, &row);
@@ -443,8 +443,8 @@ static void what_is_open_comes_oldest_first(void **state)
 {
 	static char text[20000];
 	struct fixture *f = *state;
-	struct session_row *rows;
-	struct session_row row = plain("x", NULL, 100);
+	struct session *rows;
+	struct session row = plain("x", NULL, 100);
 	unsigned n;
 
 	memset(text, 'x', sizeof(text));
@@ -523,7 +523,7 @@ static void a_chain_that_bites_its_tail_ends(void **state)
 
 static void add_in(struct fixture *f, const char *id, const char *dir, int64_t active_ms)
 {
-	struct session_row row = plain(id, NULL, active_ms);
+	struct session row = plain(id, NULL, active_ms);
 
 	row.working_dir = text_of(dir);
 	add_row(f, &row);
@@ -565,7 +565,7 @@ struct added {
 	int64_t sequence;
 };
 
-static struct added say(struct fixture *f, const struct session_event_row *row)
+static struct added say(struct fixture *f, const struct session_event *row)
 {
 	struct added a = {0};
 
@@ -576,16 +576,16 @@ static struct added say(struct fixture *f, const struct session_event_row *row)
 static struct added message(struct fixture *f, const char *session, const char *agent,
 			    const char *content)
 {
-	return say(f, &(struct session_event_row) {.session = text_of(session),
-						   .agent_session = text_of(agent),
-						   .type = SESSION_MESSAGE,
-						   .content = text_of(content)});
+	return say(f, &(struct session_event) {.session = text_of(session),
+					       .agent_session = text_of(agent),
+					       .type = SESSION_MESSAGE,
+					       .content = text_of(content)});
 }
 
-static struct session_event_row *events(struct fixture *f,
-					const struct store_session_events_query *q, unsigned want_n)
+static struct session_event *events(struct fixture *f, const struct store_session_events_query *q,
+				    unsigned want_n)
 {
-	struct session_event_row *rows = NULL;
+	struct session_event *rows = NULL;
 	unsigned n = 99;
 
 	assert_int_equal(store_session_events(reader(f), q, &f->arena, &rows, &n), 0);
@@ -595,7 +595,7 @@ static struct session_event_row *events(struct fixture *f,
 
 #define EVENTS(f, n, ...) events(f, &(struct store_session_events_query) {__VA_ARGS__}, n)
 
-static void assert_event(const struct session_event_row *got, const struct session_event_row *want)
+static void assert_event(const struct session_event *got, const struct session_event *want)
 {
 	assert_bytes(got->session, want->session);
 	assert_bytes(got->agent_session, want->agent_session);
@@ -605,7 +605,7 @@ static void assert_event(const struct session_event_row *got, const struct sessi
 	assert_bytes(got->content, want->content);
 	assert_bytes(got->tool_id, want->tool_id);
 	assert_bytes(got->tool_name, want->tool_name);
-	assert_bytes(got->tool_input, want->tool_input);
+	assert_bytes(got->tool_input.bytes, want->tool_input.bytes);
 	assert_int_equal(got->completed, want->completed);
 	assert_int_equal(got->approval, want->approval);
 	assert_bytes(got->approval_id, want->approval_id);
@@ -613,7 +613,7 @@ static void assert_event(const struct session_event_row *got, const struct sessi
 
 static void an_event_comes_back_as_it_was_added(void **state)
 {
-	const struct session_event_row all = {
+	const struct session_event all = {
 		.session = TEXT("a"),
 		.agent_session = TEXT("agent"),
 		.type = SESSION_TOOL_CALL,
@@ -622,14 +622,14 @@ static void an_event_comes_back_as_it_was_added(void **state)
 		.content = {"x\0\xff\xfe", 4},
 		.tool_id = {"id\0\xff", 4},
 		.tool_name = TEXT("Bash"),
-		.tool_input = {"\0{}\xff", 4},
+		.tool_input.bytes = {"\0{}\xff", 4},
 		.completed = true,
 		.approval = SESSION_APPROVAL_DENIED,
 		.approval_id = TEXT("local-1"),
 	};
-	const struct session_event_row none = {.session = TEXT("a"), .type = SESSION_RAW};
-	const struct session_event_row empty = {.session = TEXT("a"), .content = TEXT("")};
-	struct session_event_row *rows;
+	const struct session_event none = {.session = TEXT("a"), .type = SESSION_RAW};
+	const struct session_event empty = {.session = TEXT("a"), .content = TEXT("")};
+	struct session_event *rows;
 	struct fixture *f = *state;
 	struct added first, second;
 
@@ -651,7 +651,7 @@ static void an_event_comes_back_as_it_was_added(void **state)
 static void an_event_needs_its_session(void **state)
 {
 	struct fixture *f = *state;
-	struct session_event_row row = {.session = TEXT("nobody"), .agent_session = TEXT("x")};
+	struct session_event row = {.session = TEXT("nobody"), .agent_session = TEXT("x")};
 	int64_t id = 7, sequence = 8;
 
 	begin(f);
@@ -668,7 +668,7 @@ static void an_event_needs_its_session(void **state)
 static void sequences_count_within_an_agents_session(void **state)
 {
 	struct fixture *f = *state;
-	struct session_event_row *rows;
+	struct session_event *rows;
 	struct added first, last;
 
 	begin(f);
@@ -702,7 +702,7 @@ static void sequences_count_within_an_agents_session(void **state)
 
 static void ids_of_events_never_come_again(void **state)
 {
-	struct session_row row = plain("a", NULL, 1);
+	struct session row = plain("a", NULL, 1);
 	struct fixture *f = *state;
 	int64_t last;
 	unsigned n;
@@ -725,7 +725,7 @@ static void ids_of_events_never_come_again(void **state)
 
 static void pages_of_events_go_on_behind_an_id(void **state)
 {
-	struct session_event_row *rows;
+	struct session_event *rows;
 	struct fixture *f = *state;
 	struct added third = {0};
 
@@ -759,26 +759,26 @@ static void pages_of_events_go_on_behind_an_id(void **state)
 static int64_t call(struct fixture *f, const char *session, const char *tool, const char *tool_id,
 		    int64_t created_ms)
 {
-	return say(f, &(struct session_event_row) {.session = text_of(session),
-						   .agent_session = TEXT("x"),
-						   .type = SESSION_TOOL_CALL,
-						   .tool_name = text_of(tool),
-						   .tool_id = text_of(tool_id),
-						   .created_ms = created_ms})
+	return say(f, &(struct session_event) {.session = text_of(session),
+					       .agent_session = TEXT("x"),
+					       .type = SESSION_TOOL_CALL,
+					       .tool_name = text_of(tool),
+					       .tool_id = text_of(tool_id),
+					       .created_ms = created_ms})
 		.id;
 }
 
 static void result(struct fixture *f, const char *session, const char *tool_id)
 {
-	say(f, &(struct session_event_row) {.session = text_of(session),
-					    .agent_session = TEXT("x"),
-					    .type = SESSION_TOOL_RESULT,
-					    .tool_id = text_of(tool_id)});
+	say(f, &(struct session_event) {.session = text_of(session),
+					.agent_session = TEXT("x"),
+					.type = SESSION_TOOL_RESULT,
+					.tool_id = text_of(tool_id)});
 }
 
 static bool completed(struct fixture *f, int64_t id)
 {
-	struct session_event_row *rows =
+	struct session_event *rows =
 		EVENTS(f, 1, .agent_session = TEXT("x"), .after_id = id - 1, .limit = 1);
 
 	assert_int_equal(rows[0].id, id);
@@ -856,7 +856,7 @@ static void the_newest_open_call_is_found(void **state)
 
 static void an_event_knows_its_approval(void **state)
 {
-	struct session_event_row *rows;
+	struct session_event *rows;
 	struct fixture *f = *state;
 	int64_t id;
 
@@ -892,10 +892,10 @@ static unsigned sweep(struct fixture *f, int64_t before_ms, unsigned limit)
 
 static void add_ended(struct fixture *f, const char *id, int64_t ended_ms)
 {
-	struct session_row row = plain(id, NULL, 1);
+	struct session row = plain(id, NULL, 1);
 
 	row.ended_ms = ended_ms;
-	row.config = TEXT("config");
+	row.config.bytes = TEXT("config");
 	add_row(f, &row);
 	message(f, id, id, "1");
 	message(f, id, id, "2");
@@ -968,8 +968,8 @@ static void a_small_arena_is_told(void **state)
 {
 	struct store_session_events_query events_query = {.session = TEXT("a")};
 	struct store_session_query list_query = {.status = -1};
-	struct session_event_row *event_rows = NULL;
-	struct session_row *rows = NULL;
+	struct session_event *event_rows = NULL;
+	struct session *rows = NULL;
 	struct session_path *paths = NULL;
 	struct fixture *f = *state;
 	struct text *ids = NULL;
@@ -1006,8 +1006,8 @@ static void ask_everything(struct fixture *f, struct connection *c)
 		{.status = -1, .parent = TEXT("a")},
 	};
 	struct store_session_events_query q = {.session = TEXT("a")};
-	struct session_event_row *event_rows;
-	struct session_row row, *rows;
+	struct session_event *event_rows;
+	struct session row, *rows;
 	struct session_path *paths;
 	struct text found_ids[2], *ids;
 	bool found;
@@ -1034,7 +1034,7 @@ static void ask_everything(struct fixture *f, struct connection *c)
 static void no_query_walks_a_whole_table(void **state)
 {
 	struct fixture *f = *state;
-	struct session_row row = plain("a", NULL, 1);
+	struct session row = plain("a", NULL, 1);
 	unsigned n;
 
 	begin(f);
