@@ -17,13 +17,13 @@ int approval_check_text(struct text t, const char *field, size_t max, struct why
 	return 0;
 }
 
-int approval_copy(struct arena *a, struct text from, struct text *to)
+int approval_check_texts(const struct named_text *texts, unsigned n, struct why *why)
 {
-	*to = from;
-	if (!from.data)
-		return 0;
-	to->data = arena_copy(a, from.data, from.len);
-	return to->data ? 0 : -ENOMEM;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = approval_check_text(texts[i].text, texts[i].field, texts[i].max, why);
+	return r;
 }
 
 /* ---- the service ---- */

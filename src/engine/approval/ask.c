@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/pack.h"
 #include "base/uuid.h"
@@ -41,21 +42,21 @@ struct approval_ask {
 
 static int check_names(const struct approval_new *in, struct why *why)
 {
+	const struct named_text names[] = {
+		{in->session, "session", APPROVAL_NAME_MAX},
+		{in->run, "run", APPROVAL_NAME_MAX},
+		{in->agent, "agent", APPROVAL_NAME_MAX},
+		{in->origin, "origin", APPROVAL_ORIGIN_MAX},
+		{in->tool_use_id, "tool_use_id", APPROVAL_NAME_MAX},
+		{in->tool, "tool", APPROVAL_TOOL_MAX},
+	};
 	int r = approval_check_text(in->id, "id", APPROVAL_ID_MAX, why);
 
-	if (r == 0 && in->id.data && in->id.len == 0)
-		r = refuse_field(why, "id", "id is empty");
-	if (r == 0)
-		r = approval_check_text(in->session, "session", APPROVAL_NAME_MAX, why);
-	if (r == 0)
-		r = approval_check_text(in->run, "run", APPROVAL_NAME_MAX, why);
-	if (r == 0)
-		r = approval_check_text(in->agent, "agent", APPROVAL_NAME_MAX, why);
-	if (r == 0)
-		r = approval_check_text(in->origin, "origin", APPROVAL_ORIGIN_MAX, why);
-	if (r == 0)
-		r = approval_check_text(in->tool_use_id, "tool_use_id", APPROVAL_NAME_MAX, why);
-	return r;
+	if (r != 0)
+		return r;
+	if (in->id.data && in->id.len == 0)
+		return refuse_field(why, "id", "id is empty");
+	return approval_check_texts(names, sizeof(names) / sizeof(names[0]), why);
 }
 
 /* Small in bytes, it could still be large in memory for all who look at it. */
@@ -90,15 +91,16 @@ static int check_new(const struct approval_new *in, struct why *why)
 {
 	int r = check_names(in, why);
 
-	if (r == 0)
-		r = approval_check_text(in->tool, "tool", APPROVAL_TOOL_MAX, why);
-	if (r == 0 && in->tool.len == 0 && in->kind == APPROVAL_FUNCTION)
-		r = refuse_field(why, "tool", "tool is empty");
-	if (r == 0)
-		r = check_input(in->input, why);
-	if (r == 0 && in->timeout_ms > LONGEST_MS)
-		r = refuse_field(why, "timeout", "timeout is more than 100 years");
-	return r;
+	if (r != 0)
+		return r;
+	if (in->tool.len == 0 && in->kind == APPROVAL_FUNCTION)
+		return refuse_field(why, "tool", "tool is empty");
+	r = check_input(in->input, why);
+	if (r != 0)
+		return r;
+	if (in->timeout_ms > LONGEST_MS)
+		return refuse_field(why, "timeout", "timeout is more than 100 years");
+	return 0;
 }
 
 static int check_room(const struct approvals *a, struct why *why)
@@ -113,68 +115,57 @@ static int check_room(const struct approvals *a, struct why *why)
 static int pack_input(struct approval_ask *ask, const struct value *input, struct why *why)
 {
 	static const struct value nothing = {.kind = VALUE_OBJECT};
-	struct buf out;
-	int r;
+	CLEANUP(buf_donep) struct buf out;
 
 	buf_init(&out, APPROVAL_INPUT_MAX);
 	value_pack(&out, input ? input : &nothing);
-	r = out.err;
-	if (r == -EMSGSIZE)
-		r = refuse_field(why, "input", "input is larger than %d bytes", APPROVAL_INPUT_MAX);
-	if (r == 0)
-		r = approval_copy(&ask->arena, (struct text) {.data = out.data, .len = out.len},
-				  &ask->row.input.bytes);
+	if (out.err == -EMSGSIZE)
+		return refuse_field(why, "input", "input is larger than %d bytes",
+				    APPROVAL_INPUT_MAX);
+	if (out.err != 0)
+		return out.err;
 	ask->n_bytes = out.len;
-	buf_done(&out);
-	return r;
+	return arena_copy_text(&ask->arena, (struct text) {.data = out.data, .len = out.len},
+			       &ask->row.input.bytes);
 }
 
-static int make_id(struct approval_ask *ask, struct text id)
+static int make_id(struct approval_ask *ask)
 {
 	char uuid[UUID_LEN + 1];
 	char made[UUID_LEN + 16];
-	int r;
+	int r = uuid4(uuid);
 
-	ask->named = id.data != NULL;
-	if (ask->named)
-		return approval_copy(&ask->arena, id, &ask->row.id);
-	r = uuid4(uuid);
 	if (r != 0)
 		return r;
 	snprintf(made, sizeof(made), "local-%s", uuid);
-	return approval_copy(&ask->arena, text_of(made), &ask->row.id);
-}
-
-static int copy_names(struct approval_ask *ask, const struct approval_new *in)
-{
-	int r = make_id(ask, in->id);
-
-	if (r == 0)
-		r = approval_copy(&ask->arena, in->session, &ask->session);
-	if (r == 0)
-		r = approval_copy(&ask->arena, in->run, &ask->row.run);
-	if (r == 0)
-		r = approval_copy(&ask->arena, in->agent, &ask->row.agent);
-	if (r == 0)
-		r = approval_copy(&ask->arena, in->origin, &ask->row.origin);
-	if (r == 0)
-		r = approval_copy(&ask->arena, in->tool, &ask->row.tool);
-	if (r == 0)
-		r = approval_copy(&ask->arena, in->tool_use_id, &ask->row.tool_use_id);
-	return r;
+	return arena_copy_text(&ask->arena, text_of(made), &ask->row.id);
 }
 
 static int fill(struct approval_ask *ask, const struct approval_new *in, struct why *why)
 {
 	int64_t timeout = in->timeout_ms ? in->timeout_ms : ask->approvals->timeout_ms;
 	int64_t now = clock_utc_ms();
-	int r = copy_names(ask, in);
+	int r;
 
-	ask->row.kind = in->kind;
-	ask->row.created_ms = now;
-	ask->row.deadline_ms = timeout > 0 ? now + timeout : 0;
+	ask->row = (struct approval) {
+		.id = in->id,
+		.run = in->run,
+		.agent = in->agent,
+		.origin = in->origin,
+		.tool_use_id = in->tool_use_id,
+		.kind = in->kind,
+		.tool = in->tool,
+		.created_ms = now,
+		.deadline_ms = timeout > 0 ? now + timeout : 0,
+	};
+	ask->named = in->id.data != NULL;
 	ask->must_be_known = in->must_be_known;
 	ask->from = in->from;
+	r = portrait_copy(&approval_portrait, &ask->arena, &ask->row);
+	if (r == 0 && !ask->named)
+		r = make_id(ask);
+	if (r == 0)
+		r = arena_copy_text(&ask->arena, in->session, &ask->session);
 	return r == 0 ? pack_input(ask, in->input, why) : r;
 }
 
@@ -252,9 +243,9 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 		r = refuse(&ask->why, REFUSE_LIMIT, "too many approvals wait for a human: %u/%u",
 			   ask->total - 1, ask->approvals->max_pending);
 	if (r == 0)
-		r = approval_copy(&ask->arena, ask->row.decided_by, &ask->row.decided_by);
+		r = arena_copy_text(&ask->arena, ask->row.decided_by, &ask->row.decided_by);
 	if (r == 0)
-		r = approval_copy(&ask->arena, ask->row.comment, &ask->row.comment);
+		r = arena_copy_text(&ask->arena, ask->row.comment, &ask->row.comment);
 	if (r == 0)
 		r = tie_to_call(ask, db);
 	if (r == 0)
@@ -266,19 +257,15 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 	return r;
 }
 
-static bool is_same(struct text a, struct text b)
-{
-	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
 /* A decision is on what was shown, and on nothing else that is asked for under the same id. One
  * tree has one packed form. */
 static int take_there(struct approval_ask *ask, const struct approval *there)
 {
 	const struct approval *row = &ask->row;
 
-	if (row->kind != there->kind || !is_same(row->tool, there->tool) ||
-	    !is_same(row->agent, there->agent) || !is_same(row->input.bytes, there->input.bytes))
+	if (row->kind != there->kind || !text_equal(row->tool, there->tool) ||
+	    !text_equal(row->agent, there->agent) ||
+	    !text_equal(row->input.bytes, there->input.bytes))
 		return refuse(&ask->why, REFUSE_CONFLICT,
 			      "approval '%.*s' was asked for with another tool or input",
 			      TEXT_ARGS(row->id));

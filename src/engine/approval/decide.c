@@ -270,11 +270,11 @@ static int decide_new(struct approvals *a, const struct approval_decision *in,
 	d->approvals = a;
 	d->in = *in;
 	arena_init(&d->arena, APPROVAL_ARENA_MAX);
-	r = approval_copy(&d->arena, in->id, &d->in.id);
+	r = arena_copy_text(&d->arena, in->id, &d->in.id);
 	if (r == 0)
-		r = approval_copy(&d->arena, in->comment, &d->in.comment);
+		r = arena_copy_text(&d->arena, in->comment, &d->in.comment);
 	if (r == 0)
-		r = approval_copy(&d->arena, in->by.data ? in->by : TEXT("human"), &d->in.by);
+		r = arena_copy_text(&d->arena, in->by.data ? in->by : TEXT("human"), &d->in.by);
 	d->work = (struct work) {.run = decide_run, .finished = decide_finished};
 	if (r == 0)
 		*ret_decide = d;

@@ -76,24 +76,6 @@ static void grant_finished(struct work *w, int result)
 	free(c);
 }
 
-static int copy_row(struct grant_change *c)
-{
-	struct grant *row = &c->row;
-	int r = approval_copy(&c->arena, row->id, &row->id);
-
-	if (r == 0)
-		r = approval_copy(&c->arena, row->session, &row->session);
-	if (r == 0)
-		r = approval_copy(&c->arena, row->agent, &row->agent);
-	if (r == 0)
-		r = approval_copy(&c->arena, row->tool, &row->tool);
-	if (r == 0)
-		r = approval_copy(&c->arena, row->pattern, &row->pattern);
-	if (r == 0)
-		r = approval_copy(&c->arena, row->comment, &row->comment);
-	return r;
-}
-
 static void submit(struct approvals *a, const struct grant *row, bool removes,
 		   const struct approval_client *from, approval_fn fn, void *arg)
 {
@@ -112,7 +94,7 @@ static void submit(struct approvals *a, const struct grant *row, bool removes,
 	c->arg = arg;
 	c->work = (struct work) {.run = grant_run, .finished = grant_finished};
 	arena_init(&c->arena, APPROVAL_ARENA_MAX);
-	r = copy_row(c);
+	r = portrait_copy(&grant_portrait, &c->arena, &c->row);
 	if (r == 0)
 		r = a->background.submit(a->background.arg, &c->work, true);
 	if (r != 0)
@@ -121,25 +103,24 @@ static void submit(struct approvals *a, const struct grant *row, bool removes,
 
 static int check_grant(const struct grant *row, struct why *why)
 {
-	int r = approval_check_text(row->id, "id", APPROVAL_ID_MAX, why);
+	const struct named_text texts[] = {
+		{row->id, "id", APPROVAL_ID_MAX},
+		{row->session, "session", APPROVAL_NAME_MAX},
+		{row->agent, "agent", APPROVAL_NAME_MAX},
+		{row->tool, "tool", APPROVAL_TOOL_MAX},
+		{row->pattern, "pattern", APPROVAL_PATTERN_MAX},
+		{row->comment, "comment", APPROVAL_COMMENT_MAX},
+	};
+	int r = approval_check_texts(texts, sizeof(texts) / sizeof(texts[0]), why);
 
-	if (r == 0)
-		r = approval_check_text(row->session, "session", APPROVAL_NAME_MAX, why);
-	if (r == 0)
-		r = approval_check_text(row->agent, "agent", APPROVAL_NAME_MAX, why);
-	if (r == 0)
-		r = approval_check_text(row->tool, "tool", APPROVAL_TOOL_MAX, why);
-	if (r == 0)
-		r = approval_check_text(row->pattern, "pattern", APPROVAL_PATTERN_MAX, why);
-	if (r == 0)
-		r = approval_check_text(row->comment, "comment", APPROVAL_COMMENT_MAX, why);
-	if (r == 0 && !row->session.data && !row->agent.data && !row->tool.data &&
-	    !row->pattern.data)
-		r = refuse_field(why, "tool",
-				 "a grant must name a tool, an agent, a session or a pattern");
-	if (r == 0 && row->expires_ms != 0 && row->expires_ms <= clock_utc_ms())
-		r = refuse_field(why, "expires", "the end of the grant is in the past");
-	return r;
+	if (r != 0)
+		return r;
+	if (!row->session.data && !row->agent.data && !row->tool.data && !row->pattern.data)
+		return refuse_field(why, "tool",
+				    "a grant must name a tool, an agent, a session or a pattern");
+	if (row->expires_ms != 0 && row->expires_ms <= clock_utc_ms())
+		return refuse_field(why, "expires", "the end of the grant is in the past");
+	return 0;
 }
 
 void grant_add(struct approvals *a, const struct grant *in, const struct approval_client *from,

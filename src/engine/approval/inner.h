@@ -180,4 +180,10 @@ struct approval approval_of(struct arena *a, const struct approval *row);
 /* ---- approval.c ---- */
 
 int approval_check_text(struct text t, const char *field, size_t max, struct why *why);
-int approval_copy(struct arena *a, struct text from, struct text *to);
+
+struct named_text {
+	struct text text;
+	const char *field;
+	size_t max; /* bytes */
+};
+int approval_check_texts(const struct named_text *texts, unsigned n, struct why *why);
