@@ -9,6 +9,7 @@
 
 #include "call/server.h"
 #include "daemon/tree_json.h"
+#include "dialect/hld/hld.h"
 #include "engine/session/session.h"
 
 static const int64_t day_ms = 24 * 3600 * 1000LL;
@@ -45,6 +46,7 @@ int sessions_begin(const struct settings *s, struct backstage *stage, struct ser
 		.terminate_ms = s->sessions.terminate_ms,
 		.keep_bytes = (int64_t)s->sessions.keep_bytes,
 		.keep_ms = s->sessions.keep_days * day_ms,
+		.wording = &hld_session_wording,
 		.to_json = tree_json,
 	};
 	int r = own_folder(services, folder);

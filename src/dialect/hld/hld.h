@@ -64,6 +64,9 @@ void hld_write_sorted(struct json *j, struct text packed);
 /* The line for a subscriber, without its newline; nothing for what hld does not tell. */
 void hld_word_event(struct buf *out, const struct event *e);
 
+/* Of sessions: as Go says it, whose sentences clients show, and the variables of its programs. */
+extern const struct session_wording hld_session_wording;
+
 /* ---- fit.c: what would be too large for an answer ---- */
 
 struct hld_fit {

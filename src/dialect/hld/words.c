@@ -1,5 +1,6 @@
 /* How hld's clients are told things: times, states, events. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -227,3 +228,58 @@ void hld_word_event(struct buf *out, const struct event *e)
 	json_end_object(&j);
 	json_escape_html(out);
 }
+
+/* ---- what goes wrong with a session ---- */
+
+/* Bytes of a path in a refusal: what is wrong with it comes behind, and more stands before. */
+enum { PATH_SHOWN = 90 };
+
+static void word_failure(struct buf *out, int status, int signal, struct text said)
+{
+	char end[64];
+
+	buf_add_str(out, "claude process failed: ");
+	if (said.len > 0) {
+		buf_add_str(out, "claude error: ");
+		buf_add(out, said.data, said.len);
+		return;
+	}
+	if (signal > 0)
+		snprintf(end, sizeof(end), "signal: %s", strsignal(signal));
+	else
+		snprintf(end, sizeof(end), "exit status %d", status);
+	buf_add_str(out, end);
+}
+
+static int refuse_folder(struct why *why, struct text folder, int error)
+{
+	struct text shown = text_cut(folder, PATH_SHOWN);
+
+	return refuse(why, REFUSE_UNAVAILABLE, "chdir %.*s%s: %s", TEXT_ARGS(shown),
+		      shown.len < folder.len ? "..." : "",
+		      error == ENOENT    ? "no such file or directory"
+		      : error == ENOTDIR ? "not a directory"
+		      : error == EACCES  ? "permission denied"
+					 : strerror(error));
+}
+
+static int refuse_program(struct why *why, const char *name)
+{
+	return refuse(why, REFUSE_UNAVAILABLE, "exec: \"%.*s\": executable file not found in $PATH",
+		      PATH_SHOWN, name);
+}
+
+static int refuse_resume(struct why *why)
+{
+	return refuse(why, REFUSE_CONFLICT,
+		      "parent session missing claude_session_id (cannot resume)");
+}
+
+const struct session_wording hld_session_wording = {
+	.run_variable = "HUMANLAYER_RUN_ID",
+	.socket_variable = "HUMANLAYER_DAEMON_SOCKET",
+	.failed = word_failure,
+	.no_folder = refuse_folder,
+	.no_program = refuse_program,
+	.no_agent_session = refuse_resume,
+};

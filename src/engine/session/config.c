@@ -159,12 +159,10 @@ static int copy_members(struct record *r, const struct value *from, const char *
 
 /* What servers must know of us, to ask for permission. */
 struct own_variables {
+	const struct session_wording *names;
 	const char *run;
 	const char *socket; /* NULL: there is none */
 };
-
-static const char run_name[] = "HUMANLAYER_RUN_ID";
-static const char socket_name[] = "HUMANLAYER_DAEMON_SOCKET";
 
 /* The run is ours to say; which socket, the server's own environment may know better. */
 static int make_env(struct arena *a, const struct value *given, const struct own_variables *own,
@@ -175,12 +173,12 @@ static int make_env(struct arena *a, const struct value *given, const struct own
 
 	record_begin(&env, a);
 	if (given && given->kind == VALUE_OBJECT)
-		e = copy_members(&env, given, run_name);
+		e = copy_members(&env, given, own->names->run_variable);
 	if (e != 0)
 		return e;
-	record_text(&env, run_name, text_of(own->run));
-	if (own->socket && !value_find(given, socket_name))
-		record_text(&env, socket_name, text_of(own->socket));
+	record_text(&env, own->names->run_variable, text_of(own->run));
+	if (own->socket && !value_find(given, own->names->socket_variable))
+		record_text(&env, own->names->socket_variable, text_of(own->socket));
 	*ret_env = env.root;
 	return env.err;
 }
@@ -273,8 +271,12 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 {
 	const struct value *mcp = value_find(l->config, "mcp_config");
 	const struct sessions *s = l->sessions;
-	const struct own_variables own = {.run = l->run,
-					  .socket = environment_find(s->opts.env, socket_name)};
+	const struct session_wording *names = s->opts.wording;
+	const struct own_variables own = {
+		.names = names,
+		.run = l->run,
+		.socket = environment_find(s->opts.env, names->socket_variable),
+	};
 	struct text json;
 	struct arena a;
 	int r;

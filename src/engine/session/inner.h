@@ -153,7 +153,7 @@ int session_config_make(struct arena *a, const struct session_new *in,
 /* What `in` does not say, as the parent had it; in the arena. */
 int session_config_inherit(struct arena *a, const struct session *parent, struct session_new *in);
 
-/* The folder's own file with the servers, each with our run id and hld's socket in its
+/* The folder's own file with the servers, each with our run id and a socket in its
  * environment. Nothing where there are none. */
 int session_config_write_mcp(struct live_session *l, struct why *why);
 

@@ -418,7 +418,8 @@ static void refuse_continuation(struct continuation *c, int result, const struct
 	fn(arg, result, NULL, why);
 }
 
-static int check_parent(const struct session *row, bool is_open, struct why *why)
+static int check_parent(const struct session_wording *wording, const struct session *row,
+			bool is_open, struct why *why)
 {
 	bool good = row->status == SESSION_COMPLETED || row->status == SESSION_INTERRUPTED ||
 		    (is_open && row->status != SESSION_STARTING);
@@ -429,8 +430,7 @@ static int check_parent(const struct session *row, bool is_open, struct why *why
 			"cannot continue session with status %s (must be completed or running)",
 			session_status_name(row->status));
 	if (!row->agent_session.data)
-		return refuse(why, REFUSE_CONFLICT,
-			      "parent session missing claude_session_id (cannot resume)");
+		return wording->no_agent_session(why);
 	if (!row->working_dir.data)
 		return refuse(why, REFUSE_CONFLICT,
 			      "parent session missing working_dir (cannot resume session without "
@@ -502,7 +502,7 @@ static void parent_found(struct continuation *c)
 			return;
 		}
 	}
-	r = check_parent(&c->row, is_open, &why);
+	r = check_parent(c->sessions->opts.wording, &c->row, is_open, &why);
 	if (r != 0) {
 		refuse_continuation(c, r, &why);
 		return;

@@ -86,15 +86,6 @@ static void finish(struct live_session *l, enum session_status status)
 	approval_session_ended(l->sessions->opts.approvals, l->row.id);
 }
 
-/* In Go's words, which clients show. */
-static void word_exit(int status, int signal, char out[128])
-{
-	if (signal > 0)
-		snprintf(out, 128, "claude process failed: signal: %s", strsignal(signal));
-	else
-		snprintf(out, 128, "claude process failed: exit status %d", status);
-}
-
 static struct text stderr_of(const struct live_session *l)
 {
 	struct text t = {.data = l->err.data ? l->err.data : "", .len = l->err.len};
@@ -110,18 +101,11 @@ static struct text stderr_of(const struct live_session *l)
 
 static void word_failure(struct live_session *l, int status, int signal)
 {
-	struct text said = stderr_of(l);
-	char words[128];
+	struct text said = l->has_result ? (struct text) {0} : stderr_of(l);
 
-	if (!l->has_result && said.len > 0) {
-		buf_clear(&l->error);
-		buf_add_str(&l->error, "claude process failed: claude error: ");
-		buf_add(&l->error, said.data, said.len);
-		l->row.error = (struct text) {.data = l->error.data, .len = l->error.len};
-		return;
-	}
-	word_exit(status, signal, words);
-	set_error(l, words);
+	buf_clear(&l->error);
+	l->sessions->opts.wording->failed(&l->error, status, signal, said);
+	l->row.error = (struct text) {.data = l->error.data, .len = l->error.len};
 }
 
 static void on_exit_of(void *arg, int status, int signal)
@@ -332,8 +316,8 @@ static int start_turn(struct live_session *l, struct why *why)
 
 static void set_variables(const struct live_session *l, char (*own)[VARIABLE_MAX], const char **env)
 {
-	static const char *const names[OWN_VARIABLES] = {"KOINE_SESSION_ID", "KOINE_RUN_ID",
-							 "HUMANLAYER_RUN_ID"};
+	const char *const names[OWN_VARIABLES] = {"KOINE_SESSION_ID", "KOINE_RUN_ID",
+						  l->sessions->opts.wording->run_variable};
 
 	for (unsigned i = 0; i < OWN_VARIABLES; i++) {
 		snprintf(own[i], VARIABLE_MAX, "%s=%s", names[i], i == 0 ? l->id : l->run);
@@ -366,11 +350,7 @@ static int start_supervised(struct live_session *l, const struct session_program
 				     .arg = l,
 			     },
 			     &l->program, why);
-	if (r > 0)
-		r = refuse(why, REFUSE_UNAVAILABLE,
-			   "exec: \"%.*s\": executable file not found in $PATH", SESSION_PATH_SHOWN,
-			   p->argv[0]);
-	return r;
+	return r > 0 ? l->sessions->opts.wording->no_program(why, p->argv[0]) : r;
 }
 
 /* Only texts: the list of a configuration. */
@@ -435,7 +415,6 @@ static int start_program(struct live_session *l, struct why *why)
 static int check_folder(const struct live_session *l, struct why *why)
 {
 	const char *dir = l->row.working_dir.data;
-	struct text shown = text_cut(l->row.working_dir, SESSION_PATH_SHOWN);
 	struct stat st;
 	int e = 0;
 
@@ -447,15 +426,7 @@ static int check_folder(const struct live_session *l, struct why *why)
 		e = ENOTDIR;
 	else if (access(dir, X_OK) != 0)
 		e = errno;
-	if (e == 0)
-		return 0;
-	/* In Go's words, which clients show. */
-	return refuse(why, REFUSE_UNAVAILABLE, "chdir %.*s%s: %s", TEXT_ARGS(shown),
-		      shown.len < l->row.working_dir.len ? "..." : "",
-		      e == ENOENT    ? "no such file or directory"
-		      : e == ENOTDIR ? "not a directory"
-		      : e == EACCES  ? "permission denied"
-				     : strerror(e));
+	return e == 0 ? 0 : l->sessions->opts.wording->no_folder(why, l->row.working_dir, e);
 }
 
 static int start(struct live_session *l, struct why *why)

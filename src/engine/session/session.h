@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/noun/session.h"
 #include "base/text.h"
 #include "base/value.h"
@@ -44,6 +45,19 @@ enum {
 		64 << 10, /* bytes of a text in what is told; the whole is in the store */
 };
 
+/* What clients show to people and programs look for is worded by the dialect whose peers they are. */
+struct session_wording {
+	const char *run_variable;    /* has the run's id in a program's environment */
+	const char *socket_variable; /* says by which socket of ours its servers ask */
+	/* The program ended badly; said: the end of what it wrote to stderr, where that explains it. */
+	void (*failed)(struct buf *out, int status, int signal, struct text said);
+	/* REFUSE_UNAVAILABLE: the folder cannot be used; there is no such program. */
+	int (*no_folder)(struct why *why, struct text folder, int error);
+	int (*no_program)(struct why *why, const char *name);
+	/* REFUSE_CONFLICT: it cannot be continued, for its agent never told an id of its own. */
+	int (*no_agent_session)(struct why *why);
+};
+
 struct sessions_opts {
 	struct store *store;
 	struct events *events;       /* NULL: nothing is told */
@@ -63,7 +77,8 @@ struct sessions_opts {
 	unsigned terminate_ms;         /* SIGTERM to SIGKILL; 0: 5 s */
 	int64_t keep_bytes;            /* of what one session says; 0: 256 MiB */
 	int64_t keep_ms;               /* ended sessions; 0: for ever */
-	/* Services have no JSON text: a tree as such, in the arena. */
+	const struct session_wording *wording;
+	/* The engine has no JSON text: a tree as such, in the arena. */
 	int (*to_json)(struct arena *a, const struct value *v, struct text *ret_text);
 };
 
@@ -106,7 +121,7 @@ struct session_launched {
 /*
  * result 0: it runs. REFUSE_PARAMS; REFUSE_LIMIT; REFUSE_STOPPING; REFUSE_UNAVAILABLE when the program
  * could not be started: then there is a session that says failed, `launched` names it too, and the
- * sentence is "chdir DIR: no such file or directory" or "exec NAME: …".
+ * sentence says what is wrong with its folder or its program.
  */
 typedef void (*session_launched_fn)(void *arg, int result, const struct session_launched *launched,
 				    const struct why *why);
@@ -118,7 +133,7 @@ void session_launch(struct sessions *s, const struct session_new *in, session_la
  * A new session that goes on where `parent` ended. What `in` does not say is inherited (model, working_dir
  * and all configuration). One that runs is interrupted first and waited for. REFUSE_NOT_FOUND without a
  * parent; REFUSE_CONFLICT with the words "cannot continue session with status S (must be completed or
- * running)", "parent session missing claude_session_id (cannot resume)" or "parent session missing
+ * running)", those of the wording, or "parent session missing
  * working_dir (cannot resume session without working directory)".
  */
 void session_continue(struct sessions *s, struct text parent, const struct session_new *in,

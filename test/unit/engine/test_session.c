@@ -15,6 +15,7 @@
 #include "engine/chat/rank.h"
 #include "engine/event/event.h"
 #include "engine/session/session.h"
+#include "dialect/hld/hld.h"
 #include "engine/session/inner.h"
 #include "engine/task/task.h"
 #include "store/store.h"
@@ -151,6 +152,7 @@ static void world_open(struct world *w)
 		.interrupt_ms = w->interrupt_ms ? w->interrupt_ms : 200,
 		.terminate_ms = 200,
 		.keep_bytes = w->keep_bytes,
+		.wording = &hld_session_wording,
 		.to_json = to_json,
 	};
 	const struct event_sink sink = {.on_event = on_event, .on_gone = on_gone, .arg = w};
