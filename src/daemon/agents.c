@@ -1,5 +1,4 @@
-#include "daemon/agents.h"
-
+/* The agents that the settings name, and the chat that they answer in. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,7 +17,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/utf8.h"
-#include "daemon/dialects.h"
+#include "daemon/life.h"
 #include "engine/chat/chat.h"
 #include "engine/chat/rank.h"
 
@@ -278,15 +277,16 @@ static int read_system(const struct settings *s, struct buf *out, struct why *wh
 
 /* ---- all of them ---- */
 
-int agents_make(const struct settings *s, struct loop *l, const struct environments *env,
-		struct agents *a, struct why *why)
+int agents_make(struct daemon *d, struct why *why)
 {
+	const struct settings *s = d->settings;
+	struct agents *a = &d->agents;
 	int r;
 
 	buf_init(&a->system, SYSTEM_MAX);
 	r = read_system(s, &a->system, why);
 	for (unsigned i = 0; r == 0 && i < s->agents.n; i++) {
-		r = make_or_excuse(s, &s->agents.list[i], l, env, &a->list[i]);
+		r = make_or_excuse(s, &s->agents.list[i], d->loop, &d->environments, &a->list[i]);
 		a->n += r == 0;
 	}
 	return r;
@@ -316,18 +316,19 @@ static const char *numbered(void)
 	return found;
 }
 
-int agents_start(const struct settings *s, struct agents *a, struct backstage *stage,
-		 struct services *services, struct why *why)
+int agents_start(struct daemon *d, struct why *why)
 {
+	struct services *services = d->services;
+	struct agents *a = &d->agents;
 	const struct chat_opts opts = {
 		.store = services->store,
 		.events = services->events,
 		.memories = services->memories,
-		.loop = stage->server->loop,
-		.background = backstage(stage),
+		.loop = d->loop,
+		.background = d->background,
 		.agents = a->list,
 		.n_agents = a->n,
-		.agent = default_agent(s),
+		.agent = default_agent(d->settings),
 		.system = a->system.data,
 		.numbered = numbered(),
 	};
@@ -347,9 +348,14 @@ static bool unchanged(const struct settings *old, const struct settings *fresh,
 	       settings_reserve(old, was) == settings_reserve(fresh, now);
 }
 
-/* An environment for each agent of the new settings; the old ones have theirs. */
-static int renew(const struct settings *fresh, const struct server *server,
-		 struct agents_renewed **ret)
+/* What agents that came later were made with: an environment for each. */
+struct agents_renewed {
+	struct agents_renewed *before;
+	struct arena arena;
+	struct environments environments;
+};
+
+static int renew(struct daemon *d, const struct settings *fresh)
 {
 	struct agents_renewed *n = calloc(1, sizeof(*n));
 	int r;
@@ -357,14 +363,13 @@ static int renew(const struct settings *fresh, const struct server *server,
 	if (!n)
 		return -ENOMEM;
 	arena_init(&n->arena, ENVIRONMENTS_MAX);
-	r = environments_make(fresh, server, &n->arena, &n->environments);
-	n->before = *ret;
-	*ret = n;
+	r = environments_make(fresh, d->server, &n->arena, &n->environments);
+	n->before = d->renewed;
+	d->renewed = n;
 	return r;
 }
 
-static int make_changed(const struct settings *old, const struct settings *fresh,
-			const struct environments *env, const struct backstage *stage,
+static int make_changed(struct daemon *d, const struct settings *fresh,
 			struct agent *list[AGENTS_MAX], struct agents *made)
 {
 	int r = 0;
@@ -372,10 +377,10 @@ static int make_changed(const struct settings *old, const struct settings *fresh
 	for (unsigned i = 0; r == 0 && i < fresh->agents.n; i++) {
 		const struct agent_setting *a = &fresh->agents.list[i];
 
-		list[i] = chat_agent(stage->services->chat, text_of(a->name));
-		if (list[i] && unchanged(old, fresh, a))
+		list[i] = chat_agent(d->services->chat, text_of(a->name));
+		if (list[i] && unchanged(d->settings, fresh, a))
 			continue;
-		r = make_or_excuse(fresh, a, stage->server->loop, env, &list[i]);
+		r = make_or_excuse(fresh, a, d->loop, &d->renewed->environments, &list[i]);
 		if (r == 0)
 			made->list[made->n++] = list[i];
 	}
@@ -391,20 +396,19 @@ static bool any_changed(const struct settings *old, const struct settings *fresh
 	return changed || strcmp(old->chat_agent, fresh->chat_agent) != 0;
 }
 
-int agents_reload(const struct settings *old, const struct settings *fresh,
-		  const struct backstage *stage, struct agents_renewed **renewed, struct why *why)
+int agents_reload(struct daemon *d, const struct settings *fresh, struct why *why)
 {
 	struct agent *list[AGENTS_MAX];
 	struct agents made = {.n = 0};
 	int r;
 
-	if (!any_changed(old, fresh))
+	if (!any_changed(d->settings, fresh))
 		return 0;
-	r = renew(fresh, stage->server, renewed);
+	r = renew(d, fresh);
 	if (r == 0)
-		r = make_changed(old, fresh, &(*renewed)->environments, stage, list, &made);
+		r = make_changed(d, fresh, list, &made);
 	if (r == 0)
-		return chat_set_agents(stage->services->chat, list, fresh->agents.n,
+		return chat_set_agents(d->services->chat, list, fresh->agents.n,
 				       default_agent(fresh), why);
 	agents_done(&made);
 	return r;
@@ -421,11 +425,11 @@ void agents_renewed_free(struct agents_renewed *n)
 	}
 }
 
-void agents_end_turns(struct loop *l, struct services *services, uint64_t end_ms)
+void agents_end_turns(struct daemon *d, uint64_t end_ms)
 {
-	chat_stop(services->chat);
-	while (!chat_idle(services->chat) && clock_steady_ms() < end_ms)
-		loop_turn(l, STEP_MS);
+	chat_stop(d->services->chat);
+	while (!chat_idle(d->services->chat) && clock_steady_ms() < end_ms)
+		loop_turn(d->loop, STEP_MS);
 }
 
 /* ---- --check ---- */

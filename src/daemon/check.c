@@ -10,10 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/unix_name.h"
-#include "daemon/agents.h"
-#include "daemon/daemon.h"
-#include "daemon/model.h"
-#include "daemon/rules.h"
+#include "daemon/life.h"
 #include "daemon/running.h"
 #include "daemon/token.h"
 #include "io/address_inet.h"

@@ -10,35 +10,25 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "call/server.h"
-#include "daemon/approvals.h"
 #include "daemon/housekeeping.h"
 #include "daemon/life.h"
-#include "daemon/model.h"
-#include "daemon/rules.h"
-#include "daemon/sessions.h"
-#include "daemon/tasks.h"
-#include "engine/automation/trust.h"
-#include "engine/event/event.h"
 #include "engine/memory/memory.h"
 #include "engine/program/tool.h"
 #include "engine/services.h"
 #include "io/tree.h"
 
 enum {
-	N_READERS = 4,
 	/* For turns and rules when the loop has ended: what an agent and a commit may take. */
 	END_MS = 5000,
 	HURRIED_END_MS = 1000,
 };
-
-static const int64_t day_ms = 24 * 3600 * 1000LL;
 
 /* ---- settings ---- */
 
 /* What can change while it runs does; listeners stay as they are. */
 static int take_settings(struct daemon *d, const struct settings *fresh, struct why *why)
 {
-	int r = agents_reload(d->settings, fresh, &d->stage, &d->renewed, why);
+	int r = agents_reload(d, fresh, why);
 
 	if (r != 0)
 		return r;
@@ -46,10 +36,9 @@ static int take_settings(struct daemon *d, const struct settings *fresh, struct 
 	log_set_level(fresh->log_level);
 	d->server->opts.limits = fresh->limits;
 	d->server->opts.log_messages = fresh->log_messages;
-	events_set_keep(d->services->events, fresh->events_keep_days * day_ms, fresh->events_keep);
+	engine_reload(d);
 	hosts_reload(&d->hosts, fresh);
-	rules_reload(d->settings, d->services);
-	approvals_reload(d->settings, d->services);
+	rules_reload(d);
 	log_info("settings read again", "file=%s", fresh->config[0] ? fresh->config : "none");
 	return 0;
 }
@@ -96,10 +85,11 @@ static void on_watchdog(void *arg)
 	notify_send("WATCHDOG=1");
 }
 
-static int watch_signals(struct daemon *d)
+static int watch_signals(struct daemon *d, struct why *why)
 {
 	int r;
 
+	(void)why;
 	signal(SIGPIPE, SIG_IGN);
 	r = signal_watch_new(d->loop, SIGTERM, on_term, d, &d->term);
 	if (r == 0)
@@ -109,10 +99,11 @@ static int watch_signals(struct daemon *d)
 	return r;
 }
 
-static int start_watchdog(struct daemon *d)
+static int start_watchdog(struct daemon *d, struct why *why)
 {
 	uint64_t every = notify_watchdog_ms();
 
+	(void)why;
 	if (every == 0)
 		return 0;
 	return ticker_new(d->loop, every, on_watchdog, d, &d->watchdog);
@@ -145,39 +136,6 @@ static void raise_descriptors(void)
 		log_warn("descriptors not raised", "error=%s", strerror(errno));
 }
 
-static int open_services(struct daemon *d, struct why *why)
-{
-	char url[PATH_LEN + 16];
-	const struct services_opts opts = {
-		.store = url,
-		.n_readers = N_READERS,
-	};
-	int r;
-
-	settings_store_url(d->settings, url, sizeof(url));
-	r = services_open(&opts, &d->services, why);
-	if (r == 0)
-		why->text[0] = '\0'; /* it has worded what did not happen */
-	d->server->opts.services = d->services;
-	d->server->opts.workers.arg = d->services;
-	d->stage.services = d->services;
-	d->hosts.means.services = d->services;
-	return r;
-}
-
-static int start_events(struct daemon *d)
-{
-	const struct events_opts opts = {
-		.store = d->services->store,
-		.loop = d->loop,
-		.background = d->background,
-		.keep_ms = d->settings->events_keep_days * day_ms,
-		.keep = d->settings->events_keep,
-	};
-
-	return events_start(&opts, &d->services->events);
-}
-
 /* What an agent needs that is kept from writing: to ask for approval, to remember. None of it starts a
  * program or writes a file. */
 static const char *const confined_methods[] = {
@@ -198,7 +156,7 @@ static const char *const confined_methods[] = {
 	NULL,
 };
 
-static int make_server(struct daemon *d)
+static int make_server(struct daemon *d, struct why *why)
 {
 	const struct server_opts opts = {
 		.confined_methods = confined_methods,
@@ -208,8 +166,8 @@ static int make_server(struct daemon *d)
 			    .commit = services_commit,
 			    .enter = services_enter,
 			    .leave = services_leave,
-			    .trailer = backstage_trailer,
-			    .trailer_arg = &d->stage},
+			    .trailer = engine_trailer,
+			    .trailer_arg = d},
 		.on_stop_asked = on_stop_asked,
 		.on_reload_asked = on_reload_asked,
 		.on_stopped = stop_server_closed,
@@ -219,7 +177,7 @@ static int make_server(struct daemon *d)
 	};
 	int r = server_new(d->loop, &opts, &d->server);
 
-	d->stage.server = d->server;
+	(void)why;
 	d->hosts.means.server = d->server;
 	return r;
 }
@@ -231,63 +189,70 @@ static int prepare(struct daemon *d, struct why *why)
 
 	if (r != 0)
 		return r;
-	d->background = backstage(&d->stage);
+	d->background = engine_background(d);
 	d->hosts.means = (struct dialect_means) {
 		.arena = &d->arena, .loop = d->loop, .background = &d->background};
 	r = hosts_prepare(&d->hosts, d->settings, &d->environments, why);
 	if (r == 0)
 		r = model_check(d->settings, why);
 	if (r == 0)
-		r = agents_make(d->settings, d->loop, &d->environments, &d->agents, why);
+		r = agents_make(d, why);
 	return r;
 }
 
-/* The sockets first: of several that start at once, one takes them all and the others
- * are told so. Nobody is served before the loop turns. */
-static int open_sockets(struct daemon *d, const struct plan *plan, struct why *why)
+static int make_environments(struct daemon *d, struct why *why)
 {
-	int r = registries_make(d);
-
-	if (r == 0)
-		r = make_server(d);
-	if (r == 0)
-		r = watch_signals(d);
-	if (r == 0)
-		r = stop_prepare(d);
-	if (r == 0)
-		r = listen_everywhere(d, plan, why);
-	return r;
+	(void)why;
+	return environments_make(d->settings, d->server, &d->arena, &d->environments);
 }
 
-static int start_engine(struct daemon *d, struct why *why)
+static int start_keeper(struct daemon *d, struct why *why)
 {
-	const struct settings *s = d->settings;
-	int r = environments_make(s, d->server, &d->arena, &d->environments);
+	(void)why;
+	return tree_keeper_new(d->loop, &d->keeper);
+}
 
-	if (r == 0)
-		r = open_services(d, why);
-	if (r == 0)
-		r = start_events(d);
-	if (r == 0)
-		r = memories_begin(s, N_READERS, &d->stage, d->services, why);
-	/* Before the threads: it marks in the store what a crash has left. */
-	if (r == 0)
-		r = agents_start(s, &d->agents, &d->stage, d->services, why);
-	/* What escapes a task comes to us. */
-	if (r == 0)
-		r = tree_keeper_new(d->loop, &d->keeper);
-	if (r == 0)
-		r = tasks_begin(s, &d->stage, d->services, &d->hosts, &d->environments, why);
-	if (r == 0)
-		r = approvals_begin(s, &d->stage, d->services, why);
-	if (r == 0)
-		r = sessions_begin(s, &d->stage, d->services, &d->environments.sessions, why);
-	if (r == 0)
-		r = rules_start(s, &d->stage, d->services, &d->environments.plain);
-	if (r == 0)
-		r = hosts_start(&d->hosts, why);
-	if (r == 0)
-		r = housekeeping_start(d->server, d->services, &d->housekeeping);
+static int start_dialects(struct daemon *d, struct why *why)
+{
+	return hosts_start(&d->hosts, why);
+}
+
+static int start_housekeeping(struct daemon *d, struct why *why)
+{
+	(void)why;
+	return housekeeping_start(d->server, d->services, &d->housekeeping);
+}
+
+static const step_fn steps[] = {
+	/* The sockets first: of several that start at once, one takes them all and the others
+	 * are told so. Nobody is served before the loop turns. */
+	registries_make,
+	make_server,
+	watch_signals,
+	stop_prepare,
+	listen_everywhere,
+	make_environments,
+	/* The store has no threads yet. */
+	engine_open,
+	events_begin,
+	memories_begin,
+	agents_start,
+	start_keeper, /* what escapes a task comes to us */
+	tasks_begin,
+	approvals_begin,
+	sessions_begin,
+	rules_start,
+	start_dialects,
+	start_housekeeping,
+	start_watchdog,
+};
+
+static int start(struct daemon *d, struct why *why)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < sizeof(steps) / sizeof(steps[0]); i++)
+		r = steps[i](d, why);
 	return r;
 }
 
@@ -302,9 +267,9 @@ static void end_engine(struct daemon *d)
 	if (!d->services)
 		return;
 	tools_stop(d->services->tools);
-	rules_end(d->loop, d->services, end_ms);
-	agents_end_turns(d->loop, d->services, end_ms);
-	d->stage.closed = true;
+	rules_end(d, end_ms);
+	agents_end_turns(d, end_ms);
+	d->closed = true;
 	memories_stop(d->services->memories);
 	services_stop(d->services);
 }
@@ -343,7 +308,7 @@ static void say_ready(const struct daemon *d)
 
 int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 {
-	struct daemon d = {.settings = s, .reload = reload};
+	struct daemon d = {.settings = s, .plan = plan, .reload = reload};
 	struct why why = {.text = ""};
 	int r;
 
@@ -356,11 +321,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 		return EX_CONFIG;
 	}
 	if (r == 0)
-		r = open_sockets(&d, plan, &why);
-	if (r == 0)
-		r = start_engine(&d, &why);
-	if (r == 0)
-		r = start_watchdog(&d);
+		r = start(&d, &why);
 	if (r != 0) {
 		log_err("cannot start", "why=%s", why.text[0] ? why.text : strerror(-r));
 		tear_down(&d);

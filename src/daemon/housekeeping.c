@@ -13,25 +13,72 @@
 
 enum { SWEEP_EVERY_MS = 60 * 1000 };
 
-/* Something that is deleted a little at a time: what is left goes to the end of the writer's
- * queue, and calls come in between. */
+/* What is swept, and the log's word where that fails. */
+struct kind {
+	bool (*due)(const struct services *s); /* NULL: always */
+	int (*run)(struct services *s, bool *ret_more);
+	const char *failed;
+};
+
+/* A sweep deletes a little at a time: what is left goes to the end of the writer's queue, and calls
+ * come in between. */
 struct sweep {
 	struct work work;
 	struct housekeeping *housekeeping;
-	int (*run)(struct services *s, bool *ret_more);
-	const char *failed; /* what the log says */
+	const struct kind *kind;
 	bool under_way;
 	bool more; /* is left to sweep */
 };
+
+static bool memories_due(const struct services *s)
+{
+	return memory_expires(s->memories);
+}
+
+static int sweep_memories(struct services *s, bool *ret_more)
+{
+	return memory_sweep(s->memories, ret_more);
+}
+
+static bool events_due(const struct services *s)
+{
+	return event_sweeps(s->events);
+}
+
+static int sweep_events(struct services *s, bool *ret_more)
+{
+	return event_sweep(s->events, ret_more);
+}
+
+static int sweep_sessions(struct services *s, bool *ret_more)
+{
+	return session_sweep(s->sessions, ret_more);
+}
+
+static bool approvals_due(const struct services *s)
+{
+	return approval_sweeps(s->approvals);
+}
+
+static int sweep_approvals(struct services *s, bool *ret_more)
+{
+	return approval_sweep(s->approvals, ret_more);
+}
+
+static const struct kind kinds[] = {
+	{memories_due, sweep_memories, "expired memories not deleted"},
+	{events_due, sweep_events, "old events not deleted"},
+	{NULL, sweep_sessions, "old sessions not deleted"},
+	{approvals_due, sweep_approvals, "old approvals not deleted"},
+};
+
+enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 struct housekeeping {
 	struct server *server;
 	struct services *services;
 	struct ticker *ticker;
-	struct sweep memories;
-	struct sweep events;
-	struct sweep sessions;
-	struct sweep approvals;
+	struct sweep sweeps[N_KINDS];
 	struct work check;
 	struct store_health health;
 };
@@ -42,7 +89,7 @@ static int sweep_run(struct work *w, int lane)
 
 	(void)lane;
 	s->more = false;
-	return s->run(s->housekeeping->services, &s->more);
+	return s->kind->run(s->housekeeping->services, &s->more);
 }
 
 static void sweep_start(struct sweep *s)
@@ -59,51 +106,19 @@ static void sweep_finished(struct work *w, int result)
 
 	s->under_way = false;
 	if (result != 0)
-		log_err(s->failed, "error=%s", strerror(-result));
+		log_err(s->kind->failed, "error=%s", strerror(-result));
 	else if (s->more)
 		sweep_start(s);
-}
-
-static int sweep_memories(struct services *s, bool *ret_more)
-{
-	return memory_sweep(s->memories, ret_more);
-}
-
-static int sweep_events(struct services *s, bool *ret_more)
-{
-	return event_sweep(s->events, ret_more);
-}
-
-static void sweep_init(struct housekeeping *h, struct sweep *s,
-		       int (*run)(struct services *s, bool *ret_more), const char *failed)
-{
-	s->work = (struct work) {.run = sweep_run, .finished = sweep_finished};
-	s->housekeeping = h;
-	s->run = run;
-	s->failed = failed;
-}
-
-static int sweep_sessions(struct services *s, bool *ret_more)
-{
-	return session_sweep(s->sessions, ret_more);
-}
-
-static int sweep_approvals(struct services *s, bool *ret_more)
-{
-	return approval_sweep(s->approvals, ret_more);
 }
 
 static void on_tick(void *arg)
 {
 	struct housekeeping *h = arg;
 
-	if (memory_expires(h->services->memories))
-		sweep_start(&h->memories);
-	if (event_sweeps(h->services->events))
-		sweep_start(&h->events);
-	sweep_start(&h->sessions);
-	if (approval_sweeps(h->services->approvals))
-		sweep_start(&h->approvals);
+	for (unsigned i = 0; i < N_KINDS; i++) {
+		if (!kinds[i].due || kinds[i].due(h->services))
+			sweep_start(&h->sweeps[i]);
+	}
 }
 
 static int check_run(struct work *w, int lane)
@@ -136,10 +151,12 @@ int housekeeping_start(struct server *server, struct services *services,
 		return -ENOMEM;
 	h->server = server;
 	h->services = services;
-	sweep_init(h, &h->memories, sweep_memories, "expired memories stay");
-	sweep_init(h, &h->events, sweep_events, "old events stay");
-	sweep_init(h, &h->sessions, sweep_sessions, "old sessions stay");
-	sweep_init(h, &h->approvals, sweep_approvals, "old approvals stay");
+	for (unsigned i = 0; i < N_KINDS; i++)
+		h->sweeps[i] = (struct sweep) {
+			.work = {.run = sweep_run, .finished = sweep_finished},
+			.housekeeping = h,
+			.kind = &kinds[i],
+		};
 	h->check = (struct work) {.run = check_run, .finished = check_finished};
 	r = ticker_new(server->loop, SWEEP_EVERY_MS, on_tick, h, &h->ticker);
 	if (r == 0 && services_need_check(services))

@@ -1,22 +1,37 @@
-/* koined while it runs: what it holds, and its three files: daemon.c starts and ends it, listen.c opens
- * its listeners, stop.c stops it in good order. */
+/*
+ * koined while it runs: what it holds, and the steps of its life. daemon.c starts and ends it; listen.c,
+ * engine.c, agents.c, rules.c and model.c have the steps of a start; stop.c stops it in good order.
+ */
 #pragma once
 
-#include "daemon/agents.h"
-#include "daemon/backstage.h"
+#include "base/buf.h"
 #include "daemon/daemon.h"
 #include "daemon/environments.h"
 #include "daemon/hosts.h"
+#include "engine/services.h"
+#include "io/work.h"
+
+enum { N_READERS = 4 };
+
+/* All agents that there are, and the system prompt, before anybody answers. */
+struct agents {
+	struct agent *list[AGENTS_MAX];
+	unsigned n;
+	struct buf system; /* NUL-ended */
+};
+
+struct agents_renewed;
 
 struct daemon {
 	struct settings *settings;
+	const struct plan *plan;
 	reload_fn reload;
 	struct arena arena; /* of what lives as long as the daemon */
 	struct loop *loop;
 	struct server *server;
 	struct services *services;
-	struct backstage stage;
 	struct background background;
+	bool closed; /* the threads end: more work is refused with -ECANCELED */
 	struct environments environments;
 	struct hosts hosts;
 	struct registry *registries[DIALECTS_MAX]; /* as in the array of dialects */
@@ -37,22 +52,86 @@ struct daemon {
 	bool hurried; /* told to stop twice, or it took too long */
 };
 
+/* Each step of a start: 0, a fault, or a refusal with a sentence. */
+typedef int (*step_fn)(struct daemon *d, struct why *why);
+
 /* ---- listen.c ---- */
 
 /* Methods by name, for each dialect. */
-int registries_make(struct daemon *d);
+int registries_make(struct daemon *d, struct why *why);
 void registries_free(struct daemon *d);
 
 /* A project that is broken is passed over; where nothing else is left, that is what is wrong. */
-int listen_everywhere(struct daemon *d, const struct plan *plan, struct why *why);
+int listen_everywhere(struct daemon *d, struct why *why);
 
 /* Prints the listeners. Not before all is well: who reads them takes us for started. */
 void listen_say(const struct daemon *d);
 
+/* ---- engine.c ---- */
+
+/* How the engine's own work gets to the server's threads; and what is told after a commit. */
+struct background engine_background(struct daemon *d);
+struct work *engine_trailer(void *daemon);
+
+int engine_open(struct daemon *d, struct why *why);
+int events_begin(struct daemon *d, struct why *why);
+/* Ends what a crash has left, and goes on with what waited. Before the threads. */
+int tasks_begin(struct daemon *d, struct why *why);
+int approvals_begin(struct daemon *d, struct why *why);
+int sessions_begin(struct daemon *d, struct why *why);
+void engine_reload(struct daemon *d);
+
+/* ---- agents.c: the chat, and who answers there ---- */
+
+/* What needs no store, so that wrong settings show before anything listens. agents_done either way. */
+int agents_make(struct daemon *d, struct why *why);
+void agents_done(struct agents *a);
+
+/* The agents become the chat's, on failure too. It marks in the store what a crash has left: before the
+ * threads. */
+int agents_start(struct daemon *d, struct why *why);
+
+/* Takes agents that are new or other than before, and the default. Turns under way end with the agent
+ * they began with. On failure all stays as it was. */
+int agents_reload(struct daemon *d, const struct settings *fresh, struct why *why);
+void agents_renewed_free(struct agents_renewed *n); /* accepts NULL; after the chat */
+
+/* Ends all turns and lets them reach the store: turns the loop until that is done, or end_ms of the
+ * steady clock. */
+void agents_end_turns(struct daemon *d, uint64_t end_ms);
+
+/* Prints what each would do and what is wrong with it. False: koined could not start. */
+bool agents_check(const struct settings *s);
+
+/* ---- rules.c ---- */
+
+/* After tasks and approvals. A rule that cannot be is told in the log and left out. */
+int rules_start(struct daemon *d, struct why *why);
+void rules_reload(struct daemon *d);
+
+/* Fires nothing any more, and turns the loop until what was begun is in the store, or end_ms of the
+ * steady clock. */
+void rules_end(struct daemon *d, uint64_t end_ms);
+
+/* Prints what each would do and what is wrong with it. None keeps koined from starting. */
+void rules_check(const struct settings *s);
+
+/* ---- model.c: memory, and the model that makes its vectors ---- */
+
+/* Whether its key can be read. */
+int model_check(const struct settings *s, struct why *why);
+
+/* Without the model where the settings name none, or our own embedding listener, which is logged. */
+int memories_begin(struct daemon *d, struct why *why);
+
+/* Whether the URL leads to that listener of ours, which would have us ask ourselves. Names are
+ * not looked up: those of this machine are known. */
+bool model_is_at(const char *url, const struct address *listener);
+
 /* ---- stop.c ---- */
 
 /* The timers of a stop. */
-int stop_prepare(struct daemon *d);
+int stop_prepare(struct daemon *d, struct why *why);
 
 /* Stops in good order; called again, in a hurry. `force`: without time for what runs. */
 void stop_begin(struct daemon *d, bool force);

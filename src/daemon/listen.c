@@ -42,10 +42,11 @@ static int add_methods(struct registry *r, const struct dialect *d, bool debug)
 	return e;
 }
 
-int registries_make(struct daemon *d)
+int registries_make(struct daemon *d, struct why *why)
 {
 	int r = 0;
 
+	(void)why;
 	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
 		r = registry_new(&d->registries[i]);
 		if (r == 0)
@@ -155,8 +156,9 @@ static int listen_in_project(struct daemon *d, const struct plan_row *row, struc
 	return 0;
 }
 
-int listen_everywhere(struct daemon *d, const struct plan *plan, struct why *why)
+int listen_everywhere(struct daemon *d, struct why *why)
 {
+	const struct plan *plan = d->plan;
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < plan->n; i++) {

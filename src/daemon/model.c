@@ -1,5 +1,4 @@
-#include "daemon/model.h"
-
+/* Memory, and the model that makes its vectors, as the settings say. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "call/server.h"
+#include "daemon/life.h"
 #include "engine/memory/embedding.h"
 #include "engine/memory/memory.h"
 
@@ -129,15 +129,15 @@ bool model_is_at(const char *url, const struct address *listener)
 	return !read_address(listener->host, &ours) || memcmp(&asked, &ours, sizeof(ours)) == 0;
 }
 
-static bool is_ourselves(const struct settings *s, const struct server *server)
+static bool is_ourselves(const struct daemon *d)
 {
-	list_for_each (at, following, &server->endpoints) {
+	list_for_each (at, following, &d->server->endpoints) {
 		const struct endpoint *e = list_entry(at, struct endpoint, link);
 		struct address address;
 		struct why why;
 
 		if (!e->dialect->makes_vectors || address_parse(e->address, &address, &why) != 0 ||
-		    !model_is_at(s->embedding_url, &address))
+		    !model_is_at(d->settings->embedding_url, &address))
 			continue;
 		log_warn("no vectors",
 			 "why=embedding_url is our own embedding listener, and is not used "
@@ -148,33 +148,33 @@ static bool is_ourselves(const struct settings *s, const struct server *server)
 	return false;
 }
 
-int memories_begin(const struct settings *s, unsigned n_readers, struct backstage *stage,
-		   struct services *services, struct why *why)
+int memories_begin(struct daemon *d, struct why *why)
 {
+	const struct settings *s = d->settings;
 	char key[KEY_MAX];
 	const struct embedding_opts model = {
-		.loop = stage->server->loop,
-		.background = backstage(stage),
+		.loop = d->loop,
+		.background = d->background,
 		.url = s->embedding_url,
 		.model = s->embedding_model,
 		.key = key,
 		.timeout_ms = s->embedding_timeout_ms,
 	};
 	struct memories_opts opts = {
-		.store = services->store,
-		.events = services->events,
-		.n_readers = n_readers,
+		.store = d->services->store,
+		.events = d->services->events,
+		.n_readers = N_READERS,
 		.index_bytes = s->index_bytes,
 		.off = !s->memory_enabled,
 	};
 	int r = 0;
 
-	if (s->embedding_url[0] && !is_ourselves(s, stage->server)) {
+	if (s->embedding_url[0] && !is_ourselves(d)) {
 		opts.model = &model;
 		r = read_key(s, key, why);
 	}
 	if (r == 0)
-		r = memories_start(&opts, &services->memories, why);
+		r = memories_start(&opts, &d->services->memories, why);
 	explicit_bzero(key, sizeof(key));
 	return r;
 }

@@ -1,12 +1,12 @@
-#include "daemon/rules.h"
-
+/* The rules that the settings name, and automation, which acts by them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/rule_make.h"
+#include "daemon/life.h"
+#include "daemon/settings/rule_make.h"
 #include "daemon/tree_json.h"
 #include "engine/automation/automation.h"
 
@@ -42,62 +42,64 @@ static void left_out(const struct rule_setting *from, int r, const struct why *w
 		 r > 0 ? why->text : strerror(-r));
 }
 
-static int set_rules(const struct settings *s, struct services *services)
+static int set_rules(const struct daemon *d)
 {
+	const struct rule_settings *s = &d->settings->rules;
 	struct rule_new rules[RULE_SETTINGS_MAX];
 	struct arena a;
 	unsigned n = 0;
 	int r;
 
 	arena_init(&a, ARENA_MAX);
-	for (unsigned i = 0; i < s->rules.n; i++) {
+	for (unsigned i = 0; i < s->n; i++) {
 		struct why why = {.text = ""};
 
-		r = rule_make(&s->rules.list[i], &a, &rules[n], &why);
+		r = rule_make(&s->list[i], &a, &rules[n], &why);
 		if (r == 0)
 			n++;
 		else
-			left_out(&s->rules.list[i], r, &why);
+			left_out(&s->list[i], r, &why);
 	}
-	r = automation_set_rules(services->automation, (struct text) {NULL, 0}, rules, n, NULL,
+	r = automation_set_rules(d->services->automation, (struct text) {NULL, 0}, rules, n, NULL,
 				 NULL);
 	arena_done(&a);
 	return r;
 }
 
-int rules_start(const struct settings *s, struct backstage *stage, struct services *services,
-		const struct environment *env)
+int rules_start(struct daemon *d, struct why *why)
 {
+	struct services *services = d->services;
 	const struct automation_opts opts = {
-		.loop = stage->server->loop,
-		.background = backstage(stage),
+		.loop = d->loop,
+		.background = d->background,
 		.services = services,
 		.store = services->store,
 		.events = services->events,
 		.tasks = services->tasks,
 		.approvals = services->approvals,
-		.now_ms = is_clock_shifted(s) ? shifted_now : NULL,
+		.now_ms = is_clock_shifted(d->settings) ? shifted_now : NULL,
 		.to_json = tree_json,
-		.env = env,
+		.env = &d->environments.plain,
 	};
 	int r = automation_new(&opts, &services->automation);
 
-	return r == 0 ? set_rules(s, services) : r;
+	(void)why;
+	return r != 0 ? r : set_rules(d);
 }
 
-void rules_reload(const struct settings *s, struct services *services)
+void rules_reload(struct daemon *d)
 {
-	int r = set_rules(s, services);
+	int r = set_rules(d);
 
 	if (r != 0)
 		log_err("rules not read again", "error=%s", strerror(-r));
 }
 
-void rules_end(struct loop *l, struct services *services, uint64_t end_ms)
+void rules_end(struct daemon *d, uint64_t end_ms)
 {
-	automation_stop(services->automation);
-	while (!automation_idle(services->automation) && clock_steady_ms() < end_ms)
-		loop_turn(l, STEP_MS);
+	automation_stop(d->services->automation);
+	while (!automation_idle(d->services->automation) && clock_steady_ms() < end_ms)
+		loop_turn(d->loop, STEP_MS);
 }
 
 /* ---- --check ---- */

@@ -136,9 +136,10 @@ void stop_begin(struct daemon *d, bool force)
 	server_stop(d->server);
 }
 
-int stop_prepare(struct daemon *d)
+int stop_prepare(struct daemon *d, struct why *why)
 {
 	int r = timer_new(d->loop, on_last_words, d, &d->last_words);
 
+	(void)why;
 	return r != 0 ? r : timer_new(d->loop, on_out_of_patience, d, &d->patience);
 }

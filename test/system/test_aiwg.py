@@ -827,11 +827,12 @@ def test_the_current_folder_is_a_project_where_it_has_aiwg():
             place("here"))).encode() in done.stdout, "%r", done.stdout)
 
 
-def test_a_project_that_is_none_is_refused():
-    for folder, why in (("/no/such/folder", b"No such file"), ("/etc/passwd", b"not a folder")):
+def test_a_project_that_is_none_is_refused_by_its_option_and_its_name():
+    for folder, why in (("/no/such/folder", ": No such file or directory"),
+                        ("/etc/passwd", " is not a folder")):
         done = run_koined("--check", "--project", folder)
-        same(done.returncode, 78, "exit status")
-        check(why in done.stderr, "%r", done.stderr)
+        same((done.returncode, done.stderr.decode()),
+             (78, "koined: --project %s%s\n" % (folder, why)), "exit status and words")
 
 
 def make_victim(place):

@@ -252,10 +252,11 @@ int settings_add_listen(struct settings *s, const char *pair, struct why *why)
 int settings_add_project(struct settings *s, const char *folder, struct why *why)
 {
 	char path[PATH_LEN];
-	int r = paths_folder(folder, path, why);
+	struct why inner;
+	int r = paths_folder(folder, path, &inner);
 
 	if (r != 0)
-		return r;
+		return refuse(why, r, "--project %s", inner.text);
 	for (unsigned i = 0; i < s->n_projects; i++) {
 		if (strcmp(s->projects[i], path) == 0)
 			return 0;

@@ -1,4 +1,4 @@
-#include "daemon/rule_make.h"
+#include "daemon/settings/rule_make.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,250 @@
+/*
+ * The engine as the settings want it: each noun's options are filled here, in the order in which the
+ * nouns start. Rules, agents and the model have more to them, and files of their own.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call/server.h"
+#include "daemon/life.h"
+#include "daemon/tree_json.h"
+#include "dialect/hld/hld.h"
+#include "engine/approval/approval.h"
+#include "engine/automation/trust.h"
+#include "engine/event/event.h"
+#include "engine/services.h"
+#include "engine/session/session.h"
+#include "engine/task/task.h"
+
+_Static_assert((int)POLICIES_MAX <= (int)APPROVAL_RULES_MAX, "room for all policies");
+
+static const int64_t day_ms = 24 * 3600 * 1000LL;
+
+/* ---- threads ---- */
+
+static int submit(void *arg, struct work *work, bool writes)
+{
+	const struct daemon *d = arg;
+
+	if (d->closed)
+		return -ECANCELED;
+	return server_submit(d->server, work, writes ? WRITER : READER);
+}
+
+struct background engine_background(struct daemon *d)
+{
+	return (struct background) {.submit = submit, .arg = d};
+}
+
+struct work *engine_trailer(void *daemon)
+{
+	struct services *services = ((struct daemon *)daemon)->services;
+
+	return services_trails(services) ? services_trailer(services) : NULL;
+}
+
+/* ---- the store ---- */
+
+int engine_open(struct daemon *d, struct why *why)
+{
+	char url[PATH_LEN + 16];
+	const struct services_opts opts = {
+		.store = url,
+		.n_readers = N_READERS,
+	};
+	int r;
+
+	settings_store_url(d->settings, url, sizeof(url));
+	r = services_open(&opts, &d->services, why);
+	if (r == 0)
+		why->text[0] = '\0'; /* it has worded what did not happen */
+	d->server->opts.services = d->services;
+	d->server->opts.workers.arg = d->services;
+	d->hosts.means.services = d->services;
+	return r;
+}
+
+/* A folder beside the store, and named for it: two stores in one folder do not share it. */
+static int beside_store(const struct daemon *d, const char *ending, char out[PATH_MAX])
+{
+	char store[PATH_MAX];
+	int n;
+
+	if (!realpath(services_store_path(d->services), store))
+		return -errno;
+	n = snprintf(out, PATH_MAX, "%s%s", store, ending);
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- events ---- */
+
+int events_begin(struct daemon *d, struct why *why)
+{
+	const struct settings *s = d->settings;
+	const struct events_opts opts = {
+		.store = d->services->store,
+		.loop = d->loop,
+		.background = d->background,
+		.keep_ms = s->events_keep_days * day_ms,
+		.keep = s->events_keep,
+	};
+
+	(void)why;
+	return events_start(&opts, &d->services->events);
+}
+
+/* ---- tasks ---- */
+
+static unsigned group_limits(const struct task_settings *t, struct task_group_limit *out)
+{
+	for (unsigned i = 0; i < t->n_groups; i++)
+		out[i] = (struct task_group_limit) {t->groups[i].name, t->groups[i].parallel};
+	return t->n_groups;
+}
+
+/* What dialects bring along is in the store before tasks are read from it. */
+static int open_dialects(struct daemon *d, const char *folder)
+{
+	struct dialect_means *means = &d->hosts.means;
+	int r;
+
+	means->task_folder = folder;
+	means->task_bytes = (int64_t)d->settings->tasks.output_bytes;
+	r = hosts_open(&d->hosts);
+	means->task_folder = NULL;
+	return r;
+}
+
+int tasks_begin(struct daemon *d, struct why *why)
+{
+	const struct task_settings *s = &d->settings->tasks;
+	struct services *services = d->services;
+	struct task_group_limit groups[GROUPS_MAX];
+	char folder[PATH_MAX];
+	const struct tasks_opts opts = {
+		.loop = d->loop,
+		.background = d->background,
+		.output_folder = folder,
+		.parallel = s->parallel,
+		.project_parallel = s->project_parallel,
+		.queue = s->queue,
+		.timeout_ms = s->timeout_ms,
+		.output_bytes = (int64_t)s->output_bytes,
+		.keep_ms = s->keep_days * day_ms,
+		.interrupt_ms = s->interrupt_ms,
+		.runner = s->runner,
+		.env = &d->environments.tasks,
+		.groups = groups,
+		.n_groups = group_limits(s, groups),
+	};
+	int r = beside_store(d, ".tasks", folder);
+
+	if (r == 0)
+		r = trust_new(services->store, services->events, &services->trust);
+	if (r == 0)
+		r = open_dialects(d, folder);
+	return r != 0 ? r : tasks_start(services, &opts, why);
+}
+
+/* ---- approvals ---- */
+
+static enum approval_verdict verdict_of(const char *word)
+{
+	return strcmp(word, "allow") == 0  ? VERDICT_ALLOW
+	       : strcmp(word, "deny") == 0 ? VERDICT_DENY
+					   : VERDICT_ASK;
+}
+
+static unsigned make_rules(const struct approval_settings *a, struct approval_rule *out)
+{
+	for (unsigned i = 0; i < a->n_policies; i++) {
+		const struct policy_setting *p = &a->policies[i];
+
+		out[i] = (struct approval_rule) {
+			.name = p->name,
+			/* settings_check has seen it. */
+			.verdict = verdict_of(policy_setting_get(p, POLICY_VERDICT)),
+			.agent = policy_setting_get(p, POLICY_AGENT),
+			.tool = policy_setting_get(p, POLICY_TOOL),
+			.input = policy_setting_get(p, POLICY_INPUT),
+			.comment = policy_setting_get(p, POLICY_COMMENT),
+		};
+	}
+	return a->n_policies;
+}
+
+static void on_wait(void *arg, struct text session, int change)
+{
+	struct services *services = arg;
+
+	session_wait(services->sessions, session, change);
+}
+
+int approvals_begin(struct daemon *d, struct why *why)
+{
+	const struct approval_settings *s = &d->settings->approvals;
+	struct services *services = d->services;
+	struct approval_rule rules[POLICIES_MAX];
+	const struct approvals_opts opts = {
+		.store = services->store,
+		.events = services->events,
+		.loop = d->loop,
+		.background = d->background,
+		.pending = s->pending,
+		.timeout_ms = s->timeout_ms,
+		.keep_ms = s->keep_days * day_ms,
+		.agents_decide = s->agents_decide,
+		.rules = rules,
+		.n_rules = make_rules(s, rules),
+		.on_wait = on_wait,
+		.arg = services,
+	};
+
+	return approvals_start(&opts, &services->approvals, why);
+}
+
+/* ---- sessions ---- */
+
+int sessions_begin(struct daemon *d, struct why *why)
+{
+	const struct session_settings *s = &d->settings->sessions;
+	struct services *services = d->services;
+	char folder[PATH_MAX];
+	const struct sessions_opts opts = {
+		.store = services->store,
+		.events = services->events,
+		.chat = services->chat,
+		.approvals = services->approvals,
+		.loop = d->loop,
+		.background = d->background,
+		.folder = folder,
+		.program = s->program,
+		.runner = s->runner,
+		.env = &d->environments.sessions,
+		.parallel = s->parallel,
+		.interrupt_ms = s->interrupt_ms,
+		.terminate_ms = s->terminate_ms,
+		.keep_bytes = (int64_t)s->keep_bytes,
+		.keep_ms = s->keep_days * day_ms,
+		.wording = &hld_session_wording,
+		.to_json = tree_json,
+	};
+	int r = beside_store(d, ".sessions", folder);
+
+	(void)why;
+	return r != 0 ? r : sessions_start(&opts, &services->sessions);
+}
+
+/* ---- settings that were read again ---- */
+
+void engine_reload(struct daemon *d)
+{
+	const struct settings *s = d->settings;
+	struct approval_rule rules[POLICIES_MAX];
+
+	events_set_keep(d->services->events, s->events_keep_days * day_ms, s->events_keep);
+	approvals_set_rules(d->services->approvals, rules, make_rules(&s->approvals, rules));
+}
