@@ -1,6 +1,9 @@
 /*
  * Subscribe: the connection becomes the server's alone, and events go out on it as they are kept.
  * Nothing is replayed.
+ *
+ * A client that reads gets all. For one that has taken nothing for a moment HLD_QUEUE events wait;
+ * what comes beyond is lost to it, the newest first, and counted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,20 +11,41 @@
 
 #include "base/log.h"
 #include "base/uuid.h"
+#include "call/client.h"
+#include "call/server.h"
 #include "dialect/engine.h"
-#include "dialect/hld/line.h"
+#include "dialect/hld/hld.h"
 
-enum { HEARTBEAT_MS = 30 * 1000 };
+enum {
+	HEARTBEAT_MS = 30 * 1000,
+	UNREAD_MAX =
+		64 << 10, /* bytes that wait for a client before it falls behind, or one event */
+	STALL_MS = 1000,  /* nobody who reads takes nothing for that long */
+};
 
 struct subscription {
 	struct client_hook hook;
-	struct hld_hearer hearer;
+	struct client *client;
+	struct events *events;
+	struct event_subscriber *subscriber; /* NULL: no event is of the types it asked for */
+	uint64_t told;                       /* how many */
+	uint64_t dropped;
+	uint64_t told_ms; /* when it was last told something */
+	/* Where each that waits in its connection ends, in bytes: a ring. */
+	uint64_t ends[HLD_QUEUE];
+	unsigned first, n_waiting;
+	uint64_t sent;    /* of its bytes when it was last looked at */
+	uint64_t took_ms; /* when it had taken some */
 	struct timer *heartbeat;
 	unsigned heartbeat_ms;
-	uint64_t beat_ms;   /* when it was last told that we are here */
-	struct arena arena; /* of its filter */
+	uint64_t beat_ms; /* when it was last told that we are here */
 	char id[sizeof("sub_") + UUID_LEN];
 };
+
+static uint64_t now_ms(const struct subscription *s)
+{
+	return loop_now_ms(s->client->server->loop);
+}
 
 /* ---- when nothing happens ---- */
 
@@ -31,9 +55,8 @@ static const char alive[] = "{\"jsonrpc\":\"2.0\",\"result\":{\"type\":\"heartbe
 static void on_heartbeat(void *arg)
 {
 	struct subscription *s = arg;
-	struct client *client = s->hearer.client;
-	uint64_t now = loop_now_ms(client->server->loop);
-	uint64_t last = s->hearer.told_ms > s->beat_ms ? s->hearer.told_ms : s->beat_ms;
+	uint64_t now = now_ms(s);
+	uint64_t last = s->told_ms > s->beat_ms ? s->told_ms : s->beat_ms;
 
 	/* An event moves no timer: that would cost more than the event. */
 	if (now - last < s->heartbeat_ms) {
@@ -43,64 +66,166 @@ static void on_heartbeat(void *arg)
 	s->beat_ms = now;
 	timer_start(s->heartbeat, s->heartbeat_ms);
 	/* Who has not read what there was needs no more of it. */
-	if (client_written(client) == client_sent(client))
-		(void)client_notify(client, alive, sizeof(alive) - 1);
+	if (client_written(s->client) == client_sent(s->client))
+		(void)client_notify(s->client, alive, sizeof(alive) - 1);
+}
+
+/* ---- telling ---- */
+
+static void note_sent(struct subscription *s)
+{
+	uint64_t sent = client_sent(s->client);
+
+	if (sent == s->sent)
+		return;
+	while (s->n_waiting > 0 && s->ends[s->first] <= sent) {
+		s->first = (s->first + 1) % HLD_QUEUE;
+		s->n_waiting--;
+	}
+	s->sent = sent;
+	s->took_ms = now_ms(s);
+}
+
+static bool has_room(const struct subscription *s)
+{
+	return s->n_waiting < HLD_QUEUE &&
+	       client_written(s->client) - client_sent(s->client) < UNREAD_MAX;
+}
+
+static int on_gone(void *arg, int64_t n)
+{
+	struct subscription *s = arg;
+
+	if (s->dropped == 0)
+		log_caused(LOG_LEVEL_INFO, "events dropped",
+			   "connection=%llu subscription=%s why=%s",
+			   (unsigned long long)s->client->number, s->id,
+			   "the client does not keep up");
+	s->dropped += (uint64_t)n;
+	s->client->endpoint->n_dropped += (uint64_t)n;
+	return 0;
+}
+
+static int on_event(void *arg, const struct event *e)
+{
+	struct subscription *s = arg;
+	const struct buf *words = event_words(s->events, e, hld_word_event);
+	int r;
+
+	if (!words || words->err != 0)
+		return on_gone(s, 1);
+	if (words->len == 0)
+		return 0;
+	note_sent(s);
+	if (!has_room(s))
+		return -ENOBUFS;
+	r = client_append(s->client, words->data, words->len);
+	if (r != 0)
+		return r;
+	s->ends[(s->first + s->n_waiting++) % HLD_QUEUE] = client_written(s->client);
+	s->told++;
+	s->told_ms = now_ms(s);
+	return 0;
+}
+
+static enum event_look look(void *arg)
+{
+	struct subscription *s = arg;
+	uint64_t last;
+
+	note_sent(s);
+	if (has_room(s))
+		return EVENT_TAKES;
+	last = s->told_ms > s->took_ms ? s->told_ms : s->took_ms;
+	return now_ms(s) - last < STALL_MS ? EVENT_WAITS : EVENT_LOSES;
+}
+
+static bool wants(void *arg, const struct event *e)
+{
+	const struct subscription *s = arg;
+	const struct buf *words = event_words(s->events, e, hld_word_event);
+
+	return !words || words->err != 0 || words->len > 0;
+}
+
+static bool keeps(void *arg, unsigned n)
+{
+	const struct subscription *s = arg;
+
+	return s->n_waiting + n < HLD_QUEUE;
+}
+
+static void flush(void *arg)
+{
+	const struct subscription *s = arg;
+
+	client_flush(s->client);
 }
 
 /* ---- its life ---- */
 
-static void on_drop(struct hld_hearer *h)
-{
-	const struct subscription *s = list_entry(h, struct subscription, hearer);
-
-	log_caused(LOG_LEVEL_INFO, "events dropped", "connection=%llu subscription=%s why=%s",
-		   (unsigned long long)h->client->number, s->id, "the client does not keep up");
-}
-
 static void on_drained(struct client_hook *hook)
 {
-	hld_line_pump(&list_entry(hook, struct subscription, hook)->hearer);
+	event_resume(list_entry(hook, struct subscription, hook)->subscriber);
 }
 
 static void subscription_free(struct subscription *s)
 {
+	event_unsubscribe(s->subscriber);
 	timer_free(s->heartbeat);
-	arena_done(&s->arena);
 	free(s);
 }
 
 static void on_closed(struct client_hook *hook)
 {
 	struct subscription *s = list_entry(hook, struct subscription, hook);
-	const struct hld_hearer *h = &s->hearer;
 
-	if (h->dropped > 0)
+	if (s->dropped > 0)
 		log_caused(LOG_LEVEL_INFO, "subscription ended",
 			   "connection=%llu subscription=%s told=%llu dropped=%llu",
-			   (unsigned long long)h->client->number, s->id,
-			   (unsigned long long)h->told, (unsigned long long)h->dropped);
-	hld_line_leave(&s->hearer);
+			   (unsigned long long)s->client->number, s->id,
+			   (unsigned long long)s->told, (unsigned long long)s->dropped);
 	subscription_free(s);
 }
 
-static int copy_some(struct arena *a, struct text from, struct text *ret)
-{
-	if (from.len == 0)
-		return 0;
-	ret->data = arena_copy(a, from.data, from.len);
-	ret->len = from.len;
-	return ret->data ? 0 : -ENOMEM;
-}
-
-static unsigned read_kinds(const struct value *types)
+/* The types of the log; none: it asked only for what hld does not tell. */
+static unsigned read_types(const struct value *asked, struct text types[HLD_N_TOLD])
 {
 	unsigned kinds = 0;
+	unsigned n = 0;
 
-	if (!types || types->len == 0)
-		return (1U << HLD_N_TOLD) - 1;
-	value_each (type, types)
-		kinds |= hld_kind(value_text(type));
-	return kinds;
+	if (!asked || asked->len == 0)
+		kinds = (1U << HLD_N_TOLD) - 1;
+	else
+		value_each (type, asked)
+			kinds |= hld_kind(value_text(type));
+	for (unsigned i = 0; i < HLD_N_TOLD; i++) {
+		if (kinds & 1U << i)
+			types[n++] = text_of(hld_told(i));
+	}
+	return n;
+}
+
+static int hear(struct subscription *s, const struct hld_subscribe_in *in)
+{
+	const struct event_sink sink = {.on_event = on_event,
+					.on_gone = on_gone,
+					.look = look,
+					.wants = wants,
+					.keeps = keeps,
+					.flush = flush,
+					.arg = s};
+	struct text types[HLD_N_TOLD];
+	struct event_filter filter = {.types = types,
+				      .n_types = read_types(in->event_types, types)};
+
+	if (in->session_id.len > 0)
+		filter.session = in->session_id;
+	if (in->run_id.len > 0)
+		filter.run = in->run_id;
+	if (filter.n_types == 0)
+		return 0;
+	return event_subscribe(s->events, &filter, -1, &sink, &s->subscriber);
 }
 
 static unsigned heartbeat_of(const struct call *c)
@@ -112,27 +237,22 @@ static unsigned heartbeat_of(const struct call *c)
 
 static int open_subscription(struct call *c, struct subscription *s)
 {
-	const struct hld_subscribe_in *in = c->in;
-	struct hld_hearer *h = &s->hearer;
 	int r;
 
 	s->hook = (struct client_hook) {.closed = on_closed, .drained = on_drained};
 	s->heartbeat_ms = heartbeat_of(c);
-	arena_init(&s->arena, 2 * HLD_MESSAGE_MAX);
-	h->client = c->client;
-	h->on_drop = on_drop;
-	h->filter.kinds = read_kinds(in->event_types);
+	s->client = c->client;
+	s->events = call_events(c);
+	s->sent = client_sent(c->client);
+	s->told_ms = s->took_ms = now_ms(s);
 	memcpy(s->id, "sub_", 4);
 	r = uuid4(s->id + 4);
-	if (r == 0)
-		r = copy_some(&s->arena, in->session_id, &h->filter.session);
-	if (r == 0)
-		r = copy_some(&s->arena, in->run_id, &h->filter.run);
-	if (r == 0)
-		r = timer_new(c->server->loop, on_heartbeat, s, &s->heartbeat);
-	if (r == 0)
-		r = hld_line_join(c->client->endpoint, call_events(c), h);
-	return r;
+	if (r != 0)
+		return r;
+	r = timer_new(c->server->loop, on_heartbeat, s, &s->heartbeat);
+	if (r != 0)
+		return r;
+	return hear(s, c->in);
 }
 
 static int subscribe(struct call *c, struct subscription **ret)
@@ -164,7 +284,7 @@ struct done hld_subscribe(struct call *c)
 		r = refuse(&c->why, REFUSE_UNAVAILABLE,
 			   "Subscribe takes a whole connection, of hld's socket; here "
 			   "event.subscribe does the same");
-	else if (!call_services(c) || !call_services(c)->events)
+	else if (!call_events(c))
 		r = refuse(&c->why, REFUSE_UNAVAILABLE, "events are not available");
 	else
 		r = subscribe(c, &s);

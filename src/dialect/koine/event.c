@@ -60,22 +60,15 @@ static void end_notification(struct json *j)
 	json_end_object(j);
 }
 
-/* Worded once, however many hear it: only the number before differs, for which there is room. */
-static struct buf *words_of(struct events *events, const struct event *e)
+/* The same for all who hear it but for what stands before, for which there is room. */
+static void word(struct buf *out, const struct event *e)
 {
-	static const char ours;
-	struct buf *words = event_words(events, e, &ours);
+	struct json j = {.out = out, .comma = true};
 
-	if (words->len == 0 && words->err == 0) {
-		/* Another member stands before. */
-		struct json j = {.out = words, .comma = true};
-
-		if (buf_reserve(words, HEAD_BYTES) == 0)
-			words->len = HEAD_BYTES;
-		event_write_members(&j, e);
-		end_notification(&j);
-	}
-	return words;
+	if (buf_reserve(out, HEAD_BYTES) == 0)
+		out->len = HEAD_BYTES;
+	event_write_members(&j, e);
+	end_notification(&j);
 }
 
 static int on_event(void *arg, const struct event *e)
@@ -87,8 +80,8 @@ static int on_event(void *arg, const struct event *e)
 
 	if (!client_takes(w->client, UNREAD_MAX))
 		return -ENOBUFS;
-	words = words_of(w->events, e);
-	if (words->err != 0)
+	words = event_words(w->events, e, word);
+	if (!words || words->err != 0)
 		return -ENOBUFS;
 	memcpy(words->data + unused, s->head, s->head_len);
 	return client_append(w->client, words->data + unused, words->len - unused);
@@ -114,12 +107,12 @@ static int on_gone(void *arg, int64_t n)
 	return r;
 }
 
-static bool ready(void *arg)
+static enum event_look look(void *arg)
 {
 	const struct subscription *s = arg;
 
 	/* Not for a few bytes only. */
-	return client_takes(s->watch->client, UNREAD_MAX / 2);
+	return client_takes(s->watch->client, UNREAD_MAX / 2) ? EVENT_TAKES : EVENT_WAITS;
 }
 
 static void flush(void *arg)
@@ -137,6 +130,14 @@ static void subscription_free(struct subscription *s)
 	list_remove(&s->link);
 	s->watch->n--;
 	free(s);
+}
+
+static void on_drained(struct client_hook *h)
+{
+	const struct watch *w = list_entry(h, struct watch, hook);
+
+	list_for_each (at, following, &w->subscriptions)
+		event_resume(list_entry(at, struct subscription, link)->subscriber);
 }
 
 static void on_closed(struct client_hook *h)
@@ -165,7 +166,7 @@ static struct watch *have_watch(struct call *c)
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
-	w->hook.closed = on_closed;
+	w->hook = (struct client_hook) {.closed = on_closed, .drained = on_drained};
 	w->client = c->client;
 	w->events = call_events(c);
 	list_init(&w->subscriptions);
@@ -196,7 +197,7 @@ static int subscribe(struct call *c, const struct event_filter *f, int64_t since
 {
 	struct watch *w = have_watch(c);
 	struct event_sink sink = {
-		.on_event = on_event, .on_gone = on_gone, .ready = ready, .flush = flush};
+		.on_event = on_event, .on_gone = on_gone, .look = look, .flush = flush};
 	struct subscription *s;
 	int r;
 

@@ -148,11 +148,11 @@ static int payload_of(struct arena *a, const struct event *e, struct value **ret
 }
 
 /* What happens while rules are being armed waits for them: they count from when they were set. */
-static bool is_ready(void *arg)
+static enum event_look look(void *arg)
 {
 	const struct automation *a = arg;
 
-	return list_empty(&a->armings);
+	return list_empty(&a->armings) ? EVENT_TAKES : EVENT_WAITS;
 }
 
 static struct happening happening_of(const struct event *e)
@@ -175,7 +175,7 @@ static int on_event(void *arg, const struct event *e)
 	struct value *payload = NULL;
 	struct arena arena;
 
-	if (!is_ready(a))
+	if (look(a) != EVENT_TAKES)
 		return -ENOBUFS;
 	matching_begin(a);
 	/* Most events are nobody's business: nothing is unpacked for them. */
@@ -203,7 +203,7 @@ void rules_listen(struct automation *a)
 	const struct event_sink sink = {
 		.on_event = on_event,
 		.on_gone = on_gone,
-		.ready = is_ready,
+		.look = look,
 		.arg = a,
 	};
 	const struct event_filter all = {.n_types = 0};

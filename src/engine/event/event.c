@@ -20,7 +20,7 @@ enum { SWEEP_AT_ONCE = 1000 };
 
 /* ---- batches ---- */
 
-static void batch_free(struct event_batch *b)
+void event_batch_free(struct event_batch *b)
 {
 	if (!b)
 		return;
@@ -35,7 +35,6 @@ static void batch_told(struct work *w, int result)
 
 	(void)result;
 	events_tell(b->events, b);
-	batch_free(b);
 }
 
 static int have_batch(struct events *e)
@@ -218,9 +217,12 @@ int event_sweep(struct events *e, bool *ret_more)
 
 	r = store_event_sweep(store_writer(e->store), keep_ms > 0 ? clock_utc_ms() - keep_ms : 0,
 			      keep, SWEEP_AT_ONCE, &n);
-	if (r == 0)
-		*ret_more = n == SWEEP_AT_ONCE;
-	return r;
+	if (r != 0)
+		return r;
+	if (n > 0)
+		atomic_store(&e->swept, true);
+	*ret_more = n == SWEEP_AT_ONCE;
+	return 0;
 }
 
 int64_t event_last(const struct events *e)
@@ -243,8 +245,10 @@ static int set_up(struct events *e, const struct events_opts *opts)
 	atomic_init(&e->keep, opts->keep);
 	atomic_init(&e->committed, last);
 	atomic_init(&e->n_subscribers, 0);
+	atomic_init(&e->swept, false);
 	e->told = last;
-	return events_set_up_telling(e);
+	e->recent.after = last;
+	return 0;
 }
 
 int events_start(const struct events_opts *opts, struct events **ret_events)
@@ -261,7 +265,9 @@ int events_start(const struct events_opts *opts, struct events **ret_events)
 	list_init(&e->subscribers);
 	list_init(&e->waiting);
 	list_init(&e->blocked);
-	r = set_up(e, opts);
+	r = timer_new(e->loop, event_retry, e, &e->retry);
+	if (r == 0)
+		r = set_up(e, opts);
 	if (r != 0) {
 		events_free(e);
 		return r;
@@ -274,9 +280,11 @@ void events_free(struct events *e)
 {
 	if (!e)
 		return;
-	events_drop_telling(e);
-	batch_free(e->batch);
-	batch_free(e->ready);
+	event_drop_subscribers(e);
+	recent_free(&e->recent);
+	timer_free(e->retry);
+	event_batch_free(e->batch);
+	event_batch_free(e->ready);
 	buf_done(&e->packed);
 	free(e);
 }

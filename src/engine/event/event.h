@@ -86,18 +86,32 @@ int event_list(struct events *e, int lane, struct arena *a, const struct event_f
 /* On a reader's thread: how many of a type are held. */
 int event_count(struct events *e, int lane, struct text type, int64_t *ret_n);
 
+/* What becomes of one that did not take an event. */
+enum event_look {
+	EVENT_TAKES, /* it would take some now */
+	EVENT_WAITS, /* later; until then nothing is lost to it */
+	EVENT_LOSES, /* it has stalled: what it does not keep is lost to it, as long as it says so */
+};
+
 /* May subscribe and unsubscribe, themselves too. */
 struct event_sink {
 	/* 0, or -ENOBUFS: not now, again later; after anything else nothing more comes. */
 	int (*on_event)(void *arg, const struct event *e);
-	/* So many were deleted before they could be told. The same results. */
+	/* So many were deleted before they could be told, or lost. The same results. */
 	int (*on_gone)(void *arg, int64_t n);
-	/* After -ENOBUFS: whether it would take some now. NULL: perhaps. */
-	bool (*ready)(void *arg);
+	/* Asked after -ENOBUFS, from time to time. NULL: EVENT_TAKES. */
+	enum event_look (*look)(void *arg);
+	/* Of one that loses, which may be asked for any event that passes its filter: whether it
+	 * would be told of this one, and whether it keeps it for later, beside n others. NULL
+	 * where look never says EVENT_LOSES. */
+	bool (*wants)(void *arg, const struct event *e);
+	bool (*keeps)(void *arg, unsigned n);
 	/* After the last of some that came together. May be NULL. */
 	void (*flush)(void *arg);
 	void *arg;
 };
+
+enum { EVENT_KEPT_MAX = 100 }; /* by one that loses */
 
 /* On the loop. The filter is copied. since_seq: -1: from now on; else first what came behind it.
  * Nothing is told before this returns. */
@@ -105,14 +119,20 @@ int event_subscribe(struct events *e, const struct event_filter *f, int64_t sinc
 		    const struct event_sink *sink, struct event_subscriber **ret_subscriber);
 void event_unsubscribe(struct event_subscriber *s); /* accepts NULL */
 
+/* It may take some now: its client has read. Accepts NULL. */
+void event_resume(struct event_subscriber *s);
+
 /* The number of the last that is kept; 0 where no log was started. Any thread. */
 int64_t event_last(const struct events *e);
 
+/* Puts an event into words; a fault sticks to the buffer. */
+typedef void event_word_fn(struct buf *out, const struct event *e);
+
 /*
- * On the loop: room for what somebody (`by`) makes of an event, so that it is worded once for
- * all who hear it in the same words. Empty when it is to be filled; valid until the next event.
+ * Within on_event or wants: what `word` makes of the event, made once for all who hear it in the
+ * same words. Valid until these return. NULL without memory.
  */
-struct buf *event_words(struct events *e, const struct event *event, const void *by);
+struct buf *event_words(struct events *e, const struct event *event, event_word_fn *word);
 
 /* On the writer's thread: deletes some of what is too old or too many. */
 int event_sweep(struct events *e, bool *ret_more);

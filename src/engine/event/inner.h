@@ -15,7 +15,6 @@ enum {
 	EVENT_NOTES_BYTES = 4 << 20, /* of the events of one commit; more is read from the store */
 	EVENT_SCAN = 500,            /* rows that are asked of the store at once */
 	EVENT_PAGE_BYTES = 2 << 20,  /* of a page: it must fit into an answer, escaped */
-	EVENT_WORDINGS = 4,
 };
 
 /* The events of one commit on their way to the loop. */
@@ -28,12 +27,27 @@ struct event_batch {
 	unsigned cap;
 	int64_t last; /* number of the last one, also of those that are not in the list; 0: none */
 	bool incomplete; /* the list is: who hears must read */
+	unsigned n_held; /* the loop's: of its events that are held */
 };
 
-struct event_wording {
-	const void *by;
-	int64_t seq;
-	struct buf text;
+void event_batch_free(struct event_batch *b); /* accepts NULL */
+
+/* An event on the loop. */
+struct told {
+	struct event event;
+	struct event_batch *batch; /* whose memory it is in; NULL: a page's */
+	struct event_wording *wordings;
+};
+
+/* See recent.c. */
+struct recent {
+	struct told *list; /* from first to end */
+	unsigned first, end, cap;
+	int64_t after; /* what is behind this number, and was told, is in it */
+	size_t bytes;
+	struct told *now; /* the one that is being told */
+	struct event_wording *spare;
+	unsigned n_spare;
 };
 
 struct events {
@@ -44,6 +58,7 @@ struct events {
 	atomic_llong keep;
 	atomic_llong committed; /* number of the last event that is kept */
 	atomic_uint n_subscribers;
+	atomic_bool swept; /* some were deleted that may be held */
 
 	/* the writer's */
 	struct buf packed;
@@ -54,15 +69,14 @@ struct events {
 
 	/* the loop's */
 	struct list subscribers;
-	struct list waiting; /* behind, and to be read for */
+	struct list waiting; /* behind, and to be served */
 	struct list blocked; /* behind, and did not take what there was */
 	struct timer *retry; /* runs while somebody is blocked */
 	unsigned n_reading;
 	unsigned telling; /* nobody is freed meanwhile */
 	bool any_dead;
 	int64_t told; /* number of the last one whose call was answered before */
-	struct event_wording wordings[EVENT_WORDINGS];
-	unsigned next_wording;
+	struct recent recent;
 };
 
 /* ---- read.c ---- */
@@ -74,9 +88,23 @@ int event_read_page(struct connection *c, struct arena *a, const struct event_fi
 		    int64_t since_seq, int64_t since_ms, unsigned limit,
 		    struct event_page *ret_page);
 
+/* ---- recent.c ---- */
+
+/* Takes the batch; on failure it is the caller's. */
+int recent_add(struct recent *v, struct event_batch *b);
+/* Where the first behind this number stands. */
+unsigned recent_find(const struct recent *v, int64_t seq);
+/* Up to this number nobody needs them; and the first, while they are too many. */
+void recent_release(struct recent *v, int64_t seq);
+/* All of it; it begins behind this number. */
+void recent_clear(struct recent *v, int64_t seq);
+void recent_forget_words(struct recent *v, struct told *t);
+void recent_free(struct recent *v);
+
 /* ---- tell.c ---- */
 
-/* On the loop: the calls of the commit were answered. */
-void events_tell(struct events *e, const struct event_batch *b);
-int events_set_up_telling(struct events *e);
-void events_drop_telling(struct events *e);
+/* On the loop: the calls of the commit were answered. Takes the batch. */
+void events_tell(struct events *e, struct event_batch *b);
+/* On the loop: who did not take what there was is asked again. */
+void event_retry(void *events);
+void event_drop_subscribers(struct events *e);

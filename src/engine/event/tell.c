@@ -1,9 +1,13 @@
 /*
- * Who listens, on the loop.
+ * Those who listen, on the loop.
  *
- * A live subscriber is told each event with its commit. One that asked for what was before,
- * or did not take what there was, is behind: it gets pages from the store until it has what
- * was told to the others, and is live again. Nothing is queued for anybody.
+ * A live subscriber is told each event with its commit. One that asked for what was before, or
+ * did not take what there was, is behind: it is served from what was told last (recent.c), or in
+ * pages from the store, until it has what was told to the others, and is live again.
+ *
+ * One that has stalled, and says that it loses what it does not keep, is looked through
+ * the same events: of those that it keeps the numbers are noted, the others are counted as gone. When
+ * it takes some again it is told first what it kept.
  *
  * Pages end where the telling is: what is committed but not told yet may belong to a call
  * that was not answered.
@@ -28,16 +32,21 @@ struct event_subscriber {
 	struct list behind_link; /* in events->waiting or blocked */
 	struct events *events;
 	struct event_sink sink;
-	int64_t seq; /* all up to here was told, or does not pass */
-	bool live;   /* else behind, or it wants nothing more */
-	bool dirty;  /* was told something since its last flush */
-	bool dead;   /* unsubscribed */
+	int64_t seq;   /* all up to here was told, kept or lost, or does not pass */
+	bool live;     /* has what was told to the others; else it is behind, or over */
+	bool stalled;  /* loses what it does not keep */
+	bool over;     /* wants nothing more */
+	bool dirty;    /* was told something since its last flush */
+	bool dead;     /* unsubscribed */
+	int64_t *kept; /* EVENT_KEPT_MAX numbers, a ring; NULL before it has stalled */
+	unsigned first_kept, n_kept;
 
 	/* the reader's while a page is read */
 	bool reading;
 	struct event_filter filter; /* its texts stand in `own`; never changes */
 	struct arena own;
 	struct work work;
+	int64_t from; /* where the page begins */
 	struct arena arena;
 	struct event_page page;
 };
@@ -48,20 +57,29 @@ static void subscriber_free(struct event_subscriber *s)
 	list_remove(&s->behind_link);
 	arena_done(&s->arena);
 	arena_done(&s->own);
+	free(s->kept);
 	free(s);
 }
 
-/* ---- behind ---- */
+/* ---- where it is ---- */
 
-static int read_run(struct work *w, int lane)
+static bool is_told_kept(const struct event_subscriber *s)
 {
-	struct event_subscriber *s = list_entry(w, struct event_subscriber, work);
-
-	return event_read_page(store_lane(s->events->store, lane), &s->arena, &s->filter, s->seq, 0,
-			       CATCH_UP_ROWS, &s->page);
+	return s->n_kept > 0 && !s->stalled;
 }
 
-static void read_finished(struct work *w, int result);
+/* What it is told next is behind this number. */
+static int64_t position(const struct event_subscriber *s)
+{
+	return is_told_kept(s) ? s->kept[s->first_kept] - 1 : s->seq;
+}
+
+static void wait_for_service(struct event_subscriber *s)
+{
+	s->live = false;
+	list_remove(&s->behind_link);
+	list_append(&s->events->waiting, &s->behind_link);
+}
 
 static void block(struct event_subscriber *s)
 {
@@ -69,42 +87,218 @@ static void block(struct event_subscriber *s)
 
 	if (list_empty(&e->blocked))
 		timer_start(e->retry, RETRY_MS);
+	s->live = false;
 	list_remove(&s->behind_link);
 	list_append(&e->blocked, &s->behind_link);
 }
 
-static void start_read(struct event_subscriber *s)
-{
-	struct events *e = s->events;
-
-	s->work = (struct work) {.run = read_run, .finished = read_finished};
-	s->reading = true;
-	if (e->background.submit(e->background.arg, &s->work, false) == 0) {
-		e->n_reading++;
-		return;
-	}
-	s->reading = false;
-	block(s);
-}
-
-static void read_on(struct events *e)
-{
-	struct list *first;
-
-	while (e->n_reading < READS_MAX && (first = list_first(&e->waiting))) {
-		list_remove(first);
-		start_read(list_entry(first, struct event_subscriber, behind_link));
-	}
-}
-
-static void fall_behind(struct event_subscriber *s, bool blocked)
+static void end(struct event_subscriber *s)
 {
 	s->live = false;
-	if (blocked)
-		block(s);
-	else
-		list_append(&s->events->waiting, &s->behind_link);
+	s->over = true;
+	list_remove(&s->behind_link);
 }
+
+static enum event_look look(const struct event_subscriber *s)
+{
+	return s->sink.look ? s->sink.look(s->sink.arg) : EVENT_TAKES;
+}
+
+static void flush(struct event_subscriber *s)
+{
+	if (!s->dead && s->sink.flush)
+		s->sink.flush(s->sink.arg);
+	s->dirty = false;
+}
+
+/* ---- what a stalled one keeps ---- */
+
+static int64_t take_kept(struct event_subscriber *s)
+{
+	int64_t seq = s->kept[s->first_kept];
+
+	s->first_kept = (s->first_kept + 1) % EVENT_KEPT_MAX;
+	s->n_kept--;
+	return seq;
+}
+
+/* They are not in the log any more. */
+static void lose_kept(struct event_subscriber *s, int64_t until)
+{
+	while (s->n_kept > 0 && s->kept[s->first_kept] <= until) {
+		(void)take_kept(s);
+		(void)s->sink.on_gone(s->sink.arg, 1);
+	}
+}
+
+static void keep_or_lose(struct event_subscriber *s, const struct event *e)
+{
+	if (!s->sink.wants(s->sink.arg, e))
+		return;
+	if (!s->kept || s->n_kept == EVENT_KEPT_MAX || !s->sink.keeps(s->sink.arg, s->n_kept)) {
+		(void)s->sink.on_gone(s->sink.arg, 1);
+		return;
+	}
+	s->kept[(s->first_kept + s->n_kept++) % EVENT_KEPT_MAX] = e->seq;
+}
+
+/* Without memory it keeps nothing. */
+static void stall(struct event_subscriber *s)
+{
+	s->stalled = true;
+	if (!s->kept)
+		s->kept = calloc(EVENT_KEPT_MAX, sizeof(*s->kept));
+}
+
+/* ---- giving ---- */
+
+static int hand(struct event_subscriber *s, const struct event *e)
+{
+	int r = s->sink.on_event(s->sink.arg, e);
+
+	s->dirty = s->dirty || r == 0;
+	return r;
+}
+
+static int give_next(struct event_subscriber *s, const struct event *e)
+{
+	int r = 0;
+
+	if (e->seq <= s->seq)
+		return 0;
+	if (!event_passes(e, &s->filter))
+		r = 0;
+	else if (s->stalled)
+		keep_or_lose(s, e);
+	else
+		r = hand(s, e);
+	if (r == 0)
+		s->seq = e->seq;
+	return r;
+}
+
+static int give_kept(struct event_subscriber *s, const struct event *e)
+{
+	int r;
+
+	lose_kept(s, e->seq - 1);
+	if (s->n_kept == 0)
+		return give_next(s, e);
+	if (s->kept[s->first_kept] != e->seq)
+		return 0;
+	r = hand(s, e);
+	if (r == 0)
+		(void)take_kept(s);
+	return r;
+}
+
+/* What is not for it, or was told already, counts as taken. */
+static int give(struct event_subscriber *s, struct told *t)
+{
+	struct recent *v = &s->events->recent;
+	int r;
+
+	v->now = t;
+	r = is_told_kept(s) ? give_kept(s, &t->event) : give_next(s, &t->event);
+	v->now = NULL;
+	return s->dead ? -ECANCELED : r;
+}
+
+/* As far as the kernel takes it at once. False: it takes no more now, and that is noted. */
+static bool offer(struct event_subscriber *s, struct told *t)
+{
+	int r = give(s, t);
+
+	if (r == -ENOBUFS) {
+		flush(s);
+		r = look(s) == EVENT_TAKES ? give(s, t) : r;
+	}
+	if (r == -ENOBUFS)
+		block(s);
+	else if (r != 0)
+		end(s);
+	return r == 0;
+}
+
+/* ---- pages ---- */
+
+/* Whether it has had all of it that was told to the others. */
+static bool give_page(struct event_subscriber *s)
+{
+	struct events *e = s->events;
+	const struct event_page *p = &s->page;
+
+	for (unsigned i = 0; i < p->n && p->events[i].seq <= e->told; i++) {
+		struct told t = {.event = p->events[i]};
+		bool taken = offer(s, &t);
+
+		recent_forget_words(&e->recent, &t);
+		if (!taken)
+			return false;
+	}
+	if (is_told_kept(s))
+		lose_kept(s, p->last);
+	else if (s->seq < p->last)
+		s->seq = p->last < e->told ? p->last : e->told;
+	return true;
+}
+
+/* Those who are told what they kept have counted the others already. */
+static bool tell_gone(struct event_subscriber *s)
+{
+	int r;
+
+	if (s->page.gone == 0 || is_told_kept(s))
+		return true;
+	r = s->sink.on_gone(s->sink.arg, s->page.gone);
+	if (r == -ENOBUFS)
+		block(s);
+	else if (r != 0)
+		end(s);
+	else
+		s->seq += s->page.gone;
+	s->dirty = s->dirty || r == 0;
+	return r == 0;
+}
+
+/* It does not lose any more; what it kept comes first. */
+static void recover(struct event_subscriber *s)
+{
+	s->stalled = false;
+	if (s->n_kept > 0)
+		wait_for_service(s);
+}
+
+/* It has all that was told to the others, as far as it does not lose it. */
+static void go_live(struct event_subscriber *s)
+{
+	s->seq = s->events->told;
+	s->live = true;
+	if (s->stalled && look(s) != EVENT_LOSES)
+		recover(s);
+}
+
+static void use_page(struct event_subscriber *s, int result)
+{
+	if (result != 0) {
+		log_debug("events not read", "error=%s", strerror(-result));
+		block(s);
+		return;
+	}
+	/* Meanwhile it takes some again, and kept what is before this page. */
+	if (position(s) < s->from) {
+		wait_for_service(s);
+		return;
+	}
+	if (!tell_gone(s) || !give_page(s))
+		return;
+	if (!is_told_kept(s) && s->seq >= s->events->told)
+		go_live(s);
+	else
+		wait_for_service(s);
+}
+
+/* ---- serving those who are behind ---- */
 
 /* Those who left while others were told. */
 static void bury(struct events *e)
@@ -123,140 +317,29 @@ static void bury(struct events *e)
 	}
 }
 
-static void on_retry(void *arg)
+/* Held is what those need who are not farther behind. */
+static void release(struct events *e)
 {
-	struct events *e = arg;
-	struct list again;
-	struct list *first;
+	int64_t needed = e->told;
 
-	list_init(&again);
-	list_splice(&again, &e->blocked);
-	e->telling++;
-	while ((first = list_first(&again))) {
-		struct event_subscriber *s =
-			list_entry(first, struct event_subscriber, behind_link);
-		bool ready = !s->sink.ready || s->sink.ready(s->sink.arg);
-
-		list_remove(first);
-		if (!s->dead)
-			fall_behind(s, !ready);
-	}
-	e->telling--;
-	bury(e);
-	read_on(e);
-}
-
-/* ---- telling ---- */
-
-/* How a sink answered; whether it goes on. */
-static bool took(struct event_subscriber *s, int r)
-{
-	s->dirty = s->dirty || r == 0;
-	if (r == 0)
-		return !s->dead;
-	if (r == -ENOBUFS && !s->dead)
-		fall_behind(s, true);
-	s->live = false;
-	return false;
-}
-
-static bool give(struct event_subscriber *s, const struct event *e)
-{
-	if (e->seq <= s->seq)
-		return true;
-	if (event_passes(e, &s->filter) && !took(s, s->sink.on_event(s->sink.arg, e)))
-		return false;
-	s->seq = e->seq;
-	return true;
-}
-
-static void flush(struct event_subscriber *s)
-{
-	if (s->dirty && !s->dead && s->sink.flush)
-		s->sink.flush(s->sink.arg);
-	s->dirty = false;
-}
-
-static bool listens(const struct event_subscriber *s)
-{
-	return s->live && !s->dead;
-}
-
-static void tell_one(struct events *e, const struct event *event)
-{
 	list_for_each (at, following, &e->subscribers) {
-		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
+		const struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
 
-		if (listens(s))
-			(void)give(s, event);
+		if (!s->live && !s->over && !s->dead && s->seq >= e->recent.after &&
+		    s->seq < needed)
+			needed = s->seq;
 	}
+	recent_release(&e->recent, needed);
 }
 
-static void settle(struct events *e, const struct event_batch *b)
+static void serve_all(struct events *e);
+
+static int read_run(struct work *w, int lane)
 {
-	list_for_each (at, following, &e->subscribers) {
-		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
+	struct event_subscriber *s = list_entry(w, struct event_subscriber, work);
 
-		if (listens(s) && s->seq < b->last) {
-			if (b->incomplete)
-				fall_behind(s, false);
-			else
-				s->seq = b->last;
-		}
-		flush(s);
-	}
-}
-
-void events_tell(struct events *e, const struct event_batch *b)
-{
-	e->told = b->last;
-	e->telling++;
-	for (unsigned i = 0; i < b->n && !b->incomplete; i++)
-		tell_one(e, &b->list[i]);
-	settle(e, b);
-	e->telling--;
-	bury(e);
-	read_on(e);
-}
-
-/* ---- pages ---- */
-
-/* Whether it has had the whole page. */
-static bool give_page(struct event_subscriber *s)
-{
-	const struct events *e = s->events;
-	const struct event_page *p = &s->page;
-
-	if (p->gone > 0 && !took(s, s->sink.on_gone(s->sink.arg, p->gone)))
-		return false;
-	s->seq += p->gone;
-	for (unsigned i = 0; i < p->n; i++) {
-		if (p->events[i].seq > e->told) {
-			s->seq = s->seq > e->told ? s->seq : e->told;
-			return true;
-		}
-		if (!give(s, &p->events[i]))
-			return false;
-	}
-	s->seq = p->last;
-	return true;
-}
-
-static void use_page(struct event_subscriber *s, int result)
-{
-	const struct events *e = s->events;
-
-	if (result != 0) {
-		log_debug("events not read", "error=%s", strerror(-result));
-		block(s);
-		return;
-	}
-	if (!give_page(s))
-		return;
-	if (s->seq >= e->told)
-		s->live = true;
-	else
-		fall_behind(s, false);
+	return event_read_page(store_lane(s->events->store, lane), &s->arena, &s->filter, s->from,
+			       0, CATCH_UP_ROWS, &s->page);
 }
 
 static void read_finished(struct work *w, int result)
@@ -269,13 +352,182 @@ static void read_finished(struct work *w, int result)
 	e->telling++;
 	if (!s->dead)
 		use_page(s, result);
-	flush(s);
+	if (s->dirty)
+		flush(s);
 	/* Between pages it holds no memory: there may be many who are behind. */
 	arena_done(&s->arena);
 	arena_init(&s->arena, CATCH_UP_ARENA);
 	e->telling--;
+	serve_all(e);
+}
+
+static void start_read(struct event_subscriber *s)
+{
+	struct events *e = s->events;
+
+	s->work = (struct work) {.run = read_run, .finished = read_finished};
+	s->from = position(s);
+	s->reading = true;
+	if (e->background.submit(e->background.arg, &s->work, false) == 0) {
+		e->n_reading++;
+		return;
+	}
+	s->reading = false;
+	block(s);
+}
+
+static void serve_from_recent(struct event_subscriber *s)
+{
+	const struct recent *v = &s->events->recent;
+
+	for (unsigned i = recent_find(v, position(s)); i < v->end; i++) {
+		if (!offer(s, &v->list[i]))
+			return;
+	}
+	go_live(s);
+	if (s->dirty)
+		flush(s);
+}
+
+static void serve(struct event_subscriber *s)
+{
+	struct events *e = s->events;
+
+	if (position(s) >= e->recent.after)
+		serve_from_recent(s);
+	else if (e->n_reading < READS_MAX)
+		start_read(s);
+	else
+		wait_for_service(s);
+}
+
+static void serve_all(struct events *e)
+{
+	struct list now;
+	struct list *first;
+
+	/* What was deleted is counted as gone, also where it is still held. */
+	if (atomic_exchange(&e->swept, false))
+		recent_clear(&e->recent, e->told);
+	list_init(&now);
+	list_splice(&now, &e->waiting);
+	e->telling++;
+	while ((first = list_first(&now))) {
+		list_remove(first);
+		serve(list_entry(first, struct event_subscriber, behind_link));
+	}
+	e->telling--;
+	release(e);
 	bury(e);
-	read_on(e);
+}
+
+/* ---- those who did not take what there was ---- */
+
+static void look_again(struct event_subscriber *s)
+{
+	flush(s);
+	if (s->dead)
+		return;
+	switch (look(s)) {
+	case EVENT_TAKES:
+		wait_for_service(s);
+		return;
+	case EVENT_WAITS:
+		block(s);
+		return;
+	case EVENT_LOSES:
+		stall(s);
+		wait_for_service(s);
+	}
+}
+
+void event_retry(void *events)
+{
+	struct events *e = events;
+	struct list now;
+	struct list *first;
+
+	list_init(&now);
+	list_splice(&now, &e->blocked);
+	e->telling++;
+	while ((first = list_first(&now))) {
+		list_remove(first);
+		look_again(list_entry(first, struct event_subscriber, behind_link));
+	}
+	e->telling--;
+	serve_all(e);
+}
+
+void event_resume(struct event_subscriber *s)
+{
+	enum event_look seen;
+
+	if (!s || s->dead || s->over || s->reading || (s->live && !s->stalled))
+		return;
+	seen = look(s);
+	if (seen == EVENT_LOSES)
+		return;
+	if (s->stalled)
+		recover(s);
+	if (seen == EVENT_TAKES && !s->live)
+		wait_for_service(s);
+	if (s->events->telling == 0)
+		serve_all(s->events);
+}
+
+/* ---- a commit ---- */
+
+static void tell_one(struct events *e, struct told *t)
+{
+	list_for_each (at, following, &e->subscribers) {
+		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
+		int r;
+
+		if (s->stalled && s->live && look(s) != EVENT_LOSES)
+			recover(s);
+		if (!s->live || s->dead)
+			continue;
+		r = give(s, t);
+		if (r == -ENOBUFS)
+			wait_for_service(s);
+		else if (r != 0)
+			end(s);
+	}
+}
+
+static void settle(struct events *e, bool complete)
+{
+	list_for_each (at, following, &e->subscribers) {
+		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
+
+		if (s->live && !s->dead && s->seq < e->told) {
+			if (complete)
+				s->seq = e->told;
+			else
+				wait_for_service(s);
+		}
+		if (s->dirty)
+			flush(s);
+	}
+}
+
+void events_tell(struct events *e, struct event_batch *b)
+{
+	struct recent *v = &e->recent;
+	bool complete = !b->incomplete && recent_add(v, b) == 0;
+	unsigned i = recent_find(v, e->told);
+
+	e->told = b->last;
+	e->telling++;
+	if (!complete) {
+		recent_clear(v, e->told);
+		event_batch_free(b);
+	}
+	for (; complete && i < v->end; i++)
+		tell_one(e, &v->list[i]);
+	settle(e, complete);
+	e->telling--;
+	serve_all(e);
 }
 
 /* ---- from outside ---- */
@@ -283,19 +535,20 @@ static void read_finished(struct work *w, int result)
 static int copy_filter(struct event_subscriber *s, const struct event_filter *from)
 {
 	struct text *types = arena_alloc(&s->own, from->n_types * sizeof(types[0]));
-	int r = types ? 0 : -ENOMEM;
 
-	for (unsigned i = 0; r == 0 && i < from->n_types; i++)
-		r = arena_copy_text(&s->own, from->types[i], &types[i]);
-	if (r == 0)
-		r = arena_copy_text(&s->own, from->project, &s->filter.project);
-	if (r == 0)
-		r = arena_copy_text(&s->own, from->session, &s->filter.session);
-	if (r == 0)
-		r = arena_copy_text(&s->own, from->run, &s->filter.run);
+	if (!types)
+		return -ENOMEM;
+	for (unsigned i = 0; i < from->n_types; i++) {
+		if (arena_copy_text(&s->own, from->types[i], &types[i]) != 0)
+			return -ENOMEM;
+	}
 	s->filter.types = types;
 	s->filter.n_types = from->n_types;
-	return r;
+	if (arena_copy_text(&s->own, from->project, &s->filter.project) != 0 ||
+	    arena_copy_text(&s->own, from->session, &s->filter.session) != 0 ||
+	    arena_copy_text(&s->own, from->run, &s->filter.run) != 0)
+		return -ENOMEM;
+	return 0;
 }
 
 int event_subscribe(struct events *e, const struct event_filter *f, int64_t since_seq,
@@ -322,10 +575,10 @@ int event_subscribe(struct events *e, const struct event_filter *f, int64_t sinc
 	s->seq = since_seq >= 0 && since_seq < last ? since_seq : last;
 	s->live = s->seq >= e->told;
 	atomic_fetch_add(&e->n_subscribers, 1);
-	if (!s->live) {
-		fall_behind(s, false);
-		read_on(e);
-	}
+	if (!s->live && e->n_reading < READS_MAX)
+		start_read(s);
+	else if (!s->live)
+		wait_for_service(s);
 	*ret_subscriber = s;
 	return 0;
 }
@@ -346,38 +599,10 @@ void event_unsubscribe(struct event_subscriber *s)
 		subscriber_free(s);
 }
 
-struct buf *event_words(struct events *e, const struct event *event, const void *by)
-{
-	struct event_wording *w = NULL;
-
-	for (unsigned i = 0; i < EVENT_WORDINGS && !w; i++) {
-		if (e->wordings[i].by == by)
-			w = &e->wordings[i];
-	}
-	if (!w)
-		w = &e->wordings[e->next_wording++ % EVENT_WORDINGS];
-	if (w->by != by || w->seq != event->seq)
-		buf_trim(&w->text, EVENT_DATA_MAX);
-	w->by = by;
-	w->seq = event->seq;
-	return &w->text;
-}
-
-int events_set_up_telling(struct events *e)
-{
-	/* Escaped, a byte is at most six. */
-	for (unsigned i = 0; i < EVENT_WORDINGS; i++)
-		buf_init(&e->wordings[i].text, 8 * EVENT_DATA_MAX);
-	return timer_new(e->loop, on_retry, e, &e->retry);
-}
-
-void events_drop_telling(struct events *e)
+void event_drop_subscribers(struct events *e)
 {
 	struct list *first;
 
 	while ((first = list_first(&e->subscribers)))
 		subscriber_free(list_entry(first, struct event_subscriber, link));
-	for (unsigned i = 0; i < EVENT_WORDINGS; i++)
-		buf_done(&e->wordings[i].text);
-	timer_free(e->retry);
 }

@@ -241,6 +241,8 @@ struct listener {
 	unsigned n_gone;
 	unsigned room; /* how many it takes before it wants no more for now */
 	bool limited;
+	bool loses;                    /* while it has no room */
+	unsigned keeps;                /* ... but for so many */
 	bool leaves;                   /* at the next event */
 	const struct publish *callers; /* by data.n, if not NULL: they know already */
 };
@@ -272,18 +274,33 @@ static int on_gone(void *arg, int64_t n)
 {
 	struct listener *l = arg;
 
-	if (l->limited && l->room == 0)
+	if (l->limited && l->room == 0 && !l->loses)
 		return -ENOBUFS;
 	l->gone += n;
 	l->n_gone++;
 	return 0;
 }
 
-static bool ready(void *arg)
+static enum event_look look(void *arg)
 {
 	const struct listener *l = arg;
 
-	return !l->limited || l->room > 0;
+	if (!l->limited || l->room > 0)
+		return EVENT_TAKES;
+	return l->loses ? EVENT_LOSES : EVENT_WAITS;
+}
+
+static bool wants(void *arg, const struct event *e)
+{
+	(void)arg;
+	return number_in(e) % 10 != 0;
+}
+
+static bool keeps(void *arg, unsigned n)
+{
+	const struct listener *l = arg;
+
+	return n < l->keeps;
 }
 
 static void flush(void *arg)
@@ -296,7 +313,14 @@ static void flush(void *arg)
 static void listen_from(struct world *w, struct listener *l, int64_t since)
 {
 	const struct event_sink sink = {
-		.on_event = on_event, .on_gone = on_gone, .ready = ready, .flush = flush, .arg = l};
+		.on_event = on_event,
+		.on_gone = on_gone,
+		.look = look,
+		.wants = wants,
+		.keeps = keeps,
+		.flush = flush,
+		.arg = l,
+	};
 
 	l->world = w;
 	assert_int_equal(
@@ -843,27 +867,135 @@ static void lists_are_by_number_by_time_or_the_newest(void **state)
 	unmake(&w);
 }
 
+static unsigned n_worded[2];
+
+static void word(struct buf *out, const struct event *e)
+{
+	n_worded[0]++;
+	buf_add_int(out, number_in(e));
+}
+
+static void word_nothing(struct buf *out, const struct event *e)
+{
+	(void)out;
+	(void)e;
+	n_worded[1]++;
+}
+
+static int on_worded(void *arg, const struct event *e)
+{
+	struct listener *l = arg;
+	struct events *events = l->world->f->services->events;
+	char number[24];
+	const struct buf *words = event_words(events, e, word);
+
+	snprintf(number, sizeof(number), "%d", (int)number_in(e));
+	assert_true(text_is((struct text) {.data = words->data, .len = words->len}, number));
+	assert_int_equal(event_words(events, e, word_nothing)->len, 0);
+	assert_ptr_equal(event_words(events, e, word), words);
+	return on_event(arg, e);
+}
+
 static void one_wording_serves_all_who_hear_it(void **state)
 {
-	const int koine = 0, others[6] = {0};
-	struct event e = {.seq = 7};
-	struct buf *words;
+	enum { N = 600 };
+	const struct event_filter all = {0};
+	struct event_sink sink = {.on_event = on_worded, .on_gone = on_gone, .look = look};
+	struct listener *l[3];
 	struct world w;
 
 	make(&w, state);
-	words = event_words(w.f->services->events, &e, &koine);
-	assert_int_equal(words->len, 0);
-	buf_add_str(words, "seven");
-	assert_int_equal(event_words(w.f->services->events, &e, &koine)->len, 5);
-	assert_int_equal(event_words(w.f->services->events, &e, &others[0])->len, 0);
-	assert_int_equal(event_words(w.f->services->events, &e, &koine)->len, 5);
-	e.seq = 8;
-	assert_int_equal(event_words(w.f->services->events, &e, &koine)->len, 0);
-	for (unsigned i = 0; i < 6; i++) {
-		words = event_words(w.f->services->events, &e, &others[i]);
-		assert_int_equal(words->len, 0);
-		buf_add_str(words, "x");
+	memset(n_worded, 0, sizeof(n_worded));
+	for (unsigned i = 0; i < 3; i++) {
+		sink.arg = l[i] = new_listener();
+		l[i]->world = &w;
+		l[i]->limited = i == 2;
+		l[i]->room = N / 2;
+		assert_int_equal(
+			event_subscribe(w.f->services->events, &all, -1, &sink, &l[i]->subscriber),
+			0);
 	}
+	publish(&w, "t", 0, N);
+	turn_until(&w, l[0]->n == N && l[1]->n == N && l[2]->n == N / 2);
+	/* Also for the one who takes the rest later. */
+	l[2]->limited = false;
+	turn_until(&w, l[2]->n == N);
+	assert_int_equal(n_worded[0], N);
+	assert_int_equal(n_worded[1], N);
+	/* From the store it is worded for one. */
+	for (unsigned i = 0; i < 3; i++)
+		free_listener(l[i]);
+	sink.arg = l[0] = new_listener();
+	l[0]->world = &w;
+	assert_int_equal(event_subscribe(w.f->services->events, &all, 0, &sink, &l[0]->subscriber),
+			 0);
+	turn_until(&w, l[0]->n == N);
+	assert_int_equal(n_worded[0], 2 * N);
+	free_listener(l[0]);
+	unmake(&w);
+}
+
+/* Every tenth is nothing that it wants. */
+static void one_that_has_stalled_keeps_some_and_loses_the_rest(void **state)
+{
+	struct listener *l = new_listener();
+	struct world w;
+
+	make(&w, state);
+	l->limited = true;
+	l->loses = true;
+	l->keeps = 20;
+	l->room = 5;
+	listen_from(&w, l, -1);
+	publish(&w, "t", 0, 100);
+	/* 0 to 4 were told, 5 to 26 kept but for 10 and 20. */
+	turn_until(&w, l->gone == 100 - 27 - 7);
+	assert_counts_up(l, 0, 5);
+	/* Nothing waits for the timer now: what comes is lost at once. */
+	publish(&w, "t", 100, 10);
+	assert_int_equal(l->gone, 100 - 27 - 7 + 9);
+	/* It takes some of what it kept, and stalls again: it keeps as many as it has room for. */
+	l->room = 12;
+	event_resume(l->subscriber);
+	turn_until(&w, l->n == 17);
+	turn_until(&w, l->room == 0);
+	publish(&w, "t", 110, 20);
+	turn_until(&w, l->gone == 100 - 27 - 7 + 9 + 18 - 12);
+	l->limited = false;
+	event_resume(l->subscriber);
+	turn_until(&w, l->n == 25 + 12);
+	publish(&w, "t", 130, 1);
+	turn_until(&w, l->n == 25 + 12 + 1);
+	assert_int_equal(l->ns[16], 17);
+	assert_int_equal(l->ns[24], 26);
+	assert_int_equal(l->ns[25], 111);
+	assert_int_equal(l->ns[36], 123);
+	assert_int_equal(l->ns[37], 130);
+	free_listener(l);
+	unmake(&w);
+}
+
+/* Then it counts as lost, too. */
+static void what_a_stalled_one_kept_may_be_deleted(void **state)
+{
+	struct listener *l = new_listener();
+	struct world w;
+
+	make(&w, state);
+	l->limited = true;
+	l->loses = true;
+	l->keeps = 20;
+	listen_from(&w, l, -1);
+	publish(&w, "t", 1, 100);
+	turn_until(&w, l->gone == 90 - 20);
+	sweep_all_but(&w, 90);
+	l->limited = false;
+	event_resume(l->subscriber);
+	turn_until(&w, l->n == 11);
+	assert_int_equal(l->gone, 90 - 20 + 9);
+	assert_int_equal(l->ns[0], 11);
+	assert_int_equal(l->ns[10], 22);
+	free_listener(l);
 	unmake(&w);
 }
 
@@ -974,6 +1106,8 @@ int main(void)
 		T(a_commit_too_large_to_be_noted_is_read),
 		T(lists_are_by_number_by_time_or_the_newest),
 		T(one_wording_serves_all_who_hear_it),
+		T(one_that_has_stalled_keeps_some_and_loses_the_rest),
+		T(what_a_stalled_one_kept_may_be_deleted),
 		T(data_that_is_too_large_is_refused),
 		T(memories_say_that_they_change_but_not_what),
 		T(memories_that_expire_say_so),
