@@ -152,24 +152,19 @@ static void write_pending(struct json *j, const struct approval *a)
 
 static void write_approval(struct json *j, const struct approval *a)
 {
+	const struct selection first = {.without = HLD_LAST};
+	const struct selection last = {.with = HLD_LAST};
+
 	json_begin_object(j);
 	write_pending(j, a);
-	json_member_text(j, "id", a->id);
-	hld_write_text(j, "run_id", a->run);
-	hld_write_text(j, "session_id", a->session);
-	json_member_str(j, "status", hld_approval_status(a->status));
-	hld_write_time(j, "created_at", a->created_ms);
-	if (a->decided_ms > 0)
-		hld_write_time(j, "responded_at", a->decided_ms);
-	hld_write_text(j, "tool_name", a->tool);
+	hld_members(j, &hld_approval, first, a, NULL, NULL);
 	if (a->input.value) {
 		json_key(j, "tool_input");
 		json_value(j, a->input.value);
 	} else {
 		write_object(j, "tool_input", NULL);
 	}
-	hld_write_some(j, "comment", a->comment);
-	hld_write_some(j, "tool_use_id", a->tool_use_id);
+	hld_members(j, &hld_approval, last, a, NULL, NULL);
 	json_end_object(j);
 }
 

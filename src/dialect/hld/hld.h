@@ -48,8 +48,6 @@ void hld_write_some(struct json *j, const char *key, struct text t);
 /* One that is "" then. */
 void hld_write_text(struct json *j, const char *key, struct text t);
 
-/* As clients know it that do not know ours: completing is running, interrupted is completed. */
-const char *hld_session_status(enum session_status status);
 const char *hld_approval_status(enum approval_status status);
 
 /* The types of the log that are told. */
@@ -87,6 +85,26 @@ bool hld_fit_again(struct hld_fit *f);
 unsigned hld_fit_count(const struct hld_fit *f, unsigned n);
 /* *ret_cut, which may be NULL, is set where it was. */
 struct text hld_fit_text(const struct hld_fit *f, struct text t, bool *ret_cut);
+
+/* ---- portrait.c: nouns as clients know them ---- */
+
+enum {
+	HLD_SECONDS = MEMBER_OWN,            /* a time without its fraction */
+	HLD_BEHIND = MEMBER_OWN << 1,        /* behind the first that has no table */
+	HLD_LAST = MEMBER_OWN << 2,          /* behind the last of those */
+	HLD_NOT_OF_CALL = MEMBER_OWN << 3,   /* of an event: not where it is a tool's call */
+	HLD_NOT_OF_RESULT = MEMBER_OWN << 4, /* ... or the result of one */
+	HLD_OF_RESULT = MEMBER_OWN << 5,     /* only then */
+};
+
+extern const struct portrait hld_session_info;  /* in lists */
+extern const struct portrait hld_session_state; /* input_tokens are all of them */
+extern const struct portrait hld_session_event;
+extern const struct portrait hld_approval;
+
+/* Texts that may be cut are cut as fit says; both may be NULL for nouns that have none. */
+void hld_members(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+		 const struct hld_fit *fit, bool *ret_cut);
 
 /* ---- handlers ---- */
 

@@ -297,25 +297,13 @@ static void write_result(struct json *j, const struct session *row, const struct
 
 static void write_info(struct json *j, const struct session *row, const struct hld_fit *fit)
 {
+	const struct selection first = {.without = HLD_LAST};
+	const struct selection last = {.with = HLD_LAST};
+
 	json_begin_object(j);
-	json_member_text(j, "id", row->id);
-	json_member_text(j, "run_id", row->run);
-	hld_write_some(j, "claude_session_id", row->agent_session);
-	hld_write_some(j, "parent_session_id", row->parent);
-	json_member_str(j, "status", hld_session_status(row->status));
-	hld_write_time(j, "start_time", row->created_ms);
-	if (row->ended_ms > 0)
-		hld_write_time(j, "end_time", row->ended_ms);
-	hld_write_time(j, "last_activity_at", row->active_ms);
-	hld_write_some(j, "error", hld_fit_text(fit, row->error, NULL));
-	hld_write_text(j, "query", hld_fit_text(fit, row->query, NULL));
-	hld_write_text(j, "summary", row->summary);
-	hld_write_some(j, "title", row->title);
-	hld_write_some(j, "model", row->model);
-	hld_write_some(j, "working_dir", row->working_dir);
+	hld_members(j, &hld_session_info, first, row, fit, NULL);
 	write_result(j, row, fit);
-	if (row->archived)
-		json_member_bool(j, "archived", true);
+	hld_members(j, &hld_session_info, last, row, fit, NULL);
 	json_end_object(j);
 }
 
@@ -374,34 +362,11 @@ struct done hld_leaves(struct call *c)
 
 static void write_state(struct json *j, const struct session *row)
 {
-	int64_t tokens = known(row->input_tokens) + known(row->output_tokens);
+	struct session shown = *row;
 
+	shown.input_tokens = known(row->input_tokens) + known(row->output_tokens);
 	json_begin_object(j);
-	json_member_text(j, "id", row->id);
-	json_member_text(j, "run_id", row->run);
-	hld_write_some(j, "claude_session_id", row->agent_session);
-	hld_write_some(j, "parent_session_id", row->parent);
-	json_member_str(j, "status", hld_session_status(row->status));
-	hld_write_text(j, "query", row->query);
-	hld_write_text(j, "summary", row->summary);
-	hld_write_some(j, "title", row->title);
-	hld_write_some(j, "model", row->model);
-	hld_write_some(j, "working_dir", row->working_dir);
-	hld_write_seconds(j, "created_at", row->created_ms);
-	hld_write_seconds(j, "last_activity_at", row->active_ms);
-	if (row->ended_ms > 0)
-		hld_write_seconds(j, "completed_at", row->ended_ms);
-	hld_write_some(j, "error_message", row->error);
-	if (row->cost_usd > 0) {
-		json_key(j, "cost_usd");
-		json_double(j, row->cost_usd);
-	}
-	if (tokens > 0)
-		json_member_int(j, "total_tokens", tokens);
-	if (row->duration_ms > 0)
-		json_member_int(j, "duration_ms", row->duration_ms);
-	if (row->archived)
-		json_member_bool(j, "archived", true);
+	hld_members(j, &hld_session_state, (struct selection) {0}, &shown, NULL, NULL);
 	json_end_object(j);
 }
 
@@ -455,42 +420,28 @@ static void write_input(struct json *j, struct text input, const struct hld_fit 
 
 static void write_event(struct json *j, const struct session_event *row, const struct hld_fit *fit)
 {
-	bool result = row->type == SESSION_TOOL_RESULT;
+	const bool is_call = row->type == SESSION_TOOL_CALL;
+	const bool is_result = row->type == SESSION_TOOL_RESULT;
+	const uint32_t not_of =
+		(is_call ? HLD_NOT_OF_CALL : 0) | (is_result ? HLD_NOT_OF_RESULT : HLD_OF_RESULT);
+	const struct selection first = {.without = HLD_BEHIND | HLD_LAST | not_of};
+	const struct selection behind = {.with = HLD_BEHIND, .without = not_of};
+	const struct selection last = {.with = HLD_LAST};
+	struct session_event shown = *row;
 	bool is_cut = false;
-	struct text content = hld_fit_text(fit, row->content, &is_cut);
-	const char *approval = session_approval_name(row->approval);
 
+	shown.completed = is_call && row->completed;
 	json_begin_object(j);
-	json_member_int(j, "id", row->id);
-	hld_write_text(j, "session_id", row->session);
-	hld_write_text(j, "claude_session_id", row->agent_session);
-	json_member_int(j, "sequence", row->sequence);
-	json_member_str(j, "event_type", session_event_type_name(row->type));
-	hld_write_seconds(j, "created_at", row->created_ms);
-	/* The original keeps none of a call. */
-	if (row->type != SESSION_TOOL_CALL)
-		hld_write_some(j, "role", row->role);
-	if (!result) {
-		hld_write_some(j, "content", content);
-		hld_write_some(j, "tool_id", row->tool_id);
-	}
-	hld_write_some(j, "tool_name", row->tool_name);
+	hld_members(j, &hld_session_event, first, &shown, fit, &is_cut);
 	write_input(j, row->tool_input.bytes, fit, &is_cut);
-	hld_write_some(j, "parent_tool_use_id", row->parent_tool);
-	if (result) {
-		hld_write_some(j, "tool_result_for_id", row->tool_id);
-		hld_write_some(j, "tool_result_content", content);
-	}
+	hld_members(j, &hld_session_event, behind, &shown, fit, &is_cut);
 	if (is_cut)
 		json_member_bool(j, "truncated", true);
-	json_member_bool(j, "is_completed", row->type == SESSION_TOOL_CALL && row->completed);
-	if (approval)
-		json_member_str(j, "approval_status", approval);
-	hld_write_some(j, "approval_id", row->approval_id);
+	hld_members(j, &hld_session_event, last, &shown, fit, &is_cut);
 	json_end_object(j);
 }
 
-/* Of too many the last. */
+/* Keep the newest that fit. */
 static void write_conversation(struct json *j, const struct session_event *events, unsigned n,
 			       const struct hld_fit *fit)
 {

@@ -47,24 +47,6 @@ void hld_write_text(struct json *j, const char *key, struct text t)
 	json_member_text(j, key, t.data ? t : TEXT(""));
 }
 
-/* ---- states ---- */
-
-const char *hld_session_status(enum session_status status)
-{
-	if (status == SESSION_COMPLETING)
-		status = SESSION_RUNNING;
-	if (status == SESSION_INTERRUPTED)
-		status = SESSION_COMPLETED;
-	return session_status_name(status);
-}
-
-const char *hld_approval_status(enum approval_status status)
-{
-	if (status == APPROVAL_EXPIRED || status == APPROVAL_SUPERSEDED)
-		return "resolved";
-	return approval_status_name(status);
-}
-
 /* ---- events ---- */
 
 static const struct told {
