@@ -6,20 +6,18 @@
 #include "store/db/query.h"
 #include "store/db/rows.h"
 
-int store_event_add(struct connection *c, const struct event *row, int64_t *ret_seq)
+int store_event_add(struct connection *c, const struct event *event, int64_t *ret_seq)
 {
-	static const struct query sql = {
-		"INSERT INTO event (type, time_ms, project, session, run, data)"
-		" VALUES (:type, :time, :project, :session, :run, :data)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	static const struct query sql = {"INSERT INTO event ({columns}) VALUES ({values})",
+					 .of = &event_portrait,
+					 .members = {.without = MEMBER_MADE}};
+	CLEANUP(query_donep) struct statement *q = NULL;
 	int r;
 
-	query_bind_text(q, ":type", row->type);
-	query_bind_int(q, ":time", row->time_ms);
-	query_bind_text(q, ":project", row->project);
-	query_bind_text(q, ":session", row->session);
-	query_bind_text(q, ":run", row->run);
-	query_bind_blob(q, ":data", row->data.data, row->data.len);
+	r = query_start(c, &sql, &q);
+	if (r != 0)
+		return r;
+	query_bind_members(q, event);
 	r = query_run(q);
 	if (r == 0)
 		*ret_seq = query_inserted(q);
@@ -28,28 +26,7 @@ int store_event_add(struct connection *c, const struct event *row, int64_t *ret_
 
 /* ---- lists ---- */
 
-/* Still the query's own bytes. */
-static int read_event(struct statement *q, void *ret)
-{
-	*(struct event *)ret = (struct event) {
-		.seq = query_int(q, 0),
-		.type = query_text(q, 1),
-		.time_ms = query_int(q, 2),
-		.project = query_text(q, 3),
-		.session = query_text(q, 4),
-		.run = query_text(q, 5),
-		.data = query_blob(q, 6),
-	};
-	return query_fault(q);
-}
-
-static const uint16_t event_texts[] = {
-	offsetof(struct event, type),    offsetof(struct event, project),
-	offsetof(struct event, session), offsetof(struct event, run),
-	offsetof(struct event, data),
-};
-
-static const struct row_kind event_kind = ROW_KIND(struct event, read_event, event_texts);
+static const struct row_kind event_kind = NOUN_KIND(struct event, &event_portrait);
 
 /*
  * A walk along seq, from one place on. Where a time is asked for, the place is the first of
@@ -57,8 +34,7 @@ static const struct row_kind event_kind = ROW_KIND(struct event, read_event, eve
  * do not always grow, so each is looked at.
  */
 #define LIST(place, order)                                                                         \
-	"SELECT seq, type, time_ms, project, session, run, data FROM event WHERE " place           \
-	" AND (:project IS NULL OR project = :project)"                                            \
+	"SELECT {columns} FROM event WHERE " place " AND (:project IS NULL OR project = :project)" \
 	" AND (:session IS NULL OR session = :session) AND (:run IS NULL OR run = :run)"           \
 	" ORDER BY seq" order " LIMIT :limit"
 #define BEHIND "seq > :after"
@@ -70,8 +46,8 @@ int store_event_list(struct connection *c, const struct store_event_query *query
 		     struct arena *arena, struct event **ret_rows, unsigned *ret_n)
 {
 	static const struct query sql[2][2] = {
-		{{LIST(BEHIND, "")}, {LIST(BEHIND, " DESC")}},
-		{{LIST(SINCE, "")}, {LIST(SINCE, " DESC")}},
+		{{LIST(BEHIND, ""), &event_portrait}, {LIST(BEHIND, " DESC"), &event_portrait}},
+		{{LIST(SINCE, ""), &event_portrait}, {LIST(SINCE, " DESC"), &event_portrait}},
 	};
 	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
 	bool since = query->after_ms > 0;

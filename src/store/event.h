@@ -13,7 +13,7 @@
 
 struct connection;
 
-int store_event_add(struct connection *c, const struct event *row, int64_t *ret_seq);
+int store_event_add(struct connection *c, const struct event *event, int64_t *ret_seq);
 
 struct store_event_query {
 	int64_t after_seq;                 /* those behind it */

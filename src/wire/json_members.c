@@ -45,14 +45,18 @@ static void write_real(struct json *j, const struct member *m, double d)
 	json_double(j, d);
 }
 
-static void write_tree(struct json *j, const struct member *m, const struct value *v)
+/* From the bytes: a tree that was unpacked from them says the same. */
+static void write_packed(struct json *j, const struct member *m, const struct packed *packed)
 {
-	if (!v) {
+	if (!packed->bytes.data && !packed->value) {
 		write_absent(j, m, TEXT("{}"));
 		return;
 	}
 	json_key(j, m->name);
-	json_value(j, v);
+	if (packed->bytes.data)
+		json_packed(j, packed->bytes);
+	else
+		json_value(j, packed->value);
 }
 
 static void write_texts(struct json *j, const struct member *m, const struct texts *t)
@@ -91,7 +95,7 @@ static void write_member(struct json *j, const struct member *m, const void *nou
 		write_texts(j, m, at);
 		break;
 	case MEMBER_PACKED:
-		write_tree(j, m, ((const struct packed *)at)->value);
+		write_packed(j, m, at);
 		break;
 	case MEMBER_INT:
 	case MEMBER_TIME:

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "base/portrait.h"
 #include "base/text.h"
 
 struct event {
@@ -12,3 +13,5 @@ struct event {
 	struct text project, session, run; /* {NULL, 0}: of none */
 	struct text data;                  /* a packed object (base/pack) */
 };
+
+extern const struct portrait event_portrait;

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "wire/json_members.h"
 
 /* Bytes. A connection may hold many filters, so none may be large. */
 enum { TYPE_MAX = 100, ID_MAX = 256, PROJECT_MAX = 4096 };
@@ -108,18 +109,7 @@ int event_in_read(const struct event_in *in, struct arena *a, struct event_filte
 
 void event_write_members(struct json *j, const struct event *e)
 {
-	char time[ISO_LEN + 1];
-
-	clock_format_iso(e->time_ms, time);
-	json_member_int(j, "seq", e->seq);
-	json_member_text(j, "type", e->type);
-	json_member_str(j, "time", time);
-	if (e->project.data)
-		json_member_text(j, "project", e->project);
-	if (e->session.data)
-		json_member_text(j, "session_id", e->session);
-	if (e->run.data)
-		json_member_text(j, "run_id", e->run);
+	json_members(j, &event_portrait, (struct selection) {0}, e, 0);
 	json_key(j, "data");
 	json_packed(j, e->data);
 }

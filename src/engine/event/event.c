@@ -74,7 +74,10 @@ static int note(struct event_batch *b, const struct event *event)
 {
 	struct event *at = batch_room(b);
 
-	if (!at || event_copy(&b->arena, event, at) != 0)
+	if (!at)
+		return -ENOMEM;
+	*at = *event;
+	if (portrait_copy(&event_portrait, &b->arena, at) != 0)
 		return -ENOMEM;
 	b->n++;
 	return 0;

@@ -81,9 +81,6 @@ struct events {
 
 /* ---- read.c ---- */
 
-/* Into the arena: 0 or -ENOMEM. */
-int event_copy(struct arena *a, const struct event *from, struct event *ret_event);
-
 int event_read_page(struct connection *c, struct arena *a, const struct event_filter *f,
 		    int64_t since_seq, int64_t since_ms, unsigned limit,
 		    struct event_page *ret_page);

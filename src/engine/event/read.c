@@ -65,32 +65,13 @@ bool event_passes(const struct event *e, const struct event_filter *f)
 
 /* ---- rows ---- */
 
-int event_copy(struct arena *a, const struct event *from, struct event *ret_event)
-{
-	struct event e = *from;
-
-	if (arena_copy_text(a, e.type, &e.type) != 0 ||
-	    arena_copy_text(a, e.project, &e.project) != 0 ||
-	    arena_copy_text(a, e.session, &e.session) != 0 ||
-	    arena_copy_text(a, e.run, &e.run) != 0 || arena_copy_text(a, e.data, &e.data) != 0)
-		return -ENOMEM;
-	*ret_event = e;
-	return 0;
-}
-
-static size_t row_bytes(const struct event *row)
-{
-	return row->type.len + row->project.len + row->session.len + row->run.len + row->data.len;
-}
-
 /* From the rows of one query to the page's own memory. What is not data of ours becomes none. */
 static int keep_row(struct arena *a, const struct event *row, struct event *ret_event)
 {
-	int r = event_copy(a, row, ret_event);
-
-	if (r == 0 && !packed_is_object(ret_event->data))
+	*ret_event = *row;
+	if (!packed_is_object(row->data))
 		ret_event->data = (struct text) {.data = "{\0", .len = 2};
-	return r;
+	return portrait_copy(&event_portrait, a, ret_event);
 }
 
 /* ---- a page ---- */
@@ -138,7 +119,7 @@ static int take_row(struct scan *s, const struct event *row)
 	if (r != 0)
 		return r;
 	s->n += passes;
-	s->bytes += passes ? row_bytes(row) : 0;
+	s->bytes += passes ? portrait_bytes(&event_portrait, row) : 0;
 	s->n_looked++;
 	s->at = row->seq;
 	return 0;
