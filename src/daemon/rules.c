@@ -45,7 +45,7 @@ static void left_out(const struct rule_setting *from, int r, const struct why *w
 static int set_rules(const struct daemon *d)
 {
 	const struct rule_settings *s = &d->settings->rules;
-	struct rule_new rules[RULE_SETTINGS_MAX];
+	struct rule rules[RULE_SETTINGS_MAX];
 	struct arena a;
 	unsigned n = 0;
 	int r;
@@ -111,7 +111,7 @@ void rules_check(const struct settings *s)
 
 	for (unsigned i = 0; i < s->rules.n; i++) {
 		const struct rule_setting *from = &s->rules.list[i];
-		struct rule_new rule;
+		struct rule rule;
 		struct why why = {.text = ""};
 		int r;
 

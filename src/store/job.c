@@ -4,18 +4,15 @@
 #include "store/db/query.h"
 #include "store/db/rows.h"
 
-int store_job_put(struct connection *c, const struct job_row *row)
+int store_job_put(struct connection *c, const struct job *job)
 {
-	static const struct query sql = {"INSERT INTO job (id, data, created_ms, updated_ms)"
-					 " VALUES (:id, :data, :created, :updated)"
+	static const struct query sql = {"INSERT INTO job ({columns}) VALUES ({values})"
 					 " ON CONFLICT (id) DO UPDATE SET data = excluded.data,"
-					 " updated_ms = excluded.updated_ms"};
+					 " updated_ms = excluded.updated_ms",
+					 .of = &job_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":id", row->id);
-	query_bind_blob(q, ":data", row->data.data, row->data.len);
-	query_bind_int(q, ":created", row->created_ms);
-	query_bind_int(q, ":updated", row->updated_ms);
+	query_bind_members(q, job);
 	return query_run(q);
 }
 
@@ -28,30 +25,13 @@ int store_job_delete(struct connection *c, struct text id, bool *ret_found)
 	return query_run_found(q, ret_found);
 }
 
-static int read_job(struct statement *q, void *ret)
-{
-	*(struct job_row *)ret = (struct job_row) {
-		.id = query_text(q, 0),
-		.data = query_blob(q, 1),
-		.created_ms = query_int(q, 2),
-		.updated_ms = query_int(q, 3),
-	};
-	return query_fault(q);
-}
-
-static const uint16_t job_texts[] = {
-	offsetof(struct job_row, id),
-	offsetof(struct job_row, data),
-};
-
-static const struct row_kind job_kind = ROW_KIND(struct job_row, read_job, job_texts);
-
-int store_job_list(struct connection *c, struct arena *arena, struct job_row **ret_rows,
+int store_job_list(struct connection *c, struct arena *arena, struct job **ret_rows,
 		   unsigned *ret_n)
 {
-	static const struct query sql = {
-		"SELECT id, data, created_ms, updated_ms FROM job ORDER BY seq"};
-	struct row_list list = {.kind = &job_kind, .arena = arena};
+	static const struct row_kind kind = NOUN_KIND(struct job, &job_portrait);
+	static const struct query sql = {"SELECT {columns} FROM job ORDER BY seq",
+					 .of = &job_portrait};
+	struct row_list list = {.kind = &kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 

@@ -81,43 +81,33 @@ int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurre
 	return r;
 }
 
-int store_rule_find(struct connection *c, struct text rule, struct arena *arena,
-		    struct rule_row *ret_row)
+int store_rule_find(struct connection *c, struct text name, struct arena *arena,
+		    struct rule_memory *ret_memory)
 {
-	static const struct query sql = {
-		"SELECT fired_ms, enabled, n_fired FROM rule WHERE name = :name"};
+	static const struct row_kind kind = NOUN_KIND(struct rule_memory, &rule_memory_portrait);
+	static const struct query sql = {"SELECT {columns} FROM rule WHERE name = :name",
+					 .of = &rule_memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct rule_row row = {.rule = rule, .enabled = -1};
+	struct rule_memory memory = {.name = name, .enabled = -1};
 	bool found;
 	int r;
 
-	query_bind_text(q, ":name", rule);
-	r = query_next(q, &found);
+	query_bind_text(q, ":name", name);
+	r = rows_take_one(&kind, q, arena, &memory, &found);
 	if (r == 0)
-		r = rows_copy_text(arena, &row.rule);
-	if (r != 0)
-		return r;
-	if (found) {
-		row.fired_ms = query_int(q, 0);
-		row.enabled = (int)query_int(q, 1);
-		row.n_fired = query_int(q, 2);
-	}
-	*ret_row = row;
-	return 0;
+		*ret_memory = memory;
+	return r;
 }
 
-int store_rule_put(struct connection *c, const struct rule_row *row)
+int store_rule_put(struct connection *c, const struct rule_memory *memory)
 {
 	static const struct query sql = {
-		"INSERT INTO rule (name, fired_ms, enabled, n_fired)"
-		" VALUES (:name, :fired, :enabled, :more)"
+		"INSERT INTO rule ({columns}) VALUES ({values})"
 		" ON CONFLICT (name) DO UPDATE SET fired_ms = excluded.fired_ms,"
-		" enabled = excluded.enabled, n_fired = rule.n_fired + :more"};
+		" enabled = excluded.enabled, n_fired = rule.n_fired + excluded.n_fired",
+		.of = &rule_memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":name", row->rule);
-	query_bind_int(q, ":fired", row->fired_ms);
-	query_bind_int(q, ":enabled", row->enabled);
-	query_bind_int(q, ":more", row->fires_now);
+	query_bind_members(q, memory);
 	return query_run(q);
 }

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/text.h"
+#include "base/noun/rule.h"
 
 struct connection;
 
@@ -19,16 +19,8 @@ int store_rule_unclaim(struct connection *c, struct text rule, int64_t occurrenc
 /* The newest claimed; 0: none yet. */
 int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurrence_ms);
 
-/* When a rule last fired, for its cooldown; and whether it was switched off by hand. */
-struct rule_row {
-	struct text rule;
-	int64_t fired_ms;
-	int enabled;     /* 1, 0, or -1: as the settings say */
-	int64_t n_fired; /* found; not put */
-	bool fires_now;  /* put: once more than before */
-};
-
-/* One that was never put has fired at 0 and is as the settings say. */
-int store_rule_find(struct connection *c, struct text rule, struct arena *arena,
-		    struct rule_row *ret_row);
-int store_rule_put(struct connection *c, const struct rule_row *row);
+/* A rule that was never put has fired at 0 and is as the settings say; its name is then the caller's. */
+int store_rule_find(struct connection *c, struct text name, struct arena *arena,
+		    struct rule_memory *ret_memory);
+/* n_fired is added to what there was. */
+int store_rule_put(struct connection *c, const struct rule_memory *memory);

@@ -4,17 +4,16 @@
 #include "store/db/query.h"
 #include "store/db/rows.h"
 
-int store_trust_put(struct connection *c, const struct trust_row *row)
+int store_trust_put(struct connection *c, const struct project_trust *trust)
 {
 	static const struct query sql = {
-		"INSERT INTO project_trust (folder, digest, trusted_ms)"
-		" VALUES (:folder, :digest, :trusted) ON CONFLICT (folder) DO UPDATE"
-		" SET digest = excluded.digest, trusted_ms = excluded.trusted_ms"};
+		"INSERT INTO project_trust ({columns}) VALUES ({values}) ON CONFLICT (folder) DO "
+		"UPDATE"
+		" SET digest = excluded.digest, trusted_ms = excluded.trusted_ms",
+		.of = &trust_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":folder", row->folder);
-	query_bind_text(q, ":digest", row->digest);
-	query_bind_int(q, ":trusted", row->trusted_ms);
+	query_bind_members(q, trust);
 	return query_run(q);
 }
 
@@ -27,29 +26,13 @@ int store_trust_delete(struct connection *c, struct text folder)
 	return query_run(q);
 }
 
-static int read_trust(struct statement *q, void *ret)
-{
-	*(struct trust_row *)ret = (struct trust_row) {
-		.folder = query_text(q, 0),
-		.digest = query_text(q, 1),
-		.trusted_ms = query_int(q, 2),
-	};
-	return query_fault(q);
-}
-
-static const uint16_t trust_texts[] = {
-	offsetof(struct trust_row, folder),
-	offsetof(struct trust_row, digest),
-};
-
-static const struct row_kind trust_kind = ROW_KIND(struct trust_row, read_trust, trust_texts);
-
-int store_trust_list(struct connection *c, struct arena *arena, struct trust_row **ret_rows,
+int store_trust_list(struct connection *c, struct arena *arena, struct project_trust **ret_rows,
 		     unsigned *ret_n)
 {
-	static const struct query sql = {
-		"SELECT folder, digest, trusted_ms FROM project_trust ORDER BY folder"};
-	struct row_list list = {.kind = &trust_kind, .arena = arena};
+	static const struct row_kind kind = NOUN_KIND(struct project_trust, &trust_portrait);
+	static const struct query sql = {"SELECT {columns} FROM project_trust ORDER BY folder",
+					 .of = &trust_portrait};
+	struct row_list list = {.kind = &kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 

@@ -12,7 +12,7 @@ enum { WORDS_MAX = 64, DEBOUNCE_MS = 500 };
 struct maker {
 	const struct rule_setting *from;
 	struct arena *arena;
-	struct rule_new *rule;
+	struct rule *rule;
 	struct why *why;
 };
 
@@ -80,8 +80,7 @@ static int take_catch_up(const struct maker *m)
 }
 
 /* Separated by spaces. */
-static int take_words(const struct maker *m, enum rule_key key, const struct text **ret_list,
-		      unsigned *ret_n)
+static int take_words(const struct maker *m, enum rule_key key, struct texts *ret_words)
 {
 	const char *at = get(m, key);
 	struct text *list = arena_alloc(m->arena, WORDS_MAX * sizeof(list[0]));
@@ -97,8 +96,7 @@ static int take_words(const struct maker *m, enum rule_key key, const struct tex
 		list[n++] = (struct text) {.data = at, .len = len};
 		at += len;
 	}
-	*ret_list = list;
-	*ret_n = n;
+	*ret_words = (struct texts) {.items = list, .n = n};
 	return 0;
 }
 
@@ -106,10 +104,10 @@ static int take_words(const struct maker *m, enum rule_key key, const struct tex
 static int take_paths(const struct maker *m)
 {
 	const char *project = get(m, RULE_PROJECT);
-	int r = take_words(m, RULE_WATCH, &m->rule->paths, &m->rule->n_paths);
+	int r = take_words(m, RULE_WATCH, &m->rule->paths);
 
-	for (unsigned i = 0; r == 0 && project && i < m->rule->n_paths; i++) {
-		struct text *t = (struct text *)&m->rule->paths[i];
+	for (unsigned i = 0; r == 0 && project && i < m->rule->paths.n; i++) {
+		struct text *t = (struct text *)&m->rule->paths.items[i];
 		size_t n = strlen(project);
 		char *joined;
 
@@ -262,7 +260,7 @@ static int check_fits(const struct maker *m)
 
 static int take_values(const struct maker *m)
 {
-	struct rule_new *d = m->rule;
+	struct rule *d = m->rule;
 	bool enabled = true;
 	double debounce = DEBOUNCE_MS;
 	int r = take_bool(m, RULE_ENABLED, &enabled);
@@ -284,10 +282,10 @@ static int take_values(const struct maker *m)
 	return r == 0 ? take_catch_up(m) : r;
 }
 
-int rule_make(const struct rule_setting *from, struct arena *a, struct rule_new *ret_rule,
+int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret_rule,
 	      struct why *why)
 {
-	struct rule_new rule = {.id = text_of(from->name), .where = text_of(from->where)};
+	struct rule rule = {.id = text_of(from->name), .where = text_of(from->where)};
 	const struct maker m = {.from = from, .arena = a, .rule = &rule, .why = why};
 	int r;
 
@@ -317,9 +315,9 @@ int rule_make(const struct rule_setting *from, struct arena *a, struct rule_new 
 	if (r == 0)
 		r = take_paths(&m);
 	if (r == 0)
-		r = take_words(&m, RULE_IGNORE, &rule.ignore, &rule.n_ignore);
+		r = take_words(&m, RULE_IGNORE, &rule.ignore);
 	if (r == 0)
-		r = take_words(&m, RULE_EXTENSIONS, &rule.extensions, &rule.n_extensions);
+		r = take_words(&m, RULE_EXTENSIONS, &rule.extensions);
 	if (r == 0)
 		*ret_rule = rule;
 	return r;

@@ -7,5 +7,5 @@
 
 /* Texts point into the setting or the arena. Refuses what cannot be told from the text alone: two
  * triggers, a value that is no number, a key that does not fit. */
-int rule_make(const struct rule_setting *from, struct arena *a, struct rule_new *ret_rule,
+int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret_rule,
 	      struct why *why);

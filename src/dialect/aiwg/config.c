@@ -121,7 +121,7 @@ static bool read_condition(struct reader *r, const struct value *v, struct rule_
 	return false;
 }
 
-static bool read_conditions(struct reader *r, const struct value *rule, struct rule_new *ret)
+static bool read_conditions(struct reader *r, const struct value *rule, struct rule *ret)
 {
 	const struct value *v = value_find(rule, "conditions");
 	struct rule_condition *list;
@@ -150,7 +150,7 @@ static const struct value *written(const struct value *v)
 	return v->raw_len <= WRITTEN_MAX ? v : NULL;
 }
 
-static bool read_trigger(struct reader *r, const struct value *rule, struct rule_new *ret)
+static bool read_trigger(struct reader *r, const struct value *rule, struct rule *ret)
 {
 	const struct value *v = value_find(rule, "trigger");
 
@@ -168,7 +168,7 @@ static bool read_trigger(struct reader *r, const struct value *rule, struct rule
 	return true;
 }
 
-static bool read_agent_action(struct reader *r, const struct value *v, struct rule_new *ret)
+static bool read_agent_action(struct reader *r, const struct value *v, struct rule *ret)
 {
 	ret->action = ACTION_TASK;
 	ret->prompt = text_in(v, "prompt");
@@ -181,7 +181,7 @@ static bool read_agent_action(struct reader *r, const struct value *v, struct ru
 	return false;
 }
 
-static bool read_action(struct reader *r, const struct value *rule, struct rule_new *ret)
+static bool read_action(struct reader *r, const struct value *rule, struct rule *ret)
 {
 	const struct value *v = value_find(rule, "action");
 	struct text type = text_in(v, "type");
@@ -214,11 +214,11 @@ static bool read_action(struct reader *r, const struct value *rule, struct rule_
 	return false;
 }
 
-static bool read_rule(struct reader *r, const struct value *v, struct rule_new *ret)
+static bool read_rule(struct reader *r, const struct value *v, struct rule *ret)
 {
 	const struct value *enabled = value_find(v, "enabled");
 
-	*ret = (struct rule_new) {
+	*ret = (struct rule) {
 		.id = text_in(v, "id"),
 		.project = r->project,
 		.where = where(r, v),
@@ -255,7 +255,7 @@ static const struct value *list_of(struct reader *r, const struct value *from, c
 static void read_rules(struct reader *r, const struct value *root, struct aiwg_config *ret)
 {
 	const struct value *v = list_of(r, root, "rules", RULES_MAX);
-	struct rule_new *rules;
+	struct rule *rules;
 
 	if (!v)
 		return;

@@ -36,7 +36,7 @@ struct aiwg_config {
 	int64_t timeout_ms;   /* daemon.action_timeout_minutes; 0: not said */
 	unsigned queue;       /* supervisor.max_queue_depth; 0: not said */
 	int64_t heartbeat_ms; /* daemon.heartbeat_interval_seconds; 0: not said */
-	struct rule_new *rules;
+	struct rule *rules;
 	unsigned n_rules;
 	bool watch;
 	int64_t debounce_ms;

@@ -7,6 +7,7 @@
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/daemon.h"
 #include "engine/automation/automation.h"
+#include "wire/json_members.h"
 #include "engine/services.h"
 
 enum { PROMPT_SHOWN = 80, EXECUTIONS_SHOWN = 10 };
@@ -225,113 +226,93 @@ static unsigned count_clients(const struct server *s, struct text folder)
 
 /* ---- rules ---- */
 
-static void write_if(struct json *j, const char *key, struct text t)
-{
-	if (t.data)
-		json_member_text(j, key, t);
-}
+#define MEMBER(kind, field) MEMBER_OF(struct rule, kind, field)
 
-static void write_trigger(struct json *j, const struct rule_new *r)
+static const char *const trigger_names[] = {
+	[TRIGGER_CRON] = "cron", [TRIGGER_EVERY] = "every", [TRIGGER_FILES] = "files"};
+static const char *const action_names[] = {[ACTION_TASK] = "agent",
+					   [ACTION_COMMAND] = "command",
+					   [ACTION_WEBHOOK] = "webhook",
+					   [ACTION_DESKTOP] = "notify"};
+
+enum {
+	CRON = RULE_OF_TRIGGER(TRIGGER_CRON),
+	EVERY = RULE_OF_TRIGGER(TRIGGER_EVERY),
+	FILES = RULE_OF_TRIGGER(TRIGGER_FILES),
+	EVENT = RULE_OF_TRIGGER(TRIGGER_EVENT),
+	TASK = RULE_OF_ACTION(ACTION_TASK),
+	COMMAND = RULE_OF_ACTION(ACTION_COMMAND),
+	WEBHOOK = RULE_OF_ACTION(ACTION_WEBHOOK),
+	DESKTOP = RULE_OF_ACTION(ACTION_DESKTOP),
+};
+
+/* clang-format off */
+static const struct member rule_members[] = {
+	{"id", NULL, MEMBER(TEXT, id), RULE_NAME},
+	{"type", NULL, MEMBER(ENUM, trigger), CRON | EVERY | FILES, MEMBER_NAMES(trigger_names)},
+	{"cron", NULL, MEMBER(TEXT, cron), CRON, .absent = ABSENT_LEFT_OUT},
+	{"zone", NULL, MEMBER(TEXT, zone), CRON, .absent = ABSENT_LEFT_OUT},
+	{"everyMs", NULL, MEMBER(INT, every_ms), EVERY},
+	{"paths", NULL, MEMBER(TEXTS, paths), FILES},
+	{"type", NULL, MEMBER(TEXT, type), EVENT, .absent = ABSENT_LEFT_OUT},
+	{"source", NULL, MEMBER(TEXT, source), EVENT, .absent = ABSENT_LEFT_OUT},
+	{"pattern", NULL, MEMBER(TEXT, pattern), EVENT, .absent = ABSENT_LEFT_OUT},
+	{"type", NULL, MEMBER(ENUM, action), TASK | COMMAND | WEBHOOK | DESKTOP,
+		MEMBER_NAMES(action_names)},
+	{"prompt", NULL, MEMBER(TEXT, prompt), TASK, .absent = ABSENT_LEFT_OUT},
+	{"agent", NULL, MEMBER(TEXT, agent), TASK, .absent = ABSENT_LEFT_OUT},
+	{"priority", NULL, MEMBER(REAL, priority), TASK, NONE_IS_ZERO, ABSENT_LEFT_OUT},
+	{"command", NULL, MEMBER(TEXT, command), COMMAND, .absent = ABSENT_LEFT_OUT},
+	{"url", NULL, MEMBER(TEXT, url), WEBHOOK, .absent = ABSENT_LEFT_OUT},
+	{"message", NULL, MEMBER(TEXT, message), DESKTOP, .absent = ABSENT_LEFT_OUT},
+	{"enabled", NULL, MEMBER(BOOL, enabled), RULE_STATE},
+	{"cooldownMs", NULL, MEMBER(INT, cooldown_ms), RULE_STATE},
+	{"requiresApproval", NULL, MEMBER(BOOL, needs_approval), RULE_STATE},
+};
+/* clang-format on */
+
+static const struct portrait rule_shown = PORTRAIT(struct rule, rule_members);
+
+#define DONE(kind, field) MEMBER_OF(struct rule_execution, kind, field)
+
+static const struct member execution_members[] = {
+	{"ruleId", NULL, DONE(TEXT, rule)},
+	{"eventType", NULL, DONE(TEXT, event_type)},
+	{"status", NULL, DONE(TEXT, status)},
+	{"timestamp", NULL, DONE(TIME, time_ms), 0, NONE_IS_ZERO},
+	{"taskId", NULL, DONE(TEXT, task), .absent = ABSENT_LEFT_OUT},
+	{"error", NULL, DONE(TEXT, error), .absent = ABSENT_LEFT_OUT},
+};
+
+static const struct portrait execution_shown = PORTRAIT(struct rule_execution, execution_members);
+
+/* As it was written, if it was. */
+static void write_part(struct json *j, const char *key, const struct value *written,
+		       const struct rule *r, uint32_t members)
 {
-	json_key(j, "trigger");
-	if (r->written_trigger) {
-		json_value(j, r->written_trigger);
+	json_key(j, key);
+	if (written) {
+		json_value(j, written);
 		return;
 	}
 	json_begin_object(j);
-	switch (r->trigger) {
-	case TRIGGER_CRON:
-		json_member_str(j, "type", "cron");
-		write_if(j, "cron", r->cron);
-		write_if(j, "zone", r->zone);
-		break;
-	case TRIGGER_EVERY:
-		json_member_str(j, "type", "every");
-		json_member_int(j, "everyMs", r->every_ms);
-		break;
-	case TRIGGER_FILES:
-		json_member_str(j, "type", "files");
-		json_key(j, "paths");
-		json_begin_array(j);
-		for (unsigned i = 0; i < r->n_paths; i++)
-			json_text(j, r->paths[i]);
-		json_end_array(j);
-		break;
-	case TRIGGER_EVENT:
-		write_if(j, "type", r->type);
-		write_if(j, "source", r->source);
-		write_if(j, "pattern", r->pattern);
-		break;
-	}
+	json_members(j, &rule_shown, (struct selection) {members}, r, 0);
 	json_end_object(j);
 }
 
-static void write_task_action(struct json *j, const struct rule_new *r)
-{
-	json_member_str(j, "type", "agent");
-	write_if(j, "prompt", r->prompt);
-	write_if(j, "agent", r->agent);
-	if (r->priority != 0) {
-		json_key(j, "priority");
-		json_double(j, r->priority);
-	}
-}
-
-static void write_action(struct json *j, const struct rule_new *r)
-{
-	json_key(j, "action");
-	if (r->written_action) {
-		json_value(j, r->written_action);
-		return;
-	}
-	json_begin_object(j);
-	switch (r->action) {
-	case ACTION_TASK:
-		write_task_action(j, r);
-		break;
-	case ACTION_COMMAND:
-		json_member_str(j, "type", "command");
-		write_if(j, "command", r->command);
-		break;
-	case ACTION_WEBHOOK:
-		json_member_str(j, "type", "webhook");
-		write_if(j, "url", r->url);
-		break;
-	case ACTION_DESKTOP:
-		json_member_str(j, "type", "notify");
-		write_if(j, "message", r->message);
-		break;
-	}
-	json_end_object(j);
-}
-
-static void write_rule(struct json *j, const struct rule_info *info)
+static void write_rule(struct json *j, const struct rule *r)
 {
 	json_begin_object(j);
-	json_member_text(j, "id", info->id);
-	write_trigger(j, info->rule);
-	write_action(j, info->rule);
-	json_member_bool(j, "enabled", info->enabled);
-	json_member_int(j, "cooldownMs", info->rule->cooldown_ms);
-	json_member_bool(j, "requiresApproval", info->rule->needs_approval);
-	json_end_object(j);
-}
-
-static void write_execution(struct json *j, const struct rule_execution *e)
-{
-	json_begin_object(j);
-	json_member_text(j, "ruleId", e->rule);
-	json_member_text(j, "eventType", e->event_type);
-	json_member_text(j, "status", e->status);
-	aiwg_write_time(j, "timestamp", e->time_ms);
-	write_if(j, "taskId", e->task);
-	write_if(j, "error", e->error);
+	json_members(j, &rule_shown, (struct selection) {RULE_NAME}, r, 0);
+	write_part(j, "trigger", r->written_trigger, r, RULE_OF_TRIGGER(r->trigger));
+	write_part(j, "action", r->written_action, r, RULE_OF_ACTION(r->action));
+	json_members(j, &rule_shown, (struct selection) {RULE_STATE}, r, 0);
 	json_end_object(j);
 }
 
 void aiwg_write_automation(struct json *j, struct services *s, struct text folder)
 {
-	const struct rule_info *rules = NULL;
+	const struct rule *const *rules = NULL;
 	const struct rule_execution *log = NULL;
 	bool enabled = false;
 	unsigned n = 0;
@@ -347,12 +328,15 @@ void aiwg_write_automation(struct json *j, struct services *s, struct text folde
 	json_key(j, "rules");
 	json_begin_array(j);
 	for (unsigned i = 0; i < n; i++)
-		write_rule(j, &rules[i]);
+		write_rule(j, rules[i]);
 	json_end_array(j);
 	json_key(j, "recentExecutions");
 	json_begin_array(j);
-	for (unsigned i = n_log > EXECUTIONS_SHOWN ? n_log - EXECUTIONS_SHOWN : 0; i < n_log; i++)
-		write_execution(j, &log[i]);
+	for (unsigned i = n_log > EXECUTIONS_SHOWN ? n_log - EXECUTIONS_SHOWN : 0; i < n_log; i++) {
+		json_begin_object(j);
+		json_members(j, &execution_shown, (struct selection) {0}, &log[i], 0);
+		json_end_object(j);
+	}
 	json_end_array(j);
 	json_end_object(j);
 }
@@ -412,7 +396,7 @@ static void write_monitors(struct json *j, const struct server *s, struct text f
 
 static void write_rule_count(struct json *j, struct services *s, struct text folder)
 {
-	const struct rule_info *rules;
+	const struct rule *const *rules;
 	bool enabled = false;
 	unsigned n = 0;
 

@@ -45,7 +45,7 @@ bool project_webhook_allowed(const char *allowed, struct text url)
 void project_forbid(const char *allowed, struct aiwg_config *c)
 {
 	for (unsigned i = 0; i < c->n_rules; i++) {
-		struct rule_new *r = &c->rules[i];
+		struct rule *r = &c->rules[i];
 
 		r->forbidden =
 			r->action == ACTION_WEBHOOK && !project_webhook_allowed(allowed, r->url);

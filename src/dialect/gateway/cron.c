@@ -3,42 +3,46 @@
 #include "dialect/engine.h"
 #include "dialect/gateway/gateway.h"
 #include "engine/automation/job.h"
+#include "wire/json_members.h"
+
+#define MEMBER(kind, field) MEMBER_OF(struct job_info, kind, field)
+
+static const struct member members[] = {
+	{"enabled", NULL, MEMBER(BOOL, enabled)},
+	{"createdAt", NULL, MEMBER(TIME, created_ms)},
+	{"updatedAt", NULL, MEMBER(TIME, updated_ms)},
+	{"createdAtMs", NULL, MEMBER(INT, created_ms), 0, NONE_IS_ZERO},
+	{"updatedAtMs", NULL, MEMBER(INT, updated_ms), 0, NONE_IS_ZERO},
+};
+
+static const struct member state_members[] = {
+	{"nextRunAtMs", NULL, MEMBER(INT, next_ms), 0, NONE_IS_ZERO},
+	{"lastRunAtMs", NULL, MEMBER(INT, fired_ms), 0, NONE_IS_ZERO},
+	{"runs", NULL, MEMBER(INT, n_fired)},
+};
+
+static const struct portrait job_shown = PORTRAIT(struct job_info, members);
+static const struct portrait state_shown = PORTRAIT(struct job_info, state_members);
 
 /* What we say of a job ourselves. */
-static bool is_ours(const struct value *m)
+static bool is_ours(struct text key)
 {
-	static const char *const names[] = {"id",          "enabled",     "createdAt", "updatedAt",
-					    "createdAtMs", "updatedAtMs", "state",     "success",
-					    "ok",          "jobId",       "job"};
+	static const char *const names[] = {"id", "state", "success", "ok", "jobId", "job"};
+	unsigned place;
 
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (text_is((struct text) {.data = m->key, .len = m->key_len}, names[i]))
+	portrait_each (m, &job_shown) {
+		if (text_is(key, m->name))
 			return true;
 	}
-	return false;
+	return member_find_word(names, sizeof(names) / sizeof(names[0]), key, &place);
 }
 
-static void write_time(struct json *j, const char *key, int64_t ms)
-{
-	json_key(j, key);
-	if (ms > 0)
-		json_int(j, ms);
-	else
-		json_null(j);
-}
-
-static void write_iso(struct json *j, const char *key, int64_t ms)
-{
-	char text[ISO_LEN + 1];
-
-	clock_format_iso(ms, text);
-	json_member_str(j, key, text);
-}
-
-static void write_members(struct call *c, struct json *j, const struct value *data)
+/* What its client said of it. */
+static void write_said(struct call *c, struct json *j, const struct value *data)
 {
 	value_each (m, data) {
-		char *key = is_ours(m) ? NULL : arena_copy(&c->arena, m->key, m->key_len);
+		struct text name = {.data = m->key, .len = m->key_len};
+		char *key = is_ours(name) ? NULL : arena_copy(&c->arena, name.data, name.len);
 
 		if (!key)
 			continue;
@@ -50,17 +54,11 @@ static void write_members(struct call *c, struct json *j, const struct value *da
 static void write_inside(struct call *c, struct json *j, const struct job_info *job)
 {
 	json_member_str(j, "id", job->id);
-	write_members(c, j, job->data);
-	json_member_bool(j, "enabled", job->enabled);
-	write_iso(j, "createdAt", job->created_ms);
-	write_iso(j, "updatedAt", job->updated_ms);
-	write_time(j, "createdAtMs", job->created_ms);
-	write_time(j, "updatedAtMs", job->updated_ms);
+	write_said(c, j, job->data);
+	json_members(j, &job_shown, (struct selection) {0}, job, 0);
 	json_key(j, "state");
 	json_begin_object(j);
-	write_time(j, "nextRunAtMs", job->next_ms);
-	write_time(j, "lastRunAtMs", job->fired_ms);
-	json_member_int(j, "runs", job->n_fired);
+	json_members(j, &state_shown, (struct selection) {0}, job, 0);
 	json_end_object(j);
 }
 
@@ -107,7 +105,11 @@ struct done gateway_cron_status(struct call *c)
 	json_member_uint(j, "enabled", enabled);
 	json_member_uint(j, "disabled", n - enabled);
 	json_member_uint(j, "due_now", due);
-	write_time(j, "next_check", next);
+	json_key(j, "next_check");
+	if (next > 0)
+		json_int(j, next);
+	else
+		json_null(j);
 	json_end_object(j);
 	return call_reply(c);
 }

@@ -9,6 +9,7 @@
 #include "engine/approval/approval.h"
 #include "engine/task/task.h"
 #include "engine/automation/trust.h"
+#include "wire/json_members.h"
 
 enum { TASKS_MAX = 10000 };
 
@@ -84,14 +85,12 @@ static void write_rules(struct json *j, const struct trust_offer *o)
 	json_key(j, "rules");
 	json_begin_array(j);
 	for (unsigned i = 0; i < o->n_rules; i++) {
-		const struct rule_new *r = &o->rules[i];
+		const struct rule *r = &o->rules[i];
 
 		json_begin_object(j);
 		json_member_text(j, "rule", r->id);
-		koine_rule_trigger(j, r);
-		koine_rule_action(j, r);
-		json_member_bool(j, "needs_approval", r->needs_approval);
-		json_member_bool(j, "forbidden", r->forbidden);
+		koine_rule_parts(j, r);
+		json_members(j, &rule_portrait, (struct selection) {.with = RULE_LIMITS}, r, 0);
 		json_end_object(j);
 	}
 	json_end_array(j);

@@ -1,9 +1,8 @@
 /* Rules in the words of koine's own dialect. */
 #pragma once
 
-#include "engine/automation/automation.h"
+#include "base/noun/rule.h"
 #include "wire/json.h"
 
 /* Members "trigger" and "action". */
-void koine_rule_trigger(struct json *j, const struct rule_new *r);
-void koine_rule_action(struct json *j, const struct rule_new *r);
+void koine_rule_parts(struct json *j, const struct rule *r);

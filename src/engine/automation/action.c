@@ -62,7 +62,7 @@ static void on_submitted(void *arg, int result, const struct task_submitted *tas
 static int submit_task(struct firing *f, struct why *why)
 {
 	const struct automation_opts *opts = &f->rule->automation->opts;
-	const struct rule_new *d = &f->rule->def;
+	const struct rule *d = &f->rule->def;
 	struct task_new in = {
 		.project = d->project,
 		.agent = d->agent,
@@ -318,28 +318,26 @@ static int call_webhook(struct firing *f, struct why *why)
 /* ---- which ---- */
 
 static const struct {
-	const char *name; /* of what it does it with */
-	size_t text;
-	bool filled; /* a template */
+	const char *name; /* of what it works with */
+	bool filled;      /* a template */
 	/* 0: it is done, or firing_done comes; else it could not begin. */
 	int (*start)(struct firing *f, struct why *why);
 } actions[] = {
-	[ACTION_TASK] = {"prompt", offsetof(struct rule_new, prompt), true, submit_task},
-	[ACTION_COMMAND] = {"command", offsetof(struct rule_new, command), false, run_command},
-	[ACTION_WEBHOOK] = {"url", offsetof(struct rule_new, url), false, call_webhook},
-	[ACTION_DESKTOP] = {"message", offsetof(struct rule_new, message), true, notify},
+	[ACTION_TASK] = {"prompt", true, submit_task},
+	[ACTION_COMMAND] = {"command", false, run_command},
+	[ACTION_WEBHOOK] = {"url", false, call_webhook},
+	[ACTION_DESKTOP] = {"message", true, notify},
 };
 
 int action_text(struct firing *f, const char **ret_name, struct text *ret_text)
 {
-	const struct rule_new *d = &f->rule->def;
-	struct text t = *(const struct text *)((const char *)d + actions[d->action].text);
+	const struct rule *d = &f->rule->def;
 
 	*ret_name = actions[d->action].name;
-	if (actions[d->action].filled)
-		return template_fill(f->rule->automation, &f->arena, t, f->event, ret_text);
-	*ret_text = t;
-	return 0;
+	*ret_text = rule_subject(d);
+	if (!actions[d->action].filled)
+		return 0;
+	return template_fill(f->rule->automation, &f->arena, *ret_text, f->event, ret_text);
 }
 
 void action_start(struct firing *f)

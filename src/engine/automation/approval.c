@@ -169,7 +169,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 
 static int ask(struct firing *f)
 {
-	const struct rule_new *d = &f->rule->def;
+	const struct rule *d = &f->rule->def;
 	char tool[sizeof(asker) + 1 + RULE_ID_MAX];
 	char uuid[UUID_LEN + 1];
 	struct approval_new in = {
@@ -215,7 +215,7 @@ void firing_ask(struct firing *f)
 		firing_fail(f, r, NULL);
 }
 
-bool rule_asked_for(const struct rule *r, struct text tool)
+bool rule_asked_for(const struct live_rule *r, struct text tool)
 {
 	const size_t n = sizeof(asker);
 

@@ -13,14 +13,14 @@
 enum { ARM_AGAIN_MS = 1000, ARM_ARENA_MAX = 4 << 20 };
 
 struct armed_rule {
-	struct rule *rule;
-	struct rule_row row;
+	struct live_rule *rule;
+	struct rule_memory kept;
 	int64_t last_ms;
 };
 
 struct armed_switch {
 	struct text project, key;
-	struct rule_row row;
+	struct rule_memory kept;
 };
 
 struct arming {
@@ -51,7 +51,7 @@ static int read_rule(struct arming *m, struct connection *c, struct armed_rule *
 {
 	struct text key = r->rule->key;
 	bool claimed;
-	int e = store_rule_find(c, key, &m->arena, &r->row);
+	int e = store_rule_find(c, key, &m->arena, &r->kept);
 
 	if (e != 0 || !r->rule->schedule)
 		return e;
@@ -70,17 +70,17 @@ static int arming_run(struct work *w, int lane)
 	for (unsigned i = 0; r == 0 && i < m->n_rules; i++)
 		r = read_rule(m, c, &m->rules[i]);
 	for (unsigned i = 0; r == 0 && i < m->n_switches; i++)
-		r = store_rule_find(c, m->switches[i].key, &m->arena, &m->switches[i].row);
+		r = store_rule_find(c, m->switches[i].key, &m->arena, &m->switches[i].kept);
 	return r;
 }
 
-static void arm(struct rule *r, const struct armed_rule *from, int64_t now)
+static void arm(struct live_rule *r, const struct armed_rule *from, int64_t now)
 {
 	r->armed = true;
-	if (r->enabled < 0) /* else it was switched meanwhile */
-		r->enabled = from->row.enabled;
-	r->fired_ms = from->row.fired_ms;
-	r->n_fired = from->row.n_fired;
+	if (r->by_hand < 0) /* else it was switched meanwhile */
+		r->by_hand = (int)from->kept.enabled;
+	r->def.fired_ms = from->kept.fired_ms;
+	r->def.n_fired = from->kept.n_fired;
 	r->base_ms = from->last_ms > 0 && from->last_ms < now ? from->last_ms : now;
 	rule_watch(r);
 }
@@ -91,7 +91,7 @@ static void set_switches(struct arming *m)
 		const struct armed_switch *from = &m->switches[i];
 
 		/* A switch that is there was thrown meanwhile, or read before. */
-		if (from->row.enabled == 0 && !switch_find(m->automation, from->project)) {
+		if (from->kept.enabled == 0 && !switch_find(m->automation, from->project)) {
 			struct rule_switch *s = switch_get(m->automation, from->project);
 
 			if (s)
@@ -119,7 +119,7 @@ static void arming_finished(struct work *w, int result)
 	}
 	set_switches(m);
 	for (unsigned i = 0; i < m->n_rules; i++) {
-		struct rule *r = m->rules[i].rule;
+		struct live_rule *r = m->rules[i].rule;
 
 		if (r->gone || r->armed)
 			continue;
@@ -175,7 +175,7 @@ static int arming_fill(struct arming *m, struct text origin)
 	if (r == 0)
 		r = add_switch(m, origin);
 	list_for_each (at, following, &a->rules) {
-		struct rule *rule = list_entry(at, struct rule, link);
+		struct live_rule *rule = list_entry(at, struct live_rule, link);
 
 		if (r == 0)
 			r = add_switch(m, rule->def.project);

@@ -19,10 +19,10 @@ int64_t automation_now(const struct automation *a)
 
 /* ---- rules ---- */
 
-static struct rule *find_key(struct list *rules, struct text key)
+static struct live_rule *find_key(struct list *rules, struct text key)
 {
 	list_for_each (at, following, rules) {
-		struct rule *r = list_entry(at, struct rule, link);
+		struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		if (text_equal(r->key, key))
 			return r;
@@ -31,14 +31,14 @@ static struct rule *find_key(struct list *rules, struct text key)
 }
 
 /* As it was before the rules were read again. */
-static void carry_over(struct rule *r, const struct rule *old)
+static void carry_over(struct live_rule *r, const struct live_rule *old)
 {
 	if (!old || !old->armed)
 		return;
 	r->armed = true;
-	r->enabled = old->enabled;
-	r->fired_ms = old->fired_ms;
-	r->n_fired = old->n_fired;
+	r->by_hand = old->by_hand;
+	r->def.fired_ms = old->def.fired_ms;
+	r->def.n_fired = old->def.n_fired;
 	r->base_ms = old->base_ms ? old->base_ms : automation_now(r->automation);
 	r->looked = old->looked;
 }
@@ -48,7 +48,7 @@ static void drop_all(struct list *rules)
 	struct list *first;
 
 	while ((first = list_first(rules))) {
-		struct rule *r = list_entry(first, struct rule, link);
+		struct live_rule *r = list_entry(first, struct live_rule, link);
 
 		r->gone = true;
 		rule_unwatch(r);
@@ -57,7 +57,7 @@ static void drop_all(struct list *rules)
 	}
 }
 
-static void complain(const struct rule_new *in, const struct why *why,
+static void complain(const struct rule *in, const struct why *why,
 		     void (*fn)(void *arg, const char *sentence), void *arg)
 {
 	char sentence[512];
@@ -70,10 +70,10 @@ static void complain(const struct rule_new *in, const struct why *why,
 		fn(arg, sentence);
 }
 
-static int add_rule(struct automation *a, struct text origin, const struct rule_new *in,
+static int add_rule(struct automation *a, struct text origin, const struct rule *in,
 		    struct list *old, struct why *why)
 {
-	struct rule *r = NULL;
+	struct live_rule *r = NULL;
 	int e;
 
 	if (a->n_rules == RULES_MAX)
@@ -94,7 +94,7 @@ static int add_rule(struct automation *a, struct text origin, const struct rule_
 static void take_old(struct automation *a, struct text origin, struct list *old)
 {
 	list_for_each (at, following, &a->rules) {
-		struct rule *r = list_entry(at, struct rule, link);
+		struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		if (text_equal(r->origin, origin)) {
 			list_remove(&r->link);
@@ -104,7 +104,7 @@ static void take_old(struct automation *a, struct text origin, struct list *old)
 	}
 }
 
-int automation_set_rules(struct automation *a, struct text project, const struct rule_new *rules,
+int automation_set_rules(struct automation *a, struct text project, const struct rule *rules,
 			 unsigned n, void (*fn)(void *arg, const char *sentence), void *arg)
 {
 	struct list old;
@@ -123,7 +123,7 @@ int automation_set_rules(struct automation *a, struct text project, const struct
 	}
 	drop_all(&old);
 	list_for_each (at, following, &a->rules) {
-		struct rule *rule = list_entry(at, struct rule, link);
+		struct live_rule *rule = list_entry(at, struct live_rule, link);
 
 		if (rule->armed)
 			rule_watch(rule);
@@ -133,9 +133,9 @@ int automation_set_rules(struct automation *a, struct text project, const struct
 	return r < 0 ? r : arm_new_rules(a, project);
 }
 
-int automation_check_rule(const struct rule_new *in, struct why *why)
+int automation_check_rule(const struct rule *in, struct why *why)
 {
-	struct rule *r = NULL;
+	struct live_rule *r = NULL;
 	int e = rule_new(NULL, TEXT(""), in, &r, why);
 
 	if (e == 0)
@@ -150,29 +150,24 @@ static bool is_of(struct text project, struct text wanted)
 	return !wanted.data || text_equal(project, wanted);
 }
 
-void automation_rules(struct automation *a, struct text project, const struct rule_info **ret_rules,
-		      unsigned *ret_n, bool *ret_enabled)
+void automation_rules(struct automation *a, struct text project,
+		      const struct rule *const **ret_rules, unsigned *ret_n, bool *ret_enabled)
 {
 	unsigned n = 0;
 
-	*ret_rules = a ? a->infos : NULL;
+	*ret_rules = a ? a->shown_rules : NULL;
 	*ret_n = 0;
 	*ret_enabled = false;
 	if (!a)
 		return;
 	list_for_each (at, following, &a->rules) {
-		const struct rule *r = list_entry(at, struct rule, link);
+		struct live_rule *r = list_entry(at, struct live_rule, link);
 
-		if (is_of(r->def.project, project))
-			a->infos[n++] = (struct rule_info) {
-				.id = r->def.id,
-				.project = r->def.project,
-				.enabled = rule_is_enabled(r),
-				.rule = &r->def,
-				.fired_ms = r->fired_ms,
-				.next_ms = rule_is_on(r) ? r->next_ms : 0,
-				.n_fired = r->n_fired,
-			};
+		if (!is_of(r->def.project, project))
+			continue;
+		r->def.enabled = rule_is_enabled(r);
+		r->def.next_ms = rule_is_on(r) ? r->next_ms : 0;
+		a->shown_rules[n++] = &r->def;
 	}
 	*ret_n = n;
 	*ret_enabled = switches_are_on(a, project);
@@ -187,21 +182,21 @@ void automation_log(struct automation *a, struct text project,
 		unsigned at = (a->log_next + RULE_LOG_MAX - a->n_log + i) % RULE_LOG_MAX;
 
 		if (is_of(a->log[at].told.project, project))
-			a->shown[n++] = a->log[at].told;
+			a->shown_log[n++] = a->log[at].told;
 	}
-	*ret_log = a ? a->shown : NULL;
+	*ret_log = a ? a->shown_log : NULL;
 	*ret_n = n;
 }
 
 /* ---- by hand ---- */
 
-int rule_find(struct automation *a, struct text project, struct text id, struct rule **ret_rule,
-	      struct why *why)
+int rule_find(struct automation *a, struct text project, struct text id,
+	      struct live_rule **ret_rule, struct why *why)
 {
-	struct rule *found = NULL;
+	struct live_rule *found = NULL;
 
 	list_for_each (at, following, &a->rules) {
-		struct rule *r = list_entry(at, struct rule, link);
+		struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		if (!text_equal(r->def.id, id) || !is_of(r->def.project, project))
 			continue;
@@ -230,7 +225,7 @@ void automation_run(struct automation *a, struct text project, struct text rule,
 		    automation_done_fn fn, void *arg)
 {
 	struct why why = {.text = ""};
-	struct rule *r = NULL;
+	struct live_rule *r = NULL;
 	int e = check_running(a, &why);
 
 	if (e == 0)
@@ -277,7 +272,7 @@ void automation_stop(struct automation *a)
 	ticker_free(a->slow);
 	a->slow = NULL;
 	list_for_each (at, following, &a->rules)
-		rule_unwatch(list_entry(at, struct rule, link));
+		rule_unwatch(list_entry(at, struct live_rule, link));
 	list_for_each (at, following, &a->firings) {
 		struct firing *f = list_entry(at, struct firing, link);
 

@@ -248,7 +248,7 @@ int condition_check(const struct rule_condition *c, struct pattern **ret_pattern
 	return 0;
 }
 
-bool conditions_hold(const struct rule *r, const struct value *event)
+bool conditions_hold(const struct live_rule *r, const struct value *event)
 {
 	for (unsigned i = 0; i < r->def.n_conditions; i++) {
 		const struct rule_condition *c = &r->def.conditions[i];
@@ -273,7 +273,7 @@ void matching_begin(struct automation *a)
 	a->steps[1] = EVENT_STEPS;
 }
 
-uint64_t *matching_steps(const struct rule *r)
+uint64_t *matching_steps(const struct live_rule *r)
 {
 	return &r->automation->steps[is_of_project(r)];
 }

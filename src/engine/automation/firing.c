@@ -23,7 +23,7 @@ static const struct value no_payload = {.kind = VALUE_OBJECT};
 
 /* ---- one firing ---- */
 
-static struct firing *firing_new(struct rule *r, unsigned most)
+static struct firing *firing_new(struct live_rule *r, unsigned most)
 {
 	struct automation *a = r->automation;
 	struct firing *f = a->n_firings < most ? calloc(1, sizeof(*f)) : NULL;
@@ -108,14 +108,14 @@ static int claim_run(struct work *w, int lane)
 		if (r != 0)
 			return r;
 	}
-	return f->claimed && !f->silent ? store_rule_put(c, &f->row) : 0;
+	return f->claimed && !f->silent ? store_rule_put(c, &f->kept) : 0;
 }
 
 static void act(struct firing *f)
 {
-	struct rule *r = f->rule;
+	struct live_rule *r = f->rule;
 
-	r->n_fired++;
+	r->def.n_fired++;
 	if (r->automation->stopping)
 		firing_give_back(f);
 	else if (r->def.needs_approval)
@@ -173,27 +173,27 @@ static void claim_finished(struct work *w, int result)
 /* From here on it counts as fired: the next event sees its cooldown. */
 static void fire(struct firing *f)
 {
-	struct rule *r = f->rule;
+	struct live_rule *r = f->rule;
 
 	if (!f->silent)
-		r->fired_ms = f->now_ms;
-	f->row = (struct rule_row) {.rule = r->key,
-				    .fired_ms = r->fired_ms,
-				    .enabled = r->enabled,
-				    .fires_now = !f->silent};
+		r->def.fired_ms = f->now_ms;
+	f->kept = (struct rule_memory) {.name = r->key,
+					.fired_ms = r->def.fired_ms,
+					.enabled = r->by_hand,
+					.n_fired = !f->silent};
 	claim(f);
 }
 
 /* ---- why it fires ---- */
 
-static bool is_cooling(const struct rule *r, int64_t now)
+static bool is_cooling(const struct live_rule *r, int64_t now)
 {
 	/* A clock that was set back must not make it wait for longer than that. */
-	return r->def.cooldown_ms > 0 && r->fired_ms > 0 && now >= r->fired_ms &&
-	       now - r->fired_ms < r->def.cooldown_ms;
+	return r->def.cooldown_ms > 0 && r->def.fired_ms > 0 && now >= r->def.fired_ms &&
+	       now - r->def.fired_ms < r->def.cooldown_ms;
 }
 
-static bool may_fire(const struct rule *r, const struct firing *f)
+static bool may_fire(const struct live_rule *r, const struct firing *f)
 {
 	return conditions_hold(r, f->event) && !is_cooling(r, f->now_ms);
 }
@@ -212,7 +212,7 @@ static bool count_firing(struct automation *a)
 	return a->n_this_minute++ < FIRINGS_A_MINUTE;
 }
 
-void rule_consider(struct rule *r, struct text type, struct text source,
+void rule_consider(struct live_rule *r, struct text type, struct text source,
 		   const struct value *payload)
 {
 	struct firing *f;
@@ -243,7 +243,7 @@ static int set_occurrence(struct firing *f)
 	return set_event(f, TEXT("cron.fired"), TEXT("schedule"), r.root);
 }
 
-void rule_due(struct rule *r, int64_t occurrence_ms)
+void rule_due(struct live_rule *r, int64_t occurrence_ms)
 {
 	struct firing *f = firing_new(r, FIRINGS_DUE_MAX);
 
@@ -259,7 +259,7 @@ void rule_due(struct rule *r, int64_t occurrence_ms)
 	fire(f);
 }
 
-void rule_run(struct rule *r, automation_done_fn fn, void *arg)
+void rule_run(struct live_rule *r, automation_done_fn fn, void *arg)
 {
 	struct firing *f = firing_new(r, FIRINGS_DUE_MAX);
 	struct why why = {.text = ""};

@@ -37,12 +37,12 @@ enum {
 	EVENT_STEPS = 1 << 20, /* that expressions may take over one event: some milliseconds */
 };
 
-struct rule {
+struct live_rule {
 	struct list link; /* in automation->rules; nowhere once it is gone */
 	struct automation *automation;
 	unsigned n_refs; /* of the list, of firings, of what reads the store for it */
 	struct arena arena;
-	struct rule_new def;
+	struct rule def;    /* as it was given, and how it stands */
 	struct text key;    /* in the store: project, a line's end, id */
 	struct text origin; /* which set of rules it came with */
 	struct pattern *pattern;
@@ -50,9 +50,7 @@ struct rule {
 	bool sees_own;            /* it asks for payload.ruleId: what it did itself wakes it, too */
 	bool gone;
 	bool armed;  /* what the store knows of it is here */
-	int enabled; /* by hand: 1, 0; -1: as it was given */
-	int64_t fired_ms;
-	int64_t n_fired;
+	int by_hand; /* 1: switched on, 0: off; -1: as it was given */
 
 	struct schedule *schedule;
 	bool looked;     /* its occurrences were looked for since it was armed */
@@ -114,8 +112,8 @@ struct automation {
 	unsigned own_next;
 	struct execution log[RULE_LOG_MAX];
 	unsigned log_next, n_log;
-	struct rule_info infos[RULES_MAX]; /* what automation_rules shows */
-	struct rule_execution shown[RULE_LOG_MAX];
+	const struct rule *shown_rules[RULES_MAX]; /* by automation_rules */
+	struct rule_execution shown_log[RULE_LOG_MAX];
 };
 
 /* ---- automation.c ---- */
@@ -124,23 +122,23 @@ int64_t automation_now(const struct automation *a);
 /* Refuses where it is not (NULL), or not any more. */
 int check_running(const struct automation *a, struct why *why);
 /* project {NULL, 0}: any; refused where two have a rule of that id. */
-int rule_find(struct automation *a, struct text project, struct text id, struct rule **ret_rule,
-	      struct why *why);
+int rule_find(struct automation *a, struct text project, struct text id,
+	      struct live_rule **ret_rule, struct why *why);
 
 /* ---- rule.c ---- */
 
 /* A copy, checked; refuses with the reason. One reference is the caller's. */
-int rule_new(struct automation *a, struct text origin, const struct rule_new *in,
-	     struct rule **ret_rule, struct why *why);
-struct rule *rule_ref(struct rule *r);
-void rule_unref(struct rule *r); /* accepts NULL */
+int rule_new(struct automation *a, struct text origin, const struct rule *in,
+	     struct live_rule **ret_rule, struct why *why);
+struct live_rule *rule_ref(struct live_rule *r);
+void rule_unref(struct live_rule *r); /* accepts NULL */
 
 /* "PROJECT\nID": what the store knows a rule by. No rule has an empty id, so that "PROJECT\n" is
  * the project's switch. */
 int rule_key(struct arena *a, struct text project, struct text id, struct text *ret_key);
 
 /* Whether it came with the project that it is of, not with our settings. */
-static inline bool is_of_project(const struct rule *r)
+static inline bool is_of_project(const struct live_rule *r)
 {
 	return r->def.project.len > 0 && text_equal(r->origin, r->def.project);
 }
@@ -148,8 +146,8 @@ static inline bool is_of_project(const struct rule *r)
 /* ---- switch.c ---- */
 
 /* By hand, or as it was given; whatever its project's switch says. */
-bool rule_is_enabled(const struct rule *r);
-bool rule_is_on(const struct rule *r);
+bool rule_is_enabled(const struct live_rule *r);
+bool rule_is_on(const struct live_rule *r);
 /* Neither everybody's nor that project's is off. */
 bool switches_are_on(const struct automation *a, struct text project);
 struct rule_switch *switch_find(const struct automation *a, struct text project);
@@ -174,12 +172,12 @@ struct text event_scalar(const struct value *v);
 /* Around all that is matched for one event: rules that come when its steps are used up are not woken,
  * which is told. */
 void matching_begin(struct automation *a);
-uint64_t *matching_steps(const struct rule *r);
+uint64_t *matching_steps(const struct live_rule *r);
 void matching_end(struct automation *a, struct text type);
 
 /* Refuses what is none; makes the pattern that it needs. */
 int condition_check(const struct rule_condition *c, struct pattern **ret_pattern, struct why *why);
-bool conditions_hold(const struct rule *r, const struct value *event);
+bool conditions_hold(const struct live_rule *r, const struct value *event);
 
 /* ---- template.c ---- */
 
@@ -206,14 +204,14 @@ enum outcome {
 struct firing {
 	struct list link; /* in automation->firings */
 	struct work work;
-	struct rule *rule;
+	struct live_rule *rule;
 	struct arena arena;
 	const struct value *event;
 	struct text type;
 	int64_t occurrence_ms; /* of a schedule; 0: none */
 	int64_t now_ms;
-	struct rule_row row; /* as the store shall have it */
-	bool silent;         /* only claimed: the rule is switched off */
+	struct rule_memory kept; /* as the store shall have it */
+	bool silent;             /* only claimed: the rule is switched off */
 	bool claimed;
 	unsigned n_faults;     /* of the store */
 	automation_done_fn fn; /* of automation_run; NULL: nobody waits */
@@ -243,12 +241,12 @@ struct firing {
 };
 
 /* By an event or a file: fires if all fits. */
-void rule_consider(struct rule *r, struct text type, struct text source,
+void rule_consider(struct live_rule *r, struct text type, struct text source,
 		   const struct value *payload);
 /* An occurrence of its schedule. */
-void rule_due(struct rule *r, int64_t occurrence_ms);
+void rule_due(struct live_rule *r, int64_t occurrence_ms);
 /* By hand. */
-void rule_run(struct rule *r, automation_done_fn fn, void *arg);
+void rule_run(struct live_rule *r, automation_done_fn fn, void *arg);
 
 /* It cannot act, since we are stopping: the next start may have its occurrence. */
 void firing_give_back(struct firing *f);
@@ -263,7 +261,7 @@ void firing_fail(struct firing *f, int result, const struct why *why);
 void execution_done(struct execution *e);
 
 /* Whether the task with that id is one that the rule has submitted. */
-bool rule_owns(const struct rule *r, struct text project, struct text task);
+bool rule_owns(const struct live_rule *r, struct text project, struct text task);
 
 /* ---- action.c ---- */
 
@@ -280,7 +278,7 @@ void firing_ask(struct firing *f);
 /* It does not wait any more, if it did. */
 void firing_stop_waiting(struct firing *f);
 /* Whether an approval for that tool is what the rule has asked for itself. */
-bool rule_asked_for(const struct rule *r, struct text tool);
+bool rule_asked_for(const struct live_rule *r, struct text tool);
 /* Once: what the daemon before us has asked, nobody waits for. */
 void asks_withdraw_old(struct automation *a);
 
@@ -291,8 +289,8 @@ void schedules_set(struct automation *a); /* the clock, for the next of all */
 
 /* ---- trigger_files.c ---- */
 
-void rule_watch(struct rule *r);
-void rule_unwatch(struct rule *r);
+void rule_watch(struct live_rule *r);
+void rule_unwatch(struct live_rule *r);
 
 /* ---- trigger_event.c ---- */
 

@@ -19,12 +19,10 @@
 /* The set of rules that they are. Jobs are rules of no project. */
 #define ORIGIN TEXT("\njobs")
 
-struct job {
+struct live_job {
 	struct list link;
 	struct arena arena;
-	const struct value *data;
-	int64_t created_ms;
-	int64_t updated_ms;
+	struct job job;
 	char id[JOB_ID_LEN];
 };
 
@@ -38,7 +36,7 @@ struct jobs {
 struct job_change {
 	struct work work;
 	struct jobs *jobs;
-	struct job *job; /* as it shall be; NULL: to be removed */
+	struct live_job *job; /* as it shall be; NULL: to be removed */
 	char id[JOB_ID_LEN];
 	struct buf packed;
 	job_fn fn;
@@ -47,7 +45,7 @@ struct job_change {
 
 /* ---- jobs ---- */
 
-static void job_free(struct job *j)
+static void job_free(struct live_job *j)
 {
 	if (!j)
 		return;
@@ -55,9 +53,9 @@ static void job_free(struct job *j)
 	free(j);
 }
 
-static int job_new(const char *id, const struct value *data, struct job **ret_job)
+static int job_new(const char *id, const struct value *data, struct live_job **ret_job)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct live_job *j = calloc(1, sizeof(*j));
 	int r;
 
 	if (!j)
@@ -65,7 +63,8 @@ static int job_new(const char *id, const struct value *data, struct job **ret_jo
 	list_init(&j->link);
 	arena_init(&j->arena, 4 * JOB_BYTES_MAX);
 	snprintf(j->id, sizeof(j->id), "%s", id);
-	r = value_copy(&j->arena, data, &j->data);
+	j->job.id = text_of(j->id);
+	r = value_copy(&j->arena, data, &j->job.data.value);
 	if (r != 0) {
 		job_free(j);
 		return r;
@@ -74,10 +73,10 @@ static int job_new(const char *id, const struct value *data, struct job **ret_jo
 	return 0;
 }
 
-static struct job *find(const struct jobs *jobs, struct text id)
+static struct live_job *find(const struct jobs *jobs, struct text id)
 {
 	list_for_each (at, following, &jobs->list) {
-		struct job *j = list_entry(at, struct job, link);
+		struct live_job *j = list_entry(at, struct live_job, link);
 
 		if (text_is(id, j->id))
 			return j;
@@ -92,7 +91,7 @@ static struct text member(const struct value *v, const char *key)
 
 /* ---- as a rule ---- */
 
-static int read_schedule(const struct value *v, struct rule_new *rule, struct why *why)
+static int read_schedule(const struct value *v, struct rule *rule, struct why *why)
 {
 	struct text kind = member(v, "kind");
 
@@ -123,7 +122,7 @@ static bool is_agent_turn(const struct value *data, const struct value *payload)
 	       (kind.len == 0 && text_is(member(data, "sessionTarget"), "isolated"));
 }
 
-static int read_payload(struct jobs *jobs, const struct value *data, struct rule_new *rule,
+static int read_payload(struct jobs *jobs, const struct value *data, struct rule *rule,
 			struct why *why)
 {
 	const struct value *v = value_find(data, "payload");
@@ -140,7 +139,7 @@ static int read_payload(struct jobs *jobs, const struct value *data, struct rule
 }
 
 /* A rule's keys are not the client's: to him all of these are his schedule. */
-static int check_rule(struct rule_new *rule, struct why *why)
+static int check_rule(struct rule *rule, struct why *why)
 {
 	static const char *const of_schedule[] = {"cron", "every", "zone"};
 	int r = automation_check_rule(rule, why);
@@ -155,34 +154,34 @@ static int check_rule(struct rule_new *rule, struct why *why)
 	return r;
 }
 
-static int make_rule(struct jobs *jobs, const struct job *j, struct rule_new *ret, struct why *why)
+static int make_rule(struct jobs *jobs, const struct live_job *j, struct rule *ret, struct why *why)
 {
-	const struct value *enabled = value_find(j->data, "enabled");
+	const struct value *enabled = value_find(j->job.data.value, "enabled");
 	int r;
 
-	*ret = (struct rule_new) {
+	*ret = (struct rule) {
 		.id = text_of(j->id),
 		.disabled = enabled && enabled->kind == VALUE_FALSE,
-		.description = member(j->data, "name"),
+		.description = member(j->job.data.value, "name"),
 		.trigger = TRIGGER_CRON,
 		.action = ACTION_TASK,
 	};
-	r = read_schedule(value_find(j->data, "schedule"), ret, why);
+	r = read_schedule(value_find(j->job.data.value, "schedule"), ret, why);
 	if (r == 0)
-		r = read_payload(jobs, j->data, ret, why);
+		r = read_payload(jobs, j->job.data.value, ret, why);
 	return r != 0 ? r : check_rule(ret, why);
 }
 
 static int set_rules(struct jobs *jobs)
 {
-	CLEANUP(freep) struct rule_new *rules = calloc(jobs->n + 1, sizeof(rules[0]));
+	CLEANUP(freep) struct rule *rules = calloc(jobs->n + 1, sizeof(rules[0]));
 	struct why why;
 	unsigned n = 0;
 
 	if (!rules)
 		return -ENOMEM;
 	list_for_each (at, following, &jobs->list) {
-		const struct job *j = list_entry(at, struct job, link);
+		const struct live_job *j = list_entry(at, struct live_job, link);
 
 		if (make_rule(jobs, j, &rules[n], &why) == 0)
 			n++;
@@ -192,24 +191,24 @@ static int set_rules(struct jobs *jobs)
 
 /* ---- shown ---- */
 
-static void show(struct jobs *jobs, const struct job *j, struct job_info *ret)
+static void show(struct jobs *jobs, const struct live_job *j, struct job_info *ret)
 {
-	const struct rule_info *rules;
+	const struct rule *const *rules;
 	bool enabled;
 	unsigned n;
 
 	*ret = (struct job_info) {.id = j->id,
-				  .data = j->data,
-				  .created_ms = j->created_ms,
-				  .updated_ms = j->updated_ms};
+				  .data = j->job.data.value,
+				  .created_ms = j->job.created_ms,
+				  .updated_ms = j->job.updated_ms};
 	automation_rules(jobs->opts.automation, (struct text) {NULL, 0}, &rules, &n, &enabled);
 	for (unsigned i = 0; i < n; i++) {
-		if (rules[i].project.len > 0 || !text_is(rules[i].id, j->id))
+		if (rules[i]->project.len > 0 || !text_is(rules[i]->id, j->id))
 			continue;
-		ret->enabled = rules[i].enabled;
-		ret->next_ms = rules[i].next_ms;
-		ret->fired_ms = rules[i].fired_ms;
-		ret->n_fired = rules[i].n_fired;
+		ret->enabled = rules[i]->enabled;
+		ret->next_ms = rules[i]->next_ms;
+		ret->fired_ms = rules[i]->fired_ms;
+		ret->n_fired = rules[i]->n_fired;
 	}
 }
 
@@ -220,7 +219,7 @@ bool job_at(struct jobs *jobs, unsigned i, struct job_info *ret_info)
 	list_for_each (at, following, &jobs->list) {
 		if (i-- > 0)
 			continue;
-		show(jobs, list_entry(at, struct job, link), ret_info);
+		show(jobs, list_entry(at, struct live_job, link), ret_info);
 		return true;
 	}
 	return false;
@@ -232,22 +231,18 @@ static int change_run(struct work *w, int lane)
 {
 	const struct job_change *c = list_entry(w, struct job_change, work);
 	struct connection *db = store_lane(c->jobs->opts.store, lane);
-	struct job_row row = {.id = text_of(c->id)};
 	bool found;
 
 	if (!c->job)
-		return store_job_delete(db, row.id, &found);
-	row.data = (struct text) {.data = c->packed.data, .len = c->packed.len};
-	row.created_ms = c->job->created_ms;
-	row.updated_ms = c->job->updated_ms;
-	return store_job_put(db, &row);
+		return store_job_delete(db, text_of(c->id), &found);
+	return store_job_put(db, &c->job->job);
 }
 
 /* It is kept: from now on it is so here, too. */
-static int take(struct job_change *c, struct job **ret_job)
+static int take(struct job_change *c, struct live_job **ret_job)
 {
 	struct jobs *jobs = c->jobs;
-	struct job *old = find(jobs, text_of(c->id));
+	struct live_job *old = find(jobs, text_of(c->id));
 
 	*ret_job = c->job;
 	if (c->job && old)
@@ -268,7 +263,7 @@ static void change_finished(struct work *w, int result)
 {
 	struct job_change *c = list_entry(w, struct job_change, work);
 	struct job_info info = {.id = c->id};
-	struct job *job = NULL;
+	struct live_job *job = NULL;
 
 	if (result == 0)
 		result = take(c, &job);
@@ -281,7 +276,7 @@ static void change_finished(struct work *w, int result)
 }
 
 /* Takes the job. */
-static void submit(struct jobs *jobs, const char *id, struct job *job, job_fn fn, void *arg)
+static void submit(struct jobs *jobs, const char *id, struct live_job *job, job_fn fn, void *arg)
 {
 	struct job_change *c = calloc(1, sizeof(*c));
 
@@ -299,8 +294,10 @@ static void submit(struct jobs *jobs, const char *id, struct job *job, job_fn fn
 	};
 	snprintf(c->id, sizeof(c->id), "%s", id);
 	buf_init(&c->packed, 2 * JOB_BYTES_MAX);
-	if (job)
-		value_pack(&c->packed, job->data);
+	if (job) {
+		value_pack(&c->packed, job->job.data.value);
+		job->job.data.bytes = (struct text) {c->packed.data, c->packed.len};
+	}
 	if (c->packed.err != 0)
 		change_finished(&c->work, c->packed.err);
 	else
@@ -333,11 +330,11 @@ static int check_data(const struct value *data, struct why *why)
 		       : r;
 }
 
-static int make(struct jobs *jobs, const char *id, const struct value *data, struct job **ret_job,
-		struct why *why)
+static int make(struct jobs *jobs, const char *id, const struct value *data,
+		struct live_job **ret_job, struct why *why)
 {
-	struct rule_new rule;
-	struct job *j = NULL;
+	struct rule rule;
+	struct live_job *j = NULL;
 	int r = check_data(data, why);
 
 	if (r != 0)
@@ -350,7 +347,7 @@ static int make(struct jobs *jobs, const char *id, const struct value *data, str
 		job_free(j);
 		return r;
 	}
-	j->created_ms = j->updated_ms = clock_utc_ms();
+	j->job.created_ms = j->job.updated_ms = clock_utc_ms();
 	*ret_job = j;
 	return 0;
 }
@@ -366,7 +363,7 @@ void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg)
 {
 	struct why why = {0};
 	char id[JOB_ID_LEN];
-	struct job *job;
+	struct live_job *job;
 	int r = check_service(jobs, &why);
 
 	if (r == 0 && jobs->n >= JOBS_MAX)
@@ -381,7 +378,7 @@ void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg)
 		submit(jobs, id, job, fn, arg);
 }
 
-static int get(const struct jobs *jobs, struct text id, struct job **ret_job, struct why *why)
+static int get(const struct jobs *jobs, struct text id, struct live_job **ret_job, struct why *why)
 {
 	int r = check_service(jobs, why);
 
@@ -444,7 +441,7 @@ static int merge(struct arena *a, const struct value *old, const struct value *p
 void job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg)
 {
 	const struct value *data = NULL;
-	struct job *old, *fresh = NULL;
+	struct live_job *old, *fresh = NULL;
 	struct why why = {0};
 	struct arena a;
 	int r = get(jobs, id, &old, &why);
@@ -453,7 +450,7 @@ void job_update(struct jobs *jobs, struct text id, const struct value *patch, jo
 	if (r == 0)
 		r = check_data(patch, &why);
 	if (r == 0)
-		r = merge(&a, old->data, patch, true, &data);
+		r = merge(&a, old->job.data.value, patch, true, &data);
 	if (r == 0)
 		r = make(jobs, old->id, data, &fresh, &why);
 	arena_done(&a);
@@ -461,14 +458,14 @@ void job_update(struct jobs *jobs, struct text id, const struct value *patch, jo
 		fn(arg, r, NULL, &why);
 		return;
 	}
-	fresh->created_ms = old->created_ms;
+	fresh->job.created_ms = old->job.created_ms;
 	submit(jobs, old->id, fresh, fn, arg);
 }
 
 void job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg)
 {
 	struct why why = {0};
-	struct job *j;
+	struct live_job *j;
 	int r = get(jobs, id, &j, &why);
 
 	if (r != 0)
@@ -489,7 +486,7 @@ struct job_now {
 static void on_run(void *arg, int result, const struct why *why)
 {
 	struct job_now *n = arg;
-	const struct job *j = find(n->jobs, text_of(n->id));
+	const struct live_job *j = find(n->jobs, text_of(n->id));
 	struct job_info info = {.id = n->id};
 
 	if (j)
@@ -502,7 +499,7 @@ void job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg)
 {
 	struct job_now *n = calloc(1, sizeof(*n));
 	struct why why = {0};
-	struct job *j;
+	struct live_job *j;
 	int r = n ? get(jobs, id, &j, &why) : -ENOMEM;
 
 	if (r != 0) {
@@ -521,7 +518,7 @@ void job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg)
 
 static int load(struct jobs *jobs)
 {
-	struct job_row *rows;
+	struct job *rows;
 	struct arena a;
 	unsigned n;
 	int r;
@@ -531,16 +528,16 @@ static int load(struct jobs *jobs)
 	for (unsigned i = 0; r == 0 && i < n; i++) {
 		struct value *data;
 		char id[JOB_ID_LEN];
-		struct job *j = NULL;
+		struct live_job *j = NULL;
 
 		snprintf(id, sizeof(id), "%.*s", TEXT_ARGS(text_cut(rows[i].id, JOB_ID_LEN - 1)));
-		r = value_unpack(&a, rows[i].data, &data);
+		r = value_unpack(&a, rows[i].data.bytes, &data);
 		if (r == 0)
 			r = job_new(id, data, &j);
 		if (r != 0)
 			break;
-		j->created_ms = rows[i].created_ms;
-		j->updated_ms = rows[i].updated_ms;
+		j->job.created_ms = rows[i].created_ms;
+		j->job.updated_ms = rows[i].updated_ms;
 		list_append(&jobs->list, &j->link);
 		jobs->n++;
 	}
@@ -576,7 +573,7 @@ void jobs_free(struct jobs *jobs)
 		return;
 	while ((first = list_first(&jobs->list))) {
 		list_remove(first);
-		job_free(list_entry(first, struct job, link));
+		job_free(list_entry(first, struct live_job, link));
 	}
 	free(jobs);
 }

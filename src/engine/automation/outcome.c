@@ -36,7 +36,7 @@ static uint64_t hash(uint64_t h, struct text t)
 	return (h ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
-static struct own_task own_task(const struct rule *r, struct text project, struct text task)
+static struct own_task own_task(const struct live_rule *r, struct text project, struct text task)
 {
 	const uint64_t start = UINT64_C(0xcbf29ce484222325);
 
@@ -44,7 +44,7 @@ static struct own_task own_task(const struct rule *r, struct text project, struc
 				  .rule = hash(start, r->key)};
 }
 
-bool rule_owns(const struct rule *r, struct text project, struct text task)
+bool rule_owns(const struct live_rule *r, struct text project, struct text task)
 {
 	const struct own_task wanted = own_task(r, project, task);
 	const struct automation *a = r->automation;
@@ -87,7 +87,7 @@ static void remember(const struct firing *f)
 {
 	struct automation *a = f->rule->automation;
 	struct execution *e = &a->log[a->log_next];
-	const struct rule_new *d = &f->rule->def;
+	const struct rule *d = &f->rule->def;
 	char *at;
 
 	execution_done(e);

@@ -10,28 +10,17 @@
 
 /* ---- copying ---- */
 
-static const uint16_t texts[] = {
-	offsetof(struct rule_new, id),      offsetof(struct rule_new, project),
-	offsetof(struct rule_new, where),   offsetof(struct rule_new, description),
-	offsetof(struct rule_new, cron),    offsetof(struct rule_new, zone),
-	offsetof(struct rule_new, type),    offsetof(struct rule_new, source),
-	offsetof(struct rule_new, pattern), offsetof(struct rule_new, prompt),
-	offsetof(struct rule_new, agent),   offsetof(struct rule_new, runner),
-	offsetof(struct rule_new, group),   offsetof(struct rule_new, command),
-	offsetof(struct rule_new, url),     offsetof(struct rule_new, message),
-};
-
-static int copy_texts(struct arena *a, const struct text **list, unsigned n)
+static int copy_texts(struct arena *a, struct texts *t)
 {
-	struct text *copy = arena_alloc(a, (n + 1) * sizeof(copy[0]));
+	struct text *copy = arena_alloc(a, (t->n + 1) * sizeof(copy[0]));
 
 	if (!copy)
 		return -ENOMEM;
-	for (unsigned i = 0; i < n; i++) {
-		if (arena_copy_text(a, (*list)[i], &copy[i]) != 0)
+	for (unsigned i = 0; i < t->n; i++) {
+		if (arena_copy_text(a, t->items[i], &copy[i]) != 0)
 			return -ENOMEM;
 	}
-	*list = copy;
+	t->items = copy;
 	return 0;
 }
 
@@ -40,7 +29,7 @@ static int copy_value(struct arena *a, const struct value **v)
 	return *v ? value_copy(a, *v, v) : 0;
 }
 
-static int copy_conditions(struct arena *a, struct rule_new *d)
+static int copy_conditions(struct arena *a, struct rule *d)
 {
 	struct rule_condition *copy = arena_alloc(a, (d->n_conditions + 1) * sizeof(copy[0]));
 
@@ -62,23 +51,16 @@ static int copy_conditions(struct arena *a, struct rule_new *d)
 	return 0;
 }
 
-static int copy_all(struct rule *r, struct why *why)
+static int copy_all(struct live_rule *r, struct why *why)
 {
-	struct rule_new *d = &r->def;
+	struct rule *d = &r->def;
 	struct arena *a = &r->arena;
 	int e;
 
 	(void)why;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct text *t = (struct text *)((char *)d + texts[i]);
-
-		if (arena_copy_text(a, *t, t) != 0)
-			return -ENOMEM;
-	}
-	if (arena_copy_text(a, r->origin, &r->origin) != 0 ||
-	    copy_texts(a, &d->paths, d->n_paths) != 0 ||
-	    copy_texts(a, &d->ignore, d->n_ignore) != 0 ||
-	    copy_texts(a, &d->extensions, d->n_extensions) != 0)
+	if (portrait_copy(&rule_portrait, a, d) != 0 ||
+	    arena_copy_text(a, r->origin, &r->origin) != 0 || copy_texts(a, &d->paths) != 0 ||
+	    copy_texts(a, &d->ignore) != 0 || copy_texts(a, &d->extensions) != 0)
 		return -ENOMEM;
 	e = copy_value(a, &d->written_trigger);
 	if (e == 0)
@@ -110,9 +92,9 @@ static bool has_nul(struct text t)
 	return t.len > 0 && memchr(t.data, '\0', t.len);
 }
 
-static int check(struct rule *r, struct why *why)
+static int check(struct live_rule *r, struct why *why)
 {
-	const struct rule_new *d = &r->def;
+	const struct rule *d = &r->def;
 
 	if (d->id.len == 0 || d->id.len > RULE_ID_MAX)
 		return refuse_field(why, "id", "a rule's id has 1 to %d bytes", RULE_ID_MAX);
@@ -130,27 +112,29 @@ static int check(struct rule *r, struct why *why)
 	return 0;
 }
 
-static int check_paths(const struct rule_new *d, struct why *why)
+static int check_paths(const struct rule *d, struct why *why)
 {
-	if (d->n_paths == 0)
+	if (d->paths.n == 0)
 		return refuse_field(why, "watch", "no folder to watch");
-	if (d->n_paths > RULE_PATHS_MAX || d->n_ignore > RULE_NAMES_MAX ||
-	    d->n_extensions > RULE_NAMES_MAX)
+	if (d->paths.n > RULE_PATHS_MAX || d->ignore.n > RULE_NAMES_MAX ||
+	    d->extensions.n > RULE_NAMES_MAX)
 		return refuse_field(why, "watch", "more than %d folders, or %d names",
 				    RULE_PATHS_MAX, RULE_NAMES_MAX);
-	for (unsigned i = 0; i < d->n_paths; i++) {
-		if (d->paths[i].len == 0 || d->paths[i].data[0] != '/' || has_nul(d->paths[i]))
+	for (unsigned i = 0; i < d->paths.n; i++) {
+		struct text path = d->paths.items[i];
+
+		if (path.len == 0 || path.data[0] != '/' || has_nul(path))
 			return refuse_field(why, "watch", "'%.*s' is not an absolute path",
-					    TEXT_ARGS(text_cut(d->paths[i], 100)));
+					    TEXT_ARGS(text_cut(path, 100)));
 	}
 	if (d->debounce_ms < 0)
 		return refuse_field(why, "debounce", "debounce must not be negative");
 	return 0;
 }
 
-static int make_trigger(struct rule *r, struct why *why)
+static int make_trigger(struct live_rule *r, struct why *why)
 {
-	const struct rule_new *d = &r->def;
+	const struct rule *d = &r->def;
 
 	switch (d->trigger) {
 	case TRIGGER_CRON:
@@ -168,7 +152,7 @@ static int make_trigger(struct rule *r, struct why *why)
 	return d->pattern.len > 0 ? pattern_new(d->pattern, &r->pattern, why) : 0;
 }
 
-static int make_conditions(struct rule *r, struct why *why)
+static int make_conditions(struct live_rule *r, struct why *why)
 {
 	r->matches = arena_zalloc(&r->arena, (r->def.n_conditions + 1) * sizeof(r->matches[0]));
 	if (!r->matches)
@@ -191,7 +175,7 @@ static bool begins(struct text t, const char *with)
 	return t.len > n && memcmp(t.data, with, n) == 0;
 }
 
-static int check_webhook(const struct rule_new *d, struct why *why)
+static int check_webhook(const struct rule *d, struct why *why)
 {
 	if (!begins(d->url, "http://") && !begins(d->url, "https://"))
 		return refuse_field(why, "webhook", "a webhook is http:// or https://");
@@ -201,7 +185,7 @@ static int check_webhook(const struct rule_new *d, struct why *why)
 	return 0;
 }
 
-static int check_task(const struct rule_new *d, struct why *why)
+static int check_task(const struct rule *d, struct why *why)
 {
 	if (!isfinite(d->priority))
 		return refuse_field(why, "priority", "priority must be a number");
@@ -210,20 +194,19 @@ static int check_task(const struct rule_new *d, struct why *why)
 	return 0;
 }
 
-static int check_action(struct rule *r, struct why *why)
+static int check_action(struct live_rule *r, struct why *why)
 {
 	static const struct {
 		const char *setting;
-		size_t text;
-		int (*check)(const struct rule_new *d, struct why *why);
+		int (*check)(const struct rule *d, struct why *why);
 	} actions[] = {
-		[ACTION_TASK] = {"prompt", offsetof(struct rule_new, prompt), check_task},
-		[ACTION_COMMAND] = {"command", offsetof(struct rule_new, command)},
-		[ACTION_WEBHOOK] = {"webhook", offsetof(struct rule_new, url), check_webhook},
-		[ACTION_DESKTOP] = {"notify", offsetof(struct rule_new, message)},
+		[ACTION_TASK] = {"prompt", check_task},
+		[ACTION_COMMAND] = {"command"},
+		[ACTION_WEBHOOK] = {"webhook", check_webhook},
+		[ACTION_DESKTOP] = {"notify"},
 	};
 	const char *name = actions[r->def.action].setting;
-	struct text t = *(struct text *)((char *)&r->def + actions[r->def.action].text);
+	struct text t = rule_subject(&r->def);
 
 	if (t.len == 0)
 		return refuse_field(why, name, "%s is empty", name);
@@ -232,18 +215,18 @@ static int check_action(struct rule *r, struct why *why)
 	return actions[r->def.action].check ? actions[r->def.action].check(&r->def, why) : 0;
 }
 
-int rule_new(struct automation *a, struct text origin, const struct rule_new *in,
-	     struct rule **ret_rule, struct why *why)
+int rule_new(struct automation *a, struct text origin, const struct rule *in,
+	     struct live_rule **ret_rule, struct why *why)
 {
-	static int (*const steps[])(struct rule * r, struct why * why) = {
+	static int (*const steps[])(struct live_rule * r, struct why * why) = {
 		check, copy_all, make_trigger, make_conditions, check_action,
 	};
-	struct rule *r = calloc(1, sizeof(*r));
+	struct live_rule *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
-	*r = (struct rule) {
-		.automation = a, .n_refs = 1, .def = *in, .origin = origin, .enabled = -1};
+	*r = (struct live_rule) {
+		.automation = a, .n_refs = 1, .def = *in, .origin = origin, .by_hand = -1};
 	arena_init(&r->arena, RULE_ARENA_MAX);
 	list_init(&r->link);
 	list_init(&r->watches);
@@ -260,13 +243,13 @@ int rule_new(struct automation *a, struct text origin, const struct rule_new *in
 	return 0;
 }
 
-struct rule *rule_ref(struct rule *r)
+struct live_rule *rule_ref(struct live_rule *r)
 {
 	r->n_refs++;
 	return r;
 }
 
-void rule_unref(struct rule *r)
+void rule_unref(struct live_rule *r)
 {
 	if (!r || --r->n_refs > 0)
 		return;

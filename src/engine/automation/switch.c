@@ -46,12 +46,12 @@ bool switches_are_on(const struct automation *a, struct text project)
 	return true;
 }
 
-bool rule_is_enabled(const struct rule *r)
+bool rule_is_enabled(const struct live_rule *r)
 {
-	return r->enabled >= 0 ? r->enabled == 1 : !r->def.disabled;
+	return r->by_hand >= 0 ? r->by_hand == 1 : !r->def.disabled;
 }
 
-bool rule_is_on(const struct rule *r)
+bool rule_is_on(const struct live_rule *r)
 {
 	return rule_is_enabled(r) && switches_are_on(r->automation, r->def.project);
 }
@@ -62,7 +62,7 @@ struct toggle {
 	struct work work;
 	struct automation *automation;
 	struct arena arena;
-	struct rule *rule; /* NULL: a project's switch */
+	struct live_rule *rule; /* NULL: a project's switch */
 	struct text project;
 	struct text key;
 	bool on;
@@ -82,14 +82,15 @@ static int toggle_run(struct work *w, int lane)
 {
 	struct toggle *t = list_entry(w, struct toggle, work);
 	struct connection *c = store_lane(t->automation->opts.store, lane);
-	struct rule_row row;
+	struct rule_memory kept;
 	/* When it fired, the store knows: the rule may not be armed yet. */
-	int r = store_rule_find(c, t->key, &t->arena, &row);
+	int r = store_rule_find(c, t->key, &t->arena, &kept);
 
 	if (r != 0)
 		return r;
-	row.enabled = t->on;
-	return store_rule_put(c, &row);
+	kept.enabled = t->on;
+	kept.n_fired = 0;
+	return store_rule_put(c, &kept);
 }
 
 static void toggle_finished(struct work *w, int result)
@@ -99,7 +100,7 @@ static void toggle_finished(struct work *w, int result)
 	struct why why = {.text = ""};
 
 	if (result != 0 && t->rule)
-		t->rule->enabled = t->before;
+		t->rule->by_hand = t->before;
 	else if (result != 0 && s)
 		s->on = t->before;
 	t->fn(t->arg, result, &why);
@@ -125,19 +126,19 @@ static int throw_switch(struct toggle *t, struct text project, struct why *why)
 }
 
 /* At once in memory, so that whatever else is written for the rule says the same. */
-static void throw_rule(struct toggle *t, struct rule *r)
+static void throw_rule(struct toggle *t, struct live_rule *r)
 {
 	t->rule = rule_ref(r);
 	t->key = r->key;
-	t->before = r->enabled;
-	r->enabled = t->on;
+	t->before = r->by_hand;
+	r->by_hand = t->on;
 }
 
 static int toggle_start(struct automation *a, struct text project, struct text rule, bool on,
 			automation_done_fn fn, void *arg, struct why *why)
 {
 	struct toggle *t;
-	struct rule *r = NULL;
+	struct live_rule *r = NULL;
 	int e = check_running(a, why);
 
 	if (e == 0 && rule.data)

@@ -27,7 +27,7 @@ struct happening {
 	const struct value *payload;
 };
 
-static bool pattern_fits(const struct rule *r, const struct happening *h)
+static bool pattern_fits(const struct live_rule *r, const struct happening *h)
 {
 	struct buf both;
 	bool fits;
@@ -44,7 +44,7 @@ static bool pattern_fits(const struct rule *r, const struct happening *h)
 	return fits;
 }
 
-static bool is_own(const struct rule *r, const struct happening *h)
+static bool is_own(const struct live_rule *r, const struct happening *h)
 {
 	struct text by = value_text(value_find(h->payload, "ruleId"));
 	const struct value *metadata = value_find(h->payload, "metadata");
@@ -62,9 +62,9 @@ static bool is_own(const struct rule *r, const struct happening *h)
 
 /* A rule that a project has brought along hears of that project alone: neither of others, nor of
  * what belongs to none. A rule of our own settings for a project hears of the latter, too. */
-static bool hears(const struct rule *r, const struct happening *h)
+static bool hears(const struct live_rule *r, const struct happening *h)
 {
-	const struct rule_new *d = &r->def;
+	const struct rule *d = &r->def;
 
 	if (d->project.len == 0 || text_equal(d->project, h->project))
 		return true;
@@ -72,9 +72,9 @@ static bool hears(const struct rule *r, const struct happening *h)
 }
 
 /* As far as its type and source tell. */
-static bool may_be_meant(const struct rule *r, const struct happening *h)
+static bool may_be_meant(const struct live_rule *r, const struct happening *h)
 {
-	const struct rule_new *d = &r->def;
+	const struct rule *d = &r->def;
 
 	if (d->trigger != TRIGGER_EVENT || !r->armed || (d->not_logged && h->logged))
 		return false;
@@ -88,7 +88,7 @@ static bool may_be_meant(const struct rule *r, const struct happening *h)
 static void happened(struct automation *a, const struct happening *h)
 {
 	list_for_each (at, following, &a->rules) {
-		struct rule *r = list_entry(at, struct rule, link);
+		struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		if (may_be_meant(r, h) && !is_own(r, h))
 			rule_consider(r, h->type, h->source, h->payload);
@@ -113,7 +113,7 @@ void automation_event(struct automation *a, struct text project, struct text sou
 static bool is_wanted(struct automation *a, const struct happening *h)
 {
 	list_for_each (at, following, &a->rules) {
-		if (may_be_meant(list_entry(at, struct rule, link), h))
+		if (may_be_meant(list_entry(at, struct live_rule, link), h))
 			return true;
 	}
 	return false;
@@ -210,7 +210,7 @@ void rules_listen(struct automation *a)
 	bool wanted = false;
 
 	list_for_each (at, following, &a->rules) {
-		const struct rule *r = list_entry(at, struct rule, link);
+		const struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		wanted = wanted || (r->def.trigger == TRIGGER_EVENT && !r->def.not_logged);
 	}

@@ -25,7 +25,7 @@ enum {
 
 struct folder_watch {
 	struct list link;
-	struct rule *rule;
+	struct live_rule *rule;
 	const char *path;
 	struct watch *watch; /* NULL: suspended */
 	bool told;           /* that it is */
@@ -40,10 +40,10 @@ struct pending {
 
 /* ---- which files ---- */
 
-static bool is_ignored(const struct rule *r, struct text name)
+static bool is_ignored(const struct live_rule *r, struct text name)
 {
-	for (unsigned i = 0; i < r->def.n_ignore; i++) {
-		if (glob_fits(r->def.ignore[i], name))
+	for (unsigned i = 0; i < r->def.ignore.n; i++) {
+		if (glob_fits(r->def.ignore.items[i], name))
 			return true;
 	}
 	return false;
@@ -62,12 +62,12 @@ static bool ends_with(struct text t, struct text end)
 	       (end.len == 0 || memcmp(t.data + t.len - end.len, end.data, end.len) == 0);
 }
 
-static bool has_extension(const struct rule *r, struct text path)
+static bool has_extension(const struct live_rule *r, struct text path)
 {
-	if (r->def.n_extensions == 0)
+	if (r->def.extensions.n == 0)
 		return true;
-	for (unsigned i = 0; i < r->def.n_extensions; i++) {
-		if (ends_with(path, r->def.extensions[i]))
+	for (unsigned i = 0; i < r->def.extensions.n; i++) {
+		if (ends_with(path, r->def.extensions.items[i]))
 			return true;
 	}
 	return false;
@@ -91,14 +91,14 @@ static bool is_wanted(const struct folder_watch *w, const char *path)
 
 /* ---- one change for each path ---- */
 
-static void pending_free(struct rule *r, struct pending *p)
+static void pending_free(struct live_rule *r, struct pending *p)
 {
 	list_remove(&p->link);
 	r->n_pending--;
 	free(p);
 }
 
-static struct pending *pending_find(const struct rule *r, const char *path)
+static struct pending *pending_find(const struct live_rule *r, const char *path)
 {
 	list_for_each (at, following, &r->pending) {
 		struct pending *p = list_entry(at, struct pending, link);
@@ -109,7 +109,7 @@ static struct pending *pending_find(const struct rule *r, const char *path)
 	return NULL;
 }
 
-static void set_timer(struct rule *r)
+static void set_timer(struct live_rule *r)
 {
 	uint64_t now = clock_steady_ms();
 	const struct pending *first;
@@ -120,7 +120,7 @@ static void set_timer(struct rule *r)
 	timer_start(r->debounce, first->due_ms > now ? first->due_ms - now : 0);
 }
 
-static void add(struct rule *r, enum watch_event kind, const char *path)
+static void add(struct live_rule *r, enum watch_event kind, const char *path)
 {
 	struct pending *p = malloc(sizeof(*p) + strlen(path) + 1);
 
@@ -136,7 +136,7 @@ static void add(struct rule *r, enum watch_event kind, const char *path)
 		set_timer(r);
 }
 
-static void merge(struct rule *r, struct pending *p, enum watch_event kind)
+static void merge(struct live_rule *r, struct pending *p, enum watch_event kind)
 {
 	if (p->kind == WATCH_CREATE && kind == WATCH_DELETE)
 		pending_free(r, p);
@@ -148,7 +148,7 @@ static void merge(struct rule *r, struct pending *p, enum watch_event kind)
 
 static void changed(struct folder_watch *w, enum watch_event kind, const char *path)
 {
-	struct rule *r = w->rule;
+	struct live_rule *r = w->rule;
 	struct pending *p = pending_find(r, path);
 
 	if (p) {
@@ -173,16 +173,16 @@ static bool is_folder(const char *path)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool is_root(const struct rule *r, const char *path)
+static bool is_root(const struct live_rule *r, const char *path)
 {
-	for (unsigned i = 0; i < r->def.n_paths; i++) {
-		if (text_is(r->def.paths[i], path))
+	for (unsigned i = 0; i < r->def.paths.n; i++) {
+		if (text_is(r->def.paths.items[i], path))
 			return true;
 	}
 	return false;
 }
 
-static void tell(struct rule *r, const struct pending *p)
+static void tell(struct live_rule *r, const struct pending *p)
 {
 	static const char *const types[] = {
 		[WATCH_CREATE] = "file.create",
@@ -210,7 +210,7 @@ static void tell(struct rule *r, const struct pending *p)
 
 static void on_debounce(void *arg)
 {
-	struct rule *r = rule_ref(arg);
+	struct live_rule *r = rule_ref(arg);
 	uint64_t now = clock_steady_ms();
 
 	while (!list_empty(&r->pending)) {
@@ -277,14 +277,14 @@ static void folder_open(struct folder_watch *w)
 }
 
 /* Without a slash at its end: paths below it are compared with it. */
-static const char *folder_path(struct rule *r, struct text t)
+static const char *folder_path(struct live_rule *r, struct text t)
 {
 	while (t.len > 1 && t.data[t.len - 1] == '/')
 		t.len--;
 	return arena_copy(&r->arena, t.data, t.len);
 }
 
-static void folder_add(struct rule *r, struct text path)
+static void folder_add(struct live_rule *r, struct text path)
 {
 	struct folder_watch *w = calloc(1, sizeof(*w));
 
@@ -305,7 +305,7 @@ static void on_slow(void *automation)
 	struct automation *a = automation;
 
 	list_for_each (at, following, &a->rules) {
-		struct rule *r = list_entry(at, struct rule, link);
+		struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		list_for_each (link, next, &r->watches) {
 			struct folder_watch *w = list_entry(link, struct folder_watch, link);
@@ -316,7 +316,7 @@ static void on_slow(void *automation)
 	}
 }
 
-void rule_watch(struct rule *r)
+void rule_watch(struct live_rule *r)
 {
 	struct automation *a = r->automation;
 
@@ -326,11 +326,11 @@ void rule_watch(struct rule *r)
 		return;
 	if (!a->slow)
 		ticker_new(a->opts.loop, SLOW_MS, on_slow, a, &a->slow);
-	for (unsigned i = 0; i < r->def.n_paths; i++)
-		folder_add(r, r->def.paths[i]);
+	for (unsigned i = 0; i < r->def.paths.n; i++)
+		folder_add(r, r->def.paths.items[i]);
 }
 
-void rule_unwatch(struct rule *r)
+void rule_unwatch(struct live_rule *r)
 {
 	struct list *first;
 

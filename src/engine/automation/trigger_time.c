@@ -31,7 +31,7 @@ static int64_t due_at(const struct due *d, uint64_t i)
 	return d->list[i % CATCH_UP_MAX];
 }
 
-static void collect(struct rule *r, int64_t now, struct due *d)
+static void collect(struct live_rule *r, int64_t now, struct due *d)
 {
 	int64_t from = r->base_ms;
 	int64_t at;
@@ -51,7 +51,7 @@ static void collect(struct rule *r, int64_t now, struct due *d)
 }
 
 /* After a short restart an occurrence is not missed until half-way to the next one. */
-static bool is_on_time(const struct rule *r, int64_t occurrence, int64_t now)
+static bool is_on_time(const struct live_rule *r, int64_t occurrence, int64_t now)
 {
 	int64_t most = r->next_ms ? (r->next_ms - occurrence) / 2 : ON_TIME_MS;
 
@@ -59,7 +59,8 @@ static bool is_on_time(const struct rule *r, int64_t occurrence, int64_t now)
 }
 
 /* How many of them are done, counted from the newest. */
-static uint64_t count_wanted(const struct rule *r, const struct due *d, bool missed, int64_t now)
+static uint64_t count_wanted(const struct live_rule *r, const struct due *d, bool missed,
+			     int64_t now)
 {
 	uint64_t most = d->n < CATCH_UP_MAX ? d->n : CATCH_UP_MAX;
 
@@ -70,7 +71,7 @@ static uint64_t count_wanted(const struct rule *r, const struct due *d, bool mis
 	return 0;
 }
 
-static void look(struct rule *r, int64_t now, bool jumped)
+static void look(struct live_rule *r, int64_t now, bool jumped)
 {
 	struct due d = {.n = 0};
 	bool missed = jumped || !r->looked;
@@ -102,7 +103,7 @@ void schedules_look(struct automation *a)
 	if (a->stopping)
 		return;
 	list_for_each (at, following, &a->rules) {
-		struct rule *r = list_entry(at, struct rule, link);
+		struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		if (r->schedule && r->armed)
 			look(r, now, jumped);
@@ -121,7 +122,7 @@ static int64_t wait_ms(const struct automation *a, int64_t now)
 	int64_t wait = -1;
 
 	list_for_each (at, following, &a->rules) {
-		const struct rule *r = list_entry(at, struct rule, link);
+		const struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		if (!r->schedule || !r->armed)
 			continue;

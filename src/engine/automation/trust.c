@@ -87,7 +87,7 @@ static int keep(struct trust *t, struct text folder, struct text digest, int64_t
 int trust_new(struct store *store, struct events *events, struct trust **ret_trust)
 {
 	struct trust *t = calloc(1, sizeof(*t));
-	struct trust_row *rows;
+	struct project_trust *rows;
 	struct arena a;
 	unsigned n;
 	int r;
@@ -222,7 +222,7 @@ int trust_write(struct trust *t, struct text folder, struct text digest, int64_t
 	e.data = data.root;
 	r = data.err;
 	if (r == 0 && digest.len > 0)
-		r = store_trust_put(c, &(struct trust_row) {folder, digest, now_ms});
+		r = store_trust_put(c, &(struct project_trust) {folder, digest, now_ms});
 	else if (r == 0)
 		r = store_trust_delete(c, folder);
 	if (r == 0)

@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/noun/rule.h"
 #include "base/text.h"
 #include "base/why.h"
 
 struct events;
 struct store;
 struct trust;
-struct rule_new;
 
 enum { TRUST_DIGEST_LEN = 64 };
 
@@ -30,7 +30,7 @@ struct trust_job {
 struct trust_offer {
 	struct text folder;
 	struct text digest; /* of its file; {NULL, 0}: there is none */
-	const struct rule_new *rules;
+	const struct rule *rules;
 	unsigned n_rules;
 	const struct text *watches;
 	unsigned n_watches;

@@ -101,7 +101,7 @@ static void an_empty_object_says_nothing(void **state)
 static void a_rule_has_all_that_it_was_given(void **state)
 {
 	struct fixture *f = *state;
-	const struct rule_new *r;
+	const struct rule *r;
 
 	assert_int_equal(
 		read_config(f,

@@ -415,24 +415,24 @@ static void on_complaint(void *arg, const char *sentence)
 	snprintf(w->complaint, sizeof(w->complaint), "%s", sentence);
 }
 
-static void set_rules(struct world *w, const struct rule_new *rules, unsigned n)
+static void set_rules(struct world *w, const struct rule *rules, unsigned n)
 {
 	assert_int_equal(automation_set_rules(w->automation, TEXT(""), rules, n, on_complaint, w),
 			 0);
 	settle(w);
 }
 
-static struct rule_new a_rule(const char *id)
+static struct rule a_rule(const char *id)
 {
-	return (struct rule_new) {.id = text_of(id),
-				  .where = TEXT("koine.conf:7"),
-				  .action = ACTION_TASK,
-				  .prompt = TEXT("go")};
+	return (struct rule) {.id = text_of(id),
+			      .where = TEXT("koine.conf:7"),
+			      .action = ACTION_TASK,
+			      .prompt = TEXT("go")};
 }
 
-static struct rule_new by_cron(const char *id, const char *cron, const char *zone)
+static struct rule by_cron(const char *id, const char *cron, const char *zone)
 {
-	struct rule_new r = a_rule(id);
+	struct rule r = a_rule(id);
 
 	r.trigger = TRIGGER_CRON;
 	r.cron = text_of(cron);
@@ -440,9 +440,9 @@ static struct rule_new by_cron(const char *id, const char *cron, const char *zon
 	return r;
 }
 
-static struct rule_new by_event(const char *id, const char *type)
+static struct rule by_event(const char *id, const char *type)
 {
-	struct rule_new r = a_rule(id);
+	struct rule r = a_rule(id);
 
 	r.trigger = TRIGGER_EVENT;
 	r.type = text_of(type);
@@ -497,16 +497,16 @@ static unsigned n_executions(struct world *w)
 	return n;
 }
 
-static const struct rule_info *info(struct world *w, const char *id)
+static const struct rule *info(struct world *w, const char *id)
 {
-	const struct rule_info *rules;
+	const struct rule *const *rules;
 	bool enabled;
 	unsigned n;
 
 	automation_rules(w->automation, (struct text) {NULL, 0}, &rules, &n, &enabled);
 	for (unsigned i = 0; i < n; i++) {
-		if (text_is(rules[i].id, id))
-			return &rules[i];
+		if (text_is(rules[i]->id, id))
+			return rules[i];
 	}
 	fail_msg("no rule %s", id);
 	return NULL;
@@ -517,7 +517,7 @@ static const struct rule_info *info(struct world *w, const char *id)
 static void a_schedule_fires_once_an_occurrence(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_cron("tick", "* * * * *", "");
+	struct rule r = by_cron("tick", "* * * * *", "");
 	int64_t begin = w->now_ms;
 
 	r.agent = TEXT("reviewer");
@@ -544,7 +544,7 @@ static void a_schedule_fires_once_an_occurrence(void **state)
 static void a_restart_around_the_minute_fires_once(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_cron("tick", "*/5 * * * *", "");
+	struct rule r = by_cron("tick", "*/5 * * * *", "");
 
 	set_rules(w, &r, 1);
 	for (int minute = 1; minute <= 20; minute++) {
@@ -566,7 +566,7 @@ static void a_restart_around_the_minute_fires_once(void **state)
 /* Three days and nights, a bit less than a minute at a time, with restarts all the while. */
 static void through_the_night(struct world *w, const char *from, const char *const *expected)
 {
-	struct rule_new r = by_cron("nightly", "30 2 * * *", "Europe/Berlin");
+	struct rule r = by_cron("nightly", "30 2 * * *", "Europe/Berlin");
 	unsigned n = 0;
 
 	w->now_ms = ms(from);
@@ -610,7 +610,7 @@ static void once_across_the_end_of_summer(void **state)
 static void a_clock_set_back_repeats_nothing(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_cron("tick", "* * * * *", "");
+	struct rule r = by_cron("tick", "* * * * *", "");
 	int64_t begin = w->now_ms;
 
 	set_rules(w, &r, 1);
@@ -633,8 +633,8 @@ static void a_clock_set_back_repeats_nothing(void **state)
 static void what_was_missed_is_caught_up_as_asked(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[3] = {by_cron("none", "0 * * * *", ""), by_cron("one", "0 * * * *", ""),
-				by_cron("all", "0 * * * *", "")};
+	struct rule r[3] = {by_cron("none", "0 * * * *", ""), by_cron("one", "0 * * * *", ""),
+			    by_cron("all", "0 * * * *", "")};
 	unsigned n[3] = {0};
 
 	r[1].catch_up = CATCH_UP_ONE;
@@ -662,7 +662,7 @@ static void what_was_missed_is_caught_up_as_asked(void **state)
 static void catching_up_has_an_end(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[2] = {by_cron("cron", "* * * * *", ""), a_rule("every")};
+	struct rule r[2] = {by_cron("cron", "* * * * *", ""), a_rule("every")};
 
 	r[0].catch_up = CATCH_UP_ALL;
 	r[1].catch_up = CATCH_UP_ALL;
@@ -680,7 +680,7 @@ static void catching_up_has_an_end(void **state)
 static void a_new_rule_has_missed_nothing(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_cron("tick", "* * * * *", "");
+	struct rule r = by_cron("tick", "* * * * *", "");
 
 	r.catch_up = CATCH_UP_ALL;
 	w->now_ms = ms("2026-01-01T12:00:10Z");
@@ -696,7 +696,7 @@ static void a_new_rule_has_missed_nothing(void **state)
 static void every_fires_at_its_multiples(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = a_rule("every");
+	struct rule r = a_rule("every");
 
 	r.trigger = TRIGGER_EVERY;
 	r.every_ms = 90 * 1000;
@@ -711,7 +711,7 @@ static void every_fires_at_its_multiples(void **state)
 static void a_real_clock_fires_by_itself(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = a_rule("every");
+	struct rule r = a_rule("every");
 
 	r.trigger = TRIGGER_EVERY;
 	r.every_ms = 1000;
@@ -727,7 +727,7 @@ static void a_real_clock_fires_by_itself(void **state)
 static void a_claim_that_a_stop_cut_off_is_given_back(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_cron("tick", "0 * * * *", "");
+	struct rule r = by_cron("tick", "0 * * * *", "");
 
 	set_rules(w, &r, 1);
 	w->refuses = REFUSE_STOPPING;
@@ -748,9 +748,9 @@ static void a_claim_that_a_stop_cut_off_is_given_back(void **state)
 static void events_wake_the_rules_that_fit(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[5] = {by_event("exact", "build.failed"), by_event("glob", "build.*"),
-				by_event("other", "deploy.*"), by_event("source", NULL),
-				by_event("pattern", NULL)};
+	struct rule r[5] = {by_event("exact", "build.failed"), by_event("glob", "build.*"),
+			    by_event("other", "deploy.*"), by_event("source", NULL),
+			    by_event("pattern", NULL)};
 
 	r[3].source = TEXT("ci");
 	r[4].pattern = TEXT("^build\\.\\w+:c\\w$");
@@ -813,7 +813,7 @@ static void conditions_are_those_of_javascript(void **state)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rule_condition c = {.field = text_of(cases[i].field),
 					   .operator= text_of(cases[i].operator)};
-		struct rule_new r = by_event("r", "x");
+		struct rule r = by_event("r", "x");
 		struct value *v = NULL;
 		unsigned before = w->n_tasks;
 		struct arena a;
@@ -882,7 +882,7 @@ static void publish(struct world *w, const char *type, const char *run)
 static void the_logs_events_wake_rules(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("after", "task.completed");
+	struct rule r = by_event("after", "task.completed");
 
 	r.prompt = TEXT("{{source}} {{payload.taskId}} {{payload.run}} {{payload.seq}}");
 	set_rules(w, &r, 1);
@@ -896,7 +896,7 @@ static void the_logs_events_wake_rules(void **state)
 static void a_rule_that_is_not_for_the_log_hears_only_what_is_told(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[] = {by_event("any", ""), by_event("logged", "task.started")};
+	struct rule r[] = {by_event("any", ""), by_event("logged", "task.started")};
 
 	r[0].not_logged = true;
 	r[0].prompt = TEXT("{{type}} {{source}}");
@@ -912,7 +912,7 @@ static void a_rule_that_is_not_for_the_log_hears_only_what_is_told(void **state)
 static void rules_hear_from_when_they_were_set(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("early", "memory.added");
+	struct rule r = by_event("early", "memory.added");
 
 	assert_int_equal(automation_set_rules(w->automation, TEXT(""), &r, 1, NULL, NULL), 0);
 	publish(w, "memory.added", "m");
@@ -922,7 +922,7 @@ static void rules_hear_from_when_they_were_set(void **state)
 static void a_rule_is_not_woken_by_itself(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[2] = {by_event("self", "*"), by_event("asks", "task.*")};
+	struct rule r[2] = {by_event("self", "*"), by_event("asks", "task.*")};
 	struct value *v = NULL;
 	struct rule_condition c = {
 		.field = TEXT("payload.ruleId"), .operator= TEXT("not_exists"), .value = v};
@@ -949,8 +949,7 @@ static void a_rule_is_not_woken_by_itself(void **state)
 static void rules_that_wake_each_other_are_stopped(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[2] = {by_event("ping", "rule.executed"),
-				by_event("pong", "rule.executed")};
+	struct rule r[2] = {by_event("ping", "rule.executed"), by_event("pong", "rule.executed")};
 
 	set_rules(w, r, 2);
 	publish(w, "rule.executed", "x");
@@ -963,7 +962,7 @@ static void rules_that_wake_each_other_are_stopped(void **state)
 static void a_rule_cools_down_over_a_restart(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("hot", "x");
+	struct rule r = by_event("hot", "x");
 
 	r.cooldown_ms = 10 * MINUTE;
 	set_rules(w, &r, 1);
@@ -983,7 +982,7 @@ static void a_rule_cools_down_over_a_restart(void **state)
 static void approval_that_nobody_can_give(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("careful", "x");
+	struct rule r = by_event("careful", "x");
 
 	r.needs_approval = true;
 	set_rules(w, &r, 1);
@@ -996,9 +995,9 @@ static void approval_that_nobody_can_give(void **state)
 /* ---- approval ---- */
 
 /* A rule that needs it, and somebody to ask. */
-static struct rule_new careful(struct world *w, const char *type)
+static struct rule careful(struct world *w, const char *type)
 {
-	struct rule_new r = by_event("careful", type);
+	struct rule r = by_event("careful", type);
 
 	w->automation->opts.approvals = (struct approvals *)w;
 	w->long_actions = true;
@@ -1009,7 +1008,7 @@ static struct rule_new careful(struct world *w, const char *type)
 static void approved_it_acts(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = careful(w, "x");
+	struct rule r = careful(w, "x");
 
 	r.prompt = TEXT("look at {{payload.path}}");
 	set_rules(w, &r, 1);
@@ -1045,7 +1044,7 @@ static void not_approved_it_does_not(void **state)
 		{APPROVAL_RESPONDED, "hm", "error", "that is no answer to whether it may"},
 	};
 	struct world *w = *state;
-	struct rule_new r = careful(w, "x");
+	struct rule r = careful(w, "x");
 
 	set_rules(w, &r, 1);
 	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
@@ -1063,7 +1062,7 @@ static void not_approved_it_does_not(void **state)
 static void those_who_wait_hold_nobody_up(void **state)
 {
 	struct world *w = *state;
-	struct rule_new rules[2] = {careful(w, "x"), by_event("quick", "z")};
+	struct rule rules[2] = {careful(w, "x"), by_event("quick", "z")};
 
 	set_rules(w, rules, 2);
 	for (unsigned i = 0; i < 64; i++)
@@ -1087,7 +1086,7 @@ static void those_who_wait_hold_nobody_up(void **state)
 static void a_cooldown_counts_from_the_question(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = careful(w, "x");
+	struct rule r = careful(w, "x");
 
 	r.cooldown_ms = 10 * MINUTE;
 	set_rules(w, &r, 1);
@@ -1115,7 +1114,7 @@ static bool has_asked(const struct world *w, const char *part)
 static void its_own_question_does_not_wake_it(void **state)
 {
 	struct world *w = *state;
-	struct rule_new rules[2] = {careful(w, "approval.*"), by_event("other", "approval.*")};
+	struct rule rules[2] = {careful(w, "approval.*"), by_event("other", "approval.*")};
 
 	set_rules(w, rules, 2);
 	happen(w, "approval.requested", "approval", "{\"tool_name\":\"rule:careful\"}");
@@ -1129,7 +1128,7 @@ static void its_own_question_does_not_wake_it(void **state)
 static void a_stop_does_not_wait_for_humans(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_cron("careful", "* * * * *", "");
+	struct rule r = by_cron("careful", "* * * * *", "");
 
 	r.needs_approval = true;
 	r.catch_up = CATCH_UP_ALL;
@@ -1163,7 +1162,7 @@ static void tell_stopping(struct world *w, unsigned i)
 /* Whether the same occurrence is asked about once more, after a stop. */
 static bool comes_back(struct world *w, bool was_kept)
 {
-	struct rule_new r = by_cron("careful", "0 13 * * *", "");
+	struct rule r = by_cron("careful", "0 13 * * *", "");
 	const struct why why = {.text = ""};
 
 	r.needs_approval = true;
@@ -1198,7 +1197,7 @@ static void a_question_that_was_asked_does_not(void **state)
 static void approvals_that_fail_are_an_error(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = careful(w, "x");
+	struct rule r = careful(w, "x");
 	const struct why why = {.text = "too many approvals are pending"};
 
 	set_rules(w, &r, 1);
@@ -1217,7 +1216,7 @@ static void approvals_that_fail_are_an_error(void **state)
 static void questions_of_a_life_before_are_withdrawn(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = careful(w, "x");
+	struct rule r = careful(w, "x");
 
 	w->old[0] = (struct approval) {.id = TEXT("rule-1"), .agent = TEXT("rule")};
 	w->old[1] = (struct approval) {.id = TEXT("rule-2"), .agent = TEXT("claude")};
@@ -1235,7 +1234,7 @@ static void questions_of_a_life_before_are_withdrawn(void **state)
 static void a_long_event_is_cut_for_the_human(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = careful(w, "x");
+	struct rule r = careful(w, "x");
 	char *payload = malloc(600 << 10);
 
 	assert_non_null(payload);
@@ -1255,7 +1254,7 @@ static void a_long_event_is_cut_for_the_human(void **state)
 static void a_task_that_is_refused_is_an_error(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("full", "x");
+	struct rule r = by_event("full", "x");
 
 	set_rules(w, &r, 1);
 	w->refuses = REFUSE_LIMIT;
@@ -1304,7 +1303,7 @@ static int run(struct world *w, const char *rule, struct told *t)
 static void switches_outlive_a_restart(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[2] = {by_event("a", "x"), by_event("b", "x")};
+	struct rule r[2] = {by_event("a", "x"), by_event("b", "x")};
 
 	r[1].disabled = true;
 	set_rules(w, r, 2);
@@ -1334,7 +1333,7 @@ static void switches_outlive_a_restart(void **state)
 static void a_switch_counts_before_the_rule_is_ready(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("a", "x");
+	struct rule r = by_event("a", "x");
 
 	r.cooldown_ms = HOUR;
 	set_rules(w, &r, 1);
@@ -1354,8 +1353,8 @@ static void a_switch_counts_before_the_rule_is_ready(void **state)
 static void a_projects_switch_is_its_own(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[2] = {by_event("here", "x"), by_event("there", "x")};
-	const struct rule_info *rules;
+	struct rule r[2] = {by_event("here", "x"), by_event("there", "x")};
+	const struct rule *const *rules;
 	bool on;
 	unsigned n;
 
@@ -1380,7 +1379,7 @@ static void a_projects_switch_is_its_own(void **state)
 static void switched_off_a_schedule_misses_nothing(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_cron("tick", "0 * * * *", "");
+	struct rule r = by_cron("tick", "0 * * * *", "");
 
 	r.catch_up = CATCH_UP_ALL;
 	set_rules(w, &r, 1);
@@ -1397,7 +1396,7 @@ static void switched_off_a_schedule_misses_nothing(void **state)
 static void a_rule_runs_by_hand(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[2] = {by_cron("never", "0 0 30 2 *", ""), by_event("careful", "x")};
+	struct rule r[2] = {by_cron("never", "0 0 30 2 *", ""), by_event("careful", "x")};
 	struct told t;
 
 	r[0].disabled = true;
@@ -1424,9 +1423,9 @@ static void bad_rules_are_told_and_left_out(void **state)
 	struct rule_condition broken = {.field = TEXT("a"), .operator= TEXT("matches")};
 	struct rule_condition compare = {.field = TEXT("a"), .operator= TEXT("gt")};
 	const struct value text = {.kind = VALUE_STRING, .text = "a(b", .len = 3};
-	struct rule_new good = by_event("good", "x");
+	struct rule good = by_event("good", "x");
 	struct {
-		struct rule_new rule;
+		struct rule rule;
 		const char *text;
 	} bad[] = {
 		{by_cron("a", "61 * * * *", ""), "minute '61'"},
@@ -1457,11 +1456,10 @@ static void bad_rules_are_told_and_left_out(void **state)
 	bad[8].rule.url = TEXT("file:///etc/passwd");
 	bad[10].rule.pattern = TEXT("(?=x)");
 	bad[11].rule.trigger = TRIGGER_FILES;
-	bad[11].rule.paths = &relative;
-	bad[11].rule.n_paths = 1;
+	bad[11].rule.paths = (struct texts) {&relative, 1};
 	bad[12].rule.trigger = TRIGGER_EVERY;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct rule_new rules[2] = {good, bad[i].rule};
+		struct rule rules[2] = {good, bad[i].rule};
 
 		w->n_complaints = 0;
 		set_rules(w, rules, 2);
@@ -1476,7 +1474,7 @@ static void bad_rules_are_told_and_left_out(void **state)
 static void rules_read_again_keep_what_they_were(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[2] = {by_cron("tick", "* * * * *", ""), by_event("hot", "x")};
+	struct rule r[2] = {by_cron("tick", "* * * * *", ""), by_event("hot", "x")};
 
 	r[1].cooldown_ms = HOUR;
 	set_rules(w, r, 2);
@@ -1508,20 +1506,17 @@ static void write_file(const char *dir, const char *name, const char *text)
 	fclose(f);
 }
 
-static struct rule_new by_files(const char *dir, struct text *ret_path)
+static struct rule by_files(const char *dir, struct text *ret_path)
 {
 	static const struct text ignore[] = {TEXT(".git"), TEXT("*.tmp")};
 	static const struct text extensions[] = {TEXT(".c"), TEXT(".h")};
-	struct rule_new r = a_rule("files");
+	struct rule r = a_rule("files");
 
 	*ret_path = text_of(dir);
 	r.trigger = TRIGGER_FILES;
-	r.paths = ret_path;
-	r.n_paths = 1;
-	r.ignore = ignore;
-	r.n_ignore = 2;
-	r.extensions = extensions;
-	r.n_extensions = 2;
+	r.paths = (struct texts) {ret_path, 1};
+	r.ignore = (struct texts) {ignore, 2};
+	r.extensions = (struct texts) {extensions, 2};
 	r.debounce_ms = 100;
 	r.prompt = TEXT("{{type}} {{payload.path}} {{payload.event_type}}");
 	return r;
@@ -1532,7 +1527,7 @@ static void files_that_change_wake_a_rule_once(void **state)
 	struct world *w = *state;
 	char dir[100], sub[120], want[300], path[160];
 	struct text watched;
-	struct rule_new r;
+	struct rule r;
 
 	snprintf(dir, sizeof(dir), "%s/src", w->f->dir);
 	snprintf(sub, sizeof(sub), "%s/.git", dir);
@@ -1573,7 +1568,7 @@ static void files_that_change_wake_a_rule_once(void **state)
 static void a_watched_folder_may_go_and_come_back(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r[2];
+	struct rule r[2];
 	struct text watched;
 	char dir[100];
 
@@ -1622,7 +1617,7 @@ static void read_file(const char *path, char *out, size_t size)
 static void a_command_has_the_event_in_its_environment(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("cmd", "x");
+	struct rule r = by_event("cmd", "x");
 	char command[300], path[100], said[500];
 
 	snprintf(path, sizeof(path), "%s/said", w->f->dir);
@@ -1644,7 +1639,7 @@ static void a_command_has_the_event_in_its_environment(void **state)
 static void a_command_that_fails_is_an_error(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("cmd", "x");
+	struct rule r = by_event("cmd", "x");
 	struct told t;
 
 	r.action = ACTION_COMMAND;
@@ -1658,7 +1653,7 @@ static void a_command_that_fails_is_an_error(void **state)
 static void a_stop_ends_commands(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("cmd", "x");
+	struct rule r = by_event("cmd", "x");
 
 	r.action = ACTION_COMMAND;
 	r.command = TEXT("exec sleep 1000");
@@ -1694,7 +1689,7 @@ static void a_webhook_gets_the_event(void **state)
 {
 	struct world *w = *state;
 	struct hook *h = calloc(1, sizeof(*h));
-	struct rule_new r = by_event("hook", "x");
+	struct rule r = by_event("hook", "x");
 	char url[64];
 
 	h->server.answer = answer_hook;
@@ -1720,7 +1715,7 @@ static void a_webhook_that_never_answers_well_is_an_error(void **state)
 {
 	struct world *w = *state;
 	struct hook *h = calloc(1, sizeof(*h));
-	struct rule_new r = by_event("hook", "x");
+	struct rule r = by_event("hook", "x");
 	struct told t;
 	char url[64];
 
@@ -1742,7 +1737,7 @@ static void a_webhook_that_never_answers_well_is_an_error(void **state)
 static void the_desktop_is_told_where_there_is_one(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("tell", "x");
+	struct rule r = by_event("tell", "x");
 	const char *path = getenv("PATH");
 	char *before = strdup(path ? path : "");
 	char script[200], out[100], said[300], with[300];
@@ -1778,7 +1773,7 @@ static void the_desktop_is_told_where_there_is_one(void **state)
 static void the_log_keeps_the_last_hundred(void **state)
 {
 	struct world *w = *state;
-	struct rule_new r = by_event("r", "x");
+	struct rule r = by_event("r", "x");
 	const struct rule_execution *log;
 	struct told t;
 	unsigned n;
@@ -1804,7 +1799,7 @@ static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
 	struct value cheap = {.kind = VALUE_STRING, .text = "a$", .len = 2};
 	struct rule_condition c[] = {{TEXT("payload.s"), TEXT("matches"), &costly},
 				     {TEXT("payload.s"), TEXT("matches"), &cheap}};
-	struct rule_new theirs[20], ours = by_event("ours", "x");
+	struct rule theirs[20], ours = by_event("ours", "x");
 	struct record payload;
 	struct arena a;
 

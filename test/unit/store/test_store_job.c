@@ -5,8 +5,10 @@
 
 static void put(struct fixture *f, const char *id, const char *data, int64_t ms)
 {
-	const struct job_row row = {
-		.id = text_of(id), .data = text_of(data), .created_ms = ms, .updated_ms = ms};
+	const struct job row = {.id = text_of(id),
+				.data = {.bytes = text_of(data)},
+				.created_ms = ms,
+				.updated_ms = ms};
 
 	begin(f);
 	assert_int_equal(store_job_put(writer(f), &row), 0);
@@ -23,9 +25,9 @@ static bool drop(struct fixture *f, const char *id)
 	return found;
 }
 
-static struct job_row *list(struct fixture *f, unsigned *ret_n)
+static struct job *list(struct fixture *f, unsigned *ret_n)
 {
-	struct job_row *rows;
+	struct job *rows;
 
 	assert_int_equal(store_job_list(reader(f), &f->arena, &rows, ret_n), 0);
 	return rows;
@@ -34,7 +36,7 @@ static struct job_row *list(struct fixture *f, unsigned *ret_n)
 static void jobs_stay_in_the_order_they_came(void **state)
 {
 	struct fixture *f = *state;
-	struct job_row *rows;
+	struct job *rows;
 	unsigned n;
 
 	rows = list(f, &n);
@@ -47,7 +49,7 @@ static void jobs_stay_in_the_order_they_came(void **state)
 	rows = list(f, &n);
 	assert_int_equal(n, 2);
 	assert_text(rows[0].id, "a");
-	assert_text(rows[0].data, "changed");
+	assert_text(rows[0].data.bytes, "changed");
 	assert_int_equal(rows[0].created_ms, 1);
 	assert_int_equal(rows[0].updated_ms, 3);
 	assert_text(rows[1].id, "b");

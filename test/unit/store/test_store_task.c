@@ -720,18 +720,18 @@ static void a_claim_made_now_is_kept_whatever_the_clock_said(void **state)
 	assert_false(claim(f, "r", MINUTE, MINUTE));
 }
 
-static struct rule_row find_rule(struct fixture *f, const char *rule)
+static struct rule_memory find_rule(struct fixture *f, const char *rule)
 {
-	struct rule_row row = {.enabled = 99};
+	struct rule_memory row = {.enabled = 99};
 
 	assert_int_equal(store_rule_find(reader(f), text_of(rule), &f->arena, &row), 0);
-	assert_text(row.rule, rule);
+	assert_text(row.name, rule);
 	return row;
 }
 
 static void put_rule(struct fixture *f, const char *rule, int64_t fired_ms, int enabled)
 {
-	const struct rule_row row = {text_of(rule), fired_ms, enabled};
+	const struct rule_memory row = {text_of(rule), fired_ms, enabled};
 
 	begin(f);
 	assert_int_equal(store_rule_put(writer(f), &row), 0);

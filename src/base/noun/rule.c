@@ -1,0 +1,88 @@
+#include "base/noun/rule.h"
+
+#define MEMBER(kind, field) MEMBER_OF(struct rule, kind, field)
+
+/* Short names, so that a member is one line. */
+enum {
+	CRON = RULE_OF_TRIGGER(TRIGGER_CRON),
+	EVERY = RULE_OF_TRIGGER(TRIGGER_EVERY),
+	FILES = RULE_OF_TRIGGER(TRIGGER_FILES),
+	EVENT = RULE_OF_TRIGGER(TRIGGER_EVENT),
+	TASK = RULE_OF_ACTION(ACTION_TASK),
+	COMMAND = RULE_OF_ACTION(ACTION_COMMAND),
+	WEBHOOK = RULE_OF_ACTION(ACTION_WEBHOOK),
+	DESKTOP = RULE_OF_ACTION(ACTION_DESKTOP),
+};
+
+/* clang-format off */
+static const struct member members[] = {
+	{"project", NULL, MEMBER(TEXT, project), RULE_NAME, .absent = ABSENT_EMPTY},
+	{"rule", NULL, MEMBER(TEXT, id), RULE_NAME},
+	{"enabled", NULL, MEMBER(BOOL, enabled), RULE_NAME},
+	{"description", NULL, MEMBER(TEXT, description), RULE_NAME},
+	{NULL, NULL, MEMBER(TEXT, where)},
+	{"cron", NULL, MEMBER(TEXT, cron), CRON},
+	{"zone", NULL, MEMBER(TEXT, zone), CRON, .absent = ABSENT_LEFT_OUT},
+	{"every", NULL, MEMBER(INT, every_ms), EVERY},
+	{"files", NULL, MEMBER(TEXTS, paths), FILES},
+	{"type", NULL, MEMBER(TEXT, type), EVENT, .absent = ABSENT_LEFT_OUT},
+	{"source", NULL, MEMBER(TEXT, source), EVENT, .absent = ABSENT_LEFT_OUT},
+	{"pattern", NULL, MEMBER(TEXT, pattern), EVENT, .absent = ABSENT_LEFT_OUT},
+	{"task", NULL, MEMBER(TEXT, prompt), TASK},
+	{"agent", NULL, MEMBER(TEXT, agent), TASK, .absent = ABSENT_LEFT_OUT},
+	{"runner", NULL, MEMBER(TEXT, runner), TASK, .absent = ABSENT_LEFT_OUT},
+	{"group", NULL, MEMBER(TEXT, group), TASK, .absent = ABSENT_LEFT_OUT},
+	{"command", NULL, MEMBER(TEXT, command), COMMAND},
+	{"webhook", NULL, MEMBER(TEXT, url), WEBHOOK},
+	{"desktop", NULL, MEMBER(TEXT, message), DESKTOP},
+	{"cooldown", NULL, MEMBER(INT, cooldown_ms), RULE_STATE},
+	{"needs_approval", NULL, MEMBER(BOOL, needs_approval), RULE_STATE | RULE_LIMITS},
+	{"forbidden", NULL, MEMBER(BOOL, forbidden), RULE_LIMITS},
+	{"fired_at", NULL, MEMBER(TIME, fired_ms), RULE_STATE, NONE_IS_ZERO},
+	{"next_at", NULL, MEMBER(TIME, next_ms), RULE_STATE, NONE_IS_ZERO},
+	{"fired", NULL, MEMBER(INT, n_fired), RULE_STATE},
+};
+/* clang-format on */
+
+const struct portrait rule_portrait = PORTRAIT(struct rule, members);
+
+struct text rule_subject(const struct rule *r)
+{
+	const struct text subjects[] = {
+		[ACTION_TASK] = r->prompt,
+		[ACTION_COMMAND] = r->command,
+		[ACTION_WEBHOOK] = r->url,
+		[ACTION_DESKTOP] = r->message,
+	};
+
+	return subjects[r->action];
+}
+
+/* ---- what a rule did ---- */
+
+#define DONE(kind, field) MEMBER_OF(struct rule_execution, kind, field)
+
+static const struct member execution_members[] = {
+	{"time", NULL, DONE(TIME, time_ms), 0, NONE_IS_ZERO},
+	{"project", NULL, DONE(TEXT, project), .absent = ABSENT_EMPTY},
+	{"rule", NULL, DONE(TEXT, rule)},
+	{"event", NULL, DONE(TEXT, event_type)},
+	{"status", NULL, DONE(TEXT, status)},
+	{"task", NULL, DONE(TEXT, task)},
+	{"error", NULL, DONE(TEXT, error)},
+};
+
+const struct portrait rule_execution_portrait = PORTRAIT(struct rule_execution, execution_members);
+
+/* ---- what is kept of it ---- */
+
+#define KEPT(kind, field) MEMBER_OF(struct rule_memory, kind, field)
+
+static const struct member memory_members[] = {
+	{NULL, "name", KEPT(TEXT, name)},
+	{NULL, "fired_ms", KEPT(INT, fired_ms)},
+	{NULL, "enabled", KEPT(INT, enabled)},
+	{NULL, "n_fired", KEPT(INT, n_fired)},
+};
+
+const struct portrait rule_memory_portrait = PORTRAIT(struct rule_memory, memory_members);
