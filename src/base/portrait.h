@@ -62,6 +62,7 @@ enum {
 	MEMBER_NULLABLE = 1 << 3, /* its column: a number that is none is kept as NULL */
 	MEMBER_LISTED = 1 << 4,   /* shown in lists */
 	MEMBER_CUT = 1 << 5,      /* its text is cut where the writer is given a length */
+	MEMBER_OFFSET = 1 << 6,   /* a time: JSON shows it with "+00:00", not with "Z" */
 	MEMBER_OWN = 1 << 8,
 };
 

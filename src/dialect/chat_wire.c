@@ -1,11 +1,9 @@
 #include "dialect/chat_wire.h"
 
-#include "base/clock.h"
-
 #include <errno.h>
 #include <stdio.h>
 
-#include "wire/json.h"
+#include "wire/json_members.h"
 
 static bool is_integer(const struct value *v)
 {
@@ -103,23 +101,11 @@ static void write_calls(struct json *j, const struct message *m)
 
 void chat_wire_message(struct json *j, const struct message *m, int64_t index)
 {
-	static const char *const roles[] = {
-		[MESSAGE_USER] = "user",
-		[MESSAGE_ASSISTANT] = "assistant",
-		[MESSAGE_TOOL] = "tool",
-	};
-	char created[ISO_OFFSET_LEN + 1];
-
-	clock_format_iso_offset(m->created_ms, created);
 	json_begin_object(j);
 	json_member_int(j, "index", index);
-	json_member_str(j, "role", roles[m->role]);
-	json_member_text(j, "content", m->text.data ? m->text : TEXT(""));
-	json_member_text(j, "tool_call_id", m->call_id);
+	json_members(j, &message_portrait, (struct selection) {.without = MESSAGE_BEHIND}, m, 0);
 	if (m->n_calls > 0)
 		write_calls(j, m);
-	json_member_int(j, "tokens", m->tokens);
-	json_member_str(j, "created_at", created);
-	json_member_str(j, "state", turn_state_name(m->turn_state));
+	json_members(j, &message_portrait, (struct selection) {.with = MESSAGE_BEHIND}, m, 0);
 	json_end_object(j);
 }

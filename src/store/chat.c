@@ -16,93 +16,29 @@ int store_chat_change(struct statement *q)
 
 /* ---- conversations ---- */
 
-enum column {
-	COLUMN_SEQ,
-	COLUMN_ID,
-	COLUMN_AGENT,
-	COLUMN_SYSTEM,
-	COLUMN_CREATED,
-	COLUMN_UPDATED,
-	COLUMN_SUMMARY,
-	COLUMN_SUMMARY_TOKENS,
-	COLUMN_SUMMARY_TURN,
-	COLUMN_PARENT,
-	COLUMN_CWD,
-	COLUMN_PRESET,
-	COLUMN_WRITE_PATHS,
-	COLUMN_DISABLED_TOOLS,
-	COLUMN_WANTS_END,
-	COLUMN_MESSAGES,
-	COLUMN_CHILDREN,
-	COLUMN_ENDED,
-	COLUMN_RUNNING,
-};
-
-static int read_conversation(struct statement *q, void *ret)
+static int read_beside(struct statement *q, void *row)
 {
-	*(struct conversation *)ret = (struct conversation) {
-		.seq = query_int(q, COLUMN_SEQ),
-		.id = query_text(q, COLUMN_ID),
-		.agent = query_text(q, COLUMN_AGENT),
-		.system = query_text(q, COLUMN_SYSTEM),
-		.created_ms = query_int(q, COLUMN_CREATED),
-		.updated_ms = query_int(q, COLUMN_UPDATED),
-		.summary = query_text(q, COLUMN_SUMMARY),
-		.summary_tokens = query_int(q, COLUMN_SUMMARY_TOKENS),
-		.summary_turn = query_int(q, COLUMN_SUMMARY_TURN),
-		.bounds.parent = query_text(q, COLUMN_PARENT),
-		.bounds.cwd = query_text(q, COLUMN_CWD),
-		.bounds.preset = (enum preset)query_enum(q, COLUMN_PRESET, PRESET_SANDBOXED + 1),
-		.bounds.write_paths = query_text(q, COLUMN_WRITE_PATHS),
-		.bounds.disabled_tools = query_text(q, COLUMN_DISABLED_TOOLS),
-		.wants_end = query_int(q, COLUMN_WANTS_END) != 0,
-		.n_messages = query_int(q, COLUMN_MESSAGES),
-		.n_children = query_int(q, COLUMN_CHILDREN),
-		.ended_ms = query_int(q, COLUMN_ENDED),
-		.running = query_int(q, COLUMN_RUNNING) != 0,
-	};
+	struct conversation *c = row;
+	int column = query_beside(q);
+
+	c->n_children = query_int(q, column);
+	c->running = query_int(q, column + 1) != 0;
 	return query_fault(q);
 }
 
-static const uint16_t conversation_texts[] = {
-	offsetof(struct conversation, id),
-	offsetof(struct conversation, agent),
-	offsetof(struct conversation, system),
-	offsetof(struct conversation, summary),
-	offsetof(struct conversation, bounds.parent),
-	offsetof(struct conversation, bounds.cwd),
-	offsetof(struct conversation, bounds.write_paths),
-	offsetof(struct conversation, bounds.disabled_tools),
-};
-
-const struct row_kind store_conversation_kind =
-	ROW_KIND(struct conversation, read_conversation, conversation_texts);
+const struct row_kind store_conversation_kind = {
+	.size = sizeof(struct conversation), .of = &conversation_portrait, .read = read_beside};
 
 int store_conversation_add(struct connection *c, const struct conversation *row, int64_t *ret_seq)
 {
 	static const struct query sql = {
-		"INSERT INTO conversation (id, agent, created_ms, updated_ms, n_messages, answered,"
-		" summary_tokens, summary_turn, system, summary, parent, cwd, preset, write_paths,"
-		" disabled_tools, wants_end) VALUES (:id, :agent, :created, :updated, 0, 0,"
-		" :summary_tokens, :summary_turn, :system, :summary, :parent, :cwd, :preset,"
-		" :write_paths, :disabled_tools, :wants_end)"};
+		"INSERT INTO conversation ({columns}, n_messages, answered)"
+		" VALUES ({values}, 0, 0)",
+		.of = &conversation_portrait, .members = {.without = MEMBER_MADE}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	query_bind_text(q, ":id", row->id);
-	query_bind_text(q, ":agent", row->agent);
-	query_bind_int(q, ":created", row->created_ms);
-	query_bind_int(q, ":updated", row->updated_ms);
-	query_bind_int(q, ":summary_tokens", row->summary_tokens);
-	query_bind_int(q, ":summary_turn", row->summary_turn);
-	query_bind_text(q, ":system", row->system);
-	query_bind_text(q, ":summary", row->summary);
-	query_bind_text(q, ":parent", row->bounds.parent);
-	query_bind_text(q, ":cwd", row->bounds.cwd);
-	query_bind_int(q, ":preset", row->bounds.preset);
-	query_bind_text(q, ":write_paths", row->bounds.write_paths);
-	query_bind_text(q, ":disabled_tools", row->bounds.disabled_tools);
-	query_bind_int(q, ":wants_end", row->wants_end);
+	query_bind_members(q, row);
 	r = query_run(q);
 	if (r == 0)
 		*ret_seq = query_inserted(q);
@@ -112,9 +48,10 @@ int store_conversation_add(struct connection *c, const struct conversation *row,
 int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
 			    struct conversation *ret_row, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " CONVERSATION_COLUMNS(
-		"c.system",
-		"c.summary") " FROM conversation AS c WHERE c.id = :id AND c.ended_ms IS NULL"};
+	static const struct query sql = {
+		"SELECT " CONVERSATION_COLUMNS
+		" FROM conversation AS c WHERE c.id = :id AND c.ended_ms IS NULL",
+		.of = &conversation_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -191,9 +128,10 @@ static int list_conversations(struct connection *c, unsigned offset, unsigned li
 			      struct arena *arena, struct conversation **ret_rows, unsigned *ret_n)
 {
 	static const struct query sql = {
-		"SELECT " CONVERSATION_COLUMNS_SHORT " FROM conversation AS c"
+		"SELECT " CONVERSATION_COLUMNS " FROM conversation AS c"
 		" WHERE c.ended_ms IS NULL"
-		" ORDER BY c.updated_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset"};
+		" ORDER BY c.updated_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset",
+		CONVERSATION_SHORT};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &store_conversation_kind, .arena = arena};
 	int r;
@@ -273,26 +211,6 @@ int store_chat_totals(struct connection *c, struct store_chat_totals *ret)
 
 /* ---- turns ---- */
 
-static void bind_unless(struct statement *q, const char *name, int64_t value, int64_t none)
-{
-	if (value == none)
-		query_bind_null(q, name);
-	else
-		query_bind_int(q, name, value);
-}
-
-/* What add and end have in common. */
-static void bind_outcome(struct statement *q, const struct turn *row)
-{
-	query_bind_int(q, ":state", row->state);
-	bind_unless(q, ":ended", row->ended_ms, 0);
-	bind_unless(q, ":input", row->input_tokens, -1);
-	bind_unless(q, ":output", row->output_tokens, -1);
-	bind_unless(q, ":cache_read", row->cache_read_tokens, -1);
-	bind_unless(q, ":cache_written", row->cache_written_tokens, -1);
-	query_bind_text(q, ":error", row->error);
-}
-
 static int touch_conversation(struct connection *c, int64_t seq, int64_t now_ms)
 {
 	static const struct query sql = {
@@ -306,20 +224,13 @@ static int touch_conversation(struct connection *c, int64_t seq, int64_t now_ms)
 
 int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_seq)
 {
-	static const struct query sql = {
-		"INSERT INTO turn (conversation, request_id, agent, state, started_ms, ended_ms,"
-		" input_tokens, output_tokens, cache_read_tokens, cache_written_tokens, error)"
-		" VALUES (:conversation, :request, :agent, :state, :started, :ended, :input,"
-		" :output, :cache_read, :cache_written, :error)"};
+	static const struct query sql = {"INSERT INTO turn ({columns}) VALUES ({values})",
+					 .of = &turn_portrait, .members = {.without = MEMBER_MADE}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t seq;
 	int r;
 
-	query_bind_int(q, ":conversation", row->conversation);
-	query_bind_text(q, ":request", store_chat_text(row->request_id));
-	query_bind_text(q, ":agent", store_chat_text(row->agent));
-	query_bind_int(q, ":started", row->started_ms);
-	bind_outcome(q, row);
+	query_bind_members(q, row);
 	r = query_run(q);
 	if (r != 0)
 		return r;
@@ -332,15 +243,12 @@ int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_se
 
 int store_turn_end(struct connection *c, const struct turn *row)
 {
-	static const struct query sql = {
-		"UPDATE turn SET state = :state, ended_ms = :ended, input_tokens = :input,"
-		" output_tokens = :output, cache_read_tokens = :cache_read,"
-		" cache_written_tokens = :cache_written, error = :error"
-		" WHERE seq = :seq RETURNING seq"};
+	static const struct query sql = {"UPDATE turn SET {changes} WHERE seq = :seq RETURNING seq",
+					 .of = &turn_portrait, .members = {.with = MEMBER_CHANGES}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
+	query_bind_members(q, row);
 	query_bind_int(q, ":seq", row->seq);
-	bind_outcome(q, row);
 	return store_chat_change(q);
 }
 

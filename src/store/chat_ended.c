@@ -25,9 +25,10 @@ static int list_ended(struct connection *c, struct text id, unsigned offset, uns
 		      struct row_list *list)
 {
 	static const struct query sql = {
-		"SELECT " CONVERSATION_COLUMNS_SHORT " FROM conversation AS c"
+		"SELECT " CONVERSATION_COLUMNS " FROM conversation AS c"
 		" WHERE c.ended_ms IS NOT NULL AND (:id IS NULL OR c.id = :id)"
-		" ORDER BY c.ended_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset"};
+		" ORDER BY c.ended_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset",
+		CONVERSATION_SHORT};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -63,9 +64,9 @@ int store_conversation_list_ended(struct connection *c, struct text id, unsigned
 int store_conversation_find_ended(struct connection *c, int64_t seq, struct arena *arena,
 				  struct conversation *ret_row, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " CONVERSATION_COLUMNS_SHORT
-					 " FROM conversation AS c"
-					 " WHERE c.seq = :seq AND c.ended_ms IS NOT NULL"};
+	static const struct query sql = {"SELECT " CONVERSATION_COLUMNS " FROM conversation AS c"
+					 " WHERE c.seq = :seq AND c.ended_ms IS NOT NULL",
+					 CONVERSATION_SHORT};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);

@@ -7,6 +7,12 @@
 
 /* ---- calls ---- */
 
+/* For a column that always has a text. */
+static struct text whole_text(struct text t)
+{
+	return t.data ? t : TEXT("");
+}
+
 static int add_call(struct connection *c, int64_t message, const struct tool_call *call)
 {
 	static const struct query sql = {"INSERT INTO message_call (message, id, name, arguments)"
@@ -14,9 +20,9 @@ static int add_call(struct connection *c, int64_t message, const struct tool_cal
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":message", message);
-	query_bind_text(q, ":id", store_chat_text(call->id));
-	query_bind_text(q, ":name", store_chat_text(call->name));
-	query_bind_text(q, ":arguments", store_chat_text(call->arguments));
+	query_bind_text(q, ":id", whole_text(call->id));
+	query_bind_text(q, ":name", whole_text(call->name));
+	query_bind_text(q, ":arguments", whole_text(call->arguments));
 	return query_run(q);
 }
 
@@ -26,21 +32,6 @@ static int add_calls(struct connection *c, int64_t message, const struct message
 
 	for (unsigned i = 0; i < row->n_calls && r == 0; i++)
 		r = add_call(c, message, &row->calls[i]);
-	return r;
-}
-
-static int take_call(struct statement *q, struct arena *arena, struct tool_call *ret)
-{
-	int r;
-
-	*ret = (struct tool_call) {query_text(q, 0), query_text(q, 1), query_text(q, 2)};
-	r = query_fault(q);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret->id);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret->name);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret->arguments);
 	return r;
 }
 
@@ -63,10 +54,13 @@ static int find_calls(struct connection *c, struct arena *arena, struct message 
 	query_bind_int(q, ":message", row->seq);
 	query_bind_int(q, ":limit", row->n_calls);
 	while ((r = query_next(q, &more)) == 0 && more) {
-		r = take_call(q, arena, &calls[n]);
+		calls[n] =
+			(struct tool_call) {query_text(q, 0), query_text(q, 1), query_text(q, 2)};
+		r = query_fault(q);
+		if (r == 0)
+			r = tool_call_copy(arena, &calls[n++]);
 		if (r != 0)
 			return r;
-		n++;
 	}
 	row->calls = calls;
 	row->n_calls = n;
@@ -92,21 +86,14 @@ static int count_in(struct connection *c, const struct message *row)
 static int insert(struct connection *c, const struct message *row, int64_t *ret_seq)
 {
 	static const struct query sql = {
-		"INSERT INTO message (conversation, turn, role, tokens, created_ms, failed, "
-		"n_calls,"
-		" call_id, text) VALUES ((SELECT conversation FROM turn WHERE seq = :turn), :turn,"
-		" :role, :tokens, :created, :failed, :n_calls, :call_id, :text)"};
+		"INSERT INTO message ({columns}, n_calls, conversation) VALUES ({values}, :n_calls,"
+		" (SELECT conversation FROM turn WHERE seq = :turn))",
+		.of = &message_portrait, .members = {.without = MEMBER_MADE}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	query_bind_int(q, ":turn", row->turn);
-	query_bind_int(q, ":role", row->role);
-	query_bind_int(q, ":tokens", row->tokens);
-	query_bind_int(q, ":created", row->created_ms);
-	query_bind_int(q, ":failed", row->failed);
+	query_bind_members(q, row);
 	query_bind_int(q, ":n_calls", row->n_calls);
-	query_bind_text(q, ":call_id", row->call_id);
-	query_bind_text(q, ":text", store_chat_text(row->text));
 	r = query_run(q);
 	if (r == 0)
 		*ret_seq = query_inserted(q);
@@ -137,7 +124,7 @@ int store_message_append(struct connection *c, int64_t seq, struct text more, in
 
 	query_bind_int(q, ":seq", seq);
 	query_bind_int(q, ":tokens", tokens);
-	query_bind_text(q, ":more", store_chat_text(more));
+	query_bind_text(q, ":more", whole_text(more));
 	return store_chat_change(q);
 }
 
@@ -242,38 +229,17 @@ int store_turn_weights(struct connection *c, int64_t conversation, int64_t after
 	return 0;
 }
 
-/* In the order of enum column. */
-#define COLUMNS                                                                                    \
-	"m.seq, m.turn, m.role, m.tokens, m.created_ms, m.failed, m.n_calls, m.call_id, m.text,"   \
-	" (SELECT state FROM turn WHERE seq = m.turn)"
-
-enum column {
-	COLUMN_SEQ,
-	COLUMN_TURN,
-	COLUMN_ROLE,
-	COLUMN_TOKENS,
-	COLUMN_CREATED,
-	COLUMN_FAILED,
-	COLUMN_CALLS,
-	COLUMN_CALL_ID,
-	COLUMN_TEXT,
-	COLUMN_STATE,
-};
+/* Of message AS m. Behind the members: how many calls it has, and its turn's state. */
+#define COLUMNS "{columns}, n_calls, (SELECT state FROM turn WHERE seq = m.turn)"
 
 static int read_message(struct statement *q, struct message *ret)
 {
-	*ret = (struct message) {
-		.seq = query_int(q, COLUMN_SEQ),
-		.turn = query_int(q, COLUMN_TURN),
-		.role = (enum message_role)query_enum(q, COLUMN_ROLE, MESSAGE_TOOL + 1),
-		.tokens = query_int(q, COLUMN_TOKENS),
-		.created_ms = query_int(q, COLUMN_CREATED),
-		.failed = query_int(q, COLUMN_FAILED) != 0,
-		.n_calls = (unsigned)query_int(q, COLUMN_CALLS),
-		.call_id = query_text(q, COLUMN_CALL_ID),
-		.text = query_text(q, COLUMN_TEXT),
-		.turn_state = (enum turn_state)query_enum(q, COLUMN_STATE, TURN_INTERRUPTED + 1),
-	};
+	int column;
+
+	query_read_members(q, ret);
+	column = query_beside(q);
+	ret->n_calls = (unsigned)query_int(q, column);
+	ret->turn_state = (enum turn_state)query_enum(q, column + 1, N_TURN_STATES);
 	return query_fault(q);
 }
 
@@ -303,9 +269,7 @@ static int array_add(struct connection *c, struct message_array *a, struct messa
 	if (!rows)
 		return -ENOMEM;
 	a->rows = rows;
-	r = rows_copy_text(a->arena, &row->call_id);
-	if (r == 0)
-		r = rows_copy_text(a->arena, &row->text);
+	r = portrait_copy(&message_portrait, a->arena, row);
 	if (r == 0 && row->n_calls > 0)
 		r = find_calls(c, a->arena, row);
 	if (r != 0)
@@ -340,7 +304,8 @@ static int find_window(struct connection *c, int64_t conversation, int64_t from_
 {
 	static const struct query sql = {
 		"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
-		" AND m.turn >= :from AND m.turn <= :to ORDER BY m.turn, m.seq"};
+		" AND m.turn >= :from AND m.turn <= :to ORDER BY m.turn, m.seq",
+		.of = &message_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":conversation", conversation);
@@ -357,7 +322,8 @@ static int find_page(struct connection *c, int64_t conversation, int64_t offset,
 		"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
 		" AND (m.turn, m.seq) >= (SELECT turn, seq FROM message"
 		" WHERE conversation = :conversation ORDER BY turn, seq LIMIT 1 OFFSET :offset)"
-		" ORDER BY m.turn, m.seq LIMIT :limit"};
+		" ORDER BY m.turn, m.seq LIMIT :limit",
+		.of = &message_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":conversation", conversation);

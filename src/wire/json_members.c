@@ -23,12 +23,15 @@ static void write_text(struct json *j, const struct member *m, struct text t)
 
 static void write_number(struct json *j, const struct member *m, int64_t n)
 {
-	char iso[ISO_LEN + 1];
+	char iso[ISO_OFFSET_LEN + 1];
 
 	if (member_int_is_none(m, n)) {
 		write_absent(j, m, TEXT("0"));
 	} else if (m->kind == MEMBER_TIME) {
-		clock_format_iso(n, iso);
+		if (m->flags & MEMBER_OFFSET)
+			clock_format_iso_offset(n, iso);
+		else
+			clock_format_iso(n, iso);
 		json_member_str(j, m->name, iso);
 	} else {
 		json_member_int(j, m->name, n);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/portrait.h"
 #include "base/text.h"
 
 enum preset { PRESET_UNSAID, PRESET_TRUSTED, PRESET_SANDBOXED };
@@ -37,3 +38,9 @@ struct conversation {
 	int64_t ended_ms;   /* 0: it was not */
 	bool running;       /* a turn is under way */
 };
+
+enum {
+	CONVERSATION_LONG = MEMBER_OWN, /* it may be: lists only say whether there is one */
+};
+
+extern const struct portrait conversation_portrait;

@@ -2,6 +2,30 @@
 
 #include <errno.h>
 
+static const char *const role_names[] = {
+	[MESSAGE_USER] = "user",
+	[MESSAGE_ASSISTANT] = "assistant",
+	[MESSAGE_TOOL] = "tool",
+};
+
+#define MEMBER(kind, field) MEMBER_OF(struct message, kind, field)
+
+/* clang-format off */
+static const struct member members[] = {
+	{NULL, "seq", MEMBER(INT, seq), MEMBER_MADE},
+	{NULL, "turn", MEMBER(INT, turn)},
+	{"role", "role", MEMBER(ENUM, role), 0, MEMBER_NAMES(role_names)},
+	{"content", "text", MEMBER(TEXT, text), MEMBER_NOT_NULL, .absent = ABSENT_EMPTY},
+	{"tool_call_id", "call_id", MEMBER(TEXT, call_id)},
+	{"tokens", "tokens", MEMBER(INT, tokens), MESSAGE_BEHIND},
+	{"created_at", "created_ms", MEMBER(TIME, created_ms), MESSAGE_BEHIND | MEMBER_OFFSET},
+	{"state", NULL, MEMBER(ENUM, turn_state), MESSAGE_BEHIND, MEMBER_NAMES(turn_state_names)},
+	{NULL, "failed", MEMBER(BOOL, failed)},
+};
+/* clang-format on */
+
+const struct portrait message_portrait = PORTRAIT(struct message, members);
+
 int tool_call_copy(struct arena *a, struct tool_call *call)
 {
 	if (arena_copy_text(a, call->id, &call->id) != 0 ||

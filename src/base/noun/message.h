@@ -31,6 +31,12 @@ struct message {
 	enum turn_state turn_state; /* found, not kept */
 };
 
+enum {
+	MESSAGE_BEHIND = MEMBER_OWN, /* shown behind its calls */
+};
+
+extern const struct portrait message_portrait;
+
 /* Move what they point at into the arena. -ENOMEM, also when the arena is full. */
 int tool_call_copy(struct arena *a, struct tool_call *call);
 int message_copy(struct arena *a, struct message *m);

@@ -4,11 +4,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/portrait.h"
 #include "base/text.h"
 
-enum turn_state { TURN_RUNNING, TURN_DONE, TURN_CANCELLED, TURN_FAILED, TURN_INTERRUPTED };
+enum turn_state {
+	TURN_RUNNING,
+	TURN_DONE,
+	TURN_CANCELLED,
+	TURN_FAILED,
+	TURN_INTERRUPTED,
+	N_TURN_STATES,
+};
 
-const char *turn_state_name(enum turn_state state);
+extern const char *const turn_state_names[N_TURN_STATES];
 
 struct turn {
 	int64_t seq; /* given by the store: grows, and never comes again */
@@ -24,6 +32,8 @@ struct turn {
 	int64_t cache_written_tokens;
 	struct text error; /* {NULL, 0}: none */
 };
+
+extern const struct portrait turn_portrait;
 
 /* How heavy a turn is. */
 struct turn_weight {

@@ -6,6 +6,7 @@
 #include "dialect/chat_wire.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
+#include "wire/json_members.h"
 
 struct ended_in {
 	struct text conversation;
@@ -34,24 +35,10 @@ static int check_page(struct call *c, int64_t offset, int64_t limit)
 	return 0;
 }
 
-static void write_time(struct json *j, const char *key, int64_t ms)
-{
-	char text[ISO_OFFSET_LEN + 1];
-
-	clock_format_iso_offset(ms, text);
-	json_member_str(j, key, text);
-}
-
-static void write_ended(struct json *j, const struct conversation *info)
+static void write_ended(struct json *j, const struct conversation *c)
 {
 	json_begin_object(j);
-	json_member_int(j, "number", info->seq);
-	json_member_text(j, "conversation", info->id);
-	json_member_text(j, "agent", info->agent);
-	json_member_int(j, "messages", info->n_messages);
-	write_time(j, "created_at", info->created_ms);
-	write_time(j, "updated_at", info->updated_ms);
-	write_time(j, "ended_at", info->ended_ms);
+	json_members(j, &conversation_portrait, (struct selection) {0}, c, 0);
 	json_end_object(j);
 }
 

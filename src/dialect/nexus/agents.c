@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "call/server.h"
 #include "call/client.h"
 #include "dialect/chat_wire.h"
 #include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
+#include "wire/json_members.h"
 
 /* Below "/agent/" there is one conversation, and nothing that is about all of them. */
 static int check_root(struct call *c)
@@ -242,16 +242,45 @@ struct done nexus_create_agent(struct call *c)
 
 /* ---- list ---- */
 
-static void write_time(struct json *j, const char *key, int64_t ms)
-{
-	char text[ISO_OFFSET_LEN + 1];
+/* What the original's tools show of a conversation. */
+struct shown {
+	struct conversation conversation;
+	bool is_temp;
+	bool halted; /* never: the original stops an agent after so many rounds */
+};
 
-	clock_format_iso_offset(ms, text);
-	json_member_str(j, key, text);
-}
+static const char *const levels[] = {
+	[PRESET_UNSAID] = NULL, [PRESET_TRUSTED] = "TRUSTED", [PRESET_SANDBOXED] = "SANDBOXED"};
+
+#define MEMBER(kind, field) MEMBER_OF(struct shown, kind, field)
+
+/* clang-format off */
+static const struct member shown_members[] = {
+	{"agent_id", NULL, MEMBER(TEXT, conversation.id)},
+	{"is_temp", NULL, MEMBER(BOOL, is_temp)},
+	{"created_at", NULL, MEMBER(TIME, conversation.created_ms), MEMBER_OFFSET},
+	{"message_count", NULL, MEMBER(INT, conversation.n_messages)},
+	{"should_shutdown", NULL, MEMBER(BOOL, conversation.wants_end)},
+	{"parent_agent_id", NULL, MEMBER(TEXT, conversation.bounds.parent)},
+	{"child_count", NULL, MEMBER(INT, conversation.n_children)},
+	{"halted_at_iteration_limit", NULL, MEMBER(BOOL, halted)},
+	{"model", NULL, MEMBER(TEXT, conversation.agent)},
+	{"last_action_at", NULL, MEMBER(TIME, conversation.updated_ms), MEMBER_OFFSET},
+	{"permission_level", NULL, MEMBER(ENUM, conversation.bounds.preset), 0,
+		MEMBER_NAMES(levels)},
+	{"cwd", NULL, MEMBER(TEXT, conversation.bounds.cwd)},
+};
+/* clang-format on */
+
+static const struct portrait shown_portrait = PORTRAIT(struct shown, shown_members);
 
 static void write_paths(struct json *j, struct text lines)
 {
+	json_key(j, "write_paths");
+	if (!lines.data) {
+		json_null(j);
+		return;
+	}
 	json_begin_array(j);
 	for (size_t at = 0; at < lines.len;) {
 		const char *end = memchr(lines.data + at, '\n', lines.len - at);
@@ -263,36 +292,16 @@ static void write_paths(struct json *j, struct text lines)
 	json_end_array(j);
 }
 
-static void write_bounds(struct json *j, const struct bounds *b)
+static void write_agent(struct json *j, const struct conversation *c)
 {
-	static const char *const levels[] = {[PRESET_UNSAID] = NULL,
-					     [PRESET_TRUSTED] = "TRUSTED",
-					     [PRESET_SANDBOXED] = "SANDBOXED"};
+	const struct shown shown = {
+		.conversation = *c,
+		.is_temp = c->id.len > 0 && c->id.data[0] == '.',
+	};
 
-	json_member_text(j, "permission_level", text_of(levels[b->preset]));
-	json_member_text(j, "cwd", b->cwd);
-	json_key(j, "write_paths");
-	if (b->write_paths.data)
-		write_paths(j, b->write_paths);
-	else
-		json_null(j);
-}
-
-/* What the original's tools show of one. */
-static void write_agent(struct json *j, const struct conversation *info)
-{
 	json_begin_object(j);
-	json_member_text(j, "agent_id", info->id);
-	json_member_bool(j, "is_temp", info->id.len > 0 && info->id.data[0] == '.');
-	write_time(j, "created_at", info->created_ms);
-	json_member_int(j, "message_count", info->n_messages);
-	json_member_bool(j, "should_shutdown", info->wants_end);
-	json_member_text(j, "parent_agent_id", info->bounds.parent);
-	json_member_int(j, "child_count", info->n_children);
-	json_member_bool(j, "halted_at_iteration_limit", false);
-	json_member_text(j, "model", info->agent);
-	write_time(j, "last_action_at", info->updated_ms);
-	write_bounds(j, &info->bounds);
+	json_members(j, &shown_portrait, (struct selection) {0}, &shown, 0);
+	write_paths(j, c->bounds.write_paths);
 	json_end_object(j);
 }
 

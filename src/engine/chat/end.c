@@ -114,7 +114,7 @@ static int end_run(struct work *w, int lane)
 		r = store_message_set_tokens(db, t->record.last_message, t->tokens.last);
 	if (r == 0)
 		r = store_turn_end(db, &row);
-	return r != 0 ? r : chat_publish_turn(t, turn_state_name(row.state));
+	return r != 0 ? r : chat_publish_turn(t, turn_state_names[row.state]);
 }
 
 /* What the answer is told as: a failed agent is a refusal with what it says. */
