@@ -8,13 +8,11 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/uuid.h"
+#include "engine/attempt/attempt.h"
 #include "engine/keep/keeper.h"
 #include "io/tree.h"
 #include "engine/session/session.h"
 #include "store/session.h"
-
-struct chat_turn;
-struct supervised;
 
 enum {
 	SESSION_STDERR_MAX = 64 << 10, /* bytes of it that are kept: the last */
@@ -26,9 +24,6 @@ enum {
 	 * before. */
 	SESSION_PATH_SHOWN = 90,
 };
-
-/* Why one that ends was made to. */
-enum session_intent { SESSION_RUNS, SESSION_IS_INTERRUPTED, SESSION_IS_STOPPED };
 
 /* A session that is not at its end, or whose end is not kept yet. */
 struct live_session {
@@ -46,17 +41,13 @@ struct live_session {
 	char *mcp_file;             /* to be removed; NULL: none */
 	struct text resume;         /* {NULL, 0}: it begins anew */
 
-	struct supervised *program; /* or */
-	struct chat_turn *turn;
+	struct attempt attempt;
 	struct transcript transcript;
-	struct buf err; /* the end of its stderr */
-	enum session_intent intent;
 	bool begun;      /* its query is among the events */
 	bool has_result; /* the agent has said how it ended */
 	bool is_error;   /* ... badly */
 	bool exited;
 	bool nobody;        /* can run it */
-	bool starting;      /* chat_send has not returned */
 	bool paused;        /* it is not read */
 	bool full;          /* what it says is not kept any more */
 	unsigned n_waiting; /* approvals that are open */
@@ -108,8 +99,9 @@ void sessions_check_stopped(struct sessions *s);
 void session_begin(struct live_session *l);
 
 /* Ends it so. Where it has ended already nothing happens. */
-void session_end_with(struct live_session *l, enum session_intent intent);
+void session_end_with(struct live_session *l, enum intent intent);
 void session_kill(struct live_session *l);
+void session_run_init(struct live_session *l);
 void session_run_free(struct live_session *l);
 
 /* ---- session_say.c: what was said, into events ---- */

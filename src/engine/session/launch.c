@@ -271,7 +271,7 @@ static struct live_session *live_new(struct sessions *s)
 	arena_init(&l->arena, SESSION_ARENA_MAX);
 	buf_init(&l->result, SESSION_RESULT_MAX);
 	buf_init(&l->error, SESSION_RESULT_MAX + 64);
-	buf_init(&l->err, 2UL * SESSION_STDERR_MAX);
+	session_run_init(l);
 	transcript_init(&l->transcript, session_said, l);
 	return l;
 }
@@ -513,9 +513,9 @@ static void parent_found(struct continuation *c)
 	}
 	c->ender.fn = on_parent_ended;
 	list_append(&l->enders, &c->ender.link);
-	if (l->intent == SESSION_RUNS) {
+	if (l->attempt.intent == INTENT_NONE) {
 		session_set_status(l, SESSION_COMPLETING);
-		session_end_with(l, SESSION_IS_INTERRUPTED);
+		session_end_with(l, INTENT_CANCEL);
 	}
 }
 

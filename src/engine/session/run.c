@@ -23,13 +23,8 @@ static const char stopped_text[] = "daemon stopped while session was active";
 
 void session_run_free(struct live_session *l)
 {
-	supervised_free(l->program);
-	if (l->turn)
-		chat_turn_forget(l->turn);
-	l->program = NULL;
-	l->turn = NULL;
+	attempt_done(&l->attempt);
 	transcript_done(&l->transcript);
-	buf_done(&l->err);
 	if (l->mcp_file)
 		unlink(l->mcp_file);
 	free(l->mcp_file);
@@ -86,101 +81,90 @@ static void finish(struct live_session *l, enum session_status status)
 	approval_session_ended(l->sessions->opts.approvals, l->row.id);
 }
 
-static struct text stderr_of(const struct live_session *l)
+/* What it wrote to stderr explains how it ended, unless it has told that itself. */
+static void word_failure(struct live_session *l)
 {
-	struct text t = {.data = l->err.data ? l->err.data : "", .len = l->err.len};
+	struct text said = l->has_result ? (struct text) {0} : attempt_said(&l->attempt);
 
-	if (t.len > SESSION_STDERR_MAX) {
-		t.data += t.len - SESSION_STDERR_MAX;
-		t.len = SESSION_STDERR_MAX;
-	}
-	while (t.len > 0 && (t.data[t.len - 1] == '\n' || t.data[t.len - 1] == ' '))
-		t.len--;
-	return t;
-}
-
-static void word_failure(struct live_session *l, int status, int signal)
-{
-	struct text said = l->has_result ? (struct text) {0} : stderr_of(l);
-
+	while (said.len > 0 && (said.data[said.len - 1] == '\n' || said.data[said.len - 1] == ' '))
+		said.len--;
 	buf_clear(&l->error);
-	l->sessions->opts.wording->failed(&l->error, status, signal, said);
+	l->sessions->opts.wording->failed(&l->error, l->attempt.status, l->attempt.signal, said);
 	l->row.error = (struct text) {.data = l->error.data, .len = l->error.len};
 }
 
-static void on_exit_of(void *arg, int status, int signal)
+static void set_failure(struct live_session *l)
 {
-	struct live_session *l = arg;
-
-	transcript_finish(&l->transcript);
-	if (l->intent == SESSION_IS_STOPPED) {
+	if (l->attempt.intent == INTENT_STOP)
 		set_error(l, stopped_text);
-		finish(l, SESSION_FAILED);
-	} else if (l->intent == SESSION_IS_INTERRUPTED) {
+	else if (l->attempt.failed)
+		set_error(l, l->attempt.why.text);
+	else if (!l->row.error.data)
+		word_failure(l);
+}
+
+static void on_end(void *arg)
+{
+	static const enum session_status statuses[N_OUTCOMES] = {
+		[OUTCOME_DONE] = SESSION_COMPLETED,        [OUTCOME_FAILED] = SESSION_FAILED,
+		[OUTCOME_CANCELLED] = SESSION_INTERRUPTED, [OUTCOME_KILLED] = SESSION_FAILED,
+		[OUTCOME_DROPPED] = SESSION_INTERRUPTED,
+	};
+	struct live_session *l = arg;
+	enum session_status status;
+
+	if (l->attempt.program)
+		transcript_finish(&l->transcript);
+	status = statuses[attempt_outcome(&l->attempt)];
+	if (status == SESSION_FAILED)
+		set_failure(l);
+	else if (status == SESSION_INTERRUPTED)
 		l->row.error = (struct text) {0};
-		finish(l, SESSION_INTERRUPTED);
-	} else if (status != 0 || signal != 0) {
-		if (!l->row.error.data)
-			word_failure(l, status, signal);
-		finish(l, SESSION_FAILED);
-	} else {
-		finish(l, l->is_error ? SESSION_FAILED : SESSION_COMPLETED);
-	}
+	/* The agent itself may have said that it failed. */
+	finish(l, status == SESSION_COMPLETED && l->is_error ? SESSION_FAILED : status);
 }
 
 static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
 {
 	struct live_session *l = arg;
 
-	if (!is_stderr) {
+	if (!is_stderr)
 		transcript_feed(&l->transcript, data, n);
-		return;
-	}
-	if (n > SESSION_STDERR_MAX) {
-		data += n - SESSION_STDERR_MAX;
-		n = SESSION_STDERR_MAX;
-	}
-	if (l->err.len + n > 2UL * SESSION_STDERR_MAX)
-		buf_consume(&l->err, l->err.len + n - SESSION_STDERR_MAX);
-	buf_add(&l->err, data, n);
 }
 
-void session_end_with(struct live_session *l, enum session_intent intent)
+void session_end_with(struct live_session *l, enum intent intent)
 {
 	const struct sessions_opts *o = &l->sessions->opts;
+	bool stops = intent == INTENT_STOP;
+	unsigned terminate_ms = stops && o->terminate_ms > STOP_MS ? STOP_MS : o->terminate_ms;
 
-	if (l->exited || l->intent != SESSION_RUNS)
+	if (l->exited ||
+	    !attempt_end(&l->attempt, intent, stops ? 0 : o->interrupt_ms, terminate_ms))
 		return;
-	l->intent = intent;
-	if (l->program && intent == SESSION_IS_INTERRUPTED)
-		supervised_interrupt(l->program, o->interrupt_ms, o->terminate_ms);
-	else if (l->program)
-		supervised_end(l->program, o->terminate_ms < STOP_MS ? o->terminate_ms : STOP_MS);
-	else if (l->turn)
-		chat_turn_cancel(l->turn);
 	/* It shall not wait in a write that nobody reads. */
 	l->paused = false;
-	if (l->program)
-		supervised_read(l->program, true);
+	if (l->attempt.program)
+		supervised_read(l->attempt.program, true);
 }
 
 void session_kill(struct live_session *l)
 {
-	session_end_with(l, SESSION_IS_STOPPED);
-	if (l->program)
-		supervised_end(l->program, 0);
+	session_end_with(l, INTENT_STOP);
+	if (l->attempt.program)
+		supervised_end(l->attempt.program, 0);
 }
 
 /* ---- as a conversation ---- */
 
-static void on_done(void *arg, const struct chat_answer *answer)
+static void on_answer(void *arg, const struct chat_answer *answer)
 {
 	struct live_session *l = arg;
 	const struct session_event row = {
 		.type = SESSION_MESSAGE, .role = TEXT("assistant"), .content = answer->content};
-	bool failed = answer->result != 0;
 
-	l->turn = NULL;
+	/* It runs before it ends. */
+	if (l->attempt.starting)
+		session_set_status(l, SESSION_RUNNING);
 	session_say_query(l);
 	if (answer->content.len > 0)
 		session_say(l, &row, NULL);
@@ -192,30 +176,14 @@ static void on_done(void *arg, const struct chat_answer *answer)
 	l->row.turns = 1;
 	l->row.input_tokens = answer->usage.input;
 	l->row.output_tokens = answer->usage.output;
-	if (answer->result > 0)
-		set_error(l, answer->why->text);
-	else if (answer->result < 0)
-		set_error(l, strerror(-answer->result));
-	if (l->intent == SESSION_IS_STOPPED)
-		set_error(l, stopped_text);
-	if (l->intent == SESSION_IS_INTERRUPTED)
-		l->row.error = (struct text) {0};
-	if (l->intent == SESSION_IS_STOPPED || (failed && l->intent == SESSION_RUNS))
-		finish(l, SESSION_FAILED);
-	else if (l->intent == SESSION_IS_INTERRUPTED || answer->outcome == AGENT_CANCELLED)
-		finish(l, SESSION_INTERRUPTED);
-	else
-		finish(l, SESSION_COMPLETED);
 }
 
-static void on_done_or_starting(void *arg, const struct chat_answer *answer)
+void session_run_init(struct live_session *l)
 {
-	struct live_session *l = arg;
+	static const struct attempt_ops ops = {
+		.on_output = on_output, .on_answer = on_answer, .on_end = on_end};
 
-	/* It runs before it ends. */
-	if (l->starting)
-		session_set_status(l, SESSION_RUNNING);
-	on_done(l, answer);
+	attempt_init(&l->attempt, &ops, l, SESSION_STDERR_MAX);
 }
 
 /* What its configuration has of these, one paragraph each; {NULL, 0} where that is nothing. */
@@ -293,7 +261,6 @@ static void say_unused(struct live_session *l)
 
 static int start_turn(struct live_session *l, struct why *why)
 {
-	const struct chat_sink sink = {.on_done = on_done_or_starting, .arg = l};
 	struct chat_ask ask = {.agent = l->row.runner, .content = l->row.query};
 	int e = turn_system(l, &ask.system);
 
@@ -306,10 +273,7 @@ static int start_turn(struct live_session *l, struct why *why)
 	l->row.agent_session = text_of(l->agent_session);
 	ask.conversation = l->row.agent_session;
 	say_unused(l);
-	l->starting = true;
-	e = chat_send(l->sessions->opts.chat, &ask, &sink, &l->turn, why);
-	l->starting = false;
-	return e;
+	return attempt_ask(&l->attempt, l->sessions->opts.chat, &ask, why);
 }
 
 /* ---- as a program ---- */
@@ -332,24 +296,20 @@ static int start_supervised(struct live_session *l, const struct session_program
 	char own[OWN_VARIABLES][VARIABLE_MAX];
 	const char *env[OWN_VARIABLES + 1];
 	char what[UUID_LEN + 16];
+	struct supervised_opts opts = {
+		.argv = (const char *const *)p->argv,
+		.base = l->sessions->opts.env,
+		.env = env,
+		.cwd = l->row.working_dir.data,
+		.input = p->input,
+		.mark = l->mark,
+		.what = what,
+	};
 	int r;
 
 	set_variables(l, own, env);
 	snprintf(what, sizeof(what), "session=%s", l->id);
-	r = supervised_start(l->sessions->opts.loop,
-			     &(struct supervised_opts) {
-				     .argv = (const char *const *)p->argv,
-				     .base = l->sessions->opts.env,
-				     .env = env,
-				     .cwd = l->row.working_dir.data,
-				     .input = p->input,
-				     .mark = l->mark,
-				     .what = what,
-				     .on_output = on_output,
-				     .on_exit = on_exit_of,
-				     .arg = l,
-			     },
-			     &l->program, why);
+	r = attempt_run(&l->attempt, l->sessions->opts.loop, &opts, why);
 	return r > 0 ? l->sessions->opts.wording->no_program(why, p->argv[0]) : r;
 }
 
@@ -499,7 +459,9 @@ void session_begin(struct live_session *l)
 		return;
 	}
 	/* A conversation may have ended before it began. */
-	if (!l->exited)
+	if (l->attempt.ended)
+		on_end(l);
+	else
 		session_set_status(l, SESSION_RUNNING);
 	tell_launched(l, 0, NULL);
 }

@@ -36,7 +36,7 @@ static size_t size_of(const struct value *v)
 static bool is_too_much(const struct live_session *l)
 {
 	return l->kept_bytes > l->sessions->opts.keep_bytes ||
-	       (l->intent != SESSION_RUNS && l->unwritten > 4UL * SESSION_UNWRITTEN_MAX);
+	       (l->attempt.intent != INTENT_NONE && l->unwritten > 4UL * SESSION_UNWRITTEN_MAX);
 }
 
 static bool has_room(struct live_session *l, size_t bytes)

@@ -139,7 +139,7 @@ static void interrupt_live(struct live_session *l, struct interruption *i)
 		return;
 	}
 	session_set_status(l, SESSION_COMPLETING);
-	session_end_with(l, SESSION_IS_INTERRUPTED);
+	session_end_with(l, INTENT_CANCEL);
 	i->waiter.fn = on_interrupt_kept;
 	if (session_when_kept(l, &i->waiter) != 0)
 		interruption_end(i, 0, NULL);
@@ -391,7 +391,7 @@ static void stop_all(void *arg)
 	struct sessions *s = arg;
 
 	list_for_each (at, following, &s->live)
-		session_end_with(list_entry(at, struct live_session, link), SESSION_IS_STOPPED);
+		session_end_with(list_entry(at, struct live_session, link), INTENT_STOP);
 }
 
 static void kill_all(struct sessions *s)

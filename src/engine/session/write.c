@@ -126,13 +126,13 @@ static struct batch *open_batch(struct live_session *l)
  * its end would not be told else. */
 static void pause_or_read(struct live_session *l)
 {
-	bool pause = l->unwritten > SESSION_UNWRITTEN_MAX && l->intent == SESSION_RUNS;
+	bool pause = l->unwritten > SESSION_UNWRITTEN_MAX && l->attempt.intent == INTENT_NONE;
 
 	if (pause == l->paused || (l->paused && l->unwritten > SESSION_UNWRITTEN_MAX / 4))
 		return;
 	l->paused = pause;
-	if (l->program)
-		supervised_read(l->program, !pause);
+	if (l->attempt.program)
+		supervised_read(l->attempt.program, !pause);
 }
 
 /* Only here is a session forgotten. */

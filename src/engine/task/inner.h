@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "engine/attempt/attempt.h"
 #include "engine/keep/keeper.h"
 #include "io/tree.h"
 #include "engine/task/task.h"
@@ -57,9 +58,6 @@ struct project {
 /* The error of a running task that shall be cancelled, for the next start to see. */
 #define TASK_CANCEL_WISH "cancel requested"
 
-/* How a run that is to end shall be told. */
-enum task_intent { INTENT_NONE, INTENT_CANCEL, INTENT_TIMEOUT, INTENT_STOP };
-
 /* Who waits until a run has begun: once, with the state that the task has then; gone: the service is
  * freed, and nobody may be told. */
 struct run_waiter {
@@ -71,23 +69,14 @@ struct run_waiter {
 struct run {
 	struct tasks *tasks;
 	struct live *live;
-	struct supervised *program; /* or */
-	struct chat_turn *turn;
+	struct attempt attempt;
 	struct output_file *output;
 	struct timer *timer;        /* its time limit */
 	struct task_change *begins; /* until it is kept that it runs; nothing has begun before */
-	enum task_intent intent;
 	char mark[TREE_MARK_MAX];
-	struct buf out; /* the end of what it printed */
-	struct buf err;
+	struct buf out;           /* the end of what it printed */
 	struct run_waiter waiter; /* fn NULL: none */
-	bool exited;
-	bool starting;      /* chat_send has not returned */
-	bool output_failed; /* told once */
-	int status;
-	int signal;
-	char *text; /* what a conversation ended with, or failed by */
-	bool failed;
+	bool output_failed;       /* told once */
 };
 
 struct live {
@@ -190,7 +179,7 @@ void run_start(struct tasks *t, struct live *l);
 
 /* fn comes when its program runs, its turn has begun, or neither will. Right after run_start. */
 void run_when_begun(struct run *r, const struct run_waiter *w);
-void run_end_with(struct run *r, enum task_intent intent);
+void run_end_with(struct run *r, enum intent intent);
 void run_drop(struct run *r); /* the service is freed */
 
 struct program {

@@ -33,12 +33,10 @@ static struct tasks *tasks_of(const struct run *r)
 static void run_free(struct run *r)
 {
 	task_change_forget(r->begins);
-	supervised_free(r->program);
+	attempt_done(&r->attempt);
 	output_file_close(r->output);
 	timer_free(r->timer);
 	buf_done(&r->out);
-	buf_done(&r->err);
-	free(r->text);
 	free(r);
 }
 
@@ -66,34 +64,10 @@ void run_drop(struct run *r)
 {
 	if (r->waiter.fn)
 		r->waiter.fn(r->waiter.arg, true, TASK_RUNNING);
-	if (r->turn)
-		chat_turn_forget(r->turn);
 	run_free(r);
 }
 
 /* ---- what it prints ---- */
-
-/* The end is kept: at most twice as much as asked for is held. */
-static void tail_add(struct buf *b, size_t max, const char *data, size_t n)
-{
-	if (n > max) {
-		data += n - max;
-		n = max;
-	}
-	if (b->len + n > 2 * max)
-		buf_consume(b, b->len + n - max);
-	buf_add(b, data, n);
-}
-
-static struct text tail(const struct buf *b, size_t max)
-{
-	size_t from = b->len > max ? b->len - max : 0;
-
-	/* Not in the middle of a character. */
-	while (from > 0 && from < b->len && ((unsigned char)b->data[from] & 0xc0) == 0x80)
-		from++;
-	return (struct text) {.data = b->data ? b->data + from : "", .len = b->len - from};
-}
 
 static void add_output(struct run *r, const char *data, size_t n)
 {
@@ -111,9 +85,7 @@ static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
 	struct run *r = arg;
 
 	add_output(r, data, n);
-	if (is_stderr)
-		tail_add(&r->err, TASK_STDERR_MAX, data, n);
-	else
+	if (!is_stderr)
 		tail_add(&r->out, TASK_RESULT_MAX, data, n);
 }
 
@@ -160,51 +132,54 @@ static void try_again(struct tasks *t, struct live *l, struct text error)
 }
 
 /* Words for how it ended, where it has not said itself. */
-static void word_exit(const struct run *r, char out[128])
+static void word_exit(const struct attempt *a, char out[128])
 {
-	if (r->signal == 0)
-		snprintf(out, 128, "Process exited with code %d", r->status);
+	if (a->signal == 0)
+		snprintf(out, 128, "Process exited with code %d", a->status);
 	else
-		snprintf(out, 128, "Process was ended by signal %d (%s)", r->signal,
-			 strsignal(r->signal));
+		snprintf(out, 128, "Process was ended by signal %d (%s)", a->signal,
+			 strsignal(a->signal));
 }
 
 static struct text error_of(const struct run *r, char words[128])
 {
-	struct text said = tail(&r->err, TASK_STDERR_MAX);
+	const struct attempt *a = &r->attempt;
+	struct text said = attempt_said(a);
 
-	if (r->intent == INTENT_TIMEOUT) {
+	if (a->intent == INTENT_TIMEOUT) {
 		snprintf(words, 128, "Task timed out after %lldms",
 			 (long long)r->live->task.timeout_ms);
 		return text_of(words);
 	}
-	if (r->intent == INTENT_STOP)
+	if (a->intent == INTENT_STOP)
 		return TEXT("Killed during shutdown");
-	if (r->text)
-		return text_of(r->text);
+	if (a->failed)
+		return text_of(a->why.text);
+	if (a->dropped)
+		return TEXT("the conversation was cancelled");
 	if (said.len > 0)
 		return said;
-	word_exit(r, words);
+	word_exit(a, words);
 	return text_of(words);
 }
 
 static enum task_state state_of(const struct run *r)
 {
-	if (r->intent == INTENT_CANCEL)
-		return TASK_CANCELLED;
-	if (r->intent != INTENT_NONE || r->failed)
-		return TASK_FAILED;
-	/* Somebody else ended it, as a cancel would. */
-	if (r->signal == SIGTERM || r->signal == SIGKILL)
-		return TASK_CANCELLED;
-	return r->status == 0 && r->signal == 0 ? TASK_COMPLETED : TASK_FAILED;
+	static const enum task_state states[N_OUTCOMES] = {
+		[OUTCOME_DONE] = TASK_COMPLETED,      [OUTCOME_FAILED] = TASK_FAILED,
+		[OUTCOME_CANCELLED] = TASK_CANCELLED, [OUTCOME_KILLED] = TASK_CANCELLED,
+		[OUTCOME_DROPPED] = TASK_FAILED,
+	};
+
+	return states[attempt_outcome(&r->attempt)];
 }
 
 static bool may_try_again(const struct run *r, enum task_state state)
 {
 	const struct task *row = &r->live->task;
+	enum intent intent = r->attempt.intent;
 
-	if (state == TASK_COMPLETED || r->intent == INTENT_CANCEL || r->intent == INTENT_STOP)
+	if (state == TASK_COMPLETED || intent == INTENT_CANCEL || intent == INTENT_STOP)
 		return false;
 	return row->attempts < row->max_attempts;
 }
@@ -213,6 +188,7 @@ static void finish(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
 	struct live *l = r->live;
+	const struct attempt *a = &r->attempt;
 	struct run_waiter waiter = take_waiter(r);
 	enum task_state state = state_of(r);
 	bool again = may_try_again(r, state);
@@ -221,14 +197,14 @@ static void finish(struct run *r)
 	char words[128];
 
 	release(t, l);
-	l->task.exit_status = r->program && r->signal == 0 ? r->status : -1;
-	l->task.signal = r->signal;
+	l->task.exit_status = a->program && a->signal == 0 ? a->status : -1;
+	l->task.signal = a->signal;
 	l->task.output_bytes = r->output ? output_file_end(r->output) : 0;
 	if (state == TASK_COMPLETED || r->out.len > 0)
-		result = tail(&r->out, TASK_RESULT_MAX);
-	if (state == TASK_FAILED || (state == TASK_CANCELLED && r->intent != INTENT_CANCEL))
+		result = tail_of(&r->out, TASK_RESULT_MAX);
+	if (state == TASK_FAILED || (state == TASK_CANCELLED && a->intent != INTENT_CANCEL))
 		error = error_of(r, words);
-	if (r->intent == INTENT_TIMEOUT)
+	if (a->intent == INTENT_TIMEOUT)
 		task_write(t, l, "task.timeout", NULL);
 	if (again)
 		try_again(t, l, error);
@@ -240,41 +216,29 @@ static void finish(struct run *r)
 }
 
 /* Nor does what one attempt left behind go on beside the next. */
-static bool leaves_nobody(void *arg, int status, int signal)
+static bool leaves_nobody(void *arg)
 {
-	struct run *r = arg;
+	const struct run *r = arg;
 
-	r->exited = true;
-	r->status = status;
-	r->signal = signal;
-	timer_free(r->timer);
-	r->timer = NULL;
-	return r->intent != INTENT_NONE || may_try_again(r, state_of(r));
+	return r->attempt.intent != INTENT_NONE || may_try_again(r, state_of(r));
 }
 
-static void on_exit_told(void *arg, int status, int signal)
+static void on_end(void *arg)
 {
-	(void)status;
-	(void)signal;
 	finish(arg);
 }
 
 static void end_unbegun(struct run *r);
 
-void run_end_with(struct run *r, enum task_intent intent)
+void run_end_with(struct run *r, enum intent intent)
 {
 	/* A cancel holds whatever it is ended for, and the processes have been told already. */
-	if (intent == INTENT_CANCEL && (r->intent != INTENT_NONE || r->exited))
-		r->intent = intent;
-	if (r->intent != INTENT_NONE || r->exited)
-		return;
-	r->intent = intent;
-	if (r->begins)
+	if (!attempt_end(&r->attempt, intent, 0, tasks_of(r)->interrupt_ms)) {
+		if (intent == INTENT_CANCEL)
+			r->attempt.intent = intent;
+	} else if (r->begins) {
 		end_unbegun(r);
-	else if (r->program)
-		supervised_end(r->program, tasks_of(r)->interrupt_ms);
-	else if (r->turn)
-		chat_turn_cancel(r->turn);
+	}
 }
 
 static void on_timeout(void *arg)
@@ -292,36 +256,14 @@ static void on_text(void *arg, struct text whole, size_t from)
 	tail_add(&r->out, TASK_RESULT_MAX, whole.data + from, whole.len - from);
 }
 
-static void on_done(void *arg, const struct chat_answer *answer)
-{
-	struct run *r = arg;
-
-	r->turn = NULL;
-	r->failed = answer->result != 0 || answer->outcome == AGENT_CANCELLED;
-	if (answer->result > 0)
-		r->text = strdup(answer->why->text);
-	else if (answer->result < 0)
-		r->text = strdup(strerror(-answer->result));
-	else if (r->failed)
-		r->text = strdup("the conversation was cancelled");
-	r->exited = true;
-	if (!r->starting)
-		finish(r);
-}
-
 static int start_turn(struct run *r, const struct agent *agent, struct text prompt, struct why *why)
 {
-	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = r};
 	char id[40];
 	struct chat_ask ask = {.agent = text_of(agent->name), .content = prompt};
-	int e;
 
 	snprintf(id, sizeof(id), "task:%lld", (long long)r->live->task.seq);
 	ask.conversation = text_of(id);
-	r->starting = true;
-	e = chat_send(tasks_of(r)->services->chat, &ask, &sink, &r->turn, why);
-	r->starting = false;
-	return e;
+	return attempt_ask(&r->attempt, tasks_of(r)->services->chat, &ask, why);
 }
 
 /* ---- as a program ---- */
@@ -330,7 +272,7 @@ static int start_program(struct run *r, const struct program *p, struct why *why
 {
 	char *cwd = p->cwd.data ? strndup(p->cwd.data, p->cwd.len) : NULL;
 	char what[TASK_NAME_MAX + 8];
-	const struct supervised_opts opts = {
+	struct supervised_opts opts = {
 		.argv = (const char *const *)p->argv,
 		.base = p->base,
 		.env = p->env,
@@ -338,17 +280,13 @@ static int start_program(struct run *r, const struct program *p, struct why *why
 		.input = p->input,
 		.mark = r->mark,
 		.what = what,
-		.on_output = on_output,
-		.sweeps = leaves_nobody,
-		.on_exit = on_exit_told,
-		.arg = r,
 	};
 	int e;
 
 	if (p->cwd.data && !cwd)
 		return -ENOMEM;
 	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.id));
-	e = supervised_start(tasks_of(r)->loop, &opts, &r->program, why);
+	e = attempt_run(&r->attempt, tasks_of(r)->loop, &opts, why);
 	/* As the original words it, which its clients show. Of a folder, we know better. */
 	if (e == REFUSE_NOT_FOUND && !strchr(p->argv[0], '/') && (!cwd || access(cwd, F_OK) == 0))
 		e = refuse(why, REFUSE_NOT_FOUND, "spawn %.100s ENOENT", p->argv[0]);
@@ -391,9 +329,9 @@ static void tell_started(struct run *r)
 	struct tasks *t = tasks_of(r);
 	struct task *row = &r->live->task;
 
-	if (r->program) {
-		row->pid = supervised_pid(r->program);
-		row->pid_started = supervised_started(r->program);
+	if (r->attempt.program) {
+		row->pid = supervised_pid(r->attempt.program);
+		row->pid_started = supervised_started(r->attempt.program);
 	}
 	if (row->timeout_ms > 0 && timer_new(t->loop, on_timeout, r, &r->timer) == 0)
 		timer_start(r->timer, (uint64_t)row->timeout_ms);
@@ -402,9 +340,7 @@ static void tell_started(struct run *r)
 
 static void give_up(struct run *r, const char *text)
 {
-	r->text = strdup(text);
-	r->failed = true;
-	r->exited = true;
+	attempt_fail(&r->attempt, text);
 	finish(r);
 }
 
@@ -426,7 +362,7 @@ static void go(struct run *r, struct text prompt, struct text env)
 	}
 	tell_started(r);
 	/* A conversation may have ended before it began. */
-	if (!r->program && r->exited)
+	if (!r->attempt.program && r->attempt.ended)
 		finish(r);
 	else
 		tell_waiter(take_waiter(r), TASK_RUNNING);
@@ -457,9 +393,9 @@ static void fetch_finished(struct work *w, int result)
 	struct fetch *f = list_entry(w, struct fetch, work);
 	struct run *r = f->run;
 
-	if (r->intent == INTENT_NONE && r->tasks->stopping)
-		r->intent = INTENT_STOP;
-	if (r->intent != INTENT_NONE) {
+	if (r->attempt.intent == INTENT_NONE && r->tasks->stopping)
+		r->attempt.intent = INTENT_STOP;
+	if (r->attempt.intent != INTENT_NONE) {
 		end_unbegun(r);
 	} else if (result == 0 && f->found) {
 		go(r, f->row.prompt, f->row.env);
@@ -493,6 +429,10 @@ static int fetch(struct run *r)
 
 static struct run *run_new(struct tasks *t, struct live *l)
 {
+	static const struct attempt_ops ops = {.on_output = on_output,
+					       .on_text = on_text,
+					       .sweeps = leaves_nobody,
+					       .on_end = on_end};
 	struct run *r = calloc(1, sizeof(*r));
 
 	if (!r)
@@ -500,7 +440,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	r->tasks = t;
 	r->live = l;
 	buf_init(&r->out, 2 * TASK_RESULT_MAX);
-	buf_init(&r->err, 2 * TASK_STDERR_MAX);
+	attempt_init(&r->attempt, &ops, r, TASK_STDERR_MAX);
 	if (supervisor_mark(t->owner, r->mark) != 0) {
 		free(r);
 		return NULL;
@@ -531,7 +471,7 @@ static void end_unbegun(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
 
-	if (r->intent == INTENT_STOP)
+	if (r->attempt.intent == INTENT_STOP)
 		put_back(r);
 	else
 		give_up(r, "ended before it began");

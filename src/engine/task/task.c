@@ -234,8 +234,8 @@ static void kill_all(struct tasks *t)
 	list_for_each (at, following, &t->running) {
 		const struct run *r = list_entry(at, struct live, link)->run;
 
-		if (r->program)
-			supervised_end(r->program, 0);
+		if (r->attempt.program)
+			supervised_end(r->attempt.program, 0);
 	}
 }
 
