@@ -355,22 +355,27 @@ struct agents_renewed {
 	struct environments environments;
 };
 
-static int renew(struct daemon *d, const struct settings *fresh)
+static void renewed_free(struct agents_renewed *n)
+{
+	if (n)
+		arena_done(&n->arena);
+	free(n);
+}
+
+static int renew(struct daemon *d, const struct settings *fresh, struct agents_renewed **ret)
 {
 	struct agents_renewed *n = calloc(1, sizeof(*n));
-	int r;
 
 	if (!n)
 		return -ENOMEM;
 	arena_init(&n->arena, ENVIRONMENTS_MAX);
-	r = environments_make(fresh, d->server, &n->arena, &n->environments);
-	n->before = d->renewed;
-	d->renewed = n;
-	return r;
+	*ret = n;
+	return environments_make(fresh, d->server, &n->arena, &n->environments);
 }
 
 static int make_changed(struct daemon *d, const struct settings *fresh,
-			struct agent *list[AGENTS_MAX], struct agents *made)
+			const struct environments *env, struct agent *list[AGENTS_MAX],
+			struct agents *made)
 {
 	int r = 0;
 
@@ -380,7 +385,7 @@ static int make_changed(struct daemon *d, const struct settings *fresh,
 		list[i] = chat_agent(d->services->chat, text_of(a->name));
 		if (list[i] && unchanged(d->settings, fresh, a))
 			continue;
-		r = make_or_excuse(fresh, a, d->loop, &d->renewed->environments, &list[i]);
+		r = make_or_excuse(fresh, a, d->loop, env, &list[i]);
 		if (r == 0)
 			made->list[made->n++] = list[i];
 	}
@@ -398,20 +403,29 @@ static bool any_changed(const struct settings *old, const struct settings *fresh
 
 int agents_reload(struct daemon *d, const struct settings *fresh, struct why *why)
 {
+	struct agents_renewed *renewed = NULL;
 	struct agent *list[AGENTS_MAX];
 	struct agents made = {.n = 0};
 	int r;
 
 	if (!any_changed(d->settings, fresh))
 		return 0;
-	r = renew(d, fresh);
+	r = renew(d, fresh, &renewed);
 	if (r == 0)
-		r = make_changed(d, fresh, list, &made);
+		r = make_changed(d, fresh, &renewed->environments, list, &made);
 	if (r == 0)
-		return chat_set_agents(d->services->chat, list, fresh->agents.n,
-				       default_agent(fresh), why);
-	agents_done(&made);
-	return r;
+		r = chat_set_agents(d->services->chat, list, fresh->agents.n, default_agent(fresh),
+				    why);
+	else
+		agents_done(&made);
+	/* Where the new agents were refused, nobody needs their environments. */
+	if (r != 0) {
+		renewed_free(renewed);
+		return r;
+	}
+	renewed->before = d->renewed;
+	d->renewed = renewed;
+	return 0;
 }
 
 void agents_renewed_free(struct agents_renewed *n)
@@ -419,8 +433,7 @@ void agents_renewed_free(struct agents_renewed *n)
 	while (n) {
 		struct agents_renewed *before = n->before;
 
-		arena_done(&n->arena);
-		free(n);
+		renewed_free(n);
 		n = before;
 	}
 }

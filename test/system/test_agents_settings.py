@@ -333,6 +333,35 @@ def test_a_reload_takes_agents_as_they_are_now():
                 check(str(i) in ask(c)["result"]["content"], "reloaded %d", i)
 
 
+def test_a_reload_counts_only_agents_that_are_new_and_a_refused_one_leaves_nothing():
+    def conf_of(n, delay):
+        others = "".join("[agent a%d]\nkind = recall\nword_delay = %d\n" % (i, delay)
+                         for i in range(n))
+        return "[agent one]\nkind = command\ncommand = sh -c 'echo PATH=$PATH'\n[chat]\nagent = one\n" + others
+
+    with Folder() as folder:
+        conf = write(folder("koine.conf"), conf_of(0, 0))
+        with Daemon("--config", conf, announced=["settings not read again"]) as d:
+            with d.connect() as c:
+                for delay in range(33):
+                    write(conf, conf_of(30, delay))
+                    same(c.call("daemon.reload"), {"reloaded": True}, "reload %d" % delay)
+                # 33 times 30 are in use, with the first two: 32 more fit, 30 twice do not.
+                write(conf, conf_of(30, 33))
+                same(c.call("daemon.reload"), {"reloaded": True}, "the last that fits")
+                for delay in range(34, 37):
+                    write(conf, conf_of(30, delay))
+                    c.send(request("daemon.reload") + b"\n")
+                    said = told(c)
+                    check("changed too often" in said["error"]["message"], "%r", said)
+                    check("PATH=" in ask(c)["result"]["content"], "its environment")
+                # Nobody new is among these.
+                write(conf, conf_of(20, 33))
+                same(c.call("daemon.reload"), {"reloaded": True}, "fewer of the same")
+                same(len(agents_of(d)), 22, "agents")
+                check("PATH=" in ask(c)["result"]["content"], "its environment")
+
+
 def test_a_system_file_is_read_at_start_and_must_be_text():
     with Folder() as folder:
         for text, words in ((b"x" * 65537, "is over 64 KiB"), (b"\xff\xfe", "is not UTF-8 text"),

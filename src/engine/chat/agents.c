@@ -117,20 +117,22 @@ int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, 
 		    struct why *why)
 {
 	struct chat_roster *roster;
+	unsigned n_new = 0;
 	int r = make_roster(chat, agents, n, &roster);
 
 	if (r != 0)
 		return r;
 	r = choose_default(roster, name, why);
-	if (r == 0 && chat->n_agents + n > CHAT_AGENTS_MAX)
+	for (unsigned i = 0; i < n; i++)
+		n_new += roster->members[i].own;
+	if (r == 0 && chat->n_agents + n_new > CHAT_AGENTS_MAX)
 		r = refuse(why, REFUSE_LIMIT,
 			   "the agents were changed too often; a restart takes the new ones");
 	if (r != 0) {
 		free_roster(roster);
 		return r;
 	}
-	for (unsigned i = 0; i < n; i++)
-		chat->n_agents += roster->members[i].own;
+	chat->n_agents += n_new;
 	roster->before = chat->rosters;
 	chat->rosters = roster;
 	atomic_store_explicit(&chat->roster, roster, memory_order_release);

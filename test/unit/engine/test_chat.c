@@ -1237,11 +1237,34 @@ static void tells_which_agents_answer(void **state)
 	assert_int_equal(p.n_ok, 2);
 }
 
+static void only_new_agents_count_against_the_limit(void **state)
+{
+	enum { MOST = 1024, OLD = 3 };
+	struct world *w = *state;
+	struct chat *chat = w->f->services->chat;
+	struct agent *agents[MOST + 1];
+	struct puppet *first = w->puppet;
+	struct why why;
+
+	for (unsigned i = 0; i < OLD; i++)
+		agents[i] = chat_agent_at(chat, i);
+	for (unsigned i = OLD; i < MOST; i++)
+		agents[i] = new_puppet(w);
+	assert_int_equal(chat_set_agents(chat, agents, MOST, "recall", &why), 0);
+	assert_int_equal(chat_set_agents(chat, agents, MOST, "recall", &why), 0);
+	assert_int_equal(chat_set_agents(chat, agents, OLD, "slow", &why), 0);
+	agents[MOST] = new_puppet(w);
+	assert_int_equal(chat_set_agents(chat, agents, MOST + 1, "recall", &why), REFUSE_LIMIT);
+	assert_string_equal(chat_agent(chat, (struct text) {0})->name, "slow");
+	w->puppet = first;
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(only_new_agents_count_against_the_limit),
 		T(remembers_what_was_said),
 		T(finds_what_everybody_says),
 		T(quotes_memory_too),
