@@ -125,6 +125,9 @@ int tasks_begin(struct daemon *d, struct why *why)
 	struct task_group_limit groups[GROUPS_MAX];
 	char folder[PATH_MAX];
 	const struct tasks_opts opts = {
+		.store = services->store,
+		.events = services->events,
+		.chat = services->chat,
 		.loop = d->loop,
 		.background = d->background,
 		.output_folder = folder,
@@ -146,7 +149,7 @@ int tasks_begin(struct daemon *d, struct why *why)
 		r = trust_new(services->store, services->events, &services->trust);
 	if (r == 0)
 		r = open_dialects(d, folder);
-	return r != 0 ? r : tasks_start(services, &opts, why);
+	return r != 0 ? r : tasks_start(&opts, &services->tasks, why);
 }
 
 /* ---- approvals ---- */

@@ -72,7 +72,6 @@ int rules_start(struct daemon *d, struct why *why)
 	const struct automation_opts opts = {
 		.loop = d->loop,
 		.background = d->background,
-		.services = services,
 		.store = services->store,
 		.events = services->events,
 		.tasks = services->tasks,

@@ -60,6 +60,13 @@ static inline struct processes *call_processes(const struct call *c)
 	return s ? s->processes : NULL;
 }
 
+static inline struct tasks *call_tasks(const struct call *c)
+{
+	const struct services *s = call_services(c);
+
+	return s ? s->tasks : NULL;
+}
+
 static inline struct tools *call_tools(const struct call *c)
 {
 	const struct services *s = call_services(c);

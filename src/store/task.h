@@ -59,23 +59,13 @@ int store_task_state(struct connection *c, struct text project, struct text id,
 int store_task_open(struct connection *c, struct arena *arena, struct task **ret_tasks,
 		    unsigned *ret_n);
 
-struct store_task_counts {
-	struct text project;
-	int64_t n[N_TASK_STATES];
-};
-
 /* For every project that has tasks. */
-int store_task_count(struct connection *c, struct arena *arena,
-		     struct store_task_counts **ret_counts, unsigned *ret_n);
-
-struct store_task_group {
-	struct text name;
-	int64_t n[N_TASK_STATES];
-};
+int store_task_count(struct connection *c, struct arena *arena, struct task_tally **ret_counts,
+		     unsigned *ret_n);
 
 /* project {NULL, 0}: of all. */
 int store_task_groups(struct connection *c, struct text project, struct arena *arena,
-		      struct store_task_group **ret_groups, unsigned *ret_n);
+		      struct task_tally **ret_groups, unsigned *ret_n);
 
 /* Deletes up to `limit` that ended before then; tells of each how it stood, without its error. */
 int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, struct arena *arena,

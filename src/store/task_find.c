@@ -278,50 +278,27 @@ int store_task_open(struct connection *c, struct arena *arena, struct task **ret
 	" sum(CASE WHEN state = 2 THEN 1 ELSE 0 END), sum(CASE WHEN state = 3 THEN 1 ELSE 0 END)," \
 	" sum(CASE WHEN state = 4 THEN 1 ELSE 0 END)"
 
-static int read_counts(struct statement *q, int64_t ret_n[N_TASK_STATES])
+static int read_tally(struct statement *q, void *ret)
 {
+	struct task_tally *tally = ret;
+
+	tally->name = query_text(q, 0);
 	for (int i = 0; i < N_TASK_STATES; i++)
-		ret_n[i] = query_int(q, 1 + i);
+		tally->n[i] = query_int(q, 1 + i);
 	return query_fault(q);
 }
 
-static int read_project(struct statement *q, void *ret)
-{
-	struct store_task_counts *counts = ret;
+static const uint16_t tally_texts[] = {offsetof(struct task_tally, name)};
 
-	counts->project = query_text(q, 0);
-	return read_counts(q, counts->n);
-}
+static const struct row_kind tally_kind = ROW_KIND(struct task_tally, read_tally, tally_texts);
 
-static int read_group(struct statement *q, void *ret)
-{
-	struct store_task_group *group = ret;
-
-	group->name = query_text(q, 0);
-	return read_counts(q, group->n);
-}
-
-static const uint16_t project_texts[] = {
-	offsetof(struct store_task_counts, project),
-};
-
-static const struct row_kind project_kind =
-	ROW_KIND(struct store_task_counts, read_project, project_texts);
-
-static const uint16_t group_texts[] = {
-	offsetof(struct store_task_group, name),
-};
-
-static const struct row_kind group_kind =
-	ROW_KIND(struct store_task_group, read_group, group_texts);
-
-int store_task_count(struct connection *c, struct arena *arena,
-		     struct store_task_counts **ret_counts, unsigned *ret_n)
+int store_task_count(struct connection *c, struct arena *arena, struct task_tally **ret_counts,
+		     unsigned *ret_n)
 {
 	static const struct query sql = {"SELECT project, " PER_STATE
 					 " FROM task GROUP BY project ORDER BY project"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct row_list list = {.kind = &project_kind, .arena = arena};
+	struct row_list list = {.kind = &tally_kind, .arena = arena};
 	int r;
 
 	r = query_start(c, &sql, &q);
@@ -336,14 +313,14 @@ int store_task_count(struct connection *c, struct arena *arena,
 }
 
 int store_task_groups(struct connection *c, struct text project, struct arena *arena,
-		      struct store_task_group **ret_groups, unsigned *ret_n)
+		      struct task_tally **ret_groups, unsigned *ret_n)
 {
 	static const struct query sql = {"SELECT group_name, " PER_STATE
 					 " FROM task WHERE group_name IS NOT NULL"
 					 " AND (:project IS NULL OR project = :project)"
 					 " GROUP BY group_name ORDER BY group_name"};
 	CLEANUP(query_donep) struct statement *q = NULL;
-	struct row_list list = {.kind = &group_kind, .arena = arena};
+	struct row_list list = {.kind = &tally_kind, .arena = arena};
 	int r;
 
 	r = query_start(c, &sql, &q);

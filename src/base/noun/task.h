@@ -55,5 +55,11 @@ enum {
 
 extern const struct portrait task_portrait;
 
+/* How many tasks of one project or group are in which state. */
+struct task_tally {
+	struct text name;
+	int64_t n[N_TASK_STATES];
+};
+
 const char *task_state_name(enum task_state state);
 bool task_state_parse(struct text t, enum task_state *ret_state);

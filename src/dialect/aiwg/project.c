@@ -210,7 +210,7 @@ static int set_limits(const struct project *p)
 		.queue = p->config->config.queue,
 	};
 
-	return tasks_add_project(p->host->daemon->services, &limits);
+	return tasks_add_project(p->host->daemon->services->tasks, &limits);
 }
 
 /* ---- tasks.json ---- */
@@ -228,7 +228,7 @@ static int import_text(const struct project *p, struct text text, struct task_im
 			    &in->n, why);
 	in->tasks = tasks;
 	if (r == 0)
-		r = tasks_import(p->host->daemon->services, &arena, in, &n);
+		r = tasks_import(p->host->daemon->services->store, &arena, in, &n);
 	arena_done(&arena);
 	if (r == 0)
 		r = project_file_put_aside(p->folder, PROJECT_TASKS, ".imported");
@@ -286,7 +286,7 @@ static void tell_untrusted(const struct project *p, enum trust_state state)
 	const struct trust_offer *o = &p->config->offer;
 	unsigned n_held = 0;
 
-	tasks_each_held(p->host->daemon->services, p->shown.folder, count_held, &n_held);
+	tasks_each_held(p->host->daemon->services->tasks, p->shown.folder, count_held, &n_held);
 	if (state != TRUST_WANTED && state != TRUST_CHANGED && n_held == 0)
 		return;
 	log_info("project does not act",

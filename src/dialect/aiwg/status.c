@@ -85,7 +85,7 @@ static void write_supervisor(struct json *j, struct services *s, struct text fol
 	unsigned n = 0;
 
 	if (s->tasks)
-		task_load(s, folder, &load, &tasks, &n);
+		task_load(s->tasks, folder, &load, &tasks, &n);
 	json_begin_object(j);
 	json_member_uint(j, "running", load.n_running);
 	json_member_uint(j, "queued", load.n_queued);
@@ -103,7 +103,7 @@ static void write_stats(struct json *j, struct services *s, struct text folder)
 	struct task_counts counts = {0};
 
 	if (s->tasks)
-		task_count(s, folder, &counts);
+		task_count(s->tasks, folder, &counts);
 	json_begin_object(j);
 	json_member_int(j, "total", counts.total);
 	for (unsigned i = 0; i < N_TASK_STATES; i++)

@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "call/client.h"
 #include "dialect/aiwg/aiwg.h"
-#include "engine/services.h"
+#include "dialect/engine.h"
 
 enum {
 	OUTPUT_SHOWN = 256 << 10, /* bytes of a task's output: the last */
@@ -116,7 +116,7 @@ static void submitted(void *arg, int r, const struct task_submitted *task, const
 static struct done submit(struct call *c, const struct task_new *task)
 {
 	(void)call_later(c, NULL, NULL);
-	task_submit(call_services(c), task, submitted, c);
+	task_submit(call_tasks(c), task, submitted, c);
 	return call_settled(c);
 }
 
@@ -192,7 +192,7 @@ struct done aiwg_task_cancel(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	task_cancel(call_services(c), aiwg_folder(c, in->project), in->id, cancelled, c);
+	task_cancel(call_tasks(c), aiwg_folder(c, in->project), in->id, cancelled, c);
 	return call_settled(c);
 }
 
@@ -222,7 +222,7 @@ static bool read_state(const struct value *v, int *ret_state)
 /* Worded once for as long as it stays as it is. */
 static void write_task_now(const struct call *c, struct json *j, const struct task *t)
 {
-	struct buf *words = task_words(call_services(c), t, c->dialect);
+	struct buf *words = task_words(call_tasks(c), t, c->dialect);
 	struct json own = {.out = words};
 
 	if (words && words->len == 0 && words->err == 0)
@@ -263,8 +263,7 @@ static int list_read(struct call *c)
 {
 	struct listing *l = c->state;
 
-	return task_list(call_services(c), c->lane, &c->arena, &l->filter, &l->tasks, &l->n,
-			 &c->why);
+	return task_list(call_tasks(c), c->lane, &c->arena, &l->filter, &l->tasks, &l->n, &c->why);
 }
 
 static struct done list_was_read(struct call *c, int r)
@@ -299,7 +298,7 @@ struct done aiwg_task_list(struct call *c)
 		return call_fail(c, r);
 	if (!read_state(in->state, &f.state))
 		return reply_tasks(c, NULL, NULL, 0);
-	if (task_list_now(call_services(c), &f, &tasks, &n))
+	if (task_list_now(call_tasks(c), &f, &tasks, &n))
 		return reply_tasks(c, tasks, NULL, n);
 	return list_from_store(c, &f);
 }
@@ -310,7 +309,7 @@ static int get_read(struct call *c)
 {
 	const struct aiwg_task_in *in = c->in;
 
-	return task_get_printed(call_services(c), c->lane, &c->arena, aiwg_folder(c, in->project),
+	return task_get_printed(call_tasks(c), c->lane, &c->arena, aiwg_folder(c, in->project),
 				in->id, OUTPUT_SHOWN, c->state, &c->why);
 }
 
@@ -320,7 +319,7 @@ static struct done get_was_read(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	task_catch_up_printed(call_services(c), t);
+	task_catch_up_printed(call_tasks(c), t);
 	write_task(c, call_result(c), &t->task, t->output);
 	return call_reply(c);
 }
@@ -349,7 +348,7 @@ struct done aiwg_task_stats(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	task_count(call_services(c), aiwg_folder(c, in->project), &counts);
+	task_count(call_tasks(c), aiwg_folder(c, in->project), &counts);
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_int(j, "total", counts.total);

@@ -123,7 +123,7 @@ static int start_processes(const struct dialect_host *h, struct why *why)
 	const struct processes_opts opts = {
 		.loop = h->daemon->loop,
 		.background = *h->daemon->background,
-		.owner = tasks_owner(services),
+		.owner = tasks_owner(services->tasks),
 		.approvals = services->approvals,
 		.folder = s->folder,
 		.env = h->env,
@@ -139,7 +139,7 @@ static int start(struct dialect_host *h, struct why *why)
 	const struct tools_opts opts = {
 		.loop = h->daemon->loop,
 		.background = *h->daemon->background,
-		.owner = tasks_owner(services),
+		.owner = tasks_owner(services->tasks),
 		.memories = services->memories,
 		.approvals = services->approvals,
 		/* Memory over HTTP is by the same. */

@@ -52,7 +52,7 @@ static void write_short(struct call *c, struct json *j, const struct trust_offer
 {
 	unsigned n_held = 0;
 
-	tasks_each_held(call_services(c), o->folder, count_id, &n_held);
+	tasks_each_held(call_tasks(c), o->folder, count_id, &n_held);
 	json_begin_object(j);
 	write_head(j, call_trust(c), o);
 	json_member_uint(j, "rules", o->n_rules);
@@ -131,7 +131,7 @@ static struct done handle_show(struct call *c)
 	write_times(j, o);
 	json_key(j, "held");
 	json_begin_array(j);
-	tasks_each_held(call_services(c), o->folder, write_id, j);
+	tasks_each_held(call_tasks(c), o->folder, write_id, j);
 	json_end_array(j);
 	json_end_object(j);
 	return call_reply(c);
@@ -182,7 +182,7 @@ static struct done trust_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	for (const struct value *id = in->tasks ? in->tasks->first : NULL; id; id = id->next)
-		task_release(call_services(c), in->folder, value_text(id), on_released, NULL);
+		task_release(call_tasks(c), in->folder, value_text(id), on_released, NULL);
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_text(j, "folder", in->folder);

@@ -168,7 +168,7 @@ static struct done handle_add(struct call *c)
 		return call_fail(c, r);
 	/* It is a matter of one commit: nothing to cancel. */
 	(void)call_later(c, NULL, NULL);
-	task_submit(call_services(c), &new, on_added, c);
+	task_submit(call_tasks(c), &new, on_added, c);
 	return call_settled(c);
 }
 
@@ -215,7 +215,7 @@ static struct done release_then(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	task_release(call_services(c), in->project, in->id, on_released, c);
+	task_release(call_tasks(c), in->project, in->id, on_released, c);
 	return call_settled(c);
 }
 
@@ -229,7 +229,7 @@ static struct done handle_retry(struct call *c)
 	const struct task_in *in = c->in;
 
 	(void)call_later(c, NULL, NULL);
-	task_retry(call_services(c), in->project, in->id, on_retried, c);
+	task_retry(call_tasks(c), in->project, in->id, on_retried, c);
 	return call_settled(c);
 }
 
@@ -239,8 +239,7 @@ static int show_work(struct call *c)
 {
 	const struct task_in *in = c->in;
 
-	return task_get(call_services(c), c->lane, &c->arena, in->project, in->id, c->state,
-			&c->why);
+	return task_get(call_tasks(c), c->lane, &c->arena, in->project, in->id, c->state, &c->why);
 }
 
 /* What has just happened may not be in the store yet. */
@@ -250,7 +249,7 @@ static struct done show_then(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	task_catch_up(call_services(c), t);
+	task_catch_up(call_tasks(c), t);
 	task_json_write(call_result(c), t);
 	return call_reply(c);
 }
@@ -298,7 +297,7 @@ static int find_lines(struct call *c, struct finding *f)
 
 		if (row->state == TASK_QUEUED)
 			continue;
-		r = task_output(call_services(c), c->lane, &c->arena, row->project, row->id,
+		r = task_output(call_tasks(c), c->lane, &c->arena, row->project, row->id,
 				-LINE_BYTES, LINE_BYTES, &output, &c->why);
 		if (r < 0)
 			return r;
@@ -312,8 +311,7 @@ static int find_work(struct call *c)
 {
 	const struct find_in *in = c->in;
 	struct finding *f = c->state;
-	int r = task_list(call_services(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n,
-			  &c->why);
+	int r = task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n, &c->why);
 
 	if (r == 0 && in->lines)
 		r = find_lines(c, f);
@@ -332,7 +330,7 @@ static struct done find_then(struct call *c, int r)
 	json_key(j, "tasks");
 	json_begin_array(j);
 	for (unsigned i = 0; i < f->n; i++) {
-		task_catch_up(call_services(c), &f->tasks[i]);
+		task_catch_up(call_tasks(c), &f->tasks[i]);
 		task_json_begin_short(j, &f->tasks[i]);
 		if (f->lines)
 			json_member_text(j, "last_line", f->lines[i]);
@@ -372,7 +370,7 @@ static struct done handle_find(struct call *c)
 						 "failed or cancelled"));
 	if (in->state.data)
 		f->filter.state = (int)state;
-	task_count(call_services(c), in->project, &f->counts);
+	task_count(call_tasks(c), in->project, &f->counts);
 	c->state = f;
 	return call_work(c, READER, find_work, find_then);
 }
@@ -380,10 +378,10 @@ static struct done handle_find(struct call *c)
 static struct done handle_groups(struct call *c)
 {
 	const struct groups_in *in = c->in;
-	struct store_task_group *groups;
+	struct task_tally *groups;
 	struct json *j;
 	unsigned n;
-	int r = task_groups(call_services(c), c->lane, &c->arena, in->project, &groups, &n);
+	int r = task_groups(call_tasks(c), c->lane, &c->arena, in->project, &groups, &n);
 
 	if (r != 0)
 		return call_fail(c, r);

@@ -11,7 +11,7 @@
 #include "call/client.h"
 #include "dialect/koine/task.h"
 #include "dialect/koine/task_json.h"
-#include "engine/services.h"
+#include "dialect/engine.h"
 
 enum {
 	LOOK_MS = 200,
@@ -59,7 +59,7 @@ struct done koine_task_output(struct call *c)
 	if (in->max < 1 || in->max > TASK_PIECE_MAX)
 		return call_fail(c, refuse_field(&c->why, "max", "max must be between 1 and %d",
 						 TASK_PIECE_MAX));
-	r = task_output(call_services(c), c->lane, &c->arena, in->project, in->id, in->offset,
+	r = task_output(call_tasks(c), c->lane, &c->arena, in->project, in->id, in->offset,
 			(size_t)in->max, &o, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
@@ -94,15 +94,15 @@ static bool is_over(const struct call *c)
 static int look_work(struct call *c)
 {
 	const struct task_in *in = c->in;
-	struct services *s = call_services(c);
+	struct tasks *t = call_tasks(c);
 	struct follow *f = c->state;
 	int r;
 
 	arena_init(&f->arena, TASK_LOOK_MAX);
 	f->output = (struct task_output) {0};
-	r = task_get(s, c->lane, &f->arena, in->project, in->id, &f->task, &c->why);
+	r = task_get(t, c->lane, &f->arena, in->project, in->id, &f->task, &c->why);
 	if (r == 0 && f->with_output)
-		r = task_output(s, c->lane, &f->arena, f->task.project, f->task.id, f->at,
+		r = task_output(t, c->lane, &f->arena, f->task.project, f->task.id, f->at,
 				TASK_PIECE, &f->output, &c->why);
 	f->output.running = f->task.state <= TASK_RUNNING;
 	return r;
@@ -198,7 +198,7 @@ static struct done look(struct call *c)
 
 	if (is_over(c))
 		return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
-	if (!f->with_output && task_is_open(call_services(c), in->project, in->id))
+	if (!f->with_output && task_is_open(call_tasks(c), in->project, in->id))
 		return call_after(c, WAIT_MS, look);
 	return call_work(c, READER, look_work, look_then);
 }

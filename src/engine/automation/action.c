@@ -85,7 +85,7 @@ static int submit_task(struct firing *f, struct why *why)
 	if (!opts->tasks)
 		return -ENOSYS;
 	in.metadata = metadata.root;
-	task_submit(opts->services, &in, on_submitted, f);
+	task_submit(opts->tasks, &in, on_submitted, f);
 	return 0;
 }
 

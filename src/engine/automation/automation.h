@@ -24,7 +24,6 @@ struct approvals;
 struct automation;
 struct environment;
 struct events;
-struct services;
 struct store;
 struct tasks;
 
@@ -33,7 +32,6 @@ enum { RULES_MAX = 256, RULE_CONDITIONS_MAX = 32, RULE_LOG_MAX = 100 };
 struct automation_opts {
 	struct loop *loop;
 	struct background background;
-	struct services *services;
 	struct store *store;
 	struct events *events;
 	struct tasks *tasks;         /* NULL: rules that submit tasks fail */

@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "io/output_file.h"
-#include "engine/services.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
+#include "store/task.h"
 
 static int write_output(const char *path, int64_t max, struct text output)
 {
@@ -37,7 +37,7 @@ static void keep_output(const struct task_import *in, const struct printed_task 
 }
 
 /* seqs: of those that are new; 0 for the others. */
-static int keep(struct services *s, struct arena *a, const struct task_import *in, int64_t *seqs)
+static int keep(struct store *store, struct arena *a, const struct task_import *in, int64_t *seqs)
 {
 	for (unsigned i = 0; i < in->n; i++) {
 		struct task row = in->tasks[i].task;
@@ -46,7 +46,7 @@ static int keep(struct services *s, struct arena *a, const struct task_import *i
 
 		row.held = row.state == TASK_QUEUED;
 		row.output_bytes = (int64_t)in->tasks[i].output.len;
-		r = store_task_add(store_writer(s->store), a, &row, &seqs[i], &id);
+		r = store_task_add(store_writer(store), a, &row, &seqs[i], &id);
 		/* It came with an earlier import, or is one of ours. */
 		if (r == -EEXIST)
 			seqs[i] = 0;
@@ -56,19 +56,20 @@ static int keep(struct services *s, struct arena *a, const struct task_import *i
 	return 0;
 }
 
-int tasks_import(struct services *s, struct arena *a, const struct task_import *in, unsigned *ret_n)
+int tasks_import(struct store *store, struct arena *a, const struct task_import *in,
+		 unsigned *ret_n)
 {
 	int64_t *seqs = arena_zalloc(a, (in->n + 1) * sizeof(seqs[0]));
-	int r = seqs ? services_begin(s) : -ENOMEM;
+	int r = seqs ? store_begin(store) : -ENOMEM;
 
 	if (r != 0)
 		return r;
-	r = keep(s, a, in, seqs);
+	r = keep(store, a, in, seqs);
 	if (r != 0) {
-		store_rollback(s->store);
+		store_rollback(store);
 		return r;
 	}
-	r = services_commit(s);
+	r = store_commit(store);
 	if (r != 0)
 		return r;
 	/* Only now: what is undone must leave nothing to whoever gets its number next. */

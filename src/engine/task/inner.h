@@ -99,7 +99,9 @@ struct live {
 };
 
 struct tasks {
-	struct services *services;
+	struct store *store;
+	struct events *events;
+	struct chat *chat;
 	struct loop *loop;
 	struct background background;
 	char *output_folder;
@@ -218,7 +220,7 @@ int task_write_init(struct tasks *t);
 void task_write_drop(struct live *l); /* tells nobody: who waited may be gone */
 
 /* The event's data, as the row is. */
-int task_event_add(struct services *s, struct arena *a, const char *event, const struct task *row,
+int task_event_add(struct tasks *t, struct arena *a, const char *event, const struct task *row,
 		   int64_t queue_size);
 
 /* ---- task_sweep.c: those that ended long ago ---- */

@@ -17,7 +17,6 @@
 #include "agent/command/words.h"
 #include "base/clock.h"
 #include "engine/chat/chat.h"
-#include "engine/services.h"
 #include "engine/task/inner.h"
 
 enum { N_OWN_VARIABLES = 2 };
@@ -146,9 +145,9 @@ static bool in_path(const char *program)
 static struct agent *named_agent(struct tasks *t, const struct task *row)
 {
 	if (row->runner.data && !text_is(row->runner, "claude"))
-		return chat_agent(t->services->chat, row->runner);
+		return chat_agent(t->chat, row->runner);
 	if (!row->runner.data && row->agent.data)
-		return chat_agent(t->services->chat, row->agent);
+		return chat_agent(t->chat, row->agent);
 	return NULL;
 }
 
@@ -163,7 +162,7 @@ static int choose(struct tasks *t, const struct live *l, struct text prompt, str
 		return fill_claude(p, (const char *const *)l->project->program, l, prompt);
 	if (!agent && !runner.data && t->runner[0]) {
 		runner = text_of(t->runner);
-		agent = chat_agent(t->services->chat, runner);
+		agent = chat_agent(t->chat, runner);
 	}
 	if (!agent && runner.data && !text_is(runner, "claude"))
 		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
@@ -171,7 +170,7 @@ static int choose(struct tasks *t, const struct live *l, struct text prompt, str
 	if (!agent && (runner.data || in_path("claude")))
 		return fill_claude(p, claude, l, prompt);
 	if (!agent)
-		agent = chat_worker(t->services->chat);
+		agent = chat_worker(t->chat);
 	if (!agent)
 		return chat_refuse_work(why, "tasks");
 	if (agent_is_command(agent))

@@ -5,9 +5,9 @@
 
 #include "base/pack.h"
 #include "io/output_file.h"
-#include "engine/services.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
+#include "store/task.h"
 
 enum { LIST_DEFAULT = 20, LIST_BYTES = 8 << 20, NOW_MAX = 256 };
 
@@ -46,11 +46,10 @@ static bool list_project(const struct project *p, const struct task_filter *f, u
 	return p->whole_from == 0;
 }
 
-bool task_list_now(struct services *s, const struct task_filter *f,
+bool task_list_now(struct tasks *t, const struct task_filter *f,
 		   const struct task *const **ret_tasks, unsigned *ret_n)
 {
 	static const struct task *found[NOW_MAX];
-	struct tasks *t = s->tasks;
 	unsigned limit = list_limit(f->limit);
 	const struct project *p;
 
@@ -74,7 +73,7 @@ static int unpack(struct arena *a, struct task *task)
 	return r == -ENOMEM ? r : 0;
 }
 
-int task_list(struct services *s, int lane, struct arena *a, const struct task_filter *f,
+int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filter *f,
 	      struct task **ret_tasks, unsigned *ret_n, struct why *why)
 {
 	const struct store_task_query q = {
@@ -86,7 +85,7 @@ int task_list(struct services *s, int lane, struct arena *a, const struct task_f
 	};
 	struct task *tasks;
 	unsigned n;
-	int r = store_task_list_short(store_lane(s->store, lane), &q,
+	int r = store_task_list_short(store_lane(t->store, lane), &q,
 				      f->brief ? TASK_BRIEF_TEXT : TASK_LIST_TEXT, f->brief, a,
 				      &tasks, &n);
 
@@ -100,10 +99,10 @@ int task_list(struct services *s, int lane, struct arena *a, const struct task_f
 	return r;
 }
 
-static int find(struct services *s, int lane, struct arena *a, struct text project, struct text id,
+static int find(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 		struct task *ret_row, struct why *why)
 {
-	struct connection *db = store_lane(s->store, lane);
+	struct connection *db = store_lane(t->store, lane);
 	bool found = false;
 	unsigned n = 0;
 	int r;
@@ -130,7 +129,7 @@ static bool no_output(int r)
 	return r == -ENOENT || r == -EBADMSG;
 }
 
-static int read_output(struct services *s, struct arena *a, const struct task *row, int64_t offset,
+static int read_output(struct tasks *t, struct arena *a, const struct task *row, int64_t offset,
 		       size_t max, struct task_output *ret)
 {
 	struct output_range range;
@@ -141,7 +140,7 @@ static int read_output(struct services *s, struct arena *a, const struct task *r
 	*ret = (struct task_output) {.running = row->state <= TASK_RUNNING};
 	if (!data)
 		return -ENOMEM;
-	task_path(s->tasks, row->seq, path, sizeof(path));
+	task_path(t, row->seq, path, sizeof(path));
 	r = output_file_read(path, offset, data, max, &range);
 	if (r != 0)
 		return r;
@@ -151,40 +150,40 @@ static int read_output(struct services *s, struct arena *a, const struct task *r
 	return 0;
 }
 
-int task_get(struct services *s, int lane, struct arena *a, struct text project, struct text id,
+int task_get(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 	     struct task *ret_task, struct why *why)
 {
-	int r = find(s, lane, a, project, id, ret_task, why);
+	int r = find(t, lane, a, project, id, ret_task, why);
 
 	return r != 0 ? r : unpack(a, ret_task);
 }
 
-int task_get_printed(struct services *s, int lane, struct arena *a, struct text project,
+int task_get_printed(struct tasks *t, int lane, struct arena *a, struct text project,
 		     struct text id, size_t max, struct printed_task *ret_task, struct why *why)
 {
 	struct task_output output;
-	int r = task_get(s, lane, a, project, id, &ret_task->task, why);
+	int r = task_get(t, lane, a, project, id, &ret_task->task, why);
 
 	if (r != 0)
 		return r;
-	r = read_output(s, a, &ret_task->task, -(int64_t)max, max, &output);
+	r = read_output(t, a, &ret_task->task, -(int64_t)max, max, &output);
 	ret_task->output = output.bytes;
 	return no_output(r) ? 0 : r;
 }
 
 /* NULL: what was read is the newest. */
-static const struct task *newer_than(struct services *s, const struct task *task)
+static const struct task *newer_than(struct tasks *t, const struct task *task)
 {
 	unsigned n;
-	const struct live *l = live_find(s->tasks, task->project, task->id, &n);
+	const struct live *l = live_find(t, task->project, task->id, &n);
 
 	/* Of one at its end whose texts are not here, the store knows more. */
 	return l && (l->task.state <= TASK_RUNNING || l->light) ? &l->task : NULL;
 }
 
-void task_catch_up(struct services *s, struct task *task)
+void task_catch_up(struct tasks *t, struct task *task)
 {
-	const struct task *now = newer_than(s, task);
+	const struct task *now = newer_than(t, task);
 
 	if (!now)
 		return;
@@ -202,41 +201,41 @@ void task_catch_up(struct services *s, struct task *task)
 	}
 }
 
-void task_catch_up_printed(struct services *s, struct printed_task *task)
+void task_catch_up_printed(struct tasks *t, struct printed_task *task)
 {
-	const struct task *now = newer_than(s, &task->task);
+	const struct task *now = newer_than(t, &task->task);
 
-	task_catch_up(s, &task->task);
+	task_catch_up(t, &task->task);
 	/* It may have been read while there was more to come. */
 	if (now && now->state > TASK_RUNNING && task->output.data &&
 	    task->output.len < (size_t)now->output_bytes && task->output.len < now->result.len)
 		task->output = now->result;
 }
 
-int task_output(struct services *s, int lane, struct arena *a, struct text project, struct text id,
+int task_output(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 		int64_t offset, size_t max, struct task_output *ret_output, struct why *why)
 {
 	struct task row;
-	int r = find(s, lane, a, project, id, &row, why);
+	int r = find(t, lane, a, project, id, &row, why);
 
 	if (r != 0)
 		return r;
-	r = read_output(s, a, &row, offset, max, ret_output);
+	r = read_output(t, a, &row, offset, max, ret_output);
 	return no_output(r) ? 0 : r;
 }
 
-bool task_is_open(struct services *s, struct text project, struct text id)
+bool task_is_open(struct tasks *t, struct text project, struct text id)
 {
 	unsigned n;
-	const struct live *l = live_find(s->tasks, project, id, &n);
+	const struct live *l = live_find(t, project, id, &n);
 
 	return n == 1 && l->task.state <= TASK_RUNNING;
 }
 
-int task_groups(struct services *s, int lane, struct arena *a, struct text project,
-		struct store_task_group **ret_groups, unsigned *ret_n)
+int task_groups(struct tasks *t, int lane, struct arena *a, struct text project,
+		struct task_tally **ret_groups, unsigned *ret_n)
 {
-	return store_task_groups(store_lane(s->store, lane), project, a, ret_groups, ret_n);
+	return store_task_groups(store_lane(t->store, lane), project, a, ret_groups, ret_n);
 }
 
 static void add_counts(const struct project *p, struct task_counts *counts)
@@ -247,9 +246,8 @@ static void add_counts(const struct project *p, struct task_counts *counts)
 	}
 }
 
-void task_count(struct services *s, struct text project, struct task_counts *ret_counts)
+void task_count(struct tasks *t, struct text project, struct task_counts *ret_counts)
 {
-	struct tasks *t = s->tasks;
 
 	*ret_counts = (struct task_counts) {0};
 	list_for_each (at, following, &t->projects) {
@@ -281,11 +279,10 @@ static void add_load(const struct tasks *t, struct project *p, struct task_load 
 	add_tasks(&p->held, p, found, n);
 }
 
-void task_load(struct services *s, struct text project, struct task_load *ret_load,
+void task_load(struct tasks *t, struct text project, struct task_load *ret_load,
 	       const struct task *const **ret_tasks, unsigned *ret_n)
 {
 	static const struct task *found[NOW_MAX];
-	struct tasks *t = s->tasks;
 	struct project *p = project.data ? project_find(t, project) : NULL;
 
 	*ret_load = (struct task_load) {0};

@@ -14,9 +14,10 @@
 #include "base/log.h"
 #include "io/cgroup.h"
 #include "io/tree.h"
-#include "engine/services.h"
+#include "engine/event/event.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
+#include "store/task.h"
 
 enum { SWEEPS_MAX = 200, SWEEP_PAUSE_MS = 5, RECENT_FIRST = 100 };
 
@@ -73,8 +74,8 @@ static int count_after(struct tasks *t, const struct task *row, unsigned *ret_op
 	for (unsigned i = 0; i < row->after.n; i++) {
 		enum task_state state = TASK_COMPLETED;
 		bool found;
-		int r = store_task_state(store_writer(t->services->store), row->project,
-					 row->after.items[i], &state, &found);
+		int r = store_task_state(store_writer(t->store), row->project, row->after.items[i],
+					 &state, &found);
 
 		if (r != 0)
 			return r;
@@ -98,15 +99,15 @@ static int settle_queued(struct tasks *t, struct arena *a, struct task *row)
 	row->state = TASK_FAILED;
 	row->completed_ms = clock_utc_ms();
 	row->error = TEXT("a task that it comes after did not complete");
-	r = store_task_update(store_writer(t->services->store), row);
-	return r != 0 ? r : task_event_add(t->services, a, "task.failed", row, 0);
+	r = store_task_update(store_writer(t->store), row);
+	return r != 0 ? r : task_event_add(t, a, "task.failed", row, 0);
 }
 
 static int settle(struct tasks *t, struct arena *a, struct task *rows, unsigned n)
 {
-	struct connection *db = store_writer(t->services->store);
+	struct connection *db = store_writer(t->store);
 	unsigned n_settled = 0;
-	int r = services_begin(t->services);
+	int r = store_begin(t->store);
 
 	if (r != 0)
 		return r;
@@ -121,15 +122,18 @@ static int settle(struct tasks *t, struct arena *a, struct task *rows, unsigned 
 		n_settled++;
 		r = store_task_update(db, &rows[i]);
 		if (r == 0)
-			r = task_event_add(t->services, a, event, &rows[i], 0);
+			r = task_event_add(t, a, event, &rows[i], 0);
 	}
-	if (r != 0) {
-		store_rollback(t->services->store);
-		return r;
-	}
-	if (n_settled > 0)
+	if (r == 0)
+		r = store_commit(t->store);
+	else
+		store_rollback(t->store);
+	if (r == 0)
+		events_committed(t->events);
+	events_dropped(t->events);
+	if (r == 0 && n_settled > 0)
 		log_info("tasks were running", "n=%u", n_settled);
-	return services_commit(t->services);
+	return r;
 }
 
 /* Those of one project that are newest, ended ones too. */
@@ -139,7 +143,7 @@ static int load_recent(struct tasks *t, struct project *p, struct arena *a)
 		.project = p->name, .state = -1, .limit = RECENT_FIRST, .max_bytes = 4 << 20};
 	struct task *rows;
 	unsigned n;
-	int r = store_task_list(store_writer(t->services->store), &q, a, &rows, &n);
+	int r = store_task_list(store_writer(t->store), &q, a, &rows, &n);
 	int64_t total = 0;
 
 	if (r != 0)
@@ -162,12 +166,12 @@ static int load_recent(struct tasks *t, struct project *p, struct arena *a)
 
 static int load_counts(struct tasks *t, struct arena *a)
 {
-	struct store_task_counts *counts;
+	struct task_tally *counts;
 	unsigned n;
-	int r = store_task_count(store_writer(t->services->store), a, &counts, &n);
+	int r = store_task_count(store_writer(t->store), a, &counts, &n);
 
 	for (unsigned i = 0; r == 0 && i < n; i++) {
-		struct project *p = project_get(t, counts[i].project);
+		struct project *p = project_get(t, counts[i].name);
 
 		if (!p)
 			return -ENOMEM;
@@ -222,10 +226,10 @@ int tasks_recover(struct tasks *t, struct why *why)
 	arena_init(&a, 1UL << 30);
 	/* First of all, and whatever the store says. */
 	tasks_end_processes(t);
-	r = store_task_open(store_writer(t->services->store), &a, &rows, &n);
+	r = store_task_open(store_writer(t->store), &a, &rows, &n);
 	if (r == -EBADMSG)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%.120s has a task that koine did not write",
-			   services_store_path(t->services));
+			   store_path(t->store));
 	if (r == 0)
 		r = settle(t, &a, rows, n);
 	if (r == 0)

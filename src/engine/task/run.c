@@ -15,10 +15,10 @@
 #include "base/log.h"
 #include "io/output_file.h"
 #include "engine/chat/chat.h"
-#include "engine/services.h"
 #include "io/supervisor.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
+#include "store/task.h"
 
 enum {
 	RETRY_MAX_MS = 3600 * 1000,
@@ -263,7 +263,7 @@ static int start_turn(struct run *r, const struct agent *agent, struct text prom
 
 	snprintf(id, sizeof(id), "task:%lld", (long long)r->live->task.seq);
 	ask.conversation = text_of(id);
-	return attempt_ask(&r->attempt, tasks_of(r)->services->chat, &ask, why);
+	return attempt_ask(&r->attempt, tasks_of(r)->chat, &ask, why);
 }
 
 /* ---- as a program ---- */
@@ -384,8 +384,8 @@ static int fetch_run(struct work *w, int lane)
 {
 	struct fetch *f = list_entry(w, struct fetch, work);
 
-	return store_task_find(store_lane(f->tasks->services->store, lane), f->project, f->id,
-			       &f->arena, &f->row, &f->found);
+	return store_task_find(store_lane(f->tasks->store, lane), f->project, f->id, &f->arena,
+			       &f->row, &f->found);
 }
 
 static void fetch_finished(struct work *w, int result)

@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "engine/chat/chat.h"
-#include "engine/services.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
+#include "store/task.h"
 
 static const int64_t LONGEST_MS = 100LL * 366 * 24 * 3600 * 1000;
 
@@ -71,7 +71,7 @@ static int check_times(const struct task_new *in, struct why *why)
 
 static int check_runner(const struct tasks *t, struct text runner, struct why *why)
 {
-	if (!runner.data || text_is(runner, "claude") || chat_agent(t->services->chat, runner))
+	if (!runner.data || text_is(runner, "claude") || chat_agent(t->chat, runner))
 		return 0;
 	return refuse_field(why, "runner", "there is no agent '%.*s'",
 			    (int)(runner.len < 60 ? runner.len : 60), runner.data);
@@ -283,8 +283,7 @@ static int check_after(struct submit *s, struct connection *db)
 static int submit_run(struct work *w, int lane)
 {
 	struct submit *s = list_entry(w, struct submit, work);
-	struct services *services = s->tasks->services;
-	struct connection *db = store_writer(services->store);
+	struct connection *db = store_writer(s->tasks->store);
 	int r;
 
 	(void)lane;
@@ -292,7 +291,7 @@ static int submit_run(struct work *w, int lane)
 	if (r == 0)
 		r = store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
 	if (r == 0)
-		r = task_event_add(services, &s->arena, "task.queued", &s->row, s->queue_size);
+		r = task_event_add(s->tasks, &s->arena, "task.queued", &s->row, s->queue_size);
 	return r;
 }
 
@@ -388,10 +387,8 @@ static void submit_finished(struct work *w, int result)
 		take_submitted(s, l);
 }
 
-void task_submit(struct services *services, const struct task_new *in, task_submitted_fn fn,
-		 void *arg)
+void task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg)
 {
-	struct tasks *t = services->tasks;
 	struct text project = in->project.data ? in->project : TEXT("");
 	struct why why = {0};
 	struct submit *s = NULL;

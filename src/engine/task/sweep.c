@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/output_file.h"
-#include "engine/services.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
+#include "store/task.h"
 
 enum { SWEEP_EVERY_MS = 10 * 60 * 1000, SWEEP_AT_ONCE = 100 };
 
@@ -26,8 +26,8 @@ static int sweep_run(struct work *w, int lane)
 	struct sweep *s = list_entry(w, struct sweep, work);
 
 	(void)lane;
-	return store_task_sweep(store_writer(s->tasks->services->store), s->before_ms,
-				SWEEP_AT_ONCE, &s->arena, &s->rows, &s->n);
+	return store_task_sweep(store_writer(s->tasks->store), s->before_ms, SWEEP_AT_ONCE,
+				&s->arena, &s->rows, &s->n);
 }
 
 static void forget(struct tasks *t, const struct task *row)

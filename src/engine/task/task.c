@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "engine/services.h"
 #include "io/supervisor.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
@@ -95,9 +95,9 @@ static char **copy_program(const char *const *program)
 	return copy_of;
 }
 
-int tasks_add_project(struct services *s, const struct task_project *in)
+int tasks_add_project(struct tasks *t, const struct task_project *in)
 {
-	struct project *p = project_get(s->tasks, text_of(in->folder));
+	struct project *p = project_get(t, text_of(in->folder));
 
 	if (!p)
 		return -ENOMEM;
@@ -140,9 +140,9 @@ static int set_up(struct tasks *t, const struct tasks_opts *opts)
 	if (r == 0)
 		r = task_write_init(t);
 	if (r == 0)
-		r = tasks_add_project(t->services, &(struct task_project) {.folder = ""});
+		r = tasks_add_project(t, &(struct task_project) {.folder = ""});
 	for (unsigned i = 0; r == 0 && i < opts->n_projects; i++)
-		r = tasks_add_project(t->services, &opts->projects[i]);
+		r = tasks_add_project(t, &opts->projects[i]);
 	for (unsigned i = 0; r == 0 && i < opts->n_groups; i++)
 		r = add_group(t, &opts->groups[i]);
 	return r;
@@ -161,20 +161,25 @@ static void set_limits(struct tasks *t, const struct tasks_opts *opts)
 	t->interrupt_ms = opts->interrupt_ms ? opts->interrupt_ms : 5000;
 }
 
-const char *tasks_owner(const struct services *s)
+const char *tasks_owner(const struct tasks *t)
 {
-	return s->tasks ? s->tasks->owner : NULL;
+	return t ? t->owner : NULL;
 }
 
-int tasks_start(struct services *s, const struct tasks_opts *opts, struct why *why)
+static void tasks_freep(struct tasks **t)
+{
+	tasks_free(*t);
+}
+
+static struct tasks *tasks_new(const struct tasks_opts *opts)
 {
 	struct tasks *t = calloc(1, sizeof(*t));
-	int r;
 
 	if (!t)
-		return -ENOMEM;
-	t->services = s;
-	s->tasks = t;
+		return NULL;
+	t->store = opts->store;
+	t->events = opts->events;
+	t->chat = opts->chat;
 	t->loop = opts->loop;
 	t->background = opts->background;
 	list_init(&t->projects);
@@ -185,19 +190,34 @@ int tasks_start(struct services *s, const struct tasks_opts *opts, struct why *w
 		list_init(&t->buckets[i]);
 	set_limits(t, opts);
 	/* Marks of another store's daemon are none of ours, whatever path that store has. */
-	t->owner = store_identity(s->store);
+	t->owner = store_identity(t->store);
+	return t;
+}
+
+int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct why *why)
+{
+	CLEANUP(tasks_freep) struct tasks *t = tasks_new(opts);
+	int r;
+
+	if (!t)
+		return -ENOMEM;
 	t->output_folder = strdup(opts->output_folder);
 	r = t->output_folder ? make_folder(t->output_folder, why) : -ENOMEM;
-	if (r == 0)
-		r = set_up(t, opts);
-	if (r == 0)
-		r = tasks_recover(t, why);
-	if (r == 0)
-		r = task_sweep_start(t);
+	if (r != 0)
+		return r;
+	r = set_up(t, opts);
+	if (r != 0)
+		return r;
+	r = tasks_recover(t, why);
+	if (r != 0)
+		return r;
+	r = task_sweep_start(t);
+	if (r != 0)
+		return r;
 	/* When the loop turns: what comes after us may still write without a thread. */
-	if (r == 0)
-		timer_start(t->timer, 0);
-	return r;
+	timer_start(t->timer, 0);
+	*ret_tasks = TAKE(t);
+	return 0;
 }
 
 /* Nothing runs, and what the tasks have become is kept; or cannot be. */
@@ -299,6 +319,5 @@ void tasks_free(struct tasks *t)
 	timer_free(t->first_sweep);
 	timer_free(t->stop_timer);
 	free(t->output_folder);
-	t->services->tasks = NULL;
 	free(t);
 }

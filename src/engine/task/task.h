@@ -27,10 +27,11 @@
 #include "base/why.h"
 #include "io/loop.h"
 #include "io/work.h"
-#include "store/task.h"
 
 struct environment;
-struct services;
+struct chat;
+struct events;
+struct store;
 struct tasks;
 
 enum {
@@ -61,6 +62,9 @@ struct task_project {
 };
 
 struct tasks_opts {
+	struct store *store;
+	struct events *events;
+	struct chat *chat; /* whose agents run tasks */
 	struct loop *loop;
 	struct background background;
 	const char *output_folder; /* absolute; made 0700 */
@@ -82,20 +86,20 @@ struct tasks_opts {
 };
 
 /*
- * Sets s->tasks. The process should have a tree_keeper. Before the first call, after chat_start and events_start. Ends what a crash left
- * behind: processes that carry our marks, tasks that were running ("daemon restarted", or queued
- * again where they may be tried again).
+ * Before the first call. Ends what a crash left behind: processes that carry our marks, tasks that
+ * were running ("daemon restarted", or queued again where they may be tried again). The process
+ * should have a tree_keeper.
  */
-int tasks_start(struct services *s, const struct tasks_opts *opts, struct why *why);
+int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct why *why);
 
 /*
  * What the marks of all processes begin with that are this store's (see tree_mark): the next
- * tasks_start, and tasks_free, end whoever carries one, a task's or not. NULL before tasks_start.
+ * tasks_start, and tasks_free, end whoever carries one, a task's or not. NULL for NULL.
  */
-const char *tasks_owner(const struct services *s);
+const char *tasks_owner(const struct tasks *t);
 
 /* One more place; one that is there gets these limits. */
-int tasks_add_project(struct services *s, const struct task_project *project);
+int tasks_add_project(struct tasks *t, const struct task_project *project);
 
 /* Begins nothing new and ends what runs: within grace_ms by itself, then stopped as if cancelled, but
  * told as failed "Killed during shutdown". fn comes when nothing runs any more. Queued tasks stay. With
@@ -136,26 +140,23 @@ typedef void (*task_submitted_fn)(void *arg, int result, const struct task_submi
 
 /* fn comes once, when it is on disk (until_begun: and has begun, where it can at once). REFUSE_PARAMS, REFUSE_LIMIT (the queue is full),
  * REFUSE_STOPPING, REFUSE_NOT_FOUND for an unknown project or a task in `after`. */
-void task_submit(struct services *s, const struct task_new *in, task_submitted_fn fn, void *arg);
+void task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg);
 
 typedef void (*task_done_fn)(void *arg, int result, const struct why *why);
 
 /* REFUSE_NOT_FOUND, REFUSE_CONFLICT for one that is at its end. project {NULL, 0}: whichever has it;
  * two have it: REFUSE_PARAMS. fn comes when a queued one is cancelled for good, for a running one
  * when that is wanted on disk and its processes have been told. */
-void task_cancel(struct services *s, struct text project, struct text id, task_done_fn fn,
-		 void *arg);
+void task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
 
 /* One that is held may begin. REFUSE_CONFLICT where it is not. */
-void task_release(struct services *s, struct text project, struct text id, task_done_fn fn,
-		  void *arg);
+void task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
 /* Tells every one of a project's that is. */
-void tasks_each_held(struct services *s, struct text project, void (*fn)(void *arg, struct text id),
+void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
 		     void *arg);
 
 /* One that failed or was cancelled is queued again, with its attempts counted anew. */
-void task_retry(struct services *s, struct text project, struct text id, task_done_fn fn,
-		void *arg);
+void task_retry(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
 
 /* One with the end of what it has printed. */
 struct printed_task {
@@ -173,7 +174,7 @@ struct task_import {
 
 /* Before tasks_start and the threads. All or none; those that are known stay as they are. *ret_n: how
  * many were not. */
-int tasks_import(struct services *s, struct arena *a, const struct task_import *in,
+int tasks_import(struct store *store, struct arena *a, const struct task_import *in,
 		 unsigned *ret_n);
 
 struct task_filter {
@@ -186,7 +187,7 @@ struct task_filter {
 
 /* On the loop, from what is at hand: false when it takes a reader (task_list). Rows are valid until
  * the loop turns. */
-bool task_list_now(struct services *s, const struct task_filter *f,
+bool task_list_now(struct tasks *t, const struct task_filter *f,
 		   const struct task *const **ret_tasks, unsigned *ret_n);
 
 /*
@@ -194,23 +195,23 @@ bool task_list_now(struct services *s, const struct task_filter *f,
  * so that it is worded once for as long as it stays as it is. Empty when it is to be filled; what
  * does not fit (err) is not kept. NULL: no memory.
  */
-struct buf *task_words(struct services *s, const struct task *task, const void *by);
+struct buf *task_words(struct tasks *t, const struct task *task, const void *by);
 
 /* Newest first, without env; texts are cut, at most in the middle of a result's last character.
  * Brief: without result and metadata. A list ends early only where the rows of it are more than 8 MiB. */
-int task_list(struct services *s, int lane, struct arena *a, const struct task_filter *f,
+int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filter *f,
 	      struct task **ret_tasks, unsigned *ret_n, struct why *why);
 
 /* REFUSE_NOT_FOUND. */
-int task_get(struct services *s, int lane, struct arena *a, struct text project, struct text id,
+int task_get(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 	     struct task *ret_task, struct why *why);
 /* With the last `max` bytes of its output. */
-int task_get_printed(struct services *s, int lane, struct arena *a, struct text project,
+int task_get_printed(struct tasks *t, int lane, struct arena *a, struct text project,
 		     struct text id, size_t max, struct printed_task *ret_task, struct why *why);
 
 /* On the loop, after it was read: what has happened to it that the store does not have yet. */
-void task_catch_up(struct services *s, struct task *task);
-void task_catch_up_printed(struct services *s, struct printed_task *task);
+void task_catch_up(struct tasks *t, struct task *task);
+void task_catch_up_printed(struct tasks *t, struct printed_task *task);
 
 struct task_output {
 	struct text bytes;
@@ -220,15 +221,15 @@ struct task_output {
 };
 
 /* From offset on, at most max bytes; what was rotated away is skipped. offset < 0: the last -offset. */
-int task_output(struct services *s, int lane, struct arena *a, struct text project, struct text id,
+int task_output(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 		int64_t offset, size_t max, struct task_output *ret_output, struct why *why);
 
 /* On the loop, from what is at hand: it is queued or runs. False where only the store knows. */
-bool task_is_open(struct services *s, struct text project, struct text id);
+bool task_is_open(struct tasks *t, struct text project, struct text id);
 
 /* Groups that have tasks, by name. project {NULL, 0}: of all. */
-int task_groups(struct services *s, int lane, struct arena *a, struct text project,
-		struct store_task_group **ret_groups, unsigned *ret_n);
+int task_groups(struct tasks *t, int lane, struct arena *a, struct text project,
+		struct task_tally **ret_groups, unsigned *ret_n);
 
 struct task_counts {
 	int64_t total;
@@ -236,7 +237,7 @@ struct task_counts {
 };
 
 /* At hand. project {NULL, 0}: of all. */
-void task_count(struct services *s, struct text project, struct task_counts *ret_counts);
+void task_count(struct tasks *t, struct text project, struct task_counts *ret_counts);
 
 struct task_load {
 	unsigned n_running;
@@ -246,5 +247,5 @@ struct task_load {
 
 /* What runs and waits in a project ({NULL, 0}: in all) now; the tasks themselves, running first. Valid
  * until the loop turns. */
-void task_load(struct services *s, struct text project, struct task_load *ret_load,
+void task_load(struct tasks *t, struct text project, struct task_load *ret_load,
 	       const struct task *const **ret_tasks, unsigned *ret_n);

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/services.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
+#include "store/task.h"
 
 /* ---- cancelling ---- */
 
@@ -27,7 +27,7 @@ struct lookup {
 static int lookup_run(struct work *w, int lane)
 {
 	struct lookup *l = list_entry(w, struct lookup, work);
-	struct connection *db = store_lane(l->tasks->services->store, lane);
+	struct connection *db = store_lane(l->tasks->store, lane);
 	bool found = false;
 	int r;
 
@@ -107,10 +107,8 @@ static void cancel_running(struct tasks *t, struct live *l, struct task_change *
 		run_end_with(l->run, INTENT_CANCEL);
 }
 
-void task_cancel(struct services *s, struct text project, struct text id, task_done_fn fn,
-		 void *arg)
+void task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
 {
-	struct tasks *t = s->tasks;
 	struct why why = {0};
 	unsigned n;
 	struct live *l = live_find(t, project, id, &n);
@@ -151,10 +149,8 @@ static void let_go(struct tasks *t, struct live *l, struct task_change *c)
 	task_write(t, l, "task.released", c);
 }
 
-void task_release(struct services *s, struct text project, struct text id, task_done_fn fn,
-		  void *arg)
+void task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
 {
-	struct tasks *t = s->tasks;
 	struct task_change *c = NULL;
 	struct why why = {0};
 	unsigned n;
@@ -177,10 +173,10 @@ void task_release(struct services *s, struct text project, struct text id, task_
 	queue_run(t);
 }
 
-void tasks_each_held(struct services *s, struct text project, void (*fn)(void *arg, struct text id),
+void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
 		     void *arg)
 {
-	struct project *p = s->tasks ? project_find(s->tasks, project) : NULL;
+	struct project *p = t ? project_find(t, project) : NULL;
 
 	if (!p)
 		return;
@@ -247,9 +243,8 @@ static void retry_row(struct tasks *t, const struct task *row, task_done_fn fn, 
 		queue_again(t, l, fn, arg);
 }
 
-void task_retry(struct services *s, struct text project, struct text id, task_done_fn fn, void *arg)
+void task_retry(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
 {
-	struct tasks *t = s->tasks;
 	struct why why = {0};
 	unsigned n;
 	struct live *l = live_find(t, project, id, &n);

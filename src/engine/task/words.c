@@ -7,7 +7,6 @@
  */
 #include <stdlib.h>
 
-#include "engine/services.h"
 #include "engine/task/inner.h"
 
 enum { SLOTS = 256, WORDS_MAX = 4 << 10 };
@@ -18,9 +17,8 @@ struct task_slot {
 	struct buf text;
 };
 
-struct buf *task_words(struct services *s, const struct task *task, const void *by)
+struct buf *task_words(struct tasks *t, const struct task *task, const void *by)
 {
-	struct tasks *t = s->tasks;
 	const struct live *l = list_entry(task, struct live, task);
 	struct task_slot *slot;
 

@@ -8,9 +8,9 @@
 #include "base/record.h"
 #include "base/utf8.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
+#include "store/task.h"
 
 /* Bytes of them in an event. */
 enum { PROMPT_TOLD = 80, RESULT_TOLD = 64 << 10 };
@@ -66,7 +66,7 @@ static void say(struct record *r, const char *event, const struct task *row, int
 	}
 }
 
-int task_event_add(struct services *s, struct arena *a, const char *event, const struct task *row,
+int task_event_add(struct tasks *t, struct arena *a, const char *event, const struct task *row,
 		   int64_t queue_size)
 {
 	struct event_new e = {.type = event, .project = row->project, .run = row->id};
@@ -77,7 +77,7 @@ int task_event_add(struct services *s, struct arena *a, const char *event, const
 	if (r.err != 0)
 		return r.err;
 	e.data = r.root;
-	return event_add(s->events, &e);
+	return event_add(t->events, &e);
 }
 
 /* ---- the change ---- */
@@ -95,13 +95,12 @@ static struct text change_id(const struct change *c)
 static int change_keep(struct change *change)
 {
 	struct task_change *c = change_of(change);
-	struct services *s = c->tasks->services;
 	int r;
 
 	arena_reset(&c->scratch);
-	r = store_task_update(store_writer(s->store), &c->row);
+	r = store_task_update(store_writer(c->tasks->store), &c->row);
 	if (r == 0 && c->event)
-		r = task_event_add(s, &c->scratch, c->event, &c->row, c->queue_size);
+		r = task_event_add(c->tasks, &c->scratch, c->event, &c->row, c->queue_size);
 	return r;
 }
 

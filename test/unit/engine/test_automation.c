@@ -117,10 +117,10 @@ static void note(char *out, size_t size, struct text t)
 	snprintf(out, size, "%.*s", TEXT_ARGS(t));
 }
 
-void __wrap_task_submit(struct services *s, const struct task_new *in, task_submitted_fn fn,
+void __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_submitted_fn fn,
 			void *arg);
 
-void __wrap_task_submit(struct services *s, const struct task_new *in, task_submitted_fn fn,
+void __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_submitted_fn fn,
 			void *arg)
 {
 	struct world *w = the_world;
@@ -293,7 +293,6 @@ static void world_start(struct world *w)
 	struct automation_opts opts = {
 		.loop = w->loop,
 		.background = background,
-		.services = w->f->services,
 		.store = w->f->services->store,
 		.tasks = (struct tasks *)w,
 		.now_ms = now_of,

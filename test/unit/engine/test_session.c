@@ -139,7 +139,7 @@ static void world_open(struct world *w)
 	const struct background background = stage_background(&w->stage);
 	const struct events_opts events = {
 		.store = s->store, .loop = w->stage.loop, .background = background};
-	const struct tasks_opts tasks = {
+	struct tasks_opts tasks = {
 		.loop = w->stage.loop, .background = background, .output_folder = w->tasks};
 	struct sessions_opts opts = {
 		.store = s->store,
@@ -162,7 +162,10 @@ static void world_open(struct world *w)
 
 	assert_int_equal(events_start(&events, &s->events), 0);
 	start_chat(w);
-	assert_int_equal(tasks_start(s, &tasks, &why), 0);
+	tasks.store = s->store;
+	tasks.events = s->events;
+	tasks.chat = s->chat;
+	assert_int_equal(tasks_start(&tasks, &s->tasks, &why), 0);
 	opts.events = s->events;
 	opts.chat = s->chat;
 	assert_int_equal(sessions_start(&opts, &s->sessions), 0);

@@ -88,7 +88,8 @@ static void world_open(struct world *w)
 	const struct events_opts events = {.store = w->stage.f->services->store,
 					   .loop = w->stage.loop,
 					   .background = stage_background(&w->stage)};
-	const struct tasks_opts opts = {
+	struct tasks_opts opts = {
+		.store = w->stage.f->services->store,
 		.loop = w->stage.loop,
 		.background = stage_background(&w->stage),
 		.output_folder = w->output,
@@ -105,9 +106,16 @@ static void world_open(struct world *w)
 
 	assert_int_equal(events_start(&events, &w->stage.f->services->events), 0);
 	start_chat(w);
-	if (tasks_start(w->stage.f->services, &opts, &why) != 0)
+	opts.events = w->stage.f->services->events;
+	opts.chat = w->stage.f->services->chat;
+	if (tasks_start(&opts, &w->stage.f->services->tasks, &why) != 0)
 		fail_msg("%s", why.text);
 	stage_open(&w->stage);
+}
+
+static struct tasks *tasks_of(struct world *w)
+{
+	return w->stage.f->services->tasks;
 }
 
 static int world_setup(void **state)
@@ -198,7 +206,7 @@ static struct told submit(struct world *w, const struct task_new *in)
 {
 	struct told told = {0};
 
-	task_submit(w->stage.f->services, in, on_submitted, &told);
+	task_submit(tasks_of(w), in, on_submitted, &told);
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -222,7 +230,7 @@ static struct told cancel(struct world *w, const char *id)
 {
 	struct told told = {0};
 
-	task_cancel(w->stage.f->services, text_of(w->project), text_of(id), on_done, &told);
+	task_cancel(tasks_of(w), text_of(w->project), text_of(id), on_done, &told);
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -231,7 +239,7 @@ static struct told retry(struct world *w, const char *id)
 {
 	struct told told = {0};
 
-	task_retry(w->stage.f->services, text_of(w->project), text_of(id), on_done, &told);
+	task_retry(tasks_of(w), text_of(w->project), text_of(id), on_done, &told);
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -239,7 +247,7 @@ static struct told retry(struct world *w, const char *id)
 static struct printed_task get_printed(struct world *w, const char *id)
 {
 	struct printed_task task;
-	int r = task_get_printed(w->stage.f->services, 1, &w->stage.f->arena, text_of(w->project),
+	int r = task_get_printed(tasks_of(w), 1, &w->stage.f->arena, text_of(w->project),
 				 text_of(id), 4096, &task, &w->stage.f->why);
 
 	assert_int_equal(r, 0);
@@ -263,8 +271,8 @@ static bool is(struct world *w, const char *id, enum task_state state)
 	struct task task;
 
 	arena_init(&arena, 64 << 20);
-	assert_int_equal(task_get(w->stage.f->services, 1, &arena, text_of(w->project), text_of(id),
-				  &task, &w->stage.f->why),
+	assert_int_equal(task_get(tasks_of(w), 1, &arena, text_of(w->project), text_of(id), &task,
+				  &w->stage.f->why),
 			 0);
 	arena_reset(&arena);
 	return task.state == state;
@@ -280,7 +288,7 @@ static struct task_counts counts(struct world *w)
 {
 	struct task_counts n;
 
-	task_count(w->stage.f->services, text_of(w->project), &n);
+	task_count(tasks_of(w), text_of(w->project), &n);
 	return n;
 }
 
@@ -370,7 +378,7 @@ static void runs_no_more_than_there_is_room_for(void **state)
 	assert_int_equal(a.state, TASK_RUNNING);
 	assert_int_equal(b.state, TASK_RUNNING);
 	assert_int_equal(c.state, TASK_QUEUED);
-	task_load(w->stage.f->services, text_of(w->project), &load, &tasks, &n);
+	task_load(tasks_of(w), text_of(w->project), &load, &tasks, &n);
 	assert_int_equal(load.n_running, 2);
 	assert_int_equal(load.n_queued, 1);
 	assert_int_equal(load.parallel, 2);
@@ -694,12 +702,11 @@ static void lists_the_newest_first(void **state)
 	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] + counts(w).n[TASK_FAILED] == 25);
 	wait_for(w, "task-0024", TASK_COMPLETED);
 	wait_for(w, "task-0023", TASK_FAILED);
-	assert_true(task_list_now(w->stage.f->services, &f, &now, &n));
+	assert_true(task_list_now(tasks_of(w), &f, &now, &n));
 	assert_int_equal(n, 20);
 	assert_true(text_is(now[0]->id, "task-0024"));
-	assert_int_equal(task_list(w->stage.f->services, 1, &w->stage.f->arena, &f, &rows, &m,
-				   &w->stage.f->why),
-			 0);
+	assert_int_equal(
+		task_list(tasks_of(w), 1, &w->stage.f->arena, &f, &rows, &m, &w->stage.f->why), 0);
 	assert_int_equal(m, n);
 	for (unsigned i = 0; i < n; i++) {
 		assert_true(text_equal(rows[i].id, now[i]->id));
@@ -707,7 +714,7 @@ static void lists_the_newest_first(void **state)
 	}
 	f.state = TASK_FAILED;
 	f.limit = 3;
-	assert_true(task_list_now(w->stage.f->services, &f, &now, &n));
+	assert_true(task_list_now(tasks_of(w), &f, &now, &n));
 	assert_int_equal(n, 3);
 	assert_true(text_is(now[0]->id, "task-0023"));
 }
@@ -718,7 +725,7 @@ static const struct task *newest_now(struct world *w)
 	const struct task *const *now;
 	unsigned n;
 
-	assert_true(task_list_now(w->stage.f->services, &f, &now, &n));
+	assert_true(task_list_now(tasks_of(w), &f, &now, &n));
 	assert_true(n > 0);
 	return now[0];
 }
@@ -726,36 +733,34 @@ static const struct task *newest_now(struct world *w)
 static void words_are_kept_until_it_changes(void **state)
 {
 	struct world *w = *state;
-	struct services *s = w->stage.f->services;
 	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done");
 	static const char me, other;
-	struct buf *words = task_words(s, newest_now(w), &me);
+	struct buf *words = task_words(tasks_of(w), newest_now(w), &me);
 
 	assert_non_null(words);
 	wait_for(w, told.id, TASK_RUNNING);
-	words = task_words(s, newest_now(w), &me);
+	words = task_words(tasks_of(w), newest_now(w), &me);
 	assert_int_equal(words->len, 0);
 	buf_add_str(words, "it runs");
-	words = task_words(s, newest_now(w), &me);
+	words = task_words(tasks_of(w), newest_now(w), &me);
 	assert_int_equal(words->len, 7);
-	assert_int_equal(task_words(s, newest_now(w), &other)->len, 0);
-	buf_add_str(task_words(s, newest_now(w), &me), "it runs");
+	assert_int_equal(task_words(tasks_of(w), newest_now(w), &other)->len, 0);
+	buf_add_str(task_words(tasks_of(w), newest_now(w), &me), "it runs");
 	make_file(w, "go");
 	wait_for(w, told.id, TASK_COMPLETED);
-	assert_int_equal(task_words(s, newest_now(w), &me)->len, 0);
+	assert_int_equal(task_words(tasks_of(w), newest_now(w), &me)->len, 0);
 }
 
 static void words_that_are_long_are_not_kept(void **state)
 {
 	struct world *w = *state;
-	struct services *s = w->stage.f->services;
 	struct told told = run(w, "true");
 	static const char me;
 
 	wait_for(w, told.id, TASK_COMPLETED);
 	for (int i = 0; i < 10000; i++)
-		buf_add_char(task_words(s, newest_now(w), &me), 'x');
-	assert_true(task_words(s, newest_now(w), &me)->err != 0);
+		buf_add_char(task_words(tasks_of(w), newest_now(w), &me), 'x');
+	assert_true(task_words(tasks_of(w), newest_now(w), &me)->err != 0);
 }
 
 static void output_is_there_while_it_runs(void **state)
@@ -767,9 +772,8 @@ static void output_is_there_while_it_runs(void **state)
 	stage_until(&w->stage, text_is(printed(w, told.id), "one\n"));
 	make_file(w, "go");
 	wait_for(w, told.id, TASK_COMPLETED);
-	assert_int_equal(task_output(w->stage.f->services, 1, &w->stage.f->arena,
-				     text_of(w->project), text_of(told.id), 4, 100, &out,
-				     &w->stage.f->why),
+	assert_int_equal(task_output(tasks_of(w), 1, &w->stage.f->arena, text_of(w->project),
+				     text_of(told.id), 4, 100, &out, &w->stage.f->why),
 			 0);
 	assert_true(text_is(out.bytes, "two\n"));
 	assert_int_equal(out.end, 8);
@@ -826,7 +830,7 @@ static void stopping_ends_what_runs(void **state)
 	bool stopped = false;
 
 	stage_until(&w->stage, file_there(w, "up"));
-	tasks_stop(w->stage.f->services->tasks, 2000, on_stopped, &stopped);
+	tasks_stop(tasks_of(w), 2000, on_stopped, &stopped);
 	assert_int_equal(submit(w, &late).result, REFUSE_STOPPING);
 	stage_until(&w->stage, stopped);
 	assert_true(text_is(wait_for(w, running.id, TASK_FAILED).error, "Killed during shutdown"));
@@ -897,8 +901,7 @@ static void tried_again_once_however_many_ask(void **state)
 	wait_for(w, "task-0205", TASK_COMPLETED);
 	run(w, "true");
 	for (int i = 0; i < 4; i++)
-		task_retry(w->stage.f->services, text_of(w->project), text_of(first.id), on_done,
-			   &told[i]);
+		task_retry(tasks_of(w), text_of(w->project), text_of(first.id), on_done, &told[i]);
 	stage_until(&w->stage, told[0].n && told[1].n && told[2].n && told[3].n);
 	assert_int_equal((told[0].result == 0) + (told[1].result == 0) + (told[2].result == 0) +
 				 (told[3].result == 0),
@@ -942,8 +945,8 @@ static void what_it_comes_after_ends_meanwhile(void **state)
 
 	in.after = &after;
 	in.n_after = 1;
-	task_submit(w->stage.f->services, &in, on_submitted, &behind);
-	task_cancel(w->stage.f->services, text_of(w->project), after, on_done, &gone);
+	task_submit(tasks_of(w), &in, on_submitted, &behind);
+	task_cancel(tasks_of(w), text_of(w->project), after, on_done, &gone);
 	stage_until(&w->stage, behind.n && gone.n);
 	assert_int_equal(gone.result, 0);
 	assert_int_equal(behind.result, 0);
@@ -1012,7 +1015,7 @@ static void a_store_that_fails_for_a_while(void **state)
 	told = run(w, "sleep 100");
 	stage_until(&w->stage, get(w, told.id).pid > 0);
 	w->stage.fail_writes = -ENOSPC;
-	task_cancel(w->stage.f->services, text_of(w->project), text_of(told.id), on_done, &gone);
+	task_cancel(tasks_of(w), text_of(w->project), text_of(told.id), on_done, &gone);
 	stage_until(&w->stage, gone.n);
 	assert_int_equal(gone.result, -ENOSPC);
 	w->stage.fail_writes = 0;
@@ -1036,13 +1039,13 @@ static struct told *begin_retry(struct world *w, const char *id)
 	struct told *told = calloc(1, sizeof(*told));
 
 	assert_non_null(told);
-	task_retry(w->stage.f->services, text_of(w->project), text_of(id), on_done, told);
+	task_retry(tasks_of(w), text_of(w->project), text_of(id), on_done, told);
 	return told;
 }
 
 static void begin_cancel(struct world *w, const char *id, struct told *told)
 {
-	task_cancel(w->stage.f->services, text_of(w->project), text_of(id), on_done, told);
+	task_cancel(tasks_of(w), text_of(w->project), text_of(id), on_done, told);
 }
 
 static void wishes_behind_a_write_that_failed_are_told(void **state)
@@ -1056,7 +1059,7 @@ static void wishes_behind_a_write_that_failed_are_told(void **state)
 	assert_int_equal(first->result, -ENOSPC);
 	begin_cancel(w, id.id, &behind[0]);
 	assert_int_equal(behind[0].n, 0);
-	task_retry(w->stage.f->services, text_of(w->project), text_of(id.id), on_done, &behind[1]);
+	task_retry(tasks_of(w), text_of(w->project), text_of(id.id), on_done, &behind[1]);
 	stage_until(&w->stage, behind[1].n);
 	assert_int_equal(behind[0].n, 1);
 	assert_int_equal(behind[0].result, -ENOSPC);
@@ -1095,7 +1098,7 @@ static void a_stop_does_not_wait_for_what_has_not_begun(void **state)
 	bool stopped = false;
 
 	free(begin_retry(w, id.id));
-	tasks_stop(w->stage.f->services->tasks, 0, on_stopped, &stopped);
+	tasks_stop(tasks_of(w), 0, on_stopped, &stopped);
 	assert_true(stopped);
 	w->stage.fail_writes = 0;
 }
@@ -1106,7 +1109,7 @@ static struct told run_until_it_begins(struct world *w)
 	struct told told = {0};
 	const struct task_new in = plain_task(w, "touch begun");
 
-	task_submit(w->stage.f->services, &in, on_submitted, &told);
+	task_submit(tasks_of(w), &in, on_submitted, &told);
 	w->stage.hold_writes = true;
 	stage_until(&w->stage, w->stage.held);
 	assert_int_equal(told.n, 1);
@@ -1144,7 +1147,7 @@ static void one_that_has_not_begun_waits_for_the_next_start(void **state)
 	bool stopped = false;
 
 	/* It may come to its end in that time, but it does not begin in it. */
-	tasks_stop(w->stage.f->services->tasks, 60000, on_stopped, &stopped);
+	tasks_stop(tasks_of(w), 60000, on_stopped, &stopped);
 	tell_held(w, 0);
 	stage_until(&w->stage, stopped);
 	assert_true(is(w, told.id, TASK_QUEUED));
@@ -1240,15 +1243,15 @@ static void the_next_start_ends_whoever_carries_our_mark(void **state)
 	struct left_running ours = {0}, others = {0};
 	char owner[TREE_OWNER_MAX + 1];
 
-	snprintf(owner, sizeof(owner), "%s", tasks_owner(w->stage.f->services));
+	snprintf(owner, sizeof(owner), "%s", tasks_owner(tasks_of(w)));
 	world_close(w);
 	/* As a daemon leaves them that was killed: nothing of the store knows them. */
 	leave_running(w, owner, &ours);
 	leave_running(w, "somebody-else", &others);
 	fixture_open(w->stage.f, 64 << 20);
-	assert_null(tasks_owner(w->stage.f->services));
+	assert_null(tasks_owner(tasks_of(w)));
 	world_open(w);
-	assert_string_equal(tasks_owner(w->stage.f->services), owner);
+	assert_string_equal(tasks_owner(tasks_of(w)), owner);
 	assert_int_equal(tree_signal(ours.mark, false, 0), 0);
 	assert_true(tree_signal(others.mark, false, 0) >= 2);
 	stage_until(&w->stage, ours.exited);

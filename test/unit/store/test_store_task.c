@@ -508,7 +508,7 @@ static void assert_counts(const int64_t n[N_TASK_STATES], const char *want)
 static void tasks_are_counted_by_project_and_state(void **state)
 {
 	struct fixture *f = *state;
-	struct store_task_counts *counts;
+	struct task_tally *counts;
 	unsigned n;
 
 	assert_int_equal(store_task_count(reader(f), &f->arena, &counts, &n), 0);
@@ -516,16 +516,16 @@ static void tasks_are_counted_by_project_and_state(void **state)
 	add_some(f);
 	assert_int_equal(store_task_count(reader(f), &f->arena, &counts, &n), 0);
 	assert_int_equal(n, 2);
-	assert_text(counts[0].project, "p");
+	assert_text(counts[0].name, "p");
 	assert_counts(counts[0].n, "2 1 1 1 0 ");
-	assert_text(counts[1].project, "q");
+	assert_text(counts[1].name, "q");
 	assert_counts(counts[1].n, "0 1 0 0 1 ");
 }
 
 static void groups_are_counted_by_state(void **state)
 {
 	struct fixture *f = *state;
-	struct store_task_group *groups;
+	struct task_tally *groups;
 	unsigned n;
 
 	add_some(f);
