@@ -25,7 +25,7 @@ enum setting_type {
 	SET_URL,      /* char[max], by the row's check */
 	SET_SECRET,   /* char[max], never shown */
 	SET_VARIABLE, /* char[max], the name of a variable of ours that holds a secret */
-	SET_VARIABLES /* char[max], what a program gets: NAME, NAME* and NAME=VALUE; no value is shown */
+	SET_VARIABLES /* char[max]: NAME, NAME* and NAME=VALUE for a program; no value is shown */
 };
 
 struct setting {
@@ -38,8 +38,9 @@ struct setting {
 	const char *doc;
 	const char *const *words;                         /* SET_WORD: NULL-ended */
 	int (*check)(const char *value, struct why *why); /* SET_URL */
-	/* A variable of ours that holds a secret: the value itself (SET_SECRET), or what stands in its
-	 * place. As with SET_VARIABLE, no program that we start gets it. NULL: there is none. */
+	unsigned kinds; /* of what the table is about, as bits, that it fits; 0: all */
+	/* A variable that holds a secret: the value of a SET_SECRET, or what stands in for it. As
+	 * with SET_VARIABLE, programs that we start do not get it. NULL: there is none. */
 	const char *secret;
 };
 

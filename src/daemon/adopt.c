@@ -9,7 +9,7 @@
 #include "daemon/daemon.h"
 #include "store/adopt.h"
 
-/* What a store's tasks and sessions have written, where that is not ours either. */
+/* Moves what the store's tasks and sessions have written, unless that is ours already. */
 static bool move_folder(const struct store_adopted *a, const char *ending)
 {
 	char from[PATH_LEN + 16], to[PATH_LEN + 16];

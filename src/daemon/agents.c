@@ -49,7 +49,7 @@ static const char *model_url(const struct agent_setting *a)
 	return a->url[0] ? a->url : "https://api.anthropic.com";
 }
 
-/* The key itself is read when a turn begins, so one that is mended later is taken then. */
+/* The key itself is read when a turn begins, so a file that is corrected later is used then. */
 static int look_at_key(const struct agent_setting *a, struct why *why)
 {
 	char what[SECTION_NAME_MAX + 8];
@@ -85,11 +85,11 @@ static int make_model(const struct settings *s, const struct agent_setting *a, s
 		.reserve = settings_reserve(s, a),
 	};
 
-	return agent_setting_kind(a) == AGENT_OPENAI ? openai_new(l, &opts, ret, why)
-						     : anthropic_new(l, &opts, ret, why);
+	return a->kind == AGENT_OPENAI ? openai_new(l, &opts, ret, why)
+				       : anthropic_new(l, &opts, ret, why);
 }
 
-/* As it was set; else agents/NAME beside the store. */
+/* The folder that was set; else agents/NAME beside the store. */
 static void command_state(const struct settings *s, const struct agent_setting *a,
 			  char out[PATH_LEN])
 {
@@ -133,14 +133,14 @@ static int make_command(const struct settings *s, const struct agent_setting *a,
 	return command_new(l, &opts, ret, why);
 }
 
-/* Without an environment of its own it has ours: to be looked at only. */
+/* Without an environment of its own (env is NULL) the agent is only made to be checked. */
 static int make_agent(const struct settings *s, const struct agent_setting *a, struct loop *l,
 		      const struct environments *env, struct agent **ret, struct why *why)
 {
 	struct why inner = {.text = ""};
 	int r = -EINVAL;
 
-	switch (agent_setting_kind(a)) {
+	switch (a->kind) {
 	case AGENT_RECALL:
 		r = make_recall(s, a, l, ret);
 		break;
@@ -176,26 +176,26 @@ static bool has_value(const char *variable)
 	return value && value[0];
 }
 
-/* What keeps the agent from answering, as far as can be seen from here. */
+/* Refuses with what keeps the agent from answering, as far as that can be seen now. */
 static int look_at_agent(const struct agent_setting *a, struct why *why)
 {
 	if (a->key_env[0] && !has_value(a->key_env))
 		return refuse(why, REFUSE_NOT_FOUND, "%s is not set here", a->key_env);
 	if (a->key_file[0])
 		return look_at_key(a, why);
-	if (agent_setting_kind(a) == AGENT_COMMAND)
+	if (a->kind == AGENT_COMMAND)
 		return look_for_program(a, why);
 	return 0;
 }
 
 static bool lacks_model(const struct agent_setting *a)
 {
-	return agent_setting_kind(a) == AGENT_OPENAI && !a->model[0];
+	return a->kind == AGENT_OPENAI && !a->model[0];
 }
 
 static const char no_model[] = "no model is named, and most servers want one";
 
-/* One that cannot be made is there by its name, and says why whenever it is asked. */
+/* An agent that cannot be made still exists by name, and says why whenever it is asked. */
 static int make_or_excuse(const struct settings *s, const struct agent_setting *a, struct loop *l,
 			  const struct environments *env, struct agent **ret)
 {
@@ -207,7 +207,7 @@ static int make_or_excuse(const struct settings *s, const struct agent_setting *
 	else if (lacks_model(a))
 		log_info("agent without a model", "agent=%s why=\"%s\"", a->name, no_model);
 	if (r > 0)
-		r = absent_new(l, a->name, agent_kind_word(agent_setting_kind(a)), why.text, ret);
+		r = absent_new(l, a->name, agent_kind_word(a->kind), why.text, ret);
 	return r;
 }
 
@@ -337,7 +337,7 @@ int agents_start(struct daemon *d, struct why *why)
 	return chat_start(&opts, &services->chat, why);
 }
 
-/* As it was, in all that it is made of. */
+/* Whether it is made of the same settings as before. */
 static bool unchanged(const struct settings *old, const struct settings *fresh,
 		      const struct agent_setting *now)
 {
@@ -348,7 +348,7 @@ static bool unchanged(const struct settings *old, const struct settings *fresh,
 	       settings_reserve(old, was) == settings_reserve(fresh, now);
 }
 
-/* What agents that came later were made with: an environment for each. */
+/* The environments of agents that a reload made; older agents keep theirs. */
 struct agents_renewed {
 	struct agents_renewed *before;
 	struct arena arena;
@@ -450,7 +450,7 @@ void agents_end_turns(struct daemon *d, uint64_t end_ms)
 static void check_agent(const struct settings *s, const struct agent_setting *a, struct loop *l)
 {
 	struct why why = {.text = ""};
-	enum agent_kind kind = agent_setting_kind(a);
+	enum agent_kind kind = a->kind;
 	struct agent *agent = NULL;
 	int r = make_agent(s, a, l, NULL, &agent, &why);
 

@@ -56,11 +56,11 @@ static bool has_token(const struct settings *s, const struct dialect *d)
 	const struct dialect_token *token = token_of(d);
 
 	if (token && token->only)
-		return true; /* or it serves nobody */
+		return true; /* without its own it serves nobody */
 	return s->token_file[0] || (token && ((const char *)settings_of(s, d))[token->file]);
 }
 
-/* At a port of nobody's: whether the kernel says who connects. */
+/* Whether the kernel tells who connects, tried at a port that nobody uses. */
 static bool check_peers(struct why *why)
 {
 	const struct sockaddr_in any = {.sin_family = AF_INET,
@@ -81,7 +81,7 @@ static bool check_peers(struct why *why)
 	return r == 0;
 }
 
-/* Bound for a moment, but nobody could connect. */
+/* Binds the port for a moment; nobody can connect, because it does not listen. */
 static bool check_port(const struct address *a, struct why *why)
 {
 	struct sockaddr_storage addr;
@@ -104,7 +104,7 @@ static bool check_port(const struct address *a, struct why *why)
 	return false;
 }
 
-/* A project that is passed over keeps nobody from starting. */
+/* A broken project is skipped; it does not keep koined from starting. */
 static bool is_broken(const struct plan_row *row, struct why *why)
 {
 	if (!row->dialect->home.in_project || row->fd >= 0)
@@ -182,7 +182,7 @@ static bool check_store(const struct settings *s, const struct running *running)
 	bool ok = true;
 
 	settings_store_url(s, url, sizeof(url));
-	/* settings_check has seen the colon. */
+	/* settings_check has checked that there is a colon. */
 	path = strchr(url, ':') + 1;
 	if (running->pid && is_same_file(path, running->store))
 		snprintf(why.text, sizeof(why.text), "the koined that runs has it");
@@ -201,7 +201,7 @@ static bool listens(const struct plan *plan, const struct dialect *d)
 	return false;
 }
 
-/* One that has no token where it needs its own is no fault, but of no use either. */
+/* A dialect without the token that it needs is no fault, but it serves nobody. */
 static bool check_token(const struct settings *s, const struct plan *plan, const struct dialect *d)
 {
 	char what[32];
@@ -237,7 +237,8 @@ static bool check_tokens(const struct settings *s, const struct plan *plan)
 	return ok;
 }
 
-/* Where each listens, as a file would have it; a second place is --listen's. */
+/* Where each dialect listens, as a settings file has it. A second listener can only come from
+ * --listen, so it is a comment there. */
 static void write_listens(const struct plan *plan)
 {
 	char address[ADDRESS_TEXT_MAX];
@@ -261,7 +262,7 @@ static void write_listens(const struct plan *plan)
 	printf("\n");
 }
 
-/* Whoever is let in may do all that is offered there. */
+/* Users who are let in may call every method there. */
 static void note_others(const struct settings *s)
 {
 	for (unsigned i = 0; i < s->listeners.n; i++) {
@@ -276,7 +277,7 @@ static void note_others(const struct settings *s)
 	}
 }
 
-/* It starts all the same, and searches by words. */
+/* koined starts anyway, and searches by words. */
 static void note_model(const struct settings *s, const struct plan *plan)
 {
 	char address[ADDRESS_TEXT_MAX];
@@ -294,7 +295,7 @@ static void note_model(const struct settings *s, const struct plan *plan)
 	}
 }
 
-/* At koine's own socket, where there is one. */
+/* Asks at koine's own socket, if there is one. */
 static void look_for_running(const struct plan *plan, struct running *ret)
 {
 	const char *path = "";

@@ -1,4 +1,4 @@
-/* koined from its start to its end; reads its settings again when it is asked to. */
+/* koined from its start to its end, and the reload of its settings. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,14 +18,15 @@
 #include "io/tree.h"
 
 enum {
-	/* For turns and rules when the loop has ended: what an agent and a commit may take. */
+	/* How long turns and rules may take to end after the loop has: an agent's end and a
+	 * commit. */
 	END_MS = 5000,
 	HURRIED_END_MS = 1000,
 };
 
 /* ---- settings ---- */
 
-/* What can change while it runs does; listeners stay as they are. */
+/* Applies what can change while koined runs. Listeners stay as they are. */
 static int take_settings(struct daemon *d, const struct settings *fresh, struct why *why)
 {
 	int r = agents_reload(d, fresh, why);
@@ -43,7 +44,7 @@ static int take_settings(struct daemon *d, const struct settings *fresh, struct 
 	return 0;
 }
 
-/* For a client that may not cause a reload, the answer says whether the settings are right. */
+/* A client that may not cause a reload is only told whether the settings are right. */
 static int on_reload_asked(void *arg, const struct dialect *by, struct why *why)
 {
 	struct daemon *d = arg;
@@ -62,7 +63,7 @@ static void on_hangup(void *arg)
 	const struct daemon *d = arg;
 	struct why why;
 
-	/* A stop has limits of its own, and no time for others. */
+	/* A stop may have changed the limits; do not overwrite them. */
 	if (!d->server->stopping)
 		(void)on_reload_asked(arg, NULL, &why);
 }
@@ -109,8 +110,8 @@ static int start_watchdog(struct daemon *d, struct why *why)
 	return ticker_new(d->loop, every, on_watchdog, d, &d->watchdog);
 }
 
-/* A watch that is freed gives its signal back to the default, and an impatient
- * second SIGTERM would make a stop in good order look like a crash. */
+/* Freeing a watch restores the signal's default action, and then an impatient second SIGTERM would
+ * make a clean stop look like a crash. */
 static void hold_signals(void)
 {
 	sigset_t set;
@@ -124,7 +125,7 @@ static void hold_signals(void)
 
 /* ---- start ---- */
 
-/* Ten thousand clients are ten thousand descriptors. */
+/* Ten thousand clients need ten thousand descriptors. */
 static void raise_descriptors(void)
 {
 	struct rlimit limit;
@@ -136,8 +137,8 @@ static void raise_descriptors(void)
 		log_warn("descriptors not raised", "error=%s", strerror(errno));
 }
 
-/* What an agent needs that is kept from writing: to ask for approval, to remember. None of it starts a
- * program or writes a file. */
+/* What a sandboxed agent may call: methods to ask for approval and to remember. None of them
+ * starts a program or writes a file. */
 static const char *const confined_methods[] = {
 	"ping",
 	"health",
@@ -182,7 +183,7 @@ static int make_server(struct daemon *d, struct why *why)
 	return r;
 }
 
-/* All that can be known before anything is opened: a refusal here is of a setting. */
+/* Checks what can be checked before anything is opened. A refusal here means a wrong setting. */
 static int prepare(struct daemon *d, struct why *why)
 {
 	int r = loop_new(&d->loop);
@@ -224,20 +225,20 @@ static int start_housekeeping(struct daemon *d, struct why *why)
 }
 
 static const step_fn steps[] = {
-	/* The sockets first: of several that start at once, one takes them all and the others
-	 * are told so. Nobody is served before the loop turns. */
+	/* The sockets come first: of several daemons that start at once, one gets them all and the
+	 * others are refused. Nobody is served before the loop turns. */
 	registries_make,
 	make_server,
 	watch_signals,
 	stop_prepare,
 	listen_everywhere,
 	make_environments,
-	/* The store has no threads yet. */
+	/* Until the loop turns there are no threads, so these may write to the store directly. */
 	engine_open,
 	events_begin,
 	memories_begin,
 	agents_start,
-	start_keeper, /* what escapes a task comes to us */
+	start_keeper, /* processes that escape a task become our children */
 	tasks_begin,
 	approvals_begin,
 	sessions_begin,
@@ -258,8 +259,8 @@ static int start(struct daemon *d, struct why *why)
 
 /* ---- from the start to the end ---- */
 
-/* Turns that nobody waits for any more end here, and what rules have begun. Then the server waits for
- * its threads, and they must not wait for a large file. */
+/* Ends turns that nobody waits for any more, and what rules have begun. server_free waits for the
+ * threads, so long work on them is cut short here. */
 static void end_engine(struct daemon *d)
 {
 	uint64_t end_ms = clock_steady_ms() + (d->hurried ? HURRIED_END_MS : END_MS);
@@ -292,7 +293,7 @@ static void tear_down(struct daemon *d)
 	timer_free(d->patience);
 	tree_keeper_free(d->keeper);
 	agents_done(&d->agents);
-	/* Turns until the agents' children are reaped. */
+	/* The loop turns until the agents' children are reaped. */
 	loop_free(d->loop);
 	registries_free(d);
 }

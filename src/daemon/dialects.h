@@ -10,8 +10,8 @@ extern const unsigned n_dialects;
 /* NULL: there is none. */
 const struct dialect *dialect_find(const char *name);
 
-/* Its place in the array, where it must be. */
+/* Its index in the array; it must be there. */
 unsigned dialect_index(const struct dialect *d);
 
-/* The row of its settings that says what programs get which its clients start; NULL: there is none. */
+/* The row of its settings with the environment of programs that its clients start; or NULL. */
 const struct setting *dialect_variables(const struct dialect *d);

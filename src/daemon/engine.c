@@ -1,6 +1,6 @@
 /*
- * The engine as the settings want it: each noun's options are filled here, in the order in which the
- * nouns start. Rules, agents and the model have more to them, and files of their own.
+ * Starts the engine's nouns, in order: fills the options of each from the settings. Rules, agents
+ * and the model need more code, and have files of their own.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,6 @@
 #include "call/server.h"
 #include "daemon/life.h"
 #include "daemon/tree_json.h"
-#include "dialect/hld/hld.h"
 #include "engine/approval/approval.h"
 #include "engine/automation/trust.h"
 #include "engine/event/event.h"
@@ -60,7 +59,7 @@ int engine_open(struct daemon *d, struct why *why)
 	settings_store_url(d->settings, url, sizeof(url));
 	r = services_open(&opts, &d->services, why);
 	if (r == 0)
-		why->text[0] = '\0'; /* it has worded what did not happen */
+		why->text[0] = '\0'; /* the sentence may be about a try that did not matter */
 	d->server->opts.services = d->services;
 	d->server->opts.workers.arg = d->services;
 	d->hosts.means.services = d->services;
@@ -105,7 +104,8 @@ static unsigned group_limits(const struct task_settings *t, struct task_group_li
 	return t->n_groups;
 }
 
-/* What dialects bring along is in the store before tasks are read from it. */
+/* Dialects may bring tasks of their own; they must be in the store before tasks are read from
+ * it. */
 static int open_dialects(struct daemon *d, const char *folder)
 {
 	struct dialect_means *means = &d->hosts.means;
@@ -168,7 +168,7 @@ static unsigned make_rules(const struct approval_settings *a, struct approval_ru
 
 		out[i] = (struct approval_rule) {
 			.name = p->name,
-			/* settings_check has seen it. */
+			/* settings_check has checked that there is one. */
 			.verdict = verdict_of(policy_setting_get(p, POLICY_VERDICT)),
 			.agent = policy_setting_get(p, POLICY_AGENT),
 			.tool = policy_setting_get(p, POLICY_TOOL),
@@ -211,6 +211,17 @@ int approvals_begin(struct daemon *d, struct why *why)
 
 /* ---- sessions ---- */
 
+static const struct session_wording *session_wording(void)
+{
+	const struct session_wording *found = NULL;
+
+	for (unsigned i = 0; i < n_dialects; i++) {
+		if (dialects[i]->life && dialects[i]->life->session_wording)
+			found = dialects[i]->life->session_wording;
+	}
+	return found;
+}
+
 int sessions_begin(struct daemon *d, struct why *why)
 {
 	const struct session_settings *s = &d->settings->sessions;
@@ -232,7 +243,7 @@ int sessions_begin(struct daemon *d, struct why *why)
 		.terminate_ms = s->terminate_ms,
 		.keep_bytes = (int64_t)s->keep_bytes,
 		.keep_ms = s->keep_days * day_ms,
-		.wording = &hld_session_wording,
+		.wording = session_wording(),
 		.to_json = tree_json,
 	};
 	int r = beside_store(d, ".sessions", folder);

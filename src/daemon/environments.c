@@ -33,7 +33,8 @@ static const char *address_of(const struct server *server, const struct dialect 
 	return found;
 }
 
-/* NAME=PATH, or the address where there is no path. Programs work in other folders than ours. */
+/* NAME=PATH, or NAME=ADDRESS where there is no path. The path is absolute, since programs work in
+ * other folders. */
 static int say_where(struct arena *a, const char *name, const char *address, const char **ret)
 {
 	const char *path = strncmp(address, "unix:", 5) == 0 ? address + 5 : NULL;
@@ -49,11 +50,10 @@ static int say_where(struct arena *a, const char *name, const char *address, con
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* What a program asks us by, NULL-ended. */
+/* The variables that tell a program where we listen, NULL-ended. */
 struct told {
 	const char *all[DIALECTS_MAX + 1];
-	const char
-		*sessions[2 * DIALECTS_MAX + 1]; /* what is theirs alone goes before the others */
+	const char *sessions[2 * DIALECTS_MAX + 1]; /* those for sessions only come first */
 };
 
 static int find_us(const struct server *server, struct arena *a, struct told *ret)
@@ -92,7 +92,7 @@ static int read_words(struct arena *a, const char *text, const char ***ret_words
 	int r = 0;
 
 	*ret_words = NULL;
-	/* What is wrong with it was refused when it was set; nothing is no word. */
+	/* A wrong setting was refused when it was set, so what fails here is an empty one. */
 	if (command_split(text, &words, &n, NULL) != 0)
 		return 0;
 	*ret_words = arena_zalloc(a, (n + 1) * sizeof(**ret_words));

@@ -10,17 +10,17 @@
 #include "io/environment.h"
 
 struct environments {
-	struct environment plain; /* commands of rules, and those that print keys */
+	struct environment plain; /* commands of rules, and commands that print keys */
 	struct environment tasks;
 	struct environment sessions;
 	struct environment agents[AGENTS_MAX]; /* as they stand in the settings */
-	struct environment
-		dialects[DIALECTS_MAX]; /* what clients and models ask for: a short list */
+	struct environment dialects
+		[DIALECTS_MAX]; /* programs that clients and models ask for get a short list */
 };
 
 /*
- * For as long as the arena is there. When all listens: before that nobody knows where we are; whoever
- * keeps a pointer to one starts nothing until then.
+ * They live as long as the arena. Make them when all listeners are open, because they tell
+ * programs where we listen. Who has a pointer to one earlier must not start a program before.
  */
 int environments_make(const struct settings *s, const struct server *server, struct arena *a,
 		      struct environments *ret_environments);

@@ -13,15 +13,15 @@ struct hosts {
 	char tokens[DIALECTS_MAX][TOKEN_MAX];   /* "": none */
 };
 
-/* The hosts, `env` and what the means point to stay where they are. Before anything is opened: a
- * refusal is of a setting. */
+/* Call it before anything is opened; a refusal means a wrong setting. The hosts and `env` must not
+ * move afterwards. */
 int hosts_prepare(struct hosts *h, const struct settings *s, struct environments *env,
 		  struct why *why);
 
 /* NULL for none. */
 const char *hosts_token(const struct hosts *h, const struct dialect *d);
 
-/* As in dialect/life.h, for all of them; the first that fails ends it. */
+/* As in dialect/life.h, for all dialects; the first failure ends it. */
 int hosts_listening(struct hosts *h, const char *project, struct endpoint *e);
 int hosts_open(struct hosts *h);
 int hosts_start(struct hosts *h, struct why *why);

@@ -13,15 +13,15 @@
 
 enum { SWEEP_EVERY_MS = 60 * 1000 };
 
-/* What is swept, and the log's word where that fails. */
+/* What is swept, and what the log says when that fails. */
 struct kind {
 	bool (*due)(const struct services *s); /* NULL: always */
 	int (*run)(struct services *s, bool *ret_more);
 	const char *failed;
 };
 
-/* A sweep deletes a little at a time: what is left goes to the end of the writer's queue, and calls
- * come in between. */
+/* A sweep deletes a little at a time: the rest goes to the end of the writer's queue, so that
+ * calls get in between. */
 struct sweep {
 	struct work work;
 	struct housekeeping *housekeeping;

@@ -1,6 +1,6 @@
 /*
- * What the daemon does for itself on the workers' threads: forgetting what has
- * expired and events that are too old, once a minute, and looking through the store after a crash.
+ * What the daemon does for itself on the workers' threads: once a minute it deletes what has
+ * expired or is too old, and after a crash it checks the store.
  */
 #pragma once
 
@@ -12,5 +12,5 @@ struct housekeeping;
 int housekeeping_start(struct server *server, struct services *services,
 		       struct housekeeping **ret_housekeeping);
 
-/* After the server has ended, and with it the jobs. Accepts NULL. */
+/* Accepts NULL. Call it after the server has ended, and all work with it. */
 void housekeeping_free(struct housekeeping *h);

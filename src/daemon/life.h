@@ -1,6 +1,6 @@
 /*
- * koined while it runs: what it holds, and the steps of its life. daemon.c starts and ends it; listen.c,
- * engine.c, agents.c, rules.c and model.c have the steps of a start; stop.c stops it in good order.
+ * koined while it runs: what it holds, and the steps of its life. daemon.c starts and ends it;
+ * listen.c, engine.c, agents.c, rules.c and model.c have the steps of a start; stop.c stops it.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 enum { N_READERS = 4 };
 
-/* All agents that there are, and the system prompt, before anybody answers. */
+/* All agents and the system prompt, before the chat starts. */
 struct agents {
 	struct agent *list[AGENTS_MAX];
 	unsigned n;
@@ -35,7 +35,7 @@ struct daemon {
 	struct environments environments;
 	struct hosts hosts;
 	struct registry *registries[DIALECTS_MAX]; /* as in the array of dialects */
-	struct agents agents;                      /* until they are the chat's */
+	struct agents agents;                      /* until the chat owns them */
 	struct agents_renewed *renewed;
 	struct housekeeping *housekeeping;
 	struct tree_keeper *keeper;
@@ -61,21 +61,23 @@ typedef int (*step_fn)(struct daemon *d, struct why *why);
 int registries_make(struct daemon *d, struct why *why);
 void registries_free(struct daemon *d);
 
-/* A project that is broken is passed over; where nothing else is left, that is what is wrong. */
+/* A broken project is skipped. Refuses to start if nothing at all can be served. */
 int listen_everywhere(struct daemon *d, struct why *why);
 
-/* Prints the listeners. Not before all is well: who reads them takes us for started. */
+/* Prints the listeners. Call it when the start has succeeded: readers take it for that. */
 void listen_say(const struct daemon *d);
 
 /* ---- engine.c ---- */
 
-/* How the engine's own work gets to the server's threads; and what is told after a commit. */
+/* How the engine's own work gets to the server's threads, and what the writer tells after a
+ * commit. */
 struct background engine_background(struct daemon *d);
 struct work *engine_trailer(void *daemon);
 
 int engine_open(struct daemon *d, struct why *why);
 int events_begin(struct daemon *d, struct why *why);
-/* Ends what a crash has left, and goes on with what waited. Before the threads. */
+/* Ends processes that a crash has left, and continues with tasks that waited. Before the
+ * threads. */
 int tasks_begin(struct daemon *d, struct why *why);
 int approvals_begin(struct daemon *d, struct why *why);
 int sessions_begin(struct daemon *d, struct why *why);
@@ -83,37 +85,39 @@ void engine_reload(struct daemon *d);
 
 /* ---- agents.c: the chat, and who answers there ---- */
 
-/* What needs no store, so that wrong settings show before anything listens. agents_done either way. */
+/* Makes what needs no store, so that wrong settings show before anything listens. Call agents_done
+ * either way. */
 int agents_make(struct daemon *d, struct why *why);
 void agents_done(struct agents *a);
 
-/* The agents become the chat's, on failure too. It marks in the store what a crash has left: before the
- * threads. */
+/* The chat takes the agents, on failure too. It marks in the store what a crash has interrupted,
+ * so it comes before the threads. */
 int agents_start(struct daemon *d, struct why *why);
 
-/* Takes agents that are new or other than before, and the default. Turns under way end with the agent
- * they began with. On failure all stays as it was. */
+/* Takes new and changed agents, and the default. Turns under way finish with the agent they began
+ * with. On failure nothing changes. */
 int agents_reload(struct daemon *d, const struct settings *fresh, struct why *why);
 void agents_renewed_free(struct agents_renewed *n); /* accepts NULL; after the chat */
 
-/* Ends all turns and lets them reach the store: turns the loop until that is done, or end_ms of the
- * steady clock. */
+/* Ends all turns and lets them reach the store. It turns the loop until that is done, or until
+ * end_ms of the steady clock. */
 void agents_end_turns(struct daemon *d, uint64_t end_ms);
 
-/* Prints what each would do and what is wrong with it. False: koined could not start. */
+/* Prints what each would do and what is wrong with it. False: koined could not start with them. */
 bool agents_check(const struct settings *s);
 
 /* ---- rules.c ---- */
 
-/* After tasks and approvals. A rule that cannot be is told in the log and left out. */
+/* After tasks and approvals. A rule that is wrong is logged and left out. */
 int rules_start(struct daemon *d, struct why *why);
 void rules_reload(struct daemon *d);
 
-/* Fires nothing any more, and turns the loop until what was begun is in the store, or end_ms of the
- * steady clock. */
+/* Fires nothing more, and turns the loop until what was begun is in the store, or until end_ms of
+ * the steady clock. */
 void rules_end(struct daemon *d, uint64_t end_ms);
 
-/* Prints what each would do and what is wrong with it. None keeps koined from starting. */
+/* Prints what each would do and what is wrong with it. A wrong rule does not keep koined from
+ * starting. */
 void rules_check(const struct settings *s);
 
 /* ---- model.c: memory, and the model that makes its vectors ---- */
@@ -121,20 +125,21 @@ void rules_check(const struct settings *s);
 /* Whether its key can be read. */
 int model_check(const struct settings *s, struct why *why);
 
-/* Without the model where the settings name none, or our own embedding listener, which is logged. */
+/* Starts memory, without a model if the settings name none, or if they name our own embedding
+ * listener, which is logged. */
 int memories_begin(struct daemon *d, struct why *why);
 
-/* Whether the URL leads to that listener of ours, which would have us ask ourselves. Names are
- * not looked up: those of this machine are known. */
+/* Whether the URL leads to that listener of ours, so that we would ask ourselves. Host names are
+ * not resolved; the names of this machine are known. */
 bool model_is_at(const char *url, const struct address *listener);
 
 /* ---- stop.c ---- */
 
-/* The timers of a stop. */
+/* Makes the timers of a stop. */
 int stop_prepare(struct daemon *d, struct why *why);
 
-/* Stops in good order; called again, in a hurry. `force`: without time for what runs. */
+/* Begins a clean stop; a second call hurries it. `force` gives running calls no time. */
 void stop_begin(struct daemon *d, bool force);
 
-/* After server_stop: everything is closed there. */
+/* server_stop is done: all connections are closed. */
 void stop_server_closed(void *daemon);

@@ -1,4 +1,4 @@
-/* Which methods each dialect has, and where it listens. */
+/* The methods of each dialect, and its listeners. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -7,7 +7,7 @@
 
 /* ---- methods ---- */
 
-/* Names that are there already are koine's own: it answers the members of all. */
+/* A name that is there already is koine's own method, which answers with the members of all. */
 static int add_new_methods(struct registry *r, const struct dialect *d)
 {
 	for (unsigned i = 0; i < d->n_methods; i++) {
@@ -63,8 +63,8 @@ void registries_free(struct daemon *d)
 
 /* ---- listeners ---- */
 
-/* A port is anybody's: somebody else may have it for good, as the original may its socket. Else a
- * socket is most often that of a koined that runs already. */
+/* A port may be taken by any other program for good, and a well-known socket by the original. Any
+ * other socket that is taken is most likely that of a koined that runs already. */
 static int say_how_without(const struct daemon *d, const struct plan_row *row, struct why *why)
 {
 	const char *name = row->dialect->name;
@@ -78,7 +78,7 @@ static int say_how_without(const struct daemon *d, const struct plan_row *row, s
 		      name, name, name);
 }
 
-/* What whoever listens so should know, as --check notes it. */
+/* Logs what --check would note about this listener. */
 static void note_listener(const struct daemon *d, const struct plan_row *row)
 {
 	const struct dialect *dialect = row->dialect;
@@ -139,7 +139,7 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 	return r;
 }
 
-/* A project of which nothing can be served is none, for whoever has the others. */
+/* A project that cannot be served is logged and skipped, for the sake of the others. */
 static int listen_in_project(struct daemon *d, const struct plan_row *row, struct why *why)
 {
 	const struct dialect_life *life = row->dialect->life;

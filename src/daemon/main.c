@@ -88,7 +88,7 @@ static char **main_argv;
 static bool check_only;
 static bool adopt_only;
 
-/* A socket or a log must not become descriptor 0, 1 or 2 of somebody else. */
+/* A socket or a log must not become descriptor 0, 1 or 2. */
 static void fill_standard_descriptors(void)
 {
 	int fd;
@@ -100,8 +100,8 @@ static void fill_standard_descriptors(void)
 		close(fd);
 }
 
-/* By default glibc, once a large block was freed, puts later ones among the small, and
- * there they stay with the process. One large message must not make us large for ever. */
+/* After a large block was freed, glibc by default puts later large blocks on the heap, which does
+ * not shrink. One large message must not make the process large for ever. */
 static void give_large_blocks_back(void)
 {
 #ifdef __GLIBC__
@@ -129,7 +129,7 @@ static int set_root(struct settings *s, const char *dir, struct why *why)
 	return 0;
 }
 
-/* First pass over the flags: which file. */
+/* The first pass over the flags finds the settings file. */
 static const char *config_flag(void)
 {
 	const char *file = NULL;
@@ -218,7 +218,7 @@ static int read_settings(struct settings *s, struct why *why)
 	return r;
 }
 
-/* Flags that only print, and mistakes. -1: go on. */
+/* Handles flags that only print, and mistakes. -1: go on. */
 static int look_at_flags(void)
 {
 	int flag;

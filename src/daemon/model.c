@@ -45,7 +45,7 @@ struct target {
 	unsigned port;
 };
 
-/* http://[USER@]HOST[:PORT][/PATH]; false for what is none. */
+/* Reads http://[USER@]HOST[:PORT][/PATH]; false for anything else. */
 static bool read_target(const char *url, struct target *ret)
 {
 	static const char scheme[] = "http://";
@@ -83,7 +83,7 @@ static bool is_this_machine(char *name)
 	static const char *const names[] = {"localhost", "ip6-localhost", "ip6-loopback"};
 	char own[128] = "";
 
-	/* A name may end in the root's dot. */
+	/* A host name may end with a dot, for the DNS root. */
 	if (ends_with(name, "."))
 		name[strlen(name) - 1] = '\0';
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -94,7 +94,7 @@ static bool is_this_machine(char *name)
 	return ends_with(name, ".localhost") || strcasecmp(name, own) == 0;
 }
 
-/* Any spelling of an address as one in IPv6; what stands for any of ours is loopback. */
+/* Any spelling of an address, as an IPv6 address; the wildcard address counts as loopback. */
 static bool read_address(const char *host, struct in6_addr *ret)
 {
 	static const struct in6_addr any = IN6ADDR_ANY_INIT;
@@ -125,7 +125,7 @@ bool model_is_at(const char *url, const struct address *listener)
 		return false;
 	if (!read_address(target.host, &asked))
 		return is_this_machine(target.host);
-	/* A listener at a name may have any address of loopback. */
+	/* A listener with a host name may have any loopback address. */
 	return !read_address(listener->host, &ours) || memcmp(&asked, &ours, sizeof(ours)) == 0;
 }
 

@@ -19,7 +19,8 @@ static bool current_folder(char out[PATH_LEN])
 	return true;
 }
 
-/* One that lies elsewhere is for the project that there is anyway. */
+/* A socket outside of any project folder serves the first project that is named, or the current
+ * one. */
 static int set_project(struct plan_row *row, const struct settings *s, struct why *why)
 {
 	const char *path = row->address.path;
@@ -86,8 +87,8 @@ static int find_dialect(const char *name, const struct dialect **ret, struct why
 	return 0;
 }
 
-/* A socket handed over is named for its dialect, or is koine's. Where it listens,
- * it knows itself. */
+/* A socket that was handed over has the name of its dialect, or else is koine's. It is bound
+ * already. */
 static int add_given(struct plan *p, const struct settings *s, const struct activation *given,
 		     struct why *why)
 {
@@ -145,7 +146,7 @@ static bool is_named(const struct settings *s, const char *dialect)
 	return false;
 }
 
-/* One with a port of its own; under --root any that is free. */
+/* A dialect with a port of its own; under --root it takes any free port. */
 static int add_port(struct plan *p, const struct settings *s, const struct dialect *d,
 		    struct why *why)
 {
@@ -156,7 +157,7 @@ static int add_port(struct plan *p, const struct settings *s, const struct diale
 	return r;
 }
 
-/* Under --root there always is one; else where the current folder is one. */
+/* Under --root the root is a project; otherwise the current folder, if it has .aiwg. */
 static int add_current_project(struct plan *p, const struct settings *s, const struct dialect *d,
 			       struct why *why)
 {
@@ -197,8 +198,8 @@ static const char *named_by_variable(const struct dialect *d)
 	return NULL;
 }
 
-/* /tmp is everybody's: what somebody else has there, the socket or the lock beside it, is neither
- * replaced nor in our way. */
+/* In /tmp a socket, or the lock beside it, may be another user's. It is not replaced, and we
+ * listen elsewhere. */
 static bool is_anothers(const char *path)
 {
 	char lock[PATH_LEN + sizeof(".lock")];
@@ -209,8 +210,8 @@ static bool is_anothers(const char *path)
 	       (lstat(lock, &st) == 0 && st.st_uid != geteuid());
 }
 
-/* By variable; under --root; where its clients look; or, where this user cannot
- * go, in the runtime folder. */
+/* Named by a variable; else under --root; else where its clients look; else, if this user cannot
+ * write there, in the runtime folder. */
 static int add_default(struct plan *p, const struct settings *s, const struct dialect *d,
 		       struct why *why)
 {

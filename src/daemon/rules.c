@@ -15,7 +15,7 @@ enum {
 	STEP_MS = 20,
 };
 
-/* ---- what the service asks for ---- */
+/* ---- the clock ---- */
 
 static int64_t clock_offset_ms;
 
@@ -25,7 +25,7 @@ static int64_t shifted_now(void *arg)
 	return clock_utc_ms() + clock_offset_ms;
 }
 
-/* For tests of what a clock does: only where debug methods are. */
+/* Tests shift the clock; only where debug methods are on. */
 static bool is_clock_shifted(const struct settings *s)
 {
 	const char *by = getenv("KOINE_TEST_CLOCK_OFFSET_MS");

@@ -40,7 +40,7 @@ static bool is_ours(int fd)
 	       (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* One line asked, one line back. */
+/* Sends one line and reads one line. */
 static bool ask(int fd, struct buf *answer)
 {
 	static const char question[] =
@@ -60,7 +60,7 @@ static bool ask(int fd, struct buf *answer)
 	return false;
 }
 
-/* pid stays 0 unless all of it is there. */
+/* Leaves pid 0 unless the answer is complete. */
 static void read_answer(struct running *r, const struct buf *answer)
 {
 	const struct value *result, *pid;

@@ -1,6 +1,6 @@
 /*
- * The koined that runs already at the socket we would take, for --check: what it has is no
- * obstacle, but itself.
+ * The koined that runs already at the socket we would take. --check asks it, because a listener
+ * or store that it holds is no other obstacle.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ struct running {
 	struct text store;             /* its file */
 };
 
-/* Asks at the Unix socket, for a few seconds at most. Whoever does not answer as koined does, or is
- * not ours, is none. running_done either way. */
+/* Asks at the Unix socket, for a few seconds at most. A program of another user, or one that does
+ * not answer as koined does, does not count. Call running_done either way. */
 void running_ask(struct running *r, const char *path);
 void running_done(struct running *r);
 

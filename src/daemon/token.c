@@ -22,7 +22,7 @@ static int read_file(const char *file, char *out, size_t size, struct why *why)
 	return 0;
 }
 
-/* White space around it is none of it: what wrote the variable may have left some. */
+/* White space around the token does not count; a script may have left some. */
 static int read_variable(const char *name, char *out, size_t size, struct why *why)
 {
 	const char *value = getenv(name);

@@ -1,4 +1,4 @@
-/* Services have no JSON text: what they ask for where the world outside wants some. */
+/* The engine has no JSON text; it gets this function for what must leave as JSON. */
 #pragma once
 
 #include "base/arena.h"

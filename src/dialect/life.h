@@ -18,6 +18,7 @@ struct environment;
 struct loop;
 struct server;
 struct services;
+struct session_wording;
 struct why;
 
 /* A section of the settings that is the dialect's own. */
@@ -69,7 +70,8 @@ struct dialect_life {
 	int (*prepare)(struct dialect_host *h, struct why *why);
 	/* For sockets in projects. Refuses a folder that cannot be served: it is passed over. */
 	int (*check_folder)(const char *folder, struct why *why);
-	/* ... and says whether something else stands where its socket, or that one's lock, should be. */
+	/* ... and says whether something else stands where its socket, or that one's lock, should
+	 * be. */
 	bool (*socket_broken)(const char *path);
 	/* An endpoint of its own is there; `project` is the folder it is for, or "". */
 	int (*listening)(struct dialect_host *h, const char *project, struct endpoint *e);
@@ -88,6 +90,8 @@ struct dialect_life {
 	const char
 		*debug_variable; /* of its clients' own, that asks for every message in the log */
 	const char *numbered;    /* its conversations' names: this, and a number */
+	/* How sessions that go wrong are worded: of the dialects, one has it. */
+	const struct session_wording *session_wording;
 	const struct dialect_token *token;
 };
 

@@ -16,83 +16,80 @@ enum {
 	RECALL = 1 << AGENT_RECALL,
 	MODEL = 1 << AGENT_OPENAI | 1 << AGENT_ANTHROPIC,
 	COMMAND = 1 << AGENT_COMMAND,
-	ALL = RECALL | MODEL | COMMAND,
 };
 
-struct agent_row {
-	unsigned kinds; /* that it fits */
-	struct setting setting;
+#define AT(member)      offsetof(struct agent_setting, member)
+#define TEXT_AT(member) SETTING_TEXT(struct agent_setting, member)
+
+static const struct setting rows[] = {
+	{"agent", "kind", SET_WORD, AT(kind), 0, 0, "recall, openai, anthropic or command",
+	 .words = kind_words},
+	{"agent", "url", SET_URL, TEXT_AT(url), "http://HOST[:PORT][/PATH], https or unix:PATH",
+	 .check = model_check_url, .kinds = MODEL},
+	{"agent", "model", SET_TEXT, TEXT_AT(model), "the model to ask it for", .kinds = MODEL},
+	{"agent", "key_env", SET_VARIABLE, TEXT_AT(key_env),
+	 "the environment variable that has its key", .kinds = MODEL},
+	{"agent", "key_file", SET_PATH, TEXT_AT(key_file), "a file (0600) with its key",
+	 .kinds = MODEL},
+	{"agent", "key_command", SET_TEXT, TEXT_AT(key_command),
+	 "a shell command that prints its key", .kinds = MODEL},
+	{"agent", "max_tokens", SET_UNSIGNED, AT(max_tokens), 0, 10000000,
+	 "of one answer; 0 for the provider's own limit", .kinds = MODEL},
+	{"agent", "temperature", SET_DECIMAL, AT(temperature), 0, 2, "empty for the provider's own",
+	 .kinds = MODEL},
+	{"agent", "connect_timeout", SET_SECONDS, AT(connect_timeout_ms), 1, 600,
+	 "seconds to connect in", .kinds = MODEL},
+	{"agent", "idle_timeout", SET_SECONDS, AT(idle_timeout_ms), 1, 86400,
+	 "seconds without a byte of the answer", .kinds = MODEL},
+	{"agent", "total_timeout", SET_SECONDS, AT(total_timeout_ms), 0, 604800,
+	 "seconds for one answer in all; 0: an hour, for a command no limit",
+	 .kinds = MODEL | COMMAND},
+	{"agent", "retries", SET_UNSIGNED, AT(retries), 0, 10,
+	 "further tries when it fails before the first byte", .kinds = MODEL},
+	{"agent", "command", SET_TEXT, TEXT_AT(command),
+	 "the program and its arguments; {prompt} is where the prompt goes", .kinds = COMMAND},
+	{"agent", "input", SET_WORD, AT(input), 0, 0, "how it gets the prompt: argument or stdin",
+	 .words = input_words, .kinds = COMMAND},
+	{"agent", "output", SET_WORD, AT(output), 0, 0, "what it prints: text or stream-json",
+	 .words = output_words, .kinds = COMMAND},
+	{"agent", "cwd", SET_PATH, TEXT_AT(cwd), "the folder it runs in; empty for ours",
+	 .kinds = COMMAND},
+	{"agent", "environment", SET_VARIABLES, TEXT_AT(environment),
+	 "what it gets beside our own environment: NAME, NAME* or NAME=VALUE each",
+	 .kinds = COMMAND},
+	{"agent", "state", SET_PATH, TEXT_AT(state),
+	 "the folder that it may write even where it is sandboxed; empty for one of ours",
+	 .kinds = COMMAND},
+	{"agent", "interrupt_time", SET_SECONDS, AT(interrupt_ms), 0, 3600,
+	 "seconds from SIGINT to SIGTERM when it is cancelled", .kinds = COMMAND},
+	{"agent", "terminate_time", SET_SECONDS, AT(terminate_ms), 0, 3600,
+	 "seconds from SIGTERM to SIGKILL", .kinds = COMMAND},
+	{"agent", "word_delay", SET_UNSIGNED, AT(word_delay_ms), 0, 60000,
+	 "milliseconds between two words", .kinds = RECALL},
+	{"agent", "budget", SET_UNSIGNED, AT(budget), 0, 100000000,
+	 "tokens that a conversation may have with it; 0: chat.budget"},
+	{"agent", "reserve", SET_UNSIGNED, AT(reserve), 0, 100000000,
+	 "of these, kept free for the answer; 0: chat.reserve"},
 };
 
-#define ROW(kinds, key, type, member, min, max, doc, ...)                                          \
-	{                                                                                          \
-		kinds,                                                                             \
-		{                                                                                  \
-			"agent", key, type, offsetof(struct agent_setting, member), min, max, doc, \
-				##__VA_ARGS__                                                      \
-		}                                                                                  \
-	}
-
-static const struct agent_row table[] = {
-	ROW(ALL, "kind", SET_WORD, said, 0, 0, "recall, openai, anthropic or command",
-	    .words = kind_words),
-	ROW(MODEL, "url", SET_URL, url, 0, PATH_LEN,
-	    "http://HOST[:PORT][/PATH], https or unix:PATH", .check = model_check_url),
-	ROW(MODEL, "model", SET_TEXT, model, 0, 128, "the model to ask it for"),
-	ROW(MODEL, "key_env", SET_VARIABLE, key_env, 0, 128,
-	    "the environment variable that has its key"),
-	ROW(MODEL, "key_file", SET_PATH, key_file, 0, PATH_LEN, "a file (0600) with its key"),
-	ROW(MODEL, "key_command", SET_TEXT, key_command, 0, PATH_LEN,
-	    "a shell command that prints its key"),
-	ROW(MODEL, "max_tokens", SET_UNSIGNED, max_tokens, 0, 10000000,
-	    "of one answer; 0 for the provider's own limit"),
-	ROW(MODEL, "temperature", SET_DECIMAL, temperature, 0, 2, "empty for the provider's own"),
-	ROW(MODEL, "connect_timeout", SET_SECONDS, connect_timeout_ms, 1, 600,
-	    "seconds to connect in"),
-	ROW(MODEL, "idle_timeout", SET_SECONDS, idle_timeout_ms, 1, 86400,
-	    "seconds without a byte of the answer"),
-	ROW(MODEL | COMMAND, "total_timeout", SET_SECONDS, total_timeout_ms, 0, 604800,
-	    "seconds for one answer in all; 0: an hour, for a command no limit"),
-	ROW(MODEL, "retries", SET_UNSIGNED, retries, 0, 10,
-	    "further tries when it fails before the first byte"),
-	ROW(COMMAND, "command", SET_TEXT, command, 0, PATH_LEN,
-	    "the program and its arguments; {prompt} is where the prompt goes"),
-	ROW(COMMAND, "input", SET_WORD, input, 0, 0, "how it gets the prompt: argument or stdin",
-	    .words = input_words),
-	ROW(COMMAND, "output", SET_WORD, output, 0, 0, "what it prints: text or stream-json",
-	    .words = output_words),
-	ROW(COMMAND, "cwd", SET_PATH, cwd, 0, PATH_LEN, "the folder it runs in; empty for ours"),
-	ROW(COMMAND, "environment", SET_VARIABLES, environment, 0, VARIABLES_MAX,
-	    "what it gets beside our own environment: NAME, NAME* or NAME=VALUE each"),
-	ROW(COMMAND, "state", SET_PATH, state, 0, PATH_LEN,
-	    "the folder that it may write even where it is sandboxed; empty for one of ours"),
-	ROW(COMMAND, "interrupt_time", SET_SECONDS, interrupt_ms, 0, 3600,
-	    "seconds from SIGINT to SIGTERM when it is cancelled"),
-	ROW(COMMAND, "terminate_time", SET_SECONDS, terminate_ms, 0, 3600,
-	    "seconds from SIGTERM to SIGKILL"),
-	ROW(RECALL, "word_delay", SET_UNSIGNED, word_delay_ms, 0, 60000,
-	    "milliseconds between two words"),
-	ROW(ALL, "budget", SET_UNSIGNED, budget, 0, 100000000,
-	    "tokens that a conversation may have with it; 0: chat.budget"),
-	ROW(ALL, "reserve", SET_UNSIGNED, reserve, 0, 100000000,
-	    "of these, kept free for the answer; 0: chat.reserve"),
-};
-
-enum { N_ROWS = sizeof(table) / sizeof(table[0]) };
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 _Static_assert(N_ROWS <= 32, "a bit of `given` for each");
 
+static bool fits(const struct setting *row, unsigned kind)
+{
+	return !row->kinds || (row->kinds & 1U << kind);
+}
+
 /* ---- names ---- */
 
-enum agent_kind agent_setting_kind(const struct agent_setting *a)
+static enum agent_kind kind_named(const char *name)
 {
-	unsigned kind = a->said;
+	unsigned i = AGENT_RECALL;
 
-	for (unsigned i = AGENT_RECALL; kind == AGENT_UNSAID && kind_words[i]; i++) {
-		if (strcmp(kind_words[i], a->name) == 0)
-			kind = i;
-	}
-	return kind;
+	while (kind_words[i] && strcmp(kind_words[i], name) != 0)
+		i++;
+	return i;
 }
 
 const char *agent_kind_word(enum agent_kind kind)
@@ -122,16 +119,11 @@ void agent_settings_names(const struct agent_settings *a, char *out, size_t size
 
 /* ---- as a section ---- */
 
-static const char *key_name(unsigned i)
-{
-	return table[i].setting.key;
-}
-
-static void init(void *section, const char *where)
+static void init(void *section, const char *name, const char *where)
 {
 	(void)where;
 	*(struct agent_setting *)section = (struct agent_setting) {
-		.said = AGENT_UNSAID,
+		.kind = kind_named(name),
 		.temperature = -1,
 		.connect_timeout_ms = 10 * 1000,
 		.idle_timeout_ms = 120 * 1000,
@@ -141,31 +133,17 @@ static void init(void *section, const char *where)
 	};
 }
 
-static int put(void *section, unsigned key, const char *value, struct why *why)
+static void set(void *section, unsigned key)
 {
-	struct agent_setting *s = section;
-	char name[SECTION_NAME_MAX + 8];
-	int r;
-
-	snprintf(name, sizeof(name), "agent.%s", s->name);
-	r = setting_apply(&table[key].setting, s, name, value, why);
-	if (r != 0)
-		return r;
-	s->given |= UINT32_C(1) << key;
-	return 0;
+	((struct agent_setting *)section)->given |= UINT32_C(1) << key;
 }
 
-/* What fits its kind, and whatever else was set. */
-static void write_keys(const void *section, FILE *out)
+/* Shows what fits its kind, and whatever else was set. */
+static bool shows(const void *section, unsigned key)
 {
-	struct agent_setting shown = *(const struct agent_setting *)section;
+	const struct agent_setting *a = section;
 
-	shown.said = agent_setting_kind(&shown);
-	for (unsigned i = 0; i < N_ROWS; i++) {
-		if ((shown.given >> i & 1) ||
-		    (shown.said != AGENT_UNSAID && (table[i].kinds & 1U << shown.said)))
-			setting_write(&table[i].setting, &shown, out);
-	}
+	return (a->given >> key & 1) || (a->kind != AGENT_UNSAID && fits(&rows[key], a->kind));
 }
 
 const struct section_kind agent_section = {
@@ -177,21 +155,21 @@ const struct section_kind agent_section = {
 	.size = sizeof(struct agent_setting),
 	.max = AGENTS_MAX,
 	.n_keys = N_ROWS,
-	.key = key_name,
+	.rows = rows,
 	.check_name = check_name,
 	.init = init,
-	.put = put,
-	.write = write_keys,
+	.set = set,
+	.shows = shows,
 };
 
-/* ---- what was read, as a whole ---- */
+/* ---- checks when all was read ---- */
 
 static int check_keys(const struct agent_setting *s, enum agent_kind kind, struct why *why)
 {
 	for (unsigned i = 0; i < N_ROWS; i++) {
-		if ((s->given >> i & 1) && !(table[i].kinds & 1U << kind))
+		if ((s->given >> i & 1) && !fits(&rows[i], kind))
 			return refuse(why, REFUSE_PARAMS, "[agent %s]: %s is nothing for kind %s",
-				      s->name, table[i].setting.key, kind_words[kind]);
+				      s->name, rows[i].key, kind_words[kind]);
 	}
 	if (!!s->key_env[0] + !!s->key_file[0] + !!s->key_command[0] > 1)
 		return refuse(why, REFUSE_PARAMS,
@@ -214,7 +192,7 @@ static int check_needs(const struct agent_setting *s, enum agent_kind kind, stru
 
 static int check_agent(const struct agent_setting *s, struct why *why)
 {
-	enum agent_kind kind = agent_setting_kind(s);
+	enum agent_kind kind = s->kind;
 	int r;
 
 	if (kind == AGENT_UNSAID)
@@ -246,9 +224,9 @@ unsigned agent_settings_secrets(const struct agent_settings *a, const char **out
 
 	for (unsigned i = 0; i < a->n; i++) {
 		for (unsigned k = 0; k < N_ROWS; k++) {
-			const char *at = (const char *)&a->list[i] + table[k].setting.offset;
+			const char *at = (const char *)&a->list[i] + rows[k].offset;
 
-			if (table[k].setting.type == SET_VARIABLE && at[0] && n < max)
+			if (rows[k].type == SET_VARIABLE && at[0] && n < max)
 				out[n++] = at;
 		}
 	}
@@ -260,6 +238,6 @@ bool agent_setting_equal(const struct agent_setting *a, const struct agent_setti
 	bool equal = strcmp(a->name, b->name) == 0;
 
 	for (unsigned i = 0; equal && i < N_ROWS; i++)
-		equal = setting_equal(&table[i].setting, a, b);
+		equal = setting_equal(&rows[i], a, b);
 	return equal;
 }

@@ -15,7 +15,7 @@ enum agent_kind { AGENT_RECALL, AGENT_OPENAI, AGENT_ANTHROPIC, AGENT_COMMAND, AG
 
 struct agent_setting {
 	char name[SECTION_NAME_MAX + 1];
-	unsigned said;  /* enum agent_kind, as it was set */
+	unsigned kind;  /* enum agent_kind, as it was set or as its name says */
 	uint32_t given; /* which keys were set, by their place in the table */
 	char url[PATH_LEN];
 	char model[128];
@@ -48,17 +48,15 @@ struct agent_settings {
 
 extern const struct section_kind agent_section;
 
-/* When all was read: whether each agent has what it needs, and nothing that does not fit it. */
+/* When all was read: checks that each agent has what it needs, and nothing that does not fit it. */
 int agent_settings_check(const struct agent_settings *a, struct why *why);
 
-/* The names of variables that hold keys of theirs; how many. */
+/* The names of variables that hold agents' keys. Returns how many. */
 unsigned agent_settings_secrets(const struct agent_settings *a, const char **out, unsigned max);
 
-/* In all that makes them what they are. */
+/* Whether both have the same name and settings. */
 bool agent_setting_equal(const struct agent_setting *a, const struct agent_setting *b);
 
-/* As it was set, or as its name says. */
-enum agent_kind agent_setting_kind(const struct agent_setting *a);
 const char *agent_kind_word(enum agent_kind kind);
 
 /* "a, b and c" */

@@ -1,4 +1,4 @@
-/* KOINE_SECTION_KEY for every setting, and what the dialects' own programs read. */
+/* KOINE_SECTION_KEY for every setting, and variables that the dialects' own programs read. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool env_is(const char *entry, const char *name)
 	return strncmp(entry, name, n) == 0 && entry[n] == '=';
 }
 
-/* Of one of our sections, but no setting: a slip that would go unnoticed. */
+/* A variable of one of our sections that names no setting: a slip that would go unnoticed. */
 static bool env_is_unknown(const struct settings *s, const char *entry)
 {
 	const struct setting *row;
@@ -81,7 +81,7 @@ static int read_gone(struct settings *s, struct why *why)
 	return r;
 }
 
-/* A secret may stand in a variable that its dialect's own programs know; ours goes before it. */
+/* A secret may also come from a variable that its dialect's own programs read; ours wins. */
 static int read_row(struct settings *s, const struct setting *row, struct why *why)
 {
 	const char *known = row->type == SET_SECRET && row->secret ? getenv(row->secret) : NULL;

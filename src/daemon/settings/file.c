@@ -1,4 +1,5 @@
-/* The settings file: INI, read by inih, which tells of no section without keys and of no long line. */
+/* The settings file: INI, read by inih. What inih accepts silently is checked here: sections
+ * without keys, and long lines. */
 #include <ctype.h>
 #include <errno.h>
 #include <ini.h>
@@ -29,7 +30,7 @@ static void say_where(const struct ini_text *t)
 	snprintf(t->settings->where, sizeof(t->settings->where), "%.100s:%u", t->file, t->line);
 }
 
-/* inih tells of keys only: a section without any would pass unseen. */
+/* inih reports keys only: an unknown section without keys would go unnoticed. */
 static int check_section(struct ini_text *t, size_t len)
 {
 	const char *end = memchr(t->at, ']', len);
@@ -44,7 +45,7 @@ static int check_section(struct ini_text *t, size_t len)
 								       : ini_refuse(t, inner.text);
 }
 
-/* The last line may lack its end, and is no longer for that: `whole` is its length with it. */
+/* The last line may lack its newline; `whole` is the line's length with it. */
 static int check_line(struct ini_text *t, size_t len, size_t whole, size_t size)
 {
 	char words[64];
@@ -57,8 +58,8 @@ static int check_line(struct ini_text *t, size_t len, size_t whole, size_t size)
 	return ini_refuse(t, words);
 }
 
-/* Gives inih one line. One longer than its buffer would be read as two, and one
- * that is indented as more of the value before it, comments included. */
+/* Gives inih one line, without its indentation. A line longer than inih's buffer would be read as
+ * two, and an indented one as a continuation of the value before it, even a comment. */
 static char *ini_line(char *out, int size, void *stream)
 {
 	struct ini_text *t = stream;
@@ -100,7 +101,7 @@ static int ini_setting(void *user, const char *section, const char *key, const c
 int settings_read_text(struct settings *s, const char *file, const char *text, size_t len,
 		       struct why *why)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* that some editors begin a file with */
+	static const char mark[] = "\xef\xbb\xbf"; /* some editors begin a file with it */
 	struct ini_text t = {
 		.settings = s,
 		.file = file,

@@ -14,32 +14,11 @@ static const struct setting row = {
 	"users beside our own and root who may connect there",
 };
 
-static const char *key_name(unsigned i)
-{
-	(void)i;
-	return row.key;
-}
-
 static int check_name(const char *dialect, struct why *why)
 {
 	if (!dialect[0] || strlen(dialect) > DIALECT_NAME_MAX)
 		return refuse(why, REFUSE_PARAMS, "no dialect '%.40s' to listen for", dialect);
 	return 0;
-}
-
-static int put(void *section, unsigned key, const char *value, struct why *why)
-{
-	struct listener_setting *l = section;
-	char name[DIALECT_NAME_MAX + 8];
-
-	(void)key;
-	snprintf(name, sizeof(name), "listen.%s", l->dialect);
-	return setting_apply(&row, l, name, value, why);
-}
-
-static void write_keys(const void *section, FILE *out)
-{
-	setting_write(&row, section, out);
 }
 
 const struct section_kind listen_section = {
@@ -54,10 +33,8 @@ const struct section_kind listen_section = {
 	.size = sizeof(struct listener_setting),
 	.max = LISTENERS_MAX,
 	.n_keys = 1,
-	.key = key_name,
+	.rows = &row,
 	.check_name = check_name,
-	.put = put,
-	.write = write_keys,
 };
 
 const struct uids *settings_uids(const struct settings *s, const char *dialect)

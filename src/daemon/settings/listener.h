@@ -1,5 +1,5 @@
-/* [listen DIALECT]: who may connect where that dialect listens. Whether there is such a dialect is for
- * the plan to say. */
+/* [listen DIALECT]: who may connect where that dialect listens. The plan refuses unknown
+ * dialects. */
 #pragma once
 
 #include "daemon/settings/named_section.h"
@@ -19,5 +19,5 @@ struct listener_settings {
 
 extern const struct section_kind listen_section;
 
-/* Never NULL: who has no section has nobody beside our own user and root. */
+/* Never NULL: without a section only our own user and root may connect. */
 const struct uids *settings_uids(const struct settings *s, const char *dialect);

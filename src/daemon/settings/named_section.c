@@ -25,14 +25,14 @@ const struct section_kind *section_kind_of(const char *section, const char **ret
 	return NULL;
 }
 
-/* ---- those that there are ---- */
+/* ---- the lists ---- */
 
 static unsigned *count_of(const struct section_kind *kind, const struct settings *s)
 {
 	return (unsigned *)((char *)s + kind->n);
 }
 
-/* It begins with its name. */
+/* A section begins with its name. */
 static char *section_at(const struct section_kind *kind, const struct settings *s, unsigned i)
 {
 	return (char *)s + kind->list + i * kind->size;
@@ -86,33 +86,102 @@ int section_add(const struct section_kind *kind, struct settings *s, const char 
 	section = section_at(kind, s, (*n)++);
 	memset(section, 0, kind->size);
 	if (kind->init)
-		kind->init(section, where);
+		kind->init(section, name, where);
 	memcpy(section, name, strlen(name) + 1);
 	return 0;
+}
+
+static const char *key_name(const struct section_kind *kind, unsigned i)
+{
+	return kind->rows ? kind->rows[i].key : kind->keys[i].name;
+}
+
+static struct section_texts *texts_of(const struct section_kind *kind, const void *section)
+{
+	return (struct section_texts *)((char *)section + kind->texts);
+}
+
+const char *section_text(const struct section_kind *kind, const void *section, unsigned key)
+{
+	const struct section_texts *t = texts_of(kind, section);
+
+	return t->at[key] ? (const char *)(t + 1) + t->at[key] : NULL;
+}
+
+/* A text that changes takes new room; settings are only read a few times. */
+static int put_text(const struct section_kind *kind, void *section, unsigned key, const char *value,
+		    struct why *why)
+{
+	struct section_texts *t = texts_of(kind, section);
+	const char *before = section_text(kind, section, key);
+	size_t n = strlen(value) + 1;
+	int r = kind->check_text ? kind->check_text(section, key, value, why) : 0;
+
+	if (r != 0 || (before && strcmp(before, value) == 0))
+		return r;
+	if (t->used == 0)
+		t->used = 1;
+	if (n > kind->texts_size - t->used)
+		return refuse(why, REFUSE_TOO_LARGE, "[%s %s]: more than %zu bytes", kind->word,
+			      (const char *)section, kind->texts_size);
+	memcpy((char *)(t + 1) + t->used, value, n);
+	t->at[key] = t->used;
+	t->used = (uint16_t)(t->used + n);
+	return 0;
+}
+
+static int put_row(const struct section_kind *kind, void *section, unsigned key, const char *value,
+		   struct why *why)
+{
+	char name[SECTION_NAME_MAX + 16];
+
+	snprintf(name, sizeof(name), "%s.%s", kind->word, (const char *)section);
+	return setting_apply(&kind->rows[key], section, name, value, why);
 }
 
 int section_set(const struct section_kind *kind, struct settings *s, const char *name,
 		const char *key, const char *value, const char *where, struct why *why)
 {
 	int r = check_name(kind, name, why);
+	void *section;
 	unsigned i = 0;
 
 	if (r != 0)
 		return r;
-	while (i < kind->n_keys && strcmp(kind->key(i), key) != 0)
+	while (i < kind->n_keys && strcmp(key_name(kind, i), key) != 0)
 		i++;
 	if (i == kind->n_keys)
 		return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%s %s]", key,
 			      kind->word, name);
 	r = section_add(kind, s, name, where, why);
-	return r != 0 ? r : kind->put(section_find(kind, s, name), i, value, why);
+	if (r != 0)
+		return r;
+	section = section_find(kind, s, name);
+	r = kind->rows ? put_row(kind, section, i, value, why)
+		       : put_text(kind, section, i, value, why);
+	if (r == 0 && kind->set)
+		kind->set(section, i);
+	return r;
+}
+
+static void write_key(const struct section_kind *kind, const void *section, unsigned key, FILE *out)
+{
+	const char *text = kind->rows ? NULL : section_text(kind, section, key);
+
+	if (kind->rows && (!kind->shows || kind->shows(section, key)))
+		setting_write(&kind->rows[key], section, out);
+	if (text)
+		setting_write_text(kind->keys[key].name, kind->keys[key].doc, text, out);
 }
 
 void section_write(const struct section_kind *kind, const struct settings *s, FILE *out)
 {
 	for (unsigned i = 0; i < *count_of(kind, s); i++) {
-		fprintf(out, "\n[%s %s]\n", kind->word, section_at(kind, s, i));
-		kind->write(section_at(kind, s, i), out);
+		const char *section = section_at(kind, s, i);
+
+		fprintf(out, "\n[%s %s]\n", kind->word, section);
+		for (unsigned k = 0; k < kind->n_keys; k++)
+			write_key(kind, section, k, out);
 	}
 }
 
@@ -125,7 +194,7 @@ static char env_char(char c)
 	return (char)(isalnum((unsigned char)c) ? toupper((unsigned char)c) : '_');
 }
 
-/* Whether text, n bytes of it, is how the environment writes the name. */
+/* Whether the n bytes of text are how the environment spells the name. */
 static bool env_same(const char *name, const char *text, size_t n)
 {
 	if (strlen(name) != n)
@@ -137,7 +206,7 @@ static bool env_same(const char *name, const char *text, size_t n)
 	return true;
 }
 
-/* "KOINE_WORD_", and how long that is. */
+/* Writes "KOINE_WORD_" and returns its length. */
 static size_t env_prefix(const struct section_kind *kind, char out[PREFIX_MAX])
 {
 	int n = snprintf(out, PREFIX_MAX, "KOINE_%s_", kind->word);
@@ -147,7 +216,7 @@ static size_t env_prefix(const struct section_kind *kind, char out[PREFIX_MAX])
 	return (size_t)n;
 }
 
-/* "NAME_KEY": the longest key that fits the end, so that NAME_KEY_COMMAND is no `command`. */
+/* Finds the key in "NAME_KEY": the longest that fits, so that NAME_KEY_COMMAND is not `command`. */
 static const char *env_key(const struct section_kind *kind, const char *text, size_t n,
 			   size_t *ret_name_len)
 {
@@ -155,7 +224,7 @@ static const char *env_key(const struct section_kind *kind, const char *text, si
 	size_t best_len = 0;
 
 	for (unsigned i = 0; i < kind->n_keys; i++) {
-		const char *key = kind->key(i);
+		const char *key = key_name(kind, i);
 		size_t len = strlen(key);
 
 		if (len > best_len && n > len + 1 && text[n - len - 1] == '_' &&
@@ -168,8 +237,8 @@ static const char *env_key(const struct section_kind *kind, const char *text, si
 	return best;
 }
 
-/* The one that is meant: one that there is, or a new one in lower case. `entry` is what stands
- * behind the prefix, of which the name is n bytes. */
+/* The name of an existing section that the variable means, or a new one in lower case. `entry`
+ * follows the prefix; its first n bytes are the name. */
 static int env_name(const struct section_kind *kind, const struct settings *s, const char *entry,
 		    size_t n, char out[SECTION_NAME_MAX + 1], struct why *why)
 {
@@ -236,23 +305,4 @@ int section_read_environment(const struct section_kind *kind, struct settings *s
 			return r;
 	}
 	return 0;
-}
-
-/* ---- values kept as they were written ---- */
-
-/* One that is given again takes new room: settings are read a few times, not for ever. */
-bool section_keep(struct section_text t, uint16_t *at, const char *value)
-{
-	size_t n = strlen(value) + 1;
-
-	if (*at && strcmp(t.text + *at, value) == 0)
-		return true;
-	if (*t.used == 0)
-		*t.used = 1;
-	if (n > t.size - *t.used)
-		return false;
-	memcpy(t.text + *t.used, value, n);
-	*at = *t.used;
-	*t.used = (uint16_t)(*t.used + n);
-	return true;
 }

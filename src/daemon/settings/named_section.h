@@ -1,6 +1,6 @@
 /*
- * Sections that people give a name, as [agent NAME] and [rule NAME]: what they are called, where the
- * settings have them, and how the file, --set and KOINE_WORD_NAME_KEY in the environment reach them.
+ * Sections that people give a name, such as [agent NAME] and [rule NAME]: where the settings
+ * keep them, and how the file, --set and KOINE_WORD_NAME_KEY in the environment set them.
  */
 #pragma once
 
@@ -11,7 +11,22 @@
 
 #include "base/why.h"
 
+struct setting;
 struct settings;
+
+struct section_key {
+	const char *name;
+	const char *doc;
+};
+
+enum { SECTION_KEYS_MAX = 40 };
+
+/* Texts, each ended by a NUL, which follow this struct. Offset 0 means that a text was not
+ * given. */
+struct section_texts {
+	uint16_t at[SECTION_KEYS_MAX]; /* offset of each key's text */
+	uint16_t used;                 /* bytes that are in use */
+};
 
 /* inih cuts a section's name at 49 bytes, its word included. */
 enum { SECTION_NAME_MAX = 40 };
@@ -20,31 +35,42 @@ struct section_kind {
 	const char *word;    /* "agent" */
 	const char *its;     /* "an agent's" */
 	const char *several; /* "agents" */
-	bool short_limit;    /* too many are refused without a name */
-	bool keys_make_it;   /* one without a key is none */
-	bool bare;           /* what the environment has there without a key is read elsewhere */
+	bool short_limit;    /* the refusal of too many does not name the section */
+	bool keys_make_it;   /* a section without keys does not count */
+	bool bare;           /* variables without a key are read elsewhere */
 
-	/* In struct settings: a list, each of `size` bytes that begin with the name, and how many. */
+	/* In struct settings: the list of sections, of `size` bytes each, which begin with the
+	 * name; and how many there are. */
 	size_t list;
 	size_t n;
 	size_t size;
 	unsigned max;
 
+	/* Its keys: either settings, or texts that are kept as they were written. */
 	unsigned n_keys;
-	const char *(*key)(unsigned i);
+	const struct setting *rows;
+	const struct section_key *keys;
+	size_t texts;      /* in a section: its struct section_texts, if it has keys */
+	size_t texts_size; /* bytes for all texts of a section */
+
 	/* NULL: 1 to 40 letters, digits, '.', '_' or '-'. */
 	int (*check_name)(const char *name, struct why *why);
-	/* What a new one is beside its name; `where` is "FILE:LINE" or the like. NULL: zeros. */
-	void (*init)(void *section, const char *where);
-	int (*put)(void *section, unsigned key, const char *value, struct why *why);
-	void (*write)(const void *section, FILE *out);
+	/* Fills a new section, but for its name; `where` is "FILE:LINE" or the like. NULL:
+	 * zeros. */
+	void (*init)(void *section, const char *name, const char *where);
+	/* Refuses an invalid text; or NULL. */
+	int (*check_text)(const void *section, unsigned key, const char *text, struct why *why);
+	/* Called when a key was set; or NULL. */
+	void (*set)(void *section, unsigned key);
+	/* Whether a row is shown; NULL: all are. Texts are shown if they were given. */
+	bool (*shows)(const void *section, unsigned key);
 };
 
 /* In the order in which they are shown. */
 extern const struct section_kind *const section_kinds[];
 enum { N_SECTION_KINDS = 5 };
 
-/* The kind of "WORD NAME", and where the name begins; NULL: it is no such section. */
+/* The kind of the section "WORD NAME", and where its name begins; NULL for other sections. */
 const struct section_kind *section_kind_of(const char *section, const char **ret_name);
 
 int section_check_name(const struct section_kind *kind, const char *name, struct why *why);
@@ -52,32 +78,18 @@ int section_check_name(const struct section_kind *kind, const char *name, struct
 /* NULL: there is none. */
 void *section_find(const struct section_kind *kind, const struct settings *s, const char *name);
 
-/* Makes it if there is none by that name. Refuses a name that cannot be. */
+/* Makes the section if there is none by that name. Refuses an invalid name. */
 int section_add(const struct section_kind *kind, struct settings *s, const char *name,
 		const char *where, struct why *why);
 
-/* The same, and sets one of its keys. Refuses a name, key or value that cannot be. */
+/* Likewise, and sets one of its keys. Refuses an invalid name, key or value. */
 int section_set(const struct section_kind *kind, struct settings *s, const char *name,
 		const char *key, const char *value, const char *where, struct why *why);
 
-/* Sets what the environment says. Where it may mean either of two names, it is refused. */
+/* Sets what the environment says. Refuses a variable that may mean either of two names. */
 int section_read_environment(const struct section_kind *kind, struct settings *s, struct why *why);
 
 void section_write(const struct section_kind *kind, const struct settings *s, FILE *out);
 
-/* ---- values kept as they were written ---- */
-
-struct section_key {
-	const char *name;
-	const char *doc;
-};
-
-/* At 0 is nothing: a value that was not given is there. */
-struct section_text {
-	char *text; /* values, each ended by a NUL */
-	size_t size;
-	uint16_t *used;
-};
-
-/* Leaves where the value begins in *at. False: there is no room. */
-bool section_keep(struct section_text t, uint16_t *at, const char *value);
+/* A text of the section; NULL: it was not given. */
+const char *section_text(const struct section_kind *kind, const void *section, unsigned key);

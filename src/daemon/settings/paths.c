@@ -27,30 +27,30 @@ void paths_runtime(char out[PATH_LEN])
 		snprintf(out, PATH_LEN, "/tmp/koine-%u", (unsigned)geteuid());
 }
 
-void paths_config(char out[PATH_LEN])
+/* The file in $XDG/koine; else for root below `system`, for others below `own` in the home
+ * folder. */
+static void place(const char *xdg_name, const char *system, const char *own, const char *file,
+		  char out[PATH_LEN])
 {
-	const char *xdg = variable("XDG_CONFIG_HOME");
+	const char *xdg = variable(xdg_name);
 	const char *home = variable("HOME");
 
 	if (xdg)
-		snprintf(out, PATH_LEN, "%s/koine/koine.conf", xdg);
+		snprintf(out, PATH_LEN, "%s/koine/%s", xdg, file);
 	else if (geteuid() == 0 || !home)
-		snprintf(out, PATH_LEN, "/etc/koine/koine.conf");
+		snprintf(out, PATH_LEN, "%s/koine/%s", system, file);
 	else
-		snprintf(out, PATH_LEN, "%s/.config/koine/koine.conf", home);
+		snprintf(out, PATH_LEN, "%s/%s/koine/%s", home, own, file);
+}
+
+void paths_config(char out[PATH_LEN])
+{
+	place("XDG_CONFIG_HOME", "/etc", ".config", "koine.conf", out);
 }
 
 void paths_store(char out[PATH_LEN])
 {
-	const char *xdg = variable("XDG_STATE_HOME");
-	const char *home = variable("HOME");
-
-	if (xdg)
-		snprintf(out, PATH_LEN, "%s/koine/koine.db", xdg);
-	else if (geteuid() == 0 || !home)
-		snprintf(out, PATH_LEN, "/var/lib/koine/koine.db");
-	else
-		snprintf(out, PATH_LEN, "%s/.local/state/koine/koine.db", home);
+	place("XDG_STATE_HOME", "/var/lib", ".local/state", "koine.db", out);
 }
 
 bool paths_expand(const char *path, char out[PATH_LEN])
@@ -73,7 +73,7 @@ bool paths_usable(const char *path, struct why *why)
 	char *slash;
 
 	snprintf(folder, sizeof(folder), "%s", path);
-	/* Up to the first folder that is there: the ones below would be made. */
+	/* Go up to the first folder that exists: the ones below it would be made. */
 	do {
 		slash = strrchr(folder, '/');
 		if (slash)
@@ -140,7 +140,7 @@ void paths_resolve(const char *path, char out[PATH_LEN])
 	size_t n = strlen(path);
 
 	snprintf(out, PATH_LEN, "%s", path);
-	/* Back from the end to what is there. */
+	/* Go back from the end to the part that exists. */
 	while (n > 0 && n < PATH_LEN) {
 		snprintf(copy, sizeof(copy), "%.*s", (int)n, path);
 		if (realpath(copy, whole)) {

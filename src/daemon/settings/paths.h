@@ -18,15 +18,14 @@ void paths_config(char out[PATH_LEN]);
  * /var/lib/koine/koine.db for root. */
 void paths_store(char out[PATH_LEN]);
 
-/* The path with a "~/" before it made the user's home; false where that is not known. */
+/* Replaces a leading "~/" by the user's home folder; false if that is not known. */
 bool paths_expand(const char *path, char out[PATH_LEN]);
 
-/* Whether this user could make the file there, and any folders that are missing. If not,
- * `why` (may be NULL) says what is in the way. */
+/* Whether this user could create the file, and any missing folders. If not, `why` (may be NULL)
+ * says what is in the way. */
 bool paths_usable(const char *path, struct why *why);
 
-/* Whether anybody may put another file in the place of this one: its folder is everybody's to write
- * to, and not sticky. */
+/* Whether anybody may replace the file: everybody may write to its folder, which is not sticky. */
 bool paths_open_to_all(const char *path);
 
 /*
@@ -35,8 +34,8 @@ bool paths_open_to_all(const char *path);
  */
 int paths_check_runtime(const char *folder, struct why *why);
 
-/* The folder without links and dots, as long as it is there; refuses what is no folder. */
+/* The folder's path without links and dots. Refuses what does not exist or is no folder. */
 int paths_folder(const char *path, char out[PATH_LEN], struct why *why);
 
-/* The same for one of which the end may not be there yet. */
+/* Likewise for a path whose end may not exist yet. */
 void paths_resolve(const char *path, char out[PATH_LEN]);

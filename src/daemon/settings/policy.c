@@ -12,13 +12,6 @@ static const struct section_key keys[N_POLICY_KEYS] = {
 	[POLICY_COMMENT] = {"comment", "what the agent is told with it"},
 };
 
-const char *policy_setting_get(const struct policy_setting *p, enum policy_key key)
-{
-	const char *value = p->text + p->at[key];
-
-	return p->at[key] && *value ? value : NULL;
-}
-
 int policy_settings_check(const struct approval_settings *a, struct why *why)
 {
 	for (unsigned i = 0; i < a->n_policies; i++) {
@@ -31,41 +24,19 @@ int policy_settings_check(const struct approval_settings *a, struct why *why)
 	return 0;
 }
 
-/* ---- as a section ---- */
-
-static const char *key_name(unsigned i)
-{
-	return keys[i].name;
-}
-
 static bool is_verdict(const char *word)
 {
 	return strcmp(word, "allow") == 0 || strcmp(word, "ask") == 0 || strcmp(word, "deny") == 0;
 }
 
-static int put(void *section, unsigned key, const char *value, struct why *why)
+static int check_text(const void *section, unsigned key, const char *text, struct why *why)
 {
-	struct policy_setting *p = section;
-	const struct section_text t = {p->text, sizeof(p->text), &p->used};
+	const struct policy_setting *p = section;
 
-	if (key == POLICY_VERDICT && !is_verdict(value))
-		return refuse(why, REFUSE_PARAMS,
-			      "policy.%s.verdict = %.40s: must be allow, ask or deny", p->name,
-			      value);
-	if (section_keep(t, &p->at[key], value))
+	if (key != POLICY_VERDICT || is_verdict(text))
 		return 0;
-	return refuse(why, REFUSE_TOO_LARGE, "[policy %s]: more than %d bytes", p->name,
-		      POLICY_TEXT_MAX);
-}
-
-static void write_keys(const void *section, FILE *out)
-{
-	for (unsigned k = 0; k < N_POLICY_KEYS; k++) {
-		const char *value = policy_setting_get(section, (enum policy_key)k);
-
-		if (value)
-			setting_write_text(keys[k].name, keys[k].doc, value, out);
-	}
+	return refuse(why, REFUSE_PARAMS, "policy.%s.verdict = %.40s: must be allow, ask or deny",
+		      p->name, text);
 }
 
 const struct section_kind policy_section = {
@@ -77,7 +48,15 @@ const struct section_kind policy_section = {
 	.size = sizeof(struct policy_setting),
 	.max = POLICIES_MAX,
 	.n_keys = N_POLICY_KEYS,
-	.key = key_name,
-	.put = put,
-	.write = write_keys,
+	.keys = keys,
+	.texts = offsetof(struct policy_setting, texts),
+	.texts_size = POLICY_TEXT_MAX,
+	.check_text = check_text,
 };
+
+const char *policy_setting_get(const struct policy_setting *p, enum policy_key key)
+{
+	const char *value = section_text(&policy_section, p, key);
+
+	return value && *value ? value : NULL;
+}

@@ -1,11 +1,10 @@
 /*
- * [approval] and [policy NAME]: who may do what without asking a human. A policy that cannot be keeps
- * koined from starting: one that was left out might have been the one that denies.
+ * [approval] and [policy NAME]: who may do what without asking a human. A wrong policy keeps
+ * koined from starting: the one that is left out might be the one that denies.
  */
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "daemon/settings/named_section.h"
 
@@ -22,9 +21,8 @@ enum policy_key {
 
 struct policy_setting {
 	char name[SECTION_NAME_MAX + 1];
-	uint16_t at[N_POLICY_KEYS]; /* in text, of each key's value; 0: not given */
-	uint16_t used;              /* bytes of text */
-	char text[POLICY_TEXT_MAX]; /* values, each ended by a NUL */
+	struct section_texts texts;
+	char text[POLICY_TEXT_MAX]; /* the texts themselves */
 };
 
 struct approval_settings {
@@ -32,13 +30,13 @@ struct approval_settings {
 	unsigned pending;
 	unsigned keep_days; /* 0: for ever */
 	bool agents_decide;
-	struct policy_setting policies[POLICIES_MAX]; /* in the order they were named */
+	struct policy_setting policies[POLICIES_MAX]; /* in the order in which they were named */
 	unsigned n_policies;
 };
 
 extern const struct section_kind policy_section;
 
-/* When all was read: each must have a verdict. */
+/* When all was read: checks that each has a verdict. */
 int policy_settings_check(const struct approval_settings *a, struct why *why);
 
 /* NULL: it was not given, or is empty. */

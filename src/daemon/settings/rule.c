@@ -43,44 +43,12 @@ const char *rule_key_name(enum rule_key key)
 	return keys[key].name;
 }
 
-const char *rule_setting_get(const struct rule_setting *r, enum rule_key key)
-{
-	return r->at[key] ? r->text + r->at[key] : NULL;
-}
-
-/* ---- as a section ---- */
-
-static const char *key_name(unsigned i)
-{
-	return keys[i].name;
-}
-
-static void init(void *section, const char *where)
+static void init(void *section, const char *name, const char *where)
 {
 	struct rule_setting *r = section;
 
+	(void)name;
 	snprintf(r->where, sizeof(r->where), "%s", where);
-}
-
-static int put(void *section, unsigned key, const char *value, struct why *why)
-{
-	struct rule_setting *r = section;
-	const struct section_text t = {r->text, sizeof(r->text), &r->used};
-
-	if (section_keep(t, &r->at[key], value))
-		return 0;
-	return refuse(why, REFUSE_TOO_LARGE, "[rule %s]: more than %d bytes", r->name,
-		      RULE_TEXT_MAX);
-}
-
-static void write_keys(const void *section, FILE *out)
-{
-	for (unsigned k = 0; k < N_RULE_KEYS; k++) {
-		const char *value = rule_setting_get(section, (enum rule_key)k);
-
-		if (value)
-			setting_write_text(keys[k].name, keys[k].doc, value, out);
-	}
 }
 
 const struct section_kind rule_section = {
@@ -92,8 +60,13 @@ const struct section_kind rule_section = {
 	.size = sizeof(struct rule_setting),
 	.max = RULE_SETTINGS_MAX,
 	.n_keys = N_RULE_KEYS,
-	.key = key_name,
+	.keys = keys,
+	.texts = offsetof(struct rule_setting, texts),
+	.texts_size = RULE_TEXT_MAX,
 	.init = init,
-	.put = put,
-	.write = write_keys,
 };
+
+const char *rule_setting_get(const struct rule_setting *r, enum rule_key key)
+{
+	return section_text(&rule_section, r, key);
+}

@@ -1,11 +1,8 @@
 /*
- * [rule NAME]: what the settings say of rules, key by key and as text. What it means is found out
- * when all was read (rule_make.h): a rule that cannot be is left out, and does not
- * keep koined from starting.
+ * [rule NAME]: what the settings say about rules, key by key and as text. It is interpreted when
+ * all was read (rule_make.h): a wrong rule is left out, and does not keep koined from starting.
  */
 #pragma once
-
-#include <stdint.h>
 
 #include "daemon/settings/named_section.h"
 
@@ -42,10 +39,9 @@ enum rule_key {
 
 struct rule_setting {
 	char name[SECTION_NAME_MAX + 1];
-	char where[128];          /* "FILE:LINE" of its section */
-	uint16_t at[N_RULE_KEYS]; /* in text, of each key's value; 0: not given */
-	uint16_t used;            /* bytes of text */
-	char text[RULE_TEXT_MAX]; /* values, each ended by a NUL */
+	char where[128]; /* "FILE:LINE" of its section */
+	struct section_texts texts;
+	char text[RULE_TEXT_MAX]; /* the texts themselves */
 };
 
 struct rule_settings {

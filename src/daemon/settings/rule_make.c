@@ -100,7 +100,7 @@ static int take_words(const struct maker *m, enum rule_key key, struct texts *re
 	return 0;
 }
 
-/* "src" is the project's. */
+/* A relative path such as "src" is below the project. */
 static int take_paths(const struct maker *m)
 {
 	const char *project = get(m, RULE_PROJECT);
@@ -137,7 +137,7 @@ static struct text take_word(const char **at)
 	return word;
 }
 
-/* A number, true, false, null; anything else is text, and so is what stands in quotes. */
+/* A number, true, false or null; anything else is text, and so is anything in quotes. */
 static struct value value_of(const char *text)
 {
 	struct value v = {.kind = VALUE_NUMBER, .text = text, .len = (uint32_t)strlen(text)};
@@ -198,10 +198,10 @@ static int take_conditions(const struct maker *m)
 
 /* ---- which trigger and which action ---- */
 
-/* What a key is good for, beside all rules. */
+/* Keys that do not fit every rule. */
 static const struct {
 	enum rule_key key;
-	int trigger; /* only with this; -1: any */
+	int trigger; /* the only one that it fits; -1: any */
 	int action;
 } fits[] = {
 	{RULE_ZONE, TRIGGER_CRON, -1},        {RULE_IGNORE, TRIGGER_FILES, -1},

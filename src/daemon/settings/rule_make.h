@@ -1,11 +1,11 @@
-/* A rule of the settings as the service takes it. */
+/* A rule of the settings, as automation takes it. */
 #pragma once
 
 #include "base/arena.h"
 #include "daemon/settings/rule.h"
 #include "engine/automation/automation.h"
 
-/* Texts point into the setting or the arena. Refuses what cannot be told from the text alone: two
+/* Texts point into the setting or the arena. Refuses what the text alone shows to be wrong: two
  * triggers, a value that is no number, a key that does not fit. */
 int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret_rule,
 	      struct why *why);

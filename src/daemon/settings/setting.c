@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "io/environment.h"
 
-enum { TIGHT_ABOVE = 190 }; /* bytes of a line that may have 198 */
+enum { TIGHT_ABOVE = 190 }; /* bytes, of a line that may have 198 */
 
 /* A row in use. */
 struct use {
@@ -25,7 +25,7 @@ struct use {
 
 static int bad_value(const struct use *u, const char *want, struct why *why)
 {
-	/* What may hold a secret is not repeated. */
+	/* A value that may hold a secret is not repeated. */
 	if (u->row->type == SET_SECRET || u->row->type == SET_URL || u->row->type == SET_VARIABLES)
 		return refuse(why, REFUSE_PARAMS, "%s.%s must be %s", u->section, u->row->key,
 			      want);
@@ -47,7 +47,7 @@ int setting_parse_bool(const char *value, bool *ret)
 	return -EINVAL;
 }
 
-/* Digits, then for sizes k, m or g. */
+/* Digits; for sizes, k, m or g may follow. */
 static int parse_number(const char *value, bool size, uint64_t *ret)
 {
 	static const char units[] = "kmg";
@@ -94,8 +94,8 @@ static int set_number(const struct use *u, struct why *why)
 	return 0;
 }
 
-/* Digits and a point: what else strtod takes is no number to people. With four places at
- * most, %g writes it without an exponent. */
+/* Only digits and a point; strtod would take more. With at most four decimal places, %g writes it
+ * back without an exponent. */
 static bool parse_decimal(const char *value, double max, double *ret)
 {
 	const char *point = strchr(value, '.');
@@ -142,7 +142,7 @@ static int set_word(const struct use *u, struct why *why)
 	return bad_value(u, want, why);
 }
 
-/* By number, or by a name that this machine knows. */
+/* A number, or the name of a user of this machine. */
 static bool parse_uid(const char *word, uid_t *ret)
 {
 	const struct passwd *user;
@@ -252,7 +252,7 @@ static void write_uids(const struct uids *uids, FILE *out)
 		fprintf(out, "%s%u", i ? " " : "", (unsigned)uids->list[i]);
 }
 
-/* Names alone: a value may be a secret. */
+/* Only names: a value may be a secret. */
 static void write_variables(const char *value, FILE *out)
 {
 	CLEANUP(freep) char **words = NULL;
@@ -345,12 +345,12 @@ bool setting_equal(const struct setting *row, const void *base, const void *othe
 
 void setting_write_text(const char *key, const char *doc, const char *text, FILE *out)
 {
-	/* After a space, a text that begins with ';' is a comment, and a line has only so much
-	 * room. */
+	/* After a space, inih takes a text that begins with ';' for a comment; and a line has
+	 * limited room. */
 	const bool tight = text[0] == ';' || strlen(key) + strlen(text) > TIGHT_ABOVE;
 
 	fprintf(out, "; %s\n%s%s", doc, key, tight ? "=" : " = ");
-	/* From the environment a text may have several lines; a file has room for one. */
+	/* A text from the environment may have several lines; in the file it has one. */
 	for (; *text; text++)
 		fputc(*text == '\n' ? ' ' : *text, out);
 	fputc('\n', out);

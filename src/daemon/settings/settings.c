@@ -1,6 +1,6 @@
 /*
- * All settings: one table for each section; the file, the environment, --set and --check go through
- * them alike.
+ * All settings: one table for each section. The file, the environment, --set and --check all go
+ * through them.
  */
 #include "daemon/settings/settings.h"
 
@@ -18,7 +18,7 @@ void *settings_of(const struct settings *s, const struct dialect *d)
 	return (void *)s->dialects[dialect_index(d)];
 }
 
-/* Rows of dialects, which are about their own section each. */
+/* Each dialect has rows about its own section. */
 static const struct setting *dialect_row(const struct settings *s, unsigned *i, void **ret_base)
 {
 	for (unsigned k = 0; k < n_dialects; k++) {
@@ -135,7 +135,7 @@ static int add_listen(struct settings *s, const char *dialect, const char *addre
 	return 0;
 }
 
-/* A dialect that a lower layer has placed elsewhere moves. */
+/* Replaces where a file or variable that counts less has let the dialect listen. */
 static int move_listen(struct settings *s, const char *dialect, const char *address,
 		       struct why *why)
 {
@@ -151,7 +151,7 @@ static int move_listen(struct settings *s, const char *dialect, const char *addr
 
 /* ---- one setting ---- */
 
-/* One task or many: [task] is [tasks]. */
+/* [task] is another name for [tasks]. */
 static const char *whole_name(const char *section)
 {
 	return strcmp(section, "task") == 0 ? "tasks" : section;
@@ -201,7 +201,8 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 	return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%.60s]", key, section);
 }
 
-/* "agent.NAME.KEY": the section is "agent NAME", and a NAME may have dots. NULL: it is none of these. */
+/* In "agent.NAME.KEY" the section is "agent NAME", and a NAME may have dots. NULL: it is no such
+ * section. */
 static const char *named_dot(const char *pair, const char *equals)
 {
 	const char *dot = equals;
@@ -281,7 +282,7 @@ void settings_store_url(const struct settings *s, char *out, size_t size)
 	}
 }
 
-/* ---- what was read, as a whole ---- */
+/* ---- checks when all was read ---- */
 
 static bool is_utf8(const char *text)
 {
@@ -315,7 +316,7 @@ static int check_budgets(const struct settings *s, struct why *why)
 	return 0;
 }
 
-/* An agent of the settings, or what stands for something else there. */
+/* The name must be that of an agent, or the other word that is allowed there. */
 static int check_named(const struct settings *s, const char *key, const char *name,
 		       const char *other, struct why *why)
 {

@@ -31,7 +31,7 @@ enum {
 
 struct listen_setting {
 	char dialect[16];
-	char address[ADDRESS_TEXT_MAX]; /* or "off", or "on": at its own place */
+	char address[ADDRESS_TEXT_MAX]; /* or "off"; or "on": its default place */
 };
 
 struct session_settings {
@@ -75,13 +75,13 @@ struct settings {
 	unsigned events_keep_days; /* 0: for ever */
 	unsigned events_keep;      /* 0: any number */
 
-	/* From the file and the environment: where a dialect listens instead of
-	 * its default place. From flags (listen_only): all there is. */
+	/* From the file and the environment: where a dialect listens instead of its default place.
+	 * From flags (listen_only): the only listeners. */
 	struct listen_setting listens[LISTENS_MAX];
 	unsigned n_listens;
 	bool listen_only;
 
-	/* Sections of the dialects, as they stand in their array: see settings_of. */
+	/* The dialects' own sections, in the order of the array of dialects; see settings_of. */
 	max_align_t dialects[DIALECTS_MAX][DIALECT_SETTINGS_MAX / sizeof(max_align_t)];
 
 	char projects[PROJECTS_MAX][PATH_LEN]; /* --project: absolute, each once */
@@ -97,16 +97,16 @@ void *settings_of(const struct settings *s, const struct dialect *d);
 int settings_set(struct settings *s, const char *section, const char *key, const char *value,
 		 struct why *why);
 
-/* A section as the file begins it: one that people name is there from then on. */
+/* The file begins a section. Makes it, if it is one that people name. */
 int settings_add_section(struct settings *s, const char *section, struct why *why);
 
-/* "SECTION.KEY=VALUE"; REFUSE_PARSE when it is no such thing. */
+/* "SECTION.KEY=VALUE"; REFUSE_PARSE if it does not look like that. */
 int settings_set_pair(struct settings *s, const char *pair, struct why *why);
 
-/* --listen DIALECT=ADDRESS: from the first on, only those listen. REFUSE_PARSE likewise. */
+/* --listen DIALECT=ADDRESS: once there is one, only those listen. REFUSE_PARSE likewise. */
 int settings_add_listen(struct settings *s, const char *pair, struct why *why);
 
-/* --project DIR: a folder that is there. */
+/* --project DIR: a folder that exists. */
 int settings_add_project(struct settings *s, const char *folder, struct why *why);
 
 /* Reads INI text; a refusal names file and line. */
@@ -120,18 +120,18 @@ int settings_read_file(struct settings *s, const char *file, struct why *why);
  * own programs read. */
 int settings_read_environment(struct settings *s, struct why *why);
 
-/* When all was read: whether it fits together, agents and their default above all. */
+/* When all was read: checks that settings fit together, above all agents and the default agent. */
 int settings_check(const struct settings *s, struct why *why);
 
-/* In tokens: the agent's own, or [chat]'s. */
+/* In tokens; the agent's own, or [chat]'s. */
 unsigned settings_budget(const struct settings *s, const struct agent_setting *a);
 unsigned settings_reserve(const struct settings *s, const struct agent_setting *a);
 
-/* The names of variables of ours that hold a secret of these settings, NULL-ended. Those that are
+/* The names of variables that hold a secret of these settings, NULL-ended. Variables that are
  * settings themselves (KOINE_…) are not among them. */
 void settings_secrets(const struct settings *s, const char *out[SECRETS_MAX + 1]);
 
-/* Every setting with its value now and what it means, as a file would have it. */
+/* Writes every setting with its value and what it means, as a file would have it. */
 void settings_write(const struct settings *s, FILE *out);
 
 /* The store's URL: as set, under --root, or at the default place. */

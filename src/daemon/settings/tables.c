@@ -1,4 +1,5 @@
-/* Every setting that is no dialect's: a table for each section, in the order in which they are shown. */
+/* Every setting that does not belong to a dialect: a table for each section, in the order in which
+ * they are shown. */
 #include "daemon/settings/tables.h"
 
 #include "engine/memory/embedding.h"
@@ -155,7 +156,7 @@ const struct settings_table settings_tables[] = {
 	TABLE(koine_rows),
 	TABLE(store_rows),
 	TABLE(memory_rows),
-	{NULL, 0}, /* the dialects stand here */
+	{NULL, 0}, /* the dialects' tables come here */
 	TABLE(chat_rows),
 	TABLE(events_rows),
 	TABLE(tasks_rows),

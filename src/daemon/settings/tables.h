@@ -1,17 +1,17 @@
-/* The tables that all ways to a setting go through: the file, the environment, --set and --check. */
+/* The tables that the file, the environment, --set and --check go through. */
 #pragma once
 
 #include "daemon/settings/settings.h"
 
 struct settings_table {
-	const struct setting *rows; /* NULL: those of the dialects come here, each its own */
+	const struct setting *rows; /* NULL: the dialects' tables come here */
 	unsigned n;
 };
 
 extern const struct settings_table settings_tables[];
 extern const unsigned n_settings_tables;
 
-/* What there was once, and what to say to who still has it. */
+/* Settings that no longer exist, and what to tell those who still have them. */
 struct setting_gone {
 	const char *section;
 	const char *key;
@@ -21,5 +21,6 @@ struct setting_gone {
 extern const struct setting_gone settings_gone[];
 extern const unsigned n_settings_gone;
 
-/* The row of that number, counted through all tables, and what it is about; NULL behind the last. */
+/* The row of that number, counted through all tables, and the struct it is about; NULL after the
+ * last. */
 const struct setting *settings_row(const struct settings *s, unsigned i, void **ret_base);

@@ -14,12 +14,6 @@ static const struct setting row = {
 	"tasks of the group that run side by side; 0 for no limit of its own",
 };
 
-static const char *key_name(unsigned i)
-{
-	(void)i;
-	return row.key;
-}
-
 /* Clients name groups as they like. */
 static int check_name(const char *name, struct why *why)
 {
@@ -28,21 +22,6 @@ static int check_name(const char *name, struct why *why)
 			      "[group %.45s]: a group's name has 1 to %d characters", name,
 			      SECTION_NAME_MAX);
 	return 0;
-}
-
-static int put(void *section, unsigned key, const char *value, struct why *why)
-{
-	struct group_setting *g = section;
-	char name[SECTION_NAME_MAX + 8];
-
-	(void)key;
-	snprintf(name, sizeof(name), "group.%s", g->name);
-	return setting_apply(&row, g, name, value, why);
-}
-
-static void write_keys(const void *section, FILE *out)
-{
-	setting_write(&row, section, out);
 }
 
 const struct section_kind group_section = {
@@ -56,8 +35,6 @@ const struct section_kind group_section = {
 	.size = sizeof(struct group_setting),
 	.max = GROUPS_MAX,
 	.n_keys = 1,
-	.key = key_name,
+	.rows = &row,
 	.check_name = check_name,
-	.put = put,
-	.write = write_keys,
 };

@@ -36,10 +36,10 @@ struct aiwg_job {
 	int64_t fired_ms; /* 0: not yet */
 };
 
-/* What an endpoint is about. The owner changes it while it runs, on the loop. */
+/* The project that an endpoint serves. Its owner changes it while it runs, on the loop. */
 struct aiwg_project {
 	struct text folder; /* absolute */
-	bool watches;       /* its file watcher is on */
+	bool watches;       /* files are watched */
 	const struct text *paths;
 	unsigned n_paths;
 	uint64_t n_changes; /* that were seen */
@@ -48,11 +48,11 @@ struct aiwg_project {
 	unsigned n_jobs;
 };
 
-/* The folder whose tasks a call is about: that of its socket; on koine's the one that it names, or
- * {NULL, 0}. */
+/* The folder whose tasks a call is about: that of its socket; on koine's socket the one that it
+ * names, or {NULL, 0}. */
 struct text aiwg_folder(const struct call *c, const struct value *named);
 
-/* Fails with what a service said in a callback. */
+/* Fails with the refusal that a callback got. */
 struct done aiwg_fail(struct call *c, int r, const struct why *why);
 
 /* ---- words.c: parameters as the original takes and refuses them ---- */
@@ -62,7 +62,7 @@ int aiwg_explain_field(const struct field *f, const struct value *v, struct why 
 /* Whether JavaScript takes it for nothing: absent, null, false, 0, "". */
 bool aiwg_is_nothing(const struct value *v);
 
-/* A limit as it may come: a number, digits in a text, or nothing (0). Refuses what is negative or
+/* Reads a limit: a number, digits in a text, or nothing (0). Refuses a negative one, and what is
  * no number. */
 int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why);
 
@@ -71,7 +71,7 @@ int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why);
 /* ISO time, or null for 0. */
 void aiwg_write_time(struct json *j, const char *key, int64_t ms);
 
-/* The object `subsystems` of daemon.status; with a folder of {NULL, 0} about all projects. */
+/* The object `subsystems` of daemon.status; about all projects if the folder is {NULL, 0}. */
 void aiwg_write_subsystems(struct json *j, const struct server *server, struct text folder);
 
 /* state.json as the original keeps it, for those who read it while nobody answers. */
@@ -84,11 +84,11 @@ void aiwg_write_automation(struct json *j, struct services *s, struct text folde
 
 struct aiwg_teller;
 
-/* After the services have started. The endpoint must outlive it. */
+/* After the engine has started. The endpoint must outlive it. */
 int aiwg_teller_start(struct endpoint *e, struct aiwg_teller **ret_teller);
 void aiwg_teller_free(struct aiwg_teller *t); /* accepts NULL */
 
-/* event.daemonStopping to all clients, but the one whose call is being answered. */
+/* Sends event.daemonStopping to all clients but the one whose call is being answered. */
 void aiwg_tell_stopping(struct server *s);
 
 /* ---- handlers ---- */
@@ -111,7 +111,7 @@ struct aiwg_list_in {
 	const struct value *project;
 };
 
-/* Of those that have no parameter but this. */
+/* Of methods with no other parameter. */
 struct aiwg_place_in {
 	const struct value *project;
 };

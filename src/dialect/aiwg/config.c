@@ -9,7 +9,7 @@
 enum {
 	DEBOUNCE_MS = 500,
 	LIST_MAX = 64,
-	WRITTEN_MAX = 64 << 10, /* bytes of a trigger or an action that is shown as it is written */
+	WRITTEN_MAX = 64 << 10, /* bytes of a trigger or action that is shown as it was written */
 };
 
 struct reader {
@@ -64,7 +64,7 @@ static bool is_true(const struct value *v)
 	return v && v->kind == VALUE_TRUE;
 }
 
-/* 0 where there is none that makes sense. */
+/* 0 if there is no number that makes sense. */
 static double number_in(const struct reader *r, const struct value *from, const char *key,
 			double max)
 {
@@ -84,7 +84,7 @@ static struct text text_in(const struct value *from, const char *key)
 	return value_text(value_find(from, key));
 }
 
-/* Those of an array that are texts, or one text alone. */
+/* The texts of an array, or a single text. */
 static unsigned texts_in(struct reader *r, const struct value *v, const struct text **ret)
 {
 	struct text *list = arena_alloc(r->arena, LIST_MAX * sizeof(list[0]));
@@ -104,6 +104,44 @@ static unsigned texts_in(struct reader *r, const struct value *v, const struct t
 			list[n++] = value_text(item);
 	}
 	return n;
+}
+
+/* ---- lists ---- */
+
+static const struct value *list_of(struct reader *r, const struct value *from, const char *key,
+				   unsigned max)
+{
+	const struct value *v = value_find(from, key);
+
+	if (!v || v->kind == VALUE_NULL)
+		return NULL;
+	if (v->kind != VALUE_ARRAY) {
+		tell(r, v, "must be a list", text_of(key));
+		return NULL;
+	}
+	if (v->len > max) {
+		tell(r, v, "has too many entries; none is used", text_of(key));
+		return NULL;
+	}
+	return v;
+}
+
+/* Reads a list into structs of `size` bytes; entries that `read` refuses are left out. */
+static void *read_list(struct reader *r, const struct value *from, const char *key, unsigned max,
+		       size_t size,
+		       bool (*read)(struct reader *r, const struct value *v, void *ret),
+		       unsigned *ret_n)
+{
+	const struct value *v = list_of(r, from, key, max);
+	char *list = v ? arena_alloc(r->arena, (v->len + 1) * size) : NULL;
+
+	if (v && !list)
+		r->err = -ENOMEM;
+	if (!list)
+		return NULL;
+	value_each (item, v)
+		*ret_n += read(r, item, list + *ret_n * size);
+	return list;
 }
 
 /* ---- rules ---- */
@@ -163,7 +201,8 @@ static bool read_trigger(struct reader *r, const struct value *rule, struct rule
 	ret->type = text_in(v, "type");
 	ret->source = text_in(v, "source");
 	ret->pattern = text_in(v, "pattern");
-	/* The original has no log: who does not name its events does not mean them. */
+	/* The original has no event log: a rule that names neither type nor source does not mean
+	 * its events. */
 	ret->not_logged = ret->type.len == 0 && ret->source.len == 0;
 	return true;
 }
@@ -190,7 +229,7 @@ static bool read_action(struct reader *r, const struct value *rule, struct rule 
 		tell(r, v ? v : rule, "needs an action, an object with a type", ret->id);
 		return false;
 	}
-	/* A webhook may hold a key anywhere, and more people may see rules than may read the file. */
+	/* A webhook may contain a key, and more people may see rules than may read the file. */
 	if (!text_is(type, "webhook"))
 		ret->written_action = written(v);
 	if (text_is(type, "agent"))
@@ -214,8 +253,9 @@ static bool read_action(struct reader *r, const struct value *rule, struct rule 
 	return false;
 }
 
-static bool read_rule(struct reader *r, const struct value *v, struct rule *ret)
+static bool read_rule(struct reader *r, const struct value *v, void *rule)
 {
+	struct rule *ret = rule;
 	const struct value *enabled = value_find(v, "enabled");
 
 	*ret = (struct rule) {
@@ -232,41 +272,6 @@ static bool read_rule(struct reader *r, const struct value *v, struct rule *ret)
 		return false;
 	}
 	return read_trigger(r, v, ret) && read_action(r, v, ret) && read_conditions(r, v, ret);
-}
-
-static const struct value *list_of(struct reader *r, const struct value *from, const char *key,
-				   unsigned max)
-{
-	const struct value *v = value_find(from, key);
-
-	if (!v || v->kind == VALUE_NULL)
-		return NULL;
-	if (v->kind != VALUE_ARRAY) {
-		tell(r, v, "must be a list", text_of(key));
-		return NULL;
-	}
-	if (v->len > max) {
-		tell(r, v, "has too many entries; none is used", text_of(key));
-		return NULL;
-	}
-	return v;
-}
-
-static void read_rules(struct reader *r, const struct value *root, struct aiwg_config *ret)
-{
-	const struct value *v = list_of(r, root, "rules", RULES_MAX);
-	struct rule *rules;
-
-	if (!v)
-		return;
-	rules = arena_alloc(r->arena, (v->len + 1) * sizeof(rules[0]));
-	if (!rules) {
-		r->err = -ENOMEM;
-		return;
-	}
-	ret->rules = rules;
-	value_each (item, v)
-		ret->n_rules += read_rule(r, item, &rules[ret->n_rules]);
 }
 
 /* ---- what to watch ---- */
@@ -291,8 +296,10 @@ static unsigned read_changes(const struct value *v)
 	return changes ? changes : CHANGE_ANY;
 }
 
-static bool read_watched(struct reader *r, const struct value *v, struct aiwg_watched *ret)
+static bool read_watched(struct reader *r, const struct value *v, void *watched)
 {
+	struct aiwg_watched *ret = watched;
+
 	*ret = (struct aiwg_watched) {
 		.path = v->kind == VALUE_STRING ? value_text(v) : text_in(v, "path"),
 		.changes = read_changes(value_find(v, "events")),
@@ -308,28 +315,20 @@ static bool read_watched(struct reader *r, const struct value *v, struct aiwg_wa
 static void read_watch(struct reader *r, const struct value *root, struct aiwg_config *ret)
 {
 	const struct value *watch = value_find(root, "watch");
-	const struct value *v = list_of(r, watch, "paths", AIWG_PATHS_MAX);
-	struct aiwg_watched *list;
 	double debounce = number_in(r, watch, "debounce_ms", 3600e3);
 
 	ret->watch = is_true(value_find(watch, "enabled"));
 	ret->debounce_ms = debounce > 0 ? (int64_t)debounce : DEBOUNCE_MS;
-	if (!v)
-		return;
-	list = arena_alloc(r->arena, (v->len + 1) * sizeof(list[0]));
-	if (!list) {
-		r->err = -ENOMEM;
-		return;
-	}
-	ret->watched = list;
-	value_each (item, v)
-		ret->n_watched += read_watched(r, item, &list[ret->n_watched]);
+	ret->watched = read_list(r, watch, "paths", AIWG_PATHS_MAX, sizeof(ret->watched[0]),
+				 read_watched, &ret->n_watched);
 }
 
 /* ---- what is due when ---- */
 
-static bool read_job(struct reader *r, const struct value *v, struct aiwg_job_config *ret)
+static bool read_job(struct reader *r, const struct value *v, void *job)
 {
+	struct aiwg_job_config *ret = job;
+
 	*ret = (struct aiwg_job_config) {
 		.id = text_in(v, "id"),
 		.cron = text_in(v, "cron"),
@@ -347,20 +346,10 @@ static bool read_job(struct reader *r, const struct value *v, struct aiwg_job_co
 static void read_schedule(struct reader *r, const struct value *root, struct aiwg_config *ret)
 {
 	const struct value *schedule = value_find(root, "schedule");
-	const struct value *v = list_of(r, schedule, "jobs", AIWG_JOBS_MAX);
-	struct aiwg_job_config *list;
 
 	ret->schedule = is_true(value_find(schedule, "enabled"));
-	if (!v)
-		return;
-	list = arena_alloc(r->arena, (v->len + 1) * sizeof(list[0]));
-	if (!list) {
-		r->err = -ENOMEM;
-		return;
-	}
-	ret->jobs = list;
-	value_each (item, v)
-		ret->n_jobs += read_job(r, item, &list[ret->n_jobs]);
+	ret->jobs = read_list(r, schedule, "jobs", AIWG_JOBS_MAX, sizeof(ret->jobs[0]), read_job,
+			      &ret->n_jobs);
 }
 
 /* ---- all of it ---- */
@@ -379,7 +368,7 @@ static void read_limits(const struct reader *r, const struct value *root, struct
 	ret->queue = (unsigned)ceil(number_in(r, supervisor, "max_queue_depth", 1e6));
 }
 
-/* Where json_read stopped is in its words alone: "... at byte N". */
+/* json_read says where it stopped only in its sentence: "... at byte N". */
 static unsigned fault_line(const struct reader *r, const struct why *why)
 {
 	const char *byte = strstr(why->text, "byte ");
@@ -407,7 +396,8 @@ int aiwg_config_read(struct arena *a, const char *file, struct text text, struct
 	if (root->kind != VALUE_OBJECT)
 		return refuse(why, REFUSE_PARAMS, "%.120s:1: is no object", file);
 	read_limits(&r, root, &config);
-	read_rules(&r, root, &config);
+	config.rules = read_list(&r, root, "rules", RULES_MAX, sizeof(config.rules[0]), read_rule,
+				 &config.n_rules);
 	read_watch(&r, root, &config);
 	read_schedule(&r, root, &config);
 	if (r.err != 0)

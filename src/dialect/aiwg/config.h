@@ -1,6 +1,6 @@
 /*
  * A project's .aiwg/daemon.json, as the original reads it: limits, rules, what to watch, what is
- * due when. Everything is optional; what is wrong is told with its line and left out.
+ * due when. Everything is optional; what is wrong is reported with its line and left out.
  */
 #pragma once
 
@@ -16,9 +16,9 @@ enum {
 };
 
 struct aiwg_watched {
-	struct text path;          /* as it is written: below the project, or absolute */
+	struct text path;          /* as it was written: relative to the project, or absolute */
 	unsigned changes;          /* bits of enum change */
-	const struct text *ignore; /* parts of what is below it, with "*" for anything */
+	const struct text *ignore; /* parts of paths below it, with "*" for anything */
 	unsigned n_ignore;
 	const struct text *extensions; /* how its files end; none: any */
 	unsigned n_extensions;
@@ -50,8 +50,8 @@ struct aiwg_config {
 typedef void (*aiwg_complain_fn)(void *arg, const char *sentence);
 
 /*
- * Everything of it is in the arena, or points into `text`, which must live as long. `file` is what
- * complaints call it. Refuses what is no JSON object, with the line.
+ * Its parts are in the arena, or point into `text`, which must live as long. Complaints name
+ * `file`. Refuses what is no JSON object, with the line.
  */
 int aiwg_config_read(struct arena *a, const char *file, struct text text, struct text project,
 		     aiwg_complain_fn complain, void *arg, struct aiwg_config *ret_config,

@@ -1,7 +1,7 @@
 /*
- * What happens to a project is told to every client that is connected to it, without being
- * asked for. One subscription for each endpoint: an event is put into words once, then sent
- * to all. A client that does not read loses it; that is counted, and nobody waits.
+ * Every client that is connected to a project is told what happens there, without asking. Each
+ * endpoint has one subscription: an event is worded once and then sent to all. A client that
+ * does not read loses it; that is counted, and nobody waits.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@
 
 enum { MEMBERS_MAX = 6, EVENT_BYTES_MAX = 1 << 20 };
 
-/* A member of params. One that may be missing begins with '?'; else it is null then. */
+/* A member of params. Without a value it is null; one whose name begins with '?' is left out
+ * then. */
 struct told_member {
 	const char *name;
 	const char *from; /* in the event's data; NULL: the same name */
@@ -110,7 +111,7 @@ static int on_event(void *arg, const struct event *e)
 	if (out.err != 0)
 		return 0;
 	/* FIXME: looks at the clients of all endpoints. Fine for some thousands; give each
-	 * endpoint a list of its own before a machine has more. */
+	 * endpoint its own list before a machine has more. */
 	list_for_each (at, following, &t->endpoint->server->clients) {
 		struct client *s = list_entry(at, struct client, link);
 
@@ -186,7 +187,8 @@ void aiwg_tell_stopping(struct server *s)
 	list_for_each (at, following, &s->clients) {
 		struct client *client = list_entry(at, struct client, link);
 
-		/* Who asked for it learns it from its answer, which comes first. */
+		/* The client that asked for the stop learns it from its answer, which comes
+		 * first. */
 		if (client->endpoint->dialect == &aiwg_dialect && !client->pumping)
 			(void)client_notify(client, text, (size_t)n);
 	}

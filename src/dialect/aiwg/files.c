@@ -21,8 +21,8 @@ static bool is_trusted(const struct stat *st)
 	return st->st_uid == geteuid() || st->st_uid == 0;
 }
 
-/* Below a folder that is open, which is closed. A link is not followed, whoever has put it there:
- * a project may come from anywhere. */
+/* Opens a folder below `at`, which it closes. Links are never followed: a project may come from
+ * anywhere. */
 static int open_below(int at, const char *name)
 {
 	int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -39,7 +39,7 @@ static int open_below(int at, const char *name)
 	return r != 0 ? r : fd;
 }
 
-/* Where a file is: its folder, open, and its name there. */
+/* Opens the folder of a file; *ret_name is the file's name there. */
 static int open_place(const char *folder, const char *file, const char **ret_name)
 {
 	int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -57,7 +57,7 @@ static int open_place(const char *folder, const char *file, const char **ret_nam
 	return fd;
 }
 
-/* What stands where a folder is, or will be. */
+/* Refuses what must not stand where a folder is or will be made. */
 static int check_folder(int at, const char *folder, const char *name, struct why *why)
 {
 	struct stat st;
@@ -85,7 +85,7 @@ int project_check(const char *folder, struct why *why)
 	CLEANUP(closep) int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r;
 
-	/* It will be made. */
+	/* The folder will be made. */
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0)
@@ -113,7 +113,7 @@ static int open_new(int at, const char *name)
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
 	int fd = openat(at, name, flags, 0600);
 
-	/* Left by one that was killed. */
+	/* A daemon that was killed has left it. */
 	if (fd < 0 && errno == EEXIST && unlinkat(at, name, 0) == 0)
 		fd = openat(at, name, flags, 0600);
 	return fd < 0 ? -errno : fd;
@@ -141,8 +141,8 @@ int project_file_write(const char *folder, const char *file, struct text text)
 	return r;
 }
 
-/* For appending. It may be the original's, which everybody could read; one that has another name,
- * too, is not what it seems to be. */
+/* Opens a log for appending. One that the original made may be readable for all, which is mended.
+ * One with a second name is not what it seems to be, and is refused. */
 static int open_log(int at, const char *name, struct stat *ret_st)
 {
 	/* O_NONBLOCK: a FIFO there must not hold us. */
@@ -222,7 +222,7 @@ bool project_file_exists(const char *folder, const char *file)
 	return at >= 0 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Some file systems of the network cannot rename so. */
+/* Some network file systems do not have RENAME_NOREPLACE. */
 static int rename_to_free(int at, const char *from, const char *to)
 {
 	if (renameat2(at, from, at, to, RENAME_NOREPLACE) == 0)
@@ -277,7 +277,7 @@ void project_pid_remove(const char *folder)
 		unlinkat(at, name, 0);
 }
 
-/* ---- words ---- */
+/* ---- JSON ---- */
 
 static void new_line(struct buf *out, unsigned depth)
 {
@@ -286,7 +286,7 @@ static void new_line(struct buf *out, unsigned depth)
 		buf_add(out, "  ", 2);
 }
 
-/* A whole string, quotes included. */
+/* The length of a whole string, with its quotes. */
 static size_t string_len(struct text json, size_t at)
 {
 	size_t n = 1;
@@ -296,7 +296,7 @@ static size_t string_len(struct text json, size_t at)
 	return at + n < json.len ? n + 1 : json.len - at;
 }
 
-/* From JSON without white space. */
+/* `json` has no white space. */
 void project_indent(struct text json, struct buf *out)
 {
 	unsigned depth = 0;
@@ -308,7 +308,7 @@ void project_indent(struct text json, struct buf *out)
 		bool ends = c == '}' || c == ']';
 
 		n = c == '"' ? string_len(json, i) : 1;
-		/* Nothing in it: on one line. */
+		/* An empty object or array stays on one line. */
 		if (begins && i + 1 < json.len && strchr("]}", json.data[i + 1])) {
 			n = 2;
 			begins = false;

@@ -9,11 +9,11 @@
 
 struct heartbeat;
 
-/* Writes them, and from then on each every_ms (0: 30 seconds). What cannot be written is logged, and
- * keeps nobody from starting. The folder and the endpoint outlive it. */
+/* Writes them now, and again every every_ms (0: 30 seconds). A failure is logged and does not keep
+ * koined from starting. The folder and the endpoint must outlive it. */
 int heartbeat_start(const struct dialect_means *daemon, const char *folder, struct endpoint *e,
 		    int64_t every_ms, struct heartbeat **ret_heartbeat);
 
-/* The last word: stopped, and no pid any more. Accepts NULL. */
+/* Writes the last state, "stopped", and removes the pid. Accepts NULL. */
 void heartbeat_stop(struct heartbeat *h);
 void heartbeat_free(struct heartbeat *h); /* accepts NULL; after the last work has finished */

@@ -12,20 +12,19 @@
 #include "base/utf8.h"
 #include "dialect/aiwg/files.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
 
 enum {
 	DETAIL_MAX = 200,       /* bytes of a prompt, of an error */
-	WAITING_MAX = 64 << 10, /* of lines; more are lost */
+	WAITING_MAX = 64 << 10, /* bytes of lines; more are lost */
 	FILE_MAX = 1 << 20,
 };
 
 struct project_log {
 	struct text folder;
-	struct background background;
+	const struct background *background;
 	struct event_subscriber *subscriber;
 	struct buf waiting;
-	struct buf writing; /* a thread's while there is work */
+	struct buf writing; /* belongs to a thread while there is work */
 	struct work work;
 	bool busy;
 };
@@ -65,7 +64,7 @@ static void written(struct work *w, int result)
 	write_waiting(l);
 }
 
-/* Not on the loop: a slow disk must not hold it. */
+/* Writes on a thread: a slow disk must not hold the loop. */
 static void write_waiting(void *arg)
 {
 	struct project_log *l = arg;
@@ -74,12 +73,12 @@ static void write_waiting(void *arg)
 		return;
 	swap(l);
 	l->work = (struct work) {.run = on_thread, .finished = written};
-	l->busy = l->background.submit(l->background.arg, &l->work, false) == 0;
+	l->busy = l->background->submit(l->background->arg, &l->work, false) == 0;
 	if (!l->busy)
 		swap(l);
 }
 
-/* On one line, whatever it is. */
+/* Keeps any text on one line. */
 static void add_clean(struct buf *out, struct text t)
 {
 	for (size_t i = 0; i < t.len; i++) {
@@ -125,7 +124,7 @@ static int on_gone(void *arg, int64_t n)
 	return 0;
 }
 
-/* At once: there may be no thread yet, or none any more. */
+/* Writes at once: there may be no thread yet, or none any more. */
 static void say_of_us(struct project_log *l, const char *what)
 {
 	char words[64];
@@ -136,7 +135,7 @@ static void say_of_us(struct project_log *l, const char *what)
 	buf_clear(&l->waiting);
 }
 
-int project_log_start(struct services *s, struct background b, struct text folder,
+int project_log_start(struct events *events, const struct background *b, struct text folder,
 		      struct project_log **ret_log)
 {
 	const struct text types[] = {TEXT("task.*")};
@@ -148,7 +147,7 @@ int project_log_start(struct services *s, struct background b, struct text folde
 
 	if (!l)
 		return -ENOMEM;
-	r = event_subscribe(s->events, &filter, -1, &sink, &l->subscriber);
+	r = event_subscribe(events, &filter, -1, &sink, &l->subscriber);
 	if (r != 0) {
 		free(l);
 		return r;

@@ -43,12 +43,12 @@ struct project {
 	struct aiwg_project shown;
 	struct endpoint *endpoint;
 	struct aiwg_teller *teller;
-	bool first; /* of its folder: another socket of the same has nothing of what follows */
+	bool first; /* the first of its folder; only this one has what follows */
 	struct project_config *config;
 	struct project_watch *watch;
 	struct project_log *log;
 	struct heartbeat *heartbeat;
-	bool unused; /* its settings are new, and nothing acts by them yet */
+	bool unused; /* its settings are new, and its rules not started yet */
 };
 
 static struct list *projects(const struct dialect_host *h)
@@ -126,7 +126,7 @@ static int parse_config(const struct project *p, struct project_config *c, struc
 	char file[PATH_LEN + 32];
 	int r = project_file_read(p->folder, PROJECT_CONFIG, &c->text);
 
-	/* Without one everything is as ever. */
+	/* Without the file everything has its default. */
 	if (r == -ENOENT)
 		return 0;
 	snprintf(file, sizeof(file), "%s/%s", p->folder, PROJECT_CONFIG);
@@ -137,7 +137,7 @@ static int parse_config(const struct project *p, struct project_config *c, struc
 				&c->config, why);
 }
 
-/* What of it would act, and by what it is known again. */
+/* Lists what in it would act, and computes its digest, by which it is recognised. */
 static int make_offer(const struct project *p, struct project_config *c)
 {
 	const struct aiwg_settings *settings = p->host->settings;
@@ -150,7 +150,7 @@ static int make_offer(const struct project *p, struct project_config *c)
 	return r;
 }
 
-/* However little is in it: of a file that cannot be read there is nothing. */
+/* An offer is made even of a file that cannot be read; it is empty then. */
 static void sign_offer(struct project *p, struct project_config *c)
 {
 	c->offer.folder = p->shown.folder;
@@ -159,7 +159,7 @@ static void sign_offer(struct project *p, struct project_config *c)
 	c->offer.arg = p;
 }
 
-/* The original would take them before daemon.json. */
+/* The original prefers these files to daemon.json. */
 static void tell_unread(const struct project *p)
 {
 	static const char *const names[] = {PROJECT_YAML, PROJECT_YML};
@@ -171,7 +171,7 @@ static void tell_unread(const struct project *p)
 	}
 }
 
-/* A file that cannot be read leaves things as they are; that is told. */
+/* A file that cannot be read changes nothing, and is logged. */
 static int read_config(struct project *p)
 {
 	struct project_config *c = calloc(1, sizeof(*c));
@@ -237,8 +237,8 @@ static int import_text(const struct project *p, struct text text, struct task_im
 	return r;
 }
 
-/* Takes over, once, what an earlier original has kept. What cannot be read is left where it is, and
- * the project begins without it. */
+/* Takes over, once, the tasks that the original has kept. A file that cannot be read is left where
+ * it is, and the project begins without it. */
 static void import(const struct project *p)
 {
 	struct task_import in = {.output_folder = p->host->daemon->task_folder,
@@ -280,7 +280,7 @@ static void count_held(void *n, struct text id)
 	(*(unsigned *)n)++;
 }
 
-/* Once for each time that its files are read: whoever wants them to act has to look at them. */
+/* Logged each time its files are read: who wants them to act has to look at them. */
 static void tell_untrusted(const struct project *p, enum trust_state state)
 {
 	const struct trust_offer *o = &p->config->offer;
@@ -294,7 +294,7 @@ static void tell_untrusted(const struct project *p, enum trust_state state)
 		 p->folder, trust_state_name(state), o->n_rules, o->n_watches, o->n_jobs, n_held);
 }
 
-/* Its rules act, and its files and times are watched, only as they are trusted. */
+/* Its rules act, and its files and times are watched, only if they are trusted. */
 static int start_rules(struct project *p)
 {
 	struct services *s = p->host->daemon->services;
@@ -345,7 +345,7 @@ static int start_project(struct project *p)
 		r = heartbeat_start(daemon, p->folder, p->endpoint, p->config->config.heartbeat_ms,
 				    &p->heartbeat);
 	if (r == 0)
-		r = project_log_start(daemon->services, *daemon->background, p->shown.folder,
+		r = project_log_start(daemon->services->events, daemon->background, p->shown.folder,
 				      &p->log);
 	return r;
 }
@@ -367,8 +367,8 @@ static int reload_project(struct project *p)
 {
 	int r = read_config(p);
 
-	/* Where nothing new was read, what was there goes on. First of all: what was offered before
-	 * is gone. */
+	/* If nothing new was read, what was there goes on. Rules come first, because the offer
+	 * they had is freed. */
 	if (r == 0 && p->unused)
 		r = start_rules(p);
 	return r != 0 ? r : set_limits(p);

@@ -1,4 +1,4 @@
-/* How the daemon and its parts are: as daemon.status tells it, and as state.json keeps it. */
+/* How the daemon and its parts are, for daemon.status and for state.json. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ void aiwg_write_time(struct json *j, const char *key, int64_t ms)
 	json_member_str(j, key, ms > 0 ? text : NULL);
 }
 
-/* So many characters, not bytes. */
+/* The first characters, not bytes, of a text. */
 static struct text shown(struct text t)
 {
 	size_t n = 0;
@@ -76,7 +76,7 @@ static void write_tasks(struct json *j, const struct task *const *tasks, unsigne
 	json_end_array(j);
 }
 
-/* `max` is how the reader spells the limit. */
+/* `max` is the reader's name for the limit. */
 static void write_supervisor(struct json *j, struct services *s, struct text folder,
 			     const char *max)
 {
@@ -113,7 +113,7 @@ static void write_stats(struct json *j, struct services *s, struct text folder)
 
 /* ---- files and times ---- */
 
-/* The project of an endpoint, if that is one of the folder's; any folder for {NULL, 0}. */
+/* The project of an endpoint, if it has that folder; {NULL, 0} means any folder. */
 static const struct aiwg_project *project_at(const struct endpoint *e, struct text folder)
 {
 	const struct aiwg_project *p = e->settings;
@@ -123,7 +123,7 @@ static const struct aiwg_project *project_at(const struct endpoint *e, struct te
 	return !folder.data || text_equal(p->folder, folder) ? p : NULL;
 }
 
-/* A folder may have a second socket: its project counts once. */
+/* A folder may have several sockets, but its project counts once. */
 static bool is_first(const struct server *s, const struct endpoint *e)
 {
 	const struct aiwg_project *p = e->settings;

@@ -9,8 +9,8 @@
 #include "dialect/engine.h"
 
 enum {
-	OUTPUT_SHOWN = 256 << 10, /* bytes of a task's output: the last */
-	LIST_BYTES = 8 << 20,     /* after which a list ends, full or not */
+	OUTPUT_SHOWN = 256 << 10, /* the last bytes of a task's output */
+	LIST_BYTES = 8 << 20,     /* bytes after which a list ends, complete or not */
 };
 
 static int need_tasks(struct call *c)
@@ -36,7 +36,7 @@ static void write_pid(struct json *j, int64_t pid)
 		json_null(j);
 }
 
-/* What was cut may begin inside a character. */
+/* A text that was cut may begin inside a character. */
 static struct text whole_characters(struct text t)
 {
 	size_t n = 0;
@@ -48,7 +48,7 @@ static struct text whole_characters(struct text t)
 	return (struct text) {.data = t.data + n, .len = t.len - n};
 }
 
-/* In a list: not more than its bytes, and no part of a character. */
+/* In a list a text is cut to so many bytes, without splitting a character. */
 static struct text list_text(struct text t)
 {
 	if (t.len >= TASK_LIST_TEXT)
@@ -79,12 +79,12 @@ static void write_task(const struct call *c, struct json *j, const struct task *
 	aiwg_write_time(j, "startedAt", row->started_ms);
 	aiwg_write_time(j, "completedAt", row->completed_ms);
 	write_pid(j, row->pid);
-	/* Of the others, koine's own task.show has it. */
+	/* Results of other states are in koine's own task.show. */
 	write_text(j, "result", row->state == TASK_COMPLETED ? row->result : (struct text) {0});
 	write_text(j, "error", row->error);
 	write_text(j, "output", whole_characters(output));
 	write_metadata(j, row->metadata.value);
-	/* The original's clients know these thirteen. */
+	/* The original's clients know the thirteen members above. */
 	if (c->dialect != &aiwg_dialect) {
 		json_member_text(j, "project", row->project);
 		json_member_text(j, "cwd", row->cwd);
@@ -106,7 +106,7 @@ static void submitted(void *arg, int r, const struct task_submitted *task, const
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_text(j, "taskId", task->id);
-	/* A chat tells no state. */
+	/* chat.send does not answer with the state. */
 	if (c->method->handle == aiwg_task_submit)
 		json_member_str(j, "state", task_state_name(task->state));
 	json_end_object(j);
@@ -120,7 +120,7 @@ static struct done submit(struct call *c, const struct task_new *task)
 	return call_settled(c);
 }
 
-/* The original takes "" for nothing. */
+/* To the original, "" is missing. */
 static int need_text(struct call *c, struct text t, unsigned field)
 {
 	if (t.len > 0)
@@ -137,7 +137,7 @@ struct done aiwg_task_submit(struct call *c)
 		.prompt = in->prompt,
 		.agent = in->agent.len > 0 ? in->agent : (struct text) {0},
 		.priority = in->priority,
-		/* Its clients look for the pid at once. */
+		/* The original's clients look for the pid at once. */
 		.until_begun = c->dialect == &aiwg_dialect,
 	};
 	int r = need_text(c, in->prompt, 0);
@@ -198,14 +198,14 @@ struct done aiwg_task_cancel(struct call *c)
 
 /* ---- list ---- */
 
-/* Between the loop and a reader: c->state. */
+/* c->state, shared by the loop and a reader's thread. */
 struct listing {
 	struct task_filter filter;
 	struct task *tasks;
 	unsigned n;
 };
 
-/* False: no task can be in it. */
+/* False: no task can be in such a state. */
 static bool read_state(const struct value *v, int *ret_state)
 {
 	enum task_state state;
@@ -219,7 +219,7 @@ static bool read_state(const struct value *v, int *ret_state)
 	return true;
 }
 
-/* Worded once for as long as it stays as it is. */
+/* The words are kept for as long as the task does not change. */
 static void write_task_now(const struct call *c, struct json *j, const struct task *t)
 {
 	struct buf *words = task_words(call_tasks(c), t, c->dialect);

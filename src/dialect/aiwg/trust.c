@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* What could lead elsewhere than it seems to: a user's name before the host, ways upward, and signs
- * that not everybody reads alike. */
+/* Refuses what could lead elsewhere than it seems to: a user name before the host, "..", and
+ * characters that not every program reads alike. */
 static bool is_plain(struct text url)
 {
 	const char *host = memmem(url.data, url.len, "://", 3);

@@ -1,4 +1,4 @@
-/* What a project's daemon.json would do, for people to look at; and where its rules may call. */
+/* What a project's daemon.json would do, for people to judge; and where its rules may call. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,12 +6,13 @@
 #include "dialect/aiwg/config.h"
 #include "engine/automation/trust.h"
 
-/* Whether a project's rule may call this address. `allowed`: beginnings of addresses, separated by
- * spaces; each ends where a part of an address does. */
+/* Whether a project's rule may call this address. `allowed` has beginnings of addresses, separated
+ * by spaces; each matches whole parts of an address only. */
 bool project_webhook_allowed(const char *allowed, struct text url);
 
-/* Marks those of its rules that may not. */
+/* Marks the rules that may not call their address. */
 void project_forbid(const char *allowed, struct aiwg_config *c);
 
-/* Its rules, watches and jobs, without folder and digest; in the arena, or the config's own. */
+/* Lists its rules, watches and jobs, without folder and digest. The lists are in the arena or the
+ * config. */
 int project_offer(struct arena *a, const struct aiwg_config *c, struct trust_offer *ret_offer);

@@ -16,7 +16,7 @@
 #include "engine/services.h"
 
 enum {
-	LOOK_AT_LEAST_MS = 60 * 1000, /* at the clock, which people set */
+	LOOK_AT_LEAST_MS = 60 * 1000, /* because people may set the clock */
 	IGNORE_MAX = 256,             /* bytes of a pattern */
 };
 
@@ -24,7 +24,7 @@ enum {
 struct watched {
 	struct project_watch *owner;
 	const struct aiwg_watched *config;
-	char *real; /* its path without links and ".."; NULL: not known */
+	char *real; /* its path without links and ".."; NULL: unknown */
 };
 
 /* A job of the schedule. */
@@ -43,15 +43,15 @@ struct project_watch {
 	struct watched *watched;
 	unsigned n_watched;
 	struct due *dues;
-	struct aiwg_job *jobs; /* what shown->jobs points to; as many */
+	struct aiwg_job *jobs; /* shown->jobs points to it; one for each due */
 	unsigned n_dues;
 	struct timer *clock;
-	struct text *paths; /* what shown->paths points to */
+	struct text *paths; /* shown->paths points to it */
 };
 
 /* ---- files ---- */
 
-/* Anywhere in the path, as the original does. */
+/* The pattern may match anywhere in the path, as in the original. */
 static bool fits_pattern(struct text pattern, struct text path)
 {
 	char glob[IGNORE_MAX];
@@ -61,7 +61,7 @@ static bool fits_pattern(struct text pattern, struct text path)
 	       glob_fits((struct text) {.data = glob, .len = (size_t)n}, path);
 }
 
-/* `path` is that below the watched folder. */
+/* `path` is relative to the watched folder. */
 static bool is_ignored(const struct aiwg_watched *w, const char *path)
 {
 	for (unsigned i = 0; i < w->n_ignore; i++) {
@@ -71,7 +71,7 @@ static bool is_ignored(const struct aiwg_watched *w, const char *path)
 	return false;
 }
 
-/* A pattern that is found in "NAME/" is found in all that is below. */
+/* A pattern that matches "NAME/" matches everything below it. */
 static bool skips(void *arg, const char *name)
 {
 	const struct watched *w = arg;
@@ -95,7 +95,7 @@ static bool has_extension(const struct aiwg_watched *w, const char *path)
 	return w->n_extensions == 0;
 }
 
-/* Below the project without its folder, as its own tools know it. */
+/* The path relative to the project, if it is below it; its own tools name files like that. */
 static const char *relative(const struct project_watch *w, const char *path)
 {
 	size_t n = w->shown->folder.len;
@@ -112,7 +112,7 @@ static bool is_at_or_below(const char *path, const char *folder)
 	return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* What we, and those who work here, write over and over; by whatever way it is watched. */
+/* Files that koined and agents write all the time, however the folder is reached. */
 static bool is_ours(const struct watched *w, const char *below)
 {
 	char whole[2 * PATH_MAX];
@@ -155,7 +155,7 @@ static void tell_change(void *arg, enum change change, const char *path)
 	arena_done(&arena);
 }
 
-/* Without what says nothing: "//", "/./", and a slash or "/." at the end. */
+/* Removes what means nothing: "//", "/./", and a slash or "/." at the end. */
 static void simplify(char *path)
 {
 	char *to = path;
@@ -190,8 +190,8 @@ static void watch_folder(struct project_watch *p, struct watched *w)
 		snprintf(folder, sizeof(folder), "%s/%.*s", p->shown->folder.data, TEXT_ARGS(path));
 	simplify(folder);
 	w->real = realpath(folder, NULL);
-	/* However it is written, and wherever links lead: what is not the project's is not its to
-	 * watch. */
+	/* A project may watch only what is below it, however the path is written and wherever
+	 * links lead. */
 	if (w->real && !is_at_or_below(w->real, p->shown->folder.data)) {
 		log_warn("not watched", "folder=%s why=outside of the project %s", folder,
 			 p->shown->folder.data);

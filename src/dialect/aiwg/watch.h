@@ -1,7 +1,6 @@
 /*
- * What happens in a project by itself: files change, times come. As its daemon.json asks, both
- * become events for its rules ("watch": file.create, file.modify, file.delete; "schedule":
- * cron.fired).
+ * Files that change and times that come in a project. As its daemon.json asks, both become
+ * events for its rules ("watch": file.create, file.modify, file.delete; "schedule": cron.fired).
  */
 #pragma once
 
@@ -10,8 +9,8 @@
 
 struct project_watch;
 
-/* Config and `shown` outlive it; in `shown` it keeps what status tells. What cannot be watched or
- * is no time is logged and left out. */
+/* Config and `shown` must outlive it; it keeps in `shown` what the status tells. What cannot be
+ * watched, and an invalid time, is logged and left out. */
 int project_watch_start(struct loop *l, struct services *s, const struct aiwg_config *config,
 			struct aiwg_project *shown, struct project_watch **ret_watch);
 void project_watch_free(struct project_watch *w); /* accepts NULL */

@@ -1,4 +1,4 @@
-/* Parameters as the original takes them, and its words where it does not. */
+/* Parameters as the original takes them, and its words for those that it refuses. */
 #include <math.h>
 
 #include "dialect/aiwg/aiwg.h"
@@ -38,7 +38,7 @@ static bool read_number(const struct value *v, double *ret)
 	struct value digits = *v;
 
 	if (v->kind == VALUE_STRING) {
-		/* What else strtod takes (hex, "inf") is no number here. */
+		/* strtod would also take hex and "inf", which are no numbers here. */
 		for (uint32_t i = 0; i < v->len; i++)
 			if (!memchr("0123456789.+-eE", v->text[i], 15))
 				return false;

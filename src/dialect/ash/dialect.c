@@ -212,8 +212,8 @@ const struct dialect ash_dialect = {
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
 	.http_silent_status = 200,
 	.home = {.socket = "ash.sock", .variable = "ASH_RPC_SOCKET", .path = "/run/ash/rpc.sock"},
-	/* A sandbox may have written the files of projects that a reload would read, and of ash's own
-	 * settings none changes while we run. */
+	/* A sandbox may have written the files of projects that a reload would read, and none
+	 * of ash's own settings changes while koined runs. */
 	.sandboxed = true,
 	.section = &section,
 	.life = &life,

@@ -289,6 +289,8 @@ static const struct dialect_section section = {
 	.renewed = true,
 };
 
+static const struct dialect_life life = {.session_wording = &hld_session_wording};
+
 const struct dialect hld_dialect = {
 	.name = "hld",
 	.framing = SPEAKS_LINE,
@@ -308,4 +310,5 @@ const struct dialect hld_dialect = {
 		 .told_by = "HUMANLAYER_DAEMON_SOCKET",
 		 .told_sessions = true},
 	.section = &section,
+	.life = &life,
 };
