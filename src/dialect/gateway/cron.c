@@ -1,4 +1,4 @@
-/* Jobs at /cron: in the shapes of the original. */
+/* Jobs at /cron, in the shapes that the gateway's clients know. */
 #include "base/clock.h"
 #include "dialect/engine.h"
 #include "dialect/gateway/gateway.h"
@@ -116,7 +116,7 @@ struct done gateway_cron_status(struct call *c)
 
 /* ---- changes ---- */
 
-/* The original's clients look for the job's members beside "ok", others for the job. */
+/* Some clients look for the job's members beside "ok", others for "job". */
 static void answer(struct call *c, int result, const struct job_info *job, const struct why *why)
 {
 	struct json *j;
@@ -161,11 +161,10 @@ static int read_id(struct call *c, struct text *ret_id)
 	return ret_id->len > 0 ? 0 : refuse_field(&c->why, "jobId", "jobId is required");
 }
 
-/* It may be wrapped. */
+/* The job may stand under "job". */
 static const struct value *job_in(const struct value *params)
 {
 	const struct value *job = value_find(params, "job");
-
 	bool bare = value_find(params, "schedule");
 
 	return job && job->kind == VALUE_OBJECT && !bare ? job : params;

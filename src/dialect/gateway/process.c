@@ -1,4 +1,4 @@
-/* Processes over HTTP: the original's shapes, and some members more. */
+/* Processes over HTTP: in the shapes that the gateway's clients know, and some members more. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -8,11 +8,29 @@
 #include "dialect/gateway/more.h"
 #include "engine/program/process.h"
 
-static struct done fail(struct call *c, int r, const struct why *why)
+/* Begins the answer to what was waited for. NULL: it failed, and that is answered. */
+static struct json *begin_answer(struct call *c, int r, const struct process_info *p,
+				 const struct why *why)
 {
+	struct json *j;
+
+	c->state = NULL;
 	if (r > 0 && why && why != &c->why)
 		c->why = *why;
-	return call_fail(c, r);
+	if (r != 0) {
+		(void)call_fail(c, r);
+		return NULL;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_str(j, "sessionId", p->id);
+	return j;
+}
+
+static void end_answer(struct call *c, struct json *j)
+{
+	json_end_object(j);
+	(void)call_reply(c);
 }
 
 static const char *status_of(const struct process_info *p)
@@ -34,23 +52,16 @@ static void write_end(struct json *j, const struct process_info *p)
 static void started(void *arg, int r, const struct process_info *p, const struct why *why)
 {
 	struct call *c = arg;
-	struct json *j;
+	struct json *j = begin_answer(c, r, p, why);
 
-	c->state = NULL;
-	if (r != 0) {
-		(void)fail(c, r, why);
+	if (!j)
 		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_str(j, "sessionId", p->id);
 	json_member_int(j, "pid", p->pid);
 	json_member_text(j, "command", p->command);
 	if (p->terminal)
 		json_member_bool(j, "pty", true);
 	json_member_bool(j, "success", true);
-	json_end_object(j);
-	(void)call_reply(c);
+	end_answer(c, j);
 }
 
 /* Whoever leaves before it was approved does not want it any more. */
@@ -68,7 +79,7 @@ static int bad_env(struct call *c)
 			    "env must be an object, a list of NAME=VALUE, or lines of them");
 }
 
-/* The original's form. */
+/* "NAME=VALUE" lines, as the gateway's clients send them. */
 static int read_lines(struct call *c, struct text lines, struct text *env, unsigned *n)
 {
 	while (lines.len > 0) {
@@ -102,39 +113,41 @@ static int read_member(struct call *c, const struct value *v, struct text *ret)
 	return ret->data ? 0 : bad_env(c);
 }
 
+static int read_variables(struct call *c, const struct value *v, struct text *env, unsigned *n)
+{
+	if (v->kind == VALUE_STRING)
+		return read_lines(c, value_text(v), env, n);
+	if (v->kind != VALUE_OBJECT && v->kind != VALUE_ARRAY)
+		return bad_env(c);
+	value_each (child, v) {
+		int r = 0;
+
+		if (*n == PROCESS_ENV_MAX)
+			return bad_env(c);
+		if (v->kind == VALUE_OBJECT)
+			r = read_member(c, child, &env[*n]);
+		else if (child->kind == VALUE_STRING)
+			env[*n] = value_text(child);
+		else
+			r = bad_env(c);
+		if (r != 0)
+			return r;
+		++*n;
+	}
+	return 0;
+}
+
 static int read_env(struct call *c, const struct value *v, struct process_new *in)
 {
 	struct text *env;
-	unsigned n = 0;
-	int r = 0;
 
 	if (!v || v->kind == VALUE_NULL)
 		return 0;
 	env = arena_alloc(&c->arena, PROCESS_ENV_MAX * sizeof(*env));
 	if (!env)
 		return -ENOMEM;
-	if (v->kind == VALUE_STRING) {
-		r = read_lines(c, value_text(v), env, &n);
-	} else if (v->kind == VALUE_OBJECT || v->kind == VALUE_ARRAY) {
-		value_each (child, v) {
-			if (n == PROCESS_ENV_MAX)
-				return bad_env(c);
-			if (v->kind == VALUE_OBJECT)
-				r = read_member(c, child, &env[n]);
-			else if (child->kind == VALUE_STRING)
-				env[n] = value_text(child);
-			else
-				r = bad_env(c);
-			if (r != 0)
-				return r;
-			n++;
-		}
-	} else {
-		r = bad_env(c);
-	}
 	in->env = env;
-	in->n_env = n;
-	return r;
+	return read_variables(c, v, env, &in->n_env);
 }
 
 struct done gateway_process_start(struct call *c)
@@ -239,20 +252,13 @@ static void written(void *arg, int r, const struct process_info *p, const struct
 {
 	struct call *c = arg;
 	const struct gateway_process_write_in *in = c->in;
-	struct json *j;
+	struct json *j = begin_answer(c, r, p, why);
 
-	c->state = NULL;
-	if (r != 0) {
-		(void)fail(c, r, why);
+	if (!j)
 		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_str(j, "sessionId", p->id);
 	json_member_uint(j, "written", in->data.len);
 	json_member_bool(j, "eof", in->eof);
-	json_end_object(j);
-	(void)call_reply(c);
+	end_answer(c, j);
 }
 
 struct done gateway_process_write(struct call *c)
@@ -277,22 +283,15 @@ struct done gateway_process_write(struct call *c)
 static void killed(void *arg, int r, const struct process_info *p, const struct why *why)
 {
 	struct call *c = arg;
-	struct json *j;
+	struct json *j = begin_answer(c, r, p, why);
 
-	c->state = NULL;
-	if (r != 0) {
-		(void)fail(c, r, why);
+	if (!j)
 		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_str(j, "sessionId", p->id);
 	json_member_bool(j, "killed", true);
-	json_end_object(j);
-	(void)call_reply(c);
+	end_answer(c, j);
 }
 
-/* It ends all the same. */
+/* The process ends all the same. */
 static void kill_cancelled(struct call *c, void *arg)
 {
 	(void)arg;

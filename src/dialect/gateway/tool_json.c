@@ -2,101 +2,57 @@
 
 #include "wire/json.h"
 
-#define STRING(doc)  "{\"type\":\"string\",\"description\":\"" doc "\"}"
-#define INTEGER(doc) "{\"type\":\"integer\",\"description\":\"" doc "\"}"
-#define NUMBER(doc)  "{\"type\":\"number\",\"description\":\"" doc "\"}"
-#define BOOLEAN(doc) "{\"type\":\"boolean\",\"description\":\"" doc "\"}"
-#define OBJECT(members, required)                                                                  \
-	"{\"type\":\"object\",\"properties\":{" members "},\"required\":[" required "]}"
+/* clang-format off */
+#define FIELD(name, type, doc) "\"" name "\":{\"type\":\"" type "\",\"description\":\"" doc "\"}"
+#define OBJECT(required, fields) \
+	"{\"type\":\"object\",\"properties\":{" fields "},\"required\":[" required "]}"
 
 static const struct {
 	const char *description;
 	const char *schema;
-} words[N_TOOLS] = {
-	[TOOL_MEMORY_SEARCH] =
-		{"Search what is remembered, across all conversations. Best first.",
-		 OBJECT("\"query\":" STRING("What to look for") ",\"category\":" STRING(
-				"Only "
-				"preferenc"
-				"e, "
-				"decision,"
-				" fact, "
-				"entity "
-				"or other") ",\"limit\":" INTEGER("At most so many; 5") ",\"minScor"
-											"e\""
-											":" NUMBER(
-												"Le"
-												"as"
-												"t "
-												"si"
-												"mi"
-												"la"
-												"ri"
-												"ty"
-												", "
-												"0 "
-												"to"
-												" 1"
-												"; "
-												"0."
-												"7"),
-			"\"query\"")},
-	[TOOL_MEMORY_GET] = {"One memory in full.",
-			     OBJECT("\"path\":" STRING("The memory's id"), "\"path\"")},
-	[TOOL_MEMORY_STORE] =
-		{"Remember something for later conversations.",
-		 OBJECT("\"text\":" STRING(
-				"What to remember, in a sentence") ",\"category\""
-								   ":" STRING(
-									   "preferen"
-									   "ce, "
-									   "decision"
-									   ", fact, "
-									   "entity "
-									   "or "
-									   "other") ",\"importance"
-										    "\":" NUMBER(
-											    "0"
-											    " "
-											    "t"
-											    "o"
-											    " "
-											    "1"
-											    ";"
-											    " "
-											    "0"
-											    "."
-											    "7"),
-			"\"text\"")},
-	[TOOL_EXEC] =
-		{"Run a command by /bin/sh in the working folder.",
-		 OBJECT("\"command\":" STRING("The command") ",\"timeout\":" INTEGER(
-				"Seconds that it may take; 30, at most 300") ",\"workdir\""
-									     ":" STRING("A folder "
-											"below "
-											"the "
-											"working "
-											"folder"),
-			"\"command\"")},
-	[TOOL_READ] =
-		{"Read a file of the working folder, up to 50 KB.",
-		 OBJECT("\"path\":" STRING("The file") ",\"offset\":" INTEGER(
-				"The first line, counted from 1") ",\"limit\":" INTEGER("At most "
-											"so many "
-											"lines"),
-			"\"path\"")},
-	[TOOL_WRITE] =
-		{"Write a file of the working folder, and the folders that lead to it.",
-		 OBJECT("\"path\":" STRING("The file") ",\"content\":" STRING(
-				"All that it shall hold") ",\"append\":" BOOLEAN("Add at its end "
-										 "instead"),
-			"\"path\",\"content\"")},
-	[TOOL_EDIT] = {"Replace a piece of a file, which must occur in it exactly once.",
-		       OBJECT("\"path\":" STRING("The file") ",\"oldText\":" STRING(
-				      "What stands there") ",\"newText\":" STRING("What shall "
-										  "stand there"),
-			      "\"path\",\"oldText\",\"newText\"")},
+} offers[N_TOOLS] = {
+	[TOOL_MEMORY_SEARCH] = {
+		"Search what is remembered, across all conversations. Best first.",
+		OBJECT("\"query\"",
+			FIELD("query", "string", "What to look for") ","
+			FIELD("category", "string", "Only preference, decision, fact, entity or other") ","
+			FIELD("limit", "integer", "At most so many; 5") ","
+			FIELD("minScore", "number", "Least similarity, 0 to 1; 0.7"))},
+	[TOOL_MEMORY_GET] = {
+		"One memory in full.",
+		OBJECT("\"path\"", FIELD("path", "string", "The memory's id"))},
+	[TOOL_MEMORY_STORE] = {
+		"Remember something for later conversations.",
+		OBJECT("\"text\"",
+			FIELD("text", "string", "What to remember, in a sentence") ","
+			FIELD("category", "string", "preference, decision, fact, entity or other") ","
+			FIELD("importance", "number", "0 to 1; 0.7"))},
+	[TOOL_EXEC] = {
+		"Run a command by /bin/sh in the working folder.",
+		OBJECT("\"command\"",
+			FIELD("command", "string", "The command") ","
+			FIELD("timeout", "integer", "Seconds that it may take; 30, at most 300") ","
+			FIELD("workdir", "string", "A folder below the working folder"))},
+	[TOOL_READ] = {
+		"Read a file of the working folder, up to 50 KB.",
+		OBJECT("\"path\"",
+			FIELD("path", "string", "The file") ","
+			FIELD("offset", "integer", "The first line, counted from 1") ","
+			FIELD("limit", "integer", "At most so many lines"))},
+	[TOOL_WRITE] = {
+		"Write a file of the working folder, and the folders that lead to it.",
+		OBJECT("\"path\",\"content\"",
+			FIELD("path", "string", "The file") ","
+			FIELD("content", "string", "All that it shall hold") ","
+			FIELD("append", "boolean", "Add at its end instead"))},
+	[TOOL_EDIT] = {
+		"Replace a piece of a file, which must occur in it exactly once.",
+		OBJECT("\"path\",\"oldText\",\"newText\"",
+			FIELD("path", "string", "The file") ","
+			FIELD("oldText", "string", "What stands there") ","
+			FIELD("newText", "string", "What shall stand there"))},
 };
+/* clang-format on */
 
 unsigned tool_json_offer(unsigned bits, struct agent_tool *ret_tools)
 {
@@ -106,8 +62,8 @@ unsigned tool_json_offer(unsigned bits, struct agent_tool *ret_tools)
 		if (bits & 1U << i)
 			ret_tools[n++] = (struct agent_tool) {
 				.name = text_of(tool_name((enum tool_id)i)),
-				.description = text_of(words[i].description),
-				.schema = text_of(words[i].schema),
+				.description = text_of(offers[i].description),
+				.schema = text_of(offers[i].schema),
 			};
 	}
 	return n;

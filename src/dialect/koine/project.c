@@ -139,7 +139,7 @@ static struct done handle_show(struct call *c)
 
 /* ---- giving and taking ---- */
 
-/* It is answered for by then: whoever looks sees that one still waits. */
+/* The call is answered by then. A task that could not be released is still shown as held. */
 static void on_released(void *arg, int r, const struct why *why)
 {
 	(void)arg;
@@ -204,7 +204,7 @@ static struct done handle_trust(struct call *c)
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, trust_work, trust_then);
 }
 
-/* One that nobody serves now may come back. */
+/* Also for a project that is not served now: it may come back. */
 static struct done handle_distrust(struct call *c)
 {
 	const struct project_in *in = c->in;

@@ -238,12 +238,6 @@ void automation_run(struct automation *a, struct text project, struct text rule,
 		rule_run(r, fn, arg);
 }
 
-void automation_look(struct automation *a)
-{
-	if (a)
-		schedules_look(a);
-}
-
 /* ---- beginning and end ---- */
 
 int automation_new(const struct automation_opts *opts, struct automation **ret_automation)

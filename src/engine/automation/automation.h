@@ -4,7 +4,7 @@
  * desktop), and how often at most.
  *
  * Each occurrence of a schedule is claimed in the store before it is acted on, so that it is acted on
- * once. A rule that cannot be is told and left out; the others load. One that needs approval asks for
+ * once. A rule that is wrong is told and left out; the others load. One that needs approval asks for
  * it each time it fires; what waits for an answer when we stop is given up.
  */
 #pragma once
@@ -46,25 +46,22 @@ struct automation_opts {
 
 int automation_new(const struct automation_opts *opts, struct automation **ret_automation);
 
-/* Takes them all, in place of those of the same project there were; complaints go to the log and to
- * `complain` (may be NULL), one each, and those rules are left out. */
+/* These rules take the place of all that came with the same project. Those that are wrong are left
+ * out; each is told to the log and to `complain` (may be NULL). */
 int automation_set_rules(struct automation *a, struct text project, const struct rule *rules,
 			 unsigned n, void (*complain)(void *arg, const char *sentence), void *arg);
 
-/* Whether it could be, as automation_set_rules would find; refuses with the reason. */
+/* Refuses, with the reason, what automation_set_rules would leave out. */
 int automation_check_rule(const struct rule *rule, struct why *why);
 
-/* Something happened outside the log: a project's file watcher, its schedule. */
+/* Something happened that is not in the log: in a project's watched files, by its schedule. */
 void automation_event(struct automation *a, struct text project, struct text source,
 		      struct text type, const struct value *payload);
-
-/* Looks at the clock now, as it does by itself when something is due and once a minute. */
-void automation_look(struct automation *a);
 
 /* Fires nothing any more, and ends commands and calls under way. Before tasks_stop: an occurrence that
  * was claimed and cannot be acted on any more is given back to the store. Accepts NULL. */
 void automation_stop(struct automation *a);
-/* Nothing is under way any more; after a stop that comes soon. Accepts NULL. */
+/* Nothing is under way any more, which comes soon after a stop. Accepts NULL. */
 bool automation_idle(const struct automation *a);
 /* Accepts NULL; after the last work has finished. */
 void automation_free(struct automation *a);

@@ -284,6 +284,7 @@ void asks_withdraw_old(struct automation *a);
 
 /* ---- trigger_time.c ---- */
 
+/* Does what is due; it comes by itself when something is, and once a minute. */
 void schedules_look(struct automation *a);
 void schedules_set(struct automation *a); /* the clock, for the next of all */
 

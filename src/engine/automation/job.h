@@ -1,12 +1,12 @@
 /*
- * Jobs: schedules that a client makes while we run. Each is a rule of the automation, which has an
- * agent do a task; unlike the rules of the settings it is kept in the store.
+ * Jobs: schedules that a client makes while we run. Each becomes a rule that has an agent do a task;
+ * unlike the rules of the settings it is kept in the store.
  *
  * A job is what its client said, an object:
  *	{name, enabled, schedule: {kind: "cron", expr, tz} or {kind: "every", everyMs},
  *	 payload: {kind: "agentTurn", message, model}}
- * where a kind that is missing is agentTurn with {sessionTarget: "isolated"}.
- * What else is in it is kept and shown.
+ * With {sessionTarget: "isolated"}, a kind of payload that is missing is agentTurn. Whatever else is in
+ * it is kept and shown.
  *
  * All on the loop's thread.
  */
@@ -57,8 +57,9 @@ bool job_at(struct jobs *jobs, unsigned i, struct job_info *ret_info);
 typedef void (*job_fn)(void *arg, int result, const struct job_info *job, const struct why *why);
 
 /*
- * fn comes once, when the change is kept, maybe before this returns when it is refused. REFUSE_PARAMS:
- * a schedule or a payload that cannot be; REFUSE_LIMIT: there are JOBS_MAX; REFUSE_NOT_FOUND.
+ * fn comes once: when the change is kept, or, where it is refused, maybe before this returns.
+ * REFUSE_PARAMS: a schedule or a payload that cannot be; REFUSE_LIMIT: there are JOBS_MAX;
+ * REFUSE_NOT_FOUND.
  */
 void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg);
 /* Members of the patch take the place of the job's own, and so do those of an object in it; null
@@ -66,5 +67,5 @@ void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg);
 void job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg);
 void job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg);
 
-/* Now. fn comes when the task is submitted, as automation_run says. */
+/* Runs it now. fn comes when the task is submitted, as automation_run says. */
 void job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg);

@@ -13,7 +13,7 @@
 
 enum { KEPT_ARENA_MAX = 16 << 20, EVENT_ARENA_MAX = 64 << 10 };
 
-/* What was trusted once; a folder that nobody serves now may come back. */
+/* What was trusted once. A folder that is not served now may come back. */
 struct kept {
 	char *folder;
 	char digest[TRUST_DIGEST_LEN + 1]; /* "": taken back */

@@ -1,9 +1,10 @@
 /*
  * Whether a project's files may act. A project may be a clone of anything: its rules, watches and
  * schedules, and the tasks that it brought along, do nothing until somebody has looked at them and
- * said so. What was trusted is the file as it was: its digest is kept, and another asks again.
+ * trusts them. The file is trusted as it was: its digest is kept, and with another one trust is wanted
+ * again.
  *
- * All of it is the loop's, but for trust_start and trust_write.
+ * All of it is the loop's, but for trust_write.
  */
 #pragma once
 
@@ -20,13 +21,13 @@ struct trust;
 
 enum { TRUST_DIGEST_LEN = 64 };
 
-/* As it is written there; for people to see. */
+/* A job as the project's file has it, for people to see. */
 struct trust_job {
 	struct text id;
 	struct text cron;
 };
 
-/* What a project would do. What it points to is its owner's, until it offers something else. */
+/* What a project would do. All that it points to belongs to whoever offers it, until the next offer. */
 struct trust_offer {
 	struct text folder;
 	struct text digest; /* of its file; {NULL, 0}: there is none */
@@ -54,23 +55,23 @@ const char *trust_state_name(enum trust_state state);
 int trust_new(struct store *store, struct events *events, struct trust **ret_trust);
 void trust_free(struct trust *t); /* accepts NULL */
 
-/* In place of what was offered for that folder. */
+/* Takes the place of what was offered for that folder. */
 int trust_offer(struct trust *t, const struct trust_offer *offer);
 
-/* Those that are served; valid until the loop turns. */
+/* Those of the projects that are served; valid until the loop turns. */
 unsigned trust_offers(const struct trust *t, const struct trust_offer *const **ret_offers);
-/* REFUSE_NOT_FOUND for one that is not. */
+/* REFUSE_NOT_FOUND for a project that is not served. */
 int trust_find(const struct trust *t, struct text folder, const struct trust_offer **ret_offer,
 	       struct why *why);
-/* REFUSE_NOT_FOUND for one that is not, and never was trusted. */
+/* REFUSE_NOT_FOUND for a project that is not served, and never was trusted. */
 int trust_known(const struct trust *t, struct text folder, struct why *why);
-/* *ret_ms: when what is kept was; 0: never. May be NULL. */
+/* *ret_ms: when it was trusted; 0: never. May be NULL. */
 enum trust_state trust_of(const struct trust *t, const struct trust_offer *o, int64_t *ret_ms);
 
 /* REFUSE_CONFLICT where the file is not the one that was looked at. */
 int trust_check(const struct trust_offer *o, struct text digest, struct why *why);
 
-/* On the writer's thread: as it shall be kept, with its event. digest {NULL, 0}: taken back. */
+/* On the writer's thread: keeps it, with its event. digest {NULL, 0}: trust is taken back. */
 int trust_write(struct trust *t, struct text folder, struct text digest, int64_t now_ms);
-/* On the loop, once that is done. */
+/* On the loop, once trust_write is done. */
 int trust_set(struct trust *t, struct text folder, struct text digest, int64_t now_ms);

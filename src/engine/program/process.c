@@ -1,4 +1,4 @@
-/* The programs that clients have started: the table, one from its start to its end. */
+/* The programs that clients have started: their table, and each from its start to its end. */
 #include "engine/program/process.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static int get(struct processes *all, struct text id, struct process **ret_proce
 	return 0;
 }
 
-/* Nanoseconds, as the original has it; two in one are told apart. */
+/* The time in nanoseconds, as clients know ids; no two are alike. */
 static void make_id(struct processes *p, char out[PROCESS_ID_MAX])
 {
 	struct timespec now;
@@ -118,7 +118,7 @@ static void check_stopped(struct processes *p)
 	fn(p->stopped_arg);
 }
 
-/* Whoever is told may start another, and that one may forget this. */
+/* Copies first: whoever is told may start another process, for which this one may be forgotten. */
 static void tell_waits(struct process *p)
 {
 	struct process_info info = p->info;
@@ -167,7 +167,7 @@ static void on_grace(void *arg)
 	end(p);
 }
 
-/* The console cannot be freed by what it calls. */
+/* By a timer, since the console cannot be freed by what it calls. */
 static void on_output_end(void *arg)
 {
 	struct process *p = arg;
@@ -176,7 +176,7 @@ static void on_output_end(void *arg)
 		timer_start(p->grace, 0);
 }
 
-/* Once its command has ended nobody could end by our means what it has left behind. */
+/* What its command leaves behind ends with it: nobody could name it any more. */
 static bool sweeps(void *arg, int status, int signal)
 {
 	(void)arg;
@@ -197,7 +197,7 @@ static void on_program_exit(void *arg, int status, int signal)
 
 /* ---- what it prints ---- */
 
-/* Half of it goes when it is full, so that not every byte moves all others. */
+/* When it is full, half of it goes, so that not every byte moves all others. */
 static void on_output(void *arg, const char *data, size_t len)
 {
 	struct process *p = arg;
@@ -306,7 +306,7 @@ static int process_new(struct processes *all, const struct process_new *in,
 	return 0;
 }
 
-/* Programs on a terminal ask which. What the client says comes last, and counts. */
+/* Programs on a terminal ask which one it is. The client's variables come last, and win. */
 static int make_env(const struct process_new *in, const char ***ret_env)
 {
 	const char **env = calloc(in->n_env + 2, sizeof(*env));

@@ -44,10 +44,11 @@ enum {
 
 struct processes_opts {
 	struct loop *loop;
-	const char *owner;            /* whose mark programs carry; see io/tree.h */
-	struct approvals *approvals;  /* NULL: nothing is allowed */
-	struct background background; /* to withdraw what an earlier life has asked; none: not */
-	/* Where commands run; a workdir must be there or below. NULL or "": ours, and anywhere. */
+	const char *owner;           /* whose mark programs carry; see io/tree.h */
+	struct approvals *approvals; /* NULL: nothing is allowed */
+	struct background
+		background; /* to withdraw what a koined before us has asked; may be {0} */
+	/* Where commands run; a workdir must be there or below it. NULL or "": in ours, or anywhere. */
 	const char *folder;
 	const struct environment *env; /* of commands; NULL: ours */
 };
@@ -57,8 +58,8 @@ struct processes_opts {
 int processes_new(const struct processes_opts *opts, struct processes **ret_processes,
 		  struct why *why);
 
-/* Begins nothing more, ends all that runs; fn when none is left, perhaps at once. Called
- * again, without grace. Accepts NULL. */
+/* Begins nothing more and ends all that runs; fn comes when none is left, perhaps at once. When it is
+ * called again, there is no grace. Accepts NULL. */
 void processes_stop(struct processes *p, unsigned grace_ms, void (*fn)(void *arg), void *arg);
 void processes_free(
 	struct processes *p); /* accepts NULL; the loop must turn until all are reaped */
@@ -92,7 +93,7 @@ typedef void (*process_fn)(void *arg, int result, const struct process_info *inf
 			   const struct why *why);
 
 /*
- * Both: fn comes once, never before this has returned, when it was approved and done, or not:
+ * For both of these, fn comes once, never before this has returned, when it was approved and done, or not:
  * REFUSE_FORBIDDEN (denied), REFUSE_TIMEOUT (nobody decided), REFUSE_LIMIT, REFUSE_PARAMS,
  * REFUSE_NOT_FOUND, REFUSE_CONFLICT (it reads nothing any more), REFUSE_STOPPING. What is
  * wrong with the ask itself is returned instead, and fn does not come. Texts are copied.

@@ -1,4 +1,4 @@
-/* The tools: which there are, how one is asked for, approved, run and left. */
+/* The tools: which there are, and how one is asked for, approved, run and left. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +19,7 @@ struct tool {
 	/* On a reader's thread, then on the writer's if that gave no result. Both NULL: a program. */
 	tool_work_fn work;
 	tool_work_fn write;
-	bool asks; /* whoever approves */
+	bool asks; /* whoever approves, first */
 };
 
 static const struct tool all[N_TOOLS] = {
@@ -222,7 +222,7 @@ static int copy_ask(struct tool_run *r, const struct tool_ask *ask)
 	return value_copy(a, ask->input, &r->input);
 }
 
-/* Whoever approves shall see one thing, and the same thing shall run. */
+/* With a key twice, whoever approves might see another thing than what runs. */
 static int check_keys(const struct value *input, struct why *why)
 {
 	struct text key = {0};
@@ -251,7 +251,7 @@ static int check(const struct tools *t, const struct tool_ask *ask, struct why *
 	return check_keys(ask->input, why);
 }
 
-/* What begins at once may end at once; that is told when the loop turns. */
+/* By a timer, since what begins at once may end at once, and that is told when the loop turns. */
 static void on_begin(void *arg)
 {
 	struct tool_run *r = arg;
@@ -402,7 +402,7 @@ void tools_stop(struct tools *t)
 	if (!t)
 		return;
 	t->stopping = true;
-	/* Whoever is told may leave others, so each is looked for anew. */
+	/* Whoever is told may leave others, so the list is searched anew each time. */
 	while ((r = find_busy(t)))
 		run_end(r);
 }

@@ -1,4 +1,4 @@
-/* The tool that runs a command: by the shell, with all that it starts, and not for ever. */
+/* The tool that runs a command by the shell, for a limited time. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,11 +17,11 @@ static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
 	struct buf *b = is_stderr ? &r->err : &r->out;
 	size_t room = b->max - b->len;
 
-	/* The rest is read, too, so that it can go on, and forgotten. */
+	/* The rest is read and forgotten, so that the command can go on. */
 	buf_add(b, data, len < room ? len : room);
 }
 
-/* Whoever runs a command as a tool does not see what it leaves behind. */
+/* What the command leaves behind ends with it: whoever runs a tool would not see it. */
 static bool sweeps(void *arg, int status, int signal)
 {
 	(void)arg;
@@ -45,7 +45,7 @@ static void write_error(struct record *w, const struct tool_run *r, int status, 
 	record_text(w, "error", text_of(text));
 }
 
-/* What was cut off may have been half a character. */
+/* Where it was cut, the last character may not be whole. */
 static struct text kept(const struct buf *b)
 {
 	struct text t = {.data = b->data ? b->data : "", .len = b->len};

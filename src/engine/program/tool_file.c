@@ -96,7 +96,7 @@ static int write_new(int fd, mode_t mode, struct text t)
 {
 	int e = write_all(fd, t);
 
-	/* Of a new file what the umask leaves. */
+	/* A new file keeps what the umask leaves. */
 	if (e == 0 && mode != 0 && fchmod(fd, mode & 0777) != 0)
 		e = -errno;
 	if (close(fd) != 0 && e == 0)
@@ -104,7 +104,7 @@ static int write_new(int fd, mode_t mode, struct text t)
 	return e;
 }
 
-/* All of it or nothing: beside it first, then in its place. mode 0: it is new. */
+/* All of it or nothing: it is written beside the old one, then takes its place. mode 0: it is new. */
 static int replace(const struct tool_path *p, mode_t mode, struct text t, struct why *why)
 {
 	char id[UUID_LEN + 1];
@@ -114,7 +114,7 @@ static int replace(const struct tool_path *p, mode_t mode, struct text t, struct
 	if (e != 0)
 		return e;
 	snprintf(fresh, sizeof(fresh), ".koine-%s", id);
-	/* Until it is as the old one was, nobody else may look into it. */
+	/* Nobody else may read it until it has the mode of the old one. */
 	fd = openat(p->at, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		    mode != 0 ? 0600 : 0644);
 	if (fd < 0)
@@ -144,7 +144,7 @@ static bool is_text(struct text t)
 	return true;
 }
 
-/* Lines from the offset on, which counts from 1; limit 0: all. */
+/* The lines from the offset on, which counts from 1; limit 0: all of them. */
 static struct text cut_lines(struct text t, int64_t offset, int64_t limit)
 {
 	const char *end = t.data + t.len;
@@ -169,7 +169,7 @@ static struct text cut_lines(struct text t, int64_t offset, int64_t limit)
 	return (struct text) {.data = from, .len = (size_t)(end - from)};
 }
 
-/* No file that is read has more. */
+/* No more lines than a file that is read can have. */
 static int64_t lines(double n)
 {
 	return n > TOOL_READ_MAX ? TOOL_READ_MAX + 1 : n > 0 ? (int64_t)n : 0;
@@ -225,7 +225,7 @@ static int append(const struct tool_path *p, struct text t, struct why *why)
 	return e != 0 ? e : write_new(fd, 0, t);
 }
 
-/* What stands there; *ret_mode 0: nothing. */
+/* The mode of what stands there; *ret_mode 0: nothing does. */
 static int look(const struct tool_path *p, mode_t *ret_mode, struct why *why)
 {
 	struct stat st;

@@ -33,7 +33,7 @@ static int say(struct tool_run *r, struct buf *answer, struct tool_result *ret, 
 	return e;
 }
 
-/* "search failed: …", of what the service says. */
+/* "search failed: …" before what memory says. */
 static int failed(const char *what, int e, struct why *why)
 {
 	const struct why inner = *why;

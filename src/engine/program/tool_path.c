@@ -17,7 +17,7 @@ void tool_path_done(struct tool_path *p)
 		close(p->at);
 }
 
-/* What is below the folder, without it. */
+/* The path below the tools' folder. */
 static int relative(const struct tools *t, struct text path, struct text *ret, struct why *why)
 {
 	size_t n = strlen(t->folder);
@@ -74,7 +74,7 @@ int tool_path_cannot(int error, const char *path, struct why *why)
 	}
 }
 
-/* Goes one folder further down. */
+/* Goes down into the folder of that name. */
 static int step(struct tool_path *p, bool makes, struct why *why)
 {
 	int fd;

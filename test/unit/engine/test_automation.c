@@ -459,7 +459,7 @@ static int64_t ms(const char *iso)
 static void clock_to(struct world *w, int64_t now_ms)
 {
 	w->now_ms = now_ms;
-	automation_look(w->automation);
+	schedules_look(w->automation);
 	settle(w);
 }
 
@@ -576,7 +576,7 @@ static void through_the_night(struct world *w, const char *from, const char *con
 			world_restart(w);
 			set_rules(w, &r, 1);
 		}
-		automation_look(w->automation);
+		schedules_look(w->automation);
 		turn_until(w, automation_idle(w->automation));
 	}
 	for (; expected[n]; n++) {
@@ -716,7 +716,7 @@ static void a_real_clock_fires_by_itself(void **state)
 	r.every_ms = 1000;
 	w->now_ms = ms("2026-01-01T12:00:00.990Z");
 	set_rules(w, &r, 1);
-	/* The test's clock stands still but for this: nobody calls automation_look. */
+	/* The test's clock stands still but for this: nobody calls schedules_look. */
 	w->now_ms += 100;
 	turn_until(w, w->n_tasks == 1);
 	settle(w);
