@@ -177,8 +177,9 @@ bool pattern_finds(struct pattern *p, struct text t, uint64_t *steps)
 	return false;
 }
 
-/* Where the rest does not fit, the last star takes one more byte. */
-bool glob_fits(struct text glob, struct text t)
+/* Where the rest does not fit, the last star takes one more byte. any_one: what stands for any
+ * byte; '*', which was looked for before: nothing does. */
+static bool fits(struct text glob, struct text t, char any_one)
 {
 	size_t star = SIZE_MAX;
 	size_t mark = 0;
@@ -188,7 +189,7 @@ bool glob_fits(struct text glob, struct text t)
 		if (g < glob.len && glob.data[g] == '*') {
 			star = g++;
 			mark = i;
-		} else if (g < glob.len && (glob.data[g] == '?' || glob.data[g] == t.data[i])) {
+		} else if (g < glob.len && (glob.data[g] == any_one || glob.data[g] == t.data[i])) {
 			g++;
 			i++;
 		} else if (star != SIZE_MAX) {
@@ -201,4 +202,14 @@ bool glob_fits(struct text glob, struct text t)
 	while (g < glob.len && glob.data[g] == '*')
 		g++;
 	return g == glob.len;
+}
+
+bool glob_fits(struct text glob, struct text t)
+{
+	return fits(glob, t, '?');
+}
+
+bool stars_fit(struct text glob, struct text t)
+{
+	return fits(glob, t, '*');
 }

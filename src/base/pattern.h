@@ -40,3 +40,5 @@ bool pattern_finds(struct pattern *p, struct text t, uint64_t *steps);
 
 /* "*" stands for any text, "?" for any byte, everything else for itself. */
 bool glob_fits(struct text glob, struct text t);
+/* The same, but "?" stands for itself. */
+bool stars_fit(struct text glob, struct text t);

@@ -214,6 +214,7 @@ static int hear(struct subscription *s, const struct hld_subscribe_in *in)
 					.wants = wants,
 					.keeps = keeps,
 					.flush = flush,
+					.alone = true,
 					.arg = s};
 	struct text types[HLD_N_TOLD];
 	struct event_filter filter = {.types = types,

@@ -108,6 +108,9 @@ struct event_sink {
 	bool (*keeps)(void *arg, unsigned n);
 	/* After the last of some that came together. May be NULL. */
 	void (*flush)(void *arg);
+	/* Nothing else goes to its client: it is told all of a commit before anybody else. So the
+	 * memory of its output is that of the next one's. */
+	bool alone;
 	void *arg;
 };
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/pack.h"
+#include "base/pattern.h"
 #include "engine/event/inner.h"
 #include "store/event.h"
 #include "store/store.h"
@@ -16,37 +17,10 @@ enum {
 
 /* ---- what passes ---- */
 
-/* Where it does not fit, the last star takes one character more. */
-static bool fits(struct text glob, struct text t)
-{
-	size_t g = 0;
-	size_t i = 0;
-	size_t star = SIZE_MAX;
-	size_t taken = 0;
-
-	while (i < t.len) {
-		if (g < glob.len && glob.data[g] == '*') {
-			star = g++;
-			taken = i;
-		} else if (g < glob.len && glob.data[g] == t.data[i]) {
-			g++;
-			i++;
-		} else if (star != SIZE_MAX) {
-			g = star + 1;
-			i = ++taken;
-		} else {
-			return false;
-		}
-	}
-	while (g < glob.len && glob.data[g] == '*')
-		g++;
-	return g == glob.len;
-}
-
 static bool type_passes(struct text type, const struct event_filter *f)
 {
 	for (unsigned i = 0; i < f->n_types; i++) {
-		if (fits(f->types[i], type))
+		if (text_equal(f->types[i], type) || stars_fit(f->types[i], type))
 			return true;
 	}
 	return f->n_types == 0;

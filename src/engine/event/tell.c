@@ -32,13 +32,13 @@ struct event_subscriber {
 	struct list behind_link; /* in events->waiting or blocked */
 	struct events *events;
 	struct event_sink sink;
-	int64_t seq;   /* all up to here was told, kept or lost, or does not pass */
-	bool live;     /* has what was told to the others; else it is behind, or over */
-	bool stalled;  /* loses what it does not keep */
-	bool over;     /* wants nothing more */
-	bool dirty;    /* was told something since its last flush */
-	bool dead;     /* unsubscribed */
-	int64_t *kept; /* EVENT_KEPT_MAX numbers, a ring; NULL before it has stalled */
+	int64_t seq;  /* all up to here was told, kept or lost, or does not pass */
+	bool live;    /* has what was told to the others; else it is behind, or over */
+	bool stalled; /* loses what it does not keep */
+	bool over;    /* wants nothing more */
+	bool dirty;   /* was told something since its last flush */
+	bool dead;    /* unsubscribed */
+	int64_t kept[EVENT_KEPT_MAX]; /* numbers, a ring */
 	unsigned first_kept, n_kept;
 
 	/* the reader's while a page is read */
@@ -57,7 +57,6 @@ static void subscriber_free(struct event_subscriber *s)
 	list_remove(&s->behind_link);
 	arena_done(&s->arena);
 	arena_done(&s->own);
-	free(s->kept);
 	free(s);
 }
 
@@ -92,16 +91,38 @@ static void block(struct event_subscriber *s)
 	list_append(&e->blocked, &s->behind_link);
 }
 
-static void end(struct event_subscriber *s)
+/* What becomes of it after the result of its sink; whether that was 0. */
+static bool took(struct event_subscriber *s, int r)
 {
+	if (r == 0)
+		return true;
+	if (r == -ENOBUFS) {
+		block(s);
+		return false;
+	}
 	s->live = false;
 	s->over = true;
 	list_remove(&s->behind_link);
+	return false;
 }
 
 static enum event_look look(const struct event_subscriber *s)
 {
 	return s->sink.look ? s->sink.look(s->sink.arg) : EVENT_TAKES;
+}
+
+/* Looks at one that is behind or has stalled. What it kept comes before it is live. */
+static void look_after(struct event_subscriber *s)
+{
+	enum event_look seen = look(s);
+
+	s->stalled = seen == EVENT_LOSES;
+	if (s->live && !is_told_kept(s))
+		return;
+	if (seen == EVENT_WAITS)
+		block(s);
+	else
+		wait_for_service(s);
 }
 
 static void flush(struct event_subscriber *s)
@@ -135,19 +156,10 @@ static void keep_or_lose(struct event_subscriber *s, const struct event *e)
 {
 	if (!s->sink.wants(s->sink.arg, e))
 		return;
-	if (!s->kept || s->n_kept == EVENT_KEPT_MAX || !s->sink.keeps(s->sink.arg, s->n_kept)) {
+	if (s->n_kept < EVENT_KEPT_MAX && s->sink.keeps(s->sink.arg, s->n_kept))
+		s->kept[(s->first_kept + s->n_kept++) % EVENT_KEPT_MAX] = e->seq;
+	else
 		(void)s->sink.on_gone(s->sink.arg, 1);
-		return;
-	}
-	s->kept[(s->first_kept + s->n_kept++) % EVENT_KEPT_MAX] = e->seq;
-}
-
-/* Without memory it keeps nothing. */
-static void stall(struct event_subscriber *s)
-{
-	s->stalled = true;
-	if (!s->kept)
-		s->kept = calloc(EVENT_KEPT_MAX, sizeof(*s->kept));
 }
 
 /* ---- giving ---- */
@@ -204,7 +216,7 @@ static int give(struct event_subscriber *s, struct told *t)
 	return s->dead ? -ECANCELED : r;
 }
 
-/* As far as the kernel takes it at once. False: it takes no more now, and that is noted. */
+/* As far as the kernel takes it at once. */
 static bool offer(struct event_subscriber *s, struct told *t)
 {
 	int r = give(s, t);
@@ -213,11 +225,7 @@ static bool offer(struct event_subscriber *s, struct told *t)
 		flush(s);
 		r = look(s) == EVENT_TAKES ? give(s, t) : r;
 	}
-	if (r == -ENOBUFS)
-		block(s);
-	else if (r != 0)
-		end(s);
-	return r == 0;
+	return took(s, r);
 }
 
 /* ---- pages ---- */
@@ -251,22 +259,11 @@ static bool tell_gone(struct event_subscriber *s)
 	if (s->page.gone == 0 || is_told_kept(s))
 		return true;
 	r = s->sink.on_gone(s->sink.arg, s->page.gone);
-	if (r == -ENOBUFS)
-		block(s);
-	else if (r != 0)
-		end(s);
-	else
-		s->seq += s->page.gone;
-	s->dirty = s->dirty || r == 0;
-	return r == 0;
-}
-
-/* It does not lose any more; what it kept comes first. */
-static void recover(struct event_subscriber *s)
-{
-	s->stalled = false;
-	if (s->n_kept > 0)
-		wait_for_service(s);
+	if (!took(s, r))
+		return false;
+	s->seq += s->page.gone;
+	s->dirty = true;
+	return true;
 }
 
 /* It has all that was told to the others, as far as it does not lose it. */
@@ -274,8 +271,8 @@ static void go_live(struct event_subscriber *s)
 {
 	s->seq = s->events->told;
 	s->live = true;
-	if (s->stalled && look(s) != EVENT_LOSES)
-		recover(s);
+	if (s->stalled)
+		look_after(s);
 }
 
 static void use_page(struct event_subscriber *s, int result)
@@ -361,10 +358,14 @@ static void read_finished(struct work *w, int result)
 	serve_all(e);
 }
 
-static void start_read(struct event_subscriber *s)
+static void read_on(struct event_subscriber *s)
 {
 	struct events *e = s->events;
 
+	if (e->n_reading == READS_MAX) {
+		wait_for_service(s);
+		return;
+	}
 	s->work = (struct work) {.run = read_run, .finished = read_finished};
 	s->from = position(s);
 	s->reading = true;
@@ -395,10 +396,8 @@ static void serve(struct event_subscriber *s)
 
 	if (position(s) >= e->recent.after)
 		serve_from_recent(s);
-	else if (e->n_reading < READS_MAX)
-		start_read(s);
 	else
-		wait_for_service(s);
+		read_on(s);
 }
 
 static void serve_all(struct events *e)
@@ -423,24 +422,6 @@ static void serve_all(struct events *e)
 
 /* ---- those who did not take what there was ---- */
 
-static void look_again(struct event_subscriber *s)
-{
-	flush(s);
-	if (s->dead)
-		return;
-	switch (look(s)) {
-	case EVENT_TAKES:
-		wait_for_service(s);
-		return;
-	case EVENT_WAITS:
-		block(s);
-		return;
-	case EVENT_LOSES:
-		stall(s);
-		wait_for_service(s);
-	}
-}
-
 void event_retry(void *events)
 {
 	struct events *e = events;
@@ -451,8 +432,13 @@ void event_retry(void *events)
 	list_splice(&now, &e->blocked);
 	e->telling++;
 	while ((first = list_first(&now))) {
+		struct event_subscriber *s =
+			list_entry(first, struct event_subscriber, behind_link);
+
 		list_remove(first);
-		look_again(list_entry(first, struct event_subscriber, behind_link));
+		flush(s);
+		if (!s->dead)
+			look_after(s);
 	}
 	e->telling--;
 	serve_all(e);
@@ -460,17 +446,9 @@ void event_retry(void *events)
 
 void event_resume(struct event_subscriber *s)
 {
-	enum event_look seen;
-
 	if (!s || s->dead || s->over || s->reading || (s->live && !s->stalled))
 		return;
-	seen = look(s);
-	if (seen == EVENT_LOSES)
-		return;
-	if (s->stalled)
-		recover(s);
-	if (seen == EVENT_TAKES && !s->live)
-		wait_for_service(s);
+	look_after(s);
 	if (s->events->telling == 0)
 		serve_all(s->events);
 }
@@ -483,15 +461,14 @@ static void tell_one(struct events *e, struct told *t)
 		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
 		int r;
 
-		if (s->stalled && s->live && look(s) != EVENT_LOSES)
-			recover(s);
-		if (!s->live || s->dead)
+		if (!s->live || s->dead || s->sink.alone)
 			continue;
 		r = give(s, t);
+		/* It may have room when what it was told before has left. */
 		if (r == -ENOBUFS)
 			wait_for_service(s);
-		else if (r != 0)
-			end(s);
+		else
+			(void)took(s, r);
 	}
 }
 
@@ -500,12 +477,16 @@ static void settle(struct events *e, bool complete)
 	list_for_each (at, following, &e->subscribers) {
 		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
 
-		if (s->live && !s->dead && s->seq < e->told) {
-			if (complete)
-				s->seq = e->told;
-			else
-				wait_for_service(s);
-		}
+		if (s->stalled && s->live)
+			look_after(s);
+		if (!s->live || s->dead)
+			continue;
+		if (!complete)
+			wait_for_service(s);
+		else if (s->sink.alone)
+			serve_from_recent(s);
+		else
+			s->seq = e->told;
 		if (s->dirty)
 			flush(s);
 	}
@@ -575,10 +556,8 @@ int event_subscribe(struct events *e, const struct event_filter *f, int64_t sinc
 	s->seq = since_seq >= 0 && since_seq < last ? since_seq : last;
 	s->live = s->seq >= e->told;
 	atomic_fetch_add(&e->n_subscribers, 1);
-	if (!s->live && e->n_reading < READS_MAX)
-		start_read(s);
-	else if (!s->live)
-		wait_for_service(s);
+	if (!s->live)
+		read_on(s);
 	*ret_subscriber = s;
 	return 0;
 }
