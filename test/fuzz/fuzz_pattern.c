@@ -2,7 +2,7 @@
  * bytes as a glob. */
 #include "../feed.h"
 
-#include "base/pattern.h"
+#include "base/pattern/pattern.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

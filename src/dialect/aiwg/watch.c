@@ -11,7 +11,7 @@
 #include "base/record.h"
 #include "base/setting.h"
 #include "dialect/aiwg/files.h"
-#include "base/pattern.h"
+#include "base/pattern/pattern.h"
 #include "engine/automation/schedule.h"
 #include "engine/services.h"
 

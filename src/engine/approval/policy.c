@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "engine/approval/inner.h"
-#include "base/pattern.h"
+#include "base/pattern/pattern.h"
 
 /* ---- matching: how much of an input a pattern fits ---- */
 

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "base/pattern.h"
+#include "base/pattern/pattern.h"
 #include "engine/automation/automation.h"
 #include "engine/automation/schedule.h"
 #include "engine/event/event.h"

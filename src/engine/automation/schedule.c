@@ -11,7 +11,7 @@
 
 #include "base/civil.h"
 #include "base/cleanup.h"
-#include "base/zone.h"
+#include "base/zone/zone.h"
 #include "engine/automation/cron.h"
 
 struct schedule {

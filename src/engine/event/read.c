@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "base/pack.h"
-#include "base/pattern.h"
+#include "base/pattern/pattern.h"
 #include "engine/event/inner.h"
 #include "store/event.h"
 #include "store/store.h"

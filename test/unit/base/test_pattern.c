@@ -3,7 +3,7 @@
 
 #include <regex.h>
 
-#include "base/pattern.h"
+#include "base/pattern/pattern.h"
 
 static void patterns_as_people_write_them(void **state)
 {

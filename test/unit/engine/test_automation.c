@@ -20,7 +20,7 @@
 #include "engine/automation/automation.h"
 #include "engine/automation/inner.h"
 #include "engine/event/event.h"
-#include "base/pattern.h"
+#include "base/pattern/pattern.h"
 #include "engine/task/task.h"
 #include "store/store.h"
 #include "wire/json.h"

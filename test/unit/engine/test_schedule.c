@@ -6,7 +6,7 @@
 
 #include "base/civil.h"
 #include "base/clock.h"
-#include "base/zone.h"
+#include "base/zone/zone.h"
 #include "check.h"
 #include "engine/automation/schedule.h"
 

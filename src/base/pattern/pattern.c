@@ -1,11 +1,11 @@
-#include "base/pattern.h"
+#include "base/pattern/pattern.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/pattern_code.h"
+#include "base/pattern/code.h"
 
 /* States that the program may be in, each once. */
 struct states {

@@ -1,7 +1,7 @@
-/* The program that an expression becomes: pattern_parse.c writes it, pattern.c runs it. */
+/* The program that an expression becomes: parse.c writes it, pattern.c runs it. */
 #pragma once
 
-#include "base/pattern.h"
+#include "base/pattern/pattern.h"
 
 enum pattern_op {
 	OP_BYTE,     /* this one */

@@ -1,4 +1,4 @@
-#include "base/zone_rule.h"
+#include "base/zone/rule.h"
 
 #include "base/civil.h"
 

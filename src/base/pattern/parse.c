@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/pattern_code.h"
+#include "base/pattern/code.h"
 
 enum { NO_PIECE = -1, NO_JUMP = -1, FOR_EVER = -1 };
 

@@ -2,7 +2,7 @@
  * TZif: a header and a block with 32-bit times, then, from version 2 on, the same again with
  * 64 bits and a line with the rule for later times. Only the widest block is read.
  */
-#include "base/zone.h"
+#include "base/zone/zone.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/civil.h"
 #include "base/cleanup.h"
-#include "base/zone_rule.h"
+#include "base/zone/rule.h"
 
 enum {
 	HEADER_LEN = 44,
