@@ -5,19 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/approval/commands.h"
-#include "cli/automation/commands.h"
-#include "cli/chat/commands.h"
-#include "cli/daemon/commands.h"
-#include "cli/event/commands.h"
+#include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/kit/args.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
-#include "cli/memory/commands.h"
-#include "cli/server/commands.h"
-#include "cli/session/commands.h"
-#include "cli/task/commands.h"
 
 static int cmd_help(struct cli *cli);
 static int cmd_version(struct cli *cli);
@@ -43,7 +36,6 @@ static const struct command_group groups[] = {
 
 static int cmd_version(struct cli *cli)
 {
-	(void)cli;
 	printf("koine %s\n", koine_version());
 	return EX_OK;
 }
@@ -71,21 +63,17 @@ static int cmd_help(struct cli *cli)
 /* The one to run, with its name taken off the arguments. */
 static const struct command *take_command(struct cli *cli)
 {
-	const struct command *c = command_need(groups, NULL, cli->args[0]);
+	const struct command *c = command_need(groups, NULL, args_take(cli));
 
-	cli->args++;
-	cli->n_args--;
 	if (!c || !c->subs || (cli->n_args == 0 && c->run))
 		return c;
-	c = command_need(groups, c, cli->args[0]);
-	cli->args++;
-	cli->n_args--;
-	return c;
+	return command_need(groups, c, args_take(cli));
 }
 
 static int run(struct cli *cli)
 {
 	const struct command *c = cli->command;
+	int r;
 
 	if (cli->options.version)
 		return cmd_version(cli);
@@ -101,7 +89,12 @@ static int run(struct cli *cli)
 		return EX_OK;
 	}
 	c = take_command(cli);
-	return c ? c->run(cli) : EX_USAGE;
+	if (!c)
+		return EX_USAGE;
+	r = args_check(cli);
+	if (r == 0 && cli->command->begin)
+		r = cli->command->begin(cli);
+	return r == 0 ? c->run(cli) : r;
 }
 
 /* Started with stdout closed, the socket would get its number and our result. What is opened here

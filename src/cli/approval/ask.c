@@ -20,8 +20,8 @@
 #include "base/uuid.h"
 #include "cli/approval/approval.h"
 #include "cli/approval/hook.h"
-#include "cli/kit/args.h"
 #include "cli/kit/call.h"
+#include "cli/kit/lines.h"
 #include "cli/kit/signals.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
@@ -338,7 +338,7 @@ static int read_hook(struct hook *h, struct buf *in, const char *format, const c
 
 	if (isatty(STDIN_FILENO))
 		complain("reading a hook's JSON from stdin");
-	fault = args_read_stdin(in);
+	fault = lines_read_all(STDIN_FILENO, in);
 	if (in->len > 0)
 		mend_surrogates(in->data, in->len);
 	r = hook_read(h, buf_text(in).data, in->len, format, agent, error, size);
@@ -392,11 +392,9 @@ int cmd_hook(struct cli *cli)
 	struct hook hook = {0};
 	struct asking a = {.cli = cli, .hook = &hook};
 	char error[256] = "";
-	int r = args_need(cli, 0, 0, "takes no arguments; it reads JSON from stdin");
+	int r;
 
 	buf_init(&in, INPUT_MAX);
-	if (r != 0)
-		return r;
 	r = read_hook(&hook, &in, format, o->agent, error, sizeof(error));
 	if (r == 0) {
 		ask_and_print(&a);

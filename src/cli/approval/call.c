@@ -73,10 +73,8 @@ static void add_grant(struct koine_json *j, const struct approval_choice *choice
 	koine_json_key(j, "grant");
 	koine_json_begin_object(j);
 	params_add(j, "scope", choice->grant);
-	if (choice->for_ms > 0) {
-		koine_json_key(j, "for");
-		koine_json_double(j, (double)choice->for_ms / 1000);
-	}
+	if (choice->for_ms > 0)
+		params_add_double(j, "for", (double)choice->for_ms / 1000);
 	if (choice->uses > 0)
 		params_add_int(j, "uses", choice->uses);
 	koine_json_end_object(j);

@@ -1,5 +1,5 @@
 /* koine approvals, approve, deny and respond: what agents want to do, and whether they may. */
-#include "cli/approval/commands.h"
+#include "cli/commands.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -46,10 +46,8 @@ static int show(struct cli *cli)
 static int cmd_approvals(struct cli *cli)
 {
 	const struct approval_options *o = cli->own;
-	int r = args_need(cli, 0, o->watch ? 0 : 1, "takes one ID at most, and none with -w");
+	int r = o->watch && cli->n_args > 0 ? args_refuse(cli) : approval_find_session(cli);
 
-	if (r == 0)
-		r = approval_find_session(cli);
 	if (r != 0)
 		return r;
 	if (o->watch && !cli->options.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
@@ -147,10 +145,8 @@ static int read_choice(const struct cli *cli, struct approval_choice *choice)
 static int cmd_approve(struct cli *cli)
 {
 	struct approval_choice choice = {.decision = "approve"};
-	int r = args_need(cli, 1, 1, "wants one ID; see koine approvals");
+	int r = read_choice(cli, &choice);
 
-	if (r == 0)
-		r = read_choice(cli, &choice);
 	return r != 0 ? r : decide(cli, cli->args[0], &choice);
 }
 
@@ -175,10 +171,8 @@ static int cmd_deny(struct cli *cli)
 {
 	struct approval_choice choice = {.decision = "deny"};
 	struct lines in;
-	int r = args_need(cli, 1, 1, "wants one ID and --comment TEXT; see koine approvals");
+	int r = read_choice(cli, &choice);
 
-	if (r == 0)
-		r = read_choice(cli, &choice);
 	if (r != 0)
 		return r;
 	lines_init(&in, STDIN_FILENO, ANSWER_MAX);
@@ -194,13 +188,10 @@ static int cmd_respond(struct cli *cli)
 {
 	struct approval_choice choice = {.decision = "respond"};
 	CLEANUP(buf_donep) struct buf answer;
-	const char *typed;
-	int r = args_need(cli, 2, INT_MAX, "wants an ID and a TEXT; see koine approvals");
+	const char *typed = args_take(cli);
+	int r;
 
 	buf_init(&answer, ANSWER_MAX);
-	if (r != 0)
-		return r;
-	typed = args_take(cli);
 	r = args_text(cli, &answer);
 	if (r != 0)
 		return r;
@@ -227,13 +218,15 @@ const struct command approval_commands[] = {
 	 "g approves for the rest of the session, q leaves. Into a pipe, or with --json, it is a "
 	 "line\n"
 	 "for each that waits, comes or is decided.\n",
-	 cmd_approvals, NULL, approvals_options, OWN},
+	 cmd_approvals, NULL, approvals_options, OWN,
+	 ARGS(0, 1, "takes one ID at most, and none with -w")},
 	{"approve", "ID", "let an agent do what it asks leave for", FIRST, cmd_approve, NULL,
-	 approve_options, OWN},
+	 approve_options, OWN, ARGS(1, 1, "wants one ID; see koine approvals")},
 	{"deny", "ID --comment TEXT", "do not let it, and tell it why", FIRST, cmd_deny, NULL,
-	 deny_options, OWN},
+	 deny_options, OWN, ARGS(1, 1, "wants one ID and --comment TEXT; see koine approvals")},
 	{"respond", "ID TEXT... | ID -", "answer an agent's question", "- reads it from stdin.\n",
-	 cmd_respond, NULL, respond_options, OWN},
+	 cmd_respond, NULL, respond_options, OWN,
+	 ARGS(2, INT_MAX, "wants an ID and a TEXT; see koine approvals")},
 	{"grants", "[revoke ID]", "show what is allowed without asking, or end it", NULL,
 	 cmd_grants},
 	{"hook", "", "ask a human from an agent's own hook",
@@ -244,6 +237,7 @@ const struct command approval_commands[] = {
 	 "prints the decision as that agent wants it. If koined cannot be reached, or nobody "
 	 "answers\n"
 	 "in time, the agent asks by itself. The exit status is 0. See koine-hook(1).\n",
-	 cmd_hook, NULL, hook_options, OWN},
+	 cmd_hook, NULL, hook_options, OWN,
+	 ARGS(0, 0, "takes no arguments; it reads JSON from stdin")},
 	{NULL},
 };

@@ -13,11 +13,20 @@ const struct option hook_options[] = {
 	{NULL},
 };
 
-#define EXACT                                                                                      \
-	{                                                                                          \
-		"--exact", NULL, NULL, "ID is whole, whatever else begins with it", option_flag,   \
-			AT(exact)                                                                  \
-	}
+/* clang-format off */
+#define EXACT \
+	{"--exact", NULL, NULL, "ID is whole, whatever else begins with it", option_flag, AT(exact)}
+
+/* Of those who decide. */
+#define DECIDE_OPTIONS(comment_help) \
+	{"--comment", "-c", "TEXT", comment_help, option_text, AT(comment)}, \
+	{"--grant", "-g", "session|always", "the same from now on, without asking", option_choice, \
+		AT(grant)}, \
+	{"--for", NULL, "TIME", "so long: 90, 10m, 2h; else for good", option_span, AT(for_ms), \
+		"like 90, 10m or 2h", 1}, \
+	{"--uses", NULL, "N", "so often; else any number", option_number, AT(uses), NULL, 1}, \
+	EXACT
+/* clang-format on */
 
 const struct option approvals_options[] = {
 	{"--watch", "-w", NULL, "a list that updates; in a pipe, a line for each change",
@@ -30,23 +39,6 @@ const struct option approvals_options[] = {
 	EXACT,
 	{NULL},
 };
-
-/* Of those who decide. */
-#define DECIDE_OPTIONS(comment_help)                                                                \
-	{"--comment", "-c", "TEXT", comment_help, option_text, AT(comment)},                        \
-		{"--grant",     "-g",     "session|always", "the same from now on, without asking", \
-		 option_choice, AT(grant)},                                                         \
-		{"--for",                                                                           \
-		 NULL,                                                                              \
-		 "TIME",                                                                            \
-		 "so long: 90, 10m, 2h; else for good",                                             \
-		 option_span,                                                                       \
-		 AT(for_ms),                                                                        \
-		 "like 90, 10m or 2h",                                                              \
-		 .min = 1},                                                                         \
-		{"--uses",      NULL,     "N",     "so often; else any number",                     \
-		 option_number, AT(uses), .min = 1},                                                \
-		EXACT
 
 const struct option approve_options[] = {DECIDE_OPTIONS("what the agent is told"), {NULL}};
 

@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/automation/commands.h"
-#include "cli/kit/args.h"
+#include "cli/commands.h"
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
@@ -16,10 +15,7 @@
 static int folder_of(const struct cli *cli, char folder[PATH_MAX])
 {
 	const char *named = cli->n_args > 0 ? cli->args[0] : ".";
-	int r = args_need(cli, 0, 1, "wants one DIR, or none");
 
-	if (r != 0)
-		return r;
 	if (realpath(named, folder))
 		return 0;
 	complain("%s: %s", named, strerror(errno));
@@ -49,9 +45,7 @@ static int print_list(const struct cli *cli, const struct koine_value *projects)
 
 static int cmd_list(struct cli *cli)
 {
-	int r = args_need(cli, 0, 0, "takes no arguments");
-
-	return r != 0 ? r : call_print(cli, "project.list", params_new(), "projects", print_list);
+	return call_print(cli, "project.list", params_new(), "projects", print_list);
 }
 
 /* ---- what one would do ---- */
@@ -216,13 +210,15 @@ static int cmd_distrust(struct cli *cli)
 	return r;
 }
 
+#define ONE_DIR ARGS(0, 1, "wants one DIR, or none")
+
 static const struct command subs[] = {
 	{"list", "", "list the projects that are served, and whether they are trusted", NULL,
-	 cmd_list},
-	{"show", "[DIR]", "show what a project's files would do", NULL, cmd_show},
+	 cmd_list, NO_ARGS},
+	{"show", "[DIR]", "show what a project's files would do", NULL, cmd_show, ONE_DIR},
 	{"trust", "[DIR]", "show it, and let it act as it is",
-	 "At a terminal you are asked first. Tasks that are held begin.\n", cmd_trust},
-	{"distrust", "[DIR]", "do not let it act any more", NULL, cmd_distrust},
+	 "At a terminal you are asked first. Tasks that are held begin.\n", cmd_trust, ONE_DIR},
+	{"distrust", "[DIR]", "do not let it act any more", NULL, cmd_distrust, ONE_DIR},
 	{NULL},
 };
 

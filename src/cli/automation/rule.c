@@ -5,8 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/automation/commands.h"
-#include "cli/kit/args.h"
+#include "cli/commands.h"
 #include "cli/kit/call.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/list.h"
@@ -136,10 +135,8 @@ static int print_log(const struct cli *cli, const struct koine_value *log)
 static int cmd_list(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = args_need(cli, 0, 0, "takes no arguments");
+	int r = call_rule(cli, "automation.rules", NULL, NULL, &a);
 
-	if (r == 0)
-		r = call_rule(cli, "automation.rules", NULL, NULL, &a);
 	if (r != 0)
 		return r;
 	if (!cli->options.json)
@@ -152,24 +149,20 @@ static int cmd_log(struct cli *cli)
 {
 	const struct automation_options *o = cli->own;
 	struct koine_json *j = NULL;
-	int r = args_need(cli, 0, 0, "takes no arguments");
+	int r = begin_params(cli, &j);
 
-	if (r == 0)
-		r = begin_params(cli, &j);
 	if (r != 0)
 		return r;
 	params_add_int(j, "limit", o->limit ? o->limit : 20);
 	return call_print(cli, "automation.log", j, "log", print_log);
 }
 
-static int change(struct cli *cli, const char *method, const char *key, int least, const char *did)
+static int change(struct cli *cli, const char *method, const char *key, const char *did)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const char *rule = cli->n_args > 0 ? cli->args[0] : NULL;
-	int r = args_need(cli, least, 1, "wants one RULE");
+	int r = call_rule(cli, method, key, rule, &a);
 
-	if (r == 0)
-		r = call_rule(cli, method, key, rule, &a);
 	if (r == 0)
 		call_say(cli, a, text_of(rule ? rule : "automation"), did);
 	return r;
@@ -177,12 +170,12 @@ static int change(struct cli *cli, const char *method, const char *key, int leas
 
 static int cmd_enable(struct cli *cli)
 {
-	return change(cli, "automation.enable", "ruleId", 0, "is on");
+	return change(cli, "automation.enable", "ruleId", "is on");
 }
 
 static int cmd_disable(struct cli *cli)
 {
-	return change(cli, "automation.disable", "ruleId", 0, "is off");
+	return change(cli, "automation.disable", "ruleId", "is off");
 }
 
 /* Whether any rule of that name asks first. Where there is none, the call itself will say so. */
@@ -201,7 +194,7 @@ static int needs_approval(struct cli *cli, const char *name, bool *ret)
 static int cmd_run(struct cli *cli)
 {
 	bool asks = false;
-	int r = cli->n_args == 1 ? needs_approval(cli, cli->args[0], &asks) : 0;
+	int r = needs_approval(cli, cli->args[0], &asks);
 
 	if (r != 0)
 		return r;
@@ -211,7 +204,7 @@ static int cmd_run(struct cli *cli)
 		talk_hang_up(cli);
 		talk_be_patient(cli);
 	}
-	return change(cli, "automation.run", "rule", 1, "was run");
+	return change(cli, "automation.run", "rule", "was run");
 }
 
 #define AT(member) offsetof(struct automation_options, member)
@@ -228,14 +221,15 @@ static const struct option log_options[] = {
 };
 
 static const struct command subs[] = {
-	{"list", "", "list the rules, and when they last did something", NULL, cmd_list},
-	{"enable", "[RULE]", "switch a rule on, or all of automation", NULL, cmd_enable},
+	{"list", "", "list the rules, and when they last did something", NULL, cmd_list, NO_ARGS},
+	{"enable", "[RULE]", "switch a rule on, or all of automation", NULL, cmd_enable,
+	 ARGS(0, 1, "wants one RULE")},
 	{"disable", "[RULE]", "switch a rule off, or all of automation",
-	 "It stays so over a restart.\n", cmd_disable},
+	 "It stays so over a restart.\n", cmd_disable, ARGS(0, 1, "wants one RULE")},
 	{"run", "RULE", "do now what a rule does",
 	 "Whatever its trigger and cooldown say. One that asks for approval waits for it.\n",
-	 cmd_run},
-	{"log", "", "show what rules did, newest last", NULL, cmd_log, NULL, log_options},
+	 cmd_run, ARGS(1, 1, "wants one RULE")},
+	{"log", "", "show what rules did, newest last", NULL, cmd_log, NULL, log_options, NO_ARGS},
 	{NULL},
 };
 

@@ -1,5 +1,5 @@
 /* The commands about conversations: their table, and those that only show or purge. */
-#include "cli/chat/commands.h"
+#include "cli/commands.h"
 
 #include <string.h>
 
@@ -11,16 +11,7 @@ enum { ROWS = 20 };
 static int cmd_tokens(struct cli *cli)
 {
 	const struct chat_options *o = cli->own;
-	int r = args_need(cli, 0, 0, "takes no arguments");
-
-	return r != 0 ? r : chat_print_tokens(cli, o->conversation);
-}
-
-static int cmd_agents(struct cli *cli)
-{
-	int r = args_need(cli, 0, 0, "takes no arguments");
-
-	return r != 0 ? r : chat_print_agents(cli);
+	return chat_print_tokens(cli, o->conversation);
 }
 
 /* NUMBER... or --all, and nothing that could be meant otherwise. */
@@ -63,13 +54,9 @@ static int cmd_conversations(struct cli *cli)
 {
 	const struct chat_options *o = cli->own;
 	int64_t n = o->limit ? o->limit : ROWS;
-	int r;
 
-	if (cli->n_args > 0 && strcmp(cli->args[0], "purge") == 0)
-		return purge(cli);
-	r = args_need(cli, 0, 0, "takes no arguments");
-	if (r != 0)
-		return r;
+	if (cli->n_args > 0)
+		return strcmp(cli->args[0], "purge") == 0 ? purge(cli) : args_refuse(cli);
 	return o->ended ? chat_print_ended(cli, n) : chat_print_conversations(cli, n);
 }
 
@@ -80,10 +67,7 @@ static int cmd_messages(struct cli *cli)
 		.name = cli->n_args > 0 ? cli->args[0] : o->conversation,
 		.number = o->number,
 	};
-	int r = args_need(cli, 0, 1, "wants at most one NAME of a conversation");
 
-	if (r != 0)
-		return r;
 	if (which.number && which.name) {
 		complain("messages wants a NAME or --ended NUMBER, not both");
 		return EX_USAGE;
@@ -102,26 +86,29 @@ const struct command chat_commands[] = {
 	 "On a terminal: a prompt with history and editing. Ctrl-C stops an answer and keeps what\n"
 	 "came of it, or clears the line; Ctrl-D ends. /help says what else there is.\n"
 	 "From a pipe every line is a question, and stdout gets the answers alone.\n",
-	 cmd_chat, NULL, chat_options, OWN},
+	 cmd_chat, NULL, chat_options, OWN,
+	 ARGS(0, 0, "takes no arguments; to ask one thing: koine send TEXT")},
 	{"send", "TEXT... | -", "ask an agent one thing and print its answer as it comes",
 	 "- reads the text from stdin. Ctrl-C cancels: what came is printed, and kept in the\n"
 	 "conversation.\n",
-	 cmd_send, NULL, send_options, OWN},
+	 cmd_send, NULL, send_options, OWN,
+	 ARGS(1, INT_MAX, "wants a text: koine send TEXT..., or - for stdin")},
 	{"cancel", "ID", "stop the answer to the request of that id",
 	 "An ID of digits alone is tried as a string, then as a number.\n", cmd_cancel, NULL,
-	 cancel_options, OWN},
+	 cancel_options, OWN, ARGS(1, 1, "wants the ID of one request")},
 	{"agents", "", "show which agents are configured, and whether they answer",
 	 "* marks the one that answers unless another is named. Each is asked, and given ten\n"
 	 "seconds.\n",
-	 cmd_agents},
+	 chat_print_agents, NO_ARGS},
 	{"conversations", "[purge NUMBER...]", "list conversations, the one changed last first",
 	 "What was said in a conversation that was ended stays: --ended lists those, with a "
 	 "number\n"
 	 "for each, messages --ended NUMBER shows one, and purge deletes it for good.\n",
-	 cmd_conversations, NULL, conversations_options, OWN},
+	 cmd_conversations, NULL, conversations_options, OWN,
+	 ARGS(0, INT_MAX, "takes no arguments")},
 	{"messages", "[NAME]", "show what was said last in a conversation", NULL, cmd_messages,
-	 NULL, messages_options, OWN},
+	 NULL, messages_options, OWN, ARGS(0, 1, "wants at most one NAME of a conversation")},
 	{"tokens", "", "show what a conversation counts against its budget", NULL, cmd_tokens, NULL,
-	 tokens_options, OWN},
+	 tokens_options, OWN, NO_ARGS},
 	{NULL},
 };

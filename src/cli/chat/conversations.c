@@ -58,7 +58,6 @@ static int print_tokens(const struct cli *cli, const struct koine_value *tokens)
 	static const char *const rows[] = {"system", "tools",     "messages", "total",
 					   "budget", "available", NULL};
 
-	(void)cli;
 	return list_print_counts(tokens, rows);
 }
 
@@ -140,7 +139,6 @@ static int print_purged(const struct cli *cli, const struct koine_value *result)
 {
 	int64_t n = member_int(result, "purged");
 
-	(void)cli;
 	printf("%" PRId64 " conversation%s purged\n", n, n == 1 ? "" : "s");
 	return 0;
 }

@@ -11,7 +11,6 @@
 
 #include "cli/chat/chat.h"
 #include "cli/chat/prompt.h"
-#include "cli/kit/args.h"
 #include "cli/kit/lines.h"
 
 enum { LINE_BYTES_MAX = 16 << 20 };
@@ -116,10 +115,8 @@ int cmd_chat(struct cli *cli)
 {
 	const struct chat_options *o = cli->own;
 	struct turn t;
-	int r = args_need(cli, 0, 0, "takes no arguments; to ask one thing: koine send TEXT");
+	int r;
 
-	if (r != 0)
-		return r;
 	if (o->conversation && !chat_check_name(o->conversation))
 		return EX_USAGE;
 	r = turn_begin(&t, cli);

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "cli/kit/lines.h"
 
 enum { FILE_MAX = 2 * HISTORY_LINES * HISTORY_LINE_MAX };
 
@@ -46,21 +47,16 @@ static int read_all(const char *path, struct buf *all)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
-	ssize_t n = 1;
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 	/* What is no plain file is not ours, and may have no end. */
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
 		return -EINVAL;
-	/* Of one that somebody else made too long, its end counts. */
+	/* Of a file that is too long, its end counts. */
 	if (st.st_size > FILE_MAX)
 		(void)lseek(fd, -(off_t)FILE_MAX, SEEK_END);
-	while (n > 0 && buf_reserve(all, 65536) == 0) {
-		n = read(fd, all->data + all->len, 65536);
-		all->len += n > 0 ? (size_t)n : 0;
-	}
-	return n < 0 ? -errno : all->err;
+	return lines_read_all(fd, all);
 }
 
 /* Written beside it, so that nobody finds half of one. What another prompt adds at this very

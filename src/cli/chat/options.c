@@ -41,26 +41,19 @@ bool chat_check_name(const char *name)
 	return false;
 }
 
-#define CONVERSATION(help)                                                                         \
-	{                                                                                          \
-		"--conversation", "-c", "NAME", help, option_word, AT(conversation)                \
-	}
-#define AGENT                                                                                      \
-	{                                                                                          \
-		"--agent", "-a", "NAME", "who answers; else the conversation's own", option_word,  \
-			AT(agent)                                                                  \
-	}
-#define WHO                                                                                        \
-	{"--user",    NULL,    "USER", "whose memories may be quoted; else ASH_USER_ID",           \
-	 option_name, AT(user)},                                                                   \
-	{                                                                                          \
-		"--chat", NULL, "CHAT", "the chat whose memories may be, too; else ASH_CHAT_ID",   \
-			option_name, AT(chat)                                                      \
-	}
-#define LIMIT(help)                                                                                \
-	{                                                                                          \
-		"--limit", "-n", "N", help, option_number, AT(limit), "a number from 1 on", 1      \
-	}
+/* clang-format off */
+#define CONVERSATION(help) \
+	{"--conversation", "-c", "NAME", help, option_word, AT(conversation)}
+#define AGENT \
+	{"--agent", "-a", "NAME", "who answers; else the conversation's own", option_word, AT(agent)}
+#define WHO \
+	{"--user", NULL, "USER", "whose memories may be quoted; else ASH_USER_ID", option_name, \
+		AT(user)}, \
+	{"--chat", NULL, "CHAT", "the chat whose memories may be, too; else ASH_CHAT_ID", \
+		option_name, AT(chat)}
+#define LIMIT(help) \
+	{"--limit", "-n", "N", help, option_number, AT(limit), "a number from 1 on", 1}
+/* clang-format on */
 
 const struct option chat_options[] = {CONVERSATION("which one; default"), AGENT, WHO, {NULL}};
 

@@ -37,7 +37,6 @@ static const char *show_mark(EditLine *edit)
 /* Ends the line as Enter does; whoever reads it sees that it does not count. */
 static unsigned char on_interrupt(EditLine *edit, int key)
 {
-	(void)key;
 	prompt_of(edit)->interrupted = true;
 	fputs("^C\n", stdout);
 	return CC_NEWLINE;

@@ -38,7 +38,6 @@ void prompt_free(struct prompt *p)
 /* Only there so that read(2) returns. */
 static void on_signal(int number)
 {
-	(void)number;
 }
 
 enum prompt_event prompt_read(struct prompt *p, const char *mark, const char **ret_line)

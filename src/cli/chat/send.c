@@ -11,10 +11,8 @@ enum { CONTENT_MAX = 16 << 20 };
 
 static int gather(const struct cli *cli, struct buf *all)
 {
-	int r = args_need(cli, 1, INT_MAX, "wants a text: koine send TEXT..., or - for stdin");
+	int r = args_text(cli, all);
 
-	if (r == 0)
-		r = args_text(cli, all);
 	if (all->err != 0) {
 		complain("the text is too large: %s", strerror(-all->err));
 		return EX_DATAERR;
@@ -94,11 +92,8 @@ static int print_cancelled(const struct cli *cli, const struct koine_answer *a)
 int cmd_cancel(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	bool empty = cli->n_args == 1 && cli->args[0][0] == '\0';
-	int r = args_need(cli, 1, empty ? 0 : 1, "wants the ID of one request");
+	int r = cli->args[0][0] ? call_cancel(cli, false, &a) : args_refuse(cli);
 
-	if (r == 0)
-		r = call_cancel(cli, false, &a);
 	if (r == 0 && !was_cancelled(a) && is_integer(cli->args[0])) {
 		koine_answer_free(TAKE(a));
 		r = call_cancel(cli, true, &a);

@@ -7,9 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/daemon/commands.h"
+#include "cli/commands.h"
 #include "cli/daemon/daemon.h"
-#include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
@@ -79,10 +78,8 @@ static int cmd_stop(struct cli *cli)
 	const struct daemon_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	CLEANUP(closep) int process = -1;
-	int r = args_need(cli, 0, 0, "takes no arguments");
+	int r = find_process(cli, &process);
 
-	if (r == 0)
-		r = find_process(cli, &process);
 	if (r == 0)
 		r = call_plain(cli, "daemon.stop", o->force ? "{\"force\":true}" : NULL, &a);
 	if (r == 0)
@@ -135,10 +132,8 @@ static int cmd_log(struct cli *cli)
 	const struct daemon_options *o = cli->own;
 	int64_t limit = o->limit ? o->limit : LINES;
 	int64_t last = 0;
-	int r = args_need(cli, 0, 0, "takes no arguments");
+	int r = print_lines(cli, limit < LINES_MAX ? limit : LINES_MAX, &last);
 
-	if (r == 0)
-		r = print_lines(cli, limit < LINES_MAX ? limit : LINES_MAX, &last);
 	while (r == 0 && o->follow) {
 		nanosleep(&pause, NULL);
 		r = print_lines(cli, LINES_MAX, &last);
@@ -151,10 +146,8 @@ static int cmd_log(struct cli *cli)
 static int cmd_reload(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = args_need(cli, 0, 0, "takes no arguments");
+	int r = call_plain(cli, "daemon.reload", NULL, &a);
 
-	if (r == 0)
-		r = call_plain(cli, "daemon.reload", NULL, &a);
 	if (r == 0)
 		call_say(cli, a, TEXT("koined"), "has read its settings again");
 	return r;
@@ -178,16 +171,16 @@ static const struct command subs[] = {
 	{"log", "", "show what the daemon has logged lately",
 	 "Koined keeps the last thousand lines; all of them are where its stderr goes: the\n"
 	 "terminal, or journalctl -u koined.\n",
-	 cmd_log, NULL, log_options},
+	 cmd_log, NULL, log_options, NO_ARGS},
 	{"reload", "", "let the daemon read its settings again",
 	 "Agents, rules, policies and limits are taken as they are now; listeners, the store and\n"
 	 "all else at the next start. Answers under way end with the agent they began with.\n",
-	 cmd_reload},
+	 cmd_reload, NO_ARGS},
 	{"status", "", "show the daemon, its listeners and their counts",
 	 "The same as koine status.\n", cmd_status},
 	{"stop", "", "stop the daemon, and wait until it has gone",
 	 "What runs may come to its end first; --timeout says how long to wait for it, 60 s.\n",
-	 cmd_stop, NULL, stop_options},
+	 cmd_stop, NULL, stop_options, NO_ARGS},
 	{NULL},
 };
 
@@ -196,7 +189,7 @@ const struct command daemon_commands[] = {
 	 NULL, NULL, subs, NULL, sizeof(struct daemon_options)},
 	{"backup", "FILE", "copy the daemon's store into a new file while it is in use",
 	 "The daemon writes the file, as its own user; one that exists is left alone.\n",
-	 cmd_backup},
+	 cmd_backup, ARGS(1, 1, "wants one FILE")},
 	{"store", "COMMAND", "take over a store that somebody else has made", NULL, NULL,
 	 store_subs},
 	{NULL},

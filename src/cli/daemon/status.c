@@ -1,6 +1,6 @@
 /* koine status: daemon.status for people. */
 #include "base/cleanup.h"
-#include "cli/daemon/commands.h"
+#include "cli/commands.h"
 #include "cli/daemon/daemon.h"
 #include "cli/kit/call.h"
 #include "cli/kit/list.h"

@@ -33,7 +33,6 @@ static int print_backup(const struct cli *cli, const struct koine_value *result)
 	bool fits;
 	int r = make_absolute(cli->args[0], path, &fits);
 
-	(void)result;
 	fputs("Store copied to ", stdout);
 	print_text(stdout, text_of(path));
 	fputc('\n', stdout);
@@ -45,10 +44,8 @@ int cmd_backup(struct cli *cli)
 	struct koine_json *j;
 	char path[PATH_MAX];
 	bool fits = false;
-	int r = args_need(cli, 1, 1, "wants one FILE");
+	int r = make_absolute(cli->args[0], path, &fits);
 
-	if (r == 0)
-		r = make_absolute(cli->args[0], path, &fits);
 	if (r != 0)
 		return r;
 	if (!fits || cli->args[0][0] == '\0') {
@@ -87,10 +84,10 @@ static int cmd_adopt(struct cli *cli)
 	const char *file = cli->n_args == 1 ? cli->args[0] : NULL;
 	const char *argv[] = {"koined", "--adopt", file ? "--store" : NULL, url, NULL};
 	bool fits = true;
-	int r = args_need(cli, 0, file && !file[0] ? 0 : 1, "wants one FILE, or none");
+	int r = 0;
 
-	if (r == 0 && file)
-		r = make_absolute(file, path, &fits);
+	if (file)
+		r = file[0] ? make_absolute(file, path, &fits) : args_refuse(cli);
 	if (r != 0)
 		return r;
 	if (!fits) {
@@ -113,6 +110,6 @@ const struct command store_subs[] = {
 	 "for koine task release, its schedules are off, what it allows without asking and which\n"
 	 "projects it trusts is forgotten. The old file stays, as FILE.theirs. Without FILE it is\n"
 	 "the store that koined would use. No koined may have it open.\n",
-	 cmd_adopt},
+	 cmd_adopt, ARGS(0, 1, "wants one FILE, or none")},
 	{NULL},
 };

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/event/commands.h"
+#include "cli/commands.h"
 #include "cli/event/event.h"
 #include "cli/kit/args.h"
 #include "cli/kit/call.h"

@@ -15,17 +15,30 @@
 
 #include "base/cleanup.h"
 #include "cli/kit/call.h"
+#include "cli/kit/lines.h"
 #include "cli/kit/print.h"
 #include "cli/kit/value.h"
 
-enum { STDIN_MAX = 64 << 20, READ_SIZE = 65536 };
+enum { STDIN_MAX = 64 << 20 };
 
-int args_need(const struct cli *cli, int least, int most, const char *wants)
+static const struct command *command_of(const struct cli *cli)
 {
-	if (cli->n_args >= least && cli->n_args <= most)
+	return cli->sub ? cli->sub : cli->command;
+}
+
+int args_check(const struct cli *cli)
+{
+	const struct command *c = command_of(cli);
+
+	if (!c->wants || (cli->n_args >= c->least && cli->n_args <= c->most))
 		return 0;
+	return args_refuse(cli);
+}
+
+int args_refuse(const struct cli *cli)
+{
 	complain("%s%s%s %s", cli->command->name, cli->sub ? " " : "",
-		 cli->sub ? cli->sub->name : "", wants);
+		 cli->sub ? cli->sub->name : "", command_of(cli)->wants);
 	return EX_USAGE;
 }
 
@@ -68,21 +81,10 @@ static int whole(const char *what, struct text json, bool is_any, char **ret_par
 	return *ret_params ? 0 : out_of_memory();
 }
 
-int args_read_stdin(struct buf *all)
-{
-	ssize_t n = 1;
-
-	while (n > 0 && buf_reserve(all, READ_SIZE) == 0) {
-		n = read(STDIN_FILENO, all->data + all->len, READ_SIZE);
-		all->len += n > 0 ? (size_t)n : 0;
-	}
-	return n < 0 ? -errno : all->err;
-}
-
 /* What is too much for the buffer shows in its err. */
 static int read_stdin(struct buf *all)
 {
-	int r = args_read_stdin(all);
+	int r = lines_read_all(STDIN_FILENO, all);
 
 	if (r == 0 || r == all->err)
 		return 0;

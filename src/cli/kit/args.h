@@ -1,13 +1,14 @@
 /* The arguments: how many there are, and what they say. */
 #pragma once
 
-#include <limits.h>
-
 #include "base/buf.h"
 #include "cli/kit/cli.h"
 
-/* 0, or EX_USAGE after "NAME WANTS": "task get wants one ID". */
-int args_need(const struct cli *cli, int least, int most, const char *wants);
+/* Whether there are as many as the command takes. 0, or args_refuse. */
+int args_check(const struct cli *cli);
+
+/* Says what the command takes: "task get wants one ID". EX_USAGE. */
+int args_refuse(const struct cli *cli);
 
 /* Takes the first one off. */
 const char *args_take(struct cli *cli);
@@ -22,9 +23,6 @@ void args_join(const struct cli *cli, struct buf *all);
 /* The same, or for "-" all of stdin. What is too much shows in
  * all->err. */
 int args_text(const struct cli *cli, struct buf *all);
-
-/* Adds all of stdin. 0 or a fault, which is all->err for what is too much. */
-int args_read_stdin(struct buf *all);
 
 /*
  * Where something is to run: the folder that was given, else the one we stand in, since the daemon

@@ -65,6 +65,14 @@ void params_add_int(struct koine_json *j, const char *key, int64_t n)
 	koine_json_int(j, n);
 }
 
+void params_add_double(struct koine_json *j, const char *key, double d)
+{
+	if (!j)
+		return;
+	koine_json_key(j, key);
+	koine_json_double(j, d);
+}
+
 void params_add_bool(struct koine_json *j, const char *key, bool b)
 {
 	if (!j)

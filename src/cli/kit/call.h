@@ -24,6 +24,7 @@ void params_add_text(struct koine_json *j, const char *key, struct text text);
 void params_add_list(struct koine_json *j, const char *key, const struct option_list *list);
 /* Never left out. */
 void params_add_int(struct koine_json *j, const char *key, int64_t n);
+void params_add_double(struct koine_json *j, const char *key, double d);
 void params_add_bool(struct koine_json *j, const char *key, bool b);
 /* Ends them. NULL: out of memory. Valid until the params are freed. */
 const char *params_end(struct koine_json *j);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <koine/koine.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,5 +60,14 @@ struct command {
 	const struct option *options; /* its own and its subs'; they win over those of all */
 	/* Its options and those of its subs fill one struct of this size, which is cli->own. */
 	size_t own_size;
-	void (*own_init)(void *own); /* sets what is not 0 when it is not given; or NULL */
+	void (*own_init)(void *own);   /* sets what is not 0 when it is not given; or NULL */
+	int (*begin)(struct cli *cli); /* before any of its subs runs; 0 or an exit code; or NULL */
+	/* How many arguments it takes, and what is said otherwise: "wants one ID". NULL: it looks at
+	 * them itself. */
+	const char *wants;
+	int least;
+	int most;
 };
+
+#define NO_ARGS               .wants = "takes no arguments"
+#define ARGS(from, to, words) .least = (from), .most = (to), .wants = (words)

@@ -5,24 +5,31 @@
 #include "cli/kit/nearest.h"
 #include "cli/kit/print.h"
 
-static const struct command *find_row(const struct command *rows, const char *name)
+/* The nth of the subs of a command, or (NULL) of all commands; NULL: there are fewer. */
+static const struct command *nth(const struct command_group *groups, const struct command *of,
+				 int n)
 {
-	for (const struct command *c = rows; c->name; c++) {
-		if (strcmp(c->name, name) == 0)
-			return c;
+	if (of)
+		return of->subs[n].name ? &of->subs[n] : NULL;
+	for (const struct command_group *g = groups; g->title; g++) {
+		for (int i = 0; i < GROUP_TABLES_MAX && g->tables[i]; i++) {
+			for (const struct command *c = g->tables[i]; c->name; c++) {
+				if (n-- == 0)
+					return c;
+			}
+		}
 	}
 	return NULL;
 }
 
-static const struct command *find_exactly(const struct command_group *groups, const char *name)
+static const struct command *find_exactly(const struct command_group *groups,
+					  const struct command *of, const char *name)
 {
-	const struct command *found = NULL;
+	const struct command *c = nth(groups, of, 0);
 
-	for (const struct command_group *g = groups; g->title && !found; g++) {
-		for (int i = 0; i < GROUP_TABLES_MAX && g->tables[i] && !found; i++)
-			found = find_row(g->tables[i], name);
-	}
-	return found;
+	for (int i = 1; c && strcmp(c->name, name) != 0; i++)
+		c = nth(groups, of, i);
+	return c;
 }
 
 /* What a shell calls it; NULL for a word that no shell has. */
@@ -42,26 +49,13 @@ static const char *shell_word(const char *name)
 	return NULL;
 }
 
-const struct command *command_find(const struct command_group *groups, const char *name)
+const struct command *command_find(const struct command_group *groups, const struct command *of,
+				   const char *name)
 {
-	const struct command *found = find_exactly(groups, name);
+	const struct command *found = find_exactly(groups, of, name);
 	const char *other = found ? NULL : shell_word(name);
 
-	return other ? find_exactly(groups, other) : found;
-}
-
-const struct command *command_find_sub(const struct command *of, const char *name)
-{
-	const struct command *found = find_row(of->subs, name);
-	const char *other = found ? NULL : shell_word(name);
-
-	return other ? find_row(of->subs, other) : found;
-}
-
-static const struct command *find(const struct command_group *groups, const struct command *of,
-				  const char *name)
-{
-	return of ? command_find_sub(of, name) : command_find(groups, name);
+	return other ? find_exactly(groups, of, other) : found;
 }
 
 /* What other tools call it, and our own commands among themselves. */
@@ -93,31 +87,18 @@ static const char *other_word(const struct command_group *groups, const struct c
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		for (int k = 0; k < 3 && words[i].ours[k]; k++) {
-			if (strcmp(words[i].word, name) == 0 && find(groups, of, words[i].ours[k]))
+			if (strcmp(words[i].word, name) == 0 &&
+			    command_find(groups, of, words[i].ours[k]))
 				return words[i].ours[k];
 		}
 	}
 	return NULL;
 }
 
-static void offer_rows(struct nearest *n, const struct command *rows)
-{
-	for (const struct command *c = rows; c->name; c++)
-		nearest_offer(n, text_of(c->name));
-}
-
-static void offer_all(struct nearest *n, const struct command_group *groups)
-{
-	for (const struct command_group *g = groups; g->title; g++) {
-		for (int i = 0; i < GROUP_TABLES_MAX && g->tables[i]; i++)
-			offer_rows(n, g->tables[i]);
-	}
-}
-
 const struct command *command_need(const struct command_group *groups, const struct command *of,
 				   const char *name)
 {
-	const struct command *found = find(groups, of, name);
+	const struct command *found = command_find(groups, of, name);
 	const char *meant = other_word(groups, of, name);
 	const char *before = of ? of->name : "";
 	const char *space = of ? " " : "";
@@ -126,10 +107,8 @@ const struct command *command_need(const struct command_group *groups, const str
 	if (found)
 		return found;
 	nearest_init(&n, name);
-	if (of)
-		offer_rows(&n, of->subs);
-	else
-		offer_all(&n, groups);
+	for (int i = 0; nth(groups, of, i); i++)
+		nearest_offer(&n, text_of(nth(groups, of, i)->name));
 	if (meant || n.name[0])
 		complain("there is no command '%s%s%s'; did you mean '%s%s%s'?", before, space,
 			 name, before, space, meant ? meant : n.name);

@@ -12,10 +12,11 @@ struct command_group {
 	const struct command *tables[GROUP_TABLES_MAX];
 };
 
-/* NULL when there is none. What a shell calls it is understood, too. */
-const struct command *command_find(const struct command_group *groups, const char *name);
-const struct command *command_find_sub(const struct command *of, const char *name);
+/* NULL when there is none. `of` is the command whose sub it is, or NULL. What a shell calls it is
+ * understood, too. */
+const struct command *command_find(const struct command_group *groups, const struct command *of,
+				   const char *name);
 
-/* Complains when there is none. `of` is the command whose sub it is, or NULL. */
+/* The same, and complains when there is none. */
 const struct command *command_need(const struct command_group *groups, const struct command *of,
 				   const char *name);

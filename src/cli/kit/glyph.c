@@ -150,46 +150,25 @@ void print_exact(FILE *out, struct text t)
 	}
 }
 
-size_t print_fitting_exact(FILE *out, struct text t, size_t columns)
-{
-	struct glyph g = {0};
-	size_t width = 0; /* of all up to `at` */
-	size_t fit = 0;   /* of these, with room for a mark */
-	size_t end = 0;   /* where that is */
-	size_t at = 0;
-
-	for (; at < t.len; at += g.used) {
-		glyph_read_exact(&g, t.data + at, t.data + t.len);
-		if (width + 1 <= columns) {
-			end = at;
-			fit = width;
-		}
-		if (width + g.width > columns)
-			break;
-		width += g.width;
-	}
-	if (at >= t.len) {
-		print_exact(out, t);
-		return width;
-	}
-	print_exact(out, (struct text) {.data = t.data, .len = end});
-	if (columns > 0)
-		fputs("…", out);
-	return fit + (columns > 0);
-}
-
 /* ---- texts ---- */
 
-size_t text_columns(struct text t)
+typedef void (*read_fn)(struct glyph *g, const char *at, const char *end);
+
+static size_t columns_of(struct text t, read_fn read)
 {
 	struct glyph g;
 	size_t columns = 0;
 
 	for (size_t i = 0; i < t.len; i += g.used) {
-		glyph_read(&g, t.data + i, t.data + t.len);
+		read(&g, t.data + i, t.data + t.len);
 		columns += g.width;
 	}
 	return columns;
+}
+
+size_t text_columns(struct text t)
+{
+	return columns_of(t, glyph_read);
 }
 
 unsigned terminal_columns(void)
@@ -204,13 +183,14 @@ unsigned terminal_columns(void)
 }
 
 /* Prints the bytes from `from` to `to`, the marked ones bold. */
-static void print_part(FILE *out, const char *text, size_t from, size_t to, const char *marks)
+static void print_part(FILE *out, const char *text, size_t from, size_t to, const char *marks,
+		       read_fn read)
 {
 	bool bold = false;
 	struct glyph g;
 
 	for (size_t i = from; i < to; i += g.used) {
-		glyph_read(&g, text + i, text + to);
+		read(&g, text + i, text + to);
 		if (marks && bold != (marks[i] != 0)) {
 			bold = !bold;
 			fputs(bold ? "\033[1m" : "\033[0m", out);
@@ -222,14 +202,14 @@ static void print_part(FILE *out, const char *text, size_t from, size_t to, cons
 }
 
 /* The byte behind the last glyph that fits. */
-static size_t fitting(const char *text, size_t from, size_t len, size_t columns)
+static size_t fitting(const char *text, size_t from, size_t len, size_t columns, read_fn read)
 {
 	struct glyph g;
 	size_t used = 0;
 	size_t i = from;
 
 	for (; i < len; i += g.used) {
-		glyph_read(&g, text + i, text + len);
+		read(&g, text + i, text + len);
 		used += g.width;
 		if (used > columns)
 			break;
@@ -239,27 +219,30 @@ static size_t fitting(const char *text, size_t from, size_t len, size_t columns)
 
 size_t text_fitting(struct text t, size_t columns)
 {
-	return fitting(t.data, 0, t.len, columns);
+	return fitting(t.data, 0, t.len, columns, glyph_read);
 }
 
-static size_t print_line(FILE *out, struct text t, const char *marks, size_t columns)
+static size_t print_line(FILE *out, struct text t, const char *marks, size_t columns, read_fn read)
 {
-	size_t end = fitting(t.data, 0, t.len, columns);
+	size_t end = fitting(t.data, 0, t.len, columns, read);
+	bool whole = end == t.len;
 
-	if (end < t.len)
-		end = fitting(t.data, 0, t.len, columns > 0 ? columns - 1 : 0);
-	print_part(out, t.data, 0, end, marks);
-	if (end == t.len)
-		return text_columns(t);
-	if (columns > 0)
+	if (!whole)
+		t.len = fitting(t.data, 0, t.len, columns > 0 ? columns - 1 : 0, read);
+	print_part(out, t.data, 0, t.len, marks, read);
+	if (!whole && columns > 0)
 		fputs("…", out);
-	t.len = end;
-	return text_columns(t) + (columns > 0);
+	return columns_of(t, read) + (!whole && columns > 0);
 }
 
 size_t print_fitting(FILE *out, struct text t, size_t columns)
 {
-	return print_line(out, t, NULL, columns);
+	return print_line(out, t, NULL, columns, glyph_read);
+}
+
+size_t print_fitting_exact(FILE *out, struct text t, size_t columns)
+{
+	return print_line(out, t, NULL, columns, glyph_read_exact);
 }
 
 /* Where a line of the text that begins at `from` ends: at its newline, before the last
@@ -267,7 +250,7 @@ size_t print_fitting(FILE *out, struct text t, size_t columns)
  * anywhere. *ret_next is where the next one begins. */
 static size_t line_end(const char *text, size_t from, size_t len, size_t columns, size_t *ret_next)
 {
-	size_t end = fitting(text, from, len, columns);
+	size_t end = fitting(text, from, len, columns, glyph_read);
 	const char *newline = memchr(text + from, '\n', end < len ? end + 1 - from : len - from);
 	size_t last = 0;
 	struct glyph g;
@@ -307,10 +290,10 @@ void print_wrapped(FILE *out, struct text t, const char *marks, size_t columns, 
 		n++;
 		if (lines > 0 && n == lines && next < t.len) {
 			print_line(out, (struct text) {.data = t.data + at, .len = t.len - at},
-				   marks ? marks + at : NULL, columns);
+				   marks ? marks + at : NULL, columns, glyph_read);
 			next = t.len;
 		} else {
-			print_part(out, t.data, at, end, marks);
+			print_part(out, t.data, at, end, marks, glyph_read);
 		}
 		fputc('\n', out);
 		at = next;

@@ -3,7 +3,20 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 16384 };
+enum { READ_SIZE = 65536 };
+
+int lines_read_all(int fd, struct buf *all)
+{
+	ssize_t n = 1;
+
+	while (n != 0 && buf_reserve(all, READ_SIZE) == 0) {
+		n = read(fd, all->data + all->len, READ_SIZE);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		all->len += n > 0 ? (size_t)n : 0;
+	}
+	return all->err;
+}
 
 void lines_init(struct lines *l, int fd, size_t max)
 {
@@ -40,22 +53,22 @@ static struct text give(struct lines *l, size_t len, size_t used)
 
 int lines_next(struct lines *l, struct text *ret_line)
 {
-	size_t looked = 0;
+	size_t looked = l->used;
 
-	buf_consume(&l->in, l->used);
-	l->used = 0;
 	for (;;) {
-		const char *newline =
-			l->in.len > looked ? memchr(l->in.data + looked, '\n', l->in.len - looked)
-					   : NULL;
+		size_t left = l->in.len - looked;
+		const char *newline = left > 0 ? memchr(l->in.data + looked, '\n', left) : NULL;
 		int r;
 
 		if (newline) {
-			size_t len = (size_t)(newline - l->in.data);
+			size_t len = (size_t)(newline - l->in.data) - l->used;
 
 			*ret_line = give(l, len, len + 1);
 			return 0;
 		}
+		/* Only what is not given out yet stays while more is read. */
+		buf_consume(&l->in, l->used);
+		l->used = 0;
 		looked = l->in.len;
 		if (l->eof) {
 			*ret_line = looked > 0 ? give(l, looked, looked) : (struct text) {0};

@@ -1,4 +1,5 @@
-/* Lines from a descriptor. A signal that comes while it waits is not hidden. */
+/* Text from a descriptor: all of it, or line by line. A signal that comes while it waits for a line
+ * is not hidden. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,6 +13,9 @@ struct lines {
 	size_t used; /* bytes at its front that were given out */
 	bool eof;
 };
+
+/* Adds all that there is. 0, -EMSGSIZE for what is too much, or what read(2) says. */
+int lines_read_all(int fd, struct buf *all);
 
 void lines_init(struct lines *l, int fd, size_t max);
 void lines_done(struct lines *l);

@@ -121,7 +121,9 @@ int list_print(const struct cli *cli, const struct list *list, const struct koin
 		add_row(shown, &cell);
 		cell.row = koine_value_next(cell.row);
 	}
-	if (cli->terminal && align[n - 1] != 'r')
+	if (cli->terminal && list->wraps)
+		table_wrap(t, room);
+	else if (cli->terminal && align[n - 1] != 'r')
 		table_fit(t, room);
 	return table_print(t, stdout, cli->color);
 }

@@ -32,6 +32,7 @@ struct list {
 	const char *without;          /* the title of a column that is not wanted; or NULL */
 	int64_t most;                 /* rows; 0: all */
 	const void *arg;              /* for the cells */
+	bool wraps;                   /* the last column goes on below, where it does not fit */
 };
 
 /* 0, or EX_SOFTWARE. Where the last column is a number, nothing is cut. */

@@ -14,15 +14,12 @@ static bool is_within(const struct option *o, int64_t n)
 
 bool option_flag(const struct option *o, void *member, const char *value)
 {
-	(void)o;
-	(void)value;
 	*(bool *)member = true;
 	return true;
 }
 
 bool option_text(const struct option *o, void *member, const char *value)
 {
-	(void)o;
 	*(const char **)member = value;
 	return true;
 }

@@ -15,7 +15,6 @@ static bool set_seconds(const struct option *o, void *member, const char *value)
 	char *end;
 	double seconds = strtod(value, &end);
 
-	(void)o;
 	/* Also false for what is not a number. */
 	if (end == value || *end != '\0' || !(seconds >= 0.001 && seconds <= 1000000))
 		return false;
@@ -28,7 +27,6 @@ static bool set_uid(const struct option *o, void *member, const char *value)
 	char *end;
 	unsigned long n = strtoul(value, &end, 10);
 
-	(void)o;
 	/* Root is trusted anyway. */
 	*(int64_t *)member = n > 0 ? (int64_t)n : KOINE_OURSELVES;
 	return value[0] >= '0' && value[0] <= '9' && *end == '\0' && n < UINT32_MAX;
@@ -190,11 +188,11 @@ static int take_word(struct cli *cli, char *word)
 	/* argv is used again: what was read is never behind what is written. */
 	cli->args[cli->n_args++] = word;
 	if (cli->n_args == 1) {
-		cli->command = command_find(cli->groups, word);
+		cli->command = command_find(cli->groups, NULL, word);
 		return begin_own(cli);
 	}
 	if (cli->n_args == 2 && cli->command && cli->command->subs)
-		cli->sub = command_find_sub(cli->command, word);
+		cli->sub = command_find(cli->groups, cli->command, word);
 	return 0;
 }
 

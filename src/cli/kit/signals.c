@@ -37,7 +37,6 @@ static volatile sig_atomic_t interrupts;
 
 static void on_interrupt(int number)
 {
-	(void)number;
 	interrupts++;
 }
 

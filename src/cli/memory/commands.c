@@ -1,5 +1,5 @@
 /* koine memory: its table, and the commands that are one call each. */
-#include "cli/memory/commands.h"
+#include "cli/commands.h"
 
 #include <string.h>
 
@@ -11,18 +11,10 @@
 
 enum { TEXT_MAX = 8 << 20 };
 
-/* What `koine help` says that it takes, as an error. */
-static int wrong_args(const struct cli *cli)
-{
-	complain("memory %s %s%s", cli->sub->name,
-		 cli->sub->args[0] ? "wants " : "takes nothing more", cli->sub->args);
-	return EX_USAGE;
-}
-
 /* The arguments as one text, ended by NUL: whoever types need not quote them. */
 static int need_text(const struct cli *cli, struct buf *all)
 {
-	int r = cli->n_args > 0 ? args_text(cli, all) : wrong_args(cli);
+	int r = cli->n_args > 0 ? args_text(cli, all) : args_refuse(cli);
 
 	buf_add_char(all, '\0');
 	if (r != 0 || all->err == 0)
@@ -101,10 +93,8 @@ static void add_details(struct koine_json *j, const struct memory_options *o)
 		params_add_int(j, "expires_days", o->expires_days);
 	params_add_list(j, "subjects", &o->subjects);
 	params_add(j, "category", o->category);
-	if (o->importance >= 0 && j) {
-		koine_json_key(j, "importance");
-		koine_json_double(j, o->importance);
-	}
+	if (o->importance >= 0)
+		params_add_double(j, "importance", o->importance);
 }
 
 static int cmd_add(struct cli *cli)
@@ -131,16 +121,11 @@ static int cmd_add(struct cli *cli)
 
 /* ---- the others ---- */
 
-static int begin(struct cli *cli, int n_args, enum memory_needs needs)
-{
-	return cli->n_args == n_args ? memory_find_server(cli, needs) : wrong_args(cli);
-}
-
 static int cmd_list(struct cli *cli)
 {
 	const struct memory_options *o = cli->own;
 	struct koine_json *j;
-	int r = begin(cli, 0, NEEDS_ASH);
+	int r = memory_find_server(cli, NEEDS_ASH);
 
 	if (r != 0)
 		return r;
@@ -168,7 +153,7 @@ static int print_deleted(const struct cli *cli, const struct koine_value *result
 static int cmd_delete(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = begin(cli, 1, NEEDS_ASH);
+	int r = memory_find_server(cli, NEEDS_ASH);
 
 	if (r == 0)
 		r = call_send(cli, "memory.delete", memory_id_params(cli, text_of(cli->args[0])),
@@ -180,7 +165,7 @@ static int cmd_delete(struct cli *cli)
 
 static int cmd_show(struct cli *cli)
 {
-	int r = begin(cli, 1, NEEDS_KOINE);
+	int r = memory_find_server(cli, NEEDS_KOINE);
 
 	return r != 0 ? r
 		      : call_print(cli, "memory.get", memory_id_params(cli, text_of(cli->args[0])),
@@ -190,7 +175,7 @@ static int cmd_show(struct cli *cli)
 static int cmd_stats(struct cli *cli)
 {
 	struct koine_json *j;
-	int r = begin(cli, 0, NEEDS_KOINE);
+	int r = memory_find_server(cli, NEEDS_KOINE);
 
 	if (r != 0)
 		return r;
@@ -201,34 +186,35 @@ static int cmd_stats(struct cli *cli)
 
 /* ---- the table ---- */
 
-#define BY_ID "ID may be the beginning of it, as list shows it, if it fits only one.\n"
+#define NOTHING ARGS(0, 0, "takes nothing more")
+#define BY_ID   "ID may be the beginning of it, as list shows it, if it fits only one.\n"
 
 static const struct command subs[] = {
 	{"search", "QUERY... | - | --query QUERY", "find memories, best first",
 	 "Plain words, quoted or not, or - for stdin; the best match first, with how like the\n"
 	 "question it is, from 0 to 1. Into a pipe each hit is \"[0.83] content\"; on a\n"
 	 "terminal the words that match are bold, and long ones are cut: see memory show.\n",
-	 cmd_search, NULL, search_options},
+	 cmd_search, NULL, search_options, ARGS(0, INT_MAX, "wants QUERY... | - | --query QUERY")},
 	{"add", "CONTENT... | -", "remember something",
 	 "- reads it from stdin. Behind `memory add` -s is --source; the socket is --socket "
 	 "there.\n",
-	 cmd_add, NULL, add_options},
-	{"list", "", "list memories, newest first", NULL, cmd_list, NULL, list_options},
-	{"delete", "ID", "forget a memory", BY_ID, cmd_delete},
-	{"show", "ID", "show all of one memory", BY_ID, cmd_show},
+	 cmd_add, NULL, add_options, ARGS(1, INT_MAX, "wants CONTENT... | -")},
+	{"list", "", "list memories, newest first", NULL, cmd_list, NULL, list_options, NOTHING},
+	{"delete", "ID", "forget a memory", BY_ID, cmd_delete, ARGS(1, 1, "wants ID")},
+	{"show", "ID", "show all of one memory", BY_ID, cmd_show, ARGS(1, 1, "wants ID")},
 	{"edit", "ID", "change the content of a memory in your editor",
 	 BY_ID "The editor is that of VISUAL, else of EDITOR, else vi. Content that comes back as\n"
 	       "it was is not sent.\n",
-	 cmd_memory_edit},
+	 cmd_memory_edit, ARGS(1, 1, "wants one ID")},
 	{"export", "[FILE]", "write memories as JSON, one in a line",
 	 "To stdout, or to FILE, which appears whole or not at all and which only you can read.\n",
-	 cmd_memory_export},
+	 cmd_memory_export, ARGS(0, 1, "takes one FILE at most")},
 	{"import", "FILE | -", "take in what was exported",
 	 "One JSON object in a line: memories as `memory export` writes them, or entities and\n"
 	 "relations as the memory server of MCP keeps them. A bad line ends it: those before it\n"
 	 "are kept, those after it are not sent.\n",
-	 cmd_memory_import},
-	{"stats", "", "count memories", NULL, cmd_stats},
+	 cmd_memory_import, ARGS(1, 1, "wants one FILE, or - for stdin")},
+	{"stats", "", "count memories", NULL, cmd_stats, NOTHING},
 	{NULL},
 };
 

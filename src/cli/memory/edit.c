@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "cli/kit/args.h"
 #include "cli/kit/call.h"
+#include "cli/kit/lines.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/memory/memory.h"
@@ -55,18 +55,11 @@ static int write_file(char *path, size_t size, struct text content)
 static int read_file(const char *path, struct buf *out)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = fd < 0 ? -1 : 1;
+	int r = fd < 0 ? -errno : lines_read_all(fd, out);
 
-	while (n > 0 && buf_reserve(out, 65536) == 0) {
-		n = read(fd, out->data + out->len, 65536);
-		if (n < 0 && errno == EINTR)
-			n = 1;
-		else if (n > 0)
-			out->len += (size_t)n;
-	}
-	if (n == 0)
+	if (r == 0)
 		return 0;
-	complain("cannot read %s: %s", path, strerror(out->err ? -out->err : errno));
+	complain("cannot read %s: %s", path, strerror(-r));
 	return EX_NOINPUT;
 }
 
@@ -182,10 +175,8 @@ static int edit(struct cli *cli, const struct koine_value *memory)
 int cmd_memory_edit(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = args_need(cli, 1, 1, "wants one ID");
+	int r = memory_find_server(cli, NEEDS_KOINE);
 
-	if (r == 0)
-		r = memory_find_server(cli, NEEDS_KOINE);
 	if (r == 0)
 		r = call_send(cli, "memory.get", memory_id_params(cli, text_of(cli->args[0])), &a);
 	if (r != 0)

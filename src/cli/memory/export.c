@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
@@ -146,10 +145,8 @@ int cmd_memory_export(struct cli *cli)
 	const char *path = cli->n_args > 0 ? cli->args[0] : NULL;
 	struct target target;
 	size_t n = 0;
-	int r = args_need(cli, 0, 1, "takes one FILE at most");
+	int r = memory_find_server(cli, NEEDS_KOINE);
 
-	if (r == 0)
-		r = memory_find_server(cli, NEEDS_KOINE);
 	if (r == 0)
 		r = target_open(&target, path);
 	if (r != 0)

@@ -5,14 +5,16 @@
  * sent, and nothing behind it, so that the user can go on from that line.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/kit/args.h"
 #include "cli/kit/call.h"
+#include "cli/kit/lines.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/memory/memory.h"
@@ -27,10 +29,9 @@ enum {
 struct import {
 	struct cli *cli;
 	const char *name; /* of the file */
-	FILE *in;
+	struct lines in;
 	int64_t read;   /* bytes */
 	long long line; /* the number of the last one read */
-	struct buf text;
 	/* The batch: its entries one behind the other, and where each ends. */
 	struct buf batch;
 	size_t ends[ENTRIES_MAX];
@@ -45,38 +46,29 @@ static size_t begin_of(const struct import *m, unsigned i)
 	return i == 0 ? 0 : m->ends[i - 1];
 }
 
-/* 0, or an exit code after words; *ret_end: there was none left. */
-static int read_line(struct import *m, bool *ret_end)
+/* 0, or an exit code after words; *ret_line is {NULL, 0} when there was none left. */
+static int read_line(struct import *m, struct text *ret_line)
 {
-	int c;
+	int r = lines_next(&m->in, ret_line);
 
-	buf_clear(&m->text);
-	while ((c = getc_unlocked(m->in)) != EOF) {
-		m->read++;
-		if (c == '\n')
-			break;
-		buf_add_char(&m->text, (char)c);
-		if (m->text.err != 0)
-			break;
-	}
-	*ret_end = c == EOF && m->text.len == 0;
-	m->line += !*ret_end;
-	if (ferror(m->in)) {
-		complain("cannot read %s: %s", m->name, strerror(errno));
-		return EX_NOINPUT;
-	}
-	if (m->text.err == 0)
+	if (r == 0 && ret_line->len > LINE_MAX_BYTES)
+		r = -EMSGSIZE;
+	m->line += r == -EMSGSIZE || (r == 0 && ret_line->data);
+	if (r == 0) {
+		m->read += (int64_t)ret_line->len + 1;
 		return 0;
-	complain("%s:%lld: %s", m->name, m->line,
-		 m->text.err == -EMSGSIZE ? "the line is too long" : "out of memory");
-	return m->text.err == -EMSGSIZE ? EX_DATAERR : EX_SOFTWARE;
+	}
+	if (r == -EMSGSIZE) {
+		complain("%s:%lld: the line is too long", m->name, m->line);
+		return EX_DATAERR;
+	}
+	complain("cannot read %s: %s", m->name, strerror(-r));
+	return r == -ENOMEM ? EX_SOFTWARE : EX_NOINPUT;
 }
 
 /* Without the mark that some editors put in front of a file, and spaces around. */
-static struct text trimmed(const struct import *m)
+static struct text trimmed(const struct import *m, struct text t)
 {
-	struct text t = buf_text(&m->text);
-
 	if (m->line == 1 && t.len >= 3 && memcmp(t.data, "\xef\xbb\xbf", 3) == 0) {
 		t.data += 3;
 		t.len -= 3;
@@ -195,25 +187,21 @@ static int add_to_batch(struct import *m, struct text t)
 
 static int import_lines(struct import *m)
 {
-	bool end = false;
+	struct text line;
 	int after;
-	int r = 0;
+	int r = read_line(m, &line);
 
-	while (r == 0) {
-		struct text t;
-
-		r = read_line(m, &end);
-		if (end || r != 0)
-			break;
-		t = trimmed(m);
-		if (t.len == 0)
-			continue;
-		r = check_line(m, t);
-		if (r == 0) {
-			r = add_to_batch(m, t);
+	while (r == 0 && line.data) {
+		line = trimmed(m, line);
+		if (line.len > 0)
+			r = check_line(m, line);
+		if (r == 0 && line.len > 0) {
+			r = add_to_batch(m, line);
 			if (r != 0)
 				return r;
 		}
+		if (r == 0)
+			r = read_line(m, &line);
 	}
 	after = flush_batch(m);
 	return r != 0 ? r : after;
@@ -225,9 +213,9 @@ static int open_file(struct import *m, const char *path)
 	bool is_stdin = strcmp(path, "-") == 0;
 
 	m->name = is_stdin ? "stdin" : path;
-	m->in = is_stdin ? stdin : fopen(path, "re");
-	if (!m->in || fstat(fileno(m->in), &st) != 0 || S_ISDIR(st.st_mode)) {
-		complain("cannot read %s: %s", path, strerror(m->in ? EISDIR : errno));
+	m->in.fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (m->in.fd < 0 || fstat(m->in.fd, &st) != 0 || S_ISDIR(st.st_mode)) {
+		complain("cannot read %s: %s", path, strerror(m->in.fd >= 0 ? EISDIR : errno));
 		return EX_NOINPUT;
 	}
 	progress_init(&m->progress, S_ISREG(st.st_mode) ? st.st_size : 0);
@@ -244,28 +232,24 @@ static int import_file(struct import *m, const char *path)
 		return r;
 	r = import_lines(m);
 	progress_done(&m->progress);
-	if (m->cli->options.json)
-		printf("{\"imported\":%lld}\n", (long long)m->n_imported);
-	else
-		printf("Memories imported: %lld\n", (long long)m->n_imported);
+	printf(m->cli->options.json ? "{\"imported\":%lld}\n" : "Memories imported: %lld\n",
+	       (long long)m->n_imported);
 	return r;
 }
 
 int cmd_memory_import(struct cli *cli)
 {
 	struct import m = {.cli = cli};
-	int r = args_need(cli, 1, 1, "wants one FILE, or - for stdin");
+	int r = memory_find_server(cli, NEEDS_KOINE);
 
-	if (r == 0)
-		r = memory_find_server(cli, NEEDS_KOINE);
 	if (r != 0)
 		return r;
-	buf_init(&m.text, LINE_MAX_BYTES);
+	lines_init(&m.in, -1, LINE_MAX_BYTES + (1 << 20));
 	buf_init(&m.batch, LINE_MAX_BYTES);
 	r = import_file(&m, cli->args[0]);
-	if (m.in && m.in != stdin)
-		fclose(m.in);
-	buf_done(&m.text);
+	if (m.in.fd > STDIN_FILENO)
+		close(m.in.fd);
+	lines_done(&m.in);
 	buf_done(&m.batch);
 	return r;
 }

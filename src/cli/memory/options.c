@@ -26,15 +26,12 @@ static bool add_subject(const struct option *o, void *member, const char *value)
 	return true;
 }
 
-#define THIS_CHAT                                                                                  \
-	{                                                                                          \
-		"--this-chat", NULL, NULL, "only what was learnt in the chat", option_flag,        \
-			AT(this_chat)                                                              \
-	}
-#define LIMIT(help)                                                                                \
-	{                                                                                          \
-		"--limit", "-n", "N", help, option_number, AT(limit), "a whole number", INT64_MIN  \
-	}
+/* clang-format off */
+#define THIS_CHAT \
+	{"--this-chat", NULL, NULL, "only what was learnt in the chat", option_flag, AT(this_chat)}
+#define LIMIT(help) \
+	{"--limit", "-n", "N", help, option_number, AT(limit), "a whole number", INT64_MIN}
+/* clang-format on */
 
 const struct option memory_options[] = {
 	{"--user", NULL, "USER", "whose memories; else ASH_USER_ID", option_name, AT(user)},

@@ -244,7 +244,6 @@ int memory_print_one(const struct cli *cli, const struct koine_value *memory)
 
 int memory_print_stats(const struct cli *cli, const struct koine_value *stats)
 {
-	(void)cli;
 	if (koine_value_kind(stats) == KOINE_OBJECT)
 		return list_print_counts(stats, NULL);
 	complain("the answer holds no counts");

@@ -7,7 +7,7 @@
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
-#include "cli/server/commands.h"
+#include "cli/commands.h"
 #include "cli/server/server.h"
 
 static int print_result(const struct cli *cli, const struct koine_value *result)
@@ -20,13 +20,10 @@ static int cmd_call(struct cli *cli)
 {
 	CLEANUP(freep) char *params = NULL;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	const char *method;
-	int r = args_need(cli, 1, INT_MAX, "wants a method: koine call METHOD [key=value]...");
+	const char *method = args_take(cli);
+	int r;
 
-	if (r != 0)
-		return r;
 	talk_be_exact();
-	method = args_take(cli);
 	r = args_params(cli, talk_is_gob(cli), &params);
 	if (r == 0)
 		r = call_plain(cli, method, params, &a);
@@ -58,10 +55,8 @@ static int cmd_ping(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	double begin;
-	int r = args_need(cli, 0, 0, "takes no arguments");
+	int r = talk_connect(cli);
 
-	if (r == 0)
-		r = talk_connect(cli);
 	if (r != 0)
 		return r;
 	begin = now_ms();
@@ -86,20 +81,20 @@ static int cmd_ping(struct cli *cli)
 const struct command server_commands[] = {
 	{"ping", "", "ask whether the server is there, and how fast",
 	 "Other servers need not have the method: at nexus's port, koine tokens asks as much.\n",
-	 cmd_ping},
+	 cmd_ping, NO_ARGS},
 	{"call", "METHOD [key=value | key:=JSON | JSON | -]...",
 	 "call a method and print its result",
 	 PARAMS_HELP "\nThe result is printed as indented JSON; with --json on one line.\n",
-	 cmd_call},
+	 cmd_call, ARGS(1, INT_MAX, "wants a method: koine call METHOD [key=value]...")},
 	{"discover", "[METHOD]", "list the methods, or show the fields of one",
 	 "A parameter in brackets may be left out. With --json the OpenRPC document itself\n"
 	 "(of one method: its part of it) is printed.\n",
-	 cmd_discover},
+	 cmd_discover, ARGS(0, 1, "takes one method at most")},
 	{"wire", "METHOD [key=value | key:=JSON | JSON | -]...",
 	 "call a method and show the bytes both ways",
 	 PARAMS_HELP
 	 "\nLines sent begin with \"> \", lines received with \"< \". What is no printable\n"
 	 "ASCII is shown as \\xNN, and the token of --token-file as ***.\n",
-	 cmd_wire},
+	 cmd_wire, ARGS(1, INT_MAX, "wants a method: koine wire METHOD [key=value]...")},
 	{NULL},
 };

@@ -2,12 +2,10 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/list.h"
 #include "cli/kit/nearest.h"
-#include "cli/kit/print.h"
-#include "cli/kit/table.h"
 #include "cli/kit/value.h"
 #include "cli/server/server.h"
 
@@ -44,14 +42,6 @@ static void print_params(const struct koine_value *params, size_t at, size_t col
 		print_text(stdout, name);
 		fputs(is_required(p) ? "" : "]", stdout);
 	}
-}
-
-static void add_doc_cell(struct table *t, const struct koine_value *v)
-{
-	if (doc_line(v))
-		table_cell_value(t, doc_line(v));
-	else
-		table_cell_str(t, "");
 }
 
 static void print_doc(const struct koine_value *doc, size_t columns)
@@ -105,44 +95,54 @@ static const struct koine_value *find_method(const struct koine_value *methods, 
 	return NULL;
 }
 
-static void add_field_row(struct table *t, const struct koine_value *param)
+static void cell_type(const struct cell *c)
 {
-	const struct koine_value *schema = koine_value_get(param, "schema");
-	const struct koine_value *type = koine_value_get(schema, "type");
+	const struct koine_value *type =
+		koine_value_get(koine_value_get(c->row, c->member), "type");
 
-	table_cell_value(t, koine_value_get(param, "name"));
 	if (type)
-		table_cell_value(t, type);
+		table_cell_value(c->table, type);
 	else
-		table_cell_str(t, "any");
-	table_cell_str(t, is_required(param) ? "required" : "optional");
-	table_cell_value(t, koine_value_get(schema, "default"));
-	add_doc_cell(t, param);
+		table_cell_str(c->table, "any");
+}
+
+static void cell_default(const struct cell *c)
+{
+	table_cell_value(c->table, koine_value_get(koine_value_get(c->row, c->member), "default"));
+}
+
+static void cell_required(const struct cell *c)
+{
+	table_cell_str(c->table, is_required(c->row) ? "required" : "optional");
+}
+
+static void cell_doc(const struct cell *c)
+{
+	if (doc_line(c->row))
+		table_cell_value(c->table, doc_line(c->row));
+	else
+		table_cell_str(c->table, "");
 }
 
 static int show_method(const struct cli *cli, const struct koine_value *method)
 {
-	CLEANUP(table_freep) struct table *t = table_new("lllll");
-	const struct koine_value *p = member_first(method, "params");
+	static const struct column columns[] = {
+		{"PARAMETER", "name"},           {"TYPE", "schema", cell_type},
+		{"", "required", cell_required}, {"DEFAULT", "schema", cell_default},
+		{"WHAT IT IS", NULL, cell_doc},  {NULL},
+	};
+	const struct list list = {.columns = columns, .wraps = true};
+	const struct koine_value *params = koine_value_get(method, "params");
 
-	if (!t)
-		return out_of_memory();
 	print_text(stdout, member_text(method, "name"));
 	fputs(doc_line(method) ? ": " : "", stdout);
 	print_text(stdout, text_of_value(doc_line(method)));
-	fputs(p ? "\n\n" : "\n\nIt takes no parameters.\n", stdout);
-	if (!p)
-		return 0;
-	table_cell_str(t, "PARAMETER");
-	table_cell_str(t, "TYPE");
-	table_cell_str(t, "");
-	table_cell_str(t, "DEFAULT");
-	table_cell_str(t, "WHAT IT IS");
-	for (; p; p = koine_value_next(p))
-		add_field_row(t, p);
-	if (cli->terminal)
-		table_wrap(t, terminal_columns());
-	return table_print(t, stdout, cli->color);
+	if (koine_value_first(params)) {
+		fputs("\n\n", stdout);
+		return list_print(cli, &list, params);
+	}
+	fputs("\n\nIt takes no parameters.\n", stdout);
+	return 0;
 }
 
 static int show(const struct cli *cli, const struct koine_value *doc)
@@ -169,9 +169,7 @@ static int show(const struct cli *cli, const struct koine_value *doc)
 int cmd_discover(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = args_need(cli, 0, 1, "takes one method at most");
+	int r = call_plain(cli, "rpc.discover", NULL, &a);
 
-	if (r == 0)
-		r = call_plain(cli, "rpc.discover", NULL, &a);
 	return r != 0 ? r : show(cli, koine_answer_result(a));
 }

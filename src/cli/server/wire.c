@@ -94,13 +94,10 @@ int cmd_wire(struct cli *cli)
 	CLEANUP(freep) char *params = NULL;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct tap tap = {.color = cli->color};
-	const char *method;
-	int r = args_need(cli, 1, INT_MAX, "wants a method: koine wire METHOD [key=value]...");
+	const char *method = args_take(cli);
+	int r;
 
-	if (r != 0)
-		return r;
 	talk_be_exact();
-	method = args_take(cli);
 	r = args_params(cli, talk_is_gob(cli), &params);
 	if (r == 0)
 		r = talk_dial(cli, show_bytes, &tap, &cli->client);

@@ -1,5 +1,5 @@
 /* koine session: its table, and the commands that are a call or two each. */
-#include "cli/session/commands.h"
+#include "cli/commands.h"
 
 #include <string.h>
 
@@ -16,12 +16,9 @@ static int cmd_list(struct cli *cli)
 {
 	const struct session_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	struct koine_json *j;
-	int r = args_need(cli, 0, 0, "wants no arguments");
+	struct koine_json *j = params_new();
+	int r;
 
-	if (r != 0)
-		return r;
-	j = params_new();
 	params_add(j, "archived", o->all ? "any" : "no");
 	params_add(j, "status", o->status);
 	params_add_int(j, "limit", o->limit ? o->limit : ROWS);
@@ -35,9 +32,7 @@ static int cmd_list(struct cli *cli)
 /* The session that was typed. */
 static int get_session(struct cli *cli, struct koine_answer **ret_answer)
 {
-	int r = args_need(cli, 1, 1, "wants one ID");
-
-	return r != 0 ? r : call_with(cli, "session.get", "id", cli->args[0], ret_answer);
+	return call_with(cli, "session.get", "id", cli->args[0], ret_answer);
 }
 
 static int cmd_show(struct cli *cli)
@@ -96,11 +91,7 @@ static struct koine_json *params_of(const char *id)
 
 static int cmd_interrupt(struct cli *cli)
 {
-	int r = args_need(cli, 1, 1, "wants one ID");
-
-	return r != 0 ? r
-		      : change(cli, "session.interrupt", params_of(cli->args[0]),
-			       "was told to end");
+	return change(cli, "session.interrupt", params_of(cli->args[0]), "was told to end");
 }
 
 static int archive(struct cli *cli, const char *id, bool archived)
@@ -123,68 +114,63 @@ static int unarchive_one(struct cli *cli, const char *id)
 
 static int cmd_archive(struct cli *cli)
 {
-	int r = args_need(cli, 1, INT_MAX, "wants one ID or more");
-
-	return r != 0 ? r : call_each(cli, archive_one);
+	return call_each(cli, archive_one);
 }
 
 static int cmd_unarchive(struct cli *cli)
 {
-	int r = args_need(cli, 1, INT_MAX, "wants one ID or more");
-
-	return r != 0 ? r : call_each(cli, unarchive_one);
+	return call_each(cli, unarchive_one);
 }
 
 static int cmd_rename(struct cli *cli)
 {
 	CLEANUP(buf_donep) struct buf title;
-	struct koine_json *j;
-	const char *id;
-	int r = args_need(cli, 2, INT_MAX, "wants an ID and a TITLE");
+	struct koine_json *j = params_of(args_take(cli));
 
 	buf_init(&title, TITLE_MAX);
-	if (r != 0)
-		return r;
-	id = args_take(cli);
 	args_join(cli, &title);
 	if (title.err != 0) {
 		complain("the title is longer than %d bytes", TITLE_MAX);
+		koine_json_free(j);
 		return EX_DATAERR;
 	}
-	j = params_of(id);
 	params_add_text(j, "title", buf_text(&title));
 	return change(cli, "session.rename", j, "renamed");
 }
 
 /* ---- the table ---- */
 
-#define BY_ID "ID is a session's id, or a beginning that only one has.\n"
+#define ONE_ID ARGS(1, 1, "wants one ID")
+#define IDS    ARGS(1, INT_MAX, "wants one ID or more")
+#define BY_ID  "ID is a session's id, or a beginning that only one has.\n"
 #define EXITS                                                                                      \
 	"With --follow the exit status follows the session: 0 completed, 1 failed, 130\n"          \
 	"interrupted. Ctrl-C leaves (130) and says how to come back; the session goes on.\n"
 
 static const struct command subs[] = {
 	{"run", "[OPTION]... [--] QUERY... | -", "start an agent on a query, and print its id",
-	 "- reads the query from stdin.\n" EXITS, cmd_session_run, NULL, session_run_options},
+	 "- reads the query from stdin.\n" EXITS, cmd_session_run, NULL, session_run_options,
+	 ARGS(1, INT_MAX, "wants a QUERY, or - for stdin")},
 	{"list", "", "list sessions, the last active first", NULL, cmd_list, NULL,
-	 session_list_options},
-	{"show", "ID", "show all of one session", BY_ID, cmd_show},
+	 session_list_options, ARGS(0, 0, "wants no arguments")},
+	{"show", "ID", "show all of one session", BY_ID, cmd_show, ONE_ID},
 	{"log", "ID", "print what was said in a session",
 	 BY_ID "A call of a tool is one line (*), its result another (=); --full shows all of\n"
 	       "them. With -f Ctrl-C leaves, and the session goes on. With --json every event is\n"
 	       "an object on a line of its own; behind the last, -f prints the session.\n",
-	 cmd_log, NULL, session_log_options},
+	 cmd_log, NULL, session_log_options, ONE_ID},
 	{"continue", "ID [OPTION]... [--] QUERY... | -", "go on where a session ended",
 	 BY_ID "One that runs is interrupted first. What is not said is as it was.\n" EXITS,
-	 cmd_session_continue, NULL, session_continue_options},
-	{"interrupt", "ID", "tell a session that runs to end", BY_ID, cmd_interrupt},
-	{"archive", "ID...", "put sessions out of the way", BY_ID, cmd_archive},
-	{"unarchive", "ID...", "put sessions back among the others", BY_ID, cmd_unarchive},
+	 cmd_session_continue, NULL, session_continue_options,
+	 ARGS(2, INT_MAX, "wants an ID and a QUERY, or - for stdin")},
+	{"interrupt", "ID", "tell a session that runs to end", BY_ID, cmd_interrupt, ONE_ID},
+	{"archive", "ID...", "put sessions out of the way", BY_ID, cmd_archive, IDS},
+	{"unarchive", "ID...", "put sessions back among the others", BY_ID, cmd_unarchive, IDS},
 	{"rename", "ID TITLE...", "give a session a title", BY_ID "\"\" takes it away.\n",
-	 cmd_rename},
+	 cmd_rename, ARGS(2, INT_MAX, "wants an ID and a TITLE")},
 	{"tree", "[ID]", "show which session goes on from which",
 	 BY_ID "With it only the tree that it is in.\n", cmd_session_tree, NULL,
-	 session_tree_options},
+	 session_tree_options, ARGS(0, 1, "wants one ID, or none")},
 	{NULL},
 };
 

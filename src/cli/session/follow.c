@@ -182,7 +182,6 @@ static void on_told(void *arg, struct text method, const struct koine_value *par
 	struct viewer *v = arg;
 	bool all_printed = !v->said;
 
-	(void)method;
 	v->said = true;
 	/* What is asked is shown behind the call that it is about. */
 	if (member_is(params, "type", "session.status") ||
@@ -208,7 +207,6 @@ static void on_subscribed(void *arg, const struct koine_value *result)
 {
 	struct viewer *v = arg;
 
-	(void)result;
 	v->said = v->moved = true;
 }
 

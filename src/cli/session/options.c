@@ -3,27 +3,25 @@
 
 #define AT(member) offsetof(struct session_options, member)
 
-#define RUN_OPTIONS(where)                                                                          \
-	{"--follow",  "-f",      NULL, "print what is said until it ends, and exit so",             \
-	 option_flag, AT(follow)},                                                                  \
-		{"--model", "-m", "MODEL", "given to the agent's program", option_word, AT(model)}, \
-		{"--agent",   "-a",     "NAME", "an agent of the daemon's settings, or claude",     \
-		 option_word, AT(agent)},                                                           \
-		{"--title", NULL, "TITLE", "a name for people", option_word, AT(title)},            \
-		{"--max-turns",           NULL,          "N",                                       \
-		 "so many turns at most", option_number, AT(max_turns),                             \
-		 "a number above 0",      .min = 1},                                                \
-		{"--system-prompt", NULL, "TEXT", "in the place of the agent's own", option_word,   \
-		 AT(system_prompt)},                                                                \
-		{"--append-system-prompt", NULL,        "TEXT",                                     \
-		 "behind the agent's own", option_word, AT(append_system_prompt)},                  \
-		{"--allow",   NULL,     "TOOL", "may be used without asking; may be given often",   \
-		 option_list, AT(allow)},                                                           \
-		{"--deny",    NULL,    "TOOL", "may not be used; may be given often",               \
-		 option_list, AT(deny)},                                                            \
-	{                                                                                           \
-		"--cwd", "-C", "DIR", "where it runs; else " where, option_word, AT(folder)         \
-	}
+/* clang-format off */
+#define RUN_OPTIONS(where) \
+	{"--follow", "-f", NULL, "print what is said until it ends, and exit so", option_flag, \
+		AT(follow)}, \
+	{"--model", "-m", "MODEL", "given to the agent's program", option_word, AT(model)}, \
+	{"--agent", "-a", "NAME", "an agent of the daemon's settings, or claude", option_word, \
+		AT(agent)}, \
+	{"--title", NULL, "TITLE", "a name for people", option_word, AT(title)}, \
+	{"--max-turns", NULL, "N", "so many turns at most", option_number, AT(max_turns), \
+		"a number above 0", 1}, \
+	{"--system-prompt", NULL, "TEXT", "in the place of the agent's own", option_word, \
+		AT(system_prompt)}, \
+	{"--append-system-prompt", NULL, "TEXT", "behind the agent's own", option_word, \
+		AT(append_system_prompt)}, \
+	{"--allow", NULL, "TOOL", "may be used without asking; may be given often", option_list, \
+		AT(allow)}, \
+	{"--deny", NULL, "TOOL", "may not be used; may be given often", option_list, AT(deny)}, \
+	{"--cwd", "-C", "DIR", "where it runs; else " where, option_word, AT(folder)}
+/* clang-format on */
 
 const struct option session_run_options[] = {RUN_OPTIONS("in this folder"), {NULL}};
 

@@ -11,10 +11,8 @@ enum { QUERY_MAX = 16 << 20 };
 
 static int gather(const struct cli *cli, struct buf *all)
 {
-	int r = args_need(cli, 1, INT_MAX, "wants a QUERY, or - for stdin");
+	int r = args_text(cli, all);
 
-	if (r == 0)
-		r = args_text(cli, all);
 	if (r != 0 || (all->err == 0 && all->len > 0))
 		return r;
 	if (all->err != 0)
@@ -104,13 +102,10 @@ int cmd_session_run(struct cli *cli)
 int cmd_session_continue(struct cli *cli)
 {
 	CLEANUP(buf_donep) struct buf query;
-	const char *parent;
-	int r = args_need(cli, 2, INT_MAX, "wants an ID and a QUERY, or - for stdin");
+	const char *parent = args_take(cli);
+	int r;
 
 	buf_init(&query, QUERY_MAX);
-	if (r != 0)
-		return r;
-	parent = args_take(cli);
 	r = gather(cli, &query);
 	return r == 0 ? launch(cli, parent, &query) : r;
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
@@ -158,9 +157,9 @@ int cmd_session_tree(struct cli *cli)
 	const struct koine_value *sessions;
 	struct koine_json *j;
 	struct text wanted;
-	int r = args_need(cli, 0, 1, "wants one ID, or none");
+	int r = 0;
 
-	if (r == 0 && cli->n_args > 0)
+	if (cli->n_args > 0)
 		r = call_with(cli, "session.get", "id", cli->args[0], &one);
 	if (r != 0)
 		return r;

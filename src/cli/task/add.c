@@ -14,10 +14,8 @@ enum { PROMPT_MAX = 16 << 20 };
 
 static int gather(const struct cli *cli, struct buf *all)
 {
-	int r = args_need(cli, 1, INT_MAX, "wants a PROMPT, or - for stdin");
+	int r = args_text(cli, all);
 
-	if (r == 0)
-		r = args_text(cli, all);
 	if (r != 0 || all->err == 0)
 		return r;
 	complain("the prompt is longer than %d bytes", PROMPT_MAX);
@@ -93,10 +91,8 @@ static int add_options(struct koine_json *j, const struct cli *cli)
 		r = add_env(j, &o->env);
 	if (r != 0)
 		return r;
-	if (!isnan(o->priority) && j) {
-		koine_json_key(j, "priority");
-		koine_json_double(j, o->priority);
-	}
+	if (!isnan(o->priority))
+		params_add_double(j, "priority", o->priority);
 	params_add(j, "group", o->group);
 	params_add(j, "agent", o->agent);
 	params_add(j, "runner", o->runner);
@@ -147,8 +143,6 @@ int cmd_task_add(struct cli *cli)
 
 	buf_init(&prompt, PROMPT_MAX);
 	r = gather(cli, &prompt);
-	if (r == 0)
-		r = task_find_project(cli);
 	if (r != 0)
 		return r;
 	if (o->wait || o->follow)

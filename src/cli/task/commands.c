@@ -1,12 +1,11 @@
 /* koine task: its table, and the commands that are one call each. */
-#include "cli/task/commands.h"
+#include "cli/commands.h"
 
 #include "base/cleanup.h"
-#include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/task/task.h"
 
-/* Without arguments: asks, and prints the answer or a member of it. */
+/* Asks, and prints the answer or a member of it. */
 static int ask_and_print(struct cli *cli, const char *method, struct koine_json *params,
 			 const char *member, print_fn print)
 {
@@ -16,23 +15,11 @@ static int ask_and_print(struct cli *cli, const char *method, struct koine_json 
 	return r != 0 ? r : call_print_result(cli, a, member, print);
 }
 
-/* That there are no arguments, and which project is meant. */
-static int begin(struct cli *cli)
-{
-	int r = args_need(cli, 0, 0, "takes no arguments");
-
-	return r != 0 ? r : task_find_project(cli);
-}
-
 static int cmd_list(struct cli *cli)
 {
 	const struct task_options *o = cli->own;
-	struct koine_json *j;
-	int r = begin(cli);
+	struct koine_json *j = task_params(cli);
 
-	if (r != 0)
-		return r;
-	j = task_params(cli);
 	params_add(j, "state", o->state);
 	params_add(j, "group", o->group);
 	params_add_int(j, "limit", o->limit ? o->limit : 20);
@@ -41,30 +28,19 @@ static int cmd_list(struct cli *cli)
 
 static int cmd_stats(struct cli *cli)
 {
-	int r = begin(cli);
-
-	return r != 0 ? r
-		      : ask_and_print(cli, "task.stats", task_params(cli), NULL, task_print_counts);
+	return ask_and_print(cli, "task.stats", task_params(cli), NULL, task_print_counts);
 }
 
 static int cmd_groups(struct cli *cli)
 {
-	int r = begin(cli);
-
-	return r != 0 ? r
-		      : ask_and_print(cli, "task.groups", task_params(cli), "groups",
-				      task_print_groups);
+	return ask_and_print(cli, "task.groups", task_params(cli), "groups", task_print_groups);
 }
 
 static int cmd_get(struct cli *cli)
 {
 	struct koine_json *j = NULL;
-	int r = args_need(cli, 1, 1, "wants one ID");
+	int r = task_params_id(cli, "id", cli->args[0], &j);
 
-	if (r == 0)
-		r = task_find_project(cli);
-	if (r == 0)
-		r = task_params_id(cli, "id", cli->args[0], &j);
 	return r != 0 ? r : ask_and_print(cli, "task.show", j, NULL, task_print_one);
 }
 
@@ -97,33 +73,26 @@ static int release_one(struct cli *cli, const char *typed)
 	return change(cli, typed, "task.release", "id", "released");
 }
 
-static int each(struct cli *cli, int (*one)(struct cli *cli, const char *typed))
-{
-	int r = args_need(cli, 1, INT_MAX, "wants one ID or more");
-
-	if (r == 0)
-		r = task_find_project(cli);
-	return r != 0 ? r : call_each(cli, one);
-}
-
 static int cmd_cancel(struct cli *cli)
 {
-	return each(cli, cancel_one);
+	return call_each(cli, cancel_one);
 }
 
 static int cmd_retry(struct cli *cli)
 {
-	return each(cli, retry_one);
+	return call_each(cli, retry_one);
 }
 
 static int cmd_release(struct cli *cli)
 {
-	return each(cli, release_one);
+	return call_each(cli, release_one);
 }
 
 /* ---- the table ---- */
 
-#define BY_ID "ID is a task's id, or its number alone: 3 is task-0003.\n"
+#define ONE_ID ARGS(1, 1, "wants one ID")
+#define IDS    ARGS(1, INT_MAX, "wants one ID or more")
+#define BY_ID  "ID is a task's id, or its number alone: 3 is task-0003.\n"
 #define EXITS                                                                                      \
 	"The exit status follows the task: 0 when it was completed, its program's own when that\n" \
 	"failed, else 1; 130 when it was cancelled.\n"
@@ -132,28 +101,29 @@ static const struct command subs[] = {
 	{"add", "[OPTION]... [--] PROMPT... | -", "give an agent something to do, and print its id",
 	 "- reads the prompt from stdin. TIME is a number of seconds, or 10s, 15m, 2h, 1d, 1h30m.\n"
 	 "With --follow its output is all that goes to stdout.\n" EXITS,
-	 cmd_task_add, NULL, task_add_options},
-	{"list", "", "list tasks, newest first", NULL, cmd_list, NULL, task_list_options},
-	{"get", "ID", "show all of one task", BY_ID, cmd_get},
+	 cmd_task_add, NULL, task_add_options, ARGS(1, INT_MAX, "wants a PROMPT, or - for stdin")},
+	{"list", "", "list tasks, newest first", NULL, cmd_list, NULL, task_list_options, NO_ARGS},
+	{"get", "ID", "show all of one task", BY_ID, cmd_get, ONE_ID},
 	{"log", "ID", "print what a task has printed",
 	 BY_ID "With -n no more than the last million bytes are looked through.\n", cmd_task_log,
-	 NULL, task_log_options},
+	 NULL, task_log_options, ONE_ID},
 	{"follow", "ID", "print what a task prints, until it ends", BY_ID EXITS, cmd_task_follow,
-	 NULL, task_follow_options},
+	 NULL, task_follow_options, ONE_ID},
 	{"wait", "ID...", "wait until tasks have ended",
 	 BY_ID EXITS "Of several, the first that did not go well counts.\n", cmd_task_wait, NULL,
-	 task_wait_options},
-	{"cancel", "ID...", "stop tasks, with all their processes", BY_ID, cmd_cancel},
+	 task_wait_options, IDS},
+	{"cancel", "ID...", "stop tasks, with all their processes", BY_ID, cmd_cancel, IDS},
 	{"release", "ID...", "let tasks begin that are held",
 	 BY_ID
 	 "Held are those that came with a project, until that is trusted, or with a store that\n"
 	 "was adopted.\n",
-	 cmd_release},
-	{"retry", "ID...", "queue tasks again that failed or were cancelled", BY_ID, cmd_retry},
-	{"stats", "", "count tasks by state", NULL, cmd_stats, NULL, task_count_options},
-	{"groups", "", "count tasks by group", NULL, cmd_groups, NULL, task_count_options},
+	 cmd_release, IDS},
+	{"retry", "ID...", "queue tasks again that failed or were cancelled", BY_ID, cmd_retry,
+	 IDS},
+	{"stats", "", "count tasks by state", NULL, cmd_stats, NULL, task_count_options, NO_ARGS},
+	{"groups", "", "count tasks by group", NULL, cmd_groups, NULL, task_count_options, NO_ARGS},
 	{"watch", "", "watch tasks on the terminal, live", "q or Ctrl-C leaves.\n", cmd_task_watch,
-	 NULL, task_watch_options},
+	 NULL, task_watch_options, NO_ARGS},
 	{NULL},
 };
 
@@ -161,6 +131,7 @@ const struct command task_commands[] = {
 	{"task", "COMMAND [ARGUMENT]...", "give agents things to do, and see how they go",
 	 "A task belongs to a project: that of --project, else the nearest folder above this one\n"
 	 "that has .aiwg in it, else none.\n",
-	 NULL, subs, task_options, sizeof(struct task_options), task_options_init},
+	 NULL, subs, task_options, sizeof(struct task_options), task_options_init,
+	 task_find_project},
 	{NULL},
 };

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
@@ -202,22 +201,13 @@ static int print_log(struct cli *cli, int64_t *ret_next)
 
 /* ---- the commands ---- */
 
-static int begin(struct cli *cli, int most, const char *wants)
-{
-	int r = args_need(cli, 1, most, wants);
-
-	return r != 0 ? r : task_find_project(cli);
-}
-
 int cmd_task_log(struct cli *cli)
 {
 	const struct task_options *o = cli->own;
 	int64_t next = 0;
 	int status;
-	int r = begin(cli, 1, "wants one ID");
+	int r;
 
-	if (r != 0)
-		return r;
 	if (o->follow)
 		talk_be_patient(cli);
 	r = print_log(cli, &next);
@@ -231,10 +221,8 @@ int cmd_task_follow(struct cli *cli)
 	const struct task_options *o = cli->own;
 	int64_t next = 0;
 	int status = 0;
-	int r = begin(cli, 1, "wants one ID");
+	int r = 0;
 
-	if (r != 0)
-		return r;
 	talk_be_patient(cli);
 	if (o->limit > 0)
 		r = print_log(cli, &next);
@@ -248,10 +236,8 @@ int cmd_task_wait(struct cli *cli)
 {
 	const struct task_options *o = cli->own;
 	int first = 0;
-	int r = begin(cli, INT_MAX, "wants one ID or more");
+	int r = 0;
 
-	if (r != 0)
-		return r;
 	talk_be_patient(cli);
 	for (int i = 0; r == 0 && i < cli->n_args; i++) {
 		int status = 0;

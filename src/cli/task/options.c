@@ -18,14 +18,11 @@ static bool set_env(const struct option *o, void *member, const char *value)
 	return option_list(o, member, value) && value[0] != '=' && strchr(value, '=');
 }
 
-#define ALL_PROJECTS                                                                               \
-	{                                                                                          \
-		"--all-projects", NULL, NULL, "of every project", option_flag, AT(all_projects)    \
-	}
-#define GROUP(help)                                                                                \
-	{                                                                                          \
-		"--group", "-g", "GROUP", help, option_word, AT(group)                             \
-	}
+/* clang-format off */
+#define ALL_PROJECTS \
+	{"--all-projects", NULL, NULL, "of every project", option_flag, AT(all_projects)}
+#define GROUP(help) {"--group", "-g", "GROUP", help, option_word, AT(group)}
+/* clang-format on */
 
 const struct option task_options[] = {
 	{"--project", NULL, "DIR",

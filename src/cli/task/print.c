@@ -129,7 +129,6 @@ int task_print_counts(const struct cli *cli, const struct koine_value *counts)
 	static const char *const states[] = {"queued",    "running", "completed", "failed",
 					     "cancelled", "total",   NULL};
 
-	(void)cli;
 	return list_print_counts(counts, states);
 }
 

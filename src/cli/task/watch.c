@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/screen.h"
@@ -329,21 +328,18 @@ static int watch(struct watch *w)
 
 int cmd_task_watch(struct cli *cli)
 {
-	struct watch w = {.cli = cli, .row.print = print_fitting};
-	int r = args_need(cli, 0, 0, "takes no arguments");
+	struct watch w = {
+		.cli = cli,
+		.row.print = print_fitting,
+		.screen = {.arg = &w, .key = on_key, .redraw = draw},
+	};
+	int r;
 
-	if (r != 0)
-		return r;
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return refuse_pipe();
-	r = task_find_project(cli);
-	if (r == 0)
-		r = talk_connect(cli);
+	r = talk_connect(cli);
 	if (r != 0)
 		return r;
-	w.screen.arg = &w;
-	w.screen.key = on_key;
-	w.screen.redraw = draw;
 	for (int i = 0; i < N_PARTS; i++)
 		w.parts[i].watch = &w;
 	r = watch(&w);

@@ -1,0 +1,16 @@
+/* The tables of commands that there are; the nouns' folders have them, and main lists them. */
+#pragma once
+
+#include "cli/kit/cli.h"
+
+extern const struct command approval_commands[];
+extern const struct command automation_commands[];
+extern const struct command chat_commands[];
+extern const struct command daemon_commands[];
+extern const struct command event_commands[];
+extern const struct command memory_commands[];
+extern const struct command project_commands[];
+extern const struct command server_commands[];
+extern const struct command session_commands[];
+extern const struct command status_commands[];
+extern const struct command task_commands[];
