@@ -36,7 +36,7 @@ int approval_find_session(struct cli *cli)
 		return r;
 	r = call_ask(cli, "session.get", approval_id_params(text_of(o->session), false), &a);
 	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) != CODE_NOT_FOUND)
-		return talk_failed(cli->client, "session.get", r, TAKE(a));
+		return talk_failed(cli->client, "session.get", r, a);
 	id = member_string(koine_answer_result(a), "id");
 	if (r != 0 || id.len == 0 || id.len >= sizeof(whole))
 		return 0;

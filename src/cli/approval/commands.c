@@ -90,7 +90,7 @@ static int send_choice(struct cli *cli, struct approval_choice *choice,
 	if (r == KOINE_ERROR_ANSWER && approval_quicker(a))
 		return too_late(approval_quicker(a));
 	if (r != 0)
-		return talk_failed(cli->client, "approval.decide", r, TAKE(a));
+		return talk_failed(cli->client, "approval.decide", r, a);
 	if (cli->options.json) {
 		print_json_compact(stdout, koine_answer_result(a));
 		return 0;

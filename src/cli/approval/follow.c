@@ -65,7 +65,7 @@ static int find_seq(struct viewer *v)
 
 	params_add_int(j, "limit", 1);
 	r = call_send(v->follow.cli, "event.list", j, &a);
-	v->seq = member_int(koine_answer_result(a), "last");
+	v->seq = member_number(koine_answer_result(a), "last");
 	return r;
 }
 

@@ -21,10 +21,9 @@ static int print_grants(const struct cli *cli, const struct koine_value *grants)
 		{"INPUT", "pattern", NULL, 'l', NARROW},
 		{NULL},
 	};
-	const struct list list = {.columns = columns};
 
 	if (koine_value_first(grants) || !cli->terminal)
-		return list_print(cli, &list, grants);
+		return list_print(cli, columns, grants);
 	fputs("nothing is granted\n", stderr);
 	return 0;
 }

@@ -181,7 +181,7 @@ int approval_print_list(const struct cli *cli, const struct koine_value *approva
 	const struct list list = {
 		.columns = columns, .without = o->all ? NULL : "STATUS", .arg = &width};
 
-	return list_print(cli, &list, approvals);
+	return list_print_as(cli, &list, approvals);
 }
 
 /* ---- all of one ---- */

@@ -277,8 +277,8 @@ static void add_decider(struct view *v, const struct koine_value *from)
 		return;
 	snprintf(who, sizeof(who), "%.*s, pid %lld, uid %lld%s%.*s",
 		 TEXT_ARGS(program.len > 0 ? text_cut(program, 256) : TEXT("unknown")),
-		 (long long)member_int(from, "pid"), (long long)uid, terminal.len > 0 ? ", " : "",
-		 TEXT_ARGS(text_cut(terminal, 64)));
+		 (long long)member_number(from, "pid"), (long long)uid,
+		 terminal.len > 0 ? ", " : "", TEXT_ARGS(text_cut(terminal, 64)));
 	add_named(v, "from", text_of(who));
 }
 

@@ -35,10 +35,9 @@ static int print_list(const struct cli *cli, const struct koine_value *projects)
 		{"PROJECT", "folder"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns};
 
 	if (koine_value_first(projects))
-		return list_print(cli, &list, projects);
+		return list_print(cli, columns, projects);
 	puts("No project is served. koined --project DIR serves one.");
 	return 0;
 }

@@ -105,13 +105,12 @@ static int print_rules(const struct cli *cli, const struct koine_value *result)
 		{"DOES", "action", cell_first},
 		{NULL},
 	};
-	const struct list list = {.columns = columns};
 	bool enabled = true;
 
 	koine_value_bool(koine_value_get(result, "enabled"), &enabled);
 	if (!enabled)
 		fputs("automation is off\n", stderr);
-	return list_print(cli, &list, koine_value_get(result, "rules"));
+	return list_print(cli, columns, koine_value_get(result, "rules"));
 }
 
 static int print_log(const struct cli *cli, const struct koine_value *log)
@@ -125,9 +124,8 @@ static int print_log(const struct cli *cli, const struct koine_value *log)
 		{"ERROR", "error"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns};
 
-	return list_print(cli, &list, log);
+	return list_print(cli, columns, log);
 }
 
 /* ---- the commands ---- */
@@ -168,14 +166,13 @@ static int change(struct cli *cli, const char *method, const char *key, const ch
 	return r;
 }
 
-static int cmd_enable(struct cli *cli)
+/* Enable or disable. */
+static int cmd_switch(struct cli *cli)
 {
-	return change(cli, "automation.enable", "ruleId", "is on");
-}
+	bool on = strcmp(cli->sub->name, "enable") == 0;
 
-static int cmd_disable(struct cli *cli)
-{
-	return change(cli, "automation.disable", "ruleId", "is off");
+	return change(cli, on ? "automation.enable" : "automation.disable", "ruleId",
+		      on ? "is on" : "is off");
 }
 
 /* Whether any rule of that name asks first. Where there is none, the call itself will say so. */
@@ -222,10 +219,10 @@ static const struct option log_options[] = {
 
 static const struct command subs[] = {
 	{"list", "", "list the rules, and when they last did something", NULL, cmd_list, NO_ARGS},
-	{"enable", "[RULE]", "switch a rule on, or all of automation", NULL, cmd_enable,
+	{"enable", "[RULE]", "switch a rule on, or all of automation", NULL, cmd_switch,
 	 ARGS(0, 1, "wants one RULE")},
 	{"disable", "[RULE]", "switch a rule off, or all of automation",
-	 "It stays so over a restart.\n", cmd_disable, ARGS(0, 1, "wants one RULE")},
+	 "It stays so over a restart.\n", cmd_switch, ARGS(0, 1, "wants one RULE")},
 	{"run", "RULE", "do now what a rule does",
 	 "Whatever its trigger and cooldown say. One that asks for approval waits for it.\n",
 	 cmd_run, ARGS(1, 1, "wants one RULE")},

@@ -43,9 +43,8 @@ static int print_agents(const struct cli *cli, const struct koine_value *result)
 		{"MS", "ms", NULL, 'r'},       {"OK", "ok", cell_ok},
 		{"SAYS", NULL, cell_says},     {NULL},
 	};
-	const struct list list = {.columns = columns};
 
-	return list_print(cli, &list, koine_value_get(result, "agents"));
+	return list_print(cli, columns, koine_value_get(result, "agents"));
 }
 
 static int call_agents(struct cli *cli, struct koine_answer **ret_answer)
@@ -62,7 +61,7 @@ static int call_agents(struct cli *cli, struct koine_answer **ret_answer)
 		return EXIT_ERROR_ANSWER;
 	}
 	if (r != 0)
-		return talk_failed(cli->client, "chat.agents", r, TAKE(a));
+		return talk_failed(cli->client, "chat.agents", r, a);
 	*ret_answer = TAKE(a);
 	return 0;
 }

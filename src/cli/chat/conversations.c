@@ -46,7 +46,7 @@ int chat_call(struct cli *cli, const char *method, const struct conversation *wh
 	if (r == KOINE_ERROR_ANSWER && which->number == 0 && chat_tell_missing(a, which->name))
 		return EXIT_ERROR_ANSWER;
 	if (r != 0)
-		return talk_failed(cli->client, method, r, TAKE(a));
+		return talk_failed(cli->client, method, r, a);
 	*ret_answer = TAKE(a);
 	return 0;
 }
@@ -82,7 +82,8 @@ int chat_compact(struct cli *cli, const char *conversation)
 	result = koine_answer_result(a);
 	if (member_flag(result, "compacted"))
 		printf("%" PRId64 " tokens before, %" PRId64 " now\n",
-		       member_int(result, "tokens_before"), member_int(result, "tokens_after"));
+		       member_number(result, "tokens_before"),
+		       member_number(result, "tokens_after"));
 	else
 		puts("there is too little to gain");
 	return 0;
@@ -95,7 +96,7 @@ static int print_answer(const struct cli *cli, const struct koine_answer *a, con
 			const struct list *list)
 {
 	if (!cli->options.json)
-		return list_print(cli, list, koine_value_get(koine_answer_result(a), member));
+		return list_print_as(cli, list, koine_value_get(koine_answer_result(a), member));
 	print_json_compact(stdout, koine_answer_result(a));
 	return 0;
 }
@@ -137,7 +138,7 @@ int chat_print_ended(struct cli *cli, int64_t n)
 
 static int print_purged(const struct cli *cli, const struct koine_value *result)
 {
-	int64_t n = member_int(result, "purged");
+	int64_t n = member_number(result, "purged");
 
 	printf("%" PRId64 " conversation%s purged\n", n, n == 1 ? "" : "s");
 	return 0;

@@ -75,7 +75,7 @@ static int count(struct cli *cli, const struct conversation *which, int64_t *ret
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int r = call_page(cli, which, 0, 1, &a);
 
-	*ret_total = member_int(koine_answer_result(a), "total");
+	*ret_total = member_number(koine_answer_result(a), "total");
 	return r;
 }
 

@@ -48,7 +48,7 @@ static int find_process(struct cli *cli, int *ret_fd)
 	int r = call_plain(cli, "daemon.status", NULL, &a);
 
 	if (r == 0)
-		*ret_fd = process_of(cli->client, member_int(koine_answer_result(a), "pid"));
+		*ret_fd = process_of(cli->client, member_number(koine_answer_result(a), "pid"));
 	return r;
 }
 

@@ -73,19 +73,19 @@ static void show_tasks(const struct show *s, const struct show_row *row)
 		koine_value_get(koine_value_get(s->thing, row->member), "supervisor");
 
 	show_label(s, row->label);
-	printf("%lld running, %lld waiting\n", (long long)member_int(tasks, "running"),
-	       (long long)member_int(tasks, "queued"));
+	printf("%lld running, %lld waiting\n", (long long)member_number(tasks, "running"),
+	       (long long)member_number(tasks, "queued"));
 }
 
 static void show_sessions(const struct show *s, const struct show_row *row)
 {
 	show_label(s, row->label);
-	printf("%lld running\n", (long long)member_int(s->thing, row->member));
+	printf("%lld running\n", (long long)member_number(s->thing, row->member));
 }
 
 static void show_approvals(const struct show *s, const struct show_row *row)
 {
-	int64_t n = member_int(s->thing, row->member);
+	int64_t n = member_number(s->thing, row->member);
 
 	show_label(s, row->label);
 	printf("%lld open%s\n", (long long)n, n > 0 ? ": koine approvals" : "");
@@ -121,12 +121,11 @@ static int print_listeners(const struct cli *cli, const struct koine_value *list
 		{"ADDRESS", "address"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns};
 
 	if (!koine_value_first(listeners))
 		return 0;
 	fputc('\n', stdout);
-	return list_print(cli, &list, listeners);
+	return list_print(cli, columns, listeners);
 }
 
 static int print_status(const struct cli *cli, const struct koine_value *status)

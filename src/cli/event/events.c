@@ -65,7 +65,7 @@ static int64_t print_page(struct tail *t, const struct koine_value *page)
 	int64_t last = t->start.seq;
 	int64_t n = 0;
 
-	event_print_gone(t->follow.cli, member_int(page, "gone"));
+	event_print_gone(t->follow.cli, member_number(page, "gone"));
 	for (; e; e = koine_value_next(e), n++)
 		event_print(t->follow.cli, e);
 	koine_value_int(koine_value_get(page, "last"), &last);
@@ -125,7 +125,7 @@ static void on_told(void *arg, struct text method, const struct koine_value *par
 		if (koine_value_int(koine_value_get(params, "seq"), &n))
 			go_on_from(t, n);
 	} else if (text_is(method, "event.gone")) {
-		event_print_gone(t->follow.cli, member_int(params, "count"));
+		event_print_gone(t->follow.cli, member_number(params, "count"));
 	}
 }
 

@@ -33,12 +33,17 @@ struct koine_json *params_new(void)
 	return j;
 }
 
+static bool begin_member(struct koine_json *j, const char *key)
+{
+	if (j)
+		koine_json_key(j, key);
+	return j != NULL;
+}
+
 void params_add_text(struct koine_json *j, const char *key, struct text text)
 {
-	if (!j || !text.data)
-		return;
-	koine_json_key(j, key);
-	koine_json_text_n(j, text.data, text.len);
+	if (text.data && begin_member(j, key))
+		koine_json_text_n(j, text.data, text.len);
 }
 
 void params_add(struct koine_json *j, const char *key, const char *text)
@@ -48,9 +53,8 @@ void params_add(struct koine_json *j, const char *key, const char *text)
 
 void params_add_list(struct koine_json *j, const char *key, const struct option_list *list)
 {
-	if (!j || list->n == 0)
+	if (list->n == 0 || !begin_member(j, key))
 		return;
-	koine_json_key(j, key);
 	koine_json_begin_array(j);
 	for (unsigned i = 0; i < list->n; i++)
 		koine_json_string(j, list->words[i]);
@@ -59,26 +63,20 @@ void params_add_list(struct koine_json *j, const char *key, const struct option_
 
 void params_add_int(struct koine_json *j, const char *key, int64_t n)
 {
-	if (!j)
-		return;
-	koine_json_key(j, key);
-	koine_json_int(j, n);
+	if (begin_member(j, key))
+		koine_json_int(j, n);
 }
 
 void params_add_double(struct koine_json *j, const char *key, double d)
 {
-	if (!j)
-		return;
-	koine_json_key(j, key);
-	koine_json_double(j, d);
+	if (begin_member(j, key))
+		koine_json_double(j, d);
 }
 
 void params_add_bool(struct koine_json *j, const char *key, bool b)
 {
-	if (!j)
-		return;
-	koine_json_key(j, key);
-	koine_json_bool(j, b);
+	if (begin_member(j, key))
+		koine_json_bool(j, b);
 }
 
 const char *params_end(struct koine_json *j)
@@ -114,16 +112,21 @@ int call_async(struct koine_client *c, const char *method, struct koine_json *pa
 int call_plain(struct cli *cli, const char *method, const char *params,
 	       struct koine_answer **ret_answer)
 {
-	struct koine_answer *a = NULL;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int r = talk_connect(cli);
+	int code;
 
 	if (r != 0)
 		return r;
 	r = koine_client_call(cli->client, method, params, &a);
-	if (r != 0)
-		return talk_failed(cli->client, method, r, a);
-	*ret_answer = a;
-	return 0;
+	if (r == 0) {
+		*ret_answer = TAKE(a);
+		return 0;
+	}
+	code = talk_failed(cli->client, method, r, a);
+	if (r == KOINE_ERROR_ANSWER && cli->command->hint)
+		cli->command->hint(cli, a);
+	return code;
 }
 
 int call_send(struct cli *cli, const char *method, struct koine_json *params,

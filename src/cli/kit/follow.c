@@ -1,5 +1,6 @@
 #include "cli/kit/follow.h"
 
+#include "base/cleanup.h"
 #include "cli/kit/call.h"
 #include "cli/kit/print.h"
 #include "cli/kit/signals.h"
@@ -57,7 +58,7 @@ static int come_back(struct follow *f, const struct signals *s)
 
 	complain("koined has left; waiting for it");
 	for (;;) {
-		struct koine_answer *failed = NULL;
+		CLEANUP(answer_freep) struct koine_answer *failed = NULL;
 		int r;
 
 		(void)signals_poll(s, NULL, 0, (int)ms);
@@ -68,7 +69,6 @@ static int come_back(struct follow *f, const struct signals *s)
 			break;
 		if (!talk_may_come_back(r, failed))
 			return talk_failed(f->cli->client, subscribe_method, r, failed);
-		koine_answer_free(failed);
 		ms = 2 * ms < RETRY_MAX_MS ? 2 * ms : RETRY_MAX_MS;
 	}
 	complain("koined is back");
@@ -78,16 +78,14 @@ static int come_back(struct follow *f, const struct signals *s)
 /* What is new, then one wait. 0 or an exit code. */
 static int go_on(struct follow *f, const struct signals *s)
 {
-	struct koine_answer *failed = NULL;
+	CLEANUP(answer_freep) struct koine_answer *failed = NULL;
 	int r = 0;
 
 	f->has_news = false;
 	if (f->look)
 		r = f->look(f->arg, &failed);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		koine_answer_free(failed);
+	if (fflush(stdout) != 0 || ferror(stdout))
 		return EX_IOERR;
-	}
 	/* What is told while it looks is looked for at once. */
 	if (r == 0 && !f->ended && !f->has_news) {
 		wait_for(f->cli->client, s);
@@ -97,14 +95,13 @@ static int go_on(struct follow *f, const struct signals *s)
 		return 0;
 	if (!talk_may_come_back(r, failed))
 		return talk_failed(f->cli->client, subscribe_method, r, failed);
-	koine_answer_free(failed);
 	fflush(stdout);
 	return come_back(f, s);
 }
 
 int follow_events(struct follow *f)
 {
-	struct koine_answer *failed = NULL;
+	CLEANUP(answer_freep) struct koine_answer *failed = NULL;
 	struct signals s = {0};
 	int r;
 

@@ -97,7 +97,14 @@ static void add_row(const struct column *const *shown, struct cell *c)
 	}
 }
 
-int list_print(const struct cli *cli, const struct list *list, const struct koine_value *rows)
+int list_print(const struct cli *cli, const struct column *columns, const struct koine_value *rows)
+{
+	const struct list list = {.columns = columns};
+
+	return list_print_as(cli, &list, rows);
+}
+
+int list_print_as(const struct cli *cli, const struct list *list, const struct koine_value *rows)
 {
 	unsigned room = list_room(cli);
 	const struct column *shown[LIST_COLUMNS_MAX + 1] = {NULL};

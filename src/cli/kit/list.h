@@ -36,7 +36,8 @@ struct list {
 };
 
 /* 0, or EX_SOFTWARE. Where the last column is a number, nothing is cut. */
-int list_print(const struct cli *cli, const struct list *list, const struct koine_value *rows);
+int list_print(const struct cli *cli, const struct column *columns, const struct koine_value *rows);
+int list_print_as(const struct cli *cli, const struct list *list, const struct koine_value *rows);
 
 /* The columns there are on a terminal, or any number. */
 unsigned list_room(const struct cli *cli);

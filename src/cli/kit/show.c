@@ -1,5 +1,7 @@
 #include "cli/kit/show.h"
 
+#include <string.h>
+
 #include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/value.h"
@@ -16,14 +18,61 @@ void show_label(const struct show *s, const char *label)
 	fputs("  ", stdout);
 }
 
-void show_print(const struct show *s, const struct show_row *rows)
+static bool is_named(const struct show_row *rows, const char *member)
 {
 	for (; rows->label; rows++) {
-		if (rows->print)
-			rows->print(s, rows);
-		else
-			show_text(s, rows);
+		if (strcmp(rows->member, member) == 0)
+			return true;
 	}
+	return false;
+}
+
+/* "exit_status" is shown as "exit status". */
+static void show_member(const struct show *s, const struct member *m)
+{
+	char label[32];
+	const struct show_row row = {.label = label, .member = m->name};
+
+	snprintf(label, sizeof(label), "%s", m->name);
+	for (char *c = strchr(label, '_'); c; c = strchr(c, '_'))
+		*c = ' ';
+	if (m->kind == MEMBER_TIME)
+		show_time(s, &row);
+	else if (m->kind == MEMBER_TEXTS || m->kind == MEMBER_ENV)
+		show_names(s, &row);
+	else if (m->kind == MEMBER_BOOL || m->kind == MEMBER_PACKED)
+		show_value(s, &row);
+	else
+		show_text(s, &row);
+}
+
+static void show_others(const struct show *s, const struct show_row *rows)
+{
+	portrait_each (m, s->portrait) {
+		if (m->name && !is_named(rows, m->name))
+			show_member(s, m);
+	}
+}
+
+void show_print(const struct show *s, const struct show_row *rows)
+{
+	bool others = s->portrait != NULL;
+
+	for (const struct show_row *row = rows; row->label; row++) {
+		/* Long texts stand below all else. */
+		if (others && row->print == show_long) {
+			show_others(s, rows);
+			others = false;
+		}
+		if (row->label[0] == '\0')
+			continue;
+		if (row->print)
+			row->print(s, row);
+		else
+			show_text(s, row);
+	}
+	if (others)
+		show_others(s, rows);
 }
 
 /* ---- kinds ---- */
@@ -72,7 +121,7 @@ void show_time(const struct show *s, const struct show_row *row)
 
 void show_span(const struct show *s, const struct show_row *row)
 {
-	int64_t ms = member_int(s->thing, row->member);
+	int64_t ms = member_number(s->thing, row->member);
 	char shown[SPAN_SHOWN];
 
 	if (ms == 0)

@@ -1,16 +1,17 @@
 /*
  * All of one thing: a line for each member that it has, by a description of them, and long texts
- * below.
+ * below. Members of its portrait that the description does not name are shown by their own names.
  */
 #pragma once
 
+#include "base/portrait.h"
 #include "cli/kit/print.h"
 
 struct show;
 
 /* A member, and how it is shown; nothing is printed for one that there is none of. */
 struct show_row {
-	const char *label;
+	const char *label; /* "": it is not shown */
 	const char *member;
 	void (*print)(const struct show *s, const struct show_row *row); /* NULL: show_text */
 };
@@ -18,7 +19,8 @@ struct show_row {
 struct show {
 	const struct cli *cli;
 	const struct koine_value *thing;
-	int width; /* of the labels */
+	const struct portrait *portrait; /* or NULL */
+	int width;                       /* of the labels */
 	bool bold; /* labels on a terminal, which then stand two columns away */
 };
 

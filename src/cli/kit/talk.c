@@ -294,11 +294,10 @@ void talk_print_error(const char *method, const struct koine_answer *a)
 }
 
 int talk_failed(const struct koine_client *c, const char *method, int result,
-		struct koine_answer *answer)
+		const struct koine_answer *answer)
 {
 	if (result == KOINE_ERROR_ANSWER) {
 		talk_print_error(method, answer);
-		koine_answer_free(answer);
 		return EXIT_ERROR_ANSWER;
 	}
 	fputs("koine: ", stderr);

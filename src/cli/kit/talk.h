@@ -53,6 +53,6 @@ void talk_print_reason(struct text error);
 /* "koine: SENTENCE" on stderr; or all of it, see talk_be_exact. */
 void talk_print_error(const char *method, const struct koine_answer *answer);
 
-/* Says why a call failed, for any result but 0, and returns the exit code. Takes the answer. */
+/* Says why a call failed, for any result but 0, and returns the exit code. */
 int talk_failed(const struct koine_client *c, const char *method, int result,
-		struct koine_answer *answer);
+		const struct koine_answer *answer);

@@ -68,7 +68,7 @@ bool member_flag(const struct koine_value *v, const char *key)
 	return flag;
 }
 
-int64_t member_int(const struct koine_value *v, const char *key)
+int64_t member_number(const struct koine_value *v, const char *key)
 {
 	int64_t n = 0;
 

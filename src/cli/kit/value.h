@@ -21,8 +21,8 @@ struct text member_text(const struct koine_value *v, const char *key);
 /* Of a string alone. */
 struct text member_string(const struct koine_value *v, const char *key);
 bool member_is(const struct koine_value *v, const char *key, const char *text);
-bool member_flag(const struct koine_value *v, const char *key);   /* false where there is none */
-int64_t member_int(const struct koine_value *v, const char *key); /* 0, too */
+bool member_flag(const struct koine_value *v, const char *key);      /* false where there is none */
+int64_t member_number(const struct koine_value *v, const char *key); /* 0, too */
 /* Milliseconds since 1970 of a time in words; 0: none. */
 int64_t member_time(const struct koine_value *v, const char *key);
 const struct koine_value *member_first(const struct koine_value *v, const char *key);

@@ -125,7 +125,7 @@ static int export_page(struct export *e)
 		return 0;
 	}
 	if (r != 0)
-		return talk_failed(e->cli->client, "memory.export", r, TAKE(a));
+		return talk_failed(e->cli->client, "memory.export", r, a);
 	return write_page(e, koine_answer_result(a));
 }
 

@@ -146,13 +146,13 @@ static int send_first(struct import *m, unsigned n)
 	int r = n > 0 ? send_batch(m, n, &a) : 0;
 
 	if (r == 0) {
-		m->n_imported += member_int(koine_answer_result(a), "imported");
+		m->n_imported += member_number(koine_answer_result(a), "imported");
 		return 0;
 	}
 	progress_done(&m->progress);
 	culprit = r == KOINE_ERROR_ANSWER ? find_culprit(a, n) : -1;
 	if (culprit < 0)
-		return talk_failed(m->cli->client, "memory.import", r, TAKE(a));
+		return talk_failed(m->cli->client, "memory.import", r, a);
 	blame_line(m, culprit, a);
 	r = send_first(m, (unsigned)culprit);
 	return r != 0 ? r : EX_DATAERR;

@@ -155,9 +155,8 @@ static int print_list_table(const struct cli *cli, const struct koine_value *row
 		{"MEMORY", "content"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns};
 
-	return list_print(cli, &list, rows);
+	return list_print(cli, columns, rows);
 }
 
 int memory_print_list(const struct cli *cli, const struct koine_value *rows)

@@ -139,7 +139,7 @@ static int show_method(const struct cli *cli, const struct koine_value *method)
 	print_text(stdout, text_of_value(doc_line(method)));
 	if (koine_value_first(params)) {
 		fputs("\n\n", stdout);
-		return list_print(cli, &list, params);
+		return list_print_as(cli, &list, params);
 	}
 	fputs("\n\nIt takes no parameters.\n", stdout);
 	return 0;

@@ -107,7 +107,7 @@ int cmd_wire(struct cli *cli)
 	end_line(&tap);
 	fflush(stdout);
 	if (r != 0)
-		r = talk_failed(cli->client, method, r, TAKE(a));
+		r = talk_failed(cli->client, method, r, a);
 	/* The tap is ours, and hears the end of the connection. */
 	talk_hang_up(cli);
 	return r;

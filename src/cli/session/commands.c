@@ -94,32 +94,18 @@ static int cmd_interrupt(struct cli *cli)
 	return change(cli, "session.interrupt", params_of(cli->args[0]), "was told to end");
 }
 
-static int archive(struct cli *cli, const char *id, bool archived)
+static int archive_one(struct cli *cli, const char *id)
 {
+	bool archived = strcmp(cli->sub->name, "archive") == 0;
 	struct koine_json *j = params_of(id);
 
 	params_add_bool(j, "archived", archived);
 	return change(cli, "session.archive", j, archived ? "archived" : "is back");
 }
 
-static int archive_one(struct cli *cli, const char *id)
-{
-	return archive(cli, id, true);
-}
-
-static int unarchive_one(struct cli *cli, const char *id)
-{
-	return archive(cli, id, false);
-}
-
 static int cmd_archive(struct cli *cli)
 {
 	return call_each(cli, archive_one);
-}
-
-static int cmd_unarchive(struct cli *cli)
-{
-	return call_each(cli, unarchive_one);
 }
 
 static int cmd_rename(struct cli *cli)
@@ -165,7 +151,7 @@ static const struct command subs[] = {
 	 ARGS(2, INT_MAX, "wants an ID and a QUERY, or - for stdin")},
 	{"interrupt", "ID", "tell a session that runs to end", BY_ID, cmd_interrupt, ONE_ID},
 	{"archive", "ID...", "put sessions out of the way", BY_ID, cmd_archive, IDS},
-	{"unarchive", "ID...", "put sessions back among the others", BY_ID, cmd_unarchive, IDS},
+	{"unarchive", "ID...", "put sessions back among the others", BY_ID, cmd_archive, IDS},
 	{"rename", "ID TITLE...", "give a session a title", BY_ID "\"\" takes it away.\n",
 	 cmd_rename, ARGS(2, INT_MAX, "wants an ID and a TITLE")},
 	{"tree", "[ID]", "show which session goes on from which",

@@ -86,7 +86,7 @@ int session_print_approvals(struct cli *cli, const char *id)
 	int r = ask_approvals(cli, id, &a);
 
 	if (r != 0)
-		return talk_failed(cli->client, "approval.list", r, TAKE(a));
+		return talk_failed(cli->client, "approval.list", r, a);
 	v = member_first(koine_answer_result(a), "approvals");
 	for (; v; v = koine_value_next(v))
 		session_print_pending(cli, v);
@@ -95,7 +95,7 @@ int session_print_approvals(struct cli *cli, const char *id)
 
 int session_print_log(struct cli *cli, const struct koine_value *session)
 {
-	struct koine_answer *failed = NULL;
+	CLEANUP(answer_freep) struct koine_answer *failed = NULL;
 	char id[SESSION_ID_MAX];
 	int64_t last = 0;
 	int r;

@@ -1,4 +1,5 @@
 /* Sessions for people: a table, and all of one. */
+#include "base/noun/session.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/list.h"
 #include "cli/kit/show.h"
@@ -82,9 +83,8 @@ int session_print_list(const struct cli *cli, const struct koine_value *sessions
 		{"TITLE", NULL, cell_title},
 		{NULL},
 	};
-	const struct list list = {.columns = columns};
 
-	return list_print(cli, &list, sessions);
+	return list_print(cli, columns, sessions);
 }
 
 /* ---- all of one ---- */
@@ -141,12 +141,15 @@ int session_print_one(const struct cli *cli, const struct koine_value *session)
 		{"tokens in", "input_tokens"},
 		{"tokens out", "output_tokens"},
 		{"cost", "cost_usd", show_cost},
+		{"", "archived"}, /* stands behind the status */
+		{"", "summary"},
 		{"Query:", "query", show_long},
 		{"Error:", "error", show_long},
 		{"Result:", "result", show_long},
 		{NULL},
 	};
-	const struct show s = {.cli = cli, .thing = session, .width = 14};
+	const struct show s = {
+		.cli = cli, .thing = session, .portrait = &session_portrait, .width = 14};
 
 	show_print(&s, rows);
 	return 0;

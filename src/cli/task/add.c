@@ -111,7 +111,7 @@ static int send_task(struct cli *cli, const struct buf *prompt, struct koine_ans
 	params_add_text(j, "prompt", buf_text(prompt));
 	r = add_options(j, cli);
 	if (r == 0)
-		return task_send(cli, "task.add", j, ret_answer);
+		return call_send(cli, "task.add", j, ret_answer);
 	koine_json_free(j);
 	return r;
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/kit/call.h"
-#include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/task/task.h"
 
@@ -35,38 +34,15 @@ struct koine_json *task_params(const struct cli *cli)
 }
 
 /* The daemon does not know the folder that we stand in: what to do about it. */
-static void print_hint(const struct task_options *o, const struct koine_answer *a)
+void task_print_hint(const struct cli *cli, const struct koine_answer *error)
 {
-	if (o->project_path[0] && member_is(koine_answer_error_data(a), "field", "project"))
+	const struct task_options *o = cli->own;
+
+	if (o->project_path[0] && member_is(koine_answer_error_data(error), "field", "project"))
 		fprintf(stderr,
 			"koined serves a project when it is started with --project %s; --project "
 			"\"\" means none\n",
 			o->project_path);
-}
-
-int task_send(struct cli *cli, const char *method, struct koine_json *params,
-	      struct koine_answer **ret_answer)
-{
-	struct koine_answer *a = NULL;
-	int r = talk_connect(cli);
-
-	if (r != 0) {
-		koine_json_free(params);
-		return r;
-	}
-	r = call_ask(cli, method, params, &a);
-	if (r == KOINE_ERROR_ANSWER) {
-		talk_print_error(method, a);
-		print_hint(cli->own, a);
-		koine_answer_free(a);
-		return EXIT_ERROR_ANSWER;
-	}
-	if (r == -ENOMEM)
-		return out_of_memory();
-	if (r != 0)
-		return talk_failed(cli->client, method, r, a);
-	*ret_answer = a;
-	return 0;
 }
 
 int task_params_id(const struct cli *cli, const char *key, const char *typed,
@@ -89,5 +65,5 @@ int task_send_id(struct cli *cli, const char *method, const char *key, const cha
 	struct koine_json *j = NULL;
 	int r = task_params_id(cli, key, typed, &j);
 
-	return r != 0 ? r : task_send(cli, method, j, ret_answer);
+	return r != 0 ? r : call_send(cli, method, j, ret_answer);
 }

@@ -1,19 +1,11 @@
 /* koine task: its table, and the commands that are one call each. */
 #include "cli/commands.h"
 
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "cli/kit/call.h"
 #include "cli/task/task.h"
-
-/* Asks, and prints the answer or a member of it. */
-static int ask_and_print(struct cli *cli, const char *method, struct koine_json *params,
-			 const char *member, print_fn print)
-{
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = task_send(cli, method, params, &a);
-
-	return r != 0 ? r : call_print_result(cli, a, member, print);
-}
 
 static int cmd_list(struct cli *cli)
 {
@@ -23,17 +15,17 @@ static int cmd_list(struct cli *cli)
 	params_add(j, "state", o->state);
 	params_add(j, "group", o->group);
 	params_add_int(j, "limit", o->limit ? o->limit : 20);
-	return ask_and_print(cli, "task.find", j, "tasks", task_print_list);
+	return call_print(cli, "task.find", j, "tasks", task_print_list);
 }
 
 static int cmd_stats(struct cli *cli)
 {
-	return ask_and_print(cli, "task.stats", task_params(cli), NULL, task_print_counts);
+	return call_print(cli, "task.stats", task_params(cli), NULL, task_print_counts);
 }
 
 static int cmd_groups(struct cli *cli)
 {
-	return ask_and_print(cli, "task.groups", task_params(cli), "groups", task_print_groups);
+	return call_print(cli, "task.groups", task_params(cli), "groups", task_print_groups);
 }
 
 static int cmd_get(struct cli *cli)
@@ -41,51 +33,40 @@ static int cmd_get(struct cli *cli)
 	struct koine_json *j = NULL;
 	int r = task_params_id(cli, "id", cli->args[0], &j);
 
-	return r != 0 ? r : ask_and_print(cli, "task.show", j, NULL, task_print_one);
+	return r != 0 ? r : call_print(cli, "task.show", j, NULL, task_print_one);
 }
 
 /* ---- of several ---- */
 
-static int change(struct cli *cli, const char *typed, const char *method, const char *key,
-		  const char *did)
+static const struct change {
+	const char *command;
+	const char *method;
+	const char *key; /* what the method calls the id */
+	const char *did;
+} changes[] = {
+	{"cancel", "task.cancel", "taskId", "cancelled"},
+	{"retry", "task.retry", "id", "queued"},
+	{"release", "task.release", "id", "released"},
+};
+
+static int change_one(struct cli *cli, const char *typed)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct change *c = changes;
 	char id[TASK_ID_MAX];
-	int r = task_send_id(cli, method, key, typed, &a);
+	int r;
 
+	while (strcmp(c->command, cli->sub->name) != 0)
+		c++;
+	r = task_send_id(cli, c->method, c->key, typed, &a);
 	if (r == 0 && task_id(typed, id))
-		call_say(cli, a, text_of(id), did);
+		call_say(cli, a, text_of(id), c->did);
 	return r;
 }
 
-static int cancel_one(struct cli *cli, const char *typed)
+static int cmd_change(struct cli *cli)
 {
-	return change(cli, typed, "task.cancel", "taskId", "cancelled");
-}
-
-static int retry_one(struct cli *cli, const char *typed)
-{
-	return change(cli, typed, "task.retry", "id", "queued");
-}
-
-static int release_one(struct cli *cli, const char *typed)
-{
-	return change(cli, typed, "task.release", "id", "released");
-}
-
-static int cmd_cancel(struct cli *cli)
-{
-	return call_each(cli, cancel_one);
-}
-
-static int cmd_retry(struct cli *cli)
-{
-	return call_each(cli, retry_one);
-}
-
-static int cmd_release(struct cli *cli)
-{
-	return call_each(cli, release_one);
+	return call_each(cli, change_one);
 }
 
 /* ---- the table ---- */
@@ -112,13 +93,13 @@ static const struct command subs[] = {
 	{"wait", "ID...", "wait until tasks have ended",
 	 BY_ID EXITS "Of several, the first that did not go well counts.\n", cmd_task_wait, NULL,
 	 task_wait_options, IDS},
-	{"cancel", "ID...", "stop tasks, with all their processes", BY_ID, cmd_cancel, IDS},
+	{"cancel", "ID...", "stop tasks, with all their processes", BY_ID, cmd_change, IDS},
 	{"release", "ID...", "let tasks begin that are held",
 	 BY_ID
 	 "Held are those that came with a project, until that is trusted, or with a store that\n"
 	 "was adopted.\n",
-	 cmd_release, IDS},
-	{"retry", "ID...", "queue tasks again that failed or were cancelled", BY_ID, cmd_retry,
+	 cmd_change, IDS},
+	{"retry", "ID...", "queue tasks again that failed or were cancelled", BY_ID, cmd_change,
 	 IDS},
 	{"stats", "", "count tasks by state", NULL, cmd_stats, NULL, task_count_options, NO_ARGS},
 	{"groups", "", "count tasks by group", NULL, cmd_groups, NULL, task_count_options, NO_ARGS},
@@ -132,6 +113,6 @@ const struct command task_commands[] = {
 	 "A task belongs to a project: that of --project, else the nearest folder above this one\n"
 	 "that has .aiwg in it, else none.\n",
 	 NULL, subs, task_options, sizeof(struct task_options), task_options_init,
-	 task_find_project},
+	 task_find_project, task_print_hint},
 	{NULL},
 };

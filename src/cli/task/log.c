@@ -13,7 +13,7 @@ enum { PIECE = 250000, TAIL = 16384, TAIL_MAX = 1000000 };
 
 static int exit_status(const struct koine_value *end)
 {
-	int64_t status = member_int(end, "exit_status");
+	int64_t status = member_number(end, "exit_status");
 
 	if (member_is(end, "state", "completed"))
 		return EX_OK;
@@ -94,7 +94,7 @@ int task_follow(struct cli *cli, const char *typed, int64_t offset, int *ret_sta
 		return r;
 	params_add_int(j, "offset", offset);
 	koine_client_on_notification(cli->client, on_notification, &o);
-	r = task_send(cli, "task.follow", j, &a);
+	r = call_send(cli, "task.follow", j, &a);
 	koine_client_on_notification(cli->client, NULL, NULL);
 	/* What is said next begins a line of its own. */
 	if (o.mid_line && cli->terminal)
@@ -117,7 +117,7 @@ static int send_output(struct cli *cli, const char *typed, int64_t offset, int64
 		return r;
 	params_add_int(j, "offset", offset);
 	params_add_int(j, "max", max);
-	return task_send(cli, "task.output", j, ret_answer);
+	return call_send(cli, "task.output", j, ret_answer);
 }
 
 static void print_piece(const struct cli *cli, const struct koine_value *piece, struct text text)
@@ -141,7 +141,7 @@ static int print_all(struct cli *cli, const char *typed, int64_t *ret_next)
 		if (r != 0)
 			return r;
 		piece = koine_answer_result(a);
-		*ret_next = member_int(piece, "next");
+		*ret_next = member_number(piece, "next");
 		if (*ret_next <= at && at > 0)
 			return 0;
 		print_piece(cli, piece, member_text(piece, "text"));
@@ -181,8 +181,9 @@ static int print_tail(struct cli *cli, const char *typed, int64_t n, int64_t *re
 		piece = koine_answer_result(a);
 		text = member_text(piece, "text");
 		tail = tail_of(text, n);
-		*ret_next = member_int(piece, "next");
-		if (tail.len < text.len || member_int(piece, "offset") == 0 || size == TAIL_MAX) {
+		*ret_next = member_number(piece, "next");
+		if (tail.len < text.len || member_number(piece, "offset") == 0 ||
+		    size == TAIL_MAX) {
 			print_piece(cli, piece, tail);
 			return 0;
 		}

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/noun/task.h"
 #include "cli/kit/list.h"
 #include "cli/kit/show.h"
 #include "cli/kit/value.h"
@@ -51,7 +52,7 @@ struct attempts {
 
 static struct attempts attempts_of(const struct koine_value *task)
 {
-	struct attempts a = {.n = member_int(task, "attempts"), .of = 1};
+	struct attempts a = {.n = member_number(task, "attempts"), .of = 1};
 
 	koine_value_int(koine_value_get(task, "max_attempts"), &a.of);
 	return a;
@@ -103,7 +104,7 @@ int task_print_list(const struct cli *cli, const struct koine_value *tasks)
 	const struct list list = {.columns = columns,
 				  .without = o->all_projects ? NULL : "PROJECT"};
 
-	return list_print(cli, &list, tasks);
+	return list_print_as(cli, &list, tasks);
 }
 
 /* ---- counts ---- */
@@ -119,9 +120,8 @@ int task_print_groups(const struct cli *cli, const struct koine_value *groups)
 		{"CANCELLED", "cancelled", NULL, 'r'},
 		{NULL},
 	};
-	const struct list list = {.columns = rows};
 
-	return list_print(cli, &list, groups);
+	return list_print(cli, rows, groups);
 }
 
 int task_print_counts(const struct cli *cli, const struct koine_value *counts)
@@ -179,12 +179,16 @@ int task_print_one(const struct cli *cli, const struct koine_value *task)
 		{"exit status", "exit_status"},
 		{"signal", "signal"},
 		{"output bytes", "output_bytes"},
+		{"", "held"}, /* the state says it */
+		{"", "max_attempts"},
+		{"", "retry_delay"},
+		{"", "metadata"},
 		{"Prompt:", "prompt", show_long},
 		{"Error:", "error", show_long},
 		{"Result:", "result", show_long},
 		{NULL},
 	};
-	const struct show s = {.cli = cli, .thing = task, .width = 13};
+	const struct show s = {.cli = cli, .thing = task, .portrait = &task_portrait, .width = 13};
 
 	show_print(&s, rows);
 	return 0;

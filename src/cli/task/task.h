@@ -65,9 +65,8 @@ int task_find_project(struct cli *cli);
 /* The project is in them. */
 struct koine_json *task_params(const struct cli *cli);
 
-/* As call_send, with a word about projects that the daemon does not serve. */
-int task_send(struct cli *cli, const char *method, struct koine_json *params,
-	      struct koine_answer **ret_answer);
+/* What to do about a project that the daemon does not serve. */
+void task_print_hint(const struct cli *cli, const struct koine_answer *error);
 
 /* The params of a method about one task, by what was typed; `key` is what the method calls its id.
  * 0 or an exit code. */

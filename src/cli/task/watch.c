@@ -135,7 +135,7 @@ static void draw_counts(struct watch *w)
 		return;
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s%lld %s", i > 0 ? "  " : "",
-			      (long long)member_int(counts, states[i]), states[i]);
+			      (long long)member_number(counts, states[i]), states[i]);
 	print_style(w->cli, style_bold);
 	put_rest(w, (struct text) {.data = line, .len = (size_t)n});
 	screen_end_row();
