@@ -118,6 +118,17 @@ static int open_dialects(struct daemon *d, const char *folder)
 	return r;
 }
 
+static const struct task_wording *task_wording(void)
+{
+	const struct task_wording *found = NULL;
+
+	for (unsigned i = 0; i < n_dialects; i++) {
+		if (dialects[i]->life && dialects[i]->life->task_wording)
+			found = dialects[i]->life->task_wording;
+	}
+	return found;
+}
+
 int tasks_begin(struct daemon *d, struct why *why)
 {
 	const struct task_settings *s = &d->settings->tasks;
@@ -140,6 +151,7 @@ int tasks_begin(struct daemon *d, struct why *why)
 		.interrupt_ms = s->interrupt_ms,
 		.runner = s->runner,
 		.env = &d->environments.tasks,
+		.wording = task_wording(),
 		.groups = groups,
 		.n_groups = group_limits(s, groups),
 	};

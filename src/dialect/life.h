@@ -19,6 +19,7 @@ struct loop;
 struct server;
 struct services;
 struct session_wording;
+struct task_wording;
 struct why;
 
 /* A section of the settings that is the dialect's own. */
@@ -90,8 +91,9 @@ struct dialect_life {
 	const char
 		*debug_variable; /* of its clients' own, that asks for every message in the log */
 	const char *numbered;    /* its conversations' names: this, and a number */
-	/* How sessions that go wrong are worded: of the dialects, one has it. */
+	/* How sessions and tasks that go wrong are worded: of the dialects, one has each. */
 	const struct session_wording *session_wording;
+	const struct task_wording *task_wording;
 	const struct dialect_token *token;
 };
 

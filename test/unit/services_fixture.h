@@ -8,11 +8,11 @@
 #include "engine/services.h"
 #include "tempdir.h"
 
-enum { PATH_LEN = 160, N_READERS = 2 };
+enum { URL_LEN = 160, N_READERS = 2 };
 
 struct fixture {
 	char dir[TEMPDIR_MAX];
-	char url[PATH_LEN];
+	char url[URL_LEN];
 	struct services *services;
 	struct arena arena;
 	struct why why;

@@ -22,6 +22,9 @@ struct services;
 
 extern const struct dialect aiwg_dialect;
 
+/* Why a task has failed, in the sentences that its clients show. */
+extern const struct task_wording aiwg_task_wording;
+
 /* project.c: [project] of the settings, and its part in the daemon's life. */
 extern const struct dialect_section aiwg_section;
 extern const struct dialect_life aiwg_life;

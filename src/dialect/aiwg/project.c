@@ -428,6 +428,7 @@ const struct dialect_section aiwg_section = {
 };
 
 const struct dialect_life aiwg_life = {
+	.task_wording = &aiwg_task_wording,
 	.prepare = prepare,
 	.check_folder = project_check,
 	.socket_broken = project_socket_broken,

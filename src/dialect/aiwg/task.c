@@ -222,7 +222,7 @@ static bool read_state(const struct value *v, int *ret_state)
 /* The words are kept for as long as the task does not change. */
 static void write_task_now(const struct call *c, struct json *j, const struct task *t)
 {
-	struct buf *words = task_words(call_tasks(c), t, c->dialect);
+	struct buf *words = task_rendered(call_tasks(c), t, c->dialect);
 	struct json own = {.out = words};
 
 	if (words && words->len == 0 && words->err == 0)

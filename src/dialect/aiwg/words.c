@@ -1,5 +1,6 @@
 /* Parameters as the original takes them, and its words for those that it refuses. */
 #include <math.h>
+#include <stdio.h>
 
 #include "dialect/aiwg/aiwg.h"
 
@@ -58,3 +59,31 @@ int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why)
 	*ret_limit = n < TASK_LIST_MAX ? (int64_t)n : TASK_LIST_MAX;
 	return 0;
 }
+
+/* ---- why a task has failed, as Node says it ---- */
+
+static int refuse_program(struct why *why, const char *name)
+{
+	return refuse(why, REFUSE_NOT_FOUND, "spawn %.100s ENOENT", name);
+}
+
+static void word_exit(char *out, size_t size, int status, int signal)
+{
+	if (signal == 0)
+		snprintf(out, size, "Process exited with code %d", status);
+	else
+		snprintf(out, size, "Process was ended by signal %d (%s)", signal,
+			 strsignal(signal));
+}
+
+static void word_timeout(char *out, size_t size, int64_t timeout_ms)
+{
+	snprintf(out, size, "Task timed out after %lldms", (long long)timeout_ms);
+}
+
+const struct task_wording aiwg_task_wording = {
+	.stopped = "Killed during shutdown",
+	.no_program = refuse_program,
+	.exited = word_exit,
+	.timed_out = word_timeout,
+};

@@ -48,7 +48,7 @@ struct project {
 	unsigned n_running;
 	int64_t n[N_TASK_STATES];
 	struct list ready;  /* queued tasks, the next one first */
-	struct list held;   /* queued tasks that wait for a time, for others, to be let go */
+	struct list aside;  /* queued tasks that wait for a time, for others or to be released */
 	struct list recent; /* all at hand, the newest first */
 	unsigned n_recent;  /* of those, how many are at their end */
 	int64_t whole_from; /* seq: there may be older ones that only the store has */
@@ -56,7 +56,7 @@ struct project {
 };
 
 /* The error of a running task that shall be cancelled, for the next start to see. */
-#define TASK_CANCEL_WISH "cancel requested"
+#define TASK_CANCEL_REQUESTED "cancel requested"
 
 /* Who waits until a run has begun: once, with the state that the task has then; gone: the service is
  * freed, and nobody may be told. */
@@ -80,7 +80,7 @@ struct run {
 };
 
 struct live {
-	struct list link;        /* in project->ready or held, or tasks->running */
+	struct list link;        /* in project->ready or aside, or tasks->running */
 	struct list recent_link; /* in project->recent */
 	struct list bucket_link;
 	struct project *project;
@@ -114,6 +114,7 @@ struct tasks {
 	int64_t keep_ms;
 	unsigned interrupt_ms;
 	const struct environment *env;
+	const struct task_wording *wording;
 	char runner[AGENT_NAME_MAX]; /* "": not said */
 	struct list projects;
 	struct list groups;
@@ -126,7 +127,7 @@ struct tasks {
 	struct list ended;   /* whose followers are to be looked at */
 	bool ending;
 	uint64_t last_version;
-	struct task_slot *words; /* NULL: nobody has asked for any */
+	struct rendered *rendered; /* NULL: nobody has asked for any */
 	struct keeper keeper;
 	struct ticker *sweeper;
 	struct timer *first_sweep;
@@ -228,9 +229,9 @@ int task_event_add(struct tasks *t, struct arena *a, const char *event, const st
 int task_sweep_start(struct tasks *t);
 void task_sweep(void *tasks);
 
-/* ---- task_words.c ---- */
+/* ---- rendered.c ---- */
 
-void task_words_free(struct tasks *t);
+void task_rendered_free(struct tasks *t);
 
 /* ---- task_recover.c ---- */
 
@@ -263,4 +264,3 @@ void task_path_in(const char *folder, int64_t seq, char *out, size_t size);
 
 /* Whether one more may wait. */
 int task_check_room(const struct tasks *t, struct why *why);
-int task_copy(struct arena *a, struct text from, struct text *to);

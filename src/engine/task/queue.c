@@ -39,7 +39,7 @@ static void wait_for_time(struct tasks *t)
 	list_for_each (at, following, &t->projects) {
 		struct project *p = list_entry(at, struct project, link);
 
-		list_for_each (task, next, &p->held) {
+		list_for_each (task, next, &p->aside) {
 			const struct live *l = list_entry(task, struct live, link);
 
 			if (!l->task.held && l->n_after_open == 0 && l->ready_ms < first)
@@ -56,7 +56,7 @@ void queue_add(struct tasks *t, struct live *l)
 {
 	t->n_queued++;
 	if (must_wait(l)) {
-		list_append(&l->project->held, &l->link);
+		list_append(&l->project->aside, &l->link);
 		wait_for_time(t);
 	} else {
 		put_in_line(l);
@@ -75,7 +75,7 @@ static void release(struct tasks *t)
 	list_for_each (at, following, &t->projects) {
 		struct project *p = list_entry(at, struct project, link);
 
-		list_for_each (task, next, &p->held) {
+		list_for_each (task, next, &p->aside) {
 			struct live *l = list_entry(task, struct live, link);
 
 			if (must_wait(l))
@@ -171,7 +171,7 @@ static void fail_with(struct tasks *t, struct live *l, const struct live *before
 
 static struct live *waits_for(struct project *p, struct text id)
 {
-	list_for_each (at, following, &p->held) {
+	list_for_each (at, following, &p->aside) {
 		struct live *l = list_entry(at, struct live, link);
 
 		if (l->n_after_open > 0 && comes_after(l, id))
@@ -191,7 +191,7 @@ void queue_ended(struct tasks *t, const struct live *l)
 			fail_with(t, waiting, l);
 		return;
 	}
-	list_for_each (at, following, &p->held) {
+	list_for_each (at, following, &p->aside) {
 		waiting = list_entry(at, struct live, link);
 		if (waiting->n_after_open > 0 && comes_after(waiting, l->task.id))
 			waiting->n_after_open--;

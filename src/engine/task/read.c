@@ -276,7 +276,7 @@ static void add_load(const struct tasks *t, struct project *p, struct task_load 
 	load->n_queued += (unsigned)p->n[TASK_QUEUED];
 	load->parallel = p->parallel ? p->parallel : t->project_parallel;
 	add_tasks(&p->ready, p, found, n);
-	add_tasks(&p->held, p, found, n);
+	add_tasks(&p->aside, p, found, n);
 }
 
 void task_load(struct tasks *t, struct text project, struct task_load *ret_load,

@@ -38,23 +38,20 @@ void tasks_end_processes(const struct tasks *t)
 	}
 }
 
-static bool is_wish(struct text error)
+/* What a task that was running has become; the event that tells it. */
+static const char *settle_running(struct task *row)
 {
-	return text_is(error, TASK_CANCEL_WISH);
-}
+	bool cancel = text_is(row->error, TASK_CANCEL_REQUESTED);
 
-/* What a task that was running has become. */
-static const char *settle_row(struct task *row)
-{
 	row->pid = 0;
 	row->pid_started = 0;
-	if (!is_wish(row->error) && row->attempts < row->max_attempts) {
+	if (!cancel && row->attempts < row->max_attempts) {
 		row->state = TASK_QUEUED;
 		row->not_before_ms = 0;
 		return "task.retrying";
 	}
 	row->completed_ms = clock_utc_ms();
-	if (is_wish(row->error)) {
+	if (cancel) {
 		row->state = TASK_CANCELLED;
 		row->error = (struct text) {0};
 		return "task.cancelled";
@@ -118,7 +115,7 @@ static int settle(struct tasks *t, struct arena *a, struct task *rows, unsigned 
 			r = settle_queued(t, a, &rows[i]);
 			continue;
 		}
-		event = settle_row(&rows[i]);
+		event = settle_running(&rows[i]);
 		n_settled++;
 		r = store_task_update(db, &rows[i]);
 		if (r == 0)

@@ -23,6 +23,7 @@
 enum {
 	RETRY_MAX_MS = 3600 * 1000,
 	AGAIN_MS = 1000, /* after a fault of the store */
+	ERROR_MAX = 128, /* bytes of a sentence of ours */
 };
 
 static struct tasks *tasks_of(const struct run *r)
@@ -131,36 +132,26 @@ static void try_again(struct tasks *t, struct live *l, struct text error)
 	task_write(t, l, "task.retrying", NULL);
 }
 
-/* Words for how it ended, where it has not said itself. */
-static void word_exit(const struct attempt *a, char out[128])
+static struct text error_of(const struct run *r, char out[ERROR_MAX])
 {
-	if (a->signal == 0)
-		snprintf(out, 128, "Process exited with code %d", a->status);
-	else
-		snprintf(out, 128, "Process was ended by signal %d (%s)", a->signal,
-			 strsignal(a->signal));
-}
-
-static struct text error_of(const struct run *r, char words[128])
-{
+	const struct task_wording *wording = r->tasks->wording;
 	const struct attempt *a = &r->attempt;
 	struct text said = attempt_said(a);
 
 	if (a->intent == INTENT_TIMEOUT) {
-		snprintf(words, 128, "Task timed out after %lldms",
-			 (long long)r->live->task.timeout_ms);
-		return text_of(words);
+		wording->timed_out(out, ERROR_MAX, r->live->task.timeout_ms);
+		return text_of(out);
 	}
 	if (a->intent == INTENT_STOP)
-		return TEXT("Killed during shutdown");
+		return text_of(wording->stopped);
 	if (a->failed)
 		return text_of(a->why.text);
 	if (a->dropped)
 		return TEXT("the conversation was cancelled");
 	if (said.len > 0)
 		return said;
-	word_exit(a, words);
-	return text_of(words);
+	wording->exited(out, ERROR_MAX, a->status, a->signal);
+	return text_of(out);
 }
 
 static enum task_state state_of(const struct run *r)
@@ -194,7 +185,7 @@ static void finish(struct run *r)
 	bool again = may_try_again(r, state);
 	struct text result = {0};
 	struct text error = {0};
-	char words[128];
+	char text[ERROR_MAX];
 
 	release(t, l);
 	l->task.exit_status = a->program && a->signal == 0 ? a->status : -1;
@@ -203,7 +194,7 @@ static void finish(struct run *r)
 	if (state == TASK_COMPLETED || r->out.len > 0)
 		result = tail_of(&r->out, TASK_RESULT_MAX);
 	if (state == TASK_FAILED || (state == TASK_CANCELLED && a->intent != INTENT_CANCEL))
-		error = error_of(r, words);
+		error = error_of(r, text);
 	if (a->intent == INTENT_TIMEOUT)
 		task_write(t, l, "task.timeout", NULL);
 	if (again)
@@ -287,9 +278,9 @@ static int start_program(struct run *r, const struct program *p, struct why *why
 		return -ENOMEM;
 	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.id));
 	e = attempt_run(&r->attempt, tasks_of(r)->loop, &opts, why);
-	/* As the original words it, which its clients show. Of a folder, we know better. */
+	/* Where the folder is missing, or a path was given, the supervisor has said more. */
 	if (e == REFUSE_NOT_FOUND && !strchr(p->argv[0], '/') && (!cwd || access(cwd, F_OK) == 0))
-		e = refuse(why, REFUSE_NOT_FOUND, "spawn %.100s ENOENT", p->argv[0]);
+		e = tasks_of(r)->wording->no_program(why, p->argv[0]);
 	free(cwd);
 	return e;
 }

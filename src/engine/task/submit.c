@@ -99,33 +99,53 @@ static int check_folder(struct text cwd, struct why *why)
 			    strerror(e));
 }
 
+static int check_texts(const struct task_new *in, struct why *why)
+{
+	const struct {
+		const char *field;
+		struct text text;
+		size_t max;
+	} texts[] = {
+		{"prompt", in->prompt, TASK_PROMPT_MAX},
+		{"agent", in->agent, TASK_NAME_MAX},
+		{"group", in->group, TASK_NAME_MAX},
+		{"cwd", in->cwd, PATH_MAX - 1},
+	};
+
+	if (in->prompt.len == 0)
+		return refuse_field(why, "prompt", "prompt is empty");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		int r = check_text(texts[i].text, texts[i].field, texts[i].max, why);
+
+		if (r != 0)
+			return r;
+	}
+	return in->cwd.data ? check_folder(in->cwd, why) : 0;
+}
+
 static int check_new(const struct tasks *t, const struct task_new *in, struct why *why)
 {
-	int r = check_text(in->prompt, "prompt", TASK_PROMPT_MAX, why);
+	int r = check_texts(in, why);
 
-	if (r == 0 && in->prompt.len == 0)
-		r = refuse_field(why, "prompt", "prompt is empty");
-	if (r == 0)
-		r = check_text(in->agent, "agent", TASK_NAME_MAX, why);
-	if (r == 0)
-		r = check_text(in->group, "group", TASK_NAME_MAX, why);
-	if (r == 0)
-		r = check_text(in->cwd, "cwd", 4095, why);
-	if (r == 0 && in->cwd.data)
-		r = check_folder(in->cwd, why);
-	if (r == 0 && !isfinite(in->priority))
-		r = refuse_field(why, "priority", "priority must be a number");
-	if (r == 0)
-		r = check_env(in, why);
-	if (r == 0)
-		r = check_runner(t, in->runner, why);
-	if (r == 0 && in->n_after > TASK_AFTER_MAX)
-		r = refuse_field(why, "after", "more than %d tasks to come after", TASK_AFTER_MAX);
-	if (r == 0)
-		r = check_times(in, why);
-	if (r == 0 && (in->retries < 0 || in->retries > 1000))
-		r = refuse_field(why, "retries", "retries must be 0 to 1000");
-	return r;
+	if (r != 0)
+		return r;
+	if (!isfinite(in->priority))
+		return refuse_field(why, "priority", "priority must be a number");
+	r = check_env(in, why);
+	if (r != 0)
+		return r;
+	r = check_runner(t, in->runner, why);
+	if (r != 0)
+		return r;
+	if (in->n_after > TASK_AFTER_MAX)
+		return refuse_field(why, "after", "more than %d tasks to come after",
+				    TASK_AFTER_MAX);
+	r = check_times(in, why);
+	if (r != 0)
+		return r;
+	if (in->retries < 0 || in->retries > 1000)
+		return refuse_field(why, "retries", "retries must be 0 to 1000");
+	return 0;
 }
 
 int task_check_room(const struct tasks *t, struct why *why)
@@ -150,15 +170,6 @@ static int check_project(const struct tasks *t, struct text name, struct why *wh
 	if (p->queue > 0 && n >= p->queue)
 		return refuse(why, REFUSE_LIMIT, "Queue full: %u/%u", n, p->queue);
 	return 0;
-}
-
-int task_copy(struct arena *a, struct text from, struct text *to)
-{
-	*to = from;
-	if (!from.data)
-		return 0;
-	to->data = arena_copy(a, from.data, from.len);
-	return to->data ? 0 : -ENOMEM;
 }
 
 static int copy_env(struct submit *s, const struct task_new *in)
@@ -195,7 +206,7 @@ static int copy_after(struct submit *s, const struct task_new *in)
 
 		for (unsigned k = 0; k < n; k++)
 			again = again || text_equal(after[k], in->after[i]);
-		if (!again && task_copy(&s->arena, in->after[i], &after[n++]) != 0)
+		if (!again && arena_copy_text(&s->arena, in->after[i], &after[n++]) != 0)
 			return -ENOMEM;
 	}
 	s->row.after = (struct texts) {.items = after, .n = n};
@@ -213,8 +224,8 @@ static int pack_metadata(struct submit *s, const struct value *metadata)
 	value_pack(&out, metadata);
 	r = out.err;
 	if (r == 0)
-		r = task_copy(&s->arena, (struct text) {.data = out.data, .len = out.len},
-			      &s->row.metadata.bytes);
+		r = arena_copy_text(&s->arena, (struct text) {.data = out.data, .len = out.len},
+				    &s->row.metadata.bytes);
 	buf_done(&out);
 	return r;
 }
@@ -223,34 +234,32 @@ static int fill(struct submit *s, const struct task_new *in)
 {
 	const struct tasks *t = s->tasks;
 	int64_t timeout = s->project->timeout_ms ? s->project->timeout_ms : t->timeout_ms;
+	int64_t now_ms = clock_utc_ms();
 	int r;
 
 	s->row = (struct task) {
 		.project = s->project->name,
+		.prompt = in->prompt,
+		.agent = in->agent,
+		.group = in->group,
+		.runner = in->runner,
+		.cwd = in->cwd,
 		.priority = in->priority,
-		.created_ms = clock_utc_ms(),
+		.created_ms = now_ms,
+		.not_before_ms = in->delay_ms ? now_ms + in->delay_ms : 0,
 		.exit_status = -1,
 		.timeout_ms = in->timeout_ms ? in->timeout_ms : timeout,
 		.max_attempts = in->retries + 1,
 		.retry_ms = in->retry_ms ? in->retry_ms : 1000,
 	};
-	s->row.not_before_ms = in->delay_ms ? s->row.created_ms + in->delay_ms : 0;
-	r = task_copy(&s->arena, in->prompt, &s->row.prompt);
-	if (r == 0)
-		r = task_copy(&s->arena, in->agent, &s->row.agent);
-	if (r == 0)
-		r = task_copy(&s->arena, in->group, &s->row.group);
-	if (r == 0)
-		r = task_copy(&s->arena, in->runner, &s->row.runner);
-	if (r == 0)
-		r = task_copy(&s->arena, in->cwd, &s->row.cwd);
-	if (r == 0)
-		r = copy_env(s, in);
-	if (r == 0)
-		r = copy_after(s, in);
-	if (r == 0)
-		r = pack_metadata(s, in->metadata);
-	return r;
+	r = portrait_copy(&task_portrait, &s->arena, &s->row);
+	if (r != 0)
+		return r;
+	r = copy_env(s, in);
+	if (r != 0)
+		return r;
+	r = copy_after(s, in);
+	return r != 0 ? r : pack_metadata(s, in->metadata);
 }
 
 static int check_after(struct submit *s, struct connection *db)
@@ -387,36 +396,51 @@ static void submit_finished(struct work *w, int result)
 		take_submitted(s, l);
 }
 
+static struct submit *submit_new(struct tasks *t, struct project *p, const struct task_new *in,
+				 task_submitted_fn fn, void *arg)
+{
+	struct submit *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->work = (struct work) {.run = submit_run, .finished = submit_finished};
+	s->tasks = t;
+	s->project = p;
+	s->until_begun = in->until_begun;
+	s->fn = fn;
+	s->arg = arg;
+	s->queue_size = p->n[TASK_QUEUED] + p->n_coming + 1;
+	arena_init(&s->arena, TASK_ARENA_MAX);
+	t->n_coming++;
+	p->n_coming++;
+	return s;
+}
+
+static int check_submit(const struct tasks *t, struct text project, const struct task_new *in,
+			struct why *why)
+{
+	int r = check_new(t, in, why);
+
+	if (r != 0)
+		return r;
+	r = task_check_room(t, why);
+	return r != 0 ? r : check_project(t, project, why);
+}
+
 void task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg)
 {
 	struct text project = in->project.data ? in->project : TEXT("");
 	struct why why = {0};
 	struct submit *s = NULL;
-	int r = check_new(t, in, &why);
+	int r = check_submit(t, project, in, &why);
 
 	if (r == 0)
-		r = task_check_room(t, &why);
-	if (r == 0)
-		r = check_project(t, project, &why);
-	if (r == 0) {
-		s = calloc(1, sizeof(*s));
-		r = s ? 0 : -ENOMEM;
-	}
-	if (r != 0) {
-		fn(arg, r, NULL, &why);
+		s = submit_new(t, project_find(t, project), in, fn, arg);
+	if (!s) {
+		fn(arg, r != 0 ? r : -ENOMEM, NULL, &why);
 		return;
 	}
-	s->tasks = t;
-	s->project = project_find(t, project);
-	s->until_begun = in->until_begun;
-	s->fn = fn;
-	s->arg = arg;
-	s->queue_size = s->project->n[TASK_QUEUED] + s->project->n_coming + 1;
-	arena_init(&s->arena, TASK_ARENA_MAX);
 	r = fill(s, in);
-	s->work = (struct work) {.run = submit_run, .finished = submit_finished};
-	t->n_coming++;
-	s->project->n_coming++;
 	if (r == 0)
 		r = t->background.submit(t->background.arg, &s->work, true);
 	if (r != 0)

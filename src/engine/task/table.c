@@ -43,7 +43,7 @@ struct project *project_get(struct tasks *t, struct text name)
 	p->name = text_of(p->folder);
 	p->tasks = t;
 	list_init(&p->ready);
-	list_init(&p->held);
+	list_init(&p->aside);
 	list_init(&p->recent);
 	list_append(&t->projects, &p->link);
 	return p;

@@ -157,6 +157,7 @@ static void set_limits(struct tasks *t, const struct tasks_opts *opts)
 	t->output_bytes = opts->output_bytes ? opts->output_bytes : 16 << 20;
 	t->keep_ms = opts->keep_ms;
 	t->env = opts->env;
+	t->wording = opts->wording;
 	snprintf(t->runner, sizeof(t->runner), "%s", opts->runner ? opts->runner : "");
 	t->interrupt_ms = opts->interrupt_ms ? opts->interrupt_ms : 5000;
 }
@@ -303,7 +304,7 @@ void tasks_free(struct tasks *t)
 
 	if (!t)
 		return;
-	task_words_free(t);
+	task_rendered_free(t);
 	while ((first = list_first(&t->projects))) {
 		list_remove(first);
 		free_project(list_entry(first, struct project, link));

@@ -61,6 +61,16 @@ struct task_project {
 	const char *const *program;
 };
 
+/* Sentences for a task's error, by the dialect whose clients show them. */
+struct task_wording {
+	const char *stopped; /* it ran when the daemon stopped */
+	/* REFUSE_NOT_FOUND: there is no such program. */
+	int (*no_program)(struct why *why, const char *name);
+	/* Its program ended badly and wrote nothing to stderr. */
+	void (*exited)(char *out, size_t size, int status, int signal);
+	void (*timed_out)(char *out, size_t size, int64_t timeout_ms);
+};
+
 struct tasks_opts {
 	struct store *store;
 	struct events *events;
@@ -79,6 +89,7 @@ struct tasks_opts {
 		*runner; /* of tasks that name none: an agent, or "claude"; NULL or "": not said */
 	const struct environment
 		*env; /* of claude; NULL: ours. An agent of the settings has its own */
+	const struct task_wording *wording;
 	const struct task_group_limit *groups;
 	unsigned n_groups;
 	const struct task_project *projects; /* those known at the start */
@@ -195,7 +206,7 @@ bool task_list_now(struct tasks *t, const struct task_filter *f,
  * so that it is worded once for as long as it stays as it is. Empty when it is to be filled; what
  * does not fit (err) is not kept. NULL: no memory.
  */
-struct buf *task_words(struct tasks *t, const struct task *task, const void *by);
+struct buf *task_rendered(struct tasks *t, const struct task *task, const void *by);
 
 /* Newest first, without env; texts are cut, at most in the middle of a result's last character.
  * Brief: without result and metadata. A list ends early only where the rows of it are more than 8 MiB. */

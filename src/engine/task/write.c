@@ -3,17 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/record.h"
-#include "base/utf8.h"
-#include "engine/event/event.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"
-
-/* Bytes of them in an event. */
-enum { PROMPT_TOLD = 80, RESULT_TOLD = 64 << 10 };
 
 struct task_change {
 	struct change change;
@@ -27,60 +20,6 @@ struct task_change {
 	task_done_fn fn; /* NULL: nobody waits */
 	void *arg;
 };
-
-/* ---- the event ---- */
-
-static struct text begin_of(struct text t, size_t max)
-{
-	if (t.len > max)
-		t.len = utf8_whole(t.data, max);
-	return t;
-}
-
-static void say_end(struct record *r, const struct task *row)
-{
-	if (row->error.data)
-		record_text(r, "error", row->error);
-	if (row->exit_status >= 0)
-		record_int(r, "exitCode", row->exit_status);
-	if (row->signal > 0)
-		record_int(r, "signal", row->signal);
-	if (row->started_ms > 0 && row->completed_ms > 0)
-		record_int(r, "duration", row->completed_ms - row->started_ms);
-}
-
-static void say(struct record *r, const char *event, const struct task *row, int64_t queue_size)
-{
-	record_text(r, "taskId", row->id);
-	if (strcmp(event, "task.queued") == 0) {
-		record_text(r, "prompt", begin_of(row->prompt, PROMPT_TOLD));
-		record_int(r, "queueSize", queue_size);
-	} else if (strcmp(event, "task.started") == 0) {
-		if (row->pid > 0)
-			record_int(r, "pid", row->pid);
-		record_int(r, "attempt", row->attempts);
-	} else {
-		if (row->state == TASK_COMPLETED)
-			record_text(r, "result", begin_of(row->result, RESULT_TOLD));
-		say_end(r, row);
-	}
-}
-
-int task_event_add(struct tasks *t, struct arena *a, const char *event, const struct task *row,
-		   int64_t queue_size)
-{
-	struct event_new e = {.type = event, .project = row->project, .run = row->id};
-	struct record r;
-
-	record_begin(&r, a);
-	say(&r, event, row, queue_size);
-	if (r.err != 0)
-		return r.err;
-	e.data = r.root;
-	return event_add(t->events, &e);
-}
-
-/* ---- the change ---- */
 
 static struct task_change *change_of(const struct change *c)
 {
@@ -164,11 +103,21 @@ void task_write_drop(struct live *l)
 /* Without memory for it a text is left out, not the change. */
 static void copy(struct arena *a, struct text *t)
 {
-	if (!t->data)
-		return;
-	t->data = arena_copy(a, t->data, t->len);
-	if (!t->data)
+	if (arena_copy_text(a, *t, t) != 0)
 		*t = (struct text) {0};
+}
+
+/* What an update writes may change in the task meanwhile; all else is not looked at. */
+static void copy_changing(struct task_change *c)
+{
+	portrait_each (m, &task_portrait) {
+		struct text *t = member_bytes(m, &c->row);
+
+		if (t && (m->flags & MEMBER_CHANGES))
+			copy(&c->arena, t);
+	}
+	if (c->event && strcmp(c->event, "task.queued") == 0)
+		copy(&c->arena, &c->row.prompt);
 }
 
 void task_change_forget(struct task_change *c)
@@ -208,16 +157,11 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	}
 	c->tasks = t;
 	c->row = *row;
-	/* These stay as long as the task; the rest may change meanwhile. */
+	/* These stay as long as the task. */
 	c->row.project = l->project->name;
 	c->row.id = l->task.id;
-	copy(&c->arena, &c->row.mark);
-	copy(&c->arena, &c->row.error);
-	copy(&c->arena, &c->row.result);
-	copy(&c->arena, &c->row.runner);
-	if (event && strcmp(event, "task.queued") == 0)
-		copy(&c->arena, &c->row.prompt);
 	c->event = event;
+	copy_changing(c);
 	c->queue_size = l->project->n[TASK_QUEUED];
 	changes_add(&l->changes, &c->change);
 	changes_submit(&l->changes);

@@ -15,6 +15,7 @@
 #include "engine/chat/rank.h"
 #include "engine/event/event.h"
 #include "engine/session/session.h"
+#include "dialect/aiwg/aiwg.h"
 #include "dialect/hld/hld.h"
 #include "engine/session/inner.h"
 #include "engine/task/task.h"
@@ -140,7 +141,11 @@ static void world_open(struct world *w)
 	const struct events_opts events = {
 		.store = s->store, .loop = w->stage.loop, .background = background};
 	struct tasks_opts tasks = {
-		.loop = w->stage.loop, .background = background, .output_folder = w->tasks};
+		.loop = w->stage.loop,
+		.background = background,
+		.output_folder = w->tasks,
+		.wording = &aiwg_task_wording,
+	};
 	struct sessions_opts opts = {
 		.store = s->store,
 		.loop = w->stage.loop,

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "base/record.h"
+#include "dialect/aiwg/aiwg.h"
 #include "io/tree.h"
 #include "engine/chat/chat.h"
 #include "engine/chat/rank.h"
@@ -93,6 +94,7 @@ static void world_open(struct world *w)
 		.loop = w->stage.loop,
 		.background = stage_background(&w->stage),
 		.output_folder = w->output,
+		.wording = &aiwg_task_wording,
 		.project_parallel = w->parallel,
 		.queue = w->queue,
 		.timeout_ms = w->timeout_ms,
@@ -735,20 +737,20 @@ static void words_are_kept_until_it_changes(void **state)
 	struct world *w = *state;
 	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done");
 	static const char me, other;
-	struct buf *words = task_words(tasks_of(w), newest_now(w), &me);
+	struct buf *words = task_rendered(tasks_of(w), newest_now(w), &me);
 
 	assert_non_null(words);
 	wait_for(w, told.id, TASK_RUNNING);
-	words = task_words(tasks_of(w), newest_now(w), &me);
+	words = task_rendered(tasks_of(w), newest_now(w), &me);
 	assert_int_equal(words->len, 0);
 	buf_add_str(words, "it runs");
-	words = task_words(tasks_of(w), newest_now(w), &me);
+	words = task_rendered(tasks_of(w), newest_now(w), &me);
 	assert_int_equal(words->len, 7);
-	assert_int_equal(task_words(tasks_of(w), newest_now(w), &other)->len, 0);
-	buf_add_str(task_words(tasks_of(w), newest_now(w), &me), "it runs");
+	assert_int_equal(task_rendered(tasks_of(w), newest_now(w), &other)->len, 0);
+	buf_add_str(task_rendered(tasks_of(w), newest_now(w), &me), "it runs");
 	make_file(w, "go");
 	wait_for(w, told.id, TASK_COMPLETED);
-	assert_int_equal(task_words(tasks_of(w), newest_now(w), &me)->len, 0);
+	assert_int_equal(task_rendered(tasks_of(w), newest_now(w), &me)->len, 0);
 }
 
 static void words_that_are_long_are_not_kept(void **state)
@@ -759,8 +761,8 @@ static void words_that_are_long_are_not_kept(void **state)
 
 	wait_for(w, told.id, TASK_COMPLETED);
 	for (int i = 0; i < 10000; i++)
-		buf_add_char(task_words(tasks_of(w), newest_now(w), &me), 'x');
-	assert_true(task_words(tasks_of(w), newest_now(w), &me)->err != 0);
+		buf_add_char(task_rendered(tasks_of(w), newest_now(w), &me), 'x');
+	assert_true(task_rendered(tasks_of(w), newest_now(w), &me)->err != 0);
 }
 
 static void output_is_there_while_it_runs(void **state)

@@ -1,0 +1,299 @@
+/* What clients do with a task that is there: cancel it, release it, try it again. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/task/inner.h"
+#include "store/store.h"
+#include "store/task.h"
+
+static int refuse_several(struct why *why)
+{
+	return refuse_field(why, "project", "several projects have it; name one");
+}
+
+static int refuse_ended(const struct task *task, struct why *why)
+{
+	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s already", TEXT_ARGS(task->id),
+		      task_state_name(task->state));
+}
+
+/* ---- one that is not at hand ---- */
+
+/* It has ended, or never was: the store is asked. */
+struct lookup {
+	struct work work;
+	struct tasks *tasks;
+	struct arena arena;
+	struct text project;
+	struct text id;
+	struct task found;
+	unsigned n;
+	bool retry; /* else it was to be cancelled */
+	task_done_fn fn;
+	void *arg;
+};
+
+static void lookup_free(struct lookup *l)
+{
+	if (!l)
+		return;
+	arena_done(&l->arena);
+	free(l);
+}
+
+static int lookup_run(struct work *w, int lane)
+{
+	struct lookup *l = list_entry(w, struct lookup, work);
+	struct connection *db = store_lane(l->tasks->store, lane);
+	bool found = false;
+	int r;
+
+	if (!l->project.data)
+		return store_task_find_any(db, l->id, &l->arena, &l->found, &l->n);
+	r = store_task_find(db, l->project, l->id, &l->arena, &l->found, &found);
+	l->n = found;
+	return r;
+}
+
+static int check_found(const struct lookup *l, struct why *why)
+{
+	if (l->n == 0)
+		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(l->id));
+	if (l->n > 1)
+		return refuse_field(why, "project", "several projects have %.*s; name one",
+				    TEXT_ARGS(l->id));
+	return l->retry ? 0 : refuse_ended(&l->found, why);
+}
+
+static void retry_found(struct lookup *l);
+
+static void lookup_finished(struct work *w, int result)
+{
+	struct lookup *l = list_entry(w, struct lookup, work);
+	struct why why = {0};
+
+	if (result == 0)
+		result = check_found(l, &why);
+	if (result == 0)
+		retry_found(l);
+	else
+		l->fn(l->arg, result, &why);
+	lookup_free(l);
+}
+
+static int look_up(struct tasks *t, struct text project, struct text id, bool retry,
+		   task_done_fn fn, void *arg)
+{
+	struct lookup *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	*l = (struct lookup) {
+		.work = {.run = lookup_run, .finished = lookup_finished},
+		.tasks = t,
+		.retry = retry,
+		.fn = fn,
+		.arg = arg,
+	};
+	arena_init(&l->arena, TASK_ARENA_MAX);
+	r = arena_copy_text(&l->arena, project, &l->project);
+	if (r == 0)
+		r = arena_copy_text(&l->arena, id, &l->id);
+	if (r == 0)
+		r = t->background.submit(t->background.arg, &l->work, false);
+	if (r != 0)
+		lookup_free(l);
+	return r;
+}
+
+/* ---- cancelling ---- */
+
+static void cancel_queued(struct tasks *t, struct live *l, struct task_change *c)
+{
+	queue_remove(t, l);
+	task_end_then(t, l, TASK_CANCELLED, (struct text) {0}, (struct text) {0}, c);
+}
+
+/* That it was requested is kept first: if the daemon dies now, the next one does not try it again. */
+static void cancel_running(struct tasks *t, struct live *l, struct task_change *c)
+{
+	live_set_text(l, &l->task.error, TEXT(TASK_CANCEL_REQUESTED));
+	task_write(t, l, NULL, c);
+	/* Whoever was told at once that it cannot be kept may have ended it. */
+	if (l->run)
+		run_end_with(l->run, INTENT_CANCEL);
+}
+
+static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct why *why)
+{
+	struct task_change *c;
+
+	if (l->task.state > TASK_RUNNING)
+		return refuse_ended(&l->task, why);
+	c = task_change_new(fn, arg);
+	if (!c)
+		return -ENOMEM;
+	if (l->run)
+		cancel_running(t, l, c);
+	else
+		cancel_queued(t, l, c);
+	return 0;
+}
+
+void task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
+{
+	struct why why = {0};
+	unsigned n;
+	struct live *l = live_find(t, project, id, &n);
+	int r;
+
+	if (n == 0)
+		r = look_up(t, project, id, false, fn, arg);
+	else
+		r = n > 1 ? refuse_several(&why) : cancel(t, l, fn, arg, &why);
+	if (r != 0)
+		fn(arg, r, &why);
+}
+
+/* ---- releasing ---- */
+
+static int release(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct why *why)
+{
+	struct task_change *c;
+
+	if (l->task.state != TASK_QUEUED || !l->task.held)
+		return refuse(why, REFUSE_CONFLICT, "Task %.*s is not held", TEXT_ARGS(l->task.id));
+	c = task_change_new(fn, arg);
+	if (!c)
+		return -ENOMEM;
+	queue_remove(t, l);
+	l->task.held = false;
+	queue_add(t, l);
+	task_write(t, l, "task.released", c);
+	queue_run(t);
+	return 0;
+}
+
+void task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
+{
+	struct why why = {0};
+	unsigned n;
+	struct live *l = live_find(t, project, id, &n);
+	int r;
+
+	if (n == 0)
+		r = refuse(&why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(id));
+	else
+		r = n > 1 ? refuse_several(&why) : release(t, l, fn, arg, &why);
+	if (r != 0)
+		fn(arg, r, &why);
+}
+
+void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
+		     void *arg)
+{
+	struct project *p = t ? project_find(t, project) : NULL;
+
+	if (!p)
+		return;
+	list_for_each (at, following, &p->aside) {
+		const struct live *l = list_entry(at, struct live, link);
+
+		if (l->task.held)
+			fn(arg, l->task.id);
+	}
+}
+
+/* ---- trying again ---- */
+
+static int queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *arg)
+{
+	struct task *task = &l->task;
+	struct task_change *c = task_change_new(fn, arg);
+
+	if (!c)
+		return -ENOMEM;
+	task->started_ms = 0;
+	task->completed_ms = 0;
+	task->attempts = 0;
+	task->not_before_ms = 0;
+	task->exit_status = -1;
+	task->signal = 0;
+	task->error = (struct text) {0};
+	task->result = (struct text) {0};
+	l->ready_ms = 0;
+	l->n_after_open = 0;
+	live_set_state(l, TASK_QUEUED);
+	queue_add(t, l);
+	task_write(t, l, "task.queued", c);
+	queue_run(t);
+	return 0;
+}
+
+static int check_retry(const struct tasks *t, const struct task *task, struct why *why)
+{
+	if (task->state != TASK_FAILED && task->state != TASK_CANCELLED)
+		return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(task->id),
+			      task_state_name(task->state));
+	return task_check_room(t, why);
+}
+
+static int retry(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct why *why)
+{
+	int r = check_retry(t, &l->task, why);
+
+	return r != 0 ? r : queue_again(t, l, fn, arg);
+}
+
+/* It comes to hand again. NULL: no memory. */
+static struct live *bring_back(struct tasks *t, const struct task *task)
+{
+	struct project *p = project_get(t, task->project);
+	struct live *l = p ? live_new(t, p, task) : NULL;
+
+	if (l)
+		p->n_recent++;
+	return l;
+}
+
+static int try_found(struct lookup *found, struct why *why)
+{
+	struct tasks *t = found->tasks;
+	unsigned n;
+	/* Others may have asked for it while it was looked up. */
+	struct live *l = live_find(t, found->found.project, found->found.id, &n);
+	int r;
+
+	if (l)
+		return retry(t, l, found->fn, found->arg, why);
+	r = check_retry(t, &found->found, why);
+	if (r != 0)
+		return r;
+	l = bring_back(t, &found->found);
+	return l ? queue_again(t, l, found->fn, found->arg) : -ENOMEM;
+}
+
+static void retry_found(struct lookup *l)
+{
+	struct why why = {0};
+	int r = try_found(l, &why);
+
+	if (r != 0)
+		l->fn(l->arg, r, &why);
+}
+
+void task_retry(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
+{
+	struct why why = {0};
+	unsigned n;
+	struct live *l = live_find(t, project, id, &n);
+	int r;
+
+	if (n == 0)
+		r = look_up(t, project, id, true, fn, arg);
+	else
+		r = n > 1 ? refuse_several(&why) : retry(t, l, fn, arg, &why);
+	if (r != 0)
+		fn(arg, r, &why);
+}

@@ -1,0 +1,73 @@
+/* What events say of a task. Stores and clients have these names; in each table they stand in the
+ * order in which they are told. */
+#include <string.h>
+
+#include "base/record.h"
+#include "engine/event/event.h"
+#include "engine/task/inner.h"
+
+/* Bytes of a text in an event. */
+enum { PROMPT_TOLD = 80, RESULT_TOLD = 64 << 10 };
+
+/* Said of a task that is completed, not of others that have ended. */
+enum { OF_COMPLETED = MEMBER_OWN };
+
+#define MEMBER(kind, field) NULL, MEMBER_OF(struct task, kind, field)
+#define LEFT_OUT            .absent = ABSENT_LEFT_OUT
+
+static const struct member queued_members[] = {
+	{"taskId", MEMBER(TEXT, id)},
+	{"prompt", MEMBER(TEXT, prompt), MEMBER_CUT},
+};
+
+static const struct member started_members[] = {
+	{"taskId", MEMBER(TEXT, id)},
+	{"pid", MEMBER(INT, pid), 0, NONE_IS_ZERO, LEFT_OUT},
+	{"attempt", MEMBER(INT, attempts)},
+};
+
+static const struct member other_members[] = {
+	{"taskId", MEMBER(TEXT, id)},
+	{"result", MEMBER(BLOB, result), OF_COMPLETED | MEMBER_CUT},
+	{"error", MEMBER(TEXT, error), LEFT_OUT},
+	{"exitCode", MEMBER(INT, exit_status), 0, NONE_IS_NEGATIVE, LEFT_OUT},
+	{"signal", MEMBER(INT, signal), 0, NONE_IS_ZERO, LEFT_OUT},
+};
+
+static const struct portrait queued = PORTRAIT(struct task, queued_members);
+static const struct portrait started = PORTRAIT(struct task, started_members);
+static const struct portrait other = PORTRAIT(struct task, other_members);
+
+static void say(struct record *r, const char *event, const struct task *task, int64_t queue_size)
+{
+	const struct selection all = {0};
+	const struct selection unless_completed = {.without = OF_COMPLETED};
+
+	if (strcmp(event, "task.queued") == 0) {
+		record_members(r, &queued, all, task, PROMPT_TOLD);
+		record_int(r, "queueSize", queue_size);
+		return;
+	}
+	if (strcmp(event, "task.started") == 0) {
+		record_members(r, &started, all, task, 0);
+		return;
+	}
+	record_members(r, &other, task->state == TASK_COMPLETED ? all : unless_completed, task,
+		       RESULT_TOLD);
+	if (task->started_ms > 0 && task->completed_ms > 0)
+		record_int(r, "duration", task->completed_ms - task->started_ms);
+}
+
+int task_event_add(struct tasks *t, struct arena *a, const char *event, const struct task *task,
+		   int64_t queue_size)
+{
+	struct event_new e = {.type = event, .project = task->project, .run = task->id};
+	struct record r;
+
+	record_begin(&r, a);
+	say(&r, event, task, queue_size);
+	if (r.err != 0)
+		return r.err;
+	e.data = r.root;
+	return event_add(t->events, &e);
+}
