@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+
 int file_make_folder(const char *path)
 {
 	struct stat st;
@@ -32,4 +34,22 @@ int file_write_all(int fd, const void *data, size_t len)
 		}
 	}
 	return 0;
+}
+
+int file_read_all(int fd, struct buf *out)
+{
+	char part[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	while (out->err == 0 && (n = read(fd, part, sizeof(part))) != 0) {
+		if (n < 0)
+			return -errno;
+		buf_add(out, part, (size_t)n);
+	}
+	return out->err == -EMSGSIZE ? -EFBIG : out->err;
 }

@@ -1,6 +1,7 @@
 /* UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -33,6 +34,20 @@ static inline size_t utf8_sequence(const char *at, const char *end)
 			return 0;
 	}
 	return n;
+}
+
+static inline bool utf8_is_valid(const char *at, size_t len)
+{
+	const char *end = len > 0 ? at + len : at;
+
+	while (at < end) {
+		size_t n = (unsigned char)*at < 0x80 ? 1 : utf8_sequence(at, end);
+
+		if (n == 0)
+			return false;
+		at += n;
+	}
+	return true;
 }
 
 /* How many of the bytes are whole characters: part of the last one may be missing. */

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "agent/absent.h"
 #include "agent/command/command.h"
@@ -14,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/utf8.h"
@@ -213,49 +213,24 @@ static int make_or_excuse(const struct settings *s, const struct agent_setting *
 
 /* ---- the system prompt ---- */
 
-static bool is_utf8(const char *at, size_t len)
-{
-	const char *end = len > 0 ? at + len : at;
-
-	while (at < end) {
-		size_t n = *at & 0x80 ? utf8_sequence(at, end) : *at != '\0';
-
-		if (n == 0)
-			return false;
-		at += n;
-	}
-	return true;
-}
-
-static int cannot_read(const char *file, struct why *why)
-{
-	return refuse(why, REFUSE_NOT_FOUND, "cannot read chat.system_file %.100s: %s", file,
-		      strerror(errno));
-}
-
 static int read_system_file(const char *file, struct buf *out, struct why *why)
 {
 	/* O_NONBLOCK: a FIFO there must not hold us. */
 	CLEANUP(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char part[4096];
-	struct stat st;
-	ssize_t n;
+	int r = fd < 0 ? -errno : file_read_all(fd, out);
 
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return cannot_read(file, why);
-	if (!S_ISREG(st.st_mode))
+	if (r == -ENOMEM)
+		return r;
+	if (r == -EINVAL)
 		return refuse(why, REFUSE_PARAMS, "chat.system_file %.100s is not a file", file);
-	while (out->err == 0 && (n = read(fd, part, sizeof(part))) != 0) {
-		if (n < 0)
-			return cannot_read(file, why);
-		buf_add(out, part, (size_t)n);
-	}
-	if (out->err == -ENOMEM)
-		return -ENOMEM;
-	if (out->err != 0)
+	if (r == -EFBIG)
 		return refuse(why, REFUSE_TOO_LARGE, "chat.system_file %.100s is over 64 KiB",
 			      file);
-	if (!is_utf8(out->data, out->len))
+	if (r != 0)
+		return refuse(why, REFUSE_NOT_FOUND, "cannot read chat.system_file %.100s: %s",
+			      file, strerror(-r));
+	if ((out->len > 0 && memchr(out->data, '\0', out->len)) ||
+	    !utf8_is_valid(out->data, out->len))
 		return refuse(why, REFUSE_PARAMS, "chat.system_file %.100s is not UTF-8 text",
 			      file);
 	return 0;

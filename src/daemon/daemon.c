@@ -215,7 +215,7 @@ static int start_keeper(struct daemon *d, struct why *why)
 
 static int start_dialects(struct daemon *d, struct why *why)
 {
-	return hosts_start(&d->hosts, why);
+	return hosts_step(&d->hosts, DIALECT_START, why);
 }
 
 static int start_housekeeping(struct daemon *d, struct why *why)
@@ -279,7 +279,7 @@ static void tear_down(struct daemon *d)
 {
 	end_engine(d);
 	server_free(d->server);
-	hosts_free(&d->hosts);
+	(void)hosts_step(&d->hosts, DIALECT_FREE, NULL);
 	hold_signals();
 	housekeeping_free(d->housekeeping);
 	services_close(d->services);
@@ -330,7 +330,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	}
 	say_ready(&d);
 	loop_run(d.loop);
-	hosts_stopped(&d.hosts);
+	(void)hosts_step(&d.hosts, DIALECT_STOPPED, NULL);
 	log_info("stopped", "pid=%d", (int)getpid());
 	tear_down(&d);
 	return 0;

@@ -106,14 +106,14 @@ static unsigned group_limits(const struct task_settings *t, struct task_group_li
 
 /* Dialects may bring tasks of their own; they must be in the store before tasks are read from
  * it. */
-static int open_dialects(struct daemon *d, const char *folder)
+static int open_dialects(struct daemon *d, const char *folder, struct why *why)
 {
 	struct dialect_means *means = &d->hosts.means;
 	int r;
 
 	means->task_folder = folder;
 	means->task_bytes = (int64_t)d->settings->tasks.output_bytes;
-	r = hosts_open(&d->hosts);
+	r = hosts_step(&d->hosts, DIALECT_OPEN, why);
 	means->task_folder = NULL;
 	return r;
 }
@@ -160,7 +160,7 @@ int tasks_begin(struct daemon *d, struct why *why)
 	if (r == 0)
 		r = trust_new(services->store, services->events, &services->trust);
 	if (r == 0)
-		r = open_dialects(d, folder);
+		r = open_dialects(d, folder, why);
 	return r != 0 ? r : tasks_start(&opts, &services->tasks, why);
 }
 

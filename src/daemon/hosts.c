@@ -44,11 +44,7 @@ int hosts_prepare(struct hosts *h, const struct settings *s, struct environments
 		if (r == 0)
 			r = token_read(s, dialects[i], h->tokens[i], TOKEN_MAX, why);
 	}
-	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
-		if (life_of(&h->list[i])->prepare)
-			r = life_of(&h->list[i])->prepare(&h->list[i], why);
-	}
-	return r;
+	return r != 0 ? r : hosts_step(h, DIALECT_PREPARE, why);
 }
 
 const char *hosts_token(const struct hosts *h, const struct dialect *d)
@@ -65,24 +61,14 @@ int hosts_listening(struct hosts *h, const char *project, struct endpoint *e)
 	return life_of(host)->listening ? life_of(host)->listening(host, project, e) : 0;
 }
 
-int hosts_open(struct hosts *h)
+int hosts_step(struct hosts *h, enum dialect_step step, struct why *why)
 {
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
-		if (life_of(&h->list[i])->open)
-			r = life_of(&h->list[i])->open(&h->list[i]);
-	}
-	return r;
-}
-
-int hosts_start(struct hosts *h, struct why *why)
-{
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
-		if (life_of(&h->list[i])->start)
-			r = life_of(&h->list[i])->start(&h->list[i], why);
+	/* Those that were not made yet have no part in the end of a start that failed. */
+	for (unsigned i = 0; r == 0 && i < n_dialects && h->list[i].dialect; i++) {
+		if (life_of(&h->list[i])->steps[step])
+			r = life_of(&h->list[i])->steps[step](&h->list[i], why);
 	}
 	return r;
 }
@@ -90,39 +76,11 @@ int hosts_start(struct hosts *h, struct why *why)
 void hosts_reload(struct hosts *h, const struct settings *fresh)
 {
 	for (unsigned i = 0; i < n_dialects; i++) {
-		struct dialect_host *host = &h->list[i];
+		const struct dialect_host *host = &h->list[i];
 		const struct dialect_section *section = host->dialect->section;
 
 		if (section && section->renewed)
 			memcpy(host->settings, settings_of(fresh, host->dialect), section->size);
-		if (life_of(host)->reload)
-			life_of(host)->reload(host);
 	}
-}
-
-void hosts_stopping(struct hosts *h)
-{
-	for (unsigned i = 0; i < n_dialects; i++) {
-		if (life_of(&h->list[i])->stopping)
-			life_of(&h->list[i])->stopping(&h->list[i]);
-	}
-}
-
-void hosts_stopped(struct hosts *h)
-{
-	for (unsigned i = 0; i < n_dialects; i++) {
-		if (life_of(&h->list[i])->stopped)
-			life_of(&h->list[i])->stopped(&h->list[i]);
-	}
-}
-
-void hosts_free(struct hosts *h)
-{
-	for (unsigned i = 0; i < n_dialects; i++) {
-		struct dialect_host *host = &h->list[i];
-
-		/* A start may have failed before this one was prepared. */
-		if (host->dialect && host->state && life_of(host)->free)
-			life_of(host)->free(host);
-	}
+	(void)hosts_step(h, DIALECT_RELOAD, NULL);
 }

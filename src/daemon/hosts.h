@@ -21,11 +21,11 @@ int hosts_prepare(struct hosts *h, const struct settings *s, struct environments
 /* NULL for none. */
 const char *hosts_token(const struct hosts *h, const struct dialect *d);
 
-/* As in dialect/life.h, for all dialects; the first failure ends it. */
+/* Tells the endpoint's dialect. */
 int hosts_listening(struct hosts *h, const char *project, struct endpoint *e);
-int hosts_open(struct hosts *h);
-int hosts_start(struct hosts *h, struct why *why);
+
+/* The step of each dialect; the first failure ends it. */
+int hosts_step(struct hosts *h, enum dialect_step step, struct why *why);
+
+/* The settings were read again; sections that follow a reload are renewed. */
 void hosts_reload(struct hosts *h, const struct settings *fresh);
-void hosts_stopping(struct hosts *h);
-void hosts_stopped(struct hosts *h);
-void hosts_free(struct hosts *h);

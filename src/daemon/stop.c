@@ -128,7 +128,7 @@ void stop_begin(struct daemon *d, bool force)
 			    stop_ms > 2 * LAST_WORDS_MS ? stop_ms - LAST_WORDS_MS : stop_ms / 2);
 		timer_start(d->patience,
 			    (stop_ms > TASKS_MS ? stop_ms : TASKS_MS) + STOP_MARGIN_MS);
-		hosts_stopping(&d->hosts);
+		(void)hosts_step(&d->hosts, DIALECT_STOPPING, NULL);
 		approvals_stop(d->services->approvals);
 		tools_stop(d->services->tools);
 	}

@@ -33,6 +33,11 @@ struct dialect_section {
 	int (*check)(const void *settings, struct why *why);
 };
 
+/* Its rows and defaults, for an initialiser. */
+#define SECTION(table, values)                                                                     \
+	.rows = (table), .n_rows = sizeof(table) / sizeof((table)[0]), .defaults = &(values),      \
+	.size = sizeof(values)
+
 /* The token that HTTP's clients of a dialect show. */
 struct dialect_token {
 	size_t file;          /* in its settings: the name of the token's file, or "" */
@@ -59,45 +64,46 @@ struct dialect_host {
 	const struct dialect_means *daemon;
 	void *settings; /* its section; what its endpoints have, unless it gives them another */
 	void *state;    /* its own */
-	struct environment
-		*env; /* of programs that its clients start; NULL without such a setting */
+	/* Of programs that its clients start; NULL without such a setting. */
+	struct environment *env;
 };
 
-/* In the order in which they are called. */
+/* A dialect's part in the daemon's life, in the order in which the steps come. */
+enum dialect_step {
+	DIALECT_PREPARE,  /* nothing is opened yet: a refusal means a wrong setting */
+	DIALECT_OPEN,     /* the store is open; there are neither tasks nor threads yet */
+	DIALECT_START,    /* the engine has started */
+	DIALECT_RELOAD,   /* the settings were read again */
+	DIALECT_STOPPING, /* a stop begins */
+	DIALECT_STOPPED,  /* the loop has ended */
+	DIALECT_FREE,     /* the threads have ended; also after a start that failed at any step */
+	N_DIALECT_STEPS,
+};
+
 struct dialect_life {
-	/* Refuses an address of the settings that its clients' words forbid. */
+	int (*steps[N_DIALECT_STEPS])(struct dialect_host *h, struct why *why);
+
+	/* Refuses an address of the settings that its clients would not accept. */
 	int (*check_address)(const char *address, struct why *why);
-	/* Before anything is opened: a refusal is of a setting. */
-	int (*prepare)(struct dialect_host *h, struct why *why);
-	/* For sockets in projects. Refuses a folder that cannot be served: it is passed over. */
+	/* For sockets in projects: refuses a folder that cannot be served, which is skipped
+	 * then. */
 	int (*check_folder)(const char *folder, struct why *why);
-	/* ... and says whether something else stands where its socket, or that one's lock, should
-	 * be. */
+	/* ... and whether something else stands where its socket, or that one's lock, should be. */
 	bool (*socket_broken)(const char *path);
 	/* An endpoint of its own is there; `project` is the folder it is for, or "". */
 	int (*listening)(struct dialect_host *h, const char *project, struct endpoint *e);
-	/* The store is open; there are neither tasks nor threads yet. */
-	int (*open)(struct dialect_host *h);
-	/* The engine has started. */
-	int (*start)(struct dialect_host *h, struct why *why);
-	void (*reload)(struct dialect_host *h);
-	/* A stop begins. */
-	void (*stopping)(struct dialect_host *h);
-	/* The loop has ended. */
-	void (*stopped)(struct dialect_host *h);
-	/* The threads have ended, the engine is still there. Also after a start that failed. */
-	void (*free)(struct dialect_host *h);
 
-	const char
-		*debug_variable; /* of its clients' own, that asks for every message in the log */
-	const char *numbered;    /* its conversations' names: this, and a number */
-	/* How sessions and tasks that go wrong are worded: of the dialects, one has each. */
+	/* A variable of its clients that asks for every message in the log. */
+	const char *debug_variable;
+	/* Its conversations' names are this and a number. */
+	const char *numbered;
+	/* How sessions and tasks that go wrong are worded; one dialect has each. */
 	const struct session_wording *session_wording;
 	const struct task_wording *task_wording;
 	const struct dialect_token *token;
 };
 
-/* That of another dialect, which must be one of ours. */
+/* The settings of another dialect, which must be in the array. */
 static inline const void *dialect_settings(const struct dialect_host *h, const struct dialect *of)
 {
 	const struct dialect_host *other = h->daemon->hosts;

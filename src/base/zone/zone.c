@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/civil.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/zone/rule.h"
 
 enum {
@@ -193,23 +193,13 @@ static bool is_name(const char *name)
 	return n > 0 && n <= ZONE_NAME_MAX;
 }
 
+/* What is no file is no time zone. */
 static int read_all(const char *path, struct buf *out)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char part[4096];
-	struct stat st;
-	ssize_t n;
+	int r = fd < 0 ? -errno : file_read_all(fd, out);
 
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOENT;
-	while (out->err == 0 && (n = read(fd, part, sizeof(part))) != 0) {
-		if (n < 0)
-			return -errno;
-		buf_add(out, part, (size_t)n);
-	}
-	return out->err;
+	return r == -EINVAL ? -ENOENT : r;
 }
 
 int zone_open(const char *name, struct zone **ret_zone, struct why *why)
@@ -227,12 +217,12 @@ int zone_open(const char *name, struct zone **ret_zone, struct why *why)
 		return r;
 	if (r == -ENOENT || r == -ENOTDIR)
 		return refuse_field(why, "zone", "there is no time zone '%.80s'", name);
-	if (r != 0 && r != -EMSGSIZE)
+	if (r != 0 && r != -EFBIG)
 		return refuse(why, REFUSE_NOT_FOUND, "there is no time zone '%s': %s", name,
 			      strerror(-r));
 	if (r == 0)
 		r = zone_read((struct text) {.data = bytes.data, .len = bytes.len}, ret_zone);
-	if (r == -EBADMSG || r == -EMSGSIZE)
+	if (r == -EBADMSG || r == -EFBIG)
 		return refuse_field(why, "zone", "'%s' is not a time zone's file", path);
 	return r;
 }

@@ -124,6 +124,15 @@ static int take_paths(const struct maker *m)
 	return r;
 }
 
+static int take_lists(const struct maker *m)
+{
+	int r = take_paths(m);
+
+	if (r == 0)
+		r = take_words(m, RULE_IGNORE, &m->rule->ignore);
+	return r != 0 ? r : take_words(m, RULE_EXTENSIONS, &m->rule->extensions);
+}
+
 /* ---- conditions: FIELD OPERATOR [VALUE] ---- */
 
 static struct text take_word(const char **at)
@@ -285,9 +294,11 @@ static int take_values(const struct maker *m)
 int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret_rule,
 	      struct why *why)
 {
+	static int (*const steps[])(const struct maker *m) = {
+		take_trigger, take_action, check_fits, take_values, take_conditions, take_lists,
+	};
 	struct rule rule = {.id = text_of(from->name), .where = text_of(from->where)};
 	const struct maker m = {.from = from, .arena = a, .rule = &rule, .why = why};
-	int r;
 
 	rule.project = text_at(&m, RULE_PROJECT);
 	rule.description = text_at(&m, RULE_DESCRIPTION);
@@ -303,22 +314,12 @@ int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret
 	rule.command = text_at(&m, RULE_COMMAND);
 	rule.url = text_at(&m, RULE_WEBHOOK);
 	rule.message = text_at(&m, RULE_NOTIFY);
-	r = take_trigger(&m);
-	if (r == 0)
-		r = take_action(&m);
-	if (r == 0)
-		r = check_fits(&m);
-	if (r == 0)
-		r = take_values(&m);
-	if (r == 0)
-		r = take_conditions(&m);
-	if (r == 0)
-		r = take_paths(&m);
-	if (r == 0)
-		r = take_words(&m, RULE_IGNORE, &rule.ignore);
-	if (r == 0)
-		r = take_words(&m, RULE_EXTENSIONS, &rule.extensions);
-	if (r == 0)
-		*ret_rule = rule;
-	return r;
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		int r = steps[i](&m);
+
+		if (r != 0)
+			return r;
+	}
+	*ret_rule = rule;
+	return 0;
 }

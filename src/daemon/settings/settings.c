@@ -284,20 +284,6 @@ void settings_store_url(const struct settings *s, char *out, size_t size)
 
 /* ---- checks when all was read ---- */
 
-static bool is_utf8(const char *text)
-{
-	const char *end = text + strlen(text);
-
-	while (text < end) {
-		size_t n = *text & 0x80 ? utf8_sequence(text, end) : 1;
-
-		if (n == 0)
-			return false;
-		text += n;
-	}
-	return true;
-}
-
 static int check_budgets(const struct settings *s, struct why *why)
 {
 	if (s->chat_reserve >= s->chat_budget)
@@ -339,7 +325,7 @@ static int check_chat(const struct settings *s, struct why *why)
 		r = check_named(s, "session.runner", s->sessions.runner, "claude", why);
 	if (r != 0)
 		return r;
-	if (!is_utf8(s->chat_system))
+	if (!utf8_is_valid(s->chat_system, strlen(s->chat_system)))
 		return refuse(why, REFUSE_PARAMS, "chat.system must be UTF-8");
 	return check_budgets(s, why);
 }

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/portrait.h"
 #include "base/setting.h"
 #include "call/call.h"
 #include "call/dialect.h"
@@ -68,6 +69,19 @@ bool aiwg_is_nothing(const struct value *v);
 /* Reads a limit: a number, digits in a text, or nothing (0). Refuses a negative one, and what is
  * no number. */
 int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why);
+
+/* ---- task.c ---- */
+
+/* Which members of a task are written. */
+enum {
+	AIWG_TASK = MEMBER_OWN,
+	AIWG_RUNNING = MEMBER_OWN << 1,
+	AIWG_QUEUED = MEMBER_OWN << 2,
+	AIWG_METADATA = MEMBER_OWN << 3,
+	AIWG_PLACE = MEMBER_OWN << 4, /* koine's own clients only */
+};
+
+void aiwg_write_task(struct json *j, const struct task *t, uint32_t members);
 
 /* ---- status.c ---- */
 

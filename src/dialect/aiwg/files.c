@@ -182,24 +182,6 @@ int project_file_append(const char *folder, const char *file, struct text text, 
 	return fd < 0 ? fd : file_write_all(fd, text.data, text.len);
 }
 
-static int read_all(int fd, struct buf *out)
-{
-	char part[4096];
-	struct stat st;
-	ssize_t n;
-
-	if (fstat(fd, &st) != 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	while (out->err == 0 && (n = read(fd, part, sizeof(part))) != 0) {
-		if (n < 0)
-			return -errno;
-		buf_add(out, part, (size_t)n);
-	}
-	return out->err == -EMSGSIZE ? -EFBIG : out->err;
-}
-
 int project_file_read(const char *folder, const char *file, struct buf *out)
 {
 	const char *name;
@@ -210,7 +192,7 @@ int project_file_read(const char *folder, const char *file, struct buf *out)
 		return at;
 	/* O_NONBLOCK: a FIFO there must not hold us. */
 	fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	return fd < 0 ? -errno : read_all(fd, out);
+	return fd < 0 ? -errno : file_read_all(fd, out);
 }
 
 bool project_file_exists(const char *folder, const char *file)

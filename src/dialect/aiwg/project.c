@@ -258,8 +258,9 @@ static void import(const struct project *p)
 			 r > 0 ? why.text : strerror(-r));
 }
 
-static int open_all(struct dialect_host *h)
+static int open_all(struct dialect_host *h, struct why *why)
 {
+	(void)why;
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
 		int r = p->first ? read_config(p) : 0;
@@ -374,29 +375,38 @@ static int reload_project(struct project *p)
 	return r != 0 ? r : set_limits(p);
 }
 
-static void reload(struct dialect_host *h)
+static int reload(struct dialect_host *h, struct why *why)
 {
+	(void)why;
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
 
 		if (p->heartbeat)
 			tell_failed(p, reload_project(p));
 	}
+	return 0;
 }
 
-static void stopping(struct dialect_host *h)
+static int stopping(struct dialect_host *h, struct why *why)
 {
+	(void)why;
 	aiwg_tell_stopping(h->daemon->server);
+	return 0;
 }
 
-static void stopped(struct dialect_host *h)
+static int stopped(struct dialect_host *h, struct why *why)
 {
+	(void)why;
 	list_for_each (at, following, projects(h))
 		heartbeat_stop(list_entry(at, struct project, link)->heartbeat);
+	return 0;
 }
 
-static void free_all(struct dialect_host *h)
+static int free_all(struct dialect_host *h, struct why *why)
 {
+	(void)why;
+	if (!h->state)
+		return 0;
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
 
@@ -408,6 +418,7 @@ static void free_all(struct dialect_host *h)
 		list_remove(&p->link);
 		free(p);
 	}
+	return 0;
 }
 
 /* ---- its part in the daemon's life ---- */
@@ -420,24 +431,21 @@ static const struct setting rows[] = {
 static const struct aiwg_settings defaults;
 
 const struct dialect_section aiwg_section = {
-	.rows = rows,
-	.n_rows = sizeof(rows) / sizeof(rows[0]),
-	.defaults = &defaults,
-	.size = sizeof(defaults),
+	SECTION(rows, defaults),
 	.renewed = true,
 };
 
 const struct dialect_life aiwg_life = {
+	.steps = {[DIALECT_PREPARE] = prepare,
+		  [DIALECT_OPEN] = open_all,
+		  [DIALECT_START] = start,
+		  [DIALECT_RELOAD] = reload,
+		  [DIALECT_STOPPING] = stopping,
+		  [DIALECT_STOPPED] = stopped,
+		  [DIALECT_FREE] = free_all},
 	.task_wording = &aiwg_task_wording,
-	.prepare = prepare,
 	.check_folder = project_check,
 	.socket_broken = project_socket_broken,
 	.listening = listening,
-	.open = open_all,
-	.start = start,
-	.reload = reload,
-	.stopping = stopping,
-	.stopped = stopped,
-	.free = free_all,
 	.debug_variable = "AIWG_IPC_DEBUG",
 };

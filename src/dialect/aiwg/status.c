@@ -35,43 +35,19 @@ static struct text shown(struct text t)
 
 /* ---- tasks ---- */
 
-static void write_running(struct json *j, const struct task *row)
-{
-	json_begin_object(j);
-	json_member_text(j, "id", row->id);
-	json_member_text(j, "prompt", shown(row->prompt));
-	json_member_text(j, "agent", row->agent);
-	aiwg_write_time(j, "startedAt", row->started_ms);
-	json_key(j, "pid");
-	if (row->pid > 0)
-		json_int(j, row->pid);
-	else
-		json_null(j);
-	json_end_object(j);
-}
-
-static void write_queued(struct json *j, const struct task *row)
-{
-	json_begin_object(j);
-	json_member_text(j, "id", row->id);
-	json_member_text(j, "prompt", shown(row->prompt));
-	json_member_text(j, "agent", row->agent);
-	json_key(j, "priority");
-	json_double(j, row->priority);
-	json_end_object(j);
-}
-
 static void write_tasks(struct json *j, const struct task *const *tasks, unsigned n, bool running)
 {
 	json_key(j, running ? "running" : "queued");
 	json_begin_array(j);
 	for (unsigned i = 0; i < n; i++) {
-		const struct task *row = tasks[i];
+		struct task brief = *tasks[i];
 
-		if (running && row->state == TASK_RUNNING)
-			write_running(j, row);
-		else if (!running && row->state == TASK_QUEUED)
-			write_queued(j, row);
+		if (brief.state != (running ? TASK_RUNNING : TASK_QUEUED))
+			continue;
+		brief.prompt = shown(brief.prompt);
+		json_begin_object(j);
+		aiwg_write_task(j, &brief, running ? AIWG_RUNNING : AIWG_QUEUED);
+		json_end_object(j);
 	}
 	json_end_array(j);
 }

@@ -7,6 +7,7 @@
 #include "call/client.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/engine.h"
+#include "wire/json_members.h"
 
 enum {
 	OUTPUT_SHOWN = 256 << 10, /* the last bytes of a task's output */
@@ -22,18 +23,39 @@ static int need_tasks(struct call *c)
 
 /* ---- one task ---- */
 
-static void write_text(struct json *j, const char *key, struct text t)
-{
-	json_member_text(j, key, t);
-}
+static const char *const states[N_TASK_STATES] = {
+	[TASK_QUEUED] = "queued", [TASK_RUNNING] = "running",     [TASK_COMPLETED] = "completed",
+	[TASK_FAILED] = "failed", [TASK_CANCELLED] = "cancelled",
+};
 
-static void write_pid(struct json *j, int64_t pid)
+#define MEMBER(kind, field) MEMBER_OF(struct task, kind, field)
+
+enum { EACH = AIWG_TASK | AIWG_RUNNING | AIWG_QUEUED };
+
+/* clang-format off */
+static const struct member members[] = {
+	{"id", NULL, MEMBER(TEXT, id), EACH},
+	{"prompt", NULL, MEMBER(TEXT, prompt), EACH},
+	{"agent", NULL, MEMBER(TEXT, agent), EACH},
+	{"priority", NULL, MEMBER(REAL, priority), AIWG_TASK | AIWG_QUEUED},
+	{"state", NULL, MEMBER(ENUM, state), AIWG_TASK, MEMBER_NAMES(states)},
+	{"createdAt", NULL, MEMBER(TIME, created_ms), AIWG_TASK, NONE_IS_ZERO},
+	{"startedAt", NULL, MEMBER(TIME, started_ms), AIWG_TASK | AIWG_RUNNING, NONE_IS_ZERO},
+	{"completedAt", NULL, MEMBER(TIME, completed_ms), AIWG_TASK, NONE_IS_ZERO},
+	{"pid", NULL, MEMBER(INT, pid), AIWG_TASK | AIWG_RUNNING, NONE_IS_ZERO},
+	{"result", NULL, MEMBER(BLOB, result), AIWG_TASK},
+	{"error", NULL, MEMBER(TEXT, error), AIWG_TASK},
+	{"metadata", NULL, MEMBER(PACKED, metadata), AIWG_METADATA, .absent = ABSENT_EMPTY},
+	{"project", NULL, MEMBER(TEXT, project), AIWG_PLACE},
+	{"cwd", NULL, MEMBER(TEXT, cwd), AIWG_PLACE},
+};
+/* clang-format on */
+
+static const struct portrait task_shown = PORTRAIT(struct task, members);
+
+void aiwg_write_task(struct json *j, const struct task *t, uint32_t which)
 {
-	json_key(j, "pid");
-	if (pid > 0)
-		json_int(j, pid);
-	else
-		json_null(j);
+	json_members(j, &task_shown, (struct selection) {which}, t, 0);
 }
 
 /* A text that was cut may begin inside a character. */
@@ -56,39 +78,23 @@ static struct text list_text(struct text t)
 	return t;
 }
 
-static void write_metadata(struct json *j, const struct value *metadata)
-{
-	json_key(j, "metadata");
-	if (metadata && metadata->kind == VALUE_OBJECT)
-		json_value(j, metadata);
-	else
-		json_raw(j, "{}", 2);
-}
-
-static void write_task(const struct call *c, struct json *j, const struct task *row,
+static void write_task(const struct call *c, struct json *j, const struct task *task,
 		       struct text output)
 {
-	json_begin_object(j);
-	write_text(j, "id", row->id);
-	write_text(j, "prompt", row->prompt);
-	write_text(j, "agent", row->agent);
-	json_key(j, "priority");
-	json_double(j, row->priority);
-	json_member_str(j, "state", task_state_name(row->state));
-	aiwg_write_time(j, "createdAt", row->created_ms);
-	aiwg_write_time(j, "startedAt", row->started_ms);
-	aiwg_write_time(j, "completedAt", row->completed_ms);
-	write_pid(j, row->pid);
+	struct task shown = *task;
+
 	/* Results of other states are in koine's own task.show. */
-	write_text(j, "result", row->state == TASK_COMPLETED ? row->result : (struct text) {0});
-	write_text(j, "error", row->error);
-	write_text(j, "output", whole_characters(output));
-	write_metadata(j, row->metadata.value);
+	if (shown.state != TASK_COMPLETED)
+		shown.result = (struct text) {0};
+	/* Only metadata that was unpacked is shown. */
+	shown.metadata.bytes = (struct text) {0};
+	json_begin_object(j);
+	aiwg_write_task(j, &shown, AIWG_TASK);
+	json_member_text(j, "output", whole_characters(output));
+	aiwg_write_task(j, &shown, AIWG_METADATA);
 	/* The original's clients know the thirteen members above. */
-	if (c->dialect != &aiwg_dialect) {
-		json_member_text(j, "project", row->project);
-		json_member_text(j, "cwd", row->cwd);
-	}
+	if (c->dialect != &aiwg_dialect)
+		aiwg_write_task(j, &shown, AIWG_PLACE);
 	json_end_object(j);
 }
 

@@ -177,12 +177,7 @@ static const struct setting rows[] = {
 
 static const struct ash_settings defaults;
 
-static const struct dialect_section section = {
-	.rows = rows,
-	.n_rows = sizeof(rows) / sizeof(rows[0]),
-	.defaults = &defaults,
-	.size = sizeof(defaults),
-};
+static const struct dialect_section section = {SECTION(rows, defaults)};
 
 static int prepare(struct dialect_host *h, struct why *why)
 {
@@ -198,7 +193,7 @@ static int prepare(struct dialect_host *h, struct why *why)
 	return r;
 }
 
-static const struct dialect_life life = {.prepare = prepare};
+static const struct dialect_life life = {.steps = {[DIALECT_PREPARE] = prepare}};
 
 const struct dialect ash_dialect = {
 	.name = "ash",

@@ -97,10 +97,7 @@ static int check(const void *settings, struct why *why)
 }
 
 const struct dialect_section gateway_section = {
-	.rows = rows,
-	.n_rows = sizeof(rows) / sizeof(rows[0]),
-	.defaults = &defaults,
-	.size = sizeof(defaults),
+	SECTION(rows, defaults),
 	.check = check,
 };
 
@@ -171,4 +168,7 @@ static const struct dialect_token token = {
 	.only = true,
 };
 
-const struct dialect_life gateway_life = {.prepare = prepare, .start = start, .token = &token};
+const struct dialect_life gateway_life = {
+	.steps = {[DIALECT_PREPARE] = prepare, [DIALECT_START] = start},
+	.token = &token,
+};

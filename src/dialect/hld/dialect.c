@@ -282,10 +282,7 @@ static const struct setting rows[] = {
 static const struct hld_settings defaults = {.heartbeat_ms = 30000};
 
 static const struct dialect_section section = {
-	.rows = rows,
-	.n_rows = sizeof(rows) / sizeof(rows[0]),
-	.defaults = &defaults,
-	.size = sizeof(defaults),
+	SECTION(rows, defaults),
 	.renewed = true,
 };
 

@@ -232,12 +232,7 @@ static const struct setting rows[] = {
 
 static const struct nexus_settings defaults;
 
-static const struct dialect_section section = {
-	.rows = rows,
-	.n_rows = sizeof(rows) / sizeof(rows[0]),
-	.defaults = &defaults,
-	.size = sizeof(defaults),
-};
+static const struct dialect_section section = {SECTION(rows, defaults)};
 
 /* The words that its users know. */
 static int check_address(const char *address, struct why *why)

@@ -194,12 +194,7 @@ static const struct setting rows[] = {
 
 static const struct ocg_settings defaults;
 
-static const struct dialect_section section = {
-	.rows = rows,
-	.n_rows = sizeof(rows) / sizeof(rows[0]),
-	.defaults = &defaults,
-	.size = sizeof(defaults),
-};
+static const struct dialect_section section = {SECTION(rows, defaults)};
 
 static const struct dialect_life life = {.numbered = OCG_CONVERSATION};
 

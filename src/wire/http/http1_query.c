@@ -54,20 +54,6 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool is_utf8(const char *at, size_t len)
-{
-	const char *end = at + len;
-
-	while (at < end) {
-		size_t n = (unsigned char)*at < 0x80 ? 1 : utf8_sequence(at, end);
-
-		if (n == 0)
-			return false;
-		at += n;
-	}
-	return true;
-}
-
 bool http_query_decode(struct text t, char *out, size_t *ret_len)
 {
 	size_t n = 0;
@@ -90,5 +76,5 @@ bool http_query_decode(struct text t, char *out, size_t *ret_len)
 		i += 2;
 	}
 	*ret_len = n;
-	return is_utf8(out, n);
+	return utf8_is_valid(out, n);
 }

@@ -168,22 +168,6 @@ static void fail(struct websocket *w, struct buf *out, enum websocket_close code
 	(void)websocket_write_close(w, out, code, text);
 }
 
-static bool is_utf8(struct text t)
-{
-	const char *end = t.data + t.len;
-
-	for (const char *p = t.data; p < end;) {
-		size_t n = 1;
-
-		if ((unsigned char)*p >= 0x80)
-			n = utf8_sequence(p, end);
-		if (n == 0)
-			return false;
-		p += n;
-	}
-	return true;
-}
-
 /* Codes that may stand in a frame: registered ones, and those that programs agree on. */
 static bool is_close_code(unsigned code)
 {
@@ -208,7 +192,7 @@ static void take_close(struct websocket *w, struct buf *out)
 			return;
 		}
 	}
-	if (!is_utf8(reason)) {
+	if (!utf8_is_valid(reason.data, reason.len)) {
 		fail(w, out, WEBSOCKET_ENCODING, "the reason is not UTF-8");
 		return;
 	}
@@ -235,7 +219,7 @@ static void take_message(struct websocket *w, websocket_fn fn, void *arg, struct
 	};
 
 	w->in_message = false;
-	if (m.is_text && !is_utf8(m.data))
+	if (m.is_text && !utf8_is_valid(m.data.data, m.data.len))
 		fail(w, out, WEBSOCKET_ENCODING, "the text is not UTF-8");
 	else
 		fn(arg, &m);
