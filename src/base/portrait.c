@@ -92,6 +92,23 @@ struct text member_variable_name(struct text variable)
 	return variable;
 }
 
+bool member_next_line(struct text *lines, struct text *ret_line)
+{
+	const char *end = lines->data + lines->len;
+	const char *at = lines->data;
+
+	while (at < end && *at == '\n')
+		at++;
+	if (at == end)
+		return false;
+	ret_line->data = at;
+	at = memchr(at, '\n', (size_t)(end - at));
+	at = at ? at : end;
+	ret_line->len = (size_t)(at - ret_line->data);
+	*lines = (struct text) {.data = at, .len = (size_t)(end - at)};
+	return true;
+}
+
 /* ---- into a record ---- */
 
 static void record_absent(struct record *r, const struct member *m)
@@ -160,6 +177,8 @@ static void record_member(struct record *r, const struct member *m, const void *
 	case MEMBER_ENUM:
 		record_bytes(r, m, text_of(member_word(m, noun)), 0);
 		break;
+	case MEMBER_LINES:
+	case MEMBER_JSON:
 	case MEMBER_ENV:
 	case MEMBER_TEXTS:
 		/* No event tells of one. */

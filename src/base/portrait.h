@@ -33,9 +33,11 @@ struct record;
 enum member_kind {
 	MEMBER_TEXT,   /* struct text */
 	MEMBER_BLOB,   /* struct text: any bytes; JSON shows them as text */
+	MEMBER_LINES,  /* struct text: several, each ended by a line feed; JSON shows an array */
+	MEMBER_JSON,   /* struct text: an object on one line; empty: none */
 	MEMBER_ENV,    /* struct text: "NAME=VALUE" and a NUL each; only names are ever shown */
-	MEMBER_TEXTS,  /* struct texts; its column says how many, another table has them */
 	MEMBER_PACKED, /* struct packed */
+	MEMBER_TEXTS,  /* struct texts; its column says how many, another table has them */
 	MEMBER_INT,    /* int64_t */
 	MEMBER_TIME,   /* int64_t: UTC in milliseconds */
 	MEMBER_REAL,   /* double */
@@ -113,12 +115,11 @@ static inline const void *member_at(const struct member *m, const void *noun)
 	return (const char *)noun + m->offset;
 }
 
-/* The bytes of a TEXT, BLOB, ENV or PACKED, to be read or replaced; NULL for other kinds. */
+/* The bytes of a TEXT, BLOB, LINES, JSON, ENV or PACKED, to be read or replaced; NULL for other kinds. */
 static inline struct text *member_bytes(const struct member *m, void *noun)
 {
-	if (m->kind == MEMBER_PACKED)
-		return &((struct packed *)((char *)noun + m->offset))->bytes;
-	return m->kind <= MEMBER_ENV ? (struct text *)((char *)noun + m->offset) : NULL;
+	_Static_assert(offsetof(struct packed, bytes) == 0, "a tree's bytes come first");
+	return m->kind <= MEMBER_PACKED ? (struct text *)((char *)noun + m->offset) : NULL;
 }
 
 static inline int64_t member_int(const struct member *m, const void *noun)
@@ -170,6 +171,9 @@ bool member_next_variable(struct text *env, struct text *ret_variable);
 
 /* "NAME" of "NAME=VALUE". */
 struct text member_variable_name(struct text variable);
+
+/* The next of LINES that is not empty; false: there is none. */
+bool member_next_line(struct text *lines, struct text *ret_line);
 
 /* Writes the members that were selected into a record; `cut` as in member_shown. A tree must
  * live as long as the record; texts are copied. */

@@ -8,30 +8,6 @@
 #include "store/memory_inner.h"
 #include "store/db/rows.h"
 
-/* In the order of enum column. */
-#define COLUMNS                                                                                    \
-	"seq, id, content, source, category, importance, subjects, owner, chat, chat_type,"        \
-	" shared, created_ms, updated_ms, stored_ms, expires_ms, metadata"
-
-enum column {
-	COLUMN_SEQ,
-	COLUMN_ID,
-	COLUMN_CONTENT,
-	COLUMN_SOURCE,
-	COLUMN_CATEGORY,
-	COLUMN_IMPORTANCE,
-	COLUMN_SUBJECTS,
-	COLUMN_OWNER,
-	COLUMN_CHAT,
-	COLUMN_CHAT_TYPE,
-	COLUMN_SHARED,
-	COLUMN_CREATED,
-	COLUMN_UPDATED,
-	COLUMN_STORED,
-	COLUMN_EXPIRES,
-	COLUMN_METADATA,
-};
-
 /* For queries that find few rows by something else. */
 #define IN_SCOPE                                                                                   \
 	"(:everything OR (" OWNED ")"                                                              \
@@ -84,107 +60,42 @@ static int64_t hash_content(struct text t)
 	return (int64_t)(h ^ h >> 29);
 }
 
-static void bind_expiry(struct statement *q, int64_t expires_ms)
-{
-	if (expires_ms == MEMORY_NEVER)
-		query_bind_null(q, ":expires");
-	else
-		query_bind_int(q, ":expires", expires_ms);
-}
-
-/* What add and update have in common. */
-static void bind_changeable(struct statement *q, const struct memory_row *row)
-{
-	query_bind_text(q, ":id", row->id);
-	query_bind_text(q, ":content", row->content);
-	query_bind_int(q, ":hash", hash_content(row->content));
-	query_bind_text(q, ":source", row->source);
-	query_bind_text(q, ":category", row->category);
-	query_bind_double(q, ":importance", row->importance);
-	query_bind_text(q, ":subjects", row->subjects);
-	query_bind_int(q, ":updated", row->updated_ms);
-	bind_expiry(q, row->expires_ms);
-	query_bind_text(q, ":metadata", row->metadata);
-}
-
-static int read_row(struct statement *q, void *ret)
-{
-	*(struct memory_row *)ret = (struct memory_row) {
-		.seq = query_int(q, COLUMN_SEQ),
-		.id = query_text(q, COLUMN_ID),
-		.content = query_text(q, COLUMN_CONTENT),
-		.source = query_text(q, COLUMN_SOURCE),
-		.category = query_text(q, COLUMN_CATEGORY),
-		.importance = query_double(q, COLUMN_IMPORTANCE),
-		.subjects = query_text(q, COLUMN_SUBJECTS),
-		.owner = query_text(q, COLUMN_OWNER),
-		.chat = query_text(q, COLUMN_CHAT),
-		.chat_type = query_text(q, COLUMN_CHAT_TYPE),
-		.shared = query_int(q, COLUMN_SHARED) != 0,
-		.created_ms = query_int(q, COLUMN_CREATED),
-		.updated_ms = query_int(q, COLUMN_UPDATED),
-		.stored_ms = query_int(q, COLUMN_STORED),
-		.expires_ms =
-			query_null(q, COLUMN_EXPIRES) ? MEMORY_NEVER : query_int(q, COLUMN_EXPIRES),
-		.metadata = query_text(q, COLUMN_METADATA),
-	};
-	return query_fault(q);
-}
-
-static const uint16_t memory_texts[] = {
-	offsetof(struct memory_row, id),       offsetof(struct memory_row, content),
-	offsetof(struct memory_row, source),   offsetof(struct memory_row, category),
-	offsetof(struct memory_row, owner),    offsetof(struct memory_row, subjects),
-	offsetof(struct memory_row, chat),     offsetof(struct memory_row, chat_type),
-	offsetof(struct memory_row, metadata),
-};
-
-static const struct row_kind memory_kind = ROW_KIND(struct memory_row, read_row, memory_texts);
-
-int store_memory_copy(struct arena *arena, const struct memory_row *row, struct memory_row *ret_row)
-{
-	*ret_row = *row;
-	return rows_copy(&memory_kind, arena, ret_row);
-}
+static const struct row_kind memory_kind = NOUN_KIND(struct memory, &memory_portrait);
 
 /*
  * Without RETURNING, which SQLite runs as a trigger: it would then keep a journal of each
  * statement, and end it by a walk over all that the call has changed so far.
  */
-int store_memory_add(struct connection *c, const struct memory_row *row, int64_t *ret_seq)
+int store_memory_add(struct connection *c, const struct memory *m, int64_t *ret_seq)
 {
 	static const struct query sql = {
-		"INSERT INTO memory (id, content, content_hash, source, category, importance,"
-		" subjects, owner, chat, chat_type, shared, created_ms, updated_ms, stored_ms,"
-		" expires_ms, metadata) VALUES (:id, :content, :hash, :source, :category,"
-		" :importance, :subjects, :owner, :chat, :chat_type, :shared, :created, :updated,"
-		" :stored, :expires, :metadata)"};
+		"INSERT INTO memory ({columns}, content_hash) VALUES ({values}, :hash)",
+		.of = &memory_portrait,
+		.members = {.without = MEMBER_MADE},
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	bind_changeable(q, row);
-	query_bind_text(q, ":owner", row->owner);
-	query_bind_text(q, ":chat", row->chat);
-	query_bind_text(q, ":chat_type", row->chat_type);
-	query_bind_int(q, ":shared", row->shared);
-	query_bind_int(q, ":created", row->created_ms);
-	query_bind_int(q, ":stored", row->stored_ms);
+	query_bind_members(q, m);
+	query_bind_int(q, ":hash", hash_content(m->content));
 	r = query_run(q);
 	if (r == 0)
 		*ret_seq = query_inserted(q);
 	return r;
 }
 
-int store_memory_update(struct connection *c, const struct memory_row *row, bool *ret_found)
+int store_memory_update(struct connection *c, const struct memory *m, bool *ret_found)
 {
 	static const struct query sql = {
-		"UPDATE memory SET content = :content, content_hash = :hash, source = :source,"
-		" category = :category, importance = :importance, subjects = :subjects,"
-		" updated_ms = :updated, expires_ms = :expires, metadata = :metadata"
-		" WHERE id = :id RETURNING seq"};
+		"UPDATE memory SET {changes}, content_hash = :hash WHERE id = :id RETURNING seq",
+		.of = &memory_portrait,
+		.members = {.with = MEMBER_CHANGES},
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	bind_changeable(q, row);
+	query_bind_members(q, m);
+	query_bind_int(q, ":hash", hash_content(m->content));
+	query_bind_text(q, ":id", m->id);
 	return query_run_found(q, ret_found);
 }
 
@@ -201,10 +112,11 @@ int store_memory_delete(struct connection *c, const struct store_scope *scope, s
 }
 
 int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,
-		      struct arena *arena, struct memory_row *ret_row, bool *ret_found)
+		      struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " COLUMNS
-					 " FROM memory WHERE id = :id AND " IN_SCOPE};
+	static const struct query sql = {
+		"SELECT {columns} FROM memory WHERE id = :id AND " IN_SCOPE,
+		.of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -212,22 +124,32 @@ int store_memory_find(struct connection *c, const struct store_scope *scope, str
 	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
 }
 
-int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
-			  struct arena *arena, struct memory_row *ret_row, bool *ret_found)
+#define BY_SEQ "SELECT {columns} FROM memory WHERE seq = :seq AND " IN_SCOPE
+
+static int take_seq(struct connection *c, const struct query *sql, const struct store_scope *scope,
+		    int64_t seq, struct arena *arena, struct memory *ret, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " COLUMNS
-					 " FROM memory WHERE seq = :seq AND " IN_SCOPE};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
 
 	query_bind_int(q, ":seq", seq);
 	bind_in_scope(q, scope);
-	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
+	return rows_take_one(&memory_kind, q, arena, ret, ret_found);
+}
+
+int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
+			  struct arena *arena, struct memory *ret, bool *ret_found)
+{
+	static const struct query sql = {BY_SEQ, .of = &memory_portrait};
+
+	return take_seq(c, &sql, scope, seq, arena, ret, ret_found);
 }
 
 int store_memory_find_seqs(struct connection *c, const struct store_scope *scope,
 			   const int64_t *seqs, unsigned n, size_t max_bytes, struct arena *arena,
-			   struct memory_row *ret_rows, unsigned *ret_n)
+			   struct memory *ret_found, unsigned *ret_n)
 {
+	static const struct query sql = {BY_SEQ, .of = &memory_portrait,
+					 .members = {.with = MEMORY_FOUND}};
 	unsigned n_found = 0;
 	size_t bytes = 0;
 	bool begun, found;
@@ -235,12 +157,12 @@ int store_memory_find_seqs(struct connection *c, const struct store_scope *scope
 
 	r = query_begin_reads(c, &begun);
 	for (unsigned i = 0; i < n && r == 0 && bytes <= max_bytes; i++) {
-		struct memory_row *row = &ret_rows[n_found];
+		struct memory *m = &ret_found[n_found];
 
-		r = store_memory_find_seq(c, scope, seqs[i], arena, row, &found);
+		r = take_seq(c, &sql, scope, seqs[i], arena, m, &found);
 		if (r != 0 || !found)
 			continue;
-		bytes += row->content.len + row->metadata.len;
+		bytes += m->content.len + m->metadata.len;
 		n_found++;
 	}
 	query_end_reads(c, begun);
@@ -270,15 +192,16 @@ static bool end_of_prefix(struct text prefix, char end[PREFIX_MAX])
 }
 
 int store_memory_find_prefix(struct connection *c, const struct store_scope *scope,
-			     struct text prefix, struct arena *arena, struct memory_row *ret_row,
+			     struct text prefix, struct arena *arena, struct memory *ret_row,
 			     unsigned *ret_n)
 {
 	static const struct query sql = {
-		"SELECT " COLUMNS " FROM memory WHERE id >= :start AND id < :end AND " IN_SCOPE
-		" LIMIT 2"};
+		"SELECT {columns} FROM memory WHERE id >= :start AND id < :end AND " IN_SCOPE
+		" LIMIT 2",
+		.of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool first = false, second = false;
-	struct memory_row row;
+	struct memory row;
 	char end[PREFIX_MAX];
 	int r;
 
@@ -300,18 +223,19 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 	return 0;
 }
 
-int store_memory_find_same(struct connection *c, const struct memory_row *like, int64_t since_ms,
-			   struct arena *arena, struct memory_row *ret_row, bool *ret_found)
+int store_memory_find_same(struct connection *c, const struct memory *like, int64_t since_ms,
+			   struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
 	static const struct query sql = {
-		"SELECT " COLUMNS " FROM memory WHERE content_hash = :hash AND stored_ms >= :since"
+		"SELECT {columns} FROM memory WHERE content_hash = :hash AND stored_ms >= :since"
 		" AND owner IS NOT DISTINCT FROM :owner AND chat IS NOT DISTINCT FROM :chat"
 		" AND shared = :shared AND (:created = 0 OR created_ms = :created)"
 		" AND source = :source AND subjects = :subjects"
 		" AND (expires_ms IS NOT DISTINCT FROM :expires"
 		" OR expires_ms - stored_ms = :expires - :stored)"
 		" AND (expires_ms IS NULL OR expires_ms > :stored)"
-		" AND content = :content ORDER BY stored_ms, seq LIMIT 1"};
+		" AND content = :content ORDER BY stored_ms, seq LIMIT 1",
+		.of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":hash", hash_content(like->content));
@@ -322,7 +246,10 @@ int store_memory_find_same(struct connection *c, const struct memory_row *like, 
 	query_bind_int(q, ":created", like->created_ms);
 	query_bind_text(q, ":source", like->source);
 	query_bind_text(q, ":subjects", like->subjects);
-	bind_expiry(q, like->expires_ms);
+	if (like->expires_ms == MEMORY_NEVER)
+		query_bind_null(q, ":expires");
+	else
+		query_bind_int(q, ":expires", like->expires_ms);
 	query_bind_int(q, ":stored", like->stored_ms);
 	query_bind_text(q, ":content", like->content);
 	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
@@ -334,13 +261,20 @@ int store_memory_find_same(struct connection *c, const struct memory_row *like, 
 	" AND (:any_category OR category = :category)"
 #define LIST_ORDER " ORDER BY created_ms DESC, seq DESC LIMIT :limit"
 
-static const struct query list_scope = {WALK(COLUMNS, LIST_FILTER) LIST_ORDER};
-static const struct query list_all = {WALK_ALL(COLUMNS, LIST_FILTER) LIST_ORDER};
+#define LIST_SOME WALK("{columns}", LIST_FILTER) LIST_ORDER
+#define LIST_ALL  WALK_ALL("{columns}", LIST_FILTER) LIST_ORDER
 
 static struct statement *open_list(struct connection *c, const struct store_memory_list_opts *opts)
 {
+	static const struct query some = {LIST_SOME, .of = &memory_portrait};
+	static const struct query all = {LIST_ALL, .of = &memory_portrait};
+	static const struct query brief_some = {LIST_SOME, .of = &memory_portrait,
+						.members = {.with = MEMBER_LISTED}};
+	static const struct query brief_all = {LIST_ALL, .of = &memory_portrait,
+					       .members = {.with = MEMBER_LISTED}};
 	bool first_page = opts->before_ms == 0 && opts->before_seq == 0;
-	struct statement *q = store_memory_walk(c, &list_scope, &list_all, &opts->scope);
+	struct statement *q = store_memory_walk(c, opts->brief ? &brief_some : &some,
+						opts->brief ? &brief_all : &all, &opts->scope);
 
 	query_bind_int(q, ":before_ms", first_page ? INT64_MAX : opts->before_ms);
 	query_bind_int(q, ":before_seq", first_page ? INT64_MAX : opts->before_seq);
@@ -353,7 +287,7 @@ static struct statement *open_list(struct connection *c, const struct store_memo
 }
 
 int store_memory_list(struct connection *c, const struct store_memory_list_opts *opts,
-		      struct arena *arena, struct memory_row **ret_rows, unsigned *ret_n)
+		      struct arena *arena, struct memory **ret_rows, unsigned *ret_n)
 {
 	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = opts->max_bytes};
 	CLEANUP(query_donep) struct statement *q = open_list(c, opts);
@@ -368,7 +302,7 @@ int store_memory_list(struct connection *c, const struct store_memory_list_opts 
 
 static int hand_out(struct statement *q, memory_fn fn, void *arg)
 {
-	struct memory_row row;
+	struct memory row;
 	bool more;
 	int r;
 
@@ -376,7 +310,8 @@ static int hand_out(struct statement *q, memory_fn fn, void *arg)
 		r = query_next(q, &more);
 		if (r != 0 || !more)
 			return r;
-		r = read_row(q, &row);
+		query_read_members(q, &row);
+		r = query_fault(q);
 		if (r == 0)
 			r = fn(arg, &row);
 		if (r != 0)
@@ -387,8 +322,10 @@ static int hand_out(struct statement *q, memory_fn fn, void *arg)
 int store_memory_each(struct connection *c, const struct store_scope *scope, memory_fn fn,
 		      void *arg)
 {
-	static const struct query some = {WALK(COLUMNS, "") " ORDER BY created_ms, seq"};
-	static const struct query all = {WALK_ALL(COLUMNS, "") " ORDER BY created_ms, seq"};
+	static const struct query some = {WALK("{columns}", "") " ORDER BY created_ms, seq",
+					  .of = &memory_portrait};
+	static const struct query all = {WALK_ALL("{columns}", "") " ORDER BY created_ms, seq",
+					 .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
 
 	return hand_out(q, fn, arg);
@@ -408,30 +345,15 @@ int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, mem
 {
 	static const struct query sql = {
 		"DELETE FROM memory WHERE seq IN (SELECT seq FROM memory WHERE expires_ms <= :now"
-		" ORDER BY expires_ms LIMIT :limit) RETURNING seq, id, owner, chat, shared"};
+		" ORDER BY expires_ms LIMIT :limit) RETURNING {columns}",
+		.of = &memory_portrait,
+		.members = {.with = MEMORY_TRACE},
+	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool more;
-	int r;
 
 	query_bind_int(q, ":now", now_ms);
 	query_bind_int(q, ":limit", limit);
-	for (;;) {
-		struct memory_row gone = {0};
-
-		r = query_next(q, &more);
-		if (r != 0 || !more)
-			return r;
-		gone.seq = query_int(q, 0);
-		gone.id = query_text(q, 1);
-		gone.owner = query_text(q, 2);
-		gone.chat = query_text(q, 3);
-		gone.shared = query_int(q, 4) != 0;
-		r = query_fault(q);
-		if (r == 0)
-			r = fn(arg, &gone);
-		if (r != 0)
-			return r;
-	}
+	return hand_out(q, fn, arg);
 }
 
 #define COUNTED "owner, chat, expires_ms"

@@ -10,30 +10,9 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/text.h"
+#include "base/noun/memory.h"
 
 struct connection;
-
-#define MEMORY_NEVER INT64_MAX
-
-struct memory_row {
-	int64_t seq;    /* given by the store: grows, and never comes again */
-	struct text id; /* a UUID in lower case */
-	struct text content;
-	struct text source;
-	struct text category;
-	double importance;
-	struct text subjects;  /* not looked into */
-	struct text owner;     /* data NULL: nobody's */
-	struct text chat;      /* data NULL: of no chat */
-	struct text chat_type; /* of that chat, as its client said; data NULL: unknown */
-	bool shared;
-	int64_t created_ms; /* its place in time; with seq where two are equal */
-	int64_t updated_ms;
-	int64_t stored_ms;    /* when it came to us, whatever created_ms says */
-	int64_t expires_ms;   /* or MEMORY_NEVER */
-	struct text metadata; /* not looked into */
-};
 
 /* Where what a user owns was learnt. In `chat` is always good enough. */
 enum store_learnt {
@@ -57,49 +36,51 @@ struct store_scope {
 
 /* Called per row, whose text is valid only meanwhile. Anything but 0 ends the walk,
  * which returns it. The connection may be used for other queries. */
-typedef int (*memory_fn)(void *arg, const struct memory_row *row);
+typedef int (*memory_fn)(void *arg, const struct memory *row);
 
 /* All of `row` but seq, which is returned. -EEXIST when the id is taken. */
-int store_memory_add(struct connection *c, const struct memory_row *row, int64_t *ret_seq);
+int store_memory_add(struct connection *c, const struct memory *row, int64_t *ret_seq);
 
 /*
  * Rewrites what may change of the memory with row->id: content, source, category,
  * importance, subjects, updated_ms, expires_ms and metadata.
  */
-int store_memory_update(struct connection *c, const struct memory_row *row, bool *ret_found);
+int store_memory_update(struct connection *c, const struct memory *row, bool *ret_found);
 
 int store_memory_delete(struct connection *c, const struct store_scope *scope, struct text id,
 			bool *ret_found);
 
 /* Rows that are found, here and below, are copied into the arena. */
 int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,
-		      struct arena *arena, struct memory_row *ret_row, bool *ret_found);
+		      struct arena *arena, struct memory *ret_row, bool *ret_found);
 int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
-			  struct arena *arena, struct memory_row *ret_row, bool *ret_found);
+			  struct arena *arena, struct memory *ret_row, bool *ret_found);
 
-/* Those of the scope that are there, in the order of `seqs`, from one state of the store;
- * no more once their text passes max_bytes. ret_rows has room for n. */
+/* Those of the scope that are there, in the order of `seqs`, from one state of the store; no more
+ * once their text passes max_bytes. Only the members of MEMORY_FOUND are read. ret_found has room
+ * for n. */
 int store_memory_find_seqs(struct connection *c, const struct store_scope *scope,
 			   const int64_t *seqs, unsigned n, size_t max_bytes, struct arena *arena,
-			   struct memory_row *ret_rows, unsigned *ret_n);
+			   struct memory *ret_found, unsigned *ret_n);
 
 /* How many of the scope have an id that starts so: 0, 1, or 2 for more. The row is
  * set when it is 1. An empty prefix fits none. */
 int store_memory_find_prefix(struct connection *c, const struct store_scope *scope,
-			     struct text prefix, struct arena *arena, struct memory_row *ret_row,
+			     struct text prefix, struct arena *arena, struct memory *ret_row,
 			     unsigned *ret_n);
 
 /* The first that came since `since_ms` with the content, owner, chat, `shared`, source and
  * subjects of `like`, and that expires with it or as long after it came; also with its created_ms
  * unless that is 0. One that had expired when `like` came is none. */
-int store_memory_find_same(struct connection *c, const struct memory_row *like, int64_t since_ms,
-			   struct arena *arena, struct memory_row *ret_row, bool *ret_found);
+int store_memory_find_same(struct connection *c, const struct memory *like, int64_t since_ms,
+			   struct arena *arena, struct memory *ret_row, bool *ret_found);
 
 struct store_memory_list_opts {
 	struct store_scope scope;
 	unsigned limit;
 	size_t max_bytes; /* of text in all rows: those that would pass it are left off, but never
 			   * the first; 0: any */
+	bool brief;       /* only the members of MEMBER_LISTED are read */
 	bool include_expired;
 	int64_t now_ms;
 	struct text category; /* data NULL: any */
@@ -109,7 +90,7 @@ struct store_memory_list_opts {
 
 /* Newest first. The rows are one array. */
 int store_memory_list(struct connection *c, const struct store_memory_list_opts *opts,
-		      struct arena *arena, struct memory_row **ret_rows, unsigned *ret_n);
+		      struct arena *arena, struct memory **ret_rows, unsigned *ret_n);
 
 /* Every row of the scope, expired ones too, oldest first, read as it goes: the store of
  * the moment at which it began. */
@@ -120,7 +101,7 @@ int store_memory_each(struct connection *c, const struct store_scope *scope, mem
 int store_memory_any_expires(struct connection *c, bool *ret_any);
 
 /* Deletes up to `limit` whose time has come, and tells of each after all are gone: of its
- * row only seq, id, owner, chat and shared are set. */
+ * members only those of MEMORY_TRACE are set. */
 int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
 		       void *arg);
 
@@ -136,7 +117,3 @@ struct store_memory_stats {
 /* Walks all rows of the scope. */
 int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,
 		       struct store_memory_stats *ret_stats);
-
-/* A copy of the row and all its text; -ENOMEM when the arena is spent. */
-int store_memory_copy(struct arena *arena, const struct memory_row *row,
-		      struct memory_row *ret_row);

@@ -71,6 +71,27 @@ static void write_texts(struct json *j, const struct member *m, const struct tex
 	json_end_array(j);
 }
 
+static void write_lines(struct json *j, const struct member *m, struct text lines)
+{
+	struct text line;
+
+	json_key(j, m->name);
+	json_begin_array(j);
+	while (member_next_line(&lines, &line))
+		json_text(j, line);
+	json_end_array(j);
+}
+
+static void write_object(struct json *j, const struct member *m, struct text object)
+{
+	if (object.len == 0) {
+		write_absent(j, m, TEXT("{}"));
+		return;
+	}
+	json_key(j, m->name);
+	json_raw(j, object.data, object.len);
+}
+
 static void write_env(struct json *j, const struct member *m, struct text env)
 {
 	struct text variable;
@@ -90,6 +111,12 @@ static void write_member(struct json *j, const struct member *m, const void *nou
 	case MEMBER_TEXT:
 	case MEMBER_BLOB:
 		write_text(j, m, member_shown(m, *(const struct text *)at, cut));
+		break;
+	case MEMBER_LINES:
+		write_lines(j, m, *(const struct text *)at);
+		break;
+	case MEMBER_JSON:
+		write_object(j, m, *(const struct text *)at);
 		break;
 	case MEMBER_ENV:
 		write_env(j, m, *(const struct text *)at);

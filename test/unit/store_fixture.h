@@ -82,9 +82,9 @@ static inline int setup(void **state)
 }
 
 /* A row with the content, and everything else as plain as it may be. */
-static inline struct memory_row plain_row(struct text id, struct text content)
+static inline struct memory plain_row(struct text id, struct text content)
 {
-	return (struct memory_row) {
+	return (struct memory) {
 		.id = id,
 		.content = content,
 		.source = TEXT("test"),
@@ -103,7 +103,7 @@ static inline struct memory_row plain_row(struct text id, struct text content)
 static inline int add_plain(struct store *s, const char *id, struct text content)
 {
 	char made[UUID_LEN + 1];
-	struct memory_row row;
+	struct memory row;
 	int64_t seq;
 
 	if (!id && uuid4(made) != 0)
@@ -137,7 +137,7 @@ static inline int64_t count_all(struct connection *c)
 
 static inline bool has_id(struct fixture *f, struct connection *c, const char *id)
 {
-	struct memory_row row;
+	struct memory row;
 	bool found = false;
 
 	assert_int_equal(store_memory_find(c, &EVERYTHING, text_of(id), &f->arena, &row, &found),

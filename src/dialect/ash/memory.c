@@ -19,7 +19,7 @@ static void write_time(struct json *j, const char *key, int64_t ms)
 {
 	char text[ISO_OFFSET_LEN + 1];
 
-	if (ms == 0) {
+	if (ms == 0 || ms == MEMORY_NEVER) {
 		json_key(j, key);
 		json_null(j);
 		return;
@@ -31,8 +31,8 @@ static void write_time(struct json *j, const char *key, int64_t ms)
 static void write_members(struct json *j, const struct memory *m)
 {
 	write_common(j, m);
-	/* Real clients slice it, so it is a string even where there is nothing. */
-	json_member_text(j, "source", m->source.data ? m->source : TEXT(""));
+	/* Never null: real clients slice it. */
+	json_member_text(j, "source", m->source);
 	write_time(j, "created_at", m->created_ms);
 	write_time(j, "expires_at", m->expires_ms);
 }
@@ -46,13 +46,16 @@ static void write_entry(struct json *j, const struct memory *m)
 
 static void write_subject_name(struct json *j, const struct memory *m)
 {
+	struct text rest = m->subjects;
+	const char *between = "";
+	struct text subject;
 	struct buf names;
 
 	buf_init(&names, 1 << 20);
-	for (unsigned i = 0; i < m->n_subjects; i++) {
-		if (i > 0)
-			buf_add(&names, ", ", 2);
-		buf_add(&names, m->subjects[i].data, m->subjects[i].len);
+	while (member_next_line(&rest, &subject)) {
+		buf_add_str(&names, between);
+		buf_add(&names, subject.data, subject.len);
+		between = ", ";
 	}
 	json_member_text(j, "subject_name", (struct text) {.data = names.data, .len = names.len});
 	buf_done(&names);

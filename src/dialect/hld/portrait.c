@@ -159,6 +159,8 @@ static bool is_empty(const struct member *m, const void *at)
 	case MEMBER_BOOL:
 		return !*(const bool *)at;
 	case MEMBER_ENUM:
+	case MEMBER_LINES:
+	case MEMBER_JSON:
 	case MEMBER_ENV:
 	case MEMBER_TEXTS:
 	case MEMBER_PACKED:
@@ -199,6 +201,8 @@ static void write_member(struct json *j, const struct member *m, const void *nou
 		if (word)
 			json_member_str(j, m->name, word);
 		break;
+	case MEMBER_LINES:
+	case MEMBER_JSON:
 	case MEMBER_ENV:
 	case MEMBER_TEXTS:
 	case MEMBER_PACKED:

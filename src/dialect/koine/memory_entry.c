@@ -4,46 +4,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-
-static void write_time(struct json *j, const char *key, int64_t ms)
-{
-	char text[ISO_LEN + 1];
-
-	json_key(j, key);
-	if (ms == 0) {
-		json_null(j);
-		return;
-	}
-	clock_format_iso(ms, text);
-	json_str(j, text);
-}
+#include "wire/json_members.h"
 
 void memory_entry_write(struct json *j, const struct memory *m)
 {
 	json_begin_object(j);
-	json_member_text(j, "id", m->id);
-	json_member_text(j, "content", m->content);
-	json_member_text(j, "source", m->source);
-	json_member_text(j, "category", m->category);
-	json_key(j, "importance");
-	json_double(j, m->importance);
-	json_key(j, "subjects");
-	json_begin_array(j);
-	for (unsigned i = 0; i < m->n_subjects; i++)
-		json_text(j, m->subjects[i]);
-	json_end_array(j);
-	json_member_text(j, "user_id", m->user);
-	json_member_text(j, "chat_id", m->chat);
-	json_member_text(j, "chat_type", m->chat_type);
-	json_member_bool(j, "shared", m->shared);
-	write_time(j, "created_at", m->created_ms);
-	write_time(j, "updated_at", m->updated_ms);
-	write_time(j, "expires_at", m->expires_ms);
-	json_key(j, "metadata");
-	if (m->metadata.data)
-		json_raw(j, m->metadata.data, m->metadata.len);
-	else
-		json_raw(j, "{}", 2);
+	json_members(j, &memory_portrait, (struct selection) {0}, m, 0);
 	json_end_object(j);
 }
 
@@ -140,20 +106,23 @@ static int read_details(struct arena *a, const struct value *entry, struct memor
 static int import_memory(struct memories *m, struct arena *a, const struct value *entry,
 			 const struct memory_asker *by, int64_t *n_added, struct why *why)
 {
+	static const struct {
+		const char *name;
+		size_t offset;
+	} texts[] = {
+		{"content", offsetof(struct memory_new, content)},
+		{"source", offsetof(struct memory_new, source)},
+		{"category", offsetof(struct memory_new, category)},
+		{"user_id", offsetof(struct memory_new, by.user)},
+		{"chat_id", offsetof(struct memory_new, by.chat)},
+		{"chat_type", offsetof(struct memory_new, by.chat_type)},
+	};
 	struct memory_new new = {0};
 	struct text *subjects;
-	int r = read_text(entry, "content", &new.content, why);
+	int r = 0;
 
-	if (r == 0)
-		r = read_text(entry, "source", &new.source, why);
-	if (r == 0)
-		r = read_text(entry, "category", &new.category, why);
-	if (r == 0)
-		r = read_text(entry, "user_id", &new.by.user, why);
-	if (r == 0)
-		r = read_text(entry, "chat_id", &new.by.chat, why);
-	if (r == 0)
-		r = read_text(entry, "chat_type", &new.by.chat_type, why);
+	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
+		r = read_text(entry, texts[i].name, (void *)((char *)&new + texts[i].offset), why);
 	if (r == 0)
 		r = read_texts(a, entry, "subjects", &subjects, &new.n_subjects, why);
 	if (r == 0)

@@ -30,11 +30,6 @@ static void write_importance(struct json *j, const struct memory *m)
 	json_double(j, m->importance);
 }
 
-static void write_source(struct json *j, const struct memory *m)
-{
-	json_member_text(j, "source", m->source.data ? m->source : TEXT(""));
-}
-
 /* ---- search ---- */
 
 static void write_hit(struct json *j, const struct memory *m)
@@ -49,7 +44,7 @@ static void write_hit(struct json *j, const struct memory *m)
 	write_importance(j, m);
 	json_member_str(j, "score", score);
 	json_member_bool(j, "matched", true);
-	write_source(j, m);
+	json_member_text(j, "source", m->source);
 	write_time(j, "createdAt", m->created_ms, "%Y-%m-%d %H:%M");
 	write_time(j, "updatedAt", m->updated_ms, "%Y-%m-%d %H:%M");
 	json_end_object(j);
@@ -154,7 +149,7 @@ void ocg_words_entry(struct buf *out, const struct memory *m)
 	json_member_text(&j, "text", m->content);
 	json_member_text(&j, "category", m->category);
 	write_importance(&j, m);
-	write_source(&j, m);
+	json_member_text(&j, "source", m->source);
 	write_time(&j, "createdAt", m->created_ms, "%Y-%m-%d %H:%M:%S");
 	write_time(&j, "updatedAt", m->updated_ms, "%Y-%m-%d %H:%M:%S");
 	json_end_object(&j);

@@ -45,19 +45,24 @@ struct store_scope memory_changed_by(const struct memory_asker *by)
 	return scope;
 }
 
+bool memory_is_open(const struct memory *m)
+{
+	return !m->owner.data || (m->chat_type.data && !text_is(m->chat_type, "private"));
+}
+
 /* Shared with a chat, or of a chat and nobody: the group's. With an owner: theirs, and the chat
  * says only where it was learnt. With neither: common. */
-void memory_give(const struct memory_new *in, struct memory_row *row)
+void memory_give(const struct memory_new *in, struct memory *m)
 {
-	row->chat = memory_name(in->by.chat);
-	if (row->chat.data)
-		row->chat_type = memory_name(in->by.chat_type);
-	row->shared = row->chat.data && (in->shared || in->by.user.len == 0);
-	if (!row->shared)
-		row->owner = memory_name(in->by.user);
+	m->chat = memory_name(in->by.chat);
+	if (m->chat.data)
+		m->chat_type = memory_name(in->by.chat_type);
+	m->shared = m->chat.data && (in->shared || in->by.user.len == 0);
+	if (!m->shared)
+		m->owner = memory_name(in->by.user);
 }
 
 enum memory_scope memory_scope_of(const struct memory *m)
 {
-	return m->user.data ? MEMORY_PERSONAL : m->chat.data ? MEMORY_GROUP : MEMORY_COMMON;
+	return m->owner.data ? MEMORY_PERSONAL : m->chat.data ? MEMORY_GROUP : MEMORY_COMMON;
 }

@@ -21,5 +21,8 @@ struct store_scope memory_seen_by(const struct memory_asker *by);
 /* The common ones belong to nobody who has a name. */
 struct store_scope memory_changed_by(const struct memory_asker *by);
 
+/* Whether its owner sees it wherever they ask, as OWNED of the store says with LEARNT_OPENLY. */
+bool memory_is_open(const struct memory *m);
+
 /* Sets whose a new memory is. */
-void memory_give(const struct memory_new *in, struct memory_row *row);
+void memory_give(const struct memory_new *in, struct memory *m);

@@ -32,7 +32,9 @@ int memory_change_keep(struct list *changes, const struct memory_change *change)
 	c->kind = change->kind;
 	list_append(changes, &c->link);
 	arena_init(&c->arena, CHANGE_MAX);
-	if (store_memory_copy(&c->arena, &change->row, &c->row) == 0 && copy_vector(c, change) == 0)
+	c->memory = change->memory;
+	if (portrait_copy(&memory_portrait, &c->arena, &c->memory) == 0 &&
+	    copy_vector(c, change) == 0)
 		return 0;
 	change_free(c);
 	return -ENOMEM;

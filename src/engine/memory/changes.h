@@ -6,15 +6,15 @@
 
 #include "base/arena.h"
 #include "base/list.h"
-#include "store/memory.h"
+#include "base/noun/memory.h"
 
 enum memory_change_kind { MEMORY_PUT, MEMORY_GONE, MEMORY_VECTOR };
 
 struct memory_change {
 	struct list link;
 	enum memory_change_kind kind;
-	struct memory_row row; /* all its text is in the arena */
-	const int8_t *vector;  /* of MEMORY_VECTOR: dim bytes, in the arena, too; dim 0: gone */
+	struct memory memory; /* all its text is in the arena */
+	const int8_t *vector; /* of MEMORY_VECTOR: dim bytes, in the arena, too; dim 0: gone */
 	unsigned dim;
 	float scale;
 	struct arena arena;

@@ -2,8 +2,19 @@
 #include "engine/event/event.h"
 #include "engine/memory/inner.h"
 
+#define MEMBER(kind, field) MEMBER_OF(struct memory, kind, field)
+
+static const struct member members[] = {
+	{"id", NULL, MEMBER(TEXT, id)},
+	{"user", NULL, MEMBER(TEXT, owner), .absent = ABSENT_LEFT_OUT},
+	{"chat", NULL, MEMBER(TEXT, chat), .absent = ABSENT_LEFT_OUT},
+	{"category", NULL, MEMBER(TEXT, category)},
+};
+
+static const struct portrait in_events = PORTRAIT(struct memory, members);
+
 int memory_publish(struct memories *m, struct arena *a, const char *type,
-		   const struct memory_row *row)
+		   const struct memory *memory)
 {
 	struct event_new event = {.type = type};
 	struct record data;
@@ -11,12 +22,7 @@ int memory_publish(struct memories *m, struct arena *a, const char *type,
 	if (!m->events)
 		return 0;
 	record_begin(&data, a);
-	record_text(&data, "id", row->id);
-	if (row->owner.data)
-		record_text(&data, "user", row->owner);
-	if (row->chat.data)
-		record_text(&data, "chat", row->chat);
-	record_text(&data, "category", row->category);
+	record_members(&data, &in_events, (struct selection) {0}, memory, 0);
 	if (data.err != 0)
 		return data.err;
 	event.data = data.root;

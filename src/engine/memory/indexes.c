@@ -7,8 +7,8 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "engine/memory/access.h"
 #include "engine/memory/changes.h"
-#include "engine/memory/subjects.h"
 #include "store/memory.h"
 #include "store/memory_vector.h"
 
@@ -165,27 +165,26 @@ static size_t vector_bytes(const struct held_index *h)
 	return h->vectors ? vector_block_bytes(h->vectors) : 0;
 }
 
-/* What OWNED of the store lets through wherever the asker is. */
-static bool memory_is_open(const struct memory_row *row)
-{
-	return !row->owner.data || (row->chat_type.data && !text_is(row->chat_type, "private"));
-}
-
-static int index_row(struct search_index *index, struct search_scratch *scratch,
-		     const struct memory_row *row)
+static int index_memory(struct search_index *index, struct search_scratch *scratch,
+			const struct memory *m)
 {
 	struct text subjects[SEARCH_SUBJECTS_MAX];
+	struct text rest = m->subjects;
+	unsigned n = 0;
+
+	while (n < SEARCH_SUBJECTS_MAX && member_next_line(&rest, &subjects[n]))
+		n++;
 	const struct search_doc doc = {
-		.key = (uint64_t)row->seq,
-		.text = row->content,
+		.key = (uint64_t)m->seq,
+		.text = m->content,
 		.subjects = subjects,
-		.n_subjects = memory_subjects_split(row->subjects, subjects, SEARCH_SUBJECTS_MAX),
-		.chat = search_hash(row->chat),
-		.time_ms = row->created_ms,
-		.expires_ms = row->expires_ms == MEMORY_NEVER ? 0 : row->expires_ms,
-		.importance = (float)row->importance,
-		.category = memory_category(row->category),
-		.open = memory_is_open(row),
+		.n_subjects = n,
+		.chat = search_hash(m->chat),
+		.time_ms = m->created_ms,
+		.expires_ms = m->expires_ms == MEMORY_NEVER ? 0 : m->expires_ms,
+		.importance = (float)m->importance,
+		.category = memory_category(m->category),
+		.open = memory_is_open(m),
 	};
 
 	return search_index_add(index, scratch, &doc);
@@ -196,11 +195,11 @@ struct build {
 	struct search_scratch *scratch;
 };
 
-static int build_row(void *arg, const struct memory_row *row)
+static int build_one(void *arg, const struct memory *m)
 {
 	const struct build *b = arg;
 
-	return index_row(b->index, b->scratch, row);
+	return index_memory(b->index, b->scratch, m);
 }
 
 static struct store_scope store_scope_of(const struct held_index *h)
@@ -222,9 +221,9 @@ static int apply(struct held_index *h, const struct memory_change *change,
 {
 	switch (change->kind) {
 	case MEMORY_PUT:
-		return index_row(h->index, scratch, &change->row);
+		return index_memory(h->index, scratch, &change->memory);
 	case MEMORY_GONE:
-		search_index_remove(h->index, (uint64_t)change->row.seq);
+		search_index_remove(h->index, (uint64_t)change->memory.seq);
 		break;
 	case MEMORY_VECTOR:
 		break;
@@ -234,7 +233,7 @@ static int apply(struct held_index *h, const struct memory_change *change,
 
 static int apply_to_vectors(struct held_index *h, const struct memory_change *change)
 {
-	uint64_t key = (uint64_t)change->row.seq;
+	uint64_t key = (uint64_t)change->memory.seq;
 
 	if (!h->vectors || change->kind == MEMORY_PUT)
 		return 0;
@@ -254,7 +253,7 @@ static int build(struct held_index *h, struct connection *c, struct search_scrat
 	struct build b = {.index = h->index, .scratch = scratch};
 	const struct store_scope scope = store_scope_of(h);
 
-	return store_memory_each(c, &scope, build_row, &b);
+	return store_memory_each(c, &scope, build_one, &b);
 }
 
 /* With the lock held, after build. */
@@ -524,16 +523,17 @@ static void change_scope(struct memory_indexes *m, struct held_index *h,
 void memory_indexes_change(struct memory_indexes *m, const struct memory_change *change,
 			   struct search_scratch *scratch)
 {
-	const struct memory_row *row = &change->row;
+	const struct memory *memory = &change->memory;
 	const struct text none = {.data = "", .len = 0};
-	enum scope_kind kind = row->owner.data  ? SCOPE_USER
-			       : row->chat.data ? SCOPE_CHAT
-						: SCOPE_COMMON;
-	struct text name = row->owner.data ? row->owner : row->chat.data ? row->chat : none;
-	struct held_index *h;
+	struct held_index *h = NULL;
 
 	pthread_mutex_lock(&m->lock);
-	h = find(m, kind, name);
+	if (memory->owner.data)
+		h = find(m, SCOPE_USER, memory->owner);
+	else if (memory->chat.data)
+		h = find(m, SCOPE_CHAT, memory->chat);
+	else
+		h = find(m, SCOPE_COMMON, none);
 	if (h)
 		change_scope(m, h, change, scratch);
 	h = find(m, SCOPE_ALL, none);

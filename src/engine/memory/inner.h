@@ -31,10 +31,7 @@ int memory_need(struct text t, const char *field, struct why *why);
 /* As given by clients: 0 and less is the default. */
 unsigned memory_limit(int64_t given, unsigned fallback);
 
-int memory_from_rows(struct arena *a, const struct memory_row *rows, unsigned n,
-		     struct memory **ret_memories);
-
 /* Tells the log of a memory that has changed, but never its text. On the writer's thread; type:
  * "memory.added" ... */
 int memory_publish(struct memories *m, struct arena *a, const char *type,
-		   const struct memory_row *row);
+		   const struct memory *memory);

@@ -11,7 +11,6 @@
 #include "engine/memory/embedding.h"
 #include "engine/memory/indexes.h"
 #include "engine/memory/inner.h"
-#include "engine/memory/subjects.h"
 #include "store/memory.h"
 #include "store/memory_vector.h"
 #include "store/store.h"
@@ -185,82 +184,37 @@ unsigned memory_limit(int64_t given, unsigned fallback)
 	return given > MEMORY_LIMIT_MAX ? MEMORY_LIMIT_MAX : (unsigned)given;
 }
 
-/* ---- rows ---- */
-
-static int from_row(struct arena *a, const struct memory_row *row, struct memory *m)
-{
-	struct text subjects[MEMORY_SUBJECTS_MAX];
-	unsigned n = memory_subjects_split(row->subjects, subjects, MEMORY_SUBJECTS_MAX);
-
-	*m = (struct memory) {
-		.id = row->id,
-		.content = row->content,
-		.source = row->source,
-		.category = row->category,
-		.importance = row->importance,
-		.n_subjects = n,
-		.user = row->owner,
-		.chat = row->chat,
-		.chat_type = row->chat_type,
-		.shared = row->shared,
-		.created_ms = row->created_ms,
-		.updated_ms = row->updated_ms,
-		.expires_ms = row->expires_ms == MEMORY_NEVER ? 0 : row->expires_ms,
-		.metadata = row->metadata.len > 0 ? row->metadata : (struct text) {0},
-	};
-	if (n == 0)
-		return 0;
-	m->subjects = arena_alloc(a, n * sizeof(subjects[0]));
-	if (!m->subjects)
-		return -ENOMEM;
-	memcpy(m->subjects, subjects, n * sizeof(subjects[0]));
-	return 0;
-}
-
-int memory_from_rows(struct arena *a, const struct memory_row *rows, unsigned n,
-		     struct memory **ret_memories)
-{
-	struct memory *m = arena_alloc(a, (n + 1) * sizeof(*m));
-	int r = m ? 0 : -ENOMEM;
-
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = from_row(a, &rows[i], &m[i]);
-	if (r == 0)
-		*ret_memories = m;
-	return r;
-}
-
 /* ---- the indexes follow ---- */
 
-static int index_put(struct memories *m, const struct memory_row *row)
+static int index_put(struct memories *m, const struct memory *memory)
 {
-	const struct memory_change put = {.kind = MEMORY_PUT, .row = *row};
+	const struct memory_change put = {.kind = MEMORY_PUT, .memory = *memory};
 
-	if (row->expires_ms != MEMORY_NEVER)
+	if (memory->expires_ms != MEMORY_NEVER)
 		atomic_store(&m->expires, true);
 	return memory_change_keep(&m->changes.list, &put);
 }
 
-static int index_remove(struct memories *m, const struct memory_row *row)
+static int index_remove(struct memories *m, const struct memory *memory)
 {
-	const struct memory_change gone = {.kind = MEMORY_GONE, .row = *row};
+	const struct memory_change gone = {.kind = MEMORY_GONE, .memory = *memory};
 
 	return memory_change_keep(&m->changes.list, &gone);
 }
 
 /* The vector is of the text that was. With or without a model: one may come back. */
-static int drop_vector(struct memories *m, const struct memory_row *row)
+static int drop_vector(struct memories *m, const struct memory *memory)
 {
 	const struct memory_change gone = {
 		.kind = MEMORY_VECTOR,
-		.row = {.seq = row->seq, .owner = row->owner, .chat = row->chat},
+		.memory = {.seq = memory->seq, .owner = memory->owner, .chat = memory->chat},
 	};
-	int r = store_memory_drop_vector(store_writer(m->store), row->seq);
+	int r = store_memory_drop_vector(store_writer(m->store), memory->seq);
 
 	if (r == 0)
 		r = memory_change_keep(&m->changes.list, &gone);
 	if (r == 0)
-		embedding_note(m->embedding, row->seq);
+		embedding_note(m->embedding, memory->seq);
 	return r;
 }
 
@@ -280,7 +234,33 @@ static int64_t expiry(const struct memory_new *in, int64_t now)
 	return now + in->expires_days * day_ms;
 }
 
-static int make_row(struct arena *a, const struct memory_new *in, struct memory_row *row)
+/* Line ends inside a subject become spaces; empty ones are left out. {NULL, 0} without memory. */
+static struct text join_subjects(struct arena *a, const struct text *subjects, unsigned n)
+{
+	size_t room = 1;
+	size_t len = 0;
+	char *out;
+
+	for (unsigned i = 0; i < n; i++)
+		room += subjects[i].len + 1;
+	out = arena_alloc(a, room);
+	if (!out)
+		return (struct text) {0};
+	for (unsigned i = 0; i < n; i++) {
+		for (size_t at = 0; at < subjects[i].len; at++) {
+			char c = subjects[i].data[at];
+
+			out[len++] = c;
+			if (c == '\n' || c == '\r')
+				out[len - 1] = ' ';
+		}
+		if (subjects[i].len > 0)
+			out[len++] = '\n';
+	}
+	return (struct text) {.data = out, .len = len};
+}
+
+static int make(struct arena *a, const struct memory_new *in, struct memory *ret)
 {
 	int64_t now = clock_utc_ms();
 	char *id = arena_alloc(a, UUID_LEN + 1);
@@ -288,21 +268,21 @@ static int make_row(struct arena *a, const struct memory_new *in, struct memory_
 
 	if (r != 0)
 		return r;
-	*row = (struct memory_row) {
+	*ret = (struct memory) {
 		.id = {.data = id, .len = UUID_LEN},
 		.content = in->content,
 		.source = in->source.data ? in->source : TEXT(""),
 		.category = in->category.data ? in->category : TEXT("other"),
 		.importance = in->importance < 0 ? 0.5 : in->importance,
-		.subjects = memory_subjects_join(a, in->subjects, in->n_subjects),
+		.subjects = join_subjects(a, in->subjects, in->n_subjects),
 		.created_ms = in->created_ms ? in->created_ms : now,
 		.updated_ms = now,
 		.stored_ms = now,
 		.expires_ms = expiry(in, now),
 		.metadata = in->metadata.data ? in->metadata : TEXT(""),
 	};
-	memory_give(in, row);
-	return row->subjects.data ? 0 : -ENOMEM;
+	memory_give(in, ret);
+	return ret->subjects.data ? 0 : -ENOMEM;
 }
 
 static int check_new(const struct memory_new *in, struct why *why)
@@ -318,53 +298,52 @@ static int check_new(const struct memory_new *in, struct why *why)
 	return r;
 }
 
-/* The one that `row` repeats. Imported memories come with their own times: two that differ in
+/* The one that `new` repeats. Imported memories come with their own times: two that differ in
  * created_ms are two. */
-static int find_first(struct connection *c, const struct memory_new *in,
-		      const struct memory_row *row, struct arena *a, struct memory_row *ret_first,
-		      bool *ret_found)
+static int find_first(struct connection *c, const struct memory_new *in, const struct memory *new,
+		      struct arena *a, struct memory *ret_first, bool *ret_found)
 {
-	struct memory_row like = *row;
+	struct memory like = *new;
 
 	like.created_ms = in->created_ms;
-	return store_memory_find_same(c, &like, row->stored_ms - SAME_WITHIN_MS, a, ret_first,
+	return store_memory_find_same(c, &like, new->stored_ms - SAME_WITHIN_MS, a, ret_first,
 				      ret_found);
 }
 
-static int keep(struct memories *m, struct arena *a, struct memory_row *row)
+static int keep(struct memories *m, struct arena *a, struct memory *new)
 {
-	int r = store_memory_add(store_writer(m->store), row, &row->seq);
+	int r = store_memory_add(store_writer(m->store), new, &new->seq);
 
 	if (r == 0)
-		r = index_put(m, row);
+		r = index_put(m, new);
 	if (r == 0)
-		r = memory_publish(m, a, "memory.added", row);
+		r = memory_publish(m, a, "memory.added", new);
 	if (r == 0)
-		embedding_note(m->embedding, row->seq);
+		embedding_note(m->embedding, new->seq);
 	return r;
 }
 
 int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 	       struct memory *ret_memory, struct why *why)
 {
-	struct memory_row first;
-	struct memory_row row;
+	struct memory first;
+	struct memory new;
 	bool repeated;
 	int r = memory_check_on(m, why);
 
 	if (r == 0)
 		r = check_new(in, why);
 	if (r == 0)
-		r = make_row(a, in, &row);
+		r = make(a, in, &new);
 	if (r == 0)
-		r = find_first(store_writer(m->store), in, &row, a, &first, &repeated);
+		r = find_first(store_writer(m->store), in, &new, a, &first, &repeated);
 	if (r == 0 && !repeated)
-		r = keep(m, a, &row);
-	if (r == 0)
-		r = from_row(a, repeated ? &first : &row, ret_memory);
-	if (r == 0)
-		ret_memory->repeated = repeated;
-	return r;
+		r = keep(m, a, &new);
+	if (r != 0)
+		return r;
+	*ret_memory = repeated ? first : new;
+	ret_memory->repeated = repeated;
+	return 0;
 }
 
 /* ---- list, get, delete, update ---- */
@@ -376,40 +355,40 @@ int memory_list(struct memories *m, int lane, struct arena *a, const struct memo
 		.scope = memory_seen_by(&f->by),
 		.limit = memory_limit(f->limit, LIST_DEFAULT),
 		.max_bytes = MEMORY_ROWS_BYTES,
+		.brief = true,
 		.include_expired = f->include_expired,
 		.now_ms = clock_utc_ms(),
 	};
-	struct memory_row *rows;
 	int r = memory_check_on(m, why);
 
 	if (r == 0)
 		r = memory_check_asker(&f->by, why);
 	if (r == 0)
-		r = store_memory_list(store_lane(m->store, lane), &opts, a, &rows, ret_n);
-	return r != 0 ? r : memory_from_rows(a, rows, *ret_n, ret_rows);
+		r = store_memory_list(store_lane(m->store, lane), &opts, a, ret_rows, ret_n);
+	return r;
 }
 
 /* By the whole id, else by a beginning that fits only one. */
-static int find_row(struct connection *c, const struct store_scope *scope, struct text id,
-		    struct arena *a, struct memory_row *row, unsigned *ret_n)
+static int find(struct connection *c, const struct store_scope *scope, struct text id,
+		struct arena *a, struct memory *ret, unsigned *ret_n)
 {
 	bool found;
-	int r = store_memory_find(c, scope, id, a, row, &found);
+	int r = store_memory_find(c, scope, id, a, ret, &found);
 
 	*ret_n = 1;
 	if (r != 0 || found)
 		return r;
-	return store_memory_find_prefix(c, scope, id, a, row, ret_n);
+	return store_memory_find_prefix(c, scope, id, a, ret, ret_n);
 }
 
-static int get_row(struct connection *c, const struct store_scope *scope, struct text id,
-		   struct arena *a, struct memory_row *row, struct why *why)
+static int get(struct connection *c, const struct store_scope *scope, struct text id,
+	       struct arena *a, struct memory *ret, struct why *why)
 {
 	unsigned n;
 	int r = memory_need(id, "memory_id", why);
 
 	if (r == 0)
-		r = find_row(c, scope, id, a, row, &n);
+		r = find(c, scope, id, a, ret, &n);
 	if (r != 0)
 		return r;
 	if (n == 0)
@@ -424,12 +403,11 @@ int memory_get(struct memories *m, int lane, struct arena *a, const struct memor
 	       struct text id, struct memory *ret_memory, struct why *why)
 {
 	const struct store_scope scope = memory_seen_by(by);
-	struct memory_row row;
 	int r = memory_check_on(m, why);
 
 	if (r == 0)
-		r = get_row(store_lane(m->store, lane), &scope, id, a, &row, why);
-	return r != 0 ? r : from_row(a, &row, ret_memory);
+		r = get(store_lane(m->store, lane), &scope, id, a, ret_memory, why);
+	return r;
 }
 
 int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
@@ -437,25 +415,25 @@ int memory_delete(struct memories *m, struct arena *a, const struct memory_asker
 {
 	struct connection *c = store_writer(m->store);
 	const struct store_scope scope = memory_changed_by(by);
-	struct memory_row row;
+	struct memory memory;
 	unsigned n;
 	int r = memory_check_on(m, why);
 
 	if (r == 0)
 		r = memory_need(id, "memory_id", why);
 	if (r == 0)
-		r = find_row(c, &scope, id, a, &row, &n);
+		r = find(c, &scope, id, a, &memory, &n);
 	if (r != 0)
 		return r;
 	if (n != 1) {
 		*ret_deleted = false;
 		return 0;
 	}
-	r = store_memory_delete(c, &scope, row.id, ret_deleted);
+	r = store_memory_delete(c, &scope, memory.id, ret_deleted);
 	if (r == 0)
-		r = index_remove(m, &row);
+		r = index_remove(m, &memory);
 	if (r == 0 && *ret_deleted)
-		r = memory_publish(m, a, "memory.deleted", &row);
+		r = memory_publish(m, a, "memory.deleted", &memory);
 	return r;
 }
 
@@ -470,17 +448,17 @@ static int check_change(const struct memory_change_in *change, struct why *why)
 	return r;
 }
 
-static void change_row(const struct memory_change_in *change, struct memory_row *row)
+static void apply(const struct memory_change_in *change, struct memory *m)
 {
 	if (change->content.data)
-		row->content = change->content;
+		m->content = change->content;
 	if (change->category.data)
-		row->category = change->category;
+		m->category = change->category;
 	if (change->importance >= 0)
-		row->importance = change->importance;
+		m->importance = change->importance;
 	if (change->metadata.data)
-		row->metadata = change->metadata;
-	row->updated_ms = clock_utc_ms();
+		m->metadata = change->metadata;
+	m->updated_ms = clock_utc_ms();
 }
 
 int memory_update(struct memories *m, struct arena *a, const struct memory_asker *by,
@@ -489,7 +467,7 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 {
 	struct connection *c = store_writer(m->store);
 	const struct store_scope scope = memory_changed_by(by);
-	struct memory_row row;
+	struct memory memory;
 	bool other_text;
 	bool found;
 	int r = memory_check_on(m, why);
@@ -497,19 +475,21 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 	if (r == 0)
 		r = check_change(change, why);
 	if (r == 0)
-		r = get_row(c, &scope, id, a, &row, why);
+		r = get(c, &scope, id, a, &memory, why);
 	if (r != 0)
 		return r;
-	other_text = change->content.data && !text_equal(change->content, row.content);
-	change_row(change, &row);
-	r = store_memory_update(c, &row, &found);
+	other_text = change->content.data && !text_equal(change->content, memory.content);
+	apply(change, &memory);
+	r = store_memory_update(c, &memory, &found);
 	if (r == 0)
-		r = index_put(m, &row);
+		r = index_put(m, &memory);
 	if (r == 0 && other_text)
-		r = drop_vector(m, &row);
+		r = drop_vector(m, &memory);
 	if (r == 0)
-		r = memory_publish(m, a, "memory.updated", &row);
-	return r != 0 ? r : from_row(a, &row, ret_memory);
+		r = memory_publish(m, a, "memory.updated", &memory);
+	if (r == 0)
+		*ret_memory = memory;
+	return r;
 }
 
 /* ---- all of them ---- */
@@ -561,17 +541,18 @@ int memory_export(struct memories *m, int lane, struct arena *a, const struct me
 		.before_ms = page->before_ms,
 		.before_seq = page->before_seq,
 	};
-	struct memory_row *rows;
-	int r = store_memory_list(store_lane(m->store, lane), &opts, a, &rows, ret_n);
+	int r = store_memory_list(store_lane(m->store, lane), &opts, a, ret_rows, ret_n);
 
 	if (r != 0)
 		return r;
 	*ret_next = (struct memory_page) {.limit = page->limit};
 	if (*ret_n > 0) {
-		ret_next->before_ms = rows[*ret_n - 1].created_ms;
-		ret_next->before_seq = rows[*ret_n - 1].seq;
+		const struct memory *last = &(*ret_rows)[*ret_n - 1];
+
+		ret_next->before_ms = last->created_ms;
+		ret_next->before_seq = last->seq;
 	}
-	return memory_from_rows(a, rows, *ret_n, ret_rows);
+	return 0;
 }
 
 /* ---- what has expired ---- */
@@ -582,14 +563,14 @@ struct sweep {
 	unsigned n;
 };
 
-static int swept(void *arg, const struct memory_row *row)
+static int swept(void *arg, const struct memory *memory)
 {
 	struct sweep *sweep = arg;
-	int r = index_remove(sweep->memories, row);
+	int r = index_remove(sweep->memories, memory);
 
 	sweep->n++;
 	if (r == 0)
-		r = memory_publish(sweep->memories, &sweep->arena, "memory.expired", row);
+		r = memory_publish(sweep->memories, &sweep->arena, "memory.expired", memory);
 	arena_reset(&sweep->arena);
 	return r;
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/noun/memory.h"
 #include "base/text.h"
 #include "base/why.h"
 
@@ -53,26 +54,6 @@ void memories_committed(struct memories *m); /* the batch is kept: searches see 
 void memories_dropped(struct memories *m);   /* ... or not */
 
 enum { MEMORY_LIMIT_MAX = 1000, MEMORY_SUBJECTS_MAX = 64 };
-
-struct memory {
-	struct text id;
-	struct text content;
-	struct text source;
-	struct text category; /* preference, decision, fact, entity or other */
-	double importance;    /* 0 to 1 */
-	struct text *subjects;
-	unsigned n_subjects;
-	struct text user; /* {NULL, 0}: no owner */
-	struct text chat;
-	struct text chat_type; /* {NULL, 0}: unknown */
-	bool shared;
-	int64_t created_ms;
-	int64_t updated_ms;
-	int64_t expires_ms;   /* 0: never */
-	struct text metadata; /* the client's own, a JSON object on one line; {NULL, 0}: none */
-	double similarity;    /* of a search: 0 to 1, within one answer */
-	bool repeated;        /* of memory_add: it was there already */
-};
 
 /* Who asks. Both {NULL, 0}: nobody in particular, who sees everybody's. */
 struct memory_asker {
@@ -125,6 +106,8 @@ struct memory_query {
  * `least` as well, the cosine of the two vectors is the similarity, in whatever order that is, and
  * what has less is left out; a memory that has no vector yet is judged by its words, and stays
  * unless least_of_words is set. So are all without a vector.
+ *
+ * Of the hits only the members of MEMORY_FOUND are set, and the similarity.
  */
 int memory_search(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		  struct memory **ret_hits, unsigned *ret_n, struct why *why);
@@ -135,7 +118,7 @@ struct memory_filter {
 	bool include_expired;
 };
 
-/* Newest first. */
+/* Newest first; only the members of MEMBER_LISTED are set. */
 int memory_list(struct memories *m, int lane, struct arena *a, const struct memory_filter *f,
 		struct memory **ret_rows, unsigned *ret_n, struct why *why);
 

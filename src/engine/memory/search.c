@@ -63,24 +63,25 @@ static int fetch_hits(struct memories *m, int lane, struct arena *a, const struc
 {
 	const struct store_scope scope = memory_seen_by(&q->by);
 	int64_t *seqs = arena_alloc(a, (n_hits + 1) * sizeof(*seqs));
-	struct memory_row *rows = arena_alloc(a, (n_hits + 1) * sizeof(*rows));
+	struct memory *found = arena_alloc(a, (n_hits + 1) * sizeof(*found));
 	size_t hit = 0;
 	int r;
 
-	if (!seqs || !rows)
+	if (!seqs || !found)
 		return -ENOMEM;
 	for (size_t i = 0; i < n_hits; i++)
 		seqs[i] = (int64_t)hits[i].key;
 	r = store_memory_find_seqs(store_lane(m->store, lane), &scope, seqs, (unsigned)n_hits,
-				   MEMORY_ROWS_BYTES, a, rows, ret_n);
-	if (r == 0)
-		r = memory_from_rows(a, rows, *ret_n, ret);
-	for (unsigned i = 0; r == 0 && i < *ret_n; i++) {
-		while (seqs[hit] != rows[i].seq)
+				   MEMORY_ROWS_BYTES, a, found, ret_n);
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; i < *ret_n; i++) {
+		while (seqs[hit] != found[i].seq)
 			hit++;
-		(*ret)[i].similarity = hits[hit].similarity;
+		found[i].similarity = hits[hit].similarity;
 	}
-	return r;
+	*ret = found;
+	return 0;
 }
 
 /* What both ways of searching find. */

@@ -93,7 +93,7 @@ static int bind_bytes(struct statement *q, int place, const struct member *m, st
 		t = TEXT("");
 	if (!t.data)
 		return ops->bind_null(q->handle, place);
-	if (m->kind == MEMBER_TEXT)
+	if (m->kind == MEMBER_TEXT || m->kind == MEMBER_LINES || m->kind == MEMBER_JSON)
 		return ops->bind_text(q->handle, place, t);
 	return ops->bind_blob(q->handle, place, t.data, t.len);
 }
@@ -119,6 +119,8 @@ static int bind_member(struct statement *q, int place, const struct member *m, c
 	switch ((enum member_kind)m->kind) {
 	case MEMBER_TEXT:
 	case MEMBER_BLOB:
+	case MEMBER_LINES:
+	case MEMBER_JSON:
 	case MEMBER_ENV:
 		return bind_bytes(q, place, m, *(const struct text *)at);
 	case MEMBER_PACKED:
@@ -168,6 +170,8 @@ static void read_member(struct statement *q, int column, const struct member *m,
 {
 	switch ((enum member_kind)m->kind) {
 	case MEMBER_TEXT:
+	case MEMBER_LINES:
+	case MEMBER_JSON:
 		*(struct text *)at = query_text(q, column);
 		break;
 	case MEMBER_BLOB:
@@ -196,13 +200,18 @@ static void read_member(struct statement *q, int column, const struct member *m,
 	}
 }
 
+/* For each row that is read: what does not change is looked up once. */
 void query_read_members(struct statement *q, void *noun)
 {
+	const struct portrait *of = q->query->of;
+	const struct selection selected = q->query->members;
 	int column = 0;
 
-	memset(noun, 0, q->query->of->size);
-	query_each (m, q->query)
-		read_member(q, column++, m, (char *)noun + m->offset);
+	memset(noun, 0, of->size);
+	portrait_each (m, of) {
+		if (m->column && member_is_in(m, selected))
+			read_member(q, column++, m, (char *)noun + m->offset);
+	}
 	q->beside = column;
 }
 

@@ -33,9 +33,8 @@ static void what_is_added_comes_back_in_full(void **state)
 		0);
 	assert_true(text_is(got.content, "likes tea") && text_is(got.source, "agent"));
 	assert_true(text_is(got.category, "preference") && got.importance == 0.75);
-	assert_int_equal(got.n_subjects, 2);
-	assert_true(text_is(got.subjects[0], "Ann") && text_is(got.subjects[1], "two lines"));
-	assert_true(text_is(got.user, "ann") && text_is(got.chat, "c1") && !got.shared);
+	assert_true(text_is(got.subjects, "Ann\ntwo lines\n"));
+	assert_true(text_is(got.owner, "ann") && text_is(got.chat, "c1") && !got.shared);
 	assert_int_equal(got.created_ms, 5000);
 	assert_int_equal(got.expires_ms - got.updated_ms, 2 * 24 * 3600 * 1000);
 	assert_true(text_is(got.metadata, "{\"a\":1}"));
@@ -149,7 +148,7 @@ static void what_has_a_chat_and_no_user_is_the_chats(void **state)
 
 	in.by.chat = TEXT("c1");
 	assert_int_equal(add_new(f, &in, &m), 0);
-	assert_true(m.shared && text_is(m.chat, "c1") && !m.user.data);
+	assert_true(m.shared && text_is(m.chat, "c1") && !m.owner.data);
 	assert_int_equal(memory_scope_of(&m), MEMORY_GROUP);
 	in.by.chat = (struct text) {0};
 	assert_int_equal(add_new(f, &in, &m), 0);
@@ -187,7 +186,7 @@ static void far_expiries_are_never_or_long_ago(void **state)
 	in.expires = true;
 	in.expires_days = INT64_MAX;
 	assert_int_equal(add_new(f, &in, &m), 0);
-	assert_int_equal(m.expires_ms, 0);
+	assert_int_equal(m.expires_ms, MEMORY_NEVER);
 	in = plain("gone", NULL);
 	in.expires = true;
 	in.expires_days = INT64_MIN;

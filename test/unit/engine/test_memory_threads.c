@@ -13,7 +13,7 @@ struct crew {
 	atomic_int n_faults;
 };
 
-struct member {
+struct crew_member {
 	struct crew *crew;
 	int lane;
 	int n_looks;
@@ -71,7 +71,7 @@ static void *write_batches(void *arg)
 }
 
 /* What was committed before is found; nothing that was undone ever is. */
-static void look(struct member *me, struct arena *a, int user)
+static void look(struct crew_member *me, struct arena *a, int user)
 {
 	struct crew *crew = me->crew;
 	const struct memory_query q = {.text = TEXT("boat"), .by = user_of(user), .limit = 1000};
@@ -93,7 +93,7 @@ static void look(struct member *me, struct arena *a, int user)
 
 static void *search_on(void *arg)
 {
-	struct member *me = arg;
+	struct crew_member *me = arg;
 	struct arena a;
 
 	arena_init(&a, 16 << 20);
@@ -108,13 +108,13 @@ static void *search_on(void *arg)
 static void run_crew(struct fixture *f, size_t index_bytes)
 {
 	struct crew crew = {0};
-	struct member members[N_READERS];
+	struct crew_member members[N_READERS];
 	pthread_t writer, threads[N_READERS];
 
 	fixture_reopen(f, index_bytes);
 	crew.services = f->services;
 	for (int i = 0; i < N_READERS; i++) {
-		members[i] = (struct member) {.crew = &crew, .lane = i};
+		members[i] = (struct crew_member) {.crew = &crew, .lane = i};
 		assert_int_equal(pthread_create(&threads[i], NULL, search_on, &members[i]), 0);
 	}
 	assert_int_equal(pthread_create(&writer, NULL, write_batches, &crew), 0);

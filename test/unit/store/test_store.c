@@ -1331,7 +1331,7 @@ static void readers_cannot_write(void **state)
 static int work_a_little(struct fixture *f, const char *copy)
 {
 	struct store_memory_list_opts list = {.scope = EVERYTHING, .limit = 3};
-	struct memory_row *rows;
+	struct memory *rows;
 	unsigned n;
 	int r;
 

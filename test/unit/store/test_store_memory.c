@@ -9,7 +9,7 @@
 static const char ANN[] = "ann", BOB[] = "bob", TEAM[] = "team", CLUB[] = "club";
 
 /* Adds in a batch of its own. */
-static int64_t add(struct fixture *f, const struct memory_row *row)
+static int64_t add(struct fixture *f, const struct memory *row)
 {
 	int64_t seq = 0;
 
@@ -22,7 +22,7 @@ static int64_t add(struct fixture *f, const struct memory_row *row)
 static int64_t add_of(struct fixture *f, const char *id, const char *owner, const char *chat,
 		      int64_t created_ms)
 {
-	struct memory_row row = plain_row(text_of(id), text_of(id));
+	struct memory row = plain_row(text_of(id), text_of(id));
 
 	row.owner = text_of(owner);
 	row.chat = text_of(chat);
@@ -56,7 +56,7 @@ struct ids {
 	char text[400];
 };
 
-static int append_id(void *arg, const struct memory_row *row)
+static int append_id(void *arg, const struct memory *row)
 {
 	struct ids *ids = arg;
 	size_t n = strlen(ids->text);
@@ -68,7 +68,7 @@ static int append_id(void *arg, const struct memory_row *row)
 static void assert_listed(struct fixture *f, const struct store_memory_list_opts *opts,
 			  const char *expected)
 {
-	struct memory_row *rows = NULL;
+	struct memory *rows = NULL;
 	struct ids ids = {""};
 	unsigned n = 0;
 
@@ -89,7 +89,7 @@ static void assert_walked(struct fixture *f, struct store_scope scope, const cha
 static void every_member_comes_back(void **state)
 {
 	struct fixture *f = *state;
-	const struct memory_row row = {
+	const struct memory row = {
 		.id = TEXT("11111111-2222-4333-8444-555555555555"),
 		.content = TEXT("Ann likes tea"),
 		.source = TEXT("agent"),
@@ -106,7 +106,7 @@ static void every_member_comes_back(void **state)
 		.metadata = TEXT("{\"a\":1}"),
 	};
 	int64_t seq = add(f, &row);
-	struct memory_row got;
+	struct memory got;
 	bool found = false;
 
 	assert_int_equal(store_memory_find(reader(f), &EVERYTHING, row.id, &f->arena, &got, &found),
@@ -137,7 +137,7 @@ static void every_member_comes_back(void **state)
 static void what_is_absent_stays_absent(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_row got;
+	struct memory got;
 	bool found = true;
 
 	add_of(f, "one", NULL, NULL, 1);
@@ -171,7 +171,7 @@ static void any_bytes_are_content(void **state)
 	for (size_t i = 0; i < LARGE; i++)
 		large[i] = (char)(i * 31 >> 4);
 	for (size_t i = 0; i < N_OF(contents); i++) {
-		struct memory_row row, got;
+		struct memory row, got;
 		bool found = false;
 		char id[8];
 
@@ -196,7 +196,7 @@ static void any_bytes_are_content(void **state)
 static void an_id_is_taken_once(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_row row = plain_row(TEXT("one"), TEXT("x"));
+	struct memory row = plain_row(TEXT("one"), TEXT("x"));
 	int64_t seq = -1;
 
 	add(f, &row);
@@ -277,7 +277,7 @@ static void every_query_keeps_to_its_scope(void **state)
 			scope_of(SCOPES[i % N_OF(SCOPES)].user, SCOPES[i % N_OF(SCOPES)].chat);
 		const char *id = ids[i / N_OF(SCOPES)];
 		bool seen = strstr(SCOPES[i % N_OF(SCOPES)].seen, id), found = !seen;
-		struct memory_row row;
+		struct memory row;
 		unsigned n = 7;
 
 		scope.without_common = SCOPES[i % N_OF(SCOPES)].without_common;
@@ -329,7 +329,7 @@ static void pages_follow_each_other(void **state)
 	struct fixture *f = *state;
 	struct store_memory_list_opts all = {.scope = scope_of(ANN, TEAM), .limit = 100};
 	struct store_memory_list_opts page = {.scope = all.scope, .limit = 3};
-	struct memory_row *rows;
+	struct memory *rows;
 	struct ids whole = {""}, paged = {""};
 	unsigned n;
 	char id[8];
@@ -362,7 +362,7 @@ static void lists_hide_what_is_expired(void **state)
 
 	for (size_t i = 0; i < N_OF(expiries); i++) {
 		char id[8];
-		struct memory_row row;
+		struct memory row;
 
 		snprintf(id, sizeof(id), "m%zu", i);
 		row = plain_row(text_of(id), TEXT("x"));
@@ -394,7 +394,7 @@ static void lists_one_category(void **state)
 
 	for (size_t i = 0; i < N_OF(categories); i++) {
 		char id[8];
-		struct memory_row row;
+		struct memory row;
 
 		snprintf(id, sizeof(id), "m%zu", i);
 		row = plain_row(text_of(id), TEXT("x"));
@@ -411,13 +411,13 @@ static void a_list_is_cut_to_what_it_may_weigh(void **state)
 {
 	struct fixture *f = *state;
 	struct store_memory_list_opts opts = {.scope = EVERYTHING, .limit = 100};
-	struct memory_row *rows;
+	struct memory *rows;
 	struct arena small;
 	unsigned n;
 	char id[8];
 
 	for (int i = 0; i < 50; i++) {
-		struct memory_row row;
+		struct memory row;
 
 		snprintf(id, sizeof(id), "m%02d", i);
 		row = plain_row(text_of(id), TEXT("0123456789012345678901234567890123456789"));
@@ -441,7 +441,7 @@ static void a_list_is_cut_to_what_it_may_weigh(void **state)
 
 static void assert_prefix(struct fixture *f, struct text prefix, unsigned expected, const char *id)
 {
-	struct memory_row row = {0};
+	struct memory row = {0};
 	unsigned n = 9;
 
 	assert_int_equal(
@@ -494,7 +494,7 @@ static void a_prefix_is_no_pattern(void **state)
 static void update_changes_what_may_change(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_row row = plain_row(TEXT("one"), TEXT("before")), got;
+	struct memory row = plain_row(TEXT("one"), TEXT("before")), got;
 	bool found = false;
 
 	row.owner = text_of(ANN);
@@ -530,10 +530,10 @@ static void update_changes_what_may_change(void **state)
 	assert_true(found);
 }
 
-static void assert_same(struct fixture *f, const struct memory_row *like, int64_t since_ms,
+static void assert_same(struct fixture *f, const struct memory *like, int64_t since_ms,
 			const char *id)
 {
-	struct memory_row got;
+	struct memory got;
 	bool found = !id;
 
 	assert_int_equal(store_memory_find_same(reader(f), like, since_ms, &f->arena, &got, &found),
@@ -546,7 +546,7 @@ static void assert_same(struct fixture *f, const struct memory_row *like, int64_
 static void a_repetition_is_recognised(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_row row = plain_row(TEXT("one"), TEXT("said twice")), like;
+	struct memory row = plain_row(TEXT("one"), TEXT("said twice")), like;
 
 	row.owner = text_of(ANN);
 	row.created_ms = 5; /* an old one, told of now */
@@ -592,7 +592,7 @@ static void a_repetition_is_recognised(void **state)
 static void a_repetition_expires_like_the_first(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_row row = plain_row(TEXT("one"), TEXT("said twice")), like;
+	struct memory row = plain_row(TEXT("one"), TEXT("said twice")), like;
 
 	row.stored_ms = 50000;
 	row.expires_ms = 90000;
@@ -617,12 +617,12 @@ static void assert_learnt(struct fixture *f, enum store_learnt learnt, const cha
 		.limit = 10,
 	};
 	char got[16] = "";
-	struct memory_row *rows;
+	struct memory *rows;
 	unsigned n;
 
 	assert_int_equal(store_memory_list(reader(f), &opts, &f->arena, &rows, &n), 0);
 	for (unsigned i = 0; i < n; i++) {
-		struct memory_row row;
+		struct memory row;
 		bool found;
 
 		strncat(got, rows[i].id.data, 1);
@@ -647,7 +647,7 @@ static void where_it_was_learnt_decides_who_hears_of_it(void **state)
 	struct fixture *f = *state;
 
 	for (int i = 0; i < 4; i++) {
-		struct memory_row row = plain_row(text_of(learnt[i].id), TEXT("learnt"));
+		struct memory row = plain_row(text_of(learnt[i].id), TEXT("learnt"));
 
 		row.owner = text_of(ANN);
 		row.chat = text_of(learnt[i].chat);
@@ -664,7 +664,7 @@ static void where_it_was_learnt_decides_who_hears_of_it(void **state)
 	assert_learnt(f, LEARNT_HERE, "nowhere", "");
 }
 
-static int stop_at_second(void *arg, const struct memory_row *row)
+static int stop_at_second(void *arg, const struct memory *row)
 {
 	int *n = arg;
 
@@ -688,7 +688,7 @@ struct nested {
 	int64_t n;
 };
 
-static int walk_again(void *arg, const struct memory_row *row)
+static int walk_again(void *arg, const struct memory *row)
 {
 	struct nested *nested = arg;
 
@@ -721,7 +721,7 @@ static void sweeps_what_is_expired_in_portions(void **state)
 	struct ids ids = {""};
 
 	for (size_t i = 0; i < N_OF(expiries); i++) {
-		struct memory_row row;
+		struct memory row;
 		char id[8];
 
 		snprintf(id, sizeof(id), "m%" PRId64, expiries[i] % 1000);
@@ -747,7 +747,7 @@ static void counts_by_kind(void **state)
 {
 	struct fixture *f = *state;
 	struct store_scope ann = scope_of(ANN, TEAM);
-	struct memory_row row = plain_row(TEXT("brief"), TEXT("x"));
+	struct memory row = plain_row(TEXT("brief"), TEXT("x"));
 	struct store_memory_stats stats;
 
 	assert_int_equal(store_memory_count(reader(f), &EVERYTHING, 0, &stats), 0);

@@ -14,7 +14,7 @@ struct crew {
 	atomic_int n_faults;
 };
 
-struct member {
+struct crew_member {
 	struct crew *crew;
 	int lane;
 	int n_looks;
@@ -48,7 +48,7 @@ static void *write_batches(void *arg)
 	return NULL;
 }
 
-static int check_row(void *arg, const struct memory_row *row)
+static int check_row(void *arg, const struct memory *row)
 {
 	int *n = arg;
 
@@ -58,7 +58,7 @@ static int check_row(void *arg, const struct memory_row *row)
 
 static void *read_on(void *arg)
 {
-	struct member *me = arg;
+	struct crew_member *me = arg;
 	struct crew *crew = me->crew;
 	struct connection *c = store_reader(crew->store, me->lane);
 	int last = 0;
@@ -77,7 +77,7 @@ static void *read_on(void *arg)
 
 static void *copy_on(void *arg)
 {
-	struct member *me = arg;
+	struct crew_member *me = arg;
 	struct crew *crew = me->crew;
 	struct why why;
 	char path[PATH_LEN];
@@ -95,7 +95,7 @@ static void readers_see_whole_batches_while_one_writes(void **state)
 {
 	struct fixture *f = *state;
 	struct crew crew = {.dir = f->dir};
-	struct member members[READERS + 1];
+	struct crew_member members[READERS + 1];
 	pthread_t writer, threads[READERS + 1];
 
 	assert_int_equal(store_open(f->url, &(struct store_opts) {.n_readers = READERS + 1},
@@ -103,7 +103,7 @@ static void readers_see_whole_batches_while_one_writes(void **state)
 			 0);
 	crew.store = f->store;
 	for (int i = 0; i <= READERS; i++) {
-		members[i] = (struct member) {.crew = &crew, .lane = i};
+		members[i] = (struct crew_member) {.crew = &crew, .lane = i};
 		assert_int_equal(pthread_create(&threads[i], NULL, i < READERS ? read_on : copy_on,
 						&members[i]),
 				 0);

@@ -18,7 +18,7 @@ static struct connection *reader(struct fixture *f)
 
 static int64_t add(struct fixture *f, const char *id, const char *owner, const char *chat)
 {
-	struct memory_row row = plain_row(text_of(id), text_of(id));
+	struct memory row = plain_row(text_of(id), text_of(id));
 	int64_t seq = 0;
 
 	row.owner = text_of(owner);
@@ -215,7 +215,7 @@ static void no_vector_for_what_was_deleted_or_changed_meanwhile(void **state)
 	struct fixture *f = *state;
 	int64_t a = add(f, "a", NULL, NULL);
 	const struct store_bare_memory before = find(f, &model, 0).bare[0];
-	struct memory_row row = plain_row(TEXT("a"), TEXT("another text"));
+	struct memory row = plain_row(TEXT("a"), TEXT("another text"));
 	bool found;
 
 	assert_int_equal(store_begin(f->store), 0);
@@ -242,7 +242,7 @@ static void a_dropped_vector_is_missing_again(void **state)
 static void what_is_expired_needs_none(void **state)
 {
 	struct fixture *f = *state;
-	struct memory_row row = plain_row(TEXT("gone"), TEXT("gone"));
+	struct memory row = plain_row(TEXT("gone"), TEXT("gone"));
 	int64_t n_vectors;
 	int64_t n_bare;
 	int64_t seq;
@@ -295,7 +295,7 @@ static void many_are_looked_through_piece_by_piece(void **state)
 
 	assert_int_equal(store_begin(f->store), 0);
 	for (unsigned i = 0; i < MANY; i++) {
-		struct memory_row row;
+		struct memory row;
 
 		snprintf(id, sizeof(id), "m%05u", i);
 		row = plain_row(text_of(id), text_of(id));
