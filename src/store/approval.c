@@ -188,7 +188,6 @@ int store_approval_list(struct connection *c, const struct store_approval_query 
 		.kind = &approval_kind, .arena = arena, .max_bytes = query->max_bytes};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int64_t after = query->after_seq;
-	int r;
 
 	if (after == 0 && !query->oldest_first)
 		after = INT64_MAX;
@@ -198,10 +197,5 @@ int store_approval_list(struct connection *c, const struct store_approval_query 
 	query_bind_text(q, ":session", query->session);
 	query_bind_text(q, ":run", query->run);
 	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_rows = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_rows, ret_n);
 }

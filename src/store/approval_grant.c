@@ -73,15 +73,9 @@ int store_grant_list(struct connection *c, int64_t now_ms, struct arena *arena,
 	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &grant_kind, .arena = arena};
-	int r;
 
 	query_bind_int(q, ":now", now_ms);
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_rows = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
 int store_grant_sweep(struct connection *c, int64_t now_ms)

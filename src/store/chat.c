@@ -134,16 +134,10 @@ static int list_conversations(struct connection *c, unsigned offset, unsigned li
 		CONVERSATION_SHORT};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &store_conversation_kind, .arena = arena};
-	int r;
 
 	query_bind_int(q, ":limit", limit);
 	query_bind_int(q, ":offset", offset);
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_rows = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
 int store_conversation_list(struct connection *c, unsigned offset, unsigned limit,

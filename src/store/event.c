@@ -52,7 +52,6 @@ int store_event_list(struct connection *c, const struct store_event_query *query
 	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
 	bool since = query->after_ms > 0;
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql[since][query->newest_first]);
-	int r;
 
 	query_bind_int(q, ":after", query->after_seq);
 	if (since)
@@ -61,12 +60,7 @@ int store_event_list(struct connection *c, const struct store_event_query *query
 	query_bind_text(q, ":session", query->session);
 	query_bind_text(q, ":run", query->run);
 	query_bind_int(q, ":limit", query->limit);
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_rows = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
 int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last)

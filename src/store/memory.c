@@ -291,13 +291,8 @@ int store_memory_list(struct connection *c, const struct store_memory_list_opts 
 {
 	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = opts->max_bytes};
 	CLEANUP(query_donep) struct statement *q = open_list(c, opts);
-	int r = rows_take(q, &list);
 
-	if (r != 0)
-		return r;
-	*ret_rows = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
 static int hand_out(struct statement *q, memory_fn fn, void *arg)

@@ -116,17 +116,11 @@ int store_session_events(struct connection *c, const struct store_session_events
 	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, by_agent ? &of_agent : &of_session);
-	int r;
 
 	query_bind_text(q, ":name", by_agent ? query->agent_session : query->session);
 	query_bind_int(q, ":after", query->after_id);
 	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_rows = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
 /* ---- calls and approvals ---- */

@@ -156,7 +156,6 @@ int store_session_list(struct connection *c, const struct store_session_query *q
 				.cut = query->cut > 0 ? cut_row : NULL,
 				.chars = query->cut};
 	CLEANUP(query_donep) struct statement *q = query_open(c, list_of(query));
-	int r;
 
 	query_bind_int(q, ":bytes", bytes_of(query->cut));
 	query_bind_int(q, ":archived", archived[query->archived]);
@@ -164,12 +163,7 @@ int store_session_list(struct connection *c, const struct store_session_query *q
 	query_bind_text(q, ":parent", query->parent);
 	query_bind_int(q, ":leaves", query->leaves);
 	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_rows = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
 int store_session_open(struct connection *c, struct arena *arena, struct session **ret_rows,
@@ -183,15 +177,9 @@ int store_session_open(struct connection *c, struct arena *arena, struct session
 	};
 	struct row_list list = {.kind = &session_kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int r;
 
 	query_bind_int(q, ":bytes", OPEN_BYTES);
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_rows = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
 /* ---- chains ---- */
@@ -324,13 +312,7 @@ int store_session_paths(struct connection *c, unsigned limit, struct arena *aren
 		" FROM used ORDER BY used_ms DESC, path"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &path_kind, .arena = arena};
-	int r;
 
 	query_bind_int(q, ":limit", limit > 0 ? limit : INT64_MAX);
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_paths = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_paths, ret_n);
 }

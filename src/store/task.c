@@ -193,19 +193,10 @@ int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, st
 		.members = {.with = TASK_ENDS, .without = MEMBER_CUT},
 	};
 	static const struct row_kind kind = NOUN_KIND(struct task, &task_portrait);
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &kind, .arena = arena};
-	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":before", before_ms);
 	query_bind_int(q, ":limit", limit);
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_tasks = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_tasks, ret_n);
 }

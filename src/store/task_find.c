@@ -297,19 +297,10 @@ int store_task_count(struct connection *c, struct arena *arena, struct task_tall
 {
 	static const struct query sql = {"SELECT project, " PER_STATE
 					 " FROM task GROUP BY project ORDER BY project"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &tally_kind, .arena = arena};
-	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_counts = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_counts, ret_n);
 }
 
 int store_task_groups(struct connection *c, struct text project, struct arena *arena,
@@ -319,18 +310,9 @@ int store_task_groups(struct connection *c, struct text project, struct arena *a
 					 " FROM task WHERE group_name IS NOT NULL"
 					 " AND (:project IS NULL OR project = :project)"
 					 " GROUP BY group_name ORDER BY group_name"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &tally_kind, .arena = arena};
-	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":project", project);
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_groups = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_groups, ret_n);
 }

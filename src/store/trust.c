@@ -34,12 +34,6 @@ int store_trust_list(struct connection *c, struct arena *arena, struct project_t
 					 .of = &trust_portrait};
 	struct row_list list = {.kind = &kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int r;
 
-	r = rows_take(q, &list);
-	if (r != 0)
-		return r;
-	*ret_rows = list.rows;
-	*ret_n = list.n;
-	return 0;
+	return rows_take_all(q, &list, ret_rows, ret_n);
 }

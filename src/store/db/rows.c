@@ -97,3 +97,14 @@ int rows_take(struct statement *q, struct row_list *list)
 	}
 	return r;
 }
+
+int rows_take_all(struct statement *q, struct row_list *list, void *ret_rows, unsigned *ret_n)
+{
+	int r = rows_take(q, list);
+
+	if (r != 0)
+		return r;
+	*(void **)ret_rows = list->rows;
+	*ret_n = list->n;
+	return 0;
+}

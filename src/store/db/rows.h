@@ -67,3 +67,5 @@ struct row_list {
 
 /* What q finds; to the end, or as long as there is room. */
 int rows_take(struct statement *q, struct row_list *list);
+/* The same; `ret_rows` is where a pointer to their struct shall be. */
+int rows_take_all(struct statement *q, struct row_list *list, void *ret_rows, unsigned *ret_n);
