@@ -42,14 +42,11 @@ static int take_number(struct connection *c, struct text project, int64_t *ret_n
 	static const struct query sql = {
 		"INSERT INTO task_project (name, next) VALUES (:name, 1)"
 		" ON CONFLICT (name) DO UPDATE SET next = next + 1 RETURNING next - 1"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t number;
 	bool row;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":name", project);
 	r = query_next(q, &row);
 	if (r != 0)
@@ -68,12 +65,8 @@ static int skip_number(struct connection *c, struct text project, int64_t number
 		"INSERT INTO task_project (name, next) VALUES (:name, :next)"
 		" ON CONFLICT (name) DO UPDATE SET next = excluded.next"
 		" WHERE excluded.next > task_project.next"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":name", project);
 	query_bind_int(q, ":next", number + 1);
 	return query_run(q);
@@ -103,12 +96,9 @@ static int insert(struct connection *c, const struct task *task, int64_t *ret_se
 		.of = &task_portrait,
 		.members = {.without = MEMBER_MADE},
 	};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_members(q, task);
 	r = query_run(q);
 	if (r == 0)
@@ -120,12 +110,8 @@ static int add_after(struct connection *c, int64_t task, unsigned place, struct 
 {
 	static const struct query sql = {
 		"INSERT INTO task_after (task, place, id) VALUES (:task, :place, :id)"};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":task", task);
 	query_bind_int(q, ":place", place);
 	query_bind_text(q, ":id", id);
@@ -168,13 +154,10 @@ int store_task_update(struct connection *c, const struct task *task)
 		.of = &task_portrait,
 		.members = {.with = MEMBER_CHANGES},
 	};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool found;
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_members(q, task);
 	query_bind_int(q, ":seq", task->seq);
 	r = query_run_found(q, &found);

@@ -15,7 +15,7 @@ static int find_after(struct connection *c, struct arena *arena, struct task *ta
 {
 	static const struct query sql = {
 		"SELECT id FROM task_after WHERE task = :task ORDER BY place LIMIT :limit"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct text *ids;
 	unsigned n = 0;
 	bool more;
@@ -24,9 +24,6 @@ static int find_after(struct connection *c, struct arena *arena, struct task *ta
 	ids = arena_alloc(arena, task->after.n * sizeof(*ids));
 	if (!ids)
 		return -ENOMEM;
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_int(q, ":task", task->seq);
 	query_bind_int(q, ":limit", task->after.n);
 	while ((r = query_next(q, &more)) == 0 && more) {
@@ -70,12 +67,9 @@ static int find(struct connection *c, struct text project, struct text id, struc
 		"SELECT {columns} FROM task WHERE id = :id LIMIT 2",
 		.of = &task_portrait,
 	};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, project.data ? &in_project : &in_any);
 
-	r = query_start(c, project.data ? &in_project : &in_any, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":id", id);
 	if (project.data)
 		query_bind_text(q, ":project", project);
@@ -168,12 +162,8 @@ static int list(struct connection *c, const struct store_task_query *query, unsi
 		bool brief, struct row_list *a)
 {
 	const struct query *lists = cut == 0 ? whole_lists : brief ? brief_lists : short_lists;
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &lists[list_of(query)]);
 
-	r = query_start(c, &lists[list_of(query)], &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":group", query->group);
 	query_bind_text(q, ":project", query->project);
 	query_bind_int(q, ":state", query->state);
@@ -226,11 +216,9 @@ static int list_open(struct connection *c, struct row_list *a)
 		.as = "CASE WHEN length(prompt) + coalesce(length(env), 0)"
 		      " + coalesce(length(metadata), 0) <= 8192 THEN % END",
 	};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	r = query_start(c, &sql, &q);
-	return r != 0 ? r : take_tasks(c, q, a);
+	return take_tasks(c, q, a);
 }
 
 int store_task_state(struct connection *c, struct text project, struct text id,
@@ -238,12 +226,9 @@ int store_task_state(struct connection *c, struct text project, struct text id,
 {
 	static const struct query sql = {
 		"SELECT state FROM task WHERE project = :project AND id = :id"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
 	query_bind_text(q, ":project", project);
 	query_bind_text(q, ":id", id);
 	r = query_next(q, ret_found);

@@ -1,8 +1,8 @@
 /*
- * Inside service/task*: tasks at hand, and those that run. All of it is the loop's.
+ * Inside engine/task: the tasks at hand, and those that run. All of it belongs to the loop's thread.
  *
- * At hand are all that are not at their end, and of each project the newest; a task with long
- * texts only without them.
+ * At hand are all tasks that have not ended, and the newest of each project. Long texts are in the
+ * store alone: a task that has some is at hand without them.
  */
 #pragma once
 
@@ -14,16 +14,14 @@
 #include "io/tree.h"
 #include "engine/task/task.h"
 
-struct supervised;
-struct task_change;
-struct chat_turn;
 struct output_file;
+struct task_change;
 
 enum {
 	TASK_BUCKETS = 1024,
-	TASK_RECENT_MAX = 200,      /* of one project, kept at hand after their end */
+	TASK_RECENT_MAX = 200,      /* of one project that have ended and stay at hand */
 	TASK_LIGHT_MAX = 16 << 10,  /* bytes of text that a task at hand may have */
-	TASK_STDERR_MAX = 64 << 10, /* bytes of it that are kept: the last */
+	TASK_STDERR_MAX = 64 << 10, /* its last bytes are kept */
 	TASK_ARENA_MAX = 32 << 20,
 };
 
@@ -58,8 +56,8 @@ struct project {
 /* The error of a running task that shall be cancelled, for the next start to see. */
 #define TASK_CANCEL_REQUESTED "cancel requested"
 
-/* Who waits until a run has begun: once, with the state that the task has then; gone: the service is
- * freed, and nobody may be told. */
+/* Whoever waits until a run has begun. fn is called once, with the state that the task has then;
+ * gone: tasks are being freed, and fn must tell nobody. */
 struct run_waiter {
 	void (*fn)(void *arg, bool gone, enum task_state state);
 	void *arg;
@@ -71,12 +69,13 @@ struct run {
 	struct live *live;
 	struct attempt attempt;
 	struct output_file *output;
-	struct timer *timer;        /* its time limit */
-	struct task_change *begins; /* until it is kept that it runs; nothing has begun before */
+	struct timer *timer; /* its time limit */
+	struct task_change
+		*begins; /* not NULL until the store knows that it runs; nothing begins before */
 	char mark[TREE_MARK_MAX];
 	struct buf out;           /* the end of what it printed */
 	struct run_waiter waiter; /* fn NULL: none */
-	bool output_failed;       /* told once */
+	bool output_failed;       /* the log has said so */
 };
 
 struct live {
@@ -85,17 +84,17 @@ struct live {
 	struct list bucket_link;
 	struct project *project;
 	struct group *group; /* NULL: none */
-	struct arena arena;  /* for what is behind its own room */
-	struct task task;    /* texts are in both; those that are long are not here */
-	bool light;          /* all of its texts are here */
+	struct arena arena;  /* for texts that do not fit into `own` */
+	struct task task;    /* its texts are in `own` or in the arena */
+	bool light;          /* all of its texts are here; else the long ones are missing */
 	unsigned n_after_open;
 	uint64_t ready_ms;      /* steady; 0: at once */
 	struct run *run;        /* NULL unless it runs */
 	struct changes changes; /* on their way to the store */
-	uint64_t version; /* another whenever anything of it changes; never that of another task */
-	size_t n_left;    /* of its own room, at its end */
+	uint64_t version;       /* a new one whenever the task changes; no two tasks share one */
+	size_t n_left;          /* bytes of `own` that are free, at its end */
 	size_t n_own;
-	char own[]; /* what it was made with: thousands may wait, and few ever need more */
+	char own[]; /* room for the texts that it was made with: most need no other */
 };
 
 struct tasks {
@@ -124,7 +123,7 @@ struct tasks {
 	unsigned n_queued;
 	unsigned n_coming;   /* submits on their way to the store */
 	struct timer *timer; /* until one that waits for its time is ready */
-	struct list ended;   /* whose followers are to be looked at */
+	struct list ended;   /* tasks whose followers have not been looked at yet */
 	bool ending;
 	uint64_t last_version;
 	struct rendered *rendered; /* NULL: nobody has asked for any */
@@ -138,32 +137,32 @@ struct tasks {
 	void *stopped_arg;
 };
 
-/* ---- task_table.c: who is at hand ---- */
+/* ---- table.c: who is at hand ---- */
 
 struct project *project_get(struct tasks *t, struct text name); /* makes it; NULL: no memory */
 struct project *project_find(const struct tasks *t, struct text name);
 struct group *group_get(struct tasks *t, struct text name);
 
-/* Takes a copy of the row and puts it among the recent ones; counts it. NULL: no memory. */
-struct live *live_new(struct tasks *t, struct project *p, const struct task *row);
+/* Copies the task and puts it among the recent ones of its project. NULL: no memory. */
+struct live *live_new(struct tasks *t, struct project *p, const struct task *task);
 void live_free(struct live *l);
 
 /* project {NULL, 0}: whichever has it; *ret_n: how many have. */
 struct live *live_find(struct tasks *t, struct text project, struct text id, unsigned *ret_n);
 
-/* What was made of it is of no use any more. After changes that no function here makes. */
+/* Gives it a new version. For whoever changes a member without one of the functions below. */
 void live_changed(struct live *l);
 
-/* Counts follow. */
+/* Keeps the project's counts right. */
 void live_set_state(struct live *l, enum task_state state);
 
-/* A text of a row that changed: copied; what is long makes it heavy. */
+/* Copies a text into the task. One that is too long is left out, and the task is light no more. */
 void live_set_text(struct live *l, struct text *at, struct text value);
 
-/* Those at their end that are too many are let go. */
+/* Frees the oldest that have ended, down to TASK_RECENT_MAX. */
 void project_trim(struct project *p);
 
-/* ---- task_queue.c: who is next ---- */
+/* ---- queue.c: who is next ---- */
 
 void queue_add(struct tasks *t, struct live *l);
 void queue_remove(struct tasks *t, struct live *l);
@@ -173,17 +172,18 @@ void queue_run(struct tasks *t);
 
 void queue_on_time(void *tasks);
 
-/* One is at its end: those that come after it are free, or fail with it. */
+/* One has ended: those that come after it may begin, or fail with it. */
 void queue_ended(struct tasks *t, const struct live *l);
 
-/* ---- task_run.c, task_program.c ---- */
+/* ---- run.c, program.c ---- */
 
 void run_start(struct tasks *t, struct live *l);
 
-/* fn comes when its program runs, its turn has begun, or neither will. Right after run_start. */
+/* To be called right after run_start. The waiter is told when the program runs or the turn has begun,
+ * or when neither will. */
 void run_when_begun(struct run *r, const struct run_waiter *w);
 void run_end_with(struct run *r, enum intent intent);
-void run_drop(struct run *r); /* the service is freed */
+void run_drop(struct run *r); /* tasks are being freed */
 
 struct program {
 	const char **argv; /* one piece of memory */
@@ -194,37 +194,39 @@ struct program {
 	const char **env;               /* beside that */
 };
 
-/* Which agent runs it: a program to be filled in (*ret_agent NULL), or an agent of the chat's. Refuses
- * where there is none. */
+/* What runs it: a program (*ret_agent is NULL), or an agent of the chat. Refuses where there is
+ * neither. */
 struct agent;
 int program_choose(struct tasks *t, const struct live *l, struct text prompt,
 		   struct program *ret_program, struct agent **ret_agent, struct why *why);
 void program_done(struct program *p);
 
-/* ---- task_write.c: to the store ---- */
+/* ---- write.c: to the store ---- */
 
-/* A change with somebody who waits for it: fn comes once, with 0 when it is on disk, or with the fault
- * when that takes longer, its own or that of one before it. NULL: no memory. */
+/* A change that somebody waits for. fn is called once: with 0 when it is on disk, or with the fault, its
+ * own or that of a change before it, when that takes longer. NULL: no memory. */
 struct task_change *task_change_new(task_done_fn fn, void *arg);
 
 /* Whoever waited for it is not told any more. Accepts NULL. */
 void task_change_forget(struct task_change *c);
 
-/* What may change of the row, as it is now, and an event that tells of it (NULL: none). The change may
- * be NULL: nobody waits. */
+/* Writes what may change of the task, as it is now, with an event that tells of it (NULL: none). The
+ * change may be NULL: nobody waits. */
 void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c);
 
-/* With texts that the task at hand does not have. */
+/* The same of a row that has texts which the task at hand does not have. */
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c);
 int task_write_init(struct tasks *t);
-void task_write_drop(struct live *l); /* tells nobody: who waited may be gone */
+void task_write_drop(struct live *l); /* tells nobody: whoever waited may be gone */
 
-/* The event's data, as the row is. */
+/* ---- event.c ---- */
+
+/* queue_size: for "task.queued". */
 int task_event_add(struct tasks *t, struct arena *a, const char *event, const struct task *row,
 		   int64_t queue_size);
 
-/* ---- task_sweep.c: those that ended long ago ---- */
+/* ---- sweep.c: those that ended long ago ---- */
 
 int task_sweep_start(struct tasks *t);
 void task_sweep(void *tasks);
@@ -233,16 +235,17 @@ void task_sweep(void *tasks);
 
 void task_rendered_free(struct tasks *t);
 
-/* ---- task_recover.c ---- */
+/* ---- recover.c ---- */
 
 int tasks_recover(struct tasks *t, struct why *why);
 
-/* Whoever carries a mark of ours: of a daemon before us, or what outlived its task. Waits for it. */
+/* Kills every process that carries a mark of ours, whether an earlier daemon left it or it outlived
+ * its task, and waits until they are gone. */
 void tasks_end_processes(const struct tasks *t);
 
 /* ---- task.c ---- */
 
-/* It is at its end, in memory and on its way to the store. */
+/* Ends it in memory, and writes that to the store. */
 void task_ended(struct tasks *t, struct live *l, enum task_state state, struct text result,
 		struct text error);
 
@@ -253,14 +256,14 @@ void task_end_then(struct tasks *t, struct live *l, enum task_state state, struc
 /* Tells whoever waits for the stop, if it is over. */
 void tasks_check_stopped(struct tasks *t);
 
-/* A run is over: there is room. */
+/* A run is over: starts what there is room for. */
 void tasks_run_ended(struct tasks *t);
 
 /* Where what it prints is kept. */
 void task_path(const struct tasks *t, int64_t seq, char *out, size_t size);
 void task_path_in(const char *folder, int64_t seq, char *out, size_t size);
 
-/* ---- task_submit.c ---- */
+/* ---- submit.c ---- */
 
-/* Whether one more may wait. */
+/* Refuses where no more tasks may wait. */
 int task_check_room(const struct tasks *t, struct why *why);

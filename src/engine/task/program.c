@@ -1,6 +1,6 @@
 /*
- * What runs a task. Who names an agent of the settings gets that one; else the project's own
- * program, or claude:
+ * What runs a task: the agent of the settings that it names; else the project's own program, or
+ * claude:
  *
  *	claude -p [--agent NAME] -- PROMPT
  *
@@ -75,7 +75,7 @@ static int set_env(struct program *p, const struct live *l)
 			return -ENOMEM;
 		p->env[n++] = copy;
 	}
-	/* Ours last: of one name, the last is the only one that the program gets. */
+	/* Ours come last: if a name is there twice, the program gets the last value. */
 	r = add_variable(p, &n, "KOINE_TASK", row->id);
 	if (r == 0)
 		r = add_variable(p, &n, "KOINE_PROJECT", l->project->name);
@@ -89,7 +89,7 @@ struct layout {
 	bool by_stdin;
 };
 
-/* Behind "--" a prompt is a prompt, whatever it begins with: it may be a stranger's text. */
+/* A prompt may be a stranger's text: behind "--" it is no option, whatever it begins with. */
 static void lay_out(struct argv *a, const void *arg)
 {
 	const struct layout *l = arg;

@@ -1,6 +1,6 @@
 /*
  * Which task is next. Each project has its own line, ordered by priority and age; a task that waits
- * for a time, for others or to be let go stands aside, so that the line holds only those that could
+ * for a time, for others or to be released stands aside, so that the line holds only those that could
  * begin.
  */
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void put_in_line(struct live *l)
 
 	while (at != &l->project->ready && goes_before(l, list_entry(at, struct live, link)))
 		at = at->prev;
-	/* Behind `at`, which is before its successor. */
+	/* Behind `at`: before whatever follows it. */
 	list_append(at->next, &l->link);
 }
 
@@ -69,8 +69,8 @@ void queue_remove(struct tasks *t, struct live *l)
 	t->n_queued--;
 }
 
-/* Those whose time has come get in line. */
-static void release(struct tasks *t)
+/* Puts those in line that need not wait any more. */
+static void line_up(struct tasks *t)
 {
 	list_for_each (at, following, &t->projects) {
 		struct project *p = list_entry(at, struct project, link);
@@ -91,7 +91,7 @@ static unsigned project_limit(const struct tasks *t, const struct project *p)
 	return p->parallel ? p->parallel : t->project_parallel;
 }
 
-/* That it begins could not be kept a moment ago: another try would only wait behind that one. */
+/* The store could not keep that it begins, and is still trying: another try would only wait behind. */
 static bool is_unkept(const struct tasks *t, const struct live *l)
 {
 	return t->keeper.failing && changes_pending(&l->changes);
@@ -145,7 +145,7 @@ void queue_on_time(void *arg)
 {
 	struct tasks *t = arg;
 
-	release(t);
+	line_up(t);
 	wait_for_time(t);
 	queue_run(t);
 }
@@ -185,7 +185,7 @@ void queue_ended(struct tasks *t, const struct live *l)
 	struct project *p = l->project;
 	struct live *waiting;
 
-	/* One that fails has others fail with it, so the line is looked through anew each time. */
+	/* Each one that fails makes others fail with it, so look from the start each time. */
 	if (l->task.state != TASK_COMPLETED) {
 		while ((waiting = waits_for(p, l->task.id)))
 			fail_with(t, waiting, l);
@@ -196,6 +196,6 @@ void queue_ended(struct tasks *t, const struct live *l)
 		if (waiting->n_after_open > 0 && comes_after(waiting, l->task.id))
 			waiting->n_after_open--;
 	}
-	release(t);
+	line_up(t);
 	wait_for_time(t);
 }

@@ -1,4 +1,4 @@
-/* Tasks as they are: from what is at hand, or from the store on a reader's thread. */
+/* Reading tasks: from what is at hand, or from the store on a reader's thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static int unpack(struct arena *a, struct task *task)
 	if (task->metadata.bytes.data)
 		r = value_unpack(a, task->metadata.bytes, &v);
 	task->metadata.value = v;
-	/* What cannot be read is no reason not to show the rest. */
+	/* If it cannot be unpacked, the rest is shown all the same. */
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -123,7 +123,7 @@ static int find(struct tasks *t, int lane, struct arena *a, struct text project,
 	return 0;
 }
 
-/* It has not begun to print, or just now begins. */
+/* It has printed nothing yet, or is just beginning to. */
 static bool no_output(int r)
 {
 	return r == -ENOENT || r == -EBADMSG;
@@ -177,7 +177,7 @@ static const struct task *newer_than(struct tasks *t, const struct task *task)
 	unsigned n;
 	const struct live *l = live_find(t, task->project, task->id, &n);
 
-	/* Of one at its end whose texts are not here, the store knows more. */
+	/* If it has ended and its texts are not at hand, the store knows more. */
 	return l && (l->task.state <= TASK_RUNNING || l->light) ? &l->task : NULL;
 }
 

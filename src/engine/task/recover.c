@@ -1,7 +1,7 @@
 /*
- * What the daemon before us left: its tasks' processes are ended, tasks that were running are
- * failed or queued again, those that were queued are. Before anybody is served, on the loop's
- * thread.
+ * What the daemon before us has left: processes of its tasks are killed, tasks that were running fail
+ * or are queued again, and tasks that were queued wait again. All of it is done before anybody is
+ * served, on the loop's thread.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,8 +23,7 @@ enum { SWEEPS_MAX = 200, SWEEP_PAUSE_MS = 5, RECENT_FIRST = 100 };
 
 static const char restarted[] = "daemon restarted";
 
-/* Whoever carries a mark of ours: the daemon before us has died, and its children with it; this is what
- * they had started. */
+/* A daemon that dies takes its children with it; what these had started carries our mark. */
 void tasks_end_processes(const struct tasks *t)
 {
 	const struct timespec pause = {.tv_nsec = SWEEP_PAUSE_MS * 1000000L};
@@ -61,8 +60,8 @@ static const char *settle_running(struct task *row)
 	return "task.failed";
 }
 
-/* What it comes after, as it stands now: how many are open, or that one did not complete. One that was
- * forgotten has completed long ago. */
+/* How many of those that it comes after are open, and whether one of them did not complete. One that
+ * the store has forgotten was completed long ago. */
 static int count_after(struct tasks *t, const struct task *row, unsigned *ret_open,
 		       bool *ret_failed)
 {
@@ -84,7 +83,7 @@ static int count_after(struct tasks *t, const struct task *row, unsigned *ret_op
 	return 0;
 }
 
-/* Rows come by age, so those that it comes after are settled already. */
+/* Tasks come by age, so those that it comes after are settled already. */
 static int settle_queued(struct tasks *t, struct arena *a, struct task *row)
 {
 	unsigned n_open;
@@ -133,7 +132,7 @@ static int settle(struct tasks *t, struct arena *a, struct task *rows, unsigned 
 	return r;
 }
 
-/* Those of one project that are newest, ended ones too. */
+/* The newest of one project, also those that have ended. */
 static int load_recent(struct tasks *t, struct project *p, struct arena *a)
 {
 	const struct store_task_query q = {
@@ -187,7 +186,7 @@ static int queue_row(struct tasks *t, const struct task *row)
 
 	if (!l)
 		return -ENOMEM;
-	/* Set back, a clock does not make it wait longer than it was to. */
+	/* If the clock was set back, it waits no longer than it was meant to. */
 	if (wait > row->not_before_ms - row->created_ms)
 		wait = row->not_before_ms - row->created_ms;
 	r = count_after(t, row, &l->n_after_open, &failed);
@@ -221,7 +220,7 @@ int tasks_recover(struct tasks *t, struct why *why)
 	int r;
 
 	arena_init(&a, 1UL << 30);
-	/* First of all, and whatever the store says. */
+	/* First of all, whatever the store says of them. */
 	tasks_end_processes(t);
 	r = store_task_open(store_writer(t->store), &a, &rows, &n);
 	if (r == -EBADMSG)

@@ -1,6 +1,6 @@
 /*
  * A task while it runs: as a supervised program, or as a turn of a conversation. It ends when its
- * program has ended; if it was made to, or is tried again, when no process of it is left.
+ * program has ended; if it was made to end or is tried again, when no process of it is left.
  */
 #include <errno.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static struct run_waiter take_waiter(struct run *r)
 	return w;
 }
 
-/* The last thing that is done: whoever is told may do anything, with this task too. */
+/* The last thing to do: whoever is told may do anything, also with this task. */
 static void tell_waiter(struct run_waiter w, enum task_state state)
 {
 	if (w.fn)
@@ -206,7 +206,7 @@ static void finish(struct run *r)
 	tell_waiter(waiter, again ? TASK_QUEUED : state);
 }
 
-/* Nor does what one attempt left behind go on beside the next. */
+/* What one attempt has left behind must not go on beside the next. */
 static bool leaves_nobody(void *arg)
 {
 	const struct run *r = arg;
@@ -223,7 +223,7 @@ static void end_unbegun(struct run *r);
 
 void run_end_with(struct run *r, enum intent intent)
 {
-	/* A cancel holds whatever it is ended for, and the processes have been told already. */
+	/* A cancel counts even if it is already made to end for another reason. */
 	if (!attempt_end(&r->attempt, intent, 0, tasks_of(r)->interrupt_ms)) {
 		if (intent == INTENT_CANCEL)
 			r->attempt.intent = intent;
@@ -335,7 +335,7 @@ static void give_up(struct run *r, const char *text)
 	finish(r);
 }
 
-/* With its prompt and its variables at hand, for as long as it takes to start. */
+/* The prompt and the variables are at hand only as long as it takes to start. */
 static void go(struct run *r, struct text prompt, struct text env)
 {
 	struct task *row = &r->live->task;
@@ -439,7 +439,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	return r;
 }
 
-/* It waits in line again: the disk is full, or worse, or we stop and the next daemon has it. */
+/* It waits in line again: the store cannot keep that it runs, or the daemon stops. */
 static void put_back(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
@@ -457,7 +457,7 @@ static void put_back(struct run *r)
 	tell_waiter(waiter, TASK_QUEUED);
 }
 
-/* There is nothing to be told to end, and the store need not be waited for. */
+/* Nothing runs that must be told to end, and the store need not be waited for. */
 static void end_unbegun(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
@@ -469,7 +469,7 @@ static void end_unbegun(struct run *r)
 	tasks_check_stopped(t);
 }
 
-/* That it runs is on disk. Not earlier may it: a daemon that dies now must know that it did. */
+/* That it runs is on disk. It must not begin earlier: after a crash the next daemon has to know. */
 static void on_kept(void *arg, int result, const struct why *why)
 {
 	struct run *r = arg;

@@ -1,4 +1,4 @@
-/* Submitting a task: looked through on the loop, kept by the writer, then it waits or runs. */
+/* Submitting a task: the loop checks it, the writer keeps it, then it waits or runs. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -55,7 +55,7 @@ static int check_env(const struct task_new *in, struct why *why)
 	return 0;
 }
 
-/* A sum with the time of day must have room in 64 bits; nobody waits a hundred years. */
+/* Added to the time of day it must fit into 64 bits; nobody waits a hundred years. */
 static bool is_time(int64_t ms)
 {
 	return ms >= 0 && ms <= LONGEST_MS;
@@ -77,7 +77,7 @@ static int check_runner(const struct tasks *t, struct text runner, struct why *w
 			    (int)(runner.len < 60 ? runner.len : 60), runner.data);
 }
 
-/* Whoever submits may stand on another machine, or see other folders than we do. */
+/* The client may be on another machine, or see other folders than we do. */
 static int check_folder(struct text cwd, struct why *why)
 {
 	char path[PATH_MAX];
@@ -193,7 +193,7 @@ static int copy_env(struct submit *s, const struct task_new *in)
 	return 0;
 }
 
-/* Each once. */
+/* Leaves out those that come twice. */
 static int copy_after(struct submit *s, const struct task_new *in)
 {
 	struct text *after = arena_alloc(&s->arena, (in->n_after + 1) * sizeof(after[0]));
@@ -332,8 +332,8 @@ static void on_begun(void *arg, bool gone, enum task_state state)
 		submit_took(arg, state);
 }
 
-/* What it comes after may have ended since it was looked at. False: not well, or so long ago that it is
- * not at hand any more. */
+/* What it comes after may have ended since that was checked. False: one did not complete, or ended so
+ * long ago that it is not at hand any more. */
 static bool count_after(struct tasks *t, struct live *l, const enum task_state *states)
 {
 	for (unsigned i = 0; i < l->task.after.n; i++) {
@@ -370,7 +370,7 @@ static void take_submitted(struct submit *s, struct live *l)
 		task_ended(t, l, TASK_FAILED, (struct text) {0},
 			   TEXT("a task that it comes after did not complete"));
 	}
-	/* A program that could not be started has ended it already; it was submitted all the same. */
+	/* If its program could not be started, it has failed already; it was submitted all the same. */
 	if (s->until_begun && l->run)
 		run_when_begun(l->run, &(struct run_waiter) {.fn = on_begun, .arg = s});
 	else
@@ -389,7 +389,7 @@ static void submit_finished(struct work *w, int result)
 		return;
 	}
 	l = live_new(s->tasks, s->project, &s->row);
-	/* It is in the store, and will be found there at the next start. */
+	/* The store has it: the next start finds it there. */
 	if (!l)
 		submit_done(s, -ENOMEM, NULL);
 	else

@@ -68,7 +68,7 @@ struct group *group_get(struct tasks *t, struct text name)
 
 /* ---- texts ---- */
 
-/* In its own room as long as there is some. */
+/* In its own room as long as it fits. */
 static int keep(struct live *l, struct text *t)
 {
 	char *to = l->own + l->n_own - l->n_left;
@@ -151,7 +151,7 @@ static size_t room_for(struct task *task)
 
 static void put_recent(struct project *p, struct live *l)
 {
-	/* Nearly always the newest of all; an import may bring older ones. */
+	/* It nearly always is the newest of all; an import may bring older ones. */
 	struct list *at = p->recent.next;
 
 	while (at != &p->recent && list_entry(at, struct live, recent_link)->task.seq > l->task.seq)
@@ -183,7 +183,7 @@ static struct live *live_alloc(struct task task)
 	/* Its project has that name already. */
 	task.project = (struct text) {0};
 	n = room_for(&task);
-	/* Where the store left its prompt out, it is long. */
+	/* The store leaves out a prompt that is long. */
 	light = task.prompt.data && n <= TASK_LIGHT_MAX;
 	if (!light) {
 		forget_long(&task);
@@ -219,7 +219,7 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	return l;
 }
 
-/* Names are the clients' own: one that nobody has any more is forgotten, unless it has a limit. */
+/* Clients make up names of groups: one without tasks is forgotten, unless it has a limit. */
 static void leave_group(struct live *l)
 {
 	struct group *g = l->group;
@@ -303,7 +303,7 @@ void project_trim(struct project *p)
 		struct live *l = list_entry(at, struct live, recent_link);
 
 		at = at->prev;
-		/* Only from the old end: what is at hand of the ended ones has no holes. */
+		/* Only from the old end: the ended ones at hand have no holes between them. */
 		if (!at_end(l))
 			continue;
 		if (changes_pending(&l->changes))

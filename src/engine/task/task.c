@@ -1,4 +1,4 @@
-/* The task service: how it starts and stops, and how a task ends. */
+/* How tasks start and stop, and how a task ends. */
 #include "engine/task/task.h"
 
 #include <errno.h>
@@ -51,8 +51,8 @@ void task_end_then(struct tasks *t, struct live *l, enum task_state state, struc
 	live_set_text(l, &row->result, result);
 	live_set_text(l, &row->error, error);
 	task_write_row(t, l, &whole, end_event(state), change);
-	/* What comes after it may end with it, and others with that: one after another, not one
-	 * inside the other. */
+	/* Tasks that come after it may end with it, and others with these: one after another, not
+	 * by recursion. */
 	list_append(&t->ended, &l->link);
 	if (t->ending)
 		return;
@@ -73,7 +73,7 @@ void task_ended(struct tasks *t, struct live *l, enum task_state state, struct t
 	task_end_then(t, l, state, result, error, NULL);
 }
 
-/* ---- the service ---- */
+/* ---- all of them ---- */
 
 static char **copy_program(const char *const *program)
 {
@@ -215,13 +215,13 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = task_sweep_start(t);
 	if (r != 0)
 		return r;
-	/* When the loop turns: what comes after us may still write without a thread. */
+	/* When the loop turns: until then, others that start may write without a thread. */
 	timer_start(t->timer, 0);
 	*ret_tasks = TAKE(t);
 	return 0;
 }
 
-/* Nothing runs, and what the tasks have become is kept; or cannot be. */
+/* The stop is over when nothing runs and all changes are kept, or cannot be. */
 void tasks_check_stopped(struct tasks *t)
 {
 	if (!t->stopping || t->n_running > 0 || !t->stopped)
@@ -265,7 +265,7 @@ void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void 
 	t->stopping = true;
 	t->stopped = fn;
 	t->stopped_arg = arg;
-	/* Whoever told us to stop does not wait as long as a cancel may. */
+	/* A stop must not take as long as a cancel may. */
 	if (t->interrupt_ms > STOP_INTERRUPT_MS)
 		t->interrupt_ms = STOP_INTERRUPT_MS;
 	if (grace_ms == 0)

@@ -12,7 +12,7 @@
  * exits, and no process of it is left.
  *
  * Functions that take a lane read on that worker's connection; all others belong to the
- * loop's thread. Texts that go in are copied.
+ * loop's thread. Texts that are given are copied.
  */
 #pragma once
 
@@ -50,7 +50,7 @@ struct task_group_limit {
 	unsigned parallel;
 };
 
-/* A place that tasks belong to. */
+/* A folder that tasks belong to. */
 struct task_project {
 	const char *folder; /* absolute; "": of none, and tasks run in the daemon's own folder */
 	unsigned parallel;  /* 0: the default */
@@ -109,12 +109,12 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
  */
 const char *tasks_owner(const struct tasks *t);
 
-/* One more place; one that is there gets these limits. */
+/* Adds a project; one that is known gets these limits. */
 int tasks_add_project(struct tasks *t, const struct task_project *project);
 
-/* Begins nothing new and ends what runs: within grace_ms by itself, then stopped as if cancelled, but
- * told as failed "Killed during shutdown". fn comes when nothing runs any more. Queued tasks stay. With
- * a grace of 0, also the second time, what runs is killed at once. */
+/* Begins nothing new. What runs has grace_ms to end by itself; then it is stopped as a cancel would, but
+ * fails with the wording's `stopped`. fn is called when nothing runs any more. Queued tasks stay. With a
+ * grace of 0, also in a second call, what runs is killed at once. */
 void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void *arg);
 
 /* Accepts NULL; after the last work has finished. */
@@ -160,13 +160,13 @@ typedef void (*task_done_fn)(void *arg, int result, const struct why *why);
  * when that is wanted on disk and its processes have been told. */
 void task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
 
-/* One that is held may begin. REFUSE_CONFLICT where it is not. */
+/* One that is held may begin. REFUSE_CONFLICT where it is not held. */
 void task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
-/* Tells every one of a project's that is. */
+/* Calls fn for every held task of a project. */
 void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
 		     void *arg);
 
-/* One that failed or was cancelled is queued again, with its attempts counted anew. */
+/* Queues one again that failed or was cancelled; its attempts are counted anew. */
 void task_retry(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
 
 /* One with the end of what it has printed. */
