@@ -280,17 +280,6 @@ static const char *default_agent(const struct settings *s)
 	return s->chat_agent[0] && strcmp(s->chat_agent, "none") != 0 ? s->chat_agent : NULL;
 }
 
-static const char *numbered(void)
-{
-	const char *found = NULL;
-
-	for (unsigned i = 0; i < n_dialects; i++) {
-		if (dialects[i]->life && dialects[i]->life->numbered)
-			found = dialects[i]->life->numbered;
-	}
-	return found;
-}
-
 int agents_start(struct daemon *d, struct why *why)
 {
 	struct services *services = d->services;
@@ -305,7 +294,7 @@ int agents_start(struct daemon *d, struct why *why)
 		.n_agents = a->n,
 		.agent = default_agent(d->settings),
 		.system = a->system.data,
-		.numbered = numbered(),
+		.numbered = dialects_first(offsetof(struct dialect_life, numbered)),
 	};
 
 	a->n = 0;

@@ -44,3 +44,15 @@ const struct setting *dialect_variables(const struct dialect *d)
 	}
 	return NULL;
 }
+
+const void *dialects_first(size_t member)
+{
+	for (unsigned i = 0; i < n_dialects; i++) {
+		const char *life = (const char *)dialects[i]->life;
+		const void *found = life ? *(const void *const *)(life + member) : NULL;
+
+		if (found)
+			return found;
+	}
+	return NULL;
+}

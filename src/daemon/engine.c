@@ -118,17 +118,6 @@ static int open_dialects(struct daemon *d, const char *folder, struct why *why)
 	return r;
 }
 
-static const struct task_wording *task_wording(void)
-{
-	const struct task_wording *found = NULL;
-
-	for (unsigned i = 0; i < n_dialects; i++) {
-		if (dialects[i]->life && dialects[i]->life->task_wording)
-			found = dialects[i]->life->task_wording;
-	}
-	return found;
-}
-
 int tasks_begin(struct daemon *d, struct why *why)
 {
 	const struct task_settings *s = &d->settings->tasks;
@@ -151,7 +140,7 @@ int tasks_begin(struct daemon *d, struct why *why)
 		.interrupt_ms = s->interrupt_ms,
 		.runner = s->runner,
 		.env = &d->environments.tasks,
-		.wording = task_wording(),
+		.wording = dialects_first(offsetof(struct dialect_life, task_wording)),
 		.groups = groups,
 		.n_groups = group_limits(s, groups),
 	};
@@ -223,17 +212,6 @@ int approvals_begin(struct daemon *d, struct why *why)
 
 /* ---- sessions ---- */
 
-static const struct session_wording *session_wording(void)
-{
-	const struct session_wording *found = NULL;
-
-	for (unsigned i = 0; i < n_dialects; i++) {
-		if (dialects[i]->life && dialects[i]->life->session_wording)
-			found = dialects[i]->life->session_wording;
-	}
-	return found;
-}
-
 int sessions_begin(struct daemon *d, struct why *why)
 {
 	const struct session_settings *s = &d->settings->sessions;
@@ -255,7 +233,7 @@ int sessions_begin(struct daemon *d, struct why *why)
 		.terminate_ms = s->terminate_ms,
 		.keep_bytes = (int64_t)s->keep_bytes,
 		.keep_ms = s->keep_days * day_ms,
-		.wording = session_wording(),
+		.wording = dialects_first(offsetof(struct dialect_life, session_wording)),
 		.to_json = tree_json,
 	};
 	int r = beside_store(d, ".sessions", folder);

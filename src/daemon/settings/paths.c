@@ -29,8 +29,8 @@ void paths_runtime(char out[PATH_LEN])
 
 /* The file in $XDG/koine; else for root below `system`, for others below `own` in the home
  * folder. */
-static void place(const char *xdg_name, const char *system, const char *own, const char *file,
-		  char out[PATH_LEN])
+static void standard_path(const char *xdg_name, const char *system, const char *own,
+			  const char *file, char out[PATH_LEN])
 {
 	const char *xdg = variable(xdg_name);
 	const char *home = variable("HOME");
@@ -45,12 +45,12 @@ static void place(const char *xdg_name, const char *system, const char *own, con
 
 void paths_config(char out[PATH_LEN])
 {
-	place("XDG_CONFIG_HOME", "/etc", ".config", "koine.conf", out);
+	standard_path("XDG_CONFIG_HOME", "/etc", ".config", "koine.conf", out);
 }
 
 void paths_store(char out[PATH_LEN])
 {
-	place("XDG_STATE_HOME", "/var/lib", ".local/state", "koine.db", out);
+	standard_path("XDG_STATE_HOME", "/var/lib", ".local/state", "koine.db", out);
 }
 
 bool paths_expand(const char *path, char out[PATH_LEN])

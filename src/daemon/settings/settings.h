@@ -25,7 +25,7 @@ enum {
 	LISTENS_MAX = 32,
 	PROJECTS_MAX = 32,
 	SECRETS_MAX = AGENTS_MAX + 16,
-	DIALECTS_MAX = 16,
+	DIALECTS_MAX = 10,
 	DIALECT_SETTINGS_MAX = 4096, /* bytes of one's section */
 };
 

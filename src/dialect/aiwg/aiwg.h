@@ -59,7 +59,7 @@ struct text aiwg_folder(const struct call *c, const struct value *named);
 /* Fails with the refusal that a callback got. */
 struct done aiwg_fail(struct call *c, int r, const struct why *why);
 
-/* ---- words.c: parameters as the original takes and refuses them ---- */
+/* ---- params.c: parameters as the original takes and refuses them ---- */
 
 int aiwg_explain_field(const struct field *f, const struct value *v, struct why *why);
 
@@ -78,7 +78,7 @@ enum {
 	AIWG_RUNNING = MEMBER_OWN << 1,
 	AIWG_QUEUED = MEMBER_OWN << 2,
 	AIWG_METADATA = MEMBER_OWN << 3,
-	AIWG_PLACE = MEMBER_OWN << 4, /* koine's own clients only */
+	AIWG_FOLDERS = MEMBER_OWN << 4, /* koine's own clients only */
 };
 
 void aiwg_write_task(struct json *j, const struct task *t, uint32_t members);
@@ -129,7 +129,7 @@ struct aiwg_list_in {
 };
 
 /* Of methods with no other parameter. */
-struct aiwg_place_in {
+struct aiwg_project_in {
 	const struct value *project;
 };
 

@@ -5,7 +5,7 @@
 
 struct done aiwg_automation_status(struct call *c)
 {
-	const struct aiwg_place_in *in = c->in;
+	const struct aiwg_project_in *in = c->in;
 
 	if (!call_automation(c))
 		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE,

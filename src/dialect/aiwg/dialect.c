@@ -108,7 +108,7 @@ static const struct field chat_fields[] = {
 	PROJECT(struct aiwg_submit_in),
 };
 
-static const struct field place_fields[] = {PROJECT(struct aiwg_place_in)};
+static const struct field project_fields[] = {PROJECT(struct aiwg_project_in)};
 
 #define OBJECT "{\"type\":\"object\"}"
 #define ENABLED                                                                                    \
@@ -165,14 +165,14 @@ static const struct method methods[] = {
 	{.name = "task.stats",
 	 .doc = "How many tasks there are in each state",
 	 .result = OBJECT,
-	 FIELDS(place_fields),
-	 .in_size = sizeof(struct aiwg_place_in),
+	 FIELDS(project_fields),
+	 .in_size = sizeof(struct aiwg_project_in),
 	 .handle = aiwg_task_stats},
 	{.name = "automation.status",
 	 .doc = "The rules, and what they did last",
 	 .result = OBJECT,
-	 FIELDS(place_fields),
-	 .in_size = sizeof(struct aiwg_place_in),
+	 FIELDS(project_fields),
+	 .in_size = sizeof(struct aiwg_project_in),
 	 .handle = aiwg_automation_status},
 	{.name = "automation.enable",
 	 .doc = "Lets a rule act, or all of them",

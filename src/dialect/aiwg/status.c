@@ -115,31 +115,48 @@ static bool is_first(const struct server *s, const struct endpoint *e)
 	return true;
 }
 
-#define each_project(p, e, server, folder)                                                         \
-	list_for_each (at, following, (struct list *)&(server)->endpoints)                         \
-		for (const struct endpoint *e = list_entry(at, struct endpoint, link); e;          \
-		     e = NULL)                                                                     \
-			for (const struct aiwg_project *p = project_at(e, folder);                 \
-			     p && is_first(server, e); p = NULL)
+/* The next project of the folder, each once; `at` begins with the first endpoint. */
+static const struct aiwg_project *next_project(const struct server *s, struct text folder,
+					       const struct list **at)
+{
+	while (*at != &s->endpoints) {
+		const struct endpoint *e = list_entry(*at, struct endpoint, link);
+		const struct aiwg_project *p = project_at(e, folder);
+
+		*at = (*at)->next;
+		if (p && is_first(s, e))
+			return p;
+	}
+	return NULL;
+}
+
+static void write_paths(struct json *j, const struct server *s, struct text folder)
+{
+	const struct aiwg_project *p;
+
+	json_key(j, "paths");
+	json_begin_array(j);
+	for (const struct list *at = s->endpoints.next; (p = next_project(s, folder, &at));) {
+		for (unsigned i = 0; p->watches && i < p->n_paths; i++)
+			json_text(j, p->paths[i]);
+	}
+	json_end_array(j);
+}
 
 static void write_watcher(struct json *j, const struct server *s, struct text folder)
 {
+	const struct aiwg_project *p;
 	bool enabled = false;
 	uint64_t n = 0;
 
-	each_project(p, e, s, folder)
-	{
+	for (const struct list *at = s->endpoints.next; (p = next_project(s, folder, &at));) {
 		enabled = enabled || p->watches;
 		n += p->n_changes;
 	}
 	json_begin_object(j);
 	json_member_bool(j, "enabled", enabled);
 	if (enabled) {
-		json_key(j, "paths");
-		json_begin_array(j);
-		each_project(p, e, s, folder) for (unsigned i = 0; p->watches && i < p->n_paths;
-						   i++) json_text(j, p->paths[i]);
-		json_end_array(j);
+		write_paths(j, s, folder);
 		json_member_uint(j, "events_received", n);
 	}
 	json_end_object(j);
@@ -158,11 +175,11 @@ static void write_fires(struct json *j, const struct aiwg_project *p)
 
 static void write_scheduler(struct json *j, const struct server *s, struct text folder)
 {
+	const struct aiwg_project *p;
 	bool enabled = false;
 	unsigned n = 0;
 
-	each_project(p, e, s, folder)
-	{
+	for (const struct list *at = s->endpoints.next; (p = next_project(s, folder, &at));) {
 		enabled = enabled || p->schedules;
 		n += p->schedules ? p->n_jobs : 0;
 	}
@@ -172,7 +189,8 @@ static void write_scheduler(struct json *j, const struct server *s, struct text 
 		json_member_uint(j, "jobs", n);
 		json_key(j, "last_fires");
 		json_begin_object(j);
-		each_project(p, e, s, folder) write_fires(j, p);
+		for (const struct list *at = s->endpoints.next; (p = next_project(s, folder, &at));)
+			write_fires(j, p);
 		json_end_object(j);
 	}
 	json_end_object(j);

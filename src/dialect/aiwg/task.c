@@ -46,8 +46,8 @@ static const struct member members[] = {
 	{"result", NULL, MEMBER(BLOB, result), AIWG_TASK},
 	{"error", NULL, MEMBER(TEXT, error), AIWG_TASK},
 	{"metadata", NULL, MEMBER(PACKED, metadata), AIWG_METADATA, .absent = ABSENT_EMPTY},
-	{"project", NULL, MEMBER(TEXT, project), AIWG_PLACE},
-	{"cwd", NULL, MEMBER(TEXT, cwd), AIWG_PLACE},
+	{"project", NULL, MEMBER(TEXT, project), AIWG_FOLDERS},
+	{"cwd", NULL, MEMBER(TEXT, cwd), AIWG_FOLDERS},
 };
 /* clang-format on */
 
@@ -94,7 +94,7 @@ static void write_task(const struct call *c, struct json *j, const struct task *
 	aiwg_write_task(j, &shown, AIWG_METADATA);
 	/* The original's clients know the thirteen members above. */
 	if (c->dialect != &aiwg_dialect)
-		aiwg_write_task(j, &shown, AIWG_PLACE);
+		aiwg_write_task(j, &shown, AIWG_FOLDERS);
 	json_end_object(j);
 }
 
@@ -347,7 +347,7 @@ struct done aiwg_task_get(struct call *c)
 
 struct done aiwg_task_stats(struct call *c)
 {
-	const struct aiwg_place_in *in = c->in;
+	const struct aiwg_project_in *in = c->in;
 	struct task_counts counts;
 	struct json *j;
 	int r = need_tasks(c);
