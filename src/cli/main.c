@@ -83,7 +83,7 @@ static int run(struct cli *cli)
 		help_print(stderr, groups);
 		return EX_USAGE;
 	}
-	/* A noun alone: what can be done with it. */
+	/* A noun alone: shows what can be done with it. */
 	if (cli->n_args == 1 && c && c->subs && !c->run) {
 		help_print_command(NULL, c);
 		return EX_OK;
@@ -97,8 +97,8 @@ static int run(struct cli *cli)
 	return r == 0 ? c->run(cli) : r;
 }
 
-/* Started with stdout closed, the socket would get its number and our result. What is opened here
- * cannot be written to, so that the failure is still told. */
+/* If we are started with stdout closed, the socket would get its number, and our result. What is
+ * opened here cannot be written to, so that the failure still shows. */
 static void fill_standard_files(void)
 {
 	int fd = open("/dev/null", O_RDONLY);

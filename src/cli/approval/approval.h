@@ -40,7 +40,7 @@ extern const struct option respond_options[];
 
 /* ---- call.c ---- */
 
-/* The one that was typed, or of which only the beginning was, unless --exact. */
+/* Gets the approval that was typed, by its id or (without --exact) the beginning of it. */
 int approval_find(struct cli *cli, const char *typed, struct koine_answer **ret_answer);
 
 /* Makes the id of --session whole, where only its beginning was typed. */
@@ -67,20 +67,22 @@ struct koine_json *approval_list_params(const struct cli *cli, bool all, int64_t
 /* The params of event.subscribe; session NULL: of all, since negative: from now on. */
 struct koine_json *approval_event_params(const char *session, int64_t since);
 
-/* The approval as somebody else has decided it, where that is what the error says. */
+/* Where the error says that somebody else was quicker: the approval as it was decided; else
+ * NULL. */
 const struct koine_value *approval_quicker(const struct koine_answer *error);
 
 /* ---- print.c ---- */
 
 bool approval_is_question(const struct koine_value *approval);
 
-/* "denied by human: not on a Friday": for people, on one line, ended by NUL. */
+/* Writes how it was decided, for people, on one line: "denied by human: not on a Friday". */
 void approval_say_end(const struct koine_value *approval, char *out, size_t size);
 
 /* How much of an id it takes to tell these from one another, 8 at least; ID_WHOLE for all of it. */
 size_t approval_id_width(const struct koine_value *approvals);
 
-/* What of an id is shown: so many of its characters, without what they all begin with; or all. */
+/* The part of its id that is shown: so many characters, without the word that ids begin with; or
+ * all. */
 struct text approval_short_id(const struct koine_value *approval, size_t width);
 
 /* Adds what it is about, on one line: see tool_gist; of a question, its text. */
@@ -88,7 +90,7 @@ void approval_gist(struct buf *out, const struct koine_value *approval);
 
 int approval_print_list(const struct cli *cli, const struct koine_value *approvals);
 int approval_print_one(const struct cli *cli, const struct koine_value *approval);
-/* A line of what changes. */
+/* Prints a line about one that has come or was decided. */
 void approval_print_change(const struct cli *cli, const struct koine_value *approval);
 
 /* ---- the commands that have a file of their own ---- */

@@ -31,7 +31,7 @@ enum {
 	RETRY_MS = 100,
 	RETRY_MAX_MS = 2000,
 	WAIT_MS = 55 * 1000, /* agents end their hooks after 60 s, unless told otherwise */
-	GRACE_MS = 2000,     /* for the daemon to say itself that time is over */
+	GRACE_MS = 2000,     /* the daemon gets this long to say that time is over */
 	WITHDRAW_MS = 1000,
 	SAY_MS = 1000,               /* then people at a terminal are told that it waits */
 	AWAY_MAX_MS = 5 * 60 * 1000, /* without a time limit, this long the daemon may be gone */
@@ -43,8 +43,8 @@ enum end {
 	END_DECIDED,
 	END_LATE,
 	END_UNAVAILABLE,
-	END_REFUSED, /* what is asked */
-	END_GONE,    /* whoever asked */
+	END_REFUSED, /* koined refuses what is asked */
+	END_GONE,    /* the agent is gone, or ended us */
 };
 
 struct asking {
@@ -121,7 +121,7 @@ static void on_answer(void *arg, int result, const struct koine_answer *answer)
 		a->result = -ENOMEM;
 }
 
-/* What is left of the time; 0: there is no limit. */
+/* Milliseconds that are left; 0: there is no limit. */
 static int64_t time_left(const struct asking *a)
 {
 	uint64_t now = clock_steady_ms();
@@ -150,7 +150,7 @@ static int request(struct asking *a)
 	return r;
 }
 
-/* Until the daemon has something to say, or so many milliseconds are over. True: go on. */
+/* Waits for the daemon, or so many milliseconds. False: nobody waits for the answer any more. */
 static bool wait_for(struct asking *a, bool with_daemon, int ms)
 {
 	struct pollfd p[] = {
@@ -183,7 +183,7 @@ static void say_waiting(struct asking *a)
 	complain("it waits for a human: see koine approvals %.8s", a->id);
 }
 
-/* One question to the daemon. END_NONE: the connection was lost. */
+/* Asks once, and waits. END_NONE: the connection was lost. */
 static enum end ask_once(struct asking *a)
 {
 	uint64_t late_ms = a->deadline_ms == UINT64_MAX ? UINT64_MAX : a->deadline_ms + GRACE_MS;
@@ -232,7 +232,7 @@ static enum end ask(struct asking *a)
 		delay_ms = 2 * delay_ms < RETRY_MAX_MS ? 2 * delay_ms : RETRY_MAX_MS;
 		now = clock_steady_ms();
 		end = ask_once(a);
-		/* It was there for a while: from here on it counts anew. */
+		/* The daemon was there for a while, so the time that it is away begins anew. */
 		if (end == END_NONE && clock_steady_ms() - now > RETRY_MAX_MS) {
 			asked_ms = clock_steady_ms();
 			delay_ms = RETRY_MS;
@@ -287,7 +287,7 @@ static void print_answer(const struct hook *h, const struct hook_outcome *o)
 	fflush(stdout);
 }
 
-/* why NULL: it could not be asked; else what is asked is refused. */
+/* why NULL: koined could not be asked; else it is why the question was refused. */
 static void print_unavailable(const struct hook *h, const char *why)
 {
 	const struct hook_outcome o = {
@@ -356,7 +356,7 @@ static void set_deadline(struct asking *a)
 	if (ms == 0 && a->hook->form != HOOK_PLAIN)
 		ms = WAIT_MS;
 	a->deadline_ms = ms > 0 ? clock_steady_ms() + (uint64_t)ms : UINT64_MAX;
-	/* Of one call, and of dialling: our own clock ends it first. */
+	/* The limit of a call, and of dialling, comes later than our own. */
 	a->cli->options.timeout_ms =
 		ms > 0 && ms < UINT32_MAX / 2 ? (uint32_t)ms + 2 * GRACE_MS : UINT32_MAX;
 }

@@ -1,4 +1,5 @@
-/* Calls about approvals: finding one, deciding it, and how somebody else has. */
+/* Calls about approvals: finding one, deciding it, and learning how somebody else has decided
+ * it. */
 #include "base/cleanup.h"
 #include "cli/approval/approval.h"
 #include "cli/kit/call.h"
@@ -23,7 +24,7 @@ int approval_find(struct cli *cli, const char *typed, struct koine_answer **ret_
 			 ret_answer);
 }
 
-/* A session that koined has not started has any id, and is not known there. */
+/* koined does not know sessions that it has not started; their ids are taken as they were typed. */
 int approval_find_session(struct cli *cli)
 {
 	static char whole[APPROVAL_ID_SIZE];

@@ -100,7 +100,8 @@ static int send_choice(struct cli *cli, struct approval_choice *choice,
 	return 0;
 }
 
-/* Says what to do instead of what cannot be. Of what is decided already, the daemon tells more. */
+/* A question is not approved, and nothing else is answered: says which command does it. What is
+ * decided already is left to the daemon, which tells more. */
 static bool is_other_kind(const struct koine_value *approval, const char *decision)
 {
 	bool question = approval_is_question(approval);
@@ -125,7 +126,7 @@ static int decide(struct cli *cli, const char *typed, struct approval_choice *ch
 	return send_choice(cli, choice, koine_answer_result(found));
 }
 
-/* What the options say of it. */
+/* Takes comment and grant from the options. */
 static int read_choice(const struct cli *cli, struct approval_choice *choice)
 {
 	const struct approval_options *o = cli->own;

@@ -1,6 +1,6 @@
 /*
- * The lines at the beginning and at the end that are the same are set aside; of what is between,
- * the longest common subsequence stays, by the table that everybody knows.
+ * Equal lines at the beginning and at the end are set aside. Between them the longest common
+ * subsequence is found with a table.
  */
 #include "cli/approval/diff.h"
 
@@ -124,7 +124,7 @@ static void middle(const struct diff *d)
 	walk(d, table);
 }
 
-/* For want of memory: nothing of either text may go unseen. */
+/* Without memory to compare, both texts are told whole: nothing may go unseen. */
 static void tell_whole(struct text t, char sign, diff_fn fn, void *arg)
 {
 	struct text line;

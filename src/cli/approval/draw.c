@@ -28,7 +28,7 @@ static void draw_head(const struct approval_watch *w, unsigned columns)
 	size_t n = koine_value_count(watch_list(w));
 	int64_t all = (int64_t)n;
 
-	/* Of all sessions, and some may not have been sent. */
+	/* How many wait in all; the list may have only some of them. */
 	if (!o->session)
 		koine_value_int(koine_value_get(koine_doc_root(w->doc), "pending"), &all);
 	if (!w->subscribed)
@@ -58,12 +58,10 @@ static void put_gist(struct screen_row *r, const struct koine_value *a)
 static void draw_row(const struct koine_value *a, size_t id_width, bool selected, unsigned columns)
 {
 	struct screen_row r = begin_row(columns);
-	struct text session = member_string(a, "session_id");
+	struct text session = text_cut(member_string(a, "session_id"), SHORT_ID);
 	char age[SPAN_SHOWN];
 
 	duration_format_age(clock_utc_ms() - member_time(a, "created_at"), age);
-	if (session.len > SHORT_ID)
-		session.len = SHORT_ID;
 	fputs(selected ? "\033[7m" : "", stdout);
 	screen_put(&r, text_of(selected ? ">" : " "), 1);
 	screen_put(&r, approval_short_id(a, id_width), (unsigned)id_width);
@@ -143,7 +141,7 @@ static void draw_line(const struct approval_watch *w, unsigned columns)
 	fputs("\033[?25h", stdout);
 }
 
-/* The way out first: where it is narrow the end is cut. */
+/* The way out stands first: a narrow terminal cuts the end. */
 static const char *keys_of(const struct approval_watch *w)
 {
 	if (w->mode == WATCH_VIEW)

@@ -56,7 +56,7 @@ static struct koine_json *subscribe_params(void *arg)
 	return approval_event_params(o->session, v->seq);
 }
 
-/* Where the log is now: what comes behind it is told. */
+/* Finds the end of the log: what comes after it is told. */
 static int find_seq(struct viewer *v)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;

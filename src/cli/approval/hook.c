@@ -5,7 +5,7 @@
 
 #include "cli/kit/value.h"
 
-/* Bytes that koined takes of names by which nothing is decided. */
+/* How many bytes koined takes of names that decide nothing. */
 enum { ID_MAX = 256, FOLDER_MAX = 4096 };
 
 /* ---- in ---- */
@@ -18,7 +18,7 @@ static const struct {
 	{"PermissionRequest", HOOK_PERMISSION},
 };
 
-/* Without an event's name it is the one that the agent has this for. */
+/* Without an event's name it is the event that this agent has for permissions. */
 static int find_form(struct hook *h, const char *format, char *error, size_t size)
 {
 	struct text event = member_string(koine_doc_root(h->doc), "hook_event_name");
@@ -133,7 +133,7 @@ static void add_text(struct koine_json *j, const char *key, struct text t)
 	koine_json_text_n(j, t.data, t.len);
 }
 
-/* It must be an object; what is something else becomes the one member of one. */
+/* The input must be an object; anything else becomes the one member of one. */
 static void add_input(struct koine_json *j, const struct koine_value *input)
 {
 	if (koine_value_kind(input) == KOINE_NULL)
@@ -245,8 +245,8 @@ static void end_specific(struct koine_json *j)
 	koine_json_end_object(j);
 }
 
-/* "ask" brings the agent's dialog up even where it would have gone on without; Codex has none
- * of it. */
+/* "ask" makes the agent show its own dialog, also where it would have gone on without. Codex
+ * knows no "ask". */
 static bool write_pre_tool(const struct hook *h, const struct hook_outcome *o, struct koine_json *j)
 {
 	bool allows = text_is(o->status, "approved");

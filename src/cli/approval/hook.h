@@ -27,9 +27,9 @@ struct hook {
 };
 
 /*
- * `format` is auto, claude, codex or plain; `agent` may be NULL. KOINE_PARSE, KOINE_PARAMS: `error`
- * says what is wrong with it, and the form is what can be told of it. KOINE_METHOD: an event that
- * nobody decides anything about.
+ * `format` is auto, claude, codex or plain; `agent` may be NULL. KOINE_PARSE, KOINE_PARAMS:
+ * `error` says what is wrong, and the form is the best guess. KOINE_METHOD: there is nothing to
+ * decide about this event.
  */
 int hook_read(struct hook *h, const char *text, size_t len, const char *format, const char *agent,
 	      char *error, size_t error_size);
@@ -50,8 +50,8 @@ struct hook_outcome {
 	struct text comment;
 	struct text decided_by;
 	const char *id; /* of the approval; NULL: it was not asked for */
-	/* It is unavailable because of what is asked, as `comment` says: that must not let the agent go
-	 * on. */
+	/* Why it is unavailable lies in what is asked, as `comment` says. The agent must not go
+	 * on then. */
 	bool refused;
 };
 

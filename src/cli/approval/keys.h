@@ -1,6 +1,6 @@
 /*
- * Keys out of the bytes of a terminal: those of several bytes, a lone Escape, and what was pasted,
- * which is words and must never act as keys.
+ * Makes keys of a terminal's bytes: keys of several bytes, a lone Escape, and pasted text, which
+ * must never act as keys.
  */
 #pragma once
 
@@ -32,5 +32,5 @@ typedef void (*key_cb)(void *arg, int key);
 
 void keys_take(struct keys *k, char byte, key_cb cb, void *arg);
 
-/* Once KEYS_ESCAPE_MS have passed since escape_ms, while escape is not 0. */
+/* To be called once KEYS_ESCAPE_MS have passed since escape_ms, while escape is not 0. */
 void keys_give_up(struct keys *k, key_cb cb, void *arg);

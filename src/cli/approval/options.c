@@ -17,7 +17,7 @@ const struct option hook_options[] = {
 #define EXACT \
 	{"--exact", NULL, NULL, "ID is whole, whatever else begins with it", option_flag, AT(exact)}
 
-/* Of those who decide. */
+/* What approve and deny share. */
 #define DECIDE_OPTIONS(comment_help) \
 	{"--comment", "-c", "TEXT", comment_help, option_text, AT(comment)}, \
 	{"--grant", "-g", "session|always", "the same from now on, without asking", option_choice, \

@@ -31,10 +31,8 @@ static struct text bare_id(const struct koine_value *approval)
 	struct text id = member_string(approval, "id");
 
 	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
-		size_t n = begins[i].len;
-
-		if (id.len > n && memcmp(id.data, begins[i].data, n) == 0)
-			return (struct text) {.data = id.data + n, .len = id.len - n};
+		if (id.len > begins[i].len && text_begins(id, begins[i]))
+			return text_skip(id, begins[i].len);
 	}
 	return id;
 }
@@ -93,7 +91,7 @@ void approval_say_end(const struct koine_value *approval, char *out, size_t size
 	struct text comment = member_string(approval, "comment");
 	int n;
 
-	/* Events call it so, whatever the decision was. */
+	/* Events have it under this name, whatever the decision was. */
 	if (!comment.data)
 		comment = member_string(approval, "response_text");
 	n = snprintf(out, size, "%.*s%s%.*s%s%.*s", TEXT_ARGS(status), by.len > 0 ? " by " : "",
@@ -148,11 +146,7 @@ static void cell_member(const struct cell *c)
 
 static void cell_session(const struct cell *c)
 {
-	struct text id = member_string(c->row, c->member);
-
-	if (id.len > SHORT_ID)
-		id.len = SHORT_ID;
-	cell_exact(c, id);
+	cell_exact(c, text_cut(member_string(c->row, c->member), SHORT_ID));
 }
 
 static void cell_gist(const struct cell *c)

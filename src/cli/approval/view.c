@@ -46,8 +46,8 @@ static void end_line(struct view *v, size_t at, enum color color)
 	buf_add(&v->lines, &line, sizeof(line));
 }
 
-/* As it will be shown, so that an escape may go on in the next row. A glyph knows a tab as one
- * space; here it stands for the code that it indents. */
+/* Text is kept as it will be shown, so that an escape may go on in the next row. Code keeps its
+ * indentation: a tab is TAB_WIDTH spaces here. */
 static void add_expanded(struct view *v, struct text t)
 {
 	static const char blanks[TAB_WIDTH + 1] = "    ";
@@ -112,7 +112,7 @@ static bool is_string(const struct koine_value *v)
 /* No tool's input has more members; one that does is shown as it came. */
 enum { MEMBERS_MAX = 64 };
 
-/* Whether each of its members has a name of its own, so that none stands in another's place. */
+/* Whether each of its members has a name of its own, so that none hides another. */
 static bool is_plain(const struct koine_value *object)
 {
 	const struct koine_value *m = koine_value_first(object);
@@ -136,7 +136,7 @@ static bool is_edit(const struct koine_value *v)
 	       is_string(koine_value_get(v, "new_string"));
 }
 
-/* One that has nothing but what its difference shows. */
+/* An edit without any member that its difference would not show. */
 static bool is_bare_edit(const struct koine_value *v)
 {
 	size_t known = 2 + (koine_value_get(v, "replace_all") != NULL);
@@ -168,16 +168,10 @@ static void add_patch(struct view *v, struct text patch)
 	}
 }
 
-static bool begins(struct text t, const char *with)
-{
-	size_t n = strlen(with);
-
-	return t.len >= n && memcmp(t.data, with, n) == 0;
-}
-
 static bool is_patch(struct text t)
 {
-	return begins(t, "*** Begin Patch") || begins(t, "diff --git ") || begins(t, "--- ");
+	return text_begins(t, TEXT("*** Begin Patch")) || text_begins(t, TEXT("diff --git ")) ||
+	       text_begins(t, TEXT("--- "));
 }
 
 /* ---- members ---- */

@@ -19,7 +19,7 @@ struct view {
 void view_init(struct view *v);
 void view_done(struct view *v);
 
-/* Instead of what was in it. -ENOMEM, -EMSGSIZE. */
+/* Replaces what was in it. 0, -ENOMEM or -EMSGSIZE. */
 int view_fill(struct view *v, const struct koine_value *approval);
 
 /* Makes rows of so many columns. */

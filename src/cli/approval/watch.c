@@ -1,5 +1,4 @@
 /* koine approvals -w on a terminal: its calls and its keys. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -53,19 +52,18 @@ static bool is_stopping(int result, const struct koine_answer *a)
 	return result == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_STOPPING;
 }
 
-/* True: go on with the answer. Without the list there is nothing to do here. */
+/* Whether to go on with the answer. A lost connection is tried again; an error ends the program,
+ * since without its list there is nothing to do. */
 static bool took(struct approval_watch *w, const char *method, int result,
 		 const struct koine_answer *a)
 {
-	if (w->leave || result == 0)
-		return !w->leave;
+	if (w->screen.leave || result == 0)
+		return !w->screen.leave;
 	if (result < 0 || is_stopping(result, a)) {
 		lost(w);
 		return false;
 	}
-	screen_end(&w->screen);
-	w->leave = true;
-	w->status = EXIT_ERROR_ANSWER;
+	screen_fail(&w->screen, EXIT_ERROR_ANSWER);
 	if (a)
 		talk_print_error(method, a);
 	return false;
@@ -112,8 +110,9 @@ static const struct koine_value *selected_row(const struct approval_watch *w, si
 	return NULL;
 }
 
-/* Where the selected one stands now. If somebody else took it away, none is: the next key would
- * mean another one than it was pressed for. Who is looking at it, or writing about it, stays. */
+/* Finds the row of the selected one again. If somebody else decided it, none is selected:
+ * otherwise the next key would act on another one than it was pressed for. A view of it, or a
+ * comment that is being typed, stays. */
 static void find_selected(struct approval_watch *w, bool was_empty)
 {
 	size_t n = koine_value_count(watch_list(w));
@@ -178,7 +177,7 @@ static void subscribe(struct approval_watch *w)
 	(void)call(w, "event.subscribe", approval_event_params(NULL, -1), on_subscribed);
 }
 
-/* Somebody else decided what we look at: that is worth a word. */
+/* Where somebody else decided what is selected, a note says so. */
 static void on_notification(void *arg, const char *method, size_t len,
 			    const struct koine_value *whole)
 {
@@ -188,7 +187,7 @@ static void on_notification(void *arg, const char *method, size_t len,
 	char said[400];
 	size_t n;
 
-	if (w->leave)
+	if (w->screen.leave)
 		return;
 	w->stale = true;
 	if (w->busy || w->step_on || !text_is(member_string(params, "type"), "approval.resolved") ||
@@ -218,7 +217,7 @@ static void on_decided(void *arg, int result, const struct koine_answer *a)
 	char said[400];
 
 	w->busy = false;
-	if (w->leave)
+	if (w->screen.leave)
 		return;
 	w->stale = true;
 	if (result < 0 || is_stopping(result, a)) {
@@ -292,7 +291,7 @@ static void on_got(void *arg, int result, const struct koine_answer *a)
 {
 	struct approval_watch *w = arg;
 
-	if (w->leave)
+	if (w->screen.leave)
 		return;
 	if (result != 0) {
 		note(w, "it is gone");
@@ -377,7 +376,7 @@ static void plain_key(struct approval_watch *w, int key)
 	else if (key == 'v' || key == '\n' || key == '\r')
 		open_view(w);
 	else if (key == 'q' || key == 'Q')
-		w->leave = true;
+		w->screen.leave = true;
 }
 
 static void end_line(struct approval_watch *w)
@@ -391,7 +390,7 @@ static void end_line(struct approval_watch *w)
 		note(w, "koined is away");
 	else
 		decide(w, w->decision, typed, false);
-	/* The rest of what was pasted where the terminal does not mark it. */
+	/* A terminal that does not mark pasted text may have more of it waiting. */
 	screen_forget_keys();
 }
 
@@ -418,7 +417,7 @@ static void line_key(struct approval_watch *w, int key)
 	}
 }
 
-/* What is pasted is words, never keys: its lines become one, and where none is typed it is
+/* Pasted text never acts as keys. Its lines become one line; where no line is being typed it is
  * dropped. */
 static void take_pasted(struct approval_watch *w, int byte)
 {
@@ -440,7 +439,7 @@ static void take_key(void *arg, int key)
 		return;
 	}
 	w->changed = true;
-	/* What is typed ahead of an answer was not meant for what comes after it. */
+	/* Keys that are pressed before a decision is answered were not meant for the next one. */
 	if (w->busy && key != 'q')
 		return;
 	w->note[0] = '\0';
@@ -468,11 +467,12 @@ static void talk(struct approval_watch *w)
 {
 	uint64_t now = clock_steady_ms();
 
-	if (w->subscribed && koine_client_step(w->cli->client) != 0 && w->subscribed && !w->leave)
+	if (w->subscribed && koine_client_step(w->cli->client) != 0 && w->subscribed &&
+	    !w->screen.leave)
 		lost(w);
-	if (!w->subscribed && !w->leave && now >= w->retry_ms)
+	if (!w->subscribed && !w->screen.leave && now >= w->retry_ms)
 		subscribe(w);
-	if (w->subscribed && w->stale && !w->listing && !w->leave)
+	if (w->subscribed && w->stale && !w->listing && !w->screen.leave)
 		ask_list(w);
 }
 
@@ -490,31 +490,17 @@ static void on_redraw(void *arg)
 	w->changed = true;
 }
 
-static void go_on(struct approval_watch *w)
+static void go_on(void *arg)
 {
-	if (!screen_wait(&w->screen, w->subscribed ? w->cli->client : NULL, time_left(w)))
-		w->leave = true;
+	struct approval_watch *w = arg;
+
+	screen_wait(&w->screen, w->subscribed ? w->cli->client : NULL, time_left(w));
 	if (w->keys.escape > 0 && clock_steady_ms() >= w->keys.escape_ms + KEYS_ESCAPE_MS)
 		keys_give_up(&w->keys, take_key, w);
-	if (!w->leave)
+	if (!w->screen.leave)
 		talk(w);
-	if (!w->leave && (w->changed || clock_steady_ms() >= w->drawn_ms + EVERY_MS))
+	if (!w->screen.leave && (w->changed || clock_steady_ms() >= w->drawn_ms + EVERY_MS))
 		watch_draw(w);
-}
-
-static int run(struct approval_watch *w)
-{
-	if (screen_begin(&w->screen) != 0) {
-		complain("this needs a terminal");
-		return EX_USAGE;
-	}
-	koine_client_on_notification(w->cli->client, on_notification, w);
-	subscribe(w);
-	while (!w->leave)
-		go_on(w);
-	if (w->status == 0)
-		screen_end(&w->screen);
-	return w->status;
 }
 
 int approvals_watch(struct cli *cli)
@@ -522,15 +508,15 @@ int approvals_watch(struct cli *cli)
 	struct approval_watch w = {
 		.cli = cli,
 		.delay_ms = RETRY_MS,
-		.screen = {.arg = &w, .key = on_byte, .redraw = on_redraw},
+		.screen = {.arg = &w, .key = on_byte, .redraw = on_redraw, .round = go_on},
 	};
 	int r = talk_connect(cli);
 
 	if (r != 0)
 		return r;
 	view_init(&w.view);
-	r = run(&w);
-	w.leave = true;
+	koine_client_on_notification(cli->client, on_notification, &w);
+	r = screen_run(&w.screen);
 	talk_hang_up(cli);
 	koine_doc_free(w.doc);
 	view_done(&w.view);

@@ -21,11 +21,11 @@ struct approval_watch {
 	struct cli *cli;
 	struct screen screen;
 	enum watch_mode mode;
-	enum watch_mode mode_before; /* the line was begun in */
+	enum watch_mode mode_before; /* in which the line was begun */
 	/* the list */
 	struct koine_doc *doc;           /* NULL: none yet */
 	char selected[APPROVAL_ID_SIZE]; /* "": none */
-	size_t at;                       /* where it stands, or stood */
+	size_t at;                       /* its number, also while it is gone */
 	size_t top;                      /* the first row that is shown */
 	/* all of one */
 	struct view view;
@@ -47,8 +47,6 @@ struct approval_watch {
 	unsigned delay_ms;
 	uint64_t drawn_ms;
 	bool changed; /* to be drawn */
-	bool leave;
-	int status; /* how we exit */
 	struct keys keys;
 };
 

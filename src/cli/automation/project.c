@@ -11,7 +11,7 @@
 #include "cli/kit/list.h"
 #include "cli/kit/value.h"
 
-/* The one that was typed, else this one. */
+/* The folder that was typed, else the current one. */
 static int folder_of(const struct cli *cli, char folder[PATH_MAX])
 {
 	const char *named = cli->n_args > 0 ? cli->args[0] : ".";
@@ -86,7 +86,7 @@ static void print_rules(const struct koine_value *rules)
 	}
 }
 
-/* All of its prompt: what is cut off may be what matters. */
+/* The prompt is printed whole: what is cut off may be what matters. */
 static int print_task(struct cli *cli, const char *folder, const struct koine_value *id)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;

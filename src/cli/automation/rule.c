@@ -19,7 +19,8 @@ struct automation_options {
 
 /* ---- calling ---- */
 
-/* Rules of everywhere, unless a project is named: there are few, and their names differ. */
+/* Without --project it is about the rules of all projects: there are few, and their names
+ * differ. */
 static int begin_params(const struct cli *cli, struct koine_json **ret_params)
 {
 	const struct automation_options *o = cli->own;

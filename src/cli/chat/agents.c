@@ -8,8 +8,8 @@
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 
-/* What it says, without what stands in the row already: "agent 'NAME': " before it, or the
- * program of a command, which is its model. */
+/* What the agent says, without what the row has already: "agent 'NAME': " before it, or a
+ * command's program, which is its model. */
 static void cell_says(const struct cell *c)
 {
 	struct text says = member_text(c->row, "text");
@@ -20,8 +20,8 @@ static void cell_says(const struct cell *c)
 
 	if (model.data && text_equal(says, model))
 		says.len = 0;
-	else if (n < sizeof(before) && n < says.len && memcmp(says.data, before, n) == 0)
-		says = (struct text) {.data = says.data + n, .len = says.len - n};
+	else if (n < sizeof(before) && n < says.len && text_begins(says, text_of(before)))
+		says = text_skip(says, n);
 	table_cell(c->table, says);
 }
 

@@ -1,8 +1,8 @@
 /*
  * koine chat and its kin: what they share.
  *
- * A turn is asked with chat.stream and printed while it comes. Over HTTP, where nothing comes before
- * the answer, and of servers that only have `send`, it is printed when it is whole.
+ * A turn is asked with chat.stream and printed while it comes. Over HTTP, and with servers that
+ * only have `send`, it is printed when it is whole.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct chat_options {
 	const char *request_id; /* NULL: one is made */
 	int64_t limit;          /* 0: the command's own */
 	int64_t number;         /* of one that was ended; 0: none */
-	bool ended;             /* those that were */
+	bool ended;             /* list those that were */
 	bool all;
 	bool no_stream;
 };
@@ -55,10 +55,10 @@ struct turn {
 	/* the names of the two, if they were not given as options */
 	char conversation_name[CHAT_NAME_BYTES + 1];
 	char agent_name[CHAT_NAME_BYTES + 1];
-	bool left;  /* the user would not wait: the connection is of no use any more */
+	bool left;  /* the user did not wait for the answer: the connection is of no use any more */
 	bool plain; /* the server has no chat.stream, and so one conversation */
 
-	/* of the question that is under way */
+	/* about the question that is under way */
 	const char *method;
 	struct text content;
 	char request_id[160];
@@ -96,8 +96,8 @@ struct conversation {
 	int64_t number; /* 0: by its name */
 };
 
-/* Servers say agent where a user of koine says conversation. True, and said so, when the error
- * is that there is none. */
+/* If the error is that there is no such conversation (servers say agent): says so, and returns
+ * true. */
 bool chat_tell_missing(const struct koine_answer *a, const char *conversation);
 
 /* Calls a method about a conversation; limit 0: one that has no pages. */
@@ -120,12 +120,12 @@ int chat_print_messages(struct cli *cli, const struct conversation *which, int64
 /* ---- agents.c ---- */
 
 int chat_print_agents(struct cli *cli);
-/* EXIT_ERROR_ANSWER, and said so, when there is none of that name. */
+/* EXIT_ERROR_ANSWER, after saying so, when there is none of that name. */
 int chat_find_agent(struct cli *cli, const char *name);
 
 /* ---- slash.c ---- */
 
-/* What was typed after the slash. Sets *ret_quit when it is to end. Its result is that of
+/* Does what was typed after the slash. Sets *ret_quit when the chat is to end. Returns as
  * turn_ask. */
 int slash_run(struct turn *t, const char *line, bool *ret_quit);
 

@@ -14,7 +14,7 @@ static int cmd_tokens(struct cli *cli)
 	return chat_print_tokens(cli, o->conversation);
 }
 
-/* NUMBER... or --all, and nothing that could be meant otherwise. */
+/* Either numbers or --all, but not both. */
 static int check_purge(const struct cli *cli)
 {
 	const struct chat_options *o = cli->own;

@@ -1,6 +1,5 @@
 /* Conversations: those that there are, those that were ended, and what one counts. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "cli/chat/chat.h"
@@ -13,10 +12,7 @@
 
 bool chat_tell_missing(const struct koine_answer *a, const char *conversation)
 {
-	struct text message = talk_error(a);
-	struct text missing = TEXT("Agent not found");
-
-	if (message.len < missing.len || memcmp(message.data, missing.data, missing.len) != 0)
+	if (!text_begins(talk_error(a), TEXT("Agent not found")))
 		return false;
 	if (conversation)
 		complain("there is no conversation '%s' yet", conversation);

@@ -82,7 +82,7 @@ static bool went_well(int result)
 	       result == EX_DATAERR;
 }
 
-/* A server that is gone may come back; the question is in the history meanwhile. */
+/* A server that is gone may come back; meanwhile the question is in the history. */
 static int chat_on_terminal(struct turn *t)
 {
 	struct prompt *p = prompt_new();
@@ -107,7 +107,7 @@ static int chat_on_terminal(struct turn *t)
 		quit = quit || t->left || r == EX_SOFTWARE;
 	}
 	prompt_free(p);
-	/* What was answered was shown; only a server that is gone makes a difference. */
+	/* Answers and errors were shown; only a server that is gone changes the exit code. */
 	return went_well(r) && !t->left ? 0 : r;
 }
 

@@ -30,7 +30,7 @@ int history_path(char path[PATH_MAX])
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* All folders above it; those that are there stay as they are. */
+/* Makes all folders above it that are missing. */
 static void make_folders(const char *path)
 {
 	char folder[PATH_MAX];
@@ -50,7 +50,7 @@ static int read_all(const char *path, struct buf *all)
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-	/* What is no plain file is not ours, and may have no end. */
+	/* Only a plain file is ours; others may have no end. */
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
 		return -EINVAL;
 	/* Of a file that is too long, its end counts. */
@@ -59,8 +59,8 @@ static int read_all(const char *path, struct buf *all)
 	return lines_read_all(fd, all);
 }
 
-/* Written beside it, so that nobody finds half of one. What another prompt adds at this very
- * moment is lost; it is only a history. */
+/* The new file is written beside the old one, so that nobody finds half of it. A line that
+ * another prompt adds at this very moment is lost; it is only a history. */
 static int rewrite(const char *path, const char *data, size_t len)
 {
 	char draft[PATH_MAX + 8];

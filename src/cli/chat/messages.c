@@ -31,7 +31,7 @@ static void print_message(const struct cli *cli, const struct koine_value *m)
 	print_member("", member_text(m, "role"));
 	print_plain(cli);
 	printf(", %s", when);
-	/* That a turn did not come to its end is worth saying. */
+	/* A turn that did not end normally is marked. */
 	if (!member_is(m, "state", "done"))
 		print_member(", ", member_text(m, "state"));
 	fputc('\n', stdout);
@@ -87,7 +87,7 @@ int chat_print_messages(struct cli *cli, const struct conversation *which, int64
 
 	/* Pages count from the oldest. */
 	at = total > n ? total - n : 0;
-	/* With --json even nothing has a shape. */
+	/* With --json an empty page is printed, too. */
 	if (cli->options.json && at == total)
 		total = at + 1;
 	while (r == 0 && at < total) {

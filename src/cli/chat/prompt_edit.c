@@ -34,7 +34,7 @@ static const char *show_mark(EditLine *edit)
 	return prompt_of(edit)->mark;
 }
 
-/* Ends the line as Enter does; whoever reads it sees that it does not count. */
+/* Ends the line as Enter does; prompt_read sees that it does not count. */
 static unsigned char on_interrupt(EditLine *edit, int key)
 {
 	prompt_of(edit)->interrupted = true;
@@ -88,7 +88,7 @@ struct prompt *prompt_new(void)
 	el_set(p->edit, EL_SIGNAL, 1);
 	el_set(p->edit, EL_EDITOR, "emacs");
 	el_set(p->edit, EL_HIST, history, p->history);
-	/* The narrow form of this one makes copies that nobody frees. */
+	/* libedit's narrow form of this makes copies that nobody frees. */
 	el_wset(p->edit, EL_ADDFN, L"koine-interrupt", L"forget the line", on_interrupt);
 	el_set(p->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
 	el_source(p->edit, NULL);

@@ -73,7 +73,7 @@ static int slash_agent(struct turn *t, const char *arg)
 	return 0;
 }
 
-/* Named for its time, so that it can be told from others later. */
+/* A name made of the time tells it from others later. */
 static int slash_new(struct turn *t, const char *arg)
 {
 	struct tm tm;

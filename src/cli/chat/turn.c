@@ -89,8 +89,7 @@ static void show_result(struct turn *t, const struct koine_value *result)
 		return;
 	}
 	if (content.len > t->shown)
-		show(t, (struct text) {.data = content.data + t->shown,
-				       .len = content.len - t->shown});
+		show(t, text_skip(content, t->shown));
 	end_line(t);
 	show_stop(t, result);
 }
@@ -110,8 +109,8 @@ void turn_tell_plain(const struct turn *t)
 		 (int)strcspn(host, "/"), host);
 }
 
-/* Where nothing else was wanted, its `send` will do. What was typed at the prompt is
- * forgotten, or it would be in the way of all that is asked from here on. */
+/* Its `send` will do, unless a conversation or an agent was chosen. Such a choice made at the
+ * prompt is dropped, or all further questions would fail. */
 static void meet_plain(struct turn *t)
 {
 	t->plain = true;
@@ -162,7 +161,7 @@ static int submit(struct turn *t)
 	return call_async(t->cli->client, t->method, j, on_answer, t, &t->call);
 }
 
-/* On a connection that answers in order, a cancel goes by another one. */
+/* This connection answers in order, so the cancel goes over another one. */
 static void cancel_elsewhere(const struct turn *t)
 {
 	CLEANUP(json_freep) struct koine_json *j = params_new();
@@ -247,7 +246,7 @@ static void make_request_id(struct turn *t)
 		snprintf(t->request_id + 2 * i, 3, "%02x", random[i]);
 }
 
-/* Where a byte is that is no UTF-8; text.len when there is none. */
+/* Finds a byte that is not UTF-8; text.len when there is none. */
 static size_t find_bad_byte(struct text text)
 {
 	const char *end = text.data + text.len;
@@ -274,7 +273,7 @@ int turn_ask(struct turn *t, struct text content)
 	make_request_id(t);
 	koine_client_on_notification(t->cli->client, streams ? on_notification : NULL, t);
 	r = ask(t, "chat.stream");
-	/* A server of the dialect that has no streams. */
+	/* A server that has no chat.stream. */
 	if (t->unknown_method)
 		r = ask(t, "send");
 	return r;

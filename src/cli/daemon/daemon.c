@@ -52,7 +52,7 @@ static int find_process(struct cli *cli, int *ret_fd)
 	return r;
 }
 
-/* First our connection is closed, when all that ran has ended; then it is gone. */
+/* The daemon closes our connection when all that ran has ended; then its process ends. */
 static int wait_for_end(struct cli *cli, int process)
 {
 	uint64_t end =
@@ -105,7 +105,7 @@ static void print_line(const struct cli *cli, const struct koine_value *line)
 	fputc('\n', stdout);
 }
 
-/* Prints what came after number *last, and counts it on. */
+/* Prints the lines after number *last, and moves that on. */
 static int print_lines(struct cli *cli, int64_t limit, int64_t *last)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;

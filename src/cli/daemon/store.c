@@ -62,7 +62,7 @@ int cmd_backup(struct cli *cli)
 
 /* ---- adopting one ---- */
 
-/* The koined beside us, which is of our version; false: none there. */
+/* Finds the koined in our own folder, which has our version. False: there is none. */
 static bool find_beside(char path[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);

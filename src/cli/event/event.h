@@ -15,5 +15,5 @@ bool event_start_read(const char *since, struct event_start *ret_start);
 /* One event as the options want it: a line for people, or a JSON object. */
 void event_print(const struct cli *cli, const struct koine_value *event);
 
-/* That so many are not held any more. */
+/* Prints that so many are not kept any more. */
 void event_print_gone(const struct cli *cli, int64_t n);

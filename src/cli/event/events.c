@@ -110,7 +110,7 @@ static void on_subscribed(void *arg, const struct koine_value *result)
 		return;
 	if (since > last)
 		complain("the log has only %lld events; going on from there", (long long)last);
-	/* Until something comes, that is where we are; unless a time has to be found first. */
+	/* From here on that is where we go on, unless we wait for the first event after a time. */
 	if (since > last || (since < 0 && !t->start.time[0]))
 		go_on_from(t, last);
 }
@@ -173,7 +173,7 @@ static int cmd_events(struct cli *cli)
 		return r;
 	if (o->since)
 		(void)event_start_read(o->since, &t.start);
-	/* With a time to begin at, -f has all of it in one go. */
+	/* With --since the subscription itself brings what has happened. */
 	if (!o->follow || !o->since)
 		r = list(&t, limit_of(o));
 	return r == 0 && o->follow ? follow_events(&t.follow) : r;

@@ -38,7 +38,7 @@ static void print_member(const struct cli *cli, struct text key, const struct ko
 	print_short(text_of_any(v));
 }
 
-/* A conversation's events say its name twice. */
+/* Whether the data has that id already: a conversation's events have its name twice. */
 static bool said_already(const struct koine_value *data, struct text id)
 {
 	for (const struct koine_value *v = koine_value_first(data); v; v = koine_value_next(v)) {

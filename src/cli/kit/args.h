@@ -1,4 +1,4 @@
-/* The arguments: how many there are, and what they say. */
+/* The arguments of a command. */
 #pragma once
 
 #include "base/buf.h"
@@ -20,7 +20,7 @@ int args_params(const struct cli *cli, bool is_any, char **ret_params);
 /* Adds the arguments with a space between them. */
 void args_join(const struct cli *cli, struct buf *all);
 
-/* The same, or for "-" all of stdin. What is too much shows in
+/* The same, or all of stdin where the only argument is "-". Text that is too long shows in
  * all->err. */
 int args_text(const struct cli *cli, struct buf *all);
 

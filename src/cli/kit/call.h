@@ -1,8 +1,8 @@
 /*
  * A call: its parameters, its answer, and what a user is told.
  *
- * The connection is cli->client, which is dialled by the first call. What goes wrong has been said
- * when a function here returns an exit code.
+ * The first call dials cli->client. When a function here returns an exit code, it has said what
+ * went wrong.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ const char *params_end(struct koine_json *j);
 
 /* ---- calls; all of them take the params ---- */
 
-/* As koine_client_call on cli->client, which must be there: nothing is said. */
+/* As koine_client_call on cli->client, which must be connected. Says nothing. */
 int call_ask(struct cli *cli, const char *method, struct koine_json *params,
 	     struct koine_answer **ret_answer);
 
@@ -39,7 +39,7 @@ int call_ask(struct cli *cli, const char *method, struct koine_json *params,
 int call_async(struct koine_client *c, const char *method, struct koine_json *params,
 	       koine_answer_cb cb, void *arg, int64_t *ret_id);
 
-/* Dials where it has to. On 0 the caller owns *ret_answer. */
+/* Connects, calls, and says what went wrong. On 0 the caller owns *ret_answer. */
 int call_send(struct cli *cli, const char *method, struct koine_json *params,
 	      struct koine_answer **ret_answer);
 
@@ -58,7 +58,7 @@ typedef int (*print_fn)(const struct cli *cli, const struct koine_value *result)
 int call_print_result(const struct cli *cli, const struct koine_answer *a, const char *member,
 		      print_fn print);
 
-/* Sends, and prints the same. */
+/* Sends, and prints the result in the same way. */
 int call_print(struct cli *cli, const char *method, struct koine_json *params, const char *member,
 	       print_fn print);
 
@@ -66,6 +66,6 @@ int call_print(struct cli *cli, const char *method, struct koine_json *params, c
 void call_say(const struct cli *cli, const struct koine_answer *a, struct text name,
 	      const char *did);
 
-/* One argument after another; one that fails does not keep the others, unless the server is gone.
- * Returns the first exit code that is not 0. */
+/* Runs `one` for each argument. A failure does not stop it, unless the server is gone. Returns
+ * the first exit code that is not 0. */
 int call_each(struct cli *cli, int (*one)(struct cli *cli, const char *arg));

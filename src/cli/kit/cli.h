@@ -62,7 +62,7 @@ struct command {
 	size_t own_size;
 	void (*own_init)(void *own);   /* sets what is not 0 when it is not given; or NULL */
 	int (*begin)(struct cli *cli); /* before any of its subs runs; 0 or an exit code; or NULL */
-	/* Behind the words of an error that the server answered; or NULL. */
+	/* Prints a hint behind an error that the server answered; or NULL. */
 	void (*hint)(const struct cli *cli, const struct koine_answer *error);
 	/* How many arguments it takes, and what is said otherwise: "wants one ID". NULL: it looks at
 	 * them itself. */

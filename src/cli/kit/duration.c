@@ -82,14 +82,6 @@ void duration_format(int64_t ms, char shown[SPAN_SHOWN])
 
 void duration_format_age(int64_t ms, char shown[SPAN_SHOWN])
 {
-	long long s = ms > 0 ? ms / 1000 : 0;
-
-	if (s < 60)
-		snprintf(shown, SPAN_SHOWN, "%llds", s);
-	else if (s < 3600)
-		snprintf(shown, SPAN_SHOWN, "%lldm", s / 60);
-	else if (s < 86400)
-		snprintf(shown, SPAN_SHOWN, "%lldh", s / 3600);
-	else
-		snprintf(shown, SPAN_SHOWN, "%lldd", s / 86400 % 1000000);
+	duration_format(ms, shown);
+	shown[strcspn(shown, "smhd") + 1] = '\0';
 }

@@ -51,7 +51,7 @@ static bool is_left(const struct follow *f)
 	return f->leaves && signals_interrupts() > 0;
 }
 
-/* The connection is gone: tries until there is one again, or Ctrl-C. 0 or an exit code. */
+/* Subscribes again, and again, until the daemon is back, or Ctrl-C. 0 or an exit code. */
 static int come_back(struct follow *f, const struct signals *s)
 {
 	unsigned ms = RETRY_MS;
@@ -75,7 +75,7 @@ static int come_back(struct follow *f, const struct signals *s)
 	return 0;
 }
 
-/* What is new, then one wait. 0 or an exit code. */
+/* Looks for what is new, then waits once. 0 or an exit code. */
 static int go_on(struct follow *f, const struct signals *s)
 {
 	CLEANUP(answer_freep) struct koine_answer *failed = NULL;
@@ -86,7 +86,7 @@ static int go_on(struct follow *f, const struct signals *s)
 		r = f->look(f->arg, &failed);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return EX_IOERR;
-	/* What is told while it looks is looked for at once. */
+	/* Events that came during the look are looked for at once. */
 	if (r == 0 && !f->ended && !f->has_news) {
 		wait_for(f->cli->client, s);
 		r = is_left(f) ? 0 : koine_client_step(f->cli->client);

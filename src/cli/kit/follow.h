@@ -13,7 +13,7 @@ struct follow {
 	void *arg;
 	/* The parameters of event.subscribe, from where we are. */
 	struct koine_json *(*params)(void *arg);
-	/* It is subscribed, for the first time or again; may be NULL. */
+	/* The subscription was made, for the first time or again; may be NULL. */
 	void (*subscribed)(void *arg, const struct koine_value *result);
 	/* A notification has come. */
 	void (*told)(void *arg, struct text method, const struct koine_value *params);
@@ -25,8 +25,8 @@ struct follow {
 	bool has_news; /* the engine's own: something was told since the last look began */
 };
 
-/* On the connection that is there. Goes on until something ends it: 0 for `ended`,
- * EXIT_INTERRUPTED for Ctrl-C, else an exit code after words of why. */
+/* Follows on cli->client until something ends it: returns 0 for `ended`, EXIT_INTERRUPTED for
+ * Ctrl-C, else an exit code after saying why. */
 int follow_events(struct follow *f);
 
 /*

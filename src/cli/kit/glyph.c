@@ -31,7 +31,7 @@ static unsigned width_of(uint32_t c)
 {
 	if (c < 0xa0)
 		return 1;
-	/* It asks for the wide form of the character before it, which counted as one. */
+	/* It asks for the wide form of the character before it, which was counted as one column. */
 	if (c == 0xfe0f)
 		return 1;
 	if (is_in(c, no_column, COUNT(no_column)))
@@ -106,7 +106,7 @@ void glyph_read(struct glyph *g, const char *at, const char *end)
 		show_as(g, at, g->used, width_of(g->c));
 }
 
-/* What some terminals give two columns, and what combines, has as many as it may ever take. */
+/* The most columns that any terminal gives it: two for some, and one for what combines. */
 static unsigned most_width_of(uint32_t c)
 {
 	unsigned width = width_of(c);
@@ -266,7 +266,7 @@ static size_t line_end(const char *text, size_t from, size_t len, size_t columns
 			last = i;
 	}
 	if (last == 0) {
-		/* One column, and a wide character: it must go somewhere. */
+		/* A wide character in one column must go somewhere. */
 		glyph_read(&g, text + from, text + len);
 		*ret_next = end > from ? end : from + g.used;
 		return *ret_next;

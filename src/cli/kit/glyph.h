@@ -22,14 +22,13 @@ struct glyph {
 	char shown[12]; /* what to print instead, not ended by NUL */
 };
 
-/* Reads the one at `at`, which is before `end`. Whatever ends a line is a space. */
+/* Reads the character at `at`, which is before `end`. Whatever ends a line is a space. */
 void glyph_read(struct glyph *g, const char *at, const char *end);
 
 /*
- * The same, for what people decide on: whatever nobody sees, or nobody knows the look of, is an
- * escape (all that Unicode calls default-ignorable, spaces of another kind, what is not assigned),
- * a line's end is "⏎", and nothing takes more columns than it says. What was shown so once is shown
- * the same again.
+ * The same, for text that people decide on. Whatever cannot be seen is an escape (all that Unicode
+ * calls default-ignorable, other kinds of spaces, what is not assigned), a line's end is "⏎", and
+ * nothing takes more columns than its width says. Text that was shown so is shown the same again.
  */
 void glyph_read_exact(struct glyph *g, const char *at, const char *end);
 void text_add_exact(struct buf *out, struct text t);

@@ -40,11 +40,7 @@ void cell_age(const struct cell *c)
 
 void cell_short_id(const struct cell *c)
 {
-	struct text id = member_text(c->row, c->member);
-
-	if (id.len > SHORT_ID)
-		id.len = SHORT_ID;
-	cell_text(c, id);
+	cell_text(c, text_cut(member_text(c->row, c->member), SHORT_ID));
 }
 
 static void cell_fitting(const struct cell *c, struct text text)

@@ -1,6 +1,6 @@
 /*
- * Lists: a table with a row for each thing of an answer, by a description of its columns. A terminal
- * gets those that there is room for; into a pipe go all.
+ * Lists: a table with a row for each thing of an answer, by a description of its columns. A
+ * terminal gets the columns that it has room for; a pipe gets all.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct cell {
 
 struct column {
 	const char *title;
-	const char *member; /* or NULL, for a cell that knows better */
+	const char *member; /* or NULL, where the cell needs none */
 	void (*cell)(
 		const struct cell *c); /* NULL: the member's value, as table_cell_value has it */
 	char align;                    /* 'l', 'r', or 'n', which may be narrowed; 0: 'l' */
@@ -39,7 +39,7 @@ struct list {
 int list_print(const struct cli *cli, const struct column *columns, const struct koine_value *rows);
 int list_print_as(const struct cli *cli, const struct list *list, const struct koine_value *rows);
 
-/* The columns there are on a terminal, or any number. */
+/* The columns of the terminal; for a pipe, more than any list needs. */
 unsigned list_room(const struct cli *cli);
 
 /* ---- cells ---- */

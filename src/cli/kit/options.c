@@ -185,7 +185,7 @@ static int begin_own(struct cli *cli)
 /* The words that name a command decide which options there are from here on. */
 static int take_word(struct cli *cli, char *word)
 {
-	/* argv is used again: what was read is never behind what is written. */
+	/* argv holds the words, too: writing never overtakes reading. */
 	cli->args[cli->n_args++] = word;
 	if (cli->n_args == 1) {
 		cli->command = command_find(cli->groups, NULL, word);
@@ -236,7 +236,7 @@ static bool wants_color(const char *when, bool terminal)
 	       !(term && strcmp(term, "dumb") == 0);
 }
 
-/* An option wins over it. */
+/* KOINE_SERVER_UID; an option wins over it. */
 static int read_server_uid(struct cli_options *o)
 {
 	const char *env = option_from_environment("KOINE_SERVER_UID");

@@ -194,7 +194,7 @@ static void write_key(const struct printer *p, struct text key)
 
 static void write_value(struct printer *p, const struct koine_value *v);
 
-/* As deep as the reader let the text become. */
+/* It recurses as deep as the reader let the text become. */
 static void write_children(struct printer *p, const struct koine_value *v, const char *brackets)
 {
 	const struct koine_value *child = koine_value_first(v);

@@ -9,7 +9,7 @@
 /* "koine: ..." on stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Complains, and is the exit code. */
+/* Complains, and returns the exit code. */
 int out_of_memory(void);
 
 /* Text from elsewhere: what could steer a terminal is shown as \xNN. */
@@ -17,7 +17,8 @@ void print_text(FILE *out, struct text t);
 
 enum { TIME_SHOWN = 32 };
 
-/* A time of the server in the user's own, to the minute or the second; "-" for what is none. */
+/* A time that the server told, in the user's time zone, to the minute or the second; "-" for
+ * none. */
 void format_time(const struct koine_value *v, char shown[TIME_SHOWN]);
 void format_second(const struct koine_value *v, char shown[TIME_SHOWN]);
 
@@ -26,7 +27,7 @@ enum color { COLOR_NONE, COLOR_RED, COLOR_GREEN, COLOR_YELLOW, COLOR_BLUE, COLOR
 /* What begins that colour on a terminal; "" for none. */
 const char *color_begin(enum color color);
 
-/* The colour of a word: of a row of such a table, whose last has no word; or none. */
+/* The colour that a table gives to a word; the last row has no word. */
 struct word_color {
 	const char *word;
 	enum color color;
@@ -40,7 +41,7 @@ void print_plain(const struct cli *cli);
 extern const char style_bold[];
 extern const char style_faint[];
 
-/* On one line, without a space. */
+/* On one line, without spaces. */
 void print_json_compact(FILE *out, const struct koine_value *v);
 
 /* The same of an object, without that member. */

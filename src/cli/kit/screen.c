@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/ioctl.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT};
@@ -40,26 +41,36 @@ static void leave(const struct screen *s)
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &s->before);
 }
 
-int screen_begin(struct screen *s)
+static void end(struct screen *s)
+{
+	leave(s);
+	signals_restore(&s->signals);
+}
+
+int screen_run(struct screen *s)
 {
 	static char frame[64 << 10];
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return -ENOTTY;
-	if (tcgetattr(STDIN_FILENO, &s->before) != 0)
-		return -errno;
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
+	    tcgetattr(STDIN_FILENO, &s->before) != 0)
+		return EX_USAGE;
 	wants_leave = wants_stop = has_changed = 0;
 	signals_catch(&s->signals, numbers, sizeof(numbers) / sizeof(numbers[0]), on_signal);
 	/* A frame that is written in pieces would flicker. */
 	setvbuf(stdout, frame, _IOFBF, sizeof(frame));
 	enter(s);
-	return 0;
+	while (!s->leave)
+		s->round(s->arg);
+	if (s->status == 0)
+		end(s);
+	return s->status;
 }
 
-void screen_end(struct screen *s)
+void screen_fail(struct screen *s, int status)
 {
-	leave(s);
-	signals_restore(&s->signals);
+	end(s);
+	s->leave = true;
+	s->status = status;
 }
 
 void screen_forget_keys(void)
@@ -84,14 +95,15 @@ static void stop(const struct screen *s)
 	enter(s);
 }
 
-static bool take_key(struct screen *s)
+static void take_key(struct screen *s)
 {
 	char byte;
 	ssize_t n = read(STDIN_FILENO, &byte, 1);
 
 	if (n == 1)
 		s->key(s->arg, byte);
-	return n == 1 || (n < 0 && errno == EINTR);
+	else if (n == 0 || errno != EINTR)
+		s->leave = true;
 }
 
 static int shorter(int a, int b)
@@ -99,7 +111,7 @@ static int shorter(int a, int b)
 	return a >= 0 && a < b ? a : b;
 }
 
-bool screen_wait(struct screen *s, const struct koine_client *c, int ms)
+void screen_wait(struct screen *s, const struct koine_client *c, int ms)
 {
 	struct pollfd p[] = {
 		{.fd = STDIN_FILENO, .events = POLLIN},
@@ -107,10 +119,15 @@ bool screen_wait(struct screen *s, const struct koine_client *c, int ms)
 	};
 	int n = signals_poll(&s->signals, p, 2, c ? shorter(koine_client_timeout_ms(c), ms) : ms);
 
-	if (wants_leave)
-		return false;
-	if (!wants_stop && !has_changed)
-		return n <= 0 || !p[0].revents || take_key(s);
+	if (wants_leave) {
+		s->leave = true;
+		return;
+	}
+	if (!wants_stop && !has_changed) {
+		if (n > 0 && p[0].revents)
+			take_key(s);
+		return;
+	}
 	if (wants_stop)
 		stop(s);
 	else
@@ -118,12 +135,11 @@ bool screen_wait(struct screen *s, const struct koine_client *c, int ms)
 	wants_stop = 0;
 	fputs("\033[2J", stdout);
 	s->redraw(s->arg);
-	return true;
 }
 
 /* ---- a row of it ---- */
 
-/* What was there goes first: behind a full row the cursor still stands on its last character. */
+/* Clears the row first: after a full row the cursor would still stand on its last character. */
 void screen_begin_row(void)
 {
 	fputs("\033[0m\033[K", stdout);

@@ -18,19 +18,24 @@ struct screen {
 	void *arg;
 	void (*key)(void *arg, char byte); /* what is pasted stands between ESC [ 200 ~ and 201 ~ */
 	void (*redraw)(void *arg);         /* the screen is empty */
+	void (*round)(void *arg);          /* waits once, and does what there is to do */
+	bool leave;                        /* set by any of them: this is the last round */
+	int status;                        /* how to exit then */
 };
 
-/* The callbacks are the caller's to set. A frame is written at once from here on: flush it.
- * 0, or -errno: stdin and stdout are not both a terminal. */
-int screen_begin(struct screen *s);
-void screen_end(struct screen *s);
+/* Round after round, until `leave`. The callbacks are the caller's to set. A frame is written at once:
+ * flush it. Returns `status`, or EX_USAGE where stdin and stdout are not both a terminal; nothing is
+ * said then. */
+int screen_run(struct screen *s);
+
+/* Gives the terminal back at once, so that something can be said, and leaves with that status. */
+void screen_fail(struct screen *s, int status);
 
 /* Waits for a key, a signal, what the client waits for (NULL: nothing), or so many milliseconds;
- * and lets the callbacks act on it. False: it is time to leave, for Ctrl-C or a terminal that is
- * gone. */
-bool screen_wait(struct screen *s, const struct koine_client *c, int ms);
+ * and lets the callbacks act on it. Ctrl-C, or a terminal that is gone, sets `leave`. */
+void screen_wait(struct screen *s, const struct koine_client *c, int ms);
 
-/* What was typed and not taken yet was meant for something else. */
+/* Drops the keys that wait: they were meant for something else. */
 void screen_forget_keys(void);
 
 /* As it is now; it may change at any time. */

@@ -9,7 +9,7 @@
 
 struct show;
 
-/* A member, and how it is shown; nothing is printed for one that there is none of. */
+/* A member, and how it is shown. A thing that does not have it gets no line. */
 struct show_row {
 	const char *label; /* "": it is not shown */
 	const char *member;
@@ -21,13 +21,13 @@ struct show {
 	const struct koine_value *thing;
 	const struct portrait *portrait; /* or NULL */
 	int width;                       /* of the labels */
-	bool bold; /* labels on a terminal, which then stand two columns away */
+	bool bold; /* on a terminal labels are bold; then two spaces follow them, not one */
 };
 
 /* The last row has no label. */
 void show_print(const struct show *s, const struct show_row *rows);
 
-/* For rows of a noun's own: what begins a line. */
+/* Begins a line; for rows that print themselves. */
 void show_label(const struct show *s, const char *label);
 
 /* ---- kinds ---- */

@@ -43,8 +43,8 @@ void table_freep(struct table **t)
 	table_free(*t);
 }
 
-/* A cell is one line, and must not steer the terminal. Its colour stands before it: no text has
- * such a byte by then. */
+/* A cell is one line, and must not steer the terminal. A byte before its text says its colour:
+ * the text has no control characters by then. */
 void table_cell_color(struct table *t, struct text text, enum color color)
 {
 	size_t column = t->n_cells++ % strlen(t->align);
@@ -106,7 +106,7 @@ static size_t columns_used(const struct table *t)
 	return used;
 }
 
-/* Takes from the widest that may be narrowed until the last column has a little. */
+/* Narrows the widest column that may be narrowed, until the last column has a little room. */
 static void narrow(struct table *t)
 {
 	while (t->fit > 0 && columns_used(t) + LAST_COLUMN_MIN > t->fit) {
@@ -122,7 +122,7 @@ static void narrow(struct table *t)
 	}
 }
 
-/* What the others leave to the last column; a little at least. */
+/* What the other columns leave to the last one; a little at least. */
 static size_t room_for_last(const struct table *t)
 {
 	size_t used = columns_used(t);

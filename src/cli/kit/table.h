@@ -22,8 +22,8 @@ void table_cell_color(struct table *t, struct text text, enum color color);
 /* A string's text, a number's digits, "-" for nothing, JSON for anything else. */
 void table_cell_value(struct table *t, const struct koine_value *v);
 
-/* Makes the last column as narrow as it must be for so many columns in all, and where that is
- * not enough, the ones marked so. */
+/* Narrows the last column so that the table has so many columns in all, and where that is not
+ * enough, the ones marked so. */
 void table_fit(struct table *t, size_t columns);
 /* The same, but what does not fit into the last column goes on below it. */
 void table_wrap(struct table *t, size_t columns);

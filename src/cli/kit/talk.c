@@ -218,11 +218,6 @@ static size_t type_length(struct text t)
 	return 0;
 }
 
-static struct text skip(struct text t, size_t n)
-{
-	return n == 0 ? t : (struct text) {.data = t.data + n, .len = t.len - n};
-}
-
 /* The sentence alone. Before it may stand the kind of error, which only programs want. */
 static struct text sentence_of(struct text t)
 {
@@ -230,12 +225,12 @@ static struct text sentence_of(struct text t)
 					    TEXT("Too large: ")};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (t.len > kinds[i].len && memcmp(t.data, kinds[i].data, kinds[i].len) == 0) {
-			t = skip(t, kinds[i].len);
+		if (t.len > kinds[i].len && text_begins(t, kinds[i])) {
+			t = text_skip(t, kinds[i].len);
 			break;
 		}
 	}
-	return skip(t, type_length(t));
+	return text_skip(t, type_length(t));
 }
 
 void talk_print_why(struct text error)
@@ -302,7 +297,7 @@ int talk_failed(const struct koine_client *c, const char *method, int result,
 	}
 	fputs("koine: ", stderr);
 	print_text(stderr, text_of(koine_client_error(c)));
-	/* A socket may be shut as well; there no token helps. */
+	/* A Unix socket may refuse us, too; there no token helps. */
 	if (result == -EACCES && strstr(koine_client_error(c), ": HTTP 40"))
 		fputs(" (--token-file FILE sends a token)", stderr);
 	fputc('\n', stderr);

@@ -19,21 +19,21 @@ typedef void (*bytes_cb)(void *arg, bool out, const char *data, size_t len);
 /* Dials the server of the options, for one connection more. on_bytes may be NULL. */
 int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client);
 
-/* The connection that most commands need: cli->client. Nothing happens where it is there. */
+/* Dials cli->client, the connection that most commands need, unless it is there. */
 int talk_connect(struct cli *cli);
 void talk_hang_up(struct cli *cli);
 
-/* An answer may take as long as people or agents do, unless the options set a limit. For the
- * connection that is dialled next. */
+/* For the connection that is dialled next: an answer may take as long as people or agents do,
+ * unless the options set a limit. */
 void talk_be_patient(struct cli *cli);
 
-/* Whether requests and answers go one by one, with nothing in between. */
+/* Whether nothing but the answer comes between a request and the next. */
 bool talk_is_http(const struct cli *cli);
 
 /* Whether the server is one of Go's net/rpc, which takes any value as parameters. */
 bool talk_is_gob(const struct cli *cli);
 
-/* Whether waiting for the daemon may help after this end of a call. */
+/* Whether a call that ended so may succeed once the daemon is back. */
 bool talk_may_come_back(int result, const struct koine_answer *a);
 
 /* ---- what went wrong ---- */
@@ -47,7 +47,7 @@ struct text talk_error(const struct koine_answer *a);
 /* Why something failed, to stderr, without the kind of error before it that only programs want. */
 void talk_print_why(struct text error);
 
-/* The same behind ": ", where there is a reason, and the end of the line. */
+/* The same after ": ", if there is a reason, and the end of the line. */
 void talk_print_reason(struct text error);
 
 /* "koine: SENTENCE" on stderr; or all of it, see talk_be_exact. */

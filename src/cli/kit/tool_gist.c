@@ -33,7 +33,7 @@ static const struct {
 	{"Task", "prompt"},
 };
 
-/* What speaks for itself where there is nothing else. */
+/* Members that say enough where there is no other. */
 static const char *const plain[] = {"command", "file_path", "path",    "url",    "pattern",
 				    "query",   "msg",       "message", "prompt", "question"};
 

@@ -103,6 +103,16 @@ struct text buf_text(const struct buf *b)
 	return (struct text) {.data = b->len > 0 ? b->data : "", .len = b->len};
 }
 
+bool text_begins(struct text t, struct text with)
+{
+	return t.len >= with.len && memcmp(t.data, with.data, with.len) == 0;
+}
+
+struct text text_skip(struct text t, size_t n)
+{
+	return n == 0 ? t : (struct text) {.data = t.data + n, .len = t.len - n};
+}
+
 struct text text_without_newlines(struct text t)
 {
 	while (t.len > 0 && t.data[t.len - 1] == '\n')

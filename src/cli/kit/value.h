@@ -22,17 +22,20 @@ struct text member_text(const struct koine_value *v, const char *key);
 struct text member_string(const struct koine_value *v, const char *key);
 bool member_is(const struct koine_value *v, const char *key, const char *text);
 bool member_flag(const struct koine_value *v, const char *key);      /* false where there is none */
-int64_t member_number(const struct koine_value *v, const char *key); /* 0, too */
+int64_t member_number(const struct koine_value *v, const char *key); /* 0 where there is none */
 /* Milliseconds since 1970 of a time in words; 0: none. */
 int64_t member_time(const struct koine_value *v, const char *key);
 const struct koine_value *member_first(const struct koine_value *v, const char *key);
 /* Into a buffer, cut where that is too small; "" for none. */
 void member_copy(const struct koine_value *v, const char *key, char *out, size_t size);
 
-/* What is in it; "" of one that is empty. */
+/* Its bytes; "" where it is empty. */
 struct text buf_text(const struct buf *b);
 
+bool text_begins(struct text t, struct text with);
+/* Without its first n bytes, which it has. */
+struct text text_skip(struct text t, size_t n);
 /* Without the ends of lines behind it. */
 struct text text_without_newlines(struct text t);
-/* Behind its last slash. */
+/* What follows its last slash. */
 struct text text_base_name(struct text path);

@@ -1,4 +1,4 @@
-/* Where the memory commands find a server, and what every call of theirs says. */
+/* Where the memory commands find a server, and the parameters that all their calls have. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +18,8 @@ static bool is_missing(const char *path)
 	return stat(path, &st) != 0 && errno == ENOENT;
 }
 
-/* Nobody said where koine is: ash's socket, if one is named, or is all there is. */
+/* ash's socket, if nobody said where koine is, and it is named, or is the only one there; else
+ * NULL. */
 static const char *find_ash(const struct cli *cli)
 {
 	const char *ash = option_from_environment("ASH_RPC_SOCKET");
@@ -33,8 +34,8 @@ static const char *find_ash(const struct cli *cli)
 		       : NULL;
 }
 
-/* A daemon that is starting has a socket file, so one that is missing is no
- * reason to wait, nor is one that we may not use. */
+/* A daemon that is starting has its socket file already. So it is not worth waiting for a file
+ * that is missing, or that we may not use. */
 static uint32_t default_retries(const struct cli *cli)
 {
 	bool is_unix = strncmp(cli->address, "unix:", 5) == 0;

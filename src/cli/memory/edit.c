@@ -63,8 +63,7 @@ static int read_file(const char *path, struct buf *out)
 	return EX_NOINPUT;
 }
 
-/* A plain name is run as it is, so that no shell is needed; anything else is the
- * shell's to take apart. */
+/* A plain name is run without a shell; anything else is for the shell to take apart. */
 static void become_editor(const char *editor, const char *path)
 {
 	char command[4096];
@@ -121,7 +120,7 @@ static int update_memory(struct cli *cli, struct text id, struct text content)
 	return r;
 }
 
-/* Editors end the last line, which the content may not have done. */
+/* Editors end the last line, also where the content did not. */
 static void drop_added_newline(struct buf *edited, struct text before)
 {
 	bool had = before.len > 0 && before.data[before.len - 1] == '\n';

@@ -15,8 +15,8 @@
 
 enum { PAGE = 500 };
 
-/* Where it goes. A file is written beside its name and takes it at the end, so that
- * nobody ever finds half of one. */
+/* Where the export goes. A file is written under another name first, so that nobody ever finds
+ * half of one. */
 struct target {
 	FILE *out;
 	char path[PATH_MAX];
@@ -56,7 +56,7 @@ static int target_open(struct target *t, const char *path)
 	return cannot_write(path);
 }
 
-/* `r` is how the export went: only a whole one is kept. */
+/* Keeps the file if the export went well (`r` is 0), else removes it. */
 static int target_close(struct target *t, int r)
 {
 	bool good;
@@ -78,8 +78,7 @@ static int target_close(struct target *t, int r)
 	return r;
 }
 
-struct export
-{
+struct exporter {
 	struct cli *cli;
 	struct target *target;
 	char cursor[256]; /* "": from the newest */
@@ -88,7 +87,7 @@ struct export
 	bool ended;
 };
 
-static int write_page(struct export *e, const struct koine_value *page)
+static int write_page(struct exporter *e, const struct koine_value *page)
 {
 	const struct koine_value *entries = koine_value_get(page, "entries");
 	const struct koine_value *entry = koine_value_first(entries);
@@ -108,8 +107,8 @@ static int write_page(struct export *e, const struct koine_value *page)
 	return ferror(e->target->out) ? EX_IOERR : 0;
 }
 
-/* Memories may be long: a page that would be too large is asked for again, smaller. */
-static int export_page(struct export *e)
+/* Memories may be long: when a page is too large, a smaller one is asked for next. */
+static int export_page(struct exporter *e)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct koine_json *j = params_new();
@@ -131,7 +130,7 @@ static int export_page(struct export *e)
 
 static int export_all(struct cli *cli, struct target *target, size_t *ret_n)
 {
-	struct export e = {.cli = cli, .target = target, .limit = PAGE};
+	struct exporter e = {.cli = cli, .target = target, .limit = PAGE};
 	int r = talk_connect(cli);
 
 	while (r == 0 && !e.ended)

@@ -26,7 +26,7 @@ enum {
 	LINE_MAX_BYTES = 15 << 20, /* alone in a message of 16 MiB */
 };
 
-struct import {
+struct importer {
 	struct cli *cli;
 	const char *name; /* of the file */
 	struct lines in;
@@ -41,13 +41,13 @@ struct import {
 	struct progress progress;
 };
 
-static size_t begin_of(const struct import *m, unsigned i)
+static size_t begin_of(const struct importer *m, unsigned i)
 {
 	return i == 0 ? 0 : m->ends[i - 1];
 }
 
 /* 0, or an exit code after words; *ret_line is {NULL, 0} when there was none left. */
-static int read_line(struct import *m, struct text *ret_line)
+static int read_line(struct importer *m, struct text *ret_line)
 {
 	int r = lines_next(&m->in, ret_line);
 
@@ -67,7 +67,7 @@ static int read_line(struct import *m, struct text *ret_line)
 }
 
 /* Without the mark that some editors put in front of a file, and spaces around. */
-static struct text trimmed(const struct import *m, struct text t)
+static struct text trimmed(const struct importer *m, struct text t)
 {
 	if (m->line == 1 && t.len >= 3 && memcmp(t.data, "\xef\xbb\xbf", 3) == 0) {
 		t.data += 3;
@@ -82,7 +82,7 @@ static struct text trimmed(const struct import *m, struct text t)
 	return t;
 }
 
-static int check_line(const struct import *m, struct text t)
+static int check_line(const struct importer *m, struct text t)
 {
 	struct koine_doc *doc = NULL;
 	char error[256];
@@ -113,7 +113,7 @@ static long find_culprit(const struct koine_answer *a, unsigned n)
 	return i >= 0 && i < (long)n ? i : -1;
 }
 
-static void blame_line(const struct import *m, long i, const struct koine_answer *a)
+static void blame_line(const struct importer *m, long i, const struct koine_answer *a)
 {
 	struct text message = talk_error(a);
 
@@ -122,7 +122,7 @@ static void blame_line(const struct import *m, long i, const struct koine_answer
 	fputc('\n', stderr);
 }
 
-static int send_batch(struct import *m, unsigned n, struct koine_answer **ret_answer)
+static int send_batch(struct importer *m, unsigned n, struct koine_answer **ret_answer)
 {
 	struct koine_json *j = params_new();
 
@@ -137,9 +137,8 @@ static int send_batch(struct import *m, unsigned n, struct koine_answer **ret_an
 	return call_ask(m->cli, "memory.import", j, ret_answer);
 }
 
-/* Sends the first n of the batch; a bad one among them ends it, but those before it
- * go out alone. */
-static int send_first(struct import *m, unsigned n)
+/* Sends the first n of the batch. When one is bad, those before it are sent alone, and it ends. */
+static int send_first(struct importer *m, unsigned n)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	long culprit;
@@ -158,7 +157,7 @@ static int send_first(struct import *m, unsigned n)
 	return r != 0 ? r : EX_DATAERR;
 }
 
-static int flush_batch(struct import *m)
+static int flush_batch(struct importer *m)
 {
 	int r = send_first(m, m->n);
 
@@ -169,7 +168,7 @@ static int flush_batch(struct import *m)
 	return r;
 }
 
-static int add_to_batch(struct import *m, struct text t)
+static int add_to_batch(struct importer *m, struct text t)
 {
 	int r = 0;
 
@@ -185,7 +184,7 @@ static int add_to_batch(struct import *m, struct text t)
 	return 0;
 }
 
-static int import_lines(struct import *m)
+static int import_lines(struct importer *m)
 {
 	struct text line;
 	int after;
@@ -207,7 +206,7 @@ static int import_lines(struct import *m)
 	return r != 0 ? r : after;
 }
 
-static int open_file(struct import *m, const char *path)
+static int open_file(struct importer *m, const char *path)
 {
 	struct stat st;
 	bool is_stdin = strcmp(path, "-") == 0;
@@ -222,7 +221,7 @@ static int open_file(struct import *m, const char *path)
 	return 0;
 }
 
-static int import_file(struct import *m, const char *path)
+static int import_file(struct importer *m, const char *path)
 {
 	int r = open_file(m, path);
 
@@ -239,7 +238,7 @@ static int import_file(struct import *m, const char *path)
 
 int cmd_memory_import(struct cli *cli)
 {
-	struct import m = {.cli = cli};
+	struct importer m = {.cli = cli};
 	int r = memory_find_server(cli, NEEDS_KOINE);
 
 	if (r != 0)

@@ -22,7 +22,7 @@ struct word {
 static const char plain_latin[] =
 	"aaaaaaaceeeeiiiidnooooo*ouuuuytsaaaaaaaceeeeiiiidnooooo/ouuuuyty";
 
-/* Enough of them that a question does not light up everything. */
+/* Words that are not marked, so that a question does not mark everything. */
 static const char *const too_common[] = {
 	"a",    "about", "all",   "am",   "an",   "and",  "any",  "are", "as",   "at",
 	"be",   "been",  "by",    "can",  "did",  "do",   "does", "for", "from", "had",
@@ -54,7 +54,7 @@ static bool is_letter(uint32_t c)
 {
 	if (c < 0x80)
 		return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-	/* Signs, the punctuation of all and that of East Asia. */
+	/* But for signs, general punctuation, and that of East Asia. */
 	return c >= 0xc0 && c != 0xd7 && c != 0xf7 && !(c >= 0x2000 && c <= 0x2bff) &&
 	       !(c >= 0x3000 && c <= 0x3004) && !(c >= 0x3007 && c <= 0x3030) &&
 	       !(c >= 0xff00 && c <= 0xff0f) && !(c >= 0xff1a && c <= 0xff20);
@@ -99,7 +99,7 @@ static bool next_word(const char *text, size_t len, size_t *at, struct word *w)
 			w->letters[w->n] = fold(c);
 		w->n++;
 		w->to = i + used;
-		/* Two characters, and then again from the second of them. */
+		/* Each pair of characters is a word; the next begins at the second of them. */
 		if (w->n == 1 || !w->spaceless)
 			*at = w->to;
 	}

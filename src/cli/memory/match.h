@@ -1,6 +1,6 @@
 /*
- * Which words of a memory a query is about: to show, not to find. The daemon knows
- * languages better; here it is enough that an ending more or less does not matter.
+ * Which words of a memory match a query: to show them, not to find them. The daemon knows
+ * languages better; here it is enough to ignore endings.
  */
 #pragma once
 

@@ -55,7 +55,7 @@ struct koine_json *memory_id_params(const struct cli *cli, struct text id);
  * were left out. */
 bool memory_print_cut(FILE *out, struct text text, unsigned most, unsigned pad);
 
-/* "WHAT: ID", of an id its beginning. */
+/* Prints "WHAT: ID", with the beginning of the id. */
 void memory_say(FILE *out, const char *what, struct text id);
 
 /* 0, or EX_PROTOCOL when it is no list of memories. */

@@ -16,7 +16,8 @@ struct tap {
 	bool hides;     /* what follows them */
 };
 
-/* The beginning of the line that holds a token, which may be shown to others with the rest. */
+/* The line that holds a token begins so. People show this output to others, so the token is
+ * hidden. */
 static const char secret[] = "Authorization: Bearer ";
 
 static void begin_line(struct tap *tap, bool out)
@@ -49,7 +50,7 @@ static bool hide(struct tap *tap, char byte)
 		tap->hides = false;
 	if (tap->hides)
 		return true;
-	/* What differs once cannot match any more. */
+	/* A line that differed once does not match any more. */
 	if (tap->matched < len)
 		tap->matched = byte == secret[tap->matched] ? tap->matched + 1 : len + 1;
 	return false;
@@ -70,8 +71,8 @@ static void show_byte(struct tap *tap, char byte)
 	}
 }
 
-/* Bytes come in whatever pieces the socket made of them; a line here ends where
- * one ends in the stream, or where the other side begins. */
+/* Bytes come in any pieces. A line is printed up to its end in the stream, or until the other
+ * side begins. */
 static void show_bytes(void *arg, bool out, const char *data, size_t len)
 {
 	struct tap *tap = arg;

@@ -52,7 +52,7 @@ static int cmd_show(struct cli *cli)
 	return session_print_approvals(cli, id);
 }
 
-/* However it ended, its log was printed. */
+/* The exit code does not follow the session: its log was printed. */
 static int cmd_log(struct cli *cli)
 {
 	const struct session_options *o = cli->own;

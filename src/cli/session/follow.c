@@ -38,7 +38,7 @@ static int ask_page(struct cli *cli, const char *id, int64_t after,
 	return call_ask(cli, "session.events", j, ret_answer);
 }
 
-/* What was said behind the event *last, until there is no more. */
+/* Prints what was said after the event *last, page by page. */
 static int print_pages(struct cli *cli, const char *id, int64_t *last,
 		       struct koine_answer **ret_failed)
 {
@@ -119,7 +119,7 @@ struct viewer {
 	/* The newest of them, so that none is shown twice. */
 	char shown[APPROVALS_MAX][SESSION_ID_MAX];
 	unsigned n_shown;
-	/* What was decided, to be told behind what was said before. */
+	/* Decisions that are told after what was said before them. */
 	struct koine_doc *resolved[RESOLVED_MAX];
 	unsigned n_resolved;
 };
@@ -149,8 +149,8 @@ static void show_approvals(struct viewer *v, const struct koine_answer *a)
 	}
 }
 
-/* One that was decided before it was shown as waiting is told, too: behind the call that it is
- * about, if that is still to be printed. */
+/* An approval that was decided before it was shown as waiting is told, too: after the call that
+ * it is about, if that is still to be printed. */
 static void take_resolved(struct viewer *v, const struct koine_value *data, bool all_printed)
 {
 	char id[SESSION_ID_MAX];
@@ -183,7 +183,7 @@ static void on_told(void *arg, struct text method, const struct koine_value *par
 	bool all_printed = !v->said;
 
 	v->said = true;
-	/* What is asked is shown behind the call that it is about. */
+	/* A question is shown after the call that it is about, so not yet. */
 	if (member_is(params, "type", "session.status") ||
 	    member_is(params, "type", "approval.requested"))
 		v->moved = true;
@@ -237,8 +237,8 @@ static bool is_over(const struct koine_value *session)
 	       member_is(session, "status", "interrupted");
 }
 
-/* The status first: when an end is seen, everything was said before. Then what waits, which is shown
- * behind all that was said before it was asked. As koine_client_call. */
+/* Asks for the status first: if the session has ended, all was said before. Then for approvals,
+ * which are shown after what was said before they were asked. As koine_client_call. */
 static int look(void *arg, struct koine_answer **ret_failed)
 {
 	CLEANUP(answer_freep) struct koine_answer *session = NULL;

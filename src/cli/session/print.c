@@ -20,7 +20,8 @@ enum color session_color(const struct koine_value *session)
 	return color_of_word(rows, member_text(session, "status"));
 }
 
-/* A summary is a query cut short; a terminal shows of the query what there is room for. */
+/* A summary is the beginning of the query; a terminal shows as much of the query as it has room
+ * for. */
 struct text session_name(const struct cli *cli, const struct koine_value *session)
 {
 	struct text name = member_text(session, "title");

@@ -39,8 +39,8 @@ enum color session_color(const struct koine_value *session);
 struct text session_name(const struct cli *cli, const struct koine_value *session);
 int session_print_list(const struct cli *cli, const struct koine_value *sessions);
 int session_print_one(const struct cli *cli, const struct koine_value *session);
-/* With --json, or else what `print` does; where there are none a terminal is told so. `of_all`: also
- * archived ones were asked for. */
+/* Prints them as JSON or with `print`; on a terminal it says when there are none. `of_all`:
+ * archived ones were asked for, too. */
 int session_print_found(const struct cli *cli, const struct koine_value *sessions, bool of_all,
 			int (*print)(const struct cli *cli, const struct koine_value *sessions));
 
@@ -55,16 +55,16 @@ void session_print_resolved(const struct cli *cli, const struct koine_value *dat
 
 /* ---- follow.c ---- */
 
-/* Prints what was said, and the approvals that wait where it waits for one. */
+/* Prints what was said, and the approvals that the session waits for. */
 int session_print_log(struct cli *cli, const struct koine_value *session);
 
-/* The approvals of this session that wait. */
+/* Prints the approvals of this session that wait. */
 int session_print_approvals(struct cli *cli, const char *id);
 
 /*
- * All that was said, and what is, until the session ends; *ret_status is how we shall exit: 0
- * completed, 1 failed, EXIT_INTERRUPTED. Ctrl-C leaves, and the session goes on: then
- * EXIT_INTERRUPTED is what this returns.
+ * Prints all that was said, and what is said until the session ends; *ret_status is how to exit: 0
+ * completed, 1 failed, EXIT_INTERRUPTED. Ctrl-C leaves, and the session goes on: then this returns
+ * EXIT_INTERRUPTED.
  */
 int session_follow(struct cli *cli, const char *id, int *ret_status);
 

@@ -51,10 +51,8 @@ static void print_line(const struct tree *t, const struct node *n, const char *p
 {
 	unsigned columns = t->cli->terminal ? terminal_columns() : 160;
 	size_t used = text_columns(text_of(prefix)) + text_columns(text_of(branch));
-	struct text id = member_text(n->session, "id");
+	struct text id = text_cut(member_text(n->session, "id"), SHORT_ID);
 
-	if (id.len > SHORT_ID)
-		id.len = SHORT_ID;
 	printf("%s%s", prefix, branch);
 	used += print_fitting(stdout, id, SHORT_ID) + 4;
 	fputs("  ", stdout);
@@ -105,7 +103,8 @@ static void print_root(struct tree *t, int at)
 	print_children(t, at, "");
 }
 
-/* The first of those that it goes on from; nobody is its own ancestor, whatever a server says. */
+/* The first of the sessions that it goes on from. A server could claim a circle; it is not
+ * followed for ever. */
 static int root_of(const struct tree *t, int at)
 {
 	for (int i = 0; i < t->n && t->nodes[at].parent >= 0; i++)

@@ -1,4 +1,4 @@
-/* Which project the commands about tasks mean, and what every call of theirs says. */
+/* Which project the commands about tasks mean, and the parameters of their calls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -163,7 +163,7 @@ static struct text tail_of(struct text text, int64_t n)
 		if (text.data[at - 1] == '\n' && --n == 0)
 			break;
 	}
-	return at == 0 ? text : (struct text) {.data = text.data + at, .len = text.len - at};
+	return text_skip(text, at);
 }
 
 /* Asks for more and more of the end, until it has enough lines in it. */
@@ -232,7 +232,7 @@ int cmd_task_follow(struct cli *cli)
 	return r == 0 ? status : r;
 }
 
-/* All of them; the first that did not go well says how we exit. */
+/* Waits for all of them; the exit status is that of the first that did not go well. */
 int cmd_task_wait(struct cli *cli)
 {
 	const struct task_options *o = cli->own;

@@ -62,7 +62,7 @@ bool task_project_above(const char *folder, char project[PATH_MAX]);
 /* Finds the project that all calls are about. 0 or an exit code. */
 int task_find_project(struct cli *cli);
 
-/* The project is in them. */
+/* Begins params with the project. */
 struct koine_json *task_params(const struct cli *cli);
 
 /* What to do about a project that the daemon does not serve. */
@@ -96,7 +96,7 @@ void task_print_output(const struct cli *cli, struct text output);
 
 /* ---- log.c ---- */
 
-/* Prints what comes from `offset` on until the task ends. *ret_status is how we shall exit: 0, the
+/* Prints what comes from `offset` on until the task ends. *ret_status is how to exit: 0, the
  * task's own exit status, EXIT_ERROR_ANSWER, or EXIT_INTERRUPTED for one that was cancelled. */
 int task_follow(struct cli *cli, const char *typed, int64_t offset, int *ret_status);
 

@@ -29,8 +29,6 @@ struct watch {
 	struct question parts[N_PARTS];
 	unsigned n_open; /* questions without an answer */
 	uint64_t next_ms;
-	int status; /* how we exit; 0: go on */
-	bool leave; /* and what is answered now is of no use */
 	/* of the frame that is drawn */
 	unsigned columns;
 	unsigned rows_left;
@@ -42,14 +40,8 @@ struct watch {
 
 static void fail(struct watch *w, int result, const struct koine_answer *a)
 {
-	screen_end(&w->screen);
-	w->leave = true;
-	if (result != KOINE_ERROR_ANSWER) {
-		w->status = talk_failed(w->cli->client, "task.find", result, NULL);
-		return;
-	}
-	talk_print_error("task.find", a);
-	w->status = EXIT_ERROR_ANSWER;
+	screen_fail(&w->screen, EXIT_ERROR_ANSWER);
+	w->screen.status = talk_failed(w->cli->client, "task.find", result, a);
 }
 
 static void on_answer(void *arg, int result, const struct koine_answer *a)
@@ -59,7 +51,7 @@ static void on_answer(void *arg, int result, const struct koine_answer *a)
 	struct koine_doc *doc;
 
 	w->n_open--;
-	if (w->leave)
+	if (w->screen.leave)
 		return;
 	if (result != 0) {
 		fail(w, result, a);
@@ -91,10 +83,10 @@ static int ask_part(struct watch *w, enum part part)
 static void ask(struct watch *w)
 {
 	w->next_ms = clock_steady_ms() + EVERY_MS;
-	for (int i = 0; i < N_PARTS && w->status == 0; i++) {
+	for (int i = 0; i < N_PARTS && w->screen.status == 0; i++) {
 		int r = ask_part(w, (enum part)i);
 
-		if (r != 0 && w->status == 0)
+		if (r != 0 && w->screen.status == 0)
 			fail(w, r, NULL);
 	}
 }
@@ -143,7 +135,7 @@ static void draw_counts(struct watch *w)
 		screen_end_row();
 }
 
-/* Why a queued one waits; "" when only for others before it. */
+/* Why a queued task waits; "" when it only waits for others before it. */
 static void say_wait(const struct koine_value *task, char *out, size_t size)
 {
 	int64_t until = member_time(task, "not_before") - clock_utc_ms();
@@ -290,40 +282,23 @@ static void on_key(void *arg, char key)
 {
 	struct watch *w = arg;
 
-	w->leave = key == 'q' || key == 'Q';
+	w->screen.leave = key == 'q' || key == 'Q';
 }
 
-static void go_on(struct watch *w)
+static void go_on(void *arg)
 {
+	struct watch *w = arg;
 	bool waited = w->n_open > 0;
 
-	if (!screen_wait(&w->screen, waited ? w->cli->client : NULL, time_left(w)))
-		w->leave = true;
-	if (w->leave)
+	screen_wait(&w->screen, waited ? w->cli->client : NULL, time_left(w));
+	if (w->screen.leave)
 		return;
 	if (waited)
 		(void)koine_client_step(w->cli->client);
-	if (waited && w->n_open == 0 && w->status == 0)
+	if (waited && w->n_open == 0 && w->screen.status == 0)
 		draw(w);
-	if (w->n_open == 0 && !w->leave && clock_steady_ms() >= w->next_ms)
+	if (w->n_open == 0 && !w->screen.leave && clock_steady_ms() >= w->next_ms)
 		ask(w);
-}
-
-static int refuse_pipe(void)
-{
-	complain("task watch needs a terminal; koine task list does not");
-	return EX_USAGE;
-}
-
-static int watch(struct watch *w)
-{
-	if (screen_begin(&w->screen) != 0)
-		return refuse_pipe();
-	while (!w->leave)
-		go_on(w);
-	if (w->status == 0)
-		screen_end(&w->screen);
-	return w->status;
 }
 
 int cmd_task_watch(struct cli *cli)
@@ -331,19 +306,20 @@ int cmd_task_watch(struct cli *cli)
 	struct watch w = {
 		.cli = cli,
 		.row.print = print_fitting,
-		.screen = {.arg = &w, .key = on_key, .redraw = draw},
+		.screen = {.arg = &w, .key = on_key, .redraw = draw, .round = go_on},
 	};
 	int r;
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return refuse_pipe();
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+		complain("task watch needs a terminal; koine task list does not");
+		return EX_USAGE;
+	}
 	r = talk_connect(cli);
 	if (r != 0)
 		return r;
 	for (int i = 0; i < N_PARTS; i++)
 		w.parts[i].watch = &w;
-	r = watch(&w);
-	w.leave = true;
+	r = screen_run(&w.screen);
 	talk_hang_up(cli);
 	for (int i = 0; i < N_PARTS; i++)
 		koine_doc_free(w.parts[i].doc);
