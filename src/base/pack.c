@@ -106,6 +106,12 @@ void packer_text(struct packer *p, const char *key, struct text t)
 		buf_add_char(p->out, marks[VALUE_NULL]);
 }
 
+void packer_given(struct packer *p, const char *key, struct text t)
+{
+	if (t.data)
+		packer_text(p, key, t);
+}
+
 void packer_int(struct packer *p, const char *key, int64_t n)
 {
 	char text[24];

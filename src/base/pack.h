@@ -37,7 +37,8 @@ void packer_end(struct packer *p);
 
 /* What follows is the value of this member: it may be an object that is packed into the same buffer. */
 void packer_key(struct packer *p, const char *key);
-void packer_text(struct packer *p, const char *key, struct text t); /* {NULL, 0} is null */
+void packer_text(struct packer *p, const char *key, struct text t);  /* {NULL, 0} is null */
+void packer_given(struct packer *p, const char *key, struct text t); /* ... is left out */
 void packer_int(struct packer *p, const char *key, int64_t n);
 void packer_bool(struct packer *p, const char *key, bool b);
 void packer_packed(struct packer *p, const char *key, struct text packed); /* is so already */

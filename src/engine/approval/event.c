@@ -1,9 +1,5 @@
 /* What the event log tells of approvals, worded for all who ever asked for them. */
-#include <errno.h>
-
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/pack.h"
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
 
@@ -23,46 +19,34 @@ static void say_what(struct packer *p, const struct approval *row)
 	packer_text(p, "tool_name", some(row->tool));
 }
 
-static void say_some(struct packer *p, const char *key, struct text t)
-{
-	if (t.data)
-		packer_text(p, key, t);
-}
-
 static int add(struct events *events, const char *type, const struct approval *row,
-	       struct packer *p)
+	       struct event_data *d)
 {
-	const struct buf *data = p->out;
 	struct event_new e = {.type = type, .session = row->session, .run = row->run};
 
-	packer_end(p);
-	if (data->err != 0)
-		return data->err;
-	e.packed = (struct text) {.data = data->data, .len = data->len};
-	return event_add(events, &e);
+	return event_add_data(events, &e, d);
 }
 
 int approval_tell_requested(struct events *events, const struct approval *row, unsigned total)
 {
-	CLEANUP(buf_donep) struct buf data;
 	char deadline[ISO_LEN + 1];
-	struct packer p;
+	struct event_data d;
+	struct packer *p = &d.members;
 
-	buf_init(&data, EVENT_DATA_MAX);
-	packer_begin(&p, &data);
-	say_what(&p, row);
+	event_data_begin(&d);
+	say_what(p, row);
 	/* Whoever wants a large one asks for it. */
 	if (row->input.bytes.len <= APPROVAL_SHOWN_INPUT_MAX)
-		packer_packed(&p, "tool_input", row->input.bytes);
-	say_some(&p, "tool_use_id", row->tool_use_id);
-	packer_int(&p, "count", 1);
-	packer_int(&p, "total", total);
-	say_some(&p, "agent", row->agent);
+		packer_packed(p, "tool_input", row->input.bytes);
+	packer_given(p, "tool_use_id", row->tool_use_id);
+	packer_int(p, "count", 1);
+	packer_int(p, "total", total);
+	packer_given(p, "agent", row->agent);
 	if (row->deadline_ms > 0) {
 		clock_format_iso(row->deadline_ms, deadline);
-		packer_text(&p, "deadline", text_of(deadline));
+		packer_text(p, "deadline", text_of(deadline));
 	}
-	return add(events, "approval.requested", row, &p);
+	return add(events, "approval.requested", row, &d);
 }
 
 /* The first generation of clients knows the comment by what it is. */
@@ -82,29 +66,28 @@ static void say_decider(struct packer *p, const struct approval *row)
 	packer_int(&from, "uid", row->decider_uid);
 	if (row->decider_pid > 0)
 		packer_int(&from, "pid", row->decider_pid);
-	say_some(&from, "program", row->decider_program);
-	say_some(&from, "terminal", row->decider_terminal);
+	packer_given(&from, "program", row->decider_program);
+	packer_given(&from, "terminal", row->decider_terminal);
 	packer_end(&from);
 }
 
 int approval_tell_resolved(struct events *events, const struct approval *row)
 {
-	CLEANUP(buf_donep) struct buf data;
 	struct text status = text_of(approval_status_name(row->status));
-	struct packer p;
+	struct event_data d;
+	struct packer *p = &d.members;
 
-	buf_init(&data, EVENT_DATA_MAX);
-	packer_begin(&p, &data);
-	say_what(&p, row);
-	packer_text(&p, "status", status);
-	packer_text(&p, "decision", status);
-	packer_bool(&p, "approved", row->status == APPROVAL_APPROVED);
-	packer_text(&p, "response_text", some(row->comment));
-	say_some(&p, comment_key(row->status), row->comment);
-	packer_text(&p, "decided_by", some(row->decided_by));
+	event_data_begin(&d);
+	say_what(p, row);
+	packer_text(p, "status", status);
+	packer_text(p, "decision", status);
+	packer_bool(p, "approved", row->status == APPROVAL_APPROVED);
+	packer_text(p, "response_text", some(row->comment));
+	packer_given(p, comment_key(row->status), row->comment);
+	packer_text(p, "decided_by", some(row->decided_by));
 	if (row->decider_known)
-		say_decider(&p, row);
+		say_decider(p, row);
 	if (row->status == APPROVAL_EXPIRED || row->status == APPROVAL_SUPERSEDED)
-		packer_bool(&p, "resolved_externally", true);
-	return add(events, "approval.resolved", row, &p);
+		packer_bool(p, "resolved_externally", true);
+	return add(events, "approval.resolved", row, &d);
 }

@@ -6,12 +6,11 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/record.h"
 #include "engine/event/event.h"
 #include "store/store.h"
 #include "store/trust.h"
 
-enum { KEPT_ARENA_MAX = 16 << 20, EVENT_ARENA_MAX = 64 << 10 };
+enum { KEPT_ARENA_MAX = 16 << 20 };
 
 /* What was trusted once. A folder that is not served now may come back. */
 struct kept {
@@ -211,24 +210,18 @@ int trust_write(struct trust *t, struct text folder, struct text digest, int64_t
 	struct connection *c = store_writer(t->store);
 	struct event_new e = {.type = digest.data ? "project.trusted" : "project.distrusted",
 			      .project = folder};
-	struct record data;
-	struct arena a;
+	struct event_data d;
 	int r;
 
-	arena_init(&a, EVENT_ARENA_MAX);
-	record_begin(&data, &a);
-	if (digest.data)
-		record_text(&data, "digest", digest);
-	e.data = data.root;
-	r = data.err;
-	if (r == 0 && digest.len > 0)
+	if (digest.len > 0)
 		r = store_trust_put(c, &(struct project_trust) {folder, digest, now_ms});
-	else if (r == 0)
+	else
 		r = store_trust_delete(c, folder);
-	if (r == 0)
-		r = event_add(t->events, &e);
-	arena_done(&a);
-	return r;
+	if (r != 0)
+		return r;
+	event_data_begin(&d);
+	packer_given(&d.members, "digest", digest);
+	return event_add_data(t->events, &e, &d);
 }
 
 int trust_set(struct trust *t, struct text folder, struct text digest, int64_t now_ms)

@@ -136,6 +136,23 @@ int event_add(struct events *e, const struct event_new *new)
 	return event_add_numbered(e, new, &seq);
 }
 
+void event_data_begin(struct event_data *d)
+{
+	buf_init(&d->bytes, EVENT_DATA_MAX);
+	packer_begin(&d->members, &d->bytes);
+}
+
+int event_add_data(struct events *e, struct event_new *new, struct event_data *d)
+{
+	int r;
+
+	packer_end(&d->members);
+	new->packed = (struct text) {.data = d->bytes.data, .len = d->bytes.len};
+	r = d->bytes.err != 0 ? d->bytes.err : event_add(e, new);
+	buf_done(&d->bytes);
+	return r;
+}
+
 /* ---- calls and batches of the writer ---- */
 
 void events_mark(struct events *e)

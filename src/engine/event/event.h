@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/noun/event.h"
+#include "base/pack.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "base/why.h"
@@ -58,7 +59,18 @@ struct event_new {
  * data that is too large. Where no log was started (NULL), nothing happens. */
 int event_add(struct events *e, const struct event_new *new);
 
-/* The same, and its number; 0 where no log was started. */
+/* Data that is packed member by member. */
+struct event_data {
+	struct buf bytes;
+	struct packer members;
+};
+
+void event_data_begin(struct event_data *d);
+
+/* Adds the event with this data, which ends in any case. */
+int event_add_data(struct events *e, struct event_new *new, struct event_data *d);
+
+/* As event_add, and its number; 0 where no log was started. */
 int event_add_numbered(struct events *e, const struct event_new *new, int64_t *ret_seq);
 
 struct event_filter {

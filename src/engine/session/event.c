@@ -1,31 +1,21 @@
 /* What the event log tells of a session. On the writer's thread. */
-#include <errno.h>
-
-#include "base/cleanup.h"
-#include "base/pack.h"
-#include "base/record.h"
 #include "engine/event/event.h"
 #include "engine/session/inner.h"
 
-int session_tell_status(struct events *events, struct arena *a, const struct session *row,
-			enum session_status old)
+int session_tell_status(struct events *events, const struct session *row, enum session_status old)
 {
 	struct event_new e = {.type = "session.status", .session = row->id, .run = row->run};
-	struct record r;
+	struct event_data d;
+	struct packer *p = &d.members;
 
-	record_begin(&r, a);
-	record_text(&r, "session_id", row->id);
-	record_text(&r, "run_id", row->run);
-	record_text(&r, "old_status", text_of(session_status_name(old)));
-	record_text(&r, "new_status", text_of(session_status_name(row->status)));
-	if (row->parent.data)
-		record_text(&r, "parent_session_id", row->parent);
-	if (row->error.data)
-		record_text(&r, "error", text_cut(row->error, SESSION_EVENT_CONTENT_MAX));
-	if (r.err != 0)
-		return r.err;
-	e.data = r.root;
-	return event_add(events, &e);
+	event_data_begin(&d);
+	packer_text(p, "session_id", row->id);
+	packer_text(p, "run_id", row->run);
+	packer_text(p, "old_status", text_of(session_status_name(old)));
+	packer_text(p, "new_status", text_of(session_status_name(row->status)));
+	packer_given(p, "parent_session_id", row->parent);
+	packer_given(p, "error", text_cut(row->error, SESSION_EVENT_CONTENT_MAX));
+	return event_add_data(events, &e, &d);
 }
 
 /* What is too long is cut, and that is said. */
@@ -82,29 +72,37 @@ int session_tell_event(struct events *events, const struct session *row,
 		       const struct session_event *event)
 {
 	struct event_new e = {.type = "session.event", .session = row->id, .run = row->run};
-	CLEANUP(buf_donep) struct buf data;
 	struct text agent_session = event->agent_session;
+	struct event_data d;
+	struct packer *p = &d.members;
 	bool cut = false;
-	struct packer p;
 
-	buf_init(&data, EVENT_DATA_MAX);
-	packer_begin(&p, &data);
-	packer_text(&p, "session_id", row->id);
-	packer_text(&p, "run_id", row->run);
-	packer_text(&p, "claude_session_id", agent_session.data ? agent_session : TEXT(""));
-	packer_int(&p, "id", event->id);
-	packer_int(&p, "sequence", event->sequence);
-	packer_text(&p, "event_type", text_of(session_event_type_name(event->type)));
-	say_content(&p, event, &cut);
-	if (event->parent_tool.data)
-		packer_text(&p, "parent_tool_use_id", event->parent_tool);
-	if (event->approval_id.data)
-		packer_text(&p, "approval_id", event->approval_id);
+	event_data_begin(&d);
+	packer_text(p, "session_id", row->id);
+	packer_text(p, "run_id", row->run);
+	packer_text(p, "claude_session_id", agent_session.data ? agent_session : TEXT(""));
+	packer_int(p, "id", event->id);
+	packer_int(p, "sequence", event->sequence);
+	packer_text(p, "event_type", text_of(session_event_type_name(event->type)));
+	say_content(p, event, &cut);
+	packer_given(p, "parent_tool_use_id", event->parent_tool);
+	packer_given(p, "approval_id", event->approval_id);
 	if (cut)
-		packer_bool(&p, "truncated", true);
-	packer_end(&p);
-	if (data.err != 0)
-		return data.err;
-	e.packed = (struct text) {.data = data.data, .len = data.len};
-	return event_add(events, &e);
+		packer_bool(p, "truncated", true);
+	return event_add_data(events, &e, &d);
+}
+
+int session_tell_changed(struct events *events, struct text id, const struct text *title,
+			 const bool *archived)
+{
+	struct event_new e = {.type = "session.changed", .session = id};
+	struct event_data d;
+
+	event_data_begin(&d);
+	packer_text(&d.members, "session_id", id);
+	if (title)
+		packer_text(&d.members, "title", *title);
+	if (archived)
+		packer_bool(&d.members, "archived", *archived);
+	return event_add_data(events, &e, &d);
 }

@@ -131,8 +131,9 @@ int session_write_init(struct sessions *s);
 
 /* ---- session_event.c: the log's events; on the writer's thread ---- */
 
-int session_tell_status(struct events *events, struct arena *a, const struct session *row,
-			enum session_status old);
+int session_tell_status(struct events *events, const struct session *row, enum session_status old);
+int session_tell_changed(struct events *events, struct text id, const struct text *title,
+			 const bool *archived);
 int session_tell_event(struct events *events, const struct session *row,
 		       const struct session_event *event);
 

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/record.h"
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/session/inner.h"
@@ -196,27 +195,6 @@ void session_interrupt(struct sessions *s, struct text id, session_done_fn fn, v
 
 /* ---- put away, named ---- */
 
-static int tell_changed(struct sessions *s, struct text id, const struct text *title,
-			const bool *archived)
-{
-	struct event_new e = {.type = "session.changed", .session = id};
-	struct record r;
-	struct arena a;
-	int result;
-
-	arena_init(&a, SESSION_ARENA_MAX);
-	record_begin(&r, &a);
-	record_text(&r, "session_id", id);
-	if (title)
-		record_text(&r, "title", *title);
-	if (archived)
-		record_bool(&r, "archived", *archived);
-	e.data = r.root;
-	result = r.err == 0 ? event_add(s->opts.events, &e) : r.err;
-	arena_done(&a);
-	return result;
-}
-
 int session_set_archived(struct sessions *s, struct text id, bool archived, struct why *why)
 {
 	bool found;
@@ -224,7 +202,7 @@ int session_set_archived(struct sessions *s, struct text id, bool archived, stru
 
 	if (r == 0 && !found)
 		return refuse(why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
-	return r == 0 ? tell_changed(s, id, NULL, &archived) : r;
+	return r == 0 ? session_tell_changed(s->opts.events, id, NULL, &archived) : r;
 }
 
 int session_set_title(struct sessions *s, struct text id, struct text title, struct why *why)
@@ -238,7 +216,7 @@ int session_set_title(struct sessions *s, struct text id, struct text title, str
 	r = store_session_set_title(store_writer(s->opts.store), id, title, &found);
 	if (r == 0 && !found)
 		return refuse(why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
-	return r == 0 ? tell_changed(s, id, &title, NULL) : r;
+	return r == 0 ? session_tell_changed(s->opts.events, id, &title, NULL) : r;
 }
 
 int session_sweep(struct sessions *s, bool *ret_more)
@@ -266,7 +244,7 @@ static int settle(struct sessions *s, struct arena *a, struct session *row)
 	row->ended_ms = clock_utc_ms();
 	row->active_ms = row->ended_ms;
 	r = store_session_update(store_writer(s->opts.store), row);
-	return r == 0 ? session_tell_status(s->opts.events, a, row, old) : r;
+	return r == 0 ? session_tell_status(s->opts.events, row, old) : r;
 }
 
 static int settle_all(struct sessions *s, struct arena *a, struct session *rows, unsigned n)

@@ -73,7 +73,7 @@ static int keep_item(struct batch *b, struct item *i)
 		return keep_event(b, &i->event);
 	row.status = i->status;
 	row.error = i->error;
-	return session_tell_status(b->live->sessions->opts.events, &b->scratch, &row, i->old);
+	return session_tell_status(b->live->sessions->opts.events, &row, i->old);
 }
 
 static int batch_keep(struct change *c)
