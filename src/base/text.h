@@ -48,6 +48,20 @@ static inline bool text_equal_secret(struct text given, struct text want)
 	return !differs;
 }
 
+/* The next item of a list with marks between, which is taken off the rest; false: there is none. */
+static inline bool text_next(struct text *rest, char mark, struct text *ret_item)
+{
+	const char *end = rest->len > 0 ? memchr(rest->data, mark, rest->len) : NULL;
+	size_t n = end ? (size_t)(end - rest->data) : rest->len;
+	size_t taken = n + (end != NULL);
+
+	if (rest->len == 0)
+		return false;
+	*ret_item = (struct text) {.data = rest->data, .len = n};
+	*rest = (struct text) {.data = rest->data + taken, .len = rest->len - taken};
+	return true;
+}
+
 /* Its first bytes, at most max, without a partial character at the end. */
 static inline struct text text_cut(struct text t, size_t max)
 {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
 #include "wire/json_members.h"
 
 static bool is_integer(const struct value *v)
@@ -47,14 +48,25 @@ int chat_wire_ask_id(struct arena *a, const struct value *v, struct chat_ask *as
 	return chat_wire_request_id(a, v, &ask->request_id);
 }
 
-bool chat_wire_agent_words(const struct chat_answer *a, struct buf *ret_words)
+bool chat_wire_agent_error(const struct chat_answer *a, struct buf *ret_text)
 {
-	buf_init(ret_words, 64 << 10);
+	buf_init(ret_text, 64 << 10);
 	if (a->outcome != AGENT_FAILED || !a->error_type || !a->error_type[0])
 		return false;
-	buf_printf(ret_words, "Internal error: %s: %s", a->error_type,
+	buf_printf(ret_text, "Internal error: %s: %s", a->error_type,
 		   a->error_text ? a->error_text : "");
-	return ret_words->err == 0;
+	return ret_text->err == 0;
+}
+
+bool chat_wire_fail_agent(struct call *c, const struct chat_answer *a)
+{
+	CLEANUP(buf_donep) struct buf text;
+
+	if (!chat_wire_agent_error(a, &text))
+		return false;
+	(void)call_fail_with(c, c->dialect->errors[REFUSE_INTERNAL].code,
+			     (struct text) {.data = text.data, .len = text.len}, (struct text) {0});
+	return true;
 }
 
 int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text more)
@@ -99,7 +111,7 @@ static void write_calls(struct json *j, const struct message *m)
 	json_end_array(j);
 }
 
-void chat_wire_message(struct json *j, const struct message *m, int64_t index)
+static void write_message(struct json *j, const struct message *m, int64_t index)
 {
 	json_begin_object(j);
 	json_member_int(j, "index", index);
@@ -108,4 +120,13 @@ void chat_wire_message(struct json *j, const struct message *m, int64_t index)
 		write_calls(j, m);
 	json_members(j, &message_portrait, (struct selection) {.with = MESSAGE_BEHIND}, m, 0);
 	json_end_object(j);
+}
+
+void chat_wire_messages(struct json *j, const struct message_page *page)
+{
+	json_key(j, "messages");
+	json_begin_array(j);
+	for (unsigned i = 0; i < page->n; i++)
+		write_message(j, &page->rows[i], page->offset + i);
+	json_end_array(j);
 }

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/value.h"
+#include "call/call.h"
 #include "engine/chat/chat.h"
 #include "wire/json.h"
 
@@ -24,7 +25,10 @@ int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text m
 
 /* "Internal error: ProviderError: …", whole: what a provider says may be long. False when it was
  * something else that failed. buf_done either way. */
-bool chat_wire_agent_words(const struct chat_answer *a, struct buf *ret_words);
+bool chat_wire_agent_error(const struct chat_answer *a, struct buf *ret_text);
 
-/* One of a conversation's messages, with its place in it. */
-void chat_wire_message(struct json *j, const struct message *m, int64_t index);
+/* Fails with it, if it was the agent. */
+bool chat_wire_fail_agent(struct call *c, const struct chat_answer *a);
+
+/* A page of a conversation's messages: the member "messages", each with its place among all. */
+void chat_wire_messages(struct json *j, const struct message_page *page);

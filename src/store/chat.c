@@ -36,13 +36,8 @@ int store_conversation_add(struct connection *c, const struct conversation *row,
 		" VALUES ({values}, 0, 0)",
 		.of = &conversation_portrait, .members = {.without = MEMBER_MADE}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int r;
 
-	query_bind_members(q, row);
-	r = query_run(q);
-	if (r == 0)
-		*ret_seq = query_inserted(q);
-	return r;
+	return query_insert(q, row, ret_seq);
 }
 
 int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
@@ -115,13 +110,8 @@ static int count_conversations(struct connection *c, int64_t *ret_n)
 	static const struct query sql = {
 		"SELECT count(*) FROM conversation WHERE ended_ms IS NULL"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
 
-	r = query_next(q, &row);
-	if (r == 0)
-		*ret_n = query_int(q, 0);
-	return r;
+	return query_find_int(q, ret_n);
 }
 
 static int list_conversations(struct connection *c, unsigned offset, unsigned limit,
@@ -173,14 +163,9 @@ int store_conversation_highest(struct connection *c, struct text prefix, int64_t
 		" AND length(id) <= length(:prefix) + 15"
 		" AND substr(id, length(:prefix) + 1) NOT GLOB '*[^0-9]*'"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
 
 	query_bind_text(q, ":prefix", prefix);
-	r = query_next(q, &row);
-	if (r == 0)
-		*ret_n = query_int(q, 0);
-	return r;
+	return query_find_int(q, ret_n);
 }
 
 int store_chat_totals(struct connection *c, struct store_chat_totals *ret)
@@ -222,14 +207,10 @@ int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_se
 					 .of = &turn_portrait, .members = {.without = MEMBER_MADE}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t seq;
-	int r;
+	int r = query_insert(q, row, &seq);
 
-	query_bind_members(q, row);
-	r = query_run(q);
-	if (r != 0)
-		return r;
-	seq = query_inserted(q);
-	r = touch_conversation(c, row->conversation, row->started_ms);
+	if (r == 0)
+		r = touch_conversation(c, row->conversation, row->started_ms);
 	if (r == 0)
 		*ret_seq = seq;
 	return r;

@@ -11,14 +11,9 @@ static int count_ended(struct connection *c, struct text id, int64_t *ret_n)
 		"SELECT count(*) FROM conversation"
 		" WHERE ended_ms IS NOT NULL AND (:id IS NULL OR id = :id)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
 
 	query_bind_text(q, ":id", id);
-	r = query_next(q, &row);
-	if (r == 0)
-		*ret_n = query_int(q, 0);
-	return r;
+	return query_find_int(q, ret_n);
 }
 
 static int list_ended(struct connection *c, struct text id, unsigned offset, unsigned limit,
@@ -79,14 +74,9 @@ int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int
 		"SELECT seq FROM conversation WHERE ended_ms IS NOT NULL AND ended_ms < :before"
 		" ORDER BY ended_ms LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool found;
-	int r;
 
 	query_bind_int(q, ":before", before_ms);
-	r = query_next(q, &found);
-	if (r == 0)
-		*ret_seq = found ? query_int(q, 0) : 0;
-	return r;
+	return query_find_int(q, ret_seq);
 }
 
 /* ---- deleted ---- */

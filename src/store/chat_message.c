@@ -90,14 +90,9 @@ static int insert(struct connection *c, const struct message *row, int64_t *ret_
 		" (SELECT conversation FROM turn WHERE seq = :turn))",
 		.of = &message_portrait, .members = {.without = MEMBER_MADE}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int r;
 
-	query_bind_members(q, row);
 	query_bind_int(q, ":n_calls", row->n_calls);
-	r = query_run(q);
-	if (r == 0)
-		*ret_seq = query_inserted(q);
-	return r;
+	return query_insert(q, row, ret_seq);
 }
 
 int store_message_add(struct connection *c, const struct message *row, int64_t *ret_seq)

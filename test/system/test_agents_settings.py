@@ -337,7 +337,8 @@ def test_a_reload_counts_only_agents_that_are_new_and_a_refused_one_leaves_nothi
     def conf_of(n, delay):
         others = "".join("[agent a%d]\nkind = recall\nword_delay = %d\n" % (i, delay)
                          for i in range(n))
-        return "[agent one]\nkind = command\ncommand = sh -c 'echo PATH=$PATH'\n[chat]\nagent = one\n" + others
+        return ("[agent one]\nkind = command\ncommand = sh -c 'echo PATH=$PATH'\n"
+                "[chat]\nagent = one\n" + others)
 
     with Folder() as folder:
         conf = write(folder("koine.conf"), conf_of(0, 0))

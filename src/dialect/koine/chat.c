@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "base/utf8.h"
 #include "call/call.h"
 #include "call/client.h"
@@ -153,17 +152,11 @@ static void write_answer(struct call *c, const struct chat_answer *a)
 	json_end_object(j);
 }
 
-/* The agent's own words, where it was the agent: whole, and logged by the service. */
+/* What the agent says, where it was the agent: whole, and logged by chat. */
 static void fail(struct call *c, const struct chat_answer *a)
 {
-	CLEANUP(buf_donep) struct buf words;
-
-	if (chat_wire_agent_words(a, &words)) {
-		(void)call_fail_with(c, c->dialect->errors[REFUSE_INTERNAL].code,
-				     (struct text) {.data = words.data, .len = words.len},
-				     (struct text) {0});
+	if (chat_wire_fail_agent(c, a))
 		return;
-	}
 	if (a->result > 0)
 		c->why = *a->why;
 	(void)call_fail(c, a->result);

@@ -45,25 +45,22 @@ static void write_ended(struct json *j, const struct conversation *c)
 static struct done handle_ended(struct call *c)
 {
 	const struct ended_in *in = c->in;
-	struct conversation *rows = NULL;
-	int64_t total = 0;
-	unsigned n = 0;
+	struct conversation_page page = {.offset = in->offset, .limit = in->limit};
 	struct json *j;
 	int r = check_page(c, in->offset, in->limit);
 
 	if (r == 0)
-		r = chat_list_ended(call_chat(c), c->lane, &c->arena, in->conversation, in->offset,
-				    in->limit, &rows, &n, &total);
+		r = chat_list_ended(call_chat(c), c->lane, &c->arena, in->conversation, &page);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
 	json_begin_object(j);
 	json_key(j, "conversations");
 	json_begin_array(j);
-	for (unsigned i = 0; i < n; i++)
-		write_ended(j, &rows[i]);
+	for (unsigned i = 0; i < page.n; i++)
+		write_ended(j, &page.rows[i]);
 	json_end_array(j);
-	json_member_int(j, "total", total);
+	json_member_int(j, "total", page.total);
 	json_end_object(j);
 	return call_reply(c);
 }
@@ -71,28 +68,22 @@ static struct done handle_ended(struct call *c)
 static struct done handle_read(struct call *c)
 {
 	const struct read_in *in = c->in;
-	struct message *rows = NULL;
+	struct message_page page = {.offset = in->offset, .limit = in->limit};
 	struct text id = {0};
-	int64_t total = 0;
-	unsigned n = 0;
 	struct json *j;
 	int r = check_page(c, in->offset, in->limit);
 
 	if (r == 0)
-		r = chat_messages_ended(call_chat(c), c->lane, &c->arena, in->number, in->offset,
-					in->limit, &id, &rows, &n, &total, &c->why);
+		r = chat_messages_ended(call_chat(c), c->lane, &c->arena, in->number, &id, &page,
+					&c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_int(j, "number", in->number);
 	json_member_text(j, "conversation", id);
-	json_member_int(j, "total", total);
-	json_key(j, "messages");
-	json_begin_array(j);
-	for (unsigned i = 0; i < n; i++)
-		chat_wire_message(j, &rows[i], in->offset + i);
-	json_end_array(j);
+	json_member_int(j, "total", page.total);
+	chat_wire_messages(j, &page);
 	json_end_object(j);
 	return call_reply(c);
 }

@@ -118,8 +118,8 @@ static const char *refusal_words(const struct chat_answer *a)
 
 static void write_error(struct json *j, const struct chat_answer *a)
 {
-	CLEANUP(buf_donep) struct buf words;
-	bool agent_failed = chat_wire_agent_words(a, &words);
+	CLEANUP(buf_donep) struct buf text;
+	bool agent_failed = chat_wire_agent_error(a, &text);
 	enum refusal code =
 		agent_failed || a->result < 0 ? REFUSE_INTERNAL : (enum refusal)a->result;
 
@@ -128,7 +128,7 @@ static void write_error(struct json *j, const struct chat_answer *a)
 	json_begin_object(j);
 	json_member_int(j, "code", nexus_dialect.errors[code].code);
 	json_member_text(j, "message",
-			 agent_failed ? (struct text) {.data = words.data, .len = words.len}
+			 agent_failed ? (struct text) {.data = text.data, .len = text.len}
 				      : text_of(refusal_words(a)));
 	json_end_object(j);
 	json_end_object(j);
@@ -276,19 +276,16 @@ static const struct portrait shown_portrait = PORTRAIT(struct shown, shown_membe
 
 static void write_paths(struct json *j, struct text lines)
 {
+	struct text path;
+
 	json_key(j, "write_paths");
 	if (!lines.data) {
 		json_null(j);
 		return;
 	}
 	json_begin_array(j);
-	for (size_t at = 0; at < lines.len;) {
-		const char *end = memchr(lines.data + at, '\n', lines.len - at);
-		size_t n = end ? (size_t)(end - lines.data) - at : lines.len - at;
-
-		json_text(j, (struct text) {lines.data + at, n});
-		at += n + 1;
-	}
+	while (text_next(&lines, '\n', &path))
+		json_text(j, path);
 	json_end_array(j);
 }
 
@@ -308,27 +305,24 @@ static void write_agent(struct json *j, const struct conversation *c)
 struct done nexus_list_agents(struct call *c)
 {
 	const struct agents_in *in = c->in;
-	struct conversation *rows = NULL;
-	int64_t total = 0;
-	unsigned n = 0;
+	struct conversation_page page = {.offset = in->offset, .limit = in->limit};
 	struct json *j;
 	int r = check_root(c);
 
 	if (r == 0)
 		r = nexus_check_page(c, in->offset, in->limit);
 	if (r == 0)
-		r = chat_list(call_chat(c), c->lane, &c->arena, in->offset, in->limit, &rows, &n,
-			      &total);
+		r = chat_list(call_chat(c), c->lane, &c->arena, &page);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
 	json_begin_object(j);
 	json_key(j, "agents");
 	json_begin_array(j);
-	for (unsigned i = 0; i < n; i++)
-		write_agent(j, &rows[i]);
+	for (unsigned i = 0; i < page.n; i++)
+		write_agent(j, &page.rows[i]);
 	json_end_array(j);
-	json_member_int(j, "total", total);
+	json_member_int(j, "total", page.total);
 	json_end_object(j);
 	return call_reply(c);
 }
@@ -338,7 +332,7 @@ struct done nexus_list_agents(struct call *c)
 static void destroyed(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
-	const struct place_in *in = c->in;
+	const struct agent_in *in = c->in;
 	struct json *j;
 
 	if (r != 0 && r != REFUSE_NOT_FOUND) {
@@ -355,7 +349,7 @@ static void destroyed(void *arg, int r, const struct why *why)
 
 struct done nexus_destroy_agent(struct call *c)
 {
-	const struct place_in *in = c->in;
+	const struct agent_in *in = c->in;
 	int r = check_root(c);
 
 	if (r != 0)

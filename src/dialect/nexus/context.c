@@ -7,9 +7,9 @@
 
 static struct text conversation_of(const struct call *c)
 {
-	const struct place_in *in = c->in;
+	const struct agent_in *in = c->in;
 
-	return nexus_place(c, in->agent_id).conversation;
+	return nexus_target(c, in->agent_id).conversation;
 }
 
 static void write_tokens(void *arg, int r, const struct chat_counts *n, const struct why *why)
@@ -53,8 +53,8 @@ static void write_context(void *arg, int r, const struct chat_counts *n, const s
 /* Answers within this turn of the loop when the conversation is at hand. */
 static struct done count(struct call *c, chat_counts_fn fn)
 {
-	const struct place_in *in = c->in;
-	struct nexus_place at = nexus_place(c, in->agent_id);
+	const struct agent_in *in = c->in;
+	struct nexus_target at = nexus_target(c, in->agent_id);
 
 	(void)call_later(c, NULL, NULL);
 	chat_count(call_chat(c), at.conversation, at.must_exist, fn, c);
@@ -86,29 +86,23 @@ int nexus_check_page(struct call *c, int64_t offset, int64_t limit)
 struct done nexus_get_messages(struct call *c)
 {
 	const struct messages_in *in = c->in;
-	struct nexus_place at = nexus_place(c, in->agent_id);
-	struct message *rows = NULL;
-	int64_t total = 0;
-	unsigned n = 0;
+	struct nexus_target at = nexus_target(c, in->agent_id);
+	struct message_page page = {.offset = in->offset, .limit = in->limit};
 	struct json *j;
 	int r = nexus_check_page(c, in->offset, in->limit);
 
 	if (r == 0)
 		r = chat_messages(call_chat(c), c->lane, &c->arena, at.conversation, at.must_exist,
-				  in->offset, in->limit, &rows, &n, &total, &c->why);
+				  &page, &c->why);
 	if (r != 0)
 		return nexus_fail(c, at.conversation, r, NULL);
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_text(j, "agent_id", at.conversation);
-	json_member_int(j, "total", total);
+	json_member_int(j, "total", page.total);
 	json_member_int(j, "offset", in->offset);
 	json_member_int(j, "limit", in->limit);
-	json_key(j, "messages");
-	json_begin_array(j);
-	for (unsigned i = 0; i < n; i++)
-		chat_wire_message(j, &rows[i], in->offset + i);
-	json_end_array(j);
+	chat_wire_messages(j, &page);
 	json_end_object(j);
 	return call_reply(c);
 }
@@ -122,7 +116,7 @@ static void compact_done(void *arg, int r, const struct chat_compacted *done, co
 	struct json *j;
 
 	if (r != 0) {
-		(void)nexus_fail(c, nexus_place(c, in->agent_id).conversation, r, why);
+		(void)nexus_fail(c, nexus_target(c, in->agent_id).conversation, r, why);
 		return;
 	}
 	j = call_result(c);
@@ -140,7 +134,7 @@ static void compact_done(void *arg, int r, const struct chat_compacted *done, co
 struct done nexus_compact(struct call *c)
 {
 	const struct compact_in *in = c->in;
-	struct nexus_place at = nexus_place(c, in->agent_id);
+	struct nexus_target at = nexus_target(c, in->agent_id);
 
 	(void)call_later(c, NULL, NULL);
 	chat_compact(call_chat(c), at.conversation, at.must_exist, compact_done, c);

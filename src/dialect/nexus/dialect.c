@@ -51,7 +51,7 @@ static const struct field cancel_fields[] = {
 	AGENT_ID(struct cancel_in),
 };
 
-static const struct field place_fields[] = {AGENT_ID(struct place_in)};
+static const struct field place_fields[] = {AGENT_ID(struct agent_in)};
 
 static const struct field agents_fields[] = {
 	{.name = "offset",
@@ -135,7 +135,7 @@ static const struct field destroy_fields[] = {
 	 .type = FIELD_STRING,
 	 .required = true,
 	 .doc = "Which one",
-	 .offset = offsetof(struct place_in, agent_id)},
+	 .offset = offsetof(struct agent_in, agent_id)},
 };
 
 #define OBJECT "{\"type\":\"object\"}"
@@ -161,14 +161,14 @@ static const struct method methods[] = {
 	 .doc = "How many tokens the conversation takes, and how many it may",
 	 .result = OBJECT,
 	 FIELDS(place_fields),
-	 .in_size = sizeof(struct place_in),
+	 .in_size = sizeof(struct agent_in),
 	 .handle = nexus_get_tokens,
 	 .flags = METHOD_LATER},
 	{.name = "get_context",
 	 .doc = "How many messages the conversation has, and whether a system prompt",
 	 .result = OBJECT,
 	 FIELDS(place_fields),
-	 .in_size = sizeof(struct place_in),
+	 .in_size = sizeof(struct agent_in),
 	 .handle = nexus_get_context,
 	 .flags = METHOD_LATER},
 	{.name = "get_messages",
@@ -203,7 +203,7 @@ static const struct method methods[] = {
 	 .doc = "Ends a conversation",
 	 .result = OBJECT,
 	 FIELDS(destroy_fields),
-	 .in_size = sizeof(struct place_in),
+	 .in_size = sizeof(struct agent_in),
 	 .handle = nexus_destroy_agent,
 	 .flags = METHOD_LATER},
 	{.name = "shutdown",

@@ -22,7 +22,7 @@ struct nexus_settings {
 	unsigned shutdown;         /* enum nexus_ending */
 };
 
-/* ---- words.c: what is wrong, as the original's clients know it ---- */
+/* ---- explain.c: what is wrong, as the original's clients know it ---- */
 
 int nexus_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why);
 int nexus_explain_field(const struct field *f, const struct value *v, struct why *why);
@@ -42,13 +42,13 @@ int nexus_ask_id(struct call *c, const struct value *v, struct chat_ask *ask);
 
 /* ---- which conversation ---- */
 
-struct nexus_place {
+struct nexus_target {
 	struct text conversation;
 	bool must_exist;
 };
 
 /* That of the path, or the one that `agent_id` names, or the default. */
-struct nexus_place nexus_place(const struct call *c, struct text agent_id);
+struct nexus_target nexus_target(const struct call *c, struct text agent_id);
 
 /* Fails with a result of the service; why is of a callback, or NULL for c->why. */
 struct done nexus_fail(struct call *c, struct text conversation, int r, const struct why *why);
@@ -78,7 +78,7 @@ struct cancel_in {
 	struct text agent_id;
 };
 
-struct place_in {
+struct agent_in {
 	struct text agent_id;
 };
 

@@ -1,20 +1,19 @@
 /* A question and its answer; and the end of a question. */
 #include <errno.h>
 
-#include "base/cleanup.h"
 #include "call/server.h"
 #include "dialect/chat_wire.h"
 #include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
 
-struct nexus_place nexus_place(const struct call *c, struct text agent_id)
+struct nexus_target nexus_target(const struct call *c, struct text agent_id)
 {
 	struct text named = c->place.data ? c->place : agent_id;
 
 	/* The one at "/" is there before anything was said in it, by its name, too. */
 	if (named.data && !text_is(named, CHAT_DEFAULT))
-		return (struct nexus_place) {.conversation = named, .must_exist = true};
-	return (struct nexus_place) {.conversation = TEXT(CHAT_DEFAULT)};
+		return (struct nexus_target) {.conversation = named, .must_exist = true};
+	return (struct nexus_target) {.conversation = TEXT(CHAT_DEFAULT)};
 }
 
 struct done nexus_fail(struct call *c, struct text conversation, int r, const struct why *why)
@@ -54,28 +53,16 @@ bool nexus_answered(const struct chat_answer *a)
 	return a->result == 0 || a->outcome == AGENT_CANCELLED;
 }
 
-static void fail_send(struct call *c, const struct chat_answer *a)
-{
-	CLEANUP(buf_donep) struct buf words;
-
-	if (chat_wire_agent_words(a, &words))
-		(void)call_fail_with(c, c->dialect->errors[REFUSE_INTERNAL].code,
-				     (struct text) {.data = words.data, .len = words.len},
-				     (struct text) {0});
-	else
-		(void)nexus_fail(c, a->conversation, a->result, a->why);
-}
-
 static void send_done(void *arg, const struct chat_answer *a)
 {
 	struct call *c = arg;
 
-	if (!nexus_answered(a)) {
-		fail_send(c, a);
-		return;
+	if (nexus_answered(a)) {
+		nexus_write_answer(call_result(c), a);
+		(void)call_reply(c);
+	} else if (!chat_wire_fail_agent(c, a)) {
+		(void)nexus_fail(c, a->conversation, a->result, a->why);
 	}
-	nexus_write_answer(call_result(c), a);
-	(void)call_reply(c);
 }
 
 /* The call is asked to stop, not the turn to be forgotten: it answers with what came. */
@@ -90,7 +77,7 @@ struct done nexus_send(struct call *c)
 {
 	const struct send_in *in = c->in;
 	const struct chat_sink sink = {.on_done = send_done, .arg = c};
-	struct nexus_place at = nexus_place(c, in->agent_id);
+	struct nexus_target at = nexus_target(c, in->agent_id);
 	struct chat_ask ask = {
 		.conversation = at.conversation,
 		.must_exist = at.must_exist,
@@ -138,7 +125,7 @@ static void cancel_counted(void *arg, int r, const struct chat_counts *counts,
 
 	(void)counts;
 	if (r != 0)
-		(void)nexus_fail(c, nexus_place(c, in->agent_id).conversation, r, why);
+		(void)nexus_fail(c, nexus_target(c, in->agent_id).conversation, r, why);
 	else
 		write_cancelled(c, *id, false);
 }
@@ -146,7 +133,7 @@ static void cancel_counted(void *arg, int r, const struct chat_counts *counts,
 struct done nexus_cancel(struct call *c)
 {
 	const struct cancel_in *in = c->in;
-	struct nexus_place at = nexus_place(c, in->agent_id);
+	struct nexus_target at = nexus_target(c, in->agent_id);
 	struct text *id = arena_zalloc(&c->arena, sizeof(*id));
 	int r = id ? nexus_request_id(c, in->request_id, id) : -ENOMEM;
 

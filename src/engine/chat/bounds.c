@@ -228,18 +228,17 @@ static int paths_new(struct arena *a, unsigned n, struct paths *ret)
 /* Of one a line, as it is kept; all there are where nothing was said. */
 static int paths_of(struct arena *a, struct text lines, struct paths *ret)
 {
+	struct text path;
 	int r = paths_new(a, CHAT_PATHS_MAX, ret);
 
+	if (r != 0)
+		return r;
 	ret->any = !lines.data;
-	for (size_t at = 0; r == 0 && at < lines.len && ret->n < CHAT_PATHS_MAX;) {
-		const char *end = memchr(lines.data + at, '\n', lines.len - at);
-		size_t n = end ? (size_t)(end - lines.data) - at : lines.len - at;
-
-		if (n > 0)
-			ret->list[ret->n++] = (struct text) {lines.data + at, n};
-		at += n + 1;
+	while (ret->n < CHAT_PATHS_MAX && text_next(&lines, '\n', &path)) {
+		if (path.len > 0)
+			ret->list[ret->n++] = path;
 	}
-	return r;
+	return 0;
 }
 
 static int keep_paths(struct arena *a, const struct paths *p, struct text *ret)
@@ -363,13 +362,11 @@ static bool is_tool_name(struct text t)
 
 bool bounds_disable(struct text tools, struct text name)
 {
-	for (size_t at = 0; at < tools.len;) {
-		const char *end = memchr(tools.data + at, ',', tools.len - at);
-		size_t n = end ? (size_t)(end - tools.data) - at : tools.len - at;
+	struct text tool;
 
-		if (text_equal((struct text) {tools.data + at, n}, name))
+	while (text_next(&tools, ',', &tool)) {
+		if (text_equal(tool, name))
 			return true;
-		at += n + 1;
 	}
 	return false;
 }
@@ -458,18 +455,17 @@ int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat
 		.bounds = &bounds,
 		.why = why,
 	};
-	int e = resolve_parent(&r);
+	int (*const steps[])(struct resolver *) = {
+		resolve_parent, resolve_preset, resolve_cwd, resolve_write_paths, resolve_tools,
+	};
+	int e;
 
-	if (e == 0)
-		e = resolve_preset(&r);
-	if (e == 0)
-		e = resolve_cwd(&r);
-	if (e == 0)
-		e = resolve_write_paths(&r);
-	if (e == 0)
-		e = resolve_tools(&r);
-	if (e == 0)
-		e = check_agent(chat, wish->agent, &bounds, why);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		e = steps[i](&r);
+		if (e != 0)
+			return e;
+	}
+	e = check_agent(chat, wish->agent, &bounds, why);
 	if (e == 0)
 		*ret = bounds;
 	return e;

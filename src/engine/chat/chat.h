@@ -256,28 +256,40 @@ struct chat_new {
 int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, struct text *ret_id,
 		struct why *why);
 
-/* Each with the agent that it has now, its own or the default. The one changed last first. CHAT_DEFAULT is always there: the last, until it is used. */
-int chat_list(struct chat *chat, int lane, struct arena *a, int64_t offset, int64_t limit,
-	      struct conversation **ret_rows, unsigned *ret_n, int64_t *ret_total);
+/* A page of what there is: `limit` (0: the usual) from `offset` on. */
+struct conversation_page {
+	int64_t offset;
+	int64_t limit;
+	struct conversation *rows; /* each with the agent that it has now, its own or the default */
+	unsigned n;
+	int64_t total; /* that there are */
+};
+
+struct message_page {
+	int64_t offset;
+	int64_t limit;
+	struct message *rows;
+	unsigned n;
+	int64_t total;
+};
+
+/* The one changed last first. CHAT_DEFAULT is always there: the last, until it is used. */
+int chat_list(struct chat *chat, int lane, struct arena *a, struct conversation_page *page);
 
 /* Oldest first. */
 int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conversation,
-		  bool must_exist, int64_t offset, int64_t limit, struct message **ret_rows,
-		  unsigned *ret_n, int64_t *ret_total, struct why *why);
+		  bool must_exist, struct message_page *page, struct why *why);
 
 /* ---- those that were ended ---- */
 
-/* What was said in them stays until it is purged. They have a number, since their id may be
- * another's by now. The last ended first; of one id, or {NULL, 0} of all. */
-int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id, int64_t offset,
-		    int64_t limit, struct conversation **ret_rows, unsigned *ret_n,
-		    int64_t *ret_total);
+/* What was said in them stays until it is purged. They are told apart by their seq, since their id
+ * may be another's by now. The last ended first; of one id, or {NULL, 0} of all. */
+int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id,
+		    struct conversation_page *page);
 
 /* As chat_messages. REFUSE_NOT_FOUND for a number that no ended conversation has. */
 int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
-			int64_t offset, int64_t limit, struct text *ret_id,
-			struct message **ret_rows, unsigned *ret_n, int64_t *ret_total,
-			struct why *why);
+			struct text *ret_id, struct message_page *page, struct why *why);
 
 /* Which are to be deleted for good, and how far that is. */
 struct chat_purge {

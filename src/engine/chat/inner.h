@@ -246,19 +246,6 @@ int chat_publish(struct chat *chat, const char *type, struct text conversation);
 /* That it has started (ended is NULL), or how it ended. */
 int chat_publish_turn(const struct chat_turn *t, const char *ended);
 
-/* ---- read.c ---- */
-
-/* Those that have no agent of their own have the default's name. */
-void chat_name_agents(const struct chat *chat, struct conversation *rows, unsigned n);
-
-/* The messages of a conversation that was found, and how many there are. */
-int chat_page(struct connection *db, struct arena *a, int64_t seq, int64_t offset, int64_t limit,
-	      struct message **ret_rows, unsigned *ret_n, int64_t *ret_total);
-
-/* What a page begins with, and how many it has, as somebody asks for it. */
-unsigned chat_page_start(int64_t offset);
-unsigned chat_page_limit(int64_t limit);
-
 /* ---- conversation.c ---- */
 
 /* At hand or about to be; NULL without memory. */

@@ -1,4 +1,5 @@
-/* Conversations as they are in the store: made, listed, read. On the workers' threads. */
+/* Conversations as they are in the store: made, listed, read, and deleted for good. On the
+ * workers' threads. */
 #include <string.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +10,11 @@
 #include "store/chat.h"
 #include "store/store.h"
 
-enum { PAGE_BYTES = 8 << 20, DEFAULT_PAGE = 200 };
+enum {
+	PAGE_BYTES = 8 << 20,
+	DEFAULT_PAGE = 200,
+	PURGED_MESSAGES = 500, /* deleted in one step */
+};
 
 static int make_id(struct arena *a, struct text *ret_id)
 {
@@ -76,79 +81,6 @@ void chat_committed(struct chat *chat)
 	atomic_fetch_add(&chat->made, 1);
 }
 
-unsigned chat_page_limit(int64_t limit)
-{
-	if (limit <= 0)
-		return DEFAULT_PAGE;
-	return limit < CHAT_PAGE_MAX ? (unsigned)limit : CHAT_PAGE_MAX;
-}
-
-static int64_t page_offset(int64_t offset)
-{
-	return offset > 0 ? offset : 0;
-}
-
-unsigned chat_page_start(int64_t offset)
-{
-	int64_t from = page_offset(offset);
-
-	return from < UINT32_MAX ? (unsigned)from : UINT32_MAX;
-}
-
-void chat_name_agents(const struct chat *chat, struct conversation *rows, unsigned n)
-{
-	const struct agent *agent = chat_roster(chat)->agent;
-
-	for (unsigned i = 0; agent && i < n; i++) {
-		if (!rows[i].agent.data)
-			rows[i].agent = text_of(agent->name);
-	}
-}
-
-/* The one of those who name none, before anything was said in it, behind the others. */
-static int add_default(const struct chat *chat, struct arena *a, struct conversation **rows,
-		       unsigned *n)
-{
-	struct conversation *all = arena_alloc(a, (*n + 1) * sizeof(all[0]));
-
-	if (!all)
-		return -ENOMEM;
-	if (*n > 0)
-		memcpy(all, *rows, *n * sizeof(all[0]));
-	all[(*n)++] = (struct conversation) {
-		.id = TEXT(CHAT_DEFAULT),
-		.created_ms = chat->started_ms,
-		.updated_ms = chat->started_ms,
-	};
-	*rows = all;
-	return 0;
-}
-
-int chat_list(struct chat *chat, int lane, struct arena *a, int64_t offset, int64_t limit,
-	      struct conversation **ret_rows, unsigned *ret_n, int64_t *ret_total)
-{
-	struct connection *db = store_lane(chat->store, lane);
-	int64_t from = page_offset(offset), total = 0;
-	struct conversation *rows = NULL, row;
-	bool used = false;
-	unsigned n = 0;
-	int r;
-
-	r = store_conversation_find(db, TEXT(CHAT_DEFAULT), a, &row, &used);
-	if (r == 0)
-		r = store_conversation_list(db, chat_page_start(from), chat_page_limit(limit), a,
-					    &rows, &n, &total);
-	if (r == 0 && !used && from + n == total && n < chat_page_limit(limit))
-		r = add_default(chat, a, &rows, &n);
-	if (r != 0)
-		return r;
-	chat_name_agents(chat, rows, n);
-	*ret_rows = rows;
-	*ret_n = n;
-	*ret_total = total + !used;
-	return 0;
-}
-
 int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
 {
 	struct connection *db = store_writer(chat->store);
@@ -174,16 +106,98 @@ int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
 	return r;
 }
 
-int chat_page(struct connection *db, struct arena *a, int64_t seq, int64_t offset, int64_t limit,
-	      struct message **ret_rows, unsigned *ret_n, int64_t *ret_total)
+/* ---- listed ---- */
+
+static unsigned page_limit(int64_t limit)
 {
-	return store_message_list(db, seq, page_offset(offset), chat_page_limit(limit), PAGE_BYTES,
-				  a, ret_rows, ret_n, ret_total);
+	if (limit <= 0)
+		return DEFAULT_PAGE;
+	return limit < CHAT_PAGE_MAX ? (unsigned)limit : CHAT_PAGE_MAX;
+}
+
+static int64_t page_offset(int64_t offset)
+{
+	return offset > 0 ? offset : 0;
+}
+
+static unsigned page_start(int64_t offset)
+{
+	int64_t from = page_offset(offset);
+
+	return from < UINT32_MAX ? (unsigned)from : UINT32_MAX;
+}
+
+static void name_agents(const struct chat *chat, struct conversation_page *page)
+{
+	const struct agent *agent = chat_roster(chat)->agent;
+
+	for (unsigned i = 0; agent && i < page->n; i++) {
+		if (!page->rows[i].agent.data)
+			page->rows[i].agent = text_of(agent->name);
+	}
+}
+
+/* The one of those who name none, before anything was said in it, behind the others. */
+static int add_default(const struct chat *chat, struct arena *a, struct conversation_page *page)
+{
+	struct conversation *all = arena_alloc(a, (page->n + 1) * sizeof(all[0]));
+
+	if (!all)
+		return -ENOMEM;
+	if (page->n > 0)
+		memcpy(all, page->rows, page->n * sizeof(all[0]));
+	all[page->n++] = (struct conversation) {
+		.id = TEXT(CHAT_DEFAULT),
+		.created_ms = chat->started_ms,
+		.updated_ms = chat->started_ms,
+	};
+	page->rows = all;
+	return 0;
+}
+
+int chat_list(struct chat *chat, int lane, struct arena *a, struct conversation_page *page)
+{
+	struct connection *db = store_lane(chat->store, lane);
+	unsigned limit = page_limit(page->limit);
+	struct conversation row;
+	bool used = false;
+	int r = store_conversation_find(db, TEXT(CHAT_DEFAULT), a, &row, &used);
+
+	if (r == 0)
+		r = store_conversation_list(db, page_start(page->offset), limit, a, &page->rows,
+					    &page->n, &page->total);
+	if (r == 0 && !used && page->n < limit &&
+	    page_offset(page->offset) + page->n == page->total)
+		r = add_default(chat, a, page);
+	if (r != 0)
+		return r;
+	page->total += !used;
+	name_agents(chat, page);
+	return 0;
+}
+
+int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id,
+		    struct conversation_page *page)
+{
+	int r = store_conversation_list_ended(store_lane(chat->store, lane), id,
+					      page_start(page->offset), page_limit(page->limit), a,
+					      &page->rows, &page->n, &page->total);
+
+	if (r == 0)
+		name_agents(chat, page);
+	return r;
+}
+
+/* ---- read ---- */
+
+static int read_page(struct connection *db, struct arena *a, int64_t seq, struct message_page *page)
+{
+	return store_message_list(db, seq, page_offset(page->offset), page_limit(page->limit),
+				  PAGE_BYTES, a, &page->rows, &page->n, &page->total);
 }
 
 int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conversation,
-		  bool must_exist, int64_t offset, int64_t limit, struct message **ret_rows,
-		  unsigned *ret_n, int64_t *ret_total, struct why *why)
+		  bool must_exist, struct message_page *page, struct why *why)
 {
 	struct connection *db = store_lane(chat->store, lane);
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
@@ -195,13 +209,63 @@ int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conv
 		r = store_conversation_find(db, id, a, &row, &found);
 	if (r != 0)
 		return r;
-	*ret_total = 0;
-	if (!found && must_exist)
+	if (found)
+		return read_page(db, a, row.seq, page);
+	if (must_exist)
 		return refuse(why, REFUSE_NOT_FOUND, "there is no conversation '%.*s'",
 			      TEXT_ARGS(id));
-	if (found)
-		return chat_page(db, a, row.seq, offset, limit, ret_rows, ret_n, ret_total);
-	*ret_rows = NULL;
-	*ret_n = 0;
+	*page = (struct message_page) {.offset = page->offset, .limit = page->limit};
+	return 0;
+}
+
+static int find_ended(struct connection *db, struct arena *a, int64_t number,
+		      struct conversation *ret_row, struct why *why)
+{
+	bool found = false;
+	int r = store_conversation_find_ended(db, number, a, ret_row, &found);
+
+	if (r == 0 && !found)
+		return refuse(why, REFUSE_NOT_FOUND,
+			      "no conversation that was ended has number %lld", (long long)number);
+	return r;
+}
+
+int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
+			struct text *ret_id, struct message_page *page, struct why *why)
+{
+	struct connection *db = store_lane(chat->store, lane);
+	struct conversation row;
+	int r = find_ended(db, a, number, &row, why);
+
+	if (r != 0)
+		return r;
+	*ret_id = row.id;
+	return read_page(db, a, row.seq, page);
+}
+
+/* ---- deleted for good ---- */
+
+int chat_purge(struct chat *chat, struct arena *a, struct chat_purge *p, struct why *why)
+{
+	struct connection *db = store_writer(chat->store);
+	int64_t number = p->number;
+	struct conversation row;
+	bool more = false;
+	int r = 0;
+
+	if (number == 0)
+		r = store_conversation_oldest_ended(db, p->before_ms, &number);
+	p->more = false;
+	if (r != 0 || number == 0)
+		return r;
+	r = find_ended(db, a, number, &row, why);
+	if (r == 0)
+		r = store_conversation_purge(db, row.seq, PURGED_MESSAGES, &more);
+	if (r == 0 && !more)
+		r = chat_publish(chat, "chat.purged", row.id);
+	if (r != 0)
+		return r;
+	p->n_purged += !more;
+	p->more = more || p->number == 0;
 	return 0;
 }

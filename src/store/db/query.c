@@ -308,6 +308,27 @@ int64_t query_inserted(const struct statement *q)
 	return q->conn->ops->inserted(q->conn->db);
 }
 
+int query_insert(struct statement *q, const void *noun, int64_t *ret_key)
+{
+	int r;
+
+	query_bind_members(q, noun);
+	r = query_run(q);
+	if (r == 0)
+		*ret_key = query_inserted(q);
+	return r;
+}
+
+int query_find_int(struct statement *q, int64_t *ret_n)
+{
+	bool found;
+	int r = query_next(q, &found);
+
+	if (r == 0)
+		*ret_n = found ? query_int(q, 0) : 0;
+	return r;
+}
+
 int query_begin_reads(struct connection *c, bool *ret_begun)
 {
 	static const struct query begin = {"BEGIN"};

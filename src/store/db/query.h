@@ -95,6 +95,12 @@ int query_fault(const struct statement *q);
 /* The integer key of the row that the statement, an INSERT of one, has made. */
 int64_t query_inserted(const struct statement *q);
 
+/* Inserts the members of this noun: binds them, runs, and tells the row's key. */
+int query_insert(struct statement *q, const void *noun, int64_t *ret_key);
+
+/* The number that the first row begins with; 0: there is no row. */
+int query_find_int(struct statement *q, int64_t *ret_n);
+
 /*
  * Around several reads: they see one state of the store, and the locks for it are taken
  * once. Inside a transaction these do nothing.

@@ -398,14 +398,14 @@ static int count_existing(struct world *w, const char *conversation)
 /* Lane 1 is asked from here as well: the readers of the test are at rest then. */
 static unsigned messages(struct world *w, const char *conversation, struct message **ret)
 {
-	int64_t total;
-	unsigned n;
+	struct message_page page = {0};
 	int r = chat_messages(w->f->services->chat, 1, &w->f->arena, text_of(conversation), false,
-			      0, 0, ret, &n, &total, &w->f->why);
+			      &page, &w->f->why);
 
 	assert_int_equal(r, 0);
-	assert_int_equal(n, total);
-	return n;
+	assert_int_equal(page.n, page.total);
+	*ret = page.rows;
+	return page.n;
 }
 
 /* ---- tests ---- */
@@ -1039,10 +1039,8 @@ static void one_made_elsewhere_is_seen(void **state)
 {
 	struct world *w = *state;
 	const struct chat_new in = {.id = TEXT("new"), .system = TEXT("Speak like a sailor.")};
-	struct conversation *rows;
+	struct conversation_page page = {0};
 	struct text id;
-	int64_t total;
-	unsigned n;
 
 	assert_int_equal(count_existing(w, "new"), REFUSE_NOT_FOUND);
 	begin(w->f);
@@ -1051,14 +1049,13 @@ static void one_made_elsewhere_is_seen(void **state)
 			 REFUSE_PARAMS);
 	end(w->f);
 	assert_int_equal(count_existing(w, "new"), 0);
-	assert_int_equal(chat_list(w->f->services->chat, 1, &w->f->arena, 0, 0, &rows, &n, &total),
-			 0);
-	assert_int_equal(n, 2);
-	assert_int_equal(total, 2);
-	assert_true(text_is(rows[0].id, "new"));
-	assert_true(rows[0].system.data || chat_system(w->f->services->chat).len > 0);
-	assert_true(text_is(rows[0].agent, "recall"));
-	assert_true(text_is(rows[1].id, CHAT_DEFAULT));
+	assert_int_equal(chat_list(w->f->services->chat, 1, &w->f->arena, &page), 0);
+	assert_int_equal(page.n, 2);
+	assert_int_equal(page.total, 2);
+	assert_true(text_is(page.rows[0].id, "new"));
+	assert_non_null(page.rows[0].system.data);
+	assert_true(text_is(page.rows[0].agent, "recall"));
+	assert_true(text_is(page.rows[1].id, CHAT_DEFAULT));
 }
 
 static void compacting_keeps_what_the_user_said(void **state)
