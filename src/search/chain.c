@@ -4,7 +4,7 @@
  * Each memory knows the one before and the one after it, by time, which is all
  * that a search needs. Memories mostly arrive in order; for those that do not
  * (imports of old ones) the chat is cut into runs of at most RUN_MAX: a search
- * by halves finds the run, a short walk the place.
+ * by halves finds the run, a short walk the position.
  */
 #include <errno.h>
 #include <stdlib.h>

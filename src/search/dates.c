@@ -336,7 +336,7 @@ static size_t find_ago(struct finder *f, size_t i)
 	return 0;
 }
 
-/* One word that says it all. */
+/* A single word that names a time, such as "yesterday". */
 static size_t find_single(struct finder *f, size_t i)
 {
 	struct text t = word_at(f, i);

@@ -1,8 +1,8 @@
 /*
  * One ranking of two: by words, and by nearness of vectors.
  *
- * Their scores have no common measure, so only places count: a memory gets
- * weight / (steepness + place) from each ranking that has it, and the sum decides.
+ * Their scores have no common measure, so only ranks count: a memory gets
+ * weight / (steepness + rank) from each ranking that has it, and the sum decides.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 struct fuse_weights {
 	float words;
 	float vectors;
-	float steepness; /* small: the first places count for much more than later ones */
+	float steepness; /* small: the first ranks count for much more than later ones */
 };
 
 /*
@@ -26,8 +26,8 @@ extern const struct fuse_weights fuse_default_weights;
 /*
  * Both best first; ret_hits has room for all of both. Similarity is the share of what a
  * memory first in both would have, so it is above 0 and at most 1. Of equals, what
- * words found earlier comes first. Its index is a hit's place among the words', or n_words
- * and its place among the vectors'.
+ * words found earlier comes first. A hit's index is its rank by words, or n_words plus its rank
+ * by vectors.
  */
 size_t search_fuse(const struct fuse_weights *weights, const struct search_hit *words,
 		   size_t n_words, const struct vector_hit *vectors, size_t n_vectors,

@@ -83,7 +83,7 @@ void hash_embed(struct words *w, struct text text, float ret_vector[HASH_EMBED_D
 	}
 	for (unsigned i = 0; i < HASH_EMBED_DIM; i++)
 		length += (double)(sums[i] * sums[i]);
-	/* No words, or such that they meet with opposite signs. */
+	/* There are no words, or their signs cancel out. */
 	if (length == 0)
 		sums[0] = 1;
 	length = length == 0 ? 1 : sqrt(length);

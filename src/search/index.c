@@ -98,7 +98,7 @@ struct search_index *search_index_new(const struct search_index_opts *opts)
 	return ix;
 }
 
-/* Everything inside. */
+/* Frees everything inside. */
 static void index_done(struct search_index *ix)
 {
 	for (uint32_t i = 0; i < ix->n_chats; i++)
@@ -241,7 +241,7 @@ static int docs_grow(struct search_index *ix)
 		ix->cap_docs = (uint32_t)cap;
 		return 0;
 	}
-	/* The larger ones stay so; what is accounted for is what all of them surely have. */
+	/* Those that have grown stay so, but only the size that all of them have is counted. */
 	for (size_t k = 0; k + 1 < i; k++)
 		ix->bytes -= (cap - ix->cap_docs) * arrays[k].item;
 	return r;

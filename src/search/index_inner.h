@@ -49,7 +49,7 @@ struct term_slot {
 	uint32_t term; /* + 1; 0: free */
 };
 
-/* A piece of a chat's sequence, so that a place in it is found without a walk. */
+/* A piece of a chat's sequence, so that a position in it is found without a walk. */
 struct run {
 	uint32_t first;
 	uint32_t n;

@@ -30,7 +30,7 @@ static const char times[] =
 	"since until till before after during recently lately soon later earlier "
 	"last next daily weekly monthly yearly annual annually am pm oclock date";
 
-/* form=base; Porter would leave each of these a stranger to its family. */
+/* form=base, where Porter's stemmer would not find the base. */
 static const char irregular[] =
 	"went=go gone=go goes=go ate=eat eaten=eat bought=buy brought=bring thought=think "
 	"caught=catch taught=teach fought=fight sought=seek found=find felt=feel kept=keep "

@@ -14,7 +14,7 @@ static inline uint64_t mix_u64(uint64_t x)
 	return x ^ x >> 32;
 }
 
-/* Whoever takes words from strangers gives a seed they cannot know. */
+/* For words from strangers, give a seed that they cannot know. */
 static inline uint64_t mix_bytes(const char *data, size_t len, uint64_t seed)
 {
 	uint64_t hash = seed + len * 0x9e3779b97f4a7c15U;

@@ -30,7 +30,7 @@ uint64_t plan_count(const struct plan *p, const char *name, size_t len)
 	return n;
 }
 
-/* The place of a word among those seen; a new one if there is room, else NO_DOC. */
+/* The number of a word among those seen; a new one if there is room, else NO_DOC. */
 static int term_place(struct plan *p, const struct word *word, uint32_t *ret_place)
 {
 	uint32_t hash = (uint32_t)mix_bytes(word->term.data, word->term.len, 0);
@@ -265,11 +265,11 @@ static float rarity(const struct plan *p, uint64_t n_docs)
 	return (float)log(1 + (n - df + 0.5) / (df + 0.5));
 }
 
-/* What the chosen words weigh here, unknown ones mended where that is possible. */
+/* What the chosen words weigh here. Unknown ones are repaired where that is possible. */
 static void weigh_words(struct plan *p)
 {
-	/* Hundreds of words are tried for one; where nothing was written none is found. */
-	bool mend = p->n_docs > 0 && !(p->tuning.off & SEARCH_NO_REPAIR);
+	/* A repair tries hundreds of words; an empty index has none of them. */
+	bool repairs = p->n_docs > 0 && !(p->tuning.off & SEARCH_NO_REPAIR);
 	size_t n_repairs = 0;
 
 	for (size_t i = 0; i < p->n_terms; i++) {
@@ -278,8 +278,8 @@ static void weigh_words(struct plan *p)
 		if (term->weight <= 0)
 			continue;
 		term->n_docs = plan_count(p, term->name, term->name_len);
-		/* A word of the lexicon is right, and only nobody's here. */
-		if (term->n_docs == 0 && mend && n_repairs < PLAN_REPAIRS_MAX &&
+		/* A word of the lexicon is no mistake; it is just not used here. */
+		if (term->n_docs == 0 && repairs && n_repairs < PLAN_REPAIRS_MAX &&
 		    !(term->flags & (WORD_TIME | WORD_IRREGULAR | WORD_STOP))) {
 			n_repairs++;
 			if (plan_repair(p, term))

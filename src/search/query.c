@@ -233,7 +233,7 @@ static int by_base(const void *a, const void *b)
 	return by_place(a, b);
 }
 
-/* A candidate's score is kept negative, so that nobody becomes one twice. */
+/* A candidate's score is kept negative, so that no memory becomes one twice. */
 static void add_candidate(struct search *s, uint32_t index, uint32_t doc)
 {
 	uint32_t place = (uint32_t)s->starts[index] + doc;
@@ -285,7 +285,7 @@ static void add_context(struct search *s, struct candidate *c)
 	c->score += t->context * sqrtf(around);
 }
 
-/* Notes which candidates are in the list; candidates are in order of place. */
+/* Notes which candidates are in the list; candidates are in order of index and number. */
 static void note_in(struct search *s, size_t index, const char *name, size_t len, size_t member)
 {
 	const struct search_index *ix = s->plan.indexes[index];

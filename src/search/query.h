@@ -3,7 +3,7 @@
  *
  * Words are compared by BM25 with the statistics of the indexes asked; what
  * surrounds a memory in its chat counts a little; the best are then ordered
- * anew by whom and which time the question names. No text is an error.
+ * anew by whom and which time the question names. Any text is accepted.
  */
 #pragma once
 

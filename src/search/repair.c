@@ -1,5 +1,5 @@
 /*
- * A word nobody wrote is perhaps one that somebody wrote, mistyped.
+ * A word that is in no memory may be a known word, mistyped.
  *
  * All words one letter away are tried against the index: a few hundred look-ups,
  * whatever its size, where a table of near words would cost memory for each.

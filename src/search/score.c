@@ -29,7 +29,8 @@ static void add_postings(struct search *s, size_t index, struct postings *p, flo
 	while (postings_next(p)) {
 		float old = scores[p->doc];
 
-		/* Written always, kept when new: cheaper than a branch nobody can guess. */
+		/* Always written, but counted only when new: cheaper than a branch that cannot be
+		 * predicted. */
 		touched[n] = start + p->doc;
 		n += old == 0;
 		scores[p->doc] = old + word_score(s, once, unit, p->count, lens[p->doc]);
@@ -119,8 +120,8 @@ static bool is_filtered(const struct search_query *q)
 
 /*
  * Rare words first. Once enough memories have a score that the remaining words
- * together cannot reach, these only raise scores: who has nothing but common words
- * is out of the race, and long lists leave no trace.
+ * together cannot reach, these only raise scores: a memory with nothing but common words
+ * cannot win any more, and long lists add no candidates.
  */
 void search_score(struct search *s, size_t max)
 {

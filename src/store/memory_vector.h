@@ -26,7 +26,7 @@ struct store_bare_memory {
 
 struct store_bare_opts {
 	struct store_model model;
-	int64_t after;      /* the place (seq) to go on from */
+	int64_t after;      /* the seq to go on from */
 	int64_t now_ms;     /* what is expired by then is passed over */
 	unsigned limit;     /* memories */
 	size_t max_bytes;   /* of all their text together; one is always given */
@@ -36,7 +36,7 @@ struct store_bare_opts {
 /*
  * The next ones without a vector of this model, oldest first. Looks through some thousand
  * memories and no more, so there may be none here and others further on.
- * *ret_after is the place to go on from, *ret_end whether that was the last.
+ * *ret_after is the seq to go on from, *ret_end whether that was the last.
  */
 int store_memory_find_bare(struct connection *c, const struct store_bare_opts *opts,
 			   struct arena *arena, struct store_bare_memory **ret_bare,

@@ -1,4 +1,4 @@
-/* The memory methods: parameters to the service's terms, and its answers back. */
+/* The memory methods: parameters in the engine's terms, and its answers in ash's. */
 #include <errno.h>
 
 #include "base/clock.h"

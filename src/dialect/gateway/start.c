@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "dialect/gateway/gateway.h"
 #include "dialect/life.h"
-#include "dialect/ocg/memory_words.h"
+#include "dialect/ocg/memory_answer.h"
 #include "dialect/ocg/ocg.h"
 #include "engine/automation/job.h"
 #include "engine/program/process.h"
@@ -144,8 +144,8 @@ static int start(struct dialect_host *h, struct why *why)
 		.agent = "gateway",
 		.folder = s->folder,
 		.env = h->env,
-		.answers = {ocg_words_found, ocg_words_entry, ocg_words_stored,
-			    ocg_words_duplicate},
+		.answers = {ocg_answer_found, ocg_answer_entry, ocg_answer_stored,
+			    ocg_answer_duplicate},
 	};
 	const struct jobs_opts jobs = {
 		.background = opts.background,

@@ -1,11 +1,11 @@
-/* The memory methods: parameters to the service's terms, and its refusals in the original's words. */
+/* The memory methods: parameters in the engine's terms, and its refusals as the original words them. */
 #include <errno.h>
 #include <string.h>
 
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/engine.h"
-#include "dialect/ocg/memory_words.h"
+#include "dialect/ocg/memory_answer.h"
 #include "dialect/ocg/ocg.h"
 #include "dialect/search_vector.h"
 #include "engine/memory/lenient.h"
@@ -106,7 +106,7 @@ struct done ocg_search(struct call *c)
 	if (r != 0)
 		return fail_as(c, "search failed", r);
 	buf_init(&text, room_for_hits(c));
-	ocg_words_found(&text, in->query, hits, n);
+	ocg_answer_found(&text, in->query, hits, n);
 	return reply(c, &text, "search failed");
 }
 
@@ -128,7 +128,7 @@ struct done ocg_get(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	begin_text(c, &text);
-	ocg_words_entry(&text, &memory);
+	ocg_answer_entry(&text, &memory);
 	return reply(c, &text, NULL);
 }
 
@@ -178,9 +178,9 @@ static struct done stored(struct call *c, int r)
 		return fail_as(c, "store failed", r);
 	begin_text(c, &text);
 	if (s->duplicate)
-		ocg_words_duplicate(&text, &s->memory);
+		ocg_answer_duplicate(&text, &s->memory);
 	else
-		ocg_words_stored(&text, &s->memory);
+		ocg_answer_stored(&text, &s->memory);
 	return reply(c, &text, "store failed");
 }
 

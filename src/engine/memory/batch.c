@@ -102,7 +102,7 @@ static void succeeded(struct batch *b)
 	embedding_next_batch(e);
 }
 
-/* Some text of a batch is not to the model's taste: smaller batches find out which. */
+/* The model refused some text of a batch: smaller batches find out which. */
 static void refused(struct batch *b, const char *what)
 {
 	struct embedding *e = b->embedding;
@@ -356,7 +356,8 @@ static void find_next(struct embedding *e)
 	}
 }
 
-/* Questions have somebody waiting; the model has one mind. */
+/* One batch at a time while questions wait: somebody waits for them, and the model does one thing
+ * at a time. */
 void embedding_next_batch(struct embedding *e)
 {
 	bool alone =

@@ -74,8 +74,8 @@ void embedding_pause(struct embedding *e, unsigned ms);
 unsigned embedding_back_off(unsigned n, unsigned most_ms);
 
 /*
- * The same name may stand for another model by now. Then all vectors are made anew; but
- * a name that stands now for this, now for that would have us do so for ever.
+ * The same name may stand for another model by now; then all vectors are made anew. A name that
+ * alternates between two models is refused, since it would have us do so for ever.
  */
 int embedding_check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct why *why);
 

@@ -58,7 +58,7 @@ int memory_indexes_new(size_t max_bytes, struct memory_indexes **ret_indexes)
 	return 0;
 }
 
-static void scope_free(struct memory_indexes *m, struct held_index *h)
+static void held_free(struct memory_indexes *m, struct held_index *h)
 {
 	list_remove(&h->link);
 	m->bytes -= h->bytes;
@@ -75,7 +75,7 @@ void memory_indexes_free(struct memory_indexes *m)
 	if (!m)
 		return;
 	while (!list_empty(&m->scopes))
-		scope_free(m, list_entry(list_first(&m->scopes), struct held_index, link));
+		held_free(m, list_entry(list_first(&m->scopes), struct held_index, link));
 	pthread_cond_destroy(&m->built);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
@@ -101,8 +101,7 @@ static void lock_init(pthread_rwlock_t *lock)
 #endif
 }
 
-static struct held_index *scope_new(struct memory_indexes *m, enum scope_kind kind,
-				    struct text name)
+static struct held_index *held_new(struct memory_indexes *m, enum scope_kind kind, struct text name)
 {
 	const struct search_index_opts opts = {.max_bytes = m->max_bytes};
 	struct held_index *h = calloc(1, sizeof(*h) + name.len + 1);
@@ -136,7 +135,7 @@ static struct held_index *find(struct memory_indexes *m, enum scope_kind kind, s
 	return NULL;
 }
 
-/* With the lock held: drops what was not used for longest until the rest fits. */
+/* With the lock held: drops the least recently used until the rest fits. */
 static void make_room(struct memory_indexes *m)
 {
 	list_for_each (at, following, &m->scopes) {
@@ -145,11 +144,11 @@ static void make_room(struct memory_indexes *m)
 		if (m->bytes <= m->max_bytes)
 			return;
 		if (h->refs == 0 && h->built)
-			scope_free(m, h);
+			held_free(m, h);
 	}
 }
 
-/* With the lock held; what was measured while the scope's own was. */
+/* With the lock held. The sizes were measured under the index's own lock. */
 static void count_bytes(struct memory_indexes *m, struct held_index *h, size_t index_bytes,
 			size_t vector_bytes)
 {
@@ -294,7 +293,7 @@ static int find_or_build(struct memory_indexes *m, enum scope_kind kind, struct 
 		*ret = h;
 		return 0;
 	}
-	h = scope_new(m, kind, name);
+	h = held_new(m, kind, name);
 	if (!h)
 		return -ENOMEM;
 	h->refs++;
@@ -304,7 +303,7 @@ static int find_or_build(struct memory_indexes *m, enum scope_kind kind, struct 
 	r = finish_build(m, h, scratch, r);
 	h->refs--;
 	if (r != 0 && h->refs == 0)
-		scope_free(m, h);
+		held_free(m, h);
 	*ret = h;
 	return r;
 }
@@ -341,7 +340,8 @@ static void set_vectors(struct held_index *h, struct vector_block *block)
 	vector_block_free(old);
 }
 
-/* With the lock held, and again at the end: what was committed since the store was read. */
+/* Applies what was committed since the store was read. Called with the lock held, and comes back
+ * with it held. */
 static int catch_up(struct memory_indexes *m, struct held_index *h, size_t *bytes)
 {
 	int r = 0;
@@ -442,7 +442,7 @@ static int refer(struct memory_indexes *m, struct held_index *h, const struct st
 		r = want_vectors(m, h, model, c);
 	make_room(m);
 	if (r != 0 && --h->refs == 0 && h->stale)
-		scope_free(m, h);
+		held_free(m, h);
 	return r;
 }
 
@@ -476,7 +476,7 @@ void memory_indexes_release(struct memory_indexes *m, struct held_index *h)
 	pthread_rwlock_unlock(&h->lock);
 	pthread_mutex_lock(&m->lock);
 	if (--h->refs == 0 && h->stale)
-		scope_free(m, h);
+		held_free(m, h);
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -489,8 +489,8 @@ static void keep_for_later(struct held_index *h, struct list *list,
 
 /* With the lock held; lets it go while the index itself is changed, so that
  * searches elsewhere go on. */
-static void change_scope(struct memory_indexes *m, struct held_index *h,
-			 const struct memory_change *change, struct search_scratch *scratch)
+static void change_held(struct memory_indexes *m, struct held_index *h,
+			const struct memory_change *change, struct search_scratch *scratch)
 {
 	size_t index_bytes;
 	size_t bytes;
@@ -517,7 +517,7 @@ static void change_scope(struct memory_indexes *m, struct held_index *h,
 	if (r != 0)
 		h->stale = true;
 	if (h->stale && h->refs == 0)
-		scope_free(m, h);
+		held_free(m, h);
 }
 
 void memory_indexes_change(struct memory_indexes *m, const struct memory_change *change,
@@ -535,10 +535,10 @@ void memory_indexes_change(struct memory_indexes *m, const struct memory_change 
 	else
 		h = find(m, SCOPE_COMMON, none);
 	if (h)
-		change_scope(m, h, change, scratch);
+		change_held(m, h, change, scratch);
 	h = find(m, SCOPE_ALL, none);
 	if (h)
-		change_scope(m, h, change, scratch);
+		change_held(m, h, change, scratch);
 	make_room(m);
 	pthread_mutex_unlock(&m->lock);
 }

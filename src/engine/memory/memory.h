@@ -161,7 +161,7 @@ struct memory_counts {
 int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 		 struct memory_counts *ret_counts);
 
-/* A place in the order of time; zeroes: the newest. */
+/* Where a page begins in the order of time; zeroes: at the newest. */
 struct memory_page {
 	int64_t before_ms;
 	int64_t before_seq;

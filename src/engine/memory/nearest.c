@@ -36,7 +36,7 @@ void nearest_scan(struct nearest *near, const struct held_index *held,
 				  &filter, near->hits, NEAR_MAX, &near->n);
 }
 
-/* Of a memory's vector, by all its digits. `numbers` has room for it. */
+/* The cosine of a memory's vector, by all its digits. `numbers` has room for the vector. */
 static int cosine_of(struct memories *m, int lane, const struct embedding_vector *question,
 		     uint64_t key, float *numbers, float *ret_cosine, bool *ret_found)
 {
@@ -50,7 +50,6 @@ static int cosine_of(struct memories *m, int lane, const struct embedding_vector
 	return r;
 }
 
-/* What is gone by now, or points the other way, is no hit. */
 int nearest_rank(struct memories *m, int lane, struct arena *a, struct nearest *near)
 {
 	float *numbers = arena_alloc(a, near->question.dim * sizeof(float));
@@ -78,7 +77,7 @@ bool nearest_enough(float score, double least)
 	return score + 0.00005F >= (float)least;
 }
 
-/* What has neither a vector any more nor a word in common is no hit. */
+/* A memory that has no vector any more, and no word in common, is no hit. */
 static bool choose(const struct nearest_choice *choice, bool has_vector, float cosine,
 		   struct search_hit *hit)
 {
@@ -86,10 +85,10 @@ static bool choose(const struct nearest_choice *choice, bool has_vector, float c
 		hit->similarity = cosine < 1 ? cosine : 1;
 		return nearest_enough(cosine, choice->least);
 	}
-	if (hit->index >= choice->n_words)
+	if (hit->index >= choice->n_by_words)
 		return false;
-	hit->similarity = choice->words[hit->index].similarity;
-	return !choice->of_words || nearest_enough(hit->similarity, choice->least);
+	hit->similarity = choice->by_words[hit->index].similarity;
+	return !choice->counts_for_words || nearest_enough(hit->similarity, choice->least);
 }
 
 int nearest_choose(struct memories *m, int lane, struct arena *a, const struct nearest *near,

@@ -16,28 +16,29 @@ struct nearest {
 	size_t n;
 };
 
-/* From what the model answered. */
+/* Reads the question's vector from what the model answered. */
 int nearest_read(struct memories *m, struct arena *a, struct text answer, struct nearest *ret_near);
 
-/* Goes on with what one index has. */
+/* Adds the nearest of one index. */
 void nearest_scan(struct nearest *near, const struct held_index *held,
 		  const struct search_query *query);
 
-/* Best first, by all their digits. */
+/* Orders them by all their digits, best first; leaves out what is gone by now, or points the
+ * other way. */
 int nearest_rank(struct memories *m, int lane, struct arena *a, struct nearest *near);
 
 struct nearest_choice {
-	const struct search_hit *words; /* that went into the hits */
-	size_t n_words;
+	const struct search_hit *by_words; /* that went into the hits */
+	size_t n_by_words;
 	double least;
-	bool of_words; /* it counts for those without a vector, too */
-	size_t max;    /* hits */
+	bool counts_for_words; /* the least counts for those without a vector, too */
+	size_t max;            /* hits */
 };
 
 /* A score is told with four decimals: one that is told as the least is not below it. */
 bool nearest_enough(float score, double least);
 
 /* The cosine becomes the similarity of search_fuse's hits, and those with less than the least
- * go. Those without a vector have that of their words. */
+ * are dropped. Those without a vector keep the similarity of their words. */
 int nearest_choose(struct memories *m, int lane, struct arena *a, const struct nearest *near,
 		   const struct nearest_choice *choice, struct search_hit *hits, size_t *n);

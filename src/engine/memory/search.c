@@ -49,7 +49,7 @@ static int hold_all(struct memories *m, int lane, const struct memory_asker *by,
 	return r;
 }
 
-static void let_go(struct memories *m, struct held_set *set)
+static void release_all(struct memories *m, struct held_set *set)
 {
 	while (set->n > 0)
 		memory_indexes_release(m->indexes, set->held[--set->n]);
@@ -114,19 +114,19 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 			       limit, &found->n);
 	for (unsigned i = 0; r == 0 && model.dim > 0 && i < set.n; i++)
 		nearest_scan(&found->near, set.held[i], &query);
-	let_go(m, &set);
+	release_all(m, &set);
 	return r;
 }
 
-/* Places count, not scores, so words rank more than are wanted. */
+/* Ranks count, not scores, so the hits by words are more than are wanted. */
 static int fuse(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		unsigned limit, struct found *found)
 {
 	const struct nearest_choice choice = {
-		.words = found->hits,
-		.n_words = found->n,
+		.by_words = found->hits,
+		.n_by_words = found->n,
 		.least = q->least,
-		.of_words = q->least_of_words,
+		.counts_for_words = q->least_of_words,
 		.max = limit,
 	};
 	struct search_hit *fused;

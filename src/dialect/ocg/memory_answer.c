@@ -1,4 +1,4 @@
-#include "dialect/ocg/memory_words.h"
+#include "dialect/ocg/memory_answer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -116,7 +116,7 @@ static int choose(size_t max, struct text query, const struct memory *hits, unsi
 	return r == 0 && n > 0 && told->n == 0 ? -EMSGSIZE : r;
 }
 
-void ocg_words_found(struct buf *out, struct text query, const struct memory *hits, unsigned n)
+void ocg_answer_found(struct buf *out, struct text query, const struct memory *hits, unsigned n)
 {
 	struct json j = json_writer(out);
 	struct told told;
@@ -140,7 +140,7 @@ void ocg_words_found(struct buf *out, struct text query, const struct memory *hi
 
 /* ---- get ---- */
 
-void ocg_words_entry(struct buf *out, const struct memory *m)
+void ocg_answer_entry(struct buf *out, const struct memory *m)
 {
 	struct json j = json_writer(out);
 
@@ -157,25 +157,25 @@ void ocg_words_entry(struct buf *out, const struct memory *m)
 
 /* ---- store ---- */
 
-void ocg_words_stored(struct buf *out, const struct memory *m)
+void ocg_answer_stored(struct buf *out, const struct memory *m)
 {
 	struct text start = text_cut(m->content, QUOTED_BYTES);
 	struct json j = json_writer(out);
 	char room[QUOTED_BYTES + 64];
-	struct buf words = {.data = room, .cap = sizeof(room), .max = sizeof(room)};
+	struct buf text = {.data = room, .cap = sizeof(room), .max = sizeof(room)};
 
-	buf_add_str(&words, "Stored: ");
-	buf_add(&words, start.data, start.len);
+	buf_add_str(&text, "Stored: ");
+	buf_add(&text, start.data, start.len);
 	if (start.len < m->content.len)
-		buf_add_str(&words, "...\n(content truncated)");
+		buf_add_str(&text, "...\n(content truncated)");
 	json_begin_object(&j);
 	json_member_str(&j, "action", "created");
 	json_member_text(&j, "id", m->id);
-	json_member_text(&j, "result", (struct text) {.data = words.data, .len = words.len});
+	json_member_text(&j, "result", (struct text) {.data = text.data, .len = text.len});
 	json_end_object(&j);
 }
 
-void ocg_words_duplicate(struct buf *out, const struct memory *m)
+void ocg_answer_duplicate(struct buf *out, const struct memory *m)
 {
 	struct json j = json_writer(out);
 
