@@ -20,7 +20,8 @@ enum { ARENA_MAX = 64 << 20, RESULT_MAX = 1 << 20 };
 static const char prefix[] = "gateway-";
 
 struct completion {
-	struct services *services;
+	struct chat *chat;
+	struct tools *our_tools;
 	struct gateway_known *known;
 	struct memory_asker by;
 	struct peer peer;
@@ -87,7 +88,7 @@ static void count_in(struct completion *c)
 	if (c->number <= COMPLETION_KEPT)
 		return;
 	snprintf(old, sizeof(old), "%s%lld", prefix, (long long)(c->number - COMPLETION_KEPT));
-	chat_destroy(c->services->chat, text_of(old), on_ended, NULL);
+	chat_destroy(c->chat, text_of(old), on_ended, NULL);
 }
 
 static void know(struct gateway_known *k, uint64_t said, int64_t number)
@@ -420,7 +421,7 @@ static void send_turn(struct completion *c)
 	timer_start(c->timer, c->timeout_ms);
 	c->sending++;
 	if (r == 0)
-		r = chat_send(c->services->chat, &ask, &sink, &turn, &why);
+		r = chat_send(c->chat, &ask, &sink, &turn, &why);
 	c->sending--;
 	if (turn)
 		c->turn = turn;
@@ -489,14 +490,14 @@ static int start_tool(struct completion *c, const struct tool_call *call, struct
 	struct value *v;
 	int r;
 
-	if (!tool_find(c->services->tools, call->name, &ask.id) || !(c->tools & 1U << ask.id))
+	if (!tool_find(c->our_tools, call->name, &ask.id) || !(c->tools & 1U << ask.id))
 		return refuse(why, REFUSE_NOT_FOUND, "tool not found: %.*s",
 			      TEXT_ARGS(text_cut(call->name, 100)));
 	r = json_read(&c->arena, input.data, input.len, &limits, &v, why);
 	if (r != 0)
 		return r;
 	ask.input = v;
-	return tool_run(c->services->tools, &ask, on_tool, c, &c->run, why);
+	return tool_run(c->our_tools, &ask, on_tool, c, &c->run, why);
 }
 
 static void run_next(struct completion *c)
@@ -596,7 +597,8 @@ int completion_start(struct services *s, struct loop *loop, const struct gateway
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
-	c->services = s;
+	c->chat = s->chat;
+	c->our_tools = s->tools;
 	c->known = settings->known;
 	c->by.user = settings->user;
 	c->peer = ask->peer;

@@ -28,7 +28,7 @@ struct creation {
 	struct chat_turn *turn; /* of its first message, while somebody waits for it */
 };
 
-/* The texts of a list; the first that is none is refused by its place. */
+/* The texts of a list; refuses the first that is not a string, by its index. */
 static int take_texts(struct call *c, const char *field, const struct value *list,
 		      const struct text **ret_texts, unsigned *ret_n)
 {
@@ -420,7 +420,8 @@ static struct done end_wanted(struct call *c, int r)
 	return r != 0 ? nexus_fail(c, c->place, r, NULL) : reply_success(c, NULL);
 }
 
-/* Of one agent it is only noted, and shown by list_agents: it goes on, as the original's does. */
+/* For one agent the wish is only noted, and shown by list_agents; as with the original, the agent
+ * still answers. */
 struct done nexus_shutdown(struct call *c)
 {
 	if (!c->place.data)

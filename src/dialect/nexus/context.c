@@ -50,7 +50,7 @@ static void write_context(void *arg, int r, const struct chat_counts *n, const s
 	(void)call_reply(c);
 }
 
-/* Answers within this turn of the loop when the conversation is at hand. */
+/* Answers within this pass of the loop when the conversation is at hand. */
 static struct done count(struct call *c, chat_counts_fn fn)
 {
 	const struct agent_in *in = c->in;

@@ -143,7 +143,7 @@ struct done nexus_cancel(struct call *c)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
 	c->state = id;
-	/* On koine's own socket nobody has a place, and ids are looked for everywhere. */
+	/* On koine's own socket no path names a conversation: ids are looked for in all. */
 	if (!in->agent_id.data && c->dialect != &nexus_dialect)
 		at.conversation = (struct text) {0};
 	if (chat_cancel(call_chat(c), at.conversation, *id))

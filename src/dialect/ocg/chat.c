@@ -41,23 +41,22 @@ static void write_reply(struct json *j, const struct chat_answer *a)
 	json_end_object(j);
 }
 
-/* The words of the original, which had them in the answer's text: there a program could not tell
- * them from what an agent says. */
+/* The original says the same, but in the answer's text, where a program cannot tell it from what an
+ * agent says. */
 static void fail_chat(struct call *c, const struct chat_answer *a)
 {
-	CLEANUP(buf_donep) struct buf words;
+	CLEANUP(buf_donep) struct buf text;
 
-	buf_init(&words, 8 << 10);
+	buf_init(&text, 8 << 10);
 	if (a->outcome != AGENT_FAILED || !a->error_text) {
 		if (a->result > 0 && a->why)
 			c->why = *a->why;
 		(void)call_fail(c, a->result);
 		return;
 	}
-	buf_printf(&words, "API error: %s", a->error_text);
+	buf_printf(&text, "API error: %s", a->error_text);
 	(void)call_fail_with(c, c->dialect->errors[REFUSE_INTERNAL].code,
-			     (struct text) {.data = words.data, .len = words.len},
-			     (struct text) {0});
+			     (struct text) {.data = text.data, .len = text.len}, (struct text) {0});
 }
 
 /* The answer is the last: it may bring the connection's next question. */

@@ -158,7 +158,7 @@ static int join(struct resolver *r, const char *what, struct text path, struct t
 	return 0;
 }
 
-/* Without links and dots, in the arena. `path` is for the words. */
+/* Without links and dots, in the arena. A refusal names the path as it was given. */
 static int find_real(struct resolver *r, const char *what, const char *path, struct text *ret)
 {
 	CLEANUP(freep) char *real = realpath(path, NULL);
@@ -225,7 +225,7 @@ static int paths_new(struct arena *a, unsigned n, struct paths *ret)
 	return ret->list ? 0 : -ENOMEM;
 }
 
-/* Of one a line, as it is kept; all there are where nothing was said. */
+/* Reads what is kept, one path a line. Where nothing was said, every path is meant. */
 static int paths_of(struct arena *a, struct text lines, struct paths *ret)
 {
 	struct text path;

@@ -58,14 +58,15 @@ struct chat_opts {
 int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why *why);
 
 /*
- * These are the agents from now on, and the default among them; on the loop's thread. Those that are
- * the chat's already stay as they are, the others become the chat's, on failure too. Turns under way
- * end with the agent they began with. Refuses as chat_start, and REFUSE_LIMIT after a thousand.
+ * From now on these are the agents, with the default among them; on the loop's thread. Those that
+ * chat has already stay as they are, the others become its own, on failure too. Turns under way end
+ * with the agent they began with. Refuses as chat_start does; REFUSE_LIMIT when there were a
+ * thousand different agents.
  */
 int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, const char *agent,
 		    struct why *why);
 
-/* Begins nothing new; turns that run are cancelled and end as ever. Accepts NULL. */
+/* Starts nothing new, and cancels the turns that run; they end as usual. Accepts NULL. */
 void chat_stop(struct chat *chat);
 
 /* Whether the last turn has ended and is in the store. True for NULL. */
@@ -123,13 +124,13 @@ struct chat_answer {
 	const struct tool_call *calls;
 	unsigned n_calls;
 	struct agent_usage usage;
-	const char *error_type; /* of a failed agent: its type and words (REFUSE_INTERNAL) */
+	const char *error_type; /* of a failed agent: what it says (REFUSE_INTERNAL) */
 	const char *error_text;
 };
 
 struct chat_sink {
-	/* All of the text so far, and where the new part begins. What comes in one turn of the
-	 * loop is told at once. May be NULL. */
+	/* All of the text so far, and where the new part begins. What comes in one pass of the
+	 * loop is told together. May be NULL. */
 	void (*on_text)(void *arg, struct text whole, size_t from);
 	/* Once, the last; when what is told is on disk. May come before chat_send returns, and
 	 * then *ret_turn is not set. */
@@ -198,10 +199,11 @@ void chat_count(struct chat *chat, struct text conversation, bool must_exist, ch
 
 typedef void (*chat_done_fn)(void *arg, int result, const struct why *why);
 
-/* What it does to turns that run: cancels them, and waits. REFUSE_NOT_FOUND. */
+/* Ends it: cancels its turns, and waits until they are over. REFUSE_NOT_FOUND. */
 void chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg);
 
-/* On the writer's thread: notes that its clients are done with it. It goes on. REFUSE_NOT_FOUND. */
+/* On the writer's thread: notes that its clients are done with it, and nothing else.
+ * REFUSE_NOT_FOUND. */
 int chat_want_end(struct chat *chat, struct text conversation, struct why *why);
 
 struct chat_compacted {

@@ -47,7 +47,7 @@ static void destroy_finished(struct work *w, int result)
 		result = refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
 	c->destroy = NULL;
 	c->stale = true;
-	/* It goes first: whoever is told may ask for it again at once. */
+	/* The conversation comes first: whoever is told may ask for it again at once. */
 	conversation_start_next(c);
 	destroy_done(d, result, &why);
 }

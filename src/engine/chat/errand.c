@@ -78,7 +78,7 @@ void errand_finish(struct errand *e, int result, const struct why *why)
 	e->stage = ERRAND_OVER;
 	if (c->running == e)
 		c->running = NULL;
-	/* The conversation goes on first: whoever is told may ask again, or may end it. */
+	/* The conversation comes first: whoever is told may ask again, or may end it. */
 	conversation_start_next(c);
 	e->ops->finish(e, result, why ? why : &none);
 }
