@@ -18,6 +18,7 @@
 enum {
 	LOOK_AT_LEAST_MS = 60 * 1000, /* because people may set the clock */
 	IGNORE_MAX = 256,             /* bytes of a pattern */
+	CHANGES_MAX = 4096,           /* changed files that are not told yet */
 };
 
 /* A folder that is watched. */
@@ -137,6 +138,12 @@ static bool take(void *arg, enum change change, const char *below)
 	return true;
 }
 
+/* Made and then written is still made. */
+static enum change merge(enum change before, enum change now)
+{
+	return before == CHANGE_CREATE && now != CHANGE_DELETE ? CHANGE_CREATE : now;
+}
+
 static void tell_change(void *arg, enum change change, const char *path)
 {
 	const struct project_watch *w = arg;
@@ -211,6 +218,8 @@ static int start_watching(struct project_watch *p)
 		.quiet_ms = config->debounce_ms,
 		.skips = skips,
 		.take = take,
+		.max = CHANGES_MAX,
+		.merge = merge,
 		.tell = tell_change,
 		.arg = p,
 	};

@@ -1,4 +1,4 @@
-/* The tools of service/tool as models are told of them, and what they answered as models read it. */
+/* Our tools (engine/program/tool.h) as models are told of them, and their answers as models read them. */
 #pragma once
 
 #include "engine/chat/chat.h"

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "engine/automation/inner.h"
+#include "store/rule.h"
 #include "store/store.h"
 
 enum { ARM_AGAIN_MS = 1000, ARM_ARENA_MAX = 4 << 20 };

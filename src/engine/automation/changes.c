@@ -6,9 +6,6 @@
 
 #include "base/list.h"
 #include "base/log.h"
-#include "io/watch.h"
-
-enum { PENDING_MAX = 4096 }; /* changed files that are not told yet */
 
 struct folder {
 	struct list link;
@@ -39,6 +36,18 @@ const char *change_name(enum change change)
 	return change == CHANGE_CREATE ? "create" : change == CHANGE_MODIFY ? "modify" : "delete";
 }
 
+enum change change_of(enum watch_event event)
+{
+	static const enum change changes[] = {
+		[WATCH_CREATE] = CHANGE_CREATE,
+		[WATCH_MODIFY] = CHANGE_MODIFY,
+		[WATCH_DELETE] = CHANGE_DELETE,
+		[WATCH_OVERFLOW] = CHANGE_NONE,
+	};
+
+	return changes[event];
+}
+
 static struct pending *first_pending(const struct changes *c)
 {
 	struct list *first = list_first(&c->pending);
@@ -46,10 +55,8 @@ static struct pending *first_pending(const struct changes *c)
 	return first ? list_entry(first, struct pending, link) : NULL;
 }
 
-static void drop_first(struct changes *c)
+static void drop(struct changes *c, struct pending *p)
 {
-	struct pending *p = first_pending(c);
-
 	list_remove(&p->link);
 	c->n_pending--;
 	free(p);
@@ -57,10 +64,10 @@ static void drop_first(struct changes *c)
 
 static void tell_first(struct changes *c)
 {
-	const struct pending *p = first_pending(c);
+	struct pending *p = first_pending(c);
 
 	c->opts.tell(c->opts.arg, p->change, p->path);
-	drop_first(c);
+	drop(c, p);
 }
 
 static void arm(struct changes *c)
@@ -102,7 +109,7 @@ static struct pending *new_pending(struct changes *c, enum change change, const 
 
 	if (!p)
 		return NULL;
-	if (c->n_pending == PENDING_MAX)
+	if (c->opts.max > 0 && c->n_pending == c->opts.max)
 		tell_first(c);
 	p->change = change;
 	memcpy(p->path, path, n);
@@ -110,22 +117,38 @@ static struct pending *new_pending(struct changes *c, enum change change, const 
 	return p;
 }
 
-static void add(struct changes *c, enum change change, const char *path)
+bool changes_has(const struct changes *c, const char *path)
+{
+	return find_pending(c, path) != NULL;
+}
+
+unsigned changes_count(const struct changes *c)
+{
+	return c->n_pending;
+}
+
+int changes_note(struct changes *c, enum change change, const char *path)
 {
 	struct pending *p = find_pending(c, path);
 
 	if (p) {
-		if (p->change != CHANGE_CREATE || change == CHANGE_DELETE)
-			p->change = change;
+		p->change = c->opts.merge(p->change, change);
+		if (p->change == CHANGE_NONE) {
+			drop(c, p);
+			return 0;
+		}
+		if (c->opts.from_first)
+			return 0;
 		list_remove(&p->link);
 	} else {
 		p = new_pending(c, change, path);
 		if (!p)
-			return;
+			return -ENOMEM;
 	}
 	p->due_ms = loop_now_ms(c->opts.loop) + (uint64_t)c->opts.quiet_ms;
 	list_append(&c->pending, &p->link);
 	arm(c);
+	return 0;
 }
 
 static bool on_skip(void *arg, const char *name)
@@ -140,16 +163,14 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 	const struct folder *f = arg;
 	struct changes *c = f->owner;
 	const char *below = path + f->path_len;
-	enum change change = event == WATCH_CREATE   ? CHANGE_CREATE
-			     : event == WATCH_MODIFY ? CHANGE_MODIFY
-						     : CHANGE_DELETE;
+	enum change change = change_of(event);
 
 	if (event == WATCH_OVERFLOW) {
 		log_warn("changes were missed", "folder=%s", path);
 		return;
 	}
 	if (c->opts.take(f->arg, change, below + (*below == '/')))
-		add(c, change, path);
+		(void)changes_note(c, change, path);
 }
 
 int changes_watch(struct changes *c, const char *path, void *folder, struct why *why)
@@ -205,7 +226,7 @@ void changes_free(struct changes *c)
 		free(f);
 	}
 	while (first_pending(c))
-		drop_first(c);
+		drop(c, first_pending(c));
 	timer_free(c->timer);
 	free(c);
 }

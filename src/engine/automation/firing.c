@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/record.h"
 #include "engine/automation/inner.h"
+#include "store/rule.h"
 #include "store/store.h"
 
 enum {

@@ -16,10 +16,10 @@
 #include "engine/automation/automation.h"
 #include "engine/automation/schedule.h"
 #include "engine/event/event.h"
-#include "store/rule.h"
 
 struct approval_old;
 struct approval_waiter;
+struct changes;
 struct child;
 struct http_client;
 struct http_fetch;
@@ -58,9 +58,7 @@ struct live_rule {
 	int64_t next_ms;
 
 	struct list watches; /* struct folder_watch */
-	struct list pending; /* struct pending: files that changed */
-	unsigned n_pending;
-	struct timer *debounce;
+	struct changes *changes;
 };
 
 /* Whether a project's rules act; "" is everybody's. */

@@ -230,7 +230,6 @@ int rule_new(struct automation *a, struct text origin, const struct rule *in,
 	arena_init(&r->arena, RULE_ARENA_MAX);
 	list_init(&r->link);
 	list_init(&r->watches);
-	list_init(&r->pending);
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int e = steps[i](r, why);
 

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "engine/automation/inner.h"
+#include "store/rule.h"
 #include "store/store.h"
 
 struct rule_switch *switch_find(const struct automation *a, struct text project)

@@ -7,14 +7,14 @@
  * and is looked for every few seconds.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/record.h"
-#include "io/watch.h"
+#include "engine/automation/changes.h"
 #include "engine/automation/inner.h"
 
 enum {
@@ -29,13 +29,6 @@ struct folder_watch {
 	const char *path;
 	struct watch *watch; /* NULL: suspended */
 	bool told;           /* that it is */
-};
-
-struct pending {
-	struct list link;
-	enum watch_event kind;
-	uint64_t due_ms;
-	char path[];
 };
 
 /* ---- which files ---- */
@@ -89,81 +82,31 @@ static bool is_wanted(const struct folder_watch *w, const char *path)
 	return has_extension(w->rule, text_of(path));
 }
 
-/* ---- one change for each path ---- */
+/* ---- what changed ---- */
 
-static void pending_free(struct live_rule *r, struct pending *p)
+static enum change merge(enum change before, enum change now)
 {
-	list_remove(&p->link);
-	r->n_pending--;
-	free(p);
+	if (before == CHANGE_CREATE && now == CHANGE_DELETE)
+		return CHANGE_NONE;
+	if (before == CHANGE_DELETE && now != CHANGE_DELETE)
+		return CHANGE_MODIFY;
+	return now == CHANGE_DELETE ? CHANGE_DELETE : before;
 }
 
-static struct pending *pending_find(const struct live_rule *r, const char *path)
-{
-	list_for_each (at, following, &r->pending) {
-		struct pending *p = list_entry(at, struct pending, link);
-
-		if (strcmp(p->path, path) == 0)
-			return p;
-	}
-	return NULL;
-}
-
-static void set_timer(struct live_rule *r)
-{
-	uint64_t now = clock_steady_ms();
-	const struct pending *first;
-
-	if (list_empty(&r->pending))
-		return;
-	first = list_entry(list_first(&r->pending), struct pending, link);
-	timer_start(r->debounce, first->due_ms > now ? first->due_ms - now : 0);
-}
-
-static void add(struct live_rule *r, enum watch_event kind, const char *path)
-{
-	struct pending *p = malloc(sizeof(*p) + strlen(path) + 1);
-
-	if (!p) {
-		log_warn("change not seen", "rule=%.*s why=no memory", TEXT_ARGS(r->def.id));
-		return;
-	}
-	strcpy(p->path, path);
-	p->kind = kind;
-	p->due_ms = clock_steady_ms() + (uint64_t)r->def.debounce_ms;
-	list_append(&r->pending, &p->link);
-	if (r->n_pending++ == 0)
-		set_timer(r);
-}
-
-static void merge(struct live_rule *r, struct pending *p, enum watch_event kind)
-{
-	if (p->kind == WATCH_CREATE && kind == WATCH_DELETE)
-		pending_free(r, p);
-	else if (p->kind == WATCH_DELETE && kind != WATCH_DELETE)
-		p->kind = WATCH_MODIFY;
-	else if (kind == WATCH_DELETE)
-		p->kind = WATCH_DELETE;
-}
-
-static void changed(struct folder_watch *w, enum watch_event kind, const char *path)
+static void changed(struct folder_watch *w, enum change change, const char *path)
 {
 	struct live_rule *r = w->rule;
-	struct pending *p = pending_find(r, path);
 
-	if (p) {
-		merge(r, p, kind);
-		return;
-	}
-	if (r->n_pending < PENDING_MAX) {
-		add(r, kind, path);
-		return;
-	}
-	if (!pending_find(r, w->path)) {
+	if (changes_count(r->changes) >= PENDING_MAX && !changes_has(r->changes, path)) {
+		if (changes_has(r->changes, w->path))
+			return;
 		log_info("many files changed", "rule=%.*s folder=%s", TEXT_ARGS(r->def.id),
 			 w->path);
-		add(r, WATCH_MODIFY, w->path);
+		change = CHANGE_MODIFY;
+		path = w->path;
 	}
+	if (changes_note(r->changes, change, path) != 0)
+		log_warn("change not seen", "rule=%.*s why=no memory", TEXT_ARGS(r->def.id));
 }
 
 static bool is_folder(const char *path)
@@ -182,47 +125,27 @@ static bool is_root(const struct live_rule *r, const char *path)
 	return false;
 }
 
-static void tell(struct live_rule *r, const struct pending *p)
+static void tell(void *arg, enum change change, const char *path)
 {
-	static const char *const types[] = {
-		[WATCH_CREATE] = "file.create",
-		[WATCH_MODIFY] = "file.modify",
-		[WATCH_DELETE] = "file.delete",
-	};
-	const char *type = types[p->kind];
+	struct live_rule *r = arg;
 	struct record payload;
 	struct arena a;
+	char type[16];
 
 	/* A folder counts only where it is the rule's own, which changed as a whole. */
-	if (p->kind != WATCH_DELETE && is_folder(p->path) && !is_root(r, p->path))
+	if (change != CHANGE_DELETE && is_folder(path) && !is_root(r, path))
 		return;
+	snprintf(type, sizeof(type), "file.%s", change_name(change));
 	arena_init(&a, CHANGE_ARENA_MAX);
 	record_begin(&payload, &a);
-	record_text(&payload, "path", text_of(p->path));
-	record_text(&payload, "event_type", text_of(type + strlen("file.")));
+	record_text(&payload, "path", text_of(path));
+	record_text(&payload, "event_type", text_of(change_name(change)));
 	if (payload.err == 0) {
 		matching_begin(r->automation);
 		rule_consider(r, text_of(type), TEXT("watch"), payload.root);
 		matching_end(r->automation, text_of(type));
 	}
 	arena_done(&a);
-}
-
-static void on_debounce(void *arg)
-{
-	struct live_rule *r = rule_ref(arg);
-	uint64_t now = clock_steady_ms();
-
-	while (!list_empty(&r->pending)) {
-		struct pending *p = list_entry(list_first(&r->pending), struct pending, link);
-
-		if (p->due_ms > now)
-			break;
-		tell(r, p);
-		pending_free(r, p);
-	}
-	set_timer(r);
-	rule_unref(r);
 }
 
 /* ---- folders ---- */
@@ -242,11 +165,11 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 	struct folder_watch *w = arg;
 
 	if (event == WATCH_OVERFLOW)
-		changed(w, WATCH_MODIFY, w->path);
+		changed(w, CHANGE_MODIFY, w->path);
 	else if (event == WATCH_DELETE && strcmp(path, w->path) == 0)
 		suspend(w, "the folder is gone");
 	else if (is_wanted(w, path))
-		changed(w, event, path);
+		changed(w, change_of(event), path);
 }
 
 /* The limits of inotify are the machine's, and its owner's to raise. */
@@ -319,10 +242,18 @@ static void on_slow(void *automation)
 void rule_watch(struct live_rule *r)
 {
 	struct automation *a = r->automation;
+	const struct changes_opts opts = {
+		.loop = a->opts.loop,
+		.quiet_ms = r->def.debounce_ms,
+		.from_first = true,
+		.merge = merge,
+		.tell = tell,
+		.arg = r,
+	};
 
 	if (r->def.trigger != TRIGGER_FILES || !list_empty(&r->watches))
 		return;
-	if (!r->debounce && timer_new(a->opts.loop, on_debounce, r, &r->debounce) != 0)
+	if (!r->changes && changes_new(&opts, &r->changes) != 0)
 		return;
 	if (!a->slow)
 		ticker_new(a->opts.loop, SLOW_MS, on_slow, a, &a->slow);
@@ -341,8 +272,6 @@ void rule_unwatch(struct live_rule *r)
 		list_remove(&w->link);
 		free(w);
 	}
-	while ((first = list_first(&r->pending)))
-		pending_free(r, list_entry(first, struct pending, link));
-	timer_free(r->debounce);
-	r->debounce = NULL;
+	changes_free(r->changes);
+	r->changes = NULL;
 }

@@ -2,14 +2,14 @@
  * Programs that a client starts, looks at, writes to and ends: shells and servers of its own,
  * which outlive the call that started them but not the daemon.
  *
- * A command runs by /bin/sh with all that it starts (service/supervisor), on pipes or a
- * terminal of its own; when the command ends, so does what it has left behind. The last of
- * what it printed is at hand, by offsets that count all of it. Whoever approves is asked
- * before a command is started and before something is written to it, since what a shell reads
- * it runs: agent "gateway", tool "process", input {action, command, …}.
+ * A command is run by /bin/sh under a supervisor (io/supervisor.h), on pipes or a terminal of its
+ * own; when the command ends, so does what it has left behind. The last of what it printed is at
+ * hand, by offsets that count all of it. Whoever approves is asked before a command is started and
+ * before something is written to it, since what a shell reads it runs: agent "gateway", tool
+ * "process", input {action, command, …}.
  *
- * All of it belongs to the loop. Nothing is in the store: ended ones are known for as long as
- * there are not too many. After a crash the kernel ends the program, and the next start what
+ * All of it belongs to the loop. Nothing is in the store: processes that have ended are known for
+ * as long as there are not too many. After a crash the kernel ends the program, and the next start what
  * carries its mark.
  */
 #pragma once
