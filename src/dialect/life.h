@@ -50,10 +50,10 @@ struct dialect_means {
 	struct arena *arena; /* of what lives as long as the daemon */
 	struct loop *loop;
 	struct server *server;
-	struct services *services; /* from `open` on */
+	struct services *services; /* from DIALECT_OPEN on */
 	const struct background *background;
-	const char *task_folder; /* where tasks' output goes, and how much of each */
-	int64_t task_bytes;
+	const char *task_folder; /* in DIALECT_OPEN: where tasks' output goes, ... */
+	int64_t task_bytes;      /* ... and how much of each */
 	const struct dialect_host *hosts;
 	unsigned n_hosts;
 };

@@ -28,6 +28,13 @@ struct section_texts {
 	uint16_t used;                 /* bytes that are in use */
 };
 
+/* A section with texts has its struct section_texts and the text itself side by side. */
+#define SECTION_TEXTS(type, n_keys)                                                                \
+	_Static_assert(offsetof(type, text) ==                                                     \
+				       offsetof(type, texts) + sizeof(struct section_texts) &&     \
+			       (int)(n_keys) <= (int)SECTION_KEYS_MAX,                             \
+		       "room for the texts of " #type)
+
 /* inih cuts a section's name at 49 bytes, its word included. */
 enum { SECTION_NAME_MAX = 40 };
 

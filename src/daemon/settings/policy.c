@@ -4,6 +4,8 @@
 
 #include "daemon/settings/settings.h"
 
+SECTION_TEXTS(struct policy_setting, N_POLICY_KEYS);
+
 static const struct section_key keys[N_POLICY_KEYS] = {
 	[POLICY_VERDICT] = {"verdict", "allow, ask or deny"},
 	[POLICY_AGENT] = {"agent", "who asks, a pattern with * and ?; empty: any"},

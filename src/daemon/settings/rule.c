@@ -2,6 +2,8 @@
 
 #include "daemon/settings/settings.h"
 
+SECTION_TEXTS(struct rule_setting, N_RULE_KEYS);
+
 static const struct section_key keys[N_RULE_KEYS] = {
 	[RULE_PROJECT] = {"project", "the folder whose tasks and events it is for; empty: any"},
 	[RULE_DESCRIPTION] = {"description", "for people"},
