@@ -16,11 +16,11 @@ struct connection;
 int store_event_add(struct connection *c, const struct event *event, int64_t *ret_seq);
 
 struct store_event_query {
-	int64_t after_seq;                 /* those behind it */
-	int64_t after_ms;                  /* those of then and later; 0: any */
+	int64_t after_seq;                 /* only events behind this number */
+	int64_t after_ms;                  /* only of this time and later; 0: any */
 	struct text project, session, run; /* {NULL, 0}: any */
 	unsigned limit;
-	size_t max_bytes; /* of text in all rows, but never none of them; 0: any */
+	size_t max_bytes; /* of text in all rows; at least one row comes; 0: any */
 	bool newest_first;
 };
 

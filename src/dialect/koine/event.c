@@ -2,7 +2,7 @@
  * The event log: events as they come, in notifications on the connection that asked for
  * them, and pages of what is held.
  *
- * A client that does not read is not waited for, and nothing is kept for it: the service
+ * Nobody waits for a client that does not read, and nothing is kept for it: the engine
  * goes on from the log when there is room again.
  */
 #include <errno.h>
@@ -23,7 +23,7 @@ enum {
 	GONE_BYTES = 256,
 };
 
-/* What a connection listens to; goes with its session. */
+/* What a connection listens to; freed when it closes. */
 struct watch {
 	struct client_hook hook;
 	struct client *client;
@@ -60,7 +60,7 @@ static void end_notification(struct json *j)
 	json_end_object(j);
 }
 
-/* The same for all who hear it but for what stands before, for which there is room. */
+/* The end of a notification is the same for all who hear it; room is left for its head. */
 static void word(struct buf *out, const struct event *e)
 {
 	struct json j = {.out = out, .comma = true};

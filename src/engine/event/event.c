@@ -1,8 +1,8 @@
 /*
- * The log as the writer keeps it: an event goes to the store with the change that it tells
- * of, and is noted. Once the batch is committed the notes go to the loop, behind the answers.
+ * The writer's side of the log. An event is stored with the change that it tells of, and noted.
+ * Once the batch is committed the notes go to the loop, behind the answers.
  *
- * The notes only save reading: where they are missing, those who listen read the store.
+ * The notes only save reading: where they are missing, subscribers are served from the store.
  */
 #include "engine/event/event.h"
 
@@ -124,7 +124,7 @@ int event_add_numbered(struct events *e, const struct event_new *new, int64_t *r
 	e->batch->last = event.seq;
 	if (e->batch->incomplete)
 		return 0;
-	/* Whoever comes until the commit finds it in the store. */
+	/* One that subscribes before the commit finds it in the store. */
 	e->batch->incomplete = atomic_load(&e->n_subscribers) == 0 || note(e->batch, &event) != 0;
 	return 0;
 }
@@ -250,7 +250,7 @@ int64_t event_last(const struct events *e)
 	return e ? atomic_load(&e->committed) : 0;
 }
 
-/* ---- the service ---- */
+/* ---- its life ---- */
 
 static int set_up(struct events *e, const struct events_opts *opts)
 {

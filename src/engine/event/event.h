@@ -1,11 +1,11 @@
 /*
- * The event log: everything that changes says so, once, in the same transaction as the
- * change. Who listens gets it after the commit, and after the answers of the calls that
- * caused it; who was away asks for what it missed.
+ * The event log. Each change adds its event in the same transaction. Subscribers are told after
+ * the commit, and after the answers of the calls that caused it; a client that was away asks for
+ * what it missed.
  *
- * Events are kept for a time and up to a number. A subscriber that does not keep up is not
- * waited for: it falls behind and reads on from the store when it can take more. What was
- * deleted meanwhile is counted and told.
+ * Events are kept for a time and up to a number. Nobody waits for a subscriber that does not
+ * keep up: it falls behind, and is served from the store when it can take more. It is told how
+ * many events were deleted meanwhile.
  */
 #pragma once
 
@@ -55,8 +55,8 @@ struct event_new {
 	struct text packed;                /* ... or that, instead */
 };
 
-/* On the writer's thread, within a call: kept, and told, if the call's change is. -EMSGSIZE for
- * data that is too large. Where no log was started (NULL), nothing happens. */
+/* On the writer's thread, within a call: the event is kept and told if the call's change is kept.
+ * -EMSGSIZE for data that is too large. Where no log was started (NULL), nothing happens. */
 int event_add(struct events *e, const struct event_new *new);
 
 /* Data that is packed member by member. */
@@ -98,30 +98,30 @@ int event_list(struct events *e, int lane, struct arena *a, const struct event_f
 /* On a reader's thread: how many of a type are held. */
 int event_count(struct events *e, int lane, struct text type, int64_t *ret_n);
 
-/* What becomes of one that did not take an event. */
+/* How a subscriber is that did not take an event. */
 enum event_look {
 	EVENT_TAKES, /* it would take some now */
-	EVENT_WAITS, /* later; until then nothing is lost to it */
-	EVENT_LOSES, /* it has stalled: what it does not keep is lost to it, as long as it says so */
+	EVENT_WAITS, /* it will take them later, and loses none until then */
+	EVENT_LOSES, /* it has stalled: while it says so it loses what it does not keep */
 };
 
-/* May subscribe and unsubscribe, themselves too. */
+/* Its functions may subscribe and unsubscribe, also themselves. */
 struct event_sink {
-	/* 0, or -ENOBUFS: not now, again later; after anything else nothing more comes. */
+	/* 0, or -ENOBUFS: it is offered again later. After any other result nothing more comes. */
 	int (*on_event)(void *arg, const struct event *e);
-	/* So many were deleted before they could be told, or lost. The same results. */
+	/* So many were deleted before they could be told, or lost. The results are the same. */
 	int (*on_gone)(void *arg, int64_t n);
 	/* Asked after -ENOBUFS, from time to time. NULL: EVENT_TAKES. */
 	enum event_look (*look)(void *arg);
-	/* Of one that loses, which may be asked for any event that passes its filter: whether it
-	 * would be told of this one, and whether it keeps it for later, beside n others. NULL
-	 * where look never says EVENT_LOSES. */
+	/* Asked of one that loses, for an event that passes its filter: would it be told of this
+	 * one at all; does it keep it for later, beside n others? NULL where look never says
+	 * EVENT_LOSES. */
 	bool (*wants)(void *arg, const struct event *e);
 	bool (*keeps)(void *arg, unsigned n);
 	/* After the last of some that came together. May be NULL. */
 	void (*flush)(void *arg);
-	/* Nothing else goes to its client: it is told all of a commit before anybody else. So the
-	 * memory of its output is that of the next one's. */
+	/* Nothing else goes to its client, so it is told all of a commit before the next subscriber
+	 * is told any: the memory of its output can then be used for the next one's. */
 	bool alone;
 	void *arg;
 };

@@ -26,7 +26,7 @@ struct event_batch {
 	unsigned n;
 	unsigned cap;
 	int64_t last; /* number of the last one, also of those that are not in the list; 0: none */
-	bool incomplete; /* the list is: who hears must read */
+	bool incomplete; /* some are not in the list: subscribers must read the store */
 	unsigned n_held; /* the loop's: of its events that are held */
 };
 
@@ -62,7 +62,7 @@ struct events {
 
 	/* the writer's */
 	struct buf packed;
-	struct event_batch *batch; /* under way; kept until one is handed over */
+	struct event_batch *batch; /* of the calls under way */
 	unsigned mark;             /* its n when the call began */
 	int64_t mark_last;
 	struct event_batch *ready; /* committed, to be handed over */
@@ -102,6 +102,6 @@ void recent_free(struct recent *v);
 
 /* On the loop: the calls of the commit were answered. Takes the batch. */
 void events_tell(struct events *e, struct event_batch *b);
-/* On the loop: who did not take what there was is asked again. */
+/* On the loop: looks again at those who did not take what there was. */
 void event_retry(void *events);
 void event_drop_subscribers(struct events *e);

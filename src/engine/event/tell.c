@@ -1,13 +1,13 @@
 /*
- * Those who listen, on the loop.
+ * The subscribers of the log, on the loop.
  *
  * A live subscriber is told each event with its commit. One that asked for what was before, or
  * did not take what there was, is behind: it is served from what was told last (recent.c), or in
  * pages from the store, until it has what was told to the others, and is live again.
  *
- * One that has stalled, and says that it loses what it does not keep, is looked through
- * the same events: of those that it keeps the numbers are noted, the others are counted as gone. When
- * it takes some again it is told first what it kept.
+ * One that has stalled may lose events. It goes through them in the same way: the numbers of those that
+ * it keeps are noted, the others are counted as gone. When it takes events again it is first told
+ * those that it kept.
  *
  * Pages end where the telling is: what is committed but not told yet may belong to a call
  * that was not answered.
@@ -143,7 +143,7 @@ static int64_t take_kept(struct event_subscriber *s)
 	return seq;
 }
 
-/* They are not in the log any more. */
+/* These are not in the log any more. */
 static void lose_kept(struct event_subscriber *s, int64_t until)
 {
 	while (s->n_kept > 0 && s->kept[s->first_kept] <= until) {
@@ -204,7 +204,7 @@ static int give_kept(struct event_subscriber *s, const struct event *e)
 	return r;
 }
 
-/* What is not for it, or was told already, counts as taken. */
+/* 0 also for an event that is not for it, or that it was told already. */
 static int give(struct event_subscriber *s, struct told *t)
 {
 	struct recent *v = &s->events->recent;
@@ -216,7 +216,7 @@ static int give(struct event_subscriber *s, struct told *t)
 	return s->dead ? -ECANCELED : r;
 }
 
-/* As far as the kernel takes it at once. */
+/* Offers it once more where the kernel took what waited before it. */
 static bool offer(struct event_subscriber *s, struct told *t)
 {
 	int r = give(s, t);
@@ -251,7 +251,7 @@ static bool give_page(struct event_subscriber *s)
 	return true;
 }
 
-/* Those who are told what they kept have counted the others already. */
+/* While it is told what it kept, the others were counted already. */
 static bool tell_gone(struct event_subscriber *s)
 {
 	int r;
@@ -266,7 +266,7 @@ static bool tell_gone(struct event_subscriber *s)
 	return true;
 }
 
-/* It has all that was told to the others, as far as it does not lose it. */
+/* It has gone through all that was told to the others. */
 static void go_live(struct event_subscriber *s)
 {
 	s->seq = s->events->told;
@@ -282,7 +282,7 @@ static void use_page(struct event_subscriber *s, int result)
 		block(s);
 		return;
 	}
-	/* Meanwhile it takes some again, and kept what is before this page. */
+	/* It has recovered meanwhile, and is first told what it kept before this page. */
 	if (position(s) < s->from) {
 		wait_for_service(s);
 		return;
@@ -297,7 +297,7 @@ static void use_page(struct event_subscriber *s, int result)
 
 /* ---- serving those who are behind ---- */
 
-/* Those who left while others were told. */
+/* Frees those who left while others were told. */
 static void bury(struct events *e)
 {
 	if (!e->any_dead || e->telling > 0)
@@ -306,7 +306,7 @@ static void bury(struct events *e)
 	list_for_each (at, following, &e->subscribers) {
 		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
 
-		/* One that is read for is its reader's; when that comes back it is looked for again. */
+		/* A reader has it; read_finished looks again. */
 		if (s->dead && s->reading)
 			e->any_dead = true;
 		else if (s->dead)
@@ -314,7 +314,7 @@ static void bury(struct events *e)
 	}
 }
 
-/* Held is what those need who are not farther behind. */
+/* Held is what the subscribers need that are behind, but not farther than that. */
 static void release(struct events *e)
 {
 	int64_t needed = e->told;
@@ -351,7 +351,7 @@ static void read_finished(struct work *w, int result)
 		use_page(s, result);
 	if (s->dirty)
 		flush(s);
-	/* Between pages it holds no memory: there may be many who are behind. */
+	/* There may be many who are behind: none holds memory between its pages. */
 	arena_done(&s->arena);
 	arena_init(&s->arena, CATCH_UP_ARENA);
 	e->telling--;

@@ -31,15 +31,16 @@ static size_t size_of(const struct value *v)
 	return n;
 }
 
-/* All that it may say in its life; and once it was told to end, which is when nobody makes it wait
- * any more, what the store does not keep up with. */
+/* A session may say only so much in its life. Once it was told to end nobody makes it wait any
+ * more; then it may not say much more than the store keeps up with. */
 static bool is_too_much(const struct live_session *l)
 {
 	return l->kept_bytes > l->sessions->opts.keep_bytes ||
 	       (l->attempt.intent != INTENT_NONE && l->unwritten > 4UL * SESSION_UNWRITTEN_MAX);
 }
 
-static bool has_room(struct live_session *l, size_t bytes)
+/* Nothing more is kept, and its conversation says so. */
+static void end_keeping(struct live_session *l)
 {
 	struct session_event last = {.session = l->row.id,
 				     .agent_session = l->row.agent_session,
@@ -47,15 +48,9 @@ static bool has_room(struct live_session *l, size_t bytes)
 				     .created_ms = clock_utc_ms(),
 				     .content = TEXT("koine: what it says further is not kept")};
 
-	if (l->full)
-		return false;
-	l->kept_bytes += (int64_t)bytes;
-	if (!is_too_much(l))
-		return true;
 	l->full = true;
 	log_warn("session says too much", "session=%s bytes=%lld", l->id, (long long)l->kept_bytes);
 	session_write_event(l, &last, NULL);
-	return false;
 }
 
 void session_say(struct live_session *l, const struct session_event *from,
@@ -64,6 +59,8 @@ void session_say(struct live_session *l, const struct session_event *from,
 	struct session_event row = *from;
 	int r;
 
+	if (l->full)
+		return;
 	row.session = l->row.id;
 	row.agent_session = l->row.agent_session;
 	row.created_ms = clock_utc_ms();
@@ -72,8 +69,11 @@ void session_say(struct live_session *l, const struct session_event *from,
 	row.tool_id = text_cut(row.tool_id, NAME_BYTES);
 	row.parent_tool = text_cut(row.parent_tool, NAME_BYTES);
 	row.tool_name = text_cut(row.tool_name, NAME_BYTES);
-	if (!has_room(l, row.content.len + size_of(tool_input) + ROW_BYTES))
+	l->kept_bytes += (int64_t)(row.content.len + size_of(tool_input) + ROW_BYTES);
+	if (is_too_much(l)) {
+		end_keeping(l);
 		return;
+	}
 	r = session_write_event(l, &row, tool_input);
 	if (r != 0)
 		log_err("event not kept", "session=%s error=%s", l->id, strerror(-r));
