@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "wire/json_members.h"
 
-static bool is_integer(const struct value *v)
+bool chat_wire_is_integer(const struct value *v)
 {
 	for (uint32_t i = 0; i < v->raw_len; i++)
 		if (v->raw[i] == '.' || v->raw[i] == 'e' || v->raw[i] == 'E')
@@ -16,7 +16,7 @@ static bool is_integer(const struct value *v)
 
 int chat_wire_request_id(struct arena *a, const struct value *v, struct text *ret_id)
 {
-	if (v->kind != VALUE_STRING && !is_integer(v))
+	if (v->kind != VALUE_STRING && !chat_wire_is_integer(v))
 		return REFUSE_PARAMS;
 	return json_compact(a, v, ret_id);
 }

@@ -8,6 +8,9 @@
 #include "engine/chat/chat.h"
 #include "wire/json.h"
 
+/* Whether it is a number without a fraction, and written so. */
+bool chat_wire_is_integer(const struct value *v);
+
 /*
  * A request id in the one form it is compared and echoed in: its JSON, where "a" is written in
  * one way only. REFUSE_PARAMS, without words, for what is neither string nor integer.

@@ -10,14 +10,6 @@
 
 enum { SHOWN = 80 }; /* bytes of a wrong value that are shown to its sender */
 
-static bool is_integer(const struct value *v)
-{
-	for (uint32_t i = 0; i < v->raw_len; i++)
-		if (v->raw[i] == '.' || v->raw[i] == 'e' || v->raw[i] == 'E')
-			return false;
-	return true;
-}
-
 const char *nexus_type_name(const struct value *v)
 {
 	switch ((enum value_kind)(v ? v->kind : VALUE_NULL)) {
@@ -27,7 +19,7 @@ const char *nexus_type_name(const struct value *v)
 	case VALUE_TRUE:
 		return "bool";
 	case VALUE_NUMBER:
-		return is_integer(v) ? "int" : "float";
+		return chat_wire_is_integer(v) ? "int" : "float";
 	case VALUE_STRING:
 		return "str";
 	case VALUE_ARRAY:
@@ -36,17 +28,6 @@ const char *nexus_type_name(const struct value *v)
 		return "dict";
 	}
 	return "NoneType";
-}
-
-/* Cut where a character begins. */
-static int shown_len(const char *text, size_t len)
-{
-	if (len <= SHOWN)
-		return (int)len;
-	len = SHOWN;
-	while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
-		len--;
-	return (int)len;
 }
 
 /* As Python would print it, strings with plain characters and simple values at least. */
@@ -62,13 +43,13 @@ static int refuse_version(const struct value *v, struct why *why)
 	case VALUE_TRUE:
 		return refuse(why, REFUSE_REQUEST, "%sTrue", words);
 	case VALUE_STRING:
-		return refuse(why, REFUSE_REQUEST, "%s'%.*s'", words, shown_len(v->text, v->len),
-			      v->text);
+		return refuse(why, REFUSE_REQUEST, "%s'%.*s'", words,
+			      TEXT_ARGS(text_cut((struct text) {v->text, v->len}, SHOWN)));
 	case VALUE_NUMBER:
 	case VALUE_ARRAY:
 	case VALUE_OBJECT:
-		return refuse(why, REFUSE_REQUEST, "%s%.*s", words, shown_len(v->raw, v->raw_len),
-			      v->raw);
+		return refuse(why, REFUSE_REQUEST, "%s%.*s", words,
+			      TEXT_ARGS(text_cut((struct text) {v->raw, v->raw_len}, SHOWN)));
 	}
 	return refuse(why, REFUSE_REQUEST, "%sNone", words);
 }

@@ -141,16 +141,6 @@ static void on_end(struct errand *e)
 
 /* ---- read ---- */
 
-/* Cut between characters. */
-static struct text shortened(struct text t)
-{
-	size_t n = t.len < QUOTE_MAX ? t.len : QUOTE_MAX;
-
-	while (n > 0 && n < t.len && ((unsigned char)t.data[n] & 0xc0) == 0x80)
-		n--;
-	return (struct text) {.data = t.data, .len = n};
-}
-
 /* For an agent that writes nothing of its own: the user's own words, the newest that fit into
  * a quarter of the budget. */
 static void quote(const struct errand *e, struct buf *out)
@@ -163,14 +153,14 @@ static void quote(const struct errand *e, struct buf *out)
 		const struct message *m = &ask->messages[from - 1];
 
 		if (m->role == MESSAGE_USER) {
-			room -= chat_estimate(shortened(m->text));
+			room -= chat_estimate(text_cut(m->text, QUOTE_MAX));
 			if (room < 0)
 				break;
 		}
 		from--;
 	}
 	for (unsigned i = from; i < ask->n_messages; i++) {
-		struct text said = shortened(ask->messages[i].text);
+		struct text said = text_cut(ask->messages[i].text, QUOTE_MAX);
 
 		if (ask->messages[i].role != MESSAGE_USER)
 			continue;
