@@ -139,10 +139,10 @@ struct done aiwg_task_submit(struct call *c)
 {
 	const struct aiwg_submit_in *in = c->in;
 	const struct task_new task = {
-		.project = aiwg_folder(c, in->project),
-		.prompt = in->prompt,
-		.agent = in->agent.len > 0 ? in->agent : (struct text) {0},
-		.priority = in->priority,
+		.task = {.project = aiwg_folder(c, in->project),
+			 .prompt = in->prompt,
+			 .agent = in->agent.len > 0 ? in->agent : (struct text) {0},
+			 .priority = in->priority},
 		/* The original's clients look for the pid at once. */
 		.until_begun = c->dialect == &aiwg_dialect,
 	};
@@ -158,9 +158,9 @@ struct done aiwg_chat_send(struct call *c)
 	const struct aiwg_submit_in *in = c->in;
 	struct record source;
 	struct task_new task = {
-		.project = aiwg_folder(c, in->project),
-		.prompt = in->prompt,
-		.priority = in->priority == 0 ? 5 : in->priority,
+		.task = {.project = aiwg_folder(c, in->project),
+			 .prompt = in->prompt,
+			 .priority = in->priority == 0 ? 5 : in->priority},
 	};
 	int r = need_text(c, in->prompt, 0);
 
@@ -168,7 +168,7 @@ struct done aiwg_chat_send(struct call *c)
 	record_text(&source, "source", TEXT("ipc-chat"));
 	if (r == 0)
 		r = source.err;
-	task.metadata = source.root;
+	task.task.metadata.value = source.root;
 	return r != 0 ? call_fail(c, r) : submit(c, &task);
 }
 

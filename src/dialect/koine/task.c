@@ -12,20 +12,9 @@
 enum { LINE_BYTES = 512 }; /* of output that are looked through for its last line */
 
 struct add_in {
-	struct text prompt;
-	struct text agent;
-	struct text runner;
-	double priority;
-	struct text group;
+	struct task_new new; /* what is given as it is kept stands there at once */
 	const struct value *after;
-	struct text cwd;
 	const struct value *env;
-	int64_t timeout;
-	int64_t delay;
-	int64_t retries;
-	int64_t retry_delay;
-	const struct value *metadata;
-	struct text project;
 };
 
 struct find_in {
@@ -61,8 +50,7 @@ static int read_after(const struct value *list, struct arena *a, struct task_new
 			return refuse_field(why, "after", "after[%u] must be the id of a task", n);
 		after[n++] = value_text(id);
 	}
-	new->after = after;
-	new->n_after = n;
+	new->task.after = (struct texts) {.items = after, .n = n};
 	return 0;
 }
 
@@ -110,30 +98,6 @@ static int read_env(const struct value *object, struct arena *a, struct task_new
 	return 0;
 }
 
-static int read_new(const struct add_in *in, struct arena *a, struct task_new *ret, struct why *why)
-{
-	int r;
-
-	*ret = (struct task_new) {
-		.project = in->project,
-		.prompt = in->prompt,
-		.agent = in->agent,
-		.priority = in->priority,
-		.metadata = in->metadata,
-		.group = in->group,
-		.runner = in->runner,
-		.cwd = in->cwd,
-		.timeout_ms = in->timeout,
-		.delay_ms = in->delay,
-		.retries = in->retries,
-		.retry_ms = in->retry_delay,
-	};
-	r = read_after(in->after, a, ret, why);
-	if (r == 0)
-		r = read_env(in->env, a, ret, why);
-	return r;
-}
-
 static struct done fail(struct call *c, int r, const struct why *why)
 {
 	if (r > 0)
@@ -161,9 +125,12 @@ static void on_added(void *arg, int r, const struct task_submitted *task, const 
 
 static struct done handle_add(struct call *c)
 {
-	struct task_new new;
-	int r = read_new(c->in, &c->arena, &new, &c->why);
+	const struct add_in *in = c->in;
+	struct task_new new = in->new;
+	int r = read_after(in->after, &c->arena, &new, &c->why);
 
+	if (r == 0)
+		r = read_env(in->env, &c->arena, &new, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	/* It is a matter of one commit: nothing to cancel. */
@@ -443,23 +410,23 @@ static const struct field add_fields[] = {
 	 .type = FIELD_STRING,
 	 .required = true,
 	 .doc = "What is to be done",
-	 .offset = offsetof(struct add_in, prompt)},
+	 .offset = offsetof(struct add_in, new.task.prompt)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
 	 .doc = "A name for whoever runs it: claude's --agent",
-	 .offset = offsetof(struct add_in, agent)},
+	 .offset = offsetof(struct add_in, new.task.agent)},
 	{.name = "runner",
 	 .type = FIELD_STRING,
 	 .doc = "An agent of the settings, or \"claude\"; the default one without",
-	 .offset = offsetof(struct add_in, runner)},
+	 .offset = offsetof(struct add_in, new.task.runner)},
 	{.name = "priority",
 	 .type = FIELD_NUMBER,
 	 .doc = "The highest goes first",
-	 .offset = offsetof(struct add_in, priority)},
+	 .offset = offsetof(struct add_in, new.task.priority)},
 	{.name = "group",
 	 .type = FIELD_STRING,
 	 .doc = "What it belongs to; settings may say how many of one run at once",
-	 .offset = offsetof(struct add_in, group)},
+	 .offset = offsetof(struct add_in, new.task.group)},
 	{.name = "after",
 	 .type = FIELD_ARRAY,
 	 .doc = "Ids of tasks of the same project that must be completed first",
@@ -467,7 +434,7 @@ static const struct field add_fields[] = {
 	{.name = "cwd",
 	 .type = FIELD_STRING,
 	 .doc = "The folder it runs in, absolute; the project's without",
-	 .offset = offsetof(struct add_in, cwd)},
+	 .offset = offsetof(struct add_in, new.task.cwd)},
 	{.name = "env",
 	 .type = FIELD_OBJECT,
 	 .doc = "Variables for its environment: names and strings",
@@ -475,24 +442,27 @@ static const struct field add_fields[] = {
 	{.name = "timeout",
 	 .type = FIELD_INT,
 	 .doc = "Milliseconds that one attempt may take; as the settings say without",
-	 .offset = offsetof(struct add_in, timeout)},
+	 .offset = offsetof(struct add_in, new.task.timeout_ms)},
 	{.name = "delay",
 	 .type = FIELD_INT,
 	 .doc = "Milliseconds before it may begin",
-	 .offset = offsetof(struct add_in, delay)},
+	 .offset = offsetof(struct add_in, new.delay_ms)},
 	{.name = "retries",
 	 .type = FIELD_INT,
 	 .doc = "How often it is tried again when it fails",
-	 .offset = offsetof(struct add_in, retries)},
+	 .offset = offsetof(struct add_in, new.retries)},
 	{.name = "retry_delay",
 	 .type = FIELD_INT,
 	 .doc = "Milliseconds before the second attempt, twice as many each time; a second without",
-	 .offset = offsetof(struct add_in, retry_delay)},
+	 .offset = offsetof(struct add_in, new.task.retry_ms)},
 	{.name = "metadata",
 	 .type = FIELD_OBJECT,
 	 .doc = "The client's own",
-	 .offset = offsetof(struct add_in, metadata)},
-	PROJECT(struct add_in, "The folder it belongs to; none without"),
+	 .offset = offsetof(struct add_in, new.task.metadata.value)},
+	{.name = "project",
+	 .type = FIELD_STRING,
+	 .doc = "The folder it belongs to; none without",
+	 .offset = offsetof(struct add_in, new.task.project)},
 };
 
 static const struct field find_fields[] = {

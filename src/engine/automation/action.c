@@ -64,15 +64,15 @@ static int submit_task(struct firing *f, struct why *why)
 	const struct automation_opts *opts = &f->rule->automation->opts;
 	const struct rule *d = &f->rule->def;
 	struct task_new in = {
-		.project = d->project,
-		.agent = d->agent,
-		.runner = d->runner,
-		.group = d->group,
-		.priority = d->priority,
+		.task = {.project = d->project,
+			 .agent = d->agent,
+			 .runner = d->runner,
+			 .group = d->group,
+			 .priority = d->priority},
 	};
 	struct record metadata;
 	const char *name;
-	int r = action_text(f, &name, &in.prompt);
+	int r = action_text(f, &name, &in.task.prompt);
 
 	(void)why;
 	if (r != 0)
@@ -84,7 +84,7 @@ static int submit_task(struct firing *f, struct why *why)
 		return metadata.err;
 	if (!opts->tasks)
 		return -ENOSYS;
-	in.metadata = metadata.root;
+	in.task.metadata.value = metadata.root;
 	task_submit(opts->tasks, &in, on_submitted, f);
 	return 0;
 }

@@ -63,7 +63,7 @@ static bool is_time(int64_t ms)
 
 static int check_times(const struct task_new *in, struct why *why)
 {
-	if (is_time(in->timeout_ms) && is_time(in->delay_ms) && is_time(in->retry_ms))
+	if (is_time(in->task.timeout_ms) && is_time(in->delay_ms) && is_time(in->task.retry_ms))
 		return 0;
 	return refuse(why, REFUSE_PARAMS,
 		      "timeout, delay and retry must not be negative, nor more than 100 years");
@@ -106,13 +106,13 @@ static int check_texts(const struct task_new *in, struct why *why)
 		struct text text;
 		size_t max;
 	} texts[] = {
-		{"prompt", in->prompt, TASK_PROMPT_MAX},
-		{"agent", in->agent, TASK_NAME_MAX},
-		{"group", in->group, TASK_NAME_MAX},
-		{"cwd", in->cwd, PATH_MAX - 1},
+		{"prompt", in->task.prompt, TASK_PROMPT_MAX},
+		{"agent", in->task.agent, TASK_NAME_MAX},
+		{"group", in->task.group, TASK_NAME_MAX},
+		{"cwd", in->task.cwd, PATH_MAX - 1},
 	};
 
-	if (in->prompt.len == 0)
+	if (in->task.prompt.len == 0)
 		return refuse_field(why, "prompt", "prompt is empty");
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		int r = check_text(texts[i].text, texts[i].field, texts[i].max, why);
@@ -120,7 +120,7 @@ static int check_texts(const struct task_new *in, struct why *why)
 		if (r != 0)
 			return r;
 	}
-	return in->cwd.data ? check_folder(in->cwd, why) : 0;
+	return in->task.cwd.data ? check_folder(in->task.cwd, why) : 0;
 }
 
 static int check_new(const struct tasks *t, const struct task_new *in, struct why *why)
@@ -129,15 +129,15 @@ static int check_new(const struct tasks *t, const struct task_new *in, struct wh
 
 	if (r != 0)
 		return r;
-	if (!isfinite(in->priority))
+	if (!isfinite(in->task.priority))
 		return refuse_field(why, "priority", "priority must be a number");
 	r = check_env(in, why);
 	if (r != 0)
 		return r;
-	r = check_runner(t, in->runner, why);
+	r = check_runner(t, in->task.runner, why);
 	if (r != 0)
 		return r;
-	if (in->n_after > TASK_AFTER_MAX)
+	if (in->task.after.n > TASK_AFTER_MAX)
 		return refuse_field(why, "after", "more than %d tasks to come after",
 				    TASK_AFTER_MAX);
 	r = check_times(in, why);
@@ -196,36 +196,39 @@ static int copy_env(struct submit *s, const struct task_new *in)
 /* Leaves out those that come twice. */
 static int copy_after(struct submit *s, const struct task_new *in)
 {
-	struct text *after = arena_alloc(&s->arena, (in->n_after + 1) * sizeof(after[0]));
+	struct text *after = arena_alloc(&s->arena, (in->task.after.n + 1) * sizeof(after[0]));
 	unsigned n = 0;
 
 	if (!after)
 		return -ENOMEM;
-	for (unsigned i = 0; i < in->n_after; i++) {
+	for (unsigned i = 0; i < in->task.after.n; i++) {
 		bool again = false;
 
 		for (unsigned k = 0; k < n; k++)
-			again = again || text_equal(after[k], in->after[i]);
-		if (!again && arena_copy_text(&s->arena, in->after[i], &after[n++]) != 0)
+			again = again || text_equal(after[k], in->task.after.items[i]);
+		if (!again && arena_copy_text(&s->arena, in->task.after.items[i], &after[n++]) != 0)
 			return -ENOMEM;
 	}
 	s->row.after = (struct texts) {.items = after, .n = n};
 	return 0;
 }
 
-static int pack_metadata(struct submit *s, const struct value *metadata)
+static int pack_metadata(struct submit *s)
 {
+	struct packed *metadata = &s->row.metadata;
 	struct buf out;
 	int r;
 
-	if (!metadata)
+	if (!metadata->value)
 		return 0;
 	buf_init(&out, 1 << 20);
-	value_pack(&out, metadata);
+	value_pack(&out, metadata->value);
 	r = out.err;
 	if (r == 0)
 		r = arena_copy_text(&s->arena, (struct text) {.data = out.data, .len = out.len},
-				    &s->row.metadata.bytes);
+				    &metadata->bytes);
+	/* The client's tree does not stay. */
+	metadata->value = NULL;
 	buf_done(&out);
 	return r;
 }
@@ -233,25 +236,19 @@ static int pack_metadata(struct submit *s, const struct value *metadata)
 static int fill(struct submit *s, const struct task_new *in)
 {
 	const struct tasks *t = s->tasks;
-	int64_t timeout = s->project->timeout_ms ? s->project->timeout_ms : t->timeout_ms;
 	int64_t now_ms = clock_utc_ms();
 	int r;
 
-	s->row = (struct task) {
-		.project = s->project->name,
-		.prompt = in->prompt,
-		.agent = in->agent,
-		.group = in->group,
-		.runner = in->runner,
-		.cwd = in->cwd,
-		.priority = in->priority,
-		.created_ms = now_ms,
-		.not_before_ms = in->delay_ms ? now_ms + in->delay_ms : 0,
-		.exit_status = -1,
-		.timeout_ms = in->timeout_ms ? in->timeout_ms : timeout,
-		.max_attempts = in->retries + 1,
-		.retry_ms = in->retry_ms ? in->retry_ms : 1000,
-	};
+	s->row = in->task;
+	s->row.project = s->project->name;
+	s->row.created_ms = now_ms;
+	s->row.not_before_ms = in->delay_ms ? now_ms + in->delay_ms : 0;
+	s->row.exit_status = -1;
+	s->row.max_attempts = in->retries + 1;
+	if (s->row.timeout_ms == 0)
+		s->row.timeout_ms = s->project->timeout_ms ? s->project->timeout_ms : t->timeout_ms;
+	if (s->row.retry_ms == 0)
+		s->row.retry_ms = 1000;
 	r = portrait_copy(&task_portrait, &s->arena, &s->row);
 	if (r != 0)
 		return r;
@@ -259,7 +256,7 @@ static int fill(struct submit *s, const struct task_new *in)
 	if (r != 0)
 		return r;
 	r = copy_after(s, in);
-	return r != 0 ? r : pack_metadata(s, in->metadata);
+	return r != 0 ? r : pack_metadata(s);
 }
 
 static int check_after(struct submit *s, struct connection *db)
@@ -429,7 +426,7 @@ static int check_submit(const struct tasks *t, struct text project, const struct
 
 void task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg)
 {
-	struct text project = in->project.data ? in->project : TEXT("");
+	struct text project = in->task.project.data ? in->task.project : TEXT("");
 	struct why why = {0};
 	struct submit *s = NULL;
 	int r = check_submit(t, project, in, &why);

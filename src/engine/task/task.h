@@ -121,22 +121,13 @@ void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void 
 void tasks_free(struct tasks *t);
 
 struct task_new {
-	struct text project; /* {NULL, 0}: "" */
-	struct text prompt;
-	struct text agent;
-	double priority;
-	const struct value *metadata; /* an object; NULL: {} */
-	struct text group;
-	struct text runner; /* an agent of the settings, or "claude"; {NULL, 0}: the default */
-	struct text cwd;
+	/* As the client gives it; of metadata the value. A timeout_ms and a retry_ms of 0 are the
+	 * default. What a client does not give is made. */
+	struct task task;
 	const struct text *env; /* "K=V" */
 	unsigned n_env;
-	const struct text *after;
-	unsigned n_after;
-	int64_t timeout_ms; /* 0: the default */
 	int64_t delay_ms;
-	int64_t retries;  /* beside the first attempt */
-	int64_t retry_ms; /* 0: 1 s */
+	int64_t retries; /* beside the first attempt */
 	bool until_begun; /* where there is room it is told when its program runs: its pid is known */
 };
 

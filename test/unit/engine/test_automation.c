@@ -134,15 +134,16 @@ void __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_sub
 		return;
 	}
 	assert_true(w->n_tasks < TASKS_MAX);
-	note(t->prompt, sizeof(t->prompt), in->prompt);
-	note(t->rule, sizeof(t->rule), value_text(value_find(in->metadata, "ruleId")));
-	note(t->type, sizeof(t->type), value_text(value_find(in->metadata, "eventType")));
-	note(t->agent, sizeof(t->agent), in->agent);
-	note(t->project, sizeof(t->project), in->project);
-	t->priority = in->priority;
+	note(t->prompt, sizeof(t->prompt), in->task.prompt);
+	note(t->rule, sizeof(t->rule), value_text(value_find(in->task.metadata.value, "ruleId")));
+	note(t->type, sizeof(t->type),
+	     value_text(value_find(in->task.metadata.value, "eventType")));
+	note(t->agent, sizeof(t->agent), in->task.agent);
+	note(t->project, sizeof(t->project), in->task.project);
+	t->priority = in->task.priority;
 	t->now_ms = w->now_ms;
 	snprintf(id, sizeof(id), "task-%04u", w->n_tasks++);
-	told = (struct task_submitted) {.project = in->project, .id = text_of(id)};
+	told = (struct task_submitted) {.project = in->task.project, .id = text_of(id)};
 	fn(arg, 0, &told, &why);
 }
 

@@ -215,7 +215,8 @@ static struct told submit(struct world *w, const struct task_new *in)
 
 static struct task_new plain_task(struct world *w, const char *prompt)
 {
-	return (struct task_new) {.project = text_of(w->project), .prompt = text_of(prompt)};
+	return (struct task_new) {
+		.task = {.project = text_of(w->project), .prompt = text_of(prompt)}};
 }
 
 static struct told run(struct world *w, const char *prompt)
@@ -406,8 +407,8 @@ static void higher_priority_goes_first(void **state)
 	struct task first;
 	struct task second;
 
-	low.priority = -1.5;
-	high.priority = 7;
+	low.task.priority = -1.5;
+	high.task.priority = 7;
 	a = submit(w, &low);
 	b = submit(w, &high);
 	cancel(w, blockers[0].id);
@@ -427,7 +428,7 @@ static void a_group_has_its_own_limit(void **state)
 	struct told b;
 	struct told other;
 
-	in.group = TEXT("alone");
+	in.task.group = TEXT("alone");
 	a = submit(w, &in);
 	b = submit(w, &in);
 	other = run(w, "echo past");
@@ -452,12 +453,10 @@ static void comes_after_others(void **state)
 	struct told b;
 	struct told c;
 
-	in.after = after;
-	in.n_after = 3;
+	in.task.after = (struct texts) {after, 3};
 	b = submit(w, &in);
 	assert_int_equal(b.state, TASK_QUEUED);
-	in.after = &(struct text) {.data = b.id, .len = strlen(b.id)};
-	in.n_after = 1;
+	in.task.after = (struct texts) {&(struct text) {.data = b.id, .len = strlen(b.id)}, 1};
 	c = submit(w, &in);
 	wait_for(w, ok.id, TASK_COMPLETED);
 	assert_true(is(w, b.id, TASK_QUEUED));
@@ -465,9 +464,9 @@ static void comes_after_others(void **state)
 	cancel(w, a.id);
 	assert_true(text_has(wait_for(w, b.id, TASK_FAILED).error, a.id));
 	assert_true(text_has(wait_for(w, c.id, TASK_FAILED).error, b.id));
-	in.after = &unknown;
+	in.task.after.items = &unknown;
 	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
-	in.after = &(struct text) {.data = ok.id, .len = strlen(ok.id)};
+	in.task.after.items = &(struct text) {.data = ok.id, .len = strlen(ok.id)};
 	b = submit(w, &in);
 	wait_for(w, b.id, TASK_COMPLETED);
 }
@@ -496,14 +495,14 @@ static void one_that_fails_is_tried_again(void **state)
 	struct task task;
 
 	in.retries = 5;
-	in.retry_ms = 20;
+	in.task.retry_ms = 20;
 	told = submit(w, &in);
 	task = wait_for(w, told.id, TASK_COMPLETED);
 	assert_int_equal(task.attempts, 3);
 	assert_true(text_is(task.result, "done at 3\n"));
 	in = plain_task(w, "exit 1");
 	in.retries = 1;
-	in.retry_ms = 10;
+	in.task.retry_ms = 10;
 	told = submit(w, &in);
 	task = wait_for(w, told.id, TASK_FAILED);
 	assert_int_equal(task.attempts, 2);
@@ -521,7 +520,7 @@ static void takes_too_long(void **state)
 	struct told told;
 	struct task task;
 
-	in.timeout_ms = 1500; /* to have begun, on a busy machine too */
+	in.task.timeout_ms = 1500; /* to have begun, on a busy machine too */
 	told = submit(w, &in);
 	task = wait_for(w, told.id, TASK_FAILED);
 	assert_true(text_is(task.error, "Task timed out after 1500ms"));
@@ -623,20 +622,20 @@ static void bad_ones_are_refused(void **state)
 	const struct text bad_env = TEXT("NOVALUE");
 
 	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
-	in.prompt = (struct text) {.data = "a\0b", .len = 3};
+	in.task.prompt = (struct text) {.data = "a\0b", .len = 3};
 	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
 	in = plain_task(w, "x");
-	in.project = TEXT("/nowhere");
+	in.task.project = TEXT("/nowhere");
 	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
 	in = plain_task(w, "x");
-	in.runner = TEXT("nobody");
+	in.task.runner = TEXT("nobody");
 	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
 	in = plain_task(w, "x");
 	in.env = &bad_env;
 	in.n_env = 1;
 	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
 	in = plain_task(w, "x");
-	in.cwd = TEXT("relative");
+	in.task.cwd = TEXT("relative");
 	assert_int_equal(submit(w, &in).result, REFUSE_PARAMS);
 	assert_int_equal(counts(w).total, 0);
 }
@@ -670,7 +669,7 @@ static void env_and_folder_are_its_own(void **state)
 
 	in.env = env;
 	in.n_env = 2;
-	in.cwd = TEXT("/");
+	in.task.cwd = TEXT("/");
 	told = submit(w, &in);
 	task = wait_for(w, told.id, TASK_COMPLETED);
 	assert_true(text_is(task.result, "green blue task-0000\n/\n"));
@@ -683,7 +682,7 @@ static void recall_may_run_it(void **state)
 	struct told told;
 	struct task task;
 
-	in.runner = TEXT("recall");
+	in.task.runner = TEXT("recall");
 	told = submit(w, &in);
 	task = wait_for(w, told.id, TASK_COMPLETED);
 	assert_true(text_has(task.result, "offline responder"));
@@ -923,9 +922,9 @@ static void cancelled_while_its_time_runs_out(void **state)
 
 	w->interrupt_ms = 60000;
 	world_reopen(w);
-	in.timeout_ms = 500;
+	in.task.timeout_ms = 500;
 	in.retries = 9; /* for a machine where a shell is slow to begin */
-	in.retry_ms = 1;
+	in.task.retry_ms = 1;
 	told = submit(w, &in);
 	stage_until(&w->stage, file_there(w, "told"));
 	tried = get(w, told.id).attempts;
@@ -945,8 +944,7 @@ static void what_it_comes_after_ends_meanwhile(void **state)
 	struct told behind = {0};
 	struct told gone = {0};
 
-	in.after = &after;
-	in.n_after = 1;
+	in.task.after = (struct texts) {&after, 1};
 	task_submit(tasks_of(w), &in, on_submitted, &behind);
 	task_cancel(tasks_of(w), text_of(w->project), after, on_done, &gone);
 	stage_until(&w->stage, behind.n && gone.n);
@@ -987,8 +985,7 @@ static void those_behind_fail_at_a_start(void **state)
 	struct told first;
 	struct told second;
 
-	in.after = &after;
-	in.n_after = 1;
+	in.task.after = (struct texts) {&after, 1};
 	first = submit(w, &in);
 	after = text_of(first.id);
 	second = submit(w, &in);
