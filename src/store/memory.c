@@ -357,7 +357,7 @@ int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, mem
 	" count(CASE WHEN owner IS NULL THEN chat END), count(DISTINCT owner)"
 
 int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,
-		       struct store_memory_stats *ret_stats)
+		       struct memory_totals *ret_totals)
 {
 	static const struct query some = {COUNT " FROM (" WALK(COUNTED, "") ") AS seen"};
 	static const struct query all = {COUNT " FROM memory"};
@@ -369,13 +369,13 @@ int store_memory_count(struct connection *c, const struct store_scope *scope, in
 	r = query_next(q, &row);
 	if (r != 0)
 		return r;
-	*ret_stats = (struct store_memory_stats) {
-		.n_all = query_int(q, 0),
-		.n_expired = query_int(q, 1),
-		.n_personal = query_int(q, 2),
-		.n_group = query_int(q, 3),
-		.n_common = query_int(q, 0) - query_int(q, 2) - query_int(q, 3),
-		.n_owners = query_int(q, 4),
+	*ret_totals = (struct memory_totals) {
+		.all = query_int(q, 0),
+		.expired = query_int(q, 1),
+		.personal = query_int(q, 2),
+		.group = query_int(q, 3),
+		.common = query_int(q, 0) - query_int(q, 2) - query_int(q, 3),
+		.owners = query_int(q, 4),
 	};
 	return 0;
 }

@@ -105,15 +105,6 @@ int store_memory_any_expires(struct connection *c, bool *ret_any);
 int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
 		       void *arg);
 
-struct store_memory_stats {
-	int64_t n_all; /* with those that are expired and not yet swept */
-	int64_t n_expired;
-	int64_t n_personal; /* have an owner */
-	int64_t n_group;    /* a chat and no owner */
-	int64_t n_common;   /* neither */
-	int64_t n_owners;
-};
-
 /* Walks all rows of the scope. */
 int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,
-		       struct store_memory_stats *ret_stats);
+		       struct memory_totals *ret_totals);

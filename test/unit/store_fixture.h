@@ -129,10 +129,10 @@ static inline int add_and_commit(struct store *s, const char *id, struct text co
 
 static inline int64_t count_all(struct connection *c)
 {
-	struct store_memory_stats stats;
+	struct memory_totals stats;
 
 	assert_int_equal(store_memory_count(c, &EVERYTHING, 0, &stats), 0);
-	return stats.n_all;
+	return stats.all;
 }
 
 static inline bool has_id(struct fixture *f, struct connection *c, const char *id)

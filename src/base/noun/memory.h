@@ -31,6 +31,16 @@ struct memory {
 	bool repeated;     /* of memory_add: it was there already */
 };
 
+/* Of those that somebody sees. */
+struct memory_totals {
+	int64_t all; /* with those that are expired and not yet swept */
+	int64_t expired;
+	int64_t personal; /* have an owner */
+	int64_t group;    /* a chat and no owner */
+	int64_t common;   /* neither */
+	int64_t owners;
+};
+
 /* Flags of its members beside those that all nouns share. */
 enum {
 	MEMORY_FOUND = MEMBER_OWN,      /* read for the hits of a search */

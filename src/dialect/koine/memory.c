@@ -99,12 +99,12 @@ static struct done handle_stats(struct call *c)
 		return call_fail(c, r);
 	j = call_result(c);
 	json_begin_object(j);
-	json_member_int(j, "total", n.total);
-	json_member_int(j, "personal", n.personal);
-	json_member_int(j, "group", n.group);
-	json_member_int(j, "common", n.common);
-	json_member_int(j, "expired", n.expired);
-	json_member_int(j, "owners", n.owners);
+	json_member_int(j, "total", n.memories.all);
+	json_member_int(j, "personal", n.memories.personal);
+	json_member_int(j, "group", n.memories.group);
+	json_member_int(j, "common", n.memories.common);
+	json_member_int(j, "expired", n.memories.expired);
+	json_member_int(j, "owners", n.memories.owners);
 	json_member_uint(j, "indexes", n.n_indexes);
 	json_member_uint(j, "index_bytes", n.index_bytes);
 	json_member_str(j, "embedding", !n.model.data ? "off" : n.model_fails ? "failing" : "ok");

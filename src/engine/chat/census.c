@@ -20,7 +20,7 @@ int census_take(struct chat *chat, int lane, struct census *ret)
 	const struct store_scope everything = {.everything = true};
 	/* Before the counts: what comes meanwhile makes them old. */
 	int64_t as_of = event_last(chat->events);
-	struct store_memory_stats memories;
+	struct memory_totals memories;
 	struct store_chat_totals said;
 	int r = store_chat_totals(db, &said);
 
@@ -34,7 +34,7 @@ int census_take(struct chat *chat, int lane, struct census *ret)
 		.conversations = said.n_conversations,
 		.messages = said.n_messages,
 		.tool_calls = said.n_calls,
-		.memories = memories.n_all,
+		.memories = memories.all,
 	};
 	return 0;
 }

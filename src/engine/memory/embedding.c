@@ -96,11 +96,6 @@ bool embedding_take_dim(struct embedding *e, unsigned dim)
 	return false;
 }
 
-void embedding_saw(struct embedding *e, unsigned dim)
-{
-	(void)embedding_take_dim(e, dim);
-}
-
 /* ---- from the other threads ---- */
 
 void embedding_note(struct embedding *e, int64_t seq)
@@ -156,25 +151,6 @@ unsigned embedding_dim(const struct embedding *e)
 bool embedding_fails(const struct embedding *e)
 {
 	return atomic_load(&e->fails);
-}
-
-/* ---- texts that are no memories ---- */
-
-int embedding_enter(struct embedding *e, unsigned max, struct embeddings **ret_model,
-		    struct why *why)
-{
-	if (e->stopping)
-		return refuse(why, REFUSE_STOPPING, "the daemon stops");
-	if (e->n_guests >= max)
-		return refuse(why, REFUSE_LIMIT, "%u requests wait for the model already", max);
-	e->n_guests++;
-	*ret_model = e->model;
-	return 0;
-}
-
-void embedding_leave(struct embedding *e)
-{
-	e->n_guests--;
 }
 
 /* ---- life ---- */

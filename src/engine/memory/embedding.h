@@ -66,15 +66,6 @@ struct embedding_vector {
 int embedding_read(struct embedding *e, struct arena *a, struct text answer,
 		   struct embedding_vector *ret_vector);
 
-/*
- * For vectors.h, which asks for texts that are no memories: the model itself, until
- * embedding_leave. Refuses more than `max` at once, and while it stops.
- */
-struct embeddings;
-int embedding_enter(struct embedding *e, unsigned max, struct embeddings **ret_model,
-		    struct why *why);
-void embedding_leave(struct embedding *e);
-
 /* The model's name; on any thread. */
 struct text embedding_model(const struct embedding *e);
 
@@ -83,9 +74,6 @@ const char *embedding_url(const struct embedding *e);
 
 /* The length of its vectors as far as known; 0: not yet. On any thread. */
 unsigned embedding_dim(const struct embedding *e);
-
-/* An answer had vectors of this length. On any thread. */
-void embedding_saw(struct embedding *e, unsigned dim);
 
 /* Whether the last thing asked of the model went wrong. On any thread. */
 bool embedding_fails(const struct embedding *e);

@@ -512,19 +512,13 @@ int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 		 struct memory_counts *ret_counts)
 {
 	const struct store_scope scope = memory_seen_by(by);
-	struct store_memory_stats stats;
-	int r = store_memory_count(store_lane(m->store, lane), &scope, clock_utc_ms(), &stats);
+	int r;
 
+	*ret_counts = (struct memory_counts) {0};
+	r = store_memory_count(store_lane(m->store, lane), &scope, clock_utc_ms(),
+			       &ret_counts->memories);
 	if (r != 0)
 		return r;
-	*ret_counts = (struct memory_counts) {
-		.total = stats.n_all,
-		.expired = stats.n_expired,
-		.personal = stats.n_personal,
-		.group = stats.n_group,
-		.common = stats.n_common,
-		.owners = stats.n_owners,
-	};
 	memory_indexes_count(m->indexes, &ret_counts->n_indexes, &ret_counts->index_bytes);
 	return count_vectors(m, lane, &scope, ret_counts);
 }

@@ -143,12 +143,7 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 		  struct why *why);
 
 struct memory_counts {
-	int64_t total; /* with those that are expired and not yet swept */
-	int64_t expired;
-	int64_t personal;
-	int64_t group;
-	int64_t common;
-	int64_t owners;
+	struct memory_totals memories;
 	size_t index_bytes;
 	unsigned n_indexes;
 	struct text model; /* that makes vectors; {NULL, 0}: none */

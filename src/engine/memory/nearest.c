@@ -7,12 +7,6 @@
 #include "store/memory_vector.h"
 #include "store/store.h"
 
-int nearest_read(struct memories *m, struct arena *a, struct text answer, struct nearest *ret_near)
-{
-	ret_near->n = 0;
-	return embedding_read(m->embedding, a, answer, &ret_near->question);
-}
-
 struct filter {
 	const struct search_index *index;
 	const struct search_query *query;

@@ -16,9 +16,6 @@ struct nearest {
 	size_t n;
 };
 
-/* Reads the question's vector from what the model answered. */
-int nearest_read(struct memories *m, struct arena *a, struct text answer, struct nearest *ret_near);
-
 /* Adds the nearest of one index. */
 void nearest_scan(struct nearest *near, const struct held_index *held,
 		  const struct search_query *query);

@@ -151,7 +151,7 @@ static int find_hits(struct memories *m, int lane, struct arena *a, const struct
 		     unsigned limit, struct found *found, struct why *why)
 {
 	unsigned wanted = limit;
-	int r = nearest_read(m, a, q->vector, &found->near);
+	int r = embedding_read(m->embedding, a, q->vector, &found->near.question);
 
 	if (r != 0)
 		return r;

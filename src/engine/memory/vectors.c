@@ -3,10 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/embeddings.h"
 #include "base/cleanup.h"
 #include "search/hash_embed.h"
-#include "engine/memory/embedding.h"
+#include "engine/memory/embedding_inner.h"
 
 enum {
 	BATCH_BYTES = 256 << 10, /* of text */
@@ -24,7 +23,6 @@ struct batch {
 
 struct vectors_ask {
 	struct embedding *embedding;
-	struct embeddings *model;
 	struct embeddings_ask *open;
 	struct arena *arena;
 	const struct text *texts;
@@ -131,7 +129,7 @@ static int ask_next(struct vectors_ask *q)
 		bytes += first[n++].len;
 	q->batches[q->n_batches++].n = n;
 	q->n_asked += n;
-	return embeddings_ask(q->model, first, n, BATCH_MS, on_answer, q, &q->open);
+	return embeddings_ask(q->embedding->model, first, n, BATCH_MS, on_answer, q, &q->open);
 }
 
 int vectors_ask(struct embedding *e, struct arena *a, const struct text *texts, unsigned n,
@@ -141,9 +139,15 @@ int vectors_ask(struct embedding *e, struct arena *a, const struct text *texts, 
 	struct vectors_ask *q = arena_zalloc(a, sizeof(*q));
 	int r;
 
+	if (e->stopping)
+		return refuse(why, REFUSE_STOPPING, "the daemon stops");
+	if (e->n_guests >= VECTORS_ASKS_MAX)
+		return refuse(why, REFUSE_LIMIT, "%u requests wait for the model already",
+			      VECTORS_ASKS_MAX);
 	if (!q)
 		return -ENOMEM;
 	*q = (struct vectors_ask) {
+		.embedding = e,
 		.arena = a,
 		.texts = texts,
 		.n = n,
@@ -151,11 +155,8 @@ int vectors_ask(struct embedding *e, struct arena *a, const struct text *texts, 
 		.done = done,
 		.arg = arg,
 	};
-	r = q->batches ? embedding_enter(e, VECTORS_ASKS_MAX, &q->model, why) : -ENOMEM;
-	if (r == 0) {
-		q->embedding = e;
-		r = ask_next(q);
-	}
+	e->n_guests++;
+	r = q->batches ? ask_next(q) : -ENOMEM;
 	if (r != 0) {
 		vectors_end(q);
 		return r;
@@ -171,7 +172,7 @@ void vectors_end(struct vectors_ask *q)
 	embeddings_cancel(q->open);
 	q->open = NULL;
 	if (q->embedding)
-		embedding_leave(q->embedding);
+		q->embedding->n_guests--;
 	q->embedding = NULL;
 }
 
@@ -230,7 +231,7 @@ int vectors_read(const struct vectors_ask *q, struct vectors *ret_vectors, struc
 		at += q->batches[i].n;
 	}
 	v.numbers = numbers;
-	embedding_saw(q->embedding, v.dim);
+	(void)embedding_take_dim(q->embedding, v.dim);
 	*ret_vectors = v;
 	return 0;
 }

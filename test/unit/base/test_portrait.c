@@ -14,6 +14,8 @@ struct thing {
 	int64_t seq;
 	struct text name;
 	struct text bytes;
+	struct text lines;
+	struct text object;
 	struct text env;
 	struct texts after;
 	struct packed tree;
@@ -30,6 +32,8 @@ static const struct member members[] = {
 	{NULL, "seq", MEMBER(INT, seq)},
 	{"name", "name", MEMBER(TEXT, name), MEMBER_LISTED | MEMBER_CUT},
 	{"bytes", "bytes", MEMBER(BLOB, bytes), .absent = ABSENT_EMPTY},
+	{"lines", "lines", MEMBER(LINES, lines)},
+	{"object", "object", MEMBER(JSON, object), .absent = ABSENT_EMPTY},
 	{"env", "env", MEMBER(ENV, env)},
 	{"after", "n_after", MEMBER(TEXTS, after)},
 	{"tree", "tree", MEMBER(PACKED, tree), .absent = ABSENT_EMPTY},
@@ -50,6 +54,8 @@ static const struct thing full = {
 	.seq = 7,
 	.name = TEXT("caf\xc3\xa9"),
 	.bytes = TEXT("x\0y"),
+	.lines = TEXT("\none\n\ntwo words"),
+	.object = TEXT("{\"k\":1}"),
 	.env = TEXT("A=1\0B\0C=secret=2"),
 	.after = {ids, 2},
 	.count = 0,
@@ -77,7 +83,9 @@ static void members_are_written_in_their_order(void **state)
 {
 	(void)state;
 	assert_json(&full, (struct selection) {0}, 0,
-		    "{\"name\":\"caf\xc3\xa9\",\"bytes\":\"x\\u0000y\",\"env\":[\"A\",\"B\",\"C\"],"
+		    "{\"name\":\"caf\xc3\xa9\",\"bytes\":\"x\\u0000y\","
+		    "\"lines\":[\"one\",\"two words\"],"
+		    "\"object\":{\"k\":1},\"env\":[\"A\",\"B\",\"C\"],"
 		    "\"after\":[\"a\",\"b\"],\"tree\":{},\"count\":0,"
 		    "\"at\":\"1970-01-01T00:00:01.000Z\",\"cost\":0.5,\"held\":true,"
 		    "\"mood\":\"good\"}");
@@ -87,7 +95,8 @@ static void what_is_none_is_written_as_it_says(void **state)
 {
 	(void)state;
 	assert_json(&nothing, (struct selection) {0}, 0,
-		    "{\"name\":null,\"bytes\":\"\",\"env\":[],\"after\":[],\"tree\":{},"
+		    "{\"name\":null,\"bytes\":\"\",\"lines\":[],\"object\":{},\"env\":[],"
+		    "\"after\":[],\"tree\":{},"
 		    "\"count\":null,\"cost\":null,\"held\":false,\"mood\":null}");
 }
 
@@ -131,8 +140,9 @@ static void bytes_move_to_an_arena(void **state)
 
 	(void)state;
 	arena_init(&arena, 1 << 20);
-	assert_int_equal(portrait_bytes(&portrait, &full),
-			 full.name.len + full.bytes.len + full.env.len);
+	assert_int_equal(portrait_bytes(&portrait, &full), full.name.len + full.bytes.len +
+								   full.lines.len +
+								   full.object.len + full.env.len);
 	assert_int_equal(portrait_copy(&portrait, &arena, &copy), 0);
 	assert_ptr_not_equal(copy.name.data, full.name.data);
 	assert_true(text_equal(copy.env, full.env));

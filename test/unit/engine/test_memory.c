@@ -77,7 +77,7 @@ static void what_cannot_be_is_refused_with_its_name(void **state)
 	in.n_subjects = MEMORY_SUBJECTS_MAX + 1;
 	refused(f, &in, "subjects");
 	assert_int_equal(memory_stats(f->services->memories, 0, &nobody, &n), 0);
-	assert_int_equal(n.total, 0);
+	assert_int_equal(n.memories.all, 0);
 	for (unsigned i = 0; i < 5; i++) {
 		static const char *const names[] = {"preference", "decision", "fact", "entity",
 						    "other"};
@@ -154,8 +154,8 @@ static void what_has_a_chat_and_no_user_is_the_chats(void **state)
 	assert_int_equal(add_new(f, &in, &m), 0);
 	assert_int_equal(memory_scope_of(&m), MEMORY_COMMON);
 	stats(f, &counts);
-	assert_int_equal(counts.group, 1);
-	assert_int_equal(counts.common, 1);
+	assert_int_equal(counts.memories.group, 1);
+	assert_int_equal(counts.memories.common, 1);
 }
 
 static void in_one_batch_a_repetition_is_seen_too(void **state)

@@ -762,7 +762,7 @@ static int fill_up(struct fixture *f, int (*make_room)(void *arg), void *arg)
 {
 	char content[4096];
 	struct text text = {.data = content, .len = sizeof(content)};
-	struct store_memory_stats stats;
+	struct memory_totals stats;
 	int n = 0, r;
 
 	memset(content, 'x', sizeof(content));
@@ -774,7 +774,7 @@ static int fill_up(struct fixture *f, int (*make_room)(void *arg), void *arg)
 	if (r != -ENOSPC || n == 0)
 		return 2;
 	if (store_memory_count(store_reader(f->store, 0), &EVERYTHING, 0, &stats) != 0 ||
-	    stats.n_all != n)
+	    stats.all != n)
 		return 3;
 	if (make_room(arg) != 0)
 		return 4;
@@ -787,7 +787,7 @@ static int fill_up(struct fixture *f, int (*make_room)(void *arg), void *arg)
 	    store_memory_count(store_reader(f->store, 0), &EVERYTHING, 0, &stats) != 0)
 		return 7;
 	store_close(f->store);
-	return stats.n_all == n + 1 ? 0 : 8;
+	return stats.all == n + 1 ? 0 : 8;
 }
 
 static int limit_size(void *limit)

@@ -748,25 +748,25 @@ static void counts_by_kind(void **state)
 	struct fixture *f = *state;
 	struct store_scope ann = scope_of(ANN, TEAM);
 	struct memory row = plain_row(TEXT("brief"), TEXT("x"));
-	struct store_memory_stats stats;
+	struct memory_totals stats;
 
 	assert_int_equal(store_memory_count(reader(f), &EVERYTHING, 0, &stats), 0);
-	assert_int_equal(stats.n_all, 0);
+	assert_int_equal(stats.all, 0);
 	add_scopes(f);
 	row.expires_ms = 100;
 	add(f, &row);
 	assert_int_equal(store_memory_count(reader(f), &EVERYTHING, 100, &stats), 0);
-	assert_int_equal(stats.n_all, 7);
-	assert_int_equal(stats.n_expired, 1);
-	assert_int_equal(stats.n_personal, 3);
-	assert_int_equal(stats.n_group, 2);
-	assert_int_equal(stats.n_common, 2);
-	assert_int_equal(stats.n_owners, 2);
+	assert_int_equal(stats.all, 7);
+	assert_int_equal(stats.expired, 1);
+	assert_int_equal(stats.personal, 3);
+	assert_int_equal(stats.group, 2);
+	assert_int_equal(stats.common, 2);
+	assert_int_equal(stats.owners, 2);
 	assert_int_equal(store_memory_count(reader(f), &ann, 99, &stats), 0);
-	assert_int_equal(stats.n_all, 5);
-	assert_int_equal(stats.n_expired, 0);
-	assert_int_equal(stats.n_owners, 1);
-	assert_int_equal(stats.n_group, 1);
+	assert_int_equal(stats.all, 5);
+	assert_int_equal(stats.expired, 0);
+	assert_int_equal(stats.owners, 1);
+	assert_int_equal(stats.group, 1);
 }
 
 #define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
