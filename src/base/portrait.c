@@ -62,7 +62,7 @@ int portrait_copy(const struct portrait *p, struct arena *a, void *noun)
 	portrait_each (m, p) {
 		struct text *t = member_bytes(m, noun);
 
-		if (t && arena_copy_text(a, *t, t) != 0)
+		if (t && t->data && arena_copy_text(a, *t, t) != 0)
 			return -ENOMEM;
 	}
 	return 0;
