@@ -177,10 +177,15 @@ static void record_member(struct record *r, const struct member *m, const void *
 	case MEMBER_ENUM:
 		record_bytes(r, m, text_of(member_word(m, noun)), 0);
 		break;
+	case MEMBER_TEXTS:
+		if (((const struct texts *)at)->items)
+			record_texts(r, m->name, *(const struct texts *)at);
+		else
+			record_absent(r, m);
+		break;
 	case MEMBER_LINES:
 	case MEMBER_JSON:
 	case MEMBER_ENV:
-	case MEMBER_TEXTS:
 		/* No event tells of one. */
 		break;
 	}

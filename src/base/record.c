@@ -66,6 +66,29 @@ void record_text(struct record *r, const char *key, struct text t)
 		record_null(r, key);
 }
 
+/* A list in one piece; the texts stay where they are. */
+void record_texts(struct record *r, const char *key, struct texts t)
+{
+	struct value *list = r->err == 0 ? add(r, key, VALUE_ARRAY) : NULL;
+	struct value *items;
+
+	if (!list)
+		return;
+	items = arena_zalloc(r->arena, (t.n + 1) * sizeof(*items));
+	if (!items) {
+		r->err = -ENOMEM;
+		return;
+	}
+	list->len = t.n;
+	list->first = t.n > 0 ? items : NULL;
+	for (unsigned i = 0; i < t.n; i++) {
+		items[i].kind = VALUE_STRING;
+		items[i].text = t.items[i].data;
+		items[i].len = (uint32_t)t.items[i].len;
+		items[i].next = i + 1 < t.n ? &items[i + 1] : NULL;
+	}
+}
+
 void record_int(struct record *r, const char *key, int64_t n)
 {
 	char text[24];

@@ -26,4 +26,5 @@ void record_double(struct record *r, const char *key, double d);
 void record_bool(struct record *r, const char *key, bool b);
 void record_null(struct record *r, const char *key);
 /* A tree that lives at least as long. */
+void record_texts(struct record *r, const char *key, struct texts t);
 void record_value(struct record *r, const char *key, const struct value *v);

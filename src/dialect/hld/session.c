@@ -63,7 +63,7 @@ static struct text some(struct text t)
 /* An empty list is none, and inherited as one that is not given. On koine's socket nobody has
  * looked into it yet. */
 static int read_tools(struct call *c, const struct value *list, const char *name,
-		      const struct text **ret_tools, unsigned *ret_n)
+		      struct texts *ret_tools)
 {
 	unsigned n = list ? list->len : 0;
 	struct text *tools;
@@ -82,8 +82,7 @@ static int read_tools(struct call *c, const struct value *list, const char *name
 			return refuse_field(&c->why, name, "%s must be texts", name);
 		tools[i++] = v->kind == VALUE_STRING ? value_text(v) : TEXT("");
 	}
-	*ret_tools = tools;
-	*ret_n = n;
+	*ret_tools = (struct texts) {.items = tools, .n = n};
 	return 0;
 }
 
@@ -116,7 +115,7 @@ static int read_run(struct call *c, struct session_new *ret)
 	*ret = (struct session_new) {
 		.query = in->query,
 		.model = read_model(in->model),
-		.mcp_config = in->mcp_config,
+		.mcp_config.value = in->mcp_config,
 		.permission_prompt_tool = some(in->permission_prompt_tool),
 		.working_dir = some(in->working_dir),
 		.max_turns = in->max_turns,
@@ -124,13 +123,11 @@ static int read_run(struct call *c, struct session_new *ret)
 		.append_system_prompt = some(in->append_system_prompt),
 		.custom_instructions = some(in->custom_instructions),
 	};
-	r = read_tools(c, in->allowed_tools, "allowed_tools", &ret->allowed_tools,
-		       &ret->n_allowed_tools);
+	r = read_tools(c, in->allowed_tools, "allowed_tools", &ret->allowed_tools);
 	if (r == 0)
-		r = read_tools(c, in->disallowed_tools, "disallowed_tools", &ret->disallowed_tools,
-			       &ret->n_disallowed_tools);
+		r = read_tools(c, in->disallowed_tools, "disallowed_tools", &ret->disallowed_tools);
 	if (r == 0 && in->mcp_config_text.len > 0)
-		r = hld_read_mcp(&c->arena, in->mcp_config_text, &ret->mcp_config, &c->why);
+		r = hld_read_mcp(&c->arena, in->mcp_config_text, &ret->mcp_config.value, &c->why);
 	if (r == 0 && in->mcp_config)
 		r = hld_check_mcp(in->mcp_config, "invalid request: ", "mcp_config.", &c->why);
 	return r;

@@ -64,7 +64,7 @@ const struct field launch_in_fields[N_LAUNCH_IN_FIELDS] = {
 };
 
 static int read_tools(const struct value *list, const char *field, struct arena *a,
-		      const struct text **ret_tools, unsigned *ret_n, struct why *why)
+		      struct texts *ret_tools, struct why *why)
 {
 	struct text *tools;
 	unsigned n = 0;
@@ -82,8 +82,7 @@ static int read_tools(const struct value *list, const char *field, struct arena 
 					    n);
 		tools[n++] = value_text(tool);
 	}
-	*ret_tools = tools;
-	*ret_n = n;
+	*ret_tools = (struct texts) {.items = tools, .n = n};
 	return 0;
 }
 
@@ -98,7 +97,7 @@ int launch_in_read(const struct launch_in *in, struct arena *a, struct session_n
 		.query = in->query,
 		.title = in->title,
 		.model = in->model,
-		.mcp_config = in->mcp_config,
+		.mcp_config.value = in->mcp_config,
 		.permission_prompt_tool = in->permission_prompt_tool,
 		.working_dir = in->working_dir,
 		.max_turns = in->max_turns,
@@ -107,10 +106,9 @@ int launch_in_read(const struct launch_in *in, struct arena *a, struct session_n
 		.custom_instructions = in->custom_instructions,
 		.agent = in->agent,
 	};
-	r = read_tools(in->allowed_tools, "allowed_tools", a, &ret->allowed_tools,
-		       &ret->n_allowed_tools, why);
+	r = read_tools(in->allowed_tools, "allowed_tools", a, &ret->allowed_tools, why);
 	if (r == 0)
 		r = read_tools(in->disallowed_tools, "disallowed_tools", a, &ret->disallowed_tools,
-			       &ret->n_disallowed_tools, why);
+			       why);
 	return r;
 }

@@ -1,5 +1,5 @@
 /*
- * Inside service/approval*: those that wait for a human are at hand on the loop, without their
+ * Inside engine/approval: those that wait for a human are at hand on the loop, without their
  * input, which only the store has; each with its waiters and the time at which it expires.
  *
  * What the rules and the grants say is found out on the writer's thread, in the transaction that
@@ -89,7 +89,7 @@ struct approval_waiter {
 	struct why why;
 };
 
-/* ---- approval_pending.c: at hand ---- */
+/* ---- pending.c: at hand ---- */
 
 struct pending *pending_find(struct approvals *a, struct text id);
 /* Makes it if it is not there; NULL: no memory. */
@@ -104,7 +104,7 @@ void pending_on_due(void *approvals);
 void pending_free_all(struct approvals *a);
 int pending_load(struct approvals *a);
 
-/* ---- approval_ask.c ---- */
+/* ---- ask.c ---- */
 
 /* waiter NULL: fn comes when it is kept. Else all is told to the waiter, nothing of it before this
  * returns. */
@@ -113,13 +113,13 @@ void approval_ask(struct approvals *a, const struct approval_new *in, approval_f
 /* The waiter has left. */
 void approval_ask_forget(struct approval_ask *ask);
 
-/* ---- approval_session.c ---- */
+/* ---- session.c ---- */
 
 /* Whether the session ended after that request was made, and before it came here. */
 bool approval_ended_after(const struct approvals *a, uint64_t serial, struct text session);
 void approval_ended_clear(struct approvals *a);
 
-/* ---- approval_wait.c ---- */
+/* ---- wait.c ---- */
 
 struct approval_waiter *waiter_new(approval_fn on_kept, approval_fn fn, void *arg);
 /* Frees it, then tells. */
@@ -134,7 +134,7 @@ void waiter_refuse(struct approvals *a, struct approval_waiter *w, int result,
 void waiters_on_later(void *approvals);
 void waiters_free(struct list *waiters);
 
-/* ---- approval_decide.c ---- */
+/* ---- decide.c ---- */
 
 /* How the call that it is tied to stands. */
 enum session_approval approval_event_word(enum approval_status status);
@@ -142,7 +142,7 @@ enum session_approval approval_event_word(enum approval_status status);
 /* Ends p as it says; nobody asked for it. */
 void approval_end(struct approvals *a, struct pending *p);
 
-/* ---- approval_decider.c: on the writer's thread ---- */
+/* ---- decider.c: on the writer's thread ---- */
 
 /* Which process asks; row says none where it cannot be told. */
 void asker_see(const struct peer *peer, struct approval *row);
@@ -152,7 +152,7 @@ void asker_see(const struct peer *peer, struct approval *row);
 int decider_check(struct approvals *a, struct arena *arena, const struct approval_client *client,
 		  const struct approval *row, struct approval *ret_by, struct why *why);
 
-/* ---- approval_policy.c ---- */
+/* ---- policy.c ---- */
 
 /* On the writer's thread: what rules and grants make of it, in row. A grant has one use less. */
 int policy_decide(struct connection *db, struct arena *arena, const struct approval_rules *rules,
@@ -161,18 +161,18 @@ int policy_rules_new(const struct approval_rule *rules, unsigned n,
 		     struct approval_rules **ret_rules);
 void policy_rules_unref(struct approval_rules *rules); /* accepts NULL */
 
-/* ---- approval_grant.c ---- */
+/* ---- grant.c ---- */
 
 /* On the writer's thread. Refuses one too many. */
 int grant_keep(struct connection *db, struct arena *arena, const struct grant *row,
 	       struct why *why);
 
-/* ---- approval_event.c: on the writer's thread ---- */
+/* ---- event.c: on the writer's thread ---- */
 
 int approval_tell_requested(struct events *events, const struct approval *row, unsigned total);
 int approval_tell_resolved(struct events *events, const struct approval *row);
 
-/* ---- approval_read.c ---- */
+/* ---- read.c ---- */
 
 /* As it is told; without memory for its input that is {}. */
 struct approval approval_of(struct arena *a, const struct approval *row);

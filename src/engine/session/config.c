@@ -11,72 +11,95 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/pack.h"
 #include "base/record.h"
 #include "io/environment.h"
 #include "engine/session/inner.h"
 
-static void add_text(struct record *r, const char *key, struct text t)
+#define MEMBER(kind, field) NULL, MEMBER_OF(struct session_new, kind, field)
+#define OMITTED             .absent = ABSENT_LEFT_OUT
+
+/* In the order in which it is shown. */
+static const struct member members[] = {
+	{"mcp_config", MEMBER(PACKED, mcp_config), OMITTED},
+	{"permission_prompt_tool", MEMBER(TEXT, permission_prompt_tool), OMITTED},
+	{"max_turns", MEMBER(INT, max_turns), 0, NONE_IS_ZERO, OMITTED},
+	{"system_prompt", MEMBER(TEXT, system_prompt), OMITTED},
+	{"append_system_prompt", MEMBER(TEXT, append_system_prompt), OMITTED},
+	{"allowed_tools", MEMBER(TEXTS, allowed_tools), OMITTED},
+	{"disallowed_tools", MEMBER(TEXTS, disallowed_tools), OMITTED},
+	{"custom_instructions", MEMBER(TEXT, custom_instructions), OMITTED},
+};
+
+static const struct portrait config_portrait = PORTRAIT(struct session_new, members);
+
+static int read_texts(struct arena *a, const struct value *list, struct texts *ret_texts)
 {
-	if (t.data)
-		record_text(r, key, t);
+	struct text *texts;
+	unsigned n = 0;
+
+	if (list->kind != VALUE_ARRAY)
+		return 0;
+	texts = arena_alloc(a, (list->len + 1) * sizeof(*texts));
+	if (!texts)
+		return -ENOMEM;
+	value_each (child, list)
+		texts[n++] = value_text(child);
+	*ret_texts = (struct texts) {.items = texts, .n = n};
+	return 0;
 }
 
-static void add_list(struct record *r, const char *key, const struct text *texts, unsigned n)
+static int set_member(struct arena *a, const struct member *m, const struct value *v, void *at)
 {
-	struct value *list;
-	struct value **at;
-
-	if (!texts || r->err != 0)
-		return;
-	list = arena_zalloc(r->arena, (n + 1) * sizeof(*list));
-	if (!list) {
-		r->err = -ENOMEM;
-		return;
-	}
-	list[0] = (struct value) {.kind = VALUE_ARRAY, .len = n};
-	at = &list[0].first;
-	for (unsigned i = 0; i < n; i++) {
-		list[i + 1] = (struct value) {
-			.kind = VALUE_STRING, .len = (uint32_t)texts[i].len, .text = texts[i].data};
-		*at = &list[i + 1];
-		at = &list[i + 1].next;
-	}
-	record_value(r, key, list);
+	if (m->kind == MEMBER_TEXTS)
+		return ((struct texts *)at)->items ? 0 : read_texts(a, v, at);
+	if (m->kind == MEMBER_TEXT && !((struct text *)at)->data)
+		*(struct text *)at = value_text(v);
+	else if (m->kind == MEMBER_PACKED && !((struct packed *)at)->value)
+		((struct packed *)at)->value = v;
+	else if (m->kind == MEMBER_INT && *(int64_t *)at == 0)
+		value_int(v, at);
+	return 0;
 }
 
-int session_config_make(struct arena *a, const struct session_new *in,
-			const struct value **ret_config, struct text *ret_packed)
+/* What `in` does not say, as the configuration has it. */
+static int set_members(struct arena *a, const struct value *config, struct session_new *in)
 {
+	portrait_each (m, &config_portrait) {
+		const struct value *v = value_find(config, m->name);
+		int r = v ? set_member(a, m, v, (char *)in + m->offset) : 0;
+
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+int session_config_make(struct arena *a, const struct session_new *in, struct session_new *ret_plan,
+			struct text *ret_packed)
+{
+	CLEANUP(buf_donep) struct buf packed;
+	struct value *config;
 	struct record r;
-	struct buf packed;
-	const char *copy;
+	int e;
 
+	buf_init(&packed, SESSION_ARENA_MAX);
 	record_begin(&r, a);
-	if (in->mcp_config)
-		record_value(&r, "mcp_config", in->mcp_config);
-	add_text(&r, "permission_prompt_tool", in->permission_prompt_tool);
-	if (in->max_turns > 0)
-		record_int(&r, "max_turns", in->max_turns);
-	add_text(&r, "system_prompt", in->system_prompt);
-	add_text(&r, "append_system_prompt", in->append_system_prompt);
-	add_list(&r, "allowed_tools", in->allowed_tools, in->n_allowed_tools);
-	add_list(&r, "disallowed_tools", in->disallowed_tools, in->n_disallowed_tools);
-	add_text(&r, "custom_instructions", in->custom_instructions);
+	record_members(&r, &config_portrait, (struct selection) {0}, in, 0);
 	if (r.err != 0)
 		return r.err;
 	if (r.root->len == 0)
 		return 0;
-	/* The tree we keep is the one that is read back: it points nowhere else. */
-	buf_init(&packed, SESSION_ARENA_MAX);
+	/* What we keep is what is read back: it points nowhere else. */
 	value_pack(&packed, r.root);
-	copy = packed.err == 0 ? arena_copy(a, packed.data, packed.len) : NULL;
-	*ret_packed = (struct text) {.data = copy, .len = packed.len};
-	buf_done(&packed);
-	if (!copy)
-		return -ENOMEM;
-	return value_unpack(a, *ret_packed, (struct value **)ret_config);
+	if (packed.err != 0)
+		return packed.err;
+	e = arena_copy_text(a, (struct text) {.data = packed.data, .len = packed.len}, ret_packed);
+	if (e == 0)
+		e = value_unpack(a, *ret_packed, &config);
+	return e == 0 ? set_members(a, config, ret_plan) : e;
 }
 
 const struct value *session_config(struct arena *a, const struct session *row)
@@ -88,35 +111,9 @@ const struct value *session_config(struct arena *a, const struct session *row)
 	return v;
 }
 
-static void inherit_text(const struct value *config, const char *key, struct text *at)
-{
-	if (!at->data)
-		*at = value_text(value_find(config, key));
-}
-
-static int inherit_list(struct arena *a, const struct value *config, const char *key,
-			const struct text **at, unsigned *n)
-{
-	const struct value *list = value_find(config, key);
-	struct text *texts;
-	unsigned i = 0;
-
-	if (*at || !list || list->kind != VALUE_ARRAY)
-		return 0;
-	texts = arena_alloc(a, (list->len + 1) * sizeof(*texts));
-	if (!texts)
-		return -ENOMEM;
-	value_each (child, list)
-		texts[i++] = value_text(child);
-	*at = texts;
-	*n = i;
-	return 0;
-}
-
 int session_config_inherit(struct arena *a, const struct session *parent, struct session_new *in)
 {
 	const struct value *config = session_config(a, parent);
-	int r;
 
 	if (!in->model.data)
 		in->model = parent->model;
@@ -124,21 +121,7 @@ int session_config_inherit(struct arena *a, const struct session *parent, struct
 		in->working_dir = parent->working_dir;
 	if (!in->agent.data)
 		in->agent = parent->runner;
-	if (!config)
-		return 0;
-	if (!in->mcp_config)
-		in->mcp_config = value_find(config, "mcp_config");
-	if (in->max_turns == 0)
-		value_int(value_find(config, "max_turns"), &in->max_turns);
-	inherit_text(config, "permission_prompt_tool", &in->permission_prompt_tool);
-	inherit_text(config, "system_prompt", &in->system_prompt);
-	inherit_text(config, "append_system_prompt", &in->append_system_prompt);
-	inherit_text(config, "custom_instructions", &in->custom_instructions);
-	r = inherit_list(a, config, "allowed_tools", &in->allowed_tools, &in->n_allowed_tools);
-	if (r == 0)
-		r = inherit_list(a, config, "disallowed_tools", &in->disallowed_tools,
-				 &in->n_disallowed_tools);
-	return r;
+	return config ? set_members(a, config, in) : 0;
 }
 
 /* ---- the file with MCP servers ---- */
@@ -269,7 +252,7 @@ static int write_file(const char *path, struct text content)
 
 int session_config_write_mcp(struct live_session *l, struct why *why)
 {
-	const struct value *mcp = value_find(l->config, "mcp_config");
+	const struct value *mcp = l->plan.mcp_config.value;
 	const struct sessions *s = l->sessions;
 	const struct session_wording *names = s->opts.wording;
 	const struct own_variables own = {

@@ -1,6 +1,6 @@
 /*
- * Inside service/session*: sessions that run, and their changes on the way to the store. All of it
- * is the loop's.
+ * Inside engine/session: sessions that run, and their changes on the way to the store. All of it
+ * belongs to the loop.
  */
 #pragma once
 
@@ -37,24 +37,25 @@ struct live_session {
 	char id[UUID_LEN + 1];
 	char run[UUID_LEN + 1];
 	char mark[TREE_MARK_MAX];
-	const struct value *config; /* NULL: none */
-	char *mcp_file;             /* to be removed; NULL: none */
-	struct text resume;         /* {NULL, 0}: it begins anew */
+	struct session_new plan; /* its configuration; the other members are empty */
+	char *mcp_file;          /* to be removed; NULL: none */
+	struct text resume;      /* {NULL, 0}: it begins anew */
 
 	struct attempt attempt;
 	struct transcript transcript;
-	bool begun;      /* its query is among the events */
-	bool has_result; /* the agent has said how it ended */
-	bool is_error;   /* ... badly */
-	bool exited;
+	bool begun;         /* its query is among its events */
+	bool has_result;    /* the agent has said how it ended */
+	bool is_error;      /* ... badly */
+	bool exited;        /* it has ended; its end may not be kept yet */
 	bool nobody;        /* can run it */
-	bool paused;        /* it is not read */
+	bool paused;        /* its output is not read */
 	bool full;          /* what it says is not kept any more */
 	unsigned n_waiting; /* approvals that are open */
 	int64_t kept_bytes;
-	struct list enders; /* of those who wait for its end */
+	struct list enders; /* who wait for its end */
 
-	/* launch: who is to be told */
+	/* launch.c */
+	struct work adding; /* its row into the store */
 	session_launched_fn launched;
 	void *launched_arg;
 
@@ -71,7 +72,7 @@ struct sessions {
 	char runner[AGENT_NAME_MAX]; /* "": not said */
 	struct list live;
 	unsigned n_live;
-	unsigned n_coming; /* that the store does not have yet */
+	unsigned n_coming; /* of these, that are not in the store yet */
 	struct keeper keeper;
 	bool stopping;
 	struct timer *stop_timer;
@@ -79,10 +80,10 @@ struct sessions {
 	void *stopped_arg;
 };
 
-/* Somebody who waits for the end of a session. */
+/* Whoever waits for the end of a session. */
 struct session_ender {
 	struct list link;
-	/* row NULL: it will not come, and whoever asked is gone: nobody may be told. */
+	/* row NULL: the end will not come, and nobody may be told. */
 	void (*fn)(struct session_ender *e, const struct session *row);
 };
 
@@ -93,18 +94,25 @@ struct live_session *session_live(struct sessions *s, struct text id);
 void session_drop(struct live_session *l); /* it is over, or never was */
 void sessions_check_stopped(struct sessions *s);
 
-/* ---- session_run.c ---- */
+/* ---- launch.c ---- */
 
-/* Its row is in the store: starts what answers. Tells l->launched. */
+int session_check_new(const struct session_new *in, struct why *why);
+/* resume {NULL, 0}: it begins anew; else the agent's own id of the parent. All is copied. */
+void session_launch_from(struct sessions *s, const struct session_new *in, struct text parent,
+			 struct text resume, session_launched_fn fn, void *arg);
+
+/* ---- run.c ---- */
+
+/* Its row is in the store: starts the agent, then tells l->launched. */
 void session_begin(struct live_session *l);
 
-/* Ends it so. Where it has ended already nothing happens. */
+/* Makes it end. Nothing happens where it has ended, or was made to before. */
 void session_end_with(struct live_session *l, enum intent intent);
 void session_kill(struct live_session *l);
 void session_run_init(struct live_session *l);
 void session_run_free(struct live_session *l);
 
-/* ---- session_say.c: what was said, into events ---- */
+/* ---- say.c: what was said becomes events ---- */
 
 int session_said(void *live, const struct said *said);
 /* The query, if nothing else has begun it. */
@@ -112,14 +120,14 @@ void session_say_query(struct live_session *l);
 void session_say(struct live_session *l, const struct session_event *row,
 		 const struct value *tool_input);
 
-/* ---- session_write.c ---- */
+/* ---- write.c ---- */
 
-/* Its row has changed; it goes to the store with the next batch. `old` and the row's status differ:
- * that is told. */
+/* The row has changed: it goes to the store with the next batch. */
 void session_write(struct live_session *l);
+/* The same, and the log tells of it. */
 void session_set_status(struct live_session *l, enum session_status status);
 
-/* Takes the row's texts; -ENOMEM. */
+/* Copies the texts of the row. */
 int session_write_event(struct live_session *l, const struct session_event *row,
 			const struct value *tool_input);
 
@@ -129,7 +137,7 @@ int session_when_kept(struct live_session *l, struct change_waiter *w);
 
 int session_write_init(struct sessions *s);
 
-/* ---- session_event.c: the log's events; on the writer's thread ---- */
+/* ---- event.c: what the log tells; on the writer's thread ---- */
 
 int session_tell_status(struct events *events, const struct session *row, enum session_status old);
 int session_tell_changed(struct events *events, struct text id, const struct text *title,
@@ -137,11 +145,12 @@ int session_tell_changed(struct events *events, struct text id, const struct tex
 int session_tell_event(struct events *events, const struct session *row,
 		       const struct session_event *event);
 
-/* ---- session_config.c ---- */
+/* ---- config.c ---- */
 
-/* What of `in` is kept for those who continue it, in the arena; *ret_packed in it as well. */
-int session_config_make(struct arena *a, const struct session_new *in,
-			const struct value **ret_config, struct text *ret_packed);
+/* What of `in` is kept for those who continue it, copied into the arena; left alone where that is
+ * nothing. */
+int session_config_make(struct arena *a, const struct session_new *in, struct session_new *ret_plan,
+			struct text *ret_packed);
 
 /* What `in` does not say, as the parent had it; in the arena. */
 int session_config_inherit(struct arena *a, const struct session *parent, struct session_new *in);

@@ -186,19 +186,15 @@ void session_run_init(struct live_session *l)
 	attempt_init(&l->attempt, &ops, l, SESSION_STDERR_MAX);
 }
 
-/* What its configuration has of these, one paragraph each; {NULL, 0} where that is nothing. */
-static int join_config(struct live_session *l, const char *const *keys, unsigned n,
-		       struct text *ret_text)
+/* One paragraph each of those that are there; {NULL, 0} where none is. */
+static int join(struct arena *a, const struct text *parts, unsigned n, struct text *ret_text)
 {
-	struct text parts[4];
 	size_t len = 0;
 	char *out;
 
-	for (unsigned i = 0; i < n; i++) {
-		parts[i] = value_text(value_find(l->config, keys[i]));
+	for (unsigned i = 0; i < n; i++)
 		len += parts[i].len + 2;
-	}
-	out = arena_alloc(&l->arena, len + 1);
+	out = arena_alloc(a, len + 1);
 	if (!out)
 		return -ENOMEM;
 	len = 0;
@@ -217,33 +213,21 @@ static int join_config(struct live_session *l, const char *const *keys, unsigned
 /* The prompts: ours, unless there is one in its place, and what follows. */
 static int turn_system(struct live_session *l, struct text *ret_system)
 {
-	static const char *const all[] = {"system_prompt", "append_system_prompt",
-					  "custom_instructions"};
-	bool own = value_find(l->config, all[0]) != NULL;
-	struct text usual = chat_system(l->sessions->opts.chat);
-	struct text joined;
-	char *out;
-	int r = join_config(l, all, 3, &joined);
+	const struct session_new *p = &l->plan;
+	const struct text parts[] = {
+		p->system_prompt.data ? (struct text) {0} : chat_system(l->sessions->opts.chat),
+		p->system_prompt, p->append_system_prompt, p->custom_instructions};
 
-	if (r != 0)
-		return r;
-	*ret_system = joined;
-	if (!joined.data || own || usual.len == 0)
+	/* Without any of its own, it has what conversations have. */
+	if (p->system_prompt.len + p->append_system_prompt.len + p->custom_instructions.len == 0)
 		return 0;
-	out = arena_alloc(&l->arena, usual.len + joined.len + 3);
-	if (!out)
-		return -ENOMEM;
-	*ret_system = (struct text) {.data = out,
-				     .len = (size_t)sprintf(out, "%.*s\n\n", TEXT_ARGS(usual)) +
-					    joined.len};
-	memcpy(out + usual.len + 2, joined.data, joined.len);
-	return 0;
+	return join(&l->arena, parts, sizeof(parts) / sizeof(parts[0]), ret_system);
 }
 
 /* An agent that is no program has a model of its own, and no servers. Who launched it is told. */
 static void say_unused(struct live_session *l)
 {
-	const struct value *servers = value_find(value_find(l->config, "mcp_config"), "mcpServers");
+	const struct value *servers = value_find(l->plan.mcp_config.value, "mcpServers");
 	bool mcp = servers && servers->len > 0;
 	struct session_event row = {.type = SESSION_SYSTEM, .role = TEXT("system")};
 	char text[AGENT_NAME_MAX + 96];
@@ -313,46 +297,26 @@ static int start_supervised(struct live_session *l, const struct session_program
 	return r > 0 ? l->sessions->opts.wording->no_program(why, p->argv[0]) : r;
 }
 
-/* Only texts: the list of a configuration. */
-static int list_of(struct live_session *l, const char *key, const struct text **ret_texts,
-		   unsigned *ret_n)
-{
-	const struct value *list = value_find(l->config, key);
-	struct text *texts;
-	unsigned n = 0;
-
-	if (!list || list->kind != VALUE_ARRAY)
-		return 0;
-	texts = arena_alloc(&l->arena, (list->len + 1) * sizeof(*texts));
-	if (!texts)
-		return -ENOMEM;
-	value_each (child, list)
-		texts[n++] = value_text(child);
-	*ret_texts = texts;
-	*ret_n = n;
-	return 0;
-}
-
 static int make_program(struct live_session *l, struct session_program *ret, struct why *why)
 {
-	static const char *const appended[] = {"append_system_prompt", "custom_instructions"};
+	const struct session_new *p = &l->plan;
+	const struct text appended[] = {p->append_system_prompt, p->custom_instructions};
 	struct session_program_opts o = {
 		.program = l->sessions->program,
 		.resume = l->resume,
 		.model = l->row.model,
 		.mcp_file = text_of(l->mcp_file),
-		.permission_prompt_tool =
-			value_text(value_find(l->config, "permission_prompt_tool")),
-		.system_prompt = value_text(value_find(l->config, "system_prompt")),
+		.permission_prompt_tool = p->permission_prompt_tool,
+		.max_turns = p->max_turns,
+		.system_prompt = p->system_prompt,
+		.allowed = p->allowed_tools.items,
+		.n_allowed = p->allowed_tools.n,
+		.disallowed = p->disallowed_tools.items,
+		.n_disallowed = p->disallowed_tools.n,
 		.query = l->row.query,
 	};
-	int r = join_config(l, appended, 2, &o.append_system_prompt);
+	int r = join(&l->arena, appended, 2, &o.append_system_prompt);
 
-	value_int(value_find(l->config, "max_turns"), &o.max_turns);
-	if (r == 0)
-		r = list_of(l, "allowed_tools", &o.allowed, &o.n_allowed);
-	if (r == 0)
-		r = list_of(l, "disallowed_tools", &o.disallowed, &o.n_disallowed);
 	return r == 0 ? session_program_make(&o, ret, why) : r;
 }
 

@@ -1,6 +1,5 @@
 /*
- * Agent sessions: runs of an agent program over a conversation. (A client's connection is a
- * call/session, and no relative.)
+ * Agent sessions: runs of an agent over a conversation.
  *
  * The agent is a program that prints stream-json (agent/transcript.h); where there is none, the
  * daemon's default agent answers, and the session is a conversation of one turn. What it says
@@ -95,19 +94,16 @@ void sessions_free(struct sessions *s); /* accepts NULL */
 
 struct session_new {
 	struct text query;
-	struct text title; /* {NULL, 0}: none; so with all that follow */
-	struct text model; /* given to the program as it is */
-	const struct value
-		*mcp_config; /* {"mcpServers":{NAME:{"command","args"?,"env"?}}}; NULL: none */
+	struct text title;        /* {NULL, 0}: none; so with all that follow */
+	struct text model;        /* given to the program as it is */
+	struct packed mcp_config; /* its tree: {"mcpServers":{NAME:{"command","args"?,"env"?}}} */
 	struct text permission_prompt_tool;
 	struct text working_dir; /* {NULL, 0}: the daemon's; "~/" is the user's home */
 	int64_t max_turns;       /* 0: not said */
 	struct text system_prompt;
 	struct text append_system_prompt;
-	const struct text *allowed_tools;
-	unsigned n_allowed_tools;
-	const struct text *disallowed_tools;
-	unsigned n_disallowed_tools;
+	struct texts allowed_tools;
+	struct texts disallowed_tools;
 	struct text custom_instructions; /* follow append_system_prompt */
 	struct text agent; /* an agent of the settings, or "claude"; {NULL, 0}: the default */
 };

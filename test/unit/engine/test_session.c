@@ -402,10 +402,8 @@ static void its_flags_are_in_order(void **state)
 		.system_prompt = TEXT("be brief"),
 		.append_system_prompt = TEXT("-x"),
 		.permission_prompt_tool = TEXT("ask"),
-		.allowed_tools = tools,
-		.n_allowed_tools = 2,
-		.disallowed_tools = tools,
-		.n_disallowed_tools = 1,
+		.allowed_tools = {tools, 2},
+		.disallowed_tools = {tools, 1},
 	};
 	struct launched l = try_new(w, &in);
 	char path[300];

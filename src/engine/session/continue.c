@@ -1,0 +1,214 @@
+/*
+ * A session goes on where another ended: a new one, with the parent's configuration where nothing
+ * else is said. A parent that runs is interrupted first, and waited for.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/session/inner.h"
+#include "store/store.h"
+
+struct continuation {
+	struct work work;
+	struct session_ender ender;
+	struct sessions *sessions;
+	struct arena arena;
+	struct session_new in; /* its texts are in the arena */
+	struct text parent;
+	struct session row;
+	bool found;
+	bool again; /* it is looked for once more */
+	int result;
+	session_launched_fn fn;
+	void *arg;
+};
+
+static void continuation_free(struct continuation *c)
+{
+	arena_done(&c->arena);
+	free(c);
+}
+
+static void refuse_continuation(struct continuation *c, int result, const struct why *why)
+{
+	session_launched_fn fn = c->fn;
+	void *arg = c->arg;
+
+	continuation_free(c);
+	fn(arg, result, NULL, why);
+}
+
+static int check_parent(const struct session_wording *wording, const struct session *row,
+			bool is_open, struct why *why)
+{
+	bool good = row->status == SESSION_COMPLETED || row->status == SESSION_INTERRUPTED ||
+		    (is_open && row->status != SESSION_STARTING);
+
+	if (!good)
+		return refuse(
+			why, REFUSE_CONFLICT,
+			"cannot continue session with status %s (must be completed or running)",
+			session_status_name(row->status));
+	if (!row->agent_session.data)
+		return wording->no_agent_session(why);
+	if (!row->working_dir.data)
+		return refuse(why, REFUSE_CONFLICT,
+			      "parent session missing working_dir (cannot resume session without "
+			      "working directory)");
+	return 0;
+}
+
+/* The parent is at its end. */
+static void go_on(struct continuation *c)
+{
+	struct session *row = &c->row;
+	int r = session_config_inherit(&c->arena, row, &c->in);
+	struct sessions *s = c->sessions;
+	session_launched_fn fn = c->fn;
+	void *arg = c->arg;
+
+	if (r != 0) {
+		refuse_continuation(c, r, NULL);
+		return;
+	}
+	/* Everything is copied before it returns; whoever is told may do anything. */
+	session_launch_from(s, &c->in, row->id, row->agent_session, fn, arg);
+	continuation_free(c);
+}
+
+static void on_parent_ended(struct session_ender *e, const struct session *row)
+{
+	struct continuation *c = list_entry(e, struct continuation, ender);
+
+	if (row)
+		go_on(c);
+	else
+		continuation_free(c);
+}
+
+static bool has_ended(enum session_status status)
+{
+	return status >= SESSION_COMPLETED;
+}
+
+static void look_for_parent(struct continuation *c)
+{
+	const struct background *b = &c->sessions->opts.background;
+	int r = b->submit(b->arg, &c->work, false);
+
+	if (r != 0)
+		refuse_continuation(c, r, NULL);
+}
+
+static void parent_found(struct continuation *c)
+{
+	struct live_session *l = session_live(c->sessions, c->row.id);
+	bool is_open = l && !l->exited;
+	struct why why = {0};
+	int r;
+
+	/* It ended between the look and now: the store knows better. */
+	if (!l && !has_ended(c->row.status) && !c->again) {
+		c->again = true;
+		look_for_parent(c);
+		return;
+	}
+	/* What is at hand is newer. */
+	if (l) {
+		c->row.status = l->row.status;
+		r = arena_copy_text(&c->arena, l->row.agent_session, &c->row.agent_session);
+		if (r != 0) {
+			refuse_continuation(c, r, NULL);
+			return;
+		}
+	}
+	r = check_parent(c->sessions->opts.wording, &c->row, is_open, &why);
+	if (r != 0) {
+		refuse_continuation(c, r, &why);
+		return;
+	}
+	if (!is_open) {
+		go_on(c);
+		return;
+	}
+	c->ender.fn = on_parent_ended;
+	list_append(&l->enders, &c->ender.link);
+	if (l->attempt.intent == INTENT_NONE) {
+		session_set_status(l, SESSION_COMPLETING);
+		session_end_with(l, INTENT_CANCEL);
+	}
+}
+
+static int continuation_run(struct work *w, int lane)
+{
+	struct continuation *c = list_entry(w, struct continuation, work);
+
+	return store_session_find(store_lane(c->sessions->opts.store, lane), c->parent, &c->arena,
+				  &c->row, &c->found);
+}
+
+static void continuation_finished(struct work *w, int result)
+{
+	struct continuation *c = list_entry(w, struct continuation, work);
+	struct why why = {0};
+
+	if (result == 0 && !c->found)
+		result = refuse(&why, REFUSE_NOT_FOUND, "session not found: %.*s",
+				TEXT_ARGS(c->parent));
+	if (result == 0 && c->sessions->stopping)
+		result = refuse(&why, REFUSE_STOPPING, "the daemon is stopping");
+	if (result != 0)
+		refuse_continuation(c, result, &why);
+	else
+		parent_found(c);
+}
+
+/* A copy that lives as long as the continuation. */
+static int copy_new(struct continuation *c, const struct session_new *from)
+{
+	struct session_new *in = &c->in;
+	struct text *const texts[] = {&in->query, &in->title, &in->model, &in->working_dir,
+				      &in->agent};
+	struct text packed;
+	int r = session_config_make(&c->arena, from, in, &packed);
+
+	in->query = from->query;
+	in->title = from->title;
+	in->model = from->model;
+	in->working_dir = from->working_dir;
+	in->agent = from->agent;
+	for (unsigned i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
+		r = arena_copy_text(&c->arena, *texts[i], texts[i]);
+	return r;
+}
+
+void session_continue(struct sessions *s, struct text parent, const struct session_new *in,
+		      session_launched_fn fn, void *arg)
+{
+	struct continuation *c;
+	struct why why = {0};
+	int r = session_check_new(in, &why);
+
+	if (r != 0) {
+		fn(arg, r, NULL, &why);
+		return;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		fn(arg, -ENOMEM, NULL, NULL);
+		return;
+	}
+	arena_init(&c->arena, SESSION_ARENA_MAX);
+	list_init(&c->ender.link);
+	c->sessions = s;
+	c->fn = fn;
+	c->arg = arg;
+	c->work = (struct work) {.run = continuation_run, .finished = continuation_finished};
+	r = arena_copy_text(&c->arena, parent, &c->parent);
+	if (r == 0)
+		r = copy_new(c, in);
+	if (r != 0)
+		refuse_continuation(c, r, NULL);
+	else
+		look_for_parent(c);
+}
