@@ -1,4 +1,4 @@
-/* The approval service: how it starts and stops, and its words. */
+/* Approvals: how they start and stop, and what their texts must be like. */
 #include "engine/approval/approval.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ int approval_check_texts(const struct named_text *texts, unsigned n, struct why 
 	return r;
 }
 
-/* ---- the service ---- */
+/* ---- start and stop ---- */
 
 static int set_up(struct approvals *a, const struct approvals_opts *opts)
 {

@@ -1,6 +1,6 @@
 /*
- * Asking: looked through on the loop, then answered by a rule or a grant, or kept as pending, by
- * the writer, then told.
+ * Asking. A request is checked on the loop; on the writer's thread a rule or a grant answers it, or
+ * it is kept as pending; then whoever asked is told, on the loop.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static int check_names(const struct approval_new *in, struct why *why)
 	return approval_check_texts(names, sizeof(names) / sizeof(names[0]), why);
 }
 
-/* Small in bytes, it could still be large in memory for all who look at it. */
+/* An input of few bytes may still take much memory from everybody who looks at it. */
 static bool has_too_many(const struct value *v, unsigned *n)
 {
 	if (++*n > APPROVAL_INPUT_VALUES_MAX)
@@ -210,8 +210,8 @@ static int set_session(struct approval_ask *ask, struct connection *db)
 	return 0;
 }
 
-/* With the id of a tool's use only that one: the newest by name might be its neighbour, and the
- * right one is tied when it comes. */
+/* Where the id of the tool's use is known, only that call will do: the newest of the same name
+ * might be another, and the right one is tied when it comes. */
 static int tie_to_call(struct approval_ask *ask, struct connection *db)
 {
 	struct approval *row = &ask->row;
@@ -257,8 +257,8 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 	return r;
 }
 
-/* A decision is on what was shown, and on nothing else that is asked for under the same id. One
- * tree has one packed form. */
+/* A decision holds for what was shown, not for something else that is asked under the same id. A
+ * tree has only one packed form, so bytes can be compared. */
 static int take_there(struct approval_ask *ask, const struct approval *there)
 {
 	const struct approval *row = &ask->row;
@@ -308,7 +308,7 @@ void approval_ask_forget(struct approval_ask *ask)
 	ask->waiter = NULL;
 }
 
-/* Tells the one or the other, or nobody; last, for it may do anything. */
+/* Tells the waiter or whoever asked. The last thing done: they may do anything. */
 static void tell(struct approval_ask *ask, int result, const struct approval *approval)
 {
 	struct approval_waiter *w = ask->waiter;
@@ -321,7 +321,7 @@ static void tell(struct approval_ask *ask, int result, const struct approval *ap
 	}
 }
 
-/* The waiter is in its place before anybody hears of it. */
+/* The waiter is listed before anybody is told: that may make it leave. */
 static void tell_pending(struct approval_ask *ask, struct pending *p,
 			 const struct approval *approval)
 {
@@ -346,7 +346,7 @@ static void take_kept(struct approval_ask *ask)
 
 	if (ask->row.status == APPROVAL_PENDING) {
 		p = pending_get(a, &ask->row);
-		/* It is in the store, and is found there when it is asked for again. */
+		/* The store has it: whoever asks again finds it there. */
 		if (!p) {
 			tell(ask, -ENOMEM, NULL);
 			return;
@@ -398,7 +398,7 @@ static void ask_submit(struct approval_ask *ask)
 	r = a->background.submit(a->background.arg, &ask->work, true);
 	if (r == 0)
 		return;
-	/* A waiter is not told before it has its handle. */
+	/* A waiter must not be told before its owner has its handle. */
 	if (waiter) {
 		ask->waiter = NULL;
 		waiter->ask = NULL;

@@ -1,6 +1,6 @@
 /*
- * Deciding: by a human, or because time is over. The first that the writer keeps wins; whoever
- * comes later is told so and shown what was decided.
+ * Deciding, by a human or because the time is over. The first decision that the writer keeps wins;
+ * whoever comes later is told so, and shown what was decided.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static int check_kind(const struct decide *d, struct why *why)
 
 /* ---- on the writer's thread ---- */
 
-/* A name that is a pattern would grant far more than what was asked. */
+/* A tool's name that is a pattern would grant far more than was asked. */
 static bool is_pattern(struct text t)
 {
 	return t.data && (memchr(t.data, '*', t.len) || memchr(t.data, '?', t.len));
@@ -131,7 +131,7 @@ static int refuse_second(struct decide *d)
 	return refuse(&d->why, REFUSE_CONFLICT, "this approval has already been responded to");
 }
 
-/* Whoever asked may take it back; to decide it is another's. */
+/* Whoever asked may withdraw it; only others may decide it. */
 static int see_decider(struct decide *d, struct approval *row)
 {
 	if (d->in.status == APPROVAL_SUPERSEDED)
@@ -158,7 +158,7 @@ static int change(struct decide *d, struct connection *db)
 	if (row.event_id > 0)
 		r = store_session_event_approval(db, row.event_id, approval_event_word(row.status),
 						 (struct text) {0});
-	/* It holds for more than what was asked here. */
+	/* A grant holds for more than this question: any agent's process is refused. */
 	if (r == 0 && d->in.grants)
 		r = decider_check(d->approvals, &d->arena, &d->in.from, NULL, NULL, &d->why);
 	if (r == 0 && d->in.grants)
@@ -197,7 +197,7 @@ static void decide_free(struct decide *d)
 	free(d);
 }
 
-/* An end that nobody asked for must not be lost by a full disk. */
+/* An end that nobody asked for must not be lost to a full disk: it is tried again. */
 static void end_failed(struct approvals *a, struct pending *p, int result)
 {
 	if (!a->ends_fail && result != -ECANCELED)
@@ -207,8 +207,8 @@ static void end_failed(struct approvals *a, struct pending *p, int result)
 	pending_end_again(a, p);
 }
 
-/* Tells the one who decided, then all who wait. Either may do anything, so nothing of ours is
- * looked at again but the list, which is here. */
+/* Tells whoever decided, then all who wait. They may do anything, so afterwards nothing is
+ * looked at but the local list. */
 static void settle(struct decide *d, int result, struct pending *p)
 {
 	struct approval approval;
@@ -226,7 +226,7 @@ static void settle(struct decide *d, int result, struct pending *p)
 	arena_done(&arena);
 }
 
-/* Not in the store any more: somebody else has had it in hand. */
+/* It is not in the store any more: somebody else has deleted it. */
 static void lose(struct decide *d, int result, struct pending *p)
 {
 	struct list waiters;

@@ -1,4 +1,4 @@
-/* Grants: what a human allowed or denied beforehand. They are few, and only the store has them. */
+/* Grants: what a human has allowed or denied beforehand. There are few; only the store has them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

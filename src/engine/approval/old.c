@@ -37,7 +37,7 @@ static int run(struct work *w, int lane)
 	return approval_list(o->approvals, lane, &o->arena, &pending, &o->list, &o->n);
 }
 
-/* What was asked since is waited for. */
+/* Somebody waits for what was asked since the start. */
 static bool is_old(const struct approval_old *o, const struct approval *row)
 {
 	return text_is(row->agent, o->opts.agent) && o->opts.is_own(row) &&
@@ -50,7 +50,7 @@ static void on_withdrawn(void *arg, int result, const struct approval *approval,
 	(void)arg;
 	(void)approval;
 	if (result != 0 && result != REFUSE_CONFLICT)
-		log_warn("question of an earlier life stays", "why=\"%s\"",
+		log_warn("stale approval not withdrawn", "why=\"%s\"",
 			 result > 0 ? why->text : strerror(-result));
 }
 
@@ -68,7 +68,7 @@ static void finished(struct work *w, int result)
 			approval_decide(o->approvals, &d, on_withdrawn, NULL);
 	}
 	if (result != 0 && result != -ECANCELED)
-		log_warn("questions of an earlier life stay", "error=%s",
+		log_warn("stale approvals not withdrawn", "error=%s",
 			 result > 0 ? "refused" : strerror(-result));
 	*o->opts.place = NULL;
 	approval_old_free(o);

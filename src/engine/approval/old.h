@@ -1,6 +1,6 @@
 /*
- * Questions that nobody waits for any more: those of an earlier life, whose askers do not ask
- * again as sessions do. They are withdrawn at the next start, on the loop's thread.
+ * Stale approvals: a daemon before this one asked them for an asker that does not ask again, as
+ * sessions do, so nobody waits for them. They are withdrawn when the daemon starts.
  */
 #pragma once
 
@@ -14,7 +14,8 @@ struct approval_old;
 struct approval;
 struct approvals;
 
-/* What this agent has asked and the asker knows as its own; all of it must live as long as the asker. */
+/* What this agent has asked and the asker knows as its own; all of it must live as long as the
+ * asker. */
 struct approval_old_opts {
 	struct background background;
 	const char *agent;

@@ -34,7 +34,7 @@ struct approval approval_of(struct arena *a, const struct approval *row)
 	return approval;
 }
 
-/* Of those that the arena has no room for none is shown: a human must not see less of one than it
+/* What the arena has no room for is not shown: a human must not see less of an approval than there
  * is. */
 static int unpack_all(struct arena *a, struct approval *list, unsigned *n)
 {
@@ -75,7 +75,7 @@ int approval_list(struct approvals *approvals, int lane, struct arena *a,
 
 /* ---- the beginning of an id ---- */
 
-/* What was typed may be the beginning of these. */
+/* The ids that begin with what was typed. */
 struct candidates {
 	struct text ids[2];
 	unsigned n; /* 2 for more */
@@ -99,7 +99,7 @@ static int add_beginning(struct connection *db, struct arena *a, const char *wor
 	return r;
 }
 
-/* What koined makes begins alike, which people are not shown and leave out. */
+/* Ids that koined makes begin with such a word, which people are not shown and do not type. */
 static int find_candidates(struct connection *db, struct arena *a, struct text id, bool waiting,
 			   struct candidates *ret)
 {
@@ -123,8 +123,8 @@ static int refuse_several(struct text id, const struct candidates *c, struct why
 			    TEXT_ARGS(typed), TEXT_ARGS(first), TEXT_ARGS(second));
 }
 
-/* One that waits is meant before all that were decided long ago; but a whole id that is the
- * beginning of another one's may have been meant as either. */
+/* One that waits is preferred to those that were decided. But a whole id that is also the beginning
+ * of another may mean either. */
 static int find_short(struct connection *db, struct arena *a, struct text id, struct text *ret_id,
 		      struct why *why)
 {

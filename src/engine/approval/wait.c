@@ -1,6 +1,6 @@
 /*
- * Whoever waits for an approval. A waiter is freed before it is told: telling may run the
- * connection's next request at once, and that may do anything here.
+ * Those who wait for an approval. A waiter is freed before it is told: telling may run its
+ * connection's next request at once, which may do anything here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ void waiter_refuse(struct approvals *a, struct approval_waiter *w, int result,
 	timer_start(a->later, 0);
 }
 
-/* Those who come meanwhile have the next turn. */
+/* Those who are refused meanwhile are told when the timer fires again. */
 void waiters_on_later(void *approvals)
 {
 	struct approvals *a = approvals;

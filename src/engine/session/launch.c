@@ -92,7 +92,7 @@ int session_check_new(const struct session_new *in, struct why *why)
 	return r == 0 ? check_prompts(in, why) : r;
 }
 
-/* One that has ended runs no more, even if the store has not heard of that. */
+/* One that has ended does not count, even if its end is not kept yet. */
 unsigned sessions_open(const struct sessions *s)
 {
 	unsigned n = 0;
@@ -114,8 +114,8 @@ static int check_room(const struct sessions *s, struct why *why)
 	return 0;
 }
 
-/* Who answers: who is named, by the client or by the settings; the program; the default agent, if it
- * can do anything. */
+/* Who answers: whoever the client or the settings name; else the program; else the default
+ * agent, if it can do work. */
 static int choose_runner(struct sessions *s, struct live_session *l, struct text wanted,
 			 struct why *why)
 {
@@ -144,7 +144,7 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 
 /* ---- a new one ---- */
 
-/* White space in a row becomes one blank, at the ends none. */
+/* Each run of white space becomes one blank; at both ends it is dropped. */
 static size_t collapse(struct text from, char *out)
 {
 	bool blank = false;

@@ -1,4 +1,4 @@
-/* Sessions at hand: their start and stop, what a crash left, what is done to one of them. */
+/* The sessions that run: start and stop, what a crash has left, what is done to one of them. */
 #include "engine/session/session.h"
 
 #include <errno.h>

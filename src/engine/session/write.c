@@ -52,7 +52,7 @@ static int keep_event(struct batch *b, struct session_event *event)
 	struct connection *c = store_writer(o->store);
 	int r;
 
-	/* What was asked for before it came is tied to it now. */
+	/* An approval that was asked for before the call came is tied to it now. */
 	if (event->type == SESSION_TOOL_CALL && !event->approval_id.data)
 		event->approval = SESSION_APPROVAL_NONE;
 	r = store_session_event_add(c, event, &event->id, &event->sequence);
@@ -60,7 +60,7 @@ static int keep_event(struct batch *b, struct session_event *event)
 		r = approval_tie(o->approvals, &b->scratch, event, b->row.run, &event->approval_id);
 	if (r == 0)
 		r = session_tell_event(o->events, &b->row, event);
-	/* It may have to be done once more. */
+	/* The batch may have to be written once more. */
 	event->approval_id = (struct text) {0};
 	return r;
 }
@@ -122,8 +122,8 @@ static struct batch *open_batch(struct live_session *l)
 	return b;
 }
 
-/* It waits in its own write while what it said is on the way. One that was told to end is heard out:
- * its end would not be told else. */
+/* While too much of what it said is on its way, its output is not read, and it waits in its own
+ * write. One that was told to end is read to its end: else that would not be noticed. */
 static void pause_or_read(struct live_session *l)
 {
 	bool pause = l->unwritten > SESSION_UNWRITTEN_MAX && l->attempt.intent == INTENT_NONE;
@@ -148,7 +148,7 @@ static void batch_kept(struct change *c, bool recovered)
 		session_drop(l);
 }
 
-/* Without memory there is none of it. */
+/* Without memory, the text is left out. */
 static bool copy(struct arena *a, struct text *t)
 {
 	if (!t->data)
@@ -160,7 +160,7 @@ static bool copy(struct arena *a, struct text *t)
 	return false;
 }
 
-/* What of the row may change while it is on its way; what cannot change is not written either. */
+/* Copies what may change of the row while it is on its way; the rest is not written. */
 static void snapshot(struct change *c)
 {
 	struct batch *b = batch_of(c);
