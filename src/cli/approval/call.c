@@ -59,7 +59,7 @@ struct koine_json *approval_list_params(const struct cli *cli, bool all, int64_t
 
 struct koine_json *approval_event_params(const char *session, int64_t since)
 {
-	static const struct option_list types = {.words = {"approval.*"}, .n = 1};
+	static const struct option_list types = {.values = {"approval.*"}, .n = 1};
 	struct koine_json *j = params_new();
 
 	if (since >= 0)

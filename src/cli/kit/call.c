@@ -57,7 +57,7 @@ void params_add_list(struct koine_json *j, const char *key, const struct option_
 		return;
 	koine_json_begin_array(j);
 	for (unsigned i = 0; i < list->n; i++)
-		koine_json_string(j, list->words[i]);
+		koine_json_string(j, list->values[i]);
 	koine_json_end_array(j);
 }
 

@@ -18,7 +18,7 @@ void client_freep(struct koine_client **c);
 /* ---- parameters: NULL is taken for memory that ran out, and shows when they are sent ---- */
 
 struct koine_json *params_new(void);
-/* A member that is left out for NULL, or a list without words. */
+/* A member that is left out for NULL, or an empty list. */
 void params_add(struct koine_json *j, const char *key, const char *text);
 void params_add_text(struct koine_json *j, const char *key, struct text text);
 void params_add_list(struct koine_json *j, const char *key, const struct option_list *list);

@@ -91,11 +91,11 @@ bool option_span(const struct option *o, void *member, const char *value)
 bool option_list(const struct option *o, void *member, const char *value)
 {
 	struct option_list *list = member;
-	unsigned max = sizeof(list->words) / sizeof(list->words[0]);
+	unsigned max = sizeof(list->values) / sizeof(list->values[0]);
 
 	if (value[0] == '\0' || list->n == (o->max > 0 ? (unsigned)o->max : max))
 		return false;
-	list->words[list->n++] = value;
+	list->values[list->n++] = value;
 	return true;
 }
 

@@ -35,7 +35,7 @@ bool option_list(const struct option *o, void *member, const char *value);
 
 /* An option that may be given often; option_list takes no "". */
 struct option_list {
-	const char *words[256];
+	const char *values[256];
 	unsigned n;
 };
 

@@ -22,7 +22,7 @@ static bool add_subject(const struct option *o, void *member, const char *value)
 
 	if (list->n == (unsigned)o->max)
 		return false;
-	list->words[list->n++] = value;
+	list->values[list->n++] = value;
 	return true;
 }
 

@@ -193,7 +193,7 @@ static void on_told(void *arg, struct text method, const struct koine_value *par
 
 static struct koine_json *subscribe_params(void *arg)
 {
-	static const struct option_list types = {.words = {"session.*", "approval.*"}, .n = 2};
+	static const struct option_list types = {.values = {"session.*", "approval.*"}, .n = 2};
 	const struct viewer *v = arg;
 	struct koine_json *j = params_new();
 

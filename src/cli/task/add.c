@@ -43,8 +43,8 @@ static int add_after(struct koine_json *j, const struct option_list *after)
 	koine_json_key(j, "after");
 	koine_json_begin_array(j);
 	for (unsigned i = 0; i < after->n; i++) {
-		if (!task_id(after->words[i], id)) {
-			complain("'%s' is no task's id", after->words[i]);
+		if (!task_id(after->values[i], id)) {
+			complain("'%s' is no task's id", after->values[i]);
 			return EX_USAGE;
 		}
 		koine_json_string(j, id);
@@ -60,9 +60,9 @@ static int add_env(struct koine_json *j, const struct option_list *env)
 	koine_json_key(j, "env");
 	koine_json_begin_object(j);
 	for (unsigned i = 0; i < env->n; i++) {
-		const char *equals = strchr(env->words[i], '=');
+		const char *equals = strchr(env->values[i], '=');
 		CLEANUP(freep)
-		char *name = strndup(env->words[i], (size_t)(equals - env->words[i]));
+		char *name = strndup(env->values[i], (size_t)(equals - env->values[i]));
 
 		if (!name)
 			return out_of_memory();
