@@ -68,7 +68,7 @@ static int check_json(const char *what, struct text json, enum koine_kind *ret_k
 
 static int whole(const char *what, struct text json, bool is_any, char **ret_params)
 {
-	enum koine_kind kind;
+	enum koine_kind kind = KOINE_NULL;
 	int r = check_json(what, json, &kind);
 
 	if (r != 0)

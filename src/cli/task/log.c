@@ -63,21 +63,27 @@ struct output {
 	bool mid_line;
 };
 
+static void print_followed(struct output *o, struct text piece)
+{
+	if (piece.len == 0)
+		return;
+	task_print_output(o->cli, piece);
+	o->mid_line = piece.data[piece.len - 1] != '\n';
+}
+
 static void on_notification(void *arg, const char *method, size_t method_len,
 			    const struct koine_value *whole)
 {
+	const struct text name = {.data = method, .len = method_len};
 	const struct koine_value *params = koine_value_get(whole, "params");
-	struct text text = member_text(params, "text");
 	struct output *o = arg;
 
-	if (!text_is((struct text) {.data = method, .len = method_len}, "task.output"))
+	if (!text_is(name, "task.output"))
 		return;
-	if (o->cli->options.json) {
+	if (o->cli->options.json)
 		print_json_compact(stdout, params);
-	} else if (text.len > 0) {
-		task_print_output(o->cli, text);
-		o->mid_line = text.data[text.len - 1] != '\n';
-	}
+	else
+		print_followed(o, member_text(params, "text"));
 	fflush(stdout);
 }
 
