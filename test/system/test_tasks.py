@@ -214,8 +214,10 @@ def test_a_task_has_its_folder_environment_and_exit_status():
              "%s\na b\n|%s|%s|helper\n" % (w("there"), task, w("root")), "output")
         at = {"project": w("root")}
         os.mkdir(w("soon gone"))
-        first = add(k, "rmdir '%s'" % w("soon gone"), **at)
+        first = add(k, "until test -e '%s'; do sleep 0.1; done; rmdir '%s'" %
+                    (w("go"), w("soon gone")), **at)
         gone = add(k, "true", cwd=w("soon gone"), after=[first], **at)
+        w.touch("go")
         check("no such directory" in end(k, gone)["error"], "a folder that is not there any more")
         w.touch("a file")
         for cwd, words in ((w("nowhere"), "No such file or directory"),
