@@ -68,9 +68,7 @@ static int check_list(const char *field, const struct text *list, unsigned n, st
 
 	for (unsigned i = 0; i < n && r == 0; i++) {
 		len += list[i].len + (i > 0);
-		r = check_nul(field, list[i], why);
-		if (r == 0)
-			r = check_len(field, len, why);
+		r = check_nul(field, list[i], why) ?: check_len(field, len, why);
 	}
 	return r;
 }
@@ -111,10 +109,8 @@ int session_program_make(const struct session_program_opts *o, struct session_pr
 	struct layout l = {.opts = o, .by_stdin = o->query.len >= COMMAND_WORD_MAX};
 	unsigned n_words;
 	char **argv;
-	int r = check(o, why);
+	int r = check(o, why) ?: command_split(o->program, &words, &n_words, why);
 
-	if (r == 0)
-		r = command_split(o->program, &words, &n_words, why);
 	if (r != 0)
 		return r;
 	l.words = words;

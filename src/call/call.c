@@ -15,9 +15,9 @@
 
 static const struct done done = {0};
 
-struct services *call_services(const struct call *c)
+struct engine *call_engine(const struct call *c)
 {
-	return c->server->opts.services;
+	return c->server->opts.engine;
 }
 
 /* The body has no JSON-RPC envelope. */

@@ -19,7 +19,7 @@ struct client;
 struct endpoint;
 struct batch;
 struct http_route;
-struct services;
+struct engine;
 
 struct call {
 	/* for handlers */
@@ -75,7 +75,7 @@ struct call {
 };
 
 /* What handlers work with. */
-struct services *call_services(const struct call *c);
+struct engine *call_engine(const struct call *c);
 
 /* The writer for the result. Write exactly one value, then call_reply. */
 struct json *call_result(struct call *c);

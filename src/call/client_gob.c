@@ -281,9 +281,7 @@ struct call *client_gob_read(struct client *s, const struct frame *frame)
 	if (!c)
 		return NULL;
 	take_message(c, g, frame->len);
-	r = find_row(c);
-	if (r == 0)
-		r = netrpc_fit(&g->reader, frame->netrpc, c->method->gob_args, &c->why);
+	r = find_row(c) ?: netrpc_fit(&g->reader, frame->netrpc, c->method->gob_args, &c->why);
 	/* The types belong to the connection; from here on only the tree is needed. */
 	c->tree = r == 0 ? (struct value *)frame->netrpc->body : NULL;
 	if (c->tree && clean(&c->arena, c->tree) != 0) {

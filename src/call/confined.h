@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "io/confine.h"
+#include "io/process/confine.h"
 
 struct client;
 

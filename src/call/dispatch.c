@@ -128,10 +128,8 @@ static int prepare_netrpc(struct call *c)
 static int prepare(struct call *c)
 {
 	const struct jsonrpc_rules *rules = &c->dialect->rules;
-	int r = jsonrpc_read(rules, c->tree, &c->request, &c->why);
+	int r = jsonrpc_read(rules, c->tree, &c->request, &c->why) ?: find_method(c);
 
-	if (r == 0)
-		r = find_method(c);
 	if (r != 0)
 		return r;
 	if (outlives_message(c)) {
@@ -322,9 +320,7 @@ void dispatch_run(struct call *c)
 		run_one(c);
 		return;
 	}
-	r = check_batch(c);
-	if (r == 0)
-		r = begin_batch(c);
+	r = check_batch(c) ?: begin_batch(c);
 	if (r != 0)
 		refuse_now(c, r);
 }

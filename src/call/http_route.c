@@ -158,10 +158,8 @@ static int read_pair(struct call *c, const struct http_pair *pair, struct value 
 {
 	struct text name;
 	struct text value;
-	int r = decode(c, pair->name, &name);
+	int r = decode(c, pair->name, &name) ?: decode(c, pair->value, &value);
 
-	if (r == 0)
-		r = decode(c, pair->value, &value);
 	if (r == 0 && !read_plain(c, find_field(c->method, name), value, ret))
 		r = make_string(c, value, ret);
 	if (r != 0)
@@ -343,9 +341,7 @@ static void run(struct client *s, const struct frame *frame, const struct route_
 	c->place = (struct text) {.data = found->place.len > 0 ? found->place.text : NULL,
 				  .len = found->place.len};
 	s->endpoint->n_calls++;
-	r = check_body(c);
-	if (r == 0)
-		r = read_params(c, found->query);
+	r = check_body(c) ?: read_params(c, found->query);
 	dispatch_go(c, r);
 }
 

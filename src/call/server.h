@@ -17,7 +17,7 @@
 #include "io/loop.h"
 
 struct server;
-struct services; /* what handlers work with; the owner knows it */
+struct engine; /* what handlers work with; the owner knows it */
 
 struct limits {
 	unsigned connections;         /* in all; more wait in the backlog */
@@ -42,7 +42,7 @@ extern const struct limits default_limits;
 
 struct server_opts {
 	struct limits limits;
-	struct services *services;
+	struct engine *engine;
 	struct workers_opts workers;
 	/* A client asked the daemon to stop. NULL: such a request is refused. */
 	void (*on_stop_asked)(void *arg, bool force);

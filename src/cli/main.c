@@ -115,9 +115,7 @@ int main(int argc, char **argv)
 	int r;
 
 	fill_standard_files();
-	r = options_parse(&cli, argc, argv);
-	if (r == 0)
-		r = run(&cli);
+	r = options_parse(&cli, argc, argv) ?: run(&cli);
 	talk_hang_up(&cli);
 	free(cli.own);
 	/* A full disk shows here at the latest. */

@@ -282,12 +282,12 @@ static const char *default_agent(const struct settings *s)
 
 int agents_start(struct daemon *d, struct why *why)
 {
-	struct services *services = d->services;
+	struct engine *engine = d->engine;
 	struct agents *a = &d->agents;
 	const struct chat_opts opts = {
-		.store = services->store,
-		.events = services->events,
-		.memories = services->memories,
+		.store = engine->store,
+		.events = engine->events,
+		.memories = engine->memories,
 		.loop = d->loop,
 		.background = d->background,
 		.agents = a->list,
@@ -298,7 +298,7 @@ int agents_start(struct daemon *d, struct why *why)
 	};
 
 	a->n = 0;
-	return chat_start(&opts, &services->chat, why);
+	return chat_start(&opts, &engine->chat, why);
 }
 
 /* Whether it is made of the same settings as before. */
@@ -346,7 +346,7 @@ static int make_changed(struct daemon *d, const struct settings *fresh,
 	for (unsigned i = 0; r == 0 && i < fresh->agents.n; i++) {
 		const struct agent_setting *a = &fresh->agents.list[i];
 
-		list[i] = chat_agent(d->services->chat, text_of(a->name));
+		list[i] = chat_agent(d->engine->chat, text_of(a->name));
 		if (list[i] && unchanged(d->settings, fresh, a))
 			continue;
 		r = make_or_excuse(fresh, a, d->loop, env, &list[i]);
@@ -378,7 +378,7 @@ int agents_reload(struct daemon *d, const struct settings *fresh, struct why *wh
 	if (r == 0)
 		r = make_changed(d, fresh, &renewed->environments, list, &made);
 	if (r == 0)
-		r = chat_set_agents(d->services->chat, list, fresh->agents.n, default_agent(fresh),
+		r = chat_set_agents(d->engine->chat, list, fresh->agents.n, default_agent(fresh),
 				    why);
 	else
 		agents_done(&made);
@@ -404,8 +404,8 @@ void agents_renewed_free(struct agents_renewed *n)
 
 void agents_end_turns(struct daemon *d, uint64_t end_ms)
 {
-	chat_stop(d->services->chat);
-	while (!chat_idle(d->services->chat) && clock_steady_ms() < end_ms)
+	chat_stop(d->engine->chat);
+	while (!chat_idle(d->engine->chat) && clock_steady_ms() < end_ms)
 		loop_turn(d->loop, STEP_MS);
 }
 
@@ -416,10 +416,8 @@ static void check_agent(const struct settings *s, const struct agent_setting *a,
 	struct why why = {.text = ""};
 	enum agent_kind kind = a->kind;
 	struct agent *agent = NULL;
-	int r = make_agent(s, a, l, NULL, &agent, &why);
+	int r = make_agent(s, a, l, NULL, &agent, &why) ?: look_at_agent(a, &why);
 
-	if (r == 0)
-		r = look_at_agent(a, &why);
 	if (r == 0 && lacks_model(a))
 		refuse(&why, REFUSE_NOT_FOUND, "%s", no_model);
 	else if (r < 0)

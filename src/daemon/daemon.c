@@ -14,8 +14,8 @@
 #include "daemon/life.h"
 #include "engine/memory/memory.h"
 #include "engine/program/tool.h"
-#include "engine/services.h"
-#include "io/tree.h"
+#include "engine/engine.h"
+#include "io/process/tree.h"
 
 enum {
 	/* How long turns and rules may take to end after the loop has: an agent's end and a
@@ -163,11 +163,11 @@ static int make_server(struct daemon *d, struct why *why)
 		.confined_methods = confined_methods,
 		.limits = d->settings->limits,
 		.workers = {.n_readers = N_READERS,
-			    .begin = services_begin,
-			    .commit = services_commit,
-			    .enter = services_enter,
-			    .leave = services_leave,
-			    .trailer = engine_trailer,
+			    .begin = engine_begin,
+			    .commit = engine_commit,
+			    .enter = engine_enter,
+			    .leave = engine_leave,
+			    .trailer = daemon_trailer,
 			    .trailer_arg = d},
 		.on_stop_asked = on_stop_asked,
 		.on_reload_asked = on_reload_asked,
@@ -221,7 +221,7 @@ static int start_dialects(struct daemon *d, struct why *why)
 static int start_housekeeping(struct daemon *d, struct why *why)
 {
 	(void)why;
-	return housekeeping_start(d->server, d->services, &d->housekeeping);
+	return housekeeping_start(d->server, d->engine, &d->housekeeping);
 }
 
 static const step_fn steps[] = {
@@ -234,7 +234,7 @@ static const step_fn steps[] = {
 	listen_everywhere,
 	make_environments,
 	/* Until the loop turns there are no threads, so these may write to the store directly. */
-	engine_open,
+	daemon_open_engine,
 	events_begin,
 	memories_begin,
 	agents_start,
@@ -265,14 +265,14 @@ static void end_engine(struct daemon *d)
 {
 	uint64_t end_ms = clock_steady_ms() + (d->hurried ? HURRIED_END_MS : END_MS);
 
-	if (!d->services)
+	if (!d->engine)
 		return;
-	tools_stop(d->services->tools);
+	tools_stop(d->engine->tools);
 	rules_end(d, end_ms);
 	agents_end_turns(d, end_ms);
 	d->closed = true;
-	memories_stop(d->services->memories);
-	services_stop(d->services);
+	memories_stop(d->engine->memories);
+	engine_stop(d->engine);
 }
 
 static void tear_down(struct daemon *d)
@@ -282,7 +282,7 @@ static void tear_down(struct daemon *d)
 	(void)hosts_step(&d->hosts, DIALECT_FREE, NULL);
 	hold_signals();
 	housekeeping_free(d->housekeeping);
-	services_close(d->services);
+	engine_close(d->engine);
 	agents_renewed_free(d->renewed);
 	arena_done(&d->arena);
 	signal_watch_free(d->term);

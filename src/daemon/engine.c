@@ -14,7 +14,7 @@
 #include "engine/approval/approval.h"
 #include "engine/automation/trust.h"
 #include "engine/event/event.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
 
@@ -38,31 +38,31 @@ struct background engine_background(struct daemon *d)
 	return (struct background) {.submit = submit, .arg = d};
 }
 
-struct work *engine_trailer(void *daemon)
+struct work *daemon_trailer(void *daemon)
 {
-	struct services *services = ((struct daemon *)daemon)->services;
+	struct engine *engine = ((struct daemon *)daemon)->engine;
 
-	return services_trails(services) ? services_trailer(services) : NULL;
+	return engine_trails(engine) ? engine_trailer(engine) : NULL;
 }
 
 /* ---- the store ---- */
 
-int engine_open(struct daemon *d, struct why *why)
+int daemon_open_engine(struct daemon *d, struct why *why)
 {
 	char url[PATH_LEN + 16];
-	const struct services_opts opts = {
+	const struct engine_opts opts = {
 		.store = url,
 		.n_readers = N_READERS,
 	};
 	int r;
 
 	settings_store_url(d->settings, url, sizeof(url));
-	r = services_open(&opts, &d->services, why);
+	r = engine_open(&opts, &d->engine, why);
 	if (r == 0)
 		why->text[0] = '\0'; /* the sentence may be about a try that did not matter */
-	d->server->opts.services = d->services;
-	d->server->opts.workers.arg = d->services;
-	d->hosts.means.services = d->services;
+	d->server->opts.engine = d->engine;
+	d->server->opts.workers.arg = d->engine;
+	d->hosts.means.engine = d->engine;
 	return r;
 }
 
@@ -72,7 +72,7 @@ static int beside_store(const struct daemon *d, const char *ending, char out[PAT
 	char store[PATH_MAX];
 	int n;
 
-	if (!realpath(services_store_path(d->services), store))
+	if (!realpath(engine_store_path(d->engine), store))
 		return -errno;
 	n = snprintf(out, PATH_MAX, "%s%s", store, ending);
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
@@ -84,7 +84,7 @@ int events_begin(struct daemon *d, struct why *why)
 {
 	const struct settings *s = d->settings;
 	const struct events_opts opts = {
-		.store = d->services->store,
+		.store = d->engine->store,
 		.loop = d->loop,
 		.background = d->background,
 		.keep_ms = s->events_keep_days * day_ms,
@@ -92,7 +92,7 @@ int events_begin(struct daemon *d, struct why *why)
 	};
 
 	(void)why;
-	return events_start(&opts, &d->services->events);
+	return events_start(&opts, &d->engine->events);
 }
 
 /* ---- tasks ---- */
@@ -121,13 +121,13 @@ static int open_dialects(struct daemon *d, const char *folder, struct why *why)
 int tasks_begin(struct daemon *d, struct why *why)
 {
 	const struct task_settings *s = &d->settings->tasks;
-	struct services *services = d->services;
+	struct engine *engine = d->engine;
 	struct task_group_limit groups[GROUPS_MAX];
 	char folder[PATH_MAX];
 	const struct tasks_opts opts = {
-		.store = services->store,
-		.events = services->events,
-		.chat = services->chat,
+		.store = engine->store,
+		.events = engine->events,
+		.chat = engine->chat,
 		.loop = d->loop,
 		.background = d->background,
 		.output_folder = folder,
@@ -147,10 +147,10 @@ int tasks_begin(struct daemon *d, struct why *why)
 	int r = beside_store(d, ".tasks", folder);
 
 	if (r == 0)
-		r = trust_new(services->store, services->events, &services->trust);
+		r = trust_new(engine->store, engine->events, &engine->trust);
 	if (r == 0)
 		r = open_dialects(d, folder, why);
-	return r != 0 ? r : tasks_start(&opts, &services->tasks, why);
+	return r != 0 ? r : tasks_start(&opts, &engine->tasks, why);
 }
 
 /* ---- approvals ---- */
@@ -182,19 +182,19 @@ static unsigned make_rules(const struct approval_settings *a, struct approval_ru
 
 static void on_wait(void *arg, struct text session, int change)
 {
-	struct services *services = arg;
+	struct engine *engine = arg;
 
-	session_wait(services->sessions, session, change);
+	session_wait(engine->sessions, session, change);
 }
 
 int approvals_begin(struct daemon *d, struct why *why)
 {
 	const struct approval_settings *s = &d->settings->approvals;
-	struct services *services = d->services;
+	struct engine *engine = d->engine;
 	struct approval_rule rules[POLICIES_MAX];
 	const struct approvals_opts opts = {
-		.store = services->store,
-		.events = services->events,
+		.store = engine->store,
+		.events = engine->events,
 		.loop = d->loop,
 		.background = d->background,
 		.pending = s->pending,
@@ -204,10 +204,10 @@ int approvals_begin(struct daemon *d, struct why *why)
 		.rules = rules,
 		.n_rules = make_rules(s, rules),
 		.on_wait = on_wait,
-		.arg = services,
+		.arg = engine,
 	};
 
-	return approvals_start(&opts, &services->approvals, why);
+	return approvals_start(&opts, &engine->approvals, why);
 }
 
 /* ---- sessions ---- */
@@ -215,13 +215,13 @@ int approvals_begin(struct daemon *d, struct why *why)
 int sessions_begin(struct daemon *d, struct why *why)
 {
 	const struct session_settings *s = &d->settings->sessions;
-	struct services *services = d->services;
+	struct engine *engine = d->engine;
 	char folder[PATH_MAX];
 	const struct sessions_opts opts = {
-		.store = services->store,
-		.events = services->events,
-		.chat = services->chat,
-		.approvals = services->approvals,
+		.store = engine->store,
+		.events = engine->events,
+		.chat = engine->chat,
+		.approvals = engine->approvals,
 		.loop = d->loop,
 		.background = d->background,
 		.folder = folder,
@@ -239,7 +239,7 @@ int sessions_begin(struct daemon *d, struct why *why)
 	int r = beside_store(d, ".sessions", folder);
 
 	(void)why;
-	return r != 0 ? r : sessions_start(&opts, &services->sessions);
+	return r != 0 ? r : sessions_start(&opts, &engine->sessions);
 }
 
 /* ---- settings that were read again ---- */
@@ -249,6 +249,6 @@ void engine_reload(struct daemon *d)
 	const struct settings *s = d->settings;
 	struct approval_rule rules[POLICIES_MAX];
 
-	events_set_keep(d->services->events, s->events_keep_days * day_ms, s->events_keep);
-	approvals_set_rules(d->services->approvals, rules, make_rules(&s->approvals, rules));
+	events_set_keep(d->engine->events, s->events_keep_days * day_ms, s->events_keep);
+	approvals_set_rules(d->engine->approvals, rules, make_rules(&s->approvals, rules));
 }

@@ -8,15 +8,15 @@
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/memory/memory.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 #include "engine/session/session.h"
 
 enum { SWEEP_EVERY_MS = 60 * 1000 };
 
 /* What is swept, and what the log says when that fails. */
 struct kind {
-	bool (*due)(const struct services *s); /* NULL: always */
-	int (*run)(struct services *s, bool *ret_more);
+	bool (*due)(const struct engine *s); /* NULL: always */
+	int (*run)(struct engine *s, bool *ret_more);
 	const char *failed;
 };
 
@@ -30,37 +30,37 @@ struct sweep {
 	bool more; /* is left to sweep */
 };
 
-static bool memories_due(const struct services *s)
+static bool memories_due(const struct engine *s)
 {
 	return memory_expires(s->memories);
 }
 
-static int sweep_memories(struct services *s, bool *ret_more)
+static int sweep_memories(struct engine *s, bool *ret_more)
 {
 	return memory_sweep(s->memories, ret_more);
 }
 
-static bool events_due(const struct services *s)
+static bool events_due(const struct engine *s)
 {
 	return event_sweeps(s->events);
 }
 
-static int sweep_events(struct services *s, bool *ret_more)
+static int sweep_events(struct engine *s, bool *ret_more)
 {
 	return event_sweep(s->events, ret_more);
 }
 
-static int sweep_sessions(struct services *s, bool *ret_more)
+static int sweep_sessions(struct engine *s, bool *ret_more)
 {
 	return session_sweep(s->sessions, ret_more);
 }
 
-static bool approvals_due(const struct services *s)
+static bool approvals_due(const struct engine *s)
 {
 	return approval_sweeps(s->approvals);
 }
 
-static int sweep_approvals(struct services *s, bool *ret_more)
+static int sweep_approvals(struct engine *s, bool *ret_more)
 {
 	return approval_sweep(s->approvals, ret_more);
 }
@@ -76,7 +76,7 @@ enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 struct housekeeping {
 	struct server *server;
-	struct services *services;
+	struct engine *engine;
 	struct ticker *ticker;
 	struct sweep sweeps[N_KINDS];
 	struct work check;
@@ -89,7 +89,7 @@ static int sweep_run(struct work *w, int lane)
 
 	(void)lane;
 	s->more = false;
-	return s->kind->run(s->housekeeping->services, &s->more);
+	return s->kind->run(s->housekeeping->engine, &s->more);
 }
 
 static void sweep_start(struct sweep *s)
@@ -116,7 +116,7 @@ static void on_tick(void *arg)
 	struct housekeeping *h = arg;
 
 	for (unsigned i = 0; i < N_KINDS; i++) {
-		if (!kinds[i].due || kinds[i].due(h->services))
+		if (!kinds[i].due || kinds[i].due(h->engine))
 			sweep_start(&h->sweeps[i]);
 	}
 }
@@ -125,7 +125,7 @@ static int check_run(struct work *w, int lane)
 {
 	struct housekeeping *h = list_entry(w, struct housekeeping, check);
 
-	services_check(h->services, lane, &h->health);
+	engine_check(h->engine, lane, &h->health);
 	return 0;
 }
 
@@ -134,14 +134,14 @@ static void check_finished(struct work *w, int result)
 	struct housekeeping *h = list_entry(w, struct housekeeping, check);
 
 	(void)result;
-	services_set_health(h->services, &h->health);
+	engine_set_health(h->engine, &h->health);
 	if (h->health.failed)
 		log_err("store is damaged", "what=%s", h->health.text);
 	else if (h->health.checked)
-		log_info("store checked", "path=%s", services_store_path(h->services));
+		log_info("store checked", "path=%s", engine_store_path(h->engine));
 }
 
-int housekeeping_start(struct server *server, struct services *services,
+int housekeeping_start(struct server *server, struct engine *engine,
 		       struct housekeeping **ret_housekeeping)
 {
 	struct housekeeping *h = calloc(1, sizeof(*h));
@@ -150,7 +150,7 @@ int housekeeping_start(struct server *server, struct services *services,
 	if (!h)
 		return -ENOMEM;
 	h->server = server;
-	h->services = services;
+	h->engine = engine;
 	for (unsigned i = 0; i < N_KINDS; i++)
 		h->sweeps[i] = (struct sweep) {
 			.work = {.run = sweep_run, .finished = sweep_finished},
@@ -159,7 +159,7 @@ int housekeeping_start(struct server *server, struct services *services,
 		};
 	h->check = (struct work) {.run = check_run, .finished = check_finished};
 	r = ticker_new(server->loop, SWEEP_EVERY_MS, on_tick, h, &h->ticker);
-	if (r == 0 && services_need_check(services))
+	if (r == 0 && engine_need_check(engine))
 		r = server_submit(server, &h->check, READER);
 	if (r != 0) {
 		housekeeping_free(h);

@@ -5,11 +5,11 @@
 #pragma once
 
 #include "call/server.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 
 struct housekeeping;
 
-int housekeeping_start(struct server *server, struct services *services,
+int housekeeping_start(struct server *server, struct engine *engine,
 		       struct housekeeping **ret_housekeeping);
 
 /* Accepts NULL. Call it after the server has ended, and all work with it. */

@@ -8,7 +8,7 @@
 #include "daemon/daemon.h"
 #include "daemon/environments.h"
 #include "daemon/hosts.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 #include "io/work.h"
 
 enum { N_READERS = 4 };
@@ -29,7 +29,7 @@ struct daemon {
 	struct arena arena; /* of what lives as long as the daemon */
 	struct loop *loop;
 	struct server *server;
-	struct services *services;
+	struct engine *engine;
 	struct background background;
 	bool closed; /* the threads end: more work is refused with -ECANCELED */
 	struct environments environments;
@@ -72,9 +72,9 @@ void listen_say(const struct daemon *d);
 /* How the engine's own work gets to the server's threads, and what the writer tells after a
  * commit. */
 struct background engine_background(struct daemon *d);
-struct work *engine_trailer(void *daemon);
+struct work *daemon_trailer(void *daemon);
 
-int engine_open(struct daemon *d, struct why *why);
+int daemon_open_engine(struct daemon *d, struct why *why);
 int events_begin(struct daemon *d, struct why *why);
 /* Ends processes that a crash has left, and continues with tasks that waited. Before the
  * threads. */

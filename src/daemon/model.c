@@ -161,8 +161,8 @@ int memories_begin(struct daemon *d, struct why *why)
 		.timeout_ms = s->embedding_timeout_ms,
 	};
 	struct memories_opts opts = {
-		.store = d->services->store,
-		.events = d->services->events,
+		.store = d->engine->store,
+		.events = d->engine->events,
 		.n_readers = N_READERS,
 		.index_bytes = s->index_bytes,
 		.off = !s->memory_enabled,
@@ -174,7 +174,7 @@ int memories_begin(struct daemon *d, struct why *why)
 		r = read_key(s, key, why);
 	}
 	if (r == 0)
-		r = memories_start(&opts, &d->services->memories, why);
+		r = memories_start(&opts, &d->engine->memories, why);
 	explicit_bzero(key, sizeof(key));
 	return r;
 }

@@ -60,7 +60,7 @@ static int set_rules(const struct daemon *d)
 		else
 			left_out(&s->list[i], r, &why);
 	}
-	r = automation_set_rules(d->services->automation, (struct text) {NULL, 0}, rules, n, NULL,
+	r = automation_set_rules(d->engine->automation, (struct text) {NULL, 0}, rules, n, NULL,
 				 NULL);
 	arena_done(&a);
 	return r;
@@ -68,19 +68,19 @@ static int set_rules(const struct daemon *d)
 
 int rules_start(struct daemon *d, struct why *why)
 {
-	struct services *services = d->services;
+	struct engine *engine = d->engine;
 	const struct automation_opts opts = {
 		.loop = d->loop,
 		.background = d->background,
-		.store = services->store,
-		.events = services->events,
-		.tasks = services->tasks,
-		.approvals = services->approvals,
+		.store = engine->store,
+		.events = engine->events,
+		.tasks = engine->tasks,
+		.approvals = engine->approvals,
 		.now_ms = is_clock_shifted(d->settings) ? shifted_now : NULL,
 		.to_json = tree_json,
 		.env = &d->environments.plain,
 	};
-	int r = automation_new(&opts, &services->automation);
+	int r = automation_new(&opts, &engine->automation);
 
 	(void)why;
 	return r != 0 ? r : set_rules(d);
@@ -96,8 +96,8 @@ void rules_reload(struct daemon *d)
 
 void rules_end(struct daemon *d, uint64_t end_ms)
 {
-	automation_stop(d->services->automation);
-	while (!automation_idle(d->services->automation) && clock_steady_ms() < end_ms)
+	automation_stop(d->engine->automation);
+	while (!automation_idle(d->engine->automation) && clock_steady_ms() < end_ms)
 		loop_turn(d->loop, STEP_MS);
 }
 
@@ -115,9 +115,7 @@ void rules_check(const struct settings *s)
 		int r;
 
 		arena_init(&a, ARENA_MAX);
-		r = rule_make(from, &a, &rule, &why);
-		if (r == 0)
-			r = automation_check_rule(&rule, &why);
+		r = rule_make(from, &a, &rule, &why) ?: automation_check_rule(&rule, &why);
 		if (r == 0)
 			printf("would act     %s (%s)  ok%s\n", from->name, triggers[rule.trigger],
 			       rule.disabled ? ", switched off" : "");

@@ -72,21 +72,21 @@ static void stop_tasks(struct daemon *d, bool at_once)
 
 	if (at_once)
 		grace_ms = 0;
-	automation_stop(d->services->automation);
+	automation_stop(d->engine->automation);
 	if (!d->tasks_stopped)
-		tasks_stop(d->services->tasks, grace_ms, on_tasks_stopped, d);
+		tasks_stop(d->engine->tasks, grace_ms, on_tasks_stopped, d);
 	if (!d->sessions_stopped)
-		sessions_stop(d->services->sessions, grace_ms, on_sessions_stopped, d);
+		sessions_stop(d->engine->sessions, grace_ms, on_sessions_stopped, d);
 	if (!d->processes_stopped)
-		processes_stop(d->services->processes, grace_ms, on_processes_stopped, d);
+		processes_stop(d->engine->processes, grace_ms, on_processes_stopped, d);
 }
 
 static void on_last_words(void *arg)
 {
 	const struct daemon *d = arg;
 
-	chat_stop(d->services->chat);
-	tools_stop(d->services->tools);
+	chat_stop(d->engine->chat);
+	tools_stop(d->engine->tools);
 }
 
 static void on_out_of_patience(void *arg)
@@ -106,7 +106,7 @@ static void hurry(struct daemon *d)
 	if (d->hurried)
 		return;
 	d->hurried = true;
-	services_stop(d->services);
+	engine_stop(d->engine);
 	timer_start(d->patience, HURRY_MS);
 }
 
@@ -123,14 +123,14 @@ void stop_begin(struct daemon *d, bool force)
 		notify_send("STOPPING=1");
 		log_info("stopping", "connections=%u calls=%u", d->server->n_clients,
 			 d->server->n_calls);
-		memories_stop(d->services->memories);
+		memories_stop(d->engine->memories);
 		timer_start(d->last_words,
 			    stop_ms > 2 * LAST_WORDS_MS ? stop_ms - LAST_WORDS_MS : stop_ms / 2);
 		timer_start(d->patience,
 			    (stop_ms > TASKS_MS ? stop_ms : TASKS_MS) + STOP_MARGIN_MS);
 		(void)hosts_step(&d->hosts, DIALECT_STOPPING, NULL);
-		approvals_stop(d->services->approvals);
-		tools_stop(d->services->tools);
+		approvals_stop(d->engine->approvals);
+		tools_stop(d->engine->tools);
 	}
 	stop_tasks(d, d->server->stopping);
 	server_stop(d->server);

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "call/server.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 
 /* Written by hand: this is the one answer whose cost is that of the daemon. */
 struct done dialect_ping(struct call *c)
@@ -37,5 +37,5 @@ const char *dialect_health(const struct server *s)
 {
 	if (s->stopping)
 		return "stopping";
-	return services_failing(s->opts.services) != 0 ? "degraded" : "healthy";
+	return engine_failing(s->opts.engine) != 0 ? "degraded" : "healthy";
 }

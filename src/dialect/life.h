@@ -17,7 +17,7 @@ struct endpoint;
 struct environment;
 struct loop;
 struct server;
-struct services;
+struct engine;
 struct session_wording;
 struct task_wording;
 struct why;
@@ -50,7 +50,7 @@ struct dialect_means {
 	struct arena *arena; /* of what lives as long as the daemon */
 	struct loop *loop;
 	struct server *server;
-	struct services *services; /* from DIALECT_OPEN on */
+	struct engine *engine; /* from DIALECT_OPEN on */
 	const struct background *background;
 	const char *task_folder; /* in DIALECT_OPEN: where tasks' output goes, ... */
 	int64_t task_bytes;      /* ... and how much of each */

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "io/lineage.h"
+#include "io/process/lineage.h"
 
 /* Computed once, so that our calls cost no system call. */
 static bool is_other(uid_t uid)
@@ -155,9 +155,7 @@ static int find_row(int ask, const struct end *src, const struct end *dst,
 	union answer answer;
 	int r;
 
-	r = send_question(ask, src, dst, number);
-	if (r == 0)
-		r = read_answer(ask, number, &answer);
+	r = send_question(ask, src, dst, number) ?: read_answer(ask, number, &answer);
 	if (r != 0)
 		return r;
 	if (answer.head.nlmsg_type == NLMSG_ERROR)

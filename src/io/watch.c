@@ -277,17 +277,14 @@ static void drop_unseen(struct watch *w)
 static int scan_root(struct watch *w)
 {
 	struct list unseen;
-	int wd, r;
+	int wd;
 
 	list_init(&unseen);
 	wd = inotify_add_watch(w->fd, w->root, FOLDER_EVENTS | IN_DELETE_SELF | IN_MOVE_SELF);
 	if (wd < 0)
 		return -errno;
 	w->root_wd = wd;
-	r = folder_add(w, wd, w->root, &unseen);
-	if (r == 0)
-		r = scan_all(w, &unseen, SCAN_SILENT);
-	return r;
+	return folder_add(w, wd, w->root, &unseen) ?: scan_all(w, &unseen, SCAN_SILENT);
 }
 
 /* Events were lost: folders may have come and gone unseen. */

@@ -145,9 +145,7 @@ int koine_dial(const char *address, const struct koine_dial_opts *opts,
 		return -EINVAL;
 	if (opts)
 		memcpy(&ours, opts, opts->size < sizeof(ours) ? opts->size : sizeof(ours));
-	r = client_new(address, &ours, &c);
-	if (r == 0)
-		r = caller_open(c);
+	r = client_new(address, &ours, &c) ?: caller_open(c);
 	while (r == 0 && c->state != CLIENT_OPEN)
 		r = koine_client_wait(c, -1);
 	if (r != 0 && ours.error && ours.error_size > 0)

@@ -124,9 +124,7 @@ static int attempt(struct koine_client *c)
 
 	if (fd < 0)
 		return fd;
-	r = connect_at(fd, &c->target, c->at);
-	if (r == 0)
-		r = check_server(c, fd);
+	r = connect_at(fd, &c->target, c->at) ?: check_server(c, fd);
 	if (r == 0 || r == -EINPROGRESS || r == -EINTR) {
 		c->fd = fd;
 		c->state = CLIENT_CONNECTING;

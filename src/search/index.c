@@ -257,9 +257,7 @@ static int doc_new(struct search_index *ix, const struct search_doc *doc, uint32
 
 	if (ix->n_docs == SEARCH_DOCS_MAX)
 		return REFUSE_LIMIT;
-	r = docs_grow(ix);
-	if (r == 0)
-		r = key_slots_grow(ix);
+	r = docs_grow(ix) ?: key_slots_grow(ix);
 	if (r == 0 && doc->chat)
 		r = chat_get(ix, doc->chat, &chat);
 	if (r != 0)
@@ -305,10 +303,8 @@ static int text_words(struct search_index *ix, struct search_scratch *s, struct 
 	words_start(s->words, text, ix->off, true);
 	while (n < SEARCH_WORDS_MAX && words_next(s->words, &word)) {
 		uint32_t id;
-		int r = term_get(ix, word.term.data, word.term.len, &id);
+		int r = term_get(ix, word.term.data, word.term.len, &id) ?: ids_push(s, id);
 
-		if (r == 0)
-			r = ids_push(s, id);
 		if (r != 0)
 			return r;
 		n++;
@@ -331,9 +327,7 @@ static int subject_words(struct search_index *ix, struct search_scratch *s,
 			int r;
 
 			memcpy(name + 1, word.folded.data, word.folded.len);
-			r = term_get(ix, name, word.folded.len + 1, &id);
-			if (r == 0)
-				r = ids_push(s, id);
+			r = term_get(ix, name, word.folded.len + 1, &id) ?: ids_push(s, id);
 			if (r != 0)
 				return r;
 		}
@@ -404,9 +398,7 @@ int search_index_add(struct search_index *ix, struct search_scratch *s,
 	if (r != 0)
 		return r;
 	s->n_ids = 0;
-	r = text_words(ix, s, doc->text, &len, &time);
-	if (r == 0)
-		r = subject_words(ix, s, doc);
+	r = text_words(ix, s, doc->text, &len, &time) ?: subject_words(ix, s, doc);
 	ix->doc_lens[number] = len_code(len);
 	if (r == 0)
 		r = put_words(ix, s, number);
@@ -435,9 +427,7 @@ static int copy_docs(const struct search_index *ix, struct search_index *fresh, 
 			continue;
 		if (ix->doc_chats[i])
 			doc.chat = ix->chats[ix->doc_chats[i] - 1].id;
-		r = doc_new(fresh, &doc, &map[i]);
-		if (r == 0)
-			r = chain_insert(fresh, map[i]);
+		r = doc_new(fresh, &doc, &map[i]) ?: chain_insert(fresh, map[i]);
 		if (r != 0)
 			return r;
 		fresh->doc_lens[map[i]] = ix->doc_lens[i];
@@ -490,9 +480,7 @@ static void compact(struct search_index *ix)
 	int r = -ENOMEM;
 
 	if (fresh && map) {
-		r = copy_docs(ix, fresh, map);
-		if (r == 0)
-			r = copy_words(ix, fresh, map);
+		r = copy_docs(ix, fresh, map) ?: copy_words(ix, fresh, map);
 	}
 	free(map);
 	if (r != 0) {

@@ -60,10 +60,8 @@ static int copy_store(const char *from, const char *to, struct why *why)
 {
 	char log[DB_PATH_MAX + NAME_ROOM], copy[DB_PATH_MAX + 2 * NAME_ROOM];
 	int exists;
-	int r = copy_file(from, to, why);
+	int r = copy_file(from, to, why) ?: db_file_exists(from, "-wal", &exists);
 
-	if (r == 0)
-		r = db_file_exists(from, "-wal", &exists);
 	if (r != 0 || !exists)
 		return r;
 	snprintf(log, sizeof(log), "%s-wal", from);
@@ -163,10 +161,8 @@ static int hold(struct connection *c, struct store_adopted *a)
 
 static int hold_in(struct store *s, struct store_adopted *a, struct why *why)
 {
-	int r = store_quick_check(s, 0, why);
+	int r = store_quick_check(s, 0, why) ?: store_begin(s);
 
-	if (r == 0)
-		r = store_begin(s);
 	if (r != 0)
 		return r;
 	r = hold(store_writer(s), a);

@@ -120,10 +120,8 @@ int store_conversation_purge(struct connection *c, int64_t seq, unsigned limit, 
 	static const struct query itself = {
 		"DELETE FROM conversation WHERE seq = :seq AND ended_ms IS NOT NULL"};
 	bool more = false;
-	int r = delete_messages(c, seq, limit);
+	int r = delete_messages(c, seq, limit) ?: has_messages(c, seq, &more);
 
-	if (r == 0)
-		r = has_messages(c, seq, &more);
 	if (r == 0 && !more)
 		r = run_for(c, &turns, seq, 0);
 	if (r == 0 && !more)

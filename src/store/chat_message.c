@@ -56,9 +56,7 @@ static int find_calls(struct connection *c, struct arena *arena, struct message 
 	while ((r = query_next(q, &more)) == 0 && more) {
 		calls[n] =
 			(struct tool_call) {query_text(q, 0), query_text(q, 1), query_text(q, 2)};
-		r = query_fault(q);
-		if (r == 0)
-			r = tool_call_copy(arena, &calls[n++]);
+		r = query_fault(q) ?: tool_call_copy(arena, &calls[n++]);
 		if (r != 0)
 			return r;
 	}
@@ -100,11 +98,7 @@ int store_message_add(struct connection *c, const struct message *row, int64_t *
 	int64_t seq;
 	int r;
 
-	r = insert(c, row, &seq);
-	if (r == 0)
-		r = add_calls(c, seq, row);
-	if (r == 0)
-		r = count_in(c, row);
+	r = insert(c, row, &seq) ?: add_calls(c, seq, row) ?: count_in(c, row);
 	if (r == 0)
 		*ret_seq = seq;
 	return r;
@@ -335,9 +329,7 @@ int store_message_window(struct connection *c, int64_t conversation, int64_t fro
 	bool begun;
 	int r;
 
-	r = query_begin_reads(c, &begun);
-	if (r == 0)
-		r = find_window(c, conversation, from_turn, to_turn, &a);
+	r = query_begin_reads(c, &begun) ?: find_window(c, conversation, from_turn, to_turn, &a);
 	query_end_reads(c, begun);
 	if (r != 0)
 		return r;

@@ -306,9 +306,7 @@ static int hand_out(struct statement *q, memory_fn fn, void *arg)
 		if (r != 0 || !more)
 			return r;
 		query_read_members(q, &row);
-		r = query_fault(q);
-		if (r == 0)
-			r = fn(arg, &row);
+		r = query_fault(q) ?: fn(arg, &row);
 		if (r != 0)
 			return r;
 	}

@@ -47,9 +47,7 @@ int store_session_add(struct connection *c, const struct session *row, int64_t *
 	int64_t seq;
 	int r;
 
-	r = insert(c, row, &seq);
-	if (r == 0)
-		r = insert_beside(c, row, seq);
+	r = insert(c, row, &seq) ?: insert_beside(c, row, seq);
 	if (r == 0)
 		*ret_seq = seq;
 	return r;

@@ -80,9 +80,7 @@ int store_session_event_add(struct connection *c, const struct session_event *ro
 	int64_t session, last, id;
 	int r;
 
-	r = find_place(c, row, &session, &last);
-	if (r == 0)
-		r = insert(c, row, session, last + 1, &id);
+	r = find_place(c, row, &session, &last) ?: insert(c, row, session, last + 1, &id);
 	if (r == 0 && row->type == SESSION_TOOL_RESULT && row->tool_id.data)
 		r = complete_call(c, session, row->tool_id);
 	if (r != 0)

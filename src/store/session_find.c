@@ -263,9 +263,7 @@ int store_session_chain(struct connection *c, struct text id, unsigned max, stru
 	bool begun;
 	int r;
 
-	r = query_begin_reads(c, &begun);
-	if (r == 0)
-		r = take_links(c, id, max, arena, &links, &n);
+	r = query_begin_reads(c, &begun) ?: take_links(c, id, max, arena, &links, &n);
 	query_end_reads(c, begun);
 	if (r != 0)
 		return r;

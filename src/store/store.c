@@ -66,11 +66,7 @@ static int connect_writer(struct store *s, struct why *why)
 	r = s->ops->connect(s->place, CONNECTION_WRITER, &c->db, why);
 	if (r != 0)
 		return r;
-	r = schema_check(c, store_path(s), why);
-	if (r == 0)
-		r = s->ops->claim(c->db);
-	if (r == 0)
-		r = schema_migrate(c);
+	r = schema_check(c, store_path(s), why) ?: s->ops->claim(c->db) ?: schema_migrate(c);
 	if (r < 0)
 		r = s->ops->explain(s->place, c->db, r, why);
 	if (r != 0)
@@ -155,11 +151,7 @@ static int mark_in_use(struct store *s, struct why *why)
 {
 	int r;
 
-	r = read_clean(s);
-	if (r == 0)
-		r = write_clean(s, false);
-	if (r == 0)
-		r = take_identity(s);
+	r = read_clean(s) ?: write_clean(s, false) ?: take_identity(s);
 	if (r != 0)
 		return s->ops->explain(s->place, s->writer.db, r, why);
 	s->in_use = true;
@@ -380,9 +372,7 @@ int store_commit(struct store *s)
 
 	assert(s->writer.in_batch);
 	/* Nothing is acknowledged that the next start would not find. */
-	r = s->ops->still_there(s->writer.db);
-	if (r == 0)
-		r = query_simple(&s->writer, &commit);
+	r = s->ops->still_there(s->writer.db) ?: query_simple(&s->writer, &commit);
 	note_outcome(s, r);
 	if (r == 0) {
 		s->writer.in_batch = false;
@@ -412,9 +402,7 @@ int store_rollback_to(struct store *s)
 	static const struct query rollback_to = {"ROLLBACK TO one_call"};
 	int r;
 
-	r = query_simple(&s->writer, &rollback_to);
-	if (r == 0)
-		r = store_release(s);
+	r = query_simple(&s->writer, &rollback_to) ?: store_release(s);
 	/* What should be undone is still there: nothing of this batch may be kept. */
 	if (r != 0 && s->writer.in_batch && s->writer.lost == 0)
 		s->writer.lost = r;

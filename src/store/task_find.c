@@ -28,9 +28,7 @@ static int find_after(struct connection *c, struct arena *arena, struct task *ta
 	query_bind_int(q, ":limit", task->after.n);
 	while ((r = query_next(q, &more)) == 0 && more) {
 		ids[n] = query_text(q, 0);
-		r = query_fault(q);
-		if (r == 0)
-			r = rows_copy_text(arena, &ids[n]);
+		r = query_fault(q) ?: rows_copy_text(arena, &ids[n]);
 		if (r != 0)
 			return r;
 		n++;
@@ -83,9 +81,7 @@ static int find_at_once(struct connection *c, struct text project, struct text i
 	bool begun;
 	int r;
 
-	r = query_begin_reads(c, &begun);
-	if (r == 0)
-		r = find(c, project, id, a);
+	r = query_begin_reads(c, &begun) ?: find(c, project, id, a);
 	query_end_reads(c, begun);
 	return r;
 }
@@ -181,9 +177,7 @@ static int list_at_once(struct connection *c, const struct store_task_query *q, 
 	bool begun;
 	int r;
 
-	r = query_begin_reads(c, &begun);
-	if (r == 0)
-		r = list(c, q, cut, brief, &a);
+	r = query_begin_reads(c, &begun) ?: list(c, q, cut, brief, &a);
 	query_end_reads(c, begun);
 	if (r != 0)
 		return r;
@@ -244,9 +238,7 @@ int store_task_open(struct connection *c, struct arena *arena, struct task **ret
 	bool begun;
 	int r;
 
-	r = query_begin_reads(c, &begun);
-	if (r == 0)
-		r = list_open(c, &a);
+	r = query_begin_reads(c, &begun) ?: list_open(c, &a);
 	query_end_reads(c, begun);
 	if (r != 0)
 		return r;

@@ -1,7 +1,7 @@
-/* A loop, the workers' threads, and the services' work for them: what the daemon gives its services. */
+/* A loop, the workers' threads, and the engine' work for them: what the daemon gives its engine. */
 #pragma once
 
-#include "services_fixture.h"
+#include "engine_fixture.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -52,7 +52,7 @@ static inline struct work *stage_trailer(void *arg)
 {
 	const struct stage *s = arg;
 
-	return services_trails(s->f->services) ? services_trailer(s->f->services) : NULL;
+	return engine_trails(s->f->engine) ? engine_trailer(s->f->engine) : NULL;
 }
 
 static inline struct background stage_background(struct stage *s)
@@ -65,16 +65,16 @@ static inline void stage_tick(void *arg)
 	(void)arg;
 }
 
-/* After the services were started: some of them write before any thread does. The last lane is left
+/* After the engine were started: some of them write before any thread does. The last lane is left
  * to the test itself. */
 static inline void stage_open(struct stage *s)
 {
 	const struct workers_opts workers = {.n_readers = N_READERS - 1,
-					     .begin = services_begin,
-					     .commit = services_commit,
-					     .enter = services_enter,
-					     .leave = services_leave,
-					     .arg = s->f->services,
+					     .begin = engine_begin,
+					     .commit = engine_commit,
+					     .enter = engine_enter,
+					     .leave = engine_leave,
+					     .arg = s->f->engine,
 					     .trailer = stage_trailer,
 					     .trailer_arg = s};
 

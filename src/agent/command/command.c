@@ -22,9 +22,9 @@
 #include "agent/stream_json.h"
 #include "base/cleanup.h"
 #include "base/list.h"
-#include "io/child.h"
-#include "io/confine.h"
-#include "io/environment.h"
+#include "io/process/child.h"
+#include "io/process/confine.h"
+#include "io/process/environment.h"
 
 enum {
 	SOON_MS = 100,    /* that a cancelled turn waits for its program */

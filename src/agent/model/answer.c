@@ -53,9 +53,7 @@ static int on_event(void *arg, const struct sse_event *event)
 		turn_conclude(t);
 		return -ECANCELED;
 	}
-	r = read_object(t, event->data, &v);
-	if (r == 0)
-		r = t->model->provider->on_event(t, v);
+	r = read_object(t, event->data, &v) ?: t->model->provider->on_event(t, v);
 	return r == 0 && t->over ? -ECANCELED : r;
 }
 

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/secret.h"
-#include "io/child.h"
-#include "io/environment.h"
+#include "io/process/child.h"
+#include "io/process/environment.h"
 
 enum { COMMAND_MS = 30000, KEPT_MS = 3600 * 1000 };
 

@@ -84,9 +84,7 @@ int reply_draft(struct agent_turn *t, int64_t index, struct text id, struct text
 	d = add_draft(&t->reply, index);
 	if (!d)
 		return no_memory(t);
-	r = take(t, &d->id, id);
-	if (r == 0)
-		r = take(t, &d->name, name);
+	r = take(t, &d->id, id) ?: take(t, &d->name, name);
 	if (r == 0)
 		*ret_draft = d;
 	return r;

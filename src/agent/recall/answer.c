@@ -266,9 +266,7 @@ static int find_quotes(struct composer *c)
 		return -ENOMEM;
 	add_notes(c);
 	add_messages(c);
-	r = mark_repeated(c);
-	if (r == 0)
-		r = choose(c, SENTENCE_SAYS);
+	r = mark_repeated(c) ?: choose(c, SENTENCE_SAYS);
 	if (r == 0 && c->n_quotes == 0 && c->asks)
 		r = choose(c, SENTENCE_WANTS);
 	return r;
@@ -339,10 +337,8 @@ int recall_answer(const struct recall_opts *opts, const struct agent_ask *ask, s
 {
 	CLEANUP(composer_done)
 	struct composer c = {.opts = opts, .ask = ask, .last = last_of_user(ask)};
-	int r = read_question(&c);
+	int r = read_question(&c) ?: find_quotes(&c);
 
-	if (r == 0)
-		r = find_quotes(&c);
 	if (r != 0)
 		return r;
 	if (ask->first)

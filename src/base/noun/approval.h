@@ -28,8 +28,8 @@ enum approval_status {
 struct approval {
 	int64_t seq; /* given by the store */
 	struct text id;
-	struct text
-		session; /* ours, or the asker's own; none: not said; so with those that follow */
+	/* ours, or the asker's own; none: not said; so with those that follow. */
+	struct text session;
 	struct text run;
 	struct text agent;  /* who asks: "claude", "codex", a rule … */
 	struct text origin; /* the asker's own name for where it is (its session id, a folder) */

@@ -86,12 +86,8 @@ int approvals_follow(struct cli *cli)
 {
 	struct viewer v = {
 		.follow = {.cli = cli, .arg = &v, .params = subscribe_params, .told = on_told}};
-	int r = find_seq(&v);
+	int r = find_seq(&v) ?: print_before(&v) ?: follow_events(&v.follow);
 
-	if (r == 0)
-		r = print_before(&v);
-	if (r == 0)
-		r = follow_events(&v.follow);
 	/* Calls may be under way whose callback knows v. */
 	talk_hang_up(cli);
 	koine_answer_free(v.before);

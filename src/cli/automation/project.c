@@ -126,10 +126,8 @@ static int print_project(struct cli *cli, const char *folder, const struct koine
 
 static int show(struct cli *cli, char folder[PATH_MAX], struct koine_answer **ret)
 {
-	int r = folder_of(cli, folder);
+	int r = folder_of(cli, folder) ?: call_with(cli, "project.show", "folder", folder, ret);
 
-	if (r == 0)
-		r = call_with(cli, "project.show", "folder", folder, ret);
 	if (r != 0)
 		return r;
 	if (!cli->options.json)
@@ -198,10 +196,8 @@ static int cmd_distrust(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	char folder[PATH_MAX];
-	int r = folder_of(cli, folder);
+	int r = folder_of(cli, folder) ?: call_with(cli, "project.distrust", "folder", folder, &a);
 
-	if (r == 0)
-		r = call_with(cli, "project.distrust", "folder", folder, &a);
 	if (r == 0 && cli->options.json)
 		print_json_compact(stdout, koine_answer_result(a));
 	else if (r == 0)

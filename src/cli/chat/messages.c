@@ -95,9 +95,7 @@ int chat_print_messages(struct cli *cli, const struct conversation *which, int64
 		int64_t want = total - at > CHAT_PAGE_MAX ? CHAT_PAGE_MAX : total - at;
 		int64_t got = 0;
 
-		r = call_page(cli, which, at, want, &a);
-		if (r == 0)
-			r = print_page(cli, a, &got);
+		r = call_page(cli, which, at, want, &a) ?: print_page(cli, a, &got);
 		if (got == 0)
 			break;
 		at += got;

@@ -31,9 +31,7 @@ int cmd_send(struct cli *cli)
 	int r;
 
 	buf_init(&all, CONTENT_MAX);
-	r = gather(cli, &all);
-	if (r == 0)
-		r = turn_begin(&t, cli);
+	r = gather(cli, &all) ?: turn_begin(&t, cli);
 	if (r != 0)
 		return r;
 	r = turn_ask(&t, buf_text(&all));

@@ -165,10 +165,8 @@ static int cmd_events(struct cli *cli)
 		.options = o,
 		.start = {.seq = -1},
 	};
-	int r = check(cli, o);
+	int r = check(cli, o) ?: talk_connect(cli);
 
-	if (r == 0)
-		r = talk_connect(cli);
 	if (r != 0)
 		return r;
 	if (o->since)

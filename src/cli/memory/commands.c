@@ -105,9 +105,7 @@ static int cmd_add(struct cli *cli)
 	int r;
 
 	buf_init(&content, TEXT_MAX);
-	r = need_text(cli, &content);
-	if (r == 0)
-		r = memory_find_server(cli, NEEDS_ASH);
+	r = need_text(cli, &content) ?: memory_find_server(cli, NEEDS_ASH);
 	if (r != 0)
 		return r;
 	j = params_new();

@@ -144,10 +144,8 @@ int cmd_memory_export(struct cli *cli)
 	const char *path = cli->n_args > 0 ? cli->args[0] : NULL;
 	struct target target;
 	size_t n = 0;
-	int r = memory_find_server(cli, NEEDS_KOINE);
+	int r = memory_find_server(cli, NEEDS_KOINE) ?: target_open(&target, path);
 
-	if (r == 0)
-		r = target_open(&target, path);
 	if (r != 0)
 		return r;
 	r = export_all(cli, &target, &n);

@@ -223,10 +223,8 @@ static int open_file(struct importer *m, const char *path)
 
 static int import_file(struct importer *m, const char *path)
 {
-	int r = open_file(m, path);
+	int r = open_file(m, path) ?: talk_connect(m->cli);
 
-	if (r == 0)
-		r = talk_connect(m->cli);
 	if (r != 0)
 		return r;
 	r = import_lines(m);

@@ -24,9 +24,7 @@ static int cmd_call(struct cli *cli)
 	int r;
 
 	talk_be_exact();
-	r = args_params(cli, talk_is_gob(cli), &params);
-	if (r == 0)
-		r = call_plain(cli, method, params, &a);
+	r = args_params(cli, talk_is_gob(cli), &params) ?: call_plain(cli, method, params, &a);
 	return r != 0 ? r : call_print_result(cli, a, NULL, print_result);
 }
 

@@ -40,10 +40,8 @@ static int cmd_show(struct cli *cli)
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *session;
 	char id[SESSION_ID_MAX];
-	int r = get_session(cli, &a);
+	int r = get_session(cli, &a) ?: call_print_result(cli, a, NULL, session_print_one);
 
-	if (r == 0)
-		r = call_print_result(cli, a, NULL, session_print_one);
 	session = koine_answer_result(a);
 	if (r != 0 || cli->options.json || !member_is(session, "status", "waiting_input"))
 		return r;

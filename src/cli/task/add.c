@@ -83,12 +83,8 @@ static void add_number(struct koine_json *j, const char *key, int64_t n)
 static int add_options(struct koine_json *j, const struct cli *cli)
 {
 	const struct task_options *o = cli->own;
-	int r = add_folder(j, cli);
+	int r = add_folder(j, cli) ?: add_after(j, &o->after) ?: add_env(j, &o->env);
 
-	if (r == 0)
-		r = add_after(j, &o->after);
-	if (r == 0)
-		r = add_env(j, &o->env);
 	if (r != 0)
 		return r;
 	if (!isnan(o->priority))

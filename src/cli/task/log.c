@@ -92,10 +92,8 @@ int task_follow(struct cli *cli, const char *typed, int64_t offset, int *ret_sta
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct output o = {.cli = cli};
 	struct koine_json *j = NULL;
-	int r = talk_connect(cli);
+	int r = talk_connect(cli) ?: task_params_id(cli, "id", typed, &j);
 
-	if (r == 0)
-		r = task_params_id(cli, "id", typed, &j);
 	if (r != 0)
 		return r;
 	params_add_int(j, "offset", offset);

@@ -123,12 +123,8 @@ static bool asks_for_debug(void)
 
 int settings_read_environment(struct settings *s, struct why *why)
 {
-	int r = read_gone(s, why);
+	int r = read_gone(s, why) ?: check_env_names(s, why) ?: read_rows(s, why);
 
-	if (r == 0)
-		r = check_env_names(s, why);
-	if (r == 0)
-		r = read_rows(s, why);
 	for (unsigned i = 0; r == 0 && i < N_SECTION_KINDS; i++)
 		r = section_read_environment(section_kinds[i], s, why);
 	for (unsigned i = 0; r == 0 && i < n_dialects; i++)

@@ -126,10 +126,8 @@ static int take_paths(const struct maker *m)
 
 static int take_lists(const struct maker *m)
 {
-	int r = take_paths(m);
+	int r = take_paths(m) ?: take_words(m, RULE_IGNORE, &m->rule->ignore);
 
-	if (r == 0)
-		r = take_words(m, RULE_IGNORE, &m->rule->ignore);
 	return r != 0 ? r : take_words(m, RULE_EXTENSIONS, &m->rule->extensions);
 }
 

@@ -11,7 +11,7 @@
 #include "agent/command/words.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "io/environment.h"
+#include "io/process/environment.h"
 
 enum { TIGHT_ABOVE = 190 }; /* bytes, of a line that may have 198 */
 

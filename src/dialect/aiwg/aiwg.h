@@ -19,7 +19,7 @@ struct dialect_life;
 struct dialect_section;
 struct endpoint;
 struct server;
-struct services;
+struct engine;
 
 extern const struct dialect aiwg_dialect;
 
@@ -95,7 +95,7 @@ void aiwg_write_subsystems(struct json *j, const struct server *server, struct t
 void aiwg_write_state(struct json *j, const struct endpoint *e, const char *health);
 
 /* The object that automation.status answers. */
-void aiwg_write_automation(struct json *j, struct services *s, struct text folder);
+void aiwg_write_automation(struct json *j, struct engine *s, struct text folder);
 
 /* ---- event.c: what every client of a project is told ---- */
 

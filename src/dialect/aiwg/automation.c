@@ -10,7 +10,7 @@ struct done aiwg_automation_status(struct call *c)
 	if (!call_automation(c))
 		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE,
 					   "Automation engine not initialized"));
-	aiwg_write_automation(call_result(c), call_services(c), aiwg_folder(c, in->project));
+	aiwg_write_automation(call_result(c), call_engine(c), aiwg_folder(c, in->project));
 	return call_reply(c);
 }
 

@@ -159,7 +159,7 @@ int aiwg_teller_start(struct endpoint *e, struct aiwg_teller **ret_teller)
 	for (unsigned i = 0; i < N_TOLD; i++)
 		types[i] = text_of(table[i].type);
 	t->endpoint = e;
-	r = event_subscribe(e->server->opts.services->events, &filter, -1, &sink, &t->subscriber);
+	r = event_subscribe(e->server->opts.engine->events, &filter, -1, &sink, &t->subscriber);
 	if (r != 0) {
 		free(t);
 		return r;

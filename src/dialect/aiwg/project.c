@@ -18,7 +18,7 @@
 #include "dialect/aiwg/trust.h"
 #include "dialect/aiwg/watch.h"
 #include "dialect/life.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 #include "wire/digest.h"
 
 enum {
@@ -210,7 +210,7 @@ static int set_limits(const struct project *p)
 		.queue = p->config->config.queue,
 	};
 
-	return tasks_add_project(p->host->daemon->services->tasks, &limits);
+	return tasks_add_project(p->host->daemon->engine->tasks, &limits);
 }
 
 /* ---- tasks.json ---- */
@@ -228,7 +228,7 @@ static int import_text(const struct project *p, struct text text, struct task_im
 			    &in->n, why);
 	in->tasks = tasks;
 	if (r == 0)
-		r = tasks_import(p->host->daemon->services->store, &arena, in, &n);
+		r = tasks_import(p->host->daemon->engine->store, &arena, in, &n);
 	arena_done(&arena);
 	if (r == 0)
 		r = project_file_put_aside(p->folder, PROJECT_TASKS, ".imported");
@@ -287,7 +287,7 @@ static void tell_untrusted(const struct project *p, enum trust_state state)
 	const struct trust_offer *o = &p->config->offer;
 	unsigned n_held = 0;
 
-	tasks_each_held(p->host->daemon->services->tasks, p->shown.folder, count_held, &n_held);
+	tasks_each_held(p->host->daemon->engine->tasks, p->shown.folder, count_held, &n_held);
 	if (state != TRUST_WANTED && state != TRUST_CHANGED && n_held == 0)
 		return;
 	log_info("project does not act",
@@ -298,7 +298,7 @@ static void tell_untrusted(const struct project *p, enum trust_state state)
 /* Its rules act, and its files and times are watched, only if they are trusted. */
 static int start_rules(struct project *p)
 {
-	struct services *s = p->host->daemon->services;
+	struct engine *s = p->host->daemon->engine;
 	const struct aiwg_config *config = &p->config->config;
 	int r = trust_offer(s->trust, &p->config->offer);
 	enum trust_state state;
@@ -346,7 +346,7 @@ static int start_project(struct project *p)
 		r = heartbeat_start(daemon, p->folder, p->endpoint, p->config->config.heartbeat_ms,
 				    &p->heartbeat);
 	if (r == 0)
-		r = project_log_start(daemon->services->events, daemon->background, p->shown.folder,
+		r = project_log_start(daemon->engine->events, daemon->background, p->shown.folder,
 				      &p->log);
 	return r;
 }

@@ -8,7 +8,7 @@
 #include "dialect/daemon.h"
 #include "engine/automation/automation.h"
 #include "wire/json_members.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 
 enum { PROMPT_SHOWN = 80, EXECUTIONS_SHOWN = 10 };
 
@@ -53,8 +53,7 @@ static void write_tasks(struct json *j, const struct task *const *tasks, unsigne
 }
 
 /* `max` is the reader's name for the limit. */
-static void write_supervisor(struct json *j, struct services *s, struct text folder,
-			     const char *max)
+static void write_supervisor(struct json *j, struct engine *s, struct text folder, const char *max)
 {
 	const struct task *const *tasks = NULL;
 	struct task_load load = {0};
@@ -74,7 +73,7 @@ static void write_supervisor(struct json *j, struct services *s, struct text fol
 	json_end_object(j);
 }
 
-static void write_stats(struct json *j, struct services *s, struct text folder)
+static void write_stats(struct json *j, struct engine *s, struct text folder)
 {
 	struct task_counts counts = {0};
 
@@ -304,7 +303,7 @@ static void write_rule(struct json *j, const struct rule *r)
 	json_end_object(j);
 }
 
-void aiwg_write_automation(struct json *j, struct services *s, struct text folder)
+void aiwg_write_automation(struct json *j, struct engine *s, struct text folder)
 {
 	const struct rule *const *rules = NULL;
 	const struct rule_execution *log = NULL;
@@ -339,7 +338,7 @@ void aiwg_write_automation(struct json *j, struct services *s, struct text folde
 
 void aiwg_write_subsystems(struct json *j, const struct server *server, struct text folder)
 {
-	struct services *s = server->opts.services;
+	struct engine *s = server->opts.engine;
 
 	json_begin_object(j);
 	json_key(j, "ipc");
@@ -388,7 +387,7 @@ static void write_monitors(struct json *j, const struct server *s, struct text f
 	json_end_object(j);
 }
 
-static void write_rule_count(struct json *j, struct services *s, struct text folder)
+static void write_rule_count(struct json *j, struct engine *s, struct text folder)
 {
 	const struct rule *const *rules;
 	bool enabled = false;
@@ -405,7 +404,7 @@ static void write_rule_count(struct json *j, struct services *s, struct text fol
 
 static void write_health(struct json *j, const struct server *s, const char *health, int64_t now_ms)
 {
-	int failing = services_failing(s->opts.services);
+	int failing = engine_failing(s->opts.engine);
 
 	json_key(j, "health");
 	json_begin_object(j);
@@ -444,11 +443,11 @@ void aiwg_write_state(struct json *j, const struct endpoint *e, const char *heal
 	json_member_uint(j, "clients", count_clients(s, p->folder));
 	json_end_object(j);
 	json_key(j, "agents");
-	write_supervisor(j, s->opts.services, p->folder, "max_concurrency");
+	write_supervisor(j, s->opts.engine, p->folder, "max_concurrency");
 	json_key(j, "task_stats");
-	write_stats(j, s->opts.services, p->folder);
+	write_stats(j, s->opts.engine, p->folder);
 	write_monitors(j, s, p->folder);
-	write_rule_count(j, s->opts.services, p->folder);
+	write_rule_count(j, s->opts.engine, p->folder);
 	write_health(j, s, health, now_ms);
 	json_end_object(j);
 }

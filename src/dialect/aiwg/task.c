@@ -16,7 +16,7 @@ enum {
 
 static int need_tasks(struct call *c)
 {
-	if (call_services(c)->tasks)
+	if (call_engine(c)->tasks)
 		return 0;
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "Task supervisor not initialized");
 }
@@ -296,10 +296,8 @@ struct done aiwg_task_list(struct call *c)
 	struct task_filter f = {.project = aiwg_folder(c, in->project)};
 	const struct task *const *tasks;
 	unsigned n;
-	int r = need_tasks(c);
+	int r = need_tasks(c) ?: aiwg_read_limit(in->limit, &f.limit, &c->why);
 
-	if (r == 0)
-		r = aiwg_read_limit(in->limit, &f.limit, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	if (!read_state(in->state, &f.state))

@@ -13,7 +13,7 @@
 #include "dialect/aiwg/files.h"
 #include "base/pattern/pattern.h"
 #include "engine/automation/schedule.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 
 enum {
 	LOOK_AT_LEAST_MS = 60 * 1000, /* because people may set the clock */
@@ -37,7 +37,7 @@ struct due {
 
 struct project_watch {
 	struct loop *loop;
-	struct services *services;
+	struct engine *engine;
 	const struct aiwg_config *config;
 	struct aiwg_project *shown;
 	struct changes *changes;
@@ -157,7 +157,7 @@ static void tell_change(void *arg, enum change change, const char *path)
 	record_text(&payload, "event_type", text_of(change_name(change)));
 	snprintf(type, sizeof(type), "file.%s", change_name(change));
 	if (payload.err == 0)
-		automation_event(w->services->automation, w->shown->folder, TEXT("watch"),
+		automation_event(w->engine->automation, w->shown->folder, TEXT("watch"),
 				 text_of(type), payload.root);
 	arena_done(&arena);
 }
@@ -264,7 +264,7 @@ static void tell_due(struct project_watch *w, unsigned i)
 	}
 	w->jobs[i].fired_ms = clock_utc_ms();
 	if (payload.err == 0)
-		automation_event(w->services->automation, w->shown->folder, TEXT("schedule"),
+		automation_event(w->engine->automation, w->shown->folder, TEXT("schedule"),
 				 TEXT("cron.fired"), payload.root);
 	arena_done(&arena);
 }
@@ -336,7 +336,7 @@ static void show(struct project_watch *w)
 	shown->n_jobs = w->n_dues;
 }
 
-int project_watch_start(struct loop *l, struct services *s, const struct aiwg_config *config,
+int project_watch_start(struct loop *l, struct engine *s, const struct aiwg_config *config,
 			struct aiwg_project *shown, struct project_watch **ret_watch)
 {
 	struct project_watch *w = calloc(1, sizeof(*w));
@@ -345,14 +345,10 @@ int project_watch_start(struct loop *l, struct services *s, const struct aiwg_co
 	if (!w)
 		return -ENOMEM;
 	w->loop = l;
-	w->services = s;
+	w->engine = s;
 	w->config = config;
 	w->shown = shown;
-	r = timer_new(l, on_clock, w, &w->clock);
-	if (r == 0)
-		r = start_watching(w);
-	if (r == 0)
-		r = start_clock(w);
+	r = timer_new(l, on_clock, w, &w->clock) ?: start_watching(w) ?: start_clock(w);
 	if (r != 0) {
 		project_watch_free(w);
 		return r;

@@ -11,6 +11,6 @@ struct project_watch;
 
 /* Config and `shown` must outlive it; it keeps in `shown` what the status tells. What cannot be
  * watched, and an invalid time, is logged and left out. */
-int project_watch_start(struct loop *l, struct services *s, const struct aiwg_config *config,
+int project_watch_start(struct loop *l, struct engine *s, const struct aiwg_config *config,
 			struct aiwg_project *shown, struct project_watch **ret_watch);
 void project_watch_free(struct project_watch *w); /* accepts NULL */

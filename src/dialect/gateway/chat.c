@@ -420,7 +420,7 @@ static int start(struct asked *a, const struct gateway_chat_in *in)
 	snprintf(a->id, sizeof(a->id), "chatcmpl-%s", request);
 	a->created = clock_utc_ms() / 1000;
 	if (r == 0)
-		r = completion_start(call_services(c), c->server->loop, gateway_settings(c), &ask,
+		r = completion_start(call_engine(c), c->server->loop, gateway_settings(c), &ask,
 				     &sink, &a->completion, &c->why);
 	if (r != 0)
 		return r;

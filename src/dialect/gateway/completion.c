@@ -12,7 +12,7 @@
 
 #include "dialect/gateway/completion_inner.h"
 #include "dialect/gateway/tool_json.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 #include "wire/json.h"
 
 enum { ARENA_MAX = 64 << 20, RESULT_MAX = 1 << 20 };
@@ -310,11 +310,7 @@ static void start_tools(struct completion *c, const struct chat_answer *a)
 		finish_well(c, "length", a);
 		return;
 	}
-	r = make_room(c);
-	if (r == 0)
-		r = copy_calls(c, a);
-	if (r == 0)
-		r = add_answer(c, a->content);
+	r = make_room(c) ?: copy_calls(c, a) ?: add_answer(c, a->content);
 	if (r != 0)
 		finish_with(c, r, NULL);
 	else
@@ -579,7 +575,7 @@ static int set_up(struct completion *c, const struct completion_ask *ask, struct
 	return r;
 }
 
-int completion_start(struct services *s, struct loop *loop, const struct gateway_settings *settings,
+int completion_start(struct engine *s, struct loop *loop, const struct gateway_settings *settings,
 		     const struct completion_ask *ask, const struct completion_sink *sink,
 		     struct completion **ret_completion, struct why *why)
 {
@@ -608,9 +604,7 @@ int completion_start(struct services *s, struct loop *loop, const struct gateway
 	c->agent = agent;
 	arena_init(&c->arena, ARENA_MAX);
 	buf_init(&c->text, CHAT_TEXT_MAX);
-	r = set_up(c, ask, why);
-	if (r == 0)
-		r = timer_new(loop, on_timer, c, &c->timer);
+	r = set_up(c, ask, why) ?: timer_new(loop, on_timer, c, &c->timer);
 	if (r != 0) {
 		completion_free(c);
 		return r;

@@ -54,7 +54,7 @@ struct completion_sink {
 };
 
 /* Nothing comes before this has returned. */
-int completion_start(struct services *s, struct loop *loop, const struct gateway_settings *settings,
+int completion_start(struct engine *s, struct loop *loop, const struct gateway_settings *settings,
 		     const struct completion_ask *ask, const struct completion_sink *sink,
 		     struct completion **ret_completion, struct why *why);
 

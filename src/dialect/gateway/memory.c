@@ -39,10 +39,8 @@ static struct done run(struct call *c, enum tool_id id, const struct record *inp
 		.peer = c->peer,
 	};
 	struct tool_run *run = NULL;
-	int r = input->err;
+	int r = input->err ?: tool_run(call_tools(c), &ask, on_result, c, &run, &c->why);
 
-	if (r == 0)
-		r = tool_run(call_tools(c), &ask, on_result, c, &run, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = run;

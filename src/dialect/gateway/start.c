@@ -10,7 +10,7 @@
 #include "engine/automation/job.h"
 #include "engine/program/process.h"
 #include "engine/program/tool.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 #include "engine/task/task.h"
 
 #define AT(member)      offsetof(struct gateway_settings, member)
@@ -116,29 +116,29 @@ static int prepare(struct dialect_host *h, struct why *why)
 static int start_processes(const struct dialect_host *h, struct why *why)
 {
 	const struct gateway_settings *s = h->settings;
-	struct services *services = h->daemon->services;
+	struct engine *engine = h->daemon->engine;
 	const struct processes_opts opts = {
 		.loop = h->daemon->loop,
 		.background = *h->daemon->background,
-		.owner = tasks_owner(services->tasks),
-		.approvals = services->approvals,
+		.owner = tasks_owner(engine->tasks),
+		.approvals = engine->approvals,
 		.folder = s->folder,
 		.env = h->env,
 	};
 
-	return s->process ? processes_new(&opts, &services->processes, why) : 0;
+	return s->process ? processes_new(&opts, &engine->processes, why) : 0;
 }
 
 static int start(struct dialect_host *h, struct why *why)
 {
-	struct services *services = h->daemon->services;
+	struct engine *engine = h->daemon->engine;
 	const struct gateway_settings *s = h->settings;
 	const struct tools_opts opts = {
 		.loop = h->daemon->loop,
 		.background = *h->daemon->background,
-		.owner = tasks_owner(services->tasks),
-		.memories = services->memories,
-		.approvals = services->approvals,
+		.owner = tasks_owner(engine->tasks),
+		.memories = engine->memories,
+		.approvals = engine->approvals,
 		/* Memory over HTTP is by the same. */
 		.allowed = s->tools | memory_bits,
 		.agent = "gateway",
@@ -149,17 +149,17 @@ static int start(struct dialect_host *h, struct why *why)
 	};
 	const struct jobs_opts jobs = {
 		.background = opts.background,
-		.store = services->store,
-		.automation = services->automation,
-		.chat = services->chat,
+		.store = engine->store,
+		.automation = engine->automation,
+		.chat = engine->chat,
 	};
-	int r = tools_new(&opts, &services->tools, why);
+	int r = tools_new(&opts, &engine->tools, why);
 
 	if (r == 0)
-		r = jobs_new(&jobs, &services->jobs);
+		r = jobs_new(&jobs, &engine->jobs);
 	if (r == 0)
 		r = start_processes(h, why);
-	return r != 0 ? r : gateway_count(services->chat, s->known);
+	return r != 0 ? r : gateway_count(engine->chat, s->known);
 }
 
 static const struct dialect_token token = {

@@ -256,7 +256,7 @@ static int start_chat(struct ws *w, struct arena *arena, const struct value *mes
 	};
 	w->streams = asks_stream(request) || asks_stream(message);
 	w->told = 0;
-	return completion_start(w->server->opts.services, w->server->loop, w->settings, &ask, &sink,
+	return completion_start(w->server->opts.engine, w->server->loop, w->settings, &ask, &sink,
 				&w->completion, why);
 }
 

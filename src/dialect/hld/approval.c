@@ -439,12 +439,8 @@ struct done hld_send_decision(struct call *c)
 		.comment = in->comment.len > 0 ? in->comment : (struct text) {0},
 		.from = {.is = true, .peer = c->peer},
 	};
-	int r = check_needs(c, in);
+	int r = check_needs(c, in) ?: read_decision(c, in, &d) ?: hld_need_approvals(c);
 
-	if (r == 0)
-		r = read_decision(c, in, &d);
-	if (r == 0)
-		r = hld_need_approvals(c);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);

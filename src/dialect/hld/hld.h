@@ -166,7 +166,7 @@ struct hld_subscribe_in {
 /* REFUSE_PARAMS "NAME is required" where it is "" or not there. */
 int hld_need(struct call *c, struct text t, const char *name);
 
-/* REFUSE_UNAVAILABLE where these services were not started. */
+/* REFUSE_UNAVAILABLE where it was not started. */
 int hld_need_sessions(struct call *c);
 int hld_need_approvals(struct call *c);
 

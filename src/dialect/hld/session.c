@@ -171,12 +171,8 @@ struct done hld_launch(struct call *c)
 {
 	const struct hld_run_in *in = c->in;
 	struct session_new session;
-	int r = hld_need(c, in->query, "query");
+	int r = hld_need(c, in->query, "query") ?: read_run(c, &session) ?: hld_need_sessions(c);
 
-	if (r == 0)
-		r = read_run(c, &session);
-	if (r == 0)
-		r = hld_need_sessions(c);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
@@ -254,10 +250,8 @@ static void interrupted(void *arg, int r, const struct why *why)
 struct done hld_interrupt(struct call *c)
 {
 	const struct hld_session_in *in = c->in;
-	int r = hld_need(c, in->session_id, "session_id");
+	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c);
 
-	if (r == 0)
-		r = hld_need_sessions(c);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);

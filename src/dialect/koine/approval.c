@@ -103,10 +103,8 @@ void koine_approval_told(void *arg, int r, const struct approval *a, const struc
 static struct done handle_create(struct call *c)
 {
 	struct approval_new new;
-	int r = koine_need_approvals(c);
+	int r = koine_need_approvals(c) ?: koine_read_approval(c, &new);
 
-	if (r == 0)
-		r = koine_read_approval(c, &new);
 	if (r != 0)
 		return call_fail(c, r);
 	/* It is a matter of one commit: nothing to cancel. */
@@ -215,10 +213,8 @@ static int read_filter(const struct list_in *in, struct approval_filter *ret, st
 static struct done handle_list(struct call *c)
 {
 	struct looking *l;
-	int r = begin(c, &l);
+	int r = begin(c, &l) ?: read_filter(c->in, &l->filter, &c->why);
 
-	if (r == 0)
-		r = read_filter(c->in, &l->filter, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	l->n_pending = approvals_pending(call_approvals(c));
@@ -295,10 +291,8 @@ static struct done decide_then(struct call *c, int r)
 static struct done handle_decide(struct call *c)
 {
 	struct looking *l;
-	int r = begin(c, &l);
+	int r = begin(c, &l) ?: read_decision(c->in, &l->decision, &c->why);
 
-	if (r == 0)
-		r = read_decision(c->in, &l->decision, &c->why);
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, get_work, decide_then);
 }
 

@@ -93,10 +93,8 @@ struct done koine_approval_request(struct call *c)
 	struct wait *w = arena_zalloc(&c->arena, sizeof(*w));
 	struct approval_new new;
 	struct waiting *all;
-	int r = koine_need_approvals(c);
+	int r = koine_need_approvals(c) ?: koine_read_approval(c, &new);
 
-	if (r == 0)
-		r = koine_read_approval(c, &new);
 	if (r != 0)
 		return call_fail(c, r);
 	all = w ? have_waiting(c->client) : NULL;

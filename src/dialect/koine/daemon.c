@@ -11,7 +11,7 @@
 #include "dialect/koine/koine.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 #include "engine/session/session.h"
 
 struct done koine_health(struct call *c)
@@ -25,27 +25,27 @@ struct done koine_health(struct call *c)
 	return call_reply(c);
 }
 
-static void write_store(struct json *j, const struct services *services)
+static void write_store(struct json *j, const struct engine *engine)
 {
-	const struct store_health *health = services_health(services);
-	int failing = services_failing(services);
+	const struct store_health *health = engine_health(engine);
+	int failing = engine_failing(engine);
 
 	json_key(j, "store");
 	json_begin_object(j);
-	json_member_str(j, "path", services_store_path(services));
+	json_member_str(j, "path", engine_store_path(engine));
 	json_member_str(j, "check",
-			health->failed                  ? health->text
-			: health->checked               ? "ok"
-			: services_need_check(services) ? "under way"
-							: "not needed");
+			health->failed              ? health->text
+			: health->checked           ? "ok"
+			: engine_need_check(engine) ? "under way"
+						    : "not needed");
 	json_member_str(j, "writes", failing == 0 ? "ok" : strerror(-failing));
 	json_end_object(j);
 }
 
 /* What people ask for first: who answers, and what waits for whom. */
-static void write_work(struct json *j, struct services *services)
+static void write_work(struct json *j, struct engine *engine)
 {
-	const struct agent *agent = chat_agent(services->chat, (struct text) {0});
+	const struct agent *agent = chat_agent(engine->chat, (struct text) {0});
 
 	json_key(j, "agent");
 	if (agent) {
@@ -56,8 +56,8 @@ static void write_work(struct json *j, struct services *services)
 	} else {
 		json_null(j);
 	}
-	json_member_uint(j, "sessions_running", sessions_open(services->sessions));
-	json_member_uint(j, "approvals_pending", approvals_pending(services->approvals));
+	json_member_uint(j, "sessions_running", sessions_open(engine->sessions));
+	json_member_uint(j, "approvals_pending", approvals_pending(engine->approvals));
 }
 
 struct done koine_daemon_status(struct call *c)
@@ -75,8 +75,8 @@ struct done koine_daemon_status(struct call *c)
 	json_member_str(j, "health", dialect_health(s));
 	json_member_uint(j, "connections", s->n_clients);
 	json_member_uint(j, "calls_in_flight", s->n_calls);
-	write_store(j, call_services(c));
-	write_work(j, call_services(c));
+	write_store(j, call_engine(c));
+	write_work(j, call_engine(c));
 	json_key(j, "listeners");
 	json_begin_array(j);
 	list_for_each (at, following, &s->endpoints)

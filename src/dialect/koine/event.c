@@ -212,9 +212,7 @@ static int subscribe(struct call *c, const struct event_filter *f, int64_t since
 	s->watch = w;
 	s->number = w->last_number + 1;
 	sink.arg = s;
-	r = word_head(s);
-	if (r == 0)
-		r = event_subscribe(w->events, f, since, &sink, &s->subscriber);
+	r = word_head(s) ?: event_subscribe(w->events, f, since, &sink, &s->subscriber);
 	if (r != 0) {
 		free(s);
 		return r;

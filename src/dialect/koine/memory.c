@@ -219,7 +219,7 @@ static struct done handle_backup(struct call *c)
 		return call_fail(c, -ENOMEM);
 	if (path[0] != '/' || strlen(path) != in->path.len)
 		return call_fail(c, refuse_field(&c->why, "path", "path must be absolute"));
-	r = services_backup(call_services(c), path, &why);
+	r = engine_backup(call_engine(c), path, &why);
 	/* A folder that is not there or is full is no fault of ours. */
 	if (r != 0 && why.text[0])
 		r = refuse(&c->why, r > 0 ? why.code : REFUSE_UNAVAILABLE, "%s", why.text);

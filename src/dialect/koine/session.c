@@ -127,10 +127,8 @@ static void on_launched(void *arg, int r, const struct session_launched *l, cons
 static struct done handle_launch(struct call *c)
 {
 	struct session_new new;
-	int r = need_sessions(c);
+	int r = need_sessions(c) ?: launch_in_read(c->in, &c->arena, &new, &c->why);
 
-	if (r == 0)
-		r = launch_in_read(c->in, &c->arena, &new, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	/* Once it runs, there is session.interrupt. */
@@ -153,10 +151,8 @@ static struct done continue_then(struct call *c, int r)
 static struct done handle_continue(struct call *c)
 {
 	struct found *f;
-	int r = begin(c, &f);
+	int r = begin(c, &f) ?: launch_in_read(c->in, &c->arena, &f->new, &c->why);
 
-	if (r == 0)
-		r = launch_in_read(c->in, &c->arena, &f->new, &c->why);
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_parent_work, continue_then);
 }
 
@@ -339,10 +335,8 @@ static struct done handle_get(struct call *c)
 {
 	const struct one_in *in = c->in;
 	struct session row;
-	int r = need_sessions(c);
+	int r = need_sessions(c) ?: find(c, in->id, &row);
 
-	if (r == 0)
-		r = find(c, in->id, &row);
 	if (r != 0)
 		return call_fail(c, r);
 	session_json_write(call_result(c), &c->arena, &row);

@@ -55,10 +55,8 @@ static struct done reply(struct call *c, struct text result, int64_t id, const c
 struct done ocg_pulse_add(struct call *c)
 {
 	int64_t seq;
-	int r = need_agent(c);
+	int r = need_agent(c) ?: publish(c, c->in, &seq);
 
-	if (r == 0)
-		r = publish(c, c->in, &seq);
 	if (r == -EMSGSIZE)
 		r = refuse(&c->why, REFUSE_TOO_LARGE, "an event has at most %d bytes",
 			   EVENT_DATA_MAX);
@@ -131,10 +129,8 @@ struct done ocg_pulse_status(struct call *c)
 	struct done done;
 	struct buf text;
 	struct json j = json_writer(&text);
-	int r = need_agent(c);
+	int r = need_agent(c) ?: look(c, &pulses);
 
-	if (r == 0)
-		r = look(c, &pulses);
 	if (r != 0)
 		return call_fail(c, r);
 	buf_init(&text, 4 * EVENT_DATA_MAX + 4096);

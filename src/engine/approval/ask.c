@@ -411,10 +411,8 @@ static int ask_new(struct approvals *a, const struct approval_new *in, struct wh
 		   struct approval_ask **ret_ask)
 {
 	struct approval_ask *ask;
-	int r = check_new(in, why);
+	int r = check_new(in, why) ?: check_room(a, why);
 
-	if (r == 0)
-		r = check_room(a, why);
 	if (r != 0)
 		return r;
 	ask = calloc(1, sizeof(*ask));

@@ -149,9 +149,7 @@ static int change(struct decide *d, struct connection *db)
 	row.comment = d->in.comment;
 	row.decided_by = d->in.by;
 	row.decided_ms = clock_utc_ms();
-	r = see_decider(d, &row);
-	if (r == 0)
-		r = store_approval_decide(db, &row, &done);
+	r = see_decider(d, &row) ?: store_approval_decide(db, &row, &done);
 	if (r != 0 || !done)
 		return r != 0 ? r : refuse_second(d);
 	d->row = row;
@@ -288,10 +286,8 @@ void approval_decide(struct approvals *a, const struct approval_decision *in, ap
 {
 	struct why why = {0};
 	struct decide *d;
-	int r = check_decision(in, &why);
+	int r = check_decision(in, &why) ?: decide_new(a, in, &d);
 
-	if (r == 0)
-		r = decide_new(a, in, &d);
 	if (r != 0) {
 		fn(arg, r, NULL, &why);
 		return;

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/lineage.h"
-#include "io/tree.h"
+#include "io/process/lineage.h"
+#include "io/process/tree.h"
 #include "engine/approval/inner.h"
 #include "store/store.h"
 

@@ -5,7 +5,7 @@
 
 #include "agent/agent.h"
 #include "engine/chat/chat.h"
-#include "io/supervisor.h"
+#include "io/process/supervisor.h"
 
 /* ---- tails ---- */
 

@@ -9,8 +9,8 @@
 #include "base/record.h"
 #include "engine/automation/inner.h"
 #include "engine/task/task.h"
-#include "io/child.h"
-#include "io/environment.h"
+#include "io/process/child.h"
+#include "io/process/environment.h"
 #include "io/http_client.h"
 
 enum {

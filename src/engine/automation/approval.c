@@ -174,10 +174,8 @@ static int ask(struct firing *f)
 	char uuid[UUID_LEN + 1];
 	struct approval_new in = {
 		.kind = APPROVAL_FUNCTION, .agent = TEXT(asker), .origin = d->project};
-	int r = make_input(f, &in.input);
+	int r = make_input(f, &in.input) ?: uuid4(uuid);
 
-	if (r == 0)
-		r = uuid4(uuid);
 	if (r != 0)
 		return r;
 	snprintf(f->ask, sizeof(f->ask), "%s%s", id_prefix, uuid);

@@ -172,9 +172,7 @@ static int arming_fill(struct arming *m, struct text origin)
 	m->switches = arena_alloc(&m->arena, (a->n_rules + 2) * sizeof(m->switches[0]));
 	if (!m->rules || !m->switches)
 		return -ENOMEM;
-	r = add_switch(m, TEXT(""));
-	if (r == 0)
-		r = add_switch(m, origin);
+	r = add_switch(m, TEXT("")) ?: add_switch(m, origin);
 	list_for_each (at, following, &a->rules) {
 		struct live_rule *rule = list_entry(at, struct live_rule, link);
 
@@ -196,9 +194,7 @@ int arm_new_rules(struct automation *a, struct text origin)
 	m->automation = a;
 	arena_init(&m->arena, ARM_ARENA_MAX);
 	list_append(&a->armings, &m->link);
-	r = timer_new(a->opts.loop, arming_submit, m, &m->again);
-	if (r == 0)
-		r = arming_fill(m, origin);
+	r = timer_new(a->opts.loop, arming_submit, m, &m->again) ?: arming_fill(m, origin);
 	if (r != 0) {
 		arming_free(m);
 		return r;

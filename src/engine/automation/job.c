@@ -531,9 +531,7 @@ static int load(struct jobs *jobs)
 		struct live_job *j = NULL;
 
 		snprintf(id, sizeof(id), "%.*s", TEXT_ARGS(text_cut(rows[i].id, JOB_ID_LEN - 1)));
-		r = value_unpack(&a, rows[i].data.bytes, &data);
-		if (r == 0)
-			r = job_new(id, data, &j);
+		r = value_unpack(&a, rows[i].data.bytes, &data) ?: job_new(id, data, &j);
 		if (r != 0)
 			break;
 		j->job.created_ms = rows[i].created_ms;
@@ -554,9 +552,7 @@ int jobs_new(const struct jobs_opts *opts, struct jobs **ret_jobs)
 		return -ENOMEM;
 	jobs->opts = *opts;
 	list_init(&jobs->list);
-	r = load(jobs);
-	if (r == 0)
-		r = set_rules(jobs);
+	r = load(jobs) ?: set_rules(jobs);
 	if (r != 0) {
 		jobs_free(jobs);
 		return r;

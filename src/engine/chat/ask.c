@@ -66,9 +66,7 @@ static int check_content(const struct chat_ask *ask, struct why *why)
 	if (ask->content.len > CHAT_TEXT_MAX)
 		return refuse(why, REFUSE_TOO_LARGE, "content is larger than %d bytes",
 			      CHAT_TEXT_MAX);
-	r = check_results(ask, why);
-	if (r == 0)
-		r = check_history(ask, why);
+	r = check_results(ask, why) ?: check_history(ask, why);
 	if (r == 0 && ask->n_tools > AGENT_TOOLS_MAX)
 		return refuse_field(why, "tools", "more than %d tools", AGENT_TOOLS_MAX);
 	return r;
@@ -97,10 +95,8 @@ static struct chat_turn *find_turn(const struct live_conversation *c, struct tex
 static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text id, struct why *why)
 {
 	const struct live_conversation *c;
-	int r = chat_check_id(id, "conversation", why);
+	int r = chat_check_id(id, "conversation", why) ?: check_content(ask, why);
 
-	if (r == 0)
-		r = check_content(ask, why);
 	if (r == 0 && ask->agent.data)
 		r = chat_check_agent(chat, ask->agent, "agent", why);
 	if (r == 0)
@@ -252,10 +248,8 @@ int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_s
 	struct text id = ask->conversation.data ? ask->conversation : TEXT(CHAT_DEFAULT);
 	struct live_conversation *c;
 	struct chat_turn *t;
-	int r = check_ask(chat, ask, id, why);
+	int r = check_ask(chat, ask, id, why) ?: new_turn(chat, ask, id, sink, &t);
 
-	if (r == 0)
-		r = new_turn(chat, ask, id, sink, &t);
 	if (r != 0)
 		return r;
 	c = conversation_get(chat, id);

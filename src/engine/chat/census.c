@@ -22,10 +22,8 @@ int census_take(struct chat *chat, int lane, struct census *ret)
 	int64_t as_of = event_last(chat->events);
 	struct memory_totals memories;
 	struct store_chat_totals said;
-	int r = store_chat_totals(db, &said);
+	int r = store_chat_totals(db, &said) ?: store_memory_count(db, &everything, 0, &memories);
 
-	if (r == 0)
-		r = store_memory_count(db, &everything, 0, &memories);
 	if (r != 0)
 		return r;
 	*ret = (struct census) {

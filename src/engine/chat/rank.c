@@ -192,11 +192,7 @@ int chat_rank(void *arg, const struct text *sentences, unsigned n, struct text q
 
 	(void)arg;
 	k.n = n;
-	r = fill(&k, sentences, first, n);
-	if (r == 0)
-		r = add_others(&k, n);
-	if (r == 0)
-		r = find(&k, question);
+	r = fill(&k, sentences, first, n) ?: add_others(&k, n) ?: find(&k, question);
 	if (r != 0)
 		return r;
 	for (size_t i = 0; i < k.n_hits; i++) {

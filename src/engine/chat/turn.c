@@ -208,9 +208,7 @@ static int begin_run(struct work *w, int lane)
 	if (r != 0)
 		return r;
 	row.conversation = rec->conversation;
-	r = store_turn_add(db, &row, &rec->seq);
-	if (r == 0)
-		r = store_question(t, db);
+	r = store_turn_add(db, &row, &rec->seq) ?: store_question(t, db);
 	return r != 0 ? r : chat_publish_turn(t, NULL);
 }
 
@@ -341,9 +339,7 @@ static void begin(struct errand *e)
 	t->record.started_ms = clock_utc_ms();
 	t->record.conversation = e->conversation->seq;
 	weigh_question(t);
-	r = errand_choose_agent(e, &why);
-	if (r == 0)
-		r = errand_submit(e, begin_run, begin_finished, true);
+	r = errand_choose_agent(e, &why) ?: errand_submit(e, begin_run, begin_finished, true);
 	if (r != 0)
 		errand_finish(e, r, &why);
 }

@@ -285,9 +285,7 @@ int events_start(const struct events_opts *opts, struct events **ret_events)
 	list_init(&e->subscribers);
 	list_init(&e->waiting);
 	list_init(&e->blocked);
-	r = timer_new(e->loop, event_retry, e, &e->retry);
-	if (r == 0)
-		r = set_up(e, opts);
+	r = timer_new(e->loop, event_retry, e, &e->retry) ?: set_up(e, opts);
 	if (r != 0) {
 		events_free(e);
 		return r;

@@ -154,7 +154,7 @@ int event_sweep(struct events *e, bool *ret_more);
 /* Whether there may be such; any thread. Accepts NULL. */
 bool event_sweeps(const struct events *e);
 
-/* ---- for services.c, on the writer's thread; all accept NULL ---- */
+/* ---- for engine.c, on the writer's thread; all accept NULL ---- */
 void events_mark(struct events *e);      /* a call begins */
 void events_undo(struct events *e);      /* ... and is undone */
 void events_committed(struct events *e); /* the batch is kept */

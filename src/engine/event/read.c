@@ -166,10 +166,8 @@ static int read_page(struct scan *s, int64_t since_seq, int64_t since_ms, struct
 	int64_t first;
 	int64_t last;
 	bool end = true;
-	int r = scan_init(s);
+	int r = scan_init(s) ?: store_event_bounds(s->connection, &first, &last);
 
-	if (r == 0)
-		r = store_event_bounds(s->connection, &first, &last);
 	if (r != 0)
 		return r;
 	/* A number that this log never had is one of another log. */

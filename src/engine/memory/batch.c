@@ -229,13 +229,9 @@ static int read_run(struct work *w, int lane)
 {
 	struct batch *b = list_entry(w, struct batch, work);
 	struct embeddings_vectors v;
-	int r;
 
 	(void)lane;
-	r = embeddings_read(&b->arena, b->answer, b->n, &v, &b->why);
-	if (r == 0)
-		r = make_vectors(b, &v);
-	return r;
+	return embeddings_read(&b->arena, b->answer, b->n, &v, &b->why) ?: make_vectors(b, &v);
 }
 
 static void read_finished(struct work *w, int result)

@@ -455,9 +455,7 @@ int memory_indexes_hold(struct memory_indexes *m, enum scope_kind kind, struct t
 	int r;
 
 	pthread_mutex_lock(&m->lock);
-	r = find_or_build(m, kind, name, c, scratch, &h);
-	if (r == 0)
-		r = refer(m, h, model, c);
+	r = find_or_build(m, kind, name, c, scratch, &h) ?: refer(m, h, model, c);
 	pthread_mutex_unlock(&m->lock);
 	if (r != 0)
 		return explain(r, m, why);
@@ -505,9 +503,7 @@ static void change_held(struct memory_indexes *m, struct held_index *h,
 	h->refs++;
 	pthread_mutex_unlock(&m->lock);
 	pthread_rwlock_wrlock(&h->lock);
-	r = apply(h, change, scratch);
-	if (r == 0)
-		r = apply_to_vectors(h, change);
+	r = apply(h, change, scratch) ?: apply_to_vectors(h, change);
 	index_bytes = search_index_bytes(h->index);
 	bytes = vector_bytes(h);
 	pthread_rwlock_unlock(&h->lock);

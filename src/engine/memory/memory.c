@@ -385,10 +385,8 @@ static int get(struct connection *c, const struct store_scope *scope, struct tex
 	       struct arena *a, struct memory *ret, struct why *why)
 {
 	unsigned n;
-	int r = memory_need(id, "memory_id", why);
+	int r = memory_need(id, "memory_id", why) ?: find(c, scope, id, a, ret, &n);
 
-	if (r == 0)
-		r = find(c, scope, id, a, ret, &n);
 	if (r != 0)
 		return r;
 	if (n == 0)
@@ -429,9 +427,7 @@ int memory_delete(struct memories *m, struct arena *a, const struct memory_asker
 		*ret_deleted = false;
 		return 0;
 	}
-	r = store_memory_delete(c, &scope, memory.id, ret_deleted);
-	if (r == 0)
-		r = index_remove(m, &memory);
+	r = store_memory_delete(c, &scope, memory.id, ret_deleted) ?: index_remove(m, &memory);
 	if (r == 0 && *ret_deleted)
 		r = memory_publish(m, a, "memory.deleted", &memory);
 	return r;
@@ -480,9 +476,7 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 		return r;
 	other_text = change->content.data && !text_equal(change->content, memory.content);
 	apply(change, &memory);
-	r = store_memory_update(c, &memory, &found);
-	if (r == 0)
-		r = index_put(m, &memory);
+	r = store_memory_update(c, &memory, &found) ?: index_put(m, &memory);
 	if (r == 0 && other_text)
 		r = drop_vector(m, &memory);
 	if (r == 0)

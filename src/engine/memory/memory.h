@@ -47,7 +47,7 @@ bool memories_off(const struct memories *m);
 /* What asks the model; NULL: there is none. Accepts NULL. */
 struct embedding *memories_embedding(const struct memories *m);
 
-/* ---- for services.c, on the writer's thread; all accept NULL ---- */
+/* ---- for engine.c, on the writer's thread; all accept NULL ---- */
 void memories_mark(struct memories *m);      /* a call begins */
 void memories_undo(struct memories *m);      /* ... and is undone */
 void memories_committed(struct memories *m); /* the batch is kept: searches see it from now on */

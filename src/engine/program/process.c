@@ -11,11 +11,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/console.h"
+#include "io/process/console.h"
 #include "engine/approval/approval.h"
 #include "engine/approval/old.h"
 #include "engine/program/process_inner.h"
-#include "io/supervisor.h"
+#include "io/process/supervisor.h"
 
 enum {
 	GRACE_MS = 250, /* for output under way when the program has ended */

@@ -46,8 +46,8 @@ struct processes_opts {
 	struct loop *loop;
 	const char *owner;           /* whose mark programs carry; see io/tree.h */
 	struct approvals *approvals; /* NULL: nothing is allowed */
-	struct background
-		background; /* to withdraw what a koined before us has asked; may be {0} */
+	/* To withdraw what a koined before us has asked; may be {0}. */
+	struct background background;
 	/* Where commands run; a workdir must be there or below it. NULL or "": in ours, or anywhere. */
 	const char *folder;
 	const struct environment *env; /* of commands; NULL: ours */

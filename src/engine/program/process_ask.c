@@ -253,12 +253,8 @@ int process_start(struct processes *all, const struct process_new *in, process_f
 		  struct process_ask **ret_ask, struct why *why)
 {
 	struct process_ask *a = NULL;
-	int r = check_common(all, why);
+	int r = check_common(all, why) ?: check_start(in, why) ?: ask_new(all, fn, arg, &a);
 
-	if (r == 0)
-		r = check_start(in, why);
-	if (r == 0)
-		r = ask_new(all, fn, arg, &a);
 	return r != 0 ? r : ask_or_free(a, copy_start(a, in), NULL, ret_ask, why);
 }
 
@@ -285,9 +281,7 @@ int process_write(struct processes *all, struct text id, struct text data, bool 
 	a->writes = true;
 	a->peer = *peer;
 	a->eof = eof;
-	r = arena_copy_text(&a->arena, id, &a->id);
-	if (r == 0)
-		r = arena_copy_text(&a->arena, data, &a->data);
+	r = arena_copy_text(&a->arena, id, &a->id) ?: arena_copy_text(&a->arena, data, &a->data);
 	return ask_or_free(a, r, p, ret_ask, why);
 }
 

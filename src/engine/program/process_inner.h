@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
-#include "io/tree.h"
+#include "io/process/tree.h"
 #include "engine/program/process.h"
 
 #define PROCESS_AGENT "gateway" /* for whoever approves */

@@ -11,7 +11,7 @@
 #include "base/pack.h"
 #include "engine/approval/old.h"
 #include "engine/memory/embedding.h"
-#include "io/supervisor.h"
+#include "io/process/supervisor.h"
 #include "engine/program/tool_inner.h"
 
 struct tool {

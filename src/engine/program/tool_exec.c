@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "io/supervisor.h"
+#include "io/process/supervisor.h"
 #include "engine/program/tool_inner.h"
 #include "engine/program/tool_path.h"
 

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/record.h"
-#include "io/tree.h"
+#include "io/process/tree.h"
 #include "engine/program/consent.h"
 #include "engine/program/tool.h"
 

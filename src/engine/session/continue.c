@@ -204,9 +204,7 @@ void session_continue(struct sessions *s, struct text parent, const struct sessi
 	c->fn = fn;
 	c->arg = arg;
 	c->work = (struct work) {.run = continuation_run, .finished = continuation_finished};
-	r = arena_copy_text(&c->arena, parent, &c->parent);
-	if (r == 0)
-		r = copy_new(c, in);
+	r = arena_copy_text(&c->arena, parent, &c->parent) ?: copy_new(c, in);
 	if (r != 0)
 		refuse_continuation(c, r, NULL);
 	else

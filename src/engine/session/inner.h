@@ -10,7 +10,7 @@
 #include "base/uuid.h"
 #include "engine/attempt/attempt.h"
 #include "engine/keep/keeper.h"
-#include "io/tree.h"
+#include "io/process/tree.h"
 #include "engine/session/session.h"
 #include "store/session.h"
 

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "engine/chat/chat.h"
 #include "engine/session/inner.h"
-#include "io/supervisor.h"
+#include "io/process/supervisor.h"
 #include "store/store.h"
 
 enum { SUMMARY_MAX = 50, SUMMARY_KEPT = 47 }; /* characters */
@@ -249,10 +249,8 @@ static int fill_row(struct live_session *l, const struct session_new *in, struct
 
 static int set_ids(struct live_session *l)
 {
-	int r = uuid4(l->id);
+	int r = uuid4(l->id) ?: uuid4(l->run);
 
-	if (r == 0)
-		r = uuid4(l->run);
 	return r == 0 ? supervisor_mark(store_identity(l->sessions->opts.store), l->mark) : r;
 }
 
@@ -278,10 +276,8 @@ static int make(struct sessions *s, const struct session_new *in, struct text pa
 		struct text resume, struct live_session **ret_live, struct why *why)
 {
 	struct live_session *l;
-	int r = session_check_new(in, why);
+	int r = session_check_new(in, why) ?: check_room(s, why);
 
-	if (r == 0)
-		r = check_room(s, why);
 	if (r != 0)
 		return r;
 	l = live_new(s);

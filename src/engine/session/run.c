@@ -15,7 +15,7 @@
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
 #include "engine/session/inner.h"
-#include "io/supervisor.h"
+#include "io/process/supervisor.h"
 
 enum { OWN_VARIABLES = 3, VARIABLE_MAX = 128, STOP_MS = 2000 };
 
@@ -323,10 +323,8 @@ static int make_program(struct live_session *l, struct session_program *ret, str
 static int start_program(struct live_session *l, struct why *why)
 {
 	struct session_program p;
-	int r = session_config_write_mcp(l, why);
+	int r = session_config_write_mcp(l, why) ?: make_program(l, &p, why);
 
-	if (r == 0)
-		r = make_program(l, &p, why);
 	if (r != 0)
 		return r;
 	r = start_supervised(l, &p, why);

@@ -311,10 +311,8 @@ static void set_limits(struct sessions *s)
 
 static int set_up(struct sessions *s)
 {
-	int r = s->folder && s->program ? 0 : -ENOMEM;
+	int r = (s->folder && s->program ? 0 : -ENOMEM) ?: session_write_init(s);
 
-	if (r == 0)
-		r = session_write_init(s);
 	if (r != 0)
 		return r;
 	session_config_sweep(s->folder);

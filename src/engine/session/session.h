@@ -64,12 +64,12 @@ struct sessions_opts {
 	struct approvals *approvals; /* NULL: nobody asks */
 	struct loop *loop;
 	struct background background;
-	const char
-		*folder; /* absolute, made 0700 when one is needed: what programs read from files */
-	const char *
-		program; /* words, as for a command agent; NULL: "claude", looked up when one starts */
-	const char
-		*runner; /* of those that name none: an agent, or "claude"; NULL or "": not said */
+	/* absolute, made 0700 when one is needed: what programs read from files. */
+	const char *folder;
+	/* words, as for a command agent; NULL: "claude", looked up when one starts. */
+	const char *program;
+	/* Of those that name none: an agent, or "claude"; NULL or "": not said. */
+	const char *runner;
 	const struct environment *env; /* of the program; NULL: ours */
 	unsigned parallel;             /* that may run side by side; 0: 64 */
 	unsigned interrupt_ms;         /* SIGINT to SIGTERM; 0: 5 s */

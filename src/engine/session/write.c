@@ -11,7 +11,7 @@
 #include "base/pack.h"
 #include "engine/approval/approval.h"
 #include "engine/session/inner.h"
-#include "io/supervisor.h"
+#include "io/process/supervisor.h"
 #include "store/store.h"
 
 /* An event, or a change of the status. */

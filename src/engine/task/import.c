@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "io/output_file.h"
+#include "io/process/output_file.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"

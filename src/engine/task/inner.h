@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "engine/attempt/attempt.h"
 #include "engine/keep/keeper.h"
-#include "io/tree.h"
+#include "io/process/tree.h"
 #include "engine/task/task.h"
 
 struct output_file;
@@ -70,8 +70,8 @@ struct run {
 	struct attempt attempt;
 	struct output_file *output;
 	struct timer *timer; /* its time limit */
-	struct task_change
-		*begins; /* not NULL until the store knows that it runs; nothing begins before */
+	/* Not NULL until the store knows that it runs; nothing begins before. */
+	struct task_change *begins;
 	char mark[TREE_MARK_MAX];
 	struct buf out;           /* the end of what it printed */
 	struct run_waiter waiter; /* fn NULL: none */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/pack.h"
-#include "io/output_file.h"
+#include "io/process/output_file.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/cgroup.h"
-#include "io/tree.h"
+#include "io/process/cgroup.h"
+#include "io/process/tree.h"
 #include "engine/event/event.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
@@ -116,9 +116,7 @@ static int settle(struct tasks *t, struct arena *a, struct task *rows, unsigned 
 		}
 		event = settle_running(&rows[i]);
 		n_settled++;
-		r = store_task_update(db, &rows[i]);
-		if (r == 0)
-			r = task_event_add(t, a, event, &rows[i], 0);
+		r = store_task_update(db, &rows[i]) ?: task_event_add(t, a, event, &rows[i], 0);
 	}
 	if (r == 0)
 		r = store_commit(t->store);

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/output_file.h"
+#include "io/process/output_file.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"

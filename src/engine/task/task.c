@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "io/supervisor.h"
+#include "io/process/supervisor.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 
@@ -135,10 +135,8 @@ static int make_folder(const char *path, struct why *why)
 
 static int set_up(struct tasks *t, const struct tasks_opts *opts)
 {
-	int r = timer_new(t->loop, queue_on_time, t, &t->timer);
+	int r = timer_new(t->loop, queue_on_time, t, &t->timer) ?: task_write_init(t);
 
-	if (r == 0)
-		r = task_write_init(t);
 	if (r == 0)
 		r = tasks_add_project(t, &(struct task_project) {.folder = ""});
 	for (unsigned i = 0; r == 0 && i < opts->n_projects; i++)

@@ -85,10 +85,10 @@ struct tasks_opts {
 	int64_t output_bytes; /* in one task's file, and as much again in the one before; 0: 16 MiB */
 	int64_t keep_ms;      /* ended tasks; 0: for ever */
 	unsigned interrupt_ms; /* SIGTERM to SIGKILL; 0: 5 s */
-	const char
-		*runner; /* of tasks that name none: an agent, or "claude"; NULL or "": not said */
-	const struct environment
-		*env; /* of claude; NULL: ours. An agent of the settings has its own */
+	/* Of tasks that name none: an agent, or "claude"; NULL or "": not said. */
+	const char *runner;
+	/* Of claude; NULL: ours. An agent of the settings has its own. */
+	const struct environment *env;
 	const struct task_wording *wording;
 	const struct task_group_limit *groups;
 	unsigned n_groups;

@@ -263,9 +263,7 @@ int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct
 			     NULL);
 	if (!db)
 		return -ENOMEM;
-	r = sqlite_fault(db, rc);
-	if (r == 0)
-		r = settle(p, db, kind);
+	r = sqlite_fault(db, rc) ?: settle(p, db, kind);
 	if (r == 0 && kind == CONNECTION_WRITER && sqlite3_db_readonly(db, "main") == 1)
 		r = -EROFS;
 	r = r != 0 ? explain(p, db, r, why) : look(p, db, why);

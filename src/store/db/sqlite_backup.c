@@ -137,14 +137,10 @@ int sqlite_backup(void *place, const char *path, struct why *why)
 	CLEANUP(closep) int fd = -1;
 	int r;
 
-	r = check_target(path, why);
-	if (r == 0)
-		r = make_partial(path, partial, &fd, why);
+	r = check_target(path, why) ?: make_partial(path, partial, &fd, why);
 	if (r != 0)
 		return r;
-	r = copy(place, partial, why);
-	if (r == 0)
-		r = finish(partial, fd, path);
+	r = copy(place, partial, why) ?: finish(partial, fd, path);
 	if (r != 0)
 		unlink(partial);
 	return r < 0 ? db_file_cannot(why, "write", path, -r) : r;

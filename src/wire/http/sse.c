@@ -111,9 +111,7 @@ static int whole_line(struct sse *s, const char *p, size_t n, sse_fn fn, void *a
 
 	if (s->line.len == 0)
 		return n > s->max ? too_large(s, "a line", why) : read_line(s, p, n, fn, arg, why);
-	r = keep(s, p, n, why);
-	if (r == 0)
-		r = read_line(s, s->line.data, s->line.len, fn, arg, why);
+	r = keep(s, p, n, why) ?: read_line(s, s->line.data, s->line.len, fn, arg, why);
 	buf_trim(&s->line, KEEP);
 	return r;
 }

@@ -35,10 +35,10 @@ static void open_place(struct place *p, void **state, unsigned heartbeat_ms)
 	struct server_opts opts = {
 		.limits = default_limits,
 		.workers = {.n_readers = N_READERS,
-			    .begin = services_begin,
-			    .commit = services_commit,
-			    .enter = services_enter,
-			    .leave = services_leave,
+			    .begin = engine_begin,
+			    .commit = engine_commit,
+			    .enter = engine_enter,
+			    .leave = engine_leave,
 			    .trailer = stage_trailer,
 			    .trailer_arg = &p->stage},
 		.version = "1",
@@ -46,14 +46,14 @@ static void open_place(struct place *p, void **state, unsigned heartbeat_ms)
 
 	*p = (struct place) {.f = *state, .settings = {.heartbeat_ms = heartbeat_ms}};
 	p->stage.f = p->f;
-	opts.services = p->f->services;
-	opts.workers.arg = p->f->services;
+	opts.engine = p->f->engine;
+	opts.workers.arg = p->f->engine;
 	assert_int_equal(world_init(&p->world, &hld_dialect, &opts), 0);
 	p->world.endpoint->settings = &p->settings;
-	events = (struct events_opts) {.store = p->f->services->store,
+	events = (struct events_opts) {.store = p->f->engine->store,
 				       .loop = p->world.loop,
 				       .background = {.submit = submit, .arg = p}};
-	assert_int_equal(events_start(&events, &p->f->services->events), 0);
+	assert_int_equal(events_start(&events, &p->f->engine->events), 0);
 }
 
 /* The log has timers on the loop, and subscribers leave it when their sessions close. */
@@ -62,8 +62,8 @@ static void close_place(struct place *p)
 	p->closed = true;
 	server_free(p->world.server);
 	p->world.server = NULL;
-	services_close(p->f->services);
-	p->f->services = NULL;
+	engine_close(p->f->engine);
+	p->f->engine = NULL;
 	world_done(&p->world);
 }
 
@@ -72,7 +72,7 @@ static void close_place(struct place *p)
 /* Some that come in one batch. */
 struct burst {
 	struct work work;
-	struct services *services;
+	struct engine *engine;
 	const char *type;
 	struct text session;
 	int first;
@@ -96,7 +96,7 @@ static void add_one(const struct burst *b, int number)
 	record_int(&data, "number", number);
 	record_text(&data, "text", (struct text) {.data = more, .len = b->bytes});
 	e.data = data.root;
-	assert_int_equal(event_add(b->services->events, &e), 0);
+	assert_int_equal(event_add(b->engine->events, &e), 0);
 	arena_done(&a);
 }
 
@@ -121,7 +121,7 @@ static void tell(struct place *p, const char *type, struct text session, int fir
 {
 	struct burst b = {
 		.work = {.run = burst_run, .finished = burst_finished},
-		.services = p->f->services,
+		.engine = p->f->engine,
 		.type = type,
 		.session = session,
 		.first = first,

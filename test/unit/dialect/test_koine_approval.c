@@ -9,7 +9,7 @@
 #include "../call_world.h"
 #include "dialect/koine/koine.h"
 #include "engine/approval/approval.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 
 enum { BIG = 100 << 10 };
 
@@ -207,7 +207,7 @@ static struct dialect dialect = {
 	.methods = koine_approval_methods,
 };
 
-static struct services services;
+static struct engine engine;
 
 struct fixture {
 	struct world world;
@@ -216,12 +216,12 @@ struct fixture {
 
 static void start(struct fixture *f)
 {
-	struct server_opts opts = {.limits = default_limits, .services = &services, .version = "1"};
+	struct server_opts opts = {.limits = default_limits, .engine = &engine, .version = "1"};
 
 	/* Cancelled at once when it stops. */
 	opts.limits.stop_ms = 1;
 	memset(&played, 0, sizeof(played));
-	services.approvals = (struct approvals *)&played;
+	engine.approvals = (struct approvals *)&played;
 	dialect.n_methods = koine_n_approval_methods;
 	assert_int_equal(world_init(&f->world, &dialect, &opts), 0);
 	assert_int_equal(dialer_init(&f->client, &f->world), 0);
@@ -388,7 +388,7 @@ static void a_wait_that_cannot_be_is_a_fault(void **state)
 	played.refusal = -ENOMEM;
 	say(&f, BASH);
 	hear(&f, ERROR("-32603", "Internal error: Cannot allocate memory"));
-	services.approvals = NULL;
+	engine.approvals = NULL;
 	say(&f, BASH);
 	hear(&f, ERROR("-32005", "approvals are not running"));
 	finish(&f);

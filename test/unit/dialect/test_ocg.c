@@ -7,7 +7,7 @@
 #include "../call_world.h"
 #include "base/log.h"
 #include "dialect/ocg/ocg.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 #include "wire/json.h"
 
 static struct arena arena;
@@ -284,10 +284,10 @@ static void each_part_that_is_missing_is_named(void **state)
 		{"Agent.PulseStatus", "agent not initialized"},
 	};
 	struct dialect lines = ocg_dialect;
-	struct services nothing = {0};
+	struct engine nothing = {0};
 	const struct ocg_settings settings = {0};
 	const struct server_opts opts = {.limits = default_limits,
-					 .services = &nothing,
+					 .engine = &nothing,
 					 .workers = {.n_readers = 1},
 					 .version = "1"};
 	struct world w;

@@ -35,23 +35,23 @@ static void on_wait(void *arg, struct text id, int change)
 		w->n_waits += change;
 }
 
-static struct services *services(struct world *w)
+static struct engine *engine(struct world *w)
 {
-	return w->stage.f->services;
+	return w->stage.f->engine;
 }
 
 static struct approvals *approvals(struct world *w)
 {
-	return services(w)->approvals;
+	return engine(w)->approvals;
 }
 
 static void world_open(struct world *w)
 {
-	const struct events_opts events = {.store = services(w)->store,
+	const struct events_opts events = {.store = engine(w)->store,
 					   .loop = w->stage.loop,
 					   .background = stage_background(&w->stage)};
 	struct approvals_opts opts = {
-		.store = services(w)->store,
+		.store = engine(w)->store,
 		.loop = w->stage.loop,
 		.background = stage_background(&w->stage),
 		.pending = w->pending,
@@ -64,9 +64,9 @@ static void world_open(struct world *w)
 	};
 	struct why why = {0};
 
-	assert_int_equal(events_start(&events, &services(w)->events), 0);
-	opts.events = services(w)->events;
-	if (approvals_start(&opts, &services(w)->approvals, &why) != 0)
+	assert_int_equal(events_start(&events, &engine(w)->events), 0);
+	opts.events = engine(w)->events;
+	if (approvals_start(&opts, &engine(w)->approvals, &why) != 0)
 		fail_msg("%s", why.text);
 	stage_open(&w->stage);
 }
@@ -74,8 +74,8 @@ static void world_open(struct world *w)
 static void world_close(struct world *w)
 {
 	stage_close(&w->stage);
-	services_close(services(w));
-	w->stage.f->services = NULL;
+	engine_close(engine(w));
+	w->stage.f->engine = NULL;
 }
 
 /* As a crash leaves it. */
@@ -106,7 +106,7 @@ static void add_session(struct world *w)
 	int64_t seq;
 
 	begin(w->stage.f);
-	assert_int_equal(store_session_add(store_writer(services(w)->store), &row, &seq), 0);
+	assert_int_equal(store_session_add(store_writer(engine(w)->store), &row, &seq), 0);
 	end(w->stage.f);
 }
 
@@ -296,8 +296,8 @@ static const struct value *event_of(struct world *w, const char *type)
 	struct event_page page;
 	struct value *data;
 
-	assert_int_equal(
-		event_list(services(w)->events, 1, &w->stage.f->arena, &f, 0, 0, 100, &page), 0);
+	assert_int_equal(event_list(engine(w)->events, 1, &w->stage.f->arena, &f, 0, 0, 100, &page),
+			 0);
 	if (page.n == 0)
 		return NULL;
 	assert_int_equal(value_unpack(&w->stage.f->arena, page.events[page.n - 1].data, &data), 0);
@@ -1054,7 +1054,7 @@ static void add_call(struct world *w, void *arg)
 	int64_t sequence;
 
 	arena_init(&a, 1 << 20);
-	if (store_session_event_add(store_writer(services(w)->store), &row, &row.id, &sequence) ==
+	if (store_session_event_add(store_writer(engine(w)->store), &row, &row.id, &sequence) ==
 		    0 &&
 	    approval_tie(approvals(w), &a, &row, TEXT("r1"), &tied) == 0)
 		snprintf(call->tied, sizeof(call->tied), "%.*s", TEXT_ARGS(tied));
@@ -1069,7 +1069,7 @@ static struct session_event event_row(struct world *w, int64_t id)
 	struct session_event *rows;
 	unsigned n = 0;
 
-	assert_int_equal(store_session_events(store_reader(services(w)->store, 1), &q,
+	assert_int_equal(store_session_events(store_reader(engine(w)->store, 1), &q,
 					      &w->stage.f->arena, &rows, &n),
 			 0);
 	assert_int_equal(n, 1);

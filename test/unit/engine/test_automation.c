@@ -97,9 +97,9 @@ static struct work *trailer(void *arg)
 {
 	struct world *w = arg;
 
-	if (!services_trails(w->f->services))
+	if (!engine_trails(w->f->engine))
 		return NULL;
-	return services_trailer(w->f->services);
+	return engine_trailer(w->f->engine);
 }
 
 static int64_t now_of(void *arg)
@@ -272,7 +272,7 @@ static void listen_to_rules(struct world *w)
 	const struct event_filter filter = {.types = types, .n_types = 1};
 	const struct event_sink sink = {.on_event = on_rule_event, .arg = w};
 
-	assert_int_equal(event_subscribe(w->f->services->events, &filter, -1, &sink, &w->listener),
+	assert_int_equal(event_subscribe(w->f->engine->events, &filter, -1, &sink, &w->listener),
 			 0);
 }
 
@@ -280,21 +280,21 @@ static void world_start(struct world *w)
 {
 	const struct workers_opts workers = {
 		.n_readers = N_READERS,
-		.begin = services_begin,
-		.commit = services_commit,
-		.enter = services_enter,
-		.leave = services_leave,
-		.arg = w->f->services,
+		.begin = engine_begin,
+		.commit = engine_commit,
+		.enter = engine_enter,
+		.leave = engine_leave,
+		.arg = w->f->engine,
 		.trailer = trailer,
 		.trailer_arg = w,
 	};
 	const struct background background = {.submit = submit, .arg = w};
 	const struct events_opts events = {
-		.store = w->f->services->store, .loop = w->loop, .background = background};
+		.store = w->f->engine->store, .loop = w->loop, .background = background};
 	struct automation_opts opts = {
 		.loop = w->loop,
 		.background = background,
-		.store = w->f->services->store,
+		.store = w->f->engine->store,
 		.tasks = (struct tasks *)w,
 		.now_ms = now_of,
 		.to_json = to_json,
@@ -302,9 +302,9 @@ static void world_start(struct world *w)
 	};
 
 	w->closed = false;
-	assert_int_equal(events_start(&events, &w->f->services->events), 0);
+	assert_int_equal(events_start(&events, &w->f->engine->events), 0);
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
-	opts.events = w->f->services->events;
+	opts.events = w->f->engine->events;
 	assert_int_equal(automation_new(&opts, &w->automation), 0);
 	listen_to_rules(w);
 }
@@ -336,8 +336,8 @@ static void world_stop(struct world *w)
 	workers_free(w->workers);
 	w->closed = true;
 	automation_free(w->automation);
-	services_close(w->f->services);
-	w->f->services = NULL;
+	engine_close(w->f->engine);
+	w->f->engine = NULL;
 }
 
 static void world_restart(struct world *w)
@@ -838,7 +838,7 @@ static void conditions_are_those_of_javascript(void **state)
 
 struct publish {
 	struct work work;
-	struct services *services;
+	struct engine *engine;
 	const char *type, *run;
 	bool done;
 };
@@ -856,7 +856,7 @@ static int publish_run(struct work *work, int lane)
 	record_begin(&r, &a);
 	record_text(&r, "taskId", text_of(p->run));
 	e.data = r.root;
-	result = event_add(p->services->events, &e);
+	result = event_add(p->engine->events, &e);
 	arena_done(&a);
 	return result;
 }
@@ -870,7 +870,7 @@ static void publish_finished(struct work *work, int result)
 static void publish(struct world *w, const char *type, const char *run)
 {
 	struct publish p = {.work = {.run = publish_run, .finished = publish_finished},
-			    .services = w->f->services,
+			    .engine = w->f->engine,
 			    .type = type,
 			    .run = run};
 

@@ -197,15 +197,15 @@ static struct agent *new_puppet(struct world *w)
 static void world_open(struct world *w)
 {
 	const struct workers_opts workers = {.n_readers = N_READERS,
-					     .begin = services_begin,
-					     .commit = services_commit,
-					     .enter = services_enter,
-					     .leave = services_leave,
-					     .arg = w->f->services};
+					     .begin = engine_begin,
+					     .commit = engine_commit,
+					     .enter = engine_enter,
+					     .leave = engine_leave,
+					     .arg = w->f->engine};
 	struct agent *agents[3];
 	const struct chat_opts opts = {
-		.store = w->f->services->store,
-		.memories = w->f->services->memories,
+		.store = w->f->engine->store,
+		.memories = w->f->engine->memories,
 		.loop = w->loop,
 		.background = {.submit = submit, .arg = w},
 		.agents = agents,
@@ -219,7 +219,7 @@ static void world_open(struct world *w)
 	agents[1] = new_recall(w, "slow", 30);
 	agents[2] = new_puppet(w);
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
-	assert_int_equal(chat_start(&opts, &w->f->services->chat, &why), 0);
+	assert_int_equal(chat_start(&opts, &w->f->engine->chat, &why), 0);
 }
 
 /* As a crash leaves it: turns that run are not told, nor ended in the store. */
@@ -317,7 +317,7 @@ static int ask_with(struct world *w, const struct chat_ask *ask, struct told *to
 	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = told};
 
 	*told = (struct told) {0};
-	return chat_send(w->f->services->chat, ask, &sink, &told->turn, &told->why);
+	return chat_send(w->f->engine->chat, ask, &sink, &told->turn, &told->why);
 }
 
 static void ask(struct world *w, const char *conversation, const char *agent, const char *content,
@@ -380,7 +380,7 @@ static struct chat_counts count(struct world *w, const char *conversation)
 {
 	struct counted c = {0};
 
-	chat_count(w->f->services->chat, text_of(conversation), false, on_counts, &c);
+	chat_count(w->f->engine->chat, text_of(conversation), false, on_counts, &c);
 	until(w, c.n);
 	assert_int_equal(c.result, 0);
 	return c.counts;
@@ -390,7 +390,7 @@ static int count_existing(struct world *w, const char *conversation)
 {
 	struct counted c = {0};
 
-	chat_count(w->f->services->chat, text_of(conversation), true, on_counts, &c);
+	chat_count(w->f->engine->chat, text_of(conversation), true, on_counts, &c);
 	until(w, c.n);
 	return c.result;
 }
@@ -399,7 +399,7 @@ static int count_existing(struct world *w, const char *conversation)
 static unsigned messages(struct world *w, const char *conversation, struct message **ret)
 {
 	struct message_page page = {0};
-	int r = chat_messages(w->f->services->chat, 1, &w->f->arena, text_of(conversation), false,
+	int r = chat_messages(w->f->engine->chat, 1, &w->f->arena, text_of(conversation), false,
 			      &page, &w->f->why);
 
 	assert_int_equal(r, 0);
@@ -523,12 +523,12 @@ static void cancelled_turn_keeps_its_text(void **state)
 	struct agent_turn *t = ask_puppet(w, NULL, "an essay", &told);
 
 	puppet_say(t, "Once upon ");
-	assert_false(chat_cancel(w->f->services->chat, (struct text) {0}, TEXT("\"other\"")));
+	assert_false(chat_cancel(w->f->engine->chat, (struct text) {0}, TEXT("\"other\"")));
 	assert_true(
-		chat_cancel(w->f->services->chat, (struct text) {0}, chat_turn_request(told.turn)));
+		chat_cancel(w->f->engine->chat, (struct text) {0}, chat_turn_request(told.turn)));
 	/* Once more is as good, as long as it is not over. */
-	assert_true(chat_cancel(w->f->services->chat, TEXT(CHAT_DEFAULT),
-				chat_turn_request(told.turn)));
+	assert_true(
+		chat_cancel(w->f->engine->chat, TEXT(CHAT_DEFAULT), chat_turn_request(told.turn)));
 	until(w, told.n_done);
 	assert_int_equal(told.result, 0);
 	assert_int_equal(told.outcome, AGENT_CANCELLED);
@@ -537,8 +537,7 @@ static void cancelled_turn_keeps_its_text(void **state)
 	assert_int_equal(rows[1].turn_state, TURN_CANCELLED);
 	assert_true(text_is(rows[1].text, "Once upon "));
 	assert_int_equal(count(w, NULL).n_messages, 2);
-	assert_false(
-		chat_cancel(w->f->services->chat, (struct text) {0}, text_of(told.request_id)));
+	assert_false(chat_cancel(w->f->engine->chat, (struct text) {0}, text_of(told.request_id)));
 }
 
 static void text_of_one_loop_turn_is_told_at_once(void **state)
@@ -690,7 +689,7 @@ static void oldest_turns_leave_what_is_sent(void **state)
 	struct text id;
 
 	begin(w->f);
-	assert_int_equal(chat_create(w->f->services->chat, &w->f->arena, &in, &id, &w->f->why), 0);
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->why), 0);
 	end(w->f);
 	puppet_answers(w, "first", long_text);
 	puppet_answers(w, long_text, long_text);
@@ -928,7 +927,7 @@ static int destroy(struct world *w, const char *id)
 {
 	int result = -1;
 
-	chat_destroy(w->f->services->chat, text_of(id), on_destroyed, &result);
+	chat_destroy(w->f->engine->chat, text_of(id), on_destroyed, &result);
 	until(w, result != -1);
 	return result;
 }
@@ -949,9 +948,9 @@ static void one_that_is_destroyed_begins_anew(void **state)
 	ask_puppet(w, "work", "hello", &told);
 	ask(w, "work", NULL, "waits", &waiting);
 	puppet_say(w->puppet->turns[0], "par");
-	chat_destroy(w->f->services->chat, TEXT("work"), on_destroyed, &result);
-	assert_int_equal(chat_send(w->f->services->chat, &strict, &(struct chat_sink) {0},
-				   &told.turn, &told.why),
+	chat_destroy(w->f->engine->chat, TEXT("work"), on_destroyed, &result);
+	assert_int_equal(chat_send(w->f->engine->chat, &strict, &(struct chat_sink) {0}, &told.turn,
+				   &told.why),
 			 REFUSE_CONFLICT);
 	until(w, result != -1);
 	assert_int_equal(result, 0);
@@ -993,7 +992,7 @@ static void on_destroyed_ask_again(void *arg, int result, const struct why *why)
 
 	i->n++;
 	for (int k = 0; k < 2; k++)
-		chat_count(i->world->f->services->chat, TEXT("work"), true, on_counts,
+		chat_count(i->world->f->engine->chat, TEXT("work"), true, on_counts,
 			   &i->counted[k]);
 }
 
@@ -1004,7 +1003,7 @@ static void whoever_is_told_may_ask_at_once(void **state)
 	struct told told;
 
 	ask_and_wait(w, "work", NULL, "hello", &told);
-	chat_destroy(w->f->services->chat, TEXT("work"), on_destroyed_ask_again, &again);
+	chat_destroy(w->f->engine->chat, TEXT("work"), on_destroyed_ask_again, &again);
 	until(w, again.n && again.counted[0].n && again.counted[1].n);
 	assert_int_equal(again.counted[0].result, REFUSE_NOT_FOUND);
 	assert_int_equal(again.counted[1].result, REFUSE_NOT_FOUND);
@@ -1022,10 +1021,10 @@ static void a_store_that_cannot_be_read_is_told(void **state)
 	ask(w, "work", NULL, "one", &first);
 	assert_int_equal(first.n_done, 1);
 	assert_int_equal(first.result, -EIO);
-	chat_count(w->f->services->chat, TEXT("work"), false, on_counts, &counted);
+	chat_count(w->f->engine->chat, TEXT("work"), false, on_counts, &counted);
 	assert_int_equal(counted.n, 1);
 	assert_int_equal(counted.result, -EIO);
-	chat_compact(w->f->services->chat, TEXT("work"), false, on_compacted, &compacted);
+	chat_compact(w->f->engine->chat, TEXT("work"), false, on_compacted, &compacted);
 	assert_int_equal(compacted.result, -EIO);
 	assert_int_equal(destroy(w, "work"), -EIO);
 	w->fail_reads = 0;
@@ -1044,12 +1043,12 @@ static void one_made_elsewhere_is_seen(void **state)
 
 	assert_int_equal(count_existing(w, "new"), REFUSE_NOT_FOUND);
 	begin(w->f);
-	assert_int_equal(chat_create(w->f->services->chat, &w->f->arena, &in, &id, &w->f->why), 0);
-	assert_int_equal(chat_create(w->f->services->chat, &w->f->arena, &in, &id, &w->f->why),
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->why), 0);
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->why),
 			 REFUSE_PARAMS);
 	end(w->f);
 	assert_int_equal(count_existing(w, "new"), 0);
-	assert_int_equal(chat_list(w->f->services->chat, 1, &w->f->arena, &page), 0);
+	assert_int_equal(chat_list(w->f->engine->chat, 1, &w->f->arena, &page), 0);
 	assert_int_equal(page.n, 2);
 	assert_int_equal(page.total, 2);
 	assert_true(text_is(page.rows[0].id, "new"));
@@ -1066,12 +1065,12 @@ static void compacting_keeps_what_the_user_said(void **state)
 	struct told told;
 
 	ask_and_wait(w, NULL, NULL, "My name is Alice", &told);
-	chat_compact(w->f->services->chat, (struct text) {0}, false, on_compacted, &c);
+	chat_compact(w->f->engine->chat, (struct text) {0}, false, on_compacted, &c);
 	until(w, c.n);
 	assert_false(c.done.compacted);
 	for (int i = 0; i < 4; i++)
 		ask_and_wait(w, NULL, NULL, "Tell me about the weather on the moon", &told);
-	chat_compact(w->f->services->chat, (struct text) {0}, false, on_compacted, &c);
+	chat_compact(w->f->engine->chat, (struct text) {0}, false, on_compacted, &c);
 	until(w, c.n == 2);
 	assert_int_equal(c.result, 0);
 	assert_true(c.done.compacted);
@@ -1095,11 +1094,11 @@ static void an_agent_writes_the_summary(void **state)
 	struct text id;
 
 	begin(w->f);
-	assert_int_equal(chat_create(w->f->services->chat, &w->f->arena, &in, &id, &w->f->why), 0);
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->why), 0);
 	end(w->f);
 	for (int i = 0; i < 4; i++)
 		puppet_answers(w, "some words of mine", "k");
-	chat_compact(w->f->services->chat, (struct text) {0}, false, on_compacted, &c);
+	chat_compact(w->f->engine->chat, (struct text) {0}, false, on_compacted, &c);
 	until(w, w->puppet->n_started == 5);
 	assert_int_equal(w->puppet->n_messages, 1);
 	assert_non_null(strstr(w->puppet->first_text, "Summarise"));
@@ -1138,7 +1137,7 @@ static void stopping_ends_what_runs(void **state)
 
 	ask(w, NULL, NULL, "two", &waiting);
 	puppet_say(t, "some");
-	chat_stop(w->f->services->chat);
+	chat_stop(w->f->engine->chat);
 	until(w, running.n_done && waiting.n_done);
 	assert_int_equal(running.outcome, AGENT_CANCELLED);
 	assert_string_equal(running.content, "some");
@@ -1229,7 +1228,7 @@ static void tells_which_agents_answer(void **state)
 	struct world *w = *state;
 	struct probed p = {0};
 
-	assert_int_equal(chat_probe(w->f->services->chat, on_agents, &p), 0);
+	assert_int_equal(chat_probe(w->f->engine->chat, on_agents, &p), 0);
 	until(w, p.n);
 	assert_int_equal(p.n_ok, 2);
 }
@@ -1238,7 +1237,7 @@ static void only_new_agents_count_against_the_limit(void **state)
 {
 	enum { MOST = 1024, OLD = 3 };
 	struct world *w = *state;
-	struct chat *chat = w->f->services->chat;
+	struct chat *chat = w->f->engine->chat;
 	struct agent *agents[MOST + 1];
 	struct puppet *first = w->puppet;
 	struct why why;

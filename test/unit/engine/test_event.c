@@ -55,9 +55,9 @@ static struct work *trailer(void *arg)
 
 	if (atomic_load(&w->holds))
 		sem_wait(&w->go);
-	if (!services_trails(w->f->services))
+	if (!engine_trails(w->f->engine))
 		return NULL;
-	return services_trailer(w->f->services);
+	return engine_trailer(w->f->engine);
 }
 
 static void on_tick(void *arg)
@@ -69,21 +69,21 @@ static void world_start(struct world *w)
 {
 	const struct workers_opts workers = {
 		.n_readers = N_READERS,
-		.begin = services_begin,
-		.commit = services_commit,
-		.enter = services_enter,
-		.leave = services_leave,
-		.arg = w->f->services,
+		.begin = engine_begin,
+		.commit = engine_commit,
+		.enter = engine_enter,
+		.leave = engine_leave,
+		.arg = w->f->engine,
 		.trailer = trailer,
 		.trailer_arg = w,
 	};
 	const struct events_opts events = {
-		.store = w->f->services->store,
+		.store = w->f->engine->store,
 		.loop = w->loop,
 		.background = {.submit = submit, .arg = w},
 	};
 
-	assert_int_equal(events_start(&events, &w->f->services->events), 0);
+	assert_int_equal(events_start(&events, &w->f->engine->events), 0);
 	fixture_memories(w->f, 64 << 20);
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
 }
@@ -101,8 +101,8 @@ static void make(struct world *w, void **state)
 static void world_stop(struct world *w)
 {
 	workers_free(w->workers);
-	services_close(w->f->services);
-	w->f->services = NULL;
+	engine_close(w->f->engine);
+	w->f->engine = NULL;
 }
 
 static void world_restart(struct world *w)
@@ -167,7 +167,7 @@ static void turn_once(struct world *w)
 
 struct publish {
 	struct work work;
-	struct services *services;
+	struct engine *engine;
 	const char *type;
 	const char *session;
 	int first; /* data: {"n": first}, and so on */
@@ -177,7 +177,7 @@ struct publish {
 	int result;
 };
 
-static int publish_n(struct services *s, const struct publish *p, struct arena *a, int n)
+static int publish_n(struct engine *s, const struct publish *p, struct arena *a, int n)
 {
 	struct record data;
 	struct event_new new = {.type = p->type, .session = text_of(p->session)};
@@ -196,7 +196,7 @@ static int publish_run(struct work *work, int lane)
 	(void)lane;
 	arena_init(&a, 1 << 20);
 	for (unsigned i = 0; p->result == 0 && i < p->n; i++) {
-		p->result = publish_n(p->services, p, &a, p->first + (int)i);
+		p->result = publish_n(p->engine, p, &a, p->first + (int)i);
 		arena_reset(&a);
 	}
 	arena_done(&a);
@@ -215,7 +215,7 @@ static void publish_finished(struct work *work, int result)
 static void publish_begin(struct world *w, struct publish *p)
 {
 	p->work = (struct work) {.run = publish_run, .finished = publish_finished};
-	p->services = w->f->services;
+	p->engine = w->f->engine;
 	submit(w, &p->work, true);
 }
 
@@ -324,8 +324,7 @@ static void listen_from(struct world *w, struct listener *l, int64_t since)
 
 	l->world = w;
 	assert_int_equal(
-		event_subscribe(w->f->services->events, &l->filter, since, &sink, &l->subscriber),
-		0);
+		event_subscribe(w->f->engine->events, &l->filter, since, &sink, &l->subscriber), 0);
 }
 
 static struct listener *new_listener(void)
@@ -366,7 +365,7 @@ static void a_subscriber_hears_what_is_committed(void **state)
 	turn_until(&w, l->n == 11);
 	assert_counts_up(l, 0, 11);
 	assert_int_equal(l->n_flushes, 2);
-	assert_int_equal(l->seqs[10], event_last(w.f->services->events));
+	assert_int_equal(l->seqs[10], event_last(w.f->engine->events));
 	free_listener(l);
 	unmake(&w);
 }
@@ -406,7 +405,7 @@ static void pages_do_not_overtake_answers(void **state)
 	turn_until(&w, callers[0].done);
 	atomic_store(&w.holds, true);
 	publish_begin(&w, &callers[1]);
-	turn_until(&w, event_last(w.f->services->events) == 2);
+	turn_until(&w, event_last(w.f->engine->events) == 2);
 	listen_from(&w, l, 0);
 	turn_until(&w, l->n == 1);
 	assert_false(callers[1].done);
@@ -428,7 +427,7 @@ static void from_now_on_begins_behind_what_is_committed(void **state)
 	make(&w, state);
 	atomic_store(&w.holds, true);
 	publish_begin(&w, &p);
-	turn_until(&w, event_last(w.f->services->events) == 1);
+	turn_until(&w, event_last(w.f->engine->events) == 1);
 	listen_from(&w, l, -1);
 	atomic_store(&w.holds, false);
 	sem_post(&w.go);
@@ -457,8 +456,8 @@ static void what_is_undone_is_never_told(void **state)
 	publish(&w, "t", 3, 1);
 	turn_until(&w, l->n == 4);
 	assert_counts_up(l, 0, 4);
-	assert_int_equal(event_list(w.f->services->events, 0, &w.f->arena,
-				    &(struct event_filter) {0}, 0, 0, 100, &page),
+	assert_int_equal(event_list(w.f->engine->events, 0, &w.f->arena, &(struct event_filter) {0},
+				    0, 0, 100, &page),
 			 0);
 	assert_int_equal(page.n, 4);
 	free_listener(l);
@@ -566,7 +565,7 @@ static void a_slow_subscriber_falls_behind_and_recovers(void **state)
 
 struct sweeping {
 	struct work work;
-	struct services *services;
+	struct engine *engine;
 	bool more;
 	bool done;
 };
@@ -576,7 +575,7 @@ static int sweep_run(struct work *work, int lane)
 	struct sweeping *s = list_entry(work, struct sweeping, work);
 
 	(void)lane;
-	assert_int_equal(event_sweep(s->services->events, &s->more), 0);
+	assert_int_equal(event_sweep(s->engine->events, &s->more), 0);
 	return 0;
 }
 
@@ -590,9 +589,9 @@ static void sweep_finished(struct work *work, int result)
 
 static void sweep_all_but(struct world *w, int64_t keep)
 {
-	struct sweeping s = {.services = w->f->services, .more = true};
+	struct sweeping s = {.engine = w->f->engine, .more = true};
 
-	events_set_keep(w->f->services->events, 0, keep);
+	events_set_keep(w->f->engine->events, 0, keep);
 	while (s.more) {
 		s.work = (struct work) {.run = sweep_run, .finished = sweep_finished};
 		s.done = false;
@@ -623,8 +622,8 @@ static void what_was_deleted_is_counted_and_told(void **state)
 	turn_until(&w, slow->n == 100);
 	assert_int_equal(slow->gone, 2400);
 	assert_int_equal(slow->n_gone, 1);
-	assert_int_equal(event_list(w.f->services->events, 0, &w.f->arena,
-				    &(struct event_filter) {0}, 2350, 0, 10, &page),
+	assert_int_equal(event_list(w.f->engine->events, 0, &w.f->arena, &(struct event_filter) {0},
+				    2350, 0, 10, &page),
 			 0);
 	assert_int_equal(page.gone, 50);
 	assert_int_equal(page.n, 10);
@@ -643,16 +642,16 @@ static void numbers_go_on_after_a_restart(void **state)
 
 	make(&w, state);
 	publish(&w, "t", 0, 50);
-	last = event_last(w.f->services->events);
+	last = event_last(w.f->engine->events);
 	sweep_all_but(&w, 1);
 	world_restart(&w);
-	assert_int_equal(event_last(w.f->services->events), last);
+	assert_int_equal(event_last(w.f->engine->events), last);
 	listen_from(&w, l, last);
 	publish(&w, "t", 50, 1);
 	turn_until(&w, l->n == 1);
 	assert_int_equal(l->seqs[0], last + 1);
-	assert_int_equal(event_list(w.f->services->events, 0, &w.f->arena,
-				    &(struct event_filter) {0}, last, 0, 10, &page),
+	assert_int_equal(event_list(w.f->engine->events, 0, &w.f->arena, &(struct event_filter) {0},
+				    last, 0, 10, &page),
 			 0);
 	assert_int_equal(page.n, 1);
 	assert_int_equal(page.last, last + 1);
@@ -674,8 +673,8 @@ static void a_number_of_another_log_means_now(void **state)
 	publish(&w, "t", 5, 1);
 	turn_until(&w, l->n == 1);
 	assert_counts_up(l, 5, 1);
-	assert_int_equal(event_list(w.f->services->events, 0, &w.f->arena,
-				    &(struct event_filter) {0}, 1000000, 0, 10, &page),
+	assert_int_equal(event_list(w.f->engine->events, 0, &w.f->arena, &(struct event_filter) {0},
+				    1000000, 0, 10, &page),
 			 0);
 	assert_int_equal(page.n, 0);
 	assert_int_equal(page.last, 6);
@@ -722,7 +721,7 @@ static unsigned n_subscribers(const struct world *w)
 {
 	unsigned n = 0;
 
-	list_for_each (at, following, &w->f->services->events->subscribers)
+	list_for_each (at, following, &w->f->engine->events->subscribers)
 		n++;
 	return n;
 }
@@ -795,7 +794,7 @@ static void a_commit_too_large_to_be_noted_is_read(void **state)
 static void list(struct world *w, const struct event_filter *f, int64_t since_seq, int64_t since_ms,
 		 int64_t limit, struct event_page *page)
 {
-	assert_int_equal(event_list(w->f->services->events, 0, &w->f->arena, f, since_seq, since_ms,
+	assert_int_equal(event_list(w->f->engine->events, 0, &w->f->arena, f, since_seq, since_ms,
 				    limit, page),
 			 0);
 }
@@ -885,7 +884,7 @@ static void word_nothing(struct buf *out, const struct event *e)
 static int on_worded(void *arg, const struct event *e)
 {
 	struct listener *l = arg;
-	struct events *events = l->world->f->services->events;
+	struct events *events = l->world->f->engine->events;
 	char number[24];
 	const struct buf *words = event_words(events, e, word);
 
@@ -912,7 +911,7 @@ static void one_wording_serves_all_who_hear_it(void **state)
 		l[i]->limited = i == 2;
 		l[i]->room = N / 2;
 		assert_int_equal(
-			event_subscribe(w.f->services->events, &all, -1, &sink, &l[i]->subscriber),
+			event_subscribe(w.f->engine->events, &all, -1, &sink, &l[i]->subscriber),
 			0);
 	}
 	publish(&w, "t", 0, N);
@@ -927,7 +926,7 @@ static void one_wording_serves_all_who_hear_it(void **state)
 		free_listener(l[i]);
 	sink.arg = l[0] = new_listener();
 	l[0]->world = &w;
-	assert_int_equal(event_subscribe(w.f->services->events, &all, 0, &sink, &l[0]->subscriber),
+	assert_int_equal(event_subscribe(w.f->engine->events, &all, 0, &sink, &l[0]->subscriber),
 			 0);
 	turn_until(&w, l[0]->n == N);
 	assert_int_equal(n_worded[0], 2 * N);
@@ -1015,9 +1014,9 @@ static void data_that_is_too_large_is_refused(void **state)
 	record_text(&data, "big", (struct text) {.data = big, .len = EVENT_DATA_MAX});
 	new.data = data.root;
 	begin(f);
-	assert_int_equal(event_add(f->services->events, &new), -EMSGSIZE);
+	assert_int_equal(event_add(f->engine->events, &new), -EMSGSIZE);
 	new.data = NULL;
-	assert_int_equal(event_add(f->services->events, &new), 0);
+	assert_int_equal(event_add(f->engine->events, &new), 0);
 	end(f);
 	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);
 	assert_int_equal(page.n, 1);
@@ -1042,10 +1041,10 @@ static void memories_say_that_they_change_but_not_what(void **state)
 	/* Said again within seconds, it is the same memory and no news. */
 	(void)add(f, "a secret", "ann");
 	begin(f);
-	assert_int_equal(memory_update(f->services->memories, &f->arena, &(struct memory_asker) {0},
+	assert_int_equal(memory_update(f->engine->memories, &f->arena, &(struct memory_asker) {0},
 				       m.id, &change, &m, &f->why),
 			 0);
-	assert_int_equal(memory_delete(f->services->memories, &f->arena, &(struct memory_asker) {0},
+	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &(struct memory_asker) {0},
 				       m.id, &deleted, &f->why),
 			 0);
 	end(f);
@@ -1074,7 +1073,7 @@ static void memories_that_expire_say_so(void **state)
 	in.expires_ms = 1;
 	assert_int_equal(add_new(f, &in, &m), 0);
 	begin(f);
-	assert_int_equal(memory_sweep(f->services->memories, &more), 0);
+	assert_int_equal(memory_sweep(f->engine->memories, &more), 0);
 	end(f);
 	assert_false(more);
 	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);

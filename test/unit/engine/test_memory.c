@@ -1,5 +1,5 @@
 /* The rules of memory, over a real store: what is kept, who sees it, and what searches find. */
-#include "services_fixture.h"
+#include "engine_fixture.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -29,8 +29,7 @@ static void what_is_added_comes_back_in_full(void **state)
 	in.metadata = TEXT("{\"a\":1}");
 	assert_int_equal(add_new(f, &in, &made), 0);
 	assert_int_equal(
-		memory_get(f->services->memories, 0, &f->arena, &nobody, made.id, &got, &f->why),
-		0);
+		memory_get(f->engine->memories, 0, &f->arena, &nobody, made.id, &got, &f->why), 0);
 	assert_true(text_is(got.content, "likes tea") && text_is(got.source, "agent"));
 	assert_true(text_is(got.category, "preference") && got.importance == 0.75);
 	assert_true(text_is(got.subjects, "Ann\ntwo lines\n"));
@@ -76,7 +75,7 @@ static void what_cannot_be_is_refused_with_its_name(void **state)
 	in.subjects = subjects;
 	in.n_subjects = MEMORY_SUBJECTS_MAX + 1;
 	refused(f, &in, "subjects");
-	assert_int_equal(memory_stats(f->services->memories, 0, &nobody, &n), 0);
+	assert_int_equal(memory_stats(f->engine->memories, 0, &nobody, &n), 0);
 	assert_int_equal(n.memories.all, 0);
 	for (unsigned i = 0; i < 5; i++) {
 		static const char *const names[] = {"preference", "decision", "fact", "entity",
@@ -93,7 +92,7 @@ static void stats(struct fixture *f, struct memory_counts *ret)
 {
 	const struct memory_asker nobody = asker(NULL, NULL);
 
-	assert_int_equal(memory_stats(f->services->memories, 0, &nobody, ret), 0);
+	assert_int_equal(memory_stats(f->engine->memories, 0, &nobody, ret), 0);
 }
 
 static void a_repetition_gives_the_first_again(void **state)
@@ -164,14 +163,14 @@ static void in_one_batch_a_repetition_is_seen_too(void **state)
 	const struct memory_new in = plain("at once", NULL);
 	struct memory one, two;
 
-	assert_int_equal(services_begin(f->services), 0);
-	assert_int_equal(services_enter(f->services), 0);
-	assert_int_equal(memory_add(f->services->memories, &f->arena, &in, &one, &f->why), 0);
-	assert_int_equal(services_leave(f->services, true), 0);
-	assert_int_equal(services_enter(f->services), 0);
-	assert_int_equal(memory_add(f->services->memories, &f->arena, &in, &two, &f->why), 0);
-	assert_int_equal(services_leave(f->services, true), 0);
-	assert_int_equal(services_commit(f->services), 0);
+	assert_int_equal(engine_begin(f->engine), 0);
+	assert_int_equal(engine_enter(f->engine), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &one, &f->why), 0);
+	assert_int_equal(engine_leave(f->engine, true), 0);
+	assert_int_equal(engine_enter(f->engine), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &two, &f->why), 0);
+	assert_int_equal(engine_leave(f->engine, true), 0);
+	assert_int_equal(engine_commit(f->engine), 0);
 	assert_true(text_equal(one.id, two.id));
 	assert_true(!one.repeated && two.repeated);
 	assert_int_equal(n_found(f, "once", NULL), 1);
@@ -203,8 +202,8 @@ static bool forget(struct fixture *f, struct text id, const char *user)
 	bool deleted;
 
 	begin(f);
-	assert_int_equal(
-		memory_delete(f->services->memories, &f->arena, &by, id, &deleted, &f->why), 0);
+	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, id, &deleted, &f->why),
+			 0);
 	end(f);
 	return deleted;
 }
@@ -217,7 +216,7 @@ static int update(struct fixture *f, struct text id, const char *user, const cha
 	int r;
 
 	begin(f);
-	r = memory_update(f->services->memories, &f->arena, &by, id, &change, &m, &f->why);
+	r = memory_update(f->engine->memories, &f->arena, &by, id, &change, &m, &f->why);
 	end(f);
 	return r;
 }
@@ -254,15 +253,15 @@ static void what_is_gone_takes_no_place_in_the_limit(void **state)
 	add(f, "a long story with a boat somewhere in it", "ann");
 	assert_int_equal(n_found(f, "boat", "ann"), 2);
 	assert_true(forget(f, best.id, "ann"));
-	assert_int_equal(memory_search(f->services->memories, 0, &f->arena, &q, &hits, &n, &f->why),
+	assert_int_equal(memory_search(f->engine->memories, 0, &f->arena, &q, &hits, &n, &f->why),
 			 0);
 	assert_int_equal(n, 1);
 	in.expires_ms = 1;
 	assert_int_equal(add_new(f, &in, &m), 0);
 	begin(f);
-	assert_int_equal(memory_sweep(f->services->memories, &more), 0);
+	assert_int_equal(memory_sweep(f->engine->memories, &more), 0);
 	end(f);
-	assert_int_equal(memory_search(f->services->memories, 0, &f->arena, &q, &hits, &n, &f->why),
+	assert_int_equal(memory_search(f->engine->memories, 0, &f->arena, &q, &hits, &n, &f->why),
 			 0);
 	assert_int_equal(n, 1);
 }
@@ -281,13 +280,13 @@ static void the_sweep_takes_what_expired_out_of_store_and_index(void **state)
 	in.expires_days = -1;
 	assert_int_equal(add_new(f, &in, &m), 0);
 	assert_int_equal(n_found(f, "news", "ann"), 1);
-	assert_int_equal(memory_list(f->services->memories, 0, &f->arena, &all, &rows, &n, &f->why),
+	assert_int_equal(memory_list(f->engine->memories, 0, &f->arena, &all, &rows, &n, &f->why),
 			 0);
 	assert_int_equal(n, 2);
 	begin(f);
-	assert_int_equal(memory_sweep(f->services->memories, &more), 0);
+	assert_int_equal(memory_sweep(f->engine->memories, &more), 0);
 	end(f);
-	assert_int_equal(memory_list(f->services->memories, 0, &f->arena, &all, &rows, &n, &f->why),
+	assert_int_equal(memory_list(f->engine->memories, 0, &f->arena, &all, &rows, &n, &f->why),
 			 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(n_found(f, "news", "ann"), 1);
@@ -304,20 +303,20 @@ static void a_call_that_is_undone_leaves_no_trace(void **state)
 
 	first = add(f, "first boat", "ann");
 	assert_int_equal(n_found(f, "boat", "ann"), 1);
-	assert_int_equal(services_begin(f->services), 0);
-	assert_int_equal(services_enter(f->services), 0);
-	assert_int_equal(memory_add(f->services->memories, &f->arena, &kept, &m, &f->why), 0);
-	assert_int_equal(services_leave(f->services, true), 0);
-	assert_int_equal(services_enter(f->services), 0);
-	assert_int_equal(memory_add(f->services->memories, &f->arena, &undone, &m, &f->why), 0);
+	assert_int_equal(engine_begin(f->engine), 0);
+	assert_int_equal(engine_enter(f->engine), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &kept, &m, &f->why), 0);
+	assert_int_equal(engine_leave(f->engine, true), 0);
+	assert_int_equal(engine_enter(f->engine), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &undone, &m, &f->why), 0);
 	assert_int_equal(
-		memory_delete(f->services->memories, &f->arena, &ann, first.id, &deleted, &f->why),
+		memory_delete(f->engine->memories, &f->arena, &ann, first.id, &deleted, &f->why),
 		0);
 	assert_true(deleted);
-	assert_int_equal(services_leave(f->services, false), 0);
+	assert_int_equal(engine_leave(f->engine, false), 0);
 	/* Nothing is seen before it is committed. */
 	assert_int_equal(n_found(f, "boat", "ann"), 1);
-	assert_int_equal(services_commit(f->services), 0);
+	assert_int_equal(engine_commit(f->engine), 0);
 	assert_int_equal(n_found(f, "boat", "ann"), 2);
 	assert_int_equal(n_found(f, "undone", "ann"), 0);
 	fixture_reopen(f, 64 << 20);
@@ -346,9 +345,9 @@ static void a_commit_that_fails_leaves_no_trace(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
 	in = plain(big, "ann");
 	begin(f);
-	r = memory_add(f->services->memories, &f->arena, &in, &m, &f->why);
-	assert_int_equal(services_leave(f->services, r == 0), 0);
-	r = services_commit(f->services);
+	r = memory_add(f->engine->memories, &f->arena, &in, &m, &f->why);
+	assert_int_equal(engine_leave(f->engine, r == 0), 0);
+	r = engine_commit(f->engine);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	free(big);
 	assert_true(r < 0);
@@ -363,7 +362,7 @@ static void a_commit_that_fails_leaves_no_trace(void **state)
 
 static void fill_users(struct fixture *f, int n_users, int each)
 {
-	assert_int_equal(services_begin(f->services), 0);
+	assert_int_equal(engine_begin(f->engine), 0);
 	for (int i = 0; i < n_users * each; i++) {
 		char content[120], user[16];
 		struct memory_new in;
@@ -373,11 +372,11 @@ static void fill_users(struct fixture *f, int n_users, int each)
 		snprintf(content, sizeof(content), "entry%d about topic%d and word%d", i, i * 7,
 			 i * 13);
 		in = plain(content, user);
-		assert_int_equal(services_enter(f->services), 0);
-		assert_int_equal(memory_add(f->services->memories, &f->arena, &in, &m, &f->why), 0);
-		assert_int_equal(services_leave(f->services, true), 0);
+		assert_int_equal(engine_enter(f->engine), 0);
+		assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->why), 0);
+		assert_int_equal(engine_leave(f->engine, true), 0);
 	}
-	assert_int_equal(services_commit(f->services), 0);
+	assert_int_equal(engine_commit(f->engine), 0);
 }
 
 static void the_index_not_used_for_longest_is_dropped_and_built_again(void **state)
@@ -466,24 +465,24 @@ static void an_update_changes_only_what_is_given(void **state)
 	struct memory made = add(f, "before", "ann"), got;
 
 	begin(f);
-	assert_int_equal(memory_update(f->services->memories, &f->arena, &ann, made.id, &change,
-				       &got, &f->why),
+	assert_int_equal(memory_update(f->engine->memories, &f->arena, &ann, made.id, &change, &got,
+				       &f->why),
 			 0);
 	assert_true(text_is(got.content, "before") && got.importance == 0.5);
 	change.importance = 0;
 	change.category = TEXT("decision");
 	change.metadata = TEXT("{\"b\":2}");
-	assert_int_equal(memory_update(f->services->memories, &f->arena, &ann, made.id, &change,
-				       &got, &f->why),
+	assert_int_equal(memory_update(f->engine->memories, &f->arena, &ann, made.id, &change, &got,
+				       &f->why),
 			 0);
 	change.content = TEXT("");
-	assert_int_equal(memory_update(f->services->memories, &f->arena, &ann, made.id, &change,
-				       &got, &f->why),
+	assert_int_equal(memory_update(f->engine->memories, &f->arena, &ann, made.id, &change, &got,
+				       &f->why),
 			 REFUSE_PARAMS);
 	assert_string_equal(f->why.field, "content");
 	end(f);
 	assert_int_equal(
-		memory_get(f->services->memories, 1, &f->arena, &ann, made.id, &got, &f->why), 0);
+		memory_get(f->engine->memories, 1, &f->arena, &ann, made.id, &got, &f->why), 0);
 	assert_true(text_is(got.content, "before") && text_is(got.category, "decision"));
 	assert_true(got.importance == 0 && text_is(got.metadata, "{\"b\":2}"));
 	assert_int_equal(got.created_ms, made.created_ms);
@@ -501,7 +500,7 @@ static void an_export_meets_each_memory_once(void **state)
 
 	fill_users(f, 3, N / 3);
 	for (;;) {
-		assert_int_equal(memory_export(f->services->memories, 0, &f->arena, &nobody, &page,
+		assert_int_equal(memory_export(f->engine->memories, 0, &f->arena, &nobody, &page,
 					       &rows, &n, &next),
 				 0);
 		if (n == 0)
@@ -538,13 +537,12 @@ static void limits_have_defaults_and_a_most(void **state)
 		struct memory *got;
 		unsigned n;
 
-		assert_int_equal(memory_list(f->services->memories, 0, &f->arena, &filter, &got, &n,
-					     &f->why),
-				 0);
+		assert_int_equal(
+			memory_list(f->engine->memories, 0, &f->arena, &filter, &got, &n, &f->why),
+			0);
 		assert_int_equal(n, rows[i].listed);
 		assert_int_equal(
-			memory_search(f->services->memories, 1, &f->arena, &q, &got, &n, &f->why),
-			0);
+			memory_search(f->engine->memories, 1, &f->arena, &q, &got, &n, &f->why), 0);
 		assert_int_equal(n, rows[i].found);
 	}
 }
@@ -561,12 +559,12 @@ static void a_category_filters_before_the_limit(void **state)
 	fill_users(f, 1, 50);
 	in.category = TEXT("decision");
 	assert_int_equal(add_new(f, &in, &m), 0);
-	assert_int_equal(memory_search(f->services->memories, 0, &f->arena, &q, &hits, &n, &f->why),
+	assert_int_equal(memory_search(f->engine->memories, 0, &f->arena, &q, &hits, &n, &f->why),
 			 0);
 	assert_int_equal(n, 1);
 	assert_true(text_equal(hits[0].id, m.id));
 	q.category = TEXT("gossip");
-	assert_int_equal(memory_search(f->services->memories, 0, &f->arena, &q, &hits, &n, &f->why),
+	assert_int_equal(memory_search(f->engine->memories, 0, &f->arena, &q, &hits, &n, &f->why),
 			 REFUSE_PARAMS);
 	assert_string_equal(f->why.field, "category");
 }
@@ -597,11 +595,11 @@ static void a_check_that_is_told_to_stop_finds_nothing_wrong(void **state)
 	struct fixture *f = *state;
 	struct store_health health;
 
-	services_check(f->services, 0, &health);
+	engine_check(f->engine, 0, &health);
 	assert_true(health.checked && !health.failed);
 	fill_users(f, 4, 5000); /* enough that it looks whether to stop */
-	services_stop(f->services);
-	services_check(f->services, 0, &health);
+	engine_stop(f->engine);
+	engine_check(f->engine, 0, &health);
 	assert_false(health.checked);
 	assert_false(health.failed);
 	assert_string_equal(health.text, "");
@@ -614,7 +612,7 @@ static void a_model_with_a_wrong_key_is_refused_in_words(void **state)
 	struct fixture *f = *state;
 	struct embedding_opts opts = {
 		.url = "http://127.0.0.1:9", .model = "m", .key = "cl\xc3\xa9", .timeout_ms = 1};
-	const struct memories_opts memories = {.store = f->services->store, .model = &opts};
+	const struct memories_opts memories = {.store = f->engine->store, .model = &opts};
 	struct memories *m = NULL;
 
 	assert_int_equal(loop_new(&opts.loop), 0);

@@ -1,5 +1,5 @@
 /* Memory as the daemon uses it: a thread that changes things, several that search. */
-#include "services_fixture.h"
+#include "engine_fixture.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 enum { BATCHES = 60, PER_BATCH = 4, USERS = 3 };
 
 struct crew {
-	struct services *services;
+	struct engine *engine;
 	atomic_int committed[USERS]; /* memories that are surely there */
 	atomic_bool over;
 	atomic_int n_faults;
@@ -43,9 +43,9 @@ static void write_one(struct crew *crew, struct arena *a, int user, int number, 
 	snprintf(content, sizeof(content), "%s boat number%d", keep ? "kept" : "undone", number);
 	in.content = text_of(content);
 	in.by = user_of(user);
-	check(crew, services_enter(crew->services) == 0);
-	check(crew, memory_add(crew->services->memories, a, &in, &m, &why) == 0);
-	check(crew, services_leave(crew->services, keep) == 0);
+	check(crew, engine_enter(crew->engine) == 0);
+	check(crew, memory_add(crew->engine->memories, a, &in, &m, &why) == 0);
+	check(crew, engine_leave(crew->engine, keep) == 0);
 }
 
 static void *write_batches(void *arg)
@@ -58,11 +58,11 @@ static void *write_batches(void *arg)
 		int user = i % USERS;
 
 		arena_reset(&a);
-		check(crew, services_begin(crew->services) == 0);
+		check(crew, engine_begin(crew->engine) == 0);
 		for (int k = 0; k < PER_BATCH; k++)
 			write_one(crew, &a, user, i * PER_BATCH + k, true);
 		write_one(crew, &a, user, i, false);
-		check(crew, services_commit(crew->services) == 0);
+		check(crew, engine_commit(crew->engine) == 0);
 		atomic_fetch_add(&crew->committed[user], PER_BATCH);
 	}
 	arena_done(&a);
@@ -81,12 +81,12 @@ static void look(struct crew_member *me, struct arena *a, int user)
 	struct why why;
 	unsigned n = 0;
 
-	check(crew, memory_search(crew->services->memories, me->lane, a, &q, &hits, &n, &why) == 0);
+	check(crew, memory_search(crew->engine->memories, me->lane, a, &q, &hits, &n, &why) == 0);
 	check(crew, (int)n >= before);
 	for (unsigned i = 0; i < n; i++)
 		check(crew, strncmp(hits[i].content.data, "kept", 4) == 0);
 	check(crew,
-	      memory_search(crew->services->memories, me->lane, a, &undone, &hits, &n, &why) == 0);
+	      memory_search(crew->engine->memories, me->lane, a, &undone, &hits, &n, &why) == 0);
 	check(crew, n == 0);
 	me->n_looks++;
 }
@@ -112,7 +112,7 @@ static void run_crew(struct fixture *f, size_t index_bytes)
 	pthread_t writer, threads[N_READERS];
 
 	fixture_reopen(f, index_bytes);
-	crew.services = f->services;
+	crew.engine = f->engine;
 	for (int i = 0; i < N_READERS; i++) {
 		members[i] = (struct crew_member) {.crew = &crew, .lane = i};
 		assert_int_equal(pthread_create(&threads[i], NULL, search_on, &members[i]), 0);

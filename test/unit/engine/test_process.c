@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "io/console.h"
-#include "io/tree.h"
+#include "io/process/console.h"
+#include "io/process/tree.h"
 #include "engine/approval/approval.h"
 #include "engine/program/process.h"
 

@@ -10,7 +10,7 @@
 
 #include "agent/recall/recall.h"
 #include "base/pack.h"
-#include "io/tree.h"
+#include "io/process/tree.h"
 #include "engine/chat/chat.h"
 #include "engine/chat/rank.h"
 #include "engine/event/event.h"
@@ -77,9 +77,9 @@ static void start_chat(struct world *w)
 	const struct recall_opts recall = {
 		.name = "recall", .budget = 8000, .reserve = 2000, .rank = chat_rank};
 	struct agent *agents[1];
-	const struct chat_opts opts = {.store = w->stage.f->services->store,
-				       .events = w->stage.f->services->events,
-				       .memories = w->stage.f->services->memories,
+	const struct chat_opts opts = {.store = w->stage.f->engine->store,
+				       .events = w->stage.f->engine->events,
+				       .memories = w->stage.f->engine->memories,
 				       .loop = w->stage.loop,
 				       .background = stage_background(&w->stage),
 				       .agents = agents,
@@ -89,7 +89,7 @@ static void start_chat(struct world *w)
 	struct why why;
 
 	assert_int_equal(recall_new(w->stage.loop, &recall, &agents[0]), 0);
-	assert_int_equal(chat_start(&opts, &w->stage.f->services->chat, &why), 0);
+	assert_int_equal(chat_start(&opts, &w->stage.f->engine->chat, &why), 0);
 }
 
 static int to_json(struct arena *a, const struct value *v, struct text *ret_text)
@@ -136,7 +136,7 @@ static int on_gone(void *arg, int64_t n)
 
 static void world_open(struct world *w)
 {
-	struct services *s = w->stage.f->services;
+	struct engine *s = w->stage.f->engine;
 	const struct background background = stage_background(&w->stage);
 	const struct events_opts events = {
 		.store = s->store, .loop = w->stage.loop, .background = background};
@@ -200,8 +200,8 @@ static int world_setup(void **state)
 static void world_close(struct world *w)
 {
 	stage_close(&w->stage);
-	services_close(w->stage.f->services);
-	w->stage.f->services = NULL;
+	engine_close(w->stage.f->engine);
+	w->stage.f->engine = NULL;
 }
 
 static int world_teardown(void **state)
@@ -258,7 +258,7 @@ static struct launched try_new(struct world *w, const struct session_new *in)
 {
 	struct launched l = {0};
 
-	session_launch(w->stage.f->services->sessions, in, on_launched, &l);
+	session_launch(w->stage.f->engine->sessions, in, on_launched, &l);
 	stage_until(&w->stage, l.done);
 	return l;
 }
@@ -278,7 +278,7 @@ static struct session get(struct world *w, struct arena *a, const char *id)
 	struct session row;
 	struct why why;
 
-	if (session_get(w->stage.f->services->sessions, N_READERS - 1, a, text_of(id), false, &row,
+	if (session_get(w->stage.f->engine->sessions, N_READERS - 1, a, text_of(id), false, &row,
 			&why))
 		fail_msg("%s", why.text);
 	return row;
@@ -311,9 +311,9 @@ static void conversation(struct world *w, const char *id, bool chain, char *out,
 	size_t at = 0;
 
 	arena_init(&a, 1 << 26);
-	assert_int_equal(session_events(w->stage.f->services->sessions, N_READERS - 1, &a, &q, &e,
-					&n, &more),
-			 0);
+	assert_int_equal(
+		session_events(w->stage.f->engine->sessions, N_READERS - 1, &a, &q, &e, &n, &more),
+		0);
 	assert_false(more);
 	*out = '\0';
 	for (unsigned i = 0; i < n && at < size; i++)
@@ -344,7 +344,7 @@ static struct asked interrupt(struct world *w, const char *id)
 {
 	struct asked a = {0};
 
-	session_interrupt(w->stage.f->services->sessions, text_of(id), on_asked, &a);
+	session_interrupt(w->stage.f->engine->sessions, text_of(id), on_asked, &a);
 	stage_until(&w->stage, a.done);
 	return a;
 }
@@ -354,7 +354,7 @@ static struct launched go_on(struct world *w, const char *id, const char *query)
 	const struct session_new in = {.query = text_of(query)};
 	struct launched l = {0};
 
-	session_continue(w->stage.f->services->sessions, text_of(id), &in, on_launched, &l);
+	session_continue(w->stage.f->engine->sessions, text_of(id), &in, on_launched, &l);
 	stage_until(&w->stage, l.done);
 	return l;
 }
@@ -595,7 +595,7 @@ static void what_cannot_be_continued(void **state)
 static void approvals_make_it_wait(void **state)
 {
 	struct world *w = *state;
-	struct services *s = w->stage.f->services;
+	struct engine *s = w->stage.f->engine;
 	struct launched l = launch(w, "id c1; say ready; exec sleep 60");
 
 	stage_until(&w->stage, strstr(w->told, "message message"));
@@ -668,7 +668,7 @@ static void on_stopped(void *arg)
 static void a_stop_ends_all(void **state)
 {
 	struct world *w = *state;
-	struct services *s = w->stage.f->services;
+	struct engine *s = w->stage.f->engine;
 	struct launched one = launch(w, "trap '' INT TERM; id c1; say ready; sleep 60; sleep 60");
 	const struct session_new in = {.query = TEXT("x")};
 	struct launched late;
@@ -685,7 +685,7 @@ static void a_stop_ends_all(void **state)
 static void a_stop_catches_what_is_on_its_way(void **state)
 {
 	struct world *w = *state;
-	struct services *s = w->stage.f->services;
+	struct engine *s = w->stage.f->engine;
 	const struct session_new in = {.query = TEXT("exec sleep 60"),
 				       .working_dir = text_of(w->work)};
 	struct launched l = {0};
@@ -736,7 +736,7 @@ static void one_that_ends_meanwhile_is_continued(void **state)
 
 	stage_until(&w->stage, strstr(w->told, "message message"));
 	w->stage.hold_reads = true;
-	session_continue(w->stage.f->services->sessions, text_of(l.id), &in, on_launched, &next);
+	session_continue(w->stage.f->engine->sessions, text_of(l.id), &in, on_launched, &next);
 	snprintf(path, sizeof(path), "%s/go", w->work);
 	assert_int_equal(mkdir(path, 0700), 0);
 	stage_until(&w->stage, strstr(w->told, "running>completed"));
@@ -755,7 +755,7 @@ static void one_that_ends_meanwhile_is_continued(void **state)
 static void a_stop_ends_what_cannot_be_kept(void **state)
 {
 	struct world *w = *state;
-	struct services *s = w->stage.f->services;
+	struct engine *s = w->stage.f->engine;
 	bool stopped = false;
 	char path[300];
 
@@ -774,7 +774,7 @@ static void a_stop_ends_what_cannot_be_kept(void **state)
 static void on_a_full_disk_an_interrupt_is_answered(void **state)
 {
 	struct world *w = *state;
-	struct services *s = w->stage.f->services;
+	struct engine *s = w->stage.f->engine;
 	struct launched l = launch(w, "id c1; say ready; exec sleep 60");
 	struct asked a;
 
@@ -791,7 +791,7 @@ static void on_a_full_disk_an_interrupt_is_answered(void **state)
 					"completing>interrupted "));
 }
 
-/* The server has dropped their calls before the services close. */
+/* The server has dropped their calls before the engine close. */
 static void who_waits_when_all_closes_is_not_told(void **state)
 {
 	struct world *w = *state;
@@ -804,7 +804,7 @@ static void who_waits_when_all_closes_is_not_told(void **state)
 	world_reopen(w);
 	l = launch(w, "trap '' INT; id c1; say ready; sleep 60");
 	stage_until(&w->stage, strstr(w->told, "message message"));
-	session_continue(w->stage.f->services->sessions, text_of(l.id), &in, on_launched, &next);
+	session_continue(w->stage.f->engine->sessions, text_of(l.id), &in, on_launched, &next);
 	stage_until(&w->stage, strstr(w->told, "running>completing"));
 	world_reopen(w);
 	assert_false(next.done);
@@ -843,7 +843,7 @@ static void what_is_too_much_is_not_kept(void **state)
 		      "i=$((i+1)); done; end fine");
 	until(w, l.id, SESSION_COMPLETED);
 	arena_init(&a, 1 << 26);
-	assert_int_equal(session_events(w->stage.f->services->sessions, N_READERS - 1, &a,
+	assert_int_equal(session_events(w->stage.f->engine->sessions, N_READERS - 1, &a,
 					&(struct session_events_query) {.session = text_of(l.id),
 									.raw = true},
 					&e, &n, &more),
@@ -866,7 +866,7 @@ static void long_lines_come_whole(void **state)
 
 	until(w, l.id, SESSION_COMPLETED);
 	arena_init(&a, 1 << 26);
-	assert_int_equal(session_events(w->stage.f->services->sessions, N_READERS - 1, &a,
+	assert_int_equal(session_events(w->stage.f->engine->sessions, N_READERS - 1, &a,
 					&(struct session_events_query) {.session = text_of(l.id)},
 					&e, &n, &more),
 			 0);

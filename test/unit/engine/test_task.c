@@ -13,11 +13,11 @@
 #include "base/pack.h"
 #include "base/record.h"
 #include "dialect/aiwg/aiwg.h"
-#include "io/tree.h"
+#include "io/process/tree.h"
 #include "engine/chat/chat.h"
 #include "engine/chat/rank.h"
 #include "engine/event/event.h"
-#include "io/supervisor.h"
+#include "io/process/supervisor.h"
 #include "engine/task/task.h"
 #include "engine/task/inner.h"
 
@@ -66,9 +66,9 @@ static struct agent *new_recall(struct world *w)
 static void start_chat(struct world *w)
 {
 	struct agent *agents[1] = {new_recall(w)};
-	const struct chat_opts opts = {.store = w->stage.f->services->store,
-				       .events = w->stage.f->services->events,
-				       .memories = w->stage.f->services->memories,
+	const struct chat_opts opts = {.store = w->stage.f->engine->store,
+				       .events = w->stage.f->engine->events,
+				       .memories = w->stage.f->engine->memories,
 				       .loop = w->stage.loop,
 				       .background = stage_background(&w->stage),
 				       .agents = agents,
@@ -77,7 +77,7 @@ static void start_chat(struct world *w)
 				       .system = ""};
 	struct why why;
 
-	assert_int_equal(chat_start(&opts, &w->stage.f->services->chat, &why), 0);
+	assert_int_equal(chat_start(&opts, &w->stage.f->engine->chat, &why), 0);
 }
 
 static void world_open(struct world *w)
@@ -86,11 +86,11 @@ static void world_open(struct world *w)
 	const struct task_project projects[] = {{.folder = w->project, .program = program},
 						{.folder = w->stage.f->dir}};
 	const struct task_group_limit groups[] = {{.name = "alone", .parallel = 1}};
-	const struct events_opts events = {.store = w->stage.f->services->store,
+	const struct events_opts events = {.store = w->stage.f->engine->store,
 					   .loop = w->stage.loop,
 					   .background = stage_background(&w->stage)};
 	struct tasks_opts opts = {
-		.store = w->stage.f->services->store,
+		.store = w->stage.f->engine->store,
 		.loop = w->stage.loop,
 		.background = stage_background(&w->stage),
 		.output_folder = w->output,
@@ -106,18 +106,18 @@ static void world_open(struct world *w)
 	};
 	struct why why = {0};
 
-	assert_int_equal(events_start(&events, &w->stage.f->services->events), 0);
+	assert_int_equal(events_start(&events, &w->stage.f->engine->events), 0);
 	start_chat(w);
-	opts.events = w->stage.f->services->events;
-	opts.chat = w->stage.f->services->chat;
-	if (tasks_start(&opts, &w->stage.f->services->tasks, &why) != 0)
+	opts.events = w->stage.f->engine->events;
+	opts.chat = w->stage.f->engine->chat;
+	if (tasks_start(&opts, &w->stage.f->engine->tasks, &why) != 0)
 		fail_msg("%s", why.text);
 	stage_open(&w->stage);
 }
 
 static struct tasks *tasks_of(struct world *w)
 {
-	return w->stage.f->services->tasks;
+	return w->stage.f->engine->tasks;
 }
 
 static int world_setup(void **state)
@@ -144,8 +144,8 @@ static int world_setup(void **state)
 static void world_close(struct world *w)
 {
 	stage_close(&w->stage);
-	services_close(w->stage.f->services);
-	w->stage.f->services = NULL;
+	engine_close(w->stage.f->engine);
+	w->stage.f->engine = NULL;
 }
 
 static int world_teardown(void **state)
@@ -850,7 +850,7 @@ static void changes_are_events(void **state)
 	struct event_page page;
 
 	wait_for(w, told.id, TASK_COMPLETED);
-	assert_int_equal(event_list(w->stage.f->services->events, 1, &w->stage.f->arena, &f, -1, 0,
+	assert_int_equal(event_list(w->stage.f->engine->events, 1, &w->stage.f->arena, &f, -1, 0,
 				    100, &page),
 			 0);
 	assert_int_equal(page.n, 3);
@@ -869,7 +869,7 @@ static struct text told_result(struct world *w, const char *id)
 	struct event_page page;
 
 	wait_for(w, id, TASK_COMPLETED);
-	assert_int_equal(event_list(w->stage.f->services->events, 1, &w->stage.f->arena, &f, -1, 0,
+	assert_int_equal(event_list(w->stage.f->engine->events, 1, &w->stage.f->arena, &f, -1, 0,
 				    100, &page),
 			 0);
 	assert_int_equal(page.n, 1);
@@ -1027,7 +1027,7 @@ static struct told run_then_fail_writes(struct world *w)
 	struct told told = run(w, "exit 1");
 
 	wait_for(w, told.id, TASK_FAILED);
-	stage_until(&w->stage, w->stage.f->services->tasks->keeper.n_changes == 0);
+	stage_until(&w->stage, w->stage.f->engine->tasks->keeper.n_changes == 0);
 	w->stage.fail_writes = -ENOSPC;
 	return told;
 }
@@ -1112,7 +1112,7 @@ static struct told run_until_it_begins(struct world *w)
 	w->stage.hold_writes = true;
 	stage_until(&w->stage, w->stage.held);
 	assert_int_equal(told.n, 1);
-	assert_int_equal(w->stage.f->services->tasks->n_running, 1);
+	assert_int_equal(w->stage.f->engine->tasks->n_running, 1);
 	return told;
 }
 
@@ -1175,10 +1175,10 @@ static void a_run_that_is_not_kept_waits_for_the_store(void **state)
 
 	free(begin_retry(w, id.id));
 	stage_until(&w->stage, w->stage.n_failed >= from + 5);
-	assert_in_range(w->stage.f->services->tasks->keeper.n_changes, 1, 3);
-	assert_int_equal(w->stage.f->services->tasks->n_running, 0);
+	assert_in_range(w->stage.f->engine->tasks->keeper.n_changes, 1, 3);
+	assert_int_equal(w->stage.f->engine->tasks->n_running, 0);
 	w->stage.fail_writes = 0;
-	stage_until(&w->stage, w->stage.f->services->tasks->keeper.n_changes == 0 &&
+	stage_until(&w->stage, w->stage.f->engine->tasks->keeper.n_changes == 0 &&
 				       get(w, id.id).state == TASK_FAILED);
 	assert_int_equal(get(w, id.id).attempts, 1);
 }

@@ -28,9 +28,9 @@ struct world {
 	char text[256];
 };
 
-static struct services *services(struct world *w)
+static struct engine *engine(struct world *w)
 {
-	return w->stage.f->services;
+	return w->stage.f->engine;
 }
 
 /* ---- words ---- */
@@ -70,19 +70,19 @@ static int world_make(void **state, bool allow)
 	tempdir_make(w->folder.path);
 	tempdir_make(w->other.path);
 	stage_make(&w->stage, fixture);
-	events.store = services(w)->store;
+	events.store = engine(w)->store;
 	events.loop = approvals.loop = tools.loop = w->stage.loop;
 	events.background = approvals.background = tools.background = stage_background(&w->stage);
 	tools.folder = w->folder.path;
 	arena_init(&w->arena, 1 << 20);
-	assert_int_equal(events_start(&events, &services(w)->events), 0);
-	approvals.store = services(w)->store;
-	approvals.events = services(w)->events;
-	if (approvals_start(&approvals, &services(w)->approvals, &why) != 0)
+	assert_int_equal(events_start(&events, &engine(w)->events), 0);
+	approvals.store = engine(w)->store;
+	approvals.events = engine(w)->events;
+	if (approvals_start(&approvals, &engine(w)->approvals, &why) != 0)
 		fail_msg("%s", why.text);
-	tools.memories = services(w)->memories;
-	tools.approvals = services(w)->approvals;
-	if (tools_new(&tools, &services(w)->tools, &why) != 0)
+	tools.memories = engine(w)->memories;
+	tools.approvals = engine(w)->approvals;
+	if (tools_new(&tools, &engine(w)->tools, &why) != 0)
 		fail_msg("%s", why.text);
 	stage_open(&w->stage);
 	*state = w;
@@ -104,7 +104,7 @@ static int world_teardown(void **state)
 	struct world *w = *state;
 	void *fixture = w->stage.f;
 
-	tools_stop(services(w)->tools);
+	tools_stop(engine(w)->tools);
 	stage_close(&w->stage);
 	assert_int_equal(teardown(&fixture), 0);
 	timer_free(w->stage.tick);
@@ -140,7 +140,7 @@ static struct tool_run *start(struct world *w, enum tool_id id, const struct rec
 	w->n_told = 0;
 	w->value = NULL;
 	w->text[0] = '\0';
-	if (tool_run(services(w)->tools, &ask, on_result, w, &run, &why) != 0)
+	if (tool_run(engine(w)->tools, &ask, on_result, w, &run, &why) != 0)
 		fail_msg("%s", why.text);
 	assert_int_equal(w->n_told, 0);
 	return run;
@@ -368,16 +368,16 @@ static void nothing_happens_before_it_is_approved(void **state)
 	record_text(&input, "path", TEXT("f"));
 	record_text(&input, "content", TEXT("x"));
 	waits = start(w, TOOL_WRITE, &input);
-	stage_until(&w->stage, approvals_pending(services(w)->approvals) == 1);
+	stage_until(&w->stage, approvals_pending(engine(w)->approvals) == 1);
 	assert_int_equal(w->n_told, 0);
 	/* Who leaves takes the question along. */
 	tool_leave(waits);
-	stage_until(&w->stage, approvals_pending(services(w)->approvals) == 0);
+	stage_until(&w->stage, approvals_pending(engine(w)->approvals) == 0);
 	assert_int_equal(w->n_told, 0);
 	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", "a", NULL), 0);
 	(void)start(w, TOOL_WRITE, &input);
-	stage_until(&w->stage, approvals_pending(services(w)->approvals) == 1);
-	tools_stop(services(w)->tools);
+	stage_until(&w->stage, approvals_pending(engine(w)->approvals) == 1);
+	tools_stop(engine(w)->tools);
 	assert_int_equal(w->n_told, 1);
 	assert_int_equal(w->result, REFUSE_STOPPING);
 }
@@ -397,9 +397,9 @@ static void who_leaves_while_it_is_asked_leaves_no_question(void **state)
 	assert_string_equal(waits->consent.id, "");
 	tool_leave(waits);
 	/* It stays until the question can be withdrawn. */
-	assert_int_equal(services(w)->tools->n_runs, 1);
-	stage_until(&w->stage, services(w)->tools->n_runs == 0);
-	stage_until(&w->stage, approvals_pending(services(w)->approvals) == 0);
+	assert_int_equal(engine(w)->tools->n_runs, 1);
+	stage_until(&w->stage, engine(w)->tools->n_runs == 0);
+	stage_until(&w->stage, approvals_pending(engine(w)->approvals) == 0);
 	assert_int_equal(w->n_told, 0);
 }
 
@@ -430,8 +430,7 @@ static void an_input_with_a_key_twice_is_refused(void **state)
 	record_text(&input, "command", TEXT("true"));
 	record_text(&input, "command", TEXT("false"));
 	ask.input = input.root;
-	assert_int_equal(tool_run(services(w)->tools, &ask, on_result, w, &run, &why),
-			 REFUSE_PARAMS);
+	assert_int_equal(tool_run(engine(w)->tools, &ask, on_result, w, &run, &why), REFUSE_PARAMS);
 	assert_string_equal(why.text, "the input of a tool has 'command' twice");
 	assert_null(run);
 }

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/cgroup.h"
-#include "io/child.h"
+#include "io/process/cgroup.h"
+#include "io/process/child.h"
 
 struct fixture {
 	struct loop *loop;

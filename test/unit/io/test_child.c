@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "io/child.h"
+#include "io/process/child.h"
 #include "tempdir.h"
 
 struct fixture {

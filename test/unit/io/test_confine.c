@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/confine.h"
-#include "io/private_folder.h"
+#include "io/process/confine.h"
+#include "io/process/private_folder.h"
 
 static void run(const char *command, const char *folder)
 {

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/output_file.h"
+#include "io/process/output_file.h"
 #include "tempdir.h"
 
 enum { MAX = 1000, HEAD = 43 };

@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "io/tree.h"
-#include "io/supervisor.h"
+#include "io/process/tree.h"
+#include "io/process/supervisor.h"
 
 static const char owner[] = "test-supervisor";
 

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/child.h"
-#include "io/tree.h"
+#include "io/process/child.h"
+#include "io/process/tree.h"
 
 enum { LIFE_S = 60, OUT_MAX = 1 << 16 };
 

@@ -8,7 +8,7 @@
  * everything is prepared before, no signal handler of ours can run in it, and it does nothing
  * but system calls. It leaves its errors in our memory.
  */
-#include "io/spawn.h"
+#include "io/process/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "io/tree.h"
+#include "io/process/tree.h"
 
 enum {
 	STACK_SIZE = 64 * 1024,

@@ -3,7 +3,7 @@
  * so that neither our stack nor our descriptors depend on how deep a program has nested them.
  * No link is followed on the way.
  */
-#include "io/private_folder.h"
+#include "io/process/private_folder.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * where there is one; both are searched again and again until nobody is left, since processes
  * are born while we look. None of that blocks: between two searches the loop turns.
  */
-#include "io/supervisor.h"
+#include "io/process/supervisor.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "io/cgroup.h"
-#include "io/child.h"
-#include "io/environment.h"
+#include "io/process/cgroup.h"
+#include "io/process/child.h"
+#include "io/process/environment.h"
 
 enum {
 	GRACE_MS = 250,    /* for output that others hold open when the child has ended */

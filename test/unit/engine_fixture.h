@@ -1,11 +1,11 @@
-/* The services over a real store in a folder of its own, and calls as the writer makes them. */
+/* The engine over a real store in a folder of its own, and calls as the writer makes them. */
 #pragma once
 
 #include "check.h"
 
 #include "base/arena.h"
 #include "engine/memory/memory.h"
-#include "engine/services.h"
+#include "engine/engine.h"
 #include "tempdir.h"
 
 enum { URL_LEN = 160, N_READERS = 2 };
@@ -13,7 +13,7 @@ enum { URL_LEN = 160, N_READERS = 2 };
 struct fixture {
 	char dir[TEMPDIR_MAX];
 	char url[URL_LEN];
-	struct services *services;
+	struct engine *engine;
 	struct arena arena;
 	struct why why;
 };
@@ -21,27 +21,27 @@ struct fixture {
 /* Anew, so that it knows the event log that was started meanwhile. */
 static inline void fixture_memories(struct fixture *f, size_t index_bytes)
 {
-	const struct memories_opts opts = {.store = f->services->store,
-					   .events = f->services->events,
+	const struct memories_opts opts = {.store = f->engine->store,
+					   .events = f->engine->events,
 					   .n_readers = N_READERS,
 					   .index_bytes = index_bytes};
 
-	memories_free(f->services->memories);
-	assert_int_equal(memories_start(&opts, &f->services->memories, &f->why), 0);
+	memories_free(f->engine->memories);
+	assert_int_equal(memories_start(&opts, &f->engine->memories, &f->why), 0);
 }
 
 static inline void fixture_open(struct fixture *f, size_t index_bytes)
 {
-	const struct services_opts opts = {.store = f->url, .n_readers = N_READERS};
+	const struct engine_opts opts = {.store = f->url, .n_readers = N_READERS};
 
-	if (services_open(&opts, &f->services, &f->why) != 0)
+	if (engine_open(&opts, &f->engine, &f->why) != 0)
 		fail_msg("%s", f->why.text);
 	fixture_memories(f, index_bytes);
 }
 
 static inline void fixture_reopen(struct fixture *f, size_t index_bytes)
 {
-	services_close(f->services);
+	engine_close(f->engine);
 	fixture_open(f, index_bytes);
 }
 
@@ -63,7 +63,7 @@ static inline int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	services_close(f->services);
+	engine_close(f->engine);
 	arena_done(&f->arena);
 	tempdir_remove(f->dir);
 	free(f);
@@ -77,14 +77,14 @@ static inline struct memory_asker asker(const char *user, const char *chat)
 
 static inline void begin(struct fixture *f)
 {
-	assert_int_equal(services_begin(f->services), 0);
-	assert_int_equal(services_enter(f->services), 0);
+	assert_int_equal(engine_begin(f->engine), 0);
+	assert_int_equal(engine_enter(f->engine), 0);
 }
 
 static inline void end(struct fixture *f)
 {
-	assert_int_equal(services_leave(f->services, true), 0);
-	assert_int_equal(services_commit(f->services), 0);
+	assert_int_equal(engine_leave(f->engine, true), 0);
+	assert_int_equal(engine_commit(f->engine), 0);
 }
 
 /* In a batch of its own. */
@@ -94,7 +94,7 @@ static inline int add_new(struct fixture *f, const struct memory_new *in, struct
 
 	f->why = (struct why) {0};
 	begin(f);
-	r = memory_add(f->services->memories, &f->arena, in, ret, &f->why);
+	r = memory_add(f->engine->memories, &f->arena, in, ret, &f->why);
 	end(f);
 	return r;
 }
@@ -121,7 +121,7 @@ static inline int search(struct fixture *f, const char *query, const char *user,
 		.text = text_of(query), .by = asker(user, NULL), .limit = 1000};
 
 	f->why = (struct why) {0};
-	return memory_search(f->services->memories, 0, &f->arena, &q, ret_hits, ret_n, &f->why);
+	return memory_search(f->engine->memories, 0, &f->arena, &q, ret_hits, ret_n, &f->why);
 }
 
 static inline unsigned n_found(struct fixture *f, const char *query, const char *user)

@@ -1,4 +1,4 @@
-#include "io/lineage.h"
+#include "io/process/lineage.h"
 
 #include <fcntl.h>
 #include <stdio.h>

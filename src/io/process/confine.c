@@ -1,4 +1,4 @@
-#include "io/confine.h"
+#include "io/process/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,10 +130,8 @@ int confine_open(const char *const *paths, int *ret_fd, struct why *why)
 {
 	static const char *const always[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"};
 	CLEANUP(closep) int fd = -1;
-	int r = confine_check(why);
+	int r = confine_check(why) ?: create(&fd);
 
-	if (r == 0)
-		r = create(&fd);
 	for (; r == 0 && *paths; paths++)
 		r = allow(fd, *paths, why);
 	for (unsigned i = 0; r == 0 && i < sizeof(always) / sizeof(always[0]); i++)

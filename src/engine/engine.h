@@ -29,7 +29,7 @@ struct store_health {
 	char text[200];
 };
 
-struct services {
+struct engine {
 	struct store *store;
 	struct memories *memories;     /* see memory.h */
 	struct chat *chat;             /* NULL: not started; see chat.h */
@@ -45,46 +45,45 @@ struct services {
 	struct store_health health;
 };
 
-struct services_opts {
+struct engine_opts {
 	const char *store;  /* "sqlite:PATH" */
 	unsigned n_readers; /* as many as there are reader threads */
 };
 
-int services_open(const struct services_opts *opts, struct services **ret_services,
-		  struct why *why);
-void services_close(struct services *s); /* accepts NULL */
+int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct why *why);
+void engine_close(struct engine *s); /* accepts NULL */
 
 /* For the writer's thread: around a batch of calls, and around each of them.
  * What a call changed is seen by searches once the batch is committed. */
-int services_begin(void *services);
-int services_commit(void *services);
-int services_enter(void *services);
-int services_leave(void *services, bool keep);
+int engine_begin(void *engine);
+int engine_commit(void *engine);
+int engine_enter(void *engine);
+int engine_leave(void *engine, bool keep);
 
 /*
  * What is to be told of a batch that was just committed, as work whose `finished` shall come on
  * the loop behind those of the batch's calls; `run` does not come. For the writer's thread, after
- * services_commit. Whoever finds it ready may leave it: it goes with the next.
+ * engine_commit. Whoever finds it ready may leave it: it goes with the next.
  */
 struct work;
-bool services_trails(const struct services *s);
-struct work *services_trailer(struct services *s);
+bool engine_trails(const struct engine *s);
+struct work *engine_trailer(struct engine *s);
 
 /* Copies the store into a new file, while it is in use. For a reader's thread. */
-int services_backup(struct services *s, const char *path, struct why *why);
+int engine_backup(struct engine *s, const char *path, struct why *why);
 
 /* Why nothing can be written now, as -errno; 0: it can, as far as is known. Any thread. */
-int services_failing(const struct services *s);
+int engine_failing(const struct engine *s);
 
-const char *services_store_path(const struct services *s);
+const char *engine_store_path(const struct engine *s);
 
 /* From any thread: long work under way on readers' threads (backup, check) ends early. */
-void services_stop(struct services *s);
+void engine_stop(struct engine *s);
 
 /* After a crash the store wants to be looked through; on a reader's thread. */
-bool services_need_check(const struct services *s);
-void services_check(struct services *s, int lane, struct store_health *ret_health);
+bool engine_need_check(const struct engine *s);
+void engine_check(struct engine *s, int lane, struct store_health *ret_health);
 
 /* The loop's thread only. */
-void services_set_health(struct services *s, const struct store_health *health);
-const struct store_health *services_health(const struct services *s);
+void engine_set_health(struct engine *s, const struct store_health *health);
+const struct store_health *engine_health(const struct engine *s);

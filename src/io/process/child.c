@@ -13,7 +13,7 @@
  * them is closed. The one that waits for the end stays open until the child was
  * reaped, even after child_free: closed earlier, nobody would ever wait for it.
  */
-#include "io/child.h"
+#include "io/process/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,9 +30,9 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "io/cgroup.h"
+#include "io/process/cgroup.h"
 #include "io/loop_uv.h"
-#include "io/spawn.h"
+#include "io/process/spawn.h"
 
 enum {
 	READ_SIZE = 32 * 1024,
@@ -431,9 +431,7 @@ static int child_new(struct loop *l, const struct child_opts *opts, struct child
 	c->process.group_gone = true;
 	list_init(&c->process.link);
 	c->pidfd = -1;
-	r = timer_new(l, on_grace, c, &c->grace);
-	if (r == 0)
-		r = timer_new(l, escalate, c, &c->escalation);
+	r = timer_new(l, on_grace, c, &c->grace) ?: timer_new(l, escalate, c, &c->escalation);
 	if (r != 0) {
 		timer_free(c->grace);
 		free(c);

@@ -1,4 +1,4 @@
-#include "engine/services.h"
+#include "engine/engine.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,24 +18,24 @@
 #include "engine/automation/trust.h"
 #include "store/store.h"
 
-int services_open(const struct services_opts *opts, struct services **ret_services, struct why *why)
+int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct why *why)
 {
 	const struct store_opts store_opts = {.n_readers = opts->n_readers};
-	struct services *s = calloc(1, sizeof(*s));
+	struct engine *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	r = store_open(opts->store, &store_opts, &s->store, why);
 	if (r != 0) {
-		services_close(s);
+		engine_close(s);
 		return r;
 	}
-	*ret_services = s;
+	*ret_engine = s;
 	return 0;
 }
 
-void services_close(struct services *s)
+void engine_close(struct engine *s)
 {
 	if (!s)
 		return;
@@ -54,18 +54,18 @@ void services_close(struct services *s)
 	free(s);
 }
 
-int services_begin(void *services)
+int engine_begin(void *engine)
 {
-	struct services *s = services;
+	struct engine *s = engine;
 
 	memories_dropped(s->memories);
 	events_dropped(s->events);
 	return store_begin(s->store);
 }
 
-int services_commit(void *services)
+int engine_commit(void *engine)
 {
-	struct services *s = services;
+	struct engine *s = engine;
 	int r = store_commit(s->store);
 
 	if (r == 0) {
@@ -78,18 +78,18 @@ int services_commit(void *services)
 	return r;
 }
 
-int services_enter(void *services)
+int engine_enter(void *engine)
 {
-	struct services *s = services;
+	struct engine *s = engine;
 
 	memories_mark(s->memories);
 	events_mark(s->events);
 	return store_savepoint(s->store);
 }
 
-int services_leave(void *services, bool keep)
+int engine_leave(void *engine, bool keep)
 {
-	struct services *s = services;
+	struct engine *s = engine;
 
 	if (keep)
 		return store_release(s->store);
@@ -98,42 +98,42 @@ int services_leave(void *services, bool keep)
 	return store_rollback_to(s->store);
 }
 
-bool services_trails(const struct services *s)
+bool engine_trails(const struct engine *s)
 {
 	return events_ready(s->events);
 }
 
-struct work *services_trailer(struct services *s)
+struct work *engine_trailer(struct engine *s)
 {
 	return events_trailer(s->events);
 }
 
-int services_backup(struct services *s, const char *path, struct why *why)
+int engine_backup(struct engine *s, const char *path, struct why *why)
 {
 	return store_backup(s->store, path, why);
 }
 
-void services_stop(struct services *s)
+void engine_stop(struct engine *s)
 {
 	store_stop(s->store);
 }
 
-int services_failing(const struct services *s)
+int engine_failing(const struct engine *s)
 {
 	return store_failing(s->store);
 }
 
-const char *services_store_path(const struct services *s)
+const char *engine_store_path(const struct engine *s)
 {
 	return store_path(s->store);
 }
 
-bool services_need_check(const struct services *s)
+bool engine_need_check(const struct engine *s)
 {
 	return !store_was_clean(s->store);
 }
 
-void services_check(struct services *s, int lane, struct store_health *ret_health)
+void engine_check(struct engine *s, int lane, struct store_health *ret_health)
 {
 	struct why why = {.text = ""};
 	int r = store_quick_check(s->store, lane, &why);
@@ -146,12 +146,12 @@ void services_check(struct services *s, int lane, struct store_health *ret_healt
 			 r > 0 ? why.text : strerror(-r));
 }
 
-void services_set_health(struct services *s, const struct store_health *health)
+void engine_set_health(struct engine *s, const struct store_health *health)
 {
 	s->health = *health;
 }
 
-const struct store_health *services_health(const struct services *s)
+const struct store_health *engine_health(const struct engine *s)
 {
 	return &s->health;
 }

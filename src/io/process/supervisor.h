@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/why.h"
 #include "io/loop.h"
-#include "io/tree.h"
+#include "io/process/tree.h"
 
 struct environment;
 struct supervised;

@@ -7,7 +7,7 @@
  * A reader opens PATH first and then PATH.1. Whatever is rotated in between, it then has one
  * or two pieces that were true at some time, and tells them apart by their first lines.
  */
-#include "io/output_file.h"
+#include "io/process/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

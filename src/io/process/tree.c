@@ -6,7 +6,7 @@
  * bits for the owner, 31 for the rest. It is read with one system call, from any process of
  * ours, while the environment may be unreadable, huge, or on a page that cannot be loaded.
  */
-#include "io/tree.h"
+#include "io/process/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "io/spawn.h"
+#include "io/process/spawn.h"
 
 enum {
 	LIFE_LEN = 16,

@@ -5,7 +5,7 @@
  * A descriptor is closed after its handle, never before: libuv would remove the number from
  * its poll when it may already be somebody else's.
  */
-#include "io/console.h"
+#include "io/process/console.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -243,10 +243,8 @@ static int make_pipe(int *ret_read, int *ret_write)
 
 static int make_pipes(struct console *c)
 {
-	int r = make_pipe(&c->streams[0], &c->in.fd);
+	int r = make_pipe(&c->streams[0], &c->in.fd) ?: make_pipe(&c->out.fd, &c->streams[1]);
 
-	if (r == 0)
-		r = make_pipe(&c->out.fd, &c->streams[1]);
 	if (r != 0)
 		return r;
 	c->streams[2] = fcntl(c->streams[1], F_DUPFD_CLOEXEC, 3);

@@ -1,9 +1,9 @@
-#include "io/environment.h"
+#include "io/process/environment.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "io/tree.h"
+#include "io/process/tree.h"
 
 /* Without these few a shell does not work. None of them is a secret. */
 static const char *const brief[] = {"PATH", "HOME", "USER",  "LOGNAME", "SHELL",    "LANG", "TZ",
