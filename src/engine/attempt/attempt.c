@@ -24,7 +24,7 @@ struct text tail_of(const struct buf *b, size_t max)
 {
 	size_t from = b->len > max ? b->len - max : 0;
 
-	/* Not in the middle of a character. */
+	/* Do not cut in the middle of a character. */
 	while (from > 0 && from < b->len && ((unsigned char)b->data[from] & 0xc0) == 0x80)
 		from++;
 	return (struct text) {.data = b->data ? b->data + from : "", .len = b->len - from};

@@ -1,6 +1,7 @@
 /*
- * The writer's side of the log. An event is stored with the change that it tells of, and noted.
- * Once the batch is committed the notes go to the loop, behind the answers.
+ * The writer's side of the log. An event is stored in the transaction of the change that it
+ * reports, and is noted as well. Once the batch is committed, the notes are handed to the
+ * loop, which acts on them after the answers are sent.
  *
  * The notes only save reading: where they are missing, subscribers are served from the store.
  */
@@ -124,7 +125,7 @@ int event_add_numbered(struct events *e, const struct event_new *new, int64_t *r
 	e->batch->last = event.seq;
 	if (e->batch->incomplete)
 		return 0;
-	/* One that subscribes before the commit finds it in the store. */
+	/* A subscriber that subscribes before the commit finds the event in the store. */
 	e->batch->incomplete = atomic_load(&e->n_subscribers) == 0 || note(e->batch, &event) != 0;
 	return 0;
 }

@@ -1,11 +1,11 @@
 /*
- * The event log. Each change adds its event in the same transaction. Subscribers are told after
- * the commit, and after the answers of the calls that caused it; a client that was away asks for
- * what it missed.
+ * The event log. Each change adds its event in the same transaction. Subscribers receive it
+ * after the commit, and after the calls that caused it are answered; a client that was away
+ * asks for what it missed.
  *
- * Events are kept for a time and up to a number. Nobody waits for a subscriber that does not
- * keep up: it falls behind, and is served from the store when it can take more. It is told how
- * many events were deleted meanwhile.
+ * Events are kept for a limited time and up to a limited number. Nobody waits for a slow
+ * subscriber: it falls behind, and is served from the store when it can take more. It learns
+ * how many events were deleted in the meantime.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum {
 	EVENT_TYPES_MAX = 32,
 	EVENT_PAGE_MAX = 1000,
 	EVENT_PAGE_DEFAULT = 100,
-	EVENT_DATA_MAX = 256 << 10, /* bytes of one event's data, packed */
+	EVENT_DATA_MAX = 256 << 10, /* bytes of one event's data when packed */
 };
 
 struct events_opts {
@@ -41,25 +41,25 @@ struct events_opts {
 	int64_t keep;    /* events; 0: any number */
 };
 
-/* Before the first call. */
+/* Must be called before the first call is served. */
 int events_start(const struct events_opts *opts, struct events **ret_events);
-void events_free(struct events *e); /* accepts NULL; after the last work has finished */
+void events_free(struct events *e); /* accepts NULL; call it after the last work has finished */
 
-/* From now on; the loop's thread. */
+/* Takes effect from now on. Runs on the loop's thread. */
 void events_set_keep(struct events *e, int64_t keep_ms, int64_t keep);
 
 struct event_new {
 	const char *type;
-	struct text project, session, run; /* {NULL, 0}: of none */
+	struct text project, session, run; /* {NULL, 0}: none */
 	const struct value *data;          /* an object; NULL: {} */
-	struct text packed;                /* ... or that, instead */
+	struct text packed;                /* used instead of data */
 };
 
-/* On the writer's thread, within a call: the event is kept and told if the call's change is kept.
- * -EMSGSIZE for data that is too large. Where no log was started (NULL), nothing happens. */
+/* Runs on the writer's thread, within a call: the event is kept and sent if the call's change is
+ * kept. Returns -EMSGSIZE if the data is too large. Does nothing if no log was started (NULL). */
 int event_add(struct events *e, const struct event_new *new);
 
-/* Data that is packed member by member. */
+/* Event data that is packed member by member. */
 struct event_data {
 	struct buf bytes;
 	struct packer members;
@@ -67,10 +67,10 @@ struct event_data {
 
 void event_data_begin(struct event_data *d);
 
-/* Adds the event with this data, which ends in any case. */
+/* Adds the event with this data. The data is released in any case. */
 int event_add_data(struct events *e, struct event_new *new, struct event_data *d);
 
-/* As event_add, and its number; 0 where no log was started. */
+/* Like event_add, but also returns the event's number; 0 if no log was started. */
 int event_add_numbered(struct events *e, const struct event_new *new, int64_t *ret_seq);
 
 struct event_filter {
@@ -79,85 +79,89 @@ struct event_filter {
 	struct text project, session, run; /* {NULL, 0}: any */
 };
 
-/* A star in a type stands for anything, also for nothing. */
+/* A star in a type matches any text, including none. */
 bool event_passes(const struct event *e, const struct event_filter *f);
 
 struct event_page {
 	const struct event *events;
 	unsigned n;
-	int64_t last; /* seq to go on from; where nothing was found, that of the whole log */
-	bool more;    /* there may be */
-	int64_t gone; /* how many behind since_seq are not held any more, of whatever type */
+	int64_t last; /* seq to continue from; the log's last one if nothing was found */
+	bool more;    /* there may be more */
+	int64_t gone; /* how many events after since_seq are no longer held, of any type */
 };
 
-/* On a reader's thread. since_seq: those behind it, -1: not asked for; since_ms: of then and
- * later, 0: any. With neither: the newest `limit` (0: EVENT_PAGE_DEFAULT), oldest of them first. */
+/* Runs on a reader's thread. since_seq: only events after it, -1 for no such bound; since_ms:
+ * only events of that time and later, 0 for any. With neither, the page holds the newest `limit`
+ * events (0: EVENT_PAGE_DEFAULT), oldest first. */
 int event_list(struct events *e, int lane, struct arena *a, const struct event_filter *f,
 	       int64_t since_seq, int64_t since_ms, int64_t limit, struct event_page *ret_page);
 
-/* On a reader's thread: how many of a type are held. */
+/* Runs on a reader's thread. Counts the events of a type that are held. */
 int event_count(struct events *e, int lane, struct text type, int64_t *ret_n);
 
-/* How a subscriber is that did not take an event. */
+/* The state of a subscriber that did not take an event. */
 enum event_look {
-	EVENT_TAKES, /* it would take some now */
+	EVENT_TAKES, /* it can take some now */
 	EVENT_WAITS, /* it will take them later, and loses none until then */
-	EVENT_LOSES, /* it has stalled: while it says so it loses what it does not keep */
+	EVENT_LOSES, /* it has stalled: in this state it loses what it does not keep */
 };
 
-/* Its functions may subscribe and unsubscribe, also themselves. */
+/* Its functions may subscribe and unsubscribe, even their own subscription. */
 struct event_sink {
-	/* 0, or -ENOBUFS: it is offered again later. After any other result nothing more comes. */
+	/* Returns 0, or -ENOBUFS to be offered the event again later. After any other result
+	 * nothing more is sent. */
 	int (*on_event)(void *arg, const struct event *e);
-	/* So many were deleted before they could be told, or lost. The results are the same. */
+	/* This many were deleted before they could be sent, or were lost. The results mean the
+	 * same. */
 	int (*on_gone)(void *arg, int64_t n);
-	/* Asked after -ENOBUFS, from time to time. NULL: EVENT_TAKES. */
+	/* Called from time to time after -ENOBUFS. NULL: EVENT_TAKES. */
 	enum event_look (*look)(void *arg);
-	/* Asked of one that loses, for an event that passes its filter: would it be told of this
-	 * one at all; does it keep it for later, beside n others? NULL where look never says
-	 * EVENT_LOSES. */
+	/* Called for a subscriber that loses events, for each event that passes its filter:
+	 * would it be sent this one at all, and does it keep it for later, beside n others? NULL
+	 * if look never returns EVENT_LOSES. */
 	bool (*wants)(void *arg, const struct event *e);
 	bool (*keeps)(void *arg, unsigned n);
-	/* After the last of some that came together. May be NULL. */
+	/* Called after the last of several events that came together. May be NULL. */
 	void (*flush)(void *arg);
-	/* Nothing else goes to its client, so it is told all of a commit before the next subscriber
-	 * is told any: the memory of its output can then be used for the next one's. */
+	/* Nothing else goes to its client. It therefore receives all of a commit before the next
+	 * subscriber receives any, so that the next one can reuse the memory of its output. */
 	bool alone;
 	void *arg;
 };
 
-enum { EVENT_KEPT_MAX = 100 }; /* by one that loses */
+enum { EVENT_KEPT_MAX = 100 }; /* by a subscriber that loses events */
 
-/* On the loop. The filter is copied. since_seq: -1: from now on; else first what came behind it.
- * Nothing is told before this returns. */
+/* Runs on the loop. The filter is copied. since_seq: -1 starts from now; otherwise the events
+ * after it come first. Nothing is sent before this returns. */
 int event_subscribe(struct events *e, const struct event_filter *f, int64_t since_seq,
 		    const struct event_sink *sink, struct event_subscriber **ret_subscriber);
 void event_unsubscribe(struct event_subscriber *s); /* accepts NULL */
 
-/* It may take some now: its client has read. Accepts NULL. */
+/* Its client has read, so it may be able to take events now. Accepts NULL. */
 void event_resume(struct event_subscriber *s);
 
-/* The number of the last that is kept; 0 where no log was started. Any thread. */
+/* The number of the last event that is kept; 0 if no log was started. Any thread may call it. */
 int64_t event_last(const struct events *e);
 
-/* Puts an event into words; a fault sticks to the buffer. */
+/* Writes an event in the words of a dialect. An error sticks to the buffer. */
 typedef void event_word_fn(struct buf *out, const struct event *e);
 
 /*
- * Within on_event or wants: what `word` makes of the event, made once for all who hear it in the
- * same words. Valid until these return. NULL without memory.
+ * Only within on_event or wants: what `word` writes for the event. It is written once for all
+ * subscribers that use the same words, and is valid until the callback returns. NULL if memory
+ * runs out.
  */
 struct buf *event_words(struct events *e, const struct event *event, event_word_fn *word);
 
-/* On the writer's thread: deletes some of what is too old or too many. */
+/* Runs on the writer's thread. Deletes some of the events that are too old or too many. */
 int event_sweep(struct events *e, bool *ret_more);
-/* Whether there may be such; any thread. Accepts NULL. */
+/* Whether there may be events to delete. Any thread may call it. Accepts NULL. */
 bool event_sweeps(const struct events *e);
 
 /* ---- for engine.c, on the writer's thread; all accept NULL ---- */
 void events_mark(struct events *e);      /* a call begins */
-void events_undo(struct events *e);      /* ... and is undone */
+void events_undo(struct events *e);      /* the call is undone */
 void events_committed(struct events *e); /* the batch is kept */
-void events_dropped(struct events *e);   /* ... or not */
+void events_dropped(struct events *e);   /* the batch is not kept */
 bool events_ready(const struct events *e);
 struct work *events_trailer(struct events *e);

@@ -1,6 +1,6 @@
 /*
- * Inside engine/event: what the writer notes until its commit, and who is told then.
- * What stands under one thread's name is touched by that thread only.
+ * Internal to engine/event: what the writer notes until its commit, and who is told then. A
+ * member that is listed under one thread's name is touched by that thread only.
  */
 #pragma once
 
@@ -12,9 +12,10 @@
 struct connection;
 
 enum {
-	EVENT_NOTES_BYTES = 4 << 20, /* of the events of one commit; more is read from the store */
-	EVENT_SCAN = 500,            /* rows that are asked of the store at once */
-	EVENT_PAGE_BYTES = 2 << 20,  /* of a page: it must fit into an answer, escaped */
+	EVENT_NOTES_BYTES =
+		4 << 20,  /* of the events of one commit; the rest is read from the store */
+	EVENT_SCAN = 500, /* rows requested from the store at once */
+	EVENT_PAGE_BYTES = 2 << 20, /* of a page: it must fit into an answer even when escaped */
 };
 
 /* The events of one commit on their way to the loop. */
@@ -25,9 +26,9 @@ struct event_batch {
 	struct event *list;
 	unsigned n;
 	unsigned cap;
-	int64_t last; /* number of the last one, also of those that are not in the list; 0: none */
-	bool incomplete; /* some are not in the list: subscribers must read the store */
-	unsigned n_held; /* the loop's: of its events that are held */
+	int64_t last;    /* number of the last event, even if it is not in the list; 0: none */
+	bool incomplete; /* some events are not in the list: subscribers must read the store */
+	unsigned n_held; /* the loop's: how many of its events are still held */
 };
 
 void event_batch_free(struct event_batch *b); /* accepts NULL */
@@ -35,7 +36,7 @@ void event_batch_free(struct event_batch *b); /* accepts NULL */
 /* An event on the loop. */
 struct told {
 	struct event event;
-	struct event_batch *batch; /* whose memory it is in; NULL: a page's */
+	struct event_batch *batch; /* the batch that owns its memory; NULL: a page does */
 	struct event_wording *wordings;
 };
 
@@ -43,9 +44,9 @@ struct told {
 struct recent {
 	struct told *list; /* from first to end */
 	unsigned first, end, cap;
-	int64_t after; /* what is behind this number, and was told, is in it */
+	int64_t after; /* every event after this number that was sent is in it */
 	size_t bytes;
-	struct told *now; /* the one that is being told */
+	struct told *now; /* the event that is being sent */
 	struct event_wording *spare;
 	unsigned n_spare;
 };
@@ -58,24 +59,24 @@ struct events {
 	atomic_llong keep;
 	atomic_llong committed; /* number of the last event that is kept */
 	atomic_uint n_subscribers;
-	atomic_bool swept; /* some were deleted that may be held */
+	atomic_bool swept; /* some events were deleted that may still be held */
 
 	/* the writer's */
 	struct buf packed;
-	struct event_batch *batch; /* of the calls under way */
-	unsigned mark;             /* its n when the call began */
+	struct event_batch *batch; /* events of the calls under way */
+	unsigned mark;             /* its n when the current call began */
 	int64_t mark_last;
 	struct event_batch *ready; /* committed, to be handed over */
 
 	/* the loop's */
 	struct list subscribers;
-	struct list waiting; /* behind, and to be served */
-	struct list blocked; /* behind, and did not take what there was */
+	struct list waiting; /* behind, and due to be served */
+	struct list blocked; /* behind, and did not take the last offer */
 	struct timer *retry; /* runs while somebody is blocked */
 	unsigned n_reading;
-	unsigned telling; /* nobody is freed meanwhile */
+	unsigned telling; /* while set, no subscriber is freed */
 	bool any_dead;
-	int64_t told; /* number of the last one whose call was answered before */
+	int64_t told; /* number of the last event whose call has been answered */
 	struct recent recent;
 };
 
@@ -87,21 +88,22 @@ int event_read_page(struct connection *c, struct arena *a, const struct event_fi
 
 /* ---- recent.c ---- */
 
-/* Takes the batch; on failure it is the caller's. */
+/* Takes ownership of the batch; on failure it stays with the caller. */
 int recent_add(struct recent *v, struct event_batch *b);
-/* Where the first behind this number stands. */
+/* The position of the first event after this number. */
 unsigned recent_find(const struct recent *v, int64_t seq);
-/* Up to this number nobody needs them; and the first, while they are too many. */
+/* Drops the events up to this number, which nobody needs, and the oldest ones while there are
+ * too many. */
 void recent_release(struct recent *v, int64_t seq);
-/* All of it; it begins behind this number. */
+/* Drops everything; what is held then starts after this number. */
 void recent_clear(struct recent *v, int64_t seq);
 void recent_forget_words(struct recent *v, struct told *t);
 void recent_free(struct recent *v);
 
 /* ---- tell.c ---- */
 
-/* On the loop: the calls of the commit were answered. Takes the batch. */
+/* Runs on the loop, once the calls of the commit are answered. Takes ownership of the batch. */
 void events_tell(struct events *e, struct event_batch *b);
-/* On the loop: looks again at those who did not take what there was. */
+/* Runs on the loop. Checks again the subscribers that did not take the last offer. */
 void event_retry(void *events);
 void event_drop_subscribers(struct events *e);

@@ -1,6 +1,6 @@
 /*
  * Pages of the log. The store selects by project, session and run; types are compared here. A
- * page goes through a bounded number of rows and says where to go on.
+ * page scans a bounded number of rows and says where to continue.
  */
 #include <errno.h>
 
@@ -11,7 +11,7 @@
 #include "store/store.h"
 
 enum {
-	SCAN_ROWS_MAX = 20000, /* looked at for one page */
+	SCAN_ROWS_MAX = 20000, /* rows scanned for one page */
 	SCAN_BYTES = 4 << 20,  /* of rows held at once */
 };
 
@@ -39,7 +39,7 @@ bool event_passes(const struct event *e, const struct event_filter *f)
 
 /* ---- rows ---- */
 
-/* Copies a row into the page. Data that is no packed object becomes {}. */
+/* Copies a row into the page. Data that is not a packed object becomes {}. */
 static int keep_row(struct arena *a, const struct event *row, struct event *ret_event)
 {
 	*ret_event = *row;
@@ -61,8 +61,8 @@ struct scan {
 	unsigned limit;
 	size_t bytes;
 	unsigned n_looked;
-	int64_t at; /* the last one looked at */
-	bool spent; /* the page has no memory left: the rest comes with the next one */
+	int64_t at; /* the last row scanned */
+	bool spent; /* the page is out of memory: the rest comes with the next one */
 };
 
 static struct store_event_query query_of(const struct event_filter *f)
@@ -99,7 +99,7 @@ static int take_row(struct scan *s, const struct event *row)
 	return 0;
 }
 
-/* Goes on from query.after_seq until the page is full or the log ends. */
+/* Continues from query.after_seq until the page is full or the log ends. */
 static int scan_on(struct scan *s, bool *ret_end)
 {
 	struct event *rows;
@@ -130,7 +130,7 @@ static void reverse(struct event *events, unsigned n)
 	}
 }
 
-/* The store begins with the newest; to find a type it may have to go far back. */
+/* The store starts with the newest; to find a type it may have to go far back. */
 static int scan_newest(struct scan *s)
 {
 	struct event *rows;
@@ -159,7 +159,7 @@ static int scan_init(struct scan *s)
 	return s->events ? 0 : -ENOMEM;
 }
 
-/* The bounds are read first, so that what follows sees every event up to the last. */
+/* Read the bounds first, so that the query below sees every event up to the last. */
 static int read_page(struct scan *s, int64_t since_seq, int64_t since_ms, struct event_page *page)
 {
 	bool newest = since_seq < 0 && since_ms == 0;
@@ -170,7 +170,7 @@ static int read_page(struct scan *s, int64_t since_seq, int64_t since_ms, struct
 
 	if (r != 0)
 		return r;
-	/* A number that this log never had is one of another log. */
+	/* A number that this log never issued belongs to another log. */
 	if (since_seq > last)
 		since_seq = last;
 	s->at = since_seq > 0 ? since_seq : 0;

@@ -1,8 +1,9 @@
 /*
- * The events that were told last, on the loop: held for those who have not taken them yet, within
- * bounds. What is not held any more is read from the store.
+ * The events that were sent last, on the loop. They are held, within bounds, for the
+ * subscribers that have not taken them yet. What is no longer held is read from the store.
  *
- * An event is put into words once for all who hear it in the same words; they are held with it.
+ * An event is written once for all subscribers that use the same words; the result is held
+ * with it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,9 +14,9 @@
 
 enum {
 	HELD_BYTES = 8 << 20,
-	SPARE_MAX = 8,                  /* wordings that are kept to be used again */
+	SPARE_MAX = 8,                  /* wordings that are kept for reuse */
 	SPARE_BYTES = 64 << 10,         /* of each */
-	WORDS_MAX = 8 * EVENT_DATA_MAX, /* escaped, a byte is at most six */
+	WORDS_MAX = 8 * EVENT_DATA_MAX, /* a byte takes at most six when escaped */
 };
 
 /* ---- words ---- */
@@ -121,7 +122,8 @@ static int make_room(struct recent *v, unsigned n)
 	unsigned held = v->end - v->first;
 	struct told *grown;
 
-	/* Those behind the first are moved only when as much is free: each once, on average. */
+	/* Move the rest down only when as much space is free, so that each is moved once on
+	 * average. */
 	if (v->first >= held && v->first > 0) {
 		memmove(v->list, v->list + v->first, held * sizeof(*grown));
 		v->first = 0;

@@ -1,16 +1,17 @@
 /*
  * The subscribers of the log, on the loop.
  *
- * A live subscriber is told each event with its commit. One that asked for what was before, or
- * did not take what there was, is behind: it is served from what was told last (recent.c), or in
- * pages from the store, until it has what was told to the others, and is live again.
+ * A live subscriber receives each event with its commit. One that asked for earlier events, or
+ * did not take what it was offered, is behind: it is served from the events that were sent
+ * last (recent.c), or in pages from the store. It is live again once it has everything that
+ * the others were sent.
  *
- * One that has stalled may lose events. It goes through them in the same way: the numbers of those that
- * it keeps are noted, the others are counted as gone. When it takes events again it is first told
- * those that it kept.
+ * A subscriber that has stalled may lose events. It goes through them in the same way: the
+ * numbers of those that it keeps are noted, the others are counted as lost. When it takes
+ * events again, it first receives those that it kept.
  *
- * Pages end where the telling is: what is committed but not told yet may belong to a call
- * that was not answered.
+ * Pages end at the last event that was sent: an event that is committed but not sent yet may
+ * belong to a call that has not been answered.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 #include "store/store.h"
 
 enum {
-	READS_MAX = 2, /* at once: other people's reads need the threads too */
+	READS_MAX = 2, /* at once: other reads need the threads, too */
 	RETRY_MS = 100,
 	CATCH_UP_ROWS = 500,
 	CATCH_UP_ARENA = 32 << 20,
@@ -32,18 +33,18 @@ struct event_subscriber {
 	struct list behind_link; /* in events->waiting or blocked */
 	struct events *events;
 	struct event_sink sink;
-	int64_t seq;  /* all up to here was told, kept or lost, or does not pass */
-	bool live;    /* has what was told to the others; else it is behind, or over */
-	bool stalled; /* loses what it does not keep */
-	bool over;    /* wants nothing more */
-	bool dirty;   /* was told something since its last flush */
-	bool dead;    /* unsubscribed */
+	int64_t seq; /* everything up to here was sent, kept or lost, or does not pass */
+	bool live; /* has everything that the others were sent; if not, it is behind or has ended */
+	bool stalled;                 /* loses what it does not keep */
+	bool over;                    /* wants nothing more */
+	bool dirty;                   /* was sent something since its last flush */
+	bool dead;                    /* unsubscribed */
 	int64_t kept[EVENT_KEPT_MAX]; /* numbers, a ring */
 	unsigned first_kept, n_kept;
 
-	/* the reader's while a page is read */
+	/* owned by the reader while a page is read */
 	bool reading;
-	struct event_filter filter; /* its texts stand in `own`; never changes */
+	struct event_filter filter; /* its texts are in `own`; never changes */
 	struct arena own;
 	struct work work;
 	int64_t from; /* where the page begins */
@@ -67,7 +68,7 @@ static bool is_told_kept(const struct event_subscriber *s)
 	return s->n_kept > 0 && !s->stalled;
 }
 
-/* What it is told next is behind this number. */
+/* The next event that it receives is after this number. */
 static int64_t position(const struct event_subscriber *s)
 {
 	return is_told_kept(s) ? s->kept[s->first_kept] - 1 : s->seq;
@@ -91,7 +92,7 @@ static void block(struct event_subscriber *s)
 	list_append(&e->blocked, &s->behind_link);
 }
 
-/* What becomes of it after the result of its sink; whether that was 0. */
+/* Applies the result of its sink to its state. Returns whether the result was 0. */
 static bool took(struct event_subscriber *s, int r)
 {
 	if (r == 0)
@@ -111,7 +112,7 @@ static enum event_look look(const struct event_subscriber *s)
 	return s->sink.look ? s->sink.look(s->sink.arg) : EVENT_TAKES;
 }
 
-/* Looks at one that is behind or has stalled. What it kept comes before it is live. */
+/* Checks a subscriber that is behind or has stalled. It receives what it kept before it is live. */
 static void look_after(struct event_subscriber *s)
 {
 	enum event_look seen = look(s);
@@ -143,7 +144,7 @@ static int64_t take_kept(struct event_subscriber *s)
 	return seq;
 }
 
-/* These are not in the log any more. */
+/* These are no longer in the log. */
 static void lose_kept(struct event_subscriber *s, int64_t until)
 {
 	while (s->n_kept > 0 && s->kept[s->first_kept] <= until) {
@@ -204,7 +205,7 @@ static int give_kept(struct event_subscriber *s, const struct event *e)
 	return r;
 }
 
-/* 0 also for an event that is not for it, or that it was told already. */
+/* Also returns 0 for an event that is not for it, or that it already has. */
 static int give(struct event_subscriber *s, struct told *t)
 {
 	struct recent *v = &s->events->recent;
@@ -216,7 +217,7 @@ static int give(struct event_subscriber *s, struct told *t)
 	return s->dead ? -ECANCELED : r;
 }
 
-/* Offers it once more where the kernel took what waited before it. */
+/* Offers it once more if the kernel has taken what was waiting before it. */
 static bool offer(struct event_subscriber *s, struct told *t)
 {
 	int r = give(s, t);
@@ -230,7 +231,7 @@ static bool offer(struct event_subscriber *s, struct told *t)
 
 /* ---- pages ---- */
 
-/* Whether it has had all of it that was told to the others. */
+/* Whether it has received everything that the others were sent. */
 static bool give_page(struct event_subscriber *s)
 {
 	struct events *e = s->events;
@@ -251,7 +252,7 @@ static bool give_page(struct event_subscriber *s)
 	return true;
 }
 
-/* While it is told what it kept, the others were counted already. */
+/* While it receives what it kept, the others are already counted. */
 static bool tell_gone(struct event_subscriber *s)
 {
 	int r;
@@ -266,7 +267,7 @@ static bool tell_gone(struct event_subscriber *s)
 	return true;
 }
 
-/* It has gone through all that was told to the others. */
+/* It has gone through everything that the others were sent. */
 static void go_live(struct event_subscriber *s)
 {
 	s->seq = s->events->told;
@@ -282,7 +283,7 @@ static void use_page(struct event_subscriber *s, int result)
 		block(s);
 		return;
 	}
-	/* It has recovered meanwhile, and is first told what it kept before this page. */
+	/* It recovered in the meantime: it receives what it kept before this page. */
 	if (position(s) < s->from) {
 		wait_for_service(s);
 		return;
@@ -297,7 +298,7 @@ static void use_page(struct event_subscriber *s, int result)
 
 /* ---- serving those who are behind ---- */
 
-/* Frees those who left while others were told. */
+/* Frees the subscribers that left while others were being served. */
 static void bury(struct events *e)
 {
 	if (!e->any_dead || e->telling > 0)
@@ -306,7 +307,7 @@ static void bury(struct events *e)
 	list_for_each (at, following, &e->subscribers) {
 		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
 
-		/* A reader has it; read_finished looks again. */
+		/* A reader uses it; read_finished checks again. */
 		if (s->dead && s->reading)
 			e->any_dead = true;
 		else if (s->dead)
@@ -314,7 +315,7 @@ static void bury(struct events *e)
 	}
 }
 
-/* Held is what the subscribers need that are behind, but not farther than that. */
+/* Keeps what is needed by subscribers that are behind, but not further behind than what is held. */
 static void release(struct events *e)
 {
 	int64_t needed = e->told;
@@ -351,7 +352,7 @@ static void read_finished(struct work *w, int result)
 		use_page(s, result);
 	if (s->dirty)
 		flush(s);
-	/* There may be many who are behind: none holds memory between its pages. */
+	/* Many may be behind, so none holds memory between its pages. */
 	arena_done(&s->arena);
 	arena_init(&s->arena, CATCH_UP_ARENA);
 	e->telling--;
@@ -405,7 +406,7 @@ static void serve_all(struct events *e)
 	struct list now;
 	struct list *first;
 
-	/* What was deleted is counted as gone, also where it is still held. */
+	/* Deleted events are counted as gone, even if they are still held. */
 	if (atomic_exchange(&e->swept, false))
 		recent_clear(&e->recent, e->told);
 	list_init(&now);
@@ -464,7 +465,7 @@ static void tell_one(struct events *e, struct told *t)
 		if (!s->live || s->dead || s->sink.alone)
 			continue;
 		r = give(s, t);
-		/* It may have room when what it was told before has left. */
+		/* It may have room once its earlier output has been sent. */
 		if (r == -ENOBUFS)
 			wait_for_service(s);
 		else
@@ -552,7 +553,7 @@ int event_subscribe(struct events *e, const struct event_filter *f, int64_t sinc
 		subscriber_free(s);
 		return r;
 	}
-	/* A number that never was is a number of another log: this one begins now. */
+	/* A number that was never issued belongs to another log: start from now. */
 	s->seq = since_seq >= 0 && since_seq < last ? since_seq : last;
 	s->live = s->seq >= e->told;
 	atomic_fetch_add(&e->n_subscribers, 1);

@@ -24,8 +24,8 @@ static void tell(struct change *c, int result)
 	}
 }
 
-/* Whoever waits for a change behind it is told, too: nobody knows how long it takes, and a stop does
- * not last as long. More may be added meanwhile, but none goes. */
+/* Tell those who wait for later changes, too: nobody knows how long the retries take, and a
+ * shutdown cannot wait for them. Changes may be added meanwhile, but none are removed. */
 static void fail(struct change *c, int result)
 {
 	struct changes *all = c->all;
@@ -68,7 +68,7 @@ static void finished(struct work *w, int result)
 	list_remove(&c->link);
 	k->n_changes--;
 	changes_submit(all);
-	/* The last: the thing may be dropped by it. */
+	/* Call it last: it may drop the thing. */
 	k->opts.kept(c, recovered);
 }
 

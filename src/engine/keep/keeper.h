@@ -1,10 +1,10 @@
 /*
- * Changes on their way to the store, behind what happens. The changes of one thing (a task, a
- * session) go one after another, in the order they were made. One that fails (a full disk) is tried
- * again, and those behind it wait: what a thing has become must not be lost, nor what it was be
- * written over it.
+ * Changes on their way to the store, made after the fact. The changes of one thing (a task, a
+ * session) are written one after another, in the order they were made. A change that fails (a
+ * full disk) is tried again, and the later ones wait: the newest state of a thing must not be
+ * lost, nor overwritten by an older one.
  *
- * All of it is the loop's, but for `keep`.
+ * Everything here belongs to the loop, except `keep`.
  */
 #pragma once
 
@@ -20,17 +20,18 @@ struct change;
 struct keeper_opts {
 	struct loop *loop;
 	struct background background;
-	const char *failed; /* what the log says of the first that is not kept */
-	const char *name;   /* ... and what it calls the thing: "NAME=ID" */
+	const char *failed; /* what is logged for the first change that is not kept */
+	const char *name;   /* how the log names the thing: "NAME=ID" */
 	struct text (*id)(const struct change *c);
-	/* On the writer's thread: may come more than once. -ENOENT: the thing is not in the store any
-	 * more, and nothing is to be kept. */
+	/* Runs on the writer's thread, possibly more than once. -ENOENT: the thing is no longer
+	 * in the store, and there is nothing to keep. */
 	int (*keep)(struct change *c);
-	/* On the loop, before the first `keep`: nothing is added to it any more. May be NULL. */
+	/* Runs on the loop before the first `keep`: nothing is added to the change after this.
+	 * May be NULL. */
 	void (*begin)(struct change *c);
-	/* It is kept, and whoever waited was told. recovered: others failed before it. */
+	/* The change is kept, and its waiters were told. recovered: earlier tries had failed. */
 	void (*kept)(struct change *c, bool recovered);
-	/* A change could not be kept, and whoever waited was told. */
+	/* A change could not be kept, and its waiters were told. */
 	void (*not_kept)(void *arg);
 	void (*free)(struct change *c);
 	void *arg;
@@ -41,36 +42,37 @@ struct keeper {
 	struct keeper_opts opts;
 	struct list failed; /* things whose first change could not be kept */
 	struct timer *again;
-	bool failing;       /* the last that was tried failed */
-	unsigned n_changes; /* of all things, not kept yet */
+	bool failing;       /* the last try failed */
+	unsigned n_changes; /* changes of all things that are not kept yet */
 };
 
 int keeper_init(struct keeper *k, const struct keeper_opts *opts);
-void keeper_done(struct keeper *k); /* of one that is zero, too; the things are gone */
+void keeper_done(struct keeper *k); /* also accepts one that is all zero; the things must be gone */
 
 /* The changes of one thing. */
 struct changes {
 	struct keeper *keeper;
 	struct list list;
-	struct list failed_link; /* in keeper->failed: it is tried again in a while */
-	int error;               /* of the last try, while it is */
+	struct list failed_link; /* in keeper->failed: it is tried again after a while */
+	int error;               /* result of the last try, while in that list */
 };
 
 void changes_init(struct changes *all, struct keeper *k);
-/* Waiters are told -ECANCELED, and nothing may be under way. */
+/* Waiters get -ECANCELED. Nothing may be under way. */
 void changes_drop(struct changes *all);
 
-/* One is on its way, or waits behind it. While its waiters are told it still is. */
+/* Whether a change is on its way or waiting. This still holds while its waiters are told. */
 static inline bool changes_pending(const struct changes *all)
 {
 	return !list_empty(&all->list);
 }
 
-/* The last of them, if more can be added to it; NULL: make one. */
+/* The last change, if more can be added to it; NULL: make a new one. */
 struct change *changes_open(struct changes *all);
 
-/* Told once: 0 and -ENOENT when it is kept, else why it is not kept yet. May do anything but drop the
- * thing. The waiter is off its list then, and may be freed. */
+/* Called once: with 0 or -ENOENT when the change is kept, else with the reason why it is not
+ * kept yet. It may do anything except drop the thing. The waiter is already off its list and may
+ * be freed. */
 struct change_waiter {
 	struct list link;
 	void (*fn)(struct change_waiter *w, int result);
@@ -87,6 +89,6 @@ struct change {
 void change_init(struct change *c);
 void change_wait(struct change *c, struct change_waiter *w);
 
-/* The last of them. It goes with changes_submit, when those before it are kept. */
+/* Appends a change. changes_submit sends it once those before it are kept. */
 void changes_add(struct changes *all, struct change *c);
 void changes_submit(struct changes *all);
