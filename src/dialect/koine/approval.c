@@ -1,4 +1,5 @@
-/* Approvals: asking without waiting, looking, deciding. Who waits is in approval_wait.c. */
+/* Approvals: asking without waiting, looking, deciding. approval_wait.c has the request that
+ * waits. */
 #include "dialect/koine/approval.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struc
 		return refuse_field(why, field, "%s must be seconds, at most %d", field,
 				    SECONDS_MAX);
 	*ret_ms = (int64_t)(seconds * 1000);
-	/* Very little is not none. */
+	/* A very short time must not become 0, which means that none is given. */
 	if (seconds > 0 && *ret_ms == 0)
 		*ret_ms = 1;
 	return 0;
@@ -64,7 +65,7 @@ int koine_read_approval(struct call *c, struct approval_new *ret)
 	return koine_read_seconds(in->timeout, "timeout", &ret->timeout_ms, &c->why);
 }
 
-/* Somebody was quicker: what they decided comes along. */
+/* Somebody else was quicker: the error carries what they decided. */
 static void fail_decided(struct call *c, const struct approval *a, const struct why *why)
 {
 	struct buf data;
@@ -107,7 +108,7 @@ static struct done handle_create(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	/* It is a matter of one commit: nothing to cancel. */
+	/* This takes a single commit, so there is nothing to cancel. */
 	(void)call_later(c, NULL, NULL);
 	approval_request(call_approvals(c), &new, koine_approval_told, c);
 	return call_settled(c);
@@ -209,7 +210,7 @@ static int read_filter(const struct list_in *in, struct approval_filter *ret, st
 	return 0;
 }
 
-/* The count is the loop's, the approvals the store's. */
+/* The count comes from the loop, the approvals from the store. */
 static struct done handle_list(struct call *c)
 {
 	struct looking *l;
@@ -274,7 +275,7 @@ static int read_decision(const struct one_in *in, struct approval_decision *d, s
 	return read_grant(in->grant, d, why);
 }
 
-/* A beginning of an id was enough to find it; from here on it is the whole. */
+/* The client may give only the beginning of an id; from here on the whole id is used. */
 static struct done decide_then(struct call *c, int r)
 {
 	struct looking *l = c->state;
@@ -309,7 +310,7 @@ static struct done handle_withdraw(struct call *c)
 	return call_work(c, READER, get_work, decide_then);
 }
 
-/* ---- the rows ---- */
+/* ---- the method table ---- */
 
 static const struct field ask_fields[] = {
 	{.name = "tool",

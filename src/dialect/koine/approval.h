@@ -17,15 +17,15 @@ struct approval_in {
 	double timeout;
 };
 
-/* Refuses where there are none. */
+/* Refuses the call where approvals were not started. */
 int koine_need_approvals(struct call *c);
 
-/* Seconds of a client; 0: none given. */
+/* Reads seconds that a client gave; 0 means that none are given. */
 int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why);
 
 int koine_read_approval(struct call *c, struct approval_new *ret);
 
-/* approval_fn: answers the call with how it stands. */
+/* An approval_fn that answers the call with the approval's status. */
 void koine_approval_told(void *arg, int result, const struct approval *a, const struct why *why);
 
 /* ---- approval_wait.c ---- */

@@ -1,4 +1,4 @@
-/* Grants: what is allowed or denied beforehand. */
+/* Grants: what is allowed or denied in advance. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -95,9 +95,9 @@ struct done koine_grant_add(struct call *c)
 	return call_settled(c);
 }
 
-/* ---- its end ---- */
+/* ---- ending one ---- */
 
-/* The one that begins so. */
+/* Finds the grant whose id begins with what the client gave. */
 static int find_work(struct call *c)
 {
 	const struct grant_in *in = c->in;

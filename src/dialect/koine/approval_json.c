@@ -13,7 +13,7 @@ static const struct member decider_members[] = {
 
 static const struct portrait decider = PORTRAIT(struct approval, decider_members);
 
-/* Where there was one that could be told. */
+/* Written only where the decider is known. */
 static void write_decider(struct json *j, const struct approval *a)
 {
 	if (!a->decider_known)
@@ -32,7 +32,7 @@ void approval_json_write_end(struct json *j, const struct approval *a)
 	json_end_object(j);
 }
 
-/* It is written to see how long it is; where that is too much, it is taken back. */
+/* The input is written to learn its length, and taken back if it is too long. */
 static void write_input_within(struct json *j, const struct approval *a, size_t *left)
 {
 	size_t max = *left < APPROVAL_SHOWN ? *left : APPROVAL_SHOWN;

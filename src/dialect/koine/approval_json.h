@@ -35,13 +35,14 @@
 
 enum {
 	APPROVAL_SHOWN = 64 << 10,    /* bytes of an input in a list */
-	APPROVALS_SHOWN_MAX = 4 << 20 /* ... and of all of them */
+	APPROVALS_SHOWN_MAX = 4 << 20 /* ... and of all inputs together */
 };
 
-/* How it stands. */
+/* Writes the status and the decision. */
 void approval_json_write_end(struct json *j, const struct approval *a);
 
-/* All of it. *left is what inputs may take in a list, and becomes less; NULL: it is none. */
+/* Writes the whole approval. *left is what inputs may still take in a list, and shrinks; NULL
+ * outside of lists. */
 void approval_json_write(struct json *j, const struct approval *a, size_t *left);
 
 void grant_json_write(struct json *j, const struct grant *row);

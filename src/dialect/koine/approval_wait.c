@@ -1,8 +1,8 @@
 /*
- * approval.request: asks, and answers when it is decided.
+ * approval.request asks, and answers once the approval is decided.
  *
- * No thread is held meanwhile. A client that goes away, or cancels its call, waits no longer; its
- * approval stays, and it asks again with the same id.
+ * No thread is held meanwhile. A client that goes away or cancels its call stops waiting; its
+ * approval stays, and the client may ask again with the same id.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "dialect/koine/approval.h"
 #include "dialect/engine.h"
 
-/* Those of a connection who wait; goes with its session. */
+/* The calls of one connection that wait; freed when the connection closes. */
 struct waiting {
 	struct client_hook hook;
 	struct list waits;
@@ -37,7 +37,7 @@ static struct done fail_left(struct call *c)
 	return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 }
 
-/* The session is still being taken apart: its calls are answered in the next turn. */
+/* The connection is still being taken apart, so its calls are answered in the next turn. */
 static void on_closed(struct client_hook *h)
 {
 	struct waiting *all = list_entry(h, struct waiting, hook);
@@ -77,7 +77,7 @@ static void on_decided(void *arg, int r, const struct approval *a, const struct 
 	koine_approval_told(w->call, r, a, why);
 }
 
-/* Cancelled by the client, or by the end of the daemon: then it shall ask again. */
+/* The client cancelled, or the daemon is stopping; then the client should ask again. */
 static void on_cancel(struct call *c, void *arg)
 {
 	leave(arg);

@@ -1,4 +1,4 @@
-/* Rules: which there are, what they did, and acting on one by hand. */
+/* Rules: listing them, what they did, and running one by hand. */
 #include "call/call.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
@@ -23,7 +23,7 @@ static int need_automation(struct call *c)
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "automation is not running");
 }
 
-/* ---- which there are ---- */
+/* ---- listing ---- */
 
 void koine_rule_parts(struct json *j, const struct rule *r)
 {
@@ -131,13 +131,13 @@ static struct done handle_run(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	/* What it acts with is not waited for: nothing to cancel. */
+	/* The call does not wait for the rule's action, so there is nothing to cancel. */
 	(void)call_later(c, NULL, NULL);
 	automation_run(call_automation(c), in->project, in->rule, on_run, c);
 	return call_settled(c);
 }
 
-/* ---- the rows ---- */
+/* ---- the method table ---- */
 
 #define PROJECT(in)                                                                                \
 	{                                                                                          \

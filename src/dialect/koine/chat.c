@@ -1,9 +1,9 @@
 /*
- * Conversations: one turn whose text comes in notifications before its answer, and
- * which agents there are.
+ * Conversations: one turn whose text comes in notifications before its answer, and the list of
+ * agents.
  *
- * The answer holds the whole text. So a client that does not read loses nothing by
- * the pieces that are held back meanwhile, and one over HTTP gets none.
+ * The answer holds the whole text. So a client that does not read loses nothing when pieces
+ * are held back, and a client over HTTP gets no pieces at all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,9 +20,9 @@ enum { PIECE_MAX = 64 << 10 }; /* bytes of text in one notification */
 
 struct stream {
 	struct call *call;
-	struct chat_turn *turn; /* NULL: chat_send has not returned */
+	struct chat_turn *turn; /* NULL until chat_send has returned */
 	struct text conversation;
-	size_t sent; /* bytes of the text that the client was sent */
+	size_t sent; /* bytes of the text that were sent to the client */
 	bool answered;
 };
 
@@ -59,7 +59,7 @@ static int send_piece(struct stream *s, struct text piece)
 	return r;
 }
 
-/* What cannot be sent now goes with the next piece. */
+/* Text that cannot be sent now goes with the next piece. */
 static void on_text(void *arg, struct text whole, size_t from)
 {
 	struct stream *s = arg;
@@ -85,7 +85,7 @@ static const char *const stops[] = {
 	[AGENT_FAILED] = "failed",
 };
 
-/* As the model wrote them; what is no JSON is a string. */
+/* Written as the model wrote them; arguments that are not JSON become a string. */
 static void write_arguments(struct call *c, struct json *j, struct text arguments)
 {
 	struct value *v;
@@ -152,7 +152,7 @@ static void write_answer(struct call *c, const struct chat_answer *a)
 	json_end_object(j);
 }
 
-/* What the agent says, where it was the agent: whole, and logged by chat. */
+/* If the agent failed, the client gets its whole message; chat has logged it. */
 static void fail(struct call *c, const struct chat_answer *a)
 {
 	if (chat_wire_fail_agent(c, a))
@@ -167,7 +167,7 @@ static void on_done(void *arg, const struct chat_answer *a)
 	struct stream *s = arg;
 	struct call *c = s->call;
 
-	/* Answering may end the call, and the stream with it. */
+	/* Answering may end the call, and the stream with it, so this comes first. */
 	s->answered = true;
 	s->turn = NULL;
 	if (a->result != 0) {
@@ -212,9 +212,9 @@ static struct done handle_stream(struct call *c)
 
 /* ---- agents ---- */
 
-/* Outlives its call when that is cancelled: a probe cannot be. */
+/* A probe cannot be cancelled, so it may outlive its call. */
 struct probe {
-	struct call *call; /* NULL: it has answered */
+	struct call *call; /* NULL: the call has been answered */
 };
 
 static void write_agent(struct json *j, const struct chat_agent_info *a)
@@ -276,7 +276,7 @@ static struct done handle_agents(struct call *c)
 	return c->state ? call_later(c, on_agents_cancel, p) : call_settled(c);
 }
 
-/* ---- the rows ---- */
+/* ---- the method table ---- */
 
 const struct method koine_chat_methods[] = {
 	{.name = "chat.stream",

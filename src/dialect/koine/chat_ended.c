@@ -1,4 +1,4 @@
-/* Conversations that were ended: which there are, what was said, and their end for good. */
+/* Conversations that were ended: listing them, reading what was said, and purging them. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -88,7 +88,7 @@ static struct done handle_read(struct call *c)
 	return call_reply(c);
 }
 
-/* ---- for good ---- */
+/* ---- purging ---- */
 
 static int take_purge(struct call *c, struct chat_purge *p)
 {
@@ -109,7 +109,7 @@ static int purge(struct call *c)
 	return chat_purge(call_chat(c), &c->arena, c->state, &c->why);
 }
 
-/* A step has gone to the disk. */
+/* One step is on disk; purging goes on while there is more. */
 static struct done purged(struct call *c, int r)
 {
 	const struct chat_purge *p = c->state;
@@ -135,7 +135,7 @@ static struct done handle_purge(struct call *c)
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, purge, purged);
 }
 
-/* ---- the rows ---- */
+/* ---- the method table ---- */
 
 #define PAGE(in)                                                                                   \
 	{.name = "offset",                                                                         \

@@ -34,7 +34,7 @@ const struct field chat_in_fields[N_CHAT_IN_FIELDS] = {
 	MEMORY_WHO(struct chat_in),
 };
 
-/* Whose field it is, which of them, and what it must be. */
+/* Where a value stands, for the refusal: its field, and its index in it. */
 struct place {
 	const char *field;
 	unsigned at;
@@ -61,7 +61,7 @@ static int read_text(const struct place *p, const struct value *v, const char *m
 	return 0;
 }
 
-/* An id or a name, which cannot be "". */
+/* Reads an id or a name, which must not be "". */
 static int read_name(const struct place *p, const struct value *v, const char *member,
 		     struct text *ret)
 {
@@ -83,7 +83,7 @@ static int read_schema(const struct place *p, struct arena *a, const struct valu
 	return json_compact(a, found, ret);
 }
 
-/* An array of at most `max` objects, each of which becomes one of `size` bytes. */
+/* Checks an array of at most `max` objects, and allocates `size` bytes for each. */
 static int begin_list(const struct place *p, const struct value *list, struct arena *a, size_t size,
 		      unsigned max, void **ret)
 {

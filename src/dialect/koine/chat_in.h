@@ -1,4 +1,4 @@
-/* What chat.stream is asked with, and how it becomes a question to the service. */
+/* The parameters of chat.stream, and how they become a question to the service. */
 #pragma once
 
 #include "call/method.h"
@@ -20,6 +20,6 @@ struct chat_in {
 enum { N_CHAT_IN_FIELDS = 8 };
 extern const struct field chat_in_fields[N_CHAT_IN_FIELDS];
 
-/* Refuses bad shapes with the field's name. The ask points into `in` and the arena. */
+/* Refuses a bad shape, naming the field. The ask points into `in` and the arena. */
 int chat_in_read(const struct chat_in *in, struct arena *a, struct chat_ask *ret_ask,
 		 struct why *why);

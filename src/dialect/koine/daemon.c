@@ -1,4 +1,4 @@
-/* The daemon itself: how it is, its log, its settings. */
+/* The daemon itself: its status, its log, its settings. */
 #include <string.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ static void write_store(struct json *j, const struct engine *engine)
 	json_end_object(j);
 }
 
-/* What people ask for first: who answers, and what waits for whom. */
+/* What people want to know first: who answers, and what is waiting. */
 static void write_work(struct json *j, struct engine *engine)
 {
 	const struct agent *agent = chat_agent(engine->chat, (struct text) {0});
@@ -124,7 +124,7 @@ struct done koine_daemon_log(struct call *c)
 	return call_reply(c);
 }
 
-/* ---- what it is told ---- */
+/* ---- its settings ---- */
 
 struct done koine_daemon_reload(struct call *c)
 {

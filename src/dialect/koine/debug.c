@@ -1,4 +1,4 @@
-/* For tests and demonstrations, only with --debug-methods. */
+/* Methods for tests and demonstrations, served only with --debug-methods. */
 #include "call/call.h"
 #include "dialect/koine/koine.h"
 

@@ -1,9 +1,9 @@
 /*
- * The event log: events as they come, in notifications on the connection that asked for
- * them, and pages of what is held.
+ * The event log: events as they come, in notifications on the connection that subscribed, and
+ * pages of what the log holds.
  *
- * Nobody waits for a client that does not read, and nothing is kept for it: the engine
- * goes on from the log when there is room again.
+ * Nobody waits for a client that does not read, and nothing is queued for it: the engine
+ * resumes from the log when there is room again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,12 +18,12 @@
 
 enum {
 	SUBSCRIPTIONS_MAX = 64, /* on one connection */
-	UNREAD_MAX = 64 << 10,  /* bytes that wait for a client before it falls behind */
-	HEAD_BYTES = 96,        /* before an event's members, at most */
+	UNREAD_MAX = 64 << 10,  /* unread bytes before a client falls behind */
+	HEAD_BYTES = 96,        /* at most, before an event's members */
 	GONE_BYTES = 256,
 };
 
-/* What a connection listens to; freed when it closes. */
+/* The subscriptions of a connection; freed when it closes. */
 struct watch {
 	struct client_hook hook;
 	struct client *client;
@@ -37,7 +37,7 @@ struct subscription {
 	struct list link;
 	struct watch *watch;
 	int64_t number;
-	char head[HEAD_BYTES]; /* how its notifications of events begin */
+	char head[HEAD_BYTES]; /* how its event notifications begin */
 	size_t head_len;
 	struct event_subscriber *subscriber;
 };
@@ -60,7 +60,8 @@ static void end_notification(struct json *j)
 	json_end_object(j);
 }
 
-/* The end of a notification is the same for all who hear it; room is left for its head. */
+/* The end of a notification is the same for all subscribers. Room is left for the head, which is
+ * not. */
 static void word(struct buf *out, const struct event *e)
 {
 	struct json j = {.out = out, .comma = true};
@@ -111,7 +112,7 @@ static enum event_look look(void *arg)
 {
 	const struct subscription *s = arg;
 
-	/* Not for a few bytes only. */
+	/* Wait until there is room for more than a few bytes. */
 	return client_takes(s->watch->client, UNREAD_MAX / 2) ? EVENT_TAKES : EVENT_WAITS;
 }
 
@@ -122,7 +123,7 @@ static void flush(void *arg)
 	client_flush(s->watch->client);
 }
 
-/* ---- what a connection listens to ---- */
+/* ---- the subscriptions of a connection ---- */
 
 static void subscription_free(struct subscription *s)
 {
@@ -230,7 +231,7 @@ struct asked {
 	struct event_since since;
 };
 
-/* On a reader's thread: the number that stands before that time. */
+/* Finds the last sequence number before that time, on a reader's thread. */
 static int find_start(struct call *c)
 {
 	static const struct event_filter all = {0};
@@ -354,7 +355,7 @@ static struct done handle_list(struct call *c)
 	return call_reply(c);
 }
 
-/* ---- the rows ---- */
+/* ---- the method table ---- */
 
 static const struct field unsubscribe_fields[] = {
 	{.name = "subscription",

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "wire/json_members.h"
 
-/* Bytes. A connection may hold many filters, so none may be large. */
+/* In bytes. A connection may hold many filters, so each must be small. */
 enum { TYPE_MAX = 100, ID_MAX = 256, PROJECT_MAX = 4096 };
 
 const struct field event_in_fields[N_EVENT_IN_FIELDS] = {
@@ -67,7 +67,7 @@ static int read_since(const struct value *since, struct event_since *ret, struct
 	if (since->kind == VALUE_NUMBER && value_int(since, &ret->seq) && ret->seq >= 0)
 		return 0;
 	if (since->kind == VALUE_STRING && clock_parse_iso(value_text(since), &ret->ms)) {
-		/* Before there were computers, there were no events. */
+		/* No event is older than 1970, and 0 means that no time is given. */
 		if (ret->ms <= 0)
 			ret->ms = 1;
 		return 0;
@@ -75,7 +75,7 @@ static int read_since(const struct value *since, struct event_since *ret, struct
 	return refuse_field(why, "since", "since must be a sequence number or an ISO time");
 }
 
-/* An empty name is no name. */
+/* An empty name counts as none. */
 static int read_name(struct text t, const char *field, size_t max, struct text *ret,
 		     struct why *why)
 {

@@ -1,4 +1,4 @@
-/* Which events a client asks for, and how one is written. */
+/* Which events a client asks for, and how an event is written. */
 #pragma once
 
 #include "call/method.h"
@@ -11,10 +11,10 @@ struct event_in {
 	struct text session_id;
 	struct text run_id;
 	struct text project;
-	int64_t limit; /* event.list */
+	int64_t limit; /* event.list only */
 };
 
-/* event.list has all of them, event.subscribe all but the last. */
+/* event.list takes all of them, event.subscribe all but the last. */
 enum { N_EVENT_IN_FIELDS = 6 };
 extern const struct field event_in_fields[N_EVENT_IN_FIELDS];
 
@@ -23,9 +23,9 @@ struct event_since {
 	int64_t ms;  /* 0: not given */
 };
 
-/* Refuses bad shapes with the field's name. The filter points into `in` and the arena. */
+/* Refuses a bad shape, naming the field. The filter points into `in` and the arena. */
 int event_in_read(const struct event_in *in, struct arena *a, struct event_filter *ret_filter,
 		  struct event_since *ret_since, struct why *why);
 
-/* The members, without brackets: others may stand beside them. */
+/* Writes the members without braces, so that the caller may add others. */
 void event_write_members(struct json *j, const struct event *e);

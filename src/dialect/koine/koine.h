@@ -1,7 +1,6 @@
 /*
- * koine's own dialect: the methods of all others under one error table, and
- * what is new. On its socket any framing is spoken, recognised from the first
- * bytes of each connection.
+ * koine's own dialect: the methods of all other dialects under one error table, and methods of
+ * its own. Its socket takes any framing, recognised from the first bytes of each connection.
  */
 #pragma once
 
@@ -9,11 +8,11 @@
 
 extern const struct dialect koine_dialect;
 
-/* Only with --debug-methods. */
+/* Served only with --debug-methods. */
 extern const struct method koine_debug_methods[];
 extern const unsigned koine_n_debug_methods;
 
-/* Conversations, as they come. */
+/* Conversations, streamed and ended. */
 extern const struct method koine_chat_methods[];
 extern const unsigned koine_n_chat_methods;
 extern const struct method koine_chat_ended_methods[];

@@ -1,10 +1,10 @@
-/* Members that several of koine's own answers have alike. */
+/* Members that several of koine's own answers share. */
 #pragma once
 
 #include "base/clock.h"
 #include "wire/json.h"
 
-/* null for none. */
+/* Writes null for 0. */
 static inline void member_time(struct json *j, const char *key, int64_t ms)
 {
 	char text[ISO_LEN + 1];
@@ -18,7 +18,7 @@ static inline void member_time(struct json *j, const char *key, int64_t ms)
 	json_str(j, text);
 }
 
-/* null for `none`: a count of 0 is one. */
+/* Writes null for the value `none`, since a count of 0 is a count. */
 static inline void member_int_unless(struct json *j, const char *key, int64_t n, int64_t none)
 {
 	json_key(j, key);

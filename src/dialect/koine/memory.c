@@ -1,4 +1,5 @@
-/* What memory offers beyond ash: one memory in full, changes, counts, export and import. */
+/* What memory offers beyond ash's methods: one memory in full, changes, counts, export and
+ * import. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -114,7 +115,7 @@ static struct done handle_stats(struct call *c)
 	return call_reply(c);
 }
 
-/* A cursor is "TIME/NUMBER" of the last row; to clients it is just a string. */
+/* A cursor is the "TIME/NUMBER" of the last row. Clients treat it as an opaque string. */
 static bool read_cursor(struct text t, struct memory_page *page)
 {
 	char copy[64];
@@ -179,7 +180,7 @@ static struct done handle_export(struct call *c)
 	return call_reply(c);
 }
 
-/* All or none: a call that fails leaves nothing behind. */
+/* All entries or none: a call that fails leaves nothing behind. */
 static struct done handle_import(struct call *c)
 {
 	const struct import_in *in = c->in;
@@ -220,7 +221,7 @@ static struct done handle_backup(struct call *c)
 	if (path[0] != '/' || strlen(path) != in->path.len)
 		return call_fail(c, refuse_field(&c->why, "path", "path must be absolute"));
 	r = engine_backup(call_engine(c), path, &why);
-	/* A folder that is not there or is full is no fault of ours. */
+	/* A folder that is missing or full is not an internal error. */
 	if (r != 0 && why.text[0])
 		r = refuse(&c->why, r > 0 ? why.code : REFUSE_UNAVAILABLE, "%s", why.text);
 	if (r != 0)

@@ -18,7 +18,7 @@ static int wrong(struct why *why, const char *member, const char *want)
 	return refuse(why, REFUSE_PARAMS, "%s must be %s", member, want);
 }
 
-/* Absent and null are {NULL, 0}. */
+/* A member that is absent or null becomes {NULL, 0}. */
 static int read_text(const struct value *entry, const char *member, struct text *ret,
 		     struct why *why)
 {
@@ -66,7 +66,7 @@ static int read_time(const struct value *entry, const char *member, int64_t *ret
 	if (r == 0 && t.data && !clock_parse_iso(t, ret_ms))
 		return wrong(why, member, "a time like 2026-11-15T07:47:17Z");
 	if (r == 0 && t.data && *ret_ms == 0)
-		*ret_ms = 1; /* 0 would say that none is given */
+		*ret_ms = 1; /* 0 would mean that no time is given */
 	return r;
 }
 

@@ -7,9 +7,9 @@
 void memory_entry_write(struct json *j, const struct memory *m);
 
 /*
- * Adds what one entry says, and counts it: an exported memory; or, of the MCP memory
- * server's file, an entity (a memory for each observation) or a relation (one).
- * `by` owns what does not say whose it is.
+ * Adds the memories of one entry, and counts them. An entry is an exported memory or, from the
+ * MCP memory server's file, an entity (one memory for each observation) or a relation (one
+ * memory). `by` owns a memory that names no owner.
  */
 int memory_entry_import(struct memories *m, struct arena *a, const struct value *entry,
 			const struct memory_asker *by, int64_t *n_added, struct why *why);

@@ -1,4 +1,4 @@
-/* Projects: which are served, what their files would do, and whether they may. */
+/* Projects: listing them, what their files would do, and whether they are trusted to. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -30,7 +30,7 @@ static void write_id(void *json, struct text id)
 	json_text(json, id);
 }
 
-/* ---- which there are ---- */
+/* ---- listing ---- */
 
 static void write_head(struct json *j, const struct trust *t, const struct trust_offer *o)
 {
@@ -137,9 +137,9 @@ static struct done handle_show(struct call *c)
 	return call_reply(c);
 }
 
-/* ---- giving and taking ---- */
+/* ---- trusting and distrusting ---- */
 
-/* The call is answered by then. A task that could not be released is still shown as held. */
+/* The call has already been answered. A task that could not be released is still shown as held. */
 static void on_released(void *arg, int r, const struct why *why)
 {
 	(void)arg;
@@ -160,7 +160,7 @@ static int check_tasks(const struct value *tasks, struct why *why)
 	return 0;
 }
 
-/* An agent that could trust a project could write one first. */
+/* An agent must not trust a project, since it could have written the project itself. */
 static int trust_work(struct call *c)
 {
 	const struct project_in *in = c->in;
@@ -204,7 +204,7 @@ static struct done handle_trust(struct call *c)
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, trust_work, trust_then);
 }
 
-/* Also for a project that is not served now: it may come back. */
+/* A project that is not served now can be distrusted, too: it may come back. */
 static struct done handle_distrust(struct call *c)
 {
 	const struct project_in *in = c->in;
@@ -213,7 +213,7 @@ static struct done handle_distrust(struct call *c)
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, trust_work, trust_then);
 }
 
-/* ---- the rows ---- */
+/* ---- the method table ---- */
 
 #define FOLDER                                                                                     \
 	{                                                                                          \

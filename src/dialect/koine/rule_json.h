@@ -1,8 +1,8 @@
-/* Rules in the words of koine's own dialect. */
+/* How koine's own dialect writes a rule. */
 #pragma once
 
 #include "base/noun/rule.h"
 #include "wire/json.h"
 
-/* Members "trigger" and "action". */
+/* Writes the members "trigger" and "action". */
 void koine_rule_parts(struct json *j, const struct rule *r);

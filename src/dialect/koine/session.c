@@ -10,7 +10,7 @@
 
 enum { PATHS_MAX = 1000 };
 
-/* Of the methods about one session. */
+/* Parameters of the methods about one session. */
 struct one_in {
 	struct text id;
 	bool archived;
@@ -39,7 +39,7 @@ static int need_sessions(struct call *c)
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not running");
 }
 
-/* ---- finding one by what was given ---- */
+/* ---- finding a session by what the client gave ---- */
 
 struct found {
 	struct session row;
@@ -88,7 +88,7 @@ static void write_launched(struct json *j, const struct session_launched *l)
 	json_end_object(j);
 }
 
-/* There is a session that says so: it comes along. */
+/* A session was kept, and it says what failed: the error carries it. */
 static void fail_launched(struct call *c, const struct session_launched *l, const struct why *why)
 {
 	struct buf data;
@@ -131,7 +131,7 @@ static struct done handle_launch(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	/* Once it runs, there is session.interrupt. */
+	/* Launching cannot be cancelled. Once the session runs, session.interrupt ends it. */
 	(void)call_later(c, NULL, NULL);
 	session_launch(call_sessions(c), &new, on_launched, c);
 	return call_settled(c);
@@ -197,7 +197,7 @@ static struct done handle_interrupt(struct call *c)
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, interrupt_then);
 }
 
-/* ---- changing what people gave it: found by a reader, changed by the writer ---- */
+/* ---- archiving, titles: a reader finds the session, the writer changes it ---- */
 
 static int archive_work(struct call *c)
 {
@@ -420,7 +420,7 @@ static struct done handle_paths(struct call *c)
 	return call_reply(c);
 }
 
-/* ---- the rows ---- */
+/* ---- the method table ---- */
 
 #define AN_ID                                                                                      \
 	{                                                                                          \

@@ -1,4 +1,4 @@
-/* What session.launch and session.continue take. */
+/* The parameters of session.launch and session.continue. */
 #pragma once
 
 #include "base/arena.h"
@@ -6,7 +6,7 @@
 #include "engine/session/session.h"
 
 struct launch_in {
-	struct text id; /* session.continue: the parent's */
+	struct text id; /* session.continue: the parent's id */
 	struct text query;
 	struct text title;
 	struct text model;
@@ -22,7 +22,7 @@ struct launch_in {
 	struct text custom_instructions;
 };
 
-/* The first is the parent's id, which session.launch has not. */
+/* The first is the parent's id, which session.launch does not take. */
 enum { N_LAUNCH_IN_FIELDS = 14 };
 extern const struct field launch_in_fields[N_LAUNCH_IN_FIELDS];
 

@@ -14,7 +14,7 @@ static struct text cut(struct text t, size_t max)
 
 /* ---- a session ---- */
 
-/* Of an environment names alone: a value may be a secret. */
+/* Only the names of an environment are shown: a value may be a secret. */
 static void write_env(struct json *j, const struct value *env)
 {
 	json_begin_array(j);
@@ -44,7 +44,7 @@ static void write_config(struct json *j, struct arena *a, const struct value *v)
 	json_end_object(j);
 }
 
-/* One that would make the answer too large is left out. */
+/* A configuration that would make the answer too large is left out. */
 static void write_config_member(struct json *j, struct arena *a, const struct session *row)
 {
 	const struct value *config = session_config(a, row);
@@ -93,14 +93,14 @@ static void write_given(struct json *j, const char *key, struct text t)
 		json_member_text(j, key, t);
 }
 
-/* True when it was cut. */
+/* Returns true if the text was cut. */
 static bool write_text(struct json *j, const char *key, struct text t)
 {
 	write_given(j, key, cut(t, SESSION_TEXT_MAX));
 	return t.len > SESSION_TEXT_MAX;
 }
 
-/* It is written to see how long it is. True when it had to be taken back. */
+/* The input is written to learn its length. Returns true if it was too long and was taken back. */
 static bool write_input(struct json *j, struct text input)
 {
 	struct json before = *j;

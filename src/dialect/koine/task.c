@@ -1,4 +1,4 @@
-/* Tasks: adding one, looking at them, trying again. How one goes on is in task_follow.c. */
+/* Tasks: adding one, looking at them, retrying and releasing. task_follow.c has the output. */
 #include "dialect/koine/task.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "engine/approval/approval.h"
 #include "dialect/engine.h"
 
-enum { LINE_BYTES = 512 }; /* of output that are looked through for its last line */
+enum { LINE_BYTES = 512 }; /* bytes of output searched for its last line */
 
 struct add_in {
-	struct task_new new; /* what is given as it is kept stands there at once */
+	struct task_new new; /* fields that need no conversion are read into it directly */
 	const struct value *after;
 	const struct value *env;
 };
@@ -133,13 +133,13 @@ static struct done handle_add(struct call *c)
 		r = read_env(in->env, &c->arena, &new, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
-	/* It is a matter of one commit: nothing to cancel. */
+	/* This takes a single commit, so there is nothing to cancel. */
 	(void)call_later(c, NULL, NULL);
 	task_submit(call_tasks(c), &new, on_added, c);
 	return call_settled(c);
 }
 
-/* ---- trying again, letting go ---- */
+/* ---- retrying, releasing ---- */
 
 static void answer_done(struct call *c, int r, const struct why *why, const char *did)
 {
@@ -168,7 +168,7 @@ static void on_released(void *arg, int r, const struct why *why)
 	answer_done(arg, r, why, "released");
 }
 
-/* What somebody else has queued is for a human to let go. */
+/* Only a human may release a task that somebody else has queued. */
 static int release_work(struct call *c)
 {
 	const struct approval_client from = {.is = true, .peer = c->peer};
@@ -209,7 +209,7 @@ static int show_work(struct call *c)
 	return task_get(call_tasks(c), c->lane, &c->arena, in->project, in->id, c->state, &c->why);
 }
 
-/* What has just happened may not be in the store yet. */
+/* The store may not have the latest changes yet. */
 static struct done show_then(struct call *c, int r)
 {
 	struct task *t = c->state;
@@ -234,10 +234,10 @@ struct finding {
 	struct task_counts counts;
 	struct task *tasks;
 	unsigned n;
-	struct text *lines; /* the last of each one's output; NULL: not wanted */
+	struct text *lines; /* the last line of each task's output; NULL: not wanted */
 };
 
-/* The last line that has something in it. */
+/* Finds the last line that is not blank. */
 static struct text last_line(struct text t)
 {
 	const char *start;
@@ -268,7 +268,7 @@ static int find_lines(struct call *c, struct finding *f)
 				-LINE_BYTES, LINE_BYTES, &output, &c->why);
 		if (r < 0)
 			return r;
-		/* One that was swept meanwhile has none. */
+		/* The output of a task that was swept meanwhile is empty. */
 		f->lines[i] = last_line(output.bytes);
 	}
 	return 0;
@@ -313,7 +313,7 @@ static struct done find_then(struct call *c, int r)
 	return call_reply(c);
 }
 
-/* The counts are the loop's, the tasks the store's. */
+/* The counts come from the loop, the tasks from the store. */
 static struct done handle_find(struct call *c)
 {
 	const struct find_in *in = c->in;
@@ -367,7 +367,7 @@ static struct done handle_groups(struct call *c)
 	return call_reply(c);
 }
 
-/* ---- the rows ---- */
+/* ---- the method table ---- */
 
 #define PROJECT(in, text)                                                                          \
 	{                                                                                          \

@@ -5,7 +5,7 @@
 
 enum {
 	TASK_PIECE = 64 << 10,    /* bytes of output in one notification or answer */
-	TASK_PIECE_MAX = 1000000, /* that may be asked for */
+	TASK_PIECE_MAX = 1000000, /* the most that a client may ask for */
 };
 
 struct task_in {

@@ -1,8 +1,8 @@
 /*
- * What a task prints, and its end: a piece, all of it as it comes, or the end alone.
+ * A task's output and its end: one piece of output, all of it as it comes, or the end alone.
  *
- * Whoever follows looks again after a moment, for as long as the task may go on. A look on the
- * loop costs nothing; the store is asked when there may be something new.
+ * A follower looks again after a moment, for as long as the task may go on. A look on the loop
+ * costs nothing; the store is asked only when there may be something new.
  */
 #include <errno.h>
 
@@ -16,13 +16,13 @@
 enum {
 	LOOK_MS = 200,
 	WAIT_MS = 50,
-	TASK_LOOK_MAX = 32 << 20, /* bytes: a whole task and a piece of its output */
+	TASK_LOOK_MAX = 32 << 20, /* bytes of a whole task and a piece of its output */
 };
 
 /* ---- a piece ---- */
 
-/* One that begins within a character, or ends there, is cut to whole ones; where nothing will
- * follow it ends as it is. */
+/* A piece that begins or ends within a character is cut to whole characters. The last piece
+ * keeps its end as it is. */
 static void cut(struct task_output *o, bool inside, bool last)
 {
 	size_t n = 0;
@@ -76,21 +76,21 @@ struct done koine_task_output(struct call *c)
 /* ---- as it comes ---- */
 
 struct follow {
-	struct arena arena; /* of one look */
+	struct arena arena; /* of one look; emptied after it */
 	struct task task;
 	struct task_output output;
-	int64_t at;  /* the byte that comes next */
-	bool inside; /* it may stand within a character */
+	int64_t at;  /* the next byte to send */
+	bool inside; /* `at` may stand within a character */
 	bool with_output;
 };
 
-/* Nobody waits any more. */
+/* Nobody waits for the answer any more. */
 static bool is_over(const struct call *c)
 {
 	return atomic_load(&c->cancelled) || !c->client;
 }
 
-/* The state first: an end that is seen has all its output on disk. */
+/* The state is read first: once a task has ended, all its output is on disk. */
 static int look_work(struct call *c)
 {
 	const struct task_in *in = c->in;
@@ -148,18 +148,19 @@ static int tell(struct call *c, struct follow *f, enum next *ret_next)
 	if (!f->with_output)
 		return 0;
 	cut(o, f->inside, is_last(o));
-	/* Now it is known which byte a negative one is. */
+	/* A negative offset is resolved by now. */
 	f->at = o->offset;
 	f->inside = false;
 	if (o->bytes.len == 0)
 		return 0;
 	r = notify(c->client, f);
-	/* The client does not read: the same again later. */
+	/* The client does not read: send the same piece again later. */
 	if (r == -ENOBUFS) {
 		*ret_next = LOOK_LATER;
 		return 0;
 	}
-	/* Over HTTP there are none, nor for one that has closed its half: it waits for the end. */
+	/* HTTP has no notifications, and a client that closed its half takes none: it waits for
+	 * the end. */
 	f->with_output = r != -ENOTSUP && r != -ENOTCONN;
 	if (r != 0)
 		return f->with_output ? r : 0;
@@ -182,7 +183,7 @@ static struct done look_then(struct call *c, int r)
 		r = tell(c, f, &next);
 	if (r == 0 && next == AT_END)
 		task_json_write_end(call_result(c), &f->task);
-	/* Nothing is held while it waits: it may be cancelled there. */
+	/* Nothing is held while the call waits, since it may be cancelled there. */
 	arena_done(&f->arena);
 	if (r != 0)
 		return call_fail(c, r);
@@ -212,7 +213,7 @@ static struct done begin(struct call *c, bool with_output)
 		return call_fail(c, -ENOMEM);
 	f->at = in->offset;
 	f->inside = in->offset != 0;
-	/* Nothing is sent before a batch is answered, so it cannot be told as it comes. */
+	/* Nothing is sent before a batch is answered, so output cannot be sent as it comes. */
 	f->with_output = with_output && !c->request.silent && !c->batch;
 	c->state = f;
 	return look(c);

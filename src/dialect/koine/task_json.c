@@ -6,8 +6,8 @@ static void write(struct json *j, const struct task *task, struct selection s, s
 {
 	struct task shown = *task;
 
-	/* One that was cancelled while it was held must be released even if it is tried again;
-	 * until then nobody waits for that. */
+	/* A task that was cancelled while held stays held, so that a retry must be released.
+	 * Until then nobody waits for that, and it is not shown. */
 	shown.held = task->held && task->state == TASK_QUEUED;
 	json_members(j, &task_portrait, s, &shown, cut);
 }

@@ -1,20 +1,20 @@
-/* A task as koine's own methods write it. */
+/* How koine's own methods write a task. */
 #pragma once
 
 #include "engine/task/task.h"
 #include "wire/json.h"
 
-enum { TASK_SHOWN = TASK_BRIEF_TEXT }; /* bytes of its texts in a list */
+enum { TASK_SHOWN = TASK_BRIEF_TEXT }; /* bytes of each text in a list */
 
-/* All of it, on the way from task.show. */
+/* Writes the whole task, as task.show answers. */
 void task_json_write(struct json *j, const struct task *task);
 
-/* For lists: texts are cut, and what it ended with is left out. The members stay open, so that
- * the caller may add some and end the object. */
+/* For lists: texts are cut, and the result is left out. The object stays open, so that the
+ * caller may add members and end it. */
 void task_json_begin_short(struct json *j, const struct task *task);
 
-/* How it stands: project, id, state, and how it ended. */
+/* Writes project, id, state, and how the task ended. */
 void task_json_write_end(struct json *j, const struct task *task);
 
-/* Counts by state, as members of the object that is open. */
+/* Writes the counts by state as members of the open object. */
 void task_json_counts(struct json *j, const int64_t n[N_TASK_STATES]);
