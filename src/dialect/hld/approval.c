@@ -1,6 +1,7 @@
 /*
- * Approvals: asked for, listed, decided. What is shown carries the members of all generations of
- * clients at once: of the first, which knew function calls and human contacts, and of later ones.
+ * Approvals: creating, listing, deciding. Each is shown with the members of all generations of
+ * clients at once: of the first, which knew function calls and human contacts, and of the
+ * later ones.
  */
 #include <errno.h>
 #include <string.h>
@@ -49,8 +50,9 @@ static void write_function_call(struct json *j, const struct approval *a)
 	json_end_object(j);
 }
 
-/* What else a question may say comes as its asker said it. Clients that know its types refuse the
- * whole list for one thing of another: only what they take is shown. */
+/* Further members of a question are shown as the asker gave them. Clients that check types
+ * refuse the whole list for one member of the wrong type, so only members of the right types are
+ * shown. */
 
 static void write_member(struct json *j, const struct value *object, const char *key)
 {
@@ -133,7 +135,7 @@ static void write_human_contact(struct json *j, const struct approval *a)
 	json_end_object(j);
 }
 
-/* The first generation's. */
+/* The members that the first generation of clients knows. */
 static void write_pending(struct json *j, const struct approval *a)
 {
 	const char *kind = approval_kind_name(a->kind);
@@ -170,7 +172,8 @@ static void write_approval(struct json *j, const struct approval *a)
 
 /* ---- fetchApprovals, getApproval ---- */
 
-/* Where nothing of it waits: an agent that koined did not start has only what it asks. */
+/* Used where nothing of the session waits. An agent that koined did not start is known only by
+ * what it asks. */
 static int check_session(struct call *c, struct text id)
 {
 	struct session row;
@@ -188,7 +191,7 @@ static int check_session(struct call *c, struct text id)
 	return r;
 }
 
-/* A human must not see less of one than it is: of too many the oldest, whole. */
+/* A human must see each approval whole. If there are too many, the oldest are shown. */
 static void write_list(struct json *j, const struct approval *approvals, unsigned n)
 {
 	json_begin_object(j);
@@ -277,7 +280,7 @@ static void created(void *arg, int r, const struct approval *approval, const str
 	(void)call_reply(c);
 }
 
-/* null is an input, and an empty one. */
+/* null counts as an input, an empty one. */
 static int check_input(struct call *c, const struct value *input)
 {
 	if (!input)
@@ -322,7 +325,7 @@ static struct text decision_id(const struct hld_approval_in *in)
 	return in->approval_id.len > 0 ? in->approval_id : in->call_id;
 }
 
-/* In the original's order. Those that give an approval_id have no types any more. */
+/* Checked in the original's order. Clients that give an approval_id give no type any more. */
 static int check_needs(struct call *c, const struct hld_approval_in *in)
 {
 	int r = hld_need(c, decision_id(in), "call_id");
@@ -385,7 +388,7 @@ static int read_decision(struct call *c, const struct hld_approval_in *in,
 	return read_function(c, in, d);
 }
 
-/* One of another kind is not found among those that were asked for. */
+/* An approval of another kind is reported as not found. */
 static void explain_decision(struct call *c, int r, const struct why *why)
 {
 	const struct hld_approval_in *in = c->in;
@@ -409,7 +412,7 @@ static void explain_decision(struct call *c, int r, const struct why *why)
 		       TEXT_ARGS(in->decision));
 }
 
-/* What fails behind the checks is a result. */
+/* Whatever fails after the checks is reported in a result, not as an error. */
 static void decided(void *arg, int r, const struct approval *approval, const struct why *why)
 {
 	struct call *c = arg;

@@ -1,6 +1,7 @@
 /*
- * Parameters and envelopes as Go's encoding/json takes them: names in any case, null leaves what
- * was there, the last of equal names wins, the first of another type is refused, in Go's words.
+ * Parameters and envelopes, read as Go's encoding/json reads them: names match in any case,
+ * null leaves a field as it is, the last of equal names wins, and the first value of a wrong
+ * type is refused in Go's words.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "dialect/hld/hld.h"
 #include "wire/json.h"
 
-enum { NUMBER_SHOWN = 40 }; /* characters of a number that does not fit */
+enum { NUMBER_SHOWN = 40 }; /* characters of a number that are quoted */
 
 /* ---- the envelope ---- */
 
@@ -21,7 +22,7 @@ int hld_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct
 	case JSONRPC_NO_VERSION:
 		return refuse(why, REFUSE_REQUEST, "Invalid request: must be JSON-RPC 2.0");
 	case JSONRPC_NO_METHOD:
-		/* Go cannot decode another type, and takes null and "" for a name. */
+		/* Go cannot decode any other type; null and "" give it an empty name. */
 		if (v && v->kind != VALUE_STRING && v->kind != VALUE_NULL)
 			return refuse(why, REFUSE_PARSE, "method is no string");
 		return refuse(why, REFUSE_METHOD, "%s", "");
@@ -41,7 +42,7 @@ static const char *kind_word(const struct value *v)
 	return v->kind == VALUE_TRUE || v->kind == VALUE_FALSE ? "bool" : value_kind_name(v);
 }
 
-/* Of launchSession it is LaunchSessionRequest. */
+/* For launchSession it is LaunchSessionRequest. */
 static void request_type(const struct method *m, char out[64])
 {
 	snprintf(out, 64, "%c%sRequest", m->name[0] & ~0x20, m->name + 1);
@@ -72,7 +73,7 @@ static bool is_kind(const struct value *v, enum value_kind kind)
 	return v->kind == kind || v->kind == VALUE_NULL;
 }
 
-/* The first child that is no text. */
+/* Finds the first child that is not a string. */
 static const struct value *not_text(const struct value *v)
 {
 	value_each (child, v) {
@@ -138,7 +139,7 @@ int hld_check_mcp(const struct value *config, const char *what, const char *path
 
 #define BAD_MCP "invalid mcp_config JSON: "
 
-/* What people get wrong most, as Go says it. */
+/* Says what people get wrong most often in Go's words. */
 static int not_json(struct text json, const struct why *found, struct why *why)
 {
 	size_t at = 0;
@@ -255,7 +256,7 @@ static int set_members(const struct method *m, const struct value *params, void 
 		const struct field *f = find_field(m, member);
 		int r;
 
-		/* null is nothing, except where anything goes. */
+		/* null means absent, except where any type is allowed. */
 		if (!f || (member->kind == VALUE_NULL && f->type != FIELD_ANY))
 			continue;
 		snprintf(name, sizeof(name), "%s.%s", type, f->name);
@@ -290,7 +291,7 @@ int hld_decode(struct call *c)
 {
 	int r = decode(c);
 
-	/* Whoever asks for events and gets none is not answered anything else either. */
+	/* A client whose subscription fails gets no other answer either. */
 	if (r != 0 && c->method->handle == hld_subscribe) {
 		client_deafen(c->client);
 		client_end(c->client);

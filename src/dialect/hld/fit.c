@@ -1,6 +1,6 @@
 /*
- * Answers that would be too large. hld has no pages: a client whose list is refused once is refused
- * for ever. So less of each text is shown, and if that is not enough, less of the list.
+ * Answers that would be too large. hld has no pages: a client whose list is refused once would
+ * always be refused. So texts are cut first, and if that is not enough, the list is.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct hld_fit hld_fit_begin(struct call *c, bool cuts_texts)
 	};
 }
 
-/* What the writing of answers, which escapes for HTML, makes of it. */
+/* The size after escaping for HTML, which is done when the answer is written. */
 static size_t size_of(const struct hld_fit *f)
 {
 	const struct buf *out = f->json->out;
@@ -53,7 +53,7 @@ bool hld_fit_again(struct hld_fit *f)
 	struct buf *out = f->json->out;
 	unsigned last = f->cuts_texts ? N_CUTS - 1 : 0;
 
-	/* Without memory less is no better; and an empty list is the least there is. */
+	/* Without memory, writing less does not help; and nothing is smaller than an empty list. */
 	if (fits(f) || (out->err != 0 && out->err != -EMSGSIZE) || f->step > last + 32)
 		return false;
 	f->step++;

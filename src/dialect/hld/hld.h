@@ -1,8 +1,8 @@
 /*
- * hld: HumanLayer's daemon. Its clients (Go, TypeScript, Rust, of three generations) launch agent
- * sessions, look at them, decide what agents ask, and listen to what happens.
- * Newline-delimited JSON-RPC; parameters are read as Go's encoding/json reads them, and what is
- * wrong is said in its words.
+ * hld: HumanLayer's daemon. Its clients (Go, TypeScript, Rust, of three generations) launch
+ * agent sessions, look at them, decide what agents ask, and listen to events. It speaks
+ * newline-delimited JSON-RPC; parameters are read as Go's encoding/json reads them, and
+ * refused in its words.
  */
 #pragma once
 
@@ -14,58 +14,59 @@
 
 extern const struct dialect hld_dialect;
 
-/* What an endpoint's handlers go by. */
+/* The settings of an endpoint, which its handlers use. */
 struct hld_settings {
-	unsigned heartbeat_ms; /* of silence, before a subscriber is told that we are there */
+	unsigned heartbeat_ms; /* silence after which a subscriber gets a heartbeat */
 };
 
 enum {
 	HLD_MESSAGE_MAX = 10 << 20, /* bytes of a line, without its newline */
-	HLD_QUEUE = 100,            /* events that wait for a subscriber that does not read */
+	HLD_QUEUE = 100,            /* events queued for a subscriber that does not read */
 };
 
-/* ---- decode.c: as Go reads them ---- */
+/* ---- decode.c: reading as Go does ---- */
 
 int hld_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why);
 int hld_decode(struct call *c);
 
-/* Refuses a configuration of MCP servers as Go would; `path` is how it came to it ("mcp_config.",
- * or "" where it is all there is), `what` begins the sentence. */
+/* Refuses a configuration of MCP servers as Go would. `path` is where it stands ("mcp_config.",
+ * or "" where it is the whole text); `what` begins the message. */
 int hld_check_mcp(const struct value *config, const char *what, const char *path, struct why *why);
 
-/* JSON in a text: the configuration that continueSession takes. */
+/* Reads the configuration that continueSession takes as JSON within a string. */
 int hld_read_mcp(struct arena *a, struct text json, const struct value **ret_config,
 		 struct why *why);
 
 /* ---- words.c ---- */
 
-/* RFC 3339 in UTC: with its fraction, less the zeros at its end, or in whole seconds. */
+/* RFC 3339 in UTC: with a fraction without trailing zeros, or in whole seconds. */
 void hld_write_time(struct json *j, const char *key, int64_t ms);
 void hld_write_seconds(struct json *j, const char *key, int64_t ms);
 
-/* A member that is left out where there is nothing. */
+/* A member that is left out if the text is empty. */
 void hld_write_some(struct json *j, const char *key, struct text t);
-/* One that is "" then. */
+/* A member that is "" if there is no text. */
 void hld_write_text(struct json *j, const char *key, struct text t);
 
 const char *hld_approval_status(enum approval_status status);
 
-/* The types of the log that are told. */
+/* The log's types of events that clients are told. */
 enum { HLD_N_TOLD = 4 };
 const char *hld_told(unsigned i);
-/* 1 << i for the type that hld has for it; 0: none. */
+/* Returns 1 << i for a type of hld's own, 0 for an unknown one. */
 unsigned hld_kind(struct text type);
 
-/* What is packed, as Go writes a map: names in order, at any depth. */
+/* Writes packed data as Go writes a map: names sorted, at any depth. */
 void hld_write_sorted(struct json *j, struct text packed);
 
-/* The line for a subscriber, without its newline; nothing for what hld does not tell. */
+/* The line for a subscriber, without its newline; empty for events that hld does not tell. */
 void hld_word_event(struct buf *out, const struct event *e);
 
-/* Of sessions: as Go says it, whose sentences clients show, and the variables of its programs. */
+/* Refusals about sessions in Go's words, which clients show, and the variables that its programs
+ * expect. */
 extern const struct session_wording hld_session_wording;
 
-/* ---- fit.c: what would be too large for an answer ---- */
+/* ---- fit.c: answers that would be too large ---- */
 
 struct hld_fit {
 	struct json *json;
@@ -74,35 +75,36 @@ struct hld_fit {
 	size_t envelope;
 	bool cuts_texts;
 	unsigned step;
-	size_t cut;      /* bytes of one text */
-	unsigned halved; /* how often the list was */
+	size_t cut;      /* bytes of each text */
+	unsigned halved; /* how often the list was halved */
 };
 
-/* The result is written, and written again while hld_fit_again says so. */
+/* Write the result, and write it again while hld_fit_again returns true. */
 struct hld_fit hld_fit_begin(struct call *c, bool cuts_texts);
 bool hld_fit_again(struct hld_fit *f);
-/* How many of n are to be shown. */
+/* How many of n to show. */
 unsigned hld_fit_count(const struct hld_fit *f, unsigned n);
-/* *ret_cut, which may be NULL, is set where it was. */
+/* Sets *ret_cut, which may be NULL, if the text was cut. */
 struct text hld_fit_text(const struct hld_fit *f, struct text t, bool *ret_cut);
 
 /* ---- portrait.c: nouns as clients know them ---- */
 
 enum {
 	HLD_SECONDS = MEMBER_OWN,            /* a time without its fraction */
-	HLD_BEHIND = MEMBER_OWN << 1,        /* behind the first that has no table */
-	HLD_LAST = MEMBER_OWN << 2,          /* behind the last of those */
-	HLD_NOT_OF_CALL = MEMBER_OWN << 3,   /* of an event: not where it is a tool's call */
-	HLD_NOT_OF_RESULT = MEMBER_OWN << 4, /* ... or the result of one */
-	HLD_OF_RESULT = MEMBER_OWN << 5,     /* only then */
+	HLD_BEHIND = MEMBER_OWN << 1,        /* after the first member written by hand */
+	HLD_LAST = MEMBER_OWN << 2,          /* after the last of those */
+	HLD_NOT_OF_CALL = MEMBER_OWN << 3,   /* in an event: not for a tool's call */
+	HLD_NOT_OF_RESULT = MEMBER_OWN << 4, /* ... not for a tool's result */
+	HLD_OF_RESULT = MEMBER_OWN << 5,     /* ... only for a tool's result */
 };
 
 extern const struct portrait hld_session_info;  /* in lists */
-extern const struct portrait hld_session_state; /* input_tokens are all of them */
+extern const struct portrait hld_session_state; /* expects all tokens in input_tokens */
 extern const struct portrait hld_session_event;
 extern const struct portrait hld_approval;
 
-/* Texts that may be cut are cut as fit says; both may be NULL for nouns that have none. */
+/* Texts that may be cut are cut as `fit` says. Both pointers may be NULL for nouns without such
+ * texts. */
 void hld_members(struct json *j, const struct portrait *p, struct selection s, const void *noun,
 		 const struct hld_fit *fit, bool *ret_cut);
 
@@ -124,7 +126,7 @@ struct hld_run_in {
 	const struct value *disallowed_tools;
 	struct text custom_instructions;
 	bool verbose;
-	bool dangerously_skip_permissions; /* both are refused */
+	bool dangerously_skip_permissions; /* both of these are refused */
 	int64_t dangerously_skip_permissions_timeout;
 };
 
@@ -163,10 +165,10 @@ struct hld_subscribe_in {
 	struct text run_id;
 };
 
-/* REFUSE_PARAMS "NAME is required" where it is "" or not there. */
+/* REFUSE_PARAMS "NAME is required" if the text is "" or missing. */
 int hld_need(struct call *c, struct text t, const char *name);
 
-/* REFUSE_UNAVAILABLE where it was not started. */
+/* REFUSE_UNAVAILABLE if the service was not started. */
 int hld_need_sessions(struct call *c);
 int hld_need_approvals(struct call *c);
 

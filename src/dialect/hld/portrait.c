@@ -1,11 +1,11 @@
 /*
- * Sessions, what they said, and approvals as hld's clients know them: tables over the same structs
- * as koine's own, with Go's rules. Where a member is left out, it is where Go's omitempty leaves it
+ * Sessions, their events, and approvals as hld's clients know them: tables over the same
+ * structs as koine's own, with Go's rules. A member is left out where Go's omitempty leaves it
  * out: for "", 0 and false.
  */
 #include "dialect/hld/hld.h"
 
-/* Of a session, those that clients know; they have no words for two of ours. */
+/* The statuses that clients know. They have no words for two of ours. */
 static const char *const session_statuses[N_SESSION_STATUSES] = {
 	[SESSION_STARTING] = "starting",     [SESSION_RUNNING] = "running",
 	[SESSION_WAITING] = "waiting_input", [SESSION_COMPLETING] = "running",
@@ -61,7 +61,7 @@ static const struct member info_members[] = {
 	{"archived", MEMBER(BOOL, archived), LAST, OMITTED},
 };
 
-/* Its tokens are those of both kinds. */
+/* input_tokens must hold the sum of both kinds here. */
 static const struct member state_members[] = {
 	{"id", MEMBER(TEXT, id)},
 	{"run_id", MEMBER(TEXT, run)},
@@ -94,7 +94,7 @@ static const struct member event_members[] = {
 	{"sequence", MEMBER(INT, sequence)},
 	{"event_type", MEMBER(ENUM, type), MEMBER_NAMES(event_types)},
 	{"created_at", MEMBER(TIME, created_ms), SECONDS},
-	/* The original keeps none of a call. */
+	/* The original keeps no role for a call. */
 	{"role", MEMBER(TEXT, role), HLD_NOT_OF_CALL, OMITTED},
 	{"content", MEMBER(BLOB, content), HLD_NOT_OF_RESULT | FIT, OMITTED},
 	{"tool_id", MEMBER(TEXT, tool_id), HLD_NOT_OF_RESULT, OMITTED},
@@ -128,7 +128,7 @@ const struct portrait hld_session_state = PORTRAIT(struct session, state_members
 const struct portrait hld_session_event = PORTRAIT(struct session_event, event_members);
 const struct portrait hld_approval = PORTRAIT(struct approval, approval_members);
 
-/* ---- how they are written ---- */
+/* ---- writing ---- */
 
 static void write_time(struct json *j, const struct member *m, int64_t ms)
 {
@@ -138,7 +138,7 @@ static void write_time(struct json *j, const struct member *m, int64_t ms)
 		hld_write_time(j, m->name, ms);
 }
 
-/* What is not known is 0. */
+/* A negative number means unknown, and is shown as 0. */
 static void write_real(struct json *j, const struct member *m, double d)
 {
 	json_key(j, m->name);
@@ -206,7 +206,7 @@ static void write_member(struct json *j, const struct member *m, const void *nou
 	case MEMBER_ENV:
 	case MEMBER_TEXTS:
 	case MEMBER_PACKED:
-		/* Those are written by hand. */
+		/* The caller writes these by hand. */
 		break;
 	}
 }

@@ -1,4 +1,4 @@
-/* Sessions: launched, continued, ended, shown. */
+/* Sessions: launching, continuing, interrupting, showing. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ int hld_need_sessions(struct call *c)
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not available");
 }
 
-/* The original says where it stood when it went wrong. */
+/* The original says at which step it failed. */
 static int fail_at(struct call *c, int r, const char *where, const struct why *why)
 {
 	const struct why inner = *why;
@@ -34,7 +34,7 @@ static int fail_at(struct call *c, int r, const char *where, const struct why *w
 	return refuse(&c->why, (enum refusal)r, "%s: %s", where, inner.text);
 }
 
-/* What a service said in a callback. */
+/* Takes over why a service refused in a callback. */
 static int explain(struct call *c, int r, const struct why *why)
 {
 	if (r > 0 && why)
@@ -44,7 +44,7 @@ static int explain(struct call *c, int r, const struct why *why)
 
 /* ---- health ---- */
 
-/* Written by hand, as koine's ping: clients begin with it, and some never stop. */
+/* Written by hand, like koine's ping: clients begin with it, and some poll it for ever. */
 struct done hld_health(struct call *c)
 {
 	static const char answer[] = "{\"status\":\"ok\",\"version\":\"0.1.0\"}";
@@ -60,8 +60,8 @@ static struct text some(struct text t)
 	return t.len > 0 ? t : (struct text) {0};
 }
 
-/* An empty list is none, and inherited as one that is not given. On koine's socket nobody has
- * looked into it yet. */
+/* An empty list counts as absent, and is inherited. On koine's socket nobody has checked the
+ * items yet. */
 static int read_tools(struct call *c, const struct value *list, const char *name,
 		      struct texts *ret_tools)
 {
@@ -86,13 +86,13 @@ static int read_tools(struct call *c, const struct value *list, const char *name
 	return 0;
 }
 
-/* What the original does not know of it lets the agent decide. */
+/* The agent chooses the model where the original does not know the name. */
 static struct text read_model(struct text model)
 {
 	return text_is(model, "opus") || text_is(model, "sonnet") ? model : (struct text) {0};
 }
 
-/* Whoever asks for this and does not get it must know. */
+/* A client that asks for this must learn that it does not get it. */
 static int refuse_skipping(struct call *c, const struct hld_run_in *in)
 {
 	const char *name = in->dangerously_skip_permissions ? "dangerously_skip_permissions"
@@ -140,7 +140,7 @@ static struct done fail_launch(struct call *c, int r, const char *where, const s
 	explain(c, r, why);
 	if (r == REFUSE_UNAVAILABLE)
 		r = fail_at(c, r, where, &c->why);
-	/* That it exists is among the rules of its parameters. */
+	/* In the original a missing parent is an error of the parameters. */
 	if (r == REFUSE_NOT_FOUND)
 		r = refuse_field(&c->why, "session_id",
 				 "failed to get parent session: session not found: %.*s",
@@ -197,7 +197,7 @@ static void continued(void *arg, int r, const struct session_launched *session,
 	json_begin_object(j);
 	json_member_text(j, "session_id", session->id);
 	json_member_text(j, "run_id", session->run);
-	/* Not known before the agent says it. */
+	/* Not known until the agent tells it. */
 	json_member_str(j, "claude_session_id", "");
 	json_member_text(j, "parent_session_id", in->session_id);
 	json_end_object(j);
@@ -387,7 +387,8 @@ struct done hld_state(struct call *c)
 
 /* ---- conversation ---- */
 
-/* A text that is JSON, as Go made it. A part of it would be none. */
+/* A string that holds JSON, as Go made it. It is left out rather than cut, since a part would
+ * not be JSON. */
 static void write_input(struct json *j, struct text input, const struct hld_fit *fit, bool *ret_cut)
 {
 	struct buf text;

@@ -1,9 +1,9 @@
 /*
- * Subscribe: the connection becomes the server's alone, and events go out on it as they are kept.
- * Nothing is replayed.
+ * Subscribe: from then on only the server writes on the connection, and events go out as they
+ * are kept. Nothing is replayed.
  *
- * A client that reads gets all. For one that has taken nothing for a moment HLD_QUEUE events wait;
- * what comes beyond is lost to it, the newest first, and counted.
+ * A client that reads gets every event. For a client that has taken nothing for a moment,
+ * HLD_QUEUE events are queued; beyond that the newest are lost, and counted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,9 +18,8 @@
 
 enum {
 	HEARTBEAT_MS = 30 * 1000,
-	UNREAD_MAX =
-		64 << 10, /* bytes that wait for a client before it falls behind, or one event */
-	STALL_MS = 1000,  /* nobody who reads takes nothing for that long */
+	UNREAD_MAX = 64 << 10, /* unread bytes, or a single event, before a client falls behind */
+	STALL_MS = 1000,       /* a client that reads never takes nothing for so long */
 };
 
 struct subscription {
@@ -28,17 +27,17 @@ struct subscription {
 	struct client *client;
 	struct events *events;
 	struct event_subscriber *subscriber; /* NULL: no event is of the types it asked for */
-	uint64_t told;                       /* how many */
+	uint64_t told;                       /* events sent */
 	uint64_t dropped;
-	uint64_t told_ms; /* when it was last told something */
-	/* Where each that waits in its connection ends, in bytes: a ring. */
+	uint64_t told_ms; /* when it was last sent one */
+	/* A ring: where each event that waits in the connection ends, in bytes. */
 	uint64_t ends[HLD_QUEUE];
 	unsigned first, n_waiting;
-	uint64_t sent;    /* of its bytes when it was last looked at */
-	uint64_t took_ms; /* when it had taken some */
+	uint64_t sent;    /* bytes that were sent at the last look */
+	uint64_t took_ms; /* when the client last took some */
 	struct timer *heartbeat;
 	unsigned heartbeat_ms;
-	uint64_t beat_ms; /* when it was last told that we are here */
+	uint64_t beat_ms; /* when the last heartbeat was due */
 	char id[sizeof("sub_") + UUID_LEN];
 };
 
@@ -47,7 +46,7 @@ static uint64_t now_ms(const struct subscription *s)
 	return loop_now_ms(s->client->server->loop);
 }
 
-/* ---- when nothing happens ---- */
+/* ---- heartbeats ---- */
 
 static const char alive[] = "{\"jsonrpc\":\"2.0\",\"result\":{\"type\":\"heartbeat\","
 			    "\"message\":\"Connection alive\"}}";
@@ -58,14 +57,14 @@ static void on_heartbeat(void *arg)
 	uint64_t now = now_ms(s);
 	uint64_t last = s->told_ms > s->beat_ms ? s->told_ms : s->beat_ms;
 
-	/* An event moves no timer: that would cost more than the event. */
+	/* An event does not restart the timer: that would cost more than the event itself. */
 	if (now - last < s->heartbeat_ms) {
 		timer_start(s->heartbeat, s->heartbeat_ms - (now - last));
 		return;
 	}
 	s->beat_ms = now;
 	timer_start(s->heartbeat, s->heartbeat_ms);
-	/* Who has not read what there was needs no more of it. */
+	/* A client that has unread bytes needs no heartbeat. */
 	if (client_written(s->client) == client_sent(s->client))
 		(void)client_notify(s->client, alive, sizeof(alive) - 1);
 }
@@ -188,7 +187,8 @@ static void on_closed(struct client_hook *hook)
 	subscription_free(s);
 }
 
-/* The types of the log; none: it asked only for what hld does not tell. */
+/* Collects the log's types. There are none if the client asked only for types that hld does not
+ * tell. */
 static unsigned read_types(const struct value *asked, struct text types[HLD_N_TOLD])
 {
 	unsigned kinds = 0;

@@ -1,4 +1,4 @@
-/* How hld's clients are told things: times, states, events. */
+/* How things are put for hld's clients: times, states, events. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/pack.h"
 #include "dialect/hld/hld.h"
 
-enum { TREE_MAX = 256 << 20 }; /* bytes; a byte of what is packed may be a value of its own */
+enum { TREE_MAX = 256 << 20 }; /* bytes; each byte of packed data may become a value */
 
 /* ---- members ---- */
 
@@ -97,7 +97,7 @@ static struct text key_of(const struct value *v)
 	return (struct text) {.data = v->key, .len = v->key_len};
 }
 
-/* An approval's, in the words of lists. */
+/* Writes the status of an approval with the same words as in lists. */
 static void write_status(struct json *j, const struct value *v)
 {
 	enum approval_status status;
@@ -108,7 +108,7 @@ static void write_status(struct json *j, const struct value *v)
 		json_value(j, v);
 }
 
-/* What is null, and what its clients have no word for. */
+/* Nulls are left out, and members that clients do not know. */
 static bool is_left_out(const struct value *member)
 {
 	return member->kind == VALUE_NULL || text_is(key_of(member), "decided_from");
@@ -116,7 +116,7 @@ static bool is_left_out(const struct value *member)
 
 static void write_sorted(struct json *j, const struct value *v);
 
-/* Of an event some is left out, and a status is an approval's. */
+/* In an event some members are left out, and a status is that of an approval. */
 static void write_members(struct json *j, const struct value *v, bool is_event)
 {
 	const struct value **members = malloc((v->len + 1) * sizeof(*members));
@@ -143,7 +143,7 @@ static void write_members(struct json *j, const struct value *v, bool is_event)
 	free(members);
 }
 
-/* As deep as the unpacker let the tree become. */
+/* The recursion is as deep as the unpacker allowed the tree to be. */
 static void write_sorted(struct json *j, const struct value *v)
 {
 	if (v->kind == VALUE_OBJECT) {
@@ -158,7 +158,7 @@ static void write_sorted(struct json *j, const struct value *v)
 	}
 }
 
-/* Names are put in order, which needs the tree. */
+/* Sorting the names needs the whole tree. */
 static void write_unpacked(struct json *j, struct text packed, bool is_event)
 {
 	struct arena a;
@@ -181,7 +181,7 @@ void hld_write_sorted(struct json *j, struct text packed)
 	write_unpacked(j, packed, false);
 }
 
-/* A line that nobody understood is no event here. */
+/* A line that nobody understood is not told as an event. */
 static bool is_told(const struct event *e)
 {
 	struct text type = packed_text(packed_find(e->data, "event_type"));
@@ -211,9 +211,9 @@ void hld_word_event(struct buf *out, const struct event *e)
 	json_escape_html(out);
 }
 
-/* ---- what goes wrong with a session ---- */
+/* ---- refusals about sessions ---- */
 
-/* Bytes of a path in a refusal: what is wrong with it comes behind, and more stands before. */
+/* Bytes of a path shown in a refusal, so that the reason behind it still fits. */
 enum { PATH_SHOWN = 90 };
 
 static void word_failure(struct buf *out, int status, int signal, struct text said)
