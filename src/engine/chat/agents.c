@@ -1,4 +1,4 @@
-/* The agents there are: who answers now, who did before, and whether they are well. */
+/* The agents: which ones answer now, which ones did before, and whether they are healthy. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ struct agent *chat_agent_at(const struct chat *chat, unsigned i)
 
 /* ---- a new roster ---- */
 
-/* In any roster there was. */
+/* Searches all rosters, past and present. */
 static bool is_ours(const struct chat *chat, const struct agent *agent)
 {
 	for (const struct chat_roster *r = chat->rosters; r; r = r->before) {
@@ -170,11 +170,11 @@ struct probe {
 	unsigned n;
 	unsigned n_open;
 	bool told;
-	struct chat_agent_info *infos; /* behind the agents */
+	struct chat_agent_info *infos; /* stored after the agents */
 	struct probed agents[];
 };
 
-/* It lives until the last agent has answered, even if nobody waits for that any more. */
+/* It lives until the last agent has answered, even if nobody is waiting any more. */
 static void tell(struct probe *p)
 {
 	if (p->told)

@@ -1,4 +1,5 @@
-/* What is asked: whether it may be, a turn with a copy of it, and its end from outside. */
+/* Asking: checks whether a question is allowed, makes a turn with a copy of it, and ends a turn
+ * from outside. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ int chat_check_room(struct chat *chat, struct text id, struct why *why)
 	return 0;
 }
 
-/* A provider takes one result for a call. */
+/* A provider accepts one result per call. */
 static int check_results(const struct chat_ask *ask, struct why *why)
 {
 	if (ask->n_results > AGENT_CALLS_MAX)
@@ -43,7 +44,8 @@ static int check_results(const struct chat_ask *ask, struct why *why)
 	return 0;
 }
 
-/* What no agent of ours has called for: each call is looked for among the results. */
+/* No agent of ours made these calls, and each is looked up among the results: their number is
+ * limited here. */
 static int check_history(const struct chat_ask *ask, struct why *why)
 {
 	for (unsigned i = 0; i < ask->n_history; i++) {
@@ -72,7 +74,7 @@ static int check_content(const struct chat_ask *ask, struct why *why)
 	return r;
 }
 
-/* NULL for a compaction, which nobody has an id for. */
+/* NULL for a compaction: nobody has an id for it. */
 static struct chat_turn *as_turn(struct errand *e)
 {
 	return e->ops == &turn_ops ? turn_of(e) : NULL;
@@ -192,7 +194,7 @@ static int copy_texts(struct arena *a, struct chat_ask *ask)
 	return 0;
 }
 
-/* Points to nothing of the asker's afterwards. */
+/* Afterwards it points to nothing that belongs to the asker. */
 static int copy_ask(struct arena *a, struct chat_ask *ask)
 {
 	char made[CHAT_REQUEST_LEN + 1];
@@ -233,7 +235,7 @@ static int new_turn(struct chat *chat, const struct chat_ask *ask, struct text i
 		turn_free(t);
 		return r;
 	}
-	/* The call that asks holds it as well. */
+	/* The call that asks holds it, too. */
 	errand_weigh(&t->errand, 2 * t->errand.arena.used);
 	t->errand.agent = ask->agent.data ? chat_find_agent(chat, ask->agent) : NULL;
 	*ret_turn = t;
@@ -260,7 +262,7 @@ int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_s
 	t->in_send = true;
 	errand_queue(&t->errand, c);
 	t->in_send = false;
-	/* One that has ended already is freed here, where its owner learns of it. */
+	/* A turn that has already ended is freed here, where its owner learns of it. */
 	if (t->ended)
 		turn_free(t);
 	else
@@ -287,7 +289,7 @@ static bool cancel_in(struct live_conversation *c, struct text request_id)
 {
 	struct chat_turn *t = find_turn(c, request_id);
 
-	/* All has come; it is only on its way to the store. */
+	/* The whole answer is there; it is only on its way to the store. */
 	if (!t || t->ending)
 		return false;
 	errand_cancel(&t->errand);

@@ -1,7 +1,7 @@
 /*
- * What a conversation's programs may do, as create_agent asks for it: looked at once, when it is
- * made, and kept with it in the form that holds from then on. What a child may write is in what
- * its parent may write, whatever else was asked for.
+ * What a conversation's programs may do, as create_agent requests it. The request is checked
+ * once, when the conversation is created, and is stored with it in its final form. A child may
+ * only write what its parent may write, whatever else was requested.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,11 +18,11 @@
 
 enum { TOOL_NAME_MAX = 64, SHOWN = 100 };
 
-/* While it is made: sets of paths as lists, in the arena. */
+/* While the bounds are built: sets of paths as lists, in the arena. */
 struct paths {
 	struct text *list;
 	unsigned n;
-	bool any; /* all there are: the list does not matter */
+	bool any; /* every path: the list is ignored */
 };
 
 struct resolver {
@@ -49,14 +49,14 @@ static int find_parent(struct resolver *r, struct text id, struct conversation *
 	*row = (struct conversation) {0};
 	if (chat_check_id(id, "parent_agent_id", NULL) == 0)
 		e = store_conversation_find(r->db, id, r->arena, row, &found);
-	/* It is there before anything was said in it. */
+	/* It exists before anything is said in it. */
 	if (e != 0 || found || text_is(id, CHAT_DEFAULT))
 		return e;
 	return refuse_field(r->why, "parent_agent_id", "Parent agent not found: %.*s", shown(id),
 			    id.data);
 }
 
-/* How many stand above it. One whose own parent was ended is the first. */
+/* How many ancestors it has. A conversation whose parent was ended counts as the first. */
 static int check_depth(struct resolver *r)
 {
 	struct conversation row = r->parent;
@@ -134,7 +134,7 @@ static bool is_below_any(struct text path, const struct paths *p)
 	return p->any;
 }
 
-/* As a string, from `base` where it is relative; {NULL, 0}: there is no base. */
+/* As a string, relative to `base` if it is not absolute; {NULL, 0}: there is no base. */
 static int join(struct resolver *r, const char *what, struct text path, struct text base,
 		char out[PATH_MAX])
 {
@@ -158,7 +158,7 @@ static int join(struct resolver *r, const char *what, struct text path, struct t
 	return 0;
 }
 
-/* Without links and dots, in the arena. A refusal names the path as it was given. */
+/* Resolves links and dots, in the arena. A refusal names the path as it was given. */
 static int find_real(struct resolver *r, const char *what, const char *path, struct text *ret)
 {
 	CLEANUP(freep) char *real = realpath(path, NULL);
@@ -225,7 +225,7 @@ static int paths_new(struct arena *a, unsigned n, struct paths *ret)
 	return ret->list ? 0 : -ENOMEM;
 }
 
-/* Reads what is kept, one path a line. Where nothing was said, every path is meant. */
+/* Reads what is stored, one path per line. If nothing was said, every path is meant. */
 static int paths_of(struct arena *a, struct text lines, struct paths *ret)
 {
 	struct text path;
@@ -309,7 +309,8 @@ static int take_wished_paths(struct resolver *r, const struct paths *above, stru
 	return e;
 }
 
-/* What is in the folder and in what the parent may write: of two, the one in the other. */
+/* What is both in the folder and in what the parent may write: if one contains the other, the
+ * inner one. */
 static void take_common_paths(struct text folder, const struct paths *above, struct paths *ret)
 {
 	if (above->any)
@@ -343,7 +344,7 @@ static int resolve_write_paths(struct resolver *r)
 
 /* ---- tools ---- */
 
-/* It stands in a list with commas, and may become part of a command's word. */
+/* It goes into a comma-separated list, and may become part of a word of a command. */
 static bool is_tool_name(struct text t)
 {
 	static const char marks[] = "_-.:/";
@@ -388,7 +389,7 @@ static int check_tools(struct resolver *r)
 	return 0;
 }
 
-/* The parent's, and its own; none twice. */
+/* The parent's and its own, without duplicates. */
 static int resolve_tools(struct resolver *r)
 {
 	const struct chat_wish *wish = r->wish;
@@ -432,7 +433,7 @@ struct agent_bounds bounds_for_agent(struct text cwd, struct text write_paths, s
 	};
 }
 
-/* An agent that is not there is refused elsewhere. */
+/* An unknown agent is refused elsewhere. */
 static int check_agent(struct chat *chat, struct text name, const struct bounds *b, struct why *why)
 {
 	const struct agent *agent = chat_agent(chat, name);

@@ -18,7 +18,7 @@ int census_take(struct chat *chat, int lane, struct census *ret)
 {
 	struct connection *db = store_lane(chat->store, lane);
 	const struct store_scope everything = {.everything = true};
-	/* Before the counts: what comes meanwhile makes them old. */
+	/* Read it before the counts: anything that arrives in between makes them stale. */
 	int64_t as_of = event_last(chat->events);
 	struct memory_totals memories;
 	struct store_chat_totals said;
@@ -27,7 +27,7 @@ int census_take(struct chat *chat, int lane, struct census *ret)
 	if (r != 0)
 		return r;
 	*ret = (struct census) {
-		.taken = chat->events != NULL, /* without a log nobody knows when it is old */
+		.taken = chat->events != NULL, /* without a log nobody can tell when it is stale */
 		.as_of = as_of,
 		.conversations = said.n_conversations,
 		.messages = said.n_messages,

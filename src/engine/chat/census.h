@@ -1,6 +1,6 @@
 /*
- * How much there is in all, as it was when the log's last event was kept: who asks again before
- * anything has changed costs no thread and no query.
+ * The total counts, as of the log's last event: asking again before anything has changed needs
+ * neither a thread nor a query.
  */
 #pragma once
 
@@ -11,18 +11,18 @@ struct chat;
 
 struct census {
 	bool taken;
-	int64_t as_of; /* the last event there was */
+	int64_t as_of; /* the last event at that time */
 	int64_t conversations;
 	int64_t messages;
 	int64_t tool_calls;
 	int64_t memories;
 };
 
-/* On the loop: false when it has to be taken (again). */
+/* Runs on the loop. Returns false if the census must be taken (again). */
 bool census_at_hand(const struct chat *chat, struct census *ret);
 
-/* On a reader's thread. */
+/* Runs on a reader's thread. */
 int census_take(struct chat *chat, int lane, struct census *ret);
 
-/* On the loop: the one that was taken. */
+/* Runs on the loop. Remembers the census that was taken. */
 void census_keep(struct chat *chat, const struct census *c);

@@ -1,4 +1,4 @@
-/* The chat service: how it starts and stops, and what may be asked of it. */
+/* The chat service: how it starts and stops, and what it accepts. */
 #include "engine/chat/chat.h"
 
 #include <errno.h>
@@ -145,7 +145,7 @@ void chat_stop(struct chat *chat)
 	if (!chat)
 		return;
 	chat->stopping = true;
-	/* One that has ended may take others with it, so each is looked for anew. */
+	/* Ending one may remove others, so search anew each time. */
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
 		while ((c = find_busy(&chat->buckets[i])))
 			conversation_cancel(c);
@@ -174,7 +174,7 @@ void chat_free(struct chat *chat)
 
 	if (!chat)
 		return;
-	/* What follows, conversations that end, asks for no agent any more. */
+	/* From here on conversations only end, and none of them asks an agent. */
 	rosters_free(chat);
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
 		while ((first = list_first(&chat->buckets[i])))

@@ -1,16 +1,17 @@
 /*
  * Conversations with an agent.
  *
- * One turn at a time in a conversation, in the order they were asked; turns of different
- * conversations run side by side. What was said is in the store before anybody is told
- * so: the question before the agent starts, the text while it comes (a crash costs at
- * most its last moments), the end before the answer.
+ * A conversation has one turn at a time, in the order they were asked; turns of different
+ * conversations run in parallel. Everything is in the store before anybody is told about it:
+ * the question before the agent starts, the text while it arrives (a crash costs at most its
+ * last moments), the end before the answer.
  *
- * A conversation has a budget of tokens. Older turns that do not fit any more are not sent to
- * the agent, but stay in the store; so do those that a summary stands for.
+ * A conversation has a budget of tokens. Older turns that no longer fit are not sent to the
+ * agent, but stay in the store; so do those that a summary replaces.
  *
- * Functions that take a lane read on that worker's connection; all others belong to the
- * loop's thread. Texts that go in are copied; texts in callbacks are valid meanwhile.
+ * Functions that take a lane read on that worker's connection; all others belong to the loop's
+ * thread. Texts that are passed in are copied; texts in callbacks are valid until the callback
+ * returns.
  */
 #pragma once
 
@@ -29,11 +30,11 @@ struct chat_turn;
 struct events;
 struct store;
 
-#define CHAT_DEFAULT "default" /* the conversation of those who name none */
+#define CHAT_DEFAULT "default" /* the conversation used if none is named */
 
 enum {
 	CHAT_ID_MAX = 128,       /* bytes of a conversation's or a request's id */
-	CHAT_WAITING_MAX = 64,   /* turns that wait behind another in one conversation */
+	CHAT_WAITING_MAX = 64,   /* turns that wait in one conversation */
 	CHAT_TURNS_MAX = 1024,   /* turns in all */
 	CHAT_TEXT_MAX = 8 << 20, /* bytes of a question, or of an answer */
 	CHAT_PAGE_MAX = 2000,    /* messages, or conversations, in one page */
@@ -41,46 +42,46 @@ enum {
 
 struct chat_opts {
 	struct store *store;
-	struct events *events;     /* NULL: nobody is told */
-	struct memories *memories; /* that are quoted */
+	struct events *events;     /* NULL: no events are logged */
+	struct memories *memories; /* the memories that are quoted */
 	struct loop *loop;
 	struct background background;
-	/* All that there are; become the chat's, on failure too. */
+	/* All agents. The chat takes ownership, even on failure. */
 	struct agent **agents;
 	unsigned n_agents;
 	const char *agent;    /* the default's name; NULL: there is none */
-	const char *system;   /* the prompt that a conversation has unless it has its own; "" */
-	const char *numbered; /* before the number in chat_new_name; NULL: "chat-" */
+	const char *system;   /* the prompt of conversations without one of their own; "" */
+	const char *numbered; /* prefix of the number in chat_new_name; NULL: "chat-" */
 };
 
-/* Before the first call, and on the loop's thread. What a crash left running is marked. Refuses a
- * default agent that is none of the agents. */
+/* Call it before the first call, on the loop's thread. It marks turns that a crash left running.
+ * It refuses a default agent that is not among the agents. */
 int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why *why);
 
 /*
- * From now on these are the agents, with the default among them; on the loop's thread. Those that
- * chat has already stay as they are, the others become its own, on failure too. Turns under way end
- * with the agent they began with. Refuses as chat_start does; REFUSE_LIMIT when there were a
- * thousand different agents.
+ * Replaces the agents, the default among them; call it on the loop's thread. Agents that the
+ * chat already owns stay as they are; it takes ownership of the others, even on failure. Turns
+ * under way end with the agent they started with. Refuses as chat_start does; REFUSE_LIMIT
+ * once there have been a thousand different agents.
  */
 int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, const char *agent,
 		    struct why *why);
 
-/* Starts nothing new, and cancels the turns that run; they end as usual. Accepts NULL. */
+/* Starts nothing new, and cancels the turns that are running; they end as usual. Accepts NULL. */
 void chat_stop(struct chat *chat);
 
 /* Whether the last turn has ended and is in the store. True for NULL. */
 bool chat_idle(const struct chat *chat);
 
-/* After the last work has finished. Turns that are still open are told nothing any more.
- * Accepts NULL. The loop must turn afterwards until children are reaped. */
+/* Call it after the last work has finished. Turns that are still open get no more callbacks.
+ * Accepts NULL. Run the loop afterwards until children are reaped. */
 void chat_free(struct chat *chat);
 
-/* For the writer's thread, after a commit. Accepts NULL. */
+/* Called on the writer's thread after a commit. Accepts NULL. */
 void chat_committed(struct chat *chat);
 
-/* Whether an id may name a conversation: 1 to CHAT_ID_MAX bytes, letters, digits, '.', '_',
- * '-', ':' and '@', not only dots. Otherwise the refusal names `field`. */
+/* Whether an id may name a conversation: 1 to CHAT_ID_MAX bytes of letters, digits, '.', '_',
+ * '-', ':' and '@', but not only dots. If not, the refusal names `field`. */
 int chat_check_id(struct text id, const char *field, struct why *why);
 
 /* ---- a turn ---- */
@@ -93,85 +94,86 @@ struct chat_result {
 
 struct chat_ask {
 	struct text conversation; /* {NULL, 0}: CHAT_DEFAULT */
-	bool must_exist;          /* else it begins with this */
+	bool must_exist;          /* otherwise it is created */
 	struct text request_id;   /* opaque; {NULL, 0}: one is made, see chat_new_request */
-	struct text request_name; /* the same for the log; {NULL, 0}: as it is */
+	struct text request_name; /* the same id for the log; {NULL, 0}: unchanged */
 	struct text agent;        /* answers this turn; {NULL, 0}: the conversation's own */
 	struct text content;      /* {NULL, 0} with results */
-	const struct chat_result *results; /* of calls that the last turn ended with */
+	const struct chat_result *results; /* results of calls that the last turn ended with */
 	unsigned n_results;
 	const struct agent_tool *tools;
 	unsigned n_tools;
 	struct agent_shape shape;
 	struct memory_asker by; /* whose memories may be quoted */
-	/* For those who keep what was said themselves: with own_history the agent is sent this,
-	 * not what the conversation has, and of it only what the budget has room for. It is not
-	 * kept; the question and the answer are. */
+	/* For callers that keep the history themselves: with own_history the agent is sent this
+	 * instead of the conversation's history, as far as the budget allows. It is not stored;
+	 * the question and the answer are. */
 	bool own_history;
 	const struct message *history;
 	unsigned n_history;
-	struct text system; /* in place of the conversation's; {NULL, 0}: as it is */
+	struct text system; /* instead of the conversation's; {NULL, 0}: unchanged */
 };
 
 struct chat_answer {
-	int result; /* 0; else a refusal in why, or a fault */
+	int result; /* 0; else a refusal in why, or an error */
 	const struct why *why;
 	struct text conversation;
 	struct text request_id;
-	struct text content; /* what came, whatever the outcome */
+	struct text content; /* the text that arrived, whatever the outcome */
 	enum agent_outcome outcome;
 	enum agent_cause cause; /* of a failed agent */
 	const struct tool_call *calls;
 	unsigned n_calls;
 	struct agent_usage usage;
-	const char *error_type; /* of a failed agent: what it says (REFUSE_INTERNAL) */
+	const char *error_type; /* of a failed agent: its own message (REFUSE_INTERNAL) */
 	const char *error_text;
 };
 
 struct chat_sink {
-	/* All of the text so far, and where the new part begins. What comes in one pass of the
-	 * loop is told together. May be NULL. */
+	/* The whole text so far, and where the new part starts. Text that arrives in one pass of
+	 * the loop is passed on together. May be NULL. */
 	void (*on_text)(void *arg, struct text whole, size_t from);
-	/* Once, the last; when what is told is on disk. May come before chat_send returns, and
-	 * then *ret_turn is not set. */
+	/* Called once, last, when everything it reports is on disk. It may be called before
+	 * chat_send returns, and then *ret_turn is not set. */
 	void (*on_done)(void *arg, const struct chat_answer *answer);
 	void *arg;
 };
 
 /*
- * Asks. What is wrong with the ask itself is refused at once (on_done does not come then): a
- * request id that is under way already in this conversation (REFUSE_PARAMS), an unknown
- * agent, too many that wait (REFUSE_LIMIT). A client may leave: the turn goes on, and
- * chat_turn_forget says that nobody listens.
+ * Asks a question. A fault in the request itself is refused at once, without on_done: a
+ * request id that is already under way in this conversation (REFUSE_PARAMS), an unknown agent,
+ * too many waiting turns (REFUSE_LIMIT). A client may leave: the turn continues, and
+ * chat_turn_forget says that nobody is listening.
  */
 int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_sink *sink,
 	      struct chat_turn **ret_turn, struct why *why);
 
 enum { CHAT_REQUEST_LEN = 16 };
 
-/* An id that nobody else has: hex digits and a NUL. -EIO without randomness. */
+/* A unique id: hex digits and a NUL. -EIO without randomness. */
 int chat_new_request(char out[CHAT_REQUEST_LEN + 1]);
 
-/* The prompt of those conversations that have none of their own; "" for none. */
+/* The prompt of conversations that have none of their own; "" for none. */
 struct text chat_system(const struct chat *chat);
 
-/* A name that no conversation has had, with a number that grows, over restarts too. */
+/* A name that no conversation has ever had, with a number that keeps growing across restarts. */
 void chat_new_name(struct chat *chat, char out[CHAT_ID_MAX + 1]);
 
-/* The highest N there ever was of conversations named PREFIX and N; 0: none. Before the first call. */
+/* The highest N that a conversation named PREFIX and N ever had; 0: none. Call it before the
+ * first call. */
 int chat_highest(struct chat *chat, const char *prefix, int64_t *ret_n);
 
-/* The id it has, valid as long as the turn. */
+/* Its request id, valid as long as the turn is. */
 struct text chat_turn_request(const struct chat_turn *t);
 
-/* on_done comes soon, with what came so far. */
+/* on_done follows soon, with the text so far. */
 void chat_turn_cancel(struct chat_turn *t);
 
-/* No callback comes any more; the turn goes on. */
+/* No callbacks follow; the turn continues. */
 void chat_turn_forget(struct chat_turn *t);
 
-/* Cancels the turn of that request id, running or waiting; conversation {NULL, 0}: whichever has
- * it. False when there is none. */
+/* Cancels the turn with that request id, running or waiting; conversation {NULL, 0}: in any of
+ * them. False if there is none. */
 bool chat_cancel(struct chat *chat, struct text conversation, struct text request_id);
 
 /* ---- conversations ---- */
@@ -179,31 +181,30 @@ bool chat_cancel(struct chat *chat, struct text conversation, struct text reques
 struct chat_counts {
 	int64_t n_messages;
 	bool has_system;
-	/* tokens of what would be sent next; the first three make the total */
+	/* tokens of what would be sent next; the first three add up to the total */
 	int64_t system;
 	int64_t tools;
 	int64_t messages;
 	int64_t total;
 	int64_t budget;
-	int64_t available; /* budget less the reserve */
+	int64_t available; /* the budget minus the reserve */
 	bool running;
 };
 
 typedef void (*chat_counts_fn)(void *arg, int result, const struct chat_counts *counts,
 			       const struct why *why);
 
-/* fn comes once: before this returns if the conversation is at hand, else soon. One that does
- * not exist is all zeroes, unless must_exist: then REFUSE_NOT_FOUND. */
+/* Calls fn once: before this returns if the conversation is loaded, else soon. For one that does
+ * not exist everything is zero, or with must_exist it is REFUSE_NOT_FOUND. */
 void chat_count(struct chat *chat, struct text conversation, bool must_exist, chat_counts_fn fn,
 		void *arg);
 
 typedef void (*chat_done_fn)(void *arg, int result, const struct why *why);
 
-/* Ends it: cancels its turns, and waits until they are over. REFUSE_NOT_FOUND. */
+/* Ends it: cancels its turns and waits until they have ended. REFUSE_NOT_FOUND. */
 void chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg);
 
-/* On the writer's thread: notes that its clients are done with it, and nothing else.
- * REFUSE_NOT_FOUND. */
+/* Runs on the writer's thread. Only records that its clients are done with it. REFUSE_NOT_FOUND. */
 int chat_want_end(struct chat *chat, struct text conversation, struct why *why);
 
 struct chat_compacted {
@@ -216,22 +217,22 @@ typedef void (*chat_compacted_fn)(void *arg, int result, const struct chat_compa
 				  const struct why *why);
 
 /*
- * Puts a summary in the place of all turns but the newest two: the agent's own, or for one that
- * cannot (recall) what the user said, shortened. Waits for its turn as a question does.
- * Too little to gain: not compacted, and no error.
+ * Replaces all turns but the newest two by a summary: the agent's own or, if the agent cannot
+ * write one (recall), a shortened form of what the user said. It queues like a question. If
+ * there is too little to gain, it does not compact, which is no error.
  */
 void chat_compact(struct chat *chat, struct text conversation, bool must_exist,
 		  chat_compacted_fn fn, void *arg);
 
-/* Where a conversation's programs run and what they leave alone, as somebody asks for it. */
+/* Where a conversation's programs run and what they may not touch, as requested. */
 struct chat_wish {
-	struct text agent;  /* that is to keep to it; {NULL, 0}: the default */
-	struct text parent; /* the conversation that it must be no more than; {NULL, 0}: none */
+	struct text agent;  /* the agent that must obey it; {NULL, 0}: the default */
+	struct text parent; /* the conversation whose bounds it may not exceed; {NULL, 0}: none */
 	struct text preset; /* "trusted", "sandboxed"; {NULL, 0}: the parent's */
 	struct text cwd;    /* {NULL, 0}: the parent's, or the agent's own */
 	const struct text *write_paths;
 	unsigned n_write_paths;
-	bool has_write_paths; /* else where the preset says */
+	bool has_write_paths; /* otherwise as the preset says */
 	const struct text *disabled_tools;
 	unsigned n_disabled_tools;
 };
@@ -239,9 +240,9 @@ struct chat_wish {
 enum { CHAT_PATHS_MAX = 32, CHAT_TOOLS_MAX = 128, CHAT_CHILD_DEPTH = 5 };
 
 /*
- * On a reader's thread, since it looks at folders. Refuses, by the name that create_agent has for
- * it (REFUSE_PARAMS), what is wrong, what is more than the parent may, and what the agent cannot keep
- * to.
+ * Runs on a reader's thread, since it looks at folders. It refuses what is wrong, what exceeds
+ * the parent's bounds and what the agent cannot enforce, under create_agent's name for it
+ * (REFUSE_PARAMS).
  */
 int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat_wish *wish,
 		 struct bounds *ret, struct why *why);
@@ -253,18 +254,18 @@ struct chat_new {
 	const struct bounds *bounds; /* NULL: none */
 };
 
-/* On the writer's thread. REFUSE_PARAMS when the id is taken or cannot be, or the agent is not
- * known. */
+/* Runs on the writer's thread. REFUSE_PARAMS if the id is taken or invalid, or the agent is
+ * unknown. */
 int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, struct text *ret_id,
 		struct why *why);
 
-/* A page of what there is: `limit` (0: the usual) from `offset` on. */
+/* A page: `limit` entries (0: the default) starting at `offset`. */
 struct conversation_page {
 	int64_t offset;
 	int64_t limit;
-	struct conversation *rows; /* each with the agent that it has now, its own or the default */
+	struct conversation *rows; /* each with its current agent, its own or the default */
 	unsigned n;
-	int64_t total; /* that there are */
+	int64_t total; /* the total */
 };
 
 struct message_page {
@@ -275,7 +276,7 @@ struct message_page {
 	int64_t total;
 };
 
-/* The one changed last first. CHAT_DEFAULT is always there: the last, until it is used. */
+/* The most recently changed first. CHAT_DEFAULT is always listed: last, until it is used. */
 int chat_list(struct chat *chat, int lane, struct arena *a, struct conversation_page *page);
 
 /* Oldest first. */
@@ -284,33 +285,34 @@ int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conv
 
 /* ---- those that were ended ---- */
 
-/* What was said in them stays until it is purged. They are told apart by their seq, since their id
- * may be another's by now. The last ended first; of one id, or {NULL, 0} of all. */
+/* What was said in them stays until it is purged. They are identified by their seq, since
+ * another conversation may have their id by now. The last ended comes first; only those of one
+ * id, or all for {NULL, 0}. */
 int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id,
 		    struct conversation_page *page);
 
-/* As chat_messages. REFUSE_NOT_FOUND for a number that no ended conversation has. */
+/* Like chat_messages. REFUSE_NOT_FOUND for a number that no ended conversation has. */
 int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
 			struct text *ret_id, struct message_page *page, struct why *why);
 
-/* Which are to be deleted for good, and how far that is. */
+/* Which ones to delete for good, and the progress so far. */
 struct chat_purge {
-	int64_t number;    /* that one; 0: all that were ended */
-	int64_t before_ms; /* before this, then */
+	int64_t number;    /* this one; 0: all that were ended */
+	int64_t before_ms; /* and then only those before this */
 	int64_t n_purged;
-	bool more; /* it is not over */
+	bool more; /* there is more to do */
 };
 
-/* On the writer's thread: a step of it, so that others' writes need not wait for all. */
+/* Runs on the writer's thread. Does one step, so that other writes need not wait for the whole. */
 int chat_purge(struct chat *chat, struct arena *a, struct chat_purge *p, struct why *why);
 
 /* ---- agents ---- */
 
-/* By name; {NULL, 0}: the default. NULL: there is none. It stays the chat's. Accepts NULL. */
+/* By name; {NULL, 0}: the default. NULL: there is none. The chat keeps ownership. Accepts NULL. */
 struct agent *chat_agent(const struct chat *chat, struct text name);
 
-/* Who works where nobody is named: the default agent, unless it only quotes. NULL: nobody, which is
- * then to be refused; `section` of the settings could name one. */
+/* Who works if nobody is named: the default agent, unless it only quotes. NULL: nobody, which
+ * the caller must refuse; `section` of the settings could name one. */
 struct agent *chat_worker(const struct chat *chat);
 int chat_refuse_work(struct why *why, const char *section);
 
@@ -327,10 +329,10 @@ struct chat_agent_info {
 	int64_t ms;       /* how long it took */
 };
 
-/* Asks all of them at once; fn comes once, when all have answered or 10 s are over. */
+/* Asks all of them at once. Calls fn once, when all have answered or after 10 s. */
 typedef void (*chat_agents_fn)(void *arg, const struct chat_agent_info *agents, unsigned n);
 int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg);
 
-/* How many tokens a text is taken for: a quarter of its characters, at least one; where no
- * provider has counted. A message counts four more. */
+/* How many tokens a text counts as if no provider has counted: a quarter of its characters, at
+ * least one. A message counts four more. */
 int64_t chat_estimate(struct text t);

@@ -1,6 +1,6 @@
 /*
- * Compacting: a summary takes the place of all but the newest turns. It is queued as a
- * question is, reads what shall go, has the agent write the summary, and keeps it.
+ * Compacting: a summary replaces all but the newest turns. It is queued like a question, reads
+ * what is to be replaced, has the agent write the summary, and stores it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "store/store.h"
 
 enum {
-	QUOTE_MAX = 400, /* bytes of what the user said, where no agent can shorten it */
+	QUOTE_MAX = 400, /* bytes of what the user said, if no agent can shorten it */
 	TRANSCRIPT_MAX = 8 << 20,
 };
 
@@ -25,7 +25,7 @@ struct compaction {
 	chat_compacted_fn fn;
 	void *arg;
 	struct chat_compacted counts;
-	int64_t up_to; /* the newest turn that goes */
+	int64_t up_to; /* the newest turn that is replaced */
 	struct text summary;
 	int64_t summary_tokens;
 };
@@ -95,7 +95,7 @@ static void keep_finished(struct work *w, int result)
 	errand_finish(&k->errand, result, NULL);
 }
 
-/* Tokens that the turns up to there cost now, with the summary before them. */
+/* The tokens that the turns up to there cost now, including the summary before them. */
 static int64_t tokens_to_go(const struct live_conversation *c, int64_t up_to)
 {
 	int64_t n = c->summary_tokens;
@@ -107,7 +107,7 @@ static int64_t tokens_to_go(const struct live_conversation *c, int64_t up_to)
 	return n;
 }
 
-/* A summary that saves nothing is left. */
+/* A summary that saves nothing is discarded. */
 static void keep(struct compaction *k, struct text summary)
 {
 	int r = 0;
@@ -141,8 +141,8 @@ static void on_end(struct errand *e)
 
 /* ---- read ---- */
 
-/* For an agent that writes nothing of its own: the user's own words, the newest that fit into
- * a quarter of the budget. */
+/* For an agent that writes nothing of its own: the user's own words, the newest that fit into a
+ * quarter of the budget. */
 static void quote(const struct errand *e, struct buf *out)
 {
 	const struct agent_ask *ask = &e->context.ask;
@@ -186,7 +186,7 @@ static void transcribe(const struct errand *e, struct buf *out)
 	}
 }
 
-/* The summary itself, or what asks the agent for it. */
+/* The summary itself, or the prompt that asks the agent for it. */
 static int compose(struct errand *e, struct text *ret)
 {
 	struct buf out;

@@ -1,4 +1,4 @@
-/* What an agent is to see of a conversation, read from the store on a reader's thread. */
+/* What an agent is sent of a conversation, read from the store on a reader's thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 enum {
 	NOTES_MAX = 8,
 	LEAST_TOKENS = 50,  /* of a result that is shortened */
-	NOTICE_TOKENS = 15, /* that it is */
+	NOTICE_TOKENS = 15, /* says that it was shortened */
 };
 
 static const char summary_intro[] = "Summary of the conversation so far:\n";
 
-/* Stands for the turns that are not sent any more. */
+/* Stands for the turns that are no longer sent. */
 static int read_summary(struct connection *db, struct errand *e, struct message *to,
 			bool *ret_found)
 {
@@ -67,9 +67,9 @@ static unsigned count_calls(const struct message *messages, unsigned n)
 }
 
 /*
- * Providers refuse a call without its result, and a result without its call. The asker may never
- * have brought the one, and the other may be too old to be sent: a call gets a result that says so,
- * and such a result is just something that was said.
+ * Providers refuse a call without its result, and a result without its call. The asker may
+ * never have sent the result, and the call may be too old to be sent. A call without a result
+ * gets one that says so; a result without its call is sent as ordinary text.
  */
 static int pair_calls(struct arena *a, struct message **messages, unsigned *n)
 {
@@ -117,7 +117,7 @@ static size_t bytes_of_tokens(struct text t, int64_t tokens)
 	return i;
 }
 
-/* By as much as there is too much, if that gains anything. */
+/* Shortens it by the excess, if that gains anything. */
 static int shorten(struct arena *a, struct text *t, int64_t *excess)
 {
 	int64_t tokens = chat_estimate(*t);
@@ -143,8 +143,8 @@ static int shorten(struct arena *a, struct text *t, int64_t *excess)
 	return 0;
 }
 
-/* A question and its calls are sent whatever the budget says; room is made by what the calls
- * gave, the oldest first. */
+/* A question and its calls are sent whatever the budget is; to make room, the results of the
+ * calls are shortened, oldest first. */
 static int shorten_results(struct arena *a, struct message *messages, unsigned n, int64_t excess)
 {
 	int r = 0;
@@ -156,7 +156,7 @@ static int shorten_results(struct arena *a, struct message *messages, unsigned n
 	return r;
 }
 
-/* As providers take them, and with room for the answer. */
+/* In the form that providers accept, with room for the answer. */
 static int send_messages(struct errand *e, struct message *messages, unsigned n)
 {
 	struct arena *a = &e->context.arena;
@@ -207,13 +207,13 @@ static int take_given(struct errand *e, const struct chat_ask *ask)
 			.call_id = ask->results[i].call_id,
 			.failed = ask->results[i].failed,
 		};
-	/* Who says nothing adds nothing; but something has to be sent. */
+	/* An empty message adds nothing; but something has to be sent. */
 	if (ask->content.len > 0 || n == 0)
 		messages[n++] = (struct message) {.role = MESSAGE_USER, .text = ask->content};
 	return send_messages(e, messages, n);
 }
 
-/* A memory that cannot be searched is no reason not to answer. */
+/* If the memory cannot be searched, answer all the same. */
 static int add_notes(struct errand *e, int lane, const struct chat_ask *ask)
 {
 	const struct memory_query q = {.text = ask->content, .by = ask->by, .limit = NOTES_MAX};

@@ -1,7 +1,7 @@
 /*
- * Conversations at hand. One is read from the store when somebody first asks for it, and
- * stays with its counts, so that these cost nothing; of those that nobody uses, the ones
- * used last are kept.
+ * Loaded conversations. One is read from the store when somebody first asks for it, and stays
+ * loaded with its counts, so that these cost nothing. Of those that nobody uses, the most
+ * recently used are kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static void stop_resting(struct live_conversation *c)
 	c->chat->n_idle--;
 }
 
-/* One that was not in the store may have been made there since. */
+/* A conversation that was not in the store may have been made there since. */
 static bool outdated(const struct live_conversation *c)
 {
 	return c->stale || (c->seq == 0 && c->made != atomic_load(&c->chat->made));
@@ -99,7 +99,7 @@ struct live_conversation *conversation_get(struct chat *chat, struct text id)
 	return c ? c : conversation_new(chat, id);
 }
 
-/* Kept at hand for the next who asks, if what is here holds. */
+/* Keep it loaded for the next use, if its state is still valid. */
 static void rest(struct live_conversation *c)
 {
 	struct chat *chat = c->chat;
@@ -166,7 +166,7 @@ int conversation_set_row(struct live_conversation *c, const struct conversation 
 	return 0;
 }
 
-/* Of the conversation only its name is looked at, which never changes. */
+/* Only the conversation's name is read, which never changes. */
 static int load_run(struct work *w, int lane)
 {
 	struct load *l = list_entry(w, struct load, work);
@@ -207,8 +207,8 @@ static void go_all(struct live_conversation *c, int result, const struct why *wh
 	}
 }
 
-/* Whoever waits for it is told why it cannot be had. They are taken out first: those who are told
- * may ask anew. */
+/* Everybody who waits for it learns why it cannot be loaded. The waiters are taken off the list
+ * first, because they may ask again. */
 static void refuse_all(struct live_conversation *c, int result)
 {
 	struct why why = {0};
@@ -254,7 +254,7 @@ static void load_finished(struct work *w, int result)
 	loaded(c, result);
 }
 
-/* That any of them takes. */
+/* The most that any of them takes. */
 static int64_t most_tokens(const struct chat_roster *roster)
 {
 	int64_t most = 0;
@@ -399,7 +399,7 @@ void chat_count(struct chat *chat, struct text conversation, bool must_exist, ch
 	struct count *n;
 	int r;
 
-	/* At hand, as it nearly always is: no memory, no other thread. */
+	/* It is nearly always loaded: no memory and no other thread are needed. */
 	if (c && c->stage == CONVERSATION_READY && !outdated(c)) {
 		count_now(c, must_exist, fn, arg);
 		return;

@@ -1,4 +1,5 @@
-/* Ending a conversation: its turns are cancelled and told, then the store is. */
+/* Ending a conversation: its turns are cancelled and their askers told, then the store is
+ * updated. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -47,7 +48,7 @@ static void destroy_finished(struct work *w, int result)
 		result = refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
 	c->destroy = NULL;
 	c->stale = true;
-	/* The conversation comes first: whoever is told may ask for it again at once. */
+	/* Update the conversation first: the callback may ask for it again at once. */
 	conversation_start_next(c);
 	destroy_done(d, result, &why);
 }

@@ -1,6 +1,6 @@
 /*
- * What of a turn goes to the store: its text now and then while it comes, and at the end the
- * rest, the counts, and how it ended.
+ * What is stored of a turn: its text from time to time while it arrives, and at the end the
+ * rest, the counts, and the outcome.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static int store_piece(struct chat_turn *t, struct connection *db)
 	return store_message_add(db, &row, &rec->answer);
 }
 
-/* What is not kept yet; the agent may write on, and so move it. */
+/* What is not stored yet. Valid until the agent writes more, which may move it. */
 static struct text rest_of(const struct chat_turn *t)
 {
 	const struct buf *text = &t->errand.text;
@@ -117,7 +117,7 @@ static int end_run(struct work *w, int lane)
 	return r != 0 ? r : chat_publish_turn(t, turn_state_names[row.state]);
 }
 
-/* What the answer is told as: a failed agent is a refusal with what it says. */
+/* How the outcome is reported: a failed agent is a refusal with its own message. */
 static int end_result(const struct chat_turn *t, struct why *why)
 {
 	if (t->fault != 0)
@@ -151,18 +151,19 @@ static void end_finished(struct work *w, int result)
 	errand_finish(&t->errand, result, &why);
 }
 
-/* The provider counts what it was sent as a whole; what stood there before is known, so
- * the rest is the question. */
+/* The provider counts everything it was sent; what came before the question is known, so the
+ * rest is the question. */
 static void count_question(struct chat_turn *t)
 {
 	struct turn_tokens *n = &t->tokens;
 	int64_t question = t->errand.end.usage.input - n->before;
 	int64_t others = n->question - n->last;
 
-	/* What was shortened for the agent is kept whole, and weighs what we took it for. */
+	/* What was shortened for the agent is stored whole, and counts as our own estimate. */
 	if (t->errand.end.usage.input < 0 || t->errand.context.excess > 0)
 		return;
-	/* Nor is a provider believed that counts next to nothing: the budget would mean nothing. */
+	/* Do not believe a provider that counts next to nothing either: the budget would lose
+	 * its meaning. */
 	if (question < others + 1 + n->last / 8)
 		question = others + 1 + n->last / 8;
 	n->correction = question - n->question;
@@ -175,7 +176,7 @@ void turn_end(struct chat_turn *t)
 	int r;
 
 	t->ending = true;
-	/* Then it ends when the piece that is on its way is kept. */
+	/* It then ends when the piece on its way is stored. */
 	if (t->flushing)
 		return;
 	if (t->timer)
@@ -222,7 +223,8 @@ static void start_timer(struct chat_turn *t)
 		ms = FIRST_FLUSH_MS;
 	if (ms > FLUSH_MAX_MS || t->flush_failed)
 		ms = FLUSH_MAX_MS;
-	/* A little earlier, with others: one commit then keeps the text of all that stream. */
+	/* Write a little earlier, along with the others: one commit then stores the text of all
+	 * turns that stream. */
 	ms -= (loop_now_ms(t->errand.chat->loop) + ms) % FIRST_FLUSH_MS;
 	timer_start(t->timer, ms);
 }
@@ -245,7 +247,7 @@ static void flush_finished(struct work *w, int result)
 			log_err("text not kept yet", "conversation=%s error=%s",
 				t->errand.conversation->id, strerror(-result));
 		t->flush_failed = true;
-		/* The whole is tried again; a message that was only just made is undone. */
+		/* All of it is tried again; a message that was just made is undone. */
 		if (t->stored == 0)
 			t->record.answer = 0;
 	}

@@ -1,4 +1,4 @@
-/* An errand: from its conversation's queue to its end, with an agent at work in between. */
+/* An errand: from its conversation's queue to its end, with an agent working in between. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,7 +78,7 @@ void errand_finish(struct errand *e, int result, const struct why *why)
 	e->stage = ERRAND_OVER;
 	if (c->running == e)
 		c->running = NULL;
-	/* The conversation comes first: whoever is told may ask again, or may end it. */
+	/* Update the conversation first: the callback may ask again, or may end it. */
 	conversation_start_next(c);
 	e->ops->finish(e, result, why ? why : &none);
 }

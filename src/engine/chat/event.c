@@ -1,5 +1,5 @@
-/* What the log says of conversations: that they begin and end, and so their turns; never what
- * was said. On the writer's thread. */
+/* What the log says of conversations: that they and their turns start and end, never what was
+ * said. Runs on the writer's thread. */
 #include "engine/chat/inner.h"
 #include "engine/event/event.h"
 

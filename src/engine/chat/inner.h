@@ -1,7 +1,7 @@
 /*
- * Inside engine/chat: conversations that are at hand, and what agents are asked to do in them. All
- * of it is the loop's, except what a thread is at work on: an errand has at most one piece of work
- * under way.
+ * Internal to engine/chat: loaded conversations, and what agents are asked to do in them.
+ * Everything belongs to the loop, except what a thread is working on: an errand has at most
+ * one piece of work under way.
  */
 #pragma once
 
@@ -17,18 +17,18 @@ struct store;
 
 enum {
 	CHAT_BUCKETS = 256,
-	CHAT_IDLE_MAX = 256,       /* conversations kept at hand that nobody uses now */
+	CHAT_IDLE_MAX = 256,       /* conversations that stay loaded while nobody uses them */
 	CHAT_ARENA_MAX = 64 << 20, /* of one turn's question, and of its context */
-	CHAT_MESSAGE_TOKENS = 4,   /* that a message costs beside its text */
-	CHAT_KEEP_TURNS = 2,       /* that a summary leaves as they are */
+	CHAT_MESSAGE_TOKENS = 4,   /* that a message costs in addition to its text */
+	CHAT_KEEP_TURNS = 2,       /* that a summary leaves unchanged */
 	CHAT_PROBE_MS = 10000,
-	CHAT_BYTES_MAX = 256 << 20, /* that all turns may hold */
-	CHAT_AGENTS_MAX = 1024,     /* that all rosters have had */
+	CHAT_BYTES_MAX = 256 << 20, /* that all turns together may hold */
+	CHAT_AGENTS_MAX = 1024,     /* of all rosters together */
 };
 
 /*
- * The agents that there are at one time. One that was replaced lives on with the chat: turns and
- * threads may still be with its agents, and settings are seldom read anew.
+ * The agents at one time. A roster that was replaced lives as long as the chat: turns and
+ * threads may still use its agents, and settings are seldom reloaded.
  */
 struct chat_roster {
 	struct chat_roster *before;
@@ -36,7 +36,7 @@ struct chat_roster {
 	unsigned n;
 	struct chat_member {
 		struct agent *agent;
-		bool own; /* it came with this roster; others were in one before */
+		bool own; /* it is new in this roster; the others come from an earlier one */
 	} members[];
 };
 
@@ -48,23 +48,23 @@ struct chat {
 	struct background background;
 	/* Who answers now. Changed on the loop, read on every thread. */
 	_Atomic(struct chat_roster *) roster;
-	struct chat_roster *rosters; /* that one and all before it */
-	unsigned n_agents;           /* in all of them */
+	struct chat_roster *rosters; /* this roster and all before it */
+	unsigned n_agents;           /* in all rosters */
 	char *system;
 	int64_t system_tokens;
-	struct list buckets[CHAT_BUCKETS]; /* conversations at hand, by id */
-	struct list idle;                  /* those nobody uses, the longest first */
+	struct list buckets[CHAT_BUCKETS]; /* loaded conversations, by id */
+	struct list idle;                  /* those nobody uses, least recently used first */
 	unsigned n_idle;
 	unsigned n_errands;
-	size_t bytes;         /* that all of them hold, about */
-	struct list telling;  /* turns with text that their asker has not been told */
-	struct timer *teller; /* they are told it when the loop's turn is over */
+	size_t bytes;         /* that all of them hold, approximately */
+	struct list telling;  /* turns with text that their asker does not have yet */
+	struct timer *teller; /* passes that text on at the end of the loop's pass */
 	const char *numbered;
 	int64_t last_number; /* of chat_new_name */
 	int64_t started_ms;
 	struct census census; /* the last that was taken */
 	bool stopping;
-	bool noted;       /* the writer's: a conversation was made, not yet committed */
+	bool noted;       /* the writer's: a conversation was made but not committed yet */
 	atomic_uint made; /* conversations made on the writer's thread */
 };
 
@@ -83,7 +83,7 @@ struct live_conversation {
 
 	/* of the store */
 	int64_t seq;          /* 0: there is none yet */
-	unsigned made;        /* chat->made when it was looked for */
+	unsigned made;        /* chat->made when it was looked up */
 	char *agent_name;     /* its own, or NULL */
 	char *system;         /* its own, or NULL */
 	char *cwd;            /* as chat_bounds has them; NULL: none */
@@ -94,7 +94,7 @@ struct live_conversation {
 	int64_t summary_turn; /* 0: none */
 	int64_t summary_tokens;
 
-	/* what would be sent: turns, oldest first, from `first` on */
+	/* what would be sent: turns, oldest first, starting at `first` */
 	struct turn_weight *turns;
 	unsigned first;
 	unsigned n_turns;
@@ -107,15 +107,15 @@ struct live_conversation {
 	unsigned n_waiting;
 	struct errand *running;
 	struct destroy *destroy; /* under way */
-	unsigned held;           /* callbacks run: nothing is started, nor is it freed */
+	unsigned held;           /* callbacks are running: it starts nothing and is not freed */
 	bool answered;
-	bool stale; /* what is here may not be so: to be loaded again */
+	bool stale; /* its state may be wrong: it must be loaded again */
 	char id[CHAT_ID_MAX + 1];
 };
 
 /*
- * What an agent is asked to do in a conversation: to answer (a turn), or to sum it up (a
- * compaction). An errand waits in the conversation's queue, and has the conversation for itself
+ * What an agent is asked to do in a conversation: to answer (a turn), or to summarize it (a
+ * compaction). An errand waits in the conversation's queue, and has the conversation to itself
  * while it runs.
  */
 struct errand {
@@ -126,19 +126,20 @@ struct errand {
 	enum { ERRAND_WAITS, ERRAND_RUNS, ERRAND_OVER } stage;
 	bool cancelled; /* while it runs */
 	struct arena arena;
-	size_t bytes;     /* of chat->bytes, its part */
-	struct work work; /* one piece at a time */
+	size_t bytes;     /* its share of chat->bytes */
+	struct work work; /* only one piece at a time */
 
-	/* What the agent is sent: the loop fills in what it knows, a reader's thread the rest. */
+	/* What the agent is sent: the loop fills in what it knows, a reader's thread fills in
+	 * the rest. */
 	struct {
 		struct arena arena;
 		int64_t from_turn;
 		bool has_summary;
-		int64_t excess; /* tokens that results have to give up */
+		int64_t excess; /* tokens by which results must be shortened */
 		struct agent_ask ask;
 	} context;
 
-	/* The agent at work, and what came of it. */
+	/* The agent at work, and its result. */
 	struct agent *agent;
 	struct agent_turn *under_way;
 	struct buf text;
@@ -151,17 +152,17 @@ struct errand {
 };
 
 struct errand_ops {
-	/* Its time has come: it is conversation->running. */
+	/* It is its turn now: it is conversation->running. */
 	void (*begin)(struct errand *e);
-	/* More text came, from there on. NULL: nobody looks at it before the end. */
+	/* More text has arrived, starting there. NULL: nobody looks at it before the end. */
 	void (*on_text)(struct errand *e, size_t from);
-	/* The agent has ended, or would not start. */
+	/* The agent has ended, or did not start. */
 	void (*on_end)(struct errand *e);
 	/* It was cancelled while it waited. */
 	void (*on_cancelled)(struct errand *e);
-	/* Tells whoever asked, and frees it; the conversation may be gone. */
+	/* Tells the asker, and frees it; the conversation may be gone. */
 	void (*finish)(struct errand *e, int result, const struct why *why);
-	/* Nobody is told. */
+	/* Frees it without telling anyone. */
 	void (*free)(struct errand *e);
 };
 
@@ -170,22 +171,22 @@ struct turn_tokens {
 	int64_t tools;
 	int64_t question;   /* of the question and results */
 	int64_t last;       /* of the last of these */
-	int64_t correction; /* of the question, when the provider has counted */
-	int64_t before;     /* that stand before the question */
+	int64_t correction; /* of the question, if the provider has counted */
+	int64_t before;     /* of what comes before the question */
 };
 
-/* A turn in the store. A thread's while it works on it. */
+/* A turn in the store. It belongs to a thread while that works on it. */
 struct turn_record {
 	struct why why;
 	int64_t conversation;    /* seq; 0: to be found or made */
-	struct conversation row; /* of one that was found or made, in the errand's arena */
+	struct conversation row; /* of the one found or made, in the errand's arena */
 	bool found;
 	int64_t started_ms;
 	int64_t seq;
 	int64_t last_message;  /* of the question */
 	int64_t answer;        /* the message with the answer; 0: not yet */
 	int64_t answer_tokens; /* so far */
-	struct text piece;     /* of the answer, the next to be kept */
+	struct text piece;     /* of the answer, the next one to store */
 };
 
 /* A question, and all that follows from it. */
@@ -195,16 +196,16 @@ struct chat_turn {
 	struct chat_sink sink;
 	struct list telling; /* in chat->telling */
 	size_t told;         /* bytes of text */
-	bool in_send;        /* chat_send has not returned ... */
-	bool ended;          /* ... and will free it */
+	bool in_send;        /* chat_send has not returned yet */
+	bool ended;          /* it ended meanwhile, and chat_send will free it */
 	struct turn_tokens tokens;
 	struct turn_record record;
 	size_t stored;       /* bytes of text */
-	struct timer *timer; /* until the next piece goes to the store */
-	bool flushing;       /* a piece is on its way there */
-	bool flush_failed;   /* told once */
+	struct timer *timer; /* runs until the next piece is stored */
+	bool flushing;       /* a piece is being stored */
+	bool flush_failed;   /* logged once */
 	bool ending;         /* the agent has ended */
-	int fault;           /* of ours, on the way */
+	int fault;           /* an error of ours along the way */
 };
 
 static inline struct chat_turn *turn_of(struct errand *e)
@@ -221,7 +222,7 @@ static inline struct chat_turn *turn_of_work(struct work *w)
 
 struct agent *chat_find_agent(const struct chat *chat, struct text name);
 
-/* Refuses one that is not there, as a fault of that field. */
+/* Refuses an unknown agent, as a fault of that field. */
 int chat_check_agent(const struct chat *chat, struct text name, const char *field, struct why *why);
 
 static inline const struct chat_roster *chat_roster(const struct chat *chat)
@@ -235,7 +236,7 @@ void rosters_free(struct chat *chat);
 
 struct agent_bounds bounds_for_agent(struct text cwd, struct text write_paths, struct text tools);
 
-/* Whether that tool is among them. */
+/* Whether the list contains that tool. */
 bool bounds_disable(struct text tools, struct text name);
 
 /* ---- event.c ---- */
@@ -243,29 +244,30 @@ bool bounds_disable(struct text tools, struct text name);
 /* On the writer's thread; type: "chat.created", "chat.ended". */
 int chat_publish(struct chat *chat, const char *type, struct text conversation);
 
-/* That it has started (ended is NULL), or how it ended. */
+/* Logs that it has started (ended is NULL), or how it ended. */
 int chat_publish_turn(const struct chat_turn *t, const char *ended);
 
 /* ---- conversation.c ---- */
 
-/* At hand or about to be; NULL without memory. */
+/* Loaded or about to be; NULL if memory runs out. */
 struct live_conversation *conversation_get(struct chat *chat, struct text id);
 struct live_conversation *conversation_find(struct chat *chat, struct text id);
 
-/* Calls w->go when it is loaded: at once if it is. */
+/* Calls w->go when it is loaded: at once if it already is. */
 void conversation_wait(struct live_conversation *c, struct chat_wait *w);
 
-/* Starts the next errand, if it may; or lets the conversation rest, which may free it. */
+/* Starts the next errand, if possible; otherwise the conversation becomes idle, which may free
+ * it. */
 void conversation_start_next(struct live_conversation *c);
 
 /* Hold it while callbacks run; resuming it starts the next errand. */
 void conversation_hold(struct live_conversation *c);
 void conversation_resume(struct live_conversation *c);
 
-/* Cancels what runs, and what waits; nothing new may be queued meanwhile. */
+/* Cancels what is running and what is waiting; nothing new may be queued meanwhile. */
 void conversation_cancel(struct live_conversation *c);
 
-/* NULL: there is none by that name, or none at all. */
+/* NULL: there is none with that name, or none at all. */
 struct agent *conversation_agent(const struct live_conversation *c);
 
 /* Copies what the store has of it. */
@@ -275,7 +277,7 @@ void conversation_free(struct live_conversation *c);
 
 /* ---- destroy.c ---- */
 
-/* Nothing runs in the conversation any more. */
+/* Call it when nothing runs in the conversation any more. */
 void destroy_begin(struct destroy *d);
 bool destroy_under_way(const struct destroy *d);
 
@@ -286,47 +288,49 @@ int64_t tool_tokens(const struct agent_tool *tool);
 int64_t system_tokens(const struct live_conversation *c);
 int64_t available_tokens(const struct agent *a);
 
-/* Adds a turn, or tokens and messages to the newest; drops from the window what does not fit. */
+/* Adds a turn, or adds tokens and messages to the newest; drops from the window what no longer
+ * fits. */
 int window_add(struct live_conversation *c, const struct turn_weight *w);
 void window_grow(struct live_conversation *c, int64_t tokens, int64_t n_messages);
 void window_set(struct live_conversation *c, const struct turn_weight *weights, unsigned n);
 void window_drop_to(struct live_conversation *c, int64_t turn);
 
-/* The oldest turn that this agent is sent; 0: there is none. *ret_tokens: of those from there on,
- * which may be more than there is room for: a question goes with the results of its calls. */
+/* The oldest turn that this agent is sent; 0: there is none. *ret_tokens: the tokens from there
+ * on. They may exceed the room there is, because a question is sent with the results of its
+ * calls. */
 int64_t window_from(const struct live_conversation *c, const struct agent *a, int64_t tool_tokens,
 		    int64_t *ret_tokens);
 
-/* Of a history that came with the question, leaves what there is room for, or has to be sent.
- * *ret_tokens: of that. */
+/* Keeps of a history that came with the question only what fits or must be sent. *ret_tokens:
+ * its tokens. */
 void window_cut_history(struct chat_ask *ask, int64_t room, int64_t *ret_tokens);
 
 void window_count(const struct live_conversation *c, struct chat_counts *ret);
 
 /* ---- errand.c ---- */
 
-/* For the loop's thread. Not yet in a queue. */
+/* Runs on the loop's thread. The errand is not queued yet. */
 void errand_init(struct errand *e, struct chat *chat, const struct errand_ops *ops);
 void errand_done(struct errand *e);
 
-/* It holds so many bytes more. */
+/* Adds that many bytes to what it holds. */
 void errand_weigh(struct errand *e, size_t bytes);
 
-/* Queues it, and starts it if it is the next. */
+/* Queues it, and starts it if it is next. */
 void errand_queue(struct errand *e, struct live_conversation *c);
 
 void errand_cancel(struct errand *e);
 
-/* Starts the conversation's next errand, then tells whoever asked for this one and frees it. */
+/* Starts the conversation's next errand, then tells the asker of this one and frees it. */
 void errand_finish(struct errand *e, int result, const struct why *why);
 
-/* Its own agent, or the conversation's; refuses where there is none. */
+/* Its own agent, or the conversation's; refuses if there is none. */
 int errand_choose_agent(struct errand *e, struct why *why);
 
-/* Starts it over context.ask; ops->on_end comes, whatever happens. */
+/* Starts it with context.ask; ops->on_end follows in any case. */
 void errand_start_agent(struct errand *e);
 
-/* The agent has failed so. */
+/* Records that the agent failed for this reason. */
 void errand_fail(struct errand *e, const char *type, const char *text);
 
 int errand_submit(struct errand *e, int (*run)(struct work *w, int lane),
@@ -343,25 +347,25 @@ extern const struct errand_ops turn_ops;
 
 void turn_free(struct chat_turn *t);
 
-/* Of the chat's timer: whoever waits for text is told what came. */
+/* The chat's timer: passes on the text that has arrived to those who wait for it. */
 void turn_tell_all(void *chat);
 
 /* ---- end.c ---- */
 
-/* Whatever came goes to the store; then it is told. */
+/* Stores everything that arrived; then tells the asker. */
 void turn_end(struct chat_turn *t);
 void turn_end_cancelled(struct chat_turn *t);
 void turn_end_with_fault(struct chat_turn *t, int r);
 
-/* More text came, from there on: it goes to the store soon. */
+/* More text has arrived, starting there: it is stored soon. */
 void turn_flush_soon(struct chat_turn *t, size_t from);
 
 /* ---- context.c: on a reader's thread ---- */
 
-/* The messages of the turns context.from_turn to to_turn as the agent wants them, and the
- * conversation's summary before them. */
+/* The messages of the turns context.from_turn to to_turn in the form that the agent wants,
+ * preceded by the conversation's summary. */
 int context_read(struct errand *e, struct connection *db, int64_t conversation, int64_t to_turn);
 
-/* All that the agent is sent: messages, what memory knows if the agent wants to know, and what the
- * agent itself prepares. */
+/* Everything the agent is sent: messages, what the memory knows if the agent wants it, and what
+ * the agent itself prepares. */
 int context_prepare(struct chat_turn *t, int lane);

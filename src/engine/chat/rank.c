@@ -1,10 +1,10 @@
 /*
- * Which sentences answer a question; see chat_rank.h.
+ * Finds the sentences that answer a question; see chat_rank.h.
  *
- * An index of them is made on the spot and asked twice: once by the words that say
- * something, which decides who has to do with the question at all, and once by all of
- * its words, which tells "my name" from "the name". Of two that are about as good the
- * later one is better: what is said last holds.
+ * It builds an index of them and queries it twice: once with the significant words, which
+ * decides which sentences are relevant at all, and once with all words, which distinguishes
+ * "my name" from "the name". If two are about equally good, the later one wins: what was said
+ * last holds.
  */
 #include "engine/chat/rank.h"
 
@@ -22,16 +22,16 @@ enum {
 	OTHERS = 32,
 };
 
-/* As search_hit.similarity has them: a sentence with a tenth of what the words weigh has
- * nothing to do with the question, nor one that is far behind the best. */
+/* On the scale of search_hit.similarity: a sentence with only a tenth of the words' weight is
+ * irrelevant to the question, and so is one that is far behind the best. */
 static const float LEAST = 0.15f;
 static const float LEAST_OF_BEST = 0.5f;
 
-/* How much all the words, and coming later, may add. */
+/* How much the query with all words, and coming later, may add. */
 static const float ALL_WORDS = 0.25f;
 static const float LATER = 0.2f;
 
-/* Sentences are of no chat and of no time, so what depends on these is off. */
+/* Sentences belong to no chat and have no time, so everything that depends on these is off. */
 enum {
 	OFF = SEARCH_NO_CONTEXT | SEARCH_NO_ANSWERS | SEARCH_NO_SUBJECTS | SEARCH_NO_DATES |
 	      SEARCH_NO_PRIORS,
@@ -51,7 +51,7 @@ static void ranking_done(struct ranking *k)
 	search_scratch_free(k->scratch);
 }
 
-/* The first of those that are looked at: the newest that fit. */
+/* The first sentence that is considered: the newest that fit. */
 static unsigned first_of(const struct text *sentences, unsigned n)
 {
 	size_t left = BYTES_MAX;
@@ -83,8 +83,8 @@ static int fill(struct ranking *k, const struct text *sentences, unsigned first,
 }
 
 /*
- * A word is worth what it tells from other sentences, and among three that all say "name" it
- * would tell nothing. So there are some more, of nothing that anybody asks for.
+ * A word is worth as much as it distinguishes a sentence from others; among three that all say
+ * "name" it would be worth nothing. So add some sentences about things that nobody asks for.
  */
 static int add_others(struct ranking *k, unsigned n)
 {
@@ -110,7 +110,7 @@ static bool is_hit(void *arg, uint64_t key)
 	return false;
 }
 
-/* Adds what the words count that searching leaves out otherwise. */
+/* Adds the score of the words that a search otherwise ignores. */
 static int add_all_words(struct ranking *k, struct text question)
 {
 	const struct search_index *const indexes[] = {k->index};
@@ -125,7 +125,8 @@ static int add_all_words(struct ranking *k, struct text question)
 	size_t n;
 	int r;
 
-	/* Words were mended to find them; doing it again tells little and costs most. */
+	/* Spelling was already corrected to find them; doing it again helps little and costs
+	 * most. */
 	tuning.off = OFF | SEARCH_NO_STOPS | SEARCH_NO_REPAIR;
 	r = search_run(k->scratch, indexes, 1, &query, all, HITS_MAX, &n);
 	if (r != 0)
@@ -139,7 +140,7 @@ static int add_all_words(struct ranking *k, struct text question)
 	return 0;
 }
 
-/* Should somebody ask for just those. */
+/* In case somebody asks for exactly those. */
 static void drop_others(struct ranking *k)
 {
 	size_t n = 0;

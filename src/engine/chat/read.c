@@ -1,4 +1,4 @@
-/* Conversations as they are in the store: made, listed, read, and deleted for good. On the
+/* Conversations in the store: creating, listing, reading and deleting them for good. Runs on the
  * workers' threads. */
 #include <string.h>
 #include <errno.h>
@@ -137,7 +137,7 @@ static void name_agents(const struct chat *chat, struct conversation_page *page)
 	}
 }
 
-/* The one of those who name none, before anything was said in it, behind the others. */
+/* Lists the default conversation after the others, before anything is said in it. */
 static int add_default(const struct chat *chat, struct arena *a, struct conversation_page *page)
 {
 	struct conversation *all = arena_alloc(a, (page->n + 1) * sizeof(all[0]));

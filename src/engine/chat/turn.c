@@ -202,7 +202,8 @@ static int begin_run(struct work *w, int lane)
 	int64_t n;
 	int r = rec->conversation == 0 ? find_conversation(t, db) : 0;
 
-	/* There is one turn at a time: if another runs in the store, its end could not be kept. */
+	/* There is one turn at a time: if another one is running in the store, its end could not
+	 * be stored. */
 	if (r == 0)
 		r = store_turn_interrupt(db, rec->conversation, rec->started_ms, &n);
 	if (r != 0)
@@ -212,7 +213,7 @@ static int begin_run(struct work *w, int lane)
 	return r != 0 ? r : chat_publish_turn(t, NULL);
 }
 
-/* What the conversation goes without is not offered to its agent. */
+/* Tools that the conversation does without are not offered to its agent. */
 static int offer_tools(struct chat_turn *t)
 {
 	const char *disabled = t->errand.conversation->disabled_tools;
@@ -237,7 +238,7 @@ static int offer_tools(struct chat_turn *t)
 	return 0;
 }
 
-/* What of the conversation, or of what came with the question, the agent is sent. */
+/* What the agent is sent of the conversation, or of what came with the question. */
 static void choose_context(struct chat_turn *t)
 {
 	struct errand *e = &t->errand;
@@ -281,7 +282,7 @@ static int take_begun(struct chat_turn *t)
 
 	if (c->seq == 0) {
 		r = conversation_set_row(c, &t->record.row);
-		/* Somebody made it meanwhile; there may be more than we know. */
+		/* Somebody has created it in the meantime; it may contain more than we know. */
 		c->stale = c->stale || t->record.found;
 	}
 	if (r == 0)

@@ -1,6 +1,6 @@
 /*
- * What of a conversation is sent to its agent: the summary, and the newest turns that fit
- * into the budget. Only numbers are held here; the texts are in the store.
+ * Which part of a conversation is sent to its agent: the summary, and the newest turns that
+ * fit into the budget. Only numbers are held here; the texts are in the store.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ int64_t chat_estimate(struct text t)
 {
 	int64_t characters = 0;
 
-	/* Bytes that begin a character: all but those that continue one. */
+	/* Counts the bytes that start a character: all except continuation bytes. */
 	for (size_t i = 0; i < t.len; i++)
 		characters += ((unsigned char)t.data[i] & 0xc0) != 0x80;
 	return characters < 4 ? 1 : characters / 4;
@@ -51,8 +51,8 @@ static void drop_oldest(struct live_conversation *c)
 	c->n_turns--;
 }
 
-/* The newest turn is always sent: there is nothing else to answer. If it brought results, so are
- * the turns with their calls, back to the question. */
+/* The newest turn is always sent: there is nothing else to answer. If it brought results, the
+ * turns with their calls are sent, too, back to the question. */
 static unsigned n_always_sent(const struct live_conversation *c)
 {
 	int64_t tokens = 0;
@@ -132,7 +132,7 @@ void window_set(struct live_conversation *c, const struct turn_weight *weights, 
 	c->n_turns = 0;
 	c->turn_tokens = 0;
 	for (unsigned i = 0; i < n; i++) {
-		/* What does not fit into memory is as if it did not fit into the budget. */
+		/* What does not fit into memory is treated as if it did not fit into the budget. */
 		if (make_room(c) != 0)
 			return;
 		c->turns[c->n_turns++] = weights[i];
@@ -167,7 +167,7 @@ int64_t window_from(const struct live_conversation *c, const struct agent *a, in
 	return from;
 }
 
-/* Where what has to be sent begins: the question whose calls the results are of. */
+/* Where the part that must be sent starts: at the question whose calls the results belong to. */
 static unsigned always_sent_from(const struct chat_ask *ask)
 {
 	unsigned i = ask->n_history;
@@ -189,7 +189,7 @@ void window_cut_history(struct chat_ask *ask, int64_t room, int64_t *ret_tokens)
 	while (from > always ||
 	       (from > 0 && tokens + message_tokens(history[from - 1].text) <= room))
 		tokens += message_tokens(history[--from].text);
-	/* What is left begins with a question, if there is one: some providers want that. */
+	/* The rest starts with a question, if there is one: some providers require that. */
 	while (from > 0 && from < always && history[from].role != MESSAGE_USER)
 		tokens -= message_tokens(history[from++].text);
 	ask->history += from;
