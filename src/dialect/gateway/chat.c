@@ -1,9 +1,10 @@
 /*
- * POST /v1/chat/completions: OpenAI's shape, whole or as it comes.
+ * POST /v1/chat/completions: OpenAI's shape, whole or as a stream.
  *
- * A stream begins with the first text, or after a while, so that what fails at once is a proper
- * error. A client that reads slowly is sent the rest when it has room again: all of the text is
- * at hand until the end. One that takes nothing for as long as a WebSocket's may be silent is cut.
+ * A stream begins with the first text, or after a while, so that an early failure becomes a
+ * proper error. A client that reads slowly is sent the rest when it has room again: the whole
+ * text is kept until the end. A client that takes nothing for as long as a WebSocket's client
+ * may be silent is cut.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,27 +16,27 @@
 #include "dialect/gateway/gateway.h"
 
 enum {
-	BEGIN_MS = 5000, /* to wait for the first text */
-	AGAIN_MS = 50,   /* between two looks whether there is room */
+	BEGIN_MS = 5000, /* how long to wait for the first text */
+	AGAIN_MS = 50,   /* between two looks for room */
 	PIECE_MAX = 64 << 10,
 };
 
 struct asked {
 	struct call *call;
 	struct completion *completion; /* NULL: it has ended */
-	struct timer *timer;           /* of a stream */
-	bool usage;                    /* is wanted at the end of it */
+	struct timer *timer;           /* only for a stream */
+	bool usage;                    /* wanted at the end of the stream */
 	bool begun;
 	bool introduced; /* the first piece was sent */
 	char id[40];
 	char agent[AGENT_NAME_MAX];
 	int64_t created;
 
-	struct buf text; /* of the answer that a stream has not sent yet: all of it */
+	struct buf text; /* the whole answer, where it is streamed */
 	size_t sent;
-	size_t sent_then; /* when it was looked at last whether the client takes anything ... */
-	uint64_t then_ms; /* ... 0: not yet */
-	struct buf rest;  /* what follows the text; written when it has ended */
+	size_t sent_then; /* `sent` at the last look whether the client takes anything */
+	uint64_t then_ms; /* when that was; 0: not yet */
+	struct buf rest;  /* what follows the text; written when the answer has ended */
 };
 
 /* ---- pieces of the answer ---- */
@@ -110,7 +111,7 @@ static void write_whole(struct json *j, const struct asked *a, const struct comp
 	json_end_object(j);
 }
 
-/* One event: the head, the choice's delta as it is written in between, its end. */
+/* Begins one event. The caller writes the choice's delta into it, then ends it. */
 static struct json begin_chunk(struct buf *out, const struct asked *a)
 {
 	struct json j;
@@ -173,8 +174,8 @@ static void add_end(struct buf *out, const struct asked *a, const struct complet
 
 /* ---- errors ---- */
 
-/* An agent's failure is that of a server behind us: clients try it again, as they do not with
- * what the provider does not take. */
+/* A failure of the agent is that of a server behind us, and clients try again. They do not retry
+ * what the provider rejects. */
 static int agent_status(const struct completion_answer *got)
 {
 	if (got->cause == AGENT_CAUSE_ASKED)
@@ -196,7 +197,7 @@ static struct text words_of(const struct completion_answer *got)
 	return text_of(got->result > 0 && got->why ? got->why->text : "internal error");
 }
 
-/* In a stream that has begun: clients look for it there. */
+/* Used in a stream that has begun: clients look for an error there. */
 static void add_error(struct buf *out, const struct asked *a, const struct completion_answer *got)
 {
 	const struct http_refusal no = {
@@ -261,7 +262,7 @@ static int begin(struct asked *a)
 	return r != 0 || a->introduced ? r : send_first(a);
 }
 
-/* One piece of the text. -ENOBUFS: later. */
+/* Sends one piece of the text. -ENOBUFS: no room now. */
 static int send_piece(struct asked *a)
 {
 	struct text piece = {.data = a->text.data + a->sent, .len = a->text.len - a->sent};
@@ -270,7 +271,7 @@ static int send_piece(struct asked *a)
 	int r;
 
 	piece = text_cut(piece, PIECE_MAX);
-	/* What a character lacks may still come. */
+	/* The rest of an incomplete character may still come. */
 	if (a->completion)
 		piece.len = utf8_whole(piece.data, piece.len);
 	if (piece.len == 0)
@@ -286,7 +287,8 @@ static int send_piece(struct asked *a)
 	return r;
 }
 
-/* There was no room, and the answer has ended: whether it is waited for on. */
+/* Called when there was no room. True if the answer has ended and the client has taken nothing
+ * for too long. */
 static bool is_stuck(struct asked *a)
 {
 	uint64_t now = loop_now_ms(a->call->server->loop);
@@ -300,7 +302,8 @@ static bool is_stuck(struct asked *a)
 	return now - a->then_ms > 2 * (uint64_t)gateway_settings(a->call)->ping_ms;
 }
 
-/* All that there is room for; the end, if that is all. Whoever calls does not touch `a` then. */
+/* Sends all that there is room for, and the end once that was all. The caller must not touch `a`
+ * afterwards. */
 static void push(struct asked *a)
 {
 	int r = begin(a);
@@ -317,7 +320,7 @@ static void push(struct asked *a)
 		timer_start(a->timer, AGAIN_MS);
 		return;
 	}
-	/* Who has left is heard of by on_cancel. */
+	/* If the client has left, on_cancel is called. */
 	if (a->completion)
 		return;
 	asked_done(a);
@@ -382,7 +385,7 @@ static void on_done(void *arg, const struct completion_answer *got)
 	(void)call_reply(a->call);
 }
 
-/* The client has left, or the time of a stop is over. */
+/* The client has left, or the time to stop is over. */
 static void on_cancel(struct call *c, void *arg)
 {
 	struct asked *a = arg;

@@ -1,8 +1,8 @@
 /*
- * The life of a completion: a turn of the agent; if it wants tools of ours, these one after
- * another, and another turn with their results; the end.
+ * The life of a completion: a turn of the agent; if it wants tools of ours, these run one
+ * after another, and another turn gets their results; then the end.
  *
- * The timer is first what begins it, and then what ends an agent's silence.
+ * The timer first starts the completion, and later ends an agent's silence.
  */
 #include "dialect/gateway/completion.h"
 
@@ -32,27 +32,27 @@ struct completion {
 	struct timer *timer;
 	struct agent *agent;
 	struct completion_in in;
-	size_t bytes; /* of known->bytes, its part */
+	size_t bytes; /* its share of known->bytes */
 	int64_t number;
 	bool is_new; /* nothing is kept under its number yet */
 	char name[CHAT_ID_MAX + 1];
 
 	struct chat_turn *turn;
 	struct buf text; /* of all turns */
-	size_t told;     /* bytes of this turn that are in it */
+	size_t told;     /* bytes of this turn that are in it already */
 	unsigned n_rounds;
 	int64_t prompt_tokens;
 	int64_t completion_tokens;
 
-	/* tools of ours */
+	/* Calls of our own tools. */
 	struct tool_run *run;
 	const struct tool_call *calls;
 	unsigned n_calls;
 	unsigned at;
 	struct chat_result *results;
 
-	unsigned sending; /* chat_send has not returned ... */
-	bool ended;       /* ... and then it is freed */
+	unsigned sending; /* calls of chat_send that have not returned */
+	bool ended;       /* freed once none of these is left */
 	bool begun;
 	bool late;
 	bool cancelled;
@@ -77,7 +77,7 @@ static void on_ended(void *arg, int result, const struct why *why)
 	(void)why;
 }
 
-/* Its first turn is accepted: there is one more, and the oldest goes. */
+/* The first turn was accepted, so there is one more conversation, and the oldest is ended. */
 static void count_in(struct completion *c)
 {
 	char old[CHAT_ID_MAX + 1];
@@ -98,7 +98,7 @@ static void know(struct gateway_known *k, uint64_t said, int64_t number)
 	k->next = (k->next + 1) % GATEWAY_KNOWN_MAX;
 }
 
-/* It was refused before anything was kept: as if it had not been asked. */
+/* The turn was refused before anything was kept: undo the choice of a conversation. */
 static void count_out(struct completion *c)
 {
 	if (c->n_rounds > 0)
@@ -109,7 +109,8 @@ static void count_out(struct completion *c)
 		c->known->last_number--;
 }
 
-/* Taken out: of two that go on from the same answer, the second is a conversation of its own. */
+/* The entry is taken out of the list: if two completions go on from the same answer, the second
+ * becomes a conversation of its own. */
 static void choose_conversation(struct completion *c)
 {
 	for (unsigned i = 0; c->in.before != 0 && i < GATEWAY_KNOWN_MAX; i++) {
@@ -119,7 +120,7 @@ static void choose_conversation(struct completion *c)
 		c->number = c->known->list[i].number;
 		break;
 	}
-	/* What was ended meanwhile does not come back. */
+	/* A conversation that was ended meanwhile does not come back. */
 	if (c->number <= c->known->last_number - COMPLETION_KEPT)
 		c->number = 0;
 	c->is_new = c->number == 0;
@@ -133,7 +134,7 @@ static struct text text_so_far(const struct completion *c)
 	return (struct text) {.data = c->text.data ? c->text.data : "", .len = c->text.len};
 }
 
-/* As the client will send it back. */
+/* Remembers the conversation by what the client will send back. */
 static void remember(struct completion *c, const struct completion_answer *a)
 {
 	const struct message last = {.role = MESSAGE_ASSISTANT,
@@ -206,7 +207,7 @@ static void take_text(struct completion *c, struct text whole)
 {
 	if (whole.len <= c->told)
 		return;
-	/* What comes after tools is a paragraph of its own. */
+	/* Text after tools becomes a paragraph of its own. */
 	if (c->told == 0 && c->text.len > 0)
 		buf_add_str(&c->text, "\n\n");
 	buf_add(&c->text, whole.data + c->told, whole.len - c->told);
@@ -243,7 +244,7 @@ static void count(struct completion *c, const struct chat_answer *a)
 						     : 0;
 }
 
-/* Of the tools before: what they answered is history now, as the question is. */
+/* The results of earlier tools are history now, as is the question. */
 static int make_room(struct completion *c)
 {
 	unsigned n = c->in.n_messages;
@@ -321,7 +322,7 @@ static void fail_turn(struct completion *c, const struct chat_answer *a)
 {
 	struct completion_answer answer = {.result = a->result, .why = a->why};
 
-	/* What came until then is an answer to OpenAI's clients. */
+	/* To OpenAI's clients, what came before the filter is an answer. */
 	if (a->result > 0 && a->cause == AGENT_CAUSE_FILTER) {
 		finish_well(c, "content_filter", a);
 		return;
@@ -357,7 +358,7 @@ static void on_done(void *arg, const struct chat_answer *a)
 	}
 }
 
-/* The results that end the messages, or those of our own tools. */
+/* Takes the results that end the messages, or those of our own tools. */
 static int fill_results(struct completion *c, struct chat_ask *ask)
 {
 	unsigned n = c->in.n_messages - c->in.n_history;
@@ -512,7 +513,7 @@ static void run_next(struct completion *c)
 		send_turn(c);
 }
 
-/* ---- from outside ---- */
+/* ---- start and cancel ---- */
 
 void completion_cancel(struct completion *c)
 {
@@ -528,7 +529,7 @@ void completion_cancel(struct completion *c)
 	}
 }
 
-/* The messages may end with calls of our tools, which nobody has made. */
+/* The messages may end with calls of our own tools, which still have to run. */
 static void begin(struct completion *c)
 {
 	const struct message *last = &c->in.messages[c->in.n_messages - 1];
@@ -563,7 +564,7 @@ static int set_up(struct completion *c, const struct completion_ask *ask, struct
 {
 	int r = completion_read(&c->arena, ask, &c->in, why);
 
-	/* The call holds as much. */
+	/* Twice, because the call holds as much again. */
 	c->bytes = 2 * c->arena.used;
 	c->known->bytes += c->bytes;
 	if (r == 0 && !c->in.own_tools) {

@@ -22,7 +22,7 @@ static int copy(struct arena *a, struct text from, struct text *to)
 	return to->data ? 0 : -ENOMEM;
 }
 
-/* ---- content: a string, or parts, of which only text can be read, a line each ---- */
+/* ---- content: a string, or parts; only text parts are read, one line each ---- */
 
 static int join_parts(struct arena *a, const struct value *parts, struct text *ret, struct why *why)
 {
@@ -109,7 +109,7 @@ static int read_calls(struct arena *a, const struct value *list, struct message 
 	return 0;
 }
 
-/* As the original's tools say it. */
+/* Judged as the original's tools report a failure. */
 static bool is_failure(const struct value *result)
 {
 	const struct value *success = value_find(result, "success");
@@ -117,7 +117,8 @@ static bool is_failure(const struct value *result)
 	return success ? success->kind == VALUE_FALSE : member(result, "error").len > 0;
 }
 
-/* The original's shape: a message brings results, each of them a message to us. */
+/* The original's shape: one message brings several results, each of which becomes a message
+ * here. */
 static int read_results(struct arena *a, const struct value *list, struct completion_in *in,
 			struct why *why)
 {
@@ -170,7 +171,7 @@ static int read_said(struct arena *a, const struct value *v, struct completion_i
 	return r;
 }
 
-/* Said beside results, by whoever brought them. */
+/* Reads the text that came beside results, from whoever brought them. */
 static int read_beside(struct arena *a, const struct value *v, struct completion_in *in,
 		       struct why *why)
 {
@@ -182,7 +183,7 @@ static int read_beside(struct arena *a, const struct value *v, struct completion
 	return r;
 }
 
-/* What is said beside results comes after them. */
+/* Text that comes beside results is placed after them. */
 static int read_message(struct arena *a, const struct value *v, struct completion_in *in,
 			struct why *why)
 {
@@ -202,13 +203,13 @@ static int read_message(struct arena *a, const struct value *v, struct completio
 	return text_is(role, "tool") ? read_beside(a, v, in, why) : read_said(a, v, in, why);
 }
 
-/* The question is the last message, or the results that end the list; calls of our own tools
- * that nobody has made yet are made first. */
+/* The question is the last message, or the results that end the list. Calls of our own tools
+ * that have not run yet are run first. */
 static int find_question(struct completion_in *in, struct why *why)
 {
 	unsigned n = in->n_messages;
 
-	/* Instructions alone: who says nothing is answered all the same. */
+	/* There are only instructions: a client that says nothing is answered all the same. */
 	if (n == 0) {
 		in->messages[0] = (struct message) {.role = MESSAGE_USER, .text = TEXT("")};
 		in->n_messages = 1;
@@ -234,7 +235,7 @@ static int find_question(struct completion_in *in, struct why *why)
 
 static uint64_t hash_text(uint64_t h, struct text t)
 {
-	/* The length too, so that pieces cannot move between texts. */
+	/* The length is hashed, too, so that bytes cannot move from one text to the next. */
 	h = (h ^ t.len) * 0x100000001b3U;
 	for (size_t i = 0; i < t.len; i++)
 		h = (h ^ (unsigned char)t.data[i]) * 0x100000001b3U;
@@ -323,7 +324,7 @@ static int read_tools(struct arena *a, const struct value *list, struct completi
 	return 0;
 }
 
-/* The model's provider knows what may stand in it. */
+/* Passed on unchecked: the model's provider knows what is valid. */
 static int read_shape(struct arena *a, const struct value *v, const char *name, struct text *ret,
 		      struct why *why)
 {
@@ -346,7 +347,7 @@ int completion_read(struct arena *a, const struct completion_ask *ask, struct co
 		ret->own_tools = true;
 		ret->n_tools = 0;
 	}
-	/* Our own tools are used here: forced to, it would never come to an end. */
+	/* Only for the client's tools: an agent that is forced to call ours would never end. */
 	if (r == 0 && ret->n_tools > 0)
 		r = read_shape(a, ask->choice, "tool_choice", &ret->shape.tool_choice, why);
 	if (r == 0)

@@ -1,4 +1,4 @@
-/* Jobs at /cron, in the shapes that the gateway's clients know. */
+/* Jobs at /cron, in the shapes that the gateway's clients expect. */
 #include "base/clock.h"
 #include "dialect/engine.h"
 #include "dialect/gateway/gateway.h"
@@ -24,7 +24,7 @@ static const struct member state_members[] = {
 static const struct portrait job_shown = PORTRAIT(struct job_info, members);
 static const struct portrait state_shown = PORTRAIT(struct job_info, state_members);
 
-/* What we say of a job ourselves. */
+/* Members that we write ourselves. */
 static bool is_ours(struct text key)
 {
 	static const char *const names[] = {"id", "state", "success", "ok", "jobId", "job"};
@@ -37,7 +37,7 @@ static bool is_ours(struct text key)
 	return member_find_word(names, sizeof(names) / sizeof(names[0]), key, &place);
 }
 
-/* What its client said of it. */
+/* Writes the members that the job's client gave. */
 static void write_said(struct call *c, struct json *j, const struct value *data)
 {
 	value_each (m, data) {
@@ -116,7 +116,7 @@ struct done gateway_cron_status(struct call *c)
 
 /* ---- changes ---- */
 
-/* Some clients look for the job's members beside "ok", others for "job". */
+/* Some clients look for the job's members beside "ok", others in "job". */
 static void answer(struct call *c, int result, const struct job_info *job, const struct why *why)
 {
 	struct json *j;
@@ -146,7 +146,7 @@ static void on_done(void *arg, int result, const struct job_info *job, const str
 	answer(arg, result, job, why);
 }
 
-/* A change goes on whether its client waits for it or not. */
+/* A change goes on, whether or not its client waits. */
 static void on_cancel(struct call *c, void *arg)
 {
 	(void)c;
@@ -161,7 +161,7 @@ static int read_id(struct call *c, struct text *ret_id)
 	return ret_id->len > 0 ? 0 : refuse_field(&c->why, "jobId", "jobId is required");
 }
 
-/* The job may stand under "job". */
+/* Some clients put the job into "job". */
 static const struct value *job_in(const struct value *params)
 {
 	const struct value *job = value_find(params, "job");

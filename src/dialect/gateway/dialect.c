@@ -56,7 +56,7 @@ static const struct field job_fields[] = {
 	{.name = "patch", .type = FIELD_OBJECT, AT(gateway_job_in, patch)},
 };
 
-/* A row with parameters that answers when it has something to say. */
+/* A method with parameters that answers later. */
 #define TAKES(word, fields_, in, fn)                                                               \
 	{                                                                                          \
 		.name = (word), FIELDS(fields_), .in_size = sizeof(struct in), .handle = (fn),     \
@@ -123,7 +123,7 @@ static const char *openai_code(const struct http_refusal *no)
 	}
 }
 
-/* OpenAI's clients look for an object; the others for a sentence. */
+/* OpenAI's clients expect an object, the others a message. */
 static void write_refusal(struct buf *body, const struct http_refusal *no)
 {
 	struct json j = json_writer(body);

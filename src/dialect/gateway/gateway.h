@@ -19,27 +19,28 @@ extern const struct dialect gateway_dialect;
 
 enum { GATEWAY_KNOWN_MAX = 512 };
 
-/* Conversations that may go on: by what was said in them, in the order of use. On the loop. */
+/* Conversations that may be continued, by a hash of what was said, in the order of use. Only the
+ * loop's thread touches them. */
 struct gateway_known {
 	struct {
 		uint64_t said; /* a hash; 0: free */
 		int64_t number;
 	} list[GATEWAY_KNOWN_MAX];
 	unsigned next;
-	int64_t last_number; /* of those there ever were */
-	size_t bytes;        /* that completions under way hold */
+	int64_t last_number; /* the highest number so far */
+	size_t bytes;        /* that running completions hold */
 };
 
 struct gateway_settings {
-	char token_file[PATH_LEN]; /* "" for OPENCLAW_UI_TOKEN */
-	char tool_names[128];      /* as they were set */
-	char folder[PATH_LEN];     /* "" for none */
-	bool process;              /* its clients may start programs */
+	char token_file[PATH_LEN]; /* "": the variable OPENCLAW_UI_TOKEN */
+	char tool_names[128];      /* as set */
+	char folder[PATH_LEN];     /* "": none */
+	bool process;              /* clients may start programs */
 	char environment[VARIABLES_MAX];
-	unsigned timeout_ms; /* that an agent may be silent */
-	unsigned ping_ms;    /* between two looks whether a WebSocket's client is there */
-	/* Made of these. */
-	unsigned tools;   /* that agents are offered: bits of enum tool_id */
+	unsigned timeout_ms; /* how long an agent may be silent */
+	unsigned ping_ms;    /* between two checks that a WebSocket's client is there */
+	/* Derived from these. */
+	unsigned tools;   /* offered to agents: bits of enum tool_id */
 	struct text user; /* whose memories; {NULL, 0}: everybody's */
 	struct gateway_known *known;
 };
@@ -48,19 +49,19 @@ struct gateway_settings {
 extern const struct dialect_section gateway_section;
 extern const struct dialect_life gateway_life;
 
-/* Finds the last number of its conversations; before the first call. */
+/* Finds the highest number of the gateway's conversations. Call it before the first request. */
 int gateway_count(struct chat *chat, struct gateway_known *known);
 
 const struct gateway_settings *gateway_settings(const struct call *c);
 
-/* ---- look.c: what there is ---- */
+/* ---- look.c: health, counts, agents ---- */
 
 struct done gateway_health(struct call *c);
 struct done gateway_stats(struct call *c);
 struct done gateway_models(struct call *c);
 struct done gateway_model(struct call *c);
 
-/* ---- memory.c: the tools of memory, without an agent ---- */
+/* ---- memory.c: the memory tools, without an agent ---- */
 
 struct gateway_search_in {
 	struct text query;

@@ -1,4 +1,4 @@
-/* What there is: that we are there, how much is kept, who answers. */
+/* Health, counts, and which agents answer. */
 #include "call/server.h"
 #include "dialect/census_wire.h"
 #include "dialect/engine.h"
@@ -20,7 +20,7 @@ struct done gateway_health(struct call *c)
 	return call_reply(c);
 }
 
-/* ---- how much ---- */
+/* ---- counts ---- */
 
 static struct done answer(struct call *c, const struct census *n)
 {
@@ -30,7 +30,7 @@ static struct done answer(struct call *c, const struct census *n)
 	json_member_str(j, "status", "ok");
 	json_key(j, "stats");
 	json_begin_object(j);
-	/* The original indexes files; here none are kept. */
+	/* The original indexes files; koine keeps none. */
 	json_member_int(j, "files", 0);
 	json_member_int(j, "memories", n->memories);
 	json_member_int(j, "messages", n->messages);
@@ -46,7 +46,7 @@ struct done gateway_stats(struct call *c)
 	return census_wire(c, answer);
 }
 
-/* ---- who ---- */
+/* ---- agents ---- */
 
 static void write_model(struct json *j, const struct call *c, const struct agent *a)
 {

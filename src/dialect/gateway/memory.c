@@ -1,4 +1,4 @@
-/* Memory over HTTP: what its tools answer, to whoever asks without an agent. */
+/* Memory over HTTP: the answers of the memory tools, without an agent. */
 #include <errno.h>
 
 #include "base/record.h"

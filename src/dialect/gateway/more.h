@@ -1,4 +1,4 @@
-/* The gateway's processes and its WebSocket: what its table of routes has beside its own. */
+/* The gateway's processes and its WebSocket, which have a table of routes of their own. */
 #pragma once
 
 #include "call/call.h"

@@ -1,4 +1,4 @@
-/* Processes over HTTP: in the shapes that the gateway's clients know, and some members more. */
+/* Processes over HTTP, in the shapes that the gateway's clients expect, with some more members. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 #include "dialect/gateway/more.h"
 #include "engine/program/process.h"
 
-/* Begins the answer to what was waited for. NULL: it failed, and that is answered. */
+/* Begins the answer after a wait. NULL: the wait failed, and the call has been answered. */
 static struct json *begin_answer(struct call *c, int r, const struct process_info *p,
 				 const struct why *why)
 {
@@ -64,7 +64,7 @@ static void started(void *arg, int r, const struct process_info *p, const struct
 	end_answer(c, j);
 }
 
-/* Whoever leaves before it was approved does not want it any more. */
+/* A client that leaves before the approval does not want the process any more. */
 static void ask_cancelled(struct call *c, void *arg)
 {
 	(void)arg;
@@ -79,7 +79,7 @@ static int bad_env(struct call *c)
 			    "env must be an object, a list of NAME=VALUE, or lines of them");
 }
 
-/* "NAME=VALUE" lines, as the gateway's clients send them. */
+/* Reads "NAME=VALUE" lines, as the gateway's clients send them. */
 static int read_lines(struct call *c, struct text lines, struct text *env, unsigned *n)
 {
 	while (lines.len > 0) {
@@ -212,7 +212,7 @@ struct done gateway_process_list(struct call *c)
 
 /* ---- log ---- */
 
-/* Bytes that are no UTF-8 become U+FFFD; a character is not cut where the rest follows. */
+/* Bytes that are not UTF-8 become U+FFFD. A character is not cut if the rest of it follows. */
 struct done gateway_process_log(struct call *c)
 {
 	const struct gateway_process_log_in *in = c->in;
@@ -291,7 +291,7 @@ static void killed(void *arg, int r, const struct process_info *p, const struct 
 	end_answer(c, j);
 }
 
-/* The process ends all the same. */
+/* The process ends all the same; only the call stops waiting. */
 static void kill_cancelled(struct call *c, void *arg)
 {
 	(void)arg;

@@ -1,4 +1,4 @@
-/* [gateway] of the settings, and what of the engine is started by it: tools, jobs, processes. */
+/* [gateway] in the settings, and the parts of the engine that it starts: tools, jobs, processes. */
 #include <errno.h>
 #include <string.h>
 
@@ -103,7 +103,7 @@ const struct dialect_section gateway_section = {
 
 /* ---- start ---- */
 
-/* Memory is one with ocg's. */
+/* The gateway shares its memories with ocg. */
 static int prepare(struct dialect_host *h, struct why *why)
 {
 	struct gateway_settings *s = h->settings;
@@ -139,7 +139,7 @@ static int start(struct dialect_host *h, struct why *why)
 		.owner = tasks_owner(engine->tasks),
 		.memories = engine->memories,
 		.approvals = engine->approvals,
-		/* Memory over HTTP is by the same. */
+		/* The memory routes use the same tools, so these are always allowed. */
 		.allowed = s->tools | memory_bits,
 		.agent = "gateway",
 		.folder = s->folder,

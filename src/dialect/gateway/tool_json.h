@@ -1,10 +1,11 @@
-/* Our tools (engine/program/tool.h) as models are told of them, and their answers as models read them. */
+/* Our tools (engine/program/tool.h) as they are described to models, and their answers as models
+ * read them. */
 #pragma once
 
 #include "engine/chat/chat.h"
 #include "engine/program/tool.h"
 
-/* Those of the bits (1 << enum tool_id); ret_tools has room for N_TOOLS. */
+/* Describes the tools of the bits (1 << enum tool_id). ret_tools must have room for N_TOOLS. */
 unsigned tool_json_offer(unsigned bits, struct agent_tool *ret_tools);
 
 /* {"result":…,"tool":NAME,"success":true}, or {"error":…,"tool":NAME,"success":false}. */

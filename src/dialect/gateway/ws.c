@@ -9,10 +9,10 @@
  *	{"type":"error","content":{"content","finish","error"}}
  *	{"type":"pong"}
  *
- * Chats that come while one runs wait, within bounds. Frames that the client does not take wait
- * in `out`, and then it is not read; pieces of an answer are not added there, since the next one
- * brings all that was left out. A connection that leaves cancels its chat, which keeps what came;
- * so it lives on until that has ended.
+ * Chats that come while one runs are queued, within bounds. Frames that the client does not take
+ * wait in `out`, and meanwhile the client is not read. Pieces of an answer are not added there,
+ * since the next piece brings all that was left out. A connection that closes cancels its chat,
+ * which keeps what came; so the connection lives on until the chat has ended.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,9 +30,9 @@
 
 enum {
 	CONNECTIONS_MAX = 256,
-	MESSAGE_MAX = 4 << 20,   /* as a request's body */
-	WAITING_MAX = 16,        /* chats behind the one that runs */
-	WAITING_BYTES = 8 << 20, /* of these */
+	MESSAGE_MAX = 4 << 20,   /* the same as for a request's body */
+	WAITING_MAX = 16,        /* chats queued behind the running one */
+	WAITING_BYTES = 8 << 20, /* of queued chats */
 	ARENA_MAX = 64 << 20,
 	ANSWER_MAX = 52 << 20, /* CHAT_TEXT_MAX with each byte escaped */
 	OUT_MAX = 64 << 20,
@@ -49,30 +49,30 @@ struct ws {
 	struct server *server;
 	const struct gateway_settings *settings;
 	struct peer peer;
-	uint64_t number; /* of the connection, for the log */
+	uint64_t number; /* the connection's, for the log */
 	struct websocket *codec;
 	struct buf out; /* frames that wait for room */
 	struct list waiting;
 	unsigned n_waiting;
 	size_t waiting_bytes;
 	struct completion *completion; /* the chat that runs, or NULL */
-	bool busy;                     /* one runs, or is about to */
+	bool busy;                     /* a chat runs or is about to */
 	bool streams;
-	size_t told; /* bytes of its answer */
+	size_t told; /* bytes of its answer that were sent */
 	struct timer *pulse;
-	bool heard; /* since the last pulse */
+	bool heard; /* something came since the last pulse */
 	bool closed;
 };
 
 /* ---- frames out ---- */
 
-/* A close was sent, or has come. */
+/* A close frame was sent or has come. */
 static bool is_over(const struct ws *w)
 {
 	return websocket_code(w->codec) != WEBSOCKET_ABNORMAL;
 }
 
-/* What cannot be kept cannot be sent in order any more. */
+/* If a frame could not be kept, the order of frames is lost, so the connection is cut. */
 static void flush(struct ws *w)
 {
 	int r;
@@ -140,7 +140,7 @@ static void send_done(struct ws *w, const struct completion_answer *a)
 	end_message(w, &j);
 }
 
-/* content: what had come, as far as it did. */
+/* `content` is what came before the error. */
 static void send_error(struct ws *w, struct text content, struct text words)
 {
 	struct buf b;
@@ -215,7 +215,7 @@ static struct json_limits limits_of(const struct ws *w)
 	return (struct json_limits) {.depth = l->json_depth, .values = l->json_values};
 }
 
-/* The original's pages send the request as text within the message. */
+/* The original's pages send the request as a string within the message. */
 static int read_request(struct ws *w, struct arena *arena, const struct value *message,
 			const struct value **ret, struct why *why)
 {
@@ -260,7 +260,7 @@ static int start_chat(struct ws *w, struct arena *arena, const struct value *mes
 				&w->completion, why);
 }
 
-/* True: it runs. */
+/* Returns true if the chat runs. */
 static bool try_chat(struct ws *w, struct arena *arena, const struct value *message)
 {
 	struct why why = {.text = ""};
@@ -271,7 +271,7 @@ static bool try_chat(struct ws *w, struct arena *arena, const struct value *mess
 	return r == 0;
 }
 
-/* ---- chats that wait ---- */
+/* ---- queued chats ---- */
 
 static void keep_waiting(struct ws *w, struct text t)
 {
@@ -307,13 +307,13 @@ static struct waiting *take_waiting(struct ws *w)
 	return item;
 }
 
-/* None while the last answer waits for room: they would pile up. */
+/* No chat begins while the last answer waits for room: answers would pile up. */
 static bool may_begin(const struct ws *w)
 {
 	return !w->busy && !w->closed && !is_over(w) && w->out.len == 0;
 }
 
-/* Those that cannot be begun are told so; it was read once already. */
+/* A chat that cannot begin gets an error. Its message was checked when it was queued. */
 static void next_chat(struct ws *w)
 {
 	const struct json_limits limits = limits_of(w);
@@ -404,7 +404,7 @@ static void on_bytes(struct upgraded *u, const char *data, size_t len)
 	w->heard = true;
 	(void)websocket_push(w->codec, data, len, on_message, w, &w->out);
 	flush(w);
-	/* Nobody will read the answer; what came of it is kept. */
+	/* Nobody will read the answer, but what came of it is kept. */
 	if (is_over(w) && w->completion)
 		completion_cancel(w->completion);
 }
@@ -437,7 +437,7 @@ static void on_closed(struct upgraded *u)
 	timer_stop(w->pulse);
 	log_debug("websocket closed", "connection=%llu code=%u", (unsigned long long)w->number,
 		  websocket_code(w->codec));
-	/* It is freed when that has ended, perhaps from within. */
+	/* The end of the completion frees it, perhaps from within this call. */
 	if (w->completion)
 		completion_cancel(w->completion);
 	else
@@ -452,7 +452,7 @@ static const struct upgraded_ops ops = {
 	.on_closed = on_closed,
 };
 
-/* Who has left without a word would otherwise stay for ever: nobody tells us. */
+/* A client that left without closing would stay for ever, since nobody tells us. */
 static void on_pulse(void *arg)
 {
 	struct ws *w = arg;
@@ -467,7 +467,7 @@ static void on_pulse(void *arg)
 		flush(w);
 }
 
-/* ---- how it begins ---- */
+/* ---- the upgrade ---- */
 
 static unsigned count(const struct server *server)
 {
