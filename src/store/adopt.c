@@ -42,7 +42,7 @@ static int copy_file(const char *from, const char *to, struct why *why)
 		return db_file_cannot(why, "read", from, errno);
 	if (!S_ISREG(st.st_mode))
 		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file", db_file_tail(from));
-	/* Its koined has it for itself; a log would change under us. */
+	/* A running koined holds the file exclusively; its log would change under us. */
 	if (flock(in, LOCK_EX | LOCK_NB) != 0)
 		return refuse(why, REFUSE_CONFLICT, "%s is in use by another koined",
 			      db_file_tail(from));
@@ -55,7 +55,7 @@ static int copy_file(const char *from, const char *to, struct why *why)
 	return r != 0 ? db_file_cannot(why, "copy", from, -r) : 0;
 }
 
-/* With what was written last, which is in the log beside it. */
+/* Include the latest writes, which are still in the log beside the file. */
 static int copy_store(const char *from, const char *to, struct why *why)
 {
 	char log[DB_PATH_MAX + NAME_ROOM], copy[DB_PATH_MAX + 2 * NAME_ROOM];
@@ -80,7 +80,7 @@ static void remove_copy(const char *path)
 	}
 }
 
-/* PATH.theirs, or the next that is free. */
+/* PATH.theirs, or the next free name. */
 static int find_aside(struct store_adopted *a, struct why *why)
 {
 	for (int i = 1; i < ASIDE_MAX; i++) {
@@ -108,7 +108,7 @@ static int swap(const struct store_adopted *a, const char *copy, struct why *why
 
 	if (rename(a->path, a->aside) != 0)
 		return db_file_cannot(why, "move", a->path, errno);
-	/* A log that stayed would be taken for that of the new one. */
+	/* A log left behind would be taken for that of the new file. */
 	snprintf(log, sizeof(log), "%s-wal", a->path);
 	snprintf(aside, sizeof(aside), "%s-wal", a->aside);
 	if (rename(log, aside) != 0 && errno != ENOENT)
@@ -188,7 +188,7 @@ static int hold_copy(const char *copy, struct store_adopted *a, struct why *why)
 	store_close(s);
 	if (r == 0)
 		r = db_file_exists(copy, "-wal", &exists);
-	/* All of it is in the file itself, or it is not fit to be moved. */
+	/* Everything must be in the file itself; otherwise it is not safe to move. */
 	if (r == 0 && exists)
 		r = -EIO;
 	return r < 0 && !why->text[0] ? db_file_cannot(why, "change", copy, -r) : r;

@@ -118,7 +118,7 @@ int store_approval_find_short(struct connection *c, struct text prefix, bool wai
 {
 	static const struct query of_all = {
 		"SELECT id FROM approval WHERE id >= :prefix ORDER BY id LIMIT 2"};
-	/* Few wait: their index first, not that of all ids. */
+	/* Few are pending, so use their index rather than that of all ids. */
 	static const struct query of_waiting = {
 		"SELECT id FROM approval WHERE status = 0 AND +id >= :prefix ORDER BY +id LIMIT 2"};
 
@@ -129,7 +129,7 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 			  struct text tool_use_id, int64_t since_ms, struct arena *arena,
 			  struct approval *ret_row, bool *ret_found)
 {
-	/* What is not tied is spelt out as its index has it. */
+	/* The "not tied" condition is spelled out exactly as in its index. */
 	static const struct query sql = {
 		"SELECT {columns} FROM approval WHERE event_id = 0"
 		" AND tool = :tool AND created_ms >= :since AND (run = :run OR session = :run)"
@@ -149,7 +149,7 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 
 /* ---- lists ---- */
 
-/* What is asked for again behind `where` costs little; `where` names the index to walk along. */
+/* Repeating a condition after `where` costs little; `where` decides which index is walked. */
 #define LIST(where, place, order)                                                                  \
 	"SELECT {columns} FROM approval WHERE " where " seq " place                                \
 	" :after AND (:status < 0 OR +status = :status)"                                           \
@@ -163,7 +163,7 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 
 enum list { OF_SESSION, OF_RUN, OF_STATUS, OF_ALL, N_LISTS };
 
-/* Those that are pending are few, whoever's they are. */
+/* Few are pending, whoever they belong to. */
 static enum list list_of(const struct store_approval_query *q)
 {
 	if (q->status == APPROVAL_PENDING)

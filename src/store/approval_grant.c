@@ -1,4 +1,4 @@
-/* Grants: what is allowed, or denied, without asking. There are few; all are read at once. */
+/* Grants: what is allowed or denied without asking. There are few, so all are read at once. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -6,7 +6,7 @@
 #include "store/db/query.h"
 #include "store/db/rows.h"
 
-/* That go in one sweep; the rest has expired all the same. */
+/* The most that one sweep deletes. The others count as expired all the same. */
 enum { SWEEP_GRANTS = 1000 };
 
 int store_grant_add(struct connection *c, const struct grant *row)
@@ -19,7 +19,7 @@ int store_grant_add(struct connection *c, const struct grant *row)
 	return query_run(q);
 }
 
-/* *ret_left: the uses that are left; -1: any number. */
+/* *ret_left is the number of uses left; -1: unlimited. */
 static int take_use(struct connection *c, struct text id, int64_t *ret_left, bool *ret_found)
 {
 	static const struct query sql = {

@@ -156,7 +156,7 @@ int store_conversation_list(struct connection *c, unsigned offset, unsigned limi
 
 int store_conversation_highest(struct connection *c, struct text prefix, int64_t *ret_n)
 {
-	/* A number of more digits than we ever give is somebody's own name. */
+	/* A number with more digits than we ever assign is somebody's own name. */
 	static const struct query sql = {
 		"SELECT coalesce(max(CAST(substr(id, length(:prefix) + 1) AS INTEGER)), 0)"
 		" FROM conversation WHERE substr(id, 1, length(:prefix)) = :prefix"
@@ -229,7 +229,7 @@ int store_turn_end(struct connection *c, const struct turn *row)
 
 int store_turn_interrupt(struct connection *c, int64_t conversation, int64_t now_ms, int64_t *ret_n)
 {
-	/* The state that runs is spelt out: else the index of those that do cannot be used. */
+	/* The running state is spelled out; otherwise the index of running turns cannot be used. */
 	static const struct query sql = {
 		"UPDATE turn SET state = :interrupted, ended_ms = :now"
 		" WHERE state = 0 AND (:conversation = 0 OR conversation = :conversation)"

@@ -1,6 +1,6 @@
 /*
- * Conversations that were ended: listed, read, and deleted for good. What was said in one may be
- * much, so it goes in steps, and nobody else's writes wait for all of them.
+ * Ended conversations: listed, read, and deleted for good. One may have many messages, so they
+ * are deleted in steps, and other writes need not wait for all of them.
  */
 #include "base/cleanup.h"
 #include "store/chat_inner.h"
@@ -91,7 +91,7 @@ static int run_for(struct connection *c, const struct query *sql, int64_t seq, u
 	return query_run(q);
 }
 
-/* Those of the first turns, and the calls in them. */
+/* The messages of the first turns, and the calls in them. */
 #define SOME_MESSAGES                                                                              \
 	"(SELECT seq FROM message WHERE conversation = :seq ORDER BY turn, seq LIMIT :limit)"
 

@@ -1,4 +1,4 @@
-/* Messages of conversations: what is added to them, and the walks along them. */
+/* Messages of conversations: adding to them, and walking along them. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -7,7 +7,7 @@
 
 /* ---- calls ---- */
 
-/* For a column that always has a text. */
+/* For a column that is never NULL. */
 static struct text whole_text(struct text t)
 {
 	return t.data ? t : TEXT("");
@@ -35,7 +35,7 @@ static int add_calls(struct connection *c, int64_t message, const struct message
 	return r;
 }
 
-/* The calls of row->seq, of which there are at most row->n_calls. */
+/* Reads the calls of row->seq; there are at most row->n_calls. */
 static int find_calls(struct connection *c, struct arena *arena, struct message *row)
 {
 	static const struct query sql = {
@@ -67,7 +67,7 @@ static int find_calls(struct connection *c, struct arena *arena, struct message 
 
 /* ---- changes ---- */
 
-/* What its conversation keeps about its messages. */
+/* Updates what the conversation keeps about its messages. */
 static int count_in(struct connection *c, const struct message *row)
 {
 	static const struct query sql = {
@@ -177,7 +177,7 @@ static bool belongs(const struct turn_weight *newer, unsigned n, int64_t tokens)
 	return n == 0 || (newer[n - 1].continues && tokens <= TURN_CHAIN_TOKENS);
 }
 
-/* Walks from the newest on, and reads no further than what fits. */
+/* Walks from the newest, and reads no further than what fits. */
 int store_turn_weights(struct connection *c, int64_t conversation, int64_t after_turn,
 		       int64_t max_tokens, struct arena *arena, struct turn_weight **ret_weights,
 		       unsigned *ret_n)
@@ -218,7 +218,7 @@ int store_turn_weights(struct connection *c, int64_t conversation, int64_t after
 	return 0;
 }
 
-/* Of message AS m. Behind the members: how many calls it has, and its turn's state. */
+/* Columns of message AS m. After the members come how many calls it has, and its turn's state. */
 #define COLUMNS "{columns}, n_calls, (SELECT state FROM turn WHERE seq = m.turn)"
 
 static int read_message(struct statement *q, struct message *ret)
@@ -268,7 +268,7 @@ static int array_add(struct connection *c, struct message_array *a, struct messa
 	return 0;
 }
 
-/* What q finds; to the end, or as long as there is room. */
+/* Reads what q finds, to the end or as long as there is room. */
 static int take_messages(struct connection *c, struct statement *q, struct message_array *a)
 {
 	struct message row;
@@ -303,7 +303,7 @@ static int find_window(struct connection *c, int64_t conversation, int64_t from_
 	return take_messages(c, q, a);
 }
 
-/* The first is looked up in the index alone: the rows before it are not read. */
+/* The first row is looked up in the index alone, so that the rows before it are not read. */
 static int find_page(struct connection *c, int64_t conversation, int64_t offset, unsigned limit,
 		     struct message_array *a)
 {

@@ -29,9 +29,9 @@ int store_event_add(struct connection *c, const struct event *event, int64_t *re
 static const struct row_kind event_kind = NOUN_KIND(struct event, &event_portrait);
 
 /*
- * A walk along seq, from one place on. Where a time is asked for, the place is the first of
- * that time, which the index by time finds (seq + 0: else the table would be walked for it). Times
- * do not always grow, so each is looked at.
+ * Walks along seq from one place. If a time is given, the place is the first event of that
+ * time, which the index by time finds (seq + 0: otherwise the table would be walked for it).
+ * Times do not always increase, so each row is checked.
  */
 #define LIST(place, order)                                                                         \
 	"SELECT {columns} FROM event WHERE " place " AND (:project IS NULL OR project = :project)" \
@@ -65,7 +65,7 @@ int store_event_list(struct connection *c, const struct store_event_query *query
 
 int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last)
 {
-	/* Two lookups, not one walk for both: each is at an end of the table. */
+	/* Use two lookups, not one walk for both: each is at one end of the table. */
 	static const struct query sql = {
 		"SELECT (SELECT min(seq) FROM event), (SELECT max(seq) FROM event),"
 		" (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_last')"};
@@ -134,7 +134,7 @@ static int delete_older(struct connection *c, int64_t before_ms, unsigned limit,
 	return count_deleted(q, limit, n);
 }
 
-/* So that the last number is known when its row is gone. */
+/* Keeps the last number known when its row is gone. */
 static int remember_last(struct connection *c, int64_t last)
 {
 	static const struct query sql = {

@@ -1,6 +1,6 @@
 /*
- * The event log in the store. A sequence number grows and never comes again, not even
- * after a restart or when all events were deleted.
+ * The event log in the store. Sequence numbers grow and are never reused, not even after a
+ * restart or when all events have been deleted.
  */
 #pragma once
 
@@ -16,11 +16,11 @@ struct connection;
 int store_event_add(struct connection *c, const struct event *event, int64_t *ret_seq);
 
 struct store_event_query {
-	int64_t after_seq;                 /* only events behind this number */
-	int64_t after_ms;                  /* only of this time and later; 0: any */
+	int64_t after_seq;                 /* only events after this number */
+	int64_t after_ms;                  /* only events at or after this time; 0: any */
 	struct text project, session, run; /* {NULL, 0}: any */
 	unsigned limit;
-	size_t max_bytes; /* of text in all rows; at least one row comes; 0: any */
+	size_t max_bytes; /* text bytes over all rows, but at least one row; 0: no limit */
 	bool newest_first;
 };
 
@@ -28,13 +28,13 @@ struct store_event_query {
 int store_event_list(struct connection *c, const struct store_event_query *q, struct arena *arena,
 		     struct event **ret_rows, unsigned *ret_n);
 
-/* The first that is held and the last that ever was; 0: none. */
+/* The first event still kept and the last there ever was; 0: none. */
 int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last);
 
-/* How many of this type are held. Looks at all that are. */
+/* How many events of this type are kept. Reads all of them. */
 int store_event_count(struct connection *c, struct text type, int64_t *ret_n);
 
-/* Deletes up to `limit` of those older than before_ms, or more than keep from the end (0: any
- * number is kept). */
+/* Deletes up to `limit` events older than before_ms, or beyond the newest `keep` (0: no such
+ * limit). */
 int store_event_sweep(struct connection *c, int64_t before_ms, int64_t keep, unsigned limit,
 		      unsigned *ret_n);

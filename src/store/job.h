@@ -1,4 +1,4 @@
-/* Jobs in the store: schedules that were made while we ran, not in the settings. */
+/* Jobs in the store: schedules made at run time, not in the settings. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,10 +9,10 @@
 
 struct connection;
 
-/* A new one, or in the place of the one with that id. On the writer's connection. */
+/* Adds a job, or replaces the one with that id. On the writer's connection. */
 int store_job_put(struct connection *c, const struct job *job);
 int store_job_delete(struct connection *c, struct text id, bool *ret_found);
 
-/* All, the oldest first; copied into the arena, not unpacked. */
+/* All jobs, oldest first; copied into the arena, not unpacked. */
 int store_job_list(struct connection *c, struct arena *arena, struct job **ret_rows,
 		   unsigned *ret_n);

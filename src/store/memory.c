@@ -8,7 +8,7 @@
 #include "store/memory_inner.h"
 #include "store/db/rows.h"
 
-/* For queries that find few rows by something else. */
+/* For queries that already find few rows by something else. */
 #define IN_SCOPE                                                                                   \
 	"(:everything OR (" OWNED ")"                                                              \
 	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL AND :common))))"
@@ -22,7 +22,7 @@ static void bind_scope(struct statement *q, const struct store_scope *scope)
 	query_bind_int(q, ":common", !scope->without_common);
 }
 
-/* Of a query with IN_SCOPE. */
+/* Binds the scope of a query with IN_SCOPE. */
 static void bind_in_scope(struct statement *q, const struct store_scope *scope)
 {
 	query_bind_int(q, ":everything", scope->everything);
@@ -40,8 +40,8 @@ struct statement *store_memory_walk(struct connection *c, const struct query *so
 }
 
 /*
- * Finds repeated content; is kept in the file, so must be the same on every
- * machine. Whoever makes two texts collide gains one comparison.
+ * Finds repeated content. It is kept in the file, so it must be the same on every machine.
+ * Making two texts collide costs no more than one extra comparison.
  */
 static int64_t hash_content(struct text t)
 {
@@ -63,8 +63,8 @@ static int64_t hash_content(struct text t)
 static const struct row_kind memory_kind = NOUN_KIND(struct memory, &memory_portrait);
 
 /*
- * Without RETURNING, which SQLite runs as a trigger: it would then keep a journal of each
- * statement, and end it by a walk over all that the call has changed so far.
+ * Avoid RETURNING, which SQLite runs as a trigger: it would keep a journal for each statement,
+ * and end each with a walk over everything that the call has changed so far.
  */
 int store_memory_add(struct connection *c, const struct memory *m, int64_t *ret_seq)
 {
@@ -174,9 +174,9 @@ int store_memory_find_seqs(struct connection *c, const struct store_scope *scope
 enum { PREFIX_MAX = 64 };
 
 /*
- * The least text above everything that starts with the prefix: its last byte one up. A
- * range needs no pattern, so that % and _ are letters like any other. Ids are ASCII,
- * so a prefix with another byte fits none, and there is always a byte above.
+ * The smallest text above everything that starts with the prefix: its last byte plus one. A
+ * range needs no pattern, so % and _ are ordinary characters. Ids are ASCII, so a prefix with
+ * any other byte matches none, and there is always a higher byte.
  */
 static bool end_of_prefix(struct text prefix, char end[PREFIX_MAX])
 {

@@ -1,8 +1,8 @@
 /*
- * Memories in the store: rows in, rows out. Who may see which is said by a
- * scope and decided by whoever makes it; here it becomes part of every query.
+ * Memories in the store: rows in, rows out. A scope says who may see which, and whoever makes
+ * it decides that; here it becomes part of every query.
  *
- * What changes something takes the writer's connection, inside a batch.
+ * Functions that change something take the writer's connection, inside a batch.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct connection;
 
-/* Where what a user owns was learnt. In `chat` is always good enough. */
+/* Where a user's own memories must have been learnt. In `chat` is always good enough. */
 enum store_learnt {
 	LEARNT_ANYWHERE,
 	LEARNT_OPENLY, /* in a chat that is known, and known not to be private */
@@ -22,23 +22,23 @@ enum store_learnt {
 };
 
 /*
- * What somebody sees: what `user` owns, what nobody owns in `chat`, and the common
- * ones, which have neither. data NULL stands for no user and no chat, so an
- * empty scope sees the common ones.
+ * What somebody sees: what `user` owns, what nobody owns in `chat`, and the common ones, which
+ * have neither. data NULL means no user or no chat, so an empty scope sees only the common
+ * ones.
  */
 struct store_scope {
 	struct text user;
 	struct text chat;
 	enum store_learnt learnt;
 	bool without_common;
-	bool everything; /* sees all, whatever the rest says */
+	bool everything; /* sees all, and the other members are ignored */
 };
 
-/* Called per row, whose text is valid only meanwhile. Anything but 0 ends the walk,
+/* Called per row, whose text is valid only during the call. Any result but 0 ends the walk,
  * which returns it. The connection may be used for other queries. */
 typedef int (*memory_fn)(void *arg, const struct memory *row);
 
-/* All of `row` but seq, which is returned. -EEXIST when the id is taken. */
+/* Stores all of `row` but seq, which is returned. -EEXIST when the id is taken. */
 int store_memory_add(struct connection *c, const struct memory *row, int64_t *ret_seq);
 
 /*
@@ -56,35 +56,35 @@ int store_memory_find(struct connection *c, const struct store_scope *scope, str
 int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
 			  struct arena *arena, struct memory *ret_row, bool *ret_found);
 
-/* Those of the scope that are there, in the order of `seqs`, from one state of the store; no more
- * once their text passes max_bytes. Only the members of MEMORY_FOUND are read. ret_found has room
- * for n. */
+/* Those of the scope that exist, in the order of `seqs`, from one state of the store; it stops
+ * once their text exceeds max_bytes. Only the members of MEMORY_FOUND are read. ret_found has
+ * room for n. */
 int store_memory_find_seqs(struct connection *c, const struct store_scope *scope,
 			   const int64_t *seqs, unsigned n, size_t max_bytes, struct arena *arena,
 			   struct memory *ret_found, unsigned *ret_n);
 
-/* How many of the scope have an id that starts so: 0, 1, or 2 for more. The row is
- * set when it is 1. An empty prefix fits none. */
+/* How many of the scope have an id with this prefix: 0, 1, or 2 for more. The row is set when it
+ * is 1. An empty prefix matches none. */
 int store_memory_find_prefix(struct connection *c, const struct store_scope *scope,
 			     struct text prefix, struct arena *arena, struct memory *ret_row,
 			     unsigned *ret_n);
 
-/* The first that came since `since_ms` with the content, owner, chat, `shared`, source and
- * subjects of `like`, and that expires with it or as long after it came; also with its created_ms
- * unless that is 0. One that had expired when `like` came is none. */
+/* The first memory stored since `since_ms` with the content, owner, chat, `shared`, source and
+ * subjects of `like`, and that expires at the same time or equally long after it was stored;
+ * also with its created_ms unless that is 0. One that had expired when `like` came does not
+ * count. */
 int store_memory_find_same(struct connection *c, const struct memory *like, int64_t since_ms,
 			   struct arena *arena, struct memory *ret_row, bool *ret_found);
 
 struct store_memory_list_opts {
 	struct store_scope scope;
 	unsigned limit;
-	size_t max_bytes; /* of text in all rows: those that would pass it are left off, but never
-			   * the first; 0: any */
+	size_t max_bytes; /* text bytes over all rows, but at least the first row; 0: no limit */
 	bool brief;       /* only the members of MEMBER_LISTED are read */
 	bool include_expired;
 	int64_t now_ms;
 	struct text category; /* data NULL: any */
-	int64_t before_ms;    /* with before_seq the last row of the page before; */
+	int64_t before_ms;    /* with before_seq, the last row of the previous page; */
 	int64_t before_seq;   /* both 0: from the newest */
 };
 
@@ -92,16 +92,16 @@ struct store_memory_list_opts {
 int store_memory_list(struct connection *c, const struct store_memory_list_opts *opts,
 		      struct arena *arena, struct memory **ret_rows, unsigned *ret_n);
 
-/* Every row of the scope, expired ones too, oldest first, read as it goes: the store of
- * the moment at which it began. */
+/* Every row of the scope, including expired ones, oldest first. Rows are read as the walk
+ * proceeds, from the store as it was at the start. */
 int store_memory_each(struct connection *c, const struct store_scope *scope, memory_fn fn,
 		      void *arg);
 
-/* Whether there is one that has, or will have, expired. */
+/* Whether any memory has expired or will expire. */
 int store_memory_any_expires(struct connection *c, bool *ret_any);
 
-/* Deletes up to `limit` whose time has come, and tells of each after all are gone: of its
- * members only those of MEMORY_TRACE are set. */
+/* Deletes up to `limit` expired memories, and reports each after all are gone: only the members
+ * of MEMORY_TRACE are set. */
 int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
 		       void *arg);
 

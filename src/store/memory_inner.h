@@ -1,17 +1,17 @@
-/* For the files about memories in this room: walking along what a scope sees. */
+/* Shared by the files about memories in this folder: walking along what a scope sees. */
 #pragma once
 
 #include "store/memory.h"
 #include "store/db/query.h"
 
-/* What the user owns, and learnt where the scope says. */
+/* What the user owns and learnt where the scope says. */
 #define OWNED                                                                                      \
 	"owner = :user AND (:anywhere OR chat = :chat OR (:openly AND chat_type <> 'private'))"
 
 /*
- * For queries that walk a scope. An OR would read and sort all of it before the first
- * row; three walks along an index each, which the database merges by their common
- * order, stop after the rows that are wanted.
+ * For queries that walk a scope. An OR would read and sort all of it before the first row.
+ * Three walks, each along an index, which the database merges by their common order, stop
+ * after the rows that are wanted.
  */
 #define WALK(columns, filter)                                                                      \
 	"SELECT " columns " FROM memory WHERE " OWNED filter " UNION ALL SELECT " columns          \
@@ -19,6 +19,6 @@
 	" FROM memory WHERE owner IS NULL AND chat IS NULL AND :common" filter
 #define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter
 
-/* The walk that suits the scope, with what the scope needs bound. */
+/* The walk that suits the scope, with the scope's parameters bound. */
 struct statement *store_memory_walk(struct connection *c, const struct query *some,
 				    const struct query *all, const struct store_scope *scope);

@@ -8,7 +8,7 @@
 #include "store/memory_inner.h"
 #include "store/db/rows.h"
 
-enum { LOOK_AT = 20000 }; /* memories of one search for bare ones */
+enum { LOOK_AT = 20000 }; /* memories examined in one search for those without a vector */
 
 /* ---- floats in the file ---- */
 
@@ -97,7 +97,7 @@ static const uint16_t bare_texts[] = {
 static const struct row_kind bare_kind =
 	ROW_KIND(struct store_bare_memory, read_bare_memory, bare_texts);
 
-/* *ret_full: there may be more before the end of what was looked at. */
+/* *ret_full: there may be more within the examined range. */
 static int read_bare(struct statement *q, const struct store_bare_opts *opts, struct arena *arena,
 		     struct store_bare_memory *bare, unsigned *ret_n, bool *ret_full)
 {
@@ -147,7 +147,7 @@ int store_memory_find_bare(struct connection *c, const struct store_bare_opts *o
 
 /* ---- those with ---- */
 
-/* Of a memory that still has the text it was made of. */
+/* Only of a memory whose text is still the one the vector was made from. */
 static int put_head(struct connection *c, const struct store_model *model,
 		    const struct store_vector *v, bool *ret_found)
 {
@@ -227,7 +227,7 @@ static int hand_out(struct statement *q, unsigned dim, store_vector_fn fn, void 
 			return r;
 		bytes = query_blob(q, 2);
 		r = query_fault(q);
-		/* A row that is not as we write them is as good as none. */
+		/* A row that is not in our format counts as none. */
 		if (r == 0 && bytes.len == dim)
 			r = fn(arg, query_int(q, 0), (const int8_t *)bytes.data,
 			       (float)query_double(q, 1));

@@ -5,8 +5,8 @@
 #include "store/db/rows.h"
 
 /*
- * How long claims are remembered: the newest so many of a rule, and all that are younger.
- * A clock that is set back an hour brings nothing again.
+ * How long claims are remembered: the newest CLAIMS_KEPT of a rule, and all that are younger than
+ * CLAIMS_KEPT_MS. So setting the clock back by an hour repeats nothing.
  */
 enum { CLAIMS_KEPT = 100, CLAIMS_KEPT_MS = 2 * 60 * 60 * 1000, CLAIMS_DROPPED_AT_ONCE = 8 };
 

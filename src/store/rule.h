@@ -1,4 +1,4 @@
-/* What rules need of the store: who acts on an occurrence, and what a restart must not forget. */
+/* What rules need from the store: who acts on an occurrence, and what must survive a restart. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,18 +9,19 @@
 
 struct connection;
 
-/* True in *ret_claimed for the one who is first to claim this occurrence of a rule's schedule. */
+/* *ret_claimed is true for whoever claims this occurrence of a rule's schedule first. */
 int store_rule_claim(struct connection *c, struct text rule, int64_t occurrence_ms, int64_t now_ms,
 		     bool *ret_claimed);
 
-/* What was claimed and could not be acted on is free again. */
+/* Releases a claim that could not be acted on. */
 int store_rule_unclaim(struct connection *c, struct text rule, int64_t occurrence_ms);
 
-/* The newest claimed; 0: none yet. */
+/* The newest claimed occurrence; 0: none yet. */
 int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurrence_ms);
 
-/* A rule that was never put has fired at 0 and is as the settings say; its name is then the caller's. */
+/* A rule that was never stored last fired at 0 and is as the settings say; its name is then the
+ * caller's. */
 int store_rule_find(struct connection *c, struct text name, struct arena *arena,
 		    struct rule_memory *ret_memory);
-/* n_fired is added to what there was. */
+/* n_fired is added to the stored count. */
 int store_rule_put(struct connection *c, const struct rule_memory *memory);

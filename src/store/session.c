@@ -1,4 +1,4 @@
-/* What changes sessions. session_find.c finds them, session_event.c has what they said. */
+/* Changes to sessions. session_find.c finds them; session_event.c has their events. */
 #include "store/session.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "store/db/query.h"
 
-/* Events that go in one sweep: a session may have millions. */
+/* The most events that one sweep deletes: a session may have millions. */
 enum { SWEEP_EVENTS = 5000 };
 
 /* ---- add and update ---- */
@@ -53,7 +53,7 @@ int store_session_add(struct connection *c, const struct session *row, int64_t *
 	return r;
 }
 
-/* Not title and archived: these are people's, who may have changed them since the row was read. */
+/* Leave out title and archived: users may have changed them since the row was read. */
 int store_session_update(struct connection *c, const struct session *row)
 {
 	static const struct query sql = {
@@ -111,7 +111,7 @@ static int find_ended(struct connection *c, int64_t before_ms, int64_t *ret_seq,
 	return r;
 }
 
-/* The first ones, as many as *left says, which is less by those that went. */
+/* Deletes the first ones, at most *left, and subtracts their number from it. */
 static int delete_events(struct connection *c, int64_t session, unsigned *left)
 {
 	static const struct query sql = {
@@ -151,7 +151,7 @@ int store_session_sweep(struct connection *c, int64_t before_ms, unsigned limit,
 		if (r != 0 || !found)
 			break;
 		r = delete_events(c, seq, &left);
-		/* One that has more of them than that is gone on with in the next sweep. */
+		/* A session with more events than that is continued in the next sweep. */
 		if (r == 0 && left > 0)
 			r = delete_session(c, seq);
 		if (r != 0)

@@ -1,4 +1,4 @@
-/* What sessions said. */
+/* Events of sessions. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -8,11 +8,11 @@
 
 /* ---- add ---- */
 
-/* Where an event goes: the session's seq, and the last sequence before it. */
+/* Where an event goes: the session's seq, and the previous sequence number. */
 static int find_place(struct connection *c, const struct session_event *row, int64_t *ret_session,
 		      int64_t *ret_last)
 {
-	/* The newest has the largest sequence; it is at the end of an index. */
+	/* The newest has the highest sequence number, which is at the end of an index. */
 	static const struct query of_agent = {
 		"SELECT seq, (SELECT sequence FROM session_event"
 		" WHERE agent_session = :agent_session ORDER BY id DESC LIMIT 1)"
@@ -62,7 +62,7 @@ static int insert(struct connection *c, const struct session_event *event, int64
 
 static int complete_call(struct connection *c, int64_t session, struct text tool_id)
 {
-	/* The type is spelt out: else the index of calls cannot be used. */
+	/* The type is spelled out; otherwise the index of calls cannot be used. */
 	static const struct query sql = {
 		"UPDATE session_event SET completed = 1 WHERE id = (SELECT id FROM session_event"
 		" WHERE session = :session AND tool_id = :tool_id AND type = 1"
@@ -94,7 +94,7 @@ int store_session_event_add(struct connection *c, const struct session_event *ro
 
 static const struct row_kind event_kind = NOUN_KIND(struct session_event, &session_event_portrait);
 
-/* The id of its session, of which an event has the number. */
+/* The id of its session; an event only has the number. */
 #define LIST_OF                                                                                    \
 	.of = &session_event_portrait, .special = SESSION_EVENT_SESSION,                           \
 	.as = "(SELECT session.id FROM session WHERE session.seq = session_event.%)"
@@ -123,7 +123,7 @@ int store_session_events(struct connection *c, const struct store_session_events
 
 /* ---- calls and approvals ---- */
 
-/* What an open call is, is spelt out as its index has it. */
+/* "Open call" is spelled out exactly as in its index. */
 #define OPEN_CALL                                                                                  \
 	"SELECT id FROM session_event"                                                             \
 	" WHERE session = (SELECT session.seq FROM session WHERE session.id = :session)"           \
@@ -135,7 +135,7 @@ int store_session_open_call(struct connection *c, struct text session, struct te
 	static const struct query newest = {OPEN_CALL
 					    " AND tool_name = :tool_name AND created_ms >= :since"
 					    " ORDER BY created_ms DESC, id DESC LIMIT 1"};
-	/* With a plus: else it would be looked for among all open ones of the tool. */
+	/* The plus keeps SQLite from searching all open calls of the tool. */
 	static const struct query that = {OPEN_CALL
 					  " AND tool_id = :tool_id AND +tool_name = :tool_name"
 					  " AND +created_ms >= :since ORDER BY id DESC LIMIT 1"};

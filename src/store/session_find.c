@@ -1,4 +1,4 @@
-/* Sessions: how they are found and listed, who came from whom, and where they ran. */
+/* Sessions: finding and listing them, their ancestors, and their working folders. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -8,7 +8,7 @@
 #include "store/session.h"
 #include "store/short_id.h"
 
-/* The members that stand beside it come last, for read_beside. */
+/* The members kept in the other table come last, for read_beside. */
 #define SELECT(query, config)                                                                      \
 	"SELECT {columns}, (SELECT " query                                                         \
 	" FROM session_text WHERE session_text.seq = session.seq),"                                \
@@ -23,7 +23,7 @@
 
 enum {
 	WHOLE_BYTES = 1 << 30, /* no text is longer */
-	OPEN_BYTES = 8192,     /* of a query: what is open is loaded at once */
+	OPEN_BYTES = 8192,     /* of a query: all open sessions are loaded at once */
 };
 
 /* ---- rows ---- */
@@ -41,7 +41,7 @@ static int read_beside(struct statement *q, void *ret)
 static const struct row_kind session_kind = {
 	.size = sizeof(struct session), .of = &session_portrait, .read = read_beside};
 
-/* At most so many characters. What is none in UTF-8 counts one for each byte. */
+/* At most so many characters. Each byte that is not valid UTF-8 counts as one. */
 static void cut_text(struct text *t, unsigned cut)
 {
 	const char *at = t->data;
@@ -58,7 +58,7 @@ static void cut_text(struct text *t, unsigned cut)
 	t->len = (size_t)(at - t->data);
 }
 
-/* How many bytes are enough for so many characters. */
+/* How many bytes suffice for so many characters. */
 static int64_t bytes_of(unsigned cut)
 {
 	return cut == 0 || cut > WHOLE_BYTES / 4 ? WHOLE_BYTES : (int64_t)cut * 4;
@@ -120,7 +120,7 @@ int store_session_find_short(struct connection *c, struct text prefix, struct ar
 
 /* ---- lists ---- */
 
-/* What is asked for again behind `where` costs little; `where` names the index to walk along. */
+/* Repeating a condition after `where` costs little; `where` decides which index is walked. */
 #define LIST(where)                                                                                \
 	BEGINNING " WHERE " where                                                                  \
 		  " (:archived < 0 OR archived = :archived) AND (:status < 0 OR status = :status)" \
@@ -129,7 +129,7 @@ int store_session_find_short(struct connection *c, struct text prefix, struct ar
 		  " (SELECT 1 FROM session AS child WHERE child.parent = session.id))"             \
 		  " ORDER BY active_ms DESC, seq DESC LIMIT :limit"
 
-/* Lists have the beginnings of texts. */
+/* Lists contain only the beginnings of texts. */
 #define OF_LIST OF_SESSION, .special = SESSION_LONG, .as = "substr(%, 1, :bytes)"
 
 static const struct query *list_of(const struct store_session_query *q)
@@ -169,8 +169,7 @@ int store_session_list(struct connection *c, const struct store_session_query *q
 int store_session_open(struct connection *c, struct arena *arena, struct session **ret_rows,
 		       unsigned *ret_n)
 {
-	/* The index of states is asked first: ordered by seq alone, the whole table would be
-	 * walked. */
+	/* Use the index of states: ordered by seq alone, the whole table would be walked. */
 	static const struct query sql = {
 		BEGINNING " WHERE seq IN (SELECT seq FROM session WHERE status < 4) ORDER BY seq",
 		OF_SESSION,
@@ -213,7 +212,7 @@ static int find_link(struct connection *c, struct text id, struct arena *arena,
 	return rows_take_one(&link_kind, q, arena, ret_link, ret_found);
 }
 
-/* Parents are older, as a rule; only where one is not can it be there already. */
+/* Parents are usually older; only one that is not can already be in the chain. */
 static bool has_link(const struct link *links, unsigned n, int64_t seq, int64_t oldest)
 {
 	if (seq < oldest)
@@ -295,8 +294,8 @@ static const struct row_kind path_kind = ROW_KIND(struct session_path, read_path
 int store_session_paths(struct connection *c, unsigned limit, struct arena *arena,
 			struct session_path **ret_paths, unsigned *ret_n)
 {
-	/* From folder to folder along their index, not from session to session; and counted are
-	 * only those that are told. */
+	/* Go from folder to folder along their index, not from session to session, and count
+	 * only for those that are returned. */
 	static const struct query sql = {
 		"WITH RECURSIVE dir (path) AS ("
 		"SELECT min(working_dir) FROM session WHERE working_dir > '' UNION ALL"

@@ -10,7 +10,7 @@ static bool begins(struct text t, struct text prefix)
 	return t.len >= prefix.len && memcmp(t.data, prefix.data, prefix.len) == 0;
 }
 
-/* The next id, where it begins with the prefix. */
+/* The next id, if it begins with the prefix. */
 static int next(struct statement *q, struct text prefix, struct arena *arena, struct text *ret_id,
 		bool *ret_found)
 {

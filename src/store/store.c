@@ -17,22 +17,22 @@ enum { READERS_DEFAULT = 4, READERS_MAX = 64, IDENTITY_LEN = 16 };
 struct store {
 	const struct store_ops *ops;
 	void *place;
-	/* Ended properly by the last to use it, or looked through since. Only then is the
-	 * end of this use a proper one too: a check that is due stays due. */
+	/* The last user closed it properly, or it was checked since. Only then does this use
+	 * count as properly closed, too: a check that is due stays due. */
 	atomic_bool sound;
-	/* The fault that the last writes met, as -errno; 0 since one has changed something. */
+	/* The fault of the last writes, as -errno; 0 again once a write has changed something. */
 	atomic_int failing;
-	int64_t changes_before; /* the batch under way */
+	int64_t changes_before; /* the current batch */
 	bool was_clean;
-	bool in_use; /* the mark that says so was set, and is to be taken back */
-	bool broken; /* the writer's connection is to be opened again */
+	bool in_use; /* the mark that says so was set, and must be cleared */
+	bool broken; /* the writer's connection must be reopened */
 	char identity[IDENTITY_LEN + 1];
 	unsigned n_readers;
 	struct connection writer;
 	struct connection readers[];
 };
 
-/* Every kind of database that this program can use. */
+/* Every kind of database that this program supports. */
 static const struct store_ops *const kinds[] = {&sqlite_ops};
 
 static const struct store_ops *find_kind(const char *url, const char **ret_address)
@@ -57,7 +57,7 @@ static void disconnect(struct connection *c)
 	c->db = NULL;
 }
 
-/* What may be wanted of a file is wanted before the first byte of it changes. */
+/* All checks of a file come before its first byte is changed. */
 static int connect_writer(struct store *s, struct why *why)
 {
 	struct connection *c = &s->writer;
@@ -74,7 +74,7 @@ static int connect_writer(struct store *s, struct why *why)
 	return r;
 }
 
-/* "" where there is none; what is longer than `out` is cut. */
+/* "" where there is none; truncated to the size of `out`. */
 static int read_meta(struct store *s, struct text key, char *out, size_t size)
 {
 	static const struct query sql = {"SELECT value FROM meta WHERE key = :key"};
@@ -89,7 +89,7 @@ static int read_meta(struct store *s, struct text key, char *out, size_t size)
 	return r;
 }
 
-/* A commit of its own, so on disk before anything else is written. */
+/* Commit this separately, so that it is on disk before anything else is written. */
 static int write_meta(struct store *s, struct text key, struct text value)
 {
 	static const struct query sql = {"INSERT INTO meta (key, value) VALUES (:key, :value)"
@@ -117,7 +117,7 @@ static int write_clean(struct store *s, bool clean)
 	return write_meta(s, TEXT("clean"), clean ? TEXT("1") : TEXT("0"));
 }
 
-/* "ID PLACE": in another place it is a copy, whose original may be in use beside it. */
+/* "ID PLACE": in another place it is a copy, whose original may be in use at the same time. */
 static int make_identity(struct store *s, const char *place)
 {
 	char value[IDENTITY_LEN + 1 + STORE_PLACE_MAX];
@@ -218,7 +218,7 @@ int store_open(const char *url, const struct store_opts *opts, struct store **re
 		return r;
 	if (n_readers > READERS_MAX)
 		return refuse(why, REFUSE_LIMIT, "a store has at most %d readers", READERS_MAX);
-	/* What every fault below words, but for want of memory. */
+	/* Words any of the faults below, except lack of memory. */
 	refuse(why, REFUSE_INTERNAL, "out of memory for the store");
 	s = store_new(ops, n_readers);
 	if (!s)
@@ -242,10 +242,10 @@ void store_close(struct store *s)
 	for (unsigned i = 0; i < s->n_readers; i++)
 		disconnect(&s->readers[i]);
 	store_rollback(s);
-	/* If this fails, the next to open looks through the file in vain: no harm. */
+	/* If this fails, the next open checks the file needlessly, which is harmless. */
 	if (s->in_use && !s->broken && atomic_load(&s->sound))
 		(void)write_clean(s, true);
-	/* Last, since the last one out copies the log into the file. */
+	/* Close this one last: the last connection to close copies the log into the file. */
 	disconnect(&s->writer);
 	if (s->place)
 		s->ops->close(s->place);
@@ -288,7 +288,7 @@ const char *store_message(const struct connection *c)
 	return c->db ? c->ops->message(c->db) : "the database could not be opened again";
 }
 
-/* The connection may be left with locks or a state that only a new one is free of. */
+/* The connection may be left with locks or in a state that only a new one is free of. */
 static int open_again(struct store *s)
 {
 	struct why why;
@@ -296,7 +296,7 @@ static int open_again(struct store *s)
 
 	disconnect(&s->writer);
 	r = connect_writer(s, &why);
-	/* What would be refused at the start is a fault in the middle. */
+	/* What would be a refusal at startup is a fault later on. */
 	if (r > 0)
 		r = -EIO;
 	s->broken = r != 0;
@@ -340,7 +340,7 @@ int store_failing(const struct store *s)
 	return atomic_load(&s->failing);
 }
 
-/* A commit of nothing is no sign that writing works. */
+/* An empty commit does not show that writing works. */
 static void note_outcome(struct store *s, int r)
 {
 	int fault = r != 0 ? r : s->writer.trouble;
@@ -371,7 +371,7 @@ int store_commit(struct store *s)
 	int r;
 
 	assert(s->writer.in_batch);
-	/* Nothing is acknowledged that the next start would not find. */
+	/* Acknowledge nothing that the next start would not find. */
 	r = s->ops->still_there(s->writer.db) ?: query_simple(&s->writer, &commit);
 	note_outcome(s, r);
 	if (r == 0) {
@@ -403,7 +403,7 @@ int store_rollback_to(struct store *s)
 	int r;
 
 	r = query_simple(&s->writer, &rollback_to) ?: store_release(s);
-	/* What should be undone is still there: nothing of this batch may be kept. */
+	/* What should have been undone is still there, so nothing of this batch may be kept. */
 	if (r != 0 && s->writer.in_batch && s->writer.lost == 0)
 		s->writer.lost = r;
 	return r;

@@ -26,39 +26,39 @@ struct store_opts {
 };
 
 /*
- * "sqlite:PATH". Makes what is missing: folders 0700, files 0600. Brings an
- * older file up to date.
+ * `url` is "sqlite:PATH". Creates what is missing, folders as 0700 and files as 0600, and
+ * brings an older file up to date.
  *
- * Whatever cannot be ours is refused and not touched: something else than a
- * file, another program's file, a damaged one, one of a newer koine, one that
- * another koined has open. `why` is worded for faults as well.
+ * Anything that cannot be ours is refused and left untouched: something other than a file,
+ * another program's file, a damaged one, one of a newer koine, one that another koined has
+ * open. `why` describes faults as well.
  */
 int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
 	       struct why *why);
 
 /*
- * Whether store_open would take it, as far as can be seen from outside: makes, changes and
- * migrates nothing. Damage further in, or a newer koine's tables, it does not find.
+ * Whether store_open would accept it, as far as can be seen from outside. Creates, changes and
+ * migrates nothing. It does not find damage further in, or a newer koine's tables.
  */
 int store_look(const char *url, struct why *why);
 
-/* No connection may be in use any more. Accepts NULL. */
+/* No connection may still be in use. Accepts NULL. */
 void store_close(struct store *s);
 
-/* What was opened, links of its folder resolved. */
+/* What was opened, with the links of its folder resolved. */
 const char *store_path(const struct store *s);
 
 /*
- * A random id that this database has had since it was made, of 16 characters. It goes along when the
- * database is moved, but not with a copy: that gets its own when it is first opened.
+ * A random id of 16 characters that this database has had since it was made. Moving the
+ * database keeps it; a copy gets its own when it is first opened.
  */
 const char *store_identity(const struct store *s);
 
-/* False when the last to use it did not get to store_close: time for a quick check.
- * It stays false, start after start, until one was done. */
+/* False when the last user did not reach store_close: a quick check is due. It stays false,
+ * start after start, until one has been done. */
 bool store_was_clean(const struct store *s);
 
-/* Why the last writes failed, as -errno; 0 as soon as one has changed something again. Any thread. */
+/* Why the last writes failed, as -errno; 0 again once one has changed something. Any thread. */
 int store_failing(const struct store *s);
 
 struct connection *store_writer(struct store *s);
@@ -66,7 +66,7 @@ struct connection *store_writer(struct store *s);
 /* 0 <= lane < n_readers. */
 struct connection *store_reader(struct store *s, int lane);
 
-/* The connection for a worker's lane: the writer's for -1. */
+/* The connection for a worker's lane; -1 is the writer's. */
 struct connection *store_lane(struct store *s, int lane);
 
 /* The database's own words for the last fault of a connection, for a log line. */
@@ -75,33 +75,33 @@ const char *store_message(const struct connection *c);
 /*
  * A batch of the writer.
  *
- * After a failed commit nothing of the batch is kept, as far as anybody can see, and the
- * next begin starts afresh: a full disk (-ENOSPC) or a broken one (-EIO) costs
- * those who waited, not those who come when it is well again.
+ * After a failed commit nothing of the batch is kept, as far as anybody can see, and the next
+ * begin starts afresh. A full disk (-ENOSPC) or a broken one (-EIO) fails those who waited,
+ * not those who come once it works again.
  *
- * Some faults undo the whole transaction at once. Then every query until the
- * commit, and the commit, return that fault.
+ * Some faults undo the whole transaction at once. Then every query until the commit, and the
+ * commit itself, return that fault.
  */
 int store_begin(struct store *s);
 int store_commit(struct store *s);
 
-/* Undoes the batch instead. */
+/* Undoes the batch. */
 void store_rollback(struct store *s);
 
-/* Around one call of a batch. A savepoint is ended by exactly one of the other two. */
+/* Put these around one call of a batch. Exactly one of the other two ends a savepoint. */
 int store_savepoint(struct store *s);
 int store_release(struct store *s);
 int store_rollback_to(struct store *s);
 
 /*
- * Copies the store as it is at this moment into a new file (0600), while
- * others read and write. On any thread but the writer's. The file appears
- * under its name when it is complete and on disk; one that exists is refused.
+ * Copies the store as it is at this moment into a new file (0600), while others read and
+ * write. Call it on any thread but the writer's. The file appears under its name once it is
+ * complete and on disk; an existing one is refused.
  */
 int store_backup(struct store *s, const char *path, struct why *why);
 
-/* Looks through the whole file. 0: no damage; a refusal says what was found. */
+/* Checks the whole file. 0: no damage; a refusal says what was found. */
 int store_quick_check(struct store *s, int lane, struct why *why);
 
-/* From any thread: backups and checks under way, and later ones, end early with -ECANCELED. */
+/* From any thread: current and later backups and checks end early with -ECANCELED. */
 void store_stop(struct store *s);

@@ -1,4 +1,4 @@
-/* What changes tasks. How they are found is in task_find.c. */
+/* Changes to tasks. task_find.c finds them. */
 #include "store/task.h"
 
 #include <errno.h>
@@ -13,10 +13,10 @@
 
 static const char id_start[] = "task-";
 
-/* Above this a number is somebody's name, not one of ours. */
+/* A higher number is somebody's own name, not one of ours. */
 #define NUMBER_MAX INT64_C(999999999999999)
 
-/* Whether an id is spelt as we would, and so could come again. */
+/* Whether an id is spelled as ours are, so that we might assign it again. */
 static bool parse_id(struct text id, int64_t *ret_number)
 {
 	size_t start = sizeof(id_start) - 1;
@@ -58,7 +58,7 @@ static int take_number(struct connection *c, struct text project, int64_t *ret_n
 	return r;
 }
 
-/* An id that came from elsewhere: ours go on behind it. */
+/* The id came from elsewhere; ours continue after it. */
 static int skip_number(struct connection *c, struct text project, int64_t number)
 {
 	static const struct query sql = {
@@ -133,7 +133,7 @@ int store_task_add(struct connection *c, struct arena *arena, const struct task 
 	r = insert(c, &row, &seq);
 	if (r != 0)
 		return r;
-	/* After the insert: an id that is taken leaves nothing behind. */
+	/* Do this after the insert, so that an id that is taken leaves nothing behind. */
 	if (task->id.data && parse_id(row.id, &number))
 		r = skip_number(c, row.project, number);
 	for (unsigned i = 0; i < row.after.n && r == 0; i++)
@@ -167,7 +167,7 @@ int store_task_update(struct connection *c, const struct task *task)
 int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, struct arena *arena,
 		     struct task **ret_tasks, unsigned *ret_n)
 {
-	/* The states are spelt out: else the index of those that ended cannot be used. */
+	/* The states are spelled out; otherwise the index of ended tasks cannot be used. */
 	static const struct query sql = {
 		"DELETE FROM task WHERE seq IN (SELECT seq FROM task WHERE state >= 2"
 		" AND completed_ms < :before ORDER BY completed_ms, seq LIMIT :limit)"

@@ -1,8 +1,8 @@
 /*
- * Tasks in the store. A task has an id of its own within its project ("task-0000", then the
- * next number; an id never comes again there), and a seq that orders all of them.
+ * Tasks in the store. A task has an id within its project ("task-0000", then the next number;
+ * ids are never reused there), and a seq that orders all tasks.
  *
- * What changes something takes the writer's connection, inside a batch. Rows that are
+ * Functions that change something take the writer's connection, inside a batch. Rows that are
  * found are copied into the arena.
  */
 #pragma once
@@ -16,8 +16,8 @@
 
 struct connection;
 
-/* All of it but seq and, where its id is none, id, which is made and returned in the arena.
- * -EEXIST when the id is taken. */
+/* Stores all of it but seq. A missing id is made, and returned in the arena. -EEXIST when the id
+ * is taken. */
 int store_task_add(struct connection *c, struct arena *arena, const struct task *task,
 		   int64_t *ret_seq, struct text *ret_id);
 
@@ -35,27 +35,27 @@ struct store_task_query {
 	struct text project; /* data NULL: all */
 	int state;           /* enum task_state, or -1: any */
 	struct text group;   /* data NULL: any */
-	int64_t before_seq;  /* 0: from the newest */
+	int64_t before_seq;  /* only those before it; 0: from the newest */
 	unsigned limit;
-	size_t max_bytes; /* of text in all rows, but never none of them; 0: any */
+	size_t max_bytes; /* text bytes over all rows, but at least one row; 0: no limit */
 };
 
 /* Newest first. */
 int store_task_list(struct connection *c, const struct store_task_query *q, struct arena *arena,
 		    struct task **ret_tasks, unsigned *ret_n);
 
-/* The same without env, and of texts with MEMBER_CUT only the first `cut` (at least 1) characters
- * (of the result, bytes); `brief`: without result and metadata as well. */
+/* The same without env, and with only the first `cut` (at least 1) characters of texts with
+ * MEMBER_CUT (bytes of the result); `brief`: also without result and metadata. */
 int store_task_list_short(struct connection *c, const struct store_task_query *q, unsigned cut,
 			  bool brief, struct arena *arena, struct task **ret_tasks,
 			  unsigned *ret_n);
 
-/* How one stands; *ret_state only if it is found. */
+/* The state of a task; *ret_state is set only if it is found. */
 int store_task_state(struct connection *c, struct text project, struct text id,
 		     enum task_state *ret_state, bool *ret_found);
 
-/* All that are not at their end, oldest first: what a start goes on with. Those with long texts come
- * without their prompt, env, metadata and result. */
+/* All tasks that have not ended, oldest first: what a start continues with. Those with long
+ * texts come without their prompt, env, metadata and result. */
 int store_task_open(struct connection *c, struct arena *arena, struct task **ret_tasks,
 		    unsigned *ret_n);
 
@@ -63,10 +63,11 @@ int store_task_open(struct connection *c, struct arena *arena, struct task **ret
 int store_task_count(struct connection *c, struct arena *arena, struct task_tally **ret_counts,
 		     unsigned *ret_n);
 
-/* project {NULL, 0}: of all. */
+/* project {NULL, 0}: all projects. */
 int store_task_groups(struct connection *c, struct text project, struct arena *arena,
 		      struct task_tally **ret_groups, unsigned *ret_n);
 
-/* Deletes up to `limit` that ended before then; tells of each how it stood, without its error. */
+/* Deletes up to `limit` tasks that ended before the given time; reports the state of each,
+ * without its error. */
 int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, struct arena *arena,
 		     struct task **ret_tasks, unsigned *ret_n);

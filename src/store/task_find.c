@@ -1,4 +1,4 @@
-/* Tasks: how they are found, listed and counted. */
+/* Tasks: finding, listing and counting them. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -10,7 +10,7 @@ static const struct row_kind task_kind = NOUN_KIND(struct task, &task_portrait);
 
 /* ---- what it comes after ---- */
 
-/* The ids that it comes after, of which there are at most as many as it says. */
+/* Reads the ids that the task comes after; there are at most as many as it says. */
 static int find_after(struct connection *c, struct arena *arena, struct task *task)
 {
 	static const struct query sql = {
@@ -54,7 +54,7 @@ static int take_tasks(struct connection *c, struct statement *q, struct row_list
 
 /* ---- by id ---- */
 
-/* project {NULL, 0}: of all. Up to two. */
+/* project {NULL, 0}: all projects. Returns up to two. */
 static int find(struct connection *c, struct text project, struct text id, struct row_list *a)
 {
 	static const struct query in_project = {
@@ -74,7 +74,7 @@ static int find(struct connection *c, struct text project, struct text id, struc
 	return take_tasks(c, q, a);
 }
 
-/* In one state of the store: what a task comes after is read by a query of its own. */
+/* Read both in one state of the store: what a task comes after needs a query of its own. */
 static int find_at_once(struct connection *c, struct text project, struct text id,
 			struct row_list *a)
 {
@@ -118,7 +118,7 @@ int store_task_find_any(struct connection *c, struct text id, struct arena *aren
 
 /* ---- lists ---- */
 
-/* What is asked for again behind `where` costs little; `where` names the index to walk along. */
+/* Repeating a condition after `where` costs little; `where` decides which index is walked. */
 #define LIST(where)                                                                                \
 	"SELECT {columns} FROM task WHERE " where " seq < :before"                                 \
 	" AND (:group IS NULL OR group_name = :group)"                                             \
@@ -200,8 +200,7 @@ int store_task_list_short(struct connection *c, const struct store_task_query *q
 
 static int list_open(struct connection *c, struct row_list *a)
 {
-	/* The index of those that are open is asked first: ordered by seq alone, the whole table
-	 * would be walked. */
+	/* Use the index of open tasks: ordered by seq alone, the whole table would be walked. */
 	static const struct query sql = {
 		"SELECT {columns} FROM task WHERE seq IN"
 		" (SELECT seq FROM task WHERE state < 2) ORDER BY seq",

@@ -1,4 +1,5 @@
-/* Which projects are trusted, and what their files were then. Few, and read as a whole. */
+/* Which projects are trusted, and the state of their files then. There are few, and they are
+ * read as a whole. */
 #pragma once
 
 #include <stdint.h>
@@ -8,7 +9,7 @@
 
 struct connection;
 
-/* In place of what there was for the folder. */
+/* Replaces what was stored for the folder. */
 int store_trust_put(struct connection *c, const struct project_trust *trust);
 int store_trust_delete(struct connection *c, struct text folder);
 int store_trust_list(struct connection *c, struct arena *arena, struct project_trust **ret_rows,

@@ -50,7 +50,7 @@ static int sync_folder_at(const char *folder)
 {
 	CLEANUP(closep) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	/* Some file systems cannot sync a folder; then there is nothing to wait for. */
+	/* Some file systems cannot sync a folder; there is nothing to wait for then. */
 	if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
 		return -errno;
 	return 0;
@@ -72,7 +72,7 @@ int db_file_sync_folder(const char *path)
 	return sync_folder_at(folder);
 }
 
-/* Before any folder is made for it. */
+/* Check this before any folder is made for it. */
 static int check_name(const char *path, struct why *why)
 {
 	const char *slash = strrchr(path, '/');
@@ -116,7 +116,7 @@ static int make_parents(const char *path, struct why *why)
 	return 0;
 }
 
-/* One file has one name here, whatever way its folder was reached: the lock depends on it. */
+/* A file must have one name here, however its folder was reached: the lock depends on it. */
 static int resolve(const char *path, char out[DB_PATH_MAX + 1], struct why *why)
 {
 	const char *slash = strrchr(path, '/');
@@ -138,7 +138,7 @@ static int resolve(const char *path, char out[DB_PATH_MAX + 1], struct why *why)
 	return 0;
 }
 
-/* As TAKE(), for a descriptor. */
+/* Like TAKE(), for a descriptor. */
 static int take_fd(int *fd)
 {
 	int taken = *fd;
@@ -170,7 +170,7 @@ static int refuse_lock(struct why *why, const char *lock)
 
 static int take_lock(struct db_file *f, struct why *why)
 {
-	/* O_NONBLOCK: a FIFO there must not hold us. */
+	/* O_NONBLOCK: opening a FIFO must not block us. */
 	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 	char name[DB_PATH_MAX + ENDING_MAX];
 	CLEANUP(closep) int fd = -1;
@@ -191,7 +191,7 @@ static int take_lock(struct db_file *f, struct why *why)
 	return r;
 }
 
-/* SQLite throws a log away that has no database. It may hold what was written last. */
+/* SQLite discards a log that has no database, and the log may hold the latest writes. */
 static int check_no_orphan(const struct db_file *f, struct why *why)
 {
 	int orphan, r;
@@ -237,8 +237,8 @@ static int check_header(const struct db_file *f, unsigned application_id, struct
 
 	if (n < 0)
 		return db_file_cannot(why, "read", f->path, errno);
-	/* Its very first transaction was cut short: the database undoes it from the
-	 * journal, and says itself what it then sees. */
+	/* Its very first transaction was cut short. The database rolls it back from the journal,
+	 * and then judges the result itself. */
 	r = db_file_exists(f->path, "-journal", &journal);
 	if (r != 0)
 		return db_file_cannot(why, "look at", f->path, -r);
@@ -256,7 +256,7 @@ static int check_header(const struct db_file *f, unsigned application_id, struct
 	return 0;
 }
 
-/* Whoever made it decides what is queued in it, and so what we would run. */
+/* Whoever made the file decides what is queued in it, and so what we would run. */
 static int check_owner(const char *path, const struct stat *st, struct why *why)
 {
 	if (st->st_uid == geteuid())
@@ -266,7 +266,8 @@ static int check_owner(const char *path, const struct stat *st, struct why *why)
 		      db_file_tail(path), (unsigned)st->st_uid);
 }
 
-/* What others could read of it they can no longer; the log has a copy of what was written last. */
+/* Others lose any read access they had. The log needs this too: it has a copy of the latest
+ * writes. */
 static int make_private(const struct db_file *f, const char *ending)
 {
 	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -322,7 +323,7 @@ static int check(struct db_file *f, unsigned application_id, struct why *why)
 	return r != 0 ? r : make_all_private(f, why);
 }
 
-/* A shared lock, for an instant: one that holds the file has it for itself. */
+/* Take a shared lock for an instant: whoever holds the file has an exclusive one. */
 static int look(struct db_file *f, const char *path, unsigned application_id, struct why *why)
 {
 	int r = resolve(path, f->path, why);

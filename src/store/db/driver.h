@@ -1,11 +1,10 @@
 /*
- * What a database must be able to do to be a store. One set of queries runs
- * over it; only the file that fills store_ops knows which database it is.
+ * What a database must be able to do to be a store. One set of queries runs on all of them;
+ * only the file that fills store_ops knows which database it is.
  *
- * Faults are -errno: -ENOSPC no room, -EIO the disk, -EBUSY somebody else,
- * -EROFS, -EACCES and -EPERM not allowed, -EBADMSG damaged, -EEXIST a key that is
- * taken, -EINVAL any other rule of a table, -EMSGSIZE too large, -ECANCELED
- * stopped, -ESTALE moved away, -ENOMEM.
+ * Faults are -errno: -ENOSPC no room, -EIO the disk, -EBUSY somebody else has it, -EROFS,
+ * -EACCES and -EPERM not allowed, -EBADMSG damaged, -EEXIST a key that is taken, -EINVAL any
+ * other rule of a table, -EMSGSIZE too large, -ECANCELED stopped, -ESTALE moved away, -ENOMEM.
  */
 #pragma once
 
@@ -26,42 +25,43 @@ struct store_ops {
 	const char *scheme;
 	struct query begin; /* a transaction that will write */
 
-	/* Whether `open` would take it, as far as can be seen; changes nothing. */
+	/* Whether `open` would accept it, as far as can be seen. Changes nothing. */
 	int (*look)(const char *address, struct why *why);
-	/* Takes hold of the database, and keeps others of our kind away. */
+	/* Takes hold of the database, and keeps other koined processes away. */
 	int (*open)(const char *address, void **ret_place, struct why *why);
 	void (*close)(void *place);
 	const char *(*path)(const void *place);
-	/* What tells this database from a copy of it. */
+	/* What distinguishes this database from a copy of it. */
 	int (*place_id)(const void *place, char out[STORE_PLACE_MAX]);
 
-	/* Looks and refuses, but changes nothing yet. */
+	/* Inspects and refuses, but changes nothing yet. */
 	int (*connect)(void *place, enum connection_kind kind, void **ret_db, struct why *why);
-	/* The writer's, once the schema's version was found good: from here on it is ours. */
+	/* For the writer, once the schema's version is accepted: from here on the database is
+	 * ours. */
 	int (*claim)(void *db);
 	void (*disconnect)(void *db);
 
-	/* Words a fault of opening or migrating; returns it, or a refusal instead. */
+	/* Describes a fault of opening or migrating. Returns that fault, or a refusal instead. */
 	int (*explain)(const void *place, const void *db, int fault, struct why *why);
 	const char *(*message)(const void *db);
 
 	int (*version)(void *db, int *ret_version);
 	int (*set_version)(void *db, int version);
 
-	/* One or more statements without parameters and rows. */
+	/* One or more statements without parameters or rows. */
 	int (*exec)(void *db, const char *sql);
 	bool (*in_transaction)(void *db);
-	/* Whether what is written now would be found again under the same address:
-	 * -ESTALE where somebody moved or removed it meanwhile. */
+	/* Whether what is written now would be found again at the same address: -ESTALE when
+	 * somebody has moved or removed it. */
 	int (*still_there)(void *db);
 
 	int (*prepare)(void *db, const char *sql, void **ret_st);
 	void (*finalize)(void *st);
-	void (*reset)(void *st); /* forgets what was bound, too */
+	void (*reset)(void *st); /* also clears the bindings */
 
-	/* Of a parameter, `name` with its colon: 1 for the first in the text. */
+	/* The index of a parameter, 1 for the first in the text. `name` includes its colon. */
 	int (*place_of)(void *st, const char *name);
-	/* Bytes are not copied: they stay until the reset. */
+	/* Bytes are not copied: they must stay valid until the reset. */
 	int (*bind_null)(void *st, int place);
 	int (*bind_int)(void *st, int place, int64_t value);
 	int (*bind_double)(void *st, int place, double value);
@@ -70,22 +70,23 @@ struct store_ops {
 
 	int (*step)(void *st, bool *ret_row);
 
-	/* Of the row at hand; bytes are valid until the next step or reset. */
+	/* Of the current row. Bytes are valid until the next step or reset. */
 	bool (*column_null)(void *st, int i);
 	int64_t (*column_int)(void *st, int i);
 	double (*column_double)(void *st, int i);
 	int (*column_text)(void *st, int i, struct text *ret_text);
 	int (*column_blob)(void *st, int i, struct text *ret_bytes);
 
-	/* The integer key of the row that was inserted last. */
+	/* The integer key of the last inserted row. */
 	int64_t (*inserted)(void *db);
-	/* Rows that this connection has changed in all its life. */
+	/* How many rows this connection has changed since it was opened. */
 	int64_t (*changes)(void *db);
 
 	int (*backup)(void *place, const char *path, struct why *why);
 	int (*quick_check)(void *place, void *db, struct why *why);
 
-	/* From any thread: these two end early from now on, and nobody else's lock is waited for. */
+	/* From any thread: from now on these two end early, and nothing waits for another's
+	 * lock. */
 	void (*stop)(void *place);
 };
 
@@ -95,11 +96,11 @@ struct statement {
 	struct connection *conn;
 	const struct query *query;
 	void *handle;
-	uint64_t used; /* when, in uses of the connection */
+	uint64_t used; /* last use, counted in uses of the connection */
 	int err;       /* the first fault since it was started */
 	bool busy;
-	bool loose; /* not one of the kept: freed when done */
-	int beside; /* the first column behind the members that were read */
+	bool loose; /* not cached: freed when done */
+	int beside; /* the first column after the members that were read */
 };
 
 /* Keeps the first fault. */
@@ -109,21 +110,21 @@ static inline void query_stick(struct statement *q, int r)
 		q->err = r;
 }
 
-/* Bounds what stays prepared. A query beyond that drops the one unused for longest. */
+/* Limits how many queries stay prepared. One more evicts the least recently used. */
 enum { STATEMENTS_MAX = 128 };
 
 struct connection {
 	const struct store_ops *ops;
-	void *db;      /* NULL while it could not be opened again */
+	void *db;      /* NULL while it cannot be reopened */
 	bool in_batch; /* between store_begin and store_commit */
-	int lost;      /* the fault that undid the batch under way */
-	int trouble;   /* the last fault of the database itself in the batch under way; 0: none */
+	int lost;      /* the fault that undid the current batch */
+	int trouble;   /* the database's own last fault in the current batch; 0: none */
 	uint64_t uses;
 	unsigned n_statements;
 	const struct query *queries[STATEMENTS_MAX]; /* beside them, for a quick search */
 	struct statement statements[STATEMENTS_MAX];
-	struct statement failed; /* stands for one that could not be opened */
+	struct statement failed; /* stands in for one that could not be opened */
 };
 
-/* Frees what is prepared; none may be in use. */
+/* Frees the prepared statements; none may be in use. */
 void connection_forget(struct connection *c);

@@ -6,7 +6,7 @@
 
 #include "store/db/driver.h"
 
-/* That a task comes after, say. More were never written by us. */
+/* The most in a list, such as the tasks that one comes after. We never write more. */
 enum { TEXTS_MAX = 1 << 16 };
 
 static bool is_selected(const struct query *query, const struct member *m)
@@ -200,7 +200,7 @@ static void read_member(struct statement *q, int column, const struct member *m,
 	}
 }
 
-/* For each row that is read: what does not change is looked up once. */
+/* This runs for each row, so what does not change is looked up once. */
 void query_read_members(struct statement *q, void *noun)
 {
 	const struct portrait *of = q->query->of;

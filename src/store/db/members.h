@@ -1,8 +1,8 @@
-/* A noun's portrait in queries: what their text says, what is bound, what a row has. */
+/* A noun's portrait in queries: their text, their bindings, and the rows they read. */
 #pragma once
 
 #include "base/buf.h"
 #include "store/db/query.h"
 
-/* The text of a query that has a portrait, as the database gets it, ended by a NUL. */
+/* The text of a query with a portrait, as the database gets it, NUL-terminated. */
 void members_spell(struct buf *out, const struct query *query);

@@ -19,7 +19,7 @@ static struct statement *find_kept(struct connection *c, const struct query *que
 	return NULL;
 }
 
-/* A place for one more: a new one, or that of the one unused for longest. */
+/* A slot for one more: a new one, or that of the least recently used. */
 static struct statement *make_place(struct connection *c)
 {
 	struct statement *oldest = NULL;
@@ -85,7 +85,7 @@ static int prepare_kept(struct connection *c, const struct query *query, struct 
 	return 0;
 }
 
-/* For a query that runs inside itself: rare, so not kept. */
+/* For a query that runs inside itself. That is rare, so it is not cached. */
 static int prepare_loose(struct connection *c, const struct query *query, struct statement **ret)
 {
 	struct statement *q = calloc(1, sizeof(*q));
@@ -198,7 +198,7 @@ void query_bind_blob(struct statement *q, const char *name, const void *data, si
 		q->err = q->conn->ops->bind_blob(q->handle, place_of(q, name), data, n);
 }
 
-/* Nothing that one call did, but what the next one will meet as well. */
+/* Faults that no single call caused, and that the next one will meet as well. */
 static bool is_trouble(int fault)
 {
 	static const int faults[] = {ENOSPC, EIO, EBUSY, EROFS, EACCES, EPERM, EBADMSG, ESTALE};
@@ -219,8 +219,8 @@ int query_next(struct statement *q, bool *ret_row)
 	q->err = c->ops->step(q->handle, ret_row);
 	if (q->err != 0 && is_trouble(q->err))
 		c->trouble = q->err;
-	/* Without this the rest of the batch would be written, call by call,
-	 * outside of any transaction. */
+	/* Without this the rest of the batch would be written, call by call, outside any
+	 * transaction. */
 	if (q->err != 0 && c->in_batch && !c->ops->in_transaction(c->db))
 		c->lost = q->err;
 	return q->err;

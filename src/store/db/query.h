@@ -41,7 +41,7 @@ struct query {
 	const char *as;   /* in which % stands for the column */
 };
 
-/* Never NULL: what could not be opened has the fault that its steps return. */
+/* Never NULL: a query that could not be opened carries the fault, which its steps return. */
 struct statement *query_open(struct connection *c, const struct query *query);
 int query_start(struct connection *c, const struct query *query, struct statement **ret_statement);
 
@@ -53,57 +53,58 @@ static inline void query_donep(struct statement **q)
 	query_done(*q);
 }
 
-/* Text and bytes are not copied: they must stay until query_done. NULL data is SQL's NULL. */
+/* Text and bytes are not copied: they must stay valid until query_done. NULL data is SQL's NULL. */
 void query_bind_null(struct statement *q, const char *name);
 void query_bind_int(struct statement *q, const char *name, int64_t value);
 void query_bind_double(struct statement *q, const char *name, double value);
 void query_bind_text(struct statement *q, const char *name, struct text value);
 void query_bind_blob(struct statement *q, const char *name, const void *data, size_t n);
 
-/* The members that the query selects, of this noun. */
+/* Binds the members that the query selects, from this noun. */
 void query_bind_members(struct statement *q, const void *noun);
 
-/* *ret_row: whether there is one. */
+/* *ret_row: whether there is a row. */
 int query_next(struct statement *q, bool *ret_row);
 
 /* Steps to the end, past any rows. */
 int query_run(struct statement *q);
 
-/* The same for a statement that returns a row for each it changed: whether there was one. */
+/* The same for a statement that returns each row it changed: also whether there was one. */
 int query_run_found(struct statement *q, bool *ret_found);
 
 /* Starts, runs and ends a query without parameters. */
 int query_simple(struct connection *c, const struct query *query);
 
-/* Columns from 0; bytes are valid until the next step. */
+/* Columns count from 0. Bytes are valid until the next step. */
 bool query_null(struct statement *q, int column);
 int64_t query_int(struct statement *q, int column);
 double query_double(struct statement *q, int column);
 struct text query_text(struct statement *q, int column); /* {NULL, 0} for NULL */
-/* A number below `n`; else the row is not one of ours, which is a fault of the statement's. */
+/* A number below `n`. Any other means that the row is not ours, which is a fault of the
+ * statement. */
 unsigned query_enum(struct statement *q, int column, unsigned n);
 struct text query_blob(struct statement *q, int column); /* bytes; {NULL, 0} for NULL */
 
-/* The columns that the query selects, into this noun; its other members become 0. */
+/* Reads the columns that the query selects into this noun; its other members become 0. */
 void query_read_members(struct statement *q, void *noun);
-/* The first column behind them: what the query reads beside. */
+/* The first column after them, where the query's additional columns start. */
 int query_beside(const struct statement *q);
 
-/* The fault that stuck, for whoever reads columns and does not step on. */
+/* The fault that stuck, for callers that read columns and do not step on. */
 int query_fault(const struct statement *q);
 
-/* The integer key of the row that the statement, an INSERT of one, has made. */
+/* The integer key of the row that an INSERT of one row has made. */
 int64_t query_inserted(const struct statement *q);
 
-/* Inserts the members of this noun: binds them, runs, and tells the row's key. */
+/* Inserts the members of this noun: binds them, runs, and returns the row's key. */
 int query_insert(struct statement *q, const void *noun, int64_t *ret_key);
 
-/* The number that the first row begins with; 0: there is no row. */
+/* The number in the first column of the first row; 0: no row. */
 int query_find_int(struct statement *q, int64_t *ret_n);
 
 /*
- * Around several reads: they see one state of the store, and the locks for it are taken
- * once. Inside a transaction these do nothing.
+ * Put these around several reads: all of them see one state of the store, and its locks are
+ * taken once. Inside a transaction they do nothing.
  */
 int query_begin_reads(struct connection *c, bool *ret_begun);
 void query_end_reads(struct connection *c, bool begun);

@@ -4,14 +4,14 @@
 #include "store/db/driver.h"
 
 /*
- * A memory's place in time is (created_ms, seq), and lists walk one of the three
- * indexes by time: its owner's, its chat's (where nobody owns it; chat NULL: the
- * common ones), or everybody's. An index ends in seq by itself.
+ * A memory's place in time is (created_ms, seq). Lists walk one of the three indexes by time:
+ * its owner's, its chat's (where nobody owns it; chat NULL: the common ones), or everybody's.
+ * SQLite appends seq to each index by itself.
  *
- * created_ms may be told by an importer; stored_ms is when it came to us, which is what
- * a repeated add is recognised by.
+ * An importer may set created_ms. stored_ms is when the memory reached us; repeated adds are
+ * recognised by it.
  *
- * What may be long stands last: to read a column, all that is before it is read.
+ * Columns that may be long come last: reading a column means reading everything before it.
  */
 static const char first_tables[] =
 	"CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT;"
@@ -42,11 +42,11 @@ static const char first_tables[] =
 	"CREATE INDEX memory_by_expiry ON memory (expires_ms) WHERE expires_ms IS NOT NULL;";
 
 /*
- * A memory has at most one vector: of the model that was asked last. dim is how many
- * numbers it has; they are kept in a byte each, times scale, which is what searches load,
- * and as 32-bit floats, least byte first, of which few are read at a time. In tables of
- * their own: who has a vector is asked of all memories, and should not mean
- * reading all vectors.
+ * A memory has at most one vector, made by the model that was asked last. dim is how many
+ * numbers it has. They are kept as one byte each, times scale, which searches load, and as
+ * 32-bit floats, least significant byte first, of which few are read at a time. Both have
+ * tables of their own: asking which memories have a vector touches all memories, and should
+ * not mean reading all vectors.
  */
 static const char vector_tables[] =
 	"CREATE TABLE memory_vector ("
@@ -65,14 +65,14 @@ static const char vector_tables[] =
 	") STRICT;";
 
 /*
- * A conversation that was ended stays, and its id may be used again. What is asked all the time
- * is kept beside it: how many messages it has, and whether one is an answer.
+ * A conversation that was ended stays, and its id may be used again. What is asked all the
+ * time is kept in its row: how many messages it has, and whether one is an answer.
  *
- * Messages stand in the order of their turns, and within one in that of their seq. All walks
- * (a page, a few turns, the newest ones) go along one index, which ends in seq by itself;
- * so a message knows its conversation, though its turn does as well.
+ * Messages are ordered by turn, and within a turn by seq. All walks (a page, a few turns, the
+ * newest ones) use one index, to which SQLite appends seq by itself. That is why a message
+ * names its conversation, although its turn does so too.
  *
- * The states and roles are the numbers of store/chat.h; 0 is a turn that runs.
+ * The states and roles are the numbers of store/chat.h; 0 is a running turn.
  */
 static const char conversation_tables[] =
 	"CREATE TABLE conversation ("
@@ -132,16 +132,17 @@ static const char conversation_tables[] =
 	"CREATE INDEX message_call_by_message ON message_call (message);";
 
 /*
- * Events stand in the order of their seq; the index by time is for those who ask since when, and
- * for what has become too old. meta knows the last number there was, since the rows may go.
+ * Events are ordered by seq. The index by time is for queries since a certain time, and for
+ * finding events that are too old. meta keeps the last number used, since the rows may be
+ * deleted.
  *
- * A task's id is unique within its project, whose next number is kept beside, since tasks
- * are deleted and ids do not come again. 0 and -1 stand for what is none, and states are numbers,
- * as in store/task.h: below 2 a task is open. Lists go along an index each, which ends in
- * seq by itself: everybody's, a project's, a group's.
+ * A task's id is unique within its project. The project's next number is kept separately,
+ * since tasks are deleted and ids are never reused. 0 and -1 stand for "none". States are
+ * numbers, as in store/task.h: below 2 a task is open. Each kind of list has its own index, to
+ * which SQLite appends seq by itself: everybody's, a project's, a group's.
  *
- * Which occurrences of a rule were claimed stands in the order of the claims: the clock may
- * be wrong for a while, and what was claimed just now must not be what is forgotten first.
+ * Claimed occurrences of a rule are ordered by when they were claimed: the clock may be wrong
+ * for a while, and the latest claim must not be the first to be forgotten.
  */
 static const char task_tables[] =
 	"CREATE TABLE event ("
@@ -216,17 +217,17 @@ static const char task_tables[] =
 	"CREATE INDEX rule_claim_by_rule ON rule_claim (rule);";
 
 /*
- * A session's row is written anew whenever anything happens in it; what it was told, which may be
- * long and stays, stands beside it. 0, -1 and NULL stand for what is none, and states are numbers,
- * as in store/session.h: below 4 a session is not at its end. Its lists go along an index
- * each, by when it was last active.
+ * A session's row is rewritten whenever anything happens in it. What it was told may be long
+ * and does not change, so it has a table of its own. 0, -1 and NULL stand for "none". States
+ * are numbers, as in store/session.h: below 4 a session has not ended. Each kind of list has
+ * its own index, by when the session was last active.
  *
- * Events stand in the order of their id. The newest of an agent's session knows how many
- * there are. The last two indexes are for calls of tools: the one that a result
- * belongs to, and the one that an approval may.
+ * Events are ordered by id. The newest event of an agent's session knows how many there are.
+ * The last two indexes are for tool calls: the one that a result belongs to, and the one that
+ * an approval may belong to.
  *
- * An approval outlives its session and its event, and names both without a promise. Pending (0)
- * are few. What is not tied to an event is looked for whenever a tool is called.
+ * An approval outlives its session and its event, so neither reference is a foreign key. Few
+ * are pending (0). Whenever a tool is called, the approvals not tied to an event are searched.
  *
  * Bytes that come from an agent, and may be anything, are BLOBs.
  */
@@ -334,7 +335,7 @@ static const char session_tables[] =
 	"CREATE INDEX approval_grant_by_expiry ON approval_grant (expires_ms)"
 	"	WHERE expires_ms > 0;";
 
-/* Schedules that clients make; few, and read as a whole. */
+/* Schedules that clients make. There are few, and they are read as a whole. */
 static const char job_tables[] = "CREATE TABLE job ("
 				 "	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
 				 "	id TEXT NOT NULL UNIQUE,"
@@ -344,12 +345,12 @@ static const char job_tables[] = "CREATE TABLE job ("
 				 ") STRICT;";
 
 /*
- * What a conversation was made with: whose child it is, where its programs run, what they may
- * write (one path a line; NULL: not said), which tools it goes without. wants_end is what its
+ * What a conversation was made with: its parent, where its programs run, what they may write
+ * (one path per line; NULL: unspecified), and which tools it lacks. wants_end is what its
  * clients asked for.
  *
- * The indexes: ended ones by their end; children; and, for what is deleted with a conversation, the
- * rows that point at it, which SQLite looks for at each deletion.
+ * The indexes: ended conversations by their end; children; and the rows that point at a
+ * conversation, which SQLite looks up whenever one is deleted.
  */
 static const char conversation_bounds[] =
 	"ALTER TABLE conversation ADD COLUMN parent TEXT;"
@@ -363,12 +364,12 @@ static const char conversation_bounds[] =
 	"CREATE INDEX turn_by_conversation ON turn (conversation);"
 	"CREATE INDEX message_of_turn ON message (turn);";
 
-/* In what kind of chat a memory was learnt, and below which tool an agent below spoke. */
+/* In what kind of chat a memory was learnt, and under which tool a subagent spoke. */
 static const char origin_columns[] = "ALTER TABLE memory ADD COLUMN chat_type TEXT;"
 				     "ALTER TABLE session_event ADD COLUMN parent_tool TEXT;";
 
-/* Tasks that somebody else has queued wait until they are let go; a project's files act once they are
- * trusted as they were then. */
+/* Tasks that somebody else has queued wait until they are released. A project's files act only
+ * while they are as they were when they were trusted. */
 static const char trust_tables[] = "ALTER TABLE task ADD COLUMN held INTEGER NOT NULL DEFAULT 0;"
 				   "CREATE TABLE project_trust ("
 				   "	folder TEXT PRIMARY KEY NOT NULL,"
@@ -376,7 +377,7 @@ static const char trust_tables[] = "ALTER TABLE task ADD COLUMN held INTEGER NOT
 				   "	trusted_ms INTEGER NOT NULL"
 				   ") STRICT;";
 
-/* Which process asks for an approval, and which one has decided it (uid -1: not known). */
+/* Which process asked for an approval, and which one decided it (uid -1: unknown). */
 static const char decider_columns[] =
 	"ALTER TABLE approval ADD COLUMN asker_pid INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE approval ADD COLUMN asker_started INTEGER NOT NULL DEFAULT 0;"
@@ -387,11 +388,11 @@ static const char decider_columns[] =
 	"CREATE INDEX approval_by_asker ON approval (asker_pid, asker_started)"
 	"	WHERE asker_pid > 0;";
 
-/* How often a rule has fired, beside when it last did; those of before did once at least. */
+/* How often a rule has fired, beside when it last did. Existing ones have fired at least once. */
 static const char rule_counts[] = "ALTER TABLE rule ADD COLUMN n_fired INTEGER NOT NULL DEFAULT 0;"
 				  "UPDATE rule SET n_fired = 1 WHERE fired_ms > 0;";
 
-/* Version n is what the first n steps lead to. A step that was released never changes. */
+/* Version n is the result of the first n steps. A released step never changes. */
 static const char *const steps[] = {
 	first_tables,   vector_tables,   conversation_tables, task_tables,
 	session_tables, job_tables,      conversation_bounds, origin_columns,

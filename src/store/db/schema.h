@@ -1,13 +1,13 @@
-/* The tables, as a list of steps that a file goes through from the version it has. */
+/* The tables, as a list of steps that bring a file up to date from the version it has. */
 #pragma once
 
 #include "base/why.h"
 
 struct connection;
 
-/* What this program knows. */
+/* The version that this program knows. */
 int schema_newest(void);
-/* The SQL that leads to this version from the one before; for tests that make an old file. */
+/* The SQL that leads to this version from the previous one; for tests that make an old file. */
 const char *schema_step(int version);
 
 /* Refuses a file that a newer program wrote. */

@@ -1,8 +1,8 @@
 /*
  * SQLite as a store: write-ahead log, every commit synced.
  *
- * Until sqlite_claim nothing is written, not even when a connection closes
- * (which would otherwise copy the log of a file that we refuse into it).
+ * Nothing is written before sqlite_claim, not even when a connection closes. (Closing would
+ * otherwise copy the log of a file that we refuse into it.)
  */
 #include "store/db/sqlite.h"
 
@@ -18,7 +18,7 @@
 
 enum {
 	APPLICATION_ID = 0x6b6f696e, /* "koin" */
-	BUSY_STEP_MS = 100,          /* for strangers with the file open: we have one writer */
+	BUSY_STEP_MS = 100,          /* for strangers that have the file open: we have one writer */
 	BUSY_TRIES = 56,             /* five seconds in all */
 };
 
@@ -32,8 +32,8 @@ static bool file_is_full(sqlite3_file *file)
 	return err == EDQUOT || err == EFBIG;
 }
 
-/* A quota, or a limit on the size of files: no room, though SQLite knows it by one number
- * only. sqlite3_system_errno() would not do: a failing commit does not set it. */
+/* A quota or a file size limit also means no room, but SQLite has only one number for it.
+ * sqlite3_system_errno() would not help: a failing commit does not set it. */
 static bool out_of_quota(sqlite3 *db)
 {
 	sqlite3_file *file = NULL, *log = NULL;
@@ -96,7 +96,7 @@ int sqlite_fault(sqlite3 *db, int rc)
 		return -EMSGSIZE;
 	case SQLITE_INTERRUPT:
 		return -ECANCELED;
-	default: /* its other codes say that we called it wrongly */
+	default: /* its other codes mean that we called it wrongly */
 		return -EINVAL;
 	}
 }
@@ -127,7 +127,7 @@ static int explain(const void *place, const void *db, int fault, struct why *why
 	return fault;
 }
 
-/* The first column of the first row, a number. */
+/* The first column of the first row, as a number. */
 static int read_number(sqlite3 *db, const char *sql, int *ret)
 {
 	sqlite3_stmt *st;
@@ -194,13 +194,13 @@ static const char *sqlite_path(const void *place)
 	return p->file.path;
 }
 
-/* Readers would all queue for the counters of memory in use, which nobody looks at. */
+/* Readers would all contend for the counters of memory in use, which nobody looks at. */
 static void configure_once(void)
 {
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/* Soon at first, most are quick. A stop does not wait for them. */
+/* Retry soon at first, since most locks are short. A stop does not wait for them. */
 static int wait_for_stranger(void *place, int n_tries)
 {
 	const struct sqlite_place *p = place;
@@ -213,7 +213,7 @@ static int wait_for_stranger(void *place, int n_tries)
 
 static int settle(struct sqlite_place *p, sqlite3 *db, enum connection_kind kind)
 {
-	/* Temporary tables in memory: none of what is kept may appear in another file. */
+	/* Keep temporary tables in memory: stored data must not appear in another file. */
 	static const char common[] = "PRAGMA foreign_keys = ON;"
 				     "PRAGMA trusted_schema = OFF;"
 				     "PRAGMA cell_size_check = ON;"
@@ -232,7 +232,7 @@ static int settle(struct sqlite_place *p, sqlite3 *db, enum connection_kind kind
 						  : "PRAGMA cache_size = -2048");
 }
 
-/* Reads what every later query relies on, so that damage there shows now. */
+/* Reads what every later query relies on, so that damage there shows up now. */
 static int look(struct sqlite_place *p, sqlite3 *db, struct why *why)
 {
 	int id = 0, n_objects = 0, r;
@@ -258,7 +258,7 @@ int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct
 	int rc, r;
 
 	pthread_once(&once, configure_once);
-	/* No mutex: a connection is one thread's. */
+	/* No mutex: a connection belongs to one thread. */
 	rc = sqlite3_open_v2(p->file.path, &db, mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
 			     NULL);
 	if (!db)
@@ -282,7 +282,7 @@ void sqlite_disconnect(void *db)
 	(void)rc;
 }
 
-/* The answer to this pragma is the mode that it is in now, which may be the old one. */
+/* This pragma answers with the mode now in effect, which may still be the old one. */
 static int use_log(sqlite3 *db)
 {
 	sqlite3_stmt *st;
@@ -308,7 +308,7 @@ static int sqlite_claim(void *db)
 	char claim[64];
 	int id = 0, r;
 
-	/* Before the log is: so that the file itself always says whose it is. */
+	/* Do this before the log exists, so that the file itself always says whose it is. */
 	r = read_number(db, "PRAGMA application_id", &id);
 	snprintf(claim, sizeof(claim), "PRAGMA application_id = %d", APPLICATION_ID);
 	if (r == 0 && id != APPLICATION_ID)
@@ -318,8 +318,8 @@ static int sqlite_claim(void *db)
 	if (r != 0)
 		return r;
 	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
-	/* The log is copied into the file when it has 16 MB: ids and hashes fall on pages all
-	 * over the file, and the later the copy, the more often one page stands for many. */
+	/* The log is copied into the file when it reaches 16 MB. Ids and hashes touch pages all
+	 * over the file; the later the copy, the more changes share one page write. */
 	return exec(db, "PRAGMA synchronous = FULL;"
 			"PRAGMA wal_autocheckpoint = 4000;"
 			"PRAGMA journal_size_limit = 16777216;");
@@ -455,7 +455,7 @@ static int column_blob(void *st, int i, struct text *ret_bytes)
 	if (column_null(st, i))
 		return 0;
 	data = sqlite3_column_blob(st, i);
-	/* Of no bytes SQLite gives no address, which here would be NULL, not "". */
+	/* SQLite returns no address for an empty value; here that would mean NULL, not "". */
 	if (!data && sqlite3_column_bytes(st, i) > 0)
 		return -ENOMEM;
 	*ret_bytes = (struct text) {.data = data ? data : "",

@@ -1,4 +1,4 @@
-/* The SQLite driver's own: what its files share. */
+/* Shared by the files of the SQLite driver. */
 #pragma once
 
 #include <sqlite3.h>

@@ -1,10 +1,10 @@
 /*
- * Looking through, and copying, a SQLite store that others use meanwhile.
+ * Checking and copying a SQLite store while others use it.
  *
- * The copy is made inside one read transaction of a connection of its own. So it
- * is the store of one moment, it never has to start over however much is
- * written, and the writer, who appends to the log, waits for nothing. What is
- * written meanwhile stays in the log until the copy is done.
+ * The copy is made inside one read transaction of its own connection. So it shows the store at
+ * one moment, and never has to start over however much is written. The writer appends to the
+ * log and waits for nothing. What is written meanwhile stays in the log until the copy is
+ * done.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static void disconnectp(void *db)
 	sqlite_disconnect(*(void **)db);
 }
 
-/* Old companions of a file that is gone would be taken for those of the new one. */
+/* Leftover companions of a deleted file would be taken for those of the new one. */
 static int check_target(const char *path, struct why *why)
 {
 	static const char *const endings[] = {"", "-wal", "-journal"};
@@ -96,7 +96,7 @@ static int copy(struct sqlite_place *p, const char *partial, struct why *why)
 	if (r != 0)
 		return r;
 	r = open_target(partial, &to);
-	/* The moment that is copied is that of the first read. */
+	/* The first read determines the moment that is copied. */
 	if (r == 0)
 		r = sqlite_fault(from,
 				 sqlite3_exec(from, "BEGIN; SELECT count(*) FROM sqlite_schema",
@@ -106,7 +106,7 @@ static int copy(struct sqlite_place *p, const char *partial, struct why *why)
 	return r;
 }
 
-/* Never over something that came to be there meanwhile. */
+/* Never overwrite something that has appeared there meanwhile. */
 static int publish(const char *partial, const char *path)
 {
 	struct stat st;
@@ -115,7 +115,7 @@ static int publish(const char *partial, const char *path)
 		return unlink(partial) == 0 ? 0 : -errno;
 	if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK)
 		return -errno;
-	/* A file system without links. */
+	/* The file system has no links. */
 	if (lstat(path, &st) == 0)
 		return -EEXIST;
 	return rename(partial, path) == 0 ? 0 : -errno;
@@ -156,7 +156,7 @@ static int damaged(struct sqlite_place *p, const char *what, struct why *why)
 	return refuse(why, REFUSE_INTERNAL, "%s is damaged: %s", db_file_tail(p->file.path), what);
 }
 
-/* A page that could not be had for want of memory is listed among what is damaged. */
+/* A page that could not be read for lack of memory is reported as damaged, too. */
 static bool lacked_memory(const char *found)
 {
 	static const char says[] = "error code=";
