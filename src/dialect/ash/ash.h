@@ -1,6 +1,6 @@
 /*
- * ash: sandboxes that ask their host. Length-prefixed JSON-RPC over a Unix
- * socket (or loopback TCP), mostly about memory.
+ * ash: sandboxes that call their host. Length-prefixed JSON-RPC over a Unix socket (or
+ * loopback TCP), mostly about memory.
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 extern const struct dialect ash_dialect;
 
 struct ash_settings {
-	char context_secret[PATH_LEN]; /* as it was set */
+	char context_secret[PATH_LEN]; /* as set */
 	struct context_secret secret;
 };
 
-/* Members that several methods share: who asks. */
+/* Members that several methods share: who is asking. */
 struct ash_who {
 	struct text user_id;
 	struct text chat_id;
-	struct text chat_type; /* of search, list and add */
+	struct text chat_type; /* for search, list and add */
 	struct text context_token;
 };
 
-/* The scope of a call: as its parameters say, or as its token does where tokens
- * are required. Refuses a call without a valid one then. */
+/* The scope of a call: from its parameters or, where tokens are required, from its token. Then a
+ * call without a valid token is refused. */
 int ash_asker(struct call *c, const struct ash_who *who, struct memory_asker *ret_asker);
 
-/* On the loop: has the model make the question's vector, if there is a model. */
+/* On the loop: asks the model for the question's vector, if there is a model. */
 void ash_before_search(struct call *c);
 struct done ash_search(struct call *c);
 struct done ash_add(struct call *c);
@@ -64,7 +64,7 @@ struct list_in {
 };
 
 struct reload_in {
-	struct ash_who who; /* the token only */
+	struct ash_who who; /* only the token */
 };
 
 struct delete_in {

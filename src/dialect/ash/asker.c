@@ -1,4 +1,4 @@
-/* Who asks: as the parameters say, or, where a secret is set, as a signed token says. */
+/* Who is asking: from the parameters or, where a secret is set, from a signed token. */
 #include "base/clock.h"
 #include "call/call.h"
 #include "call/server.h"

@@ -35,7 +35,7 @@ static const struct error_row errors[N_REFUSALS] = {
 		.offset = offsetof(in, who.chat_type)                                              \
 	}
 
-/* Of those that find something. */
+/* Fields of the methods that find memories. */
 #define WHERE(in)                                                                                  \
 	{.name = "this_chat",                                                                      \
 	 .type = FIELD_BOOL,                                                                       \
@@ -187,7 +187,7 @@ static int prepare(struct dialect_host *h, struct why *why)
 	if (!s->context_secret[0])
 		return 0;
 	r = context_secret_read(h->daemon->arena, text_of(s->context_secret), &s->secret);
-	/* Whoever sets one wants tokens. */
+	/* A blank secret is refused: whoever sets one wants tokens. */
 	if (r == 0 && s->secret.n == 0)
 		return refuse(why, REFUSE_PARAMS, "ash.context_secret is blank");
 	return r;
@@ -207,7 +207,7 @@ const struct dialect ash_dialect = {
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
 	.http_silent_status = 200,
 	.home = {.socket = "ash.sock", .variable = "ASH_RPC_SOCKET", .path = "/run/ash/rpc.sock"},
-	/* A sandbox may have written the files of projects that a reload would read, and none
+	/* A sandbox may have written the files of projects that a reload would read. Also, none
 	 * of ash's own settings changes while koined runs. */
 	.sandboxed = true,
 	.section = &section,

@@ -1,4 +1,4 @@
-/* The memory methods: parameters in the engine's terms, and its answers in ash's. */
+/* The memory methods: they translate parameters to the engine's terms, and its answers to ash's. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -61,7 +61,7 @@ static void write_subject_name(struct json *j, const struct memory *m)
 	buf_done(&names);
 }
 
-/* The client's metadata is an object; ours are two more members of it. */
+/* The client's metadata is an object; two members of ours are added to it. */
 static void write_metadata(struct json *j, const struct memory *m)
 {
 	json_key(j, "metadata");
@@ -84,7 +84,7 @@ static void write_hit(struct json *j, const struct memory *m)
 	json_end_object(j);
 }
 
-/* Whether what is written so far can be ended within what a client reads. */
+/* Whether the answer so far can still be completed within the client's limit. */
 static bool fits(const struct call *c, const struct json *j)
 {
 	size_t max = c->dialect->message_max < j->out->max ? c->dialect->message_max : j->out->max;
@@ -92,7 +92,7 @@ static bool fits(const struct call *c, const struct json *j)
 	return j->out->err == 0 && j->out->len + c->request.id.len + 64 <= max;
 }
 
-/* Back to where a row began. That there was no memory for it is not forgotten. */
+/* Goes back to where a row began. Out of memory stays an error. */
 static void undo(struct json *j, const struct json *before, size_t len)
 {
 	*j = *before;
@@ -101,8 +101,8 @@ static void undo(struct json *j, const struct json *before, size_t len)
 		j->out->err = 0;
 }
 
-/* A client cannot read an answer over its limit: the last rows are left out. One that
- * fits no answer at all does not hide those behind it. */
+/* A client cannot read an answer over its limit, so the last rows are left out. A row that is
+ * too large for any answer does not hide those behind it. */
 static void write_rows(struct call *c, const struct memory *rows, unsigned n,
 		       void (*write)(struct json *j, const struct memory *m))
 {
@@ -132,7 +132,7 @@ static const char *const scope_names[] = {
 	[MEMORY_COMMON] = "common",
 };
 
-/* ash's clients know whose it is, and get what theirs always got. */
+/* ash's clients know whose a memory is, and get the same members as from the original. */
 static void write_new(struct call *c, struct json *j, const struct memory *m)
 {
 	json_begin_object(j);
@@ -142,7 +142,7 @@ static void write_new(struct call *c, struct json *j, const struct memory *m)
 	json_end_object(j);
 }
 
-/* Where even the one does not fit, its content, which the client has, is left out. */
+/* If even the one memory does not fit, its content is left out: the client has it. */
 static void write_added(struct call *c, struct memory *m)
 {
 	struct json *j = call_result(c);
@@ -157,7 +157,7 @@ static void write_added(struct call *c, struct memory *m)
 	write_new(c, j, m);
 }
 
-/* A call that will be refused costs no question to the model. */
+/* A call that will be refused must not cost a request to the model. */
 static bool may_ask(struct call *c, const struct search_in *in)
 {
 	struct memory_asker by;
@@ -229,7 +229,7 @@ static int read_created(struct call *c, const struct value *v, struct memory_new
 		return refuse_field(&c->why, "created_at",
 				    "created_at must be a time like 2026-11-15T07:47:17Z");
 	if (new->created_ms == 0)
-		new->created_ms = 1; /* 0 would say that none is given */
+		new->created_ms = 1; /* 0 would mean that no time is given */
 	return 0;
 }
 

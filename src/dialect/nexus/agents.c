@@ -1,4 +1,4 @@
-/* Conversations side by side, made and ended from "/"; and the end of the server. */
+/* Conversations side by side, created and destroyed from "/"; and the shutdown of the server. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "dialect/nexus/nexus.h"
 #include "wire/json_members.h"
 
-/* Below "/agent/" there is one conversation, and nothing that is about all of them. */
+/* A path below "/agent/" is one conversation, so methods about all of them are refused there. */
 static int check_root(struct call *c)
 {
 	if (c->place.data)
@@ -20,15 +20,15 @@ static int check_root(struct call *c)
 
 /* ---- create ---- */
 
-/* Between the writer's work and the answer: c->state. */
+/* In c->state, from the writer's work to the answer. */
 struct creation {
 	struct chat_wish wish;
 	struct bounds bounds;
 	struct text id;
-	struct chat_turn *turn; /* of its first message, while somebody waits for it */
+	struct chat_turn *turn; /* of the first message, while a client waits for its answer */
 };
 
-/* The texts of a list; refuses the first that is not a string, by its index. */
+/* Reads the strings of a list. The first item that is not a string is refused by its index. */
 static int take_texts(struct call *c, const char *field, const struct value *list,
 		      const struct text **ret_texts, unsigned *ret_n)
 {
@@ -100,7 +100,7 @@ static void begin_created(struct call *c, const struct creation *creation)
 	json_begin_object(j);
 	json_member_text(j, "agent_id", creation->id);
 	json_key(j, "url");
-	/* Ids have no character that JSON would write otherwise. */
+	/* No character of an id needs escaping in JSON. */
 	buf_printf(j->out, "\"/agent/%.*s\"", TEXT_ARGS(creation->id));
 	j->comma = true;
 }
@@ -147,7 +147,7 @@ static void write_initial(struct call *c, const struct chat_answer *a)
 		write_error(j, a);
 }
 
-/* May come from within chat_send. */
+/* May be called from within chat_send. */
 static void initial_done(void *arg, const struct chat_answer *a)
 {
 	struct call *c = arg;
@@ -167,7 +167,7 @@ static void initial_cancelled(struct call *c, void *arg)
 		chat_turn_cancel(creation->turn);
 }
 
-/* The message is on its way, and nobody waits for its answer. */
+/* The message is queued, and nobody waits for its answer. */
 static struct done reply_queued(struct call *c, struct creation *creation)
 {
 	struct text id = chat_turn_request(creation->turn);
@@ -202,7 +202,7 @@ static struct done send_initial(struct call *c)
 	r = chat_send(call_chat(c), &ask, &sink, &creation->turn, &c->why);
 	if (r != 0)
 		return nexus_fail(c, creation->id, r, NULL);
-	/* Without a turn it has ended already, and the call was answered. */
+	/* If there is no turn, it has already ended and the call has been answered. */
 	if (!in->wait_for_initial_response && creation->turn)
 		return reply_queued(c, creation);
 	return call_settled(c);
@@ -242,11 +242,11 @@ struct done nexus_create_agent(struct call *c)
 
 /* ---- list ---- */
 
-/* What the original's tools show of a conversation. */
+/* The members of a conversation that the original's tools show. */
 struct shown {
 	struct conversation conversation;
 	bool is_temp;
-	bool halted; /* never: the original stops an agent after so many rounds */
+	bool halted; /* always false; the original stops an agent after a number of rounds */
 };
 
 static const char *const levels[] = {
@@ -359,7 +359,7 @@ struct done nexus_destroy_agent(struct call *c)
 	return call_settled(c);
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 static struct done reply_success(struct call *c, const char *message)
 {
@@ -373,7 +373,7 @@ static struct done reply_success(struct call *c, const char *message)
 	return call_reply(c);
 }
 
-/* On koine's own socket it is always the daemon. */
+/* On koine's own socket it is always the daemon that ends. */
 static enum nexus_ending ending_of(const struct call *c)
 {
 	const struct nexus_settings *settings = c->endpoint->settings;
@@ -396,7 +396,7 @@ static int may_stop(struct call *c)
 	return 0;
 }
 
-/* The answer is still sent: what stops lets calls end first. */
+/* The answer is still sent: a stop lets calls end first. */
 static struct done stop_server(struct call *c, const char *message)
 {
 	const struct server_opts *opts = &c->server->opts;
@@ -404,7 +404,7 @@ static struct done stop_server(struct call *c, const char *message)
 
 	if (r != 0)
 		return call_fail(c, r);
-	/* The last listener takes the daemon with it. */
+	/* If this is the last listener, the daemon stops, too. */
 	if (ending_of(c) != SHUTDOWN_LISTENER || !server_unlisten(c->server, c->client->endpoint))
 		opts->on_stop_asked(opts->arg, false);
 	return reply_success(c, message);
@@ -420,8 +420,8 @@ static struct done end_wanted(struct call *c, int r)
 	return r != 0 ? nexus_fail(c, c->place, r, NULL) : reply_success(c, NULL);
 }
 
-/* For one agent the wish is only noted, and shown by list_agents; as with the original, the agent
- * still answers. */
+/* For a single agent, the request is only noted and shown by list_agents. As in the original,
+ * the agent still answers. */
 struct done nexus_shutdown(struct call *c)
 {
 	if (!c->place.data)

@@ -1,4 +1,4 @@
-/* What a conversation holds: how much, what, and less of it. */
+/* What a conversation holds: its counts, its messages, and compacting it. */
 #include "dialect/chat_wire.h"
 #include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
@@ -50,7 +50,7 @@ static void write_context(void *arg, int r, const struct chat_counts *n, const s
 	(void)call_reply(c);
 }
 
-/* Answers within this pass of the loop when the conversation is at hand. */
+/* If the conversation is in memory, this answers within the same turn of the loop. */
 static struct done count(struct call *c, chat_counts_fn fn)
 {
 	const struct agent_in *in = c->in;

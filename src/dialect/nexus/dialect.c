@@ -234,7 +234,7 @@ static const struct nexus_settings defaults;
 
 static const struct dialect_section section = {SECTION(rows, defaults)};
 
-/* The words that its users know. */
+/* Refuses in the words that the original's users know. */
 static int check_address(const char *address, struct why *why)
 {
 	static const char *const hosts[] = {"127.0.0.1:", "localhost:", "[::1]:", "::1:"};

@@ -1,6 +1,6 @@
 /*
- * What is wrong, in the original's words: its clients, and the people who read their
- * output, know Python's names of types.
+ * Refusals in the original's words: its clients, and the people who read their output, know
+ * Python's names of types.
  */
 #include "dialect/nexus/nexus.h"
 
@@ -8,7 +8,7 @@
 
 #include "dialect/chat_wire.h"
 
-enum { SHOWN = 80 }; /* bytes of a wrong value that are shown to its sender */
+enum { SHOWN = 80 }; /* bytes of a wrong value that are quoted */
 
 const char *nexus_type_name(const struct value *v)
 {
@@ -30,7 +30,7 @@ const char *nexus_type_name(const struct value *v)
 	return "NoneType";
 }
 
-/* As Python would print it, strings with plain characters and simple values at least. */
+/* Quotes the value as Python would, at least for plain strings and simple values. */
 static int refuse_version(const struct value *v, struct why *why)
 {
 	static const char words[] = "jsonrpc must be '2.0', got: ";
@@ -100,7 +100,7 @@ static enum refusal http_code(int status)
 	}
 }
 
-/* The original's clients look for an answer in every body, whatever the status is. */
+/* The original's clients expect a JSON-RPC answer in every body, whatever the status. */
 void nexus_http_error(struct buf *body, int status, const char *text)
 {
 	static const char places[] = "Not found. Use /, /rpc, or /agent/{agent_id}.";

@@ -1,9 +1,9 @@
 /*
- * nexus: programs that talk with an agent over HTTP on a loopback port. JSON-RPC in
- * POSTs, one conversation at "/" and "/rpc", others at "/agent/ID".
+ * nexus: programs that talk with an agent over HTTP on a loopback port. JSON-RPC in POSTs; one
+ * conversation is at "/" and "/rpc", others are at "/agent/ID".
  *
- * What the original calls an agent is a conversation here; what it calls a model is
- * one of the agents that are configured.
+ * What the original calls an agent is a conversation here; what it calls a model is one of the
+ * configured agents.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 extern const struct dialect nexus_dialect;
 
-/* What `shutdown` ends; in the order of the words of the settings. */
+/* What `shutdown` ends, in the order of the setting's words. */
 enum nexus_ending { SHUTDOWN_DAEMON, SHUTDOWN_LISTENER, SHUTDOWN_OFF };
 
 struct nexus_settings {
@@ -22,22 +22,22 @@ struct nexus_settings {
 	unsigned shutdown;         /* enum nexus_ending */
 };
 
-/* ---- explain.c: what is wrong, as the original's clients know it ---- */
+/* ---- explain.c: refusals as the original's clients know them ---- */
 
 int nexus_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why);
 int nexus_explain_field(const struct field *f, const struct value *v, struct why *why);
 void nexus_http_error(struct buf *body, int status, const char *text);
 
-/* The name of Python's type for it: "str", "int", "NoneType" … */
+/* The name of the value's type in Python: "str", "int", "NoneType" … */
 const char *nexus_type_name(const struct value *v);
 
 /*
- * A request id in the one form it is compared and echoed in: its JSON. {NULL, 0} for null,
- * "" and 0, which are none. Refuses what is neither string nor integer.
+ * A request id in the form in which it is compared and echoed: its JSON. null, "" and 0 mean
+ * none, and give {NULL, 0}. Anything else that is neither a string nor an integer is refused.
  */
 int nexus_request_id(struct call *c, const struct value *v, struct text *ret_id);
 
-/* The same into what is asked, where none means a new one. */
+/* Reads the id into the ask; without one, the ask gets a new id. */
 int nexus_ask_id(struct call *c, const struct value *v, struct chat_ask *ask);
 
 /* ---- which conversation ---- */
@@ -47,22 +47,22 @@ struct nexus_target {
 	bool must_exist;
 };
 
-/* That of the path, or the one that `agent_id` names, or the default. */
+/* The conversation of the path, the one that `agent_id` names, or the default. */
 struct nexus_target nexus_target(const struct call *c, struct text agent_id);
 
-/* Fails with a result of the service; why is of a callback, or NULL for c->why. */
+/* Fails with a result of the service. `why` comes from a callback; NULL means c->why. */
 struct done nexus_fail(struct call *c, struct text conversation, int r, const struct why *why);
 
 /* Whose memories may be quoted. */
 struct memory_asker nexus_asker(const struct call *c);
 
-/* Whether there is a result, perhaps only the beginning of one. */
+/* Whether there is a result, perhaps only its beginning. */
 bool nexus_answered(const struct chat_answer *a);
 
 /* The result of a send. */
 void nexus_write_answer(struct json *j, const struct chat_answer *a);
 
-/* Whether a page may be asked for so: offset and limit, as get_messages has them. */
+/* Refuses an offset or limit that get_messages does not accept. */
 int nexus_check_page(struct call *c, int64_t offset, int64_t limit);
 
 /* ---- handlers ---- */

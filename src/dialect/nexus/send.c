@@ -1,4 +1,4 @@
-/* A question and its answer; and the end of a question. */
+/* Sending a question, and cancelling one. */
 #include <errno.h>
 
 #include "call/server.h"
@@ -10,7 +10,7 @@ struct nexus_target nexus_target(const struct call *c, struct text agent_id)
 {
 	struct text named = c->place.data ? c->place : agent_id;
 
-	/* The one at "/" is there before anything was said in it, by its name, too. */
+	/* The conversation at "/" exists before anything is said in it, even when it is named. */
 	if (named.data && !text_is(named, CHAT_DEFAULT))
 		return (struct nexus_target) {.conversation = named, .must_exist = true};
 	return (struct nexus_target) {.conversation = TEXT(CHAT_DEFAULT)};
@@ -20,7 +20,7 @@ struct done nexus_fail(struct call *c, struct text conversation, int r, const st
 {
 	if (r > 0 && why)
 		c->why = *why;
-	/* A path that no conversation can have is one that does not exist. */
+	/* No conversation can have an id this long, so there is none. */
 	if (r == REFUSE_PARAMS && c->place.len > CHAT_ID_MAX)
 		r = REFUSE_NOT_FOUND;
 	if (r == REFUSE_NOT_FOUND)
@@ -28,8 +28,8 @@ struct done nexus_fail(struct call *c, struct text conversation, int r, const st
 	return call_fail(c, r);
 }
 
-/* On a port without a token it may be any program that reaches one, a browser's page among them:
- * they hear what is common, and nobody's own. */
+/* Any program can reach a port without a token, even a page in a browser. It may hear common
+ * memories, but nobody's own. */
 struct memory_asker nexus_asker(const struct call *c)
 {
 	if (c->endpoint->tcp && !c->endpoint->token[0])
@@ -65,7 +65,7 @@ static void send_done(void *arg, const struct chat_answer *a)
 	}
 }
 
-/* The call is asked to stop, not the turn to be forgotten: it answers with what came. */
+/* Cancelling stops the turn but does not drop it: the call is answered with what came. */
 static void send_cancelled(struct call *c, void *arg)
 {
 	(void)arg;
@@ -115,7 +115,7 @@ static void write_cancelled(struct call *c, struct text id, bool cancelled)
 	(void)call_reply(c);
 }
 
-/* Nothing was cancelled: is there such a conversation at all? */
+/* Nothing was cancelled; this checks whether the conversation exists at all. */
 static void cancel_counted(void *arg, int r, const struct chat_counts *counts,
 			   const struct why *why)
 {
@@ -143,7 +143,8 @@ struct done nexus_cancel(struct call *c)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
 	c->state = id;
-	/* On koine's own socket no path names a conversation: ids are looked for in all. */
+	/* On koine's own socket no path names a conversation, so the id is looked for in all of
+	 * them. */
 	if (!in->agent_id.data && c->dialect != &nexus_dialect)
 		at.conversation = (struct text) {0};
 	if (chat_cancel(call_chat(c), at.conversation, *id))

@@ -1,4 +1,4 @@
-/* Chat: a question over a connection, in a conversation of that connection's own. */
+/* Chat: a question over a connection, in one of that connection's own conversations. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -8,7 +8,7 @@
 #include "dialect/engine.h"
 #include "dialect/ocg/ocg.h"
 
-/* What is asked, as long as it is not answered: in the call's arena. */
+/* A question until it is answered; lives in the call's arena. */
 struct asked {
 	struct call *call;
 	struct chat_ask ask;
@@ -41,8 +41,8 @@ static void write_reply(struct json *j, const struct chat_answer *a)
 	json_end_object(j);
 }
 
-/* The original says the same, but in the answer's text, where a program cannot tell it from what an
- * agent says. */
+/* The original puts the same words into the answer's text, where a program cannot tell them from
+ * what an agent says. */
 static void fail_chat(struct call *c, const struct chat_answer *a)
 {
 	CLEANUP(buf_donep) struct buf text;
@@ -59,7 +59,7 @@ static void fail_chat(struct call *c, const struct chat_answer *a)
 			     (struct text) {.data = text.data, .len = text.len}, (struct text) {0});
 }
 
-/* The answer is the last: it may bring the connection's next question. */
+/* Answering comes last, because it may bring the connection's next question. */
 static void chat_done(void *arg, const struct chat_answer *a)
 {
 	const struct asked *asked = arg;
@@ -85,7 +85,7 @@ static void chat_cancelled(struct call *c, void *arg)
 		chat_turn_cancel(c->state);
 }
 
-/* Whoever comes over a port without a token hears what is common, and nobody's own. */
+/* Clients on a port without a token may hear common memories, but nobody's own. */
 static struct memory_asker quoted_to(const struct call *c)
 {
 	struct memory_asker by = ocg_asker(c);

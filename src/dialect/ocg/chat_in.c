@@ -1,9 +1,9 @@
 /*
  * From Go's messages to a question.
  *
- * One message of theirs may be several of ours: what it says, and each result of a tool that
- * it brings. The last of the agent's own divides them: what came behind it is new. Where results
- * came without it, what the connection was answered last takes its place.
+ * One of Go's messages may become several of ours: what it says, and each tool result that it
+ * brings. The agent's last message divides them: whatever follows it is new. Where results
+ * came without it, the last answer on the connection takes its place.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ struct history {
 	struct arena *arena;
 	struct message *list;
 	unsigned n;
-	const struct message *caller; /* whose calls the results that follow belong to */
-	uint64_t answered;            /* a bit for each of these that has its result */
+	const struct message *caller; /* whose calls the following results answer */
+	uint64_t answered;            /* a bit for each of its calls that has a result */
 	unsigned n_numbered;          /* calls and results that came without an id */
 };
 
@@ -38,7 +38,7 @@ static unsigned count_of(const struct value *v)
 	return v && v->kind == VALUE_ARRAY ? v->len : 0;
 }
 
-/* The most that they can become. */
+/* The most messages that these can become. */
 static size_t count_messages(const struct value *messages)
 {
 	size_t n = 0;
@@ -50,7 +50,7 @@ static size_t count_messages(const struct value *messages)
 	return n;
 }
 
-/* As JSON, unless it is a text. */
+/* A string is taken as it is, anything else as JSON. */
 static int result_text(struct arena *a, const struct value *v, struct text *ret)
 {
 	struct buf out;
@@ -72,7 +72,7 @@ static int result_text(struct arena *a, const struct value *v, struct text *ret)
 	return r;
 }
 
-/* As the original's tools say it. */
+/* Judged as the original's tools report a failure. */
 static bool is_failure(const struct value *result)
 {
 	const struct value *success = value_find(result, "success");
@@ -81,7 +81,7 @@ static bool is_failure(const struct value *result)
 	       (!success && value_text(value_find(result, "error")).len > 0);
 }
 
-/* Providers want one, and no other like it. */
+/* Providers require an id, and a different one for each call. */
 static int make_id(struct history *h, struct text *id)
 {
 	char text[32];
@@ -100,7 +100,7 @@ static bool has_calls(const struct history *h)
 	return h->caller && h->caller->n_calls > 0;
 }
 
-/* The first call that has no result yet; {NULL, 0}: none. */
+/* Returns the first call without a result, or {NULL, 0}. */
 static struct text open_call(const struct history *h)
 {
 	for (unsigned i = 0; has_calls(h) && i < h->caller->n_calls && i < AGENT_CALLS_MAX; i++) {
@@ -118,7 +118,7 @@ static void note_answered(struct history *h, struct text id)
 	}
 }
 
-/* A result that does not say which call it is of is of the next one. */
+/* A result that does not name its call belongs to the next open one. */
 static struct text call_of(const struct history *h, struct text given)
 {
 	struct text next = open_call(h);
@@ -126,7 +126,8 @@ static struct text call_of(const struct history *h, struct text given)
 	return given.len == 0 && next.data ? next : given;
 }
 
-/* The result of that call, if it came before; else a new one. No answer has more calls. */
+/* Returns the message with the result of that call if there is one, else a new message. The
+ * search is bounded, since no answer has more calls. */
 static struct message *place_of(struct history *h, struct text id)
 {
 	for (unsigned i = h->n; i > 0 && h->n - i < AGENT_CALLS_MAX; i--) {
@@ -206,7 +207,7 @@ static int add_answer(struct history *h, const struct value *m)
 	return r != 0 ? r : add_results(h, value_find(m, "ToolExecutionResults"));
 }
 
-/* A message of role tool is a result, even where only its content says so. */
+/* A message with the role "tool" is a result, even if it has only content. */
 static int add_message(struct history *h, const struct value *m)
 {
 	const struct value *results = value_find(m, "ToolExecutionResults");
@@ -220,7 +221,8 @@ static int add_message(struct history *h, const struct value *m)
 		return add_answer(h, m);
 	if (count_of(results) > 0 && content.len == 0)
 		return add_results(h, results);
-	/* What is said with results comes after them; if nobody wanted any, it is the question. */
+	/* Text that comes with results is placed after them. If nobody wanted results, the text
+	 * is the question. */
 	r = results_first ? add_results(h, results) : 0;
 	if (r != 0)
 		return r;
@@ -249,9 +251,9 @@ static int read_messages(struct history *h, const struct value *messages, struct
 	return r;
 }
 
-/* ---- results without the answer that wanted them ---- */
+/* ---- results without the answer that asked for them ---- */
 
-/* Where the last of them begin; h->n: there are none. */
+/* Returns where the last such results begin, or h->n if there are none. */
 static unsigned orphans_at(const struct history *h)
 {
 	unsigned i = h->n;
@@ -285,7 +287,8 @@ static bool had_result(const struct ocg_chain *chain, struct text id)
 	return false;
 }
 
-/* Whether the results can be of its calls. They may come with those of the calls before. */
+/* Whether the results can belong to the chain's last calls. Results of its earlier calls may
+ * come with them. */
 static bool fits(const struct ocg_chain *chain, const struct history *h, unsigned at)
 {
 	const struct message *caller = &chain->said[chain->n_said - 1];
@@ -298,7 +301,7 @@ static bool fits(const struct ocg_chain *chain, const struct history *h, unsigne
 			n++;
 		else if (!had_result(chain, id))
 			return false;
-		/* Nobody is to keep us busy with the same ones. */
+		/* A bound, so that repeated results cannot keep us busy. */
 		if (i - at > chain->n_said + caller->n_calls)
 			return false;
 	}
@@ -310,8 +313,8 @@ static bool follows_question(const struct history *h, unsigned at)
 	return at > 0 && h->list[at - 1].role == MESSAGE_USER;
 }
 
-/* The newest that fits. Several people may ask over one connection: where a question came, too, it
- * is the one with that. */
+/* Returns the newest chain that fits. Several people may ask over one connection, so if a
+ * question came with the results, it must be the chain's. */
 static const struct ocg_chain *find_chain(const struct list *chains, const struct history *h,
 					  unsigned at)
 {
@@ -327,7 +330,8 @@ static const struct ocg_chain *find_chain(const struct list *chains, const struc
 	return NULL;
 }
 
-/* Puts it before the results at *at, without its question if that has come. */
+/* Inserts the chain before the results at *at. Its question is left out if it came with the
+ * results. */
 static int put_chain(struct history *h, const struct ocg_chain *chain, unsigned *at)
 {
 	unsigned skip = follows_question(h, *at) && chain->said[0].role == MESSAGE_USER;
@@ -353,7 +357,7 @@ static int put_chain(struct history *h, const struct ocg_chain *chain, unsigned 
 	return 0;
 }
 
-/* Of what nobody called for. */
+/* Gives ids to results that belong to no call. */
 static int number_results(struct history *h)
 {
 	int r = 0;
@@ -393,7 +397,7 @@ static int read_question(const struct history *h, unsigned from, struct chat_ask
 			r = chat_wire_join(h->arena, &ask->content, &room, m->text);
 	}
 	ask->results = results;
-	/* Who says nothing is answered all the same. */
+	/* A client that says nothing is answered all the same. */
 	if (ask->n_results == 0 && !ask->content.data)
 		ask->content = TEXT("");
 	return r;
@@ -443,7 +447,7 @@ static int read_history(struct history *h, const struct ocg_chat_in *in, const s
 	if (r != 0)
 		return r;
 	ask->history = h->list;
-	/* What was said before results is not new, even if the answer to it is not known. */
+	/* Messages before the results are not new, even if the answer between is unknown. */
 	ask->n_history = at < h->n ? at : after_last_answer(h);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /*
- * What a connection has asked: its conversations, and what led to its last calls.
+ * What a connection has asked: its conversations, and what led to its last tool calls.
  *
- * A gateway may have all its users on one connection, and what they ask runs side by side; and it
- * may bring results without the answer that wanted them. Neither is told by what it sends.
+ * A gateway may have all its users on one connection, asking side by side, and may send
+ * results without the answer that asked for them. Its messages show neither.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -97,7 +97,7 @@ struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct chat *chat, struct tex
 	return t;
 }
 
-/* ---- what led to calls ---- */
+/* ---- what led to tool calls ---- */
 
 int ocg_copy_messages(struct arena *a, const struct message *from, unsigned n, struct message *to)
 {
@@ -109,7 +109,7 @@ int ocg_copy_messages(struct arena *a, const struct message *from, unsigned n, s
 	return 0;
 }
 
-/* Of a history whose last calls have been answered: where their question is. */
+/* Returns where the question begins. With results, it stands before the calls that they answer. */
 static unsigned question_at(const struct chat_ask *ask)
 {
 	unsigned i = ask->n_history;
@@ -121,7 +121,7 @@ static unsigned question_at(const struct chat_ask *ask)
 	return i;
 }
 
-/* All since the question, as it was sent and answered; to has room for it. */
+/* Lists everything since the question, as sent and answered. `to` must have room for it. */
 static unsigned list_chain(const struct chat_ask *ask, const struct chat_answer *answer,
 			   struct message *to)
 {
@@ -156,7 +156,7 @@ static int fill_chain(struct ocg_chain *chain, const struct message *said, unsig
 	return ocg_copy_messages(&chain->arena, said, n, chain->said);
 }
 
-/* If it is too much, only the question and the answer; else nothing. */
+/* If the chain is too large, only the question and the answer are kept; if that fails, nothing. */
 static struct ocg_chain *chain_new(struct message *said, unsigned n, struct text conversation)
 {
 	struct ocg_chain *chain = calloc(1, sizeof(*chain));
@@ -186,7 +186,7 @@ static void remember(struct ocg_peer *p, const struct chat_ask *ask, const struc
 	free(said);
 	if (!chain)
 		return;
-	list_append(p->chains.next, &chain->link); /* before the first */
+	list_append(p->chains.next, &chain->link); /* as the first */
 	if (++p->n_chains > CHAINS_MAX) {
 		chain_free(list_entry(p->chains.prev, struct ocg_chain, link));
 		p->n_chains--;

@@ -4,7 +4,7 @@
 #include "dialect/life.h"
 #include "dialect/ocg/ocg.h"
 
-/* To Go an error is its sentence; the codes are for nobody. */
+/* Go's clients see only the message of an error; nobody reads the codes. */
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_TEXT, 0},
 	[REFUSE_REQUEST] = {-32600, "Invalid Request", WORDS_TEXT, 0},
@@ -123,7 +123,7 @@ static const struct field pulse_fields[] = {
 	"{\"type\":\"object\",\"properties\":{\"Content\":{\"type\":\"string\"},"                  \
 	"\"Tools\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}"
 
-/* All of them, for a service of that name. */
+/* All methods, for a service of that name. */
 #define SERVICE(service)                                                                           \
 	{.name = service ".Chat",                                                                  \
 	 .doc = "Has the agent answer a conversation, or ask for tools",                           \

@@ -1,4 +1,5 @@
-/* The memory methods: parameters in the engine's terms, and its refusals as the original words them. */
+/* The memory methods: they translate parameters to the engine's terms, and refuse in the
+ * original's words. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static int need_memory(struct call *c)
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "memory store not initialized");
 }
 
-/* "search failed: …", of what the service says. */
+/* Fails with "search failed: …" or the like, followed by what the service says. */
 static struct done fail_as(struct call *c, const char *what, int r)
 {
 	const struct why inner = c->why;
@@ -31,7 +32,7 @@ static struct done fail_as(struct call *c, const char *what, int r)
 	return call_fail(c, refuse(&c->why, r, "%s: %.150s", what, inner.text));
 }
 
-/* Becomes {Result}, or fails as `what`; where that is NULL, without such words. Takes the text. */
+/* Replies with {Result}. A failure begins with `what`, unless that is NULL. Frees the text. */
 static struct done reply(struct call *c, struct buf *text, const char *what)
 {
 	struct json *j = call_result(c);
@@ -76,7 +77,7 @@ void ocg_before_search(struct call *c)
 		call_go_on(c);
 }
 
-/* What an answer has room for, whatever of it has to be escaped once more, as it is or as gob. */
+/* How much of an answer the hits may take, even if all of it is escaped again or sent as gob. */
 static size_t room_for_hits(const struct call *c)
 {
 	size_t room = c->out.max / 2;
@@ -134,13 +135,13 @@ struct done ocg_get(struct call *c)
 
 /* ---- store ---- */
 
-/* What the threads hand on: c->state. */
+/* In c->state, passed from thread to thread. */
 struct storing {
 	struct memory memory;
 	bool duplicate;
 };
 
-/* On a reader's thread: whether one of those that are most like it says the same. */
+/* On a reader's thread: looks for the same text among the most similar memories. */
 static int find_same(struct call *c)
 {
 	const struct ocg_store_in *in = c->in;
@@ -151,7 +152,7 @@ static int find_same(struct call *c)
 				    &s->duplicate, &c->why);
 }
 
-/* On the writer's. */
+/* On the writer's thread. */
 static int add(struct call *c)
 {
 	const struct ocg_store_in *in = c->in;

@@ -8,11 +8,11 @@
 
 enum {
 	QUOTED_BYTES = 50,
-	LINE_BYTES = 64, /* of a hit's line for people, beside its texts */
+	LINE_BYTES = 64, /* of a hit's line in the sentence, beside its texts */
 	REST_BYTES = 256 /* of an answer, beside the question and the hits */
 };
 
-/* Local time, as its people see it. */
+/* In local time, which people expect. */
 static void write_time(struct json *j, const char *key, int64_t ms, const char *format)
 {
 	time_t seconds = (time_t)(ms / 1000);
@@ -50,13 +50,13 @@ static void write_hit(struct json *j, const struct memory *m)
 	json_end_object(j);
 }
 
-/* The hits that are told. */
+/* The hits that the answer contains. */
 struct told {
 	const struct memory *hits[MEMORY_LIMIT_MAX];
 	unsigned n;
 };
 
-/* The same once more, for people. */
+/* Writes the same hits again as text for people. */
 static void write_sentence(struct json *j, const struct told *told)
 {
 	struct buf text;
@@ -76,7 +76,7 @@ static void write_sentence(struct json *j, const struct told *told)
 	buf_done(&text);
 }
 
-/* Whether there is room for it in both its forms; then it has that. */
+/* Reserves room for a hit in both forms. Returns false if there is none. */
 static bool take_room(struct buf *room, const struct memory *m)
 {
 	const size_t len = room->len;
@@ -95,7 +95,7 @@ static bool take_room(struct buf *room, const struct memory *m)
 	return false;
 }
 
-/* In their order; one that is too long leaves its place to those behind it. */
+/* Chooses hits in their order. A hit that is too long is skipped for those behind it. */
 static int choose(size_t max, struct text query, const struct memory *hits, unsigned n,
 		  struct told *told)
 {

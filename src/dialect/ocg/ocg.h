@@ -1,8 +1,8 @@
 /*
- * ocg: a gateway and its agent, Go's net/rpc over a Unix socket.
+ * ocg: a gateway and its agent, speaking Go's net/rpc over a Unix socket.
  *
- * Every method is there under two names: RPCService's, as the specification has it, and
- * Agent's, as real gateways call it.
+ * Every method has two names: RPCService's, from the specification, and Agent's, which real
+ * gateways call.
  */
 #pragma once
 
@@ -14,13 +14,13 @@
 
 extern const struct dialect ocg_dialect;
 
-#define OCG_CONVERSATION "ocg-" /* and a number: what is said over one connection, in order */
+#define OCG_CONVERSATION "ocg-" /* plus a number: one conversation of a connection */
 
 struct ocg_settings {
-	char user[128]; /* whose memories; "": nobody's, which are common */
+	char user[128]; /* whose memories; "": common ones, which are nobody's */
 };
 
-/* {NULL, 0}: nobody's. */
+/* {NULL, 0} means nobody in particular. */
 struct text ocg_user(const struct ocg_settings *s);
 
 struct memory_asker ocg_asker(const struct call *c);
@@ -81,15 +81,15 @@ struct done ocg_pulse_status(struct call *c);
 
 /* ---- chat_peer.c: what a connection has asked ---- */
 
-/* One of its conversations. In each there is one question at a time; those that are asked side by
- * side have their own. */
+/* A conversation of the connection. It takes one question at a time, so questions asked side by
+ * side get different ones. */
 struct ocg_talk {
 	struct list link;
 	bool busy;
 	char name[CHAT_ID_MAX + 1];
 };
 
-/* What led to an answer that wanted tools, from the question on; the answer is the last of it. */
+/* The messages that led to an answer which asked for tools, from the question to that answer. */
 struct ocg_chain {
 	struct list link;
 	struct text conversation;
@@ -100,27 +100,29 @@ struct ocg_chain {
 
 struct ocg_peer;
 
-/* Of the call's connection; NULL without memory. */
+/* The peer of the call's connection; NULL if there is no memory. */
 struct ocg_peer *ocg_peer_of(struct call *c);
 
-/* struct ocg_chain, the newest first: not many. */
+/* A short list of struct ocg_chain, the newest first. */
 const struct list *ocg_peer_chains(const struct ocg_peer *p);
 
-/* One that is free, the named one if it is; busy from now on. NULL without memory. */
+/* Returns a free conversation, preferably the named one, and marks it busy. NULL if there is no
+ * memory. */
 struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct chat *chat, struct text name);
 
-/* What was asked is answered: it is remembered if tools are wanted. */
+/* A question was answered: frees its conversation, and remembers the chain if tools are wanted. */
 void ocg_peer_answered(struct ocg_peer *p, const struct chat_ask *ask, const struct chat_answer *a);
 
-/* With all that they point at. -ENOMEM also when the arena is full. */
+/* A deep copy. -ENOMEM also means that the arena is full. */
 int ocg_copy_messages(struct arena *a, const struct message *from, unsigned n, struct message *to);
 
 /* ---- chat_in.c ---- */
 
 /*
- * What is asked: the whole history that came, of which what follows the last answer is the
- * question, and the rest is only sent. Results that came without the answer which wanted them find
- * it among the chains; then the ask has that conversation. It points into the tree and the arena.
+ * Reads the whole history that came. What follows the last answer is the question; the rest is
+ * only sent along. For results that came without the answer which asked for them, it is looked
+ * up among the chains, and the ask gets that conversation. The ask points into the tree and
+ * the arena.
  */
 int ocg_chat_read(struct arena *a, const struct ocg_chat_in *in, const struct list *chains,
 		  struct chat_ask *ret_ask);

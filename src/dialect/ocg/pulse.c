@@ -1,4 +1,4 @@
-/* Pulses: what somebody wants done becomes an event, for whoever listens. */
+/* Pulses: a request to get something done becomes an event for whoever listens. */
 #include <errno.h>
 
 #include "base/pack.h"
@@ -69,7 +69,7 @@ struct done ocg_pulse_add(struct call *c)
 
 struct pulses {
 	int64_t n;
-	const struct event *newest; /* NULL: none is held */
+	const struct event *newest; /* NULL: the log holds none */
 };
 
 static int look(struct call *c, struct pulses *ret)
@@ -100,7 +100,7 @@ static void write_pulse(struct json *j, const struct event *e)
 	json_end_object(j);
 }
 
-/* Nobody works through them: each waits for those who listen. */
+/* koined does not work through pulses itself: each waits for listeners. */
 static void write_status(struct json *j, const struct pulses *p, int64_t last)
 {
 	json_begin_object(j);

@@ -3,7 +3,7 @@
 
 #define SHAPE_FIELDS(list) .fields = (list), .n_fields = sizeof(list) / sizeof((list)[0])
 
-/* A type of the package. */
+/* A type of the package rpcproto. */
 #define STRUCT(type, list)                                                                         \
 	{                                                                                          \
 		.kind = GOB_STRUCT, .name = type, .go = "rpcproto." type, SHAPE_FIELDS(list)       \
@@ -19,7 +19,7 @@ static const struct gob_shape_field function_fields[] = {
 	{"Name", &gob_shape_string},
 	{"Arguments", &gob_shape_string},
 };
-/* A struct without a name travels under its source. */
+/* An anonymous struct is sent under its source text. */
 static const struct gob_shape function = {
 	.kind = GOB_STRUCT,
 	.name = "struct { Name string \"json:\\\"name\\\"\"; Arguments string "
@@ -66,7 +66,7 @@ static const struct gob_shape_field tool_fields[] = {
 static const struct gob_shape tool = STRUCT("Tool", tool_fields);
 static const struct gob_shape tools = SLICE("Tool", tool);
 
-/* ---- what the methods take and give ---- */
+/* ---- parameters and results of the methods ---- */
 
 static const struct gob_shape_field chat_args_fields[] = {
 	{"Messages", &messages},

@@ -1,4 +1,4 @@
-/* Stats: how much there is. */
+/* Stats: counts of what is stored. */
 #include "dialect/census_wire.h"
 #include "dialect/ocg/ocg.h"
 
@@ -13,7 +13,7 @@ static struct done answer(struct call *c, const struct census *n)
 	json_member_int(j, "messages", n->messages);
 	json_member_int(j, "tools_calls", n->tool_calls);
 	json_member_int(j, "memories", n->memories);
-	/* The original indexes files; here none are kept. */
+	/* The original indexes files; koine keeps none. */
 	json_member_int(j, "files", 0);
 	json_end_object(j);
 	json_end_object(j);
