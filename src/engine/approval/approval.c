@@ -1,4 +1,4 @@
-/* Approvals: how they start and stop, and what their texts must be like. */
+/* Approvals: how they start and stop, and which texts they accept. */
 #include "engine/approval/approval.h"
 
 #include <errno.h>

@@ -1,20 +1,20 @@
 /*
  * Approvals: the one inbox for every agent that asks a human.
  *
- * Who asks gives an id or gets one; rules of the settings (`allow`, `ask`, `deny`; the last that
- * matches wins) and grants answer first, then a human. The outcome is kept before anybody is
+ * The asker gives an id or gets one. Rules of the settings (`allow`, `ask`, `deny`; the last that
+ * matches wins) and grants answer first, then a human. The outcome is stored before anybody is
  * told, the first decision wins, and "nobody answered in time" is never "denied".
  *
- * Whoever waits is told once. One that was cut off (a restart) asks again with the same id: it
- * waits on, or gets the answer that came meanwhile.
+ * A waiter is told once. If it was cut off (by a restart), it asks again with the same id: it
+ * then continues to wait, or gets the answer that came in the meantime.
  *
- * Told by the event log:
+ * The event log has:
  *	approval.requested {approval_id, call_id, session_id, run_id, type, tool_name, count, total, …}
  *	approval.resolved {approval_id, call_id, session_id, run_id, type, tool_name, decision, approved,
  *		response_text, …}
  *
  * Functions that take a lane read on that worker's connection; all others belong to the loop. Texts
- * that go in are copied.
+ * that are passed in are copied.
  */
 #pragma once
 
@@ -47,7 +47,7 @@ enum {
 	APPROVAL_LIST_MAX = 1000,
 };
 
-/* Who is at the other end of the connection that something came by; not `is`: koined itself. */
+/* Who is at the other end of the connection; if `is` is not set: koined itself. */
 struct approval_client {
 	bool is;
 	struct peer peer;
@@ -56,55 +56,57 @@ struct approval_client {
 enum approval_verdict { VERDICT_ASK, VERDICT_ALLOW, VERDICT_DENY };
 
 /*
- * A rule of the settings. All that it names must match; texts are patterns with * and ?, and must
- * fit as a whole. The last that matches wins. `ask`, and no rule, leave it to the grants, of which
- * one that denies wins, and then to a human. Questions (contacts) are a human's, whatever the
- * rules.
+ * A rule of the settings. Everything that it names must match; texts are patterns with * and
+ * ?, and must match as a whole. The last rule that matches wins. `ask`, or no rule, leaves the
+ * decision to the grants, among which one that denies wins, and then to a human. Questions
+ * (contacts) always go to a human, whatever the rules.
  */
 struct approval_rule {
 	const char *name;
 	enum approval_verdict verdict;
-	const char *agent; /* NULL: any; so with those that follow */
+	const char *agent; /* NULL: any; the same for those that follow */
 	const char *tool;
-	/* The texts in the input, at any depth; or NAME=PATTERN: all in the input's member of that name
-	 * alone, which is what a rule that allows should name. What allows must fit all of these, and
-	 * no key may stand twice; what denies fits if anything does. */
+	/* The texts in the input, at any depth; or NAME=PATTERN: only those in the input's
+	 * member of that name, which is what a rule that allows should use. A rule that allows
+	 * must match all of them, and no key may occur twice; a rule that denies matches if any
+	 * of them does. */
 	const char *input;
-	const char *comment; /* told with a verdict */
+	const char *comment; /* returned with the verdict */
 };
 
 struct approvals_opts {
 	struct store *store;
-	struct events *events; /* NULL: nothing is told */
+	struct events *events; /* NULL: no events are logged */
 	struct loop *loop;
 	struct background background;
-	unsigned pending;   /* that may wait for a human; 0: 1000 */
-	int64_t timeout_ms; /* for those who give none; 0: none */
+	unsigned pending;   /* how many may wait for a human; 0: 1000 */
+	int64_t timeout_ms; /* for requests that give none; 0: none */
 	int64_t keep_ms;    /* decided ones; 0: for ever */
-	bool agents_decide; /* what they have asked themselves, too */
+	bool agents_decide; /* they may also decide what they have asked themselves */
 	const struct approval_rule *rules;
 	unsigned n_rules;
-	/* On the loop: something of this session waits for a human (+1), or does not any more (-1).
-	 * May be NULL. */
+	/* Runs on the loop: something in this session starts (+1) or stops (-1) waiting for a
+	 * human. May be NULL. */
 	void (*on_wait)(void *arg, struct text session, int change);
 	void *arg;
 };
 
-/* What is pending in the store waits on. */
+/* What is pending in the store keeps waiting. */
 int approvals_start(const struct approvals_opts *opts, struct approvals **ret_approvals,
 		    struct why *why);
 void approvals_set_rules(struct approvals *a, const struct approval_rule *rules, unsigned n);
 /* How many wait for a human; 0 for NULL. */
 unsigned approvals_pending(const struct approvals *a);
-/* Whoever waits is told REFUSE_STOPPING, and asks again. Nothing is asked or expires any more. */
+/* Waiters get REFUSE_STOPPING, and ask again later. From now on nothing is asked and nothing
+ * expires. */
 void approvals_stop(struct approvals *a);
 void approvals_free(struct approvals *a); /* accepts NULL */
 
 struct approval_new {
 	struct text id; /* {NULL, 0}: one is made, "local-UUID" */
 	enum approval_kind kind;
-	struct text session; /* ours, or the agent's own id of one; {NULL, 0}: not said */
-	struct text run;     /* {NULL, 0}: not said */
+	struct text session; /* our id, or the agent's own id of one; {NULL, 0}: not given */
+	struct text run;     /* {NULL, 0}: not given */
 	bool must_be_known;  /* REFUSE_NOT_FOUND unless session or run is one of ours */
 	struct text agent;
 	struct text origin;
@@ -115,24 +117,26 @@ struct approval_new {
 	struct approval_client from;
 };
 
-/* Made or found, and kept; its input unpacked. */
+/* It was made or found, and is stored; its input is unpacked. */
 typedef void (*approval_fn)(void *arg, int result, const struct approval *approval,
 			    const struct why *why);
 
 /*
- * fn comes when it is kept: pending, or decided already by a rule or a grant. An id that is there
- * is that one, as it stands; with another kind, agent, tool or input it is REFUSE_CONFLICT. One that
- * a rule or a grant decides is told by approval.resolved alone. REFUSE_PARAMS, REFUSE_LIMIT,
- * REFUSE_NOT_FOUND ("session not found: …"), REFUSE_STOPPING.
+ * Calls fn when the approval is stored: pending, or already decided by a rule or a grant. An
+ * id that already exists stands for that approval in its current state; with another kind,
+ * agent, tool or input it is REFUSE_CONFLICT. An approval that a rule or a grant decides is
+ * only reported by approval.resolved. REFUSE_PARAMS, REFUSE_LIMIT, REFUSE_NOT_FOUND ("session
+ * not found: …"), REFUSE_STOPPING.
  */
 void approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn,
 		      void *arg);
 
 /*
- * The same, but fn comes when it is decided, whatever the outcome. REFUSE_STOPPING: ask again. One
- * waiter may leave until fn came; the approval stays. Nothing comes before this returns, and all
- * refusals come to fn: what is returned is 0, or -ENOMEM and fn does not come.
- * on_kept, which may be NULL, comes before, once, when it is kept and pending.
+ * The same, but calls fn when it is decided, whatever the outcome. REFUSE_STOPPING: ask again.
+ * The waiter may leave until fn is called; the approval stays. No callback comes before this
+ * returns, and every refusal goes to fn: this returns 0, or -ENOMEM, and then fn is not
+ * called. on_kept, which may be NULL, is called once before fn, when the approval is stored
+ * and pending.
  */
 int approval_wait(struct approvals *a, const struct approval_new *in, approval_fn on_kept,
 		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
@@ -144,31 +148,32 @@ struct approval_decision {
 	struct text comment;         /* {NULL, 0}: none */
 	struct text by;              /* {NULL, 0}: "human" */
 	struct approval_client from;
-	/* The same agent's same tool, whatever the input, is allowed (or denied) from now on without
-	 * asking. */
+	/* From now on, the same agent's same tool is allowed (or denied) without asking,
+	 * whatever the input. */
 	bool grants;
 	bool grant_session; /* only in its session */
 	int64_t grant_ms;   /* 0: for good */
 	int64_t grant_uses; /* 0: any number */
 };
 
-/* fn comes when it is kept, with how it is now. REFUSE_NOT_FOUND: "approval not found: ID";
- * REFUSE_CONFLICT: "this approval has already been responded to", with the approval as it is;
- * REFUSE_PARAMS: a decision of the wrong kind (a function call is approved or denied, a contact
- * responded to, with a comment; both can be superseded), a grant that cannot be; REFUSE_FORBIDDEN:
- * a client that belongs to the agent which asks, or that koined has started, or that cannot be told.
- * Such a one may withdraw what was asked. */
+/* Calls fn when the decision is stored, with the approval's new state. REFUSE_NOT_FOUND:
+ * "approval not found: ID"; REFUSE_CONFLICT: "this approval has already been responded to", with
+ * the approval as it is; REFUSE_PARAMS: a decision of the wrong kind (a function call is
+ * approved or denied, a contact is responded to, with a comment; both can be superseded), or an
+ * impossible grant; REFUSE_FORBIDDEN: the client belongs to the agent that asks, or was started
+ * by koined, or cannot be identified. Such a client may still withdraw what was asked. */
 void approval_decide(struct approvals *a, const struct approval_decision *d, approval_fn fn,
 		     void *arg);
 
-/* Whoever asked has left: it is superseded, unless it is decided. Nobody is told. */
+/* The asker has left: the approval is superseded, unless it is decided. No callback is called. */
 void approval_withdraw(struct approvals *a, struct text id, struct text by);
 
-/* What a decision means to a program that has asked whether it may: 0, or why not. "Nobody has
- * answered" is never "denied". */
+/* What a decision means to a program that asked for permission: 0, or the reason why not.
+ * "Nobody has answered" is never "denied". */
 int approval_verdict(const struct approval *row, struct why *why);
 
-/* On the loop: a session has ended; what it asked is of no use any more. Accepts NULL. */
+/* Runs on the loop: a session has ended, so its open requests are of no use any more. Accepts
+ * NULL. */
 void approval_session_ended(struct approvals *a, struct text session);
 
 struct approval_filter {
@@ -177,42 +182,44 @@ struct approval_filter {
 	int64_t limit;       /* 0: APPROVAL_LIST_MAX */
 };
 
-/* Pending ones oldest first, others newest first; up to 8 MiB of them, and what the arena has room
- * for. */
+/* Pending ones come oldest first, others newest first; at most 8 MiB of them, and what fits into
+ * the arena. */
 int approval_list(struct approvals *approvals, int lane, struct arena *a,
 		  const struct approval_filter *f, struct approval **ret_approvals,
 		  unsigned *ret_n);
 
-/* REFUSE_NOT_FOUND: "approval not found: ID". A beginning that only one has will do where
- * `short_id`; what begins several is refused with their ids (REFUSE_PARAMS), even if it is one
- * itself. */
+/* REFUSE_NOT_FOUND: "approval not found: ID". With `short_id`, a unique prefix is enough; a
+ * prefix of several ids is refused with these ids (REFUSE_PARAMS), even if it is itself a whole
+ * id. */
 int approval_get(struct approvals *approvals, int lane, struct arena *a, struct text id,
 		 bool short_id, struct approval *ret_approval, struct why *why);
 
 int grant_list(struct approvals *approvals, int lane, struct arena *a, struct grant **ret_rows,
 	       unsigned *ret_n);
-/* fn's approval is NULL. Without an id one is made; uses 0 is any number. It names what it is for:
- * at least one of session, agent (as it is), tool and pattern (as a rule's input). Who belongs to an
- * agent that has ever asked is refused (REFUSE_FORBIDDEN); `from` may be NULL. */
+/* fn's approval is NULL. Without an id one is made; uses 0 means any number. The grant must name
+ * what it is for: at least one of session, agent (literally), tool and pattern (like a rule's
+ * input). A client that belongs to an agent that has ever asked is refused (REFUSE_FORBIDDEN);
+ * `from` may be NULL. */
 void grant_add(struct approvals *a, const struct grant *row, const struct approval_client *from,
 	       approval_fn fn, void *arg);
 void grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
 		  approval_fn fn, void *arg);
 
-/* On the writer's thread: whether the other end may let things act. Not what koined itself runs, nor who
- * belongs to an agent that has ever asked: REFUSE_FORBIDDEN. Accepts NULL. */
+/* Runs on the writer's thread: whether the client may let things act. REFUSE_FORBIDDEN for what
+ * koined itself runs, and for a client that belongs to an agent that has ever asked. Accepts
+ * NULL. */
 int approval_may_decide(struct approvals *approvals, struct arena *a,
 			const struct approval_client *client, struct why *why);
 
 /*
- * For sessions, on the writer's thread within a batch: a call of a tool has come; the
- * approval that asked for it before is tied to it, and the event, which was added, says pending.
- * *ret_id {NULL, 0}: none did.
+ * For sessions, on the writer's thread within a batch: a tool call has arrived. The approval
+ * that was requested for it is tied to it, and the event, which is already added, is marked
+ * pending. *ret_id {NULL, 0}: there was none.
  */
 int approval_tie(struct approvals *approvals, struct arena *a, const struct session_event *event,
 		 struct text run, struct text *ret_id);
 
-/* On the writer's thread: deletes some that were decided too long ago. */
+/* Runs on the writer's thread. Deletes some that were decided too long ago. */
 int approval_sweep(struct approvals *a, bool *ret_more);
-/* On the loop: whether it is time to. */
+/* Runs on the loop: whether it is time to do so. */
 bool approval_sweeps(struct approvals *a); /* accepts NULL */

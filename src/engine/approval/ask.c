@@ -1,6 +1,6 @@
 /*
- * Asking. A request is checked on the loop; on the writer's thread a rule or a grant answers it, or
- * it is kept as pending; then whoever asked is told, on the loop.
+ * Asking. A request is checked on the loop. On the writer's thread a rule or a grant answers
+ * it, or it is stored as pending. Then the asker is told, on the loop.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,9 +23,9 @@ struct approval_ask {
 	struct approvals *approvals;
 	struct approval_rules *rules;
 	struct arena arena;
-	struct approval row; /* as it is asked for, then as it is */
+	struct approval row; /* as requested, then as stored */
 	struct text session; /* as it was named */
-	bool named;          /* the id was given, and may be there */
+	bool named;          /* the id was given, and may already exist */
 	bool must_be_known;
 	bool full;
 	unsigned total;
@@ -59,7 +59,7 @@ static int check_names(const struct approval_new *in, struct why *why)
 	return approval_check_texts(names, sizeof(names) / sizeof(names[0]), why);
 }
 
-/* An input of few bytes may still take much memory from everybody who looks at it. */
+/* Even a small input can take much memory from everybody who reads it. */
 static bool has_too_many(const struct value *v, unsigned *n)
 {
 	if (++*n > APPROVAL_INPUT_VALUES_MAX)
@@ -204,14 +204,14 @@ static int set_session(struct approval_ask *ask, struct connection *db)
 		return refuse(&ask->why, REFUSE_NOT_FOUND, "session not found: %.*s",
 			      (int)(asked.len < 128 ? asked.len : 128),
 			      asked.data ? asked.data : "");
-	/* An agent that we have not started has sessions too, and grants may hold for one. */
+	/* Agents that we did not start have sessions, too, and a grant may be limited to one. */
 	if (ask->session.len > 0)
 		ask->row.session = ask->session;
 	return 0;
 }
 
-/* Where the id of the tool's use is known, only that call will do: the newest of the same name
- * might be another, and the right one is tied when it comes. */
+/* If the id of the tool use is known, only that call will do: the newest of the same name might
+ * be another one, and the right one is tied when it arrives. */
 static int tie_to_call(struct approval_ask *ask, struct connection *db)
 {
 	struct approval *row = &ask->row;
@@ -308,7 +308,7 @@ void approval_ask_forget(struct approval_ask *ask)
 	ask->waiter = NULL;
 }
 
-/* Tells the waiter or whoever asked. The last thing done: they may do anything. */
+/* Tells the waiter or the asker. Do this last: the callback may do anything. */
 static void tell(struct approval_ask *ask, int result, const struct approval *approval)
 {
 	struct approval_waiter *w = ask->waiter;
@@ -321,7 +321,7 @@ static void tell(struct approval_ask *ask, int result, const struct approval *ap
 	}
 }
 
-/* The waiter is listed before anybody is told: that may make it leave. */
+/* List the waiter before any callback runs: the callback may make it leave. */
 static void tell_pending(struct approval_ask *ask, struct pending *p,
 			 const struct approval *approval)
 {
@@ -346,7 +346,7 @@ static void take_kept(struct approval_ask *ask)
 
 	if (ask->row.status == APPROVAL_PENDING) {
 		p = pending_get(a, &ask->row);
-		/* The store has it: whoever asks again finds it there. */
+		/* The store has it: if the asker asks again, it is found there. */
 		if (!p) {
 			tell(ask, -ENOMEM, NULL);
 			return;
@@ -398,7 +398,7 @@ static void ask_submit(struct approval_ask *ask)
 	r = a->background.submit(a->background.arg, &ask->work, true);
 	if (r == 0)
 		return;
-	/* A waiter must not be told before its owner has its handle. */
+	/* A waiter must not be told before its owner has the handle. */
 	if (waiter) {
 		ask->waiter = NULL;
 		waiter->ask = NULL;

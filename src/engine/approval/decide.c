@@ -1,6 +1,6 @@
 /*
- * Deciding, by a human or because the time is over. The first decision that the writer keeps wins;
- * whoever comes later is told so, and shown what was decided.
+ * Deciding, by a human or by timeout. The first decision that the writer stores wins; anyone
+ * who comes later learns that it is decided, and how.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct decide {
 	struct approval row;         /* as it is */
 	bool found;
 	struct why why;
-	approval_fn fn; /* NULL: nobody asked for it */
+	approval_fn fn; /* NULL: nobody requested it */
 	void *arg;
 };
 
@@ -77,7 +77,7 @@ static int check_kind(const struct decide *d, struct why *why)
 
 /* ---- on the writer's thread ---- */
 
-/* A tool's name that is a pattern would grant far more than was asked. */
+/* If the tool's name is a pattern, it would grant far more than was asked. */
 static bool is_pattern(struct text t)
 {
 	return t.data && (memchr(t.data, '*', t.len) || memchr(t.data, '?', t.len));
@@ -131,7 +131,7 @@ static int refuse_second(struct decide *d)
 	return refuse(&d->why, REFUSE_CONFLICT, "this approval has already been responded to");
 }
 
-/* Whoever asked may withdraw it; only others may decide it. */
+/* The asker may withdraw it; only others may decide it. */
 static int see_decider(struct decide *d, struct approval *row)
 {
 	if (d->in.status == APPROVAL_SUPERSEDED)
@@ -156,7 +156,7 @@ static int change(struct decide *d, struct connection *db)
 	if (row.event_id > 0)
 		r = store_session_event_approval(db, row.event_id, approval_event_word(row.status),
 						 (struct text) {0});
-	/* A grant holds for more than this question: any agent's process is refused. */
+	/* A grant covers more than this question, so the processes of all agents are refused. */
 	if (r == 0 && d->in.grants)
 		r = decider_check(d->approvals, &d->arena, &d->in.from, NULL, NULL, &d->why);
 	if (r == 0 && d->in.grants)
@@ -195,7 +195,7 @@ static void decide_free(struct decide *d)
 	free(d);
 }
 
-/* An end that nobody asked for must not be lost to a full disk: it is tried again. */
+/* An end that nobody requested must not be lost because the disk is full: try it again. */
 static void end_failed(struct approvals *a, struct pending *p, int result)
 {
 	if (!a->ends_fail && result != -ECANCELED)
@@ -205,8 +205,8 @@ static void end_failed(struct approvals *a, struct pending *p, int result)
 	pending_end_again(a, p);
 }
 
-/* Tells whoever decided, then all who wait. They may do anything, so afterwards nothing is
- * looked at but the local list. */
+/* Tells the decider, then all waiters. Callbacks may do anything, so only the local list is used
+ * afterwards. */
 static void settle(struct decide *d, int result, struct pending *p)
 {
 	struct approval approval;
@@ -224,7 +224,7 @@ static void settle(struct decide *d, int result, struct pending *p)
 	arena_done(&arena);
 }
 
-/* It is not in the store any more: somebody else has deleted it. */
+/* It is no longer in the store: somebody else has deleted it. */
 static void lose(struct decide *d, int result, struct pending *p)
 {
 	struct list waiters;

@@ -1,7 +1,8 @@
 /*
- * Who decides. An agent does not answer its own question: a client that is the process which asks,
- * or was started by it, is refused; so is whatever koined itself runs, and whoever cannot be told.
- * What is let decide is recorded with the decision.
+ * Who may decide. An agent must not answer its own question: a client that is the asking
+ * process, or was started by it, is refused. So is everything that koined itself runs, and
+ * every client that cannot be identified. What is known of a client that may decide is
+ * recorded with the decision.
  *
  * All of this reads /proc, on the writer's thread.
  */
@@ -36,7 +37,7 @@ void asker_see(const struct peer *peer, struct approval *row)
 
 struct look {
 	struct connection *db;
-	const struct approval *row; /* NULL: whatever is asked */
+	const struct approval *row; /* NULL: for anything that may be asked */
 	const char *owner;          /* of our marks */
 	struct why *why;
 };
@@ -50,7 +51,7 @@ static int refuse_agent(const struct look *l, const struct process_seen *who,
 		      (int)who->pid, who->name, (int)agent->pid, agent->name, way_out);
 }
 
-/* The agent that asks, or, where all is handed out, any that has ever asked. */
+/* The agent that asks or, for a grant, any agent that has ever asked. */
 static int is_asker(const struct look *l, const struct process_seen *p, bool *ret_is)
 {
 	if (l->row) {
@@ -88,7 +89,7 @@ static int check_process(const struct look *l, pid_t pid, struct process_seen *r
 	unsigned n = lineage_read(pid, lineage);
 	int r = 0;
 
-	/* Deeper than anybody looks is where somebody hides. */
+	/* A lineage that is longer than we read is a place to hide. */
 	if (n == 0 || n == LINEAGE_MAX)
 		return refuse_unknown(l);
 	for (unsigned i = 0; r == 0 && i < n; i++)
@@ -137,7 +138,7 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 	if (!client->is)
 		return 0;
 	n = peer_pids(&client->peer, pids, HOLDERS_MAX);
-	/* More than are looked at is where somebody hides, too. */
+	/* So is a larger number than we look at. */
 	if (!a->agents_decide && (n == 0 || n == HOLDERS_MAX))
 		return refuse_unknown(&l);
 	for (unsigned i = 0; r == 0 && !a->agents_decide && i < n; i++)

@@ -1,9 +1,9 @@
-/* What the event log tells of approvals, worded for all who ever asked for them. */
+/* What the event log says of approvals, with the members that all kinds of clients expect. */
 #include "base/clock.h"
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
 
-/* Never null: some clients' types have no room for it. */
+/* Never null: some clients' types cannot hold it. */
 static struct text some(struct text t)
 {
 	return t.data ? t : TEXT("");
@@ -35,7 +35,7 @@ int approval_tell_requested(struct events *events, const struct approval *row, u
 
 	event_data_begin(&d);
 	say_what(p, row);
-	/* Whoever wants a large one asks for it. */
+	/* Clients ask for a large one separately. */
 	if (row->input.bytes.len <= APPROVAL_SHOWN_INPUT_MAX)
 		packer_packed(p, "tool_input", row->input.bytes);
 	packer_given(p, "tool_use_id", row->tool_use_id);
@@ -49,7 +49,7 @@ int approval_tell_requested(struct events *events, const struct approval *row, u
 	return add(events, "approval.requested", row, &d);
 }
 
-/* The first generation of clients knows the comment by what it is. */
+/* The first generation of clients expects the comment under a name that says what it is. */
 static const char *comment_key(enum approval_status status)
 {
 	return status == APPROVAL_DENIED      ? "reason"

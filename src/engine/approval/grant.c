@@ -1,4 +1,5 @@
-/* Grants: what a human has allowed or denied beforehand. There are few; only the store has them. */
+/* Grants: what a human has allowed or denied in advance. There are few, and they are only in the
+ * store. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

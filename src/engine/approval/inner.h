@@ -1,9 +1,9 @@
 /*
- * Inside engine/approval: those that wait for a human are at hand on the loop, without their
- * input, which only the store has; each with its waiters and the time at which it expires.
+ * Internal to engine/approval. Approvals that wait for a human are held in memory on the loop,
+ * each with its waiters and its expiry time, but without its input, which only the store has.
  *
- * What the rules and the grants say is found out on the writer's thread, in the transaction that
- * keeps it.
+ * The rules and grants are evaluated on the writer's thread, in the transaction that stores
+ * the outcome.
  */
 #pragma once
 
@@ -16,17 +16,17 @@ struct connection;
 enum {
 	APPROVAL_BUCKETS = 256,
 	APPROVAL_ARENA_MAX = 8 << 20,         /* of a request or a decision on its way */
-	APPROVAL_INPUT_ARENA_MAX = 16 << 20,  /* of an input that is unpacked for a moment */
+	APPROVAL_INPUT_ARENA_MAX = 16 << 20,  /* of an input that is temporarily unpacked */
 	APPROVAL_COMING_BYTES_MAX = 64 << 20, /* of all requests on their way to the store */
-	APPROVAL_SHOWN_INPUT_MAX = 32 << 10,  /* bytes, packed, that an event tells */
+	APPROVAL_SHOWN_INPUT_MAX = 32 << 10,  /* packed bytes that fit into an event */
 	APPROVAL_NAME_MAX = 256,              /* of sessions, runs, agents, tool uses */
 	APPROVAL_ORIGIN_MAX = 4096,
 	APPROVAL_PATTERN_MAX = 1024,
-	APPROVAL_TIE_MS = 300 * 1000, /* a call and its approval are not further apart */
-	APPROVAL_AGAIN_MS = 1000,     /* until an end that could not be kept is tried again */
+	APPROVAL_TIE_MS = 300 * 1000, /* a call and its approval are at most this far apart */
+	APPROVAL_AGAIN_MS = 1000, /* delay before an end that could not be stored is tried again */
 };
 
-/* The rules, as long as somebody reads them. Counted on the loop alone. */
+/* The rules, alive as long as somebody reads them. References are counted on the loop only. */
 struct approval_rules {
 	unsigned refs;
 	unsigned n;
@@ -49,29 +49,31 @@ struct approvals {
 	struct list pending; /* oldest first */
 	struct list buckets[APPROVAL_BUCKETS];
 	unsigned n_pending;
-	unsigned n_due;    /* of these, that have a time to end */
+	unsigned n_due;    /* how many of these have an expiry time */
 	unsigned n_coming; /* requests on their way to the store */
 	size_t n_coming_bytes;
-	uint64_t n_asked; /* tells requests before a session's end from those after it */
+	/* Distinguishes requests made before a session's end from those made after it. */
+	uint64_t n_asked;
 	unsigned n_ended;
-	struct list ended;   /* sessions that ended while requests were on their way */
-	struct list refused; /* waiters whose answer is known and comes with the next turn */
+	struct list ended; /* sessions that ended while requests were on their way */
+	/* Waiters whose answer is known and is sent with the next pass of the loop. */
+	struct list refused;
 	struct timer *due;
 	struct timer *later; /* for the refused */
-	uint64_t armed_ms;   /* steady; 0: due does not run */
-	uint64_t sweep_ms;   /* steady: the next sweep */
-	bool ends_fail;      /* said once */
+	uint64_t armed_ms;   /* steady clock; 0: the timer is not running */
+	uint64_t sweep_ms;   /* steady clock: the next sweep */
+	bool ends_fail;      /* logged once */
 	bool stopping;
 };
 
-/* One that waits for a human. */
+/* An approval that waits for a human. */
 struct pending {
 	struct list link;
 	struct list bucket_link;
 	struct list waiters;
 	struct text id;
 	struct text session; /* {NULL, 0}: none */
-	uint64_t due_ms;     /* steady; 0: never */
+	uint64_t due_ms;     /* steady clock; 0: never */
 	enum approval_status end_as;
 	bool ending; /* on its way to the store */
 	char own[];  /* the texts */
@@ -81,7 +83,7 @@ struct approval_ask;
 
 struct approval_waiter {
 	struct list link;         /* in pending->waiters or approvals->refused */
-	struct approval_ask *ask; /* on its way to the store; NULL: not */
+	struct approval_ask *ask; /* its request on the way to the store; NULL: none */
 	approval_fn on_kept;
 	approval_fn fn;
 	void *arg;
@@ -92,13 +94,13 @@ struct approval_waiter {
 /* ---- pending.c: at hand ---- */
 
 struct pending *pending_find(struct approvals *a, struct text id);
-/* Makes it if it is not there; NULL: no memory. */
+/* Makes it if it does not exist; NULL: no memory. */
 struct pending *pending_get(struct approvals *a, const struct approval *row);
-/* It ends so when the loop turns, unless somebody decides before. */
+/* It ends like this on the next pass of the loop, unless somebody decides before. */
 void pending_end_as(struct approvals *a, struct pending *p, enum approval_status status);
-/* An end that could not be kept: again, a little later. */
+/* An end could not be stored: try it again a little later. */
 void pending_end_again(struct approvals *a, struct pending *p);
-/* Not at hand any more; its waiters go to the list. */
+/* Removes it from memory; its waiters move to the list. */
 void pending_take(struct approvals *a, struct pending *p, struct list *ret_waiters);
 void pending_on_due(void *approvals);
 void pending_free_all(struct approvals *a);
@@ -106,8 +108,8 @@ int pending_load(struct approvals *a);
 
 /* ---- ask.c ---- */
 
-/* waiter NULL: fn comes when it is kept. Else all is told to the waiter, nothing of it before this
- * returns. */
+/* waiter NULL: calls fn when it is stored. Otherwise everything goes to the waiter, and nothing
+ * before this returns. */
 void approval_ask(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg,
 		  struct approval_waiter *waiter);
 /* The waiter has left. */
@@ -115,20 +117,20 @@ void approval_ask_forget(struct approval_ask *ask);
 
 /* ---- session.c ---- */
 
-/* Whether the session ended after that request was made, and before it came here. */
+/* Whether the session ended after that request was made, and before it arrived here. */
 bool approval_ended_after(const struct approvals *a, uint64_t serial, struct text session);
 void approval_ended_clear(struct approvals *a);
 
 /* ---- wait.c ---- */
 
 struct approval_waiter *waiter_new(approval_fn on_kept, approval_fn fn, void *arg);
-/* Frees it, then tells. */
+/* Frees it, then calls its callback. */
 void waiter_tell(struct approval_waiter *w, int result, const struct approval *approval,
 		 const struct why *why);
-/* All of the list, which others may leave meanwhile. */
+/* All waiters in the list; others may leave it meanwhile. */
 void waiters_tell(struct list *waiters, int result, const struct approval *approval,
 		  const struct why *why);
-/* With the next turn of the loop. */
+/* On the next pass of the loop. */
 void waiter_refuse(struct approvals *a, struct approval_waiter *w, int result,
 		   const struct why *why);
 void waiters_on_later(void *approvals);
@@ -136,25 +138,26 @@ void waiters_free(struct list *waiters);
 
 /* ---- decide.c ---- */
 
-/* How the call that it is tied to stands. */
+/* The state of the call that it is tied to. */
 enum session_approval approval_event_word(enum approval_status status);
 
-/* Ends p as it says; nobody asked for it. */
+/* Ends p in this way, without a request from anybody. */
 void approval_end(struct approvals *a, struct pending *p);
 
 /* ---- decider.c: on the writer's thread ---- */
 
-/* Which process asks; row says none where it cannot be told. */
+/* Finds the asking process; row names none if it cannot be identified. */
 void asker_see(const struct peer *peer, struct approval *row);
 
-/* Whether the client may decide what row asks, or, without a row, hand that out. What is known of it
- * is added to ret_by, which may be NULL. */
+/* Whether the client may decide what row asks or, without a row, make grants. What is known of
+ * the client is added to ret_by, which may be NULL. */
 int decider_check(struct approvals *a, struct arena *arena, const struct approval_client *client,
 		  const struct approval *row, struct approval *ret_by, struct why *why);
 
 /* ---- policy.c ---- */
 
-/* On the writer's thread: what rules and grants make of it, in row. A grant has one use less. */
+/* Runs on the writer's thread: applies rules and grants, with the result in row. A grant that is
+ * used has one use less. */
 int policy_decide(struct connection *db, struct arena *arena, const struct approval_rules *rules,
 		  struct approval *row);
 int policy_rules_new(const struct approval_rule *rules, unsigned n,
@@ -163,7 +166,7 @@ void policy_rules_unref(struct approval_rules *rules); /* accepts NULL */
 
 /* ---- grant.c ---- */
 
-/* On the writer's thread. Refuses one too many. */
+/* Runs on the writer's thread. Refuses it if there are too many. */
 int grant_keep(struct connection *db, struct arena *arena, const struct grant *row,
 	       struct why *why);
 
@@ -174,7 +177,7 @@ int approval_tell_resolved(struct events *events, const struct approval *row);
 
 /* ---- read.c ---- */
 
-/* As it is told; without memory for its input that is {}. */
+/* In the form for callbacks; if there is no memory for its input, the input is {}. */
 struct approval approval_of(struct arena *a, const struct approval *row);
 
 /* ---- approval.c ---- */

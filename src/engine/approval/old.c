@@ -37,7 +37,7 @@ static int run(struct work *w, int lane)
 	return approval_list(o->approvals, lane, &o->arena, &pending, &o->list, &o->n);
 }
 
-/* Somebody waits for what was asked since the start. */
+/* For requests made since the start somebody is waiting. */
 static bool is_old(const struct approval_old *o, const struct approval *row)
 {
 	return text_is(row->agent, o->opts.agent) && o->opts.is_own(row) &&

@@ -1,6 +1,7 @@
 /*
- * Stale approvals: a daemon before this one asked them for an asker that does not ask again, as
- * sessions do, so nobody waits for them. They are withdrawn when the daemon starts.
+ * Stale approvals: they were requested under an earlier daemon by an asker that, unlike
+ * sessions, does not ask again, so nobody waits for them. They are withdrawn when the daemon
+ * starts.
  */
 #pragma once
 
@@ -14,14 +15,15 @@ struct approval_old;
 struct approval;
 struct approvals;
 
-/* What this agent has asked and the asker knows as its own; all of it must live as long as the
- * asker. */
+/* What this agent has asked and the asker recognizes as its own; all of this must live as long
+ * as the asker. */
 struct approval_old_opts {
 	struct background background;
 	const char *agent;
 	bool (*is_own)(const struct approval *row);
 	const bool *stopping;
-	struct approval_old **place; /* of the asker, for approval_old_free: set while it looks */
+	/* The asker's, for approval_old_free: set while the search runs. */
+	struct approval_old **place;
 };
 
 void approval_withdraw_old(struct approvals *a, const struct approval_old_opts *opts);

@@ -1,6 +1,6 @@
 /*
- * The approvals that wait for a human, in memory: found by id, and ended by one timer, which is set
- * for the next that is due.
+ * The approvals that wait for a human, in memory: they are found by id, and ended by one
+ * timer, which is set for the next one due.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ void pending_on_due(void *approvals)
 	}
 }
 
-/* From here on the steady clock counts: setting the wall clock must not end anything early. */
+/* From here on the steady clock is used: setting the wall clock must not end anything early. */
 static uint64_t steady_of(int64_t utc_ms)
 {
 	int64_t wait = utc_ms - clock_utc_ms();
@@ -169,7 +169,8 @@ void pending_free_all(struct approvals *a)
 /* ---- what the store has ---- */
 
 /* A session that ended after it asked was ended with its program, when the daemon crashed or
- * stopped. Whoever asks for a session that had ended before that runs elsewhere, and asks again. */
+ * stopped. If its session had already ended before it asked, the asker runs elsewhere, and asks
+ * again. */
 static int is_left(struct approvals *a, struct arena *arena, const struct approval *row,
 		   bool *ret_left)
 {
@@ -202,7 +203,7 @@ static int load_row(struct approvals *a, struct arena *arena, const struct appro
 	return 0;
 }
 
-/* Page by page: inputs may be large, and are not kept in memory. */
+/* Read page by page: inputs may be large, and are not kept in memory. */
 int pending_load(struct approvals *a)
 {
 	struct store_approval_query q = {.status = APPROVAL_PENDING,

@@ -1,9 +1,9 @@
 /*
- * What is answered without a human: by the rules of the settings, of which the last that matches
- * wins, then by grants, of which one that denies wins. A rule that says `ask` leaves it to the
- * grants, and after them to a human. Questions are always for a human.
+ * Decisions without a human: first by the rules of the settings, of which the last that
+ * matches wins, then by grants, of which one that denies wins. A rule that says `ask` leaves
+ * the decision to the grants, and after them to a human. Questions always go to a human.
  *
- * Denied is what fits anywhere; allowed only what fits as a whole.
+ * A match anywhere is enough to deny; to allow, everything must match.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,11 +21,11 @@
 
 enum part { PART_NONE, PART_SOME, PART_ALL };
 
-/* What was looked at. */
+/* What was examined. */
 struct seen {
 	bool fits;
 	bool misses;
-	bool together; /* no text alone, but those of a list as one */
+	bool together; /* no single text, but the texts of a list joined */
 	int err;
 };
 
@@ -42,7 +42,7 @@ static enum part part_of(struct seen seen)
 	return seen.misses ? PART_SOME : PART_ALL;
 }
 
-/* Who reads a text as C does, reads it up to a NUL: such a one fits in part at best. */
+/* A reader that uses C strings stops at a NUL: such a text matches in part at best. */
 static void see_text(struct text glob, struct text t, struct seen *seen)
 {
 	const char *nul = t.len > 0 ? memchr(t.data, '\0', t.len) : NULL;
@@ -69,8 +69,8 @@ static struct text word_of(const struct value *v)
 				      : (struct text) {.data = v->text, .len = v->len};
 }
 
-/* The words of a program may stand in a list, each for itself: what they are together can only be
- * what denies looks for. */
+/* The words of a command may be separate elements of a list: only rules that deny look at them
+ * joined. */
 static void see_words(struct text glob, const struct value *list, struct seen *seen)
 {
 	CLEANUP(buf_donep) struct buf line;
@@ -90,7 +90,7 @@ static void see_words(struct text glob, const struct value *list, struct seen *s
 		seen->together = true;
 }
 
-/* All that stands in a tree, the names of its members included. The unpacker bounds its depth. */
+/* Everything in a tree, including the names of members. The unpacker bounds its depth. */
 static void see_tree(struct text glob, const struct value *v, struct seen *seen)
 {
 	if (is_leaf(v)) {
@@ -107,7 +107,7 @@ static void see_tree(struct text glob, const struct value *v, struct seen *seen)
 	}
 }
 
-/* The texts alone. */
+/* Only the texts. */
 static void see_texts(struct text glob, const struct value *v, struct seen *seen)
 {
 	if (v->kind == VALUE_STRING)
@@ -118,18 +118,18 @@ static void see_texts(struct text glob, const struct value *v, struct seen *seen
 		see_texts(glob, child, seen);
 }
 
-/* The input, unpacked when the first needs it. */
+/* The input, unpacked on first use. */
 struct look {
 	struct arena *arena;
 	const struct approval *row;
 	struct value *input;
 	bool looked_twice;
-	bool twice; /* a key stands twice somewhere: who reads it may see the one or the other */
+	bool twice; /* a key occurs twice somewhere: readers may see either of the two */
 	int err;
 };
 
-/* "NAME=PATTERN": only the member of that name, for an agent writes other texts beside the one that
- * counts. A pattern that begins so and means a text begins with a star. */
+/* "NAME=PATTERN": only the member of that name, since an agent also writes other texts beside
+ * the one that counts. A pattern that looks like this but means any text must start with a star. */
 static bool split_member(struct text glob, struct text *ret_name, struct text *ret_rest)
 {
 	const char *equals = glob.len > 0 ? memchr(glob.data, '=', glob.len) : NULL;
@@ -144,8 +144,8 @@ static bool split_member(struct text glob, struct text *ret_name, struct text *r
 	return n > 0;
 }
 
-/* Every member of that name, should there be several. One that only some readers take for it
- * fits in part at best. */
+/* Every member of that name, if there are several. A name that only some readers take for it
+ * matches in part at best. */
 static enum part member_fits(struct text name, struct text glob, struct look *l)
 {
 	struct seen seen = {0};
@@ -163,8 +163,8 @@ static enum part member_fits(struct text name, struct text glob, struct look *l)
 	return part_of(seen);
 }
 
-/* The names of the input's own members are the tool's words, those further down are the agent's:
- * what denies looks at these, too. */
+/* The names of the input's own members are chosen by the tool, those further down by the agent:
+ * rules that deny look at the latter, too. */
 static enum part any_fits(struct text glob, struct look *l)
 {
 	struct seen texts = {0};
@@ -218,7 +218,7 @@ static enum part grant_fits(const struct grant *g, struct look *l)
 	return g->pattern.data ? input_fits(l, g->pattern) : PART_ALL;
 }
 
-/* Allowed is what fits as a whole and can be read in one way only. */
+/* To be allowed, it must match as a whole and be readable in one way only. */
 static bool allows(struct look *l, enum part part)
 {
 	struct text key;
@@ -253,8 +253,9 @@ static int decide(struct arena *arena, struct approval *row, bool denies, const 
 }
 
 /*
- * The last that fits. What allows must fit as a whole, for what denies a part is enough. So it is
- * for what asks; but an `ask` that fits in part is no way around a rule before it that denies.
+ * The last rule that matches. A rule that allows must match as a whole; for one that denies, a
+ * part is enough. The same goes for `ask`; but an `ask` that matches in part does not override
+ * an earlier rule that denies.
  */
 static const struct approval_rule *last_that_fits(const struct approval_rules *rules,
 						  struct look *l)
@@ -286,7 +287,7 @@ static bool grant_decides(const struct grant *g, struct look *l)
 	return g->verdict == GRANT_DENIES ? part != PART_NONE : allows(l, part);
 }
 
-/* One that denies comes first. Another may have had the last use. */
+/* Grants that deny come first. Another request may have taken the last use. */
 static int use_grant(struct connection *db, struct look *l, struct approval *row,
 		     const struct grant *grants, unsigned n, enum grant_verdict verdict)
 {
@@ -334,7 +335,7 @@ int policy_decide(struct connection *db, struct arena *arena, const struct appro
 			   "policy:", text_of(rule->name), text_of(rule->comment));
 	else
 		r = by_grants(db, &l, row);
-	/* What could not be looked into may have been what a rule denies. */
+	/* What could not be examined may be something that a rule denies. */
 	return l.err != 0 ? l.err : r;
 }
 

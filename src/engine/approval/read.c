@@ -1,4 +1,4 @@
-/* Approvals as they are read, and forgotten. */
+/* Reading approvals, and deleting old ones. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -34,8 +34,8 @@ struct approval approval_of(struct arena *a, const struct approval *row)
 	return approval;
 }
 
-/* What the arena has no room for is not shown: a human must not see less of an approval than there
- * is. */
+/* An approval that does not fit into the arena is left out: a human must never see only a part
+ * of it. */
 static int unpack_all(struct arena *a, struct approval *list, unsigned *n)
 {
 	for (unsigned i = 0; i < *n; i++) {
@@ -75,11 +75,11 @@ int approval_list(struct approvals *approvals, int lane, struct arena *a,
 
 /* ---- the beginning of an id ---- */
 
-/* The ids that begin with what was typed. */
+/* The ids that start with what was typed. */
 struct candidates {
 	struct text ids[2];
 	unsigned n; /* 2 for more */
-	bool whole; /* the first is what was typed, to its end */
+	bool whole; /* the first one is exactly what was typed */
 };
 
 static int add_beginning(struct connection *db, struct arena *a, const char *word, struct text id,
@@ -99,7 +99,7 @@ static int add_beginning(struct connection *db, struct arena *a, const char *wor
 	return r;
 }
 
-/* Ids that koined makes begin with such a word, which people are not shown and do not type. */
+/* Ids that koined makes start with such a word, which people neither see nor type. */
 static int find_candidates(struct connection *db, struct arena *a, struct text id, bool waiting,
 			   struct candidates *ret)
 {
@@ -114,7 +114,7 @@ static int find_candidates(struct connection *db, struct arena *a, struct text i
 
 static int refuse_several(struct text id, const struct candidates *c, struct why *why)
 {
-	enum { TYPED = 36, SHOWN = 60 }; /* of ids that may be longer than a sentence */
+	enum { TYPED = 36, SHOWN = 60 }; /* for ids that may be longer than a message */
 	struct text typed = text_cut(id, TYPED);
 	struct text first = text_cut(c->ids[0], SHOWN);
 	struct text second = text_cut(c->ids[1], SHOWN);
@@ -123,8 +123,8 @@ static int refuse_several(struct text id, const struct candidates *c, struct why
 			    TEXT_ARGS(typed), TEXT_ARGS(first), TEXT_ARGS(second));
 }
 
-/* One that waits is preferred to those that were decided. But a whole id that is also the beginning
- * of another may mean either. */
+/* Pending approvals are preferred to decided ones. But a whole id that is also a prefix of
+ * another may mean either. */
 static int find_short(struct connection *db, struct arena *a, struct text id, struct text *ret_id,
 		      struct why *why)
 {

@@ -1,5 +1,5 @@
-/* Approvals and the sessions that ask: a session that ends needs none of its own any more, and a
- * call of a tool is tied to the approval that asked for it. */
+/* Approvals and the sessions that ask: the open requests of a session that ends are ended, and a
+ * tool call is tied to the approval that was requested for it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * Those who wait for an approval. A waiter is freed before it is told: telling may run its
- * connection's next request at once, which may do anything here.
+ * Those who wait for an approval. A waiter is freed before its callback is called: the
+ * callback may run its connection's next request at once, which may do anything here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ void waiter_refuse(struct approvals *a, struct approval_waiter *w, int result,
 	timer_start(a->later, 0);
 }
 
-/* Those who are refused meanwhile are told when the timer fires again. */
+/* Waiters that are refused meanwhile are told when the timer fires again. */
 void waiters_on_later(void *approvals)
 {
 	struct approvals *a = approvals;

@@ -1,6 +1,6 @@
 /*
- * What a session was started with: kept as a tree with it, inherited by those that continue it, and
- * the file with its MCP servers.
+ * The configuration that a session was started with: it is stored with the session as a tree,
+ * inherited by sessions that continue it, and written to a file with its MCP servers.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #define MEMBER(kind, field) NULL, MEMBER_OF(struct session_new, kind, field)
 #define OMITTED             .absent = ABSENT_LEFT_OUT
 
-/* In the order in which it is shown. */
+/* In display order. */
 static const struct member members[] = {
 	{"mcp_config", MEMBER(PACKED, mcp_config), OMITTED},
 	{"permission_prompt_tool", MEMBER(TEXT, permission_prompt_tool), OMITTED},
@@ -64,7 +64,7 @@ static int set_member(struct arena *a, const struct member *m, const struct valu
 	return 0;
 }
 
-/* What `in` does not say, as the configuration has it. */
+/* Fills in what `in` does not say from the configuration. */
 static int set_members(struct arena *a, const struct value *config, struct session_new *in)
 {
 	portrait_each (m, &config_portrait) {
@@ -92,7 +92,7 @@ int session_config_make(struct arena *a, const struct session_new *in, struct se
 		return r.err;
 	if (r.root->len == 0)
 		return 0;
-	/* What we keep is what is read back: it points nowhere else. */
+	/* Keep what is read back from the packed form: it points nowhere else. */
 	value_pack(&packed, r.root);
 	if (packed.err != 0)
 		return packed.err;
@@ -126,7 +126,7 @@ int session_config_inherit(struct arena *a, const struct session *parent, struct
 
 /* ---- the file with MCP servers ---- */
 
-/* A copy of an object with room for another member; NULL: no memory, or the key has a NUL. */
+/* A copy of an object with room for another member; NULL: no memory, or the key contains a NUL. */
 static int copy_members(struct record *r, const struct value *from, const char *but)
 {
 	value_each (child, from) {
@@ -140,14 +140,14 @@ static int copy_members(struct record *r, const struct value *from, const char *
 	return r->err;
 }
 
-/* What servers must know of us, to ask for permission. */
+/* What servers must know about us in order to ask for permission. */
 struct own_variables {
 	const struct session_wording *names;
 	const char *run;
 	const char *socket; /* NULL: there is none */
 };
 
-/* The run is ours to say; which socket, the server's own environment may know better. */
+/* We determine the run; which socket to use, the server's own environment may know better. */
 static int make_env(struct arena *a, const struct value *given, const struct own_variables *own,
 		    const struct value **ret_env)
 {

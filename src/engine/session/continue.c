@@ -1,6 +1,7 @@
 /*
- * A session goes on where another ended: a new one, with the parent's configuration where nothing
- * else is said. A parent that runs is interrupted first, and waited for.
+ * Continuing a session: a new one that starts where another ended, with the parent's
+ * configuration where nothing else is said. A parent that is running is interrupted first and
+ * waited for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ struct continuation {
 	struct text parent;
 	struct session row;
 	bool found;
-	bool again; /* it is looked for once more */
+	bool again; /* it has been looked up a second time */
 	int result;
 	session_launched_fn fn;
 	void *arg;
@@ -58,7 +59,7 @@ static int check_parent(const struct session_wording *wording, const struct sess
 	return 0;
 }
 
-/* The parent is at its end. */
+/* The parent has ended. */
 static void go_on(struct continuation *c)
 {
 	struct session *row = &c->row;
@@ -71,7 +72,7 @@ static void go_on(struct continuation *c)
 		refuse_continuation(c, r, NULL);
 		return;
 	}
-	/* Everything is copied before it returns; whoever is told may do anything. */
+	/* The launch copies everything before it returns; its callback may do anything. */
 	session_launch_from(s, &c->in, row->id, row->agent_session, fn, arg);
 	continuation_free(c);
 }
@@ -107,13 +108,13 @@ static void parent_found(struct continuation *c)
 	struct why why = {0};
 	int r;
 
-	/* It ended between the look and now: the store knows better. */
+	/* It ended after it was read: the store has newer data. */
 	if (!l && !has_ended(c->row.status) && !c->again) {
 		c->again = true;
 		look_for_parent(c);
 		return;
 	}
-	/* What is at hand is newer. */
+	/* The state in memory is newer. */
 	if (l) {
 		c->row.status = l->row.status;
 		r = arena_copy_text(&c->arena, l->row.agent_session, &c->row.agent_session);

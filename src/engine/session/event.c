@@ -1,4 +1,4 @@
-/* What the event log tells of a session. On the writer's thread. */
+/* What the event log says of a session. Runs on the writer's thread. */
 #include "engine/event/event.h"
 #include "engine/session/inner.h"
 
@@ -18,7 +18,7 @@ int session_tell_status(struct events *events, const struct session *row, enum s
 	return event_add_data(events, &e, &d);
 }
 
-/* What is too long is cut, and that is said. */
+/* Texts that are too long are cut, and marked as cut. */
 static void say_text(struct packer *p, const char *key, struct text t, bool *cut)
 {
 	struct text shown = text_cut(t, SESSION_EVENT_CONTENT_MAX);
@@ -27,7 +27,7 @@ static void say_text(struct packer *p, const char *key, struct text t, bool *cut
 	*cut = *cut || shown.len < t.len;
 }
 
-/* It stays as it was packed when the agent told of it. */
+/* It stays packed as it was when the agent reported it. */
 static void say_input(struct packer *p, struct text packed, bool *cut)
 {
 	if (packed.len > SESSION_EVENT_CONTENT_MAX)

@@ -1,6 +1,6 @@
 /*
- * Inside engine/session: sessions that run, and their changes on the way to the store. All of it
- * belongs to the loop.
+ * Internal to engine/session: sessions that are running, and their changes on the way to the
+ * store. Everything belongs to the loop.
  */
 #pragma once
 
@@ -15,21 +15,21 @@
 #include "store/session.h"
 
 enum {
-	SESSION_STDERR_MAX = 64 << 10, /* bytes of it that are kept: the last */
-	SESSION_RESULT_MAX = 1 << 20,  /* bytes of what it ended with: the first */
+	SESSION_STDERR_MAX = 64 << 10, /* bytes of it that are kept: the last ones */
+	SESSION_RESULT_MAX = 1 << 20,  /* bytes of its result: the first ones */
 	SESSION_ARENA_MAX = 64 << 20,
-	SESSION_UNWRITTEN_MAX = 4 << 20, /* bytes on their way to the store; then it is not read */
-	SESSION_TEXT_MAX = 1 << 20,      /* of any text of a configuration */
-	/* Bytes of a path in a refusal: what is wrong with it comes behind, and clients are told more
-	 * before. */
+	SESSION_UNWRITTEN_MAX =
+		4 << 20,            /* bytes on their way to the store; above this it is not read */
+	SESSION_TEXT_MAX = 1 << 20, /* of any text of a configuration */
+	/* Bytes of a path in a refusal: the reason follows it, and clients prepend more. */
 	SESSION_PATH_SHOWN = 90,
 };
 
-/* A session that is not at its end, or whose end is not kept yet. */
+/* A session that has not ended, or whose end is not stored yet. */
 struct live_session {
 	struct list link; /* in sessions->live */
 	struct sessions *sessions;
-	struct arena arena; /* of the texts that it began with */
+	struct arena arena; /* holds the texts that it started with */
 	struct session row;
 	struct buf result;       /* what row.result points to */
 	struct buf error;        /* what row.error points to */
@@ -39,23 +39,23 @@ struct live_session {
 	char mark[TREE_MARK_MAX];
 	struct session_new plan; /* its configuration; the other members are empty */
 	char *mcp_file;          /* to be removed; NULL: none */
-	struct text resume;      /* {NULL, 0}: it begins anew */
+	struct text resume;      /* {NULL, 0}: it starts afresh */
 
 	struct attempt attempt;
 	struct transcript transcript;
-	bool begun;         /* its query is among its events */
-	bool has_result;    /* the agent has said how it ended */
-	bool is_error;      /* ... badly */
-	bool exited;        /* it has ended; its end may not be kept yet */
-	bool nobody;        /* can run it */
+	bool begun;         /* its query has been added to its events */
+	bool has_result;    /* the agent has reported its result */
+	bool is_error;      /* that result is an error */
+	bool exited;        /* it has ended; its end may not be stored yet */
+	bool nobody;        /* no agent can run it */
 	bool paused;        /* its output is not read */
-	bool full;          /* what it says is not kept any more */
+	bool full;          /* what it says is no longer kept */
 	unsigned n_waiting; /* approvals that are open */
 	int64_t kept_bytes;
-	struct list enders; /* who wait for its end */
+	struct list enders; /* those who wait for its end */
 
 	/* launch.c */
-	struct work adding; /* its row into the store */
+	struct work adding; /* stores its row */
 	session_launched_fn launched;
 	void *launched_arg;
 
@@ -69,10 +69,10 @@ struct sessions {
 	struct sessions_opts opts;
 	char *folder;
 	char *program;
-	char runner[AGENT_NAME_MAX]; /* "": not said */
+	char runner[AGENT_NAME_MAX]; /* "": not set */
 	struct list live;
 	unsigned n_live;
-	unsigned n_coming; /* of these, that are not in the store yet */
+	unsigned n_coming; /* how many of these are not in the store yet */
 	struct keeper keeper;
 	bool stopping;
 	struct timer *stop_timer;
@@ -80,7 +80,7 @@ struct sessions {
 	void *stopped_arg;
 };
 
-/* Whoever waits for the end of a session. */
+/* Somebody who waits for the end of a session. */
 struct session_ender {
 	struct list link;
 	/* row NULL: the end will not come, and nobody may be told. */
@@ -89,15 +89,16 @@ struct session_ender {
 
 /* ---- session.c ---- */
 
-/* NULL: it does not run. */
+/* NULL: it is not running. */
 struct live_session *session_live(struct sessions *s, struct text id);
-void session_drop(struct live_session *l); /* it is over, or never was */
+void session_drop(struct live_session *l); /* it has ended, or never started */
 void sessions_check_stopped(struct sessions *s);
 
 /* ---- launch.c ---- */
 
 int session_check_new(const struct session_new *in, struct why *why);
-/* resume {NULL, 0}: it begins anew; else the agent's own id of the parent. All is copied. */
+/* resume {NULL, 0}: it starts afresh; else the agent's own id of the parent. Everything is
+ * copied. */
 void session_launch_from(struct sessions *s, const struct session_new *in, struct text parent,
 			 struct text resume, session_launched_fn fn, void *arg);
 
@@ -106,7 +107,7 @@ void session_launch_from(struct sessions *s, const struct session_new *in, struc
 /* Its row is in the store: starts the agent, then tells l->launched. */
 void session_begin(struct live_session *l);
 
-/* Makes it end. Nothing happens where it has ended, or was made to before. */
+/* Makes it end. Does nothing if it has ended or is already ending. */
 void session_end_with(struct live_session *l, enum intent intent);
 void session_kill(struct live_session *l);
 void session_run_init(struct live_session *l);
@@ -115,24 +116,24 @@ void session_run_free(struct live_session *l);
 /* ---- say.c: what was said becomes events ---- */
 
 int session_said(void *live, const struct said *said);
-/* The query, if nothing else has begun it. */
+/* Adds the query, unless it has already been added. */
 void session_say_query(struct live_session *l);
 void session_say(struct live_session *l, const struct session_event *row,
 		 const struct value *tool_input);
 
 /* ---- write.c ---- */
 
-/* The row has changed: it goes to the store with the next batch. */
+/* The row has changed: it is stored with the next batch. */
 void session_write(struct live_session *l);
-/* The same, and the log tells of it. */
+/* The same, and it is logged as an event. */
 void session_set_status(struct live_session *l, enum session_status status);
 
 /* Copies the texts of the row. */
 int session_write_event(struct live_session *l, const struct session_event *row,
 			const struct value *tool_input);
 
-/* The waiter is told when all that was written so far is kept (0), or is not yet (-errno).
- * -ECANCELED: all is closing, and nobody may be told any more. */
+/* Calls the waiter when everything written so far is stored (0), or could not be stored yet
+ * (-errno). -ECANCELED: the service is closing, and nobody may be told any more. */
 int session_when_kept(struct live_session *l, struct change_waiter *w);
 
 int session_write_init(struct sessions *s);
@@ -147,17 +148,18 @@ int session_tell_event(struct events *events, const struct session *row,
 
 /* ---- config.c ---- */
 
-/* What of `in` is kept for those who continue it, copied into the arena; left alone where that is
- * nothing. */
+/* The part of `in` that is kept for sessions that continue this one, copied into the arena;
+ * unchanged if there is none. */
 int session_config_make(struct arena *a, const struct session_new *in, struct session_new *ret_plan,
 			struct text *ret_packed);
 
-/* What `in` does not say, as the parent had it; in the arena. */
+/* Fills in what `in` does not say from the parent; in the arena. */
 int session_config_inherit(struct arena *a, const struct session *parent, struct session_new *in);
 
-/* The folder's own file with the servers, each with our run id and a socket in its
- * environment. Nothing where there are none. */
+/* Writes the file with the servers, each with our run id and a socket in its environment. Does
+ * nothing if there are no servers. */
 int session_config_write_mcp(struct live_session *l, struct why *why);
 
-/* Files that a crash has left: nobody reads them, and their servers' environment may have secrets. */
+/* Removes files that a crash left behind: nobody reads them, and their servers' environment may
+ * contain secrets. */
 void session_config_sweep(const char *folder);

@@ -1,6 +1,6 @@
 /*
- * A session begins. It is in the store before its program starts, so that a daemon that dies
- * meanwhile knows of it.
+ * A session starts. It is in the store before its program starts, so that the daemon still
+ * knows of it if it dies in between.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ static int check_list(struct texts list, const char *field, struct why *why)
 	return r;
 }
 
-enum { PROMPT_MAX = 100 << 10 }; /* the kernel takes 128 KiB of an argument */
+enum { PROMPT_MAX = 100 << 10 }; /* the kernel accepts 128 KiB per argument */
 
 static int check_prompts(const struct session_new *in, struct why *why)
 {
@@ -92,7 +92,7 @@ int session_check_new(const struct session_new *in, struct why *why)
 	return r == 0 ? check_prompts(in, why) : r;
 }
 
-/* One that has ended does not count, even if its end is not kept yet. */
+/* A session that has ended does not count, even if its end is not stored yet. */
 unsigned sessions_open(const struct sessions *s)
 {
 	unsigned n = 0;
@@ -114,8 +114,8 @@ static int check_room(const struct sessions *s, struct why *why)
 	return 0;
 }
 
-/* Who answers: whoever the client or the settings name; else the program; else the default
- * agent, if it can do work. */
+/* Who answers: the agent that the client or the settings name; else the program; else the
+ * default agent, if it can do work. */
 static int choose_runner(struct sessions *s, struct live_session *l, struct text wanted,
 			 struct why *why)
 {
@@ -144,7 +144,7 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 
 /* ---- a new one ---- */
 
-/* Each run of white space becomes one blank; at both ends it is dropped. */
+/* Replaces each run of white space by one blank, and trims both ends. */
 static size_t collapse(struct text from, char *out)
 {
 	bool blank = false;
@@ -163,7 +163,7 @@ static size_t collapse(struct text from, char *out)
 	return n;
 }
 
-/* How many bytes the first characters have. */
+/* The number of bytes in the first characters. */
 static size_t bytes_of(const char *text, size_t len, unsigned chars)
 {
 	size_t at = 0;

@@ -1,4 +1,4 @@
-/* Sessions and what they said, out of the store. On a reader's thread. */
+/* Reads sessions and what they said from the store. Runs on a reader's thread. */
 #include <errno.h>
 #include <string.h>
 
@@ -87,7 +87,7 @@ static bool is_full(const struct page *p)
 	       p->bytes >= p->max_bytes;
 }
 
-/* Of one session, or one of the agent's own. */
+/* The events of one session, or of one of the agent's own. */
 static int read_events(struct page *p, struct text session, struct text agent_session)
 {
 	struct store_session_events_query q = {

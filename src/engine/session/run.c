@@ -1,6 +1,6 @@
 /*
- * A session while it runs: as a program that prints stream-json, supervised like a task's, or as a
- * turn of a conversation where there is no such program.
+ * A running session: a program that prints stream-json, supervised like that of a task, or a
+ * turn of a conversation if there is no such program.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,12 +57,13 @@ static void on_end_kept(struct change_waiter *w, int result)
 {
 	struct live_session *l = list_entry(w, struct live_session, end_waiter);
 
-	/* Not kept yet, but it has ended: whoever continues it need not wait for the disk. */
+	/* It may not be stored yet, but it has ended: those who continue it need not wait for
+	 * the disk. */
 	if (result != -ECANCELED)
 		tell_enders(l);
 }
 
-/* The last thing that happens to it. */
+/* The last thing that happens to a session. */
 static void finish(struct live_session *l, enum session_status status)
 {
 	int64_t now = clock_utc_ms();
@@ -81,7 +82,7 @@ static void finish(struct live_session *l, enum session_status status)
 	approval_session_ended(l->sessions->opts.approvals, l->row.id);
 }
 
-/* What it wrote to stderr explains how it ended, unless it has told that itself. */
+/* Its stderr explains how it ended, unless it has reported that itself. */
 static void word_failure(struct live_session *l)
 {
 	struct text said = l->has_result ? (struct text) {0} : attempt_said(&l->attempt);
@@ -141,7 +142,7 @@ void session_end_with(struct live_session *l, enum intent intent)
 	if (l->exited ||
 	    !attempt_end(&l->attempt, intent, stops ? 0 : o->interrupt_ms, terminate_ms))
 		return;
-	/* It shall not wait in a write that nobody reads. */
+	/* It must not block in a write that nobody reads. */
 	l->paused = false;
 	if (l->attempt.program)
 		supervised_read(l->attempt.program, true);
@@ -162,7 +163,7 @@ static void on_answer(void *arg, const struct chat_answer *answer)
 	const struct session_event row = {
 		.type = SESSION_MESSAGE, .role = TEXT("assistant"), .content = answer->content};
 
-	/* It runs before it ends. */
+	/* It is running before it ends. */
 	if (l->attempt.starting)
 		session_set_status(l, SESSION_RUNNING);
 	session_say_query(l);
@@ -186,7 +187,7 @@ void session_run_init(struct live_session *l)
 	attempt_init(&l->attempt, &ops, l, SESSION_STDERR_MAX);
 }
 
-/* One paragraph each of those that are there; {NULL, 0} where none is. */
+/* Joins the non-empty parts as paragraphs; {NULL, 0} if there are none. */
 static int join(struct arena *a, const struct text *parts, unsigned n, struct text *ret_text)
 {
 	size_t len = 0;
@@ -210,7 +211,7 @@ static int join(struct arena *a, const struct text *parts, unsigned n, struct te
 	return 0;
 }
 
-/* The prompts: ours, unless there is one in its place, and what follows. */
+/* The prompts: ours, unless it is replaced, then the additions. */
 static int turn_system(struct live_session *l, struct text *ret_system)
 {
 	const struct session_new *p = &l->plan;
@@ -218,13 +219,14 @@ static int turn_system(struct live_session *l, struct text *ret_system)
 		p->system_prompt.data ? (struct text) {0} : chat_system(l->sessions->opts.chat),
 		p->system_prompt, p->append_system_prompt, p->custom_instructions};
 
-	/* Without any of its own, it has what conversations have. */
+	/* Without prompts of its own it uses that of conversations. */
 	if (p->system_prompt.len + p->append_system_prompt.len + p->custom_instructions.len == 0)
 		return 0;
 	return join(&l->arena, parts, sizeof(parts) / sizeof(parts[0]), ret_system);
 }
 
-/* An agent that is no program has a model of its own, and no servers. Who launched it is told. */
+/* An agent that is not a program has its own model and no MCP servers. Say so to whoever
+ * launched it. */
 static void say_unused(struct live_session *l)
 {
 	const struct value *servers = value_find(l->plan.mcp_config.value, "mcpServers");
@@ -355,7 +357,7 @@ static int start(struct live_session *l, struct why *why)
 {
 	int r = check_folder(l, why);
 
-	/* It was stopped while the store was told of it. */
+	/* It was stopped while its row was being stored. */
 	if (r == 0 && l->sessions->stopping)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%s", stopped_text);
 	if (r == 0 && l->nobody)
@@ -420,7 +422,7 @@ void session_begin(struct live_session *l)
 		fail(l, r, &why);
 		return;
 	}
-	/* A conversation may have ended before it began. */
+	/* A conversation may have ended before it started. */
 	if (l->attempt.ended)
 		on_end(l);
 	else

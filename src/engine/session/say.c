@@ -1,6 +1,6 @@
 /*
- * What an agent says, as events of its session. The query is the first of them, once the agent has
- * told its own id: all that follows belongs to that.
+ * Turns what an agent says into events of its session. The query comes first, once the agent
+ * has told its own id: everything that follows belongs to that id.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,11 +11,11 @@
 #include "engine/session/inner.h"
 
 enum {
-	ROW_BYTES = 200, /* what a row takes beside its texts, about */
+	ROW_BYTES = 200, /* the approximate size of a row without its texts */
 	NAME_BYTES = 256,
 };
 
-/* About what it takes. */
+/* Its approximate size. */
 static size_t size_of(const struct value *v)
 {
 	size_t n = 0;
@@ -31,15 +31,15 @@ static size_t size_of(const struct value *v)
 	return n;
 }
 
-/* A session may say only so much in its life. Once it was told to end nobody makes it wait any
- * more; then it may not say much more than the store keeps up with. */
+/* A session may say only so much in its life. Once it was told to end, nothing makes it wait any
+ * more; from then on its output is limited to what the store can nearly keep up with. */
 static bool is_too_much(const struct live_session *l)
 {
 	return l->kept_bytes > l->sessions->opts.keep_bytes ||
 	       (l->attempt.intent != INTENT_NONE && l->unwritten > 4UL * SESSION_UNWRITTEN_MAX);
 }
 
-/* Nothing more is kept, and its conversation says so. */
+/* Stop keeping what it says, and say so in its conversation. */
 static void end_keeping(struct live_session *l)
 {
 	struct session_event last = {.session = l->row.id,
@@ -64,7 +64,7 @@ void session_say(struct live_session *l, const struct session_event *from,
 	row.session = l->row.id;
 	row.agent_session = l->row.agent_session;
 	row.created_ms = clock_utc_ms();
-	/* They are told whole, and an event has a limit. */
+	/* These are put into events uncut, and an event has a size limit. */
 	row.role = text_cut(row.role, NAME_BYTES);
 	row.tool_id = text_cut(row.tool_id, NAME_BYTES);
 	row.parent_tool = text_cut(row.parent_tool, NAME_BYTES);
@@ -90,7 +90,7 @@ void session_say_query(struct live_session *l)
 	session_say(l, &row, NULL);
 }
 
-/* The first id that it tells is its own; a resumed one may get another. */
+/* The first id that it reports is its own; a resumed session may get another one. */
 static void learn_id(struct live_session *l, struct text id)
 {
 	if (l->row.agent_session.data || !id.data || id.len == 0 ||
@@ -118,7 +118,7 @@ static void learn_result(struct live_session *l, const struct said *said)
 	l->has_result = true;
 	l->is_error = said->is_error;
 	set_text(&l->result, SESSION_RESULT_MAX, said->text, &row->result);
-	/* The last word counts. */
+	/* The last result counts. */
 	row->error = (struct text) {0};
 	if (said->is_error)
 		set_text(&l->error, SESSION_RESULT_MAX,
@@ -170,10 +170,10 @@ int session_said(void *live, const struct said *said)
 		learn_result(l, said);
 		return 0;
 	}
-	/* A beginning tells nothing but the id. */
+	/* A start line says nothing but the id. */
 	if (said->kind == SAID_SYSTEM && text_is(said->subtype, "init"))
 		return 0;
-	/* Noise may come before the first word. */
+	/* Noise may come before the first proper line. */
 	if (said->kind != SAID_RAW)
 		session_say_query(l);
 	if (said->kind == SAID_SYSTEM && !text_is(said->subtype, "session_created")) {

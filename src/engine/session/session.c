@@ -1,4 +1,5 @@
-/* The sessions that run: start and stop, what a crash has left, what is done to one of them. */
+/* The running sessions: start and stop, recovery after a crash, and what can be done to one of
+ * them. */
 #include "engine/session/session.h"
 
 #include <errno.h>
@@ -152,7 +153,7 @@ static int interruption_run(struct work *w, int lane)
 				  &i->row, &i->found);
 }
 
-/* It does not run here: say why. */
+/* It is not running here: say why. */
 static void interruption_finished(struct work *w, int result)
 {
 	struct interruption *i = list_entry(w, struct interruption, work);
@@ -265,7 +266,7 @@ static int settle_all(struct sessions *s, struct arena *a, struct session *rows,
 	return r;
 }
 
-/* The daemon before us died: its programs were ended by tasks_start. */
+/* The previous daemon died: tasks_start has ended its programs. */
 static int recover(struct sessions *s)
 {
 	struct session *rows;
@@ -285,8 +286,7 @@ static int recover(struct sessions *s)
 	return r;
 }
 
-/* Sessions run in folders of their own: a program that is named by a relative path is found from
- * here, once. */
+/* Sessions run in folders of their own: resolve a relative path of the program here, once. */
 static char *program_words(const char *words)
 {
 	size_t first = strcspn(words, " \t\"'");
@@ -403,7 +403,7 @@ void sessions_free(struct sessions *s)
 	keeper_done(&s->keeper);
 	timer_free(s->stop_timer);
 	if (s->folder)
-		(void)rmdir(s->folder); /* nothing of ours is in it any more */
+		(void)rmdir(s->folder); /* nothing in it belongs to us any more */
 	free(s->folder);
 	free(s->program);
 	free(s);

@@ -1,6 +1,6 @@
 /*
- * A session's changes on their way to the store: in batches. While one is under way the next is
- * filled, so that what a session says is kept in the order it came.
+ * A session's changes on their way to the store, in batches. While one batch is being written,
+ * the next is filled, so that what a session says is stored in the order it came.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct batch {
 	struct change change;
 	struct live_session *live;
 	struct arena arena;
-	struct arena scratch; /* of one try */
+	struct arena scratch; /* for one try */
 	struct session row;
 	struct item *first;
 	struct item **last;
@@ -52,7 +52,7 @@ static int keep_event(struct batch *b, struct session_event *event)
 	struct connection *c = store_writer(o->store);
 	int r;
 
-	/* An approval that was asked for before the call came is tied to it now. */
+	/* Ties the call to the approval that was requested before the call came. */
 	if (event->type == SESSION_TOOL_CALL && !event->approval_id.data)
 		event->approval = SESSION_APPROVAL_NONE;
 	r = store_session_event_add(c, event, &event->id, &event->sequence);
@@ -60,7 +60,7 @@ static int keep_event(struct batch *b, struct session_event *event)
 		r = approval_tie(o->approvals, &b->scratch, event, b->row.run, &event->approval_id);
 	if (r == 0)
 		r = session_tell_event(o->events, &b->row, event);
-	/* The batch may have to be written once more. */
+	/* The batch may have to be written again. */
 	event->approval_id = (struct text) {0};
 	return r;
 }
@@ -81,7 +81,7 @@ static int batch_keep(struct change *c)
 	struct batch *b = batch_of(c);
 	int r = store_session_update(store_writer(b->live->sessions->opts.store), &b->row);
 
-	/* One that is not in the store any more has nothing to be kept. */
+	/* If the session is no longer in the store, there is nothing to keep. */
 	if (r == -ENOENT)
 		return 0;
 	for (struct item *i = b->first; r == 0 && i; i = i->next) {
@@ -102,7 +102,7 @@ static void batch_free(struct change *c)
 	free(b);
 }
 
-/* The one that is being filled. NULL: no memory. */
+/* The batch that is being filled. NULL: no memory. */
 static struct batch *open_batch(struct live_session *l)
 {
 	struct change *open = changes_open(&l->changes);
@@ -122,8 +122,9 @@ static struct batch *open_batch(struct live_session *l)
 	return b;
 }
 
-/* While too much of what it said is on its way, its output is not read, and it waits in its own
- * write. One that was told to end is read to its end: else that would not be noticed. */
+/* While too much of what it said is waiting to be stored, its output is not read, and it blocks
+ * in its own write. A session that was told to end is read to its end, or else the end would go
+ * unnoticed. */
 static void pause_or_read(struct live_session *l)
 {
 	bool pause = l->unwritten > SESSION_UNWRITTEN_MAX && l->attempt.intent == INTENT_NONE;
@@ -135,7 +136,7 @@ static void pause_or_read(struct live_session *l)
 		supervised_read(l->attempt.program, !pause);
 }
 
-/* Only here is a session forgotten. */
+/* This is the only place where a session is dropped. */
 static void batch_kept(struct change *c, bool recovered)
 {
 	struct live_session *l = batch_of(c)->live;
@@ -148,7 +149,7 @@ static void batch_kept(struct change *c, bool recovered)
 		session_drop(l);
 }
 
-/* Without memory, the text is left out. */
+/* If memory runs out, the text is left out. */
 static bool copy(struct arena *a, struct text *t)
 {
 	if (!t->data)
@@ -160,7 +161,8 @@ static bool copy(struct arena *a, struct text *t)
 	return false;
 }
 
-/* Copies what may change of the row while it is on its way; the rest is not written. */
+/* Copies the parts of the row that may change while it is being written; the rest is not
+ * written. */
 static void snapshot(struct change *c)
 {
 	struct batch *b = batch_of(c);
@@ -283,7 +285,7 @@ int session_when_kept(struct live_session *l, struct change_waiter *w)
 {
 	struct batch *b;
 
-	/* It is tried again in a while; that is too long to wait for. */
+	/* The retry comes too late to wait for it. */
 	if (!list_empty(&l->changes.failed_link)) {
 		w->fn(w, l->changes.error);
 		return 0;
