@@ -86,7 +86,7 @@ int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text m
 		to->data = out;
 		*room = to->len + 2 * n;
 	}
-	/* Ours since it has room. */
+	/* There is room, so the bytes are our own copy and may be written. */
 	out = (char *)to->data + to->len;
 	memcpy(out, "\n\n", 2);
 	if (more.len > 0)
@@ -104,7 +104,7 @@ static void write_calls(struct json *j, const struct message *m)
 		json_begin_object(j);
 		json_member_text(j, "id", m->calls[i].id);
 		json_member_text(j, "name", m->calls[i].name);
-		/* A text: models do not always keep to JSON. */
+		/* Written as a string: models do not always produce JSON. */
 		json_member_text(j, "arguments", m->calls[i].arguments);
 		json_end_object(j);
 	}

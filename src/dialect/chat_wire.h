@@ -1,4 +1,4 @@
-/* What every dialect with conversations reads and says alike. */
+/* What all dialects with conversations read and write in the same way. */
 #pragma once
 
 #include "base/arena.h"
@@ -8,30 +8,32 @@
 #include "engine/chat/chat.h"
 #include "wire/json.h"
 
-/* Whether it is a number without a fraction, and written so. */
+/* Whether it is a number written without a fraction. */
 bool chat_wire_is_integer(const struct value *v);
 
 /*
- * A request id in the one form it is compared and echoed in: its JSON, where "a" is written in
- * one way only. REFUSE_PARAMS, without words, for what is neither string nor integer.
+ * A request id in the form in which it is compared and echoed: its JSON, where equal strings
+ * are written equally. A value that is neither a string nor an integer gives REFUSE_PARAMS
+ * without a message.
  */
 int chat_wire_request_id(struct arena *a, const struct value *v, struct text *ret_id);
 
-/* The same into what is asked, with the name that the log knows it by; v NULL: a new one. */
+/* Reads the id into the ask, with the name that the log uses for it. If v is NULL, the ask gets
+ * a new id. */
 int chat_wire_ask_id(struct arena *a, const struct value *v, struct chat_ask *ask);
 
 /*
- * Another paragraph of a text in the arena, both as {0} at first: room is what it has beyond its
- * length, so that of many paragraphs not each copies all before it.
+ * Appends a paragraph to a text in the arena. Text and room begin as {0}; room counts the free
+ * bytes behind the text, so that not every paragraph copies all before it.
  */
 int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text more);
 
-/* "Internal error: ProviderError: …", whole: what a provider says may be long. False when it was
- * something else that failed. buf_done either way. */
+/* "Internal error: ProviderError: …", uncut, since a provider's message may be long. Returns
+ * false if something else failed. Call buf_done either way. */
 bool chat_wire_agent_error(const struct chat_answer *a, struct buf *ret_text);
 
-/* Fails with it, if it was the agent. */
+/* If the agent failed, fails the call with that text and returns true. */
 bool chat_wire_fail_agent(struct call *c, const struct chat_answer *a);
 
-/* A page of a conversation's messages: the member "messages", each with its place among all. */
+/* Writes a page of messages as the member "messages", each with its index in the conversation. */
 void chat_wire_messages(struct json *j, const struct message_page *page);

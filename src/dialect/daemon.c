@@ -4,7 +4,7 @@
 #include "call/server.h"
 #include "engine/engine.h"
 
-/* Written by hand: this is the one answer whose cost is that of the daemon. */
+/* Written by hand, so that the cost of this answer is that of the daemon alone. */
 struct done dialect_ping(struct call *c)
 {
 	static const char before[] = "{\"pong\":true,\"timestamp\":\"";

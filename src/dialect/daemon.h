@@ -1,4 +1,4 @@
-/* What several dialects ask of the daemon itself: whether it is there, how it is, that it stops. */
+/* What several dialects ask of the daemon itself: ping, health, stop. */
 #pragma once
 
 #include "call/call.h"
@@ -12,5 +12,5 @@ struct stop_in {
 struct done dialect_ping(struct call *c);
 struct done dialect_stop(struct call *c);
 
-/* How the daemon is, in a word: healthy, degraded (nothing can be written), stopping. */
+/* The daemon's health in a word: healthy, degraded (nothing can be written), stopping. */
 const char *dialect_health(const struct server *s);

@@ -1,4 +1,4 @@
-/* The parts of the engine that a call works with; NULL where the engine has none. */
+/* The parts of the engine that a call uses; NULL where the engine does not have one. */
 #pragma once
 
 #include "call/call.h"

@@ -1,6 +1,7 @@
 /*
- * What koined does for a dialect beside listening: its section of the settings, and its part in
- * a start, a reload and a stop. All of it on the loop's thread; every member may be missing.
+ * What koined does for a dialect besides listening: the dialect has its section of the
+ * settings, and its part in a start, a reload and a stop. All of this happens on the loop's
+ * thread; every member may be missing.
  */
 #pragma once
 
@@ -22,53 +23,54 @@ struct session_wording;
 struct task_wording;
 struct why;
 
-/* A section of the settings that is the dialect's own. */
+/* A section of the settings that belongs to the dialect. */
 struct dialect_section {
 	const struct setting *rows;
 	unsigned n_rows;
-	const void *defaults; /* a struct that the rows are about */
+	const void *defaults; /* the struct that the rows describe */
 	size_t size;
-	bool renewed; /* follows a reload; else it stays as it was at the start */
-	/* When all was read: whether it fits together. */
+	bool renewed; /* changes with a reload; else it stays as at the start */
+	/* Called when everything is read, to check that it fits together. */
 	int (*check)(const void *settings, struct why *why);
 };
 
-/* Its rows and defaults, for an initialiser. */
+/* The rows and defaults of a section, for an initialiser. */
 #define SECTION(table, values)                                                                     \
 	.rows = (table), .n_rows = sizeof(table) / sizeof((table)[0]), .defaults = &(values),      \
 	.size = sizeof(values)
 
-/* The token that HTTP's clients of a dialect show. */
+/* The token that a dialect's HTTP clients must present. */
 struct dialect_token {
-	size_t file;          /* in its settings: the name of the token's file, or "" */
-	const char *variable; /* that holds the token where there is no file; or NULL */
-	bool only; /* koine.token_file is not for it: without its own, nobody is served */
+	size_t file; /* offset in its settings: the token's file, or "" */
+	/* The environment variable with the token, if there is no file; or NULL. */
+	const char *variable;
+	bool only; /* koine.token_file does not apply: without its own token, nobody is served */
 };
 
-/* What all dialects have of the daemon. */
+/* What the daemon provides to all dialects. */
 struct dialect_means {
-	struct arena *arena; /* of what lives as long as the daemon */
+	struct arena *arena; /* lives as long as the daemon */
 	struct loop *loop;
 	struct server *server;
 	struct engine *engine; /* from DIALECT_OPEN on */
 	const struct background *background;
-	const char *task_folder; /* in DIALECT_OPEN: where tasks' output goes, ... */
+	const char *task_folder; /* in DIALECT_OPEN: where the tasks' output goes ... */
 	int64_t task_bytes;      /* ... and how much of each */
 	const struct dialect_host *hosts;
 	unsigned n_hosts;
 };
 
-/* A dialect in a daemon that runs. */
+/* A dialect in a running daemon. */
 struct dialect_host {
 	const struct dialect *dialect;
 	const struct dialect_means *daemon;
-	void *settings; /* its section; what its endpoints have, unless it gives them another */
-	void *state;    /* its own */
-	/* Of programs that its clients start; NULL without such a setting. */
+	void *settings; /* its section; also its endpoints' settings, unless it gives them others */
+	void *state;    /* the dialect's own */
+	/* The environment of programs that its clients start; NULL without such a setting. */
 	struct environment *env;
 };
 
-/* A dialect's part in the daemon's life, in the order in which the steps come. */
+/* The steps of the daemon's life, in their order. */
 enum dialect_step {
 	DIALECT_PREPARE,  /* nothing is opened yet: a refusal means a wrong setting */
 	DIALECT_OPEN,     /* the store is open; there are neither tasks nor threads yet */
@@ -83,27 +85,26 @@ enum dialect_step {
 struct dialect_life {
 	int (*steps[N_DIALECT_STEPS])(struct dialect_host *h, struct why *why);
 
-	/* Refuses an address of the settings that its clients would not accept. */
+	/* Refuses an address in the settings that its clients would not accept. */
 	int (*check_address)(const char *address, struct why *why);
-	/* For sockets in projects: refuses a folder that cannot be served, which is skipped
-	 * then. */
+	/* For sockets in projects: refuses a folder that cannot be served; it is then skipped. */
 	int (*check_folder)(const char *folder, struct why *why);
-	/* ... and whether something else stands where its socket, or that one's lock, should be. */
+	/* Whether something else stands where its socket, or the socket's lock, should be. */
 	bool (*socket_broken)(const char *path);
-	/* An endpoint of its own is there; `project` is the folder it is for, or "". */
+	/* One of its endpoints is listening; `project` is the folder that it serves, or "". */
 	int (*listening)(struct dialect_host *h, const char *project, struct endpoint *e);
 
-	/* A variable of its clients that asks for every message in the log. */
+	/* An environment variable of its clients that asks to log every message. */
 	const char *debug_variable;
-	/* Its conversations' names are this and a number. */
+	/* Its conversations are named by this and a number. */
 	const char *numbered;
-	/* How sessions and tasks that go wrong are worded; one dialect has each. */
+	/* How failures of sessions and of tasks are worded. Each is set by one dialect only. */
 	const struct session_wording *session_wording;
 	const struct task_wording *task_wording;
 	const struct dialect_token *token;
 };
 
-/* The settings of another dialect, which must be in the array. */
+/* The settings of another dialect, which must be among the hosts. */
 static inline const void *dialect_settings(const struct dialect_host *h, const struct dialect *of)
 {
 	const struct dialect_host *other = h->daemon->hosts;

@@ -1,4 +1,4 @@
-/* Who asks: two fields that ash's memory methods share with what koine adds to them. */
+/* Who is asking: two fields that ash's memory methods share with those that koine adds. */
 #pragma once
 
 #include "call/method.h"

@@ -4,7 +4,7 @@
 #include "engine/memory/embedding.h"
 #include "engine/memory/memory.h"
 
-/* Between before and handler: c->state. */
+/* In c->state, from `before` to the handler. */
 struct search_state {
 	struct embedding_question *question;
 	struct text vector;
@@ -15,7 +15,7 @@ static void on_vector(void *arg, struct text vector)
 	struct call *c = arg;
 	struct search_state *s = c->state;
 
-	/* Without memory for it, words alone will do. */
+	/* If there is no memory for the vector, the search goes by words alone. */
 	s->vector.data = vector.data ? arena_copy(&c->arena, vector.data, vector.len) : NULL;
 	s->vector.len = s->vector.data ? vector.len : 0;
 	call_go_on(c);

@@ -86,7 +86,7 @@ static const struct http_route routes[] = {
 	 .flags = ROUTE_WATCH},
 };
 
-/* OpenAI's clients look for an object; the others for a sentence. */
+/* OpenAI's clients expect an object, the others a message. */
 static void write_refusal(struct buf *body, const struct http_refusal *no)
 {
 	struct json j = json_writer(body);

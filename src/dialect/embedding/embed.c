@@ -1,6 +1,6 @@
 /*
- * One request: its texts go to the model on the loop, or nowhere; a reader's thread makes the
- * vectors and writes them.
+ * One request: the loop sends its texts to the model, if there is one; a reader's thread makes
+ * or decodes the vectors and writes them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,15 +27,15 @@ struct embed {
 	struct vectors_ask *ask; /* NULL: koine-hash makes them */
 };
 
-/* NULL: koine-hash. */
+/* NULL means koine-hash. */
 static struct embedding *model_of(const struct call *c)
 {
 	return memories_embedding(call_memories(c));
 }
 
-/* ---- the answer; on a reader's thread ---- */
+/* ---- the answer, on a reader's thread ---- */
 
-/* Where the settings name none, as the model's answer does. */
+/* If the settings name no model, the name in the model's answer is used. */
 static struct text name_of(const struct call *c, const struct vectors *v)
 {
 	struct text ours = vectors_model(model_of(c));
@@ -85,7 +85,7 @@ static void write_entry(struct json *j, const struct vectors *v, unsigned i, boo
 	json_end_object(j);
 }
 
-/* Nobody here knows what the model's tokens are: four bytes each is a usual guess. */
+/* The model's tokens are unknown here; four bytes for each is a common estimate. */
 static uint64_t count_tokens(const struct embed *e)
 {
 	uint64_t n = 0;
@@ -159,7 +159,7 @@ static struct done made(struct call *c, int r)
 	return r != 0 ? call_fail(c, r) : call_reply(c);
 }
 
-/* ---- the model; on the loop ---- */
+/* ---- asking the model, on the loop ---- */
 
 static void on_answer(void *arg, int r, const struct why *why)
 {
@@ -191,7 +191,7 @@ static struct done start(struct call *c, struct embed *e)
 	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, NULL);
 }
 
-/* ---- what was asked ---- */
+/* ---- parameters ---- */
 
 static bool is_blank(struct text t)
 {
@@ -258,7 +258,7 @@ struct done embedding_batch(struct call *c)
 		     (struct embed) {.shape = SHAPE_BATCH});
 }
 
-/* Vectors of one model must not pass for those of another. */
+/* Vectors of one model must not be taken for those of another. */
 static int check_model(struct call *c, struct text asked)
 {
 	struct text ours = vectors_model(model_of(c));
@@ -344,7 +344,7 @@ struct done embedding_info(struct call *c)
 	if (dim > 0)
 		json_uint(j, dim);
 	else
-		json_null(j); /* until it was asked for the first time */
+		json_null(j); /* until the model has been asked once */
 	json_member_bool(j, "builtin", !model);
 	json_member_str(j, "description",
 			model ? "the model of memory.embedding_url" : built_in_words);
@@ -357,7 +357,7 @@ struct done embedding_info(struct call *c)
 	return call_reply(c);
 }
 
-/* As OpenAI lists them; there is one. */
+/* In OpenAI's shape of a list, with a single model. */
 struct done embedding_models(struct call *c)
 {
 	struct json *j = call_result(c);

@@ -1,6 +1,6 @@
 /*
- * embedding: vectors for other programs' texts, over HTTP. Two endpoints that ocg's embedding
- * service has, and OpenAI's /v1/embeddings. There is no JSON-RPC here.
+ * embedding: vectors for other programs' texts, over HTTP. It has two endpoints of ocg's
+ * embedding service, and OpenAI's /v1/embeddings. There is no JSON-RPC here.
  */
 #pragma once
 
@@ -33,8 +33,8 @@ struct done embedding_openai(struct call *c);
 
 /* ---- vector_json.c ---- */
 
-/* A list of numbers, with digits enough to read back as the same floats. */
+/* Writes a list of numbers, with enough digits to read back the same floats. */
 void vector_write(struct json *j, const float *numbers, unsigned dim);
 
-/* The same as base64 of little-endian floats, a string. */
+/* Writes them as a string: base64 of little-endian floats. */
 void vector_write_base64(struct json *j, const float *numbers, unsigned dim);

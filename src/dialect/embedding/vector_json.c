@@ -9,7 +9,7 @@ void vector_write(struct json *j, const float *numbers, unsigned dim)
 
 	json_begin_array(j);
 	for (unsigned i = 0; i < dim; i++) {
-		/* Nine digits are enough for any float; a double of it would have seventeen. */
+		/* Nine digits are enough for any float; as a double it would take seventeen. */
 		int n = snprintf(text, sizeof(text), "%.9g", (double)numbers[i]);
 
 		json_raw(j, text, (size_t)n);
