@@ -1,10 +1,10 @@
 /*
- * aiwg: a project's command line and editors that hand tasks to a supervisor of agents.
- * Newline-delimited JSON-RPC on a socket in the project's own folder; whatever happens to
- * the project's tasks is told to every client that is connected.
+ * aiwg: a project's command line and editors, which hand tasks to a supervisor of agents.
+ * Newline-delimited JSON-RPC on a socket in the project's own folder; every connected client
+ * is told whatever happens to the project's tasks.
  *
- * Each endpoint is about one project: its settings are a struct aiwg_project. The same rows on
- * koine's socket are about all of them.
+ * Each endpoint serves one project: its settings are a struct aiwg_project. On koine's socket
+ * the same methods serve all projects.
  */
 #pragma once
 
@@ -23,15 +23,15 @@ struct engine;
 
 extern const struct dialect aiwg_dialect;
 
-/* Why a task has failed, in the sentences that its clients show. */
+/* Why a task has failed, in the words that its clients show. */
 extern const struct task_wording aiwg_task_wording;
 
-/* project.c: [project] of the settings, and its part in the daemon's life. */
+/* project.c: [project] in the settings, and the dialect's part in the daemon's life. */
 extern const struct dialect_section aiwg_section;
 extern const struct dialect_life aiwg_life;
 
 struct aiwg_settings {
-	char webhooks[PATH_LEN]; /* where rules of projects may call; "" for nowhere */
+	char webhooks[PATH_LEN]; /* where rules of projects may call; "": nowhere */
 };
 
 /* A job of the project's schedule. */
@@ -43,31 +43,31 @@ struct aiwg_job {
 /* The project that an endpoint serves. Its owner changes it while it runs, on the loop. */
 struct aiwg_project {
 	struct text folder; /* absolute */
-	bool watches;       /* files are watched */
+	bool watches;       /* its files are watched */
 	const struct text *paths;
 	unsigned n_paths;
-	uint64_t n_changes; /* that were seen */
+	uint64_t n_changes; /* changes seen so far */
 	bool schedules;
 	const struct aiwg_job *jobs;
 	unsigned n_jobs;
 };
 
-/* The folder whose tasks a call is about: that of its socket; on koine's socket the one that it
- * names, or {NULL, 0}. */
+/* The folder whose tasks a call is about: that of its socket, or on koine's socket the one that
+ * the call names, or {NULL, 0}. */
 struct text aiwg_folder(const struct call *c, const struct value *named);
 
 /* Fails with the refusal that a callback got. */
 struct done aiwg_fail(struct call *c, int r, const struct why *why);
 
-/* ---- params.c: parameters as the original takes and refuses them ---- */
+/* ---- params.c: parameters as the original accepts and refuses them ---- */
 
 int aiwg_explain_field(const struct field *f, const struct value *v, struct why *why);
 
-/* Whether JavaScript takes it for nothing: absent, null, false, 0, "". */
+/* Whether JavaScript treats it as false: absent, null, false, 0, "". */
 bool aiwg_is_nothing(const struct value *v);
 
-/* Reads a limit: a number, digits in a text, or nothing (0). Refuses a negative one, and what is
- * no number. */
+/* Reads a limit: a number, a string of digits, or nothing (0). Refuses negative numbers and
+ * anything else. */
 int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why);
 
 /* ---- task.c ---- */
@@ -88,20 +88,20 @@ void aiwg_write_task(struct json *j, const struct task *t, uint32_t members);
 /* ISO time, or null for 0. */
 void aiwg_write_time(struct json *j, const char *key, int64_t ms);
 
-/* The object `subsystems` of daemon.status; about all projects if the folder is {NULL, 0}. */
+/* The object `subsystems` of daemon.status; covers all projects if the folder is {NULL, 0}. */
 void aiwg_write_subsystems(struct json *j, const struct server *server, struct text folder);
 
-/* state.json as the original keeps it, for those who read it while nobody answers. */
+/* Writes state.json as the original does, for programs that read it while no daemon answers. */
 void aiwg_write_state(struct json *j, const struct endpoint *e, const char *health);
 
 /* The object that automation.status answers. */
 void aiwg_write_automation(struct json *j, struct engine *s, struct text folder);
 
-/* ---- event.c: what every client of a project is told ---- */
+/* ---- event.c: events for every client of a project ---- */
 
 struct aiwg_teller;
 
-/* After the engine has started. The endpoint must outlive it. */
+/* Call it after the engine has started. The endpoint must outlive the teller. */
 int aiwg_teller_start(struct endpoint *e, struct aiwg_teller **ret_teller);
 void aiwg_teller_free(struct aiwg_teller *t); /* accepts NULL */
 
@@ -111,7 +111,7 @@ void aiwg_tell_stopping(struct server *s);
 /* ---- handlers ---- */
 
 struct aiwg_submit_in {
-	struct text prompt; /* or what is said, of chat.send */
+	struct text prompt; /* for chat.send, the message */
 	struct text agent;
 	double priority;
 	const struct value *project;
@@ -128,7 +128,7 @@ struct aiwg_list_in {
 	const struct value *project;
 };
 
-/* Of methods with no other parameter. */
+/* For methods without other parameters. */
 struct aiwg_project_in {
 	const struct value *project;
 };

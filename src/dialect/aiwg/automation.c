@@ -1,4 +1,4 @@
-/* A project's rules are shown, and switched on and off. */
+/* Showing a project's rules, and switching them on and off. */
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/engine.h"
 #include "engine/automation/automation.h"
@@ -20,7 +20,7 @@ static void switched(void *arg, int r, const struct why *why)
 	const struct aiwg_rule_in *in = c->in;
 	struct json *j;
 
-	/* Everywhere else, what is not found is a task. */
+	/* Everywhere else in this dialect, REFUSE_NOT_FOUND is about a task. */
 	if (r == REFUSE_NOT_FOUND) {
 		(void)call_fail(c, refuse_field(&c->why, "ruleId", "Rule not found: %.*s",
 						TEXT_ARGS(in->id)));

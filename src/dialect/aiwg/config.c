@@ -9,7 +9,7 @@
 enum {
 	DEBOUNCE_MS = 500,
 	LIST_MAX = 64,
-	WRITTEN_MAX = 64 << 10, /* bytes of a trigger or action that is shown as it was written */
+	WRITTEN_MAX = 64 << 10, /* bytes of a trigger or action that is shown as written */
 };
 
 struct reader {
@@ -64,7 +64,7 @@ static bool is_true(const struct value *v)
 	return v && v->kind == VALUE_TRUE;
 }
 
-/* 0 if there is no number that makes sense. */
+/* Returns 0 if there is no sensible number. */
 static double number_in(const struct reader *r, const struct value *from, const char *key,
 			double max)
 {
@@ -84,7 +84,7 @@ static struct text text_in(const struct value *from, const char *key)
 	return value_text(value_find(from, key));
 }
 
-/* The texts of an array, or a single text. */
+/* Takes the strings of an array, or a single string. */
 static unsigned texts_in(struct reader *r, const struct value *v, const struct text **ret)
 {
 	struct text *list = arena_alloc(r->arena, LIST_MAX * sizeof(list[0]));
@@ -201,8 +201,8 @@ static bool read_trigger(struct reader *r, const struct value *rule, struct rule
 	ret->type = text_in(v, "type");
 	ret->source = text_in(v, "source");
 	ret->pattern = text_in(v, "pattern");
-	/* The original has no event log: a rule that names neither type nor source does not mean
-	 * its events. */
+	/* The original has no event log, so a rule that names neither type nor source does not
+	 * mean events of the log. */
 	ret->not_logged = ret->type.len == 0 && ret->source.len == 0;
 	return true;
 }
@@ -274,7 +274,7 @@ static bool read_rule(struct reader *r, const struct value *v, void *rule)
 	return read_trigger(r, v, ret) && read_action(r, v, ret) && read_conditions(r, v, ret);
 }
 
-/* ---- what to watch ---- */
+/* ---- watched folders ---- */
 
 static unsigned read_changes(const struct value *v)
 {
@@ -323,7 +323,7 @@ static void read_watch(struct reader *r, const struct value *root, struct aiwg_c
 				 read_watched, &ret->n_watched);
 }
 
-/* ---- what is due when ---- */
+/* ---- the schedule ---- */
 
 static bool read_job(struct reader *r, const struct value *v, void *job)
 {
@@ -352,7 +352,7 @@ static void read_schedule(struct reader *r, const struct value *root, struct aiw
 			      &ret->n_jobs);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole file ---- */
 
 static void read_limits(const struct reader *r, const struct value *root, struct aiwg_config *ret)
 {
@@ -368,7 +368,7 @@ static void read_limits(const struct reader *r, const struct value *root, struct
 	ret->queue = (unsigned)ceil(number_in(r, supervisor, "max_queue_depth", 1e6));
 }
 
-/* json_read says where it stopped only in its sentence: "... at byte N". */
+/* json_read reports the position only in its message: "... at byte N". */
 static unsigned fault_line(const struct reader *r, const struct why *why)
 {
 	const char *byte = strstr(why->text, "byte ");

@@ -1,6 +1,6 @@
 /*
- * A project's .aiwg/daemon.json, as the original reads it: limits, rules, what to watch, what is
- * due when. Everything is optional; what is wrong is reported with its line and left out.
+ * A project's .aiwg/daemon.json, read as the original does: limits, rules, watched folders,
+ * the schedule. Everything is optional; anything wrong is reported with its line and left out.
  */
 #pragma once
 
@@ -16,26 +16,26 @@ enum {
 };
 
 struct aiwg_watched {
-	struct text path;          /* as it was written: relative to the project, or absolute */
+	struct text path;          /* as written: relative to the project, or absolute */
 	unsigned changes;          /* bits of enum change */
 	const struct text *ignore; /* parts of paths below it, with "*" for anything */
 	unsigned n_ignore;
-	const struct text *extensions; /* how its files end; none: any */
+	const struct text *extensions; /* endings of its files; none: any file */
 	unsigned n_extensions;
 };
 
 struct aiwg_job_config {
 	struct text id;
 	struct text cron;
-	const struct value *action; /* told with the event; may be NULL */
+	const struct value *action; /* sent along with the event; may be NULL */
 	struct text where;          /* "FILE:LINE" */
 };
 
 struct aiwg_config {
-	unsigned parallel;    /* daemon.max_parallel_actions; 0: not said */
-	int64_t timeout_ms;   /* daemon.action_timeout_minutes; 0: not said */
-	unsigned queue;       /* supervisor.max_queue_depth; 0: not said */
-	int64_t heartbeat_ms; /* daemon.heartbeat_interval_seconds; 0: not said */
+	unsigned parallel;    /* daemon.max_parallel_actions; 0: not given */
+	int64_t timeout_ms;   /* daemon.action_timeout_minutes; 0: not given */
+	unsigned queue;       /* supervisor.max_queue_depth; 0: not given */
+	int64_t heartbeat_ms; /* daemon.heartbeat_interval_seconds; 0: not given */
 	struct rule *rules;
 	unsigned n_rules;
 	bool watch;
@@ -50,8 +50,8 @@ struct aiwg_config {
 typedef void (*aiwg_complain_fn)(void *arg, const char *sentence);
 
 /*
- * Its parts are in the arena, or point into `text`, which must live as long. Complaints name
- * `file`. Refuses what is no JSON object, with the line.
+ * The result is in the arena or points into `text`, which must live as long. Complaints name
+ * `file`. Refuses a text that is not a JSON object, with the line.
  */
 int aiwg_config_read(struct arena *a, const char *file, struct text text, struct text project,
 		     aiwg_complain_fn complain, void *arg, struct aiwg_config *ret_config,

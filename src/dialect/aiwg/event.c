@@ -1,7 +1,7 @@
 /*
- * Every client that is connected to a project is told what happens there, without asking. Each
- * endpoint has one subscription: an event is worded once and then sent to all. A client that
- * does not read loses it; that is counted, and nobody waits.
+ * Every client connected to a project is told what happens there, without asking. Each
+ * endpoint has one subscription: an event is worded once, then sent to all. A client that does
+ * not read loses the event; that is counted, and nobody waits.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,11 +19,10 @@
 
 enum { MEMBERS_MAX = 6, EVENT_BYTES_MAX = 1 << 20 };
 
-/* A member of params. Without a value it is null; one whose name begins with '?' is left out
- * then. */
+/* A member of params. It is null if there is no value, or left out if its name begins with '?'. */
 struct told_member {
 	const char *name;
-	const char *from; /* in the event's data; NULL: the same name */
+	const char *from; /* name in the event's data; NULL: the same */
 };
 
 struct told {
@@ -187,7 +186,7 @@ void aiwg_tell_stopping(struct server *s)
 	list_for_each (at, following, &s->clients) {
 		struct client *client = list_entry(at, struct client, link);
 
-		/* The client that asked for the stop learns it from its answer, which comes
+		/* The client that asked for the stop learns of it from its answer, which comes
 		 * first. */
 		if (client->endpoint->dialect == &aiwg_dialect && !client->pumping)
 			(void)client_notify(client, text, (size_t)n);

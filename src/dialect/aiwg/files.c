@@ -57,7 +57,7 @@ static int open_place(const char *folder, const char *file, const char **ret_nam
 	return fd;
 }
 
-/* Refuses what must not stand where a folder is or will be made. */
+/* Refuses anything that must not be where a folder is or will be made. */
 static int check_folder(int at, const char *folder, const char *name, struct why *why)
 {
 	struct stat st;
@@ -85,7 +85,7 @@ int project_check(const char *folder, struct why *why)
 	CLEANUP(closep) int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r;
 
-	/* The folder will be made. */
+	/* The folder will be created. */
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0)
@@ -113,7 +113,7 @@ static int open_new(int at, const char *name)
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
 	int fd = openat(at, name, flags, 0600);
 
-	/* A daemon that was killed has left it. */
+	/* A daemon that was killed has left the file behind. */
 	if (fd < 0 && errno == EEXIST && unlinkat(at, name, 0) == 0)
 		fd = openat(at, name, flags, 0600);
 	return fd < 0 ? -errno : fd;
@@ -141,11 +141,11 @@ int project_file_write(const char *folder, const char *file, struct text text)
 	return r;
 }
 
-/* Opens a log for appending. One that the original made may be readable for all, which is mended.
- * One with a second name is not what it seems to be, and is refused. */
+/* Opens a log for appending. A log that the original made may be readable by everybody; that is
+ * corrected. A file with a second name (a hard link) may not be what it seems, and is refused. */
 static int open_log(int at, const char *name, struct stat *ret_st)
 {
-	/* O_NONBLOCK: a FIFO there must not hold us. */
+	/* O_NONBLOCK: a FIFO must not block us. */
 	int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	int fd = openat(at, name, flags, 0600);
 	int r = 0;
@@ -190,7 +190,7 @@ int project_file_read(const char *folder, const char *file, struct buf *out)
 
 	if (at < 0)
 		return at;
-	/* O_NONBLOCK: a FIFO there must not hold us. */
+	/* O_NONBLOCK: a FIFO must not block us. */
 	fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	return fd < 0 ? -errno : file_read_all(fd, out);
 }
@@ -204,7 +204,7 @@ bool project_file_exists(const char *folder, const char *file)
 	return at >= 0 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Some network file systems do not have RENAME_NOREPLACE. */
+/* Some network file systems do not support RENAME_NOREPLACE. */
 static int rename_to_free(int at, const char *from, const char *to)
 {
 	if (renameat2(at, from, at, to, RENAME_NOREPLACE) == 0)
@@ -234,7 +234,7 @@ int project_file_put_aside(const char *folder, const char *file, const char *suf
 	return r;
 }
 
-/* ---- whose daemon it is ---- */
+/* ---- the pid file ---- */
 
 int project_pid_write(const char *folder)
 {
@@ -278,7 +278,7 @@ static size_t string_len(struct text json, size_t at)
 	return at + n < json.len ? n + 1 : json.len - at;
 }
 
-/* `json` has no white space. */
+/* `json` must have no white space. */
 void project_indent(struct text json, struct buf *out)
 {
 	unsigned depth = 0;

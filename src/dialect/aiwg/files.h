@@ -1,13 +1,13 @@
 /*
- * Files in a project's folder: those by which the original's command line knows a running daemon
- * (.aiwg/daemon.pid, .aiwg/daemon/state.json, .aiwg/daemon/heartbeat), its log, and those it has
- * left.
+ * Files in a project's folder: those by which the original's command line recognises a running
+ * daemon (.aiwg/daemon.pid, .aiwg/daemon/state.json, .aiwg/daemon/heartbeat), its log, and
+ * files that the original left behind.
  *
- * Each but the log is written beside its place and moved there, so that nobody reads half a file.
- * They are readable for us only, because they hold prompts.
+ * Except for the log, each is written to a temporary file and renamed, so that nobody reads
+ * half a file. Only we can read them, because they hold prompts.
  *
- * A project may be somebody else's work: a link there, of a folder or of a file, is never
- * followed, and folders must be ours or root's.
+ * A project may be somebody else's work: links to folders or files there are never followed,
+ * and folders must belong to us or to root.
  */
 #pragma once
 
@@ -27,30 +27,30 @@
 #define PROJECT_TASKS     ".aiwg/daemon/tasks.json"
 #define PROJECT_LOG       ".aiwg/daemon/daemon.log"
 
-/* Refuses folders that cannot be trusted, and names the project. What does not exist yet will be
- * made. */
+/* Refuses folders that cannot be trusted, naming the project. A folder that does not exist yet
+ * is fine: it will be created. */
 int project_check(const char *folder, struct why *why);
 
 /* Whether something else stands where its socket, or the socket's lock, should be. */
 bool project_socket_broken(const char *path);
 
-/* Any thread. */
+/* May be called on any thread. */
 int project_file_write(const char *folder, const char *name, struct text text);
 
-/* Appends to a file. One that would become longer than max is first renamed to NAME.1, which
- * replaces an older one. */
+/* Appends to a file. A file that would grow beyond max is first renamed to NAME.1, replacing an
+ * older one. */
 int project_file_append(const char *folder, const char *name, struct text text, size_t max);
 
-/* -ENOENT when there is none; -EFBIG when it is larger than the buffer may become. */
+/* -ENOENT if there is no such file; -EFBIG if it is larger than the buffer's maximum. */
 int project_file_read(const char *folder, const char *name, struct buf *out);
 
-/* Whether anything is there, of whatever type. */
+/* Whether there is a file of any type. */
 bool project_file_exists(const char *folder, const char *name);
 
-/* Renames it to NAME and the suffix, with a number behind if that is taken. */
+/* Renames it to NAME plus the suffix, followed by a number if that is taken. */
 int project_file_put_aside(const char *folder, const char *name, const char *suffix);
 
-/* The file with our pid; it is removed only while it still has ours. */
+/* The file with our pid. It is removed only if it still holds our pid. */
 int project_pid_write(const char *folder);
 void project_pid_remove(const char *folder);
 

@@ -23,8 +23,8 @@ struct heartbeat {
 	const struct endpoint *endpoint;
 	const struct background *background;
 	struct ticker *ticker;
-	bool running; /* the pid file is there */
-	/* On its way to the disk, on a reader's thread: a slow disk must not hold the loop. */
+	bool running; /* the pid file was written */
+	/* Being written on a reader's thread: a slow disk must not block the loop. */
 	struct work work;
 	bool writing;
 	struct buf state;
@@ -73,7 +73,8 @@ static int put_both(const char *folder, const struct buf *state, const struct bu
 	return r != 0 ? r : put(folder, PROJECT_HEARTBEAT, beat);
 }
 
-/* Writes at the start and at the end, in buffers of its own: a thread may still use the others. */
+/* Writes at the start and at the end, with buffers of its own: a thread may still be using the
+ * others. */
 static int write_now(const struct heartbeat *h, const char *health)
 {
 	CLEANUP(buf_donep) struct buf state;
@@ -94,7 +95,7 @@ static int write_run(struct work *w, int lane)
 	return put_both(h->folder, &h->state, &h->beat);
 }
 
-/* The folder may be gone, or the disk full; no client depends on it. */
+/* The folder may be gone or the disk full. No client depends on these files. */
 static void write_finished(struct work *w, int result)
 {
 	struct heartbeat *h = list_entry(w, struct heartbeat, work);

@@ -1,6 +1,6 @@
 /*
- * The files by which the original's command line knows a running daemon: its pid, and now and then
- * how it is (state.json) and that it is there (heartbeat).
+ * The files by which the original's command line recognises a running daemon: its pid and, at
+ * intervals, its state (state.json) and a sign of life (heartbeat).
  */
 #pragma once
 
@@ -9,8 +9,8 @@
 
 struct heartbeat;
 
-/* Writes them now, and again every every_ms (0: 30 seconds). A failure is logged and does not keep
- * koined from starting. The folder and the endpoint must outlive it. */
+/* Writes them now, and again every every_ms (0: 30 seconds). A failure is logged and does not
+ * keep koined from starting. The folder and the endpoint must outlive the heartbeat. */
 int heartbeat_start(const struct dialect_means *daemon, const char *folder, struct endpoint *e,
 		    int64_t every_ms, struct heartbeat **ret_heartbeat);
 

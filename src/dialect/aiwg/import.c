@@ -16,7 +16,7 @@ static int64_t time_in(const struct value *v, const char *key)
 	return clock_parse_iso(value_text(value_find(v, key)), &ms) && ms > 0 ? ms : 0;
 }
 
-/* A text as it is; any other value as JSON. */
+/* A string is taken as it is, any other value as JSON. */
 static int words_in(struct arena *a, const struct value *v, const char *key, struct text *ret)
 {
 	const struct value *found = value_find(v, key);
@@ -69,7 +69,7 @@ static int read_texts(struct arena *a, const struct value *v, struct task *row)
 	return r;
 }
 
-/* A task that was running ended with its daemon. */
+/* A task that was running has ended with its daemon. */
 static void settle(struct task *row, int64_t now_ms)
 {
 	if (row->state == TASK_QUEUED && !usable(row->prompt, TASK_PROMPT_MAX)) {
@@ -86,7 +86,7 @@ static void settle(struct task *row, int64_t now_ms)
 		row->created_ms = now_ms;
 }
 
-/* Sets *ret_found if the task can be kept. */
+/* Sets *ret_found if the task can be used. */
 static int read_task(struct arena *a, const struct value *v, int64_t now_ms,
 		     struct printed_task *task, bool *ret_found)
 {
@@ -105,7 +105,7 @@ static int read_task(struct arena *a, const struct value *v, int64_t now_ms,
 	row->completed_ms = time_in(v, "completedAt");
 	r = read_texts(a, v, row);
 	settle(row, now_ms);
-	/* What a queued task may have printed is no part of what it will print. */
+	/* A queued task starts afresh, so earlier output is dropped. */
 	if (r == 0 && row->state != TASK_QUEUED)
 		r = words_in(a, v, "output", &task->output);
 	return r;

@@ -14,8 +14,8 @@
 #include "engine/event/event.h"
 
 enum {
-	DETAIL_MAX = 200,       /* bytes of a prompt, of an error */
-	WAITING_MAX = 64 << 10, /* bytes of lines; more are lost */
+	DETAIL_MAX = 200,       /* bytes of a prompt or an error */
+	WAITING_MAX = 64 << 10, /* bytes of lines not written yet; more are lost */
 	FILE_MAX = 1 << 20,
 };
 
@@ -24,7 +24,7 @@ struct project_log {
 	const struct background *background;
 	struct event_subscriber *subscriber;
 	struct buf waiting;
-	struct buf writing; /* belongs to a thread while there is work */
+	struct buf writing; /* belongs to a thread while `busy` */
 	struct work work;
 	bool busy;
 };
@@ -64,7 +64,7 @@ static void written(struct work *w, int result)
 	write_waiting(l);
 }
 
-/* Writes on a thread: a slow disk must not hold the loop. */
+/* Writes on a thread: a slow disk must not block the loop. */
 static void write_waiting(void *arg)
 {
 	struct project_log *l = arg;
@@ -103,7 +103,7 @@ static void say(struct project_log *l, int64_t time_ms, const char *words, struc
 	buf_add_char(&l->waiting, '\n');
 }
 
-/* "task.failed" and its error: "Task ID failed: ERROR". */
+/* "task.failed" with its error becomes "Task ID failed: ERROR". */
 static int on_event(void *arg, const struct event *e)
 {
 	struct text detail = packed_text(packed_find(e->data, "prompt"));
@@ -124,7 +124,7 @@ static int on_gone(void *arg, int64_t n)
 	return 0;
 }
 
-/* Writes at once: there may be no thread yet, or none any more. */
+/* Writes at once: the threads may not have started yet, or may have ended. */
 static void say_of_us(struct project_log *l, const char *what)
 {
 	char words[64];

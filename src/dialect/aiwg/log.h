@@ -1,6 +1,6 @@
 /*
- * A project's daemon.log, which the original's `logs` shows: a line "[TIME] words" for each thing
- * that happens. What cannot be written is lost, and nobody waits for it.
+ * A project's daemon.log, which the original's `logs` shows: a line "[TIME] words" for each
+ * thing that happens. Lines that cannot be written are lost; nobody waits for them.
  */
 #pragma once
 
@@ -10,8 +10,8 @@ struct background;
 struct events;
 struct project_log;
 
-/* Logs that koined has started, and from then on what happens to tasks of that folder. The
- * folder's text must outlive it. */
+/* Logs that koined has started, and from then on what happens to that folder's tasks. The
+ * folder's text must outlive the log. */
 int project_log_start(struct events *events, const struct background *b, struct text folder,
 		      struct project_log **ret_log);
 

@@ -1,4 +1,4 @@
-/* Parameters as the original takes them, and its words for those that it refuses. */
+/* Parameters as the original accepts them, and its words for those that it refuses. */
 #include <math.h>
 #include <stdio.h>
 
@@ -39,7 +39,7 @@ static bool read_number(const struct value *v, double *ret)
 	struct value digits = *v;
 
 	if (v->kind == VALUE_STRING) {
-		/* strtod would also take hex and "inf", which are no numbers here. */
+		/* strtod would also accept hex and "inf", which are not numbers here. */
 		for (uint32_t i = 0; i < v->len; i++)
 			if (!memchr("0123456789.+-eE", v->text[i], 15))
 				return false;
@@ -60,7 +60,7 @@ int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why)
 	return 0;
 }
 
-/* ---- why a task has failed, as Node says it ---- */
+/* ---- why a task has failed, in Node's words ---- */
 
 static int refuse_program(struct why *why, const char *name)
 {

@@ -1,6 +1,6 @@
 /*
- * The projects that koined serves: each has a socket in its folder, settings of its own there
- * (.aiwg/daemon.json), files that say that a daemon runs, and rules.
+ * The projects that koined serves. Each has a socket in its folder, settings of its own there
+ * (.aiwg/daemon.json), files that show that a daemon runs, and rules.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,10 +26,10 @@ enum {
 	IMPORT_ARENA_MAX = 1 << 30,
 };
 
-/* What a daemon.json said. Replaced as a whole. */
+/* The contents of a daemon.json. Replaced as a whole. */
 struct project_config {
 	struct arena arena;
-	struct buf text; /* which it points into */
+	struct buf text; /* the config points into it */
 	struct aiwg_config config;
 	char digest[DIGEST_HEX_LEN + 1]; /* "": there is no file */
 	struct trust_offer offer;
@@ -43,12 +43,12 @@ struct project {
 	struct aiwg_project shown;
 	struct endpoint *endpoint;
 	struct aiwg_teller *teller;
-	bool first; /* the first of its folder; only this one has what follows */
+	bool first; /* the first socket of its folder; only this one has what follows */
 	struct project_config *config;
 	struct project_watch *watch;
 	struct project_log *log;
 	struct heartbeat *heartbeat;
-	bool unused; /* its settings are new, and its rules not started yet */
+	bool unused; /* the config is new, and its rules are not started yet */
 };
 
 static struct list *projects(const struct dialect_host *h)
@@ -126,7 +126,7 @@ static int parse_config(const struct project *p, struct project_config *c, struc
 	char file[PATH_LEN + 32];
 	int r = project_file_read(p->folder, PROJECT_CONFIG, &c->text);
 
-	/* Without the file everything has its default. */
+	/* Without the file, everything has its default. */
 	if (r == -ENOENT)
 		return 0;
 	snprintf(file, sizeof(file), "%s/%s", p->folder, PROJECT_CONFIG);
@@ -137,7 +137,7 @@ static int parse_config(const struct project *p, struct project_config *c, struc
 				&c->config, why);
 }
 
-/* Lists what in it would act, and computes its digest, by which it is recognised. */
+/* Lists what would act, and computes the digest by which the file is recognised. */
 static int make_offer(const struct project *p, struct project_config *c)
 {
 	const struct aiwg_settings *settings = p->host->settings;
@@ -150,7 +150,7 @@ static int make_offer(const struct project *p, struct project_config *c)
 	return r;
 }
 
-/* An offer is made even of a file that cannot be read; it is empty then. */
+/* There is an offer even for a file that cannot be read; then it is empty. */
 static void sign_offer(struct project *p, struct project_config *c)
 {
 	c->offer.folder = p->shown.folder;
@@ -159,7 +159,7 @@ static void sign_offer(struct project *p, struct project_config *c)
 	c->offer.arg = p;
 }
 
-/* The original prefers these files to daemon.json. */
+/* The original prefers these files to daemon.json; koined does not read them. */
 static void tell_unread(const struct project *p)
 {
 	static const char *const names[] = {PROJECT_YAML, PROJECT_YML};
@@ -171,7 +171,7 @@ static void tell_unread(const struct project *p)
 	}
 }
 
-/* A file that cannot be read changes nothing, and is logged. */
+/* A file that cannot be read changes nothing; that is logged. */
 static int read_config(struct project *p)
 {
 	struct project_config *c = calloc(1, sizeof(*c));
@@ -237,8 +237,8 @@ static int import_text(const struct project *p, struct text text, struct task_im
 	return r;
 }
 
-/* Takes over, once, the tasks that the original has kept. A file that cannot be read is left where
- * it is, and the project begins without it. */
+/* Imports, once, the tasks that the original has kept. If the file cannot be read, it stays
+ * where it is, and the project starts without it. */
 static void import(const struct project *p)
 {
 	struct task_import in = {.output_folder = p->host->daemon->task_folder,
@@ -281,7 +281,7 @@ static void count_held(void *n, struct text id)
 	(*(unsigned *)n)++;
 }
 
-/* Logged each time its files are read: who wants them to act has to look at them. */
+/* Logged each time the files are read: somebody has to review them before they may act. */
 static void tell_untrusted(const struct project *p, enum trust_state state)
 {
 	const struct trust_offer *o = &p->config->offer;
@@ -295,7 +295,7 @@ static void tell_untrusted(const struct project *p, enum trust_state state)
 		 p->folder, trust_state_name(state), o->n_rules, o->n_watches, o->n_jobs, n_held);
 }
 
-/* Its rules act, and its files and times are watched, only if they are trusted. */
+/* Rules act, and files and times are watched, only if the project's files are trusted. */
 static int start_rules(struct project *p)
 {
 	struct engine *s = p->host->daemon->engine;
@@ -368,8 +368,8 @@ static int reload_project(struct project *p)
 {
 	int r = read_config(p);
 
-	/* If nothing new was read, what was there goes on. Rules come first, because the offer
-	 * they had is freed. */
+	/* If nothing new was read, the old rules stay. Rules come first, because the offer they
+	 * had is freed. */
 	if (r == 0 && p->unused)
 		r = start_rules(p);
 	return r != 0 ? r : set_limits(p);
@@ -421,7 +421,7 @@ static int free_all(struct dialect_host *h, struct why *why)
 	return 0;
 }
 
-/* ---- its part in the daemon's life ---- */
+/* ---- the dialect's part in the daemon's life ---- */
 
 static const struct setting rows[] = {
 	{"project", "webhooks", SET_TEXT, SETTING_TEXT(struct aiwg_settings, webhooks),

@@ -1,4 +1,4 @@
-/* How the daemon and its parts are, for daemon.status and for state.json. */
+/* The state of the daemon and its parts, for daemon.status and state.json. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ void aiwg_write_time(struct json *j, const char *key, int64_t ms)
 	json_member_str(j, key, ms > 0 ? text : NULL);
 }
 
-/* The first characters, not bytes, of a text. */
+/* Returns the first characters (not bytes) of a text. */
 static struct text shown(struct text t)
 {
 	size_t n = 0;
@@ -52,7 +52,7 @@ static void write_tasks(struct json *j, const struct task *const *tasks, unsigne
 	json_end_array(j);
 }
 
-/* `max` is the reader's name for the limit. */
+/* `max` is the name that the reader expects for the limit. */
 static void write_supervisor(struct json *j, struct engine *s, struct text folder, const char *max)
 {
 	const struct task *const *tasks = NULL;
@@ -88,7 +88,7 @@ static void write_stats(struct json *j, struct engine *s, struct text folder)
 
 /* ---- files and times ---- */
 
-/* The project of an endpoint, if it has that folder; {NULL, 0} means any folder. */
+/* Returns the endpoint's project if it has that folder; {NULL, 0} means any folder. */
 static const struct aiwg_project *project_at(const struct endpoint *e, struct text folder)
 {
 	const struct aiwg_project *p = e->settings;
@@ -98,7 +98,7 @@ static const struct aiwg_project *project_at(const struct endpoint *e, struct te
 	return !folder.data || text_equal(p->folder, folder) ? p : NULL;
 }
 
-/* A folder may have several sockets, but its project counts once. */
+/* A folder may have several sockets, but its project is counted once. */
 static bool is_first(const struct server *s, const struct endpoint *e)
 {
 	const struct aiwg_project *p = e->settings;
@@ -114,7 +114,7 @@ static bool is_first(const struct server *s, const struct endpoint *e)
 	return true;
 }
 
-/* The next project of the folder, each once; `at` begins with the first endpoint. */
+/* Returns the next project of the folder, each only once. `at` starts at the first endpoint. */
 static const struct aiwg_project *next_project(const struct server *s, struct text folder,
 					       const struct list **at)
 {
@@ -279,7 +279,7 @@ static const struct member execution_members[] = {
 
 static const struct portrait execution_shown = PORTRAIT(struct rule_execution, execution_members);
 
-/* As it was written, if it was. */
+/* Written as in the file, if that is known. */
 static void write_part(struct json *j, const char *key, const struct value *written,
 		       const struct rule *r, uint32_t members)
 {
@@ -334,7 +334,7 @@ void aiwg_write_automation(struct json *j, struct engine *s, struct text folder)
 	json_end_object(j);
 }
 
-/* ---- all of it ---- */
+/* ---- all subsystems ---- */
 
 void aiwg_write_subsystems(struct json *j, const struct server *server, struct text folder)
 {
@@ -373,7 +373,7 @@ struct done aiwg_daemon_status(struct call *c)
 	return call_reply(c);
 }
 
-/* ---- the file ---- */
+/* ---- state.json ---- */
 
 static void write_monitors(struct json *j, const struct server *s, struct text folder)
 {

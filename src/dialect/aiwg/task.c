@@ -1,4 +1,4 @@
-/* A project's tasks: submitted, cancelled, shown. */
+/* A project's tasks: submitting, cancelling, showing. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -58,7 +58,7 @@ void aiwg_write_task(struct json *j, const struct task *t, uint32_t which)
 	json_members(j, &task_shown, (struct selection) {which}, t, 0);
 }
 
-/* A text that was cut may begin inside a character. */
+/* A text whose beginning was cut off may begin inside a character. */
 static struct text whole_characters(struct text t)
 {
 	size_t n = 0;
@@ -70,7 +70,7 @@ static struct text whole_characters(struct text t)
 	return (struct text) {.data = t.data + n, .len = t.len - n};
 }
 
-/* In a list a text is cut to so many bytes, without splitting a character. */
+/* In a list, a text is cut to this many bytes without splitting a character. */
 static struct text list_text(struct text t)
 {
 	if (t.len >= TASK_LIST_TEXT)
@@ -83,16 +83,16 @@ static void write_task(const struct call *c, struct json *j, const struct task *
 {
 	struct task shown = *task;
 
-	/* Results of other states are in koine's own task.show. */
+	/* koine's own task.show has the results of tasks in other states. */
 	if (shown.state != TASK_COMPLETED)
 		shown.result = (struct text) {0};
-	/* Only metadata that was unpacked is shown. */
+	/* Metadata is shown only in its unpacked form. */
 	shown.metadata.bytes = (struct text) {0};
 	json_begin_object(j);
 	aiwg_write_task(j, &shown, AIWG_TASK);
 	json_member_text(j, "output", whole_characters(output));
 	aiwg_write_task(j, &shown, AIWG_METADATA);
-	/* The original's clients know the thirteen members above. */
+	/* The original's clients know only the thirteen members above. */
 	if (c->dialect != &aiwg_dialect)
 		aiwg_write_task(j, &shown, AIWG_FOLDERS);
 	json_end_object(j);
@@ -126,7 +126,7 @@ static struct done submit(struct call *c, const struct task_new *task)
 	return call_settled(c);
 }
 
-/* To the original, "" is missing. */
+/* The original treats "" as missing. */
 static int need_text(struct call *c, struct text t, unsigned field)
 {
 	if (t.len > 0)
@@ -143,7 +143,7 @@ struct done aiwg_task_submit(struct call *c)
 			 .prompt = in->prompt,
 			 .agent = in->agent.len > 0 ? in->agent : (struct text) {0},
 			 .priority = in->priority},
-		/* The original's clients look for the pid at once. */
+		/* The original's clients expect the pid at once. */
 		.until_begun = c->dialect == &aiwg_dialect,
 	};
 	int r = need_text(c, in->prompt, 0);
@@ -211,7 +211,7 @@ struct listing {
 	unsigned n;
 };
 
-/* False: no task can be in such a state. */
+/* Returns false if no task can be in that state. */
 static bool read_state(const struct value *v, int *ret_state)
 {
 	enum task_state state;
@@ -225,7 +225,7 @@ static bool read_state(const struct value *v, int *ret_state)
 	return true;
 }
 
-/* The words are kept for as long as the task does not change. */
+/* The rendered task is kept until the task changes. */
 static void write_task_now(const struct call *c, struct json *j, const struct task *t)
 {
 	struct buf *words = task_rendered(call_tasks(c), t, c->dialect);

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Refuses what could lead elsewhere than it seems to: a user name before the host, "..", and
- * characters that not every program reads alike. */
+/* Refuses an address that could lead somewhere else than it seems to: a user name before the
+ * host, "..", and characters that not all programs read alike. */
 static bool is_plain(struct text url)
 {
 	const char *host = memmem(url.data, url.len, "://", 3);
@@ -19,7 +19,7 @@ static bool is_plain(struct text url)
 	       !memmem(url.data, url.len, "%2e", 3) && !memmem(url.data, url.len, "%2E", 3);
 }
 
-/* "https://a.example" is not the beginning of "https://a.example.org". */
+/* "https://a.example" does not count as a beginning of "https://a.example.org". */
 static bool begins(struct text url, struct text with)
 {
 	if (with.len == 0 || url.len < with.len || memcmp(url.data, with.data, with.len) != 0)

@@ -6,13 +6,13 @@
 #include "dialect/aiwg/config.h"
 #include "engine/automation/trust.h"
 
-/* Whether a project's rule may call this address. `allowed` has beginnings of addresses, separated
- * by spaces; each matches whole parts of an address only. */
+/* Whether a project's rule may call this address. `allowed` lists beginnings of addresses,
+ * separated by spaces; each matches only whole parts of an address. */
 bool project_webhook_allowed(const char *allowed, struct text url);
 
-/* Marks the rules that may not call their address. */
+/* Marks the rules that must not call their address. */
 void project_forbid(const char *allowed, struct aiwg_config *c);
 
-/* Lists its rules, watches and jobs, without folder and digest. The lists are in the arena or the
- * config. */
+/* Lists the rules, watches and jobs; folder and digest are left to the caller. The lists are in
+ * the arena or the config. */
 int project_offer(struct arena *a, const struct aiwg_config *c, struct trust_offer *ret_offer);

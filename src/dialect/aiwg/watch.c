@@ -18,10 +18,10 @@
 enum {
 	LOOK_AT_LEAST_MS = 60 * 1000, /* because people may set the clock */
 	IGNORE_MAX = 256,             /* bytes of a pattern */
-	CHANGES_MAX = 4096,           /* changed files that are not told yet */
+	CHANGES_MAX = 4096,           /* changed files not yet reported */
 };
 
-/* A folder that is watched. */
+/* A watched folder. */
 struct watched {
 	struct project_watch *owner;
 	const struct aiwg_watched *config;
@@ -96,7 +96,8 @@ static bool has_extension(const struct aiwg_watched *w, const char *path)
 	return w->n_extensions == 0;
 }
 
-/* The path relative to the project, if it is below it; its own tools name files like that. */
+/* Returns the path relative to the project, if it is below it; the project's own tools name
+ * files like that. */
 static const char *relative(const struct project_watch *w, const char *path)
 {
 	size_t n = w->shown->folder.len;
@@ -113,7 +114,7 @@ static bool is_at_or_below(const char *path, const char *folder)
 	return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* Files that koined and agents write all the time, however the folder is reached. */
+/* Whether it is a file that koined and agents write all the time, however the folder is reached. */
 static bool is_ours(const struct watched *w, const char *below)
 {
 	char whole[2 * PATH_MAX];
@@ -138,7 +139,7 @@ static bool take(void *arg, enum change change, const char *below)
 	return true;
 }
 
-/* Made and then written is still made. */
+/* A file that is created and then written still counts as created. */
 static enum change merge(enum change before, enum change now)
 {
 	return before == CHANGE_CREATE && now != CHANGE_DELETE ? CHANGE_CREATE : now;
@@ -162,7 +163,7 @@ static void tell_change(void *arg, enum change change, const char *path)
 	arena_done(&arena);
 }
 
-/* Removes what means nothing: "//", "/./", and a slash or "/." at the end. */
+/* Removes parts without meaning: "//", "/./", and a slash or "/." at the end. */
 static void simplify(char *path)
 {
 	char *to = path;
@@ -322,7 +323,7 @@ static int start_clock(struct project_watch *w)
 	return 0;
 }
 
-/* ---- both ---- */
+/* ---- start and stop ---- */
 
 static void show(struct project_watch *w)
 {

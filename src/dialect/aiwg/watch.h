@@ -1,6 +1,6 @@
 /*
- * Files that change and times that come in a project. As its daemon.json asks, both become
- * events for its rules ("watch": file.create, file.modify, file.delete; "schedule": cron.fired).
+ * Changing files and scheduled times in a project. As its daemon.json asks, both become events
+ * for its rules ("watch": file.create, file.modify, file.delete; "schedule": cron.fired).
  */
 #pragma once
 
@@ -9,8 +9,8 @@
 
 struct project_watch;
 
-/* Config and `shown` must outlive it; it keeps in `shown` what the status tells. What cannot be
- * watched, and an invalid time, is logged and left out. */
+/* The config and `shown` must outlive it; it keeps in `shown` what the status reports. Folders
+ * that cannot be watched, and invalid times, are logged and left out. */
 int project_watch_start(struct loop *l, struct engine *s, const struct aiwg_config *config,
 			struct aiwg_project *shown, struct project_watch **ret_watch);
 void project_watch_free(struct project_watch *w); /* accepts NULL */
