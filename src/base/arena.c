@@ -26,7 +26,7 @@ static void block_use(struct arena *a, struct arena_block *block)
 	a->end = block->data + block->size;
 }
 
-/* Blocks are counted while there is a room, and taken off when they go. */
+/* If there is a room, blocks are counted there, and uncounted when they are freed. */
 static void uncount(struct arena *a, size_t size)
 {
 	size_t n = size < a->counted ? size : a->counted;
@@ -97,7 +97,7 @@ void *arena_more(struct arena *a, size_t n)
 	size_t left = a->max - a->used;
 	struct arena_block *block;
 
-	/* n was rounded up by the caller; 0 here means that it overflowed. */
+	/* The caller has rounded n up; 0 here means that it overflowed. */
 	if (n == 0 || n > left || n > SIZE_MAX - sizeof(*block))
 		return NULL;
 	if (size > LARGEST_STEP)

@@ -1,7 +1,7 @@
 /*
- * Memory that is freed all at once: a call's. Pieces are never freed alone.
+ * Memory that is freed all at once, such as a call's. Pieces are never freed alone.
  *
- * The first block is kept over a reset, so that a small call costs no malloc.
+ * The first block survives a reset, so that a small call costs no malloc.
  */
 #pragma once
 
@@ -20,13 +20,13 @@ struct arena {
 	struct arena_block *newest;
 	size_t used; /* bytes in all blocks */
 	size_t max;
-	struct room *room; /* NULL, or where blocks behind the first ROOM_FREE bytes are counted */
+	struct room *room; /* counts what blocks need beyond the first ROOM_FREE bytes; or NULL */
 	size_t counted;
-	bool sure;    /* it has room in any case */
-	bool starved; /* NULL was for want of room */
+	bool sure;    /* never refused room */
+	bool starved; /* the last NULL was for lack of room */
 };
 
-/* A place to go back to. */
+/* A point to return to. */
 struct arena_mark {
 	char *at;
 	char *end;
@@ -36,7 +36,7 @@ struct arena_mark {
 void arena_init(struct arena *a, size_t max);
 void arena_done(struct arena *a);
 
-/* Gives everything back except one small block. */
+/* Frees everything except one small block. */
 void arena_reset(struct arena *a);
 
 static inline struct arena_mark arena_mark(const struct arena *a)
@@ -44,12 +44,12 @@ static inline struct arena_mark arena_mark(const struct arena *a)
 	return (struct arena_mark) {.at = a->at, .end = a->end, .newest = a->newest};
 }
 
-/* Gives back what was taken since. */
+/* Frees what was allocated since the mark. */
 void arena_rewind(struct arena *a, const struct arena_mark *mark);
 
 void *arena_more(struct arena *a, size_t n);
 
-/* n bytes, aligned for any type and not cleared; NULL when memory or max is spent. */
+/* n bytes, aligned for any type and not cleared; NULL when out of memory or max is reached. */
 static inline void *arena_alloc(struct arena *a, size_t n)
 {
 	size_t rounded = (n + 15 + (n == 0)) & ~(size_t)15;
@@ -63,8 +63,8 @@ static inline void *arena_alloc(struct arena *a, size_t n)
 
 void *arena_zalloc(struct arena *a, size_t n);
 
-/* A copy with a NUL behind it. */
+/* A NUL-terminated copy. */
 char *arena_copy(struct arena *a, const void *data, size_t n);
 
-/* The same of a text; {NULL, 0} stays so. -ENOMEM. */
+/* The same for a text; {NULL, 0} stays so. -ENOMEM. */
 int arena_copy_text(struct arena *a, struct text from, struct text *to);

@@ -14,7 +14,7 @@ void buf_init(struct buf *b, size_t max)
 	*b = (struct buf) {.max = max};
 }
 
-/* What is counted of a capacity. */
+/* The part of a capacity that is counted. */
 static size_t counted(const struct buf *b, size_t cap)
 {
 	return b->room && cap > ROOM_FREE ? cap : 0;

@@ -1,8 +1,8 @@
 /*
- * A growing byte buffer, born with its maximum.
+ * A growing byte buffer whose maximum is set when it is created.
  *
- * Errors stick: after one failed append every later one does nothing, so a
- * writer may put a whole message together and look at `err` once.
+ * Errors stick: after one failed append every later one does nothing, so a writer may put a
+ * whole message together and check `err` once.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ struct buf {
 	size_t len;
 	size_t cap;
 	size_t max;
-	struct room *room; /* NULL, or where a capacity of more than ROOM_FREE is counted */
-	int err;   /* 0, -ENOMEM, -EMSGSIZE once max would be passed, -ENOBUFS without room */
-	bool sure; /* it has room in any case */
+	struct room *room; /* counts a capacity beyond ROOM_FREE; or NULL */
+	int err;           /* 0, -ENOMEM, -EMSGSIZE beyond max, -ENOBUFS without room */
+	bool sure;         /* never refused room */
 };
 
 void buf_init(struct buf *b, size_t max);
@@ -32,13 +32,13 @@ static inline void buf_donep(struct buf *b)
 	buf_done(b);
 }
 
-/* From now on it is counted there, as it is. */
+/* From now on the buffer, with what it already has, is counted there. */
 void buf_count(struct buf *b, struct room *room);
 
-/* Empties it and forgives its error; keeps the memory. */
+/* Empties it and clears its error; keeps the memory. */
 void buf_clear(struct buf *b);
 
-/* Like buf_clear, but gives back memory above `keep` bytes. */
+/* Like buf_clear, but frees memory above `keep` bytes. */
 void buf_trim(struct buf *b, size_t keep);
 
 /* Makes room for n more bytes; does not change len. */
@@ -47,7 +47,7 @@ int buf_grow(struct buf *b, size_t n);
 /* Drops n bytes from the front. */
 void buf_consume(struct buf *b, size_t n);
 
-/* printf at the end. Not for the path of a request. */
+/* Appends with printf. Not for the path of a request. */
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static inline int buf_reserve(struct buf *b, size_t n)

@@ -1,4 +1,4 @@
-/* Days and the calendar's dates, for any year and without a time zone. */
+/* Days and calendar dates, for any year and without a time zone. */
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ static inline int64_t civil_floor_div(int64_t a, int64_t b)
 	return a / b - (a % b < 0);
 }
 
-/* Since 1970-01-01. Years are counted from March, so that the leap day is the last. */
+/* Days since 1970-01-01. Years start in March here, so that the leap day is the last. */
 static inline int64_t civil_days(int64_t year, int month, int day)
 {
 	int64_t y = month > 2 ? year : year - 1;

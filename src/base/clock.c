@@ -29,7 +29,7 @@ static void digits(char *at, int n_digits, int value)
 	}
 }
 
-/* The first and the last moment that four digits can name. */
+/* The first and the last moment that a four-digit year can express. */
 static const int64_t year_0_ms = -62167219200000;
 static const int64_t year_9999_ms = 253402300799999;
 
@@ -81,7 +81,7 @@ void clock_format_iso_offset(int64_t utc_ms, char out[ISO_OFFSET_LEN + 1])
 	memcpy(out + ISO_LEN - 1, "000+00:00", 10);
 }
 
-/* Reads exactly n digits, and steps over them. */
+/* Reads exactly n digits, and advances past them. */
 static bool take_number(struct text *t, size_t n, int *ret)
 {
 	int value = 0;
@@ -143,7 +143,7 @@ static bool take_time(struct text *t, struct tm *tm, int64_t *ms)
 	return tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec <= 60;
 }
 
-/* In minutes; nothing and "Z" are 0. */
+/* In minutes; an empty offset and "Z" are 0. */
 static bool take_offset(struct text *t, int *ret_minutes)
 {
 	int sign = t->len > 0 && t->data[0] == '-' ? -1 : 1;

@@ -24,10 +24,10 @@ enum { ISO_OFFSET_LEN = 32 };
 /* "2026-11-15T07:47:17.177000+00:00", as Python writes it. */
 void clock_format_iso_offset(int64_t utc_ms, char out[ISO_OFFSET_LEN + 1]);
 
-/* A date, or a date and a time with or without seconds, fraction and offset; without
- * an offset it is UTC. */
+/* Accepts a date, or a date and a time with or without seconds, fraction and offset; without an
+ * offset it is UTC. */
 bool clock_parse_iso(struct text t, int64_t *ret_utc_ms);
 
-/* The first form for now, to within a few milliseconds; cheap enough for every call.
- * The result is valid until the calling thread's next call of this. */
+/* Now, in the first form, to within a few milliseconds; cheap enough for every call. The result
+ * is valid until the calling thread calls this again. */
 const char *clock_iso_now(void);

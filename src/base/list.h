@@ -14,7 +14,7 @@ struct list {
 
 #define list_entry(link, type, member) ((type *)((char *)(link)-offsetof(type, member)))
 
-/* The body may remove the member it is at, nothing else. */
+/* The body may remove the current member, but no other. */
 #define list_for_each(at, following, head)                                                         \
 	for (struct list *at = (head)->next, *following = at->next; at != (head);                  \
 	     at = following, following = at->next)

@@ -18,7 +18,7 @@ static bool journal;
 
 static const struct {
 	const char *name;
-	char priority; /* as syslog counts: 3 err, 4 warning, 6 info, 7 debug */
+	char priority; /* syslog's numbers: 3 err, 4 warning, 6 info, 7 debug */
 } levels[] = {
 	[LOG_LEVEL_ERR] = {"err", '3'},
 	[LOG_LEVEL_WARN] = {"warn", '4'},
@@ -53,8 +53,8 @@ bool log_parse_level(const char *name, enum log_level *ret)
 	return false;
 }
 
-/* systemd names the journal's stream in JOURNAL_STREAM as DEVICE:INODE; the
- * variable is inherited further than the stream, so compare. */
+/* systemd names the journal's stream in JOURNAL_STREAM as DEVICE:INODE. Processes may inherit
+ * the variable without the stream, so compare. */
 static bool stderr_is_journal(void)
 {
 	const char *named = getenv("JOURNAL_STREAM");
@@ -83,8 +83,8 @@ void log_write_stderr(void *arg, enum log_level level, const char *line)
 		n = sizeof(text) - 1;
 		text[n - 1] = '\n';
 	}
-	/* One write, so that lines of several threads do not mix. With stderr
-	 * gone there is nobody left to tell. */
+	/* Use one write, so that lines of several threads do not mix. If stderr is gone, nobody
+	 * is left to tell. */
 	if (write(STDERR_FILENO, text, (size_t)n) < 0)
 		return;
 }
@@ -95,7 +95,7 @@ void log_to_stderr(void)
 	log_set_sink(log_write_stderr, NULL);
 }
 
-/* A value from outside must not be able to start a line of its own. */
+/* A value from outside must not be able to start a new line. */
 static void flatten(char *line)
 {
 	for (; *line; line++) {

@@ -19,12 +19,12 @@ enum log_level { LOG_LEVEL_ERR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG 
 /* Receives a finished line without its newline; called from any thread. */
 typedef void (*log_fn)(void *arg, enum log_level level, const char *line);
 
-/* A library must stay silent: until a sink is set, lines go nowhere. */
+/* A library must stay silent: lines are discarded until a sink is set. */
 void log_set_sink(log_fn sink, void *arg);
 
 /* Writes to stderr; when that is the journal, with its priority prefix. */
 void log_to_stderr(void);
-/* What it does with a line, for a sink that does more. */
+/* Writes one line in the same way, for a sink that does more. */
 void log_write_stderr(void *arg, enum log_level level, const char *line);
 
 void log_set_level(enum log_level level);
@@ -34,7 +34,7 @@ const char *log_level_name(enum log_level level);
 /* Accepts err, warn, info, debug. */
 bool log_parse_level(const char *name, enum log_level *ret);
 
-/* Changed on the loop while other threads log. */
+/* The loop changes it while other threads log. */
 extern atomic_int log_level_now;
 
 static inline bool log_enabled(enum log_level level)
@@ -52,10 +52,9 @@ void log_line(enum log_level level, const char *event, const char *format, ...)
 	} while (0)
 
 /*
- * Whether a line that a client can cause at will may be written: no more than
- * LOG_BURST in a second, since otherwise a client fills the disk. What was left
- * out is counted, and told with the first line of a later second. At debug
- * everything is written.
+ * Whether a line that a client can cause at will may be written: at most LOG_BURST per second,
+ * since otherwise a client could fill the disk. Omitted lines are counted, and the first line
+ * of a later second reports them. At debug everything is written.
  */
 enum { LOG_BURST = 50 };
 bool log_has_room(uint64_t now_ms);

@@ -7,10 +7,10 @@
 #include "base/utf8.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct log_tail_line lines[LOG_TAIL_LINES]; /* by number; their texts are ours */
+static struct log_tail_line lines[LOG_TAIL_LINES]; /* by number; we own their texts */
 static uint64_t last;
 
-/* Whoever reads it again expects characters: other bytes become '?'. */
+/* Readers expect characters, so other bytes become '?'. */
 static void mend(char *text)
 {
 	const char *end = text + strlen(text);
@@ -29,7 +29,7 @@ static void keep(enum log_level level, const char *text)
 	char *copy = strdup(text);
 	struct log_tail_line *line;
 
-	/* Without memory the line is on stderr alone. */
+	/* Without memory the line only goes to stderr. */
 	if (!copy)
 		return;
 	mend(copy);

@@ -4,8 +4,8 @@
  *	array             [ COUNT value...
  *	object            { COUNT (LENGTH key value)...
  *
- * A length or count is seven bits in a byte, the least first, the top bit set on all
- * but the last, and never longer than it must be: one tree has one form.
+ * A length or count has seven bits per byte, least significant first, with the top bit set in all
+ * but the last byte. It is never longer than necessary, so that each tree has exactly one form.
  */
 #include "base/pack.h"
 
@@ -149,7 +149,7 @@ static int take_length(struct packed_reader *r, uint32_t *ret)
 		n |= (uint64_t)(byte & 0x7f) << shift;
 		if (byte & 0x80)
 			continue;
-		/* A last byte of nothing only makes it longer. */
+		/* A zero last byte would only make it longer. */
 		if (n > UINT32_MAX || (byte == 0 && shift > 0))
 			return -EBADMSG;
 		*ret = (uint32_t)n;
@@ -176,7 +176,7 @@ static const char *skip_digits(const char *p, const char *end)
 	return p;
 }
 
-/* As JSON spells it: who writes the tree as text will put these bytes there as they are. */
+/* Must be spelled as in JSON: these bytes are written as they are when the tree becomes text. */
 static bool is_number(const char *p, size_t len)
 {
 	const char *end = p + len;
@@ -214,7 +214,7 @@ int packed_take(struct packed_reader *r, struct packed_item *ret)
 	if (ret->kind < VALUE_NUMBER)
 		return 0;
 	if (ret->kind >= VALUE_ARRAY) {
-		/* Each child takes a byte at least. */
+		/* Each child takes at least one byte. */
 		return take_length(r, &ret->n) != 0 || ret->n > left(r) ? -EBADMSG : 0;
 	}
 	if (packed_take_text(r, &ret->text) != 0)

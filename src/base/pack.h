@@ -1,6 +1,6 @@
 /*
- * A tree of structured data as bytes, and back: how the store keeps what it does not
- * look into. Our own form, the same on every machine: a byte for the kind, lengths as
+ * A tree of structured data as bytes, and back: how the store keeps data that it does not look
+ * into. The format is our own and the same on every machine: a byte for the kind, lengths as
  * varints, text as it is.
  */
 #pragma once
@@ -9,18 +9,18 @@
 #include "base/buf.h"
 #include "base/value.h"
 
-/* What JSON text may nest, and what is put around it. */
+/* The nesting allowed in JSON text, plus what we put around it. */
 enum { PACKED_DEPTH_MAX = 1100 };
 
 /* NULL packs as null. Failures stick to out->err. */
 void value_pack(struct buf *out, const struct value *v);
 
 /* The texts of the tree point into `bytes`, and nothing has a source (raw is NULL). -EBADMSG for
- * what value_pack did not make; nothing is allocated from a count that was only claimed, and
- * nesting is bounded. */
+ * anything that value_pack did not make. Nothing is allocated for a count that is merely
+ * claimed, and nesting is bounded. */
 int value_unpack(struct arena *a, struct text bytes, struct value **ret_value);
 
-/* A tree of its own, in the arena. */
+/* A separate copy of the tree, in the arena. */
 int value_copy(struct arena *a, const struct value *v, const struct value **ret_copy);
 
 /* ---- without a tree ---- */
@@ -28,22 +28,23 @@ int value_copy(struct arena *a, const struct value *v, const struct value **ret_
 /* Packs an object of up to 127 members, one by one. Failures stick to out->err. */
 struct packer {
 	struct buf *out;
-	size_t at; /* where their number stands */
+	size_t at; /* where the number of members is */
 	unsigned n;
 };
 
 void packer_begin(struct packer *p, struct buf *out);
 void packer_end(struct packer *p);
 
-/* What follows is the value of this member: it may be an object that is packed into the same buffer. */
+/* What follows is the value of this member. It may be an object that is packed into the same
+ * buffer. */
 void packer_key(struct packer *p, const char *key);
 void packer_text(struct packer *p, const char *key, struct text t);  /* {NULL, 0} is null */
 void packer_given(struct packer *p, const char *key, struct text t); /* ... is left out */
 void packer_int(struct packer *p, const char *key, int64_t n);
 void packer_bool(struct packer *p, const char *key, bool b);
-void packer_packed(struct packer *p, const char *key, struct text packed); /* is so already */
+void packer_packed(struct packer *p, const char *key, struct text packed); /* already packed */
 
-/* Goes over the bytes in the order in which they were packed. -EBADMSG as with value_unpack. */
+/* Walks the bytes in the order in which they were packed. -EBADMSG as with value_unpack. */
 struct packed_reader {
 	const char *at;
 	const char *end;
@@ -59,17 +60,17 @@ static inline struct packed_reader packed_reader(struct text packed)
 struct packed_item {
 	enum value_kind kind;
 	struct text text; /* a number's source, or a string's bytes */
-	uint32_t n;       /* children of an array or object, which follow; those of an object are
-			   * a key and a value each */
+	uint32_t
+		n; /* children of an array or object, which follow; an object's come as key and value */
 };
 
 int packed_take(struct packed_reader *r, struct packed_item *ret);
 int packed_take_text(struct packed_reader *r, struct text *ret); /* a key */
 
-/* Whether value_pack could have made it of an object. */
+/* Whether value_pack could have made it from an object. */
 bool packed_is_object(struct text packed);
 
-/* The last member of that name, packed; {NULL, 0}: there is none, or it is no object. */
+/* The last member of that name, packed; {NULL, 0}: none, or not an object. */
 struct text packed_find(struct text packed, const char *key);
 
 /* The text of a string; {NULL, 0} for anything else. */

@@ -1,4 +1,4 @@
-/* A buffer in a list, for what is handed over instead of copied. */
+/* A buffer in a list, for data that is handed over instead of copied. */
 #pragma once
 
 #include <errno.h>
@@ -12,7 +12,7 @@ struct piece {
 	struct buf buf;
 };
 
-/* Takes the buffer's memory, also on failure; the buffer is then empty. */
+/* Takes the buffer's memory, even on failure; the buffer is then empty. */
 static inline int piece_append(struct list *pieces, struct buf *b)
 {
 	struct piece *p = malloc(sizeof(*p));

@@ -186,7 +186,7 @@ static void record_member(struct record *r, const struct member *m, const void *
 	case MEMBER_LINES:
 	case MEMBER_JSON:
 	case MEMBER_ENV:
-		/* No event tells of one. */
+		/* Events never contain one. */
 		break;
 	}
 }

@@ -1,6 +1,6 @@
 /*
  * A noun's portrait: one const table of its members. The store's columns, koine's own JSON,
- * events and the command line's tables are made from it, so that a member is spelt once.
+ * events and the command line's tables are made from it, so that a member is spelled only once.
  *
  *	struct task { int64_t seq; struct text id; enum task_state state; ... };
  *
@@ -14,8 +14,8 @@
  *	};
  *	const struct portrait task_portrait = PORTRAIT(struct task, members);
  *
- * A plain struct of a noun stands with its portrait in base/noun/. A dialect that spells members
- * in its own way has a table of its own over the same struct, without columns.
+ * Each noun is a plain struct, with its portrait, in base/noun/. A dialect that spells members
+ * differently has its own table over the same struct, without columns.
  */
 #pragma once
 
@@ -29,15 +29,15 @@
 
 struct record;
 
-/* What stands in the struct. */
+/* The member's type in the struct. */
 enum member_kind {
-	MEMBER_TEXT,   /* struct text */
-	MEMBER_BLOB,   /* struct text: any bytes; JSON shows them as text */
-	MEMBER_LINES,  /* struct text: several, each ended by a line feed; JSON shows an array */
-	MEMBER_JSON,   /* struct text: an object on one line; empty: none */
-	MEMBER_ENV,    /* struct text: "NAME=VALUE" and a NUL each; only names are ever shown */
+	MEMBER_TEXT,  /* struct text */
+	MEMBER_BLOB,  /* struct text: any bytes; JSON shows them as text */
+	MEMBER_LINES, /* struct text: several, each terminated by a line feed; JSON shows an array */
+	MEMBER_JSON,  /* struct text: an object on one line; empty: none */
+	MEMBER_ENV, /* struct text: "NAME=VALUE", each NUL-terminated; only names are ever shown */
 	MEMBER_PACKED, /* struct packed */
-	MEMBER_TEXTS,  /* struct texts; its column says how many, another table has them */
+	MEMBER_TEXTS,  /* struct texts; its column has their number, another table the texts */
 	MEMBER_INT,    /* int64_t */
 	MEMBER_TIME,   /* int64_t: UTC in milliseconds */
 	MEMBER_REAL,   /* double */
@@ -45,32 +45,32 @@ enum member_kind {
 	MEMBER_ENUM,   /* an enum from 0, with names */
 };
 
-/* Which number stands for none; a text or a tree is none when its pointer is NULL, an enum when
- * its name is. */
+/* Which number means none. A text or a tree is none when its pointer is NULL, an enum when its
+ * name is. */
 enum member_none { NONE_IS_NOTHING, NONE_IS_ZERO, NONE_IS_NEGATIVE, NONE_IS_MAX };
 
-/* What is written where there is none. */
+/* What is written for none. */
 enum member_absent {
 	ABSENT_NULL,
 	ABSENT_LEFT_OUT,
 	ABSENT_EMPTY, /* "", {} or [] */
 };
 
-/* Flags that all nouns share; a noun's own begin at MEMBER_OWN. */
+/* Flags that all nouns share. A noun's own start at MEMBER_OWN. */
 enum {
-	MEMBER_MADE = 1 << 0,     /* by the store, as a key is: read, never written */
+	MEMBER_MADE = 1 << 0,     /* made by the store, like a key: read, never written */
 	MEMBER_CHANGES = 1 << 1,  /* may change later: an update writes it */
-	MEMBER_NOT_NULL = 1 << 2, /* its column: a text that is none is kept as "" */
-	MEMBER_NULLABLE = 1 << 3, /* its column: a number that is none is kept as NULL */
+	MEMBER_NOT_NULL = 1 << 2, /* its column stores a missing text as "" */
+	MEMBER_NULLABLE = 1 << 3, /* its column stores a missing number as NULL */
 	MEMBER_LISTED = 1 << 4,   /* shown in lists */
-	MEMBER_CUT = 1 << 5,      /* its text is cut where the writer is given a length */
-	MEMBER_OFFSET = 1 << 6,   /* a time: JSON shows it with "+00:00", not with "Z" */
+	MEMBER_CUT = 1 << 5,      /* its text is cut when the writer is given a length */
+	MEMBER_OFFSET = 1 << 6,   /* a time that JSON shows with "+00:00", not with "Z" */
 	MEMBER_OWN = 1 << 8,
 };
 
 struct member {
-	const char *name;   /* as koine's own dialect and the command line spell it; NULL: inner */
-	const char *column; /* NULL: not kept */
+	const char *name; /* as koine's own dialect and the command line spell it; NULL: internal */
+	const char *column; /* NULL: not stored */
 	uint8_t kind;       /* enum member_kind */
 	uint16_t offset;
 	uint32_t flags;
@@ -99,7 +99,7 @@ struct portrait {
 	for (const struct member *m = (portrait)->members;                                         \
 	     m < (portrait)->members + (portrait)->n; m++)
 
-/* Some of the members: those that have all flags of `with` and none of `without`. */
+/* A selection of members: those that have all flags of `with` and none of `without`. */
 struct selection {
 	uint32_t with;
 	uint32_t without;
@@ -115,7 +115,8 @@ static inline const void *member_at(const struct member *m, const void *noun)
 	return (const char *)noun + m->offset;
 }
 
-/* The bytes of a TEXT, BLOB, LINES, JSON, ENV or PACKED, to be read or replaced; NULL for other kinds. */
+/* The bytes of a TEXT, BLOB, LINES, JSON, ENV or PACKED member, to be read or replaced; NULL for
+ * other kinds. */
 static inline struct text *member_bytes(const struct member *m, void *noun)
 {
 	_Static_assert(offsetof(struct packed, bytes) == 0, "a tree's bytes come first");
@@ -127,7 +128,7 @@ static inline int64_t member_int(const struct member *m, const void *noun)
 	return *(const int64_t *)member_at(m, noun);
 }
 
-/* Whether an integer of this member stands for none. */
+/* Whether an integer of this member means none. */
 static inline bool member_int_is_none(const struct member *m, int64_t n)
 {
 	switch ((enum member_none)m->none) {
@@ -148,34 +149,35 @@ static inline bool member_real_is_none(const struct member *m, double d)
 	return (m->none == NONE_IS_NEGATIVE && d < 0) || (m->none == NONE_IS_ZERO && d == 0);
 }
 
-/* Which integer stands for none. */
+/* Which integer means none. */
 int64_t member_none_int(const struct member *m);
 
-/* The name that an enum's value has; NULL: none. */
+/* The name of an enum's value; NULL: none. */
 const char *member_word(const struct member *m, const void *noun);
 
-/* The place of a name among `names`; false: it is none of them. */
+/* The index of a name among `names`; false: it is not one of them. */
 bool member_find_word(const char *const *names, unsigned n, struct text word, unsigned *ret_place);
 
-/* A text of the member as it is shown: cut to so many bytes (0: never), at a whole character. */
+/* A text of the member as it is shown: cut to so many bytes (0: never), at a character boundary. */
 struct text member_shown(const struct member *m, struct text t, size_t cut);
 
-/* How many bytes a noun has beside its struct; those of TEXTS are not counted. */
+/* How many bytes a noun has beside its struct. Those of TEXTS are not counted. */
 size_t portrait_bytes(const struct portrait *p, const void *noun);
 
-/* Moves them into the arena. */
+/* Copies them into the arena. */
 int portrait_copy(const struct portrait *p, struct arena *a, void *noun);
 
-/* The next of an ENV; false: there is none. A store that others wrote may lack the last NUL. */
+/* The next entry of an ENV; false: there is none. In a store that others wrote, the last NUL may
+ * be missing. */
 bool member_next_variable(struct text *env, struct text *ret_variable);
 
 /* "NAME" of "NAME=VALUE". */
 struct text member_variable_name(struct text variable);
 
-/* The next of LINES that is not empty; false: there is none. */
+/* The next entry of LINES that is not empty; false: there is none. */
 bool member_next_line(struct text *lines, struct text *ret_line);
 
-/* Writes the members that were selected into a record; `cut` as in member_shown. A tree must
- * live as long as the record; texts are copied. */
+/* Writes the selected members into a record; `cut` as in member_shown. A tree must live as long
+ * as the record; texts are copied. */
 void record_members(struct record *r, const struct portrait *p, struct selection s,
 		    const void *noun, size_t cut);

@@ -66,7 +66,7 @@ void record_text(struct record *r, const char *key, struct text t)
 		record_null(r, key);
 }
 
-/* A list in one piece; the texts stay where they are. */
+/* Allocates a list in one piece; the texts stay where they are. */
 void record_texts(struct record *r, const char *key, struct texts t)
 {
 	struct value *list = r->err == 0 ? add(r, key, VALUE_ARRAY) : NULL;
@@ -112,8 +112,7 @@ void record_double(struct record *r, const char *key, double d)
 		if (strtod(text, NULL) == d)
 			break;
 	}
-	/* A host program may have set a locale with a decimal comma, or with a
-	 * point of several bytes. */
+	/* A host program may have set a locale with a decimal comma, or with a multi-byte point. */
 	for (const char *p = text; *p; p++) {
 		if (memchr("+-0123456789e", *p, 13))
 			*to++ = *p;
@@ -133,7 +132,7 @@ void record_null(struct record *r, const char *key)
 	add(r, key, VALUE_NULL);
 }
 
-/* Its first node is copied, for the key and the place among the others; the rest is shared. */
+/* Its first node is copied, since the key and the siblings differ; the rest is shared. */
 void record_value(struct record *r, const char *key, const struct value *v)
 {
 	struct value *copy = add(r, key, VALUE_NULL);

@@ -1,7 +1,7 @@
 /*
- * Builds a tree of structured data (base/value) in an arena, for code without JSON text: what
- * an event says, what a rule looks at. An object, member by member; faults stick. Nothing in
- * it has a source (raw is NULL).
+ * Builds a tree of structured data (base/value) in an arena, for code without JSON text: the
+ * payload of an event, or what a rule examines. It is an object, built member by member;
+ * faults stick. Nothing in it has a source (raw is NULL).
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 struct record {
 	struct arena *arena;
-	struct value *root; /* an object; NULL without memory */
+	struct value *root; /* an object; NULL when out of memory */
 	struct value *last;
 	int err; /* 0 or -ENOMEM */
 };

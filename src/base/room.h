@@ -1,6 +1,6 @@
 /*
- * An amount of memory that many share, on any thread: anything larger than a little asks for
- * its part before it grows (struct buf, struct arena), and gives it back when it is freed.
+ * An amount of memory that many share, on any thread. Anything larger than a little asks for
+ * its share before it grows (struct buf, struct arena), and returns it when it is freed.
  */
 #pragma once
 
@@ -8,16 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of one buffer or arena that need not be asked for. */
+/* Bytes of one buffer or arena that need not be requested. */
 enum { ROOM_FREE = 256 << 10 };
 
 struct room {
 	atomic_size_t used;
 	size_t max;
-	atomic_bool closed; /* somebody waits already: only those who are sure get any */
+	atomic_bool closed; /* somebody is already waiting: only sure requests are granted */
 };
 
-/* sure: always granted, since it is counted in any case. */
+/* sure: always granted, but still counted. */
 static inline bool room_take(struct room *r, size_t n, bool sure)
 {
 	size_t before = atomic_fetch_add_explicit(&r->used, n, memory_order_relaxed);

@@ -9,7 +9,7 @@
 
 int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why)
 {
-	/* O_NONBLOCK: a FIFO there must not hold us. */
+	/* O_NONBLOCK: opening a FIFO must not block us. */
 	CLEANUP(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
 	ssize_t n;

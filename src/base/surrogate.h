@@ -3,5 +3,5 @@
 
 #include <stddef.h>
 
-/* Each becomes \ufffd, in place: that has the same length. */
+/* Replaces each with \ufffd in place, which has the same length. */
 void mend_surrogates(char *json, size_t len);

@@ -1,4 +1,4 @@
-/* A piece of text that knows its length; it may hold NUL and is not ended by one. */
+/* A piece of text with a length. It may contain NUL and is not NUL-terminated. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,11 +6,11 @@
 #include <string.h>
 
 struct text {
-	const char *data; /* NULL: there is none (which is not the same as "") */
+	const char *data; /* NULL: none (which differs from "") */
 	size_t len;
 };
 
-/* Some of them. */
+/* Several texts. */
 struct texts {
 	const struct text *items;
 	unsigned n;
@@ -38,7 +38,7 @@ static inline bool text_equal(struct text a, struct text b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-/* Looks at every byte of `wanted` whatever was given, so that the time reveals nothing. */
+/* Reads every byte of `wanted` whatever was given, so that the timing reveals nothing. */
 static inline bool text_equal_secret(struct text given, struct text want)
 {
 	unsigned char differs = given.len != want.len;
@@ -48,7 +48,7 @@ static inline bool text_equal_secret(struct text given, struct text want)
 	return !differs;
 }
 
-/* The next item of a list with marks between, which is taken off the rest; false: there is none. */
+/* Takes the next item off a list with separators; false: there is none. */
 static inline bool text_next(struct text *rest, char mark, struct text *ret_item)
 {
 	const char *end = rest->len > 0 ? memchr(rest->data, mark, rest->len) : NULL;

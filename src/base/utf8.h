@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Length of the well-formed sequence at p, whose first byte is >= 0x80; 0 if it is none. */
+/* Length of the well-formed sequence at p, whose first byte is >= 0x80; 0 if there is none. */
 static inline size_t utf8_sequence(const char *at, const char *end)
 {
 	const unsigned char *p = (const unsigned char *)at;
@@ -18,7 +18,7 @@ static inline size_t utf8_sequence(const char *at, const char *end)
 	if (p[0] < 0xc2 || p[0] > 0xf4)
 		return 0;
 	n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-	/* Overlong forms, surrogates and code points that are too large show in the second byte. */
+	/* The second byte reveals overlong forms, surrogates and code points that are too large. */
 	if (p[0] == 0xe0)
 		low = 0xa0;
 	else if (p[0] == 0xed)
@@ -50,7 +50,7 @@ static inline bool utf8_is_valid(const char *at, size_t len)
 	return true;
 }
 
-/* How many of the bytes are whole characters: part of the last one may be missing. */
+/* How many of the bytes form whole characters: the last one may be incomplete. */
 static inline size_t utf8_whole(const char *text, size_t len)
 {
 	for (size_t back = 1; back <= 3 && back <= len; back++) {
@@ -91,9 +91,8 @@ static inline size_t utf8_encode(char *out, uint32_t c)
 }
 
 /*
- * Skips bytes that stand for themselves in a JSON string (not '"', not '\\',
- * no control character, no byte >= 0x80), eight at a time where there are
- * eight. Returns the first other byte, or end.
+ * Skips bytes that need no escape in a JSON string (not '"', not '\\', no control character,
+ * no byte >= 0x80), eight at a time where possible. Returns the first other byte, or end.
  */
 static inline const char *skip_plain(const char *p, const char *end)
 {

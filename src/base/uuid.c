@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <sys/random.h>
 
-/* Reads of up to 256 bytes come whole, but may be interrupted while the pool fills at boot. */
+/* Reads of up to 256 bytes are never partial, but may be interrupted while the pool fills at
+ * boot. */
 static int fill_random(void *out, size_t n)
 {
 	ssize_t got;

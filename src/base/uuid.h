@@ -1,4 +1,4 @@
-/* Random ids in the form people know: "9b2f1c34-0d5e-4c1a-8f7e-6a5b4c3d2e1f". */
+/* Random ids in the familiar form: "9b2f1c34-0d5e-4c1a-8f7e-6a5b4c3d2e1f". */
 #pragma once
 
 enum { UUID_LEN = 36 };

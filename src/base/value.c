@@ -101,7 +101,7 @@ static void rebase_one(struct value *v, const char *from, size_t len, const char
 		v->text = moved(v->text, from, len, to);
 }
 
-/* As deep as the parser's own limit let the tree become. */
+/* The parser's own limit bounds the depth of the tree. */
 void value_rebase(struct value *v, const char *from, size_t len, const char *to)
 {
 	rebase_one(v, from, len, to);

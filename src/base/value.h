@@ -1,6 +1,6 @@
 /*
  * A tree of structured data: what wire/json reads into, and the form in which such data
- * reaches the engine. It lives in an arena and never changes after it was read.
+ * reaches the engine. It lives in an arena and never changes once it has been read.
  *
  * Text, keys and numbers may point into the message they were read from. Whoever keeps the
  * tree longer than the message moves it with value_rebase.
@@ -28,7 +28,7 @@ struct value {
 	uint32_t key_len;
 	uint32_t len;     /* bytes of text, or number of children */
 	uint32_t raw_len; /* bytes of source */
-	const char *key;  /* a member of an object has one */
+	const char *key;  /* set for a member of an object */
 	union {
 		const char *text;    /* a string's decoded bytes; a number's source */
 		struct value *first; /* the first child */
@@ -37,7 +37,7 @@ struct value {
 	const char *raw;    /* the source of this value, quotes and brackets included */
 };
 
-/* A tree as it is kept (base/pack.h) and, once it was unpacked, as one walks it. */
+/* A tree as it is stored (base/pack.h) and, once unpacked, as it is walked. */
 struct packed {
 	struct text bytes;         /* {NULL, 0}: none */
 	const struct value *value; /* NULL: none, or not unpacked */
@@ -49,14 +49,13 @@ struct packed {
 /* "null", "boolean", "number", "string", "array" or "object". */
 const char *value_kind_name(const struct value *v);
 
-/* The last member of that name, or NULL; NULL too when v is NULL or no object. */
+/* The last member of that name, or NULL; also NULL when v is NULL or not an object. */
 const struct value *value_find(const struct value *v, const char *key);
 
-/* Whether some readers would take one for the other: not all of them distinguish upper and lower
- * case. */
+/* Whether some readers would take one for the other: not all of them are case-sensitive. */
 bool value_same_key(struct text a, struct text b);
 
-/* A key that occurs twice in one object, at any depth; {NULL, 0}: none does. 0 or -ENOMEM. */
+/* A key that occurs twice in one object, at any depth; {NULL, 0}: none. 0 or -ENOMEM. */
 int value_find_twice(struct arena *a, const struct value *v, struct text *ret_key);
 
 /* False unless v is a number without fraction or exponent that fits. */
@@ -68,5 +67,5 @@ bool value_double(const struct value *v, double *ret);
 /* The text of a string; {NULL, 0} for anything else. */
 struct text value_text(const struct value *v);
 
-/* Follows a message that was copied from `from` to `to`. */
+/* Adjusts the tree to a message that was copied from `from` to `to`. */
 void value_rebase(struct value *v, const char *from, size_t len, const char *to);

@@ -1,10 +1,10 @@
-/* Keys that a reader may take for one another. Go's reader, for one, ignores case. */
+/* Keys that a reader may take for one another. Go's reader, for example, ignores case. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/value.h"
 
-/* The next byte of a key without its case. Two letters outside ASCII fold into it. */
+/* The next byte of a key, case-folded. Two letters outside ASCII fold to ASCII. */
 static int next_folded(struct text *t)
 {
 	static const struct {
@@ -53,7 +53,7 @@ static int compare_keys(const void *a, const void *b)
 	return compare(*(const struct text *)a, *(const struct text *)b);
 }
 
-/* Sorted, since there may be as many as fit into a message. */
+/* Sort them, since there may be as many as fit into a message. */
 static int find_in_object(struct arena *a, const struct value *v, struct text *ret_key)
 {
 	struct text *keys = arena_alloc(a, v->len * sizeof(keys[0]));

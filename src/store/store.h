@@ -1,6 +1,6 @@
 /*
- * Where things are kept: one database, one connection that writes, and one
- * that reads for each reader thread.
+ * The store: one database, with one connection for writing and one connection for each reader
+ * thread.
  *
  * The writer runs many calls in one transaction and commits once:
  *
@@ -10,7 +10,7 @@
  *	store_commit         from here on, and not before, the first is kept
  *
  * A connection belongs to one thread at a time: the writer's functions to the
- * writer thread, each reader to its lane. Nothing in here logs.
+ * writer thread, each reader to its lane. Nothing here logs.
  */
 #pragma once
 

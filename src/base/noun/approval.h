@@ -1,6 +1,6 @@
 /*
  * An approval: what an agent asks a human, and what was decided. A grant: what was decided
- * beforehand. Their portraits say how their members are kept and shown.
+ * beforehand. Their portraits say how their members are stored and shown.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "base/portrait.h"
 
-/* The store keeps the numbers of these. */
+/* The store keeps these numbers. */
 enum approval_kind {
 	APPROVAL_FUNCTION, /* may this tool be called? */
 	APPROVAL_CONTACT,  /* a question for a human */
@@ -21,14 +21,14 @@ enum approval_status {
 	APPROVAL_DENIED,
 	APPROVAL_RESPONDED,
 	APPROVAL_EXPIRED,    /* nobody answered in time */
-	APPROVAL_SUPERSEDED, /* withdrawn, or of no use any more */
+	APPROVAL_SUPERSEDED, /* withdrawn, or no longer needed */
 	N_APPROVAL_STATUSES,
 };
 
 struct approval {
-	int64_t seq; /* given by the store */
+	int64_t seq; /* assigned by the store */
 	struct text id;
-	/* ours, or the asker's own; none: not said; so with those that follow. */
+	/* Ours, or the asker's own; none: unspecified. The same goes for the following. */
 	struct text session;
 	struct text run;
 	struct text agent;  /* who asks: "claude", "codex", a rule … */
@@ -36,21 +36,21 @@ struct approval {
 	struct text tool_use_id;
 	enum approval_kind kind;
 	struct text tool;    /* or the subject of a question */
-	struct packed input; /* the tool's input, or of a question {"msg", …} */
-	int64_t event_id;    /* the session's event that it is tied to; 0: none */
+	struct packed input; /* the tool's input, or for a question {"msg", …} */
+	int64_t event_id;    /* the session event that it is tied to; 0: none */
 	enum approval_status status;
-	struct text comment;    /* the human's: a reason, an answer */
+	struct text comment;    /* from the human: a reason, an answer */
 	struct text decided_by; /* "human", "policy:NAME", "grant:ID", a client's name */
 	int64_t created_ms;
 	int64_t deadline_ms; /* 0: none */
 	int64_t decided_ms;  /* 0: not yet */
-	/* The process that speaks for whoever asks: its number, and when it began. */
-	int64_t asker_pid; /* 0: not known */
+	/* The process that speaks for the asker: its pid, and when it started. */
+	int64_t asker_pid; /* 0: unknown */
 	int64_t asker_started;
 	/* The process that decided. */
-	bool decider_known; /* its uid is */
+	bool decider_known; /* its uid is known */
 	int64_t decider_uid;
-	int64_t decider_pid;          /* 0: not known */
+	int64_t decider_pid;          /* 0: unknown */
 	struct text decider_program;  /* its file */
 	struct text decider_terminal; /* "pts/3" */
 };
@@ -58,8 +58,8 @@ struct approval {
 enum {
 	APPROVAL_HEAD = MEMBER_OWN,         /* shown before its input */
 	APPROVAL_INPUT = MEMBER_OWN << 1,   /* which may be large */
-	APPROVAL_ENDS = MEMBER_OWN << 2,    /* what those are told who wait for its end */
-	APPROVAL_DECIDER = MEMBER_OWN << 3, /* not there before it is decided */
+	APPROVAL_ENDS = MEMBER_OWN << 2,    /* reported to those who wait for the decision */
+	APPROVAL_DECIDER = MEMBER_OWN << 3, /* absent until it is decided */
 };
 
 extern const struct portrait approval_portrait;
@@ -76,14 +76,14 @@ enum grant_verdict { GRANT_ALLOWS, GRANT_DENIES };
 struct grant {
 	struct text id;
 	enum grant_verdict verdict;
-	struct text session; /* none: any; so with those that follow */
+	struct text session; /* none: any; the same goes for the following */
 	struct text agent;
 	struct text tool;    /* a pattern */
-	struct text pattern; /* over the input */
+	struct text pattern; /* matched against the input */
 	struct text comment;
 	int64_t created_ms;
 	int64_t expires_ms; /* 0: never */
-	int64_t uses;       /* that are left; -1: any number */
+	int64_t uses;       /* uses left; -1: unlimited */
 };
 
 extern const struct portrait grant_portrait;

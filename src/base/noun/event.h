@@ -10,7 +10,7 @@ struct event {
 	int64_t seq;      /* its number in the log */
 	struct text type; /* "task.started" */
 	int64_t time_ms;
-	struct text project, session, run; /* {NULL, 0}: of none */
+	struct text project, session, run; /* {NULL, 0}: no project */
 	struct text data;                  /* a packed object (base/pack) */
 };
 

@@ -1,4 +1,4 @@
-/* A memory: what an agent learnt. Its portrait says how its members are kept and shown. */
+/* A memory: what an agent learnt. Its portrait says how its members are stored and shown. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,42 +9,42 @@
 #define MEMORY_NEVER INT64_MAX
 
 struct memory {
-	int64_t seq;    /* given by the store: grows, and never comes again */
+	int64_t seq;    /* assigned by the store: grows, and is never reused */
 	struct text id; /* a UUID in lower case */
 	struct text content;
 	struct text source;
 	struct text category;  /* preference, decision, fact, entity or other */
 	double importance;     /* 0 to 1 */
-	struct text subjects;  /* each ended by a line feed */
+	struct text subjects;  /* each terminated by a line feed */
 	struct text owner;     /* a user; {NULL, 0}: nobody's */
-	struct text chat;      /* where it was learnt, or whose it is; {NULL, 0}: of no chat */
+	struct text chat;      /* where it was learnt, or whose it is; {NULL, 0}: no chat */
 	struct text chat_type; /* of that chat, as its client said; {NULL, 0}: unknown */
 	bool shared;
-	int64_t created_ms; /* its place in time; with seq where two are equal */
+	int64_t created_ms; /* its place in time; seq breaks ties */
 	int64_t updated_ms;
-	int64_t stored_ms;    /* when it came to us, whatever created_ms says */
+	int64_t stored_ms;    /* when it reached us, whatever created_ms says */
 	int64_t expires_ms;   /* or MEMORY_NEVER */
 	struct text metadata; /* the client's own, a JSON object on one line; empty: none */
 
-	/* Not kept: */
+	/* Not stored: */
 	double similarity; /* of a search: 0 to 1, within one answer */
-	bool repeated;     /* of memory_add: it was there already */
+	bool repeated;     /* of memory_add: it already existed */
 };
 
-/* Of those that somebody sees. */
+/* Counts of the memories that somebody sees. */
 struct memory_totals {
-	int64_t all; /* with those that are expired and not yet swept */
+	int64_t all; /* including those expired but not yet swept */
 	int64_t expired;
 	int64_t personal; /* have an owner */
-	int64_t group;    /* a chat and no owner */
+	int64_t group;    /* with a chat and no owner */
 	int64_t common;   /* neither */
 	int64_t owners;
 };
 
-/* Flags of its members beside those that all nouns share. */
+/* Flags of its members, in addition to those that all nouns share. */
 enum {
 	MEMORY_FOUND = MEMBER_OWN,      /* read for the hits of a search */
-	MEMORY_TRACE = MEMBER_OWN << 1, /* told of one that is swept away */
+	MEMORY_TRACE = MEMBER_OWN << 1, /* reported when one is swept */
 };
 
 extern const struct portrait memory_portrait;

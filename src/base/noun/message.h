@@ -23,20 +23,20 @@ struct message {
 	enum message_role role;
 	struct text text;
 	struct text call_id; /* MESSAGE_TOOL: the call that this is the result of */
-	bool failed;         /* MESSAGE_TOOL: the tool did not work */
+	bool failed;         /* MESSAGE_TOOL: the tool failed */
 	int64_t tokens;
 	int64_t created_ms;
 	const struct tool_call *calls; /* MESSAGE_ASSISTANT, in order */
 	unsigned n_calls;
-	enum turn_state turn_state; /* found, not kept */
+	enum turn_state turn_state; /* computed, not stored */
 };
 
 enum {
-	MESSAGE_BEHIND = MEMBER_OWN, /* shown behind its calls */
+	MESSAGE_BEHIND = MEMBER_OWN, /* shown after its calls */
 };
 
 extern const struct portrait message_portrait;
 
-/* Move what they point at into the arena. -ENOMEM, also when the arena is full. */
+/* Copy what they point to into the arena. -ENOMEM, also when the arena is full. */
 int tool_call_copy(struct arena *a, struct tool_call *call);
 int message_copy(struct arena *a, struct message *m);

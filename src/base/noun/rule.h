@@ -1,4 +1,4 @@
-/* A rule: when something happens, something is done. Its portrait says how its members are shown. */
+/* A rule: when something happens, do something. Its portrait says how its members are shown. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,14 +29,14 @@ struct rule {
 	int64_t every_ms; /* TRIGGER_EVERY */
 	enum rule_catch_up catch_up;
 	struct texts paths;      /* TRIGGER_FILES: folders, absolute */
-	struct texts ignore;     /* names not to enter */
+	struct texts ignore;     /* names of folders to skip */
 	struct texts extensions; /* ".c"; none: any file */
 	int64_t debounce_ms;
-	/* TRIGGER_EVENT: all that are given must fit. The event is {type, source, payload}. */
-	struct text type; /* equal, or a glob ("task.*") with koine's own rules */
+	/* TRIGGER_EVENT: everything given must match. The event is {type, source, payload}. */
+	struct text type; /* equal, or a glob ("task.*") by koine's own rules */
 	struct text source;
 	struct text pattern; /* a regular expression over "type:source" */
-	bool not_logged;     /* only what is told by automation_event, not the log */
+	bool not_logged;     /* only what automation_event reports, not the log */
 	const struct rule_condition *conditions;
 	unsigned n_conditions;
 	enum rule_action action;
@@ -45,27 +45,27 @@ struct rule {
 	struct text runner;
 	struct text group;
 	double priority;
-	struct text command; /* ACTION_COMMAND, run by /bin/sh; the event is in KOINE_EVENT_… */
-	struct text url;     /* ACTION_WEBHOOK: POST of the event as JSON */
+	struct text command; /* ACTION_COMMAND, run by /bin/sh with the event in KOINE_EVENT_… */
+	struct text url;     /* ACTION_WEBHOOK: POSTs the event as JSON */
 	struct text message; /* ACTION_DESKTOP, with {{a.b}} */
 	int64_t cooldown_ms;
 	bool needs_approval;
-	bool forbidden; /* it calls where our settings do not let it: refused */
-	/* Trigger and action as they were written, to be shown so; NULL: as they are here. */
+	bool forbidden; /* it calls an address that our settings do not allow: refused */
+	/* Trigger and action as they were written, for display; NULL: as they are here. */
 	const struct value *written_trigger;
 	const struct value *written_action;
 
-	/* How it stands. */
-	bool enabled;     /* by hand, or as it was given */
+	/* Its current state. */
+	bool enabled;     /* set by hand, or as it was given */
 	int64_t fired_ms; /* 0: never */
-	int64_t next_ms;  /* of a schedule; 0: none */
+	int64_t next_ms;  /* for a schedule; 0: none */
 	int64_t n_fired;
 };
 
 /* Flags of its members: which part of a rule they are. */
 enum {
-	RULE_NAME = MEMBER_OWN,          /* what it is called */
-	RULE_STATE = MEMBER_OWN << 1,    /* how it stands */
+	RULE_NAME = MEMBER_OWN,          /* its name */
+	RULE_STATE = MEMBER_OWN << 1,    /* its current state */
 	RULE_LIMITS = MEMBER_OWN << 2,   /* what keeps it from acting */
 	RULE_TRIGGERS = MEMBER_OWN << 3, /* four flags, one for each trigger */
 	RULE_ACTIONS = MEMBER_OWN << 7,  /* four flags, one for each action */
@@ -94,12 +94,12 @@ struct rule_execution {
 
 extern const struct portrait rule_execution_portrait;
 
-/* What a restart must not forget of a rule. */
+/* What a restart must preserve of a rule. */
 struct rule_memory {
 	struct text name; /* see rule_key */
 	int64_t fired_ms; /* 0: never */
 	int64_t enabled;  /* 1, 0, or -1: as the settings say */
-	int64_t n_fired;  /* put: how often more */
+	int64_t n_fired;  /* when storing: how many more */
 };
 
 extern const struct portrait rule_memory_portrait;

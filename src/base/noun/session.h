@@ -1,6 +1,6 @@
 /*
- * A session: a run of an agent over a conversation; and what it said, as events in order. Their
- * portraits say how their members are kept and shown.
+ * A session: a run of an agent over a conversation, and what it said, as events in order.
+ * Their portraits say how their members are stored and shown.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "base/portrait.h"
 
-/* From SESSION_COMPLETED on it is at its end. The store keeps the numbers of all these enums. */
+/* From SESSION_COMPLETED on it has ended. The store keeps the numbers of all these enums. */
 enum session_status {
 	SESSION_STARTING,
 	SESSION_RUNNING,
@@ -22,28 +22,28 @@ enum session_status {
 };
 
 struct session {
-	int64_t seq; /* orders all of them; given by the store */
+	int64_t seq; /* orders all sessions; assigned by the store */
 	struct text id;
 	struct text run; /* its run id; unique */
 	struct text parent;
-	struct text agent_session; /* the agent's own id; none: not known yet */
+	struct text agent_session; /* the agent's own id; none: not yet known */
 	struct text query;
 	struct text summary;
-	struct text title; /* given by people */
+	struct text title; /* given by users */
 	struct text model; /* none: the agent's own */
 	struct text working_dir;
 	struct text runner; /* "claude", or an agent of the settings */
 	struct packed config;
-	struct text mark; /* what its processes carry */
+	struct text mark; /* marks its processes */
 	enum session_status status;
 	bool archived;
 	int64_t created_ms;
-	int64_t active_ms; /* when anything last happened */
+	int64_t active_ms; /* last activity */
 	int64_t ended_ms;  /* 0: not yet */
 	struct text result;
 	struct text error;
-	double cost_usd;      /* < 0: not known */
-	int64_t input_tokens; /* -1: not known; so are these */
+	double cost_usd;      /* < 0: unknown */
+	int64_t input_tokens; /* -1: unknown; the same goes for the following */
 	int64_t output_tokens;
 	int64_t duration_ms;
 	int64_t turns;
@@ -51,7 +51,7 @@ struct session {
 
 enum {
 	SESSION_BESIDE = MEMBER_OWN,    /* in a table of its own */
-	SESSION_LONG = MEMBER_OWN << 1, /* lists have its beginning */
+	SESSION_LONG = MEMBER_OWN << 1, /* lists have only its beginning */
 };
 
 extern const struct portrait session_portrait;
@@ -77,11 +77,11 @@ enum session_event_type {
 	SESSION_TOOL_CALL,
 	SESSION_TOOL_RESULT,
 	SESSION_SYSTEM,
-	SESSION_RAW, /* a line that nobody understood */
+	SESSION_RAW, /* a line that we could not parse */
 	N_SESSION_EVENT_TYPES,
 };
 
-/* How a tool call stands with the humans. */
+/* Where a tool call is in its approval. */
 enum session_approval {
 	SESSION_APPROVAL_NONE,
 	SESSION_APPROVAL_PENDING,
@@ -92,28 +92,28 @@ enum session_approval {
 };
 
 struct session_event {
-	int64_t id; /* grows over all sessions; given by the store */
+	int64_t id; /* grows over all sessions; assigned by the store */
 	struct text session;
 	struct text agent_session;
-	int64_t sequence; /* from 1 within an agent's session; given */
+	int64_t sequence; /* from 1 within an agent's session; assigned */
 	enum session_event_type type;
 	int64_t created_ms;
-	struct text role;    /* none; so are those that follow */
+	struct text role;    /* may be none, like the following */
 	struct text content; /* of a message, a system event, a tool's result, a raw line */
 	struct text tool_id; /* of a call, or the call that this is the result of */
 	struct text tool_name;
 	struct packed tool_input;
-	struct text parent_tool; /* the call that an agent below spoke for */
-	bool completed;          /* a call whose result has come */
+	struct text parent_tool; /* the call that a subagent spoke for */
+	bool completed;          /* a call whose result has arrived */
 	enum session_approval approval;
 	struct text approval_id;
 };
 
 enum {
 	SESSION_EVENT_HEAD = MEMBER_OWN,         /* shown before what was said */
-	SESSION_EVENT_TAIL = MEMBER_OWN << 1,    /* ... and behind it */
-	SESSION_EVENT_SESSION = MEMBER_OWN << 2, /* the store has its number */
-	SESSION_EVENT_OF_CALL = MEMBER_OWN << 3, /* of a tool call alone */
+	SESSION_EVENT_TAIL = MEMBER_OWN << 1,    /* ... and after it */
+	SESSION_EVENT_SESSION = MEMBER_OWN << 2, /* the store has its number instead */
+	SESSION_EVENT_OF_CALL = MEMBER_OWN << 3, /* only for tool calls */
 };
 
 extern const struct portrait session_event_portrait;

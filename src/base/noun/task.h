@@ -1,4 +1,5 @@
-/* A task: a prompt that an agent works on. Its portrait says how its members are kept and shown. */
+/* A task: a prompt that an agent works on. Its portrait says how its members are stored and
+ * shown. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,15 +7,15 @@
 
 #include "base/portrait.h"
 
-/* From TASK_COMPLETED on it is at its end. The store keeps the numbers. */
+/* From TASK_COMPLETED on it has ended. The store keeps the numbers. */
 enum task_state { TASK_QUEUED, TASK_RUNNING, TASK_COMPLETED, TASK_FAILED, TASK_CANCELLED };
 
 enum { N_TASK_STATES = 5 };
 
 struct task {
-	int64_t seq;         /* orders all tasks; given by the store */
-	struct text project; /* a folder; "": of none */
-	struct text id;      /* its own within its project */
+	int64_t seq;         /* orders all tasks; assigned by the store */
+	struct text project; /* a folder; "": no project */
+	struct text id;      /* unique within its project */
 	struct text prompt;
 	struct text agent; /* as the client named it */
 	double priority;
@@ -23,9 +24,8 @@ struct task {
 	int64_t started_ms;
 	int64_t completed_ms;
 	int64_t pid;
-	int64_t pid_started; /* when that process began, as the kernel counts; so that it is not
-			      * taken for another */
-	struct text mark;    /* what its processes carry in their environment */
+	int64_t pid_started; /* when it started: tells it from another with that pid */
+	struct text mark;    /* marks its processes, in their environment */
 	struct text result;
 	struct text error;
 	int64_t exit_status;
@@ -33,29 +33,29 @@ struct task {
 	int64_t output_bytes; /* in its file */
 	struct packed metadata;
 	struct text group;
-	struct text runner; /* the agent of the settings that runs it; none: the default */
+	struct text runner; /* the configured agent that runs it; none: the default */
 	struct text cwd;    /* none: the project's folder */
-	struct text env;    /* "NAME=VALUE" each ended by a NUL */
-	int64_t timeout_ms; /* of one attempt */
-	int64_t attempts;   /* that were begun */
+	struct text env;    /* "NAME=VALUE", each NUL-terminated */
+	int64_t timeout_ms; /* for one attempt */
+	int64_t attempts;   /* attempts started */
 	int64_t max_attempts;
-	int64_t retry_ms;      /* before the second attempt; then twice as long each time */
-	int64_t not_before_ms; /* 0: at once */
-	bool held;             /* somebody else brought it: it begins once it is released */
+	int64_t retry_ms;      /* before the second attempt; doubles each time */
+	int64_t not_before_ms; /* 0: immediately */
+	bool held;             /* somebody else brought it: it starts once it is released */
 	struct texts after;    /* ids in the same project that must be completed first */
 };
 
-/* Flags of its members beside those that all nouns share. */
+/* Flags of its members, in addition to those that all nouns share. */
 enum {
-	TASK_LONG = MEMBER_OWN,          /* may be long; only light tasks have it at hand */
-	TASK_ENDS = MEMBER_OWN << 1,     /* how it stands or ended */
+	TASK_LONG = MEMBER_OWN,          /* may be long; only light tasks keep it in memory */
+	TASK_ENDS = MEMBER_OWN << 1,     /* its state or result */
 	TASK_UNLISTED = MEMBER_OWN << 2, /* not read for lists */
 	TASK_BULKY = MEMBER_OWN << 3,    /* not read for brief lists */
 };
 
 extern const struct portrait task_portrait;
 
-/* How many tasks of one project or group are in which state. */
+/* How many tasks of one project or group are in each state. */
 struct task_tally {
 	struct text name;
 	int64_t n[N_TASK_STATES];

@@ -1,4 +1,4 @@
-/* That a project was trusted: what its file was then. */
+/* A record that a project was trusted, with the state of its file then. */
 #pragma once
 
 #include "base/portrait.h"

@@ -1,4 +1,4 @@
-/* A turn: one question in a conversation, with all that follows from it. */
+/* A turn: one question in a conversation, with everything that follows from it. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ enum turn_state {
 extern const char *const turn_state_names[N_TURN_STATES];
 
 struct turn {
-	int64_t seq; /* given by the store: grows, and never comes again */
+	int64_t seq; /* assigned by the store: grows, and is never reused */
 	int64_t conversation;
 	struct text request_id; /* opaque */
 	struct text agent;      /* the one that answered */
@@ -35,14 +35,14 @@ struct turn {
 
 extern const struct portrait turn_portrait;
 
-/* How heavy a turn is. */
+/* The size of a turn. */
 struct turn_weight {
 	int64_t turn;
 	int64_t tokens; /* of its messages */
 	int64_t n_messages;
-	bool continues; /* it brought results of calls that the one before it ended with */
+	bool continues; /* it contains results of calls that the previous turn ended with */
 };
 
-/* What may be heavier than the room for it, because it belongs together: a question, and the turns
- * that continue it. */
+/* What may exceed its limit because it belongs together: a question, and the turns that continue
+ * it. */
 enum { TURN_CHAIN_TOKENS = 1 << 20 };

@@ -6,16 +6,16 @@
 enum pattern_op {
 	OP_BYTE,     /* this one */
 	OP_SET,      /* one of these */
-	OP_BEGIN,    /* at the text's beginning; takes no byte, nor do the next three */
+	OP_BEGIN,    /* at the start of the text; like the next three it consumes no byte */
 	OP_END,      /* at its end */
-	OP_WORD,     /* at a word's edge */
-	OP_NOT_WORD, /* anywhere but there */
-	OP_SPLIT,    /* goes on at both */
+	OP_WORD,     /* at a word boundary */
+	OP_NOT_WORD, /* anywhere but at one */
+	OP_SPLIT,    /* continues at both */
 	OP_JUMP,
 	OP_FOUND,
 };
 
-/* Jumps are relative, so that a piece of code may be moved and copied. */
+/* Jumps are relative, so that code can be moved and copied. */
 struct pattern_step {
 	uint8_t op;
 	uint8_t byte;
@@ -51,5 +51,5 @@ static inline bool is_word_byte(unsigned char c)
 	       c == '_';
 }
 
-/* Refuses what is no expression, or too large. */
+/* Refuses what is not an expression, or too large. */
 int pattern_parse(struct text expression, struct pattern_code *code, struct why *why);

@@ -1,6 +1,6 @@
 /*
- * Makes an expression's program in one walk: each piece is appended, and a sign that follows
- * it ("*", "{2}", "|") moves or copies what was written.
+ * Compiles an expression in one pass: each piece is appended, and an operator that follows it
+ * ("*", "{2}", "|") moves or copies what was written.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { NO_PIECE = -1, NO_JUMP = -1, FOR_EVER = -1 };
 struct level {
 	int start;  /* of the group */
 	int branch; /* of what follows the last "|" */
-	int piece;  /* of what a sign would repeat, or NO_PIECE */
+	int piece;  /* of what an operator would repeat, or NO_PIECE */
 	int jump;   /* the last jump to the group's end; its `to` is the jump before it */
 };
 
@@ -23,7 +23,7 @@ struct reader {
 	struct pattern_code *code;
 	struct level levels[PATTERN_DEPTH_MAX];
 	unsigned depth;
-	bool repeated; /* the last piece was repeated; a "?" then only makes it lazy */
+	bool repeated; /* the last piece was repeated; a "?" now only makes it lazy */
 	struct why *why;
 };
 
@@ -43,13 +43,13 @@ static int put(struct reader *r, struct pattern_step step)
 {
 	struct pattern_code *c = r->code;
 
-	if (c->n == PATTERN_CODE_MAX - 1) /* one is left for OP_FOUND */
+	if (c->n == PATTERN_CODE_MAX - 1) /* one is reserved for OP_FOUND */
 		return no(r, "repeats too often");
 	c->steps[c->n++] = step;
 	return 0;
 }
 
-/* Puts it before what was written from `at` on. */
+/* Inserts it before what was written from `at` on. */
 static int insert(struct reader *r, int at, struct pattern_step step)
 {
 	struct pattern_code *c = r->code;
@@ -84,7 +84,7 @@ static int put_copy(struct reader *r, const struct pattern_step *steps, int n)
 	return e;
 }
 
-/* The piece, up to `times` times. */
+/* Repeats the piece up to `times` times. */
 static int put_optional(struct reader *r, const struct pattern_step *steps, int n, int times)
 {
 	int e = 0;
@@ -109,7 +109,7 @@ static int put_star(struct reader *r, int at)
 	return e;
 }
 
-/* most: or FOR_EVER. */
+/* `most` may be FOR_EVER. */
 static int repeat(struct reader *r, int least, int most)
 {
 	struct pattern_step copy[PATTERN_CODE_MAX];
@@ -210,7 +210,7 @@ static bool is_alnum(char c)
 
 /* ---- brackets ---- */
 
-/* One member: a byte, or a class, which is added; *ret_byte is -1 then. */
+/* One member of a class: a byte, or a named class, which is added; *ret_byte is then -1. */
 static int bracket_member(struct reader *r, struct pattern_set *s, int *ret_byte)
 {
 	char c = *r->at++;
@@ -333,7 +333,7 @@ static int open_group(struct reader *r)
 	return 0;
 }
 
-/* Makes the jumps out of the group point behind it. */
+/* Makes the jumps out of the group point to its end. */
 static void end_level(struct reader *r)
 {
 	int jump = level(r)->jump;
@@ -360,7 +360,7 @@ static int close_group(struct reader *r)
 	return 0;
 }
 
-/* What precedes it is one alternative, what follows is the next. */
+/* What precedes it is one alternative; what follows is the next. */
 static int read_or(struct reader *r)
 {
 	struct level *l = level(r);
@@ -375,7 +375,7 @@ static int read_or(struct reader *r)
 	return e;
 }
 
-/* Digits; -1: there are none, or too many. */
+/* Reads digits; -1: there are none, or too many. */
 static int read_number(struct reader *r)
 {
 	int n = -1;
@@ -410,7 +410,7 @@ static int read_braces(struct reader *r)
 
 static int read_sign(struct reader *r, char c)
 {
-	/* Greedy or lazy makes no difference to whether it is found. */
+	/* Greedy or lazy makes no difference to whether there is a match. */
 	if (c == '?' && r->repeated) {
 		r->repeated = false;
 		level(r)->piece = NO_PIECE;

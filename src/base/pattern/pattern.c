@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/pattern/code.h"
 
-/* States that the program may be in, each once. */
+/* The states that the program may be in, each listed once. */
 struct states {
 	unsigned n;
 	uint16_t at[PATTERN_CODE_MAX];
@@ -17,10 +17,10 @@ struct pattern {
 	struct pattern_step *steps;
 	struct pattern_set *sets;
 	unsigned n_steps;
-	uint32_t turn;  /* counts the bytes that were looked at */
+	uint32_t turn;  /* counts the bytes examined */
 	uint32_t *seen; /* for each step: the turn in which it was last a state */
 	struct states now, next;
-	struct states open; /* of the walk from one state to those that take a byte */
+	struct states open; /* for the walk from one state to those that consume a byte */
 };
 
 static void *copy_of(const void *data, size_t n)
@@ -73,7 +73,7 @@ static bool is_word_at(struct text t, size_t i)
 	return i < t.len && is_word_byte((unsigned char)t.data[i]);
 }
 
-/* Whether the op, which takes no byte, fits between the bytes i - 1 and i. */
+/* Whether the op, which consumes no byte, matches between the bytes i - 1 and i. */
 static bool holds(enum pattern_op op, struct text t, size_t i)
 {
 	bool edge = (i > 0 && is_word_at(t, i - 1)) != is_word_at(t, i);
@@ -93,8 +93,8 @@ static void open_state(struct pattern *p, unsigned at)
 	p->open.at[p->open.n++] = (uint16_t)at;
 }
 
-/* Adds all states that take a byte and can be reached without taking one. True: the end was
- * reached. */
+/* Adds all states that consume a byte and can be reached without consuming one. True: the end
+ * was reached. */
 static bool follow(struct pattern *p, unsigned from, struct text t, size_t i, struct states *to,
 		   uint64_t *steps)
 {
@@ -138,7 +138,7 @@ static bool takes(const struct pattern *p, unsigned at, unsigned char c)
 	return s->op == OP_BYTE ? s->byte == c : set_has(&p->sets[s->set], c);
 }
 
-/* Turns are told apart by their number; when that wraps around, everything seen is forgotten. */
+/* Turns are told apart by number; when it wraps around, all marks are cleared. */
 static void next_turn(struct pattern *p)
 {
 	if (++p->turn == 0) {
@@ -158,7 +158,7 @@ bool pattern_finds(struct pattern *p, struct text t, uint64_t *steps)
 	for (size_t i = 0; *steps > 0; i++) {
 		struct states *gone = now;
 
-		/* The expression may begin at any byte. */
+		/* The expression may match from any byte. */
 		if (follow(p, 0, t, i, now, steps))
 			return true;
 		if (i == t.len)
@@ -177,8 +177,8 @@ bool pattern_finds(struct pattern *p, struct text t, uint64_t *steps)
 	return false;
 }
 
-/* Where the rest does not fit, the last star takes one more byte. any_one: what stands for any
- * byte; '*', which was looked for before: nothing does. */
+/* If the rest does not match, the last star takes one more byte. any_one is the character that
+ * matches any byte; '*', which is tested first, means that there is none. */
 static bool fits(struct text glob, struct text t, char any_one)
 {
 	size_t star = SIZE_MAX;

@@ -94,7 +94,7 @@ bool zone_rule_parse(struct text t, struct zone_rule *ret_rule)
 
 	if (!skip_name(&t) || !take_time(&t, 24, &r.standard))
 		return false;
-	r.standard = -r.standard; /* POSIX counts to the west */
+	r.standard = -r.standard; /* POSIX counts westward */
 	if (t.len > 0) {
 		r.has_summer = true;
 		r.summer = r.standard + 3600;

@@ -1,6 +1,6 @@
 /*
- * When clocks change every year, as POSIX writes it in TZ: "CET-1CEST,M3.5.0,M10.5.0/3". A
- * TZif file ends with it, for years that its table does not cover.
+ * When clocks change every year, in POSIX's TZ notation: "CET-1CEST,M3.5.0,M10.5.0/3". A TZif
+ * file ends with it, for years that its table does not cover.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ enum zone_day { ZONE_JULIAN, ZONE_DAY_OF_YEAR, ZONE_WEEKDAY };
 struct zone_change {
 	enum zone_day kind;
 	int month, week, day;
-	int32_t time; /* seconds of that day, by the clock as it was before; may be of another day */
+	int32_t time; /* seconds into that day, by the clock before the change; may fall on another day */
 };
 
 struct zone_rule {
@@ -24,7 +24,7 @@ struct zone_rule {
 	struct zone_change begin, end; /* of summer */
 };
 
-/* False for what is not a rule. */
+/* False if it is not a rule. */
 bool zone_rule_parse(struct text t, struct zone_rule *ret_rule);
 
 /* In seconds since 1970, in that year of UTC or close to it. */

@@ -21,12 +21,13 @@ enum {
 	HEADER_LEN = 44,
 	TIMES_MAX = 4096,
 	TYPES_MAX = 256,
-	OFFSET_MAX = 26 * 3600, /* as RFC 8536 has it; a sane one has 14 */
+	OFFSET_MAX = 26 * 3600, /* the limit of RFC 8536; a sane file has 14 */
 };
 
 struct zone {
 	int64_t *times; /* when the offset changes */
-	/* The offset from then on; one more than times, the first for everything before. */
+	/* The offset from then on. There is one more than times: the first is for everything
+	 * before. */
 	int32_t *offsets;
 	unsigned n;
 	bool has_rule;
@@ -53,7 +54,7 @@ struct block {
 	unsigned version; /* 0, 2, 3, 4 */
 	uint32_t n_utc, n_standard, n_leaps, n_times, n_types, n_chars;
 	size_t time_size;
-	const unsigned char *at; /* behind the header */
+	const unsigned char *at; /* after the header */
 	size_t len;              /* of the block */
 };
 
@@ -177,7 +178,7 @@ int zone_read(struct text bytes, struct zone **ret_zone)
 
 static const char folder[] = "/usr/share/zoneinfo";
 
-/* Letters, digits, '+', '-' and '_', so that no name leads out of the folder. */
+/* Only letters, digits, '+', '-' and '_', so that no name leads out of the folder. */
 static bool is_name(const char *name)
 {
 	size_t n = strlen(name);
@@ -193,7 +194,7 @@ static bool is_name(const char *name)
 	return n > 0 && n <= ZONE_NAME_MAX;
 }
 
-/* What is no file is no time zone. */
+/* Anything but a file is not a time zone. */
 static int read_all(const char *path, struct buf *out)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -234,7 +235,7 @@ static int64_t year_of(int64_t utc_s)
 	return civil_of_days(civil_floor_div(utc_s, DAY_SECONDS)).year;
 }
 
-/* Beyond that nobody has a calendar, and sums would overflow. */
+/* Nobody has a calendar beyond that, and sums would overflow. */
 static const int64_t far_s = INT64_C(1) << 55;
 
 struct change {
@@ -242,7 +243,7 @@ struct change {
 	int32_t offset;
 };
 
-/* Kept in order; of two at one time the later given stays behind. */
+/* Keeps them sorted; of two at the same time, the one added later comes second. */
 static void insert(struct change *list, unsigned n, int64_t time, int32_t offset)
 {
 	while (n > 0 && list[n - 1].time > time) {
@@ -252,7 +253,7 @@ static void insert(struct change *list, unsigned n, int64_t time, int32_t offset
 	list[n] = (struct change) {.time = time, .offset = offset};
 }
 
-/* By the rule: between which two changes of the surrounding years it falls. */
+/* By the rule: finds the two changes of the surrounding years that it falls between. */
 static struct zone_period rule_period(const struct zone_rule *r, int64_t utc_s)
 {
 	struct change list[10];
@@ -305,7 +306,7 @@ struct zone_period zone_period(const struct zone *z, int64_t utc_s)
 	if (n < z->n || !z->has_rule)
 		return table;
 	p = rule_period(&z->rule, utc_s);
-	/* What came before the table's end, the table knows. */
+	/* The table covers everything before its end. */
 	if (p.from <= table.from) {
 		p.from = table.from;
 		p.before = table.before;

@@ -1,5 +1,5 @@
 /*
- * Running SQL, for the files of this room.
+ * Running SQL, for the files of this folder.
  *
  *	static const struct query by_id = {"SELECT content FROM memory WHERE id = :id"};
  *
@@ -9,7 +9,7 @@
  *	r = query_next(q, &row);
  *
  * A query is prepared once per connection and found again by its address.
- * Faults stick: opening, binding and reading need no look, the next step returns them.
+ * Faults stick: opening, binding and reading need no checks, since the next step returns the fault.
  */
 #pragma once
 
@@ -24,14 +24,14 @@ struct connection;
 struct statement;
 
 /*
- * Lives for ever, at one address.
+ * A query is static: it is identified by its address.
  *
- * With a portrait, these stand in its text for the selected members that have a column:
+ * With a portrait, its text may use these for the selected members that have a column:
  *	{columns}	a, b, c
  *	{values}	:a, :b, :c
  *	{changes}	a = :a, b = :b, c = :c
- * query_bind_members binds the latter two, so nothing else with a parameter stands before them.
- * A {columns} that is read (rows.h) comes first.
+ * query_bind_members binds the latter two, so no other parameter may come before them.
+ * A {columns} that is read (rows.h) must come first.
  */
 struct query {
 	const char *sql;
