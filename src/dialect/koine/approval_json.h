@@ -1,8 +1,8 @@
 /*
- * An approval as koine's own methods write it. What there is none of is null.
+ * How koine's own methods write an approval. A member without a value is null.
  *
- * How it stands, the answer of approval.request, approval.create, approval.decide and
- * approval.withdraw, and `approval` in the data of the error when somebody was quicker:
+ * The status and the decision. approval.request, approval.create, approval.decide and
+ * approval.withdraw answer with it, and the error for a second decision has it as `approval`:
  *
  *	{"id":"local-6f1c…","status":"approved","comment":null,"decided_by":"human",
  *	 "decided_at":"2026-11-15T07:47:17.177Z"}
@@ -10,23 +10,23 @@
  * `status` is pending, approved, denied, responded, expired or superseded. `decided_by` is "human",
  * "policy:NAME" or "grant:ID".
  *
- * All of it, the answer of approval.get and each of `approvals` in approval.list, which answers
- * {"approvals":[…],"pending":N}:
+ * The whole approval. approval.get answers with it, and approval.list with
+ * {"approvals":[…],"pending":N}, a list of them:
  *
  *	{"id":…,"status":…,"kind":"function_call","tool":"Bash","input":{"command":"ls"},
  *	 "session_id":null,"run_id":null,"agent":"claude","origin":null,"tool_use_id":null,
  *	 "event_id":null,"created_at":…,"deadline":null,"comment":null,"decided_by":null,
  *	 "decided_at":null}
  *
- * `kind` is function_call or human_contact. In a list a large input is null, with
- * "input_omitted":true behind it; approval.get has it.
+ * `kind` is function_call or human_contact. In a list a large input is null, followed by
+ * "input_omitted":true; approval.get shows it.
  *
- * A grant, in approval.grants, which answers {"grants":[…]}, and the answer of approval.grant:
+ * A grant. approval.grant answers with it, and approval.grants with {"grants":[…]}:
  *
  *	{"id":…,"verdict":"allow","tool":"Bash","pattern":"git *","session_id":null,"agent":null,
  *	 "comment":null,"created_at":…,"expires_at":null,"uses":null}
  *
- * `verdict` is allow or deny; `uses` is how many are left, null: any number.
+ * `verdict` is allow or deny. `uses` is how many are left; null means any number.
  */
 #pragma once
 

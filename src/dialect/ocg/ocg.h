@@ -100,13 +100,13 @@ struct ocg_chain {
 
 struct ocg_peer;
 
-/* The peer of the call's connection; NULL if there is no memory. */
+/* The peer of the call's connection; NULL if out of memory. */
 struct ocg_peer *ocg_peer_of(struct call *c);
 
 /* A short list of struct ocg_chain, the newest first. */
 const struct list *ocg_peer_chains(const struct ocg_peer *p);
 
-/* Returns a free conversation, preferably the named one, and marks it busy. NULL if there is no
+/* Returns a free conversation, preferably the named one, and marks it busy. NULL if out of
  * memory. */
 struct ocg_talk *ocg_peer_talk(struct ocg_peer *p, struct chat *chat, struct text name);
 
