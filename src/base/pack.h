@@ -60,8 +60,7 @@ static inline struct packed_reader packed_reader(struct text packed)
 struct packed_item {
 	enum value_kind kind;
 	struct text text; /* a number's source, or a string's bytes */
-	uint32_t
-		n; /* children of an array or object, which follow; an object's come as key and value */
+	uint32_t n;       /* of children, which follow; an object's are a key and a value each */
 };
 
 int packed_take(struct packed_reader *r, struct packed_item *ret);

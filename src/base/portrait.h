@@ -33,7 +33,7 @@ struct record;
 enum member_kind {
 	MEMBER_TEXT,  /* struct text */
 	MEMBER_BLOB,  /* struct text: any bytes; JSON shows them as text */
-	MEMBER_LINES, /* struct text: several, each terminated by a line feed; JSON shows an array */
+	MEMBER_LINES, /* struct text: lines, each ending in a line feed; JSON shows an array */
 	MEMBER_JSON,  /* struct text: an object on one line; empty: none */
 	MEMBER_ENV, /* struct text: "NAME=VALUE", each NUL-terminated; only names are ever shown */
 	MEMBER_PACKED, /* struct packed */

@@ -24,8 +24,8 @@ enum setting_type {
 	SET_PATH,     /* char[max] */
 	SET_URL,      /* char[max], validated by the row's check */
 	SET_SECRET,   /* char[max], never shown */
-	SET_VARIABLE, /* char[max], the name of an environment variable of ours that holds a secret */
-	SET_VARIABLES /* char[max]: NAME, NAME* and NAME=VALUE for a program; values are never shown */
+	SET_VARIABLE, /* char[max], the name of a variable of ours that holds a secret */
+	SET_VARIABLES /* char[max]: NAME, NAME* and NAME=VALUE for a program; no value is shown */
 };
 
 struct setting {

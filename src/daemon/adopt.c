@@ -9,7 +9,7 @@
 #include "daemon/daemon.h"
 #include "store/adopt.h"
 
-/* Moves what the store's tasks and sessions have written, unless that is ours already. */
+/* Moves what the store's tasks and sessions have written, unless it is already ours. */
 static bool move_folder(const struct store_adopted *a, const char *ending)
 {
 	char from[PATH_LEN + 16], to[PATH_LEN + 16];

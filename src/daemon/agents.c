@@ -1,4 +1,4 @@
-/* The agents that the settings name, and the chat that they answer in. */
+/* The agents that the settings define, and the chat that they answer in. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -49,7 +49,8 @@ static const char *model_url(const struct agent_setting *a)
 	return a->url[0] ? a->url : "https://api.anthropic.com";
 }
 
-/* The key itself is read when a turn begins, so a file that is corrected later is used then. */
+/* The key itself is read when a turn begins, so that a file that is corrected later is used
+ * then. */
 static int look_at_key(const struct agent_setting *a, struct why *why)
 {
 	char what[SECTION_NAME_MAX + 8];
@@ -89,7 +90,7 @@ static int make_model(const struct settings *s, const struct agent_setting *a, s
 				       : anthropic_new(l, &opts, ret, why);
 }
 
-/* The folder that was set; else agents/NAME beside the store. */
+/* The folder that was set; otherwise agents/NAME beside the store. */
 static void command_state(const struct settings *s, const struct agent_setting *a,
 			  char out[PATH_LEN])
 {
@@ -133,7 +134,7 @@ static int make_command(const struct settings *s, const struct agent_setting *a,
 	return command_new(l, &opts, ret, why);
 }
 
-/* Without an environment of its own (env is NULL) the agent is only made to be checked. */
+/* Without an environment (env is NULL) the agent is made only to be checked. */
 static int make_agent(const struct settings *s, const struct agent_setting *a, struct loop *l,
 		      const struct environments *env, struct agent **ret, struct why *why)
 {
@@ -215,7 +216,7 @@ static int make_or_excuse(const struct settings *s, const struct agent_setting *
 
 static int read_system_file(const char *file, struct buf *out, struct why *why)
 {
-	/* O_NONBLOCK: a FIFO there must not hold us. */
+	/* O_NONBLOCK: opening a FIFO must not block us. */
 	CLEANUP(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int r = fd < 0 ? -errno : file_read_all(fd, out);
 
@@ -236,7 +237,7 @@ static int read_system_file(const char *file, struct buf *out, struct why *why)
 	return 0;
 }
 
-/* NUL-ended. */
+/* NUL-terminated. */
 static int read_system(const struct settings *s, struct buf *out, struct why *why)
 {
 	int r = 0;
@@ -301,7 +302,7 @@ int agents_start(struct daemon *d, struct why *why)
 	return chat_start(&opts, &engine->chat, why);
 }
 
-/* Whether it is made of the same settings as before. */
+/* Whether it was made from the same settings. */
 static bool unchanged(const struct settings *old, const struct settings *fresh,
 		      const struct agent_setting *now)
 {
@@ -382,7 +383,7 @@ int agents_reload(struct daemon *d, const struct settings *fresh, struct why *wh
 				    why);
 	else
 		agents_done(&made);
-	/* Where the new agents were refused, nobody needs their environments. */
+	/* If the new agents were refused, nobody needs their environments. */
 	if (r != 0) {
 		renewed_free(renewed);
 		return r;

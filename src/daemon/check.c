@@ -60,7 +60,7 @@ static bool has_token(const struct settings *s, const struct dialect *d)
 	return s->token_file[0] || (token && ((const char *)settings_of(s, d))[token->file]);
 }
 
-/* Whether the kernel tells who connects, tried at a port that nobody uses. */
+/* Whether the kernel says who connects, tried on a port that nobody uses. */
 static bool check_peers(struct why *why)
 {
 	const struct sockaddr_in any = {.sin_family = AF_INET,
@@ -201,7 +201,7 @@ static bool listens(const struct plan *plan, const struct dialect *d)
 	return false;
 }
 
-/* A dialect without the token that it needs is no fault, but it serves nobody. */
+/* A dialect without the token it needs is not an error, but it serves nobody. */
 static bool check_token(const struct settings *s, const struct plan *plan, const struct dialect *d)
 {
 	char what[32];
@@ -237,8 +237,8 @@ static bool check_tokens(const struct settings *s, const struct plan *plan)
 	return ok;
 }
 
-/* Where each dialect listens, as a settings file has it. A second listener can only come from
- * --listen, so it is a comment there. */
+/* Where each dialect listens, in the form of a settings file. A second listener can only come
+ * from --listen, so it is shown as a comment. */
 static void write_listens(const struct plan *plan)
 {
 	char address[ADDRESS_TEXT_MAX];
@@ -262,7 +262,7 @@ static void write_listens(const struct plan *plan)
 	printf("\n");
 }
 
-/* Users who are let in may call every method there. */
+/* Users who are admitted may call every method there. */
 static void note_others(const struct settings *s)
 {
 	for (unsigned i = 0; i < s->listeners.n; i++) {

@@ -1,4 +1,4 @@
-/* koined from its start to its end, and the reload of its settings. */
+/* koined from start to end, and reloading its settings. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
 #include "io/process/tree.h"
 
 enum {
-	/* How long turns and rules may take to end after the loop has: an agent's end and a
-	 * commit. */
+	/* How long turns and rules may take to finish after the loop has ended: enough for an
+	 * agent to exit and for a commit. */
 	END_MS = 5000,
 	HURRIED_END_MS = 1000,
 };
@@ -44,7 +44,7 @@ static int take_settings(struct daemon *d, const struct settings *fresh, struct 
 	return 0;
 }
 
-/* A client that may not cause a reload is only told whether the settings are right. */
+/* A client that may not cause a reload only learns whether the settings are valid. */
 static int on_reload_asked(void *arg, const struct dialect *by, struct why *why)
 {
 	struct daemon *d = arg;

@@ -1,4 +1,4 @@
-/* What koined does once its flags were read. Each returns the exit status. */
+/* What koined does once its flags have been read. Each function returns the exit status. */
 #pragma once
 
 #include "daemon/plan.h"

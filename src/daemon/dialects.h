@@ -1,4 +1,4 @@
-/* Every dialect that koined speaks: one array, in sight. */
+/* Every dialect that koined speaks, in one array. */
 #pragma once
 
 #include "dialect/life.h"
@@ -10,12 +10,12 @@ extern const unsigned n_dialects;
 /* NULL: there is none. */
 const struct dialect *dialect_find(const char *name);
 
-/* Its index in the array; it must be there. */
+/* Its index in the array; it must be in it. */
 unsigned dialect_index(const struct dialect *d);
 
-/* What the first dialect that has this member of its struct dialect_life (an offset) has there: a
- * pointer. NULL: none has it. */
+/* The pointer that the first dialect with this member of struct dialect_life (given as an
+ * offset) has there. NULL: none has it. */
 const void *dialects_first(size_t member);
 
-/* The row of its settings with the environment of programs that its clients start; or NULL. */
+/* The settings row with the environment of programs that its clients start; or NULL. */
 const struct setting *dialect_variables(const struct dialect *d);

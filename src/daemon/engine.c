@@ -59,14 +59,14 @@ int daemon_open_engine(struct daemon *d, struct why *why)
 	settings_store_url(d->settings, url, sizeof(url));
 	r = engine_open(&opts, &d->engine, why);
 	if (r == 0)
-		why->text[0] = '\0'; /* the sentence may be about a try that did not matter */
+		why->text[0] = '\0'; /* the sentence may describe an attempt that did not matter */
 	d->server->opts.engine = d->engine;
 	d->server->opts.workers.arg = d->engine;
 	d->hosts.means.engine = d->engine;
 	return r;
 }
 
-/* A folder beside the store, and named for it: two stores in one folder do not share it. */
+/* A folder beside the store, named after it, so that two stores in one folder do not share it. */
 static int beside_store(const struct daemon *d, const char *ending, char out[PATH_MAX])
 {
 	char store[PATH_MAX];

@@ -50,7 +50,7 @@ static int say_where(struct arena *a, const char *name, const char *address, con
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* The variables that tell a program where we listen, NULL-ended. */
+/* The variables that tell a program where we listen, NULL-terminated. */
 struct told {
 	const char *all[DIALECTS_MAX + 1];
 	const char *sessions[2 * DIALECTS_MAX + 1]; /* those for sessions only come first */
@@ -84,7 +84,7 @@ static int add_word(struct arena *a, const char *word, const char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* The words of a setting, in the arena; NULL-ended. */
+/* The words of a setting, in the arena; NULL-terminated. */
 static int read_words(struct arena *a, const char *text, const char ***ret_words)
 {
 	CLEANUP(freep) char **words = NULL;
@@ -92,7 +92,7 @@ static int read_words(struct arena *a, const char *text, const char ***ret_words
 	int r = 0;
 
 	*ret_words = NULL;
-	/* A wrong setting was refused when it was set, so what fails here is an empty one. */
+	/* A wrong setting was refused when it was set, so only an empty one fails here. */
 	if (command_split(text, &words, &n, NULL) != 0)
 		return 0;
 	*ret_words = arena_zalloc(a, (n + 1) * sizeof(**ret_words));

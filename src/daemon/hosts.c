@@ -65,7 +65,7 @@ int hosts_step(struct hosts *h, enum dialect_step step, struct why *why)
 {
 	int r = 0;
 
-	/* Those that were not made yet have no part in the end of a start that failed. */
+	/* If a start failed, dialects that were not made yet are skipped. */
 	for (unsigned i = 0; r == 0 && i < n_dialects && h->list[i].dialect; i++) {
 		if (life_of(&h->list[i])->steps[step])
 			r = life_of(&h->list[i])->steps[step](&h->list[i], why);

@@ -1,4 +1,4 @@
-/* The dialects in this daemon: what each of them has here, and its part in a start and a stop. */
+/* The dialects in this daemon: the state of each, and its part in starting and stopping. */
 #pragma once
 
 #include "daemon/dialects.h"
@@ -21,11 +21,11 @@ int hosts_prepare(struct hosts *h, const struct settings *s, struct environments
 /* NULL for none. */
 const char *hosts_token(const struct hosts *h, const struct dialect *d);
 
-/* Tells the endpoint's dialect. */
+/* Notifies the endpoint's dialect. */
 int hosts_listening(struct hosts *h, const char *project, struct endpoint *e);
 
-/* The step of each dialect; the first failure ends it. */
+/* Runs this step for each dialect; the first failure ends it. */
 int hosts_step(struct hosts *h, enum dialect_step step, struct why *why);
 
-/* The settings were read again; sections that follow a reload are renewed. */
+/* The settings were read again; renews sections that follow a reload. */
 void hosts_reload(struct hosts *h, const struct settings *fresh);

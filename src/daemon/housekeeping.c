@@ -13,7 +13,7 @@
 
 enum { SWEEP_EVERY_MS = 60 * 1000 };
 
-/* What is swept, and what the log says when that fails. */
+/* What is swept, and the log line for a failure. */
 struct kind {
 	bool (*due)(const struct engine *s); /* NULL: always */
 	int (*run)(struct engine *s, bool *ret_more);
@@ -27,7 +27,7 @@ struct sweep {
 	struct housekeeping *housekeeping;
 	const struct kind *kind;
 	bool under_way;
-	bool more; /* is left to sweep */
+	bool more; /* there is more to sweep */
 };
 
 static bool memories_due(const struct engine *s)

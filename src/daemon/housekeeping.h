@@ -12,5 +12,5 @@ struct housekeeping;
 int housekeeping_start(struct server *server, struct engine *engine,
 		       struct housekeeping **ret_housekeeping);
 
-/* Accepts NULL. Call it after the server has ended, and all work with it. */
+/* Accepts NULL. Call it after the server and all its work have ended. */
 void housekeeping_free(struct housekeeping *h);

@@ -1,6 +1,7 @@
 /*
- * koined while it runs: what it holds, and the steps of its life. daemon.c starts and ends it;
- * listen.c, engine.c, agents.c, rules.c and model.c have the steps of a start; stop.c stops it.
+ * koined while it runs: its state, and the steps of its life. daemon.c starts and ends it;
+ * listen.c, engine.c, agents.c, rules.c and model.c have the steps of a start; stop.c stops
+ * it.
  */
 #pragma once
 
@@ -17,7 +18,7 @@ enum { N_READERS = 4 };
 struct agents {
 	struct agent *list[AGENTS_MAX];
 	unsigned n;
-	struct buf system; /* NUL-ended */
+	struct buf system; /* NUL-terminated */
 };
 
 struct agents_renewed;
@@ -26,12 +27,12 @@ struct daemon {
 	struct settings *settings;
 	const struct plan *plan;
 	reload_fn reload;
-	struct arena arena; /* of what lives as long as the daemon */
+	struct arena arena; /* for what lives as long as the daemon */
 	struct loop *loop;
 	struct server *server;
 	struct engine *engine;
 	struct background background;
-	bool closed; /* the threads end: more work is refused with -ECANCELED */
+	bool closed; /* the threads are ending: more work is refused with -ECANCELED */
 	struct environments environments;
 	struct hosts hosts;
 	struct registry *registries[DIALECTS_MAX]; /* as in the array of dialects */
@@ -69,15 +70,15 @@ void listen_say(const struct daemon *d);
 
 /* ---- engine.c ---- */
 
-/* How the engine's own work gets to the server's threads, and what the writer tells after a
+/* How the engine's own work reaches the server's threads, and what the writer reports after a
  * commit. */
 struct background engine_background(struct daemon *d);
 struct work *daemon_trailer(void *daemon);
 
 int daemon_open_engine(struct daemon *d, struct why *why);
 int events_begin(struct daemon *d, struct why *why);
-/* Ends processes that a crash has left, and continues with tasks that waited. Before the
- * threads. */
+/* Ends processes that a crash has left, and resumes tasks that waited. Call it before the
+ * threads start. */
 int tasks_begin(struct daemon *d, struct why *why);
 int approvals_begin(struct daemon *d, struct why *why);
 int sessions_begin(struct daemon *d, struct why *why);
@@ -85,21 +86,21 @@ void engine_reload(struct daemon *d);
 
 /* ---- agents.c: the chat, and who answers there ---- */
 
-/* Makes what needs no store, so that wrong settings show before anything listens. Call agents_done
- * either way. */
+/* Makes what needs no store, so that wrong settings show before anything listens. Call
+ * agents_done in any case. */
 int agents_make(struct daemon *d, struct why *why);
 void agents_done(struct agents *a);
 
-/* The chat takes the agents, on failure too. It marks in the store what a crash has interrupted,
- * so it comes before the threads. */
+/* The chat takes the agents, even on failure. It marks in the store what a crash has
+ * interrupted, so call it before the threads start. */
 int agents_start(struct daemon *d, struct why *why);
 
-/* Takes new and changed agents, and the default. Turns under way finish with the agent they began
+/* Takes new and changed agents, and the default. Running turns finish with the agent they began
  * with. On failure nothing changes. */
 int agents_reload(struct daemon *d, const struct settings *fresh, struct why *why);
 void agents_renewed_free(struct agents_renewed *n); /* accepts NULL; after the chat */
 
-/* Ends all turns and lets them reach the store. It turns the loop until that is done, or until
+/* Ends all turns and lets them reach the store. It runs the loop until that is done, or until
  * end_ms of the steady clock. */
 void agents_end_turns(struct daemon *d, uint64_t end_ms);
 
@@ -108,11 +109,11 @@ bool agents_check(const struct settings *s);
 
 /* ---- rules.c ---- */
 
-/* After tasks and approvals. A rule that is wrong is logged and left out. */
+/* Call it after tasks and approvals. A wrong rule is logged and left out. */
 int rules_start(struct daemon *d, struct why *why);
 void rules_reload(struct daemon *d);
 
-/* Fires nothing more, and turns the loop until what was begun is in the store, or until end_ms of
+/* Stops firing rules, and runs the loop until what was begun is in the store, or until end_ms of
  * the steady clock. */
 void rules_end(struct daemon *d, uint64_t end_ms);
 
@@ -129,8 +130,8 @@ int model_check(const struct settings *s, struct why *why);
  * listener, which is logged. */
 int memories_begin(struct daemon *d, struct why *why);
 
-/* Whether the URL leads to that listener of ours, so that we would ask ourselves. Host names are
- * not resolved; the names of this machine are known. */
+/* Whether the URL leads to our own listener, so that we would ask ourselves. Host names are not
+ * resolved, but the names of this machine are known. */
 bool model_is_at(const char *url, const struct address *listener);
 
 /* ---- stop.c ---- */

@@ -7,7 +7,7 @@
 
 /* ---- methods ---- */
 
-/* A name that is there already is koine's own method, which answers with the members of all. */
+/* A name that already exists is koine's own method, which answers with the members of all. */
 static int add_new_methods(struct registry *r, const struct dialect *d)
 {
 	for (unsigned i = 0; i < d->n_methods; i++) {
@@ -63,8 +63,8 @@ void registries_free(struct daemon *d)
 
 /* ---- listeners ---- */
 
-/* A port may be taken by any other program for good, and a well-known socket by the original. Any
- * other socket that is taken is most likely that of a koined that runs already. */
+/* Another program may own a port permanently, and the original program a well-known socket. Any
+ * other socket in use most likely belongs to a koined that is already running. */
 static int say_how_without(const struct daemon *d, const struct plan_row *row, struct why *why)
 {
 	const char *name = row->dialect->name;

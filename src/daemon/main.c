@@ -218,7 +218,7 @@ static int read_settings(struct settings *s, struct why *why)
 	return r;
 }
 
-/* Handles flags that only print, and mistakes. -1: go on. */
+/* Handles flags that only print, and mistakes. -1: continue. */
 static int look_at_flags(void)
 {
 	int flag;

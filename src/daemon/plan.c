@@ -19,8 +19,7 @@ static bool current_folder(char out[PATH_LEN])
 	return true;
 }
 
-/* A socket outside of any project folder serves the first project that is named, or the current
- * one. */
+/* A socket outside any project folder serves the first project named, or the current one. */
 static int set_project(struct plan_row *row, const struct settings *s, struct why *why)
 {
 	const char *path = row->address.path;
@@ -87,8 +86,8 @@ static int find_dialect(const char *name, const struct dialect **ret, struct why
 	return 0;
 }
 
-/* A socket that was handed over has the name of its dialect, or else is koine's. It is bound
- * already. */
+/* A socket that was handed over has the name of its dialect, or else is koine's. It is already
+ * bound. */
 static int add_given(struct plan *p, const struct settings *s, const struct activation *given,
 		     struct why *why)
 {
@@ -210,8 +209,8 @@ static bool is_anothers(const char *path)
 	       (lstat(lock, &st) == 0 && st.st_uid != geteuid());
 }
 
-/* Named by a variable; else under --root; else where its clients look; else, if this user cannot
- * write there, in the runtime folder. */
+/* The path comes from a variable; otherwise it is under --root; otherwise where its clients
+ * look; or, if this user cannot write there, in the runtime folder. */
 static int add_default(struct plan *p, const struct settings *s, const struct dialect *d,
 		       struct why *why)
 {

@@ -1,6 +1,6 @@
 /*
- * Which dialect listens where: handed over by the service manager, or by
- * --listen alone, or each at its place from the settings or by default.
+ * Which dialect listens where: handed over by the service manager, or only by --listen, or
+ * each at its place from the settings or by default.
  */
 #pragma once
 
@@ -11,10 +11,9 @@
 struct plan_row {
 	const struct dialect *dialect;
 	struct address address;
-	int fd;       /* handed over by the service manager, or -1 */
-	bool runtime; /* lies in the runtime folder, which must be ours */
-	char project
-		[PATH_LEN]; /* whose folder it is for, where the dialect has sockets in projects */
+	int fd;                 /* handed over by the service manager, or -1 */
+	bool runtime;           /* lies in the runtime folder, which must be ours */
+	char project[PATH_LEN]; /* the folder it is for, if the dialect has sockets in projects */
 };
 
 struct plan {

@@ -1,4 +1,4 @@
-/* The rules that the settings name, and automation, which acts by them. */
+/* The rules that the settings define, and automation, which acts on them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int64_t shifted_now(void *arg)
 	return clock_utc_ms() + clock_offset_ms;
 }
 
-/* Tests shift the clock; only where debug methods are on. */
+/* Tests shift the clock; this works only when debug methods are on. */
 static bool is_clock_shifted(const struct settings *s)
 {
 	const char *by = getenv("KOINE_TEST_CLOCK_OFFSET_MS");

@@ -1,6 +1,6 @@
 /*
- * The koined that runs already at the socket we would take. --check asks it, because a listener
- * or store that it holds is no other obstacle.
+ * The koined that already runs at the socket we would take. --check asks it, because a
+ * listener or store that it holds is not another obstacle.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 #include "base/value.h"
 
 struct running {
-	pid_t pid; /* 0: none runs */
+	pid_t pid; /* 0: none is running */
 	struct arena arena;
-	const struct value *listeners; /* as daemon.status tells them */
+	const struct value *listeners; /* as daemon.status reports them */
 	struct text store;             /* its file */
 };
 
-/* Asks at the Unix socket, for a few seconds at most. A program of another user, or one that does
- * not answer as koined does, does not count. Call running_done either way. */
+/* Asks at the Unix socket, for at most a few seconds. Another user's program, or one that does
+ * not answer as koined does, does not count. Call running_done in any case. */
 void running_ask(struct running *r, const char *path);
 void running_done(struct running *r);
 

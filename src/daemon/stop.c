@@ -1,4 +1,4 @@
-/* A clean stop: nobody new is served, what runs gets some time, then it is ended. */
+/* A clean stop: nobody new is served, running work gets some time, then it is ended. */
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/life.h"
@@ -13,15 +13,15 @@
 #include "io/activation.h"
 
 enum {
-	/* Turns are cancelled this long before the time is over, so that what they have said so
+	/* Turns are cancelled this long before the time runs out, so that what they have said so
 	 * far still reaches those who wait for it. */
 	LAST_WORDS_MS = 1000,
 	/* Running tasks have this long to end by themselves. With interrupt_time after it, a stop
 	 * stays below the ten seconds after which the original's command line kills the daemon. */
 	TASKS_GRACE_MS = 3000,
 	TASKS_MS = TASKS_GRACE_MS + 5000,
-	/* After this margin koined exits whatever is left: a store that cannot be written, a
-	 * process that cannot be ended. After a second signal it waits less. */
+	/* After this margin koined exits whatever is left, such as a store that cannot be
+	 * written or a process that cannot be ended. After a second signal it waits less. */
 	STOP_MARGIN_MS = 7000,
 	HURRY_MS = 5000,
 };
@@ -64,7 +64,7 @@ static void on_processes_stopped(void *arg)
 	check_stopped(d);
 }
 
-/* The second time they get no grace. */
+/* The second time they get no grace period. */
 static void stop_tasks(struct daemon *d, bool at_once)
 {
 	unsigned stop_ms = d->server->opts.limits.stop_ms;
@@ -100,7 +100,7 @@ static void on_out_of_patience(void *arg)
 	loop_stop(d->loop);
 }
 
-/* A third request does not prolong the second. */
+/* A third request does not extend the second. */
 static void hurry(struct daemon *d)
 {
 	if (d->hurried)

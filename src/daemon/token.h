@@ -1,4 +1,4 @@
-/* The tokens that HTTP's clients must show. */
+/* The tokens that HTTP clients must present. */
 #pragma once
 
 #include <stddef.h>
@@ -8,8 +8,8 @@
 struct dialect;
 struct settings;
 
-/* The token of a dialect: its own, or that of koine.token_file unless the dialect only takes its
- * own. "": there is none. A token file must be private. */
+/* The token of a dialect: its own, or that of koine.token_file unless the dialect only accepts
+ * its own. "": none. A token file must be private. */
 int token_read(const struct settings *s, const struct dialect *d, char *out, size_t size,
 	       struct why *why);
 

@@ -20,7 +20,7 @@ struct bounds {
 };
 
 struct conversation {
-	int64_t seq; /* distinguishes it from others that had its id; 0: nothing was said in it yet */
+	int64_t seq; /* tells it from others that had its id; 0: nothing was said yet */
 	struct text id;
 	struct text agent;  /* the agent that answers it; {NULL, 0}: the default */
 	struct text system; /* {NULL, 0}: the default */

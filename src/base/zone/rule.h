@@ -14,7 +14,7 @@ enum zone_day { ZONE_JULIAN, ZONE_DAY_OF_YEAR, ZONE_WEEKDAY };
 struct zone_change {
 	enum zone_day kind;
 	int month, week, day;
-	int32_t time; /* seconds into that day, by the clock before the change; may fall on another day */
+	int32_t time; /* seconds into that day, by the old clock; may be on another day */
 };
 
 struct zone_rule {

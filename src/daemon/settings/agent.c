@@ -138,7 +138,7 @@ static void set(void *section, unsigned key)
 	((struct agent_setting *)section)->given |= UINT32_C(1) << key;
 }
 
-/* Shows what fits its kind, and whatever else was set. */
+/* Shows what applies to its kind, and anything else that was set. */
 static bool shows(const void *section, unsigned key)
 {
 	const struct agent_setting *a = section;

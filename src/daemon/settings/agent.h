@@ -1,4 +1,4 @@
-/* [agent NAME]: the agents that the settings name, each with its own keys. */
+/* [agent NAME]: the agents that the settings define, each with its own keys. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,8 +15,8 @@ enum agent_kind { AGENT_RECALL, AGENT_OPENAI, AGENT_ANTHROPIC, AGENT_COMMAND, AG
 
 struct agent_setting {
 	char name[SECTION_NAME_MAX + 1];
-	unsigned kind;  /* enum agent_kind, as it was set or as its name says */
-	uint32_t given; /* which keys were set, by their place in the table */
+	unsigned kind;  /* enum agent_kind, as set or as implied by its name */
+	uint32_t given; /* which keys were set, by their index in the table */
 	char url[PATH_LEN];
 	char model[128];
 	char key_env[128];
@@ -42,13 +42,14 @@ struct agent_setting {
 };
 
 struct agent_settings {
-	struct agent_setting list[AGENTS_MAX]; /* the first is recall, which is always there */
+	struct agent_setting list[AGENTS_MAX]; /* the first is recall, which is always present */
 	unsigned n;
 };
 
 extern const struct section_kind agent_section;
 
-/* When all was read: checks that each agent has what it needs, and nothing that does not fit it. */
+/* Call it when everything has been read: checks that each agent has what it needs, and nothing
+ * that does not apply to it. */
 int agent_settings_check(const struct agent_settings *a, struct why *why);
 
 /* The names of variables that hold agents' keys. Returns how many. */

@@ -32,7 +32,7 @@ static bool env_is(const char *entry, const char *name)
 	return strncmp(entry, name, n) == 0 && entry[n] == '=';
 }
 
-/* A variable of one of our sections that names no setting: a slip that would go unnoticed. */
+/* A variable of one of our sections that names no setting: a typo that would go unnoticed. */
 static bool env_is_unknown(const struct settings *s, const char *entry)
 {
 	const struct setting *row;

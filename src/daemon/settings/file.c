@@ -101,7 +101,7 @@ static int ini_setting(void *user, const char *section, const char *key, const c
 int settings_read_text(struct settings *s, const char *file, const char *text, size_t len,
 		       struct why *why)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* some editors begin a file with it */
+	static const char mark[] = "\xef\xbb\xbf"; /* some editors start a file with it */
 	struct ini_text t = {
 		.settings = s,
 		.file = file,

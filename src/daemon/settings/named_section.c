@@ -108,7 +108,7 @@ const char *section_text(const struct section_kind *kind, const void *section, u
 	return t->at[key] ? (const char *)(t + 1) + t->at[key] : NULL;
 }
 
-/* A text that changes takes new room; settings are only read a few times. */
+/* A changed text takes new space; settings are read only a few times. */
 static int put_text(const struct section_kind *kind, void *section, unsigned key, const char *value,
 		    struct why *why)
 {
@@ -194,7 +194,7 @@ static char env_char(char c)
 	return (char)(isalnum((unsigned char)c) ? toupper((unsigned char)c) : '_');
 }
 
-/* Whether the n bytes of text are how the environment spells the name. */
+/* Whether the n bytes of text are the environment's spelling of the name. */
 static bool env_same(const char *name, const char *text, size_t n)
 {
 	if (strlen(name) != n)
@@ -216,7 +216,8 @@ static size_t env_prefix(const struct section_kind *kind, char out[PREFIX_MAX])
 	return (size_t)n;
 }
 
-/* Finds the key in "NAME_KEY": the longest that fits, so that NAME_KEY_COMMAND is not `command`. */
+/* Finds the key in "NAME_KEY": the longest that matches, so that NAME_KEY_COMMAND is not
+ * `command`. */
 static const char *env_key(const struct section_kind *kind, const char *text, size_t n,
 			   size_t *ret_name_len)
 {

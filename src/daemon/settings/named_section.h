@@ -1,6 +1,6 @@
 /*
- * Sections that people give a name, such as [agent NAME] and [rule NAME]: where the settings
- * keep them, and how the file, --set and KOINE_WORD_NAME_KEY in the environment set them.
+ * Sections that users name, such as [agent NAME] and [rule NAME]: where the settings keep
+ * them, and how the file, --set and KOINE_WORD_NAME_KEY in the environment set them.
  */
 #pragma once
 
@@ -21,14 +21,13 @@ struct section_key {
 
 enum { SECTION_KEYS_MAX = 40 };
 
-/* Texts, each ended by a NUL, which follow this struct. Offset 0 means that a text was not
- * given. */
+/* NUL-terminated texts, which follow this struct. Offset 0 means that a text was not given. */
 struct section_texts {
 	uint16_t at[SECTION_KEYS_MAX]; /* offset of each key's text */
-	uint16_t used;                 /* bytes that are in use */
+	uint16_t used;                 /* bytes in use */
 };
 
-/* A section with texts has its struct section_texts and the text itself side by side. */
+/* In a section with texts, its struct section_texts and the text space are adjacent. */
 #define SECTION_TEXTS(type, n_keys)                                                                \
 	_Static_assert(offsetof(type, text) ==                                                     \
 				       offsetof(type, texts) + sizeof(struct section_texts) &&     \
@@ -57,12 +56,12 @@ struct section_kind {
 	unsigned n_keys;
 	const struct setting *rows;
 	const struct section_key *keys;
-	size_t texts;      /* in a section: its struct section_texts, if it has keys */
+	size_t texts;      /* offset of its struct section_texts in a section, if it has keys */
 	size_t texts_size; /* bytes for all texts of a section */
 
 	/* NULL: 1 to 40 letters, digits, '.', '_' or '-'. */
 	int (*check_name)(const char *name, struct why *why);
-	/* Fills a new section, but for its name; `where` is "FILE:LINE" or the like. NULL:
+	/* Fills a new section, except for its name; `where` is "FILE:LINE" or the like. NULL:
 	 * zeros. */
 	void (*init)(void *section, const char *name, const char *where);
 	/* Refuses an invalid text; or NULL. */
@@ -93,7 +92,7 @@ int section_add(const struct section_kind *kind, struct settings *s, const char 
 int section_set(const struct section_kind *kind, struct settings *s, const char *name,
 		const char *key, const char *value, const char *where, struct why *why);
 
-/* Sets what the environment says. Refuses a variable that may mean either of two names. */
+/* Sets what the environment says. Refuses a variable that could mean either of two names. */
 int section_read_environment(const struct section_kind *kind, struct settings *s, struct why *why);
 
 void section_write(const struct section_kind *kind, const struct settings *s, FILE *out);

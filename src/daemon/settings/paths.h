@@ -1,4 +1,4 @@
-/* Where things are by default: sockets, settings. */
+/* Default locations: sockets, settings, the store. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,8 +6,8 @@
 #include "base/setting.h"
 #include "base/why.h"
 
-/* The runtime folder: $XDG_RUNTIME_DIR/koine; without that variable /run/koine
- * for root, else /tmp/koine-UID. */
+/* The runtime folder: $XDG_RUNTIME_DIR/koine; without that variable /run/koine for root,
+ * otherwise /tmp/koine-UID. */
 void paths_runtime(char out[PATH_LEN]);
 
 /* The settings file: $XDG_CONFIG_HOME/koine/koine.conf, ~/.config/koine/koine.conf,
@@ -18,14 +18,14 @@ void paths_config(char out[PATH_LEN]);
  * /var/lib/koine/koine.db for root. */
 void paths_store(char out[PATH_LEN]);
 
-/* Replaces a leading "~/" by the user's home folder; false if that is not known. */
+/* Replaces a leading "~/" with the user's home folder; false if that is unknown. */
 bool paths_expand(const char *path, char out[PATH_LEN]);
 
 /* Whether this user could create the file, and any missing folders. If not, `why` (may be NULL)
  * says what is in the way. */
 bool paths_usable(const char *path, struct why *why);
 
-/* Whether anybody may replace the file: everybody may write to its folder, which is not sticky. */
+/* Whether anybody may replace the file: its folder is world-writable and not sticky. */
 bool paths_open_to_all(const char *path);
 
 /*
@@ -34,7 +34,7 @@ bool paths_open_to_all(const char *path);
  */
 int paths_check_runtime(const char *folder, struct why *why);
 
-/* The folder's path without links and dots. Refuses what does not exist or is no folder. */
+/* The folder's path without links and dots. Refuses what does not exist or is not a folder. */
 int paths_folder(const char *path, char out[PATH_LEN], struct why *why);
 
 /* Likewise for a path whose end may not exist yet. */

@@ -1,6 +1,6 @@
 /*
- * [approval] and [policy NAME]: who may do what without asking a human. A wrong policy keeps
- * koined from starting: the one that is left out might be the one that denies.
+ * [approval] and [policy NAME]: what may be done without asking a human, and by whom. A wrong
+ * policy keeps koined from starting: the one left out might be the one that denies.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct policy_setting {
 struct approval_settings {
 	unsigned timeout_ms; /* 0: none */
 	unsigned pending;
-	unsigned keep_days; /* 0: for ever */
+	unsigned keep_days; /* 0: forever */
 	bool agents_decide;
 	struct policy_setting policies[POLICIES_MAX]; /* in the order in which they were named */
 	unsigned n_policies;
@@ -36,7 +36,7 @@ struct approval_settings {
 
 extern const struct section_kind policy_section;
 
-/* When all was read: checks that each has a verdict. */
+/* Call it when everything has been read: checks that each has a verdict. */
 int policy_settings_check(const struct approval_settings *a, struct why *why);
 
 /* NULL: it was not given, or is empty. */

@@ -1,6 +1,7 @@
 /*
- * [rule NAME]: what the settings say about rules, key by key and as text. It is interpreted when
- * all was read (rule_make.h): a wrong rule is left out, and does not keep koined from starting.
+ * [rule NAME]: what the settings say about rules, key by key and as text. It is interpreted
+ * when everything has been read (rule_make.h): a wrong rule is left out, and does not keep
+ * koined from starting.
  */
 #pragma once
 

@@ -205,10 +205,10 @@ static int take_conditions(const struct maker *m)
 
 /* ---- which trigger and which action ---- */
 
-/* Keys that do not fit every rule. */
+/* Keys that do not apply to every rule. */
 static const struct {
 	enum rule_key key;
-	int trigger; /* the only one that it fits; -1: any */
+	int trigger; /* the only one that it applies to; -1: any */
 	int action;
 } fits[] = {
 	{RULE_ZONE, TRIGGER_CRON, -1},        {RULE_IGNORE, TRIGGER_FILES, -1},

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "io/process/environment.h"
 
-enum { TIGHT_ABOVE = 190 }; /* bytes, of a line that may have 198 */
+enum { TIGHT_ABOVE = 190 }; /* bytes, in a line that may have 198 */
 
 /* A row in use. */
 struct use {
@@ -47,7 +47,7 @@ int setting_parse_bool(const char *value, bool *ret)
 	return -EINVAL;
 }
 
-/* Digits; for sizes, k, m or g may follow. */
+/* Digits; a size may end in k, m or g. */
 static int parse_number(const char *value, bool size, uint64_t *ret)
 {
 	static const char units[] = "kmg";
@@ -94,8 +94,8 @@ static int set_number(const struct use *u, struct why *why)
 	return 0;
 }
 
-/* Only digits and a point; strtod would take more. With at most four decimal places, %g writes it
- * back without an exponent. */
+/* Only digits and a point; strtod would accept more. With at most four decimal places, %g writes
+ * it back without an exponent. */
 static bool parse_decimal(const char *value, double max, double *ret)
 {
 	const char *point = strchr(value, '.');
@@ -252,7 +252,7 @@ static void write_uids(const struct uids *uids, FILE *out)
 		fprintf(out, "%s%u", i ? " " : "", (unsigned)uids->list[i]);
 }
 
-/* Only names: a value may be a secret. */
+/* Show only names: a value may be a secret. */
 static void write_variables(const char *value, FILE *out)
 {
 	CLEANUP(freep) char **words = NULL;
@@ -345,7 +345,7 @@ bool setting_equal(const struct setting *row, const void *base, const void *othe
 
 void setting_write_text(const char *key, const char *doc, const char *text, FILE *out)
 {
-	/* After a space, inih takes a text that begins with ';' for a comment; and a line has
+	/* inih takes a text that begins with ';' after a space for a comment; and a line has
 	 * limited room. */
 	const bool tight = text[0] == ';' || strlen(key) + strlen(text) > TIGHT_ABOVE;
 

@@ -1,4 +1,4 @@
-/* What is done with a setting, by its row. */
+/* What can be done with a setting, given its row. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,14 +15,14 @@ struct uids {
 	unsigned n;
 };
 
-/* `section` is what the refusal calls it. */
+/* `section` is what refusals call it. */
 int setting_apply(const struct setting *row, void *base, const char *section, const char *value,
 		  struct why *why);
 
 /* Whether both have the same value there. */
 bool setting_equal(const struct setting *row, const void *base, const void *other);
 
-/* Comment, key and value, as a file would have them. */
+/* Comment, key and value, in the form of a file. */
 void setting_write(const struct setting *row, const void *base, FILE *out);
 void setting_write_text(const char *key, const char *doc, const char *text, FILE *out);
 

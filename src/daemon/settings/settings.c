@@ -1,6 +1,6 @@
 /*
- * All settings: one table for each section. The file, the environment, --set and --check all go
- * through them.
+ * All settings: one table for each section. The file, the environment, --set and --check all
+ * use them.
  */
 #include "daemon/settings/settings.h"
 
@@ -135,7 +135,7 @@ static int add_listen(struct settings *s, const char *dialect, const char *addre
 	return 0;
 }
 
-/* Replaces where a file or variable that counts less has let the dialect listen. */
+/* Replaces the listeners that a file or variable of lower precedence gave the dialect. */
 static int move_listen(struct settings *s, const char *dialect, const char *address,
 		       struct why *why)
 {
@@ -201,8 +201,8 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 	return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%.60s]", key, section);
 }
 
-/* In "agent.NAME.KEY" the section is "agent NAME", and a NAME may have dots. NULL: it is no such
- * section. */
+/* In "agent.NAME.KEY" the section is "agent NAME", and a NAME may contain dots. NULL: it is not
+ * such a section. */
 static const char *named_dot(const char *pair, const char *equals)
 {
 	const char *dot = equals;

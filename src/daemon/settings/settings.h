@@ -1,7 +1,6 @@
 /*
- * Settings, from three places that name the same things: the file (INI), the
- * environment (KOINE_SECTION_KEY), the flags (--set SECTION.KEY=VALUE and
- * short forms). Later ones win.
+ * Settings, from three sources that name the same things: the file (INI), the environment
+ * (KOINE_SECTION_KEY), the flags (--set SECTION.KEY=VALUE and short forms). Later ones win.
  */
 #pragma once
 
@@ -41,7 +40,7 @@ struct session_settings {
 	unsigned terminate_ms;
 	size_t keep_bytes;
 	unsigned keep_days;
-	char runner[64]; /* "": not said */
+	char runner[64]; /* "": not given */
 	char environment[VARIABLES_MAX];
 };
 
@@ -72,8 +71,8 @@ struct settings {
 	struct task_settings tasks;
 	struct session_settings sessions;
 	struct approval_settings approvals;
-	unsigned events_keep_days; /* 0: for ever */
-	unsigned events_keep;      /* 0: any number */
+	unsigned events_keep_days; /* 0: forever */
+	unsigned events_keep;      /* 0: no limit */
 
 	/* From the file and the environment: where a dialect listens instead of its default place.
 	 * From flags (listen_only): the only listeners. */
@@ -97,7 +96,7 @@ void *settings_of(const struct settings *s, const struct dialect *d);
 int settings_set(struct settings *s, const char *section, const char *key, const char *value,
 		 struct why *why);
 
-/* The file begins a section. Makes it, if it is one that people name. */
+/* The file begins a section. Creates it, if it is one that users name. */
 int settings_add_section(struct settings *s, const char *section, struct why *why);
 
 /* "SECTION.KEY=VALUE"; REFUSE_PARSE if it does not look like that. */
@@ -120,18 +119,19 @@ int settings_read_file(struct settings *s, const char *file, struct why *why);
  * own programs read. */
 int settings_read_environment(struct settings *s, struct why *why);
 
-/* When all was read: checks that settings fit together, above all agents and the default agent. */
+/* Call it when everything has been read: checks that settings fit together, above all agents and
+ * the default agent. */
 int settings_check(const struct settings *s, struct why *why);
 
 /* In tokens; the agent's own, or [chat]'s. */
 unsigned settings_budget(const struct settings *s, const struct agent_setting *a);
 unsigned settings_reserve(const struct settings *s, const struct agent_setting *a);
 
-/* The names of variables that hold a secret of these settings, NULL-ended. Variables that are
- * settings themselves (KOINE_…) are not among them. */
+/* The names of variables that hold a secret of these settings, NULL-terminated. Variables that
+ * are settings themselves (KOINE_…) are not among them. */
 void settings_secrets(const struct settings *s, const char *out[SECRETS_MAX + 1]);
 
-/* Writes every setting with its value and what it means, as a file would have it. */
+/* Writes every setting with its value and what it means, in the form of a file. */
 void settings_write(const struct settings *s, FILE *out);
 
 /* The store's URL: as set, under --root, or at the default place. */

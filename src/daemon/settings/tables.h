@@ -1,4 +1,4 @@
-/* The tables that the file, the environment, --set and --check go through. */
+/* The tables that the file, the environment, --set and --check use. */
 #pragma once
 
 #include "daemon/settings/settings.h"
@@ -21,6 +21,6 @@ struct setting_gone {
 extern const struct setting_gone settings_gone[];
 extern const unsigned n_settings_gone;
 
-/* The row of that number, counted through all tables, and the struct it is about; NULL after the
- * last. */
+/* The row with that number, counted through all tables, and the struct that it is about; NULL
+ * after the last. */
 const struct setting *settings_row(const struct settings *s, unsigned i, void **ret_base);

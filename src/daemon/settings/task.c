@@ -14,7 +14,7 @@ static const struct setting row = {
 	"tasks of the group that run side by side; 0 for no limit of its own",
 };
 
-/* Clients name groups as they like. */
+/* Clients may name groups freely. */
 static int check_name(const char *name, struct why *why)
 {
 	if (!name[0] || strlen(name) > SECTION_NAME_MAX)

@@ -1,4 +1,4 @@
-/* [tasks] and [group NAME]: how many tasks run, wait, and for how long. */
+/* [tasks] and [group NAME]: how many tasks run and wait, and for how long. */
 #pragma once
 
 #include <stddef.h>
@@ -21,7 +21,7 @@ struct task_settings {
 	size_t output_bytes;
 	unsigned keep_days;
 	unsigned interrupt_ms;
-	char runner[64]; /* "": not said */
+	char runner[64]; /* "": not given */
 	char environment[VARIABLES_MAX];
 	struct group_setting groups[GROUPS_MAX];
 	unsigned n_groups;
