@@ -50,8 +50,8 @@ bool memory_is_open(const struct memory *m)
 	return !m->owner.data || (m->chat_type.data && !text_is(m->chat_type, "private"));
 }
 
-/* Shared with a chat, or of a chat and nobody: the group's. With an owner: theirs, and the chat
- * says only where it was learnt. With neither: common. */
+/* Shared with a chat, or with a chat but no owner: it belongs to the group. With an owner: it
+ * belongs to the owner, and the chat only says where it was learnt. With neither: it is common. */
 void memory_give(const struct memory_new *in, struct memory *m)
 {
 	m->chat = memory_name(in->by.chat);

@@ -1,6 +1,6 @@
 /*
- * Memories get their vectors: some that have none are found, the model makes vectors of their
- * texts, the answer is read, and the vectors are put into the store.
+ * Gives memories their vectors: finds some that have none, has the model make vectors of their
+ * texts, reads the answer, and stores the vectors.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 #include "store/store.h"
 
 enum {
-	BATCHES_MAX = 2,         /* at once: one is made while the next is looked up */
+	BATCHES_MAX = 2,         /* at once: the model makes one while the next is looked up */
 	BATCH_BYTES = 256 << 10, /* of text */
 	BATCH_MS = 60000,        /* for the model */
 	BATCH_ARENA = 128 << 20, /* texts, answer, vectors */
-	FIND_AGAIN_MS = 1000,    /* without memory for a batch */
+	FIND_AGAIN_MS = 1000,    /* delay if there is no memory for a batch */
 	BACK_OFF_MAX_MS = 60000,
-	RETRY_MAX_MS = 3600000,  /* if the model asks for it */
-	PASSED_OVER_MS = 600000, /* until those that the model refused are tried again */
+	RETRY_MAX_MS = 3600000,  /* if the model asks us to wait */
+	PASSED_OVER_MS = 600000, /* delay before those that the model refused are tried again */
 };
 
 /* Some memories on their way to their vectors. */
@@ -42,7 +42,7 @@ struct batch {
 	int8_t *bytes;
 	float *scales;
 	bool *usable;
-	bool is_first; /* of vectors of this length: others may have to be made anew */
+	bool is_first; /* the first with vectors of this length: others may have to be made again */
 	struct why why;
 };
 
@@ -93,7 +93,7 @@ static void succeeded(struct batch *b)
 	atomic_store(&e->fails, false);
 	e->n_failures = 0;
 	e->n_refused = 0;
-	/* After one that was halved it may be any number. */
+	/* After a batch was halved it may be any number. */
 	e->batch_max =
 		e->batch_max * 2 < EMBEDDINGS_BATCH_MAX ? e->batch_max * 2 : EMBEDDINGS_BATCH_MAX;
 	if (b->is_first)
@@ -102,7 +102,7 @@ static void succeeded(struct batch *b)
 	embedding_next_batch(e);
 }
 
-/* The model refused some text of a batch: smaller batches find out which. */
+/* The model refused some text of a batch: use smaller batches to find out which. */
 static void refused(struct batch *b, const char *what)
 {
 	struct embedding *e = b->embedding;
@@ -118,7 +118,7 @@ static void refused(struct batch *b, const char *what)
 	}
 	log_info("memory without vector", "seq=%lld why=%s", (long long)first, what);
 	e->n_passed_over++;
-	/* When it refuses one after the other, it is not the text. */
+	/* If it refuses several in a row, the text is not the cause. */
 	if (++e->n_refused >= 3) {
 		atomic_store(&e->fails, true);
 		embedding_pause(e, embedding_back_off(e->n_refused - 2, BACK_OFF_MAX_MS));
@@ -136,7 +136,7 @@ static int submit(struct batch *b, int (*run)(struct work *w, int lane),
 	return bg->submit(bg->arg, &b->work, writes);
 }
 
-/* Work that comes back: the batch, unless everything is over or it went wrong. */
+/* Gets the batch of finished work; NULL if the service is stopping or the work failed. */
 static struct batch *batch_back(struct work *w, int result)
 {
 	struct batch *b = list_entry(w, struct batch, work);
@@ -154,7 +154,7 @@ static struct batch *batch_back(struct work *w, int result)
 
 /* ---- third: into the store ---- */
 
-/* Nothing is kept for a memory that is gone, or whose text is another by now. */
+/* Store nothing for a memory that is gone, or whose text has changed. */
 static int put_one(struct batch *b, unsigned i, struct connection *c)
 {
 	const struct embedding *e = b->embedding;
@@ -316,7 +316,7 @@ static void find_finished(struct work *w, int result)
 	if (!b)
 		return;
 	e->after = b->after;
-	/* What was committed while we looked is not in what we saw. */
+	/* What was committed during the search is not in what we found. */
 	e->at_end = b->end && e->rewind == INT64_MAX;
 	if (b->n == 0) {
 		batch_free(b);
@@ -352,8 +352,8 @@ static void find_next(struct embedding *e)
 	}
 }
 
-/* One batch at a time while questions wait: somebody waits for them, and the model does one thing
- * at a time. */
+/* Run one batch at a time while questions are waiting: somebody waits for these, and the model
+ * does one thing at a time. */
 void embedding_next_batch(struct embedding *e)
 {
 	bool alone =

@@ -15,7 +15,7 @@ static int copy_vector(struct memory_change *c, const struct memory_change *from
 	return c->vector ? 0 : -ENOMEM;
 }
 
-/* Takes it out of the list it is in. */
+/* Removes it from its list. */
 static void change_free(struct memory_change *c)
 {
 	list_remove(&c->link);

@@ -1,6 +1,7 @@
 /*
- * What a call does to the search indexes: a memory is there now, or gone, or has a vector. The
- * changes of a batch are kept here until it is committed; what is undone never reaches an index.
+ * The effects of a call on the search indexes: a memory was added, is gone, or got a vector.
+ * The changes of a batch are held here until it is committed; what is undone never reaches an
+ * index.
  */
 #pragma once
 
@@ -14,7 +15,7 @@ struct memory_change {
 	struct list link;
 	enum memory_change_kind kind;
 	struct memory memory; /* all its text is in the arena */
-	const int8_t *vector; /* of MEMORY_VECTOR: dim bytes, in the arena, too; dim 0: gone */
+	const int8_t *vector; /* of MEMORY_VECTOR: dim bytes, also in the arena; dim 0: gone */
 	unsigned dim;
 	float scale;
 	struct arena arena;
@@ -26,10 +27,10 @@ int memory_change_keep(struct list *changes, const struct memory_change *change)
 /* Frees all of a list. */
 void memory_change_free_all(struct list *changes);
 
-/* Those of the batch under way. The writer's thread only. */
+/* The changes of the batch under way. Only the writer's thread uses them. */
 struct memory_changes {
 	struct list list;
-	struct list *mark; /* the last one before the call under way began */
+	struct list *mark; /* the last one before the current call started */
 };
 
 void memory_changes_init(struct memory_changes *c);

@@ -9,9 +9,9 @@
 #include "engine/memory/embedding_inner.h"
 
 enum {
-	SOON_MS = 50,          /* so that memories that come together are asked together */
-	BACK_OFF_MS = 1000,    /* first, then twice as long each time */
-	DIM_CHANGE_MS = 60000, /* no two changes of a model's length within this */
+	SOON_MS = 50,          /* so that memories that arrive together are sent together */
+	BACK_OFF_MS = 1000,    /* at first, then doubled each time */
+	DIM_CHANGE_MS = 60000, /* a model's length may not change twice within this */
 };
 
 void embedding_look_from(struct embedding *e, int64_t seq)
@@ -85,7 +85,7 @@ bool embedding_take_dim(struct embedding *e, unsigned dim)
 	unsigned known = 0;
 
 	if (atomic_compare_exchange_strong(&e->dim, &known, dim)) {
-		/* Those in the store may have another. */
+		/* The vectors in the store may have another length. */
 		mark_dirty(e, 1);
 		return true;
 	}
@@ -126,7 +126,7 @@ static void on_wake(void *arg)
 		embedding_look_from(e, 1);
 	if (dirty != INT64_MAX)
 		embedding_look_from(e, dirty);
-	/* A pause goes on, unless it is the long one. */
+	/* A pause continues, unless it is the long one. */
 	if (!e->at_end && (e->resting || !e->pausing)) {
 		e->resting = false;
 		embedding_pause(e, SOON_MS);
@@ -223,7 +223,7 @@ void embedding_free(struct embedding *e)
 {
 	if (!e)
 		return;
-	/* One that could not be made has no timer, and nothing under way. */
+	/* If it could not be made, it has no timer and nothing under way. */
 	if (e->timer)
 		embedding_stop(e);
 	embedding_cancel_questions(e);

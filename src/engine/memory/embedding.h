@@ -1,10 +1,10 @@
 /*
- * Vectors for memories, by a model elsewhere. On the loop, and mostly waiting: it looks
- * for memories without a vector, has the model make them in batches, and puts
- * them into the store. When the model is away it tries again, ever less often; what
- * it has done so far is in the store, so it goes on there after a restart.
+ * Vectors for memories, made by an external model. This runs on the loop and mostly waits: it
+ * looks for memories without a vector, has the model make vectors in batches, and stores them.
+ * If the model is unavailable, it tries again less and less often. Its progress is in the
+ * store, so it continues there after a restart.
  *
- * It also asks for the vector of a question, in the little time that a search has.
+ * It also requests the vector of a question, within the short time that a search has.
  */
 #pragma once
 
@@ -30,54 +30,55 @@ struct embedding_opts {
 	unsigned timeout_ms; /* for a question */
 };
 
-/* Refuses a URL that cannot be. */
+/* Refuses an invalid URL. */
 int embedding_check(const char *url, struct why *why);
 
-/* Before the first call. `changes` are those of the writer's batch. Refuses a URL or key that
- * cannot be. */
+/* Call it before the first call. `changes` are those of the writer's batch. Refuses an invalid
+ * URL or key. */
 int embedding_start(const struct embedding_opts *opts, struct store *store,
 		    struct memory_changes *changes, struct embedding **ret_embedding,
 		    struct why *why);
 
-/* Begins nothing new. Questions that are open go on. Accepts NULL. */
+/* Starts nothing new. Open questions continue. Accepts NULL. */
 void embedding_stop(struct embedding *e);
 
-/* After the last work has finished. Accepts NULL. */
+/* Call it after the last work has finished. Accepts NULL. */
 void embedding_free(struct embedding *e);
 
 /*
- * Asks for a question's vector. NULL when there is nothing to wait for: no model, one that was
- * away a moment ago, too many questions at once. Otherwise `done` comes, once and
- * later, with what embedding_read takes, valid meanwhile, or {NULL, 0}.
+ * Requests the vector of a question. NULL if there is nothing to wait for: there is no model,
+ * it was unavailable a moment ago, or there are too many questions at once. Otherwise `done`
+ * is called once, later, with the argument for embedding_read, valid until it returns, or with
+ * {NULL, 0}.
  */
 struct embedding_question *embedding_ask(struct embedding *e, struct text question,
 					 void (*done)(void *arg, struct text answer), void *arg);
 void embedding_cancel(struct embedding_question *q);
 
-/* A unit vector, in floats and in bytes. */
+/* A unit vector, as floats and as bytes. */
 struct embedding_vector {
-	unsigned dim; /* 0: of no use, words alone must do */
+	unsigned dim; /* 0: unusable, search by words alone */
 	float *numbers;
 	int8_t *bytes;
 	float scale;
 };
 
-/* The vector in an answer, on any thread. What is of no use is dim 0; -ENOMEM. */
+/* Reads the vector in an answer, on any thread. An unusable one has dim 0; -ENOMEM. */
 int embedding_read(struct embedding *e, struct arena *a, struct text answer,
 		   struct embedding_vector *ret_vector);
 
-/* The model's name; on any thread. */
+/* The model's name. Any thread may call it. */
 struct text embedding_model(const struct embedding *e);
 
-/* Where it is; "" without one. */
+/* The model's URL; "" if there is none. */
 const char *embedding_url(const struct embedding *e);
 
-/* The length of its vectors as far as known; 0: not yet. On any thread. */
+/* The length of its vectors; 0: not known yet. Any thread may call it. */
 unsigned embedding_dim(const struct embedding *e);
 
-/* Whether the last thing asked of the model went wrong. On any thread. */
+/* Whether the last request to the model failed. Any thread may call it. */
 bool embedding_fails(const struct embedding *e);
 
-/* On the writer's thread: a memory has no vector (any more); and, that is committed. */
+/* Runs on the writer's thread: a memory has no vector (any more); then, that this is committed. */
 void embedding_note(struct embedding *e, int64_t seq);
 void embedding_committed(struct embedding *e);

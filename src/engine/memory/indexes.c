@@ -13,27 +13,28 @@
 #include "store/memory_vector.h"
 
 /*
- * One scope's index and vectors. `lock` guards these two, memory_indexes.lock all else.
+ * The index and vectors of one scope. `lock` guards these two, memory_indexes.lock guards
+ * everything else.
  *
- * Whoever waits for a scope's lock may hold those of others, in the order of enum
+ * A thread that waits for a scope's lock may hold those of other scopes, in the order of enum
  * scope_kind; the writer holds none.
  */
 struct held_index {
-	struct list link; /* in memory_indexes.scopes, the one used last at the end */
+	struct list link; /* in memory_indexes.scopes, the most recently used last */
 	enum scope_kind kind;
 	struct text name; /* follows the struct */
 	struct search_index *index;
-	struct vector_block *vectors; /* NULL: nobody asked for them yet, or they do not fit */
+	struct vector_block *vectors; /* NULL: nobody has asked for them yet, or they do not fit */
 	pthread_rwlock_t lock;
-	struct list pending;        /* changes that came while it was built */
-	struct list vector_pending; /* ... while the vectors were */
-	size_t bytes;               /* of both; those of the vectors alone are: */
+	struct list pending;        /* changes that arrived while the index was built */
+	struct list vector_pending; /* changes that arrived while the vectors were built */
+	size_t bytes;               /* of both; the next is of the vectors alone */
 	size_t vector_bytes;
 	unsigned refs;
 	unsigned refused_dim; /* vectors of this length do not fit */
 	bool built;
 	bool building_vectors;
-	bool stale; /* a change could not be made: of no use to anybody new */
+	bool stale; /* a change could not be applied: new searches must not use it */
 };
 
 struct memory_indexes {
@@ -82,10 +83,10 @@ void memory_indexes_free(struct memory_indexes *m)
 }
 
 /*
- * The C library lets readers in while a writer waits, unless told otherwise: searches
- * without a gap would keep the writer, and with it every add, waiting. No thread
- * takes a lock twice, and all take several in one order (user's, chat's, common), so a
- * writer that goes first ends in no deadlock.
+ * By default the C library admits readers while a writer waits: a continuous stream of
+ * searches would then block the writer, and with it every add. No thread takes a lock twice,
+ * and all take several in one order (user's, chat's, common), so preferring writers cannot
+ * deadlock.
  */
 static void lock_init(pthread_rwlock_t *lock)
 {
@@ -135,7 +136,7 @@ static struct held_index *find(struct memory_indexes *m, enum scope_kind kind, s
 	return NULL;
 }
 
-/* With the lock held: drops the least recently used until the rest fits. */
+/* Called with the lock held: drops the least recently used until the rest fits. */
 static void make_room(struct memory_indexes *m)
 {
 	list_for_each (at, following, &m->scopes) {
@@ -148,7 +149,7 @@ static void make_room(struct memory_indexes *m)
 	}
 }
 
-/* With the lock held. The sizes were measured under the index's own lock. */
+/* Called with the lock held. The sizes were measured under the index's own lock. */
 static void count_bytes(struct memory_indexes *m, struct held_index *h, size_t index_bytes,
 			size_t vector_bytes)
 {
@@ -243,9 +244,9 @@ static int apply_to_vectors(struct held_index *h, const struct memory_change *ch
 }
 
 /*
- * The scope is among the others already, so whatever is committed from now on comes
- * to `pending`; what was committed before is in the store that we read. What is in
- * both does no harm: adding replaces, removing twice is nothing.
+ * The scope is already listed, so everything that is committed from now on goes to `pending`;
+ * what was committed before is in the store that we read. What is in both does no harm: adding
+ * replaces, and removing twice has no effect.
  */
 static int build(struct held_index *h, struct connection *c, struct search_scratch *scratch)
 {
@@ -255,7 +256,7 @@ static int build(struct held_index *h, struct connection *c, struct search_scrat
 	return store_memory_each(c, &scope, build_one, &b);
 }
 
-/* With the lock held, after build. */
+/* Called with the lock held, after build. */
 static int finish_build(struct memory_indexes *m, struct held_index *h,
 			struct search_scratch *scratch, int r)
 {
@@ -279,7 +280,7 @@ static int explain(int r, const struct memory_indexes *m, struct why *why)
 	return r;
 }
 
-/* With the lock held; comes back with it held. */
+/* Called and returns with the lock held. */
 static int find_or_build(struct memory_indexes *m, enum scope_kind kind, struct text name,
 			 struct connection *c, struct search_scratch *scratch,
 			 struct held_index **ret)
@@ -340,8 +341,7 @@ static void set_vectors(struct held_index *h, struct vector_block *block)
 	vector_block_free(old);
 }
 
-/* Applies what was committed since the store was read. Called with the lock held, and comes back
- * with it held. */
+/* Applies what was committed since the store was read. Called and returns with the lock held. */
 static int catch_up(struct memory_indexes *m, struct held_index *h, size_t *bytes)
 {
 	int r = 0;
@@ -365,8 +365,8 @@ static int catch_up(struct memory_indexes *m, struct held_index *h, size_t *byte
 	return r;
 }
 
-/* With the lock held; comes back with it held. As with an index: whatever is committed
- * from now on comes to vector_pending, the rest is in the store. */
+/* Called and returns with the lock held. As with an index, everything that is committed from now
+ * on goes to vector_pending; the rest is in the store. */
 static int build_vectors(struct memory_indexes *m, struct held_index *h,
 			 const struct store_model *model, struct connection *c)
 {
@@ -397,7 +397,7 @@ static int build_vectors(struct memory_indexes *m, struct held_index *h,
 	return r;
 }
 
-/* With the lock held; comes back with it held. The scope is referred to. */
+/* Called and returns with the lock held. The caller has a reference to the scope. */
 static int want_vectors(struct memory_indexes *m, struct held_index *h,
 			const struct store_model *model, struct connection *c)
 {
@@ -416,7 +416,7 @@ static int want_vectors(struct memory_indexes *m, struct held_index *h,
 	r = build_vectors(m, h, model, c);
 	if (r != REFUSE_LIMIT)
 		return r;
-	/* Words alone must do. */
+	/* Search by words alone. */
 	h->refused_dim = model->dim;
 	log_warn("vectors do not fit", "dim=%u index_bytes=%zu", model->dim, m->max_bytes);
 	return 0;
@@ -429,7 +429,7 @@ const struct vector_block *held_vectors(const struct held_index *h)
 
 /* ---- for searches ---- */
 
-/* With the lock held: nobody drops it from here on. */
+/* Called with the lock held: from here on nobody drops it. */
 static int refer(struct memory_indexes *m, struct held_index *h, const struct store_model *model,
 		 struct connection *c)
 {
@@ -485,8 +485,8 @@ static void keep_for_later(struct held_index *h, struct list *list,
 		h->stale = true;
 }
 
-/* With the lock held; lets it go while the index itself is changed, so that
- * searches elsewhere go on. */
+/* Called with the lock held; releases it while the index itself is changed, so that other
+ * searches can run. */
 static void change_held(struct memory_indexes *m, struct held_index *h,
 			const struct memory_change *change, struct search_scratch *scratch)
 {

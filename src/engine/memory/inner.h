@@ -1,4 +1,4 @@
-/* Inside memory/: the handle, and what its files share. */
+/* Internal to memory/: the handle, and what its files share. */
 #pragma once
 
 #include <stdatomic.h>
@@ -9,29 +9,29 @@
 
 struct memories {
 	struct store *store;
-	struct events *events; /* NULL: nobody is told */
+	struct events *events; /* NULL: no events are logged */
 	struct memory_indexes *indexes;
 	struct memory_changes changes; /* of the writer's batch */
 	struct embedding *embedding;   /* NULL: there is no model */
 	bool off;
 	atomic_bool expires; /* there is something to sweep, now or later */
 	unsigned n_readers;
-	struct search_scratch *scratches[]; /* a reader's each, then the writer's */
+	struct search_scratch *scratches[]; /* one for each reader, then the writer's */
 };
 
 enum { MEMORY_ROWS_BYTES = 32 << 20 }; /* of text in one answer */
 
-/* A lane's own room to search in. */
+/* A lane's own working memory for searches. */
 struct search_scratch *memories_scratch(struct memories *m, int lane);
 
 int memory_check_on(const struct memories *m, struct why *why);
 int memory_check_category(struct text given, struct why *why);
 int memory_need(struct text t, const char *field, struct why *why);
 
-/* As given by clients: 0 and less is the default. */
+/* As given by clients: 0 or less means the default. */
 unsigned memory_limit(int64_t given, unsigned fallback);
 
-/* Tells the log of a memory that has changed, but never its text. On the writer's thread; type:
+/* Logs that a memory has changed, but never its text. Runs on the writer's thread; type:
  * "memory.added" ... */
 int memory_publish(struct memories *m, struct arena *a, const char *type,
 		   const struct memory *memory);

@@ -1,4 +1,5 @@
-/* The rules of memory: what may be kept, and how it is found by its id, changed and deleted. */
+/* The rules of memory: what may be stored, and how a memory is found by its id, changed and
+ * deleted. */
 #include "engine/memory/memory.h"
 
 #include <errno.h>
@@ -19,8 +20,8 @@ enum {
 	SAME_WITHIN_MS = 10000,
 	LIST_DEFAULT = 20,
 	SWEEP_AT_ONCE = 500,
-	/* Of a page, which must fit into an answer whatever has to be escaped: an answer
-	 * has 16 MiB, an escape six bytes. */
+	/* Of a page, which must fit into an answer even if everything is escaped: an answer may
+	 * have 16 MiB, and an escape takes six bytes. */
 	PAGE_BYTES_MAX = 2 << 20,
 };
 
@@ -202,7 +203,7 @@ static int index_remove(struct memories *m, const struct memory *memory)
 	return memory_change_keep(&m->changes.list, &gone);
 }
 
-/* The vector is of the text that was. With or without a model: one may come back. */
+/* The vector belongs to the old text. Remove it even if there is no model: one may come back. */
 static int drop_vector(struct memories *m, const struct memory *memory)
 {
 	const struct memory_change gone = {
@@ -226,7 +227,7 @@ static int64_t expiry(const struct memory_new *in, int64_t now)
 		return in->expires_ms;
 	if (!in->expires)
 		return MEMORY_NEVER;
-	/* Beyond a few hundred years it is never, or long ago. */
+	/* Beyond a few hundred years it means never, or long ago. */
 	if (in->expires_days > 100000)
 		return MEMORY_NEVER;
 	if (in->expires_days < -100000)
@@ -234,7 +235,8 @@ static int64_t expiry(const struct memory_new *in, int64_t now)
 	return now + in->expires_days * day_ms;
 }
 
-/* Line ends inside a subject become spaces; empty ones are left out. {NULL, 0} without memory. */
+/* Line ends inside a subject become spaces; empty subjects are left out. {NULL, 0} if memory
+ * runs out. */
 static struct text join_subjects(struct arena *a, const struct text *subjects, unsigned n)
 {
 	size_t room = 1;
@@ -298,8 +300,8 @@ static int check_new(const struct memory_new *in, struct why *why)
 	return r;
 }
 
-/* The one that `new` repeats. Imported memories come with their own times: two that differ in
- * created_ms are two. */
+/* The memory that `new` repeats. Imported memories have their own times: if created_ms differs,
+ * they are two memories. */
 static int find_first(struct connection *c, const struct memory_new *in, const struct memory *new,
 		      struct arena *a, struct memory *ret_first, bool *ret_found)
 {
@@ -368,7 +370,7 @@ int memory_list(struct memories *m, int lane, struct arena *a, const struct memo
 	return r;
 }
 
-/* By the whole id, else by a beginning that fits only one. */
+/* By the whole id, else by a prefix that matches only one. */
 static int find(struct connection *c, const struct store_scope *scope, struct text id,
 		struct arena *a, struct memory *ret, unsigned *ret_n)
 {

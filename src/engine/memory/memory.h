@@ -1,14 +1,14 @@
 /*
- * Memory: what agents learn, kept and found again.
+ * Memory: what agents learn, stored and found again.
  *
- * A memory is personal (it has an owner), a group's (no owner, but a chat), or
- * common (neither: seen by all). Who names a user or a chat sees their own, the
- * chat's and the common ones; who names nobody sees everything. Who asks from a group sees
- * of their own only what was learnt in this chat, or in another that was not private.
+ * A memory is personal (it has an owner), a group's (no owner, but a chat), or common
+ * (neither: everybody sees it). An asker that names a user or a chat sees the user's own, the
+ * chat's and the common ones; an asker that names nobody sees everything. An asker in a group
+ * sees, of their own memories, only those learnt in this chat, or in another one that was not
+ * private.
  *
- * Functions that take a lane read on that worker's connection; the others
- * change things and belong to the writer's thread. Texts that are returned live
- * in the arena that was given.
+ * Functions that take a lane read on that worker's connection; the others change things and
+ * belong to the writer's thread. Texts that are returned live in the given arena.
  */
 #pragma once
 
@@ -29,33 +29,33 @@ struct store;
 
 struct memories_opts {
 	struct store *store;
-	struct events *events;              /* NULL: nobody is told of changes */
-	unsigned n_readers;                 /* as many as there are reader threads */
+	struct events *events;              /* NULL: changes are not logged */
+	unsigned n_readers;                 /* the number of reader threads */
 	size_t index_bytes;                 /* for all search indexes together */
-	bool off;                           /* nothing is remembered, and nothing found */
-	const struct embedding_opts *model; /* that makes vectors; NULL: there is none */
+	bool off;                           /* nothing is stored, and nothing is found */
+	const struct embedding_opts *model; /* the model that makes vectors; NULL: there is none */
 };
 
-/* Before the first call. Refuses a model whose URL or key cannot be. */
+/* Call it before the first call. Refuses a model whose URL or key is invalid. */
 int memories_start(const struct memories_opts *opts, struct memories **ret_memories,
 		   struct why *why);
-void memories_stop(struct memories *m); /* asks the model nothing new; accepts NULL */
-void memories_free(struct memories *m); /* accepts NULL; after the last work has finished */
+void memories_stop(struct memories *m); /* sends nothing new to the model; accepts NULL */
+void memories_free(struct memories *m); /* accepts NULL; call it after the last work has finished */
 
 bool memories_off(const struct memories *m);
 
-/* What asks the model; NULL: there is none. Accepts NULL. */
+/* The model's client; NULL: there is none. Accepts NULL. */
 struct embedding *memories_embedding(const struct memories *m);
 
 /* ---- for engine.c, on the writer's thread; all accept NULL ---- */
 void memories_mark(struct memories *m);      /* a call begins */
-void memories_undo(struct memories *m);      /* ... and is undone */
+void memories_undo(struct memories *m);      /* the call is undone */
 void memories_committed(struct memories *m); /* the batch is kept: searches see it from now on */
-void memories_dropped(struct memories *m);   /* ... or not */
+void memories_dropped(struct memories *m);   /* the batch is not kept */
 
 enum { MEMORY_LIMIT_MAX = 1000, MEMORY_SUBJECTS_MAX = 64 };
 
-/* Who asks. Both {NULL, 0}: nobody in particular, who sees everybody's. */
+/* Who asks. Both {NULL, 0}: nobody in particular, which sees everything. */
 struct memory_asker {
 	struct text user;
 	struct text chat;
@@ -75,18 +75,18 @@ struct memory_new {
 	const struct text *subjects;
 	unsigned n_subjects; /* at most MEMORY_SUBJECTS_MAX */
 	struct memory_asker by;
-	bool shared; /* with the chat that `by` names; so is what has a chat and no user */
+	bool shared; /* with the chat that `by` names; so is anything that has a chat but no user */
 	bool expires;
 	int64_t expires_days;
 	int64_t expires_ms; /* instead of days; 0: none */
-	int64_t created_ms; /* 0: now; an import of old ones has its own */
+	int64_t created_ms; /* 0: now; imported ones have their own time */
 	struct text metadata;
 };
 
 /*
- * Keeps one. The same content, user, chat, `shared`, source, subjects and expiry within ten
- * seconds gives the first one again, as `repeated`: clients repeat a call whose answer they did
- * not get. With another created_ms it is another one.
+ * Stores a memory. The same content, user, chat, `shared`, source, subjects and expiry within
+ * ten seconds returns the first one, as `repeated`: clients repeat a call if they did not get
+ * its answer. With another created_ms it is a different memory.
  */
 int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 	       struct memory *ret_memory, struct why *why);
@@ -94,27 +94,28 @@ int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 struct memory_query {
 	struct text text;
 	struct memory_asker by;
-	int64_t limit;        /* as given: 0 and less is the default, 10 */
+	int64_t limit;        /* as given: 0 or less means the default, 10 */
 	struct text category; /* {NULL, 0}: any */
-	struct text vector;   /* what embedding_ask gave for the text; {NULL, 0}: words alone */
+	struct text vector;   /* the answer of embedding_ask for the text; {NULL, 0}: words alone */
 	double least;         /* 0: none; see below */
-	bool least_of_words;  /* it counts for what is judged by its words, too */
+	bool least_of_words;  /* it also applies to memories that are judged by their words */
 };
 
 /*
- * Best first. With a vector, what is near in meaning is found beside what shares words. With
- * `least` as well, the cosine of the two vectors is the similarity, in whatever order that is, and
- * what has less is left out; a memory that has no vector yet is judged by its words, and stays
- * unless least_of_words is set. So are all without a vector.
+ * Best first. With a vector, memories that are close in meaning are found as well as those
+ * that share words. If `least` is also set, the similarity is the cosine of the two vectors,
+ * whatever the order of the hits, and hits with less are left out. A memory without a vector
+ * is judged by its words, and stays unless least_of_words is set. The same goes for all
+ * memories if there is no vector.
  *
- * Of the hits only the members of MEMORY_FOUND are set, and the similarity.
+ * In the hits only the members of MEMORY_FOUND and the similarity are set.
  */
 int memory_search(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		  struct memory **ret_hits, unsigned *ret_n, struct why *why);
 
 struct memory_filter {
 	struct memory_asker by;
-	int64_t limit; /* as given: 0 and less is the default, 20 */
+	int64_t limit; /* as given: 0 or less means the default, 20 */
 	bool include_expired;
 };
 
@@ -122,15 +123,15 @@ struct memory_filter {
 int memory_list(struct memories *m, int lane, struct arena *a, const struct memory_filter *f,
 		struct memory **ret_rows, unsigned *ret_n, struct why *why);
 
-/* By id, or by a prefix that fits exactly one that `by` sees. */
+/* By id, or by a prefix that matches exactly one that `by` sees. */
 int memory_get(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
 	       struct text id, struct memory *ret_memory, struct why *why);
 
-/* False when there is none, or two fit, or it is not theirs to delete. */
+/* False if there is none, if two match, or if `by` may not delete it. */
 int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, bool *ret_deleted, struct why *why);
 
-/* What is {NULL, 0} or -1 stays. */
+/* A member that is {NULL, 0} or -1 stays unchanged. */
 struct memory_change_in {
 	struct text content;
 	struct text category;
@@ -146,31 +147,31 @@ struct memory_counts {
 	struct memory_totals memories;
 	size_t index_bytes;
 	unsigned n_indexes;
-	struct text model; /* that makes vectors; {NULL, 0}: none */
+	struct text model; /* the model that makes vectors; {NULL, 0}: none */
 	bool model_fails;
 	int64_t vectors;
 	int64_t pending; /* memories that will have one */
 };
 
-/* Of what `by` sees. */
+/* Counts what `by` sees. */
 int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 		 struct memory_counts *ret_counts);
 
-/* Where a page begins in the order of time; zeroes: at the newest. */
+/* Where a page starts in the order of time; all zero: at the newest. */
 struct memory_page {
 	int64_t before_ms;
 	int64_t before_seq;
-	int64_t limit; /* as given: 0 and less is the most, 1000 */
+	int64_t limit; /* as given: 0 or less means the maximum, 1000 */
 };
 
-/* The next ones, newest first, expired ones too: `limit` or, where they are long, less. No
- * rows: that was all. */
+/* The next memories, newest first, including expired ones: `limit` of them, or fewer if they are
+ * long. No rows: there are no more. */
 int memory_export(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
 		  const struct memory_page *page, struct memory **ret_rows, unsigned *ret_n,
 		  struct memory_page *ret_next);
 
-/* Whether there is anything that expires, so that sweeping is worth a thread. */
+/* Whether anything expires at all, so that sweeping is worth a thread. */
 bool memory_expires(const struct memories *m);
 
-/* Deletes some of what has expired; *ret_more: there may be more of it. */
+/* Deletes some of the expired memories; *ret_more: there may be more of them. */
 int memory_sweep(struct memories *m, bool *ret_more);

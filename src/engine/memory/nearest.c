@@ -30,7 +30,7 @@ void nearest_scan(struct nearest *near, const struct held_index *held,
 				  &filter, near->hits, NEAR_MAX, &near->n);
 }
 
-/* The cosine of a memory's vector, by all its digits. `numbers` has room for the vector. */
+/* The cosine of a memory's vector at full precision. `numbers` has room for the vector. */
 static int cosine_of(struct memories *m, int lane, const struct embedding_vector *question,
 		     uint64_t key, float *numbers, float *ret_cosine, bool *ret_found)
 {
@@ -71,7 +71,7 @@ bool nearest_enough(float score, double least)
 	return score + 0.00005F >= (float)least;
 }
 
-/* A memory that has no vector any more, and no word in common, is no hit. */
+/* A memory that no longer has a vector, and shares no word, is not a hit. */
 static bool choose(const struct nearest_choice *choice, bool has_vector, float cosine,
 		   struct search_hit *hit)
 {

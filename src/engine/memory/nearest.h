@@ -8,7 +8,7 @@
 struct memories;
 struct held_index;
 
-enum { NEAR_MAX = 40 }; /* compared again in float, and ranked */
+enum { NEAR_MAX = 40 }; /* compared again as floats, and ranked */
 
 struct nearest {
 	struct embedding_vector question; /* dim 0: words alone */
@@ -20,22 +20,22 @@ struct nearest {
 void nearest_scan(struct nearest *near, const struct held_index *held,
 		  const struct search_query *query);
 
-/* Orders them by all their digits, best first; leaves out what is gone by now, or points the
- * other way. */
+/* Orders them at full precision, best first; leaves out those that are gone by now, or that
+ * point in the opposite direction. */
 int nearest_rank(struct memories *m, int lane, struct arena *a, struct nearest *near);
 
 struct nearest_choice {
 	const struct search_hit *by_words; /* that went into the hits */
 	size_t n_by_words;
 	double least;
-	bool counts_for_words; /* the least counts for those without a vector, too */
+	bool counts_for_words; /* the minimum also applies to those without a vector */
 	size_t max;            /* hits */
 };
 
-/* A score is told with four decimals: one that is told as the least is not below it. */
+/* A score is shown with four decimals: one that is shown as the minimum is not below it. */
 bool nearest_enough(float score, double least);
 
-/* The cosine becomes the similarity of search_fuse's hits, and those with less than the least
- * are dropped. Those without a vector keep the similarity of their words. */
+/* Sets the similarity of search_fuse's hits to the cosine, and drops those below the minimum.
+ * Those without a vector keep the similarity of their words. */
 int nearest_choose(struct memories *m, int lane, struct arena *a, const struct nearest *near,
 		   const struct nearest_choice *choice, struct search_hit *hits, size_t *n);

@@ -1,4 +1,5 @@
-/* The vector of a search's question, which the model makes in the little time that a search has. */
+/* The vector of a search's question, which the model makes within the short time that a search
+ * has. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ static void question_free(struct embedding_question *q)
 	free(q);
 }
 
-/* A model that does not answer must not cost every search its patience. */
+/* A model that does not answer must not make every search wait for its timeout. */
 static void count_answer(struct embedding *e, enum embeddings_outcome outcome)
 {
 	if (outcome == EMBEDDINGS_OK || outcome == EMBEDDINGS_REFUSED) {

@@ -1,4 +1,4 @@
-/* Searching memories: by their words, and by their vectors where there is a model. */
+/* Searching memories: by their words, and also by their vectors if there is a model. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -55,8 +55,8 @@ static void release_all(struct memories *m, struct held_set *set)
 		memory_indexes_release(m->indexes, set->held[--set->n]);
 }
 
-/* The index gives keys; the store has the text. One that was deleted meanwhile is left
- * out, and so are the last ones when there is more text than an answer holds. */
+/* The index returns keys; the store has the text. A memory that was deleted meanwhile is left
+ * out, and so are the last ones if the text is too long for an answer. */
 static int fetch_hits(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		      const struct search_hit *hits, size_t n_hits, struct memory **ret,
 		      unsigned *ret_n)
@@ -118,7 +118,7 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 	return r;
 }
 
-/* Ranks count, not scores, so the hits by words are more than are wanted. */
+/* Fusing uses ranks, not scores, so fetch more hits by words than are wanted. */
 static int fuse(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		unsigned limit, struct found *found)
 {
@@ -163,7 +163,7 @@ static int find_hits(struct memories *m, int lane, struct arena *a, const struct
 	r = find_both(m, lane, q, wanted, found, why);
 	if (r == 0 && found->near.question.dim > 0)
 		return fuse(m, lane, a, q, limit, found);
-	/* Best first: those behind one that is not near enough are not either. */
+	/* Best first: once one is not near enough, the rest are not either. */
 	while (r == 0 && q->least_of_words && found->n > 0 &&
 	       !nearest_enough(found->hits[found->n - 1].similarity, q->least))
 		found->n--;

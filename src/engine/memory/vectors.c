@@ -11,11 +11,11 @@ enum {
 	BATCH_BYTES = 256 << 10, /* of text */
 	BATCH_MS = 60000,        /* for the model */
 	READ_ARENA = 128 << 20,  /* one answer as a tree */
-	ANSWERS_MAX = 64 << 20,  /* bytes of all answers to one ask */
+	ANSWERS_MAX = 64 << 20,  /* bytes of all answers to one request */
 	NAME_MAX_BYTES = 200,    /* of a model's name in them */
 };
 
-/* One question to the model, and its answer. */
+/* One request to the model, and its answer. */
 struct batch {
 	unsigned n;
 	struct text answer;
@@ -178,7 +178,7 @@ void vectors_end(struct vectors_ask *q)
 
 /* ---- vectors ---- */
 
-/* The first that has a name has it for all of them. */
+/* The first answer that has a name names the model for all of them. */
 static int keep_name(struct arena *a, struct text name, struct vectors *v)
 {
 	if (v->model.data || name.len == 0)
@@ -188,7 +188,7 @@ static int keep_name(struct arena *a, struct text name, struct vectors *v)
 	return v->model.data ? 0 : -ENOMEM;
 }
 
-/* The tree of an answer is much larger than its numbers, and soon of no use. */
+/* The tree of an answer is much larger than its numbers, and is soon useless. */
 static int read_batch(const struct batch *b, struct arena *a, struct vectors *v, unsigned at,
 		      float **numbers, struct why *why)
 {
@@ -211,7 +211,7 @@ static int read_batch(const struct batch *b, struct arena *a, struct vectors *v,
 		memcpy(*numbers + (size_t)at * v->dim, read.numbers,
 		       (size_t)b->n * v->dim * sizeof(float));
 	arena_done(&tree);
-	/* It is not the client who wrote what cannot be read. */
+	/* The client did not write what cannot be read. */
 	if (r == REFUSE_PARSE)
 		why->code = REFUSE_UNAVAILABLE;
 	return r == REFUSE_PARSE ? REFUSE_UNAVAILABLE : r;
