@@ -1,4 +1,4 @@
-/* What a rule does: submits a task, runs a command, calls a webhook, tells the desktop. */
+/* The actions of a rule: submit a task, run a command, call a webhook, notify the desktop. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "io/http_client.h"
 
 enum {
-	ENV_JSON_MAX = 100 << 10,    /* the kernel takes 128 KiB for one variable */
+	ENV_JSON_MAX = 100 << 10,    /* the kernel accepts 128 KiB for one variable */
 	COMMAND_MS = 10 * 60 * 1000, /* that a command may take */
 	NOTIFY_MS = 10 * 1000,
 	GRACE_MS = 2000,
@@ -174,7 +174,7 @@ static const char *variable(struct firing *f, const char *name, struct text valu
 	return out;
 }
 
-/* An event that is too long for the environment goes without its payload. */
+/* An event that is too long for the environment is passed without its payload. */
 static struct text event_json(struct firing *f, struct text source)
 {
 	const struct value *alone;
@@ -244,7 +244,7 @@ static int notify(struct firing *f, struct why *why)
 
 /* ---- a webhook ---- */
 
-/* Whether the next try may go better. */
+/* Whether another try may succeed. */
 static bool is_passing(const struct http_answer *answer)
 {
 	return answer->error != 0 || answer->status >= 500 || answer->status == 408 ||
@@ -318,9 +318,9 @@ static int call_webhook(struct firing *f, struct why *why)
 /* ---- which ---- */
 
 static const struct {
-	const char *name; /* of what it works with */
+	const char *name; /* of its operand */
 	bool filled;      /* a template */
-	/* 0: it is done, or firing_done comes; else it could not begin. */
+	/* 0: it is done, or firing_done follows; else it could not start. */
 	int (*start)(struct firing *f, struct why *why);
 } actions[] = {
 	[ACTION_TASK] = {"prompt", true, submit_task},

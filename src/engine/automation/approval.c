@@ -1,12 +1,14 @@
 /*
- * A rule that needs approval asks for it (engine/approval), waits, and acts once it has it.
+ * A rule that needs approval asks for it (engine/approval), waits, and acts once it is
+ * approved.
  *
- * Whoever decides sees what would be done: the rule, the event, and the prompt, command, address or
- * message as they would be used. Firings that wait do not count among those under way, so that they keep
- * no rule from acting; they have a bound of their own, in number and in bytes.
+ * The decider sees what would be done: the rule, the event, and the prompt, command, address
+ * or message exactly as they would be used. Firings that wait do not count as under way, so
+ * that they do not keep other rules from acting; they have limits of their own, in number and
+ * in bytes.
  *
- * What waits when we stop is given up. The question stays in the store, where nobody could act on
- * an answer any more: the next start withdraws it.
+ * What is waiting when we stop is given up. The question stays in the store, where nobody
+ * could act on an answer any more: the next start withdraws it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +23,7 @@
 enum {
 	WAITING_MAX = 64,
 	WAITING_BYTES_MAX = 64 << 20,
-	SHOWN_MAX = 256 << 10, /* bytes of an event, and of what it is about, that are shown */
+	SHOWN_MAX = 256 << 10, /* bytes of an event, and of its subject, that are shown */
 	COMMENT_SHOWN = 300,
 };
 
@@ -42,7 +44,7 @@ static size_t packed_size(const struct value *v)
 	return n;
 }
 
-/* An event that is too long goes without its payload. */
+/* An event that is too long is shown without its payload. */
 static int shown_event(struct firing *f, const struct value **ret_event, bool *ret_cut)
 {
 	*ret_cut = packed_size(f->event) > SHOWN_MAX;
@@ -156,7 +158,8 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 
 	f->waiter = NULL;
 	firing_stop_waiting(f);
-	/* One that was asked stays claimed: nobody is asked twice about one occurrence. */
+	/* A firing that was asked about stays claimed: nobody is asked twice about one
+	 * occurrence. */
 	if (result == REFUSE_STOPPING && !f->asked)
 		firing_give_back(f);
 	else if (result != 0)

@@ -1,6 +1,6 @@
 /*
- * Rules that are new here are armed with what the store knows of them: when they fired, whether they
- * were switched off by hand, which occurrence was the last. Until then they do nothing.
+ * New rules are armed with what the store knows of them: when they fired, whether they were
+ * switched off by hand, and which occurrence was the last. Until then they do nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void arming_free(struct arming *m)
 	free(m);
 }
 
-/* A schedule that is new begins now: from here on its occurrences can be missed. */
+/* A new schedule starts now: from here on its occurrences can be missed. */
 static int read_rule(struct arming *m, struct connection *c, struct armed_rule *r)
 {
 	struct text key = r->rule->key;
@@ -78,7 +78,7 @@ static int arming_run(struct work *w, int lane)
 static void arm(struct live_rule *r, const struct armed_rule *from, int64_t now)
 {
 	r->armed = true;
-	if (r->by_hand < 0) /* else it was switched meanwhile */
+	if (r->by_hand < 0) /* else it was switched in the meantime */
 		r->by_hand = (int)from->kept.enabled;
 	r->def.fired_ms = from->kept.fired_ms;
 	r->def.n_fired = from->kept.n_fired;
@@ -91,7 +91,7 @@ static void set_switches(struct arming *m)
 	for (unsigned i = 0; i < m->n_switches; i++) {
 		const struct armed_switch *from = &m->switches[i];
 
-		/* A switch that is there was thrown meanwhile, or read before. */
+		/* A switch that already exists was set in the meantime, or was read before. */
 		if (from->kept.enabled == 0 && !switch_find(m->automation, from->project)) {
 			struct rule_switch *s = switch_get(m->automation, from->project);
 
@@ -199,7 +199,7 @@ int arm_new_rules(struct automation *a, struct text origin)
 		arming_free(m);
 		return r;
 	}
-	/* Not at once: whoever starts us may still have the store to himself. */
+	/* Do not start at once: our caller may still have exclusive use of the store. */
 	timer_start(m->again, 0);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* The set of rules: they come and go, are shown, and run by hand. */
+/* The set of rules: adding, removing and showing them, and running one by hand. */
 #include "engine/automation/automation.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static struct live_rule *find_key(struct list *rules, struct text key)
 	return NULL;
 }
 
-/* As it was before the rules were read again. */
+/* The rule's state before the rules were reloaded. */
 static void carry_over(struct live_rule *r, const struct live_rule *old)
 {
 	if (!old || !old->armed)

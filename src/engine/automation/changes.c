@@ -17,7 +17,7 @@ struct folder {
 
 /* A file that changed. */
 struct pending {
-	struct list link; /* in changes.pending, the first due first */
+	struct list link; /* in changes.pending, earliest first */
 	enum change change;
 	uint64_t due_ms;
 	char path[];
@@ -28,7 +28,7 @@ struct changes {
 	struct list folders;
 	struct list pending;
 	unsigned n_pending;
-	struct timer *timer; /* until the first of these is due */
+	struct timer *timer; /* runs until the first of these is due */
 };
 
 const char *change_name(enum change change)

@@ -1,7 +1,8 @@
 /*
- * What a rule sees of an event, {type, source, payload}: its fields, and conditions over them. They
- * mean what they mean to the rules that people already have, which were written for JavaScript: equal
- * means of the same kind, and only what is there can be compared.
+ * What a rule sees of an event, {type, source, payload}: its fields, and conditions on them.
+ * They mean the same as in the rules that people already have, which were written for
+ * JavaScript: equal values must be of the same kind, and only fields that exist can be
+ * compared.
  */
 #include <errno.h>
 #include <string.h>
@@ -106,10 +107,10 @@ struct text event_scalar(const struct value *v)
 
 /* ---- operators ---- */
 
-/* How the field may stand to a number. */
+/* Which orders of the field and a number satisfy it. */
 enum { LESS = 1, EQUAL = 2, GREATER = 4 };
 
-/* What one looks at: the field, NULL where it is not there; and what the condition names. */
+/* The operands: the field, NULL if it does not exist, and the value in the condition. */
 struct operands {
 	const struct value *field;
 	const struct value *value;

@@ -14,11 +14,11 @@ static const char *const day_names[] = {"sun", "mon", "tue", "wed", "thu", "fri"
 struct field {
 	const char *name;
 	int min, max;
-	const char *const *names; /* of min and those behind it; or NULL */
-	size_t set;               /* where in struct cron */
+	const char *const *names; /* of min and the following numbers; or NULL */
+	size_t set;               /* offset in struct cron */
 };
 
-/* A weekday may be 7, which is 0. */
+/* A weekday may be 7, which means 0. */
 static const struct field fields[] = {
 	{"minute", 0, 59, NULL, offsetof(struct cron, minutes)},
 	{"hour", 0, 23, NULL, offsetof(struct cron, hours)},
@@ -60,7 +60,7 @@ static struct text take_word(struct text *t)
 	return word;
 }
 
-/* Up to the sign, which is stepped over. */
+/* Reads up to the sign, and skips the sign. */
 static struct text take_until(struct text *t, char sign, bool *ret_found)
 {
 	struct text part = *t;
@@ -141,7 +141,7 @@ static int parse_range(const struct field *f, struct text t, int *low, int *high
 	return r;
 }
 
-/* One of a list: a range, perhaps with a step. */
+/* One element of a list: a range, perhaps with a step. */
 static int parse_part(const struct field *f, struct text t, uint64_t *set, struct why *why)
 {
 	struct text rest = t;
@@ -223,7 +223,7 @@ int cron_parse(struct text expression, struct cron *ret_cron, struct why *why)
 	for (unsigned i = 0; r == 0 && i < N_FIELDS; i++) {
 		struct text word = take_word(&expression);
 
-		/* Quartz has it for the days that the other field is to choose. */
+		/* Quartz uses it if the other field chooses the days. */
 		if ((i == 2 || i == 4) && text_is(word, "?"))
 			word = TEXT("*");
 		r = parse_field(&fields[i], word, (uint64_t *)((char *)&c + fields[i].set), why);

@@ -13,7 +13,7 @@ struct cron {
 	uint64_t days;     /* 1 to 31 */
 	uint64_t months;   /* 1 to 12 */
 	uint64_t weekdays; /* 0 to 6, Sunday first */
-	/* The field began with "*". */
+	/* Whether the field started with "*". */
 	bool any_hour, any_day, any_weekday;
 };
 

@@ -1,6 +1,7 @@
 /*
- * A rule fires: whether it may, what the store notes of it, and then what it does. An occurrence of
- * a schedule is claimed in the same step that notes when the rule fired, before anything is done.
+ * A rule fires: checks whether it may, records it in the store, and then acts. An occurrence
+ * of a schedule is claimed in the same step that records when the rule fired, before anything
+ * is done.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 enum {
 	MINUTE_MS = 60 * 1000,
 	FIRINGS_A_MINUTE = 100, /* by events and files */
-	AGAIN_MS = 1000,        /* when the store cannot */
+	AGAIN_MS = 1000,        /* delay if the store fails */
 	FAULTS_MAX = 60,
 };
 
@@ -137,13 +138,13 @@ static void on_again(void *arg)
 {
 	struct firing *f = arg;
 
-	/* A firing with a timer waits for it, and for nothing else. */
+	/* A firing that has a timer waits for that alone. */
 	timer_free(f->timer);
 	f->timer = NULL;
 	claim(f);
 }
 
-/* An occurrence is not given up because a disk is full for a while. */
+/* Do not give up an occurrence because a disk is full for a while. */
 static int claim_again(struct firing *f, int fault)
 {
 	int r;
@@ -171,7 +172,7 @@ static void claim_finished(struct work *w, int result)
 	}
 }
 
-/* From here on it counts as fired: the next event sees its cooldown. */
+/* From here on it counts as fired: the cooldown applies to the next event. */
 static void fire(struct firing *f)
 {
 	struct live_rule *r = f->rule;
@@ -189,7 +190,7 @@ static void fire(struct firing *f)
 
 static bool is_cooling(const struct live_rule *r, int64_t now)
 {
-	/* A clock that was set back must not make it wait for longer than that. */
+	/* If the clock was set back, it must not wait longer than that. */
 	return r->def.cooldown_ms > 0 && r->def.fired_ms > 0 && now >= r->def.fired_ms &&
 	       now - r->def.fired_ms < r->def.cooldown_ms;
 }
@@ -199,7 +200,7 @@ static bool may_fire(const struct live_rule *r, const struct firing *f)
 	return conditions_hold(r, f->event) && !is_cooling(r, f->now_ms);
 }
 
-/* Rules that wake each other would go on for ever. False: there were too many in this minute. */
+/* Rules that trigger each other would never stop. False: there were too many in this minute. */
 static bool count_firing(struct automation *a)
 {
 	uint64_t now = clock_steady_ms();
@@ -255,7 +256,8 @@ void rule_due(struct live_rule *r, int64_t occurrence_ms)
 		firing_free(f);
 		return;
 	}
-	/* Switched off it is claimed all the same, so that nobody catches up on it later. */
+	/* If it is switched off, claim the occurrence all the same, so that nobody catches up on
+	 * it later. */
 	f->silent = !rule_is_on(r) || !may_fire(r, f);
 	fire(f);
 }

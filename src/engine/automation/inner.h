@@ -1,10 +1,10 @@
 /*
- * Inside engine/automation: rules, and what they are doing. All of it is the loop's.
+ * Internal to engine/automation: rules, and what they are doing. Everything belongs to the loop.
  *
  *	a time, a file, an event     trigger_time.c, trigger_files.c, trigger_event.c
  *	  → rule_consider            switched on, conditions, cooldown     condition.c, firing.c
- *	    → the store              the occurrence is claimed, and when the rule fired is noted
- *	    → whoever approves       if the rule needs that                approval.c
+ *	    → the store              the occurrence is claimed, and the firing is recorded
+ *	    → the approver           if the rule needs approval            approval.c
  *	      → the action           action.c, template.c
  *	        → the outcome        in the log, and as an event           outcome.c
  */
@@ -31,37 +31,37 @@ enum {
 	RULE_ARENA_MAX = 9 << 20,
 	FIRING_ARENA_MAX = 16 << 20,
 	FIRINGS_MAX = 64,       /* under way, by events and files */
-	FIRINGS_DUE_MAX = 1024, /* with those of schedules, which may have to catch up */
-	PROMPT_MAX = 1 << 20,   /* bytes, filled in */
+	FIRINGS_DUE_MAX = 1024, /* including those of schedules, which may have to catch up */
+	PROMPT_MAX = 1 << 20,   /* bytes, after filling in */
 	OWN_TASKS_MAX = 1024,
-	EVENT_STEPS = 1 << 20, /* that expressions may take over one event: some milliseconds */
+	EVENT_STEPS = 1 << 20, /* that expressions may use for one event: a few milliseconds */
 };
 
 struct live_rule {
-	struct list link; /* in automation->rules; nowhere once it is gone */
+	struct list link; /* in automation->rules; in no list once it is gone */
 	struct automation *automation;
-	unsigned n_refs; /* of the list, of firings, of what reads the store for it */
+	unsigned n_refs; /* held by the list, by firings, and by reads of the store for it */
 	struct arena arena;
-	struct rule def;    /* as it was given, and how it stands */
-	struct text key;    /* in the store: project, a line's end, id */
+	struct rule def;    /* as it was given, and its state */
+	struct text key;    /* in the store: project, newline, id */
 	struct text origin; /* which set of rules it came with */
 	struct pattern *pattern;
-	struct pattern **matches; /* of its conditions; NULL where there is none */
-	bool sees_own;            /* it asks for payload.ruleId: what it did itself wakes it, too */
+	struct pattern **matches; /* for its conditions; NULL entries where none is needed */
+	bool sees_own; /* it has a condition on payload.ruleId: its own actions wake it, too */
 	bool gone;
-	bool armed;  /* what the store knows of it is here */
+	bool armed;  /* its state has been read from the store */
 	int by_hand; /* 1: switched on, 0: off; -1: as it was given */
 
 	struct schedule *schedule;
-	bool looked;     /* its occurrences were looked for since it was armed */
-	int64_t base_ms; /* they are dealt with up to here */
+	bool looked;     /* its occurrences have been checked since it was armed */
+	int64_t base_ms; /* they have been handled up to here */
 	int64_t next_ms;
 
 	struct list watches; /* struct folder_watch */
 	struct changes *changes;
 };
 
-/* Whether a project's rules act; "" is everybody's. */
+/* Whether a project's rules act; "" is the global switch. */
 struct rule_switch {
 	struct list link;
 	bool on;
@@ -70,10 +70,10 @@ struct rule_switch {
 
 struct execution {
 	struct rule_execution told;
-	char *texts; /* that it points into */
+	char *texts; /* the texts that it points to */
 };
 
-/* A task that a rule has submitted, so that it is not woken by it. */
+/* A task that a rule has submitted: it must not wake that rule. */
 struct own_task {
 	uint64_t task; /* hashes of project and id, and of the rule's key */
 	uint64_t rule;
@@ -89,53 +89,53 @@ struct automation {
 	unsigned n_firings; /* under way; the others wait for approval */
 	unsigned n_waiting;
 	size_t waiting_bytes;
-	struct approval_old *old_asks; /* while it looks for them */
-	bool withdrew;                 /* it has begun to */
+	struct approval_old *old_asks; /* set while it searches for them */
+	bool withdrew;                 /* it has started to */
 	bool stopping;
 
-	struct ticker *clock; /* until the next occurrence, a minute at most */
-	int64_t drift_ms;     /* the wall's clock less the steady one */
-	struct ticker *slow;  /* for folders that are not there */
+	struct ticker *clock; /* runs until the next occurrence, a minute at most */
+	int64_t drift_ms;     /* the wall clock minus the steady clock */
+	struct ticker *slow;  /* for folders that do not exist */
 	struct event_subscriber *subscriber;
 	struct http_client *http;
 
-	/* Of EVENT_STEPS that are left: for our own rules, and for those that the event's project has
-	 * brought along, which must not use up ours. */
+	/* How many of EVENT_STEPS are left: for our own rules, and for those that the event's
+	 * project brought along, which must not use up ours. */
 	uint64_t steps[2];
-	uint64_t steps_told_ms; /* when it was last said that there are none */
-	uint64_t minute_ms;     /* when the minute began in which firings are counted */
+	uint64_t steps_told_ms; /* when it was last logged that none are left */
+	uint64_t minute_ms;     /* start of the minute in which firings are counted */
 	unsigned n_this_minute;
 
 	struct own_task own[OWN_TASKS_MAX];
 	unsigned own_next;
 	struct execution log[RULE_LOG_MAX];
 	unsigned log_next, n_log;
-	const struct rule *shown_rules[RULES_MAX]; /* by automation_rules */
+	const struct rule *shown_rules[RULES_MAX]; /* for automation_rules */
 	struct rule_execution shown_log[RULE_LOG_MAX];
 };
 
 /* ---- automation.c ---- */
 
 int64_t automation_now(const struct automation *a);
-/* Refuses where it is not (NULL), or not any more. */
+/* Refuses a rule that does not exist (NULL), or no longer exists. */
 int check_running(const struct automation *a, struct why *why);
-/* project {NULL, 0}: any; refused where two have a rule of that id. */
+/* project {NULL, 0}: any; refused if two have a rule with that id. */
 int rule_find(struct automation *a, struct text project, struct text id,
 	      struct live_rule **ret_rule, struct why *why);
 
 /* ---- rule.c ---- */
 
-/* A copy, checked; refuses with the reason. One reference is the caller's. */
+/* Makes a checked copy; refuses with the reason. The caller owns one reference. */
 int rule_new(struct automation *a, struct text origin, const struct rule *in,
 	     struct live_rule **ret_rule, struct why *why);
 struct live_rule *rule_ref(struct live_rule *r);
 void rule_unref(struct live_rule *r); /* accepts NULL */
 
-/* "PROJECT\nID": what the store knows a rule by. No rule has an empty id, so that "PROJECT\n" is
- * the project's switch. */
+/* "PROJECT\nID": a rule's key in the store. No rule has an empty id, so "PROJECT\n" is the
+ * project's switch. */
 int rule_key(struct arena *a, struct text project, struct text id, struct text *ret_key);
 
-/* Whether it came with the project that it is of, not with our settings. */
+/* Whether it came with its project, not with our settings. */
 static inline bool is_of_project(const struct live_rule *r)
 {
 	return r->def.project.len > 0 && text_equal(r->origin, r->def.project);
@@ -143,13 +143,13 @@ static inline bool is_of_project(const struct live_rule *r)
 
 /* ---- switch.c ---- */
 
-/* By hand, or as it was given; whatever its project's switch says. */
+/* As switched by hand, or as it was given, regardless of its project's switch. */
 bool rule_is_enabled(const struct live_rule *r);
 bool rule_is_on(const struct live_rule *r);
-/* Neither everybody's nor that project's is off. */
+/* Whether neither the global switch nor that project's is off. */
 bool switches_are_on(const struct automation *a, struct text project);
 struct rule_switch *switch_find(const struct automation *a, struct text project);
-/* The switch of a project, which is made: on. NULL: no memory. */
+/* The switch of a project; if it is new, it is on. NULL: no memory. */
 struct rule_switch *switch_get(struct automation *a, struct text project);
 
 /* ---- arming.c: what the store knows of rules that are new here ---- */
@@ -162,24 +162,24 @@ void armings_drop(struct automation *a);
 /* {type, source, payload} */
 int event_tree(struct arena *a, struct text type, struct text source, const struct value *payload,
 	       const struct value **ret_event);
-/* Of the event's tree, by its dotted path; NULL: it is not there. */
+/* A field of the event's tree, by its dotted path; NULL: it does not exist. */
 const struct value *event_field(const struct value *event, struct text path);
-/* The text of what is neither array nor object; {NULL, 0} for these. */
+/* The text of a value that is neither array nor object; {NULL, 0} for these. */
 struct text event_scalar(const struct value *v);
 
-/* Around all that is matched for one event: rules that come when its steps are used up are not woken,
- * which is told. */
+/* These enclose all matching for one event: once its steps are used up, further rules are not
+ * woken, which is logged. */
 void matching_begin(struct automation *a);
 uint64_t *matching_steps(const struct live_rule *r);
 void matching_end(struct automation *a, struct text type);
 
-/* Refuses what is none; makes the pattern that it needs. */
+/* Refuses an invalid one; makes the pattern that it needs. */
 int condition_check(const struct rule_condition *c, struct pattern **ret_pattern, struct why *why);
 bool conditions_hold(const struct live_rule *r, const struct value *event);
 
 /* ---- template.c ---- */
 
-/* {{a.b}} as the event has it, in the arena; what it does not have stays. */
+/* Replaces {{a.b}} by the event's field, in the arena; unknown fields stay as written. */
 int template_fill(const struct automation *a, struct arena *arena, struct text from,
 		  const struct value *event, struct text *ret_text);
 
@@ -206,21 +206,21 @@ struct firing {
 	struct arena arena;
 	const struct value *event;
 	struct text type;
-	int64_t occurrence_ms; /* of a schedule; 0: none */
+	int64_t occurrence_ms; /* the time of a schedule's occurrence; 0: none */
 	int64_t now_ms;
-	struct rule_memory kept; /* as the store shall have it */
-	bool silent;             /* only claimed: the rule is switched off */
+	struct rule_memory kept; /* as it is to be stored */
+	bool silent;             /* only claimed, since the rule is switched off */
 	bool claimed;
 	unsigned n_faults;     /* of the store */
-	automation_done_fn fn; /* of automation_run; NULL: nobody waits */
+	automation_done_fn fn; /* for automation_run; NULL: nobody waits */
 	void *arg;
 
 	/* for approval */
 	char ask[48]; /* the question's id */
 	struct approval_waiter *waiter;
 	bool waits;
-	bool asked;  /* the question is kept, for humans to see */
-	size_t held; /* bytes that count while it waits */
+	bool asked;  /* the question is stored, so that humans can see it */
+	size_t held; /* bytes that count while it is waiting */
 
 	/* the action */
 	struct child *child;
@@ -238,7 +238,7 @@ struct firing {
 	struct text message;
 };
 
-/* By an event or a file: fires if all fits. */
+/* For an event or a file: fires if everything matches. */
 void rule_consider(struct live_rule *r, struct text type, struct text source,
 		   const struct value *payload);
 /* An occurrence of its schedule. */
@@ -246,45 +246,45 @@ void rule_due(struct live_rule *r, int64_t occurrence_ms);
 /* By hand. */
 void rule_run(struct live_rule *r, automation_done_fn fn, void *arg);
 
-/* It cannot act, since we are stopping: the next start may have its occurrence. */
+/* It cannot act, since we are stopping: the next start may handle its occurrence. */
 void firing_give_back(struct firing *f);
 void firing_free(struct firing *f);
 
 /* ---- outcome.c ---- */
 
-/* The action is over: it is logged and told, and freed. error may be NULL. */
+/* The action has ended: it is logged, reported as an event, and freed. error may be NULL. */
 void firing_done(struct firing *f, enum outcome outcome, const char *error);
-/* The same, for a fault, or a refusal with its reason. */
+/* The same for an error, or a refusal with its reason. */
 void firing_fail(struct firing *f, int result, const struct why *why);
 void execution_done(struct execution *e);
 
-/* Whether the task with that id is one that the rule has submitted. */
+/* Whether the rule has submitted the task with that id. */
 bool rule_owns(const struct live_rule *r, struct text project, struct text task);
 
 /* ---- action.c ---- */
 
 void action_start(struct firing *f);
-/* What it would do, as it would be used: the prompt, command, address or message. */
+/* What it would do, exactly as it would be used: the prompt, command, address or message. */
 int action_text(struct firing *f, const char **ret_name, struct text *ret_text);
-/* Ends what runs for it, without a word. */
+/* Ends what runs for it, without calling anything. */
 void action_drop(struct firing *f);
 
 /* ---- approval.c ---- */
 
 /* Acts once somebody has approved. */
 void firing_ask(struct firing *f);
-/* It does not wait any more, if it did. */
+/* Stops its waiting, if it was waiting. */
 void firing_stop_waiting(struct firing *f);
-/* Whether an approval for that tool is what the rule has asked for itself. */
+/* Whether an approval for that tool is one that the rule itself has asked for. */
 bool rule_asked_for(const struct live_rule *r, struct text tool);
-/* Once: what the daemon before us has asked, nobody waits for. */
+/* Called once: withdraws what the previous daemon asked, since nobody waits for it. */
 void asks_withdraw_old(struct automation *a);
 
 /* ---- trigger_time.c ---- */
 
-/* Does what is due; it comes by itself when something is, and once a minute. */
+/* Handles what is due; it is called when something is due, and once a minute. */
 void schedules_look(struct automation *a);
-void schedules_set(struct automation *a); /* the clock, for the next of all */
+void schedules_set(struct automation *a); /* sets the clock for the next one of all rules */
 
 /* ---- trigger_files.c ---- */
 
@@ -293,5 +293,5 @@ void rule_unwatch(struct live_rule *r);
 
 /* ---- trigger_event.c ---- */
 
-/* Listens to the log if any rule wants to. */
+/* Subscribes to the log if any rule needs it. */
 void rules_listen(struct automation *a);

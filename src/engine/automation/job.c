@@ -16,7 +16,7 @@
 #include "store/job.h"
 #include "store/store.h"
 
-/* The set of rules that they are. Jobs are rules of no project. */
+/* The name of their set of rules. Jobs are rules that belong to no project. */
 #define ORIGIN TEXT("\njobs")
 
 struct live_job {
@@ -36,7 +36,7 @@ struct jobs {
 struct job_change {
 	struct work work;
 	struct jobs *jobs;
-	struct live_job *job; /* as it shall be; NULL: to be removed */
+	struct live_job *job; /* the new state; NULL: it is to be removed */
 	char id[JOB_ID_LEN];
 	struct buf packed;
 	job_fn fn;
@@ -113,7 +113,7 @@ static int read_schedule(const struct value *v, struct rule *rule, struct why *w
 	return 0;
 }
 
-/* What runs in a session of its own can only be an agent's turn. */
+/* In a session of its own, only an agent's turn can run. */
 static bool is_agent_turn(const struct value *data, const struct value *payload)
 {
 	struct text kind = member(payload, "kind");
@@ -138,7 +138,7 @@ static int read_payload(struct jobs *jobs, const struct value *data, struct rule
 	return 0;
 }
 
-/* A rule's keys are not the client's: to him all of these are his schedule. */
+/* The client does not know a rule's keys: to the client, all of these are its schedule. */
 static int check_rule(struct rule *rule, struct why *why)
 {
 	static const char *const of_schedule[] = {"cron", "every", "zone"};
@@ -238,7 +238,7 @@ static int change_run(struct work *w, int lane)
 	return store_job_put(db, &c->job->job);
 }
 
-/* It is kept: from now on it is so here, too. */
+/* It is stored: apply it here, too. */
 static int take(struct job_change *c, struct live_job **ret_job)
 {
 	struct jobs *jobs = c->jobs;
@@ -246,7 +246,7 @@ static int take(struct job_change *c, struct live_job **ret_job)
 
 	*ret_job = c->job;
 	if (c->job && old)
-		list_append(&old->link, &c->job->link); /* in its place */
+		list_append(&old->link, &c->job->link); /* takes its place */
 	else if (c->job)
 		list_append(&jobs->list, &c->job->link);
 	jobs->n += c->job != NULL;
@@ -275,7 +275,7 @@ static void change_finished(struct work *w, int result)
 	free(c);
 }
 
-/* Takes the job. */
+/* Takes ownership of the job. */
 static void submit(struct jobs *jobs, const char *id, struct live_job *job, job_fn fn, void *arg)
 {
 	struct job_change *c = calloc(1, sizeof(*c));
@@ -304,7 +304,7 @@ static void submit(struct jobs *jobs, const char *id, struct live_job *job, job_
 		background_start(&jobs->opts.background, &c->work, true);
 }
 
-/* The time in milliseconds, as clients know ids; the next one that is free. */
+/* The time in milliseconds, as clients expect ids; the next free one. */
 static void new_id(const struct jobs *jobs, char out[JOB_ID_LEN])
 {
 	int64_t ms = clock_utc_ms();
@@ -390,7 +390,7 @@ static int get(const struct jobs *jobs, struct text id, struct live_job **ret_jo
 	return refuse(why, REFUSE_NOT_FOUND, "job not found: %.*s", TEXT_ARGS(text_cut(id, 100)));
 }
 
-/* The member of v that is called as `key` is. */
+/* The member of v that has the same name as `key`. */
 static const struct value *namesake(const struct value *v, const struct value *key)
 {
 	value_each (m, v) {
@@ -410,7 +410,7 @@ static void put(struct record *w, const struct value *name, const struct value *
 		w->err = -ENOMEM;
 }
 
-/* deep: an object's members are merged with those of the one it would replace. */
+/* deep: the members of an object are merged with those of the object that it would replace. */
 static int merge(struct arena *a, const struct value *old, const struct value *patch, bool deep,
 		 const struct value **ret)
 {

@@ -1,14 +1,14 @@
 /*
- * Jobs: schedules that a client makes while we run. Each becomes a rule that has an agent do a task;
+ * Jobs: schedules that a client makes at run time. Each becomes a rule that has an agent do a task;
  * unlike the rules of the settings it is kept in the store.
  *
- * A job is what its client said, an object:
+ * A job is the object that its client sent:
  *	{name, enabled, schedule: {kind: "cron", expr, tz} or {kind: "every", everyMs},
  *	 payload: {kind: "agentTurn", message, model}}
- * With {sessionTarget: "isolated"}, a kind of payload that is missing is agentTurn. Whatever else is in
- * it is kept and shown.
+ * With {sessionTarget: "isolated"}, a missing kind of payload means agentTurn. All other members are
+ * kept and shown.
  *
- * All on the loop's thread.
+ * Everything runs on the loop's thread.
  */
 #pragma once
 
@@ -47,25 +47,25 @@ struct jobs_opts {
 	struct chat *chat;
 };
 
-/* Reads them from the store. Before the threads. */
+/* Reads them from the store. Call it before the threads start. */
 int jobs_new(const struct jobs_opts *opts, struct jobs **ret_jobs);
 void jobs_free(struct jobs *j); /* accepts NULL */
 
-/* The oldest first; valid until the loop turns. False: there is none. */
+/* The oldest first; valid until the next pass of the loop. False: there is none. */
 bool job_at(struct jobs *jobs, unsigned i, struct job_info *ret_info);
 
 typedef void (*job_fn)(void *arg, int result, const struct job_info *job, const struct why *why);
 
 /*
- * fn comes once: when the change is kept, or, where it is refused, maybe before this returns.
- * REFUSE_PARAMS: a schedule or a payload that cannot be; REFUSE_LIMIT: there are JOBS_MAX;
+ * Calls fn once: when the change is stored or, if it is refused, possibly before this returns.
+ * REFUSE_PARAMS: an invalid schedule or payload; REFUSE_LIMIT: there are already JOBS_MAX;
  * REFUSE_NOT_FOUND.
  */
 void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg);
-/* Members of the patch take the place of the job's own, and so do those of an object in it; null
+/* Members of the patch replace the job's own, and so do the members of an object in it; null
  * removes one. */
 void job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg);
 void job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg);
 
-/* Runs it now. fn comes when the task is submitted, as automation_run says. */
+/* Runs it now. Calls fn when the task is submitted, as automation_run says. */
 void job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg);

@@ -1,4 +1,4 @@
-/* How a firing ended: logged, remembered, told to whoever waits and as an event. */
+/* How a firing ended: it is logged, remembered, and reported to the caller and as an event. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { ERROR_SHOWN = 500 };
 
-/* What it is called, and what it is to whoever runs the rule by hand: 0 or a refusal. */
+/* Its name, and the result for a caller that runs the rule by hand: 0 or a refusal. */
 static const struct {
 	const char *status;
 	int result;

@@ -1,4 +1,4 @@
-/* A rule as it was given: copied, checked, refused with a reason. */
+/* A rule as it was given: it is copied and checked, and refused with a reason. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * The five fields are sets of bits. To find the next occurrence, the time is taken in periods of
- * one offset; within one, local time runs evenly, and the calendar is walked by
+ * The five fields are sets of bits. To find the next occurrence, time is divided into periods
+ * of one offset; within a period, local time runs evenly, and the search walks the calendar by
  * month, day, hour and minute.
  */
 #include "engine/automation/schedule.h"
@@ -21,11 +21,11 @@ struct schedule {
 	struct zone *zone; /* NULL: UTC */
 };
 
-/* In seconds: from year 1 to 9999, so that no sum can pass what an int64_t has. */
+/* In seconds: from year 1 to 9999, so that no sum can overflow an int64_t. */
 static const int64_t first_s = INT64_C(-62135596800);
 static const int64_t last_s = INT64_C(253402300799);
 
-/* Longer than from one 29 February on a Sunday to the next, over a century without a leap day. */
+/* Longer than from one 29 February on a Sunday to the next, across a century without a leap day. */
 static const int64_t horizon_s = INT64_C(48) * 366 * DAY_SECONDS;
 
 void schedule_free(struct schedule *s)
@@ -105,11 +105,11 @@ static bool day_fits(const struct cron *c, int64_t days, int day)
 	bool of_month = c->days >> day & 1;
 	bool of_week = c->weekdays >> civil_weekday(days) & 1;
 
-	/* As cron does: two that are both given are two ways to be meant. */
+	/* As in cron: if both are given, a day needs to match only one of them. */
 	return c->any_day || c->any_weekday ? of_month && of_week : of_month || of_week;
 }
 
-/* The first set bit from `from` on, below 64; -1: none. */
+/* The first set bit at or after `from`, below 64; -1: none. */
 static int next_bit(uint64_t set, int from)
 {
 	uint64_t rest = from < 64 ? set >> from << from : 0;
@@ -117,7 +117,7 @@ static int next_bit(uint64_t set, int from)
 	return rest ? __builtin_ctzll(rest) : -1;
 }
 
-/* From that second of a day on; -1: not on this day. */
+/* At or after that second of a day; -1: not on this day. */
 static int64_t time_of_day(const struct cron *c, int64_t second)
 {
 	int minute = (int)((second + 59) / 60);
@@ -134,7 +134,7 @@ static int64_t time_of_day(const struct cron *c, int64_t second)
 	return hour < 0 ? -1 : hour * 3600 + at * 60;
 }
 
-/* From `local` on and before `end`. */
+/* At or after `local`, and before `end`. */
 static bool find_local(const struct cron *c, int64_t local, int64_t end, int64_t *ret)
 {
 	int64_t days = civil_floor_div(local, DAY_SECONDS);
@@ -169,7 +169,7 @@ static struct zone_period period_of(const struct schedule *s, int64_t utc_s)
 	return zone_period(s->zone, utc_s);
 }
 
-/* From then on, within the period. */
+/* At or after that time, within the period. */
 static bool find_in(const struct schedule *s, const struct zone_period *p, int64_t from,
 		    int64_t end, int64_t *ret)
 {
@@ -178,13 +178,13 @@ static bool find_in(const struct schedule *s, const struct zone_period *p, int64
 	bool by_clock = s->cron.any_hour;
 	int64_t found;
 
-	/* A gap of fixed times ends where the period begins. */
+	/* Fixed times that fall into a gap occur where the period starts. */
 	if (!by_clock && p->from == from && p->before < p->offset &&
 	    find_local(&s->cron, from + p->before, local, &found)) {
 		*ret = from;
 		return true;
 	}
-	/* What the clock shows a second time was there the first time. */
+	/* A time that the clock shows a second time has already occurred the first time. */
 	if (!by_clock && p->before > p->offset && local < p->from + p->before)
 		local = p->from + p->before;
 	if (!find_local(&s->cron, local, until + p->offset, &found))

@@ -1,10 +1,10 @@
 /*
- * When something is due: five cron fields in a time zone, or every so often. Only arithmetic;
- * what time it is, the caller says.
+ * When something is due: five cron fields in a time zone, or a fixed interval. This is only
+ * arithmetic; the caller supplies the current time.
  *
- * Daylight saving: an occurrence in the hour that is skipped comes once, at the first moment after
- * the gap; in the hour that comes twice, a fixed time comes once, the first time, while "*" and
- * "* /n" in the hours go by the clock as it runs.
+ * Daylight saving: an occurrence in the skipped hour comes once, at the first moment after the
+ * gap. In the repeated hour a fixed time comes only the first time, while "*" and "* /n" in the
+ * hours follow the clock as it runs.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct schedule;
 int schedule_cron(struct text expression, const char *zone, struct schedule **ret_schedule,
 		  struct why *why);
 
-/* every_ms from `anchor_ms` on: at anchor, anchor + every, … */
+/* every_ms, starting at `anchor_ms`: at anchor, anchor + every, … */
 int schedule_every(int64_t every_ms, int64_t anchor_ms, struct schedule **ret_schedule,
 		   struct why *why);
 
@@ -30,5 +30,5 @@ int schedule_parse_duration(struct text t, int64_t *ret_ms);
 
 void schedule_free(struct schedule *s);
 
-/* The first occurrence after then; 0: never (30 February). */
+/* The first occurrence after that time; 0: never (30 February). */
 int64_t schedule_next(const struct schedule *s, int64_t after_ms);

@@ -1,4 +1,4 @@
-/* Rules, and all rules of a project, are switched on and off by hand. Restarts do not forget it. */
+/* Switching rules, and all rules of a project, on and off by hand. The state survives restarts. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static int toggle_run(struct work *w, int lane)
 	struct toggle *t = list_entry(w, struct toggle, work);
 	struct connection *c = store_lane(t->automation->opts.store, lane);
 	struct rule_memory kept;
-	/* When it fired, the store knows: the rule may not be armed yet. */
+	/* The store knows when it fired: the rule may not be armed yet. */
 	int r = store_rule_find(c, t->key, &t->arena, &kept);
 
 	if (r != 0)
@@ -126,7 +126,7 @@ static int throw_switch(struct toggle *t, struct text project, struct why *why)
 	return 0;
 }
 
-/* At once in memory, so that whatever else is written for the rule says the same. */
+/* Apply it in memory at once, so that everything else that is written for the rule agrees. */
 static void throw_rule(struct toggle *t, struct live_rule *r)
 {
 	t->rule = rule_ref(r);

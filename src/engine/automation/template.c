@@ -11,7 +11,7 @@ static bool is_name_byte(char c)
 	       c == '_';
 }
 
-/* "a.b}}" at the front: the length of the path, or 0. */
+/* For "a.b}}" at the front: the length of the path, or 0. */
 static size_t path_len(struct text t)
 {
 	size_t n = 0;
@@ -51,7 +51,7 @@ static void fill(const struct automation *a, struct arena *arena, struct text fr
 		path.len = path_len(path);
 		if (path.len > 0)
 			v = event_field(event, path);
-		/* What is not there stays as it was written; of "{{{x}}" the first brace stays. */
+		/* An unknown field stays as it was written; in "{{{x}}" the first brace stays. */
 		if (v)
 			add_value(a, arena, v, out);
 		else

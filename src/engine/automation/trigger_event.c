@@ -1,10 +1,11 @@
 /*
- * Events of the log, and what others tell, for the rules that wait for them. To a rule an event of the
- * log is {type, source, payload}: the source is its type up to the first dot, the payload its data with
- * seq, project, session and run added.
+ * Events of the log, and those reported by others, for the rules that wait for them. A rule
+ * sees an event of the log as {type, source, payload}: the source is its type up to the first
+ * dot, the payload is its data with seq, project, session and run added.
  *
- * A rule is not woken by what it has done itself: by events of its tasks, by its own execution, or by
- * its question for approval. One with a condition on payload.ruleId asks for these, and is woken.
+ * A rule is not woken by what it has done itself: by events of its tasks, by its own
+ * execution, or by its question for approval. A rule with a condition on payload.ruleId asks
+ * for these, and is woken.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,13 +17,13 @@
 #include "base/record.h"
 #include "engine/automation/inner.h"
 
-enum { EVENT_ARENA_MAX = 32 << 20 }; /* a byte of packed data may be a value of its own */
+enum { EVENT_ARENA_MAX = 32 << 20 }; /* a byte of packed data may be a separate value */
 
-/* What happened, as rules see it. */
+/* An event, as rules see it. */
 struct happening {
 	struct text type, source;
-	struct text project; /* {NULL, 0}: of none */
-	struct text task;    /* {NULL, 0}: of none */
+	struct text project; /* {NULL, 0}: none */
+	struct text task;    /* {NULL, 0}: none */
 	bool logged;
 	const struct value *payload;
 };
@@ -60,8 +61,8 @@ static bool is_own(const struct live_rule *r, const struct happening *h)
 	       (h->task.data && rule_owns(r, h->project, h->task));
 }
 
-/* A rule that a project has brought along hears of that project alone: neither of others, nor of
- * what belongs to none. A rule of our own settings for a project hears of the latter, too. */
+/* A rule that a project brought along sees only that project's events: neither those of others,
+ * nor those that belong to none. A rule of our own settings for a project also sees the latter. */
 static bool hears(const struct live_rule *r, const struct happening *h)
 {
 	const struct rule *d = &r->def;
@@ -71,7 +72,7 @@ static bool hears(const struct live_rule *r, const struct happening *h)
 	return h->project.len == 0 && !is_of_project(r);
 }
 
-/* As far as its type and source tell. */
+/* As far as its type and source can tell. */
 static bool may_be_meant(const struct live_rule *r, const struct happening *h)
 {
 	const struct rule *d = &r->def;
@@ -119,7 +120,7 @@ static bool is_wanted(struct automation *a, const struct happening *h)
 	return false;
 }
 
-/* Its data, and what else is known of it. */
+/* Its data, and what else is known about it. */
 static int payload_of(struct arena *a, const struct event *e, struct value **ret_payload)
 {
 	struct record r;
@@ -147,7 +148,8 @@ static int payload_of(struct arena *a, const struct event *e, struct value **ret
 	return r.err;
 }
 
-/* What happens while rules are being armed waits for them: they count from when they were set. */
+/* Events that occur while rules are being armed wait for them: rules count from when they were
+ * set. */
 static enum event_look look(void *arg)
 {
 	const struct automation *a = arg;
@@ -178,7 +180,7 @@ static int on_event(void *arg, const struct event *e)
 	if (look(a) != EVENT_TAKES)
 		return -ENOBUFS;
 	matching_begin(a);
-	/* Most events are nobody's business: nothing is unpacked for them. */
+	/* Most events concern no rule: do not unpack those. */
 	if (a->stopping || !is_wanted(a, &h))
 		return 0;
 	arena_init(&arena, EVENT_ARENA_MAX);

@@ -1,10 +1,11 @@
 /*
- * Files that change below a rule's folders. What happens to one path within the debounce time is one
- * change: made and written is made, gone and back is written, made and gone is nothing.
+ * Files that change below a rule's folders. What happens to one path within the debounce time
+ * is one change: created and written is created, deleted and created again is written, created
+ * and deleted is nothing.
  *
- * When the kernel lost count, or more changes wait than we hold, there is one "file.modify" of the
- * folder itself; whoever wants to know more looks there. A folder that is not there suspends the rule,
- * and is looked for every few seconds.
+ * If the kernel lost events, or more changes are waiting than we hold, there is one
+ * "file.modify" of the folder itself; those who need to know more look there. A folder that
+ * does not exist suspends the rule, and is looked for every few seconds.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 enum {
 	SLOW_MS = 2000,
 	CHANGE_ARENA_MAX = 64 << 10,
-	PENDING_MAX = 1024, /* changed files of one rule that wait for their time */
+	PENDING_MAX = 1024, /* changed files of one rule that may wait */
 };
 
 struct folder_watch {
@@ -28,7 +29,7 @@ struct folder_watch {
 	struct live_rule *rule;
 	const char *path;
 	struct watch *watch; /* NULL: suspended */
-	bool told;           /* that it is */
+	bool told;           /* that it is suspended */
 };
 
 /* ---- which files ---- */
@@ -132,7 +133,7 @@ static void tell(void *arg, enum change change, const char *path)
 	struct arena a;
 	char type[16];
 
-	/* A folder counts only where it is the rule's own, which changed as a whole. */
+	/* A folder counts only if it is the rule's own, which changed as a whole. */
 	if (change != CHANGE_DELETE && is_folder(path) && !is_root(r, path))
 		return;
 	snprintf(type, sizeof(type), "file.%s", change_name(change));
@@ -172,7 +173,7 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 		changed(w, change_of(event), path);
 }
 
-/* The limits of inotify are the machine's, and its owner's to raise. */
+/* The limits of inotify belong to the machine; its owner can raise them. */
 static const char *reason(int r, const struct why *why)
 {
 	if (r == -ENOSPC)
@@ -199,7 +200,7 @@ static void folder_open(struct folder_watch *w)
 	w->told = false;
 }
 
-/* Without a slash at its end: paths below it are compared with it. */
+/* Without a trailing slash: paths below it are compared with it. */
 static const char *folder_path(struct live_rule *r, struct text t)
 {
 	while (t.len > 1 && t.data[t.len - 1] == '/')

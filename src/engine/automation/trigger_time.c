@@ -1,7 +1,7 @@
 /*
- * Schedules: one clock waits for the next occurrence of all rules. It is looked at once a minute at
- * least, since the wall's clock may be set. Set forward, what it leaped over was missed; set back, what
- * is claimed in the store is not done again.
+ * Schedules: one clock waits for the next occurrence of all rules. It is checked at least once
+ * a minute, since the wall clock may be set. If it is set forward, the occurrences it skipped
+ * were missed; if it is set back, what is claimed in the store is not done again.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ enum {
 	ON_TIME_MS = 60 * 1000,
 };
 
-/* No further back than this, since looking takes time. */
+/* Look no further back than this, since looking takes time. */
 static const int64_t look_back_ms = INT64_C(366) * 86400 * 1000;
 
 /* ---- one rule ---- */
@@ -50,7 +50,8 @@ static void collect(struct live_rule *r, int64_t now, struct due *d)
 	r->base_ms = now;
 }
 
-/* After a short restart an occurrence is not missed until half-way to the next one. */
+/* After a short restart, an occurrence counts as missed only after half the time to the next
+ * one. */
 static bool is_on_time(const struct live_rule *r, int64_t occurrence, int64_t now)
 {
 	int64_t most = r->next_ms ? (r->next_ms - occurrence) / 2 : ON_TIME_MS;
@@ -58,7 +59,7 @@ static bool is_on_time(const struct live_rule *r, int64_t occurrence, int64_t no
 	return now - occurrence <= (most < ON_TIME_MS ? most : ON_TIME_MS);
 }
 
-/* How many of them are done, counted from the newest. */
+/* How many of them to run, counted from the newest. */
 static uint64_t count_wanted(const struct live_rule *r, const struct due *d, bool missed,
 			     int64_t now)
 {
@@ -116,7 +117,7 @@ static void on_clock(void *arg)
 	schedules_look(arg);
 }
 
-/* -1: for nothing. */
+/* -1: there is nothing to wait for. */
 static int64_t wait_ms(const struct automation *a, int64_t now)
 {
 	int64_t wait = -1;
@@ -140,7 +141,7 @@ void schedules_set(struct automation *a)
 
 	ticker_free(a->clock);
 	a->clock = NULL;
-	/* A ticker, not a timer: a running timer would cost every request. */
+	/* Use a ticker, not a timer: a running timer would slow down every request. */
 	if (wait > 0 && ticker_new(a->opts.loop, (uint64_t)wait, on_clock, a, &a->clock) != 0)
 		log_err("schedules stand still", "why=no timer");
 }

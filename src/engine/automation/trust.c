@@ -12,10 +12,10 @@
 
 enum { KEPT_ARENA_MAX = 16 << 20 };
 
-/* What was trusted once. A folder that is not served now may come back. */
+/* What was trusted before. A folder that is not served now may come back. */
 struct kept {
 	char *folder;
-	char digest[TRUST_DIGEST_LEN + 1]; /* "": taken back */
+	char digest[TRUST_DIGEST_LEN + 1]; /* "": withdrawn */
 	int64_t trusted_ms;
 };
 
