@@ -1,4 +1,4 @@
-/* The programs that clients have started: their table, and each from its start to its end. */
+/* The programs that clients have started: their table, and each one from its start to its end. */
 #include "engine/program/process.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "io/process/supervisor.h"
 
 enum {
-	GRACE_MS = 250, /* for output under way when the program has ended */
+	GRACE_MS = 250, /* wait for pending output after the program has ended */
 	KILL_AFTER_MS = 2000,
 	STOP_KILL_MS = 500,
 };
@@ -67,7 +67,7 @@ static int get(struct processes *all, struct text id, struct process **ret_proce
 	return 0;
 }
 
-/* The time in nanoseconds, as clients know ids; no two are alike. */
+/* The time in nanoseconds, as clients expect ids; each is unique. */
 static void make_id(struct processes *p, char out[PROCESS_ID_MAX])
 {
 	struct timespec now;
@@ -118,7 +118,8 @@ static void check_stopped(struct processes *p)
 	fn(p->stopped_arg);
 }
 
-/* Copies first: whoever is told may start another process, for which this one may be forgotten. */
+/* Make copies first: the callback may start another process, and this one may be dropped to make
+ * room. */
 static void tell_waits(struct process *p)
 {
 	struct process_info info = p->info;
@@ -167,7 +168,7 @@ static void on_grace(void *arg)
 	end(p);
 }
 
-/* By a timer, since the console cannot be freed by what it calls. */
+/* Use a timer, since the console cannot be freed from its own callback. */
 static void on_output_end(void *arg)
 {
 	struct process *p = arg;
@@ -176,7 +177,7 @@ static void on_output_end(void *arg)
 		timer_start(p->grace, 0);
 }
 
-/* What its command leaves behind ends with it: nobody could name it any more. */
+/* What its command leaves behind ends with it: nobody could refer to it any more. */
 static bool sweeps(void *arg, int status, int signal)
 {
 	(void)arg;
@@ -197,7 +198,7 @@ static void on_program_exit(void *arg, int status, int signal)
 
 /* ---- what it prints ---- */
 
-/* When it is full, half of it goes, so that not every byte moves all others. */
+/* When it is full, half of it is dropped, so that not every byte moves all others. */
 static void on_output(void *arg, const char *data, size_t len)
 {
 	struct process *p = arg;
@@ -306,7 +307,7 @@ static int process_new(struct processes *all, const struct process_new *in,
 	return 0;
 }
 
-/* Programs on a terminal ask which one it is. The client's variables come last, and win. */
+/* Programs on a terminal ask for its type. The client's variables come last, and win. */
 static int make_env(const struct process_new *in, const char ***ret_env)
 {
 	const char **env = calloc(in->n_env + 2, sizeof(*env));

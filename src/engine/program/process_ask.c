@@ -1,4 +1,4 @@
-/* Whoever approves is asked before a command is started, and before something is written to it. */
+/* The approver is asked before a command is started, and before something is written to it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct process_ask {
 	struct text data;
 	struct peer peer;
 	bool eof;
-	process_fn fn; /* NULL: nobody waits any more */
+	process_fn fn; /* NULL: nobody is waiting any more */
 	void *arg;
 	struct consent consent;
 };
@@ -51,7 +51,7 @@ static int act(struct process_ask *a, struct process **ret_process, struct why *
 {
 	if (!a->writes)
 		return process_run(a->processes, &a->start, ret_process, why);
-	/* It may have ended and been forgotten meanwhile. */
+	/* It may have ended and been dropped in the meantime. */
 	*ret_process = process_find(a->processes, a->id);
 	if (!*ret_process)
 		return process_unknown(a->id, why);
@@ -73,7 +73,7 @@ static void on_consent(void *arg, int result, const struct why *why)
 
 /* ---- the question ---- */
 
-/* The environment can change what a command does as much as its text. {NULL, 0}: no memory. */
+/* The environment can change what a command does as much as its text can. {NULL, 0}: no memory. */
 static struct text join_env(struct process_ask *a)
 {
 	struct buf lines;
@@ -114,8 +114,8 @@ static int put_start(struct record *w, struct process_ask *a)
 	return 0;
 }
 
-/* Where an environment comes with it, the command is not called one: a rule that lets a command pass,
- * or a list that shows it alone, would not look at the rest. */
+/* If an environment comes with it, the input has no member "command": a rule that allows a
+ * command, or a list that shows only the command, would ignore the rest. */
 static const struct value *make_input(struct process_ask *a, const struct process *p)
 {
 	struct record w;

@@ -1,4 +1,4 @@
-/* Inside process*.c: the table, one process, one ask. */
+/* Internal to process*.c: the table, one process, one request. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,7 +7,7 @@
 #include "io/process/tree.h"
 #include "engine/program/process.h"
 
-#define PROCESS_AGENT "gateway" /* for whoever approves */
+#define PROCESS_AGENT "gateway" /* for the approver */
 #define PROCESS_TOOL  "process"
 
 struct approval_old;
@@ -26,7 +26,7 @@ struct processes {
 	uint64_t last_id;
 	struct list asks; /* struct process_ask */
 	unsigned n_asks;
-	struct approval_old *old; /* while it looks */
+	struct approval_old *old; /* while the search runs */
 	bool stopping;
 	void (*on_stopped)(void *arg);
 	void *stopped_arg;
@@ -42,7 +42,7 @@ struct process {
 	struct process_info info;
 	struct supervised *program;
 	struct console *console;
-	struct timer *grace; /* the program has ended; its terminal has not */
+	struct timer *grace; /* the program has ended, but its terminal has not */
 	bool exited;
 	struct buf output;
 	uint64_t begin;    /* offset of the first byte that is kept */
@@ -56,7 +56,7 @@ int process_run(struct processes *p, const struct process_new *in, struct proces
 		struct why *why);
 int process_feed(struct process *p, struct text data, bool eof, struct why *why);
 
-/* Those who wait for whoever approves are told this; why NULL: nothing. */
+/* Calls back everybody who waits for the approver with this; why NULL: calls nobody. */
 void process_asks_end(struct processes *p, int result, const struct why *why);
 
 /* Refusals. */

@@ -1,4 +1,4 @@
-/* The tools: which there are, and how one is asked for, approved, run and left. */
+/* The tools: which ones exist, and how one is requested, approved, run and abandoned. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,10 +16,11 @@
 
 struct tool {
 	const char *name;
-	/* On a reader's thread, then on the writer's if that gave no result. Both NULL: a program. */
+	/* Runs on a reader's thread, then on the writer's if that gave no result. Both NULL: a
+	 * program. */
 	tool_work_fn work;
 	tool_work_fn write;
-	bool asks; /* whoever approves, first */
+	bool asks; /* the approver is asked first */
 };
 
 static const struct tool all[N_TOOLS] = {
@@ -150,7 +151,7 @@ static void on_vector(void *arg, struct text answer)
 	int e;
 
 	r->question = NULL;
-	/* Without memory for it, words alone are looked for. */
+	/* If memory runs out, search by words alone. */
 	(void)arena_copy_text(&r->arena, answer, &r->vector);
 	e = start_work(r, false);
 	if (e != 0)
@@ -222,7 +223,7 @@ static int copy_ask(struct tool_run *r, const struct tool_ask *ask)
 	return value_copy(a, ask->input, &r->input);
 }
 
-/* With a key twice, whoever approves might see another thing than what runs. */
+/* If a key occurs twice, the approver might see something else than what runs. */
 static int check_keys(const struct value *input, struct why *why)
 {
 	struct text key = {0};
@@ -251,7 +252,8 @@ static int check(const struct tools *t, const struct tool_ask *ask, struct why *
 	return check_keys(ask->input, why);
 }
 
-/* By a timer, since what begins at once may end at once, and that is told when the loop turns. */
+/* Called by a timer: what starts at once may end at once, and its callback must wait for the
+ * next pass of the loop. */
 static void on_begin(void *arg)
 {
 	struct tool_run *r = arg;
@@ -402,7 +404,7 @@ void tools_stop(struct tools *t)
 	if (!t)
 		return;
 	t->stopping = true;
-	/* Whoever is told may leave others, so the list is searched anew each time. */
+	/* A callback may abandon others, so search the list anew each time. */
 	while ((r = find_busy(t)))
 		run_end(r);
 }

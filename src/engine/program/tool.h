@@ -1,10 +1,10 @@
 /*
- * Tools that an agent may use on this machine: its memory always; programs and files where the
- * settings allow them, after whoever approves has been asked, and in one folder only.
+ * Tools that an agent may use on this machine: its memory always; programs and files if the
+ * settings allow them, after the approver has been asked, and in one folder only.
  *
- * All on the loop's thread; what touches a disk runs on others. Inputs and results are trees of
- * base/value, except that the answers of memory's tools are written by whoever made the tools. What is
- * wrong with the input, or went wrong, is a refusal with a sentence.
+ * Everything runs on the loop's thread, except what touches a disk. Inputs and results are trees of
+ * base/value, except that whoever made the tools writes the answers of memory's tools. A fault in the
+ * input, or a failure, is a refusal with a message.
  *
  *	memory_search {query, category, limit, minScore}
  *	memory_get {path}
@@ -50,11 +50,11 @@ enum {
 	TOOL_EDIT_MAX = 1 << 20,  /* bytes of a file */
 	TOOL_STDOUT_MAX = 10000,  /* bytes that are kept, the first */
 	TOOL_STDERR_MAX = 2000,   /* the same */
-	TOOL_EXEC_SECONDS = 30,   /* unless it says otherwise */
+	TOOL_EXEC_SECONDS = 30,   /* the default */
 	TOOL_EXEC_SECONDS_MAX = 300,
 };
 
-/* How the tools of memory answer, which is also how memory answers those who ask without a tool. */
+/* How the tools of memory answer, which is also how memory answers clients that use no tool. */
 struct tool_answers {
 	void (*found)(struct buf *out, struct text query, const struct memory *hits, unsigned n);
 	void (*entry)(struct buf *out, const struct memory *m);
@@ -65,51 +65,53 @@ struct tool_answers {
 struct tools_opts {
 	struct loop *loop;
 	struct background background;
-	const char *owner; /* whose mark programs carry; see io/tree.h. NULL: none are run */
+	const char *owner; /* its mark is on the programs; see io/tree.h. NULL: none are run */
 	struct memories *memories;
 	struct approvals *approvals; /* NULL: what needs approval is refused */
 	unsigned allowed;            /* bits: 1 << enum tool_id */
-	const char *agent;           /* who runs tools, to whoever approves; NULL: several do */
-	const char *folder;          /* of programs and files; "" where none of these is allowed */
+	/* The name of those who run tools, for the approver; NULL: there are several. */
+	const char *agent;
+	const char *folder;            /* for programs and files; "" if none of these is allowed */
 	const struct environment *env; /* of programs; NULL: ours */
 	struct tool_answers answers;
 };
 
-/* Refuses a folder that is none. */
+/* Refuses a path that is not a folder. */
 int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct why *why);
 
-/* What runs is ended, and told REFUSE_STOPPING. Accepts NULL. */
+/* Ends what is running, with REFUSE_STOPPING. Accepts NULL. */
 void tools_stop(struct tools *t);
-void tools_free(struct tools *t); /* after the last work has finished; accepts NULL */
+void tools_free(struct tools *t); /* call it after the last work has finished; accepts NULL */
 
 const char *tool_name(enum tool_id id);
 
-/* One that is allowed. */
+/* A tool that is allowed. */
 bool tool_find(const struct tools *t, struct text name, enum tool_id *ret_id);
 bool tool_allowed(const struct tools *t, enum tool_id id);
 
 struct tool_ask {
 	enum tool_id id;
 	const struct value *input; /* an object; copied */
-	struct text agent;         /* who asks, for whoever approves */
-	struct text session;       /* where, for the same; {NULL, 0}: not said */
+	struct text agent;         /* who asks, for the approver */
+	struct text session;       /* where, for the approver; {NULL, 0}: not given */
 	struct text call_id;       /* the agent's name for the call; {NULL, 0}: none */
 	struct memory_asker by;    /* whose memories */
-	struct peer peer;          /* for whom it is done; not known: for koined itself */
+	struct peer peer;          /* the client; if unknown, koined itself */
 };
 
 struct tool_result {
 	const struct value *value; /* or NULL, and */
-	struct text text;          /* as the answers of struct tools_opts write it */
+	struct text text;          /* in the form that the answers of struct tools_opts write */
 };
 
 typedef void (*tool_fn)(void *arg, int result, const struct tool_result *got,
 			const struct why *why);
 
-/* fn comes once, never before this has returned; what it is given is valid meanwhile. REFUSE_FORBIDDEN:
- * it was denied; REFUSE_TIMEOUT: nobody decided in time. */
+/* Calls fn once, never before this returns; its arguments are valid until it returns.
+ * REFUSE_FORBIDDEN: it was denied; REFUSE_TIMEOUT: nobody decided in time. */
 int tool_run(struct tools *t, const struct tool_ask *ask, tool_fn fn, void *arg,
 	     struct tool_run **ret_run, struct why *why);
 
-/* fn does not come any more, and what runs is ended. Until fn came. Accepts NULL. */
+/* fn is not called any more, and what is running is ended. Only valid until fn is called.
+ * Accepts NULL. */
 void tool_leave(struct tool_run *r);

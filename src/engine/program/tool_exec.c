@@ -1,4 +1,4 @@
-/* The tool that runs a command by the shell, for a limited time. */
+/* The tool that runs a shell command for a limited time. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,11 +17,11 @@ static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
 	struct buf *b = is_stderr ? &r->err : &r->out;
 	size_t room = b->max - b->len;
 
-	/* The rest is read and forgotten, so that the command can go on. */
+	/* The rest is read and discarded, so that the command can continue. */
 	buf_add(b, data, len < room ? len : room);
 }
 
-/* What the command leaves behind ends with it: whoever runs a tool would not see it. */
+/* What the command leaves behind ends with it: the user of the tool could not see it. */
 static bool sweeps(void *arg, int status, int signal)
 {
 	(void)arg;
@@ -45,7 +45,7 @@ static void write_error(struct record *w, const struct tool_run *r, int status, 
 	record_text(w, "error", text_of(text));
 }
 
-/* Where it was cut, the last character may not be whole. */
+/* If it was cut, the last character may be incomplete. */
 static struct text kept(const struct buf *b)
 {
 	struct text t = {.data = b->data ? b->data : "", .len = b->len};

@@ -1,6 +1,6 @@
 /*
- * The tools of files, in one folder. A path is walked folder by folder from a descriptor of that
- * one (tool_path.c). On readers' threads, since a disk may be slow.
+ * The file tools, limited to one folder. A path is walked folder by folder from a descriptor
+ * of that folder (tool_path.c). They run on readers' threads, since a disk may be slow.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -96,7 +96,7 @@ static int write_new(int fd, mode_t mode, struct text t)
 {
 	int e = write_all(fd, t);
 
-	/* A new file keeps what the umask leaves. */
+	/* A new file gets the mode that the umask allows. */
 	if (e == 0 && mode != 0 && fchmod(fd, mode & 0777) != 0)
 		e = -errno;
 	if (close(fd) != 0 && e == 0)
@@ -104,7 +104,8 @@ static int write_new(int fd, mode_t mode, struct text t)
 	return e;
 }
 
-/* All of it or nothing: it is written beside the old one, then takes its place. mode 0: it is new. */
+/* All of it or nothing: the new file is written beside the old one, then replaces it. mode 0: it
+ * is new. */
 static int replace(const struct tool_path *p, mode_t mode, struct text t, struct why *why)
 {
 	char id[UUID_LEN + 1];
@@ -144,7 +145,7 @@ static bool is_text(struct text t)
 	return true;
 }
 
-/* The lines from the offset on, which counts from 1; limit 0: all of them. */
+/* The lines starting at the offset, which counts from 1; limit 0: all of them. */
 static struct text cut_lines(struct text t, int64_t offset, int64_t limit)
 {
 	const char *end = t.data + t.len;
@@ -169,7 +170,7 @@ static struct text cut_lines(struct text t, int64_t offset, int64_t limit)
 	return (struct text) {.data = from, .len = (size_t)(end - from)};
 }
 
-/* No more lines than a file that is read can have. */
+/* No more lines than a readable file can have. */
 static int64_t lines(double n)
 {
 	return n > TOOL_READ_MAX ? TOOL_READ_MAX + 1 : n > 0 ? (int64_t)n : 0;
@@ -225,7 +226,7 @@ static int append(const struct tool_path *p, struct text t, struct why *why)
 	return e != 0 ? e : write_new(fd, 0, t);
 }
 
-/* The mode of what stands there; *ret_mode 0: nothing does. */
+/* The mode of the existing file; *ret_mode 0: there is none. */
 static int look(const struct tool_path *p, mode_t *ret_mode, struct why *why)
 {
 	struct stat st;

@@ -1,5 +1,5 @@
-/* Inside tool*.c: one use of a tool, on its way. All of it is the loop's, except while its work is
- * under way. */
+/* Internal to tool*.c: one use of a tool in progress. Everything belongs to the loop, except
+ * while its work is under way. */
 #pragma once
 
 #include "base/arena.h"
@@ -14,7 +14,7 @@ struct approval_old;
 struct embedding_question;
 struct supervised;
 
-enum { TOOL_ARENA_MAX = 64 << 20 }; /* holds the memories of a search, and what is said of them */
+enum { TOOL_ARENA_MAX = 64 << 20 }; /* holds the memories of a search, and the answer about them */
 
 struct tools {
 	struct tools_opts opts;
@@ -23,7 +23,7 @@ struct tools {
 	struct list runs;
 	unsigned n_runs;
 	bool stopping;
-	struct approval_old *old; /* while it looks */
+	struct approval_old *old; /* while the search runs */
 };
 
 struct tool_run {
@@ -37,18 +37,18 @@ struct tool_run {
 	struct text call_id;
 	struct memory_asker by;
 	struct peer peer;
-	tool_fn fn; /* NULL: nobody listens */
+	tool_fn fn; /* NULL: nobody is listening */
 	void *arg;
-	bool ending; /* left, or we stop */
+	bool ending; /* it was abandoned, or we are stopping */
 	struct timer *timer;
 
 	struct consent consent;
 
 	struct embedding_question *question;
-	struct text vector; /* what came of it */
+	struct text vector; /* its result */
 
 	struct work work;
-	bool under_way; /* with a thread */
+	bool under_way; /* a thread has it */
 	bool writes;
 	struct why why;
 	struct tool_result got;
@@ -57,28 +57,28 @@ struct tool_run {
 	char mark[TREE_MARK_MAX];
 	struct buf out, err;
 	int64_t seconds;
-	struct text workdir; /* as it was given; {NULL, 0}: not */
+	struct text workdir; /* as given; {NULL, 0}: not given */
 	bool late;
 };
 
-/* Tells and frees. */
+/* Calls fn, and frees it. */
 void tool_done(struct tool_run *r, int result, const struct why *why);
 
-/* A text of the input. {NULL, 0} when it is not there; `required` refuses that and "". */
+/* A text of the input. {NULL, 0} if it is missing; `required` refuses that and "". */
 int tool_text(const struct tool_run *r, const char *key, bool required, struct text *ret,
 	      struct why *why);
-/* `fallback` where it is not there. */
+/* `fallback` if it is missing. */
 int tool_number(const struct tool_run *r, const char *key, double fallback, double *ret,
 		struct why *why);
 
 /* ---- tool_memory.c, tool_file.c: on a thread ---- */
 
-/* 0 and *ret left alone: to be gone on with on the writer's thread. */
+/* 0 with *ret unchanged: continue on the writer's thread. */
 typedef int (*tool_work_fn)(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
 
 int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
 int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
-/* Whether it is known already; then it is stored. */
+/* Checks whether it is already known; tool_memory_store then stores it. */
 int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
 int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
 

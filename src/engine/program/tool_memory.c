@@ -1,4 +1,5 @@
-/* The tools of memory. Their defaults are ocg's; how they answer is for whoever made the tools. */
+/* The tools of memory. Their defaults are those of ocg; whoever made the tools determines how
+ * they answer. */
 #include <errno.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static int say(struct tool_run *r, struct buf *answer, struct tool_result *ret, 
 	return e;
 }
 
-/* "search failed: …" before what memory says. */
+/* Puts "search failed: …" before memory's own message. */
 static int failed(const char *what, int e, struct why *why)
 {
 	const struct why inner = *why;
@@ -60,7 +61,7 @@ static int read_query(const struct tool_run *r, struct memory_query *q, struct w
 	if (e != 0)
 		return e;
 	q->category = memory_lenient_category(category);
-	/* A double may be more than any integer. */
+	/* A double may exceed any integer. */
 	q->limit = limit > MEMORY_LIMIT_MAX ? MEMORY_LIMIT_MAX
 					    : memory_lenient_limit(limit >= 1 ? (int64_t)limit : 0);
 	q->by = r->by;

@@ -74,7 +74,7 @@ int tool_path_cannot(int error, const char *path, struct why *why)
 	}
 }
 
-/* Goes down into the folder of that name. */
+/* Descends into the folder of that name. */
 static int step(struct tool_path *p, bool makes, struct why *why)
 {
 	int fd;
