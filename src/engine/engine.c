@@ -138,7 +138,7 @@ void engine_check(struct engine *s, int lane, struct store_health *ret_health)
 	struct why why = {.text = ""};
 	int r = store_quick_check(s->store, lane, &why);
 
-	/* Told to stop: it knows nothing, and the check stays due. */
+	/* If it was told to stop, it knows nothing, and the check stays due. */
 	*ret_health = (struct store_health) {.checked = r != -ECANCELED};
 	ret_health->failed = ret_health->checked && r != 0;
 	if (ret_health->failed)

@@ -1,6 +1,6 @@
 /*
- * What handlers work with. One for the daemon; made before the first call and
- * ended after the last.
+ * What handlers work with. The daemon has one; it is made before the first call and closed
+ * after the last.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct tasks;
 struct tools;
 struct trust;
 
-/* How the store was found after a crash. */
+/* The condition of the store after a crash. */
 struct store_health {
 	bool checked;
 	bool failed;
@@ -47,43 +47,44 @@ struct engine {
 
 struct engine_opts {
 	const char *store;  /* "sqlite:PATH" */
-	unsigned n_readers; /* as many as there are reader threads */
+	unsigned n_readers; /* the number of reader threads */
 };
 
 int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct why *why);
 void engine_close(struct engine *s); /* accepts NULL */
 
-/* For the writer's thread: around a batch of calls, and around each of them.
- * What a call changed is seen by searches once the batch is committed. */
+/* Runs on the writer's thread: around a batch of calls, and around each of them. Searches see
+ * what a call changed once the batch is committed. */
 int engine_begin(void *engine);
 int engine_commit(void *engine);
 int engine_enter(void *engine);
 int engine_leave(void *engine, bool keep);
 
 /*
- * What is to be told of a batch that was just committed, as work whose `finished` shall come on
- * the loop behind those of the batch's calls; `run` does not come. For the writer's thread, after
- * engine_commit. Whoever finds it ready may leave it: it goes with the next.
+ * The events of a batch that was just committed, as work whose `finished` must be called on
+ * the loop after those of the batch's calls; `run` is not called. Runs on the writer's thread,
+ * after engine_commit. A caller that finds it ready may leave it: it goes with the next one.
  */
 struct work;
 bool engine_trails(const struct engine *s);
 struct work *engine_trailer(struct engine *s);
 
-/* Copies the store into a new file, while it is in use. For a reader's thread. */
+/* Copies the store into a new file, while it is in use. Runs on a reader's thread. */
 int engine_backup(struct engine *s, const char *path, struct why *why);
 
-/* Why nothing can be written now, as -errno; 0: it can, as far as is known. Any thread. */
+/* Why nothing can be written now, as -errno; 0: writing works, as far as is known. Any thread
+ * may call it. */
 int engine_failing(const struct engine *s);
 
 const char *engine_store_path(const struct engine *s);
 
-/* From any thread: long work under way on readers' threads (backup, check) ends early. */
+/* Any thread may call it: long work on readers' threads (backup, check) ends early. */
 void engine_stop(struct engine *s);
 
-/* After a crash the store wants to be looked through; on a reader's thread. */
+/* After a crash the store needs a check, which runs on a reader's thread. */
 bool engine_need_check(const struct engine *s);
 void engine_check(struct engine *s, int lane, struct store_health *ret_health);
 
-/* The loop's thread only. */
+/* Only for the loop's thread. */
 void engine_set_health(struct engine *s, const struct store_health *health);
 const struct store_health *engine_health(const struct engine *s);

@@ -1,4 +1,4 @@
-/* What clients do with a task that is there: cancel it, release it, try it again. */
+/* What clients can do with an existing task: cancel it, release it, retry it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ static int refuse_ended(const struct task *task, struct why *why)
 
 /* ---- one that is not at hand ---- */
 
-/* It has ended, or never was: the store is asked. */
+/* The task has ended, or never existed: the store is asked. */
 struct lookup {
 	struct work work;
 	struct tasks *tasks;
@@ -28,7 +28,7 @@ struct lookup {
 	struct text id;
 	struct task found;
 	unsigned n;
-	bool retry; /* else it was to be cancelled */
+	bool retry; /* else it is to be cancelled */
 	task_done_fn fn;
 	void *arg;
 };
@@ -115,12 +115,12 @@ static void cancel_queued(struct tasks *t, struct live *l, struct task_change *c
 	task_end_then(t, l, TASK_CANCELLED, (struct text) {0}, (struct text) {0}, c);
 }
 
-/* That it was requested is kept first: if the daemon dies now, the next one does not try it again. */
+/* The request is stored first: if the daemon dies now, the next one does not retry the task. */
 static void cancel_running(struct tasks *t, struct live *l, struct task_change *c)
 {
 	live_set_text(l, &l->task.error, TEXT(TASK_CANCEL_REQUESTED));
 	task_write(t, l, NULL, c);
-	/* Whoever was told at once that it cannot be kept may have ended it. */
+	/* If it cannot be stored, the callback is called at once, and may have ended the run. */
 	if (l->run)
 		run_end_with(l->run, INTENT_CANCEL);
 }
@@ -246,7 +246,7 @@ static int retry(struct tasks *t, struct live *l, task_done_fn fn, void *arg, st
 	return r != 0 ? r : queue_again(t, l, fn, arg);
 }
 
-/* It comes to hand again. NULL: no memory. */
+/* The task is loaded again. NULL: no memory. */
 static struct live *bring_back(struct tasks *t, const struct task *task)
 {
 	struct project *p = project_get(t, task->project);
@@ -261,7 +261,7 @@ static int try_found(struct lookup *found, struct why *why)
 {
 	struct tasks *t = found->tasks;
 	unsigned n;
-	/* Others may have asked for it while it was looked up. */
+	/* Somebody else may have asked for it while it was looked up. */
 	struct live *l = live_find(t, found->found.project, found->found.id, &n);
 	int r;
 

@@ -1,5 +1,5 @@
-/* What events say of a task. Stores and clients have these names; in each table they stand in the
- * order in which they are told. */
+/* What events say of a task. Stores and clients rely on these names; each table lists them in
+ * output order. */
 #include <string.h>
 
 #include "base/record.h"
@@ -9,7 +9,7 @@
 /* Bytes of a text in an event. */
 enum { PROMPT_TOLD = 80, RESULT_TOLD = 64 << 10 };
 
-/* Said of a task that is completed, not of others that have ended. */
+/* Only for a task that is completed, not for others that have ended. */
 enum { OF_COMPLETED = MEMBER_OWN };
 
 #define MEMBER(kind, field) NULL, MEMBER_OF(struct task, kind, field)

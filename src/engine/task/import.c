@@ -1,4 +1,4 @@
-/* Takes over tasks that another daemon has kept, with what they printed, before any of ours runs. */
+/* Imports tasks that another daemon has stored, with their output, before any of ours runs. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static int write_output(const char *path, int64_t max, struct text output)
 	return r;
 }
 
-/* A task whose output cannot be kept is taken over all the same. */
+/* A task is imported even if its output cannot be stored. */
 static void keep_output(const struct task_import *in, const struct printed_task *t, int64_t seq)
 {
 	char path[4096];
@@ -36,7 +36,7 @@ static void keep_output(const struct task_import *in, const struct printed_task 
 			 strerror(-r));
 }
 
-/* seqs: the numbers of those that are new, 0 for the others. */
+/* seqs: the numbers of the new ones, 0 for the others. */
 static int keep(struct store *store, struct arena *a, const struct task_import *in, int64_t *seqs)
 {
 	for (unsigned i = 0; i < in->n; i++) {
@@ -72,7 +72,8 @@ int tasks_import(struct store *store, struct arena *a, const struct task_import 
 	r = store_commit(store);
 	if (r != 0)
 		return r;
-	/* Only now: a number that is rolled back goes to another task, which must not find a file. */
+	/* Do this only now: a number that is rolled back goes to another task, which must not
+	 * find a file. */
 	r = file_make_folder(in->output_folder);
 	if (r != 0)
 		log_warn("output not kept", "folder=%s error=%s", in->output_folder, strerror(-r));

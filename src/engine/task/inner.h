@@ -1,8 +1,9 @@
 /*
- * Inside engine/task: the tasks at hand, and those that run. All of it belongs to the loop's thread.
+ * Internal to engine/task: the tasks in memory, and those that are running. Everything belongs
+ * to the loop's thread.
  *
- * At hand are all tasks that have not ended, and the newest of each project. Long texts are in the
- * store alone: a task that has some is at hand without them.
+ * All tasks that have not ended are in memory, and the newest of each project. Long texts are
+ * only in the store: a task that has some is in memory without them.
  */
 #pragma once
 
@@ -19,9 +20,9 @@ struct task_change;
 
 enum {
 	TASK_BUCKETS = 1024,
-	TASK_RECENT_MAX = 200,      /* of one project that have ended and stay at hand */
-	TASK_LIGHT_MAX = 16 << 10,  /* bytes of text that a task at hand may have */
-	TASK_STDERR_MAX = 64 << 10, /* its last bytes are kept */
+	TASK_RECENT_MAX = 200,      /* ended tasks of one project that stay in memory */
+	TASK_LIGHT_MAX = 16 << 10,  /* bytes of text that a task in memory may have */
+	TASK_STDERR_MAX = 64 << 10, /* the last bytes are kept */
 	TASK_ARENA_MAX = 32 << 20,
 };
 
@@ -40,42 +41,42 @@ struct project {
 	struct text name; /* the same */
 	unsigned parallel;
 	int64_t timeout_ms;
-	unsigned queue;    /* of its own tasks; 0: no limit of its own */
-	unsigned n_coming; /* submits on their way to the store */
+	unsigned queue;    /* for its own tasks; 0: no limit of its own */
+	unsigned n_coming; /* submissions on their way to the store */
 	char **program;    /* argv before "-p"; NULL: claude, or the default agent */
 	unsigned n_running;
 	int64_t n[N_TASK_STATES];
-	struct list ready;  /* queued tasks, the next one first */
-	struct list aside;  /* queued tasks that wait for a time, for others or to be released */
-	struct list recent; /* all at hand, the newest first */
-	unsigned n_recent;  /* of those, how many are at their end */
-	int64_t whole_from; /* seq: there may be older ones that only the store has */
-	bool served;        /* its tasks run; else they wait for a daemon that serves it */
+	struct list ready;  /* queued tasks, in the order they will start */
+	struct list aside;  /* queued tasks that wait for a time, for others or for their release */
+	struct list recent; /* all in memory, newest first */
+	unsigned n_recent;  /* how many of those have ended */
+	int64_t whole_from; /* a seq: older ones may be in the store only */
+	bool served;        /* its tasks may run; else they wait for a daemon that serves it */
 };
 
-/* The error of a running task that shall be cancelled, for the next start to see. */
+/* The error of a running task that is to be cancelled, for the next start to see. */
 #define TASK_CANCEL_REQUESTED "cancel requested"
 
-/* Whoever waits until a run has begun. fn is called once, with the state that the task has then;
- * gone: tasks are being freed, and fn must tell nobody. */
+/* Waits until a run has started. fn is called once, with the task's state at that time; gone:
+ * tasks are being freed, and fn must not tell anybody. */
 struct run_waiter {
 	void (*fn)(void *arg, bool gone, enum task_state state);
 	void *arg;
 };
 
-/* A task while it runs. */
+/* A running task. */
 struct run {
 	struct tasks *tasks;
 	struct live *live;
 	struct attempt attempt;
 	struct output_file *output;
 	struct timer *timer; /* its time limit */
-	/* Not NULL until the store knows that it runs; nothing begins before. */
+	/* Not NULL until it is stored that the task is running; nothing starts before that. */
 	struct task_change *begins;
 	char mark[TREE_MARK_MAX];
-	struct buf out;           /* the end of what it printed */
+	struct buf out;           /* the end of its output */
 	struct run_waiter waiter; /* fn NULL: none */
-	bool output_failed;       /* the log has said so */
+	bool output_failed;       /* this has been logged */
 };
 
 struct live {
@@ -88,13 +89,13 @@ struct live {
 	struct task task;    /* its texts are in `own` or in the arena */
 	bool light;          /* all of its texts are here; else the long ones are missing */
 	unsigned n_after_open;
-	uint64_t ready_ms;      /* steady; 0: at once */
-	struct run *run;        /* NULL unless it runs */
+	uint64_t ready_ms;      /* steady clock; 0: at once */
+	struct run *run;        /* NULL unless it is running */
 	struct changes changes; /* on their way to the store */
-	uint64_t version;       /* a new one whenever the task changes; no two tasks share one */
-	size_t n_left;          /* bytes of `own` that are free, at its end */
+	uint64_t version;       /* changes whenever the task changes; no two tasks share one */
+	size_t n_left;          /* free bytes at the end of `own` */
 	size_t n_own;
-	char own[]; /* room for the texts that it was made with: most need no other */
+	char own[]; /* room for its initial texts: most tasks need no more */
 };
 
 struct tasks {
@@ -104,7 +105,7 @@ struct tasks {
 	struct loop *loop;
 	struct background background;
 	char *output_folder;
-	const char *owner; /* what our marks begin with: the store's identity */
+	const char *owner; /* prefix of our marks: the store's identity */
 	unsigned parallel;
 	unsigned project_parallel;
 	unsigned queue;
@@ -114,19 +115,19 @@ struct tasks {
 	unsigned interrupt_ms;
 	const struct environment *env;
 	const struct task_wording *wording;
-	char runner[AGENT_NAME_MAX]; /* "": not said */
+	char runner[AGENT_NAME_MAX]; /* "": not set */
 	struct list projects;
 	struct list groups;
 	struct list running;
 	struct list buckets[TASK_BUCKETS];
 	unsigned n_running;
 	unsigned n_queued;
-	unsigned n_coming;   /* submits on their way to the store */
-	struct timer *timer; /* until one that waits for its time is ready */
-	struct list ended;   /* tasks whose followers have not been looked at yet */
+	unsigned n_coming;   /* submissions on their way to the store */
+	struct timer *timer; /* runs until a task that waits for its time is ready */
+	struct list ended;   /* tasks whose followers have not been checked yet */
 	bool ending;
 	uint64_t last_version;
-	struct rendered *rendered; /* NULL: nobody has asked for any */
+	struct rendered *rendered; /* NULL: none requested yet */
 	struct keeper keeper;
 	struct ticker *sweeper;
 	struct timer *first_sweep;
@@ -139,27 +140,29 @@ struct tasks {
 
 /* ---- table.c: who is at hand ---- */
 
-struct project *project_get(struct tasks *t, struct text name); /* makes it; NULL: no memory */
+struct project *project_get(struct tasks *t,
+			    struct text name); /* makes it if needed; NULL: no memory */
 struct project *project_find(const struct tasks *t, struct text name);
 struct group *group_get(struct tasks *t, struct text name);
 
-/* Copies the task and puts it among the recent ones of its project. NULL: no memory. */
+/* Copies the task and adds it to the recent ones of its project. NULL: no memory. */
 struct live *live_new(struct tasks *t, struct project *p, const struct task *task);
 void live_free(struct live *l);
 
-/* project {NULL, 0}: whichever has it; *ret_n: how many have. */
+/* project {NULL, 0}: any that has it; *ret_n: how many have. */
 struct live *live_find(struct tasks *t, struct text project, struct text id, unsigned *ret_n);
 
-/* Gives it a new version. For whoever changes a member without one of the functions below. */
+/* Gives it a new version. Call it after changing a member without one of the functions below. */
 void live_changed(struct live *l);
 
-/* Keeps the project's counts right. */
+/* Keeps the project's counts correct. */
 void live_set_state(struct live *l, enum task_state state);
 
-/* Copies a text into the task. One that is too long is left out, and the task is light no more. */
+/* Copies a text into the task. A text that is too long is left out, and the task is no longer
+ * light. */
 void live_set_text(struct live *l, struct text *at, struct text value);
 
-/* Frees the oldest that have ended, down to TASK_RECENT_MAX. */
+/* Frees the oldest ended tasks, down to TASK_RECENT_MAX. */
 void project_trim(struct project *p);
 
 /* ---- queue.c: who is next ---- */
@@ -167,35 +170,35 @@ void project_trim(struct project *p);
 void queue_add(struct tasks *t, struct live *l);
 void queue_remove(struct tasks *t, struct live *l);
 
-/* Starts what there is room for. */
+/* Starts tasks as far as there is room. */
 void queue_run(struct tasks *t);
 
 void queue_on_time(void *tasks);
 
-/* One has ended: those that come after it may begin, or fail with it. */
+/* A task has ended: its followers may start, or fail with it. */
 void queue_ended(struct tasks *t, const struct live *l);
 
 /* ---- run.c, program.c ---- */
 
 void run_start(struct tasks *t, struct live *l);
 
-/* To be called right after run_start. The waiter is told when the program runs or the turn has begun,
- * or when neither will. */
+/* Call it right after run_start. The waiter is called when the program is running or the turn
+ * has started, or when neither will happen. */
 void run_when_begun(struct run *r, const struct run_waiter *w);
 void run_end_with(struct run *r, enum intent intent);
 void run_drop(struct run *r); /* tasks are being freed */
 
 struct program {
-	const char **argv; /* one piece of memory */
+	const char **argv; /* one allocation */
 	struct text input; /* {NULL, 0}: none */
 	struct text cwd;   /* {NULL, 0}: ours */
 	struct arena arena;
 	const struct environment *base; /* its environment; NULL: ours */
-	const char **env;               /* beside that */
+	const char **env;               /* in addition to that */
 };
 
-/* What runs it: a program (*ret_agent is NULL), or an agent of the chat. Refuses where there is
- * neither. */
+/* Chooses what runs it: a program (*ret_agent is NULL), or an agent of the chat. Refuses if
+ * there is neither. */
 struct agent;
 int program_choose(struct tasks *t, const struct live *l, struct text prompt,
 		   struct program *ret_program, struct agent **ret_agent, struct why *why);
@@ -203,22 +206,22 @@ void program_done(struct program *p);
 
 /* ---- write.c: to the store ---- */
 
-/* A change that somebody waits for. fn is called once: with 0 when it is on disk, or with the fault, its
- * own or that of a change before it, when that takes longer. NULL: no memory. */
+/* A change that somebody waits for. fn is called once: with 0 when it is on disk, or with the
+ * error, its own or that of an earlier change, if that takes longer. NULL: no memory. */
 struct task_change *task_change_new(task_done_fn fn, void *arg);
 
-/* Whoever waited for it is not told any more. Accepts NULL. */
+/* The waiter is not called any more. Accepts NULL. */
 void task_change_forget(struct task_change *c);
 
-/* Writes what may change of the task, as it is now, with an event that tells of it (NULL: none). The
- * change may be NULL: nobody waits. */
+/* Stores the current values of everything that may change in the task, with an event that
+ * reports it (NULL: none). The change may be NULL: nobody waits. */
 void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c);
 
-/* The same of a row that has texts which the task at hand does not have. */
+/* The same for a row with texts that the task in memory does not have. */
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c);
 int task_write_init(struct tasks *t);
-void task_write_drop(struct live *l); /* tells nobody: whoever waited may be gone */
+void task_write_drop(struct live *l); /* calls no waiters: they may be gone */
 
 /* ---- event.c ---- */
 
@@ -239,31 +242,31 @@ void task_rendered_free(struct tasks *t);
 
 int tasks_recover(struct tasks *t, struct why *why);
 
-/* Kills every process that carries a mark of ours, whether an earlier daemon left it or it outlived
- * its task, and waits until they are gone. */
+/* Kills every process that carries one of our marks, whether an earlier daemon left it or it
+ * outlived its task, and waits until they are gone. */
 void tasks_end_processes(const struct tasks *t);
 
 /* ---- task.c ---- */
 
-/* Ends it in memory, and writes that to the store. */
+/* Ends it in memory, and stores that. */
 void task_ended(struct tasks *t, struct live *l, enum task_state state, struct text result,
 		struct text error);
 
-/* The same; whoever waits for it to be kept is told by the change (may be NULL). */
+/* The same; the change (may be NULL) tells its waiter when it is stored. */
 void task_end_then(struct tasks *t, struct live *l, enum task_state state, struct text result,
 		   struct text error, struct task_change *change);
 
-/* Tells whoever waits for the stop, if it is over. */
+/* If the stop is complete, tells whoever waits for it. */
 void tasks_check_stopped(struct tasks *t);
 
-/* A run is over: starts what there is room for. */
+/* A run has ended: starts tasks as far as there is room. */
 void tasks_run_ended(struct tasks *t);
 
-/* Where what it prints is kept. */
+/* The path of its output. */
 void task_path(const struct tasks *t, int64_t seq, char *out, size_t size);
 void task_path_in(const char *folder, int64_t seq, char *out, size_t size);
 
 /* ---- submit.c ---- */
 
-/* Refuses where no more tasks may wait. */
+/* Refuses if no more tasks may wait. */
 int task_check_room(const struct tasks *t, struct why *why);

@@ -1,11 +1,11 @@
 /*
- * What runs a task: the agent of the settings that it names; else the project's own program, or
- * claude:
+ * Chooses what runs a task: the agent of the settings that it names; else the project's own
+ * program, or claude:
  *
  *	claude -p [--agent NAME] -- PROMPT
  *
- * A prompt that no argument can hold is read from standard input. Where there is no claude,
- * the daemon's default agent does it, if it is one that can do anything.
+ * A prompt that is too long for an argument is passed on standard input. If there is no claude,
+ * the daemon's default agent runs the task, if it is able to do work.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static int set_env(struct program *p, const struct live *l)
 			return -ENOMEM;
 		p->env[n++] = copy;
 	}
-	/* Ours come last: if a name is there twice, the program gets the last value. */
+	/* Ours come last: if a name occurs twice, the program gets the last value. */
 	r = add_variable(p, &n, "KOINE_TASK", row->id);
 	if (r == 0)
 		r = add_variable(p, &n, "KOINE_PROJECT", l->project->name);
@@ -89,7 +89,7 @@ struct layout {
 	bool by_stdin;
 };
 
-/* A prompt may be a stranger's text: behind "--" it is no option, whatever it begins with. */
+/* A prompt may come from a stranger: after "--" it cannot be an option, however it starts. */
 static void lay_out(struct argv *a, const void *arg)
 {
 	const struct layout *l = arg;
@@ -141,7 +141,7 @@ static bool in_path(const char *program)
 	return command_find(program, "", path, sizeof(path), NULL) == 0;
 }
 
-/* An agent of the settings, by either of the names a client may give; NULL: none of them. */
+/* An agent of the settings, by either of the names that a client may use; NULL: none. */
 static struct agent *named_agent(struct tasks *t, const struct task *row)
 {
 	if (row->runner.data && !text_is(row->runner, "claude"))

@@ -1,7 +1,7 @@
 /*
- * Which task is next. Each project has its own line, ordered by priority and age; a task that waits
- * for a time, for others or to be released stands aside, so that the line holds only those that could
- * begin.
+ * Chooses the next task. Each project has its own queue, ordered by priority and age. A task
+ * that waits for a time, for others or for its release is set aside, so that the queue holds
+ * only tasks that could start.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void put_in_line(struct live *l)
 
 	while (at != &l->project->ready && goes_before(l, list_entry(at, struct live, link)))
 		at = at->prev;
-	/* Behind `at`: before whatever follows it. */
+	/* Insert after `at`, that is, before its successor. */
 	list_append(at->next, &l->link);
 }
 
@@ -69,7 +69,7 @@ void queue_remove(struct tasks *t, struct live *l)
 	t->n_queued--;
 }
 
-/* Puts those in line that need not wait any more. */
+/* Moves those that need not wait any more into the queue. */
 static void line_up(struct tasks *t)
 {
 	list_for_each (at, following, &t->projects) {
@@ -91,7 +91,7 @@ static unsigned project_limit(const struct tasks *t, const struct project *p)
 	return p->parallel ? p->parallel : t->project_parallel;
 }
 
-/* The store could not keep that it begins, and is still trying: another try would only wait behind. */
+/* Storing its start has failed and is being retried: another try would only wait behind that. */
 static bool is_unkept(const struct tasks *t, const struct live *l)
 {
 	return t->keeper.failing && changes_pending(&l->changes);
@@ -102,7 +102,7 @@ static bool has_room(const struct group *g)
 	return !g || g->parallel == 0 || g->n_running < g->parallel;
 }
 
-/* The first in the project's line whose group has room. */
+/* The first task in the project's queue whose group has room. */
 static struct live *first_of(const struct tasks *t, struct project *p)
 {
 	if (!p->served || p->n_running >= project_limit(t, p))
@@ -185,7 +185,7 @@ void queue_ended(struct tasks *t, const struct live *l)
 	struct project *p = l->project;
 	struct live *waiting;
 
-	/* Each one that fails makes others fail with it, so look from the start each time. */
+	/* Each task that fails makes others fail with it, so search from the start each time. */
 	if (l->task.state != TASK_COMPLETED) {
 		while ((waiting = waits_for(p, l->task.id)))
 			fail_with(t, waiting, l);

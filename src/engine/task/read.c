@@ -1,4 +1,4 @@
-/* Reading tasks: from what is at hand, or from the store on a reader's thread. */
+/* Reading tasks: from memory, or from the store on a reader's thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +25,14 @@ static bool fits(const struct task_filter *f, const struct task *row)
 	return !f->group.data || text_equal(f->group, row->group);
 }
 
-/* False: the store has to be asked. */
+/* False: the store must be asked. */
 static bool list_project(const struct project *p, const struct task_filter *f, unsigned limit,
 			 const struct task **found, unsigned *n)
 {
 	list_for_each (at, following, (struct list *)&p->recent) {
 		const struct live *l = list_entry(at, struct live, recent_link);
 
-		/* One that is open may be older than others that are not at hand. */
+		/* An open task may be older than others that are not in memory. */
 		if (l->task.seq < p->whole_from)
 			return false;
 		if (!fits(f, &l->task))
@@ -69,7 +69,7 @@ static int unpack(struct arena *a, struct task *task)
 	if (task->metadata.bytes.data)
 		r = value_unpack(a, task->metadata.bytes, &v);
 	task->metadata.value = v;
-	/* If it cannot be unpacked, the rest is shown all the same. */
+	/* If it cannot be unpacked, show the rest all the same. */
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -123,7 +123,7 @@ static int find(struct tasks *t, int lane, struct arena *a, struct text project,
 	return 0;
 }
 
-/* It has printed nothing yet, or is just beginning to. */
+/* It has printed nothing yet, or is just starting to. */
 static bool no_output(int r)
 {
 	return r == -ENOENT || r == -EBADMSG;
@@ -171,13 +171,13 @@ int task_get_printed(struct tasks *t, int lane, struct arena *a, struct text pro
 	return no_output(r) ? 0 : r;
 }
 
-/* NULL: what was read is the newest. */
+/* NULL: what was read is up to date. */
 static const struct task *newer_than(struct tasks *t, const struct task *task)
 {
 	unsigned n;
 	const struct live *l = live_find(t, task->project, task->id, &n);
 
-	/* If it has ended and its texts are not at hand, the store knows more. */
+	/* If it has ended and its texts are not in memory, the store knows more. */
 	return l && (l->task.state <= TASK_RUNNING || l->light) ? &l->task : NULL;
 }
 
@@ -206,7 +206,7 @@ void task_catch_up_printed(struct tasks *t, struct printed_task *task)
 	const struct task *now = newer_than(t, &task->task);
 
 	task_catch_up(t, &task->task);
-	/* It may have been read while there was more to come. */
+	/* It may have been read before its output was complete. */
 	if (now && now->state > TASK_RUNNING && task->output.data &&
 	    task->output.len < (size_t)now->output_bytes && task->output.len < now->result.len)
 		task->output = now->result;

@@ -1,7 +1,7 @@
 /*
- * What the daemon before us has left: processes of its tasks are killed, tasks that were running fail
- * or are queued again, and tasks that were queued wait again. All of it is done before anybody is
- * served, on the loop's thread.
+ * Cleans up after the previous daemon: processes of its tasks are killed, tasks that were
+ * running fail or are queued again, and tasks that were queued wait again. All of this is done
+ * before anybody is served, on the loop's thread.
  */
 #include <errno.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ void tasks_end_processes(const struct tasks *t)
 	}
 }
 
-/* What a task that was running has become; the event that tells it. */
+/* Decides what becomes of a task that was running. Returns the event that reports it. */
 static const char *settle_running(struct task *row)
 {
 	bool cancel = text_is(row->error, TASK_CANCEL_REQUESTED);
@@ -60,8 +60,8 @@ static const char *settle_running(struct task *row)
 	return "task.failed";
 }
 
-/* How many of those that it comes after are open, and whether one of them did not complete. One that
- * the store has forgotten was completed long ago. */
+/* How many of its predecessors are open, and whether one of them did not complete. One that is
+ * no longer in the store was completed long ago. */
 static int count_after(struct tasks *t, const struct task *row, unsigned *ret_open,
 		       bool *ret_failed)
 {
@@ -83,7 +83,7 @@ static int count_after(struct tasks *t, const struct task *row, unsigned *ret_op
 	return 0;
 }
 
-/* Tasks come by age, so those that it comes after are settled already. */
+/* Tasks come by age, so its predecessors are already settled. */
 static int settle_queued(struct tasks *t, struct arena *a, struct task *row)
 {
 	unsigned n_open;
@@ -130,7 +130,7 @@ static int settle(struct tasks *t, struct arena *a, struct task *rows, unsigned 
 	return r;
 }
 
-/* The newest of one project, also those that have ended. */
+/* The newest of one project, including ended ones. */
 static int load_recent(struct tasks *t, struct project *p, struct arena *a)
 {
 	const struct store_task_query q = {
@@ -184,7 +184,7 @@ static int queue_row(struct tasks *t, const struct task *row)
 
 	if (!l)
 		return -ENOMEM;
-	/* If the clock was set back, it waits no longer than it was meant to. */
+	/* If the clock was set back, it must not wait longer than intended. */
 	if (wait > row->not_before_ms - row->created_ms)
 		wait = row->not_before_ms - row->created_ms;
 	r = count_after(t, row, &l->n_after_open, &failed);
@@ -218,7 +218,7 @@ int tasks_recover(struct tasks *t, struct why *why)
 	int r;
 
 	arena_init(&a, 1UL << 30);
-	/* First of all, whatever the store says of them. */
+	/* Do this first, whatever the store says of them. */
 	tasks_end_processes(t);
 	r = store_task_open(store_writer(t->store), &a, &rows, &n);
 	if (r == -EBADMSG)

@@ -1,9 +1,9 @@
 /*
- * What a dialect has made of a task, kept as long as the task stays as it is: lists are asked for
- * again and again by those who watch, and little of them changes in between.
+ * A dialect's rendering of a task, cached as long as the task does not change: watchers
+ * request lists again and again, and little changes in between.
  *
- * Slots are few and short. A task has its slot by its number, so that the newest ones, which lists
- * begin with, do not drive each other out.
+ * Slots are few and short. A task's number determines its slot, so that the newest ones, which
+ * lists start with, do not evict each other.
  */
 #include <stdlib.h>
 

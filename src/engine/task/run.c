@@ -1,6 +1,6 @@
 /*
- * A task while it runs: as a supervised program, or as a turn of a conversation. It ends when its
- * program has ended; if it was made to end or is tried again, when no process of it is left.
+ * A running task: a supervised program, or a turn of a conversation. It ends when its program
+ * has ended or, if it was stopped or is retried, when none of its processes is left.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,8 +22,8 @@
 
 enum {
 	RETRY_MAX_MS = 3600 * 1000,
-	AGAIN_MS = 1000, /* after a fault of the store */
-	ERROR_MAX = 128, /* bytes of a sentence of ours */
+	AGAIN_MS = 1000, /* after an error of the store */
+	ERROR_MAX = 128, /* bytes of a message of ours */
 };
 
 static struct tasks *tasks_of(const struct run *r)
@@ -49,7 +49,7 @@ static struct run_waiter take_waiter(struct run *r)
 	return w;
 }
 
-/* The last thing to do: whoever is told may do anything, also with this task. */
+/* Do this last: the callback may do anything, even with this task. */
 static void tell_waiter(struct run_waiter w, enum task_state state)
 {
 	if (w.fn)
@@ -113,7 +113,7 @@ static uint64_t backoff(const struct task *row)
 		ms *= 2;
 	if (ms > RETRY_MAX_MS)
 		ms = RETRY_MAX_MS;
-	/* A quarter more or less, so that those that failed together do not come together again. */
+	/* Vary it by a quarter, so that tasks that failed together are not retried together. */
 	if (getrandom(&noise, 1, GRND_NONBLOCK) != 1)
 		noise = 128;
 	return ms * 3 / 4 + ms * noise / 512;
@@ -206,7 +206,7 @@ static void finish(struct run *r)
 	tell_waiter(waiter, again ? TASK_QUEUED : state);
 }
 
-/* What one attempt has left behind must not go on beside the next. */
+/* What one attempt left behind must not run beside the next one. */
 static bool leaves_nobody(void *arg)
 {
 	const struct run *r = arg;
@@ -223,7 +223,7 @@ static void end_unbegun(struct run *r);
 
 void run_end_with(struct run *r, enum intent intent)
 {
-	/* A cancel counts even if it is already made to end for another reason. */
+	/* A cancel counts even if it is already being stopped for another reason. */
 	if (!attempt_end(&r->attempt, intent, 0, tasks_of(r)->interrupt_ms)) {
 		if (intent == INTENT_CANCEL)
 			r->attempt.intent = intent;
@@ -278,7 +278,7 @@ static int start_program(struct run *r, const struct program *p, struct why *why
 		return -ENOMEM;
 	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.id));
 	e = attempt_run(&r->attempt, tasks_of(r)->loop, &opts, why);
-	/* Where the folder is missing, or a path was given, the supervisor has said more. */
+	/* If the folder is missing, or a path was given, the supervisor's message says more. */
 	if (e == REFUSE_NOT_FOUND && !strchr(p->argv[0], '/') && (!cwd || access(cwd, F_OK) == 0))
 		e = tasks_of(r)->wording->no_program(why, p->argv[0]);
 	free(cwd);
@@ -335,7 +335,7 @@ static void give_up(struct run *r, const char *text)
 	finish(r);
 }
 
-/* The prompt and the variables are at hand only as long as it takes to start. */
+/* The prompt and the variables are held only until it has started. */
 static void go(struct run *r, struct text prompt, struct text env)
 {
 	struct task *row = &r->live->task;
@@ -352,7 +352,7 @@ static void go(struct run *r, struct text prompt, struct text env)
 		return;
 	}
 	tell_started(r);
-	/* A conversation may have ended before it began. */
+	/* A conversation may have ended before it started. */
 	if (!r->attempt.program && r->attempt.ended)
 		finish(r);
 	else
@@ -397,7 +397,7 @@ static void fetch_finished(struct work *w, int result)
 	free(f);
 }
 
-/* A long prompt is in the store alone. */
+/* A long prompt is only in the store. */
 static int fetch(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
@@ -439,7 +439,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	return r;
 }
 
-/* It waits in line again: the store cannot keep that it runs, or the daemon stops. */
+/* It is queued again: its start cannot be stored, or the daemon is stopping. */
 static void put_back(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
@@ -457,7 +457,7 @@ static void put_back(struct run *r)
 	tell_waiter(waiter, TASK_QUEUED);
 }
 
-/* Nothing runs that must be told to end, and the store need not be waited for. */
+/* Nothing is running that must be stopped, and there is no need to wait for the store. */
 static void end_unbegun(struct run *r)
 {
 	struct tasks *t = tasks_of(r);
@@ -469,7 +469,8 @@ static void end_unbegun(struct run *r)
 	tasks_check_stopped(t);
 }
 
-/* That it runs is on disk. It must not begin earlier: after a crash the next daemon has to know. */
+/* Its start is on disk. It must not start earlier: after a crash the next daemon has to know of
+ * it. */
 static void on_kept(void *arg, int result, const struct why *why)
 {
 	struct run *r = arg;

@@ -1,4 +1,4 @@
-/* Submitting a task: the loop checks it, the writer keeps it, then it waits or runs. */
+/* Submitting a task: the loop checks it, the writer stores it, then it waits or runs. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -55,7 +55,7 @@ static int check_env(const struct task_new *in, struct why *why)
 	return 0;
 }
 
-/* Added to the time of day it must fit into 64 bits; nobody waits a hundred years. */
+/* Added to the current time it must fit into 64 bits; nobody waits a hundred years. */
 static bool is_time(int64_t ms)
 {
 	return ms >= 0 && ms <= LONGEST_MS;
@@ -193,7 +193,7 @@ static int copy_env(struct submit *s, const struct task_new *in)
 	return 0;
 }
 
-/* Leaves out those that come twice. */
+/* Removes duplicates. */
 static int copy_after(struct submit *s, const struct task_new *in)
 {
 	struct text *after = arena_alloc(&s->arena, (in->task.after.n + 1) * sizeof(after[0]));
@@ -227,7 +227,7 @@ static int pack_metadata(struct submit *s)
 	if (r == 0)
 		r = arena_copy_text(&s->arena, (struct text) {.data = out.data, .len = out.len},
 				    &metadata->bytes);
-	/* The client's tree does not stay. */
+	/* The client's tree does not live long enough. */
 	metadata->value = NULL;
 	buf_done(&out);
 	return r;
@@ -329,8 +329,8 @@ static void on_begun(void *arg, bool gone, enum task_state state)
 		submit_took(arg, state);
 }
 
-/* What it comes after may have ended since that was checked. False: one did not complete, or ended so
- * long ago that it is not at hand any more. */
+/* Its predecessors may have ended since they were checked. False: one did not complete, or ended
+ * so long ago that it is no longer in memory. */
 static bool count_after(struct tasks *t, struct live *l, const enum task_state *states)
 {
 	for (unsigned i = 0; i < l->task.after.n; i++) {
@@ -367,7 +367,8 @@ static void take_submitted(struct submit *s, struct live *l)
 		task_ended(t, l, TASK_FAILED, (struct text) {0},
 			   TEXT("a task that it comes after did not complete"));
 	}
-	/* If its program could not be started, it has failed already; it was submitted all the same. */
+	/* If its program could not be started, it has already failed; it counts as submitted all
+	 * the same. */
 	if (s->until_begun && l->run)
 		run_when_begun(l->run, &(struct run_waiter) {.fn = on_begun, .arg = s});
 	else

@@ -1,4 +1,4 @@
-/* Forgets tasks that ended long ago, some at a time, with all that they printed. */
+/* Deletes tasks that ended long ago, some at a time, with all of their output. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void forget(struct tasks *t, const struct task *row)
 
 	task_path(t, row->seq, path, sizeof(path));
 	output_file_remove(path);
-	/* One that is being tried again is counted in its new state. */
+	/* A task that is being retried counts with its new state. */
 	if (!p || (l && l->task.state != row->state))
 		return;
 	p->n[row->state]--;
@@ -90,7 +90,7 @@ void task_sweep(void *tasks)
 		sweep_finished(&s->work, r);
 }
 
-/* The first sweep comes when the loop turns. */
+/* The first sweep runs on the next pass of the loop. */
 int task_sweep_start(struct tasks *t)
 {
 	int r = ticker_new(t->loop, SWEEP_EVERY_MS, task_sweep, t, &t->sweeper);

@@ -1,4 +1,4 @@
-/* Which tasks are at hand: by name, and for each project the newest first. */
+/* The tasks in memory: by name, and for each project the newest first. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ struct group *group_get(struct tasks *t, struct text name)
 
 /* ---- texts ---- */
 
-/* In its own room as long as it fits. */
+/* In its own room while it fits. */
 static int keep(struct live *l, struct text *t)
 {
 	char *to = l->own + l->n_own - l->n_left;
@@ -131,7 +131,7 @@ static void forget_long(struct task *task)
 	task->metadata.value = NULL;
 }
 
-/* Bytes of its texts, each with a NUL behind it. */
+/* Bytes of its texts, each followed by a NUL. */
 static size_t room_for(struct task *task)
 {
 	size_t room = 0;
@@ -151,12 +151,12 @@ static size_t room_for(struct task *task)
 
 static void put_recent(struct project *p, struct live *l)
 {
-	/* It nearly always is the newest of all; an import may bring older ones. */
+	/* It is nearly always the newest of all; an import may bring older ones. */
 	struct list *at = p->recent.next;
 
 	while (at != &p->recent && list_entry(at, struct live, recent_link)->task.seq > l->task.seq)
 		at = at->next;
-	/* Before `at`: a list's end is its head. */
+	/* Inserts before `at`: a list's end is its head. */
 	list_append(at, &l->recent_link);
 }
 
@@ -180,10 +180,10 @@ static struct live *live_alloc(struct task task)
 	bool light;
 	size_t n;
 
-	/* Its project has that name already. */
+	/* Its project already has that name. */
 	task.project = (struct text) {0};
 	n = room_for(&task);
-	/* The store leaves out a prompt that is long. */
+	/* The store leaves out a long prompt. */
 	light = task.prompt.data && n <= TASK_LIGHT_MAX;
 	if (!light) {
 		forget_long(&task);
@@ -219,7 +219,7 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	return l;
 }
 
-/* Clients make up names of groups: one without tasks is forgotten, unless it has a limit. */
+/* Clients make up group names: drop one without tasks, unless it has a limit. */
 static void leave_group(struct live *l)
 {
 	struct group *g = l->group;
@@ -303,7 +303,8 @@ void project_trim(struct project *p)
 		struct live *l = list_entry(at, struct live, recent_link);
 
 		at = at->prev;
-		/* Only from the old end: the ended ones at hand have no holes between them. */
+		/* Drop only from the old end: there must be no gaps between the ended ones in
+		 * memory. */
 		if (!at_end(l))
 			continue;
 		if (changes_pending(&l->changes))

@@ -41,7 +41,7 @@ void task_end_then(struct tasks *t, struct live *l, enum task_state state, struc
 	struct task whole;
 
 	row->completed_ms = clock_utc_ms();
-	/* A clock that was set back must not have it end before it began. */
+	/* If the clock was set back, it must not end before it started. */
 	if (row->completed_ms < row->started_ms)
 		row->completed_ms = row->started_ms;
 	live_set_state(l, state);
@@ -51,8 +51,8 @@ void task_end_then(struct tasks *t, struct live *l, enum task_state state, struc
 	live_set_text(l, &row->result, result);
 	live_set_text(l, &row->error, error);
 	task_write_row(t, l, &whole, end_event(state), change);
-	/* Tasks that come after it may end with it, and others with these: one after another, not
-	 * by recursion. */
+	/* Tasks that follow it may end with it, and others with these: handle them in a loop,
+	 * not by recursion. */
 	list_append(&t->ended, &l->link);
 	if (t->ending)
 		return;
@@ -188,7 +188,7 @@ static struct tasks *tasks_new(const struct tasks_opts *opts)
 	for (unsigned i = 0; i < TASK_BUCKETS; i++)
 		list_init(&t->buckets[i]);
 	set_limits(t, opts);
-	/* Marks of another store's daemon are none of ours, whatever path that store has. */
+	/* Marks of another store's daemon are not ours, whatever path that store has. */
 	t->owner = store_identity(t->store);
 	return t;
 }
@@ -213,13 +213,14 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = task_sweep_start(t);
 	if (r != 0)
 		return r;
-	/* When the loop turns: until then, others that start may write without a thread. */
+	/* Start on the next pass of the loop: until then, other services that are starting may
+	 * write without a thread. */
 	timer_start(t->timer, 0);
 	*ret_tasks = TAKE(t);
 	return 0;
 }
 
-/* The stop is over when nothing runs and all changes are kept, or cannot be. */
+/* The stop is complete when nothing is running and all changes are stored, or cannot be. */
 void tasks_check_stopped(struct tasks *t)
 {
 	if (!t->stopping || t->n_running > 0 || !t->stopped)
@@ -246,7 +247,7 @@ static void stop_all(void *arg)
 		run_end_with(list_entry(at, struct live, link)->run, INTENT_STOP);
 }
 
-/* Nobody waits any more. */
+/* Nobody is waiting any more. */
 static void kill_all(struct tasks *t)
 {
 	stop_all(t);

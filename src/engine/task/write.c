@@ -1,4 +1,4 @@
-/* A task's changes on their way to the store, each with the event that tells of it. */
+/* A task's changes on their way to the store, each with the event that reports it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +12,12 @@ struct task_change {
 	struct change change;
 	struct tasks *tasks;
 	struct arena arena;   /* of the texts */
-	struct arena scratch; /* of one try */
+	struct arena scratch; /* for one try */
 	struct task row;
 	const char *event;
 	int64_t queue_size;
 	struct change_waiter waiter;
-	task_done_fn fn; /* NULL: nobody waits */
+	task_done_fn fn; /* NULL: nobody is waiting */
 	void *arg;
 };
 
@@ -100,14 +100,14 @@ void task_write_drop(struct live *l)
 	changes_drop(&l->changes);
 }
 
-/* Without memory for it a text is left out, not the change. */
+/* If memory runs out, the text is left out, not the change. */
 static void copy(struct arena *a, struct text *t)
 {
 	if (arena_copy_text(a, *t, t) != 0)
 		*t = (struct text) {0};
 }
 
-/* What an update writes may change in the task meanwhile; all else is not looked at. */
+/* What an update writes may change in the task meanwhile, so it is copied; nothing else is used. */
 static void copy_changing(struct task_change *c)
 {
 	portrait_each (m, &task_portrait) {
@@ -157,7 +157,7 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	}
 	c->tasks = t;
 	c->row = *row;
-	/* These stay as long as the task. */
+	/* These live as long as the task. */
 	c->row.project = l->project->name;
 	c->row.id = l->task.id;
 	c->event = event;
