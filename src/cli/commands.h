@@ -1,4 +1,4 @@
-/* The tables of commands that there are; the nouns' folders have them, and main lists them. */
+/* All tables of commands. The nouns' folders define them, and main lists them. */
 #pragma once
 
 #include "cli/kit/cli.h"

@@ -34,7 +34,7 @@ static const char examples[] =
 	"  koine approvals -w                            answer what agents ask\n"
 	"  koine help task                               all about one command\n";
 
-/* Rows stay narrow enough to read well, also where there is more room. */
+/* Rows stay narrow enough to read well, even where there is more room. */
 static size_t row_columns(void)
 {
 	size_t columns = terminal_columns();
@@ -45,9 +45,9 @@ static size_t row_columns(void)
 }
 
 /*
- * Prints one paragraph; its first row begins at column `at`, the others at `indent`. It ends with
- * the text, or before a line that is empty or begins with a blank. Returns what is left of the
- * text.
+ * Prints one paragraph; its first row starts at column `at`, the others at `indent`. It ends
+ * with the text, or before a line that is empty or starts with a blank. Returns the rest of
+ * the text.
  */
 static const char *flow_paragraph(FILE *out, const char *text, size_t at, size_t indent)
 {
@@ -76,7 +76,7 @@ static const char *flow_paragraph(FILE *out, const char *text, size_t at, size_t
 	return text;
 }
 
-/* Lines that begin with a blank are printed as they are; others flow. */
+/* Lines that start with a blank are printed as they are; others are refilled. */
 static void flow(FILE *out, const char *text)
 {
 	while (*text) {

@@ -21,7 +21,7 @@ static const struct command help_commands[] = {
 	{NULL},
 };
 
-/* A command is a row of a noun's table, and `koine --help` shows the tables as they stand here. */
+/* A command is a row of a noun's table. `koine --help` shows the tables in this order. */
 static const struct command_group groups[] = {
 	{"Memory", {memory_commands}},
 	{"Talk with agents", {chat_commands}},
@@ -60,7 +60,7 @@ static int cmd_help(struct cli *cli)
 	return EX_OK;
 }
 
-/* The one to run, with its name taken off the arguments. */
+/* The command to run, with its name taken off the arguments. */
 static const struct command *take_command(struct cli *cli)
 {
 	const struct command *c = command_need(groups, NULL, args_take(cli));
@@ -83,7 +83,7 @@ static int run(struct cli *cli)
 		help_print(stderr, groups);
 		return EX_USAGE;
 	}
-	/* A noun alone: shows what can be done with it. */
+	/* Only a noun was typed: shows what can be done with it. */
 	if (cli->n_args == 1 && c && c->subs && !c->run) {
 		help_print_command(NULL, c);
 		return EX_OK;
@@ -97,8 +97,8 @@ static int run(struct cli *cli)
 	return r == 0 ? c->run(cli) : r;
 }
 
-/* If we are started with stdout closed, the socket would get its number, and our result. What is
- * opened here cannot be written to, so that the failure still shows. */
+/* If we are started with stdout closed, the socket would get its descriptor, and our result.
+ * What is opened here cannot be written to, so that the failure still shows. */
 static void fill_standard_files(void)
 {
 	int fd = open("/dev/null", O_RDONLY);
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 	r = options_parse(&cli, argc, argv) ?: run(&cli);
 	talk_hang_up(&cli);
 	free(cli.own);
-	/* A full disk shows here at the latest. */
+	/* A full disk shows up here at the latest. */
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		complain("cannot write: %s", strerror(errno));
 		return EX_IOERR;

@@ -1,7 +1,8 @@
 /*
  * koine approvals, approve, deny, respond, grants and hook: what they share.
  *
- * An approval is a value as approval.get and approval.list of koined's own dialect answer it.
+ * An approval is a value as returned by approval.get and approval.list of koined's own
+ * dialect.
  */
 #pragma once
 
@@ -15,7 +16,7 @@ enum { APPROVALS_MAX = 1000, APPROVAL_ID_SIZE = 160, APPROVAL_COMMENT_SIZE = 409
 
 struct approval_options {
 	/* koine hook */
-	const char *agent;  /* NULL: as the hook's JSON looks */
+	const char *agent;  /* NULL: guessed from the hook's JSON */
 	const char *format; /* NULL: "auto" */
 	int64_t wait_ms;    /* 0: not given */
 	/* koine approvals */
@@ -28,8 +29,8 @@ struct approval_options {
 	/* koine approve, deny */
 	const char *comment;
 	const char *grant; /* "session", "always"; NULL: none */
-	int64_t for_ms;    /* 0: for good */
-	int64_t uses;      /* 0: any number */
+	int64_t for_ms;    /* 0: forever */
+	int64_t uses;      /* 0: no limit */
 };
 
 extern const struct option hook_options[];
@@ -40,10 +41,10 @@ extern const struct option respond_options[];
 
 /* ---- call.c ---- */
 
-/* Gets the approval that was typed, by its id or (without --exact) the beginning of it. */
+/* Gets the approval that was typed, by its id or (without --exact) a prefix of it. */
 int approval_find(struct cli *cli, const char *typed, struct koine_answer **ret_answer);
 
-/* Makes the id of --session whole, where only its beginning was typed. */
+/* Completes the id of --session where only its beginning was typed. */
 int approval_find_session(struct cli *cli);
 
 struct approval_choice {
@@ -51,8 +52,8 @@ struct approval_choice {
 	const char *decision; /* "approve", "deny", "respond" */
 	struct text comment;  /* {NULL, 0}: none */
 	const char *grant;    /* "session", "all"; NULL: none */
-	int64_t for_ms;       /* 0: for good */
-	int64_t uses;         /* 0: any number */
+	int64_t for_ms;       /* 0: forever */
+	int64_t uses;         /* 0: no limit */
 };
 
 /* The params of approval.get. */
@@ -61,13 +62,13 @@ struct koine_json *approval_id_params(struct text id, bool exact);
 /* The params of approval.decide. */
 struct koine_json *approval_choice_params(const struct approval_choice *choice);
 
-/* The params of approval.list, as the options want it. */
+/* The params of approval.list, as the options say. */
 struct koine_json *approval_list_params(const struct cli *cli, bool all, int64_t limit);
 
-/* The params of event.subscribe; session NULL: of all, since negative: from now on. */
+/* The params of event.subscribe; session NULL: all, since negative: from now on. */
 struct koine_json *approval_event_params(const char *session, int64_t since);
 
-/* Where the error says that somebody else was quicker: the approval as it was decided; else
+/* If the error says that somebody else was quicker: the approval as it was decided; otherwise
  * NULL. */
 const struct koine_value *approval_quicker(const struct koine_answer *error);
 
@@ -75,22 +76,22 @@ const struct koine_value *approval_quicker(const struct koine_answer *error);
 
 bool approval_is_question(const struct koine_value *approval);
 
-/* Writes how it was decided, for people, on one line: "denied by human: not on a Friday". */
+/* Writes for people how it was decided, on one line: "denied by human: not on a Friday". */
 void approval_say_end(const struct koine_value *approval, char *out, size_t size);
 
-/* How much of an id it takes to tell these from one another, 8 at least; ID_WHOLE for all of it. */
+/* How many characters distinguish these ids from one another, at least 8; ID_WHOLE for all. */
 size_t approval_id_width(const struct koine_value *approvals);
 
-/* The part of its id that is shown: so many characters, without the word that ids begin with; or
+/* The part of its id that is shown: so many characters, without the word that ids start with; or
  * all. */
 struct text approval_short_id(const struct koine_value *approval, size_t width);
 
-/* Adds what it is about, on one line: see tool_gist; of a question, its text. */
+/* Adds what it is about, on one line: see tool_gist; for a question, its text. */
 void approval_gist(struct buf *out, const struct koine_value *approval);
 
 int approval_print_list(const struct cli *cli, const struct koine_value *approvals);
 int approval_print_one(const struct cli *cli, const struct koine_value *approval);
-/* Prints a line about one that has come or was decided. */
+/* Prints a line about an approval that arrived or was decided. */
 void approval_print_change(const struct cli *cli, const struct koine_value *approval);
 
 /* ---- the commands that have a file of their own ---- */

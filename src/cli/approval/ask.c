@@ -1,13 +1,14 @@
 /*
  * koine hook: an agent's own hook, which asks a human through koined.
  *
- * It reads what the agent tells of a tool call from stdin, asks, waits, and prints the decision in
- * the form that this agent wants. Where there is no decision, it prints nothing and exits with 0:
- * the agent then asks by itself. But an agent must not get around koined by what it wants to do:
- * where that cannot be read, or koined refuses to be asked it, the agent is told to ask.
+ * It reads what the agent says about a tool call from stdin, asks, waits, and prints the
+ * decision in the form that this agent expects. If there is no decision, it prints nothing and
+ * exits with 0: the agent then asks by itself. But an agent must not get around koined by what
+ * it wants to do: if that cannot be read, or koined refuses the question, the agent is told to
+ * ask.
  *
- * A daemon that leaves meanwhile is waited for and asked again, by the same id, so that nobody has
- * to decide twice. When the agent ends us, or is gone, the question is withdrawn.
+ * If the daemon leaves meanwhile, we wait for it and ask again with the same id, so that
+ * nobody has to decide twice. When the agent ends us, or is gone, the question is withdrawn.
  */
 #include <errno.h>
 #include <string.h>
@@ -31,10 +32,10 @@ enum {
 	RETRY_MS = 100,
 	RETRY_MAX_MS = 2000,
 	WAIT_MS = 55 * 1000, /* agents end their hooks after 60 s, unless told otherwise */
-	GRACE_MS = 2000,     /* the daemon gets this long to say that time is over */
+	GRACE_MS = 2000,     /* the daemon gets this long to say that time is up */
 	WITHDRAW_MS = 1000,
-	SAY_MS = 1000,               /* then people at a terminal are told that it waits */
-	AWAY_MAX_MS = 5 * 60 * 1000, /* without a time limit, this long the daemon may be gone */
+	SAY_MS = 1000,               /* after this, people at a terminal are told that it waits */
+	AWAY_MAX_MS = 5 * 60 * 1000, /* how long the daemon may be gone if there is no time limit */
 };
 
 /* How the waiting ends. */
@@ -43,7 +44,7 @@ enum end {
 	END_DECIDED,
 	END_LATE,
 	END_UNAVAILABLE,
-	END_REFUSED, /* koined refuses what is asked */
+	END_REFUSED, /* koined refuses the question */
 	END_GONE,    /* the agent is gone, or ended us */
 };
 
@@ -55,7 +56,7 @@ struct asking {
 	uint64_t deadline_ms; /* of the steady clock; UINT64_MAX: none */
 	struct signals signals;
 	bool under_way;
-	bool said;                /* that it waits */
+	bool said;                /* we have said that it waits */
 	int result;               /* of the last call */
 	char refusal[256];        /* why it was */
 	struct koine_doc *answer; /* NULL: none yet */
@@ -84,7 +85,7 @@ static void catch_signals(struct asking *a)
 	}
 }
 
-/* As if we had never caught it. */
+/* Behave as if we had never caught it. */
 static void end_by_signal(const struct asking *a)
 {
 	if (ended_by == 0)
@@ -121,7 +122,7 @@ static void on_answer(void *arg, int result, const struct koine_answer *answer)
 		a->result = -ENOMEM;
 }
 
-/* Milliseconds that are left; 0: there is no limit. */
+/* Milliseconds left; 0: no limit. */
 static int64_t time_left(const struct asking *a)
 {
 	uint64_t now = clock_steady_ms();
@@ -154,7 +155,7 @@ static int request(struct asking *a)
 static bool wait_for(struct asking *a, bool with_daemon, int ms)
 {
 	struct pollfd p[] = {
-		{.fd = STDOUT_FILENO}, /* without events: only the end of its reader is told */
+		{.fd = STDOUT_FILENO}, /* no events: poll only reports that the reader is gone */
 		{.fd = with_daemon ? koine_client_fd(a->cli->client) : -1,
 		 .events = koine_client_events(a->cli->client)},
 	};
@@ -176,7 +177,7 @@ static int until(uint64_t then_ms)
 	return then_ms - now > 60 * 1000 ? 60 * 1000 : (int)(then_ms - now);
 }
 
-/* People who try it by hand see how to go on. Agents have no terminal there. */
+/* Tells people who try it by hand how to continue. Agents have no terminal there. */
 static void say_waiting(struct asking *a)
 {
 	a->said = true;
@@ -208,7 +209,7 @@ static enum end ask_once(struct asking *a)
 		return END_DECIDED;
 	if (r == KOINE_ERROR_ANSWER)
 		return END_REFUSED;
-	/* Where another program has taken the daemon's place, nobody can decide. */
+	/* If another program has taken the daemon's place, nobody can decide. */
 	return r > 0 || r == -ENOMEM || r == -EACCES ? END_UNAVAILABLE : END_NONE;
 }
 
@@ -232,7 +233,7 @@ static enum end ask(struct asking *a)
 		delay_ms = 2 * delay_ms < RETRY_MAX_MS ? 2 * delay_ms : RETRY_MAX_MS;
 		now = clock_steady_ms();
 		end = ask_once(a);
-		/* The daemon was there for a while, so the time that it is away begins anew. */
+		/* The daemon was there for a while, so the time it may be away starts over. */
 		if (end == END_NONE && clock_steady_ms() - now > RETRY_MAX_MS) {
 			asked_ms = clock_steady_ms();
 			delay_ms = RETRY_MS;
@@ -243,9 +244,9 @@ static enum end ask(struct asking *a)
 
 /* ---- leaving ---- */
 
-/* Nobody shall decide what nobody waits for. Another connection says so, for ours is busy with the
- * question; as that may still be on its way, it is looked for again, but not for long: the agent
- * that ended us does not wait, either. */
+/* Nobody should decide what nobody waits for. Another connection withdraws it, since ours is
+ * busy with the question. The question may still be on its way, so we retry, but not for long:
+ * the agent that ended us does not wait either. */
 static void withdraw(struct asking *a)
 {
 	const struct timespec soon = {.tv_nsec = RETRY_MS * 1000000L / 4};
@@ -265,7 +266,7 @@ static void withdraw(struct asking *a)
 		r = koine_client_call(c, "approval.withdraw", params, &answer);
 		code = koine_answer_error_code(answer);
 		koine_answer_free(answer);
-		if (code == CODE_CONFLICT) /* it is decided */
+		if (code == CODE_CONFLICT) /* it has been decided */
 			break;
 		if (r == KOINE_ERROR_ANSWER)
 			nanosleep(&soon, NULL);
@@ -287,7 +288,7 @@ static void print_answer(const struct hook *h, const struct hook_outcome *o)
 	fflush(stdout);
 }
 
-/* why NULL: koined could not be asked; else it is why the question was refused. */
+/* why NULL: koined could not be asked; otherwise why it refused the question. */
 static void print_unavailable(const struct hook *h, const char *why)
 {
 	const struct hook_outcome o = {
@@ -329,7 +330,7 @@ static void print_end(const struct asking *a, enum end end)
 
 /* ---- the command ---- */
 
-/* The beginning of what is too long still tells which agent's it is. */
+/* The beginning of an input that is too long still shows which agent it is from. */
 static int read_hook(struct hook *h, struct buf *in, const char *format, const char *agent,
 		     char *error, size_t size)
 {
@@ -356,7 +357,7 @@ static void set_deadline(struct asking *a)
 	if (ms == 0 && a->hook->form != HOOK_PLAIN)
 		ms = WAIT_MS;
 	a->deadline_ms = ms > 0 ? clock_steady_ms() + (uint64_t)ms : UINT64_MAX;
-	/* The limit of a call, and of dialling, comes later than our own. */
+	/* The time limits of a call and of dialling end later than our own. */
 	a->cli->options.timeout_ms =
 		ms > 0 && ms < UINT32_MAX / 2 ? (uint32_t)ms + 2 * GRACE_MS : UINT32_MAX;
 }
@@ -383,7 +384,7 @@ static void ask_and_print(struct asking *a)
 	koine_doc_free(a->answer);
 }
 
-/* But for wrong usage the exit code is 0: anything else would be a decision. */
+/* Except for wrong usage the exit code is 0: anything else would be a decision. */
 int cmd_hook(struct cli *cli)
 {
 	const struct approval_options *o = cli->own;

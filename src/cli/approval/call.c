@@ -1,5 +1,4 @@
-/* Calls about approvals: finding one, deciding it, and learning how somebody else has decided
- * it. */
+/* Calls about approvals: finding one, deciding it, and learning how somebody else decided it. */
 #include "base/cleanup.h"
 #include "cli/approval/approval.h"
 #include "cli/kit/call.h"
@@ -24,7 +23,7 @@ int approval_find(struct cli *cli, const char *typed, struct koine_answer **ret_
 			 ret_answer);
 }
 
-/* koined does not know sessions that it has not started; their ids are taken as they were typed. */
+/* koined does not know sessions that it did not start; their ids are used as typed. */
 int approval_find_session(struct cli *cli)
 {
 	static char whole[APPROVAL_ID_SIZE];

@@ -14,7 +14,7 @@
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 
-enum { ROWS = 100, ANSWER_MAX = 256 << 10 }; /* koined takes less, and says so */
+enum { ROWS = 100, ANSWER_MAX = 256 << 10 }; /* koined accepts less, and says so */
 
 /* ---- looking ---- */
 
@@ -100,8 +100,8 @@ static int send_choice(struct cli *cli, struct approval_choice *choice,
 	return 0;
 }
 
-/* A question is not approved, and nothing else is answered: says which command does it. What is
- * decided already is left to the daemon, which tells more. */
+/* A question is not approved, and nothing else is answered: says which command to use. What is
+ * already decided is left to the daemon, which says more about it. */
 static bool is_other_kind(const struct koine_value *approval, const char *decision)
 {
 	bool question = approval_is_question(approval);
@@ -151,7 +151,7 @@ static int cmd_approve(struct cli *cli)
 	return r != 0 ? r : decide(cli, cli->args[0], &choice);
 }
 
-/* An agent that is denied something is told why. */
+/* An agent that is denied something learns why. */
 static int ask_why(struct lines *in, struct text *ret)
 {
 	int r;

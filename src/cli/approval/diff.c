@@ -36,7 +36,7 @@ static size_t count_lines(struct text t)
 	return n;
 }
 
-/* NULL for none, or no memory. */
+/* NULL: none, or out of memory. */
 static struct text *split(struct text t, size_t *ret_n)
 {
 	size_t n = count_lines(t);
@@ -69,7 +69,7 @@ static void replace(const struct diff *d)
 	tell(d, '+', d->new, d->n_new);
 }
 
-/* In table[i][j], how many lines the texts from old i and new j on have in common. */
+/* table[i][j] is how many lines the texts from old i and new j on have in common. */
 static void fill(const struct diff *d, uint16_t *table)
 {
 	size_t width = d->n_new + 1;
@@ -124,7 +124,7 @@ static void middle(const struct diff *d)
 	walk(d, table);
 }
 
-/* Without memory to compare, both texts are told whole: nothing may go unseen. */
+/* Without memory to compare, report both texts whole: nothing may go unseen. */
 static void tell_whole(struct text t, char sign, diff_fn fn, void *arg)
 {
 	struct text line;

@@ -28,7 +28,7 @@ static void draw_head(const struct approval_watch *w, unsigned columns)
 	size_t n = koine_value_count(watch_list(w));
 	int64_t all = (int64_t)n;
 
-	/* How many wait in all; the list may have only some of them. */
+	/* How many are waiting in all; the list may have only some of them. */
 	if (!o->session)
 		koine_value_int(koine_value_get(koine_doc_root(w->doc), "pending"), &all);
 	if (!w->subscribed)
@@ -141,7 +141,7 @@ static void draw_line(const struct approval_watch *w, unsigned columns)
 	fputs("\033[?25h", stdout);
 }
 
-/* The way out stands first: a narrow terminal cuts the end. */
+/* The way out comes first: a narrow terminal cuts the end. */
 static const char *keys_of(const struct approval_watch *w)
 {
 	if (w->mode == WATCH_VIEW)

@@ -1,6 +1,6 @@
 /*
- * koine approvals -w into a pipe: those that wait for a human, then a line for each that comes and
- * each that is decided. What came while the daemon was away is told, too.
+ * koine approvals -w into a pipe: those that wait for a human, then a line for each that
+ * arrives and each that is decided, including those from while the daemon was away.
  */
 #include "base/cleanup.h"
 #include "cli/approval/approval.h"
@@ -11,8 +11,8 @@
 
 struct viewer {
 	struct follow follow;
-	struct koine_answer *before; /* what was there when we came */
-	int64_t seq;                 /* of the last event that was told */
+	struct koine_answer *before; /* what existed when we started */
+	int64_t seq;                 /* of the last event printed */
 };
 
 static void on_found(void *arg, int result, const struct koine_answer *a)
@@ -56,7 +56,7 @@ static struct koine_json *subscribe_params(void *arg)
 	return approval_event_params(o->session, v->seq);
 }
 
-/* Finds the end of the log: what comes after it is told. */
+/* Finds the end of the log: what comes after it is printed. */
 static int find_seq(struct viewer *v)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
@@ -88,7 +88,7 @@ int approvals_follow(struct cli *cli)
 		.follow = {.cli = cli, .arg = &v, .params = subscribe_params, .told = on_told}};
 	int r = find_seq(&v) ?: print_before(&v) ?: follow_events(&v.follow);
 
-	/* Calls may be under way whose callback knows v. */
+	/* Callbacks of pending calls may still use v. */
 	talk_hang_up(cli);
 	koine_answer_free(v.before);
 	return r;

@@ -1,4 +1,4 @@
-/* koine grants: what is allowed or denied without asking anybody, and its end. */
+/* koine grants: lists and revokes what is allowed or denied without asking anybody. */
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -5,7 +5,7 @@
 
 #include "cli/kit/value.h"
 
-/* How many bytes koined takes of names that decide nothing. */
+/* How many bytes koined accepts for names that decide nothing. */
 enum { ID_MAX = 256, FOLDER_MAX = 4096 };
 
 /* ---- in ---- */
@@ -18,7 +18,7 @@ static const struct {
 	{"PermissionRequest", HOOK_PERMISSION},
 };
 
-/* Without an event's name it is the event that this agent has for permissions. */
+/* Without an event name it is this agent's event for permissions. */
 static int find_form(struct hook *h, const char *format, char *error, size_t size)
 {
 	struct text event = member_string(koine_doc_root(h->doc), "hook_event_name");
@@ -60,8 +60,8 @@ static const char *agent_of(const struct hook *h, const char *given)
 	return h->form == HOOK_PLAIN ? NULL : "claude";
 }
 
-/* What cannot be read may be what the agent wants to do, and to print nothing would let it. An agent
- * that wants another form ignores this one. */
+/* What cannot be read may be what the agent wants to do, and printing nothing would let it. An
+ * agent that expects another form ignores this one. */
 static enum hook_form guess_form(const char *text, size_t len, const char *format)
 {
 	struct text event = TEXT("\"PreToolUse\"");
@@ -75,7 +75,7 @@ static enum hook_form guess_form(const char *text, size_t len, const char *forma
 	return HOOK_NONE;
 }
 
-/* Where a key stands twice, nobody knows which one the agent means. */
+/* If a key occurs twice, nobody knows which one the agent means. */
 static bool is_twice(const struct koine_value *in, const char *key)
 {
 	const struct koine_value *m = koine_value_first(in);
@@ -154,7 +154,7 @@ static bool is_given(const char *text)
 	return text && text[0];
 }
 
-/* The agent's own name for its session is told only where there is nothing better. */
+/* The agent's own name for its session is used only where there is nothing better. */
 static void add_run(const struct hook *h, const struct hook_run *run, struct koine_json *j)
 {
 	const struct koine_value *in = koine_doc_root(h->doc);
@@ -179,7 +179,7 @@ void hook_write_request(const struct hook *h, const struct hook_run *run, const 
 	koine_json_begin_object(j);
 	koine_json_key(j, "id");
 	koine_json_string(j, id);
-	/* Only in the plain form may it be a question, and not leave to do something. */
+	/* Only in the plain form may it be a question rather than a request for permission. */
 	if (h->form == HOOK_PLAIN)
 		add_text(j, "kind", member_string(in, "kind"));
 	add_text(j, "tool", h->tool);
@@ -197,7 +197,7 @@ void hook_write_request(const struct hook *h, const struct hook_run *run, const 
 
 /* ---- what is answered ---- */
 
-/* The human's own words, else who it was. */
+/* The human's own words, or else who it was. */
 static void add_reason(struct koine_json *j, const char *key, const struct hook_outcome *o)
 {
 	char who[256];
@@ -245,8 +245,8 @@ static void end_specific(struct koine_json *j)
 	koine_json_end_object(j);
 }
 
-/* "ask" makes the agent show its own dialog, also where it would have gone on without. Codex
- * knows no "ask". */
+/* "ask" makes the agent show its own dialog, even where it would have continued without one.
+ * Codex does not know "ask". */
 static bool write_pre_tool(const struct hook *h, const struct hook_outcome *o, struct koine_json *j)
 {
 	bool allows = text_is(o->status, "approved");

@@ -1,7 +1,8 @@
 /*
- * The hooks of agents: what they tell of a tool call, and in what form each wants the decision.
+ * The hooks of agents: what they say about a tool call, and in what form each expects the
+ * decision.
  *
- * No server is needed for these. The texts live as long as the hook.
+ * These functions need no server. The texts live as long as the hook.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 #include "base/text.h"
 
 enum hook_form {
-	HOOK_NONE,       /* nothing to decide, or not known: nothing is printed */
+	HOOK_NONE,       /* nothing to decide, or unknown: nothing is printed */
 	HOOK_PLAIN,      /* of any program: {"decision", "comment", "approval_id"} */
 	HOOK_PRE_TOOL,   /* PreToolUse: allow, deny or ask, with a reason */
 	HOOK_PERMISSION, /* PermissionRequest: allow or deny */
@@ -21,7 +22,7 @@ enum hook_form {
 struct hook {
 	struct koine_doc *doc;
 	enum hook_form form;
-	const char *agent; /* NULL: not known */
+	const char *agent; /* NULL: unknown */
 	bool is_codex;
 	struct text tool;
 };
@@ -35,13 +36,13 @@ int hook_read(struct hook *h, const char *text, size_t len, const char *format, 
 	      char *error, size_t error_size);
 void hook_done(struct hook *h);
 
-/* What the agent is a part of, where koined runs it; NULL: not known. */
+/* What the agent is part of, if koined runs it; NULL: unknown. */
 struct hook_run {
 	const char *session;
 	const char *id;
 };
 
-/* The params of approval.request. timeout_ms 0: as the daemon has it. */
+/* The params of approval.request. timeout_ms 0: the daemon's default. */
 void hook_write_request(const struct hook *h, const struct hook_run *run, const char *id,
 			int64_t timeout_ms, struct koine_json *j);
 
@@ -49,9 +50,9 @@ struct hook_outcome {
 	struct text status; /* as koined says it, or "unavailable" */
 	struct text comment;
 	struct text decided_by;
-	const char *id; /* of the approval; NULL: it was not asked for */
-	/* Why it is unavailable lies in what is asked, as `comment` says. The agent must not go
-	 * on then. */
+	const char *id; /* of the approval; NULL: none was requested */
+	/* It is unavailable because of the question itself, as `comment` says. The agent must
+	 * not continue then. */
 	bool refused;
 };
 

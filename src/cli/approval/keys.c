@@ -27,7 +27,7 @@ static int by_number(unsigned number)
 	return number == 5 ? KEY_PAGE_UP : number == 6 ? KEY_PAGE_DOWN : 0;
 }
 
-/* ESC [ A, ESC O A, ESC [ 5 ~: numbers go on up to a letter or ~. */
+/* ESC [ A, ESC O A, ESC [ 5 ~: numbers continue up to a letter or ~. */
 static void escape_byte(struct keys *k, char byte, key_cb cb, void *arg)
 {
 	bool digit = byte >= '0' && byte <= '9';

@@ -1,6 +1,6 @@
 /*
- * Makes keys of a terminal's bytes: keys of several bytes, a lone Escape, and pasted text, which
- * must never act as keys.
+ * Turns a terminal's bytes into keys: keys of several bytes, a lone Escape, and pasted text,
+ * which must never act as keys.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ enum {
 enum { KEYS_ESCAPE_MS = 50 }; /* an Escape that nothing follows is a key */
 
 struct keys {
-	unsigned escape; /* how many bytes of a key came */
+	unsigned escape; /* how many bytes of a key have arrived */
 	unsigned number; /* in ESC [ 5 ~ */
 	uint64_t escape_ms;
 	bool pasting;
@@ -32,5 +32,5 @@ typedef void (*key_cb)(void *arg, int key);
 
 void keys_take(struct keys *k, char byte, key_cb cb, void *arg);
 
-/* To be called once KEYS_ESCAPE_MS have passed since escape_ms, while escape is not 0. */
+/* Call it once KEYS_ESCAPE_MS have passed since escape_ms, while escape is not 0. */
 void keys_give_up(struct keys *k, key_cb cb, void *arg);

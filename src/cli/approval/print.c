@@ -12,8 +12,8 @@
 #include "cli/kit/value.h"
 
 enum {
-	NARROW = 60, /* columns; below it id, tool and input are all there is room for */
-	WIDE = 100,  /* from here on the session, too */
+	NARROW = 60, /* columns; below it only id, tool and input fit */
+	WIDE = 100,  /* from here on the session fits, too */
 	ID_SHOWN_MAX = 36,
 };
 
@@ -91,12 +91,12 @@ void approval_say_end(const struct koine_value *approval, char *out, size_t size
 	struct text comment = member_string(approval, "comment");
 	int n;
 
-	/* Events have it under this name, whatever the decision was. */
+	/* Events always have it under this name, whatever the decision was. */
 	if (!comment.data)
 		comment = member_string(approval, "response_text");
 	n = snprintf(out, size, "%.*s%s%.*s%s%.*s", TEXT_ARGS(status), by.len > 0 ? " by " : "",
 		     TEXT_ARGS(by), comment.len > 0 ? ": " : "", TEXT_ARGS(comment));
-	/* No half character at the end. */
+	/* Do not leave half a character at the end. */
 	if (n > 0 && (size_t)n >= size)
 		out[utf8_whole(out, size - 1)] = '\0';
 }

@@ -38,7 +38,7 @@ static int fault_of(const struct view *v)
 
 /* ---- lines ---- */
 
-/* Ends what was put into text since `at`. */
+/* Terminates what was added to text since `at`. */
 static void end_line(struct view *v, size_t at, enum color color)
 {
 	const struct piece line = {.at = at, .len = v->text.len - at, .color = color};
@@ -46,8 +46,8 @@ static void end_line(struct view *v, size_t at, enum color color)
 	buf_add(&v->lines, &line, sizeof(line));
 }
 
-/* Text is kept as it will be shown, so that an escape may go on in the next row. Code keeps its
- * indentation: a tab is TAB_WIDTH spaces here. */
+/* Text is kept as it will be shown, so that an escape may continue in the next row. Code keeps
+ * its indentation: a tab is TAB_WIDTH spaces here. */
 static void add_expanded(struct view *v, struct text t)
 {
 	static const char blanks[TAB_WIDTH + 1] = "    ";
@@ -112,7 +112,7 @@ static bool is_string(const struct koine_value *v)
 /* No tool's input has more members; one that does is shown as it came. */
 enum { MEMBERS_MAX = 64 };
 
-/* Whether each of its members has a name of its own, so that none hides another. */
+/* Whether all its members have different names, so that none hides another. */
 static bool is_plain(const struct koine_value *object)
 {
 	const struct koine_value *m = koine_value_first(object);
@@ -136,7 +136,7 @@ static bool is_edit(const struct koine_value *v)
 	       is_string(koine_value_get(v, "new_string"));
 }
 
-/* An edit without any member that its difference would not show. */
+/* An edit all of whose members its diff would show. */
 static bool is_bare_edit(const struct koine_value *v)
 {
 	size_t known = 2 + (koine_value_get(v, "replace_all") != NULL);
@@ -152,7 +152,7 @@ static void add_edit(struct view *v, const struct koine_value *edit)
 		   v);
 }
 
-/* A patch brings its signs along; a line without one must not look like a member. */
+/* A patch has its own signs; a line without one must not look like a member. */
 static void add_patch(struct view *v, struct text patch)
 {
 	struct text line;
@@ -206,7 +206,7 @@ static bool is_named(const struct koine_value *member, const char *name)
 	return text_is(text_of_key(member), name);
 }
 
-/* Each of the list is an edit, or has members like any other input. */
+/* Each item of the list is an edit, or has members like any other input. */
 static bool add_edits(struct view *v, const struct koine_value *list)
 {
 	const struct koine_value *edit = koine_value_first(list);

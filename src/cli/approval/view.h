@@ -1,7 +1,7 @@
 /*
- * All of an approval as rows for people: who asks, from where, and what for. An edit is shown as
- * what it takes away and what it adds. Nothing is left out and nothing is cut: what is longer than
- * the terminal is wide goes on in the next row.
+ * A whole approval as rows for people: who asks, from where, and what for. An edit is shown as
+ * what it removes and what it adds. Nothing is left out or cut: what is wider than the
+ * terminal continues in the next row.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct view {
 void view_init(struct view *v);
 void view_done(struct view *v);
 
-/* Replaces what was in it. 0, -ENOMEM or -EMSGSIZE. */
+/* Replaces its contents. 0, -ENOMEM or -EMSGSIZE. */
 int view_fill(struct view *v, const struct koine_value *approval);
 
 /* Makes rows of so many columns. */

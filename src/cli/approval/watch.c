@@ -12,7 +12,7 @@ enum {
 	LIST_MAX = 200,
 	RETRY_MS = 100,
 	RETRY_MAX_MS = 2000,
-	EVERY_MS = 1000, /* ages are drawn anew */
+	EVERY_MS = 1000, /* how often ages are redrawn */
 };
 
 const struct koine_value *watch_list(const struct approval_watch *w)
@@ -52,7 +52,7 @@ static bool is_stopping(int result, const struct koine_answer *a)
 	return result == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_STOPPING;
 }
 
-/* Whether to go on with the answer. A lost connection is tried again; an error ends the program,
+/* Whether to continue with the answer. A lost connection is retried; an error ends the program,
  * since without its list there is nothing to do. */
 static bool took(struct approval_watch *w, const char *method, int result,
 		 const struct koine_answer *a)
@@ -111,8 +111,8 @@ static const struct koine_value *selected_row(const struct approval_watch *w, si
 }
 
 /* Finds the row of the selected one again. If somebody else decided it, none is selected:
- * otherwise the next key would act on another one than it was pressed for. A view of it, or a
- * comment that is being typed, stays. */
+ * otherwise the next key would act on a different one than it was pressed for. A view of it, or
+ * a comment being typed, stays. */
 static void find_selected(struct approval_watch *w, bool was_empty)
 {
 	size_t n = koine_value_count(watch_list(w));
@@ -177,7 +177,7 @@ static void subscribe(struct approval_watch *w)
 	(void)call(w, "event.subscribe", approval_event_params(NULL, -1), on_subscribed);
 }
 
-/* Where somebody else decided what is selected, a note says so. */
+/* If somebody else decided the selected one, a note says so. */
 static void on_notification(void *arg, const char *method, size_t len,
 			    const struct koine_value *whole)
 {
@@ -439,7 +439,7 @@ static void take_key(void *arg, int key)
 		return;
 	}
 	w->changed = true;
-	/* Keys that are pressed before a decision is answered were not meant for the next one. */
+	/* Keys pressed before a decision is answered were not meant for the next one. */
 	if (w->busy && key != 'q')
 		return;
 	w->note[0] = '\0';

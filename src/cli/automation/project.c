@@ -1,4 +1,4 @@
-/* koine project: which are served, what their files would do, and trusting them. */
+/* koine project: which projects are served, what their files would do, and trusting them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "cli/kit/list.h"
 #include "cli/kit/value.h"
 
-/* The folder that was typed, else the current one. */
+/* The folder that was typed, or else the current one. */
 static int folder_of(const struct cli *cli, char folder[PATH_MAX])
 {
 	const char *named = cli->n_args > 0 ? cli->args[0] : ".";
@@ -49,7 +49,7 @@ static int cmd_list(struct cli *cli)
 
 /* ---- what one would do ---- */
 
-/* On one line, so that no text can pass for another line. */
+/* Prints on one line, so that no text can pass for another line. */
 static void print_value(const char *before, const struct koine_value *v)
 {
 	CLEANUP(json_freep) struct koine_json *j = NULL;
@@ -86,7 +86,7 @@ static void print_rules(const struct koine_value *rules)
 	}
 }
 
-/* The prompt is printed whole: what is cut off may be what matters. */
+/* The prompt is printed whole: a part that is cut off may be what matters. */
 static int print_task(struct cli *cli, const char *folder, const struct koine_value *id)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
@@ -146,7 +146,7 @@ static int cmd_show(struct cli *cli)
 
 /* ---- trusting ---- */
 
-/* A person at a terminal is asked; a script has made up its mind. */
+/* A person at a terminal is asked; a script has already decided. */
 static bool is_sure(const struct cli *cli)
 {
 	char line[16];
@@ -158,7 +158,7 @@ static bool is_sure(const struct cli *cli)
 	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
 
-/* What was shown, and nothing else. */
+/* Trust what was shown, and nothing else. */
 static int send_trust(struct cli *cli, const char *folder, const struct koine_value *shown)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;

@@ -1,4 +1,4 @@
-/* koine automation: the rules, what they did, and switching them. */
+/* koine automation: the rules, what they did, and switching them on and off. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 #include "cli/kit/value.h"
 
 struct automation_options {
-	const char *project; /* NULL: rules of everywhere; "": of the settings */
+	const char *project; /* NULL: all rules; "": those of the settings */
 	int64_t limit;       /* 0: not given */
 };
 
 /* ---- calling ---- */
 
-/* Without --project it is about the rules of all projects: there are few, and their names
+/* Without --project it applies to the rules of all projects: there are few, and their names
  * differ. */
 static int begin_params(const struct cli *cli, struct koine_json **ret_params)
 {
@@ -50,7 +50,7 @@ static int call_rule(struct cli *cli, const char *method, const char *key, const
 
 /* ---- printing ---- */
 
-/* "cron 0 9 * * 1", "every 1h00m", "files /src": its first member and that one's value. */
+/* "cron 0 9 * * 1", "every 1h00m", "files /src": its first member and that member's value. */
 static void cell_first(const struct cell *c)
 {
 	const struct koine_value *first = member_first(c->row, c->member);
@@ -176,7 +176,7 @@ static int cmd_switch(struct cli *cli)
 		      on ? "is on" : "is off");
 }
 
-/* Whether any rule of that name asks first. Where there is none, the call itself will say so. */
+/* Whether any rule of that name asks first. If there is none, the call itself will say so. */
 static int needs_approval(struct cli *cli, const char *name, bool *ret)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
@@ -198,7 +198,7 @@ static int cmd_run(struct cli *cli)
 		return r;
 	if (asks) {
 		complain("it asks for approval first; koine approvals shows it");
-		/* A human takes longer than a call does. */
+		/* A human takes longer than a call may. */
 		talk_hang_up(cli);
 		talk_be_patient(cli);
 	}

@@ -8,7 +8,7 @@
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 
-/* What the agent says, without what the row has already: "agent 'NAME': " before it, or a
+/* What the agent says, without what the row already shows: "agent 'NAME': " before it, or a
  * command's program, which is its model. */
 static void cell_says(const struct cell *c)
 {

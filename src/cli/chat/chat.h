@@ -1,8 +1,8 @@
 /*
  * koine chat and its kin: what they share.
  *
- * A turn is asked with chat.stream and printed while it comes. Over HTTP, and with servers that
- * only have `send`, it is printed when it is whole.
+ * A turn is asked with chat.stream and printed as it arrives. Over HTTP, and with servers that
+ * only have `send`, it is printed when it is complete.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct chat_options {
 	const char *request_id; /* NULL: one is made */
 	int64_t limit;          /* 0: the command's own */
 	int64_t number;         /* of one that was ended; 0: none */
-	bool ended;             /* list those that were */
+	bool ended;             /* list those that were ended */
 	bool all;
 	bool no_stream;
 };
@@ -33,16 +33,16 @@ extern const struct option cancel_options[];
 extern const struct option messages_options[];
 extern const struct option conversations_options[];
 
-/* What is not given is what the environment says. */
+/* Options that are not given come from the environment. */
 void chat_options_init(void *own);
 
 /* A number from 1 on. */
 bool chat_read_count(const char *text, int64_t *ret_n);
 
-/* Whether it may name a conversation. Says what is wrong with one that may not. */
+/* Whether it is a valid name for a conversation. Says what is wrong with it if not. */
 bool chat_check_name(const char *name);
 
-/* Nothing but spaces and ends of lines. */
+/* Nothing but spaces and line ends. */
 bool chat_is_blank(struct text t);
 
 /* ---- turn.c ---- */
@@ -55,37 +55,38 @@ struct turn {
 	/* the names of the two, if they were not given as options */
 	char conversation_name[CHAT_NAME_BYTES + 1];
 	char agent_name[CHAT_NAME_BYTES + 1];
-	bool left;  /* the user did not wait for the answer: the connection is of no use any more */
-	bool plain; /* the server has no chat.stream, and so one conversation */
+	bool left;  /* the user did not wait for the answer: the connection is unusable */
+	bool plain; /* the server has no chat.stream, and so only one conversation */
 
-	/* about the question that is under way */
+	/* about the current question */
 	const char *method;
 	struct text content;
 	char request_id[160];
 	int64_t call;
-	size_t shown;  /* bytes of the answer that were printed */
-	bool mid_line; /* and the last of them was no newline */
+	size_t shown;  /* bytes of the answer printed so far */
+	bool mid_line; /* and the last of them was not a newline */
 	bool is_done;
 	bool cancelled;
 	bool unknown_method;
 	int result; /* 0, KOINE_ERROR_ANSWER or a fault */
 };
 
-/* Connects, without a limit of time for answers unless the options set one. */
+/* Connects, without a time limit for answers unless the options set one. */
 int turn_begin(struct turn *t, struct cli *cli);
-/* Hangs up: a question that the user left may still be under way. */
+/* Hangs up: a question that the user left may still be running. */
 void turn_end(struct turn *t);
 
 /*
- * Asks, and prints the answer as the options want it. While it waits, Ctrl-C cancels, and
- * once more leaves without the answer.
+ * Asks, and prints the answer as the options say. While it waits, Ctrl-C cancels, and a second
+ * one leaves without the answer.
  *
- * 0; EXIT_INTERRUPTED; EXIT_ERROR_ANSWER when the server said no; EX_DATAERR for what is no
- * text; else an exit code of a connection that was lost. What went wrong has been said.
+ * Returns 0; EXIT_INTERRUPTED; EXIT_ERROR_ANSWER when the server answered with an error;
+ * EX_DATAERR for input that is not text; otherwise the exit code for a lost connection. Errors
+ * have already been printed.
  */
 int turn_ask(struct turn *t, struct text content);
 
-/* What to say of a plain server when another conversation is wanted. */
+/* Explains, for a plain server, that it has only one conversation. */
 void turn_tell_plain(const struct turn *t);
 
 /* ---- conversations.c; conversation NULL: the default ---- */
@@ -100,14 +101,14 @@ struct conversation {
  * true. */
 bool chat_tell_missing(const struct koine_answer *a, const char *conversation);
 
-/* Calls a method about a conversation; limit 0: one that has no pages. */
+/* Calls a method about a conversation; limit 0: the method has no pages. */
 int chat_call(struct cli *cli, const char *method, const struct conversation *which, int64_t offset,
 	      int64_t limit, struct koine_answer **ret_answer);
 
 int chat_print_tokens(struct cli *cli, const char *conversation);
 int chat_compact(struct cli *cli, const char *conversation);
 int chat_print_conversations(struct cli *cli, int64_t n);
-/* Those that were ended, which have numbers. */
+/* Those that were ended; they have numbers. */
 int chat_print_ended(struct cli *cli, int64_t n);
 /* Deletes one that was ended, or (0) all of them. */
 int chat_purge(struct cli *cli, int64_t number);
@@ -125,7 +126,7 @@ int chat_find_agent(struct cli *cli, const char *name);
 
 /* ---- slash.c ---- */
 
-/* Does what was typed after the slash. Sets *ret_quit when the chat is to end. Returns as
+/* Does what was typed after the slash. Sets *ret_quit when the chat should end. Returns as
  * turn_ask. */
 int slash_run(struct turn *t, const char *line, bool *ret_quit);
 

@@ -1,4 +1,4 @@
-/* Conversations: those that there are, those that were ended, and what one counts. */
+/* Conversations: the current ones, those that were ended, and the counts of one. */
 #include <inttypes.h>
 
 #include "base/cleanup.h"
@@ -87,7 +87,7 @@ int chat_compact(struct cli *cli, const char *conversation)
 
 /* ---- lists ---- */
 
-/* With --json the whole answer is printed, else a member of it as a list. */
+/* Prints the whole answer with --json, otherwise a member of it as a list. */
 static int print_answer(const struct cli *cli, const struct koine_answer *a, const char *member,
 			const struct list *list)
 {

@@ -1,8 +1,8 @@
 /*
  * koine chat: one question after another.
  *
- * On a terminal there is a prompt and a line that begins with a slash is for us. From a
- * pipe every line is a question, and only answers go to stdout.
+ * On a terminal there is a prompt, and a line that begins with a slash is a command for us.
+ * From a pipe every line is a question, and only answers go to stdout.
  */
 #include <errno.h>
 #include <signal.h>
@@ -66,7 +66,7 @@ static int handle_line(struct turn *t, const char *line, bool *ret_quit)
 		return 0;
 	if (line[0] != '/')
 		return turn_ask(t, text_of(line));
-	/* Two slashes stand for one that is meant. */
+	/* Two slashes stand for a literal one. */
 	if (line[1] == '/')
 		return turn_ask(t, text_of(line + 1));
 	signal(SIGINT, SIG_DFL);
@@ -75,14 +75,14 @@ static int handle_line(struct turn *t, const char *line, bool *ret_quit)
 	return r;
 }
 
-/* Whether the exit code need not tell how the last question ended. */
+/* Whether the exit code need not reflect how the last question ended. */
 static bool went_well(int result)
 {
 	return result == 0 || result == EXIT_ERROR_ANSWER || result == EXIT_INTERRUPTED ||
 	       result == EX_DATAERR;
 }
 
-/* A server that is gone may come back; meanwhile the question is in the history. */
+/* The server may come back; meanwhile the question is in the history. */
 static int chat_on_terminal(struct turn *t)
 {
 	struct prompt *p = prompt_new();
@@ -107,7 +107,7 @@ static int chat_on_terminal(struct turn *t)
 		quit = quit || t->left || r == EX_SOFTWARE;
 	}
 	prompt_free(p);
-	/* Answers and errors were shown; only a server that is gone changes the exit code. */
+	/* Answers and errors have been shown; only a server that is gone changes the exit code. */
 	return went_well(r) && !t->left ? 0 : r;
 }
 

@@ -30,7 +30,7 @@ int history_path(char path[PATH_MAX])
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Makes all folders above it that are missing. */
+/* Makes all missing parent folders. */
 static void make_folders(const char *path)
 {
 	char folder[PATH_MAX];
@@ -50,16 +50,16 @@ static int read_all(const char *path, struct buf *all)
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-	/* Only a plain file is ours; others may have no end. */
+	/* Read only a regular file; others may have no end. */
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
 		return -EINVAL;
-	/* Of a file that is too long, its end counts. */
+	/* If a file is too long, keep its end. */
 	if (st.st_size > FILE_MAX)
 		(void)lseek(fd, -(off_t)FILE_MAX, SEEK_END);
 	return lines_read_all(fd, all);
 }
 
-/* The new file is written beside the old one, so that nobody finds half of it. A line that
+/* The new file is written beside the old one, so that nobody ever finds half of it. A line that
  * another prompt adds at this very moment is lost; it is only a history. */
 static int rewrite(const char *path, const char *data, size_t len)
 {

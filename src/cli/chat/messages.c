@@ -43,7 +43,7 @@ static void print_message(const struct cli *cli, const struct koine_value *m)
 	fputc('\n', stdout);
 }
 
-/* Counts what it printed. */
+/* Returns how many it printed. */
 static int print_page(const struct cli *cli, const struct koine_answer *a, int64_t *ret_n)
 {
 	const struct koine_value *m = koine_value_get(koine_answer_result(a), "messages");
@@ -85,9 +85,9 @@ int chat_print_messages(struct cli *cli, const struct conversation *which, int64
 	int64_t at;
 	int r = count(cli, which, &total);
 
-	/* Pages count from the oldest. */
+	/* Pages are counted from the oldest. */
 	at = total > n ? total - n : 0;
-	/* With --json an empty page is printed, too. */
+	/* With --json even an empty page is printed. */
 	if (cli->options.json && at == total)
 		total = at + 1;
 	while (r == 0 && at < total) {

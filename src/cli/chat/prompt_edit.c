@@ -16,7 +16,7 @@ struct prompt {
 	EditLine *edit;
 	History *history;
 	const char *mark;
-	char path[PATH_MAX]; /* of the history's file; "": there is none */
+	char path[PATH_MAX]; /* of the history file; "": none */
 	char *line;
 	bool interrupted;
 };
@@ -88,11 +88,12 @@ struct prompt *prompt_new(void)
 	el_set(p->edit, EL_SIGNAL, 1);
 	el_set(p->edit, EL_EDITOR, "emacs");
 	el_set(p->edit, EL_HIST, history, p->history);
-	/* libedit's narrow form of this makes copies that nobody frees. */
+	/* libedit's narrow variant of this makes copies that nobody frees. */
 	el_wset(p->edit, EL_ADDFN, L"koine-interrupt", L"forget the line", on_interrupt);
 	el_set(p->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
 	el_source(p->edit, NULL);
-	/* After the user's own: while a line is typed, Ctrl-C is a key and no signal. */
+	/* Set this after the user's own bindings: while a line is typed, Ctrl-C is a key, not a
+	 * signal. */
 	el_set(p->edit, EL_BIND, "^C", "koine-interrupt", NULL);
 	el_set(p->edit, EL_SETTY, "-d", "-intr", NULL);
 	load_history(p);
@@ -127,8 +128,8 @@ enum prompt_event prompt_read(struct prompt *p, const char *mark, const char **r
 
 	p->mark = mark;
 	p->interrupted = false;
-	/* libedit would show the mark first, and what is typed in between would be a signal, or
-	 * seen twice. */
+	/* libedit would show the mark first; a key typed in between would act as a signal, or be
+	 * echoed twice. */
 	el_set(p->edit, EL_PREP_TERM, 1);
 	got = el_gets(p->edit, &n);
 	if (p->interrupted)

@@ -35,7 +35,7 @@ void prompt_free(struct prompt *p)
 	free(p);
 }
 
-/* It is there so that read(2) returns. */
+/* It is caught only so that read(2) returns. */
 static void on_signal(int number)
 {
 }

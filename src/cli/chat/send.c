@@ -86,7 +86,7 @@ static int print_cancelled(const struct cli *cli, const struct koine_answer *a)
 	return cancelled ? EX_OK : EXIT_ERROR_ANSWER;
 }
 
-/* What looks like a number may have been sent as one; programs tell 7 from "7". */
+/* What looks like a number may have been sent as one; programs distinguish 7 from "7". */
 int cmd_cancel(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;

@@ -73,7 +73,7 @@ static int slash_agent(struct turn *t, const char *arg)
 	return 0;
 }
 
-/* A name made of the time tells it from others later. */
+/* A name made from the time distinguishes it from others later. */
 static int slash_new(struct turn *t, const char *arg)
 {
 	struct tm tm;

@@ -51,7 +51,7 @@ static void end_line(struct turn *t)
 	t->mid_line = false;
 }
 
-/* A piece that does not follow what was shown is left out: it stands in the answer, too. */
+/* A piece that does not follow what was shown is skipped: the answer contains it, too. */
 static void on_notification(void *arg, const char *method, size_t method_len,
 			    const struct koine_value *whole)
 {
@@ -67,7 +67,7 @@ static void on_notification(void *arg, const char *method, size_t method_len,
 		show(t, member_text(params, "text"));
 }
 
-/* How it ended, for people: not part of the answer. */
+/* How it ended, for people; this is not part of the answer. */
 static void show_stop(const struct turn *t, const struct koine_value *result)
 {
 	if (t->cancelled)
@@ -109,8 +109,8 @@ void turn_tell_plain(const struct turn *t)
 		 (int)strcspn(host, "/"), host);
 }
 
-/* Its `send` will do, unless a conversation or an agent was chosen. Such a choice made at the
- * prompt is dropped, or all further questions would fail. */
+/* The server's `send` will do, unless a conversation or an agent was chosen. Such a choice made
+ * at the prompt is dropped, or all further questions would fail. */
 static void meet_plain(struct turn *t)
 {
 	t->plain = true;
@@ -161,7 +161,7 @@ static int submit(struct turn *t)
 	return call_async(t->cli->client, t->method, j, on_answer, t, &t->call);
 }
 
-/* This connection answers in order, so the cancel goes over another one. */
+/* This connection answers in order, so the cancel uses another one. */
 static void cancel_elsewhere(const struct turn *t)
 {
 	CLEANUP(json_freep) struct koine_json *j = params_new();
@@ -273,7 +273,7 @@ int turn_ask(struct turn *t, struct text content)
 	make_request_id(t);
 	koine_client_on_notification(t->cli->client, streams ? on_notification : NULL, t);
 	r = ask(t, "chat.stream");
-	/* A server that has no chat.stream. */
+	/* For a server that has no chat.stream. */
 	if (t->unknown_method)
 		r = ask(t, "send");
 	return r;

@@ -1,4 +1,4 @@
-/* koine daemon: how it is, and stopping it. */
+/* koine daemon: its state, and stopping it. */
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -26,10 +26,10 @@ struct daemon_options {
 /* ---- stopping ---- */
 
 /*
- * A descriptor of the daemon's process, which is ready when that is gone; -1 where there is no
- * way to know. The process that listens may be a manager that handed the socket over, and the number
- * may mean another process here, when the daemon is in a container: only where both say the same it
- * is the daemon.
+ * A descriptor of the daemon's process, which becomes ready when the process is gone; -1 where
+ * there is no way to know. The process that listens may be a manager that handed the socket
+ * over, and the pid may mean another process here when the daemon is in a container. Only if
+ * both agree is it the daemon.
  */
 static int process_of(const struct koine_client *c, int64_t pid)
 {
@@ -52,7 +52,7 @@ static int find_process(struct cli *cli, int *ret_fd)
 	return r;
 }
 
-/* The daemon closes our connection when all that ran has ended; then its process ends. */
+/* The daemon closes our connection when all that was running has ended; then its process ends. */
 static int wait_for_end(struct cli *cli, int process)
 {
 	uint64_t end =
@@ -105,7 +105,7 @@ static void print_line(const struct cli *cli, const struct koine_value *line)
 	fputc('\n', stdout);
 }
 
-/* Prints the lines after number *last, and moves that on. */
+/* Prints the lines after number *last, and advances it. */
 static int print_lines(struct cli *cli, int64_t limit, int64_t *last)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;

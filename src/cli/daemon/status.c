@@ -109,7 +109,7 @@ static void show_store(const struct show *s, const struct show_row *row)
 
 /* ---- where it listens ---- */
 
-/* The address stands last: it may have to be cut. */
+/* The address comes last, since it may have to be cut. */
 static int print_listeners(const struct cli *cli, const struct koine_value *listeners)
 {
 	static const struct column columns[] = {

@@ -1,4 +1,5 @@
-/* koine backup, koine store: what is done to the daemon's store. koined does it: it has the database. */
+/* koine backup, koine store: operations on the daemon's store. koined runs them, since it has
+ * the database. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 
 enum { HOUR_MS = 60 * 60 * 1000 };
 
-/* Its path from the root: the daemon stands in another folder. 0 or an exit code; *ret_fits: it is
+/* Its absolute path: the daemon has another working folder. 0 or an exit code; *ret_fits: it is
  * not too long. */
 static int make_absolute(const char *file, char path[PATH_MAX], bool *ret_fits)
 {
@@ -52,7 +53,7 @@ int cmd_backup(struct cli *cli)
 		complain("'%s' is no path", cli->args[0]);
 		return EX_USAGE;
 	}
-	/* A large store takes its time. */
+	/* A large store takes a while. */
 	if (cli->options.timeout_ms == 0)
 		cli->options.timeout_ms = HOUR_MS;
 	j = params_new();

@@ -3,17 +3,17 @@
 
 #include "cli/kit/cli.h"
 
-/* Where to begin: a number of the log, a time, or neither. */
+/* Where to start: a number of the log, a time, or neither. */
 struct event_start {
 	int64_t seq;   /* -1: none */
 	char time[32]; /* "": none */
 };
 
-/* "10m", "2h", "7d", "90s": so long ago; digits: a sequence number; else an ISO time. */
+/* "10m", "2h", "7d", "90s": that long ago; digits: a sequence number; otherwise an ISO time. */
 bool event_start_read(const char *since, struct event_start *ret_start);
 
-/* One event as the options want it: a line for people, or a JSON object. */
+/* Prints one event as the options say: a line for people, or a JSON object. */
 void event_print(const struct cli *cli, const struct koine_value *event);
 
-/* Prints that so many are not kept any more. */
+/* Prints that so many are no longer kept. */
 void event_print_gone(const struct cli *cli, int64_t n);

@@ -1,4 +1,4 @@
-/* koine events: what has happened, and with -f what happens. */
+/* koine events: what has happened, and with -f what happens next. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -13,7 +13,7 @@
 
 enum {
 	ROWS = 20,
-	ROWS_BEFORE = 10, /* that -f begins with */
+	ROWS_BEFORE = 10, /* how many -f starts with */
 	PAGE_MAX = 1000,
 };
 
@@ -30,10 +30,10 @@ struct event_options {
 struct tail {
 	struct follow follow;
 	const struct event_options *options;
-	struct event_start start; /* where to go on */
+	struct event_start start; /* where to continue */
 };
 
-/* limit 0: none. */
+/* limit 0: no limit. */
 static struct koine_json *params_of(const struct tail *t, int64_t limit)
 {
 	const struct event_options *o = t->options;
@@ -73,7 +73,7 @@ static int64_t print_page(struct tail *t, const struct koine_value *page)
 	return n;
 }
 
-/* Up to `limit` in all; negative: as many as there are. */
+/* Up to `limit` in all; negative: no limit. */
 static int list(struct tail *t, int64_t limit)
 {
 	bool more = limit != 0;
@@ -110,7 +110,8 @@ static void on_subscribed(void *arg, const struct koine_value *result)
 		return;
 	if (since > last)
 		complain("the log has only %lld events; going on from there", (long long)last);
-	/* From here on that is where we go on, unless we wait for the first event after a time. */
+	/* From here on we continue from that number, unless we wait for the first event after a
+	 * time. */
 	if (since > last || (since < 0 && !t->start.time[0]))
 		go_on_from(t, last);
 }
@@ -171,7 +172,7 @@ static int cmd_events(struct cli *cli)
 		return r;
 	if (o->since)
 		(void)event_start_read(o->since, &t.start);
-	/* With --since the subscription itself brings what has happened. */
+	/* With --since the subscription itself delivers past events. */
 	if (!o->follow || !o->since)
 		r = list(&t, limit_of(o));
 	return r == 0 && o->follow ? follow_events(&t.follow) : r;

@@ -1,11 +1,11 @@
-/* An event for people: when, what kind, and what is known of it. */
+/* An event for people: when, what kind, and its details. */
 #include "cli/event/event.h"
 #include "cli/kit/print.h"
 #include "cli/kit/value.h"
 
 enum { TYPE_COLUMNS = 18, VALUE_MAX = 160 };
 
-/* On one line, and cut where it is long. */
+/* On one line, cut if it is long. */
 static void print_short(struct text t)
 {
 	struct text left = text_cut(t, VALUE_MAX);
@@ -38,7 +38,7 @@ static void print_member(const struct cli *cli, struct text key, const struct ko
 	print_short(text_of_any(v));
 }
 
-/* Whether the data has that id already: a conversation's events have its name twice. */
+/* Whether the data already contains that id: a conversation's events have its name twice. */
 static bool said_already(const struct koine_value *data, struct text id)
 {
 	for (const struct koine_value *v = koine_value_first(data); v; v = koine_value_next(v)) {
@@ -64,7 +64,7 @@ static void print_ids(const struct cli *cli, const struct koine_value *event)
 	}
 }
 
-/* Whether it says nothing. */
+/* Whether it is empty. */
 static bool is_empty(const struct koine_value *v)
 {
 	if (koine_value_kind(v) == KOINE_STRING)

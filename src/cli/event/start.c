@@ -1,4 +1,4 @@
-/* Where koine events begins. */
+/* Where koine events starts. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ bool event_start_read(const char *since, struct event_start *ret_start)
 		return true;
 	}
 	if (number && end[1] == '\0' && unit_seconds(*end) > 0) {
-		/* A time before there were clocks is the beginning. */
+		/* More than a century ago means the beginning. */
 		if (n > 36500LL * 86400 / unit_seconds(*end))
 			ret_start->seq = 0;
 		else

@@ -48,7 +48,7 @@ const char *args_take(struct cli *cli)
 	return *cli->args++;
 }
 
-/* Says where it is not JSON. */
+/* Reports where it is not JSON. */
 static int check_json(const char *what, struct text json, enum koine_kind *ret_kind)
 {
 	struct koine_doc *doc = NULL;
@@ -81,7 +81,7 @@ static int whole(const char *what, struct text json, bool is_any, char **ret_par
 	return *ret_params ? 0 : out_of_memory();
 }
 
-/* Text that is too long for the buffer shows in its err. */
+/* If text is too long for the buffer, its err says so. */
 static int read_stdin(struct buf *all)
 {
 	int r = lines_read_all(STDIN_FILENO, all);
@@ -151,7 +151,7 @@ static int add_pair(struct koine_json *j, const char *arg)
 	return r;
 }
 
-/* Whether the argument is all parameters at once, and not one of them. */
+/* Whether the argument is all parameters at once, rather than one of them. */
 static bool is_whole(const char *arg, bool is_any)
 {
 	return arg[0] != '\0' &&

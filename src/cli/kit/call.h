@@ -1,8 +1,8 @@
 /*
- * A call: its parameters, its answer, and what a user is told.
+ * A call: its parameters, its answer, and what the user is told.
  *
- * The first call dials cli->client. When a function here returns an exit code, it has said what
- * went wrong.
+ * The first call dials cli->client. A function here that returns an exit code has already said
+ * what went wrong.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ void client_freep(struct koine_client **c);
 /* ---- parameters: NULL is taken for memory that ran out, and shows when they are sent ---- */
 
 struct koine_json *params_new(void);
-/* A member that is left out for NULL, or an empty list. */
+/* A member that is left out if it is NULL or an empty list. */
 void params_add(struct koine_json *j, const char *key, const char *text);
 void params_add_text(struct koine_json *j, const char *key, struct text text);
 void params_add_list(struct koine_json *j, const char *key, const struct option_list *list);
@@ -31,11 +31,11 @@ const char *params_end(struct koine_json *j);
 
 /* ---- calls; all of them take the params ---- */
 
-/* As koine_client_call on cli->client, which must be connected. Says nothing. */
+/* Like koine_client_call on cli->client, which must be connected. Prints nothing. */
 int call_ask(struct cli *cli, const char *method, struct koine_json *params,
 	     struct koine_answer **ret_answer);
 
-/* As koine_client_call_async. */
+/* Like koine_client_call_async. */
 int call_async(struct koine_client *c, const char *method, struct koine_json *params,
 	       koine_answer_cb cb, void *arg, int64_t *ret_id);
 
@@ -43,7 +43,7 @@ int call_async(struct koine_client *c, const char *method, struct koine_json *pa
 int call_send(struct cli *cli, const char *method, struct koine_json *params,
 	      struct koine_answer **ret_answer);
 
-/* The same with the text of the params; NULL: without. */
+/* The same with the params as text; NULL: none. */
 int call_plain(struct cli *cli, const char *method, const char *params,
 	       struct koine_answer **ret_answer);
 
@@ -51,18 +51,18 @@ int call_plain(struct cli *cli, const char *method, const char *params,
 int call_with(struct cli *cli, const char *method, const char *key, const char *value,
 	      struct koine_answer **ret_answer);
 
-/* Prints a result, as call_print is told to. */
+/* Prints a result in the way call_print describes. */
 typedef int (*print_fn)(const struct cli *cli, const struct koine_value *result);
 
-/* Prints the result, or that member of it: bare with --json, else as `print` does. */
+/* Prints the result, or that member of it: raw with --json, otherwise with `print`. */
 int call_print_result(const struct cli *cli, const struct koine_answer *a, const char *member,
 		      print_fn print);
 
-/* Sends, and prints the result in the same way. */
+/* Calls, and prints the result in the same way. */
 int call_print(struct cli *cli, const char *method, struct koine_json *params, const char *member,
 	       print_fn print);
 
-/* Prints the bare result with --json, else "NAME DID". */
+/* Prints the raw result with --json, otherwise "NAME DID". */
 void call_say(const struct cli *cli, const struct koine_answer *a, struct text name,
 	      const char *did);
 

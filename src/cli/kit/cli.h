@@ -1,8 +1,8 @@
 /*
- * koine, the command line: what a command is, and what it is given.
+ * koine, the command line: what a command is, and what it gets.
  *
- * Data goes to stdout, everything else to stderr. A command returns the exit code; the function that
- * finds out that something is wrong says so, once.
+ * Data goes to stdout, everything else to stderr. A command returns the exit code. The
+ * function that detects an error reports it, once.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <sysexits.h>
 
-/* Beside those of sysexits.h: the server was reached and said no; something was cancelled, or
- * Ctrl-C ended the wait for it. */
+/* In addition to those of sysexits.h: the server was reached and answered with an error;
+ * something was cancelled, or Ctrl-C ended the wait for it. */
 enum { EXIT_ERROR_ANSWER = 1, EXIT_INTERRUPTED = 130 };
 
 struct option;
@@ -26,7 +26,7 @@ struct cli_options {
 	const char *url;
 	const char *framing;
 	const char *token_file;
-	int64_t server_uid; /* who may serve, beside our own user and root; or KOINE_OURSELVES */
+	int64_t server_uid; /* which users may serve, beside our own and root; or KOINE_OURSELVES */
 	uint32_t timeout_ms;
 	int64_t retries; /* negative: not given */
 	uint32_t wait_ms;
@@ -38,14 +38,14 @@ struct cli_options {
 
 struct cli {
 	struct cli_options options;
-	void *own;                   /* what the command itself takes, see struct command */
+	void *own;                   /* the command's own options, see struct command */
 	bool color;                  /* on stdout */
 	bool terminal;               /* stdout is one */
 	char address[512];           /* where the server is, as koine_dial takes it */
 	struct koine_client *client; /* NULL until talk_connect */
 	const struct command_group *groups;
-	const struct command *command; /* the one that was typed; NULL: none of ours */
-	const struct command *sub;     /* and which of its own */
+	const struct command *command; /* the one that was typed; NULL: not one of ours */
+	const struct command *sub;     /* and which of its subcommands */
 	char **args;                   /* what follows the command */
 	int n_args;
 };
@@ -56,16 +56,17 @@ struct command {
 	const char *help; /* one line */
 	const char *more; /* the rest of `koine help NAME`, or NULL */
 	int (*run)(struct cli *cli);
-	const struct command *subs;   /* what must follow it, or NULL */
-	const struct option *options; /* its own and its subs'; they win over those of all */
+	const struct command *subs; /* what must follow it, or NULL */
+	/* Its own and its subs'; they take precedence over the common ones. */
+	const struct option *options;
 	/* Its options and those of its subs fill one struct of this size, which is cli->own. */
 	size_t own_size;
-	void (*own_init)(void *own);   /* sets what is not 0 when it is not given; or NULL */
-	int (*begin)(struct cli *cli); /* before any of its subs runs; 0 or an exit code; or NULL */
-	/* Prints a hint behind an error that the server answered; or NULL. */
+	void (*own_init)(void *own);   /* sets defaults that are not 0; or NULL */
+	int (*begin)(struct cli *cli); /* runs before any of its subs; 0 or an exit code; or NULL */
+	/* Prints a hint after an error that the server answered; or NULL. */
 	void (*hint)(const struct cli *cli, const struct koine_answer *error);
-	/* How many arguments it takes, and what is said otherwise: "wants one ID". NULL: it looks at
-	 * them itself. */
+	/* How many arguments it takes, and what is said otherwise: "wants one ID". NULL: it
+	 * checks them itself. */
 	const char *wants;
 	int least;
 	int most;

@@ -32,7 +32,7 @@ static const struct command *find_exactly(const struct command_group *groups,
 	return c;
 }
 
-/* What a shell calls it; NULL for a word that no shell has. */
+/* What a shell calls it; NULL for a word that no shell uses. */
 static const char *shell_word(const char *name)
 {
 	static const char *const also[][2] = {
@@ -58,13 +58,13 @@ const struct command *command_find(const struct command_group *groups, const str
 	return other ? find_exactly(groups, of, other) : found;
 }
 
-/* What other tools call it, and our own commands among themselves. */
+/* What other tools call it, or our own commands call it elsewhere. */
 static const char *other_word(const struct command_group *groups, const struct command *of,
 			      const char *name)
 {
 	static const struct {
 		const char *word;
-		const char *ours[3]; /* the first that is there */
+		const char *ours[3]; /* the first that exists */
 	} words[] = {
 		{"stop", {"interrupt", "cancel"}},
 		{"kill", {"interrupt", "cancel"}},

@@ -1,19 +1,19 @@
-/* The commands there are, and finding the one that was typed. */
+/* All commands, and finding the one that was typed. */
 #pragma once
 
 #include "cli/kit/cli.h"
 
 enum { GROUP_TABLES_MAX = 5 };
 
-/* Commands as `koine --help` shows them. A table ends with a row that has no name, the groups with
- * one that has no title. */
+/* Commands as `koine --help` shows them. A table ends with a row without a name, the groups with
+ * one without a title. */
 struct command_group {
 	const char *title;
 	const struct command *tables[GROUP_TABLES_MAX];
 };
 
-/* NULL when there is none. `of` is the command whose sub it is, or NULL. What a shell calls it is
- * understood, too. */
+/* NULL when there is none. `of` is the command whose sub it is, or NULL. The name that a shell
+ * uses for it works, too. */
 const struct command *command_find(const struct command_group *groups, const struct command *of,
 				   const char *name);
 

@@ -28,7 +28,7 @@ static bool take_unit(const char **text, double *ret_ms)
 	return false;
 }
 
-/* Only digits and a point: strtod would take "inf", "0x10" and "1e3", too. */
+/* Only digits and a point: strtod would also accept "inf", "0x10" and "1e3". */
 static bool take_number(const char **text, double *ret)
 {
 	size_t len = strspn(*text, "0123456789.");
@@ -54,7 +54,7 @@ bool duration_parse(const char *text, int64_t *ret_ms)
 
 		if (!take_number(&text, &n))
 			return false;
-		/* A bare number is seconds, but "1h30" is nothing. */
+		/* A bare number means seconds, but "1h30" is invalid. */
 		if ((*text || !only) && !take_unit(&text, &unit))
 			return false;
 		only = false;

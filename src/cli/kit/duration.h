@@ -1,4 +1,4 @@
-/* Spans of time as people type and read them. */
+/* Durations as people type and read them. */
 #pragma once
 
 #include <stdbool.h>

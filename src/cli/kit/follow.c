@@ -10,7 +10,7 @@ enum { RETRY_MS = 100, RETRY_MAX_MS = 1000 };
 
 static const char subscribe_method[] = "event.subscribe";
 
-/* Until there is something to do for the client, or a signal. */
+/* Waits until there is something to do for the client, or a signal. */
 static void wait_for(struct koine_client *c, const struct signals *s)
 {
 	struct pollfd p = {.fd = koine_client_fd(c), .events = koine_client_events(c)};
@@ -30,7 +30,7 @@ static void on_notification(void *arg, const char *method, size_t len,
 		koine_value_get(whole, "params"));
 }
 
-/* As koine_client_call; *ret_failed is the answer of an error. */
+/* Like koine_client_call; *ret_failed is the answer of an error. */
 static int subscribe(struct follow *f, struct koine_answer **ret_failed)
 {
 	struct koine_answer *a = NULL;
@@ -51,7 +51,7 @@ static bool is_left(const struct follow *f)
 	return f->leaves && signals_interrupts() > 0;
 }
 
-/* Subscribes again, and again, until the daemon is back, or Ctrl-C. 0 or an exit code. */
+/* Subscribes again and again until the daemon is back, or Ctrl-C. 0 or an exit code. */
 static int come_back(struct follow *f, const struct signals *s)
 {
 	unsigned ms = RETRY_MS;
@@ -86,7 +86,7 @@ static int go_on(struct follow *f, const struct signals *s)
 		r = f->look(f->arg, &failed);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return EX_IOERR;
-	/* Events that came during the look are looked for at once. */
+	/* If events arrived during the look, look again at once. */
 	if (r == 0 && !f->ended && !f->has_news) {
 		wait_for(f->cli->client, s);
 		r = is_left(f) ? 0 : koine_client_step(f->cli->client);

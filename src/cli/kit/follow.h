@@ -1,6 +1,6 @@
 /*
- * Following what happens: events of the daemon, as they come, over any number of its restarts; or
- * one call that takes its time.
+ * Following what happens: the daemon's events as they arrive, across any number of its
+ * restarts; or one call that takes a while.
  */
 #pragma once
 
@@ -11,27 +11,27 @@
 struct follow {
 	struct cli *cli;
 	void *arg;
-	/* The parameters of event.subscribe, from where we are. */
+	/* The parameters of event.subscribe, from our current position. */
 	struct koine_json *(*params)(void *arg);
 	/* The subscription was made, for the first time or again; may be NULL. */
 	void (*subscribed)(void *arg, const struct koine_value *result);
-	/* A notification has come. */
+	/* A notification has arrived. */
 	void (*told)(void *arg, struct text method, const struct koine_value *params);
-	/* Before each wait: looks for what is new, and prints it; may be NULL. As koine_client_call;
-	 * the connection may be lost within it. */
+	/* Before each wait: looks for what is new, and prints it; may be NULL. Returns as
+	 * koine_client_call does; the connection may be lost in it. */
 	int (*look)(void *arg, struct koine_answer **ret_failed);
-	bool leaves;   /* Ctrl-C ends this, and not the program */
-	bool ended;    /* set by a callback: there is no more to come */
-	bool has_news; /* the engine's own: something was told since the last look began */
+	bool leaves;   /* Ctrl-C ends this, not the program */
+	bool ended;    /* set by a callback: nothing more will come */
+	bool has_news; /* internal: an event arrived since the last look began */
 };
 
-/* Follows on cli->client until something ends it: returns 0 for `ended`, EXIT_INTERRUPTED for
- * Ctrl-C, else an exit code after saying why. */
+/* Follows on cli->client until something ends it. Returns 0 for `ended`, EXIT_INTERRUPTED for
+ * Ctrl-C, otherwise an exit code after saying why. */
 int follow_events(struct follow *f);
 
 /*
- * Waits for the answer of a call that is under way: for *is_done, which its callback sets. Ctrl-C
- * calls `interrupted`, and once more ends it. Returns whether it is done.
+ * Waits for the answer of a pending call: for *is_done, which its callback sets. Ctrl-C calls
+ * `interrupted`, and a second one ends the wait. Returns whether it is done.
  */
 bool follow_answer(struct koine_client *c, const bool *is_done, void (*interrupted)(void *arg),
 		   void *arg);

@@ -31,7 +31,7 @@ static unsigned width_of(uint32_t c)
 {
 	if (c < 0xa0)
 		return 1;
-	/* It asks for the wide form of the character before it, which was counted as one column. */
+	/* It requests the wide form of the preceding character, which was counted as one column. */
 	if (c == 0xfe0f)
 		return 1;
 	if (is_in(c, no_column, COUNT(no_column)))
@@ -53,8 +53,8 @@ static bool is_space(uint32_t c)
 	return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x2028 || c == 0x2029;
 }
 
-/* Embeddings, overrides and isolates could make a line read as another; tags are letters that only
- * a machine reads. */
+/* Embeddings, overrides and isolates could make a line read as another; tags are letters that
+ * only machines read. */
 static bool turns_text(uint32_t c)
 {
 	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
@@ -63,7 +63,7 @@ static bool turns_text(uint32_t c)
 
 /* ---- one character ---- */
 
-/* Returns whether it is one at all. */
+/* Returns whether it is a character at all. */
 static bool take(struct glyph *g, const char *at, const char *end)
 {
 	size_t n = (unsigned char)at[0] < 0x80 ? 1 : utf8_sequence(at, end);
@@ -106,7 +106,7 @@ void glyph_read(struct glyph *g, const char *at, const char *end)
 		show_as(g, at, g->used, width_of(g->c));
 }
 
-/* The most columns that any terminal gives it: two for some, and one for what combines. */
+/* The most columns that any terminal gives it: two for some, and one for combining characters. */
 static unsigned most_width_of(uint32_t c)
 {
 	unsigned width = width_of(c);
@@ -201,7 +201,7 @@ static void print_part(FILE *out, const char *text, size_t from, size_t to, cons
 		fputs("\033[0m", out);
 }
 
-/* The byte behind the last glyph that fits. */
+/* The byte after the last glyph that fits. */
 static size_t fitting(const char *text, size_t from, size_t len, size_t columns, read_fn read)
 {
 	struct glyph g;
@@ -245,9 +245,9 @@ size_t print_fitting_exact(FILE *out, struct text t, size_t columns)
 	return print_line(out, t, NULL, columns, glyph_read_exact);
 }
 
-/* Where a line of the text that begins at `from` ends: at its newline, before the last
- * word or wide character that does not fit, or, within a word longer than a line,
- * anywhere. *ret_next is where the next one begins. */
+/* Where a line of the text that starts at `from` ends: at its newline, before the last word or
+ * wide character that does not fit, or, within a word longer than a line, anywhere. *ret_next is
+ * where the next one starts. */
 static size_t line_end(const char *text, size_t from, size_t len, size_t columns, size_t *ret_next)
 {
 	size_t end = fitting(text, from, len, columns, glyph_read);
@@ -266,7 +266,7 @@ static size_t line_end(const char *text, size_t from, size_t len, size_t columns
 			last = i;
 	}
 	if (last == 0) {
-		/* A wide character in one column must go somewhere. */
+		/* A wide character in a single column must go somewhere. */
 		glyph_read(&g, text + from, text + len);
 		*ret_next = end > from ? end : from + g.used;
 		return *ret_next;

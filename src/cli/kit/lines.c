@@ -66,7 +66,7 @@ int lines_next(struct lines *l, struct text *ret_line)
 			*ret_line = give(l, len, len + 1);
 			return 0;
 		}
-		/* Only what is not given out yet stays while more is read. */
+		/* Only what has not been returned yet stays while more is read. */
 		buf_consume(&l->in, l->used);
 		l->used = 0;
 		looked = l->in.len;

@@ -1,5 +1,5 @@
-/* Text from a descriptor: all of it, or line by line. A signal that comes while it waits for a line
- * is not hidden. */
+/* Text from a descriptor: all of it, or line by line. A signal that arrives while it waits for a
+ * line is reported. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,16 +10,16 @@
 struct lines {
 	int fd;
 	struct buf in;
-	size_t used; /* bytes at its front that were given out */
+	size_t used; /* bytes at its front that were already returned */
 	bool eof;
 };
 
-/* Adds all that there is. 0, -EMSGSIZE for what is too much, or what read(2) says. */
+/* Adds everything there is. 0, -EMSGSIZE if it is too much, or the error of read(2). */
 int lines_read_all(int fd, struct buf *all);
 
 void lines_init(struct lines *l, int fd, size_t max);
 void lines_done(struct lines *l);
 
-/* The next one, without its newline, valid until the next call. {NULL, 0} at the end.
- * -EINTR, -EMSGSIZE for one that is too long, or what read(2) says. */
+/* The next line, without its newline, valid until the next call. {NULL, 0} at the end. -EINTR,
+ * -EMSGSIZE if it is too long, or the error of read(2). */
 int lines_next(struct lines *l, struct text *ret_line);

@@ -1,12 +1,12 @@
 /*
- * Lists: a table with a row for each thing of an answer, by a description of its columns. A
+ * Lists: a table with a row for each item of an answer, from a description of its columns. A
  * terminal gets the columns that it has room for; a pipe gets all.
  */
 #pragma once
 
 #include "cli/kit/table.h"
 
-/* What a cell is made of. */
+/* What a cell is made from. */
 struct cell {
 	struct table *table;
 	const struct cli *cli;
@@ -19,10 +19,10 @@ struct column {
 	const char *title;
 	const char *member; /* or NULL, where the cell needs none */
 	void (*cell)(
-		const struct cell *c); /* NULL: the member's value, as table_cell_value has it */
+		const struct cell *c); /* NULL: the member's value, as table_cell_value shows it */
 	char align;                    /* 'l', 'r', or 'n', which may be narrowed; 0: 'l' */
 	unsigned room;                 /* columns the terminal must have for it */
-	bool if_any;                   /* shown only where one of the rows has it; 0 is none */
+	bool if_any;                   /* shown only if one of the rows has it; 0 counts as none */
 };
 
 enum { LIST_COLUMNS_MAX = 12, SHORT_ID = 8, NAME_COLUMNS = 16 };
@@ -32,14 +32,14 @@ struct list {
 	const char *without;          /* the title of a column that is not wanted; or NULL */
 	int64_t most;                 /* rows; 0: all */
 	const void *arg;              /* for the cells */
-	bool wraps;                   /* the last column goes on below, where it does not fit */
+	bool wraps;                   /* the last column wraps where it does not fit */
 };
 
-/* 0, or EX_SOFTWARE. Where the last column is a number, nothing is cut. */
+/* 0, or EX_SOFTWARE. If the last column is a number, nothing is cut. */
 int list_print(const struct cli *cli, const struct column *columns, const struct koine_value *rows);
 int list_print_as(const struct cli *cli, const struct list *list, const struct koine_value *rows);
 
-/* The columns of the terminal; for a pipe, more than any list needs. */
+/* The terminal's columns; for a pipe, more than any list needs. */
 unsigned list_room(const struct cli *cli);
 
 /* ---- cells ---- */
@@ -49,11 +49,11 @@ void cell_time(const struct cell *c);
 void cell_age(const struct cell *c);
 /* Its first SHORT_ID bytes. */
 void cell_short_id(const struct cell *c);
-/* What fits into NAME_COLUMNS, and the same of the last part of a path. */
+/* What fits into NAME_COLUMNS, and the same for the last part of a path. */
 void cell_name(const struct cell *c);
 void cell_folder(const struct cell *c);
 
 /* ---- counts ---- */
 
-/* A line for each of these members, or (NULL) of all that there are: its name, and its number. */
+/* A line for each of these members, or (NULL) for all: its name and its number. */
 int list_print_counts(const struct koine_value *counts, const char *const *names);

@@ -11,7 +11,7 @@ static unsigned smallest(unsigned a, unsigned b, unsigned c)
 	return ab < c ? ab : c;
 }
 
-/* How many letters were left out, added or changed; two that changed places count as one. */
+/* How many letters were omitted, added or changed; two swapped letters count as one. */
 static unsigned distance(struct text a, struct text b)
 {
 	unsigned rows[3][LONGEST + 1];
@@ -55,7 +55,7 @@ void nearest_offer(struct nearest *n, struct text name)
 	if (name.len > LONGEST)
 		return;
 	d = distance(text_of(n->wanted), name);
-	/* With two mistakes the first letter must be right: version is not meant as session. */
+	/* With two mistakes the first letter must be right: version does not mean session. */
 	if (d >= n->within || (d > 1 && n->wanted[0] != name.data[0]))
 		return;
 	n->within = d;

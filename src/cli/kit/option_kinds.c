@@ -1,4 +1,4 @@
-/* What values options take. */
+/* The kinds of values that options take. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -64,7 +64,7 @@ const struct option options_of_all[] = {
 
 enum { N_TABLES = 3 };
 
-/* Those of the command at hand come first: what it calls -s is not what all do. */
+/* The command's own options come first: its -s is not the common one. */
 static void list_tables(const struct cli *cli, const struct option *tables[N_TABLES])
 {
 	static const struct option none[] = {{NULL}};
@@ -88,7 +88,7 @@ static const struct option *find_row(const struct option *rows, const char *arg,
 	return NULL;
 }
 
-/* *ret_into: the struct that it sets a member of. */
+/* *ret_into: the struct that the option sets a member of. */
 static const struct option *find_option(struct cli *cli, const char *arg, size_t len,
 					void **ret_into)
 {
@@ -125,7 +125,7 @@ static int unknown_option(const struct cli *cli, const char *arg, size_t len)
 
 /* ---- taking one ---- */
 
-/* "--name=value", "--name", or "-nvalue" when -n wants one. */
+/* "--name=value", "--name", or "-nvalue" when -n takes a value. */
 static const struct option *split_option(struct cli *cli, const char *arg, const char **ret_value,
 					 void **ret_into)
 {
@@ -140,7 +140,7 @@ static const struct option *split_option(struct cli *cli, const char *arg, const
 	return o && o->value ? o : NULL;
 }
 
-/* Handles argv[*at] and perhaps the one behind it, which is its value. */
+/* Handles argv[*at], and perhaps the following argument, which is its value. */
 static int take_option(struct cli *cli, int argc, char **argv, int *at)
 {
 	const char *arg = argv[*at];
@@ -182,7 +182,7 @@ static int begin_own(struct cli *cli)
 	return 0;
 }
 
-/* The words that name a command decide which options there are from here on. */
+/* The words that name a command decide which options exist from here on. */
 static int take_word(struct cli *cli, char *word)
 {
 	/* argv holds the words, too: writing never overtakes reading. */
@@ -198,7 +198,7 @@ static int take_word(struct cli *cli, char *word)
 
 /* ---- what follows from them ---- */
 
-/* koined tells its children a port where it has no Unix socket. */
+/* koined gives its children a port where it has no Unix socket. */
 static bool has_kind(const char *address)
 {
 	return strncmp(address, "unix:", 5) == 0 || strncmp(address, "tcp:", 4) == 0 ||
@@ -236,7 +236,7 @@ static bool wants_color(const char *when, bool terminal)
 	       !(term && strcmp(term, "dumb") == 0);
 }
 
-/* KOINE_SERVER_UID; an option wins over it. */
+/* KOINE_SERVER_UID; an option takes precedence. */
 static int read_server_uid(struct cli_options *o)
 {
 	const char *env = option_from_environment("KOINE_SERVER_UID");

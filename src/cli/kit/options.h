@@ -1,7 +1,7 @@
 /*
- * Options: a row each. What kind of value it takes is the function that sets it, and where the value
- * goes is a member of a struct: of struct cli_options for the options of all, else of the command's
- * own. Options may stand anywhere.
+ * Options, one row each. The function that sets an option determines its kind of value, and
+ * the value goes to a member of a struct: of struct cli_options for the common options,
+ * otherwise of the command's own. Options may appear anywhere.
  */
 #pragma once
 
@@ -12,12 +12,12 @@ struct option {
 	const char *short_name; /* or NULL */
 	const char *value;      /* what it wants, or NULL */
 	const char *help;
-	/* False: the value is not what it must be. */
+	/* False: the value is invalid. */
 	bool (*set)(const struct option *o, void *member, const char *value);
 	size_t at;           /* where the member is: offsetof */
-	const char *must;    /* what the value has to be, where `value` does not say; or NULL */
-	int64_t min;         /* of a number, or a span of time */
-	int64_t max;         /* the same, and how many a list takes; 0: any */
+	const char *must;    /* what the value must be, where `value` does not say so; or NULL */
+	int64_t min;         /* for a number or a duration */
+	int64_t max;         /* the same; for a list, how many it takes; 0: any */
 	const char *choices; /* "one|another"; NULL: those of `value` */
 };
 
@@ -33,7 +33,7 @@ bool option_decimal(const struct option *o, void *member, const char *value); /*
 bool option_span(const struct option *o, void *member, const char *value);    /* int64_t, ms */
 bool option_list(const struct option *o, void *member, const char *value);
 
-/* An option that may be given often; option_list takes no "". */
+/* An option that may be repeated; option_list does not accept "". */
 struct option_list {
 	const char *values[256];
 	unsigned n;
@@ -42,7 +42,7 @@ struct option_list {
 /* A whole number, and nothing else. */
 bool option_read_int(const char *text, int64_t *ret_n);
 
-/* NULL for what is not set, or empty. */
+/* NULL if it is not set, or empty. */
 const char *option_from_environment(const char *name);
 
 /* ---- all of them ---- */
@@ -50,5 +50,5 @@ const char *option_from_environment(const char *name);
 /* Those that every command has; the last has no name. */
 extern const struct option options_of_all[];
 
-/* Takes the options out of argv; what is left is in cli->args. 0 or an exit code. */
+/* Takes the options out of argv; the rest is in cli->args. 0 or an exit code. */
 int options_parse(struct cli *cli, int argc, char **argv);

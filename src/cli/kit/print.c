@@ -37,8 +37,8 @@ int out_of_memory(void)
 	return EX_SOFTWARE;
 }
 
-/* Controls of ASCII and DEL, and the second set that hides in UTF-8 as C2 80 … C2 9F:
- * terminals obey both. */
+/* ASCII controls and DEL, and the second set, which UTF-8 encodes as C2 80 … C2 9F: terminals
+ * obey both. */
 static bool is_control(const char *text, size_t left)
 {
 	unsigned char c = (unsigned char)text[0];
@@ -157,7 +157,7 @@ static void new_line(const struct printer *p)
 		fputs("  ", p->out);
 }
 
-/* JSON source is as the server wrote it, and may hold what is_control finds. */
+/* JSON source is as the server wrote it, and may contain what is_control finds. */
 static void write_source(const struct printer *p, const char *raw, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -194,7 +194,7 @@ static void write_key(const struct printer *p, struct text key)
 
 static void write_value(struct printer *p, const struct koine_value *v);
 
-/* It recurses as deep as the reader let the text become. */
+/* The recursion is as deep as the reader allowed the text to be. */
 static void write_children(struct printer *p, const struct koine_value *v, const char *brackets)
 {
 	const struct koine_value *child = koine_value_first(v);

@@ -1,4 +1,4 @@
-/* What people and programs get to see: text, and JSON in two forms. */
+/* Output for people and programs: text, and JSON in two forms. */
 #pragma once
 
 #include <stdio.h>
@@ -12,19 +12,18 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Complains, and returns the exit code. */
 int out_of_memory(void);
 
-/* Text from elsewhere: what could steer a terminal is shown as \xNN. */
+/* Text from elsewhere: anything that could steer a terminal is shown as \xNN. */
 void print_text(FILE *out, struct text t);
 
 enum { TIME_SHOWN = 32 };
 
-/* A time that the server told, in the user's time zone, to the minute or the second; "-" for
- * none. */
+/* A time from the server, in the user's time zone, to the minute or the second; "-" for none. */
 void format_time(const struct koine_value *v, char shown[TIME_SHOWN]);
 void format_second(const struct koine_value *v, char shown[TIME_SHOWN]);
 
 enum color { COLOR_NONE, COLOR_RED, COLOR_GREEN, COLOR_YELLOW, COLOR_BLUE, COLOR_GREY };
 
-/* What begins that colour on a terminal; "" for none. */
+/* The sequence that starts this colour on a terminal; "" for none. */
 const char *color_begin(enum color color);
 
 /* The colour that a table gives to a word; the last row has no word. */
@@ -35,7 +34,8 @@ struct word_color {
 
 enum color color_of_word(const struct word_color *rows, struct text word);
 
-/* On stdout, if the options want colours: any sequence, and the one that ends them all. */
+/* Printed on stdout if the options ask for colours: any sequence, and the one that ends them
+ * all. */
 void print_style(const struct cli *cli, const char *begin);
 void print_plain(const struct cli *cli);
 extern const char style_bold[];
@@ -44,7 +44,7 @@ extern const char style_faint[];
 /* On one line, without spaces. */
 void print_json_compact(FILE *out, const struct koine_value *v);
 
-/* The same of an object, without that member. */
+/* The same for an object, without that member. */
 void print_json_without(FILE *out, const struct koine_value *v, const char *without);
 
 /* Indented; in colour if asked for. */

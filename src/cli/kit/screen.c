@@ -29,7 +29,8 @@ static void enter(const struct screen *s)
 	raw.c_cc[VMIN] = 1;
 	raw.c_cc[VTIME] = 0;
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-	/* The other screen, without a cursor, no line broken, and what is pasted marked as such. */
+	/* The alternate screen, without a cursor, without line wrapping, and with pasted text
+	 * marked as such. */
 	fputs("\033[?1049h\033[?25l\033[?7l\033[?2004h\033[2J", stdout);
 	fflush(stdout);
 }
@@ -56,7 +57,7 @@ int screen_run(struct screen *s)
 		return EX_USAGE;
 	wants_leave = wants_stop = has_changed = 0;
 	signals_catch(&s->signals, numbers, sizeof(numbers) / sizeof(numbers[0]), on_signal);
-	/* A frame that is written in pieces would flicker. */
+	/* A frame written in pieces would flicker. */
 	setvbuf(stdout, frame, _IOFBF, sizeof(frame));
 	enter(s);
 	while (!s->leave)
@@ -87,7 +88,7 @@ void screen_size(unsigned *ret_columns, unsigned *ret_rows)
 	*ret_rows = size.ws_row > 0 ? size.ws_row : 24;
 }
 
-/* Ctrl-Z: the shell gets its own screen back until we go on. */
+/* Ctrl-Z: the shell gets its own screen back until we continue. */
 static void stop(const struct screen *s)
 {
 	leave(s);
@@ -139,7 +140,7 @@ void screen_wait(struct screen *s, const struct koine_client *c, int ms)
 
 /* ---- a row of it ---- */
 
-/* Clears the row first: after a full row the cursor would still stand on its last character. */
+/* Clear the row first: after a full row the cursor would still be on its last character. */
 void screen_begin_row(void)
 {
 	fputs("\033[0m\033[K", stdout);

@@ -59,7 +59,7 @@ void show_print(const struct show *s, const struct show_row *rows)
 	bool others = s->portrait != NULL;
 
 	for (const struct show_row *row = rows; row->label; row++) {
-		/* Long texts stand below all else. */
+		/* Long texts come after everything else. */
 		if (others && row->print == show_long) {
 			show_others(s, rows);
 			others = false;

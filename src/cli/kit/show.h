@@ -1,6 +1,7 @@
 /*
- * All of one thing: a line for each member that it has, by a description of them, and long texts
- * below. Members of its portrait that the description does not name are shown by their own names.
+ * One thing in full: a line for each member that it has, from a description of them, and long
+ * texts below. Members of its portrait that the description does not name are shown by their
+ * own names.
  */
 #pragma once
 
@@ -9,7 +10,7 @@
 
 struct show;
 
-/* A member, and how it is shown. A thing that does not have it gets no line. */
+/* A member, and how it is shown. If the thing does not have it, there is no line. */
 struct show_row {
 	const char *label; /* "": it is not shown */
 	const char *member;
@@ -21,19 +22,19 @@ struct show {
 	const struct koine_value *thing;
 	const struct portrait *portrait; /* or NULL */
 	int width;                       /* of the labels */
-	bool bold; /* on a terminal labels are bold; then two spaces follow them, not one */
+	bool bold; /* on a terminal labels are bold, and two spaces follow them, not one */
 };
 
 /* The last row has no label. */
 void show_print(const struct show *s, const struct show_row *rows);
 
-/* Begins a line; for rows that print themselves. */
+/* Starts a line; for rows that print themselves. */
 void show_label(const struct show *s, const char *label);
 
 /* ---- kinds ---- */
 
 void show_text(const struct show *s, const struct show_row *row);
-/* On one line; what is no text as JSON. */
+/* On one line; anything but text as JSON. */
 void show_value(const struct show *s, const struct show_row *row);
 void show_number(const struct show *s, const struct show_row *row); /* not 0 */
 void show_time(const struct show *s, const struct show_row *row);

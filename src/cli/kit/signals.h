@@ -1,4 +1,5 @@
-/* Signals that are heard only while we wait, so that none comes between a look and the wait. */
+/* Signals that are delivered only while we wait, so that none is lost between a check and the
+ * wait. */
 #pragma once
 
 #include <poll.h>
@@ -11,16 +12,16 @@ struct signals {
 	const int *numbers;
 	size_t n;
 	struct sigaction before[SIGNALS_MAX];
-	sigset_t mask; /* as it was, and as it is while we wait */
+	sigset_t mask; /* the original one, and the one while we wait */
 };
 
 /* The caller keeps `numbers`. */
 void signals_catch(struct signals *s, const int *numbers, size_t n, void (*handler)(int number));
 void signals_restore(const struct signals *s);
 
-/* As poll(2): waits for one of these, a signal, or (unless negative) so many milliseconds. */
+/* Like poll(2): waits for one of these, a signal, or (unless negative) so many milliseconds. */
 int signals_poll(const struct signals *s, struct pollfd *p, nfds_t n, int ms);
 
-/* Catches Ctrl-C alone, and counts it from 0. */
+/* Catches only Ctrl-C, and starts counting it from 0. */
 void signals_catch_interrupt(struct signals *s);
 int signals_interrupts(void);

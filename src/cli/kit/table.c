@@ -12,11 +12,11 @@ enum { COLUMNS_MAX = 16, TABLE_BYTES_MAX = 64 << 20, COLUMN_MIN = 4, LAST_COLUMN
 
 struct table {
 	const char *align; /* one letter for each column */
-	struct buf text;   /* the cells, each ended by NUL */
+	struct buf text;   /* the cells, each NUL-terminated */
 	size_t widths[COLUMNS_MAX];
 	size_t n_cells;
-	size_t fit; /* columns of the terminal; 0: any */
-	bool wraps; /* the last column, where it does not fit; otherwise it is cut */
+	size_t fit; /* columns of the terminal; 0: no limit */
+	bool wraps; /* wraps the last column where it does not fit; otherwise it is cut */
 };
 
 struct table *table_new(const char *align)
@@ -43,8 +43,8 @@ void table_freep(struct table **t)
 	table_free(*t);
 }
 
-/* A cell is one line, and must not steer the terminal. A byte before its text says its colour:
- * the text has no control characters by then. */
+/* A cell is one line, and must not steer the terminal. A byte before its text gives its colour:
+ * by then the text has no control characters. */
 void table_cell_color(struct table *t, struct text text, enum color color)
 {
 	size_t column = t->n_cells++ % strlen(t->align);
@@ -95,7 +95,7 @@ void table_wrap(struct table *t, size_t columns)
 	t->wraps = true;
 }
 
-/* What stands before the last column. */
+/* The width of everything before the last column. */
 static size_t columns_used(const struct table *t)
 {
 	size_t last = strlen(t->align) - 1;
@@ -106,7 +106,7 @@ static size_t columns_used(const struct table *t)
 	return used;
 }
 
-/* Narrows the widest column that may be narrowed, until the last column has a little room. */
+/* Narrows the widest column that may be narrowed, until the last column has some room. */
 static void narrow(struct table *t)
 {
 	while (t->fit > 0 && columns_used(t) + LAST_COLUMN_MIN > t->fit) {
@@ -122,7 +122,7 @@ static void narrow(struct table *t)
 	}
 }
 
-/* What the other columns leave to the last one; a little at least. */
+/* What the other columns leave for the last one; always a little. */
 static size_t room_for_last(const struct table *t)
 {
 	size_t used = columns_used(t);
@@ -151,7 +151,7 @@ static void print_cell(const struct table *t, FILE *out, const char *cell, size_
 		pad(out, t->widths[column] - width);
 }
 
-/* Takes the colour off the cell. */
+/* Takes the colour byte off the cell. */
 static enum color take_color(const char **cell)
 {
 	unsigned char first = (unsigned char)**cell;

@@ -1,4 +1,4 @@
-/* A table in text: cells are gathered first, so that columns can be as wide as they must. */
+/* A table in text: cells are collected first, so that columns can be as wide as necessary. */
 #pragma once
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 struct table;
 
-/* Columns whose letter in `align` is 'r' stand at the right, and 'n' marks those that may be
- * narrowed. Errors stick and show in table_print. The caller keeps `align`. */
+/* Columns whose letter in `align` is 'r' are right-aligned, and 'n' marks those that may be
+ * narrowed. Errors stick, and table_print returns them. The caller keeps `align`. */
 struct table *table_new(const char *align);
 void table_free(struct table *t);
 void table_freep(struct table **t);
@@ -17,15 +17,15 @@ void table_freep(struct table **t);
 /* Rows fill from left to right. */
 void table_cell(struct table *t, struct text text);
 void table_cell_str(struct table *t, const char *text);
-/* Coloured, if the table is printed so. */
+/* In colour, if the table is printed so. */
 void table_cell_color(struct table *t, struct text text, enum color color);
 /* A string's text, a number's digits, "-" for nothing, JSON for anything else. */
 void table_cell_value(struct table *t, const struct koine_value *v);
 
-/* Narrows the last column so that the table has so many columns in all, and where that is not
- * enough, the ones marked so. */
+/* Narrows the last column so that the table has at most so many columns in all, and if that is
+ * not enough, those marked 'n'. */
 void table_fit(struct table *t, size_t columns);
-/* The same, but what does not fit into the last column goes on below it. */
+/* The same, but what does not fit into the last column continues below it. */
 void table_wrap(struct table *t, size_t columns);
 
 /* In colour the first row is bold. 0, or EX_SOFTWARE when memory ran out. */

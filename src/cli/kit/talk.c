@@ -43,7 +43,7 @@ static int exit_code(int fault)
 	}
 }
 
-/* The first line of the file; a token on the command line would show in ps. */
+/* Reads the first line of the file; a token on the command line would show in ps. */
 static int read_token(const char *path, char token[TOKEN_MAX])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -192,7 +192,7 @@ bool talk_may_come_back(int result, const struct koine_answer *a)
 
 /* ---- what went wrong ---- */
 
-/* A user who names the method gets the code and the data of an error, too. */
+/* Users who name the method also get the code and the data of an error. */
 static bool is_exact;
 
 void talk_be_exact(void)
@@ -218,7 +218,7 @@ static size_t type_length(struct text t)
 	return 0;
 }
 
-/* The sentence alone. Before it may stand the kind of error, which only programs want. */
+/* Only the sentence. The kind of error may precede it, which only programs want. */
 static struct text sentence_of(struct text t)
 {
 	static const struct text kinds[] = {TEXT("Internal error: "), TEXT("Invalid params: "),
@@ -297,7 +297,7 @@ int talk_failed(const struct koine_client *c, const char *method, int result,
 	}
 	fputs("koine: ", stderr);
 	print_text(stderr, text_of(koine_client_error(c)));
-	/* A Unix socket may refuse us, too; there no token helps. */
+	/* A Unix socket may refuse us, too; a token does not help there. */
 	if (result == -EACCES && strstr(koine_client_error(c), ": HTTP 40"))
 		fputs(" (--token-file FILE sends a token)", stderr);
 	fputc('\n', stderr);

@@ -33,7 +33,7 @@ static const struct {
 	{"Task", "prompt"},
 };
 
-/* Members that say enough where there is no other. */
+/* Members that say enough if there is no other. */
 static const char *const plain[] = {"command", "file_path", "path",    "url",    "pattern",
 				    "query",   "msg",       "message", "prompt", "question"};
 
@@ -52,7 +52,7 @@ static const char *main_member(struct text tool, const struct koine_value *input
 	return NULL;
 }
 
-/* The one text of that name; NULL: there is none, or not only one. */
+/* The only text of that name; NULL: there is none, or more than one. */
 static const struct koine_value *find_only(const struct koine_value *input, const char *name)
 {
 	const struct koine_value *found = NULL;

@@ -1,4 +1,4 @@
-/* What a server's answer says: its members, by their names. */
+/* Members of a server's answer, by name. */
 #pragma once
 
 #include <koine/koine.h>
@@ -10,32 +10,32 @@
 
 /* Of a string or a number; {NULL, 0} for anything else. */
 struct text text_of_value(const struct koine_value *v);
-/* The same, but all else as JSON. */
+/* The same, but anything else as JSON. */
 struct text text_of_any(const struct koine_value *v);
 struct text text_of_key(const struct koine_value *v);
 bool value_is(const struct koine_value *v, const char *text);
-/* The JSON of it as a document of its own, which outlives the answer. NULL: out of memory. */
+/* Its JSON as a separate document, which outlives the answer. NULL: out of memory. */
 struct koine_doc *doc_of_value(const struct koine_value *v);
 
 struct text member_text(const struct koine_value *v, const char *key);
-/* Of a string alone. */
+/* Only of a string. */
 struct text member_string(const struct koine_value *v, const char *key);
 bool member_is(const struct koine_value *v, const char *key, const char *text);
 bool member_flag(const struct koine_value *v, const char *key);      /* false where there is none */
 int64_t member_number(const struct koine_value *v, const char *key); /* 0 where there is none */
-/* Milliseconds since 1970 of a time in words; 0: none. */
+/* Milliseconds since 1970 of a time given as text; 0: none. */
 int64_t member_time(const struct koine_value *v, const char *key);
 const struct koine_value *member_first(const struct koine_value *v, const char *key);
-/* Into a buffer, cut where that is too small; "" for none. */
+/* Copies it into a buffer, cut if that is too small; "" for none. */
 void member_copy(const struct koine_value *v, const char *key, char *out, size_t size);
 
 /* Its bytes; "" where it is empty. */
 struct text buf_text(const struct buf *b);
 
 bool text_begins(struct text t, struct text with);
-/* Without its first n bytes, which it has. */
+/* Without its first n bytes; it must have that many. */
 struct text text_skip(struct text t, size_t n);
-/* Without the ends of lines behind it. */
+/* Without trailing line ends. */
 struct text text_without_newlines(struct text t);
 /* What follows its last slash. */
 struct text text_base_name(struct text path);

@@ -18,8 +18,8 @@ static bool is_missing(const char *path)
 	return stat(path, &st) != 0 && errno == ENOENT;
 }
 
-/* ash's socket, if nobody said where koine is, and it is named, or is the only one there; else
- * NULL. */
+/* ash's socket, if nobody said where koine is, and it is named or is the only one that exists;
+ * otherwise NULL. */
 static const char *find_ash(const struct cli *cli)
 {
 	const char *ash = option_from_environment("ASH_RPC_SOCKET");
@@ -34,8 +34,8 @@ static const char *find_ash(const struct cli *cli)
 		       : NULL;
 }
 
-/* A daemon that is starting has its socket file already. So it is not worth waiting for a file
- * that is missing, or that we may not use. */
+/* A daemon that is starting already has its socket file. So there is no point in waiting for a
+ * file that is missing, or that we may not use. */
 static uint32_t default_retries(const struct cli *cli)
 {
 	bool is_unix = strncmp(cli->address, "unix:", 5) == 0;

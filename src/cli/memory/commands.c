@@ -11,7 +11,7 @@
 
 enum { TEXT_MAX = 8 << 20 };
 
-/* The arguments as one text, ended by NUL, so that nobody has to quote them. */
+/* The arguments as one NUL-terminated text, so that nobody has to quote them. */
 static int need_text(const struct cli *cli, struct buf *all)
 {
 	int r = cli->n_args > 0 ? args_text(cli, all) : args_refuse(cli);
@@ -58,7 +58,7 @@ static int cmd_search(struct cli *cli)
 
 /* ---- adding ---- */
 
-/* The scope in the words of ash's own client. Where the server does not tell it, it follows from
+/* The scope in the words of ash's own client. If the server does not report it, it follows from
  * what was sent; a token names a user. */
 static const char *scope_of(const struct cli *cli, const struct koine_value *memory)
 {
@@ -86,7 +86,7 @@ static int print_added(const struct cli *cli, const struct koine_value *memory)
 	return 0;
 }
 
-/* Like ash's client, it leaves out what is not given. */
+/* Like ash's client, it omits what is not given. */
 static void add_details(struct koine_json *j, const struct memory_options *o)
 {
 	if (o->expires_days != INT64_MIN)

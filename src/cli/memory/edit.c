@@ -63,7 +63,7 @@ static int read_file(const char *path, struct buf *out)
 	return EX_NOINPUT;
 }
 
-/* A plain name is run without a shell; anything else is for the shell to take apart. */
+/* A plain name is run without a shell; anything else is left to the shell to parse. */
 static void become_editor(const char *editor, const char *path)
 {
 	char command[4096];
@@ -120,7 +120,7 @@ static int update_memory(struct cli *cli, struct text id, struct text content)
 	return r;
 }
 
-/* Editors end the last line, also where the content did not. */
+/* Editors terminate the last line, even if the content did not. */
 static void drop_added_newline(struct buf *edited, struct text before)
 {
 	bool had = before.len > 0 && before.data[before.len - 1] == '\n';
@@ -145,7 +145,7 @@ static int send_edited(struct cli *cli, struct text id, struct text before, cons
 	return EX_OK;
 }
 
-/* A text that was typed is never thrown away: the file stays when it cannot be sent. */
+/* Text that was typed is never thrown away: the file stays if it cannot be sent. */
 static int edit(struct cli *cli, const struct koine_value *memory)
 {
 	struct text id = member_text(memory, "id");

@@ -1,4 +1,4 @@
-/* koine memory export: every memory in full, one in a line, page by page. */
+/* koine memory export: every memory in full, one per line, page by page. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -29,7 +29,7 @@ static int cannot_write(const char *path)
 	return EX_CANTCREAT;
 }
 
-/* What is no plain file (/dev/null, a pipe) must not be replaced by one. */
+/* Anything but a regular file (/dev/null, a pipe) must not be replaced by one. */
 static int target_open(struct target *t, const char *path)
 {
 	struct stat st;
@@ -38,7 +38,7 @@ static int target_open(struct target *t, const char *path)
 	*t = (struct target) {.out = stdout};
 	if (!path || strcmp(path, "-") == 0)
 		return 0;
-	/* A link is followed: the file behind it is the one that was meant. */
+	/* A link is followed: the user means the file behind it. */
 	if (!realpath(path, t->path))
 		snprintf(t->path, sizeof(t->path), "%s", path);
 	if (stat(t->path, &st) == 0 && !S_ISREG(st.st_mode)) {
@@ -56,7 +56,7 @@ static int target_open(struct target *t, const char *path)
 	return cannot_write(path);
 }
 
-/* Keeps the file if the export went well (`r` is 0), else removes it. */
+/* Keeps the file if the export succeeded (`r` is 0), otherwise removes it. */
 static int target_close(struct target *t, int r)
 {
 	bool good;
@@ -107,7 +107,7 @@ static int write_page(struct exporter *e, const struct koine_value *page)
 	return ferror(e->target->out) ? EX_IOERR : 0;
 }
 
-/* Memories may be long: when a page is too large, a smaller one is asked for next. */
+/* Memories may be long: when a page is too large, request a smaller one. */
 static int export_page(struct exporter *e)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;

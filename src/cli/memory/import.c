@@ -1,8 +1,8 @@
 /*
  * koine memory import: lines of JSON, sent in batches.
  *
- * A batch is taken in whole or not at all. When a line is bad, those before it are
- * sent, and nothing behind it, so that the user can go on from that line.
+ * A batch is stored completely or not at all. When a line is bad, those before it are sent,
+ * and nothing after it, so that the user can continue from that line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ struct importer {
 	struct lines in;
 	int64_t read;   /* bytes */
 	long long line; /* the number of the last one read */
-	/* The batch: its entries one behind the other, and where each ends. */
+	/* The batch: its entries in sequence, and where each ends. */
 	struct buf batch;
 	size_t ends[ENTRIES_MAX];
 	long long lines[ENTRIES_MAX];
@@ -46,7 +46,7 @@ static size_t begin_of(const struct importer *m, unsigned i)
 	return i == 0 ? 0 : m->ends[i - 1];
 }
 
-/* 0, or an exit code after words; *ret_line is {NULL, 0} when there was none left. */
+/* 0, or an exit code after saying why; *ret_line is {NULL, 0} when none was left. */
 static int read_line(struct importer *m, struct text *ret_line)
 {
 	int r = lines_next(&m->in, ret_line);
@@ -66,7 +66,7 @@ static int read_line(struct importer *m, struct text *ret_line)
 	return r == -ENOMEM ? EX_SOFTWARE : EX_NOINPUT;
 }
 
-/* Without the mark that some editors put in front of a file, and spaces around. */
+/* Without the mark that some editors put at the start of a file, and without surrounding spaces. */
 static struct text trimmed(const struct importer *m, struct text t)
 {
 	if (m->line == 1 && t.len >= 3 && memcmp(t.data, "\xef\xbb\xbf", 3) == 0) {
@@ -99,7 +99,7 @@ static int check_line(const struct importer *m, struct text t)
 	return EX_DATAERR;
 }
 
-/* "entry N" in the refusal says which one it was; -1 when it does not. */
+/* "entry N" in the refusal says which one it was; -1 if it does not. */
 static long find_culprit(const struct koine_answer *a, unsigned n)
 {
 	struct text message = talk_error(a);
@@ -137,7 +137,8 @@ static int send_batch(struct importer *m, unsigned n, struct koine_answer **ret_
 	return call_ask(m->cli, "memory.import", j, ret_answer);
 }
 
-/* Sends the first n of the batch. When one is bad, those before it are sent alone, and it ends. */
+/* Sends the first n of the batch. When one is bad, only those before it are sent, and the import
+ * ends. */
 static int send_first(struct importer *m, unsigned n)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;

@@ -9,9 +9,9 @@
 
 enum { WORDS_MAX = 64, LETTERS_MAX = 32 };
 
-/* In scripts that are written without spaces a word is two characters. */
+/* In scripts written without spaces a word is two characters. */
 struct word {
-	size_t from; /* where it stands in its text */
+	size_t from; /* where it is in its text */
 	size_t to;
 	unsigned n;
 	uint32_t letters[LETTERS_MAX];
@@ -22,7 +22,7 @@ struct word {
 static const char plain_latin[] =
 	"aaaaaaaceeeeiiiidnooooo*ouuuuytsaaaaaaaceeeeiiiidnooooo/ouuuuyty";
 
-/* Words that are not marked, so that a question does not mark everything. */
+/* Words that are never marked, so that a question does not mark everything. */
 static const char *const too_common[] = {
 	"a",    "about", "all",   "am",   "an",   "and",  "any",  "are", "as",   "at",
 	"be",   "been",  "by",    "can",  "did",  "do",   "does", "for", "from", "had",
@@ -54,7 +54,7 @@ static bool is_letter(uint32_t c)
 {
 	if (c < 0x80)
 		return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-	/* But for signs, general punctuation, and that of East Asia. */
+	/* Except signs, general punctuation, and that of East Asia. */
 	return c >= 0xc0 && c != 0xd7 && c != 0xf7 && !(c >= 0x2000 && c <= 0x2bff) &&
 	       !(c >= 0x3000 && c <= 0x3004) && !(c >= 0x3007 && c <= 0x3030) &&
 	       !(c >= 0xff00 && c <= 0xff0f) && !(c >= 0xff1a && c <= 0xff20);
@@ -99,7 +99,7 @@ static bool next_word(const char *text, size_t len, size_t *at, struct word *w)
 			w->letters[w->n] = fold(c);
 		w->n++;
 		w->to = i + used;
-		/* Each pair of characters is a word; the next begins at the second of them. */
+		/* Each pair of characters is a word; the next starts at the second of them. */
 		if (w->n == 1 || !w->spaceless)
 			*at = w->to;
 	}
@@ -122,7 +122,7 @@ static bool is_too_common(const struct word *w)
 
 static bool is_ending(const struct word *w, unsigned from)
 {
-	/* "running": the letter was doubled for the ending's sake. */
+	/* "running": the letter was doubled before the ending. */
 	if (from < w->n && w->letters[from] == w->letters[from - 1])
 		from++;
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {

@@ -1,8 +1,8 @@
 /*
  * koine memory: what its commands share.
  *
- * They speak to koine's own socket, or to ash's, where only the four of ash's methods exist; so the
- * command line can take the place of ash's client.
+ * They use koine's own socket, or ash's, where only ash's four methods exist. So the command
+ * line can replace ash's client.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ extern const struct option search_options[];
 extern const struct option add_options[];
 extern const struct option list_options[];
 
-/* What is not given is what the environment says. */
+/* Options that are not given come from the environment. */
 void memory_options_init(void *own);
 
 /* ---- call.c ---- */
@@ -39,26 +39,26 @@ void memory_options_init(void *own);
 /* Whose methods a command needs. */
 enum memory_needs { NEEDS_ASH, NEEDS_KOINE };
 
-/* Finds the server. 0, or an exit code after words of why not. */
+/* Finds the server. 0, or an exit code after saying why not. */
 int memory_find_server(struct cli *cli, enum memory_needs needs);
 
-/* Whose memories: "user_id" and "chat_id", null where nobody is named, and with them the token that
+/* Whose memories: "user_id" and "chat_id", null where nobody is named, along with the token that
  * ash gives its agents. They are in every call. */
 void memory_add_who(const struct cli *cli, struct koine_json *params);
 
-/* The params of a call about the memory of that id. */
+/* The params of a call about the memory with that id. */
 struct koine_json *memory_id_params(const struct cli *cli, struct text id);
 
 /* ---- print.c ---- */
 
-/* As many characters of text as `most`, on one line; fewer are padded to `pad`. Returns whether some
- * were left out. */
+/* At most `most` characters of text, on one line; fewer are padded to `pad`. Returns whether
+ * some were left out. */
 bool memory_print_cut(FILE *out, struct text text, unsigned most, unsigned pad);
 
 /* Prints "WHAT: ID", with the beginning of the id. */
 void memory_say(FILE *out, const char *what, struct text id);
 
-/* 0, or EX_PROTOCOL when it is no list of memories. */
+/* 0, or EX_PROTOCOL when it is not a list of memories. */
 int memory_print_hits(const struct cli *cli, const struct koine_value *hits);
 int memory_print_list(const struct cli *cli, const struct koine_value *rows);
 int memory_print_one(const struct cli *cli, const struct koine_value *memory);

@@ -15,7 +15,7 @@ void memory_options_init(void *own)
 	o->expires_days = INT64_MIN;
 }
 
-/* Any text, also "". */
+/* Any text, including "". */
 static bool add_subject(const struct option *o, void *member, const char *value)
 {
 	struct option_list *list = member;

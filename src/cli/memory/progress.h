@@ -1,5 +1,4 @@
-/* A bar on stderr that shows how far a file has been read; nothing when stderr is no
- * terminal. */
+/* A bar on stderr that shows how far a file has been read; nothing if stderr is not a terminal. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,12 +6,12 @@
 
 struct progress {
 	bool shown;
-	int64_t size;     /* of the whole; 0: not known */
-	uint64_t last_ms; /* when it was drawn */
+	int64_t size;     /* of the whole; 0: unknown */
+	uint64_t last_ms; /* when it was last drawn */
 };
 
 void progress_init(struct progress *p, int64_t size);
-/* Draws it, unless that was done a moment ago. */
+/* Draws it, unless it was drawn a moment ago. */
 void progress_set(struct progress *p, int64_t done, int64_t count);
-/* Takes it away. */
+/* Removes it. */
 void progress_done(struct progress *p);

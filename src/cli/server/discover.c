@@ -1,4 +1,4 @@
-/* koine discover: what a server says of its methods (rpc.discover, an OpenRPC document). */
+/* koine discover: what a server says about its methods (rpc.discover, an OpenRPC document). */
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -23,7 +23,7 @@ static bool is_required(const struct koine_value *param)
 	return member_flag(param, "required");
 }
 
-/* "content [tags] [limit]", behind `at` columns of `columns`. */
+/* "content [tags] [limit]", after `at` columns of `columns`. */
 static void print_params(const struct koine_value *params, size_t at, size_t columns)
 {
 	const struct koine_value *p = koine_value_first(params);
@@ -50,7 +50,7 @@ static void print_doc(const struct koine_value *doc, size_t columns)
 	print_wrapped(stdout, text_of_value(doc), NULL, columns - INDENT, INDENT, 0);
 }
 
-/* Two lines for each: some have more parameters than a table has room for. */
+/* Two lines for each: some have more parameters than fit into a table. */
 static int list_methods(const struct cli *cli, const struct koine_value *methods)
 {
 	size_t columns = cli->terminal ? terminal_columns() : SIZE_MAX;

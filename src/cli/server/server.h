@@ -1,4 +1,4 @@
-/* The commands for any server that have a file of their own. */
+/* The commands for any server that have their own file. */
 #pragma once
 
 #include "cli/kit/cli.h"

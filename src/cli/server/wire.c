@@ -9,15 +9,15 @@
 #include "cli/server/server.h"
 
 struct tap {
-	bool out;    /* which way the line at hand goes */
+	bool out;    /* the direction of the current line */
 	bool inside; /* it has begun and not ended */
 	bool color;
-	size_t matched; /* bytes of the line at hand that are those of `secret` */
+	size_t matched; /* bytes of the current line that match `secret` */
 	bool hides;     /* what follows them */
 };
 
-/* The line that holds a token begins so. People show this output to others, so the token is
- * hidden. */
+/* The line that contains a token starts with this. People show this output to others, so the
+ * token is hidden. */
 static const char secret[] = "Authorization: Bearer ";
 
 static void begin_line(struct tap *tap, bool out)
@@ -41,7 +41,7 @@ static void end_line(struct tap *tap)
 	tap->inside = false;
 }
 
-/* True for a byte of the token; stars stand for all of them. */
+/* True for a byte of the token; stars replace all of them. */
 static bool hide(struct tap *tap, char byte)
 {
 	size_t len = strlen(secret);
@@ -50,7 +50,7 @@ static bool hide(struct tap *tap, char byte)
 		tap->hides = false;
 	if (tap->hides)
 		return true;
-	/* A line that differed once does not match any more. */
+	/* A line that has differed once cannot match any more. */
 	if (tap->matched < len)
 		tap->matched = byte == secret[tap->matched] ? tap->matched + 1 : len + 1;
 	return false;
@@ -71,8 +71,8 @@ static void show_byte(struct tap *tap, char byte)
 	}
 }
 
-/* Bytes come in any pieces. A line is printed up to its end in the stream, or until the other
- * side begins. */
+/* Bytes arrive in arbitrary pieces. A line is printed up to its end in the stream, or until the
+ * other side begins. */
 static void show_bytes(void *arg, bool out, const char *data, size_t len)
 {
 	struct tap *tap = arg;
@@ -109,7 +109,7 @@ int cmd_wire(struct cli *cli)
 	fflush(stdout);
 	if (r != 0)
 		r = talk_failed(cli->client, method, r, a);
-	/* The tap is ours, and hears the end of the connection. */
+	/* The tap is a local variable, and is called until the connection ends. */
 	talk_hang_up(cli);
 	return r;
 }

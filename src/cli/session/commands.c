@@ -1,4 +1,4 @@
-/* koine session: its table, and the commands that are a call or two each. */
+/* koine session: its table, and the commands that need one or two calls each. */
 #include "cli/commands.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static int cmd_show(struct cli *cli)
 	return session_print_approvals(cli, id);
 }
 
-/* The exit code does not follow the session: its log was printed. */
+/* The exit code does not reflect the session: its log was printed. */
 static int cmd_log(struct cli *cli)
 {
 	const struct session_options *o = cli->own;

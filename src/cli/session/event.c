@@ -1,6 +1,6 @@
 /*
- * What was said in a session, for people: texts as they are, a call of a tool on one line and its
- * result on another, unless all of it is wanted.
+ * What was said in a session, for people: texts as they are, a tool call on one line and its
+ * result on another, unless everything is wanted.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ static struct text without_end(struct text t)
 
 /* ---- messages ---- */
 
-/* What the user said stands behind a mark, line by line. */
+/* What the user said is marked, line by line. */
 static void print_asked(const struct cli *cli, struct text t)
 {
 	do {
@@ -97,7 +97,7 @@ static void print_approval(const struct cli *cli, const struct koine_value *e)
 {
 	struct text status = member_text(e, "approval_status");
 
-	/* That it waits is said on a line of its own. */
+	/* A separate line says that it is waiting. */
 	if (status.len == 0 || text_is(status, "pending"))
 		return;
 	print_style(cli, color_begin(COLOR_YELLOW));

@@ -1,8 +1,8 @@
 /*
- * What is said in a session, as it comes.
+ * What is said in a session, as it arrives.
  *
- * An event of the log is only a sign that there is something new; what it is, is read from the
- * session itself, behind the last that was printed. So nothing is missed, and nothing comes twice,
+ * An event of the log only signals that there is something new. The content is read from the
+ * session itself, after the last event printed. So nothing is missed or printed twice,
  * whatever happens to the connection.
  */
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 enum {
 	PAGE = 500,
-	APPROVALS_MAX = 32, /* that are remembered as shown */
+	APPROVALS_MAX = 32, /* how many are remembered as shown */
 	RESOLVED_MAX = 8,
 };
 
@@ -112,14 +112,14 @@ int session_print_log(struct cli *cli, const struct koine_value *session)
 struct viewer {
 	struct follow follow;
 	const char *id;
-	int64_t last; /* event that was printed */
+	int64_t last; /* the last event printed */
 	bool said;    /* there is something new */
 	bool moved;   /* its status may have changed */
-	int status;   /* how we shall exit */
+	int status;   /* our exit status */
 	/* The newest of them, so that none is shown twice. */
 	char shown[APPROVALS_MAX][SESSION_ID_MAX];
 	unsigned n_shown;
-	/* Decisions that are told after what was said before them. */
+	/* Decisions to be printed after what was said before them. */
 	struct koine_doc *resolved[RESOLVED_MAX];
 	unsigned n_resolved;
 };
@@ -149,8 +149,8 @@ static void show_approvals(struct viewer *v, const struct koine_answer *a)
 	}
 }
 
-/* An approval that was decided before it was shown as waiting is told, too: after the call that
- * it is about, if that is still to be printed. */
+/* An approval that was decided before it was shown as waiting is printed, too: after the call
+ * that it is about, if that is still to come. */
 static void take_resolved(struct viewer *v, const struct koine_value *data, bool all_printed)
 {
 	char id[SESSION_ID_MAX];
@@ -237,8 +237,9 @@ static bool is_over(const struct koine_value *session)
 	       member_is(session, "status", "interrupted");
 }
 
-/* Asks for the status first: if the session has ended, all was said before. Then for approvals,
- * which are shown after what was said before they were asked. As koine_client_call. */
+/* Asks for the status first: if the session has ended, everything was said before. Then it asks
+ * for approvals, which are shown after what was said before them. Returns as koine_client_call
+ * does. */
 static int look(void *arg, struct koine_answer **ret_failed)
 {
 	CLEANUP(answer_freep) struct koine_answer *session = NULL;

@@ -1,4 +1,4 @@
-/* Sessions for people: a table, and all of one. */
+/* Sessions for people: a table, and one in full. */
 #include "base/noun/session.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/list.h"
@@ -20,8 +20,7 @@ enum color session_color(const struct koine_value *session)
 	return color_of_word(rows, member_text(session, "status"));
 }
 
-/* A summary is the beginning of the query; a terminal shows as much of the query as it has room
- * for. */
+/* A summary is the beginning of the query; a terminal shows as much of the query as fits. */
 struct text session_name(const struct cli *cli, const struct koine_value *session)
 {
 	struct text name = member_text(session, "title");
@@ -109,7 +108,7 @@ static void show_cost(const struct show *s, const struct show_row *row)
 	printf("$%.4f\n", usd);
 }
 
-/* Also one of no time at all. */
+/* Even one that took no time at all. */
 static void show_duration(const struct show *s, const struct show_row *row)
 {
 	char shown[SPAN_SHOWN];
@@ -142,7 +141,7 @@ int session_print_one(const struct cli *cli, const struct koine_value *session)
 		{"tokens in", "input_tokens"},
 		{"tokens out", "output_tokens"},
 		{"cost", "cost_usd", show_cost},
-		{"", "archived"}, /* stands behind the status */
+		{"", "archived"}, /* shown after the status */
 		{"", "summary"},
 		{"Query:", "query", show_long},
 		{"Error:", "error", show_long},

@@ -22,7 +22,7 @@ static int gather(const struct cli *cli, struct buf *all)
 	return EX_DATAERR;
 }
 
-/* One that is continued stays where it was. */
+/* A continued session stays where it was. */
 static int add_folder(const struct cli *cli, struct koine_json *j, bool is_new)
 {
 	const struct session_options *o = cli->own;
@@ -46,7 +46,7 @@ static void add_options(struct koine_json *j, const struct session_options *o)
 	params_add_list(j, "disallowed_tools", &o->deny);
 }
 
-/* With --follow stdout is for what is said. */
+/* With --follow stdout is for what the session says. */
 static void say_launched(const struct cli *cli, const struct koine_value *launched, const char *id)
 {
 	const struct session_options *o = cli->own;
@@ -62,7 +62,7 @@ static void say_launched(const struct cli *cli, const struct koine_value *launch
 	fflush(out);
 }
 
-/* parent NULL: a new one. */
+/* parent NULL: a new session. */
 static int launch(struct cli *cli, const char *parent, const struct buf *query)
 {
 	const struct session_options *o = cli->own;

@@ -35,12 +35,12 @@ extern const struct option session_tree_options[];
 /* ---- print.c ---- */
 
 enum color session_color(const struct koine_value *session);
-/* What people call it: its title, else its summary, else its query. */
+/* What people call it: its title, or else its summary, or else its query. */
 struct text session_name(const struct cli *cli, const struct koine_value *session);
 int session_print_list(const struct cli *cli, const struct koine_value *sessions);
 int session_print_one(const struct cli *cli, const struct koine_value *session);
-/* Prints them as JSON or with `print`; on a terminal it says when there are none. `of_all`:
- * archived ones were asked for, too. */
+/* Prints them as JSON or with `print`; on a terminal it says so when there are none. `of_all`:
+ * archived ones were requested, too. */
 int session_print_found(const struct cli *cli, const struct koine_value *sessions, bool of_all,
 			int (*print)(const struct cli *cli, const struct koine_value *sessions));
 
@@ -48,9 +48,9 @@ int session_print_found(const struct cli *cli, const struct koine_value *session
 
 void session_print_event(const struct cli *cli, const struct koine_value *event);
 
-/* An approval that waits, and how it is decided. */
+/* Prints an approval that waits, and how to decide it. */
 void session_print_pending(const struct cli *cli, const struct koine_value *approval);
-/* `data` of approval.resolved. */
+/* `data` is that of approval.resolved. */
 void session_print_resolved(const struct cli *cli, const struct koine_value *data);
 
 /* ---- follow.c ---- */
@@ -58,13 +58,13 @@ void session_print_resolved(const struct cli *cli, const struct koine_value *dat
 /* Prints what was said, and the approvals that the session waits for. */
 int session_print_log(struct cli *cli, const struct koine_value *session);
 
-/* Prints the approvals of this session that wait. */
+/* Prints the pending approvals of this session. */
 int session_print_approvals(struct cli *cli, const char *id);
 
 /*
- * Prints all that was said, and what is said until the session ends; *ret_status is how to exit: 0
- * completed, 1 failed, EXIT_INTERRUPTED. Ctrl-C leaves, and the session goes on: then this returns
- * EXIT_INTERRUPTED.
+ * Prints everything said so far, and what is said until the session ends. *ret_status is the
+ * exit status: 0 completed, 1 failed, EXIT_INTERRUPTED. Ctrl-C leaves while the session
+ * continues: then this returns EXIT_INTERRUPTED.
  */
 int session_follow(struct cli *cli, const char *id, int *ret_status);
 

@@ -1,4 +1,4 @@
-/* koine session tree: which session goes on from which. */
+/* koine session tree: which session continues which. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum { SESSIONS_MAX = 1000, PREFIX_MAX = 64 };
 
 struct node {
 	const struct koine_value *session;
-	int parent; /* -1: none that is known */
+	int parent; /* -1: none known */
 	bool printed;
 };
 
@@ -74,7 +74,7 @@ static int next_child(const struct tree *t, int parent, int before)
 	return i;
 }
 
-/* From some depth on they are not indented any further. */
+/* Beyond some depth they are not indented any further. */
 static void print_children(struct tree *t, int parent, const char *prefix)
 {
 	int at = next_child(t, parent, t->n);
@@ -103,8 +103,7 @@ static void print_root(struct tree *t, int at)
 	print_children(t, at, "");
 }
 
-/* The first of the sessions that it goes on from. A server could claim a circle; it is not
- * followed for ever. */
+/* The first session of its chain. A server could claim a cycle, so the walk is bounded. */
 static int root_of(const struct tree *t, int at)
 {
 	for (int i = 0; i < t->n && t->nodes[at].parent >= 0; i++)

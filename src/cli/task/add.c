@@ -22,7 +22,7 @@ static int gather(const struct cli *cli, struct buf *all)
 	return EX_DATAERR;
 }
 
-/* With a project and no folder it runs in the project's. */
+/* With a project and no folder it runs in the project's folder. */
 static int add_folder(struct koine_json *j, const struct cli *cli)
 {
 	const struct task_options *o = cli->own;
@@ -73,7 +73,7 @@ static int add_env(struct koine_json *j, const struct option_list *env)
 	return 0;
 }
 
-/* 0 is not given. */
+/* 0 means not given. */
 static void add_number(struct koine_json *j, const char *key, int64_t n)
 {
 	if (n != 0)

@@ -1,4 +1,4 @@
-/* Which project the commands about tasks mean, and the parameters of their calls. */
+/* Which project the task commands mean, and the parameters of their calls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli/kit/value.h"
 #include "cli/task/task.h"
 
-/* The program of a task has its project in the environment, wherever it has gone. */
+/* A task's program has its project in the environment, whatever its working folder is. */
 int task_find_project(struct cli *cli)
 {
 	struct task_options *o = cli->own;
@@ -33,7 +33,7 @@ struct koine_json *task_params(const struct cli *cli)
 	return j;
 }
 
-/* The daemon does not know the folder that we stand in: what to do about it. */
+/* The daemon does not know our working folder: says what to do about it. */
 void task_print_hint(const struct cli *cli, const struct koine_answer *error)
 {
 	const struct task_options *o = cli->own;

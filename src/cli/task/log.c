@@ -100,7 +100,7 @@ int task_follow(struct cli *cli, const char *typed, int64_t offset, int *ret_sta
 	koine_client_on_notification(cli->client, on_notification, &o);
 	r = call_send(cli, "task.follow", j, &a);
 	koine_client_on_notification(cli->client, NULL, NULL);
-	/* What is said next begins a line of its own. */
+	/* What is printed next must start on a new line. */
 	if (o.mid_line && cli->terminal)
 		fputs(cli->color ? "\033[0m\n" : "\n", stdout);
 	fflush(stdout);
@@ -155,12 +155,12 @@ static int print_all(struct cli *cli, const char *typed, int64_t *ret_next)
 	}
 }
 
-/* The last n lines; all of it when there are no more than these. */
+/* The last n lines; everything if there are no more than that. */
 static struct text tail_of(struct text text, int64_t n)
 {
 	size_t at = text.len;
 
-	/* The newline that ends the last line begins none. */
+	/* The newline that ends the last line does not start another. */
 	if (at > 0 && text.data[at - 1] == '\n')
 		at--;
 	for (; at > 0; at--) {
@@ -170,7 +170,7 @@ static struct text tail_of(struct text text, int64_t n)
 	return text_skip(text, at);
 }
 
-/* Asks for more and more of the end, until it has enough lines in it. */
+/* Requests more and more of the end, until it contains enough lines. */
 static int print_tail(struct cli *cli, const char *typed, int64_t n, int64_t *ret_next)
 {
 	for (int64_t size = TAIL;; size = size * 8 < TAIL_MAX ? size * 8 : TAIL_MAX) {
@@ -236,7 +236,7 @@ int cmd_task_follow(struct cli *cli)
 	return r == 0 ? status : r;
 }
 
-/* Waits for all of them; the exit status is that of the first that did not go well. */
+/* Waits for all of them; the exit status is that of the first that failed. */
 int cmd_task_wait(struct cli *cli)
 {
 	const struct task_options *o = cli->own;

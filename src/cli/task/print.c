@@ -1,4 +1,4 @@
-/* Tasks for people: a table that fits the terminal, all of one, and what one printed. */
+/* Tasks for people: a table that fits the terminal, one in full, and what one printed. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 #include "cli/task/task.h"
 
 enum {
-	NARROW = 48, /* columns; below it id, state and prompt are all there is room for */
+	NARROW = 48, /* columns; below it only id, state and prompt fit */
 	MIDDLING = 76,
 };
 
@@ -179,7 +179,7 @@ int task_print_one(const struct cli *cli, const struct koine_value *task)
 		{"exit status", "exit_status"},
 		{"signal", "signal"},
 		{"output bytes", "output_bytes"},
-		{"", "held"}, /* the state says it */
+		{"", "held"}, /* the state already says so */
 		{"", "max_attempts"},
 		{"", "retry_delay"},
 		{"", "metadata"},
@@ -196,7 +196,8 @@ int task_print_one(const struct cli *cli, const struct koine_value *task)
 
 /* ---- what one printed ---- */
 
-/* Bytes of the colour that begins here: ESC [ digits ; m. 0: it is none. */
+/* The length in bytes of the colour sequence that starts here: ESC [ digits ; m. 0: it is not
+ * one. */
 static size_t color_length(const char *text, size_t len)
 {
 	size_t n = 2;

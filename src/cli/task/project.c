@@ -1,4 +1,4 @@
-/* Which task and which project a user means. */
+/* Which task and which project the user means. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

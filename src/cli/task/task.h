@@ -1,8 +1,8 @@
 /*
  * koine task: what its commands share.
  *
- * A task belongs to a project: the one of --project, else the nearest folder above the current
- * one that has a .aiwg in it, else none.
+ * A task belongs to a project: that of --project, or else the nearest folder from the current
+ * one upward that has a .aiwg in it, or else none.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 enum { TASK_ID_MAX = 128 };
 
 struct task_options {
-	const char *project; /* NULL: the one we stand in; "": none */
+	const char *project; /* NULL: that of the working folder; "": none */
 	bool all_projects;
 	double priority; /* NAN: not given */
 	const char *group;
@@ -34,7 +34,7 @@ struct task_options {
 	const char *status; /* "any", or "success" */
 	const char *state;
 	int64_t limit;
-	/* Not an option: the path of the project, by task_find_project; "": none. */
+	/* Not an option: the project's path, set by task_find_project; "": none. */
 	char project_path[PATH_MAX];
 };
 
@@ -51,7 +51,7 @@ void task_options_init(void *own);
 
 /* ---- project.c: no server is needed for these ---- */
 
-/* "3" is "task-0003"; anything else stays as it is. False for what is no id. */
+/* "3" becomes "task-0003"; anything else stays as it is. False if it is not an id. */
 bool task_id(const char *typed, char id[TASK_ID_MAX]);
 
 /* The nearest folder from `folder` upward that has a .aiwg in it. False: there is none. */
@@ -62,14 +62,14 @@ bool task_project_above(const char *folder, char project[PATH_MAX]);
 /* Finds the project that all calls are about. 0 or an exit code. */
 int task_find_project(struct cli *cli);
 
-/* Begins params with the project. */
+/* Starts params with the project. */
 struct koine_json *task_params(const struct cli *cli);
 
-/* What to do about a project that the daemon does not serve. */
+/* Says what to do about a project that the daemon does not serve. */
 void task_print_hint(const struct cli *cli, const struct koine_answer *error);
 
-/* The params of a method about one task, by what was typed; `key` is what the method calls its id.
- * 0 or an exit code. */
+/* The params of a method about one task, from what was typed; `key` is what the method calls its
+ * id. 0 or an exit code. */
 int task_params_id(const struct cli *cli, const char *key, const char *typed,
 		   struct koine_json **ret_params);
 int task_send_id(struct cli *cli, const char *method, const char *key, const char *typed,
@@ -79,11 +79,11 @@ int task_send_id(struct cli *cli, const char *method, const char *key, const cha
 
 bool task_is_held(const struct koine_value *task);
 
-/* "running", or "held", which is queued and does not begin. */
+/* "running", or "held", which is queued and does not start. */
 struct text task_state(const struct koine_value *task);
 enum color task_color(const struct koine_value *task);
 
-/* How long it has run: "1m04s"; "-" before it does. */
+/* How long it has run: "1m04s"; "-" before it starts. */
 void task_span(const struct koine_value *task, char shown[SPAN_SHOWN]);
 
 int task_print_list(const struct cli *cli, const struct koine_value *tasks);
@@ -91,13 +91,13 @@ int task_print_groups(const struct cli *cli, const struct koine_value *groups);
 int task_print_counts(const struct cli *cli, const struct koine_value *counts);
 int task_print_one(const struct cli *cli, const struct koine_value *task);
 
-/* What a task has printed. On a terminal only colours may steer it. */
+/* Prints what a task has printed. On a terminal only its colours take effect. */
 void task_print_output(const struct cli *cli, struct text output);
 
 /* ---- log.c ---- */
 
-/* Prints what comes from `offset` on until the task ends. *ret_status is how to exit: 0, the
- * task's own exit status, EXIT_ERROR_ANSWER, or EXIT_INTERRUPTED for one that was cancelled. */
+/* Prints what comes from `offset` on until the task ends. *ret_status is the exit status: 0, the
+ * task's own exit status, EXIT_ERROR_ANSWER, or EXIT_INTERRUPTED if it was cancelled. */
 int task_follow(struct cli *cli, const char *typed, int64_t offset, int *ret_status);
 
 /* Waits for its end. */

@@ -1,4 +1,4 @@
-/* koine task watch: what runs, what waits and what has ended, drawn again and again. */
+/* koine task watch: what runs, what waits and what has ended, redrawn continually. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 enum { EVERY_MS = 500, TASKS_MAX = 200, ENDED_MAX = 50 };
 
-/* The three questions of a round. */
+/* The three requests of a round. */
 enum part { RUNNING, QUEUED, NEWEST, N_PARTS };
 
 struct watch;
@@ -27,9 +27,9 @@ struct watch {
 	struct cli *cli;
 	struct screen screen;
 	struct question parts[N_PARTS];
-	unsigned n_open; /* questions without an answer */
+	unsigned n_open; /* requests without an answer */
 	uint64_t next_ms;
-	/* of the frame that is drawn */
+	/* of the current frame */
 	unsigned columns;
 	unsigned rows_left;
 	struct screen_row row;
@@ -135,7 +135,7 @@ static void draw_counts(struct watch *w)
 		screen_end_row();
 }
 
-/* Why a queued task waits; "" when it only waits for others before it. */
+/* Why a queued task waits; "" when it only waits for others ahead of it. */
 static void say_wait(const struct koine_value *task, char *out, size_t size)
 {
 	int64_t until = member_time(task, "not_before") - clock_utc_ms();
@@ -206,7 +206,7 @@ static double priority_of(const struct koine_value *task)
 	return p;
 }
 
-/* In the order in which they will begin. */
+/* In the order in which they will start. */
 static int by_order(const void *a, const void *b)
 {
 	const struct koine_value *x = *(const struct koine_value *const *)a;
