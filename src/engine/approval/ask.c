@@ -38,7 +38,7 @@ struct approval_ask {
 	void *arg;
 };
 
-/* ---- what is asked ---- */
+/* ---- the request ---- */
 
 static int check_names(const struct approval_new *in, struct why *why)
 {

@@ -25,7 +25,7 @@ struct decide {
 	void *arg;
 };
 
-/* ---- what is wanted ---- */
+/* ---- the request ---- */
 
 static int check_grant(const struct approval_decision *d, struct why *why)
 {

@@ -33,7 +33,7 @@ void asker_see(const struct peer *peer, struct approval *row)
 	}
 }
 
-/* ---- may it? ---- */
+/* ---- may the client decide? ---- */
 
 struct look {
 	struct connection *db;
@@ -99,7 +99,7 @@ static int check_process(const struct look *l, pid_t pid, struct process_seen *r
 	return r;
 }
 
-/* ---- who it was ---- */
+/* ---- recording who decided ---- */
 
 static int record(struct arena *arena, const struct peer *peer, const struct process_seen *who,
 		  struct approval *ret)
@@ -138,7 +138,7 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 	if (!client->is)
 		return 0;
 	n = peer_pids(&client->peer, pids, HOLDERS_MAX);
-	/* So is a larger number than we look at. */
+	/* A larger number than we look at is a place to hide, too. */
 	if (!a->agents_decide && (n == 0 || n == HOLDERS_MAX))
 		return refuse_unknown(&l);
 	for (unsigned i = 0; r == 0 && !a->agents_decide && i < n; i++)

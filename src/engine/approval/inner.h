@@ -91,7 +91,7 @@ struct approval_waiter {
 	struct why why;
 };
 
-/* ---- pending.c: at hand ---- */
+/* ---- pending.c: approvals in memory ---- */
 
 struct pending *pending_find(struct approvals *a, struct text id);
 /* Makes it if it does not exist; NULL: no memory. */

@@ -33,7 +33,7 @@ struct pending *pending_find(struct approvals *a, struct text id)
 	return NULL;
 }
 
-/* ---- when it is due ---- */
+/* ---- expiry ---- */
 
 static void arm(struct approvals *a, uint64_t due_ms)
 {
@@ -90,7 +90,7 @@ static uint64_t steady_of(int64_t utc_ms)
 	return clock_steady_ms() + (uint64_t)(wait > 0 ? wait : 0);
 }
 
-/* ---- in and out ---- */
+/* ---- adding and removing ---- */
 
 static struct pending *pending_new(const struct approval *row)
 {
@@ -166,7 +166,7 @@ void pending_free_all(struct approvals *a)
 	}
 }
 
-/* ---- what the store has ---- */
+/* ---- loading from the store ---- */
 
 /* A session that ended after it asked was ended with its program, when the daemon crashed or
  * stopped. If its session had already ended before it asked, the asker runs elsewhere, and asks

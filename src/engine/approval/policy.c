@@ -17,7 +17,7 @@
 #include "engine/approval/inner.h"
 #include "base/pattern/pattern.h"
 
-/* ---- matching: how much of an input a pattern fits ---- */
+/* ---- matching: how much of an input matches a pattern ---- */
 
 enum part { PART_NONE, PART_SOME, PART_ALL };
 

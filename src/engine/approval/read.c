@@ -73,7 +73,7 @@ int approval_list(struct approvals *approvals, int lane, struct arena *a,
 	return 0;
 }
 
-/* ---- the beginning of an id ---- */
+/* ---- prefixes of ids ---- */
 
 /* The ids that start with what was typed. */
 struct candidates {
@@ -161,7 +161,7 @@ int approval_get(struct approvals *approvals, int lane, struct arena *a, struct 
 	return r == 0 ? unpack(a, ret_approval) : r;
 }
 
-/* ---- forgetting ---- */
+/* ---- deleting ---- */
 
 bool approval_sweeps(struct approvals *a)
 {

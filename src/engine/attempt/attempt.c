@@ -35,7 +35,7 @@ struct text attempt_said(const struct attempt *a)
 	return tail_of(&a->err, a->err_max);
 }
 
-/* ---- its life ---- */
+/* ---- start and end ---- */
 
 void attempt_init(struct attempt *a, const struct attempt_ops *ops, void *arg, size_t err_max)
 {

@@ -315,7 +315,7 @@ static int call_webhook(struct firing *f, struct why *why)
 	return r == 0 ? post(f) : r;
 }
 
-/* ---- which ---- */
+/* ---- the table of actions ---- */
 
 static const struct {
 	const char *name; /* of its operand */

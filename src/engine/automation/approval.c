@@ -81,7 +81,7 @@ static int make_input(struct firing *f, const struct value **ret_input)
 	return r.err;
 }
 
-/* ---- who waits ---- */
+/* ---- waiting firings ---- */
 
 static bool has_room(const struct automation *a, const struct firing *f)
 {
@@ -224,7 +224,7 @@ bool rule_asked_for(const struct live_rule *r, struct text tool)
 	       memcmp(tool.data + n, r->def.id.data, r->def.id.len) == 0;
 }
 
-/* ---- what a daemon before us has asked ---- */
+/* ---- requests of an earlier daemon ---- */
 
 static bool is_own(const struct approval *row)
 {

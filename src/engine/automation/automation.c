@@ -238,7 +238,7 @@ void automation_run(struct automation *a, struct text project, struct text rule,
 		rule_run(r, fn, arg);
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and stop ---- */
 
 int automation_new(const struct automation_opts *opts, struct automation **ret_automation)
 {

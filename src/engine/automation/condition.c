@@ -266,7 +266,7 @@ bool conditions_hold(const struct live_rule *r, const struct value *event)
 	return true;
 }
 
-/* ---- what expressions may take ---- */
+/* ---- the limit for expressions ---- */
 
 void matching_begin(struct automation *a)
 {

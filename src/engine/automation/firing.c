@@ -67,7 +67,7 @@ static int set_event(struct firing *f, struct text type, struct text source,
 	return r;
 }
 
-/* ---- a claim that cannot be kept ---- */
+/* ---- a claim that cannot be stored ---- */
 
 static int give_back_run(struct work *w, int lane)
 {

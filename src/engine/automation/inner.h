@@ -152,7 +152,7 @@ struct rule_switch *switch_find(const struct automation *a, struct text project)
 /* The switch of a project; if it is new, it is on. NULL: no memory. */
 struct rule_switch *switch_get(struct automation *a, struct text project);
 
-/* ---- arming.c: what the store knows of rules that are new here ---- */
+/* ---- arming.c: the stored state of new rules ---- */
 
 int arm_new_rules(struct automation *a, struct text origin);
 void armings_drop(struct automation *a);

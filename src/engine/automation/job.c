@@ -189,7 +189,7 @@ static int set_rules(struct jobs *jobs)
 	return automation_set_rules(jobs->opts.automation, ORIGIN, rules, n, NULL, NULL);
 }
 
-/* ---- shown ---- */
+/* ---- showing ---- */
 
 static void show(struct jobs *jobs, const struct live_job *j, struct job_info *ret)
 {
@@ -474,7 +474,7 @@ void job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg)
 		submit(jobs, j->id, NULL, fn, arg);
 }
 
-/* ---- now ---- */
+/* ---- running one now ---- */
 
 struct job_now {
 	struct jobs *jobs;
@@ -514,7 +514,7 @@ void job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg)
 	automation_run(jobs->opts.automation, (struct text) {NULL, 0}, text_of(n->id), on_run, n);
 }
 
-/* ---- all of them ---- */
+/* ---- start and end ---- */
 
 static int load(struct jobs *jobs)
 {

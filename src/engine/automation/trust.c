@@ -40,7 +40,7 @@ const char *trust_state_name(enum trust_state state)
 	return names[state];
 }
 
-/* ---- what is kept ---- */
+/* ---- stored trust ---- */
 
 static struct kept *find_kept(const struct trust *t, struct text folder)
 {
@@ -120,7 +120,7 @@ void trust_free(struct trust *t)
 	free(t);
 }
 
-/* ---- what is offered ---- */
+/* ---- offers ---- */
 
 static struct trust_offer *find_offer(const struct trust *t, struct text folder)
 {
@@ -192,7 +192,7 @@ enum trust_state trust_of(const struct trust *t, const struct trust_offer *o, in
 	return text_is(o->digest, k->digest) ? TRUST_GIVEN : TRUST_CHANGED;
 }
 
-/* ---- giving it ---- */
+/* ---- giving trust ---- */
 
 int trust_check(const struct trust_offer *o, struct text digest, struct why *why)
 {

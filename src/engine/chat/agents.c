@@ -149,7 +149,7 @@ void rosters_free(struct chat *chat)
 	}
 }
 
-/* ---- are they well: all are asked at once ---- */
+/* ---- health: all are asked at once ---- */
 
 enum { PROBE_TEXT_MAX = 200 };
 

@@ -8,7 +8,7 @@
 
 #include "engine/chat/inner.h"
 
-/* ---- may it be asked ---- */
+/* ---- checking ---- */
 
 int chat_check_room(struct chat *chat, struct text id, struct why *why)
 {
@@ -112,7 +112,7 @@ static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text 
 	return 0;
 }
 
-/* ---- a copy ---- */
+/* ---- copying ---- */
 
 static int copy_tools(struct arena *a, struct chat_ask *ask)
 {
@@ -242,7 +242,7 @@ static int new_turn(struct chat *chat, const struct chat_ask *ask, struct text i
 	return 0;
 }
 
-/* ---- from outside ---- */
+/* ---- the interface ---- */
 
 int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_sink *sink,
 	      struct chat_turn **ret_turn, struct why *why)

@@ -421,7 +421,7 @@ static int resolve_tools(struct resolver *r)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 struct agent_bounds bounds_for_agent(struct text cwd, struct text write_paths, struct text tools)
 {

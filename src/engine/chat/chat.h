@@ -283,7 +283,7 @@ int chat_list(struct chat *chat, int lane, struct arena *a, struct conversation_
 int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conversation,
 		  bool must_exist, struct message_page *page, struct why *why);
 
-/* ---- those that were ended ---- */
+/* ---- ended conversations ---- */
 
 /* What was said in them stays until it is purged. They are identified by their seq, since
  * another conversation may have their id by now. The last ended comes first; only those of one

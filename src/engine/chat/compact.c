@@ -69,7 +69,7 @@ static int64_t total_tokens(const struct live_conversation *c)
 	return counts.total;
 }
 
-/* ---- kept ---- */
+/* ---- storing ---- */
 
 static int keep_run(struct work *w, int lane)
 {
@@ -139,7 +139,7 @@ static void on_end(struct errand *e)
 		keep(compaction_of(e), (struct text) {.data = e->text.data, .len = e->text.len});
 }
 
-/* ---- read ---- */
+/* ---- reading ---- */
 
 /* For an agent that writes nothing of its own: the user's own words, the newest that fit into a
  * quarter of the budget. */
@@ -237,7 +237,7 @@ static void read_finished(struct work *w, int result)
 		ask_agent(k);
 }
 
-/* ---- begins ---- */
+/* ---- starting ---- */
 
 static int start_reading(struct compaction *k)
 {

@@ -18,7 +18,7 @@ struct agent *conversation_agent(const struct live_conversation *c)
 	return chat_find_agent(c->chat, text_of(c->agent_name));
 }
 
-/* ---- conversations at hand ---- */
+/* ---- loaded conversations ---- */
 
 static struct list *bucket(struct chat *chat, struct text id)
 {
@@ -303,7 +303,7 @@ void conversation_wait(struct live_conversation *c, struct chat_wait *w)
 		load(c);
 }
 
-/* ---- one after another ---- */
+/* ---- the queue of errands ---- */
 
 void conversation_hold(struct live_conversation *c)
 {

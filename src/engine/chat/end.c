@@ -206,7 +206,7 @@ void turn_end_with_fault(struct chat_turn *t, int r)
 	turn_end(t);
 }
 
-/* ---- now and then ---- */
+/* ---- storing text from time to time ---- */
 
 static int flush_run(struct work *w, int lane)
 {

@@ -106,7 +106,7 @@ int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
 	return r;
 }
 
-/* ---- listed ---- */
+/* ---- listing ---- */
 
 static unsigned page_limit(int64_t limit)
 {
@@ -188,7 +188,7 @@ int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id
 	return r;
 }
 
-/* ---- read ---- */
+/* ---- reading ---- */
 
 static int read_page(struct connection *db, struct arena *a, int64_t seq, struct message_page *page)
 {
@@ -243,7 +243,7 @@ int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t nu
 	return read_page(db, a, row.seq, page);
 }
 
-/* ---- deleted for good ---- */
+/* ---- deleting for good ---- */
 
 int chat_purge(struct chat *chat, struct arena *a, struct chat_purge *p, struct why *why)
 {

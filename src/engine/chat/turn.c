@@ -2,10 +2,10 @@
  * The life of a turn:
  *
  *	waits     for the conversation to be loaded, and for the errands before it
- *	begins    writer: the question is in the store
- *	prepares  reader: what the agent is to see
- *	runs      the agent; now and then what came goes to the store
- *	ends      writer: the rest, the counts, how it ended; then the answer
+ *	begins    writer: stores the question
+ *	prepares  reader: reads what the agent is sent
+ *	runs      the agent; its text is stored from time to time
+ *	ends      writer: stores the rest, the counts and the outcome; then answers
  *
  * The last two are in end.c.
  */
@@ -32,7 +32,7 @@ static void free_errand(struct errand *e)
 	turn_free(turn_of(e));
 }
 
-/* ---- told ---- */
+/* ---- reporting ---- */
 
 static void finish(struct errand *e, int result, const struct why *why)
 {
@@ -87,7 +87,7 @@ void turn_tell_all(void *arg)
 		tell_text(list_entry(first, struct chat_turn, telling));
 }
 
-/* ---- runs ---- */
+/* ---- running ---- */
 
 static void on_text(struct errand *e, size_t from)
 {
@@ -108,7 +108,7 @@ static void on_end(struct errand *e)
 	turn_end(t);
 }
 
-/* ---- prepares ---- */
+/* ---- preparing ---- */
 
 static int prepare_run(struct work *w, int lane)
 {
@@ -127,7 +127,7 @@ static void prepare_finished(struct work *w, int result)
 		errand_start_agent(&t->errand);
 }
 
-/* ---- begins ---- */
+/* ---- starting ---- */
 
 static int find_conversation(struct chat_turn *t, struct connection *db)
 {

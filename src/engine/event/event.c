@@ -215,7 +215,7 @@ struct work *events_trailer(struct events *e)
 	return &b->work;
 }
 
-/* ---- keeping ---- */
+/* ---- retention ---- */
 
 void events_set_keep(struct events *e, int64_t keep_ms, int64_t keep)
 {
@@ -251,7 +251,7 @@ int64_t event_last(const struct events *e)
 	return e ? atomic_load(&e->committed) : 0;
 }
 
-/* ---- its life ---- */
+/* ---- start and end ---- */
 
 static int set_up(struct events *e, const struct events_opts *opts)
 {

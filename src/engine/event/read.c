@@ -15,7 +15,7 @@ enum {
 	SCAN_BYTES = 4 << 20,  /* of rows held at once */
 };
 
-/* ---- what passes ---- */
+/* ---- the filter ---- */
 
 static bool type_passes(struct text type, const struct event_filter *f)
 {

@@ -61,7 +61,7 @@ static void subscriber_free(struct event_subscriber *s)
 	free(s);
 }
 
-/* ---- where it is ---- */
+/* ---- its state ---- */
 
 static bool is_told_kept(const struct event_subscriber *s)
 {
@@ -133,7 +133,7 @@ static void flush(struct event_subscriber *s)
 	s->dirty = false;
 }
 
-/* ---- what a stalled one keeps ---- */
+/* ---- what a stalled subscriber keeps ---- */
 
 static int64_t take_kept(struct event_subscriber *s)
 {
@@ -163,7 +163,7 @@ static void keep_or_lose(struct event_subscriber *s, const struct event *e)
 		(void)s->sink.on_gone(s->sink.arg, 1);
 }
 
-/* ---- giving ---- */
+/* ---- sending ---- */
 
 static int hand(struct event_subscriber *s, const struct event *e)
 {
@@ -296,7 +296,7 @@ static void use_page(struct event_subscriber *s, int result)
 		wait_for_service(s);
 }
 
-/* ---- serving those who are behind ---- */
+/* ---- serving subscribers that are behind ---- */
 
 /* Frees the subscribers that left while others were being served. */
 static void bury(struct events *e)
@@ -421,7 +421,7 @@ static void serve_all(struct events *e)
 	bury(e);
 }
 
-/* ---- those who did not take what there was ---- */
+/* ---- subscribers that did not take the last offer ---- */
 
 void event_retry(void *events)
 {
@@ -512,7 +512,7 @@ void events_tell(struct events *e, struct event_batch *b)
 	serve_all(e);
 }
 
-/* ---- from outside ---- */
+/* ---- the interface ---- */
 
 static int copy_filter(struct event_subscriber *s, const struct event_filter *from)
 {

@@ -152,7 +152,7 @@ static struct batch *batch_back(struct work *w, int result)
 	return b;
 }
 
-/* ---- third: into the store ---- */
+/* ---- third: storing the vectors ---- */
 
 /* Store nothing for a memory that is gone, or whose text has changed. */
 static int put_one(struct batch *b, unsigned i, struct connection *c)
@@ -250,7 +250,7 @@ static void read_finished(struct work *w, int result)
 		failed(b, r > 0 ? b->why.text : strerror(-r), 0);
 }
 
-/* ---- first: the model is asked ---- */
+/* ---- first: asking the model ---- */
 
 static void on_answer(void *arg, const struct embeddings_answer *a)
 {
@@ -286,7 +286,7 @@ static int ask_model(struct batch *b)
 	return embeddings_ask(b->embedding->model, texts, b->n, BATCH_MS, on_answer, b, &b->ask);
 }
 
-/* ---- before that: which memories ---- */
+/* ---- before that: finding memories ---- */
 
 static int find_run(struct work *w, int lane)
 {

@@ -153,7 +153,7 @@ bool embedding_fails(const struct embedding *e)
 	return atomic_load(&e->fails);
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 int embedding_check(const char *url, struct why *why)
 {

@@ -79,6 +79,7 @@ unsigned embedding_dim(const struct embedding *e);
 /* Whether the last request to the model failed. Any thread may call it. */
 bool embedding_fails(const struct embedding *e);
 
-/* Runs on the writer's thread: a memory has no vector (any more); then, that this is committed. */
+/* Both run on the writer's thread: the first notes that a memory has no vector (any more), the
+ * second that this is committed. */
 void embedding_note(struct embedding *e, int64_t seq);
 void embedding_committed(struct embedding *e);

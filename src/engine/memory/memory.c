@@ -27,7 +27,7 @@ enum {
 
 static const int64_t day_ms = 24 * 3600 * 1000LL;
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static void memories_freep(struct memories **m)
 {
@@ -134,7 +134,7 @@ void memories_committed(struct memories *m)
 	embedding_committed(m->embedding);
 }
 
-/* ---- what may be kept ---- */
+/* ---- what may be stored ---- */
 
 static const char *const categories[] = {"preference", "decision", "fact", "entity", "other"};
 
@@ -185,7 +185,7 @@ unsigned memory_limit(int64_t given, unsigned fallback)
 	return given > MEMORY_LIMIT_MAX ? MEMORY_LIMIT_MAX : (unsigned)given;
 }
 
-/* ---- the indexes follow ---- */
+/* ---- updating the indexes ---- */
 
 static int index_put(struct memories *m, const struct memory *memory)
 {
@@ -488,7 +488,7 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 	return r;
 }
 
-/* ---- all of them ---- */
+/* ---- all memories ---- */
 
 static int count_vectors(struct memories *m, int lane, const struct store_scope *scope,
 			 struct memory_counts *counts)
@@ -545,7 +545,7 @@ int memory_export(struct memories *m, int lane, struct arena *a, const struct me
 	return 0;
 }
 
-/* ---- what has expired ---- */
+/* ---- expired memories ---- */
 
 struct sweep {
 	struct memories *memories;

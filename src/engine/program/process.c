@@ -196,7 +196,7 @@ static void on_program_exit(void *arg, int status, int signal)
 	timer_start(p->grace, console_drain(p->console) ? 0 : GRACE_MS);
 }
 
-/* ---- what it prints ---- */
+/* ---- output ---- */
 
 /* When it is full, half of it is dropped, so that not every byte moves all others. */
 static void on_output(void *arg, const char *data, size_t len)
@@ -413,7 +413,7 @@ int process_feed(struct process *p, struct text data, bool eof, struct why *why)
 	return r;
 }
 
-/* ---- for all to see ---- */
+/* ---- reading ---- */
 
 int process_list(struct processes *all, struct process_info out[PROCESS_KEPT_MAX], unsigned *ret_n,
 		 struct why *why)
@@ -475,7 +475,7 @@ void process_wait_leave(struct process_wait *w)
 	free(w);
 }
 
-/* ---- all of them ---- */
+/* ---- all processes ---- */
 
 static bool is_own(const struct approval *row)
 {

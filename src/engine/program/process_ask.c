@@ -45,7 +45,7 @@ static void tell(struct process_ask *a, int result, const struct process_info *i
 		fn(arg, result, info, why);
 }
 
-/* ---- what is done once it was approved ---- */
+/* ---- acting on an approval ---- */
 
 static int act(struct process_ask *a, struct process **ret_process, struct why *why)
 {
@@ -187,7 +187,7 @@ static int ask_or_free(struct process_ask *a, int r, const struct process *p,
 	return r;
 }
 
-/* ---- to start one ---- */
+/* ---- asking to start a process ---- */
 
 static int check_text(struct text t, const char *field, size_t max, struct why *why)
 {
@@ -258,7 +258,7 @@ int process_start(struct processes *all, const struct process_new *in, process_f
 	return r != 0 ? r : ask_or_free(a, copy_start(a, in), NULL, ret_ask, why);
 }
 
-/* ---- to write to one ---- */
+/* ---- asking to write to a process ---- */
 
 int process_write(struct processes *all, struct text id, struct text data, bool eof,
 		  const struct peer *peer, process_fn fn, void *arg, struct process_ask **ret_ask,
@@ -285,7 +285,7 @@ int process_write(struct processes *all, struct text id, struct text data, bool 
 	return ask_or_free(a, r, p, ret_ask, why);
 }
 
-/* ---- nobody waits any more ---- */
+/* ---- abandoning a request ---- */
 
 void process_ask_leave(struct process_ask *a)
 {

@@ -172,7 +172,7 @@ static int begin(struct tool_run *r, struct why *why)
 	return r->question ? 0 : start_work(r, false);
 }
 
-/* ---- whoever approves ---- */
+/* ---- approval ---- */
 
 static void on_consent(void *arg, int result, const struct why *why)
 {
@@ -208,7 +208,7 @@ static int ask_first(struct tool_run *r, struct why *why)
 	return consent_ask(&r->consent, &in, why);
 }
 
-/* ---- one use ---- */
+/* ---- one run ---- */
 
 static int copy_ask(struct tool_run *r, const struct tool_ask *ask)
 {
@@ -327,7 +327,7 @@ void tool_leave(struct tool_run *r)
 		run_end(r);
 }
 
-/* ---- all of them ---- */
+/* ---- all tools ---- */
 
 static int open_folder(struct tools *t, const char *folder, struct why *why)
 {

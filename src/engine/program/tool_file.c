@@ -17,7 +17,7 @@
 #include "engine/program/tool_inner.h"
 #include "engine/program/tool_path.h"
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
 static int open_file(const struct tool_path *p, int flags, mode_t mode, struct stat *ret_st,
 		     int *ret_fd, struct why *why)

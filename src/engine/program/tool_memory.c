@@ -89,7 +89,7 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 	return e != 0 ? failed("search failed", e, why) : 0;
 }
 
-/* ---- one ---- */
+/* ---- get ---- */
 
 int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
 {
@@ -108,7 +108,7 @@ int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struc
 	return say(r, &answer, ret, why);
 }
 
-/* ---- a new one ---- */
+/* ---- store ---- */
 
 int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
 {

@@ -1,6 +1,6 @@
 /*
  * Continuing a session: a new one that starts where another ended, with the parent's
- * configuration where nothing else is said. A parent that is running is interrupted first and
+ * configuration unless something else is said. A parent that is running is interrupted first and
  * waited for.
  */
 #include <errno.h>

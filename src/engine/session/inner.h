@@ -113,7 +113,7 @@ void session_kill(struct live_session *l);
 void session_run_init(struct live_session *l);
 void session_run_free(struct live_session *l);
 
-/* ---- say.c: what was said becomes events ---- */
+/* ---- say.c: turns what was said into events ---- */
 
 int session_said(void *live, const struct said *said);
 /* Adds the query, unless it has already been added. */
@@ -138,7 +138,7 @@ int session_when_kept(struct live_session *l, struct change_waiter *w);
 
 int session_write_init(struct sessions *s);
 
-/* ---- event.c: what the log tells; on the writer's thread ---- */
+/* ---- event.c: logged events; on the writer's thread ---- */
 
 int session_tell_status(struct events *events, const struct session *row, enum session_status old);
 int session_tell_changed(struct events *events, struct text id, const struct text *title,

@@ -20,7 +20,7 @@
 
 enum { SUMMARY_MAX = 50, SUMMARY_KEPT = 47 }; /* characters */
 
-/* ---- what may not be ---- */
+/* ---- checking ---- */
 
 static int check_text(struct text t, const char *field, size_t max, struct why *why)
 {
@@ -142,7 +142,7 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 	return 0;
 }
 
-/* ---- a new one ---- */
+/* ---- a new session ---- */
 
 /* Replaces each run of white space by one blank, and trims both ends. */
 static size_t collapse(struct text from, char *out)
@@ -299,7 +299,7 @@ static int make(struct sessions *s, const struct session_new *in, struct text pa
 	return r;
 }
 
-/* ---- into the store ---- */
+/* ---- storing it ---- */
 
 static int adding_run(struct work *w, int lane)
 {

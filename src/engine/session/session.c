@@ -26,7 +26,7 @@ enum {
 static const int64_t keep_bytes = 256LL << 20;
 static const char restarted[] = "daemon restarted while session was active";
 
-/* ---- at hand ---- */
+/* ---- sessions in memory ---- */
 
 struct live_session *session_live(struct sessions *s, struct text id)
 {
@@ -83,7 +83,7 @@ void session_wait(struct sessions *s, struct text id, int change)
 		session_set_status(l, SESSION_RUNNING);
 }
 
-/* ---- interrupted ---- */
+/* ---- interrupting ---- */
 
 struct interruption {
 	struct work work;
@@ -194,7 +194,7 @@ void session_interrupt(struct sessions *s, struct text id, session_done_fn fn, v
 		interruption_end(i, r, NULL);
 }
 
-/* ---- put away, named ---- */
+/* ---- archiving and renaming ---- */
 
 int session_set_archived(struct sessions *s, struct text id, bool archived, struct why *why)
 {

@@ -104,7 +104,7 @@ struct session_new {
 	struct packed mcp_config; /* its tree: {"mcpServers":{NAME:{"command","args"?,"env"?}}} */
 	struct text permission_prompt_tool;
 	struct text working_dir; /* {NULL, 0}: the daemon's; "~/" is the user's home */
-	int64_t max_turns;       /* 0: not said */
+	int64_t max_turns;       /* 0: not given */
 	struct text system_prompt;
 	struct text append_system_prompt;
 	struct texts allowed_tools;

@@ -17,7 +17,7 @@ static int refuse_ended(const struct task *task, struct why *why)
 		      task_state_name(task->state));
 }
 
-/* ---- one that is not at hand ---- */
+/* ---- tasks that are not in memory ---- */
 
 /* The task has ended, or never existed: the store is asked. */
 struct lookup {
@@ -205,7 +205,7 @@ void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg,
 	}
 }
 
-/* ---- trying again ---- */
+/* ---- retrying ---- */
 
 static int queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *arg)
 {

@@ -31,7 +31,7 @@ struct group {
 	char name[TASK_NAME_MAX + 1];
 	unsigned parallel; /* 0: no limit of its own */
 	unsigned n_running;
-	unsigned n_tasks; /* at hand */
+	unsigned n_tasks; /* in memory */
 };
 
 struct project {
@@ -138,7 +138,7 @@ struct tasks {
 	void *stopped_arg;
 };
 
-/* ---- table.c: who is at hand ---- */
+/* ---- table.c: the tasks in memory ---- */
 
 struct project *project_get(struct tasks *t,
 			    struct text name); /* makes it if needed; NULL: no memory */
@@ -165,7 +165,7 @@ void live_set_text(struct live *l, struct text *at, struct text value);
 /* Frees the oldest ended tasks, down to TASK_RECENT_MAX. */
 void project_trim(struct project *p);
 
-/* ---- queue.c: who is next ---- */
+/* ---- queue.c: which task is next ---- */
 
 void queue_add(struct tasks *t, struct live *l);
 void queue_remove(struct tasks *t, struct live *l);
@@ -229,7 +229,7 @@ void task_write_drop(struct live *l); /* calls no waiters: they may be gone */
 int task_event_add(struct tasks *t, struct arena *a, const char *event, const struct task *row,
 		   int64_t queue_size);
 
-/* ---- sweep.c: those that ended long ago ---- */
+/* ---- sweep.c: deleting old tasks ---- */
 
 int task_sweep_start(struct tasks *t);
 void task_sweep(void *tasks);

@@ -68,7 +68,7 @@ void run_drop(struct run *r)
 	run_free(r);
 }
 
-/* ---- what it prints ---- */
+/* ---- output ---- */
 
 static void add_output(struct run *r, const char *data, size_t n)
 {

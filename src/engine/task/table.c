@@ -147,7 +147,7 @@ static size_t room_for(struct task *task)
 	return room;
 }
 
-/* ---- made and freed ---- */
+/* ---- making and freeing ---- */
 
 static void put_recent(struct project *p, struct live *l)
 {

@@ -25,7 +25,7 @@ void task_path(const struct tasks *t, int64_t seq, char *out, size_t size)
 	task_path_in(t->output_folder, seq, out, size);
 }
 
-/* ---- the end of one ---- */
+/* ---- the end of a task ---- */
 
 static const char *end_event(enum task_state state)
 {
@@ -73,7 +73,7 @@ void task_ended(struct tasks *t, struct live *l, enum task_state state, struct t
 	task_end_then(t, l, state, result, error, NULL);
 }
 
-/* ---- all of them ---- */
+/* ---- start and stop ---- */
 
 static char **copy_program(const char *const *program)
 {
