@@ -12,9 +12,9 @@
 struct connection;
 
 enum {
-	EVENT_NOTES_BYTES =
-		4 << 20,  /* of the events of one commit; the rest is read from the store */
-	EVENT_SCAN = 500, /* rows requested from the store at once */
+	/* Of the events of one commit; the rest is read from the store. */
+	EVENT_NOTES_BYTES = 4 << 20,
+	EVENT_SCAN = 500,           /* rows requested from the store at once */
 	EVENT_PAGE_BYTES = 2 << 20, /* of a page: it must fit into an answer even when escaped */
 };
 

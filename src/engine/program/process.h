@@ -38,8 +38,8 @@ enum {
 	PROCESS_COMMAND_MAX = 64 << 10,
 	PROCESS_ENV_MAX = 256,
 	PROCESS_ENV_BYTES_MAX = 128 << 10,
-	PROCESS_OUTPUT_MAX =
-		256 << 10, /* kept of the output of one, the last part; at least half of this */
+	/* The last part of the output of one is kept: at least half of this. */
+	PROCESS_OUTPUT_MAX = 256 << 10,
 	PROCESS_WRITE_MAX = 256 << 10, /* at once */
 };
 

@@ -18,8 +18,8 @@ enum {
 	SESSION_STDERR_MAX = 64 << 10, /* bytes of it that are kept: the last ones */
 	SESSION_RESULT_MAX = 1 << 20,  /* bytes of its result: the first ones */
 	SESSION_ARENA_MAX = 64 << 20,
-	SESSION_UNWRITTEN_MAX =
-		4 << 20,            /* bytes on their way to the store; above this it is not read */
+	/* Bytes on their way to the store; above this it is not read. */
+	SESSION_UNWRITTEN_MAX = 4 << 20,
 	SESSION_TEXT_MAX = 1 << 20, /* of any text of a configuration */
 	/* Bytes of a path in a refusal: the reason follows it, and clients prepend more. */
 	SESSION_PATH_SHOWN = 90,

@@ -40,8 +40,8 @@ enum {
 	SESSION_LIST_MAX = 1000,
 	SESSION_CHAIN_MAX = 1000,
 	SESSION_EVENTS_MAX = 1000, /* in a page; the default is 200 */
-	SESSION_EVENT_CONTENT_MAX =
-		64 << 10, /* bytes of a text in an event; the whole text is in the store */
+	/* Bytes of a text in an event; the whole text is in the store. */
+	SESSION_EVENT_CONTENT_MAX = 64 << 10,
 };
 
 /* Texts that clients show to people, or that programs look for, come from the dialect that these

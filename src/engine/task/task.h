@@ -82,9 +82,9 @@ struct tasks_opts {
 	unsigned project_parallel; /* in one project; 0: 3 */
 	unsigned queue;            /* waiting tasks, globally; 0: 1000 */
 	int64_t timeout_ms;        /* of one attempt; 0: 120 minutes */
-	int64_t output_bytes; /* in one task's file, and as much again in the previous one; 0: 16 MiB */
-	int64_t keep_ms;      /* ended tasks; 0: for ever */
-	unsigned interrupt_ms; /* SIGTERM to SIGKILL; 0: 5 s */
+	int64_t output_bytes;      /* in a task's file, and again in the previous one; 0: 16 MiB */
+	int64_t keep_ms;           /* ended tasks; 0: for ever */
+	unsigned interrupt_ms;     /* SIGTERM to SIGKILL; 0: 5 s */
 	/* For tasks that name none: an agent, or "claude"; NULL or "": not set. */
 	const char *runner;
 	/* For claude; NULL: ours. An agent of the settings has its own. */
@@ -129,8 +129,8 @@ struct task_new {
 	const struct text *env; /* "K=V" */
 	unsigned n_env;
 	int64_t delay_ms;
-	int64_t retries; /* in addition to the first attempt */
-	bool until_begun; /* if there is room, fn is called when its program is running: its pid is known */
+	int64_t retries;  /* in addition to the first attempt */
+	bool until_begun; /* if there is room, fn waits for its program: its pid is known */
 };
 
 struct task_submitted {
