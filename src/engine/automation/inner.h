@@ -27,7 +27,7 @@ struct http_fetch;
 enum {
 	RULE_ID_MAX = 128,
 	RULE_PATHS_MAX = 16,
-	RULE_NAMES_MAX = 64, /* to ignore, or extensions */
+	RULE_NAMES_MAX = 64, /* names to ignore, or extensions */
 	RULE_ARENA_MAX = 9 << 20,
 	FIRING_ARENA_MAX = 16 << 20,
 	FIRINGS_MAX = 64,       /* under way, by events and files */

@@ -56,7 +56,7 @@ static int find_parent(struct resolver *r, struct text id, struct conversation *
 			    id.data);
 }
 
-/* How many ancestors it has. A conversation whose parent was ended counts as the first. */
+/* Limits the number of ancestors. A conversation whose parent was ended counts as the first. */
 static int check_depth(struct resolver *r)
 {
 	struct conversation row = r->parent;

@@ -126,7 +126,7 @@ bool chat_idle(const struct chat *chat)
 	return !chat || chat->n_errands == 0;
 }
 
-/* In a bucket; NULL: none. */
+/* A conversation in the bucket that still has something to cancel; NULL: none. */
 static struct live_conversation *find_busy(struct list *bucket)
 {
 	list_for_each (at, following, bucket) {

@@ -137,7 +137,7 @@ static void name_agents(const struct chat *chat, struct conversation_page *page)
 	}
 }
 
-/* Lists the default conversation after the others, before anything is said in it. */
+/* Adds the default conversation after the others while nothing has been said in it yet. */
 static int add_default(const struct chat *chat, struct arena *a, struct conversation_page *page)
 {
 	struct conversation *all = arena_alloc(a, (page->n + 1) * sizeof(all[0]));

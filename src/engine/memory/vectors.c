@@ -211,7 +211,7 @@ static int read_batch(const struct batch *b, struct arena *a, struct vectors *v,
 		memcpy(*numbers + (size_t)at * v->dim, read.numbers,
 		       (size_t)b->n * v->dim * sizeof(float));
 	arena_done(&tree);
-	/* The client did not write what cannot be read. */
+	/* The unreadable text is the model's, so do not blame the client. */
 	if (r == REFUSE_PARSE)
 		why->code = REFUSE_UNAVAILABLE;
 	return r == REFUSE_PARSE ? REFUSE_UNAVAILABLE : r;

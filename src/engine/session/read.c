@@ -87,7 +87,7 @@ static bool is_full(const struct page *p)
 	       p->bytes >= p->max_bytes;
 }
 
-/* The events of one session, or of one of the agent's own. */
+/* The events of one session, by our id or by the agent's own. */
 static int read_events(struct page *p, struct text session, struct text agent_session)
 {
 	struct store_session_events_query q = {

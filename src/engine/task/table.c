@@ -68,7 +68,7 @@ struct group *group_get(struct tasks *t, struct text name)
 
 /* ---- texts ---- */
 
-/* In its own room while it fits. */
+/* Uses its own room while the text fits. */
 static int keep(struct live *l, struct text *t)
 {
 	char *to = l->own + l->n_own - l->n_left;
