@@ -1,10 +1,10 @@
 /*
  * The order of memories within their chat.
  *
- * Each memory knows the one before and the one after it, by time, which is all
- * that a search needs. Memories mostly arrive in order; for those that do not
- * (imports of old ones) the chat is cut into runs of at most RUN_MAX: a search
- * by halves finds the run, a short walk the position.
+ * Each memory knows the one before and the one after it in time, which is all that a search
+ * needs. Memories mostly arrive in order. For those that do not (imports of old ones) the chat
+ * is cut into runs of at most RUN_MAX: a binary search finds the run, and a short walk the
+ * position.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ int chat_get(struct search_index *ix, uint64_t id, uint32_t *ret_chat)
 	return 0;
 }
 
-/* The last run that does not begin after doc; the first if all do. */
+/* The last run that does not start after doc; the first if all do. */
 static uint32_t run_of(const struct search_index *ix, const struct chat *chat, uint32_t doc)
 {
 	uint32_t low = 0;
@@ -103,7 +103,7 @@ static int run_insert(struct search_index *ix, struct chat *chat, uint32_t at, s
 	return 0;
 }
 
-/* A full run becomes two. One that grew at the end stays nearly full, as more will follow. */
+/* A full run becomes two. One that grew at the end stays nearly full, since more will follow. */
 static int run_split(struct search_index *ix, struct chat *chat, uint32_t at, bool at_end)
 {
 	uint32_t keep = at_end ? RUN_MAX - 1 : RUN_MAX / 2;

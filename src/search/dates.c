@@ -22,7 +22,7 @@ static int64_t floor_div(int64_t a, int64_t b)
 	return a / b - (a % b < 0);
 }
 
-/* Days since 1970 of a Gregorian day; months beyond 12 go on into the next years. */
+/* Days since 1970 of a Gregorian day; months beyond 12 continue into the next years. */
 static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
 	int64_t era;
@@ -110,7 +110,7 @@ static bool is_one_of(const struct finder *f, size_t i, const char *const *names
 	return index_in(word_at(f, i), names, n) >= 0;
 }
 
-/* -1 unless digits (at most four) or a small number's name. */
+/* -1 unless it is digits (at most four) or the name of a small number. */
 static int number_at(const struct finder *f, size_t i)
 {
 	static const char *const names[] = {"a",    "one",    "two",   "three", "four",
@@ -170,7 +170,7 @@ static void mark(struct finder *f, size_t first, size_t last, bool relative)
 	}
 }
 
-/* 2023-05-07, whose parts are words by now. Returns the words taken. */
+/* 2023-05-07, whose parts are separate words by now. Returns the words taken. */
 static size_t find_iso(struct finder *f, size_t i)
 {
 	int month = day_at(f, i + 1);
@@ -191,7 +191,7 @@ static bool is_last(const struct finder *f, size_t i)
 	return is_one_of(f, i, names, N_OF(names));
 }
 
-/* "may" and "march" are months only where a month would stand. */
+/* "may" and "march" are months only where a month is expected. */
 static bool is_month_here(const struct finder *f, size_t i)
 {
 	static const char *const before[] = {
@@ -207,7 +207,7 @@ static bool is_month_here(const struct finder *f, size_t i)
 	       day_at(f, i + 1) || year_at(f, i + 1);
 }
 
-/* Where in the words around a month its day is, or n_words. */
+/* The index of the day among the words around a month, or n_words. */
 static size_t day_near(const struct finder *f, size_t i)
 {
 	if (i >= 1 && day_at(f, i - 1))
@@ -301,7 +301,7 @@ static size_t find_last(struct finder *f, size_t i)
 	else if (text_is(t, "night") || text_is(t, "evening") || text_is(t, "morning"))
 		add_days(f, f->today - back, f->today - back + 1, true);
 	else if (weekday >= 0)
-		/* The latest that is over; today's own is not "last". */
+		/* The latest that is over; the current one is not "last". */
 		add_days(f, f->today - 1 - (weekday_of(f->today - 1) - weekday + 7) % 7,
 			 f->today - (weekday_of(f->today - 1) - weekday + 7) % 7, true);
 	else
@@ -310,7 +310,7 @@ static size_t find_last(struct finder *f, size_t i)
 	return 2;
 }
 
-/* "three weeks ago", with the vagueness that such counts have. */
+/* "three weeks ago", with the vagueness of such counts. */
 static size_t find_ago(struct finder *f, size_t i)
 {
 	static const struct {
@@ -371,7 +371,7 @@ size_t dates_find(struct date_word *words, size_t n_words, int64_t now_ms,
 	struct finder f = {.words = words, .n_words = n_words, .dates = ret_dates};
 	int day;
 
-	/* The year 9999 is far enough, and its arithmetic safe. */
+	/* The year 9999 is far enough, and its arithmetic is safe. */
 	if (now_ms > 253402300799999 || now_ms < -253402300799999)
 		now_ms = 0;
 	f.today = floor_div(now_ms, DAY);

@@ -12,23 +12,23 @@
 
 struct date_word {
 	struct text folded;
-	bool absolute; /* out: part of a date that a text may name too (7, May, 2023) */
+	bool absolute; /* out: part of a date that a text may also name (7, May, 2023) */
 	bool relative; /* out: part of one that only counts from now (last week) */
 };
 
-/* A time, or each year's when only month (and day) are known. */
+/* A time, or that of every year if only the month (and day) are known. */
 struct date {
 	int64_t from_ms;
-	int64_t to_ms; /* not included */
+	int64_t to_ms; /* exclusive */
 	bool yearly;   /* month and day say when, in any year */
 	uint8_t month; /* 1 to 12 */
 	uint8_t day;   /* 1 to 31; 0: the whole month */
-	bool narrow;   /* a day or a week-end; else a week, a month, a year */
+	bool narrow;   /* a day or a weekend; otherwise a week, a month, a year */
 };
 
 enum { DATES_MAX = 4 };
 
-/* Fills up to DATES_MAX dates, marks the words they are made of; returns how many. */
+/* Fills up to DATES_MAX dates and marks the words they consist of; returns how many dates. */
 size_t dates_find(struct date_word *words, size_t n_words, int64_t now_ms,
 		  struct date ret_dates[DATES_MAX]);
 

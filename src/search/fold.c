@@ -12,7 +12,7 @@ struct range {
 	enum char_kind kind;
 };
 
-/* What is not a letter, or not of a word with spaces around it; in order. */
+/* Characters that are not letters, or not of words with spaces between them; sorted. */
 static const struct range ranges[] = {
 	{0x0080, 0x00a9, CHAR_GAP},       {0x00ab, 0x00ac, CHAR_GAP},
 	{0x00ad, 0x00ad, CHAR_NOTHING},   {0x00ae, 0x00b4, CHAR_GAP},
@@ -120,7 +120,7 @@ static size_t fold_to_several(uint32_t c, uint32_t *folded)
 	return n;
 }
 
-/* The spellings of one letter that Arabic and Persian keyboards make. */
+/* The spellings of one letter that Arabic and Persian keyboards produce. */
 static uint32_t fold_arabic(uint32_t c)
 {
 	switch (c) {
@@ -153,7 +153,7 @@ static uint32_t fold_digit(uint32_t c)
 	return c;
 }
 
-/* One letter for one; 0 when the table says several, or none. */
+/* One letter for one; 0 when the table has several, or none. */
 static uint32_t fold_letter(uint32_t c)
 {
 	if (c >= 0x00c0 && c <= 0x024f)
@@ -193,7 +193,7 @@ static enum char_kind fold_other(uint32_t c, uint32_t *folded, size_t *ret_n)
 {
 	enum char_kind kind;
 
-	/* Full-width forms are ASCII with more room around it. */
+	/* Full-width forms are wider variants of ASCII. */
 	if (c >= 0xff01 && c <= 0xff5e)
 		return fold_ascii((unsigned char)(c - 0xff01 + 0x21), folded, ret_n);
 	kind = kind_of(c);

@@ -1,8 +1,8 @@
 /*
  * Letters without case and diacritics: "Ångström" and "angstrom" are one word.
  *
- * No locale and no ICU: a table for Latin, Greek, Cyrillic and Armenian, a few
- * ranges for the rest. Bytes that are not UTF-8 separate words, nothing more.
+ * It uses no locale and no ICU: a table for Latin, Greek, Cyrillic and Armenian, and a few
+ * ranges for the rest. Bytes that are not UTF-8 merely separate words.
  */
 #pragma once
 
@@ -13,9 +13,9 @@ enum char_kind {
 	CHAR_GAP,    /* between words */
 	CHAR_LETTER, /* letters, and vowel signs that are part of a word */
 	CHAR_DIGIT,
-	CHAR_PIECE,      /* of a script without spaces: words are pairs of these */
-	CHAR_SIGN,       /* emoji: a word by itself */
-	CHAR_NOTHING,    /* a combining mark, a joiner: as if it were not there */
+	CHAR_PIECE,      /* of a script without spaces: pairs of these are words */
+	CHAR_SIGN,       /* emoji: each is a word */
+	CHAR_NOTHING,    /* a combining mark, a joiner: ignored */
 	CHAR_APOSTROPHE, /* a gap, unless within a word */
 };
 

@@ -20,7 +20,7 @@ static struct search_hit *find(struct search_hit *hits, size_t n, uint64_t key)
 	return NULL;
 }
 
-/* Of equals, the one that ranked earlier comes first. */
+/* Among equals, the one that ranked earlier comes first. */
 static int by_similarity(const void *a, const void *b)
 {
 	const struct search_hit *x = a;
@@ -44,8 +44,8 @@ size_t search_fuse(const struct fuse_weights *weights, const struct search_hit *
 			.similarity = share(weights->words, weights, i),
 		};
 	}
-	/* FIXME: for each vector, all hits by words are looked through. Fine for tens of vectors
-	 * and a thousand hits. */
+	/* FIXME: for each vector, all hits by words are scanned. Fine for tens of vectors and a
+	 * thousand hits. */
 	for (size_t i = 0; i < n_vectors; i++) {
 		struct search_hit *known = find(ret_hits, n_words, vectors[i].key);
 		float more = share(weights->vectors, weights, i);

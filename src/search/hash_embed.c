@@ -11,7 +11,7 @@ enum {
 	RUN_MAX = 4,
 };
 
-/* Not mix.h, which may change: these stay as they are, since clients keep vectors. */
+/* Do not use mix.h, which may change: these must stay as they are, since clients keep vectors. */
 static uint64_t hash(char kind, const char *data, size_t len)
 {
 	uint64_t h = 0xcbf29ce484222325U;
@@ -24,7 +24,7 @@ static uint64_t hash(char kind, const char *data, size_t len)
 	return h ^ h >> 29;
 }
 
-/* The sums are far from the end of 64 bits: a text has fewer words than 2^32 bytes. */
+/* The sums cannot overflow 64 bits: a text has fewer words than 2^32 bytes. */
 static void add(int64_t *sums, char kind, const char *data, size_t len, int64_t weight)
 {
 	uint64_t h = hash(kind, data, len);

@@ -1,17 +1,18 @@
 /*
  * koine-hash: vectors for clients that need some, where there is no model. It knows words, not
- * what they mean: texts that share words, stems or pieces of words come near each other, and
- * nothing else does. koine's own search does not use it; words alone rank better.
+ * what they mean: only texts that share words, stems or pieces of words are close to each other.
+ * koine's own search does not use it, since words alone rank better.
  *
  * Every word (folded, stemmed; see words.h) and every run of three and of four of its characters
  * is hashed to one of the axes and a sign, and adds its weight there:
  *
  *	a word 64, one that means little by itself 8, a run of characters 16
  *
- * and the sum is made one long. Runs are of the word before it was stemmed, in "<" and ">";
- * little words have none. The hash is FNV-1a of 64 bits over a letter for the kind ('w' or 'g')
- * and the bytes, multiplied once more; see hash_embed.c. All sums are of integers, so every
- * machine makes the same vectors from the same stems. A text without words is the first axis.
+ * The sum is then normalised to length one. Runs are taken from the word before stemming, enclosed
+ * in "<" and ">"; words that mean little by themselves have none. The hash is 64-bit FNV-1a over a
+ * letter for the kind ('w' or 'g') and the bytes, multiplied once more; see hash_embed.c. All sums
+ * are of integers, so every machine makes the same vectors from the same stems. A text without
+ * words becomes the first axis.
  */
 #pragma once
 

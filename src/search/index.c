@@ -42,7 +42,7 @@ int index_resize(struct search_index *ix, void *block, size_t old_size, size_t s
 	return 0;
 }
 
-/* Small arrays grow by half; large ones by an eighth, as moving them costs no copy. */
+/* Small arrays grow by half; large ones by an eighth, since moving them needs no copy. */
 static size_t grown(size_t n, size_t cap, size_t item)
 {
 	size_t more = cap * item > 1 << 20 ? cap / 8 : cap / 2;
@@ -190,7 +190,7 @@ static int key_slots_grow(struct search_index *ix)
 	return 0;
 }
 
-/* Closes the gap, so that no search for another key ends at it. */
+/* Closes the gap, so that no search for another key ends there. */
 static void key_remove(struct search_index *ix, uint64_t key)
 {
 	uint32_t mask = ix->n_key_slots - 1;
@@ -241,13 +241,13 @@ static int docs_grow(struct search_index *ix)
 		ix->cap_docs = (uint32_t)cap;
 		return 0;
 	}
-	/* Those that have grown stay so, but only the size that all of them have is counted. */
+	/* Arrays that have grown stay so, but only the size common to all is counted. */
 	for (size_t k = 0; k + 1 < i; k++)
 		ix->bytes -= (cap - ix->cap_docs) * arrays[k].item;
 	return r;
 }
 
-/* A row for the memory, dead until all its words are in. */
+/* Adds a row for the memory, dead until all its words are in. */
 static int doc_new(struct search_index *ix, const struct search_doc *doc, uint32_t *ret_number)
 {
 	float importance = doc->importance;
@@ -293,7 +293,8 @@ static int ids_push(struct search_scratch *s, uint32_t id)
 	return 0;
 }
 
-/* Numbers of the text's words into the scratch; how long it is, and whether it has time words. */
+/* Puts the numbers of the text's words into the scratch; also its length, and whether it has
+ * time words. */
 static int text_words(struct search_index *ix, struct search_scratch *s, struct text text,
 		      size_t *ret_len, bool *ret_time)
 {
@@ -376,7 +377,7 @@ static int put_words(struct search_index *ix, struct search_scratch *s, uint32_t
 	return 0;
 }
 
-/* From here on it is found. */
+/* From here on the memory can be found. */
 static void doc_live(struct search_index *ix, uint32_t doc)
 {
 	ix->doc_marks[doc] &= (uint8_t)~MARK_DEAD;
@@ -414,7 +415,7 @@ int search_index_add(struct search_index *ix, struct search_scratch *s,
 	return 0;
 }
 
-/* The rows of the living into fresh, in order; map says where each went. */
+/* Copies the rows of the living into fresh, in order; map says where each went. */
 static int copy_docs(const struct search_index *ix, struct search_index *fresh, uint32_t *map)
 {
 	for (uint32_t i = 0; i < ix->n_docs; i++) {
@@ -470,8 +471,8 @@ static uint32_t next_compaction(const struct search_index *ix)
 }
 
 /*
- * Makes the index anew without its dead; needs room for both meanwhile. Without
- * memory it stays as it is, and tries again when as many more have gone.
+ * Rebuilds the index without its dead, which needs room for both meanwhile. When out of memory
+ * it stays as it is, and is tried again when as many more have gone.
  */
 static void compact(struct search_index *ix)
 {

@@ -1,10 +1,9 @@
 /*
- * What an index is made of; for the files of this room.
+ * The parts of an index, for the files of this folder.
  *
- * Memories are numbered from 0 as they come. Their numbers stand in arrays, one
- * for each thing known of a memory, so that a scan touches only what it reads.
- * A removed memory keeps its number until a quarter of them are gone; then the
- * index is made anew from itself.
+ * Memories are numbered from 0 as they arrive. There is one array for each property of a
+ * memory, so that a scan touches only what it reads. A removed memory keeps its number until a
+ * quarter of them are gone; then the index is rebuilt from itself.
  */
 #pragma once
 
@@ -13,7 +12,7 @@
 
 enum { NO_DOC = UINT32_MAX };
 
-/* doc_marks: the category below, these above. */
+/* doc_marks: the category in the low bits, these above. */
 enum doc_mark {
 	MARK_CATEGORY = 0x0f,
 	MARK_DEAD = 0x10,
@@ -49,7 +48,7 @@ struct term_slot {
 	uint32_t term; /* + 1; 0: free */
 };
 
-/* A piece of a chat's sequence, so that a position in it is found without a walk. */
+/* A piece of a chat's sequence, so that a position in it is found without a full walk. */
 struct run {
 	uint32_t first;
 	uint32_t n;
@@ -57,7 +56,7 @@ struct run {
 
 struct chat {
 	uint64_t id;
-	struct run *runs; /* in order of time */
+	struct run *runs; /* ordered by time */
 	uint32_t n_runs;
 	uint32_t cap_runs;
 	uint32_t last;
@@ -69,7 +68,7 @@ struct search_index {
 	unsigned off;
 	uint64_t seed; /* of the words' hashes */
 
-	uint32_t n_docs; /* dead ones included */
+	uint32_t n_docs; /* including dead ones */
 	uint32_t n_dead;
 	uint32_t compact_at; /* dead ones */
 	uint32_t cap_docs;
@@ -106,16 +105,16 @@ struct search_index {
 	uint32_t n_chat_slots;
 };
 
-/* Subjects are words of a namespace of their own: this, then the folded word. */
+/* Subjects are words in a namespace of their own: this prefix, then the folded word. */
 enum { SUBJECT_MARK = 1, TERM_BYTES_MAX = WORD_BYTES_MAX + 1 };
 
 /*
- * Memory that the index accounts for. Gives the block `size` bytes (freeing it
- * for 0); on failure it is as it was.
+ * Memory that the index accounts for. Resizes the block to `size` bytes (0 frees it); on
+ * failure it is unchanged.
  */
 int index_resize(struct search_index *ix, void *block, size_t old_size, size_t size);
 
-/* Room for n items of an array that grows; *cap follows. */
+/* Makes room for n items in a growing array and updates *cap. */
 int index_grow(struct search_index *ix, void *array, size_t item, size_t n, size_t *cap);
 
 /* Lengths are kept in a byte: exact up to 63, then within 5 percent. */
@@ -128,12 +127,12 @@ uint32_t key_find(const struct search_index *ix, uint64_t key);
 /* The word's number, or NO_DOC. */
 uint32_t term_find(const struct search_index *ix, const char *name, size_t len);
 
-/* The same, made if it is not there. */
+/* The same, but adds a missing word. */
 int term_get(struct search_index *ix, const char *name, size_t len, uint32_t *ret_term);
 
-/* Puts the memory in its place among its chat's. Its time and chat are set. */
+/* Puts the memory in its place within its chat. Its time and chat must be set. */
 int chain_insert(struct search_index *ix, uint32_t doc);
 void chain_remove(struct search_index *ix, uint32_t doc);
 
-/* The chat's number, made if it is not there. */
+/* The chat's number; adds a missing chat. */
 int chat_get(struct search_index *ix, uint64_t id, uint32_t *ret_chat);

@@ -1,4 +1,4 @@
-/* What is known of single English words; see lexicon.h. */
+/* What is known about single English words; see lexicon.h. */
 #include "search/lexicon.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "search/mix.h"
 
-/* Found in most sentences, or asking only: they say nothing about what is asked for. */
+/* They occur in most sentences, or only ask: they say nothing about what is asked for. */
 static const char stops[] =
 	"a an the and or but if of to in on at for by from with about as into "
 	"i me my you your he him his she her it its we us our they them their "
@@ -79,7 +79,7 @@ enum { SLOTS = 2048, ENTRIES_MAX = 768, TEXT_BYTES = 8192 };
 struct lexicon {
 	struct lexicon_entry entries[ENTRIES_MAX];
 	uint16_t slots[SLOTS]; /* entry + 1 */
-	char text[TEXT_BYTES]; /* the lists again, cut into strings */
+	char text[TEXT_BYTES]; /* a copy of the lists, cut into strings */
 	size_t n_entries;
 	size_t used;
 };

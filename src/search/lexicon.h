@@ -1,6 +1,6 @@
 /*
- * What is known of single English words: which carry no meaning of their own,
- * which ask, which speak of time, and which hide their base form (went, children).
+ * What is known about single English words: which carry no meaning of their own, which ask,
+ * which refer to time, and which hide their base form (went, children).
  */
 #pragma once
 
@@ -12,7 +12,7 @@ enum word_flag {
 	WORD_QUESTION = 2,  /* opens a question */
 	WORD_TIME = 4,      /* a weekday, a month, "yesterday", a year */
 	WORD_NUMBER = 8,    /* digits only */
-	WORD_CAPITAL = 16,  /* was written with one */
+	WORD_CAPITAL = 16,  /* was written with a capital */
 	WORD_IRREGULAR = 32 /* stands for another form */
 };
 
@@ -24,9 +24,9 @@ struct lexicon_entry {
 
 struct lexicon;
 
-/* A table over the static lists; freed with lexicon_free. NULL without memory. */
+/* A table over the static lists; free it with lexicon_free. NULL when out of memory. */
 struct lexicon *lexicon_new(void);
 void lexicon_free(struct lexicon *l);
 
-/* NULL when nothing is known of the word, which is folded. */
+/* NULL when nothing is known about the word, which must be folded. */
 const struct lexicon_entry *lexicon_find(const struct lexicon *l, const char *word, size_t len);

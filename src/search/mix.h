@@ -14,7 +14,7 @@ static inline uint64_t mix_u64(uint64_t x)
 	return x ^ x >> 32;
 }
 
-/* For words from strangers, give a seed that they cannot know. */
+/* For words from strangers, use a seed that they cannot know. */
 static inline uint64_t mix_bytes(const char *data, size_t len, uint64_t seed)
 {
 	uint64_t hash = seed + len * 0x9e3779b97f4a7c15U;
@@ -25,7 +25,7 @@ static inline uint64_t mix_bytes(const char *data, size_t len, uint64_t seed)
 		hash = mix_u64(hash ^ word);
 	}
 	word = 0;
-	/* Byte by byte: memcpy of an unknown few bytes is a call. */
+	/* Copy byte by byte: memcpy of a few bytes, unknown in number, is a call. */
 	for (size_t i = 0; i < len; i++)
 		word |= (uint64_t)(unsigned char)data[i] << (8 * i);
 	return mix_u64(hash ^ word);

@@ -30,7 +30,7 @@ uint64_t plan_count(const struct plan *p, const char *name, size_t len)
 	return n;
 }
 
-/* The number of a word among those seen; a new one if there is room, else NO_DOC. */
+/* The number of a word among those seen; a new one if there is room, otherwise NO_DOC. */
 static int term_place(struct plan *p, const struct word *word, uint32_t *ret_place)
 {
 	uint32_t hash = (uint32_t)mix_bytes(word->term.data, word->term.len, 0);
@@ -82,7 +82,7 @@ static void sequence_add(struct sequence *seq, const struct word *word, uint32_t
 		(struct date_word) {.folded = {.data = copy, .len = word->folded.len}};
 }
 
-/* A word that says nothing may still be a name, if written as one: Will, May. */
+/* A word without meaning may still be a name, if written as one: Will, May. */
 static void find_subject(struct plan *p, const struct word *word, bool first, uint32_t place)
 {
 	struct plan_term subject = {0};
@@ -187,7 +187,7 @@ static bool is_stop(const struct plan *p, const struct plan_term *term)
 	return (term->flags & WORD_STOP) && !(p->tuning.off & SEARCH_NO_STOPS);
 }
 
-/* Gives a weight to each word that counts: what it says, less what only frames it. */
+/* Gives a weight to each word with content, and none to words that only frame the question. */
 static void choose_words(struct plan *p)
 {
 	bool content = false;
@@ -209,7 +209,7 @@ static void choose_words(struct plan *p)
 		p->terms[i].weight = 1;
 }
 
-/* Whether a word that was chosen occurs at all; dates are in other places than texts. */
+/* Whether any chosen word occurs at all; dates are not looked up in texts. */
 static bool any_known(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_terms; i++) {
@@ -223,8 +223,9 @@ static bool any_known(const struct plan *p)
 }
 
 /*
- * What is about a name that is asked for, or mentions it, is found whatever else the question
- * says: less than what has its words, and in full where nothing has them.
+ * Memories about a name that is asked for, or that mention it, are found whatever else the
+ * question says: they weigh less than those with its words, and count fully where nothing has
+ * them.
  */
 static int choose_subjects(struct plan *p)
 {
@@ -265,10 +266,10 @@ static float rarity(const struct plan *p, uint64_t n_docs)
 	return (float)log(1 + (n - df + 0.5) / (df + 0.5));
 }
 
-/* What the chosen words weigh here. Unknown ones are repaired where that is possible. */
+/* The weight of the chosen words in these indexes. Unknown words are repaired where possible. */
 static void weigh_words(struct plan *p)
 {
-	/* A repair tries hundreds of words; an empty index has none of them. */
+	/* A repair tries hundreds of words; an empty index contains none of them. */
 	bool repairs = p->n_docs > 0 && !(p->tuning.off & SEARCH_NO_REPAIR);
 	size_t n_repairs = 0;
 
@@ -278,14 +279,14 @@ static void weigh_words(struct plan *p)
 		if (term->weight <= 0)
 			continue;
 		term->n_docs = plan_count(p, term->name, term->name_len);
-		/* A word of the lexicon is no mistake; it is just not used here. */
+		/* A word of the lexicon is not a typo; it just does not occur here. */
 		if (term->n_docs == 0 && repairs && n_repairs < PLAN_REPAIRS_MAX &&
 		    !(term->flags & (WORD_TIME | WORD_IRREGULAR | WORD_STOP))) {
 			n_repairs++;
 			if (plan_repair(p, term))
 				term->weight *= p->tuning.repaired;
 		}
-		/* A name that is said everywhere tells little, whoever bears it. */
+		/* A name that occurs everywhere says little, whoever has it. */
 		term->weight *= rarity(p, max_of(term->n_docs, term->n_said));
 	}
 }
@@ -297,11 +298,11 @@ static int by_weight(const void *a, const void *b)
 
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
-	/* Equal words in any order would make equal scores differ in the last bit. */
+	/* Sort equal words, since another order would make equal scores differ in the last bit. */
 	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-/* Keeps what can be found, the heaviest first; the ideal counts what cannot as well. */
+/* Keeps what can be found, the heaviest first; the ideal also counts what cannot. */
 static void keep_best(struct plan *p)
 {
 	size_t n = 0;

@@ -1,6 +1,6 @@
 /*
- * What a question asks for, worked out before any memory is looked at: its
- * words with their weights, the subjects and dates it names.
+ * What a question asks for, worked out before any memory is examined: its words with their
+ * weights, and the subjects and dates that it names.
  */
 #pragma once
 
@@ -10,10 +10,10 @@
 #include "search/scratch.h"
 
 enum {
-	PLAN_WORDS_MAX = 1024, /* different words of a question that are looked at */
+	PLAN_WORDS_MAX = 1024, /* different words of a question that are considered */
 	PLAN_SUBJECTS_MAX = 8,
 	PLAN_REPAIRS_MAX = 8,
-	PLAN_DATE_WORDS_MAX = 256, /* words in which dates are looked for */
+	PLAN_DATE_WORDS_MAX = 256, /* words that are searched for dates */
 };
 
 struct plan_term {
@@ -25,11 +25,11 @@ struct plan_term {
 	bool is_subject; /* its folded form is a subject's name */
 	bool absolute;   /* see struct date_word */
 	bool relative;
-	bool frames; /* the question, and is not asked for */
+	bool frames; /* it frames the question, and is not asked for */
 	uint32_t hash;
 	uint64_t n_docs; /* in all indexes */
-	uint64_t n_said; /* of a subject: texts with its name; 0 else */
-	float weight;    /* its own and its rarity; 0: not used */
+	uint64_t n_said; /* for a subject: texts with its name; otherwise 0 */
+	float weight;    /* from its own weight and its rarity; 0: not used */
 };
 
 struct plan {
@@ -47,7 +47,7 @@ struct plan {
 	size_t n_subjects;
 	struct date dates[DATES_MAX];
 	size_t n_dates;
-	bool by_date; /* dates are all that it asks for */
+	bool by_date; /* it asks for nothing but dates */
 	bool asks_when;
 	float ideal; /* the score of a memory with every word once */
 };
@@ -57,11 +57,11 @@ int plan_init(struct plan *p, struct search_scratch *s, const struct search_inde
 	      size_t n_indexes, const struct search_query *q);
 void plan_done(struct plan *p);
 
-/* In how many memories of all indexes. */
+/* In how many memories of all indexes it occurs. */
 uint64_t plan_count(const struct plan *p, const char *name, size_t len);
 
 /*
- * The known word that is one letter away from an unknown one: same first letter
- * before others, then the more frequent. False when there is none.
+ * The known word that is one letter away from an unknown one: words with the same first letter
+ * are preferred, then the more frequent. False when there is none.
  */
 bool plan_repair(const struct plan *p, struct plan_term *term);

@@ -30,7 +30,7 @@ static struct chunk *chunk_of(struct search_index *ix, uint32_t unit)
 	return (struct chunk *)(ix->pool + unit);
 }
 
-/* A third of what the list has already: little waste, few hops. */
+/* A third of what the list already has: little waste, few hops. */
 static size_t chunk_size(uint32_t n_docs)
 {
 	size_t size = (size_t)(n_docs / 3 + 7) & ~(size_t)7;
@@ -93,7 +93,7 @@ int postings_add(struct search_index *ix, uint32_t number, uint32_t doc, size_t 
 		count = UINT8_MAX;
 	if (term->n_docs == 0)
 		term->first_count = (uint8_t)count;
-	/* The first moves out of the term when a second comes. */
+	/* The first posting moves out of the term when a second arrives. */
 	if (term->n_docs == 1 && !term->head)
 		r = posting_put(ix, term, term->last_doc, term->first_count);
 	if (r == 0 && term->n_docs >= 1)

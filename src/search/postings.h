@@ -1,11 +1,10 @@
 /*
  * Where a word occurs: memories in ascending order, each with how often.
  *
- * They are packed as differences (a varint; its lowest bit says whether a count
- * follows that is not 1) into chunks of up to 256 bytes, linked. Each chunk
- * begins anew with a whole number, so that it can be skipped by looking at the
- * one after it. Chunks grow with the list: short lists waste little, long ones
- * hop seldom.
+ * They are packed as differences (a varint; its lowest bit says whether a count other than 1
+ * follows) into linked chunks of up to 256 bytes. Each chunk starts again with an absolute
+ * number, so that a chunk can be skipped by looking at the next one. Chunks grow with the
+ * list: short lists waste little, and long ones need few hops.
  */
 #pragma once
 
@@ -25,7 +24,7 @@ struct postings {
 	uint32_t next; /* chunk */
 	uint32_t doc;
 	uint32_t count;
-	bool single; /* the one inside the term is still to come */
+	bool single; /* the one inside the term has not been returned yet */
 };
 
 static inline const struct chunk *chunk_at(const uint64_t *pool, uint32_t unit)
@@ -107,5 +106,5 @@ static inline void postings_skip(struct postings *p, uint32_t doc)
 	}
 }
 
-/* The memory is later than all that are there. On failure the list is as it was. */
+/* The memory must come after all that are in the list. On failure the list is unchanged. */
 int postings_add(struct search_index *ix, uint32_t term, uint32_t doc, size_t count);

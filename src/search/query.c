@@ -1,9 +1,8 @@
 /*
  * Finds the memories that answer a question; see query.h.
  *
- * Every memory with one of the words gets its score (score.c). The best of them
- * that pass the filters become candidates, as do their neighbours, and candidates
- * are looked at closely.
+ * Every memory with one of the words gets a score (score.c). The best of them that pass the
+ * filters become candidates, as do their neighbours, and candidates are examined closely.
  */
 #include "search/query.h"
 
@@ -102,7 +101,7 @@ static struct candidate candidate_at(const struct search *s, uint32_t place)
 	};
 }
 
-/* Whether a comes before b: the better, the newer, the smaller key. */
+/* Whether a comes before b: the better one, then the newer, then the smaller key. */
 static bool is_better(const struct search *s, const struct candidate *a, const struct candidate *b)
 {
 	const struct search_index *x = s->plan.indexes[a->index];
@@ -125,7 +124,7 @@ static void swap(struct candidate *a, struct candidate *b)
 	*b = was;
 }
 
-/* The worst is at the top of the heap, to be replaced by what is better. */
+/* The worst is at the top of the heap, to be replaced by better ones. */
 static void sift_down(struct search *s, size_t at)
 {
 	struct candidate *heap = s->candidates;
@@ -154,7 +153,7 @@ static void sift_up(struct search *s, size_t at)
 	}
 }
 
-/* Those of at least that score; of equals the newest, which are mostly at the end. */
+/* Those with at least that score; among equals the newest, which are mostly at the end. */
 static void choose_from(struct search *s, float least, size_t max)
 {
 	s->n_best = 0;
@@ -179,7 +178,7 @@ static void choose_from(struct search *s, float least, size_t max)
 	}
 }
 
-/* The best by their own words. Where filters leave too few, all are looked at. */
+/* The best by their own words. If filters leave too few, all are examined. */
 static void choose_best(struct search *s, size_t max)
 {
 	float least = search_score_of(s, max);
@@ -190,7 +189,7 @@ static void choose_best(struct search *s, size_t max)
 	s->n_candidates = s->n_best;
 }
 
-/* "What happened yesterday?" has no words to go by: the newest of that time, then. */
+/* "What happened yesterday?" has no words to match, so take the newest of that time. */
 static void choose_by_date(struct search *s, size_t max)
 {
 	const struct plan *plan = &s->plan;
@@ -233,7 +232,7 @@ static int by_base(const void *a, const void *b)
 	return by_place(a, b);
 }
 
-/* A candidate's score is kept negative, so that no memory becomes one twice. */
+/* A candidate's score is stored as negative, so that no memory becomes one twice. */
 static void add_candidate(struct search *s, uint32_t index, uint32_t doc)
 {
 	uint32_t place = (uint32_t)s->starts[index] + doc;
@@ -244,7 +243,7 @@ static void add_candidate(struct search *s, uint32_t index, uint32_t doc)
 	s->scores[place] = -s->scores[place];
 }
 
-/* What stands beside the best may be what was asked for, in other words. */
+/* The neighbours of the best may be what was asked for, in other words. */
 static void add_neighbours(struct search *s)
 {
 	if (s->plan.tuning.off & SEARCH_NO_CONTEXT)
@@ -262,7 +261,7 @@ static void add_neighbours(struct search *s)
 	}
 }
 
-/* Its neighbours' words count for a memory, and a question's for what follows it. */
+/* A memory also gets credit for its neighbours' words, and for those of a question before it. */
 static void add_context(struct search *s, struct candidate *c)
 {
 	const struct search_index *ix = s->plan.indexes[c->index];
@@ -280,12 +279,12 @@ static void add_context(struct search *s, struct candidate *c)
 		around += scores[prev] * scores[prev];
 	for (int k = 0; k < REACH && next != NO_DOC; k++, next = ix->links[next].next)
 		around += scores[next] * scores[next];
-	/* Six that say the same are not six times as good: about what BM25 would give
-	 * their texts put together. */
+	/* Six neighbours that say the same are not six times as good: this is about what BM25
+	 * would give to their combined text. */
 	c->score += t->context * sqrtf(around);
 }
 
-/* Notes which candidates are in the list; candidates are in order of index and number. */
+/* Marks the candidates that are in the list; candidates are sorted by index and number. */
 static void note_in(struct search *s, size_t index, const char *name, size_t len, size_t member)
 {
 	const struct search_index *ix = s->plan.indexes[index];
@@ -333,7 +332,7 @@ static void note_subjects(struct search *s)
 	}
 }
 
-/* The dates named: the most that any of them lifts. */
+/* The largest boost that any of the named dates gives. */
 static float date_lift(const struct search *s, int64_t time_ms)
 {
 	const struct plan *plan = &s->plan;
@@ -394,8 +393,9 @@ static void rank(struct search *s, size_t max)
 }
 
 /*
- * Brings the best to the front, best first; returns how many they are. A heap of them with the
- * worst on top is taken apart at the end: the order needs more than qsort passes on.
+ * Moves the best to the front, best first; returns how many they are. It builds a heap of them
+ * with the worst on top and takes it apart at the end: the comparison needs more context than
+ * qsort passes on.
  */
 static size_t sort_best(struct search *s, size_t limit)
 {
@@ -422,7 +422,7 @@ static size_t sort_best(struct search *s, size_t limit)
 	return n;
 }
 
-/* From a score to something between 0 and 1: 0.78 for all the words, once. */
+/* Maps a score to something between 0 and 1: 0.78 for all the words, once. */
 static float similarity(const struct search *s, float score)
 {
 	float ideal = s->plan.ideal > 0 ? s->plan.ideal : 1;
@@ -447,7 +447,7 @@ static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit
 	return n;
 }
 
-/* All scores are 0 again: the scratch is as the next search expects it. */
+/* Resets all scores to 0, as the next search expects. */
 static void reset(struct search *s)
 {
 	for (size_t i = 0; i < s->n_touched; i++)

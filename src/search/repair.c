@@ -1,11 +1,10 @@
 /*
  * A word that is in no memory may be a known word, mistyped.
  *
- * All words one letter away are tried against the index: a few hundred look-ups,
- * whatever its size, where a table of near words would cost memory for each.
- * People mistype words, not stems, so a letter of the ending is changed before
- * stemming; one of the stem itself in the stem, which saves stemming hundreds of
- * words that nobody wrote.
+ * All words one letter away are looked up in the index: a few hundred lookups, whatever its
+ * size, whereas a table of similar words would cost memory for each. People mistype words, not
+ * stems, so a letter of the ending is changed before stemming. A letter of the stem itself is
+ * changed in the stem, which saves stemming hundreds of words that nobody wrote.
  */
 #include "base/utf8.h"
 #include "search/fold.h"
@@ -20,7 +19,7 @@ struct letters {
 
 struct repair {
 	const struct plan *plan;
-	bool stemmed; /* word is a stem already */
+	bool stemmed; /* word is already a stem */
 	uint32_t word[LETTERS_MAX];
 	size_t n;
 	struct letters alphabet;
@@ -28,7 +27,7 @@ struct repair {
 	bool best_first; /* keeps the first letter */
 };
 
-/* The letters that a keyboard for this word has; none for scripts we do not know. */
+/* The letters on a keyboard for this word; none for scripts that we do not know. */
 static struct letters alphabet_of(uint32_t c)
 {
 	static const struct letters known[] = {
@@ -41,7 +40,7 @@ static struct letters alphabet_of(uint32_t c)
 	return (struct letters) {1, 0};
 }
 
-/* False unless all are letters. */
+/* False unless all of them are letters. */
 static bool read_letters(struct repair *r, const char *at, size_t len)
 {
 	const char *end = at + len;
@@ -158,7 +157,7 @@ bool plan_repair(const struct plan *p, struct plan_term *term)
 	if (!read_letters(&r, term->folded, term->folded_len) || r.n < REPAIR_MIN)
 		return false;
 	r.alphabet = alphabet_of(r.word[0]);
-	/* From two before the stem's end, as a letter swapped there hides the ending. */
+	/* Start two before the stem's end, since a letter swapped there hides the ending. */
 	try_from(&r, n_stem > 2 ? n_stem - 2 : 0);
 	r.stemmed = true;
 	if (read_letters(&r, term->name, term->name_len))

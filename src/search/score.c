@@ -7,7 +7,7 @@
 
 enum {
 	BUCKETS = 1024,
-	LONG_LIST = 4096, /* memories with a word, from where on saving is worth the trouble */
+	LONG_LIST = 4096, /* memories with a word above which saving work is worth the trouble */
 };
 
 static float word_score(const struct search *s, const float *once, float unit, uint32_t count,
@@ -29,8 +29,8 @@ static void add_postings(struct search *s, size_t index, struct postings *p, flo
 	while (postings_next(p)) {
 		float old = scores[p->doc];
 
-		/* Always written, but counted only when new: cheaper than a branch that cannot be
-		 * predicted. */
+		/* Always written, but counted only when new: cheaper than an unpredictable
+		 * branch. */
 		touched[n] = start + p->doc;
 		n += old == 0;
 		scores[p->doc] = old + word_score(s, once, unit, p->count, lens[p->doc]);
@@ -38,7 +38,7 @@ static void add_postings(struct search *s, size_t index, struct postings *p, flo
 	s->n_touched = n;
 }
 
-/* The same, only for those that have a score already. */
+/* The same, only for those that already have a score. */
 static void raise_postings(struct search *s, size_t index, struct postings *p, float unit,
 			   const float *once)
 {
@@ -75,7 +75,7 @@ static void add_word(struct search *s, const struct plan_term *term, bool raise)
 	}
 }
 
-/* The most that a word can give to any memory. */
+/* The most that a word can add to any memory. */
 static float word_bound(const struct search *s, const struct plan_term *term)
 {
 	float most = 0;
@@ -108,20 +108,20 @@ float search_score_of(const struct search *s, size_t max)
 	}
 	while (at > 0 && n < max)
 		n += counts[--at];
-	/* A little less: multiplying again may round up. */
+	/* Slightly less: multiplying again may round up. */
 	return (float)at / scale * 0.999f;
 }
 
-/* Filters that most memories may fail; then nothing is known of how many pass. */
+/* Filters that most memories may fail; then we cannot know how many pass. */
 static bool is_filtered(const struct search_query *q)
 {
 	return q->categories || q->chat || q->open || q->from_ms || q->to_ms || q->accept;
 }
 
 /*
- * Rare words first. Once enough memories have a score that the remaining words
- * together cannot reach, these only raise scores: a memory with nothing but common words
- * cannot win any more, and long lists add no candidates.
+ * Rare words come first. Once enough memories have a score that the remaining words together
+ * cannot reach, these only raise existing scores: a memory with nothing but common words can
+ * no longer win, and long lists add no candidates.
  */
 void search_score(struct search *s, size_t max)
 {
@@ -142,7 +142,7 @@ void search_score(struct search *s, size_t max)
 	if (s->bound <= 0)
 		s->bound = 1;
 	for (size_t i = 0; i < plan->n_terms; i++) {
-		/* Twice as many, as some may have expired or been removed. */
+		/* Take twice as many, since some may have expired or been removed. */
 		if (!raise && plan->terms[i].n_docs > LONG_LIST && !is_filtered(plan->query))
 			raise = rest < search_score_of(s, 2 * max);
 		add_word(s, &plan->terms[i], raise);

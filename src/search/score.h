@@ -1,8 +1,8 @@
 /*
- * A search under way: scores of memories by their own words.
+ * A search in progress: scores of memories by their own words.
  *
- * They are in one array of the scratch, one for each memory of each index, 0 for
- * those without any of the words; `touched` lists the others.
+ * They are in one array of the scratch, one for each memory of each index, and 0 for those
+ * without any of the words; `touched` lists the others.
  */
 #pragma once
 
@@ -25,19 +25,19 @@ struct search {
 	float *scores;
 	uint32_t *touched;
 	size_t n_touched;
-	size_t *starts; /* of each index in scores; one more than there are indexes */
+	size_t *starts; /* start of each index in scores; one more than there are indexes */
 	struct candidate *candidates;
 	size_t n_candidates;
-	size_t n_best;     /* candidates by their own words: a heap while they are chosen */
+	size_t n_best;     /* candidates by their own words: a heap while they are being chosen */
 	float norms[LENS]; /* k1 * length, by coded length */
-	float bound;       /* no score is above it */
+	float bound;       /* no score exceeds it */
 };
 
-/* Gives each memory with a word of the plan its score; `max` of them are wanted. */
+/* Scores each memory that has a word of the plan; `max` of them are wanted. */
 void search_score(struct search *s, size_t max);
 
 /*
- * A score that about `max` reach, and never fewer (0 when there are fewer): found
- * by counting how many have which.
+ * A score that about `max` memories reach, and never fewer (0 when there are fewer): found by
+ * counting how many have which score.
  */
 float search_score_of(const struct search *s, size_t max);

@@ -37,7 +37,7 @@ int scratch_scores(struct search_scratch *s, size_t n)
 
 	if (n < s->cap_scores)
 		return 0;
-	/* Nothing in them is worth keeping between searches. */
+	/* Nothing in them needs to be kept between searches. */
 	free(s->scores);
 	free(s->touched);
 	s->cap_scores = 0;

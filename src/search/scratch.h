@@ -14,5 +14,5 @@ struct search_scratch {
 	size_t cap_scores;
 };
 
-/* Room for n scores, all 0. */
+/* Makes room for n scores, all 0. */
 int scratch_scores(struct search_scratch *s, size_t n);

@@ -10,7 +10,7 @@ static uint32_t name_hash(const struct search_index *ix, const char *name, size_
 	return (uint32_t)mix_bytes(name, len, ix->seed);
 }
 
-/* The word's slot, or the free one where it would go. There is always a free one. */
+/* The word's slot, or the free one where it would go. There is always a free slot. */
 static uint32_t slot_find(const struct search_index *ix, const char *name, size_t len,
 			  uint32_t hash)
 {
@@ -38,7 +38,7 @@ uint32_t term_find(const struct search_index *ix, const char *name, size_t len)
 	return ix->term_slots[at].term ? ix->term_slots[at].term - 1 : NO_DOC;
 }
 
-/* Kept below three quarters full. */
+/* Keep it less than three quarters full. */
 static int slots_grow(struct search_index *ix)
 {
 	uint32_t n = ix->n_term_slots ? ix->n_term_slots * 2 : 64;

@@ -10,9 +10,8 @@
 #include "search/vector_kernel.h"
 
 /*
- * Rows stand one after another, each on a boundary of 32 bytes; a row that is removed is
- * filled with the last one. Keys are found by a table of open addressing, at
- * most three quarters full.
+ * Rows are contiguous, each aligned to 32 bytes; a removed row is overwritten with the last
+ * one. Keys are found with an open-addressing table, at most three quarters full.
  */
 struct vector_block {
 	size_t dim;
@@ -146,7 +145,7 @@ static size_t home_of(const struct vector_block *b, uint64_t key)
 	return (size_t)(key * 0x9e3779b97f4a7c15U >> 20) & (b->n_slots - 1);
 }
 
-/* The key's slot, or the free one where it would be. The table is never full. */
+/* The key's slot, or the free one where it would go. The table is never full. */
 static size_t find_slot(const struct vector_block *b, uint64_t key)
 {
 	size_t at = home_of(b, key);
@@ -181,7 +180,7 @@ static int grow_array(void *array, size_t item, size_t cap)
 	return 0;
 }
 
-/* realloc promises no boundary of 32. */
+/* realloc does not guarantee an alignment of 32. */
 static int grow_rows(struct vector_block *b, size_t cap)
 {
 	int8_t *rows = aligned_alloc(ALIGN, cap * b->stride);
@@ -243,7 +242,7 @@ int vector_block_put(struct vector_block *b, uint64_t key, const int8_t *bytes, 
 	return 0;
 }
 
-/* Closes the gap: whatever was pushed past it moves back, as far as its home allows. */
+/* Closes the gap: entries that were pushed past it move back, as far as their home allows. */
 static void free_slot(struct vector_block *b, size_t gap)
 {
 	size_t mask = b->n_slots - 1;

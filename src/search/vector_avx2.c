@@ -4,8 +4,8 @@
 #include "search/vector_kernel.h"
 
 /*
- * The processor multiplies unsigned bytes with signed ones, so the signs of a move
- * over to b. Two products and their sum stay below 2^15, since no byte is -128.
+ * The processor multiplies unsigned bytes with signed ones, so the signs of a are moved to b.
+ * Two products and their sum stay below 2^15, since no byte is -128.
  */
 static __m256i products(__m256i a, __m256i b)
 {

@@ -1,4 +1,4 @@
-/* One file each, compiled for its processor; Meson chooses which are there. */
+/* One file each, compiled for its processor; Meson chooses which are built. */
 #pragma once
 
 #include "search/vector.h"

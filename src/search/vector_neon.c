@@ -1,4 +1,4 @@
-/* Every 64-bit ARM has it. */
+/* Every 64-bit ARM processor supports it. */
 #include <arm_neon.h>
 
 #include "search/vector_kernel.h"

@@ -11,7 +11,7 @@
 
 enum { MEMO_SLOTS = 4096, MEMO_WORD_MAX = 22 };
 
-/* A folded word and what became of it: most words of a text are old friends. */
+/* A folded word and its result: most words of a text have been seen before. */
 struct memo {
 	char folded[MEMO_WORD_MAX];
 	char term[MEMO_WORD_MAX];
@@ -33,10 +33,10 @@ struct words {
 	size_t len; /* of folded */
 	char folded[WORD_BYTES_MAX + 4];
 	char term[WORD_BYTES_MAX + 4];
-	char piece[8]; /* the character before, of a script without spaces */
+	char piece[8]; /* the previous character, if of a script without spaces */
 	size_t piece_len;
 	bool piece_paired;
-	bool piece_due; /* comes alone as the next word */
+	bool piece_due; /* comes on its own as the next word */
 };
 
 struct words *words_new(void)
@@ -90,7 +90,7 @@ static bool is_year(struct text t)
 	return t.len == 4 && (memcmp(t.data, "19", 2) == 0 || memcmp(t.data, "20", 2) == 0);
 }
 
-/* Stems what is English letters; the rest is its own term. */
+/* Stems words of English letters; any other word is its own term. */
 static size_t stem(struct words *w, struct text word)
 {
 	const sb_symbol *stemmed;
@@ -155,7 +155,7 @@ static struct text remembered_term(struct words *w, struct text folded, unsigned
 	return (struct text) {w->term, len};
 }
 
-/* Cut at a character, never within one. */
+/* Cuts at a character boundary. */
 static size_t append(char *to, size_t len, const uint32_t *folded, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -187,7 +187,7 @@ static bool is_elision(const char *s, size_t len)
 	return one_of(s, len, list);
 }
 
-/* "Alice's", "they're": the word is what precedes. */
+/* "Alice's", "they're": the word is the part before it. */
 static bool is_clitic(const char *s, size_t len)
 {
 	static const char *const list[] = {"s", "re", "ve", "ll", "d", "m", NULL};
@@ -217,7 +217,7 @@ static bool is_letter_at(const char *p, const char *end)
 	return kind == CHAR_LETTER;
 }
 
-/* "1,000" is 1000: a comma between digits with exactly three behind it. */
+/* "1,000" is 1000: a comma between digits, followed by exactly three. */
 static bool is_thousands(const struct words *w, const char *comma)
 {
 	const char *p = comma + 1;
@@ -230,7 +230,7 @@ static bool is_thousands(const struct words *w, const char *comma)
 	return n == 3;
 }
 
-/* Reads the rest of a word that begins here; leaves it in w->folded. */
+/* Reads the rest of a word that starts here, into w->folded. */
 static void read_word(struct words *w)
 {
 	size_t apostrophe = 0;
@@ -268,7 +268,7 @@ static void give(struct words *w, bool extra, struct word *word)
 		word->flags |= WORD_CAPITAL;
 }
 
-/* The character of a run without spaces that was read last, behind those before it. */
+/* Returns as a word the last character read of a run without spaces, after those before it. */
 static void give_piece(struct words *w, const char *before, size_t before_len, bool extra,
 		       struct word *word)
 {
@@ -280,7 +280,7 @@ static void give_piece(struct words *w, const char *before, size_t before_len, b
 	give(w, extra, word);
 }
 
-/* One more character of such a run; true when that gave a word. */
+/* Adds one more character of such a run; true when that completed a word. */
 static bool take_piece(struct words *w, uint32_t c, struct word *word)
 {
 	char before[sizeof(w->piece)];
@@ -296,7 +296,7 @@ static bool take_piece(struct words *w, uint32_t c, struct word *word)
 	return true;
 }
 
-/* The end of a run: a character that was in no pair is a word. */
+/* Ends a run: a character that was in no pair is a word. */
 static bool end_pieces(struct words *w, struct word *word)
 {
 	bool lone = w->piece_len > 0 && !w->piece_paired && !w->extras;
@@ -307,7 +307,7 @@ static bool end_pieces(struct words *w, struct word *word)
 	return lone;
 }
 
-/* What a character that starts no plain word gives. */
+/* Handles a character that does not start a plain word. */
 static bool take_other(struct words *w, enum char_kind kind, const uint32_t *folded,
 		       struct word *word)
 {

@@ -26,7 +26,7 @@ struct cli_options {
 	const char *url;
 	const char *framing;
 	const char *token_file;
-	int64_t server_uid; /* which users may serve, beside our own and root; or KOINE_OURSELVES */
+	int64_t server_uid; /* who may serve, beside our own user and root; or KOINE_OURSELVES */
 	uint32_t timeout_ms;
 	int64_t retries; /* negative: not given */
 	uint32_t wait_ms;
