@@ -101,7 +101,7 @@ static void fill_standard_descriptors(void)
 }
 
 /* After a large block was freed, glibc by default puts later large blocks on the heap, which does
- * not shrink. One large message must not make the process large for ever. */
+ * not shrink. One large message must not make the process large forever. */
 static void give_large_blocks_back(void)
 {
 #ifdef __GLIBC__

@@ -12,7 +12,7 @@
 struct store_adopted {
 	int64_t n_tasks;  /* now held */
 	int64_t n_jobs;   /* schedules now switched off */
-	int64_t n_grants; /* what used to be allowed without asking */
+	int64_t n_grants; /* used to be allowed without asking, now revoked */
 	char path[DB_PATH_MAX + 1];
 	char aside[DB_PATH_MAX + 1]; /* where the old file is */
 };

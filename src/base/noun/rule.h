@@ -29,7 +29,7 @@ struct rule {
 	int64_t every_ms; /* TRIGGER_EVERY */
 	enum rule_catch_up catch_up;
 	struct texts paths;      /* TRIGGER_FILES: folders, absolute */
-	struct texts ignore;     /* names of folders to skip */
+	struct texts ignore;     /* names to skip, as globs */
 	struct texts extensions; /* ".c"; none: any file */
 	int64_t debounce_ms;
 	/* TRIGGER_EVENT: everything given must match. The event is {type, source, payload}. */
