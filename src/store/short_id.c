@@ -33,7 +33,7 @@ int short_id_find(struct connection *c, const struct query *sql, struct text pre
 		  struct arena *arena, struct text ret_ids[2], unsigned *ret_n)
 {
 	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
-	struct text ids[2];
+	struct text ids[2] = {{0}};
 	bool found = prefix.len > 0;
 	unsigned n = 0;
 	int r = 0;

@@ -314,8 +314,8 @@ static bool uids_equal(const struct uids *a, const struct uids *b)
 
 bool setting_equal(const struct setting *row, const void *base, const void *other)
 {
-	const char *a = (const char *)base + row->offset;
-	const char *b = (const char *)other + row->offset;
+	const void *a = (const char *)base + row->offset;
+	const void *b = (const char *)other + row->offset;
 
 	switch (row->type) {
 	case SET_LEVEL:

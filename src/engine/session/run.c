@@ -85,8 +85,10 @@ static void finish(struct live_session *l, enum session_status status)
 /* Its stderr explains how it ended, unless it has reported that itself. */
 static void word_failure(struct live_session *l)
 {
-	struct text said = l->has_result ? (struct text) {0} : attempt_said(&l->attempt);
+	struct text said = {0};
 
+	if (!l->has_result)
+		said = attempt_said(&l->attempt);
 	while (said.len > 0 && (said.data[said.len - 1] == '\n' || said.data[said.len - 1] == ' '))
 		said.len--;
 	buf_clear(&l->error);
@@ -215,9 +217,9 @@ static int join(struct arena *a, const struct text *parts, unsigned n, struct te
 static int turn_system(struct live_session *l, struct text *ret_system)
 {
 	const struct session_new *p = &l->plan;
-	const struct text parts[] = {
-		p->system_prompt.data ? (struct text) {0} : chat_system(l->sessions->opts.chat),
-		p->system_prompt, p->append_system_prompt, p->custom_instructions};
+	const struct text ours = chat_system(l->sessions->opts.chat);
+	const struct text parts[] = {p->system_prompt.data ? p->system_prompt : ours,
+				     p->append_system_prompt, p->custom_instructions};
 
 	/* Without prompts of its own it uses that of conversations. */
 	if (p->system_prompt.len + p->append_system_prompt.len + p->custom_instructions.len == 0)
