@@ -147,7 +147,7 @@ static int64_t take_kept(struct event_subscriber *s)
 /* These are no longer in the log. */
 static void lose_kept(struct event_subscriber *s, int64_t until)
 {
-	while (s->n_kept > 0 && s->kept[s->first_kept] <= until) {
+	while (!s->dead && s->n_kept > 0 && s->kept[s->first_kept] <= until) {
 		(void)take_kept(s);
 		(void)s->sink.on_gone(s->sink.arg, 1);
 	}
@@ -195,6 +195,8 @@ static int give_kept(struct event_subscriber *s, const struct event *e)
 	int r;
 
 	lose_kept(s, e->seq - 1);
+	if (s->dead)
+		return 0;
 	if (s->n_kept == 0)
 		return give_next(s, e);
 	if (s->kept[s->first_kept] != e->seq)
@@ -224,6 +226,8 @@ static bool offer(struct event_subscriber *s, struct told *t)
 
 	if (r == -ENOBUFS) {
 		flush(s);
+		if (s->dead)
+			return false;
 		r = look(s) == EVENT_TAKES ? give(s, t) : r;
 	}
 	return took(s, r);
