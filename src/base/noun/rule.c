@@ -2,18 +2,6 @@
 
 #define MEMBER(kind, field) MEMBER_OF(struct rule, kind, field)
 
-/* Short names, so that a member is one line. */
-enum {
-	CRON = RULE_OF_TRIGGER(TRIGGER_CRON),
-	EVERY = RULE_OF_TRIGGER(TRIGGER_EVERY),
-	FILES = RULE_OF_TRIGGER(TRIGGER_FILES),
-	EVENT = RULE_OF_TRIGGER(TRIGGER_EVENT),
-	TASK = RULE_OF_ACTION(ACTION_TASK),
-	COMMAND = RULE_OF_ACTION(ACTION_COMMAND),
-	WEBHOOK = RULE_OF_ACTION(ACTION_WEBHOOK),
-	DESKTOP = RULE_OF_ACTION(ACTION_DESKTOP),
-};
-
 /* clang-format off */
 static const struct member members[] = {
 	{"project", NULL, MEMBER(TEXT, project), RULE_NAME, .absent = ABSENT_EMPTY},
@@ -21,20 +9,20 @@ static const struct member members[] = {
 	{"enabled", NULL, MEMBER(BOOL, enabled), RULE_NAME},
 	{"description", NULL, MEMBER(TEXT, description), RULE_NAME},
 	{NULL, NULL, MEMBER(TEXT, where)},
-	{"cron", NULL, MEMBER(TEXT, cron), CRON},
-	{"zone", NULL, MEMBER(TEXT, zone), CRON, .absent = ABSENT_LEFT_OUT},
-	{"every", NULL, MEMBER(INT, every_ms), EVERY},
-	{"files", NULL, MEMBER(TEXTS, paths), FILES},
-	{"type", NULL, MEMBER(TEXT, type), EVENT, .absent = ABSENT_LEFT_OUT},
-	{"source", NULL, MEMBER(TEXT, source), EVENT, .absent = ABSENT_LEFT_OUT},
-	{"pattern", NULL, MEMBER(TEXT, pattern), EVENT, .absent = ABSENT_LEFT_OUT},
-	{"task", NULL, MEMBER(TEXT, prompt), TASK},
-	{"agent", NULL, MEMBER(TEXT, agent), TASK, .absent = ABSENT_LEFT_OUT},
-	{"runner", NULL, MEMBER(TEXT, runner), TASK, .absent = ABSENT_LEFT_OUT},
-	{"group", NULL, MEMBER(TEXT, group), TASK, .absent = ABSENT_LEFT_OUT},
-	{"command", NULL, MEMBER(TEXT, command), COMMAND},
-	{"webhook", NULL, MEMBER(TEXT, url), WEBHOOK},
-	{"desktop", NULL, MEMBER(TEXT, message), DESKTOP},
+	{"cron", NULL, MEMBER(TEXT, cron), RULE_IF_CRON},
+	{"zone", NULL, MEMBER(TEXT, zone), RULE_IF_CRON, .absent = ABSENT_LEFT_OUT},
+	{"every", NULL, MEMBER(INT, every_ms), RULE_IF_EVERY},
+	{"files", NULL, MEMBER(TEXTS, paths), RULE_IF_FILES},
+	{"type", NULL, MEMBER(TEXT, type), RULE_IF_EVENT, .absent = ABSENT_LEFT_OUT},
+	{"source", NULL, MEMBER(TEXT, source), RULE_IF_EVENT, .absent = ABSENT_LEFT_OUT},
+	{"pattern", NULL, MEMBER(TEXT, pattern), RULE_IF_EVENT, .absent = ABSENT_LEFT_OUT},
+	{"task", NULL, MEMBER(TEXT, prompt), RULE_DOES_TASK},
+	{"agent", NULL, MEMBER(TEXT, agent), RULE_DOES_TASK, .absent = ABSENT_LEFT_OUT},
+	{"runner", NULL, MEMBER(TEXT, runner), RULE_DOES_TASK, .absent = ABSENT_LEFT_OUT},
+	{"group", NULL, MEMBER(TEXT, group), RULE_DOES_TASK, .absent = ABSENT_LEFT_OUT},
+	{"command", NULL, MEMBER(TEXT, command), RULE_DOES_COMMAND},
+	{"webhook", NULL, MEMBER(TEXT, url), RULE_DOES_WEBHOOK},
+	{"desktop", NULL, MEMBER(TEXT, message), RULE_DOES_DESKTOP},
 	{"cooldown", NULL, MEMBER(INT, cooldown_ms), RULE_STATE},
 	{"needs_approval", NULL, MEMBER(BOOL, needs_approval), RULE_STATE | RULE_LIMITS},
 	{"forbidden", NULL, MEMBER(BOOL, forbidden), RULE_LIMITS},

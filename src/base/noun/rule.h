@@ -12,8 +12,8 @@ enum rule_catch_up { CATCH_UP_NONE, CATCH_UP_ONE, CATCH_UP_ALL };
 
 struct rule_condition {
 	struct text field; /* dotted: "payload.path" */
-	struct text
-	operator; /* eq, equals, neq, not_equals, contains, matches, gt, lt, gte, lte, exists, not_exists */
+	/* eq, equals, neq, not_equals, contains, matches, gt, lt, gte, lte, exists, not_exists */
+	struct text operator;
 	const struct value *value;
 };
 
@@ -73,6 +73,18 @@ enum {
 
 #define RULE_OF_TRIGGER(trigger) ((uint32_t)RULE_TRIGGERS << (trigger))
 #define RULE_OF_ACTION(action)   ((uint32_t)RULE_ACTIONS << (action))
+
+/* The same, for tables. */
+enum {
+	RULE_IF_CRON = RULE_OF_TRIGGER(TRIGGER_CRON),
+	RULE_IF_EVERY = RULE_OF_TRIGGER(TRIGGER_EVERY),
+	RULE_IF_FILES = RULE_OF_TRIGGER(TRIGGER_FILES),
+	RULE_IF_EVENT = RULE_OF_TRIGGER(TRIGGER_EVENT),
+	RULE_DOES_TASK = RULE_OF_ACTION(ACTION_TASK),
+	RULE_DOES_COMMAND = RULE_OF_ACTION(ACTION_COMMAND),
+	RULE_DOES_WEBHOOK = RULE_OF_ACTION(ACTION_WEBHOOK),
+	RULE_DOES_DESKTOP = RULE_OF_ACTION(ACTION_DESKTOP),
+};
 
 extern const struct portrait rule_portrait;
 
