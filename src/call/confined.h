@@ -1,6 +1,6 @@
 /*
- * Agents that must not write (io/confine) can still reach us, and must not make others write
- * for them: they get only the methods that the server's options name.
+ * Agents that must not write (io/process/confine) can still reach us, and must not make others
+ * write for them: they get only the methods that the server's options name.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 struct client;
 
-/* For confined_may: somebody is confined. */
+/* For confined_may, once anybody was confined. */
 bool confined_allows(struct client *s, const char *method);
 
 /* Whether a client may call this method. A connection is examined once, and only if anybody was

@@ -74,7 +74,7 @@ struct dialect {
 	const char *name;
 	enum framing_choice framing;
 	size_t message_max;
-	bool concurrent; /* calls of one connection run side by side and are answered as they finish */
+	bool concurrent; /* calls of one connection run side by side, answered as they finish */
 	struct jsonrpc_rules rules;
 	const struct error_row *errors; /* indexed by enum refusal */
 	bool plain_errors;              /* errors never carry data */

@@ -16,9 +16,8 @@
 
 enum route_flags {
 	ROUTE_OPEN = 1 << 0, /* needs no token */
-	ROUTE_TOKEN_QUERY =
-		1
-		<< 1, /* the token may be the query's `token`: a page cannot set a WebSocket's headers */
+	/* The token may be the query's `token`: a page cannot set a WebSocket's headers. */
+	ROUTE_TOKEN_QUERY = 1 << 1,
 	ROUTE_WATCH = 1 << 2,   /* the call is cancelled when its client leaves */
 	ROUTE_UPGRADE = 1 << 3, /* GET with "Upgrade: websocket" goes to `upgrade` */
 };
@@ -37,8 +36,8 @@ struct route_found {
 	const struct http_route *route; /* NULL: there is none */
 	struct text query;              /* {NULL, 0}: none */
 	struct place place;
-	char allow
-		[80]; /* the path is known but not for this method: the Allow header line; else "" */
+	/* The path is known but not for this method: the Allow header line; else "". */
+	char allow[80];
 };
 
 void route_find(const struct dialect *d, const struct http_request *r, struct route_found *ret);

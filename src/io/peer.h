@@ -19,8 +19,8 @@ struct peer {
 	uid_t uid;
 	gid_t gid;
 	pid_t pid; /* who connected; may have ended since */
-	long long
-		since; /* Unix sockets: when it was accepted, in the ticks in which processes' starts are counted */
+	/* Unix sockets: when it was accepted, in the ticks that processes' starts are counted in. */
+	long long since;
 	uint32_t inode; /* loopback: of the other end's socket, for peer_pids */
 };
 

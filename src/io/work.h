@@ -10,11 +10,11 @@
 
 struct work {
 	struct list link;
-	/* On a thread: a reader's lane, 0..n_readers-1, or -1 on the writer's, inside its batch. 0: what
-	 * the writer changed shall stay. Anything else undoes it, and is what `finished` gets. */
+	/* On a thread: a reader's lane, 0..n_readers-1, or -1 on the writer's, inside its batch.
+	 * 0 keeps what the writer changed. Anything else undoes it, and is what `finished` gets. */
 	int (*run)(struct work *w, int lane);
-	/* On the loop's thread, after run and, for the writer, after the commit: 0, what run returned,
-	 * or the fault that undid the batch. */
+	/* On the loop's thread, after run and, for the writer, after the commit: 0, what run
+	 * returned, or the fault that undid the batch. */
 	void (*finished)(struct work *w, int result);
 	int result;  /* between the two */
 	bool trails; /* the workers': nobody submitted it */

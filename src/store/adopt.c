@@ -136,7 +136,7 @@ static int run(struct connection *c, const struct query *sql, int64_t *ret_n)
 	return r;
 }
 
-/* A job's rule has no project: its key is a line's end and the id (see engine/automation/rule.c). */
+/* A job's rule has no project: its key is a newline and the id (see engine/automation/rule.c). */
 static int hold(struct connection *c, struct store_adopted *a)
 {
 	static const struct query tasks = {"UPDATE task SET held = 1 WHERE seq IN"

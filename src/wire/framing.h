@@ -23,9 +23,14 @@ struct netrpc_message;
 enum frame_kind {
 	FRAME_MORE,    /* no whole message yet */
 	FRAME_MESSAGE, /* frame.data is valid until the next call or until the input moves */
-	FRAME_HEAD, /* http: the head is there and its body is not; frame.http may be judged. Comes before FRAME_CONTINUE and before a body that is too large is refused, at most once per request; call again to go on. */
+	/* http: the head is there and its body is not; frame.http may be judged. Comes before
+	 * FRAME_CONTINUE and before a body that is too large is refused, at most once per request;
+	 * call again to go on. */
+	FRAME_HEAD,
 	FRAME_CONTINUE, /* http: the client waits for "100 Continue" before its body */
-	FRAME_REFUSED, /* frame.why and frame.status; the stream cannot be used any more: answer and close. Every later call says the same. */
+	/* frame.why and frame.status; the stream cannot be used any more: answer and close. Every
+	 * later call says the same. */
+	FRAME_REFUSED,
 };
 
 struct frame {
@@ -59,7 +64,8 @@ struct framing {
 	enum frame_kind (*next)(void *state, const char *in, size_t len, bool eof, size_t *ret_used,
 				struct frame *ret);
 
-	/* Appends one message, which is JSON, wrapped. NULL where a reply needs to know its request (http). */
+	/* Appends one message, which is JSON, wrapped. NULL where a reply needs to know its
+	 * request (http). */
 	void (*wrap)(struct buf *out, const char *data, size_t len);
 
 	/* The same for a message that is not copied: what precedes it, what of it (or of a part
@@ -84,7 +90,7 @@ extern const struct framing framing_line;
 /* A 4-byte big-endian length, then the message. Length 0 is an empty message. */
 extern const struct framing framing_length;
 
-/* HTTP/1.x requests; see wire/http1.h. */
+/* HTTP/1.x requests; see wire/http/http1.h. */
 extern const struct framing framing_http;
 
 enum { SNIFF_MAX = 16 };

@@ -26,7 +26,9 @@ enum netrpc_side { NETRPC_SERVER, NETRPC_CLIENT };
 enum netrpc_kind {
 	NETRPC_MORE,    /* no whole message yet */
 	NETRPC_MESSAGE, /* a header with its body */
-	NETRPC_REFUSED, /* why says it; the stream cannot be used any more: close without an answer, as Go does. Every later call says the same. */
+	/* `why` says it; the stream cannot be used any more: close without an answer, as Go does.
+	 * Every later call says the same. */
+	NETRPC_REFUSED,
 };
 
 struct netrpc_message {

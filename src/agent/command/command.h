@@ -16,13 +16,12 @@
  * between. As an argument, a prompt that begins with a dash gets a blank before it: whoever may ask
  * may not give options.
  *
- * A word with "{disabled_tools}" is there only in conversations that go without some tools, with their
- * names, and commas between them, in its place.
+ * A word with "{disabled_tools}" is used only in conversations without some tools, with their
+ * names, separated by commas, in its place.
  *
- * The child has the environment it was given, and KOINE_CONVERSATION; one that is confined (command_place.h) also
- * TMPDIR and KOINE_STATE. Its turn ends when it ends: what
- * it leaves behind in its group is killed, what holds its output open elsewhere is not
- * waited for.
+ * The child gets the environment it was given, and KOINE_CONVERSATION; a confined one (place.h)
+ * also TMPDIR and KOINE_STATE. Its turn ends when it ends: what it leaves behind in its group is
+ * killed; what holds its output open elsewhere is not waited for.
  */
 #pragma once
 

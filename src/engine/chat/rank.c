@@ -1,5 +1,5 @@
 /*
- * Finds the sentences that answer a question; see chat_rank.h.
+ * Finds the sentences that answer a question; see rank.h.
  *
  * It builds an index of them and queries it twice: once with the significant words, which
  * decides which sentences are relevant at all, and once with all words, which distinguishes

@@ -2,8 +2,8 @@
  * Programs that a client starts, reads, writes to and ends: shells and servers of its own,
  * which outlive the call that started them but not the daemon.
  *
- * A command is run by /bin/sh under a supervisor (io/supervisor.h), on pipes or a terminal of
- * its own; when the command ends, everything that it left behind is ended, too. The end of its
+ * A command is run by /bin/sh under a supervisor (io/process/supervisor.h), on pipes or a terminal
+ * of its own; when the command ends, everything that it left behind is ended, too. The end of its
  * output is held in memory, addressed by offsets that count all of the output. The approver is
  * asked before a command is started and before something is written to it, since a shell runs
  * what it reads: agent "gateway", tool "process", input {action, command, …}.
@@ -45,7 +45,7 @@ enum {
 
 struct processes_opts {
 	struct loop *loop;
-	const char *owner;           /* its mark is on the programs; see io/tree.h */
+	const char *owner;           /* its mark is on the programs; see io/process/tree.h */
 	struct approvals *approvals; /* NULL: nothing is allowed */
 	/* Used to withdraw what an earlier koined has asked; may be {0}. */
 	struct background background;

@@ -65,7 +65,7 @@ struct tool_answers {
 struct tools_opts {
 	struct loop *loop;
 	struct background background;
-	const char *owner; /* its mark is on the programs; see io/tree.h. NULL: none are run */
+	const char *owner; /* of the programs' marks (io/process/tree.h); NULL: none are run */
 	struct memories *memories;
 	struct approvals *approvals; /* NULL: what needs approval is refused */
 	unsigned allowed;            /* bits: 1 << enum tool_id */

@@ -26,11 +26,6 @@ enum {
 	ERROR_MAX = 128, /* bytes of a message of ours */
 };
 
-static struct tasks *tasks_of(const struct run *r)
-{
-	return r->tasks;
-}
-
 static void run_free(struct run *r)
 {
 	task_change_forget(r->begins);
@@ -177,7 +172,7 @@ static bool may_try_again(const struct run *r, enum task_state state)
 
 static void finish(struct run *r)
 {
-	struct tasks *t = tasks_of(r);
+	struct tasks *t = r->tasks;
 	struct live *l = r->live;
 	const struct attempt *a = &r->attempt;
 	struct run_waiter waiter = take_waiter(r);
@@ -224,7 +219,7 @@ static void end_unbegun(struct run *r);
 void run_end_with(struct run *r, enum intent intent)
 {
 	/* A cancel counts even if it is already being stopped for another reason. */
-	if (!attempt_end(&r->attempt, intent, 0, tasks_of(r)->interrupt_ms)) {
+	if (!attempt_end(&r->attempt, intent, 0, r->tasks->interrupt_ms)) {
 		if (intent == INTENT_CANCEL)
 			r->attempt.intent = intent;
 	} else if (r->begins) {
@@ -254,7 +249,7 @@ static int start_turn(struct run *r, const struct agent *agent, struct text prom
 
 	snprintf(id, sizeof(id), "task:%lld", (long long)r->live->task.seq);
 	ask.conversation = text_of(id);
-	return attempt_ask(&r->attempt, tasks_of(r)->chat, &ask, why);
+	return attempt_ask(&r->attempt, r->tasks->chat, &ask, why);
 }
 
 /* ---- as a program ---- */
@@ -277,10 +272,10 @@ static int start_program(struct run *r, const struct program *p, struct why *why
 	if (p->cwd.data && !cwd)
 		return -ENOMEM;
 	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.id));
-	e = attempt_run(&r->attempt, tasks_of(r)->loop, &opts, why);
+	e = attempt_run(&r->attempt, r->tasks->loop, &opts, why);
 	/* If the folder is missing, or a path was given, the supervisor's message says more. */
 	if (e == REFUSE_NOT_FOUND && !strchr(p->argv[0], '/') && (!cwd || access(cwd, F_OK) == 0))
-		e = tasks_of(r)->wording->no_program(why, p->argv[0]);
+		e = r->tasks->wording->no_program(why, p->argv[0]);
 	free(cwd);
 	return e;
 }
@@ -289,7 +284,7 @@ static int start_program(struct run *r, const struct program *p, struct why *why
 
 static void open_output(struct run *r)
 {
-	const struct tasks *t = tasks_of(r);
+	const struct tasks *t = r->tasks;
 	char path[4096];
 	int e;
 
@@ -302,7 +297,7 @@ static void open_output(struct run *r)
 
 static int begin(struct run *r, struct text prompt, struct why *why)
 {
-	struct tasks *t = tasks_of(r);
+	struct tasks *t = r->tasks;
 	struct agent *agent;
 	struct program program;
 	int e;
@@ -317,7 +312,7 @@ static int begin(struct run *r, struct text prompt, struct why *why)
 
 static void tell_started(struct run *r)
 {
-	struct tasks *t = tasks_of(r);
+	struct tasks *t = r->tasks;
 	struct task *row = &r->live->task;
 
 	if (r->attempt.program) {
@@ -400,7 +395,7 @@ static void fetch_finished(struct work *w, int result)
 /* A long prompt is only in the store. */
 static int fetch(struct run *r)
 {
-	struct tasks *t = tasks_of(r);
+	struct tasks *t = r->tasks;
 	struct fetch *f = calloc(1, sizeof(*f));
 	int e;
 
@@ -442,7 +437,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 /* It is queued again: its start cannot be stored, or the daemon is stopping. */
 static void put_back(struct run *r)
 {
-	struct tasks *t = tasks_of(r);
+	struct tasks *t = r->tasks;
 	struct live *l = r->live;
 	struct run_waiter waiter = take_waiter(r);
 
@@ -460,7 +455,7 @@ static void put_back(struct run *r)
 /* Nothing is running that must be stopped, and there is no need to wait for the store. */
 static void end_unbegun(struct run *r)
 {
-	struct tasks *t = tasks_of(r);
+	struct tasks *t = r->tasks;
 
 	if (r->attempt.intent == INTENT_STOP)
 		put_back(r);

@@ -17,13 +17,13 @@ struct child_opts {
 	const char *const *argv; /* NULL-ended; argv[0] is looked up in PATH (of env) */
 	const char *const *env;  /* NULL-ended "K=V"; NULL: ours */
 	/* NULL-ended; added to env, or replaces what has the same name there. With TREE_VARIABLE
-	 * in it the child is marked so that io/tree finds everything that it starts. */
+	 * in it the child is marked so that io/process/tree finds everything that it starts. */
 	const char *const *more_env;
 	const char *cwd;   /* NULL: ours; else also its PWD, unless more_env has one */
 	const char *input; /* what it reads from its stdin; copied */
 	size_t input_len;  /* with input NULL, stdin is /dev/null */
 	/* Its 0, 1 and 2, which remain the caller's, instead of an input and outputs of its own
-	 * (io/console); on_output is then not called. NULL: its own. */
+	 * (io/process/console); on_output is then not called. NULL: its own. */
 	const int *streams;
 	bool terminal; /* the first of them is a terminal */
 	/*
@@ -31,7 +31,7 @@ struct child_opts {
  * the kernel "we" are the thread that calls child_start: it must live as long as the process.
  */
 	bool die_with_us;
-	int confine;           /* a ruleset of io/confine to put it under; 0: none */
+	int confine;           /* a ruleset of io/process/confine to put it under; 0: none */
 	struct cgroup *cgroup; /* the cgroup it begins in; NULL: ours */
 
 	/* Bytes of its stdout, or of its stderr. */

@@ -1,5 +1,5 @@
 /*
- * What a child may write: a Landlock ruleset, made ready here, that io/spawn puts the child
+ * What a child may write: a Landlock ruleset, made ready here, that io/process/spawn puts the child
  * under before its program runs. Nobody can leave it, and it holds for everything that the
  * program starts.
  *
@@ -35,7 +35,7 @@ bool confine_used(void);
 
 /*
  * Whether a process is under such a ruleset: it descends from us, where orphans stay
- * (io/tree), and has given up gaining privileges, which cannot be undone. True also for a
+ * (io/process/tree), and has given up gaining privileges, which cannot be undone. True also for a
  * process that has ended, since nobody can tell, and for all our descendants where we
  * ourselves cannot gain privileges.
  */

@@ -31,7 +31,8 @@ static bool link_of(pid_t pid, const char *name, char *out, size_t size)
 	return n > 0;
 }
 
-/* "PID (NAME) STATE PPID GROUP SESSION TTY ...": the name may hold anything, so the last ")" counts. */
+/* "PID (NAME) STATE PPID GROUP SESSION TTY ...": the name may contain anything, so the last
+ * ")" counts. */
 bool process_see(pid_t pid, struct process_seen *ret)
 {
 	char text[STAT_MAX];

@@ -30,7 +30,7 @@ output_file_end(const struct output_file *f); /* the offset after everything tha
 int64_t output_file_lost(const struct output_file *f); /* bytes since it was opened */
 
 struct output_range {
-	int64_t offset; /* of the first byte that was read: later than asked if that was rotated away */
+	int64_t offset; /* of the first byte read: later than asked if that was rotated away */
 	size_t len;
 	int64_t begin; /* of what is still there */
 	int64_t end;   /* of all that was kept so far */

@@ -1,9 +1,9 @@
 /*
  * A program started, up to its first instruction, and its end as the kernel reports it. Below
- * io/child, which puts both on the loop.
+ * io/process/child, which puts both on the loop.
  *
  * Every process that was started here is known until it is reaped, so that whoever reaps the
- * others (io/tree) does not take its exit status away. Any thread may call.
+ * others (io/process/tree) does not take its exit status away. Any thread may call.
  */
 #pragma once
 
@@ -19,9 +19,9 @@ struct spawn_opts {
 	const char *cwd;             /* NULL: ours; else also its PWD, unless more_env has one */
 	int streams[3];              /* its 0, 1 and 2; each of ours is above 2 */
 	int cgroup;                  /* an open cgroup.procs that it enters; -1: none */
-	int confine;                 /* a ruleset of io/confine that it is put under; 0: none */
+	int confine;                 /* a ruleset of io/process/confine; 0: none */
 	bool die_with_us;
-	bool terminal; /* streams[0] is one, and becomes its own (io/console) */
+	bool terminal; /* streams[0] is one, and becomes its own (io/process/console) */
 };
 
 /* The caller's memory until it was reaped. Whoever reaps it first changes it, so read it only

@@ -23,7 +23,7 @@ struct supervised_opts {
 	const char *const *env; /* NULL-ended "K=V", added to that; the mark is added by itself */
 	const char *cwd;        /* NULL: ours */
 	struct text input;      /* what it reads; {NULL, 0}: nothing */
-	const int *streams;     /* instead of an input and on_output: see io/child.h */
+	const int *streams;     /* instead of an input and on_output: see io/process/child.h */
 	bool terminal;
 	const char *mark; /* of supervisor_mark; copied */
 	const char *what; /* for the log: "task=task-0001"; copied */

@@ -10,8 +10,8 @@
  * This cannot find a program that hides on purpose: one that clears its environment, resets
  * the limit, and lets its parent die. While we live it is still below us (the keeper makes it
  * so) and tree_signal_below reaches it, though nobody can say whose it was. What it left
- * behind when we died as well, nobody finds. Only a cgroup (io/cgroup) holds it for certain.
- * Nor can we signal a process that has become another user, unless we are root.
+ * behind when we died as well, nobody finds. Only a cgroup (io/process/cgroup) holds it for
+ * certain. Nor can we signal a process that has become another user, unless we are root.
  *
  * Any thread may call what needs no keeper.
  */
@@ -31,7 +31,7 @@ struct tree_keeper;
 
 /*
  * From now on orphans come to us and are reaped. One for the process (-EBUSY), which then must
- * start children only by io/child: the exit status of any other is taken from whoever waits
+ * start children only by io/process/child: the exit status of any other is taken from whoever waits
  * for it.
  */
 int tree_keeper_new(struct loop *l, struct tree_keeper **ret_keeper);
@@ -65,5 +65,5 @@ bool tree_is_marked(pid_t pid, const char *owner);
 /* When a process began, in the kernel's own ticks; 0: there is none. */
 long long tree_started(pid_t pid);
 
-/* The limit (RLIMIT_RTTIME) that carries this mark; false: none can. For io/spawn. */
+/* The limit (RLIMIT_RTTIME) that carries this mark; false: none can. For io/process/spawn. */
 bool tree_limit(const char *mark, struct rlimit *ret_limit);

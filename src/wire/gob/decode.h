@@ -80,10 +80,12 @@ struct gob_decoder {
 };
 
 enum gob_said {
-	GOB_MORE,    /* no whole value yet */
-	GOB_VALUE,   /* here is one */
-	GOB_REFUSED, /* this value cannot be had; its message is over, the stream goes on. If the value would have continued in more messages, those are no values. */
-	GOB_BROKEN,  /* the stream cannot be used any more; every later call says the same */
+	GOB_MORE,  /* no whole value yet */
+	GOB_VALUE, /* here is one */
+	/* This value cannot be had; its message is over, the stream goes on. If the value would have
+	 * continued in more messages, those are no values. */
+	GOB_REFUSED,
+	GOB_BROKEN, /* the stream cannot be used any more; every later call says the same */
 };
 
 struct gob_value {

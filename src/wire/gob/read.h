@@ -1,4 +1,4 @@
-/* Reading one value, message by message: what gob_decode.c and gob_read.c tell each other. */
+/* Reading one value, message by message: what decode.c and read.c tell each other. */
 #pragma once
 
 #include "wire/gob/decode.h"

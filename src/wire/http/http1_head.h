@@ -1,6 +1,6 @@
 /*
  * The head of an HTTP request, read line by line: the half of the parser that
- * knows what lines mean. wire/http1.c finds the lines.
+ * knows what lines mean. wire/http/http1.c finds the lines.
  *
  * Functions that refuse return the HTTP status to answer with, else 0.
  */
