@@ -392,11 +392,17 @@ static const char decider_columns[] =
 static const char rule_counts[] = "ALTER TABLE rule ADD COLUMN n_fired INTEGER NOT NULL DEFAULT 0;"
 				  "UPDATE rule SET n_fired = 1 WHERE fired_ms > 0;";
 
+/*
+ * What keeps a question cheap however much is kept. Events are found by their type, too, in
+ * order of seq, which SQLite appends to the index by itself.
+ */
+static const char growth_indexes[] = "CREATE INDEX event_by_type ON event (type);";
+
 /* Version n is the result of the first n steps. A released step never changes. */
 static const char *const steps[] = {
 	first_tables,   vector_tables,   conversation_tables, task_tables,
 	session_tables, job_tables,      conversation_bounds, origin_columns,
-	trust_tables,   decider_columns, rule_counts,
+	trust_tables,   decider_columns, rule_counts,         growth_indexes,
 };
 
 int schema_newest(void)
