@@ -241,17 +241,28 @@ struct listener {
 	unsigned n_gone;
 	unsigned room; /* how many it takes before it wants no more for now */
 	bool limited;
-	bool loses;                    /* while it has no room */
-	unsigned keeps;                /* ... but for so many */
-	bool leaves;                   /* at the next event */
+	bool loses;           /* while it has no room */
+	unsigned keeps;       /* ... but for so many */
+	bool leaves;          /* at the next event */
+	bool leaves_at_flush; /* at the next flush */
+	bool leaves_at_gone;  /* when it is told of a loss */
+	bool left;
 	const struct publish *callers; /* by data.n, if not NULL: they know already */
 };
+
+static void leave(struct listener *l)
+{
+	event_unsubscribe(l->subscriber);
+	l->subscriber = NULL;
+	l->left = true;
+}
 
 static int on_event(void *arg, const struct event *e)
 {
 	struct listener *l = arg;
 	int64_t n = -1;
 
+	assert_false(l->left);
 	if (l->limited && l->room == 0)
 		return -ENOBUFS;
 	l->room--;
@@ -263,10 +274,8 @@ static int on_event(void *arg, const struct event *e)
 		assert_true(l->callers[n].done);
 	l->ns[l->n] = (int)n;
 	l->seqs[l->n++] = e->seq;
-	if (l->leaves) {
-		event_unsubscribe(l->subscriber);
-		l->subscriber = NULL;
-	}
+	if (l->leaves)
+		leave(l);
 	return 0;
 }
 
@@ -274,10 +283,13 @@ static int on_gone(void *arg, int64_t n)
 {
 	struct listener *l = arg;
 
+	assert_false(l->left);
 	if (l->limited && l->room == 0 && !l->loses)
 		return -ENOBUFS;
 	l->gone += n;
 	l->n_gone++;
+	if (l->leaves_at_gone)
+		leave(l);
 	return 0;
 }
 
@@ -285,6 +297,7 @@ static enum event_look look(void *arg)
 {
 	const struct listener *l = arg;
 
+	assert_false(l->left);
 	if (!l->limited || l->room > 0)
 		return EVENT_TAKES;
 	return l->loses ? EVENT_LOSES : EVENT_WAITS;
@@ -292,7 +305,9 @@ static enum event_look look(void *arg)
 
 static bool wants(void *arg, const struct event *e)
 {
-	(void)arg;
+	const struct listener *l = arg;
+
+	assert_false(l->left);
 	return number_in(e) % 10 != 0;
 }
 
@@ -300,6 +315,7 @@ static bool keeps(void *arg, unsigned n)
 {
 	const struct listener *l = arg;
 
+	assert_false(l->left);
 	return n < l->keeps;
 }
 
@@ -307,7 +323,10 @@ static void flush(void *arg)
 {
 	struct listener *l = arg;
 
+	assert_false(l->left);
 	l->n_flushes++;
+	if (l->leaves_at_flush)
+		leave(l);
 }
 
 static void listen_from(struct world *w, struct listener *l, int64_t since)
@@ -323,6 +342,7 @@ static void listen_from(struct world *w, struct listener *l, int64_t since)
 	};
 
 	l->world = w;
+	l->left = false;
 	assert_int_equal(
 		event_subscribe(w->f->engine->events, &l->filter, since, &sink, &l->subscriber), 0);
 }
@@ -717,6 +737,63 @@ static void a_subscriber_may_leave_while_it_is_told(void **state)
 	unmake(&w);
 }
 
+/* It has no room for an event, is asked to write out what it has, and leaves: it is neither asked
+ * for room nor offered the event again. */
+static void one_that_leaves_at_a_flush_is_not_asked_again(void **state)
+{
+	struct listener *leaves = new_listener();
+	struct listener *stays = new_listener();
+	struct world w;
+
+	make(&w, state);
+	leaves->limited = true;
+	leaves->room = 2;
+	leaves->leaves_at_flush = true;
+	listen_from(&w, leaves, -1);
+	listen_from(&w, stays, -1);
+	publish(&w, "t", 0, 5);
+	turn_until(&w, stays->n == 5);
+	turn_until(&w, leaves->left);
+	publish(&w, "t", 5, 1);
+	turn_until(&w, stays->n == 6);
+	assert_counts_up(leaves, 0, 2);
+	assert_counts_up(stays, 0, 6);
+	assert_int_equal(leaves->n_flushes, 1);
+	free_listener(leaves);
+	free_listener(stays);
+	unmake(&w);
+}
+
+/* Nine of the events that it kept are deleted: it is told of the first one only. */
+static void one_that_leaves_at_a_loss_is_not_asked_again(void **state)
+{
+	struct listener *leaves = new_listener();
+	struct listener *stays = new_listener();
+	struct world w;
+
+	make(&w, state);
+	leaves->limited = true;
+	leaves->loses = true;
+	leaves->keeps = 20;
+	listen_from(&w, leaves, -1);
+	listen_from(&w, stays, -1);
+	publish(&w, "t", 1, 100);
+	turn_until(&w, leaves->gone == 90 - 20);
+	sweep_all_but(&w, 90);
+	leaves->limited = false;
+	leaves->leaves_at_gone = true;
+	event_resume(leaves->subscriber);
+	turn_until(&w, leaves->left);
+	publish(&w, "t", 101, 1);
+	turn_until(&w, stays->n == 101);
+	assert_int_equal(leaves->gone, 90 - 20 + 1);
+	assert_int_equal(leaves->n, 0);
+	assert_counts_up(stays, 1, 101);
+	free_listener(leaves);
+	free_listener(stays);
+	unmake(&w);
+}
+
 static unsigned n_subscribers(const struct world *w)
 {
 	unsigned n = 0;
@@ -1100,6 +1177,8 @@ int main(void)
 		T(numbers_go_on_after_a_restart),
 		T(a_number_of_another_log_means_now),
 		T(a_subscriber_may_leave_while_it_is_told),
+		T(one_that_leaves_at_a_flush_is_not_asked_again),
+		T(one_that_leaves_at_a_loss_is_not_asked_again),
 		T(one_that_leaves_while_it_is_read_for_goes_with_its_page),
 		T(hundreds_hear_everything),
 		T(a_commit_too_large_to_be_noted_is_read),
