@@ -1,0 +1,37 @@
+/*
+ * A set in order, whose links live inside the members: a treap. Adding, removing, the first and
+ * the next take a number of steps that grows with the logarithm of how many there are. Nothing
+ * is allocated, so nothing fails.
+ *
+ * What is compared must not change while a member is in it, and no two are equal.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct sorted_link {
+	struct sorted_link *left, *right;
+};
+
+/* Whether a comes before b. */
+typedef bool (*sorted_fn)(const struct sorted_link *a, const struct sorted_link *b);
+
+struct sorted {
+	struct sorted_link *root; /* NULL: empty */
+	sorted_fn before;
+};
+
+static inline void sorted_init(struct sorted *s, sorted_fn before)
+{
+	*s = (struct sorted) {.before = before};
+}
+
+void sorted_add(struct sorted *s, struct sorted_link *link);
+
+/* It must be in the set. */
+void sorted_remove(struct sorted *s, struct sorted_link *link);
+
+/* NULL: there is none. */
+struct sorted_link *sorted_first(const struct sorted *s);
+struct sorted_link *sorted_next(const struct sorted *s, const struct sorted_link *link);

@@ -1,0 +1,220 @@
+/* The table and the sorted set: compared with what is known of their members, at every step. */
+#include "check.h"
+
+#include <string.h>
+
+#include "base/list.h"
+#include "base/sorted.h"
+#include "base/table.h"
+
+enum { MANY = 20000 };
+
+struct member {
+	struct table_link in_table;
+	struct sorted_link in_order;
+	int value;
+	bool is_in;
+};
+
+static struct member members[MANY];
+static unsigned n_compared;
+
+static uint64_t noise(void)
+{
+	static uint64_t x = 88172645463325252U;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	return x ^= x << 17;
+}
+
+static int forget_members(void **state)
+{
+	(void)state;
+	memset(members, 0, sizeof(members));
+	for (int i = 0; i < MANY; i++)
+		members[i].value = i;
+	return 0;
+}
+
+/* ---- the table ---- */
+
+static uint64_t hash_of(const struct member *m)
+{
+	return table_hash((struct text) {.data = (const char *)&m->value, .len = sizeof(m->value)});
+}
+
+static bool finds(const struct table *t, const struct member *m)
+{
+	for (struct table_link *at = table_find(t, hash_of(m)); at; at = table_next(at)) {
+		if (list_entry(at, struct member, in_table) == m)
+			return true;
+	}
+	return false;
+}
+
+static void table_finds_what_is_in_it(void **state)
+{
+	struct table t = {0};
+	size_t n = 0;
+
+	(void)state;
+	assert_false(finds(&t, &members[0]));
+	for (int i = 0; i < 10 * MANY; i++) {
+		struct member *m = &members[noise() % MANY];
+
+		if (m->is_in)
+			table_remove(&t, &m->in_table);
+		else
+			table_add(&t, &m->in_table, hash_of(m));
+		m->is_in = !m->is_in;
+		n = m->is_in ? n + 1 : n - 1;
+		assert_int_equal(t.n, n);
+		assert_true(finds(&t, m) == m->is_in);
+		m = &members[noise() % MANY];
+		assert_true(finds(&t, m) == m->is_in);
+	}
+	for (int i = 0; i < MANY; i++)
+		assert_true(finds(&t, &members[i]) == members[i].is_in);
+	table_done(&t);
+}
+
+static void table_tells_members_with_one_hash_apart(void **state)
+{
+	struct table t = {0};
+	unsigned n = 0;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		table_add(&t, &members[i].in_table, (uint64_t)(i % 2));
+	for (struct table_link *at = table_find(&t, 1); at; at = table_next(at))
+		n += list_entry(at, struct member, in_table)->value % 2 == 1;
+	assert_int_equal(n, 50);
+	table_done(&t);
+}
+
+static size_t longest_chain(const struct table_slots *s)
+{
+	size_t longest = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		size_t n = 0;
+
+		for (const struct table_link *at = s->at[i]; at; at = at->next)
+			n++;
+		longest = n > longest ? n : longest;
+	}
+	return longest;
+}
+
+static void table_has_short_chains(void **state)
+{
+	struct table t = {0};
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		table_add(&t, &members[i].in_table, hash_of(&members[i]));
+	assert_true(t.slots.n >= MANY / 2);
+	assert_true(longest_chain(&t.slots) <= 16);
+	table_done(&t);
+}
+
+static void table_removes_a_stranger_without_harm(void **state)
+{
+	struct table t = {0};
+
+	(void)state;
+	table_remove(&t, &members[0].in_table);
+	table_add(&t, &members[1].in_table, 7);
+	table_remove(&t, &members[0].in_table);
+	assert_true(table_find(&t, 7) == &members[1].in_table);
+	table_done(&t);
+}
+
+/* ---- the sorted set ---- */
+
+static bool goes_before(const struct sorted_link *a, const struct sorted_link *b)
+{
+	n_compared++;
+	return list_entry(a, struct member, in_order)->value <
+	       list_entry(b, struct member, in_order)->value;
+}
+
+static int value_of(const struct sorted_link *l)
+{
+	return l ? list_entry(l, struct member, in_order)->value : MANY;
+}
+
+static int first_in(int from)
+{
+	while (from < MANY && !members[from].is_in)
+		from++;
+	return from;
+}
+
+static void sorted_goes_through_its_members_in_order(void **state)
+{
+	struct sorted s;
+	int next = 0;
+
+	(void)state;
+	sorted_init(&s, goes_before);
+	assert_null(sorted_first(&s));
+	for (int i = 0; i < 5 * MANY; i++) {
+		struct member *m = &members[noise() % MANY];
+
+		if (m->is_in)
+			sorted_remove(&s, &m->in_order);
+		else
+			sorted_add(&s, &m->in_order);
+		m->is_in = !m->is_in;
+		if (i % 100 == 0)
+			assert_int_equal(value_of(sorted_first(&s)), first_in(0));
+	}
+	for (struct sorted_link *l = sorted_first(&s); l; l = sorted_next(&s, l)) {
+		assert_int_equal(value_of(l), first_in(next));
+		next = value_of(l) + 1;
+	}
+	assert_int_equal(first_in(next), MANY);
+}
+
+/* However they come: a tree that leans to one side would compare all of them. */
+static void sorted_compares_few(void **state)
+{
+	struct sorted s;
+	unsigned most = 0;
+
+	(void)state;
+	sorted_init(&s, goes_before);
+	for (int i = 0; i < MANY; i++) {
+		n_compared = 0;
+		sorted_add(&s, &members[i].in_order);
+		most = n_compared > most ? n_compared : most;
+	}
+	for (int i = 0; i < MANY; i++) {
+		n_compared = 0;
+		assert_int_equal(value_of(sorted_next(&s, &members[i].in_order)), i + 1);
+		most = n_compared > most ? n_compared : most;
+	}
+	for (int i = MANY - 1; i >= 0; i--) {
+		n_compared = 0;
+		sorted_remove(&s, &members[i].in_order);
+		most = n_compared > most ? n_compared : most;
+	}
+	assert_null(sorted_first(&s));
+	assert_true(most < 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(table_finds_what_is_in_it, forget_members),
+		cmocka_unit_test_setup(table_tells_members_with_one_hash_apart, forget_members),
+		cmocka_unit_test_setup(table_has_short_chains, forget_members),
+		cmocka_unit_test_setup(table_removes_a_stranger_without_harm, forget_members),
+		cmocka_unit_test_setup(sorted_goes_through_its_members_in_order, forget_members),
+		cmocka_unit_test_setup(sorted_compares_few, forget_members),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
