@@ -40,21 +40,30 @@ def _x(ratio):
     return LEFT + min(ratio, LONGEST) / LONGEST * (WIDTH - LEFT - RIGHT)
 
 
-def _text(x, y, text, css="", anchor="start"):
+def label(x, y, text, css="", anchor="start"):
     return (f'<text x="{x:.0f}" y="{y:.0f}" class="{css}" text-anchor="{anchor}">'
             f"{escape(text)}</text>")
+
+
+def page(width, height, about, body):
+    """It has a background of its own: a viewer's theme and the one around it need not agree."""
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img" aria-label="{escape(about)}">\n'
+            f"<style>{STYLE}</style>\n"
+            f'<rect width="{width}" height="{height}" rx="6" class="page"/>\n'
+            + "\n".join(body) + "\n</svg>\n")
 
 
 def _bar(y, label, ratio, time, is_ours):
     end = _x(ratio)
     css = "ours" if is_ours else "bar"
-    out = [_text(LEFT - 8, y + 13, label, "panel" if is_ours else "", "end"),
+    out = [label(LEFT - 8, y + 13, label, "panel" if is_ours else "", "end"),
            f'<rect x="{LEFT}" y="{y}" width="{end - LEFT:.1f}" height="{BAR}" rx="2" '
            f'class="{css}"/>']
     if ratio > LONGEST:
         out.append(f'<path d="M{end - 22:.0f} {y - 1} l6 0 l-6 {BAR + 2} l-6 0 z" class="page"/>')
     number = f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
-    out.append(_text(end + 6, y + 13, f"{number} ×  ({time})"))
+    out.append(label(end + 6, y + 13, f"{number} ×  ({time})"))
     return out
 
 
@@ -64,16 +73,16 @@ def _grid(top, bottom):
         css = "floor" if tick == 1 else "grid"
         x = _x(tick)
         out.append(f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{bottom}" class="{css}"/>')
-        out.append(_text(x, bottom + 13, f"{tick} ×", "tick", "middle"))
+        out.append(label(x, bottom + 13, f"{tick} ×", "tick", "middle"))
     return out
 
 
 def draw(panels):
     """An SVG of [(title, [(label, ratio, time, is_ours)])]."""
-    body = [_text(16, 26, TITLE, "title"), _text(16, 44, NOTE, "note")]
+    body = [label(16, 26, TITLE, "title"), label(16, 44, NOTE, "note")]
     y = 60
     for title, bars in panels:
-        body.append(_text(16, y + 14, title, "panel"))
+        body.append(label(16, y + 14, title, "panel"))
         y += 24
         bottom = y + STEP * len(bars)
         body += _grid(y - 2, bottom)
@@ -81,9 +90,4 @@ def draw(panels):
             body += _bar(y + 2, *bar)
             y += STEP
         y = bottom + 28
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" '
-            f'viewBox="0 0 {WIDTH} {y}" role="img" '
-            'aria-label="CPU time per request relative to a bare epoll floor">\n'
-            f"<style>{STYLE}</style>\n"
-            # its own page: a viewer's theme and the one around it need not agree
-            f'<rect width="{WIDTH}" height="{y}" rx="6" class="page"/>\n' + "\n".join(body) + "\n</svg>\n")
+    return page(WIDTH, y, "CPU time per request relative to a bare epoll floor", body)

@@ -18,6 +18,7 @@ import sys
 import chart
 import chat_report
 import gob_report
+import growth_report
 import memory_report
 import part_report
 import sessions_report
@@ -346,7 +347,8 @@ def report(runs, folder, doc, missing=(), failures=()):
                      indent=1))
     if doc:
         os.makedirs(doc, exist_ok=True)
-        write(os.path.join(doc, "bench.md"), as_markdown(results, found, verdicts))
+        path = os.path.join(doc, "bench.md")
+        write(path, as_markdown(results, found, verdicts) + growth_report.section_in(path))
     if results.columns:
         draw_chart(results, folder, doc)
     return all(verdict for _, _, verdict in verdicts)
