@@ -24,44 +24,7 @@ int store_event_add(struct connection *c, const struct event *event, int64_t *re
 	return r;
 }
 
-/* ---- lists ---- */
-
-static const struct row_kind event_kind = NOUN_KIND(struct event, &event_portrait);
-
-/*
- * Walks along seq from one place. If a time is given, the place is the first event of that
- * time, which the index by time finds (seq + 0: otherwise the table would be walked for it).
- * Times do not always increase, so each row is checked.
- */
-#define LIST(place, order)                                                                         \
-	"SELECT {columns} FROM event WHERE " place " AND (:project IS NULL OR project = :project)" \
-	" AND (:session IS NULL OR session = :session) AND (:run IS NULL OR run = :run)"           \
-	" ORDER BY seq" order " LIMIT :limit"
-#define BEHIND "seq > :after"
-#define SINCE                                                                                      \
-	"seq >= (SELECT min(seq + 0) FROM event WHERE time_ms >= :since AND seq > :after)"         \
-	" AND time_ms + 0 >= :since"
-
-int store_event_list(struct connection *c, const struct store_event_query *query,
-		     struct arena *arena, struct event **ret_rows, unsigned *ret_n)
-{
-	static const struct query sql[2][2] = {
-		{{LIST(BEHIND, ""), &event_portrait}, {LIST(BEHIND, " DESC"), &event_portrait}},
-		{{LIST(SINCE, ""), &event_portrait}, {LIST(SINCE, " DESC"), &event_portrait}},
-	};
-	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
-	bool since = query->after_ms > 0;
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql[since][query->newest_first]);
-
-	query_bind_int(q, ":after", query->after_seq);
-	if (since)
-		query_bind_int(q, ":since", query->after_ms);
-	query_bind_text(q, ":project", query->project);
-	query_bind_text(q, ":session", query->session);
-	query_bind_text(q, ":run", query->run);
-	query_bind_int(q, ":limit", query->limit);
-	return rows_take_all(q, &list, ret_rows, ret_n);
-}
+/* ---- numbers ---- */
 
 int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last)
 {

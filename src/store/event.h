@@ -17,16 +17,39 @@ int store_event_add(struct connection *c, const struct event *event, int64_t *re
 
 struct store_event_query {
 	int64_t after_seq;                 /* only events after this number */
+	int64_t before_seq;                /* only events before this number; 0: any */
 	int64_t after_ms;                  /* only events at or after this time; 0: any */
 	struct text project, session, run; /* {NULL, 0}: any */
-	unsigned limit;
+	const struct text *types;          /* any of these; NULL: all */
+	unsigned n_types;
+	unsigned limit;   /* rows that are looked at */
 	size_t max_bytes; /* text bytes over all rows, but at least one row; 0: no limit */
 	bool newest_first;
 };
 
-/* Copied into the arena. */
+struct store_event_rows {
+	struct event *rows;
+	unsigned n;
+	unsigned n_looked; /* rows looked at; 0: there are no more */
+	int64_t at;        /* the last of them */
+};
+
+/*
+ * Goes along an index and looks at no more than `limit` rows. The index selects by type and by
+ * one of run, session and project, the first of them that is given; whatever else is asked for
+ * is checked row by row, so fewer than `limit` may be found although there are more. Copied into
+ * the arena.
+ */
 int store_event_list(struct connection *c, const struct store_event_query *q, struct arena *arena,
-		     struct event **ret_rows, unsigned *ret_n);
+		     struct store_event_rows *ret);
+
+/* The types that events of this project, session or run have (as above; otherwise all). Reads
+ * one row per type. Copied into the arena. */
+int store_event_types(struct connection *c, const struct store_event_query *q, struct arena *arena,
+		      struct text **ret_types, unsigned *ret_n);
+
+/* The number of the first event at or after this time; INT64_MAX: there is none. */
+int store_event_since(struct connection *c, int64_t time_ms, int64_t *ret_seq);
 
 /* The first event still kept and the last there ever was; 0: none. */
 int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last);

@@ -140,3 +140,17 @@ static inline unsigned assert_no_walks(struct fixture *f, struct connection *c, 
 	sqlite3_close(db);
 	return n;
 }
+
+/* The steps that the connection's statements took since this was last asked. A row that is read
+ * takes a few. */
+static inline int64_t steps_taken(struct connection *c)
+{
+	int64_t n = 0;
+
+	for (unsigned i = 0; i < c->n_statements; i++) {
+		if (c->statements[i].handle)
+			n += sqlite3_stmt_status(c->statements[i].handle, SQLITE_STMTSTATUS_VM_STEP,
+						 1);
+	}
+	return n;
+}

@@ -349,6 +349,10 @@ static struct done handle_list(struct call *c)
 	if (r == 0)
 		r = event_list(call_events(c), c->lane, &c->arena, &filter, since.seq, since.ms,
 			       in->limit, &page);
+	if (r == 0 && page.cut)
+		r = refuse(&c->why, REFUSE_LIMIT,
+			   "too many events to look through: give since, or only one of project,"
+			   " session_id and run_id");
 	if (r != 0)
 		return call_fail(c, r);
 	write_page(call_result(c), &page);

@@ -87,6 +87,7 @@ struct event_page {
 	unsigned n;
 	int64_t last; /* seq to continue from; the log's last one if nothing was found */
 	bool more;    /* there may be more */
+	bool cut;     /* of the newest: too many were looked at, and there may be older ones */
 	int64_t gone; /* how many events after since_seq are no longer held, of any type */
 };
 

@@ -1,8 +1,11 @@
 /*
- * Pages of the log. The store selects by project, session and run; types are compared here. A
- * page scans a bounded number of rows and says where to continue.
+ * Pages of the log. The store finds events by type and by project, session or run along an
+ * index; patterns are first resolved to the types that there are. Where several of project,
+ * session and run are asked for, rows are looked at that do not pass. A page looks at a bounded
+ * number and says where to continue.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/pack.h"
 #include "base/pattern/pattern.h"
@@ -11,7 +14,7 @@
 #include "store/store.h"
 
 enum {
-	SCAN_ROWS_MAX = 20000, /* rows scanned for one page */
+	SCAN_ROWS_MAX = 20000, /* rows looked at for one page */
 	SCAN_BYTES = 4 << 20,  /* of rows held at once */
 };
 
@@ -48,20 +51,71 @@ static int keep_row(struct arena *a, const struct event *row, struct event *ret_
 	return portrait_copy(&event_portrait, a, ret_event);
 }
 
+/* ---- types ---- */
+
+static bool is_pattern(struct text type)
+{
+	return memchr(type.data, '*', type.len) != NULL;
+}
+
+static bool wants_all_types(const struct event_filter *f)
+{
+	for (unsigned i = 0; i < f->n_types; i++) {
+		if (text_is(f->types[i], "*"))
+			return true;
+	}
+	return f->n_types == 0;
+}
+
+static bool has_pattern(const struct event_filter *f)
+{
+	for (unsigned i = 0; i < f->n_types; i++) {
+		if (is_pattern(f->types[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The types in the store that pass, for patterns; otherwise those that are asked for. */
+static int resolve_types(struct connection *c, struct arena *a, const struct event_filter *f,
+			 struct store_event_query *q)
+{
+	struct text *types = NULL;
+	unsigned n = 0;
+	unsigned n_pass = 0;
+	int r;
+
+	if (wants_all_types(f))
+		return 0;
+	q->types = f->types;
+	q->n_types = f->n_types;
+	if (!has_pattern(f))
+		return 0;
+	r = store_event_types(c, q, a, &types, &n);
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; i < n; i++) {
+		if (type_passes(types[i], f))
+			types[n_pass++] = types[i];
+	}
+	q->types = n_pass > 0 ? types : f->types;
+	q->n_types = n_pass;
+	return 0;
+}
+
 /* ---- a page ---- */
 
 struct scan {
 	struct connection *connection;
 	struct arena *arena; /* the page's */
 	struct arena rows;   /* of one query */
-	const struct event_filter *filter;
 	struct store_event_query query;
 	struct event *events;
 	unsigned n;
 	unsigned limit;
 	size_t bytes;
 	unsigned n_looked;
-	int64_t at; /* the last row scanned */
+	int64_t at; /* the last row looked at */
 	bool spent; /* the page is out of memory: the rest comes with the next one */
 };
 
@@ -83,8 +137,7 @@ static bool full(const struct scan *s)
 
 static int take_row(struct scan *s, const struct event *row)
 {
-	bool passes = type_passes(row->type, s->filter);
-	int r = passes ? keep_row(s->arena, row, &s->events[s->n]) : 0;
+	int r = keep_row(s->arena, row, &s->events[s->n]);
 
 	if (r == -ENOMEM && s->n > 0) {
 		s->spent = true;
@@ -92,32 +145,58 @@ static int take_row(struct scan *s, const struct event *row)
 	}
 	if (r != 0)
 		return r;
-	s->n += passes;
-	s->bytes += passes ? portrait_bytes(&event_portrait, row) : 0;
-	s->n_looked++;
+	s->n++;
+	s->bytes += portrait_bytes(&event_portrait, row);
 	s->at = row->seq;
 	return 0;
 }
 
-/* Continues from query.after_seq until the page is full or the log ends. */
+/* As many as are missing, or more once it has turned out that not all rows pass. */
+static unsigned rows_wanted(const struct scan *s)
+{
+	unsigned left = s->limit - s->n;
+
+	return left < EVENT_SCAN && s->n_looked == s->n ? left : EVENT_SCAN;
+}
+
+static int take_rows(struct scan *s, bool *ret_end)
+{
+	struct store_event_rows found;
+	int r;
+
+	arena_reset(&s->rows);
+	s->query.limit = rows_wanted(s);
+	r = store_event_list(s->connection, &s->query, &s->rows, &found);
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; i < found.n && !full(s); i++) {
+		r = take_row(s, &found.rows[i]);
+		if (r != 0)
+			return r;
+	}
+	s->n_looked += found.n_looked;
+	if (!s->spent && s->n < s->limit && s->bytes < EVENT_PAGE_BYTES && found.n_looked > 0)
+		s->at = found.at;
+	*ret_end = found.n_looked == 0;
+	return 0;
+}
+
+/* Continues until the page is full or the log ends, either way. */
 static int scan_on(struct scan *s, bool *ret_end)
 {
-	struct event *rows;
-	unsigned n = 1;
-	int r = 0;
+	int r;
 
-	while (r == 0 && n > 0 && !full(s)) {
-		unsigned left = s->limit - s->n;
-
-		arena_reset(&s->rows);
-		s->query.limit = s->filter->n_types == 0 && left < EVENT_SCAN ? left : EVENT_SCAN;
-		r = store_event_list(s->connection, &s->query, &s->rows, &rows, &n);
-		for (unsigned i = 0; r == 0 && i < n && !full(s); i++)
-			r = take_row(s, &rows[i]);
-		s->query.after_seq = s->at;
+	*ret_end = false;
+	while (!*ret_end && !full(s)) {
+		r = take_rows(s, ret_end);
+		if (r != 0)
+			return r;
+		if (s->query.newest_first)
+			s->query.before_seq = s->at;
+		else
+			s->query.after_seq = s->at;
 	}
-	*ret_end = n == 0;
-	return r;
+	return 0;
 }
 
 static void reverse(struct event *events, unsigned n)
@@ -128,22 +207,6 @@ static void reverse(struct event *events, unsigned n)
 		events[i] = events[n - 1 - i];
 		events[n - 1 - i] = e;
 	}
-}
-
-/* The store starts with the newest; to find a type it may have to go far back. */
-static int scan_newest(struct scan *s)
-{
-	struct event *rows;
-	unsigned n;
-	int r;
-
-	s->query.newest_first = true;
-	s->query.limit = s->filter->n_types == 0 ? s->limit : SCAN_ROWS_MAX;
-	r = store_event_list(s->connection, &s->query, &s->rows, &rows, &n);
-	for (unsigned i = 0; r == 0 && i < n && !full(s); i++)
-		r = take_row(s, &rows[i]);
-	reverse(s->events, s->n);
-	return r;
 }
 
 static int64_t missing(int64_t since_seq, int64_t first, int64_t last)
@@ -159,13 +222,44 @@ static int scan_init(struct scan *s)
 	return s->events ? 0 : -ENOMEM;
 }
 
-/* Read the bounds first, so that the query below sees every event up to the last. */
-static int read_page(struct scan *s, int64_t since_seq, int64_t since_ms, struct event_page *page)
+/* Sets where the scan begins. There may be nothing from that time on. */
+static int place(struct scan *s, int64_t since_seq, int64_t since_ms)
 {
-	bool newest = since_seq < 0 && since_ms == 0;
+	int64_t first = 0;
+	int r = since_ms > 0 ? store_event_since(s->connection, since_ms, &first) : 0;
+
+	if (r != 0)
+		return r;
+	s->at = since_seq > 0 ? since_seq : 0;
+	s->query.after_seq = first - 1 > s->at ? first - 1 : s->at;
+	s->query.after_ms = since_ms;
+	s->query.newest_first = since_seq < 0 && since_ms == 0;
+	return 0;
+}
+
+/* The page of a scan that has ended. */
+static struct event_page page_of(struct scan *s, int64_t log_last, bool end)
+{
+	struct event_page page = {.events = s->events, .n = s->n, .last = s->at};
+
+	if (s->query.newest_first) {
+		reverse(s->events, s->n);
+		page.last = s->n > 0 ? s->events[s->n - 1].seq : 0;
+		page.cut = !end && s->n_looked >= SCAN_ROWS_MAX && s->n < s->limit;
+	}
+	page.more = !end && !s->query.newest_first && page.last < log_last;
+	if (!page.more && page.last < log_last)
+		page.last = log_last;
+	return page;
+}
+
+/* Read the bounds first, so that the queries below see every event up to the last. */
+static int read_page(struct scan *s, const struct event_filter *f, int64_t since_seq,
+		     int64_t since_ms, struct event_page *page)
+{
 	int64_t first;
 	int64_t last;
-	bool end = true;
+	bool end;
 	int r = scan_init(s) ?: store_event_bounds(s->connection, &first, &last);
 
 	if (r != 0)
@@ -173,19 +267,12 @@ static int read_page(struct scan *s, int64_t since_seq, int64_t since_ms, struct
 	/* A number that this log never issued belongs to another log. */
 	if (since_seq > last)
 		since_seq = last;
-	s->at = since_seq > 0 ? since_seq : 0;
-	s->query.after_seq = s->at;
-	s->query.after_ms = since_ms;
-	r = newest ? scan_newest(s) : scan_on(s, &end);
+	r = resolve_types(s->connection, s->arena, f, &s->query) ?: place(s, since_seq, since_ms)
+		?: scan_on(s, &end);
 	if (r != 0)
 		return r;
-	*page = (struct event_page) {.events = s->events, .n = s->n, .last = s->at};
-	if (newest && s->n > 0)
-		page->last = s->events[s->n - 1].seq;
+	*page = page_of(s, last, end);
 	page->gone = missing(since_seq, first, last);
-	page->more = !end && page->last < last;
-	if (!page->more && page->last < last)
-		page->last = last;
 	return 0;
 }
 
@@ -193,17 +280,11 @@ int event_read_page(struct connection *c, struct arena *a, const struct event_fi
 		    int64_t since_seq, int64_t since_ms, unsigned limit,
 		    struct event_page *ret_page)
 {
-	struct scan s = {
-		.connection = c,
-		.arena = a,
-		.filter = f,
-		.query = query_of(f),
-		.limit = limit,
-	};
+	struct scan s = {.connection = c, .arena = a, .query = query_of(f), .limit = limit};
 	int r;
 
 	arena_init(&s.rows, 4 * SCAN_BYTES);
-	r = read_page(&s, since_seq, since_ms, ret_page);
+	r = read_page(&s, f, since_seq, since_ms, ret_page);
 	arena_done(&s.rows);
 	return r;
 }

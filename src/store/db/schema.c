@@ -394,9 +394,14 @@ static const char rule_counts[] = "ALTER TABLE rule ADD COLUMN n_fired INTEGER N
 
 /*
  * What keeps a question cheap however much is kept. Events are found by their type, too, in
- * order of seq, which SQLite appends to the index by itself.
+ * order of seq, which SQLite appends to the index by itself; and by the project, session or run
+ * that they are about, each together with the type. An event pays only for what it has.
  */
-static const char growth_indexes[] = "CREATE INDEX event_by_type ON event (type);";
+static const char growth_indexes[] =
+	"CREATE INDEX event_by_type ON event (type);"
+	"CREATE INDEX event_by_project ON event (project, type) WHERE project IS NOT NULL;"
+	"CREATE INDEX event_by_session ON event (session, type) WHERE session IS NOT NULL;"
+	"CREATE INDEX event_by_run ON event (run, type) WHERE run IS NOT NULL;";
 
 /* Version n is the result of the first n steps. A released step never changes. */
 static const char *const steps[] = {

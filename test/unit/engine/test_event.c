@@ -943,6 +943,70 @@ static void lists_are_by_number_by_time_or_the_newest(void **state)
 	unmake(&w);
 }
 
+/* However long ago it was. */
+static void a_type_is_found_behind_many_others(void **state)
+{
+	static const struct text wanted[] = {TEXT("rare.one"), TEXT("ra*.one"), TEXT("r*")};
+	const struct event_filter two = {.types = wanted, .n_types = 3};
+	struct publish about = {.type = "rare.two", .session = "s1", .first = 1, .n = 1};
+	struct event_page page;
+	struct world w;
+
+	make(&w, state);
+	publish(&w, "rare.one", 0, 1);
+	publish_begin(&w, &about);
+	turn_until(&w, about.done);
+	publish(&w, "common", 2, 21000);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct event_filter one = {.types = &wanted[i], .n_types = 1};
+
+		list(&w, &one, -1, 0, 3, &page);
+		assert_int_equal(page.n, 1);
+		assert_int_equal(page.events[0].seq, 1);
+		assert_int_equal(page.last, 21002);
+		list(&w, &one, 1, 0, 3, &page);
+		assert_int_equal(page.n, 0);
+		assert_int_equal(page.last, 21002);
+		assert_false(page.more);
+	}
+	list(&w, &two, -1, 0, 1, &page);
+	assert_int_equal(page.n, 1);
+	assert_int_equal(page.events[0].seq, 2);
+	list(&w, &two, 0, 0, 5, &page);
+	assert_int_equal(page.n, 2);
+	assert_int_equal(page.events[1].seq, 2);
+	assert_false(page.more);
+	list(&w, &(struct event_filter) {.types = wanted, .n_types = 1, .session = TEXT("s1")}, -1,
+	     0, 5, &page);
+	assert_int_equal(page.n, 0);
+	assert_false(page.cut);
+	unmake(&w);
+}
+
+/* No index has both: a page looks at many, and never says that there are none. */
+static void a_page_that_looks_at_too_many_says_so(void **state)
+{
+	const struct event_filter both = {.session = TEXT("s1"), .project = TEXT("p")};
+	struct publish many = {.type = "common", .session = "s1", .first = 0, .n = 21000};
+	struct event_page page;
+	struct world w;
+
+	make(&w, state);
+	publish_begin(&w, &many);
+	turn_until(&w, many.done);
+	list(&w, &both, -1, 0, 1, &page);
+	assert_int_equal(page.n, 0);
+	assert_true(page.cut);
+	list(&w, &both, 0, 0, 1, &page);
+	assert_int_equal(page.n, 0);
+	assert_true(page.more);
+	list(&w, &both, page.last, 0, 1, &page);
+	assert_int_equal(page.n, 0);
+	assert_false(page.more);
+	assert_int_equal(page.last, 21000);
+	unmake(&w);
+}
+
 static unsigned n_worded[2];
 
 static void word(struct buf *out, const struct event *e)
@@ -1183,6 +1247,8 @@ int main(void)
 		T(hundreds_hear_everything),
 		T(a_commit_too_large_to_be_noted_is_read),
 		T(lists_are_by_number_by_time_or_the_newest),
+		T(a_type_is_found_behind_many_others),
+		T(a_page_that_looks_at_too_many_says_so),
 		T(one_wording_serves_all_who_hear_it),
 		T(one_that_has_stalled_keeps_some_and_loses_the_rest),
 		T(what_a_stalled_one_kept_may_be_deleted),

@@ -25,15 +25,14 @@ static int64_t add(struct fixture *f, const char *type, int64_t time_ms)
 static void assert_list(struct fixture *f, struct store_event_query q, const char *want)
 {
 	char got[64] = "";
-	struct event *rows;
-	unsigned n;
+	struct store_event_rows found;
 
 	if (q.limit == 0)
 		q.limit = 50;
-	assert_int_equal(store_event_list(reader(f), &q, &f->arena, &rows, &n), 0);
-	for (unsigned i = 0; i < n; i++)
-		got[i] = rows[i].type.data[0];
-	got[n] = '\0';
+	assert_int_equal(store_event_list(reader(f), &q, &f->arena, &found), 0);
+	for (unsigned i = 0; i < found.n; i++)
+		got[i] = found.rows[i].type.data[0];
+	got[found.n] = '\0';
 	assert_string_equal(got, want);
 }
 
@@ -70,18 +69,19 @@ static void an_event_comes_back_as_it_was_added(void **state)
 		.run = NONE,
 		.data = {bytes, 3},
 	};
-	struct event *rows;
+	struct store_event_rows found;
+	const struct event *rows;
 	int64_t seq;
-	unsigned n;
 
 	begin(f);
 	seq = add_row(f, &in);
 	add(f, "bare", 0);
 	commit(f);
 	assert_int_equal(store_event_list(reader(f), &(struct store_event_query) {.limit = 9},
-					  &f->arena, &rows, &n),
+					  &f->arena, &found),
 			 0);
-	assert_int_equal(n, 2);
+	assert_int_equal(found.n, 2);
+	rows = found.rows;
 	assert_int_equal(rows[0].seq, seq);
 	assert_true(text_is(rows[0].type, "task.started"));
 	assert_int_equal(rows[0].time_ms, 1234567890123);
@@ -140,6 +140,14 @@ static void a_list_may_want_one_project_session_or_run(void **state)
 	LIST(f, "", .project = TEXT("q"), .run = TEXT("r"));
 }
 
+static void assert_since(struct fixture *f, int64_t time_ms, int64_t want)
+{
+	int64_t seq = 0;
+
+	assert_int_equal(store_event_since(reader(f), time_ms, &seq), 0);
+	assert_int_equal(seq, want);
+}
+
 /* The clock was set back between c and d. */
 static void since_a_time_means_the_time_of_each(void **state)
 {
@@ -158,7 +166,10 @@ static void since_a_time_means_the_time_of_each(void **state)
 	LIST(f, "bcde", .after_ms = 1001);
 	LIST(f, "e", .after_ms = 1001, .after_seq = first + 3);
 	LIST(f, "", .after_ms = 3001);
-	LIST(f, "b", .after_ms = 2000, .limit = 1);
+	assert_since(f, 2000, first + 1);
+	assert_since(f, 1001, first + 1);
+	assert_since(f, 2001, first + 2);
+	assert_since(f, 3001, INT64_MAX);
 }
 
 static void a_page_ends_at_its_bytes(void **state)
@@ -276,9 +287,8 @@ static void what_is_rolled_back_leaves_nothing(void **state)
 static void a_small_arena_is_told(void **state)
 {
 	struct fixture *f = *state;
-	struct event *rows = NULL;
+	struct store_event_rows found = {.n = 7};
 	struct arena small;
-	unsigned n = 7;
 
 	begin(f);
 	for (unsigned i = 0; i < 200; i++)
@@ -286,11 +296,11 @@ static void a_small_arena_is_told(void **state)
 	commit(f);
 	arena_init(&small, 4096);
 	assert_int_equal(store_event_list(reader(f), &(struct store_event_query) {.limit = 500},
-					  &small, &rows, &n),
+					  &small, &found),
 			 -ENOMEM);
 	arena_done(&small);
-	assert_null(rows);
-	assert_int_equal(n, 7);
+	assert_null(found.rows);
+	assert_int_equal(found.n, 7);
 }
 
 static void a_file_of_version_3_gets_the_tables(void **state)
@@ -309,6 +319,168 @@ static void a_file_of_version_3_gets_the_tables(void **state)
 	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
 }
 
+/* ---- many ---- */
+
+static const struct text types[] = {TEXT("a"), TEXT("b"), TEXT("c"), TEXT("d"), TEXT("e")};
+static const struct text names[] = {{0}, TEXT(""), TEXT("x"), TEXT("y")};
+
+static bool has(struct text wanted, struct text t)
+{
+	return !wanted.data || (t.data && text_equal(wanted, t));
+}
+
+static bool is_wanted(const struct store_event_query *q, const struct event *e)
+{
+	bool typed = !q->types;
+
+	for (unsigned i = 0; i < q->n_types; i++)
+		typed = typed || text_equal(q->types[i], e->type);
+	return typed && has(q->project, e->project) && has(q->session, e->session) &&
+	       has(q->run, e->run) && e->seq > q->after_seq && e->time_ms >= q->after_ms &&
+	       (q->before_seq == 0 || e->seq < q->before_seq);
+}
+
+static struct store_event_query any_query(void)
+{
+	struct store_event_query q = {
+		.project = names[rand() % 4],
+		.session = names[rand() % 4],
+		.run = names[rand() % 4],
+		.after_seq = rand() % 3 ? 0 : rand() % 400,
+		.before_seq = rand() % 3 ? 0 : rand() % 400,
+		.after_ms = rand() % 3 ? 0 : rand() % 400,
+		.newest_first = rand() % 2,
+		.limit = 1 + rand() % 100,
+		.types = rand() % 3 ? types + rand() % 5 : NULL,
+	};
+
+	if (q.types)
+		q.n_types = (unsigned)rand() % (unsigned)(types + 5 - q.types + 1);
+	return q;
+}
+
+/* Asks on until there is no more, and compares with what is wanted of all. */
+static void assert_finds(struct fixture *f, struct store_event_query q, const struct event *all,
+			 unsigned n_all)
+{
+	struct store_event_rows found = {.n_looked = 1};
+	unsigned at = 0;
+
+	while (found.n_looked > 0) {
+		assert_int_equal(store_event_list(reader(f), &q, &f->arena, &found), 0);
+		assert_true(found.n <= found.n_looked && found.n_looked <= q.limit);
+		for (unsigned i = 0; i < found.n; i++, at++) {
+			while (!is_wanted(&q, &all[q.newest_first ? n_all - 1 - at : at]))
+				assert_true(++at < n_all);
+			assert_int_equal(found.rows[i].seq,
+					 all[q.newest_first ? n_all - 1 - at : at].seq);
+		}
+		if (found.n_looked > 0)
+			*(q.newest_first ? &q.before_seq : &q.after_seq) = found.at;
+	}
+	for (; at < n_all; at++)
+		assert_false(is_wanted(&q, &all[q.newest_first ? n_all - 1 - at : at]));
+}
+
+static void any_selection_finds_what_there_is(void **state)
+{
+	enum { N = 400 };
+	static struct event all[N];
+	struct fixture *f = *state;
+
+	srand(1);
+	begin(f);
+	for (unsigned i = 0; i < N; i++) {
+		all[i] = (struct event) {
+			.type = types[rand() % 5],
+			.time_ms = i + rand() % 20,
+			.project = names[rand() % 4],
+			.session = names[rand() % 4],
+			.run = names[rand() % 4],
+		};
+		all[i].seq = add_row(f, &all[i]);
+	}
+	commit(f);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_finds(f, any_query(), all, N);
+		arena_reset(&f->arena);
+	}
+}
+
+static int64_t steps_of(struct fixture *f, struct store_event_query q, unsigned want)
+{
+	struct store_event_rows found;
+
+	q.limit = 10;
+	/* Twice: the first time may also learn the schema. */
+	assert_int_equal(store_event_list(reader(f), &q, &f->arena, &found), 0);
+	steps_taken(reader(f));
+	assert_int_equal(store_event_list(reader(f), &q, &f->arena, &found), 0);
+	assert_int_equal(found.n, want);
+	return steps_taken(reader(f));
+}
+
+#define FEW_STEPS(f, want, ...)                                                                    \
+	assert_in_range(steps_of(f, (struct store_event_query) {__VA_ARGS__}, want), 1, 3000)
+
+/* However many there are. Those of "b" are not in project "p", and "rare" is in no session. */
+static void a_list_reads_only_what_it_shows(void **state)
+{
+	enum { N = 20000 };
+	static const struct text rare = TEXT("rare"), common = TEXT("a"), other = TEXT("b"),
+				 absent = TEXT("absent");
+	struct fixture *f = *state;
+	struct text *found;
+	unsigned n;
+
+	begin(f);
+	add_row(f, &(struct event) {.type = rare, .project = TEXT("p"), .run = TEXT("t")});
+	for (unsigned i = 0; i < N; i++)
+		add_row(f, &(struct event) {.type = i % 2 ? common : other,
+					    .project = i % 2 ? TEXT("p") : TEXT("q"),
+					    .session = TEXT("s"),
+					    .run = TEXT("r")});
+	commit(f);
+	for (int back = 0; back < 2; back++) {
+		FEW_STEPS(f, 10, .newest_first = back);
+		FEW_STEPS(f, 0, .session = absent, .newest_first = back);
+		FEW_STEPS(f, 0, .run = absent, .newest_first = back);
+		FEW_STEPS(f, 0, .project = absent, .newest_first = back);
+		FEW_STEPS(f, 0, .types = &absent, .n_types = 1, .newest_first = back);
+		FEW_STEPS(f, 1, .types = &rare, .n_types = 1, .newest_first = back);
+		FEW_STEPS(f, 10, .types = &common, .n_types = 1, .newest_first = back);
+		FEW_STEPS(f, 1, .types = &rare, .n_types = 1, .project = TEXT("p"),
+			  .newest_first = back);
+		FEW_STEPS(f, 0, .types = &other, .n_types = 1, .project = TEXT("p"),
+			  .newest_first = back);
+		FEW_STEPS(f, 0, .types = &rare, .n_types = 1, .session = TEXT("s"),
+			  .newest_first = back);
+		FEW_STEPS(f, 1, .project = TEXT("p"), .run = TEXT("t"), .newest_first = back);
+		FEW_STEPS(f, 10, .project = TEXT("p"), .newest_first = back);
+		FEW_STEPS(f, 10, .session = TEXT("s"), .run = TEXT("r"), .newest_first = back);
+	}
+	assert_int_equal(store_event_types(reader(f), &(struct store_event_query) {0}, &f->arena,
+					   &found, &n),
+			 0);
+	assert_int_equal(n, 3);
+	assert_in_range(steps_taken(reader(f)), 1, 200);
+}
+
+/* The indexes of what an older program left. */
+static void older_events_are_found_by_what_they_are_about(void **state)
+{
+	struct fixture *f = *state;
+
+	become_version(f, 11);
+	change_file(f, "INSERT INTO event (type, time_ms, project, session, run) VALUES"
+		       " ('a', 1, 'p', NULL, 'r'), ('b', 2, NULL, 's', 'r')");
+	fixture_open(f);
+	LIST(f, "a", .project = TEXT("p"));
+	LIST(f, "b", .session = TEXT("s"));
+	LIST(f, "ab", .run = TEXT("r"));
+	LIST(f, "b", .types = &types[1], .n_types = 2);
+}
+
 #define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -325,6 +497,9 @@ int main(void)
 		OPEN(what_is_rolled_back_leaves_nothing),
 		OPEN(a_small_arena_is_told),
 		OPEN(a_file_of_version_3_gets_the_tables),
+		OPEN(any_selection_finds_what_there_is),
+		OPEN(a_list_reads_only_what_it_shows),
+		OPEN(older_events_are_found_by_what_they_are_about),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,334 @@
+/*
+ * Finding events. Each walk goes along an index that ends in seq: (type), or (scope, type), where
+ * the scope is a run, a session or a project. Several types are several walks, merged in order of
+ * seq; a walk fetches a few numbers at a time. So what is read depends on what is asked for, and
+ * not on how many events are kept.
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "store/db/query.h"
+#include "store/db/rows.h"
+#include "store/event.h"
+
+enum { WALK_NUMBERS = 32 }; /* fetched at once by each walk */
+
+/* ---- the scope ---- */
+
+enum scope { SCOPE_NONE, SCOPE_RUN, SCOPE_SESSION, SCOPE_PROJECT, N_SCOPES };
+
+/* A query for each scope. */
+#define EACH_SCOPE(SQL)                                                                            \
+	{                                                                                          \
+		{SQL("")}, {SQL("run = :scope AND ")}, {SQL("session = :scope AND ")},             \
+			{SQL("project = :scope AND ")},                                            \
+	}
+
+/* A run is part of a session, and has fewer events than a project. */
+static enum scope scope_of(const struct store_event_query *q, struct text *ret_name)
+{
+	const struct text names[N_SCOPES] = {
+		[SCOPE_RUN] = q->run, [SCOPE_SESSION] = q->session, [SCOPE_PROJECT] = q->project};
+
+	for (enum scope s = SCOPE_RUN; s < N_SCOPES; s++) {
+		if (names[s].data) {
+			*ret_name = names[s];
+			return s;
+		}
+	}
+	return SCOPE_NONE;
+}
+
+/* ---- types ---- */
+
+/* From one type to the next: a look-up for each, however many events it has. */
+#define TYPES(of)                                                                                  \
+	"WITH RECURSIVE t (type) AS (SELECT min(type) FROM event WHERE " of "type >= ''"           \
+	" UNION ALL SELECT (SELECT min(type) FROM event WHERE " of "type > t.type) FROM t"         \
+	" WHERE t.type IS NOT NULL) SELECT type FROM t WHERE type IS NOT NULL"
+
+static int read_type(struct statement *q, void *ret_type)
+{
+	*(struct text *)ret_type = query_text(q, 0);
+	return query_fault(q);
+}
+
+int store_event_types(struct connection *c, const struct store_event_query *query,
+		      struct arena *arena, struct text **ret_types, unsigned *ret_n)
+{
+	static const struct query sql[N_SCOPES] = EACH_SCOPE(TYPES);
+	static const uint16_t texts[] = {0};
+	static const struct row_kind kind = ROW_KIND(struct text, read_type, texts);
+	struct row_list list = {.kind = &kind, .arena = arena};
+	struct text name;
+	enum scope scope = scope_of(query, &name);
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql[scope]);
+
+	if (scope != SCOPE_NONE)
+		query_bind_text(q, ":scope", name);
+	return rows_take_all(q, &list, ret_types, ret_n);
+}
+
+/* ---- what is found ---- */
+
+struct find {
+	struct connection *connection;
+	const struct store_event_query *query;
+	struct arena *arena;
+	struct store_event_rows found;
+	unsigned cap;
+	size_t bytes;
+	bool full;
+};
+
+static bool is_or_any(struct text wanted, struct text t)
+{
+	return !wanted.data || (t.data && text_equal(wanted, t));
+}
+
+/* Times do not always increase, so each row is checked, as is what the index does not select. */
+static bool passes(const struct store_event_query *q, const struct event *e)
+{
+	return e->time_ms >= q->after_ms && is_or_any(q->run, e->run) &&
+	       is_or_any(q->session, e->session) && is_or_any(q->project, e->project);
+}
+
+static int keep(struct find *f, struct event *e)
+{
+	struct store_event_rows *found = &f->found;
+	size_t max_bytes = f->query->max_bytes;
+
+	f->bytes += portrait_bytes(&event_portrait, e);
+	f->full = found->n > 0 && max_bytes > 0 && f->bytes > max_bytes;
+	if (f->full)
+		return 0;
+	found->n++;
+	return portrait_copy(&event_portrait, f->arena, e);
+}
+
+/* The current row of the statement. */
+static int look(struct find *f, struct statement *q)
+{
+	struct store_event_rows *found = &f->found;
+	struct event *e;
+	int r;
+
+	found->rows = rows_grow(f->arena, found->rows, found->n, &f->cap, sizeof(*e));
+	if (!found->rows)
+		return -ENOMEM;
+	e = &found->rows[found->n];
+	query_read_members(q, e);
+	r = query_fault(q);
+	if (r == 0 && passes(f->query, e))
+		r = keep(f, e);
+	if (r != 0 || f->full)
+		return r;
+	found->n_looked++;
+	found->at = e->seq;
+	return 0;
+}
+
+static int64_t upper_bound(const struct store_event_query *q)
+{
+	return q->before_seq > 0 ? q->before_seq : INT64_MAX;
+}
+
+/* ---- all events ---- */
+
+#define LIST(order)                                                                                \
+	"SELECT {columns} FROM event WHERE seq > :after AND seq < :before ORDER BY seq" order      \
+	" LIMIT :limit"
+
+static int list_all(struct find *f)
+{
+	static const struct query sql[] = {{LIST(""), &event_portrait},
+					   {LIST(" DESC"), &event_portrait}};
+	const struct store_event_query *query = f->query;
+	CLEANUP(query_donep)
+	struct statement *q = query_open(f->connection, &sql[query->newest_first]);
+	bool more;
+	int r;
+
+	query_bind_int(q, ":after", query->after_seq);
+	query_bind_int(q, ":before", upper_bound(query));
+	query_bind_int(q, ":limit", query->limit);
+	while (!f->full && (r = query_next(q, &more)) == 0 && more) {
+		r = look(f, q);
+		if (r != 0)
+			return r;
+	}
+	return f->full ? 0 : r;
+}
+
+/* ---- one walk for each type ---- */
+
+struct walk {
+	struct text type;
+	int64_t after, before; /* what it has not fetched yet */
+	int64_t numbers[WALK_NUMBERS];
+	unsigned first, n;
+	bool ended; /* it has fetched everything */
+};
+
+struct walks {
+	struct find *find;
+	enum scope scope;
+	struct text name;
+	struct walk *list;
+	unsigned n;
+};
+
+#define WALK(of)                                                                                   \
+	"SELECT seq FROM event WHERE " of "type = :type AND seq > :after AND seq < :before"        \
+	" ORDER BY seq LIMIT :limit"
+#define WALK_BACK(of)                                                                              \
+	"SELECT seq FROM event WHERE " of "type = :type AND seq > :after AND seq < :before"        \
+	" ORDER BY seq DESC LIMIT :limit"
+
+static int fetch(const struct walks *all, struct walk *w)
+{
+	static const struct query sql[][N_SCOPES] = {EACH_SCOPE(WALK), EACH_SCOPE(WALK_BACK)};
+	const struct store_event_query *query = all->find->query;
+	unsigned limit = query->limit < WALK_NUMBERS ? query->limit : WALK_NUMBERS;
+	CLEANUP(query_donep)
+	struct statement *q =
+		query_open(all->find->connection, &sql[query->newest_first][all->scope]);
+	bool more;
+	int r;
+
+	if (all->scope != SCOPE_NONE)
+		query_bind_text(q, ":scope", all->name);
+	query_bind_text(q, ":type", w->type);
+	query_bind_int(q, ":after", w->after);
+	query_bind_int(q, ":before", w->before);
+	query_bind_int(q, ":limit", limit);
+	w->first = w->n = 0;
+	while (w->n < limit && (r = query_next(q, &more)) == 0 && more)
+		w->numbers[w->n++] = query_int(q, 0);
+	w->ended = w->n < limit;
+	if (w->n > 0)
+		*(query->newest_first ? &w->before : &w->after) = w->numbers[w->n - 1];
+	return query_fault(q);
+}
+
+/* The walk whose next number comes first; NULL: all have ended. */
+static int next_walk(const struct walks *all, struct walk **ret_walk)
+{
+	bool back = all->find->query->newest_first;
+	struct walk *best = NULL;
+
+	for (unsigned i = 0; i < all->n; i++) {
+		struct walk *w = &all->list[i];
+		int r = w->first == w->n && !w->ended ? fetch(all, w) : 0;
+
+		if (r != 0)
+			return r;
+		if (w->first < w->n &&
+		    (!best || (w->numbers[w->first] < best->numbers[best->first]) != back))
+			best = w;
+	}
+	*ret_walk = best;
+	return 0;
+}
+
+/* One that was deleted after its number was fetched is not there any more. */
+static int look_at(struct find *f, int64_t seq)
+{
+	static const struct query sql = {"SELECT {columns} FROM event WHERE seq = :seq",
+					 &event_portrait};
+	CLEANUP(query_donep) struct statement *q = query_open(f->connection, &sql);
+	bool found;
+	int r;
+
+	query_bind_int(q, ":seq", seq);
+	r = query_next(q, &found);
+	return r == 0 && found ? look(f, q) : r;
+}
+
+static int merge(struct walks *all)
+{
+	struct find *f = all->find;
+	struct walk *w;
+	int r;
+
+	for (unsigned i = 0; i < f->query->limit && !f->full; i++) {
+		r = next_walk(all, &w);
+		if (r != 0 || !w)
+			return r;
+		r = look_at(f, w->numbers[w->first++]);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool has_walk(const struct walks *all, struct text type)
+{
+	for (unsigned i = 0; i < all->n; i++) {
+		if (text_equal(all->list[i].type, type))
+			return true;
+	}
+	return false;
+}
+
+static int begin_walks(struct walks *all, const struct text *types, unsigned n_types)
+{
+	const struct store_event_query *query = all->find->query;
+
+	all->list = arena_alloc(all->find->arena, n_types * sizeof(all->list[0]));
+	if (!all->list)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n_types; i++) {
+		if (!has_walk(all, types[i]))
+			all->list[all->n++] = (struct walk) {.type = types[i],
+							     .after = query->after_seq,
+							     .before = upper_bound(query)};
+	}
+	return 0;
+}
+
+static int list_selected(struct find *f)
+{
+	const struct store_event_query *query = f->query;
+	struct walks all = {.find = f};
+	struct text *types = NULL;
+	unsigned n_types = query->n_types;
+	bool begun;
+	int r = query_begin_reads(f->connection, &begun);
+
+	all.scope = scope_of(query, &all.name);
+	if (r == 0 && !query->types)
+		r = store_event_types(f->connection, query, f->arena, &types, &n_types);
+	if (r == 0)
+		r = begin_walks(&all, query->types ? query->types : types, n_types) ?: merge(&all);
+	query_end_reads(f->connection, begun);
+	return r;
+}
+
+int store_event_list(struct connection *c, const struct store_event_query *query,
+		     struct arena *arena, struct store_event_rows *ret)
+{
+	struct find f = {.connection = c, .query = query, .arena = arena};
+	struct text name;
+	bool all = !query->types && scope_of(query, &name) == SCOPE_NONE;
+	int r = all ? list_all(&f) : list_selected(&f);
+
+	if (r == 0)
+		*ret = f.found;
+	return r;
+}
+
+int store_event_since(struct connection *c, int64_t time_ms, int64_t *ret_seq)
+{
+	/* seq + 0: otherwise the table would be walked for it. */
+	static const struct query sql = {"SELECT min(seq + 0) FROM event WHERE time_ms >= :time"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	bool row;
+	int r;
+
+	query_bind_int(q, ":time", time_ms);
+	r = query_next(q, &row);
+	if (r == 0)
+		*ret_seq = query_null(q, 0) ? INT64_MAX : query_int(q, 0);
+	return r;
+}
