@@ -16,13 +16,24 @@ static uint64_t rank(const struct sorted_link *link)
 	return h * 0xd6e8feb86659fd93U;
 }
 
-/* Cuts the tree at `at` into what is before `link` and what is after it. */
+/* Whether the link belongs to the right of `at`. Notes its neighbours on the way down. */
+static bool goes_right(const struct sorted *s, struct sorted_link *at, struct sorted_link *link)
+{
+	if (s->before(at, link)) {
+		link->prev = at;
+		return true;
+	}
+	link->next = at;
+	return false;
+}
+
+/* Divides what is below `at`: to the left of the link what is before it, to the right the rest. */
 static void split(const struct sorted *s, struct sorted_link *at, struct sorted_link *link)
 {
 	struct sorted_link **left = &link->left, **right = &link->right;
 
 	while (at) {
-		if (s->before(at, link)) {
+		if (goes_right(s, at, link)) {
 			*left = at;
 			left = &at->right;
 			at = at->right;
@@ -40,22 +51,19 @@ void sorted_add(struct sorted *s, struct sorted_link *link)
 	struct sorted_link **at = &s->root;
 	uint64_t mine = rank(link);
 
+	link->prev = link->next = NULL;
 	while (*at && rank(*at) >= mine)
-		at = s->before(*at, link) ? &(*at)->right : &(*at)->left;
+		at = goes_right(s, *at, link) ? &(*at)->right : &(*at)->left;
 	split(s, *at, link);
 	*at = link;
+	*(link->prev ? &link->prev->next : &s->first) = link;
+	if (link->next)
+		link->next->prev = link;
 }
 
-void sorted_remove(struct sorted *s, struct sorted_link *link)
+/* One tree of two, all of the left one before all of the right one. */
+static void join(struct sorted_link **at, struct sorted_link *left, struct sorted_link *right)
 {
-	struct sorted_link **at = &s->root;
-	struct sorted_link *left = link->left, *right = link->right;
-
-	while (*at != link) {
-		assert(*at);
-		at = s->before(*at, link) ? &(*at)->right : &(*at)->left;
-	}
-	/* What was below it, joined. */
 	while (left && right) {
 		if (rank(left) >= rank(right)) {
 			*at = left;
@@ -68,27 +76,18 @@ void sorted_remove(struct sorted *s, struct sorted_link *link)
 		}
 	}
 	*at = left ? left : right;
-	link->left = link->right = NULL;
 }
 
-struct sorted_link *sorted_first(const struct sorted *s)
+void sorted_remove(struct sorted *s, struct sorted_link *link)
 {
-	struct sorted_link *at = s->root;
+	struct sorted_link **at = &s->root;
 
-	while (at && at->left)
-		at = at->left;
-	return at;
-}
-
-struct sorted_link *sorted_next(const struct sorted *s, const struct sorted_link *link)
-{
-	struct sorted_link *next = NULL;
-
-	for (struct sorted_link *at = s->root; at;) {
-		bool later = s->before(link, at);
-
-		next = later ? at : next;
-		at = later ? at->left : at->right;
+	while (*at != link) {
+		assert(*at);
+		at = s->before(*at, link) ? &(*at)->right : &(*at)->left;
 	}
-	return next;
+	join(at, link->left, link->right);
+	*(link->prev ? &link->prev->next : &s->first) = link->next;
+	if (link->next)
+		link->next->prev = link->prev;
 }

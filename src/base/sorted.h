@@ -1,7 +1,7 @@
 /*
- * A set in order, whose links live inside the members: a treap. Adding, removing, the first and
- * the next take a number of steps that grows with the logarithm of how many there are. Nothing
- * is allocated, so nothing fails.
+ * A set in order, whose links live inside the members: a treap, and a list through it. Adding
+ * and removing take a number of steps that grows with the logarithm of how many there are; the
+ * first and the next take one. Nothing is allocated, so nothing fails.
  *
  * What is compared must not change while a member is in it, and no two are equal.
  */
@@ -11,14 +11,15 @@
 #include <stddef.h>
 
 struct sorted_link {
-	struct sorted_link *left, *right;
+	struct sorted_link *left, *right; /* below it */
+	struct sorted_link *prev, *next;  /* NULL at the ends */
 };
 
 /* Whether a comes before b. */
 typedef bool (*sorted_fn)(const struct sorted_link *a, const struct sorted_link *b);
 
 struct sorted {
-	struct sorted_link *root; /* NULL: empty */
+	struct sorted_link *root, *first; /* NULL: empty */
 	sorted_fn before;
 };
 
@@ -31,7 +32,3 @@ void sorted_add(struct sorted *s, struct sorted_link *link);
 
 /* It must be in the set. */
 void sorted_remove(struct sorted *s, struct sorted_link *link);
-
-/* NULL: there is none. */
-struct sorted_link *sorted_first(const struct sorted *s);
-struct sorted_link *sorted_next(const struct sorted *s, const struct sorted_link *link);
